@@ -1,0 +1,204 @@
+// Package mdp holds finite Markov decision processes with known dynamics: their sparse transition structure, their
+// exact solution for a given reward, Boltzmann demonstrators, and demonstrations.
+//
+// Rewards are plain vectors. A vector of length S is a state-only reward R(s), paid for executing any action in s;
+// a vector of length S·A is a state-action reward R(s,a), stored row by row (index s·A + a). Q-values, policies and
+// action probabilities use the same row-by-row layout.
+//
+// A state-action pair whose transition row is all zero ends the episode: its Q-value is its reward. A terminal state is
+// one where that holds for every action.
+package mdp
+
+import (
+	"fmt"
+	"math"
+)
+
+// rowTolerance is how far a transition row may be from summing to one. Files written in float32 stay within it.
+const rowTolerance = 1e-6
+
+// Transition is one possible successor of a state-action pair.
+type Transition struct {
+	Next int     // successor state
+	Prob float64 // its probability, in (0, 1]
+}
+
+// MDP is a finite Markov decision process without its reward. It is immutable once built and safe to share.
+type MDP struct {
+	states, actions int
+	rowStart        []int32 // [S·A + 1], offsets into next and prob
+	next            []int32
+	prob            []float64
+	initial         []float64 // [S], sums to one
+}
+
+// New builds an MDP from the successors of every state-action pair: rows[s·actions+a], empty where the episode ends.
+// initial is the distribution of the first state, of length states; nil means uniform.
+func New(states, actions int, rows [][]Transition, initial []float64) (*MDP, error) {
+	if states <= 0 || actions <= 0 {
+		return nil, fmt.Errorf("mdp: need at least one state and one action, got %d states and %d actions", states, actions)
+	}
+	if len(rows) != states*actions {
+		return nil, fmt.Errorf("mdp: transitions: got %d rows, want states × actions = %d × %d = %d",
+			len(rows), states, actions, states*actions)
+	}
+	m := &MDP{states: states, actions: actions, rowStart: make([]int32, 1, len(rows)+1)}
+	for i, row := range rows {
+		sum := 0.0
+		for _, t := range row {
+			if t.Next < 0 || t.Next >= states {
+				return nil, fmt.Errorf("mdp: transitions[%d,%d]: successor %d is outside 0..%d", i/actions, i%actions, t.Next, states-1)
+			}
+			if !(t.Prob >= 0 && t.Prob <= 1+rowTolerance) { // also refuses NaN
+				return nil, fmt.Errorf("mdp: transitions[%d,%d,%d] = %g is not a probability", i/actions, i%actions, t.Next, t.Prob)
+			}
+			sum += t.Prob
+		}
+		if len(row) > 0 && sum != 0 && math.Abs(sum-1) > rowTolerance {
+			return nil, fmt.Errorf("mdp: transitions[%d,%d] sums to %g; a row must sum to 1, or be all zero where the episode ends",
+				i/actions, i%actions, sum)
+		}
+		first := len(m.next)
+		for _, t := range row {
+			if t.Prob > 0 {
+				m.addSuccessor(first, t, sum)
+			}
+		}
+		m.rowStart = append(m.rowStart, int32(len(m.next)))
+	}
+	var err error
+	m.initial, err = initialDistribution(initial, states)
+	return m, err
+}
+
+// addSuccessor appends t to the row that starts at first, merging it with an earlier entry for the same state.
+func (m *MDP) addSuccessor(first int, t Transition, sum float64) {
+	for k := first; k < len(m.next); k++ {
+		if int(m.next[k]) == t.Next {
+			m.prob[k] += t.Prob / sum
+			return
+		}
+	}
+	m.next = append(m.next, int32(t.Next))
+	m.prob = append(m.prob, t.Prob/sum)
+}
+
+// FromDense builds an MDP from a dense transition array p of shape [states, actions, states], row-major.
+func FromDense(states, actions int, p, initial []float64) (*MDP, error) {
+	if states <= 0 || actions <= 0 || len(p) != states*actions*states {
+		return nil, fmt.Errorf("mdp: transitions: got %d numbers, want the shape [%d,%d,%d]", len(p), states, actions, states)
+	}
+	rows := make([][]Transition, states*actions)
+	for i := range rows {
+		for next, prob := range p[i*states : (i+1)*states] {
+			if prob != 0 {
+				rows[i] = append(rows[i], Transition{next, prob})
+			}
+		}
+	}
+	return New(states, actions, rows, initial)
+}
+
+func initialDistribution(initial []float64, states int) ([]float64, error) {
+	out := make([]float64, states)
+	if initial == nil {
+		for s := range out {
+			out[s] = 1 / float64(states)
+		}
+		return out, nil
+	}
+	if len(initial) != states {
+		return nil, fmt.Errorf("mdp: initial: got %d probabilities, want one for each of the %d states", len(initial), states)
+	}
+	sum := 0.0
+	for s, p := range initial {
+		if !(p >= 0) || math.IsInf(p, 0) {
+			return nil, fmt.Errorf("mdp: initial[%d] = %g is not a probability", s, p)
+		}
+		sum += p
+	}
+	if math.Abs(sum-1) > rowTolerance {
+		return nil, fmt.Errorf("mdp: initial sums to %g, want 1", sum)
+	}
+	for s, p := range initial {
+		out[s] = p / sum
+	}
+	return out, nil
+}
+
+// States returns the number of states S.
+func (m *MDP) States() int { return m.states }
+
+// Actions returns the number of actions A.
+func (m *MDP) Actions() int { return m.actions }
+
+// Initial returns the distribution of the first state, [S]. The caller must not change it.
+func (m *MDP) Initial() []float64 { return m.initial }
+
+// Row returns the successors of (s, a) and their probabilities; both are empty where the episode ends. The caller must
+// not change them.
+func (m *MDP) Row(s, a int) (next []int32, prob []float64) {
+	i := s*m.actions + a
+	lo, hi := m.rowStart[i], m.rowStart[i+1]
+	return m.next[lo:hi], m.prob[lo:hi]
+}
+
+// Ends reports whether the episode ends after action a in state s.
+func (m *MDP) Ends(s, a int) bool {
+	i := s*m.actions + a
+	return m.rowStart[i] == m.rowStart[i+1]
+}
+
+// Terminal reports whether every action in state s ends the episode.
+func (m *MDP) Terminal(s int) bool {
+	return m.rowStart[s*m.actions] == m.rowStart[(s+1)*m.actions]
+}
+
+// Backup returns Σ_s' p(s'|s,a) v(s') for every state-action pair, [S·A]; zero where the episode ends. dst is used if it
+// has that length, and allocated if it is nil.
+func (m *MDP) Backup(dst, v []float64) []float64 {
+	if dst == nil {
+		dst = make([]float64, m.states*m.actions)
+	}
+	for i := range dst {
+		sum := 0.0
+		for k := m.rowStart[i]; k < m.rowStart[i+1]; k++ {
+			sum += m.prob[k] * v[m.next[k]]
+		}
+		dst[i] = sum
+	}
+	return dst
+}
+
+// Dense returns the transition probabilities as a dense array of shape [S, A, S], row-major.
+func (m *MDP) Dense() []float64 {
+	out := make([]float64, m.states*m.actions*m.states)
+	for i := 0; i < m.states*m.actions; i++ {
+		for k := m.rowStart[i]; k < m.rowStart[i+1]; k++ {
+			out[i*m.states+int(m.next[k])] = m.prob[k]
+		}
+	}
+	return out
+}
+
+// ExpandReward returns the reward as a state-action vector [S·A], whichever of the two lengths it has. With a single
+// action the two coincide.
+func (m *MDP) ExpandReward(reward []float64) ([]float64, error) {
+	for i, r := range reward {
+		if math.IsNaN(r) || math.IsInf(r, 0) {
+			return nil, fmt.Errorf("mdp: reward[%d] = %g is not finite", i, r)
+		}
+	}
+	switch len(reward) {
+	case m.states * m.actions:
+		return append([]float64(nil), reward...), nil
+	case m.states:
+		out := make([]float64, m.states*m.actions)
+		for i := range out {
+			out[i] = reward[i/m.actions]
+		}
+		return out, nil
+	}
+	return nil, fmt.Errorf("mdp: reward: got %d numbers, want %d (one a state) or %d (one a state-action pair)",
+		len(reward), m.states, m.states*m.actions)
+}

@@ -1,0 +1,71 @@
+package mdp
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+)
+
+// CheckPolicy refuses a vector that is not a distribution over actions in each state, [S·A].
+func (m *MDP) CheckPolicy(policy []float64) error {
+	if len(policy) != m.states*m.actions {
+		return fmt.Errorf("mdp: policy: got %d numbers, want states × actions = %d", len(policy), m.states*m.actions)
+	}
+	for s := 0; s < m.states; s++ {
+		sum := 0.0
+		for a, p := range policy[s*m.actions : (s+1)*m.actions] {
+			if !(p >= 0) {
+				return fmt.Errorf("mdp: policy[%d,%d] = %g is not a probability", s, a, p)
+			}
+			sum += p
+		}
+		if !(math.Abs(sum-1) <= rowTolerance) {
+			return fmt.Errorf("mdp: policy[%d] sums to %g, want 1", s, sum)
+		}
+	}
+	return nil
+}
+
+// Boltzmann writes the policy π(a|s) ∝ exp(β q(s,a)) to dst, allocated if nil, and returns it. q and the result are
+// row-by-row in states of the given number of actions, so any number of states goes (Eq. boltzmann-likelihood).
+func Boltzmann(dst, q []float64, actions int, beta float64) []float64 {
+	if dst == nil {
+		dst = make([]float64, len(q))
+	}
+	for i := 0; i < len(q); i += actions {
+		row, out := q[i:i+actions], dst[i:i+actions]
+		top := floats.Max(row)
+		sum := 0.0
+		for a, v := range row {
+			out[a] = math.Exp(beta * (v - top))
+			sum += out[a]
+		}
+		floats.Scale(1/sum, out)
+	}
+	return dst
+}
+
+// Deterministic returns the policy [S·A] that takes the given action in each state.
+func (m *MDP) Deterministic(action []int) ([]float64, error) {
+	if len(action) != m.states {
+		return nil, fmt.Errorf("mdp: got %d actions, want one for each of the %d states", len(action), m.states)
+	}
+	policy := make([]float64, m.states*m.actions)
+	for s, a := range action {
+		if a < 0 || a >= m.actions {
+			return nil, fmt.Errorf("mdp: action[%d] = %d is outside 0..%d", s, a, m.actions-1)
+		}
+		policy[s*m.actions+a] = 1
+	}
+	return policy, nil
+}
+
+// Uniform returns the policy that takes every action with the same probability, [S·A].
+func (m *MDP) Uniform() []float64 {
+	policy := make([]float64, m.states*m.actions)
+	for i := range policy {
+		policy[i] = 1 / float64(m.actions)
+	}
+	return policy
+}
