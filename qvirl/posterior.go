@@ -1,0 +1,129 @@
+package qvirl
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/go-birl/birl/envs/mdp"
+)
+
+// Method infers reward posteriors. QVIRL, ValueWalk and AVRIL are methods.
+type Method interface {
+	// Name is the method's short name, as it stands in result rows.
+	Name() string
+	// Fit returns one posterior for each problem. All problems of a batch have the same numbers of states and actions
+	// and the same kind of reward. It stops early with ctx's error. progress may be nil.
+	Fit(ctx context.Context, problems []*Problem, progress Progress) ([]Posterior, error)
+}
+
+// Progress is told how far a long computation has come: done of total units, and a short status such as the present
+// loss. It may be called from several goroutines.
+type Progress func(done, total int, status string)
+
+// Report calls p unless it is nil.
+func (p Progress) Report(done, total int, status string) {
+	if p != nil {
+		p(done, total, status)
+	}
+}
+
+// Posterior is a posterior over the reward of one problem. Metrics, policies and figures ask for nothing else.
+type Posterior interface {
+	Problem() *Problem
+	// Reward returns the marginal posterior of reward i (index s, or s·A + a).
+	Reward(i int) Marginal
+	// Sample returns n joint samples of rewards and of the optimal Q-values that belong to them.
+	Sample(rng *rand.Rand, n int) (*Samples, error)
+}
+
+// ValuePosterior is a posterior that also knows the optimal state values V*(s) in closed form or as samples.
+type ValuePosterior interface {
+	Posterior
+	Value(s int) Marginal
+}
+
+// Marginal is a distribution on the real line. Gonum's distuv.Normal is one; Empirical is another.
+type Marginal interface {
+	Mean() float64
+	StdDev() float64
+	Quantile(p float64) float64 // p in [0, 1]
+	LogProb(x float64) float64
+}
+
+// Samples are joint posterior samples, a row each.
+type Samples struct {
+	Reward *mat.Dense // [n, RewardDim]
+	Q      *mat.Dense // optimal state-action values, [n, S·A]
+}
+
+// Policies returns the Boltzmann policy of each sample, [n, S·A].
+func (s *Samples) Policies(actions int, beta float64) *mat.Dense {
+	n, m := s.Q.Dims()
+	out := mat.NewDense(n, m, nil)
+	for i := 0; i < n; i++ {
+		mdp.Boltzmann(out.RawRowView(i), s.Q.RawRowView(i), actions, beta)
+	}
+	return out
+}
+
+// Values returns the optimal state values of each sample, [n, S].
+func (s *Samples) Values(actions int) *mat.Dense {
+	n, m := s.Q.Dims()
+	out := mat.NewDense(n, m/actions, nil)
+	for i := 0; i < n; i++ {
+		q, v := s.Q.RawRowView(i), out.RawRowView(i)
+		for j := range v {
+			v[j] = floats.Max(q[j*actions : (j+1)*actions])
+		}
+	}
+	return out
+}
+
+// ColumnMeans returns the mean of each column of a sample matrix; of policies, that is the posterior-predictive policy.
+func ColumnMeans(x *mat.Dense) []float64 {
+	n, m := x.Dims()
+	out := make([]float64, m)
+	for i := 0; i < n; i++ {
+		floats.Add(out, x.RawRowView(i))
+	}
+	floats.Scale(1/float64(n), out)
+	return out
+}
+
+// SolveSamples returns the samples that consist of the given rewards [n, RewardDim] and the optimal Q-values of each,
+// found by solving the MDP n times. It is what a method must do whose posterior is over rewards alone.
+func (p *Problem) SolveSamples(rewards *mat.Dense) (*Samples, error) {
+	n, dim := rewards.Dims()
+	if dim != p.RewardDim() {
+		return nil, fmt.Errorf("qvirl: reward samples have %d columns, want %d", dim, p.RewardDim())
+	}
+	q := mat.NewDense(n, p.MDP.States()*p.MDP.Actions(), nil)
+	workers := min(runtime.GOMAXPROCS(0), n)
+	errs := make([]error, workers)
+	var wait sync.WaitGroup
+	for w := 0; w < workers; w++ {
+		wait.Add(1)
+		go func() {
+			defer wait.Done()
+			for i := w; i < n && errs[w] == nil; i += workers {
+				var sol *mdp.Solution
+				if sol, errs[w] = p.MDP.Solve(rewards.RawRowView(i), p.Discount); errs[w] == nil {
+					q.SetRow(i, sol.Q)
+				}
+			}
+		}()
+	}
+	wait.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return &Samples{Reward: rewards, Q: q}, nil
+}

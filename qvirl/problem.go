@@ -1,0 +1,151 @@
+package qvirl
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/go-birl/birl/envs/mdp"
+)
+
+// Prior is a Gaussian prior over the reward vector: one number a state (state-only rewards, n = S), or one a
+// state-action pair (n = S·A, index s·A + a). Exactly one of Std and Cov is set.
+type Prior struct {
+	Mean []float64     // [n]
+	Std  []float64     // standard deviations of independent rewards, [n]
+	Cov  *mat.SymDense // covariance, [n, n]
+}
+
+// IndependentPrior returns the prior under which n rewards are independent N(mean, std²).
+func IndependentPrior(n int, mean, std float64) Prior {
+	p := Prior{Mean: make([]float64, n), Std: make([]float64, n)}
+	for i := range p.Mean {
+		p.Mean[i], p.Std[i] = mean, std
+	}
+	return p
+}
+
+// Covariance returns the prior covariance [n, n].
+func (p Prior) Covariance() *mat.SymDense {
+	if p.Cov != nil {
+		return p.Cov
+	}
+	cov := mat.NewSymDense(len(p.Mean), nil)
+	for i, s := range p.Std {
+		cov.SetSym(i, i, s*s)
+	}
+	return cov
+}
+
+// validate checks the prior against the two lengths that a reward vector may have.
+func (p Prior) validate(states, actions int) error {
+	n := len(p.Mean)
+	if n != states && n != states*actions {
+		return fmt.Errorf("qvirl: prior mean: got %d numbers, want %d (one a state) or %d (one a state-action pair)",
+			n, states, states*actions)
+	}
+	if err := checkFinite("prior mean", p.Mean); err != nil {
+		return err
+	}
+	switch {
+	case (p.Std == nil) == (p.Cov == nil):
+		return fmt.Errorf("qvirl: prior: want exactly one of standard deviations and covariance")
+	case p.Std != nil:
+		if len(p.Std) != n {
+			return fmt.Errorf("qvirl: prior std: got %d numbers, want %d as in the prior mean", len(p.Std), n)
+		}
+		for i, s := range p.Std {
+			if !(s > 0) || math.IsInf(s, 0) {
+				return fmt.Errorf("qvirl: prior std[%d] = %g, want a finite positive number", i, s)
+			}
+		}
+		return nil
+	}
+	if p.Cov.SymmetricDim() != n {
+		return fmt.Errorf("qvirl: prior covariance: got %d×%d, want %d×%d as in the prior mean",
+			p.Cov.SymmetricDim(), p.Cov.SymmetricDim(), n, n)
+	}
+	for i := 0; i < n; i++ {
+		for j := i; j < n; j++ {
+			if v := p.Cov.At(i, j); math.IsNaN(v) || math.IsInf(v, 0) {
+				return fmt.Errorf("qvirl: prior covariance[%d,%d] = %g is not finite", i, j, v)
+			}
+		}
+	}
+	var chol mat.Cholesky
+	if !chol.Factorize(p.Cov) {
+		var eig mat.EigenSym
+		smallest := math.NaN()
+		if eig.Factorize(p.Cov, false) {
+			smallest = eig.Values(nil)[0]
+		}
+		return fmt.Errorf("qvirl: prior covariance is not positive definite: its smallest eigenvalue is %g", smallest)
+	}
+	return nil
+}
+
+// Problem is one Bayesian IRL problem on a finite MDP: infer the reward from demonstrations of a Boltzmann-rational
+// expert (Eq. boltzmann-likelihood) under a Gaussian prior.
+type Problem struct {
+	MDP      *mdp.MDP
+	Prior    Prior
+	Discount float64    // γ in [0, 1)
+	Beta     float64    // rationality coefficient β > 0
+	Demos    []mdp.Step // demonstrated decisions; none is legal, and then the posterior is the prior
+}
+
+// Validate reports the first thing that is wrong with the problem, by argument, index and value.
+func (p *Problem) Validate() error {
+	if p == nil || p.MDP == nil {
+		return fmt.Errorf("qvirl: the problem has no MDP")
+	}
+	if err := mdp.CheckDiscount(p.Discount); err != nil {
+		return err
+	}
+	if !(p.Beta > 0) || math.IsInf(p.Beta, 0) {
+		return fmt.Errorf("qvirl: β = %g, want a finite positive number", p.Beta)
+	}
+	if err := p.Prior.validate(p.MDP.States(), p.MDP.Actions()); err != nil {
+		return err
+	}
+	return p.MDP.CheckSteps(p.Demos)
+}
+
+// ValidateAll validates a batch of problems and says which one is wrong. An empty batch is an error.
+func ValidateAll(problems []*Problem) error {
+	if len(problems) == 0 {
+		return fmt.Errorf("qvirl: no problems: a batch needs at least one")
+	}
+	for i, p := range problems {
+		if err := p.Validate(); err != nil {
+			return fmt.Errorf("problem %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// StateOnly reports whether the reward depends on the state alone.
+func (p *Problem) StateOnly() bool { return len(p.Prior.Mean) == p.MDP.States() }
+
+// RewardDim returns the length n of the reward vector.
+func (p *Problem) RewardDim() int { return len(p.Prior.Mean) }
+
+// DemoCounts returns how often each action was demonstrated in each state, [S·A]: the sufficient statistic of the
+// demonstrations.
+func (p *Problem) DemoCounts() []float64 {
+	counts := make([]float64, p.MDP.States()*p.MDP.Actions())
+	for _, d := range p.Demos {
+		counts[d.State*p.MDP.Actions()+d.Action]++
+	}
+	return counts
+}
+
+func checkFinite(what string, x []float64) error {
+	for i, v := range x {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("qvirl: %s[%d] = %g is not finite", what, i, v)
+		}
+	}
+	return nil
+}
