@@ -1,0 +1,143 @@
+// Package backend chooses what GoMLX computes on: XLA where its plugin is installed, the pure Go backend elsewhere.
+package backend
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/gomlx/compute"
+	_ "github.com/gomlx/gomlx/backends/default" // registers "go" and, where the platform has it, "xla"
+	"github.com/gomlx/gomlx/support/exceptions"
+)
+
+// PluginDir is where kernel-setup places the XLA plugins, relative to the project's root.
+const PluginDir = ".birl/pjrt"
+
+// pluginFiles are the names of the plugins that are looked for, best first.
+var pluginFiles = []string{"pjrt_c_api_cuda_plugin.so", "pjrt_c_api_cpu_plugin.so"}
+
+// pathsVariable names further folders with plugins, separated by colons; it is go-xla's own.
+const pathsVariable = "PJRT_PLUGIN_LIBRARY_PATH"
+
+// Choice is a usable backend and why it was chosen.
+type Choice struct {
+	Backend compute.Backend
+	// Notice is one line for the user where the choice may surprise; empty otherwise.
+	Notice string
+}
+
+var (
+	mutex  sync.Mutex
+	chosen = map[string]Choice{}
+)
+
+// Get returns the backend of the given name ("xla", "go", or GoMLX's longer form "xla:/path/of/plugin.so"). An empty
+// name stands for the environment variable GOMLX_BACKEND and, where that is not set either, for the best that is
+// there: the CUDA plugin, the CPU plugin, pure Go. A backend is made once and shared by the process.
+func Get(name string) (Choice, error) {
+	if name == "" {
+		name = os.Getenv(compute.ConfigEnvVar)
+	}
+	mutex.Lock()
+	defer mutex.Unlock()
+	if c, ok := chosen[name]; ok {
+		return c, nil
+	}
+	c, err := open(name)
+	if err != nil {
+		return Choice{}, err
+	}
+	chosen[name] = c
+	return c, nil
+}
+
+func open(name string) (Choice, error) {
+	switch name {
+	case "":
+		return openBest()
+	case "xla":
+		plugins := Plugins()
+		if len(plugins) == 0 {
+			return Choice{}, fmt.Errorf("backend: no XLA plugin in %s; `go run ./kernel-setup install` fetches it", strings.Join(folders(), ", "))
+		}
+		name = "xla:" + plugins[0]
+	}
+	b, err := newBackend(name)
+	if err != nil {
+		return Choice{}, fmt.Errorf("backend: %q cannot be used: %w", name, err)
+	}
+	return Choice{Backend: b}, nil
+}
+
+// openBest tries the plugins in order and falls back to pure Go, with a notice that says why.
+func openBest() (Choice, error) {
+	var reasons []string
+	for _, plugin := range Plugins() {
+		b, err := newBackend("xla:" + plugin)
+		if err == nil {
+			return Choice{Backend: b}, nil
+		}
+		reason, _, _ := strings.Cut(err.Error(), "\n")
+		reasons = append(reasons, filepath.Base(plugin)+": "+reason)
+	}
+	b, err := newBackend("go")
+	if err != nil {
+		return Choice{}, fmt.Errorf("backend: not even the pure Go backend can be used: %w", err)
+	}
+	if len(reasons) == 0 {
+		reasons = []string{"no plugin is installed; `go run ./kernel-setup install` fetches it"}
+	}
+	return Choice{b, "XLA is not available (" + strings.Join(reasons, "; ") + "): computing on the pure Go backend, about ten times slower"}, nil
+}
+
+// newBackend calls GoMLX's constructor, whose panics become errors, and never lets it download a plugin.
+func newBackend(config string) (b compute.Backend, err error) {
+	if err := os.Setenv("GOMLX_NO_AUTO_INSTALL", "1"); err != nil {
+		return nil, err
+	}
+	if panicked := exceptions.TryCatch[error](func() { b, err = compute.NewWithConfig(config) }); panicked != nil {
+		return nil, panicked
+	}
+	return b, err
+}
+
+// Plugins returns the paths of the XLA plugins found, best first.
+func Plugins() []string {
+	var found []string
+	for _, file := range pluginFiles {
+		for _, folder := range folders() {
+			path, err := filepath.Abs(filepath.Join(folder, file))
+			if err != nil {
+				continue
+			}
+			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+				found = append(found, path)
+				break
+			}
+		}
+	}
+	return found
+}
+
+// folders lists where plugins are looked for: the environment's, then .birl/pjrt in this folder and those above it.
+func folders() []string {
+	var out []string
+	for _, f := range filepath.SplitList(os.Getenv(pathsVariable)) {
+		if f != "" {
+			out = append(out, f)
+		}
+	}
+	dir, err := os.Getwd()
+	for err == nil {
+		out = append(out, filepath.Join(dir, PluginDir))
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			break
+		}
+		dir = parent
+	}
+	return out
+}

@@ -1,0 +1,64 @@
+package backend
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/gomlx/core/graph"
+)
+
+func TestPureGoComputes(t *testing.T) {
+	c, err := Get("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := graph.CallOnce(c.Backend, func(x *graph.Node) *graph.Node { return graph.ReduceAllSum(graph.Square(x)) }, []float64{1, 2, 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Value() != 14.0 {
+		t.Errorf("1² + 2² + 3² = %v on the pure Go backend, want 14", got.Value())
+	}
+	again, err := Get("go")
+	if err != nil || again.Backend != c.Backend {
+		t.Errorf("a second Get made another backend (error %v)", err)
+	}
+}
+
+func TestMissingOrBrokenPluginFallsBackWithNotice(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("GOMLX_BACKEND", "")
+	t.Setenv(pathsVariable, "")
+	c, err := open("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(c.Backend.Name(), "Go") || !strings.Contains(c.Notice, "kernel-setup install") {
+		t.Errorf("without a plugin: backend %q, notice %q", c.Backend.Name(), c.Notice)
+	}
+	if _, err := open("xla"); err == nil || !strings.Contains(err.Error(), "kernel-setup install") {
+		t.Errorf("asking for xla without a plugin: error %v, want the command that mends it", err)
+	}
+
+	if err := os.MkdirAll(PluginDir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(PluginDir, pluginFiles[1]), []byte("not a library"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c, err = open("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(c.Backend.Name(), "Go") || !strings.Contains(c.Notice, pluginFiles[1]) {
+		t.Errorf("with a broken plugin: backend %q, notice %q", c.Backend.Name(), c.Notice)
+	}
+}
+
+func TestUnknownBackendIsAnError(t *testing.T) {
+	if _, err := Get("abacus"); err == nil || !strings.Contains(err.Error(), "abacus") {
+		t.Errorf("error %v, want one that names the backend", err)
+	}
+}
