@@ -1,0 +1,83 @@
+package metric
+
+import (
+	"fmt"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/go-birl/birl/qvirl"
+)
+
+// RewardCurve returns, for each level in [0, 1], the fraction of the true rewards [RewardDim] that lie in the central
+// credible interval of that probability: the calibration curve of a posterior, on the diagonal where it is calibrated.
+func RewardCurve(post qvirl.Posterior, reward, levels []float64) []float64 {
+	out := make([]float64, len(levels))
+	for i, r := range reward {
+		m := post.Reward(i)
+		for l, level := range levels {
+			if m.Quantile((1-level)/2) <= r && r <= m.Quantile((1+level)/2) {
+				out[l]++
+			}
+		}
+	}
+	floats.Scale(1/float64(len(reward)), out)
+	return out
+}
+
+// PolicyCurve returns, for each level in [0, 1], the fraction of the expert's action probabilities [S·A] that lie in the
+// central credible interval of that probability of the sampled policies [n, S·A]. With nonterminal, only states that
+// are not terminal count; where there are none, the fractions are NaN.
+func PolicyCurve(p *qvirl.Problem, policies *mat.Dense, expert, levels []float64, nonterminal bool) ([]float64, error) {
+	if _, m := policies.Dims(); m != len(expert) || m != p.MDP.States()*p.MDP.Actions() {
+		return nil, fmt.Errorf("metric: got %d sampled and %d true action probabilities, want %d",
+			m, len(expert), p.MDP.States()*p.MDP.Actions())
+	}
+	counts := make([]bool, p.MDP.States())
+	for s := range counts {
+		counts[s] = !nonterminal || !p.MDP.Terminal(s)
+	}
+	covered, err := policyCovered(policies, expert, levels)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]float64, len(levels))
+	for l := range out {
+		out[l] = fraction(covered[l], counts, p.MDP.Actions())
+	}
+	return out, nil
+}
+
+// policyCovered reports for each level, and each of the expert's action probabilities, whether it is covered:
+// [levels][S·A].
+func policyCovered(policies *mat.Dense, expert, levels []float64) ([][]bool, error) {
+	out := make([][]bool, len(levels))
+	for l := range out {
+		out[l] = make([]bool, len(expert))
+	}
+	for i, truth := range expert {
+		m, err := qvirl.NewEmpirical(mat.Col(nil, i, policies))
+		if err != nil {
+			return nil, fmt.Errorf("metric: sampled policies, column %d: %w", i, err)
+		}
+		for l, level := range levels {
+			out[l][i] = m.Quantile((1-level)/2)-slack <= truth && truth <= m.Quantile((1+level)/2)+slack
+		}
+	}
+	return out, nil
+}
+
+// fraction returns the fraction of covered pairs [S·A] among the states that count; NaN if none does.
+func fraction(covered, counts []bool, actions int) float64 {
+	hits, total := 0.0, 0.0
+	for i, c := range covered {
+		if !counts[i/actions] {
+			continue
+		}
+		total++
+		if c {
+			hits++
+		}
+	}
+	return hits / total
+}

@@ -1,0 +1,65 @@
+package metric
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/go-birl/birl/qvirl"
+)
+
+// Truths drawn from N(0, 1) are covered by the central intervals of N(0, σ²) with probability erf(zσ/√2).
+func TestRewardCurve(t *testing.T) {
+	const n = 20_000
+	rng := rand.New(rand.NewPCG(4, 0))
+	reward := make([]float64, n)
+	for i := range reward {
+		reward[i] = rng.NormFloat64()
+	}
+	levels := []float64{0, 0.25, 0.5, 0.9, 0.99}
+	for _, sigma := range []float64{0.5, 1, 2} {
+		marginals := make([]qvirl.Marginal, n)
+		for i := range marginals {
+			marginals[i] = normal(0, sigma)
+		}
+		curve := RewardCurve(fixed{marginals: marginals}, reward, levels)
+		for l, level := range levels {
+			want := math.Erf(math.Erfinv(level) * sigma)
+			near(t, "coverage", curve[l], want, 4*math.Sqrt(want*(1-want)/n)) // four standard errors
+		}
+	}
+}
+
+// Every action probability of the samples is uniform on the grid (i+½)/n, so that the central interval of level l is
+// (½ − l/2, ½ + l/2).
+func TestPolicyCurve(t *testing.T) {
+	p := twoStates(t)
+	const n = 100
+	policies := mat.NewDense(n, 4, nil)
+	for i := 0; i < n; i++ {
+		u := (float64(i) + 0.5) / n
+		policies.SetRow(i, []float64{u, 1 - u, 0.5, 0.5})
+	}
+	expert := []float64{0.3, 0.9, 0.5 + 1e-12, 0.5} // at levels 0.4 and 0.8; not a distribution, for two thresholds
+	levels := []float64{0, 0.35, 0.45, 0.75, 0.85}
+	for _, c := range []struct {
+		nonterminal bool
+		want        []float64
+	}{
+		{false, []float64{0.5, 0.5, 0.75, 0.75, 1}},
+		{true, []float64{0, 0, 0.5, 0.5, 1}},
+	} {
+		got, err := PolicyCurve(p, policies, expert, levels, c.nonterminal)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for l := range levels {
+			near(t, "policy coverage", got[l], c.want[l], 1e-12)
+		}
+	}
+	if _, err := PolicyCurve(p, policies, expert[:2], levels, false); err == nil {
+		t.Error("an expert of the wrong length is accepted")
+	}
+}

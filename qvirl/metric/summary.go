@@ -1,0 +1,44 @@
+package metric
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/stat"
+)
+
+// Summary is a metric averaged over worlds.
+type Summary struct {
+	N      int     // number of worlds
+	Mean   float64 // NaN for none
+	StdErr float64 // standard error of the mean; 0 for a single world
+}
+
+// Summarise averages the values of a metric, one a world.
+func Summarise(values []float64) Summary {
+	s := Summary{N: len(values), Mean: stat.Mean(values, nil)}
+	if s.N > 1 {
+		s.StdErr = stat.StdErr(stat.StdDev(values, nil), float64(s.N))
+	}
+	return s
+}
+
+// Difference returns how many standard errors the mean lies above a published one, which has a standard error of its
+// own (0 where none was published). It is not finite where neither has any.
+func (s Summary) Difference(mean, stdErr float64) float64 {
+	return (s.Mean - mean) / math.Hypot(s.StdErr, stdErr)
+}
+
+// SummariseResults averages each metric over the results of several worlds that hold it.
+func SummariseResults(results []Result) map[string]Summary {
+	columns := map[string][]float64{}
+	for _, r := range results {
+		for name, value := range r {
+			columns[name] = append(columns[name], value)
+		}
+	}
+	out := map[string]Summary{}
+	for name, values := range columns {
+		out[name] = Summarise(values)
+	}
+	return out
+}

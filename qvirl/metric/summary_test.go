@@ -1,0 +1,27 @@
+package metric
+
+import (
+	"math"
+	"testing"
+)
+
+func TestSummarise(t *testing.T) {
+	s := Summarise([]float64{1, 2, 3, 6})
+	near(t, "mean", s.Mean, 3, 1e-12)
+	near(t, "standard error", s.StdErr, math.Sqrt(14.0/3)/2, 1e-12)
+	near(t, "difference", s.Difference(1, 0), 2/s.StdErr, 1e-12)
+	near(t, "difference", Summary{Mean: 5, StdErr: 3}.Difference(10, 4), -1, 1e-12)
+	if one := Summarise([]float64{7}); one.Mean != 7 || one.StdErr != 0 || one.N != 1 {
+		t.Errorf("a single world gives %+v", one)
+	}
+	if none := Summarise(nil); !math.IsNaN(none.Mean) {
+		t.Errorf("no world gives the mean %g", none.Mean)
+	}
+}
+
+func TestSummariseResults(t *testing.T) {
+	got := SummariseResults([]Result{{W1: 1, PolicyTV: 3}, {W1: 2}})
+	if got[W1].N != 2 || got[W1].Mean != 1.5 || got[PolicyTV].N != 1 || got[PolicyTV].Mean != 3 || len(got) != 2 {
+		t.Errorf("got %+v", got)
+	}
+}
