@@ -1,0 +1,203 @@
+package widgets
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// newPanel returns an empty plot in the theme.
+func newPanel(title, xLabel, yLabel string) *plot.Plot {
+	p := plot.New()
+	p.BackgroundColor = nil
+	p.Title.Text = title
+	p.Title.TextStyle = bold(textStyle(textSize, ink, draw.XCenter, draw.YTop))
+	p.Title.Padding = 4
+	p.X.Label.Text, p.Y.Label.Text = xLabel, yLabel
+	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
+		axis.LineStyle = draw.LineStyle{Color: axisGrey, Width: thinWidth}
+		axis.Padding = 0
+		axis.Label.Padding = 3
+		axis.Label.TextStyle = textStyle(textSize, ink, draw.XCenter, draw.YBottom)
+		axis.Tick.LineStyle = axis.LineStyle
+		axis.Tick.Length = 3
+		axis.Tick.Marker = niceTicks{5}
+	}
+	p.X.Tick.Label = textStyle(smallSize, ink, draw.XCenter, draw.YTop)
+	p.Y.Tick.Label = textStyle(smallSize, ink, draw.XRight, draw.YCenter)
+	p.Y.Tick.Marker = niceTicks{4}
+	p.Add(gridLines{})
+	return p
+}
+
+// panelGap is the space between panels.
+const panelGap = vg.Length(14)
+
+// drawPanels paints plots row by row in aligned tiles, columns to a row.
+func drawPanels(c draw.Canvas, plots []*plot.Plot, columns int) {
+	rows := (len(plots) + columns - 1) / columns
+	grid := make([][]*plot.Plot, rows)
+	for r := range grid {
+		grid[r] = make([]*plot.Plot, columns)
+		copy(grid[r], plots[r*columns:min((r+1)*columns, len(plots))])
+	}
+	tiles := draw.Tiles{Rows: rows, Cols: columns, PadX: panelGap, PadY: panelGap, PadRight: 4}
+	for r, row := range plot.Align(grid, tiles, c) {
+		for i, tile := range row {
+			if grid[r][i] != nil {
+				grid[r][i].Draw(tile)
+			}
+		}
+	}
+}
+
+// gridLines are horizontal lines at the ticks of the vertical axis.
+type gridLines struct{}
+
+func (gridLines) Plot(c draw.Canvas, p *plot.Plot) {
+	_, yOf := p.Transforms(&c)
+	for _, t := range p.Y.Tick.Marker.Ticks(p.Y.Min, p.Y.Max) {
+		if t.Value > p.Y.Min && t.Value <= p.Y.Max {
+			y := yOf(t.Value)
+			c.StrokeLine2(draw.LineStyle{Color: gridGrey, Width: thinWidth}, c.Min.X, y, c.Max.X, y)
+		}
+	}
+}
+
+// painter is a plotter made of a function, which gets the transforms from data to canvas.
+type painter func(c draw.Canvas, x, y func(float64) vg.Length)
+
+func (f painter) Plot(c draw.Canvas, p *plot.Plot) {
+	x, y := p.Transforms(&c)
+	f(c, x, y)
+}
+
+// niceTicks are about n ticks at multiples of 1, 2, 2.5 or 5 times a power of ten.
+type niceTicks struct{ n int }
+
+func (t niceTicks) Ticks(low, high float64) []plot.Tick {
+	step := niceStep(high-low, t.n)
+	var ticks []plot.Tick
+	for i := math.Ceil(low/step - 1e-9); i*step <= high+1e-9*step; i++ {
+		ticks = append(ticks, plot.Tick{Value: i * step, Label: number(i*step, decimals(step))})
+	}
+	return ticks
+}
+
+func niceStep(span float64, n int) float64 {
+	raw := span / float64(n)
+	power := math.Pow(10, math.Floor(math.Log10(raw)))
+	for _, m := range []float64{1, 2, 2.5, 5} {
+		if m*power >= raw*(1-1e-9) {
+			return m * power
+		}
+	}
+	return 10 * power
+}
+
+// decimals is the number of decimals that a multiple of step needs.
+func decimals(step float64) int {
+	for d := 0; d < 12; d++ {
+		scaled := step * math.Pow(10, float64(d))
+		if math.Abs(scaled-math.Round(scaled)) < 1e-6*scaled {
+			return d
+		}
+	}
+	return 12
+}
+
+// logTicks are ticks for a logarithmic axis: the powers of ten, and 2 and 5 times them where there are few.
+type logTicks struct{}
+
+func (logTicks) Ticks(low, high float64) []plot.Tick {
+	first, last := int(math.Floor(math.Log10(low))), int(math.Ceil(math.Log10(high)))
+	decades := math.Log10(high / low)
+	every := max(1, int(math.Ceil(decades/6)))
+	var ticks []plot.Tick
+	for e := first; e <= last; e++ {
+		for m := 1.0; m < 10; m++ {
+			v := m * math.Pow(10, float64(e))
+			if v < low*(1-1e-9) || v > high*(1+1e-9) {
+				continue
+			}
+			label := ""
+			if m == 1 && (e-first)%every == 0 || decades <= 2 && (m == 2 || m == 5) {
+				label = shortNumber(v)
+			}
+			ticks = append(ticks, plot.Tick{Value: v, Label: label})
+		}
+	}
+	return ticks
+}
+
+// number formats with a true minus sign; numbers that would be very long are written with an exponent.
+func number(v float64, decimals int) string {
+	s := strconv.FormatFloat(v, 'f', decimals, 64)
+	if math.Abs(v) >= 1e7 || decimals > 6 && v != 0 {
+		s = strconv.FormatFloat(v, 'g', 3, 64)
+	}
+	if strings.Trim(s, "-0.") == "" {
+		s = strings.TrimPrefix(s, "-")
+	}
+	return strings.Replace(s, "-", "−", 1)
+}
+
+// shortNumber formats with as few digits as three significant ones need, and thousands separated.
+func shortNumber(v float64) string {
+	if a := math.Abs(v); a >= 1e4 && a < 1e7 {
+		s := strconv.FormatFloat(a, 'f', 0, 64)
+		s = s[:len(s)-3] + "," + s[len(s)-3:]
+		if v < 0 {
+			return "−" + s
+		}
+		return s
+	}
+	return strings.Replace(strconv.FormatFloat(v, 'g', 3, 64), "-", "−", 1)
+}
+
+// span is a closed range of numbers that grows to include what it is given.
+type span struct{ low, high float64 }
+
+func emptySpan() span { return span{math.Inf(1), math.Inf(-1)} }
+
+func (s *span) include(values ...float64) {
+	for _, v := range values {
+		if !math.IsNaN(v) && !math.IsInf(v, 0) {
+			s.low, s.high = math.Min(s.low, v), math.Max(s.high, v)
+		}
+	}
+}
+
+// padded returns the span widened by a fraction on both sides, and never empty.
+func (s span) padded(fraction float64) span {
+	if s.low > s.high {
+		return span{0, 1}
+	}
+	width := s.high - s.low
+	if width <= 1e-9*math.Max(math.Abs(s.low), math.Abs(s.high)) || width == 0 {
+		width = math.Max(math.Abs(s.high), 1)
+	}
+	return span{s.low - fraction*width, s.high + fraction*width}
+}
+
+// checkFinite refuses NaN and infinite numbers, naming the field and the index.
+func checkFinite(field string, x []float64) error {
+	for i, v := range x {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("widgets: %s[%d] = %g is not finite", field, i, v)
+		}
+	}
+	return nil
+}
+
+func checkLength(field string, got, want int, of string) error {
+	if got != want {
+		return fmt.Errorf("widgets: %s has %d entries, want %d, %s", field, got, want, of)
+	}
+	return nil
+}

@@ -1,0 +1,68 @@
+package widgets
+
+import (
+	"fmt"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// cells is a grid of square cells on a canvas; states are numbered row by row from the top left.
+type cells struct {
+	width, height int
+	origin        vg.Point // top left corner
+	size          vg.Length
+}
+
+func checkGrid(field string, width, height int) error {
+	if width <= 0 || height <= 0 {
+		return fmt.Errorf("widgets: %s: size %d×%d, want both positive", field, width, height)
+	}
+	return nil
+}
+
+// box is the rectangle of state s.
+func (g cells) box(s int) vg.Rectangle {
+	x := g.origin.X + vg.Length(s%g.width)*g.size
+	y := g.origin.Y - vg.Length(s/g.width)*g.size
+	return vg.Rectangle{Min: vg.Point{X: x, Y: y - g.size}, Max: vg.Point{X: x + g.size, Y: y}}
+}
+
+func (g cells) centre(s int) vg.Point {
+	b := g.box(s)
+	return vg.Point{X: (b.Min.X + b.Max.X) / 2, Y: (b.Min.Y + b.Max.Y) / 2}
+}
+
+// fill paints the cells in the colours of their values (white without values), then the lines between them.
+func (g cells) fill(c draw.Canvas, values []float64, scale colorScale) {
+	for s := range g.width * g.height {
+		col := white
+		if values != nil {
+			col = scale.color(values[s])
+		}
+		fillPath(c, col, g.box(s).Path())
+		strokePath(c, draw.LineStyle{Color: rgb(0xBBBBBB), Width: 0.5}, g.box(s).Path())
+	}
+}
+
+// frames marks states by a thick frame just inside the cell.
+func (g cells) frames(c draw.Canvas, marked []bool) {
+	width := min(2, g.size/10)
+	for s, m := range marked {
+		if m {
+			b := g.box(s)
+			inset := width/2 + 0.6
+			b.Min.X, b.Min.Y, b.Max.X, b.Max.Y = b.Min.X+inset, b.Min.Y+inset, b.Max.X-inset, b.Max.Y-inset
+			strokePath(c, draw.LineStyle{Color: black, Width: width}, b.Path())
+		}
+	}
+}
+
+// frameEntry is the legend entry of frames.
+func frameEntry(label string) legendEntry {
+	return legendEntry{label, func(c draw.Canvas) {
+		x, y, half := c.Center().X, c.Center().Y, vg.Length(4.5)
+		box := vg.Rectangle{Min: vg.Point{X: x - half, Y: y - half}, Max: vg.Point{X: x + half, Y: y + half}}
+		strokePath(c, draw.LineStyle{Color: black, Width: 1.6}, box.Path())
+	}}
+}

@@ -1,0 +1,100 @@
+package widgets
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Convergence shows split-R̂ and effective sample sizes of many quantities as bars, with the lines that they should respect
+// (Vehtari et al. 2021). Bars on the wrong side are vermillion.
+type Convergence struct {
+	Title    string
+	XLabel   string    // what the quantities are, for instance "state"
+	Rhat     []float64 // split-R̂ of each quantity
+	BulkESS  []float64 // bulk effective sample size of each
+	TailESS  []float64 // tail effective sample size of each, or nil
+	MaxRhat  float64   // 0 means 1.01
+	MinimumN float64   // effective sample size that is wanted; 0 means no line
+}
+
+// Figure implements Drawing.
+func (m Convergence) Figure() (*Figure, error) {
+	n := len(m.Rhat)
+	if n == 0 {
+		return nil, fmt.Errorf("widgets: Convergence.Rhat is empty")
+	}
+	if err := checkLength("Convergence.BulkESS", len(m.BulkESS), n, "as Rhat"); err != nil {
+		return nil, err
+	}
+	if m.TailESS != nil {
+		if err := checkLength("Convergence.TailESS", len(m.TailESS), n, "as Rhat"); err != nil {
+			return nil, err
+		}
+	}
+	limit := m.MaxRhat
+	if limit == 0 {
+		limit = 1.01
+	}
+	for field, values := range map[string][]float64{"Rhat": m.Rhat, "BulkESS": m.BulkESS, "TailESS": m.TailESS, "limits": {limit, m.MinimumN}} {
+		if err := checkFinite("Convergence."+field, values); err != nil {
+			return nil, err
+		}
+	}
+	plots := []*plot.Plot{
+		barPanel("split-R̂", m.XLabel, m.Rhat, math.Min(1, minimum(m.Rhat)), limit, func(v float64) bool { return v > limit }),
+		barPanel("bulk effective sample size", m.XLabel, m.BulkESS, 0, m.MinimumN, func(v float64) bool { return v < m.MinimumN }),
+	}
+	if m.TailESS != nil {
+		plots = append(plots, barPanel("tail effective sample size", m.XLabel, m.TailESS, 0, 0, func(float64) bool { return false }))
+	}
+	return card{
+		title: m.Title, description: fmt.Sprintf("Split-R̂ and effective sample sizes of %d quantities.", n),
+		bodyHeight: 150,
+		body:       func(c draw.Canvas) { drawPanels(c, plots, len(plots)) },
+	}.figure(), nil
+}
+
+func minimum(x []float64) float64 {
+	low := math.Inf(1)
+	for _, v := range x {
+		low = math.Min(low, v)
+	}
+	return low
+}
+
+// barPanel draws bars from base up, and a line at limit unless it is 0.
+func barPanel(title, xLabel string, values []float64, base, limit float64, wrong func(float64) bool) *plot.Plot {
+	p := newPanel(title, xLabel, "")
+	ys := emptySpan()
+	ys.include(base, limit)
+	if limit == 0 {
+		ys = emptySpan()
+		ys.include(base)
+	}
+	ys.include(values...)
+	p.X.Min, p.X.Max = -0.5, float64(len(values))-0.5
+	p.X.Tick.Marker = niceTicks{4}
+	p.Y.Min, p.Y.Max = base, ys.high+0.08*(ys.high-base)
+	if p.Y.Max <= p.Y.Min {
+		p.Y.Max = p.Y.Min + 1
+	}
+	p.Add(painter(func(c draw.Canvas, x, y func(float64) vg.Length) {
+		for i, v := range values {
+			col := skyBlue
+			if wrong(v) {
+				col = vermillion
+			}
+			low, high := x(float64(i)-0.5), x(float64(i)+0.5)
+			gap := min(0.5, (high-low)/6)
+			fillPath(c, col, vg.Rectangle{Min: vg.Point{X: low + gap, Y: c.Min.Y}, Max: vg.Point{X: high - gap, Y: y(v)}}.Path())
+		}
+		if limit != 0 {
+			c.StrokeLine2(draw.LineStyle{Color: ink, Width: 1, Dashes: dashed}, c.Min.X, y(limit), c.Max.X, y(limit))
+		}
+	}))
+	return p
+}

@@ -1,0 +1,312 @@
+package widgets
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Curves shows lines with error bands in one or more panels with one legend: learning curves, a metric over a
+// hyper-parameter, an objective during optimisation.
+type Curves struct {
+	Title   string
+	Panels  []CurvePanel
+	Columns int // panels to a row; 0 means up to 3
+}
+
+// CurvePanel is one panel of Curves.
+type CurvePanel struct {
+	Title, XLabel, YLabel string
+	LogX, LogY            bool
+	Curves                []Curve
+	Thin                  []Curve     // drawn thin behind the others and without legend, such as single runs behind their mean
+	Levels                []Level     // horizontal reference lines
+	Marks                 []Mark      // vertical lines with a note, such as the chosen value of a hyper-parameter
+	YRange                *[2]float64 // nil: all that is drawn
+}
+
+// Curve is a line through points, with a band of ± one standard error if there is one.
+type Curve struct {
+	Name   string    // method as in result rows, or another name
+	X, Y   []float64 // X ascending; a NaN in Y breaks the line
+	StdErr []float64 // of Y, or nil
+	Points bool      // a dot on each point
+}
+
+// Level is a horizontal reference line.
+type Level struct {
+	Name string // method as in result rows, or another name; lies in the legend
+	Y    float64
+}
+
+// Mark is a vertical line with a note at its top.
+type Mark struct {
+	Note string
+	X    float64
+}
+
+// Figure implements Drawing.
+func (m Curves) Figure() (*Figure, error) {
+	if len(m.Panels) == 0 {
+		return nil, fmt.Errorf("widgets: Curves has no panels")
+	}
+	if m.Columns < 0 {
+		return nil, fmt.Errorf("widgets: Curves.Columns = %d, want 0 (automatic) or a positive number", m.Columns)
+	}
+	columns := m.Columns
+	if columns == 0 {
+		columns = 3
+	}
+	columns = min(columns, len(m.Panels))
+	for i, panel := range m.Panels {
+		if err := panel.validate(fmt.Sprintf("Curves.Panels[%d]", i)); err != nil {
+			return nil, err
+		}
+	}
+	looks, order := m.looks()
+	plots := make([]*plot.Plot, len(m.Panels))
+	for i, panel := range m.Panels {
+		plots[i] = panel.plot(looks)
+	}
+	var legend []legendEntry
+	for _, name := range order {
+		if m.hasBand(name) {
+			legend = append(legend, bandEntry(looks[name].label+" (± s.e.)", looks[name]))
+		} else {
+			legend = append(legend, lineEntry(looks[name].label, looks[name].line(lineWidth)))
+		}
+	}
+	height := vg.Length(185)
+	width := maxWidth
+	if len(m.Panels) == 1 {
+		height, width = 250, 520
+	}
+	rows := (len(m.Panels) + columns - 1) / columns
+	return card{
+		title: m.Title, legend: legend, width: width,
+		description: fmt.Sprintf("Curves of %s over %s: %s.", m.Panels[0].YLabel, m.Panels[0].XLabel, labels(order)),
+		bodyHeight:  vg.Length(rows)*(height+panelGap) - panelGap,
+		body:        func(c draw.Canvas) { drawPanels(c, plots, columns) },
+	}.figure(), nil
+}
+
+// looks returns the appearance of every name in the figure, and the names in order.
+func (m Curves) looks() (map[string]appearance, []string) {
+	var order []string
+	seen := map[string]bool{}
+	add := func(name string) {
+		if name != "" && !seen[name] {
+			seen[name] = true
+			order = append(order, name)
+		}
+	}
+	for _, panel := range m.Panels {
+		for _, curve := range panel.Curves {
+			add(curve.Name)
+		}
+		for _, level := range panel.Levels {
+			add(level.Name)
+		}
+	}
+	looks := map[string]appearance{}
+	for i, a := range appearances(order) {
+		looks[order[i]] = a
+	}
+	return looks, order
+}
+
+func (m Curves) hasBand(name string) bool {
+	for _, panel := range m.Panels {
+		for _, curve := range panel.Curves {
+			if curve.Name == name && curve.StdErr != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (p CurvePanel) validate(field string) error {
+	if len(p.Curves) == 0 && len(p.Thin) == 0 {
+		return fmt.Errorf("widgets: %s has no curves", field)
+	}
+	for kind, curves := range map[string][]Curve{"Curves": p.Curves, "Thin": p.Thin} {
+		for i, curve := range curves {
+			if err := curve.validate(fmt.Sprintf("%s.%s[%d]", field, kind, i), p.LogX, p.LogY); err != nil {
+				return err
+			}
+		}
+	}
+	for i, level := range p.Levels {
+		if math.IsNaN(level.Y) || math.IsInf(level.Y, 0) || p.LogY && level.Y <= 0 {
+			return fmt.Errorf("widgets: %s.Levels[%d].Y = %g cannot be drawn on this axis", field, i, level.Y)
+		}
+	}
+	for i, mark := range p.Marks {
+		if math.IsNaN(mark.X) || math.IsInf(mark.X, 0) || p.LogX && mark.X <= 0 {
+			return fmt.Errorf("widgets: %s.Marks[%d].X = %g cannot be drawn on this axis", field, i, mark.X)
+		}
+	}
+	if r := p.YRange; r != nil && (!(r[0] < r[1]) || math.IsInf(r[1]-r[0], 0) || p.LogY && r[0] <= 0) {
+		return fmt.Errorf("widgets: %s.YRange = %v is not a range for this axis", field, *r)
+	}
+	return nil
+}
+
+func (k Curve) validate(field string, logX, logY bool) error {
+	if len(k.X) == 0 {
+		return fmt.Errorf("widgets: %s has no points", field)
+	}
+	if err := checkLength(field+".Y", len(k.Y), len(k.X), "as X"); err != nil {
+		return err
+	}
+	if k.StdErr != nil {
+		if err := checkLength(field+".StdErr", len(k.StdErr), len(k.X), "as X"); err != nil {
+			return err
+		}
+	}
+	if err := checkFinite(field+".X", k.X); err != nil {
+		return err
+	}
+	for i := range k.X {
+		switch {
+		case i > 0 && k.X[i] < k.X[i-1]:
+			return fmt.Errorf("widgets: %s.X[%d] = %g is below its predecessor %g", field, i, k.X[i], k.X[i-1])
+		case logX && k.X[i] <= 0:
+			return fmt.Errorf("widgets: %s.X[%d] = %g cannot be drawn on a logarithmic axis", field, i, k.X[i])
+		case logY && k.Y[i] <= 0:
+			return fmt.Errorf("widgets: %s.Y[%d] = %g cannot be drawn on a logarithmic axis", field, i, k.Y[i])
+		case math.IsInf(k.Y[i], 0):
+			return fmt.Errorf("widgets: %s.Y[%d] = %g is not finite", field, i, k.Y[i])
+		case k.StdErr != nil && (k.StdErr[i] < 0 || math.IsInf(k.StdErr[i], 0)):
+			return fmt.Errorf("widgets: %s.StdErr[%d] = %g, want a finite number that is not negative", field, i, k.StdErr[i])
+		}
+	}
+	return nil
+}
+
+// bounds returns the ends of the band around point i, the point itself without one.
+func (k Curve) bounds(i int, logY bool) (low, high float64) {
+	if k.StdErr == nil || math.IsNaN(k.StdErr[i]) {
+		return k.Y[i], k.Y[i]
+	}
+	low, high = k.Y[i]-k.StdErr[i], k.Y[i]+k.StdErr[i]
+	if logY && low <= 0 {
+		low = k.Y[i] / 10
+	}
+	return low, high
+}
+
+func (p CurvePanel) plot(looks map[string]appearance) *plot.Plot {
+	out := newPanel(p.Title, p.XLabel, p.YLabel)
+	xs, ys := emptySpan(), emptySpan()
+	for _, curves := range [][]Curve{p.Curves, p.Thin} {
+		for _, curve := range curves {
+			for i := range curve.X {
+				xs.include(curve.X[i])
+				ys.include(curve.bounds(i, p.LogY))
+			}
+		}
+	}
+	for _, level := range p.Levels {
+		ys.include(level.Y)
+	}
+	for _, mark := range p.Marks {
+		xs.include(mark.X)
+	}
+	setRange(&out.X, xs, p.LogX, 0.02)
+	setRange(&out.Y, ys, p.LogY, 0.06)
+	if p.YRange != nil {
+		out.Y.Min, out.Y.Max = p.YRange[0], p.YRange[1]
+	}
+	out.Add(painter(func(c draw.Canvas, x, y func(float64) vg.Length) {
+		for _, curve := range p.Thin {
+			a := appearance{color: rgb(0xA0A0A0)}
+			if known, ok := looks[curve.Name]; ok {
+				a.color = known.color
+			}
+			curve.paintLine(c, x, y, draw.LineStyle{Color: fade(a.color, 0.3), Width: thinWidth})
+		}
+		for _, level := range p.Levels {
+			c.StrokeLine2(looks[level.Name].line(1), c.Min.X, y(level.Y), c.Max.X, y(level.Y))
+		}
+		for _, curve := range p.Curves {
+			curve.paintBand(c, x, y, looks[curve.Name], p.LogY)
+		}
+		for _, curve := range p.Curves {
+			a := looks[curve.Name]
+			curve.paintLine(c, x, y, a.line(lineWidth))
+			for i := range curve.X {
+				if at := (vg.Point{X: x(curve.X[i]), Y: y(curve.Y[i])}); curve.Points && !math.IsNaN(curve.Y[i]) && c.Contains(at) {
+					dot(c, a.color, at, 2.3)
+				}
+			}
+		}
+		for _, mark := range p.Marks {
+			c.StrokeLine2(draw.LineStyle{Color: ink, Width: 0.8, Dashes: dotted}, x(mark.X), c.Min.Y, x(mark.X), c.Max.Y)
+			style := textStyle(smallSize, paleInk, draw.XLeft, draw.YTop)
+			at := x(mark.X) + 3
+			if at+style.Width(mark.Note) > c.Max.X {
+				style.XAlign, at = draw.XRight, x(mark.X)-3
+			}
+			c.FillText(style, vg.Point{X: at, Y: c.Max.Y}, mark.Note)
+		}
+	}))
+	return out
+}
+
+// setRange fits an axis to the data.
+func setRange(axis *plot.Axis, s span, logarithmic bool, pad float64) {
+	if !logarithmic || s.low > s.high {
+		s = s.padded(pad)
+		axis.Min, axis.Max = s.low, s.high
+		return
+	}
+	s = (span{math.Log10(s.low), math.Log10(s.high)}).padded(pad)
+	axis.Min, axis.Max = math.Pow(10, s.low), math.Pow(10, s.high)
+	axis.Scale = plot.LogScale{}
+	axis.Tick.Marker = logTicks{}
+}
+
+// runs calls paint with each stretch of points that no NaN interrupts.
+func (k Curve) runs(paint func(from, to int)) {
+	from := 0
+	for i := 0; i <= len(k.Y); i++ {
+		if i == len(k.Y) || math.IsNaN(k.Y[i]) {
+			if i > from {
+				paint(from, i)
+			}
+			from = i + 1
+		}
+	}
+}
+
+func (k Curve) paintLine(c draw.Canvas, x, y func(float64) vg.Length, style draw.LineStyle) {
+	k.runs(func(from, to int) {
+		points := make([]vg.Point, 0, to-from)
+		for i := from; i < to; i++ {
+			points = append(points, vg.Point{X: x(k.X[i]), Y: y(k.Y[i])})
+		}
+		c.StrokeLines(style, c.ClipLinesXY(points)...)
+	})
+}
+
+func (k Curve) paintBand(c draw.Canvas, x, y func(float64) vg.Length, a appearance, logY bool) {
+	if k.StdErr == nil {
+		return
+	}
+	k.runs(func(from, to int) {
+		points := make([]vg.Point, 2*(to-from))
+		for i := from; i < to; i++ {
+			low, high := k.bounds(i, logY)
+			points[i-from] = vg.Point{X: x(k.X[i]), Y: y(low)}
+			points[len(points)-1-(i-from)] = vg.Point{X: x(k.X[i]), Y: y(high)}
+		}
+		if clipped := c.ClipPolygonXY(points); len(clipped) > 2 {
+			fillPath(c, fade(a.color, bandAlpha), polygon(clipped...))
+		}
+	})
+}

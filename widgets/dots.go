@@ -1,0 +1,132 @@
+package widgets
+
+import (
+	"fmt"
+	"image/color"
+	"math"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Dots compares methods by several metrics: a row for each method, a panel for each metric, a dot with a bar of ± one
+// standard error for the estimate, and an open diamond for the published value.
+type Dots struct {
+	Title   string
+	Methods []string // names as in result rows
+	Panels  []DotPanel
+}
+
+// DotPanel is one metric of Dots.
+type DotPanel struct {
+	Title     string
+	Estimates []*Estimate // of each method; nil where there is none
+	Published []*Estimate // published values of each method; nil where there is none, or for all
+	Target    float64     // vertical reference line; NaN if there is none
+}
+
+// Figure implements Drawing.
+func (m Dots) Figure() (*Figure, error) {
+	if len(m.Methods) == 0 || len(m.Panels) == 0 {
+		return nil, fmt.Errorf("widgets: Dots needs methods and panels, got %d and %d", len(m.Methods), len(m.Panels))
+	}
+	published := false
+	for i, panel := range m.Panels {
+		field := fmt.Sprintf("Dots.Panels[%d]", i)
+		if err := checkLength(field+".Estimates", len(panel.Estimates), len(m.Methods), "one for each method"); err != nil {
+			return nil, err
+		}
+		if panel.Published != nil {
+			published = true
+			if err := checkLength(field+".Published", len(panel.Published), len(m.Methods), "one for each method"); err != nil {
+				return nil, err
+			}
+		}
+		if math.IsInf(panel.Target, 0) {
+			return nil, fmt.Errorf("widgets: %s.Target = %g is not finite", field, panel.Target)
+		}
+		for kind, list := range map[string][]*Estimate{"Estimates": panel.Estimates, "Published": panel.Published} {
+			for j, e := range list {
+				if err := e.validate(fmt.Sprintf("%s.%s[%d]", field, kind, j)); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	looks := appearances(m.Methods)
+	const rowHeight, axisSpace, titleSpace = vg.Length(21), vg.Length(22), vg.Length(17)
+	names := vg.Length(0)
+	style := textStyle(textSize, ink, draw.XLeft, draw.YCenter)
+	for _, a := range looks {
+		names = max(names, style.Width(a.label)+10)
+	}
+	legend := []legendEntry{{"mean ± s.e.", func(c draw.Canvas) {
+		c.StrokeLine2(draw.LineStyle{Color: oracle, Width: 1.2}, c.Min.X+2, c.Center().Y, c.Max.X-2, c.Center().Y)
+		dot(c, oracle, c.Center(), 3)
+	}}}
+	if published {
+		legend = append(legend, legendEntry{"published", func(c draw.Canvas) { diamond(c, oracle, c.Center()) }})
+	}
+	rows := vg.Length(len(m.Methods))
+	return card{
+		title: m.Title, legend: legend, description: "Estimates of " + labels(m.Methods) + ".",
+		bodyHeight: rows*rowHeight + axisSpace + titleSpace,
+		body: func(c draw.Canvas) {
+			for i, a := range looks {
+				y := c.Max.Y - titleSpace - (vg.Length(i)+0.5)*rowHeight
+				writeText(c, style, c.Min.X, y, a.label)
+				c.StrokeLine2(draw.LineStyle{Color: gridGrey, Width: thinWidth}, c.Min.X+names, y, c.Max.X, y)
+			}
+			width := (c.Max.X-c.Min.X-names)/vg.Length(len(m.Panels)) - panelGap
+			for i, panel := range m.Panels {
+				left := c.Min.X + names + vg.Length(i)*(width+panelGap)
+				area := draw.Canvas{Canvas: c.Canvas, Rectangle: vg.Rectangle{
+					Min: vg.Point{X: left, Y: c.Min.Y + axisSpace}, Max: vg.Point{X: left + width, Y: c.Max.Y - titleSpace}}}
+				panel.paint(area, looks, rowHeight)
+			}
+		},
+	}.figure(), nil
+}
+
+func (p DotPanel) paint(c draw.Canvas, looks []appearance, rowHeight vg.Length) {
+	xs := emptySpan()
+	xs.include(p.Target)
+	for _, list := range [][]*Estimate{p.Estimates, p.Published} {
+		for _, e := range list {
+			if e != nil {
+				xs.include(e.Mean, e.Mean-e.StdErr, e.Mean+e.StdErr)
+			}
+		}
+	}
+	xs = xs.padded(0.08)
+	x := func(v float64) vg.Length { return c.X((v - xs.low) / (xs.high - xs.low)) }
+	c.FillText(bold(textStyle(textSize, ink, draw.XCenter, draw.YBottom)), vg.Point{X: c.Center().X, Y: c.Max.Y + 3}, p.Title)
+	c.StrokeLine2(draw.LineStyle{Color: axisGrey, Width: thinWidth}, c.Min.X, c.Min.Y, c.Max.X, c.Min.Y)
+	for _, t := range (niceTicks{3}).Ticks(xs.low, xs.high) {
+		c.StrokeLine2(draw.LineStyle{Color: axisGrey, Width: thinWidth}, x(t.Value), c.Min.Y, x(t.Value), c.Min.Y-3)
+		c.FillText(textStyle(smallSize, ink, draw.XCenter, draw.YTop), vg.Point{X: x(t.Value), Y: c.Min.Y - 5}, t.Label)
+	}
+	if !math.IsNaN(p.Target) {
+		c.StrokeLine2(draw.LineStyle{Color: axisGrey, Width: 0.8, Dashes: dotted}, x(p.Target), c.Min.Y, x(p.Target), c.Max.Y)
+	}
+	for i, e := range p.Estimates {
+		y := c.Max.Y - (vg.Length(i)+0.5)*rowHeight
+		if p.Published != nil && p.Published[i] != nil {
+			diamond(c, looks[i].color, vg.Point{X: x(p.Published[i].Mean), Y: y})
+		}
+		if e == nil {
+			continue
+		}
+		if !math.IsNaN(e.StdErr) {
+			c.StrokeLine2(draw.LineStyle{Color: looks[i].color, Width: 1.4}, x(e.Mean-e.StdErr), y, x(e.Mean+e.StdErr), y)
+		}
+		fillPath(c, looks[i].color, disc(vg.Point{X: x(e.Mean), Y: y}, 3))
+	}
+}
+
+func diamond(c draw.Canvas, col color.Color, at vg.Point) {
+	const r = vg.Length(4)
+	p := polygon(vg.Point{X: at.X - r, Y: at.Y}, vg.Point{X: at.X, Y: at.Y + r}, vg.Point{X: at.X + r, Y: at.Y}, vg.Point{X: at.X, Y: at.Y - r})
+	fillPath(c, white, p)
+	strokePath(c, draw.LineStyle{Color: col, Width: 1.1}, p)
+}

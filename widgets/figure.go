@@ -1,0 +1,165 @@
+package widgets
+
+import (
+	"bytes"
+	"fmt"
+	"html"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// Drawing is anything that can be drawn as a figure: the structs of this package, and Figure itself.
+type Drawing interface {
+	// Figure checks the data and lays the figure out.
+	Figure() (*Figure, error)
+}
+
+// Figure is a picture that is ready to be written.
+type Figure struct {
+	title, description string
+	width, height      vg.Length
+	paint              func(draw.Canvas)
+}
+
+// Figure returns the figure itself.
+func (f *Figure) Figure() (*Figure, error) { return f, nil }
+
+// Title returns the figure's title.
+func (f *Figure) Title() string { return f.title }
+
+// Description says in words what the figure shows; it is the text alternative in the SVG.
+func (f *Figure) Description() string { return f.description }
+
+// Size returns the width and height in pixels.
+func (f *Figure) Size() (width, height int) {
+	return int(math.Ceil(f.width.Points() * 4 / 3)), int(math.Ceil(f.height.Points() * 4 / 3))
+}
+
+// generic follows the theme's font in style attributes, for viewers that do not have it. Arial has the same metrics.
+const fontFallback = "'Liberation Sans',Arial,Helvetica,sans-serif"
+
+// SVG returns the figure as a self-contained SVG document: text stays text, and title and description are there for
+// assistive technology. The same figure gives the same bytes.
+func (f *Figure) SVG() (svg []byte, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			svg, err = nil, fmt.Errorf("widgets: drawing %q failed: %v", f.title, r)
+		}
+	}()
+	canvas := vgsvg.New(f.width, f.height)
+	c := draw.New(canvas)
+	fillPath(c, white, roundedRect(c.Rectangle, 5))
+	f.paint(c)
+	var raw bytes.Buffer
+	if _, err := canvas.WriteTo(&raw); err != nil {
+		return nil, fmt.Errorf("widgets: writing %q: %w", f.title, err)
+	}
+	_, body, ok := strings.Cut(raw.String(), "<svg")
+	if !ok {
+		return nil, fmt.Errorf("widgets: drawing %q gave no SVG", f.title)
+	}
+	if _, body, ok = strings.Cut(body, ">"); !ok {
+		return nil, fmt.Errorf("widgets: drawing %q gave a broken SVG", f.title)
+	}
+	body = strings.ReplaceAll(body, "font-family:Liberation Sans", "font-family:"+fontFallback)
+	if strings.Contains(body, "NaN") || strings.Contains(body, "Inf") {
+		return nil, fmt.Errorf("widgets: drawing %q gave coordinates that are not finite", f.title)
+	}
+	w, h := f.Size()
+	var out bytes.Buffer
+	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" `+
+		`width="%d" height="%d" viewBox="0 0 %.5g %.5g" role="img" aria-label="%s">`+"\n<title>%s</title>\n<desc>%s</desc>",
+		w, h, f.width.Points(), f.height.Points(), html.EscapeString(f.title+". "+f.description),
+		html.EscapeString(f.title), html.EscapeString(f.description))
+	out.WriteString(body)
+	return out.Bytes(), nil
+}
+
+// Save writes the figure as an SVG file, atomically: path holds either the whole figure or what it held before.
+func (f *Figure) Save(path string) error {
+	svg, err := f.SVG()
+	if err != nil {
+		return err
+	}
+	return writeAtomically(path, svg)
+}
+
+// Save draws d and writes it as an SVG file, atomically.
+func Save(d Drawing, path string) error {
+	f, err := d.Figure()
+	if err != nil {
+		return err
+	}
+	return f.Save(path)
+}
+
+func writeAtomically(path string, data []byte) error {
+	temp, err := os.CreateTemp(filepath.Dir(path), ".widgets-*")
+	if err != nil {
+		return fmt.Errorf("widgets: saving %s: %w", path, err)
+	}
+	_, err = temp.Write(data)
+	if closeErr := temp.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = os.Chmod(temp.Name(), 0o644)
+	}
+	if err == nil {
+		err = os.Rename(temp.Name(), path)
+	}
+	if err != nil {
+		os.Remove(temp.Name())
+		return fmt.Errorf("widgets: saving %s: %w", path, err)
+	}
+	return nil
+}
+
+// card is a figure in the making: a title, one legend for all panels, and a body below them.
+type card struct {
+	title, description string
+	width, bodyHeight  vg.Length // of the whole card, and of what body paints
+	legend             []legendEntry
+	body               func(draw.Canvas)
+}
+
+func (k card) figure() *Figure {
+	if k.width == 0 {
+		k.width = maxWidth
+	}
+	inner := k.width - 2*cardPad
+	rows := legendRows(k.legend, inner)
+	top := vg.Length(0)
+	if k.title != "" {
+		top += titleSize + 8
+	}
+	legendTop := top
+	if len(rows) > 0 {
+		top += vg.Length(len(rows))*legendLine + 4
+	}
+	return &Figure{
+		title: k.title, description: k.description,
+		width: k.width, height: top + k.bodyHeight + 2*cardPad,
+		paint: func(c draw.Canvas) {
+			c = draw.Crop(c, cardPad, -cardPad, cardPad, -cardPad)
+			if k.title != "" {
+				c.FillText(bold(textStyle(titleSize, ink, draw.XLeft, draw.YTop)), vg.Point{X: c.Min.X, Y: c.Max.Y}, k.title)
+			}
+			for i, row := range rows {
+				x := c.Min.X
+				y := c.Max.Y - legendTop - (vg.Length(i)+0.5)*legendLine
+				for _, e := range row {
+					e.paint(c, x, y)
+					x += e.width()
+				}
+			}
+			k.body(draw.Crop(c, 0, 0, 0, -top))
+		},
+	}
+}

@@ -1,0 +1,125 @@
+package widgets
+
+import (
+	"fmt"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// HeatMaps sets maps of one gridworld side by side: a column for each method, a row for each quantity, one colour scale
+// for the whole row. States are numbered row by row from the top left.
+type HeatMaps struct {
+	Title         string
+	Width, Height int      // in cells
+	Columns       []string // methods, as in result rows, or other titles
+	Rows          []HeatRow
+	Terminal      []bool // states that get a thick frame, [Width·Height] or nil
+}
+
+// HeatRow is one quantity of HeatMaps.
+type HeatRow struct {
+	Label    string      // of the quantity, beside its colour bar
+	Values   [][]float64 // for each column the numbers of all states, [Width·Height]; nil leaves the place empty
+	Diverges bool        // two hues about 0 instead of one from low to high
+	Decimals int         // of the figures in the cells, which are written where the cells are large enough
+}
+
+// Figure implements Drawing.
+func (m HeatMaps) Figure() (*Figure, error) {
+	if err := m.validate(); err != nil {
+		return nil, err
+	}
+	const titleHeight = vg.Length(16)
+	inner := maxWidth - 2*cardPad - barWidth
+	gaps := vg.Length(len(m.Columns)) * panelGap
+	size := min((inner-gaps)/vg.Length(len(m.Columns)*m.Width), 200/vg.Length(m.Width), 230/vg.Length(m.Height))
+	mapWidth, mapHeight := size*vg.Length(m.Width), size*vg.Length(m.Height)
+	scales := make([]colorScale, len(m.Rows))
+	for i, row := range m.Rows {
+		scales[i] = newScale(row.Diverges, row.Values...)
+	}
+	names := appearances(m.Columns)
+	var legend []legendEntry
+	for _, t := range m.Terminal {
+		if t {
+			legend = append(legend, frameEntry("terminal"))
+			break
+		}
+	}
+	description := "Maps of "
+	for i, row := range m.Rows {
+		if i > 0 {
+			description += ", "
+		}
+		description += row.Label
+	}
+	return card{
+		title: m.Title, legend: legend, description: description + " for " + labels(m.Columns) + ".",
+		width:      max(vg.Length(len(m.Columns))*(mapWidth+panelGap)+barWidth+2*cardPad, 240),
+		bodyHeight: titleHeight + vg.Length(len(m.Rows))*(mapHeight+panelGap) - panelGap + 2,
+		body: func(c draw.Canvas) {
+			for j, name := range names {
+				x := c.Min.X + vg.Length(j)*(mapWidth+panelGap)
+				style := bold(textStyle(textSize, ink, draw.XLeft, draw.YTop))
+				for k, line := range wrap(style, name.label, mapWidth+panelGap-4) {
+					c.FillText(style, vg.Point{X: x, Y: c.Max.Y - vg.Length(k)*(textSize+1)}, line)
+				}
+			}
+			for i, row := range m.Rows {
+				top := c.Max.Y - titleHeight - vg.Length(i)*(mapHeight+panelGap)
+				for j, values := range row.Values {
+					if values == nil {
+						continue
+					}
+					g := cells{m.Width, m.Height, vg.Point{X: c.Min.X + vg.Length(j)*(mapWidth+panelGap), Y: top}, size}
+					g.fill(c, values, scales[i])
+					g.frames(c, m.Terminal)
+					if size >= 30 {
+						for s, v := range values {
+							style := textStyle(smallSize, contrast(scales[i].color(v)), draw.XCenter, draw.YCenter)
+							writeText(c, style, g.centre(s).X, g.centre(s).Y, number(v, row.Decimals))
+						}
+					}
+				}
+				side := draw.Crop(c, vg.Length(len(m.Columns))*(mapWidth+panelGap), 0, 0, 0)
+				side.Max.Y, side.Min.Y = top, top-mapHeight
+				scales[i].paint(side, row.Label)
+			}
+		},
+	}.figure(), nil
+}
+
+func (m HeatMaps) validate() error {
+	if err := checkGrid("HeatMaps", m.Width, m.Height); err != nil {
+		return err
+	}
+	if len(m.Columns) == 0 || len(m.Rows) == 0 {
+		return fmt.Errorf("widgets: HeatMaps needs columns and rows, got %d and %d", len(m.Columns), len(m.Rows))
+	}
+	n := m.Width * m.Height
+	if m.Terminal != nil {
+		if err := checkLength("HeatMaps.Terminal", len(m.Terminal), n, "one for each state"); err != nil {
+			return err
+		}
+	}
+	for i, row := range m.Rows {
+		field := fmt.Sprintf("HeatMaps.Rows[%d].Values", i)
+		if err := checkLength(field, len(row.Values), len(m.Columns), "one for each column"); err != nil {
+			return err
+		}
+		for j, values := range row.Values {
+			if values == nil {
+				continue
+			}
+			field := fmt.Sprintf("%s[%d]", field, j)
+			if err := checkLength(field, len(values), n, "one for each state"); err != nil {
+				return err
+			}
+			if err := checkFinite(field, values); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

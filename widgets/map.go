@@ -1,0 +1,241 @@
+package widgets
+
+import (
+	"fmt"
+	"image/color"
+	"math"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/go-birl/birl/envs/gridworld"
+	"github.com/go-birl/birl/envs/mdp"
+)
+
+// Map shows a gridworld: a number for each state as colour and figure, terminal states, demonstrations as arrows with the
+// number of visits, and a policy. States are numbered row by row from the top left; actions are those of package gridworld.
+type Map struct {
+	Title          string
+	Width, Height  int              // in cells
+	Values         []float64        // of the states, [Width·Height]; nil leaves the cells white
+	ValueLabel     string           // what the values are, for the colour bar
+	Decimals       int              // of the figures in the cells
+	Sequential     bool             // colours from low to high, instead of two hues about 0
+	Terminal       []bool           // states that get a thick frame, [Width·Height] or nil
+	Demonstrations []mdp.Trajectory // one arrow a step; visits are counted
+	Policy         []float64        // action probabilities, [Width·Height·5] or nil; arrows are as long as they are probable
+	Marked         map[int]string   // short labels of single states, such as the start
+}
+
+// WorldMap returns the map of a gridworld's true rewards and of demonstrations in it, which may be nil.
+func WorldMap(title string, w *gridworld.World, demos []mdp.Trajectory) Map {
+	return Map{
+		Title: title, Width: w.Width, Height: w.Height, Values: w.Reward, ValueLabel: "true reward", Decimals: 1,
+		Terminal: w.Terminal, Demonstrations: demos,
+	}
+}
+
+// Figure implements Drawing.
+func (m Map) Figure() (*Figure, error) {
+	if err := m.validate(); err != nil {
+		return nil, err
+	}
+	scale := newScale(!m.Sequential, m.Values)
+	counts := make([]int, m.Width*m.Height*gridworld.Actions)
+	visits := make([]int, m.Width*m.Height)
+	for _, step := range mdp.Flatten(m.Demonstrations) {
+		counts[step.State*gridworld.Actions+step.Action]++
+		visits[step.State]++
+	}
+	bar := vg.Length(0)
+	if m.Values != nil {
+		bar = barWidth + panelGap
+	}
+	size := min(vg.Length(58), (maxWidth-2*cardPad-bar)/vg.Length(m.Width), 560/vg.Length(m.Height))
+	return card{
+		title: m.Title, legend: m.legend(),
+		description: fmt.Sprintf("Gridworld of %d × %d states, %s, %d demonstrated steps.", m.Width, m.Height, m.ValueLabel,
+			len(mdp.Flatten(m.Demonstrations))),
+		width:      max(vg.Length(m.Width)*size+bar+2*cardPad, 330),
+		bodyHeight: vg.Length(m.Height)*size + 2,
+		body: func(c draw.Canvas) {
+			g := cells{m.Width, m.Height, vg.Point{X: c.Min.X + 1, Y: c.Max.Y}, size}
+			g.fill(c, m.Values, scale)
+			g.frames(c, m.Terminal)
+			for s := range visits {
+				m.paintCell(c, g, s, scale, counts[s*gridworld.Actions:(s+1)*gridworld.Actions], visits[s])
+			}
+			if m.Values != nil {
+				side := draw.Crop(c, vg.Length(m.Width)*size+panelGap, 0, 0, 0)
+				side.Min.Y = side.Max.Y - min(vg.Length(m.Height)*size, 240)
+				scale.paint(side, m.ValueLabel)
+			}
+		},
+	}.figure(), nil
+}
+
+func (m Map) validate() error {
+	if err := checkGrid("Map", m.Width, m.Height); err != nil {
+		return err
+	}
+	n := m.Width * m.Height
+	if m.Values != nil {
+		if err := checkLength("Map.Values", len(m.Values), n, "one for each state"); err != nil {
+			return err
+		}
+		if err := checkFinite("Map.Values", m.Values); err != nil {
+			return err
+		}
+	}
+	if m.Terminal != nil {
+		if err := checkLength("Map.Terminal", len(m.Terminal), n, "one for each state"); err != nil {
+			return err
+		}
+	}
+	for i, t := range m.Demonstrations {
+		for j, step := range t {
+			if step.State < 0 || step.State >= n || step.Action < 0 || step.Action >= gridworld.Actions {
+				return fmt.Errorf("widgets: Map.Demonstrations[%d][%d]: state %d, action %d: want 0..%d and 0..%d",
+					i, j, step.State, step.Action, n-1, gridworld.Actions-1)
+			}
+		}
+	}
+	for s := range m.Marked {
+		if s < 0 || s >= n {
+			return fmt.Errorf("widgets: Map.Marked: state %d is outside 0..%d", s, n-1)
+		}
+	}
+	if m.Policy != nil {
+		if err := checkLength("Map.Policy", len(m.Policy), n*gridworld.Actions, "one for each state and action"); err != nil {
+			return err
+		}
+		for i, p := range m.Policy {
+			if !(p >= 0 && p <= 1+1e-9) {
+				return fmt.Errorf("widgets: Map.Policy[%d] = %g is not a probability", i, p)
+			}
+		}
+	}
+	return nil
+}
+
+func (m Map) legend() []legendEntry {
+	var legend []legendEntry
+	for _, t := range m.Terminal {
+		if t {
+			legend = append(legend, frameEntry("terminal"))
+			break
+		}
+	}
+	if len(m.Demonstrations) > 0 {
+		legend = append(legend, arrowEntry("demonstrated action", demoColor), dotEntry("demonstrated “stay”", demoColor),
+			legendEntry{"visits", func(c draw.Canvas) {
+				writeText(c, bold(textStyle(smallSize, ink, draw.XCenter, draw.YCenter)), c.Center().X, c.Center().Y, "×2")
+			}})
+	}
+	if m.Policy != nil {
+		legend = append(legend, arrowEntry("action, as long as probable", policyColor), dotEntry("“stay”", policyColor))
+	}
+	return legend
+}
+
+func arrowEntry(label string, col color.NRGBA) legendEntry {
+	return legendEntry{label, func(c draw.Canvas) {
+		arrow(c, col, vg.Point{X: c.Min.X + 2, Y: c.Center().Y}, vg.Point{X: c.Max.X - 2, Y: c.Center().Y}, arrowWidth)
+	}}
+}
+
+func dotEntry(label string, col color.NRGBA) legendEntry {
+	return legendEntry{label, func(c draw.Canvas) { dot(c, col, c.Center(), dotRadius) }}
+}
+
+var (
+	demoColor   = black
+	policyColor = rgb(0x3A3A3A)
+)
+
+const (
+	arrowWidth = vg.Length(1.4)
+	dotRadius  = vg.Length(2.6)
+	fanned     = 3 // parallel arrows drawn for one action of one state; more get their number written beside them
+)
+
+// paintCell writes a state's value at its top left, its visits at its bottom right, and the arrows in between.
+func (m Map) paintCell(c draw.Canvas, g cells, s int, scale colorScale, counts []int, visits int) {
+	box, centre := g.box(s), g.centre(s)
+	textColor := ink
+	if m.Values != nil {
+		textColor = contrast(scale.color(m.Values[s]))
+	}
+	figure := textStyle(smallSize, textColor, draw.XLeft, draw.YCenter)
+	if m.Values != nil && g.size >= 26 {
+		text := number(m.Values[s], m.Decimals)
+		if len(m.Demonstrations) == 0 && m.Policy == nil { // nothing else in the cells
+			figure.XAlign = draw.XCenter
+			writeText(c, figure, centre.X, centre.Y, text)
+		} else {
+			writeText(c, figure, box.Min.X+4, box.Max.Y-9, text)
+		}
+	}
+	if visits > 1 {
+		figure.XAlign = draw.XRight
+		writeText(c, bold(figure), box.Max.X-4, box.Min.Y+8.5, fmt.Sprintf("×%d", visits))
+	}
+	if label, ok := m.Marked[s]; ok {
+		figure.XAlign = draw.XLeft
+		writeText(c, bold(figure), box.Min.X+4, box.Min.Y+8.5, label)
+	}
+	if m.Policy != nil && (m.Terminal == nil || !m.Terminal[s]) {
+		for a, p := range m.Policy[s*gridworld.Actions : (s+1)*gridworld.Actions] {
+			m.paintPolicy(c, g, centre, a, p)
+		}
+	}
+	for a, n := range counts {
+		paintDemonstrated(c, g, centre, a, n)
+	}
+}
+
+// direction is the unit vector of an action on the canvas, whose y axis points up.
+func direction(a int) (x, y vg.Length) {
+	return vg.Length(gridworld.Moves[a][0]), -vg.Length(gridworld.Moves[a][1])
+}
+
+func (m Map) paintPolicy(c draw.Canvas, g cells, centre vg.Point, a int, p float64) {
+	if p < 0.03 {
+		return
+	}
+	if a == gridworld.Stay {
+		dot(c, policyColor, centre, dotRadius*1.4*vg.Length(math.Sqrt(p)))
+		return
+	}
+	dx, dy := direction(a)
+	reach := g.size * (0.1 + 0.36*vg.Length(p))
+	arrow(c, policyColor, vg.Point{X: centre.X + 0.07*g.size*dx, Y: centre.Y + 0.07*g.size*dy},
+		vg.Point{X: centre.X + reach*dx, Y: centre.Y + reach*dy}, arrowWidth)
+}
+
+// paintDemonstrated fans out n marks of one action, so that each stays visible.
+func paintDemonstrated(c draw.Canvas, g cells, centre vg.Point, a, n int) {
+	dx, dy := direction(a)
+	gap := g.size / 8
+	shown := min(n, fanned)
+	for i := range shown {
+		across := (vg.Length(i) - vg.Length(shown-1)/2) * gap
+		if a == gridworld.Stay {
+			dot(c, demoColor, vg.Point{X: centre.X + across, Y: centre.Y}, dotRadius)
+			continue
+		}
+		at := func(along vg.Length) vg.Point {
+			return vg.Point{X: centre.X + along*g.size*dx - across*dy, Y: centre.Y + along*g.size*dy + across*dx}
+		}
+		arrow(c, demoColor, at(0.13), at(0.44), arrowWidth)
+	}
+	if n > shown {
+		style := bold(textStyle(smallSize, ink, draw.XCenter, draw.YCenter))
+		x, y := centre.X+0.3*g.size*dx+1.6*gap*dy, centre.Y+0.3*g.size*dy+1.6*gap*dx
+		if a == gridworld.Stay {
+			y = centre.Y + 9
+		}
+		fillPath(c, white, disc(vg.Point{X: x, Y: y}, 6))
+		writeText(c, style, x, y, fmt.Sprint(n))
+	}
+}

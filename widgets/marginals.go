@@ -1,0 +1,357 @@
+package widgets
+
+import (
+	"fmt"
+	"math"
+	"sort"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Distribution is a distribution on the real line. Gonum's distuv.Normal is one.
+type Distribution interface {
+	Mean() float64
+	StdDev() float64
+	Quantile(p float64) float64 // p in [0, 1]
+	LogProb(x float64) float64
+}
+
+// Sampled is a Distribution that is known through samples. It is drawn as a histogram of them instead of a curve.
+type Sampled interface {
+	Distribution
+	Sorted() []float64 // in ascending order
+}
+
+// Marginals compares distributions panel by panel: the marginal posteriors of several states, or, in one panel, the
+// distributions of a return. All panels have the same horizontal range. A density that is much higher than the rest,
+// as that of a collapsed posterior, is cut off and its peak noted, so that the others stay readable.
+type Marginals struct {
+	Title   string
+	XLabel  string   // of the quantity, with its unit if it has one
+	Methods []string // names as in result rows, in the order in which they are drawn
+	Panels  []MarginalPanel
+	Columns int // panels to a row; 0 means up to 3
+}
+
+// MarginalPanel is one panel of Marginals.
+type MarginalPanel struct {
+	Title         string
+	Distributions []Distribution // one for each of the Methods; nil leaves the method out of this panel
+	Truth         float64        // true value, drawn as a vertical line; NaN if there is none
+}
+
+const (
+	curvePoints  = 240 // points of a density curve over the horizontal range
+	spikeFactor  = 2.2 // a peak is cut off where it is this many times higher than the reference
+	panelHeight  = vg.Length(165)
+	marginalTail = 0.004 // the horizontal range leaves out this much of each distribution at each end
+)
+
+// Figure implements Drawing.
+func (m Marginals) Figure() (*Figure, error) {
+	if err := m.validate(); err != nil {
+		return nil, err
+	}
+	looks := appearances(m.Methods)
+	xs := emptySpan()
+	for _, panel := range m.Panels {
+		xs.include(panel.Truth)
+		for _, d := range panel.Distributions {
+			if d != nil {
+				xs.include(d.Quantile(marginalTail), d.Quantile(1-marginalTail))
+			}
+		}
+	}
+	xs = xs.padded(0.03)
+	kinds := make([]legendEntry, len(m.Methods))
+	plots := make([]*plot.Plot, len(m.Panels))
+	truth := false
+	for i, panel := range m.Panels {
+		shapes := make([]shape, len(m.Methods))
+		histograms := 0
+		for j, d := range panel.Distributions {
+			if d == nil {
+				continue
+			}
+			shapes[j] = newShape(d, xs, looks[j])
+			if shapes[j].bins != nil {
+				shapes[j].filled = histograms == 0
+				histograms++
+			}
+			kinds[j] = shapes[j].legend()
+		}
+		truth = truth || !math.IsNaN(panel.Truth)
+		yLabel := ""
+		if i%m.columns() == 0 {
+			yLabel = "density"
+		}
+		xLabel := ""
+		if i+m.columns() >= len(m.Panels) {
+			xLabel = m.XLabel
+		}
+		p := newPanel(panel.Title, xLabel, yLabel)
+		p.X.Min, p.X.Max = xs.low, xs.high
+		p.Y.Min, p.Y.Max = 0, ceiling(shapes)
+		p.Add(painter(func(c draw.Canvas, x, y func(float64) vg.Length) {
+			paintShapes(c, x, y, shapes, p.Y.Max)
+			if !math.IsNaN(panel.Truth) {
+				c.StrokeLine2(truthLine, x(panel.Truth), c.Min.Y, x(panel.Truth), c.Max.Y)
+			}
+			notePeaks(c, x, shapes, p.Y.Max)
+		}))
+		plots[i] = p
+	}
+	var legend []legendEntry
+	for _, e := range kinds {
+		if e.sample != nil {
+			legend = append(legend, e)
+		}
+	}
+	if truth {
+		legend = append(legend, verticalEntry("true value", truthLine))
+	}
+	rows := (len(m.Panels) + m.columns() - 1) / m.columns()
+	return card{
+		title: m.Title, legend: legend,
+		description: fmt.Sprintf("Densities of %s in %d panels: %s.", m.XLabel, len(m.Panels), labels(m.Methods)),
+		bodyHeight:  vg.Length(rows)*(panelHeight+panelGap) + 12,
+		body:        func(c draw.Canvas) { drawPanels(c, plots, m.columns()) },
+	}.figure(), nil
+}
+
+var truthLine = draw.LineStyle{Color: black, Width: 1.4, Dashes: []vg.Length{3, 2}}
+
+func (m Marginals) columns() int {
+	if m.Columns > 0 {
+		return min(m.Columns, len(m.Panels))
+	}
+	return min(3, len(m.Panels))
+}
+
+func (m Marginals) validate() error {
+	if len(m.Panels) == 0 || len(m.Methods) == 0 {
+		return fmt.Errorf("widgets: Marginals needs panels and methods, got %d and %d", len(m.Panels), len(m.Methods))
+	}
+	if m.Columns < 0 {
+		return fmt.Errorf("widgets: Marginals.Columns = %d, want 0 (automatic) or a positive number", m.Columns)
+	}
+	for i, panel := range m.Panels {
+		field := fmt.Sprintf("Marginals.Panels[%d].Distributions", i)
+		if err := checkLength(field, len(panel.Distributions), len(m.Methods), "one for each method"); err != nil {
+			return err
+		}
+		if math.IsInf(panel.Truth, 0) {
+			return fmt.Errorf("widgets: Marginals.Panels[%d].Truth = %g is not finite", i, panel.Truth)
+		}
+		shown := 0
+		for j, d := range panel.Distributions {
+			if d == nil {
+				continue
+			}
+			shown++
+			if err := checkFinite(fmt.Sprintf("%s[%d]: mean, std, quantiles", field, j),
+				[]float64{d.Mean(), d.StdDev(), d.Quantile(marginalTail), d.Quantile(1 - marginalTail)}); err != nil {
+				return err
+			}
+			if d.StdDev() < 0 {
+				return fmt.Errorf("widgets: %s[%d] has the negative standard deviation %g", field, j, d.StdDev())
+			}
+			if s, ok := d.(Sampled); ok && len(s.Sorted()) < 2 {
+				return fmt.Errorf("widgets: %s[%d] has %d samples, want at least 2", field, j, len(s.Sorted()))
+			}
+		}
+		if shown == 0 {
+			return fmt.Errorf("widgets: %s: all are nil, so that there is nothing to draw", field)
+		}
+	}
+	return nil
+}
+
+// shape is one distribution made ready to paint: a histogram or a curve.
+type shape struct {
+	look     appearance
+	filled   bool // histograms: as filled bars, else as an outline
+	edges    []float64
+	bins     []float64 // density in each bin
+	x, y     []float64 // curve
+	peak     float64
+	mean, sd float64
+}
+
+func newShape(d Distribution, xs span, look appearance) shape {
+	s := shape{look: look, mean: d.Mean(), sd: d.StdDev()}
+	if sampled, ok := d.(Sampled); ok {
+		s.edges, s.bins = histogram(sampled.Sorted(), xs)
+		for _, b := range s.bins {
+			s.peak = math.Max(s.peak, b)
+		}
+		return s
+	}
+	for i := 0; i <= curvePoints; i++ {
+		s.x = append(s.x, xs.low+(xs.high-xs.low)*float64(i)/curvePoints)
+	}
+	// A narrow density needs points of its own around its mean.
+	if s.sd > 0 && s.sd < (xs.high-xs.low)/40 {
+		for k := -40; k <= 40; k++ {
+			if x := s.mean + s.sd*float64(k)/8; x > xs.low && x < xs.high {
+				s.x = append(s.x, x)
+			}
+		}
+		sort.Float64s(s.x)
+	}
+	for _, x := range s.x {
+		density := math.Exp(d.LogProb(x))
+		if math.IsNaN(density) {
+			density = 0
+		}
+		density = math.Min(density, 1e12) // a point mass
+		s.y = append(s.y, density)
+		s.peak = math.Max(s.peak, density)
+	}
+	return s
+}
+
+// histogram returns the edges and densities of bins of Freedman and Diaconis' width (1981), 12 to 60 of them over the range.
+func histogram(sorted []float64, xs span) (edges, density []float64) {
+	n := len(sorted)
+	iqr := sorted[(3*n)/4] - sorted[n/4]
+	bins := 30
+	if iqr > 0 {
+		bins = int(math.Ceil((xs.high - xs.low) / (2 * iqr * math.Pow(float64(n), -1./3))))
+	}
+	bins = min(max(bins, 12), 60)
+	width := (xs.high - xs.low) / float64(bins)
+	density = make([]float64, bins)
+	for _, v := range sorted {
+		if at := int(math.Floor((v - xs.low) / width)); at >= 0 && at < bins {
+			density[at] += 1 / (float64(n) * width)
+		}
+	}
+	for i := 0; i <= bins; i++ {
+		edges = append(edges, xs.low+float64(i)*width)
+	}
+	return edges, density
+}
+
+// ceiling is the upper end of the vertical axis: above the highest peak, unless that is a spike, which is cut off. The
+// reference for what counts as a spike is the histogram or, without one, the flattest curve.
+func ceiling(shapes []shape) float64 {
+	reference, highest := 0.0, 0.0
+	flattest := math.Inf(1)
+	for _, s := range shapes {
+		if s.peak == 0 {
+			continue
+		}
+		if s.bins != nil {
+			reference = math.Max(reference, s.peak)
+		}
+		flattest = math.Min(flattest, s.peak)
+	}
+	if reference == 0 {
+		reference = flattest
+	}
+	for _, s := range shapes {
+		if s.peak <= spikeFactor*reference {
+			highest = math.Max(highest, s.peak)
+		}
+	}
+	if highest == 0 || math.IsInf(highest, 0) {
+		return 1
+	}
+	for _, s := range shapes {
+		if s.peak > spikeFactor*reference {
+			return 1.5 * highest // room for the notes
+		}
+	}
+	return 1.1 * highest
+}
+
+func paintShapes(c draw.Canvas, x, y func(float64) vg.Length, shapes []shape, top float64) {
+	for _, s := range shapes {
+		if s.bins == nil {
+			continue
+		}
+		if s.filled {
+			for i, b := range s.bins {
+				if b > 0 {
+					bar := polygon(vg.Point{X: x(s.edges[i]), Y: c.Min.Y}, vg.Point{X: x(s.edges[i+1]), Y: c.Min.Y},
+						vg.Point{X: x(s.edges[i+1]), Y: y(math.Min(b, top))}, vg.Point{X: x(s.edges[i]), Y: y(math.Min(b, top))})
+					fillPath(c, tint(s.look.color, histogramTint), bar)
+					strokePath(c, draw.LineStyle{Color: white, Width: 0.4}, bar)
+				}
+			}
+			continue
+		}
+		outline := make([]vg.Point, 0, 2*len(s.bins))
+		for i, b := range s.bins {
+			outline = append(outline, vg.Point{X: x(s.edges[i]), Y: y(math.Min(b, top))},
+				vg.Point{X: x(s.edges[i+1]), Y: y(math.Min(b, top))})
+		}
+		c.StrokeLines(s.look.line(1), outline)
+	}
+	for _, s := range shapes {
+		if s.bins != nil {
+			continue
+		}
+		points := make([]vg.Point, len(s.x))
+		for i := range s.x {
+			points[i] = vg.Point{X: x(s.x[i]), Y: y(math.Min(s.y[i], 2*top))}
+		}
+		c.StrokeLines(s.look.line(lineWidth), c.ClipLinesXY(points)...)
+	}
+}
+
+const histogramTint = 0.42
+
+// notePeaks says how high the densities are that are cut off, each beside its spike.
+func notePeaks(c draw.Canvas, x func(float64) vg.Length, shapes []shape, top float64) {
+	row := vg.Length(0)
+	for _, s := range shapes {
+		if s.peak <= top {
+			continue
+		}
+		style := textStyle(smallSize, ink, draw.XLeft, draw.YTop)
+		note := fmt.Sprintf("↑ %s (σ = %s)", shortNumber(s.peak), shortNumber(s.sd))
+		if s.peak >= 1e12 || s.sd == 0 {
+			note = "↑ point mass"
+		}
+		at := x(s.mean) + 4
+		if at+style.Width(note)+8 > c.Max.X {
+			style.XAlign = draw.XRight
+			at -= 8
+		}
+		key := vg.Point{X: at + 2.5, Y: c.Max.Y - row - 6}
+		if style.XAlign == draw.XRight {
+			key.X = at - 2.5
+			at -= 8
+		} else {
+			at += 8
+		}
+		fillPath(c, s.look.color, disc(key, 2.5))
+		c.FillText(style, vg.Point{X: at, Y: c.Max.Y - row - 1}, note)
+		row += smallSize + 3
+	}
+}
+
+func (s shape) legend() legendEntry {
+	if s.bins == nil || !s.filled {
+		return lineEntry(s.look.label, s.look.line(lineWidth))
+	}
+	return legendEntry{s.look.label, func(c draw.Canvas) {
+		fillPath(c, tint(s.look.color, histogramTint), draw.Crop(c, 3, -3, 3, -3).Rectangle.Path())
+	}}
+}
+
+// labels lists the labels of methods in prose.
+func labels(methods []string) string {
+	out := ""
+	for i, name := range methods {
+		if i > 0 {
+			out += ", "
+		}
+		out += Label(name)
+	}
+	return out
+}

@@ -1,0 +1,116 @@
+package widgets
+
+import (
+	"image/color"
+	"math"
+	"strings"
+
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// bandAlpha is the opacity of standard-error bands, which overlap.
+const bandAlpha = 0.2
+
+// writeText writes one line of text at a point. Vertically centred text is centred on its capitals and digits rather than
+// on the line box, which would set it too low.
+func writeText(c draw.Canvas, style text.Style, x, y vg.Length, s string) {
+	if style.YAlign == draw.YCenter {
+		// Bottom alignment puts the baseline at y − ascent + size; capitals are 0.72 of the size high.
+		style.YAlign = draw.YBottom
+		y += style.FontExtents().Ascent - 1.36*style.Font.Size
+	}
+	c.FillText(style, vg.Point{X: x, Y: y}, s)
+}
+
+func fillPath(c draw.Canvas, col color.Color, p vg.Path) {
+	c.SetColor(col)
+	c.Fill(p)
+}
+
+func strokePath(c draw.Canvas, style draw.LineStyle, p vg.Path) {
+	c.SetLineStyle(style)
+	c.Stroke(p)
+}
+
+// polygon is the closed path through the points.
+func polygon(points ...vg.Point) vg.Path {
+	var p vg.Path
+	for i, pt := range points {
+		if i == 0 {
+			p.Move(pt)
+		} else {
+			p.Line(pt)
+		}
+	}
+	p.Close()
+	return p
+}
+
+func roundedRect(r vg.Rectangle, radius vg.Length) vg.Path {
+	var p vg.Path
+	p.Move(vg.Point{X: r.Min.X + radius, Y: r.Min.Y})
+	p.Line(vg.Point{X: r.Max.X - radius, Y: r.Min.Y})
+	p.Arc(vg.Point{X: r.Max.X - radius, Y: r.Min.Y + radius}, radius, -math.Pi/2, math.Pi/2)
+	p.Line(vg.Point{X: r.Max.X, Y: r.Max.Y - radius})
+	p.Arc(vg.Point{X: r.Max.X - radius, Y: r.Max.Y - radius}, radius, 0, math.Pi/2)
+	p.Line(vg.Point{X: r.Min.X + radius, Y: r.Max.Y})
+	p.Arc(vg.Point{X: r.Min.X + radius, Y: r.Max.Y - radius}, radius, math.Pi/2, math.Pi/2)
+	p.Line(vg.Point{X: r.Min.X, Y: r.Min.Y + radius})
+	p.Arc(vg.Point{X: r.Min.X + radius, Y: r.Min.Y + radius}, radius, math.Pi, math.Pi/2)
+	p.Close()
+	return p
+}
+
+func disc(centre vg.Point, radius vg.Length) vg.Path {
+	var p vg.Path
+	p.Move(vg.Point{X: centre.X + radius, Y: centre.Y})
+	p.Arc(centre, radius, 0, 2*math.Pi)
+	p.Close()
+	return p
+}
+
+// halo is the white rim that keeps dark marks legible on any cell colour.
+const halo = vg.Length(1.3)
+
+// arrow paints an arrow with a white rim.
+func arrow(c draw.Canvas, col color.Color, from, to vg.Point, width vg.Length) {
+	dx, dy := to.X-from.X, to.Y-from.Y
+	length := vg.Length(math.Hypot(float64(dx), float64(dy)))
+	if length == 0 {
+		return
+	}
+	ux, uy := dx/length, dy/length
+	head := min(2.6+1.2*width, length)
+	half := 0.75 * head
+	at := func(along, across vg.Length) vg.Point {
+		return vg.Point{X: from.X + along*ux - across*uy, Y: from.Y + along*uy + across*ux}
+	}
+	paint := func(col color.Color, rim vg.Length) {
+		shaft := polygon(at(-rim, -width/2-rim), at(length-head, -width/2-rim), at(length-head, width/2+rim), at(-rim, width/2+rim))
+		fillPath(c, col, shaft)
+		fillPath(c, col, polygon(at(length+1.6*rim, 0), at(length-head-rim, half+1.6*rim), at(length-head-rim, -half-1.6*rim)))
+	}
+	paint(white, halo)
+	paint(col, 0)
+}
+
+// dot paints a disc with a white rim.
+func dot(c draw.Canvas, col color.Color, centre vg.Point, radius vg.Length) {
+	fillPath(c, white, disc(centre, radius+halo))
+	fillPath(c, col, disc(centre, radius))
+}
+
+// wrap breaks text at blanks into lines no wider than width, where it can.
+func wrap(style text.Style, s string, width vg.Length) []string {
+	var lines []string
+	for _, word := range strings.Fields(s) {
+		if n := len(lines); n > 0 && style.Width(lines[n-1]+" "+word) <= width {
+			lines[n-1] += " " + word
+			continue
+		}
+		lines = append(lines, word)
+	}
+	return lines
+}

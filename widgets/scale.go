@@ -1,0 +1,101 @@
+package widgets
+
+import (
+	"image/color"
+	"math"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// ramp is a colour scale: colours at equal steps, linear between them. Both ramps have monotone lightness on either side
+// of their palest colour, so that they also read in grey.
+type ramp []color.NRGBA
+
+var (
+	sequential = ramp{rgb(0xFBFBF8), rgb(0xD3E3EE), rgb(0x96C0DD), rgb(0x4B94C4), rgb(0x10649F), rgb(0x083A66)}
+	diverging  = ramp{rgb(0x9A4200), rgb(0xD9762B), rgb(0xF2BC8C), rgb(0xF8F8F6), rgb(0x9FC9E4), rgb(0x3B8DC4), rgb(0x0A5487)}
+)
+
+// colorScale maps numbers to colours.
+type colorScale struct {
+	span
+	ramp ramp
+}
+
+// newScale returns the scale over all finite values: symmetric about 0 if it diverges, so that the palest colour is 0.
+func newScale(diverges bool, values ...[]float64) colorScale {
+	s := emptySpan()
+	for _, v := range values {
+		s.include(v...)
+	}
+	if s.low > s.high {
+		s = span{0, 1}
+	}
+	if diverges {
+		top := math.Max(math.Abs(s.low), math.Abs(s.high))
+		if top == 0 {
+			top = 1
+		}
+		return colorScale{span{-top, top}, diverging}
+	}
+	if s.low == s.high {
+		s = s.padded(0.5)
+	}
+	return colorScale{s, sequential}
+}
+
+func (s colorScale) color(v float64) color.NRGBA {
+	if math.IsNaN(v) {
+		return missing
+	}
+	t := (v - s.low) / (s.high - s.low) * float64(len(s.ramp)-1)
+	t = math.Min(math.Max(t, 0), float64(len(s.ramp)-1))
+	i := min(int(t), len(s.ramp)-2)
+	return mix(s.ramp[i], s.ramp[i+1], t-float64(i))
+}
+
+// contrast is black or white, whichever is the more legible on the colour.
+func contrast(c color.NRGBA) color.NRGBA {
+	linear := func(b uint8) float64 { return math.Pow(float64(b)/255, 2.2) }
+	if 0.2126*linear(c.R)+0.7152*linear(c.G)+0.0722*linear(c.B) > 0.2 {
+		return ink
+	}
+	return white
+}
+
+// barWidth is what a colour bar takes of the width, with its tick labels and its title.
+const barWidth = vg.Length(58)
+
+// paint paints the scale as a vertical bar at the left edge of the canvas, with ticks, and the title along it.
+func (s colorScale) paint(c draw.Canvas, title string) {
+	const thick, steps = vg.Length(11), 80
+	height := c.Max.Y - c.Min.Y
+	for i := range steps {
+		low, high := float64(i)/steps, float64(i+1)/steps
+		overlap := 0.3 / float64(steps) // keeps hairlines from showing between the steps
+		if i == steps-1 {
+			overlap = 0
+		}
+		fillPath(c, s.color(s.low+(low+high)/2*(s.high-s.low)), vg.Rectangle{
+			Min: vg.Point{X: c.Min.X, Y: c.Min.Y + vg.Length(low)*height},
+			Max: vg.Point{X: c.Min.X + thick, Y: c.Min.Y + vg.Length(high+overlap)*height}}.Path())
+	}
+	box := vg.Rectangle{Min: c.Min, Max: vg.Point{X: c.Min.X + thick, Y: c.Max.Y}}
+	strokePath(c, draw.LineStyle{Color: axisGrey, Width: thinWidth}, box.Path())
+	style := textStyle(smallSize, ink, draw.XLeft, draw.YCenter)
+	count := 4
+	if height < 110 {
+		count = 2
+	}
+	widest := vg.Length(0)
+	for _, t := range (niceTicks{count}).Ticks(s.low, s.high) {
+		y := c.Min.Y + vg.Length((t.Value-s.low)/(s.high-s.low))*height
+		c.StrokeLine2(draw.LineStyle{Color: axisGrey, Width: thinWidth}, box.Max.X, y, box.Max.X+3, y)
+		writeText(c, style, box.Max.X+5, y, t.Label)
+		widest = max(widest, style.Width(t.Label))
+	}
+	side := textStyle(smallSize, ink, draw.XCenter, draw.YBottom)
+	side.Rotation = math.Pi / 2
+	c.FillText(side, vg.Point{X: box.Max.X + 5 + widest + smallSize + 4, Y: (c.Min.Y + c.Max.Y) / 2}, title)
+}

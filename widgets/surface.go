@@ -1,0 +1,124 @@
+package widgets
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Surface shows a function of two variables as a heat map in one or more panels with one colour scale, such as the error
+// of an approximation.
+type Surface struct {
+	Title          string
+	XLabel, YLabel string
+	ZLabel         string    // for the colour bar
+	X, Y           []float64 // grid, ascending; each value is the centre of its cells
+	Panels         []SurfacePanel
+	Diverges       bool // two hues about 0 instead of one from low to high
+	LogX, LogY     bool // the grid is geometric
+}
+
+// SurfacePanel is one panel of Surface.
+type SurfacePanel struct {
+	Title string
+	Z     []float64 // value at X[i], Y[j] is Z[j·len(X)+i]; NaN where there is none
+}
+
+// Figure implements Drawing.
+func (m Surface) Figure() (*Figure, error) {
+	if err := m.validate(); err != nil {
+		return nil, err
+	}
+	var all [][]float64
+	for _, panel := range m.Panels {
+		all = append(all, panel.Z)
+	}
+	scale := newScale(m.Diverges, all...)
+	xEdges, yEdges := edges(m.X, m.LogX), edges(m.Y, m.LogY)
+	columns := min(3, len(m.Panels))
+	rows := (len(m.Panels) + columns - 1) / columns
+	plots := make([]*plot.Plot, len(m.Panels))
+	for i, panel := range m.Panels {
+		p := newPanel(panel.Title, m.XLabel, "")
+		if i%columns == 0 {
+			p.Y.Label.Text = m.YLabel
+		}
+		setRange(&p.X, span{xEdges[0], xEdges[len(xEdges)-1]}, m.LogX, 0)
+		setRange(&p.Y, span{yEdges[0], yEdges[len(yEdges)-1]}, m.LogY, 0)
+		p.Add(painter(func(c draw.Canvas, x, y func(float64) vg.Length) {
+			for j := range m.Y {
+				for i := range m.X {
+					cell := vg.Rectangle{Min: vg.Point{X: x(xEdges[i]), Y: y(yEdges[j])}, Max: vg.Point{X: x(xEdges[i+1]) + 0.3, Y: y(yEdges[j+1]) + 0.3}}
+					cell.Max.X, cell.Max.Y = min(cell.Max.X, c.Max.X), min(cell.Max.Y, c.Max.Y)
+					fillPath(c, scale.color(panel.Z[j*len(m.X)+i]), cell.Path())
+				}
+			}
+			strokePath(c, draw.LineStyle{Color: axisGrey, Width: thinWidth}, c.Rectangle.Path())
+		}))
+		plots[i] = p
+	}
+	const height = vg.Length(210)
+	width := maxWidth
+	if columns == 1 {
+		width = 400
+	}
+	return card{
+		title: m.Title, width: width, description: fmt.Sprintf("Heat map of %s over %s and %s.", m.ZLabel, m.XLabel, m.YLabel),
+		bodyHeight: vg.Length(rows) * (height + panelGap),
+		body: func(c draw.Canvas) {
+			drawPanels(draw.Crop(c, 0, -barWidth-panelGap, 0, 0), plots, columns)
+			side := draw.Crop(c, c.Max.X-c.Min.X-barWidth, 0, 0, -18)
+			side.Min.Y = side.Max.Y - 150
+			scale.paint(side, m.ZLabel)
+		},
+	}.figure(), nil
+}
+
+func (m Surface) validate() error {
+	if len(m.X) < 2 || len(m.Y) < 2 || len(m.Panels) == 0 {
+		return fmt.Errorf("widgets: Surface needs a grid of at least 2×2 and a panel, got %d×%d and %d", len(m.X), len(m.Y), len(m.Panels))
+	}
+	for field, axis := range map[string]struct {
+		values      []float64
+		logarithmic bool
+	}{"X": {m.X, m.LogX}, "Y": {m.Y, m.LogY}} {
+		if err := checkFinite("Surface."+field, axis.values); err != nil {
+			return err
+		}
+		for i, v := range axis.values {
+			if i > 0 && v <= axis.values[i-1] || axis.logarithmic && v <= 0 {
+				return fmt.Errorf("widgets: Surface.%s[%d] = %g: want ascending numbers, positive on a logarithmic axis", field, i, v)
+			}
+		}
+	}
+	for i, panel := range m.Panels {
+		if err := checkLength(fmt.Sprintf("Surface.Panels[%d].Z", i), len(panel.Z), len(m.X)*len(m.Y), "len(X)·len(Y)"); err != nil {
+			return err
+		}
+		for j, v := range panel.Z {
+			if math.IsInf(v, 0) {
+				return fmt.Errorf("widgets: Surface.Panels[%d].Z[%d] = %g is infinite", i, j, v)
+			}
+		}
+	}
+	return nil
+}
+
+// edges are the boundaries of cells with the given centres, half way between them.
+func edges(centres []float64, logarithmic bool) []float64 {
+	to, from := func(v float64) float64 { return v }, func(v float64) float64 { return v }
+	if logarithmic {
+		to, from = math.Log, math.Exp
+	}
+	n := len(centres)
+	out := make([]float64, n+1)
+	for i := 1; i < n; i++ {
+		out[i] = from((to(centres[i-1]) + to(centres[i])) / 2)
+	}
+	out[0] = from(to(centres[0]) - (to(centres[1])-to(centres[0]))/2)
+	out[n] = from(to(centres[n-1]) + (to(centres[n-1])-to(centres[n-2]))/2)
+	return out
+}

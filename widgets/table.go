@@ -1,0 +1,165 @@
+package widgets
+
+import (
+	"fmt"
+	"math"
+)
+
+// Estimate is a mean with its standard error.
+type Estimate struct {
+	Mean   float64
+	StdErr float64 // NaN if it is not known
+}
+
+// Value returns an estimate; stdErr is NaN if it is not known.
+func Value(mean, stdErr float64) *Estimate { return &Estimate{mean, stdErr} }
+
+// Difference returns e − other in standard errors of the difference, taking the two as independent; an unknown standard
+// error counts as 0. It is NaN if neither is known or both are 0.
+func (e Estimate) Difference(other Estimate) float64 {
+	variance := 0.0
+	for _, se := range []float64{e.StdErr, other.StdErr} {
+		if !math.IsNaN(se) {
+			variance += se * se
+		}
+	}
+	if variance == 0 {
+		return math.NaN()
+	}
+	return (e.Mean - other.Mean) / math.Sqrt(variance)
+}
+
+func (e *Estimate) validate(field string) error {
+	if e == nil {
+		return nil
+	}
+	if math.IsNaN(e.Mean) || math.IsInf(e.Mean, 0) || math.IsInf(e.StdErr, 0) || e.StdErr < 0 {
+		return fmt.Errorf("widgets: %s = %g ± %g: want a finite mean, and a standard error that is finite and not negative, or NaN",
+			field, e.Mean, e.StdErr)
+	}
+	return nil
+}
+
+// Table is a table of results: a row for each method, a column for each metric, and under each estimate the published
+// ones with the difference in standard errors.
+type Table struct {
+	Title      string
+	Columns    []Column
+	References []string // where the reference values come from, such as "paper"
+	Rows       []Row
+	Notes      []string // sentences below the table
+}
+
+// Column is a metric.
+type Column struct {
+	Name     string
+	Decimals int
+}
+
+// Row is a method.
+type Row struct {
+	Method string // name as in result rows, or any other title
+	Cells  []Cell // one for each column
+}
+
+// Cell is the estimate of one metric for one method.
+type Cell struct {
+	Estimate   *Estimate   // nil where there is none
+	References []*Estimate // one for each of Table.References, or nil for none
+}
+
+// validate refuses a table whose parts do not fit, and numbers that are not finite.
+func (t Table) validate() error {
+	if len(t.Columns) == 0 || len(t.Rows) == 0 {
+		return fmt.Errorf("widgets: Table needs columns and rows, got %d and %d", len(t.Columns), len(t.Rows))
+	}
+	for i, column := range t.Columns {
+		if column.Decimals < 0 {
+			return fmt.Errorf("widgets: Table.Columns[%d].Decimals = %d, want at least 0", i, column.Decimals)
+		}
+	}
+	for i, row := range t.Rows {
+		field := fmt.Sprintf("Table.Rows[%d].Cells", i)
+		if err := checkLength(field, len(row.Cells), len(t.Columns), "one for each column"); err != nil {
+			return err
+		}
+		for j, cell := range row.Cells {
+			field := fmt.Sprintf("%s[%d]", field, j)
+			if err := cell.Estimate.validate(field + ".Estimate"); err != nil {
+				return err
+			}
+			if cell.References == nil {
+				continue
+			}
+			if err := checkLength(field+".References", len(cell.References), len(t.References), "as in Table.References"); err != nil {
+				return err
+			}
+			for k, ref := range cell.References {
+				if err := ref.validate(fmt.Sprintf("%s.References[%d]", field, k)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// reference returns the k-th reference of a cell, nil if there is none.
+func (c Cell) reference(k int) *Estimate {
+	if c.References == nil {
+		return nil
+	}
+	return c.References[k]
+}
+
+// hasReference reports whether a row has the k-th reference in any cell.
+func (r Row) hasReference(k int) bool {
+	for _, cell := range r.Cells {
+		if cell.reference(k) != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// format writes an estimate with a column's decimals.
+func (c Column) format(e *Estimate) string {
+	switch {
+	case e == nil:
+		return "–"
+	case math.IsNaN(e.StdErr):
+		return number(e.Mean, c.Decimals)
+	}
+	return number(e.Mean, c.Decimals) + " ± " + number(e.StdErr, c.Decimals)
+}
+
+// formatReference writes a reference with the difference of the estimate to it.
+func (c Column) formatReference(cell Cell, k int) string {
+	ref := cell.reference(k)
+	if ref == nil {
+		return ""
+	}
+	text := c.format(ref)
+	if cell.Estimate != nil {
+		if d := cell.Estimate.Difference(*ref); !math.IsNaN(d) {
+			text += fmt.Sprintf(" (%s)", signed(d))
+		}
+	}
+	return text
+}
+
+func signed(v float64) string {
+	s := number(v, 1)
+	if v > 0 && s != "0.0" {
+		return "+" + s
+	}
+	return s
+}
+
+// legend explains the table's reading.
+func (t Table) legend() string {
+	if len(t.References) == 0 {
+		return "Mean ± standard error."
+	}
+	return "Mean ± standard error; in parentheses, our value minus the reference in standard errors of the difference."
+}

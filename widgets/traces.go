@@ -1,0 +1,220 @@
+package widgets
+
+import (
+	"fmt"
+	"image/color"
+	"math"
+	"sort"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Traces shows the draws of several Markov chains, one panel a quantity: chains that have mixed lie over one another.
+type Traces struct {
+	Title  string
+	Panels []TracePanel
+}
+
+// TracePanel is one quantity of Traces.
+type TracePanel struct {
+	Title  string
+	Chains [][]float64 // draws of each chain in order
+}
+
+const tracePoints = 600 // most points drawn for a chain; longer chains are thinned
+
+// Figure implements Drawing.
+func (m Traces) Figure() (*Figure, error) {
+	if len(m.Panels) == 0 {
+		return nil, fmt.Errorf("widgets: Traces has no panels")
+	}
+	plots := make([]*plot.Plot, len(m.Panels))
+	chains := 0
+	for i, panel := range m.Panels {
+		if err := checkChains(fmt.Sprintf("Traces.Panels[%d].Chains", i), panel.Chains); err != nil {
+			return nil, err
+		}
+		chains = max(chains, len(panel.Chains))
+		p := newPanel("", "", panel.Title)
+		p.Y.Tick.Marker = niceTicks{3}
+		if i == len(m.Panels)-1 {
+			p.X.Label.Text = "draw"
+		}
+		xs, ys := emptySpan(), emptySpan()
+		for _, chain := range panel.Chains {
+			xs.include(0, float64(len(chain)))
+			ys.include(chain...)
+		}
+		setRange(&p.X, xs, false, 0)
+		setRange(&p.Y, ys, false, 0.03)
+		p.Add(painter(func(c draw.Canvas, x, y func(float64) vg.Length) {
+			for k, chain := range panel.Chains {
+				step := (len(chain) + tracePoints - 1) / tracePoints
+				var points []vg.Point
+				for t := 0; t < len(chain); t += step {
+					points = append(points, vg.Point{X: x(float64(t) + 0.5), Y: y(chain[t])})
+				}
+				c.StrokeLines(draw.LineStyle{Color: fade(chainColor(k), 0.75), Width: 0.6}, points)
+			}
+		}))
+		plots[i] = p
+	}
+	return card{
+		title: m.Title, legend: chainLegend(chains), description: fmt.Sprintf("Draws of %d chains, %d quantities.", chains, len(plots)),
+		bodyHeight: vg.Length(len(plots))*95 + 20,
+		body:       func(c draw.Canvas) { drawPanels(c, plots, 1) },
+	}.figure(), nil
+}
+
+func chainColor(k int) color.NRGBA { return palette[k%len(palette)] }
+
+func chainLegend(n int) []legendEntry {
+	var legend []legendEntry
+	for k := range n {
+		legend = append(legend, lineEntry(fmt.Sprintf("chain %d", k+1), draw.LineStyle{Color: chainColor(k), Width: lineWidth}))
+	}
+	return legend
+}
+
+func checkChains(field string, chains [][]float64) error {
+	if len(chains) == 0 {
+		return fmt.Errorf("widgets: %s is empty", field)
+	}
+	for k, chain := range chains {
+		if len(chain) == 0 {
+			return fmt.Errorf("widgets: %s[%d] has no draws", field, k)
+		}
+		if err := checkFinite(fmt.Sprintf("%s[%d]", field, k), chain); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Ranks shows rank histograms with the band in which all but one in a hundred bars lie if the ranks are uniform. It serves
+// simulation-based calibration (Talts et al. 2018: ranks of true values among posterior draws) and, through ChainRanks,
+// the rank plots of Vehtari et al. (2021).
+type Ranks struct {
+	Title   string
+	Panels  []RankPanel
+	Bins    int // 0 means as many as give about 20 ranks a bar, at most 20 bars
+	Columns int // panels to a row; 0 means up to 4
+}
+
+// RankPanel is one histogram of Ranks.
+type RankPanel struct {
+	Title  string
+	Method string // chooses the colour; may be empty
+	Ranks  []int  // each in 0..Max
+	Max    int
+}
+
+// ChainRanks returns the rank plot of several chains: the ranks of each chain's draws among the draws of all chains. All
+// histograms are flat if the chains have the same distribution.
+func ChainRanks(title string, chains [][]float64) (Ranks, error) {
+	if err := checkChains("chains", chains); err != nil {
+		return Ranks{}, err
+	}
+	type draw struct {
+		value float64
+		chain int
+	}
+	var all []draw
+	for k, chain := range chains {
+		for _, v := range chain {
+			all = append(all, draw{v, k})
+		}
+	}
+	sort.SliceStable(all, func(i, j int) bool { return all[i].value < all[j].value })
+	out := Ranks{Title: title, Bins: 20}
+	for k := range chains {
+		out.Panels = append(out.Panels, RankPanel{Title: fmt.Sprintf("chain %d", k+1), Max: len(all) - 1})
+	}
+	for rank, d := range all {
+		out.Panels[d.chain].Ranks = append(out.Panels[d.chain].Ranks, rank)
+	}
+	return out, nil
+}
+
+// Figure implements Drawing.
+func (m Ranks) Figure() (*Figure, error) {
+	if len(m.Panels) == 0 {
+		return nil, fmt.Errorf("widgets: Ranks has no panels")
+	}
+	if m.Bins < 0 || m.Columns < 0 {
+		return nil, fmt.Errorf("widgets: Ranks: Bins = %d, Columns = %d: want 0 (automatic) or positive numbers", m.Bins, m.Columns)
+	}
+	columns := m.Columns
+	if columns == 0 {
+		columns = 4
+	}
+	columns = min(columns, len(m.Panels))
+	plots := make([]*plot.Plot, len(m.Panels))
+	for i, panel := range m.Panels {
+		if len(panel.Ranks) == 0 || panel.Max < 1 {
+			return nil, fmt.Errorf("widgets: Ranks.Panels[%d] has %d ranks of at most %d, want some of at least 1", i, len(panel.Ranks), panel.Max)
+		}
+		for j, r := range panel.Ranks {
+			if r < 0 || r > panel.Max {
+				return nil, fmt.Errorf("widgets: Ranks.Panels[%d].Ranks[%d] = %d is outside 0..%d", i, j, r, panel.Max)
+			}
+		}
+		plots[i] = m.plot(panel, i%columns == 0, i+columns >= len(m.Panels))
+	}
+	rows := (len(plots) + columns - 1) / columns
+	band := legendEntry{"99 % band of uniform ranks", func(c draw.Canvas) {
+		fillPath(c, bandGrey, draw.Crop(c, 0, 0, 3, -3).Rectangle.Path())
+		c.StrokeLine2(draw.LineStyle{Color: axisGrey, Width: 0.8}, c.Min.X, c.Center().Y, c.Max.X, c.Center().Y)
+	}}
+	return card{
+		title: m.Title, legend: []legendEntry{band}, description: fmt.Sprintf("Rank histograms in %d panels.", len(plots)),
+		bodyHeight: vg.Length(rows)*(140+panelGap) + 12,
+		body:       func(c draw.Canvas) { drawPanels(c, plots, columns) },
+	}.figure(), nil
+}
+
+var bandGrey = rgb(0xDDDDDD)
+
+func (m Ranks) plot(panel RankPanel, first, last bool) *plot.Plot {
+	n := len(panel.Ranks)
+	bins := m.Bins
+	if bins == 0 {
+		bins = min(max(n/20, 5), 20)
+	}
+	bins = min(bins, panel.Max+1)
+	counts := make([]float64, bins)
+	for _, r := range panel.Ranks {
+		counts[r*bins/(panel.Max+1)]++
+	}
+	expected := float64(n) / float64(bins)
+	spread := 2.576 * math.Sqrt(expected*(1-1/float64(bins))) // binomial; 99 % of the normal
+	xLabel, yLabel := "", ""
+	if first {
+		yLabel = "count"
+	}
+	if last {
+		xLabel = "rank"
+	}
+	p := newPanel(panel.Title, xLabel, yLabel)
+	ys := emptySpan()
+	ys.include(0, expected+spread)
+	ys.include(counts...)
+	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, float64(panel.Max+1), 0, 1.08*ys.high
+	p.X.Tick.Marker = niceTicks{3}
+	look := appearance{color: skyBlue}
+	if panel.Method != "" {
+		look = lookup(panel.Method)
+	}
+	p.Add(painter(func(c draw.Canvas, x, y func(float64) vg.Length) {
+		band := vg.Rectangle{Min: vg.Point{X: c.Min.X, Y: y(math.Max(0, expected-spread))}, Max: vg.Point{X: c.Max.X, Y: y(expected + spread)}}
+		fillPath(c, bandGrey, band.Path())
+		for i, count := range counts {
+			low, high := float64(i)/float64(bins)*p.X.Max, float64(i+1)/float64(bins)*p.X.Max
+			fillPath(c, fade(look.color, 0.75), vg.Rectangle{Min: vg.Point{X: x(low) + 0.6, Y: c.Min.Y}, Max: vg.Point{X: x(high) - 0.6, Y: y(count)}}.Path())
+		}
+		c.StrokeLine2(draw.LineStyle{Color: axisGrey, Width: 0.8}, c.Min.X, y(expected), c.Max.X, y(expected))
+	}))
+	return p
+}
