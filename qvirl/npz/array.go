@@ -1,0 +1,222 @@
+package npz
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+const (
+	magic = "\x93NUMPY"
+	// maxHeader bounds the text header of an array. NumPy's own are about 100 bytes.
+	maxHeader = 1 << 16
+	// maxRatio is the most that deflate can expand its input (1032:1), so a larger declared size is a lie.
+	maxRatio = 1032
+	// chunk is how many bytes of an array are decoded at a time.
+	chunk = 1 << 16
+)
+
+// The fields of NumPy's header, a Python dictionary literal.
+var (
+	descrField   = regexp.MustCompile(`['"]descr['"]\s*:\s*['"]([^'"]*)['"]`)
+	fortranField = regexp.MustCompile(`['"]fortran_order['"]\s*:\s*(True|False)`)
+	shapeField   = regexp.MustCompile(`['"]shape['"]\s*:\s*\(([^()]*)\)`)
+)
+
+// readArray reads one .npy stream out of an archive of archiveSize bytes.
+func readArray(r io.Reader, archiveSize int64) (*Array, error) {
+	header, err := readHeader(r)
+	if err != nil {
+		return nil, err
+	}
+	dtype, order, shape, err := parseHeader(header)
+	if err != nil {
+		return nil, err
+	}
+	decode, size, kind, err := decoder(dtype)
+	if err != nil {
+		return nil, err
+	}
+	n, ok := elements(shape)
+	if !ok || int64(n) > archiveSize*maxRatio/int64(size) {
+		return nil, fmt.Errorf("the declared shape %v cannot fit into a file of %d bytes", shape, archiveSize)
+	}
+	a := &Array{Shape: shape, Type: kind}
+	buf := make([]byte, chunk)
+	for len(a.Data) < n {
+		part := buf[:min(chunk/size, n-len(a.Data))*size]
+		if _, err := io.ReadFull(r, part); err != nil {
+			return nil, fmt.Errorf("cut off after %d of %d numbers: %w", len(a.Data), n, noEOF(err))
+		}
+		for ; len(part) > 0; part = part[size:] {
+			a.Data = append(a.Data, decode(part))
+		}
+	}
+	switch _, err := io.ReadFull(r, buf[:1]); { // reaching the end also verifies the checksum
+	case err == nil:
+		return nil, fmt.Errorf("it holds more than the %d numbers of its shape %v", n, shape)
+	case !errors.Is(err, io.EOF):
+		return nil, err
+	}
+	if order == "True" {
+		a.Data = transpose(a.Data, shape)
+	}
+	return a, nil
+}
+
+// readHeader returns the text header of a .npy stream.
+func readHeader(r io.Reader) (string, error) {
+	start := make([]byte, len(magic)+2)
+	if _, err := io.ReadFull(r, start); err != nil {
+		return "", fmt.Errorf("cut off in its header: %w", noEOF(err))
+	}
+	if string(start[:len(magic)]) != magic {
+		return "", errors.New("not a NumPy array")
+	}
+	length := make([]byte, 4)
+	if start[len(magic)] == 1 {
+		length = length[:2]
+	}
+	if _, err := io.ReadFull(r, length); err != nil {
+		return "", fmt.Errorf("cut off in its header: %w", noEOF(err))
+	}
+	n := binary.LittleEndian.Uint32(append(length, 0, 0)[:4])
+	if n > maxHeader {
+		return "", fmt.Errorf("its header claims %d bytes, more than any array needs", n)
+	}
+	text := make([]byte, n)
+	if _, err := io.ReadFull(r, text); err != nil {
+		return "", fmt.Errorf("cut off in its header: %w", noEOF(err))
+	}
+	return string(text), nil
+}
+
+func parseHeader(header string) (dtype, fortran string, shape []int, err error) {
+	d, f, s := descrField.FindStringSubmatch(header), fortranField.FindStringSubmatch(header), shapeField.FindStringSubmatch(header)
+	if d == nil || f == nil || s == nil {
+		return "", "", nil, fmt.Errorf("its header is not understood: %.200q", strings.TrimSpace(header))
+	}
+	for _, field := range strings.Split(s[1], ",") {
+		if field = strings.TrimSpace(field); field == "" {
+			continue
+		}
+		n, err := strconv.Atoi(field)
+		if err != nil || n < 0 {
+			return "", "", nil, fmt.Errorf("its shape (%s) is not one", s[1])
+		}
+		shape = append(shape, n)
+	}
+	return d[1], f[1], shape, nil
+}
+
+// decoder returns the function that decodes one number of a NumPy dtype, and the number of its bytes.
+func decoder(dtype string) (decode func([]byte) float64, size int, kind Type, err error) {
+	var order binary.ByteOrder = binary.LittleEndian
+	if strings.HasPrefix(dtype, ">") {
+		order = binary.BigEndian
+	}
+	switch strings.TrimLeft(dtype, "<>|=") {
+	case "f8":
+		return func(b []byte) float64 { return math.Float64frombits(order.Uint64(b)) }, 8, Float64, nil
+	case "f4":
+		return func(b []byte) float64 { return float64(math.Float32frombits(order.Uint32(b))) }, 4, Float32, nil
+	case "i8":
+		return func(b []byte) float64 { return float64(int64(order.Uint64(b))) }, 8, Int64, nil
+	case "i4":
+		return func(b []byte) float64 { return float64(int32(order.Uint32(b))) }, 4, Int64, nil
+	case "i2":
+		return func(b []byte) float64 { return float64(int16(order.Uint16(b))) }, 2, Int64, nil
+	case "i1":
+		return func(b []byte) float64 { return float64(int8(b[0])) }, 1, Int64, nil
+	case "u8":
+		return func(b []byte) float64 { return float64(order.Uint64(b)) }, 8, Int64, nil
+	case "u4":
+		return func(b []byte) float64 { return float64(order.Uint32(b)) }, 4, Int64, nil
+	case "u2":
+		return func(b []byte) float64 { return float64(order.Uint16(b)) }, 2, Int64, nil
+	case "u1":
+		return func(b []byte) float64 { return float64(b[0]) }, 1, Int64, nil
+	}
+	return nil, 0, 0, fmt.Errorf("its dtype is %q, want float64, float32 or an integer", dtype)
+}
+
+// elements returns the product of a shape, and false if it overflows.
+func elements(shape []int) (int, bool) {
+	n := 1
+	for _, d := range shape {
+		if d < 0 || d > 0 && n > math.MaxInt/8/d {
+			return 0, false
+		}
+		n *= d
+	}
+	return n, true
+}
+
+// transpose returns data of Fortran order (the first index runs fastest) in C order.
+func transpose(data []float64, shape []int) []float64 {
+	out := make([]float64, len(data))
+	index := make([]int, len(shape))
+	for i := range out {
+		at, stride := 0, 1
+		for d, k := range index {
+			at += k * stride
+			stride *= shape[d]
+		}
+		out[i] = data[at]
+		for d := len(index) - 1; d >= 0; d-- { // the next index in C order
+			if index[d]++; index[d] < shape[d] {
+				break
+			}
+			index[d] = 0
+		}
+	}
+	return out
+}
+
+func writeArray(w io.Writer, a Array) error {
+	dims := ""
+	for _, d := range a.Shape {
+		dims += strconv.Itoa(d) + ","
+	}
+	text := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", [...]string{"<f8", "<f4", "<i8"}[a.Type], dims)
+	prefix := len(magic) + 4 // the version and the header's length
+	text += strings.Repeat(" ", 63-(prefix+len(text))%64) + "\n"
+	var b bytes.Buffer
+	b.WriteString(magic + "\x01\x00")
+	b.Write(binary.LittleEndian.AppendUint16(nil, uint16(len(text))))
+	b.WriteString(text)
+	for i, v := range a.Data {
+		switch a.Type {
+		case Float64:
+			b.Write(binary.LittleEndian.AppendUint64(b.AvailableBuffer(), math.Float64bits(v)))
+		case Float32:
+			b.Write(binary.LittleEndian.AppendUint32(b.AvailableBuffer(), math.Float32bits(float32(v))))
+		case Int64:
+			if v != math.Trunc(v) || math.Abs(v) > 1<<53 {
+				return fmt.Errorf("element %d = %g is not an integer", i, v)
+			}
+			b.Write(binary.LittleEndian.AppendUint64(b.AvailableBuffer(), uint64(int64(v))))
+		}
+		if b.Len() >= chunk {
+			if _, err := b.WriteTo(w); err != nil {
+				return err
+			}
+		}
+	}
+	_, err := b.WriteTo(w)
+	return err
+}
+
+// noEOF turns the end of a file in the middle of data into the error that says so.
+func noEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

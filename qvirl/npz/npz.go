@@ -1,0 +1,149 @@
+// Package npz reads and writes NumPy's .npz archives of real numbers.
+//
+// Reading trusts nothing that a file says about itself: memory is taken as data arrive, never by a declared size, and
+// each error names the file and the array. Floats and integers of every width and byte order, in C and in Fortran
+// order, stored or deflated, are accepted; the numbers come out as float64 in C order.
+package npz
+
+import (
+	"archive/zip"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-birl/birl/qvirl/atomicfile"
+)
+
+// Type is how the numbers of an array are stored.
+type Type int
+
+// The types that are written. Reading maps integers of any width to Int64, and floats to Float64 or Float32.
+const (
+	Float64 Type = iota
+	Float32
+	Int64
+)
+
+// Array is an array of real numbers in C order (the last index runs fastest). A shape of no dimensions is a scalar.
+type Array struct {
+	Shape []int
+	Data  []float64 // as many as the product of the shape; integers beyond 2⁵³ are rounded
+	Type  Type
+}
+
+// Floats returns an array of float64 with the given shape.
+func Floats(data []float64, shape ...int) Array { return Array{Shape: shape, Data: data} }
+
+// Ints returns an array of int64 with the given shape.
+func Ints(data []int, shape ...int) Array {
+	a := Array{Shape: shape, Data: make([]float64, len(data)), Type: Int64}
+	for i, v := range data {
+		a.Data[i] = float64(v)
+	}
+	return a
+}
+
+// Scalar returns an array of no dimensions.
+func Scalar(v float64) Array { return Array{Data: []float64{v}} }
+
+// Archive is an open .npz file.
+type Archive struct {
+	path  string
+	size  int64
+	zip   *zip.ReadCloser
+	files map[string]*zip.File
+}
+
+// Open opens the archive at path. The caller closes it.
+func Open(path string) (*Archive, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("npz: %w", err)
+	}
+	if info.IsDir() {
+		return nil, fmt.Errorf("npz: %s is a folder, want an .npz file", path)
+	}
+	z, err := zip.OpenReader(path)
+	if err != nil {
+		return nil, fmt.Errorf("npz: %s (%d bytes) is not an .npz archive, or is cut off: %w", path, info.Size(), err)
+	}
+	a := &Archive{path: path, size: info.Size(), zip: z, files: map[string]*zip.File{}}
+	for _, f := range z.File {
+		name := strings.TrimSuffix(f.Name, ".npy")
+		if _, twice := a.files[name]; twice {
+			z.Close()
+			return nil, fmt.Errorf("npz: %s holds the array %q twice", path, name)
+		}
+		a.files[name] = f
+	}
+	return a, nil
+}
+
+// Close closes the file.
+func (a *Archive) Close() error { return a.zip.Close() }
+
+// Path returns the path that the archive was opened with.
+func (a *Archive) Path() string { return a.path }
+
+// Names returns the names of the arrays, sorted.
+func (a *Archive) Names() []string {
+	names := make([]string, 0, len(a.files))
+	for name := range a.files {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Has reports whether there is an array of that name.
+func (a *Archive) Has(name string) bool { return a.files[name] != nil }
+
+// Array reads the array of that name.
+func (a *Archive) Array(name string) (*Array, error) {
+	f := a.files[name]
+	if f == nil {
+		return nil, fmt.Errorf("npz: %s has no array %q; it holds %s", a.path, name, strings.Join(a.Names(), ", "))
+	}
+	r, err := f.Open()
+	if err != nil {
+		return nil, fmt.Errorf("npz: %s: array %q: %w", a.path, name, err)
+	}
+	defer r.Close()
+	out, err := readArray(r, a.size)
+	if err != nil {
+		return nil, fmt.Errorf("npz: %s: array %q: %w", a.path, name, err)
+	}
+	return out, nil
+}
+
+// Write writes the arrays to an archive at path, deflated, in the order of their names. The file appears whole or not at
+// all. Its folder must exist.
+func Write(path string, arrays map[string]Array) error {
+	names := make([]string, 0, len(arrays))
+	for name, a := range arrays {
+		if n, ok := elements(a.Shape); !ok || n != len(a.Data) {
+			return fmt.Errorf("npz: array %q: %d numbers do not fill the shape %v", name, len(a.Data), a.Shape)
+		}
+		if name == "" || name != filepath.Base(name) {
+			return fmt.Errorf("npz: %q cannot be the name of an array", name)
+		}
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return atomicfile.Write(path, func(w io.Writer) error {
+		z := zip.NewWriter(w)
+		for _, name := range names {
+			entry, err := z.Create(name + ".npy")
+			if err != nil {
+				return err
+			}
+			if err := writeArray(entry, arrays[name]); err != nil {
+				return fmt.Errorf("array %q: %w", name, err)
+			}
+		}
+		return z.Close()
+	})
+}

@@ -1,0 +1,196 @@
+package npz
+
+import (
+	"archive/zip"
+	"bytes"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// The files in testdata were written by NumPy 2 with savez and savez_compressed.
+func TestReadsWhatNumPyWrites(t *testing.T) {
+	cube := make([]float64, 24)
+	for i := range cube {
+		cube[i] = float64(i)/8 - 1
+	}
+	want := map[string]Array{
+		"f8": {Shape: []int{2, 3, 4}, Data: cube}, "f4": {Shape: []int{2, 3, 4}, Data: cube, Type: Float32},
+		"big": {Shape: []int{2, 3, 4}, Data: cube}, "fortran": {Shape: []int{2, 3, 4}, Data: cube},
+		"fortran_big_f4": {Shape: []int{2, 3, 4}, Data: cube, Type: Float32},
+		"i1":             Ints([]int{-5, 7}, 2), "i2": Ints([]int{-300, 7}, 2),
+		"i4": Ints([]int{-70000, 7}, 2), "i8": Ints([]int{-5000000000, 7}, 2),
+		"u1": Ints([]int{200, 7}, 2), "u2": Ints([]int{60000, 7}, 2),
+		"u4": Ints([]int{4000000000, 7}, 2), "u8": Ints([]int{5000000000, 7}, 2),
+		"scalar": Scalar(0.9), "integer": Ints([]int{2}), "one": Floats([]float64{0.25}, 1),
+		"empty": {Shape: []int{0, 2}, Type: Int64},
+	}
+	for _, file := range []string{"testdata/stored.npz", "testdata/compressed.npz"} {
+		a, err := Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Close()
+		for name, w := range want {
+			got, err := a.Array(name)
+			if err != nil {
+				t.Error(err)
+				continue
+			}
+			if diff := cmp.Diff(&w, got); diff != "" {
+				t.Errorf("%s, %s (-want +got):\n%s", file, name, diff)
+			}
+		}
+		for _, name := range []string{"text", "half", "flag", "complex"} {
+			if _, err := a.Array(name); err == nil || !strings.Contains(err.Error(), "dtype") || !strings.Contains(err.Error(), name) {
+				t.Errorf("%s: error %v, want one that names the array and its dtype", name, err)
+			}
+		}
+		if _, err := a.Array("absent"); err == nil || !strings.Contains(err.Error(), "fortran_big_f4") {
+			t.Errorf("error %v, want one that lists what the file holds", err)
+		}
+	}
+}
+
+func TestRoundTrip(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.npz")
+	rapid.Check(t, func(t *rapid.T) {
+		shape := rapid.SliceOfN(rapid.IntRange(0, 40), 0, 3).Draw(t, "shape")
+		n, _ := elements(shape)
+		floats := rapid.SliceOfN(rapid.Float64(), n, n).Draw(t, "floats")
+		want := Floats(floats, shape...)
+		if err := Write(path, map[string]Array{"a": want, "limits": Floats([]float64{math.Inf(1), math.Inf(-1), -0.1}, 3)}); err != nil {
+			t.Fatal(err)
+		}
+		a, err := Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Close()
+		got, err := a.Array("a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range want.Data {
+			if math.Float64bits(got.Data[i]) != math.Float64bits(want.Data[i]) {
+				t.Fatalf("element %d: %g became %g", i, want.Data[i], got.Data[i])
+			}
+		}
+		if fmt.Sprint(got.Shape) != fmt.Sprint(shape) {
+			t.Fatalf("shape %v became %v", shape, got.Shape)
+		}
+	})
+}
+
+func TestWriteRefusesWhatIsNoArray(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.npz")
+	for name, a := range map[string]Array{
+		"short":  Floats([]float64{1, 2}, 3),
+		"../out": Floats([]float64{1}, 1),
+		"half":   {Shape: []int{1}, Data: []float64{0.5}, Type: Int64},
+		"huge":   {Shape: []int{math.MaxInt, 3}, Data: []float64{0.5}},
+	} {
+		if err := Write(path, map[string]Array{name: a}); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: error %v, want one that names the array", name, err)
+		}
+		if _, err := os.Stat(path); err == nil {
+			t.Errorf("%s: a file was left behind", name)
+		}
+	}
+}
+
+// header returns a .npy stream of version 1 with the given dictionary and data.
+func header(text string, data []byte) []byte {
+	return append([]byte(magic+"\x01\x00"+string(rune(len(text)))+"\x00"+text), data...)
+}
+
+func TestHostileFiles(t *testing.T) {
+	dir := t.TempDir()
+	good := header("{'descr': '<f8', 'fortran_order': False, 'shape': (2,), }\n", make([]byte, 16))
+	for name, c := range map[string]struct {
+		entry []byte
+		want  string
+	}{
+		"nothing":        {nil, "cut off"},
+		"no magic":       {[]byte("hello, this is text"), "not a NumPy array"},
+		"no header":      {[]byte(magic + "\x01\x00\x50"), "cut off"},
+		"long header":    {[]byte(magic + "\x02\x00\xff\xff\xff\xff"), "claims 4294967295 bytes"},
+		"odd header":     {header("{'shape': 3}", nil), "not understood"},
+		"structured":     {header("{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (2,)}", nil), "not understood"},
+		"huge shape":     {header("{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999,)}", nil), "cannot fit"},
+		"overflow":       {header("{'descr': '<f8', 'fortran_order': False, 'shape': (4294967296,4294967296)}", nil), "cannot fit"},
+		"negative shape": {header("{'descr': '<f8', 'fortran_order': False, 'shape': (-2,)}", nil), "shape"},
+		"short":          {good[:len(good)-3], "cut off after 0 of 2"},
+		"long":           {append(bytes.Clone(good), 0), "more than the 2 numbers"},
+		"object":         {header("{'descr': '|O', 'fortran_order': False, 'shape': (2,)}", nil), "dtype"},
+	} {
+		path := filepath.Join(dir, "x.npz")
+		var b bytes.Buffer
+		z := zip.NewWriter(&b)
+		w, _ := z.Create("bad.npy")
+		w.Write(c.entry)
+		z.Close()
+		os.WriteFile(path, b.Bytes(), 0o644)
+		a, err := Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = a.Array("bad"); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), `x.npz: array "bad"`) {
+			t.Errorf("%s: error %v, want one with %q", name, err, c.want)
+		}
+		a.Close()
+	}
+}
+
+func TestTruncatedAndFlippedBytes(t *testing.T) {
+	whole, err := os.ReadFile("testdata/compressed.npz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "x.npz")
+	for n := 0; n < len(whole); n += 97 {
+		os.WriteFile(path, whole[:n], 0o644)
+		if a, err := Open(path); err == nil {
+			a.Close()
+			t.Errorf("the first %d of %d bytes opened", n, len(whole))
+		} else if !strings.Contains(err.Error(), path) {
+			t.Errorf("error %v does not name the file", err)
+		}
+	}
+	reference := readAll(t, "testdata/compressed.npz")
+	for i := 0; i < len(whole); i += 5 { // no flipped bit may go unnoticed in the numbers, or crash
+		flipped := bytes.Clone(whole)
+		flipped[i] ^= 0x10
+		os.WriteFile(path, flipped, 0o644)
+		for name, got := range readAll(t, path) {
+			if want, ok := reference[name]; ok && !cmp.Equal(want, got) {
+				t.Fatalf("flipping a bit of byte %d changed %s unnoticed", i, name)
+			}
+		}
+	}
+	if _, err := Open(t.TempDir()); err == nil || !strings.Contains(err.Error(), "folder") {
+		t.Errorf("opening a folder: error %v", err)
+	}
+}
+
+// readAll returns the arrays that can be read.
+func readAll(t *testing.T, path string) map[string]*Array {
+	out := map[string]*Array{}
+	a, err := Open(path)
+	if err != nil {
+		return out
+	}
+	defer a.Close()
+	for _, name := range a.Names() {
+		if array, err := a.Array(name); err == nil {
+			out[name] = array
+		}
+	}
+	return out
+}
