@@ -16,8 +16,6 @@ func newPanel(title, xLabel, yLabel string) *plot.Plot {
 	p := plot.New()
 	p.BackgroundColor = nil
 	p.Title.Text = title
-	p.Title.TextStyle = bold(textStyle(textSize, ink, draw.XCenter, draw.YTop))
-	p.Title.Padding = 4
 	p.X.Label.Text, p.Y.Label.Text = xLabel, yLabel
 	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
 		axis.LineStyle = draw.LineStyle{Color: axisGrey, Width: thinWidth}
@@ -35,24 +33,36 @@ func newPanel(title, xLabel, yLabel string) *plot.Plot {
 	return p
 }
 
-// panelGap is the space between panels.
-const panelGap = vg.Length(14)
+// panelGap is the space between panels; a panel's title takes titleSpace above it.
+const (
+	panelGap   = vg.Length(14)
+	titleSpace = vg.Length(17)
+)
 
 // drawPanels paints plots row by row in aligned tiles, columns to a row.
 func drawPanels(c draw.Canvas, plots []*plot.Plot, columns int) {
 	rows := (len(plots) + columns - 1) / columns
-	grid := make([][]*plot.Plot, rows)
-	for r := range grid {
-		grid[r] = make([]*plot.Plot, columns)
-		copy(grid[r], plots[r*columns:min((r+1)*columns, len(plots))])
-	}
-	tiles := draw.Tiles{Rows: rows, Cols: columns, PadX: panelGap, PadY: panelGap, PadRight: 4}
-	for r, row := range plot.Align(grid, tiles, c) {
-		for i, tile := range row {
-			if grid[r][i] != nil {
-				grid[r][i].Draw(tile)
-			}
+	grid, titles := make([][]*plot.Plot, rows), make([]string, len(plots))
+	space := vg.Length(4)
+	for i, p := range plots {
+		// The titles are set here, since a plot's own depends on how far its tick labels stick out.
+		if titles[i], p.Title.Text = p.Title.Text, ""; titles[i] != "" {
+			space = titleSpace
 		}
+		grid[i/columns] = append(grid[i/columns], p)
+	}
+	for len(grid[rows-1]) < columns {
+		grid[rows-1] = append(grid[rows-1], nil)
+	}
+	tiles := draw.Tiles{Rows: rows, Cols: columns, PadX: panelGap, PadY: panelGap/2 + space, PadTop: space, PadRight: 4}
+	style := bold(textStyle(textSize, ink, draw.XCenter, draw.YCenter))
+	canvases := plot.Align(grid, tiles, c)
+	for i, p := range plots {
+		tile := canvases[i/columns][i%columns]
+		p.Draw(tile)
+		data := p.DataCanvas(tile)
+		writeText(c, style, data.Center().X, data.Max.Y+titleSpace/2+1, titles[i])
+		p.Title.Text = titles[i] // a figure may be drawn again
 	}
 }
 
@@ -93,7 +103,7 @@ func niceStep(span float64, n int) float64 {
 	raw := span / float64(n)
 	power := math.Pow(10, math.Floor(math.Log10(raw)))
 	for _, m := range []float64{1, 2, 2.5, 5} {
-		if m*power >= raw*(1-1e-9) {
+		if m*power >= 0.75*raw {
 			return m * power
 		}
 	}
@@ -140,6 +150,12 @@ func number(v float64, decimals int) string {
 	s := strconv.FormatFloat(v, 'f', decimals, 64)
 	if math.Abs(v) >= 1e7 || decimals > 6 && v != 0 {
 		s = strconv.FormatFloat(v, 'g', 3, 64)
+	} else if math.Abs(v) >= 1e4 {
+		whole, fraction, point := strings.Cut(s, ".")
+		s = thousands(whole)
+		if point {
+			s += "." + fraction
+		}
 	}
 	if strings.Trim(s, "-0.") == "" {
 		s = strings.TrimPrefix(s, "-")
@@ -147,15 +163,18 @@ func number(v float64, decimals int) string {
 	return strings.Replace(s, "-", "−", 1)
 }
 
-// shortNumber formats with as few digits as three significant ones need, and thousands separated.
+// thousands sets a comma before each three digits from the right.
+func thousands(digits string) string {
+	for at := len(digits) - 3; at > 0 && digits[at-1] != '-'; at -= 3 {
+		digits = digits[:at] + "," + digits[at:]
+	}
+	return digits
+}
+
+// shortNumber formats with three significant digits, or as a whole number where that has more.
 func shortNumber(v float64) string {
-	if a := math.Abs(v); a >= 1e4 && a < 1e7 {
-		s := strconv.FormatFloat(a, 'f', 0, 64)
-		s = s[:len(s)-3] + "," + s[len(s)-3:]
-		if v < 0 {
-			return "−" + s
-		}
-		return s
+	if a := math.Abs(v); a >= 1e3 && a < 1e7 {
+		return number(v, 0)
 	}
 	return strings.Replace(strconv.FormatFloat(v, 'g', 3, 64), "-", "−", 1)
 }

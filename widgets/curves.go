@@ -219,6 +219,9 @@ func (p CurvePanel) plot(looks map[string]appearance) *plot.Plot {
 	}
 	setRange(&out.X, xs, p.LogX, 0.02)
 	setRange(&out.Y, ys, p.LogY, 0.06)
+	if len(p.Marks) > 0 && !p.LogY { // room for the notes
+		out.Y.Max += 0.1 * (out.Y.Max - out.Y.Min)
+	}
 	if p.YRange != nil {
 		out.Y.Min, out.Y.Max = p.YRange[0], p.YRange[1]
 	}
@@ -247,12 +250,12 @@ func (p CurvePanel) plot(looks map[string]appearance) *plot.Plot {
 		}
 		for _, mark := range p.Marks {
 			c.StrokeLine2(draw.LineStyle{Color: ink, Width: 0.8, Dashes: dotted}, x(mark.X), c.Min.Y, x(mark.X), c.Max.Y)
-			style := textStyle(smallSize, paleInk, draw.XLeft, draw.YTop)
+			style := textStyle(smallSize, paleInk, draw.XLeft, draw.YCenter)
 			at := x(mark.X) + 3
 			if at+style.Width(mark.Note) > c.Max.X {
 				style.XAlign, at = draw.XRight, x(mark.X)-3
 			}
-			c.FillText(style, vg.Point{X: at, Y: c.Max.Y}, mark.Note)
+			writeBacked(c, style, at, c.Max.Y-6, mark.Note)
 		}
 	}))
 	return out

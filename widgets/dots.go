@@ -54,7 +54,7 @@ func (m Dots) Figure() (*Figure, error) {
 		}
 	}
 	looks := appearances(m.Methods)
-	const rowHeight, axisSpace, titleSpace = vg.Length(21), vg.Length(22), vg.Length(17)
+	const rowHeight, axisSpace = vg.Length(21), vg.Length(22)
 	names := vg.Length(0)
 	style := textStyle(textSize, ink, draw.XLeft, draw.YCenter)
 	for _, a := range looks {

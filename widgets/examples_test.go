@@ -194,7 +194,7 @@ func exampleDots() Dots {
 			{Title: "true return", Target: 100, Estimates: []*Estimate{Value(78.7, 2), Value(79.2, 2), Value(74.5, 2.2), Value(61, 3), Value(41.5, 4), nil},
 				Published: []*Estimate{Value(75.4, 2), Value(75.8, 2), Value(70.8, 2.2), Value(66.9, 3), Value(-22.2, 8), Value(36.7, 3)}},
 			{Title: "posterior mean", Target: math.NaN(), Estimates: []*Estimate{Value(131.7, 2), Value(130, 2), Value(127, 2.2), Value(91, 3), Value(37, 4), Value(25.8, 3)}},
-			{Title: "posterior CVaR₀.₁", Target: math.NaN(), Estimates: []*Estimate{Value(79, 2), Value(80.8, 2), Value(74.6, 2.2), Value(57.2, 3), Value(22.6, 4), Value(14, math.NaN())}},
+			{Title: "posterior CVaR, worst 10 %", Target: math.NaN(), Estimates: []*Estimate{Value(79, 2), Value(80.8, 2), Value(74.6, 2.2), Value(57.2, 3), Value(22.6, 4), Value(14, math.NaN())}},
 		}}
 }
 

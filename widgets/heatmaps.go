@@ -30,7 +30,6 @@ func (m HeatMaps) Figure() (*Figure, error) {
 	if err := m.validate(); err != nil {
 		return nil, err
 	}
-	const titleHeight = vg.Length(16)
 	inner := maxWidth - 2*cardPad - barWidth
 	gaps := vg.Length(len(m.Columns)) * panelGap
 	size := min((inner-gaps)/vg.Length(len(m.Columns)*m.Width), 200/vg.Length(m.Width), 230/vg.Length(m.Height))
@@ -40,6 +39,13 @@ func (m HeatMaps) Figure() (*Figure, error) {
 		scales[i] = newScale(row.Diverges, row.Values...)
 	}
 	names := appearances(m.Columns)
+	titleStyle := bold(textStyle(textSize, ink, draw.XLeft, draw.YTop))
+	titles, titleLines := make([][]string, len(names)), 0
+	for j, name := range names {
+		titles[j] = wrap(titleStyle, name.label, mapWidth+panelGap-4)
+		titleLines = max(titleLines, len(titles[j]))
+	}
+	titleHeight := vg.Length(titleLines)*(textSize+1.5) + 5
 	var legend []legendEntry
 	for _, t := range m.Terminal {
 		if t {
@@ -59,11 +65,10 @@ func (m HeatMaps) Figure() (*Figure, error) {
 		width:      max(vg.Length(len(m.Columns))*(mapWidth+panelGap)+barWidth+2*cardPad, 240),
 		bodyHeight: titleHeight + vg.Length(len(m.Rows))*(mapHeight+panelGap) - panelGap + 2,
 		body: func(c draw.Canvas) {
-			for j, name := range names {
-				x := c.Min.X + vg.Length(j)*(mapWidth+panelGap)
-				style := bold(textStyle(textSize, ink, draw.XLeft, draw.YTop))
-				for k, line := range wrap(style, name.label, mapWidth+panelGap-4) {
-					c.FillText(style, vg.Point{X: x, Y: c.Max.Y - vg.Length(k)*(textSize+1)}, line)
+			for j, lines := range titles {
+				for k, line := range lines {
+					y := c.Max.Y - titleHeight + 5 + vg.Length(len(lines)-k)*(textSize+1.5)
+					c.FillText(titleStyle, vg.Point{X: c.Min.X + vg.Length(j)*(mapWidth+panelGap), Y: y}, line)
 				}
 			}
 			for i, row := range m.Rows {

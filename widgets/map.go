@@ -128,7 +128,7 @@ func (m Map) legend() []legendEntry {
 	}
 	if len(m.Demonstrations) > 0 {
 		legend = append(legend, arrowEntry("demonstrated action", demoColor), dotEntry("demonstrated “stay”", demoColor),
-			legendEntry{"visits", func(c draw.Canvas) {
+			legendEntry{"visits, if more than one", func(c draw.Canvas) {
 				writeText(c, bold(textStyle(smallSize, ink, draw.XCenter, draw.YCenter)), c.Center().X, c.Center().Y, "×2")
 			}})
 	}
@@ -156,7 +156,7 @@ var (
 const (
 	arrowWidth = vg.Length(1.4)
 	dotRadius  = vg.Length(2.6)
-	fanned     = 3 // parallel arrows drawn for one action of one state; more get their number written beside them
+	fanned     = 4 // parallel arrows drawn for one action of one state; more get their number written beside them
 )
 
 // paintCell writes a state's value at its top left, its visits at its bottom right, and the arrows in between.
@@ -216,8 +216,11 @@ func (m Map) paintPolicy(c draw.Canvas, g cells, centre vg.Point, a int, p float
 // paintDemonstrated fans out n marks of one action, so that each stays visible.
 func paintDemonstrated(c draw.Canvas, g cells, centre vg.Point, a, n int) {
 	dx, dy := direction(a)
-	gap := g.size / 8
-	shown := min(n, fanned)
+	gap := g.size / 9
+	shown := n
+	if n > fanned {
+		shown = fanned - 1
+	}
 	for i := range shown {
 		across := (vg.Length(i) - vg.Length(shown-1)/2) * gap
 		if a == gridworld.Stay {
@@ -231,11 +234,11 @@ func paintDemonstrated(c draw.Canvas, g cells, centre vg.Point, a, n int) {
 	}
 	if n > shown {
 		style := bold(textStyle(smallSize, ink, draw.XCenter, draw.YCenter))
-		x, y := centre.X+0.3*g.size*dx+1.6*gap*dy, centre.Y+0.3*g.size*dy+1.6*gap*dx
+		x, y := centre.X+0.28*g.size*dx-2.2*gap*dy, centre.Y+0.28*g.size*dy-2.2*gap*dx
 		if a == gridworld.Stay {
-			y = centre.Y + 9
+			y = centre.Y - 10
 		}
-		fillPath(c, white, disc(vg.Point{X: x, Y: y}, 6))
+		fillPath(c, white, disc(vg.Point{X: x, Y: y}, 5.5))
 		writeText(c, style, x, y, fmt.Sprint(n))
 	}
 }

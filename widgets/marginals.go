@@ -44,7 +44,7 @@ type MarginalPanel struct {
 
 const (
 	curvePoints  = 240 // points of a density curve over the horizontal range
-	spikeFactor  = 2.2 // a peak is cut off where it is this many times higher than the reference
+	spikeFactor  = 3.0 // a peak is cut off where it is this many times higher than the reference
 	panelHeight  = vg.Length(165)
 	marginalTail = 0.004 // the horizontal range leaves out this much of each distribution at each end
 )
@@ -289,7 +289,7 @@ func paintShapes(c draw.Canvas, x, y func(float64) vg.Length, shapes []shape, to
 			outline = append(outline, vg.Point{X: x(s.edges[i]), Y: y(math.Min(b, top))},
 				vg.Point{X: x(s.edges[i+1]), Y: y(math.Min(b, top))})
 		}
-		c.StrokeLines(s.look.line(1), outline)
+		c.StrokeLines(draw.LineStyle{Color: s.look.color, Width: 1}, outline)
 	}
 	for _, s := range shapes {
 		if s.bins != nil {
@@ -312,7 +312,7 @@ func notePeaks(c draw.Canvas, x func(float64) vg.Length, shapes []shape, top flo
 		if s.peak <= top {
 			continue
 		}
-		style := textStyle(smallSize, ink, draw.XLeft, draw.YTop)
+		style := textStyle(smallSize, ink, draw.XLeft, draw.YCenter)
 		note := fmt.Sprintf("↑ %s (σ = %s)", shortNumber(s.peak), shortNumber(s.sd))
 		if s.peak >= 1e12 || s.sd == 0 {
 			note = "↑ point mass"
@@ -329,15 +329,19 @@ func notePeaks(c draw.Canvas, x func(float64) vg.Length, shapes []shape, top flo
 		} else {
 			at += 8
 		}
+		writeBacked(c, style, at, c.Max.Y-row-6, note)
 		fillPath(c, s.look.color, disc(key, 2.5))
-		c.FillText(style, vg.Point{X: at, Y: c.Max.Y - row - 1}, note)
 		row += smallSize + 3
 	}
 }
 
 func (s shape) legend() legendEntry {
 	if s.bins == nil || !s.filled {
-		return lineEntry(s.look.label, s.look.line(lineWidth))
+		look := s.look
+		if s.bins != nil { // an outline
+			look.dashes = nil
+		}
+		return lineEntry(look.label, look.line(lineWidth))
 	}
 	return legendEntry{s.look.label, func(c draw.Canvas) {
 		fillPath(c, tint(s.look.color, histogramTint), draw.Crop(c, 3, -3, 3, -3).Rectangle.Path())

@@ -24,6 +24,14 @@ func writeText(c draw.Canvas, style text.Style, x, y vg.Length, s string) {
 	c.FillText(style, vg.Point{X: x, Y: y}, s)
 }
 
+// writeBacked writes text, vertically centred, on a white ground that keeps lines from crossing it.
+func writeBacked(c draw.Canvas, style text.Style, x, y vg.Length, s string) {
+	width := style.Width(s)
+	left := x + vg.Length(style.XAlign)*width
+	fillPath(c, fade(white, 0.85), vg.Rectangle{Min: vg.Point{X: left - 1.5, Y: y - 5.5}, Max: vg.Point{X: left + width + 1.5, Y: y + 5.5}}.Path())
+	writeText(c, style, x, y, s)
+}
+
 func fillPath(c draw.Canvas, col color.Color, p vg.Path) {
 	c.SetColor(col)
 	c.Fill(p)

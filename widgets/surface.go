@@ -49,9 +49,10 @@ func (m Surface) Figure() (*Figure, error) {
 		setRange(&p.X, span{xEdges[0], xEdges[len(xEdges)-1]}, m.LogX, 0)
 		setRange(&p.Y, span{yEdges[0], yEdges[len(yEdges)-1]}, m.LogY, 0)
 		p.Add(painter(func(c draw.Canvas, x, y func(float64) vg.Length) {
+			const overlap = vg.Length(1.2) // the next cell covers it; without it, seams show
 			for j := range m.Y {
 				for i := range m.X {
-					cell := vg.Rectangle{Min: vg.Point{X: x(xEdges[i]), Y: y(yEdges[j])}, Max: vg.Point{X: x(xEdges[i+1]) + 0.3, Y: y(yEdges[j+1]) + 0.3}}
+					cell := vg.Rectangle{Min: vg.Point{X: x(xEdges[i]), Y: y(yEdges[j])}, Max: vg.Point{X: x(xEdges[i+1]) + overlap, Y: y(yEdges[j+1]) + overlap}}
 					cell.Max.X, cell.Max.Y = min(cell.Max.X, c.Max.X), min(cell.Max.Y, c.Max.Y)
 					fillPath(c, scale.color(panel.Z[j*len(m.X)+i]), cell.Path())
 				}

@@ -66,7 +66,7 @@ var (
 
 var methods = map[string]appearance{
 	"valuewalk":       {"ValueWalk", oracle, nil},
-	"valuewalk-nodet": {"ValueWalk without determinant", rgb(0x999999), dashed},
+	"valuewalk-nodet": {"ValueWalk without determinant", rgb(0x8C8C8C), dashed},
 	"policywalk":      {"PolicyWalk", skyBlue, dashDot},
 	"qvirl":           {"QVIRL", blue, nil},
 	"qvirl-20k":       {"QVIRL, 20,000 steps", skyBlue, dashed},
