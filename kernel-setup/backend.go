@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// probeLimit is how long a one-line computation may take; it needs less than a second.
+const probeLimit = 60 * time.Second
+
+// probed is the outcome of a one-line computation on a backend.
+type probed struct {
+	Description  string  `json:"description"`
+	Value        float64 `json:"value"`
+	Milliseconds int64   `json:"milliseconds"`
+}
+
+// probeStep computes one line on each installed plugin, so that a plugin that does not work on this machine is
+// reported by the installation and not by the first notebook. Building the probe also compiles what notebooks link to.
+func (in *installer) probeStep(goMod string, plugins []plugin) step {
+	inputs := []string{"probe 1", goMod}
+	for _, p := range plugins {
+		inputs = append(inputs, p.sum)
+	}
+	return step{
+		name:   "probe",
+		title:  "A computation on XLA",
+		digest: digest(inputs...),
+		run: func(ctx context.Context, say func(string)) ([]output, error) {
+			say("compiling GoMLX, about a minute the first time")
+			if err := buildProbe(ctx, in.layout, say); err != nil {
+				return nil, err
+			}
+			for _, p := range plugins {
+				if p.name == cudaPlugin.name && !hasNVIDIA() {
+					continue // cannot work, and the user has been told
+				}
+				say("computing on xla:" + p.name)
+				if _, err := probe(ctx, in.layout, "xla:"+filepath.Join(in.layout.plugins(), p.file())); err != nil {
+					return nil, hinted{err, "compute on the pure Go backend: go run ./kernel-setup install --no-xla"}
+				}
+			}
+			return outputsOf(in.layout.private(), true, "bin/"+filepath.Base(in.layout.tool("probe")))
+		},
+	}
+}
+
+// buildProbe compiles the probe, which takes a second when nothing has changed.
+func buildProbe(ctx context.Context, l layout, say func(string)) error {
+	to := l.tool("probe")
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	build := command{
+		name: "go", args: []string{"build", "-o", to, "./kernel-setup/probe"},
+		dir: l.root, env: l.environment(), output: say,
+	}
+	return build.run(ctx)
+}
+
+// probe computes 3² + 4² on the named backend in a process of its own. buildProbe must have succeeded.
+func probe(ctx context.Context, l layout, backend string) (probed, error) {
+	limited, cancel := context.WithTimeout(ctx, probeLimit)
+	defer cancel()
+	var got probed
+	var problem error
+	run := command{
+		name: l.tool("probe"), args: []string{backend}, dir: l.root, env: l.environment(), grace: time.Second,
+		stdout: func(line string) { problem = json.Unmarshal([]byte(line), &got) },
+	}
+	err := run.run(limited)
+	switch {
+	case ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded):
+		return probed{}, fmt.Errorf("no answer within %s", seconds(probeLimit))
+	case err != nil:
+		return probed{}, err
+	case problem != nil:
+		return probed{}, problem
+	case got.Value != 25:
+		return probed{}, fmt.Errorf("3² + 4² came out as %v", got.Value)
+	}
+	return got, nil
+}

@@ -1,0 +1,272 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/spf13/cobra"
+)
+
+// step is a part of the installation that is complete or not: when its inputs, summed up in the digest, change, or an
+// output is damaged, it runs again as a whole.
+type step struct {
+	name   string // in the state file
+	title  string
+	digest string
+	// run does the work and returns the outputs whose presence shows that it is still done. say reports what is
+	// going on in a few words.
+	run func(ctx context.Context, say func(string)) ([]output, error)
+}
+
+// stepError is the failure of a step as the user sees it.
+type stepError struct {
+	Title string
+	Err   error
+	Hint  string // what to do, if the cause is known
+}
+
+func (e *stepError) Error() string {
+	text := fmt.Sprintf("step %q failed: %v", e.Title, e.Err)
+	if e.Hint != "" {
+		text += "\n  What to do: " + strings.ReplaceAll(e.Hint, "\n", "\n    ")
+	}
+	return text
+}
+
+func (e *stepError) Unwrap() error { return e.Err }
+
+// hinted is an error that knows what its reader can do.
+type hinted struct {
+	error
+	hint string
+}
+
+func (h hinted) Unwrap() error { return h.error }
+
+// installer brings a clone to the state that the choices ask for.
+type installer struct {
+	layout   layout
+	progress *progress
+	choose   func(*choices) error // changes the stored choices; may be nil
+}
+
+func newInstallCommand() *cobra.Command {
+	var python string
+	var cuda, noXLA bool
+	cmd := &cobra.Command{
+		Use:   "install",
+		Short: "Install JupyterLab, the Go kernel and the XLA plugin into .birl",
+		Long: `Install JupyterLab, the Go kernel and the XLA plugin into the clone's folder .birl.
+
+Python packages come through your own pip configuration (mirrors, proxies, local indexes), Go modules through your own
+GOPROXY. Everything is pinned and checked by SHA-256. What is there already is left alone, and an installation that was
+interrupted is repaired by running the command again. The options are remembered.`,
+		Example: `  go run ./kernel-setup install
+  go run ./kernel-setup install --python /usr/bin/python3.12
+  go run ./kernel-setup install --cuda            # on a machine with an NVIDIA GPU
+  go run ./kernel-setup install --no-xla          # pure Go computation only
+  go run ./kernel-setup install --no-xla=false    # back to XLA`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			l, err := currentLayout()
+			if err != nil {
+				return err
+			}
+			in := installer{layout: l, progress: newProgress(os.Stderr), choose: func(c *choices) error {
+				if cmd.Flags().Changed("python") {
+					path, err := absoluteProgram(python)
+					if err != nil {
+						return err
+					}
+					c.Python = path
+				}
+				if cmd.Flags().Changed("cuda") {
+					c.CUDA = cuda
+				}
+				if cmd.Flags().Changed("no-xla") {
+					c.NoXLA = noXLA
+				}
+				return nil
+			}}
+			started := time.Now()
+			did, err := in.ensure(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if !did {
+				fmt.Fprintf(os.Stderr, "everything is installed already (checked in %d ms)\n", time.Since(started).Milliseconds())
+			} else {
+				fmt.Fprintf(os.Stderr, "installed in %s; next: go run ./kernel-setup doctor, lab, run or test\n", seconds(time.Since(started)))
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&python, "python", "", "Python interpreter to build on, 3.10 or newer (default: the first suitable one on PATH)")
+	cmd.Flags().BoolVar(&cuda, "cuda", false, "also install the XLA plugin and libraries for NVIDIA GPUs (Linux on x86-64, several GB)")
+	cmd.Flags().BoolVar(&noXLA, "no-xla", false, "do without XLA: compute on the pure Go backend, about ten times slower")
+	return cmd
+}
+
+// ensure runs the steps that are missing and reports whether there were any. Steps run under a lock; checking that
+// nothing is missing needs none.
+func (in *installer) ensure(ctx context.Context) (did bool, err error) {
+	s, err := loadState(in.layout.state())
+	if err != nil {
+		return false, err
+	}
+	if missing, _, err := in.missing(ctx, s); err != nil || len(missing) == 0 {
+		return false, err
+	}
+	if err := os.MkdirAll(in.layout.private(), 0o755); err != nil {
+		return false, err
+	}
+	unlock, err := in.lock(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer unlock()
+
+	// The one who held the lock may have done it all.
+	if s, err = loadState(in.layout.state()); err != nil {
+		return false, err
+	}
+	missing, notices, err := in.missing(ctx, s)
+	if err != nil || len(missing) == 0 {
+		return false, err
+	}
+	for _, n := range notices {
+		fmt.Fprintln(in.progress.w, "· "+n)
+	}
+	if err := os.RemoveAll(in.layout.temporary()); err != nil { // left by an interrupted run
+		return false, err
+	}
+	for len(missing) > 0 {
+		if err := in.perform(ctx, s, missing[0]); err != nil {
+			return true, err
+		}
+		// A step can make others incomplete: a new virtual environment has no CUDA libraries.
+		if missing, _, err = in.missing(ctx, s); err != nil {
+			return true, err
+		}
+	}
+	return true, os.RemoveAll(in.layout.temporary())
+}
+
+// perform runs one step between two savings of the state, so that an interruption at any moment leaves the step
+// marked as begun.
+func (in *installer) perform(ctx context.Context, s *state, st step) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.Steps[st.name] = stamp{}
+	if err := s.save(in.layout.state()); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(in.layout.temporary(), 0o755); err != nil {
+		return err
+	}
+	t := in.progress.begin(st.title)
+	outputs, err := st.run(ctx, t.say)
+	if err != nil {
+		t.failed()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		failure := &stepError{Title: st.title, Err: err}
+		if h, ok := errors.AsType[hinted](err); ok {
+			failure.Hint = h.hint
+		}
+		return failure
+	}
+	t.done("")
+	s.Steps[st.name] = stamp{Digest: st.digest, Outputs: outputs, Ended: time.Now().UTC()}
+	return s.save(in.layout.state())
+}
+
+// missing applies the choices to s and lists the steps that have to run, in order, and what the user should know.
+func (in *installer) missing(ctx context.Context, s *state) (todo []step, notices []string, err error) {
+	if in.choose != nil {
+		before := s.Choices
+		if err := in.choose(&s.Choices); err != nil {
+			return nil, nil, err
+		}
+		if s.Choices != before {
+			if err := os.MkdirAll(in.layout.private(), 0o755); err != nil {
+				return nil, nil, err
+			}
+			if err := s.save(in.layout.state()); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	discardSpoiltPython(s)
+	steps, notices, err := in.steps(ctx, s)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, st := range steps {
+		if s.check(in.layout.private(), st.name, st.digest) != "" {
+			todo = append(todo, st)
+		}
+	}
+	return todo, notices, nil
+}
+
+// steps lists all steps for the choices in s. A digest contains the digests of the steps that it builds upon.
+func (in *installer) steps(ctx context.Context, s *state) (steps []step, notices []string, err error) {
+	goMod, err := os.ReadFile(filepath.Join(in.layout.root, "go.mod"))
+	if err != nil {
+		return nil, nil, err
+	}
+	steps = append(steps, in.toolStep(string(goMod)), in.pythonStep(s))
+	reason := xlaObstacle(ctx, in.layout)
+	if s.Choices.NoXLA {
+		reason = "left out at your wish (--no-xla)"
+	}
+	if reason != "" {
+		if s.Choices.CUDA {
+			return nil, nil, fmt.Errorf("--cuda needs XLA: %s", reason)
+		}
+		return steps, append(notices, "XLA: "+reason+"; computation will use the pure Go backend, about ten times slower"), nil
+	}
+	plugins := []plugin{cpuPlugin}
+	if s.Choices.CUDA {
+		plugins = append(plugins, cudaPlugin)
+		steps = append(steps, in.cudaStep(s))
+		if !hasNVIDIA() {
+			notices = append(notices, "CUDA: this machine shows no NVIDIA GPU (/dev/nvidia*); the files are installed all the same")
+		}
+	}
+	for _, p := range plugins {
+		steps = append(steps, in.pluginStep(p))
+	}
+	return append(steps, in.probeStep(string(goMod), plugins)), notices, nil
+}
+
+// lock keeps two installations of one clone apart. The operating system releases it when its holder dies.
+func (in *installer) lock(ctx context.Context) (unlock func(), err error) {
+	path := in.layout.lock()
+	l := flock.New(path)
+	ok, err := l.TryLock()
+	if err != nil {
+		return nil, fmt.Errorf("locking %s: %w", path, err)
+	}
+	if !ok {
+		who, _ := os.ReadFile(path)
+		t := in.progress.begin(fmt.Sprintf("waiting for another kernel-setup (process %s) that installs into this clone", strings.TrimSpace(string(who))))
+		if _, err := l.TryLockContext(ctx, 200*time.Millisecond); err != nil {
+			t.failed()
+			return nil, err
+		}
+		t.done("")
+	}
+	// Who holds the lock is a help for the reader of the message above; the lock does not depend on it.
+	_ = os.WriteFile(path, fmt.Appendf(nil, "%d\n", os.Getpid()), 0o644)
+	return func() { _ = l.Unlock() }, nil
+}

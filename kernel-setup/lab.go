@@ -1,0 +1,46 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+
+	"github.com/spf13/cobra"
+)
+
+func newLabCommand() *cobra.Command {
+	var backend string
+	cmd := &cobra.Command{
+		Use:   "lab [-- JUPYTERLAB-OPTION...]",
+		Short: "Open the notebooks in JupyterLab",
+		Long: `Open the folder notebooks in JupyterLab, with the Go kernel and the installed backends. What is missing is installed
+first. Options after -- go to JupyterLab.`,
+		Example: `  go run ./kernel-setup lab
+  go run ./kernel-setup lab -- --no-browser --port 8890`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			l, err := currentLayout()
+			if err != nil {
+				return err
+			}
+			if _, err := (&installer{layout: l, progress: newProgress(os.Stderr)}).ensure(cmd.Context()); err != nil {
+				return err
+			}
+			var env []string
+			if backend != "" {
+				env = append(env, backendVariable+"="+backend)
+			}
+			// JupyterLab shares the terminal, receives its Ctrl-C, asks for confirmation and shuts its kernels down. It
+			// therefore is waited for, whatever happens to this process's own context.
+			lab := exec.Command(l.python(), append([]string{"-I", "-m", "jupyterlab", "--ServerApp.root_dir=" + l.notebooks()}, args...)...)
+			lab.Dir, lab.Env = l.notebooks(), l.environment(env...)
+			lab.Stdin, lab.Stdout, lab.Stderr = os.Stdin, os.Stdout, os.Stderr
+			err = lab.Run()
+			if _, ok := errors.AsType[*exec.ExitError](err); ok {
+				return errReported
+			}
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&backend, "backend", "", "backend for the kernels to compute on (default: the best installed)")
+	return cmd
+}

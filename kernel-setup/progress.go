@@ -1,0 +1,138 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// progress writes what is being done: on a terminal a line that is rewritten, elsewhere plain lines.
+type progress struct {
+	w        io.Writer
+	terminal bool
+	width    func() int
+	patience time.Duration // before a task gets a plain line of its own while it is still running
+	beat     time.Duration // between further plain lines about it
+}
+
+func newProgress(f *os.File) *progress {
+	fd := int(f.Fd())
+	return &progress{w: f, terminal: term.IsTerminal(fd), patience: time.Second, beat: 30 * time.Second, width: func() int {
+		if width, _, err := term.GetSize(fd); err == nil && width > 20 {
+			return width
+		}
+		return 140
+	}}
+}
+
+// task is one thing being done, with its time.
+type task struct {
+	p     *progress
+	title string
+	start time.Time
+
+	mu     sync.Mutex
+	detail string
+	closed chan struct{}
+	idle   sync.WaitGroup
+}
+
+// begin announces a task. Exactly one of done and failed must follow.
+func (p *progress) begin(title string) *task {
+	t := &task{p: p, title: title, start: time.Now(), closed: make(chan struct{})}
+	first, every := p.patience, p.beat
+	if p.terminal {
+		first, every = 0, 200*time.Millisecond
+	}
+	t.idle.Go(func() {
+		select {
+		case <-t.closed:
+			return
+		case <-time.After(first):
+			t.redraw()
+		}
+		ticker := time.NewTicker(every)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-t.closed:
+				return
+			case <-ticker.C:
+				t.redraw()
+			}
+		}
+	})
+	return t
+}
+
+// say sets the detail shown behind the task, for instance the last line of a command.
+func (t *task) say(detail string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.detail = strings.TrimSpace(strings.Map(func(r rune) rune {
+		if r < ' ' {
+			return ' '
+		}
+		return r
+	}, detail))
+}
+
+func (t *task) redraw() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	line := fmt.Sprintf("… %s  %s", t.title, seconds(time.Since(t.start)))
+	if t.detail != "" {
+		line += "  " + t.detail
+	}
+	line = cut(line, t.p.width()-1)
+	if t.p.terminal {
+		fmt.Fprint(t.p.w, "\r\x1b[K"+line)
+	} else {
+		fmt.Fprintln(t.p.w, line)
+	}
+}
+
+// done ends the task; note, if not empty, says what came of it.
+func (t *task) done(note string) { t.end("✓", note) }
+
+// failed ends the task; the explanation is the caller's to give.
+func (t *task) failed() { t.end("✗", "failed") }
+
+func (t *task) end(mark, note string) {
+	close(t.closed)
+	t.idle.Wait()
+	if t.p.terminal {
+		fmt.Fprint(t.p.w, "\r\x1b[K")
+	}
+	line := fmt.Sprintf("%s %s  %s", mark, t.title, seconds(time.Since(t.start)))
+	if note != "" {
+		line += "  " + note
+	}
+	fmt.Fprintln(t.p.w, cut(line, t.p.width()))
+}
+
+// seconds formats a duration for people.
+func seconds(d time.Duration) string {
+	switch {
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	default:
+		return fmt.Sprintf("%d min %02d s", int(d.Minutes()), int(d.Seconds())%60)
+	}
+}
+
+// cut shortens text to at most n characters.
+func cut(text string, n int) string {
+	runes := []rune(text)
+	if len(runes) <= n {
+		return text
+	}
+	return string(runes[:max(n-1, 0)]) + "…"
+}

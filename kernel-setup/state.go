@@ -1,0 +1,135 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// state is what kernel-setup remembers in .birl/state.json: which steps are complete, and what the user chose.
+type state struct {
+	Choices choices          `json:"choices"`
+	Steps   map[string]stamp `json:"steps"`
+}
+
+// choices are the options of install that later commands keep to.
+type choices struct {
+	Python string `json:"python,omitempty"` // the interpreter given with --python
+	CUDA   bool   `json:"cuda,omitempty"`
+	NoXLA  bool   `json:"no_xla,omitempty"`
+}
+
+// stamp records a step: its inputs as a digest and its outputs. A step that was begun and never finished keeps an
+// empty digest, which no step has.
+type stamp struct {
+	Digest  string    `json:"digest"`
+	Outputs []output  `json:"outputs,omitempty"`
+	Ended   time.Time `json:"ended,omitzero"`
+}
+
+// output is a file that a step leaves, relative to .birl.
+type output struct {
+	Path string `json:"path"`
+	Size int64  `json:"size"` // in bytes, or -1 where only existence counts
+}
+
+// loadState reads the state; a clone without one has an empty one. A damaged file is treated as empty: then every
+// step runs again, which repairs everything.
+func loadState(path string) (*state, error) {
+	s := &state{Steps: map[string]stamp{}}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(text, s); err != nil || s.Steps == nil {
+		return &state{Steps: map[string]stamp{}}, nil
+	}
+	return s, nil
+}
+
+func (s *state) save(path string) error {
+	text, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return err
+	}
+	return writeFile(path, append(text, '\n'))
+}
+
+// check returns why the step named name with the given digest has to run, or "" if it is complete. Sizes and
+// existence are looked at, not contents, so that checking takes milliseconds.
+func (s *state) check(private, name, digest string) string {
+	st, ok := s.Steps[name]
+	switch {
+	case !ok:
+		return "not done yet"
+	case st.Digest == "":
+		return "was interrupted"
+	case st.Digest != digest:
+		return "what it depends on has changed"
+	}
+	for _, o := range st.Outputs {
+		info, err := os.Stat(filepath.Join(private, filepath.FromSlash(o.Path)))
+		if err != nil {
+			return o.Path + " is missing"
+		}
+		if o.Size >= 0 && info.Size() != o.Size {
+			return fmt.Sprintf("%s has %d bytes instead of %d", o.Path, info.Size(), o.Size)
+		}
+	}
+	return ""
+}
+
+// outputsOf describes existing files, given relative to private. With sizes false only their existence counts.
+func outputsOf(private string, sizes bool, paths ...string) ([]output, error) {
+	var out []output
+	for _, p := range paths {
+		info, err := os.Stat(filepath.Join(private, filepath.FromSlash(p)))
+		if err != nil {
+			return nil, err
+		}
+		o := output{Path: p, Size: -1}
+		if sizes {
+			o.Size = info.Size()
+		}
+		out = append(out, o)
+	}
+	return out, nil
+}
+
+// digest is a fingerprint of a step's inputs.
+func digest(parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		fmt.Fprintf(h, "%d:%s", len(p), p)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// writeFile writes a file whole or not at all.
+func writeFile(path string, text []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err == nil {
+		err = f.Sync()
+	}
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
