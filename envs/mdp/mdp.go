@@ -29,6 +29,7 @@ type MDP struct {
 	rowStart        []int32 // [S·A + 1], offsets into next and prob
 	next            []int32
 	prob            []float64
+	lower, upper    int       // how far below and above its own number a state's successors are numbered
 	initial         []float64 // [S], sums to one
 }
 
@@ -62,6 +63,7 @@ func New(states, actions int, rows [][]Transition, initial []float64) (*MDP, err
 		for _, t := range row {
 			if t.Prob > 0 {
 				m.addSuccessor(first, t, sum)
+				m.lower, m.upper = max(m.lower, i/actions-t.Next), max(m.upper, t.Next-i/actions)
 			}
 		}
 		m.rowStart = append(m.rowStart, int32(len(m.next)))
@@ -160,12 +162,14 @@ func (m *MDP) Backup(dst, v []float64) []float64 {
 	if dst == nil {
 		dst = make([]float64, m.states*m.actions)
 	}
-	for i := range dst {
+	lo := m.rowStart[0]
+	for i, hi := range m.rowStart[1:] {
 		sum := 0.0
-		for k := m.rowStart[i]; k < m.rowStart[i+1]; k++ {
-			sum += m.prob[k] * v[m.next[k]]
+		next := m.next[lo:hi]
+		for k, p := range m.prob[lo:hi] {
+			sum += p * v[next[k]]
 		}
-		dst[i] = sum
+		dst[i], lo = sum, hi
 	}
 	return dst
 }
@@ -184,21 +188,29 @@ func (m *MDP) Dense() []float64 {
 // ExpandReward returns the reward as a state-action vector [S·A], whichever of the two lengths it has. With a single
 // action the two coincide.
 func (m *MDP) ExpandReward(reward []float64) ([]float64, error) {
+	out := make([]float64, m.states*m.actions)
+	if err := m.expandReward(out, reward); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (m *MDP) expandReward(dst, reward []float64) error {
 	for i, r := range reward {
 		if math.IsNaN(r) || math.IsInf(r, 0) {
-			return nil, fmt.Errorf("mdp: reward[%d] = %g is not finite", i, r)
+			return fmt.Errorf("mdp: reward[%d] = %g is not finite", i, r)
 		}
 	}
 	switch len(reward) {
-	case m.states * m.actions:
-		return append([]float64(nil), reward...), nil
+	case len(dst):
+		copy(dst, reward)
+		return nil
 	case m.states:
-		out := make([]float64, m.states*m.actions)
-		for i := range out {
-			out[i] = reward[i/m.actions]
+		for i := range dst {
+			dst[i] = reward[i/m.actions]
 		}
-		return out, nil
+		return nil
 	}
-	return nil, fmt.Errorf("mdp: reward: got %d numbers, want %d (one a state) or %d (one a state-action pair)",
-		len(reward), m.states, m.states*m.actions)
+	return fmt.Errorf("mdp: reward: got %d numbers, want %d (one a state) or %d (one a state-action pair)",
+		len(reward), m.states, len(dst))
 }

@@ -4,12 +4,11 @@ import (
 	"fmt"
 	"math"
 
-	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/floats"
 )
 
-// improvementMargin is how much better an action must be before policy iteration prefers it over the present one. It
-// keeps rounding in exact ties from making the iteration cycle.
-const improvementMargin = 1e-10
+// sweeps of value iteration before policy iteration: cheaper than the policy iterations that they save.
+const sweeps = 5
 
 // CheckDiscount refuses a discount outside [0, 1).
 func CheckDiscount(discount float64) error {
@@ -26,36 +25,66 @@ type Solution struct {
 	Greedy []int     // a greedy action per state, [S]
 }
 
-// Solve returns the optimal values for a reward of length S or S·A, exact to rounding: policy iteration, each policy
-// evaluated by a linear solve (Howard, 1960).
+// Solve returns the optimal values for a reward of length S or S·A, exact to rounding. Solver is for many rewards.
 func (m *MDP) Solve(reward []float64, discount float64) (*Solution, error) {
-	r, err := m.ExpandReward(reward)
+	solver, err := m.NewSolver(discount)
 	if err != nil {
 		return nil, err
 	}
+	return solver.Solve(reward)
+}
+
+// Solver solves an MDP for many rewards, one after the other in the same memory. It is not for concurrent use. Its
+// answers do not depend on the rewards that it solved before.
+type Solver struct {
+	m         *MDP
+	discount  float64
+	system    *system
+	immediate []float64 // reward of each state-action pair, [S·A]
+	solution  Solution
+}
+
+// NewSolver returns a solver for the given discount.
+func (m *MDP) NewSolver(discount float64) (*Solver, error) {
 	if err := CheckDiscount(discount); err != nil {
 		return nil, err
 	}
-	sol := &Solution{Q: r, Greedy: make([]int, m.states)}
-	immediate := append([]float64(nil), r...)
-	for s := range sol.Greedy { // the first policy is greedy in the immediate reward
-		sol.Greedy[s] = argmax(immediate[s*m.actions : (s+1)*m.actions])
+	pairs := m.states * m.actions
+	return &Solver{
+		m: m, discount: discount, system: m.newSystem(), immediate: make([]float64, pairs),
+		solution: Solution{Q: make([]float64, pairs), V: make([]float64, m.states), Greedy: make([]int, m.states)},
+	}, nil
+}
+
+// Solve returns the optimal values for a reward of length S or S·A, exact to rounding: policy iteration, each policy
+// evaluated by a linear solve (Howard, 1960), from the greedy policy of a few sweeps of value iteration. The solution
+// is valid until the next call.
+func (o *Solver) Solve(reward []float64) (*Solution, error) {
+	if err := o.m.expandReward(o.immediate, reward); err != nil {
+		return nil, err
 	}
-	backup := make([]float64, m.states*m.actions)
+	sol, actions := &o.solution, o.m.actions
+	clear(sol.V)
+	for range sweeps {
+		o.backup()
+		for s := range sol.V {
+			q := sol.Q[s*actions : (s+1)*actions]
+			sol.V[s] = q[argmax(q)]
+		}
+	}
+	for s := range sol.Greedy {
+		sol.Greedy[s] = argmax(sol.Q[s*actions : (s+1)*actions])
+	}
 	for {
-		sol.V, err = m.evaluateGreedy(sol.Greedy, immediate, discount)
-		if err != nil {
-			return nil, err
-		}
-		m.Backup(backup, sol.V)
-		for i := range sol.Q {
-			sol.Q[i] = immediate[i] + discount*backup[i]
-		}
+		o.evaluate()
+		o.backup()
+		// an action must be better by more than the rounding of the linear solve, whose condition number is below
+		// 2/(1−γ), or exact ties could make the iteration cycle
+		margin := 1e-14 * (1 + floats.Norm(sol.V, math.Inf(1))) / (1 - o.discount)
 		changed := false
 		for s := range sol.Greedy {
-			q := sol.Q[s*m.actions : (s+1)*m.actions]
-			best := argmax(q)
-			if q[best] > q[sol.Greedy[s]]+improvementMargin*(1+math.Abs(q[best])) {
+			q := sol.Q[s*actions : (s+1)*actions]
+			if best := argmax(q); q[best] > q[sol.Greedy[s]]+margin {
 				sol.Greedy[s], changed = best, true
 			}
 		}
@@ -63,6 +92,25 @@ func (m *MDP) Solve(reward []float64, discount float64) (*Solution, error) {
 			return sol, nil
 		}
 	}
+}
+
+// backup sets Q = R + γ P V.
+func (o *Solver) backup() {
+	q := o.m.Backup(o.solution.Q, o.solution.V)
+	for i, r := range o.immediate {
+		q[i] = r + o.discount*q[i]
+	}
+}
+
+// evaluate sets V to the value of the greedy policy.
+func (o *Solver) evaluate() {
+	o.system.clear()
+	for s, a := range o.solution.Greedy {
+		o.system.subtract(o.m, s, a, o.discount)
+		o.solution.V[s] = o.immediate[s*o.m.actions+a]
+	}
+	o.system.factorize()
+	o.system.solve(o.solution.V)
 }
 
 // ValueIteration returns the optimal Q-values [S·A] and state values [S] for a reward of length S or S·A, iterated until
@@ -107,11 +155,12 @@ func (m *MDP) PolicyValue(policy, reward []float64, discount float64) ([]float64
 	if err != nil {
 		return nil, err
 	}
-	rhs := mat.NewVecDense(m.states, nil)
+	v := make([]float64, m.states)
 	for i, p := range policy {
-		rhs.SetVec(i/m.actions, rhs.AtVec(i/m.actions)+p*r[i])
+		v[i/m.actions] += p * r[i]
 	}
-	return solveSystem(system, rhs)
+	system.solve(v)
+	return v, nil
 }
 
 // Return returns the expected discounted return of a stochastic policy [S·A] from the initial distribution.
@@ -134,10 +183,8 @@ func (m *MDP) Occupancy(policy []float64, discount float64) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	visits, err := solveSystem(system.T(), mat.NewVecDense(m.states, append([]float64(nil), m.initial...)))
-	if err != nil {
-		return nil, err
-	}
+	visits := append([]float64(nil), m.initial...)
+	system.solveTransposed(visits)
 	out := make([]float64, len(policy))
 	for i, p := range policy {
 		out[i] = p * visits[i/m.actions]
@@ -145,49 +192,23 @@ func (m *MDP) Occupancy(policy []float64, discount float64) ([]float64, error) {
 	return out, nil
 }
 
-// policySystem returns I − γ P_π.
-func (m *MDP) policySystem(policy []float64, discount float64) (*mat.Dense, error) {
+// policySystem returns I − γ P_π of a stochastic policy [S·A], factorised.
+func (m *MDP) policySystem(policy []float64, discount float64) (*system, error) {
 	if err := CheckDiscount(discount); err != nil {
 		return nil, err
 	}
 	if err := m.CheckPolicy(policy); err != nil {
 		return nil, err
 	}
-	system := mat.NewDense(m.states, m.states, nil)
-	for s := 0; s < m.states; s++ {
-		row := system.RawRowView(s)
-		row[s] = 1
-		for a := 0; a < m.actions; a++ {
-			next, prob := m.Row(s, a)
-			for k, to := range next {
-				row[to] -= discount * policy[s*m.actions+a] * prob[k]
-			}
+	y := m.newSystem()
+	y.clear()
+	for i, p := range policy {
+		if p > 0 {
+			y.subtract(m, i/m.actions, i%m.actions, discount*p)
 		}
 	}
-	return system, nil
-}
-
-func (m *MDP) evaluateGreedy(greedy []int, immediate []float64, discount float64) ([]float64, error) {
-	system := mat.NewDense(m.states, m.states, nil)
-	rhs := mat.NewVecDense(m.states, nil)
-	for s, a := range greedy {
-		row := system.RawRowView(s)
-		row[s] = 1
-		next, prob := m.Row(s, a)
-		for k, to := range next {
-			row[to] -= discount * prob[k]
-		}
-		rhs.SetVec(s, immediate[s*m.actions+a])
-	}
-	return solveSystem(system, rhs)
-}
-
-func solveSystem(a mat.Matrix, rhs *mat.VecDense) ([]float64, error) {
-	var x mat.VecDense
-	if err := x.SolveVec(a, rhs); err != nil { // I − γP is diagonally dominant for γ < 1, so this is a rounding failure
-		return nil, fmt.Errorf("mdp: the policy's linear system is ill-conditioned: %w", err)
-	}
-	return x.RawVector().Data, nil
+	y.factorize()
+	return y, nil
 }
 
 // argmax returns the first index of the largest element.

@@ -1,0 +1,238 @@
+package mdp
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"pgregory.net/rapid"
+)
+
+// On the chain, R = (−1, 0, 8) and γ = ½: V(2) = 8, V(1) = 4, V(0) = −1 + 2 = 1; staying in 0 costs another step.
+func TestSolveByHand(t *testing.T) {
+	m := chain(t)
+	sol, err := m.Solve([]float64{-1, 0, 8}, 0.5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if gap := largestGap(sol.V, []float64{1, 4, 8}); gap > 1e-14 {
+		t.Errorf("V = %v, want [1 4 8]", sol.V)
+	}
+	if gap := largestGap(sol.Q, []float64{1, -0.5, 4, 2, 8, 8}); gap > 1e-14 {
+		t.Errorf("Q = %v, want [1 -0.5 4 2 8 8]", sol.Q)
+	}
+	if sol.Greedy[0] != 0 || sol.Greedy[1] != 0 {
+		t.Errorf("greedy actions %v, want to go in states 0 and 1", sol.Greedy)
+	}
+	// staying for ever in a state worth 1 is worth 1/(1−γ), at any discount
+	for _, discount := range []float64{0, 0.9, 0.999} {
+		if sol, err = m.Solve([]float64{0, 1, -5}, discount); err != nil {
+			t.Fatal(err)
+		}
+		if want := 1 / (1 - discount); math.Abs(sol.V[1]-want) > 1e-12*want {
+			t.Errorf("γ = %g: V(1) = %v, want %v", discount, sol.V[1], want)
+		}
+	}
+}
+
+// The solution satisfies Bellman's optimality equation, agrees with value iteration, and is the value of its policy.
+func TestSolveProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := randomMDP(t)
+		discount := rapid.SampledFrom([]float64{0, 0.3, 0.9, 0.99}).Draw(t, "discount")
+		n := m.States() * rapid.SampledFrom([]int{1, m.Actions()}).Draw(t, "kind of reward")
+		reward := drawVector(t, n, -10, 10, "reward")
+		sol, err := m.Solve(reward, discount)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := m.ExpandReward(reward)
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := m.Backup(nil, sol.V)
+		for i, q := range sol.Q { // values are below 10/(1−γ) = 1000, so 1e-10 is rounding
+			if math.Abs(q-r[i]-discount*next[i]) > 1e-10 {
+				t.Fatalf("Q[%d] = %g is not R + γPV = %g", i, q, r[i]+discount*next[i])
+			}
+		}
+		for s, v := range sol.V {
+			q := sol.Q[s*m.Actions() : (s+1)*m.Actions()]
+			if math.Abs(v-floats.Max(q)) > 1e-10 || math.Abs(v-q[sol.Greedy[s]]) > 1e-10 {
+				t.Fatalf("V[%d] = %g, but Q is %v and the greedy action %d", s, v, q, sol.Greedy[s])
+			}
+		}
+		q, v, err := m.ValueIteration(reward, discount, 1e-11)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if gap := max(largestGap(q, sol.Q), largestGap(v, sol.V)); gap > 1e-10 {
+			t.Fatalf("value iteration differs by %g", gap)
+		}
+		policy, err := m.Deterministic(sol.Greedy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		value, err := m.PolicyValue(policy, reward, discount)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if gap := largestGap(value, sol.V); gap > 1e-10 {
+			t.Fatalf("the greedy policy's value differs from V by %g", gap)
+		}
+	})
+}
+
+// A reused solver gives bit for bit what a fresh one gives, whatever it solved before.
+func TestSolverHasNoMemory(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := randomMDP(t)
+		solver, err := m.NewSolver(0.9)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			reward := drawVector(t, m.States(), -10, 10, "reward")
+			got, err := solver.Solve(reward)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := m.Solve(reward, 0.9)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if largestGap(got.Q, want.Q) != 0 || largestGap(got.V, want.V) != 0 {
+				t.Fatalf("a reused solver gives Q = %v, a fresh one %v", got.Q, want.Q)
+			}
+		}
+	})
+}
+
+// Exact ties must not make policy iteration cycle, even where rounding in the linear solve is large.
+func TestSolveWithTies(t *testing.T) {
+	const states, actions = 40, 4
+	rng := rand.New(rand.NewPCG(1, 0))
+	rows := make([][]Transition, states*actions)
+	for i := range rows { // actions 2 and 3 repeat 0 and 1 with their successors in another order
+		if i%actions < 2 {
+			u := 0.2 + 0.6*rng.Float64()
+			rows[i] = []Transition{{rng.IntN(states), u / 3}, {rng.IntN(states), 2 * u / 3}, {rng.IntN(states), 1 - u}}
+		} else {
+			k := rows[i-2]
+			rows[i] = []Transition{k[2], k[0], k[1]}
+		}
+	}
+	m, err := New(states, actions, rows, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reward := make([]float64, states)
+	for s := range reward {
+		reward[s] = 1e6 * rng.NormFloat64()
+	}
+	const discount = 0.999
+	sol, err := m.Solve(reward, discount)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, v, err := m.ValueIteration(reward, discount, 1e-3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if gap := largestGap(v, sol.V); gap > 1e-3 || floats.Norm(v, 1) == 0 {
+		t.Errorf("values of size %g differ from value iteration by %g, want ≤ its tolerance 1e-3", floats.Norm(v, math.Inf(1)), gap)
+	}
+}
+
+// The banded solves agree with dense ones by pivoted LU, in both directions.
+func TestPolicySystemAgainstDense(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := randomMDP(t)
+		discount := rapid.SampledFrom([]float64{0, 0.5, 0.99}).Draw(t, "discount")
+		policy := Boltzmann(nil, drawVector(t, m.States()*m.Actions(), -3, 3, "q"), m.Actions(), 1)
+		reward := drawVector(t, m.States()*m.Actions(), -1, 1, "reward")
+		dense := mat.NewDense(m.States(), m.States(), nil)
+		rhs := mat.NewVecDense(m.States(), nil)
+		p := m.Dense()
+		for s := 0; s < m.States(); s++ {
+			dense.Set(s, s, 1)
+			for a := 0; a < m.Actions(); a++ {
+				i := s*m.Actions() + a
+				rhs.SetVec(s, rhs.AtVec(s)+policy[i]*reward[i])
+				for next := 0; next < m.States(); next++ {
+					dense.Set(s, next, dense.At(s, next)-discount*policy[i]*p[i*m.States()+next])
+				}
+			}
+		}
+		var want mat.VecDense
+		if err := want.SolveVec(dense, rhs); err != nil {
+			t.Fatal(err)
+		}
+		got, err := m.PolicyValue(policy, reward, discount)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if gap := largestGap(got, want.RawVector().Data); gap > 1e-10 {
+			t.Fatalf("policy values differ by %g", gap)
+		}
+		if err := want.SolveVec(dense.T(), mat.NewVecDense(m.States(), m.Initial())); err != nil {
+			t.Fatal(err)
+		}
+		occupancy, err := m.Occupancy(policy, discount)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, o := range occupancy {
+			if math.Abs(o-policy[i]*want.AtVec(i/m.Actions())) > 1e-10 {
+				t.Fatalf("occupancy[%d] = %g, want %g", i, o, policy[i]*want.AtVec(i/m.Actions()))
+			}
+		}
+		value, err := m.Return(policy, reward, discount)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if inner := floats.Dot(occupancy, reward); math.Abs(inner-value) > 1e-10 {
+			t.Fatalf("occupancy · reward = %g, but the return is %g", inner, value)
+		}
+	})
+}
+
+func TestSolveRefuses(t *testing.T) {
+	m := chain(t)
+	reward, policy := make([]float64, 3), m.Uniform()
+	for _, discount := range []float64{-0.1, 1, 2, math.NaN()} {
+		_, solveErr := m.Solve(reward, discount)
+		_, _, iterationErr := m.ValueIteration(reward, discount, 1e-6)
+		_, valueErr := m.PolicyValue(policy, reward, discount)
+		_, occupancyErr := m.Occupancy(policy, discount)
+		for _, err := range []error{solveErr, iterationErr, valueErr, occupancyErr} {
+			if err == nil || !strings.Contains(err.Error(), "outside [0, 1)") {
+				t.Errorf("discount %g: got the error %v", discount, err)
+			}
+		}
+	}
+	if _, err := m.Solve([]float64{0, math.NaN(), 0}, 0.9); err == nil {
+		t.Error("Solve accepts a NaN reward")
+	}
+	for _, tol := range []float64{0, -1, math.NaN()} {
+		if _, _, err := m.ValueIteration(reward, 0.9, tol); err == nil {
+			t.Errorf("ValueIteration accepts the tolerance %g", tol)
+		}
+	}
+	for _, c := range []struct {
+		policy []float64
+		want   string
+	}{
+		{policy[:4], "got 4 numbers"},
+		{[]float64{0.5, 0.5, 1.5, -0.5, 1, 0}, "policy[1,1] = -0.5"},
+		{[]float64{0.5, 0.5, 0.5, 0.4, 1, 0}, "policy[1] sums to 0.9"},
+		{[]float64{math.NaN(), 0.5, 0.5, 0.5, 1, 0}, "policy[0,0] = NaN"},
+	} {
+		if _, err := m.PolicyValue(c.policy, reward, 0.9); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("policy %v: got the error %v, want one with %q", c.policy, err, c.want)
+		}
+	}
+}
