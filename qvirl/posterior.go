@@ -111,12 +111,14 @@ func (p *Problem) SolveSamples(rewards *mat.Dense) (*Samples, error) {
 		wait.Add(1)
 		go func() {
 			defer wait.Done()
-			for i := w; i < n && errs[w] == nil; i += workers {
+			solver, err := p.MDP.NewSolver(p.Discount)
+			for i := w; i < n && err == nil; i += workers {
 				var sol *mdp.Solution
-				if sol, errs[w] = p.MDP.Solve(rewards.RawRowView(i), p.Discount); errs[w] == nil {
+				if sol, err = solver.Solve(rewards.RawRowView(i)); err == nil {
 					q.SetRow(i, sol.Q)
 				}
 			}
+			errs[w] = err
 		}()
 	}
 	wait.Wait()
