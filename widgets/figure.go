@@ -4,14 +4,15 @@ import (
 	"bytes"
 	"fmt"
 	"html"
+	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/go-birl/birl/qvirl/atomicfile"
 )
 
 // Drawing is anything that can be drawn as a figure: the structs of this package, and Figure itself.
@@ -87,7 +88,14 @@ func (f *Figure) Save(path string) error {
 	if err != nil {
 		return err
 	}
-	return writeAtomically(path, svg)
+	err = atomicfile.Write(path, func(w io.Writer) error {
+		_, err := w.Write(svg)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("widgets: %w", err)
+	}
+	return nil
 }
 
 // Save draws d and writes it as an SVG file, atomically.
@@ -97,28 +105,6 @@ func Save(d Drawing, path string) error {
 		return err
 	}
 	return f.Save(path)
-}
-
-func writeAtomically(path string, data []byte) error {
-	temp, err := os.CreateTemp(filepath.Dir(path), ".widgets-*")
-	if err != nil {
-		return fmt.Errorf("widgets: saving %s: %w", path, err)
-	}
-	_, err = temp.Write(data)
-	if closeErr := temp.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Chmod(temp.Name(), 0o644)
-	}
-	if err == nil {
-		err = os.Rename(temp.Name(), path)
-	}
-	if err != nil {
-		os.Remove(temp.Name())
-		return fmt.Errorf("widgets: saving %s: %w", path, err)
-	}
-	return nil
 }
 
 // card is a figure in the making: a title, one legend for all panels, and a body below them.

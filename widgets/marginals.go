@@ -55,16 +55,7 @@ func (m Marginals) Figure() (*Figure, error) {
 		return nil, err
 	}
 	looks := appearances(m.Methods)
-	xs := emptySpan()
-	for _, panel := range m.Panels {
-		xs.include(panel.Truth)
-		for _, d := range panel.Distributions {
-			if d != nil {
-				xs.include(d.Quantile(marginalTail), d.Quantile(1-marginalTail))
-			}
-		}
-	}
-	xs = xs.padded(0.03)
+	xs := m.extent()
 	kinds := make([]legendEntry, len(m.Methods))
 	plots := make([]*plot.Plot, len(m.Panels))
 	truth := false
@@ -122,6 +113,20 @@ func (m Marginals) Figure() (*Figure, error) {
 }
 
 var truthLine = draw.LineStyle{Color: black, Width: 1.4, Dashes: []vg.Length{3, 2}}
+
+// extent is the common horizontal range of all panels.
+func (m Marginals) extent() span {
+	xs := emptySpan()
+	for _, panel := range m.Panels {
+		xs.include(panel.Truth)
+		for _, d := range panel.Distributions {
+			if d != nil {
+				xs.include(d.Quantile(marginalTail), d.Quantile(1-marginalTail))
+			}
+		}
+	}
+	return xs.padded(0.03)
+}
 
 func (m Marginals) columns() int {
 	if m.Columns > 0 {
@@ -189,28 +194,44 @@ func newShape(d Distribution, xs span, look appearance) shape {
 		}
 		return s
 	}
-	for i := 0; i <= curvePoints; i++ {
-		s.x = append(s.x, xs.low+(xs.high-xs.low)*float64(i)/curvePoints)
-	}
-	// A narrow density needs points of its own around its mean.
-	if s.sd > 0 && s.sd < (xs.high-xs.low)/40 {
-		for k := -40; k <= 40; k++ {
-			if x := s.mean + s.sd*float64(k)/8; x > xs.low && x < xs.high {
-				s.x = append(s.x, x)
-			}
-		}
-		sort.Float64s(s.x)
-	}
+	s.x = append(uniform(xs, curvePoints), s.detail(xs)...)
+	sort.Float64s(s.x)
 	for _, x := range s.x {
-		density := math.Exp(d.LogProb(x))
-		if math.IsNaN(density) {
-			density = 0
-		}
-		density = math.Min(density, 1e12) // a point mass
-		s.y = append(s.y, density)
-		s.peak = math.Max(s.peak, density)
+		s.y = append(s.y, density(d, x))
+		s.peak = math.Max(s.peak, s.y[len(s.y)-1])
 	}
 	return s
+}
+
+// detail returns the points around its mean that a narrow density needs beside the uniform ones.
+func (s shape) detail(xs span) []float64 {
+	if s.bins != nil || s.sd >= (xs.high-xs.low)/40 {
+		return nil
+	}
+	var x []float64
+	if s.sd == 0 {
+		x = append(x, s.mean)
+	}
+	for k := -40; k <= 40 && s.sd > 0; k++ {
+		if at := s.mean + s.sd*float64(k)/8; at > xs.low && at < xs.high {
+			x = append(x, at)
+		}
+	}
+	return x
+}
+
+// pointMass stands for the infinite density of a distribution without spread.
+const pointMass = 1e12
+
+func density(d Distribution, x float64) float64 {
+	v := math.Exp(d.LogProb(x))
+	if math.IsNaN(v) {
+		// Gonum's normal distribution with σ = 0, at its mean or elsewhere.
+		if v = 0; x == d.Mean() {
+			v = pointMass
+		}
+	}
+	return math.Min(v, pointMass)
 }
 
 // histogram returns the edges and densities of bins of Freedman and Diaconis' width (1981), 12 to 60 of them over the range.
@@ -314,7 +335,7 @@ func notePeaks(c draw.Canvas, x func(float64) vg.Length, shapes []shape, top flo
 		}
 		style := textStyle(smallSize, ink, draw.XLeft, draw.YCenter)
 		note := fmt.Sprintf("↑ %s (σ = %s)", shortNumber(s.peak), shortNumber(s.sd))
-		if s.peak >= 1e12 || s.sd == 0 {
+		if s.peak >= pointMass {
 			note = "↑ point mass"
 		}
 		at := x(s.mean) + 4

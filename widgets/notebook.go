@@ -1,0 +1,150 @@
+package widgets
+
+import (
+	"encoding/gob"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/janpfeifer/gonb/gonbui"
+	"github.com/janpfeifer/gonb/gonbui/protocol"
+)
+
+// ErrNoNotebook is what the Show functions return in a program that no notebook started.
+var ErrNoNotebook = errors.New("widgets: no notebook to show in: the program was not started by a GoNB kernel; use Save to write a file")
+
+// vegaLite is the MIME type that JupyterLab renders by itself, without a network.
+const vegaLite protocol.MIMEType = "application/vnd.vegalite.v5+json"
+
+func init() {
+	// The Vega-Lite specification travels to the kernel as a tree of these.
+	gob.Register(map[string]any{})
+	gob.Register([]any{})
+}
+
+// Headless reports whether the notebook runs without a reader: the environment variable BIRL_HEADLESS is set, and not "0".
+// Interactive parts then show something static, since nobody would answer them.
+func Headless() bool {
+	v := os.Getenv("BIRL_HEADLESS")
+	return v != "" && v != "0"
+}
+
+// Scale is how much of an experiment a notebook computes.
+type Scale string
+
+// The scales.
+const (
+	Quick Scale = "quick" // minutes, on a sample
+	Paper Scale = "paper" // everything the paper reports
+)
+
+// NotebookScale returns the scale that the environment variable BIRL_SCALE names; Quick if it is not set.
+func NotebookScale() (Scale, error) {
+	switch v := Scale(os.Getenv("BIRL_SCALE")); v {
+	case "":
+		return Quick, nil
+	case Quick, Paper:
+		return v, nil
+	default:
+		return "", fmt.Errorf("widgets: BIRL_SCALE = %q, want %q or %q", string(v), Quick, Paper)
+	}
+}
+
+// Show displays a drawing as output of the notebook's cell.
+func Show(d Drawing) error {
+	f, err := d.Figure()
+	if err != nil {
+		return err
+	}
+	svg, err := f.SVG()
+	if err != nil {
+		return err
+	}
+	return ShowSVG(svg, f.title+". "+f.description)
+}
+
+// ShowSVG displays an SVG document as output of the notebook's cell. The alternative stands for it where only text goes.
+func ShowSVG(svg []byte, alternative string) error {
+	return send(map[protocol.MIMEType]any{protocol.MIMEImageSVG: string(svg), protocol.MIMETextPlain: alternative})
+}
+
+// ShowMarkdown displays Markdown as output of the notebook's cell.
+func ShowMarkdown(text string) error {
+	return send(map[protocol.MIMEType]any{protocol.MIMETextMarkdown: text, protocol.MIMETextPlain: text})
+}
+
+// ShowHTML displays an HTML fragment as output of the notebook's cell. The alternative stands for it where only text goes.
+func ShowHTML(fragment, alternative string) error {
+	return send(map[protocol.MIMEType]any{protocol.MIMETextHTML: fragment, protocol.MIMETextPlain: alternative})
+}
+
+// ShowTable displays a table as output of the notebook's cell, as HTML and as aligned plain text.
+func ShowTable(t Table) error {
+	text, err := t.Text()
+	if err != nil {
+		return err
+	}
+	fragment, err := t.HTML()
+	if err != nil {
+		return err
+	}
+	return ShowHTML(fragment, text)
+}
+
+// ShowVegaLite displays an interactive Vega-Lite 5 specification as output of the notebook's cell. JupyterLab draws it,
+// also in a saved notebook and without a network; the static drawing stands for it elsewhere, such as in exported HTML.
+func ShowVegaLite(spec map[string]any, static Drawing) error {
+	f, err := static.Figure()
+	if err != nil {
+		return err
+	}
+	svg, err := f.SVG()
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(spec)
+	if err != nil {
+		return fmt.Errorf("widgets: Vega-Lite specification: %w", err)
+	}
+	var plain map[string]any // of the registered types only
+	if err := json.Unmarshal(text, &plain); err != nil {
+		return fmt.Errorf("widgets: Vega-Lite specification: %w", err)
+	}
+	return send(map[protocol.MIMEType]any{vegaLite: plain, protocol.MIMEImageSVG: string(svg),
+		protocol.MIMETextPlain: f.title + ". " + f.description})
+}
+
+// ShowBrowser displays all panels of m one at a time, chosen with a slider that works in JupyterLab without a kernel.
+// Elsewhere it shows the panels that stand at the given positions, side by side.
+func ShowBrowser(m Marginals, static ...int) error {
+	spec, err := m.VegaLite()
+	if err != nil {
+		return err
+	}
+	some := m
+	some.Panels = nil
+	for _, i := range static {
+		if i < 0 || i >= len(m.Panels) {
+			return fmt.Errorf("widgets: ShowBrowser: panel %d is outside 0..%d", i, len(m.Panels)-1)
+		}
+		some.Panels = append(some.Panels, m.Panels[i])
+	}
+	if len(static) == 0 {
+		some.Panels = m.Panels[:min(3, len(m.Panels))]
+	}
+	return ShowVegaLite(spec, some)
+}
+
+// send hands one output in several formats to the notebook, and waits until it is there.
+func send(bundle map[protocol.MIMEType]any) error {
+	if !gonbui.IsNotebook {
+		return ErrNoNotebook
+	}
+	gonbui.SendData(&protocol.DisplayData{Data: bundle})
+	gonbui.Sync()
+	if err := gonbui.Error(); err != nil {
+		return fmt.Errorf("widgets: the notebook cannot be reached: %w", err)
+	}
+	return nil
+}

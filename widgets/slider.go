@@ -1,0 +1,106 @@
+package widgets
+
+import (
+	"fmt"
+	"html"
+
+	"github.com/janpfeifer/gonb/gonbui"
+	"github.com/janpfeifer/gonb/gonbui/comms"
+	"github.com/janpfeifer/gonb/gonbui/dom"
+	gonbwidgets "github.com/janpfeifer/gonb/gonbui/widgets"
+)
+
+// Slider lets the reader choose one of the options and redraws the picture for each choice, computed by draw, which gets
+// the option's index. It returns when the reader clicks “done”. Without a reader (see Headless) it shows the picture of the
+// option at start and returns.
+//
+// It needs the kernel for each picture. Where all pictures can be computed beforehand, ShowBrowser or ShowVegaLite are
+// better: they also work in a saved notebook.
+func Slider(label string, options []string, start int, draw func(option int) (Drawing, error)) error {
+	if err := checkChoice("Slider", options, start, draw != nil); err != nil {
+		return err
+	}
+	return interact(label, options, start, draw, func(parent string) *comms.AddressChan[int] {
+		return gonbwidgets.Slider(0, len(options)-1, start).AppendTo(parent).Done().Listen()
+	})
+}
+
+// Select is Slider with a drop-down list, for options without an order.
+func Select(label string, options []string, start int, draw func(option int) (Drawing, error)) error {
+	if err := checkChoice("Select", options, start, draw != nil); err != nil {
+		return err
+	}
+	return interact(label, options, start, draw, func(parent string) *comms.AddressChan[int] {
+		escaped := make([]string, len(options))
+		for i, o := range options {
+			escaped[i] = html.EscapeString(o)
+		}
+		return gonbwidgets.Select(escaped).SetDefault(start).AppendTo(parent).Done().Listen()
+	})
+}
+
+func checkChoice(name string, options []string, start int, drawable bool) error {
+	switch {
+	case len(options) == 0:
+		return fmt.Errorf("widgets: %s needs options", name)
+	case start < 0 || start >= len(options):
+		return fmt.Errorf("widgets: %s: start = %d is outside 0..%d", name, start, len(options)-1)
+	case !drawable:
+		return fmt.Errorf("widgets: %s needs a function that draws", name)
+	}
+	return nil
+}
+
+func interact(label string, options []string, start int, draw func(int) (Drawing, error), build func(parent string) *comms.AddressChan[int]) error {
+	if !gonbui.IsNotebook {
+		return ErrNoNotebook
+	}
+	if Headless() {
+		if err := ShowMarkdown(fmt.Sprintf("*%s: %s*", label, options[start])); err != nil {
+			return err
+		}
+		d, err := draw(start)
+		if err != nil {
+			return err
+		}
+		return Show(d)
+	}
+	parent := dom.CreateTransientDiv()
+	dom.Append(parent, "<span>"+html.EscapeString(label)+" </span>")
+	choices := build(parent)
+	defer choices.Close()
+	done := gonbwidgets.Button("done").AppendTo(parent).Done().Listen()
+	defer done.Close()
+	picture := "birl-picture-" + gonbui.UniqueId()
+	for choice := start; ; {
+		if err := redraw(picture, label+": "+options[choice], choice, draw); err != nil {
+			return err
+		}
+		select {
+		case <-done.C:
+			return gonbui.Error()
+		case choice = <-choices.C:
+		}
+		for len(choices.C) > 0 { // only the latest position counts
+			choice = <-choices.C
+		}
+		choice = min(max(choice, 0), len(options)-1)
+	}
+}
+
+func redraw(id, caption string, choice int, draw func(int) (Drawing, error)) error {
+	d, err := draw(choice)
+	if err != nil {
+		return err
+	}
+	f, err := d.Figure()
+	if err != nil {
+		return err
+	}
+	svg, err := f.SVG()
+	if err != nil {
+		return err
+	}
+	gonbui.UpdateHTML(id, "<div><b>"+html.EscapeString(caption)+"</b></div>"+string(svg))
+	return gonbui.Error()
+}

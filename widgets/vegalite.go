@@ -1,0 +1,158 @@
+package widgets
+
+import (
+	"fmt"
+	"math"
+	"sort"
+	"strconv"
+)
+
+// The browser's data are stored in the notebook, so they are kept small.
+const (
+	browserPoints = 70   // of a curve
+	invisible     = 1e-4 // a density below this fraction of the axis is left out
+)
+
+// VegaLite returns the Vega-Lite 5 specification of an interactive view: one panel at a time, chosen with a slider.
+func (m Marginals) VegaLite() (map[string]any, error) {
+	if err := m.validate(); err != nil {
+		return nil, err
+	}
+	xs := m.extent()
+	looks := appearances(m.Methods)
+	var rows []any
+	var titles, tops []any
+	kinds := make([]string, len(m.Methods)) // "bars" or "curve"; empty for a method in no panel
+	truth := false
+	for i, panel := range m.Panels {
+		shapes := make([]shape, len(m.Methods))
+		grid := uniform(xs, browserPoints)
+		for j, d := range panel.Distributions {
+			if d == nil {
+				continue
+			}
+			shapes[j] = newShape(d, xs, looks[j])
+			kinds[j] = "curve"
+			if shapes[j].bins != nil {
+				kinds[j] = "bars"
+			}
+			for k, x := range shapes[j].detail(xs) {
+				if k%3 == 0 {
+					grid = append(grid, x)
+				}
+			}
+		}
+		sort.Float64s(grid)
+		top := ceiling(shapes)
+		for _, x := range grid {
+			row := map[string]any{"p": i, "x": rounded(x)}
+			for j, d := range panel.Distributions {
+				if d == nil || shapes[j].bins != nil {
+					continue
+				}
+				if v := density(d, x); v > invisible*top {
+					row[curveField(j)] = rounded(v)
+				}
+			}
+			if len(row) > 2 {
+				rows = append(rows, row)
+			}
+		}
+		for j, s := range shapes {
+			for k, b := range s.bins {
+				rows = append(rows, map[string]any{"p": i, "l": rounded(s.edges[k]), "r": rounded(s.edges[k+1]), curveField(j): rounded(b)})
+			}
+		}
+		if !math.IsNaN(panel.Truth) {
+			truth = true
+			rows = append(rows, map[string]any{"p": i, "t": rounded(panel.Truth)})
+		}
+		titles = append(titles, panel.Title)
+		tops = append(tops, rounded(top))
+	}
+	var names, colors, layers []any
+	x := func(field string) map[string]any {
+		return map[string]any{"field": field, "type": "quantitative", "title": m.XLabel,
+			"scale": map[string]any{"domain": []any{rounded(xs.low), rounded(xs.high)}}}
+	}
+	y := func(j int) map[string]any {
+		return map[string]any{"field": curveField(j), "type": "quantitative", "title": "density",
+			"scale": map[string]any{"domainMin": 0, "domainMax": map[string]any{"expr": "tops[panel]"}}}
+	}
+	shown := func(field string) []any {
+		return []any{map[string]any{"filter": fmt.Sprintf("datum.p === panel && isValid(datum.%s)", field)}}
+	}
+	layer := func(j int, needs string, mark, encoding map[string]any) {
+		mark["clip"] = true
+		encoding["color"] = map[string]any{"datum": looks[j].label}
+		layers = append(layers, map[string]any{"transform": append(shown(curveField(j)), shown(needs)...), "mark": mark, "encoding": encoding})
+	}
+	for j, kind := range kinds {
+		if kind == "" {
+			continue
+		}
+		names, colors = append(names, looks[j].label), append(colors, hex(looks[j].color))
+		if kind == "bars" {
+			left := x("l")
+			left["bin"] = "binned"
+			layer(j, "l", map[string]any{"type": "bar", "opacity": 0.45, "binSpacing": 0.5},
+				map[string]any{"x": left, "x2": map[string]any{"field": "r"}, "y": y(j)})
+		}
+	}
+	for j, kind := range kinds {
+		if kind == "curve" {
+			mark := map[string]any{"type": "line", "strokeWidth": 2.2}
+			if looks[j].dashes != nil {
+				var dashes []any
+				for _, d := range looks[j].dashes {
+					dashes = append(dashes, 1.4*d.Points())
+				}
+				mark["strokeDash"] = dashes
+			}
+			layer(j, "x", mark, map[string]any{"x": x("x"), "y": y(j)})
+		}
+	}
+	if truth {
+		names, colors = append(names, "true value"), append(colors, hex(black))
+		layers = append(layers, map[string]any{"transform": shown("t"),
+			"mark":     map[string]any{"type": "rule", "strokeWidth": 2, "strokeDash": []any{4, 3}},
+			"encoding": map[string]any{"x": x("t"), "color": map[string]any{"datum": "true value"}}})
+	}
+	for _, l := range layers {
+		color := l.(map[string]any)["encoding"].(map[string]any)["color"].(map[string]any)
+		color["scale"] = map[string]any{"domain": names, "range": colors}
+		color["legend"] = map[string]any{"title": nil, "orient": "top", "columns": 4, "labelLimit": 260, "symbolOpacity": 1}
+	}
+	return map[string]any{
+		"$schema":    "https://vega.github.io/schema/vega-lite/v5.json",
+		"background": "white", "padding": 14, "width": 640, "height": 260,
+		"title": map[string]any{"text": map[string]any{"expr": strconv.Quote(m.Title+": ") + " + titles[panel]"}, "anchor": "start", "fontSize": 15},
+		"params": []any{
+			map[string]any{"name": "panel", "value": 0, "bind": map[string]any{"input": "range", "min": 0, "max": len(m.Panels) - 1, "step": 1, "name": "panel "}},
+			map[string]any{"name": "titles", "value": titles},
+			map[string]any{"name": "tops", "value": tops},
+		},
+		"data":   map[string]any{"values": rows},
+		"layer":  layers,
+		"config": map[string]any{"axis": map[string]any{"labelFontSize": 12, "titleFontSize": 13, "titleFontWeight": "normal", "gridColor": hex(gridGrey)}, "legend": map[string]any{"labelFontSize": 12}},
+	}, nil
+}
+
+func curveField(j int) string { return "m" + strconv.Itoa(j) }
+
+func uniform(xs span, n int) []float64 {
+	out := make([]float64, n+1)
+	for i := range out {
+		out[i] = xs.low + (xs.high-xs.low)*float64(i)/float64(n)
+	}
+	return out
+}
+
+// rounded keeps four significant digits, which is more than the eye sees and a third of the size.
+func rounded(v float64) float64 {
+	out, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 4, 64), 64)
+	if err != nil {
+		return v
+	}
+	return out
+}
