@@ -1,0 +1,105 @@
+package experiment
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/go-birl/birl/qvirl"
+)
+
+// Definition is an experiment as the command lists it.
+type Definition struct {
+	Name   string   // as in result rows, for instance "posterior-quality"
+	Short  string   // one line that says what it computes
+	Scales []string // names of the committed configs, quickest first
+	// Plan makes the plan of a scale.
+	Plan func(Settings) (*Plan, error)
+	// Report makes the tables and figures from stored rows. It leaves out what the rows are not enough for.
+	Report func(rows []Row) (*Report, error)
+}
+
+// Settings are what a plan is made from.
+type Settings struct {
+	Scale    string
+	Override []byte // JSON object whose fields replace those of the scale's config; nil for none
+	Backend  string // what GoMLX computes on, as backend.Get takes it; not part of the config
+}
+
+// Plan is an experiment that is ready to run. Its rows depend on nothing but the config, up to rounding of the backend.
+type Plan struct {
+	Experiment string
+	Scale      string
+	Config     any    // marshals to JSON; identifies the rows
+	Units      []Unit // determined by the config, never by how the work is shared out
+	// Run computes one unit. It returns ctx's error soon after ctx ends.
+	Run func(ctx context.Context, unit int, progress qvirl.Progress) (*Result, error)
+}
+
+// Unit is the smallest piece of work that is kept on disk, for instance twenty worlds.
+type Unit struct {
+	Name string  // a file name
+	Cost float64 // expected duration in relation to the other units, for the estimate of the time left
+}
+
+// Result is what a unit of work produced.
+type Result struct {
+	Rows    []Row              // Experiment may be left empty
+	Seconds map[string]float64 // wall-clock seconds of each method
+	Notes   []string           // what a reader of the numbers should know, such as chains that did not converge
+}
+
+// validate refuses plans that cannot be kept on disk.
+func (p *Plan) validate() error {
+	if !namePattern.MatchString(p.Experiment) || len(p.Units) == 0 || p.Run == nil {
+		return fmt.Errorf("experiment: the plan of %q needs a name, units and a function to run them", p.Experiment)
+	}
+	seen := map[string]bool{}
+	for i, u := range p.Units {
+		if !namePattern.MatchString(u.Name) || seen[u.Name] || !(u.Cost > 0) {
+			return fmt.Errorf("experiment: %s: unit %d: %q with cost %g: want a file name of its own and a positive cost", p.Experiment, i, u.Name, u.Cost)
+		}
+		seen[u.Name] = true
+	}
+	return nil
+}
+
+// Find returns the definition of that name.
+func Find(definitions []Definition, name string) (*Definition, error) {
+	names := make([]string, len(definitions))
+	for i := range definitions {
+		if names[i] = definitions[i].Name; names[i] == name {
+			return &definitions[i], nil
+		}
+	}
+	return nil, fmt.Errorf("there is no experiment %q; there is %s", name, strings.Join(names, ", "))
+}
+
+// CheckScale refuses a scale that the definition does not have.
+func (d *Definition) CheckScale(scale string) error {
+	if !slices.Contains(d.Scales, scale) {
+		return fmt.Errorf("experiment %s has no scale %q; it has %s", d.Name, scale, strings.Join(d.Scales, ", "))
+	}
+	return nil
+}
+
+// Override decodes a JSON object over the fields of the config that it names. Unknown fields are errors.
+func Override(config any, object []byte) error {
+	if len(object) == 0 {
+		return nil
+	}
+	d := json.NewDecoder(bytes.NewReader(object))
+	d.DisallowUnknownFields()
+	if err := d.Decode(config); err != nil {
+		return fmt.Errorf("experiment: config: %w", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("experiment: config: there is more after the JSON object")
+	}
+	return nil
+}

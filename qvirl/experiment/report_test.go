@@ -1,0 +1,44 @@
+package experiment
+
+import (
+	"math"
+	"testing"
+)
+
+func TestTabulate(t *testing.T) {
+	rows := []Row{{"e", "w", "qvirl", 5, 1, "w1", 1}, {"e", "w", "qvirl", 5, 2, "w1", 3}, {"e", "w", "qvirl", 5, 3, "w1", 5},
+		{"e", "w", "qvirl", 5, 1, "tv", 7}, {"e", "w", "other", 5, 1, "w1", 9}}
+	paper := Reference{"paper", map[string]map[string]Estimate{"qvirl": {"w1": {2, 0.5, 0}}, "valuewalk": {"tv": {0, math.NaN(), 0}}}}
+	table, err := Tabulate(rows, []string{"valuewalk", "qvirl", "absent"}, []Column{{"w1", "W1", 3}, {"tv", "TV", 3}}, paper)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(table.Rows) != 2 || table.Rows[0].Method != "valuewalk" || table.Rows[1].Method != "qvirl" {
+		t.Fatalf("rows %+v, want valuewalk, known to the paper alone, and qvirl", table.Rows)
+	}
+	w1 := table.Rows[1].Cells[0]
+	if e := w1.Estimate; e.Mean != 3 || math.Abs(e.StdErr-2/math.Sqrt(3)) > 1e-15 || e.N != 3 {
+		t.Errorf("w1 of qvirl: %+v, want 3 ± 2/√3 over 3 seeds", e)
+	}
+	if r := w1.References[0]; r == nil || r.Mean != 2 || r.StdErr != 0.5 {
+		t.Errorf("the paper's w1 of qvirl: %+v", r)
+	}
+	if c := table.Rows[1].Cells[1]; c.Estimate.Mean != 7 || !math.IsNaN(c.Estimate.StdErr) || c.References[0] != nil {
+		t.Errorf("tv of qvirl: %+v, want 7 with an unknown standard error, and no reference", c)
+	}
+	if _, err := Tabulate(rows, []string{"absent"}, table.Columns); err == nil {
+		t.Error("a table without rows was made")
+	}
+}
+
+func TestOverride(t *testing.T) {
+	c := config
+	if err := Override(&c, []byte(`{"Offset": 3}`)); err != nil || c != (fakeConfig{14, 2, 3}) {
+		t.Errorf("%+v, error %v", c, err)
+	}
+	for _, bad := range []string{`{"Ofset": 3}`, `{"Offset": "x"}`, `{} {}`, `[`} {
+		if err := Override(&c, []byte(bad)); err == nil {
+			t.Errorf("%s was accepted", bad)
+		}
+	}
+}

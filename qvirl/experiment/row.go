@@ -1,0 +1,154 @@
+package experiment
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"github.com/go-birl/birl/qvirl/atomicfile"
+)
+
+// Row is one number of a result: the value of a metric for a method on one seed of an environment.
+type Row struct {
+	Experiment  string
+	Environment string
+	Method      string
+	Demos       int    // number of demonstrations (trajectories), or of queries
+	Seed        uint64 // of the world, its demonstrations and all that was computed from them
+	Metric      string
+	Value       float64 // not NaN: a metric that does not exist has no row
+}
+
+var header = []string{"experiment", "environment", "method", "demos", "seed", "metric", "value"}
+
+// names of experiments, environments, methods and metrics.
+var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]*$`)
+
+// Compare orders rows by experiment, environment, method, demos, seed and metric, which together identify a row.
+func Compare(a, b Row) int {
+	return cmp.Or(cmp.Compare(a.Experiment, b.Experiment), cmp.Compare(a.Environment, b.Environment),
+		cmp.Compare(a.Method, b.Method), cmp.Compare(a.Demos, b.Demos), cmp.Compare(a.Seed, b.Seed),
+		cmp.Compare(a.Metric, b.Metric))
+}
+
+// Validate reports the first field that cannot stand in a result file.
+func (r Row) Validate() error {
+	for i, name := range []string{r.Experiment, r.Environment, r.Method, r.Metric} {
+		if !namePattern.MatchString(name) {
+			return fmt.Errorf("%s %q is not a name of letters, digits and . _ + -", []string{"experiment", "environment", "method", "metric"}[i], name)
+		}
+	}
+	if r.Demos < 0 {
+		return fmt.Errorf("demos = %d is negative", r.Demos)
+	}
+	if math.IsNaN(r.Value) {
+		return fmt.Errorf("value of %s for %s, seed %d, is not a number", r.Metric, r.Method, r.Seed)
+	}
+	return nil
+}
+
+// Sort brings rows into canonical order. It refuses two rows for the same thing.
+func Sort(rows []Row) error {
+	slices.SortFunc(rows, Compare)
+	for i := 1; i < len(rows); i++ {
+		if r := rows[i]; Compare(rows[i-1], r) == 0 {
+			return fmt.Errorf("experiment: two rows for %s, %s, %s, %d demos, seed %d, %s: %g and %g",
+				r.Experiment, r.Environment, r.Method, r.Demos, r.Seed, r.Metric, rows[i-1].Value, r.Value)
+		}
+	}
+	return nil
+}
+
+// WriteRows writes rows as CSV, values with as many digits as give the same number back.
+func WriteRows(w io.Writer, rows []Row) error {
+	c := csv.NewWriter(w)
+	if err := c.Write(header); err != nil {
+		return err
+	}
+	for i, r := range rows {
+		if err := r.Validate(); err != nil {
+			return fmt.Errorf("experiment: row %d: %w", i, err)
+		}
+		err := c.Write([]string{r.Experiment, r.Environment, r.Method, strconv.Itoa(r.Demos),
+			strconv.FormatUint(r.Seed, 10), r.Metric, strconv.FormatFloat(r.Value, 'g', -1, 64)})
+		if err != nil {
+			return err
+		}
+	}
+	c.Flush()
+	return c.Error()
+}
+
+// WriteRowsFile writes rows to a CSV file, atomically.
+func WriteRowsFile(path string, rows []Row) error {
+	return atomicfile.Write(path, func(w io.Writer) error { return WriteRows(w, rows) })
+}
+
+// ReadRowsFile reads the rows of a CSV file.
+func ReadRowsFile(path string) ([]Row, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("experiment: %w", err)
+	}
+	return ParseRows(text, path)
+}
+
+// ParseRows reads rows from CSV text. Errors name the file and the line.
+func ParseRows(text []byte, file string) ([]Row, error) {
+	c := csv.NewReader(bytes.NewReader(text))
+	c.ReuseRecord, c.FieldsPerRecord = true, len(header)
+	first, err := c.Read()
+	if err != nil || !slices.Equal(first, header) {
+		return nil, fmt.Errorf("experiment: %s, line 1: the header is not %q", file, csvLine(header))
+	}
+	if text[len(text)-1] != '\n' { // a number that was cut off would look like another one
+		return nil, fmt.Errorf("experiment: %s, line %d: the last line is cut off", file, bytes.Count(text, []byte{'\n'})+1)
+	}
+	var rows []Row
+	for {
+		fields, err := c.Read()
+		if errors.Is(err, io.EOF) {
+			return rows, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("experiment: %s: %w", file, err)
+		}
+		row, err := parseRow(fields)
+		if err != nil {
+			line, _ := c.FieldPos(0)
+			return nil, fmt.Errorf("experiment: %s, line %d: %w", file, line, err)
+		}
+		rows = append(rows, row)
+	}
+}
+
+func parseRow(fields []string) (Row, error) {
+	r := Row{Experiment: fields[0], Environment: fields[1], Method: fields[2], Metric: fields[5]}
+	var err error
+	if r.Demos, err = strconv.Atoi(fields[3]); err != nil {
+		return r, fmt.Errorf("demos %q is not a whole number", fields[3])
+	}
+	if r.Seed, err = strconv.ParseUint(fields[4], 10, 64); err != nil {
+		return r, fmt.Errorf("seed %q is not a whole number", fields[4])
+	}
+	if r.Value, err = strconv.ParseFloat(fields[6], 64); err != nil {
+		return r, fmt.Errorf("value %q is not a number", fields[6])
+	}
+	return r, r.Validate()
+}
+
+func csvLine(fields []string) string {
+	var b bytes.Buffer
+	c := csv.NewWriter(&b)
+	c.Write(fields) // a bytes.Buffer does not fail
+	c.Flush()
+	return string(bytes.TrimSpace(b.Bytes()))
+}

@@ -1,0 +1,266 @@
+package experiment
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Shard is one of several equal parts of a run: the units whose number, counted from 0, leaves Index − 1 when divided by
+// Count. The zero value is the whole run.
+type Shard struct{ Index, Count int } // 1 ≤ Index ≤ Count
+
+// ParseShard reads a shard written as "i/n".
+func ParseShard(text string) (Shard, error) {
+	if text == "" {
+		return Shard{}, nil
+	}
+	i, n, ok := strings.Cut(text, "/")
+	index, err1 := strconv.Atoi(i)
+	count, err2 := strconv.Atoi(n)
+	if !ok || err1 != nil || err2 != nil || index < 1 || index > count {
+		return Shard{}, fmt.Errorf("shard %q: want i/n with 1 ≤ i ≤ n, such as 2/8", text)
+	}
+	return Shard{index, count}, nil
+}
+
+// holds reports whether the shard computes the unit of that number.
+func (s Shard) holds(unit int) bool { return s.Count == 0 || unit%s.Count == s.Index-1 }
+
+// Options say how a plan is run.
+type Options struct {
+	Out       string // folder for the results; made if it is missing
+	Shard     Shard
+	Resume    bool        // keep the units that are finished; without it they are an error
+	Overwrite bool        // remove the results that the folder holds; not with a shard
+	Backend   string      // description of what is computed on, for the record
+	Events    func(Event) // told what happens, one call at a time; may be nil
+}
+
+// Event is something that happened during a run.
+type Event struct {
+	Kind     EventKind `json:"event"`
+	Unit     string    `json:"unit,omitempty"`
+	Done     int       `json:"units_done"`              // finished units of this run's share
+	Total    int       `json:"units"`                   // all of its share
+	Fraction float64   `json:"fraction"`                // of the share's work, in 0..1
+	Elapsed  float64   `json:"seconds"`                 // since the run began
+	Left     float64   `json:"seconds_left,omitempty"`  // estimate; 0 while unknown
+	Status   string    `json:"status,omitempty"`        // what the unit is doing
+	Missing  []string  `json:"missing_units,omitempty"` // at the end: units of the plan that the folder lacks
+	Rows     int       `json:"rows,omitempty"`          // at the end: rows in the folder
+	Notes    []string  `json:"notes,omitempty"`         // at the end of a unit
+	Out      string    `json:"out,omitempty"`           // at the end
+	Error    string    `json:"error,omitempty"`         // of a failed run
+}
+
+// EventKind is what an event is about.
+type EventKind string
+
+// The kinds of events.
+const (
+	Started      EventKind = "started"
+	Progressed   EventKind = "progress"
+	UnitFinished EventKind = "unit"
+	Finished     EventKind = "finished"
+	Failed       EventKind = "failed"
+)
+
+// Run computes the units of the plan that the options ask for, and keeps each as it ends. When ctx ends, the unit that is
+// being computed is given up; those that are finished stay, and a later run with Resume goes on. The error then wraps
+// ctx's. The record covers all units in the folder, also those of other shards; it is nil if there is none.
+func Run(ctx context.Context, plan *Plan, o Options) (*Record, error) {
+	r, err := prepare(plan, o)
+	if err != nil {
+		return nil, err
+	}
+	if err = r.units(ctx); err != nil {
+		err = fmt.Errorf("experiment %s: %w", plan.Experiment, err)
+	}
+	if units, unitsErr := r.store.units(); unitsErr != nil || len(units) == 0 {
+		return nil, errors.Join(err, unitsErr)
+	}
+	record, deriveErr := r.store.derive()
+	if err = errors.Join(err, deriveErr); err == nil {
+		r.report(Event{Kind: Finished, Fraction: 1, Missing: record.Missing, Rows: record.Rows, Out: o.Out})
+	}
+	return record, err
+}
+
+// runner is a run in progress.
+type runner struct {
+	plan    *Plan
+	options Options
+	store   store
+	config  json.RawMessage
+	names   []string // of all units of the plan
+	todo    []int    // units to compute
+	share   int      // units of the share, finished ones included
+	machine Machine
+	began   time.Time
+	cost    float64 // of the units to compute
+	spent   float64 // of those that are done
+
+	mutex            sync.Mutex // guards what follows, and calls of options.Events one at a time
+	within, unitCost float64    // fraction of the present unit that is done, and the unit's cost
+}
+
+// prepare checks everything that can be checked before computing.
+func prepare(plan *Plan, o Options) (*runner, error) {
+	if err := plan.validate(); err != nil {
+		return nil, err
+	}
+	config, err := json.Marshal(plan.Config)
+	if err != nil {
+		return nil, fmt.Errorf("experiment %s: config: %w", plan.Experiment, err)
+	}
+	r := &runner{plan: plan, options: o, store: store{o.Out}, config: config, began: time.Now()}
+	for _, u := range plan.Units {
+		r.names = append(r.names, u.Name)
+	}
+	if o.Overwrite {
+		if o.Shard.Count > 0 {
+			return nil, fmt.Errorf("experiment %s: a shard cannot overwrite: it would remove what other shards have finished", plan.Experiment)
+		}
+		if err := removeResults(o.Out); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.choose(); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Join(o.Out, UnitsDir), 0o755); err != nil {
+		return nil, fmt.Errorf("experiment %s: cannot write to %s: %w", plan.Experiment, o.Out, err)
+	}
+	probe, err := os.CreateTemp(filepath.Join(o.Out, UnitsDir), ".probe")
+	if err != nil { // better now than after an hour
+		return nil, fmt.Errorf("experiment %s: cannot write to %s: %w", plan.Experiment, o.Out, err)
+	}
+	probe.Close()
+	if err := os.Remove(probe.Name()); err != nil {
+		return nil, err
+	}
+	r.machine = ThisMachine(o.Backend)
+	return r, nil
+}
+
+// choose finds the units to compute, given what the folder holds.
+func (r *runner) choose() error {
+	done, err := r.store.units()
+	if err != nil {
+		return err
+	}
+	for name, u := range done {
+		mine := &UnitRecord{Experiment: r.plan.Experiment, Plan: r.names, Config: r.config}
+		if sameRun(mine, u, "", "") != nil {
+			return fmt.Errorf("experiment: %s holds results of another experiment or config (%s); use another folder, or --overwrite",
+				r.options.Out, r.store.recordPath(name))
+		}
+		if _, err := r.store.rows(u); err != nil {
+			return err
+		}
+	}
+	if _, err := os.Stat(filepath.Join(r.options.Out, RowsFile)); err == nil && len(done) == 0 {
+		return fmt.Errorf("experiment: %s holds results already, without the units to resume from; use another folder, or --overwrite", r.options.Out)
+	}
+	for i, u := range r.plan.Units {
+		if !r.options.Shard.holds(i) {
+			continue
+		}
+		r.share++
+		if done[u.Name] != nil {
+			if !r.options.Resume {
+				return fmt.Errorf("experiment: %s holds %d finished units of this run already; --resume keeps them and goes on, --overwrite starts over",
+					r.options.Out, len(done))
+			}
+			continue
+		}
+		r.todo = append(r.todo, i)
+		r.cost += u.Cost
+	}
+	return nil
+}
+
+// units computes what is to be computed.
+func (r *runner) units(ctx context.Context) error {
+	for n, i := range r.todo {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		unit := r.plan.Units[i]
+		r.mutex.Lock()
+		r.within, r.unitCost = 0, unit.Cost
+		r.mutex.Unlock()
+		already := r.share - len(r.todo) + n
+		r.report(Event{Kind: Started, Unit: unit.Name, Done: already})
+		record := UnitRecord{Experiment: r.plan.Experiment, Scale: r.plan.Scale, Unit: unit.Name, Plan: r.names,
+			Config: r.config, Machine: r.machine, Started: time.Now().UTC()}
+		result, err := r.plan.Run(ctx, i, func(done, total int, status string) {
+			r.progress(unit.Name, already, done, total, status)
+		})
+		if err != nil {
+			return fmt.Errorf("unit %s: %w", unit.Name, err)
+		}
+		record.Finished, record.Seconds, record.Notes = time.Now().UTC(), result.Seconds, result.Notes
+		for j := range result.Rows {
+			result.Rows[j].Experiment = r.plan.Experiment
+		}
+		if err := r.store.put(record, result.Rows); err != nil {
+			return fmt.Errorf("unit %s: %w", unit.Name, err)
+		}
+		r.mutex.Lock()
+		r.within, r.unitCost, r.spent = 0, 0, r.spent+unit.Cost
+		r.mutex.Unlock()
+		r.report(Event{Kind: UnitFinished, Unit: unit.Name, Done: already + 1, Notes: result.Notes})
+	}
+	return nil
+}
+
+// progress takes a unit's report of how far it has come.
+func (r *runner) progress(unit string, already, done, total int, status string) {
+	r.mutex.Lock()
+	if total > 0 {
+		r.within = min(max(float64(done)/float64(total), r.within), 1)
+	}
+	r.mutex.Unlock()
+	r.report(Event{Kind: Progressed, Unit: unit, Done: already, Status: status})
+}
+
+// report fills in the estimates of time and passes the event on.
+func (r *runner) report(e Event) {
+	if r.options.Events == nil {
+		return
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	e.Elapsed, e.Total = time.Since(r.began).Seconds(), r.share
+	if e.Kind == Finished {
+		e.Done = r.share
+	} else if now := r.spent + r.within*r.unitCost; r.cost > 0 {
+		e.Fraction = now / r.cost
+		if now > 0 {
+			e.Left = e.Elapsed * (r.cost - now) / now
+		}
+	}
+	r.options.Events(e)
+}
+
+// removeResults removes the files of a run, and nothing else that may be in the folder.
+func removeResults(dir string) error {
+	for _, name := range []string{RowsFile, RunFile} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("experiment: cannot overwrite: %w", err)
+		}
+	}
+	if err := os.RemoveAll(filepath.Join(dir, UnitsDir)); err != nil {
+		return fmt.Errorf("experiment: cannot overwrite: %w", err)
+	}
+	return nil
+}
