@@ -1,0 +1,112 @@
+package problemfile
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/npz"
+)
+
+// Answer is a posterior as it is written to a file. State-action rewards have an axis of actions after that of states.
+type Answer struct {
+	Problem       *qvirl.Problem
+	RewardMean    []float64     // reward_mean [S] or [S,A]
+	RewardCov     *mat.SymDense // reward_cov [S,S] or [S·A,S·A]
+	RewardSamples *mat.Dense    // reward_samples [k,S] or [k,S,A]; nil: not written
+	ValueMean     []float64     // value_mean [S], of the optimal state values
+	ValueStd      []float64     // value_std [S]
+	ActionProbs   []float64     // action_probs [S,A]: the expert's action probabilities, averaged over the posterior
+	RHat          []float64     // rhat [S] or [S,A], of the rewards; nil: not written
+	ESSBulk       []float64     // ess_bulk [S] or [S,A]; nil: not written
+}
+
+// AnswerOptions say what an answer holds.
+type AnswerOptions struct {
+	// Samples is the number k of reward samples; 0 for none, or all of them if the posterior consists of samples.
+	Samples int
+	// Draws is the number of draws over which action probabilities are averaged, and what else the posterior does not
+	// know in closed form, unless it consists of samples: then all of those count.
+	Draws int
+	Seed  uint64
+}
+
+// sampled is a posterior that consists of samples, as that of a Markov chain.
+type sampled interface{ Samples() *qvirl.Samples }
+
+// correlated is a posterior that knows the covariance of its rewards.
+type correlated interface{ RewardCov() *mat.SymDense }
+
+// NewAnswer asks a posterior for what an answer holds. RHat and ESSBulk are left to the caller.
+func NewAnswer(post qvirl.Posterior, o AnswerOptions) (*Answer, error) {
+	p := post.Problem()
+	if o.Samples < 0 || o.Draws < 2 {
+		return nil, fmt.Errorf("problemfile: %d samples and %d draws: want none or more, and at least 2", o.Samples, o.Draws)
+	}
+	rng := rand.New(rand.NewPCG(o.Seed, 0))
+	a := &Answer{Problem: p}
+	var draws *qvirl.Samples
+	var err error
+	if s, ok := post.(sampled); ok {
+		draws = s.Samples()
+		a.RewardSamples = draws.Reward
+	} else if draws, err = post.Sample(rng, o.Draws); err != nil {
+		return nil, err
+	}
+	if o.Samples > 0 {
+		s, err := post.Sample(rng, o.Samples)
+		if err != nil {
+			return nil, err
+		}
+		a.RewardSamples = s.Reward
+	}
+	for i := 0; i < p.RewardDim(); i++ {
+		a.RewardMean = append(a.RewardMean, post.Reward(i).Mean())
+	}
+	if c, ok := post.(correlated); ok {
+		a.RewardCov = c.RewardCov()
+	} else {
+		a.RewardCov = new(mat.SymDense)
+		stat.CovarianceMatrix(a.RewardCov, draws.Reward, nil)
+	}
+	values := draws.Values(p.MDP.Actions())
+	for s := 0; s < p.MDP.States(); s++ {
+		mean, std := stat.MeanStdDev(mat.Col(nil, s, values), nil)
+		if v, ok := post.(qvirl.ValuePosterior); ok {
+			mean, std = v.Value(s).Mean(), v.Value(s).StdDev()
+		}
+		a.ValueMean, a.ValueStd = append(a.ValueMean, mean), append(a.ValueStd, std)
+	}
+	a.ActionProbs = qvirl.ColumnMeans(draws.Policies(p.MDP.Actions(), p.Beta))
+	return a, nil
+}
+
+// Write writes the answer, atomically. The folder must exist.
+func (a *Answer) Write(path string) error {
+	p := a.Problem
+	n := p.RewardDim()
+	arrays := map[string]npz.Array{
+		"reward_mean":  npz.Floats(a.RewardMean, rewardShape(p)...),
+		"reward_cov":   npz.Floats(dense(a.RewardCov), n, n),
+		"value_mean":   npz.Floats(a.ValueMean, p.MDP.States()),
+		"value_std":    npz.Floats(a.ValueStd, p.MDP.States()),
+		"action_probs": npz.Floats(a.ActionProbs, p.MDP.States(), p.MDP.Actions()),
+	}
+	if a.RewardSamples != nil {
+		k, _ := a.RewardSamples.Dims()
+		arrays["reward_samples"] = npz.Floats(dense(a.RewardSamples), rewardShape(p, k)...)
+	}
+	if a.RHat != nil {
+		arrays["rhat"] = npz.Floats(a.RHat, rewardShape(p)...)
+	}
+	if a.ESSBulk != nil {
+		arrays["ess_bulk"] = npz.Floats(a.ESSBulk, rewardShape(p)...)
+	}
+	if err := npz.Write(path, arrays); err != nil {
+		return fmt.Errorf("answer: %w", err)
+	}
+	return nil
+}

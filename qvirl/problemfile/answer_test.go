@@ -1,0 +1,121 @@
+package problemfile
+
+import (
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/go-birl/birl/envs/mdp"
+	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/npz"
+)
+
+// prior is the posterior of a problem without demonstrations: independent rewards N(1, 2²).
+type prior struct{ problem *qvirl.Problem }
+
+func (p prior) Problem() *qvirl.Problem     { return p.problem }
+func (p prior) Reward(i int) qvirl.Marginal { return distuv.Normal{Mu: 1, Sigma: 2} }
+func (p prior) Sample(rng *rand.Rand, n int) (*qvirl.Samples, error) {
+	r := mat.NewDense(n, p.problem.RewardDim(), nil)
+	r.Apply(func(_, _ int, _ float64) float64 { return 1 + 2*rng.NormFloat64() }, r)
+	return p.problem.SolveSamples(r)
+}
+
+// chain is a posterior that consists of samples.
+type chain struct {
+	prior
+	samples *qvirl.Samples
+}
+
+func (c chain) Samples() *qvirl.Samples { return c.samples }
+
+func TestAnswers(t *testing.T) {
+	bandit := func(pairs bool) *qvirl.Problem { // two actions, which both end the episode, in two states
+		m, err := mdp.New(2, 2, make([][]mdp.Transition, 4), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 2
+		if pairs {
+			n = 4
+		}
+		return &qvirl.Problem{MDP: m, Prior: qvirl.IndependentPrior(n, 1, 2), Discount: .9, Beta: 1}
+	}
+	const draws = 40000
+	se := 2 / math.Sqrt(draws) // Monte Carlo standard error of a mean
+	for _, pairs := range []bool{false, true} {
+		post := prior{bandit(pairs)}
+		answer, err := NewAnswer(post, AnswerOptions{Samples: 7, Draws: draws, Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.RHat, answer.ESSBulk = make([]float64, post.problem.RewardDim()), make([]float64, post.problem.RewardDim())
+		path := filepath.Join(t.TempDir(), "a.npz")
+		if err := answer.Write(path); err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]*npz.Array{}
+		archive, err := npz.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer archive.Close()
+		for _, name := range archive.Names() {
+			if got[name], err = archive.Array(name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		shapes := map[string][]int{"reward_mean": {2}, "reward_cov": {2, 2}, "reward_samples": {7, 2}, "rhat": {2}, "ess_bulk": {2},
+			"value_mean": {2}, "value_std": {2}, "action_probs": {2, 2}}
+		valueMean, valueStd := 1.0, 2.0
+		if pairs {
+			shapes["reward_mean"], shapes["rhat"], shapes["ess_bulk"] = []int{2, 2}, []int{2, 2}, []int{2, 2}
+			shapes["reward_cov"], shapes["reward_samples"] = []int{4, 4}, []int{7, 2, 2}
+			valueMean = 1 + 2/math.Sqrt(math.Pi) // of the larger of two independent N(1, 2²)
+			valueStd = math.Sqrt(4 * (1 - 1/math.Pi))
+		}
+		for name, shape := range shapes {
+			if got[name] == nil || !is(got[name].Shape, shape...) {
+				t.Fatalf("%s: %v, want the shape %v", name, got[name], shape)
+			}
+		}
+		near := func(what string, got, want, tolerance float64) {
+			t.Helper()
+			if !(math.Abs(got-want) <= tolerance) {
+				t.Errorf("%s = %g, want %g ± %g", what, got, want, tolerance)
+			}
+		}
+		near("reward mean", got["reward_mean"].Data[1], 1, 0)
+		near("reward variance", got["reward_cov"].Data[0], 4, 4*4*math.Sqrt(2)/math.Sqrt(draws))
+		near("reward covariance", got["reward_cov"].Data[1], 0, 4*4/math.Sqrt(draws))
+		near("value mean", got["value_mean"].Data[1], valueMean, 4*se)
+		near("value std", got["value_std"].Data[0], valueStd, 4*se)
+		near("action probability", got["action_probs"].Data[0], .5, 4*.5/math.Sqrt(draws))
+		near("sum of action probabilities", got["action_probs"].Data[2]+got["action_probs"].Data[3], 1, 1e-12)
+	}
+}
+
+func TestAnswerOfSamplesHoldsThemAll(t *testing.T) {
+	p := problems(t)["state-only"]
+	samples, err := prior{p}.Sample(rand.New(rand.NewPCG(1, 1)), 50)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := NewAnswer(chain{prior{p}, samples}, AnswerOptions{Draws: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !mat.Equal(answer.RewardSamples, samples.Reward) {
+		t.Error("the samples differ from the posterior's")
+	}
+	if want := qvirl.ColumnMeans(samples.Values(5)); math.Abs(answer.ValueMean[2]-want[2]) > 1e-12 {
+		t.Errorf("mean value %g, want that of all samples, %g", answer.ValueMean[2], want[2])
+	}
+	if _, err := NewAnswer(prior{p}, AnswerOptions{Samples: -1, Draws: 5}); err == nil {
+		t.Error("a negative number of samples was accepted")
+	}
+}

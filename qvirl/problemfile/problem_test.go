@@ -1,0 +1,172 @@
+package problemfile
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/go-birl/birl/envs/gridworld"
+	"github.com/go-birl/birl/envs/mdp"
+	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/npz"
+)
+
+// The files in testdata were written by NumPy 2.
+var wantP = []float64{.1, .9, 0, 0, 0, 0, 0, 0, 1, .5, .25, .25, 0, 0, 0, 0, 0, 0}
+
+func TestReadsNumPyStateOnly(t *testing.T) {
+	p, err := Read("testdata/stateonly.npz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !p.StateOnly() || p.MDP.States() != 3 || p.MDP.Actions() != 2 || !p.MDP.Ends(0, 1) || !p.MDP.Terminal(2) || p.MDP.Terminal(0) {
+		t.Errorf("%d states, %d actions, state-only %v", p.MDP.States(), p.MDP.Actions(), p.StateOnly())
+	}
+	want := &qvirl.Problem{Prior: qvirl.Prior{Mean: []float64{-1, 0, 2}, Std: []float64{3, 1, .5}}, Discount: .9, Beta: 2,
+		Demos: []mdp.Step{{State: 0, Action: 0}, {State: 1, Action: 0}}}
+	if diff := cmp.Diff(want, p, cmpopts.IgnoreFields(qvirl.Problem{}, "MDP")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(wantP, p.MDP.Dense()); diff != "" {
+		t.Errorf("transitions (-want +got):\n%s", diff)
+	}
+}
+
+func TestReadsNumPyStateAction(t *testing.T) {
+	p, err := Read("testdata/stateaction.npz") // float32, big-endian, Fortran order, empty float demos, covariance [3,2,3,2]
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.StateOnly() || p.Discount != .5 || p.Beta != 1 || len(p.Demos) != 0 || p.Prior.Std != nil {
+		t.Errorf("read %+v", p)
+	}
+	if diff := cmp.Diff(wantP, p.MDP.Dense(), cmpopts.EquateApprox(0, 1e-7)); diff != "" { // float32
+		t.Errorf("transitions (-want +got):\n%s", diff)
+	}
+	if p.Prior.Cov.At(4, 4) != 1.1 || p.Prior.Cov.At(1, 4) != .1 || p.Prior.Mean[5] != 5 || p.MDP.Initial()[0] != 1 {
+		t.Errorf("prior %v, initial %v", p.Prior, p.MDP.Initial())
+	}
+}
+
+// problems returns one of each kind.
+func problems(t testing.TB) map[string]*qvirl.Problem {
+	world, err := gridworld.Random(gridworld.Config{Width: 3, Height: 2, RewardStd: 1, TopFraction: .2, Slip: .1}, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps, err := world.Demonstrate(2, 3, 2, .9, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cov := mat.NewSymDense(6, nil)
+	for i := 0; i < 6; i++ {
+		cov.SetSym(i, i, 2+float64(i))
+		cov.SetSym(i, (i+1)%6, 1.0/3)
+	}
+	return map[string]*qvirl.Problem{
+		"state-only":   {MDP: world.MDP, Prior: qvirl.IndependentPrior(6, -1, 3), Discount: .9, Beta: 2, Demos: mdp.Flatten(steps)},
+		"covariance":   {MDP: world.MDP, Prior: qvirl.Prior{Mean: world.Reward, Cov: cov}, Discount: 0, Beta: .1},
+		"state-action": {MDP: world.MDP, Prior: qvirl.IndependentPrior(30, 1, 2), Discount: .9, Beta: 2, Demos: mdp.Flatten(steps)},
+	}
+}
+
+func TestProblemsRoundTrip(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "p.npz")
+	for name, p := range problems(t) {
+		if err := Write(path, p); err != nil {
+			t.Fatal(err)
+		}
+		got, err := Read(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		equal := cmp.Comparer(func(a, b *mat.SymDense) bool { return a == b || a != nil && b != nil && mat.Equal(a, b) })
+		if diff := cmp.Diff(p, got, cmpopts.IgnoreFields(qvirl.Problem{}, "MDP"), equal, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s (-wrote +read):\n%s", name, diff)
+		}
+		if diff := cmp.Diff(p.MDP.Dense(), got.MDP.Dense(), cmpopts.EquateApprox(0, 1e-15)); diff != "" { // rows are normalised again
+			t.Errorf("%s: transitions (-wrote +read):\n%s", name, diff)
+		}
+	}
+}
+
+func TestBadProblems(t *testing.T) {
+	good := func() map[string]npz.Array {
+		return map[string]npz.Array{
+			"transitions": npz.Floats(append([]float64(nil), wantP...), 3, 2, 3),
+			"prior_mean":  npz.Floats([]float64{-1, 0, 2}, 3), "prior_std": npz.Floats([]float64{3, 1, .5}, 3),
+			"demos": npz.Ints([]int{0, 0, 1, 0}, 2, 2), "discount": npz.Scalar(.9), "beta": npz.Scalar(2),
+		}
+	}
+	path := filepath.Join(t.TempDir(), "p.npz")
+	if err := npz.Write(path, good()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Read(path); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		spoil func(map[string]npz.Array)
+		want  string
+	}{
+		"missing arrays": {func(m map[string]npz.Array) { delete(m, "beta"); delete(m, "prior_std") },
+			"missing beta, prior_std (or prior_cov); it holds demos, discount, prior_mean, transitions"},
+		"two priors":   {func(m map[string]npz.Array) { m["prior_cov"] = npz.Floats(make([]float64, 9), 3, 3) }, "both prior_std and prior_cov"},
+		"rank":         {func(m map[string]npz.Array) { m["transitions"] = npz.Floats(wantP, 6, 3) }, "transitions has the shape [6 3]"},
+		"not square":   {func(m map[string]npz.Array) { m["transitions"] = npz.Floats(wantP, 2, 3, 3) }, "transitions has the shape [2 3 3]"},
+		"no states":    {func(m map[string]npz.Array) { m["transitions"] = npz.Floats(nil, 0, 2, 0) }, "transitions has the shape"},
+		"NaN":          {func(m map[string]npz.Array) { m["transitions"].Data[10] = math.NaN() }, "transitions[1 1 1] = NaN"},
+		"row sum":      {func(m map[string]npz.Array) { m["transitions"].Data[0] = .2 }, "transitions[0,0] sums to 1.1"},
+		"negative":     {func(m map[string]npz.Array) { m["transitions"].Data[0], m["transitions"].Data[1] = -.1, 1.1 }, "transitions[0,0,0] = -0.1"},
+		"prior shape":  {func(m map[string]npz.Array) { m["prior_mean"] = npz.Floats(make([]float64, 2), 2) }, "prior_mean has the shape [2]"},
+		"std shape":    {func(m map[string]npz.Array) { m["prior_std"] = npz.Floats(make([]float64, 6), 3, 2) }, "prior_std has the shape [3 2]"},
+		"zero std":     {func(m map[string]npz.Array) { m["prior_std"].Data[1] = 0 }, "prior std[1] = 0"},
+		"infinite":     {func(m map[string]npz.Array) { m["prior_mean"].Data[1] = math.Inf(1) }, "prior_mean[1] = +Inf"},
+		"demos shape":  {func(m map[string]npz.Array) { m["demos"] = npz.Ints([]int{0, 0, 0, 1}, 4) }, "demos has the shape [4]"},
+		"float demos":  {func(m map[string]npz.Array) { m["demos"] = npz.Floats([]float64{0, 0}, 1, 2) }, "demos holds floats"},
+		"demo state":   {func(m map[string]npz.Array) { m["demos"].Data[2] = 3 }, "demos[1]: state 3"},
+		"demo action":  {func(m map[string]npz.Array) { m["demos"].Data[1] = -1 }, "demos[0]: action -1"},
+		"discount":     {func(m map[string]npz.Array) { m["discount"] = npz.Scalar(1) }, "discount = 1"},
+		"two betas":    {func(m map[string]npz.Array) { m["beta"] = npz.Floats([]float64{1, 2}, 2) }, "beta has the shape [2]"},
+		"beta":         {func(m map[string]npz.Array) { m["beta"] = npz.Scalar(0) }, "β = 0"},
+		"initial":      {func(m map[string]npz.Array) { m["initial"] = npz.Floats([]float64{1, 1, 0}, 3) }, "initial sums to 2"},
+		"initial size": {func(m map[string]npz.Array) { m["initial"] = npz.Floats([]float64{1, 0}, 2) }, "initial has the shape [2]"},
+		"cov shape": {func(m map[string]npz.Array) {
+			delete(m, "prior_std")
+			m["prior_cov"] = npz.Floats(make([]float64, 3), 3)
+		},
+			"prior_cov has the shape [3]"},
+		"asymmetric": {func(m map[string]npz.Array) {
+			delete(m, "prior_std")
+			m["prior_cov"] = npz.Floats([]float64{1, .5, 0, 0, 1, 0, 0, 0, 1}, 3, 3)
+		}, "prior_cov is not symmetric: 0.5 at [0 1], 0 at [1 0]"},
+		"indefinite": {func(m map[string]npz.Array) {
+			delete(m, "prior_std")
+			m["prior_cov"] = npz.Floats([]float64{1, 2, 0, 2, 1, 0, 0, 0, 1}, 3, 3)
+		}, "smallest eigenvalue is -1"},
+	} {
+		arrays := good()
+		c.spoil(arrays)
+		if err := npz.Write(path, arrays); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Read(path); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: error %v, want one with the path and %q", name, err, c.want)
+		}
+	}
+	if err := os.Truncate(path, 200); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Read(path); err == nil || !strings.Contains(err.Error(), "cut off") {
+		t.Errorf("truncated file: error %v", err)
+	}
+	if err := Write(path, &qvirl.Problem{}); err == nil {
+		t.Error("a problem without MDP was written")
+	}
+}
