@@ -164,11 +164,11 @@ func (in *installer) perform(ctx context.Context, s *state, st step) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	s.Steps[st.name] = stamp{}
-	if err := s.save(in.layout.state()); err != nil {
+	if err := os.MkdirAll(in.layout.temporary(), 0o755); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(in.layout.temporary(), 0o755); err != nil {
+	s.Steps[st.name] = stamp{}
+	if err := s.save(in.layout.state()); err != nil {
 		return err
 	}
 	t := in.progress.begin(st.title)

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+func quiet(b *bytes.Buffer) *progress {
+	return &progress{w: b, width: func() int { return 100 }, patience: time.Hour, beat: time.Hour}
+}
+
+func TestFailedStepStaysBegun(t *testing.T) {
+	l := clone(t)
+	var out bytes.Buffer
+	in := installer{layout: l, progress: quiet(&out)}
+	s := &state{Steps: map[string]stamp{}}
+	cause := errors.New("pip said no")
+	err := in.perform(t.Context(), s, step{name: "x", title: "The X", digest: "d", run: func(context.Context, func(string)) ([]output, error) {
+		saved, err := loadState(l.state())
+		if err != nil {
+			return nil, err
+		}
+		if _, begun := saved.Steps["x"]; !begun {
+			t.Error("while the step runs, the stored state does not know of it")
+		}
+		return nil, hinted{cause, "use another index\nor none"}
+	}})
+	failure, ok := errors.AsType[*stepError](err)
+	if !ok || !errors.Is(err, cause) {
+		t.Fatalf("error %v (%T), want a *stepError with the cause", err, err)
+	}
+	for _, want := range []string{"The X", "pip said no", "What to do: use another index\n    or none"} {
+		if !strings.Contains(failure.Error(), want) {
+			t.Errorf("the error lacks %q:\n%v", want, failure)
+		}
+	}
+	if !strings.Contains(out.String(), "✗ The X") {
+		t.Errorf("the progress does not show the failure: %q", out.String())
+	}
+	saved, err := loadState(l.state())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := saved.check(l.private(), "x", "d"); got != "was interrupted" {
+		t.Errorf("after the failure the step counts as %q", got)
+	}
+}
+
+func TestFinishedStepIsStamped(t *testing.T) {
+	l := clone(t)
+	var out bytes.Buffer
+	in := installer{layout: l, progress: quiet(&out)}
+	s := &state{Steps: map[string]stamp{}}
+	err := in.perform(t.Context(), s, step{name: "x", title: "The X", digest: "d", run: func(context.Context, func(string)) ([]output, error) {
+		writeFiles(t, l.private(), map[string]string{"made": "abc"})
+		return outputsOf(l.private(), true, "made")
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	saved, err := loadState(l.state())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := saved.check(l.private(), "x", "d"); got != "" {
+		t.Errorf("after success the step counts as %q", got)
+	}
+	if !strings.Contains(out.String(), "✓ The X") {
+		t.Errorf("the progress does not show the success: %q", out.String())
+	}
+}
+
+func TestInterruptedStepReportsTheInterrupt(t *testing.T) {
+	l := clone(t)
+	var out bytes.Buffer
+	in := installer{layout: l, progress: quiet(&out)}
+	ctx, cancel := context.WithCancel(t.Context())
+	err := in.perform(ctx, &state{Steps: map[string]stamp{}}, step{name: "x", title: "The X", digest: "d", run: func(context.Context, func(string)) ([]output, error) {
+		cancel()
+		return nil, errors.New("killed")
+	}})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want the interrupt", err)
+	}
+}
+
+func TestInterruptedPackagesSpoilTheEnvironment(t *testing.T) {
+	whole := stamp{Digest: "d"}
+	s := &state{Steps: map[string]stamp{pythonStepName: whole, cudaStepName: {}, "tools": whole}}
+	discardSpoiltPython(s)
+	if _, ok := s.Steps[pythonStepName]; ok || len(s.Steps) != 1 {
+		t.Errorf("after interrupted packages %v is kept", s.Steps)
+	}
+	s = &state{Steps: map[string]stamp{pythonStepName: whole, cudaStepName: whole}}
+	discardSpoiltPython(s)
+	if len(s.Steps) != 2 {
+		t.Errorf("of whole steps only %v is kept", s.Steps)
+	}
+}
+
+func TestSecondInstallationWaits(t *testing.T) {
+	l := clone(t)
+	if err := os.MkdirAll(l.private(), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	first := installer{layout: l, progress: quiet(&bytes.Buffer{})}
+	unlock, err := first.lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	second := installer{layout: l, progress: quiet(&out)}
+	if _, err := second.lock(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("the lock was had twice (error %v)", err)
+	}
+	if !strings.Contains(out.String(), "waiting for another kernel-setup (process ") {
+		t.Errorf("the one who waits is told %q", out.String())
+	}
+	unlock()
+	again, err := second.lock(t.Context())
+	if err != nil {
+		t.Fatalf("after the release: %v", err)
+	}
+	again()
+}

@@ -1,0 +1,103 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestInterruptEndsGrandchildren(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	grandchild := 0
+	c := child(t, "parent")
+	c.stdout = func(line string) {
+		grandchild, _ = strconv.Atoi(line)
+		cancel()
+	}
+	_ = c.run(ctx)
+	if grandchild == 0 {
+		t.Fatal("the child did not start its own child")
+	}
+	// The grandchild belongs to nobody now, and init may take a moment to bury it.
+	for range 100 {
+		if syscall.Kill(grandchild, 0) != nil || zombie(grandchild) {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Errorf("process %d lives on", grandchild)
+}
+
+func zombie(pid int) bool {
+	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	return err == nil && strings.Contains(string(text), ") Z ")
+}
+
+// The kernelspec starts the clone's own GoNB whatever the clone's path and the caller's Go settings are.
+func TestLaunchScript(t *testing.T) {
+	l := clone(t)
+	script, err := os.ReadFile("jupyter/kernels/gonb/launch.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(l.kernelspec(), "launch.sh")
+	writeFiles(t, l.kernelspec(), map[string]string{"launch.sh": string(script)})
+
+	start := func() (string, error) {
+		cmd := exec.Command("sh", path, "connection file.json")
+		cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod -buildvcs=false", "GOWORK=off", "PJRT_PLUGIN_LIBRARY_PATH=")
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	if out, err := start(); err == nil || !strings.Contains(out, "kernel-setup install") {
+		t.Errorf("without GoNB: error %v, output %q, want the command that installs it", err, out)
+	}
+
+	gonb := "#!/bin/sh\nprintf '%s|' \"$@\" \"$GOFLAGS\" \"${GOWORK-unset}\" \"$PJRT_PLUGIN_LIBRARY_PATH\" \"${PATH%%:*}\"\n"
+	writeFiles(t, l.bin(), map[string]string{"gonb": gonb})
+	if err := os.Chmod(filepath.Join(l.bin(), "gonb"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	out, err := start()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	want := []string{"--kernel", "connection file.json", "-raw_error=true", "-go_work=" + l.root, "-buildvcs=false", "unset", l.plugins(), l.bin(), ""}
+	got := strings.Split(out, "|")
+	if len(got) != len(want) {
+		t.Fatalf("the launch gave %q", got)
+	}
+	for i := range want {
+		if strings.TrimSpace(got[i]) != want[i] {
+			t.Errorf("the launch gave %q where %q is wanted", got[i], want[i])
+		}
+	}
+}
+
+func TestKernelspecNamesTheScriptRelatively(t *testing.T) {
+	text, err := os.ReadFile("jupyter/kernels/gonb/kernel.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var spec struct {
+		Argv     []string `json:"argv"`
+		Language string   `json:"language"`
+	}
+	if err := json.Unmarshal(text, &spec); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"sh", "{resource_dir}/launch.sh", "{connection_file}"}
+	if strings.Join(spec.Argv, "\n") != strings.Join(want, "\n") || spec.Language != "go" {
+		t.Errorf("the kernelspec starts %q for %q, want %q", spec.Argv, spec.Language, want)
+	}
+}
