@@ -55,13 +55,24 @@ func (s colorScale) color(v float64) color.NRGBA {
 	return mix(s.ramp[i], s.ramp[i+1], t-float64(i))
 }
 
-// contrast is black or white, whichever is the more legible on the colour.
+// contrast is black or white, whichever has the higher contrast (WCAG 2) with the colour; it is at least 4.5.
 func contrast(c color.NRGBA) color.NRGBA {
-	linear := func(b uint8) float64 { return math.Pow(float64(b)/255, 2.2) }
-	if 0.2126*linear(c.R)+0.7152*linear(c.G)+0.0722*linear(c.B) > 0.2 {
-		return ink
+	if (luminance(c)+0.05)*(luminance(c)+0.05) > 1.05*0.05 {
+		return black
 	}
 	return white
+}
+
+// luminance is the relative luminance of WCAG 2, 0 to 1.
+func luminance(c color.NRGBA) float64 {
+	linear := func(b uint8) float64 {
+		v := float64(b) / 255
+		if v <= 0.04045 {
+			return v / 12.92
+		}
+		return math.Pow((v+0.055)/1.055, 2.4)
+	}
+	return 0.2126*linear(c.R) + 0.7152*linear(c.G) + 0.0722*linear(c.B)
 }
 
 // barWidth is what a colour bar takes of the width, with its tick labels and its title.

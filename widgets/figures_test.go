@@ -1,0 +1,328 @@
+package widgets
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/go-birl/birl/envs/gridworld"
+	"github.com/go-birl/birl/envs/mdp"
+)
+
+func TestMarginals(t *testing.T) {
+	m := exampleMarginals()
+	p := parse(t, m)
+	bars := 0
+	for _, panel := range m.Panels {
+		_, density := histogram(panel.Distributions[0].(Sampled).Sorted(), m.extent())
+		for _, d := range density {
+			if d > 0 {
+				bars++
+			}
+		}
+	}
+	if got := p.filled(paint(tint(lookup("valuewalk").color, histogramTint))); got != bars+1 || bars < 30 { // one in the legend
+		t.Errorf("%d bars, want %d and one in the legend", got, bars)
+	}
+	for _, method := range []string{"valuewalk-nodet", "qvirl", "avril-0.02", "avril-0.17"} {
+		if got := p.stroked(paint(lookup(method).color)); got != len(m.Panels)+1 {
+			t.Errorf("%d lines of %s, want one a panel and one in the legend", got, method)
+		}
+	}
+	// The spike leaves its panel at the top: two lines, rising and falling.
+	if got := p.stroked(paint(lookup("avril-0.5").color)); got < len(m.Panels)+1 {
+		t.Errorf("%d lines of the spike", got)
+	}
+	if got := p.stroked(paint(black)); got != len(m.Panels)+1 {
+		t.Errorf("%d lines for true values, want one a panel and one in the legend", got)
+	}
+	for _, text := range []string{"↑ 39.9 (σ = 0.01)", "state 27", "AVRIL, λ = 0.17", "ValueWalk without determinant", "true value", "reward"} {
+		if !p.hasText(text) {
+			t.Errorf("the text %q is missing", text)
+		}
+	}
+}
+
+// The vertical axis ignores a spike but not a merely narrower density.
+func TestCeiling(t *testing.T) {
+	xs := span{-10, 10}
+	flat := newShape(distuv.Normal{Mu: 0, Sigma: 2}, xs, appearance{})
+	narrow := newShape(distuv.Normal{Mu: 0, Sigma: 1}, xs, appearance{})
+	spike := newShape(distuv.Normal{Mu: 0, Sigma: 0.001}, xs, appearance{})
+	point := newShape(distuv.Normal{Mu: 0, Sigma: 0}, xs, appearance{})
+	peak := 1 / math.Sqrt(2*math.Pi)
+	if got := ceiling([]shape{flat, narrow}); math.Abs(got-1.1*peak) > 1e-9 {
+		t.Errorf("ceiling %g, want 1.1 times the higher peak %g", got, peak)
+	}
+	if got := ceiling([]shape{flat, spike, point}); math.Abs(got-1.5*peak/2) > 1e-9 {
+		t.Errorf("ceiling %g, want 1.5 times the lower peak %g", got, peak/2)
+	}
+	if math.Abs(spike.peak-1000*peak) > 1e-6*1000*peak || point.peak != pointMass {
+		t.Errorf("peaks %g and %g, want %g and %g", spike.peak, point.peak, 1000*peak, pointMass)
+	}
+}
+
+func TestHistogramIsDensity(t *testing.T) {
+	s := normalSamples(testRNG(), 1, 2, 4000)
+	edges, density := histogram(s.Sorted(), span{-12, 14})
+	sum, meanAt := 0.0, 0.0
+	for i, d := range density {
+		sum += d * (edges[i+1] - edges[i])
+		meanAt += d * (edges[i+1] - edges[i]) * (edges[i] + edges[i+1]) / 2
+	}
+	// All samples are in range; binning moves the mean by at most half a bin.
+	if math.Abs(sum-1) > 1e-9 || math.Abs(meanAt-s.Mean()) > (edges[1]-edges[0])/2 {
+		t.Errorf("mass %g, mean %g, want 1 and %g", sum, meanAt, s.Mean())
+	}
+	_, half := histogram(s.Sorted(), span{1, 14})
+	mass := 0.0
+	for _, d := range half {
+		mass += d * 13 / float64(len(half))
+	}
+	if mass < 0.45 || mass > 0.55 {
+		t.Errorf("the upper half has mass %g: density must be relative to all samples", mass)
+	}
+}
+
+func TestMap(t *testing.T) {
+	w, m := exampleWorld(t)
+	p := parse(t, m)
+	terminals, moves, stays := 0, 0, 0
+	for _, terminal := range w.Terminal {
+		if terminal {
+			terminals++
+		}
+	}
+	for _, step := range mdp.Flatten(m.Demonstrations) {
+		if step.Action == gridworld.Stay {
+			stays++
+		} else {
+			moves++
+		}
+	}
+	if got := p.count(func(e element) bool { return e.style["stroke"] == paint(black) && e.style["stroke-width"] == "2" }); got != terminals || terminals < 6 {
+		t.Errorf("%d frames, want %d", got, terminals)
+	}
+	// An arrow is a shaft and a head, a dot is one disc; the legend has one of each.
+	if got, want := p.filled("#000000")+p.count(isBlackFill), 2*(moves+1)+stays+1; got != want || moves < 5 {
+		t.Errorf("%d black shapes for %d moves and %d stays, want %d", got, moves, stays, want)
+	}
+	for s, r := range w.Reward {
+		if text := number(r, 1); !p.hasText(text) {
+			t.Errorf("reward %s of state %d is missing", text, s)
+		}
+		fill := paint(newScale(true, w.Reward).color(r))
+		if p.filled(fill) == 0 {
+			t.Errorf("no cell in the colour %s of state %d", fill, s)
+		}
+	}
+	if !p.hasText("×4") || !p.hasText("true reward") || !p.hasText("terminal") {
+		t.Error("visits or legend are missing")
+	}
+	m.Values[0] = 123.4
+	if !parse(t, m).hasText("123.4") {
+		t.Error("a changed reward does not show")
+	}
+}
+
+// isBlackFill recognises shapes filled with SVG's default colour, which vgsvg does not write.
+func isBlackFill(e element) bool {
+	_, fill := e.style["fill"]
+	return e.name == "path" && !fill
+}
+
+// paint is a colour as it stands in an SVG style.
+func paint(c interface{ RGBA() (r, g, b, a uint32) }) string {
+	r, g, b, _ := c.RGBA()
+	const digits = "0123456789ABCDEF"
+	out := "#"
+	for _, v := range []uint32{r, g, b} {
+		out += string(digits[v>>12]) + string(digits[v>>8&15])
+	}
+	return out
+}
+
+func TestMapCountsManyArrows(t *testing.T) {
+	var trajectory mdp.Trajectory
+	for range 7 {
+		trajectory = append(trajectory, mdp.Step{State: 4, Action: gridworld.Right})
+	}
+	p := parse(t, Map{Title: "m", Width: 3, Height: 3, Demonstrations: []mdp.Trajectory{trajectory}})
+	if !p.hasText("7") || !p.hasText("×7") {
+		t.Error("seven equal steps are not counted")
+	}
+}
+
+func TestPolicyArrowsGrowWithProbability(t *testing.T) {
+	arrows := func(right float64) string {
+		policy := make([]float64, gridworld.Actions)
+		policy[gridworld.Right], policy[gridworld.Left] = right, 1-right
+		f, err := Map{Title: "m", Width: 1, Height: 1, Policy: policy}.Figure()
+		if err != nil {
+			t.Fatal(err)
+		}
+		svg, err := f.SVG()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(svg)
+	}
+	if arrows(0.6) == arrows(0.9) {
+		t.Error("arrows do not depend on the probability")
+	}
+	if strings.Count(arrows(0.5), "<path") <= strings.Count(arrows(1), "<path") {
+		t.Error("an action of probability 0 has an arrow")
+	}
+}
+
+func TestHeatMaps(t *testing.T) {
+	w, _ := exampleWorld(t)
+	m := exampleHeatMaps(w)
+	p := parse(t, m)
+	cells := p.count(func(e element) bool { return e.style["stroke"] == "#BBBBBB" })
+	if want := 7 * 64; cells != want { // two rows of four, one left empty
+		t.Errorf("%d cells, want %d", cells, want)
+	}
+	for _, text := range []string{"posterior mean", "posterior std", "ValueWalk", "true reward"} {
+		if !p.hasText(text) {
+			t.Errorf("%q is missing", text)
+		}
+	}
+	// One scale a row: the same number has the same colour in every column.
+	if scale := newScale(true, m.Rows[0].Values...); scale.low != -scale.high || scale.color(0) != diverging[3] {
+		t.Errorf("the diverging scale %v is not centred at 0", scale.span)
+	}
+	small := examples(t)["heatmaps-small"].(HeatMaps)
+	if p := parse(t, small); !p.hasText("90") || !p.hasText("QVIRL,") {
+		t.Error("figures in large cells are missing")
+	}
+}
+
+func TestCurves(t *testing.T) {
+	m := exampleCurves()
+	p := parse(t, m)
+	avril := paint(lookup("avril").color)
+	if got := p.stroked(avril); got != 4 { // three panels and the legend
+		t.Errorf("%d lines, want 4", got)
+	}
+	isBand := func(e element) bool { return sameColor(e.style["fill"], avril) && e.style["fill-opacity"] != "" }
+	if got := p.count(isBand); got != 4 {
+		t.Errorf("%d bands, want 4", got)
+	}
+	if got := p.filled(avril) - p.count(isBand); got != 33 {
+		t.Errorf("%d points, want 33", got)
+	}
+	for _, text := range []string{"λ = 0.17", "W₁", "0.05", "AVRIL (± s.e.)", "coverage of 90 % intervals"} {
+		if !p.hasText(text) {
+			t.Errorf("%q is missing", text)
+		}
+	}
+	m.Panels = m.Panels[:1]
+	m.Panels[0].Curves[0].Y[5] = math.NaN()
+	m.Panels[0].Curves[0].StdErr = nil
+	if got := parse(t, m).stroked(avril); got != 3 { // broken in two, and the legend
+		t.Errorf("a gap gives %d lines, want 3", got)
+	}
+	elbo := exampleELBO()
+	if got := parse(t, elbo).stroked("#A0A0A0"); got != 30 {
+		t.Errorf("%d thin lines, want 30", got)
+	}
+	elbo.Panels[0].YRange = &[2]float64{-25, -15}
+	if p := parse(t, elbo); p.hasText("−60") || !p.hasText("−20") {
+		t.Error("the given range of the vertical axis is not kept")
+	}
+}
+
+func TestCalibration(t *testing.T) {
+	p := parse(t, exampleCalibration())
+	if got := p.count(func(e element) bool { return e.style["stroke"] == paint(axisGrey) && e.style["stroke-dasharray"] != "" }); got != 2 {
+		t.Errorf("%d diagonals, want 2", got)
+	}
+	for _, method := range []string{"valuewalk", "qvirl", "avril-0.17"} {
+		if got := p.stroked(paint(lookup(method).color)); got != 3 {
+			t.Errorf("%d lines of %s, want one a panel and one in the legend", got, method)
+		}
+	}
+	if !p.hasText("intervals too narrow") || !p.hasText("nominal level") {
+		t.Error("the reading is not explained")
+	}
+}
+
+func TestTraces(t *testing.T) {
+	chains := exampleChains()
+	p := parse(t, Traces{Title: "t", Panels: []TracePanel{{"a", chains}, {"b", chains[:2]}}})
+	for k := range chains {
+		want := 2
+		if k < 2 {
+			want = 3
+		}
+		if got := p.stroked(paint(chainColor(k))); got != want {
+			t.Errorf("%d lines of chain %d, want %d", got, k+1, want)
+		}
+	}
+	long := p.count(func(e element) bool { return strings.Count(e.attr["d"], "L") > tracePoints })
+	if long > 0 {
+		t.Errorf("%d traces are not thinned", long)
+	}
+}
+
+func TestRanks(t *testing.T) {
+	m, err := ChainRanks("r", [][]float64{{0.1, 0.4}, {0.2, 0.3}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := m.Panels[0].Ranks, m.Panels[1].Ranks; a[0] != 0 || a[1] != 3 || b[0] != 1 || b[1] != 2 || m.Panels[0].Max != 3 {
+		t.Errorf("ranks %v and %v of at most %d, want [0 3], [1 2], 3", a, b, m.Panels[0].Max)
+	}
+	p := parse(t, exampleSBC())
+	for _, method := range []string{"valuewalk", "qvirl", "avril"} {
+		if got := p.filled(paint(lookup(method).color)); got != 20 {
+			t.Errorf("%d bars of %s, want 20", got, method)
+		}
+	}
+	if got := p.filled(paint(bandGrey)); got != 4 {
+		t.Errorf("%d bands, want one a panel and one in the legend", got)
+	}
+}
+
+func TestConvergence(t *testing.T) {
+	p := parse(t, exampleConvergence())
+	if good, bad := p.filled(paint(skyBlue)), p.filled(paint(vermillion)); good != 3*64-2 || bad != 2 {
+		t.Errorf("%d bars on the right side and %d on the wrong one, want 190 and 2", good, bad)
+	}
+	if !p.hasText("R̂") || !p.hasText("bulk effective sample size") {
+		t.Error("titles are missing")
+	}
+}
+
+func TestDots(t *testing.T) {
+	p := parse(t, exampleDots())
+	if got := p.filled(paint(oracle)) + p.filled(paint(blue)) + p.filled(paint(vermillion)); got != 17+1 {
+		t.Errorf("%d dots, want 17 and one in the legend", got)
+	}
+	diamonds := p.count(func(e element) bool { return e.style["stroke-width"] == "1.1" })
+	if diamonds != 6+1 {
+		t.Errorf("%d published values, want 6 and one in the legend", diamonds)
+	}
+	if bars := p.count(func(e element) bool { return e.style["stroke-width"] == "1.4" }); bars != 16 {
+		t.Errorf("%d error bars, want 16: one standard error is not known", bars)
+	}
+}
+
+func TestSurface(t *testing.T) {
+	m := exampleSurface()
+	p := parse(t, m)
+	if got := p.filled(paint(missing)); got != 1 {
+		t.Errorf("%d cells without a value, want 1", got)
+	}
+	if got, cells := p.count(func(e element) bool { return e.name == "path" && e.style["fill"] != "none" }), 3*len(m.X)*len(m.Y); got < cells {
+		t.Errorf("%d shapes for %d cells", got, cells)
+	}
+	for i, got := range edges([]float64{1, 10, 100}, true) {
+		if want := math.Pow(10, float64(i)-0.5); math.Abs(got-want) > 1e-9*want {
+			t.Errorf("edge %d of a geometric grid is %g, want %g", i, got, want)
+		}
+	}
+}

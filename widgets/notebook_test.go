@@ -1,0 +1,215 @@
+//go:build unix
+
+package widgets
+
+import (
+	"encoding/gob"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/janpfeifer/gonb/gonbui"
+	"github.com/janpfeifer/gonb/gonbui/protocol"
+)
+
+// kernel stands for GoNB: it reads what programs display from one named pipe, and acknowledges through the other.
+type kernel struct {
+	mu       sync.Mutex
+	received []*protocol.DisplayData
+}
+
+// take returns what was displayed since the last call.
+func (k *kernel) take() []*protocol.DisplayData {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	out := k.received
+	k.received = nil
+	return out
+}
+
+// theKernel is started once: gonbui keeps its pipes for the life of the program.
+var theKernel = sync.OnceValues(func() (*kernel, error) {
+	dir, err := os.MkdirTemp("", "birl-widgets-*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir) // open pipes outlive their names
+	to, from := filepath.Join(dir, "to"), filepath.Join(dir, "from")
+	for variable, path := range map[string]string{protocol.GONB_PIPE_ENV: to, protocol.GONB_PIPE_BACK_ENV: from} {
+		if err := syscall.Mkfifo(path, 0o600); err != nil {
+			return nil, err
+		}
+		os.Setenv(variable, path)
+	}
+	k := &kernel{}
+	ready := make(chan error, 1)
+	go func() {
+		in, err := os.Open(to) // both wait for gonbui to open the other end
+		if err != nil {
+			ready <- err
+			return
+		}
+		out, err := os.OpenFile(from, os.O_WRONLY, 0)
+		ready <- err
+		if err != nil {
+			return
+		}
+		decoder, encoder := gob.NewDecoder(in), gob.NewEncoder(out)
+		for {
+			data := &protocol.DisplayData{}
+			if decoder.Decode(data) != nil {
+				return
+			}
+			if value, ok := data.Data[protocol.MIMECommValue].(protocol.CommValue); ok {
+				encoder.Encode(&protocol.CommValue{Address: protocol.GonbuiSyncAckAddress, Value: value.Value})
+				continue
+			}
+			k.mu.Lock()
+			k.received = append(k.received, data)
+			k.mu.Unlock()
+		}
+	}()
+	gonbui.IsNotebook = true
+	if err := gonbui.Open(); err != nil {
+		return nil, err
+	}
+	gonbui.IsNotebook = false
+	return k, <-ready
+})
+
+// inNotebook lets the test see what a notebook would be sent.
+func inNotebook(t *testing.T) *kernel {
+	t.Helper()
+	k, err := theKernel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	gonbui.IsNotebook = true
+	t.Cleanup(func() { gonbui.IsNotebook = false })
+	k.take()
+	return k
+}
+
+func TestShow(t *testing.T) {
+	k := inNotebook(t)
+	if err := Show(exampleELBO()); err != nil {
+		t.Fatal(err)
+	}
+	if err := ShowTable(exampleTable()); err != nil {
+		t.Fatal(err)
+	}
+	if err := ShowMarkdown("*a*"); err != nil {
+		t.Fatal(err)
+	}
+	if err := ShowBrowser(exampleMarginals(), 1, 2); err != nil {
+		t.Fatal(err)
+	}
+	got := k.take()
+	if len(got) != 4 {
+		t.Fatalf("%d outputs, want 4", len(got))
+	}
+	for i, want := range []map[protocol.MIMEType]string{
+		{protocol.MIMEImageSVG: "<svg ", protocol.MIMETextPlain: "QVIRL's objective"},
+		{protocol.MIMETextHTML: "<table", protocol.MIMETextPlain: "method  "},
+		{protocol.MIMETextMarkdown: "*a*"},
+		{protocol.MIMEImageSVG: "state 27", protocol.MIMETextPlain: "Marginal posteriors"},
+	} {
+		for mime, part := range want {
+			if text, _ := got[i].Data[mime].(string); !strings.Contains(text, part) {
+				t.Errorf("output %d, %s: %.60q, want it to contain %q", i, mime, text, part)
+			}
+		}
+	}
+	spec, ok := got[3].Data[vegaLite].(map[string]any)
+	if !ok || len(spec["layer"].([]any)) != 7 {
+		t.Errorf("the Vega-Lite output is a %T with %v layers, want 7", got[3].Data[vegaLite], len(spec))
+	}
+	if err := Show(Curves{}); err == nil {
+		t.Error("an empty figure gave no error")
+	}
+	if err := ShowBrowser(exampleMarginals(), 3); err == nil {
+		t.Error("a panel that does not exist gave no error")
+	}
+}
+
+func TestShowWithoutNotebook(t *testing.T) {
+	if err := Show(exampleELBO()); !errors.Is(err, ErrNoNotebook) {
+		t.Errorf("got %v, want ErrNoNotebook", err)
+	}
+	if err := Slider("λ", []string{"1"}, 0, func(int) (Drawing, error) { return exampleELBO(), nil }); !errors.Is(err, ErrNoNotebook) {
+		t.Errorf("got %v, want ErrNoNotebook", err)
+	}
+}
+
+func TestHeadlessChoices(t *testing.T) {
+	t.Setenv("BIRL_HEADLESS", "1")
+	k := inNotebook(t)
+	drawn := -1
+	draw := func(option int) (Drawing, error) {
+		drawn = option
+		return exampleELBO(), nil
+	}
+	for name, choose := range map[string]func(string, []string, int, func(int) (Drawing, error)) error{"slider": Slider, "select": Select} {
+		drawn = -1
+		if err := choose("β", []string{"1", "2", "5"}, 1, draw); err != nil {
+			t.Fatal(err)
+		}
+		if got := k.take(); drawn != 1 || len(got) != 2 || got[0].Data[protocol.MIMETextMarkdown] != "*β: 2*" || got[1].Data[protocol.MIMEImageSVG] == nil {
+			t.Errorf("%s drew option %d and showed %d outputs", name, drawn, len(got))
+		}
+		for _, bad := range []error{choose("β", nil, 0, draw), choose("β", []string{"1"}, 1, draw), choose("β", []string{"1"}, 0, nil)} {
+			if bad == nil {
+				t.Errorf("%s: a choice that cannot be made gave no error", name)
+			}
+		}
+	}
+}
+
+func TestProgress(t *testing.T) {
+	k := inNotebook(t)
+	p := NewProgress("QVIRL <8×8>")
+	for i := range 1000 {
+		p.Report(i, 1000, "ELBO −23")
+	}
+	p.Done()
+	got := k.take()
+	if len(got) < 2 || len(got) > 10 {
+		t.Fatalf("%d updates for 1000 reports in no time, want the first and the last", len(got))
+	}
+	first, last := got[0].Data[protocol.MIMETextHTML].(string), got[len(got)-1].Data[protocol.MIMETextHTML].(string)
+	if !strings.Contains(first, "QVIRL &lt;8×8&gt;") || !strings.Contains(first, "ELBO −23") || !strings.Contains(last, " s · ELBO −23") {
+		t.Errorf("first %q, last %q", first, last)
+	}
+	if got[0].DisplayID == "" || got[0].DisplayID != got[len(got)-1].DisplayID {
+		t.Error("the updates do not go to one output")
+	}
+	t.Setenv("BIRL_HEADLESS", "1")
+	p = NewProgress("ValueWalk")
+	for i := range 100 {
+		p.Report(i, 100, "")
+	}
+	p.Done()
+	if got := k.take(); len(got) != 1 {
+		t.Errorf("%d outputs without a reader, want 1", len(got))
+	}
+}
+
+func TestProgressLine(t *testing.T) {
+	line := progressHTML("a", 25, 100, "b", 30*time.Second)
+	for _, want := range []string{"width:25.0%", "25 % · b", "90 s left"} {
+		if !strings.Contains(line, want) {
+			t.Errorf("%q is missing in %q", want, line)
+		}
+	}
+	if line := progressHTML("a", 0, 0, "", time.Minute); strings.Contains(line, "NaN") || strings.Contains(line, "left") {
+		t.Errorf("without a total: %q", line)
+	}
+	if got := brief(125 * time.Second); got != "2 min 05 s" {
+		t.Errorf("125 s is written %q", got)
+	}
+}

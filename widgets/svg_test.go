@@ -1,0 +1,218 @@
+package widgets
+
+import (
+	"bytes"
+	"encoding/xml"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// element is an SVG element with its style split up.
+type element struct {
+	name  string
+	attr  map[string]string
+	style map[string]string
+	text  string
+}
+
+// picture is a parsed SVG.
+type picture struct {
+	root     map[string]string
+	elements []element
+}
+
+// parse draws d, checks what holds for every figure, and returns its elements.
+func parse(t *testing.T, d Drawing) picture {
+	t.Helper()
+	f, err := d.Figure()
+	if err != nil {
+		t.Fatal(err)
+	}
+	svg, err := f.SVG()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := f.SVG()
+	if err != nil || !bytes.Equal(svg, again) {
+		t.Errorf("drawing twice gives different pictures (%v)", err)
+	}
+	p := picture{root: map[string]string{}}
+	decoder := xml.NewDecoder(bytes.NewReader(svg))
+	for {
+		token, err := decoder.Token()
+		if err == io.EOF {
+			return p
+		}
+		if err != nil {
+			t.Fatalf("not well-formed: %v", err)
+		}
+		switch token := token.(type) {
+		case xml.StartElement:
+			e := element{name: token.Name.Local, attr: map[string]string{}, style: map[string]string{}}
+			for _, a := range token.Attr {
+				e.attr[a.Name.Local] = a.Value
+			}
+			for _, part := range strings.Split(e.attr["style"], ";") {
+				key, value, _ := strings.Cut(part, ":")
+				e.style[key] = value
+			}
+			if e.name == "svg" {
+				p.root = e.attr
+			}
+			p.elements = append(p.elements, e)
+		case xml.CharData:
+			if n := len(p.elements); n > 0 {
+				p.elements[n-1].text += string(token)
+			}
+		}
+	}
+}
+
+// count returns how many elements satisfy the condition.
+func (p picture) count(is func(element) bool) int {
+	n := 0
+	for _, e := range p.elements {
+		if is(e) {
+			n++
+		}
+	}
+	return n
+}
+
+func (p picture) filled(color string) int {
+	return p.count(func(e element) bool { return e.name == "path" && sameColor(e.style["fill"], color) })
+}
+
+func (p picture) stroked(color string) int {
+	return p.count(func(e element) bool { return e.name == "path" && sameColor(e.style["stroke"], color) })
+}
+
+// sameColor compares colours as #rrggbb. The writer truncates those that are transparent, which moves them by 1.
+func sameColor(a, b string) bool {
+	if len(a) != 7 || len(b) != 7 {
+		return false
+	}
+	for i := 1; i < 7; i += 2 {
+		x, errX := strconv.ParseInt(a[i:i+2], 16, 32)
+		y, errY := strconv.ParseInt(b[i:i+2], 16, 32)
+		if errX != nil || errY != nil || x-y > 1 || y-x > 1 {
+			return false
+		}
+	}
+	return true
+}
+
+func (p picture) hasText(s string) bool {
+	return p.count(func(e element) bool { return e.name == "text" && strings.Contains(e.text, s) }) > 0
+}
+
+// TestEveryFigure checks what must hold for every figure: text alternatives, size, legible text, nothing outside.
+func TestEveryFigure(t *testing.T) {
+	for name, d := range examples(t) {
+		t.Run(name, func(t *testing.T) {
+			p := parse(t, d)
+			f, err := d.Figure()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p.root["role"] != "img" || !strings.Contains(p.root["aria-label"], f.Title()) || f.Title() == "" || f.Description() == "" {
+				t.Errorf("role %q, label %q", p.root["role"], p.root["aria-label"])
+			}
+			if !p.hasText(f.Title()) {
+				t.Errorf("the title %q is not in the picture", f.Title())
+			}
+			w, h := f.Size()
+			if w > 960 || w < 200 || h > 1000 || h < 100 || p.root["width"] != strconv.Itoa(w) || p.root["height"] != strconv.Itoa(h) {
+				t.Errorf("size %d×%d pixels, root %s×%s", w, h, p.root["width"], p.root["height"])
+			}
+			texts := 0
+			for _, e := range p.elements {
+				if e.name != "text" {
+					continue
+				}
+				texts++
+				size, err := strconv.ParseFloat(strings.TrimSuffix(e.style["font-size"], "px"), 64)
+				if err != nil || size < 9 {
+					t.Errorf("text %q has size %q points", e.text, e.style["font-size"])
+				}
+				if e.style["font-family"] != fontFallback {
+					t.Errorf("text %q is set in %q", e.text, e.style["font-family"])
+				}
+				x, err := strconv.ParseFloat(e.attr["x"], 64)
+				if err != nil {
+					t.Errorf("text %q at x = %q", e.text, e.attr["x"])
+				}
+				y, err := strconv.ParseFloat(e.attr["y"], 64)
+				if err != nil {
+					t.Errorf("text %q at y = %q", e.text, e.attr["y"])
+				}
+				// Unrotated text is in the card's own coordinates (rotated text has them swapped, with x along the page's
+				// height): it may not begin left of the card or end right of it.
+				style := textStyle(9, ink, 0, 0)
+				style.Font.Size = 1
+				end := x + float64(style.Width(e.text))*size
+				if limit := f.width.Points(); y > -f.height.Points() && y < 0 && (x < 0 || end > limit+0.5) {
+					t.Errorf("text %q reaches from %.0f to %.0f of %.0f points", e.text, x, end, limit)
+				}
+			}
+			if texts < 5 {
+				t.Errorf("%d texts in the picture", texts)
+			}
+			// A white card below everything.
+			for _, e := range p.elements {
+				if e.name == "path" {
+					if !strings.EqualFold(e.style["fill"], "#FFFFFF") {
+						t.Errorf("the first shape is filled with %q, not white", e.style["fill"])
+					}
+					break
+				}
+			}
+		})
+	}
+}
+
+func TestSave(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "figure.svg")
+	if err := Save(exampleELBO(), path); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(path)
+	if err != nil || !bytes.HasPrefix(before, []byte("<svg ")) || !bytes.HasSuffix(bytes.TrimSpace(before), []byte("</svg>")) {
+		t.Fatalf("saved %d bytes, %v", len(before), err)
+	}
+	if err := Save(Curves{}, path); err == nil {
+		t.Error("saving an empty figure gave no error")
+	}
+	if after, _ := os.ReadFile(path); !bytes.Equal(before, after) {
+		t.Error("a failed save changed the file")
+	}
+	if err := Save(exampleELBO(), filepath.Join(t.TempDir(), "missing", "figure.svg")); err == nil || !strings.Contains(err.Error(), "missing") {
+		t.Errorf("saving to a missing folder: %v", err)
+	}
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil || len(entries) != 1 {
+		t.Errorf("%d files left in the folder, %v", len(entries), err)
+	}
+}
+
+// A figure whose coordinates are not finite is an error, not a broken picture; neither is a panic of the drawing passed on.
+func TestBrokenDrawing(t *testing.T) {
+	for want, body := range map[string]func(draw.Canvas){
+		"out of ink": func(draw.Canvas) { panic("out of ink") },
+		"not finite": func(c draw.Canvas) {
+			c.StrokeLine2(truthLine, 0, 0, vg.Length(math.NaN()), 1)
+		},
+	} {
+		if _, err := (card{title: "broken", bodyHeight: 10, body: body}).figure().SVG(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got the error %v, want one with %q", err, want)
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package widgets
+
+import (
+	"encoding/csv"
+	"encoding/xml"
+	"io"
+	"math"
+	"strings"
+	"testing"
+)
+
+func TestDifference(t *testing.T) {
+	nan := math.NaN()
+	for _, c := range []struct{ a, b, want Estimate }{
+		{Estimate{1, 0.3}, Estimate{2, 0.4}, Estimate{Mean: -2}}, // (1 − 2)/0.5
+		{Estimate{2, 0.5}, Estimate{1, nan}, Estimate{Mean: 2}},
+		{Estimate{2, 0.5}, Estimate{1, 0}, Estimate{Mean: 2}},
+		{Estimate{2, nan}, Estimate{1, nan}, Estimate{Mean: nan}},
+		{Estimate{2, 0}, Estimate{1, 0}, Estimate{Mean: nan}},
+	} {
+		got := c.a.Difference(c.b)
+		if math.IsNaN(got) != math.IsNaN(c.want.Mean) || math.Abs(got-c.want.Mean) > 1e-12 {
+			t.Errorf("%v − %v is %g standard errors, want %g", c.a, c.b, got, c.want.Mean)
+		}
+	}
+}
+
+func TestTableText(t *testing.T) {
+	text, err := exampleTable().Text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `Posterior quality on 100 random 8×8 gridworlds
+
+method           W₁                    log density            reward 90 % CI
+──────────────────────────────────────────────────────────────────────────────────
+ValueWalk        0.000 ± 0.000         −2.412 ± 0.012         0.881 ± 0.005
+  paper                                −2.432 ± 0.016 (+1.0)  0.888 ± 0.004 (−1.1)
+  trial                                                       0.881 (0.0)
+QVIRL            0.374 ± 0.013         −2.428 ± 0.015         0.909 ± 0.005
+  paper          0.486 ± 0.011 (−6.6)  −2.437 ± 0.014 (+0.4)  0.901 ± 0.004 (+1.2)
+AVRIL, λ = 0.17  1.480 ± 0.050         –                      0.515 ± 0.010
+  paper          1.704 ± 0.060 (−2.9)
+
+Mean ± standard error; in parentheses, our value minus the reference in standard errors of the difference.
+W₁ is the distance to the exact ValueWalk posterior.
+`
+	if text != want {
+		t.Errorf("got\n%s\nwant\n%s", text, want)
+	}
+}
+
+func TestTableMarkdown(t *testing.T) {
+	table := exampleTable()
+	table.Rows[0].Method = "a|b"
+	text, err := table.Markdown()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"| method | W₁ | log density | reward 90 % CI |\n|:--|:--|:--|:--|\n",
+		"| **a\\|b** | 0.000 ± 0.000 | −2.412 ± 0.012 | 0.881 ± 0.005 |\n",
+		"| *paper* | *0.486 ± 0.011 (−6.6)* | *−2.437 ± 0.014 (+0.4)* | *0.901 ± 0.004 (+1.2)* |\n",
+		"W₁ is the distance",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing in\n%s", want, text)
+		}
+	}
+}
+
+func TestTableHTML(t *testing.T) {
+	table := exampleTable()
+	table.Title, table.Rows[0].Method = "a < b", `<script>`
+	fragment, err := table.HTML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoder := xml.NewDecoder(strings.NewReader("<div>" + fragment + "</div>"))
+	cells := 0
+	for {
+		token, err := decoder.Token()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatalf("not well-formed: %v", err)
+		}
+		if e, ok := token.(xml.StartElement); ok {
+			if e.Name.Local == "script" {
+				t.Error("a name is not escaped")
+			}
+			if e.Name.Local == "td" || e.Name.Local == "th" {
+				cells++
+			}
+		}
+	}
+	if want := 4 * (1 + 3 + 4); cells != want { // header, methods, reference lines
+		t.Errorf("%d cells, want %d", cells, want)
+	}
+	if !strings.Contains(fragment, "0.374 ± 0.013") || !strings.Contains(fragment, "(−6.6)") {
+		t.Error("numbers are missing")
+	}
+	if strings.Contains(fragment, "color:#") || strings.Contains(fragment, "background:#") {
+		t.Error("fixed colours are not legible in every theme")
+	}
+}
+
+func TestTableCSV(t *testing.T) {
+	table := exampleTable()
+	tenth := 0.1
+	table.Rows[1].Cells[0].Estimate.Mean = tenth + 2*tenth // 0.30000000000000004: full precision
+	data, err := table.CSV()
+	if err != nil {
+		t.Fatal(err)
+	}
+	records, err := csv.NewReader(strings.NewReader(string(data))).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(records) != 1+8+7 { // header, estimates, references
+		t.Errorf("%d lines, want 16:\n%s", len(records), data)
+	}
+	want := map[string]string{
+		"qvirl,W₁,ours": "0.30000000000000004,0.013,", "qvirl,W₁,paper": "0.486,0.011,",
+		"valuewalk,reward 90 % CI,trial": "0.881,,0",
+	}
+	for _, r := range records {
+		key := strings.Join(r[:3], ",")
+		if prefix, ok := want[key]; ok {
+			if !strings.HasPrefix(strings.Join(r[3:], ","), prefix) {
+				t.Errorf("%s: %v, want %s", key, r[3:], prefix)
+			}
+			delete(want, key)
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("lines %v are missing", want)
+	}
+}

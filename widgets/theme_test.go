@@ -1,0 +1,128 @@
+package widgets
+
+import (
+	"image/color"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestColors(t *testing.T) {
+	if Color("qvirl") != "#0072b2" || Color("avril") != "#d55e00" || Label("qvirl-maxmean") != "QVIRL, max-mean" {
+		t.Errorf("colours %s and %s, label %q", Color("qvirl"), Color("avril"), Label("qvirl-maxmean"))
+	}
+	if Color("my-method") != Color("my-method") || Label("my-method") != "my-method" {
+		t.Error("an unknown method has no stable appearance")
+	}
+	if Label("avril-0.17") != "AVRIL, λ = 0.17" || Label("avril-x") != "avril-x" {
+		t.Errorf("labels %q and %q", Label("avril-0.17"), Label("avril-x"))
+	}
+	// The methods of Table 1 are told apart by colour.
+	seen := map[string]string{}
+	for _, method := range []string{"valuewalk", "valuewalk-nodet", "qvirl", "qvirl-20k", "qvirl-maxmean", "avril"} {
+		if other, taken := seen[Color(method)]; taken {
+			t.Errorf("%s and %s have the same colour", method, other)
+		}
+		seen[Color(method)] = method
+	}
+	names := []string{"qvirl", "a", "b", "c", "d", "avril-0.1", "avril-0.11"}
+	used := map[color.NRGBA]bool{}
+	for i, a := range appearances(names) {
+		if used[a.color] {
+			t.Errorf("%s has the colour of an earlier method", names[i])
+		}
+		used[a.color] = true
+	}
+}
+
+// Text in cells has a contrast of at least 4.5 (WCAG AA) on every colour of both scales, and the scales are monotone in
+// lightness from their palest colour outwards.
+func TestScales(t *testing.T) {
+	for name, r := range map[string]ramp{"sequential": sequential, "diverging": diverging} {
+		scale := colorScale{span{-1, 1}, r}
+		previous := math.NaN()
+		for i := -200; i <= 200; i++ {
+			c := scale.color(float64(i) / 200)
+			a, b := luminance(c), luminance(contrast(c))
+			if ratio := (math.Max(a, b) + 0.05) / (math.Min(a, b) + 0.05); ratio < 4.5 {
+				t.Errorf("%s at %d: contrast %.1f", name, i, ratio)
+			}
+			rising := name == "diverging" && i <= 0
+			if !math.IsNaN(previous) && (rising && a < previous-1e-9 || !rising && a > previous+1e-9) {
+				t.Errorf("%s at %d: luminance goes from %.4f to %.4f", name, i, previous, a)
+			}
+			previous = a
+		}
+	}
+	if l := luminance(rgb(0x777777)); math.Abs(l-0.1845) > 1e-3 {
+		t.Errorf("luminance of #777777 is %.4f, want 0.1845", l)
+	}
+	for _, style := range []color.NRGBA{ink, paleInk} {
+		if ratio := 1.05 / (luminance(style) + 0.05); ratio < 7 {
+			t.Errorf("text has a contrast of %.1f on white", ratio)
+		}
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	for _, c := range []struct{ got, want string }{
+		{number(-1.25, 1), "−1.2"}, {number(-0.01, 1), "0.0"}, {number(12345.6, 1), "12,345.6"}, {number(-1234567, 0), "−1,234,567"},
+		{number(999, 0), "999"}, {number(5e8, 0), "5e+08"}, {shortNumber(39.894), "39.9"}, {shortNumber(0.00012345), "0.000123"},
+		{shortNumber(20000), "20,000"}, {shortNumber(4567), "4567"}, {signed(0.04), "0.0"}, {signed(1.26), "+1.3"}, {signed(-2), "−2.0"},
+	} {
+		if c.got != c.want {
+			t.Errorf("got %q, want %q", c.got, c.want)
+		}
+	}
+}
+
+// Ticks lie in the range, ascend by equal steps, are neither few nor many, and their labels say their values.
+func TestTicks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		low := rapid.Float64Range(-1e5, 1e5).Draw(t, "low")
+		width := math.Pow(10, rapid.Float64Range(-3, 5).Draw(t, "log10 of the width"))
+		n := rapid.IntRange(2, 6).Draw(t, "n")
+		ticks := niceTicks{n}.Ticks(low, low+width)
+		if len(ticks) < 1 || len(ticks) > 2*n+1 {
+			t.Fatalf("%d ticks for %d", len(ticks), n)
+		}
+		for i, tick := range ticks {
+			slack := 1e-6 * (width + math.Abs(low))
+			if tick.Value < low-slack || tick.Value > low+width+slack {
+				t.Fatalf("tick %g outside [%g, %g]", tick.Value, low, low+width)
+			}
+			if i > 1 && math.Abs(tick.Value-2*ticks[i-1].Value+ticks[i-2].Value) > slack {
+				t.Fatalf("ticks %g, %g and %g are not equally far apart", ticks[i-2].Value, ticks[i-1].Value, tick.Value)
+			}
+			text := strings.NewReplacer("−", "-", ",", "").Replace(tick.Label)
+			if v, err := strconv.ParseFloat(text, 64); err != nil || math.Abs(v-tick.Value) > 1e-6*(1+math.Abs(tick.Value)) {
+				t.Fatalf("label %q of the tick %g", tick.Label, tick.Value)
+			}
+		}
+	})
+}
+
+func TestLogTicks(t *testing.T) {
+	var labels []string
+	for _, tick := range (logTicks{}).Ticks(0.02, 1) {
+		if tick.Label != "" {
+			labels = append(labels, tick.Label)
+		}
+	}
+	if want := []string{"0.02", "0.05", "0.1", "0.2", "0.5", "1"}; !slices.Equal(labels, want) {
+		t.Errorf("labels %v, want %v", labels, want)
+	}
+	count := 0
+	for _, tick := range (logTicks{}).Ticks(1e-9, 1e9) {
+		if tick.Label != "" {
+			count++
+		}
+	}
+	if count < 3 || count > 8 {
+		t.Errorf("%d labels over 18 decades", count)
+	}
+}

@@ -1,0 +1,77 @@
+package widgets
+
+import (
+	"encoding/json"
+	"math"
+	"testing"
+)
+
+func TestVegaLite(t *testing.T) {
+	m := exampleMarginals()
+	spec, err := m.VegaLite()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if size := len(text) / len(m.Panels); size > 20_000 {
+		t.Errorf("%d bytes a panel; 64 of them would weigh down the notebook", size)
+	}
+	rows := spec["data"].(map[string]any)["values"].([]any)
+	mass, top, truths := make([]float64, len(m.Panels)), 0.0, 0
+	for _, r := range rows {
+		row := r.(map[string]any)
+		p := row["p"].(int)
+		if right, ok := row["r"].(float64); ok {
+			if height, ok := row["m0"].(float64); ok {
+				mass[p] += (right - row["l"].(float64)) * height
+			}
+		}
+		if v, ok := row["m2"].(float64); ok && p == 1 {
+			top = math.Max(top, v)
+		}
+		if _, ok := row["t"]; ok {
+			truths++
+		}
+	}
+	for p, v := range mass {
+		if math.Abs(v-1) > 0.01 { // samples beyond the range, and rounding
+			t.Errorf("the histogram of panel %d has the mass %g", p, v)
+		}
+	}
+	want := math.Exp(m.Panels[1].Distributions[2].LogProb(m.Panels[1].Distributions[2].Mean()))
+	if math.Abs(top-want) > 0.01*want { // the grid misses the peak by less than half a step
+		t.Errorf("QVIRL's curve peaks at %g, want %g", top, want)
+	}
+	if truths != len(m.Panels) {
+		t.Errorf("%d true values, want one a panel", truths)
+	}
+	if layers := len(spec["layer"].([]any)); layers != len(m.Methods)+1 {
+		t.Errorf("%d layers, want one a method and one for true values", layers)
+	}
+	slider := spec["params"].([]any)[0].(map[string]any)["bind"].(map[string]any)
+	if slider["input"] != "range" || slider["max"] != len(m.Panels)-1 {
+		t.Errorf("slider %v", slider)
+	}
+}
+
+func TestScaleAndHeadless(t *testing.T) {
+	for value, want := range map[string]Scale{"": Quick, "quick": Quick, "paper": Paper} {
+		t.Setenv("BIRL_SCALE", value)
+		if got, err := NotebookScale(); err != nil || got != want {
+			t.Errorf("BIRL_SCALE=%q gives %q, %v, want %q", value, got, err, want)
+		}
+	}
+	t.Setenv("BIRL_SCALE", "huge")
+	if _, err := NotebookScale(); err == nil {
+		t.Error("an unknown scale gave no error")
+	}
+	for value, want := range map[string]bool{"": false, "0": false, "1": true} {
+		t.Setenv("BIRL_HEADLESS", value)
+		if got := Headless(); got != want {
+			t.Errorf("BIRL_HEADLESS=%q gives %t", value, got)
+		}
+	}
+}
