@@ -1,0 +1,140 @@
+package avril
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/npz"
+)
+
+// collapsed is the fraction of its prior standard deviation below which a reward's counts as collapsed.
+const collapsed = 1e-3
+
+// Diagnostics tell how the optimisation ended.
+type Diagnostics struct {
+	Steps     int       // Adam steps made
+	Converged bool      // whether the objective stopped growing; always false with a Tolerance of zero
+	Objective float64   // the final objective, in nats
+	Curve     []float64 // mean objective of each window of 500 steps
+	Collapsed int       // rewards whose standard deviation is below a thousandth of the prior's
+}
+
+// Posterior is AVRIL's posterior over rewards: independent Gaussians.
+type Posterior struct {
+	problem     *qvirl.Problem
+	q           []float64 // point estimate, [S·A]
+	mean, std   []float64 // of the rewards, [n]
+	diagnostics Diagnostics
+}
+
+var _ qvirl.Posterior = (*Posterior)(nil)
+
+func newPosterior(p *qvirl.Problem, x *point, d Diagnostics) *Posterior {
+	post := &Posterior{problem: p, q: x.q, mean: x.mean, std: make([]float64, len(x.mean)), diagnostics: d}
+	for i, logStd := range x.logStd {
+		post.std[i] = math.Exp(logStd)
+	}
+	return post
+}
+
+// Problem implements qvirl.Posterior.
+func (p *Posterior) Problem() *qvirl.Problem { return p.problem }
+
+// Reward implements qvirl.Posterior.
+func (p *Posterior) Reward(i int) qvirl.Marginal {
+	return distuv.Normal{Mu: p.mean[i], Sigma: p.std[i]}
+}
+
+// PointQ returns the point estimate of the Q-values, [S·A]. The caller must not change it. AVRIL has no posterior over
+// values of its own; Sample has one that follows from the rewards.
+func (p *Posterior) PointQ() []float64 { return p.q }
+
+// Diagnostics tell how the optimisation ended.
+func (p *Posterior) Diagnostics() Diagnostics { return p.diagnostics }
+
+// Sample implements qvirl.Posterior: rewards are sampled, and their Q-values found by solving the MDP for each (the
+// paper's footnote on AVRIL in active learning).
+func (p *Posterior) Sample(rng *rand.Rand, n int) (*qvirl.Samples, error) {
+	if n < 1 {
+		return nil, fmt.Errorf("avril: cannot draw %d samples, want at least 1", n)
+	}
+	rewards := mat.NewDense(n, len(p.mean), nil)
+	for i := 0; i < n; i++ {
+		row := rewards.RawRowView(i)
+		for j := range row {
+			row[j] = p.mean[j] + p.std[j]*rng.NormFloat64()
+		}
+	}
+	return p.problem.SolveSamples(rewards)
+}
+
+// Names of the arrays in a saved posterior.
+const (
+	arrayQ           = "q"
+	arrayMean        = "reward_mean"
+	arrayStd         = "reward_std"
+	arrayCurve       = "objective_curve"
+	arrayDiagnostics = "diagnostics" // steps, converged (0 or 1), objective, collapsed
+)
+
+// Save writes the posterior to an npz file, whole or not at all. The problem is not part of it.
+func (p *Posterior) Save(path string) error {
+	d, converged := p.diagnostics, 0.0
+	if d.Converged {
+		converged = 1
+	}
+	err := npz.Write(path, map[string]npz.Array{
+		arrayQ:           npz.Floats(p.q, p.problem.MDP.States(), p.problem.MDP.Actions()),
+		arrayMean:        npz.Floats(p.mean, len(p.mean)),
+		arrayStd:         npz.Floats(p.std, len(p.std)),
+		arrayCurve:       npz.Floats(d.Curve, len(d.Curve)),
+		arrayDiagnostics: npz.Floats([]float64{float64(d.Steps), converged, d.Objective, float64(d.Collapsed)}, 4),
+	})
+	if err != nil {
+		return fmt.Errorf("avril: save: %w", err)
+	}
+	return nil
+}
+
+// Load reads a posterior that Save wrote for the given problem.
+func Load(path string, problem *qvirl.Problem) (_ *Posterior, err error) {
+	if err := problem.Validate(); err != nil {
+		return nil, err
+	}
+	archive, err := npz.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("avril: load: %w", err)
+	}
+	defer archive.Close() // only read
+	n := problem.RewardDim()
+	arrays := map[string][]float64{}
+	for name, length := range map[string]int{
+		arrayQ: problem.MDP.States() * problem.MDP.Actions(), arrayMean: n, arrayStd: n, arrayDiagnostics: 4, arrayCurve: -1,
+	} {
+		a, err := archive.Array(name)
+		if err != nil {
+			return nil, fmt.Errorf("avril: load: %w", err)
+		}
+		if length >= 0 && len(a.Data) != length {
+			return nil, fmt.Errorf("avril: load: %s: %s has %d numbers, but the problem needs %d", path, name, len(a.Data), length)
+		}
+		for i, v := range a.Data {
+			if math.IsNaN(v) || math.IsInf(v, 0) || name == arrayStd && v <= 0 {
+				return nil, fmt.Errorf("avril: load: %s: %s[%d] = %g cannot be", path, name, i, v)
+			}
+		}
+		arrays[name] = a.Data
+	}
+	d := arrays[arrayDiagnostics]
+	return &Posterior{
+		problem: problem, q: arrays[arrayQ], mean: arrays[arrayMean], std: arrays[arrayStd],
+		diagnostics: Diagnostics{
+			Steps: int(d[0]), Converged: d[1] == 1, Objective: d[2], Collapsed: int(d[3]), Curve: arrays[arrayCurve],
+		},
+	}, nil
+}
