@@ -1,0 +1,63 @@
+// Command qvirl runs experiments, makes their tables and figures, and fits reward posteriors to problems from files.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/go-birl/birl/qvirl/experiment"
+)
+
+// interrupted is the exit status after Ctrl-C, as shells have it.
+const interrupted = 130
+
+// definitions are the experiments that the command knows.
+var definitions = []experiment.Definition{}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
+	os.Exit(execute(ctx, definitions, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// execute runs the command line and returns the exit status. Results go to stdout, progress and errors to stderr.
+func execute(ctx context.Context, definitions []experiment.Definition, args []string, stdout, stderr io.Writer) int {
+	root := newRoot(definitions)
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	switch err := root.ExecuteContext(ctx); {
+	case err == nil:
+		return 0
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintln(stderr, "interrupted:", err)
+		return interrupted
+	default:
+		fmt.Fprintln(stderr, "error:", err)
+		return 1
+	}
+}
+
+func newRoot(definitions []experiment.Definition) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "qvirl",
+		Short: "Infer rewards from demonstrations, with their uncertainty; run the experiments",
+		Long: `qvirl runs the experiments of the project, draws their tables and figures from stored rows, and fits reward
+posteriors to any finite Markov decision process.`,
+		Example: `  qvirl list
+  qvirl run posterior-quality --scale quick
+  qvirl report posterior-quality --from .birl/runs/posterior-quality-quick
+  qvirl fit --problem corridor.npz --method qvirl --out posterior.npz`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.AddCommand(newRun(definitions), newMerge(), newReport(definitions), newList(definitions), newScaling())
+	return root
+}

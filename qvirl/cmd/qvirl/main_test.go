@@ -1,0 +1,267 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/experiment"
+)
+
+type fakeConfig struct{ Worlds, Offset int }
+
+// cancel, if set, is called by the fake experiment in its third world.
+var cancel context.CancelFunc
+
+// fake is an experiment of two methods, one world a unit, whose rows are known numbers.
+var fake = experiment.Definition{
+	Name: "fake", Short: "Known numbers", Scales: []string{"quick", "paper"},
+	Plan: func(s experiment.Settings) (*experiment.Plan, error) {
+		c := fakeConfig{Worlds: map[string]int{"quick": 4, "paper": 9}[s.Scale]}
+		if err := experiment.Override(&c, s.Override); err != nil {
+			return nil, err
+		}
+		p := &experiment.Plan{Experiment: "fake", Scale: s.Scale, Config: c}
+		for i := range c.Worlds {
+			p.Units = append(p.Units, experiment.Unit{Name: fmt.Sprintf("world-%d", i), Cost: 1})
+		}
+		p.Run = func(ctx context.Context, unit int, progress qvirl.Progress) (*experiment.Result, error) {
+			if unit == 2 && cancel != nil {
+				cancel()
+			}
+			progress.Report(1, 2, "half")
+			row := func(method string, v float64) experiment.Row {
+				return experiment.Row{Environment: "world", Method: method, Demos: 5, Seed: uint64(unit), Metric: "w1", Value: v + float64(c.Offset)}
+			}
+			r := &experiment.Result{Rows: []experiment.Row{row("qvirl", float64(unit)), row("avril", 2)}, Seconds: map[string]float64{"qvirl": 1}}
+			if unit == 1 {
+				r.Notes = []string{"look here"}
+			}
+			return r, ctx.Err()
+		}
+		return p, nil
+	},
+	Report: func(rows []experiment.Row) (*experiment.Report, error) {
+		t, err := experiment.Tabulate(rows, []string{"qvirl", "avril"}, []experiment.Column{{Metric: "w1", Title: "W1", Decimals: 3}},
+			experiment.Reference{Name: "paper", Values: map[string]map[string]experiment.Estimate{"qvirl": {"w1": {Mean: 0.486, StdErr: 0.011}}}})
+		if err != nil {
+			return nil, err
+		}
+		t.Name, t.Title = "distance", "Distances"
+		chart := experiment.Chart{Name: "curve", Title: "A curve", Panels: []experiment.Panel{{XLabel: "x", YLabel: "y",
+			Curves: []experiment.Curve{{Name: "qvirl", X: []float64{1, 2}, Y: []float64{3, 4}}}}}}
+		return &experiment.Report{Title: "Fake", Tables: []experiment.Table{*t}, Charts: []experiment.Chart{chart}}, nil
+	},
+}
+
+// command runs a command line in the present folder.
+func command(t *testing.T, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	if cancel != nil {
+		cancel = stop
+	}
+	var out, errs bytes.Buffer
+	status = execute(ctx, []experiment.Definition{fake}, args, &out, &errs)
+	return status, out.String(), errs.String()
+}
+
+func inScratch(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("GOMLX_BACKEND", "go")
+}
+
+func expect(t *testing.T, what, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("%s lacks %q:\n%s", what, part, text)
+		}
+	}
+}
+
+func TestRunThenReport(t *testing.T) {
+	inScratch(t)
+	status, out, errs := command(t, "run", "fake")
+	if status != 0 {
+		t.Fatal(errs)
+	}
+	expect(t, "output", out, "8 rows of fake (quick scale) in .birl/runs/fake-quick/rows.csv", "qvirl report fake --from .birl/runs/fake-quick")
+	expect(t, "progress", errs, "4/4 units", "note: world-1: look here")
+	status, out, errs = command(t, "report", "fake", "--from", ".birl/runs/fake-quick", "--out", "made/here")
+	if status != 0 {
+		t.Fatal(errs)
+	}
+	expect(t, "table", out, "QVIRL", "1.500", "0.486")
+	page, err := os.ReadFile("made/here/report.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "report.md", string(page), "# Fake", "1.500", "curve.svg", "Drawn from 8 rows", "Go Portable")
+	for _, name := range []string{"distance.csv", "curve.svg"} {
+		if info, err := os.Stat(filepath.Join("made/here", name)); err != nil || info.Size() < 50 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	status, out, errs = command(t, "list")
+	if status != 0 {
+		t.Fatal(errs)
+	}
+	expect(t, "list", out, "Known numbers", "4 units; 8 rows, complete", "9 units; nothing stored in results/fake")
+}
+
+func TestReportSaysWhatIsMissing(t *testing.T) {
+	inScratch(t)
+	if status, _, errs := command(t, "run", "fake", "--shard", "1/2", "--out", "a"); status != 0 {
+		t.Fatal(errs)
+	}
+	status, _, errs := command(t, "report", "fake", "--from", "a")
+	if status != 0 {
+		t.Fatal(errs)
+	}
+	page, err := os.ReadFile("a/report/report.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "report.md", string(page), "Incomplete", "world-1, world-3")
+}
+
+func TestShardsMerge(t *testing.T) {
+	inScratch(t)
+	for _, args := range [][]string{{"--out", "whole"}, {"--shard", "2/2", "--out", "b"}, {"--shard", "1/2", "--out", "a"}} {
+		if status, _, errs := command(t, append([]string{"run", "fake", "--scale", "paper"}, args...)...); status != 0 {
+			t.Fatal(errs)
+		}
+	}
+	status, out, errs := command(t, "merge", "b", "a", "--out", "merged")
+	if status != 0 {
+		t.Fatal(errs)
+	}
+	expect(t, "output", out, "18 rows of fake (paper scale)")
+	want, _ := os.ReadFile("whole/rows.csv")
+	if got, err := os.ReadFile("merged/rows.csv"); err != nil || !bytes.Equal(got, want) || len(want) == 0 {
+		t.Errorf("merged rows differ from those of one run (error %v)", err)
+	}
+}
+
+func TestInterruptAndResume(t *testing.T) {
+	inScratch(t)
+	cancel = func() {}
+	status, _, errs := command(t, "run", "fake", "--out", "x")
+	cancel = nil
+	if status != interrupted {
+		t.Errorf("status %d, want %d", status, interrupted)
+	}
+	expect(t, "message", errs, "interrupted", "2 finished units are kept in x", "--resume")
+	if status, _, errs := command(t, "run", "fake", "--out", "x"); status != 1 || !strings.Contains(errs, "--resume") {
+		t.Errorf("without --resume: status %d, %s", status, errs)
+	}
+	if status, out, errs := command(t, "run", "fake", "--out", "x", "--resume"); status != 0 || !strings.Contains(out, "8 rows") {
+		t.Errorf("with --resume: status %d, %s, %s", status, out, errs)
+	}
+}
+
+func TestJSONEvents(t *testing.T) {
+	inScratch(t)
+	status, out, errs := command(t, "run", "fake", "--json")
+	if status != 0 {
+		t.Fatal(errs)
+	}
+	var last experiment.Event
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	for _, line := range lines {
+		last = experiment.Event{}
+		if err := json.Unmarshal([]byte(line), &last); err != nil {
+			t.Fatalf("%v in %q", err, line)
+		}
+	}
+	if len(lines) != 4*3+1 || last.Kind != experiment.Finished || last.Rows != 8 || last.Fraction != 1 {
+		t.Errorf("%d lines, the last %+v", len(lines), last)
+	}
+	if _, out, _ = command(t, "list", "--json"); !json.Valid([]byte(out)) {
+		t.Errorf("list --json wrote %s", out)
+	}
+}
+
+func TestConfigFile(t *testing.T) {
+	inScratch(t)
+	os.WriteFile("c.json", []byte(`{"Worlds": 2, "Offset": 10}`), 0o644)
+	if status, out, errs := command(t, "run", "fake", "--config", "c.json", "--out", "x"); status != 0 || !strings.Contains(out, "4 rows") {
+		t.Fatalf("status %d: %s%s", status, out, errs)
+	}
+	rows, err := experiment.ReadRowsFile("x/rows.csv")
+	if err != nil || rows[0].Value != 12 {
+		t.Errorf("rows %v, error %v", rows, err)
+	}
+	r, err := experiment.ReadRecord("x")
+	if err != nil || !strings.Contains(string(r.Config), `"Offset": 10`) {
+		t.Errorf("config in the record: %s, error %v", r.Config, err)
+	}
+}
+
+func TestBadCommandLines(t *testing.T) {
+	inScratch(t)
+	os.WriteFile("bad.json", []byte(`{"Wrlds": 2}`), 0o644)
+	os.WriteFile("file", nil, 0o644)
+	for want, args := range map[string][]string{
+		`no experiment "fke"; there is fake`: {"run", "fke"},
+		`has no scale "huge"; it has quick`:  {"run", "fake", "--scale", "huge"},
+		`shard "3/2"`:                        {"run", "fake", "--shard", "3/2"},
+		`"Wrlds"`:                            {"run", "fake", "--config", "bad.json"},
+		"absent.json":                        {"run", "fake", "--config", "absent.json"},
+		"abacus":                             {"run", "fake", "--backend", "abacus"},
+		"file/x":                             {"run", "fake", "--out", "file/x"},
+		"nowhere/rows.csv":                   {"report", "fake", "--from", "nowhere"},
+		`required flag(s) "out"`:             {"merge", "a"},
+		"a holds no finished units":          {"merge", "a", "--out", "b"},
+		"accepts 1 arg(s)":                   {"run"},
+		`unknown command "rn"`:               {"rn"},
+	} {
+		status, _, errs := command(t, args...)
+		if status != 1 || !strings.Contains(errs, want) {
+			t.Errorf("%v: status %d, %q; want 1 and %q", args, status, errs, want)
+		}
+	}
+}
+
+func TestHelpHasExamples(t *testing.T) {
+	for _, args := range [][]string{{"--help"}, {"run", "--help"}, {"merge", "--help"}, {"report", "--help"}, {"list", "--help"}} {
+		status, out, _ := command(t, args...)
+		if status != 0 || !strings.Contains(out, "Examples:") {
+			t.Errorf("%v: status %d, %s", args, status, out)
+		}
+	}
+	_, out, _ := command(t, "help", "scaling")
+	expect(t, "help scaling", out, "SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX", "qvirl merge")
+}
+
+func TestDefinitionsArePlannable(t *testing.T) {
+	for _, d := range definitions {
+		for _, scale := range d.Scales {
+			plan, err := d.Plan(experiment.Settings{Scale: scale})
+			if err != nil || len(plan.Units) == 0 || plan.Experiment != d.Name || plan.Scale != scale {
+				t.Errorf("%s, %s: plan %+v, error %v", d.Name, scale, plan, err)
+			}
+		}
+	}
+}
+
+// brokenPipe is a reader that went away.
+type brokenPipe struct{}
+
+func (brokenPipe) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
+
+func TestRunOutlivesItsListener(t *testing.T) {
+	inScratch(t)
+	if status := execute(context.Background(), []experiment.Definition{fake}, []string{"run", "fake", "--json", "--out", "x"}, brokenPipe{}, brokenPipe{}); status != 0 {
+		t.Errorf("status %d, want 0", status)
+	}
+}

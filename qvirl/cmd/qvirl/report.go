@@ -1,0 +1,161 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/widgets/report"
+)
+
+func newReport(definitions []experiment.Definition) *cobra.Command {
+	var from, out string
+	c := &cobra.Command{
+		Use:   "report EXPERIMENT",
+		Short: "Make tables and figures from stored rows, without computing",
+		Long: `report reads FROM/rows.csv and writes report.md, a CSV file for each table and an SVG file for each figure. The tables
+are printed as well.`,
+		Example: `  qvirl report posterior-quality                            # from results/posterior-quality
+  qvirl report posterior-quality --from .birl/runs/posterior-quality-quick --out report`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeNames(definitions),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d, err := experiment.Find(definitions, args[0])
+			if err != nil {
+				return err
+			}
+			if from == "" {
+				from = defaultDir(d.Name, paperScale)
+			}
+			if out == "" {
+				out = filepath.Join(from, "report")
+			}
+			rows, err := experiment.ReadRowsFile(filepath.Join(from, experiment.RowsFile))
+			if err != nil {
+				return err
+			}
+			for i, r := range rows {
+				if r.Experiment != d.Name {
+					return fmt.Errorf("%s: row %d is of experiment %s, not %s", filepath.Join(from, experiment.RowsFile), i+1, r.Experiment, d.Name)
+				}
+			}
+			made, err := d.Report(rows)
+			if err != nil {
+				return err
+			}
+			record, err := experiment.ReadRecord(from)
+			if err != nil {
+				return err
+			}
+			made.Text = append(made.Text, provenance(record))
+			files, err := report.Write(made, out)
+			if err != nil {
+				return err
+			}
+			text, err := report.Text(made)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s\nwritten to %s: %s\n", text, out, strings.Join(files, ", "))
+			return nil
+		},
+	}
+	c.Flags().StringVar(&from, "from", "", "folder with the results (default: "+defaultDir("EXPERIMENT", paperScale)+")")
+	c.Flags().StringVar(&out, "out", "", "folder for the report (default: FROM/report)")
+	return c
+}
+
+// provenance says in a sentence where the rows come from.
+func provenance(r *experiment.Record) string {
+	m := r.Machines[0]
+	text := fmt.Sprintf("Drawn from %d rows of a run at %s scale, finished %s on %s (%s)", r.Rows, r.Scale,
+		r.Finished.Format("2006-01-02"), m.Backend, strings.TrimSpace(fmt.Sprintf("%d cores %s", m.Cores, m.CPU)))
+	if m.Commit != "" {
+		text += ", commit " + m.Commit[:min(12, len(m.Commit))]
+		if m.Dirty {
+			text += " with changes"
+		}
+	}
+	if !r.Complete {
+		text += fmt.Sprintf(". **Incomplete:** the units %s are missing", strings.Join(r.Missing, ", "))
+	}
+	return text + "."
+}
+
+// listing is an experiment in the output of list --json.
+type listing struct {
+	Name   string         `json:"name"`
+	Short  string         `json:"short"`
+	Scales []scaleListing `json:"scales"`
+}
+
+type scaleListing struct {
+	Scale  string   `json:"scale"`
+	Units  []string `json:"units"`
+	Dir    string   `json:"dir"`
+	Stored string   `json:"stored"` // what the folder holds, in words; empty for nothing
+}
+
+func newList(definitions []experiment.Definition) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:     "list",
+		Short:   "List experiments, their scales, and the results that are stored",
+		Example: "  qvirl list\n  qvirl list --json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var all []listing
+			for _, d := range definitions {
+				l, err := describe(d)
+				if err != nil {
+					return err
+				}
+				all = append(all, l)
+			}
+			if asJSON {
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(all)
+			}
+			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+			for _, l := range all {
+				fmt.Fprintf(w, "%s\t%s\n", l.Name, l.Short)
+				for _, s := range l.Scales {
+					stored := s.Stored
+					if stored == "" {
+						stored = "nothing stored"
+					}
+					fmt.Fprintf(w, "  --scale %s\t%d units; %s in %s\n", s.Scale, len(s.Units), stored, s.Dir)
+				}
+			}
+			return w.Flush()
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "write one JSON document to standard output")
+	return c
+}
+
+func describe(d experiment.Definition) (listing, error) {
+	l := listing{Name: d.Name, Short: d.Short}
+	for _, scale := range d.Scales {
+		plan, err := d.Plan(experiment.Settings{Scale: scale})
+		if err != nil {
+			return l, err
+		}
+		s := scaleListing{Scale: scale, Dir: defaultDir(d.Name, scale)}
+		for _, u := range plan.Units {
+			s.Units = append(s.Units, u.Name)
+		}
+		if r, err := experiment.ReadRecord(s.Dir); err == nil {
+			s.Stored = fmt.Sprintf("%d rows, complete, of %s", r.Rows, r.Finished.Format("2006-01-02"))
+			if !r.Complete {
+				s.Stored = fmt.Sprintf("%d rows, %d units missing", r.Rows, len(r.Missing))
+			}
+		}
+		l.Scales = append(l.Scales, s)
+	}
+	return l, nil
+}

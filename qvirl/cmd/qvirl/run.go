@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/go-birl/birl/qvirl/backend"
+	"github.com/go-birl/birl/qvirl/experiment"
+)
+
+// Where results lie unless --out or --from say otherwise.
+const (
+	resultsDir = "results"    // of the paper's scale, under version control
+	scratchDir = ".birl/runs" // of all other scales
+	paperScale = "paper"
+)
+
+// defaultDir returns the folder of an experiment's results.
+func defaultDir(name, scale string) string {
+	if scale == paperScale {
+		return filepath.Join(resultsDir, name)
+	}
+	return filepath.Join(scratchDir, name+"-"+scale)
+}
+
+const backendHelp = "what GoMLX computes on: xla, go, or xla:/path/of/plugin.so (default: $GOMLX_BACKEND, else the best there is)"
+
+func newRun(definitions []experiment.Definition) *cobra.Command {
+	var o experiment.Options
+	var s experiment.Settings
+	var shard, configFile string
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "run EXPERIMENT",
+		Short: "Run an experiment, or a shard of it, and keep its rows",
+		Long: `run computes the units of an experiment one after the other and keeps each as it ends, in OUT/units. At the end it
+writes OUT/rows.csv, the rows of all finished units, and OUT/run.json, the record of the run. After Ctrl-C, the finished
+units are still there: the same command with --resume goes on from them.
+
+With --shard i/n it computes every n-th unit, from the i-th on. Shards may write to the same folder, at the same time, or
+to folders of their own, which "qvirl merge" joins; the rows are the same as those of one run. See "qvirl help scaling".`,
+		Example: `  qvirl run posterior-quality                               # quick scale, minutes
+  qvirl run posterior-quality --scale paper --resume        # all worlds, to results/posterior-quality
+  qvirl run posterior-quality --scale paper --shard 2/8 --out /scratch/pq
+  qvirl run posterior-quality --json | jq .fraction`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeNames(definitions),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d, err := experiment.Find(definitions, args[0])
+			if err != nil {
+				return err
+			}
+			if err := d.CheckScale(s.Scale); err != nil {
+				return err
+			}
+			if o.Shard, err = experiment.ParseShard(shard); err != nil {
+				return err
+			}
+			if configFile != "" {
+				if s.Override, err = os.ReadFile(configFile); err != nil {
+					return fmt.Errorf("--config: %w", err)
+				}
+			}
+			if o.Out == "" {
+				o.Out = defaultDir(d.Name, s.Scale)
+			}
+			plan, err := d.Plan(s)
+			if err != nil {
+				return err
+			}
+			if o.Backend, err = describeBackend(s.Backend, cmd.ErrOrStderr()); err != nil {
+				return err
+			}
+			out := cmd.OutOrStdout()
+			o.Events = newProgress(cmd.ErrOrStderr())
+			if asJSON {
+				o.Events = newJSON(out)
+			}
+			record, err := experiment.Run(cmd.Context(), plan, o)
+			if err != nil {
+				if asJSON {
+					json.NewEncoder(out).Encode(experiment.Event{Kind: experiment.Failed, Out: o.Out, Error: err.Error()})
+				}
+				return withHint(err, record, cmd, o)
+			}
+			if !asJSON {
+				summarise(out, record, o.Out)
+			}
+			return nil
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&s.Scale, "scale", "quick", "quick or paper; \"qvirl list\" shows the scales of each experiment")
+	f.StringVar(&shard, "shard", "", "i/n: compute every n-th unit, from the i-th on (1 ≤ i ≤ n)")
+	f.BoolVar(&o.Resume, "resume", false, "keep finished units in OUT and compute what is missing")
+	f.BoolVar(&o.Overwrite, "overwrite", false, "remove the results that OUT holds, and start over")
+	f.StringVar(&o.Out, "out", "", "folder for the results (default: "+defaultDir("EXPERIMENT", paperScale)+" at paper scale, else "+defaultDir("EXPERIMENT", "SCALE")+")")
+	f.StringVar(&configFile, "config", "", "JSON file with fields that replace those of the scale's config")
+	f.StringVar(&s.Backend, "backend", "", backendHelp)
+	f.BoolVar(&asJSON, "json", false, "write events as JSON to standard output, one a line")
+	return c
+}
+
+// describeBackend opens the backend, passes on its notice, and describes it for the record.
+func describeBackend(name string, stderr io.Writer) (string, error) {
+	choice, err := backend.Get(name)
+	if err != nil {
+		return "", err
+	}
+	if choice.Notice != "" {
+		fmt.Fprintln(stderr, "note:", choice.Notice)
+	}
+	return choice.Backend.Description(), nil
+}
+
+// withHint adds how to go on to the error of a run that did not come to its end.
+func withHint(err error, record *experiment.Record, cmd *cobra.Command, o experiment.Options) error {
+	if record == nil {
+		return err
+	}
+	verb := "stopped"
+	if errors.Is(err, context.Canceled) {
+		verb = "was interrupted"
+	}
+	return fmt.Errorf("%w\nThe run %s; %d finished units are kept in %s. The same command with --resume goes on from there",
+		err, verb, len(record.Units), o.Out)
+}
+
+// summarise says what a folder holds after a run or a merge.
+func summarise(w io.Writer, r *experiment.Record, out string) {
+	fmt.Fprintf(w, "%d rows of %s (%s scale) in %s\n", r.Rows, r.Experiment, r.Scale, filepath.Join(out, experiment.RowsFile))
+	if !r.Complete {
+		fmt.Fprintf(w, "incomplete: %d of %d units are missing: %s\n", len(r.Missing), len(r.Missing)+len(r.Units), strings.Join(r.Missing, ", "))
+		return
+	}
+	fmt.Fprintf(w, "tables and figures: qvirl report %s --from %s\n", r.Experiment, out)
+}
+
+// completeNames completes the names of experiments in shells.
+func completeNames(definitions []experiment.Definition) cobra.CompletionFunc {
+	return func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		var names []cobra.Completion
+		for _, d := range definitions {
+			names = append(names, cobra.CompletionWithDesc(d.Name, d.Short))
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+func newMerge() *cobra.Command {
+	var out string
+	c := &cobra.Command{
+		Use:   "merge DIR... --out DIR",
+		Short: "Join the results of shards that wrote to different folders",
+		Long: `merge copies the finished units of all folders to one, and writes its rows.csv and run.json. The folders must hold
+units of the same experiment and config. Some units may still be missing; a later merge to the same folder adds them.`,
+		Example: `  qvirl merge shard-1 shard-2 shard-3 --out results/posterior-quality`,
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			record, err := experiment.Merge(args, out)
+			if err != nil {
+				return err
+			}
+			summarise(cmd.OutOrStdout(), record, out)
+			return nil
+		},
+	}
+	c.Flags().StringVar(&out, "out", "", "folder for the joined results (required)")
+	c.MarkFlagRequired("out")
+	return c
+}

@@ -1,0 +1,125 @@
+// Package report draws the reports of experiments: their plain tables and charts become widgets, and files.
+package report
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-birl/birl/qvirl/atomicfile"
+	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/widgets"
+)
+
+// Table returns the table as a widget.
+func Table(t experiment.Table) widgets.Table {
+	out := widgets.Table{Title: t.Title, References: t.References, Notes: append([]string(nil), t.Notes...)}
+	for _, c := range t.Columns {
+		out.Columns = append(out.Columns, widgets.Column{Name: c.Title, Decimals: c.Decimals})
+	}
+	for _, r := range t.Rows {
+		row := widgets.Row{Method: r.Method}
+		for i, c := range r.Cells {
+			cell := widgets.Cell{Estimate: estimate(c.Estimate)}
+			if c.Estimate != nil && cell.Estimate == nil {
+				out.Notes = append(out.Notes, fmt.Sprintf("%s of %s is %g.", t.Columns[i].Title, r.Method, c.Estimate.Mean))
+			}
+			for _, ref := range c.References {
+				cell.References = append(cell.References, estimate(ref))
+			}
+			row.Cells = append(row.Cells, cell)
+		}
+		out.Rows = append(out.Rows, row)
+	}
+	return out
+}
+
+// estimate returns nil where there is none, or no finite one.
+func estimate(e *experiment.Estimate) *widgets.Estimate {
+	if e == nil || math.IsInf(e.Mean, 0) {
+		return nil
+	}
+	return widgets.Value(e.Mean, e.StdErr)
+}
+
+// Chart returns the chart as a widget.
+func Chart(c experiment.Chart) widgets.Curves {
+	out := widgets.Curves{Title: c.Title}
+	for _, p := range c.Panels {
+		panel := widgets.CurvePanel{Title: p.Title, XLabel: p.XLabel, YLabel: p.YLabel, LogX: p.LogX}
+		for _, curve := range p.Curves {
+			panel.Curves = append(panel.Curves, widgets.Curve{Name: curve.Name, X: curve.X, Y: curve.Y, StdErr: curve.StdErr, Points: true})
+		}
+		for _, l := range p.Levels {
+			panel.Levels = append(panel.Levels, widgets.Level(l))
+		}
+		for _, m := range p.Marks {
+			panel.Marks = append(panel.Marks, widgets.Mark(m))
+		}
+		out.Panels = append(out.Panels, panel)
+	}
+	return out
+}
+
+// Text returns the tables of a report as aligned plain text.
+func Text(r *experiment.Report) (string, error) {
+	var b strings.Builder
+	for _, t := range r.Tables {
+		text, err := Table(t).Text()
+		if err != nil {
+			return "", err
+		}
+		b.WriteString(text + "\n")
+	}
+	return b.String(), nil
+}
+
+// Write writes the report to a folder, which it makes if it is missing: report.md with the tables and links to the
+// figures, a CSV file of each table and an SVG file of each chart. It returns the names of the files.
+func Write(r *experiment.Report, dir string) ([]string, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("report: cannot write to %s: %w", dir, err)
+	}
+	var files []string
+	write := func(name, text string) error {
+		files = append(files, name)
+		return atomicfile.Write(filepath.Join(dir, name), func(w io.Writer) error { _, err := io.WriteString(w, text); return err })
+	}
+	page := "# " + r.Title + "\n\n"
+	for _, paragraph := range r.Text {
+		page += paragraph + "\n\n"
+	}
+	for _, t := range r.Tables {
+		table := Table(t)
+		markdown, err := table.Markdown()
+		if err != nil {
+			return nil, fmt.Errorf("report: table %s: %w", t.Name, err)
+		}
+		csv, err := table.CSV()
+		if err != nil {
+			return nil, fmt.Errorf("report: table %s: %w", t.Name, err)
+		}
+		if err := write(t.Name+".csv", string(csv)); err != nil {
+			return nil, err
+		}
+		page += markdown + "\n"
+	}
+	for _, c := range r.Charts {
+		figure, err := Chart(c).Figure()
+		if err != nil {
+			return nil, fmt.Errorf("report: figure %s: %w", c.Name, err)
+		}
+		svg, err := figure.SVG()
+		if err != nil {
+			return nil, fmt.Errorf("report: figure %s: %w", c.Name, err)
+		}
+		if err := write(c.Name+".svg", string(svg)); err != nil {
+			return nil, err
+		}
+		page += fmt.Sprintf("![%s](%s.svg)\n\n", c.Title, c.Name)
+	}
+	return files, write("report.md", page)
+}
