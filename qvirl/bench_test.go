@@ -1,0 +1,66 @@
+package qvirl
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/go-birl/birl/envs/gridworld"
+	"github.com/go-birl/birl/envs/mdp"
+)
+
+// paperProblems returns n of the paper's problems on random 8×8 gridworlds, of seeds that the reported results do not
+// use.
+func paperProblems(tb testing.TB, n int) []*Problem {
+	tb.Helper()
+	out := make([]*Problem, n)
+	for i := range out {
+		seed := uint64(1000 + i)
+		w, err := gridworld.Random(gridworld.Paper(), seed)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		demos, err := w.Demonstrate(5, 5, 2, 0.9, seed)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		out[i] = &Problem{MDP: w.MDP, Prior: IndependentPrior(64, -1, 3), Discount: 0.9, Beta: 2, Demos: mdp.Flatten(demos)}
+	}
+	return out
+}
+
+// BenchmarkTrainingStep reports the time of one training step for each 8×8 world of a batch.
+func BenchmarkTrainingStep(b *testing.B) {
+	for _, worlds := range []int{1, 10, 50, 100} {
+		b.Run(fmt.Sprintf("worlds=%d", worlds), func(b *testing.B) {
+			c := DefaultConfig()
+			problems := paperProblems(b, worlds)
+			m, err := New(c)
+			if err != nil {
+				b.Fatal(err)
+			}
+			packed, err := newBatch(problems, c.Whiten)
+			if err != nil {
+				b.Fatal(err)
+			}
+			p, err := m.program(packed.shape)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if err := p.load(packed.arrays(c)); err != nil {
+				b.Fatal(err)
+			}
+			if _, err := p.call(0); err != nil { // compiles
+				b.Fatal(err)
+			}
+			b.ResetTimer()
+			for i := 0; i < b.N; i++ {
+				out, err := p.call(c.LearningRate)
+				if err != nil {
+					b.Fatal(err)
+				}
+				finalize(out)
+			}
+			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/float64(worlds), "µs/step/world")
+		})
+	}
+}

@@ -1,0 +1,91 @@
+package qvirl
+
+import (
+	"fmt"
+	"math"
+)
+
+// Covariance names how the variational covariance is parametrised.
+type Covariance string
+
+const (
+	// FullCovariance is a full covariance matrix by its lower triangular factor.
+	FullCovariance Covariance = "full"
+	// KernelCovariance is standard deviations, and correlations by a radial basis function of latent embeddings
+	// (Eq. q-mean-cov).
+	KernelCovariance Covariance = "kernel"
+)
+
+// Config configures tabular QVIRL. DefaultConfig runs the paper's objective to convergence; PaperConfig follows the paper's
+// training to the letter.
+type Config struct {
+	// Name is the method's name in result rows.
+	Name string
+	// Maximum is the approximation of the maximum over actions; the paper's is Clark.
+	Maximum Maximum
+	// Covariance is the variational family; the paper's experiments on gridworlds are read as FullCovariance.
+	Covariance Covariance
+	// Whiten trains in coordinates in which the prior is close to standard normal, which converges in a tenth of the
+	// steps. Without it, training starts from standard normal values.
+	Whiten bool
+	// LearningRate of Adam; the paper's is 0.001 (without Whiten). Its other parameters have their usual defaults.
+	LearningRate float64
+	// Decay lets the learning rate fall to zero along a cosine within each round.
+	Decay bool
+	// Steps of Adam in a round; the paper's is 20,000 (and one round).
+	Steps int
+	// Rounds is the largest number of rounds. Training ends earlier once a round has improved no problem's ELBO by more
+	// than Tolerance.
+	Rounds int
+	// Tolerance in nats, of the ELBO from one round to the next.
+	Tolerance float64
+	// Float64 computes in double precision; by default it is single.
+	Float64 bool
+	// Backend is a name for backend.Get; empty chooses the best there is.
+	Backend string
+	// Seed of the initial embeddings of KernelCovariance. FullCovariance draws nothing at random.
+	Seed uint64
+}
+
+// DefaultConfig returns the configuration that runs the paper's objective to convergence.
+func DefaultConfig() Config {
+	return Config{
+		Name: "qvirl", Maximum: Clark, Covariance: FullCovariance, Whiten: true,
+		LearningRate: 0.01, Decay: true, Steps: 1500, Rounds: 6, Tolerance: 0.02,
+	}
+}
+
+// PaperConfig returns the paper's training: 20,000 steps of Adam at a learning rate of 0.001, from a standard normal.
+func PaperConfig() Config {
+	return Config{
+		Name: "qvirl-20k", Maximum: Clark, Covariance: FullCovariance,
+		LearningRate: 0.001, Steps: 20000, Rounds: 1,
+	}
+}
+
+// Validate reports the first field that is out of range.
+func (c Config) Validate() error {
+	switch {
+	case c.Maximum != Clark && c.Maximum != MaxMean:
+		return fmt.Errorf("qvirl: Maximum = %q, want %q or %q", c.Maximum, Clark, MaxMean)
+	case c.Covariance != FullCovariance && c.Covariance != KernelCovariance:
+		return fmt.Errorf("qvirl: Covariance = %q, want %q or %q", c.Covariance, FullCovariance, KernelCovariance)
+	case !(c.LearningRate > 0) || math.IsInf(c.LearningRate, 0):
+		return fmt.Errorf("qvirl: LearningRate = %g, want a finite positive number", c.LearningRate)
+	case c.Steps <= 0:
+		return fmt.Errorf("qvirl: Steps = %d, want at least 1", c.Steps)
+	case c.Rounds <= 0:
+		return fmt.Errorf("qvirl: Rounds = %d, want at least 1", c.Rounds)
+	case !(c.Tolerance >= 0):
+		return fmt.Errorf("qvirl: Tolerance = %g, want a number that is not negative", c.Tolerance)
+	}
+	return nil
+}
+
+// learningRate returns the learning rate at a step of a round.
+func (c Config) learningRate(step int) float64 {
+	if !c.Decay {
+		return c.LearningRate
+	}
+	return c.LearningRate * 0.5 * (1 + math.Cos(math.Pi*float64(step)/float64(c.Steps)))
+}

@@ -1,0 +1,268 @@
+package qvirl
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/go-birl/birl/qvirl/npz"
+)
+
+// CurvePoint is the objective at one training step, in nats.
+type CurvePoint struct {
+	Step              int
+	ELBO              float64 // log-likelihood − KL divergence
+	KL, LogLikelihood float64
+}
+
+// Gaussian is QVIRL's posterior: a Gaussian over optimal values, and the Gaussian over rewards that it implies through the
+// approximated maximum (Prop. reward-gaussian).
+type Gaussian struct {
+	problem     *Problem
+	meanX       []float64  // means of V(s), or of Q(s,a)
+	covX        *mat.Dense // [n, n]
+	meanR       []float64
+	covR        *mat.Dense
+	meanV, varV []float64 // [S]
+	probs       []float64 // [S·A]
+	curve       []CurvePoint
+	converged   bool
+	seconds     float64
+}
+
+// Problem returns the problem that the posterior answers.
+func (p *Gaussian) Problem() *Problem { return p.problem }
+
+// Reward returns the marginal posterior of reward i.
+func (p *Gaussian) Reward(i int) Marginal {
+	return distuv.Normal{Mu: p.meanR[i], Sigma: math.Sqrt(p.covR.At(i, i))}
+}
+
+// Value returns the marginal posterior of the optimal value of state s.
+func (p *Gaussian) Value(s int) Marginal {
+	return distuv.Normal{Mu: p.meanV[s], Sigma: math.Sqrt(p.varV[s])}
+}
+
+// RewardMean returns the posterior means of the rewards, [n].
+func (p *Gaussian) RewardMean() []float64 { return append([]float64(nil), p.meanR...) }
+
+// RewardCov returns the posterior covariance of the rewards, [n, n].
+func (p *Gaussian) RewardCov() *mat.Dense { return mat.DenseCopyOf(p.covR) }
+
+// ActionProbs returns the posterior-predictive policy in closed form (Eq. mean-field-action-prob), [S·A].
+func (p *Gaussian) ActionProbs() []float64 { return append([]float64(nil), p.probs...) }
+
+// Curve returns the course of the objective during training, oldest first.
+func (p *Gaussian) Curve() []CurvePoint { return append([]CurvePoint(nil), p.curve...) }
+
+// Converged reports whether the last round of training changed the ELBO by no more than the tolerance.
+func (p *Gaussian) Converged() bool { return p.converged }
+
+// Seconds returns the wall time of the fit of the whole batch that the problem was part of.
+func (p *Gaussian) Seconds() float64 { return p.seconds }
+
+// Sample draws values from the variational posterior and returns them as Q-values, with the rewards that belong to them
+// exactly (Eq. bellman-reward; no approximation of the maximum).
+func (p *Gaussian) Sample(rng *rand.Rand, n int) (*Samples, error) {
+	if n <= 0 {
+		return nil, fmt.Errorf("qvirl: cannot draw %d samples", n)
+	}
+	root, err := covarianceRoot(p.covX)
+	if err != nil {
+		return nil, err
+	}
+	dim := len(p.meanX)
+	noise := mat.NewDense(n, dim, nil)
+	for i := 0; i < n; i++ {
+		row := noise.RawRowView(i)
+		for j := range row {
+			row[j] = rng.NormFloat64()
+		}
+	}
+	var x mat.Dense
+	x.Mul(noise, root.T())
+	for i := 0; i < n; i++ {
+		floats.Add(x.RawRowView(i), p.meanX)
+	}
+	return p.problem.samplesOfValues(&x), nil
+}
+
+// samplesOfValues returns the rewards and Q-values that belong to samples of optimal values: V(s) for state-only rewards,
+// Q(s,a) otherwise, a row each (Eq. bellman-reward, Appendix "State-only reward variant").
+func (p *Problem) samplesOfValues(x *mat.Dense) *Samples {
+	m := p.MDP
+	actions := m.Actions()
+	n, dim := x.Dims()
+	out := &Samples{Reward: mat.NewDense(n, dim, nil), Q: mat.NewDense(n, m.States()*actions, nil)}
+	v := make([]float64, m.States())
+	for i := 0; i < n; i++ {
+		row, reward, q := x.RawRowView(i), out.Reward.RawRowView(i), out.Q.RawRowView(i)
+		if p.StateOnly() {
+			m.Backup(q, row)
+			floats.Scale(p.Discount, q)
+			for s := range reward {
+				at := q[s*actions : (s+1)*actions]
+				reward[s] = row[s] - floats.Max(at)
+				floats.AddConst(reward[s], at)
+			}
+			continue
+		}
+		copy(q, row)
+		for s := range v {
+			v[s] = floats.Max(row[s*actions : (s+1)*actions])
+		}
+		m.Backup(reward, v)
+		for j := range reward {
+			reward[j] = row[j] - p.Discount*reward[j]
+		}
+	}
+	return out
+}
+
+// covarianceRoot returns a matrix L with L·Lᵀ = cov. Rounding in single precision may leave a covariance with tiny negative
+// eigenvalues, for which they are raised to zero.
+func covarianceRoot(cov *mat.Dense) (*mat.Dense, error) {
+	n, _ := cov.Dims()
+	sym := symmetric(cov)
+	var chol mat.Cholesky
+	if chol.Factorize(sym) {
+		var lower mat.TriDense
+		chol.LTo(&lower)
+		return mat.DenseCopyOf(&lower), nil
+	}
+	var eig mat.EigenSym
+	if !eig.Factorize(sym, true) {
+		return nil, fmt.Errorf("qvirl: the posterior covariance has no eigendecomposition")
+	}
+	var root mat.Dense
+	eig.VectorsTo(&root)
+	for j, value := range eig.Values(nil) {
+		for i := 0; i < n; i++ {
+			root.Set(i, j, root.At(i, j)*math.Sqrt(math.Max(value, 0)))
+		}
+	}
+	return &root, nil
+}
+
+// symmetric returns ½(a + aᵀ).
+func symmetric(a *mat.Dense) *mat.SymDense {
+	n, _ := a.Dims()
+	sym := mat.NewSymDense(n, nil)
+	for i := 0; i < n; i++ {
+		for j := i; j < n; j++ {
+			sym.SetSym(i, j, 0.5*(a.At(i, j)+a.At(j, i)))
+		}
+	}
+	return sym
+}
+
+// posteriors reads the trained posteriors of a batch.
+func (p *program) posteriors(problems []*Problem, t *training) ([]Posterior, error) {
+	var data [outLogProbs + 1][]float64
+	for i := range data {
+		var err error
+		if data[i], err = p.config.wide(t.outputs[i]); err != nil {
+			return nil, fmt.Errorf("qvirl: reading the posterior: %w", err)
+		}
+	}
+	part := func(output, i, length int) []float64 { return data[output][i*length : (i+1)*length : (i+1)*length] }
+	n, states, actions := p.shape.dim, p.shape.states, p.shape.actions
+	out := make([]Posterior, len(problems))
+	for i := range out {
+		logProbs := part(outLogProbs, i, actions*states) // [A, S]
+		probs := make([]float64, states*actions)
+		for s := 0; s < states; s++ {
+			total := 0.0 // the closed form's probabilities sum to one only approximately
+			for a := 0; a < actions; a++ {
+				probs[s*actions+a] = math.Exp(logProbs[a*states+s])
+				total += probs[s*actions+a]
+			}
+			floats.Scale(1/total, probs[s*actions:(s+1)*actions])
+		}
+		out[i] = &Gaussian{
+			problem: problems[i], probs: probs,
+			meanX: part(outMeanX, i, n), covX: mat.NewDense(n, n, part(outCovX, i, n*n)),
+			meanR: part(outMeanR, i, n), covR: mat.NewDense(n, n, part(outCovR, i, n*n)),
+			meanV: part(outMeanV, i, states), varV: part(outVarV, i, states),
+			curve: t.curves[i], converged: t.converged[i], seconds: t.seconds,
+		}
+	}
+	return out, nil
+}
+
+// Save writes the posterior to an .npz file, without the problem.
+func (p *Gaussian) Save(path string) error {
+	n, states := len(p.meanX), len(p.meanV)
+	curve := make([]float64, 0, 4*len(p.curve))
+	for _, c := range p.curve {
+		curve = append(curve, float64(c.Step), c.ELBO, c.KL, c.LogLikelihood)
+	}
+	converged := 0.0
+	if p.converged {
+		converged = 1
+	}
+	return npz.Write(path, map[string]npz.Array{
+		"value_mean": npz.Floats(p.meanV, states), "value_var": npz.Floats(p.varV, states),
+		"x_mean": npz.Floats(p.meanX, n), "x_cov": npz.Floats(p.covX.RawMatrix().Data, n, n),
+		"reward_mean": npz.Floats(p.meanR, n), "reward_cov": npz.Floats(p.covR.RawMatrix().Data, n, n),
+		"action_probs": npz.Floats(p.probs, states, len(p.probs)/states),
+		"curve":        npz.Floats(curve, len(p.curve), 4),
+		"converged":    npz.Scalar(converged), "seconds": npz.Scalar(p.seconds),
+	})
+}
+
+// LoadGaussian reads a posterior that Save wrote, as the answer to the given problem.
+func LoadGaussian(path string, problem *Problem) (*Gaussian, error) {
+	if err := problem.Validate(); err != nil {
+		return nil, err
+	}
+	archive, err := npz.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer archive.Close()
+	n, states, actions := problem.RewardDim(), problem.MDP.States(), problem.MDP.Actions()
+	read := func(name string, shape ...int) []float64 {
+		if err != nil {
+			return nil
+		}
+		var a *npz.Array
+		if a, err = archive.Array(name); err != nil {
+			return nil
+		}
+		if len(a.Shape) != len(shape) {
+			err = fmt.Errorf("qvirl: %s: array %q has the shape %v, want %v", path, name, a.Shape, shape)
+			return nil
+		}
+		for i, d := range shape {
+			if d >= 0 && a.Shape[i] != d {
+				err = fmt.Errorf("qvirl: %s: array %q has the shape %v, want %v (is it of another problem?)", path, name, a.Shape, shape)
+				return nil
+			}
+		}
+		if e := checkFinite(name, a.Data); e != nil {
+			err = fmt.Errorf("%s: %w", path, e)
+		}
+		return a.Data
+	}
+	p := &Gaussian{
+		problem: problem, meanV: read("value_mean", states), varV: read("value_var", states),
+		meanX: read("x_mean", n), meanR: read("reward_mean", n), probs: read("action_probs", states, actions),
+	}
+	covX, covR := read("x_cov", n, n), read("reward_cov", n, n)
+	curve := read("curve", -1, 4)
+	converged, seconds := read("converged"), read("seconds")
+	if err != nil {
+		return nil, err
+	}
+	p.covX, p.covR = mat.NewDense(n, n, covX), mat.NewDense(n, n, covR)
+	p.converged, p.seconds = converged[0] != 0, seconds[0]
+	for ; len(curve) > 0; curve = curve[4:] {
+		p.curve = append(p.curve, CurvePoint{Step: int(curve[0]), ELBO: curve[1], KL: curve[2], LogLikelihood: curve[3]})
+	}
+	return p, nil
+}

@@ -1,0 +1,245 @@
+package qvirl
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
+	"github.com/gomlx/gomlx/support/exceptions"
+
+	"github.com/go-birl/birl/qvirl/backend"
+)
+
+// curveEvery is the number of steps between two points of the ELBO curve.
+const curveEvery = 25
+
+// objectiveScope is where the arrays of the objective are kept, apart from the optimizer's.
+const objectiveScope = "objective"
+
+// Variational is tabular QVIRL. It compiles one program for each shape of batch and keeps it, so that fitting many batches of one
+// shape compiles once. It is safe for concurrent use; fits of one Variational run one after the other.
+type Variational struct {
+	config   Config
+	mutex    sync.Mutex
+	programs map[shape]*program
+}
+
+// New returns tabular QVIRL with the given configuration.
+func New(c Config) (*Variational, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	return &Variational{config: c, programs: map[shape]*program{}}, nil
+}
+
+// Name returns the configured name.
+func (m *Variational) Name() string { return m.config.Name }
+
+// Fit returns the posterior of each problem, a *Gaussian. The problems are trained together, as one batch.
+func (m *Variational) Fit(ctx context.Context, problems []*Problem, progress Progress) ([]Posterior, error) {
+	b, err := newBatch(problems, m.config.Whiten)
+	if err != nil {
+		return nil, err
+	}
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	start := time.Now()
+	p, err := m.program(b.shape)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.load(b.arrays(m.config)); err != nil {
+		return nil, err
+	}
+	training, err := p.train(ctx, progress)
+	if err != nil {
+		return nil, err
+	}
+	training.seconds = time.Since(start).Seconds()
+	return p.posteriors(problems, training)
+}
+
+// program returns the compiled training step for batches of the given shape.
+func (m *Variational) program(s shape) (*program, error) {
+	if p := m.programs[s]; p != nil {
+		return p, nil
+	}
+	choice, err := backend.Get(m.config.Backend)
+	if err != nil {
+		return nil, err
+	}
+	p := &program{config: m.config, shape: s, backend: choice.Backend, store: model.NewStore()}
+	m.programs[s] = p
+	return p, nil
+}
+
+// program trains batches of one shape.
+type program struct {
+	config  Config
+	shape   shape
+	backend compute.Backend
+	store   *model.Store
+	step    *model.Exec // learning rate → outputs, at the parameters before the step
+}
+
+// The outputs of a training step, in order; see objective.
+const (
+	outLoss = iota
+	outKL
+	outLogLikelihood
+	outMeanX
+	outCovX
+	outMeanR
+	outCovR
+	outMeanV
+	outVarV
+	outLogProbs
+)
+
+// load sets the arrays of the objective and forgets the state of the optimizer.
+func (p *program) load(arrays []array) error {
+	for v := range p.store.IterVariables() {
+		if !strings.HasPrefix(v.Path(), "/"+objectiveScope+"/") {
+			if err := v.SetValue(tensors.FromShape(v.Shape())); err != nil {
+				return fmt.Errorf("qvirl: resetting %s: %w", v.Path(), err)
+			}
+		}
+	}
+	if err := p.config.load(p.store.Scope(objectiveScope), arrays); err != nil {
+		return fmt.Errorf("qvirl: loading a batch: %w", err)
+	}
+	if p.step != nil {
+		return nil
+	}
+	adam := optimizer.Adam().Epsilon(1e-8).Done()
+	return guard("building the training step", func() {
+		p.step = model.MustNewExec(p.backend, p.store, func(scope *model.Scope, learningRate *graph.Node) []*graph.Node {
+			g := learningRate.Graph()
+			o := newObjective(scope.At(objectiveScope), g, p.shape, p.config)
+			optimizer.LearningRateVar(scope, learningRate.DType(), 0).SetNodeValue(learningRate)
+			adam.UpdateGraph(scope, g, o.gradient)
+			return []*graph.Node{o.loss, o.kl, o.logLikelihood, o.meanX, o.covX, o.meanR, o.covR, o.meanV, o.varV, o.logProbs}
+		})
+	})
+}
+
+// training is the course of a fit.
+type training struct {
+	curves    [][]CurvePoint // one a problem
+	converged []bool
+	outputs   []*tensors.Tensor // at the final parameters
+	seconds   float64
+}
+
+// train runs rounds of Adam until every problem has converged.
+func (p *program) train(ctx context.Context, progress Progress) (*training, error) {
+	c := p.config
+	t := &training{curves: make([][]CurvePoint, p.shape.size), converged: make([]bool, p.shape.size)}
+	before := make([]float64, p.shape.size)
+	for i := range before {
+		before[i] = math.Inf(1)
+	}
+	for round := 0; round < c.Rounds; round++ {
+		for step := 0; step < c.Steps; step++ {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			done := round*c.Steps + step
+			out, err := p.call(c.learningRate(step))
+			if err != nil {
+				return nil, err
+			}
+			if done%curveEvery == 0 {
+				mean, err := p.record(t, out, done)
+				if err != nil {
+					return nil, err
+				}
+				progress.Report(done, c.Rounds*c.Steps, fmt.Sprintf("mean ELBO %.3f", mean))
+			}
+			finalize(out)
+		}
+		// a step of length zero reads the loss at the parameters that the round has reached
+		done := (round + 1) * c.Steps
+		out, err := p.call(0)
+		if err != nil {
+			return nil, err
+		}
+		mean, err := p.record(t, out, done)
+		if err != nil {
+			return nil, err
+		}
+		progress.Report(done, c.Rounds*c.Steps, fmt.Sprintf("mean ELBO %.3f", mean))
+		all := true
+		for i, curve := range t.curves {
+			loss := -curve[len(curve)-1].ELBO
+			t.converged[i] = before[i]-loss <= c.Tolerance
+			all = all && t.converged[i]
+			before[i] = loss
+		}
+		t.outputs = out
+		if all {
+			break
+		}
+	}
+	return t, nil
+}
+
+// call runs one step.
+func (p *program) call(learningRate float64) (out []*tensors.Tensor, err error) {
+	rate := any(float32(learningRate))
+	if p.config.Float64 {
+		rate = learningRate
+	}
+	if failed := guard("a training step", func() { out, err = p.step.Call(rate) }); failed != nil {
+		return nil, failed
+	}
+	if err != nil {
+		return nil, fmt.Errorf("qvirl: a training step: %w", err)
+	}
+	return out, nil
+}
+
+// record appends the present point to the ELBO curves and returns their mean. A loss that is not a number stops the fit.
+func (p *program) record(t *training, out []*tensors.Tensor, step int) (float64, error) {
+	var parts [3][]float64
+	for i := range parts {
+		var err error
+		if parts[i], err = p.config.wide(out[i]); err != nil {
+			return 0, fmt.Errorf("qvirl: reading the loss: %w", err)
+		}
+	}
+	mean := 0.0
+	for i, loss := range parts[outLoss] {
+		kl, logLikelihood := parts[outKL][i], parts[outLogLikelihood][i]
+		if math.IsNaN(loss) || math.IsInf(loss, 0) {
+			return 0, fmt.Errorf("qvirl: problem %d: the loss is %g at step %d (KL divergence %g, log-likelihood %g); "+
+				"a smaller LearningRate or Float64 may help", i, loss, step, kl, logLikelihood)
+		}
+		t.curves[i] = append(t.curves[i], CurvePoint{Step: step, ELBO: -loss, KL: kl, LogLikelihood: logLikelihood})
+		mean -= loss / float64(len(parts[outLoss]))
+	}
+	return mean, nil
+}
+
+// guard turns the panics of graph building and execution into errors.
+func guard(what string, f func()) error {
+	if err := exceptions.TryCatch[error](f); err != nil {
+		return fmt.Errorf("qvirl: %s: %w", what, err)
+	}
+	return nil
+}
+
+// finalize frees the tensors without waiting for the garbage collector, which does not see their size.
+func finalize(out []*tensors.Tensor) {
+	for _, t := range out {
+		t.MustFinalizeAll()
+	}
+}
