@@ -14,14 +14,14 @@ import (
 // Answer is a posterior as it is written to a file. State-action rewards have an axis of actions after that of states.
 type Answer struct {
 	Problem       *qvirl.Problem
-	RewardMean    []float64     // reward_mean [S] or [S,A]
-	RewardCov     *mat.SymDense // reward_cov [S,S] or [S·A,S·A]
-	RewardSamples *mat.Dense    // reward_samples [k,S] or [k,S,A]; nil: not written
-	ValueMean     []float64     // value_mean [S], of the optimal state values
-	ValueStd      []float64     // value_std [S]
-	ActionProbs   []float64     // action_probs [S,A]: the expert's action probabilities, averaged over the posterior
-	RHat          []float64     // rhat [S] or [S,A], of the rewards; nil: not written
-	ESSBulk       []float64     // ess_bulk [S] or [S,A]; nil: not written
+	RewardMean    []float64  // reward_mean [S] or [S,A]
+	RewardCov     *mat.Dense // reward_cov [S,S] or [S·A,S·A]
+	RewardSamples *mat.Dense // reward_samples [k,S] or [k,S,A]; nil: not written
+	ValueMean     []float64  // value_mean [S], of the optimal state values
+	ValueStd      []float64  // value_std [S]
+	ActionProbs   []float64  // action_probs [S,A]: the expert's action probabilities, averaged over the posterior
+	RHat          []float64  // rhat [S] or [S,A], of the rewards; nil: not written
+	ESSBulk       []float64  // ess_bulk [S] or [S,A]; nil: not written
 }
 
 // AnswerOptions say what an answer holds.
@@ -38,7 +38,7 @@ type AnswerOptions struct {
 type sampled interface{ Samples() *qvirl.Samples }
 
 // correlated is a posterior that knows the covariance of its rewards.
-type correlated interface{ RewardCov() *mat.SymDense }
+type correlated interface{ RewardCov() *mat.Dense }
 
 // NewAnswer asks a posterior for what an answer holds. RHat and ESSBulk are left to the caller.
 func NewAnswer(post qvirl.Posterior, o AnswerOptions) (*Answer, error) {
@@ -69,8 +69,9 @@ func NewAnswer(post qvirl.Posterior, o AnswerOptions) (*Answer, error) {
 	if c, ok := post.(correlated); ok {
 		a.RewardCov = c.RewardCov()
 	} else {
-		a.RewardCov = new(mat.SymDense)
-		stat.CovarianceMatrix(a.RewardCov, draws.Reward, nil)
+		var cov mat.SymDense
+		stat.CovarianceMatrix(&cov, draws.Reward, nil)
+		a.RewardCov = mat.DenseCopyOf(&cov)
 	}
 	values := draws.Values(p.MDP.Actions())
 	for s := 0; s < p.MDP.States(); s++ {
