@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -69,14 +70,22 @@ func probe(ctx context.Context, l layout, backend string) (probed, error) {
 	defer cancel()
 	var got probed
 	var problem error
+	var words []string // the first ones, because a crash says its cause before it lists registers
 	run := command{
 		name: l.tool("probe"), args: []string{backend}, dir: l.root, env: l.environment(), grace: time.Second,
 		stdout: func(line string) { problem = json.Unmarshal([]byte(line), &got) },
+		output: func(line string) {
+			if len(words) < 3 {
+				words = append(words, cut(line, 300))
+			}
+		},
 	}
 	err := run.run(limited)
 	switch {
 	case ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded):
 		return probed{}, fmt.Errorf("no answer within %s", seconds(probeLimit))
+	case err != nil && len(words) > 0:
+		return probed{}, errors.New(strings.Join(words, "\n"))
 	case err != nil:
 		return probed{}, err
 	case problem != nil:

@@ -52,7 +52,7 @@ what is missing or broken the command that mends it is shown. Nothing is changed
 			t := p.begin("examining " + l.root)
 			r, err := examine(cmd.Context(), l, t.say)
 			if err != nil {
-				t.failed()
+				t.failed(cmd.Context())
 				return err
 			}
 			t.done("")

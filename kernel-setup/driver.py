@@ -1,7 +1,7 @@
 """Executes one notebook and saves it with its HTML and figures. Kernel-setup feeds this to the Python it installed.
 
-Arguments: NOTEBOOK OUT_DIRECTORY INPLACE(0|1) CELL_SECONDS. Events go to standard output as JSON lines; what the kernel
-prints goes to standard error. The exit status is 0, or 1 after a "failed" event.
+Arguments: NOTEBOOK OUT_DIRECTORY INPLACE(0|1) CELL_SECONDS. Events go to standard output as JSON lines, and what the
+kernel itself prints to kernel.log in the output directory. The exit status is 0, or 1 after a "failed" event.
 """
 
 import base64
@@ -14,15 +14,11 @@ import sys
 import tempfile
 import time
 
-# The kernel inherits file descriptor 1; the events keep a private copy of it.
-events = os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1)
-os.dup2(2, 1)
-
-import nbformat  # noqa: E402
-from nbclient import NotebookClient  # noqa: E402
-from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError  # noqa: E402
-from nbconvert import HTMLExporter  # noqa: E402
-from nbconvert.preprocessors.coalescestreams import CoalesceStreamsPreprocessor  # noqa: E402
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+from nbconvert import HTMLExporter
+from nbconvert.preprocessors.coalescestreams import CoalesceStreamsPreprocessor
 
 ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 SVG = re.compile(r"<svg\b.*?</svg>", re.DOTALL)
@@ -33,7 +29,7 @@ SHELL_LINE = re.compile(r"^\s*(//gonb:)?!", re.MULTILINE)
 
 
 def emit(event, **fields):
-    events.write(json.dumps({"event": event, **fields}) + "\n")
+    print(json.dumps({"event": event, **fields}), flush=True)
 
 
 class Client(NotebookClient):
@@ -124,7 +120,7 @@ def figures(nb):
                 yield f"cell-{index:02d}-{count}{suffix}", content
 
 
-def execute(nb, notebook, seconds):
+def execute(nb, notebook, log, seconds):
     """Runs the cells and returns whether all succeeded, having reported the one that did not."""
     client = Client(
         nb,
@@ -138,7 +134,8 @@ def execute(nb, notebook, seconds):
     position = 0
     kernel = None
     try:
-        with client.setup_kernel():
+        # A file, and not a pipe to this process: GoNB has to outlive it for long enough to end what it started.
+        with client.setup_kernel(stdout=log, stderr=log):
             kernel = getattr(manager.provisioner, "pid", None)
             for index, cell in enumerate(nb.cells):
                 if cell.cell_type != "code" or not cell.source.strip():
@@ -208,7 +205,8 @@ def main():
             cell.outputs, cell.execution_count = [], None
     emit("start", cells=len(nb.cells))
     try:
-        good = execute(nb, notebook, int(sys.argv[4]))
+        with open(directory / "kernel.log", "wb") as log:
+            good = execute(nb, notebook, log, int(sys.argv[4]))
     except KeyboardInterrupt:
         sys.exit(130)
     # A failed run is saved too, to be looked at, but never over its source.
@@ -220,8 +218,12 @@ def main():
 
 
 def interrupt(signum, frame):
+    # Once: the death of a parent with many threads is signalled several times, and shutting down takes a while.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
 signal.signal(signal.SIGTERM, interrupt)
+signal.signal(signal.SIGINT, interrupt)
 main()

@@ -174,7 +174,7 @@ func (in *installer) perform(ctx context.Context, s *state, st step) error {
 	t := in.progress.begin(st.title)
 	outputs, err := st.run(ctx, t.say)
 	if err != nil {
-		t.failed()
+		t.failed(ctx)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -261,7 +261,7 @@ func (in *installer) lock(ctx context.Context) (unlock func(), err error) {
 		who, _ := os.ReadFile(path)
 		t := in.progress.begin(fmt.Sprintf("waiting for another kernel-setup (process %s) that installs into this clone", strings.TrimSpace(string(who))))
 		if _, err := l.TryLockContext(ctx, 200*time.Millisecond); err != nil {
-			t.failed()
+			t.failed(ctx)
 			return nil, err
 		}
 		t.done("")

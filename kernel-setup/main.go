@@ -25,7 +25,7 @@ func main() {
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
-		fmt.Fprintln(os.Stderr, "interrupted; the same command takes up where this one stopped")
+		fmt.Fprintln(os.Stderr, "interrupted; run the same command again")
 		os.Exit(130)
 	case errors.Is(err, errReported):
 		os.Exit(1)

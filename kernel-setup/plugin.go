@@ -108,7 +108,8 @@ func explainPlugin(err error) error {
 	return hinted{err, "run the same command again; if it fails again, your package index serves a damaged file: use another,\n" + without}
 }
 
-// unpack checks the wheel and copies the plugin in it to a path, whole or not at all.
+// unpack checks the wheel and moves the plugin in it to a path, whole or not at all. What an interruption leaves lies
+// beside the wheel, which must be on the same file system.
 func (p plugin) unpack(ctx context.Context, wheel, to string) (err error) {
 	sum, err := fileSum(ctx, wheel)
 	if err != nil {
@@ -128,7 +129,7 @@ func (p plugin) unpack(ctx context.Context, wheel, to string) (err error) {
 	}
 	defer member.Close()
 
-	f, err := os.CreateTemp(filepath.Dir(to), ".plugin-*")
+	f, err := os.CreateTemp(filepath.Dir(wheel), ".plugin-*")
 	if err != nil {
 		return err
 	}

@@ -74,8 +74,8 @@ func TestUnpack(t *testing.T) {
 			if got, err := os.ReadFile(to); err != nil || string(got) != want {
 				t.Errorf("the plugin holds %d bytes (error %v), want %d", len(got), err, len(want))
 			}
-			if entries, _ := os.ReadDir(filepath.Dir(to)); len(entries) != 1 {
-				t.Errorf("temporary files are left: %v", entries)
+			if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 {
+				t.Errorf("beside the wheel and the folder there is more: %v (error %v)", entries, err)
 			}
 		})
 	}

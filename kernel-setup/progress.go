@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -100,8 +101,14 @@ func (t *task) redraw() {
 // done ends the task; note, if not empty, says what came of it.
 func (t *task) done(note string) { t.end("✓", note) }
 
-// failed ends the task; the explanation is the caller's to give.
-func (t *task) failed() { t.end("✗", "failed") }
+// failed ends the task; the explanation is the caller's to give. What was interrupted is shown as such.
+func (t *task) failed(ctx context.Context) {
+	if ctx.Err() != nil {
+		t.end("✗", "interrupted")
+	} else {
+		t.end("✗", "failed")
+	}
+}
 
 func (t *task) end(mark, note string) {
 	close(t.closed)

@@ -179,17 +179,11 @@ func runNotebook(ctx context.Context, l layout, p *progress, notebook string, o 
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return runResult{}, err
 	}
-	log, err := os.Create(filepath.Join(out, "kernel.log"))
-	if err != nil {
-		return runResult{}, err
-	}
-	defer log.Close()
-
 	env := []string{headlessVariable + "=1"}
 	if o.backend != "" {
 		env = append(env, backendVariable+"="+o.backend)
 	}
-	follow := follower{progress: p, notebook: filepath.Base(notebook)}
+	follow := follower{ctx: ctx, progress: p, notebook: filepath.Base(notebook)}
 	inplace := "0"
 	if o.inplace {
 		inplace = "1"
@@ -198,11 +192,14 @@ func runNotebook(ctx context.Context, l layout, p *progress, notebook string, o 
 		name: l.python(),
 		args: []string{"-I", "-", notebook, out, inplace, strconv.Itoa(int(o.limit.Round(time.Second) / time.Second))},
 		dir:  l.root, env: l.environment(append(env, o.env...)...), stdin: strings.NewReader(driver),
-		output: func(line string) { fmt.Fprintln(log, line) },
 		stdout: follow.event,
 		grace:  20 * time.Second, // the kernel itself gets ten
 	}
-	err = run.run(ctx)
+	err := run.run(ctx)
+	if err != nil && follow.current != nil {
+		follow.current.failed(ctx)
+		follow.current = nil
+	}
 	follow.close()
 	if follow.failure != nil {
 		return follow.result, follow.failure
@@ -215,6 +212,7 @@ func runNotebook(ctx context.Context, l layout, p *progress, notebook string, o 
 
 // follower turns the driver's events into progress lines and a result.
 type follower struct {
+	ctx      context.Context // tells an interrupted cell from a failed one
 	progress *progress
 	notebook string
 
@@ -261,7 +259,7 @@ func (f *follower) event(line string) {
 		f.close()
 	case "failed":
 		if f.current != nil {
-			f.current.failed()
+			f.current.failed(f.ctx)
 			f.current = nil
 		}
 		f.failure = &cellError{Notebook: f.notebook, Index: e.Index, Cells: f.cells, Position: e.Position, Source: e.Source, Problem: e.Error}

@@ -34,7 +34,7 @@ func TestFindNotebooks(t *testing.T) {
 
 func TestFollowerReportsTheFailingCell(t *testing.T) {
 	var out bytes.Buffer
-	f := follower{progress: quiet(&out), notebook: "n.ipynb"}
+	f := follower{ctx: t.Context(), progress: quiet(&out), notebook: "n.ipynb"}
 	for _, line := range []string{
 		`{"event": "start", "cells": 9}`,
 		`{"event": "cell", "index": 2, "source": "\nvar x int\n"}`,
