@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"github.com/gomlx/compute"
-	_ "github.com/gomlx/gomlx/backends/default" // registers "go" and, where the platform has it, "xla"
+	_ "github.com/gomlx/compute/gobackend" // registers "go"
 	"github.com/gomlx/gomlx/support/exceptions"
 )
 
