@@ -100,7 +100,7 @@ interrupted is repaired by running the command again. The options are remembered
 				return err
 			}
 			if !did {
-				fmt.Fprintf(os.Stderr, "everything is installed already (checked in %d ms)\n", time.Since(started).Milliseconds())
+				fmt.Fprintf(os.Stderr, "everything is installed already (checked in %s)\n", time.Since(started).Round(time.Millisecond))
 			} else {
 				fmt.Fprintf(os.Stderr, "installed in %s; next: go run ./kernel-setup doctor, lab, run or test\n", seconds(time.Since(started)))
 			}
