@@ -20,8 +20,9 @@ type Definition struct {
 	Scales []string // names of the committed configs, quickest first
 	// Plan makes the plan of a scale.
 	Plan func(Settings) (*Plan, error)
-	// Report makes the tables and figures from stored rows. It leaves out what the rows are not enough for.
-	Report func(rows []Row) (*Report, error)
+	// Report makes the tables and figures from stored rows and the record of their run. It leaves out what the rows are
+	// not enough for.
+	Report func(rows []Row, record *Record) (*Report, error)
 }
 
 // Settings are what a plan is made from.

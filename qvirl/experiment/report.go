@@ -122,8 +122,7 @@ func Average(rows []Row, method, metricName string) *Estimate {
 	return &Estimate{s.Mean, s.StdErr, s.N}
 }
 
-// Tabulate averages rows over seeds, and sets published values beside them. Methods without any row or reference are
-// left out.
+// Tabulate averages rows over seeds, and sets published values beside them. Methods without rows are left out.
 func Tabulate(rows []Row, methods []string, columns []Column, references ...Reference) (*Table, error) {
 	t := &Table{Columns: columns}
 	for _, ref := range references {
@@ -140,7 +139,6 @@ func Tabulate(rows []Row, methods []string, columns []Column, references ...Refe
 					known = &e
 				}
 				cell.References = append(cell.References, known)
-				some = some || known != nil
 			}
 			some = some || cell.Estimate != nil
 			row.Cells = append(row.Cells, cell)

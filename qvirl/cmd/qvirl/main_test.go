@@ -48,7 +48,7 @@ var fake = experiment.Definition{
 		}
 		return p, nil
 	},
-	Report: func(rows []experiment.Row) (*experiment.Report, error) {
+	Report: func(rows []experiment.Row, _ *experiment.Record) (*experiment.Report, error) {
 		t, err := experiment.Tabulate(rows, []string{"qvirl", "avril"}, []experiment.Column{{Metric: "w1", Title: "W1", Decimals: 3}},
 			experiment.Reference{Name: "paper", Values: map[string]map[string]experiment.Estimate{"qvirl": {"w1": {Mean: 0.486, StdErr: 0.011}}}})
 		if err != nil {

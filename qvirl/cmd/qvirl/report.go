@@ -44,11 +44,11 @@ are printed as well.`,
 					return fmt.Errorf("%s: row %d is of experiment %s, not %s", filepath.Join(from, experiment.RowsFile), i+1, r.Experiment, d.Name)
 				}
 			}
-			made, err := d.Report(rows)
+			record, err := experiment.ReadRecord(from)
 			if err != nil {
 				return err
 			}
-			record, err := experiment.ReadRecord(from)
+			made, err := d.Report(rows, record)
 			if err != nil {
 				return err
 			}
