@@ -1,0 +1,312 @@
+package qvirl
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distmv"
+
+	"github.com/go-birl/birl/qvirl/backend"
+)
+
+// The algebra of the graph functions is tested in double precision on the pure Go backend, which every machine has; that
+// the backends agree is a test of its own.
+
+// evaluate runs f on double-precision inputs and returns its outputs flattened.
+func evaluate(t *testing.T, f func(in []*Node) []*Node, inputs ...*tensors.Tensor) [][]float64 {
+	t.Helper()
+	choice, err := backend.Get("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := make([]any, len(inputs))
+	for i, x := range inputs {
+		args[i] = x
+	}
+	results, err := CallOnceN(choice.Backend, f, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := make([][]float64, len(results))
+	for i, r := range results {
+		if out[i], err = tensors.CopyFlatData[float64](r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out
+}
+
+func array64(data []float64, dims ...int) *tensors.Tensor {
+	return tensors.FromFlatDataAndDimensions(data, dims...)
+}
+
+// randomCovariance returns a well-conditioned random covariance of n variables of roughly the given scale.
+func randomCovariance(rng *rand.Rand, n int, scale float64) *mat.SymDense {
+	root := mat.NewDense(n, n, nil)
+	for i := 0; i < n; i++ {
+		for j := 0; j < n; j++ {
+			root.Set(i, j, rng.NormFloat64())
+		}
+		root.Set(i, i, root.At(i, i)+2)
+	}
+	var cov mat.Dense
+	cov.Mul(root, root.T())
+	cov.Scale(scale*scale/float64(n), &cov)
+	return symmetric(&cov)
+}
+
+// clarkOracle is Clark's recursion as the paper's appendix writes it, for one set of variables.
+func clarkOracle(mean []float64, cov mat.Symmetric) (meanMax, varMax float64, weights []float64) {
+	phi := func(x float64) float64 { return math.Exp(-x*x/2) / math.Sqrt(2*math.Pi) }
+	cdf := func(x float64) float64 { return 0.5 * math.Erfc(-x/math.Sqrt2) }
+	m, v := mean[0], cov.At(0, 0)
+	withMax := make([]float64, len(mean)) // Cov(M, X_j), carried along for every j
+	for j := range withMax {
+		withMax[j] = cov.At(0, j)
+	}
+	cdfs := make([]float64, len(mean))
+	for i := 1; i < len(mean); i++ {
+		omega := math.Sqrt(v + cov.At(i, i) - 2*withMax[i])
+		nu := (m - mean[i]) / omega
+		cdfs[i] = cdf(nu)
+		next := m*cdf(nu) + mean[i]*cdf(-nu) + omega*phi(nu)
+		second := (m*m+v)*cdf(nu) + (mean[i]*mean[i]+cov.At(i, i))*cdf(-nu) + (m+mean[i])*omega*phi(nu)
+		m, v = next, second-next*next
+		for j := range withMax {
+			withMax[j] = cdf(nu)*withMax[j] + cdf(-nu)*cov.At(i, j)
+		}
+	}
+	weights = make([]float64, len(mean))
+	for j := range weights {
+		weights[j] = 1
+		if j > 0 {
+			weights[j] = 1 - cdfs[j]
+		}
+		for i := j + 1; i < len(mean); i++ {
+			weights[j] *= cdfs[i]
+		}
+	}
+	return m, v, weights
+}
+
+// packed holds the moments of several sets of A variables in the layout of clarkMax: one problem, one state a set.
+func packed(means [][]float64, covs []*mat.SymDense) (mean, cov []float64) {
+	states, actions := len(means), len(means[0])
+	mean, cov = make([]float64, actions*states), make([]float64, actions*actions*states)
+	for s := range means {
+		for a := 0; a < actions; a++ {
+			mean[a*states+s] = means[s][a]
+			for b := 0; b < actions; b++ {
+				cov[(a*actions+b)*states+s] = covs[s].At(a, b)
+			}
+		}
+	}
+	return mean, cov
+}
+
+func TestClarkFollowsTheRecursion(t *testing.T) {
+	const actions, states = 5, 6
+	rng := rand.New(rand.NewPCG(1, 2))
+	means, covs := make([][]float64, states), make([]*mat.SymDense, states)
+	for s := range means {
+		means[s] = make([]float64, actions)
+		for a := range means[s] {
+			means[s][a] = 10*float64(s%2) + 2*rng.NormFloat64()
+		}
+		covs[s] = randomCovariance(rng, actions, 1.5)
+	}
+	mean, cov := packed(means, covs)
+	ones := make([]float64, actions*states)
+	for i := range ones {
+		ones[i] = 1
+	}
+	got := evaluate(t, func(in []*Node) []*Node {
+		m, v, w := clarkMax(in[0], in[1], in[2], func(x *Node) *Node { return x })
+		return []*Node{m, v, w}
+	}, array64(mean, 1, actions, states), array64(cov, 1, actions, actions, states), array64(ones, 1, actions, states))
+
+	for s := range means {
+		wantMean, wantVar, wantWeights := clarkOracle(means[s], covs[s])
+		if math.Abs(got[0][s]-wantMean) > 1e-10 || math.Abs(got[1][s]-wantVar) > 1e-10 {
+			t.Errorf("state %d: mean %.12g, variance %.12g; the recursion gives %.12g, %.12g", s, got[0][s], got[1][s], wantMean, wantVar)
+		}
+		for a, w := range wantWeights {
+			if math.Abs(got[2][a*states+s]-w) > 1e-12 {
+				t.Errorf("state %d: weight %d = %g, want %g", s, a, got[2][a*states+s], w)
+			}
+		}
+	}
+}
+
+func TestClarkIsExactForTwo(t *testing.T) {
+	const draws = 400000
+	cov := mat.NewSymDense(2, []float64{1.5, -0.4, -0.4, 0.7})
+	means := []float64{10.2, 10.6}
+	mean, packedCov := packed([][]float64{means}, []*mat.SymDense{cov})
+	got := evaluate(t, func(in []*Node) []*Node {
+		m, v, w := clarkMax(in[0], in[1], in[2], func(x *Node) *Node { return x })
+		return []*Node{m, v, w}
+	}, array64(mean, 1, 2, 1), array64(packedCov, 1, 2, 2, 1), array64([]float64{1, 1}, 1, 2, 1))
+	normal, _ := distmv.NewNormal(means, cov, rand.NewPCG(3, 4))
+	tops, firsts := make([]float64, draws), make([]float64, draws)
+	x := make([]float64, 2)
+	for i := range tops {
+		normal.Rand(x)
+		tops[i], firsts[i] = math.Max(x[0], x[1]), x[0]
+	}
+	m, v := stat.MeanVariance(tops, nil)
+	if e := math.Abs(got[0][0]-m) / math.Sqrt(v/draws); e > 4 {
+		t.Errorf("mean %.5f is %.1f standard errors off Monte Carlo's %.5f", got[0][0], e, m)
+	}
+	// the standard error of a variance is about v √(2/n) for near-Gaussian draws
+	if e := math.Abs(got[1][0]-v) / (v * math.Sqrt(2.0/draws)); e > 4 {
+		t.Errorf("variance %.5f is %.1f standard errors off Monte Carlo's %.5f", got[1][0], e, v)
+	}
+	want := stat.Covariance(tops, firsts, nil)
+	linear := got[2][0]*cov.At(0, 0) + got[2][1]*cov.At(0, 1) // Eq. clark-linear
+	if e := math.Abs(linear-want) / (1.5 * math.Sqrt(2.0/draws)); e > 4 {
+		t.Errorf("covariance of the maximum with the first variable %.5f is %.1f standard errors off Monte Carlo's %.5f", linear, e, want)
+	}
+}
+
+func TestClarkLeavesOutRepeatedVariables(t *testing.T) {
+	// X_2 is X_0 again: leaving it out must give the maximum of X_0 and X_1, exactly Clark's for two.
+	two := mat.NewSymDense(2, []float64{1, 0.3, 0.3, 2})
+	three := mat.NewSymDense(3, []float64{1, 0.3, 1, 0.3, 2, 0.3, 1, 0.3, 1})
+	mean, cov := packed([][]float64{{0.5, 0.2, 0.5}}, []*mat.SymDense{three})
+	got := evaluate(t, func(in []*Node) []*Node {
+		m, v, w := clarkMax(in[0], in[1], in[2], func(x *Node) *Node { return x })
+		return []*Node{m, v, w}
+	}, array64(mean, 1, 3, 1), array64(cov, 1, 3, 3, 1), array64([]float64{1, 1, 0}, 1, 3, 1))
+	wantMean, wantVar, wantWeights := clarkOracle([]float64{0.5, 0.2}, two)
+	if math.Abs(got[0][0]-wantMean) > 1e-12 || math.Abs(got[1][0]-wantVar) > 1e-12 {
+		t.Errorf("mean %g, variance %g; want %g, %g", got[0][0], got[1][0], wantMean, wantVar)
+	}
+	for i, want := range append(wantWeights, 0) {
+		if math.Abs(got[2][i]-want) > 1e-12 {
+			t.Errorf("weight %d = %g, want %g", i, got[2][i], want)
+		}
+	}
+}
+
+func TestMaxMeanTakesTheBestAction(t *testing.T) {
+	covs := []*mat.SymDense{mat.NewSymDense(2, []float64{1, 0.5, 0.5, 4}), mat.NewSymDense(2, []float64{3, 0.5, 0.5, 2})}
+	mean, cov := packed([][]float64{{1, 2}, {5, -1}}, covs)
+	got := evaluate(t, func(in []*Node) []*Node {
+		m, v, w := maxMean(in[0], in[1])
+		return []*Node{m, v, w}
+	}, array64(mean, 1, 2, 2), array64(cov, 1, 2, 2, 2))
+	want := [][]float64{{2, 5}, {4, 3}, {0, 1, 1, 0}} // weights are [A, S]
+	for i := range want {
+		for j := range want[i] {
+			if got[i][j] != want[i][j] {
+				t.Errorf("output %d: %v, want %v", i, got[i], want[i])
+				break
+			}
+		}
+	}
+}
+
+func TestActionProbsFollowTheClosedFormAndMonteCarlo(t *testing.T) {
+	const beta, draws = 2.0, 100000
+	means := [][]float64{{1, 0.2, -0.5}, {0, 0, 0}, {3, -2, 30}}
+	rng := rand.New(rand.NewPCG(5, 6))
+	covs := []*mat.SymDense{randomCovariance(rng, 3, 0.6), randomCovariance(rng, 3, 1), randomCovariance(rng, 3, 2)}
+	mean, cov := packed(means, covs)
+	got := evaluate(t, func(in []*Node) []*Node { return []*Node{logActionProbs(in[0], in[1], in[2])} },
+		array64(mean, 1, 3, 3), array64(cov, 1, 3, 3, 3), array64([]float64{beta}, 1, 1, 1, 1))[0]
+	for s := range means {
+		normal, _ := distmv.NewNormal(means[s], covs[s], rand.NewPCG(7, uint64(s)))
+		sums, x := make([]float64, 3), make([]float64, 3)
+		for i := 0; i < draws; i++ {
+			normal.Rand(x)
+			total := 0.0
+			p := make([]float64, 3)
+			for a := range x {
+				p[a] = math.Exp(beta * (x[a] - x[0]))
+				total += p[a]
+			}
+			for a := range p {
+				sums[a] += p[a] / total / draws
+			}
+		}
+		for a := range means[s] {
+			want := 0.0
+			for b := range means[s] {
+				gap := covs[s].At(a, a) + covs[s].At(b, b) - 2*covs[s].At(a, b)
+				want += math.Exp(-beta * (means[s][a] - means[s][b]) / math.Sqrt(1+3/(math.Pi*math.Pi)*beta*beta*gap))
+			}
+			if logp := got[a*3+s]; math.Abs(logp+math.Log(want)) > 1e-10 {
+				t.Errorf("state %d, action %d: log p = %.12g, the formula gives %.12g", s, a, logp, -math.Log(want))
+			}
+			// Lu's approximation errs by a few hundredths (the paper's figure); the Monte Carlo error is below 0.002
+			if p := math.Exp(got[a*3+s]); math.Abs(p-sums[a]) > 0.05 {
+				t.Errorf("state %d, action %d: p = %.3f, Monte Carlo gives %.3f", s, a, p, sums[a])
+			}
+		}
+	}
+}
+
+func TestInverseAndLogDeterminant(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 9))
+	for _, n := range []int{1, 2, 7, 8, 9, 16, 27, 64} {
+		t.Run(fmt.Sprint("n=", n), func(t *testing.T) {
+			a, b := randomCovariance(rng, n, 3), randomCovariance(rng, n, 0.01)
+			x := append(mat.DenseCopyOf(a).RawMatrix().Data, mat.DenseCopyOf(b).RawMatrix().Data...)
+			got := evaluate(t, func(in []*Node) []*Node {
+				inverse, logDet := spdInverse(in[0])
+				return []*Node{inverse, logDet}
+			}, array64(x, 2, n, n))
+			for k, m := range []*mat.SymDense{a, b} {
+				var chol mat.Cholesky
+				chol.Factorize(m)
+				var want mat.SymDense
+				if err := chol.InverseTo(&want); err != nil {
+					t.Fatal(err)
+				}
+				inverse := mat.NewDense(n, n, got[0][k*n*n:(k+1)*n*n])
+				var diff mat.Dense
+				diff.Sub(inverse, &want)
+				if e := mat.Norm(&diff, math.Inf(1)) / mat.Norm(&want, math.Inf(1)); e > 1e-10 {
+					t.Errorf("matrix %d: relative error of the inverse %g", k, e)
+				}
+				if e := math.Abs(got[1][k] - chol.LogDet()); e > 1e-9 {
+					t.Errorf("matrix %d: error of the log-determinant %g", k, e)
+				}
+			}
+		})
+	}
+}
+
+func TestKLDivergence(t *testing.T) {
+	const n = 5
+	rng := rand.New(rand.NewPCG(10, 11))
+	cov, priorCov := randomCovariance(rng, n, 1), randomCovariance(rng, n, 2)
+	mean, priorMean := make([]float64, n), make([]float64, n)
+	for i := range mean {
+		mean[i], priorMean[i] = rng.NormFloat64(), rng.NormFloat64()
+	}
+	var chol mat.Cholesky
+	chol.Factorize(priorCov)
+	var precision mat.SymDense
+	if err := chol.InverseTo(&precision); err != nil {
+		t.Fatal(err)
+	}
+	got := evaluate(t, func(in []*Node) []*Node {
+		kl, _ := gaussianKL(in[0], in[1], in[2], in[3], in[4])
+		return []*Node{kl}
+	}, array64(mean, 1, n), array64(mat.DenseCopyOf(cov).RawMatrix().Data, 1, n, n), array64(priorMean, 1, n),
+		array64(mat.DenseCopyOf(&precision).RawMatrix().Data, 1, n, n), array64([]float64{chol.LogDet()}, 1))[0][0]
+	q, _ := distmv.NewNormal(mean, cov, nil)
+	p, _ := distmv.NewNormal(priorMean, priorCov, nil)
+	want := distmv.KullbackLeibler{}.DistNormal(q, p)
+	if math.Abs(got-want) > 1e-4*want { // the jitter of 1e-6 prior variances shifts it in the fifth digit
+		t.Errorf("KL = %.10g, want %.10g", got, want)
+	}
+}
