@@ -1,0 +1,206 @@
+// Package mcmc measures the convergence of Markov chains: the rank-normalised split-R̂ and the bulk and tail effective
+// sample sizes of Vehtari, Gelman, Simpson, Carpenter and Bürkner (2021), "Rank-normalization, folding, and
+// localization: an improved R̂ for assessing convergence of MCMC".
+//
+// Every function takes the draws of one scalar quantity as chains of equal length, at least minLength draws each, and
+// returns NaN where the diagnostic does not exist: chains that are too short or of unequal lengths, draws that are not
+// finite, or draws that are all the same.
+package mcmc
+
+import (
+	"math"
+	"sort"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mathext"
+	"gonum.org/v1/gonum/stat"
+)
+
+// minLength is the shortest chain for which the diagnostics are defined: its halves then have two draws each.
+const minLength = 4
+
+// RHat returns the rank-normalised split-R̂: the larger of the bulk's and of the folded draws' (which notices chains that
+// differ in spread). It is near 1 for chains that agree; above 1.01 they have not mixed.
+func RHat(chains [][]float64) float64 {
+	if !usable(chains) {
+		return math.NaN()
+	}
+	median := quantile(pooled(chains), 0.5)
+	folded := mapDraws(chains, func(x float64) float64 { return math.Abs(x - median) })
+	bulk, spread := potentialScaleReduction(split(rankNormalise(chains))), potentialScaleReduction(split(rankNormalise(folded)))
+	if math.IsNaN(spread) { // draws of two values, symmetric about their median, have no spread to compare
+		return bulk
+	}
+	return math.Max(bulk, spread)
+}
+
+// ESS returns the effective sample size of the draws' mean: the draws' variance over it is the squared Monte Carlo
+// standard error of the mean.
+func ESS(chains [][]float64) float64 {
+	if !usable(chains) {
+		return math.NaN()
+	}
+	return effectiveSize(split(chains))
+}
+
+// BulkESS returns the effective sample size of the rank-normalised draws, which exists whatever the moments are and
+// measures how well the bulk of the distribution was sampled.
+func BulkESS(chains [][]float64) float64 {
+	if !usable(chains) {
+		return math.NaN()
+	}
+	return effectiveSize(split(rankNormalise(chains)))
+}
+
+// TailESS returns the smaller of the effective sample sizes of the 5 % and the 95 % quantile.
+func TailESS(chains [][]float64) float64 {
+	if !usable(chains) {
+		return math.NaN()
+	}
+	all := pooled(chains)
+	return math.Min(exceedanceESS(chains, quantile(all, 0.05)), exceedanceESS(chains, quantile(all, 0.95)))
+}
+
+// exceedanceESS returns the effective sample size of the indicator of draws at or below the threshold.
+func exceedanceESS(chains [][]float64, threshold float64) float64 {
+	return effectiveSize(split(mapDraws(chains, func(x float64) float64 {
+		if x <= threshold {
+			return 1
+		}
+		return 0
+	})))
+}
+
+func usable(chains [][]float64) bool {
+	if len(chains) == 0 || len(chains[0]) < minLength {
+		return false
+	}
+	first, varies := chains[0][0], false
+	for _, c := range chains {
+		if len(c) != len(chains[0]) {
+			return false
+		}
+		for _, x := range c {
+			if math.IsNaN(x) || math.IsInf(x, 0) {
+				return false
+			}
+			varies = varies || x != first
+		}
+	}
+	return varies
+}
+
+func pooled(chains [][]float64) []float64 {
+	all := make([]float64, 0, len(chains)*len(chains[0]))
+	for _, c := range chains {
+		all = append(all, c...)
+	}
+	return all
+}
+
+// quantile sorts x and returns its quantile at p, linear between the draws.
+func quantile(x []float64, p float64) float64 {
+	sort.Float64s(x)
+	at := p * float64(len(x)-1)
+	i := min(int(at), len(x)-2)
+	return x[i] + (at-float64(i))*(x[i+1]-x[i])
+}
+
+func mapDraws(chains [][]float64, f func(float64) float64) [][]float64 {
+	out := make([][]float64, len(chains))
+	for i, c := range chains {
+		out[i] = make([]float64, len(c))
+		for j, x := range c {
+			out[i][j] = f(x)
+		}
+	}
+	return out
+}
+
+// rankNormalise replaces each draw by the standard normal quantile at (rank − 3/8) / (draws + 1/4), the rank being among
+// the draws of all chains and averaged over ties.
+func rankNormalise(chains [][]float64) [][]float64 {
+	length := len(chains[0])
+	all := pooled(chains)
+	order := make([]int, len(all))
+	floats.Argsort(all, order) // sorts all as well
+	out := make([][]float64, len(chains))
+	for i := range out {
+		out[i] = make([]float64, length)
+	}
+	for lo := 0; lo < len(all); {
+		hi := lo + 1
+		for hi < len(all) && all[hi] == all[lo] {
+			hi++
+		}
+		rank := float64(lo+1+hi) / 2 // mean of the ranks lo+1 … hi
+		z := mathext.NormalQuantile((rank - 0.375) / (float64(len(all)) + 0.25))
+		for ; lo < hi; lo++ {
+			out[order[lo]/length][order[lo]%length] = z
+		}
+	}
+	return out
+}
+
+// split cuts each chain in two halves, dropping the middle draw of an odd number.
+func split(chains [][]float64) [][]float64 {
+	out := make([][]float64, 0, 2*len(chains))
+	for _, c := range chains {
+		half := len(c) / 2
+		out = append(out, c[:half], c[len(c)-half:])
+	}
+	return out
+}
+
+// potentialScaleReduction returns Gelman and Rubin's R̂ of chains that are already split.
+func potentialScaleReduction(chains [][]float64) float64 {
+	within, total := variances(chains)
+	return math.Sqrt(total / within)
+}
+
+// variances returns the mean variance within the chains and the estimate of the marginal variance that also counts the
+// variance between their means (the W and var⁺ of the paper).
+func variances(chains [][]float64) (within, total float64) {
+	n := float64(len(chains[0]))
+	means := make([]float64, len(chains))
+	for i, c := range chains {
+		var v float64
+		means[i], v = stat.MeanVariance(c, nil)
+		within += v / float64(len(chains))
+	}
+	return within, within*(n-1)/n + stat.Variance(means, nil)
+}
+
+// effectiveSize returns the effective sample size of chains that are already split: their autocorrelations are combined
+// as 1 − (W − mean autocovariance) / var⁺ and summed up to Geyer's (1992) initial monotone sequence.
+func effectiveSize(chains [][]float64) float64 {
+	n := len(chains[0])
+	within, total := variances(chains)
+	if !(total > 0) {
+		return math.NaN()
+	}
+	centred := make([][]float64, len(chains))
+	for i, c := range chains {
+		centred[i] = append([]float64(nil), c...)
+		floats.AddConst(-stat.Mean(c, nil), centred[i])
+	}
+	correlation := func(lag int) float64 {
+		sum := 0.0
+		for _, c := range centred {
+			sum += floats.Dot(c[:n-lag], c[lag:])
+		}
+		return 1 - (within-sum/float64((n-1)*len(chains)))/total
+	}
+	sum, previous := 0.0, math.Inf(1)
+	for lag := 0; lag+1 < n; lag += 2 {
+		pair := correlation(lag) + correlation(lag+1)
+		if pair <= 0 {
+			break
+		}
+		previous = math.Min(previous, pair)
+		sum += previous
+	}
+	draws := float64(n * len(chains))
+	// Antithetic chains may beat independent draws, but an estimate beyond this bound is noise (Vehtari et al. 2021).
+	return draws / math.Max(2*sum-1, 1/math.Log10(draws))
+}

@@ -1,0 +1,178 @@
+package valuewalk
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/floats"
+)
+
+const (
+	maxLeapfrog     = 200  // steps of a trajectory, whatever the step size
+	divergenceError = 1000 // error of the energy, in nats, that counts as a divergence (Stan's threshold)
+	firstStep       = 0.2  // step size that the adaptation starts from
+)
+
+// point is a position with what the dynamics need to know there.
+type point struct {
+	x, grad []float64
+	density float64 // log density without the determinant
+	loop    float64 // the smooth stand-in for log det
+	logDet  float64
+}
+
+func (p *point) copyFrom(q *point) {
+	copy(p.x, q.x)
+	copy(p.grad, q.grad)
+	p.density, p.loop, p.logDet = q.density, q.loop, q.logDet
+}
+
+// chain is one Markov chain of Hamiltonian Monte Carlo.
+type chain struct {
+	target      *target
+	rng         *rand.Rand
+	determinant bool
+	trajectory  float64
+	step        float64 // step size
+
+	at, from           point
+	momentum, velocity []float64
+
+	draws  []float64 // positions after every stride-th iteration since the warm-up, [kept, n]
+	stride int
+	made   int // iterations since the warm-up
+
+	leapfrogs, divergences int     // since the warm-up
+	accepted               float64 // sum of acceptance probabilities since the warm-up
+}
+
+func newChain(t *target, rng *rand.Rand, start []float64, c Config) *chain {
+	n := t.n
+	k := &chain{target: t, rng: rng, determinant: !c.NoDeterminant, trajectory: c.Trajectory, step: firstStep, stride: 1,
+		momentum: make([]float64, n), velocity: make([]float64, n)}
+	for _, p := range []*point{&k.at, &k.from} {
+		p.x, p.grad = make([]float64, n), make([]float64, n)
+	}
+	copy(k.at.x, start)
+	k.evaluate()
+	k.findDet()
+	return k
+}
+
+// evaluate finds the density and the force at the present position.
+func (k *chain) evaluate() {
+	k.at.density = k.target.eval(k.at.x, k.at.grad)
+	if k.determinant {
+		k.at.loop = k.target.addLoopForce(k.at.x, k.at.grad)
+	}
+}
+
+func (k *chain) findDet() {
+	if k.determinant {
+		k.at.logDet = k.target.logDet()
+	}
+}
+
+// iterate makes one transition and returns the acceptance probability, and that which the leapfrog integration alone
+// would have had on the smooth stand-in for the density: the step size has a hold on the latter only.
+func (k *chain) iterate(m *metric) (accept, integration float64) {
+	k.from.copyFrom(&k.at)
+	kinetic := m.momentum(k.momentum, k.velocity, k.rng)
+	// A uniformly jittered length keeps trajectories from closing on themselves (Neal, 2011).
+	steps := int(math.Ceil((0.5 + k.rng.Float64()) * k.trajectory / k.step))
+	steps = min(steps, maxLeapfrog)
+	floats.AddScaled(k.momentum, k.step/2, k.at.grad)
+	for l := 1; l <= steps; l++ {
+		m.velocity(k.velocity, k.momentum)
+		floats.AddScaled(k.at.x, k.step, k.velocity)
+		k.evaluate()
+		if l < steps {
+			floats.AddScaled(k.momentum, k.step, k.at.grad)
+		}
+	}
+	floats.AddScaled(k.momentum, k.step/2, k.at.grad)
+	m.velocity(k.velocity, k.momentum)
+	k.findDet()
+
+	gain := k.at.density - k.from.density + kinetic - 0.5*floats.Dot(k.momentum, k.velocity)
+	smooth := gain + k.at.loop - k.from.loop
+	exact := gain + k.at.logDet - k.from.logDet
+	if math.IsNaN(exact) || math.IsNaN(smooth) { // the trajectory left the range of float64
+		exact, smooth = math.Inf(-1), math.Inf(-1)
+	}
+	if smooth < -divergenceError {
+		k.divergences++
+	}
+	accept, integration = math.Min(1, math.Exp(exact)), math.Min(1, math.Exp(smooth))
+	k.leapfrogs += steps
+	k.accepted += accept
+	if !(k.rng.Float64() < accept) {
+		k.at.copyFrom(&k.from)
+	}
+	return accept, integration
+}
+
+// adapt makes the given number of iterations while it adapts the step size by dual averaging (Hoffman and Gelman, 2014,
+// Algorithm 5, with their constants), and leaves the averaged step size in k. visit, if not nil, is called after each.
+func (k *chain) adapt(ctx context.Context, m *metric, iterations int, targetAccept float64, visit func()) error {
+	const shrink, delay, forget = 0.05, 10, 0.75
+	centre := math.Log(10 * k.step)
+	deficit, average := 0.0, math.Log(k.step)
+	for i := 1; i <= iterations; i++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		_, integration := k.iterate(m)
+		n := float64(i)
+		deficit += (targetAccept - integration - deficit) / (n + delay)
+		log := centre - math.Sqrt(n)/shrink*deficit
+		average += math.Pow(n, -forget) * (log - average)
+		k.step = math.Exp(log)
+		if visit != nil {
+			visit()
+		}
+	}
+	k.step = math.Exp(average)
+	return nil
+}
+
+// settle forgets what the warm-up counted.
+func (k *chain) settle() { k.leapfrogs, k.divergences, k.accepted = 0, 0, 0 }
+
+// sample makes iterations until there are total since the warm-up and keeps their positions. It halves the number of
+// positions that it keeps, by doubling the stride, when that exceeds limit.
+func (k *chain) sample(ctx context.Context, m *metric, total, limit int) error {
+	n := len(k.at.x)
+	for ; k.made < total; k.made++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		k.iterate(m)
+		if (k.made+1)%k.stride != 0 {
+			continue
+		}
+		k.draws = append(k.draws, k.at.x...)
+		if len(k.draws)/n > limit {
+			half := len(k.draws) / n / 2
+			for i := 0; i < half; i++ {
+				copy(k.draws[i*n:(i+1)*n], k.draws[(2*i+1)*n:(2*i+2)*n])
+			}
+			k.draws = k.draws[:half*n]
+			k.stride *= 2
+		}
+	}
+	return nil
+}
+
+// thinned returns count positions that stand at equal distances among the kept ones.
+func (k *chain) thinned(count int) [][]float64 {
+	n := len(k.at.x)
+	kept := len(k.draws) / n
+	out := make([][]float64, count)
+	for i := range out {
+		at := (2*i + 1) * kept / (2 * count)
+		out[i] = k.draws[at*n : (at+1)*n]
+	}
+	return out
+}

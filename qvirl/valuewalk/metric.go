@@ -1,0 +1,163 @@
+package valuewalk
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// metric is the kinetic energy ½ pᵀ M⁻¹ p of the Hamiltonian dynamics. Its mass matrix M approximates the posterior's
+// precision, so that the dynamics see a density that is about equally wide in every direction.
+type metric struct {
+	inverse blas64.General // M⁻¹, [n, n]
+	factor  blas64.General // lower triangular L with L Lᵀ = M, [n, n]
+}
+
+func newMetric(mass *mat.SymDense) (*metric, error) {
+	var chol mat.Cholesky
+	if !chol.Factorize(mass) {
+		return nil, fmt.Errorf("valuewalk: the mass matrix is not positive definite to rounding: the prior or the discount is too extreme")
+	}
+	var inverse mat.SymDense
+	if err := chol.InverseTo(&inverse); err != nil {
+		return nil, fmt.Errorf("valuewalk: the mass matrix is ill-conditioned: %w", err)
+	}
+	var lower mat.TriDense
+	chol.LTo(&lower)
+	return &metric{mat.DenseCopyOf(&inverse).RawMatrix(), mat.DenseCopyOf(&lower).RawMatrix()}, nil
+}
+
+// velocity writes M⁻¹ p to dst.
+func (m *metric) velocity(dst, p []float64) { multiply(dst, m.inverse, p) }
+
+// momentum draws p ~ N(0, M) and returns its kinetic energy. scratch is overwritten.
+func (m *metric) momentum(p, scratch []float64, rng *rand.Rand) float64 {
+	for i := range scratch {
+		scratch[i] = rng.NormFloat64()
+	}
+	multiply(p, m.factor, scratch)
+	return 0.5 * floats.Dot(scratch, scratch)
+}
+
+func multiply(dst []float64, a blas64.General, x []float64) {
+	blas64.Gemv(blas.NoTrans, 1, a, blas64.Vector{N: len(x), Data: x, Inc: 1}, 0, blas64.Vector{N: len(dst), Data: dst, Inc: 1})
+}
+
+// addCurvature adds to h, [n·n], the Gauss–Newton approximation of minus the Hessian of the log density at the last eval:
+// Jᵀ Λ J with the Jacobian J = ∂R/∂x and the prior's precision Λ, and the Fisher information of the demonstrations.
+func (t *target) addCurvature(h []float64) {
+	n := t.n
+	jacobian := make([]sparse, n)
+	for i := range jacobian {
+		jacobian[i].add(i, 1)
+		if t.stateOnly {
+			for k := t.rowStart[i*t.actions+int(t.greedy[i])]; k < t.rowStart[i*t.actions+int(t.greedy[i])+1]; k++ {
+				jacobian[i].add(int(t.next[k]), -t.discount*t.prob[k])
+			}
+			continue
+		}
+		for k := t.rowStart[i]; k < t.rowStart[i+1]; k++ {
+			s := int(t.next[k])
+			jacobian[i].add(s*t.actions+int(t.greedy[s]), -t.discount*t.prob[k])
+		}
+	}
+	if t.dense == nil {
+		for i, row := range jacobian {
+			addOuter(h, n, t.precision[i], row, row)
+		}
+	} else {
+		weighted := make([]float64, n) // a row of Λ J
+		for i, row := range jacobian {
+			clear(weighted)
+			for j, other := range jacobian {
+				other.addTo(weighted, t.dense.At(i, j))
+			}
+			for k, at := range row.index {
+				floats.AddScaled(h[at*n:(at+1)*n], row.value[k], weighted)
+			}
+		}
+	}
+	t.addInformation(h)
+}
+
+// addInformation adds the Fisher information of the demonstrations: in each state, scale² times the covariance of the
+// actions' score gradients under the Boltzmann policy, for each demonstration.
+func (t *target) addInformation(h []float64) {
+	scale := t.scoreScale()
+	score := make([]sparse, t.actions)
+	for d, s := range t.demoed {
+		for a := range score {
+			score[a] = sparse{}
+			i := int(s)*t.actions + a
+			if !t.stateOnly {
+				score[a].add(i, 1)
+				continue
+			}
+			for k := t.rowStart[i]; k < t.rowStart[i+1]; k++ {
+				score[a].add(int(t.next[k]), t.prob[k])
+			}
+		}
+		counts, g := t.counts[d*t.actions:(d+1)*t.actions], t.scoreG[d*t.actions:(d+1)*t.actions]
+		policy := make([]float64, t.actions) // scoreG = scale · (counts − total · policy), unless the scale is zero
+		for a := range policy {
+			if scale > 0 {
+				policy[a] = (counts[a] - g[a]/scale) / t.total[d]
+			}
+		}
+		var mean sparse
+		for a, p := range policy {
+			addOuter(h, t.n, scale*scale*t.total[d]*p, score[a], score[a])
+			for k, at := range score[a].index {
+				mean.add(at, p*score[a].value[k])
+			}
+		}
+		addOuter(h, t.n, -scale*scale*t.total[d], mean, mean)
+	}
+}
+
+// sparse is a vector with few entries, each index once.
+type sparse struct {
+	index []int
+	value []float64
+}
+
+func (v *sparse) add(i int, x float64) {
+	for k, at := range v.index {
+		if at == i {
+			v.value[k] += x
+			return
+		}
+	}
+	v.index, v.value = append(v.index, i), append(v.value, x)
+}
+
+func (v *sparse) addTo(dst []float64, scale float64) {
+	if scale == 0 {
+		return
+	}
+	for k, i := range v.index {
+		dst[i] += scale * v.value[k]
+	}
+}
+
+// addOuter adds c · a bᵀ to the row-major n×n matrix h.
+func addOuter(h []float64, n int, c float64, a, b sparse) {
+	for k, i := range a.index {
+		b.addTo(h[i*n:(i+1)*n], c*a.value[k])
+	}
+}
+
+// symmetric returns h/count as a symmetric matrix.
+func symmetric(h []float64, n int, count float64) *mat.SymDense {
+	out := mat.NewSymDense(n, nil)
+	for i := 0; i < n; i++ {
+		for j := i; j < n; j++ {
+			out.SetSym(i, j, (h[i*n+j]+h[j*n+i])/(2*count))
+		}
+	}
+	return out
+}

@@ -1,0 +1,316 @@
+package valuewalk
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/go-birl/birl/qvirl"
+)
+
+// target is the log posterior density of one problem as a function of the values x that the walk moves in: x = V, [S],
+// for state-only rewards, and x = Q, [S·A], for state-action rewards. It keeps scratch space, so each chain has its own
+// copy (see clone).
+//
+// With V(s) = x(s) or max_a x(s,a), the rewards that have these optimal values are
+//
+//	R(s)   = x(s)   − γ max_a Σ_s' p(s'|s,a) V(s')     (state-only)
+//	R(s,a) = x(s,a) − γ       Σ_s' p(s'|s,a) V(s')     (state-action)
+//
+// and almost everywhere |det ∂R/∂x| = det(I − γ P_π), where π is greedy. For state-action rewards the Jacobian is
+// I − γ P E with the selection E of the greedy actions, and det(I − γ P E) = det(I − γ E P) (Sylvester's identity).
+type target struct {
+	states, actions, n int
+	stateOnly          bool
+	discount, beta     float64
+
+	rowStart []int32 // [S·A + 1], into next and prob
+	next     []int32
+	prob     []float64
+
+	demoed []int32   // states with demonstrations
+	counts []float64 // demonstrations of each action there, [len(demoed)·A]
+	total  []float64 // and of all actions, [len(demoed)]
+
+	mean      []float64  // prior mean, [n]
+	precision []float64  // prior precision if it is diagonal, [n]
+	dense     *mat.Dense // prior precision otherwise, [n, n]
+
+	// For addLoopForce.
+	priorVariance []float64 // [n]
+	temperature   float64
+	selfProb      []float64 // p(s|s,a), [S·A]
+	looped        []int32   // states in which it depends on the action
+
+	// What eval computes on the way.
+	reward  []float64 // R(x), [n]
+	greedy  []int32   // π, [S]
+	backup  []float64 // Σ p V, [S·A]
+	value   []float64 // V, [S]; x itself for state-only rewards
+	rewardG []float64 // ∂ log density / ∂R, [n]
+	valueG  []float64 // ∂ log density / ∂V, [S]; the gradient itself for state-only rewards
+	scoreG  []float64 // ∂ log likelihood / ∂ score, [len(demoed)·A]
+	weights []float64 // action weights of one state, [A]
+	band    *bandLU
+}
+
+func newTarget(p *qvirl.Problem) (*target, error) {
+	m := p.MDP
+	t := &target{
+		states: m.States(), actions: m.Actions(), n: p.RewardDim(), stateOnly: p.StateOnly(),
+		discount: p.Discount, beta: p.Beta, mean: p.Prior.Mean, rowStart: make([]int32, 1, m.States()*m.Actions()+1),
+	}
+	for s := 0; s < t.states; s++ {
+		for a := 0; a < t.actions; a++ {
+			next, prob := m.Row(s, a)
+			t.next = append(t.next, next...)
+			t.prob = append(t.prob, prob...)
+			t.rowStart = append(t.rowStart, int32(len(t.next)))
+		}
+	}
+	counts := p.DemoCounts()
+	for s := 0; s < t.states; s++ {
+		row := counts[s*t.actions : (s+1)*t.actions]
+		if sum := floats.Sum(row); sum > 0 {
+			t.demoed = append(t.demoed, int32(s))
+			t.counts = append(t.counts, row...)
+			t.total = append(t.total, sum)
+		}
+	}
+	t.priorVariance = make([]float64, t.n)
+	if p.Prior.Std != nil {
+		t.precision = make([]float64, t.n)
+		for i, s := range p.Prior.Std {
+			t.priorVariance[i] = s * s
+			t.precision[i] = 1 / (s * s)
+		}
+	} else {
+		for i := range t.priorVariance {
+			t.priorVariance[i] = p.Prior.Cov.At(i, i)
+		}
+		var chol mat.Cholesky
+		var inverse mat.SymDense
+		if !chol.Factorize(p.Prior.Cov) {
+			return nil, fmt.Errorf("valuewalk: the prior covariance is not positive definite")
+		}
+		if err := chol.InverseTo(&inverse); err != nil {
+			return nil, fmt.Errorf("valuewalk: the prior covariance is ill-conditioned: %w", err)
+		}
+		t.dense = mat.DenseCopyOf(&inverse)
+	}
+	t.findLoops()
+	return t.clone(), nil
+}
+
+// clone returns a target that shares what is constant and has scratch space of its own.
+func (t *target) clone() *target {
+	c := *t
+	c.reward, c.rewardG = make([]float64, t.n), make([]float64, t.n)
+	c.greedy = make([]int32, t.states)
+	c.backup = make([]float64, t.states*t.actions)
+	c.value, c.valueG = make([]float64, t.states), make([]float64, t.states)
+	c.weights = make([]float64, t.actions)
+	c.scoreG = make([]float64, len(t.counts))
+	c.band = newBandLU(t.states, bandwidth(t))
+	return &c
+}
+
+// eval returns the log density at x without the determinant, up to a constant, and writes its gradient to grad, [n].
+// It leaves the rewards and the greedy policy in t.
+func (t *target) eval(x, grad []float64) float64 {
+	t.invert(x)
+	logp := t.priorTerm()
+	if t.stateOnly {
+		copy(grad, t.rewardG)
+		for s, a := range t.greedy {
+			t.scatter(grad, s*t.actions+int(a), -t.discount*t.rewardG[s])
+		}
+		logp += t.demoTerm(t.backup)
+		for d, s := range t.demoed {
+			for a := 0; a < t.actions; a++ {
+				t.scatter(grad, int(s)*t.actions+a, t.scoreG[d*t.actions+a])
+			}
+		}
+		return logp
+	}
+	for s := range t.valueG {
+		t.valueG[s] = 0
+	}
+	for i, g := range t.rewardG {
+		t.scatter(t.valueG, i, -t.discount*g)
+	}
+	copy(grad, t.rewardG)
+	for s, a := range t.greedy {
+		grad[s*t.actions+int(a)] += t.valueG[s]
+	}
+	logp += t.demoTerm(x)
+	for d, s := range t.demoed {
+		for a := 0; a < t.actions; a++ {
+			grad[int(s)*t.actions+a] += t.scoreG[d*t.actions+a]
+		}
+	}
+	return logp
+}
+
+// invert finds the rewards that have the values x, and the policy that is greedy in them.
+func (t *target) invert(x []float64) {
+	v := x
+	if !t.stateOnly {
+		v = t.value
+		for s := range v {
+			q := x[s*t.actions : (s+1)*t.actions]
+			a := floats.MaxIdx(q)
+			t.greedy[s], v[s] = int32(a), q[a]
+		}
+	}
+	i := 0
+	for s := 0; s < t.states; s++ {
+		best, bestA := math.Inf(-1), 0
+		for a := 0; a < t.actions; a++ {
+			sum := 0.0
+			lo, hi := t.rowStart[i], t.rowStart[i+1]
+			prob := t.prob[lo:hi]
+			for k, to := range t.next[lo:hi] {
+				sum += prob[k] * v[to]
+			}
+			t.backup[i] = sum
+			if sum > best {
+				best, bestA = sum, a
+			}
+			i++
+		}
+		if t.stateOnly {
+			t.greedy[s] = int32(bestA)
+			t.reward[s] = x[s] - t.discount*best
+		}
+	}
+	if !t.stateOnly {
+		for i, b := range t.backup {
+			t.reward[i] = x[i] - t.discount*b
+		}
+	}
+}
+
+// priorTerm returns log N(R; prior) up to a constant and leaves its gradient in rewardG.
+func (t *target) priorTerm() float64 {
+	logp := 0.0
+	if t.dense == nil {
+		for i, r := range t.reward {
+			d := r - t.mean[i]
+			g := -t.precision[i] * d
+			logp += 0.5 * g * d
+			t.rewardG[i] = g
+		}
+		return logp
+	}
+	for i := range t.rewardG {
+		row, g := t.dense.RawRowView(i), 0.0
+		for j, r := range t.reward {
+			g -= row[j] * (r - t.mean[j])
+		}
+		t.rewardG[i] = g
+		logp += 0.5 * g * (t.reward[i] - t.mean[i])
+	}
+	return logp
+}
+
+// demoTerm returns Σ log softmax_β(Q(s,·))[a] over the demonstrations and leaves in scoreG its derivative in the scores
+// of the demonstrated states, where β Q = scale · score up to a constant in each state (Eq. boltzmann-likelihood):
+// state-only rewards cancel from the differences between a state's actions, so the backups alone decide.
+func (t *target) demoTerm(score []float64) float64 {
+	scale := t.scoreScale()
+	logp := 0.0
+	for d, s := range t.demoed {
+		base := int(s) * t.actions
+		row := score[base : base+t.actions]
+		counts, out := t.counts[d*t.actions:(d+1)*t.actions], t.scoreG[d*t.actions:(d+1)*t.actions]
+		top := row[0]
+		for _, q := range row[1:] {
+			if q > top {
+				top = q
+			}
+		}
+		sum := 0.0
+		for a, q := range row {
+			e := math.Exp(scale * (q - top))
+			out[a] = e
+			sum += e
+			if counts[a] > 0 {
+				logp += counts[a] * scale * (q - top)
+			}
+		}
+		logp -= t.total[d] * math.Log(sum)
+		share := t.total[d] / sum
+		for a, e := range out {
+			out[a] = scale * (counts[a] - share*e)
+		}
+	}
+	return logp
+}
+
+// scoreScale is β times the derivative of Q in the scores that decide between actions: the backups, or Q itself.
+func (t *target) scoreScale() float64 {
+	if t.stateOnly {
+		return t.beta * t.discount
+	}
+	return t.beta
+}
+
+// scatter adds c · p(·|row i) to dst.
+func (t *target) scatter(dst []float64, i int, c float64) {
+	lo, hi := t.rowStart[i], t.rowStart[i+1]
+	prob := t.prob[lo:hi]
+	for k, to := range t.next[lo:hi] {
+		dst[to] += c * prob[k]
+	}
+}
+
+// logDet returns log det(I − γ P_π) for the greedy policy that the last eval left.
+func (t *target) logDet() float64 {
+	t.band.reset()
+	for s, a := range t.greedy {
+		i := s*t.actions + int(a)
+		for k := t.rowStart[i]; k < t.rowStart[i+1]; k++ {
+			t.band.add(s, int(t.next[k]), -t.discount*t.prob[k])
+		}
+	}
+	return t.band.logDet()
+}
+
+// fingerprint is a hash of everything that the density depends on. Random streams are drawn from it, so that a
+// problem's samples do not depend on the batch that it is solved in.
+func (t *target) fingerprint() uint64 {
+	h := fnv.New64a()
+	var word [8]byte
+	put := func(x uint64) {
+		binary.LittleEndian.PutUint64(word[:], x)
+		h.Write(word[:])
+	}
+	floats := func(x []float64) {
+		for _, v := range x {
+			put(math.Float64bits(v))
+		}
+	}
+	ints := func(x []int32) {
+		for _, v := range x {
+			put(uint64(v))
+		}
+	}
+	ints([]int32{int32(t.states), int32(t.actions), int32(t.n)})
+	floats([]float64{t.discount, t.beta})
+	ints(t.rowStart)
+	ints(t.next)
+	floats(t.prob)
+	ints(t.demoed)
+	floats(t.counts)
+	floats(t.mean)
+	floats(t.precision)
+	if t.dense != nil {
+		floats(t.dense.RawMatrix().Data)
+	}
+	return h.Sum64()
+}
