@@ -85,13 +85,18 @@ func Run(ctx context.Context, plan *Plan, o Options) (*Record, error) {
 		err = fmt.Errorf("experiment %s: %w", plan.Experiment, err)
 	}
 	if units, unitsErr := r.store.units(); unitsErr != nil || len(units) == 0 {
-		return nil, errors.Join(err, unitsErr)
+		if err = errors.Join(err, unitsErr); err != nil {
+			r.report(Event{Kind: Failed, Done: r.done, Out: o.Out, Error: err.Error()})
+		}
+		return nil, err
 	}
 	record, deriveErr := r.store.derive()
-	if err = errors.Join(err, deriveErr); err == nil {
-		r.report(Event{Kind: Finished, Fraction: 1, Missing: record.Missing, Rows: record.Rows, Out: o.Out})
+	if err = errors.Join(err, deriveErr); err != nil {
+		r.report(Event{Kind: Failed, Done: r.done, Out: o.Out, Error: err.Error()})
+		return record, err
 	}
-	return record, err
+	r.report(Event{Kind: Finished, Done: r.share, Missing: record.Missing, Rows: record.Rows, Out: o.Out})
+	return record, nil
 }
 
 // runner is a run in progress.
@@ -103,6 +108,7 @@ type runner struct {
 	names   []string // of all units of the plan
 	todo    []int    // units to compute
 	share   int      // units of the share, finished ones included
+	done    int      // finished ones
 	machine Machine
 	began   time.Time
 	cost    float64 // of the units to compute
@@ -180,6 +186,7 @@ func (r *runner) choose() error {
 				return fmt.Errorf("experiment: %s holds %d finished units of this run already; --resume keeps them and goes on, --overwrite starts over",
 					r.options.Out, len(done))
 			}
+			r.done++
 			continue
 		}
 		r.todo = append(r.todo, i)
@@ -190,7 +197,7 @@ func (r *runner) choose() error {
 
 // units computes what is to be computed.
 func (r *runner) units(ctx context.Context) error {
-	for n, i := range r.todo {
+	for _, i := range r.todo {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -198,12 +205,11 @@ func (r *runner) units(ctx context.Context) error {
 		r.mutex.Lock()
 		r.within, r.unitCost = 0, unit.Cost
 		r.mutex.Unlock()
-		already := r.share - len(r.todo) + n
-		r.report(Event{Kind: Started, Unit: unit.Name, Done: already})
+		r.report(Event{Kind: Started, Unit: unit.Name, Done: r.done})
 		record := UnitRecord{Experiment: r.plan.Experiment, Scale: r.plan.Scale, Unit: unit.Name, Plan: r.names,
 			Config: r.config, Machine: r.machine, Started: time.Now().UTC()}
 		result, err := r.plan.Run(ctx, i, func(done, total int, status string) {
-			r.progress(unit.Name, already, done, total, status)
+			r.progress(unit.Name, done, total, status)
 		})
 		if err != nil {
 			return fmt.Errorf("unit %s: %w", unit.Name, err)
@@ -218,19 +224,20 @@ func (r *runner) units(ctx context.Context) error {
 		r.mutex.Lock()
 		r.within, r.unitCost, r.spent = 0, 0, r.spent+unit.Cost
 		r.mutex.Unlock()
-		r.report(Event{Kind: UnitFinished, Unit: unit.Name, Done: already + 1, Notes: result.Notes})
+		r.done++
+		r.report(Event{Kind: UnitFinished, Unit: unit.Name, Done: r.done, Notes: result.Notes})
 	}
 	return nil
 }
 
 // progress takes a unit's report of how far it has come.
-func (r *runner) progress(unit string, already, done, total int, status string) {
+func (r *runner) progress(unit string, done, total int, status string) {
 	r.mutex.Lock()
 	if total > 0 {
 		r.within = min(max(float64(done)/float64(total), r.within), 1)
 	}
 	r.mutex.Unlock()
-	r.report(Event{Kind: Progressed, Unit: unit, Done: already, Status: status})
+	r.report(Event{Kind: Progressed, Unit: unit, Done: r.done, Status: status})
 }
 
 // report fills in the estimates of time and passes the event on.
@@ -242,7 +249,7 @@ func (r *runner) report(e Event) {
 	defer r.mutex.Unlock()
 	e.Elapsed, e.Total = time.Since(r.began).Seconds(), r.share
 	if e.Kind == Finished {
-		e.Done = r.share
+		e.Fraction = 1
 	} else if now := r.spent + r.within*r.unitCost; r.cost > 0 {
 		e.Fraction = now / r.cost
 		if now > 0 {

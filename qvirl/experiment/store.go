@@ -136,7 +136,8 @@ func (s store) rows(r *UnitRecord) ([]Row, error) {
 }
 
 // derive writes rows.csv and run.json from the units that are finished. If another process finishes a unit meanwhile, it
-// starts over, so that the last process to finish leaves the files complete.
+// starts over, so that the last process to finish leaves the files complete. If the files cannot be written, the record
+// comes back with the error.
 func (s store) derive() (*Record, error) {
 	for {
 		units, err := s.units()
@@ -151,10 +152,10 @@ func (s store) derive() (*Record, error) {
 			return nil, err
 		}
 		if err := WriteRowsFile(filepath.Join(s.dir, RowsFile), rows); err != nil {
-			return nil, err
+			return record, err
 		}
 		if err := writeJSON(filepath.Join(s.dir, RunFile), record); err != nil {
-			return nil, err
+			return record, err
 		}
 		if now, err := s.units(); err != nil || len(now) == len(units) {
 			return record, err

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -86,9 +85,6 @@ to folders of their own, which "qvirl merge" joins; the rows are the same as tho
 			}
 			record, err := experiment.Run(cmd.Context(), plan, o)
 			if err != nil {
-				if asJSON {
-					json.NewEncoder(out).Encode(experiment.Event{Kind: experiment.Failed, Out: o.Out, Error: err.Error()})
-				}
 				return withHint(err, record, cmd, o)
 			}
 			if !asJSON {
