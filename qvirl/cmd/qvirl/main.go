@@ -13,13 +13,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/experiment/posteriorquality"
 )
 
 // interrupted is the exit status after Ctrl-C, as shells have it.
 const interrupted = 130
 
 // definitions are the experiments that the command knows.
-var definitions = []experiment.Definition{}
+var definitions = []experiment.Definition{posteriorquality.Definition()}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -58,6 +59,6 @@ posteriors to any finite Markov decision process.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newRun(definitions), newMerge(), newReport(definitions), newList(definitions), newScaling())
+	root.AddCommand(newRun(definitions), newMerge(), newReport(definitions), newList(definitions), newFit(), newScaling())
 	return root
 }

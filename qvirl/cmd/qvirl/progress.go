@@ -110,3 +110,17 @@ func isTerminal(w io.Writer) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
+
+// stopwatch estimates the time left from the fraction of the work that is done.
+type stopwatch struct{ start time.Time }
+
+func newStopwatch() stopwatch { return stopwatch{time.Now()} }
+
+// estimate returns the seconds since the start, and those left; 0 while that is unknown.
+func (s stopwatch) estimate(fraction float64) (elapsed, left float64) {
+	elapsed = time.Since(s.start).Seconds()
+	if fraction > 0 {
+		left = elapsed * (1 - fraction) / fraction
+	}
+	return elapsed, left
+}

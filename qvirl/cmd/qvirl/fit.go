@@ -1,0 +1,220 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/avril"
+	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/experiment/posteriorquality"
+	"github.com/go-birl/birl/qvirl/problemfile"
+	"github.com/go-birl/birl/qvirl/valuewalk"
+)
+
+// answerDraws is the number of draws that averages in an answer are taken over where no closed form is known.
+const answerDraws = 5000
+
+// fitOptions are the flags of fit.
+type fitOptions struct {
+	problem, method, out string
+	samples              int
+	seed                 uint64
+	lambda               float64
+	noDet                bool
+	configFile           string
+	backend              string
+	asJSON               bool
+}
+
+func newFit() *cobra.Command {
+	var o fitOptions
+	c := &cobra.Command{
+		Use:   "fit --problem FILE.npz --method METHOD --out FILE.npz",
+		Short: "Infer the reward of a Markov decision process from demonstrations",
+		Long: `fit reads an IRL problem on any finite MDP from a NumPy archive, and writes the posterior over its reward to another.
+
+The problem holds the arrays
+  transitions [S,A,S]  probabilities of the successors; all-zero rows where the episode ends
+  prior_mean [S]       prior mean of the rewards; [S,A] for rewards of state-action pairs
+  prior_std            their standard deviations, same shape, or prior_cov [S,S] (or [S·A,S·A]), their covariance
+  demos [n,2]          integers: state and action of each demonstrated decision; n may be 0
+  discount, beta       γ in [0, 1), and the rationality coefficient β > 0 of the demonstrator
+  initial [S]          distribution of the first state (optional)
+
+The answer holds reward_mean [S], reward_cov [S,S], value_mean [S] and value_std [S] (of the optimal state values),
+action_probs [S,A] (of the demonstrator, averaged over the posterior), with --samples or from valuewalk reward_samples
+[k,S], and from valuewalk rhat [S] and ess_bulk [S]. With state-action rewards, [S] is [S,A] for everything about rewards,
+and reward_cov is [S·A,S·A].
+
+Methods: valuewalk (Markov chain Monte Carlo, exact), qvirl (variational), avril (a variational baseline).`,
+		Example: `  qvirl fit --problem corridor.npz --method valuewalk --out posterior.npz
+  qvirl fit --problem corridor.npz --method qvirl --samples 1000 --out posterior.npz
+  qvirl fit --problem corridor.npz --method avril --lambda 0.1 --out posterior.npz`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, args []string) error { return fit(cmd, &o) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.problem, "problem", "", "file with the problem (required)")
+	f.StringVar(&o.method, "method", "", "valuewalk, qvirl or avril (required)")
+	f.StringVar(&o.out, "out", "", "file for the answer (required)")
+	f.IntVar(&o.samples, "samples", 0, "number of reward samples in the answer (default: valuewalk all of its samples, others none)")
+	f.Uint64Var(&o.seed, "seed", 1, "seed of everything random")
+	f.Float64Var(&o.lambda, "lambda", avril.Default().Lambda, "avril: weight of the constraint that ties rewards to values")
+	f.BoolVar(&o.noDet, "nodet", false, "valuewalk: leave out the log-determinant (not the posterior; for comparison)")
+	f.StringVar(&o.configFile, "config", "", "JSON file with fields that replace those of the method's default config")
+	f.StringVar(&o.backend, "backend", "", "qvirl: "+backendHelp)
+	f.BoolVar(&o.asJSON, "json", false, "write progress as JSON to standard output, one event a line")
+	for _, name := range []string{"problem", "method", "out"} {
+		c.MarkFlagRequired(name)
+	}
+	return c
+}
+
+// fit does what the command says.
+func fit(cmd *cobra.Command, o *fitOptions) error {
+	m, err := o.newMethod(cmd.Flags(), cmd.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	if o.samples < 0 {
+		return fmt.Errorf("--samples %d: want none or more", o.samples)
+	}
+	if err := checkWritable(o.out); err != nil {
+		return err
+	}
+	problem, err := problemfile.Read(o.problem)
+	if err != nil {
+		return err
+	}
+	listener := newProgress(cmd.ErrOrStderr())
+	if o.asJSON {
+		listener = newJSON(cmd.OutOrStdout())
+	}
+	clock := newStopwatch()
+	posts, err := m.Fit(cmd.Context(), []*qvirl.Problem{problem}, fitProgress(listener, o.method, clock))
+	if err != nil {
+		if errors.Is(err, context.Canceled) {
+			return fmt.Errorf("%w; nothing was written", err)
+		}
+		return err
+	}
+	elapsed, _ := clock.estimate(1)
+	listener(experiment.Event{Kind: experiment.Finished, Unit: o.method, Done: 1, Total: 1, Fraction: 1, Elapsed: elapsed, Out: o.out})
+	answer, err := problemfile.NewAnswer(posts[0], problemfile.AnswerOptions{Samples: o.samples, Draws: answerDraws, Seed: o.seed})
+	if err != nil {
+		return err
+	}
+	verdict := describeFit(posts[0], answer)
+	if err := answer.Write(o.out); err != nil {
+		return err
+	}
+	if !o.asJSON {
+		fmt.Fprintf(cmd.OutOrStdout(), "%s: posterior over %d rewards in %s\n", verdict, problem.RewardDim(), o.out)
+	}
+	return nil
+}
+
+// newMethod returns the method that the flags ask for.
+func (o *fitOptions) newMethod(flags *pflag.FlagSet, stderr io.Writer) (qvirl.Method, error) {
+	var override []byte
+	if o.configFile != "" {
+		var err error
+		if override, err = os.ReadFile(o.configFile); err != nil {
+			return nil, fmt.Errorf("--config: %w", err)
+		}
+	}
+	for flag, method := range map[string]string{"lambda": "avril", "nodet": "valuewalk", "backend": "qvirl"} {
+		if flags.Changed(flag) && o.method != method {
+			return nil, fmt.Errorf("--%s is a flag of the method %s, not of %s", flag, method, o.method)
+		}
+	}
+	switch o.method {
+	case "valuewalk":
+		c := valuewalk.Default()
+		c.Seed, c.NoDeterminant = o.seed, o.noDet
+		if err := experiment.Override(&c, override); err != nil {
+			return nil, err
+		}
+		return valuewalk.New(c)
+	case "qvirl":
+		c := qvirl.DefaultConfig()
+		c.Seed, c.Backend = o.seed, o.backend
+		if err := experiment.Override(&c, override); err != nil {
+			return nil, err
+		}
+		if _, err := describeBackend(c.Backend, stderr); err != nil {
+			return nil, err
+		}
+		return qvirl.New(c)
+	case "avril":
+		c := avril.Default()
+		c.Seed, c.Lambda = o.seed, o.lambda
+		if err := experiment.Override(&c, override); err != nil {
+			return nil, err
+		}
+		return avril.New(c)
+	}
+	return nil, fmt.Errorf("there is no method %q; there are valuewalk, qvirl and avril", o.method)
+}
+
+// describeFit says how the fit ended, and adds what only a Markov chain has to the answer.
+func describeFit(post qvirl.Posterior, answer *problemfile.Answer) string {
+	switch p := post.(type) {
+	case *valuewalk.Posterior:
+		d := p.Diagnostics()
+		answer.RHat, answer.ESSBulk = d.Reward.RHat, d.Reward.BulkESS
+		if err := d.Clean(); err != nil {
+			return "WARNING: " + err.Error()
+		}
+		rhat, ess := posteriorquality.Worst(d)
+		return fmt.Sprintf("converged (R̂ ≤ %.3f, bulk ESS ≥ %.0f)", rhat, ess)
+	case *qvirl.Gaussian:
+		if !p.Converged() {
+			return "WARNING: training ended before it converged"
+		}
+	case *avril.Posterior:
+		d := p.Diagnostics()
+		if d.Collapsed > 0 {
+			return fmt.Sprintf("WARNING: %d rewards collapsed to a point (λ is too large)", d.Collapsed)
+		}
+		if !d.Converged {
+			return "WARNING: training ended before it converged"
+		}
+	}
+	return "converged"
+}
+
+// fitProgress turns a method's progress into events. Methods may report from several goroutines.
+func fitProgress(listener func(experiment.Event), method string, clock stopwatch) qvirl.Progress {
+	var mutex sync.Mutex
+	return func(done, total int, status string) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		e := experiment.Event{Kind: experiment.Progressed, Unit: method, Total: 1, Status: strings.TrimSpace(status)}
+		if total > 0 {
+			e.Fraction = float64(done) / float64(total)
+		}
+		e.Elapsed, e.Left = clock.estimate(e.Fraction)
+		listener(e)
+	}
+}
+
+// checkWritable finds out before the work whether the answer can be written.
+func checkWritable(path string) error {
+	probe, err := os.CreateTemp(filepath.Dir(path), ".probe")
+	if err != nil {
+		return fmt.Errorf("cannot write %s: %w", path, err)
+	}
+	probe.Close()
+	return os.Remove(probe.Name())
+}

@@ -1,0 +1,360 @@
+package posteriorquality
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/avril"
+	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/metric"
+	"github.com/go-birl/birl/qvirl/valuewalk"
+)
+
+// cost is about how many seconds a method takes for a world, for the estimate of the time left.
+var cost = map[string]float64{ValueWalk: 3, ValueWalkNoDet: 3, ValueWalkAgain: 3, QVIRL: 1, QVIRL20k: 3, QVIRLMaxMean: 3}
+
+// otherCost is that of the methods which cost does not list; evaluationCost that of the metrics of a method.
+const (
+	otherCost      = 0.5
+	evaluationCost = 0.3
+)
+
+// Plan returns the plan of the experiment: a unit for the held-out worlds, and one for each chunk of worlds.
+func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	p := &experiment.Plan{Experiment: Name, Scale: scale, Config: c}
+	r := &runner{config: c, backend: backendName, methods: map[string]qvirl.Method{}}
+	var runs []func(context.Context, *tracker) (*experiment.Result, error)
+	if len(c.HeldOut) > 0 {
+		n := float64(len(c.HeldOut))
+		p.Units = append(p.Units, experiment.Unit{Name: "heldout", Cost: n * (2*cost[ValueWalk] + float64(len(c.Lambdas))*(otherCost+evaluationCost))})
+		runs = append(runs, r.heldOut)
+	}
+	for first := 0; first < len(c.Seeds); first += c.Chunk {
+		chunk := c.Seeds[first:min(first+c.Chunk, len(c.Seeds))]
+		again := min(max(c.Again-first, 0), len(chunk))
+		u := experiment.Unit{Name: fmt.Sprintf("worlds-%04d", first), Cost: float64(len(chunk))*2*cost[ValueWalk] + float64(again)*cost[ValueWalkAgain]}
+		for _, name := range c.Methods {
+			u.Cost += float64(len(chunk)) * (methodCost(name) + evaluationCost)
+		}
+		p.Units = append(p.Units, u)
+		runs = append(runs, func(ctx context.Context, t *tracker) (*experiment.Result, error) {
+			return r.worlds(ctx, chunk, again, t)
+		})
+	}
+	p.Run = func(ctx context.Context, unit int, progress qvirl.Progress) (*experiment.Result, error) {
+		t := &tracker{total: p.Units[unit].Cost, progress: progress, seconds: map[string]float64{}}
+		result, err := runs[unit](ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		result.Seconds = t.seconds
+		return result, nil
+	}
+	return p, nil
+}
+
+func methodCost(name string) float64 {
+	if s, ok := cost[name]; ok {
+		return s
+	}
+	return otherCost
+}
+
+// runner runs units. It keeps the methods, some of which compile a program once.
+type runner struct {
+	config  Config
+	backend string
+	methods map[string]qvirl.Method
+}
+
+// fit fits a method to the worlds.
+func (r *runner) fit(ctx context.Context, name string, worlds []*World, t *tracker) ([]qvirl.Posterior, error) {
+	m := r.methods[name]
+	if m == nil {
+		var err error
+		if m, err = r.config.Method(name, r.backend); err != nil {
+			return nil, err
+		}
+		r.methods[name] = m
+	}
+	var posts []qvirl.Posterior
+	err := t.stage(name, name, float64(len(worlds))*methodCost(name), func(progress qvirl.Progress) (err error) {
+		posts, err = m.Fit(ctx, Problems(worlds), progress)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return posts, nil
+}
+
+// references fits ValueWalk with and without the determinant.
+func (r *runner) references(ctx context.Context, worlds []*World, t *tracker) (exact, noDet []qvirl.Posterior, refs []metric.References, err error) {
+	if exact, err = r.fit(ctx, ValueWalk, worlds, t); err != nil {
+		return nil, nil, nil, err
+	}
+	if noDet, err = r.fit(ctx, ValueWalkNoDet, worlds, t); err != nil {
+		return nil, nil, nil, err
+	}
+	refs = make([]metric.References, len(worlds))
+	for i, w := range worlds {
+		for _, of := range []struct {
+			post qvirl.Posterior
+			ref  **metric.Reference
+		}{{exact[i], &refs[i].Exact}, {noDet[i], &refs[i].NoDet}} {
+			if *of.ref, err = metric.NewReference(w.Problem, of.post.(*valuewalk.Posterior).Samples()); err != nil {
+				return nil, nil, nil, err
+			}
+		}
+	}
+	return exact, noDet, refs, nil
+}
+
+// worlds is the unit of a chunk of worlds; on the first of them ValueWalk runs again.
+func (r *runner) worlds(ctx context.Context, seeds []uint64, again int, t *tracker) (*experiment.Result, error) {
+	worlds, err := r.config.Worlds(seeds)
+	if err != nil {
+		return nil, err
+	}
+	exact, noDet, refs, err := r.references(ctx, worlds, t)
+	if err != nil {
+		return nil, err
+	}
+	result := &experiment.Result{}
+	environment := r.config.Environment()
+	if err := r.evaluate(ctx, result, environment, ValueWalk, worlds, exact, refs, t); err != nil {
+		return nil, err
+	}
+	if err := r.evaluate(ctx, result, environment, ValueWalkNoDet, worlds, noDet, refs, t); err != nil {
+		return nil, err
+	}
+	methods := r.config.Methods
+	if again > 0 {
+		methods = append([]string{ValueWalkAgain}, methods...)
+	}
+	for _, name := range methods {
+		subset := worlds
+		if name == ValueWalkAgain {
+			subset = worlds[:again]
+		}
+		posts, err := r.fit(ctx, name, subset, t)
+		if err != nil {
+			return nil, err
+		}
+		if err := r.evaluate(ctx, result, environment, name, subset, posts, refs, t); err != nil {
+			return nil, err
+		}
+	}
+	return result, nil
+}
+
+// heldOut is the unit that gives the curve over λ.
+func (r *runner) heldOut(ctx context.Context, t *tracker) (*experiment.Result, error) {
+	t.key = "heldout"
+	worlds, err := r.config.Worlds(r.config.HeldOut)
+	if err != nil {
+		return nil, err
+	}
+	_, _, refs, err := r.references(ctx, worlds, t)
+	if err != nil {
+		return nil, err
+	}
+	result := &experiment.Result{}
+	best, bestW1 := 0.0, math.Inf(1)
+	for _, lambda := range r.config.Lambdas {
+		name := avrilName(lambda)
+		posts, err := r.fit(ctx, name, worlds, t)
+		if err != nil {
+			return nil, err
+		}
+		if err := r.evaluate(ctx, result, r.config.Environment()+heldOutSuffix, name, worlds, posts, refs, t); err != nil {
+			return nil, err
+		}
+		if w1 := experiment.Average(result.Rows, name, metric.W1).Mean; w1 < bestW1 {
+			best, bestW1 = lambda, w1
+		}
+	}
+	if best != r.config.Lambda {
+		result.Notes = append(result.Notes, fmt.Sprintf("on the held-out worlds λ = %g has the smallest W1, %.3f, but the config chose λ = %g", best, bestW1, r.config.Lambda))
+	}
+	return result, nil
+}
+
+// evaluate adds the rows of a method: its metrics, and the diagnostics of its computation.
+func (r *runner) evaluate(ctx context.Context, result *experiment.Result, environment, method string, worlds []*World,
+	posts []qvirl.Posterior, refs []metric.References, t *tracker) error {
+	found := make([]metric.Result, len(worlds))
+	err := t.stage("metrics", "metrics of "+method, float64(len(worlds))*evaluationCost, func(progress qvirl.Progress) error {
+		return parallel(ctx, len(worlds), progress, func(i int) (err error) {
+			samples, err := Samples(posts[i], r.config.Draws, worlds[i].Seed, method)
+			if err != nil {
+				return err
+			}
+			found[i], err = metric.Evaluate(posts[i], samples, worlds[i].Truth, refs[i])
+			return err
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", method, err)
+	}
+	for i, w := range worlds {
+		row := experiment.Row{Environment: environment, Method: method, Demos: r.config.Trajectories, Seed: w.Seed}
+		for _, name := range metric.Names {
+			if value, ok := found[i][name]; ok {
+				row.Metric, row.Value = name, value
+				result.Rows = append(result.Rows, row)
+			}
+		}
+		diagnostics, note := diagnose(posts[i])
+		for name, value := range diagnostics {
+			row.Metric, row.Value = name, value
+			result.Rows = append(result.Rows, row)
+		}
+		if note != "" {
+			result.Notes = append(result.Notes, fmt.Sprintf("%s, world %d: %s", method, w.Seed, note))
+		}
+	}
+	return nil
+}
+
+// Samples returns the joint samples by which a posterior is judged: all of its own if it consists of samples, and n
+// draws otherwise, which depend on the seed of the world and the name of the method.
+func Samples(post qvirl.Posterior, n int, seed uint64, method string) (*qvirl.Samples, error) {
+	if p, ok := post.(*valuewalk.Posterior); ok {
+		return p.Samples(), nil
+	}
+	h := fnv.New64a()
+	h.Write([]byte(method)) // does not fail
+	return post.Sample(rand.New(rand.NewPCG(seed, h.Sum64())), n)
+}
+
+// diagnose returns metrics that describe the computation of a posterior, and a note if it did not go well.
+func diagnose(post qvirl.Posterior) (metrics map[string]float64, note string) {
+	switch p := post.(type) {
+	case *valuewalk.Posterior:
+		d := p.Diagnostics()
+		if err := d.Clean(); err != nil {
+			note = err.Error()
+		}
+		metrics = map[string]float64{Divergent: float64(d.Divergences)}
+		if rhat, ess := Worst(d); !math.IsNaN(rhat) && !math.IsNaN(ess) {
+			metrics[RHatMax], metrics[ESSBulkMin] = rhat, ess
+		}
+		return metrics, note
+	case *qvirl.Gaussian:
+		converged := 0.0
+		if p.Converged() {
+			converged = 1
+		}
+		metrics = map[string]float64{Converged: converged}
+		if curve := p.Curve(); len(curve) > 0 {
+			metrics[ELBO] = curve[len(curve)-1].ELBO
+		}
+		return metrics, ""
+	case *avril.Posterior:
+		d := p.Diagnostics()
+		converged := 0.0
+		if d.Converged {
+			converged = 1
+		}
+		return map[string]float64{Converged: converged, Collapsed: float64(d.Collapsed)}, ""
+	}
+	return nil, ""
+}
+
+// Worst returns the largest split-R̂ and the smallest bulk effective sample size of all rewards and values; NaN if the
+// diagnostics of any of them do not exist.
+func Worst(d valuewalk.Diagnostics) (rhat, essBulk float64) {
+	rhat, essBulk = math.Inf(-1), math.Inf(1)
+	for _, c := range []valuewalk.Convergence{d.Reward, d.Value} {
+		i, j := c.Worst()
+		rhat, essBulk = math.Max(rhat, c.RHat[i]), math.Min(essBulk, c.BulkESS[j])
+	}
+	return rhat, essBulk
+}
+
+// parallel runs n jobs on all processors, and stops at the first error or when ctx ends.
+func parallel(ctx context.Context, n int, progress qvirl.Progress, job func(i int) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var wait sync.WaitGroup
+	var mutex sync.Mutex
+	next, done := 0, 0
+	for range min(runtime.GOMAXPROCS(0), n) {
+		wait.Go(func() {
+			for {
+				mutex.Lock()
+				i := next
+				next++
+				mutex.Unlock()
+				if i >= n || ctx.Err() != nil {
+					return
+				}
+				if err := job(i); err != nil {
+					cancel(err)
+					return
+				}
+				mutex.Lock()
+				done++
+				progress.Report(done, n, "")
+				mutex.Unlock()
+			}
+		})
+	}
+	wait.Wait()
+	return context.Cause(ctx)
+}
+
+// tracker adds up the progress of a unit's stages and the seconds of its methods.
+type tracker struct {
+	total, past float64 // cost of all stages, and of those that are over
+	progress    qvirl.Progress
+	seconds     map[string]float64
+	key         string // if not empty, all seconds count as its
+}
+
+// steps is the resolution of a unit's progress.
+const steps = 10_000
+
+// stage runs a part of the unit, which counts as cost, and adds its duration to the seconds of key.
+func (t *tracker) stage(key, label string, cost float64, run func(qvirl.Progress) error) error {
+	start := time.Now()
+	at := func(fraction float64) int { return int(steps * min((t.past+fraction*cost)/t.total, 1)) }
+	t.progress.Report(at(0), steps, label)
+	err := run(func(done, total int, status string) {
+		if status != "" {
+			status = ": " + status
+		}
+		t.progress.Report(at(float64(done)/float64(max(total, 1))), steps, label+status)
+	})
+	t.past += cost
+	if t.key != "" {
+		key = t.key
+	}
+	t.seconds[key] += time.Since(start).Seconds()
+	return err
+}
+
+// lambdasOf returns the values of λ that rows on held-out worlds are of, ascending.
+func lambdasOf(rows []experiment.Row) []float64 {
+	var out []float64
+	for _, method := range experiment.Methods(rows) {
+		var lambda float64
+		if _, err := fmt.Sscanf(method, avrilPrefix+"%g", &lambda); err == nil {
+			out = append(out, lambda)
+		}
+	}
+	slices.Sort(out)
+	return out
+}

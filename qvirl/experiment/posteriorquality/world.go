@@ -1,0 +1,94 @@
+package posteriorquality
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/go-birl/birl/envs/gridworld"
+	"github.com/go-birl/birl/envs/mdp"
+	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/avril"
+	"github.com/go-birl/birl/qvirl/metric"
+	"github.com/go-birl/birl/qvirl/valuewalk"
+)
+
+// World is one gridworld of the experiment with its demonstrations.
+type World struct {
+	Seed    uint64
+	Grid    *gridworld.World
+	Demos   []mdp.Trajectory
+	Problem *qvirl.Problem // what a method sees
+	Truth   *metric.Truth  // what it is judged by
+}
+
+// NewWorld returns the world of a seed.
+func (c Config) NewWorld(seed uint64) (*World, error) {
+	grid, err := gridworld.Random(c.World, seed)
+	if err != nil {
+		return nil, err
+	}
+	demos, err := grid.Demonstrate(c.Trajectories, c.Length, c.Beta, c.Discount, seed)
+	if err != nil {
+		return nil, err
+	}
+	w := &World{Seed: seed, Grid: grid, Demos: demos, Problem: &qvirl.Problem{
+		MDP: grid.MDP, Prior: qvirl.IndependentPrior(len(grid.Reward), c.World.RewardMean, c.World.RewardStd),
+		Discount: c.Discount, Beta: c.Beta, Demos: mdp.Flatten(demos),
+	}}
+	w.Truth, err = metric.NewTruth(w.Problem, grid.Reward)
+	return w, err
+}
+
+// Worlds returns the worlds of several seeds.
+func (c Config) Worlds(seeds []uint64) ([]*World, error) {
+	out := make([]*World, len(seeds))
+	for i, seed := range seeds {
+		var err error
+		if out[i], err = c.NewWorld(seed); err != nil {
+			return nil, fmt.Errorf("world %d: %w", seed, err)
+		}
+	}
+	return out, nil
+}
+
+// Problems returns what a method sees of the worlds.
+func Problems(worlds []*World) []*qvirl.Problem {
+	out := make([]*qvirl.Problem, len(worlds))
+	for i, w := range worlds {
+		out[i] = w.Problem
+	}
+	return out
+}
+
+// Method returns a method by its name in result rows, as the config has it. backendName is what QVIRL computes on, as
+// backend.Get takes it.
+func (c Config) Method(name, backendName string) (qvirl.Method, error) {
+	switch name {
+	case ValueWalk, ValueWalkNoDet, ValueWalkAgain:
+		config := c.ValueWalk
+		config.NoDeterminant = name == ValueWalkNoDet
+		if name == ValueWalkAgain {
+			config.Seed++
+		}
+		return valuewalk.New(config)
+	case QVIRL, QVIRL20k, QVIRLMaxMean:
+		config := map[string]qvirl.Config{QVIRL: c.QVIRL, QVIRL20k: c.QVIRL20k, QVIRLMaxMean: c.QVIRLMaxMean}[name]
+		config.Name, config.Backend = name, backendName
+		return qvirl.New(config)
+	}
+	config := c.AVRIL
+	config.Label, config.Lambda = name, c.Lambda
+	if digits, ok := strings.CutPrefix(name, avrilPrefix); ok {
+		var err error
+		if config.Lambda, err = strconv.ParseFloat(digits, 64); err != nil {
+			return nil, fmt.Errorf("posteriorquality: method %q: %q is not a value of λ", name, digits)
+		}
+	} else if name != AVRIL {
+		return nil, fmt.Errorf("posteriorquality: there is no method %q", name)
+	}
+	return avril.New(config)
+}
+
+// avrilName returns the name of AVRIL at the given λ.
+func avrilName(lambda float64) string { return avrilPrefix + strconv.FormatFloat(lambda, 'g', -1, 64) }
