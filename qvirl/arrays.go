@@ -1,11 +1,13 @@
 package qvirl
 
 import (
+	"fmt"
 	"math/rand/v2"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
+	"gonum.org/v1/gonum/mat"
 )
 
 // array is a named constant or variational parameter of the objective, as it is before training.
@@ -61,6 +63,57 @@ func (b *batch) arrays(c Config) []array {
 			array{name: "embedding", floats: repeated, dims: []int{size, n, embeddingSize}, trainable: true})
 	}
 	return append(out, array{name: "factor", floats: identities(size, n), dims: []int{size, n, n}, trainable: true})
+}
+
+// startFrom makes the variational parameters among the arrays those of the given posteriors.
+func (b *batch) startFrom(start []*Gaussian, arrays []array, c Config) error {
+	if c.Covariance != FullCovariance {
+		return fmt.Errorf("qvirl: training can start from a posterior only with Covariance %q, not %q", FullCovariance, c.Covariance)
+	}
+	if len(start) != b.size {
+		return fmt.Errorf("qvirl: got %d posteriors to start from, want one for each of the %d problems", len(start), b.size)
+	}
+	n := b.dim
+	var means, factors []float64
+	for i, from := range start {
+		if from == nil || len(from.meanX) != n {
+			return fmt.Errorf("qvirl: posterior %d to start from is not one of %d values", i, n)
+		}
+		root, err := covarianceRoot(from.covX)
+		if err != nil {
+			return err
+		}
+		mean := mat.NewVecDense(n, append([]float64(nil), from.meanX...))
+		if c.Whiten { // z = A₀⁻¹(x − x₀)
+			var lu mat.LU
+			lu.Factorize(mat.NewDense(n, n, b.basis[i*n*n:(i+1)*n*n]))
+			mean.SubVec(mean, mat.NewVecDense(n, b.origin[i*n:(i+1)*n]))
+			var z mat.VecDense
+			var r mat.Dense
+			if err := lu.SolveVecTo(&z, false, mean); err != nil {
+				return fmt.Errorf("qvirl: posterior %d to start from: %w", i, err)
+			}
+			if err := lu.SolveTo(&r, false, root); err != nil {
+				return fmt.Errorf("qvirl: posterior %d to start from: %w", i, err)
+			}
+			mean, root = &z, &r
+		}
+		var qr mat.QR // of rootᵀ: its upper triangle transposed is the lower triangular factor of root·rootᵀ
+		qr.Factorize(root.T())
+		var upper mat.Dense
+		qr.RTo(&upper)
+		means = append(means, mean.RawVector().Data...)
+		factors = append(factors, mat.DenseCopyOf(upper.T()).RawMatrix().Data...)
+	}
+	for i := range arrays {
+		switch arrays[i].name {
+		case "mean":
+			arrays[i].floats = means
+		case "factor":
+			arrays[i].floats = factors
+		}
+	}
+	return nil
 }
 
 // flatIndices returns where the values next to each state stand in arrays flattened over the whole batch: one [B, K, S]

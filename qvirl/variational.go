@@ -45,25 +45,37 @@ func (m *Variational) Name() string { return m.config.Name }
 
 // Fit returns the posterior of each problem, a *Gaussian. The problems are trained together, as one batch.
 func (m *Variational) Fit(ctx context.Context, problems []*Problem, progress Progress) ([]Posterior, error) {
+	return m.FitFrom(ctx, problems, nil, progress)
+}
+
+// FitFrom is Fit with training started from given posteriors, one a problem: those of the same MDPs and priors before some
+// demonstrations were added, say. A nil slice starts afresh. It needs FullCovariance.
+func (m *Variational) FitFrom(ctx context.Context, problems []*Problem, start []*Gaussian, progress Progress) ([]Posterior, error) {
 	b, err := newBatch(problems, m.config.Whiten)
 	if err != nil {
 		return nil, err
 	}
+	arrays := b.arrays(m.config)
+	if start != nil {
+		if err := b.startFrom(start, arrays, m.config); err != nil {
+			return nil, err
+		}
+	}
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	start := time.Now()
+	began := time.Now()
 	p, err := m.program(b.shape)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.load(b.arrays(m.config)); err != nil {
+	if err := p.load(arrays); err != nil {
 		return nil, err
 	}
 	training, err := p.train(ctx, progress)
 	if err != nil {
 		return nil, err
 	}
-	training.seconds = time.Since(start).Seconds()
+	training.seconds = time.Since(began).Seconds()
 	return p.posteriors(problems, training)
 }
 

@@ -185,6 +185,32 @@ func TestARefitStartsAfresh(t *testing.T) {
 	}
 }
 
+func TestARefitContinuesFromAPosterior(t *testing.T) {
+	problems := smallProblems(t, true)
+	for _, whiten := range []bool{true, false} {
+		c := DefaultConfig()
+		c.Steps, c.Rounds, c.Whiten, c.Float64, c.Backend = 100, 1, whiten, true, "go"
+		before := fit(t, c, problems...)
+		m, err := New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, err := m.FitFrom(context.Background(), problems, before, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k := range problems {
+			reached := before[k].Curve()[len(before[k].Curve())-1].ELBO
+			if first := after[k].(*Gaussian).Curve()[0].ELBO; math.Abs(first-reached) > 1e-6 {
+				t.Errorf("whiten=%v, problem %d: the refit starts at an ELBO of %g, the first fit ended at %g", whiten, k, first, reached)
+			}
+		}
+		if _, err := m.FitFrom(context.Background(), problems, before[:1], nil); err == nil {
+			t.Error("one posterior for two problems was accepted")
+		}
+	}
+}
+
 func TestKernelCovarianceFits(t *testing.T) {
 	problems := smallProblems(t, false)
 	c := DefaultConfig()
