@@ -1,5 +1,23 @@
 // Package qvirl infers reward functions, and how sure one can be of them, from demonstrations: Q-based variational
-// inverse reinforcement learning (QVIRL). It defines the problem that every method of this project solves, the questions
-// that every posterior answers, and the tabular variational method itself. Subpackages hold the methods it is
-// compared with (valuewalk, avril), the metrics and the experiments.
+// inverse reinforcement learning (QVIRL). It defines the problem that every method of this project solves (Problem), the
+// questions that every posterior answers (Posterior, Samples, Marginal), and the tabular variational method itself
+// (Variational, Gaussian). Subpackages hold the methods it is compared with (valuewalk, avril), the metrics and the
+// experiments.
+//
+// The method in three files: batch.go packs problems into arrays, objective.go builds the loss from them, and
+// variational.go trains.
+//
+// # Notation
+//
+//	paper                        code
+//	μ_Q*, σ_Q*, e(s,a), k        mean, logStd, embedding, kernelCovariance
+//	Σ_Q* (or Σ_V*)               covX [.., n, n]: of the values x that the variational Gaussian is over
+//	M_i, ν_i, ω_i, w_j (Clark)   meanMax, nu, omega, weights
+//	V̂*                           meanMax, varMax; meanV, varV for the state values
+//	C_QV, C_VV                   entries of bellman·covX·bellmanᵀ
+//	μ_R, Σ_R                     meanR, covR
+//	p(a|s; θ)                    logProbs
+//	β, γ, ρ0                     Beta, Discount, the MDP's Initial
+//
+// The values x are V*(s) where rewards depend on the state alone, and Q*(s,a) where they depend on the action too.
 package qvirl
