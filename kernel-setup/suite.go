@@ -74,7 +74,7 @@ func runSuite(ctx context.Context, l layout, w io.Writer, xla bool) error {
 		fmt.Fprintf(w, "\n%s go %s\n", part.env, strings.Join(part.args, " "))
 		show := func(line string) { fmt.Fprintln(w, line) }
 		// Tests of child processes may take a while to end after an interrupt.
-		run := command{name: "go", args: part.args, dir: l.root, env: l.environment(part.env, headlessVariable+"=1"), output: show, grace: 30 * time.Second}
+		run := command{name: "go", args: part.args, dir: l.root, env: l.environment(part.env), output: show, grace: 30 * time.Second}
 		if err := run.run(ctx); err != nil {
 			if ctx.Err() == nil {
 				fmt.Fprintf(w, "✗ go %s failed after %s\n", part.args[0], seconds(time.Since(start)))
