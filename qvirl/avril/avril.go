@@ -21,6 +21,14 @@
 // deviation is kept above e^MinLogStd prior standard deviations, so that the optimisation stays finite. How deep a
 // collapse goes above that bound is where Adam stops, not a property of the objective: Diagnostics counts the rewards that
 // fell below a thousandth of their prior standard deviation.
+//
+// # How far the answer depends on the optimisation
+//
+// The objective is not concave, for R contains a maximum over Q, and AVRIL's answer could depend on where Adam starts and
+// stops. On ten of the paper's worlds it hardly does for λ ≤ 0.17: other seeds, starts (InitStd from 0.01 to 1), learning
+// rates (0.001 to 0.03) and a fixed number of steps changed the objective (about −98 nats at λ = 0.17) by at most
+// 0.04 nats, the log density of the true reward by 0.003 and the mean standard deviation by 0.1 %. At λ = 0.19 the log
+// density moves by 0.02; at and above 1/A nothing is robust but the collapse itself.
 package avril
 
 import (
