@@ -8,8 +8,9 @@
 package mcmc
 
 import (
+	"cmp"
 	"math"
-	"sort"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mathext"
@@ -100,7 +101,7 @@ func pooled(chains [][]float64) []float64 {
 
 // quantile sorts x and returns its quantile at p, linear between the draws.
 func quantile(x []float64, p float64) float64 {
-	sort.Float64s(x)
+	slices.Sort(x)
 	at := p * float64(len(x)-1)
 	i := min(int(at), len(x)-2)
 	return x[i] + (at-float64(i))*(x[i+1]-x[i])
@@ -123,14 +124,17 @@ func rankNormalise(chains [][]float64) [][]float64 {
 	length := len(chains[0])
 	all := pooled(chains)
 	order := make([]int, len(all))
-	floats.Argsort(all, order) // sorts all as well
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(all[i], all[j]) })
 	out := make([][]float64, len(chains))
 	for i := range out {
 		out[i] = make([]float64, length)
 	}
 	for lo := 0; lo < len(all); {
 		hi := lo + 1
-		for hi < len(all) && all[hi] == all[lo] {
+		for hi < len(all) && all[order[hi]] == all[order[lo]] {
 			hi++
 		}
 		rank := float64(lo+1+hi) / 2 // mean of the ranks lo+1 … hi

@@ -54,7 +54,7 @@ type target struct {
 	rewardG []float64 // ∂ log density / ∂R, [n]
 	valueG  []float64 // ∂ log density / ∂V, [S]; the gradient itself for state-only rewards
 	scoreG  []float64 // ∂ log likelihood / ∂ score, [len(demoed)·A]
-	weights []float64 // action weights of one state, [A]
+	weights []float64 // action weights of one state and their slopes, [2·A]
 	band    *bandLU
 }
 
@@ -113,7 +113,7 @@ func (t *target) clone() *target {
 	c.greedy = make([]int32, t.states)
 	c.backup = make([]float64, t.states*t.actions)
 	c.value, c.valueG = make([]float64, t.states), make([]float64, t.states)
-	c.weights = make([]float64, t.actions)
+	c.weights = make([]float64, 2*t.actions)
 	c.scoreG = make([]float64, len(t.counts))
 	c.band = newBandLU(t.states, bandwidth(t))
 	return &c
