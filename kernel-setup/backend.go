@@ -11,6 +11,20 @@ import (
 	"time"
 )
 
+// backendEnv is the part of the environment that chooses what notebooks compute on: the named backend, or pure Go
+// where the user did without XLA and the caller's own environment names none. Otherwise it is empty, and the notebooks
+// choose the best that is installed.
+func backendEnv(l layout, name string) ([]string, error) {
+	if name != "" {
+		return []string{backendVariable + "=" + name}, nil
+	}
+	s, err := loadState(l.state())
+	if err != nil || !s.Choices.NoXLA || os.Getenv(backendVariable) != "" {
+		return nil, err
+	}
+	return []string{backendVariable + "=go"}, nil
+}
+
 // probeLimit is how long a one-line computation may take; it needs less than a second.
 const probeLimit = 60 * time.Second
 

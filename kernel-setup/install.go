@@ -49,11 +49,20 @@ type hinted struct {
 
 func (h hinted) Unwrap() error { return h.error }
 
+// explained makes the error of a step that failed for the given reason.
+func explained(title string, err error) *stepError {
+	failure := &stepError{Title: title, Err: err}
+	if h, ok := errors.AsType[hinted](err); ok {
+		failure.Hint = h.hint
+	}
+	return failure
+}
+
 // installer brings a clone to the state that the choices ask for.
 type installer struct {
 	layout   layout
 	progress *progress
-	choose   func(*choices) error // changes the stored choices; may be nil
+	choose   func(*choices) // changes the stored choices; may be nil
 }
 
 func newInstallCommand() *cobra.Command {
@@ -78,13 +87,18 @@ interrupted is repaired by running the command again. The options are remembered
 			if err != nil {
 				return err
 			}
-			in := installer{layout: l, progress: newProgress(os.Stderr), choose: func(c *choices) error {
+			if python != "" {
+				// An interpreter that will not do must not become the stored choice.
+				if python, err = absoluteProgram(python); err != nil {
+					return err
+				}
+				if _, err := findPython(cmd.Context(), python); err != nil {
+					return explained("--python", err)
+				}
+			}
+			in := installer{layout: l, progress: newProgress(os.Stderr), choose: func(c *choices) {
 				if cmd.Flags().Changed("python") {
-					path, err := absoluteProgram(python)
-					if err != nil {
-						return err
-					}
-					c.Python = path
+					c.Python = python
 				}
 				if cmd.Flags().Changed("cuda") {
 					c.CUDA = cuda
@@ -92,7 +106,6 @@ interrupted is repaired by running the command again. The options are remembered
 				if cmd.Flags().Changed("no-xla") {
 					c.NoXLA = noXLA
 				}
-				return nil
 			}}
 			started := time.Now()
 			did, err := in.ensure(cmd.Context())
@@ -178,11 +191,7 @@ func (in *installer) perform(ctx context.Context, s *state, st step) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		failure := &stepError{Title: st.title, Err: err}
-		if h, ok := errors.AsType[hinted](err); ok {
-			failure.Hint = h.hint
-		}
-		return failure
+		return explained(st.title, err)
 	}
 	t.done("")
 	s.Steps[st.name] = stamp{Digest: st.digest, Outputs: outputs, Ended: time.Now().UTC()}
@@ -193,9 +202,7 @@ func (in *installer) perform(ctx context.Context, s *state, st step) error {
 func (in *installer) missing(ctx context.Context, s *state) (todo []step, notices []string, err error) {
 	if in.choose != nil {
 		before := s.Choices
-		if err := in.choose(&s.Choices); err != nil {
-			return nil, nil, err
-		}
+		in.choose(&s.Choices)
 		if s.Choices != before {
 			if err := os.MkdirAll(in.layout.private(), 0o755); err != nil {
 				return nil, nil, err

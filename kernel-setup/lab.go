@@ -25,9 +25,9 @@ first. Options after -- go to JupyterLab.`,
 			if _, err := (&installer{layout: l, progress: newProgress(os.Stderr)}).ensure(cmd.Context()); err != nil {
 				return err
 			}
-			var env []string
-			if backend != "" {
-				env = append(env, backendVariable+"="+backend)
+			env, err := backendEnv(l, backend)
+			if err != nil {
+				return err
 			}
 			// JupyterLab shares the terminal, receives its Ctrl-C, asks for confirmation and shuts its kernels down. It
 			// therefore is waited for, whatever happens to this process's own context.

@@ -73,7 +73,7 @@ func (in *installer) pluginStep(p plugin) step {
 			download := filepath.Join(l.temporary(), "wheel-"+p.name)
 			fetch := command{
 				name: l.python(),
-				args: []string{"-I", "-m", "pip", "download", "--no-input", "--disable-pip-version-check", "--no-deps",
+				args: []string{"-I", "-m", "pip", "download", "--no-input", "--disable-pip-version-check", "--progress-bar", "off", "--no-deps",
 					"--only-binary", ":all:", "--dest", download, p.project + "==" + p.version},
 				dir: l.root, env: l.environment(), output: say,
 			}

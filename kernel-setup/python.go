@@ -113,7 +113,7 @@ func (in *installer) pipInstall(ctx context.Context, pinned string, say func(str
 	// -I keeps the user's own Python packages and PYTHON variables out.
 	install := command{
 		name: l.python(),
-		args: []string{"-I", "-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--require-hashes", "-r", list},
+		args: []string{"-I", "-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--progress-bar", "off", "--require-hashes", "-r", list},
 		dir:  l.root, env: l.environment(), output: say,
 	}
 	if err := install.run(ctx); err != nil {

@@ -179,10 +179,11 @@ func runNotebook(ctx context.Context, l layout, p *progress, notebook string, o 
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return runResult{}, err
 	}
-	env := []string{headlessVariable + "=1"}
-	if o.backend != "" {
-		env = append(env, backendVariable+"="+o.backend)
+	env, err := backendEnv(l, o.backend)
+	if err != nil {
+		return runResult{}, err
 	}
+	env = append(env, headlessVariable+"=1")
 	follow := follower{ctx: ctx, progress: p, notebook: filepath.Base(notebook)}
 	inplace := "0"
 	if o.inplace {
@@ -195,7 +196,7 @@ func runNotebook(ctx context.Context, l layout, p *progress, notebook string, o 
 		stdout: follow.event,
 		grace:  20 * time.Second, // the kernel itself gets ten
 	}
-	err := run.run(ctx)
+	err = run.run(ctx)
 	if err != nil && follow.current != nil {
 		follow.current.failed(ctx)
 		follow.current = nil
