@@ -48,6 +48,9 @@ func estimate(e *experiment.Estimate) *widgets.Estimate {
 // Chart returns the chart as a widget.
 func Chart(c experiment.Chart) widgets.Curves {
 	out := widgets.Curves{Title: c.Title}
+	if len(c.Panels) == 4 { // two rows of two, not three and one
+		out.Columns = 2
+	}
 	for _, p := range c.Panels {
 		panel := widgets.CurvePanel{Title: p.Title, XLabel: p.XLabel, YLabel: p.YLabel, LogX: p.LogX}
 		for _, curve := range p.Curves {

@@ -164,6 +164,30 @@ func TestPaperConfigIsThePapers(t *testing.T) {
 	}
 }
 
+func TestFitWorldGivesEachPosteriorOfTheWorld(t *testing.T) {
+	c := tiny()
+	w, err := c.NewWorld(2000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := 0
+	posts, err := c.FitWorld(context.Background(), w, []string{ValueWalk, "avril-0.1", QVIRLMaxMean}, "go", func(done, total int, _ string) { last = done * 100 / total })
+	if err != nil || last != 100 {
+		t.Fatalf("error %v, progress %d %%", err, last)
+	}
+	for name, post := range posts {
+		if post.Problem() != w.Problem || post.Reward(0).StdDev() == 0 {
+			t.Errorf("%s: problem %v, standard deviation %g", name, post.Problem(), post.Reward(0).StdDev())
+		}
+	}
+	if _, ok := posts[ValueWalk].(qvirl.ValuePosterior); !ok || len(posts) != 3 {
+		t.Errorf("posteriors %v", posts)
+	}
+	if _, err := c.FitWorld(context.Background(), w, []string{"magic"}, "go", nil); err == nil {
+		t.Error("an unknown method was accepted")
+	}
+}
+
 func TestBadConfigs(t *testing.T) {
 	for want, spoil := range map[string]func(*Config){
 		"0 seeds":         func(c *Config) { c.Seeds = nil },
@@ -209,7 +233,7 @@ func TestCurveLeavesOutCollapse(t *testing.T) {
 	if chart == nil || len(chart.Panels) != 2 {
 		t.Fatalf("chart %+v", chart)
 	}
-	if p := chart.Panels[1]; len(p.Curves[0].X) != 2 || !strings.Contains(p.Title, "1 values of λ") || p.Marks[0].X != 0.1 {
+	if p := chart.Panels[1]; len(p.Curves[0].X) != 2 || !strings.Contains(p.Title, "at λ = 1") || p.Marks[0].X != 0.1 {
 		t.Errorf("panel %+v: want two points, a title that says one is left out, and the mark at the best W1", p)
 	}
 	if LambdaCurve(rows[:2]) != nil {

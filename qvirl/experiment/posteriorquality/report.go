@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-birl/birl/qvirl/experiment"
@@ -172,11 +173,11 @@ func LambdaCurve(rows []experiment.Row) *experiment.Chart {
 		{metric.RewardCoverage, "true reward in 90 % interval"}, {metric.PolicyTV, "TV to the exact policy"},
 	} {
 		curve := experiment.Curve{Name: AVRIL}
-		hidden := 0
+		var hidden []string
 		for _, lambda := range lambdas {
 			e := experiment.Average(rows, avrilName(lambda), p.metric)
 			if e == nil || p.metric == metric.LogDensity && e.Mean < lowestDensity {
-				hidden++
+				hidden = append(hidden, strconv.FormatFloat(lambda, 'g', -1, 64))
 				continue
 			}
 			curve.X, curve.Y, curve.StdErr = append(curve.X, lambda), append(curve.Y, e.Mean), append(curve.StdErr, e.StdErr)
@@ -188,8 +189,8 @@ func LambdaCurve(rows []experiment.Row) *experiment.Chart {
 		if !math.IsInf(bestW1, 1) {
 			panel.Marks = []experiment.Mark{{Note: fmt.Sprintf("best W1: λ = %g", best), X: best}}
 		}
-		if hidden > 0 {
-			panel.Title = fmt.Sprintf("%d values of λ lie below %d", hidden, lowestDensity)
+		if len(hidden) > 0 {
+			panel.Title = fmt.Sprintf("below %d at λ = %s", lowestDensity, strings.Join(hidden, ", "))
 		}
 		if p.metric == metric.RewardCoverage {
 			panel.Levels = []experiment.Level{{Name: "nominal", Y: metric.Level}}

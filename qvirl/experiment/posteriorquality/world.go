@@ -1,6 +1,7 @@
 package posteriorquality
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -88,6 +89,28 @@ func (c Config) Method(name, backendName string) (qvirl.Method, error) {
 		return nil, fmt.Errorf("posteriorquality: there is no method %q", name)
 	}
 	return avril.New(config)
+}
+
+// FitWorld fits the methods of the given names to one world, one after the other, and returns their posteriors by name. It
+// is what the pictures of a single world are drawn from. progress counts methods and may be nil.
+func (c Config) FitWorld(ctx context.Context, w *World, names []string, backendName string, progress qvirl.Progress) (map[string]qvirl.Posterior, error) {
+	out := map[string]qvirl.Posterior{}
+	for i, name := range names {
+		m, err := c.Method(name, backendName)
+		if err != nil {
+			return nil, err
+		}
+		progress.Report(i, len(names), name)
+		posts, err := m.Fit(ctx, []*qvirl.Problem{w.Problem}, func(_, _ int, status string) {
+			progress.Report(i, len(names), name+": "+status)
+		})
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		out[name] = posts[0]
+	}
+	progress.Report(len(names), len(names), "")
+	return out, nil
 }
 
 // avrilName returns the name of AVRIL at the given λ.

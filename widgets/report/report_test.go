@@ -1,0 +1,77 @@
+package report
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-birl/birl/qvirl/experiment"
+)
+
+func sample() *experiment.Report {
+	published := &experiment.Estimate{Mean: 0.486, StdErr: 0.011}
+	return &experiment.Report{
+		Title: "A report", Text: []string{"A paragraph."},
+		Tables: []experiment.Table{{
+			Name: "table1", Title: "Distances", Columns: []experiment.Column{{Metric: "w1", Title: "W1", Decimals: 3}, {Metric: "log_density", Title: "log density", Decimals: 2}},
+			References: []string{"paper"}, Notes: []string{"A note."},
+			Rows: []experiment.TableRow{
+				{Method: "qvirl", Cells: []experiment.Cell{{Estimate: &experiment.Estimate{Mean: 0.25, StdErr: 0.5, N: 3}, References: []*experiment.Estimate{published}}, {References: []*experiment.Estimate{nil}}}},
+				{Method: "avril", Cells: []experiment.Cell{{References: []*experiment.Estimate{nil}}, {Estimate: &experiment.Estimate{Mean: math.Inf(-1), StdErr: math.NaN(), N: 1}, References: []*experiment.Estimate{nil}}}},
+			},
+		}},
+		Charts: []experiment.Chart{{Name: "curve", Title: "A curve", Panels: []experiment.Panel{{XLabel: "λ", YLabel: "W1",
+			Curves: []experiment.Curve{{Name: "avril", X: []float64{0, 1, 2}, Y: []float64{3, 4, 5}, StdErr: []float64{1, 1, 1}}},
+			Levels: []experiment.Level{{Name: "nominal", Y: 4}}, Marks: []experiment.Mark{{Note: "best", X: 1}}}}}},
+	}
+}
+
+func TestWrite(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new", "folder")
+	files, err := Write(sample(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(files, " "); got != "table1.csv curve.svg report.md" {
+		t.Errorf("files %s", got)
+	}
+	for file, parts := range map[string][]string{
+		"report.md":  {"# A report", "A paragraph.", "Distances", "0.250 ± 0.500", "0.486 ± 0.011", "A note.", "log density of avril is -Inf", "](curve.svg)"},
+		"table1.csv": {"qvirl", "0.25", "0.486"},
+		"curve.svg":  {"<svg", "A curve", "best", "nominal", "AVRIL"},
+	} {
+		text, err := os.ReadFile(filepath.Join(dir, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range parts {
+			if !strings.Contains(string(text), part) {
+				t.Errorf("%s lacks %q:\n%.2000s", file, part, text)
+			}
+		}
+	}
+	text, err := Text(sample())
+	if err != nil || !strings.Contains(text, "0.250 ± 0.500") {
+		t.Errorf("text %q, error %v", text, err)
+	}
+}
+
+func TestWriteSaysWhatCannotBeDrawn(t *testing.T) {
+	r := sample()
+	r.Charts[0].Panels[0].Curves[0].Y[1] = math.Inf(1)
+	if _, err := Write(r, t.TempDir()); err == nil || !strings.Contains(err.Error(), "figure curve") {
+		t.Errorf("error %v, want one that names the figure", err)
+	}
+	r = sample()
+	r.Tables[0].Rows[0].Cells = r.Tables[0].Rows[0].Cells[:1]
+	if _, err := Write(r, t.TempDir()); err == nil || !strings.Contains(err.Error(), "table table1") {
+		t.Errorf("error %v, want one that names the table", err)
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	os.WriteFile(file, nil, 0o644)
+	if _, err := Write(sample(), file); err == nil || !strings.Contains(err.Error(), file) {
+		t.Errorf("error %v, want one that names the folder", err)
+	}
+}
