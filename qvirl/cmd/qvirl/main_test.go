@@ -254,6 +254,13 @@ func TestDefinitionsArePlannable(t *testing.T) {
 	}
 }
 
+func TestRecordsHoldNoPaths(t *testing.T) {
+	const described = "xla:/home/a.b/pjrt/plugin.so - PJRT plugin (/home/a.b/pjrt/plugin.so) v0.81 [4 device(s)], 3/4 used"
+	if got := folders.ReplaceAllString(described, ""); got != "xla:plugin.so - PJRT plugin (plugin.so) v0.81 [4 device(s)], 3/4 used" {
+		t.Errorf("%q", got)
+	}
+}
+
 // brokenPipe is a reader that went away.
 type brokenPipe struct{}
 

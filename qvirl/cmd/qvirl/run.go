@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -114,8 +115,12 @@ func describeBackend(name string, stderr io.Writer) (string, error) {
 	if choice.Notice != "" {
 		fmt.Fprintln(stderr, "note:", choice.Notice)
 	}
-	return choice.Backend.Description(), nil
+	return folders.ReplaceAllString(choice.Backend.Description(), ""), nil
 }
+
+// folders matches what stands before a file's name in a path: records are published, and where a plugin lies on one machine
+// says nothing on another.
+var folders = regexp.MustCompile(`(/[^\s/:()]+)+/`)
 
 // withHint adds how to go on to the error of a run that did not come to its end.
 func withHint(err error, record *experiment.Record, cmd *cobra.Command, o experiment.Options) error {

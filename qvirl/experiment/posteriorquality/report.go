@@ -34,7 +34,7 @@ var paper = func() experiment.Reference {
 	}}
 }()
 
-// trial holds the values of an independent trial on 61 other worlds; its standard errors are not known.
+// trial holds the values of an independent trial on 61 worlds; its standard errors are not known.
 var trial = func() experiment.Reference {
 	row := func(numbers ...float64) map[string]experiment.Estimate {
 		out := map[string]experiment.Estimate{}
