@@ -126,7 +126,7 @@ func (w *walk) run(ctx context.Context) (*Posterior, error) {
 	c := w.config
 	perChain := c.Samples / c.Chains
 	for total := min(firstRound*perChain, c.MaxIterations); ; total = min(int(roundGrowth*float64(total)), c.MaxIterations) {
-		if err := w.each(ctx, func(k *chain) error { return k.sample(ctx, w.metric, total, storeLimit*perChain) }); err != nil {
+		if err := w.each(func(_ int, k *chain) error { return k.sample(ctx, w.metric, total, storeLimit*perChain) }); err != nil {
 			return nil, err
 		}
 		p := w.posterior(perChain)
@@ -210,34 +210,21 @@ func (w *walk) prepare() error {
 // mass matrix made of it (¼). The chains then go on with the same step size, the geometric mean of theirs.
 func (w *walk) warmUp(ctx context.Context) error {
 	quarter := w.config.Warmup / 4
-	adapt := func(iterations int, visit func(k *chain, i int)) error {
-		return w.each(ctx, func(k *chain) error {
-			i := 0
-			return k.adapt(ctx, w.metric, iterations, w.config.TargetAccept, func() {
-				if i++; visit != nil {
-					visit(k, i)
-				}
-			})
-		})
-	}
-	if err := adapt(quarter, nil); err != nil {
+	adapt := func(_ int, k *chain) error { return k.adapt(ctx, w.metric, quarter, w.config.TargetAccept, nil) }
+	if err := w.each(adapt); err != nil {
 		return err
 	}
 	n := w.chains[0].target.n
 	curvature := make([][]float64, len(w.chains))
-	index := make(map[*chain]int, len(w.chains))
-	for j, k := range w.chains {
-		curvature[j], index[k] = make([]float64, n*n), j
-	}
-	scratch := make([][]float64, len(w.chains))
-	for j := range scratch {
-		scratch[j] = make([]float64, n)
-	}
-	err := adapt(w.config.Warmup-2*quarter, func(k *chain, i int) {
-		if i%curvatureEvery == 0 {
-			k.target.eval(k.at.x, scratch[index[k]])
-			k.target.addCurvature(curvature[index[k]])
-		}
+	err := w.each(func(j int, k *chain) error {
+		curvature[j] = make([]float64, n*n)
+		grad, made := make([]float64, n), 0
+		return k.adapt(ctx, w.metric, w.config.Warmup-2*quarter, w.config.TargetAccept, func() {
+			if made++; made%curvatureEvery == 0 {
+				k.target.eval(k.at.x, grad) // a rejected trajectory has left the target elsewhere
+				k.target.addCurvature(curvature[j])
+			}
+		})
 	})
 	if err != nil {
 		return err
@@ -251,7 +238,7 @@ func (w *walk) warmUp(ctx context.Context) error {
 	if w.metric, err = newMetric(symmetric(curvature[0], n, float64(count))); err != nil {
 		return err
 	}
-	if err := adapt(quarter, nil); err != nil {
+	if err := w.each(adapt); err != nil {
 		return err
 	}
 	log := 0.0
@@ -266,7 +253,7 @@ func (w *walk) warmUp(ctx context.Context) error {
 }
 
 // each runs f for every chain, as many at a time as there are tokens, and returns the first chain's error.
-func (w *walk) each(ctx context.Context, f func(*chain) error) error {
+func (w *walk) each(f func(i int, k *chain) error) error {
 	errs := make([]error, len(w.chains))
 	var wait sync.WaitGroup
 	for i, k := range w.chains {
@@ -276,7 +263,7 @@ func (w *walk) each(ctx context.Context, f func(*chain) error) error {
 			w.busy <- struct{}{}
 			defer func() { <-w.busy }()
 			start := time.Now()
-			errs[i] = f(k)
+			errs[i] = f(i, k)
 			w.lock.Lock()
 			w.elapsed += time.Since(start)
 			w.lock.Unlock()

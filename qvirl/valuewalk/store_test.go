@@ -1,0 +1,171 @@
+package valuewalk
+
+import (
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/npz"
+)
+
+func TestSample(t *testing.T) {
+	_, problem := smallWorld(t, 70)
+	p := fit(t, brief(), problem)[0]
+	rng := rand.New(rand.NewPCG(1, 1))
+	draw := func(n int) map[float64]int {
+		t.Helper()
+		s, err := p.Sample(rng, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rows, _ := s.Q.Dims(); rows != n {
+			t.Fatalf("%d rows of Q, want %d", rows, n)
+		}
+		count := make(map[float64]int)
+		for i := range n {
+			count[s.Reward.At(i, 0)]++
+		}
+		return count
+	}
+	distinct := len(draw(p.Len())) // rejections repeat samples
+	if distinct < p.Len()/4 {
+		t.Fatalf("only %d of %d samples are distinct", distinct, p.Len())
+	}
+	most := 0
+	for _, c := range draw(p.Len()) {
+		most = max(most, c)
+	}
+	for _, c := range draw(p.Len() - 1) {
+		if c > most {
+			t.Errorf("without replacement, one value was drawn %d times, more than the %d that there are", c, most)
+		}
+	}
+	if got := len(draw(20 * p.Len())); got != distinct {
+		t.Errorf("with replacement, %d distinct values, want all %d", got, distinct)
+	}
+	all, err := p.Sample(rng, p.Len())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(p.rewardColumn(3), columnOf(all, 3)); diff != "" {
+		t.Error("all samples are not in order")
+	}
+	if _, err := p.Sample(rng, 0); err == nil {
+		t.Error("drew 0 samples")
+	}
+}
+
+func columnOf(s *qvirl.Samples, i int) []float64 {
+	n, _ := s.Reward.Dims()
+	out := make([]float64, n)
+	for k := range out {
+		out[k] = s.Reward.At(k, i)
+	}
+	return out
+}
+
+func TestSaveAndLoad(t *testing.T) {
+	for name, problem := range smallProblems(t) {
+		c := brief()
+		c.NoDeterminant = true
+		p := fit(t, c, problem)[0]
+		path := filepath.Join(t.TempDir(), "posterior.npz")
+		if err := p.Save(path); err != nil {
+			t.Fatal(err)
+		}
+		got, err := Load(path, problem)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Method() != p.Method() || got.Len() != p.Len() || got.chains != p.chains {
+			t.Errorf("%s: %s with %d samples in %d chains became %s with %d in %d", name, p.Method(), p.Len(), p.chains, got.Method(), got.Len(), got.chains)
+		}
+		if diff := cmp.Diff(p.Diagnostics(), got.Diagnostics()); diff != "" {
+			t.Errorf("%s: diagnostics (-saved +loaded):\n%s", name, diff)
+		}
+		before, after := p.Samples(), got.Samples()
+		for i := range p.Len() {
+			for j, want := range before.Q.RawRowView(i) {
+				// values of order 10 rounded to float32, and rewards read off them
+				if math.Abs(after.Q.At(i, j)-want) > 1e-5 {
+					t.Fatalf("%s: Q[%d,%d] = %g became %g", name, i, j, want, after.Q.At(i, j))
+				}
+			}
+		}
+	}
+}
+
+func TestLoadRefusesBadFiles(t *testing.T) {
+	_, problem := smallWorld(t, 71)
+	_, other := smallWorld(t, 72)
+	p := fit(t, brief(), problem)[0]
+	path := filepath.Join(t.TempDir(), "posterior.npz")
+	if err := p.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(path, other); err == nil || !strings.Contains(err.Error(), "another problem") {
+		t.Errorf("error %v for another problem", err)
+	}
+	if _, err := Load(path, nil); err == nil {
+		t.Error("loaded without a problem")
+	}
+	read := func() map[string]npz.Array {
+		a, err := npz.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Close()
+		out := make(map[string]npz.Array)
+		for _, name := range a.Names() {
+			array, err := a.Array(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out[name] = *array
+		}
+		return out
+	}
+	for want, change := range map[string]func(a map[string]npz.Array){
+		`no array "value"`:        func(a map[string]npz.Array) { delete(a, "value") },
+		"value[1,3] = NaN":        func(a map[string]npz.Array) { a["value"].Data[12] = math.NaN() },
+		"reward[0,0] = +Inf":      func(a map[string]npz.Array) { a["reward"].Data[0] = math.Inf(1) },
+		"shape [1800]":            func(a map[string]npz.Array) { a["value"] = npz.Floats(a["value"].Data, 1800) },
+		"shape [600 3]":           func(a map[string]npz.Array) { a["reward"] = npz.Floats(a["reward"].Data, 600, 3) },
+		"do not make 7 chains":    func(a map[string]npz.Array) { a["chains"] = npz.Ints([]int{7}) },
+		"chains = 1.5":            func(a map[string]npz.Array) { a["chains"] = npz.Scalar(1.5) },
+		`"value_rhat" has the`:    func(a map[string]npz.Array) { a["value_rhat"] = npz.Floats([]float64{1}, 1) },
+		`"acceptance" has the`:    func(a map[string]npz.Array) { a["acceptance"] = npz.Floats(nil, 0) },
+		"do not make 0 chains":    func(a map[string]npz.Array) { a["chains"] = npz.Ints([]int{0}) },
+		"0 samples do not make":   func(a map[string]npz.Array) { a["reward"] = npz.Floats(nil, 0, 9) },
+		`array "problem" has the`: func(a map[string]npz.Array) { a["problem"] = npz.Ints([]int{1}, 1) },
+	} {
+		arrays := read()
+		change(arrays)
+		bad := filepath.Join(t.TempDir(), "bad.npz")
+		if err := npz.Write(bad, arrays); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Load(bad, problem); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut := filepath.Join(t.TempDir(), "cut.npz")
+	for _, n := range []int{0, 10, len(whole) / 2, len(whole) - 1} {
+		if err := os.WriteFile(cut, whole[:n], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Load(cut, problem); err == nil || !strings.Contains(err.Error(), "cut.npz") {
+			t.Errorf("error %v for a file cut off after %d bytes", err, n)
+		}
+	}
+}

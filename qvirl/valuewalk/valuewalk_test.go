@@ -1,0 +1,221 @@
+package valuewalk
+
+import (
+	"context"
+	"errors"
+	"math"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/go-birl/birl/envs/mdp"
+	"github.com/go-birl/birl/qvirl"
+)
+
+// brief is a configuration that samples little: for tests of anything but the samples' distribution.
+func brief() Config {
+	c := Default()
+	c.Samples, c.Warmup, c.MaxIterations, c.Seed = 200, 100, 100, 42
+	return c
+}
+
+// TestConverges checks the promise of the default configuration on a world of the paper, and that the determinant
+// matters there.
+func TestConverges(t *testing.T) {
+	problem := paperProblem(t, 1005)
+	exact := fit(t, Default(), problem)[0]
+	config := Default()
+	config.NoDeterminant = true
+	without := fit(t, config, problem)[0]
+	for _, p := range []*Posterior{exact, without} {
+		d := p.Diagnostics()
+		if err := d.Clean(); err != nil {
+			t.Errorf("%s: %v", p.Method(), err)
+		}
+		r, e := d.Value.Worst()
+		if d.Value.RHat[r] > 1.01 || d.Value.BulkESS[e] < 1000 || p.Len() != 5000 {
+			t.Errorf("%s: R̂ %g, bulk ESS %g of %d samples", p.Method(), d.Value.RHat[r], d.Value.BulkESS[e], p.Len())
+		}
+		if d.Divergences > 0 || !(d.Acceptance > 0.3 && d.Acceptance < 0.95) || d.LeapfrogSteps < 2 || !(d.Seconds > 0) {
+			t.Errorf("%s: suspicious diagnostics %+v", p.Method(), d)
+		}
+	}
+	difference := 0.0
+	for s := 0; s < 64; s++ {
+		difference += math.Abs(exact.Reward(s).Mean()-without.Reward(s).Mean()) / 64
+	}
+	if difference < 0.1 { // Monte Carlo error alone would give about 3/√1000 = 0.1 at worst, 0.05 on average
+		t.Errorf("with and without the determinant, rewards differ by %g on average", difference)
+	}
+}
+
+func TestSamplesAreDeterminedBySeedAndProblem(t *testing.T) {
+	problems := make([]*qvirl.Problem, 3)
+	for i := range problems {
+		_, problems[i] = smallWorld(t, 50+uint64(i))
+	}
+	batch := fit(t, brief(), problems...)
+	previous := runtime.GOMAXPROCS(1)
+	alone := fit(t, brief(), problems[2])[0]
+	runtime.GOMAXPROCS(previous)
+	if !mat.Equal(batch[2].reward, alone.reward) || !mat.Equal(batch[2].value, alone.value) {
+		t.Error("a problem's samples depend on its batch or on GOMAXPROCS")
+	}
+	if mat.Equal(batch[0].reward, batch[1].reward) {
+		t.Error("two problems have the same samples")
+	}
+	config := brief()
+	config.Seed++
+	if other := fit(t, config, problems[2])[0]; mat.Equal(other.reward, alone.reward) {
+		t.Error("two seeds give the same samples")
+	}
+	for _, p := range batch {
+		if p.Problem() != problems[0] && p.Problem() != problems[1] && p.Problem() != problems[2] {
+			t.Error("a posterior has lost its problem")
+		}
+	}
+}
+
+// TestSamplesSolveTheMDP checks that the Q-values and values of samples are optimal for their rewards.
+func TestSamplesSolveTheMDP(t *testing.T) {
+	for name, p := range smallProblems(t) {
+		posterior := fit(t, brief(), p)[0]
+		samples := posterior.Samples()
+		values := samples.Values(p.MDP.Actions())
+		for i := 0; i < posterior.Len(); i += 10 {
+			sol, err := p.MDP.Solve(samples.Reward.RawRowView(i), p.Discount)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for j, q := range sol.Q {
+				if got := samples.Q.At(i, j); math.Abs(got-q) > 1e-9*(1+math.Abs(q)) {
+					t.Fatalf("%s: sample %d: Q[%d] = %g, want %g", name, i, j, got, q)
+				}
+			}
+		}
+		for s := 0; s < p.MDP.States(); s++ {
+			want, err := qvirl.NewEmpirical(mat.Col(nil, s, values))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := posterior.Value(s); math.Abs(got.Mean()-want.Mean()) > 1e-9 || math.Abs(got.StdDev()-want.StdDev()) > 1e-9 {
+				t.Errorf("%s: V(%d) = %g ± %g, want %g ± %g", name, s, got.Mean(), got.StdDev(), want.Mean(), want.StdDev())
+			}
+		}
+	}
+}
+
+func TestFitStopsWhenCancelled(t *testing.T) {
+	_, problem := smallWorld(t, 60)
+	config := Default()
+	config.MinESS, config.MaxIterations = math.MaxFloat64, math.MaxInt32 // would run for days
+	method, err := New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	posteriors, err := method.Fit(ctx, []*qvirl.Problem{problem, problem, problem}, func(int, int, string) { cancel() })
+	if !errors.Is(err, context.Canceled) || posteriors != nil {
+		t.Errorf("error %v, posteriors %v", err, posteriors)
+	}
+}
+
+func TestFitReportsProgress(t *testing.T) {
+	_, a := smallWorld(t, 61)
+	_, b := smallWorld(t, 62)
+	method, err := New(brief())
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := 0
+	_, err = method.Fit(context.Background(), []*qvirl.Problem{a, b}, func(done, total int, status string) {
+		if done < last || total != 2 || status == "" {
+			t.Errorf("reported %d of %d, %q after %d", done, total, status, last)
+		}
+		last = done
+	})
+	if err != nil || last != 2 {
+		t.Errorf("the last report was %d of 2, error %v", last, err)
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	for want, change := range map[string]func(*Config){
+		"Chains = 0":          func(c *Config) { c.Chains = 0 },
+		"Samples = 5001":      func(c *Config) { c.Samples = 5001 },
+		"Samples = 4":         func(c *Config) { c.Samples = 4 },
+		"Warmup = 3":          func(c *Config) { c.Warmup = 3 },
+		"MinESS = NaN":        func(c *Config) { c.MinESS = math.NaN() },
+		"MaxRHat = 1":         func(c *Config) { c.MaxRHat = 1 },
+		"MaxIterations = 100": func(c *Config) { c.MaxIterations = 100 },
+		"TargetAccept = 1":    func(c *Config) { c.TargetAccept = 1 },
+		"Trajectory = NaN":    func(c *Config) { c.Trajectory = math.NaN() },
+	} {
+		c := Default()
+		change(&c)
+		if _, err := New(c); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+	method, err := New(brief())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, good := smallWorld(t, 63)
+	bad := *good
+	bad.Demos = []mdp.Step{{State: 9, Action: 0}}
+	for want, problems := range map[string][]*qvirl.Problem{
+		"no problems": nil,
+		"problem 1":   {good, &bad},
+		"state 9":     {&bad},
+	} {
+		if _, err := method.Fit(context.Background(), problems, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+}
+
+// TestDiagnosticsNameTheWorst checks the verdict on a run that is far too short, and on good numbers.
+func TestDiagnosticsNameTheWorst(t *testing.T) {
+	_, problem := smallWorld(t, 64)
+	config := brief()
+	config.Samples, config.MaxIterations, config.Warmup = 40, 10, minWarmup
+	d := fit(t, config, problem)[0].Diagnostics()
+	if err := d.Clean(); err == nil || !strings.Contains(err.Error(), "after 10 iterations") {
+		t.Errorf("verdict %v on 10 iterations", err)
+	}
+	good := Convergence{[]float64{1, 1.005}, []float64{2000, 1500}, []float64{900, 900}}
+	d = Diagnostics{Reward: good, Value: good, MinESS: 1000, MaxRHat: 1.01}
+	if err := d.Clean(); err != nil {
+		t.Error(err)
+	}
+	d.Value = Convergence{[]float64{1, 1.02}, []float64{2000, 1500}, nil}
+	if err := d.Clean(); err == nil || !strings.Contains(err.Error(), "value of state 1 is 1.0200") {
+		t.Errorf("verdict %v on an R̂ of 1.02", err)
+	}
+	d.Value = Convergence{[]float64{1, 1}, []float64{math.NaN(), 1500}, nil}
+	if err := d.Clean(); err == nil || !strings.Contains(err.Error(), "value of state 0") {
+		t.Errorf("verdict %v on an ESS that does not exist", err)
+	}
+}
+
+func TestNames(t *testing.T) {
+	_, problem := smallWorld(t, 65)
+	for _, test := range []struct {
+		noDeterminant bool
+		want          string
+	}{{false, "valuewalk"}, {true, "valuewalk-nodet"}} {
+		c := brief()
+		c.NoDeterminant = test.noDeterminant
+		m, err := New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{test.want, test.want}, []string{m.Name(), fit(t, c, problem)[0].Method()}); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
