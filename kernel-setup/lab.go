@@ -4,6 +4,8 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 )
@@ -34,7 +36,23 @@ first. Options after -- go to JupyterLab.`,
 			lab := exec.Command(l.python(), append([]string{"-I", "-m", "jupyterlab", "--ServerApp.root_dir=" + l.notebooks()}, args...)...)
 			lab.Dir, lab.Env = l.notebooks(), l.environment(env...)
 			lab.Stdin, lab.Stdout, lab.Stderr = os.Stdin, os.Stdout, os.Stderr
-			err = lab.Run()
+			endWithParent(lab)
+			terminated := make(chan os.Signal, 1)
+			signal.Notify(terminated, syscall.SIGTERM) // sent to this process only, unlike Ctrl-C
+			defer signal.Stop(terminated)
+			if err := lab.Start(); err != nil {
+				return err
+			}
+			ended := make(chan struct{})
+			defer close(ended)
+			go func() {
+				select {
+				case <-ended:
+				case <-terminated:
+					_ = lab.Process.Signal(syscall.SIGTERM) // fails only if it has ended by itself
+				}
+			}()
+			err = lab.Wait()
 			if _, ok := errors.AsType[*exec.ExitError](err); ok {
 				return errReported
 			}

@@ -11,7 +11,7 @@ import (
 // ownGroup puts the command into a process group of its own, so that it can be stopped together with its children.
 func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	endWithParent(cmd.SysProcAttr)
+	endWithParent(cmd)
 }
 
 func interruptGroup(p *os.Process) error { return syscall.Kill(-p.Pid, syscall.SIGTERM) }

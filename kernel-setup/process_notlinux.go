@@ -1,8 +1,8 @@
-//go:build unix && !linux
+//go:build !linux
 
 package main
 
-import "syscall"
+import "os/exec"
 
 // endWithParent does nothing where the system has no signal for a parent's death.
-func endWithParent(*syscall.SysProcAttr) {}
+func endWithParent(*exec.Cmd) {}
