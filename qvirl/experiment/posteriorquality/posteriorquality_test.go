@@ -240,18 +240,3 @@ func TestCurveLeavesOutCollapse(t *testing.T) {
 		t.Error("a curve of one point was drawn")
 	}
 }
-
-// TestProgressCoversTheWholeUnit checks that a unit's progress rises to about its end.
-func TestProgressCoversTheWholeUnit(t *testing.T) {
-	tr := &tracker{total: 4, seconds: map[string]float64{}}
-	var at []int
-	tr.progress = func(done, total int, _ string) { at = append(at, done*100/total) }
-	for _, cost := range []float64{1, 3} {
-		if err := tr.stage("m", "m", cost, func(p qvirl.Progress) error { p.Report(1, 2, "half"); p.Report(2, 2, ""); return nil }); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if !slices.Equal(at, []int{0, 12, 25, 25, 62, 100}) {
-		t.Errorf("progress %v", at)
-	}
-}

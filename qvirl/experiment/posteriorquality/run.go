@@ -6,10 +6,7 @@ import (
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
-	"runtime"
 	"slices"
-	"sync"
-	"time"
 
 	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/avril"
@@ -27,6 +24,9 @@ const (
 	evaluationCost = 0.3
 )
 
+// heldOutUnit is the unit that gives the curve over λ. Its seconds are not those of the methods in the table.
+const heldOutUnit = "heldout"
+
 // Plan returns the plan of the experiment: a unit for the held-out worlds, and one for each chunk of worlds.
 func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 	if err := c.Validate(); err != nil {
@@ -34,10 +34,10 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 	}
 	p := &experiment.Plan{Experiment: Name, Scale: scale, Config: c}
 	r := &runner{config: c, backend: backendName, methods: map[string]qvirl.Method{}}
-	var runs []func(context.Context, *tracker) (*experiment.Result, error)
+	var runs []func(context.Context, *experiment.Stages) (*experiment.Result, error)
 	if len(c.HeldOut) > 0 {
 		n := float64(len(c.HeldOut))
-		p.Units = append(p.Units, experiment.Unit{Name: "heldout", Cost: n * (2*cost[ValueWalk] + float64(len(c.Lambdas))*(otherCost+evaluationCost))})
+		p.Units = append(p.Units, experiment.Unit{Name: heldOutUnit, Cost: n * (2*cost[ValueWalk] + float64(len(c.Lambdas))*(otherCost+evaluationCost))})
 		runs = append(runs, r.heldOut)
 	}
 	for first := 0; first < len(c.Seeds); first += c.Chunk {
@@ -48,17 +48,21 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 			u.Cost += float64(len(chunk)) * (methodCost(name) + evaluationCost)
 		}
 		p.Units = append(p.Units, u)
-		runs = append(runs, func(ctx context.Context, t *tracker) (*experiment.Result, error) {
+		runs = append(runs, func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
 			return r.worlds(ctx, chunk, again, t)
 		})
 	}
 	p.Run = func(ctx context.Context, unit int, progress qvirl.Progress) (*experiment.Result, error) {
-		t := &tracker{total: p.Units[unit].Cost, progress: progress, seconds: map[string]float64{}}
+		key := ""
+		if p.Units[unit].Name == heldOutUnit {
+			key = heldOutUnit
+		}
+		t := experiment.NewStages(p.Units[unit].Cost, key, progress)
 		result, err := runs[unit](ctx, t)
 		if err != nil {
 			return nil, err
 		}
-		result.Seconds = t.seconds
+		result.Seconds = t.Seconds()
 		return result, nil
 	}
 	return p, nil
@@ -79,7 +83,7 @@ type runner struct {
 }
 
 // fit fits a method to the worlds.
-func (r *runner) fit(ctx context.Context, name string, worlds []*World, t *tracker) ([]qvirl.Posterior, error) {
+func (r *runner) fit(ctx context.Context, name string, worlds []*World, t *experiment.Stages) ([]qvirl.Posterior, error) {
 	m := r.methods[name]
 	if m == nil {
 		var err error
@@ -89,7 +93,7 @@ func (r *runner) fit(ctx context.Context, name string, worlds []*World, t *track
 		r.methods[name] = m
 	}
 	var posts []qvirl.Posterior
-	err := t.stage(name, name, float64(len(worlds))*methodCost(name), func(progress qvirl.Progress) (err error) {
+	err := t.Run(name, name, float64(len(worlds))*methodCost(name), func(progress qvirl.Progress) (err error) {
 		posts, err = m.Fit(ctx, Problems(worlds), progress)
 		return err
 	})
@@ -100,7 +104,7 @@ func (r *runner) fit(ctx context.Context, name string, worlds []*World, t *track
 }
 
 // references fits ValueWalk with and without the determinant.
-func (r *runner) references(ctx context.Context, worlds []*World, t *tracker) (exact, noDet []qvirl.Posterior, refs []metric.References, err error) {
+func (r *runner) references(ctx context.Context, worlds []*World, t *experiment.Stages) (exact, noDet []qvirl.Posterior, refs []metric.References, err error) {
 	if exact, err = r.fit(ctx, ValueWalk, worlds, t); err != nil {
 		return nil, nil, nil, err
 	}
@@ -122,7 +126,7 @@ func (r *runner) references(ctx context.Context, worlds []*World, t *tracker) (e
 }
 
 // worlds is the unit of a chunk of worlds; on the first of them ValueWalk runs again.
-func (r *runner) worlds(ctx context.Context, seeds []uint64, again int, t *tracker) (*experiment.Result, error) {
+func (r *runner) worlds(ctx context.Context, seeds []uint64, again int, t *experiment.Stages) (*experiment.Result, error) {
 	worlds, err := r.config.Worlds(seeds)
 	if err != nil {
 		return nil, err
@@ -160,8 +164,7 @@ func (r *runner) worlds(ctx context.Context, seeds []uint64, again int, t *track
 }
 
 // heldOut is the unit that gives the curve over λ.
-func (r *runner) heldOut(ctx context.Context, t *tracker) (*experiment.Result, error) {
-	t.key = "heldout"
+func (r *runner) heldOut(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
 	worlds, err := r.config.Worlds(r.config.HeldOut)
 	if err != nil {
 		return nil, err
@@ -193,10 +196,10 @@ func (r *runner) heldOut(ctx context.Context, t *tracker) (*experiment.Result, e
 
 // evaluate adds the rows of a method: its metrics, and the diagnostics of its computation.
 func (r *runner) evaluate(ctx context.Context, result *experiment.Result, environment, method string, worlds []*World,
-	posts []qvirl.Posterior, refs []metric.References, t *tracker) error {
+	posts []qvirl.Posterior, refs []metric.References, t *experiment.Stages) error {
 	found := make([]metric.Result, len(worlds))
-	err := t.stage("metrics", "metrics of "+method, float64(len(worlds))*evaluationCost, func(progress qvirl.Progress) error {
-		return parallel(ctx, len(worlds), progress, func(i int) (err error) {
+	err := t.Run("metrics", "metrics of "+method, float64(len(worlds))*evaluationCost, func(progress qvirl.Progress) error {
+		return experiment.Parallel(ctx, len(worlds), progress, func(i int) (err error) {
 			samples, err := Samples(posts[i], r.config.Draws, worlds[i].Seed, method)
 			if err != nil {
 				return err
@@ -282,68 +285,6 @@ func Worst(d valuewalk.Diagnostics) (rhat, essBulk float64) {
 		rhat, essBulk = math.Max(rhat, c.RHat[i]), math.Min(essBulk, c.BulkESS[j])
 	}
 	return rhat, essBulk
-}
-
-// parallel runs n jobs on all processors, and stops at the first error or when ctx ends.
-func parallel(ctx context.Context, n int, progress qvirl.Progress, job func(i int) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var wait sync.WaitGroup
-	var mutex sync.Mutex
-	next, done := 0, 0
-	for range min(runtime.GOMAXPROCS(0), n) {
-		wait.Go(func() {
-			for {
-				mutex.Lock()
-				i := next
-				next++
-				mutex.Unlock()
-				if i >= n || ctx.Err() != nil {
-					return
-				}
-				if err := job(i); err != nil {
-					cancel(err)
-					return
-				}
-				mutex.Lock()
-				done++
-				progress.Report(done, n, "")
-				mutex.Unlock()
-			}
-		})
-	}
-	wait.Wait()
-	return context.Cause(ctx)
-}
-
-// tracker adds up the progress of a unit's stages and the seconds of its methods.
-type tracker struct {
-	total, past float64 // cost of all stages, and of those that are over
-	progress    qvirl.Progress
-	seconds     map[string]float64
-	key         string // if not empty, all seconds count as its
-}
-
-// steps is the resolution of a unit's progress.
-const steps = 10_000
-
-// stage runs a part of the unit, which counts as cost, and adds its duration to the seconds of key.
-func (t *tracker) stage(key, label string, cost float64, run func(qvirl.Progress) error) error {
-	start := time.Now()
-	at := func(fraction float64) int { return int(steps * min((t.past+fraction*cost)/t.total, 1)) }
-	t.progress.Report(at(0), steps, label)
-	err := run(func(done, total int, status string) {
-		if status != "" {
-			status = ": " + status
-		}
-		t.progress.Report(at(float64(done)/float64(max(total, 1))), steps, label+status)
-	})
-	t.past += cost
-	if t.key != "" {
-		key = t.key
-	}
-	t.seconds[key] += time.Since(start).Seconds()
-	return err
 }
 
 // lambdasOf returns the values of λ that rows on held-out worlds are of, ascending.
