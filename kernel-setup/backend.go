@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -84,7 +85,7 @@ func probe(ctx context.Context, l layout, backend string) (probed, error) {
 	defer cancel()
 	var got probed
 	var problem error
-	var words []string // the first ones, because a crash says its cause before it lists registers
+	var words []string
 	run := command{
 		name: l.tool("probe"), args: []string{backend}, dir: l.root, env: l.environment(), grace: time.Second,
 		stdout: func(line string) { problem = json.Unmarshal([]byte(line), &got) },
@@ -98,14 +99,25 @@ func probe(ctx context.Context, l layout, backend string) (probed, error) {
 	switch {
 	case ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded):
 		return probed{}, fmt.Errorf("no answer within %s", seconds(probeLimit))
-	case err != nil && len(words) > 0:
-		return probed{}, errors.New(strings.Join(words, "\n"))
 	case err != nil:
-		return probed{}, err
+		return probed{}, probeError(err, words)
 	case problem != nil:
 		return probed{}, problem
 	case got.Value != 25:
 		return probed{}, fmt.Errorf("3² + 4² came out as %v", got.Value)
 	}
 	return got, nil
+}
+
+// probeError picks the telling lines of a probe that failed: its last one if it ended by itself, its first ones if it
+// crashed, because a crash says its cause before it lists registers.
+func probeError(err error, first []string) error {
+	failed, ok := errors.AsType[*commandError](err)
+	if !ok || len(failed.Tail) == 0 {
+		return err
+	}
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 1 {
+		return errors.New(failed.Tail[len(failed.Tail)-1])
+	}
+	return errors.New(strings.Join(first, "\n"))
 }

@@ -267,6 +267,11 @@ func backendFindings(ctx context.Context, l layout, say func(string)) []finding 
 		if strings.HasPrefix(name, "xla:") {
 			f.Item = "backend xla (" + strings.TrimSuffix(strings.TrimPrefix(filepath.Base(name), "pjrt_c_api_"), "_plugin.so") + ")"
 		}
+		if filepath.Base(name) == cudaPlugin.file() && !hasNVIDIA() {
+			f.Status, f.Detail = "none", "this machine shows no NVIDIA GPU"
+			out = append(out, f)
+			continue
+		}
 		say("computing on " + f.Item)
 		var got probed
 		err := built

@@ -110,10 +110,11 @@ func (in *installer) pipInstall(ctx context.Context, pinned string, say func(str
 	if err := writeFile(list, []byte(pinned)); err != nil {
 		return err
 	}
-	// -I keeps the user's own Python packages and PYTHON variables out.
+	// -I keeps the user's own Python packages and PYTHON variables out. Packages that are there already are installed
+	// anew, because a repair is asked for when files of theirs are missing.
 	install := command{
 		name: l.python(),
-		args: []string{"-I", "-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--progress-bar", "off", "--require-hashes", "-r", list},
+		args: []string{"-I", "-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--progress-bar", "off", "--force-reinstall", "--require-hashes", "-r", list},
 		dir:  l.root, env: l.environment(), output: say,
 	}
 	if err := install.run(ctx); err != nil {
