@@ -74,7 +74,7 @@ func Paper() Config {
 		World: gridworld.Paper(), Trajectories: 5, Length: 5, Beta: 2, Discount: 0.9,
 		Seeds: seeds(0, 100), Chunk: 20, Again: 20, Draws: 5000,
 		Methods: []string{QVIRL, QVIRL20k, QVIRLMaxMean, AVRIL, "avril-0.17"},
-		HeldOut: seeds(1000, 10), Lambdas: avril.Lambdas, Lambda: 0,
+		HeldOut: seeds(1000, 10), Lambdas: avril.Lambdas, Lambda: 0.02,
 		ValueWalk: valuewalk.Default(), QVIRL: qvirl.DefaultConfig(), QVIRL20k: qvirl.PaperConfig(), QVIRLMaxMean: maxMean,
 		AVRIL: avril.Default(),
 	}
@@ -84,7 +84,7 @@ func Paper() Config {
 func Quick() Config {
 	c := Paper()
 	c.Seeds, c.Chunk, c.Again, c.Draws = seeds(1000, 4), 4, 2, 1000
-	c.HeldOut, c.Lambdas = seeds(1004, 2), []float64{0, 0.1, 0.17, 0.3}
+	c.HeldOut, c.Lambdas = seeds(1004, 2), []float64{0, 0.02, 0.1, 0.17, 0.3}
 	c.Methods = []string{QVIRL, AVRIL, "avril-0.17"}
 	c.ValueWalk.Samples, c.ValueWalk.MinESS = 2000, 400
 	return c
