@@ -16,7 +16,7 @@ type Diagnostics struct {
 	StepSize      float64
 	LeapfrogSteps float64 // mean number in a trajectory
 	Iterations    int     // of each chain after the warm-up
-	Seconds       float64 // of work, summed over the chains
+	Seconds       float64 // of work by the clock, summed over the chains; more than on an idle core where they share one
 
 	MinESS, MaxRHat float64 // the targets, from the configuration
 }
