@@ -14,13 +14,17 @@ import (
 
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/experiment/posteriorquality"
+	"github.com/go-birl/birl/qvirl/experiment/singleunknown"
 )
 
 // interrupted is the exit status after Ctrl-C, as shells have it.
 const interrupted = 130
 
 // definitions are the experiments that the command knows.
-var definitions = []experiment.Definition{posteriorquality.Definition()}
+var definitions = []experiment.Definition{
+	posteriorquality.Definition(),
+	singleunknown.Definition(),
+}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -1,0 +1,141 @@
+package singleunknown
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/go-birl/birl/envs/gridworld"
+	"github.com/go-birl/birl/envs/mdp"
+	"github.com/go-birl/birl/qvirl"
+)
+
+// Decision is what an apprentice finds best who takes the posterior mean less some standard deviations for the reward.
+type Decision struct {
+	Reward []float64 // the reward that it plans with, [S]
+	Q      []float64 // its optimal Q-values, [S·A]
+	Policy []float64 // a greedy policy, [S·A]
+}
+
+// Decide plans with the posterior mean of each reward less caution posterior standard deviations.
+func Decide(post qvirl.Posterior, caution float64) (*Decision, error) {
+	p := post.Problem()
+	reward := make([]float64, p.RewardDim())
+	for i := range reward {
+		m := post.Reward(i)
+		reward[i] = m.Mean() - caution*m.StdDev()
+	}
+	return decide(p, reward)
+}
+
+func decide(p *qvirl.Problem, reward []float64) (*Decision, error) {
+	sol, err := p.MDP.Solve(reward, p.Discount)
+	if err != nil {
+		return nil, err
+	}
+	policy, err := p.MDP.Deterministic(sol.Greedy)
+	if err != nil {
+		return nil, err
+	}
+	return &Decision{Reward: reward, Q: sol.Q, Policy: policy}, nil
+}
+
+// Through returns the Q-value of going up in the cell.
+func (d *Decision) Through(cell int) float64 { return d.Q[cell*gridworld.Actions+gridworld.Up] }
+
+// Around returns the Q-value of going left in the cell.
+func (d *Decision) Around(cell int) float64 { return d.Q[cell*gridworld.Actions+gridworld.Left] }
+
+// Weighted is an exact posterior as draws of the prior, weighted by their likelihood and resampled. It serves problems
+// with few demonstrations, whose posterior is not much narrower than the prior.
+type Weighted struct {
+	problem *qvirl.Problem
+	samples *qvirl.Samples
+	reward  []*qvirl.Empirical
+
+	LogEvidence float64 // log of the mean likelihood
+	ESS         float64 // effective number of draws, (Σw)²/Σw²
+}
+
+var _ qvirl.Posterior = (*Weighted)(nil)
+
+// NewWeighted returns the posterior of a problem with an independent prior from n draws of the prior.
+func NewWeighted(p *qvirl.Problem, n int, seed uint64) (*Weighted, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if p.Prior.Std == nil || n < 2 {
+		return nil, fmt.Errorf("singleunknown: weighting draws needs an independent prior and at least 2 draws, got %d", n)
+	}
+	rng := rand.New(rand.NewPCG(seed, 0))
+	draws := mat.NewDense(n, p.RewardDim(), nil)
+	for i := 0; i < n; i++ {
+		row := draws.RawRowView(i)
+		for j := range row {
+			row[j] = p.Prior.Mean[j] + p.Prior.Std[j]*rng.NormFloat64()
+		}
+	}
+	all, err := p.SolveSamples(draws)
+	if err != nil {
+		return nil, err
+	}
+	actions := p.MDP.Actions()
+	weights := make([]float64, n)
+	sum, squares := 0.0, 0.0
+	probs := make([]float64, len(p.Demos)*actions)
+	for i := range weights {
+		weights[i] = 1
+		for k, d := range p.Demos {
+			q := all.Q.RawRowView(i)[d.State*actions : (d.State+1)*actions]
+			pi := mdp.Boltzmann(probs[k*actions:(k+1)*actions], q, actions, p.Beta)
+			weights[i] *= pi[d.Action]
+		}
+		sum += weights[i]
+		squares += weights[i] * weights[i]
+	}
+	if !(sum > 0) {
+		return nil, fmt.Errorf("singleunknown: no draw of the prior explains the demonstrations")
+	}
+	w := &Weighted{problem: p, LogEvidence: math.Log(sum / float64(n)), ESS: sum * sum / squares,
+		samples: &qvirl.Samples{Reward: mat.NewDense(n, p.RewardDim(), nil), Q: mat.NewDense(n, len(p.MDP.Uniform()), nil)}}
+	cumulative, at := 0.0, 0
+	offset := rng.Float64() // systematic resampling: one draw for each of n equidistant points
+	for i := range weights {
+		cumulative += weights[i] / sum * float64(n)
+		for ; at < n && (float64(at)+offset < cumulative || i == n-1); at++ {
+			w.samples.Reward.SetRow(at, all.Reward.RawRowView(i))
+			w.samples.Q.SetRow(at, all.Q.RawRowView(i))
+		}
+	}
+	for j := 0; j < p.RewardDim(); j++ {
+		e, err := qvirl.NewEmpirical(mat.Col(nil, j, w.samples.Reward))
+		if err != nil {
+			return nil, err
+		}
+		w.reward = append(w.reward, e)
+	}
+	return w, nil
+}
+
+// Problem implements qvirl.Posterior.
+func (w *Weighted) Problem() *qvirl.Problem { return w.problem }
+
+// Reward implements qvirl.Posterior; the marginal is a *qvirl.Empirical.
+func (w *Weighted) Reward(i int) qvirl.Marginal { return w.reward[i] }
+
+// Sample implements qvirl.Posterior: a random choice of the resampled draws, with replacement.
+func (w *Weighted) Sample(rng *rand.Rand, n int) (*qvirl.Samples, error) {
+	if n < 1 {
+		return nil, fmt.Errorf("singleunknown: cannot draw %d samples, want at least 1", n)
+	}
+	have, _ := w.samples.Reward.Dims()
+	out := &qvirl.Samples{Reward: mat.NewDense(n, w.problem.RewardDim(), nil), Q: mat.NewDense(n, len(w.problem.MDP.Uniform()), nil)}
+	for i := 0; i < n; i++ {
+		at := rng.IntN(have)
+		out.Reward.SetRow(i, w.samples.Reward.RawRowView(at))
+		out.Q.SetRow(i, w.samples.Q.RawRowView(at))
+	}
+	return out, nil
+}

@@ -1,0 +1,75 @@
+package singleunknown
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/go-birl/birl/qvirl/experiment"
+)
+
+// tableMethods are the methods in the order of the tables.
+var tableMethods = []string{Exact, ValueWalk, ValueWalkNoDet, QVIRL, QVIRLBest, QVIRLBetween}
+
+// paper holds the numbers in the paper's text, which are QVIRL's. The posterior mean follows from them and the map.
+var paper = func() experiment.Reference {
+	values := map[string]experiment.Estimate{}
+	for metric, v := range map[string]float64{RewardMean: -4.75, QThrough: 8.0, QAround: 5.2, CautiousThrough: 2.7, OnlyTile: 2.7} {
+		values[metric] = experiment.Estimate{Mean: v, StdErr: math.NaN()}
+	}
+	return experiment.Reference{Name: "paper", Values: map[string]map[string]experiment.Estimate{
+		QVIRL: values, QVIRLBest: values, QVIRLBetween: values}}
+}()
+
+// Report makes two tables for each standard deviation of the known rewards: decisions, and diagnostics.
+func Report(rows []experiment.Row, _ *experiment.Record) (*experiment.Report, error) {
+	r := &experiment.Report{Title: "One unknown reward: through or around?", Text: []string{
+		"The apprentice in the bottom right cell can cut through the tile of unknown reward (prior N(−1, 10²)) or go around. " +
+			"It plans with the posterior mean reward, or, cautious, with the mean less two standard deviations in every cell. " +
+			"The last but one column lowers the reward of the unknown tile alone."}}
+	tables, err := Tables(rows)
+	r.Tables = tables
+	return r, err
+}
+
+// Tables returns the tables of the report.
+func Tables(rows []experiment.Row) ([]experiment.Table, error) {
+	byEnvironment := map[string][]experiment.Row{}
+	var names []string
+	for _, row := range rows {
+		if byEnvironment[row.Environment] == nil {
+			names = append(names, row.Environment)
+		}
+		byEnvironment[row.Environment] = append(byEnvironment[row.Environment], row)
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("singleunknown: no rows to report")
+	}
+	slices.Sort(names)
+	var out []experiment.Table
+	for _, name := range names {
+		var std float64
+		if _, err := fmt.Sscanf(name, "gridworld-3x3-known-%g", &std); err != nil {
+			return nil, fmt.Errorf("singleunknown: environment %q is not one of this experiment", name)
+		}
+		t, err := experiment.Tabulate(byEnvironment[name], tableMethods, []experiment.Column{
+			{Metric: RewardMean, Title: "mean of r", Decimals: 2}, {Metric: RewardStd, Title: "std of r", Decimals: 2},
+			{Metric: QThrough, Title: "Q through", Decimals: 2}, {Metric: QAround, Title: "Q around", Decimals: 2},
+			{Metric: CautiousThrough, Title: "cautious: through", Decimals: 2}, {Metric: CautiousAround, Title: "cautious: around", Decimals: 2},
+			{Metric: OnlyTile, Title: "through, tile lowered", Decimals: 2}, {Metric: ELBO, Title: "ELBO", Decimals: 2},
+		}, paper)
+		if err != nil {
+			return nil, err
+		}
+		t.Name, t.Title = name, fmt.Sprintf("Other rewards known up to a standard deviation of %g", std)
+		t.Notes = []string{"The ELBO of exact is the log evidence, which no ELBO exceeds but for the closed form of the likelihood."}
+		out = append(out, *t)
+		if t, err = experiment.Tabulate(byEnvironment[name], []string{Exact, ValueWalk, ValueWalkNoDet}, []experiment.Column{
+			{Metric: RHatMax, Title: "largest R̂", Decimals: 3}, {Metric: ESS, Title: "effective draws", Decimals: 0}}); err != nil {
+			return nil, err
+		}
+		t.Name, t.Title = name+"-diagnostics", fmt.Sprintf("Diagnostics at %g", std)
+		out = append(out, *t)
+	}
+	return out, nil
+}

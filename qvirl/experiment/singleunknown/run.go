@@ -1,0 +1,226 @@
+package singleunknown
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/valuewalk"
+)
+
+// New returns the plan of a scale, "quick" or "paper".
+func New(s experiment.Settings) (*experiment.Plan, error) {
+	c := Quick()
+	switch s.Scale {
+	case "quick":
+	case "paper":
+		c = Paper()
+	default:
+		return nil, fmt.Errorf("singleunknown: there is no scale %q", s.Scale)
+	}
+	if err := experiment.Override(&c, s.Override); err != nil {
+		return nil, err
+	}
+	return c.Plan(s.Scale, s.Backend)
+}
+
+// Plan returns the plan of the experiment, of a single unit.
+func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	return &experiment.Plan{
+		Experiment: Name, Scale: scale, Config: c, Units: []experiment.Unit{{Name: "all", Cost: 1}},
+		Run: func(ctx context.Context, _ int, progress qvirl.Progress) (*experiment.Result, error) {
+			return c.run(ctx, backendName, progress)
+		},
+	}, nil
+}
+
+// Fits are the posteriors at one standard deviation of the known rewards.
+type Fits struct {
+	KnownStd   float64
+	Problem    *qvirl.Problem
+	Posteriors map[string]qvirl.Posterior // by method
+	Optima     []*qvirl.Gaussian          // QVIRL from its usual start, and from each of Config.Starts
+}
+
+// Fit fits all methods at each standard deviation of the known rewards. Seconds of each method go to stages.
+func (c Config) Fit(ctx context.Context, backendName string, stages *experiment.Stages) ([]*Fits, error) {
+	w, err := c.World()
+	if err != nil {
+		return nil, err
+	}
+	var fits []*Fits
+	var problems []*qvirl.Problem
+	for _, std := range c.KnownStds {
+		p := c.Problem(w, std)
+		problems = append(problems, p)
+		fits = append(fits, &Fits{KnownStd: std, Problem: p, Posteriors: map[string]qvirl.Posterior{}})
+	}
+	for _, name := range []string{ValueWalk, ValueWalkNoDet} {
+		config := c.ValueWalk
+		config.NoDeterminant = name == ValueWalkNoDet
+		m, err := valuewalk.New(config)
+		if err != nil {
+			return nil, err
+		}
+		err = stages.Run(name, name, 1, func(progress qvirl.Progress) error {
+			posts, err := m.Fit(ctx, problems, progress)
+			for i := range posts {
+				fits[i].Posteriors[name] = posts[i]
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	err = stages.Run(Exact, Exact, 1, func(qvirl.Progress) error {
+		return experiment.Parallel(ctx, len(fits), nil, func(i int) (err error) {
+			w, err := NewWeighted(problems[i], c.Draws, c.Seed)
+			fits[i].Posteriors[Exact] = w
+			return err
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return fits, stages.Run(QVIRL, QVIRL, 2, func(progress qvirl.Progress) error { return c.optima(ctx, backendName, fits, progress) })
+}
+
+// optima trains QVIRL from all starts, as one batch. A start at some r is the posterior under a prior that is narrow there.
+func (c Config) optima(ctx context.Context, backendName string, fits []*Fits, progress qvirl.Progress) error {
+	config := c.QVIRL
+	config.Backend = backendName
+	m, err := qvirl.New(config)
+	if err != nil {
+		return err
+	}
+	var problems, narrow []*qvirl.Problem
+	for _, f := range fits {
+		problems, narrow = append(problems, f.Problem), append(narrow, f.Problem)
+		for _, r := range c.Starts {
+			p := *f.Problem
+			p.Prior.Mean, p.Prior.Std = slices.Clone(p.Prior.Mean), slices.Clone(p.Prior.Std)
+			p.Prior.Mean[c.Tile], p.Prior.Std[c.Tile] = r, c.StartSpread
+			problems, narrow = append(problems, f.Problem), append(narrow, &p)
+		}
+	}
+	posts, err := m.Fit(ctx, narrow, progress)
+	if err != nil {
+		return err
+	}
+	starts := make([]*qvirl.Gaussian, len(posts))
+	for i, post := range posts {
+		starts[i] = post.(*qvirl.Gaussian)
+	}
+	if posts, err = m.FitFrom(ctx, problems, starts, progress); err != nil {
+		return err
+	}
+	each := 1 + len(c.Starts)
+	for i, f := range fits {
+		best := math.Inf(-1)
+		for k, post := range posts[i*each : (i+1)*each] {
+			g := post.(*qvirl.Gaussian)
+			f.Optima = append(f.Optima, g)
+			if elbo := finalELBO(g); elbo > best {
+				best = elbo
+				f.Posteriors[QVIRLBest] = g
+			}
+			if k > 0 && c.Starts[k-1] == c.Between {
+				f.Posteriors[QVIRLBetween] = g
+			}
+		}
+		f.Posteriors[QVIRL] = f.Optima[0]
+	}
+	return nil
+}
+
+func finalELBO(g *qvirl.Gaussian) float64 {
+	curve := g.Curve()
+	return curve[len(curve)-1].ELBO
+}
+
+func (c Config) run(ctx context.Context, backendName string, progress qvirl.Progress) (*experiment.Result, error) {
+	stages := experiment.NewStages(5, "", progress)
+	fits, err := c.Fit(ctx, backendName, stages)
+	if err != nil {
+		return nil, err
+	}
+	result := &experiment.Result{Seconds: stages.Seconds()}
+	for _, f := range fits {
+		for _, name := range tableMethods {
+			post := f.Posteriors[name]
+			if post == nil {
+				continue
+			}
+			values, note, err := c.measure(post)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			if note != "" {
+				result.Notes = append(result.Notes, fmt.Sprintf("%s, %s: %s", environment(f.KnownStd), name, note))
+			}
+			for metric, value := range values {
+				result.Rows = append(result.Rows, experiment.Row{Environment: environment(f.KnownStd), Method: name,
+					Demos: 1, Seed: c.Seed, Metric: metric, Value: value})
+			}
+		}
+	}
+	return result, nil
+}
+
+// measure returns the metrics of a posterior, and a note if its computation did not go well.
+func (c Config) measure(post qvirl.Posterior) (map[string]float64, string, error) {
+	plain, err := Decide(post, 0)
+	if err != nil {
+		return nil, "", err
+	}
+	cautious, err := Decide(post, c.Caution)
+	if err != nil {
+		return nil, "", err
+	}
+	lowered := slices.Clone(plain.Reward)
+	lowered[c.Tile] = cautious.Reward[c.Tile]
+	tile, err := decide(post.Problem(), lowered)
+	if err != nil {
+		return nil, "", err
+	}
+	r := post.Reward(c.Tile)
+	out := map[string]float64{
+		RewardMean: r.Mean(), RewardStd: r.StdDev(),
+		QThrough: plain.Through(c.Cell), QAround: plain.Around(c.Cell), Through: indicator(plain.Through(c.Cell) > plain.Around(c.Cell)),
+		CautiousThrough: cautious.Through(c.Cell), CautiousAround: cautious.Around(c.Cell),
+		ThroughCautious: indicator(cautious.Through(c.Cell) > cautious.Around(c.Cell)), OnlyTile: tile.Through(c.Cell),
+	}
+	note := ""
+	switch p := post.(type) {
+	case *Weighted:
+		out[ELBO], out[ESS] = p.LogEvidence, p.ESS
+	case *qvirl.Gaussian:
+		out[ELBO] = finalELBO(p)
+		if !p.Converged() {
+			note = "the training did not converge"
+		}
+	case *valuewalk.Posterior:
+		d := p.Diagnostics()
+		if i, _ := d.Reward.Worst(); !math.IsNaN(d.Reward.RHat[i]) {
+			out[RHatMax] = d.Reward.RHat[i]
+		}
+		if err := d.Clean(); err != nil {
+			note = err.Error()
+		}
+	}
+	return out, note, nil
+}
+
+func indicator(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
