@@ -1,0 +1,155 @@
+package active
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/go-birl/birl/qvirl"
+)
+
+// RewardEIG is the expected information gain about the reward (Bajgar et al., 2025): the mutual information, in nats,
+//
+//	I(R; τ | s₀) = E_R E_{τ∼p(·|R,s₀)} [log p(τ|R) − log E_R' p(τ|R')]
+//
+// of the reward and the trajectory τ of the given length that a Boltzmann-rational expert would demonstrate from s₀. The
+// transition probabilities cancel, which leaves those of the actions, Π_t π_R(a_t|s_t).
+//
+// # The estimator
+//
+// The posterior stands as N equally likely samples. By the chain rule the information is a sum over the steps of what
+// the action tells about the reward to one who has seen the steps before it:
+//
+//	I(R; τ | s₀) = E_τ Σ_t [ H(Σ_j w_j π_j(·|s_t)) − Σ_j w_j H(π_j(·|s_t)) ],   w_j ∝ Π_{u<t} π_j(a_u|s_u)
+//
+// Trajectories are simulated, each under the policy of a sample of its own; the terms of the sum are exact given the
+// trajectory's past, none is negative, and the first is the same for every trajectory. This has far less variance than
+// averaging log p(τ|R) − log E_R' p(τ|R') over simulated trajectories (nested Monte Carlo), with the same expectation.
+//
+// # Its errors
+//
+// Given the samples the estimate is unbiased. As an estimate for the posterior they come from, it is biased downwards by
+// about (N·E_τ Σ_j w_j² − 1)/2N, with the weights after the last step, and it cannot exceed log N: N samples cannot tell
+// more than N rewards apart (Foster et al., 2020, prior contrastive estimation). The standard error covers both sources
+// of chance: the simulated trajectories, and the draw of the samples, if they are independent. For the second, it takes
+// the variance over rewards and trajectories of Σ_t KL(π_R(·|s_t) ‖ Σ_j w_j π_j(·|s_t)), whose mean is the information
+// too; this bounds the variance over rewards, which is what counts, from above.
+type RewardEIG struct {
+	Length       int // steps of a demonstration, at most
+	Trajectories int // simulated from each candidate
+}
+
+// Name returns "reward-eig".
+func (RewardEIG) Name() string { return "reward-eig" }
+
+// Score returns the expected information gain in nats from each candidate. It needs time in proportion to
+// candidates × trajectories × length × actions × samples.
+func (e RewardEIG) Score(p *qvirl.Problem, samples *qvirl.Samples, candidates []int, rng *rand.Rand) ([]Score, error) {
+	if e.Length < 1 || e.Trajectories < 2 {
+		return nil, fmt.Errorf("active: Length = %d, Trajectories = %d: want at least 1 and 2", e.Length, e.Trajectories)
+	}
+	if err := check(p, samples, candidates); err != nil {
+		return nil, err
+	}
+	x := newExpert(p, samples)
+	out := make([]Score, len(candidates))
+	for i, s := range candidates {
+		out[i] = x.gain(e, s, rng)
+	}
+	return out, nil
+}
+
+// expert is the expert as the posterior knows it: a set of equally likely policies.
+type expert struct {
+	problem  *qvirl.Problem
+	n        int         // samples N
+	policies [][]float64 // of each sample, [N][S·A]
+	probs    [][]float64 // the same by action, [S·A][N]
+	entropy  [][]float64 // of each sample's policy in each state, in nats, [S][N]
+	weights  []float64   // of the samples after the past of the present trajectory, [N]
+}
+
+func newExpert(p *qvirl.Problem, samples *qvirl.Samples) *expert {
+	states, actions := p.MDP.States(), p.MDP.Actions()
+	policies := samples.Policies(actions, p.Beta)
+	n, pairs := policies.Dims()
+	x := &expert{problem: p, n: n, policies: make([][]float64, n), probs: table(pairs, n), entropy: table(states, n), weights: make([]float64, n)}
+	for j := range x.policies {
+		x.policies[j] = policies.RawRowView(j)
+		for i, prob := range x.policies[j] {
+			x.probs[i][j] = prob
+		}
+		for s := range x.entropy {
+			x.entropy[s][j] = stat.Entropy(x.policies[j][s*actions : (s+1)*actions])
+		}
+	}
+	return x
+}
+
+// table returns rows × columns zeros in one piece of memory.
+func table(rows, columns int) [][]float64 {
+	data := make([]float64, rows*columns)
+	out := make([][]float64, rows)
+	for i := range out {
+		out[i] = data[i*columns : (i+1)*columns]
+	}
+	return out
+}
+
+// gain estimates the information in a trajectory from state start.
+func (x *expert) gain(e RewardEIG, start int, rng *rand.Rand) Score {
+	x.forget()
+	predictive := make([]float64, x.problem.MDP.Actions())
+	first := x.step(start, predictive)
+	if e.Length == 1 || x.problem.MDP.Terminal(start) {
+		divergences := make([]float64, x.n)
+		for j := range divergences {
+			divergences[j] = x.divergence(j, start, predictive)
+		}
+		return Score{first, stat.StdErr(stat.StdDev(divergences, nil), float64(x.n))}
+	}
+	firstPredictive := slices.Clone(predictive)
+	gains, divergences := make([]float64, e.Trajectories), make([]float64, e.Trajectories)
+	offset := rng.IntN(x.n)
+	for k := range gains {
+		i := (offset + k*x.n/e.Trajectories) % x.n // evenly over the samples, which come in random order
+		x.forget()
+		for t, d := range x.problem.MDP.Rollout(rng, x.policies[i], start, e.Length) {
+			if t == 0 {
+				gains[k] = first
+				copy(predictive, firstPredictive)
+			} else {
+				gains[k] += x.step(d.State, predictive)
+			}
+			divergences[k] += x.divergence(i, d.State, predictive)
+			floats.Mul(x.weights, x.probs[d.State*len(predictive)+d.Action])
+			floats.Scale(1/predictive[d.Action], x.weights)
+		}
+	}
+	mean, variance := stat.MeanVariance(gains, nil)
+	return Score{mean, math.Sqrt(variance/float64(e.Trajectories) + stat.Variance(divergences, nil)/float64(x.n))}
+}
+
+// forget makes all samples equally likely.
+func (x *expert) forget() {
+	for j := range x.weights {
+		x.weights[j] = 1 / float64(x.n)
+	}
+}
+
+// step returns the information in the action in a state given the past, and sets the probabilities of the actions.
+func (x *expert) step(s int, predictive []float64) float64 {
+	for a := range predictive {
+		predictive[a] = floats.Dot(x.weights, x.probs[s*len(predictive)+a])
+	}
+	return max(0, stat.Entropy(predictive)-floats.Dot(x.weights, x.entropy[s])) // negative by rounding only
+}
+
+// divergence returns the Kullback–Leibler divergence of a sample's policy in a state from the predictive one.
+func (x *expert) divergence(sample, s int, predictive []float64) float64 {
+	return stat.KullbackLeibler(x.policies[sample][s*len(predictive):(s+1)*len(predictive)], predictive)
+}

@@ -1,0 +1,218 @@
+package active
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/go-birl/birl/envs/mdp"
+	"github.com/go-birl/birl/qvirl"
+)
+
+// Fitter fits posteriors to a batch of problems. previous are the posteriors of the same problems before the latest
+// demonstrations were added, or nil at first; it may start from them.
+type Fitter func(ctx context.Context, problems []*qvirl.Problem, previous []qvirl.Posterior, progress qvirl.Progress) ([]qvirl.Posterior, error)
+
+// Fit returns the fitter of a method. QVIRL starts from the previous posteriors if its configuration allows it; other
+// methods start afresh.
+func Fit(m qvirl.Method) Fitter {
+	v, ok := m.(*qvirl.Variational)
+	if !ok {
+		return func(ctx context.Context, problems []*qvirl.Problem, _ []qvirl.Posterior, progress qvirl.Progress) ([]qvirl.Posterior, error) {
+			return m.Fit(ctx, problems, progress)
+		}
+	}
+	return Warm(v, v)
+}
+
+// Warm returns a fitter that fits with first at first, and from then on with refit, from the previous posteriors.
+func Warm(first, refit *qvirl.Variational) Fitter {
+	return func(ctx context.Context, problems []*qvirl.Problem, previous []qvirl.Posterior, progress qvirl.Progress) ([]qvirl.Posterior, error) {
+		if previous == nil {
+			return first.Fit(ctx, problems, progress)
+		}
+		start := make([]*qvirl.Gaussian, len(previous))
+		for i, p := range previous {
+			g, ok := p.(*qvirl.Gaussian)
+			if !ok {
+				return nil, fmt.Errorf("active: previous posterior %d is a %T, and QVIRL cannot start from it", i, p)
+			}
+			start[i] = g
+		}
+		return refit.FitFrom(ctx, problems, start, progress)
+	}
+}
+
+// Run is one course of active learning on one problem.
+type Run struct {
+	Problem *qvirl.Problem // with the demonstrations to start from; it is not changed
+	// Ask returns what the expert demonstrates from a state when asked for the k-th time, k counted from 0.
+	Ask  func(k, state int) (mdp.Trajectory, error)
+	Seed uint64 // of the posterior samples and of what the acquisition function simulates
+}
+
+// Step is the state of a run after a number of queries, and the query that follows.
+type Step struct {
+	Posterior qvirl.Posterior
+	Samples   *qvirl.Samples
+	Scores    []Score        // of the candidates; nil after the last query
+	Query     int            // the state that is asked for; −1 after the last query
+	Answer    mdp.Trajectory // the demonstration that the expert gave
+}
+
+// Loop asks, learns and asks again. The runs of a batch are fitted together, which is what makes QVIRL quick.
+type Loop struct {
+	Fit         Fitter
+	Acquisition Acquisition
+	Queries     int   // demonstrations to ask for in each run
+	Samples     int   // posterior samples to score by
+	Candidates  []int // states to choose from; nil for all
+}
+
+// Validate reports the first field that is missing or out of range.
+func (l *Loop) Validate() error {
+	switch {
+	case l.Fit == nil || l.Acquisition == nil:
+		return errors.New("active: a loop needs a Fit and an Acquisition")
+	case l.Queries < 0 || l.Samples < 2:
+		return fmt.Errorf("active: Queries = %d, Samples = %d: want at least 0 and 2", l.Queries, l.Samples)
+	case l.Candidates != nil && len(l.Candidates) == 0:
+		return errors.New("active: no candidates to choose from")
+	}
+	return nil
+}
+
+// Do takes the runs through all queries. visit is called after 0, 1, … Queries queries with a step of each run; its error
+// ends the loop. The same runs give the same steps, as far as the fits do.
+func (l *Loop) Do(ctx context.Context, runs []Run, visit func(queries int, steps []Step) error, progress qvirl.Progress) error {
+	if err := l.Validate(); err != nil {
+		return err
+	}
+	problems := make([]*qvirl.Problem, len(runs))
+	for i, r := range runs {
+		if r.Problem == nil || r.Ask == nil {
+			return fmt.Errorf("active: run %d: it needs a Problem and an Ask", i)
+		}
+		problems[i] = r.Problem
+	}
+	const resolution = 1000 // parts of a query, in the progress
+	var posteriors []qvirl.Posterior
+	for k := 0; ; k++ {
+		var err error
+		posteriors, err = l.Fit(ctx, problems, posteriors, func(done, total int, status string) {
+			progress.Report(k*resolution+done*resolution/max(total, 1), (l.Queries+1)*resolution, fmt.Sprintf("%d queries: %s", k, status))
+		})
+		if err != nil {
+			return fmt.Errorf("active: after %d queries: %w", k, err)
+		}
+		steps := make([]Step, len(runs))
+		err = parallel(ctx, len(runs), func(i int) (err error) {
+			steps[i], err = l.step(k, runs[i], posteriors[i])
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("active: after %d queries: %w", k, err)
+		}
+		if err := visit(k, steps); err != nil {
+			return err
+		}
+		if k == l.Queries {
+			return nil
+		}
+		for i, s := range steps {
+			extended := *problems[i]
+			extended.Demos = slices.Concat(extended.Demos, s.Answer)
+			problems[i] = &extended
+		}
+	}
+}
+
+// step chooses the query that follows k queries and asks it.
+func (l *Loop) step(k int, r Run, post qvirl.Posterior) (Step, error) {
+	samples, err := post.Sample(Stream(r.Seed, "samples", k), l.Samples)
+	if err != nil {
+		return Step{}, err
+	}
+	s := Step{Posterior: post, Samples: samples, Query: -1}
+	if k == l.Queries {
+		return s, nil
+	}
+	candidates := l.Candidates
+	if candidates == nil {
+		candidates = States(r.Problem.MDP)
+	}
+	s.Scores, err = l.Acquisition.Score(post.Problem(), samples, candidates, Stream(r.Seed, l.Acquisition.Name(), k))
+	if err != nil {
+		return Step{}, err
+	}
+	s.Query = candidates[Best(s.Scores)]
+	s.Answer, err = r.Ask(k, s.Query)
+	return s, err
+}
+
+// States lists all states of an MDP: the candidates when an episode may begin anywhere.
+func States(m *mdp.MDP) []int {
+	out := make([]int, m.States())
+	for s := range out {
+		out[s] = s
+	}
+	return out
+}
+
+// Stream returns a random generator that is determined by a seed, a purpose and a number of queries.
+func Stream(seed uint64, purpose string, queries int) *rand.Rand {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s %d", purpose, queries) // does not fail
+	return rand.New(rand.NewPCG(seed, h.Sum64()))
+}
+
+// Expert answers queries in the MDP of a problem as a Boltzmann-rational expert for the true reward, who demonstrates at
+// most length steps. The k-th answer from a state depends on the seed, k and the state alone, so that learners who ask
+// the same are told the same.
+func Expert(p *qvirl.Problem, reward []float64, length int, seed uint64) (func(k, state int) (mdp.Trajectory, error), error) {
+	if length < 1 {
+		return nil, fmt.Errorf("active: length = %d, want at least 1", length)
+	}
+	sol, err := p.MDP.Solve(reward, p.Discount)
+	if err != nil {
+		return nil, err
+	}
+	policy := mdp.Boltzmann(nil, sol.Q, p.MDP.Actions(), p.Beta)
+	return func(k, state int) (mdp.Trajectory, error) {
+		if state < 0 || state >= p.MDP.States() {
+			return nil, fmt.Errorf("active: query %d: state %d is outside 0..%d", k, state, p.MDP.States()-1)
+		}
+		return p.MDP.Rollout(Stream(seed, "expert", k), policy, state, length), nil
+	}, nil
+}
+
+// parallel runs n jobs on all processors, and stops at the first error or when ctx ends.
+func parallel(ctx context.Context, n int, job func(i int) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	queue := make(chan int)
+	var wait sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), n) {
+		wait.Go(func() {
+			for i := range queue {
+				if ctx.Err() != nil {
+					continue
+				}
+				if err := job(i); err != nil {
+					cancel(fmt.Errorf("run %d: %w", i, err))
+				}
+			}
+		})
+	}
+	for i := range n {
+		queue <- i
+	}
+	close(queue)
+	wait.Wait()
+	return context.Cause(ctx)
+}

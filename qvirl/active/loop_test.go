@@ -1,0 +1,300 @@
+package active
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/go-birl/birl/envs/gridworld"
+	"github.com/go-birl/birl/envs/mdp"
+	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/valuewalk"
+)
+
+// discrete is the exact posterior over the discrete set of rewards, equally likely before.
+type discrete struct {
+	problem *qvirl.Problem
+	x       *twoStates
+	weights []float64
+}
+
+func (d *discrete) Problem() *qvirl.Problem { return d.problem }
+
+func (d *discrete) Reward(i int) qvirl.Marginal {
+	mean := 0.0
+	for j, w := range d.weights {
+		mean += w * d.x.rewards.At(j, i)
+	}
+	return distuv.Normal{Mu: mean, Sigma: 1}
+}
+
+func (d *discrete) Sample(rng *rand.Rand, n int) (*qvirl.Samples, error) {
+	index := make([]int, n)
+	for i := range index {
+		index[i] = int(distuv.NewCategorical(d.weights, rng).Rand())
+	}
+	return d.x.pick(index), nil
+}
+
+// fit is a Fitter of exact posteriors.
+func (x *twoStates) fit(_ context.Context, problems []*qvirl.Problem, _ []qvirl.Posterior, _ qvirl.Progress) ([]qvirl.Posterior, error) {
+	policies := x.samples.Policies(2, x.problem.Beta)
+	out := make([]qvirl.Posterior, len(problems))
+	for i, p := range problems {
+		d := &discrete{p, x, make([]float64, 6)}
+		for j := range d.weights {
+			d.weights[j] = 1
+			for _, step := range p.Demos {
+				d.weights[j] *= policies.At(j, 2*step.State+step.Action)
+			}
+		}
+		out[i] = d
+	}
+	return out, nil
+}
+
+func TestLoopFindsTheTrueReward(t *testing.T) {
+	x := newTwoStates(t)
+	const truth = 3
+	var runs []Run
+	for seed := uint64(1); seed <= 3; seed++ {
+		ask, err := Expert(x.problem, x.rewards.RawRowView(truth), 4, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs = append(runs, Run{x.problem, ask, seed})
+	}
+	course := func(acquisition Acquisition) (queries []int, last []Step) {
+		visits := 0
+		loop := Loop{Fit: x.fit, Acquisition: acquisition, Queries: 25, Samples: 300}
+		err := loop.Do(context.Background(), runs, func(k int, steps []Step) error {
+			if k != visits || len(steps) != 3 {
+				t.Errorf("visit %d: %d queries, %d steps", visits, k, len(steps))
+			}
+			visits++
+			for i, s := range steps {
+				if k == 25 {
+					if s.Scores != nil || s.Query != -1 || s.Answer != nil {
+						t.Errorf("run %d asks after the last query: %+v", i, s)
+					}
+					continue
+				}
+				if len(s.Scores) != 3 || s.Query != Best(s.Scores) || s.Answer[0].State != s.Query || len(s.Answer) > 4 {
+					t.Errorf("run %d, %d queries: %+v", i, k, s)
+				}
+				queries = append(queries, s.Query)
+			}
+			last = steps
+			return nil
+		}, nil)
+		if err != nil || visits != 26 {
+			t.Fatalf("%d visits, error %v", visits, err)
+		}
+		return queries, last
+	}
+	queries, last := course(RewardEIG{4, 20})
+	for i, s := range last {
+		d := s.Posterior.(*discrete)
+		total := 0.0
+		for _, w := range d.weights {
+			total += w
+		}
+		// 25 demonstrations tell six rewards apart
+		if p := d.weights[truth] / total; !(p > 0.9) {
+			t.Errorf("run %d: probability %g of the true reward", i, p)
+		}
+	}
+	if slices.Contains(queries, 2) {
+		t.Error("the terminal state was asked for, which tells nothing")
+	}
+	if again, _ := course(RewardEIG{4, 20}); !slices.Equal(again, queries) {
+		t.Error("the same runs took another course")
+	}
+	if random, _ := course(Random{}); !slices.Contains(random, 0) || !slices.Contains(random, 1) || !slices.Contains(random, 2) {
+		t.Errorf("random queries %v: want every state", random)
+	}
+	if len(x.problem.Demos) != 0 {
+		t.Error("the loop changed the problem it was given")
+	}
+}
+
+func TestExpertAnswersTheSameQuestionTheSame(t *testing.T) {
+	x := newTwoStates(t)
+	ask, err := Expert(x.problem, []float64{1, 0, 0}, 5, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, _ := ask(2, 1)
+	two, _ := ask(2, 1)
+	if !slices.Equal(one, two) || one[0].State != 1 {
+		t.Errorf("%v and %v", one, two)
+	}
+	differ := 0
+	for k := range 20 {
+		if other, _ := ask(k, 0); !slices.Equal(other, one) {
+			differ++
+		}
+	}
+	if differ < 10 {
+		t.Errorf("only %d of 20 answers differ", differ)
+	}
+	if _, err := ask(0, 3); err == nil || !strings.Contains(err.Error(), "state 3") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := Expert(x.problem, []float64{1, 0, 0}, 0, 7); err == nil {
+		t.Error("length 0 was accepted")
+	}
+}
+
+func TestApprenticeIsOptimalForTheMean(t *testing.T) {
+	x := newTwoStates(t)
+	mean := &discrete{x.problem, x, []float64{0, 0, 0, 1, 0, 0}}
+	policy, err := Apprentice(mean)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sol, err := x.problem.MDP.Solve(x.rewards.RawRowView(3), x.problem.Discount)
+	if err != nil {
+		t.Fatal(err)
+	}
+	value, err := x.problem.MDP.PolicyValue(policy, x.rewards.RawRowView(3), x.problem.Discount)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for s := range value {
+		if math.Abs(value[s]-sol.V[s]) > 1e-12 {
+			t.Errorf("state %d: %g, optimal is %g", s, value[s], sol.V[s])
+		}
+	}
+}
+
+func TestLoopErrors(t *testing.T) {
+	x := newTwoStates(t)
+	ask, err := Expert(x.problem, []float64{1, 0, 0}, 2, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs := []Run{{x.problem, ask, 1}}
+	none := func(int, []Step) error { return nil }
+	good := Loop{Fit: x.fit, Acquisition: RewardEIG{2, 2}, Queries: 2, Samples: 10}
+	for want, spoil := range map[string]func(*Loop){
+		"needs a Fit":    func(l *Loop) { l.Fit = nil },
+		"Queries = -1":   func(l *Loop) { l.Queries = -1 },
+		"Samples = 1":    func(l *Loop) { l.Samples = 1 },
+		"no candidates":  func(l *Loop) { l.Candidates = []int{} },
+		"candidates[1]":  func(l *Loop) { l.Candidates = []int{0, 5} },
+		"Trajectories":   func(l *Loop) { l.Acquisition = RewardEIG{2, 0} },
+		"after 1 querie": func(l *Loop) { l.Fit = failSecond(x.fit) },
+	} {
+		l := good
+		spoil(&l)
+		if err := l.Do(context.Background(), runs, none, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+	stop := errors.New("enough")
+	if err := good.Do(context.Background(), runs, func(int, []Step) error { return stop }, nil); !errors.Is(err, stop) {
+		t.Errorf("error %v, want the visitor's", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	if err := good.Do(ctx, runs, func(int, []Step) error { cancel(); return nil }, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want the context's", err)
+	}
+	if err := good.Do(context.Background(), []Run{{x.problem, nil, 1}}, none, nil); err == nil || !strings.Contains(err.Error(), "run 0") {
+		t.Errorf("error %v for a run without an expert", err)
+	}
+}
+
+func failSecond(fit Fitter) Fitter {
+	return func(ctx context.Context, problems []*qvirl.Problem, previous []qvirl.Posterior, p qvirl.Progress) ([]qvirl.Posterior, error) {
+		if previous != nil {
+			return nil, errors.New("no more")
+		}
+		return fit(ctx, problems, previous, p)
+	}
+}
+
+// grid returns a run on a 3×3 world.
+func grid(t *testing.T) Run {
+	t.Helper()
+	c := gridworld.Paper()
+	c.Width, c.Height = 3, 3
+	w, err := gridworld.Random(c, 2000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &qvirl.Problem{MDP: w.MDP, Prior: qvirl.IndependentPrior(9, -1, 3), Discount: 0.9, Beta: 2, Demos: []mdp.Step{{State: 4, Action: 1}}}
+	ask, err := Expert(p, w.Reward, 5, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Run{p, ask, 1}
+}
+
+// TestWarmQVIRLFollowsColdOne checks that refits from the previous posterior end where fits from the prior do.
+func TestWarmQVIRLFollowsColdOne(t *testing.T) {
+	c := qvirl.DefaultConfig()
+	c.Backend, c.Steps, c.LearningRate = "go", 150, 0.03
+	m, err := qvirl.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var last qvirl.Posterior
+	loop := Loop{Fit: Fit(m), Acquisition: Random{}, Queries: 1, Samples: 2}
+	err = loop.Do(context.Background(), []Run{grid(t)}, func(_ int, steps []Step) error { last = steps[0].Posterior; return nil }, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(last.Problem().Demos) < 2 {
+		t.Fatalf("demonstrations %v", last.Problem().Demos)
+	}
+	cold, err := m.Fit(context.Background(), []*qvirl.Problem{last.Problem()}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// both stop within Tolerance = 0.02 nats of where they are going; 0.1 nats of the ELBO bound differences of a
+	// Gaussian's mean by √0.2 ≈ 0.45 standard deviations
+	for i := 0; i < 9; i++ {
+		a, b := last.Reward(i), cold[0].Reward(i)
+		if math.Abs(a.Mean()-b.Mean()) > 0.45*b.StdDev() || math.Abs(math.Log(a.StdDev()/b.StdDev())) > 0.2 {
+			t.Errorf("reward %d: %g ± %g warm, %g ± %g cold", i, a.Mean(), a.StdDev(), b.Mean(), b.StdDev())
+		}
+	}
+	if _, err := Fit(m)(context.Background(), []*qvirl.Problem{grid(t).Problem}, []qvirl.Posterior{&discrete{}}, nil); err == nil ||
+		!strings.Contains(err.Error(), "discrete") {
+		t.Errorf("error %v for a start from another kind of posterior", err)
+	}
+}
+
+// TestLoopWithSampledPosterior runs a method that has no warm start.
+func TestLoopWithSampledPosterior(t *testing.T) {
+	c := valuewalk.Default()
+	c.Samples, c.MinESS, c.MaxRHat = 400, 100, 1.1
+	m, err := valuewalk.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var entropy []float64
+	loop := Loop{Fit: Fit(m), Acquisition: RewardEIG{5, 20}, Queries: 6, Samples: 400}
+	err = loop.Do(context.Background(), []Run{grid(t)}, func(_ int, steps []Step) error {
+		var cov mat.SymDense
+		stat.CovarianceMatrix(&cov, steps[0].Samples.Reward, nil)
+		logDet, _ := mat.LogDet(&cov)
+		entropy = append(entropy, logDet/2)
+		return nil
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if gain := entropy[0] - entropy[6]; !(gain > 0.5) {
+		t.Errorf("six demonstrations brought %g nats: log-volumes %v", gain, entropy)
+	}
+}
