@@ -2,8 +2,10 @@ package experiment
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/go-birl/birl/qvirl/metric"
 )
@@ -165,4 +167,13 @@ func Methods(rows []Row) []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// SecondsText lists the seconds of each method in words.
+func (r *Record) SecondsText() string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(r.Seconds)) {
+		parts = append(parts, fmt.Sprintf("%s %.1f", name, r.Seconds[name]))
+	}
+	return strings.Join(parts, ", ")
 }

@@ -2,7 +2,6 @@ package posteriorquality
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -77,7 +76,7 @@ func Report(rows []experiment.Row, record *experiment.Record) (*experiment.Repor
 		return nil, fmt.Errorf("posteriorquality: no rows to report")
 	}
 	if record != nil && len(record.Seconds) > 0 {
-		r.Text = append(r.Text, "Seconds, summed over worlds: "+secondsOf(record)+".")
+		r.Text = append(r.Text, "Seconds, summed over worlds: "+record.SecondsText()+".")
 	}
 	return r, nil
 }
@@ -200,13 +199,4 @@ func LambdaCurve(rows []experiment.Row) *experiment.Chart {
 		}
 	}
 	return chart
-}
-
-// secondsOf lists the seconds of each method.
-func secondsOf(record *experiment.Record) string {
-	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(record.Seconds)) {
-		parts = append(parts, fmt.Sprintf("%s %.1f", name, record.Seconds[name]))
-	}
-	return strings.Join(parts, ", ")
 }

@@ -1,0 +1,161 @@
+package apprenticeship
+
+import (
+	"context"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/experiment/posteriorquality"
+)
+
+// tiny is the experiment on three 3×3 worlds, in two units, with short computations.
+func tiny() Config {
+	c := Quick()
+	p := &c.Posteriors
+	p.World.Width, p.World.Height = 3, 3
+	p.Seeds, p.Chunk, p.Draws = []uint64{2000, 2001, 2002}, 2, 400
+	p.ValueWalk.Samples = 1000
+	p.QVIRL.Steps, p.QVIRL.Rounds = 300, 1
+	p.AVRIL.Steps = 4000
+	return c
+}
+
+func run(t *testing.T, shards ...experiment.Shard) (rows []experiment.Row, text string, record *experiment.Record) {
+	t.Helper()
+	dir := t.TempDir()
+	for _, s := range shards {
+		plan, err := tiny().Plan("tiny", "go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if record, err = experiment.Run(context.Background(), plan, experiment.Options{Out: dir, Shard: s}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	raw, err := os.ReadFile(filepath.Join(dir, experiment.RowsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rows, err = experiment.ParseRows(raw, "rows"); err != nil {
+		t.Fatal(err)
+	}
+	return rows, string(raw), record
+}
+
+func TestWholeExperimentOnTinyWorlds(t *testing.T) {
+	rows, text, record := run(t, experiment.Shard{})
+	if _, again, _ := run(t, experiment.Shard{Index: 2, Count: 2}, experiment.Shard{Index: 1, Count: 2}); again != text {
+		t.Error("two shards gave other rows than one run")
+	}
+	value := func(method, metric string, seed uint64) float64 {
+		v, ok := experiment.Series(rows, method, metric)[seed]
+		if !ok {
+			t.Fatalf("no %s of %s for seed %d", metric, method, seed)
+		}
+		return v
+	}
+	if got := experiment.Methods(rows); len(got) != len(tableMethods) {
+		t.Errorf("policies %q, want %q", got, tableMethods)
+	}
+	for _, seed := range tiny().Posteriors.Seeds {
+		// the ends of the scale, up to rounding
+		if v := value(Optimal, ReturnTrue, seed); math.Abs(v-100) > 1e-9 {
+			t.Errorf("seed %d: the optimal policy's return is %g", seed, v)
+		}
+		if v := value(Random, ReturnTrue, seed); math.Abs(v) > 1e-9 {
+			t.Errorf("seed %d: the random policy's return is %g", seed, v)
+		}
+		for _, method := range tableMethods {
+			if v := value(method, ReturnTrue, seed); v > 100+1e-9 {
+				t.Errorf("seed %d: %s has the return %g under the true reward", seed, method, v)
+			}
+			// nothing beats the policies that were fitted to the reference, up to the certified gap
+			if v, best := value(method, ReturnMean, seed), value("valuewalk-mean", ReturnMean, seed); v > best+1e-9 {
+				t.Errorf("seed %d: %s has the posterior mean return %g > %g", seed, method, v, best)
+			}
+			best, gap := value("valuewalk-cvar", ReturnCVaR, seed), value("valuewalk-cvar", Gap, seed)
+			if v := value(method, ReturnCVaR, seed); v > best+gap+1e-9 {
+				t.Errorf("seed %d: %s has the posterior CVaR %g > %g", seed, method, v, best)
+			}
+			if mean, cvar := value(method, ReturnMeanHeldOut, seed), value(method, ReturnCVaRHeldOut, seed); cvar >= mean || mean == value(method, ReturnMean, seed) {
+				t.Errorf("seed %d: %s: held-out mean %g, CVaR %g", seed, method, mean, cvar)
+			}
+		}
+		for _, name := range []string{"valuewalk", "qvirl", "avril", "avril-0.17"} {
+			mean, cvar, gap := value(name+MeanSuffix, OwnCVaR, seed), value(name+CVaRSuffix, OwnCVaR, seed), value(name+CVaRSuffix, Gap, seed)
+			if cvar < mean-gap-1e-9 || gap < -1e-9 || gap > 0.1 {
+				t.Errorf("seed %d, %s: own CVaR %g of the mean policy, %g of the CVaR policy, gap %g", seed, name, mean, cvar, gap)
+			}
+		}
+		if own := value("valuewalk-cvar", OwnCVaR, seed); own != value("valuewalk-cvar", ReturnCVaR, seed) {
+			t.Errorf("seed %d: ValueWalk's own CVaR %g is not that under ValueWalk", seed, own)
+		}
+	}
+	if experiment.Average(rows, "valuewalk-mean", ReturnTrue).Mean < 20 {
+		t.Error("ValueWalk's apprentice has learnt nothing")
+	}
+
+	report, err := Report(rows, record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := report.Tables[0]
+	cell := table.Rows[slices.IndexFunc(table.Rows, func(r experiment.TableRow) bool { return r.Method == "qvirl-cvar" })].Cells[2]
+	if *cell.Estimate != *experiment.Average(rows, "qvirl-cvar", ReturnCVaR) || cell.References[0].Mean != 49.7 || cell.References[1].Mean != 57.2 {
+		t.Errorf("CVaR of qvirl-cvar in the table: %+v", cell)
+	}
+	if len(report.Tables) != 2 || len(table.Rows) != len(tableMethods) || !strings.Contains(strings.Join(report.Text, " "), "3 worlds") {
+		t.Errorf("report %+v", report)
+	}
+}
+
+func TestFitGivesTheWorldOfThePictures(t *testing.T) {
+	c := tiny()
+	c.HeldOut, c.Posteriors.Methods = false, []string{"avril-0.17"}
+	w, posts, err := c.Fit(context.Background(), 2001, "go", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(posts) != 2 || len(w.Policies) != 6 || w.Policy("qvirl-mean") != nil {
+		t.Fatalf("%d posteriors, %d policies", len(posts), len(w.Policies))
+	}
+	p := w.Policy("valuewalk-cvar")
+	if len(p.Returns) != 1000 || p.Certificate == nil || math.Abs(floats.Sum(p.Returns)/1000-p.Metrics[ReturnMean]) > 1e-9 {
+		t.Errorf("%d returns with the mean %g, want %g", len(p.Returns), floats.Sum(p.Returns)/1000, p.Metrics[ReturnMean])
+	}
+	if _, held := p.Metrics[ReturnCVaRHeldOut]; held {
+		t.Error("a held-out metric without held-out samples")
+	}
+	if v := w.Normalise(floats.Dot(p.Visits, w.Grid.Reward)); math.Abs(v-p.Metrics[ReturnTrue]) > 1e-9 {
+		t.Errorf("visits give the true return %g, want %g", v, p.Metrics[ReturnTrue])
+	}
+	delete(posts, posteriorquality.ValueWalk)
+	if _, err := c.Evaluate(w.World, posts); err == nil || !strings.Contains(err.Error(), "no posterior of valuewalk") {
+		t.Errorf("without a reference: error %v", err)
+	}
+}
+
+func TestConfigs(t *testing.T) {
+	if c := Paper(); len(c.Posteriors.Seeds) != 100 || c.Posteriors.Seeds[99] != 99 || c.Level != 0.1 || c.Validate() != nil {
+		t.Errorf("%+v", c)
+	}
+	c := tiny()
+	c.Level = 1.5
+	if _, err := c.Plan("tiny", "go"); err == nil || !strings.Contains(err.Error(), "Level") {
+		t.Errorf("level 1.5: error %v", err)
+	}
+	if _, err := New(experiment.Settings{Scale: "huge"}); err == nil {
+		t.Error("an unknown scale was accepted")
+	}
+	plan, err := New(experiment.Settings{Scale: "quick", Override: []byte(`{"Level": 0.2, "Posteriors": {"Chunk": 3}}`)})
+	if err != nil || plan.Config.(Config).Level != 0.2 || len(plan.Units) != 2 {
+		t.Errorf("plan %+v, error %v", plan, err)
+	}
+}

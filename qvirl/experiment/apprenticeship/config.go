@@ -1,0 +1,92 @@
+// Package apprenticeship is the paper's comparison of policies that are learnt from reward posteriors on random gridworlds
+// (Table 2): for each method the policy that maximises the posterior mean of the return, and the one that maximises its
+// CVaR.
+package apprenticeship
+
+import (
+	"fmt"
+
+	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/experiment/posteriorquality"
+)
+
+// Name is the experiment's name in result rows.
+const Name = "apprenticeship"
+
+// The methods in result rows are the policies: the name of a posterior's method with one of the suffixes, as in
+// "qvirl-cvar", and two policies that need no posterior.
+const (
+	MeanSuffix = "-mean" // maximises the posterior mean of the return
+	CVaRSuffix = "-cvar" // maximises the CVaR of the return over the posterior
+	Optimal    = "optimal"
+	Random     = "random" // every action with the same probability
+)
+
+// The metrics. Returns are normalised in each world: 0 is the return of the random policy under the true reward, and 100
+// that of the optimal one.
+const (
+	ReturnTrue        = "return_true"                   // under the true reward
+	ReturnMean        = "return_posterior_mean"         // mean under ValueWalk's samples
+	ReturnCVaR        = "return_posterior_cvar"         // CVaR under ValueWalk's samples
+	ReturnMeanHeldOut = "return_posterior_mean_heldout" // mean and CVaR under the samples of a second run of ValueWalk, which no
+	ReturnCVaRHeldOut = "return_posterior_cvar_heldout" // policy was fitted to
+	OwnMean           = "return_own_mean"               // mean and CVaR under the samples of the method that the policy
+	OwnCVaR           = "return_own_cvar"               // comes from
+	Gap               = "cvar_gap"                      // by how much another policy's OwnCVaR could at most be higher
+)
+
+// Config determines the rows of the experiment, up to rounding of the backend.
+type Config struct {
+	// Posteriors says which worlds there are, which methods are fitted to them beside ValueWalk, and how. Its worlds for the
+	// choice of λ are not used.
+	Posteriors posteriorquality.Config
+	Level      float64 // of the CVaR
+	HeldOut    bool    // whether ValueWalk is run twice, for the metrics on held-out samples
+}
+
+// Paper returns the config of the full experiment, on the same 100 worlds as the comparison of posteriors.
+func Paper() Config { return from(posteriorquality.Paper()) }
+
+// Quick returns the config of a run of about a minute: four worlds, fewer samples.
+func Quick() Config { return from(posteriorquality.Quick()) }
+
+func from(c posteriorquality.Config) Config {
+	c.Methods = []string{posteriorquality.QVIRL, posteriorquality.AVRIL, "avril-0.17"}
+	c.HeldOut, c.Lambdas, c.Again = nil, nil, 0
+	return Config{Posteriors: c, Level: 0.1, HeldOut: true}
+}
+
+// Validate reports the first field that is out of range.
+func (c Config) Validate() error {
+	if !(c.Level > 0 && c.Level <= 1) {
+		return fmt.Errorf("apprenticeship: Level = %g is outside (0, 1]", c.Level)
+	}
+	return c.Posteriors.Validate()
+}
+
+// New returns the plan of a scale, "quick" or "paper".
+func New(s experiment.Settings) (*experiment.Plan, error) {
+	c := Quick()
+	switch s.Scale {
+	case "quick":
+	case "paper":
+		c = Paper()
+	default:
+		return nil, fmt.Errorf("apprenticeship: there is no scale %q", s.Scale)
+	}
+	if err := experiment.Override(&c, s.Override); err != nil {
+		return nil, err
+	}
+	return c.Plan(s.Scale, s.Backend)
+}
+
+// Definition is the experiment as the command lists it.
+func Definition() experiment.Definition {
+	return experiment.Definition{
+		Name:   Name,
+		Short:  "Risk-neutral and risk-averse apprentices of ValueWalk, QVIRL and AVRIL on random 8×8 gridworlds (Table 2)",
+		Scales: []string{"quick", "paper"},
+		Plan:   New,
+		Report: Report,
+	}
+}

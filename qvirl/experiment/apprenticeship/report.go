@@ -1,0 +1,90 @@
+package apprenticeship
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/go-birl/birl/qvirl/experiment"
+)
+
+// tableMethods are the policies in the order of the tables.
+var tableMethods = []string{"valuewalk-mean", "valuewalk-cvar", "qvirl-mean", "qvirl-cvar", "avril-mean", "avril-cvar",
+	"avril-0.17-mean", "avril-0.17-cvar", Optimal, Random}
+
+// published returns the values of a table of mean and standard error of the return under the true reward, and of the mean
+// and the CVaR under the posterior.
+func published(name string, rows map[string][6]float64) experiment.Reference {
+	ref := experiment.Reference{Name: name, Values: map[string]map[string]experiment.Estimate{}}
+	for method, v := range rows {
+		ref.Values[method] = map[string]experiment.Estimate{ReturnTrue: {Mean: v[0], StdErr: v[1]},
+			ReturnMean: {Mean: v[2], StdErr: v[3]}, ReturnCVaR: {Mean: v[4], StdErr: v[5]}}
+	}
+	return ref
+}
+
+// paper holds the values of the paper's Table 2. Its AVRIL rows stand beside both of ours, since its λ is not known for
+// certain.
+var paper = published("paper", map[string][6]float64{
+	"valuewalk-mean":  {75.4, 1.8, 112.1, 2.8, 59.9, 2.8},
+	"valuewalk-cvar":  {75.8, 1.3, 107.7, 3.0, 62.1, 2.3},
+	"qvirl-mean":      {70.8, 2.1, 106.4, 3.2, 49.0, 3.9},
+	"qvirl-cvar":      {66.9, 1.9, 89.6, 3.3, 49.7, 2.8},
+	"avril-mean":      {-22.2, 4.8, 5.4, 2.7, -86.3, 3.4},
+	"avril-cvar":      {36.7, 1.1, 27.1, 1.4, 14.0, 1.3},
+	"avril-0.17-mean": {-22.2, 4.8, 5.4, 2.7, -86.3, 3.4},
+	"avril-0.17-cvar": {36.7, 1.1, 27.1, 1.4, 14.0, 1.3},
+	Optimal:           {100, 0, 64.0, 3.4, -4.1, 4.5},
+	Random:            {0, 0, 5.4, 1.4, -17.1, 1.3},
+})
+
+// trial holds the values of an independent trial on 61 worlds with the exact posterior; its standard errors are not known.
+var trial = func() experiment.Reference {
+	none := math.NaN()
+	return published("trial", map[string][6]float64{
+		"valuewalk-mean":  {78.7, none, 131.7, none, 79.0, none},
+		"valuewalk-cvar":  {79.2, none, 130.1, none, 80.8, none},
+		"qvirl-mean":      {74.5, none, 127.1, none, 74.6, none},
+		"qvirl-cvar":      {61.0, none, 91.1, none, 57.2, none},
+		"avril-0.17-mean": {41.5, none, 37.0, none, 22.6, none},
+		"avril-0.17-cvar": {34.6, none, 25.8, none, 14.0, none},
+		Optimal:           {100, none, 73.1, none, 7.5, none},
+		Random:            {0, none, 3.5, none, -18.2, none},
+	})
+}()
+
+// Report makes the tables.
+func Report(rows []experiment.Row, record *experiment.Record) (*experiment.Report, error) {
+	tables, err := Tables(rows)
+	if err != nil {
+		return nil, err
+	}
+	r := &experiment.Report{Title: "Apprenticeship on random gridworlds", Tables: tables}
+	r.Text = append(r.Text, fmt.Sprintf("Means over %d worlds ± standard error. Returns are normalised in each world: 0 is the random policy's "+
+		"and 100 the optimal policy's return under the true reward. A mean policy maximises the mean of the return over its method's posterior, "+
+		"a CVaR policy the mean of the worst 10 %%.", len(experiment.Series(rows, Random, ReturnTrue))))
+	if record != nil && len(record.Seconds) > 0 {
+		r.Text = append(r.Text, "Seconds, summed over worlds: "+record.SecondsText()+".")
+	}
+	return r, nil
+}
+
+// Tables returns Table 2 beside the paper's and the trial's values, and what the policies promise by their own posteriors.
+func Tables(rows []experiment.Row) ([]experiment.Table, error) {
+	table2, err := experiment.Tabulate(rows, tableMethods, []experiment.Column{{Metric: ReturnTrue, Title: "true return", Decimals: 1},
+		{Metric: ReturnMean, Title: "posterior mean", Decimals: 1}, {Metric: ReturnCVaR, Title: "posterior CVaR", Decimals: 1}}, paper, trial)
+	if err != nil {
+		return nil, err
+	}
+	table2.Name, table2.Title = "table2", "Returns of the apprentices"
+	table2.Notes = []string{"Mean and CVaR are under ValueWalk's samples.", "The trial's standard errors are not known and count as 0."}
+	own, err := experiment.Tabulate(rows, tableMethods, []experiment.Column{{Metric: OwnMean, Title: "own mean", Decimals: 1},
+		{Metric: ReturnMeanHeldOut, Title: "held-out mean", Decimals: 1}, {Metric: OwnCVaR, Title: "own CVaR", Decimals: 1},
+		{Metric: ReturnCVaRHeldOut, Title: "held-out CVaR", Decimals: 1}, {Metric: Gap, Title: "gap", Decimals: 4}})
+	if err != nil {
+		return nil, err
+	}
+	own.Name, own.Title = "own", "What the policies promise and what they keep"
+	own.Notes = []string{"Own: under the samples of the policy's own method. Held-out: under a second, independent run of ValueWalk. " +
+		"Gap: by how much another policy's own CVaR could at most be higher."}
+	return []experiment.Table{*table2, *own}, nil
+}
