@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/go-birl/birl/qvirl/experiment"
-	"github.com/go-birl/birl/qvirl/experiment/avril3x3"
 	"github.com/go-birl/birl/qvirl/experiment/apprenticeship"
 	"github.com/go-birl/birl/qvirl/experiment/posteriorquality"
 	"github.com/go-birl/birl/qvirl/experiment/singleunknown"
@@ -24,9 +23,9 @@ const interrupted = 130
 
 // definitions are the experiments that the command knows.
 var definitions = []experiment.Definition{
-	posteriorquality.Definition(), apprenticeship.Definition(),
+	posteriorquality.Definition(),
+	apprenticeship.Definition(),
 	singleunknown.Definition(),
-	avril3x3.Definition(),
 }
 
 func main() {
