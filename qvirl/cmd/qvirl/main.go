@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/experiment/apprenticeship"
+	"github.com/go-birl/birl/qvirl/experiment/avril3x3"
 	"github.com/go-birl/birl/qvirl/experiment/posteriorquality"
 	"github.com/go-birl/birl/qvirl/experiment/singleunknown"
 )
@@ -26,6 +27,7 @@ var definitions = []experiment.Definition{
 	posteriorquality.Definition(),
 	apprenticeship.Definition(),
 	singleunknown.Definition(),
+	avril3x3.Definition(),
 }
 
 func main() {

@@ -1,0 +1,127 @@
+package avril3x3
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/go-birl/birl/envs/mdp"
+	"github.com/go-birl/birl/qvirl/experiment"
+)
+
+// The demonstrations are possible in the world, and optimal but for the slip.
+func TestDemonstrationsAreOptimal(t *testing.T) {
+	c := Paper()
+	w, err := c.World()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sol, err := w.MDP.Solve(w.Reward, c.Discount)
+	if err != nil {
+		t.Fatal(err)
+	}
+	demos := c.Demos()
+	if n := len(mdp.Flatten(demos)); n != 4*4+6 {
+		t.Errorf("%d steps, want 22", n)
+	}
+	slips := 0
+	for i, d := range demos {
+		for k, step := range d {
+			if sol.Greedy[step.State] != step.Action {
+				t.Errorf("trajectory %d, step %d: action %d in state %d is not optimal", i, k, step.Action, step.State)
+			}
+			if k == len(d)-1 {
+				continue
+			}
+			next, prob := w.MDP.Row(step.State, step.Action)
+			p := 0.0
+			for j, to := range next {
+				if int(to) == d[k+1].State {
+					p = prob[j]
+				}
+			}
+			if p == 0 {
+				t.Errorf("trajectory %d, step %d: no way from %d to %d", i, k, step.State, d[k+1].State)
+			}
+			if p < 0.5 {
+				slips++
+			}
+		}
+	}
+	if slips != 1 {
+		t.Errorf("%d slips, want 1", slips)
+	}
+}
+
+func TestExperiment(t *testing.T) {
+	c := Quick()
+	c.ValueWalk.Samples, c.ValueWalk.MinESS, c.ValueWalk.MaxIterations = 1000, 200, 4000
+	c.QVIRL.Steps, c.QVIRL.Rounds = 500, 2
+	c.AVRIL.LearningRate, c.AVRIL.Steps = 1e-3, 20_000
+	plan, err := c.Plan("tiny", "go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := plan.Run(context.Background(), 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	value := func(method, metric string) float64 {
+		e := experiment.Average(result.Rows, method, metric)
+		if e == nil {
+			t.Fatalf("no %s of %s", metric, method)
+		}
+		return e.Mean
+	}
+	if value(ValueWalk, W1) != 0 {
+		t.Error("the reference is not at distance 0 of itself")
+	}
+	if q, a := value(QVIRL, W1), value(AVRIL(0.2), W1); !(q > 0.5 && q < a/2) {
+		t.Errorf("W1 of QVIRL %g, of AVRIL %g: want QVIRL's less than half", q, a)
+	}
+	for s := range States {
+		for _, method := range []string{ValueWalk, QVIRL} {
+			if std := value(method, ofState(RewardStd, s)); std < 10 || std > 72 { // 21 to 65 in a long run
+				t.Errorf("%s: standard deviation of reward %d is %g", method, s, std)
+			}
+		}
+		// s² = 66²·(1 − 5λ), up to the demonstrations' influence
+		if std := value(AVRIL(0.1), ofState(RewardStd, s)); math.Abs(std-66*math.Sqrt(0.5)) > 3 {
+			t.Errorf("AVRIL at 0.1: standard deviation of reward %d is %g, want about 46.7", s, std)
+		}
+	}
+	if n := value(AVRIL(0.5), Below02); n < 7 {
+		t.Errorf("AVRIL at 0.5: %g states collapsed", n)
+	}
+	for i := range result.Rows {
+		result.Rows[i].Experiment = Name
+	}
+	report, err := Report(result.Rows, nil)
+	if err != nil || len(report.Tables) != 5 {
+		t.Fatalf("%+v, error %v", report, err)
+	}
+	if rows := report.Tables[0].Rows; rows[0].Method != ValueWalk || rows[4].Method != AVRIL(0.5) {
+		t.Errorf("methods in the order %+v", rows)
+	}
+}
+
+func TestBadConfigs(t *testing.T) {
+	for want, spoil := range map[string]func(*Config){
+		"4 cells":            func(c *Config) { c.Drawing = "0 0\n0 0" },
+		"slip":               func(c *Config) { c.Slip = 2 },
+		"Trajectories[0]":    func(c *Config) { c.Trajectories = []Path{{[]int{1}, nil}} },
+		"demos[0]: state 12": func(c *Config) { c.Trajectories = []Path{{[]int{12}, []int{0}}} },
+		"Lambda":             func(c *Config) { c.Lambdas = []float64{-1} },
+		"prior std":          func(c *Config) { c.PriorStd = 0 },
+	} {
+		c := Quick()
+		spoil(&c)
+		if _, err := c.Plan("tiny", "go"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+	if _, err := New(experiment.Settings{Scale: "huge"}); err == nil {
+		t.Error("an unknown scale was accepted")
+	}
+}
