@@ -1,0 +1,232 @@
+package activelearning
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/go-birl/birl/qvirl/experiment"
+)
+
+// tiny is the experiment on three 3×3 worlds with short computations.
+func tiny() Config {
+	c := Quick()
+	c.World.Width, c.World.Height = 3, 3
+	c.Seeds, c.Chunk, c.Queries, c.ReferenceAt = []uint64{2000, 2001, 2002}, 2, 3, []int{3}
+	c.Methods = []string{QVIRL, "avril-0.17", ValueWalk}
+	c.QVIRL.Steps, c.RefitSteps, c.QVIRL.Rounds, c.QVIRL.LearningRate = 80, 40, 1, 0.05
+	c.AVRIL.Steps = 2000
+	c.Samples, c.Trajectories = 200, 10
+	return c
+}
+
+func run(t *testing.T, c Config, shards ...experiment.Shard) (rows []experiment.Row, text string, record *experiment.Record) {
+	t.Helper()
+	dir := t.TempDir()
+	for _, s := range shards {
+		plan, err := c.Plan("tiny", "go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if record, err = experiment.Run(context.Background(), plan, experiment.Options{Out: dir, Shard: s}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	raw, err := os.ReadFile(filepath.Join(dir, experiment.RowsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rows, err = experiment.ParseRows(raw, "rows"); err != nil {
+		t.Fatal(err)
+	}
+	return rows, string(raw), record
+}
+
+func TestWholeExperimentOnTinyWorlds(t *testing.T) {
+	c := tiny()
+	rows, _, record := run(t, c, experiment.Shard{})
+	if !record.Complete {
+		t.Fatalf("units %v are missing", record.Missing)
+	}
+	count := map[string]int{}
+	mean := map[string]float64{} // of 3 runs, by method, metric and queries
+	key := func(method, name string, k int) string { return method + name + string(rune('0'+k)) }
+	for _, r := range rows {
+		if r.Experiment != Name || r.Environment != "gridworld-3x3" || r.Demos > 3 {
+			t.Fatalf("row %+v", r)
+		}
+		count[r.Method+r.Metric]++
+		mean[key(r.Method, r.Metric, r.Demos)] += r.Value / 3
+	}
+	for _, method := range c.Methods {
+		for name, n := range map[string]int{ReturnTrue: 12, RewardEntropy: 12, W1: 3, PolicyTV: 3, Query: 9, QueryScore: 9} {
+			if got := count[method+name]; got != n {
+				t.Errorf("%d rows of %s for %s, want %d", got, name, method, n)
+			}
+		}
+		if record.Seconds[method] <= 0 || record.Seconds[referenceKey] <= 0 {
+			t.Errorf("seconds %v", record.Seconds)
+		}
+	}
+	for _, method := range []string{QVIRL, ValueWalk} {
+		if gain := mean[key(method, RewardEntropy, 0)] - mean[key(method, RewardEntropy, 3)]; !(gain > 0.5) {
+			t.Errorf("three demonstrations brought %s %g nats", method, gain)
+		}
+		if last := mean[key(method, ReturnTrue, 3)]; !(last > 50 && last <= 100+1e-9) {
+			t.Errorf("return of %s after 3 queries: %g", method, last)
+		}
+	}
+	// The floor is σ/√n·√(2/π)·√2 ≈ 0.2 for σ ≈ 3 and n ≈ 400 effective samples; QVIRL is within one of the prior's 3.
+	if vw, q := mean[key(ValueWalk, W1, 3)], mean[key(QVIRL, W1, 3)]; !(vw > 0.01 && vw < 0.4 && q > vw && q < 1.5) {
+		t.Errorf("W1 of ValueWalk %g, of QVIRL %g", vw, q)
+	}
+
+	report, err := Report(rows, record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if panels := report.Charts[0].Panels; len(panels) != 2 || len(panels[0].Curves) != 3 || len(panels[0].Curves[0].X) != 4 || len(panels[0].Curves[0].StdErr) != 4 {
+		t.Errorf("chart %+v", panels)
+	}
+	row := report.Tables[0].Rows[0]
+	if row.Method != QVIRL || math.Abs(row.Cells[0].Estimate.Mean-mean[key(QVIRL, ReturnTrue, 0)]) > 1e-9 || row.Cells[0].Estimate.N != 3 {
+		t.Errorf("table row %+v", row)
+	}
+	if text := strings.Join(report.Text, " "); !strings.Contains(text, "of qvirl lies within") || !strings.Contains(text, "of 3 queries") {
+		t.Errorf("text %q", text)
+	}
+}
+
+// TestShardsGiveTheSameRows checks that sharing out the units changes nothing, with a method that compiles nothing.
+func TestShardsGiveTheSameRows(t *testing.T) {
+	c := tiny()
+	c.Methods = []string{"avril-0.02", "avril-0.17"}
+	_, text, _ := run(t, c, experiment.Shard{})
+	if _, again, _ := run(t, c, experiment.Shard{Index: 2, Count: 2}, experiment.Shard{Index: 1, Count: 2}); again != text {
+		t.Error("two shards gave other rows than one run")
+	}
+}
+
+func TestGaussianEntropy(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	const n, dim, repeats = 120, 20, 200
+	total := 0.0
+	for range repeats {
+		samples := mat.NewDense(n, dim, nil)
+		for i := 0; i < n; i++ {
+			row := samples.RawRowView(i)
+			for j := range row {
+				row[j] = 5 + 2*rng.NormFloat64()
+				if j > 0 {
+					row[j] += row[0]
+				}
+			}
+		}
+		entropy, err := GaussianEntropy(samples)
+		if err != nil {
+			t.Fatal(err)
+		}
+		total += entropy / repeats
+	}
+	// The sums have a unit Jacobian, so that the determinant is 4^dim. The log-determinant has the variance Σ ψ'((n−1−i)/2)
+	// ≈ 2·dim/n, which leaves a standard error of 0.02; without the correction the mean would be off by 0.9.
+	if want := dim * 0.5 * math.Log(2*math.Pi*math.E*4); math.Abs(total-want) > 0.08 {
+		t.Errorf("entropy %g, want %g", total, want)
+	}
+	if _, err := GaussianEntropy(mat.NewDense(20, 20, nil)); err == nil || !strings.Contains(err.Error(), "more than 20 samples") {
+		t.Errorf("error %v for too few samples", err)
+	}
+	if _, err := GaussianEntropy(mat.NewDense(30, 20, nil)); err == nil || !strings.Contains(err.Error(), "positive definite") {
+		t.Errorf("error %v for constant samples", err)
+	}
+}
+
+func TestPaperConfigIsThePapers(t *testing.T) {
+	c := Paper()
+	if len(c.Seeds) != 16 || c.Seeds[15] != 15 || c.World.Width != 8 || c.Initial != 1 || c.Queries != 30 || c.Length != 5 || c.Beta != 2 || c.Discount != 0.9 {
+		t.Errorf("%+v", c)
+	}
+	if err := c.Validate(); err != nil {
+		t.Error(err)
+	}
+	for _, seed := range Quick().Seeds {
+		if slices.Contains(c.Seeds, seed) {
+			t.Errorf("seed %d is reported and tuned on", seed)
+		}
+	}
+	names := map[string]string{QVIRL: "reward-eig", QVIRLActiveVaR: "active-var", QVIRLRandom: "random", "avril-0.17": "reward-eig", ValueWalk: "reward-eig"}
+	for method, want := range names {
+		if l, err := c.Loop(method, "go"); err != nil || l.Acquisition.Name() != want || l.Queries != 30 || l.Candidates != nil {
+			t.Errorf("%s: %+v, error %v", method, l, err)
+		}
+	}
+}
+
+func TestBadConfigs(t *testing.T) {
+	for want, spoil := range map[string]func(*Config){
+		"Queries = -1":  func(c *Config) { c.Queries = -1 },
+		"Length = 0":    func(c *Config) { c.Length = 0 },
+		"0 seeds":       func(c *Config) { c.Seeds = nil },
+		"stands twice":  func(c *Config) { c.Seeds = []uint64{1, 1} },
+		"no methods":    func(c *Config) { c.Methods = nil },
+		"RefitSteps":    func(c *Config) { c.RefitSteps = 0 },
+		"ReferenceAt":   func(c *Config) { c.ReferenceAt = []int{4} },
+		"\"avril-x\"":   func(c *Config) { c.Methods = []string{"avril-x"} },
+		"\"magic\"":     func(c *Config) { c.Methods = []string{"magic"} },
+		"Samples = 1":   func(c *Config) { c.Samples = 1 },
+		"TerminalProb":  func(c *Config) { c.World.TerminalProb = 2 },
+		"β":             func(c *Config) { c.Beta = 0 },
+		"valuewalk":     func(c *Config) { c.Reference.Samples = -1 },
+		"qvirl: Rounds": func(c *Config) { c.QVIRL.Rounds = 0 },
+	} {
+		c := tiny()
+		spoil(&c)
+		if _, err := c.Plan("tiny", "go"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+	if _, err := New(experiment.Settings{Scale: "quick", Override: []byte(`{"Query": 3}`)}); err == nil || !strings.Contains(err.Error(), "Query") {
+		t.Errorf("unknown field: error %v", err)
+	}
+	if _, err := New(experiment.Settings{Scale: "huge"}); err == nil {
+		t.Error("an unknown scale was accepted")
+	}
+}
+
+func TestCancelledUnitReturnsContextError(t *testing.T) {
+	c := tiny()
+	c.Methods = []string{ValueWalk}
+	plan, err := c.Plan("tiny", "go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	if _, err = plan.Run(ctx, 0, func(done, total int, status string) { cancel() }); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want the context's", err)
+	}
+}
+
+func TestInsideBand(t *testing.T) {
+	var rows []experiment.Row
+	for k, means := range [][2]float64{{0, 0}, {10, 11}, {10, 12.5}, {10, 8.5}} {
+		for seed, offset := range []float64{-math.Sqrt2, math.Sqrt2} { // standard error √2
+			for m, method := range []string{ValueWalk, QVIRL} {
+				rows = append(rows, experiment.Row{Method: method, Demos: k, Seed: uint64(seed), Metric: ReturnTrue, Value: means[m] + offset})
+			}
+		}
+	}
+	if inside, of := InsideBand(rows, QVIRL); inside != 1 || of != 3 {
+		t.Errorf("%d of %d, want 1 of 3", inside, of)
+	}
+	if _, of := InsideBand(rows, QVIRLRandom); of != 0 {
+		t.Error("a method without rows was compared")
+	}
+}

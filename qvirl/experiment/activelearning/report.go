@@ -1,0 +1,166 @@
+package activelearning
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/metric"
+)
+
+// Report makes the learning curves and a table of some of their points.
+func Report(rows []experiment.Row, record *experiment.Record) (*experiment.Report, error) {
+	if len(rows) == 0 {
+		return nil, fmt.Errorf("activelearning: no rows to report")
+	}
+	table, err := Table(rows)
+	if err != nil {
+		return nil, err
+	}
+	r := &experiment.Report{Title: "Active learning in random gridworlds", Tables: []experiment.Table{*table}, Charts: []experiment.Chart{LearningCurves(rows)}}
+	r.Text = append(r.Text, "Means over runs ± standard error. The return is that of the optimal policy of the posterior mean reward under the "+
+		"true reward, 0 for the random policy and 100 for the optimal one. The entropy is that of the Gaussian with the posterior's "+
+		"covariance of all rewards. W1 is the Wasserstein-1 distance of the reward marginals to a posterior that ValueWalk samples "+
+		"from the same demonstrations.")
+	for _, method := range ordered(rows) {
+		if inside, of := InsideBand(rows, method); of > 0 && method != ValueWalk {
+			r.Text = append(r.Text, fmt.Sprintf("The mean return of %s lies within a standard error of ValueWalk's after %d of %d queries.", method, inside, of))
+		}
+	}
+	if record != nil && len(record.Seconds) > 0 {
+		var parts []string
+		for _, name := range slices.Sorted(maps.Keys(record.Seconds)) {
+			parts = append(parts, fmt.Sprintf("%s %.0f", name, record.Seconds[name]))
+		}
+		r.Text = append(r.Text, "Seconds, summed over units: "+strings.Join(parts, ", ")+".")
+	}
+	return r, nil
+}
+
+// ordered lists the methods of the rows, those of the experiment first and in its order.
+func ordered(rows []experiment.Row) []string {
+	have := experiment.Methods(rows)
+	var out []string
+	for _, name := range Paper().Methods {
+		if slices.Contains(have, name) {
+			out = append(out, name)
+		}
+	}
+	for _, name := range have {
+		if !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// point is a metric's mean over runs after a number of queries.
+type point struct {
+	queries int
+	metric.Summary
+}
+
+// curve returns the means of a metric of a method over runs, by number of queries.
+func curve(rows []experiment.Row, method, name string) []point {
+	values := map[int][]float64{}
+	for _, r := range rows {
+		if r.Method == method && r.Metric == name {
+			values[r.Demos] = append(values[r.Demos], r.Value)
+		}
+	}
+	var out []point
+	for _, k := range slices.Sorted(maps.Keys(values)) {
+		out = append(out, point{k, metric.Summarise(values[k])})
+	}
+	return out
+}
+
+// LearningCurves returns the curves over the number of queries, a panel each for the return, the entropy of the reward
+// posterior and the distances to the exact posterior (Fig. learning_curve, which shows the first).
+func LearningCurves(rows []experiment.Row) experiment.Chart {
+	chart := experiment.Chart{Name: "learning-curve", Title: "Active learning in random gridworlds"}
+	for _, p := range []struct{ metric, label string }{
+		{ReturnTrue, "return under the true reward"}, {RewardEntropy, "entropy of the rewards, nats"},
+		{W1, "W1 to the exact posterior"}, {PolicyTV, "TV to the exact policy"},
+	} {
+		panel := experiment.Panel{XLabel: "queries", YLabel: p.label}
+		for _, method := range ordered(rows) {
+			c := experiment.Curve{Name: method}
+			for _, at := range curve(rows, method, p.metric) {
+				c.X, c.Y = append(c.X, float64(at.queries)), append(c.Y, at.Mean)
+				if at.N > 1 {
+					c.StdErr = append(c.StdErr, at.StdErr)
+				}
+			}
+			if len(c.StdErr) != len(c.X) {
+				c.StdErr = nil
+			}
+			if len(c.X) > 1 {
+				panel.Curves = append(panel.Curves, c)
+			}
+		}
+		if p.metric == ReturnTrue {
+			panel.Levels = []experiment.Level{{Name: "optimal", Y: 100}}
+		}
+		if len(panel.Curves) > 0 {
+			chart.Panels = append(chart.Panels, panel)
+		}
+	}
+	return chart
+}
+
+// Table returns the returns after some numbers of queries, and the entropy and W1 after the last.
+func Table(rows []experiment.Row) (*experiment.Table, error) {
+	last := 0
+	for _, r := range rows {
+		last = max(last, r.Demos)
+	}
+	var columns []experiment.Column
+	var chosen []experiment.Row
+	add := func(name, title string, k, decimals int) {
+		key := fmt.Sprintf("%s-%d", name, k)
+		columns = append(columns, experiment.Column{Metric: key, Title: fmt.Sprintf("%s after %d", title, k), Decimals: decimals})
+		for _, r := range rows {
+			if r.Metric == name && r.Demos == k {
+				r.Metric = key
+				chosen = append(chosen, r)
+			}
+		}
+	}
+	for _, k := range []int{0, 5, 10, 20, 30} {
+		if k < last {
+			add(ReturnTrue, "return", k, 1)
+		}
+	}
+	add(ReturnTrue, "return", last, 1)
+	add(RewardEntropy, "entropy", last, 1)
+	add(W1, "W1", last, 3)
+	add(PolicyTV, "TV", last, 3)
+	t, err := experiment.Tabulate(chosen, ordered(rows), columns)
+	if err != nil {
+		return nil, err
+	}
+	t.Name, t.Title = "returns", "Returns of the apprentice by number of queries"
+	return t, nil
+}
+
+// InsideBand returns after how many of the queries, from the first on, a method's mean return lies within a standard error
+// of ValueWalk's mean; of is the number of queries at which both are known.
+func InsideBand(rows []experiment.Row, method string) (inside, of int) {
+	theirs := map[int]metric.Summary{}
+	for _, p := range curve(rows, ValueWalk, ReturnTrue) {
+		theirs[p.queries] = p.Summary
+	}
+	for _, p := range curve(rows, method, ReturnTrue) {
+		if vw, ok := theirs[p.queries]; ok && p.queries > 0 && vw.N > 1 {
+			of++
+			if math.Abs(p.Mean-vw.Mean) <= vw.StdErr {
+				inside++
+			}
+		}
+	}
+	return inside, of
+}

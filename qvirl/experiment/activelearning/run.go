@@ -1,0 +1,264 @@
+package activelearning
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/mathext"
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/active"
+	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/experiment/posteriorquality"
+	"github.com/go-birl/birl/qvirl/metric"
+	"github.com/go-birl/birl/qvirl/valuewalk"
+)
+
+// cost is about how many seconds a method takes for a query of a run, for the estimate of the time left; otherCost is that
+// of the methods which cost does not list, and referenceCost that of comparing a posterior with ValueWalk's.
+var cost = map[string]float64{ValueWalk: 1, QVIRL: 0.4, QVIRLActiveVaR: 0.3, QVIRLRandom: 0.3}
+
+const (
+	otherCost     = 0.5
+	referenceCost = 1.5
+)
+
+// Plan returns the plan of the experiment: a unit for each method and chunk of runs.
+func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	p := &experiment.Plan{Experiment: Name, Scale: scale, Config: c}
+	type unit struct {
+		method string
+		seeds  []uint64
+	}
+	var units []unit
+	for _, method := range c.Methods {
+		perQuery, ok := cost[method]
+		if !ok {
+			perQuery = otherCost
+		}
+		for first := 0; first < len(c.Seeds); first += c.Chunk {
+			seeds := c.Seeds[first:min(first+c.Chunk, len(c.Seeds))]
+			units = append(units, unit{method, seeds})
+			p.Units = append(p.Units, experiment.Unit{
+				Name: fmt.Sprintf("%s-runs-%04d", method, first),
+				Cost: float64(len(seeds)) * (perQuery*float64(c.Queries+1) + referenceCost*float64(len(c.ReferenceAt))),
+			})
+		}
+	}
+	p.Run = func(ctx context.Context, i int, progress qvirl.Progress) (*experiment.Result, error) {
+		return c.unit(ctx, units[i].method, units[i].seeds, backendName, progress)
+	}
+	return p, nil
+}
+
+// unit runs a method on a chunk of runs.
+func (c Config) unit(ctx context.Context, method string, seeds []uint64, backendName string, progress qvirl.Progress) (*experiment.Result, error) {
+	j := &judge{config: c, method: method, result: &experiment.Result{Seconds: map[string]float64{}}}
+	worlds := make([]*posteriorquality.World, len(seeds))
+	for i, seed := range seeds {
+		var err error
+		if worlds[i], err = c.NewWorld(seed); err != nil {
+			return nil, fmt.Errorf("world %d: %w", seed, err)
+		}
+	}
+	var err error
+	if j.scales, err = scales(worlds); err != nil {
+		return nil, err
+	}
+	stages := experiment.NewStages(1, "", nil) // keeps the time of the references apart
+	err = stages.Run(method, method, 1, func(qvirl.Progress) error {
+		return c.Follow(ctx, method, worlds, backendName, func(k int, steps []active.Step) error {
+			return j.judge(ctx, k, worlds, steps, stages)
+		}, progress)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", method, err)
+	}
+	j.result.Seconds = stages.Seconds()
+	j.result.Seconds[method] -= j.result.Seconds[referenceKey]
+	if j.unclean > 0 {
+		j.result.Notes = append(j.result.Notes, fmt.Sprintf("%s: %d of %d fits did not converge as configured", method, j.unclean, j.fits))
+	}
+	return j.result, nil
+}
+
+// referenceKey is the seconds of the posteriors that W1 is taken to.
+const referenceKey = "reference"
+
+// Follow takes a method through all queries in the given worlds, as one batch. visit is told of each number of queries.
+func (c Config) Follow(ctx context.Context, method string, worlds []*posteriorquality.World, backendName string,
+	visit func(queries int, steps []active.Step) error, progress qvirl.Progress) error {
+	loop, err := c.Loop(method, backendName)
+	if err != nil {
+		return err
+	}
+	runs := make([]active.Run, len(worlds))
+	for i, w := range worlds {
+		ask, err := active.Expert(w.Problem, w.Grid.Reward, c.Length, w.Seed)
+		if err != nil {
+			return fmt.Errorf("world %d: %w", w.Seed, err)
+		}
+		runs[i] = active.Run{Problem: w.Problem, Ask: ask, Seed: w.Seed}
+	}
+	return loop.Do(ctx, runs, visit, progress)
+}
+
+// scale is what returns are normalised by.
+type scale struct{ random, optimal float64 }
+
+func scales(worlds []*posteriorquality.World) ([]scale, error) {
+	out := make([]scale, len(worlds))
+	for i, w := range worlds {
+		m, discount := w.Grid.MDP, w.Problem.Discount
+		var err error
+		if out[i].random, err = m.Return(m.Uniform(), w.Grid.Reward, discount); err != nil {
+			return nil, err
+		}
+		sol, err := m.Solve(w.Grid.Reward, discount)
+		if err != nil {
+			return nil, err
+		}
+		best, err := m.Deterministic(sol.Greedy)
+		if err != nil {
+			return nil, err
+		}
+		if out[i].optimal, err = m.Return(best, w.Grid.Reward, discount); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// judge makes the rows of a unit.
+type judge struct {
+	config        Config
+	method        string
+	scales        []scale
+	result        *experiment.Result
+	fits, unclean int
+}
+
+// judge adds the rows of the runs after k queries.
+func (j *judge) judge(ctx context.Context, k int, worlds []*posteriorquality.World, steps []active.Step, stages *experiment.Stages) error {
+	found := make([]metric.Result, len(steps))
+	err := experiment.Parallel(ctx, len(steps), nil, func(i int) (err error) {
+		found[i], err = evaluate(worlds[i], j.scales[i], steps[i])
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if slices.Contains(j.config.ReferenceAt, k) {
+		err := stages.Run(referenceKey, referenceKey, 0, func(qvirl.Progress) error { return j.compare(ctx, worlds, steps, found) })
+		if err != nil {
+			return err
+		}
+	}
+	for i, w := range worlds {
+		j.fits++
+		if !clean(steps[i].Posterior) {
+			j.unclean++
+		}
+		row := experiment.Row{Environment: j.config.Environment(), Method: j.method, Demos: k, Seed: w.Seed}
+		for _, name := range []string{ReturnTrue, RewardEntropy, W1, PolicyTV, Query, QueryScore} {
+			if value, ok := found[i][name]; ok {
+				row.Metric, row.Value = name, value
+				j.result.Rows = append(j.result.Rows, row)
+			}
+		}
+	}
+	return nil
+}
+
+// evaluate returns the metrics that need no reference.
+func evaluate(w *posteriorquality.World, s scale, step active.Step) (metric.Result, error) {
+	policy, err := active.Apprentice(step.Posterior)
+	if err != nil {
+		return nil, err
+	}
+	value, err := w.Grid.MDP.Return(policy, w.Grid.Reward, w.Problem.Discount)
+	if err != nil {
+		return nil, err
+	}
+	entropy, err := GaussianEntropy(step.Samples.Reward)
+	if err != nil {
+		return nil, err
+	}
+	out := metric.Result{ReturnTrue: 100 * (value - s.random) / (s.optimal - s.random), RewardEntropy: entropy}
+	if best := active.Best(step.Scores); best >= 0 {
+		out[Query], out[QueryScore] = float64(step.Query), step.Scores[best].Value
+	}
+	return out, nil
+}
+
+// compare adds the distances to posteriors that ValueWalk samples from the same demonstrations.
+func (j *judge) compare(ctx context.Context, worlds []*posteriorquality.World, steps []active.Step, found []metric.Result) error {
+	oracle, err := valuewalk.New(j.config.Reference)
+	if err != nil {
+		return err
+	}
+	problems := make([]*qvirl.Problem, len(steps))
+	for i, s := range steps {
+		problems[i] = s.Posterior.Problem()
+	}
+	exact, err := oracle.Fit(ctx, problems, nil)
+	if err != nil {
+		return fmt.Errorf("reference: %w", err)
+	}
+	return experiment.Parallel(ctx, len(steps), nil, func(i int) error {
+		reference, err := metric.NewReference(problems[i], exact[i].(*valuewalk.Posterior).Samples())
+		if err != nil {
+			return err
+		}
+		result, err := metric.Evaluate(steps[i].Posterior, steps[i].Samples, worlds[i].Truth, metric.References{Exact: reference})
+		if err != nil {
+			return err
+		}
+		found[i][W1], found[i][PolicyTV] = result[metric.W1], result[metric.PolicyTV]
+		return nil
+	})
+}
+
+// clean reports whether the computation of a posterior went as configured.
+func clean(post qvirl.Posterior) bool {
+	switch p := post.(type) {
+	case *valuewalk.Posterior:
+		d := p.Diagnostics()
+		return d.Clean() == nil
+	case *qvirl.Gaussian:
+		return p.Converged()
+	}
+	return true
+}
+
+// GaussianEntropy returns the entropy, in nats, of the Gaussian with the covariance of the samples, a row each:
+//
+//	½ log det(2πe·Σ)
+//
+// The log-determinant of a sample covariance is too small on average; for Gaussian samples the mean error is known (the
+// Wishart distribution's) and is taken off.
+func GaussianEntropy(samples *mat.Dense) (float64, error) {
+	n, dim := samples.Dims()
+	if n <= dim {
+		return 0, fmt.Errorf("activelearning: the entropy of %d rewards needs more than %d samples, got %d", dim, dim, n)
+	}
+	var cov mat.SymDense
+	stat.CovarianceMatrix(&cov, samples, nil)
+	var chol mat.Cholesky
+	if !chol.Factorize(&cov) {
+		return 0, fmt.Errorf("activelearning: the covariance of %d samples is not positive definite", n)
+	}
+	logDet := chol.LogDet()
+	freedom := float64(n - 1)
+	for i := 0; i < dim; i++ {
+		logDet += math.Log(freedom/2) - mathext.Digamma((freedom-float64(i))/2)
+	}
+	return 0.5 * (logDet + float64(dim)*(1+math.Log(2*math.Pi))), nil
+}
