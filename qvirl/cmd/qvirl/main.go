@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/experiment/activelearning"
 	"github.com/go-birl/birl/qvirl/experiment/apprenticeship"
 	"github.com/go-birl/birl/qvirl/experiment/avril3x3"
 	"github.com/go-birl/birl/qvirl/experiment/posteriorquality"
@@ -28,6 +29,7 @@ var definitions = []experiment.Definition{
 	apprenticeship.Definition(),
 	singleunknown.Definition(),
 	avril3x3.Definition(),
+	activelearning.Definition(),
 }
 
 func main() {
