@@ -16,6 +16,8 @@ import (
 	"github.com/go-birl/birl/qvirl/experiment/activelearning"
 	"github.com/go-birl/birl/qvirl/experiment/apprenticeship"
 	"github.com/go-birl/birl/qvirl/experiment/avril3x3"
+	"github.com/go-birl/birl/qvirl/experiment/likelihood"
+	"github.com/go-birl/birl/qvirl/experiment/maxmean"
 	"github.com/go-birl/birl/qvirl/experiment/posteriorquality"
 	"github.com/go-birl/birl/qvirl/experiment/singleunknown"
 )
@@ -29,6 +31,8 @@ var definitions = []experiment.Definition{
 	apprenticeship.Definition(),
 	singleunknown.Definition(),
 	avril3x3.Definition(),
+	maxmean.Definition(),
+	likelihood.Definition(),
 	activelearning.Definition(),
 }
 

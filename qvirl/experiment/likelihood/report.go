@@ -1,0 +1,184 @@
+package likelihood
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/go-birl/birl/qvirl/experiment"
+)
+
+// Definition is the experiment as the command lists it.
+func Definition() experiment.Definition {
+	return experiment.Definition{
+		Name:   Name,
+		Short:  "The closed-form likelihood against Monte Carlo and quadrature (Fig. likelihood-approximation)",
+		Scales: []string{"quick", "paper"},
+		Plan:   New,
+		Report: Report,
+	}
+}
+
+// Report makes the figure, and tables of the largest errors.
+func Report(rows []experiment.Row, _ *experiment.Record) (*experiment.Report, error) {
+	r := &experiment.Report{Title: "The likelihood approximation", Text: []string{
+		"Probability of a₁ when Q₂ ~ N(0, 1): the closed form beside means over Monte Carlo samples with their standard errors " +
+			"and the exact value by quadrature."}}
+	chart, err := Panels(rows)
+	if err != nil {
+		return nil, err
+	}
+	if chart != nil {
+		r.Charts = append(r.Charts, *chart)
+	}
+	m, err := NewErrorMap(rows)
+	if err != nil {
+		return nil, err
+	}
+	if m != nil {
+		r.Tables = append(r.Tables, m.table())
+	}
+	if len(r.Charts)+len(r.Tables) == 0 {
+		return nil, fmt.Errorf("likelihood: no rows to report")
+	}
+	return r, nil
+}
+
+// Panels returns the paper's figure with its two panels, or nil if the rows hold no points of it.
+func Panels(rows []experiment.Row) (*experiment.Chart, error) {
+	type key struct {
+		method, metric string
+		at             Point
+	}
+	values := map[key]float64{}
+	var points []Point
+	for _, r := range rows {
+		if r.Metric != Prob && r.Metric != StdErr {
+			continue
+		}
+		p, err := parsePoint(r.Environment)
+		if err != nil {
+			return nil, err
+		}
+		values[key{r.Method, r.Metric, p}] = r.Value
+		if r.Method == ClosedForm {
+			points = append(points, p)
+		}
+	}
+	if len(points) == 0 {
+		return nil, nil
+	}
+	// A panel is the points along one coordinate with another as its level.
+	panel := func(title, xLabel, level string, belongs func(Point) bool, x, of func(Point) float64) experiment.Panel {
+		out := experiment.Panel{Title: title, XLabel: xLabel, YLabel: "probability of a₁"}
+		byLevel := map[float64][]Point{}
+		var levels []float64
+		for _, p := range points {
+			if belongs(p) {
+				if byLevel[of(p)] == nil {
+					levels = append(levels, of(p))
+				}
+				byLevel[of(p)] = append(byLevel[of(p)], p)
+			}
+		}
+		slices.Sort(levels)
+		for _, method := range []string{MonteCarlo, ClosedForm} {
+			for _, l := range levels {
+				along := byLevel[l]
+				if len(along) < 3 { // a point of the other panel
+					continue
+				}
+				slices.SortFunc(along, func(a, b Point) int { return int(math.Copysign(1, x(a)-x(b))) })
+				name := map[string]string{MonteCarlo: "Monte Carlo", ClosedForm: "closed form"}[method]
+				curve := experiment.Curve{Name: fmt.Sprintf("%s, %s = %g", name, level, l)}
+				for _, p := range along {
+					curve.X = append(curve.X, x(p))
+					curve.Y = append(curve.Y, values[key{method, Prob, p}])
+					if method == MonteCarlo {
+						curve.StdErr = append(curve.StdErr, values[key{method, StdErr, p}])
+					}
+				}
+				out.Curves = append(out.Curves, curve)
+			}
+		}
+		return out
+	}
+	mean, std := func(p Point) float64 { return p.Mean }, func(p Point) float64 { return p.Std }
+	correlation := func(p Point) float64 { return p.Correlation }
+	return &experiment.Chart{Name: "panels", Title: "The closed-form likelihood against Monte Carlo", Panels: []experiment.Panel{
+		panel("correlation 0", "mean of Q₁", "σ₁", func(p Point) bool { return p.Correlation == 0 }, mean, std),
+		panel("σ₁ = 1", "correlation of Q₁ and Q₂", "mean", func(p Point) bool { return p.Std == 1 }, correlation, mean),
+	}}, nil
+}
+
+// ErrorMap is the error of the closed form, approximation − exact.
+type ErrorMap struct {
+	Gaps, Stds   []float64   // means and standard deviations of Q₁
+	Correlations []float64   // of Q₁ and Q₂
+	Errors       [][]float64 // for each correlation, that at Gaps[i], Stds[j] at j·len(Gaps)+i
+}
+
+// NewErrorMap returns the map that the rows hold, or nil if they hold none.
+func NewErrorMap(rows []experiment.Row) (*ErrorMap, error) {
+	values := map[Point]float64{}
+	m := new(ErrorMap)
+	for _, r := range rows {
+		if r.Metric != Error {
+			continue
+		}
+		p, err := parsePoint(r.Environment)
+		if err != nil {
+			return nil, err
+		}
+		values[p] = r.Value
+		m.Gaps, m.Stds, m.Correlations = append(m.Gaps, p.Mean), append(m.Stds, p.Std), append(m.Correlations, p.Correlation)
+	}
+	if len(values) == 0 {
+		return nil, nil
+	}
+	for _, axis := range []*[]float64{&m.Gaps, &m.Stds, &m.Correlations} {
+		slices.Sort(*axis)
+		*axis = slices.Compact(*axis)
+	}
+	for _, correlation := range m.Correlations {
+		var panel []float64
+		for _, std := range m.Stds {
+			for _, gap := range m.Gaps {
+				v, ok := values[Point{gap, std, correlation}]
+				if !ok {
+					v = math.NaN()
+				}
+				panel = append(panel, v)
+			}
+		}
+		m.Errors = append(m.Errors, panel)
+	}
+	return m, nil
+}
+
+// The columns of the table of largest errors.
+const (
+	worst    = "worst"
+	worstGap = "worst_gap"
+	worstStd = "worst_std"
+)
+
+// table lists the largest error at each correlation and where it is.
+func (m *ErrorMap) table() experiment.Table {
+	t := experiment.Table{Name: "largest-errors", Title: "Largest error of the closed form on the map", Columns: []experiment.Column{
+		{Metric: worst, Title: "error", Decimals: 4}, {Metric: worstGap, Title: "at mean", Decimals: 2}, {Metric: worstStd, Title: "at σ₁", Decimals: 2}}}
+	for k, correlation := range m.Correlations {
+		at := 0
+		for i, v := range m.Errors[k] {
+			if math.Abs(v) > math.Abs(m.Errors[k][at]) {
+				at = i
+			}
+		}
+		row := experiment.TableRow{Method: fmt.Sprintf("correlation %+g", correlation)}
+		for _, v := range []float64{m.Errors[k][at], m.Gaps[at%len(m.Gaps)], m.Stds[at/len(m.Gaps)]} {
+			row.Cells = append(row.Cells, experiment.Cell{Estimate: &experiment.Estimate{Mean: v, StdErr: math.NaN()}})
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
