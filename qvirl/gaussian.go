@@ -71,12 +71,29 @@ func (p *Gaussian) Sample(rng *rand.Rand, n int) (*Samples, error) {
 	if n <= 0 {
 		return nil, fmt.Errorf("qvirl: cannot draw %d samples", n)
 	}
-	root, err := covarianceRoot(p.covX)
+	x, err := drawGaussian(rng, n, p.meanX, p.covX)
 	if err != nil {
 		return nil, err
 	}
-	dim := len(p.meanX)
-	noise := mat.NewDense(n, dim, nil)
+	return p.problem.samplesOfValues(x), nil
+}
+
+// SampleRewards draws rewards [n, RewardDim] from the Gaussian over rewards (Prop. reward-gaussian), whose marginals Reward
+// gives. They differ from those of Sample by the approximation of the maximum.
+func (p *Gaussian) SampleRewards(rng *rand.Rand, n int) (*mat.Dense, error) {
+	if n <= 0 {
+		return nil, fmt.Errorf("qvirl: cannot draw %d rewards", n)
+	}
+	return drawGaussian(rng, n, p.meanR, p.covR)
+}
+
+// drawGaussian returns n draws from a Gaussian, a row each.
+func drawGaussian(rng *rand.Rand, n int, mean []float64, cov *mat.Dense) (*mat.Dense, error) {
+	root, err := covarianceRoot(cov)
+	if err != nil {
+		return nil, err
+	}
+	noise := mat.NewDense(n, len(mean), nil)
 	for i := 0; i < n; i++ {
 		row := noise.RawRowView(i)
 		for j := range row {
@@ -86,9 +103,9 @@ func (p *Gaussian) Sample(rng *rand.Rand, n int) (*Samples, error) {
 	var x mat.Dense
 	x.Mul(noise, root.T())
 	for i := 0; i < n; i++ {
-		floats.Add(x.RawRowView(i), p.meanX)
+		floats.Add(x.RawRowView(i), mean)
 	}
-	return p.problem.samplesOfValues(&x), nil
+	return &x, nil
 }
 
 // samplesOfValues returns the rewards and Q-values that belong to samples of optimal values: V(s) for state-only rewards,

@@ -18,8 +18,11 @@ const Name = "apprenticeship"
 const (
 	MeanSuffix = "-mean" // maximises the posterior mean of the return
 	CVaRSuffix = "-cvar" // maximises the CVaR of the return over the posterior
-	Optimal    = "optimal"
-	Random     = "random" // every action with the same probability
+	// ExactSuffix marks another CVaR policy of QVIRL. CVaRSuffix is for its Gaussian over rewards; this one is for the rewards
+	// that belong to samples of its values, without the approximation of the maximum.
+	ExactSuffix = "-exactmax-cvar"
+	Optimal     = "optimal"
+	Random      = "random" // every action with the same probability
 )
 
 // The metrics. Returns are normalised in each world: 0 is the return of the random policy under the true reward, and 100

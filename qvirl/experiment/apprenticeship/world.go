@@ -71,41 +71,64 @@ func (c Config) Evaluate(w *posteriorquality.World, posts map[string]qvirl.Poste
 	if !(out.optimal > out.random) {
 		return nil, fmt.Errorf("apprenticeship: the optimal return %g is not above the random policy's, so that returns cannot be normalised", out.optimal)
 	}
-	rewards := map[string]*mat.Dense{}
-	for name, post := range posts {
-		samples, err := posteriorquality.Samples(post, c.Posteriors.Draws, w.Seed, name)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+	var judges [2]*mat.Dense // samples of the two runs of ValueWalk
+	for i, name := range []string{posteriorquality.ValueWalk, posteriorquality.ValueWalkAgain} {
+		if posts[name] != nil {
+			if judges[i], err = c.rewards(posts[name], w.Seed, name); err != nil {
+				return nil, err
+			}
 		}
-		rewards[name] = samples.Reward
 	}
-	if rewards[posteriorquality.ValueWalk] == nil {
+	if judges[0] == nil {
 		return nil, fmt.Errorf("apprenticeship: world %d has no posterior of %s to judge policies by", w.Seed, posteriorquality.ValueWalk)
 	}
 	for _, name := range append([]string{posteriorquality.ValueWalk}, c.Posteriors.Methods...) {
-		if posts[name] == nil {
+		post := posts[name]
+		if post == nil {
 			continue
 		}
-		mean, err := apprentice.MeanPolicy(posts[name])
+		own, err := c.rewards(post, w.Seed, name)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		averse, err := apprentice.CVaRPolicy(p, rewards[name], c.Level)
+		mean, err := apprentice.MeanPolicy(post)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		for _, policy := range []Policy{{Name: name + MeanSuffix, Policy: mean}, {Name: name + CVaRSuffix, Policy: averse.Policy, Certificate: averse}} {
-			if err := out.add(policy, rewards, rewards[name]); err != nil {
+		if err := out.add(Policy{Name: name + MeanSuffix, Policy: mean}, judges, own); err != nil {
+			return nil, err
+		}
+		if err := out.addCVaR(name+CVaRSuffix, judges, own); err != nil {
+			return nil, err
+		}
+		if _, ok := post.(*qvirl.Gaussian); ok {
+			samples, err := posteriorquality.Samples(post, c.Posteriors.Draws, w.Seed, name)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			if err := out.addCVaR(name+ExactSuffix, judges, samples.Reward); err != nil {
 				return nil, err
 			}
 		}
 	}
 	for _, policy := range []Policy{{Name: Optimal, Policy: optimal}, {Name: Random, Policy: uniform}} {
-		if err := out.add(policy, rewards, nil); err != nil {
+		if err := out.add(policy, judges, nil); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
+}
+
+// rewards returns the reward samples of a posterior, [n, RewardDim]. Those of QVIRL come from its Gaussian over rewards.
+func (c Config) rewards(post qvirl.Posterior, seed uint64, method string) (*mat.Dense, error) {
+	if g, ok := post.(*qvirl.Gaussian); ok {
+		return g.SampleRewards(posteriorquality.Stream(seed, method), c.Posteriors.Draws)
+	}
+	samples, err := posteriorquality.Samples(post, c.Posteriors.Draws, seed, method)
+	if err != nil {
+		return nil, err
+	}
+	return samples.Reward, nil
 }
 
 // Normalise returns a return on the scale of the metrics.
@@ -123,8 +146,18 @@ func (w *World) Policy(name string) *Policy {
 	return nil
 }
 
-// add evaluates a policy. own are the samples of the method that it comes from, nil for none.
-func (w *World) add(p Policy, rewards map[string]*mat.Dense, own *mat.Dense) error {
+// addCVaR finds and evaluates the CVaR policy of samples.
+func (w *World) addCVaR(name string, judges [2]*mat.Dense, own *mat.Dense) error {
+	averse, err := apprentice.CVaRPolicy(w.Problem, own, w.Level)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return w.add(Policy{Name: name, Policy: averse.Policy, Certificate: averse}, judges, own)
+}
+
+// add evaluates a policy. judges are the samples of the two runs of ValueWalk, own those of the method that the policy comes
+// from; all but the first may be nil.
+func (w *World) add(p Policy, judges [2]*mat.Dense, own *mat.Dense) error {
 	visits, err := apprentice.Visits(w.Problem, p.Policy)
 	if err != nil {
 		return err
@@ -135,8 +168,8 @@ func (w *World) add(p Policy, rewards map[string]*mat.Dense, own *mat.Dense) err
 		rewards    *mat.Dense
 		mean, cvar string
 	}{
-		{rewards[posteriorquality.ValueWalk], ReturnMean, ReturnCVaR},
-		{rewards[posteriorquality.ValueWalkAgain], ReturnMeanHeldOut, ReturnCVaRHeldOut},
+		{judges[0], ReturnMean, ReturnCVaR},
+		{judges[1], ReturnMeanHeldOut, ReturnCVaRHeldOut},
 		{own, OwnMean, OwnCVaR},
 	} {
 		if under.rewards == nil {

@@ -237,9 +237,14 @@ func Samples(post qvirl.Posterior, n int, seed uint64, method string) (*qvirl.Sa
 	if p, ok := post.(*valuewalk.Posterior); ok {
 		return p.Samples(), nil
 	}
+	return post.Sample(Stream(seed, method), n)
+}
+
+// Stream returns the random stream that samples of a method's posterior are drawn with in the world of a seed.
+func Stream(seed uint64, method string) *rand.Rand {
 	h := fnv.New64a()
 	h.Write([]byte(method)) // does not fail
-	return post.Sample(rand.New(rand.NewPCG(seed, h.Sum64())), n)
+	return rand.New(rand.NewPCG(seed, h.Sum64()))
 }
 
 // diagnose returns metrics that describe the computation of a posterior, and a note if it did not go well.
