@@ -19,6 +19,7 @@ import (
 	"github.com/go-birl/birl/qvirl/experiment/likelihood"
 	"github.com/go-birl/birl/qvirl/experiment/maxmean"
 	"github.com/go-birl/birl/qvirl/experiment/posteriorquality"
+	"github.com/go-birl/birl/qvirl/experiment/sensitivity"
 	"github.com/go-birl/birl/qvirl/experiment/singleunknown"
 )
 
@@ -33,6 +34,7 @@ var definitions = []experiment.Definition{
 	avril3x3.Definition(),
 	maxmean.Definition(),
 	likelihood.Definition(),
+	sensitivity.Definition(),
 	activelearning.Definition(),
 }
 

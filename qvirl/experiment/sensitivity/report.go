@@ -1,0 +1,157 @@
+package sensitivity
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-birl/birl/qvirl/experiment"
+)
+
+// Definition is the experiment as the command lists it.
+func Definition() experiment.Definition {
+	return experiment.Definition{
+		Name:   Name,
+		Short:  "QVIRL with a wrong rationality coefficient on random 8×8 gridworlds (Fig. diffs)",
+		Scales: []string{"quick", "paper"},
+		Plan:   New,
+		Report: Report,
+	}
+}
+
+// Grid is a metric over experts and learners.
+type Grid struct {
+	Demos             []int
+	Experts, Learners []float64
+	Cells             map[int][][]*experiment.Estimate // by number of demonstrations; [learner][expert]
+}
+
+// NewGrid averages a metric of the learners over worlds.
+func NewGrid(rows []experiment.Row, metric string) (*Grid, error) {
+	type key struct {
+		demos           int
+		expert, learner float64
+	}
+	cells := map[key][]experiment.Row{}
+	g := &Grid{Cells: map[int][][]*experiment.Estimate{}}
+	for _, r := range rows {
+		if r.Metric != metric || r.Method == Expert {
+			continue
+		}
+		expert, err := betaOf(r.Environment, expertInfix)
+		if err != nil {
+			return nil, err
+		}
+		learner, err := betaOf(r.Method, learnerPrefix)
+		if err != nil {
+			return nil, err
+		}
+		k := key{r.Demos, expert, learner}
+		cells[k] = append(cells[k], r)
+		if !slices.Contains(g.Demos, r.Demos) {
+			g.Demos = append(g.Demos, r.Demos)
+		}
+		if !slices.Contains(g.Experts, expert) {
+			g.Experts = append(g.Experts, expert)
+		}
+		if !slices.Contains(g.Learners, learner) {
+			g.Learners = append(g.Learners, learner)
+		}
+	}
+	if len(cells) == 0 {
+		return nil, fmt.Errorf("sensitivity: no row holds %s", metric)
+	}
+	slices.Sort(g.Demos)
+	slices.Sort(g.Experts)
+	slices.Sort(g.Learners)
+	for _, demos := range g.Demos {
+		for _, learner := range g.Learners {
+			var line []*experiment.Estimate
+			for _, expert := range g.Experts {
+				line = append(line, experiment.Average(cells[key{demos, expert, learner}], Learner(learner), metric))
+			}
+			g.Cells[demos] = append(g.Cells[demos], line)
+		}
+	}
+	return g, nil
+}
+
+// betaOf reads the number after the mark in a name.
+func betaOf(name, mark string) (float64, error) {
+	_, digits, ok := strings.Cut(name, mark)
+	beta, err := strconv.ParseFloat(digits, 64)
+	if !ok || err != nil {
+		return 0, fmt.Errorf("sensitivity: %q is not a name of this experiment: it lacks %q and a number", name, mark)
+	}
+	return beta, nil
+}
+
+// Table returns the grid at a number of demonstrations: a row for each learner, a column for each expert.
+func (g *Grid) Table(name, title string, demos int) experiment.Table {
+	t := experiment.Table{Name: fmt.Sprintf("%s-%d", name, demos), Title: fmt.Sprintf("%s, %d demonstrations", title, demos)}
+	if demos == 1 {
+		t.Title = title + ", 1 demonstration"
+	}
+	for _, expert := range g.Experts {
+		t.Columns = append(t.Columns, experiment.Column{Metric: fmt.Sprint(expert), Title: fmt.Sprintf("expert β = %g", expert), Decimals: 3})
+	}
+	for i, learner := range g.Learners {
+		row := experiment.TableRow{Method: fmt.Sprintf("learner β = %g", learner)}
+		for _, e := range g.Cells[demos][i] {
+			row.Cells = append(row.Cells, experiment.Cell{Estimate: e})
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// Chart draws the grid as a curve over the learner's β for each expert, a panel for each number of demonstrations.
+func (g *Grid) Chart(name, title, label string) experiment.Chart {
+	c := experiment.Chart{Name: name, Title: title}
+	for _, demos := range g.Demos {
+		p := experiment.Panel{Title: fmt.Sprintf("%d demonstrations", demos), XLabel: "learner's β", YLabel: label, LogX: true,
+			Levels: []experiment.Level{{Name: "as the demonstrator", Y: 0}}}
+		if demos == 1 {
+			p.Title = "1 demonstration"
+		}
+		for j, expert := range g.Experts {
+			curve := experiment.Curve{Name: fmt.Sprintf("expert's β = %g", expert)}
+			known := true
+			for i, learner := range g.Learners {
+				if e := g.Cells[demos][i][j]; e != nil {
+					curve.X, curve.Y, curve.StdErr = append(curve.X, learner), append(curve.Y, e.Mean), append(curve.StdErr, e.StdErr)
+					known = known && !math.IsNaN(e.StdErr)
+				}
+			}
+			if !known {
+				curve.StdErr = nil
+			}
+			p.Curves = append(p.Curves, curve)
+		}
+		c.Panels = append(c.Panels, p)
+	}
+	return c
+}
+
+// Report makes a table for each metric and number of demonstrations, and a figure of each metric on held-out states.
+func Report(rows []experiment.Row, _ *experiment.Record) (*experiment.Report, error) {
+	r := &experiment.Report{Title: "Sensitivity to the rationality coefficient", Text: []string{
+		"How much less probability the learner gives to the truly optimal action than the demonstrator, averaged over states that are " +
+			"not terminal and that no demonstration visits. Positive: the learner gives it less."}}
+	for _, m := range []struct{ metric, name, title, label string }{
+		{LogProbGap, "log-prob", "Log probability, demonstrator less learner", "log probability gap"},
+		{ProbGap, "prob", "Probability, demonstrator less learner", "probability gap"},
+	} {
+		g, err := NewGrid(rows, m.metric)
+		if err != nil {
+			return nil, err
+		}
+		for _, demos := range g.Demos {
+			r.Tables = append(r.Tables, g.Table(m.name, m.title, demos))
+		}
+		r.Charts = append(r.Charts, g.Chart(m.name, m.title, m.label))
+	}
+	return r, nil
+}

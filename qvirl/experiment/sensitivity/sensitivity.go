@@ -1,0 +1,280 @@
+// Package sensitivity measures what a wrong rationality coefficient costs QVIRL (App. "Sensitivity of QVIRL to Rationality
+// Coefficient β"): experts of several β demonstrate in random gridworlds, and learners assume each of them.
+package sensitivity
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/go-birl/birl/envs/gridworld"
+	"github.com/go-birl/birl/envs/mdp"
+	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/experiment"
+)
+
+// Name is the experiment's name in result rows.
+const Name = "sensitivity"
+
+// Methods in result rows: QVIRL that assumes β is "qvirl-beta-" and the number. The environment says what the expert's β
+// is, by the suffix "-expert-" and the number. Expert is the demonstrator itself.
+const (
+	learnerPrefix = "qvirl-beta-"
+	expertInfix   = "-expert-"
+	Expert        = "expert"
+)
+
+// The metrics: the probability of the truly optimal action under the demonstrator less that under the learner, averaged
+// over states. Held-out states are those that are not terminal and that no demonstration visits.
+const (
+	ProbGap       = "prob_gap"         // difference of probabilities, held-out states
+	LogProbGap    = "log_prob_gap"     // difference of log probabilities, held-out states
+	ProbGapAll    = "prob_gap_all"     // the same over all states that are not terminal
+	LogProbGapAll = "log_prob_gap_all" //
+	OptimalProb   = "optimal_prob"     // of the expert alone: its probability of the optimal action, all non-terminal states
+	Converged     = "converged"        // whether the learner's training converged, 1 or 0
+)
+
+// Config determines the rows of the experiment, up to rounding of the backend.
+type Config struct {
+	World    gridworld.Config
+	Discount float64
+	Length   int       // steps of each demonstration, at most
+	Demos    []int     // numbers of demonstrations
+	Betas    []float64 // of experts and of learners
+	Seeds    []uint64  // of the worlds
+	Chunk    int       // worlds to a unit; a unit trains Chunk·len(Betas)² problems as one batch
+
+	QVIRL qvirl.Config
+}
+
+// Paper returns the config of the paper's experiment: 30 worlds; 1, 7 and 15 demonstrations. The paper does not give its
+// four β "that produced distinct behaviours, ranging from random actions to optimal experts". With ours, the expert's
+// probability of the optimal action is 0.28, 0.55, 0.84 and 0.95 (over states of worlds that are not among the 30; random
+// is 0.2).
+//
+// Training stops earlier than by default: what is measured are probabilities, averaged over states and worlds, which a
+// tenth of a nat does not move visibly.
+func Paper() Config {
+	c := Config{
+		World: gridworld.Paper(), Discount: 0.9, Length: 5, Demos: []int{1, 7, 15}, Betas: []float64{0.1, 0.5, 2, 10},
+		Seeds: seeds(0, 30), Chunk: 3, QVIRL: qvirl.DefaultConfig(),
+	}
+	c.QVIRL.Steps, c.QVIRL.Rounds, c.QVIRL.Tolerance = 1000, 4, 0.1
+	return c
+}
+
+// Quick returns the config of a run of a minute: three other worlds of size 5×5.
+func Quick() Config {
+	c := Paper()
+	c.World.Width, c.World.Height = 5, 5
+	c.Seeds = seeds(1000, 3)
+	c.QVIRL.Steps, c.QVIRL.Rounds = 500, 2
+	return c
+}
+
+func seeds(first uint64, n int) []uint64 {
+	out := make([]uint64, n)
+	for i := range out {
+		out[i] = first + uint64(i)
+	}
+	return out
+}
+
+// Validate reports the first field that is out of range.
+func (c Config) Validate() error {
+	switch {
+	case len(c.Seeds) == 0 || c.Chunk < 1:
+		return fmt.Errorf("sensitivity: %d seeds in chunks of %d: want at least 1 of each", len(c.Seeds), c.Chunk)
+	case len(c.Betas) == 0 || len(c.Demos) == 0:
+		return fmt.Errorf("sensitivity: %d values of β, %d numbers of demonstrations: want at least 1 of each", len(c.Betas), len(c.Demos))
+	case c.Length < 1:
+		return fmt.Errorf("sensitivity: Length = %d, want at least 1", c.Length)
+	}
+	for i, beta := range c.Betas {
+		if !(beta > 0) || math.IsInf(beta, 0) || slices.Contains(c.Betas[:i], beta) {
+			return fmt.Errorf("sensitivity: Betas[%d] = %g, want different positive numbers", i, beta)
+		}
+	}
+	for i, n := range c.Demos {
+		if n < 1 || slices.Contains(c.Demos[:i], n) {
+			return fmt.Errorf("sensitivity: Demos[%d] = %d, want different positive numbers", i, n)
+		}
+	}
+	if err := mdp.CheckDiscount(c.Discount); err != nil {
+		return err
+	}
+	if err := c.World.Validate(); err != nil {
+		return err
+	}
+	return c.QVIRL.Validate()
+}
+
+// Learner returns the name of QVIRL that assumes β.
+func Learner(beta float64) string { return learnerPrefix + strconv.FormatFloat(beta, 'g', -1, 64) }
+
+// environment returns the name of the worlds in which experts of the given β demonstrate.
+func (c Config) environment(beta float64) string {
+	return fmt.Sprintf("gridworld-%dx%d%s%g", c.World.Width, c.World.Height, expertInfix, beta)
+}
+
+// New returns the plan of a scale, "quick" or "paper".
+func New(s experiment.Settings) (*experiment.Plan, error) {
+	c := Quick()
+	switch s.Scale {
+	case "quick":
+	case "paper":
+		c = Paper()
+	default:
+		return nil, fmt.Errorf("sensitivity: there is no scale %q", s.Scale)
+	}
+	if err := experiment.Override(&c, s.Override); err != nil {
+		return nil, err
+	}
+	return c.Plan(s.Scale, s.Backend)
+}
+
+// Plan returns the plan of the experiment: a unit for each number of demonstrations and chunk of worlds.
+func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	config := c.QVIRL
+	config.Backend = backendName
+	method, err := qvirl.New(config) // compiles one program for all units but perhaps the last chunk's
+	if err != nil {
+		return nil, err
+	}
+	p := &experiment.Plan{Experiment: Name, Scale: scale, Config: c}
+	type unit struct {
+		demos int
+		seeds []uint64
+	}
+	var units []unit
+	for _, demos := range c.Demos {
+		for first := 0; first < len(c.Seeds); first += c.Chunk {
+			chunk := c.Seeds[first:min(first+c.Chunk, len(c.Seeds))]
+			units = append(units, unit{demos, chunk})
+			p.Units = append(p.Units, experiment.Unit{Name: fmt.Sprintf("demos-%02d-worlds-%04d", demos, first), Cost: float64(len(chunk))})
+		}
+	}
+	p.Run = func(ctx context.Context, i int, progress qvirl.Progress) (*experiment.Result, error) {
+		stages := experiment.NewStages(1, "", progress)
+		cases, err := c.cases(units[i].demos, units[i].seeds)
+		if err != nil {
+			return nil, err
+		}
+		problems := make([]*qvirl.Problem, len(cases))
+		for k := range cases {
+			problems[k] = cases[k].problem
+		}
+		var posts []qvirl.Posterior
+		err = stages.Run("qvirl", "qvirl", 1, func(progress qvirl.Progress) (err error) {
+			posts, err = method.Fit(ctx, problems, progress)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		result := &experiment.Result{Seconds: stages.Seconds()}
+		for k, post := range posts {
+			result.Rows = append(result.Rows, c.measure(cases[k], post.(*qvirl.Gaussian))...)
+		}
+		return result, nil
+	}
+	return p, nil
+}
+
+// trial is a learner's problem and the truth that it is measured by.
+type trial struct {
+	seed            uint64
+	demos           int
+	expert, learner float64 // β
+	problem         *qvirl.Problem
+	policy          []float64 // the demonstrator's, [S·A]
+	optimal         []int     // optimal action of each state, [S]
+	first           bool      // whether it is the first with this expert, and gives the rows of the expert
+}
+
+// cases returns every expert with every learner on the given worlds.
+func (c Config) cases(demos int, seeds []uint64) ([]trial, error) {
+	var out []trial
+	for _, seed := range seeds {
+		w, err := gridworld.Random(c.World, seed)
+		if err != nil {
+			return nil, err
+		}
+		sol, err := w.MDP.Solve(w.Reward, c.Discount)
+		if err != nil {
+			return nil, err
+		}
+		prior := qvirl.IndependentPrior(len(w.Reward), c.World.RewardMean, c.World.RewardStd)
+		for _, expert := range c.Betas {
+			trajectories, err := w.Demonstrate(demos, c.Length, expert, c.Discount, seed)
+			if err != nil {
+				return nil, err
+			}
+			policy := mdp.Boltzmann(nil, sol.Q, w.MDP.Actions(), expert)
+			for i, learner := range c.Betas {
+				out = append(out, trial{seed: seed, demos: demos, expert: expert, learner: learner, policy: policy, optimal: sol.Greedy, first: i == 0,
+					problem: &qvirl.Problem{MDP: w.MDP, Prior: prior, Discount: c.Discount, Beta: learner, Demos: mdp.Flatten(trajectories)}})
+			}
+		}
+	}
+	return out, nil
+}
+
+// measure returns the rows of a trial.
+func (c Config) measure(t trial, post *qvirl.Gaussian) []experiment.Row {
+	row := experiment.Row{Environment: c.environment(t.expert), Method: Learner(t.learner), Demos: t.demos, Seed: t.seed}
+	var out []experiment.Row
+	add := func(method, metric string, value float64) {
+		row.Method, row.Metric, row.Value = method, metric, value
+		out = append(out, row)
+	}
+	m := t.problem.MDP
+	visited := map[int]bool{}
+	for _, d := range t.problem.Demos {
+		visited[d.State] = true
+	}
+	probs := post.ActionProbs()
+	var all, heldOut, allLog, heldOutLog, expert []float64
+	for s, a := range t.optimal {
+		if m.Terminal(s) {
+			continue
+		}
+		at := s*m.Actions() + a
+		gap, logGap := t.policy[at]-probs[at], math.Log(t.policy[at])-math.Log(probs[at])
+		all, allLog, expert = append(all, gap), append(allLog, logGap), append(expert, t.policy[at])
+		if !visited[s] {
+			heldOut, heldOutLog = append(heldOut, gap), append(heldOutLog, logGap)
+		}
+	}
+	for _, v := range []struct {
+		metric string
+		values []float64
+	}{{ProbGap, heldOut}, {LogProbGap, heldOutLog}, {ProbGapAll, all}, {LogProbGapAll, allLog}} {
+		if len(v.values) > 0 {
+			add(Learner(t.learner), v.metric, mean(v.values))
+		}
+	}
+	converged := 0.0
+	if post.Converged() {
+		converged = 1
+	}
+	add(Learner(t.learner), Converged, converged)
+	if t.first && len(expert) > 0 {
+		add(Expert, OptimalProb, mean(expert))
+	}
+	return out
+}
+
+func mean(values []float64) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(len(values))
+}

@@ -1,0 +1,92 @@
+package sensitivity
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/go-birl/birl/qvirl/experiment"
+)
+
+// tiny is the experiment on four 3×3 worlds with two values of β.
+func tiny() Config {
+	c := Quick()
+	c.World.Width, c.World.Height = 3, 3
+	c.Seeds, c.Chunk, c.Betas, c.Demos = seeds(2000, 4), 2, []float64{0.1, 2}, []int{1, 15}
+	c.QVIRL.Steps, c.QVIRL.Rounds = 300, 1
+	return c
+}
+
+func TestExperiment(t *testing.T) {
+	plan, err := tiny().Plan("tiny", "go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(plan.Units) != 4 {
+		t.Fatalf("%d units, want 2 chunks for each of 2 numbers of demonstrations", len(plan.Units))
+	}
+	var rows []experiment.Row
+	for unit := range plan.Units {
+		result, err := plan.Run(context.Background(), unit, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows = append(rows, result.Rows...)
+	}
+	for i := range rows {
+		rows[i].Experiment = Name
+	}
+	if err := experiment.Sort(rows); err != nil {
+		t.Fatal(err)
+	}
+	grid, err := NewGrid(rows, ProbGapAll)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for demos, lines := range grid.Cells {
+		for i, line := range lines {
+			for j, e := range line {
+				if e == nil || e.N != 4 || math.Abs(e.Mean) > 1 || e.Mean == 0 {
+					t.Fatalf("%d demonstrations, learner %g, expert %g: %+v", demos, grid.Learners[i], grid.Experts[j], e)
+				}
+			}
+		}
+	}
+	// a learner that takes a rational expert (2) for a random one (0.1) predicts nearly random actions, for ever; one that
+	// knows better learns from more demonstrations
+	if wrong, right := grid.Cells[15][0][1].Mean, grid.Cells[15][1][1].Mean; !(wrong > right+0.1) {
+		t.Errorf("gap to a rational expert: %g of the learner with β = 0.1, %g of that with 2", wrong, right)
+	}
+	if early, late := grid.Cells[1][1][1].Mean, grid.Cells[15][1][1].Mean; !(late < early) {
+		t.Errorf("gap after 1 demonstration %g, after 15 %g: want it to shrink", early, late)
+	}
+	report, err := Report(rows, nil)
+	if err != nil || len(report.Tables) != 4 || len(report.Charts) != 2 || len(report.Charts[0].Panels) != 2 {
+		t.Fatalf("%+v, error %v", report, err)
+	}
+	if p := experiment.Average(rows, Expert, OptimalProb); p == nil || p.Mean < 0.2 || p.Mean > 1 {
+		t.Errorf("the experts' probability of the optimal action: %+v", p)
+	}
+}
+
+func TestBadConfigs(t *testing.T) {
+	for want, spoil := range map[string]func(*Config){
+		"0 seeds":      func(c *Config) { c.Seeds = nil },
+		"Betas[1] = 2": func(c *Config) { c.Betas = []float64{2, 2} },
+		"Betas[0] = 0": func(c *Config) { c.Betas = []float64{0} },
+		"Demos[0] = 0": func(c *Config) { c.Demos = []int{0} },
+		"Length = 0":   func(c *Config) { c.Length = 0 },
+		"[0, 1)":       func(c *Config) { c.Discount = 1 },
+		"Steps":        func(c *Config) { c.QVIRL.Steps = 0 },
+	} {
+		c := tiny()
+		spoil(&c)
+		if _, err := c.Plan("tiny", "go"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+	if _, err := NewGrid([]experiment.Row{{Environment: "x", Method: Learner(1), Metric: ProbGap}}, ProbGap); err == nil {
+		t.Error("a foreign environment was accepted")
+	}
+}
