@@ -70,9 +70,6 @@ func (b *batch) startFrom(start []*Gaussian, arrays []array, c Config) error {
 	if c.Covariance != FullCovariance {
 		return fmt.Errorf("qvirl: training can start from a posterior only with Covariance %q, not %q", FullCovariance, c.Covariance)
 	}
-	if len(start) != b.size {
-		return fmt.Errorf("qvirl: got %d posteriors to start from, want one for each of the %d problems", len(start), b.size)
-	}
 	n := b.dim
 	var means, factors []float64
 	for i, from := range start {

@@ -47,12 +47,25 @@ type shape struct {
 	stateOnly       bool
 }
 
-// newBatch validates the problems and packs them. With whiten, a standard normal z makes the reward follow the prior if
+// checkBatch refuses problems that are not valid, or that do not form a batch.
+func checkBatch(problems []*Problem) error {
+	if err := ValidateAll(problems); err != nil {
+		return err
+	}
+	first := problems[0]
+	for i, p := range problems {
+		if p.MDP.States() != first.MDP.States() || p.MDP.Actions() != first.MDP.Actions() || p.RewardDim() != first.RewardDim() {
+			return fmt.Errorf("qvirl: problem %d has %d states, %d actions and %d rewards, but problem 0 has %d, %d and %d; "+
+				"a batch needs equal sizes", i, p.MDP.States(), p.MDP.Actions(), p.RewardDim(),
+				first.MDP.States(), first.MDP.Actions(), first.RewardDim())
+		}
+	}
+	return nil
+}
+
+// newBatch packs problems that checkBatch accepts. With whiten, a standard normal z makes the reward follow the prior if
 // the mean over actions stood for the maximum; otherwise z = x.
 func newBatch(problems []*Problem, whiten bool) (*batch, error) {
-	if err := ValidateAll(problems); err != nil {
-		return nil, err
-	}
 	first := problems[0]
 	b := &batch{problems: problems, shape: shape{
 		size: len(problems), states: first.MDP.States(), actions: first.MDP.Actions(),
@@ -60,10 +73,6 @@ func newBatch(problems []*Problem, whiten bool) (*batch, error) {
 	}}
 	candidates := make([][][]mdp.Transition, len(problems))
 	for i, p := range problems {
-		if p.MDP.States() != b.states || p.MDP.Actions() != b.actions || p.RewardDim() != b.dim {
-			return nil, fmt.Errorf("qvirl: problem %d has %d states, %d actions and %d rewards, but problem 0 has %d, %d and %d; "+
-				"a batch needs equal sizes", i, p.MDP.States(), p.MDP.Actions(), p.RewardDim(), b.states, b.actions, b.dim)
-		}
 		candidates[i] = b.candidates(p)
 		for s := 0; s < b.states; s++ {
 			b.neighbours = max(b.neighbours, len(support(candidates[i][s*b.actions:(s+1)*b.actions])), 1)

@@ -1,6 +1,7 @@
 package qvirl
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -33,32 +34,23 @@ func BenchmarkTrainingStep(b *testing.B) {
 	for _, worlds := range []int{1, 10, 50, 100} {
 		b.Run(fmt.Sprintf("worlds=%d", worlds), func(b *testing.B) {
 			c := DefaultConfig()
+			c.Steps, c.Rounds = 1, 1
 			problems := paperProblems(b, worlds)
 			m, err := New(c)
 			if err != nil {
 				b.Fatal(err)
 			}
-			packed, err := newBatch(problems, c.Whiten)
-			if err != nil {
+			if _, err := m.Fit(context.Background(), problems, nil); err != nil { // compiles
 				b.Fatal(err)
 			}
-			p, err := m.program(packed.shape)
-			if err != nil {
-				b.Fatal(err)
-			}
-			if err := p.load(packed.arrays(c)); err != nil {
-				b.Fatal(err)
-			}
-			if _, err := p.call(0); err != nil { // compiles
-				b.Fatal(err)
+			for _, idle := range m.idle {
+				for _, p := range idle {
+					p.config.Steps = b.N
+				}
 			}
 			b.ResetTimer()
-			for i := 0; i < b.N; i++ {
-				out, err := p.call(c.LearningRate)
-				if err != nil {
-					b.Fatal(err)
-				}
-				finalize(out)
+			if _, err := m.Fit(context.Background(), problems, nil); err != nil {
+				b.Fatal(err)
 			}
 			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/float64(worlds), "µs/step/world")
 		})

@@ -33,6 +33,26 @@ func (p Progress) Report(done, total int, status string) {
 	}
 }
 
+// shared returns a Progress for n concurrent parts of one computation, each of which reports its own done and total; what
+// p is told are their sums.
+func (p Progress) shared(n int) func(part int) Progress {
+	var mutex sync.Mutex
+	done, total := make([]int, n), make([]int, n)
+	return func(part int) Progress {
+		return func(partDone, partTotal int, status string) {
+			mutex.Lock()
+			defer mutex.Unlock()
+			done[part], total[part] = partDone, partTotal
+			sumDone, sumTotal := 0, 0
+			for i := range done {
+				sumDone += done[i]
+				sumTotal += max(total[i], partTotal) // a part that has not begun counts like this one
+			}
+			p.Report(sumDone, sumTotal, status)
+		}
+	}
+}
+
 // Posterior is a posterior over the reward of one problem. Metrics, policies and figures ask for nothing else.
 type Posterior interface {
 	Problem() *Problem

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/gomlx/gomlx/support/exceptions"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/go-birl/birl/qvirl/backend"
 )
@@ -24,12 +26,17 @@ const curveEvery = 25
 // objectiveScope is where the arrays of the objective are kept, apart from the optimizer's.
 const objectiveScope = "objective"
 
-// Variational is tabular QVIRL. It compiles one program for each shape of batch and keeps it, so that fitting many batches of one
-// shape compiles once. It is safe for concurrent use; fits of one Variational run one after the other.
+// groupSize is the number of problems that train in one program on a CPU: enough to amortise what a program costs beside
+// its arithmetic, few enough to fit a cache and to keep all cores busy with a program each. It does not depend on the
+// machine, and neither do the results.
+const groupSize = 10
+
+// Variational is tabular QVIRL. It compiles one program for each shape of batch, and keeps it, so that fitting many batches
+// of one shape compiles once. It is safe for concurrent use.
 type Variational struct {
-	config   Config
-	mutex    sync.Mutex
-	programs map[shape]*program
+	config Config
+	mutex  sync.Mutex
+	idle   map[shape][]*program
 }
 
 // New returns tabular QVIRL with the given configuration.
@@ -37,13 +44,13 @@ func New(c Config) (*Variational, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	return &Variational{config: c, programs: map[shape]*program{}}, nil
+	return &Variational{config: c, idle: map[shape][]*program{}}, nil
 }
 
 // Name returns the configured name.
 func (m *Variational) Name() string { return m.config.Name }
 
-// Fit returns the posterior of each problem, a *Gaussian. The problems are trained together, as one batch.
+// Fit returns the posterior of each problem, a *Gaussian.
 func (m *Variational) Fit(ctx context.Context, problems []*Problem, progress Progress) ([]Posterior, error) {
 	return m.FitFrom(ctx, problems, nil, progress)
 }
@@ -51,27 +58,62 @@ func (m *Variational) Fit(ctx context.Context, problems []*Problem, progress Pro
 // FitFrom is Fit with training started from given posteriors, one a problem: those of the same MDPs and priors before some
 // demonstrations were added, say. A nil slice starts afresh. It needs FullCovariance.
 func (m *Variational) FitFrom(ctx context.Context, problems []*Problem, start []*Gaussian, progress Progress) ([]Posterior, error) {
-	b, err := newBatch(problems, m.config.Whiten)
+	if err := checkBatch(problems); err != nil {
+		return nil, err
+	}
+	if start != nil && len(start) != len(problems) {
+		return nil, fmt.Errorf("qvirl: got %d posteriors to start from, want one for each of the %d problems", len(start), len(problems))
+	}
+	choice, err := backend.Get(m.config.Backend)
 	if err != nil {
 		return nil, err
+	}
+	groups := 1
+	if choice.OnCPU {
+		groups = (len(problems) + groupSize - 1) / groupSize
+	}
+	part := progress.shared(groups)
+	out := make([]Posterior, len(problems))
+	work, ctx := errgroup.WithContext(ctx)
+	work.SetLimit(runtime.GOMAXPROCS(0))
+	for g := range groups {
+		first, end := g*len(problems)/groups, (g+1)*len(problems)/groups
+		var from []*Gaussian
+		if start != nil {
+			from = start[first:end]
+		}
+		work.Go(func() error {
+			posteriors, err := m.fitGroup(ctx, choice.Backend, problems[first:end], from, first, part(g))
+			copy(out[first:end], posteriors)
+			return err
+		})
+	}
+	if err := work.Wait(); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// fitGroup fits problems in one program. The first of them is the first'th of the batch.
+func (m *Variational) fitGroup(ctx context.Context, on compute.Backend, problems []*Problem, start []*Gaussian, first int,
+	progress Progress) ([]Posterior, error) {
+	b, err := newBatch(problems, m.config.Whiten)
+	if err != nil {
+		return nil, fmt.Errorf("problems from %d on: %w", first, err)
 	}
 	arrays := b.arrays(m.config)
 	if start != nil {
 		if err := b.startFrom(start, arrays, m.config); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("problems from %d on: %w", first, err)
 		}
 	}
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
 	began := time.Now()
-	p, err := m.program(b.shape)
-	if err != nil {
-		return nil, err
-	}
+	p := m.acquire(b.shape, on)
+	defer m.release(p)
 	if err := p.load(arrays); err != nil {
 		return nil, err
 	}
-	training, err := p.train(ctx, progress)
+	training, err := p.train(ctx, first, progress)
 	if err != nil {
 		return nil, err
 	}
@@ -79,18 +121,22 @@ func (m *Variational) FitFrom(ctx context.Context, problems []*Problem, start []
 	return p.posteriors(problems, training)
 }
 
-// program returns the compiled training step for batches of the given shape.
-func (m *Variational) program(s shape) (*program, error) {
-	if p := m.programs[s]; p != nil {
-		return p, nil
+// acquire returns a program for batches of the given shape that nobody else uses.
+func (m *Variational) acquire(s shape, on compute.Backend) *program {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if idle := m.idle[s]; len(idle) > 0 {
+		m.idle[s] = idle[:len(idle)-1]
+		return idle[len(idle)-1]
 	}
-	choice, err := backend.Get(m.config.Backend)
-	if err != nil {
-		return nil, err
-	}
-	p := &program{config: m.config, shape: s, backend: choice.Backend, store: model.NewStore()}
-	m.programs[s] = p
-	return p, nil
+	return &program{config: m.config, shape: s, backend: on, store: model.NewStore()}
+}
+
+// release gives a program back.
+func (m *Variational) release(p *program) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.idle[p.shape] = append(m.idle[p.shape], p)
 }
 
 // program trains batches of one shape.
@@ -151,8 +197,8 @@ type training struct {
 	seconds   float64
 }
 
-// train runs rounds of Adam until every problem has converged.
-func (p *program) train(ctx context.Context, progress Progress) (*training, error) {
+// train runs rounds of Adam until every problem has converged. Errors count the problems from first on.
+func (p *program) train(ctx context.Context, first int, progress Progress) (*training, error) {
 	c := p.config
 	t := &training{curves: make([][]CurvePoint, p.shape.size), converged: make([]bool, p.shape.size)}
 	before := make([]float64, p.shape.size)
@@ -170,7 +216,7 @@ func (p *program) train(ctx context.Context, progress Progress) (*training, erro
 				return nil, err
 			}
 			if done%curveEvery == 0 {
-				mean, err := p.record(t, out, done)
+				mean, err := p.record(t, out, first, done)
 				if err != nil {
 					return nil, err
 				}
@@ -184,7 +230,7 @@ func (p *program) train(ctx context.Context, progress Progress) (*training, erro
 		if err != nil {
 			return nil, err
 		}
-		mean, err := p.record(t, out, done)
+		mean, err := p.record(t, out, first, done)
 		if err != nil {
 			return nil, err
 		}
@@ -201,6 +247,7 @@ func (p *program) train(ctx context.Context, progress Progress) (*training, erro
 			break
 		}
 	}
+	progress.Report(c.Rounds*c.Steps, c.Rounds*c.Steps, "converged")
 	return t, nil
 }
 
@@ -220,7 +267,7 @@ func (p *program) call(learningRate float64) (out []*tensors.Tensor, err error) 
 }
 
 // record appends the present point to the ELBO curves and returns their mean. A loss that is not a number stops the fit.
-func (p *program) record(t *training, out []*tensors.Tensor, step int) (float64, error) {
+func (p *program) record(t *training, out []*tensors.Tensor, first, step int) (float64, error) {
 	var parts [3][]float64
 	for i := range parts {
 		var err error
@@ -233,7 +280,7 @@ func (p *program) record(t *training, out []*tensors.Tensor, step int) (float64,
 		kl, logLikelihood := parts[outKL][i], parts[outLogLikelihood][i]
 		if math.IsNaN(loss) || math.IsInf(loss, 0) {
 			return 0, fmt.Errorf("qvirl: problem %d: the loss is %g at step %d (KL divergence %g, log-likelihood %g); "+
-				"a smaller LearningRate or Float64 may help", i, loss, step, kl, logLikelihood)
+				"a smaller LearningRate or Float64 may help", first+i, loss, step, kl, logLikelihood)
 		}
 		t.curves[i] = append(t.curves[i], CurvePoint{Step: step, ELBO: -loss, KL: kl, LogLikelihood: logLikelihood})
 		mean -= loss / float64(len(parts[outLoss]))

@@ -25,6 +25,8 @@ const pathsVariable = "PJRT_PLUGIN_LIBRARY_PATH"
 // Choice is a usable backend and why it was chosen.
 type Choice struct {
 	Backend compute.Backend
+	// OnCPU is false where an accelerator computes.
+	OnCPU bool
 	// Notice is one line for the user where the choice may surprise; empty otherwise.
 	Notice string
 }
@@ -69,7 +71,7 @@ func open(name string) (Choice, error) {
 	if err != nil {
 		return Choice{}, fmt.Errorf("backend: %q cannot be used: %w", name, err)
 	}
-	return Choice{Backend: b}, nil
+	return newChoice(b, name, ""), nil
 }
 
 // openBest tries the plugins in order and falls back to pure Go, with a notice that says why.
@@ -78,7 +80,7 @@ func openBest() (Choice, error) {
 	for _, plugin := range Plugins() {
 		b, err := newBackend("xla:" + plugin)
 		if err == nil {
-			return Choice{Backend: b}, nil
+			return newChoice(b, plugin, ""), nil
 		}
 		reason, _, _ := strings.Cut(err.Error(), "\n")
 		reasons = append(reasons, filepath.Base(plugin)+": "+reason)
@@ -90,11 +92,20 @@ func openBest() (Choice, error) {
 	if len(reasons) == 0 {
 		reasons = []string{"no plugin is installed; `go run ./kernel-setup install` fetches it"}
 	}
-	return Choice{b, "XLA is not available (" + strings.Join(reasons, "; ") + "): computing on the pure Go backend, about ten times slower"}, nil
+	return newChoice(b, "go", "XLA is not available ("+strings.Join(reasons, "; ")+
+		"): computing on the pure Go backend, about ten times slower"), nil
+}
+
+// newChoice tells from the name of a backend or plugin what it computes on.
+func newChoice(b compute.Backend, name, notice string) Choice {
+	return Choice{Backend: b, OnCPU: !strings.Contains(name, "cuda"), Notice: notice}
 }
 
 // newBackend calls GoMLX's constructor, whose panics become errors, and never lets it download a plugin.
 func newBackend(config string) (b compute.Backend, err error) {
+	if strings.Contains(config, "cuda") && !strings.Contains(config, "tf32") {
+		config += ",tf32=false" // ten bits of mantissa are too few for covariances
+	}
 	if err := os.Setenv("GOMLX_NO_AUTO_INSTALL", "1"); err != nil {
 		return nil, err
 	}
