@@ -232,6 +232,21 @@ func exampleTable() Table {
 		Notes: []string{"W₁ is the distance to the exact ValueWalk posterior."}}
 }
 
+func exampleTails() Tails {
+	rng := testRNG()
+	m := Tails{Title: "Returns under the posterior", XLabel: "normalised return", Level: 0.1,
+		Methods: []string{"valuewalk-mean", "valuewalk-cvar", "avril-0.17-cvar"}}
+	for i := range 4 {
+		panel := TailPanel{Title: fmt.Sprintf("world %d", i), Truth: []float64{100, 90, math.NaN()}}
+		for j := range m.Methods {
+			panel.Samples = append(panel.Samples, normalSamples(rng, float64(120-15*j), float64(40-15*j), 2000).sorted)
+		}
+		m.Panels = append(m.Panels, panel)
+	}
+	m.Panels[3].Samples[1] = nil
+	return m
+}
+
 // examples are one drawing of each kind.
 func examples(t testing.TB) map[string]Drawing {
 	w, worldMap := exampleWorld(t)
@@ -244,6 +259,7 @@ func examples(t testing.TB) map[string]Drawing {
 	returns := Marginals{Title: "Return of the apprentice under the posterior", XLabel: "normalised return",
 		Methods: []string{"qvirl-mean", "qvirl-cvar"}, Panels: []MarginalPanel{{Truth: math.NaN(), Distributions: []Distribution{
 			normalSamples(testRNG(), 120, 40, 5000), normalSamples(testRNG(), 100, 20, 5000)}}}}
+	tails := exampleTails()
 	chains := exampleChains()
 	ranks, err := ChainRanks("Rank plots of four chains", chains)
 	if err != nil {
@@ -253,7 +269,7 @@ func examples(t testing.TB) map[string]Drawing {
 		"marginals": exampleMarginals(), "map": worldMap, "heatmaps": exampleHeatMaps(w), "calibration": exampleCalibration(),
 		"curves": exampleCurves(), "elbo": exampleELBO(), "convergence": exampleConvergence(), "sbc": exampleSBC(),
 		"traces": Traces{Title: "Four chains", Panels: []TracePanel{{"reward 3", chains}, {"reward 9", chains[:2]}}},
-		"ranks":  ranks, "dots": exampleDots(), "surface": exampleSurface(), "heatmaps-small": small, "returns": returns,
+		"ranks":  ranks, "dots": exampleDots(), "surface": exampleSurface(), "heatmaps-small": small, "returns": returns, "tails": tails,
 		"policy": Map{Title: "A stochastic policy", Width: 3, Height: 3, Policy: policy, Values: []float64{0, -30, 100, 0, 0, 0, 0, 0, 0},
 			Terminal: []bool{false, false, true, false, false, false, false, false, false}, ValueLabel: "reward", Marked: map[int]string{0: "start"}},
 	}

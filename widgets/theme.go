@@ -65,25 +65,26 @@ var (
 )
 
 var methods = map[string]appearance{
-	"valuewalk":       {"ValueWalk", oracle, nil},
-	"valuewalk-nodet": {"ValueWalk without determinant", rgb(0x8C8C8C), dashed},
-	"policywalk":      {"PolicyWalk", skyBlue, dashDot},
-	"qvirl":           {"QVIRL", blue, nil},
-	"qvirl-20k":       {"QVIRL, 20,000 steps", skyBlue, dashed},
-	"qvirl-maxmean":   {"QVIRL, max-mean", green, dashDot},
-	"qvirl-mean":      {"QVIRL, mean policy", blue, nil},
-	"qvirl-cvar":      {"QVIRL, CVaR policy", blue, dashed},
-	"valuewalk-mean":  {"ValueWalk, mean policy", oracle, nil},
-	"valuewalk-cvar":  {"ValueWalk, CVaR policy", oracle, dashed},
-	"avril":           {"AVRIL", vermillion, nil},
-	"avril-mean":      {"AVRIL, mean policy", vermillion, nil},
-	"avril-cvar":      {"AVRIL, CVaR policy", vermillion, dashed},
-	"iq-learn":        {"IQ-Learn", purple, nil},
-	"bc":              {"behaviour cloning", green, nil},
-	"prior":           {"prior", rgb(0x999999), dotted},
-	"expert":          {"expert", black, nil},
-	"optimal":         {"optimal", black, nil},
-	"random":          {"random", rgb(0x999999), dotted},
+	"valuewalk":           {"ValueWalk", oracle, nil},
+	"valuewalk-nodet":     {"ValueWalk without determinant", rgb(0x8C8C8C), dashed},
+	"policywalk":          {"PolicyWalk", skyBlue, dashDot},
+	"qvirl":               {"QVIRL", blue, nil},
+	"qvirl-20k":           {"QVIRL, 20,000 steps", skyBlue, dashed},
+	"qvirl-maxmean":       {"QVIRL, max-mean", green, dashDot},
+	"qvirl-mean":          {"QVIRL, mean policy", blue, nil},
+	"qvirl-cvar":          {"QVIRL, CVaR policy", blue, dashed},
+	"qvirl-exactmax-cvar": {"QVIRL, CVaR policy, exact max", skyBlue, dashed},
+	"valuewalk-mean":      {"ValueWalk, mean policy", oracle, nil},
+	"valuewalk-cvar":      {"ValueWalk, CVaR policy", oracle, dashed},
+	"avril":               {"AVRIL", vermillion, nil},
+	"avril-mean":          {"AVRIL, mean policy", vermillion, nil},
+	"avril-cvar":          {"AVRIL, CVaR policy", vermillion, dashed},
+	"iq-learn":            {"IQ-Learn", purple, nil},
+	"bc":                  {"behaviour cloning", green, nil},
+	"prior":               {"prior", rgb(0x999999), dotted},
+	"expert":              {"expert", black, nil},
+	"optimal":             {"optimal", black, nil},
+	"random":              {"random", rgb(0x999999), dotted},
 }
 
 // lookup returns the fixed appearance of a method; an unknown name gets one that depends on the name alone.
@@ -91,14 +92,24 @@ func lookup(method string) appearance {
 	if a, ok := methods[method]; ok {
 		return a
 	}
-	// AVRIL at one λ, such as avril-0.17: the colour says on which side of the useful range λ lies.
+	// A policy of a method that the table does not list, such as avril-0.17-cvar.
+	if base, ok := strings.CutSuffix(method, "-mean"); ok {
+		a := lookup(base)
+		return appearance{a.label + ", mean policy", a.color, nil}
+	}
+	if base, ok := strings.CutSuffix(method, "-cvar"); ok {
+		a := lookup(base)
+		return appearance{a.label + ", CVaR policy", a.color, dashed}
+	}
+	// AVRIL at one λ, such as avril-0.17: the colour says whether λ is below, in or above the range in which the
+	// posterior of a state-only reward with five actions is neither the prior nor a point.
 	if digits, ok := strings.CutPrefix(method, "avril-"); ok {
 		if weight, err := strconv.ParseFloat(digits, 64); err == nil {
 			a := appearance{label: "AVRIL, λ = " + digits}
 			switch {
 			case weight <= 0.12:
 				a.color, a.dashes = orange, dotted
-			case weight <= 0.3:
+			case weight < 0.2:
 				a.color, a.dashes = vermillion, dashed
 			default:
 				a.color, a.dashes = purple, dashDot

@@ -1,0 +1,122 @@
+package widgets
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+)
+
+// The two choices of the interactive view.
+var choiceColors = [2]string{hex(blue), hex(vermillion)}
+
+// VegaLite returns the Vega-Lite 5 specification of an interactive view: two methods, which the reader chooses, in one
+// panel at a time. first and second are those that it begins with, as positions in Methods.
+func (m Tails) VegaLite(first, second int) (map[string]any, error) {
+	if err := m.validate(); err != nil {
+		return nil, err
+	}
+	for _, i := range []int{first, second} {
+		if i < 0 || i >= len(m.Methods) {
+			return nil, fmt.Errorf("widgets: Tails.VegaLite: method %d is outside 0..%d", i, len(m.Methods)-1)
+		}
+	}
+	xs := m.extent()
+	looks := appearances(m.Methods)
+	var rows, options, titles []any
+	for i, panel := range m.Panels {
+		titles = append(titles, panel.Title)
+		for j, samples := range panel.Samples {
+			if samples == nil {
+				continue
+			}
+			t := newTail(samples, m.Level, xs)
+			peak := t.peak()
+			for k, x := range t.x {
+				if t.density[k] < invisible*peak {
+					continue
+				}
+				row := map[string]any{"p": i, "m": looks[j].label, "x": rounded(x), "y": rounded(t.density[k])}
+				if x <= t.quantile {
+					row["t"] = 1
+				}
+				rows = append(rows, row)
+			}
+			note := fmt.Sprintf("%s: mean %.1f, worst %g %% %.1f", looks[j].label, t.mean, 100*m.Level, t.tail)
+			summary := map[string]any{"p": i, "m": looks[j].label, "mean": rounded(t.mean), "worst": rounded(t.tail)}
+			if panel.Truth != nil && !math.IsNaN(panel.Truth[j]) {
+				note += fmt.Sprintf(", true %.1f", panel.Truth[j])
+				summary["truth"] = rounded(panel.Truth[j])
+			}
+			summary["note"] = note
+			rows = append(rows, summary)
+		}
+	}
+	for _, a := range looks {
+		options = append(options, a.label)
+	}
+	var layers []any
+	for c, choice := range []string{"first", "second"} {
+		layer := func(field string, mark, encoding map[string]any) {
+			mark["color"], mark["clip"] = choiceColors[c], true
+			layers = append(layers, map[string]any{
+				"transform": []any{map[string]any{"filter": fmt.Sprintf("datum.p === panel && datum.m === %s && isValid(datum.%s)", choice, field)}},
+				"mark":      mark, "encoding": encoding})
+		}
+		x := func(field string) map[string]any {
+			return map[string]any{"field": field, "type": "quantitative", "title": m.XLabel,
+				"scale": map[string]any{"domain": []any{rounded(xs.low), rounded(xs.high)}}}
+		}
+		y := map[string]any{"field": "y", "type": "quantitative", "title": "density", "stack": nil, "axis": map[string]any{"labels": false, "ticks": false}}
+		layer("y", map[string]any{"type": "area", "opacity": 0.22, "line": map[string]any{"color": choiceColors[c], "strokeWidth": 2}},
+			map[string]any{"x": x("x"), "y": y})
+		layer("t", map[string]any{"type": "area", "opacity": 0.5}, map[string]any{"x": x("x"), "y": y})
+		layer("mean", map[string]any{"type": "rule", "strokeWidth": 2}, map[string]any{"x": x("mean")})
+		layer("worst", map[string]any{"type": "rule", "strokeWidth": 2, "strokeDash": []any{5, 3}}, map[string]any{"x": x("worst")})
+		layer("truth", map[string]any{"type": "point", "shape": "diamond", "size": 90, "filled": false, "strokeWidth": 2},
+			map[string]any{"x": x("truth"), "y": map[string]any{"value": 300 - 9}})
+		layer("note", map[string]any{"type": "text", "align": "left", "baseline": "top", "fontSize": 13, "fontWeight": "bold"},
+			map[string]any{"text": map[string]any{"field": "note"}, "x": map[string]any{"value": 6}, "y": map[string]any{"value": 6 + 19*c}})
+	}
+	choose := func(name, label string, value any, options []any) map[string]any {
+		return map[string]any{"name": name, "value": value, "bind": map[string]any{"input": "select", "options": options, "name": label}}
+	}
+	var numbers []any
+	for i := range m.Panels {
+		numbers = append(numbers, i)
+	}
+	panel := choose("panel", "show ", 0, numbers)
+	panel["bind"].(map[string]any)["labels"] = titles
+	return map[string]any{
+		"$schema":    "https://vega.github.io/schema/vega-lite/v5.json",
+		"background": "white", "padding": 14, "width": 680, "height": 300,
+		"title": map[string]any{"text": map[string]any{"expr": strconv.Quote(m.Title+": ") + " + titles[panel]"}, "anchor": "start", "fontSize": 15,
+			"subtitle": "lines: mean; dashed: mean of the worst; diamonds: under the true reward", "subtitleColor": hex(paleInk)},
+		"params": []any{panel, choose("first", "blue ", looks[first].label, options), choose("second", "red ", looks[second].label, options),
+			map[string]any{"name": "titles", "value": titles}},
+		"data":   map[string]any{"values": rows},
+		"layer":  layers,
+		"config": map[string]any{"axis": map[string]any{"labelFontSize": 12, "titleFontSize": 13, "titleFontWeight": "normal", "gridColor": hex(gridGrey)}},
+	}, nil
+}
+
+// ShowTails displays the interactive view of m, which begins with the methods at the positions first and second.
+// JupyterLab draws it, also in a saved notebook and without a kernel; elsewhere stands the figure of all methods in the
+// panels at the given positions.
+func ShowTails(m Tails, first, second int, static ...int) error {
+	spec, err := m.VegaLite(first, second)
+	if err != nil {
+		return err
+	}
+	some := m
+	some.Panels = nil
+	for _, i := range static {
+		if i < 0 || i >= len(m.Panels) {
+			return fmt.Errorf("widgets: ShowTails: panel %d is outside 0..%d", i, len(m.Panels)-1)
+		}
+		some.Panels = append(some.Panels, m.Panels[i])
+	}
+	if len(static) == 0 {
+		some.Panels = m.Panels[:1]
+	}
+	return ShowVegaLite(spec, some)
+}
