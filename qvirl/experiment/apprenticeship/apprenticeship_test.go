@@ -1,7 +1,10 @@
 package apprenticeship
 
 import (
+	"bytes"
 	"context"
+	"encoding/gob"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -12,7 +15,6 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/go-birl/birl/qvirl/experiment"
-	"github.com/go-birl/birl/qvirl/experiment/posteriorquality"
 )
 
 // tiny is the experiment on three 3×3 worlds, in two units, with short computations.
@@ -119,12 +121,13 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 func TestFitGivesTheWorldOfThePictures(t *testing.T) {
 	c := tiny()
 	c.HeldOut, c.Posteriors.Methods = false, []string{"avril-0.17"}
-	w, posts, err := c.Fit(context.Background(), 2001, "go", nil)
+	worlds, err := c.Fit(context.Background(), []uint64{2001}, "go", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(posts) != 2 || len(w.Policies) != 6 || w.Policy("qvirl-mean") != nil {
-		t.Fatalf("%d posteriors, %d policies", len(posts), len(w.Policies))
+	w := worlds[0]
+	if len(worlds) != 1 || len(w.Policies) != 6 || w.Policy("qvirl-mean") != nil {
+		t.Fatalf("%d worlds, policies %+v", len(worlds), w.Policies)
 	}
 	p := w.Policy("valuewalk-cvar")
 	if len(p.Returns) != 1000 || p.Certificate == nil || math.Abs(floats.Sum(p.Returns)/1000-p.Metrics[ReturnMean]) > 1e-9 {
@@ -133,11 +136,22 @@ func TestFitGivesTheWorldOfThePictures(t *testing.T) {
 	if _, held := p.Metrics[ReturnCVaRHeldOut]; held {
 		t.Error("a held-out metric without held-out samples")
 	}
-	if v := w.Normalise(floats.Dot(p.Visits, w.Grid.Reward)); math.Abs(v-p.Metrics[ReturnTrue]) > 1e-9 {
+	if v := w.Normalise(floats.Dot(p.Visits, w.Reward)); math.Abs(v-p.Metrics[ReturnTrue]) > 1e-9 {
 		t.Errorf("visits give the true return %g, want %g", v, p.Metrics[ReturnTrue])
 	}
-	delete(posts, posteriorquality.ValueWalk)
-	if _, err := c.Evaluate(w.World, posts); err == nil || !strings.Contains(err.Error(), "no posterior of valuewalk") {
+	if mean, std := w.RewardMean["valuewalk"], w.RewardStd["valuewalk"]; len(mean) != 9 || len(std) != 9 || std[0] <= 0 {
+		t.Errorf("reward means %v, standard deviations %v", mean, std)
+	}
+	var stored bytes.Buffer
+	var read World
+	if err := errors.Join(gob.NewEncoder(&stored).Encode(w), gob.NewDecoder(&stored).Decode(&read)); err != nil || len(read.Policies) != 6 {
+		t.Errorf("the world cannot be stored: %v", err)
+	}
+	found, err := c.Posteriors.NewWorld(2001)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Evaluate(found, nil); err == nil || !strings.Contains(err.Error(), "no posterior of valuewalk") {
 		t.Errorf("without a reference: error %v", err)
 	}
 }

@@ -30,17 +30,27 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 	for first := 0; first < len(seeds); first += chunk {
 		part := seeds[first:min(first+chunk, len(seeds))]
 		chunks = append(chunks, part)
-		cost := 0.0
-		for _, name := range c.fits() {
-			cost += float64(len(part)) * costOf(name)
-		}
-		cost += float64(len(part)) * c.policiesCost()
-		p.Units = append(p.Units, experiment.Unit{Name: fmt.Sprintf("worlds-%04d", first), Cost: cost})
+		p.Units = append(p.Units, experiment.Unit{Name: fmt.Sprintf("worlds-%04d", first), Cost: c.cost(len(part))})
 	}
 	p.Run = func(ctx context.Context, unit int, progress qvirl.Progress) (*experiment.Result, error) {
-		return c.worlds(ctx, chunks[unit], fitted, backendName, experiment.NewStages(p.Units[unit].Cost, "", progress))
+		stages := experiment.NewStages(p.Units[unit].Cost, "", progress)
+		worlds, notes, err := c.worlds(ctx, chunks[unit], fitted, backendName, stages)
+		if err != nil {
+			return nil, err
+		}
+		return &experiment.Result{Rows: c.Rows(worlds), Notes: notes, Seconds: stages.Seconds()}, nil
 	}
 	return p, nil
+}
+
+// Fit fits all methods to the worlds of the given seeds, finds their policies and evaluates them. It is what the pictures
+// of single worlds are drawn from. progress may be nil.
+func (c Config) Fit(ctx context.Context, seeds []uint64, backendName string, progress qvirl.Progress) ([]*World, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	worlds, _, err := c.worlds(ctx, seeds, map[string]qvirl.Method{}, backendName, experiment.NewStages(c.cost(len(seeds)), "", progress))
+	return worlds, err
 }
 
 // fits returns the methods whose posteriors are needed, ValueWalk first.
@@ -61,13 +71,22 @@ func costOf(method string) float64 {
 
 func (c Config) policiesCost() float64 { return policyCost * float64(1+len(c.Posteriors.Methods)) }
 
-// worlds is the unit of a chunk of worlds.
-func (c Config) worlds(ctx context.Context, seeds []uint64, methods map[string]qvirl.Method, backendName string, t *experiment.Stages) (*experiment.Result, error) {
+// cost is the cost of a number of worlds.
+func (c Config) cost(worlds int) float64 {
+	each := c.policiesCost()
+	for _, name := range c.fits() {
+		each += costOf(name)
+	}
+	return float64(worlds) * each
+}
+
+// worlds fits and evaluates worlds. methods keeps those that were used before. The notes are about chains that did not
+// converge.
+func (c Config) worlds(ctx context.Context, seeds []uint64, methods map[string]qvirl.Method, backendName string, t *experiment.Stages) (found []*World, notes []string, err error) {
 	worlds, err := c.Posteriors.Worlds(seeds)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	result := &experiment.Result{}
 	posts := make([]map[string]qvirl.Posterior, len(worlds))
 	for i := range posts {
 		posts[i] = map[string]qvirl.Posterior{}
@@ -75,7 +94,7 @@ func (c Config) worlds(ctx context.Context, seeds []uint64, methods map[string]q
 	for _, name := range c.fits() {
 		if methods[name] == nil {
 			if methods[name], err = c.Posteriors.Method(name, backendName); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 		}
 		err := t.Run(name, name, float64(len(worlds))*costOf(name), func(progress qvirl.Progress) error {
@@ -86,34 +105,25 @@ func (c Config) worlds(ctx context.Context, seeds []uint64, methods map[string]q
 			return err
 		})
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return nil, nil, fmt.Errorf("%s: %w", name, err)
 		}
 		for i, w := range worlds {
 			if p, ok := posts[i][name].(*valuewalk.Posterior); ok {
 				d := p.Diagnostics()
 				if err := d.Clean(); err != nil {
-					result.Notes = append(result.Notes, fmt.Sprintf("%s, world %d: %v", name, w.Seed, err))
+					notes = append(notes, fmt.Sprintf("%s, world %d: %v", name, w.Seed, err))
 				}
 			}
 		}
 	}
-	rows := make([][]experiment.Row, len(worlds))
+	found = make([]*World, len(worlds))
 	err = t.Run("policies", "policies", float64(len(worlds))*c.policiesCost(), func(progress qvirl.Progress) error {
-		return experiment.Parallel(ctx, len(worlds), progress, func(i int) error {
-			found, err := c.Evaluate(worlds[i], posts[i])
-			if err != nil {
+		return experiment.Parallel(ctx, len(worlds), progress, func(i int) (err error) {
+			if found[i], err = c.Evaluate(worlds[i], posts[i]); err != nil {
 				return fmt.Errorf("world %d: %w", worlds[i].Seed, err)
 			}
-			rows[i] = found.Rows(c.Posteriors.Environment(), c.Posteriors.Trajectories)
 			return nil
 		})
 	})
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range rows {
-		result.Rows = append(result.Rows, r...)
-	}
-	result.Seconds = t.Seconds()
-	return result, nil
+	return found, notes, err
 }

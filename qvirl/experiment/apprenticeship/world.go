@@ -1,26 +1,32 @@
 package apprenticeship
 
 import (
-	"context"
 	"fmt"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/apprentice"
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/experiment/posteriorquality"
 )
 
-// World is one world of the experiment with the policies that were learnt in it.
+// World is one world of the experiment with the policies that were learnt in it. It is plain data, which can be stored.
 type World struct {
-	*posteriorquality.World
-	Policies []Policy // in the order of the table
-	Level    float64  // of the CVaR
-
-	random, optimal float64 // returns under the true reward
+	Seed          uint64
+	Width, Height int
+	Reward        []float64 // true, of each state, [S]
+	Terminal      []bool    // [S]
+	Demos         []mdp.Trajectory
+	Random        float64              // return of the random policy under the true reward
+	Optimal       float64              // and of the optimal one
+	Level         float64              // of the CVaR
+	RewardMean    map[string][]float64 // posterior means of the rewards, by the posterior's method, [S]
+	RewardStd     map[string][]float64 // and standard deviations
+	Policies      []Policy             // in the order of the table
 }
 
 // Policy is a policy in one world and how good it is.
@@ -33,86 +39,49 @@ type Policy struct {
 	Certificate *apprentice.RiskAverse // of CVaR policies, nil for others; in units of reward
 }
 
-// Fit fits all methods to the world of a seed, finds their policies and evaluates them. It is what the pictures of a single
-// world are drawn from. progress may be nil.
-func (c Config) Fit(ctx context.Context, seed uint64, backendName string, progress qvirl.Progress) (*World, map[string]qvirl.Posterior, error) {
-	if err := c.Validate(); err != nil {
-		return nil, nil, err
-	}
-	w, err := c.Posteriors.NewWorld(seed)
-	if err != nil {
-		return nil, nil, err
-	}
-	posts, err := c.Posteriors.FitWorld(ctx, w, c.fits(), backendName, progress)
-	if err != nil {
-		return nil, nil, err
-	}
-	found, err := c.Evaluate(w, posts)
-	return found, posts, err
-}
-
 // Evaluate finds the policies of the posteriors of a world, which are given by their methods' names, and evaluates them
 // under the true reward and under ValueWalk's posterior. ValueWalk's must be among them; its second run serves the metrics
 // on held-out samples, and is optional.
 func (c Config) Evaluate(w *posteriorquality.World, posts map[string]qvirl.Posterior) (*World, error) {
 	p := w.Problem
-	out := &World{World: w, Level: c.Level}
+	out := &World{Seed: w.Seed, Width: w.Grid.Width, Height: w.Grid.Height, Reward: w.Grid.Reward, Terminal: w.Grid.Terminal,
+		Demos: w.Demos, Level: c.Level, RewardMean: map[string][]float64{}, RewardStd: map[string][]float64{}}
 	uniform := p.MDP.Uniform()
 	optimal, err := apprentice.OptimalPolicy(p, w.Grid.Reward)
 	if err != nil {
 		return nil, err
 	}
-	if out.random, err = p.MDP.Return(uniform, w.Grid.Reward, p.Discount); err != nil {
+	if out.Random, err = p.MDP.Return(uniform, w.Grid.Reward, p.Discount); err != nil {
 		return nil, err
 	}
-	if out.optimal, err = p.MDP.Return(optimal, w.Grid.Reward, p.Discount); err != nil {
+	if out.Optimal, err = p.MDP.Return(optimal, w.Grid.Reward, p.Discount); err != nil {
 		return nil, err
 	}
-	if !(out.optimal > out.random) {
-		return nil, fmt.Errorf("apprenticeship: the optimal return %g is not above the random policy's, so that returns cannot be normalised", out.optimal)
+	if !(out.Optimal > out.Random) {
+		return nil, fmt.Errorf("apprenticeship: the optimal return %g is not above the random policy's, so that returns cannot be normalised", out.Optimal)
 	}
-	var judges [2]*mat.Dense // samples of the two runs of ValueWalk
-	for i, name := range []string{posteriorquality.ValueWalk, posteriorquality.ValueWalkAgain} {
+	court := judges{problem: p}
+	for _, name := range []string{posteriorquality.ValueWalk, posteriorquality.ValueWalkAgain} {
+		var rewards *mat.Dense
 		if posts[name] != nil {
-			if judges[i], err = c.rewards(posts[name], w.Seed, name); err != nil {
+			if rewards, err = c.rewards(posts[name], w.Seed, name); err != nil {
 				return nil, err
 			}
 		}
+		court.rewards = append(court.rewards, rewards)
 	}
-	if judges[0] == nil {
+	if court.rewards[0] == nil {
 		return nil, fmt.Errorf("apprenticeship: world %d has no posterior of %s to judge policies by", w.Seed, posteriorquality.ValueWalk)
 	}
 	for _, name := range append([]string{posteriorquality.ValueWalk}, c.Posteriors.Methods...) {
-		post := posts[name]
-		if post == nil {
-			continue
-		}
-		own, err := c.rewards(post, w.Seed, name)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		mean, err := apprentice.MeanPolicy(post)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		if err := out.add(Policy{Name: name + MeanSuffix, Policy: mean}, judges, own); err != nil {
-			return nil, err
-		}
-		if err := out.addCVaR(name+CVaRSuffix, judges, own); err != nil {
-			return nil, err
-		}
-		if _, ok := post.(*qvirl.Gaussian); ok {
-			samples, err := posteriorquality.Samples(post, c.Posteriors.Draws, w.Seed, name)
-			if err != nil {
+		if posts[name] != nil {
+			if err := out.addMethod(c, court, name, posts[name]); err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
-			}
-			if err := out.addCVaR(name+ExactSuffix, judges, samples.Reward); err != nil {
-				return nil, err
 			}
 		}
 	}
 	for _, policy := range []Policy{{Name: Optimal, Policy: optimal}, {Name: Random, Policy: uniform}} {
-		if err := out.add(policy, judges, nil); err != nil {
+		if err := out.add(policy, court, nil); err != nil {
 			return nil, err
 		}
 	}
@@ -133,7 +102,7 @@ func (c Config) rewards(post qvirl.Posterior, seed uint64, method string) (*mat.
 
 // Normalise returns a return on the scale of the metrics.
 func (w *World) Normalise(value float64) float64 {
-	return 100 * (value - w.random) / (w.optimal - w.random)
+	return 100 * (value - w.Random) / (w.Optimal - w.Random)
 }
 
 // Policy returns the policy of that name, or nil.
@@ -146,36 +115,70 @@ func (w *World) Policy(name string) *Policy {
 	return nil
 }
 
-// addCVaR finds and evaluates the CVaR policy of samples.
-func (w *World) addCVaR(name string, judges [2]*mat.Dense, own *mat.Dense) error {
-	averse, err := apprentice.CVaRPolicy(w.Problem, own, w.Level)
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	return w.add(Policy{Name: name, Policy: averse.Policy, Certificate: averse}, judges, own)
+// judges are the samples that policies are evaluated under: of ValueWalk, and of its second run or nil.
+type judges struct {
+	problem *qvirl.Problem
+	rewards []*mat.Dense
 }
 
-// add evaluates a policy. judges are the samples of the two runs of ValueWalk, own those of the method that the policy comes
-// from; all but the first may be nil.
-func (w *World) add(p Policy, judges [2]*mat.Dense, own *mat.Dense) error {
-	visits, err := apprentice.Visits(w.Problem, p.Policy)
+// addMethod adds the policies of a method.
+func (w *World) addMethod(c Config, court judges, name string, post qvirl.Posterior) error {
+	for i := range w.Reward {
+		marginal := post.Reward(i)
+		w.RewardMean[name] = append(w.RewardMean[name], marginal.Mean())
+		w.RewardStd[name] = append(w.RewardStd[name], marginal.StdDev())
+	}
+	own, err := c.rewards(post, w.Seed, name)
+	if err != nil {
+		return err
+	}
+	mean, err := apprentice.MeanPolicy(post)
+	if err != nil {
+		return err
+	}
+	if err := w.add(Policy{Name: name + MeanSuffix, Policy: mean}, court, own); err != nil {
+		return err
+	}
+	if err := w.addCVaR(name+CVaRSuffix, court, own); err != nil {
+		return err
+	}
+	if _, ok := post.(*qvirl.Gaussian); !ok {
+		return nil
+	}
+	samples, err := posteriorquality.Samples(post, c.Posteriors.Draws, w.Seed, name)
+	if err != nil {
+		return err
+	}
+	return w.addCVaR(name+ExactSuffix, court, samples.Reward)
+}
+
+// addCVaR finds and adds the CVaR policy of samples.
+func (w *World) addCVaR(name string, court judges, own *mat.Dense) error {
+	averse, err := apprentice.CVaRPolicy(court.problem, own, w.Level)
+	if err != nil {
+		return err
+	}
+	return w.add(Policy{Name: name, Policy: averse.Policy, Certificate: averse}, court, own)
+}
+
+// add evaluates a policy and adds it. own are the samples of the method that it comes from, nil for none.
+func (w *World) add(p Policy, court judges, own *mat.Dense) error {
+	visits, err := apprentice.Visits(court.problem, p.Policy)
 	if err != nil {
 		return err
 	}
 	p.Visits = visits
-	p.Metrics = map[string]float64{ReturnTrue: w.Normalise(floats.Dot(visits, w.Grid.Reward))}
+	p.Metrics = map[string]float64{ReturnTrue: w.Normalise(floats.Dot(visits, w.Reward))}
 	for _, under := range []struct {
 		rewards    *mat.Dense
 		mean, cvar string
 	}{
-		{judges[0], ReturnMean, ReturnCVaR},
-		{judges[1], ReturnMeanHeldOut, ReturnCVaRHeldOut},
-		{own, OwnMean, OwnCVaR},
+		{court.rewards[0], ReturnMean, ReturnCVaR}, {court.rewards[1], ReturnMeanHeldOut, ReturnCVaRHeldOut}, {own, OwnMean, OwnCVaR},
 	} {
 		if under.rewards == nil {
 			continue
 		}
-		returns, err := apprentice.Returns(w.Problem, p.Policy, under.rewards)
+		returns, err := apprentice.Returns(court.problem, p.Policy, under.rewards)
 		if err != nil {
 			return err
 		}
@@ -198,11 +201,14 @@ func (w *World) add(p Policy, judges [2]*mat.Dense, own *mat.Dense) error {
 }
 
 // Rows returns the metrics of all policies as result rows.
-func (w *World) Rows(environment string, demos int) []experiment.Row {
+func (c Config) Rows(worlds []*World) []experiment.Row {
 	var rows []experiment.Row
-	for _, p := range w.Policies {
-		for name, value := range p.Metrics {
-			rows = append(rows, experiment.Row{Environment: environment, Method: p.Name, Demos: demos, Seed: w.Seed, Metric: name, Value: value})
+	for _, w := range worlds {
+		for _, p := range w.Policies {
+			for name, value := range p.Metrics {
+				rows = append(rows, experiment.Row{Experiment: Name, Environment: c.Posteriors.Environment(), Method: p.Name,
+					Demos: c.Posteriors.Trajectories, Seed: w.Seed, Metric: name, Value: value})
+			}
 		}
 	}
 	return rows
