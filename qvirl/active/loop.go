@@ -18,23 +18,12 @@ import (
 // demonstrations were added, or nil at first; it may start from them.
 type Fitter func(ctx context.Context, problems []*qvirl.Problem, previous []qvirl.Posterior, progress qvirl.Progress) ([]qvirl.Posterior, error)
 
-// Fit returns the fitter of a method. QVIRL starts from the previous posteriors if its configuration allows it; other
-// methods start afresh.
+// Fit returns the fitter of a method. QVIRL trains on from the previous posteriors; other methods start afresh.
 func Fit(m qvirl.Method) Fitter {
 	v, ok := m.(*qvirl.Variational)
-	if !ok {
-		return func(ctx context.Context, problems []*qvirl.Problem, _ []qvirl.Posterior, progress qvirl.Progress) ([]qvirl.Posterior, error) {
-			return m.Fit(ctx, problems, progress)
-		}
-	}
-	return Warm(v, v)
-}
-
-// Warm returns a fitter that fits with first at first, and from then on with refit, from the previous posteriors.
-func Warm(first, refit *qvirl.Variational) Fitter {
 	return func(ctx context.Context, problems []*qvirl.Problem, previous []qvirl.Posterior, progress qvirl.Progress) ([]qvirl.Posterior, error) {
-		if previous == nil {
-			return first.Fit(ctx, problems, progress)
+		if !ok || previous == nil {
+			return m.Fit(ctx, problems, progress)
 		}
 		start := make([]*qvirl.Gaussian, len(previous))
 		for i, p := range previous {
@@ -44,7 +33,7 @@ func Warm(first, refit *qvirl.Variational) Fitter {
 			}
 			start[i] = g
 		}
-		return refit.FitFrom(ctx, problems, start, progress)
+		return v.FitFrom(ctx, problems, start, progress)
 	}
 }
 

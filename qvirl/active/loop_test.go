@@ -154,28 +154,6 @@ func TestExpertAnswersTheSameQuestionTheSame(t *testing.T) {
 	}
 }
 
-func TestApprenticeIsOptimalForTheMean(t *testing.T) {
-	x := newTwoStates(t)
-	mean := &discrete{x.problem, x, []float64{0, 0, 0, 1, 0, 0}}
-	policy, err := Apprentice(mean)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sol, err := x.problem.MDP.Solve(x.rewards.RawRowView(3), x.problem.Discount)
-	if err != nil {
-		t.Fatal(err)
-	}
-	value, err := x.problem.MDP.PolicyValue(policy, x.rewards.RawRowView(3), x.problem.Discount)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for s := range value {
-		if math.Abs(value[s]-sol.V[s]) > 1e-12 {
-			t.Errorf("state %d: %g, optimal is %g", s, value[s], sol.V[s])
-		}
-	}
-}
-
 func TestLoopErrors(t *testing.T) {
 	x := newTwoStates(t)
 	ask, err := Expert(x.problem, []float64{1, 0, 0}, 2, 1)

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/apprentice"
 )
 
 // ActiveVaR is the value at risk of the apprentice's policy loss (Brown, Cui & Niekum, 2018): from each candidate s, the
@@ -61,7 +62,7 @@ func quantile(sorted []float64, level float64) float64 {
 // policyLosses returns how much the apprentice that is optimal for the samples' mean reward loses from each state under
 // the reward of each sample, [N, S].
 func policyLosses(p *qvirl.Problem, samples *qvirl.Samples) (*mat.Dense, error) {
-	policy, err := apprentice(p, qvirl.ColumnMeans(samples.Reward))
+	policy, err := apprentice.OptimalPolicy(p, qvirl.ColumnMeans(samples.Reward))
 	if err != nil {
 		return nil, err
 	}
@@ -75,22 +76,4 @@ func policyLosses(p *qvirl.Problem, samples *qvirl.Samples) (*mat.Dense, error) 
 		floats.Sub(losses.RawRowView(i), value)
 	}
 	return losses, nil
-}
-
-// Apprentice returns the optimal policy of the posterior mean reward, [S·A].
-func Apprentice(post qvirl.Posterior) ([]float64, error) {
-	p := post.Problem()
-	mean := make([]float64, p.RewardDim())
-	for i := range mean {
-		mean[i] = post.Reward(i).Mean()
-	}
-	return apprentice(p, mean)
-}
-
-func apprentice(p *qvirl.Problem, reward []float64) ([]float64, error) {
-	sol, err := p.MDP.Solve(reward, p.Discount)
-	if err != nil {
-		return nil, fmt.Errorf("active: the apprentice: %w", err)
-	}
-	return p.MDP.Deterministic(sol.Greedy)
 }

@@ -61,10 +61,9 @@ type Config struct {
 	Trajectories int     // that RewardEIG simulates from each candidate
 	Level        float64 // of ActiveVaR
 
-	QVIRL      qvirl.Config
-	RefitSteps int // QVIRL.Steps when training starts from the previous posterior
-	AVRIL      avril.Config
-	ValueWalk  valuewalk.Config
+	QVIRL     qvirl.Config // trained on after each query, until it has converged again
+	AVRIL     avril.Config
+	ValueWalk valuewalk.Config
 
 	ReferenceAt []int            // numbers of queries after which W1 and PolicyTV are taken
 	Reference   valuewalk.Config // of the posterior that they are taken to
@@ -77,12 +76,13 @@ func Paper() Config {
 		World: gridworld.Paper(), Initial: 1, Queries: 30, Length: 5, Beta: 2, Discount: 0.9, Chunk: 16,
 		Methods: []string{QVIRL, QVIRLActiveVaR, QVIRLRandom, "avril-0.02", "avril-0.17", ValueWalk},
 		Samples: 500, Trajectories: 50, Level: 0.95,
-		QVIRL: qvirl.DefaultConfig(), RefitSteps: 300, AVRIL: avril.Default(), ValueWalk: valuewalk.Default(),
+		QVIRL: qvirl.DefaultConfig(), AVRIL: avril.Default(), ValueWalk: valuewalk.Default(),
 		ReferenceAt: []int{0, 10, 20, 30},
 	}
 	for seed := uint64(0); seed < 16; seed++ {
 		c.Seeds = append(c.Seeds, seed)
 	}
+	c.QVIRL.Steps, c.QVIRL.LearningRate, c.QVIRL.Rounds = 400, 0.02, 12 // short rounds: most refits have a short way to go
 	c.ValueWalk.Samples, c.ValueWalk.MinESS, c.ValueWalk.MaxRHat = 1000, 400, 1.02
 	c.Reference = c.ValueWalk
 	c.Reference.Samples, c.Reference.Seed = 2000, 1 // another seed: ValueWalk's own distance is Monte Carlo error
@@ -95,7 +95,7 @@ func Quick() Config {
 	c.World.Width, c.World.Height = 5, 5
 	c.Seeds, c.Chunk, c.Queries, c.ReferenceAt = []uint64{1000, 1001, 1002, 1003}, 4, 10, []int{0, 10}
 	c.Methods = []string{QVIRL, QVIRLRandom, "avril-0.17", ValueWalk}
-	c.QVIRL.Steps, c.RefitSteps, c.QVIRL.Rounds = 500, 150, 2
+	c.QVIRL.Steps, c.QVIRL.Rounds = 200, 4
 	c.ValueWalk.Samples, c.ValueWalk.MinESS, c.Trajectories = 500, 200, 20
 	c.Reference.Samples = 1000
 	return c
@@ -118,8 +118,6 @@ func (c Config) Validate() error {
 	case c.Samples <= c.World.Width*c.World.Height:
 		return fmt.Errorf("activelearning: Samples = %d, want more than the %d rewards, whose entropy is taken from them",
 			c.Samples, c.World.Width*c.World.Height)
-	case c.RefitSteps < 1:
-		return fmt.Errorf("activelearning: RefitSteps = %d, want at least 1", c.RefitSteps)
 	}
 	if sorted := slices.Sorted(slices.Values(c.Seeds)); len(slices.Compact(sorted)) != len(c.Seeds) {
 		return fmt.Errorf("activelearning: a seed stands twice in %d", c.Seeds)
@@ -139,11 +137,11 @@ func (c Config) Validate() error {
 		return err
 	}
 	for _, name := range c.Methods {
-		loop, err := c.Loop(name, "")
+		fit, err := c.Fitter(name, "")
 		if err != nil {
 			return err
 		}
-		if err := loop.Validate(); err != nil {
+		if err := c.Loop(name, fit).Validate(); err != nil {
 			return err
 		}
 	}
@@ -157,63 +155,71 @@ func (c Config) NewWorld(seed uint64) (*posteriorquality.World, error) {
 	}.NewWorld(seed)
 }
 
-// Loop returns the loop of a method by its name in result rows. backendName is what QVIRL computes on, as backend.Get
-// takes it.
-func (c Config) Loop(method, backendName string) (*active.Loop, error) {
-	l := &active.Loop{Queries: c.Queries, Samples: c.Samples, Acquisition: active.RewardEIG{Length: c.Length, Trajectories: c.Trajectories}}
+// Loop returns the loop of a method by its name in result rows, with the fitter that Fitter gives for it.
+func (c Config) Loop(method string, fit active.Fitter) *active.Loop {
+	l := &active.Loop{Fit: fit, Queries: c.Queries, Samples: c.Samples}
 	switch method {
 	case QVIRLActiveVaR:
 		l.Acquisition = active.ActiveVaR{Level: c.Level}
 	case QVIRLRandom:
 		l.Acquisition = active.Random{}
+	default:
+		l.Acquisition = active.RewardEIG{Length: c.Length, Trajectories: c.Trajectories}
 	}
-	switch method {
-	case QVIRL, QVIRLActiveVaR, QVIRLRandom:
+	return l
+}
+
+// posterior returns the method whose posterior a method uses: all QVIRL methods share one, which compiles its program once.
+func posterior(method string) string {
+	if method == QVIRLActiveVaR || method == QVIRLRandom {
+		return QVIRL
+	}
+	return method
+}
+
+// Fitter returns what fits a method's posteriors. backendName is what QVIRL computes on, as backend.Get takes it.
+func (c Config) Fitter(method, backendName string) (active.Fitter, error) {
+	var m qvirl.Method
+	var err error
+	switch name := posterior(method); name {
+	case QVIRL:
 		config := c.QVIRL
-		config.Name, config.Backend = method, backendName
-		first, err := qvirl.New(config)
-		if err != nil {
-			return nil, err
-		}
-		config.Steps = c.RefitSteps
-		refit, err := qvirl.New(config)
-		if err != nil {
-			return nil, err
-		}
-		l.Fit = active.Warm(first, refit)
-		return l, nil
+		config.Backend = backendName
+		m, err = qvirl.New(config)
 	case ValueWalk:
-		m, err := valuewalk.New(c.ValueWalk)
-		if err != nil {
-			return nil, err
+		m, err = valuewalk.New(c.ValueWalk)
+	default:
+		digits, ok := strings.CutPrefix(name, avrilPrefix)
+		lambda, notNumber := strconv.ParseFloat(digits, 64)
+		if !ok || notNumber != nil {
+			return nil, fmt.Errorf("activelearning: there is no method %q", method)
 		}
-		l.Fit = active.Fit(m)
-		return l, nil
+		config := c.AVRIL
+		config.Label, config.Lambda = name, lambda
+		m, err = avril.New(config)
 	}
-	digits, ok := strings.CutPrefix(method, avrilPrefix)
-	lambda, err := strconv.ParseFloat(digits, 64)
-	if !ok || err != nil {
-		return nil, fmt.Errorf("activelearning: there is no method %q", method)
-	}
-	config := c.AVRIL
-	config.Label, config.Lambda = method, lambda
-	m, err := avril.New(config)
 	if err != nil {
 		return nil, err
 	}
-	l.Fit = active.Fit(m)
-	return l, nil
+	return active.Fit(m), nil
+}
+
+// AtScale returns the config of a scale, "quick" or "paper".
+func AtScale(scale string) (Config, error) {
+	switch scale {
+	case "quick":
+		return Quick(), nil
+	case "paper":
+		return Paper(), nil
+	}
+	return Config{}, fmt.Errorf("activelearning: there is no scale %q", scale)
 }
 
 // New returns the plan of a scale, "quick" or "paper".
 func New(s experiment.Settings) (*experiment.Plan, error) {
-	c := Quick()
-	switch s.Scale {
-	case "quick":
-	case "paper":
-		c = Paper()
-	default:
-		return nil, fmt.Errorf("activelearning: there is no scale %q", s.Scale)
+	c, err := AtScale(s.Scale)
+	if err != nil {
+		return nil, err
 	}
 	if err := experiment.Override(&c, s.Override); err != nil {
 		return nil, err

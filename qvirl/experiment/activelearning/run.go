@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/active"
+	"github.com/go-birl/birl/qvirl/apprentice"
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/experiment/posteriorquality"
 	"github.com/go-birl/birl/qvirl/metric"
@@ -38,6 +39,7 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 		seeds  []uint64
 	}
 	var units []unit
+	fitters := map[string]active.Fitter{}
 	for _, method := range c.Methods {
 		perQuery, ok := cost[method]
 		if !ok {
@@ -53,13 +55,22 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 		}
 	}
 	p.Run = func(ctx context.Context, i int, progress qvirl.Progress) (*experiment.Result, error) {
-		return c.unit(ctx, units[i].method, units[i].seeds, backendName, progress)
+		method := units[i].method
+		fit := fitters[posterior(method)]
+		if fit == nil {
+			var err error
+			if fit, err = c.Fitter(method, backendName); err != nil {
+				return nil, err
+			}
+			fitters[posterior(method)] = fit
+		}
+		return c.unit(ctx, method, units[i].seeds, fit, progress)
 	}
 	return p, nil
 }
 
 // unit runs a method on a chunk of runs.
-func (c Config) unit(ctx context.Context, method string, seeds []uint64, backendName string, progress qvirl.Progress) (*experiment.Result, error) {
+func (c Config) unit(ctx context.Context, method string, seeds []uint64, fit active.Fitter, progress qvirl.Progress) (*experiment.Result, error) {
 	j := &judge{config: c, method: method, result: &experiment.Result{Seconds: map[string]float64{}}}
 	worlds := make([]*posteriorquality.World, len(seeds))
 	for i, seed := range seeds {
@@ -74,7 +85,7 @@ func (c Config) unit(ctx context.Context, method string, seeds []uint64, backend
 	}
 	stages := experiment.NewStages(1, "", nil) // keeps the time of the references apart
 	err = stages.Run(method, method, 1, func(qvirl.Progress) error {
-		return c.Follow(ctx, method, worlds, backendName, func(k int, steps []active.Step) error {
+		return c.Follow(ctx, method, fit, worlds, func(k int, steps []active.Step) error {
 			return j.judge(ctx, k, worlds, steps, stages)
 		}, progress)
 	})
@@ -92,13 +103,10 @@ func (c Config) unit(ctx context.Context, method string, seeds []uint64, backend
 // referenceKey is the seconds of the posteriors that W1 is taken to.
 const referenceKey = "reference"
 
-// Follow takes a method through all queries in the given worlds, as one batch. visit is told of each number of queries.
-func (c Config) Follow(ctx context.Context, method string, worlds []*posteriorquality.World, backendName string,
+// Follow takes a method through all queries in the given worlds, as one batch, with the fitter that Fitter gives for it.
+// visit is told of each number of queries.
+func (c Config) Follow(ctx context.Context, method string, fit active.Fitter, worlds []*posteriorquality.World,
 	visit func(queries int, steps []active.Step) error, progress qvirl.Progress) error {
-	loop, err := c.Loop(method, backendName)
-	if err != nil {
-		return err
-	}
 	runs := make([]active.Run, len(worlds))
 	for i, w := range worlds {
 		ask, err := active.Expert(w.Problem, w.Grid.Reward, c.Length, w.Seed)
@@ -107,7 +115,7 @@ func (c Config) Follow(ctx context.Context, method string, worlds []*posteriorqu
 		}
 		runs[i] = active.Run{Problem: w.Problem, Ask: ask, Seed: w.Seed}
 	}
-	return loop.Do(ctx, runs, visit, progress)
+	return c.Loop(method, fit).Do(ctx, runs, visit, progress)
 }
 
 // scale is what returns are normalised by.
@@ -121,11 +129,7 @@ func scales(worlds []*posteriorquality.World) ([]scale, error) {
 		if out[i].random, err = m.Return(m.Uniform(), w.Grid.Reward, discount); err != nil {
 			return nil, err
 		}
-		sol, err := m.Solve(w.Grid.Reward, discount)
-		if err != nil {
-			return nil, err
-		}
-		best, err := m.Deterministic(sol.Greedy)
+		best, err := apprentice.OptimalPolicy(w.Problem, w.Grid.Reward)
 		if err != nil {
 			return nil, err
 		}
@@ -179,7 +183,7 @@ func (j *judge) judge(ctx context.Context, k int, worlds []*posteriorquality.Wor
 
 // evaluate returns the metrics that need no reference.
 func evaluate(w *posteriorquality.World, s scale, step active.Step) (metric.Result, error) {
-	policy, err := active.Apprentice(step.Posterior)
+	policy, err := apprentice.MeanPolicy(step.Posterior)
 	if err != nil {
 		return nil, err
 	}

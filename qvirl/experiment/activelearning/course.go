@@ -1,0 +1,63 @@
+package activelearning
+
+import (
+	"context"
+	"slices"
+
+	"github.com/go-birl/birl/envs/mdp"
+	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/active"
+	"github.com/go-birl/birl/qvirl/experiment/posteriorquality"
+)
+
+// Snapshot is what one run looks like after a number of queries.
+type Snapshot struct {
+	Queries   int
+	Demos     []mdp.Trajectory // all so far
+	Mean, Std []float64        // of the posterior of each reward, [S]
+	Return    float64          // ReturnTrue
+	Scores    []active.Score   // of the states, [S]; nil after the last query
+	Query     int              // the state that is asked for next; −1 after the last query
+	Answer    mdp.Trajectory
+}
+
+// Course takes a method through all queries in the world of one seed, with a snapshot of each number of queries.
+// backendName is what QVIRL computes on, as backend.Get takes it.
+func (c Config) Course(ctx context.Context, method, backendName string, seed uint64, progress qvirl.Progress) (*posteriorquality.World, []Snapshot, error) {
+	if err := c.Validate(); err != nil {
+		return nil, nil, err
+	}
+	w, err := c.NewWorld(seed)
+	if err != nil {
+		return nil, nil, err
+	}
+	worlds := []*posteriorquality.World{w}
+	scale, err := scales(worlds)
+	if err != nil {
+		return nil, nil, err
+	}
+	fit, err := c.Fitter(method, backendName)
+	if err != nil {
+		return nil, nil, err
+	}
+	var out []Snapshot
+	demos := w.Demos
+	err = c.Follow(ctx, method, fit, worlds, func(k int, steps []active.Step) error {
+		step := steps[0]
+		found, err := evaluate(w, scale[0], step)
+		if err != nil {
+			return err
+		}
+		s := Snapshot{Queries: k, Demos: slices.Clone(demos), Return: found[ReturnTrue], Scores: step.Scores, Query: step.Query, Answer: step.Answer}
+		for i := range w.Grid.Reward {
+			m := step.Posterior.Reward(i)
+			s.Mean, s.Std = append(s.Mean, m.Mean()), append(s.Std, m.StdDev())
+		}
+		if step.Answer != nil {
+			demos = append(demos, step.Answer)
+		}
+		out = append(out, s)
+		return nil
+	}, progress)
+	return w, out, err
+}
