@@ -33,6 +33,16 @@ type Marginals struct {
 	Methods []string // names as in result rows, in the order in which they are drawn
 	Panels  []MarginalPanel
 	Columns int // panels to a row; 0 means up to 3
+
+	// Choices are what the sliders of the interactive view choose; without any there is one slider over all panels. The
+	// panels are those of all combinations, the last choice varying fastest.
+	Choices []Choice
+}
+
+// Choice is a slider of an interactive view with a number of positions.
+type Choice struct {
+	Name      string
+	Positions int
 }
 
 // MarginalPanel is one panel of Marginals.
@@ -141,6 +151,16 @@ func (m Marginals) validate() error {
 	}
 	if m.Columns < 0 {
 		return fmt.Errorf("widgets: Marginals.Columns = %d, want 0 (automatic) or a positive number", m.Columns)
+	}
+	combinations := 1
+	for i, c := range m.Choices {
+		if c.Positions < 1 {
+			return fmt.Errorf("widgets: Marginals.Choices[%d] has %d positions, want at least 1", i, c.Positions)
+		}
+		combinations *= c.Positions
+	}
+	if len(m.Choices) > 0 && combinations != len(m.Panels) {
+		return fmt.Errorf("widgets: Marginals.Choices combine to %d panels, but there are %d", combinations, len(m.Panels))
 	}
 	for i, panel := range m.Panels {
 		field := fmt.Sprintf("Marginals.Panels[%d].Distributions", i)

@@ -13,7 +13,8 @@ const (
 	invisible     = 1e-4 // a density below this fraction of the axis is left out
 )
 
-// VegaLite returns the Vega-Lite 5 specification of an interactive view: one panel at a time, chosen with a slider.
+// VegaLite returns the Vega-Lite 5 specification of an interactive view: one panel at a time, chosen with one slider, or
+// with several (see Marginals.Choices).
 func (m Marginals) VegaLite() (map[string]any, error) {
 	if err := m.validate(); err != nil {
 		return nil, err
@@ -126,16 +127,31 @@ func (m Marginals) VegaLite() (map[string]any, error) {
 	return map[string]any{
 		"$schema":    "https://vega.github.io/schema/vega-lite/v5.json",
 		"background": "white", "padding": 14, "width": 640, "height": 260,
-		"title": map[string]any{"text": map[string]any{"expr": strconv.Quote(m.Title+": ") + " + titles[panel]"}, "anchor": "start", "fontSize": 15},
-		"params": []any{
-			map[string]any{"name": "panel", "value": 0, "bind": map[string]any{"input": "range", "min": 0, "max": len(m.Panels) - 1, "step": 1, "name": "panel "}},
-			map[string]any{"name": "titles", "value": titles},
-			map[string]any{"name": "tops", "value": tops},
-		},
+		"title":  map[string]any{"text": map[string]any{"expr": strconv.Quote(m.Title+": ") + " + titles[panel]"}, "anchor": "start", "fontSize": 15},
+		"params": append(m.sliders(), map[string]any{"name": "titles", "value": titles}, map[string]any{"name": "tops", "value": tops}),
 		"data":   map[string]any{"values": rows},
 		"layer":  layers,
 		"config": map[string]any{"axis": map[string]any{"labelFontSize": 12, "titleFontSize": 13, "titleFontWeight": "normal", "gridColor": hex(gridGrey)}, "legend": map[string]any{"labelFontSize": 12}},
 	}, nil
+}
+
+// sliders returns the parameters of the sliders, and "panel", the panel that they choose.
+func (m Marginals) sliders() []any {
+	slider := func(param, name string, positions int) map[string]any {
+		return map[string]any{"name": param, "value": 0,
+			"bind": map[string]any{"input": "range", "min": 0, "max": positions - 1, "step": 1, "name": name + " "}}
+	}
+	if len(m.Choices) == 0 {
+		return []any{slider("panel", "panel", len(m.Panels))}
+	}
+	var out []any
+	panel := "0"
+	for i, c := range m.Choices {
+		param := "choice" + strconv.Itoa(i)
+		out = append(out, slider(param, c.Name, c.Positions))
+		panel = fmt.Sprintf("(%s) * %d + %s", panel, c.Positions, param)
+	}
+	return append(out, map[string]any{"name": "panel", "expr": panel})
 }
 
 func curveField(j int) string { return "m" + strconv.Itoa(j) }

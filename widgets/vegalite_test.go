@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"math"
 	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 func TestVegaLite(t *testing.T) {
@@ -72,6 +74,32 @@ func TestScaleAndHeadless(t *testing.T) {
 		t.Setenv("BIRL_HEADLESS", value)
 		if got := Headless(); got != want {
 			t.Errorf("BIRL_HEADLESS=%q gives %t", value, got)
+		}
+	}
+}
+
+func TestBrowserWithSeveralSliders(t *testing.T) {
+	one := MarginalPanel{Title: "p", Distributions: []Distribution{distuv.Normal{Sigma: 1}}, Truth: math.NaN()}
+	m := Marginals{XLabel: "x", Methods: []string{"qvirl"}, Panels: []MarginalPanel{one, one, one, one, one, one},
+		Choices: []Choice{{"β", 2}, {"demonstrations", 3}}}
+	spec, err := m.VegaLite()
+	if err != nil {
+		t.Fatal(err)
+	}
+	params := spec["params"].([]any)
+	if name := params[1].(map[string]any)["bind"].(map[string]any)["name"]; name != "demonstrations " {
+		t.Errorf("the second slider is called %q", name)
+	}
+	if max := params[1].(map[string]any)["bind"].(map[string]any)["max"]; max != 2 {
+		t.Errorf("the second slider goes to %v, want 2", max)
+	}
+	if expr := params[2].(map[string]any)["expr"]; expr != "((0) * 2 + choice0) * 3 + choice1" {
+		t.Errorf("the panel is %q", expr)
+	}
+	for _, bad := range [][]Choice{{{"β", 2}}, {{"β", 0}}} {
+		m.Choices = bad
+		if _, err := m.VegaLite(); err == nil {
+			t.Errorf("choices %v of 6 panels were accepted", bad)
 		}
 	}
 }
