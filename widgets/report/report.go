@@ -37,6 +37,25 @@ func Table(t experiment.Table) widgets.Table {
 	return out
 }
 
+// Dots returns the table as a figure: a panel for each column, with the values of the first reference beside ours.
+func Dots(t experiment.Table) widgets.Dots {
+	out := widgets.Dots{Title: t.Title}
+	for _, r := range t.Rows {
+		out.Methods = append(out.Methods, r.Method)
+	}
+	for i, c := range t.Columns {
+		panel := widgets.DotPanel{Title: c.Title, Target: math.NaN()}
+		for _, r := range t.Rows {
+			panel.Estimates = append(panel.Estimates, estimate(r.Cells[i].Estimate))
+			if len(t.References) > 0 {
+				panel.Published = append(panel.Published, estimate(r.Cells[i].References[0]))
+			}
+		}
+		out.Panels = append(out.Panels, panel)
+	}
+	return out
+}
+
 // estimate returns nil where there is none, or no finite one.
 func estimate(e *experiment.Estimate) *widgets.Estimate {
 	if e == nil || math.IsInf(e.Mean, 0) {

@@ -75,3 +75,16 @@ func TestWriteSaysWhatCannotBeDrawn(t *testing.T) {
 		t.Errorf("error %v, want one that names the folder", err)
 	}
 }
+
+func TestDots(t *testing.T) {
+	d := Dots(sample().Tables[0])
+	if len(d.Methods) != 2 || len(d.Panels) != 2 || d.Panels[0].Estimates[0].Mean != 0.25 || d.Panels[0].Published[0].Mean != 0.486 {
+		t.Errorf("dots %+v", d)
+	}
+	if d.Panels[1].Estimates[1] != nil || d.Panels[0].Published[1] != nil {
+		t.Error("an infinite or absent number is drawn")
+	}
+	if _, err := d.Figure(); err != nil {
+		t.Error(err)
+	}
+}
