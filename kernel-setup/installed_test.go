@@ -139,7 +139,7 @@ func TestFailingCellsAreReported(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			limit := time.Minute
+			limit := 5 * time.Minute
 			if test.name == "time limit" {
 				limit = 5 * time.Second
 			}
@@ -177,7 +177,7 @@ func TestShellFailureMayBeExpected(t *testing.T) {
 	}
 	tagged := strings.ReplaceAll(string(text), `"metadata":{},"outputs"`, `"metadata":{"tags":["raises-exception"]},"outputs"`)
 	writeFiles(t, dir, map[string]string{"expected.ipynb": tagged})
-	if _, err := runNotebook(t.Context(), l, logged(t), notebook, runOptions{out: dir, limit: time.Minute}); err != nil {
+	if _, err := runNotebook(t.Context(), l, logged(t), notebook, runOptions{out: dir, limit: 5 * time.Minute}); err != nil {
 		t.Errorf("a cell tagged raises-exception ended the run: %v", err)
 	}
 }
