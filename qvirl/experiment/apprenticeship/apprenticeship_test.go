@@ -67,11 +67,10 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 		t.Errorf("policies %q, want %q", got, tableMethods)
 	}
 	for _, seed := range tiny().Posteriors.Seeds {
-		// the ends of the scale, up to rounding
-		if v := value(Optimal, ReturnTrue, seed); math.Abs(v-100) > 1e-9 {
+		if v := value(Optimal, ReturnTrue, seed); v != 100 {
 			t.Errorf("seed %d: the optimal policy's return is %g", seed, v)
 		}
-		if v := value(Random, ReturnTrue, seed); math.Abs(v) > 1e-9 {
+		if v := value(Random, ReturnTrue, seed); v != 0 {
 			t.Errorf("seed %d: the random policy's return is %g", seed, v)
 		}
 		for _, method := range tableMethods {

@@ -30,12 +30,15 @@ const (
 const (
 	ReturnTrue        = "return_true"                   // under the true reward
 	ReturnMean        = "return_posterior_mean"         // mean under ValueWalk's samples
-	ReturnCVaR        = "return_posterior_cvar"         // CVaR under ValueWalk's samples
-	ReturnMeanHeldOut = "return_posterior_mean_heldout" // mean and CVaR under the samples of a second run of ValueWalk, which no
+	ReturnCVaR        = "return_posterior_cvar"         // CVaR under them
+	ReturnStd         = "return_posterior_std"          // and standard deviation
+	ReturnMeanHeldOut = "return_posterior_mean_heldout" // the same under the samples of a second run of ValueWalk, which no
 	ReturnCVaRHeldOut = "return_posterior_cvar_heldout" // policy was fitted to
-	OwnMean           = "return_own_mean"               // mean and CVaR under the samples of the method that the policy
-	OwnCVaR           = "return_own_cvar"               // comes from
-	Gap               = "cvar_gap"                      // by how much another policy's OwnCVaR could at most be higher
+	ReturnStdHeldOut  = "return_posterior_std_heldout"
+	OwnMean           = "return_own_mean" // and under the samples of the method that the policy comes from
+	OwnCVaR           = "return_own_cvar"
+	OwnStd            = "return_own_std"
+	Gap               = "cvar_gap" // by how much another policy's OwnCVaR could at most be higher
 )
 
 // Config determines the rows of the experiment, up to rounding of the backend.

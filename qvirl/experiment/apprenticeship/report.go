@@ -78,13 +78,14 @@ func Tables(rows []experiment.Row) ([]experiment.Table, error) {
 	table2.Name, table2.Title = "table2", "Returns of the apprentices"
 	table2.Notes = []string{"Mean and CVaR are under ValueWalk's samples.", "The trial's standard errors are not known and count as 0."}
 	own, err := experiment.Tabulate(rows, tableMethods, []experiment.Column{{Metric: OwnMean, Title: "own mean", Decimals: 1},
-		{Metric: ReturnMeanHeldOut, Title: "held-out mean", Decimals: 1}, {Metric: OwnCVaR, Title: "own CVaR", Decimals: 1},
+		{Metric: ReturnMeanHeldOut, Title: "held-out mean", Decimals: 1}, {Metric: OwnStd, Title: "own std", Decimals: 1},
+		{Metric: ReturnStdHeldOut, Title: "held-out std", Decimals: 1}, {Metric: OwnCVaR, Title: "own CVaR", Decimals: 1},
 		{Metric: ReturnCVaRHeldOut, Title: "held-out CVaR", Decimals: 1}, {Metric: Gap, Title: "gap", Decimals: 4}})
 	if err != nil {
 		return nil, err
 	}
 	own.Name, own.Title = "own", "What the policies promise and what they keep"
 	own.Notes = []string{"Own: under the samples of the policy's own method. Held-out: under a second, independent run of ValueWalk. " +
-		"Gap: by how much another policy's own CVaR could at most be higher."}
+		"Std: standard deviation of the return. Gap: by how much another policy's own CVaR could at most be higher."}
 	return []experiment.Table{*table2, *own}, nil
 }

@@ -51,10 +51,10 @@ func (c Config) Evaluate(w *posteriorquality.World, posts map[string]qvirl.Poste
 	if err != nil {
 		return nil, err
 	}
-	if out.Random, err = p.MDP.Return(uniform, w.Grid.Reward, p.Discount); err != nil {
+	if out.Random, err = out.trueReturn(p, uniform); err != nil {
 		return nil, err
 	}
-	if out.Optimal, err = p.MDP.Return(optimal, w.Grid.Reward, p.Discount); err != nil {
+	if out.Optimal, err = out.trueReturn(p, optimal); err != nil {
 		return nil, err
 	}
 	if !(out.Optimal > out.Random) {
@@ -88,6 +88,15 @@ func (c Config) Evaluate(w *posteriorquality.World, posts map[string]qvirl.Poste
 	return out, nil
 }
 
+// trueReturn returns the return under the true reward. It is computed as add does, so that the ends of the scale are exact.
+func (w *World) trueReturn(p *qvirl.Problem, policy []float64) (float64, error) {
+	visits, err := apprentice.Visits(p, policy)
+	if err != nil {
+		return 0, err
+	}
+	return floats.Dot(visits, w.Reward), nil
+}
+
 // rewards returns the reward samples of a posterior, [n, RewardDim]. Those of QVIRL come from its Gaussian over rewards.
 func (c Config) rewards(post qvirl.Posterior, seed uint64, method string) (*mat.Dense, error) {
 	if g, ok := post.(*qvirl.Gaussian); ok {
@@ -102,7 +111,7 @@ func (c Config) rewards(post qvirl.Posterior, seed uint64, method string) (*mat.
 
 // Normalise returns a return on the scale of the metrics.
 func (w *World) Normalise(value float64) float64 {
-	return 100 * (value - w.Random) / (w.Optimal - w.Random)
+	return 100 * ((value - w.Random) / (w.Optimal - w.Random)) // so that 0 and 100 are exact
 }
 
 // Policy returns the policy of that name, or nil.
@@ -170,10 +179,12 @@ func (w *World) add(p Policy, court judges, own *mat.Dense) error {
 	p.Visits = visits
 	p.Metrics = map[string]float64{ReturnTrue: w.Normalise(floats.Dot(visits, w.Reward))}
 	for _, under := range []struct {
-		rewards    *mat.Dense
-		mean, cvar string
+		rewards         *mat.Dense
+		mean, cvar, std string
 	}{
-		{court.rewards[0], ReturnMean, ReturnCVaR}, {court.rewards[1], ReturnMeanHeldOut, ReturnCVaRHeldOut}, {own, OwnMean, OwnCVaR},
+		{court.rewards[0], ReturnMean, ReturnCVaR, ReturnStd},
+		{court.rewards[1], ReturnMeanHeldOut, ReturnCVaRHeldOut, ReturnStdHeldOut},
+		{own, OwnMean, OwnCVaR, OwnStd},
 	} {
 		if under.rewards == nil {
 			continue
@@ -185,7 +196,7 @@ func (w *World) add(p Policy, court judges, own *mat.Dense) error {
 		for i, r := range returns {
 			returns[i] = w.Normalise(r)
 		}
-		p.Metrics[under.mean] = stat.Mean(returns, nil)
+		p.Metrics[under.mean], p.Metrics[under.std] = stat.PopMeanStdDev(returns, nil)
 		if p.Metrics[under.cvar], err = apprentice.CVaR(returns, w.Level); err != nil {
 			return err
 		}
