@@ -67,6 +67,7 @@ var (
 var methods = map[string]appearance{
 	"valuewalk":           {"ValueWalk", oracle, nil},
 	"valuewalk-nodet":     {"ValueWalk without determinant", rgb(0x8C8C8C), dashed},
+	"valuewalk-again":     {"ValueWalk, a second run", rgb(0x8C8C8C), dotted},
 	"policywalk":          {"PolicyWalk", skyBlue, dashDot},
 	"qvirl":               {"QVIRL", blue, nil},
 	"qvirl-20k":           {"QVIRL, 20,000 steps", skyBlue, dashed},
@@ -79,6 +80,8 @@ var methods = map[string]appearance{
 	"avril":               {"AVRIL", vermillion, nil},
 	"avril-mean":          {"AVRIL, mean policy", vermillion, nil},
 	"avril-cvar":          {"AVRIL, CVaR policy", vermillion, dashed},
+	"avril-0.17-mean":     {"AVRIL, λ = 0.17, mean policy", orange, nil},
+	"avril-0.17-cvar":     {"AVRIL, λ = 0.17, CVaR policy", orange, dashed},
 	"iq-learn":            {"IQ-Learn", purple, nil},
 	"bc":                  {"behaviour cloning", green, nil},
 	"prior":               {"prior", rgb(0x999999), dotted},
