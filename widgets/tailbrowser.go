@@ -9,6 +9,9 @@ import (
 // The two choices of the interactive view.
 var choiceColors = [2]string{hex(blue), hex(vermillion)}
 
+// noteSpace is the height in pixels of the two lines of numbers between the title and the plot.
+const noteSpace = 46
+
 // VegaLite returns the Vega-Lite 5 specification of an interactive view: two methods, which the reader chooses, in one
 // panel at a time. first and second are those that it begins with, as positions in Methods.
 func (m Tails) VegaLite(first, second int) (map[string]any, error) {
@@ -57,7 +60,7 @@ func (m Tails) VegaLite(first, second int) (map[string]any, error) {
 	var layers []any
 	for c, choice := range []string{"first", "second"} {
 		layer := func(field string, mark, encoding map[string]any) {
-			mark["color"], mark["clip"] = choiceColors[c], true
+			mark["color"], mark["clip"] = choiceColors[c], field != "note"
 			layers = append(layers, map[string]any{
 				"transform": []any{map[string]any{"filter": fmt.Sprintf("datum.p === panel && datum.m === %s && isValid(datum.%s)", choice, field)}},
 				"mark":      mark, "encoding": encoding})
@@ -75,7 +78,7 @@ func (m Tails) VegaLite(first, second int) (map[string]any, error) {
 		layer("truth", map[string]any{"type": "point", "shape": "diamond", "size": 90, "filled": false, "strokeWidth": 2},
 			map[string]any{"x": x("truth"), "y": map[string]any{"value": 300 - 9}})
 		layer("note", map[string]any{"type": "text", "align": "left", "baseline": "top", "fontSize": 13, "fontWeight": "bold"},
-			map[string]any{"text": map[string]any{"field": "note"}, "x": map[string]any{"value": 6}, "y": map[string]any{"value": 6 + 19*c}})
+			map[string]any{"text": map[string]any{"field": "note"}, "x": map[string]any{"value": 6}, "y": map[string]any{"value": 19*c - noteSpace + 6}})
 	}
 	choose := func(name, label string, value any, options []any) map[string]any {
 		return map[string]any{"name": name, "value": value, "bind": map[string]any{"input": "select", "options": options, "name": label}}
@@ -89,9 +92,9 @@ func (m Tails) VegaLite(first, second int) (map[string]any, error) {
 	return map[string]any{
 		"$schema":    "https://vega.github.io/schema/vega-lite/v5.json",
 		"background": "white", "padding": 14, "width": 680, "height": 300,
-		"title": map[string]any{"text": map[string]any{"expr": strconv.Quote(m.Title+": ") + " + titles[panel]"}, "anchor": "start", "fontSize": 15,
+		"title": map[string]any{"text": map[string]any{"expr": strconv.Quote(m.Title+": ") + " + titles[panel]"}, "anchor": "start", "fontSize": 15, "offset": noteSpace,
 			"subtitle": "lines: mean; dashed: mean of the worst; diamonds: under the true reward", "subtitleColor": hex(paleInk)},
-		"params": []any{panel, choose("first", "blue ", looks[first].label, options), choose("second", "red ", looks[second].label, options),
+		"params": []any{panel, choose("first", "blue ", looks[first].label, options), choose("second", "orange ", looks[second].label, options),
 			map[string]any{"name": "titles", "value": titles}},
 		"data":   map[string]any{"values": rows},
 		"layer":  layers,
