@@ -75,6 +75,8 @@ var methods = map[string]appearance{
 	"qvirl-mean":          {"QVIRL, mean policy", blue, nil},
 	"qvirl-cvar":          {"QVIRL, CVaR policy", blue, dashed},
 	"qvirl-exactmax-cvar": {"QVIRL, CVaR policy, exact max", skyBlue, dashed},
+	"qvirl-activevar":     {"QVIRL, ActiveVaR", green, dashed},
+	"qvirl-random":        {"QVIRL, random queries", skyBlue, dotted},
 	"valuewalk-mean":      {"ValueWalk, mean policy", oracle, nil},
 	"valuewalk-cvar":      {"ValueWalk, CVaR policy", oracle, dashed},
 	"avril":               {"AVRIL", vermillion, nil},
