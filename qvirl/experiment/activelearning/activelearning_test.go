@@ -194,10 +194,14 @@ func TestPaperConfigIsThePapers(t *testing.T) {
 			t.Errorf("seed %d is reported and tuned on", seed)
 		}
 	}
-	names := map[string]string{QVIRL: "reward-eig", QVIRLActiveVaR: "active-var", QVIRLRandom: "random", "avril-0.17": "reward-eig", ValueWalk: "reward-eig"}
+	names := map[string]string{QVIRL: "reward-eig", QVIRLActiveVaR: "active-var", QVIRLRandom: "random", "avril-0.17": "reward-eig", ValueWalk: "reward-eig",
+		"valuewalk-random": "random", "avril-0.17-activevar": "active-var"}
 	for method, want := range names {
 		if l := c.Loop(method, nil); l.Acquisition.Name() != want || l.Queries != 30 || l.Candidates != nil {
 			t.Errorf("%s: %+v", method, l)
+		}
+		if _, err := c.Fitter(method, "go"); err != nil {
+			t.Error(err)
 		}
 	}
 }
@@ -211,7 +215,7 @@ func TestBadConfigs(t *testing.T) {
 		"no methods":    func(c *Config) { c.Methods = nil },
 		"ReferenceAt":   func(c *Config) { c.ReferenceAt = []int{4} },
 		"\"avril-x\"":   func(c *Config) { c.Methods = []string{"avril-x"} },
-		"\"magic\"":     func(c *Config) { c.Methods = []string{"magic"} },
+		"magic-random":  func(c *Config) { c.Methods = []string{"magic-random"} },
 		"Samples = 1":   func(c *Config) { c.Samples = 1 },
 		"TerminalProb":  func(c *Config) { c.World.TerminalProb = 2 },
 		"β":             func(c *Config) { c.Beta = 0 },

@@ -20,14 +20,16 @@ import (
 // Name is the experiment's name in result rows.
 const Name = "active-gridworld"
 
-// The methods, by their names in result rows: a posterior, with RewardEIG unless the name says otherwise. AVRIL at a given λ
-// is "avril-" and the number, as in "avril-0.17".
+// The methods, by their names in result rows: a posterior (valuewalk, qvirl, or avril- and the number λ), which is asked by
+// RewardEIG unless a suffix says otherwise.
 const (
 	ValueWalk      = "valuewalk"
 	QVIRL          = "qvirl"
-	QVIRLActiveVaR = "qvirl-activevar"
-	QVIRLRandom    = "qvirl-random"
+	QVIRLActiveVaR = QVIRL + varSuffix
+	QVIRLRandom    = QVIRL + randomSuffix
 	avrilPrefix    = "avril-"
+	varSuffix      = "-activevar"
+	randomSuffix   = "-random"
 )
 
 // The metrics. The column demos of their rows is the number of queries that have been answered.
@@ -158,10 +160,10 @@ func (c Config) NewWorld(seed uint64) (*posteriorquality.World, error) {
 // Loop returns the loop of a method by its name in result rows, with the fitter that Fitter gives for it.
 func (c Config) Loop(method string, fit active.Fitter) *active.Loop {
 	l := &active.Loop{Fit: fit, Queries: c.Queries, Samples: c.Samples}
-	switch method {
-	case QVIRLActiveVaR:
+	switch {
+	case strings.HasSuffix(method, varSuffix):
 		l.Acquisition = active.ActiveVaR{Level: c.Level}
-	case QVIRLRandom:
+	case strings.HasSuffix(method, randomSuffix):
 		l.Acquisition = active.Random{}
 	default:
 		l.Acquisition = active.RewardEIG{Length: c.Length, Trajectories: c.Trajectories}
@@ -169,12 +171,10 @@ func (c Config) Loop(method string, fit active.Fitter) *active.Loop {
 	return l
 }
 
-// posterior returns the method whose posterior a method uses: all QVIRL methods share one, which compiles its program once.
+// posterior returns a method's name without its suffix. Methods of one posterior share its fitter, so that QVIRL compiles its
+// program once.
 func posterior(method string) string {
-	if method == QVIRLActiveVaR || method == QVIRLRandom {
-		return QVIRL
-	}
-	return method
+	return strings.TrimSuffix(strings.TrimSuffix(method, varSuffix), randomSuffix)
 }
 
 // Fitter returns what fits a method's posteriors. backendName is what QVIRL computes on, as backend.Get takes it.

@@ -19,9 +19,9 @@ import (
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
-// cost is about how many seconds a method takes for a query of a run, for the estimate of the time left; otherCost is that
-// of the methods which cost does not list, and referenceCost that of comparing a posterior with ValueWalk's.
-var cost = map[string]float64{ValueWalk: 1, QVIRL: 0.4, QVIRLActiveVaR: 0.3, QVIRLRandom: 0.3}
+// cost is about how many seconds a posterior takes for a query of a run, for the estimate of the time left; otherCost is that
+// of the posteriors which cost does not list, and referenceCost that of comparing a posterior with ValueWalk's.
+var cost = map[string]float64{ValueWalk: 1, QVIRL: 0.4}
 
 const (
 	otherCost     = 0.5
@@ -41,7 +41,7 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 	var units []unit
 	fitters := map[string]active.Fitter{}
 	for _, method := range c.Methods {
-		perQuery, ok := cost[method]
+		perQuery, ok := cost[posterior(method)]
 		if !ok {
 			perQuery = otherCost
 		}
