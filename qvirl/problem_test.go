@@ -31,7 +31,7 @@ func TestBadProblemsAreRefusedBeforeAnyGraphIsBuilt(t *testing.T) {
 	} {
 		p := smallProblems(t, true)[0]
 		change(p)
-		m, err := New(DefaultConfig())
+		m, err := New(testConfig())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +40,7 @@ func TestBadProblemsAreRefusedBeforeAnyGraphIsBuilt(t *testing.T) {
 			t.Errorf("error %v, want problem 1 and %q", err, want)
 		}
 	}
-	m, err := New(DefaultConfig())
+	m, err := New(testConfig())
 	if err != nil {
 		t.Fatal(err)
 	}

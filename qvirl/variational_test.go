@@ -15,6 +15,13 @@ import (
 	"github.com/go-birl/birl/envs/mdp"
 )
 
+// testConfig is DefaultConfig on the pure Go backend: compiling a small program by XLA takes longer than running it.
+func testConfig() Config {
+	c := DefaultConfig()
+	c.Backend = "go"
+	return c
+}
+
 func fit(t *testing.T, c Config, problems ...*Problem) []*Gaussian {
 	t.Helper()
 	m, err := New(c)
@@ -83,7 +90,7 @@ func TestPosteriorMatchesQuadrature(t *testing.T) {
 		Demos: []mdp.Step{{State: 0, Action: 1}, {State: 0, Action: 1}, {State: 0, Action: 1}},
 	}
 	mean, std := chainMoments(t, p)
-	c := DefaultConfig()
+	c := testConfig()
 	c.Steps = 500
 	g := fit(t, c, p)[0]
 	if !g.Converged() {
@@ -108,7 +115,7 @@ func TestWithoutDemonstrationsThePosteriorIsThePrior(t *testing.T) {
 	for _, stateOnly := range []bool{true, false} {
 		p := smallProblems(t, stateOnly)[0]
 		p.Demos = nil
-		c := DefaultConfig()
+		c := testConfig()
 		c.Steps, c.Rounds = 800, 1
 		g := fit(t, c, p)[0]
 		for i, mean := range p.Prior.Mean {
@@ -149,8 +156,8 @@ func TestBackendsAndPrecisionsAgree(t *testing.T) {
 
 func TestABatchFitsEachProblemAsIfAlone(t *testing.T) {
 	problems := smallProblems(t, true)
-	c := DefaultConfig()
-	c.Steps, c.Rounds, c.Float64, c.Backend = 300, 1, true, "go"
+	c := testConfig()
+	c.Steps, c.Rounds, c.Float64 = 300, 1, true
 	together := fit(t, c, problems...)
 	for k, p := range problems {
 		alone := fit(t, c, p)[0]
@@ -164,7 +171,7 @@ func TestABatchFitsEachProblemAsIfAlone(t *testing.T) {
 
 func TestARefitStartsAfresh(t *testing.T) {
 	problems := smallProblems(t, true)
-	c := DefaultConfig()
+	c := testConfig()
 	c.Steps, c.Rounds = 50, 1
 	m, err := New(c)
 	if err != nil {
@@ -188,8 +195,8 @@ func TestARefitStartsAfresh(t *testing.T) {
 func TestARefitContinuesFromAPosterior(t *testing.T) {
 	problems := smallProblems(t, true)
 	for _, whiten := range []bool{true, false} {
-		c := DefaultConfig()
-		c.Steps, c.Rounds, c.Whiten, c.Float64, c.Backend = 100, 1, whiten, true, "go"
+		c := testConfig()
+		c.Steps, c.Rounds, c.Whiten, c.Float64 = 100, 1, whiten, true
 		before := fit(t, c, problems...)
 		m, err := New(c)
 		if err != nil {
@@ -213,7 +220,7 @@ func TestARefitContinuesFromAPosterior(t *testing.T) {
 
 func TestKernelCovarianceFits(t *testing.T) {
 	problems := smallProblems(t, false)
-	c := DefaultConfig()
+	c := testConfig()
 	c.Steps, c.Rounds = 800, 1
 	full := fit(t, c, problems...)
 	c.Covariance = KernelCovariance
@@ -232,7 +239,7 @@ func TestKernelCovarianceFits(t *testing.T) {
 func TestSamplesObeyTheBellmanEquation(t *testing.T) {
 	for _, stateOnly := range []bool{true, false} {
 		p := smallProblems(t, stateOnly)[1]
-		c := DefaultConfig()
+		c := testConfig()
 		c.Steps, c.Rounds = 100, 1
 		g := fit(t, c, p)[0]
 		samples, err := g.Sample(gridworld.Stream(3, 3), 2000)
@@ -269,7 +276,7 @@ func TestSamplesObeyTheBellmanEquation(t *testing.T) {
 
 func TestSaveAndLoad(t *testing.T) {
 	problems := smallProblems(t, false)
-	c := DefaultConfig()
+	c := testConfig()
 	c.Steps, c.Rounds = 30, 1
 	g := fit(t, c, problems...)[1]
 	path := filepath.Join(t.TempDir(), "posterior.npz")
@@ -301,7 +308,7 @@ func TestSaveAndLoad(t *testing.T) {
 
 func TestFitStopsWhenCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
-	m, err := New(DefaultConfig())
+	m, err := New(testConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -316,7 +323,7 @@ func TestFitStopsWhenCancelled(t *testing.T) {
 }
 
 func TestADivergingFitSaysSo(t *testing.T) {
-	c := DefaultConfig()
+	c := testConfig()
 	c.LearningRate, c.Decay = 1e20, false
 	m, err := New(c)
 	if err != nil {
@@ -334,7 +341,7 @@ func TestBadConfigurations(t *testing.T) {
 		"LearningRate": func(c *Config) { c.LearningRate = math.NaN() }, "Steps": func(c *Config) { c.Steps = 0 },
 		"Rounds": func(c *Config) { c.Rounds = -1 }, "Tolerance": func(c *Config) { c.Tolerance = math.NaN() },
 	} {
-		c := DefaultConfig()
+		c := testConfig()
 		change(&c)
 		if _, err := New(c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one that names %s", err, want)
