@@ -89,6 +89,19 @@ func (d *Definition) CheckScale(scale string) error {
 	return nil
 }
 
+// Configure returns the config of the scale that s names, "quick" or "paper", with the fields that s overrides.
+func Configure[C any](s Settings, quick, paper func() C) (c C, err error) {
+	switch s.Scale {
+	case "quick":
+		c = quick()
+	case "paper":
+		c = paper()
+	default:
+		return c, fmt.Errorf("experiment: there is no scale %q; want quick or paper", s.Scale)
+	}
+	return c, Override(&c, s.Override)
+}
+
 // Override decodes a JSON object over the fields of the config that it names. Unknown fields are errors.
 func Override(config any, object []byte) error {
 	if len(object) == 0 {

@@ -72,15 +72,8 @@ func (c Config) Validate() error {
 
 // New returns the plan of a scale, "quick" or "paper".
 func New(s experiment.Settings) (*experiment.Plan, error) {
-	c := Quick()
-	switch s.Scale {
-	case "quick":
-	case "paper":
-		c = Paper()
-	default:
-		return nil, fmt.Errorf("apprenticeship: there is no scale %q", s.Scale)
-	}
-	if err := experiment.Override(&c, s.Override); err != nil {
+	c, err := experiment.Configure(s, Quick, Paper)
+	if err != nil {
 		return nil, err
 	}
 	return c.Plan(s.Scale, s.Backend)

@@ -28,15 +28,8 @@ const (
 
 // New returns the plan of a scale, "quick" or "paper".
 func New(s experiment.Settings) (*experiment.Plan, error) {
-	c := Quick()
-	switch s.Scale {
-	case "quick":
-	case "paper":
-		c = Paper()
-	default:
-		return nil, fmt.Errorf("avril3x3: there is no scale %q", s.Scale)
-	}
-	if err := experiment.Override(&c, s.Override); err != nil {
+	c, err := experiment.Configure(s, Quick, Paper)
+	if err != nil {
 		return nil, err
 	}
 	return c.Plan(s.Scale, s.Backend)
