@@ -123,7 +123,7 @@ func ShowBrowser(m Marginals, static ...int) error {
 		return err
 	}
 	some := m
-	some.Panels = nil
+	some.Panels, some.Choices = nil, nil
 	for _, i := range static {
 		if i < 0 || i >= len(m.Panels) {
 			return fmt.Errorf("widgets: ShowBrowser: panel %d is outside 0..%d", i, len(m.Panels)-1)
