@@ -112,6 +112,11 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 	if *cell.Estimate != *experiment.Average(rows, "qvirl-cvar", ReturnCVaR) || cell.References[0].Mean != 49.7 || cell.References[1].Mean != 57.2 {
 		t.Errorf("CVaR of qvirl-cvar in the table: %+v", cell)
 	}
+	without := slices.DeleteFunc(slices.Clone(rows), func(r experiment.Row) bool { return strings.HasSuffix(r.Metric, "_heldout") })
+	tables, err := Tables(without)
+	if err != nil || len(tables[1].Columns) != 4 || len(report.Tables[1].Columns) != 7 {
+		t.Errorf("without held-out samples: %d columns (error %v); with them %d", len(tables[1].Columns), err, len(report.Tables[1].Columns))
+	}
 	if len(report.Tables) != 2 || len(table.Rows) != len(tableMethods) || !strings.Contains(strings.Join(report.Text, " "), "3 worlds") {
 		t.Errorf("report %+v", report)
 	}

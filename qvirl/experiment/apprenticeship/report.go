@@ -3,6 +3,7 @@ package apprenticeship
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/go-birl/birl/qvirl/experiment"
 )
@@ -77,10 +78,15 @@ func Tables(rows []experiment.Row) ([]experiment.Table, error) {
 	}
 	table2.Name, table2.Title = "table2", "Returns of the apprentices"
 	table2.Notes = []string{"Mean and CVaR are under ValueWalk's samples.", "The trial's standard errors are not known and count as 0."}
-	own, err := experiment.Tabulate(rows, tableMethods, []experiment.Column{{Metric: OwnMean, Title: "own mean", Decimals: 1},
+	columns := []experiment.Column{{Metric: OwnMean, Title: "own mean", Decimals: 1},
 		{Metric: ReturnMeanHeldOut, Title: "held-out mean", Decimals: 1}, {Metric: OwnStd, Title: "own std", Decimals: 1},
 		{Metric: ReturnStdHeldOut, Title: "held-out std", Decimals: 1}, {Metric: OwnCVaR, Title: "own CVaR", Decimals: 1},
-		{Metric: ReturnCVaRHeldOut, Title: "held-out CVaR", Decimals: 1}, {Metric: Gap, Title: "gap", Decimals: 4}})
+		{Metric: ReturnCVaRHeldOut, Title: "held-out CVaR", Decimals: 1}, {Metric: Gap, Title: "gap", Decimals: 4}}
+	// there may be no held-out samples
+	columns = slices.DeleteFunc(columns, func(c experiment.Column) bool {
+		return !slices.ContainsFunc(rows, func(r experiment.Row) bool { return r.Metric == c.Metric })
+	})
+	own, err := experiment.Tabulate(rows, tableMethods, columns)
 	if err != nil {
 		return nil, err
 	}
