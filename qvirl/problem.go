@@ -3,7 +3,9 @@ package qvirl
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/envs/mdp"
@@ -36,6 +38,38 @@ func (p Prior) Covariance() *mat.SymDense {
 		cov.SetSym(i, i, s*s)
 	}
 	return cov
+}
+
+// Factor returns the lower triangular L [n, n] with L Lᵀ the prior covariance.
+func (p Prior) Factor() (*mat.TriDense, error) {
+	lower := mat.NewTriDense(len(p.Mean), mat.Lower, nil)
+	if p.Cov == nil {
+		for i, s := range p.Std {
+			lower.SetTri(i, i, s)
+		}
+		return lower, nil
+	}
+	var chol mat.Cholesky
+	if !chol.Factorize(p.Cov) {
+		return nil, fmt.Errorf("qvirl: prior covariance is not positive definite")
+	}
+	chol.LTo(lower)
+	return lower, nil
+}
+
+// Draw draws a reward vector [n] from the prior, whose Factor is given.
+func (p Prior) Draw(rng *rand.Rand, factor *mat.TriDense) []float64 {
+	noise, out := make([]float64, len(p.Mean)), make([]float64, len(p.Mean))
+	for i := range noise {
+		noise[i] = rng.NormFloat64()
+	}
+	for i, mean := range p.Mean {
+		out[i] = mean
+		for j := 0; j <= i; j++ {
+			out[i] += factor.At(i, j) * noise[j]
+		}
+	}
+	return out
 }
 
 // validate checks the prior against the two lengths that a reward vector may have.
@@ -139,6 +173,25 @@ func (p *Problem) DemoCounts() []float64 {
 		counts[d.State*p.MDP.Actions()+d.Action]++
 	}
 	return counts
+}
+
+// LogLikelihood returns the log probability of the demonstrated actions given optimal Q-values [S·A]
+// (Eq. boltzmann-likelihood). counts are DemoCounts, given so that they are not counted anew for each of many Q.
+func (p *Problem) LogLikelihood(q, counts []float64) float64 {
+	actions, sum := p.MDP.Actions(), 0.0
+	for i := 0; i < len(q); i += actions {
+		demos := floats.Sum(counts[i : i+actions])
+		if demos == 0 {
+			continue
+		}
+		top, partition := floats.Max(q[i:i+actions]), 0.0
+		for a := i; a < i+actions; a++ {
+			partition += math.Exp(p.Beta * (q[a] - top))
+			sum += counts[a] * p.Beta * (q[a] - top)
+		}
+		sum -= demos * math.Log(partition)
+	}
+	return sum
 }
 
 func checkFinite(what string, x []float64) error {

@@ -75,6 +75,31 @@ func (o *Solver) Solve(reward []float64) (*Solution, error) {
 	for s := range sol.Greedy {
 		sol.Greedy[s] = argmax(sol.Q[s*actions : (s+1)*actions])
 	}
+	return o.improve(), nil
+}
+
+// SolveFrom returns what Solve does, by policy iteration from the given deterministic policy [S]: a single policy
+// evaluation if that is optimal. Where actions are equally good, it returns the policy's. The solution is valid until the
+// next call; the policy may be the Greedy of the last one.
+func (o *Solver) SolveFrom(reward []float64, policy []int) (*Solution, error) {
+	if err := o.m.expandReward(o.immediate, reward); err != nil {
+		return nil, err
+	}
+	if len(policy) != o.m.states {
+		return nil, fmt.Errorf("mdp: got %d actions, want one for each of the %d states", len(policy), o.m.states)
+	}
+	for s, a := range policy {
+		if a < 0 || a >= o.m.actions {
+			return nil, fmt.Errorf("mdp: action[%d] = %d is outside 0..%d", s, a, o.m.actions-1)
+		}
+	}
+	copy(o.solution.Greedy, policy)
+	return o.improve(), nil
+}
+
+// improve iterates evaluation and improvement from the greedy policy that the solution holds until it is optimal.
+func (o *Solver) improve() *Solution {
+	sol, actions := &o.solution, o.m.actions
 	for {
 		o.evaluate()
 		o.backup()
@@ -89,7 +114,7 @@ func (o *Solver) Solve(reward []float64) (*Solution, error) {
 			}
 		}
 		if !changed {
-			return sol, nil
+			return sol
 		}
 	}
 }

@@ -107,6 +107,18 @@ func TestSolverHasNoMemory(t *testing.T) {
 			if largestGap(got.Q, want.Q) != 0 || largestGap(got.V, want.V) != 0 {
 				t.Fatalf("a reused solver gives Q = %v, a fresh one %v", got.Q, want.Q)
 			}
+			// from any policy, policy iteration ends at the same values, up to rounding: values are below 100
+			policy := make([]int, m.States())
+			for s := range policy {
+				policy[s] = rapid.IntRange(0, m.Actions()-1).Draw(t, "action")
+			}
+			from, err := solver.SolveFrom(reward, policy)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if largestGap(from.Q, want.Q) > 1e-10 || largestGap(from.V, want.V) > 1e-10 {
+				t.Fatalf("from the policy %v, Q = %v, want %v", policy, from.Q, want.Q)
+			}
 		}
 	})
 }
@@ -216,6 +228,15 @@ func TestSolveRefuses(t *testing.T) {
 	}
 	if _, err := m.Solve([]float64{0, math.NaN(), 0}, 0.9); err == nil {
 		t.Error("Solve accepts a NaN reward")
+	}
+	solver, err := m.NewSolver(0.9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, from := range [][]int{{0, 0}, {0, 0, 2}, {-1, 0, 0}} {
+		if _, err := solver.SolveFrom(reward, from); err == nil {
+			t.Errorf("SolveFrom accepts the policy %v", from)
+		}
 	}
 	for _, tol := range []float64{0, -1, math.NaN()} {
 		if _, _, err := m.ValueIteration(reward, 0.9, tol); err == nil {

@@ -1,10 +1,11 @@
-// Package mcmc measures the convergence of Markov chains: the rank-normalised split-R̂ and the bulk and tail effective
-// sample sizes of Vehtari, Gelman, Simpson, Carpenter and Bürkner (2021), "Rank-normalization, folding, and
-// localization: an improved R̂ for assessing convergence of MCMC".
+// Package mcmc holds what the samplers of posteriors by Markov chains have in common: the posterior that consists of
+// chains' samples, the running of chains until they converge, and the diagnostics of their convergence.
 //
-// Every function takes the draws of one scalar quantity as chains of equal length, at least minLength draws each, and
-// returns NaN where the diagnostic does not exist: chains that are too short or of unequal lengths, draws that are not
-// finite, or draws that are all the same.
+// The diagnostics are the rank-normalised split-R̂ and the bulk and tail effective sample sizes of Vehtari, Gelman, Simpson,
+// Carpenter and Bürkner (2021), "Rank-normalization, folding, and localization: an improved R̂ for assessing convergence of
+// MCMC". Each takes the draws of one scalar quantity as chains of equal length, at least minLength draws each, and returns
+// NaN where it does not exist: chains that are too short or of unequal lengths, draws that are not finite, or draws that
+// are all the same.
 package mcmc
 
 import (

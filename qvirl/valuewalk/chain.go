@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 
 	"gonum.org/v1/gonum/floats"
+
+	"github.com/go-birl/birl/qvirl/mcmc"
 )
 
 const (
@@ -39,9 +41,7 @@ type chain struct {
 	at, from           point
 	momentum, velocity []float64
 
-	draws  []float64 // positions after every stride-th iteration since the warm-up, [kept, n]
-	stride int
-	made   int // iterations since the warm-up
+	trace *mcmc.Trace // positions since the warm-up
 
 	leapfrogs, divergences int     // since the warm-up
 	accepted               float64 // sum of acceptance probabilities since the warm-up
@@ -49,8 +49,9 @@ type chain struct {
 
 func newChain(t *target, rng *rand.Rand, start []float64, c Config) *chain {
 	n := t.n
-	k := &chain{target: t, rng: rng, determinant: !c.NoDeterminant, trajectory: c.Trajectory, step: firstStep, stride: 1,
-		momentum: make([]float64, n), velocity: make([]float64, n)}
+	k := &chain{target: t, rng: rng, determinant: !c.NoDeterminant, trajectory: c.Trajectory, step: firstStep,
+		momentum: make([]float64, n), velocity: make([]float64, n),
+		trace: mcmc.NewTrace(n, storeLimit*c.Samples/c.Chains)}
 	for _, p := range []*point{&k.at, &k.from} {
 		p.x, p.grad = make([]float64, n), make([]float64, n)
 	}
@@ -140,39 +141,14 @@ func (k *chain) adapt(ctx context.Context, m *metric, iterations int, targetAcce
 // settle forgets what the warm-up counted.
 func (k *chain) settle() { k.leapfrogs, k.divergences, k.accepted = 0, 0, 0 }
 
-// sample makes iterations until there are total since the warm-up and keeps their positions. It halves the number of
-// positions that it keeps, by doubling the stride, when that exceeds limit.
-func (k *chain) sample(ctx context.Context, m *metric, total, limit int) error {
-	n := len(k.at.x)
-	for ; k.made < total; k.made++ {
+// sample makes iterations until there are total since the warm-up.
+func (k *chain) sample(ctx context.Context, m *metric, total int) error {
+	for k.trace.Len() < total {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		k.iterate(m)
-		if (k.made+1)%k.stride != 0 {
-			continue
-		}
-		k.draws = append(k.draws, k.at.x...)
-		if len(k.draws)/n > limit {
-			half := len(k.draws) / n / 2
-			for i := 0; i < half; i++ {
-				copy(k.draws[i*n:(i+1)*n], k.draws[(2*i+1)*n:(2*i+2)*n])
-			}
-			k.draws = k.draws[:half*n]
-			k.stride *= 2
-		}
+		k.trace.Add(k.at.x)
 	}
 	return nil
-}
-
-// thinned returns count positions that stand at equal distances among the kept ones.
-func (k *chain) thinned(count int) [][]float64 {
-	n := len(k.at.x)
-	kept := len(k.draws) / n
-	out := make([][]float64, count)
-	for i := range out {
-		at := (2*i + 1) * kept / (2 * count)
-		out[i] = k.draws[at*n : (at+1)*n]
-	}
-	return out
 }

@@ -1,6 +1,10 @@
 package valuewalk
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/go-birl/birl/qvirl/mcmc"
+)
 
 // Config says how a posterior is sampled. Default returns values that suit the paper's gridworlds.
 type Config struct {
@@ -27,30 +31,22 @@ func Default() Config {
 		TargetAccept: 0.65, Trajectory: 3}
 }
 
-// minWarmup and minPerChain are the shortest warm-up that can adapt anything, and the fewest samples of a chain for which
-// the diagnostics mean something.
-const (
-	minWarmup   = 40
-	minPerChain = 4
-)
+// minWarmup is the shortest warm-up that can adapt anything.
+const minWarmup = 40
+
+// budget returns what the config says about the length of the chains.
+func (c Config) budget() mcmc.Budget {
+	return mcmc.Budget{Samples: c.Samples, Chains: c.Chains, MinESS: c.MinESS, MaxRHat: c.MaxRHat, MaxIterations: c.MaxIterations}
+}
 
 // Validate reports the first field that is out of range.
 func (c Config) Validate() error {
+	if err := c.budget().Validate(); err != nil {
+		return fmt.Errorf("valuewalk: %w", err)
+	}
 	switch {
-	case c.Chains < 1:
-		return fmt.Errorf("valuewalk: Chains = %d, want at least 1", c.Chains)
-	case c.Samples < minPerChain*c.Chains || c.Samples%c.Chains != 0:
-		return fmt.Errorf("valuewalk: Samples = %d, want a multiple of the %d chains with at least %d samples each",
-			c.Samples, c.Chains, minPerChain)
 	case c.Warmup < minWarmup:
 		return fmt.Errorf("valuewalk: Warmup = %d, want at least %d", c.Warmup, minWarmup)
-	case !(c.MinESS >= 0):
-		return fmt.Errorf("valuewalk: MinESS = %g, want a number that is not negative", c.MinESS)
-	case !(c.MaxRHat > 1):
-		return fmt.Errorf("valuewalk: MaxRHat = %g, want more than 1", c.MaxRHat)
-	case c.MaxIterations < c.Samples/c.Chains:
-		return fmt.Errorf("valuewalk: MaxIterations = %d is less than the %d samples that each chain must keep",
-			c.MaxIterations, c.Samples/c.Chains)
 	case !(c.TargetAccept > 0 && c.TargetAccept < 1):
 		return fmt.Errorf("valuewalk: TargetAccept = %g is outside (0, 1)", c.TargetAccept)
 	case !(c.Trajectory > 0 && c.Trajectory <= 100):

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
@@ -179,7 +181,7 @@ func TestQuadrature(t *testing.T) {
 				}
 				for _, m := range moments(mean, points...) {
 					want := exact.expect(column, i, m.f)
-					got, stderr := estimate(posterior.byChain(draws), m.f)
+					got, stderr := estimate(posterior.ByChain(draws), m.f)
 					// 4 Monte Carlo standard errors, and 1e-4 for the grid's discretisation
 					if math.Abs(got-want) > 4*stderr+1e-4*(1+math.Abs(want)) || !(stderr < 0.1) {
 						t.Errorf("%s %d: %s = %.5f ± %.5f, want %.5f", what, i, m.name, got, stderr, want)
@@ -187,10 +189,10 @@ func TestQuadrature(t *testing.T) {
 				}
 			}
 			for i := range p.Prior.Mean {
-				compare("reward", i, exact.reward, posterior.rewardColumn(i), true)
+				compare("reward", i, exact.reward, mat.Col(nil, i, posterior.Rewards()), true)
 			}
 			for s := 0; s < p.MDP.States(); s++ {
-				compare("value", s, exact.value, posterior.valueColumn(s), false)
+				compare("value", s, exact.value, slices.Concat(posterior.ValueChains(s)...), false)
 			}
 		})
 	}
@@ -278,7 +280,7 @@ func smallWorld(t testing.TB, seed uint64) (world *gridworld.World, problem *qvi
 // worstScore returns the largest difference between two samplers' moments of any reward, in standard errors of the
 // difference.
 func worstScore(posterior *Posterior, draws [][][]float64) (worst float64, what string) {
-	for i := 0; i < posterior.problem.RewardDim(); i++ {
+	for i := 0; i < posterior.Problem().RewardDim(); i++ {
 		chains := make([][]float64, len(draws))
 		var all []float64
 		for c, d := range draws {
@@ -293,7 +295,7 @@ func worstScore(posterior *Posterior, draws [][][]float64) (worst float64, what 
 		}
 		for _, m := range moments(reference.Mean(), reference.Quantile(0.05), reference.Quantile(0.5), reference.Quantile(0.95)) {
 			want, e1 := estimate(chains, m.f)
-			got, e2 := estimate(posterior.byChain(posterior.rewardColumn(i)), m.f)
+			got, e2 := estimate(posterior.RewardChains(i), m.f)
 			if z := math.Abs(got-want) / math.Hypot(e1, e2); !(z <= worst) {
 				worst, what = z, fmt.Sprintf("reward %d: %s = %.4f ± %.4f, the other sampler's is %.4f ± %.4f", i, m.name, got, e2, want, e1)
 			}
@@ -353,7 +355,7 @@ func TestCalibration(t *testing.T) {
 		counts := make([]float64, bins)
 		for i, p := range posteriors {
 			rank := 0
-			for _, r := range p.rewardColumn(s) {
+			for _, r := range mat.Col(nil, s, p.Rewards()) {
 				if r < truth[i][s] {
 					rank++
 				}
@@ -394,16 +396,16 @@ func TestPriorIsRecovered(t *testing.T) {
 				want := append([]float64{mean, std * std}, 0.1, 0.5, 0.9)
 				points := []float64{mean - 1.2815515655*std, mean, mean + 1.2815515655*std}
 				for k, m := range moments(mean, points...) {
-					if got, stderr := estimate(posterior.byChain(posterior.rewardColumn(i)), m.f); math.Abs(got-want[k]) > 4.5*stderr {
+					if got, stderr := estimate(posterior.RewardChains(i), m.f); math.Abs(got-want[k]) > 4.5*stderr {
 						t.Errorf("reward %d: %s = %.4f ± %.4f, want %.4f", i, m.name, got, stderr, want[k])
 					}
 				}
 				for j := 0; j < i; j++ { // covariances, through the product of the centred rewards
-					a, b := posterior.rewardColumn(i), posterior.rewardColumn(j)
+					a, b := mat.Col(nil, i, posterior.Rewards()), mat.Col(nil, j, posterior.Rewards())
 					for k := range a {
 						a[k] = (a[k] - mean) * (b[k] - p.Prior.Mean[j])
 					}
-					got, stderr := estimate(posterior.byChain(a), func(x float64) float64 { return x })
+					got, stderr := estimate(posterior.ByChain(a), func(x float64) float64 { return x })
 					if math.Abs(got-cov.At(i, j)) > 4.5*stderr {
 						t.Errorf("covariance of rewards %d and %d = %.4f ± %.4f, want %.4f", i, j, got, stderr, cov.At(i, j))
 					}

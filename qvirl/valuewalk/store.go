@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/mcmc"
 	"github.com/go-birl/birl/qvirl/npz"
 )
 
@@ -14,15 +15,15 @@ import (
 // RewardDim] and value [kept, S] or [kept, S·A], chain by chain; the diagnostics go with them. The problem itself is not
 // stored, only a hash of it that Load compares.
 func (p *Posterior) Save(path string) error {
-	hash, err := hashOf(p.problem)
+	hash, err := hashOf(p.Problem())
 	if err != nil {
 		return err
 	}
 	d := p.diagnostics
 	arrays := map[string]npz.Array{
-		"reward":      single(p.reward),
-		"value":       single(p.value),
-		"chains":      npz.Ints([]int{p.chains}),
+		"reward":      single(p.Rewards()),
+		"value":       single(p.Values()),
+		"chains":      npz.Ints([]int{p.Chains()}),
 		"determinant": npz.Ints([]int{0}),
 		"problem":     npz.Ints(hash, len(hash)),
 	}
@@ -62,11 +63,10 @@ func single(x *mat.Dense) npz.Array {
 
 // hashOf returns the problem's fingerprint in halves, which a float64 holds without rounding.
 func hashOf(p *qvirl.Problem) ([]int, error) {
-	t, err := newTarget(p)
+	h, err := mcmc.Fingerprint(p)
 	if err != nil {
 		return nil, err
 	}
-	h := t.fingerprint()
 	return []int{int(h >> 32), int(h & math.MaxUint32)}, nil
 }
 
@@ -91,8 +91,8 @@ func Load(path string, problem *qvirl.Problem) (*Posterior, error) {
 	}
 	chains, determinant := l.integer("chains"), l.integer("determinant")
 	reward, kept := l.samples("reward", problem.RewardDim())
-	if l.err == nil && (chains < 1 || kept < minPerChain*chains || kept%chains != 0) {
-		return nil, fmt.Errorf("valuewalk: %s: %d samples do not make %d chains of at least %d each", path, kept, chains, minPerChain)
+	if l.err == nil && (chains < 1 || kept < mcmc.MinPerChain*chains || kept%chains != 0) {
+		return nil, fmt.Errorf("valuewalk: %s: %d samples do not make %d chains of at least %d each", path, kept, chains, mcmc.MinPerChain)
 	}
 	n := problem.RewardDim()
 	value := l.array("value", kept, n)
@@ -113,7 +113,7 @@ func Load(path string, problem *qvirl.Problem) (*Posterior, error) {
 	if l.err != nil {
 		return nil, l.err
 	}
-	p := newPosterior(problem, chains, kept/chains, n, determinant != 0)
+	p := &Posterior{Posterior: mcmc.NewPosterior(problem, chains, kept/chains), determinant: determinant != 0, diagnostics: d}
 	for i, samples := range [][]float64{reward, value} {
 		for j, v := range samples {
 			if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -121,9 +121,9 @@ func Load(path string, problem *qvirl.Problem) (*Posterior, error) {
 			}
 		}
 	}
-	copy(p.reward.RawMatrix().Data, reward)
-	copy(p.value.RawMatrix().Data, value)
-	p.diagnostics = d
+	for i := 0; i < kept; i++ {
+		p.Set(i, reward[i*n:(i+1)*n], value[i*n:(i+1)*n])
+	}
 	return p, nil
 }
 

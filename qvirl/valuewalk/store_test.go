@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/npz"
@@ -53,7 +54,7 @@ func TestSample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(p.rewardColumn(3), columnOf(all, 3)); diff != "" {
+	if diff := cmp.Diff(mat.Col(nil, 3, p.Rewards()), columnOf(all, 3)); diff != "" {
 		t.Error("all samples are not in order")
 	}
 	if _, err := p.Sample(rng, 0); err == nil {
@@ -83,8 +84,8 @@ func TestSaveAndLoad(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.Method() != p.Method() || got.Len() != p.Len() || got.chains != p.chains {
-			t.Errorf("%s: %s with %d samples in %d chains became %s with %d in %d", name, p.Method(), p.Len(), p.chains, got.Method(), got.Len(), got.chains)
+		if got.Method() != p.Method() || got.Len() != p.Len() || got.Chains() != p.Chains() {
+			t.Errorf("%s: %s with %d samples in %d chains became %s with %d in %d", name, p.Method(), p.Len(), p.Chains(), got.Method(), got.Len(), got.Chains())
 		}
 		if diff := cmp.Diff(p.Diagnostics(), got.Diagnostics()); diff != "" {
 			t.Errorf("%s: diagnostics (-saved +loaded):\n%s", name, diff)

@@ -1,15 +1,13 @@
 package valuewalk
 
 import (
-	"encoding/binary"
-	"fmt"
-	"hash/fnv"
 	"math"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/mcmc"
 )
 
 // target is the log posterior density of one problem as a function of the values x that the walk moves in: x = V, [S],
@@ -81,26 +79,22 @@ func newTarget(p *qvirl.Problem) (*target, error) {
 			t.total = append(t.total, sum)
 		}
 	}
+	precision, err := mcmc.Precision(p.Prior)
+	if err != nil {
+		return nil, err
+	}
 	t.priorVariance = make([]float64, t.n)
 	if p.Prior.Std != nil {
 		t.precision = make([]float64, t.n)
 		for i, s := range p.Prior.Std {
 			t.priorVariance[i] = s * s
-			t.precision[i] = 1 / (s * s)
+			t.precision[i] = precision.At(i, i)
 		}
 	} else {
 		for i := range t.priorVariance {
 			t.priorVariance[i] = p.Prior.Cov.At(i, i)
 		}
-		var chol mat.Cholesky
-		var inverse mat.SymDense
-		if !chol.Factorize(p.Prior.Cov) {
-			return nil, fmt.Errorf("valuewalk: the prior covariance is not positive definite")
-		}
-		if err := chol.InverseTo(&inverse); err != nil {
-			return nil, fmt.Errorf("valuewalk: the prior covariance is ill-conditioned: %w", err)
-		}
-		t.dense = mat.DenseCopyOf(&inverse)
+		t.dense = mat.DenseCopyOf(precision)
 	}
 	t.findLoops()
 	return t.clone(), nil
@@ -279,38 +273,4 @@ func (t *target) logDet() float64 {
 		}
 	}
 	return t.band.logDet()
-}
-
-// fingerprint is a hash of everything that the density depends on. Random streams are drawn from it, so that a
-// problem's samples do not depend on the batch that it is solved in.
-func (t *target) fingerprint() uint64 {
-	h := fnv.New64a()
-	var word [8]byte
-	put := func(x uint64) {
-		binary.LittleEndian.PutUint64(word[:], x)
-		h.Write(word[:])
-	}
-	floats := func(x []float64) {
-		for _, v := range x {
-			put(math.Float64bits(v))
-		}
-	}
-	ints := func(x []int32) {
-		for _, v := range x {
-			put(uint64(v))
-		}
-	}
-	ints([]int32{int32(t.states), int32(t.actions), int32(t.n)})
-	floats([]float64{t.discount, t.beta})
-	ints(t.rowStart)
-	ints(t.next)
-	floats(t.prob)
-	ints(t.demoed)
-	floats(t.counts)
-	floats(t.mean)
-	floats(t.precision)
-	if t.dense != nil {
-		floats(t.dense.RawMatrix().Data)
-	}
-	return h.Sum64()
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/avril"
 	"github.com/go-birl/birl/qvirl/experiment"
-	"github.com/go-birl/birl/qvirl/experiment/posteriorquality"
 	"github.com/go-birl/birl/qvirl/problemfile"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
@@ -176,7 +175,7 @@ func describeFit(post qvirl.Posterior, answer *problemfile.Answer) string {
 		if err := d.Clean(); err != nil {
 			return "WARNING: " + err.Error()
 		}
-		rhat, ess := posteriorquality.Worst(d)
+		rhat, ess := d.Worst()
 		return fmt.Sprintf("converged (R̂ ≤ %.3f, bulk ESS ≥ %.0f)", rhat, ess)
 	case *qvirl.Gaussian:
 		if !p.Converged() {

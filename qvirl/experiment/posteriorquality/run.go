@@ -256,7 +256,7 @@ func diagnose(post qvirl.Posterior) (metrics map[string]float64, note string) {
 			note = err.Error()
 		}
 		metrics = map[string]float64{Divergent: float64(d.Divergences)}
-		if rhat, ess := Worst(d); !math.IsNaN(rhat) && !math.IsNaN(ess) {
+		if rhat, ess := d.Worst(); !math.IsNaN(rhat) && !math.IsNaN(ess) {
 			metrics[RHatMax], metrics[ESSBulkMin] = rhat, ess
 		}
 		return metrics, note
@@ -279,17 +279,6 @@ func diagnose(post qvirl.Posterior) (metrics map[string]float64, note string) {
 		return map[string]float64{Converged: converged, Collapsed: float64(d.Collapsed)}, ""
 	}
 	return nil, ""
-}
-
-// Worst returns the largest split-R̂ and the smallest bulk effective sample size of all rewards and values; NaN if the
-// diagnostics of any of them do not exist.
-func Worst(d valuewalk.Diagnostics) (rhat, essBulk float64) {
-	rhat, essBulk = math.Inf(-1), math.Inf(1)
-	for _, c := range []valuewalk.Convergence{d.Reward, d.Value} {
-		i, j := c.Worst()
-		rhat, essBulk = math.Max(rhat, c.RHat[i]), math.Min(essBulk, c.BulkESS[j])
-	}
-	return rhat, essBulk
 }
 
 // lambdasOf returns the values of λ that rows on held-out worlds are of, ascending.

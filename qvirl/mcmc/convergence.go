@@ -1,0 +1,75 @@
+package mcmc
+
+import (
+	"fmt"
+	"math"
+)
+
+// Diagnostics says how well a posterior was sampled. What concerns convergence is measured on the kept samples.
+type Diagnostics struct {
+	Reward, Value Convergence // of each reward, [RewardDim]; of each V*(s), [S]
+
+	Acceptance float64 // mean acceptance probability after the warm-up
+	Iterations int     // of each chain after the warm-up
+	Seconds    float64 // of work by the clock, summed over the chains; more than on an idle core where they share one
+
+	MinESS, MaxRHat float64 // the targets, from the configuration
+}
+
+// Convergence holds the diagnostics of several quantities.
+type Convergence struct{ RHat, BulkESS, TailESS []float64 }
+
+// Worst returns the index with the largest R̂ and that with the smallest bulk ESS. NaN is worse than any number.
+func (c Convergence) Worst() (rhat, ess int) {
+	for i := range c.RHat {
+		if worse(c.RHat[i], c.RHat[rhat]) {
+			rhat = i
+		}
+		if worse(-c.BulkESS[i], -c.BulkESS[ess]) {
+			ess = i
+		}
+	}
+	return rhat, ess
+}
+
+func worse(a, b float64) bool { return a > b || math.IsNaN(a) && !math.IsNaN(b) }
+
+// Worst returns the largest split-R̂ and the smallest bulk effective sample size of all rewards and values; NaN if the
+// diagnostics of any of them do not exist.
+func (d *Diagnostics) Worst() (rhat, bulkESS float64) {
+	rhat, bulkESS = math.Inf(-1), math.Inf(1)
+	for _, c := range []Convergence{d.Reward, d.Value} {
+		i, j := c.Worst()
+		rhat, bulkESS = math.Max(rhat, c.RHat[i]), math.Min(bulkESS, c.BulkESS[j])
+	}
+	return rhat, bulkESS
+}
+
+// Clean returns nil if the chains agree and are long enough by the targets, and otherwise an error that names the worst
+// reward or state.
+func (d *Diagnostics) Clean() error {
+	for _, q := range []struct {
+		name string
+		Convergence
+	}{{"reward", d.Reward}, {"value of state", d.Value}} {
+		r, e := q.Worst()
+		if !(q.RHat[r] <= d.MaxRHat) {
+			return fmt.Errorf("mcmc: the chains disagree: split-R̂ of %s %d is %.4f, above %g, after %d iterations; "+
+				"raise MaxIterations or Warmup", q.name, r, q.RHat[r], d.MaxRHat, d.Iterations)
+		}
+		if !(q.BulkESS[e] >= d.MinESS) {
+			return fmt.Errorf("mcmc: too few effective samples: %.0f of %s %d, below %g, after %d iterations; "+
+				"raise MaxIterations or Samples", q.BulkESS[e], q.name, e, d.MinESS, d.Iterations)
+		}
+	}
+	return nil
+}
+
+func converge(n int, chains func(i int) [][]float64) Convergence {
+	c := Convergence{make([]float64, n), make([]float64, n), make([]float64, n)}
+	for i := range c.RHat {
+		x := chains(i)
+		c.RHat[i], c.BulkESS[i], c.TailESS[i] = RHat(x), BulkESS(x), TailESS(x)
+	}
+	return c
+}

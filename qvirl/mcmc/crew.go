@@ -1,0 +1,163 @@
+package mcmc
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/go-birl/birl/qvirl"
+)
+
+// Crew is what the chains of one problem share: the processors that they work on, and the time that they took.
+type Crew struct {
+	busy   chan struct{} // one token for each chain at work, of this problem or another
+	report func(status string)
+
+	lock    sync.Mutex
+	elapsed time.Duration // work of all chains together
+}
+
+// Fit samples the posteriors of a batch: of as many problems at a time as GOMAXPROCS allows, and with as many chains at
+// work. sample samples one; the first error ends all, and so does ctx.
+func Fit(ctx context.Context, problems []*qvirl.Problem, progress qvirl.Progress,
+	sample func(ctx context.Context, problem *qvirl.Problem, crew *Crew) (qvirl.Posterior, error)) ([]qvirl.Posterior, error) {
+	if err := qvirl.ValidateAll(problems); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	workers := runtime.GOMAXPROCS(0)
+	busy := make(chan struct{}, workers)
+	queue := make(chan int)
+	posteriors := make([]qvirl.Posterior, len(problems))
+	var wait sync.WaitGroup
+	var count sync.Mutex
+	done := 0
+	for range min(workers, len(problems)) {
+		wait.Go(func() {
+			for i := range queue {
+				report := func(status string, finished int) {
+					count.Lock()
+					defer count.Unlock()
+					done += finished
+					progress.Report(done, len(problems), fmt.Sprintf("problem %d: %s", i, status))
+				}
+				posterior, err := sample(ctx, problems[i], &Crew{busy: busy, report: func(status string) { report(status, 0) }})
+				if err != nil {
+					cancel(fmt.Errorf("problem %d: %w", i, err))
+					continue // to empty the queue
+				}
+				posteriors[i] = posterior
+				report("done", 1)
+			}
+		})
+	}
+	for i := range problems {
+		if ctx.Err() != nil {
+			break
+		}
+		queue <- i
+	}
+	close(queue)
+	wait.Wait()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return posteriors, nil
+}
+
+// Time runs f and counts its duration as work of the chains.
+func (c *Crew) Time(f func() error) error {
+	start := time.Now()
+	defer func() {
+		c.lock.Lock()
+		c.elapsed += time.Since(start)
+		c.lock.Unlock()
+	}()
+	return f()
+}
+
+// Each runs f for each of n chains, as many at a time as there are processors free, and returns the first chain's error.
+func (c *Crew) Each(n int, f func(i int) error) error {
+	errs := make([]error, n)
+	var wait sync.WaitGroup
+	for i := range errs {
+		wait.Go(func() {
+			c.busy <- struct{}{}
+			defer func() { <-c.busy }()
+			errs[i] = c.Time(func() error { return f(i) })
+		})
+	}
+	wait.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Budget says how many samples are kept, and when sampling ends.
+type Budget struct {
+	Samples, Chains int     // samples that are kept, in all chains together, a multiple of Chains
+	MinESS, MaxRHat float64 // sampling ends when every reward and value has them among the kept samples,
+	MaxIterations   int     // or when each chain has made that many iterations
+}
+
+// MinPerChain is the fewest samples of a chain for which the diagnostics mean something.
+const MinPerChain = minLength
+
+// Validate reports the first field that is out of range.
+func (b Budget) Validate() error {
+	switch {
+	case b.Chains < 1:
+		return fmt.Errorf("Chains = %d, want at least 1", b.Chains)
+	case b.Samples < MinPerChain*b.Chains || b.Samples%b.Chains != 0:
+		return fmt.Errorf("Samples = %d, want a multiple of the %d chains with at least %d samples each", b.Samples, b.Chains, MinPerChain)
+	case !(b.MinESS >= 0):
+		return fmt.Errorf("MinESS = %g, want a number that is not negative", b.MinESS)
+	case !(b.MaxRHat > 1):
+		return fmt.Errorf("MaxRHat = %g, want more than 1", b.MaxRHat)
+	case b.MaxIterations < b.Samples/b.Chains:
+		return fmt.Errorf("MaxIterations = %d is less than the %d samples that each chain must keep", b.MaxIterations, b.Samples/b.Chains)
+	}
+	return nil
+}
+
+const (
+	firstRound  = 2   // iterations per kept sample before convergence is first looked at
+	roundGrowth = 1.4 // growth of the number of iterations from one look to the next
+)
+
+// Converge samples until the budget's targets are met or it is spent. advance continues chain i until it has made the
+// given number of iterations; collect makes a posterior of that many samples of each chain. The diagnostics come without
+// Acceptance.
+func (c *Crew) Converge(b Budget, advance func(chain, iterations int) error, collect func(perChain int) *Posterior) (*Posterior, Diagnostics, error) {
+	perChain := b.Samples / b.Chains
+	for total := min(firstRound*perChain, b.MaxIterations); ; total = min(int(roundGrowth*float64(total)), b.MaxIterations) {
+		if err := c.Each(b.Chains, func(i int) error { return advance(i, total) }); err != nil {
+			return nil, Diagnostics{}, err
+		}
+		d := Diagnostics{Iterations: total, MinESS: b.MinESS, MaxRHat: b.MaxRHat}
+		var p *Posterior
+		end := total == b.MaxIterations
+		c.Time(func() error {
+			p = collect(perChain)
+			ess := p.smallestMeanESS()
+			c.report(fmt.Sprintf("%d iterations of %d chains, smallest ESS %.0f", total, b.Chains, ess))
+			if ess < b.MinESS && !end { // the full diagnostics cost more
+				return nil
+			}
+			d.Reward = converge(p.problem.RewardDim(), p.RewardChains)
+			d.Value = converge(p.problem.MDP.States(), p.ValueChains)
+			end = end || d.Clean() == nil
+			return nil
+		})
+		if end {
+			d.Seconds = c.elapsed.Seconds()
+			return p, d, nil
+		}
+	}
+}

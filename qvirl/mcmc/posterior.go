@@ -1,0 +1,172 @@
+package mcmc
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"sync"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/go-birl/birl/qvirl"
+)
+
+// Posterior is a posterior that consists of the kept samples of Markov chains. It is a qvirl.ValuePosterior and, once its
+// samples are set, safe for concurrent use.
+type Posterior struct {
+	problem *qvirl.Problem
+	chains  int
+	reward  *mat.Dense // [kept, RewardDim], chain by chain
+	value   *mat.Dense // V* [kept, S] for state-only rewards, Q* [kept, S·A] for state-action rewards
+
+	lock                      sync.Mutex
+	rewardMarginal, vMarginal []*qvirl.Empirical // made when asked for
+}
+
+// NewPosterior returns the posterior of a problem with room for perChain samples of each chain.
+func NewPosterior(problem *qvirl.Problem, chains, perChain int) *Posterior {
+	n := problem.RewardDim()
+	return &Posterior{
+		problem: problem, chains: chains,
+		reward:         mat.NewDense(chains*perChain, n, nil),
+		value:          mat.NewDense(chains*perChain, n, nil),
+		rewardMarginal: make([]*qvirl.Empirical, n),
+		vMarginal:      make([]*qvirl.Empirical, problem.MDP.States()),
+	}
+}
+
+// Set sets sample i, counted chain by chain, to a reward [RewardDim] and the optimal values that belong to it: V* [S] for
+// state-only rewards, Q* [S·A] for state-action rewards.
+func (p *Posterior) Set(i int, reward, value []float64) {
+	p.reward.SetRow(i, reward)
+	p.value.SetRow(i, value)
+}
+
+// Problem returns the problem that this is the posterior of.
+func (p *Posterior) Problem() *qvirl.Problem { return p.problem }
+
+// Chains returns the number of chains, each of which has the same number of samples.
+func (p *Posterior) Chains() int { return p.chains }
+
+// Len returns the number of samples that were kept.
+func (p *Posterior) Len() int { return p.reward.RawMatrix().Rows }
+
+// Rewards returns the rewards of the kept samples, [Len, RewardDim], chain by chain. The caller must not change them.
+func (p *Posterior) Rewards() *mat.Dense { return p.reward }
+
+// Values returns the values of the kept samples as Set takes them, chain by chain. The caller must not change them.
+func (p *Posterior) Values() *mat.Dense { return p.value }
+
+// Reward returns the marginal posterior of reward i, a *qvirl.Empirical. It panics if there is no such reward.
+func (p *Posterior) Reward(i int) qvirl.Marginal {
+	return p.marginal(p.rewardMarginal, i, p.rewardColumn)
+}
+
+// Value returns the marginal posterior of V*(s), a *qvirl.Empirical. It panics if there is no such state.
+func (p *Posterior) Value(s int) qvirl.Marginal { return p.marginal(p.vMarginal, s, p.valueColumn) }
+
+func (p *Posterior) marginal(cache []*qvirl.Empirical, i int, column func(int) []float64) *qvirl.Empirical {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	if cache[i] == nil {
+		e, err := qvirl.NewEmpirical(column(i))
+		if err != nil { // samplers keep finite samples only, and several
+			panic(err)
+		}
+		cache[i] = e
+	}
+	return cache[i]
+}
+
+func (p *Posterior) rewardColumn(i int) []float64 { return mat.Col(nil, i, p.reward) }
+
+func (p *Posterior) valueColumn(s int) []float64 {
+	if p.problem.StateOnly() {
+		return mat.Col(nil, s, p.value)
+	}
+	actions := p.problem.MDP.Actions()
+	out := make([]float64, p.Len())
+	for i := range out {
+		out[i] = floats.Max(p.value.RawRowView(i)[s*actions : (s+1)*actions])
+	}
+	return out
+}
+
+// RewardChains returns the samples of reward i, [chains][samples of each].
+func (p *Posterior) RewardChains(i int) [][]float64 { return p.ByChain(p.rewardColumn(i)) }
+
+// ValueChains returns the samples of V*(s), [chains][samples of each].
+func (p *Posterior) ValueChains(s int) [][]float64 { return p.ByChain(p.valueColumn(s)) }
+
+// ByChain cuts a number of each sample, [Len], into the chains that the samples come from.
+func (p *Posterior) ByChain(column []float64) [][]float64 {
+	out := make([][]float64, p.chains)
+	per := len(column) / p.chains
+	for j := range out {
+		out[j] = column[j*per : (j+1)*per]
+	}
+	return out
+}
+
+// Samples returns all kept samples, chain by chain. The Q-values are computed anew each time.
+func (p *Posterior) Samples() *qvirl.Samples {
+	all := make([]int, p.Len())
+	for i := range all {
+		all[i] = i
+	}
+	return p.rows(all)
+}
+
+// Sample returns n of the kept samples: all of them in order if n is their number, a random choice without replacement
+// if n is less, and with replacement if n is more.
+func (p *Posterior) Sample(rng *rand.Rand, n int) (*qvirl.Samples, error) {
+	switch {
+	case n <= 0:
+		return nil, fmt.Errorf("mcmc: cannot draw %d samples, want at least 1", n)
+	case n == p.Len():
+		return p.Samples(), nil
+	case n < p.Len():
+		return p.rows(rng.Perm(p.Len())[:n]), nil
+	}
+	index := make([]int, n)
+	for i := range index {
+		index[i] = rng.IntN(p.Len())
+	}
+	return p.rows(index), nil
+}
+
+// rows returns the samples at the given indices with their Q-values.
+func (p *Posterior) rows(index []int) *qvirl.Samples {
+	m := p.problem.MDP
+	out := &qvirl.Samples{
+		Reward: mat.NewDense(len(index), p.problem.RewardDim(), nil),
+		Q:      mat.NewDense(len(index), m.States()*m.Actions(), nil),
+	}
+	for i, at := range index {
+		reward, x := p.reward.RawRowView(at), p.value.RawRowView(at)
+		out.Reward.SetRow(i, reward)
+		q := out.Q.RawRowView(i)
+		if !p.problem.StateOnly() {
+			copy(q, x)
+			continue
+		}
+		m.Backup(q, x)
+		for j := range q {
+			q[j] = reward[j/m.Actions()] + p.problem.Discount*q[j]
+		}
+	}
+	return out
+}
+
+// smallestMeanESS returns the smallest effective sample size of a reward's or a state value's mean.
+func (p *Posterior) smallestMeanESS() float64 {
+	smallest := math.Inf(1)
+	for i := 0; i < p.problem.RewardDim(); i++ {
+		smallest = math.Min(smallest, ESS(p.RewardChains(i)))
+	}
+	for s := 0; s < p.problem.MDP.States(); s++ {
+		smallest = math.Min(smallest, ESS(p.ValueChains(s)))
+	}
+	return smallest
+}

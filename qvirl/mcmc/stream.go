@@ -1,0 +1,101 @@
+package mcmc
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/go-birl/birl/qvirl"
+)
+
+// Stream returns one of the independent random streams, by number, of a problem with the given Fingerprint.
+func Stream(seed, fingerprint, number uint64) *rand.Rand {
+	return rand.New(rand.NewPCG(seed, fingerprint+number*0x9E3779B97F4A7C15)) // golden-ratio steps: distinct streams
+}
+
+// Fingerprint returns a hash of everything that the posterior density depends on. Random streams are drawn from it, so
+// that a problem's samples do not depend on the batch that it is solved in.
+func Fingerprint(p *qvirl.Problem) (uint64, error) {
+	precision, err := Precision(p.Prior)
+	if err != nil {
+		return 0, err
+	}
+	h := fnv.New64a()
+	var word [8]byte
+	put := func(x uint64) {
+		binary.LittleEndian.PutUint64(word[:], x)
+		h.Write(word[:]) // does not fail
+	}
+	putFloats := func(x []float64) {
+		for _, v := range x {
+			put(math.Float64bits(v))
+		}
+	}
+	m := p.MDP
+	for _, n := range []int{m.States(), m.Actions(), p.RewardDim()} {
+		put(uint64(n))
+	}
+	putFloats([]float64{p.Discount, p.Beta})
+	eachRow := func(visit func(next []int32, prob []float64)) {
+		for s := 0; s < m.States(); s++ {
+			for a := 0; a < m.Actions(); a++ {
+				visit(m.Row(s, a))
+			}
+		}
+	}
+	end := 0
+	put(0)
+	eachRow(func(next []int32, _ []float64) {
+		end += len(next)
+		put(uint64(end))
+	})
+	eachRow(func(next []int32, _ []float64) {
+		for _, s := range next {
+			put(uint64(s))
+		}
+	})
+	eachRow(func(_ []int32, prob []float64) { putFloats(prob) })
+	counts := p.DemoCounts()
+	var demoed []float64
+	for s := 0; s < m.States(); s++ {
+		if row := counts[s*m.Actions() : (s+1)*m.Actions()]; floats.Sum(row) > 0 {
+			put(uint64(s))
+			demoed = append(demoed, row...)
+		}
+	}
+	putFloats(demoed)
+	putFloats(p.Prior.Mean)
+	if p.Prior.Cov == nil {
+		for i := range p.Prior.Mean {
+			put(math.Float64bits(precision.At(i, i)))
+		}
+	} else {
+		putFloats(mat.DenseCopyOf(precision).RawMatrix().Data)
+	}
+	return h.Sum64(), nil
+}
+
+// Precision returns the inverse of a prior's covariance, [n, n].
+func Precision(prior qvirl.Prior) (mat.Symmetric, error) {
+	if prior.Cov == nil {
+		inverse := mat.NewDiagDense(len(prior.Mean), nil)
+		for i, s := range prior.Std {
+			inverse.SetDiag(i, 1/(s*s))
+		}
+		return inverse, nil
+	}
+	var chol mat.Cholesky
+	var inverse mat.SymDense
+	if !chol.Factorize(prior.Cov) {
+		return nil, fmt.Errorf("mcmc: the prior covariance is not positive definite")
+	}
+	if err := chol.InverseTo(&inverse); err != nil {
+		return nil, fmt.Errorf("mcmc: the prior covariance is ill-conditioned: %w", err)
+	}
+	return &inverse, nil
+}
