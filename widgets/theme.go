@@ -86,6 +86,8 @@ var methods = map[string]appearance{
 	"avril-0.17-cvar":     {"AVRIL, λ = 0.17, CVaR policy", orange, dashed},
 	"iq-learn":            {"IQ-Learn", purple, nil},
 	"bc":                  {"behaviour cloning", green, nil},
+	"max-mean":            {"max-mean", green, dashDot},
+	"clark":               {"Clark", blue, nil},
 	"prior":               {"prior", rgb(0x999999), dotted},
 	"expert":              {"expert", black, nil},
 	"optimal":             {"optimal", black, nil},

@@ -103,3 +103,41 @@ func TestBrowserWithSeveralSliders(t *testing.T) {
 		}
 	}
 }
+
+func TestSurfaceBrowser(t *testing.T) {
+	m := exampleSurface()
+	spec, err := m.VegaLite("σ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := json.Marshal(spec); err != nil {
+		t.Fatal(err)
+	}
+	params := map[string]map[string]any{}
+	for _, p := range spec["params"].([]any) {
+		params[p.(map[string]any)["name"].(string)] = p.(map[string]any)
+	}
+	if bind := params["panel"]["bind"].(map[string]any); bind["max"] != 2 || bind["name"] != "σ " {
+		t.Errorf("slider %v, want positions 0..2 and the name σ", bind)
+	}
+	numbers := params["numbers"]["value"].([]any)
+	if len(numbers) != 3 || numbers[0].([]any)[5] != nil {
+		t.Fatalf("%d panels, absent number %v, want 3 and nil", len(numbers), numbers[0].([]any)[5])
+	}
+	for i, v := range m.Panels[2].Z {
+		if got := numbers[2].([]any)[i].(float64); math.Abs(got-v) > 1e-3*math.Abs(v) { // four significant digits
+			t.Fatalf("value %d is %g, want %g", i, got, v)
+		}
+	}
+	if n := spec["data"].(map[string]any)["sequence"].(map[string]any)["stop"]; n != len(m.X)*len(m.Y) {
+		t.Errorf("%v cells, want %d", n, len(m.X)*len(m.Y))
+	}
+	domain := spec["encoding"].(map[string]any)["color"].(map[string]any)["scale"].(map[string]any)["domain"].([]any)
+	if first, last := domain[0].(float64), domain[len(domain)-1].(float64); first != -last || last <= 0 {
+		t.Errorf("diverging colours from %g to %g, want a scale about 0", first, last)
+	}
+	m.Y = nil
+	if _, err := m.VegaLite("σ"); err == nil {
+		t.Error("a surface without a grid was accepted")
+	}
+}

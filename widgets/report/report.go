@@ -64,6 +64,9 @@ func estimate(e *experiment.Estimate) *widgets.Estimate {
 	return widgets.Value(e.Mean, e.StdErr)
 }
 
+// mostPoints is how many points of a curve get a dot; the dots of more would cover the curve.
+const mostPoints = 40
+
 // Chart returns the chart as a widget.
 func Chart(c experiment.Chart) widgets.Curves {
 	out := widgets.Curves{Title: c.Title}
@@ -73,7 +76,8 @@ func Chart(c experiment.Chart) widgets.Curves {
 	for _, p := range c.Panels {
 		panel := widgets.CurvePanel{Title: p.Title, XLabel: p.XLabel, YLabel: p.YLabel, LogX: p.LogX}
 		for _, curve := range p.Curves {
-			panel.Curves = append(panel.Curves, widgets.Curve{Name: curve.Name, X: curve.X, Y: curve.Y, StdErr: curve.StdErr, Points: true})
+			panel.Curves = append(panel.Curves, widgets.Curve{Name: curve.Name, X: curve.X, Y: curve.Y, StdErr: curve.StdErr,
+				Points: len(curve.X) <= mostPoints})
 		}
 		for _, l := range p.Levels {
 			panel.Levels = append(panel.Levels, widgets.Level(l))

@@ -97,6 +97,19 @@ func TestExperiment(t *testing.T) {
 			}
 		}
 	}
+	for i, p := range report.Charts[1].Panels {
+		if len(p.Curves) != 3 {
+			t.Fatalf("panel %d of the differences has %d curves, want one for each of 3 levels", i, len(p.Curves))
+		}
+		for j, curve := range p.Curves {
+			for k := range curve.Y {
+				both := report.Charts[0].Panels[i].Curves
+				if want := both[j+3].Y[k] - both[j].Y[k]; math.Abs(curve.Y[k]-want) > 1e-12 || curve.StdErr[k] <= 0 {
+					t.Errorf("panel %d, curve %s: difference %g ± %g, want %g", i, curve.Name, curve.Y[k], curve.StdErr[k], want)
+				}
+			}
+		}
+	}
 	if len(report.Tables[0].Rows) != 3 || report.Tables[0].Rows[0].Cells[0].Estimate.Mean == 0 {
 		t.Errorf("table %+v", report.Tables[0])
 	}

@@ -24,12 +24,14 @@ func Report(rows []experiment.Row, _ *experiment.Record) (*experiment.Report, er
 	r := &experiment.Report{Title: "The likelihood approximation", Text: []string{
 		"Probability of a₁ when Q₂ ~ N(0, 1): the closed form beside means over Monte Carlo samples with their standard errors " +
 			"and the exact value by quadrature."}}
-	chart, err := Panels(rows)
-	if err != nil {
-		return nil, err
-	}
-	if chart != nil {
-		r.Charts = append(r.Charts, *chart)
+	for _, figure := range []func([]experiment.Row) (*experiment.Chart, error){Panels, Differences} {
+		chart, err := figure(rows)
+		if err != nil {
+			return nil, err
+		}
+		if chart != nil {
+			r.Charts = append(r.Charts, *chart)
+		}
 	}
 	m, err := NewErrorMap(rows)
 	if err != nil {
@@ -46,6 +48,17 @@ func Report(rows []experiment.Row, _ *experiment.Record) (*experiment.Report, er
 
 // Panels returns the paper's figure with its two panels, or nil if the rows hold no points of it.
 func Panels(rows []experiment.Row) (*experiment.Chart, error) {
+	return figure(rows, "panels", "Probability of a₁: Monte Carlo by level, and the closed form", "probability of a₁", false)
+}
+
+// Differences returns the same figure with the closed form less the Monte Carlo estimate, whose standard error is that of
+// the difference; or nil if the rows hold no points of it.
+func Differences(rows []experiment.Row) (*experiment.Chart, error) {
+	return figure(rows, "differences", "Closed form less Monte Carlo", "difference", true)
+}
+
+// figure draws the two panels, either the probabilities of both methods or their differences.
+func figure(rows []experiment.Row, name, title, yLabel string, differences bool) (*experiment.Chart, error) {
 	type key struct {
 		method, metric string
 		at             Point
@@ -70,7 +83,10 @@ func Panels(rows []experiment.Row) (*experiment.Chart, error) {
 	}
 	// A panel is the points along one coordinate with another as its level.
 	panel := func(title, xLabel, level string, belongs func(Point) bool, x, of func(Point) float64) experiment.Panel {
-		out := experiment.Panel{Title: title, XLabel: xLabel, YLabel: "probability of a₁"}
+		out := experiment.Panel{Title: title, XLabel: xLabel, YLabel: yLabel}
+		if differences {
+			out.Levels = []experiment.Level{{Name: "no difference", Y: 0}}
+		}
 		byLevel := map[float64][]Point{}
 		var levels []float64
 		for _, p := range points {
@@ -82,30 +98,38 @@ func Panels(rows []experiment.Row) (*experiment.Chart, error) {
 			}
 		}
 		slices.Sort(levels)
-		for _, method := range []string{MonteCarlo, ClosedForm} {
+		curves := func(y, stdErr func(Point) float64, name func(level float64) string) {
 			for _, l := range levels {
 				along := byLevel[l]
 				if len(along) < 3 { // a point of the other panel
 					continue
 				}
 				slices.SortFunc(along, func(a, b Point) int { return int(math.Copysign(1, x(a)-x(b))) })
-				name := map[string]string{MonteCarlo: "Monte Carlo", ClosedForm: "closed form"}[method]
-				curve := experiment.Curve{Name: fmt.Sprintf("%s, %s = %g", name, level, l)}
+				curve := experiment.Curve{Name: name(l)}
 				for _, p := range along {
-					curve.X = append(curve.X, x(p))
-					curve.Y = append(curve.Y, values[key{method, Prob, p}])
-					if method == MonteCarlo {
-						curve.StdErr = append(curve.StdErr, values[key{method, StdErr, p}])
+					curve.X, curve.Y = append(curve.X, x(p)), append(curve.Y, y(p))
+					if stdErr != nil {
+						curve.StdErr = append(curve.StdErr, stdErr(p))
 					}
 				}
 				out.Curves = append(out.Curves, curve)
 			}
 		}
+		closed := func(p Point) float64 { return values[key{ClosedForm, Prob, p}] }
+		sampled := func(p Point) float64 { return values[key{MonteCarlo, Prob, p}] }
+		stdErr := func(p Point) float64 { return values[key{MonteCarlo, StdErr, p}] }
+		byName := func(l float64) string { return fmt.Sprintf("%s = %g", level, l) }
+		if differences {
+			curves(func(p Point) float64 { return closed(p) - sampled(p) }, stdErr, byName)
+			return out
+		}
+		curves(sampled, stdErr, byName)
+		curves(closed, nil, func(float64) string { return "closed form" })
 		return out
 	}
 	mean, std := func(p Point) float64 { return p.Mean }, func(p Point) float64 { return p.Std }
 	correlation := func(p Point) float64 { return p.Correlation }
-	return &experiment.Chart{Name: "panels", Title: "The closed-form likelihood against Monte Carlo", Panels: []experiment.Panel{
+	return &experiment.Chart{Name: name, Title: title, Panels: []experiment.Panel{
 		panel("correlation 0", "mean of Q₁", "σ₁", func(p Point) bool { return p.Correlation == 0 }, mean, std),
 		panel("σ₁ = 1", "correlation of Q₁ and Q₂", "mean", func(p Point) bool { return p.Std == 1 }, correlation, mean),
 	}}, nil

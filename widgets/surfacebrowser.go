@@ -1,0 +1,114 @@
+package widgets
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// VegaLite returns the Vega-Lite 5 specification of an interactive view: one panel at a time, chosen with a slider that
+// bears the given name. The colours mean the same in all panels, and the pointer shows the numbers of a cell.
+func (m Surface) VegaLite(slider string) (map[string]any, error) {
+	if err := m.validate(); err != nil {
+		return nil, err
+	}
+	var titles, numbers []any
+	var all [][]float64
+	for _, panel := range m.Panels {
+		titles = append(titles, panel.Title)
+		values := make([]any, len(panel.Z)) // absent numbers stay null
+		for i, v := range panel.Z {
+			if v == v {
+				values[i] = rounded(v)
+			}
+		}
+		numbers = append(numbers, values)
+		all = append(all, panel.Z)
+	}
+	scale := newScale(m.Diverges, all...)
+	var colors []any
+	for _, c := range scale.ramp {
+		colors = append(colors, hex(c))
+	}
+	list := func(values []float64) []any {
+		out := make([]any, len(values))
+		for i, v := range values {
+			out[i] = rounded(v)
+		}
+		return out
+	}
+	column := fmt.Sprintf("datum.k %% %d", len(m.X))
+	line := fmt.Sprintf("floor(datum.k / %d)", len(m.X))
+	var transform []any
+	for _, f := range []struct{ as, expr string }{
+		{"z", "numbers[panel][datum.k]"}, {"x", "xs[" + column + "]"}, {"y", "ys[" + line + "]"},
+		{"left", "xEdges[" + column + "]"}, {"right", "xEdges[" + column + " + 1]"},
+		{"low", "yEdges[" + line + "]"}, {"high", "yEdges[" + line + " + 1]"},
+	} {
+		transform = append(transform, map[string]any{"calculate": f.expr, "as": f.as})
+	}
+	axis := func(field, title string, edges []float64, logarithmic bool) map[string]any {
+		kind := "linear"
+		if logarithmic {
+			kind = "log"
+		}
+		return map[string]any{"field": field, "type": "quantitative", "title": title, "scale": map[string]any{
+			"type": kind, "nice": false, "zero": false, "domain": []any{rounded(edges[0]), rounded(edges[len(edges)-1])}}}
+	}
+	xEdges, yEdges := edges(m.X, m.LogX), edges(m.Y, m.LogY)
+	number := func(field, title string) map[string]any {
+		return map[string]any{"field": field, "type": "quantitative", "title": title, "format": ".4~g"}
+	}
+	return map[string]any{
+		"$schema":    "https://vega.github.io/schema/vega-lite/v5.json",
+		"background": "white", "padding": 14, "width": 560, "height": 320,
+		"title": map[string]any{"text": map[string]any{"expr": strconv.Quote(m.Title+": ") + " + titles[panel]"}, "anchor": "start", "fontSize": 15},
+		"params": []any{
+			map[string]any{"name": "panel", "value": 0, "bind": map[string]any{"input": "range", "min": 0, "max": len(m.Panels) - 1, "step": 1, "name": slider + " "}},
+			map[string]any{"name": "titles", "value": titles}, map[string]any{"name": "numbers", "value": numbers},
+			map[string]any{"name": "xs", "value": list(m.X)}, map[string]any{"name": "ys", "value": list(m.Y)},
+			map[string]any{"name": "xEdges", "value": list(xEdges)}, map[string]any{"name": "yEdges", "value": list(yEdges)},
+		},
+		"data":      map[string]any{"sequence": map[string]any{"start": 0, "stop": len(m.X) * len(m.Y), "as": "k"}},
+		"transform": transform,
+		"mark":      map[string]any{"type": "rect", "clip": true},
+		"encoding": map[string]any{
+			"x": axis("left", m.XLabel, xEdges, m.LogX), "x2": map[string]any{"field": "right"},
+			"y": axis("low", m.YLabel, yEdges, m.LogY), "y2": map[string]any{"field": "high"},
+			"color": map[string]any{"field": "z", "type": "quantitative", "title": m.ZLabel,
+				"scale":  map[string]any{"domain": spread(scale), "range": colors, "interpolate": "rgb"},
+				"legend": map[string]any{"gradientLength": 220, "titleLimit": 260}},
+			"tooltip": []any{number("x", m.XLabel), number("y", m.YLabel), number("z", m.ZLabel)},
+		},
+		"config": map[string]any{"axis": map[string]any{"labelFontSize": 12, "titleFontSize": 13, "titleFontWeight": "normal", "grid": false}, "legend": map[string]any{"labelFontSize": 12}},
+	}, nil
+}
+
+// spread returns the numbers at which the scale has its ramp's colours.
+func spread(s colorScale) []any {
+	out := make([]any, len(s.ramp))
+	for i := range out {
+		out[i] = rounded(s.low + (s.high-s.low)*float64(i)/float64(len(out)-1))
+	}
+	return out
+}
+
+// ShowSurface displays the panels of m one at a time, chosen with a slider that bears the given name and works in
+// JupyterLab without a kernel. Elsewhere it shows the panels that stand at the given positions, side by side.
+func ShowSurface(m Surface, slider string, static ...int) error {
+	spec, err := m.VegaLite(slider)
+	if err != nil {
+		return err
+	}
+	some := m
+	some.Panels = nil
+	for _, i := range static {
+		if i < 0 || i >= len(m.Panels) {
+			return fmt.Errorf("widgets: ShowSurface: panel %d is outside 0..%d", i, len(m.Panels)-1)
+		}
+		some.Panels = append(some.Panels, m.Panels[i])
+	}
+	if len(static) == 0 {
+		some.Panels = m.Panels[:min(3, len(m.Panels))]
+	}
+	return ShowVegaLite(spec, some)
+}
