@@ -320,6 +320,17 @@ func TestSurface(t *testing.T) {
 	if got, cells := p.count(func(e element) bool { return e.name == "path" && e.style["fill"] != "none" }), 3*len(m.X)*len(m.Y); got < cells {
 		t.Errorf("%d shapes for %d cells", got, cells)
 	}
+	small := Surface{X: []float64{0.1, 0.5, 2}, Y: []float64{1, 2}, LogX: true, Numbers: true, Decimals: 2,
+		Panels: []SurfacePanel{{Z: []float64{1.25, 2, 3, 4, math.NaN(), 6}}}}
+	p = parse(t, small)
+	for _, text := range []string{"1.25", "6.00", "0.5"} {
+		if !p.hasText(text) {
+			t.Errorf("a surface with numbers lacks %q", text)
+		}
+	}
+	if p.hasText("NaN") {
+		t.Error("an absent number is written")
+	}
 	for i, got := range edges([]float64{1, 10, 100}, true) {
 		if want := math.Pow(10, float64(i)-0.5); math.Abs(got-want) > 1e-9*want {
 			t.Errorf("edge %d of a geometric grid is %g, want %g", i, got, want)

@@ -3,6 +3,8 @@ package widgets
 import (
 	"fmt"
 	"math"
+	"strconv"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
@@ -19,6 +21,11 @@ type Surface struct {
 	Panels         []SurfacePanel
 	Diverges       bool // two hues about 0 instead of one from low to high
 	LogX, LogY     bool // the grid is geometric
+
+	// Numbers writes the values into the cells, with Decimals figures after the point, and ticks the axes at the grid's own
+	// values. It is for grids of few cells.
+	Numbers  bool
+	Decimals int
 }
 
 // SurfacePanel is one panel of Surface.
@@ -48,6 +55,9 @@ func (m Surface) Figure() (*Figure, error) {
 		}
 		setRange(&p.X, span{xEdges[0], xEdges[len(xEdges)-1]}, m.LogX, 0)
 		setRange(&p.Y, span{yEdges[0], yEdges[len(yEdges)-1]}, m.LogY, 0)
+		if m.Numbers {
+			p.X.Tick.Marker, p.Y.Tick.Marker = ticksAt(m.X), ticksAt(m.Y)
+		}
 		p.Add(painter(func(c draw.Canvas, x, y func(float64) vg.Length) {
 			const overlap = vg.Length(1.2) // the next cell covers it; without it, seams show
 			for j := range m.Y {
@@ -55,6 +65,12 @@ func (m Surface) Figure() (*Figure, error) {
 					cell := vg.Rectangle{Min: vg.Point{X: x(xEdges[i]), Y: y(yEdges[j])}, Max: vg.Point{X: x(xEdges[i+1]) + overlap, Y: y(yEdges[j+1]) + overlap}}
 					cell.Max.X, cell.Max.Y = min(cell.Max.X, c.Max.X), min(cell.Max.Y, c.Max.Y)
 					fillPath(c, scale.color(panel.Z[j*len(m.X)+i]), cell.Path())
+				}
+			}
+			for k, v := range panel.Z {
+				if m.Numbers && !math.IsNaN(v) {
+					style := textStyle(smallSize, contrast(scale.color(v)), draw.XCenter, draw.YCenter)
+					writeText(c, style, x(m.X[k%len(m.X)]), y(m.Y[k/len(m.X)]), number(v, m.Decimals))
 				}
 			}
 			strokePath(c, draw.LineStyle{Color: axisGrey, Width: thinWidth}, c.Rectangle.Path())
@@ -76,6 +92,15 @@ func (m Surface) Figure() (*Figure, error) {
 			scale.paint(side, m.ZLabel)
 		},
 	}.figure(), nil
+}
+
+// ticksAt labels an axis at the given values.
+func ticksAt(values []float64) plot.ConstantTicks {
+	out := make(plot.ConstantTicks, len(values))
+	for i, v := range values {
+		out[i] = plot.Tick{Value: v, Label: strings.Replace(strconv.FormatFloat(v, 'g', 4, 64), "-", "−", 1)}
+	}
+	return out
 }
 
 func (m Surface) validate() error {

@@ -1,6 +1,7 @@
 package sensitivity
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -135,7 +136,70 @@ func (g *Grid) Chart(name, title, label string) experiment.Chart {
 	return c
 }
 
-// Report makes a table for each metric and number of demonstrations, and a figure of each metric on held-out states.
+// Best returns, for each expert and number of demonstrations, the β of the learner with the smallest mean of a metric, and
+// by how much it beats the learner that knows the expert's β: the mean of the differences in each world. The best of
+// several looks better than it is, so a difference below two standard errors says little.
+func Best(rows []experiment.Row, metricName, name, title string) (*experiment.Table, error) {
+	g, err := NewGrid(rows, metricName)
+	if err != nil {
+		return nil, err
+	}
+	type key struct {
+		environment, method string
+		demos               int
+		seed                uint64
+	}
+	values := map[key]float64{}
+	for _, r := range rows {
+		if r.Metric == metricName {
+			values[key{r.Environment, r.Method, r.Demos, r.Seed}] = r.Value
+		}
+	}
+	t := &experiment.Table{Name: name, Title: title, Notes: []string{
+		"The advantage over the learner that knows the expert's β is the mean over worlds of the difference of the two gaps."}}
+	for _, demos := range g.Demos {
+		plural := "s"
+		if demos == 1 {
+			plural = ""
+		}
+		t.Columns = append(t.Columns, experiment.Column{Metric: fmt.Sprintf("best_%d", demos), Title: fmt.Sprintf("best β, %d demo%s", demos, plural), Decimals: 1},
+			experiment.Column{Metric: fmt.Sprintf("advantage_%d", demos), Title: "advantage", Decimals: 3})
+	}
+	for j, expert := range g.Experts {
+		row := experiment.TableRow{Method: fmt.Sprintf("expert β = %g", expert)}
+		for _, demos := range g.Demos {
+			best, low := -1, math.Inf(1)
+			for i := range g.Learners {
+				if e := g.Cells[demos][i][j]; e != nil && e.Mean < low {
+					best, low = i, e.Mean
+				}
+			}
+			if best < 0 {
+				row.Cells = append(row.Cells, experiment.Cell{}, experiment.Cell{})
+				continue
+			}
+			var differences []experiment.Row
+			for k, v := range values {
+				if beta, err := betaOf(k.environment, expertInfix); err != nil || beta != expert || k.demos != demos || k.method != Learner(expert) {
+					continue
+				}
+				other := k
+				other.method = Learner(g.Learners[best])
+				if w, ok := values[other]; ok {
+					differences = append(differences, experiment.Row{Method: name, Metric: metricName, Seed: k.seed, Value: v - w})
+				}
+			}
+			slices.SortFunc(differences, func(a, b experiment.Row) int { return cmp.Compare(a.Seed, b.Seed) }) // for equal sums
+			row.Cells = append(row.Cells, experiment.Cell{Estimate: &experiment.Estimate{Mean: g.Learners[best], StdErr: math.NaN()}},
+				experiment.Cell{Estimate: experiment.Average(differences, name, metricName)})
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t, nil
+}
+
+// Report makes a table for each metric and number of demonstrations, a figure of each metric on held-out states, and a table of the
+// best learners.
 func Report(rows []experiment.Row, _ *experiment.Record) (*experiment.Report, error) {
 	r := &experiment.Report{Title: "Sensitivity to the rationality coefficient", Text: []string{
 		"How much less probability the learner gives to the truly optimal action than the demonstrator, averaged over states that are " +
@@ -153,5 +217,10 @@ func Report(rows []experiment.Row, _ *experiment.Record) (*experiment.Report, er
 		}
 		r.Charts = append(r.Charts, g.Chart(m.name, m.title, m.label))
 	}
+	best, err := Best(rows, LogProbGap, "best", "Learners with the smallest log probability gap")
+	if err != nil {
+		return nil, err
+	}
+	r.Tables = append(r.Tables, *best)
 	return r, nil
 }

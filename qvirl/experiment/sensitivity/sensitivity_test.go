@@ -62,8 +62,12 @@ func TestExperiment(t *testing.T) {
 		t.Errorf("gap after 1 demonstration %g, after 15 %g: want it to shrink", early, late)
 	}
 	report, err := Report(rows, nil)
-	if err != nil || len(report.Tables) != 4 || len(report.Charts) != 2 || len(report.Charts[0].Panels) != 2 {
+	if err != nil || len(report.Tables) != 5 || len(report.Charts) != 2 || len(report.Charts[0].Panels) != 2 {
 		t.Fatalf("%+v, error %v", report, err)
+	}
+	// the learner that knows the rational expert's β is the best after 15 demonstrations, by no margin over itself
+	if best := report.Tables[4].Rows[1].Cells; best[2].Estimate.Mean != 2 || best[3].Estimate.Mean != 0 {
+		t.Errorf("best learner after 15 demonstrations: β = %g, ahead by %g", best[2].Estimate.Mean, best[3].Estimate.Mean)
 	}
 	if p := experiment.Average(rows, Expert, OptimalProb); p == nil || p.Mean < 0.2 || p.Mean > 1 {
 		t.Errorf("the experts' probability of the optimal action: %+v", p)
@@ -88,5 +92,23 @@ func TestBadConfigs(t *testing.T) {
 	}
 	if _, err := NewGrid([]experiment.Row{{Environment: "x", Method: Learner(1), Metric: ProbGap}}, ProbGap); err == nil {
 		t.Error("a foreign environment was accepted")
+	}
+}
+
+func TestBest(t *testing.T) {
+	var rows []experiment.Row
+	for seed, gaps := range [][2]float64{{0.5, 0.2}, {0.7, 0.6}} { // of learners with β = 2 and 0.1, in each world
+		for i, beta := range []float64{2, 0.1} {
+			rows = append(rows, experiment.Row{Environment: "gridworld" + expertInfix + "2", Method: Learner(beta), Demos: 1,
+				Seed: uint64(seed), Metric: LogProbGap, Value: gaps[i]})
+		}
+	}
+	best, err := Best(rows, LogProbGap, "best", "Best")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cells := best.Rows[0].Cells // advantages 0.3 and 0.1
+	if cells[0].Estimate.Mean != 0.1 || math.Abs(cells[1].Estimate.Mean-0.2) > 1e-12 || math.Abs(cells[1].Estimate.StdErr-0.1) > 1e-12 {
+		t.Errorf("best β %+v, advantage %+v, want 0.1 and 0.2 ± 0.1", cells[0].Estimate, cells[1].Estimate)
 	}
 }
