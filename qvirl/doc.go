@@ -1,7 +1,7 @@
 // Package qvirl infers reward functions, and how sure one can be of them, from demonstrations: Q-based variational
 // inverse reinforcement learning (QVIRL). It defines the problem that every method of this project solves (Problem), the
 // questions that every posterior answers (Posterior, Samples, Marginal), and the tabular variational method itself
-// (Variational, Gaussian). Subpackages hold the methods it is compared with (valuewalk, avril), the metrics and the
+// (Variational, Gaussian). Subpackages hold the methods it is compared with (valuewalk, policywalk, avril), the metrics and the
 // experiments.
 //
 // The method in three files: batch.go packs problems into arrays, objective.go builds the loss from them, and

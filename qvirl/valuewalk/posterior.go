@@ -12,5 +12,8 @@ type Posterior struct {
 // Method returns the name of the method that sampled it.
 func (p *Posterior) Method() string { return methodName(p.determinant) }
 
+// Convergence returns the part of the diagnostics that all Markov chains have.
+func (p *Posterior) Convergence() *mcmc.Diagnostics { return &p.diagnostics.Diagnostics }
+
 // Diagnostics returns how well the posterior was sampled.
 func (p *Posterior) Diagnostics() Diagnostics { return p.diagnostics }

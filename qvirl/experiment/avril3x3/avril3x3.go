@@ -1,6 +1,6 @@
 // Package avril3x3 compares AVRIL with the exact posterior and with QVIRL on the paper's 3×3 gridworld with an obstacle
 // (App. "3x3 Gridworld and a Comparison to AVRIL"): AVRIL's posterior collapses or reverts to the prior with small
-// changes of its λ.
+// changes of its λ. The exact posterior is sampled twice, by ValueWalk and by PolicyWalk.
 package avril3x3
 
 import (
@@ -12,6 +12,7 @@ import (
 	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/avril"
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/policywalk"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
@@ -24,6 +25,7 @@ const Environment = "gridworld-3x3-obstacle"
 // The methods, by their names in result rows. AVRIL at a given λ is "avril-" and the number.
 const (
 	ValueWalk   = "valuewalk"
+	PolicyWalk  = policywalk.Name
 	QVIRL       = "qvirl"
 	avrilPrefix = "avril-"
 )
@@ -43,9 +45,10 @@ type Config struct {
 	Lambdas      []float64
 	Seed         uint64
 
-	ValueWalk valuewalk.Config
-	QVIRL     qvirl.Config
-	AVRIL     avril.Config
+	ValueWalk  valuewalk.Config
+	PolicyWalk policywalk.Config
+	QVIRL      qvirl.Config
+	AVRIL      avril.Config
 }
 
 // Path is a trajectory: the states visited, and the actions intended there.
@@ -62,9 +65,9 @@ func Paper() Config {
 		Drawing: "0S -30 100T\n0 0 0\n0 0 0", Slip: 0.1, PriorStd: 66, Discount: 0.9, Beta: 2,
 		Trajectories: []Path{direct, direct, direct, direct, slipped},
 		Lambdas:      []float64{0.1, 0.2, 0.5},
-		ValueWalk:    valuewalk.Default(), QVIRL: qvirl.DefaultConfig(), AVRIL: avril.Default(),
+		ValueWalk:    valuewalk.Default(), PolicyWalk: policywalk.Default(), QVIRL: qvirl.DefaultConfig(), AVRIL: avril.Default(),
 	}
-	c.ValueWalk.Samples = 2000
+	c.ValueWalk.Samples, c.PolicyWalk.Samples = 2000, 2000
 	// λ = 0.2 is one over the number of actions, where a collapse has no bound but takes for ever: small steps, and many.
 	c.AVRIL.LearningRate, c.AVRIL.Steps, c.AVRIL.Tolerance = 1e-4, 200_000, 0
 	return c
@@ -74,6 +77,7 @@ func Paper() Config {
 func Quick() Config {
 	c := Paper()
 	c.ValueWalk.MinESS, c.ValueWalk.MaxIterations = 400, 10_000
+	c.PolicyWalk.MinESS, c.PolicyWalk.MaxIterations = 400, 20_000
 	return c
 }
 
@@ -124,6 +128,9 @@ func (c Config) Validate() error {
 	if err := c.ValueWalk.Validate(); err != nil {
 		return err
 	}
+	if err := c.PolicyWalk.Validate(); err != nil {
+		return err
+	}
 	return c.QVIRL.Validate()
 }
 
@@ -139,7 +146,7 @@ func AVRIL(lambda float64) string { return avrilPrefix + strconv.FormatFloat(lam
 
 // Methods returns the methods in the order of the tables.
 func (c Config) Methods() []string {
-	out := []string{ValueWalk, QVIRL}
+	out := []string{ValueWalk, PolicyWalk, QVIRL}
 	for _, lambda := range c.Lambdas {
 		out = append(out, AVRIL(lambda))
 	}

@@ -57,6 +57,7 @@ func TestDemonstrationsAreOptimal(t *testing.T) {
 func TestExperiment(t *testing.T) {
 	c := Quick()
 	c.ValueWalk.Samples, c.ValueWalk.MinESS, c.ValueWalk.MaxIterations = 1000, 200, 4000
+	c.PolicyWalk.Samples, c.PolicyWalk.MinESS, c.PolicyWalk.MaxIterations = 1000, 200, 10_000
 	c.QVIRL.Steps, c.QVIRL.Rounds = 500, 2
 	c.AVRIL.LearningRate, c.AVRIL.Steps = 1e-3, 20_000
 	plan, err := c.Plan("tiny", "go")
@@ -77,11 +78,15 @@ func TestExperiment(t *testing.T) {
 	if value(ValueWalk, W1) != 0 {
 		t.Error("the reference is not at distance 0 of itself")
 	}
+	// two samplers of one posterior: of rewards spread by 20 to 65, 200 effective samples or more give means within about 5
+	if w := value(PolicyWalk, W1); !(w > 0 && w < 5) {
+		t.Errorf("W1 of PolicyWalk %g, want Monte Carlo error", w)
+	}
 	if q, a := value(QVIRL, W1), value(AVRIL(0.2), W1); !(q > 0.5 && q < a/2) {
 		t.Errorf("W1 of QVIRL %g, of AVRIL %g: want QVIRL's less than half", q, a)
 	}
 	for s := range States {
-		for _, method := range []string{ValueWalk, QVIRL} {
+		for _, method := range []string{ValueWalk, PolicyWalk, QVIRL} {
 			if std := value(method, ofState(RewardStd, s)); std < 10 || std > 72 { // 21 to 65 in a long run
 				t.Errorf("%s: standard deviation of reward %d is %g", method, s, std)
 			}
@@ -98,11 +103,21 @@ func TestExperiment(t *testing.T) {
 		result.Rows[i].Experiment = Name
 	}
 	report, err := Report(result.Rows, nil)
-	if err != nil || len(report.Tables) != 5 {
+	if err != nil || len(report.Tables) != 6 {
 		t.Fatalf("%+v, error %v", report, err)
 	}
-	if rows := report.Tables[0].Rows; rows[0].Method != ValueWalk || rows[4].Method != AVRIL(0.5) {
+	if rows := report.Tables[0].Rows; rows[0].Method != ValueWalk || rows[5].Method != AVRIL(0.5) {
 		t.Errorf("methods in the order %+v", rows)
+	}
+	record := &experiment.Record{Seconds: map[string]float64{ValueWalk: 2, PolicyWalk: 0.5}}
+	for i, row := range SamplerTable(result.Rows, record, ValueWalk, PolicyWalk).Rows {
+		ess, speed := row.Cells[1].Estimate.Mean, row.Cells[6].Estimate.Mean
+		if want := ess / []float64{2, 0.5}[i]; !(ess > 100) || speed != want {
+			t.Errorf("%s: %g effective samples, %g a second, want %g", row.Method, ess, speed, want)
+		}
+	}
+	if table := SamplerTable(nil, record, ValueWalk, PolicyWalk); table != nil {
+		t.Errorf("a table from no rows: %+v", table)
 	}
 }
 

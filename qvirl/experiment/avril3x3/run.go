@@ -3,6 +3,7 @@ package avril3x3
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -10,7 +11,9 @@ import (
 	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/avril"
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/mcmc"
 	"github.com/go-birl/birl/qvirl/metric"
+	"github.com/go-birl/birl/qvirl/policywalk"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
@@ -24,6 +27,15 @@ const (
 	Below02    = "std_below_0.2"   // number of rewards whose standard deviation is below 0.2
 	Below0001  = "std_below_0.001" // and below 0.001
 	MeanAbs    = "mean_abs"        // mean absolute posterior mean of the rewards
+)
+
+// Metrics of the samplers' chains.
+const (
+	RHatMax    = "rhat_max"     // largest split-R̂ of all rewards and values
+	ESSBulkMin = "ess_bulk_min" // smallest bulk effective sample size of all rewards and values
+	ESSTailMin = "ess_tail_min" // smallest tail effective sample size
+	Acceptance = "acceptance"   // mean acceptance probability
+	Iterations = "iterations"   // of each chain after the warm-up
 )
 
 // New returns the plan of a scale, "quick" or "paper".
@@ -69,6 +81,9 @@ func (c Config) Fit(ctx context.Context, backendName string, stages *experiment.
 	if methods[ValueWalk], err = valuewalk.New(c.ValueWalk); err != nil {
 		return nil, err
 	}
+	if methods[PolicyWalk], err = policywalk.New(c.PolicyWalk); err != nil {
+		return nil, err
+	}
 	config := c.QVIRL
 	config.Backend = backendName
 	if methods[QVIRL], err = qvirl.New(config); err != nil {
@@ -108,10 +123,6 @@ func Value(post qvirl.Posterior, s int) qvirl.Marginal {
 func (c Config) rows(posteriors map[string]qvirl.Posterior) (*experiment.Result, error) {
 	oracle := posteriors[ValueWalk].(*valuewalk.Posterior)
 	result := &experiment.Result{}
-	d := oracle.Diagnostics()
-	if err := d.Clean(); err != nil {
-		result.Notes = append(result.Notes, err.Error())
-	}
 	for _, name := range c.Methods() {
 		post := posteriors[name]
 		row := experiment.Row{Environment: Environment, Method: name, Demos: len(c.Trajectories), Seed: c.Seed}
@@ -141,11 +152,40 @@ func (c Config) rows(posteriors map[string]qvirl.Posterior) (*experiment.Result,
 		for _, name := range []string{Below02, Below0001} {
 			add(name, below[name])
 		}
-		if g, ok := post.(*qvirl.Gaussian); ok && !g.Converged() {
-			result.Notes = append(result.Notes, name+": the training did not converge")
+		switch p := post.(type) {
+		case *qvirl.Gaussian:
+			if !p.Converged() {
+				result.Notes = append(result.Notes, name+": the training did not converge")
+			}
+		case Sampler:
+			for metric, v := range ChainMetrics(p) {
+				add(metric, v)
+			}
+			if err := p.Convergence().Clean(); err != nil {
+				result.Notes = append(result.Notes, name+": "+err.Error())
+			}
 		}
 	}
 	return result, nil
+}
+
+// Sampler is a posterior that a Markov chain has sampled.
+type Sampler interface {
+	qvirl.ValuePosterior
+	Convergence() *mcmc.Diagnostics
+}
+
+// ChainMetrics returns the metrics of a sampler's chains by name. Those that do not exist are left out.
+func ChainMetrics(s Sampler) map[string]float64 {
+	d := s.Convergence()
+	out := map[string]float64{Acceptance: d.Acceptance, Iterations: float64(d.Iterations)}
+	rhat, bulk := d.Worst()
+	for metric, v := range map[string]float64{RHatMax: rhat, ESSBulkMin: bulk, ESSTailMin: min(floats.Min(d.Reward.TailESS), floats.Min(d.Value.TailESS))} {
+		if !math.IsNaN(v) {
+			out[metric] = v
+		}
+	}
+	return out
 }
 
 func ofState(metric string, s int) string { return fmt.Sprintf("%s_%d", metric, s) }

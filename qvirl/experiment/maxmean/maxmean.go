@@ -20,6 +20,7 @@ import (
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/experiment/avril3x3"
 	"github.com/go-birl/birl/qvirl/metric"
+	"github.com/go-birl/birl/qvirl/policywalk"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
@@ -28,9 +29,10 @@ const Name = "maxmean"
 
 // The methods, by their names in result rows.
 const (
-	Exact   = "valuewalk"
-	MaxMean = "max-mean"
-	Clark   = "clark"
+	Exact      = "valuewalk"
+	PolicyWalk = policywalk.Name // the exact posterior by another sampler: its distances are Monte Carlo error
+	MaxMean    = "max-mean"
+	Clark      = "clark"
 )
 
 // The metrics. Each is the name, an underscore and the number of the state.
@@ -45,18 +47,22 @@ const (
 
 // Config determines the rows of the experiment.
 type Config struct {
-	World     avril3x3.Config // the gridworld, its prior and demonstrations
-	ValueWalk valuewalk.Config
+	World      avril3x3.Config // the gridworld, its prior and demonstrations
+	ValueWalk  valuewalk.Config
+	PolicyWalk policywalk.Config
 }
 
 // Paper returns the config of the experiment. The paper does not say which 3×3 gridworld its figure is of: ours is that of
 // its other 3×3 figure.
-func Paper() Config { return Config{World: avril3x3.Paper(), ValueWalk: valuewalk.Default()} }
+func Paper() Config {
+	return Config{World: avril3x3.Paper(), ValueWalk: valuewalk.Default(), PolicyWalk: policywalk.Default()}
+}
 
 // Quick returns the same with fewer samples.
 func Quick() Config {
 	c := Paper()
 	c.ValueWalk.Samples, c.ValueWalk.MinESS, c.ValueWalk.MaxIterations = 2000, 400, 10_000
+	c.PolicyWalk.Samples, c.PolicyWalk.MinESS, c.PolicyWalk.MaxIterations = 2000, 400, 20_000
 	return c
 }
 
@@ -74,21 +80,42 @@ func Gaussian(m qvirl.Marginal) distuv.Normal {
 
 // Fit samples the posterior, and returns the three reward posteriors of each state.
 func (c Config) Fit(ctx context.Context, progress qvirl.Progress) ([]State, *valuewalk.Posterior, error) {
-	w, err := c.World.World()
-	if err != nil {
-		return nil, nil, err
-	}
 	m, err := valuewalk.New(c.ValueWalk)
 	if err != nil {
 		return nil, nil, err
 	}
-	posts, err := m.Fit(ctx, []*qvirl.Problem{c.World.Problem(w)}, progress)
+	fitted, err := c.fit(ctx, m, progress)
 	if err != nil {
 		return nil, nil, err
 	}
-	post := posts[0].(*valuewalk.Posterior)
+	post := fitted.(*valuewalk.Posterior)
 	states, err := Deduce(post.Problem(), post.Samples())
 	return states, post, err
+}
+
+// FitPolicyWalk samples the same posterior by PolicyWalk.
+func (c Config) FitPolicyWalk(ctx context.Context, progress qvirl.Progress) (*policywalk.Posterior, error) {
+	m, err := policywalk.New(c.PolicyWalk)
+	if err != nil {
+		return nil, err
+	}
+	post, err := c.fit(ctx, m, progress)
+	if err != nil {
+		return nil, err
+	}
+	return post.(*policywalk.Posterior), nil
+}
+
+func (c Config) fit(ctx context.Context, m qvirl.Method, progress qvirl.Progress) (qvirl.Posterior, error) {
+	w, err := c.World.World()
+	if err != nil {
+		return nil, err
+	}
+	posts, err := m.Fit(ctx, []*qvirl.Problem{c.World.Problem(w)}, progress)
+	if err != nil {
+		return nil, err
+	}
+	return posts[0], nil
 }
 
 // Deduce deduces the rewards of a state-only problem from samples of its optimal values.
@@ -205,41 +232,57 @@ func (c Config) Plan(scale string) (*experiment.Plan, error) {
 	if err := c.ValueWalk.Validate(); err != nil {
 		return nil, err
 	}
+	if err := c.PolicyWalk.Validate(); err != nil {
+		return nil, err
+	}
 	return &experiment.Plan{Experiment: Name, Scale: scale, Config: c, Units: []experiment.Unit{{Name: "all", Cost: 1}},
 		Run: func(ctx context.Context, _ int, progress qvirl.Progress) (*experiment.Result, error) {
-			stages := experiment.NewStages(1, "", progress)
+			stages := experiment.NewStages(2, "", progress)
 			var states []State
-			var post *valuewalk.Posterior
+			var exact *valuewalk.Posterior
 			err := stages.Run(Exact, Exact, 1, func(progress qvirl.Progress) (err error) {
-				states, post, err = c.Fit(ctx, progress)
+				states, exact, err = c.Fit(ctx, progress)
 				return err
 			})
 			if err != nil {
 				return nil, err
 			}
-			result := &experiment.Result{Rows: c.rows(states), Seconds: stages.Seconds()}
-			d := post.Diagnostics()
-			if err := d.Clean(); err != nil {
-				result.Notes = append(result.Notes, err.Error())
+			var again *policywalk.Posterior
+			err = stages.Run(PolicyWalk, PolicyWalk, 1, func(progress qvirl.Progress) (err error) {
+				again, err = c.FitPolicyWalk(ctx, progress)
+				return err
+			})
+			if err != nil {
+				return nil, err
+			}
+			result := &experiment.Result{Rows: c.rows(states, again), Seconds: stages.Seconds()}
+			for _, m := range []struct {
+				name string
+				avril3x3.Sampler
+			}{{Exact, exact}, {PolicyWalk, again}} {
+				for metric, v := range avril3x3.ChainMetrics(m) {
+					result.Rows = append(result.Rows, c.row(m.name, metric, v))
+				}
+				if err := m.Convergence().Clean(); err != nil {
+					result.Notes = append(result.Notes, m.name+": "+err.Error())
+				}
 			}
 			return result, nil
 		}}, nil
 }
 
 // rows measures the posteriors of each state.
-func (c Config) rows(states []State) []experiment.Row {
+func (c Config) rows(states []State, again qvirl.Posterior) []experiment.Row {
 	var out []experiment.Row
 	for s, state := range states {
-		row := experiment.Row{Environment: avril3x3.Environment, Demos: len(c.World.Trajectories), Seed: c.World.Seed}
 		add := func(method, metric string, value float64) {
-			row.Method, row.Metric, row.Value = method, ofState(metric, s), value
-			out = append(out, row)
+			out = append(out, c.row(method, ofState(metric, s), value))
 		}
 		sorted := state.Exact.Sorted()
 		for _, m := range []struct {
 			name string
 			qvirl.Marginal
-		}{{Exact, state.Exact}, {MaxMean, state.MaxMean}, {Clark, state.Clark}} {
+		}{{Exact, state.Exact}, {PolicyWalk, again.Reward(s)}, {MaxMean, state.MaxMean}, {Clark, state.Clark}} {
 			add(m.name, RewardMean, m.Mean())
 			add(m.name, RewardStd, m.StdDev())
 			add(m.name, W1, metric.Wasserstein(sorted, m.Marginal))
@@ -249,6 +292,10 @@ func (c Config) rows(states []State) []experiment.Row {
 		add(MaxMean, Gap, state.Gap)
 	}
 	return out
+}
+
+func (c Config) row(method, metric string, value float64) experiment.Row {
+	return experiment.Row{Environment: avril3x3.Environment, Method: method, Demos: len(c.World.Trajectories), Seed: c.World.Seed, Metric: metric, Value: value}
 }
 
 func ofState(metric string, s int) string { return fmt.Sprintf("%s_%d", metric, s) }
@@ -264,19 +311,20 @@ func Definition() experiment.Definition {
 	}
 }
 
-// Report makes a table of each metric over the states.
-func Report(rows []experiment.Row, _ *experiment.Record) (*experiment.Report, error) {
+// Report makes a table of each metric over the states, and one about the samplers.
+func Report(rows []experiment.Row, record *experiment.Record) (*experiment.Report, error) {
 	r := &experiment.Report{Title: "Approximations of the maximum", Text: []string{
-		"Reward posteriors deduced from the same samples of the optimal values: exactly, by max-mean, and by Clark's approximation."}}
+		"Reward posteriors deduced from the same samples of the optimal values: exactly, by max-mean, and by Clark's approximation. " +
+			"PolicyWalk samples the exact posterior anew: its distances are Monte Carlo error."}}
 	for _, t := range []struct {
 		metric, title string
 		decimals      int
 		methods       []string
 	}{
-		{RewardMean, "Mean of the reward", 1, []string{Exact, MaxMean, Clark}},
-		{RewardStd, "Standard deviation of the reward", 1, []string{Exact, MaxMean, Clark}},
-		{W1, "W1 to the exact posterior", 2, []string{Exact, MaxMean, Clark}},
-		{W1Gaussian, "W1 of the Gaussian with the same mean and variance to the exact posterior", 2, []string{Exact, MaxMean, Clark}},
+		{RewardMean, "Mean of the reward", 1, []string{Exact, PolicyWalk, MaxMean, Clark}},
+		{RewardStd, "Standard deviation of the reward", 1, []string{Exact, PolicyWalk, MaxMean, Clark}},
+		{W1, "W1 to the exact posterior", 2, []string{Exact, PolicyWalk, MaxMean, Clark}},
+		{W1Gaussian, "W1 of the Gaussian with the same mean and variance to the exact posterior", 2, []string{Exact, PolicyWalk, MaxMean, Clark}},
 		{WrongMax, "Probability that another action is better than the one of highest mean", 3, []string{MaxMean}},
 	} {
 		var columns []experiment.Column
@@ -289,6 +337,9 @@ func Report(rows []experiment.Row, _ *experiment.Record) (*experiment.Report, er
 		}
 		table.Name, table.Title = strings.ReplaceAll(t.metric, "_", "-"), t.title
 		r.Tables = append(r.Tables, *table)
+	}
+	if samplers := avril3x3.SamplerTable(rows, record, Exact, PolicyWalk); samplers != nil {
+		r.Tables = append(r.Tables, *samplers)
 	}
 	return r, nil
 }

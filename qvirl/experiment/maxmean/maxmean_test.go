@@ -70,6 +70,7 @@ func TestDeduceInClosedForm(t *testing.T) {
 func TestExperiment(t *testing.T) {
 	c := Quick()
 	c.ValueWalk.Samples, c.ValueWalk.MinESS, c.ValueWalk.MaxIterations = 1000, 200, 4000
+	c.PolicyWalk.Samples, c.PolicyWalk.MinESS, c.PolicyWalk.MaxIterations = 1000, 200, 10_000
 	states, post, err := c.Fit(context.Background(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -94,8 +95,12 @@ func TestExperiment(t *testing.T) {
 		t.Fatal(err)
 	}
 	report, err := Report(result.Rows, nil)
-	if err != nil || len(report.Tables) != 5 {
+	if err != nil || len(report.Tables) != 6 {
 		t.Fatalf("error %v", err)
+	}
+	// PolicyWalk samples the same posterior: Monte Carlo error only, of rewards spread by 20 to 65
+	if e := experiment.Average(result.Rows, PolicyWalk, ofState(W1, 3)); !(e.Mean > 0 && e.Mean < 8) {
+		t.Errorf("PolicyWalk is at distance %g of the exact posterior", e.Mean)
 	}
 	if e := experiment.Average(result.Rows, Exact, ofState(W1, 3)); e.Mean != 0 {
 		t.Errorf("the exact posterior is at distance %g of itself", e.Mean)

@@ -1,0 +1,108 @@
+package policywalk
+
+import (
+	"context"
+
+	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/mcmc"
+)
+
+// Name is the method's name in result rows.
+const Name = "policywalk"
+
+// Method is PolicyWalk with one configuration. It is a qvirl.Method.
+type Method struct{ config Config }
+
+// New returns the method with the given configuration.
+func New(config Config) (*Method, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	return &Method{config}, nil
+}
+
+// Name returns "policywalk".
+func (m *Method) Name() string { return Name }
+
+// Fit samples the posterior of each problem; every one is a *Posterior. It works on as many chains at a time as
+// GOMAXPROCS allows. The samples of a problem depend on the problem itself and on the configuration, seed included, but
+// neither on its place in the batch nor on the other problems nor on GOMAXPROCS, so that batches may be split freely.
+// Poor convergence is not an error: see Posterior.Diagnostics.
+func (m *Method) Fit(ctx context.Context, problems []*qvirl.Problem, progress qvirl.Progress) ([]qvirl.Posterior, error) {
+	return mcmc.Fit(ctx, problems, progress, func(ctx context.Context, problem *qvirl.Problem, crew *mcmc.Crew) (qvirl.Posterior, error) {
+		posterior, err := m.sample(ctx, problem, crew)
+		if err != nil {
+			return nil, err
+		}
+		return posterior, nil
+	})
+}
+
+// Posterior is a sampled posterior. It is a qvirl.ValuePosterior and safe for concurrent use.
+type Posterior struct {
+	*mcmc.Posterior
+	diagnostics Diagnostics
+}
+
+// Diagnostics says how well a posterior was sampled.
+type Diagnostics struct {
+	mcmc.Diagnostics
+	Widths []float64 // of the steps of each whitened component, mean over the chains, [RewardDim]
+}
+
+// Convergence returns the part of the diagnostics that all Markov chains have.
+func (p *Posterior) Convergence() *mcmc.Diagnostics { return &p.diagnostics.Diagnostics }
+
+// Diagnostics returns how well the posterior was sampled.
+func (p *Posterior) Diagnostics() Diagnostics { return p.diagnostics }
+
+// sample samples the posterior of one problem.
+func (m *Method) sample(ctx context.Context, problem *qvirl.Problem, crew *mcmc.Crew) (*Posterior, error) {
+	c := m.config
+	chains := make([]*chain, c.Chains)
+	err := crew.Time(func() error {
+		hash, err := mcmc.Fingerprint(problem)
+		if err != nil {
+			return err
+		}
+		factor, err := problem.Prior.Factor()
+		if err != nil {
+			return err
+		}
+		for i := range chains {
+			if chains[i], err = newChain(problem, factor, mcmc.Stream(c.Seed, hash, uint64(i)), storeLimit*c.Samples/c.Chains); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := crew.Each(len(chains), func(i int) error { return chains[i].adapt(ctx, c.Warmup, c.TargetAccept) }); err != nil {
+		return nil, err
+	}
+	samples, convergence, err := crew.Converge(c.budget(),
+		func(i, iterations int) error { return chains[i].sample(ctx, iterations) },
+		func(perChain int) *mcmc.Posterior {
+			p := mcmc.NewPosterior(problem, len(chains), perChain)
+			n := problem.RewardDim()
+			for j, k := range chains {
+				for i, x := range k.trace.Thinned(perChain) {
+					p.Set(j*perChain+i, x[:n], x[n:])
+				}
+			}
+			return p
+		})
+	if err != nil {
+		return nil, err
+	}
+	d := Diagnostics{Diagnostics: convergence, Widths: make([]float64, problem.RewardDim())}
+	for _, k := range chains {
+		d.Acceptance += k.accepted / float64(d.Iterations*len(chains))
+		for i, w := range k.width {
+			d.Widths[i] += w / float64(len(chains))
+		}
+	}
+	return &Posterior{samples, d}, nil
+}
