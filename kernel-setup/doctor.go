@@ -96,6 +96,7 @@ func examine(ctx context.Context, l layout, say func(string)) (report, error) {
 	for _, f := range pythonFindings(ctx, l, s) {
 		add(f)
 	}
+	add(envsFinding(ctx, l, s))
 	add(kernelspecFinding(l))
 	say("XLA plugins")
 	obstacle := xlaObstacle(ctx, l)
@@ -207,6 +208,29 @@ for name in ("jupyterlab", "nbclient", "nbconvert"):
 		out = append(out, finding{Item: name, Needed: true, Status: "ok", Detail: lines[i+1]})
 	}
 	return out
+}
+
+// envsFinding imports the environments, because a wheel that is there need not load.
+func envsFinding(ctx context.Context, l layout, s *state) finding {
+	const script = `import ale_py, Box2D, cv2, gymnasium, highway_env, importlib.metadata as m
+print(", ".join(f"{name} {m.version(name)}" for name in ("gymnasium", "box2d", "highway-env", "ale-py")))`
+	f := finding{Item: "Gymnasium environments", Status: "ok"}
+	mend := mendInstall + " --with envs"
+	if !s.Choices.Envs {
+		f.Status, f.Detail, f.Mend = "none", "not installed", mend
+		return f
+	}
+	if problem := s.check(l.private(), envsStepName, s.Steps[envsStepName].Digest); problem != "" {
+		f.Status, f.Detail, f.Mend = "missing", problem, mend
+		return f
+	}
+	// Greetings of the packages may come before the line that is wanted.
+	err := command{name: l.python(), args: []string{"-I", "-c", script}, dir: l.root, env: l.environment("PYGAME_HIDE_SUPPORT_PROMPT=1"),
+		stdout: func(line string) { f.Detail = line }}.run(ctx)
+	if err != nil {
+		f.Status, f.Detail, f.Mend = "broken", err.Error(), "rm -rf "+quote(l.venv())+" && "+mend
+	}
+	return f
 }
 
 func kernelspecFinding(l layout) finding {

@@ -56,3 +56,19 @@ func TestDoctorOnABareClone(t *testing.T) {
 		}
 	}
 }
+
+func TestDoctorSeesTheEnvironments(t *testing.T) {
+	l := clone(t)
+	s := &state{Steps: map[string]stamp{}}
+	if f := envsFinding(t.Context(), l, s); f.Status != "none" || !strings.Contains(f.Mend, "--with envs") {
+		t.Errorf("where they were not asked for: %+v", f)
+	}
+	withEnvs(&s.Choices)
+	if f := envsFinding(t.Context(), l, s); f.Status != "missing" || !strings.Contains(f.Mend, "--with envs") {
+		t.Errorf("where they are missing: %+v", f)
+	}
+	s.Steps[envsStepName] = stamp{Digest: "d"}
+	if f := envsFinding(t.Context(), l, s); f.Status != "broken" || f.Detail == "" {
+		t.Errorf("where Python does not start: %+v", f)
+	}
+}

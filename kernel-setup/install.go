@@ -68,6 +68,7 @@ type installer struct {
 func newInstallCommand() *cobra.Command {
 	var python string
 	var cuda, noXLA bool
+	var with []string
 	cmd := &cobra.Command{
 		Use:   "install",
 		Short: "Install JupyterLab, the Go kernel and the XLA plugin into .birl",
@@ -80,10 +81,15 @@ interrupted is repaired by running the command again. The options are remembered
   go run ./kernel-setup install --python /usr/bin/python3.12
   go run ./kernel-setup install --cuda            # on a machine with an NVIDIA GPU
   go run ./kernel-setup install --no-xla          # pure Go computation only
-  go run ./kernel-setup install --no-xla=false    # back to XLA`,
+  go run ./kernel-setup install --no-xla=false    # back to XLA
+  go run ./kernel-setup install --with envs       # Gymnasium, Box2D, highway-env and Atari for the package envs/gym`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			l, err := currentLayout()
+			if err != nil {
+				return err
+			}
+			envs, err := parseWith(with)
 			if err != nil {
 				return err
 			}
@@ -106,6 +112,9 @@ interrupted is repaired by running the command again. The options are remembered
 				if cmd.Flags().Changed("no-xla") {
 					c.NoXLA = noXLA
 				}
+				if cmd.Flags().Changed("with") {
+					c.Envs = envs
+				}
 			}}
 			started := time.Now()
 			did, err := in.ensure(cmd.Context())
@@ -123,8 +132,23 @@ interrupted is repaired by running the command again. The options are remembered
 	cmd.Flags().StringVar(&python, "python", "", "Python interpreter to build on, 3.10 or newer (default: the first suitable one on PATH)")
 	cmd.Flags().BoolVar(&cuda, "cuda", false, "also install the XLA plugin and libraries for NVIDIA GPUs (Linux on x86-64, several GB)")
 	cmd.Flags().BoolVar(&noXLA, "no-xla", false, "do without XLA: compute on the pure Go backend, about ten times slower")
+	cmd.Flags().StringSliceVar(&with, "with", nil, `further parts: "envs", the Gymnasium environments (650 MB); --with= goes back to none`)
 	return cmd
 }
+
+// parseWith reads the values of --with.
+func parseWith(parts []string) (envs bool, err error) {
+	for _, p := range parts {
+		if p != "envs" {
+			return false, fmt.Errorf("--with %s: there is no such part; there is envs", p)
+		}
+		envs = true
+	}
+	return envs, nil
+}
+
+// withEnvs makes the environments part of the installation, for commands that cannot do without them.
+func withEnvs(c *choices) { c.Envs = true }
 
 // ensure runs the steps that are missing and reports whether there were any. Steps run under a lock; checking that
 // nothing is missing needs none.
@@ -163,7 +187,7 @@ func (in *installer) ensure(ctx context.Context) (did bool, err error) {
 		if err := in.perform(ctx, s, missing[0]); err != nil {
 			return true, err
 		}
-		// A step can make others incomplete: a new virtual environment has no CUDA libraries.
+		// A step can make others incomplete: a new virtual environment has lost the packages that were added to it.
 		if missing, _, err = in.missing(ctx, s); err != nil {
 			return true, err
 		}
@@ -232,6 +256,9 @@ func (in *installer) steps(ctx context.Context, s *state) (steps []step, notices
 		return nil, nil, err
 	}
 	steps = append(steps, in.toolStep(string(goMod)), in.pythonStep(s))
+	if s.Choices.Envs {
+		steps = append(steps, in.envsStep(s))
+	}
 	reason := xlaObstacle(ctx, in.layout)
 	if s.Choices.NoXLA {
 		reason = "left out at your wish (--no-xla)"

@@ -91,14 +91,16 @@ func TestInterruptedStepReportsTheInterrupt(t *testing.T) {
 
 func TestInterruptedPackagesSpoilTheEnvironment(t *testing.T) {
 	whole := stamp{Digest: "d"}
-	s := &state{Steps: map[string]stamp{pythonStepName: whole, cudaStepName: {}, "tools": whole}}
-	discardSpoiltPython(s)
-	if _, ok := s.Steps[pythonStepName]; ok || len(s.Steps) != 1 {
-		t.Errorf("after interrupted packages %v is kept", s.Steps)
+	for _, name := range []string{cudaStepName, envsStepName} {
+		s := &state{Steps: map[string]stamp{pythonStepName: whole, name: {}, "tools": whole}}
+		discardSpoiltPython(s)
+		if _, ok := s.Steps[pythonStepName]; ok || len(s.Steps) != 1 {
+			t.Errorf("after interrupted packages of %s %v is kept", name, s.Steps)
+		}
 	}
-	s = &state{Steps: map[string]stamp{pythonStepName: whole, cudaStepName: whole}}
+	s := &state{Steps: map[string]stamp{pythonStepName: whole, cudaStepName: whole, envsStepName: whole}}
 	discardSpoiltPython(s)
-	if len(s.Steps) != 2 {
+	if len(s.Steps) != 3 {
 		t.Errorf("of whole steps only %v is kept", s.Steps)
 	}
 }
@@ -129,4 +131,43 @@ func TestSecondInstallationWaits(t *testing.T) {
 		t.Fatalf("after the release: %v", err)
 	}
 	again()
+}
+
+func TestFurtherPartsAreChosenByName(t *testing.T) {
+	for _, c := range []struct {
+		parts []string
+		envs  bool
+		bad   bool
+	}{{nil, false, false}, {[]string{"envs"}, true, false}, {[]string{"envs", "moon"}, false, true}, {[]string{"cuda"}, false, true}} {
+		if envs, err := parseWith(c.parts); envs != c.envs || (err != nil) != c.bad {
+			t.Errorf("--with %v: environments %v, error %v", c.parts, envs, err)
+		}
+	}
+}
+
+// The environments are a step only where they were asked for, and are lost with the virtual environment they were put in.
+func TestEnvironmentsFollowTheVirtualEnvironment(t *testing.T) {
+	in := installer{layout: clone(t), progress: quiet(&bytes.Buffer{})}
+	digestOf := func(s *state) string {
+		steps, _, err := in.steps(t.Context(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, st := range steps {
+			if st.name == envsStepName {
+				return st.digest
+			}
+		}
+		return ""
+	}
+	s := &state{Choices: choices{NoXLA: true}, Steps: map[string]stamp{}}
+	if digestOf(s) != "" {
+		t.Error("the environments are installed without having been asked for")
+	}
+	withEnvs(&s.Choices)
+	before := digestOf(s)
+	s.Steps[pythonStepName] = stamp{Digest: "d", Ended: time.Unix(1, 0)}
+	if after := digestOf(s); before == "" || after == before {
+		t.Error("a new virtual environment does not make the environments incomplete")
+	}
 }

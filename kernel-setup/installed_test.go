@@ -208,6 +208,11 @@ func TestDoctorFindsTheInstallation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, f := range r.Findings {
+		if f.Item == "Gymnasium environments" && (f.Status != "ok" || !strings.Contains(f.Detail, "gymnasium 1.2.3")) {
+			t.Errorf("the environments: %+v", f)
+		}
+	}
 	if !r.OK {
 		t.Errorf("the doctor is not content: %+v", r.Findings)
 	}

@@ -24,10 +24,15 @@ var requirements string
 //go:embed requirements-cuda.txt
 var requirementsCUDA string
 
+// requirementsEnvs pins Gymnasium with the environments of the experiments.
+//
+//go:embed requirements-envs.txt
+var requirementsEnvs string
+
 // oldestPython is the oldest minor version of Python 3 that the pinned packages run on.
 const oldestPython = 10
 
-const pythonStepName, cudaStepName = "python", "cuda-libraries"
+const pythonStepName, cudaStepName, envsStepName = "python", "cuda-libraries", "environments"
 
 // pythonStep makes the virtual environment with its packages. Both are one step: pip cannot tell a package that was
 // half installed when it was interrupted from a whole one, so a repair begins with a new environment.
@@ -60,13 +65,30 @@ func (in *installer) pythonStep(s *state) step {
 	}
 }
 
+// envsStep adds Gymnasium and the environments to the virtual environment.
+func (in *installer) envsStep(s *state) step {
+	return step{
+		name:   envsStepName,
+		title:  "Gymnasium environments (Box2D, highway-env, Atari)",
+		digest: digest("envs 1", requirementsEnvs, builtOn(s)),
+		run: func(ctx context.Context, say func(string)) ([]output, error) {
+			if err := in.pipInstall(ctx, requirementsEnvs, say); err != nil {
+				return nil, err
+			}
+			return in.packageOutputs()
+		},
+	}
+}
+
+// builtOn identifies the virtual environment that further packages go into: a new one has lost them.
+func builtOn(s *state) string { return s.Steps[pythonStepName].Ended.Format(time.RFC3339Nano) }
+
 // cudaStep adds the NVIDIA libraries to the virtual environment and links them to where the plugin looks.
 func (in *installer) cudaStep(s *state) step {
 	return step{
-		name:  cudaStepName,
-		title: "NVIDIA libraries",
-		// A new virtual environment has lost them.
-		digest: digest("cuda 1", requirementsCUDA, s.Steps[pythonStepName].Ended.Format(time.RFC3339Nano)),
+		name:   cudaStepName,
+		title:  "NVIDIA libraries",
+		digest: digest("cuda 1", requirementsCUDA, builtOn(s)),
 		run: func(ctx context.Context, say func(string)) ([]output, error) {
 			l := in.layout
 			if err := in.pipInstall(ctx, requirementsCUDA, say); err != nil {
@@ -97,9 +119,11 @@ func (in *installer) cudaStep(s *state) step {
 // discardSpoiltPython forgets the Python steps if packages were being added when an installation was interrupted: the
 // environment may hold half of one, and only a new environment is sure to be whole.
 func discardSpoiltPython(s *state) {
-	if st, ok := s.Steps[cudaStepName]; ok && st.Digest == "" {
-		delete(s.Steps, cudaStepName)
-		delete(s.Steps, pythonStepName)
+	for _, name := range []string{cudaStepName, envsStepName} {
+		if st, ok := s.Steps[name]; ok && st.Digest == "" {
+			delete(s.Steps, name)
+			delete(s.Steps, pythonStepName)
+		}
 	}
 }
 

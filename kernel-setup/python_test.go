@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -49,7 +50,7 @@ func TestUsualFailuresAreExplained(t *testing.T) {
 // Every requirement is pinned and carries digests, or pip would refuse the list on the machine that needs the line.
 func TestRequirementsArePinned(t *testing.T) {
 	pinned := regexp.MustCompile(`^[a-z0-9.-]+==[0-9][^ ]*( ; [^\\]+)? \\$`)
-	for name, list := range map[string]string{"requirements.txt": requirements, "requirements-cuda.txt": requirementsCUDA} {
+	for name, list := range map[string]string{"requirements.txt": requirements, "requirements-cuda.txt": requirementsCUDA, "requirements-envs.txt": requirementsEnvs} {
 		lines := strings.Split(strings.TrimSpace(list), "\n")
 		count := 0
 		for i, line := range lines {
@@ -71,6 +72,35 @@ func TestRequirementsArePinned(t *testing.T) {
 	for _, needed := range []string{"jupyterlab==", "nbclient==", "nbconvert==", "numpy=="} {
 		if !strings.Contains(requirements, "\n"+needed) {
 			t.Errorf("requirements.txt lacks %s", needed)
+		}
+	}
+}
+
+// pip must not replace what JupyterLab was installed with.
+func TestSharedRequirementsAgree(t *testing.T) {
+	pin := regexp.MustCompile(`(?m)^([a-z0-9.-]+)==([^ ]+)`)
+	base := map[string][]string{}
+	for _, m := range pin.FindAllStringSubmatch(requirements, -1) {
+		base[m[1]] = append(base[m[1]], m[2])
+	}
+	added, shared := map[string]string{}, 0
+	for _, m := range pin.FindAllStringSubmatch(requirementsEnvs, -1) {
+		name, version := m[1], m[2]
+		added[name] = version
+		if base[name] == nil {
+			continue
+		}
+		shared++
+		if !slices.Contains(base[name], version) {
+			t.Errorf("requirements-envs.txt pins %s %s, requirements.txt %v", name, version, base[name])
+		}
+	}
+	if shared < 3 {
+		t.Errorf("%d shared packages found: the lists were not read", shared)
+	}
+	for name, version := range map[string]string{"gymnasium": "1.2.3", "highway-env": "1.10.2", "ale-py": "0.12.1"} {
+		if added[name] != version {
+			t.Errorf("requirements-envs.txt pins %s %q, want %s", name, added[name], version)
 		}
 	}
 }

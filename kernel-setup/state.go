@@ -23,6 +23,7 @@ type choices struct {
 	Python string `json:"python,omitempty"` // the interpreter given with --python
 	CUDA   bool   `json:"cuda,omitempty"`
 	NoXLA  bool   `json:"no_xla,omitempty"`
+	Envs   bool   `json:"envs,omitempty"` // --with envs
 }
 
 // stamp records a step: its inputs as a digest and its outputs. A step that was begun and never finished keeps an

@@ -24,7 +24,7 @@ func newTestCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "test",
 		Short: "Run the whole test suite: gofmt, go vet, all tests on XLA, the core on pure Go, every notebook",
-		Long: `Run the whole test suite. What is missing is installed first, and nothing is skipped: formatting, go vet, the core's
+		Long: `Run the whole test suite. What is missing is installed first, the Gymnasium environments too, and nothing is skipped: formatting, go vet, the core's
 tests on the pure Go backend, then all tests on XLA (where this machine has it), which include the execution of every
 notebook at its default scale. It ends with go test's own lines, and with its exit status.`,
 		Example: `  go run ./kernel-setup test`,
@@ -34,7 +34,7 @@ notebook at its default scale. It ends with go test's own lines, and with its ex
 			if err != nil {
 				return err
 			}
-			if _, err := (&installer{layout: l, progress: newProgress(os.Stderr)}).ensure(cmd.Context()); err != nil {
+			if _, err := (&installer{layout: l, progress: newProgress(os.Stderr), choose: withEnvs}).ensure(cmd.Context()); err != nil {
 				return err
 			}
 			s, err := loadState(l.state())
