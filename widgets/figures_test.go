@@ -150,8 +150,13 @@ func TestMapCountsManyArrows(t *testing.T) {
 		trajectory = append(trajectory, mdp.Step{State: 4, Action: gridworld.Right})
 	}
 	p := parse(t, Map{Title: "m", Width: 3, Height: 3, Demonstrations: []mdp.Trajectory{trajectory}})
-	if !p.hasText("7") || !p.hasText("×7") {
-		t.Error("seven equal steps are not counted")
+	if !p.hasText("7") || p.hasText("×7") {
+		t.Error("seven equal steps are not counted once, beside their arrows")
+	}
+	trajectory[0].Action = gridworld.Up
+	p = parse(t, Map{Title: "m", Width: 3, Height: 3, Demonstrations: []mdp.Trajectory{trajectory}})
+	if !p.hasText("6") || !p.hasText("×7") {
+		t.Error("seven steps of two actions are not counted")
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"image/color"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -51,7 +52,7 @@ func (m Map) Figure() (*Figure, error) {
 	if m.Values != nil {
 		bar = barWidth + panelGap
 	}
-	size := min(vg.Length(58), (maxWidth-2*cardPad-bar)/vg.Length(m.Width), 560/vg.Length(m.Height))
+	size := min(max(58, 240/vg.Length(m.Width)), (maxWidth-2*cardPad-bar)/vg.Length(m.Width), 560/vg.Length(m.Height))
 	return card{
 		title: m.Title, legend: m.legend(),
 		description: fmt.Sprintf("Gridworld of %d × %d states, %s, %d demonstrated steps.", m.Width, m.Height, m.ValueLabel,
@@ -176,7 +177,7 @@ func (m Map) paintCell(c draw.Canvas, g cells, s int, scale colorScale, counts [
 			writeText(c, figure, box.Min.X+4, box.Max.Y-9, text)
 		}
 	}
-	if visits > 1 {
+	if visits > 1 && (visits <= fanned || slices.Max(counts) < visits) { // else the number stands beside the arrows
 		figure.XAlign = draw.XRight
 		writeText(c, bold(figure), box.Max.X-4, box.Min.Y+8.5, fmt.Sprintf("×%d", visits))
 	}
@@ -234,7 +235,8 @@ func paintDemonstrated(c draw.Canvas, g cells, centre vg.Point, a, n int) {
 	}
 	if n > shown {
 		style := bold(textStyle(smallSize, ink, draw.XCenter, draw.YCenter))
-		x, y := centre.X+0.28*g.size*dx-2.2*gap*dy, centre.Y+0.28*g.size*dy-2.2*gap*dx
+		// to the right of vertical arrows, away from the state's value
+		x, y := centre.X+0.28*g.size*dx+2.2*gap*dy*dy, centre.Y+0.28*g.size*dy-2.2*gap*dx
 		if a == gridworld.Stay {
 			y = centre.Y - 10
 		}
