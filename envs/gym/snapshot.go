@@ -1,0 +1,175 @@
+package gym
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image"
+	"slices"
+)
+
+// Snapshot is the state of one environment in the middle of an episode, in JSON. It can be stored, and restored in any pool
+// of the same environment with the same options and wrappers. Restore only snapshots that you trust: an emulator's state
+// that was tampered with can crash the worker.
+type Snapshot []byte
+
+// snapshotHeader is what every snapshot has.
+type snapshotHeader struct {
+	Kind    string        `json:"kind"`
+	ID      string        `json:"id"`
+	Highway *HighwayState `json:"highway,omitempty"`
+	Lunar   *[8]float64   `json:"lunar,omitempty"`
+}
+
+// Snapshot returns the state of environment env, whose episode must be under way.
+func (p *Pool) Snapshot(ctx context.Context, env int) (Snapshot, error) {
+	var s Snapshot
+	err := p.single(ctx, env, "snapshot", askSnapshot, askSnapshot, nil, func(body []byte) error {
+		var raw json.RawMessage
+		_, err := splitText(body, &raw)
+		s = slices.Clone(Snapshot(raw))
+		return err
+	})
+	return s, err
+}
+
+// Restore brings environment env to the snapshot's state and returns the observation [1, …] there. The steps that follow
+// repeat those that followed the snapshot; the package comment says how exactly.
+func (p *Pool) Restore(ctx context.Context, env int, s Snapshot) (Array, error) {
+	var head snapshotHeader
+	if err := json.Unmarshal(s, &head); err != nil {
+		return Array{}, fmt.Errorf("gym: that is no snapshot: %w", err)
+	}
+	out := Array{DType: p.spec.DType, Shape: append([]int{1}, p.spec.Shape...)}
+	more := map[string]any{"snapshot": json.RawMessage(s)}
+	err := p.single(ctx, env, "restore", askRestore, tellObservations, more, func(body []byte) error {
+		size := p.spec.bytes()
+		slot := env % p.config.EnvsPerWorker
+		if len(body) != p.config.EnvsPerWorker*size {
+			return fmt.Errorf("%w: %d bytes of observations", errGarbage, len(body))
+		}
+		out.Bytes = slices.Clone(body[slot*size : (slot+1)*size])
+		return nil
+	})
+	return out, err
+}
+
+// Render returns a picture of environment env, which must have been opened with the option "render_mode": "rgb_array".
+func (p *Pool) Render(ctx context.Context, env int) (*image.RGBA, error) {
+	var picture *image.RGBA
+	err := p.single(ctx, env, "render", askRender, askRender, nil, func(body []byte) error {
+		if len(body) < 8 {
+			return fmt.Errorf("%w: a picture of %d bytes", errGarbage, len(body))
+		}
+		height, width := int(binary.LittleEndian.Uint32(body)), int(binary.LittleEndian.Uint32(body[4:]))
+		if body = body[8:]; len(body) != 3*height*width {
+			return fmt.Errorf("%w: a picture %d×%d of %d bytes", errGarbage, width, height, len(body))
+		}
+		picture = image.NewRGBA(image.Rect(0, 0, width, height))
+		for i := range height * width {
+			copy(picture.Pix[4*i:], body[3*i:3*i+3])
+			picture.Pix[4*i+3] = 0xff
+		}
+		return nil
+	})
+	return picture, err
+}
+
+// single asks the worker of environment env for something about it. What the worker refuses leaves the pool open.
+func (p *Pool) single(ctx context.Context, env int, doing string, kind, want byte, more map[string]any, use func(body []byte) error) error {
+	if env < 0 || env >= p.Len() {
+		return fmt.Errorf("gym: environment %d, want 0 to %d", env, p.Len()-1)
+	}
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if p.fault != nil {
+		return p.fault
+	}
+	w := p.workers[env/p.config.EnvsPerWorker]
+	request := map[string]any{"env": env - w.first}
+	for k, v := range more {
+		request[k] = v
+	}
+	body, err := w.ask(ctx, kind, want, request)
+	if err == nil {
+		err = use(body)
+	}
+	if refused, ok := errors.AsType[refusal](err); ok {
+		return fmt.Errorf("gym: %s, environment %d, %s: %w", p.config.ID, env, doing, refused)
+	}
+	if err != nil {
+		return p.faultOf(w, doing, err)
+	}
+	return nil
+}
+
+// HighwayState is the true state of highway-env's highway, of which the observation shows only a part.
+type HighwayState struct {
+	// Vehicles are those on the road, the ego vehicle first. Their number is the environment's, 21 in highway-fast-v0.
+	Vehicles []Vehicle `json:"vehicles"`
+	// SpeedIndex is which of its allowed speeds (20, 25 and 30 m/s) the ego vehicle is asked to drive at.
+	SpeedIndex int `json:"speed_index"`
+	// Time is the time since the episode began, in seconds, and Steps the number of simulated frames.
+	Time  float64 `json:"time"`
+	Steps int     `json:"steps"`
+}
+
+// Vehicle is the state of one vehicle. Its lane follows from its position.
+type Vehicle struct {
+	X            float64 `json:"x"` // along the road, in m
+	Y            float64 `json:"y"` // across it, in m; lane i is at 4·i
+	Heading      float64 `json:"heading"`
+	Speed        float64 `json:"speed"`       // in m/s
+	TargetLane   int     `json:"target_lane"` // 0 is the leftmost
+	TargetSpeed  float64 `json:"target_speed"`
+	Steering     float64 `json:"steering"`     // in rad
+	Acceleration float64 `json:"acceleration"` // in m/s²
+	Crashed      bool    `json:"crashed"`
+	// Impact is the displacement by a collision that the next frame will make, if there is one, in m.
+	Impact *[2]float64 `json:"impact"`
+	// Timer is the time since the vehicle last thought of changing lanes, in s, and Exponent the δ of its Intelligent
+	// Driver Model; the ego vehicle has neither.
+	Timer    float64 `json:"timer"`
+	Exponent float64 `json:"exponent"`
+}
+
+// Highway returns the true state in a snapshot of a highway.
+func (s Snapshot) Highway() (HighwayState, error) {
+	var head snapshotHeader
+	if err := json.Unmarshal(s, &head); err != nil {
+		return HighwayState{}, fmt.Errorf("gym: that is no snapshot: %w", err)
+	}
+	if head.Highway == nil {
+		return HighwayState{}, fmt.Errorf("gym: the snapshot is of %s (%s), which has no highway's state", head.ID, head.Kind)
+	}
+	return *head.Highway, nil
+}
+
+// Snapshot returns a snapshot with this state. The random generator of the environment that it is restored in goes on from
+// where it is; no vehicle draws from it during an episode.
+func (h HighwayState) Snapshot() (Snapshot, error) {
+	return snapshotHeader{Kind: "highway", Highway: &h}.encode()
+}
+
+// LunarState is an observation of Lunar Lander: position, velocity, angle, angular velocity, contact of the left and of the
+// right leg.
+type LunarState [8]float64
+
+// Snapshot returns a snapshot of about this state, at the beginning of an episode's time. The legs are put where their
+// springs hold them in flight, at rest with the lander, and the ground beside the landing pad is that of a new
+// episode. In the air, the observations that follow differ from the original's by less than the engines' own noise makes
+// them differ from one another; on the ground they differ by more.
+func (l LunarState) Snapshot() (Snapshot, error) {
+	v := [8]float64(l)
+	return snapshotHeader{Kind: "lunar", ID: "LunarLander-v3", Lunar: &v}.encode()
+}
+
+func (h snapshotHeader) encode() (Snapshot, error) {
+	text, err := json.Marshal(h)
+	if err != nil { // an infinity or NaN
+		return nil, fmt.Errorf("gym: that is no state: %w", err)
+	}
+	return text, nil
+}

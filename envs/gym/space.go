@@ -1,0 +1,141 @@
+package gym
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// DType is the type of an observation's numbers, as NumPy names it.
+type DType string
+
+// size returns the number of bytes of one number, or 0 for a type that the bridge does not know.
+func (d DType) size() int {
+	switch d {
+	case "uint8", "int8", "bool":
+		return 1
+	case "uint16", "int16":
+		return 2
+	case "uint32", "int32", "float32":
+		return 4
+	case "uint64", "int64", "float64":
+		return 8
+	}
+	return 0
+}
+
+// Spec describes the environments of a pool.
+type Spec struct {
+	ID string
+	// Shape is the shape of one observation.
+	Shape []int
+	DType DType
+	// Low and High are the bounds of one observation's numbers, in C order; ±Inf where there is none.
+	Low, High []float64
+	// Actions is the number of actions |A|. They are 0, …, |A| − 1 here, wherever Gymnasium's space starts.
+	Actions int
+	// Versions are those of Gymnasium and of the environment's package.
+	Versions map[string]string
+	// Snapshot is how the environment is brought back to a state: "highway", "ale" or "replay".
+	Snapshot string
+
+	start int // Gymnasium's number of action 0
+}
+
+// Size returns how many numbers one observation has.
+func (s Spec) Size() int {
+	n := 1
+	for _, d := range s.Shape {
+		n *= d
+	}
+	return n
+}
+
+// bytes returns the length of one observation.
+func (s Spec) bytes() int { return s.Size() * s.DType.size() }
+
+// Array holds numbers as the environment made them.
+type Array struct {
+	DType DType
+	Shape []int
+	Bytes []byte // little-endian, in C order
+}
+
+// Len returns the number of numbers.
+func (a Array) Len() int { return len(a.Bytes) / max(1, a.DType.size()) }
+
+// Row returns the sub-array of index i along the first axis. It shares memory with a.
+func (a Array) Row(i int) Array {
+	size := len(a.Bytes) / a.Shape[0]
+	return Array{DType: a.DType, Shape: a.Shape[1:], Bytes: a.Bytes[i*size : (i+1)*size : (i+1)*size]}
+}
+
+// Float32 returns the numbers converted to float32, which is exact for float32 and for integers of up to 16 bits.
+func (a Array) Float32() []float32 {
+	out := make([]float32, a.Len())
+	if a.DType == "float32" { // by far the most frequent
+		for i := range out {
+			out[i] = math.Float32frombits(binary.LittleEndian.Uint32(a.Bytes[4*i:]))
+		}
+		return out
+	}
+	for i := range out {
+		out[i] = float32(a.at(i))
+	}
+	return out
+}
+
+// Float64 returns the numbers converted to float64, which is exact but for integers beyond 2⁵³.
+func (a Array) Float64() []float64 {
+	out := make([]float64, a.Len())
+	for i := range out {
+		out[i] = a.at(i)
+	}
+	return out
+}
+
+func (a Array) at(i int) float64 {
+	b := a.Bytes[i*a.DType.size():]
+	switch a.DType {
+	case "float64":
+		return math.Float64frombits(binary.LittleEndian.Uint64(b))
+	case "float32":
+		return float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))
+	case "uint8", "bool":
+		return float64(b[0])
+	case "int8":
+		return float64(int8(b[0]))
+	case "uint16":
+		return float64(binary.LittleEndian.Uint16(b))
+	case "int16":
+		return float64(int16(binary.LittleEndian.Uint16(b)))
+	case "uint32":
+		return float64(binary.LittleEndian.Uint32(b))
+	case "int32":
+		return float64(int32(binary.LittleEndian.Uint32(b)))
+	case "uint64":
+		return float64(binary.LittleEndian.Uint64(b))
+	case "int64":
+		return float64(int64(binary.LittleEndian.Uint64(b)))
+	}
+	panic(fmt.Sprintf("gym: an array of the unknown type %q", a.DType))
+}
+
+// nan returns the index of the first NaN, or -1.
+func (a Array) nan() int {
+	switch a.DType {
+	case "float32":
+		for i := 0; i+4 <= len(a.Bytes); i += 4 {
+			if binary.LittleEndian.Uint32(a.Bytes[i:])&0x7fffffff > 0x7f800000 {
+				return i / 4
+			}
+		}
+	case "float64":
+		for i := 0; i+8 <= len(a.Bytes); i += 8 {
+			if v := math.Float64frombits(binary.LittleEndian.Uint64(a.Bytes[i:])); v != v {
+				return i / 8
+			}
+		}
+	}
+	return -1
+}

@@ -1,0 +1,267 @@
+package gym
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+var (
+	//go:embed snapshot.py
+	snapshotScript string
+	//go:embed worker.py
+	workerScript string
+)
+
+// patience is how long a worker that was asked to end, or to say where it hangs, is given.
+const patience = 500 * time.Millisecond
+
+// worker is a Python process with some environments, of which first is the lowest index in the pool.
+type worker struct {
+	first, count int
+	limit        time.Duration   // of a request
+	open         context.Context // of the pool
+	cmd          *exec.Cmd
+	in           *os.File // requests
+	out          *os.File // answers
+	messages     reader
+	stderr       *tail
+	hung         atomic.Bool   // it exceeded its time limit and was ended for that
+	ended        chan struct{} // closed when the process is gone
+	waitErr      error         // how it ended, valid once ended is closed
+	killOnce     sync.Once
+}
+
+// startWorker starts a process; its environments are made by the first request.
+func startWorker(ctx context.Context, python string, c Config, first int) (*worker, error) {
+	w := &worker{first: first, count: c.EnvsPerWorker, limit: c.StepLimit, open: ctx, stderr: &tail{}, ended: make(chan struct{})}
+	theirIn, in, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	out, theirOut, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(err, theirIn.Close(), in.Close())
+	}
+	w.in, w.out, w.messages = in, out, reader{r: out}
+	// The worker's main loop is the last statement of its script. -I keeps the user's own packages and PYTHON variables out.
+	w.cmd = exec.Command(python, "-I", "-u", "-c", snapshotScript+workerScript)
+	w.cmd.Env = workerEnvironment()
+	w.cmd.Stdin, w.cmd.Stdout, w.cmd.Stderr = theirIn, theirOut, w.stderr
+	if c.Stderr != nil {
+		w.cmd.Stderr = io.MultiWriter(w.stderr, c.Stderr)
+	}
+	w.cmd.WaitDelay = patience // for what a process that it started keeps open
+	isolate(w.cmd)
+	err = w.cmd.Start()
+	err = errors.Join(err, theirIn.Close(), theirOut.Close())
+	if err != nil {
+		if w.cmd.Process != nil {
+			killGroup(w.cmd.Process)
+			_ = w.cmd.Wait()
+		}
+		return nil, errors.Join(err, in.Close(), out.Close())
+	}
+	go func() {
+		w.waitErr = w.cmd.Wait()
+		close(w.ended)
+	}()
+	return w, nil
+}
+
+// workerEnvironment is this process's environment, without a window, and with one thread for each worker's algebra, as
+// there are as many workers as the user wants processors busy. What the user has set stays.
+func workerEnvironment() []string {
+	env := os.Environ()
+	for _, v := range [][2]string{
+		{"SDL_VIDEODRIVER", "dummy"}, {"SDL_AUDIODRIVER", "dummy"}, {"PYGAME_HIDE_SUPPORT_PROMPT", "1"}, {"MPLBACKEND", "Agg"},
+		{"OMP_NUM_THREADS", "1"}, {"OPENBLAS_NUM_THREADS", "1"},
+	} {
+		if _, set := os.LookupEnv(v[0]); !set {
+			env = append(env, v[0]+"="+v[1])
+		}
+	}
+	return env
+}
+
+// kill ends the process and all it started, at once.
+func (w *worker) kill() {
+	w.killOnce.Do(func() { killGroup(w.cmd.Process) })
+}
+
+// dismiss tells the worker that no more requests come: it closes its environments and ends by itself.
+func (w *worker) dismiss() error { return w.in.Close() }
+
+// bury waits until the dismissed process is gone, and ends it if it stays.
+func (w *worker) bury() error {
+	select {
+	case <-w.ended:
+	case <-time.After(patience):
+	}
+	w.kill() // what it may have started
+	<-w.ended
+	return w.out.Close()
+}
+
+// send writes a request.
+func (w *worker) send(message []byte) error {
+	_, err := w.in.Write(message)
+	return err
+}
+
+// watch ends the worker when ctx does, or after the limit, so that a read of its answer returns. The caller calls stop when it
+// has the answer.
+func (w *worker) watch(ctx context.Context, limit time.Duration) (stop func()) {
+	timer := time.AfterFunc(limit, func() {
+		w.hung.Store(true)
+		askWhere(w.cmd.Process) // its answer goes to its standard error
+		select {
+		case <-w.ended:
+		case <-time.After(patience):
+		}
+		w.kill()
+	})
+	detach := context.AfterFunc(ctx, w.kill)
+	return func() {
+		timer.Stop()
+		detach()
+	}
+}
+
+// told is the JSON of an answer that reports a failure.
+type told struct {
+	Refused   bool   `json:"refused"`
+	Missing   string `json:"missing"`
+	Slot      int    `json:"slot"`
+	Seed      *int64 `json:"seed"`
+	Doing     string `json:"doing"`
+	Message   string `json:"message"`
+	Traceback string `json:"traceback"`
+}
+
+// refusal is a request that the worker refused without harm.
+type refusal struct{ text string }
+
+func (r refusal) Error() string { return r.text }
+
+// receive reads the answer to a request. Its error is a refusal, or a fault that ends the pool.
+func (w *worker) receive(ctx context.Context, want byte, limit time.Duration) ([]byte, error) {
+	stop := w.watch(ctx, limit)
+	kind, body, err := w.messages.next()
+	stop()
+	switch {
+	case err != nil:
+		return nil, w.explain(ctx, limit, err)
+	case kind == want:
+		return body, nil
+	case kind != tellError:
+		return nil, fmt.Errorf("%w: an answer %q to a request for %q", errGarbage, kind, want)
+	}
+	var t told
+	if _, err := splitText(body, &t); err != nil {
+		return nil, err
+	}
+	if t.Missing != "" {
+		return nil, fmt.Errorf("%s is not installed for %s; `%s` installs what the project's environments need", t.Missing, w.cmd.Path, mend)
+	}
+	if t.Refused {
+		return nil, refusal{t.Message}
+	}
+	e := &Error{Doing: t.Doing, Err: errors.New(t.Message), Traceback: t.Traceback, First: w.first, Last: w.first + w.count - 1}
+	if t.Slot >= 0 && t.Slot < w.count {
+		e.First, e.Last = w.first+t.Slot, w.first+t.Slot
+	}
+	return nil, e
+}
+
+// explain finds out why there was no answer.
+func (w *worker) explain(ctx context.Context, limit time.Duration, err error) error {
+	e := &Error{First: w.first, Last: w.first + w.count - 1, Err: err}
+	if errors.Is(err, errGarbage) {
+		w.kill()
+		return e
+	}
+	select { // the pipe may break a moment before the process is gone
+	case <-w.ended:
+	case <-time.After(4 * patience):
+		w.kill()
+		<-w.ended
+	}
+	e.Stderr = w.stderr.String()
+	switch {
+	case w.hung.Load():
+		e.Err = fmt.Errorf("no answer within the time limit of %v", limit)
+	case ctx.Err() != nil:
+		e.Err, e.Stderr = context.Cause(ctx), ""
+	case w.open.Err() != nil:
+		e.Err, e.Stderr = context.Cause(w.open), ""
+	case w.waitErr != nil:
+		e.Err = fmt.Errorf("the worker process %d died: %w", w.cmd.Process.Pid, w.waitErr)
+	default:
+		e.Err = fmt.Errorf("the worker process %d ended", w.cmd.Process.Pid)
+	}
+	return e
+}
+
+// initSpec is the JSON of the answer to the first request.
+type initSpec struct {
+	Shape    []int             `json:"shape"`
+	DType    DType             `json:"dtype"`
+	Actions  int               `json:"actions"`
+	Start    int               `json:"start"`
+	Versions map[string]string `json:"versions"`
+	Snapshot string            `json:"snapshot"`
+}
+
+// begin asks for the environments; ready waits for them.
+func (w *worker) begin(ctx context.Context, c Config) error {
+	message, err := jsonMessage(askInit, c.request())
+	if err != nil {
+		return fmt.Errorf("the options are not JSON: %w", err)
+	}
+	if err := w.send(message); err != nil {
+		return w.explain(ctx, c.StartLimit, err)
+	}
+	return nil
+}
+
+func (w *worker) ready(ctx context.Context, c Config) (Spec, error) {
+	body, err := w.receive(ctx, askInit, c.StartLimit)
+	if err != nil {
+		return Spec{}, err
+	}
+	var s initSpec
+	bounds, err := splitText(body, &s)
+	if err != nil {
+		return Spec{}, err
+	}
+	spec := Spec{ID: c.ID, Shape: s.Shape, DType: s.DType, Actions: s.Actions, Versions: s.Versions, Snapshot: s.Snapshot, start: s.Start}
+	if s.DType.size() == 0 {
+		return Spec{}, fmt.Errorf("its observations are of the type %s, which the bridge does not know", s.DType)
+	}
+	if n := spec.Size(); n <= 0 || len(bounds) != 16*n {
+		return Spec{}, fmt.Errorf("its observations have the shape %v and bounds of %d bytes", s.Shape, len(bounds))
+	}
+	limits := Array{DType: "float64", Bytes: bounds}.Float64()
+	spec.Low, spec.High = limits[:spec.Size()], limits[spec.Size():]
+	return spec, nil
+}
+
+// ask sends a request in JSON and returns the answer of kind want.
+func (w *worker) ask(ctx context.Context, kind, want byte, v any) ([]byte, error) {
+	message, err := jsonMessage(kind, v)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.send(message); err != nil {
+		return nil, w.explain(ctx, w.limit, err)
+	}
+	return w.receive(ctx, want, w.limit)
+}

@@ -1,0 +1,361 @@
+"""A worker of the Go package envs/gym: it holds some environments and answers requests over a pipe.
+
+A message is an 8-byte header (uint32 length of the body, one byte that says what it is, the bytes "gym") and a body of raw
+little-endian arrays or of JSON. Requests and answers alternate. The answer "E" is a failure, described in JSON.
+"""
+
+import os
+import sys
+
+# Whatever an environment prints must not get between the messages: standard output goes to standard error from here on.
+REQUESTS, ANSWERS = os.dup(0), os.dup(1)
+_null = os.open(os.devnull, os.O_RDONLY)
+os.dup2(_null, 0)
+os.close(_null)
+os.dup2(2, 1)
+
+import base64
+import faulthandler
+import importlib
+import json
+import signal
+import struct
+import traceback
+
+if hasattr(signal, "SIGUSR1"):
+    faulthandler.register(signal.SIGUSR1, all_threads=False)  # asked where it hangs, the worker says so
+
+TAG = b"gym"
+
+
+class Refused(Exception):
+    """A request that cannot be met and that left the environments as they were."""
+
+
+class Gone(Exception):
+    """Nobody asks any more."""
+
+
+class Missing(Exception):
+    """A Python package that is not installed."""
+
+
+class Failure(Exception):
+    """Something went wrong in one environment."""
+
+    def __init__(self, slot, doing):
+        super().__init__(doing)
+        self.slot, self.doing = slot, doing
+
+
+def send(kind, *parts):
+    body = b"".join(parts)
+    write(memoryview(struct.pack("<IB3s", len(body), ord(kind), TAG) + body))
+
+
+def write(view):
+    while view:
+        view = view[os.write(ANSWERS, view) :]
+
+
+def send_json(kind, value, *arrays):
+    text = json.dumps(value).encode()
+    send(kind, struct.pack("<I", len(text)), text, *arrays)
+
+
+class Requests:
+    """Reads requests into one buffer; a step's request arrives in one system call."""
+
+    def __init__(self):
+        self.buffer = bytearray(1 << 16)
+        self.view = memoryview(self.buffer)
+
+    def next(self):
+        """Returns the kind (a number) and the length of the next request, whose body starts at byte 8 of the buffer."""
+        have = os.readv(REQUESTS, [self.view]) if hasattr(os, "readv") else self.fill(0)
+        if have == 0:
+            raise Gone
+        while have < 8:
+            have += self.fill(have)
+        length = int.from_bytes(self.view[:4], "little")
+        if 8 + length > len(self.buffer):
+            grown = bytearray(8 + length)
+            grown[:have] = self.view[:have]
+            self.buffer, self.view = grown, memoryview(grown)
+        while have < 8 + length:
+            have += self.fill(have)
+        return self.buffer[4], length
+
+    def fill(self, have):
+        part = os.read(REQUESTS, len(self.buffer) - have)
+        if not part:
+            raise Gone
+        self.view[have : have + len(part)] = part
+        return len(part)
+
+    def body(self, length):
+        return self.view[8 : 8 + length]
+
+    def json(self, length):
+        return json.loads(bytes(self.body(length)))
+
+
+class Slot:
+    """One environment with what is needed to bring it back to where it is."""
+
+    def __init__(self, env):
+        self.env = env
+        self.seed = None  # of the last seeded reset
+        self.start = None  # how the episode began: {"seed": …} or {"rng": …}
+        self.actions = []  # taken since then
+        self.over = True  # no episode is under way
+
+    def reset(self, seed):
+        if seed is None:
+            generator = getattr(self.env.unwrapped, "_np_random", None)
+            self.start = None if generator is None else {"rng": generator.bit_generator.state}
+            observation = self.env.reset()[0]
+        else:
+            self.start = {"seed": seed}
+            observation = self.env.reset(seed=seed)[0]
+            self.seed = seed
+        self.actions = []
+        self.over = False
+        return observation
+
+
+def load(name):
+    """Imports "module:attribute"."""
+    module, _, attribute = name.partition(":")
+    found = importlib.import_module(module)
+    for part in attribute.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def make(gymnasium, config):
+    env = gymnasium.make(config["id"], disable_env_checker=True, **config["options"])
+    for wrapper in config["wrappers"]:
+        env = load(wrapper["class"])(env, **wrapper["options"])
+    return env
+
+
+class Worker:
+    def __init__(self, config):
+        sys.path[:0] = config["python_path"]
+        try:
+            global np
+            import gymnasium
+            import numpy as np
+
+            for name in config["imports"]:
+                module = importlib.import_module(name)
+                if name == "ale_py":
+                    gymnasium.register_envs(module)
+            self.slots = [Slot(make(gymnasium, config)) for _ in range(config["count"])]
+        except ModuleNotFoundError as e:
+            raise Missing(e.name or str(e)) from e
+        except gymnasium.error.DependencyNotInstalled as e:
+            raise Missing(str(e)) from e
+        if sys.byteorder != "little":
+            raise Refused("this machine is big-endian, which the bridge does not support")
+        self.same_step = config["autoreset"] == "same-step"
+        self.check_spaces(gymnasium.spaces)
+        self.allocate()
+        modules = {env.unwrapped.__class__.__module__.partition(".")[0] for env in (s.env for s in self.slots)}
+        send_json(
+            "I",
+            {
+                "shape": list(self.shape),
+                "dtype": self.dtype.name,
+                "actions": int(self.slots[0].env.action_space.n),
+                "start": int(self.slots[0].env.action_space.start),
+                "versions": versions(modules | {"gymnasium"}),
+                "snapshot": snapshot_kind(self.slots[0].env),
+                "pid": os.getpid(),
+            },
+            np.broadcast_to(self.space.low, self.shape).astype("<f8").tobytes(),
+            np.broadcast_to(self.space.high, self.shape).astype("<f8").tobytes(),
+        )
+
+    def check_spaces(self, spaces):
+        env = self.slots[0].env
+        self.space = env.observation_space
+        if not isinstance(self.space, spaces.Box):
+            raise Refused(f"its observations are {self.space}, want a Box (FlattenObservation among the wrappers makes one of many spaces)")
+        if not isinstance(env.action_space, spaces.Discrete):
+            raise Refused(f"its actions are {env.action_space}, want Discrete")
+        self.shape, self.dtype = self.space.shape, self.space.dtype
+
+    def allocate(self):
+        """Lays out the answer to a step: header, rewards, terminated, truncated, observations, final observations."""
+        n = len(self.slots)
+        size = self.dtype.itemsize * int(np.prod(self.shape, dtype=np.int64))
+        flags = 8 + 8 * n
+        first = flags + 2 * n + (-2 * n) % 8
+        self.fixed = first + n * size
+        answer = bytearray(first + 2 * n * size)
+        struct.pack_into("<IB3s", answer, 0, self.fixed - 8, ord("B"), TAG)
+        self.answer = memoryview(answer)
+        self.rewards = self.answer[8:flags].cast("d")
+        self.terminated, self.truncated = self.answer[flags : flags + n], self.answer[flags + n : flags + 2 * n]
+
+        def rows(at):
+            block = np.frombuffer(answer, self.dtype, n * size // self.dtype.itemsize, at)
+            return list(block.reshape((n,) + self.shape))
+
+        self.observations, self.finals = rows(first), rows(self.fixed)
+        self.first, self.size = first, size
+
+    def put(self, row, observation):
+        """Copies one observation into the answer. Gymnasium's vector environments cast to the space's type too."""
+        if type(observation) is not np.ndarray:
+            observation = np.asarray(observation)
+        if observation.shape != self.shape:
+            raise ValueError(f"the observation has the shape {observation.shape}, its space says {self.shape}")
+        row[...] = observation
+
+    def step(self, requests, length):
+        slots, n = self.slots, len(self.slots)
+        actions = requests.body(length).cast("q")
+        rewards, terminated, truncated, observations = self.rewards, self.terminated, self.truncated, self.observations
+        put, finals = self.put, 0
+        slot = None
+        try:
+            for i in range(n):
+                slot = slots[i]
+                if slot.over:
+                    raise RuntimeError("its episode is over, or has not begun: reset it first")
+                action = actions[i]
+                observation, reward, ended, cut, _ = slot.env.step(action)
+                slot.actions.append(action)
+                rewards[i] = reward
+                if ended or cut:
+                    terminated[i], truncated[i] = 1 if ended else 0, 1 if cut else 0
+                    if self.same_step:
+                        put(self.finals[finals], observation)
+                        finals += 1
+                        observation = slot.reset(None)
+                    else:
+                        slot.over = True
+                else:
+                    terminated[i] = truncated[i] = 0
+                put(observations[i], observation)
+        except Exception as e:
+            raise Failure(slot, f"step with action {actions[slots.index(slot)]}") from e
+        if finals:
+            struct.pack_into("<I", self.answer, 0, self.fixed - 8 + finals * self.size)
+            write(self.answer[: self.fixed + finals * self.size])
+            struct.pack_into("<I", self.answer, 0, self.fixed - 8)
+        else:
+            write(self.answer[: self.fixed])
+
+    def reset(self, request):
+        """Resets the environments that the request lists, {"envs": [index…], "seeds": [seed or null…]}."""
+        for i, seed in zip(request["envs"], request["seeds"]):
+            slot = self.slots[i]
+            try:
+                self.put(self.observations[i], slot.reset(seed))
+            except Exception as e:
+                slot.seed = seed
+                raise Failure(slot, "reset") from e
+        send("O", self.answer[self.first : self.fixed])
+
+    def snapshot(self, request):
+        i = request["env"]
+        slot = self.slots[i]
+        if slot.over:
+            raise Refused("its episode is over, or has not begun: there is nothing to take a snapshot of")
+        state = take(slot)
+        state["id"] = slot.env.unwrapped.spec.id
+        state["observation"] = encode(self.observations[i])
+        send_json("P", state)
+
+    def restore(self, request):
+        i = request["env"]
+        slot, state = self.slots[i], request["snapshot"]
+        give = RESTORE.get(state.get("kind"))
+        if give is None:
+            raise Refused(f"a snapshot of the kind {state.get('kind')!r} is not known")
+        try:
+            observation = give(slot, state)
+        except Refused:
+            raise
+        except Exception as e:
+            raise Failure(slot, "restore") from e
+        slot.over = False
+        stored = state.get("observation")
+        if stored is not None:
+            stored = decode(stored, self.dtype, self.shape)
+            if observation is None:
+                observation = stored
+            elif observation.tobytes() != stored.tobytes():
+                raise Failure(slot, "restore") from RuntimeError("replaying its actions led elsewhere: the environment is not deterministic")
+        self.put(self.observations[i], observation)
+        send("O", self.answer[self.first : self.fixed])
+
+    def render(self, request):
+        slot = self.slots[request["env"]]
+        picture = slot.env.render()
+        if isinstance(picture, list):  # the modes that end in _list
+            picture = picture[-1] if picture else None
+        picture = None if picture is None else np.asarray(picture)
+        if picture is None or picture.ndim != 3 or picture.shape[2] != 3 or picture.dtype != np.uint8:
+            raise Refused('it draws no RGB picture: open it with the option render_mode "rgb_array"')
+        send("F", struct.pack("<II", *picture.shape[:2]), np.ascontiguousarray(picture).tobytes())
+
+
+def versions(modules):
+    """Maps each distribution that one of the modules comes from to its version."""
+    from importlib import metadata
+
+    owners = metadata.packages_distributions()
+    names = {owner for module in modules for owner in owners.get(module, [])}
+    return {name: metadata.version(name) for name in sorted(names)}
+
+
+def describe(error):
+    """What the other side is told of an exception."""
+    slot = getattr(error, "slot", None)
+    cause = error.__cause__ if isinstance(error, (Failure, Missing)) else error
+    return {
+        "refused": isinstance(error, Refused),
+        "missing": str(error) if isinstance(error, Missing) else "",
+        "slot": slot,
+        "doing": getattr(error, "doing", ""),
+        "message": str(error) if isinstance(error, Refused) else "".join(traceback.format_exception_only(cause)).strip(),
+        "traceback": "" if isinstance(error, Refused) else "".join(traceback.format_exception(cause)),
+    }
+
+
+def main():
+    requests = Requests()
+    worker = None
+    while True:
+        try:
+            kind, length = requests.next()
+        except Gone:
+            for slot in worker.slots if worker else []:
+                slot.env.close()
+            os._exit(0)  # without the time that Python takes to clean up
+        try:
+            if kind == 83:  # S
+                worker.step(requests, length)
+            elif kind == 73:  # I
+                worker = Worker(requests.json(length))
+            elif kind == 82:  # R
+                worker.reset(requests.json(length))
+            elif kind == 80:  # P
+                worker.snapshot(requests.json(length))
+            elif kind == 76:  # L
+                worker.restore(requests.json(length))
+            elif kind == 70:  # F
+                worker.render(requests.json(length))
+        except Exception as e:
+            told = describe(e)
+            told["slot"] = worker.slots.index(told["slot"]) if told["slot"] is not None else -1
+            told["seed"] = worker.slots[told["slot"]].seed if told["slot"] >= 0 else None
+            send_json("E", told)
+
+
+main()
