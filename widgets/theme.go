@@ -74,6 +74,7 @@ var methods = map[string]appearance{
 	"qvirl-maxmean":       {"QVIRL, max-mean", green, dashDot},
 	"qvirl-mean":          {"QVIRL, mean policy", blue, nil},
 	"qvirl-cvar":          {"QVIRL, CVaR policy", blue, dashed},
+	"qvirl-exactmax":      {"QVIRL, exact max", skyBlue, dashed},
 	"qvirl-exactmax-cvar": {"QVIRL, CVaR policy, exact max", skyBlue, dashed},
 	"qvirl-activevar":     {"QVIRL, ActiveVaR", green, dashed},
 	"qvirl-random":        {"QVIRL, random queries", skyBlue, dotted},

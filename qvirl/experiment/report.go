@@ -16,6 +16,7 @@ type Report struct {
 	Text   []string // paragraphs before the tables
 	Tables []Table
 	Charts []Chart
+	Ranks  []RankChart
 }
 
 // Estimate is a mean over seeds with its standard error.
@@ -93,6 +94,21 @@ type Level struct {
 type Mark struct {
 	Note string
 	X    float64
+}
+
+// RankChart is a figure of rank histograms, side by side.
+type RankChart struct {
+	Name   string // file name without its ending
+	Title  string
+	Bins   int // bars of each
+	Panels []RankPanel
+}
+
+// RankPanel is the histogram of a method's ranks, each in 0..Max.
+type RankPanel struct {
+	Method string // as in result rows
+	Ranks  []int
+	Max    int
 }
 
 // Series are the values of one metric of one method, by seed.

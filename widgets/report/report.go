@@ -90,6 +90,15 @@ func Chart(c experiment.Chart) widgets.Curves {
 	return out
 }
 
+// Ranks returns the rank histograms as a widget, all in one row.
+func Ranks(c experiment.RankChart) widgets.Ranks {
+	out := widgets.Ranks{Title: c.Title, Bins: c.Bins, Columns: len(c.Panels)}
+	for _, p := range c.Panels {
+		out.Panels = append(out.Panels, widgets.RankPanel{Title: widgets.Label(p.Method), Method: p.Method, Ranks: p.Ranks, Max: p.Max})
+	}
+	return out
+}
+
 // Text returns the tables of a report as aligned plain text.
 func Text(r *experiment.Report) (string, error) {
 	var b strings.Builder
@@ -104,7 +113,7 @@ func Text(r *experiment.Report) (string, error) {
 }
 
 // Write writes the report to a folder, which it makes if it is missing: report.md with the tables and links to the
-// figures, a CSV file of each table and an SVG file of each chart. It returns the names of the files.
+// figures, a CSV file of each table and an SVG file of each figure. It returns the names of the files.
 func Write(r *experiment.Report, dir string) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("report: cannot write to %s: %w", dir, err)
@@ -133,19 +142,27 @@ func Write(r *experiment.Report, dir string) ([]string, error) {
 		}
 		page += markdown + "\n"
 	}
-	for _, c := range r.Charts {
-		figure, err := Chart(c).Figure()
+	draw := func(name, title string, d widgets.Drawing) error {
+		figure, err := d.Figure()
 		if err != nil {
-			return nil, fmt.Errorf("report: figure %s: %w", c.Name, err)
+			return fmt.Errorf("report: figure %s: %w", name, err)
 		}
 		svg, err := figure.SVG()
 		if err != nil {
-			return nil, fmt.Errorf("report: figure %s: %w", c.Name, err)
+			return fmt.Errorf("report: figure %s: %w", name, err)
 		}
-		if err := write(c.Name+".svg", string(svg)); err != nil {
+		page += fmt.Sprintf("![%s](%s.svg)\n\n", title, name)
+		return write(name+".svg", string(svg))
+	}
+	for _, c := range r.Ranks {
+		if err := draw(c.Name, c.Title, Ranks(c)); err != nil {
 			return nil, err
 		}
-		page += fmt.Sprintf("![%s](%s.svg)\n\n", c.Title, c.Name)
+	}
+	for _, c := range r.Charts {
+		if err := draw(c.Name, c.Title, Chart(c)); err != nil {
+			return nil, err
+		}
 	}
 	return files, write("report.md", page)
 }

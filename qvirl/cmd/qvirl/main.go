@@ -16,6 +16,7 @@ import (
 	"github.com/go-birl/birl/qvirl/experiment/activelearning"
 	"github.com/go-birl/birl/qvirl/experiment/apprenticeship"
 	"github.com/go-birl/birl/qvirl/experiment/avril3x3"
+	"github.com/go-birl/birl/qvirl/experiment/calibration"
 	"github.com/go-birl/birl/qvirl/experiment/likelihood"
 	"github.com/go-birl/birl/qvirl/experiment/maxmean"
 	"github.com/go-birl/birl/qvirl/experiment/posteriorquality"
@@ -36,6 +37,7 @@ var definitions = []experiment.Definition{
 	likelihood.Definition(),
 	sensitivity.Definition(),
 	activelearning.Definition(),
+	calibration.Definition(),
 }
 
 func main() {

@@ -1,0 +1,159 @@
+package calibration
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/go-birl/birl/envs/mdp"
+	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/experiment/posteriorquality"
+	"github.com/go-birl/birl/qvirl/valuewalk"
+)
+
+// rank returns the rows of a posterior: ranks of the truth among its samples. QVIRL's has two kinds of samples.
+func (c Config) rank(w *posteriorquality.World, method string, post qvirl.Posterior) ([]experiment.Row, error) {
+	rng := posteriorquality.Stream(w.Seed, method)
+	switch p := post.(type) {
+	case *valuewalk.Posterior:
+		return c.rows(w, method, thin(p.Samples()), rng)
+	case *qvirl.Gaussian:
+		exact, err := p.Sample(rng, Samples)
+		if err != nil {
+			return nil, err
+		}
+		rewards, err := p.SampleRewards(rng, Samples)
+		if err != nil {
+			return nil, err
+		}
+		own, err := c.rows(w, method, &qvirl.Samples{Reward: rewards, Q: exact.Q}, rng)
+		if err != nil {
+			return nil, err
+		}
+		other, err := c.rows(w, ExactMax, exact, rng)
+		return append(own, other...), err
+	}
+	samples, err := post.Sample(rng, Samples)
+	if err != nil {
+		return nil, err
+	}
+	return c.rows(w, method, samples, rng)
+}
+
+// thin returns Samples of the samples at equal distances.
+func thin(s *qvirl.Samples) *qvirl.Samples {
+	kept, dim := s.Reward.Dims()
+	_, pairs := s.Q.Dims()
+	out := &qvirl.Samples{Reward: mat.NewDense(Samples, dim, nil), Q: mat.NewDense(Samples, pairs, nil)}
+	for i := range Samples {
+		at := (2*i + 1) * kept / (2 * Samples)
+		out.Reward.SetRow(i, s.Reward.RawRowView(at))
+		out.Q.SetRow(i, s.Q.RawRowView(at))
+	}
+	return out
+}
+
+// rows returns the ranks of the true rewards and of the quantities.
+func (c Config) rows(w *posteriorquality.World, method string, s *qvirl.Samples, rng *rand.Rand) ([]experiment.Row, error) {
+	p := w.Problem
+	sol, err := p.MDP.Solve(w.Grid.Reward, p.Discount)
+	if err != nil {
+		return nil, err
+	}
+	row := experiment.Row{Environment: c.Posteriors.Environment(), Method: method, Demos: len(w.Demos), Seed: w.Seed}
+	var out []experiment.Row
+	add := func(metric string, value float64) {
+		row.Metric, row.Value = metric, value
+		out = append(out, row)
+	}
+	ranks := make([]int, len(w.Grid.Reward))
+	covered := map[string]float64{}
+	open := 0.0 // states that are not terminal
+	for state, reward := range w.Grid.Reward {
+		ranks[state] = rankOf(reward, mat.Col(nil, state, s.Reward), rng)
+		if w.Grid.Terminal[state] {
+			add(ofState(RankTerminal, state), float64(ranks[state]))
+			continue
+		}
+		add(ofState(RankState, state), float64(ranks[state]))
+		open++
+		for metric, level := range map[string]float64{Coverage50: 0.5, Coverage90: 0.9} {
+			if inMiddle(ranks[state], level) {
+				covered[metric]++
+			}
+		}
+	}
+	if open > 0 {
+		for _, metric := range []string{Coverage50, Coverage90} {
+			add(metric, covered[metric]/open)
+		}
+	}
+	for k, state := range chosen(w) {
+		if state >= 0 {
+			add(Quantities[k].Metric, float64(ranks[state]))
+		}
+	}
+	counts := p.DemoCounts()
+	value, fit := make([]float64, Samples), make([]float64, Samples)
+	values := s.Values(p.MDP.Actions())
+	for i := range value {
+		value[i] = floats.Dot(p.MDP.Initial(), values.RawRowView(i))
+		fit[i] = p.LogLikelihood(s.Q.RawRowView(i), counts)
+	}
+	add(Quantities[3].Metric, float64(rankOf(floats.Dot(p.MDP.Initial(), sol.V), value, rng)))
+	add(Quantities[4].Metric, float64(rankOf(p.LogLikelihood(sol.Q, counts), fit, rng)))
+	return out, nil
+}
+
+// chosen returns the states of the first three Quantities; −1 where the world has none. They depend on the demonstrations,
+// the terminal states and the seed alone, which leaves the ranks uniform for the true posterior.
+func chosen(w *posteriorquality.World) [3]int {
+	visits := make([]int, len(w.Grid.Terminal))
+	for _, d := range mdp.Flatten(w.Demos) {
+		visits[d.State]++
+	}
+	most := -1
+	var unvisited, terminal []int
+	for s, end := range w.Grid.Terminal {
+		switch {
+		case end:
+			terminal = append(terminal, s)
+		case visits[s] == 0:
+			unvisited = append(unvisited, s)
+		case most < 0 || visits[s] > visits[most]:
+			most = s
+		}
+	}
+	rng := posteriorquality.Stream(w.Seed, Name)
+	pick := func(states []int) int {
+		if len(states) == 0 {
+			return -1
+		}
+		return states[rng.IntN(len(states))]
+	}
+	return [3]int{most, pick(unvisited), pick(terminal)}
+}
+
+// rankOf returns the number of samples below the truth. Among equals the truth's place is drawn at random.
+func rankOf(truth float64, samples []float64, rng *rand.Rand) int {
+	below, equal := 0, 0
+	for _, x := range samples {
+		if x < truth {
+			below++
+		} else if x == truth {
+			equal++
+		}
+	}
+	return below + rng.IntN(equal+1)
+}
+
+// inMiddle reports whether a rank is one of the middle ranks of all Samples + 1 that make up the level.
+func inMiddle(rank int, level float64) bool {
+	distance := float64(2*rank-Samples) / (Samples + 1) // in (−1, 1)
+	return max(distance, -distance) <= level
+}
+
+func ofState(metric string, s int) string { return fmt.Sprintf("%s_%d", metric, s) }

@@ -1,0 +1,224 @@
+package calibration
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/experiment/posteriorquality"
+)
+
+// Methods are the methods in the order of the tables.
+var Methods = []string{posteriorquality.ValueWalk, posteriorquality.QVIRL, ExactMax, posteriorquality.AVRIL, "avril-0.17"}
+
+// Report makes the tables and figures.
+func Report(rows []experiment.Row, record *experiment.Record) (*experiment.Report, error) {
+	tables, err := Tables(rows)
+	if err != nil {
+		return nil, err
+	}
+	r := &experiment.Report{Title: "Calibration of reward posteriors", Tables: tables, Ranks: RankCharts(rows)}
+	for _, chart := range []*experiment.Chart{AllStates(rows), Coverage(rows)} {
+		if len(chart.Panels) > 0 {
+			r.Charts = append(r.Charts, *chart)
+		}
+	}
+	r.Text = append(r.Text, fmt.Sprintf("Rewards drawn from the prior, demonstrations from the expert for them, and the rank of the truth among %d samples "+
+		"of each posterior. Ranks of the true posterior are uniform.", Samples))
+	if record != nil && len(record.Seconds) > 0 {
+		r.Text = append(r.Text, "Seconds, summed over draws: "+record.SecondsText()+".")
+	}
+	return r, nil
+}
+
+// Tables returns the tests of uniformity, where the ranks lie and how far they spread, and the coverage.
+func Tables(rows []experiment.Row) ([]experiment.Table, error) {
+	tests, err := uniformity(rows)
+	if err != nil {
+		return nil, err
+	}
+	out := []experiment.Table{*tests}
+	rows = withShape(rows)
+	for _, t := range []struct{ name, title, prefix, note string }{
+		{"location", "Mean rank", meanOf, "In units of the largest rank: 0.5 if the posterior is calibrated, less if it lies too high."},
+		{"spread", "Spread of the ranks", spreadOf, "Mean squared distance to the middle, in units of the uniform distribution's: 1 if the posterior is calibrated, more if it " +
+			"is too narrow, less if it is too wide."},
+	} {
+		columns := []experiment.Column{{Metric: t.prefix + RankState, Title: "all non-terminal states", Decimals: 3}}
+		for _, q := range Quantities {
+			columns = append(columns, experiment.Column{Metric: t.prefix + q.Metric, Title: q.Title, Decimals: 3})
+		}
+		table, err := experiment.Tabulate(rows, Methods, columns)
+		if err != nil {
+			return nil, err
+		}
+		table.Name, table.Title, table.Notes = t.name, t.title, []string{t.note}
+		out = append(out, *table)
+	}
+	table, err := experiment.Tabulate(rows, Methods, []experiment.Column{
+		{Metric: Coverage50, Title: "in 50 % interval", Decimals: 3}, {Metric: Coverage90, Title: "in 90 % interval", Decimals: 3}})
+	if err != nil {
+		return nil, err
+	}
+	table.Name, table.Title = "coverage", "True rewards of non-terminal states in central credible intervals"
+	return append(out, *table), nil
+}
+
+// uniformity returns the p-values of the tests.
+func uniformity(rows []experiment.Row) (*experiment.Table, error) {
+	t := &experiment.Table{Name: "uniformity", Title: "p-values of uniform ranks"}
+	for _, q := range Quantities {
+		t.Columns = append(t.Columns, experiment.Column{Metric: q.Metric, Title: q.Title, Decimals: 4})
+	}
+	t.Columns = append(t.Columns, experiment.Column{Metric: RankState, Title: "all non-terminal states", Decimals: 4})
+	tests := 0
+	for _, method := range Methods {
+		row := experiment.TableRow{Method: method}
+		some := false
+		add := func(p float64, n int) {
+			cell := experiment.Cell{}
+			if !math.IsNaN(p) {
+				cell.Estimate = &experiment.Estimate{Mean: p, StdErr: math.NaN(), N: n}
+				some = true
+				tests++
+			}
+			row.Cells = append(row.Cells, cell)
+		}
+		for _, q := range Quantities {
+			ranks := Ranks(rows, method, q)
+			p := math.NaN()
+			if len(ranks) > 0 {
+				_, p = ChiSquare(ranks)
+			}
+			add(p, len(ranks))
+		}
+		states := NewStateRanks(rows, method, false)
+		add(states.Hotelling(), len(states))
+		if some {
+			t.Rows = append(t.Rows, row)
+		}
+	}
+	if len(t.Rows) == 0 {
+		return nil, fmt.Errorf("calibration: no row holds ranks of any of the methods %q", Methods)
+	}
+	t.Notes = []string{
+		fmt.Sprintf("Single quantities: χ² over %d bins, one rank in each of %d draws. All non-terminal states: Hotelling's T² of the shares in the bins, "+
+			"a draw counting as one observation, since the states of a draw depend on each other.", Bins, t.Rows[0].Cells[4].Estimate.N),
+		fmt.Sprintf("Of %d p-values, calibrated posteriors would give one below %.4f in twenty such tables (Bonferroni).", tests, 0.05/float64(tests)),
+	}
+	return t, nil
+}
+
+// Prefixes of the metrics that withShape adds.
+const (
+	meanOf   = "mean_"
+	spreadOf = "spread_"
+)
+
+// withShape adds rows of the mean and the spread of the ranks: of the states that are not terminal, averaged in each draw,
+// and of each quantity.
+func withShape(rows []experiment.Row) []experiment.Row {
+	out := append([]experiment.Row(nil), rows...)
+	add := func(r experiment.Row, metric string, ranks ...float64) {
+		mean, spread := 0.0, 0.0
+		for _, rank := range ranks {
+			u := (rank + 0.5) / (Samples + 1)
+			mean += u / float64(len(ranks))
+			spread += 12 * (u - 0.5) * (u - 0.5) / float64(len(ranks))
+		}
+		r.Metric, r.Value = meanOf+metric, mean
+		out = append(out, r)
+		r.Metric, r.Value = spreadOf+metric, spread
+		out = append(out, r)
+	}
+	type draw struct {
+		method string
+		seed   uint64
+	}
+	states := map[draw][]float64{}
+	last := map[draw]experiment.Row{}
+	var order []draw
+	for _, r := range rows {
+		for _, q := range Quantities {
+			if r.Metric == q.Metric {
+				add(r, r.Metric, r.Value)
+			}
+		}
+		var s int
+		if n, _ := fmt.Sscanf(r.Metric, RankState+"_%d", &s); n == 1 {
+			d := draw{r.Method, r.Seed}
+			if states[d] == nil {
+				order = append(order, d)
+			}
+			states[d], last[d] = append(states[d], r.Value), r
+		}
+	}
+	for _, d := range order {
+		add(last[d], RankState, states[d]...)
+	}
+	return out
+}
+
+// RankCharts returns a figure of rank histograms for each quantity, with the methods side by side.
+func RankCharts(rows []experiment.Row) []experiment.RankChart {
+	var out []experiment.RankChart
+	for _, q := range Quantities {
+		chart := experiment.RankChart{Name: "ranks-" + q.Metric[len("rank_"):], Title: "Ranks of the truth: " + q.Title, Bins: Bins}
+		for _, method := range Methods {
+			if ranks := Ranks(rows, method, q); len(ranks) > 0 {
+				chart.Panels = append(chart.Panels, experiment.RankPanel{Method: method, Ranks: ranks, Max: Samples})
+			}
+		}
+		if len(chart.Panels) > 0 {
+			out = append(out, chart)
+		}
+	}
+	return out
+}
+
+// AllStates returns the rank histograms of the rewards of all states, as curves.
+func AllStates(rows []experiment.Row) *experiment.Chart {
+	chart := &experiment.Chart{Name: "all-states", Title: "Ranks of the true rewards of all states"}
+	for _, terminal := range []bool{false, true} {
+		panel := experiment.Panel{Title: kind(terminal), XLabel: "rank", YLabel: "density", Levels: []experiment.Level{{Name: "uniform", Y: 1}}}
+		for _, method := range Methods {
+			if states := NewStateRanks(rows, method, terminal); len(states) > 1 {
+				x, density, stdErr := states.Histogram()
+				panel.Curves = append(panel.Curves, experiment.Curve{Name: method, X: x, Y: density, StdErr: stdErr})
+			}
+		}
+		if len(panel.Curves) > 0 {
+			chart.Panels = append(chart.Panels, panel)
+		}
+	}
+	return chart
+}
+
+// Levels are the nominal levels of the coverage curves.
+var Levels = []float64{0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1}
+
+// Coverage returns the share of true rewards in central credible intervals, over their level.
+func Coverage(rows []experiment.Row) *experiment.Chart {
+	chart := &experiment.Chart{Name: "coverage-curve", Title: "True rewards in central credible intervals"}
+	for _, terminal := range []bool{false, true} {
+		panel := experiment.Panel{Title: kind(terminal), XLabel: "nominal level", YLabel: "covered fraction"}
+		for _, method := range Methods {
+			if states := NewStateRanks(rows, method, terminal); len(states) > 1 {
+				share, stdErr := states.Coverage(Levels)
+				panel.Curves = append(panel.Curves, experiment.Curve{Name: method, X: Levels, Y: share, StdErr: stdErr})
+			}
+		}
+		if len(panel.Curves) > 0 {
+			panel.Curves = append(panel.Curves, experiment.Curve{Name: "nominal", X: []float64{0, 1}, Y: []float64{0, 1}})
+			chart.Panels = append(chart.Panels, panel)
+		}
+	}
+	return chart
+}
+
+func kind(terminal bool) string {
+	if terminal {
+		return "terminal states"
+	}
+	return "non-terminal states"
+}
