@@ -36,7 +36,13 @@ const groupSize = 10
 type Variational struct {
 	config Config
 	mutex  sync.Mutex
-	idle   map[shape][]*program
+	idle   map[home][]*program
+}
+
+// home is what a program is compiled for.
+type home struct {
+	shape
+	on compute.Backend
 }
 
 // New returns tabular QVIRL with the given configuration.
@@ -44,7 +50,7 @@ func New(c Config) (*Variational, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	return &Variational{config: c, idle: map[shape][]*program{}}, nil
+	return &Variational{config: c, idle: map[home][]*program{}}, nil
 }
 
 // Name returns the configured name.
@@ -83,7 +89,12 @@ func (m *Variational) FitFrom(ctx context.Context, problems []*Problem, start []
 			from = start[first:end]
 		}
 		work.Go(func() error {
-			posteriors, err := m.fitGroup(ctx, choice.Backend, problems[first:end], from, first, part(g))
+			on, release, err := choice.Lane()
+			if err != nil {
+				return err
+			}
+			defer release()
+			posteriors, err := m.fitGroup(ctx, on, problems[first:end], from, first, part(g))
 			copy(out[first:end], posteriors)
 			return err
 		})
@@ -108,7 +119,7 @@ func (m *Variational) fitGroup(ctx context.Context, on compute.Backend, problems
 		}
 	}
 	began := time.Now()
-	p := m.acquire(b.shape, on)
+	p := m.acquire(home{b.shape, on})
 	defer m.release(p)
 	if err := p.load(arrays); err != nil {
 		return nil, err
@@ -121,31 +132,30 @@ func (m *Variational) fitGroup(ctx context.Context, on compute.Backend, problems
 	return p.posteriors(problems, training)
 }
 
-// acquire returns a program for batches of the given shape that nobody else uses.
-func (m *Variational) acquire(s shape, on compute.Backend) *program {
+// acquire returns a program that nobody else uses.
+func (m *Variational) acquire(at home) *program {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	if idle := m.idle[s]; len(idle) > 0 {
-		m.idle[s] = idle[:len(idle)-1]
+	if idle := m.idle[at]; len(idle) > 0 {
+		m.idle[at] = idle[:len(idle)-1]
 		return idle[len(idle)-1]
 	}
-	return &program{config: m.config, shape: s, backend: on, store: model.NewStore()}
+	return &program{config: m.config, home: at, store: model.NewStore()}
 }
 
 // release gives a program back.
 func (m *Variational) release(p *program) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	m.idle[p.shape] = append(m.idle[p.shape], p)
+	m.idle[p.home] = append(m.idle[p.home], p)
 }
 
 // program trains batches of one shape.
 type program struct {
-	config  Config
-	shape   shape
-	backend compute.Backend
-	store   *model.Store
-	step    *model.Exec // learning rate → outputs, at the parameters before the step
+	home
+	config Config
+	store  *model.Store
+	step   *model.Exec // learning rate → outputs, at the parameters before the step
 }
 
 // The outputs of a training step, in order; see objective.
@@ -179,7 +189,7 @@ func (p *program) load(arrays []array) error {
 	}
 	adam := optimizer.Adam().Epsilon(1e-8).Done()
 	return guard("building the training step", func() {
-		p.step = model.MustNewExec(p.backend, p.store, func(scope *model.Scope, learningRate *graph.Node) []*graph.Node {
+		p.step = model.MustNewExec(p.on, p.store, func(scope *model.Scope, learningRate *graph.Node) []*graph.Node {
 			g := learningRate.Graph()
 			o := newObjective(scope.At(objectiveScope), g, p.shape, p.config)
 			optimizer.LearningRateVar(scope, learningRate.DType(), 0).SetNodeValue(learningRate)
@@ -200,8 +210,8 @@ type training struct {
 // train runs rounds of Adam until every problem has converged. Errors count the problems from first on.
 func (p *program) train(ctx context.Context, first int, progress Progress) (*training, error) {
 	c := p.config
-	t := &training{curves: make([][]CurvePoint, p.shape.size), converged: make([]bool, p.shape.size)}
-	before := make([]float64, p.shape.size)
+	t := &training{curves: make([][]CurvePoint, p.size), converged: make([]bool, p.size)}
+	before := make([]float64, p.size)
 	for i := range before {
 		before[i] = math.Inf(1)
 	}

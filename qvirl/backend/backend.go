@@ -29,6 +29,8 @@ type Choice struct {
 	OnCPU bool
 	// Notice is one line for the user where the choice may surprise; empty otherwise.
 	Notice string
+
+	lanes *lanes // nil where Lane always returns Backend
 }
 
 var (
@@ -80,7 +82,7 @@ func openBest() (Choice, error) {
 	for _, plugin := range Plugins() {
 		b, err := newBackend("xla:" + plugin)
 		if err == nil {
-			return newChoice(b, plugin, ""), nil
+			return newChoice(b, "xla:"+plugin, ""), nil
 		}
 		reason, _, _ := strings.Cut(err.Error(), "\n")
 		reasons = append(reasons, filepath.Base(plugin)+": "+reason)
@@ -96,9 +98,9 @@ func openBest() (Choice, error) {
 		"): computing on the pure Go backend, about ten times slower"), nil
 }
 
-// newChoice tells from the name of a backend or plugin what it computes on.
-func newChoice(b compute.Backend, name, notice string) Choice {
-	return Choice{Backend: b, OnCPU: !strings.Contains(name, "cuda"), Notice: notice}
+// newChoice tells from the configuration of a backend what it computes on.
+func newChoice(b compute.Backend, config, notice string) Choice {
+	return Choice{Backend: b, OnCPU: !strings.Contains(config, "cuda"), Notice: notice, lanes: newLanes(b, config)}
 }
 
 // newBackend calls GoMLX's constructor, whose panics become errors, and never lets it download a plugin.
@@ -109,7 +111,14 @@ func newBackend(config string) (b compute.Backend, err error) {
 	if err := os.Setenv("GOMLX_NO_AUTO_INSTALL", "1"); err != nil {
 		return nil, err
 	}
-	if panicked := exceptions.TryCatch[error](func() { b, err = compute.NewWithConfig(config) }); panicked != nil {
+	if err := tuneXLA(config); err != nil {
+		return nil, err
+	}
+	construct := compute.NewWithConfig
+	if onXLACPU(config) {
+		construct = newXLACPU
+	}
+	if panicked := exceptions.TryCatch[error](func() { b, err = construct(config) }); panicked != nil {
 		return nil, panicked
 	}
 	return b, err

@@ -3,6 +3,7 @@ package backend
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -60,5 +61,54 @@ func TestMissingOrBrokenPluginFallsBackWithNotice(t *testing.T) {
 func TestUnknownBackendIsAnError(t *testing.T) {
 	if _, err := Get("abacus"); err == nil || !strings.Contains(err.Error(), "abacus") {
 		t.Errorf("error %v, want one that names the backend", err)
+	}
+}
+
+func TestLanesOfPureGoAreOneBackend(t *testing.T) {
+	c, err := Get("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if on, _, err := c.Lane(); err != nil || on != c.Backend {
+			t.Errorf("Lane() = another backend (error %v)", err)
+		}
+	}
+}
+
+func TestLanesOfXLAAreClientsOfTheirOwn(t *testing.T) {
+	plugins := Plugins()
+	if len(plugins) == 0 || runtime.GOMAXPROCS(0) < 2 {
+		t.Log("without an XLA plugin or a second processor there is one lane")
+		return
+	}
+	c, err := Get("xla:" + plugins[len(plugins)-1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, releaseFirst, err := c.Lane()
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, releaseSecond, err := c.Lane()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first == second {
+		t.Error("two programs at a time share a client, which runs one after the other")
+	}
+	releaseFirst()
+	again, release, err := c.Lane()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again != first {
+		t.Error("a free client is not used again")
+	}
+	release()
+	releaseSecond()
+	got, err := graph.CallOnce(second, func(x *graph.Node) *graph.Node { return graph.ReduceAllSum(x) }, []float64{1, 2, 3})
+	if err != nil || got.Value() != 6.0 {
+		t.Errorf("1 + 2 + 3 = %v in the second client (error %v)", got.Value(), err)
 	}
 }

@@ -2,5 +2,22 @@
 
 package backend
 
-// XLA is linked through cgo: a machine without a C compiler builds the packages without it and has pure Go.
-import _ "github.com/gomlx/go-xla/compute/xla" // registers "xla"
+import (
+	"strings"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/go-xla/compute/xla" // registers "xla"
+	"github.com/gomlx/go-xla/pjrt"
+)
+
+// newXLACPU returns a client of an XLA plugin for the CPU, with one device and one thread, where it can be limited to that.
+func newXLACPU(config string) (b compute.Backend, err error) {
+	_, plugin, _ := strings.Cut(config, ":")
+	seeingOneProcessor(func() {
+		var client *xla.Backend
+		if client, err = xla.NewWithOptions(plugin, pjrt.NamedValuesMap{"cpu_device_count": int64(1)}); err == nil {
+			b = client
+		}
+	})
+	return b, err
+}

@@ -1,0 +1,75 @@
+package backend
+
+import (
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/gomlx/compute"
+)
+
+// lanes are the clients of one XLA CPU plugin. A client executes one program at a time, whoever calls it, so programs
+// that shall run side by side need a client each.
+type lanes struct {
+	config string
+	limit  int
+
+	mutex   sync.Mutex
+	clients []compute.Backend
+	users   []int // of each client, at present
+}
+
+// Lane returns a backend for a program that shall run beside others, and what gives it back. It is c.Backend unless that
+// is an XLA client for the CPU: then it is the client with the fewest users, of at most as many as there are processors.
+// Callers that keep compiled programs keep them by the backend that they were compiled for.
+func (c Choice) Lane() (on compute.Backend, release func(), err error) {
+	l := c.lanes
+	if l == nil {
+		return c.Backend, func() {}, nil
+	}
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	least := slices.Min(l.users)
+	if least > 0 && len(l.clients) < l.limit {
+		b, err := newBackend(l.config)
+		if err != nil {
+			return nil, nil, err
+		}
+		l.clients, l.users, least = append(l.clients, b), append(l.users, 0), 0
+	}
+	i := slices.Index(l.users, least)
+	l.users[i]++
+	return l.clients[i], func() {
+		l.mutex.Lock()
+		defer l.mutex.Unlock()
+		l.users[i]--
+	}, nil
+}
+
+// newLanes returns the lanes whose first client is b, or nil where one client serves all.
+func newLanes(b compute.Backend, config string) *lanes {
+	if !onXLACPU(config) {
+		return nil
+	}
+	return &lanes{config: config, limit: runtime.GOMAXPROCS(0), clients: []compute.Backend{b}, users: []int{0}}
+}
+
+// flagsVariable holds XLA's options. XLA reads it once, when its first plugin is loaded.
+const flagsVariable = "XLA_FLAGS"
+
+// tuneXLA asks XLA to run the operations of a program for the CPU one after the other, in one thread, unless the user has
+// set options. The programs here are made of many small operations, which lose more by being handed from thread to
+// thread than they gain; what keeps all processors busy is several programs side by side (see Choice.Lane).
+func tuneXLA(config string) error {
+	if _, set := os.LookupEnv(flagsVariable); set || !onXLACPU(config) {
+		return nil
+	}
+	return os.Setenv(flagsVariable, "--xla_cpu_multi_thread_eigen=false --xla_cpu_enable_concurrency_optimized_scheduler=false")
+}
+
+// onXLACPU tells whether a backend of the configuration is XLA on the CPU.
+func onXLACPU(config string) bool {
+	return strings.HasPrefix(config, "xla") && !strings.Contains(config, "cuda")
+}
