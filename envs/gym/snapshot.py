@@ -84,7 +84,7 @@ def snapshot_kind(env):
     return "replay"
 
 
-def take(slot):
+def take(slot, actions):
     env, base = slot.env, slot.env.unwrapped
     kind = snapshot_kind(env)
     if kind == "replay":
@@ -92,7 +92,7 @@ def take(slot):
             raise Refused(f"the state of its wrapper {wrapper_state(env)} is not known")
         if slot.start is None:
             raise Refused("its episode began without a seed; reset it with one")
-        return {"kind": "replay", "start": slot.start, "actions": slot.actions, "seed": slot.seed}
+        return {"kind": "replay", "start": slot.start, "actions": actions, "seed": slot.seed}
     state = {"kind": kind, "wrappers": wrapper_state(env), "rng": base.np_random.bit_generator.state, "seed": slot.seed}
     if kind == "ale":
         state["ale"] = base64.b64encode(base.ale.cloneState(include_rng=True).serialize()).decode()
@@ -122,13 +122,13 @@ def take(slot):
     return state
 
 
-def restore_replay(slot, state):
+def restore_replay(slot, state, now):
     base, start = slot.env.unwrapped, state["start"]
     if "seed" in start:
-        observation = slot.reset(start["seed"])
+        observation = slot.reset(start["seed"], now)
     else:
         base.np_random.bit_generator.state = start["rng"]
-        observation = slot.reset(None)
+        observation = slot.reset(None, now)
     for k, action in enumerate(state["actions"]):
         observation, _, ended, cut, _ = slot.env.step(action)
         if ended or cut:
@@ -138,10 +138,10 @@ def restore_replay(slot, state):
     return np.asarray(observation, slot.env.observation_space.dtype)
 
 
-def prepare(slot, state):
+def prepare(slot, state, now):
     """Sets what snapshots of a known state have in common: episode, random generator, wrappers."""
     if slot.start is None:
-        slot.reset(None)
+        slot.reset(None, now)
     base = slot.env.unwrapped
     if state.get("rng") is not None:
         base.np_random.bit_generator.state = state["rng"]
@@ -155,24 +155,24 @@ def prepare(slot, state):
     return base
 
 
-def restore_ale(slot, state):
+def restore_ale(slot, state, now):
     from ale_py import ALEState
 
     if not hasattr(slot.env.unwrapped, "ale"):
         raise Refused("the snapshot is of an Atari game, the environment is not")
-    base = prepare(slot, state)
+    base = prepare(slot, state, now)
     base.ale.restoreState(ALEState(base64.b64decode(state["ale"])))
 
 
-def restore_highway(slot, state):
+def restore_highway(slot, state, now):
     if slot.start is None:
-        slot.reset(None)
+        slot.reset(None, now)
     vehicles, given = highway_vehicles(slot.env), state["highway"]
     if vehicles is None:
         raise Refused("the snapshot is of a highway, the environment is not one whose state can be set")
     if len(vehicles) != len(given["vehicles"]):
         raise Refused(f"the snapshot has {len(given['vehicles'])} vehicles, the environment {len(vehicles)}")
-    base = prepare(slot, state)
+    base = prepare(slot, state, now)
     lanes = base.config["lanes_count"]
     for k, v in enumerate(given["vehicles"]):
         if not 0 <= v["target_lane"] < lanes:
@@ -202,7 +202,7 @@ def observe_through(env, observation):
     return np.asarray(observation)
 
 
-def restore_lunar(slot, state):
+def restore_lunar(slot, state, now):
     """Sets Lunar Lander to what an observation tells, which leaves out the legs' own motion and the ground's shape."""
     if type(slot.env.unwrapped).__name__ != "LunarLander":
         raise Refused("the state is of Lunar Lander, the environment is another")
@@ -210,8 +210,8 @@ def restore_lunar(slot, state):
         raise Refused("a state of Lunar Lander cannot be given through a wrapper that remembers")
     from gymnasium.envs.box2d import lunar_lander as ll
 
-    slot.reset(None)
-    base = prepare(slot, state)
+    slot.reset(None, now)
+    base = prepare(slot, state, now)
     x, y, vx, vy, angle, spin, left, right = state["lunar"]
     half_width, half_height = ll.VIEWPORT_W / ll.SCALE / 2, ll.VIEWPORT_H / ll.SCALE / 2
     lander = base.lander

@@ -26,6 +26,7 @@ if hasattr(signal, "SIGUSR1"):
     faulthandler.register(signal.SIGUSR1, all_threads=False)  # asked where it hangs, the worker says so
 
 TAG = b"gym"
+READ = getattr(os, "readv", None)  # reads without a copy, where the system has it
 
 
 class Refused(Exception):
@@ -67,12 +68,15 @@ class Requests:
     """Reads requests into one buffer; a step's request arrives in one system call."""
 
     def __init__(self):
-        self.buffer = bytearray(1 << 16)
-        self.view = memoryview(self.buffer)
+        self.set(bytearray(1 << 16))
+
+    def set(self, buffer):
+        self.buffer, self.view = buffer, memoryview(buffer)
+        self.whole = [self.view]
 
     def next(self):
         """Returns the kind (a number) and the length of the next request, whose body starts at byte 8 of the buffer."""
-        have = os.readv(REQUESTS, [self.view]) if hasattr(os, "readv") else self.fill(0)
+        have = READ(REQUESTS, self.whole) if READ else self.fill(0)
         if have == 0:
             raise Gone
         while have < 8:
@@ -81,7 +85,7 @@ class Requests:
         if 8 + length > len(self.buffer):
             grown = bytearray(8 + length)
             grown[:have] = self.view[:have]
-            self.buffer, self.view = grown, memoryview(grown)
+            self.set(grown)
         while have < 8 + length:
             have += self.fill(have)
         return self.buffer[4], length
@@ -100,17 +104,22 @@ class Requests:
         return json.loads(bytes(self.body(length)))
 
 
+MOST_HISTORY = 1 << 12  # rows
+
+
 class Slot:
     """One environment with what is needed to bring it back to where it is."""
 
     def __init__(self, env):
-        self.env = env
+        self.env, self.step = env, env.step
         self.seed = None  # of the last seeded reset
         self.start = None  # how the episode began: {"seed": …} or {"rng": …}
-        self.actions = []  # taken since then
+        self.actions = []  # taken since then and before the worker's history begins
+        self.since = 0  # the row of the worker's history where they go on
         self.over = True  # no episode is under way
 
-    def reset(self, seed):
+    def reset(self, seed, now):
+        """Begins an episode; now is the length of the worker's history."""
         if seed is None:
             generator = getattr(self.env.unwrapped, "_np_random", None)
             self.start = None if generator is None else {"rng": generator.bit_generator.state}
@@ -119,7 +128,7 @@ class Slot:
             self.start = {"seed": seed}
             observation = self.env.reset(seed=seed)[0]
             self.seed = seed
-        self.actions = []
+        self.actions, self.since = [], now
         self.over = False
         return observation
 
@@ -162,6 +171,7 @@ class Worker:
         self.same_step = config["autoreset"] == "same-step"
         self.check_spaces(gymnasium.spaces)
         self.allocate()
+        self.history = []  # the actions of each step for all environments
         modules = {env.unwrapped.__class__.__module__.partition(".")[0] for env in (s.env for s in self.slots)}
         send_json(
             "I",
@@ -198,7 +208,8 @@ class Worker:
         struct.pack_into("<IB3s", answer, 0, self.fixed - 8, ord("B"), TAG)
         self.answer = memoryview(answer)
         self.rewards = self.answer[8:flags].cast("d")
-        self.terminated, self.truncated = self.answer[flags : flags + n], self.answer[flags + n : flags + 2 * n]
+        self.flags, self.no_flags = self.answer[flags : flags + 2 * n], bytes(2 * n)
+        self.terminated, self.truncated = self.flags[:n], self.flags[n:]
 
         def rows(at):
             block = np.frombuffer(answer, self.dtype, n * size // self.dtype.itemsize, at)
@@ -206,56 +217,73 @@ class Worker:
 
         self.observations, self.finals = rows(first), rows(self.fixed)
         self.first, self.size = first, size
+        self.usual = self.answer[: self.fixed]  # without final observations
 
-    def put(self, row, observation):
-        """Copies one observation into the answer. Gymnasium's vector environments cast to the space's type too."""
-        if type(observation) is not np.ndarray:
-            observation = np.asarray(observation)
+    def put(self, i, observation):
+        """Copies an observation into the answer. Gymnasium's vector environments cast to the space's type too."""
+        observation = np.asarray(observation)
+        self.check(observation)
+        self.observations[i][...] = observation
+
+    def check(self, observation):
         if observation.shape != self.shape:
             raise ValueError(f"the observation has the shape {observation.shape}, its space says {self.shape}")
-        row[...] = observation
 
     def step(self, requests, length):
-        slots, n = self.slots, len(self.slots)
-        actions = requests.body(length).cast("q")
-        rewards, terminated, truncated, observations = self.rewards, self.terminated, self.truncated, self.observations
-        put, finals = self.put, 0
-        slot = None
+        slots, shape = self.slots, self.shape
+        actions = requests.body(length).cast("q").tolist()
+        rewards, observations = self.rewards, self.observations
+        self.flags[:] = self.no_flags
+        finals = i = 0
         try:
-            for i in range(n):
-                slot = slots[i]
+            for slot in slots:
                 if slot.over:
                     raise RuntimeError("its episode is over, or has not begun: reset it first")
-                action = actions[i]
-                observation, reward, ended, cut, _ = slot.env.step(action)
-                slot.actions.append(action)
-                rewards[i] = reward
+                observation, rewards[i], ended, cut, _ = slot.step(actions[i])
+                if type(observation) is not np.ndarray:
+                    observation = np.asarray(observation)
+                if observation.shape != shape:
+                    self.check(observation)
                 if ended or cut:
-                    terminated[i], truncated[i] = 1 if ended else 0, 1 if cut else 0
+                    self.terminated[i], self.truncated[i] = 1 if ended else 0, 1 if cut else 0
                     if self.same_step:
-                        put(self.finals[finals], observation)
+                        self.finals[finals][...] = observation
                         finals += 1
-                        observation = slot.reset(None)
+                        observation = np.asarray(slot.reset(None, len(self.history) + 1))
+                        self.check(observation)
                     else:
                         slot.over = True
-                else:
-                    terminated[i] = truncated[i] = 0
-                put(observations[i], observation)
+                observations[i][...] = observation
+                i += 1
         except Exception as e:
-            raise Failure(slot, f"step with action {actions[slots.index(slot)]}") from e
+            raise Failure(slots[i], f"step with action {actions[i]}") from e
+        self.history.append(actions)
+        if len(self.history) >= MOST_HISTORY:
+            self.fold()
         if finals:
             struct.pack_into("<I", self.answer, 0, self.fixed - 8 + finals * self.size)
             write(self.answer[: self.fixed + finals * self.size])
             struct.pack_into("<I", self.answer, 0, self.fixed - 8)
         else:
-            write(self.answer[: self.fixed])
+            write(self.usual)
+
+    def actions_of(self, i):
+        """The actions of environment i since its episode began."""
+        slot = self.slots[i]
+        return slot.actions + [row[i] for row in self.history[slot.since :]]
+
+    def fold(self):
+        """Empties the history into the environments' own lists. Keeping one list for all makes a step cheaper."""
+        for i, slot in enumerate(self.slots):
+            slot.actions, slot.since = self.actions_of(i), 0
+        self.history.clear()
 
     def reset(self, request):
         """Resets the environments that the request lists, {"envs": [index…], "seeds": [seed or null…]}."""
         for i, seed in zip(request["envs"], request["seeds"]):
             slot = self.slots[i]
             try:
-                self.put(self.observations[i], slot.reset(seed))
+                self.put(i, slot.reset(seed, len(self.history)))
             except Exception as e:
                 slot.seed = seed
                 raise Failure(slot, "reset") from e
@@ -266,7 +294,7 @@ class Worker:
         slot = self.slots[i]
         if slot.over:
             raise Refused("its episode is over, or has not begun: there is nothing to take a snapshot of")
-        state = take(slot)
+        state = take(slot, self.actions_of(i))
         state["id"] = slot.env.unwrapped.spec.id
         state["observation"] = encode(self.observations[i])
         send_json("P", state)
@@ -278,7 +306,7 @@ class Worker:
         if give is None:
             raise Refused(f"a snapshot of the kind {state.get('kind')!r} is not known")
         try:
-            observation = give(slot, state)
+            observation = give(slot, state, len(self.history))
         except Refused:
             raise
         except Exception as e:
@@ -291,7 +319,7 @@ class Worker:
                 observation = stored
             elif observation.tobytes() != stored.tobytes():
                 raise Failure(slot, "restore") from RuntimeError("replaying its actions led elsewhere: the environment is not deterministic")
-        self.put(self.observations[i], observation)
+        self.put(i, observation)
         send("O", self.answer[self.first : self.fixed])
 
     def render(self, request):

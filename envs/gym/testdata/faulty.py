@@ -54,7 +54,7 @@ class Faulty(gymnasium.Env):
             elif self.fault == "child":
                 os.system("sleep 3600 & echo $! > " + os.environ["CHILD_FILE"])
             elif self.fault == "random":
-                observation[0] = time.time()
+                observation[0] = int.from_bytes(os.urandom(2), "little")
         return observation, reward, self.count % self.length == 0, False, {}
 
 
