@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"github.com/go-birl/birl/qvirl/npz"
+	"github.com/go-birl/birl/envs/npz"
 )
 
 // CurvePoint is the objective at one training step, in nats.

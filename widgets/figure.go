@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
 
-	"github.com/go-birl/birl/qvirl/atomicfile"
+	"github.com/go-birl/birl/envs/atomicfile"
 )
 
 // Drawing is anything that can be drawn as a figure: the structs of this package, and Figure itself.

@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/go-birl/birl/envs/npz"
 	"github.com/go-birl/birl/qvirl"
-	"github.com/go-birl/birl/qvirl/npz"
 )
 
 // collapsed is the fraction of its prior standard deviation below which a reward's counts as collapsed.

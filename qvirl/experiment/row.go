@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/go-birl/birl/qvirl/atomicfile"
+	"github.com/go-birl/birl/envs/atomicfile"
 )
 
 // Row is one number of a result: the value of a metric for a method on one seed of an environment.

@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-birl/birl/qvirl/atomicfile"
+	"github.com/go-birl/birl/envs/atomicfile"
 )
 
 // The files of a folder with results.

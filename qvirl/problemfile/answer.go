@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/go-birl/birl/envs/npz"
 	"github.com/go-birl/birl/qvirl"
-	"github.com/go-birl/birl/qvirl/npz"
 )
 
 // Answer is a posterior as it is written to a file. State-action rewards have an axis of actions after that of states.

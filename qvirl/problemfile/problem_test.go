@@ -13,8 +13,8 @@ import (
 
 	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/envs/mdp"
+	"github.com/go-birl/birl/envs/npz"
 	"github.com/go-birl/birl/qvirl"
-	"github.com/go-birl/birl/qvirl/npz"
 )
 
 // The files in testdata were written by NumPy 2.

@@ -6,9 +6,9 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/go-birl/birl/envs/npz"
 	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/mcmc"
-	"github.com/go-birl/birl/qvirl/npz"
 )
 
 // Save writes the posterior to an .npz file, whole or not at all. The samples are stored as float32, reward [kept,

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/go-birl/birl/envs/npz"
 	"github.com/go-birl/birl/qvirl"
-	"github.com/go-birl/birl/qvirl/npz"
 )
 
 func TestSample(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/go-birl/birl/qvirl/atomicfile"
+	"github.com/go-birl/birl/envs/atomicfile"
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/widgets"
 )

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/go-birl/birl/envs/mdp"
+	"github.com/go-birl/birl/envs/npz"
 	"github.com/go-birl/birl/qvirl"
-	"github.com/go-birl/birl/qvirl/npz"
 	"github.com/go-birl/birl/qvirl/problemfile"
 )
 

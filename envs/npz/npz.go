@@ -14,7 +14,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-birl/birl/qvirl/atomicfile"
+	"github.com/go-birl/birl/envs/atomicfile"
 )
 
 // Type is how the numbers of an array are stored.
