@@ -93,6 +93,8 @@ var methods = map[string]appearance{
 	"expert":              {"expert", black, nil},
 	"optimal":             {"optimal", black, nil},
 	"random":              {"random", rgb(0x999999), dotted},
+	"nominal":             {"nominal", rgb(0x999999), dotted}, // of coverage
+	"uniform":             {"uniform", rgb(0x999999), dotted}, // of ranks
 }
 
 // lookup returns the fixed appearance of a method; an unknown name gets one that depends on the name alone.

@@ -25,6 +25,8 @@ func sample() *experiment.Report {
 		Charts: []experiment.Chart{{Name: "curve", Title: "A curve", Panels: []experiment.Panel{{XLabel: "λ", YLabel: "W1",
 			Curves: []experiment.Curve{{Name: "avril", X: []float64{0, 1, 2}, Y: []float64{3, 4, 5}, StdErr: []float64{1, 1, 1}}},
 			Levels: []experiment.Level{{Name: "nominal", Y: 4}}, Marks: []experiment.Mark{{Note: "best", X: 1}}}}}},
+		Ranks: []experiment.RankChart{{Name: "ranks", Title: "Some ranks", Bins: 5, Panels: []experiment.RankPanel{
+			{Method: "qvirl", Ranks: []int{0, 1, 2, 9}, Max: 9}, {Method: "avril", Ranks: []int{9, 9, 0, 0}, Max: 9}}}},
 	}
 }
 
@@ -34,12 +36,13 @@ func TestWrite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(files, " "); got != "table1.csv curve.svg report.md" {
+	if got := strings.Join(files, " "); got != "table1.csv ranks.svg curve.svg report.md" {
 		t.Errorf("files %s", got)
 	}
 	for file, parts := range map[string][]string{
 		"report.md":  {"# A report", "A paragraph.", "Distances", "0.250 ± 0.500", "0.486 ± 0.011", "A note.", "log density of avril is -Inf", "](curve.svg)"},
 		"table1.csv": {"qvirl", "0.25", "0.486"},
+		"ranks.svg":  {"<svg", "Some ranks", "QVIRL", "AVRIL"},
 		"curve.svg":  {"<svg", "A curve", "best", "nominal", "AVRIL"},
 	} {
 		text, err := os.ReadFile(filepath.Join(dir, file))

@@ -68,11 +68,11 @@ func Paper() Config {
 	return Config{c}
 }
 
-// Quick returns the config of a run of less than a minute: 24 other draws, shorter training.
+// Quick returns the config of a run of less than a minute: 16 other draws, shorter training.
 func Quick() Config {
 	c := Paper()
-	c.Posteriors.Seeds, c.Posteriors.Chunk = seeds(1000, 24), 24
-	c.Posteriors.QVIRL.Steps, c.Posteriors.QVIRL.Rounds = 400, 2
+	c.Posteriors.Seeds, c.Posteriors.Chunk = seeds(1000, 16), 16
+	c.Posteriors.QVIRL.Steps, c.Posteriors.QVIRL.Rounds, c.Posteriors.QVIRL.Tolerance = 800, 2, 0.1
 	return c
 }
 

@@ -104,7 +104,8 @@ func uniformity(rows []experiment.Row) (*experiment.Table, error) {
 	t.Notes = []string{
 		fmt.Sprintf("Single quantities: χ² over %d bins, one rank in each of %d draws. All non-terminal states: Hotelling's T² of the shares in the bins, "+
 			"a draw counting as one observation, since the states of a draw depend on each other.", Bins, t.Rows[0].Cells[4].Estimate.N),
-		fmt.Sprintf("Of %d p-values, calibrated posteriors would give one below %.4f in twenty such tables (Bonferroni).", tests, 0.05/float64(tests)),
+		fmt.Sprintf("With %d p-values, one below %.4f stands in at most one of twenty such tables if all posteriors are calibrated (Bonferroni).", tests, 0.05/float64(tests)),
+		"Mean value and log-likelihood are of samples of QVIRL's values, whichever way its rewards are drawn.",
 	}
 	return t, nil
 }
