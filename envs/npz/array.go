@@ -29,8 +29,9 @@ var (
 	shapeField   = regexp.MustCompile(`['"]shape['"]\s*:\s*\(([^()]*)\)`)
 )
 
-// readArray reads one .npy stream out of an archive of archiveSize bytes.
-func readArray(r io.Reader, archiveSize int64) (*Array, error) {
+// readArray reads one .npy stream out of an archive of archiveSize bytes. A limit other than 0 is the most numbers that it may
+// have.
+func readArray(r io.Reader, archiveSize int64, limit int) (*Array, error) {
 	header, err := readHeader(r)
 	if err != nil {
 		return nil, err
@@ -46,6 +47,9 @@ func readArray(r io.Reader, archiveSize int64) (*Array, error) {
 	n, ok := elements(shape)
 	if !ok || int64(n) > archiveSize*maxRatio/int64(size) {
 		return nil, fmt.Errorf("the declared shape %v cannot fit into a file of %d bytes", shape, archiveSize)
+	}
+	if limit > 0 && n > limit {
+		return nil, fmt.Errorf("its shape %v is of more than %d numbers", shape, limit)
 	}
 	a := &Array{Shape: shape, Type: kind}
 	buf := make([]byte, chunk)
@@ -142,8 +146,10 @@ func decoder(dtype string) (decode func([]byte) float64, size int, kind Type, er
 		return func(b []byte) float64 { return float64(order.Uint16(b)) }, 2, Int64, nil
 	case "u1":
 		return func(b []byte) float64 { return float64(b[0]) }, 1, Int64, nil
+	case "b1":
+		return func(b []byte) float64 { return float64(min(b[0], 1)) }, 1, Bool, nil
 	}
-	return nil, 0, 0, fmt.Errorf("its dtype is %q, want float64, float32 or an integer", dtype)
+	return nil, 0, 0, fmt.Errorf("its dtype is %q, want float64, float32, an integer or bool", dtype)
 }
 
 // elements returns the product of a shape, and false if it overflows.
@@ -184,7 +190,7 @@ func writeArray(w io.Writer, a Array) error {
 	for _, d := range a.Shape {
 		dims += strconv.Itoa(d) + ","
 	}
-	text := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", [...]string{"<f8", "<f4", "<i8"}[a.Type], dims)
+	text := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", [...]string{"<f8", "<f4", "<i8", "|u1", "|b1"}[a.Type], dims)
 	prefix := len(magic) + 4 // the version and the header's length
 	text += strings.Repeat(" ", 63-(prefix+len(text))%64) + "\n"
 	var b bytes.Buffer
@@ -202,6 +208,11 @@ func writeArray(w io.Writer, a Array) error {
 				return fmt.Errorf("element %d = %g is not an integer", i, v)
 			}
 			b.Write(binary.LittleEndian.AppendUint64(b.AvailableBuffer(), uint64(int64(v))))
+		case Uint8, Bool:
+			if v != math.Trunc(v) || v < 0 || v > 255 || a.Type == Bool && v > 1 {
+				return fmt.Errorf("element %d = %g does not fit into %s", i, v, [...]string{Uint8: "uint8", Bool: "bool"}[a.Type])
+			}
+			b.WriteByte(byte(v))
 		}
 		if b.Len() >= chunk {
 			if _, err := b.WriteTo(w); err != nil {

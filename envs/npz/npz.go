@@ -1,12 +1,13 @@
 // Package npz reads and writes NumPy's .npz archives of real numbers.
 //
 // Reading trusts nothing that a file says about itself: memory is taken as data arrive, never by a declared size, and
-// each error names the file and the array. Floats and integers of every width and byte order, in C and in Fortran
-// order, stored or deflated, are accepted; the numbers come out as float64 in C order.
+// each error names the file and the array. Floats (of 32 and 64 bits), integers of every width, and truth values, in either byte
+// order, in C and in Fortran order, stored or deflated, are accepted; the numbers come out as float64 in C order.
 package npz
 
 import (
 	"archive/zip"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -20,11 +21,14 @@ import (
 // Type is how the numbers of an array are stored.
 type Type int
 
-// The types that are written. Reading maps integers of any width to Int64, and floats to Float64 or Float32.
+// The types that are written. Reading maps integers of any width to Int64, and floats to Float64 or Float32; truth
+// values come out as 0 and 1.
 const (
 	Float64 Type = iota
 	Float32
 	Int64
+	Uint8
+	Bool
 )
 
 // Array is an array of real numbers in C order (the last index runs fastest). A shape of no dimensions is a scalar.
@@ -46,14 +50,29 @@ func Ints(data []int, shape ...int) Array {
 	return a
 }
 
+// Bools returns an array of truth values with the given shape.
+func Bools(data []bool, shape ...int) Array {
+	a := Array{Shape: shape, Data: make([]float64, len(data)), Type: Bool}
+	for i, v := range data {
+		if v {
+			a.Data[i] = 1
+		}
+	}
+	return a
+}
+
 // Scalar returns an array of no dimensions.
 func Scalar(v float64) Array { return Array{Data: []float64{v}} }
 
 // Archive is an open .npz file.
 type Archive struct {
+	// Limit is the most numbers that an array may have, or 0 where any number will do. It keeps a small file of
+	// zeros, which deflates a thousandfold, from filling the memory.
+	Limit int
+
 	path  string
 	size  int64
-	zip   *zip.ReadCloser
+	file  io.Closer // nil where the caller keeps it
 	files map[string]*zip.File
 }
 
@@ -66,24 +85,42 @@ func Open(path string) (*Archive, error) {
 	if info.IsDir() {
 		return nil, fmt.Errorf("npz: %s is a folder, want an .npz file", path)
 	}
-	z, err := zip.OpenReader(path)
+	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("npz: %s (%d bytes) is not an .npz archive, or is cut off: %w", path, info.Size(), err)
+		return nil, fmt.Errorf("npz: %w", err)
 	}
-	a := &Archive{path: path, size: info.Size(), zip: z, files: map[string]*zip.File{}}
+	a, err := NewArchive(f, info.Size(), path)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	a.file = f
+	return a, nil
+}
+
+// NewArchive returns the archive in the first size bytes of r, which errors call by its name.
+func NewArchive(r io.ReaderAt, size int64, name string) (*Archive, error) {
+	z, err := zip.NewReader(r, size)
+	if err != nil {
+		return nil, fmt.Errorf("npz: %s (%d bytes) is not an .npz archive, or is cut off: %w", name, size, err)
+	}
+	a := &Archive{path: name, size: size, files: map[string]*zip.File{}}
 	for _, f := range z.File {
-		name := strings.TrimSuffix(f.Name, ".npy")
-		if _, twice := a.files[name]; twice {
-			z.Close()
-			return nil, fmt.Errorf("npz: %s holds the array %q twice", path, name)
+		array := strings.TrimSuffix(f.Name, ".npy")
+		if a.files[array] != nil {
+			return nil, fmt.Errorf("npz: %s holds the array %q twice", name, array)
 		}
-		a.files[name] = f
+		a.files[array] = f
 	}
 	return a, nil
 }
 
-// Close closes the file.
-func (a *Archive) Close() error { return a.zip.Close() }
+// Close closes the file that Open opened.
+func (a *Archive) Close() error {
+	if a.file == nil {
+		return nil
+	}
+	return a.file.Close()
+}
 
 // Path returns the path that the archive was opened with.
 func (a *Archive) Path() string { return a.path }
@@ -112,7 +149,7 @@ func (a *Archive) Array(name string) (*Array, error) {
 		return nil, fmt.Errorf("npz: %s: array %q: %w", a.path, name, err)
 	}
 	defer r.Close()
-	out, err := readArray(r, a.size)
+	out, err := readArray(r, a.size, a.Limit)
 	if err != nil {
 		return nil, fmt.Errorf("npz: %s: array %q: %w", a.path, name, err)
 	}

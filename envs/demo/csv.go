@@ -1,0 +1,137 @@
+package demo
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+)
+
+// csvColumns are where a CSV file has what; −1 where it has not.
+type csvColumns struct {
+	episode, action, reward, terminated, truncated int
+	obs, next                                      []int
+}
+
+func importCSV(path string, o ImportOptions) (*Set, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("demo: %w", err)
+	}
+	defer f.Close()
+	return readCSV(f, path, o)
+}
+
+// readCSV reads row by row.
+func readCSV(r io.Reader, name string, o ImportOptions) (*Set, error) {
+	rows := csv.NewReader(r)
+	rows.ReuseRecord = true
+	header, err := rows.Read()
+	if errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("demo: %s is empty, want a header", name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("demo: %s: %w", name, err)
+	}
+	at, err := findColumns(header)
+	if err != nil {
+		return nil, fmt.Errorf("demo: %s: %w", name, err)
+	}
+	f := flat{name: name, shape: []int{len(at.obs)}}
+	for line := 2; ; line++ {
+		fields, err := rows.Read()
+		if errors.Is(err, io.EOF) {
+			return f.set(o)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("demo: %s: %w", name, err)
+		}
+		if err := f.appendRow(fields, at); err != nil {
+			return nil, fmt.Errorf("demo: %s, line %d: %w", name, line, err)
+		}
+		if len(f.obs) > maxNumbers {
+			return nil, fmt.Errorf("demo: %s has observations of more than %d numbers", name, maxNumbers)
+		}
+	}
+}
+
+// findColumns reads the header.
+func findColumns(header []string) (csvColumns, error) {
+	index := map[string]int{}
+	for i, name := range header {
+		if _, twice := index[name]; twice {
+			return csvColumns{}, fmt.Errorf("its header has %q twice", name)
+		}
+		index[name] = i
+	}
+	optional := func(name string) int {
+		if i, ok := index[name]; ok {
+			return i
+		}
+		return -1
+	}
+	at := csvColumns{
+		episode: optional("episode"), action: optional("action"), reward: optional("reward"),
+		terminated: optional("terminated"), truncated: optional("truncated"),
+	}
+	for {
+		obs, next := optional(fmt.Sprintf("obs_%d", len(at.obs))), optional(fmt.Sprintf("next_obs_%d", len(at.obs)))
+		if obs < 0 || next < 0 {
+			break
+		}
+		at.obs, at.next = append(at.obs, obs), append(at.next, next)
+	}
+	if at.episode < 0 || at.action < 0 || len(at.obs) == 0 {
+		return at, fmt.Errorf("its header is %q, want the columns episode, action, obs_0, …, next_obs_0, …", header)
+	}
+	return at, nil
+}
+
+func (f *flat) appendRow(fields []string, at csvColumns) error {
+	episode, err := strconv.Atoi(fields[at.episode])
+	if err != nil {
+		return fmt.Errorf("episode is %.40q, want an integer", fields[at.episode])
+	}
+	action, err := strconv.Atoi(fields[at.action])
+	if err != nil || action < 0 || action > maxNumbers {
+		return fmt.Errorf("action is %.40q, want an integer of at least 0", fields[at.action])
+	}
+	f.episodes, f.actions = append(f.episodes, episode), append(f.actions, action)
+	for i := range at.obs {
+		for _, c := range []struct {
+			to     *[]float32
+			column int
+			name   string
+		}{{&f.obs, at.obs[i], "obs"}, {&f.next, at.next[i], "next_obs"}} {
+			v, err := strconv.ParseFloat(fields[c.column], 32)
+			if err != nil || v != v {
+				return fmt.Errorf("%s_%d is %.40q, want a number", c.name, i, fields[c.column])
+			}
+			*c.to = append(*c.to, float32(v))
+		}
+	}
+	if at.reward >= 0 {
+		v, err := strconv.ParseFloat(fields[at.reward], 64)
+		if err != nil || v != v {
+			return fmt.Errorf("reward is %.40q, want a number", fields[at.reward])
+		}
+		f.rewards = append(f.rewards, v)
+	}
+	for _, c := range []struct {
+		to     *[]bool
+		column int
+		name   string
+	}{{&f.terminated, at.terminated, "terminated"}, {&f.truncated, at.truncated, "truncated"}} {
+		if c.column < 0 {
+			continue
+		}
+		v, err := strconv.ParseBool(fields[c.column])
+		if err != nil {
+			return fmt.Errorf("%s is %.40q, want true or false", c.name, fields[c.column])
+		}
+		*c.to = append(*c.to, v)
+	}
+	return nil
+}

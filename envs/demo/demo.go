@@ -1,0 +1,173 @@
+// Package demo holds demonstrations: trajectories that somebody, an expert or a policy at random, went through in an
+// environment. It stores them, and reads what others have stored.
+//
+// [Set.Write] and [Read] use this project's own layout, an .npz file beside a description in JSON; [Import] reads the flat and
+// imitation's layout and CSV; [Open] finds out which of them a file is. Reading trusts nothing that a file says: an error names
+// the file, the array and the index.
+package demo
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Trajectory is one episode, or the beginning of one, of T ≥ 1 transitions.
+type Trajectory struct {
+	// Observations [T+1, …] in C order. The last one is that of the state which the last action led to.
+	Observations []float32
+	// Actions [T] are 0, …, |A| − 1.
+	Actions []int
+	// Rewards [T], or nil where they are not known.
+	Rewards []float64
+	// LogProbs [T, |A|] are the demonstrator's log-probabilities of every action, or nil where they are not known. Their
+	// mean at the actions taken is the ceiling of a held-out log-likelihood.
+	LogProbs []float32
+	// Terminated says that the environment reached an end with the last action, Truncated that the episode was cut off
+	// there by the environment. With neither, whoever collected it stopped.
+	Terminated, Truncated bool
+	// Seed is what the environment was reset with, or NoSeed.
+	Seed int64
+}
+
+// NoSeed is the seed of a trajectory that began with none, or with one that is not known.
+const NoSeed = -1
+
+// maxSeed is the largest integer that every program that reads a file can represent.
+const maxSeed = 1 << 53
+
+// Len returns the number T of transitions.
+func (t *Trajectory) Len() int { return len(t.Actions) }
+
+// Observation returns observation i, of T+1. It shares memory with the trajectory.
+func (t *Trajectory) Observation(i int) []float32 {
+	size := len(t.Observations) / (t.Len() + 1)
+	return t.Observations[i*size : (i+1)*size : (i+1)*size]
+}
+
+// Return returns the sum of the rewards, and NaN if they are not known.
+func (t *Trajectory) Return() float64 {
+	if t.Rewards == nil {
+		return math.NaN()
+	}
+	sum := 0.0
+	for _, r := range t.Rewards {
+		sum += r
+	}
+	return sum
+}
+
+// Description says what a set of demonstrations is.
+type Description struct {
+	// Environment is the environment's id, such as "LunarLander-v3", and Versions are those of the packages that it came from.
+	Environment string            `json:"environment"`
+	Versions    map[string]string `json:"versions,omitempty"`
+	// ObservationShape is the shape of one observation, and Actions the number |A| of actions.
+	ObservationShape []int `json:"observation_shape"`
+	Actions          int   `json:"actions"`
+	// Expert says in words who demonstrated, Beta at which rationality coefficient, and Seed is that of the demonstrator's own
+	// random choices.
+	Expert string   `json:"expert,omitempty"`
+	Beta   *float64 `json:"beta,omitempty"`
+	Seed   uint64   `json:"seed"`
+	// Source says where an imported set came from.
+	Source string `json:"source,omitempty"`
+	// Statistics are further figures by name, such as the demonstrator's action entropy.
+	Statistics map[string]float64 `json:"statistics,omitempty"`
+}
+
+// Set is a description with its trajectories.
+type Set struct {
+	Description
+	Trajectories []Trajectory
+}
+
+// Transitions returns the number of transitions of all trajectories.
+func (s *Set) Transitions() int {
+	n := 0
+	for i := range s.Trajectories {
+		n += s.Trajectories[i].Len()
+	}
+	return n
+}
+
+// ExpertLogLikelihood returns the mean log-probability that the demonstrator gave the actions taken, per transition, and false if
+// it is not known.
+func (s *Set) ExpertLogLikelihood() (float64, bool) {
+	sum := 0.0
+	for i := range s.Trajectories {
+		t := &s.Trajectories[i]
+		if t.LogProbs == nil {
+			return 0, false
+		}
+		for k, a := range t.Actions {
+			sum += float64(t.LogProbs[k*s.Actions+a])
+		}
+	}
+	n := s.Transitions()
+	return sum / float64(n), n > 0
+}
+
+// ObservationSize returns the number of numbers of an observation.
+func (d *Description) ObservationSize() int {
+	n := 1
+	for _, k := range d.ObservationShape {
+		n *= k
+	}
+	return n
+}
+
+// Validate checks that every trajectory is what the description and its own type promise. The error names trajectory, array and
+// index.
+func (s *Set) Validate() error {
+	if s.Actions < 1 {
+		return fmt.Errorf("demo: the set has %d actions, want at least one", s.Actions)
+	}
+	for i, k := range s.ObservationShape {
+		if k < 1 {
+			return fmt.Errorf("demo: the observations' shape %v has %d at index %d, want at least 1", s.ObservationShape, k, i)
+		}
+	}
+	size := s.ObservationSize()
+	for i := range s.Trajectories {
+		if err := s.Trajectories[i].validate(size, s.Actions); err != nil {
+			return fmt.Errorf("demo: trajectory %d: %w", i, err)
+		}
+		if a, b := &s.Trajectories[i], &s.Trajectories[0]; (a.Rewards == nil) != (b.Rewards == nil) || (a.LogProbs == nil) != (b.LogProbs == nil) {
+			return fmt.Errorf("demo: of trajectories 0 and %d, one has rewards or log-probabilities and the other has not", i)
+		}
+	}
+	return nil
+}
+
+func (t *Trajectory) validate(size, actions int) error {
+	n := t.Len()
+	if n == 0 {
+		return fmt.Errorf("it has no transitions")
+	}
+	if len(t.Observations) != (n+1)*size {
+		return fmt.Errorf("%d actions want %d observations of %d numbers each, there are %d numbers", n, n+1, size, len(t.Observations))
+	}
+	if t.Rewards != nil && len(t.Rewards) != n {
+		return fmt.Errorf("%d rewards for %d actions", len(t.Rewards), n)
+	}
+	if t.LogProbs != nil && len(t.LogProbs) != n*actions {
+		return fmt.Errorf("%d log-probabilities for %d × %d actions", len(t.LogProbs), n, actions)
+	}
+	if i := slices.IndexFunc(t.Actions, func(a int) bool { return a < 0 || a >= actions }); i >= 0 {
+		return fmt.Errorf("action[%d] is %d, want 0 to %d", i, t.Actions[i], actions-1)
+	}
+	if i := slices.IndexFunc(t.Observations, func(x float32) bool { return x != x }); i >= 0 {
+		return fmt.Errorf("observation[%d][%d] is NaN", i/size, i%size)
+	}
+	if i := slices.IndexFunc(t.Rewards, math.IsNaN); i >= 0 {
+		return fmt.Errorf("reward[%d] is NaN", i)
+	}
+	if i := slices.IndexFunc(t.LogProbs, func(x float32) bool { return !(x <= 1e-5) }); i >= 0 { // rounding may exceed log 1
+		return fmt.Errorf("the log-probability[%d][%d] is %g, want at most 0", i/actions, i%actions, t.LogProbs[i])
+	}
+	if t.Seed < NoSeed || t.Seed > maxSeed {
+		return fmt.Errorf("the seed is %d, want 0 to 2⁵³, or %d for none", t.Seed, NoSeed)
+	}
+	return nil
+}

@@ -1,0 +1,240 @@
+package demo
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-birl/birl/envs/atomicfile"
+	"github.com/go-birl/birl/envs/npz"
+)
+
+// The arrays of a file; n trajectories have M transitions together, and M + n observations.
+const (
+	arrayObservations = "observations" // [M+n, …], float32, or uint8 where that is exact
+	arrayActions      = "actions"      // [M], integers
+	arrayRewards      = "rewards"      // [M], float64; optional
+	arrayLogProbs     = "log_probs"    // [M, |A|], float32; optional
+	arrayLengths      = "lengths"      // [n], integers: transitions of each trajectory
+	arrayTerminated   = "terminated"   // [n], bool
+	arrayTruncated    = "truncated"    // [n], bool
+	arraySeeds        = "seeds"        // [n], integers; −1 where there is none
+)
+
+const (
+	format = "birl-demonstrations-1"
+	// maxNumbers bounds an array, and with it the memory that reading takes, to 2 GiB.
+	maxNumbers = 1 << 28
+	// maxDescription bounds a description in bytes.
+	maxDescription = 1 << 20
+)
+
+// fileDescription is a description as it is stored.
+type fileDescription struct {
+	Format string `json:"format"`
+	Description
+	Trajectories int      `json:"trajectories"`
+	Transitions  int      `json:"transitions"`
+	Returns      *Returns `json:"returns,omitempty"`
+	SHA256       string   `json:"sha256"` // of the .npz file
+}
+
+// Returns sums up the returns of trajectories.
+type Returns struct {
+	Mean float64 `json:"mean"`
+	Std  float64 `json:"std"` // of the sample, 0 for a single one
+	Min  float64 `json:"min"`
+	Max  float64 `json:"max"`
+}
+
+// Returns sums up the set's returns, and is nil if they are not known or there are no trajectories.
+func (s *Set) Returns() *Returns {
+	n := float64(len(s.Trajectories))
+	if n == 0 || s.Trajectories[0].Rewards == nil {
+		return nil
+	}
+	r := Returns{Min: math.Inf(1), Max: math.Inf(-1)}
+	for i := range s.Trajectories {
+		g := s.Trajectories[i].Return()
+		r.Mean += g
+		r.Min, r.Max = min(r.Min, g), max(r.Max, g)
+	}
+	r.Mean /= n
+	for i := range s.Trajectories {
+		d := s.Trajectories[i].Return() - r.Mean
+		r.Std += d * d / max(1, n-1)
+	}
+	r.Std = math.Sqrt(r.Std)
+	return &r
+}
+
+// DescriptionPath returns where the description of the .npz file at path is: x.json for x.npz.
+func DescriptionPath(path string) string {
+	return strings.TrimSuffix(path, filepath.Ext(path)) + ".json"
+}
+
+// Write stores the set at path, which has to end in .npz, and its description beside it. Each file appears whole or not at all;
+// between the two, the description's digest tells that they do not belong together.
+func (s *Set) Write(path string) error {
+	if filepath.Ext(path) != ".npz" {
+		return fmt.Errorf("demo: %s: want a name that ends in .npz", path)
+	}
+	if err := s.Validate(); err != nil {
+		return err
+	}
+	if len(s.Trajectories) == 0 {
+		return errors.New("demo: the set has no trajectories to write")
+	}
+	if err := npz.Write(path, s.arrays()); err != nil {
+		return fmt.Errorf("demo: %w", err)
+	}
+	sum, err := fileSum(path)
+	if err != nil {
+		return fmt.Errorf("demo: %w", err)
+	}
+	text, err := json.MarshalIndent(fileDescription{
+		Format: format, Description: s.Description, Trajectories: len(s.Trajectories), Transitions: s.Transitions(),
+		Returns: s.Returns(), SHA256: sum,
+	}, "", "  ")
+	if err != nil {
+		return fmt.Errorf("demo: the description cannot be stored: %w", err)
+	}
+	err = atomicfile.Write(DescriptionPath(path), func(w io.Writer) error {
+		_, err := w.Write(append(text, '\n'))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("demo: %w", err)
+	}
+	return nil
+}
+
+// arrays packs the trajectories one behind the other.
+func (s *Set) arrays() map[string]npz.Array {
+	n, m := len(s.Trajectories), s.Transitions()
+	observations := npz.Array{Shape: append([]int{m + n}, s.ObservationShape...), Data: make([]float64, 0, (m+n)*s.ObservationSize()), Type: npz.Uint8}
+	var actions, lengths, seeds []int
+	var rewards, logProbs []float64
+	var terminated, truncated []bool
+	for i := range s.Trajectories {
+		t := &s.Trajectories[i]
+		for _, x := range t.Observations {
+			if x < 0 || x > 255 || x != float32(uint8(x)) || math.Signbit(float64(x)) {
+				observations.Type = npz.Float32
+			}
+			observations.Data = append(observations.Data, float64(x))
+		}
+		for _, x := range t.LogProbs {
+			logProbs = append(logProbs, float64(x))
+		}
+		actions = append(actions, t.Actions...)
+		rewards = append(rewards, t.Rewards...)
+		lengths, seeds = append(lengths, t.Len()), append(seeds, int(t.Seed))
+		terminated, truncated = append(terminated, t.Terminated), append(truncated, t.Truncated)
+	}
+	out := map[string]npz.Array{
+		arrayObservations: observations, arrayActions: npz.Ints(actions, m), arrayLengths: npz.Ints(lengths, n),
+		arrayTerminated: npz.Bools(terminated, n), arrayTruncated: npz.Bools(truncated, n), arraySeeds: npz.Ints(seeds, n),
+	}
+	if rewards != nil {
+		out[arrayRewards] = npz.Floats(rewards, m)
+	}
+	if logProbs != nil {
+		out[arrayLogProbs] = npz.Array{Shape: []int{m, s.Actions}, Data: logProbs, Type: npz.Float32}
+	}
+	return out
+}
+
+// Read reads what Write has stored, and checks all of it.
+func Read(path string) (*Set, error) {
+	d, err := readDescription(DescriptionPath(path))
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("demo: %w", err)
+	}
+	defer f.Close()
+	// The digest and the arrays are read from one open file, which nobody can exchange in between.
+	h := sha256.New()
+	size, err := io.Copy(h, f)
+	if err != nil {
+		return nil, fmt.Errorf("demo: %s: %w", path, err)
+	}
+	if sum := hex.EncodeToString(h.Sum(nil)); sum != d.SHA256 {
+		return nil, fmt.Errorf("demo: %s has the SHA-256 %s, its description %s says %s: one of them is damaged, or belongs to another file",
+			path, sum, filepath.Base(DescriptionPath(path)), d.SHA256)
+	}
+	a, err := npz.NewArchive(f, size, path)
+	if err != nil {
+		return nil, fmt.Errorf("demo: %w", err)
+	}
+	return unpack(a, d)
+}
+
+// readDescription reads a description, which may not be longer than it has any reason to be.
+func readDescription(path string) (*fileDescription, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("demo: %w; it describes the .npz file beside it, and a file of another layout has to be imported", err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("demo: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxDescription+1))
+	if err != nil {
+		return nil, fmt.Errorf("demo: %s: %w", path, err)
+	}
+	return parseDescription(text, path)
+}
+
+func parseDescription(text []byte, path string) (*fileDescription, error) {
+	if len(text) > maxDescription {
+		return nil, fmt.Errorf("demo: %s has more than %d bytes, which no description needs", path, maxDescription)
+	}
+	var d fileDescription
+	if err := json.NewDecoder(bytes.NewReader(text)).Decode(&d); err != nil {
+		return nil, fmt.Errorf("demo: %s is no description: %w", path, err)
+	}
+	if d.Format != format {
+		return nil, fmt.Errorf("demo: %s has the format %.60q, want %q", path, d.Format, format)
+	}
+	if len(d.ObservationShape) > 32 {
+		return nil, fmt.Errorf("demo: %s gives observations %d dimensions", path, len(d.ObservationShape))
+	}
+	size := 1
+	for _, k := range d.ObservationShape {
+		if k < 1 || k > maxNumbers/size {
+			return nil, fmt.Errorf("demo: %s gives observations the shape %v", path, d.ObservationShape)
+		}
+		size *= k
+	}
+	if d.Actions < 1 || d.Actions > maxNumbers || d.Trajectories < 1 || d.Transitions < d.Trajectories || d.Transitions > maxNumbers {
+		return nil, fmt.Errorf("demo: %s gives %d trajectories %d transitions with %d actions", path, d.Trajectories, d.Transitions, d.Actions)
+	}
+	return &d, nil
+}
+
+func fileSum(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}

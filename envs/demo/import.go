@@ -1,0 +1,257 @@
+package demo
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-birl/birl/envs/npz"
+)
+
+// Layout is how a file that others have made holds its trajectories.
+type Layout string
+
+const (
+	// Flat is an .npz file with a row for each transition: obs [M, …], action [M], next_obs [M, …] and episode [M], which
+	// names the episode by any integer, and, where known, reward [M], terminated [M], truncated [M] and expert_logp
+	// [M, |A|]. The rows of an episode follow one another in time.
+	Flat Layout = "flat"
+	// Imitation is the .npz file of the Python library imitation: obs [M+n, …], acts [M], terminal [n], indices [n−1],
+	// where each episode but the first begins in acts, and, where known, rews [M]. Its infos are not read. It does
+	// not tell termination from truncation: an episode is terminated if it is terminal.
+	Imitation Layout = "imitation"
+	// CSV is a text file with a row for each transition, and the columns of Flat by name: episode, obs_0, obs_1, …, action,
+	// next_obs_0, …, and, where known, reward, terminated and truncated (0 or 1, or true or false).
+	CSV Layout = "csv"
+)
+
+// ImportOptions say what an imported file does not.
+type ImportOptions struct {
+	// Description becomes the set's. Actions may be 0: then |A| is one more than the largest action in the file, or what its
+	// log-probabilities say. The shape of observations always comes from the file.
+	Description Description
+	// Layout may be empty: then the file's ending and the names of its arrays tell.
+	Layout Layout
+}
+
+// Open reads a file of any layout: this project's own, if there is a description beside it that says so, else one to import with no
+// options.
+func Open(path string) (*Set, error) {
+	if filepath.Ext(path) == ".npz" {
+		_, err := os.Stat(DescriptionPath(path))
+		if err == nil {
+			return Read(path)
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("demo: %w", err)
+		}
+	}
+	return Import(path, ImportOptions{})
+}
+
+// Import reads a file that others have made, and checks all of it.
+func Import(path string, o ImportOptions) (*Set, error) {
+	if o.Layout == "" && strings.EqualFold(filepath.Ext(path), ".csv") {
+		o.Layout = CSV
+	}
+	var set *Set
+	var err error
+	if o.Layout == CSV {
+		set, err = importCSV(path, o)
+	} else {
+		set, err = importArchive(path, o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if set.Source == "" {
+		set.Source = filepath.Base(path)
+	}
+	if err := set.Validate(); err != nil {
+		return nil, fmt.Errorf("demo: %s: %w", path, err)
+	}
+	return set, nil
+}
+
+func importArchive(path string, o ImportOptions) (*Set, error) {
+	a, err := npz.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("demo: %w", err)
+	}
+	defer a.Close()
+	return importNPZ(a, o)
+}
+
+func importNPZ(a *npz.Archive, o ImportOptions) (*Set, error) {
+	a.Limit = maxNumbers
+	if o.Layout == "" {
+		switch {
+		case a.Has("next_obs"):
+			o.Layout = Flat
+		case a.Has("acts"):
+			o.Layout = Imitation
+		default:
+			return nil, fmt.Errorf("demo: %s has neither next_obs, as the flat layout, nor acts, as imitation's; it holds %s", a.Path(), strings.Join(a.Names(), ", "))
+		}
+	}
+	switch o.Layout {
+	case Flat:
+		return importFlat(source{a}, o)
+	case Imitation:
+		return importImitation(source{a}, o)
+	}
+	return nil, fmt.Errorf("demo: %s: there is no layout %q of .npz files; there are %s and %s", a.Path(), o.Layout, Flat, Imitation)
+}
+
+// flat holds transitions row by row, as the flat layout and CSV do.
+type flat struct {
+	name                  string // of the file, for errors
+	shape                 []int  // of an observation
+	obs, next             []float32
+	actions, episodes     []int
+	rewards               []float64
+	logProbs              []float32
+	terminated, truncated []bool
+}
+
+func importFlat(s source, o ImportOptions) (*Set, error) {
+	episode, err := s.array("episode", 1, -1, npz.Int64)
+	if err != nil {
+		return nil, err
+	}
+	m := len(episode.Data)
+	f := flat{name: s.archive.Path(), episodes: make([]int, m)}
+	for i, v := range episode.Data {
+		f.episodes[i] = int(v)
+	}
+	if f.actions, err = s.integers("action", m, 0, maxNumbers); err != nil {
+		return nil, err
+	}
+	if f.shape, f.obs, err = s.rows("obs", m); err != nil {
+		return nil, err
+	}
+	nextShape, next, err := s.rows("next_obs", m)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Equal(nextShape, f.shape) {
+		return nil, s.errorf("next_obs", "its observations have the shape %v, those of obs %v", nextShape, f.shape)
+	}
+	f.next = next
+	if f.rewards, err = optional(s, "reward", func() ([]float64, error) { return s.rewards("reward", m) }); err != nil {
+		return nil, err
+	}
+	if f.terminated, err = optional(s, "terminated", func() ([]bool, error) { return s.flags("terminated", m) }); err != nil {
+		return nil, err
+	}
+	if f.truncated, err = optional(s, "truncated", func() ([]bool, error) { return s.flags("truncated", m) }); err != nil {
+		return nil, err
+	}
+	if s.archive.Has("expert_logp") {
+		shape, data, err := s.rows("expert_logp", m)
+		if err != nil {
+			return nil, err
+		}
+		if len(shape) != 1 || o.Description.Actions != 0 && shape[0] != o.Description.Actions {
+			return nil, s.errorf("expert_logp", "its rows have the shape %v, want one number for each action", shape)
+		}
+		f.logProbs, o.Description.Actions = data, shape[0]
+	}
+	return f.set(o)
+}
+
+// set cuts the rows into trajectories.
+func (f *flat) set(o ImportOptions) (*Set, error) {
+	m, size := len(f.episodes), 1
+	for _, k := range f.shape {
+		size *= k
+	}
+	if m == 0 {
+		return nil, fmt.Errorf("demo: %s has no transitions", f.name)
+	}
+	set := newSet(o, f.shape, f.actions)
+	seen := map[int]bool{}
+	for from := 0; from < m; {
+		id, to := f.episodes[from], from+1
+		for to < m && f.episodes[to] == id {
+			to++
+		}
+		if seen[id] {
+			return nil, fmt.Errorf("demo: %s: row %d goes on with episode %d, which had ended", f.name, from, id)
+		}
+		seen[id] = true
+		t := Trajectory{
+			Observations: append(slices.Clone(f.obs[from*size:to*size]), f.next[(to-1)*size:to*size]...), Actions: f.actions[from:to:to],
+			Rewards: cut(f.rewards, from, to), LogProbs: cut(f.logProbs, from*set.Actions, to*set.Actions),
+			Terminated: f.terminated != nil && f.terminated[to-1], Truncated: f.truncated != nil && f.truncated[to-1], Seed: NoSeed,
+		}
+		for i := from; i < to-1; i++ {
+			if f.terminated != nil && f.terminated[i] || f.truncated != nil && f.truncated[i] {
+				return nil, fmt.Errorf("demo: %s: row %d ends episode %d, and row %d goes on with it", f.name, i, id, i+1)
+			}
+			if !slices.Equal(f.next[i*size:(i+1)*size], f.obs[(i+1)*size:(i+2)*size]) {
+				return nil, fmt.Errorf("demo: %s: next_obs[%d] is not obs[%d], though both are of episode %d", f.name, i, i+1, id)
+			}
+		}
+		set.Trajectories = append(set.Trajectories, t)
+		from = to
+	}
+	return set, nil
+}
+
+func importImitation(s source, o ImportOptions) (*Set, error) {
+	actions, err := s.integers("acts", -1, 0, maxNumbers)
+	if err != nil {
+		return nil, err
+	}
+	m := len(actions)
+	if m == 0 {
+		return nil, s.errorf("acts", "it is empty")
+	}
+	starts, err := s.integers("indices", -1, 1, float64(m-1))
+	if err != nil {
+		return nil, err
+	}
+	n := len(starts) + 1
+	for i := 1; i < len(starts); i++ {
+		if starts[i] <= starts[i-1] {
+			return nil, s.errorf("indices", "[%d] is %d after %d: an episode without transitions", i, starts[i], starts[i-1])
+		}
+	}
+	terminal, err := s.flags("terminal", n)
+	if err != nil {
+		return nil, err
+	}
+	shape, obs, err := s.rows("obs", m+n)
+	if err != nil {
+		return nil, err
+	}
+	rewards, err := optional(s, "rews", func() ([]float64, error) { return s.rewards("rews", m) })
+	if err != nil {
+		return nil, err
+	}
+	set := newSet(o, shape, actions)
+	size, from := set.ObservationSize(), 0
+	for i, to := range append(starts, m) {
+		set.Trajectories = append(set.Trajectories, Trajectory{
+			Observations: cut(obs, (from+i)*size, (to+i+1)*size), Actions: cut(actions, from, to), Rewards: cut(rewards, from, to),
+			Terminated: terminal[i], Seed: NoSeed,
+		})
+		from = to
+	}
+	return set, nil
+}
+
+// newSet returns a set without trajectories.
+func newSet(o ImportOptions, shape, actions []int) *Set {
+	set := &Set{Description: o.Description}
+	set.ObservationShape = slices.Clone(shape)
+	if set.Actions == 0 {
+		set.Actions = slices.Max(actions) + 1
+	}
+	return set
+}

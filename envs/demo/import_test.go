@@ -1,0 +1,202 @@
+package demo
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/go-birl/birl/envs/npz"
+)
+
+// Two episodes of two and of one transitions, in each layout.
+var imported = []Trajectory{
+	{Observations: []float32{1, 2, 3, 4, 5, 6}, Actions: []int{0, 2}, Rewards: []float64{0.5, -1}, Terminated: true, Seed: NoSeed},
+	{Observations: []float32{7, 8, 9, 10}, Actions: []int{1}, Rewards: []float64{2}, Truncated: true, Seed: NoSeed},
+}
+
+func flatArrays() map[string]npz.Array {
+	return map[string]npz.Array{
+		"obs":      {Shape: []int{3, 2}, Data: []float64{1, 2, 3, 4, 7, 8}, Type: npz.Float32},
+		"next_obs": {Shape: []int{3, 2}, Data: []float64{3, 4, 5, 6, 9, 10}, Type: npz.Float32},
+		"action":   npz.Ints([]int{0, 2, 1}, 3), "reward": npz.Floats([]float64{0.5, -1, 2}, 3), "episode": npz.Ints([]int{5, 5, 2}, 3),
+		"terminated": npz.Bools([]bool{false, true, false}, 3), "truncated": npz.Bools([]bool{false, false, true}, 3),
+	}
+}
+
+func imitationArrays() map[string]npz.Array {
+	return map[string]npz.Array{
+		"obs":  {Shape: []int{5, 2}, Data: []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, Type: npz.Float32},
+		"acts": npz.Ints([]int{0, 2, 1}, 3), "rews": npz.Floats([]float64{0.5, -1, 2}, 3),
+		"indices": npz.Ints([]int{2}, 1), "terminal": npz.Bools([]bool{true, false}, 2),
+	}
+}
+
+const csvExample = `episode,obs_0,obs_1,action,reward,next_obs_0,next_obs_1,terminated,truncated
+5,1,2,0,0.5,3,4,0,0
+5,3,4,2,-1,5,6,1,0
+2,7,8,1,2,9,10,false,true
+`
+
+func writeFlat(path string) error      { return npz.Write(path, flatArrays()) }
+func writeImitation(path string) error { return npz.Write(path, imitationArrays()) }
+
+func TestEveryLayoutGivesTheSame(t *testing.T) {
+	for name, write := range map[string]func(string) error{
+		"flat.npz": writeFlat, "imitation.npz": writeImitation,
+		"text.csv": func(path string) error { return os.WriteFile(path, []byte(csvExample), 0o600) },
+	} {
+		path := filepath.Join(t.TempDir(), name)
+		if err := write(path); err != nil {
+			t.Fatal(err)
+		}
+		got, err := Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := slices.Clone(imported)
+		if name == "imitation.npz" {
+			want[1].Truncated = false // the layout does not tell
+		}
+		if diff := cmp.Diff(want, got.Trajectories); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if got.Actions != 3 || !slices.Equal(got.ObservationShape, []int{2}) || got.Source != name {
+			t.Errorf("%s: description %+v", name, got.Description)
+		}
+		more, err := Import(path, ImportOptions{Description: Description{Environment: "Mine-v0", Actions: 5}})
+		if err != nil || more.Actions != 5 || more.Environment != "Mine-v0" {
+			t.Errorf("%s with a description: %+v, error %v", name, more, err)
+		}
+		if _, err := Import(path, ImportOptions{Description: Description{Actions: 2}}); err == nil || !strings.Contains(err.Error(), "action[1] is 2") {
+			t.Errorf("%s with two actions: error %v", name, err)
+		}
+		stored := filepath.Join(t.TempDir(), "stored.npz")
+		if err := more.Write(stored); err != nil {
+			t.Fatal(err)
+		}
+		if again, err := Open(stored); err != nil || !cmp.Equal(again, more) {
+			t.Errorf("%s is not the same after having been stored (error %v)", name, err)
+		}
+	}
+}
+
+func TestImportNamesTheFault(t *testing.T) {
+	for name, c := range map[string]struct {
+		arrays map[string]npz.Array
+		change func(map[string]npz.Array)
+		want   string
+	}{
+		"torn":            {flatArrays(), func(a map[string]npz.Array) { a["next_obs"].Data[1] = 0 }, "next_obs[0] is not obs[1]"},
+		"middle":          {flatArrays(), func(a map[string]npz.Array) { a["terminated"].Data[0] = 1 }, "row 0 ends episode 5"},
+		"interleaved":     {flatArrays(), func(a map[string]npz.Array) { copy(a["episode"].Data, []float64{5, 2, 5}) }, "row 2 goes on with episode 5"},
+		"rows":            {flatArrays(), func(a map[string]npz.Array) { a["action"] = npz.Ints([]int{0, 1}, 2) }, `array "action": it has 2 rows, want 3`},
+		"negative":        {flatArrays(), func(a map[string]npz.Array) { a["action"].Data[1] = -1 }, `array "action": [1] is -1`},
+		"NaN":             {flatArrays(), func(a map[string]npz.Array) { a["obs"].Data[3] = nan() }, `array "obs": [1] has NaN at 1`},
+		"empty":           {flatArrays(), func(a map[string]npz.Array) { emptied(a) }, "no transitions"},
+		"expert_logp":     {flatArrays(), func(a map[string]npz.Array) { a["expert_logp"] = npz.Floats([]float64{-1, -1, -1}, 3) }, `array "expert_logp"`},
+		"no layout":       {flatArrays(), func(a map[string]npz.Array) { delete(a, "next_obs") }, "neither next_obs"},
+		"indices":         {imitationArrays(), func(a map[string]npz.Array) { a["indices"].Data[0] = 3 }, `array "indices": [0] is 3, want 1 to 2`},
+		"empty episode":   {imitationArrays(), func(a map[string]npz.Array) { a["indices"] = npz.Ints([]int{2, 2}, 2) }, "without transitions"},
+		"observations":    {imitationArrays(), func(a map[string]npz.Array) { a["obs"] = flatArrays()["obs"] }, `array "obs": it has 3 rows, want 5`},
+		"float actions":   {imitationArrays(), func(a map[string]npz.Array) { a["acts"] = npz.Floats([]float64{0, 1, 2}, 3) }, "floats, want integers"},
+		"no observations": {imitationArrays(), func(a map[string]npz.Array) { a["obs"] = npz.Array{Shape: []int{5, 0}, Type: npz.Float32} }, "shape"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.change(c.arrays)
+			path := filepath.Join(t.TempDir(), "x.npz")
+			if err := npz.Write(path, c.arrays); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Open(path); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "x.npz") {
+				t.Errorf("error %v, want one with %q", err, c.want)
+			}
+		})
+	}
+	for name, c := range map[string]struct{ text, want string }{
+		"nothing":     {"", "empty"},
+		"header":      {"a,b\n1,2\n", "episode, action"},
+		"twice":       {"episode,episode\n", "twice"},
+		"no rows":     {"episode,action,obs_0,next_obs_0\n", "no transitions"},
+		"short row":   {"episode,action,obs_0,next_obs_0\n1,0,1\n", "wrong number of fields"},
+		"word":        {"episode,action,obs_0,next_obs_0\n1,0,1,2\n1,0,2,three\n", "line 3: next_obs_0"},
+		"NaN":         {"episode,action,obs_0,next_obs_0\n1,0,NaN,2\n", "line 2: obs_0"},
+		"half action": {"episode,action,obs_0,next_obs_0\n1,0.5,1,2\n", "line 2: action"},
+		"reward":      {"episode,action,obs_0,next_obs_0,reward\n1,0,1,2,much\n", "line 2: reward"},
+		"flag":        {"episode,action,obs_0,next_obs_0,truncated\n1,0,1,2,maybe\n", "line 2: truncated"},
+	} {
+		if _, err := readCSV(strings.NewReader(c.text), "x.csv", ImportOptions{}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("CSV, %s: error %v, want one with %q", name, err, c.want)
+		}
+	}
+}
+
+// emptied takes all rows away.
+func emptied(arrays map[string]npz.Array) {
+	for name, a := range arrays {
+		a.Shape, a.Data = append([]int{0}, a.Shape[1:]...), nil
+		arrays[name] = a
+	}
+}
+
+func TestOneImitationEpisode(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.npz")
+	a := imitationArrays()
+	a["indices"] = npz.Floats(nil, 0) // as NumPy's cumsum of an empty list has it
+	a["terminal"] = npz.Bools([]bool{true}, 1)
+	a["obs"] = npz.Array{Shape: []int{4, 2}, Data: make([]float64, 8)}
+	if err := npz.Write(path, a); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := Open(path); err != nil || len(s.Trajectories) != 1 || s.Trajectories[0].Len() != 3 {
+		t.Errorf("%+v, error %v", s, err)
+	}
+}
+
+// Demonstrations that this project did not make lie beside its clone on machines that develop it; they are no part of it.
+func TestIndependentSource(t *testing.T) {
+	const folder = "../../../shared/demos"
+	if _, err := os.Stat(folder); err != nil {
+		t.Logf("NOT TESTED: there are no demonstrations of others in %s", folder)
+		return
+	}
+	for name, want := range map[string]struct {
+		episodes, steps, size, actions int
+		meanReturn, returnWithin       float64
+		logLikelihood                  float64 // of the expert; 0 where it is not known
+	}{
+		"cartpole_imitation_testdata": {57, 26964, 4, 2, 473, 1, 0},
+		"lunarlander_zoo_ppo":         {50, 46492, 8, 4, 150, 5, -0.87},
+		"cartpole_zoo_qrdqn_beta3":    {60, 30000, 4, 2, 500, 0, -0.555},
+		"acrobot_zoo_qrdqn_beta3":     {200, 18481, 6, 3, -91, 1, -0.550},
+	} {
+		s, err := Open(filepath.Join(folder, name+".npz"))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if len(s.Trajectories) != want.episodes || s.Transitions() != want.steps || s.ObservationSize() != want.size || s.Actions != want.actions {
+			t.Errorf("%s: %d trajectories, %d transitions, observations %v, %d actions", name, len(s.Trajectories), s.Transitions(), s.ObservationShape, s.Actions)
+		}
+		if r := s.Returns(); math.Abs(r.Mean-want.meanReturn) > want.returnWithin {
+			t.Errorf("%s: mean return %g, want %g", name, r.Mean, want.meanReturn)
+		}
+		if got, ok := s.ExpertLogLikelihood(); ok != (want.logLikelihood != 0) || math.Abs(got-want.logLikelihood) > 0.006 { // printed to two or three digits
+			t.Errorf("%s: expert log-likelihood %g (%v), want %g", name, got, ok, want.logLikelihood)
+		}
+		parts, err := Split(s.Trajectories, 1, 40, 5, 5)
+		if err != nil || len(parts[0]) != 40 {
+			t.Errorf("%s: a split gives %d parts, error %v", name, len(parts), err)
+		}
+		again := filepath.Join(t.TempDir(), name+".npz")
+		if err := s.Write(again); err != nil {
+			t.Error(err)
+		} else if stored, err := Read(again); err != nil || !cmp.Equal(stored, s) {
+			t.Errorf("%s is not the same after having been stored (error %v)", name, err)
+		}
+	}
+}
