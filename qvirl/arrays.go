@@ -2,6 +2,7 @@ package qvirl
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -48,6 +49,9 @@ func (b *batch) arrays(c Config) []array {
 			array{name: "basis", floats: b.basis, dims: []int{size, n, n}},
 			array{name: "origin", floats: b.origin, dims: []int{size, n}})
 	}
+	if c.Objective == MonteCarlo {
+		out = append(out, b.monteCarloArrays(c)...)
+	}
 	if c.Covariance == KernelCovariance {
 		rng := rand.New(rand.NewPCG(c.Seed, 0))
 		embedding := make([]float64, n*embeddingSize)
@@ -63,6 +67,79 @@ func (b *batch) arrays(c Config) []array {
 			array{name: "embedding", floats: repeated, dims: []int{size, n, embeddingSize}, trainable: true})
 	}
 	return append(out, array{name: "factor", floats: identities(size, n), dims: []int{size, n, n}, trainable: true})
+}
+
+// monteCarloArrays lists what the MonteCarlo objective reads besides.
+func (b *batch) monteCarloArrays(c Config) []array {
+	rng := rand.New(rand.NewPCG(c.Seed, 1))
+	noise := make([]float64, noiseBank*b.dim)
+	for i := range noise {
+		noise[i] = rng.NormFloat64()
+	}
+	out := []array{
+		{name: "noise", floats: noise, dims: []int{noiseBank, b.dim}},
+		{name: "selfStep", floats: b.selfSteps(), dims: []int{b.size, b.actions, b.states}},
+		{name: "inverseTemperature", floats: b.inverseTemperatures(), dims: []int{b.size, 1, 1, 1}},
+	}
+	if b.stateOnly {
+		out = append(out, array{name: "candidates", floats: b.denseCandidates(), dims: []int{b.size, b.actions * b.states, b.dim}})
+	}
+	if c.Whiten {
+		out = append(out, array{name: "basisLogDet", floats: b.basisLogDets(), dims: []int{b.size}})
+	}
+	return out
+}
+
+// denseCandidates returns the candidates as combinations of all values, [B, A·S, n].
+func (b *batch) denseCandidates() []float64 {
+	out := make([]float64, b.size*b.actions*b.states*b.dim)
+	for i, weight := range b.mix {
+		s := i % b.states
+		k := i / b.states % b.neighbours
+		row := i / (b.states * b.neighbours) // problem·A + a
+		problem := row / b.actions
+		value := b.neighbour[(problem*b.neighbours+k)*b.states+s]
+		out[(row*b.states+s)*b.dim+int(value)] += weight
+	}
+	return out
+}
+
+// selfSteps returns γ p(s|s,a), [B, A, S].
+func (b *batch) selfSteps() []float64 {
+	out := make([]float64, 0, b.size*b.actions*b.states)
+	for _, p := range b.problems {
+		for a := 0; a < b.actions; a++ {
+			for s := 0; s < b.states; s++ {
+				next, prob := p.MDP.Row(s, a)
+				stay := 0.0
+				for k, to := range next {
+					if int(to) == s {
+						stay += prob[k]
+					}
+				}
+				out = append(out, p.Discount*stay)
+			}
+		}
+	}
+	return out
+}
+
+// inverseTemperatures returns what loopTemperature means for each problem.
+func (b *batch) inverseTemperatures() []float64 {
+	out := make([]float64, b.size)
+	for i, p := range b.problems {
+		out[i] = 1 / (loopTemperature * math.Sqrt(mat.Trace(p.Prior.Covariance())/float64(b.dim)))
+	}
+	return out
+}
+
+// basisLogDets returns log|det A₀| of each problem.
+func (b *batch) basisLogDets() []float64 {
+	out, n := make([]float64, b.size), b.dim
+	for i := range out {
+		out[i], _ = mat.LogDet(mat.NewDense(n, n, b.basis[i*n*n:(i+1)*n*n]))
+	}
+	return out
 }
 
 // startFrom makes the variational parameters among the arrays those of the given posteriors.

@@ -16,12 +16,25 @@ const (
 	KernelCovariance Covariance = "kernel"
 )
 
+// Objective names how the ELBO (Eq. elbo) is computed.
+type Objective string
+
+const (
+	// ClosedForm is the paper's: the maximum's moments by Config.Maximum, the closed-form likelihood, the KL divergence
+	// between Gaussians over rewards.
+	ClosedForm Objective = "closed-form"
+	// MonteCarlo draws values in each step and takes the exact maximum, likelihood and KL divergence of the draws.
+	MonteCarlo Objective = "monte-carlo"
+)
+
 // Config configures tabular QVIRL. DefaultConfig runs the paper's objective to convergence; PaperConfig follows the paper's
 // training to the letter.
 type Config struct {
 	// Name is the method's name in result rows.
 	Name string
-	// Maximum is the approximation of the maximum over actions; the paper's is Clark.
+	// Objective is how the ELBO is computed; the paper's is ClosedForm.
+	Objective Objective
+	// Maximum is the approximation of the maximum over actions in the ClosedForm objective; the paper's is Clark.
 	Maximum Maximum
 	// Covariance is the variational family; the paper's experiments on gridworlds are read as FullCovariance.
 	Covariance Covariance
@@ -43,14 +56,15 @@ type Config struct {
 	Float64 bool
 	// Backend is a name for backend.Get; empty chooses the best there is.
 	Backend string
-	// Seed of the initial embeddings of KernelCovariance. FullCovariance draws nothing at random.
+	// Seed of what is drawn at random: the initial embeddings of KernelCovariance and the draws of MonteCarlo. Otherwise
+	// nothing is.
 	Seed uint64
 }
 
 // DefaultConfig returns the configuration that runs the paper's objective to convergence.
 func DefaultConfig() Config {
 	return Config{
-		Name: "qvirl", Maximum: Clark, Covariance: FullCovariance, Whiten: true,
+		Name: "qvirl", Objective: ClosedForm, Maximum: Clark, Covariance: FullCovariance, Whiten: true,
 		LearningRate: 0.01, Decay: true, Steps: 1500, Rounds: 6, Tolerance: 0.02,
 	}
 }
@@ -58,14 +72,27 @@ func DefaultConfig() Config {
 // PaperConfig returns the paper's training: 20,000 steps of Adam at a learning rate of 0.001, from a standard normal.
 func PaperConfig() Config {
 	return Config{
-		Name: "qvirl-20k", Maximum: Clark, Covariance: FullCovariance,
+		Name: "qvirl-20k", Objective: ClosedForm, Maximum: Clark, Covariance: FullCovariance,
 		LearningRate: 0.001, Steps: 20000, Rounds: 1,
 	}
+}
+
+// MonteCarloConfig returns the configuration of the MonteCarlo objective, whose posterior is closer to the exact one than
+// the paper's.
+func MonteCarloConfig() Config {
+	c := DefaultConfig()
+	c.Name, c.Objective = "qvirl-best", MonteCarlo
+	c.LearningRate, c.Steps, c.Rounds, c.Tolerance = 0.015, 4000, 3, 0.1
+	return c
 }
 
 // Validate reports the first field that is out of range.
 func (c Config) Validate() error {
 	switch {
+	case c.Objective != ClosedForm && c.Objective != MonteCarlo:
+		return fmt.Errorf("qvirl: Objective = %q, want %q or %q", c.Objective, ClosedForm, MonteCarlo)
+	case c.Objective == MonteCarlo && c.Covariance != FullCovariance:
+		return fmt.Errorf("qvirl: Objective %q needs Covariance %q, not %q", MonteCarlo, FullCovariance, c.Covariance)
 	case c.Maximum != Clark && c.Maximum != MaxMean:
 		return fmt.Errorf("qvirl: Maximum = %q, want %q or %q", c.Maximum, Clark, MaxMean)
 	case c.Covariance != FullCovariance && c.Covariance != KernelCovariance:

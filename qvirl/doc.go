@@ -4,8 +4,8 @@
 // (Variational, Gaussian). Subpackages hold the methods it is compared with (valuewalk, policywalk, avril), the metrics and the
 // experiments.
 //
-// The method in three files: batch.go packs problems into arrays, objective.go builds the loss from them, and
-// variational.go trains.
+// The method in three files: batch.go packs problems into arrays, objective.go builds the paper's loss from them, and
+// variational.go trains. montecarlo.go builds another loss, which replaces the paper's approximations by draws.
 //
 // # Notation
 //

@@ -19,9 +19,11 @@ type CurvePoint struct {
 	KL, LogLikelihood float64
 }
 
-// Gaussian is QVIRL's posterior: a Gaussian over optimal values, and the Gaussian over rewards that it implies through the
-// approximated maximum (Prop. reward-gaussian).
+// Gaussian is QVIRL's posterior: a Gaussian over optimal values, and what it implies for rewards. In closed form that is a
+// Gaussian over rewards, through the approximated maximum (Prop. reward-gaussian); with the MonteCarlo objective it is the
+// distribution of the rewards that belong exactly to draws of values.
 type Gaussian struct {
+	exact       *exactMarginals // of the MonteCarlo objective; nil in closed form
 	problem     *Problem
 	meanX       []float64  // means of V(s), or of Q(s,a)
 	covX        *mat.Dense // [n, n]
@@ -39,11 +41,17 @@ func (p *Gaussian) Problem() *Problem { return p.problem }
 
 // Reward returns the marginal posterior of reward i.
 func (p *Gaussian) Reward(i int) Marginal {
+	if p.exact != nil {
+		return p.exact.of(p).rewards[i]
+	}
 	return distuv.Normal{Mu: p.meanR[i], Sigma: math.Sqrt(p.covR.At(i, i))}
 }
 
 // Value returns the marginal posterior of the optimal value of state s.
 func (p *Gaussian) Value(s int) Marginal {
+	if p.exact != nil {
+		return p.exact.of(p).values[s]
+	}
 	return distuv.Normal{Mu: p.meanV[s], Sigma: math.Sqrt(p.varV[s])}
 }
 
@@ -53,7 +61,8 @@ func (p *Gaussian) RewardMean() []float64 { return append([]float64(nil), p.mean
 // RewardCov returns the posterior covariance of the rewards, [n, n].
 func (p *Gaussian) RewardCov() *mat.Dense { return mat.DenseCopyOf(p.covR) }
 
-// ActionProbs returns the posterior-predictive policy in closed form (Eq. mean-field-action-prob), [S·A].
+// ActionProbs returns the posterior-predictive policy, [S·A]: in closed form (Eq. mean-field-action-prob), or the mean over
+// draws.
 func (p *Gaussian) ActionProbs() []float64 { return append([]float64(nil), p.probs...) }
 
 // Curve returns the course of the objective during training, oldest first.
@@ -79,10 +88,17 @@ func (p *Gaussian) Sample(rng *rand.Rand, n int) (*Samples, error) {
 }
 
 // SampleRewards draws rewards [n, RewardDim] from the Gaussian over rewards (Prop. reward-gaussian), whose marginals Reward
-// gives. They differ from those of Sample by the approximation of the maximum.
+// gives. In closed form they differ from those of Sample by the approximation of the maximum.
 func (p *Gaussian) SampleRewards(rng *rand.Rand, n int) (*mat.Dense, error) {
 	if n <= 0 {
 		return nil, fmt.Errorf("qvirl: cannot draw %d rewards", n)
+	}
+	if p.exact != nil {
+		samples, err := p.Sample(rng, n)
+		if err != nil {
+			return nil, err
+		}
+		return samples.Reward, nil
 	}
 	return drawGaussian(rng, n, p.meanR, p.covR)
 }
@@ -180,7 +196,7 @@ func symmetric(a *mat.Dense) *mat.SymDense {
 // posteriors reads the trained posteriors of a batch.
 func (p *program) posteriors(problems []*Problem, t *training) ([]Posterior, error) {
 	var data [outLogProbs + 1][]float64
-	for i := range data {
+	for i := range t.outputs {
 		var err error
 		if data[i], err = p.config.wide(t.outputs[i]); err != nil {
 			return nil, fmt.Errorf("qvirl: reading the posterior: %w", err)
@@ -190,6 +206,17 @@ func (p *program) posteriors(problems []*Problem, t *training) ([]Posterior, err
 	n, states, actions := p.shape.dim, p.shape.states, p.shape.actions
 	out := make([]Posterior, len(problems))
 	for i := range out {
+		g := &Gaussian{
+			problem: problems[i], curve: t.curves[i], converged: t.converged[i], seconds: t.seconds,
+			meanX: part(outMeanX, i, n), covX: mat.NewDense(n, n, part(outCovX, i, n*n)),
+		}
+		out[i] = g
+		if p.config.Objective == MonteCarlo {
+			if err := g.setExact(); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		logProbs := part(outLogProbs, i, actions*states) // [A, S]
 		probs := make([]float64, states*actions)
 		for s := 0; s < states; s++ {
@@ -200,13 +227,9 @@ func (p *program) posteriors(problems []*Problem, t *training) ([]Posterior, err
 			}
 			floats.Scale(1/total, probs[s*actions:(s+1)*actions])
 		}
-		out[i] = &Gaussian{
-			problem: problems[i], probs: probs,
-			meanX: part(outMeanX, i, n), covX: mat.NewDense(n, n, part(outCovX, i, n*n)),
-			meanR: part(outMeanR, i, n), covR: mat.NewDense(n, n, part(outCovR, i, n*n)),
-			meanV: part(outMeanV, i, states), varV: part(outVarV, i, states),
-			curve: t.curves[i], converged: t.converged[i], seconds: t.seconds,
-		}
+		g.probs = probs
+		g.meanR, g.covR = part(outMeanR, i, n), mat.NewDense(n, n, part(outCovR, i, n*n))
+		g.meanV, g.varV = part(outMeanV, i, states), part(outVarV, i, states)
 	}
 	return out, nil
 }
@@ -222,6 +245,10 @@ func (p *Gaussian) Save(path string) error {
 	if p.converged {
 		converged = 1
 	}
+	exact := 0.0
+	if p.exact != nil {
+		exact = 1
+	}
 	return npz.Write(path, map[string]npz.Array{
 		"value_mean": npz.Floats(p.meanV, states), "value_var": npz.Floats(p.varV, states),
 		"x_mean": npz.Floats(p.meanX, n), "x_cov": npz.Floats(p.covX.RawMatrix().Data, n, n),
@@ -229,6 +256,7 @@ func (p *Gaussian) Save(path string) error {
 		"action_probs": npz.Floats(p.probs, states, len(p.probs)/states),
 		"curve":        npz.Floats(curve, len(p.curve), 4),
 		"converged":    npz.Scalar(converged), "seconds": npz.Scalar(p.seconds),
+		"exact": npz.Scalar(exact),
 	})
 }
 
@@ -272,12 +300,15 @@ func LoadGaussian(path string, problem *Problem) (*Gaussian, error) {
 	}
 	covX, covR := read("x_cov", n, n), read("reward_cov", n, n)
 	curve := read("curve", -1, 4)
-	converged, seconds := read("converged"), read("seconds")
+	converged, seconds, exact := read("converged"), read("seconds"), read("exact")
 	if err != nil {
 		return nil, err
 	}
 	p.covX, p.covR = mat.NewDense(n, n, covX), mat.NewDense(n, n, covR)
 	p.converged, p.seconds = converged[0] != 0, seconds[0]
+	if exact[0] != 0 {
+		p.exact = &exactMarginals{}
+	}
 	for ; len(curve) > 0; curve = curve[4:] {
 		p.curve = append(p.curve, CurvePoint{Step: int(curve[0]), ELBO: curve[1], KL: curve[2], LogLikelihood: curve[3]})
 	}

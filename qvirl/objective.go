@@ -26,9 +26,9 @@ type objective struct {
 	meanR, covR   *Node // [B, n], [B, n, n]: the reward they imply
 	meanV, varV   *Node // [B, S]: state values
 	logProbs      *Node // [B, A, S]: log p(a|s; θ), Eq. mean-field-action-prob
-}
+} // those from meanR on are of the ClosedForm objective alone
 
-// newObjective builds the loss (Eq. elbo) from the arrays in scope (see batch.arrays).
+// newObjective builds the loss (Eq. elbo) in closed form from the arrays in scope (see batch.arrays).
 func newObjective(scope *model.Scope, g *Graph, b shape, c Config) objective {
 	get := func(name string) *Node { return scope.GetVariable(name).NodeValue(g) }
 	meanX, covX := values(get, c)
@@ -89,22 +89,26 @@ func newObjective(scope *model.Scope, g *Graph, b shape, c Config) objective {
 // values returns the variational mean [B, n] and covariance [B, n, n] of x, made of the variational parameters: the mean
 // and a lower triangular factor of the latent z, or the means, standard deviations and embeddings of Eq. q-mean-cov.
 func values(get func(name string) *Node, c Config) (mean, cov *Node) {
-	mean = get("mean")
+	if c.Covariance == FullCovariance {
+		mean, factor := meanAndFactor(get, c)
+		return mean, MatMul(factor, transpose(factor))
+	}
+	mean, cov = get("mean"), kernelCovariance(get("logStd"), get("embedding"))
 	if c.Whiten {
 		mean = Add(get("origin"), matVec(get("basis"), mean))
+		cov = MatMul(MatMul(get("basis"), cov), transpose(get("basis")))
 	}
-	if c.Covariance == KernelCovariance {
-		cov = kernelCovariance(get("logStd"), get("embedding"))
-		if c.Whiten {
-			cov = MatMul(MatMul(get("basis"), cov), transpose(get("basis")))
-		}
-		return mean, cov
-	}
-	factor := TakeLowerTriangular(get("factor"), 0)
+	return mean, cov
+}
+
+// meanAndFactor returns the variational mean [B, n] and a factor [B, n, n] of the variational FullCovariance of x.
+func meanAndFactor(get func(name string) *Node, c Config) (mean, factor *Node) {
+	mean, factor = get("mean"), TakeLowerTriangular(get("factor"), 0)
 	if c.Whiten {
+		mean = Add(get("origin"), matVec(get("basis"), mean))
 		factor = MatMul(get("basis"), factor)
 	}
-	return mean, MatMul(factor, transpose(factor))
+	return mean, factor
 }
 
 // gaussianKL returns KL(N(mean, cov) ‖ prior) [B] (Eq. kl-gaussians), and a node [B] that has the divergence's gradient but

@@ -16,6 +16,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/gomlx/gomlx/support/exceptions"
 	"golang.org/x/sync/errgroup"
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/go-birl/birl/qvirl/backend"
 )
@@ -155,10 +156,10 @@ type program struct {
 	home
 	config Config
 	store  *model.Store
-	step   *model.Exec // learning rate → outputs, at the parameters before the step
+	step   *model.Exec // learning rate (and rows of noise, for MonteCarlo) → outputs, at the parameters before the step
 }
 
-// The outputs of a training step, in order; see objective.
+// The outputs of a training step, in order; see objective. Those of MonteCarlo end with outCovX.
 const (
 	outLoss = iota
 	outKL
@@ -189,12 +190,20 @@ func (p *program) load(arrays []array) error {
 	}
 	adam := optimizer.Adam().Epsilon(1e-8).Done()
 	return guard("building the training step", func() {
-		p.step = model.MustNewExec(p.on, p.store, func(scope *model.Scope, learningRate *graph.Node) []*graph.Node {
-			g := learningRate.Graph()
-			o := newObjective(scope.At(objectiveScope), g, p.shape, p.config)
+		step := func(scope *model.Scope, learningRate *graph.Node, o objective) []*graph.Node {
 			optimizer.LearningRateVar(scope, learningRate.DType(), 0).SetNodeValue(learningRate)
-			adam.UpdateGraph(scope, g, o.gradient)
-			return []*graph.Node{o.loss, o.kl, o.logLikelihood, o.meanX, o.covX, o.meanR, o.covR, o.meanV, o.varV, o.logProbs}
+			adam.UpdateGraph(scope, learningRate.Graph(), o.gradient)
+			return []*graph.Node{o.loss, o.kl, o.logLikelihood, o.meanX, o.covX}
+		}
+		if p.config.Objective == MonteCarlo {
+			p.step = model.MustNewExec(p.on, p.store, func(scope *model.Scope, learningRate, rows *graph.Node) []*graph.Node {
+				return step(scope, learningRate, newMonteCarloObjective(scope.At(objectiveScope), rows, p.shape, p.config))
+			})
+			return
+		}
+		p.step = model.MustNewExec(p.on, p.store, func(scope *model.Scope, learningRate *graph.Node) []*graph.Node {
+			o := newObjective(scope.At(objectiveScope), learningRate.Graph(), p.shape, p.config)
+			return append(step(scope, learningRate, o), o.meanR, o.covR, o.meanV, o.varV, o.logProbs)
 		})
 	})
 }
@@ -215,18 +224,23 @@ func (p *program) train(ctx context.Context, first int, progress Progress) (*tra
 	for i := range before {
 		before[i] = math.Inf(1)
 	}
+	draws := c.newDraws(trainingDraws)
 	for round := 0; round < c.Rounds; round++ {
 		for step := 0; step < c.Steps; step++ {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
 			done := round*c.Steps + step
-			out, err := p.call(c.learningRate(step))
+			out, err := p.call(c.learningRate(step), draws.next())
 			if err != nil {
 				return nil, err
 			}
 			if done%curveEvery == 0 {
-				mean, err := p.record(t, out, first, done)
+				parts, err := p.losses(out)
+				if err != nil {
+					return nil, err
+				}
+				mean, err := t.record(parts, first, done)
 				if err != nil {
 					return nil, err
 				}
@@ -234,13 +248,12 @@ func (p *program) train(ctx context.Context, first int, progress Progress) (*tra
 			}
 			finalize(out)
 		}
-		// a step of length zero reads the loss at the parameters that the round has reached
 		done := (round + 1) * c.Steps
-		out, err := p.call(0)
+		out, parts, err := p.evaluate()
 		if err != nil {
 			return nil, err
 		}
-		mean, err := p.record(t, out, first, done)
+		mean, err := t.record(parts, first, done)
 		if err != nil {
 			return nil, err
 		}
@@ -261,13 +274,16 @@ func (p *program) train(ctx context.Context, first int, progress Progress) (*tra
 	return t, nil
 }
 
-// call runs one step.
-func (p *program) call(learningRate float64) (out []*tensors.Tensor, err error) {
-	rate := any(float32(learningRate))
+// call runs one step. rows are for MonteCarlo and nil otherwise.
+func (p *program) call(learningRate float64, rows []int32) (out []*tensors.Tensor, err error) {
+	args := []any{float32(learningRate)}
 	if p.config.Float64 {
-		rate = learningRate
+		args[0] = learningRate
 	}
-	if failed := guard("a training step", func() { out, err = p.step.Call(rate) }); failed != nil {
+	if rows != nil {
+		args = append(args, rows)
+	}
+	if failed := guard("a training step", func() { out, err = p.step.Call(args...) }); failed != nil {
 		return nil, failed
 	}
 	if err != nil {
@@ -276,15 +292,51 @@ func (p *program) call(learningRate float64) (out []*tensors.Tensor, err error) 
 	return out, nil
 }
 
-// record appends the present point to the ELBO curves and returns their mean. A loss that is not a number stops the fit.
-func (p *program) record(t *training, out []*tensors.Tensor, first, step int) (float64, error) {
-	var parts [3][]float64
+// losses are the loss, the KL divergence and the log-likelihood of each problem.
+type losses [outLogLikelihood + 1][]float64
+
+// losses reads them from the outputs of a step.
+func (p *program) losses(out []*tensors.Tensor) (parts losses, err error) {
 	for i := range parts {
-		var err error
 		if parts[i], err = p.config.wide(out[i]); err != nil {
-			return 0, fmt.Errorf("qvirl: reading the loss: %w", err)
+			return parts, fmt.Errorf("qvirl: reading the loss: %w", err)
 		}
 	}
+	return parts, nil
+}
+
+// evaluate returns the outputs at the present parameters by steps of length zero: one in closed form; otherwise several,
+// always with the same draws, and the mean of their losses.
+func (p *program) evaluate() (out []*tensors.Tensor, mean losses, err error) {
+	draws, count := p.config.newDraws(evaluationDraws), 1
+	if p.config.Objective == MonteCarlo {
+		count = evaluations
+	}
+	for k := range count {
+		finalize(out)
+		if out, err = p.call(0, draws.next()); err != nil {
+			return nil, mean, err
+		}
+		parts, err := p.losses(out)
+		if err != nil {
+			return nil, mean, err
+		}
+		if k == 0 {
+			mean = parts
+			continue
+		}
+		for i := range mean {
+			floats.Add(mean[i], parts[i])
+		}
+	}
+	for i := range mean {
+		floats.Scale(1/float64(count), mean[i])
+	}
+	return out, mean, nil
+}
+
+// record appends the present point to the ELBO curves and returns their mean. A loss that is not a number stops the fit.
+func (t *training) record(parts losses, first, step int) (float64, error) {
 	mean := 0.0
 	for i, loss := range parts[outLoss] {
 		kl, logLikelihood := parts[outKL][i], parts[outLogLikelihood][i]

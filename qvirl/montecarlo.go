@@ -1,0 +1,118 @@
+package qvirl
+
+import (
+	"math"
+	"math/rand/v2"
+
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+)
+
+const (
+	// drawsPerStep is the number of values drawn in a step of the MonteCarlo objective, in antithetic pairs.
+	drawsPerStep = 16
+	// noiseBank is the number of standard normal vectors that the draws are made of. They are drawn once, for all problems.
+	noiseBank = 4096
+	// evaluations is the number of steps' draws, always the same, that the ELBO is averaged over at the end of a round.
+	evaluations = 64
+	// loopTemperature softens the greedy policy in the stand-in for the determinant, as a fraction of the prior's standard
+	// deviation.
+	loopTemperature = 0.05
+)
+
+// newMonteCarloObjective builds the loss of the MonteCarlo objective. With R(x) the rewards that have the optimal values x,
+// it is the KL divergence over rewards, by a change of variables,
+//
+//	KL = −H[q] − E_q[log p₀(R(x)) + log|det ∂R/∂x|],
+//
+// less E_q[Σ log p(a|s; x)], both expectations over draws x = mean ± factor·ε. Nothing is approximated but the
+// determinant: det(I − γ P_π) is piecewise constant in x, without a gradient, and its place takes the product of the
+// diagonal under a policy that is a sharp softmax instead of greedy. (The determinant is a sum over cycles of the greedy
+// policy, and those seldom cycle other than by staying in place.)
+//
+//	rows [drawsPerStep/2]  which rows of the noise the draws are made of
+func newMonteCarloObjective(scope *model.Scope, rows *Node, b shape, c Config) objective {
+	g := rows.Graph()
+	get := func(name string) *Node { return scope.GetVariable(name).NodeValue(g) }
+	mean, factor := meanAndFactor(get, c)
+	noise := Gather(get("noise"), ExpandAxes(rows, -1)) // [M/2, n]
+	noise = BroadcastToDims(ExpandAxes(noise, 0), b.size, drawsPerStep/2, b.dim)
+	gap := MatMul(factor, transpose(noise)) // [B, n, M/2]
+	column := ExpandAxes(mean, -1)
+	x := Concatenate([]*Node{Add(column, gap), Sub(column, gap)}, -1) // [B, n, M]
+
+	// The candidates, [B, A, S, M], and their maximum. Its gradient goes to the best candidate, the first of equal ones.
+	var candidates *Node
+	if b.stateOnly {
+		candidates = Reshape(MatMul(get("candidates"), x), b.size, b.actions, b.states, drawsPerStep)
+	} else {
+		candidates = Transpose(Reshape(x, b.size, b.states, b.actions, drawsPerStep), 1, 2)
+	}
+	top := StopGradient(ReduceAndKeep(candidates, ReduceMax, 1))
+	best := Mul(ConvertDType(Equal(candidates, top), mean.DType()), ExpandAxes(get("distinct"), -1))
+	best = StopGradient(Div(best, ReduceAndKeep(best, ReduceSum, 1)))
+	value := ReduceSum(Mul(best, candidates), 1) // [B, S, M]
+	step := get("step")
+	var reward *Node // [B, n, M]
+	if b.stateOnly {
+		reward = Sub(x, Mul(ExpandAxes(step, -1), value))
+	} else {
+		reward = Sub(x, MatMul(step, value))
+	}
+
+	overDraws := func(x *Node) *Node { return MulScalar(x, 1.0/drawsPerStep) }
+	centred := Sub(reward, ExpandAxes(get("priorMean"), -1))
+	quadratic := overDraws(ReduceSum(Mul(centred, MatMul(get("priorPrecision"), centred)), 1, 2))
+	logPrior := MulScalar(Add(AddScalar(quadratic, float64(b.dim)*math.Log(2*math.Pi)), get("priorLogDet")), -0.5)
+
+	behind := Sub(candidates, top)
+	soft := Exp(Mul(get("inverseTemperature"), behind)) // [B, A, S, M]
+	stay := Div(ReduceSum(Mul(soft, ExpandAxes(get("selfStep"), -1)), 1), ReduceSum(soft, 1))
+	logDet := overDraws(ReduceSum(Log(OneMinus(stay)), 1, 2))
+
+	diagonal := ReduceSum(Mul(TakeLowerTriangular(get("factor"), 0), identityLike(factor)), -1)
+	entropy := ReduceSum(Log(Abs(diagonal)), -1)
+	if c.Whiten {
+		entropy = Add(entropy, get("basisLogDet"))
+	}
+	entropy = AddScalar(entropy, 0.5*float64(b.dim)*(1+math.Log(2*math.Pi)))
+
+	logits := Mul(Mul(ExpandAxes(get("qScale"), -1), get("beta")), behind)
+	logProbs := Sub(logits, ReduceAndKeep(Log(ReduceAndKeep(Exp(logits), ReduceSum, 1)), ReduceSum, 1))
+	logLikelihood := overDraws(ReduceSum(Mul(ExpandAxes(get("counts"), -1), logProbs), 1, 2, 3))
+
+	kl := Neg(Add(Add(entropy, logPrior), logDet))
+	loss := Sub(kl, logLikelihood)
+	return objective{loss: loss, gradient: ReduceAllSum(loss), kl: kl, logLikelihood: logLikelihood,
+		meanX: mean, covX: MatMul(factor, transpose(factor))}
+}
+
+// Random streams of a fit with the MonteCarlo objective, beside that of the noise.
+const (
+	trainingDraws   = 2
+	evaluationDraws = 3
+	answerDraws     = 4
+)
+
+// draws chooses the rows of the noise that steps use, the same for all problems. Nil chooses none.
+type draws struct{ rng *rand.Rand }
+
+// newDraws returns one of the sequences of draws of the MonteCarlo objective, or nil for others.
+func (c Config) newDraws(stream uint64) *draws {
+	if c.Objective != MonteCarlo {
+		return nil
+	}
+	return &draws{rand.New(rand.NewPCG(c.Seed, stream))}
+}
+
+// next returns the rows of the next step.
+func (d *draws) next() []int32 {
+	if d == nil {
+		return nil
+	}
+	rows := make([]int32, drawsPerStep/2)
+	for i := range rows {
+		rows[i] = int32(d.rng.IntN(noiseBank))
+	}
+	return rows
+}
