@@ -259,13 +259,17 @@ type Batch struct {
 // Done reports whether environment i's episode ended in this step.
 func (b *Batch) Done(i int) bool { return b.Terminated[i] || b.Truncated[i] }
 
+// Leave is the action that leaves an environment alone, under Disabled only: it is not stepped, the batch repeats its last
+// observation, with no reward and no end.
+const Leave = -1
+
 // Step takes one action in every environment. An action out of range is refused, with its index, before anything happens.
 func (p *Pool) Step(ctx context.Context, actions []int) (*Batch, error) {
 	if len(actions) != p.Len() {
 		return nil, fmt.Errorf("gym: %d actions for %d environments", len(actions), p.Len())
 	}
 	for i, a := range actions {
-		if a < 0 || a >= p.spec.Actions {
+		if (a < 0 || a >= p.spec.Actions) && (a != Leave || p.config.Autoreset != Disabled) {
 			return nil, fmt.Errorf("gym: actions[%d] is %d, want 0 to %d", i, a, p.spec.Actions-1)
 		}
 	}

@@ -123,6 +123,33 @@ func TestSnapshotOfALaterEpisode(t *testing.T) {
 	}
 }
 
+// An environment that is left alone stays where it is, and its replay does not count what others did meanwhile.
+func TestLeftAlone(t *testing.T) {
+	p := open(t, Config{ID: "CartPole-v1", EnvsPerWorker: 2, Autoreset: Disabled})
+	reset(t, p)
+	here := step(t, p, []int{1, 0}).Obs.Row(0).Bytes
+	for range 3 {
+		b := step(t, p, []int{Leave, 1})
+		if !bytes.Equal(b.Obs.Row(0).Bytes, here) || b.Rewards[0] != 0 || b.Done(0) || b.Rewards[1] != 1 {
+			t.Fatalf("left alone, environment 0 gives %v, reward %g", b.Obs.Row(0).Float64(), b.Rewards[0])
+		}
+	}
+	want := step(t, p, []int{1, Leave}).Obs.Row(0).Bytes
+	s, err := p.Snapshot(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := p.Restore(t.Context(), 0, s)
+	if err != nil || !bytes.Equal(got.Bytes, want) {
+		t.Errorf("restored %v, error %v", got.Float64(), err)
+	}
+	q := open(t, Config{ID: "CartPole-v1"})
+	reset(t, q)
+	if _, err := q.Step(t.Context(), []int{Leave}); err == nil {
+		t.Error("under SameStep an environment can be left alone")
+	}
+}
+
 func TestReplayNoticesADifferentOutcome(t *testing.T) {
 	c := faulty(t, "random")
 	c.Workers, c.EnvsPerWorker = 1, 1

@@ -171,6 +171,7 @@ class Worker:
         self.same_step = config["autoreset"] == "same-step"
         self.check_spaces(gymnasium.spaces)
         self.allocate()
+        self.start = int(self.slots[0].env.action_space.start)  # the first action
         self.history = []  # the actions of each step for all environments
         modules = {env.unwrapped.__class__.__module__.partition(".")[0] for env in (s.env for s in self.slots)}
         send_json(
@@ -179,7 +180,7 @@ class Worker:
                 "shape": list(self.shape),
                 "dtype": self.dtype.name,
                 "actions": int(self.slots[0].env.action_space.n),
-                "start": int(self.slots[0].env.action_space.start),
+                "start": self.start,
                 "versions": versions(modules | {"gymnasium"}),
                 "snapshot": snapshot_kind(self.slots[0].env),
                 "pid": os.getpid(),
@@ -237,6 +238,10 @@ class Worker:
         finals = i = 0
         try:
             for slot in slots:
+                if actions[i] < self.start:  # leave it alone
+                    rewards[i] = 0
+                    i += 1
+                    continue
                 if slot.over:
                     raise RuntimeError("its episode is over, or has not begun: reset it first")
                 observation, rewards[i], ended, cut, _ = slot.step(actions[i])
@@ -270,7 +275,7 @@ class Worker:
     def actions_of(self, i):
         """The actions of environment i since its episode began."""
         slot = self.slots[i]
-        return slot.actions + [row[i] for row in self.history[slot.since :]]
+        return slot.actions + [row[i] for row in self.history[slot.since :] if row[i] >= self.start]
 
     def fold(self):
         """Empties the history into the environments' own lists. Keeping one list for all makes a step cheaper."""

@@ -1,0 +1,183 @@
+package gym
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/go-birl/birl/envs/demo"
+)
+
+// Policy chooses an action for each of the observations [k, …]. random[i] is the generator of the episode that observation i
+// belongs to; a policy that draws from it alone, and treats each observation by itself, gives the same episodes in a pool of
+// any size.
+type Policy func(observations Array, random []*rand.Rand) (actions []int, err error)
+
+// RandomPolicy chooses among n actions with equal probabilities.
+func RandomPolicy(n int) Policy {
+	return func(_ Array, random []*rand.Rand) ([]int, error) {
+		actions := make([]int, len(random))
+		for i, r := range random {
+			actions[i] = r.IntN(n)
+		}
+		return actions, nil
+	}
+}
+
+// CollectOptions say what to collect.
+type CollectOptions struct {
+	Episodes int
+	// FirstSeed is the seed of the first episode's environment; those that follow have the next ones.
+	FirstSeed int64
+	// PolicySeed is that of the policy's generators.
+	PolicySeed uint64
+	// MaxSteps ends an episode after so many steps, neither terminated nor truncated, if it is not 0.
+	MaxSteps int
+	// Progress is told how many episodes have ended, if it is not nil.
+	Progress func(done int)
+}
+
+// episode is one that is under way in an environment.
+type episode struct {
+	trajectory demo.Trajectory
+	random     *rand.Rand
+	last       Array // the observation to act on
+}
+
+// Collect lets the policy act until the episodes have ended, and returns them in the order of their seeds. The pool has to be
+// opened with autoreset Disabled. With an error comes what was collected until then, in which episodes may be missing or
+// have neither end.
+func Collect(ctx context.Context, p *Pool, policy Policy, o CollectOptions) ([]demo.Trajectory, error) {
+	switch {
+	case p.config.Autoreset != Disabled:
+		return nil, fmt.Errorf("gym: collecting wants a pool with Config.Autoreset %q, this one has %q", Disabled, p.config.Autoreset)
+	case o.Episodes < 1:
+		return nil, fmt.Errorf("gym: CollectOptions.Episodes is %d, want at least 1", o.Episodes)
+	case o.FirstSeed < 0 || o.MaxSteps < 0:
+		return nil, fmt.Errorf("gym: CollectOptions has a negative seed or number of steps")
+	}
+	c := collector{pool: p, options: o, running: make([]*episode, p.Len()), all: make([]*episode, o.Episodes)}
+	err := c.run(ctx, policy)
+	var out []demo.Trajectory
+	for _, e := range c.all {
+		if e != nil && e.trajectory.Len() > 0 {
+			out = append(out, e.trajectory)
+		}
+	}
+	return out, err
+}
+
+// collector is the state of a collection.
+type collector struct {
+	pool        *Pool
+	options     CollectOptions
+	running     []*episode // by environment; nil where there is nothing left to do
+	all         []*episode // by number; nil where it has not begun
+	begun, done int
+}
+
+func (c *collector) run(ctx context.Context, policy Policy) error {
+	if err := c.begin(ctx); err != nil {
+		return err
+	}
+	for c.done < c.options.Episodes {
+		actions, err := c.act(policy)
+		if err != nil {
+			return err
+		}
+		b, err := c.pool.Step(ctx, actions)
+		if err != nil {
+			return err
+		}
+		for i, e := range c.running {
+			if e == nil {
+				continue
+			}
+			t := &e.trajectory
+			t.Actions, t.Rewards = append(t.Actions, actions[i]), append(t.Rewards, b.Rewards[i])
+			e.last = b.Obs.Row(i)
+			t.Observations = append(t.Observations, e.last.Float32()...)
+			t.Terminated, t.Truncated = b.Terminated[i], b.Truncated[i]
+			if b.Done(i) || c.options.MaxSteps > 0 && t.Len() >= c.options.MaxSteps {
+				c.running[i] = nil
+				c.done++
+				if c.options.Progress != nil {
+					c.options.Progress(c.done)
+				}
+			}
+		}
+		if err := c.begin(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begin starts episodes in the environments that have none, as long as there are any left.
+func (c *collector) begin(ctx context.Context) error {
+	var envs []int
+	var seeds []int64
+	for i, e := range c.running {
+		if e == nil && c.begun < c.options.Episodes {
+			seed := c.options.FirstSeed + int64(c.begun)
+			c.running[i] = &episode{
+				trajectory: demo.Trajectory{Seed: seed},
+				random:     rand.New(rand.NewPCG(c.options.PolicySeed, uint64(c.begun))),
+			}
+			c.all[c.begun] = c.running[i]
+			c.begun++
+			envs, seeds = append(envs, i), append(seeds, seed)
+		}
+	}
+	if len(envs) == 0 {
+		return nil
+	}
+	obs, err := c.pool.ResetEnvs(ctx, envs, seeds)
+	if err != nil {
+		return err
+	}
+	for k, i := range envs {
+		c.running[i].last = obs.Row(k)
+		c.running[i].trajectory.Observations = obs.Row(k).Float32()
+	}
+	return nil
+}
+
+// act asks the policy about the environments with an episode, and leaves the others alone.
+func (c *collector) act(policy Policy) ([]int, error) {
+	spec := c.pool.Spec()
+	actions := make([]int, len(c.running))
+	var envs []int
+	var random []*rand.Rand
+	obs := Array{DType: spec.DType}
+	for i, e := range c.running {
+		actions[i] = Leave
+		if e != nil {
+			envs, random = append(envs, i), append(random, e.random)
+			obs.Bytes = append(obs.Bytes, e.last.Bytes...)
+		}
+	}
+	obs.Shape = append([]int{len(envs)}, spec.Shape...)
+	chosen, err := policy(obs, random)
+	if err != nil {
+		return nil, fmt.Errorf("gym: the policy: %w", err)
+	}
+	if len(chosen) != len(envs) {
+		return nil, fmt.Errorf("gym: the policy chose %d actions for %d observations", len(chosen), len(envs))
+	}
+	for k, i := range envs {
+		if chosen[k] < 0 || chosen[k] >= spec.Actions {
+			return nil, fmt.Errorf("gym: the policy chose the action %d at index %d, want 0 to %d", chosen[k], k, spec.Actions-1)
+		}
+		actions[i] = chosen[k]
+	}
+	return actions, nil
+}
+
+// Describe returns the description of a set that was collected in the pool.
+func (p *Pool) Describe() demo.Description {
+	return demo.Description{
+		Environment: p.config.ID, Versions: p.spec.Versions,
+		ObservationShape: append([]int{}, p.spec.Shape...), Actions: p.spec.Actions,
+	}
+}
