@@ -1,0 +1,141 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/go-birl/birl/envs/demo"
+	"github.com/go-birl/birl/envs/gym"
+)
+
+// collectOptions are the flags of collect.
+type collectOptions struct {
+	out           string
+	episodes      int
+	maxSteps      int
+	seed          int64
+	imports       []string
+	options       []string
+	pythonPath    []string
+	python        string
+	atari         bool
+	workers, envs int
+}
+
+func newCollect() *cobra.Command {
+	var o collectOptions
+	c := &cobra.Command{
+		Use:   "collect ENVIRONMENT --out FILE.npz",
+		Short: "Collect episodes by a random policy, store them, and read them back",
+		Long: `collect makes an environment by its Gymnasium id, lets a policy that chooses actions uniformly at random act in it, stores the
+episodes in FILE.npz with a description in FILE.json, and reads the file back. Episode k is reset with the seed --seed + k. After an
+interruption or a fault, what was collected until then is stored all the same.`,
+		Example: `  demos collect CartPole-v1 --episodes 20 --out cartpole.npz
+  demos collect highway-fast-v0 --import highway_env --option 'config={"vehicles_count": 10}' --workers 2 --out highway.npz
+  demos collect ALE/Pong-v5 --atari --episodes 1 --out pong.npz
+  demos collect Moonbase-v0 --import moonbase --python-path ~/moonbase --out moonbase.npz`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return collect(cmd, args[0], &o) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.out, "out", "", "file for the episodes, ending in .npz (required)")
+	f.IntVar(&o.episodes, "episodes", 20, "number of episodes")
+	f.IntVar(&o.maxSteps, "max-steps", 0, "end an episode after so many steps (default: where the environment ends it)")
+	f.Int64Var(&o.seed, "seed", 1, "seed of the first episode, and of the policy")
+	f.StringSliceVar(&o.imports, "import", nil, "Python modules that register the environment")
+	f.StringArrayVar(&o.options, "option", nil, "an option NAME=VALUE of the environment's constructor, the value in JSON")
+	f.StringArrayVar(&o.pythonPath, "python-path", nil, "folder in which Python modules are looked for first")
+	f.StringVar(&o.python, "python", "", "Python interpreter (default: the one that kernel-setup installed, else python3)")
+	f.BoolVar(&o.atari, "atari", false, "an Atari game in the usual preprocessing: 4 grey frames of 84×84")
+	f.IntVar(&o.workers, "workers", 1, "number of processes")
+	f.IntVar(&o.envs, "envs", 4, "environments in each process")
+	c.MarkFlagRequired("out")
+	return c
+}
+
+// config returns the pool's config that the flags ask for.
+func (o *collectOptions) config(id string) (gym.Config, error) {
+	c := gym.Config{ID: id}
+	if o.atari {
+		c = gym.Atari(id)
+	}
+	c.Imports = append(c.Imports, o.imports...)
+	c.Workers, c.EnvsPerWorker = o.workers, o.envs
+	c.Python, c.PythonPath, c.Autoreset = o.python, o.pythonPath, gym.Disabled
+	for _, option := range o.options {
+		name, text, ok := strings.Cut(option, "=")
+		var value any
+		if err := json.Unmarshal([]byte(text), &value); !ok || err != nil {
+			return c, fmt.Errorf("--option %s: want NAME=VALUE with the value in JSON, such as gravity=-9.8 or render_mode='\"rgb_array\"'", option)
+		}
+		if c.Options == nil {
+			c.Options = map[string]any{}
+		}
+		c.Options[name] = value
+	}
+	return c, nil
+}
+
+func collect(cmd *cobra.Command, id string, o *collectOptions) error {
+	c, err := o.config(id)
+	if err != nil {
+		return err
+	}
+	if filepath.Ext(o.out) != ".npz" {
+		return fmt.Errorf("--out %s: want a name that ends in .npz", o.out)
+	}
+	if err := checkFolder(o.out); err != nil {
+		return err
+	}
+	pool, err := gym.Open(cmd.Context(), c)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	set := &demo.Set{Description: pool.Describe()}
+	set.Expert, set.Seed = "uniformly random policy", uint64(max(0, o.seed))
+	last := time.Now()
+	var failed error
+	set.Trajectories, failed = gym.Collect(cmd.Context(), pool, gym.RandomPolicy(set.Actions), gym.CollectOptions{
+		Episodes: o.episodes, FirstSeed: o.seed, PolicySeed: set.Seed, MaxSteps: o.maxSteps,
+		Progress: func(done int) {
+			if now := time.Now(); now.Sub(last) > time.Second {
+				last = now
+				fmt.Fprintf(cmd.ErrOrStderr(), "%d of %d episodes\n", done, o.episodes)
+			}
+		},
+	})
+	if failed != nil && len(set.Trajectories) == 0 {
+		return failed
+	}
+	if err := set.Write(o.out); err != nil {
+		return err
+	}
+	back, err := demo.Read(o.out)
+	if err != nil {
+		return err
+	}
+	show(cmd.OutOrStdout(), o.out, back)
+	if failed != nil {
+		return fmt.Errorf("%s holds what was collected before: %w", o.out, failed)
+	}
+	return nil
+}
+
+// checkFolder finds out before the work whether there is a folder for the file.
+func checkFolder(path string) error {
+	info, err := os.Stat(filepath.Dir(path))
+	if err != nil {
+		return fmt.Errorf("cannot write %s: %w", path, err)
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("cannot write %s: %s is no folder", path, filepath.Dir(path))
+	}
+	return nil
+}
