@@ -12,6 +12,8 @@ import (
 
 // Crew is what the chains of one problem share: the processors that they work on, and the time that they took.
 type Crew struct {
+	Problem int // place of the problem in the batch
+
 	busy   chan struct{} // one token for each chain at work, of this problem or another
 	report func(status string)
 
@@ -44,7 +46,7 @@ func Fit(ctx context.Context, problems []*qvirl.Problem, progress qvirl.Progress
 					done += finished
 					progress.Report(done, len(problems), fmt.Sprintf("problem %d: %s", i, status))
 				}
-				posterior, err := sample(ctx, problems[i], &Crew{busy: busy, report: func(status string) { report(status, 0) }})
+				posterior, err := sample(ctx, problems[i], &Crew{Problem: i, busy: busy, report: func(status string) { report(status, 0) }})
 				if err != nil {
 					cancel(fmt.Errorf("problem %d: %w", i, err))
 					continue // to empty the queue
@@ -67,6 +69,16 @@ func Fit(ctx context.Context, problems []*qvirl.Problem, progress qvirl.Progress
 	}
 	return posteriors, nil
 }
+
+// Seconds returns the duration of the work so far.
+func (c *Crew) Seconds() float64 {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	return c.elapsed.Seconds()
+}
+
+// Report tells how far the sampling of the problem has come.
+func (c *Crew) Report(status string) { c.report(status) }
 
 // Time runs f and counts its duration as work of the chains.
 func (c *Crew) Time(f func() error) error {
@@ -146,7 +158,7 @@ func (c *Crew) Converge(b Budget, advance func(chain, iterations int) error, col
 		c.Time(func() error {
 			p = collect(perChain)
 			ess := p.smallestMeanESS()
-			c.report(fmt.Sprintf("%d iterations of %d chains, smallest ESS %.0f", total, b.Chains, ess))
+			c.Report(fmt.Sprintf("%d iterations of %d chains, smallest ESS %.0f", total, b.Chains, ess))
 			if ess < b.MinESS && !end { // the full diagnostics cost more
 				return nil
 			}
@@ -156,7 +168,7 @@ func (c *Crew) Converge(b Budget, advance func(chain, iterations int) error, col
 			return nil
 		})
 		if end {
-			d.Seconds = c.elapsed.Seconds()
+			d.Seconds = c.Seconds()
 			return p, d, nil
 		}
 	}

@@ -48,17 +48,27 @@ type chain struct {
 }
 
 func newChain(t *target, rng *rand.Rand, start []float64, c Config) *chain {
-	n := t.n
-	k := &chain{target: t, rng: rng, determinant: !c.NoDeterminant, trajectory: c.Trajectory, step: firstStep,
-		momentum: make([]float64, n), velocity: make([]float64, n),
-		trace: mcmc.NewTrace(n, storeLimit*c.Samples/c.Chains)}
+	k := newWalker(t, rng, c.Trajectory, !c.NoDeterminant)
+	k.trace = mcmc.NewTrace(t.n, storeLimit*c.Samples/c.Chains)
+	k.moveTo(start)
+	return k
+}
+
+// newWalker returns a chain that has no position yet and keeps no trace.
+func newWalker(t *target, rng *rand.Rand, trajectory float64, determinant bool) *chain {
+	k := &chain{target: t, rng: rng, determinant: determinant, trajectory: trajectory, step: firstStep,
+		momentum: make([]float64, t.n), velocity: make([]float64, t.n)}
 	for _, p := range []*point{&k.at, &k.from} {
-		p.x, p.grad = make([]float64, n), make([]float64, n)
+		p.x, p.grad = make([]float64, t.n), make([]float64, t.n)
 	}
-	copy(k.at.x, start)
+	return k
+}
+
+// moveTo starts the chain, or starts it again, at a position.
+func (k *chain) moveTo(x []float64) {
+	copy(k.at.x, x)
 	k.evaluate()
 	k.findDet()
-	return k
 }
 
 // evaluate finds the density and the force at the present position.

@@ -1,0 +1,247 @@
+package valuewalk
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"sync/atomic"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/mcmc"
+)
+
+// Approximation is an approximate posterior over the optimal values x that the walk moves in, V* [S] for state-only rewards
+// and Q* [S·A] for state-action rewards. *qvirl.Gaussian is one.
+type Approximation interface {
+	qvirl.Posterior
+	// SampleValues draws n values, [n, RewardDim].
+	SampleValues(rng *rand.Rand, n int) (*mat.Dense, error)
+}
+
+// RefineConfig says how an approximate posterior is refined. DefaultRefine returns values that suit the paper's gridworlds.
+type RefineConfig struct {
+	// Transitions is the dial k between the approximate posterior and the exact one: every sample is at least so many
+	// Hamiltonian transitions away from a draw of the approximation. With 0, the samples are such draws, with the rewards
+	// that belong to them exactly; as it grows, they become those of ValueWalk.
+	Transitions int
+	// Kept is the number of samples that a walker gives: its positions after Transitions, Transitions + 1, … transitions.
+	Kept    int
+	Samples int // of the refined posterior, a multiple of Kept: there are Samples / Kept walkers
+
+	TargetAccept float64 // acceptance of the leapfrog integration that the step size is adapted to
+	Trajectory   float64 // mean trajectory length in units of the approximation's standard deviations
+	Seed         uint64
+}
+
+// DefaultRefine returns the default configuration with seed 0.
+func DefaultRefine() RefineConfig {
+	return RefineConfig{Transitions: 5, Kept: 10, Samples: 5000, TargetAccept: 0.65, Trajectory: 2}
+}
+
+// Validate reports the first field that is out of range.
+func (c RefineConfig) Validate() error {
+	switch {
+	case c.Transitions < 0:
+		return fmt.Errorf("valuewalk: Transitions = %d, want none or more", c.Transitions)
+	case c.Kept < 1:
+		return fmt.Errorf("valuewalk: Kept = %d, want at least 1", c.Kept)
+	case c.Samples < 2*c.Kept || c.Samples%c.Kept != 0:
+		return fmt.Errorf("valuewalk: Samples = %d, want a multiple of the %d samples of a walker, and at least two walkers", c.Samples, c.Kept)
+	case !(c.TargetAccept > 0 && c.TargetAccept < 1):
+		return fmt.Errorf("valuewalk: TargetAccept = %g is outside (0, 1)", c.TargetAccept)
+	case !(c.Trajectory > 0 && c.Trajectory <= 100):
+		return fmt.Errorf("valuewalk: Trajectory = %g is outside (0, 100]", c.Trajectory)
+	}
+	return nil
+}
+
+const (
+	pilots         = 4  // walkers that adapt the step size and are thrown away
+	pilotSteps     = 25 // transitions of each
+	curvatureDraws = 40 // draws of the approximation whose mean curvature is the mass matrix
+	// flocks is the number of groups of walkers, each with one random stream and one scratch space. It does not depend on
+	// the machine, and neither do the samples.
+	flocks = 16
+)
+
+// Random streams of the refinement of one problem: the pilots have the numbers from streamPilots on, and so on. ValueWalk's
+// own streams are below them.
+const (
+	streamDraws  = 1 << 20
+	streamPilots = 1 << 21
+	streamFlocks = 1 << 22
+)
+
+// Refine moves samples of approximate posteriors towards the exact ones, by transitions of the Hamiltonian Monte Carlo that
+// ValueWalk uses. The mass matrix is the mean curvature of the exact log posterior over draws of the approximation: the
+// inverse of the approximation's covariance, which would be at hand, needs steps half as long on the paper's gridworlds. It
+// works on as many walkers at a time as GOMAXPROCS allows; like those of Method.Fit, the samples of a problem depend on
+// neither that nor the other problems.
+func Refine(ctx context.Context, c RefineConfig, starts []Approximation, progress qvirl.Progress) ([]*Refined, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	problems := make([]*qvirl.Problem, len(starts))
+	for i, s := range starts {
+		if s == nil {
+			return nil, fmt.Errorf("valuewalk: there is no approximation of problem %d to start from", i)
+		}
+		problems[i] = s.Problem()
+	}
+	out := make([]*Refined, len(starts))
+	_, err := mcmc.Fit(ctx, problems, progress, func(ctx context.Context, problem *qvirl.Problem, crew *mcmc.Crew) (qvirl.Posterior, error) {
+		r := refinement{config: c, start: starts[crew.Problem], problem: problem, crew: crew}
+		refined, err := r.run(ctx)
+		if err != nil {
+			return nil, err
+		}
+		out[crew.Problem] = refined
+		return refined, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// refinement is the refinement of one problem's posterior.
+type refinement struct {
+	config  RefineConfig
+	start   Approximation
+	problem *qvirl.Problem
+	crew    *mcmc.Crew
+
+	base    *target
+	hash    uint64
+	walkers int
+	draws   *mat.Dense // of the approximation: one a walker, and then one a pilot
+	metric  *metric
+	step    float64      // its size
+	spent   atomic.Int64 // evaluations of the target
+
+	samples     *mcmc.Posterior
+	first, last *mcmc.Posterior // where each walker starts and ends
+	flocks      []flock
+}
+
+// flock is what a group of walkers reports.
+type flock struct {
+	leapfrogs, divergences, stuck int
+	accepted                      float64
+}
+
+func (r *refinement) run(ctx context.Context) (*Refined, error) {
+	r.walkers = r.config.Samples / r.config.Kept
+	if err := r.crew.Time(r.prepare); err != nil {
+		return nil, err
+	}
+	if r.transitions() > 0 {
+		if err := r.adapt(ctx); err != nil {
+			return nil, err
+		}
+	}
+	r.crew.Report(fmt.Sprintf("%d walkers of %d transitions", r.walkers, r.transitions()))
+	r.samples = mcmc.NewPosterior(r.problem, r.walkers, r.config.Kept)
+	r.first, r.last = mcmc.NewPosterior(r.problem, r.walkers, 1), mcmc.NewPosterior(r.problem, r.walkers, 1)
+	r.flocks = make([]flock, min(flocks, r.walkers))
+	err := r.crew.Each(len(r.flocks), func(i int) error {
+		return r.walk(ctx, i, i*r.walkers/len(r.flocks), (i+1)*r.walkers/len(r.flocks))
+	})
+	if err != nil {
+		return nil, err
+	}
+	var d RefineDiagnostics
+	if err := r.crew.Time(func() (err error) { d, err = r.diagnose(); return err }); err != nil {
+		return nil, err
+	}
+	d.Seconds = r.crew.Seconds()
+	return &Refined{r.samples, d}, nil
+}
+
+// transitions is the number of transitions that a walker makes.
+func (r *refinement) transitions() int { return r.config.Transitions + r.config.Kept - 1 }
+
+// prepare compiles the problem, and finds the starts and the mass matrix.
+func (r *refinement) prepare() (err error) {
+	if r.base, err = newTarget(r.problem); err != nil {
+		return err
+	}
+	if r.hash, err = mcmc.Fingerprint(r.problem); err != nil {
+		return err
+	}
+	if r.draws, err = r.start.SampleValues(mcmc.Stream(r.config.Seed, r.hash, streamDraws), r.walkers+pilots); err != nil {
+		return err
+	}
+	if n, dim := r.draws.Dims(); n != r.walkers+pilots || dim != r.base.n {
+		return fmt.Errorf("valuewalk: the approximation gave draws [%d,%d], want [%d,%d]", n, dim, r.walkers+pilots, r.base.n)
+	}
+	for i, x := range r.draws.RawMatrix().Data {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return fmt.Errorf("valuewalk: draw %d of the approximation: value %d is %g", i/r.base.n, i%r.base.n, x)
+		}
+	}
+	curvature, grad := make([]float64, r.base.n*r.base.n), make([]float64, r.base.n)
+	for i := range min(curvatureDraws, r.walkers) {
+		r.base.eval(r.draws.RawRowView(i), grad)
+		r.base.addCurvature(curvature)
+	}
+	r.metric, err = newMetric(symmetric(curvature, r.base.n, float64(min(curvatureDraws, r.walkers))))
+	return err
+}
+
+// adapt finds the step size: the geometric mean of those that the pilots adapt to.
+func (r *refinement) adapt(ctx context.Context) error {
+	logs := make([]float64, pilots)
+	err := r.crew.Each(pilots, func(i int) error {
+		k := r.newWalker(streamPilots + uint64(i))
+		k.moveTo(r.draws.RawRowView(r.walkers + i))
+		err := k.adapt(ctx, r.metric, pilotSteps, r.config.TargetAccept, nil)
+		logs[i] = math.Log(k.step)
+		r.spent.Add(int64(k.leapfrogs + 1))
+		return err
+	})
+	r.step = math.Exp(floats.Sum(logs) / pilots)
+	return err
+}
+
+func (r *refinement) newWalker(stream uint64) *chain {
+	return newWalker(r.base.clone(), mcmc.Stream(r.config.Seed, r.hash, stream), r.config.Trajectory, true)
+}
+
+// walk moves the walkers of flock i, those from first to end − 1, one after the other, and keeps their samples.
+func (r *refinement) walk(ctx context.Context, i, first, end int) error {
+	k := r.newWalker(streamFlocks + uint64(i))
+	k.step = r.step
+	f := &r.flocks[i]
+	for w := first; w < end; w++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		start := r.draws.RawRowView(w)
+		k.moveTo(start)
+		set := func(p *mcmc.Posterior, at int) {
+			k.target.invert(k.at.x) // a rejected trajectory has left the target elsewhere
+			p.Set(at, k.target.reward, k.at.x)
+		}
+		set(r.first, w)
+		for t := range r.transitions() + 1 {
+			if t > 0 {
+				k.iterate(r.metric)
+			}
+			if j := t - r.config.Transitions; j >= 0 {
+				set(r.samples, w*r.config.Kept+j)
+			}
+		}
+		set(r.last, w)
+		if k.at.x[0] == start[0] { // a transition moves every value
+			f.stuck++
+		}
+	}
+	f.leapfrogs, f.divergences, f.accepted = k.leapfrogs, k.divergences, k.accepted
+	r.spent.Add(int64(k.leapfrogs + end - first))
+	return nil
+}

@@ -1,0 +1,149 @@
+package valuewalk
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/mcmc"
+)
+
+// RefinedMethod fits an approximate posterior by another method and refines it. It is a qvirl.Method.
+type RefinedMethod struct {
+	name   string
+	base   qvirl.Method
+	config RefineConfig
+}
+
+// NewRefined returns the method of the given name that refines the posteriors of base, which must be Approximations.
+func NewRefined(name string, base qvirl.Method, c RefineConfig) (*RefinedMethod, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	return &RefinedMethod{name, base, c}, nil
+}
+
+// Name returns the name that the method was given.
+func (m *RefinedMethod) Name() string { return m.name }
+
+// Fit fits and refines the posterior of each problem; every one is a *Refined.
+func (m *RefinedMethod) Fit(ctx context.Context, problems []*qvirl.Problem, progress qvirl.Progress) ([]qvirl.Posterior, error) {
+	posts, err := m.base.Fit(ctx, problems, func(done, total int, status string) {
+		progress.Report(done, 2*total, m.base.Name()+": "+status)
+	})
+	if err != nil {
+		return nil, err
+	}
+	starts, err := Approximations(posts)
+	if err != nil {
+		return nil, err
+	}
+	refined, err := Refine(ctx, m.config, starts, func(done, total int, status string) {
+		progress.Report(total+done, 2*total, "refinement: "+status)
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i, p := range refined {
+		posts[i] = p
+	}
+	return posts, nil
+}
+
+// Approximations returns posteriors as what Refine starts from. One that it cannot start from is an error.
+func Approximations(posts []qvirl.Posterior) ([]Approximation, error) {
+	out := make([]Approximation, len(posts))
+	for i, p := range posts {
+		a, ok := p.(Approximation)
+		if !ok {
+			return nil, fmt.Errorf("valuewalk: problem %d: a posterior of type %T cannot be refined: it has no draws of optimal values", i, p)
+		}
+		out[i] = a
+	}
+	return out, nil
+}
+
+// Refined is a refined posterior. It is a qvirl.ValuePosterior and safe for concurrent use. Its samples stand walker by
+// walker: Chains is the number of walkers.
+type Refined struct {
+	*mcmc.Posterior
+	diagnostics RefineDiagnostics
+}
+
+// Diagnostics returns how the refinement went.
+func (p *Refined) Diagnostics() RefineDiagnostics { return p.diagnostics }
+
+// RefineDiagnostics says how a refinement went. The distances are Wasserstein-1 distances of reward marginals in units of
+// their posterior standard deviations, averaged over the rewards.
+type RefineDiagnostics struct {
+	Acceptance    float64 // mean acceptance probability
+	Divergences   int     // trajectories whose energy error exceeded 1000 nats
+	StepSize      float64
+	LeapfrogSteps float64 // mean number in a trajectory
+	Evaluations   int     // of the posterior density and its gradient, those that found the step size included
+	Stuck         float64 // share of the walkers that never moved
+
+	Drift       float64 // distance from where the walkers start to where they end: the error of the approximation, while Settling is small
+	Settling    float64 // distance from the first kept position of the walkers to the last: what a longer walk would still change
+	Noise       float64 // distance that Monte Carlo error alone makes of both
+	PolicyDrift float64 // total variation between the posterior-predictive policies at start and end, mean over states
+
+	Seconds float64 // of work by the clock, summed over the walkers, without that of the approximation
+}
+
+// diagnose compares where the walkers start, where they are when their first sample is kept, and where they end.
+func (r *refinement) diagnose() (d RefineDiagnostics, err error) {
+	d.StepSize, d.Evaluations = r.step, int(r.spent.Load())
+	stuck := 0
+	total := math.Max(float64(r.walkers*r.transitions()), 1)
+	for _, f := range r.flocks {
+		d.Acceptance += f.accepted / total
+		d.LeapfrogSteps += float64(f.leapfrogs) / total
+		d.Divergences += f.divergences
+		stuck += f.stuck
+	}
+	d.Stuck = float64(stuck) / float64(r.walkers)
+	last := r.last.Rewards()
+	d.Drift = distance(r.first.Rewards(), last)
+	d.Settling = distance(every(r.samples.Rewards(), 0, r.config.Kept), last)
+	d.Noise = distance(every(last, 0, 2), every(last, 1, 2)) / math.Sqrt2 // of twice as many walkers
+	actions, beta := r.problem.MDP.Actions(), r.problem.Beta
+	before := qvirl.ColumnMeans(r.first.Samples().Policies(actions, beta))
+	after := qvirl.ColumnMeans(r.last.Samples().Policies(actions, beta))
+	d.PolicyDrift = floats.Distance(before, after, 1) / 2 / float64(r.problem.MDP.States())
+	return d, nil
+}
+
+// every returns the rows first, first + step, … of x.
+func every(x *mat.Dense, first, step int) *mat.Dense {
+	rows, n := x.Dims()
+	out := mat.NewDense((rows-first+step-1)/step, n, nil)
+	for i := first; i < rows; i += step {
+		out.SetRow(i/step, x.RawRowView(i))
+	}
+	return out
+}
+
+// distance returns the Wasserstein-1 distance between the columns of x and y, in standard deviations of y's and averaged
+// over the columns. An additional row of x counts as little as one among many.
+func distance(x, y *mat.Dense) float64 {
+	n, columns := x.Dims()
+	m, _ := y.Dims()
+	n = min(n, m)
+	sum := 0.0
+	for j := range columns {
+		a, b := mat.Col(nil, j, x)[:n], mat.Col(nil, j, y)[:n]
+		slices.Sort(a)
+		slices.Sort(b)
+		if gap := floats.Distance(a, b, 1); gap > 0 {
+			sum += gap / (float64(n) * stat.StdDev(b, nil))
+		}
+	}
+	return sum / float64(columns)
+}
