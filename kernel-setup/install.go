@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -63,6 +64,7 @@ type installer struct {
 	layout   layout
 	progress *progress
 	choose   func(*choices) // changes the stored choices; may be nil
+	only     []string       // names of the steps to run, where not all are needed
 }
 
 func newInstallCommand() *cobra.Command {
@@ -242,7 +244,7 @@ func (in *installer) missing(ctx context.Context, s *state) (todo []step, notice
 		return nil, nil, err
 	}
 	for _, st := range steps {
-		if s.check(in.layout.private(), st.name, st.digest) != "" {
+		if (in.only == nil || slices.Contains(in.only, st.name)) && s.check(in.layout.private(), st.name, st.digest) != "" {
 			todo = append(todo, st)
 		}
 	}

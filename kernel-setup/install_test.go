@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -169,5 +170,21 @@ func TestEnvironmentsFollowTheVirtualEnvironment(t *testing.T) {
 	s.Steps[pythonStepName] = stamp{Digest: "d", Ended: time.Unix(1, 0)}
 	if after := digestOf(s); before == "" || after == before {
 		t.Error("a new virtual environment does not make the environments incomplete")
+	}
+}
+
+func TestOnlyWhatIsNeeded(t *testing.T) {
+	in := installer{layout: clone(t), progress: quiet(&bytes.Buffer{}), only: collectSteps}
+	s := &state{Choices: choices{Envs: true}, Steps: map[string]stamp{}}
+	todo, _, err := in.missing(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, st := range todo {
+		names = append(names, st.name)
+	}
+	if !slices.Equal(names, collectSteps) {
+		t.Errorf("the steps are %v, want %v", names, collectSteps)
 	}
 }

@@ -50,6 +50,6 @@ To undo it all, delete .birl.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newInstallCommand(), newDoctorCommand(), newLabCommand(), newRunCommand(), newTestCommand())
+	root.AddCommand(newInstallCommand(), newDoctorCommand(), newLabCommand(), newRunCommand(), newTestCommand(), newCollectCommand())
 	return root
 }
