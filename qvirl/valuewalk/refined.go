@@ -89,16 +89,16 @@ type RefineDiagnostics struct {
 	Evaluations   int     // of the posterior density and its gradient, those that found the step size included
 	Stuck         float64 // share of the walkers that never moved
 
-	Drift       float64 // distance from where the walkers start to where they end: the error of the approximation, while Settling is small
-	Settling    float64 // distance from the first kept position of the walkers to the last: what a longer walk would still change
-	Noise       float64 // distance that Monte Carlo error alone makes of both
-	PolicyDrift float64 // total variation between the posterior-predictive policies at start and end, mean over states
+	Drift       float64 // from the approximation to the samples: the approximation's error, as far as Settling is small
+	Settling    float64 // from the first half of each walker's samples to the second: what a longer walk would still change
+	Noise       float64 // that Monte Carlo error alone makes between as many samples
+	PolicyDrift float64 // total variation between the posterior-predictive policies of both, mean over states
 
 	Seconds float64 // of work by the clock, summed over the walkers, without that of the approximation
 }
 
-// diagnose compares where the walkers start, where they are when their first sample is kept, and where they end.
-func (r *refinement) diagnose() (d RefineDiagnostics, err error) {
+// diagnose compares the samples with draws of the approximation and with each other.
+func (r *refinement) diagnose() (d RefineDiagnostics) {
 	d.StepSize, d.Evaluations = r.step, int(r.spent.Load())
 	stuck := 0
 	total := math.Max(float64(r.walkers*r.transitions()), 1)
@@ -109,29 +109,36 @@ func (r *refinement) diagnose() (d RefineDiagnostics, err error) {
 		stuck += f.stuck
 	}
 	d.Stuck = float64(stuck) / float64(r.walkers)
-	last := r.last.Rewards()
-	d.Drift = distance(r.first.Rewards(), last)
-	d.Settling = distance(every(r.samples.Rewards(), 0, r.config.Kept), last)
-	d.Noise = distance(every(last, 0, 2), every(last, 1, 2)) / math.Sqrt2 // of twice as many walkers
-	actions, beta := r.problem.MDP.Actions(), r.problem.Beta
-	before := qvirl.ColumnMeans(r.first.Samples().Policies(actions, beta))
-	after := qvirl.ColumnMeans(r.last.Samples().Policies(actions, beta))
-	d.PolicyDrift = floats.Distance(before, after, 1) / 2 / float64(r.problem.MDP.States())
-	return d, nil
-}
-
-// every returns the rows first, first + step, … of x.
-func every(x *mat.Dense, first, step int) *mat.Dense {
-	rows, n := x.Dims()
-	out := mat.NewDense((rows-first+step-1)/step, n, nil)
-	for i := first; i < rows; i += step {
-		out.SetRow(i/step, x.RawRowView(i))
+	draws := mcmc.NewPosterior(r.problem, r.config.Samples, 1)
+	for i := range r.config.Samples {
+		x := r.draws.RawRowView(i)
+		r.base.invert(x)
+		draws.Set(i, r.base.reward, x)
 	}
-	return out
+	rewards, kept := r.samples.Rewards(), r.config.Kept
+	choose := func(in func(walker, position int) bool) *mat.Dense {
+		var data []float64
+		for i := range r.config.Samples {
+			if in(i/kept, i%kept) {
+				data = append(data, rewards.RawRowView(i)...)
+			}
+		}
+		return mat.NewDense(len(data)/r.base.n, r.base.n, data)
+	}
+	d.Drift = distance(draws.Rewards(), rewards)
+	d.Noise = distance(choose(func(w, _ int) bool { return w%2 == 0 }), choose(func(w, _ int) bool { return w%2 == 1 })) / math.Sqrt2
+	if half := kept / 2; half > 0 {
+		d.Settling = distance(choose(func(_, j int) bool { return j < half }), choose(func(_, j int) bool { return j >= kept-half }))
+	}
+	actions, beta := r.problem.MDP.Actions(), r.problem.Beta
+	before := qvirl.ColumnMeans(draws.Samples().Policies(actions, beta))
+	after := qvirl.ColumnMeans(r.samples.Samples().Policies(actions, beta))
+	d.PolicyDrift = floats.Distance(before, after, 1) / 2 / float64(r.problem.MDP.States())
+	return d
 }
 
 // distance returns the Wasserstein-1 distance between the columns of x and y, in standard deviations of y's and averaged
-// over the columns. An additional row of x counts as little as one among many.
+// over the columns. Rows that one of them has more than the other are left out.
 func distance(x, y *mat.Dense) float64 {
 	n, columns := x.Dims()
 	m, _ := y.Dims()

@@ -24,6 +24,7 @@ const (
 	QVIRL          = "qvirl"           // the paper's objective, run to convergence
 	QVIRL20k       = "qvirl-20k"       // the paper's training, 20,000 steps
 	QVIRLMaxMean   = "qvirl-maxmean"   // the same with the max-mean approximation
+	QVIRLRefined   = "qvirl-refined"   // qvirl, refined by a few Hamiltonian transitions towards the exact posterior
 	AVRIL          = "avril"           // with the λ that is best on held-out worlds
 	avrilPrefix    = AVRIL + "-"
 )
@@ -36,6 +37,8 @@ const (
 	Converged  = "converged"    // whether the optimisation stopped improving, 1 or 0
 	ELBO       = "elbo"         // final objective of QVIRL, in nats
 	Collapsed  = "collapsed"    // rewards whose posterior collapsed to a point
+	Drift      = "drift"        // how far refinement moved the reward marginals, W1 in posterior standard deviations
+	Settling   = "settling"     // how far they still moved in the transitions of which samples were kept
 )
 
 // Config determines the rows of the experiment, up to rounding of the backend.
@@ -59,6 +62,7 @@ type Config struct {
 	QVIRL        qvirl.Config
 	QVIRL20k     qvirl.Config
 	QVIRLMaxMean qvirl.Config
+	Refine       valuewalk.RefineConfig
 	AVRIL        avril.Config
 }
 
@@ -73,10 +77,10 @@ func Paper() Config {
 	return Config{
 		World: gridworld.Paper(), Trajectories: 5, Length: 5, Beta: 2, Discount: 0.9,
 		Seeds: seeds(0, 100), Chunk: 20, Again: 20, Draws: 5000,
-		Methods: []string{QVIRL, QVIRL20k, QVIRLMaxMean, AVRIL, "avril-0.17"},
+		Methods: []string{QVIRL, QVIRL20k, QVIRLMaxMean, QVIRLRefined, AVRIL, "avril-0.17"},
 		HeldOut: seeds(1000, 10), Lambdas: avril.Lambdas, Lambda: 0.02,
 		ValueWalk: valuewalk.Default(), QVIRL: qvirl.DefaultConfig(), QVIRL20k: qvirl.PaperConfig(), QVIRLMaxMean: maxMean,
-		AVRIL: avril.Default(),
+		Refine: valuewalk.DefaultRefine(), AVRIL: avril.Default(),
 	}
 }
 
@@ -85,7 +89,7 @@ func Quick() Config {
 	c := Paper()
 	c.Seeds, c.Chunk, c.Again, c.Draws = seeds(1000, 4), 4, 2, 1000
 	c.HeldOut, c.Lambdas = seeds(1004, 2), []float64{0, 0.02, 0.1, 0.17, 0.3}
-	c.Methods = []string{QVIRL, AVRIL, "avril-0.17"}
+	c.Methods = []string{QVIRL, QVIRLRefined, AVRIL, "avril-0.17"}
 	c.ValueWalk.Samples, c.ValueWalk.MinESS = 2000, 400
 	return c
 }

@@ -20,10 +20,10 @@ func tiny() Config {
 	c.World.Width, c.World.Height = 3, 3
 	c.Seeds, c.Chunk, c.Again, c.Draws = []uint64{2000, 2001, 2002}, 1, 2, 400
 	c.HeldOut, c.Lambdas = []uint64{2003}, []float64{0, 0.1}
-	c.Methods = []string{QVIRL, QVIRLMaxMean, AVRIL, "avril-0.17"}
+	c.Methods = []string{QVIRL, QVIRLMaxMean, QVIRLRefined, AVRIL, "avril-0.17"}
 	c.ValueWalk.Samples = 1000
 	c.QVIRL.Steps, c.QVIRL.Rounds = 300, 1
-	c.QVIRLMaxMean.Steps = 20
+	c.QVIRLMaxMean.Steps, c.Refine.Samples = 20, 1000
 	c.AVRIL.Steps = 4000
 	return c
 }
@@ -60,7 +60,7 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 		t.Error("three shards gave other rows than one run")
 	}
 	main, heldOut := split(rows)
-	worlds := map[string]int{ValueWalk: 3, ValueWalkNoDet: 3, ValueWalkAgain: 2, QVIRL: 3, QVIRLMaxMean: 3, AVRIL: 3, "avril-0.17": 3}
+	worlds := map[string]int{ValueWalk: 3, ValueWalkNoDet: 3, ValueWalkAgain: 2, QVIRL: 3, QVIRLMaxMean: 3, QVIRLRefined: 3, AVRIL: 3, "avril-0.17": 3}
 	for method, n := range worlds {
 		for _, name := range []string{metric.W1, metric.LogDensity, metric.RewardCoverage, metric.PolicyCoverage, metric.PolicyTV,
 			metric.PolicyL1, metric.W1NoDet, metric.PolicyTVNoDet, metric.PolicyCoverageNonterminal, metric.PolicyTVNonterminal} {
@@ -95,7 +95,10 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 	if q, a := mean(QVIRL, metric.W1), mean("avril-0.17", metric.W1); !(q > 0.02 && q < a) {
 		t.Errorf("W1 of QVIRL %g, of AVRIL %g: want QVIRL closer to the exact posterior", q, a)
 	}
-	for _, method := range []string{ValueWalk, QVIRL} {
+	if q, r := mean(QVIRL, metric.W1), mean(QVIRLRefined, metric.W1); !(r < q) || mean(QVIRLRefined, Drift) <= 0 || mean(QVIRLRefined, Settling) <= 0 {
+		t.Errorf("W1 of QVIRL %g, refined %g, drift %g", q, r, mean(QVIRLRefined, Drift))
+	}
+	for _, method := range []string{ValueWalk, QVIRL, QVIRLRefined} {
 		if c := mean(method, metric.RewardCoverage); !(c > 0.6) {
 			t.Errorf("%s covers %g of the true rewards", method, c)
 		}
@@ -201,6 +204,7 @@ func TestBadConfigs(t *testing.T) {
 		"length -1":       func(c *Config) { c.Length = -1 },
 		"valuewalk":       func(c *Config) { c.ValueWalk.Samples = -1 },
 		"qvirl: Steps":    func(c *Config) { c.Methods = []string{QVIRL}; c.QVIRL.Steps = 0 },
+		"Trajectory":      func(c *Config) { c.Methods = []string{QVIRLRefined}; c.Refine.Trajectory = 0 },
 		"avril: Learning": func(c *Config) { c.Methods = []string{AVRIL}; c.AVRIL.LearningRate = 0 },
 	} {
 		c := tiny()

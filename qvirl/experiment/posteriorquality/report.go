@@ -12,7 +12,7 @@ import (
 )
 
 // tableMethods are the methods in the order of the tables.
-var tableMethods = []string{ValueWalk, ValueWalkNoDet, ValueWalkAgain, QVIRL, QVIRL20k, QVIRLMaxMean, AVRIL, "avril-0.17"}
+var tableMethods = []string{ValueWalk, ValueWalkNoDet, ValueWalkAgain, QVIRL, QVIRL20k, QVIRLMaxMean, QVIRLRefined, AVRIL, "avril-0.17"}
 
 // paper holds the values of the paper's Table 1. Its AVRIL row stands beside both of ours: λ was to be the best one, but
 // the numbers are those of a smaller posterior.
@@ -130,7 +130,8 @@ func Tables(rows []experiment.Row) ([]experiment.Table, error) {
 	return out, add("diagnostics", "Diagnostics of the computations, averaged over worlds", nil, []experiment.Column{
 		{Metric: RHatMax, Title: "largest R̂", Decimals: 4}, {Metric: ESSBulkMin, Title: "smallest bulk ESS", Decimals: 0},
 		{Metric: Divergent, Title: "divergences", Decimals: 2}, {Metric: Converged, Title: "converged", Decimals: 2},
-		{Metric: Collapsed, Title: "collapsed rewards", Decimals: 2}})
+		{Metric: Collapsed, Title: "collapsed rewards", Decimals: 2}, {Metric: Drift, Title: "drift", Decimals: 3},
+		{Metric: Settling, Title: "settling", Decimals: 3}})
 }
 
 // conventions returns a reference's W1 and TV where they are compared with other distances of ours.

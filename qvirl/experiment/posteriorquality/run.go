@@ -16,7 +16,7 @@ import (
 )
 
 // cost is about how many seconds a method takes for a world, for the estimate of the time left.
-var cost = map[string]float64{ValueWalk: 3, ValueWalkNoDet: 3, ValueWalkAgain: 3, QVIRL: 1, QVIRL20k: 3, QVIRLMaxMean: 3}
+var cost = map[string]float64{ValueWalk: 3, ValueWalkNoDet: 3, ValueWalkAgain: 3, QVIRL: 1, QVIRL20k: 3, QVIRLMaxMean: 3, QVIRLRefined: 2.5}
 
 // otherCost is that of the methods which cost does not list; evaluationCost that of the metrics of a method.
 const (
@@ -234,7 +234,7 @@ func (r *runner) evaluate(ctx context.Context, result *experiment.Result, enviro
 // Samples returns the joint samples by which a posterior is judged: all of its own if it consists of samples, and n
 // draws otherwise, which depend on the seed of the world and the name of the method.
 func Samples(post qvirl.Posterior, n int, seed uint64, method string) (*qvirl.Samples, error) {
-	if p, ok := post.(*valuewalk.Posterior); ok {
+	if p, ok := post.(interface{ Samples() *qvirl.Samples }); ok {
 		return p.Samples(), nil
 	}
 	return post.Sample(Stream(seed, method), n)
@@ -260,6 +260,9 @@ func diagnose(post qvirl.Posterior) (metrics map[string]float64, note string) {
 			metrics[RHatMax], metrics[ESSBulkMin] = rhat, ess
 		}
 		return metrics, note
+	case *valuewalk.Refined:
+		d := p.Diagnostics()
+		return map[string]float64{Divergent: float64(d.Divergences), Drift: d.Drift, Settling: d.Settling}, ""
 	case *qvirl.Gaussian:
 		converged := 0.0
 		if p.Converged() {

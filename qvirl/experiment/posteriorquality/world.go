@@ -77,6 +77,12 @@ func (c Config) Method(name, backendName string) (qvirl.Method, error) {
 		config := map[string]qvirl.Config{QVIRL: c.QVIRL, QVIRL20k: c.QVIRL20k, QVIRLMaxMean: c.QVIRLMaxMean}[name]
 		config.Name, config.Backend = name, backendName
 		return qvirl.New(config)
+	case QVIRLRefined:
+		base, err := c.Method(QVIRL, backendName)
+		if err != nil {
+			return nil, err
+		}
+		return valuewalk.NewRefined(name, base, c.Refine)
 	}
 	config := c.AVRIL
 	config.Label, config.Lambda = name, c.Lambda
