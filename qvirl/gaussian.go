@@ -39,6 +39,14 @@ type Gaussian struct {
 // Problem returns the problem that the posterior answers.
 func (p *Gaussian) Problem() *Problem { return p.problem }
 
+// Objective returns the objective that the posterior was trained with.
+func (p *Gaussian) Objective() Objective {
+	if p.exact != nil {
+		return MonteCarlo
+	}
+	return ClosedForm
+}
+
 // Reward returns the marginal posterior of reward i.
 func (p *Gaussian) Reward(i int) Marginal {
 	if p.exact != nil {

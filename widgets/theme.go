@@ -72,6 +72,8 @@ var methods = map[string]appearance{
 	"qvirl":               {"QVIRL", blue, nil},
 	"qvirl-20k":           {"QVIRL, 20,000 steps", skyBlue, dashed},
 	"qvirl-maxmean":       {"QVIRL, max-mean", green, dashDot},
+	"qvirl-best":          {"QVIRL, trained on draws", purple, dashed},
+	"qvirl-refined":       {"QVIRL, refined", purple, nil},
 	"qvirl-mean":          {"QVIRL, mean policy", blue, nil},
 	"qvirl-cvar":          {"QVIRL, CVaR policy", blue, dashed},
 	"qvirl-exactmax":      {"QVIRL, exact max", skyBlue, dashed},

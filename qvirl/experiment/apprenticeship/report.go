@@ -10,7 +10,7 @@ import (
 
 // tableMethods are the policies in the order of the tables.
 var tableMethods = []string{"valuewalk-mean", "valuewalk-cvar", "qvirl-mean", "qvirl-cvar", "qvirl-exactmax-cvar",
-	"qvirl-refined-mean", "qvirl-refined-cvar", "avril-mean", "avril-cvar",
+	"qvirl-best-mean", "qvirl-best-cvar", "qvirl-refined-mean", "qvirl-refined-cvar", "avril-mean", "avril-cvar",
 	"avril-0.17-mean", "avril-0.17-cvar", Optimal, Random}
 
 // published returns the values of a table of mean and standard error of the return under the true reward, and of the mean

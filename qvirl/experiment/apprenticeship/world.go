@@ -151,8 +151,8 @@ func (w *World) addMethod(c Config, court judges, name string, post qvirl.Poster
 	if err := w.addCVaR(name+CVaRSuffix, court, own); err != nil {
 		return err
 	}
-	if _, ok := post.(*qvirl.Gaussian); !ok {
-		return nil
+	if g, ok := post.(*qvirl.Gaussian); !ok || g.Objective() == qvirl.MonteCarlo {
+		return nil // without an approximation of the maximum the two are the same
 	}
 	samples, err := posteriorquality.Samples(post, c.Posteriors.Draws, w.Seed, name)
 	if err != nil {

@@ -24,7 +24,8 @@ const (
 	QVIRL          = "qvirl"           // the paper's objective, run to convergence
 	QVIRL20k       = "qvirl-20k"       // the paper's training, 20,000 steps
 	QVIRLMaxMean   = "qvirl-maxmean"   // the same with the max-mean approximation
-	QVIRLRefined   = "qvirl-refined"   // qvirl, refined by a few Hamiltonian transitions towards the exact posterior
+	QVIRLBest      = "qvirl-best"      // trained on draws through the exact maximum and likelihood
+	QVIRLRefined   = "qvirl-refined"   // qvirl-best, refined by a few Hamiltonian transitions towards the exact posterior
 	AVRIL          = "avril"           // with the λ that is best on held-out worlds
 	avrilPrefix    = AVRIL + "-"
 )
@@ -62,6 +63,7 @@ type Config struct {
 	QVIRL        qvirl.Config
 	QVIRL20k     qvirl.Config
 	QVIRLMaxMean qvirl.Config
+	QVIRLBest    qvirl.Config
 	Refine       valuewalk.RefineConfig
 	AVRIL        avril.Config
 }
@@ -77,10 +79,10 @@ func Paper() Config {
 	return Config{
 		World: gridworld.Paper(), Trajectories: 5, Length: 5, Beta: 2, Discount: 0.9,
 		Seeds: seeds(0, 100), Chunk: 20, Again: 20, Draws: 5000,
-		Methods: []string{QVIRL, QVIRL20k, QVIRLMaxMean, QVIRLRefined, AVRIL, "avril-0.17"},
+		Methods: []string{QVIRL, QVIRL20k, QVIRLMaxMean, QVIRLBest, QVIRLRefined, AVRIL, "avril-0.17"},
 		HeldOut: seeds(1000, 10), Lambdas: avril.Lambdas, Lambda: 0.02,
 		ValueWalk: valuewalk.Default(), QVIRL: qvirl.DefaultConfig(), QVIRL20k: qvirl.PaperConfig(), QVIRLMaxMean: maxMean,
-		Refine: valuewalk.DefaultRefine(), AVRIL: avril.Default(),
+		QVIRLBest: qvirl.MonteCarloConfig(), Refine: valuewalk.DefaultRefine(), AVRIL: avril.Default(),
 	}
 }
 
@@ -89,7 +91,7 @@ func Quick() Config {
 	c := Paper()
 	c.Seeds, c.Chunk, c.Again, c.Draws = seeds(1000, 4), 4, 2, 1000
 	c.HeldOut, c.Lambdas = seeds(1004, 2), []float64{0, 0.02, 0.1, 0.17, 0.3}
-	c.Methods = []string{QVIRL, QVIRLRefined, AVRIL, "avril-0.17"}
+	c.Methods = []string{QVIRL, QVIRLBest, QVIRLRefined, AVRIL, "avril-0.17"}
 	c.ValueWalk.Samples, c.ValueWalk.MinESS = 2000, 400
 	return c
 }

@@ -20,9 +20,10 @@ func tiny() Config {
 	c.World.Width, c.World.Height = 3, 3
 	c.Seeds, c.Chunk, c.Again, c.Draws = []uint64{2000, 2001, 2002}, 1, 2, 400
 	c.HeldOut, c.Lambdas = []uint64{2003}, []float64{0, 0.1}
-	c.Methods = []string{QVIRL, QVIRLMaxMean, QVIRLRefined, AVRIL, "avril-0.17"}
+	c.Methods = []string{QVIRL, QVIRLMaxMean, QVIRLBest, QVIRLRefined, AVRIL, "avril-0.17"}
 	c.ValueWalk.Samples = 1000
 	c.QVIRL.Steps, c.QVIRL.Rounds = 300, 1
+	c.QVIRLBest.Steps, c.QVIRLBest.Rounds = 3000, 1
 	c.QVIRLMaxMean.Steps, c.Refine.Samples = 20, 1000
 	c.AVRIL.Steps = 4000
 	return c
@@ -60,7 +61,7 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 		t.Error("three shards gave other rows than one run")
 	}
 	main, heldOut := split(rows)
-	worlds := map[string]int{ValueWalk: 3, ValueWalkNoDet: 3, ValueWalkAgain: 2, QVIRL: 3, QVIRLMaxMean: 3, QVIRLRefined: 3, AVRIL: 3, "avril-0.17": 3}
+	worlds := map[string]int{ValueWalk: 3, ValueWalkNoDet: 3, ValueWalkAgain: 2, QVIRL: 3, QVIRLMaxMean: 3, QVIRLBest: 3, QVIRLRefined: 3, AVRIL: 3, "avril-0.17": 3}
 	for method, n := range worlds {
 		for _, name := range []string{metric.W1, metric.LogDensity, metric.RewardCoverage, metric.PolicyCoverage, metric.PolicyTV,
 			metric.PolicyL1, metric.W1NoDet, metric.PolicyTVNoDet, metric.PolicyCoverageNonterminal, metric.PolicyTVNonterminal} {
@@ -98,7 +99,7 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 	if q, r := mean(QVIRL, metric.W1), mean(QVIRLRefined, metric.W1); !(r < q) || mean(QVIRLRefined, Drift) <= 0 || mean(QVIRLRefined, Settling) <= 0 {
 		t.Errorf("W1 of QVIRL %g, refined %g, drift %g", q, r, mean(QVIRLRefined, Drift))
 	}
-	for _, method := range []string{ValueWalk, QVIRL, QVIRLRefined} {
+	for _, method := range []string{ValueWalk, QVIRL, QVIRLBest, QVIRLRefined} {
 		if c := mean(method, metric.RewardCoverage); !(c > 0.6) {
 			t.Errorf("%s covers %g of the true rewards", method, c)
 		}

@@ -73,12 +73,12 @@ func (c Config) Method(name, backendName string) (qvirl.Method, error) {
 			config.Seed++
 		}
 		return valuewalk.New(config)
-	case QVIRL, QVIRL20k, QVIRLMaxMean:
-		config := map[string]qvirl.Config{QVIRL: c.QVIRL, QVIRL20k: c.QVIRL20k, QVIRLMaxMean: c.QVIRLMaxMean}[name]
+	case QVIRL, QVIRL20k, QVIRLMaxMean, QVIRLBest:
+		config := map[string]qvirl.Config{QVIRL: c.QVIRL, QVIRL20k: c.QVIRL20k, QVIRLMaxMean: c.QVIRLMaxMean, QVIRLBest: c.QVIRLBest}[name]
 		config.Name, config.Backend = name, backendName
 		return qvirl.New(config)
 	case QVIRLRefined:
-		base, err := c.Method(QVIRL, backendName)
+		base, err := c.Method(QVIRLBest, backendName)
 		if err != nil {
 			return nil, err
 		}
