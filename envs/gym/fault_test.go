@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -101,6 +102,13 @@ func TestGarbageIsQuoted(t *testing.T) {
 	_, err := Open(t.Context(), Config{ID: "CartPole-v1", Python: path})
 	if !errors.Is(err, errGarbage) || !strings.Contains(err.Error(), "Welcome to this wonderful") || !strings.Contains(err.Error(), "CartPole-v1") {
 		t.Errorf("error %v, want one that quotes the garbage", err)
+	}
+}
+
+func TestLeftProcessesWouldBeSeen(t *testing.T) {
+	p := open(t, Config{ID: "CartPole-v1"})
+	if pid := p.workers[0].cmd.Process.Pid; !slices.Contains(marked(), pid) || !alive(pid) {
+		t.Errorf("worker process %d is not among %v", pid, marked())
 	}
 }
 

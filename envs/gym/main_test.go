@@ -1,36 +1,52 @@
 package gym
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
-	"sync"
 	"testing"
 )
 
-// started are the workers of all tests.
-var started struct {
-	sync.Mutex
-	pids []int
-}
+// marker is an environment variable that every process started by this test program inherits.
+const marker = "GYM_TEST_PROGRAM"
 
-// TestMain fails if a test left a worker behind.
+// TestMain fails if a test left a process behind.
 func TestMain(m *testing.M) {
 	if role := os.Getenv(roleVariable); role != "" {
 		play(role)
 		return
 	}
+	os.Setenv(marker, fmt.Sprint(os.Getpid()))
 	code := m.Run()
-	for _, pid := range started.pids {
+	for _, pid := range marked() {
 		if alive(pid) {
-			fmt.Fprintf(os.Stderr, "worker process %d was left behind\n", pid)
+			fmt.Fprintf(os.Stderr, "process %d was left behind\n", pid)
 			code = 1
 		}
 	}
 	os.Exit(code)
+}
+
+// marked lists the processes that this program, or one that it started, has started.
+func marked() []int {
+	want := []byte(marker + "=" + fmt.Sprint(os.Getpid()) + "\x00")
+	files, _ := filepath.Glob("/proc/[0-9]*/environ")
+	var pids []int
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil || !bytes.Contains(text, want) {
+			continue // gone, or another user's
+		}
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil && pid != os.Getpid() {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
 }
 
 // alive reports whether a process runs; one that has ended but was not waited for does not.
@@ -45,11 +61,6 @@ func open(t testing.TB, c Config) *Pool {
 	p, err := Open(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
-	}
-	started.Lock()
-	defer started.Unlock()
-	for _, w := range p.workers {
-		started.pids = append(started.pids, w.cmd.Process.Pid)
 	}
 	t.Cleanup(func() {
 		if err := p.Close(); err != nil {
