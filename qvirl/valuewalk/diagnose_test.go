@@ -35,7 +35,7 @@ func (c *crude) ValueLogProbs(x *mat.Dense) ([]float64, error) {
 // diagnosed refines and diagnoses an approximation.
 func diagnosed(t *testing.T, c RefineConfig, a Density, restarts ...Approximation) *Diagnosis {
 	t.Helper()
-	d, err := Diagnose(a, refine(t, c, a)[0], 5, restarts...)
+	d, err := Diagnose(refine(t, c, a)[0], 5, restarts...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,32 +152,37 @@ func TestVerdictRule(t *testing.T) {
 	}
 }
 
-// closed is an approximation without a density.
-type closed struct{ *crude }
-
-func (closed) ValueLogProbs(*mat.Dense) ([]float64, error) { return nil, errors.New("no density") }
-
 func TestBadDiagnoses(t *testing.T) {
 	_, p := smallWorld(t, 91)
 	_, q := smallWorld(t, 92)
 	c := DefaultRefine()
 	c.Transitions, c.Samples = 1, 50
 	mine, others := isotropic(p, 1), isotropic(q, 1)
-	refined := refine(t, c, mine, others)
+	noDraws := broken{mine, func(int) (*mat.Dense, error) { return nil, errors.New("no draws") }}
+	refined := refine(t, c, mine)[0]
+	if refined.Start() != mine {
+		t.Error("the start is lost")
+	}
+	singular := refine(t, c, closed{mine})[0]
+	bare := refine(t, c, struct{ Approximation }{mine})[0]
 	c.Transitions, c.Kept = 0, 1
 	still := refine(t, c, mine)[0]
 	for want, f := range map[string]func() (*Diagnosis, error){
-		"posterior 0":   func() (*Diagnosis, error) { return Diagnose(mine, refined[1], 1) },
-		"posterior 1":   func() (*Diagnosis, error) { return Diagnose(mine, refined[0], 1, others) },
-		"no transition": func() (*Diagnosis, error) { return Diagnose(mine, still, 1) },
-		"no density":    func() (*Diagnosis, error) { return Diagnose(closed{mine}, refined[0], 1) },
-		"no draws": func() (*Diagnosis, error) {
-			return Diagnose(mine, refined[0], 1, broken{mine, func(int) (*mat.Dense, error) { return nil, errors.New("no draws") }})
-		},
-		"no MDP": func() (*Diagnosis, error) { return Diagnose(&crude{}, refined[0], 1) },
+		"restart 1 answers":   func() (*Diagnosis, error) { return Diagnose(refined, 1, mine, others) },
+		"restart 0: no draws": func() (*Diagnosis, error) { return Diagnose(refined, 1, noDraws) },
+		"no transition":       func() (*Diagnosis, error) { return Diagnose(still, 1) },
+		"is singular":         func() (*Diagnosis, error) { return Diagnose(singular, 1) },
+		"has no density":      func() (*Diagnosis, error) { return Diagnose(bare, 1) },
 	} {
 		if _, err := f(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
+}
+
+// closed is an approximation whose density cannot be computed.
+type closed struct{ *crude }
+
+func (closed) ValueLogProbs(*mat.Dense) ([]float64, error) {
+	return nil, errors.New("the covariance is singular")
 }

@@ -156,7 +156,7 @@ func (r *refinement) run(ctx context.Context) (*Refined, error) {
 	var d RefineDiagnostics
 	r.crew.Time(func() error { d = r.diagnose(); return nil })
 	d.Seconds = r.crew.Seconds()
-	return &Refined{r.samples, d}, nil
+	return &Refined{r.samples, r.start, d}, nil
 }
 
 // transitions is the number of transitions that a walker makes.

@@ -73,8 +73,12 @@ func Approximations(posts []qvirl.Posterior) ([]Approximation, error) {
 // walker: Chains is the number of walkers.
 type Refined struct {
 	*mcmc.Posterior
+	start       Approximation
 	diagnostics RefineDiagnostics
 }
+
+// Start returns the approximate posterior that was refined.
+func (p *Refined) Start() Approximation { return p.start }
 
 // Diagnostics returns how the refinement went.
 func (p *Refined) Diagnostics() RefineDiagnostics { return p.diagnostics }
