@@ -12,6 +12,7 @@ import (
 	"github.com/go-birl/birl/envs/npz"
 	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/problemfile"
+	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
 // writeProblem writes a corridor of three states (action 0 stays, action 1 moves right) as problem.npz, where the demonstrator
@@ -108,6 +109,34 @@ func TestFitWithEveryMethod(t *testing.T) {
 	}
 }
 
+func TestRefinedFit(t *testing.T) {
+	inScratch(t)
+	writeProblem(t, false)
+	os.WriteFile("c.json", []byte(quickFlags["qvirl"]), 0o644)
+	if status, _, errs := command(t, "fit", "--problem", "problem.npz", "--method", "valuewalk", "--out", "exact.npz"); status != 0 {
+		t.Fatal(errs)
+	}
+	exact := answer(t, "exact.npz")["reward_mean"].Data
+	for _, k := range []string{"0", "10"} {
+		status, out, errs := command(t, "fit", "--problem", "problem.npz", "--method", "qvirl", "--refine", k, "--out", "a.npz", "--config", "c.json")
+		if status != 0 {
+			t.Fatal(errs)
+		}
+		expect(t, "refined", out, "in a.npz")
+		expect(t, "refined", errs, "verdict: ", "effective sample size")
+		a := answer(t, "a.npz")
+		if rows := a["reward_samples"].Shape[0]; rows != valuewalk.DefaultRefine().Samples {
+			t.Errorf("%d samples", rows)
+		}
+		for i, mean := range a["reward_mean"].Data {
+			// 4 standard errors of either, for a standard deviation of 2 and 1000 effective samples
+			if k == "10" && math.Abs(mean-exact[i]) > 4*2*math.Sqrt(2./1000) {
+				t.Errorf("mean of reward %d: refined %g, ValueWalk %g", i, mean, exact[i])
+			}
+		}
+	}
+}
+
 func TestFitIsDeterminedByItsSeed(t *testing.T) {
 	inScratch(t)
 	writeProblem(t, false)
@@ -137,6 +166,8 @@ func TestBadFits(t *testing.T) {
 		"--nodet is a flag":              {"--method", "avril", "--nodet"},
 		"Lambda = -1":                    {"--method", "avril", "--lambda", "-1"},
 		`"Sample"`:                       {"--config", "bad.json"},
+		"--refine is a flag":             {"--refine", "3"},
+		"Transitions = -2":               {"--method", "qvirl", "--refine", "-2"},
 		"--samples -2":                   {"--samples", "-2"},
 		"abacus":                         {"--method", "qvirl", "--backend", "abacus"},
 	} {
