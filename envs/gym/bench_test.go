@@ -57,7 +57,7 @@ func lowerQuartile(x []float64) float64 {
 // a batch took.
 func startPlain(b *testing.B, c Config, batches int) func() float64 {
 	b.Helper()
-	python, err := findPython("")
+	python, _, err := findPython("")
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -279,7 +279,7 @@ func TestArgumentsAreRefusedWithoutHarm(t *testing.T) {
 
 func TestOpeningSaysWhatIsMissing(t *testing.T) {
 	bare := filepath.Join(t.TempDir(), "venv")
-	python, err := findPython("")
+	python, _, err := findPython("")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func Open(ctx context.Context, c Config) (_ *Pool, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("gym: opening %s: %w", c.ID, err)
 	}
-	python, err := findPython(c.Python)
+	python, ours, err := findPython(c.Python)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func Open(ctx context.Context, c Config) (_ *Pool, err error) {
 		}
 	}()
 	for i := range c.Workers {
-		w, err := startWorker(ctx, python, c, i*c.EnvsPerWorker)
+		w, err := startWorker(ctx, python, ours, c, i*c.EnvsPerWorker)
 		if err != nil {
 			return nil, fmt.Errorf("gym: starting %s: %w; `%s` installs a Python", python, err, mend)
 		}

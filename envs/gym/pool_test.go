@@ -26,7 +26,7 @@ var (
 
 // reference runs testdata/plain.py and returns what it wrote.
 func reference(c Config, seeds []int64, raw []byte, dir string) ([]byte, error) {
-	python, err := findPython("")
+	python, _, err := findPython("")
 	if err != nil {
 		return nil, err
 	}

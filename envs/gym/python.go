@@ -16,17 +16,17 @@ const (
 )
 
 // findPython returns the path of the interpreter: the chosen one, the environment variable's, the one that kernel-setup
-// installed, or the first on PATH.
-func findPython(chosen string) (string, error) {
+// installed, or the first on PATH. Ours is true for the one that kernel-setup installed.
+func findPython(chosen string) (path string, ours bool, err error) {
 	if chosen == "" {
 		chosen = os.Getenv(pythonVariable)
 	}
 	if chosen != "" {
 		path, err := exec.LookPath(chosen)
 		if err != nil {
-			return "", fmt.Errorf("gym: the Python that was asked for: %w; `%s` installs one", err, mend)
+			return "", false, fmt.Errorf("gym: the Python that was asked for: %w; `%s` installs one", err, mend)
 		}
-		return path, nil
+		return path, false, nil
 	}
 	inside := filepath.Join(".birl", "venv", "bin", "python")
 	if runtime.GOOS == "windows" {
@@ -34,12 +34,12 @@ func findPython(chosen string) (string, error) {
 	}
 	dir, err := os.Getwd()
 	if err != nil {
-		return "", fmt.Errorf("gym: looking for Python: %w", err)
+		return "", false, fmt.Errorf("gym: looking for Python: %w", err)
 	}
 	for {
 		path := filepath.Join(dir, inside)
 		if _, err := os.Stat(path); err == nil {
-			return path, nil
+			return path, true, nil
 		}
 		if filepath.Dir(dir) == dir {
 			break
@@ -48,8 +48,8 @@ func findPython(chosen string) (string, error) {
 	}
 	for _, name := range []string{"python3", "python"} {
 		if path, err := exec.LookPath(name); err == nil {
-			return path, nil
+			return path, false, nil
 		}
 	}
-	return "", fmt.Errorf("gym: there is no Python on this machine's PATH; put Python 3.10 or newer there, then `%s` installs the environments", mend)
+	return "", false, fmt.Errorf("gym: there is no Python on this machine's PATH; put Python 3.10 or newer there, then `%s` installs the environments", mend)
 }

@@ -18,7 +18,7 @@ type Snapshot []byte
 // snapshotHeader is what every snapshot has.
 type snapshotHeader struct {
 	Kind    string        `json:"kind"`
-	ID      string        `json:"id"`
+	ID      string        `json:"id,omitempty"`
 	Highway *HighwayState `json:"highway,omitempty"`
 	Lunar   *[8]float64   `json:"lunar,omitempty"`
 }
@@ -163,7 +163,7 @@ type LunarState [8]float64
 // them differ from one another; on the ground they differ by more.
 func (l LunarState) Snapshot() (Snapshot, error) {
 	v := [8]float64(l)
-	return snapshotHeader{Kind: "lunar", ID: "LunarLander-v3", Lunar: &v}.encode()
+	return snapshotHeader{Kind: "lunar", Lunar: &v}.encode()
 }
 
 func (h snapshotHeader) encode() (Snapshot, error) {

@@ -91,7 +91,7 @@ def take(slot, actions):
         if hasattr(base, "ale"):
             raise Refused(f"the state of its wrapper {wrapper_state(env)} is not known")
         if slot.start is None:
-            raise Refused("its episode began without a seed; reset it with one")
+            raise Refused("no replay leads to it, as its episode began without a seed or in the middle; reset it with a seed")
         return {"kind": "replay", "start": slot.start, "actions": actions, "seed": slot.seed}
     state = {"kind": kind, "wrappers": wrapper_state(env), "rng": base.np_random.bit_generator.state, "seed": slot.seed}
     if kind == "ale":

@@ -97,29 +97,33 @@ func TestRestoredRolloutsRepeat(t *testing.T) {
 func TestSnapshotOfALaterEpisode(t *testing.T) {
 	p := open(t, Config{ID: "CartPole-v1", EnvsPerWorker: 2})
 	reset(t, p)
-	for ended := false; !ended; {
-		ended = step(t, p, []int{0, 0}).Done(1)
-	}
-	step(t, p, []int{1, 1})
-	s, err := p.Snapshot(t.Context(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const steps = 40 // always left: three or four episodes
-	var want []byte
-	for range steps {
-		want = append(want, step(t, p, []int{0, 0}).Obs.Row(1).Bytes...)
-	}
-	first, err := p.Restore(t.Context(), 1, s)
-	if err != nil || len(first.Bytes) != 16 {
-		t.Fatalf("%v, error %v", first, err)
-	}
-	var got []byte
-	for range steps {
-		got = append(got, step(t, p, []int{0, 0}).Obs.Row(1).Bytes...)
-	}
-	if !bytes.Equal(got, want) {
-		t.Error("the restored episodes differ")
+	for _, before := range []int{12, 4082, 10} { // the worker's history is folded at row 4096, in the middle of an episode
+		for range before {
+			step(t, p, []int{0, 0})
+		}
+		s, err := p.Snapshot(t.Context(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const steps = 40 // always left: four or five episodes
+		var want, got []byte
+		for range steps {
+			want = append(want, step(t, p, []int{0, 0}).Obs.Row(1).Bytes...)
+		}
+		first, err := p.Restore(t.Context(), 1, s)
+		if err != nil || len(first.Bytes) != 16 {
+			t.Fatalf("%v, error %v", first, err)
+		}
+		for range steps {
+			got = append(got, step(t, p, []int{0, 0}).Obs.Row(1).Bytes...)
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("after %d steps, the restored episodes differ", before)
+		}
+		other := open(t, lunar)
+		if _, err := other.Restore(t.Context(), 0, s); err == nil || !strings.Contains(err.Error(), "the snapshot is of CartPole-v1") {
+			t.Errorf("restored in Lunar Lander: error %v", err)
+		}
 	}
 }
 

@@ -39,8 +39,8 @@ type worker struct {
 	killOnce     sync.Once
 }
 
-// startWorker starts a process; its environments are made by the first request.
-func startWorker(ctx context.Context, python string, c Config, first int) (*worker, error) {
+// startWorker starts a process, which isolated keeps from the user's own packages and PYTHON variables; its environments are made by the first request.
+func startWorker(ctx context.Context, python string, isolated bool, c Config, first int) (*worker, error) {
 	w := &worker{first: first, count: c.EnvsPerWorker, limit: c.StepLimit, open: ctx, stderr: &tail{}, ended: make(chan struct{})}
 	theirIn, in, err := os.Pipe()
 	if err != nil {
@@ -51,8 +51,12 @@ func startWorker(ctx context.Context, python string, c Config, first int) (*work
 		return nil, errors.Join(err, theirIn.Close(), in.Close())
 	}
 	w.in, w.out, w.messages = in, out, reader{r: out}
-	// The worker's main loop is the last statement of its script. -I keeps the user's own packages and PYTHON variables out.
-	w.cmd = exec.Command(python, "-I", "-u", "-c", snapshotScript+workerScript)
+	// The worker's main loop is the last statement of its script.
+	args := []string{"-u", "-c", snapshotScript + workerScript}
+	if isolated {
+		args = append([]string{"-I"}, args...)
+	}
+	w.cmd = exec.Command(python, args...)
 	w.cmd.Env = workerEnvironment()
 	w.cmd.Stdin, w.cmd.Stdout, w.cmd.Stderr = theirIn, theirOut, w.stderr
 	if c.Stderr != nil {

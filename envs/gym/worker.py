@@ -307,6 +307,9 @@ class Worker:
     def restore(self, request):
         i = request["env"]
         slot, state = self.slots[i], request["snapshot"]
+        ours, theirs = slot.env.unwrapped.spec.id, state.get("id")
+        if theirs and theirs != ours:
+            raise Refused(f"the snapshot is of {theirs}, the environment is {ours}")
         give = RESTORE.get(state.get("kind"))
         if give is None:
             raise Refused(f"a snapshot of the kind {state.get('kind')!r} is not known")
