@@ -158,9 +158,12 @@ func (h HighwayState) Snapshot() (Snapshot, error) {
 type LunarState [8]float64
 
 // Snapshot returns a snapshot of about this state, at the beginning of an episode's time. The legs are put where their
-// springs hold them in flight, at rest with the lander, and the ground beside the landing pad is that of a new
-// episode. In the air, the observations that follow differ from the original's by less than the engines' own noise makes
-// them differ from one another; on the ground they differ by more.
+// springs hold them in flight, at rest with the lander, and the ground beside the landing pad is that of a new episode.
+//
+// In the air, the observations that follow are closer to the original's than the main engine's own noise makes them to one
+// another: one step later the root mean square error is 3e-5 in position, 1e-3 in velocity, 2e-4 in angle and 4e-3 in angular
+// velocity, the noise 3e-4, 1e-2, 5e-4 and 1e-2. At touchdown it is not: one step later the velocity is off by 0.4 and
+// the angular velocity by 0.9, and one landing in five becomes a crash. Replay is exact there.
 func (l LunarState) Snapshot() (Snapshot, error) {
 	v := [8]float64(l)
 	return snapshotHeader{Kind: "lunar", Lunar: &v}.encode()
