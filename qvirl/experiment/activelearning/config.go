@@ -20,11 +20,12 @@ import (
 // Name is the experiment's name in result rows.
 const Name = "active-gridworld"
 
-// The methods, by their names in result rows: a posterior (valuewalk, qvirl, or avril- and the number λ), which is asked by
-// RewardEIG unless a suffix says otherwise.
+// The methods, by their names in result rows: a posterior (valuewalk, qvirl, qvirl-best, or avril- and the number λ), which is
+// asked by RewardEIG unless a suffix says otherwise.
 const (
 	ValueWalk      = "valuewalk"
 	QVIRL          = "qvirl"
+	QVIRLBest      = "qvirl-best" // trained on draws through the exact maximum and likelihood
 	QVIRLActiveVaR = QVIRL + varSuffix
 	QVIRLRandom    = QVIRL + randomSuffix
 	avrilPrefix    = "avril-"
@@ -64,6 +65,7 @@ type Config struct {
 	Level        float64 // of ActiveVaR
 
 	QVIRL     qvirl.Config // trained on after each query, until it has converged again
+	QVIRLBest qvirl.Config // the same
 	AVRIL     avril.Config
 	ValueWalk valuewalk.Config
 
@@ -76,15 +78,16 @@ type Config struct {
 func Paper() Config {
 	c := Config{
 		World: gridworld.Paper(), Initial: 1, Queries: 30, Length: 5, Beta: 2, Discount: 0.9, Chunk: 16,
-		Methods: []string{QVIRL, QVIRLActiveVaR, QVIRLRandom, "avril-0.02", "avril-0.17", ValueWalk},
+		Methods: []string{QVIRL, QVIRLActiveVaR, QVIRLRandom, QVIRLBest, "avril-0.02", "avril-0.17", ValueWalk},
 		Samples: 500, Trajectories: 50, Level: 0.95,
-		QVIRL: qvirl.DefaultConfig(), AVRIL: avril.Default(), ValueWalk: valuewalk.Default(),
+		QVIRL: qvirl.DefaultConfig(), QVIRLBest: qvirl.MonteCarloConfig(), AVRIL: avril.Default(), ValueWalk: valuewalk.Default(),
 		ReferenceAt: []int{0, 10, 20, 30},
 	}
 	for seed := uint64(0); seed < 16; seed++ {
 		c.Seeds = append(c.Seeds, seed)
 	}
 	c.QVIRL.Steps, c.QVIRL.LearningRate, c.QVIRL.Rounds = 400, 0.02, 12 // short rounds: most refits have a short way to go
+	c.QVIRLBest.Steps, c.QVIRLBest.LearningRate, c.QVIRLBest.Rounds = 1000, 0.02, 6
 	c.ValueWalk.Samples, c.ValueWalk.MinESS, c.ValueWalk.MaxRHat = 1000, 400, 1.02
 	c.Reference = c.ValueWalk
 	c.Reference.Samples, c.Reference.Seed = 2000, 1 // another seed: ValueWalk's own distance is Monte Carlo error
@@ -182,8 +185,11 @@ func (c Config) Fitter(method, backendName string) (active.Fitter, error) {
 	var m qvirl.Method
 	var err error
 	switch name := posterior(method); name {
-	case QVIRL:
+	case QVIRL, QVIRLBest:
 		config := c.QVIRL
+		if name == QVIRLBest {
+			config = c.QVIRLBest
+		}
 		config.Backend = backendName
 		m, err = qvirl.New(config)
 	case ValueWalk:

@@ -122,7 +122,7 @@ func (c Config) optima(ctx context.Context, backendName string, fits []*Fits, pr
 			f.Optima = append(f.Optima, g)
 			if elbo := finalELBO(g); elbo > best {
 				best = elbo
-				f.Posteriors[QVIRLBest] = g
+				f.Posteriors[QVIRLHighest] = g
 			}
 			if k > 0 && c.Starts[k-1] == c.Between {
 				f.Posteriors[QVIRLBetween] = g

@@ -30,7 +30,7 @@ const (
 	ValueWalk      = "valuewalk"       // Markov chain in value space
 	ValueWalkNoDet = "valuewalk-nodet" // without the log-determinant
 	QVIRL          = "qvirl"           // trained from its usual start
-	QVIRLBest      = "qvirl-best"      // the one with the highest ELBO of all starts
+	QVIRLHighest   = "qvirl-highest"   // the one with the highest ELBO of all starts
 	QVIRLBetween   = "qvirl-between"   // started where the tile is worth cutting through from the cell, but not from the centre
 )
 
