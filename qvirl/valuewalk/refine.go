@@ -61,9 +61,10 @@ func (c RefineConfig) Validate() error {
 }
 
 const (
-	pilots         = 4  // walkers that adapt the step size and are thrown away
-	pilotSteps     = 25 // transitions of each
-	curvatureDraws = 40 // draws of the approximation whose mean curvature is the mass matrix
+	pilots         = 4    // walkers that adapt the step size and are thrown away
+	pilotSteps     = 25   // transitions of each
+	compared       = 4000 // samples that the diagnostics compare, at most
+	curvatureDraws = 40   // draws of the approximation whose mean curvature is the mass matrix
 	// flocks is the number of groups of walkers, each with one random stream and one scratch space. It does not depend on
 	// the machine, and neither do the samples.
 	flocks = 16
@@ -75,6 +76,7 @@ const (
 	streamDraws  = 1 << 20
 	streamPilots = 1 << 21
 	streamFlocks = 1 << 22
+	streamChoice = 1<<23 + 1
 )
 
 // Refine moves samples of approximate posteriors towards the exact ones, by transitions of the Hamiltonian Monte Carlo that

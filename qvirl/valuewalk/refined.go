@@ -113,31 +113,35 @@ func (r *refinement) diagnose() (d RefineDiagnostics) {
 		stuck += f.stuck
 	}
 	d.Stuck = float64(stuck) / float64(r.walkers)
-	draws := mcmc.NewPosterior(r.problem, r.config.Samples, 1)
-	for i := range r.config.Samples {
-		x := r.draws.RawRowView(i)
+	// A random choice of many samples is as good as all, and costs a fraction.
+	chosen := mcmc.Stream(r.config.Seed, r.hash, streamChoice).Perm(r.config.Samples)
+	chosen = chosen[:min(compared, len(chosen))]
+	before, after := mcmc.NewPosterior(r.problem, len(chosen), 1), mcmc.NewPosterior(r.problem, len(chosen), 1)
+	for i, at := range chosen {
+		x := r.draws.RawRowView(at)
 		r.base.invert(x)
-		draws.Set(i, r.base.reward, x)
+		before.Set(i, r.base.reward, x)
+		after.Set(i, r.samples.Rewards().RawRowView(at), r.samples.Values().RawRowView(at))
 	}
-	rewards, kept := r.samples.Rewards(), r.config.Kept
-	choose := func(in func(walker, position int) bool) *mat.Dense {
+	kept := r.config.Kept
+	where := func(in func(walker, position int) bool) *mat.Dense {
 		var data []float64
-		for i := range r.config.Samples {
-			if in(i/kept, i%kept) {
-				data = append(data, rewards.RawRowView(i)...)
+		for i, at := range chosen {
+			if in(at/kept, at%kept) {
+				data = append(data, after.Rewards().RawRowView(i)...)
 			}
 		}
 		return mat.NewDense(len(data)/r.base.n, r.base.n, data)
 	}
-	d.Drift = distance(draws.Rewards(), rewards)
-	d.Noise = distance(choose(func(w, _ int) bool { return w%2 == 0 }), choose(func(w, _ int) bool { return w%2 == 1 })) / math.Sqrt2
+	d.Drift = distance(before.Rewards(), after.Rewards())
+	d.Noise = distance(where(func(w, _ int) bool { return w%2 == 0 }), where(func(w, _ int) bool { return w%2 == 1 })) / math.Sqrt2
 	if half := kept / 2; half > 0 {
-		d.Settling = distance(choose(func(_, j int) bool { return j < half }), choose(func(_, j int) bool { return j >= kept-half }))
+		d.Settling = distance(where(func(_, j int) bool { return j < half }), where(func(_, j int) bool { return j >= kept-half }))
 	}
 	actions, beta := r.problem.MDP.Actions(), r.problem.Beta
-	before := qvirl.ColumnMeans(draws.Samples().Policies(actions, beta))
-	after := qvirl.ColumnMeans(r.samples.Samples().Policies(actions, beta))
-	d.PolicyDrift = floats.Distance(before, after, 1) / 2 / float64(r.problem.MDP.States())
+	first := qvirl.ColumnMeans(before.Samples().Policies(actions, beta))
+	last := qvirl.ColumnMeans(after.Samples().Policies(actions, beta))
+	d.PolicyDrift = floats.Distance(first, last, 1) / 2 / float64(r.problem.MDP.States())
 	return d
 }
 
