@@ -78,7 +78,7 @@ type Config struct {
 func Paper() Config {
 	c := Config{
 		World: gridworld.Paper(), Initial: 1, Queries: 30, Length: 5, Beta: 2, Discount: 0.9, Chunk: 16,
-		Methods: []string{QVIRL, QVIRLActiveVaR, QVIRLRandom, QVIRLBest, "avril-0.02", "avril-0.17", ValueWalk},
+		Methods: []string{QVIRL, QVIRLActiveVaR, QVIRLRandom, "avril-0.02", "avril-0.17", ValueWalk},
 		Samples: 500, Trajectories: 50, Level: 0.95,
 		QVIRL: qvirl.DefaultConfig(), QVIRLBest: qvirl.MonteCarloConfig(), AVRIL: avril.Default(), ValueWalk: valuewalk.Default(),
 		ReferenceAt: []int{0, 10, 20, 30},
