@@ -335,17 +335,19 @@ func (p *Pool) unpack(w *worker, body []byte, b *Batch) error {
 
 // checkNaN refuses a batch with NaN in it.
 func (p *Pool) checkNaN(actions []int, b *Batch) error {
+	fault := func(i int, what string) error {
+		return p.nanFault(i, fmt.Sprintf("step with action %d", actions[i]), what)
+	}
 	at := b.Obs.nan()
 	for i := range b.Rewards {
-		doing := fmt.Sprintf("step with action %d", actions[i])
 		if math.IsNaN(b.Rewards[i]) {
-			return p.nanFault(i, doing, "the reward")
+			return fault(i, "the reward")
 		}
 		if k := b.Final[i].nan(); k >= 0 {
-			return p.nanFault(i, doing, fmt.Sprintf("observation[%d]", k))
+			return fault(i, fmt.Sprintf("observation[%d]", k))
 		}
 		if at >= 0 && at/p.spec.Size() == i {
-			return p.nanFault(i, doing, fmt.Sprintf("observation[%d]", at%p.spec.Size()))
+			return fault(i, fmt.Sprintf("observation[%d]", at%p.spec.Size()))
 		}
 	}
 	return nil

@@ -33,15 +33,23 @@ type worker struct {
 	out          *os.File // answers
 	messages     reader
 	stderr       *tail
+	started      time.Time
+	since        atomic.Int64 // when the present request began, as now has it; 0 without one
+	allowed      atomic.Int64 // how many nanoseconds it may take
+	timer        *time.Timer  // calls overdue
+	watched      context.Context
+	unwatch      func() bool
 	hung         atomic.Bool   // it exceeded its time limit and was ended for that
 	ended        chan struct{} // closed when the process is gone
 	waitErr      error         // how it ended, valid once ended is closed
 	killOnce     sync.Once
 }
 
-// startWorker starts a process, which isolated keeps from the user's own packages and PYTHON variables; its environments are made by the first request.
+// startWorker starts a process, which isolated keeps from the user's own packages and PYTHON variables. Its environments are
+// made by the first request.
 func startWorker(ctx context.Context, python string, isolated bool, c Config, first int) (*worker, error) {
 	w := &worker{first: first, count: c.EnvsPerWorker, limit: c.StepLimit, open: ctx, stderr: &tail{}, ended: make(chan struct{})}
+	w.started, w.unwatch = time.Now(), func() bool { return true }
 	theirIn, in, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -109,6 +117,10 @@ func (w *worker) bury() error {
 	case <-w.ended:
 	case <-time.After(patience):
 	}
+	w.unwatch()
+	if w.timer != nil {
+		w.timer.Stop()
+	}
 	w.kill() // what it may have started
 	<-w.ended
 	return w.out.Close()
@@ -120,23 +132,47 @@ func (w *worker) send(message []byte) error {
 	return err
 }
 
-// watch ends the worker when ctx does, or after the limit, so that a read of its answer returns. The caller calls stop when it
-// has the answer.
-func (w *worker) watch(ctx context.Context, limit time.Duration) (stop func()) {
-	timer := time.AfterFunc(limit, func() {
-		w.hung.Store(true)
-		askWhere(w.cmd.Process) // its answer goes to its standard error
-		select {
-		case <-w.ended:
-		case <-time.After(patience):
-		}
-		w.kill()
-	})
-	detach := context.AfterFunc(ctx, w.kill)
-	return func() {
-		timer.Stop()
-		detach()
+// watch ends the worker when ctx does, or after the limit, so that a read of its answer returns. The caller calls idle when it
+// has the answer. What watches is kept from request to request, because making it anew costs more than a fast step's share.
+func (w *worker) watch(ctx context.Context, limit time.Duration) {
+	w.allowed.Store(int64(limit))
+	w.since.Store(w.now())
+	if w.timer == nil {
+		w.timer = time.AfterFunc(limit, w.overdue)
+	} else {
+		w.timer.Reset(limit)
 	}
+	if ctx != w.watched {
+		w.unwatch()
+		w.watched, w.unwatch = ctx, context.AfterFunc(ctx, func() {
+			if w.since.Load() != 0 {
+				w.kill()
+			}
+		})
+	}
+	if ctx.Err() != nil { // it may have ended before the worker was busy
+		w.kill()
+	}
+}
+
+func (w *worker) idle() { w.since.Store(0) }
+
+// now returns the nanoseconds since the worker was started, which no change of the clock changes. They are not 0.
+func (w *worker) now() int64 { return int64(time.Since(w.started)) + 1 }
+
+// overdue ends the worker if it is at one request for longer than is allowed.
+func (w *worker) overdue() {
+	since := w.since.Load()
+	if since == 0 || w.now()-since < w.allowed.Load() {
+		return // it was answered, or the timer was set again at this moment
+	}
+	w.hung.Store(true)
+	askWhere(w.cmd.Process) // its answer goes to its standard error
+	select {
+	case <-w.ended:
+	case <-time.After(patience):
+	}
+	w.kill()
 }
 
 // told is the JSON of an answer that reports a failure.
@@ -157,9 +193,9 @@ func (r refusal) Error() string { return r.text }
 
 // receive reads the answer to a request. Its error is a refusal, or a fault that ends the pool.
 func (w *worker) receive(ctx context.Context, want byte, limit time.Duration) ([]byte, error) {
-	stop := w.watch(ctx, limit)
+	w.watch(ctx, limit)
 	kind, body, err := w.messages.next()
-	stop()
+	w.idle()
 	switch {
 	case err != nil:
 		return nil, w.explain(ctx, limit, err)
