@@ -87,9 +87,9 @@ func (r resampled) SampleValues(rng *rand.Rand, n int) (*mat.Dense, error) {
 }
 
 func TestVerdicts(t *testing.T) {
-	_, problem := smallWorld(t, 70)
-	exact := fit(t, precise(21), problem)[0]
+	exact := exactSmall(t)
 	c := DefaultRefine()
+	c.Samples = 5000
 	hasty := c
 	hasty.Transitions, hasty.Kept, hasty.Samples = 1, 4, 2000
 	good := resampled{spoilt(exact, 0, 1), exact.Values()}
@@ -116,7 +116,7 @@ func TestVerdicts(t *testing.T) {
 	// a drift that the refinement measures is the distance to the exact posterior
 	start := spoilt(exact, 0.5, 1)
 	d := diagnosed(t, c, start, good, start)
-	base, err := newTarget(problem)
+	base, err := newTarget(exact.Problem())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
@@ -119,10 +120,27 @@ func TestLongRefinementIsExact(t *testing.T) {
 	}
 }
 
+var small struct {
+	once  sync.Once
+	exact *Posterior
+}
+
+// exactSmall returns the posterior of a small world, sampled once for the tests that compare with it.
+func exactSmall(t testing.TB) *Posterior {
+	t.Helper()
+	small.once.Do(func() {
+		_, problem := smallWorld(t, 70)
+		small.exact = fit(t, precise(21), problem)[0]
+	})
+	if small.exact == nil {
+		t.Fatal("the posterior of the small world could not be sampled")
+	}
+	return small.exact
+}
+
 // TestRefinementApproachesTheExactPosterior checks that the distance to ValueWalk falls as the dial is turned.
 func TestRefinementApproachesTheExactPosterior(t *testing.T) {
-	_, problem := smallWorld(t, 70)
-	exact := fit(t, precise(21), problem)[0]
+	exact := exactSmall(t)
 	start := spoilt(exact, 0.7, 0.8)
 	c := DefaultRefine()
 	c.Kept, c.Samples = 1, 5000
