@@ -69,11 +69,12 @@ const diagnosisDraws = 4000
 //     over states), and no other fit is further away than that either;
 //   - "refine" otherwise.
 //
-// The limits are conventions. They were checked against ValueWalk on 8×8 worlds of the paper that no reported result uses
-// (seeds 1020–1027): the drift was within 10 % of the true error, except where training was cut short and the refinement had
-// not come to rest: there it was a quarter too small, and the verdict is "do not use". k̂ is reported but does not decide, because it answers another
-// question, whether importance weights could repair the joint density (k̂ below min(1 − 1/log₁₀ n, 0.7), ibid.): in tens of
-// dimensions they cannot even where all marginals are accurate, and in few dimensions they can where the marginals are not.
+// The limits are conventions. They were set with the errors against ValueWalk of 24 fits on 8×8 worlds of the paper that no
+// reported result uses (seeds 1020–1027): the drift was within 10 % of the true error, except where training was cut short
+// and the refinement had not come to rest; there it was a quarter too small, and the verdict is "do not use". k̂ is reported
+// but does not decide, because it answers another question, whether importance weights could repair the joint density (k̂
+// below min(1 − 1/log₁₀ n, 0.7), ibid.): in tens of dimensions they cannot even where all marginals are accurate, and in few
+// dimensions they can where the marginals are not.
 func Diagnose(refined *Refined, seed uint64, restarts ...Approximation) (*Diagnosis, error) {
 	problem := refined.Problem()
 	approximation, ok := refined.Start().(Density)
