@@ -212,22 +212,13 @@ func (c Config) Fitter(method, backendName string) (active.Fitter, error) {
 
 // AtScale returns the config of a scale, "quick" or "paper".
 func AtScale(scale string) (Config, error) {
-	switch scale {
-	case "quick":
-		return Quick(), nil
-	case "paper":
-		return Paper(), nil
-	}
-	return Config{}, fmt.Errorf("activelearning: there is no scale %q", scale)
+	return experiment.Configure(experiment.Settings{Scale: scale}, Quick, Paper)
 }
 
 // New returns the plan of a scale, "quick" or "paper".
 func New(s experiment.Settings) (*experiment.Plan, error) {
-	c, err := AtScale(s.Scale)
+	c, err := experiment.Configure(s, Quick, Paper)
 	if err != nil {
-		return nil, err
-	}
-	if err := experiment.Override(&c, s.Override); err != nil {
 		return nil, err
 	}
 	return c.Plan(s.Scale, s.Backend)
