@@ -123,17 +123,26 @@ func ShowBrowser(m Marginals, static ...int) error {
 		return err
 	}
 	some := m
-	some.Panels, some.Choices = nil, nil
-	for _, i := range static {
-		if i < 0 || i >= len(m.Panels) {
-			return fmt.Errorf("widgets: ShowBrowser: panel %d is outside 0..%d", i, len(m.Panels)-1)
-		}
-		some.Panels = append(some.Panels, m.Panels[i])
-	}
-	if len(static) == 0 {
-		some.Panels = m.Panels[:min(3, len(m.Panels))]
+	some.Choices = nil
+	if some.Panels, err = staticPanels("ShowBrowser", m.Panels, static, 3); err != nil {
+		return err
 	}
 	return ShowVegaLite(spec, some)
+}
+
+// staticPanels returns the panels at the given positions, or the first few if none are given. caller is named in errors.
+func staticPanels[P any](caller string, panels []P, at []int, few int) ([]P, error) {
+	if len(at) == 0 {
+		return panels[:min(few, len(panels))], nil
+	}
+	var out []P
+	for _, i := range at {
+		if i < 0 || i >= len(panels) {
+			return nil, fmt.Errorf("widgets: %s: panel %d is outside 0..%d", caller, i, len(panels)-1)
+		}
+		out = append(out, panels[i])
+	}
+	return out, nil
 }
 
 // send hands one output in several formats to the notebook, and waits until it is there.

@@ -100,15 +100,8 @@ func ShowSurface(m Surface, slider string, static ...int) error {
 		return err
 	}
 	some := m
-	some.Panels = nil
-	for _, i := range static {
-		if i < 0 || i >= len(m.Panels) {
-			return fmt.Errorf("widgets: ShowSurface: panel %d is outside 0..%d", i, len(m.Panels)-1)
-		}
-		some.Panels = append(some.Panels, m.Panels[i])
-	}
-	if len(static) == 0 {
-		some.Panels = m.Panels[:min(3, len(m.Panels))]
+	if some.Panels, err = staticPanels("ShowSurface", m.Panels, static, 3); err != nil {
+		return err
 	}
 	return ShowVegaLite(spec, some)
 }

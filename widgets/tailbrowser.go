@@ -111,15 +111,8 @@ func ShowTails(m Tails, first, second int, static ...int) error {
 		return err
 	}
 	some := m
-	some.Panels = nil
-	for _, i := range static {
-		if i < 0 || i >= len(m.Panels) {
-			return fmt.Errorf("widgets: ShowTails: panel %d is outside 0..%d", i, len(m.Panels)-1)
-		}
-		some.Panels = append(some.Panels, m.Panels[i])
-	}
-	if len(static) == 0 {
-		some.Panels = m.Panels[:1]
+	if some.Panels, err = staticPanels("ShowTails", m.Panels, static, 1); err != nil {
+		return err
 	}
 	return ShowVegaLite(spec, some)
 }
