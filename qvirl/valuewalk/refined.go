@@ -40,31 +40,27 @@ func (m *RefinedMethod) Fit(ctx context.Context, problems []*qvirl.Problem, prog
 	if err != nil {
 		return nil, err
 	}
-	starts, err := Approximations(posts)
-	if err != nil {
-		return nil, err
-	}
-	refined, err := Refine(ctx, m.config, starts, func(done, total int, status string) {
+	return RefineAll(ctx, m.config, posts, func(done, total int, status string) {
 		progress.Report(total+done, 2*total, "refinement: "+status)
 	})
+}
+
+// RefineAll is Refine for posteriors as a method returns them. They must be Approximations.
+func RefineAll(ctx context.Context, c RefineConfig, posts []qvirl.Posterior, progress qvirl.Progress) ([]qvirl.Posterior, error) {
+	starts := make([]Approximation, len(posts))
+	for i, p := range posts {
+		var ok bool
+		if starts[i], ok = p.(Approximation); !ok {
+			return nil, fmt.Errorf("valuewalk: problem %d: a posterior of type %T cannot be refined: it has no draws of optimal values", i, p)
+		}
+	}
+	refined, err := Refine(ctx, c, starts, progress)
 	if err != nil {
 		return nil, err
 	}
+	out := make([]qvirl.Posterior, len(refined))
 	for i, p := range refined {
-		posts[i] = p
-	}
-	return posts, nil
-}
-
-// Approximations returns posteriors as what Refine starts from. One that it cannot start from is an error.
-func Approximations(posts []qvirl.Posterior) ([]Approximation, error) {
-	out := make([]Approximation, len(posts))
-	for i, p := range posts {
-		a, ok := p.(Approximation)
-		if !ok {
-			return nil, fmt.Errorf("valuewalk: problem %d: a posterior of type %T cannot be refined: it has no draws of optimal values", i, p)
-		}
-		out[i] = a
+		out[i] = p
 	}
 	return out, nil
 }

@@ -24,7 +24,7 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 		return nil, err
 	}
 	p := &experiment.Plan{Experiment: Name, Scale: scale, Config: c}
-	fitted := map[string]qvirl.Method{} // some compile a program once
+	fitter := c.Posteriors.NewFitter(backendName)
 	seeds, chunk := c.Posteriors.Seeds, c.Posteriors.Chunk
 	var chunks [][]uint64
 	for first := 0; first < len(seeds); first += chunk {
@@ -34,7 +34,7 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 	}
 	p.Run = func(ctx context.Context, unit int, progress qvirl.Progress) (*experiment.Result, error) {
 		stages := experiment.NewStages(p.Units[unit].Cost, "", progress)
-		worlds, notes, err := c.worlds(ctx, chunks[unit], fitted, backendName, stages)
+		worlds, notes, err := c.worlds(ctx, chunks[unit], fitter, stages)
 		if err != nil {
 			return nil, err
 		}
@@ -49,7 +49,7 @@ func (c Config) Fit(ctx context.Context, seeds []uint64, backendName string, pro
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	worlds, _, err := c.worlds(ctx, seeds, map[string]qvirl.Method{}, backendName, experiment.NewStages(c.cost(len(seeds)), "", progress))
+	worlds, _, err := c.worlds(ctx, seeds, c.Posteriors.NewFitter(backendName), experiment.NewStages(c.cost(len(seeds)), "", progress))
 	return worlds, err
 }
 
@@ -80,9 +80,8 @@ func (c Config) cost(worlds int) float64 {
 	return float64(worlds) * each
 }
 
-// worlds fits and evaluates worlds. methods keeps those that were used before. The notes are about chains that did not
-// converge.
-func (c Config) worlds(ctx context.Context, seeds []uint64, methods map[string]qvirl.Method, backendName string, t *experiment.Stages) (found []*World, notes []string, err error) {
+// worlds fits and evaluates worlds. The notes are about chains that did not converge.
+func (c Config) worlds(ctx context.Context, seeds []uint64, fitter *posteriorquality.Fitter, t *experiment.Stages) (found []*World, notes []string, err error) {
 	worlds, err := c.Posteriors.Worlds(seeds)
 	if err != nil {
 		return nil, nil, err
@@ -92,13 +91,8 @@ func (c Config) worlds(ctx context.Context, seeds []uint64, methods map[string]q
 		posts[i] = map[string]qvirl.Posterior{}
 	}
 	for _, name := range c.fits() {
-		if methods[name] == nil {
-			if methods[name], err = c.Posteriors.Method(name, backendName); err != nil {
-				return nil, nil, err
-			}
-		}
 		err := t.Run(name, name, float64(len(worlds))*costOf(name), func(progress qvirl.Progress) error {
-			all, err := methods[name].Fit(ctx, posteriorquality.Problems(worlds), progress)
+			all, err := fitter.Fit(ctx, name, worlds, progress)
 			for i, post := range all {
 				posts[i][name] = post
 			}

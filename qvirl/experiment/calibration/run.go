@@ -16,13 +16,7 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 		return nil, err
 	}
 	fits := append([]string{posteriorquality.ValueWalk}, c.Posteriors.Methods...)
-	methods := make([]qvirl.Method, len(fits)) // QVIRL compiles its program once
-	for i, name := range fits {
-		var err error
-		if methods[i], err = c.Posteriors.Method(name, backendName); err != nil {
-			return nil, err
-		}
-	}
+	fitter := c.Posteriors.NewFitter(backendName)
 	p := &experiment.Plan{Experiment: Name, Scale: scale, Config: c}
 	seeds, chunk := c.Posteriors.Seeds, c.Posteriors.Chunk
 	var chunks [][]uint64
@@ -38,10 +32,10 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 		}
 		stages := experiment.NewStages(float64(len(fits)), "", progress)
 		result := &experiment.Result{}
-		for i, name := range fits {
+		for _, name := range fits {
 			var posts []qvirl.Posterior
 			err := stages.Run(name, name, 1, func(progress qvirl.Progress) (err error) {
-				posts, err = methods[i].Fit(ctx, posteriorquality.Problems(worlds), progress)
+				posts, err = fitter.Fit(ctx, name, worlds, progress)
 				return err
 			})
 			if err != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 // cost is about how many seconds a method takes for a world, for the estimate of the time left.
-var cost = map[string]float64{ValueWalk: 3, ValueWalkNoDet: 3, ValueWalkAgain: 3, QVIRL: 1, QVIRL20k: 3, QVIRLMaxMean: 3, QVIRLBest: 1, QVIRLRefined: 2}
+var cost = map[string]float64{ValueWalk: 3, ValueWalkNoDet: 3, ValueWalkAgain: 3, QVIRL: 1, QVIRL20k: 3, QVIRLMaxMean: 3, QVIRLBest: 1, QVIRLRefined: 1}
 
 // otherCost is that of the methods which cost does not list; evaluationCost that of the metrics of a method.
 const (
@@ -33,7 +33,7 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 		return nil, err
 	}
 	p := &experiment.Plan{Experiment: Name, Scale: scale, Config: c}
-	r := &runner{config: c, backend: backendName, methods: map[string]qvirl.Method{}}
+	r := &runner{config: c, fitter: c.NewFitter(backendName)}
 	var runs []func(context.Context, *experiment.Stages) (*experiment.Result, error)
 	if len(c.HeldOut) > 0 {
 		n := float64(len(c.HeldOut))
@@ -75,26 +75,16 @@ func methodCost(name string) float64 {
 	return otherCost
 }
 
-// runner runs units. It keeps the methods, some of which compile a program once.
+// runner runs units.
 type runner struct {
-	config  Config
-	backend string
-	methods map[string]qvirl.Method
+	config Config
+	fitter *Fitter
 }
 
 // fit fits a method to the worlds.
-func (r *runner) fit(ctx context.Context, name string, worlds []*World, t *experiment.Stages) ([]qvirl.Posterior, error) {
-	m := r.methods[name]
-	if m == nil {
-		var err error
-		if m, err = r.config.Method(name, r.backend); err != nil {
-			return nil, err
-		}
-		r.methods[name] = m
-	}
-	var posts []qvirl.Posterior
-	err := t.Run(name, name, float64(len(worlds))*methodCost(name), func(progress qvirl.Progress) (err error) {
-		posts, err = m.Fit(ctx, Problems(worlds), progress)
+func (r *runner) fit(ctx context.Context, name string, worlds []*World, t *experiment.Stages) (posts []qvirl.Posterior, err error) {
+	err = t.Run(name, name, float64(len(worlds))*methodCost(name), func(progress qvirl.Progress) (err error) {
+		posts, err = r.fitter.Fit(ctx, name, worlds, progress)
 		return err
 	})
 	if err != nil {

@@ -100,14 +100,10 @@ func (c Config) Method(name, backendName string) (qvirl.Method, error) {
 // FitWorld fits the methods of the given names to one world, one after the other, and returns their posteriors by name. It
 // is what the pictures of a single world are drawn from. progress counts methods and may be nil.
 func (c Config) FitWorld(ctx context.Context, w *World, names []string, backendName string, progress qvirl.Progress) (map[string]qvirl.Posterior, error) {
-	out := map[string]qvirl.Posterior{}
+	out, fitter := map[string]qvirl.Posterior{}, c.NewFitter(backendName)
 	for i, name := range names {
-		m, err := c.Method(name, backendName)
-		if err != nil {
-			return nil, err
-		}
 		progress.Report(i, len(names), name)
-		posts, err := m.Fit(ctx, []*qvirl.Problem{w.Problem}, func(_, _ int, status string) {
+		posts, err := fitter.Fit(ctx, name, []*World{w}, func(_, _ int, status string) {
 			progress.Report(i, len(names), name+": "+status)
 		})
 		if err != nil {
