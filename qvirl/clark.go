@@ -16,6 +16,23 @@ const (
 	MaxMean Maximum = "max-mean"
 )
 
+// Graph approximates max_a X_a of jointly Gaussian X by a Gaussian, and returns the weights of the linear surrogate Σ_a w_a X_a that
+// stands for the maximum in covariances.
+//
+//	mean      [B, A, S]     means of X
+//	cov       [B, A, A, S]  their covariances
+//	distinct  [B, A, S]     1, or 0 where X_a repeats an earlier variable and Clark's sweep must leave it out
+//	keep                    see Materializer
+//	meanMax   [B, S]        mean of the maximum
+//	varMax    [B, S]        its variance
+//	weights   [B, A, S]     w ≥ 0, Σ w = 1
+func (m Maximum) Graph(mean, cov, distinct *Node, keep func(*Node) *Node) (meanMax, varMax, weights *Node) {
+	if m == MaxMean {
+		return maxMean(mean, cov)
+	}
+	return clarkMax(mean, cov, distinct, keep)
+}
+
 // clarkMax approximates max_a X_a of jointly Gaussian X by a Gaussian, one pair at a time, and returns the weights of the
 // linear surrogate Σ_a w_a X_a that stands for the maximum in covariances (Eq. clark-weights, clark-linear). The axis of
 // actions comes before that of states, so that every operation runs along contiguous memory.
@@ -23,7 +40,7 @@ const (
 //	mean      [B, A, S]     means of X
 //	cov       [B, A, A, S]  their covariances
 //	distinct  [B, A, S]     1, or 0 where X_a repeats an earlier variable and the sweep must leave it out
-//	keep                    see materializer
+//	keep                    see Materializer
 //	meanMax   [B, S]        mean of the maximum
 //	varMax    [B, S]        its variance
 //	weights   [B, A, S]     w ≥ 0, Σ w = 1
@@ -67,11 +84,11 @@ func clarkMax(mean, cov, distinct *Node, keep func(*Node) *Node) (meanMax, varMa
 func maxMean(mean, cov *Node) (meanMax, varMax, weights *Node) {
 	best := OneHot(ArgMax(mean, 1), mean.Shape().Dim(1), mean.DType()) // [B, S, A]
 	weights = StopGradient(Transpose(best, 1, 2))
-	return ReduceSum(Mul(weights, mean), 1), surrogateVariance(cov, weights), weights
+	return ReduceSum(Mul(weights, mean), 1), SurrogateVariance(cov, weights), weights
 }
 
-// surrogateVariance returns wᵀ C w, [B, S], for C [B, A, A, S] and w [B, A, S].
-func surrogateVariance(cov, weights *Node) *Node {
+// SurrogateVariance returns wᵀ C w, [B, S], for C [B, A, A, S] and w [B, A, S].
+func SurrogateVariance(cov, weights *Node) *Node {
 	return ReduceSum(Mul(Mul(cov, ExpandAxes(weights, 1)), ExpandAxes(weights, 2)), 1, 2)
 }
 
@@ -88,11 +105,11 @@ func action(x *Node, i int) *Node {
 	return Squeeze(SliceAxis(x, 1, AxisElem(i)), 1)
 }
 
-// materializer returns a function that returns its argument [..., S] and makes a compiler compute it, and its gradient,
+// Materializer returns a function that returns its argument [..., S] and makes a compiler compute it, and its gradient,
 // once: XLA otherwise fuses the steps of Clark's recursion into expressions that repeat each step wherever it is used,
 // three times slower in all. A product with the identity is what it neither fuses nor simplifies, if the identity
 // [S, S] is not a constant.
-func materializer(identity *Node) func(x *Node) *Node {
+func Materializer(identity *Node) func(x *Node) *Node {
 	return func(x *Node) *Node {
 		states := x.Shape().Dim(-1)
 		return ReshapeWithShape(MatMul(Reshape(x, x.Shape().Size()/states, states), identity), x.Shape())

@@ -219,7 +219,7 @@ func TestActionProbsFollowTheClosedFormAndMonteCarlo(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	covs := []*mat.SymDense{randomCovariance(rng, 3, 0.6), randomCovariance(rng, 3, 1), randomCovariance(rng, 3, 2)}
 	mean, cov := packed(means, covs)
-	got := evaluate(t, func(in []*Node) []*Node { return []*Node{logActionProbs(in[0], in[1], in[2])} },
+	got := evaluate(t, func(in []*Node) []*Node { return []*Node{LogActionProbs(in[0], in[1], in[2])} },
 		array64(mean, 1, 3, 3), array64(cov, 1, 3, 3, 3), array64([]float64{beta}, 1, 1, 1, 1))[0]
 	for s := range means {
 		normal, _ := distmv.NewNormal(means[s], covs[s], rand.NewPCG(7, uint64(s)))
@@ -260,7 +260,7 @@ func TestInverseAndLogDeterminant(t *testing.T) {
 			a, b := randomCovariance(rng, n, 3), randomCovariance(rng, n, 0.01)
 			x := append(mat.DenseCopyOf(a).RawMatrix().Data, mat.DenseCopyOf(b).RawMatrix().Data...)
 			got := evaluate(t, func(in []*Node) []*Node {
-				inverse, logDet := spdInverse(in[0])
+				inverse, logDet := SPDInverse(in[0])
 				return []*Node{inverse, logDet}
 			}, array64(x, 2, n, n))
 			for k, m := range []*mat.SymDense{a, b} {

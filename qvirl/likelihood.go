@@ -6,14 +6,14 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// logActionProbs approximates the log of the expected Boltzmann policy under Gaussian Q-values, log p(a|s; θ), by the
+// LogActionProbs approximates the log of the expected Boltzmann policy under Gaussian Q-values, log p(a|s; θ), by the
 // closed form of Lu et al. (2021) (Eq. mean-field-action-prob).
 //
 //	mean   [B, A, S]     means of Q(s, ·)
 //	cov    [B, A, A, S]  their covariances
 //	beta   [B, 1, 1, 1]  rationality coefficient
 //	result [B, A, S]
-func logActionProbs(mean, cov, beta *Node) *Node {
+func LogActionProbs(mean, cov, beta *Node) *Node {
 	variance := ReduceSum(Mul(cov, actionIdentity(cov)), 2)                                 // [B, A, S]
 	gapMean := Sub(ExpandAxes(mean, 2), ExpandAxes(mean, 1))                                // [B, a, b, S], μ_a − μ_b
 	gapVar := Sub(Add(ExpandAxes(variance, 2), ExpandAxes(variance, 1)), MulScalar(cov, 2)) // Var(Q_a − Q_b)

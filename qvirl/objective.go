@@ -40,19 +40,14 @@ func newObjective(scope *model.Scope, g *Graph, b shape, c Config) objective {
 	meanH := ReduceSum(Mul(mix, ExpandAxes(near, 1)), 2)                  // Σ_k mix(a,k) x_k
 	half := ReduceSum(Mul(ExpandAxes(mix, 3), ExpandAxes(nearCov, 1)), 2) // [B, A, K, S], Σ_k mix(a,k) Cov(x_k, x_l)
 	covH := ReduceSum(Mul(ExpandAxes(half, 2), ExpandAxes(mix, 1)), 3)
-	keep := materializer(get("identity"))
+	keep := Materializer(get("identity"))
 	meanH, covH = keep(meanH), keep(covH)
 
-	var meanMax, varMax, weights *Node // [B, S], [B, S], [B, A, S]
-	if c.Maximum == MaxMean {
-		meanMax, varMax, weights = maxMean(meanH, covH)
-	} else {
-		meanMax, varMax, weights = clarkMax(meanH, covH, get("distinct"), keep)
-	}
+	meanMax, varMax, weights := c.Maximum.Graph(meanH, covH, get("distinct"), keep)
 
 	// R = x − T max h is linear in x once the maximum is replaced by its surrogate Σ_a w(a,s) h(a,s), whose variance
 	// falls short of the maximum's by the residual, clamped at zero (Appendix "Positive semi-definiteness").
-	residual := Sub(varMax, surrogateVariance(covH, weights))
+	residual := Sub(varMax, SurrogateVariance(covH, weights))
 	residual = Max(residual, ZerosLike(residual))
 	pull := ReduceSum(Mul(mix, ExpandAxes(weights, 2)), 1) // [B, K, S], the surrogate's weights on the neighbours
 	surrogate := scatterFlat(pull, get("neighbourInRow"), b.size, b.states, b.dim)
@@ -72,7 +67,7 @@ func newObjective(scope *model.Scope, g *Graph, b shape, c Config) objective {
 	covR := Add(MatMul(MatMul(bellman, covX), transpose(bellman)), lift)
 
 	qScale := get("qScale")
-	logProbs := logActionProbs(Mul(qScale, meanH), Mul(ExpandAxes(Square(qScale), 1), covH), get("beta"))
+	logProbs := LogActionProbs(Mul(qScale, meanH), Mul(ExpandAxes(Square(qScale), 1), covH), get("beta"))
 	logLikelihood := ReduceSum(Mul(get("counts"), logProbs), 1, 2)
 	kl, klGradient := gaussianKL(meanR, covR, get("priorMean"), get("priorPrecision"), get("priorLogDet"))
 	o := objective{
@@ -121,7 +116,7 @@ func gaussianKL(mean, cov, priorMean, priorPrecision, priorLogDet *Node) (kl, gr
 	priorVariance := Reciprocal(ReduceMean(ReduceSum(Mul(priorPrecision, identityLike(cov)), -1), -1)) // [B]
 	jitter := MulScalar(ExpandAxes(priorVariance, -1, -2), priorJitter)
 	cov = Add(cov, Mul(jitter, identityLike(cov)))
-	inverse, logDet := spdInverse(StopGradient(cov))
+	inverse, logDet := SPDInverse(StopGradient(cov))
 	inverse, logDet = StopGradient(inverse), StopGradient(logDet)
 	gap := Sub(mean, priorMean)
 	quadratic := ReduceSum(Mul(gap, matVec(priorPrecision, gap)), -1)

@@ -28,8 +28,8 @@ func TestPlainAgainstGraph(t *testing.T) {
 		distinct[i] = 1
 	}
 	out := evaluate(t, func(in []*Node) []*Node {
-		m, v, w := clarkMax(in[0], in[1], in[2], materializer(in[3]))
-		return []*Node{m, v, w, logActionProbs(in[0], in[1], in[4])}
+		m, v, w := clarkMax(in[0], in[1], in[2], Materializer(in[3]))
+		return []*Node{m, v, w, LogActionProbs(in[0], in[1], in[4])}
 	}, array64(mean, 1, actions, states), array64(cov, 1, actions, actions, states), array64(distinct, 1, actions, states),
 		array64(identity, states, states), array64([]float64{beta}, 1, 1, 1, 1))
 	for s := range means {

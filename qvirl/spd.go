@@ -7,9 +7,9 @@ import (
 // spdBlock is the size up to which matrices are inverted by elimination, one pivot at a time; larger ones are split.
 var spdBlock = 8
 
-// spdInverse returns the inverse [B, n, n] and the log-determinant [B] of symmetric positive definite matrices
+// SPDInverse returns the inverse [B, n, n] and the log-determinant [B] of symmetric positive definite matrices
 // x [B, n, n]. It is meant to be called under StopGradient: the KL divergence knows its own gradient.
-func spdInverse(x *Node) (inverse, logDet *Node) {
+func SPDInverse(x *Node) (inverse, logDet *Node) {
 	// With a unit diagonal every pivot is at most one, which keeps the elimination accurate in float32.
 	variance := ReduceSum(Mul(x, identityLike(x)), -1)
 	scale := Rsqrt(variance)
@@ -18,7 +18,7 @@ func spdInverse(x *Node) (inverse, logDet *Node) {
 	return Mul(inverse, scales), Add(logDet, ReduceSum(Log(variance), -1))
 }
 
-// correlationInverse is spdInverse for matrices of diagonal at most one. It splits x into blocks and recurses on the
+// correlationInverse is SPDInverse for matrices of diagonal at most one. It splits x into blocks and recurses on the
 // leading block and its Schur complement, so that the work is matrix products, which every backend has.
 func correlationInverse(x *Node) (inverse, logDet *Node) {
 	n := x.Shape().Dim(-1)
