@@ -1,0 +1,74 @@
+package continuous
+
+import (
+	"fmt"
+	"math"
+)
+
+// Config is the part of a learner's configuration that all learners share.
+type Config struct {
+	Architecture Architecture
+	// Hidden are the units of the layers; the paper's are 128 and 128.
+	Hidden []int
+	// LearningRate of Adam; the paper's is 0.001. Its other parameters have their usual defaults.
+	LearningRate float64
+	// Cosine lets the learning rate fall to zero along a cosine.
+	Cosine bool
+	// WeightDecay is decoupled from the gradient, as in AdamW: a step shrinks weights by LearningRate · WeightDecay. The
+	// paper's is 0.001.
+	WeightDecay float64
+	// Batch is the number of expert transitions of each run in a step; the paper's is 64. AuxBatch is the number of auxiliary
+	// ones, where a task has any.
+	Batch, AuxBatch int
+	// Steps of training; the paper's are 20,000.
+	Steps int
+	// ReportEvery is the number of steps between two points of the curves, at which held-out demonstrations are looked at.
+	ReportEvery int
+	// Patience is the number of points of the curve for which a run goes on without a better held-out log-likelihood; the
+	// model is then the best one's. With 0, held-out demonstrations are looked at and change nothing.
+	Patience int
+	// Backend is a name for backend.Get; empty chooses the best there is.
+	Backend string `json:",omitempty"`
+}
+
+// DefaultConfig returns the paper's training.
+func DefaultConfig() Config {
+	return Config{
+		Architecture: Heads, Hidden: []int{128, 128}, LearningRate: 1e-3, WeightDecay: 1e-3,
+		Batch: 64, AuxBatch: 64, Steps: 20_000, ReportEvery: 500,
+	}
+}
+
+// Validate reports the first field that is out of range.
+func (c Config) Validate() error {
+	switch {
+	case c.Architecture != Heads && c.Architecture != Pairs:
+		return fmt.Errorf("continuous: Architecture = %q, want %q or %q", c.Architecture, Heads, Pairs)
+	case len(c.Hidden) == 0:
+		return fmt.Errorf("continuous: Hidden is empty, want at least one layer")
+	case !(c.LearningRate > 0) || math.IsInf(c.LearningRate, 0):
+		return fmt.Errorf("continuous: LearningRate = %g, want a finite positive number", c.LearningRate)
+	case !(c.WeightDecay >= 0) || math.IsInf(c.WeightDecay, 0):
+		return fmt.Errorf("continuous: WeightDecay = %g, want a finite number of at least 0", c.WeightDecay)
+	case c.Batch < 1 || c.AuxBatch < 1:
+		return fmt.Errorf("continuous: Batch = %d and AuxBatch = %d, want at least 1", c.Batch, c.AuxBatch)
+	case c.Steps < 1 || c.ReportEvery < 1:
+		return fmt.Errorf("continuous: Steps = %d and ReportEvery = %d, want at least 1", c.Steps, c.ReportEvery)
+	case c.Patience < 0:
+		return fmt.Errorf("continuous: Patience = %d, want at least 0", c.Patience)
+	}
+	for i, n := range c.Hidden {
+		if n < 1 {
+			return fmt.Errorf("continuous: Hidden[%d] = %d, want at least 1", i, n)
+		}
+	}
+	return nil
+}
+
+// learningRate returns the learning rate of a step.
+func (c Config) learningRate(step int) float64 {
+	if !c.Cosine {
+		return c.LearningRate
+	}
+	return c.LearningRate * 0.5 * (1 + math.Cos(math.Pi*float64(step)/float64(c.Steps)))
+}

@@ -1,0 +1,97 @@
+package continuous
+
+import (
+	"math"
+
+	"github.com/go-birl/birl/envs/demo"
+)
+
+// Data are the n transitions of one run, with standardised states.
+type Data struct {
+	Scale       *Scale
+	Actions     int       // |A|
+	State, Next []float32 // [n, observation]
+	Action      []int32   // [n]
+	NextAction  []int32   // [n]; −1 where the trajectory ends with the transition
+	Discount    []float32 // [n]: γ, and 0 where the transition terminated the episode
+	Starts      []int     // index of each trajectory's first transition
+}
+
+// Len returns the number n of transitions.
+func (d *Data) Len() int { return len(d.Action) }
+
+// newData takes trajectories apart.
+func newData(trajectories []demo.Trajectory, scale *Scale, actions int, discount float64) *Data {
+	d := &Data{Scale: scale, Actions: actions}
+	size := len(scale.Mean)
+	for i := range trajectories {
+		t := &trajectories[i]
+		n := t.Len()
+		d.Starts = append(d.Starts, d.Len())
+		states := scale.Apply(t.Observations)
+		d.State = append(d.State, states[:n*size]...)
+		d.Next = append(d.Next, states[size:]...)
+		for k, a := range t.Actions {
+			next, factor := int32(-1), float32(discount)
+			if k+1 < n {
+				next = int32(t.Actions[k+1])
+			} else if t.Terminated {
+				factor = 0
+			}
+			d.Action, d.NextAction = append(d.Action, int32(a)), append(d.NextAction, next)
+			d.Discount = append(d.Discount, factor)
+		}
+	}
+	return d
+}
+
+// Scale standardises observations feature by feature.
+type Scale struct {
+	Mean []float32 `json:"mean"`
+	Std  []float32 `json:"std"` // 1 for a feature that does not vary
+}
+
+// constantFeature is the standard deviation, in relation to the feature's largest magnitude, below which it counts as constant:
+// about the rounding errors of float32.
+const constantFeature = 1e-6
+
+// NewScale returns the means and standard deviations of the states of trajectories in which an action was taken. A feature that
+// does not vary, such as a leg that never touches the ground, is centred and otherwise left in its own unit.
+func NewScale(trajectories []demo.Trajectory, observation int) *Scale {
+	mean, square, largest := make([]float64, observation), make([]float64, observation), make([]float64, observation)
+	n := 0
+	each := func(visit func(feature int, x float64)) {
+		for i := range trajectories {
+			t := &trajectories[i]
+			for k, x := range t.Observations[:t.Len()*observation] {
+				visit(k%observation, float64(x))
+			}
+		}
+	}
+	for i := range trajectories {
+		n += trajectories[i].Len()
+	}
+	each(func(f int, x float64) {
+		mean[f] += x / float64(n)
+		largest[f] = max(largest[f], math.Abs(x))
+	})
+	each(func(f int, x float64) { square[f] += (x - mean[f]) * (x - mean[f]) / float64(n) })
+	s := &Scale{Mean: make([]float32, observation), Std: make([]float32, observation)}
+	for f := range mean {
+		s.Mean[f], s.Std[f] = float32(mean[f]), 1
+		if std := math.Sqrt(square[f]); std > constantFeature*largest[f] {
+			s.Std[f] = float32(std)
+		}
+	}
+	return s
+}
+
+// Apply returns the standardised observations [n, observation].
+func (s *Scale) Apply(observations []float32) []float32 {
+	out := make([]float32, len(observations))
+	for i, x := range observations {
+		f := i % len(s.Mean)
+		out[i] = (x - s.Mean[f]) / s.Std[f]
+	}
+	return out
+}

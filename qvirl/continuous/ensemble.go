@@ -1,0 +1,154 @@
+package continuous
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+
+	"github.com/go-birl/birl/envs/atomicfile"
+	"github.com/go-birl/birl/qvirl"
+)
+
+// EnsembleLearner is the method that learns several models, of different seeds, from the same demonstrations, and averages their
+// action probabilities.
+type EnsembleLearner struct {
+	name    string
+	member  Method
+	members int
+}
+
+// NewEnsembleLearner returns the ensemble of a number of models of a method.
+func NewEnsembleLearner(name string, member Method, members int) (*EnsembleLearner, error) {
+	if members < 1 {
+		return nil, fmt.Errorf("continuous: an ensemble of %d members, want at least 1", members)
+	}
+	return &EnsembleLearner{name, member, members}, nil
+}
+
+// Name returns the method's name in result rows.
+func (l *EnsembleLearner) Name() string { return l.name }
+
+// memberSeeds keeps the seeds of members apart from those of runs.
+const memberSeeds = 0x9E3779B97F4A7C15
+
+// Fit returns an *Ensemble for each run of the task. All members of all runs train as runs of one task; its Watch, if there is
+// one, hears about each of them.
+func (l *EnsembleLearner) Fit(ctx context.Context, t *Task, progress qvirl.Progress) ([]Model, error) {
+	all := *t
+	all.Runs = nil
+	for _, r := range t.Runs {
+		for m := range l.members {
+			member := r
+			member.Seed += uint64(m) * memberSeeds
+			all.Runs = append(all.Runs, member)
+		}
+	}
+	models, err := l.member.Fit(ctx, &all, progress)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Model, len(t.Runs))
+	for r := range out {
+		out[r] = &Ensemble{name: l.name, members: models[r*l.members : (r+1)*l.members]}
+	}
+	return out, nil
+}
+
+// Ensemble is a model that averages the action probabilities of others.
+type Ensemble struct {
+	name    string
+	members []Model
+}
+
+// Name is that of the method.
+func (e *Ensemble) Name() string { return e.name }
+
+// Spec says what the model was learnt for; the seed is the first member's.
+func (e *Ensemble) Spec() Spec { return e.members[0].Spec() }
+
+// Members returns the models.
+func (e *Ensemble) Members() []Model { return e.members }
+
+// Seconds is the wall-clock time of the training.
+func (e *Ensemble) Seconds() float64 { return e.members[0].Seconds() }
+
+// Curve is nil: each member has its own.
+func (e *Ensemble) Curve() []CurvePoint { return nil }
+
+// Predict returns the mean of the members' action probabilities, of which the apprentice takes the most probable action.
+func (e *Ensemble) Predict(observations []float32) (*Prediction, error) {
+	var sum []float64
+	for _, m := range e.members {
+		p, err := m.Predict(observations)
+		if err != nil {
+			return nil, err
+		}
+		if sum == nil {
+			sum = make([]float64, len(p.LogProbs))
+		}
+		for i, x := range p.LogProbs {
+			sum[i] += math.Exp(float64(x))
+		}
+	}
+	out := &Prediction{LogProbs: make([]float32, len(sum))}
+	for i, x := range sum {
+		out.LogProbs[i] = float32(math.Log(x / float64(len(e.members))))
+	}
+	out.Values = out.LogProbs
+	return out, nil
+}
+
+// memberDir is the folder of a member within its ensemble's.
+func memberDir(dir string, member int) string {
+	return filepath.Join(dir, fmt.Sprintf("member-%d", member))
+}
+
+// Save writes the members to folders of their own.
+func (e *Ensemble) Save(dir string) error {
+	for i, m := range e.members {
+		if err := m.Save(memberDir(dir, i)); err != nil {
+			return err
+		}
+	}
+	return writeDescription(dir, &description{Format: modelFormat, Method: e.name, Spec: e.Spec(), Members: len(e.members), Seconds: e.Seconds()})
+}
+
+// writeDescription writes the description of the model in a folder.
+func writeDescription(dir string, d *description) error {
+	err := atomicfile.Write(filepath.Join(dir, descriptionFile), func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(d)
+	})
+	if err != nil {
+		return fmt.Errorf("continuous: %w", err)
+	}
+	return nil
+}
+
+// LoadEnsemble reads a model that Ensemble.Save wrote; load reads a member from its folder.
+func LoadEnsemble(dir string, load func(dir string) (Model, error)) (*Ensemble, error) {
+	d, err := readDescription(dir)
+	if err != nil {
+		return nil, err
+	}
+	if d.Members < 1 {
+		return nil, fmt.Errorf("continuous: %s describes no ensemble", filepath.Join(dir, descriptionFile))
+	}
+	e := &Ensemble{name: d.Method}
+	for i := range d.Members {
+		if _, err := os.Stat(memberDir(dir, i)); err != nil {
+			return nil, fmt.Errorf("continuous: a member of the ensemble: %w", err)
+		}
+		m, err := load(memberDir(dir, i))
+		if err != nil {
+			return nil, err
+		}
+		e.members = append(e.members, m)
+	}
+	return e, nil
+}

@@ -1,0 +1,128 @@
+package continuous
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-birl/birl/envs/npz"
+)
+
+// StoredMethod returns the name of the method of the model in a folder.
+func StoredMethod(dir string) (string, error) {
+	d, err := readDescription(dir)
+	if err != nil {
+		return "", err
+	}
+	return d.Method, nil
+}
+
+// Load reads a model that Fitted.Save wrote. The objective is a pointer to one of the method's type, which is filled in, and
+// backendName is what predictions are computed on, as backend.Get takes it.
+func Load(dir string, objective Objective, backendName string) (*Fitted, error) {
+	d, err := readDescription(dir)
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, descriptionFile)
+	if d.Config == nil {
+		return nil, fmt.Errorf("continuous: %s describes no single model", path)
+	}
+	if err := json.Unmarshal(d.Objective, objective); err != nil {
+		return nil, fmt.Errorf("continuous: %s: the objective of %s: %w", path, d.Method, err)
+	}
+	d.Config.Backend = backendName
+	learner, err := NewLearner(d.Method, *d.Config, objective)
+	if err != nil {
+		return nil, fmt.Errorf("%w (in %s)", err, path)
+	}
+	if d.Scale == nil || len(d.Scale.Mean) != d.Spec.Observation || len(d.Scale.Std) != d.Spec.Observation || d.Spec.Observation < 1 || d.Spec.Actions < 2 {
+		return nil, fmt.Errorf("continuous: %s: the scale is not that of observations of %d numbers", path, d.Spec.Observation)
+	}
+	parameters, err := d.parameters(dir)
+	if err != nil {
+		return nil, err
+	}
+	f := &Fitted{name: d.Method, spec: d.Spec, learner: learner, scale: d.Scale, curve: d.Curve, seconds: d.Seconds}
+	if f.layout, f.trained, f.fixed, err = newLayout(parameters); err != nil {
+		return nil, fmt.Errorf("%w (in %s)", err, path)
+	}
+	return f, nil
+}
+
+// readDescription reads the description of the model in a folder.
+func readDescription(dir string) (*description, error) {
+	path := filepath.Join(dir, descriptionFile)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("continuous: %s holds no model: %w", dir, err)
+	}
+	d := new(description)
+	if err := json.Unmarshal(text, d); err != nil {
+		return nil, fmt.Errorf("continuous: %s is damaged: %w", path, err)
+	}
+	if d.Format != modelFormat {
+		return nil, fmt.Errorf("continuous: %s: the format is %q, want %q", path, d.Format, modelFormat)
+	}
+	return d, nil
+}
+
+// parameters reads the parameters that the description lists.
+func (d *description) parameters(dir string) ([]Parameter, error) {
+	a, err := npz.Open(filepath.Join(dir, weightsFile))
+	if err != nil {
+		return nil, fmt.Errorf("continuous: %w", err)
+	}
+	defer a.Close()
+	var out []Parameter
+	for _, s := range d.Slots {
+		x, err := a.Array(arrayName(s.Name))
+		if err != nil {
+			return nil, fmt.Errorf("continuous: %w", err)
+		}
+		if !slices.Equal(x.Shape, s.Dims) && len(x.Shape)+len(s.Dims) > 0 {
+			return nil, fmt.Errorf("continuous: %s: the array %q has the shape %v, the description says %v", a.Path(), s.Name, x.Shape, s.Dims)
+		}
+		p := Parameter{Name: s.Name, Dims: s.Dims, Fixed: s.Fixed, NoDecay: s.NoDecay, Value: make([]float32, len(x.Data))}
+		for i, v := range x.Data {
+			p.Value[i] = float32(v)
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+// arrayName returns the name that a parameter has in an archive, where names are file names.
+func arrayName(parameter string) string { return strings.ReplaceAll(parameter, "/", ".") }
+
+// The files of a model's folder.
+const (
+	descriptionFile = "model.json"
+	weightsFile     = "weights.npz"
+	modelFormat     = "birl-model-1"
+)
+
+// description is a model as it is described on disk.
+type description struct {
+	Format    string          `json:"format"`
+	Method    string          `json:"method"`
+	Spec      Spec            `json:"spec"`
+	Members   int             `json:"members,omitempty"` // of an ensemble, which has nothing of what follows but Seconds
+	Config    *Config         `json:"config,omitempty"`
+	Objective json.RawMessage `json:"objective,omitempty"`
+	Scale     *Scale          `json:"scale,omitempty"`
+	Slots     []savedSlot     `json:"parameters,omitempty"`
+	Seconds   float64         `json:"seconds"`
+	Curve     []CurvePoint    `json:"curve,omitempty"`
+}
+
+// savedSlot describes a parameter on disk.
+type savedSlot struct {
+	Name    string `json:"name"`
+	Dims    []int  `json:"shape"`
+	Fixed   bool   `json:"fixed,omitempty"`
+	NoDecay bool   `json:"no_decay,omitempty"`
+}
