@@ -37,6 +37,9 @@ func (f *Fitted) Seconds() float64 { return f.seconds }
 // Curve is the course of the training.
 func (f *Fitted) Curve() []CurvePoint { return f.curve }
 
+// Objective is what the learner minimised.
+func (f *Fitted) Objective() Objective { return f.learner.objective }
+
 // Scale is what states are standardised by.
 func (f *Fitted) Scale() *Scale { return f.scale }
 
