@@ -40,10 +40,16 @@ func (e *Empirical) StdDev() float64 { return e.std }
 
 // Quantile returns the quantile at p in [0, 1], linear between the samples, which stand at (i+½)/n.
 func (e *Empirical) Quantile(p float64) float64 {
-	n := len(e.sorted)
+	i, t := QuantilePosition(p, len(e.sorted))
+	return e.sorted[i] + t*(e.sorted[i+1]-e.sorted[i])
+}
+
+// QuantilePosition returns where the quantile at p in [0, 1] lies among n ≥ 2 samples in ascending order: at a share t of
+// the way from sample i to the next.
+func QuantilePosition(p float64, n int) (i int, t float64) {
 	at := math.Min(math.Max(p*float64(n)-0.5, 0), float64(n-1))
-	i := min(int(at), n-2)
-	return e.sorted[i] + (at-float64(i))*(e.sorted[i+1]-e.sorted[i])
+	i = min(int(at), n-2)
+	return i, at - float64(i)
 }
 
 // LogProb returns the log of the kernel density estimate at x. Samples without spread have no density: it is then −Inf,

@@ -2,6 +2,7 @@ package metric
 
 import (
 	"fmt"
+	"math"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -51,20 +52,57 @@ func PolicyCurve(p *qvirl.Problem, policies *mat.Dense, expert, levels []float64
 // policyCovered reports for each level, and each of the expert's action probabilities, whether it is covered:
 // [levels][S·A].
 func policyCovered(policies *mat.Dense, expert, levels []float64) ([][]bool, error) {
-	out := make([][]bool, len(levels))
-	for l := range out {
-		out[l] = make([]bool, len(expert))
-	}
+	n, m := policies.Dims()
+	// The interval may miss the truth by slack on either side.
+	above, below := make([]rank, m), make([]rank, m)
 	for i, truth := range expert {
-		m, err := qvirl.NewEmpirical(mat.Col(nil, i, policies))
-		if err != nil {
-			return nil, fmt.Errorf("metric: sampled policies, column %d: %w", i, err)
+		above[i], below[i] = newRank(truth+slack), newRank(truth-slack)
+	}
+	for k := range n {
+		for i, x := range policies.RawRowView(k) {
+			if math.IsNaN(x) || math.IsInf(x, 0) {
+				return nil, fmt.Errorf("metric: sampled policy %d: action probability %d is %g", k, i, x)
+			}
+			above[i].add(x)
+			below[i].add(x)
 		}
-		for l, level := range levels {
-			out[l][i] = m.Quantile((1-level)/2)-slack <= truth && truth <= m.Quantile((1+level)/2)+slack
+	}
+	out := make([][]bool, len(levels))
+	for l, level := range levels {
+		out[l] = make([]bool, m)
+		for i := range out[l] {
+			out[l][i] = above[i].reaches((1-level)/2, n) && !below[i].reaches((1+level)/2, n)
 		}
 	}
 	return out, nil
+}
+
+// rank is where a number x stands among samples. It compares x with their quantiles, as qvirl.Empirical defines them,
+// without sorting, which would take most of the time of all metrics.
+type rank struct {
+	x              float64
+	count          int     // of the samples ≤ x
+	floor, ceiling float64 // largest sample ≤ x, smallest sample > x
+}
+
+func newRank(x float64) rank { return rank{x: x, floor: math.Inf(-1), ceiling: math.Inf(1)} }
+
+func (r *rank) add(sample float64) {
+	if sample <= r.x {
+		r.count++
+		r.floor = max(r.floor, sample)
+	} else {
+		r.ceiling = min(r.ceiling, sample)
+	}
+}
+
+// reaches reports whether x is at least the quantile at p of the n samples that were added.
+func (r *rank) reaches(p float64, n int) bool {
+	i, t := qvirl.QuantilePosition(p, n)
+	if r.count != i+1 {
+		return r.count > i+1
+	}
+	return r.floor+t*(r.ceiling-r.floor) <= r.x
 }
 
 // fraction returns the fraction of covered pairs [S·A] among the states that count; NaN if none does.

@@ -63,3 +63,36 @@ func TestPolicyCurve(t *testing.T) {
 		t.Error("an expert of the wrong length is accepted")
 	}
 }
+
+// A rank compares its number with the quantiles that sorting gives, ties and the extreme quantiles included.
+func TestRank(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 0))
+	reached := 0
+	for trial := range 2000 {
+		samples := make([]float64, 2+rng.IntN(12))
+		r := newRank(float64(rng.IntN(8)))
+		for i := range samples {
+			samples[i] = float64(rng.IntN(8))
+			if trial%2 == 0 {
+				samples[i] += rng.Float64()
+			}
+			r.add(samples[i])
+		}
+		e, err := qvirl.NewEmpirical(samples)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range []float64{0, 0.05, rng.Float64(), 0.95, 1} {
+			want := e.Quantile(p) <= r.x
+			if got := r.reaches(p, len(samples)); got != want {
+				t.Fatalf("samples %v: %g reaches the quantile at %g: got %v, want %v", e.Sorted(), r.x, p, got, want)
+			}
+			if want {
+				reached++
+			}
+		}
+	}
+	if reached < 1000 || reached > 9000 {
+		t.Errorf("%d of 10000 comparisons were true: the test shows little", reached)
+	}
+}
