@@ -24,6 +24,7 @@ const (
 	askSnapshot = 'P'
 	askRestore  = 'L'
 	askRender   = 'F'
+	askPolicy   = 'A'
 )
 
 // Answers have the kind of their request where no other is listed.

@@ -340,6 +340,16 @@ class Worker:
             raise Refused('it draws no RGB picture: open it with the option render_mode "rgb_array"')
         send("F", struct.pack("<II", *picture.shape[:2]), np.ascontiguousarray(picture).tobytes())
 
+    def policy(self, request):
+        """Asks a Python function of an environment and an observation for an action on each observation."""
+        try:
+            function = load(request["function"])
+        except (ImportError, AttributeError, ValueError) as e:
+            raise Refused(f"{request['function']} cannot be imported as module:function: {e}") from e
+        observations = decode(request["observations"], self.dtype, (request["count"],) + self.shape)
+        env = self.slots[0].env
+        send_json("A", [int(function(env, observation)) - self.start for observation in observations])
+
 
 def versions(modules):
     """Maps each distribution that one of the modules comes from to its version."""
@@ -387,6 +397,8 @@ def main():
                 worker.restore(requests.json(length))
             elif kind == 70:  # F
                 worker.render(requests.json(length))
+            elif kind == 65:  # A
+                worker.policy(requests.json(length))
         except Exception as e:
             told = describe(e)
             told["slot"] = worker.slots.index(told["slot"]) if told["slot"] is not None else -1
