@@ -20,18 +20,19 @@ func StoredMethod(dir string) (string, error) {
 	return d.Method, nil
 }
 
-// Load reads a model that Fitted.Save wrote. The objective is a pointer to one of the method's type, which is filled in, and
-// backendName is what predictions are computed on, as backend.Get takes it.
-func Load(dir string, objective Objective, backendName string) (*Fitted, error) {
+// Load reads a model of an objective of type O that Fitted.Save wrote. backendName is what predictions are computed on, as
+// backend.Get takes it.
+func Load[O Objective](dir, backendName string) (*Fitted, error) {
 	d, err := readDescription(dir)
 	if err != nil {
 		return nil, err
 	}
+	var objective O
 	path := filepath.Join(dir, descriptionFile)
 	if d.Config == nil {
 		return nil, fmt.Errorf("continuous: %s describes no single model", path)
 	}
-	if err := json.Unmarshal(d.Objective, objective); err != nil {
+	if err := json.Unmarshal(d.Objective, &objective); err != nil {
 		return nil, fmt.Errorf("continuous: %s: the objective of %s: %w", path, d.Method, err)
 	}
 	d.Config.Backend = backendName

@@ -77,6 +77,6 @@ posteriors to any finite Markov decision process.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newRun(definitions), newMerge(), newReport(definitions), newList(definitions), newFit(), newScaling())
+	root.AddCommand(newRun(definitions), newMerge(), newReport(definitions), newList(definitions), newFit(), newTrain(), newScore(), newRollout(), newScaling())
 	return root
 }

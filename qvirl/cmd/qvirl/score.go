@@ -1,0 +1,93 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/go-birl/birl/envs/demo"
+	"github.com/go-birl/birl/qvirl/continuous"
+	"github.com/go-birl/birl/qvirl/continuous/catalogue"
+)
+
+// scoreOptions are the flags of score.
+type scoreOptions struct {
+	model, demos, episodes, backend string
+	asJSON                          bool
+}
+
+// scored is what score writes as JSON.
+type scored struct {
+	Method   string `json:"method"`
+	Episodes int    `json:"episodes"`
+	*continuous.Scores
+	// TrainedOn is the number of these episodes that the model was trained on.
+	TrainedOn int `json:"trained_on"`
+}
+
+func newScore() *cobra.Command {
+	var o scoreOptions
+	c := &cobra.Command{
+		Use:   "score --model DIR --demos FILE",
+		Short: "How well a model foresees demonstrated actions, and how well its probabilities are calibrated",
+		Long: `score compares the action probabilities of a model that "qvirl train" made with demonstrations that it has not seen: their mean
+log-likelihood per action, the expected calibration error (of the probabilities of all actions, in ten bins of equal width), and the
+fraction of actions that the model held for the most probable. Where the file holds the demonstrator's own probabilities, their mean
+log-likelihood is the ceiling.`,
+		Example: `  qvirl score --model bc --demos lander.npz --episodes 200:300
+  qvirl score --model bc --demos lander.npz --json | jq .log_likelihood`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, args []string) error { return score(cmd, &o) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.model, "model", "", "folder with the model (required)")
+	f.StringVar(&o.demos, "demos", "", "file with demonstrations, as train takes it (required)")
+	f.StringVar(&o.episodes, "episodes", "", "A:B, the episodes A, …, B−1 of the file, counted from 0 (default: all)")
+	f.StringVar(&o.backend, "backend", "", backendHelp)
+	f.BoolVar(&o.asJSON, "json", false, "write the result as JSON")
+	c.MarkFlagRequired("model")
+	c.MarkFlagRequired("demos")
+	return c
+}
+
+// score does what the command says.
+func score(cmd *cobra.Command, o *scoreOptions) error {
+	m, err := catalogue.Load(o.model, o.backend)
+	if err != nil {
+		return err
+	}
+	set, err := demo.Open(o.demos)
+	if err != nil {
+		return err
+	}
+	first, end, err := parseEpisodes("episodes", o.episodes, len(set.Trajectories))
+	if err != nil {
+		return err
+	}
+	if _, err := describeBackend(o.backend, cmd.ErrOrStderr()); err != nil {
+		return err
+	}
+	s, err := continuous.Score(m, set.Trajectories[first:end], nil)
+	if err != nil {
+		return err
+	}
+	used, err := countUsed(o.model, o.demos, first, end)
+	if err != nil {
+		return err
+	}
+	out := cmd.OutOrStdout()
+	if o.asJSON {
+		return json.NewEncoder(out).Encode(scored{Method: m.Name(), Episodes: end - first, Scores: s, TrainedOn: used})
+	}
+	if used > 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: the model was trained on %d of these %d episodes; --episodes chooses others\n", used, end-first)
+	}
+	fmt.Fprintf(out, "%s on %d episodes (%d actions)\n", m.Name(), end-first, s.Transitions)
+	fmt.Fprintf(out, "  mean log-likelihood         %.4f", s.LogLikelihood)
+	if s.ExpertLogLikelihood != nil {
+		fmt.Fprintf(out, "   (demonstrator: %.4f)", *s.ExpertLogLikelihood)
+	}
+	fmt.Fprintf(out, "\n  expected calibration error  %.4f\n  most probable action taken  %.1f %%\n", s.ECE, 100*s.Accuracy)
+	return nil
+}

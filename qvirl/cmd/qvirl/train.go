@@ -1,0 +1,245 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/go-birl/birl/envs/demo"
+	"github.com/go-birl/birl/qvirl/continuous"
+	"github.com/go-birl/birl/qvirl/continuous/catalogue"
+	"github.com/go-birl/birl/qvirl/experiment"
+)
+
+// trainOptions are the flags of train.
+type trainOptions struct {
+	demos, method, out, aux string
+	heldOut                 string
+	episodes                string
+	trajectories, actions   int
+	seed                    uint64
+	beta, discount          float64
+	steps                   int
+	configFile, backend     string
+	asJSON                  bool
+}
+
+func newTrain() *cobra.Command {
+	var o trainOptions
+	c := &cobra.Command{
+		Use:   "train --demos FILE --method METHOD --trajectories N --beta B --discount G --out DIR",
+		Short: "Learn from demonstrations in an environment of continuous observations and discrete actions",
+		Long: `train learns from N trajectories of a file of demonstrations, and writes the model to a folder.
+
+A file is an .npz archive of transitions, one row a step: obs [M, …], action [M], next_obs [M, …], episode [M] and, where known,
+terminated [M] and truncated [M]; imitation's layout, CSV files with the same columns, and this project's own files do as well.
+
+The trajectories are the N first ones of the file with --seed 0, the next N with --seed 1, and so on, from the start again where the
+file ends: as long as it does not, different seeds learn from different demonstrations, and the end of the file is left for scoring.
+--episodes A:B confines that to the episodes A, …, B−1 of the file, counted from 0.
+
+While it trains, the state of the training lies in DIR, and after an interruption the same command goes on from there.
+
+Methods:
+` + listMethods(),
+		Example: `  qvirl train --demos lander.npz --method bc --trajectories 7 --beta 3 --discount 0.99 --out bc
+  qvirl train --demos lander.npz --method iqlearn --trajectories 3 --seed 4 --beta 3 --discount 0.99 --held-out 200:300 --out iq
+  qvirl score --model iq --demos lander.npz --episodes 200:300
+  qvirl rollout --model iq --env LunarLander-v3 --episodes 30`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, args []string) error { return train(cmd, &o) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.demos, "demos", "", "file with the demonstrations (required)")
+	f.StringVar(&o.method, "method", "", strings.Join(catalogue.Names(), ", ")+" (required)")
+	f.IntVar(&o.trajectories, "trajectories", 0, "number of trajectories to learn from (default: all)")
+	f.StringVar(&o.episodes, "episodes", "", "A:B, the episodes of the file to choose them from (default: all)")
+	f.Uint64Var(&o.seed, "seed", 0, "seed of everything random, and the place of the trajectories in the file")
+	f.Float64Var(&o.beta, "beta", 0, "rationality coefficient of the demonstrator (default: what the file's description says)")
+	f.Float64Var(&o.discount, "discount", 0.99, "discount γ")
+	f.StringVar(&o.aux, "aux", "", "file with auxiliary trajectories of anybody, for methods that have a use for them")
+	f.IntVar(&o.actions, "actions", 0, "number of actions (default: what the file says, or one more than the largest action in it)")
+	f.StringVar(&o.heldOut, "held-out", "", "A:B, episodes of the file on which to watch the log-likelihood; they change nothing")
+	f.StringVar(&o.out, "out", "", "folder for the model (required)")
+	f.IntVar(&o.steps, "steps", continuous.DefaultConfig().Steps, "number of training steps")
+	f.StringVar(&o.configFile, "config", "", `JSON file with fields that replace those of the method's config, {"Training": {…}, "Objective": {…}}`)
+	f.StringVar(&o.backend, "backend", "", backendHelp)
+	f.BoolVar(&o.asJSON, "json", false, "write progress as JSON to standard output, one event a line")
+	for _, name := range []string{"demos", "method", "out"} {
+		c.MarkFlagRequired(name)
+	}
+	return c
+}
+
+// listMethods describes the methods, a line each.
+func listMethods() string {
+	var lines []string
+	for _, name := range catalogue.Names() {
+		m, err := catalogue.Find(name)
+		if err != nil {
+			continue // the names are the catalogue's own
+		}
+		lines = append(lines, fmt.Sprintf("  %-18s%s", m.Name, m.Short))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// train does what the command says.
+func train(cmd *cobra.Command, o *trainOptions) error {
+	entry, err := catalogue.Find(o.method)
+	if err != nil {
+		return err
+	}
+	if o.aux != "" && !entry.Aux {
+		return fmt.Errorf("--aux: the method %s has no use for auxiliary trajectories", o.method)
+	}
+	var override []byte
+	if o.configFile != "" {
+		if override, err = os.ReadFile(o.configFile); err != nil {
+			return fmt.Errorf("--config: %w", err)
+		}
+	}
+	training := continuous.DefaultConfig()
+	training.Steps, training.Backend = o.steps, o.backend
+	method, err := entry.New(training, override)
+	if err != nil {
+		return err
+	}
+	task, used, err := o.task()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(o.out, 0o755); err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	if err := checkWritable(filepath.Join(o.out, "model.json")); err != nil {
+		return err
+	}
+	if _, err := describeBackend(o.backend, cmd.ErrOrStderr()); err != nil {
+		return err
+	}
+	listener := newProgress(cmd.ErrOrStderr())
+	if o.asJSON {
+		listener = newJSON(cmd.OutOrStdout())
+	}
+	clock := newStopwatch()
+	models, err := method.Fit(cmd.Context(), task, fitProgress(listener, o.method, clock))
+	if err != nil {
+		return err
+	}
+	if err := models[0].Save(o.out); err != nil {
+		return err
+	}
+	if err := used.write(o.out); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(task.Checkpoint); err != nil {
+		return fmt.Errorf("removing the checkpoint: %w", err)
+	}
+	elapsed, _ := clock.estimate(1)
+	listener(experiment.Event{Kind: experiment.Finished, Unit: o.method, Done: 1, Total: 1, Fraction: 1, Elapsed: elapsed, Out: o.out})
+	if !o.asJSON {
+		spec := models[0].Spec()
+		fmt.Fprintf(cmd.OutOrStdout(), "%s learnt from %d trajectories (%d transitions) in %.0f s: model in %s\n",
+			o.method, spec.Demos, spec.Transitions, models[0].Seconds(), o.out)
+	}
+	return nil
+}
+
+// checkpointDir is where the state of a training lies, in the model's folder.
+const checkpointDir = "checkpoint"
+
+// task reads the demonstrations and makes the task, which has one run.
+func (o *trainOptions) task() (*continuous.Task, *usedEpisodes, error) {
+	set, err := demo.Open(o.demos)
+	if err != nil {
+		return nil, nil, err
+	}
+	if o.actions != 0 && o.actions < set.Actions {
+		return nil, nil, fmt.Errorf("--actions %d: %s has the action %d", o.actions, o.demos, set.Actions-1)
+	}
+	if o.beta == 0 && set.Beta != nil {
+		o.beta = *set.Beta
+	}
+	if o.beta == 0 {
+		return nil, nil, fmt.Errorf("--beta is missing, and %s does not say how rational its demonstrator was", o.demos)
+	}
+	first, end, err := parseEpisodes("episodes", o.episodes, len(set.Trajectories))
+	if err != nil {
+		return nil, nil, err
+	}
+	n, available := o.trajectories, end-first
+	if n == 0 {
+		n = available
+	}
+	if n < 0 || n > available {
+		return nil, nil, fmt.Errorf("--trajectories %d: %s has %d to choose from", n, o.demos, available)
+	}
+	t := &continuous.Task{
+		Environment: set.Environment, Observation: set.ObservationSize(), Actions: max(set.Actions, o.actions),
+		Discount: o.discount, Beta: o.beta, Checkpoint: filepath.Join(o.out, checkpointDir),
+	}
+	used, err := newUsedEpisodes(o.demos)
+	if err != nil {
+		return nil, nil, err
+	}
+	run := continuous.Run{Seed: o.seed}
+	for i := range n {
+		at := first + int((o.seed%uint64(available)*uint64(n)+uint64(i))%uint64(available))
+		run.Demos = append(run.Demos, set.Trajectories[at])
+		used.Episodes = append(used.Episodes, at)
+	}
+	if o.heldOut != "" {
+		from, to, err := parseEpisodes("held-out", o.heldOut, len(set.Trajectories))
+		if err != nil {
+			return nil, nil, err
+		}
+		t.HeldOut = set.Trajectories[from:to]
+	}
+	if o.aux != "" {
+		if run.Aux, err = readAux(o.aux, t); err != nil {
+			return nil, nil, err
+		}
+	}
+	t.Runs = []continuous.Run{run}
+	return t, used, nil
+}
+
+// readAux reads auxiliary trajectories for a task.
+func readAux(path string, t *continuous.Task) ([]demo.Trajectory, error) {
+	set, err := demo.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if set.ObservationSize() != t.Observation || set.Actions > t.Actions {
+		return nil, fmt.Errorf("--aux: %s has observations of %d numbers and %d actions, the demonstrations have %d and %d",
+			path, set.ObservationSize(), set.Actions, t.Observation, t.Actions)
+	}
+	return set.Trajectories, nil
+}
+
+// parseEpisodes reads "A:B", with 0 ≤ A < B ≤ n; either may be left out, and all of it too.
+func parseEpisodes(flag, text string, n int) (first, end int, err error) {
+	end = n
+	if text == "" {
+		return first, end, nil
+	}
+	a, b, ok := strings.Cut(text, ":")
+	if a != "" && ok {
+		first, err = strconv.Atoi(a)
+	}
+	if b != "" && err == nil {
+		end, err = strconv.Atoi(b)
+	}
+	if err != nil || !ok || first < 0 {
+		return 0, 0, fmt.Errorf("--%s %s: want A:B for the episodes A, …, B−1, counted from 0", flag, text)
+	}
+	if first >= end || end > n {
+		return 0, 0, fmt.Errorf("--%s %s: the file has %d episodes, want 0 ≤ A < B ≤ %d", flag, text, n, n)
+	}
+	return first, end, nil
+}

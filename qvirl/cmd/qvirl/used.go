@@ -1,0 +1,74 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/go-birl/birl/envs/atomicfile"
+)
+
+// usedFile is where a model's folder keeps which episodes it was trained on.
+const usedFile = "demonstrations.json"
+
+// usedEpisodes are the episodes of a file that a model was trained on.
+type usedEpisodes struct {
+	File     string `json:"file"` // its name, without folders
+	SHA256   string `json:"sha256"`
+	Episodes []int  `json:"episodes"`
+}
+
+// newUsedEpisodes identifies the file.
+func newUsedEpisodes(path string) (*usedEpisodes, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return nil, err
+	}
+	return &usedEpisodes{File: filepath.Base(path), SHA256: hex.EncodeToString(sum.Sum(nil))}, nil
+}
+
+// write stores them in a model's folder.
+func (u *usedEpisodes) write(dir string) error {
+	return atomicfile.Write(filepath.Join(dir, usedFile), func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(u)
+	})
+}
+
+// countUsed returns how many of the episodes first, …, end−1 of a file the model in dir was trained on, as far as its folder tells.
+func countUsed(dir, path string, first, end int) (int, error) {
+	text, err := os.ReadFile(filepath.Join(dir, usedFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	var used usedEpisodes
+	if err := json.Unmarshal(text, &used); err != nil {
+		return 0, fmt.Errorf("%s is damaged: %w", filepath.Join(dir, usedFile), err)
+	}
+	this, err := newUsedEpisodes(path)
+	if err != nil || this.SHA256 != used.SHA256 {
+		return 0, err
+	}
+	n := 0
+	for _, i := range used.Episodes {
+		if i >= first && i < end {
+			n++
+		}
+	}
+	return n, nil
+}

@@ -1,0 +1,118 @@
+// Package catalogue lists the methods that learn in continuous spaces by name.
+package catalogue
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/go-birl/birl/qvirl/cloning"
+	"github.com/go-birl/birl/qvirl/continuous"
+	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/iqlearn"
+)
+
+// Config is the configuration of a method: how it trains, and its objective.
+type Config[O any] struct {
+	Training  continuous.Config
+	Objective O
+	// Members is the number of models of an ensemble, and 0 otherwise.
+	Members int `json:",omitempty"`
+}
+
+// Method is an entry of the catalogue.
+type Method struct {
+	Name string
+	// Short is one line that says what it is.
+	Short string
+	// Aux tells whether the method has a use for auxiliary transitions.
+	Aux bool
+
+	build func(training continuous.Config, override []byte) (continuous.Method, error)
+	load  func(dir, backend string) (continuous.Model, error)
+}
+
+// Members is the number of members of an ensemble; the paper's.
+const Members = 5
+
+// methods are all methods.
+var methods = []Method{
+	{
+		Name: cloning.Name, Short: "behaviour cloning",
+		build: builder(cloning.Objective{}, 0, func(c Config[cloning.Objective]) (continuous.Method, error) { return cloning.New(c.Training) }),
+		load:  load[cloning.Objective],
+	},
+	{
+		Name: iqlearn.Name, Short: "IQ-Learn (Garg et al. 2021), offline",
+		build: builder(iqlearn.DefaultObjective(), 0, func(c Config[iqlearn.Objective]) (continuous.Method, error) {
+			return iqlearn.New(c.Training, c.Objective)
+		}),
+		load: load[iqlearn.Objective],
+	},
+	{
+		Name: iqlearn.NameEnsemble, Short: "an ensemble of IQ-Learn's models",
+		build: builder(iqlearn.DefaultObjective(), Members, func(c Config[iqlearn.Objective]) (continuous.Method, error) {
+			return iqlearn.NewEnsemble(c.Training, c.Objective, c.Members)
+		}),
+		load: func(dir, backend string) (continuous.Model, error) {
+			return continuous.LoadEnsemble(dir, func(dir string) (continuous.Model, error) { return load[iqlearn.Objective](dir, backend) })
+		},
+	},
+}
+
+// builder returns what builds a method from its default config, with the fields that a JSON object overrides.
+func builder[O any](objective O, members int, build func(Config[O]) (continuous.Method, error)) func(continuous.Config, []byte) (continuous.Method, error) {
+	return func(training continuous.Config, override []byte) (continuous.Method, error) {
+		c := Config[O]{Training: training, Objective: objective, Members: members}
+		if err := experiment.Override(&c, override); err != nil {
+			return nil, err
+		}
+		return build(c)
+	}
+}
+
+// load reads a model of an objective of type O.
+func load[O continuous.Objective](dir, backend string) (continuous.Model, error) {
+	return continuous.Load[O](dir, backend)
+}
+
+// Names lists the methods.
+func Names() []string {
+	names := make([]string, len(methods))
+	for i, m := range methods {
+		names[i] = m.Name
+	}
+	return names
+}
+
+// Find returns the method of the given name.
+func Find(name string) (*Method, error) {
+	for i := range methods {
+		if methods[i].Name == name {
+			return &methods[i], nil
+		}
+	}
+	return nil, fmt.Errorf("there is no method %q; there are %s", name, strings.Join(Names(), ", "))
+}
+
+// New returns the method with the given training and its default objective. override, if not nil, is a JSON object with fields of
+// Config that replace those.
+func (m *Method) New(training continuous.Config, override []byte) (continuous.Method, error) {
+	method, err := m.build(training, override)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", m.Name, err)
+	}
+	return method, nil
+}
+
+// Load reads a model of any method from its folder. backend is what predictions are computed on, as backend.Get takes it.
+func Load(dir, backend string) (continuous.Model, error) {
+	name, err := continuous.StoredMethod(dir)
+	if err != nil {
+		return nil, err
+	}
+	m, err := Find(name)
+	if err != nil {
+		return nil, fmt.Errorf("the model in %s: %w", dir, err)
+	}
+	return m.load(dir, backend)
+}
