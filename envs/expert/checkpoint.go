@@ -1,0 +1,137 @@
+package expert
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/go-birl/birl/envs/npz"
+)
+
+const runFormat = "birl-expert-run-1"
+
+// headerArray holds the run's header, the bytes of its JSON.
+const headerArray = "header"
+
+// runHeader is what a stored run holds beside its arrays.
+type runHeader struct {
+	Format   string  `json:"format"`
+	Config   Config  `json:"config"`
+	Steps    int     `json:"steps"`
+	Episodes int     `json:"episodes"`
+	Next     int     `json:"next"` // place in the replay
+	Seconds  float64 `json:"seconds"`
+	Curve    []Point `json:"curve"`
+}
+
+// store writes the run to the checkpoint. What a kill leaves is the checkpoint before it.
+func (t *trainer) store() error {
+	path := t.options.Checkpoint
+	if path == "" {
+		return nil
+	}
+	arrays, err := t.learner.state()
+	if err != nil {
+		return err
+	}
+	t.replay.store(arrays)
+	text, err := json.Marshal(runHeader{runFormat, t.config, t.steps, t.episodes, t.replay.next, t.seconds, t.curve})
+	if err != nil {
+		return fmt.Errorf("expert: the run cannot be stored: %w", err)
+	}
+	header := npz.Array{Shape: []int{len(text)}, Type: npz.Uint8}
+	for _, b := range text {
+		header.Data = append(header.Data, float64(b))
+	}
+	arrays[headerArray] = header
+	if err := npz.Write(path, arrays); err != nil {
+		return fmt.Errorf("expert: the run cannot be stored: %w", err)
+	}
+	return nil
+}
+
+// resume goes on from the checkpoint, and reports whether there is one.
+func (t *trainer) resume() (bool, error) {
+	path := t.options.Checkpoint
+	if path == "" {
+		return false, nil
+	}
+	if filepath.Ext(path) != ".npz" {
+		return false, fmt.Errorf("expert: Options.Checkpoint is %s, want a name that ends in .npz", path)
+	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(filepath.Dir(path)); err != nil {
+			return false, fmt.Errorf("expert: there is no folder for Options.Checkpoint: %w", err)
+		}
+		return false, nil
+	}
+	if err := t.load(path); err != nil {
+		return false, fmt.Errorf("expert: cannot go on from the checkpoint: %w; without the file, training begins anew", err)
+	}
+	return true, nil
+}
+
+// load reads a stored run.
+func (t *trainer) load(path string) error {
+	a, err := npz.Open(path)
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	a.Limit = max(maxNumbers, t.replay.capacity*max(1, t.replay.size))
+	stored, err := a.Array(headerArray)
+	if err != nil {
+		return err
+	}
+	text := make([]byte, len(stored.Data))
+	for i, b := range stored.Data {
+		text[i] = byte(b)
+	}
+	var h runHeader
+	if err := json.Unmarshal(text, &h); err != nil || h.Format != runFormat {
+		return fmt.Errorf("%s holds no run of the format %q", path, runFormat)
+	}
+	if name := difference(h.Config, t.config); name != "" {
+		return fmt.Errorf("%s is of a run with another %q in its config", path, name)
+	}
+	if h.Steps < 1 || h.Steps > t.config.Steps || h.Steps%t.config.SegmentSteps != 0 || h.Episodes < 0 || len(h.Curve) != h.Steps/t.config.SegmentSteps {
+		return fmt.Errorf("%s says that it is at %d steps with %d points of the curve", path, h.Steps, len(h.Curve))
+	}
+	if err := t.learner.setState(a.Array); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if err := t.replay.load(a, t.learner.actions, h.Next); err != nil {
+		return err
+	}
+	t.steps, t.episodes, t.seconds, t.curve = h.Steps, h.Episodes, h.Seconds, h.Curve
+	return nil
+}
+
+// difference names the first field in which two configs differ, as it is stored; it is empty if there is none.
+func difference(a, b Config) string {
+	fields := func(c Config) (m map[string]json.RawMessage) {
+		text, err := json.Marshal(c)
+		if err == nil {
+			err = json.Unmarshal(text, &m)
+		}
+		if err != nil { // an infinity or NaN, which Validate refuses
+			panic(err)
+		}
+		return m
+	}
+	x, y := fields(a), fields(b)
+	for name := range x {
+		if string(x[name]) != string(y[name]) {
+			return name
+		}
+	}
+	for name := range y {
+		if _, ok := x[name]; !ok {
+			return name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,183 @@
+package expert
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/go-birl/birl/envs/gym"
+)
+
+// Config says how an expert is trained. The same config and seed give the same expert on the same backend, in however many
+// processes the environments run.
+type Config struct {
+	// Environment is the id in Gymnasium's registry, and Imports are the modules that register it.
+	Environment string   `json:"environment"`
+	Imports     []string `json:"imports,omitempty"`
+	// Seed is that of everything random: first weights, environments, exploration, replay.
+	Seed uint64 `json:"seed"`
+	// Environments is how many are stepped together.
+	Environments int `json:"environments"`
+	// Steps is how many steps the environments make in total, after the pilot's.
+	Steps int `json:"steps"`
+	// SegmentSteps is the number of steps between two points of the learning curve. There the run is stored, and all episodes begin anew,
+	// so that a resumed run goes on as the other would have.
+	SegmentSteps int `json:"segment_steps"`
+
+	// Discount is γ.
+	Discount float64 `json:"discount"`
+	// Beta is the rationality coefficient that the expert will demonstrate with. Environments that explore act at it already, so
+	// that the values are learnt where the demonstrator goes; 0 lets them act greedily.
+	Beta float64 `json:"beta"`
+	// RewardScale multiplies rewards inside training, where values of the size of one suit the network; the expert's values are
+	// divided by it.
+	RewardScale float64 `json:"reward_scale"`
+
+	// Pilot is a Python policy ("module:function", see gym.Pool.PythonPolicy) whose PilotEpisodes fill the replay first.
+	Pilot         string `json:"pilot,omitempty"`
+	PilotEpisodes int    `json:"pilot_episodes,omitempty"`
+	// Undisturbed is how many of the environments act greedily throughout. They show what comes of leaving things alone: a lander
+	// that has come to rest is paid only if nobody fires an engine again.
+	Undisturbed int `json:"undisturbed"`
+	// EpsilonStart and EpsilonEnd are the probabilities of a uniformly random action in the other environments, at first and
+	// after EpsilonSteps, linear in between.
+	EpsilonStart float64 `json:"epsilon_start"`
+	EpsilonEnd   float64 `json:"epsilon_end"`
+	EpsilonSteps int     `json:"epsilon_steps"`
+
+	// Replay is how many transitions are remembered, the last ones. Learning begins after LearnAfter of them.
+	Replay     int `json:"replay"`
+	LearnAfter int `json:"learn_after"`
+	// Batch is the number of transitions in a gradient step, drawn uniformly. GradientSteps follow each step of all environments.
+	Batch         int `json:"batch"`
+	GradientSteps int `json:"gradient_steps"`
+	// Hidden are the widths of the hidden layers, of rectified linear units, and Quantiles is the number N of quantiles of each
+	// action's return.
+	Hidden    []int `json:"hidden"`
+	Quantiles int   `json:"quantiles"`
+	// Huber is the threshold κ of the quantile Huber loss (Eq. 10), on the scale of the scaled rewards.
+	Huber float64 `json:"huber"`
+	// LearningRate of Adam falls linearly to FinalLearningRate.
+	LearningRate      float64 `json:"learning_rate"`
+	FinalLearningRate float64 `json:"final_learning_rate"`
+	// TargetRate is the part of the way that the target network goes towards the trained one in each gradient step. The target network,
+	// an average over the last 1/TargetRate steps, is the expert in the end.
+	TargetRate float64 `json:"target_rate"`
+
+	// CurveEpisodes are played greedily at each point of the learning curve, and EvaluationEpisodes at the end, greedily and
+	// at Beta.
+	CurveEpisodes      int `json:"curve_episodes"`
+	EvaluationEpisodes int `json:"evaluation_episodes"`
+}
+
+// Default returns a config to begin with for any environment whose rewards are about one a step.
+func Default(environment string) Config {
+	return Config{
+		Environment: environment, Environments: 16, Steps: 200_000, SegmentSteps: 20_000, Seed: 1,
+		Discount: 0.99, Beta: 1, RewardScale: 1,
+		Undisturbed: 4, EpsilonStart: 1, EpsilonEnd: 0.02, EpsilonSteps: 40_000,
+		Replay: 200_000, LearnAfter: 2000, Batch: 128, GradientSteps: 4,
+		Hidden: []int{128, 128}, Quantiles: 32, Huber: 1, LearningRate: 5e-4, FinalLearningRate: 5e-5, TargetRate: 0.005,
+		CurveEpisodes: 16, EvaluationEpisodes: 100,
+	}
+}
+
+// LunarLander returns the config of the paper's expert of LunarLander-v3, which demonstrates at β = 3.
+func LunarLander() Config {
+	c := Default("LunarLander-v3")
+	c.Steps, c.SegmentSteps, c.EpsilonSteps = 1_000_000, 50_000, 100_000
+	c.Beta, c.RewardScale = 3, 0.02
+	c.Pilot, c.PilotEpisodes = "gymnasium.envs.box2d.lunar_lander:heuristic", 200
+	c.Undisturbed, c.Replay = 8, 500_000
+	return c
+}
+
+// Highway returns the config of the paper's expert of highway-fast-v0, which demonstrates at β = 5. The environment is slow, so it
+// learns much from each step.
+func Highway() Config {
+	c := Default("highway-fast-v0")
+	c.Imports = []string{"highway_env"}
+	c.Steps, c.SegmentSteps, c.EpsilonSteps = 32_000, 3200, 8000
+	c.Discount, c.Beta = 0.95, 5
+	c.Replay, c.LearnAfter, c.GradientSteps = 32_000, 800, 32
+	return c
+}
+
+// Validate reports the first field that is out of range.
+func (c Config) Validate() error {
+	counts := []struct {
+		name        string
+		value, from int
+	}{
+		{"Environments", c.Environments, 1}, {"Steps", c.Steps, 1}, {"SegmentSteps", c.SegmentSteps, 1},
+		{"PilotEpisodes", c.PilotEpisodes, 0}, {"Undisturbed", c.Undisturbed, 0}, {"EpsilonSteps", c.EpsilonSteps, 0},
+		{"LearnAfter", c.LearnAfter, 1}, {"Batch", c.Batch, 1}, {"GradientSteps", c.GradientSteps, 1}, {"Quantiles", c.Quantiles, 1},
+		{"CurveEpisodes", c.CurveEpisodes, 1}, {"EvaluationEpisodes", c.EvaluationEpisodes, 1},
+	}
+	for _, n := range counts {
+		if n.value < n.from {
+			return fmt.Errorf("expert: %s = %d, want at least %d", n.name, n.value, n.from)
+		}
+	}
+	within := func(x, low, high float64) bool { return x >= low && x <= high }
+	positive := func(x float64) bool { return x > 0 && !math.IsInf(x, 0) }
+	switch {
+	case c.Environment == "":
+		return fmt.Errorf("expert: Environment is empty, want the id of a Gymnasium environment")
+	case c.SegmentSteps%c.Environments != 0:
+		return fmt.Errorf("expert: SegmentSteps = %d, want a multiple of the %d Environments", c.SegmentSteps, c.Environments)
+	case c.Steps%c.SegmentSteps != 0:
+		return fmt.Errorf("expert: Steps = %d, want a multiple of SegmentSteps, %d", c.Steps, c.SegmentSteps)
+	case c.Undisturbed > c.Environments:
+		return fmt.Errorf("expert: Undisturbed = %d, there are %d Environments", c.Undisturbed, c.Environments)
+	case (c.Pilot == "") != (c.PilotEpisodes == 0):
+		return fmt.Errorf("expert: Pilot = %q with PilotEpisodes = %d, want both or neither", c.Pilot, c.PilotEpisodes)
+	case !within(c.Discount, 0, 1):
+		return fmt.Errorf("expert: Discount = %g, want 0 to 1", c.Discount)
+	case !within(c.Beta, 0, math.MaxFloat64):
+		return fmt.Errorf("expert: Beta = %g, want a finite number that is not negative", c.Beta)
+	case !positive(c.RewardScale):
+		return fmt.Errorf("expert: RewardScale = %g, want a finite positive number", c.RewardScale)
+	case !within(c.EpsilonStart, 0, 1):
+		return fmt.Errorf("expert: EpsilonStart = %g, want 0 to 1", c.EpsilonStart)
+	case !within(c.EpsilonEnd, 0, 1):
+		return fmt.Errorf("expert: EpsilonEnd = %g, want 0 to 1", c.EpsilonEnd)
+	case c.Replay < c.LearnAfter:
+		return fmt.Errorf("expert: Replay = %d, want at least LearnAfter, %d", c.Replay, c.LearnAfter)
+	case len(c.Hidden) == 0 || slices.Min(c.Hidden) < 1:
+		return fmt.Errorf("expert: Hidden = %v, want at least one layer of at least one unit", c.Hidden)
+	case !positive(c.Huber):
+		return fmt.Errorf("expert: Huber = %g, want a finite positive number", c.Huber)
+	case !positive(c.LearningRate):
+		return fmt.Errorf("expert: LearningRate = %g, want a finite positive number", c.LearningRate)
+	case !within(c.FinalLearningRate, 0, c.LearningRate):
+		return fmt.Errorf("expert: FinalLearningRate = %g, want 0 to LearningRate, %g", c.FinalLearningRate, c.LearningRate)
+	case !(c.TargetRate > 0 && c.TargetRate <= 1):
+		return fmt.Errorf("expert: TargetRate = %g, want above 0 and at most 1", c.TargetRate)
+	}
+	return nil
+}
+
+// Gym returns the config of the pool that Train and Evaluate want, with the environments dealt out to a number of processes that
+// divides Environments.
+func (c Config) Gym(workers int) (gym.Config, error) {
+	if workers < 1 || c.Environments%workers != 0 {
+		return gym.Config{}, fmt.Errorf("expert: %d workers, want a number that divides the %d Environments", workers, c.Environments)
+	}
+	return gym.Config{
+		ID: c.Environment, Imports: c.Imports, Workers: workers, EnvsPerWorker: c.Environments / workers, Autoreset: gym.Disabled,
+	}, nil
+}
+
+// epsilon returns the probability of a random action after a number of steps.
+func (c Config) epsilon(steps int) float64 {
+	if steps >= c.EpsilonSteps {
+		return c.EpsilonEnd
+	}
+	return c.EpsilonStart + (c.EpsilonEnd-c.EpsilonStart)*float64(steps)/float64(c.EpsilonSteps)
+}
+
+// learningRate returns Adam's after a number of steps.
+func (c Config) learningRate(steps int) float64 {
+	return c.LearningRate + (c.FinalLearningRate-c.LearningRate)*float64(steps)/float64(c.Steps)
+}

@@ -1,0 +1,186 @@
+package expert
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/go-birl/birl/envs/atomicfile"
+	"github.com/go-birl/birl/envs/demo"
+	"github.com/go-birl/birl/envs/npz"
+)
+
+// Expert is a trained network with what made it. Its methods may be called from several goroutines.
+type Expert struct {
+	Description
+	network network
+}
+
+// Description says what an expert is and how it came about.
+type Description struct {
+	Config Config `json:"config"`
+	// ObservationShape is the shape of one observation, and Actions the number of actions.
+	ObservationShape []int `json:"observation_shape"`
+	Actions          int   `json:"actions"`
+	// Versions are those of the packages that the environment came from, and Backend what computed.
+	Versions map[string]string `json:"versions,omitempty"`
+	Backend  string            `json:"backend,omitempty"`
+	// Seconds is how long training took.
+	Seconds float64 `json:"seconds"`
+	// Evaluations are made at the end, with seeds that training did not see.
+	Evaluations []Evaluation `json:"evaluations,omitempty"`
+	// Curve is the course of training.
+	Curve []Point `json:"curve"`
+}
+
+// Point is a point of the learning curve.
+type Point struct {
+	// Steps of the environments, and the episodes that ended, since training began.
+	Steps    int `json:"steps"`
+	Episodes int `json:"episodes"`
+	// Return is the mean return of the expert as it is then, played greedily.
+	Return float64 `json:"return"`
+	// Loss is the mean quantile Huber loss since the point before.
+	Loss float64 `json:"loss"`
+}
+
+const (
+	expertFormat = "birl-expert-1"
+	// maxDescription bounds a description in bytes, and maxNumbers an array.
+	maxDescription, maxNumbers = 1 << 20, 1 << 24
+)
+
+// fileDescription is a description as it is stored.
+type fileDescription struct {
+	Format string `json:"format"`
+	Description
+	SHA256 string `json:"sha256"` // of the .npz file
+}
+
+// Values returns the mean quantile values [k, actions] of observations [k, …], on the scale of the environment's rewards.
+func (e *Expert) Values(observations []float32) ([]float64, error) {
+	if size := e.network[0].in; len(observations)%size != 0 {
+		return nil, fmt.Errorf("expert: %d numbers are no observations of %d numbers each", len(observations), size)
+	}
+	n := e.Config.Quantiles
+	quantiles := e.network.forward(observations)
+	out := make([]float64, len(quantiles)/n)
+	for i := range out {
+		sum := 0.0
+		for _, q := range quantiles[i*n : (i+1)*n] {
+			sum += float64(q)
+		}
+		out[i] = sum / float64(n) / e.Config.RewardScale
+	}
+	return out, nil
+}
+
+// Quantiles returns the quantiles [k, actions, N] of the return at the levels (2i − 1)/2N, for observations [k, …], on the scale of
+// the environment's rewards.
+func (e *Expert) Quantiles(observations []float32) ([]float64, error) {
+	if size := e.network[0].in; len(observations)%size != 0 {
+		return nil, fmt.Errorf("expert: %d numbers are no observations of %d numbers each", len(observations), size)
+	}
+	return unscaled(e.network.forward(observations), e.Config.RewardScale), nil
+}
+
+// Write stores the network at path, which has to end in .npz, and the description in JSON beside it. Each file appears whole or not at
+// all; between the two, the description's digest tells that they do not belong together.
+func (e *Expert) Write(path string) error {
+	if filepath.Ext(path) != ".npz" {
+		return fmt.Errorf("expert: %s: want a name that ends in .npz", path)
+	}
+	if err := npz.Write(path, e.network.arrays()); err != nil {
+		return fmt.Errorf("expert: %w", err)
+	}
+	stored, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("expert: %w", err)
+	}
+	text, err := json.MarshalIndent(fileDescription{expertFormat, e.Description, digest(stored)}, "", "  ")
+	if err != nil {
+		return fmt.Errorf("expert: the description cannot be stored: %w", err)
+	}
+	err = atomicfile.Write(demo.DescriptionPath(path), func(w io.Writer) error {
+		_, err := w.Write(append(text, '\n'))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("expert: %w", err)
+	}
+	return nil
+}
+
+// Open reads what Write has stored, and checks all of it.
+func Open(path string) (*Expert, error) {
+	beside := demo.DescriptionPath(path)
+	text, err := readLimited(beside, maxDescription)
+	if err != nil {
+		return nil, err
+	}
+	var d fileDescription
+	if err := json.Unmarshal(text, &d); err != nil {
+		return nil, fmt.Errorf("expert: %s is no description: %w", beside, err)
+	}
+	if d.Format != expertFormat {
+		return nil, fmt.Errorf("expert: %s has the format %.60q, want %q", beside, d.Format, expertFormat)
+	}
+	if err := d.Config.Validate(); err != nil {
+		return nil, fmt.Errorf("%w, in %s", err, beside)
+	}
+	size := 1
+	for _, k := range d.ObservationShape {
+		if k < 1 || k > maxNumbers/size {
+			return nil, fmt.Errorf("expert: %s gives observations the shape %v", beside, d.ObservationShape)
+		}
+		size *= k
+	}
+	if d.Actions < 1 || d.Actions > maxNumbers/d.Config.Quantiles {
+		return nil, fmt.Errorf("expert: %s gives %d actions", beside, d.Actions)
+	}
+	stored, err := readLimited(path, 4*maxNumbers)
+	if err != nil {
+		return nil, err
+	}
+	if sum := digest(stored); sum != d.SHA256 {
+		return nil, fmt.Errorf("expert: %s has the SHA-256 %s, its description %s says %s: one of them is damaged, or belongs to another file",
+			path, sum, filepath.Base(beside), d.SHA256)
+	}
+	a, err := npz.NewArchive(bytes.NewReader(stored), int64(len(stored)), path)
+	if err != nil {
+		return nil, fmt.Errorf("expert: %w", err)
+	}
+	a.Limit = maxNumbers
+	e := &Expert{Description: d.Description}
+	if e.network, err = networkOf(d.Config.widths(size, d.Actions), a.Array); err != nil {
+		return nil, fmt.Errorf("expert: %s: %w", path, err)
+	}
+	return e, nil
+}
+
+// readLimited reads a file that has no reason to be longer than limit bytes.
+func readLimited(path string, limit int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("expert: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, fmt.Errorf("expert: %s: %w", path, err)
+	}
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("expert: %s has more than %d bytes", path, limit)
+	}
+	return data, nil
+}
+
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}

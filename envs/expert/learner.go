@@ -1,0 +1,255 @@
+package expert
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
+	"github.com/gomlx/gomlx/support/exceptions"
+
+	"github.com/go-birl/birl/envs/npz"
+)
+
+// The scopes of the trained network and of the one that follows it.
+const (
+	onlineScope = "online"
+	targetScope = "target"
+)
+
+// learner holds the two networks, and the optimizer's state, on a backend.
+type learner struct {
+	config  Config
+	widths  []int
+	actions int
+	store   *model.Store
+	act     *model.Exec // observations [environments, size] → mean values [environments, actions]
+	step    *model.Exec // learning rate, batches → loss
+}
+
+// newLearner draws the first weights and compiles the programs.
+func newLearner(on compute.Backend, c Config, observation, actions int) (*learner, error) {
+	l := &learner{config: c, widths: c.widths(observation, actions), actions: actions, store: model.NewStore()}
+	first := newNetwork(l.widths, c.Seed)
+	for _, scope := range []string{onlineScope, targetScope} {
+		for i, layer := range first {
+			arrays := []*tensors.Tensor{
+				tensors.FromFlatDataAndDimensions(layer.weights, layer.in, layer.out), tensors.FromFlatDataAndDimensions(layer.biases, layer.out),
+			}
+			for k, value := range arrays {
+				v, err := l.store.Scope("/"+scope).CreateVariable(arrayName(2*i+k), value)
+				if err != nil {
+					return nil, fmt.Errorf("expert: %w", err)
+				}
+				v.SetTrainable(scope == onlineScope)
+			}
+		}
+	}
+	adam := optimizer.Adam().Epsilon(1e-8).Done()
+	err := guard("building the programs", func() {
+		l.act = model.MustNewExec(on, l.store, func(scope *model.Scope, x *Node) *Node {
+			return ReduceMean(l.nodes(scope, onlineScope, x.Graph()).forward(x, actions), 2)
+		})
+		l.step = model.MustNewExec(on, l.store, func(scope *model.Scope, rate, x, a, r, discount, next *Node) *Node {
+			g := rate.Graph()
+			optimizer.LearningRateVar(scope, dtypes.Float32, 0).SetNodeValue(rate)
+			var loss *Node
+			for k := range c.GradientSteps {
+				part := func(n *Node) *Node { return Squeeze(Slice(n, AxisElem(k)), 0) }
+				target := bellmanTarget(part(r), part(discount), l.nodes(scope, targetScope, g).forward(part(next), actions))
+				chosen := choose(l.nodes(scope, onlineScope, g).forward(part(x), actions), part(a))
+				loss = quantileHuberLoss(chosen, target, c.Huber)
+				adam.UpdateGraph(scope, g, loss)
+				l.follow(scope, g)
+			}
+			return loss
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	// The first call makes the optimizer's variables, which a stored state needs to be put into. It learns nothing.
+	n := c.GradientSteps * c.Batch
+	before, err := l.state()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := l.learn(0, batch{
+		observations: make([]float32, n*observation), nexts: make([]float32, n*observation), actions: make([]int32, n),
+		rewards: make([]float32, n), discounts: make([]float32, n),
+	}); err != nil {
+		return nil, err
+	}
+	after, err := l.state()
+	if err != nil {
+		return nil, err
+	}
+	for name, a := range after {
+		if was, ok := before[name]; ok {
+			after[name] = was
+			continue
+		}
+		clear(a.Data)
+	}
+	return l, l.setState(func(name string) (*npz.Array, error) { a := after[name]; return &a, nil })
+}
+
+// nodes returns a network's arrays as they are at this point of the graph.
+func (l *learner) nodes(scope *model.Scope, name string, g *Graph) nodes {
+	out := make(nodes, 2*(len(l.widths)-1))
+	for k := range out {
+		out[k] = l.variable(scope, name, k).NodeValue(g)
+	}
+	return out
+}
+
+func (l *learner) variable(scope *model.Scope, name string, k int) *model.Variable {
+	return scope.Store().GetVariable("/" + name + "/" + arrayName(k))
+}
+
+// follow moves the target network by a part of the way to the trained one (Lillicrap et al. 2016).
+func (l *learner) follow(scope *model.Scope, g *Graph) {
+	for k := range 2 * (len(l.widths) - 1) {
+		online, target := l.variable(scope, onlineScope, k).NodeValue(g), l.variable(scope, targetScope, k)
+		old := target.NodeValue(g)
+		target.SetNodeValue(Add(old, MulScalar(Sub(online, old), l.config.TargetRate)))
+	}
+}
+
+// learn makes the gradient steps on as many batches, which follow one another in b, and returns the loss of the last one.
+func (l *learner) learn(rate float64, b batch) (float64, error) {
+	size := l.widths[0]
+	k, n := l.config.GradientSteps, l.config.Batch
+	out, err := l.call(l.step, float32(rate),
+		tensors.FromFlatDataAndDimensions(b.observations, k, n, size), tensors.FromFlatDataAndDimensions(b.actions, k, n),
+		tensors.FromFlatDataAndDimensions(b.rewards, k, n), tensors.FromFlatDataAndDimensions(b.discounts, k, n),
+		tensors.FromFlatDataAndDimensions(b.nexts, k, n, size))
+	if err != nil {
+		return 0, err
+	}
+	return float64(out[0]), nil
+}
+
+// values returns the mean values [k, actions] of observations [k, size], on the scale of the rewards.
+func (l *learner) values(observations []float32) ([]float64, error) {
+	size := l.widths[0]
+	out, err := l.call(l.act, tensors.FromFlatDataAndDimensions(observations, len(observations)/size, size))
+	if err != nil {
+		return nil, err
+	}
+	return unscaled(out, l.config.RewardScale), nil
+}
+
+// unscaled returns values on the scale of the rewards.
+func unscaled(values []float32, scale float64) []float64 {
+	out := make([]float64, len(values))
+	for i, v := range values {
+		out[i] = float64(v) / scale
+	}
+	return out
+}
+
+// call runs a program and returns the numbers of its only output.
+func (l *learner) call(program *model.Exec, args ...any) (numbers []float32, err error) {
+	failed := guard("computing", func() {
+		var out []*tensors.Tensor
+		if out, err = program.Call(args...); err != nil {
+			return
+		}
+		numbers, err = tensors.CopyFlatData[float32](out[0])
+		out[0].MustFinalizeAll()
+		for _, a := range args {
+			if t, ok := a.(*tensors.Tensor); ok {
+				t.MustFinalizeAll()
+			}
+		}
+	})
+	if failed != nil {
+		return nil, failed
+	}
+	if err != nil {
+		return nil, fmt.Errorf("expert: computing: %w", err)
+	}
+	return numbers, nil
+}
+
+// state returns all variables by name, those of the optimizer too.
+func (l *learner) state() (map[string]npz.Array, error) {
+	out := map[string]npz.Array{}
+	for v := range l.store.IterVariables() {
+		t, err := v.Value()
+		if err != nil {
+			return nil, fmt.Errorf("expert: %w", err)
+		}
+		a := npz.Array{Shape: append([]int{}, t.Shape().Dimensions...)}
+		switch t.DType() {
+		case dtypes.Float32:
+			data, err := tensors.CopyFlatData[float32](t)
+			if err != nil {
+				return nil, fmt.Errorf("expert: %w", err)
+			}
+			a.Data, a.Type = widen(data), npz.Float32
+		case dtypes.Int64:
+			data, err := tensors.CopyFlatData[int64](t)
+			if err != nil {
+				return nil, fmt.Errorf("expert: %w", err)
+			}
+			a.Data, a.Type = widen(data), npz.Int64
+		default:
+			return nil, fmt.Errorf("expert: the variable %s has the type %s, which is not stored", v.Path(), t.DType())
+		}
+		out[storedName(v)] = a
+	}
+	return out, nil
+}
+
+// storedName is a variable's name in a file.
+func storedName(v *model.Variable) string {
+	return strings.ReplaceAll(strings.TrimPrefix(v.Path(), "/"), "/", ".")
+}
+
+// setState sets all variables.
+func (l *learner) setState(get func(name string) (*npz.Array, error)) error {
+	for v := range l.store.IterVariables() {
+		a, err := get(storedName(v))
+		if err != nil {
+			return err
+		}
+		dims := v.Shape().Dimensions
+		if n := v.Shape().Size(); n != len(a.Data) {
+			return fmt.Errorf("%s holds %d numbers, want %v", storedName(v), len(a.Data), dims)
+		}
+		value := tensors.FromFlatDataAndDimensions(narrow[float32](a.Data), dims...)
+		if v.DType() == dtypes.Int64 {
+			value = tensors.FromFlatDataAndDimensions(narrow[int64](a.Data), dims...)
+		}
+		if err := v.SetValue(value); err != nil {
+			return fmt.Errorf("expert: %w", err)
+		}
+	}
+	return nil
+}
+
+// network returns the target network.
+func (l *learner) network() (network, error) {
+	state, err := l.state()
+	if err != nil {
+		return nil, err
+	}
+	return networkOf(l.widths, func(name string) (*npz.Array, error) {
+		a := state[targetScope+"."+name]
+		return &a, nil
+	})
+}
+
+// guard turns the panics of graph building and execution into errors.
+func guard(what string, f func()) error {
+	if err := exceptions.TryCatch[error](f); err != nil {
+		return fmt.Errorf("expert: %s: %w", what, err)
+	}
+	return nil
+}

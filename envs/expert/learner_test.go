@@ -1,0 +1,151 @@
+package expert
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// toyConfig is that of a learner of the two-state world below.
+func toyConfig() Config {
+	c := Default("toy")
+	c.Hidden, c.Quantiles, c.Huber = []int{16}, 4, 0.01
+	c.Batch, c.GradientSteps, c.LearningRate, c.TargetRate = 64, 4, 0.01, 0.05
+	c.RewardScale = 0.5
+	return c
+}
+
+// toyReplay holds each outcome of a world of two states in proportion to its probability. In state 0, action 0 ends the episode and pays 2
+// with probability ¾, else 0; action 1 leads to state 1 for nothing. In state 1 every action ends the episode: action 0 pays 0, 1, 2 or 3, action
+// 1 takes 1. At γ = ½ the returns are known.
+func toyReplay(scale float64) *replay {
+	r := newReplay(2, 16)
+	first, second := []float32{1, 0}, []float32{0, 1}
+	for i := range 4 {
+		r.add(transition{first, second, 0, scale * 2 * float64(min(i, 1)), 0})
+		r.add(transition{first, second, 1, 0, 0.5})
+		r.add(transition{second, first, 0, scale * float64(i), 0})
+		r.add(transition{second, first, 1, -scale, 0})
+	}
+	return r
+}
+
+// toyQuantiles are the returns' quantiles at the levels ⅛, ⅜, ⅝, ⅞, by state and action.
+var toyQuantiles = []float64{
+	0, 2, 2, 2 /**/, 0, 0.5, 1, 1.5,
+	0, 1, 2, 3 /**/, -1, -1, -1, -1,
+}
+
+func TestLearnsTheQuantilesOfAKnownWorld(t *testing.T) {
+	c := toyConfig()
+	l, err := newLearner(pureGo(t), c, 2, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory, random := toyReplay(c.RewardScale), rand.New(rand.NewPCG(1, 2))
+	const steps = 1500
+	for k := range steps {
+		rate := c.LearningRate * (1 - float64(k)/steps)
+		if _, err := l.learn(rate, memory.sample(c.GradientSteps*c.Batch, random)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n, err := l.network()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &Expert{Description: Description{Config: c, Actions: 2, ObservationShape: []int{2}}, network: n}
+	states := []float32{1, 0, 0, 1}
+	got, err := e.Quantiles(states)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range toyQuantiles {
+		if math.Abs(got[i]-want) > 0.1 { // the step size and κ leave about half of that
+			t.Errorf("state %d, action %d, quantile %d: %.3f, want %.3f", i/8, i/4%2, i%4, got[i], want)
+		}
+	}
+	values, err := e.Values(states)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []float64{1.5, 0.75, 1.5, -1} {
+		if math.Abs(values[i]-want) > 0.07 {
+			t.Errorf("value[%d] = %.3f, want %.3f", i, values[i], want)
+		}
+	}
+	// The trained network on the backend and the target network in plain Go are the same but for the target's lag.
+	online, err := l.values(states)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range online {
+		if math.Abs(online[i]-values[i]) > 0.01 {
+			t.Errorf("value[%d] = %.4f on the backend, %.4f in plain Go", i, online[i], values[i])
+		}
+	}
+}
+
+func TestBackendAndPlainGoAgree(t *testing.T) {
+	c := Default("any")
+	c.Hidden = []int{24, 16}
+	l, err := newLearner(pureGo(t), c, 8, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := l.network()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &Expert{Description: Description{Config: c, Actions: 4, ObservationShape: []int{8}}, network: n}
+	observations := narrow[float32](normals(3, 8*8, 1))
+	onBackend, err := l.values(observations)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := e.Values(observations)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spread := 0.0
+	for i := range plain {
+		spread = max(spread, math.Abs(plain[i]))
+		if math.Abs(plain[i]-onBackend[i]) > 1e-5 {
+			t.Errorf("value %d: %g on the backend, %g in plain Go", i, onBackend[i], plain[i])
+		}
+	}
+	if spread < 1e-3 {
+		t.Errorf("the values of a new network are all 0")
+	}
+}
+
+func TestFirstStateHasLearntNothing(t *testing.T) {
+	c := toyConfig()
+	l, err := newLearner(pureGo(t), c, 2, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, err := l.state()
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := newNetwork(l.widths, c.Seed).arrays()
+	seen := 0
+	for name, a := range state {
+		for _, scope := range []string{onlineScope, targetScope} {
+			for layer, want := range first {
+				if name == scope+"."+layer {
+					seen++
+					for i := range want.Data {
+						if a.Data[i] != want.Data[i] {
+							t.Fatalf("%s[%d] = %g, was drawn as %g", name, i, a.Data[i], want.Data[i])
+						}
+					}
+				}
+			}
+		}
+	}
+	if want := 2 * len(first); seen != want || len(state) < 2*want {
+		t.Errorf("the state has %d arrays of the networks, want %d, and %d in total", seen, want, len(state))
+	}
+}

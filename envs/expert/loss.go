@@ -1,0 +1,44 @@
+package expert
+
+import (
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// midpoints returns τ̂_i = (2i − 1)/2N, the levels of the N quantiles (Lemma 2).
+func midpoints(quantiles int) []float32 {
+	levels := make([]float32, quantiles)
+	for i := range levels {
+		levels[i] = (float32(i) + 0.5) / float32(quantiles)
+	}
+	return levels
+}
+
+// quantileHuberLoss returns Σ_i E_j[ρ^κ_τ̂i(target_j − quantile_i)], the mean over the batch (Eq. 10 and Algorithm 1). ρ^κ is divided by κ,
+// so that it tends to the quantile loss as κ tends to zero.
+//
+//	quantiles [batch, N], target [batch, N'] → scalar
+func quantileHuberLoss(quantiles, target *Node, kappa float64) *Node {
+	n := quantiles.Shape().Dim(1)
+	levels := ConvertDType(Reshape(Const(quantiles.Graph(), midpoints(n)), 1, n, 1), quantiles.DType())
+	u := Sub(ExpandAxes(target, 1), ExpandAxes(quantiles, 2)) // [batch, N, N']
+	size := Abs(u)
+	// Huber's function without a branch: the quadratic part of |u| up to κ, the linear part beyond.
+	quadratic := MinScalar(size, kappa)
+	huber := Add(MulScalar(Square(quadratic), 0.5/kappa), Sub(size, quadratic))
+	weight := Abs(Sub(levels, ConvertDType(LessThan(u, ZerosLike(u)), u.DType())))
+	return ReduceAllMean(ReduceSum(ReduceMean(Mul(weight, huber), 2), 1))
+}
+
+// choose returns the quantiles [batch, N] of one action for each row of [batch, actions, N].
+func choose(quantiles, actions *Node) *Node {
+	chosen := OneHot(actions, quantiles.Shape().Dim(1), quantiles.DType())
+	return ReduceSum(Mul(quantiles, ExpandAxes(chosen, 2)), 1)
+}
+
+// bellmanTarget returns r + γ θ_j(x', a*) with a* = argmax of the mean quantiles (Algorithm 1). No gradient passes.
+//
+//	reward, discount [batch]; next [batch, actions, N], the target network's quantiles → [batch, N]
+func bellmanTarget(reward, discount, next *Node) *Node {
+	greedy := ArgMax(ReduceMean(next, 2), 1)
+	return StopGradient(Add(ExpandAxes(reward, 1), Mul(ExpandAxes(discount, 1), choose(next, greedy))))
+}

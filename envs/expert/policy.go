@@ -1,0 +1,120 @@
+package expert
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/go-birl/birl/envs/demo"
+	"github.com/go-birl/birl/envs/gym"
+	"github.com/go-birl/birl/envs/mdp"
+)
+
+// Greedy returns the policy that takes the action of the greatest value.
+func (e *Expert) Greedy() gym.Policy {
+	return func(observations gym.Array, random []*rand.Rand) ([]int, error) {
+		values, err := e.Values(observations.Float32())
+		if err != nil {
+			return nil, err
+		}
+		actions := make([]int, len(random))
+		for i := range actions {
+			actions[i] = floats.MaxIdx(values[i*e.Actions : (i+1)*e.Actions])
+		}
+		return actions, nil
+	}
+}
+
+// Boltzmann returns the policy π(a|s) ∝ exp(β Q(s,a)).
+func (e *Expert) Boltzmann(beta float64) gym.Policy {
+	return func(observations gym.Array, random []*rand.Rand) ([]int, error) {
+		values, err := e.Values(observations.Float32())
+		if err != nil {
+			return nil, err
+		}
+		actions := make([]int, len(random))
+		for i, r := range random {
+			actions[i] = draw(values[i*e.Actions:(i+1)*e.Actions], beta, r)
+		}
+		return actions, nil
+	}
+}
+
+// draw draws an action by the Boltzmann policy on its value.
+func draw(values []float64, beta float64, random *rand.Rand) int {
+	u := random.Float64()
+	for a, p := range mdp.Boltzmann(nil, values, len(values), beta) {
+		if u -= p; u < 0 {
+			return a
+		}
+	}
+	return floats.MaxIdx(values) // what rounding has left over
+}
+
+// LogProbs returns log π(a|s) [k, actions] of the Boltzmann policy for observations [k, …].
+func (e *Expert) LogProbs(observations []float32, beta float64) ([]float64, error) {
+	values, err := e.Values(observations)
+	if err != nil {
+		return nil, err
+	}
+	floats.Scale(beta, values)
+	for i := 0; i < len(values); i += e.Actions {
+		row := values[i : i+e.Actions]
+		floats.AddConst(-floats.LogSumExp(row), row)
+	}
+	return values, nil
+}
+
+// Always returns the policy that takes one action.
+func Always(action int) gym.Policy {
+	return func(_ gym.Array, random []*rand.Rand) ([]int, error) {
+		actions := make([]int, len(random))
+		for i := range actions {
+			actions[i] = action
+		}
+		return actions, nil
+	}
+}
+
+// Evaluation sums up episodes that a policy has played.
+type Evaluation struct {
+	// Policy says who played.
+	Policy   string       `json:"policy"`
+	Episodes int          `json:"episodes"`
+	Returns  demo.Returns `json:"returns"`
+	// Length is the mean number of steps in an episode.
+	Length float64 `json:"length"`
+}
+
+// evaluationSeed is the first seed of an evaluation's environments, curveSeed that of the episodes in the learning curve, pilotSeed that of
+// the pilot's. Training's own are from trainingSeed on.
+const evaluationSeed, curveSeed, pilotSeed, trainingSeed = 1_000_000, 2_000_000, 3_000_000, 1 << 30
+
+// Evaluate lets a policy play, always from the same seeds. The pool has to be opened as Config.Gym says.
+func Evaluate(ctx context.Context, pool *gym.Pool, policy gym.Policy, episodes int) (Evaluation, error) {
+	return evaluate(ctx, pool, policy, episodes, evaluationSeed)
+}
+
+func evaluate(ctx context.Context, pool *gym.Pool, policy gym.Policy, episodes int, seed int64) (Evaluation, error) {
+	set := &demo.Set{Description: pool.Describe()}
+	var err error
+	set.Trajectories, err = gym.Collect(ctx, pool, policy, gym.CollectOptions{Episodes: episodes, FirstSeed: seed, PolicySeed: uint64(seed)})
+	if err != nil {
+		return Evaluation{}, fmt.Errorf("expert: evaluating: %w", err)
+	}
+	return Evaluation{Episodes: episodes, Returns: *set.Returns(), Length: float64(set.Transitions()) / float64(episodes)}, nil
+}
+
+// entropy returns −Σ p log p of log-probabilities.
+func entropy(logProbs []float64) float64 {
+	h := 0.0
+	for _, l := range logProbs {
+		if p := math.Exp(l); p > 0 {
+			h -= p * l
+		}
+	}
+	return h
+}

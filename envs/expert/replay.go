@@ -1,0 +1,137 @@
+package expert
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/go-birl/birl/envs/npz"
+)
+
+// replay remembers the last transitions, in a ring.
+type replay struct {
+	size, capacity int // of an observation; in transitions
+	count, next    int // how many there are; where the next one goes
+
+	observations, nexts []float32 // [count, size]
+	actions             []int32   // [count]
+	rewards, discounts  []float32 // [count]; the discount is 0 where the environment reached an end
+}
+
+// transition is what happened in one step.
+type transition struct {
+	observation, next []float32
+	action            int
+	reward, discount  float64
+}
+
+func newReplay(size, capacity int) *replay { return &replay{size: size, capacity: capacity} }
+
+func (r *replay) add(t transition) {
+	if r.count < r.capacity {
+		r.observations, r.nexts = append(r.observations, t.observation...), append(r.nexts, t.next...)
+		r.actions = append(r.actions, int32(t.action))
+		r.rewards, r.discounts = append(r.rewards, float32(t.reward)), append(r.discounts, float32(t.discount))
+		r.count++
+		r.next = r.count % r.capacity
+		return
+	}
+	i := r.next
+	copy(r.observations[i*r.size:], t.observation)
+	copy(r.nexts[i*r.size:], t.next)
+	r.actions[i], r.rewards[i], r.discounts[i] = int32(t.action), float32(t.reward), float32(t.discount)
+	r.next = (i + 1) % r.capacity
+}
+
+// batch holds transitions to learn from, [n, …].
+type batch struct {
+	observations, nexts []float32
+	actions             []int32
+	rewards, discounts  []float32
+}
+
+// sample draws n transitions uniformly, with replacement.
+func (r *replay) sample(n int, random *rand.Rand) batch {
+	b := batch{
+		observations: make([]float32, 0, n*r.size), nexts: make([]float32, 0, n*r.size),
+		actions: make([]int32, n), rewards: make([]float32, n), discounts: make([]float32, n),
+	}
+	for k := range n {
+		i := random.IntN(r.count)
+		b.observations = append(b.observations, r.observations[i*r.size:(i+1)*r.size]...)
+		b.nexts = append(b.nexts, r.nexts[i*r.size:(i+1)*r.size]...)
+		b.actions[k], b.rewards[k], b.discounts[k] = r.actions[i], r.rewards[i], r.discounts[i]
+	}
+	return b
+}
+
+// The arrays of a stored replay.
+const (
+	replayObservations = "replay.observations"
+	replayNexts        = "replay.nexts"
+	replayActions      = "replay.actions"
+	replayRewards      = "replay.rewards"
+	replayDiscounts    = "replay.discounts"
+)
+
+// store adds the replay's arrays to those of a file.
+func (r *replay) store(arrays map[string]npz.Array) {
+	put := func(name string, data []float32, shape ...int) {
+		arrays[name] = npz.Array{Shape: shape, Data: widen(data), Type: npz.Float32}
+	}
+	put(replayObservations, r.observations, r.count, r.size)
+	put(replayNexts, r.nexts, r.count, r.size)
+	put(replayRewards, r.rewards, r.count)
+	put(replayDiscounts, r.discounts, r.count)
+	arrays[replayActions] = npz.Array{Shape: []int{r.count}, Data: widen(r.actions), Type: npz.Int64}
+}
+
+// load takes the replay from a file, where the ring's next place is next.
+func (r *replay) load(a *npz.Archive, actions, next int) error {
+	stored, err := a.Array(replayActions)
+	if err != nil {
+		return err
+	}
+	n := len(stored.Data)
+	if len(stored.Shape) != 1 || n > r.capacity || next < 0 || next >= r.capacity || n < r.capacity && next != n {
+		return fmt.Errorf("%s: a replay of shape %v that goes on at %d cannot be one of %d transitions", a.Path(), stored.Shape, next, r.capacity)
+	}
+	for i, action := range stored.Data {
+		if action < 0 || action >= float64(actions) {
+			return fmt.Errorf("%s: %s[%d] is %g, want 0 to %d", a.Path(), replayActions, i, action, actions-1)
+		}
+	}
+	r.count, r.next, r.actions = n, next, narrow[int32](stored.Data)
+	for _, part := range []struct {
+		name string
+		to   *[]float32
+		size int
+	}{
+		{replayObservations, &r.observations, r.size}, {replayNexts, &r.nexts, r.size}, {replayRewards, &r.rewards, 1}, {replayDiscounts, &r.discounts, 1},
+	} {
+		values, err := a.Array(part.name)
+		if err != nil {
+			return err
+		}
+		if len(values.Data) != n*part.size {
+			return fmt.Errorf("%s: %s holds %d numbers, want %d for %d transitions", a.Path(), part.name, len(values.Data), n*part.size, n)
+		}
+		*part.to = narrow[float32](values.Data)
+	}
+	return nil
+}
+
+func widen[T float32 | int32 | int64](data []T) []float64 {
+	out := make([]float64, len(data))
+	for i, v := range data {
+		out[i] = float64(v)
+	}
+	return out
+}
+
+func narrow[T float32 | int32 | int64](data []float64) []T {
+	out := make([]T, len(data))
+	for i, v := range data {
+		out[i] = T(v)
+	}
+	return out
+}

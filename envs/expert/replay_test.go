@@ -1,0 +1,114 @@
+package expert
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/go-birl/birl/envs/npz"
+)
+
+func TestReplayKeepsTheLast(t *testing.T) {
+	r := newReplay(2, 5)
+	for i := range 12 {
+		x := float32(i)
+		r.add(transition{[]float32{x, -x}, []float32{x + 1, -x - 1}, i % 3, float64(10 * i), 0.5})
+	}
+	seen := map[float32]int{}
+	b := r.sample(2000, rand.New(rand.NewPCG(1, 1)))
+	for k := range 2000 {
+		x := b.observations[2*k]
+		seen[x]++
+		if i := int(x); b.observations[2*k+1] != -x || b.nexts[2*k] != x+1 || int(b.actions[k]) != i%3 || b.rewards[k] != 10*x || b.discounts[k] != 0.5 {
+			t.Fatalf("transition %d came back in parts", i)
+		}
+	}
+	for i := range 12 {
+		if n := seen[float32(i)]; i < 7 && n > 0 || i >= 7 && (n < 300 || n > 500) { // 400 ± 18 each
+			t.Errorf("transition %d was drawn %d times of 2000", i, n)
+		}
+	}
+}
+
+func TestReplayIsStored(t *testing.T) {
+	for _, added := range []int{3, 8} {
+		r := newReplay(1, 5)
+		for i := range added {
+			r.add(transition{[]float32{float32(i)}, []float32{float32(i) + 0.5}, i % 2, float64(i), 0.25})
+		}
+		arrays := map[string]npz.Array{}
+		r.store(arrays)
+		path := filepath.Join(t.TempDir(), "replay.npz")
+		if err := npz.Write(path, arrays); err != nil {
+			t.Fatal(err)
+		}
+		a, err := npz.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Close()
+		back := newReplay(1, 5)
+		if err := back.load(a, 2, r.next); err != nil {
+			t.Fatal(err)
+		}
+		r.add(transition{[]float32{100}, []float32{101}, 1, 9, 0})
+		back.add(transition{[]float32{100}, []float32{101}, 1, 9, 0})
+		one, two := r.sample(50, rand.New(rand.NewPCG(2, 2))), back.sample(50, rand.New(rand.NewPCG(2, 2)))
+		for k := range 50 {
+			if one.observations[k] != two.observations[k] || one.nexts[k] != two.nexts[k] || one.actions[k] != two.actions[k] ||
+				one.rewards[k] != two.rewards[k] || one.discounts[k] != two.discounts[k] {
+				t.Fatalf("after %d transitions, draw %d differs from the original's", added, k)
+			}
+		}
+		for _, wrong := range []struct{ capacity, actions, next int }{{2, 2, 0}, {5, 1, r.next}, {5, 2, -1}, {5, 2, 5}} {
+			if err := newReplay(1, wrong.capacity).load(a, wrong.actions, wrong.next); err == nil {
+				t.Errorf("%+v was accepted", wrong)
+			}
+		}
+		if err := newReplay(2, 5).load(a, 2, min(added, 5)%5); err == nil {
+			t.Error("observations of another size were accepted")
+		}
+	}
+}
+
+func TestDamagedRunsAreRefused(t *testing.T) {
+	c := toyConfig()
+	l, err := newLearner(pureGo(t), c, 2, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "run.npz")
+	run := func() *trainer {
+		r := toyReplay(1)
+		r.capacity = c.Replay
+		return &trainer{config: c, options: Options{Checkpoint: path}, learner: l, replay: r}
+	}
+	first := run()
+	first.steps, first.episodes, first.curve = c.SegmentSteps, 7, []Point{{Steps: c.SegmentSteps, Return: 1}}
+	first.replay.next = 16
+	if err := first.store(); err != nil {
+		t.Fatal(err)
+	}
+	second := run()
+	if ok, err := second.resume(); err != nil || !ok || second.steps != first.steps || second.episodes != 7 || second.curve[0] != first.curve[0] {
+		t.Fatalf("went on at %d steps with the curve %v (error %v)", second.steps, second.curve, err)
+	}
+	other := run()
+	other.config.Discount = 0.5
+	if _, err := other.resume(); err == nil {
+		t.Error("a run with another discount was gone on with")
+	}
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := 0; n < len(whole)-1; n += len(whole)/20 + 1 {
+		if err := os.WriteFile(path, whole[:n], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := run().resume(); err == nil {
+			t.Errorf("a run cut off after %d of %d bytes was gone on with", n, len(whole))
+		}
+	}
+}

@@ -1,0 +1,327 @@
+package expert
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/gomlx/compute"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/go-birl/birl/envs/gym"
+)
+
+// The streams of random numbers of a seed. Each segment has one of its own, from streamSegments on.
+const (
+	streamWeights  = 1
+	streamSegments = 1 << 32
+)
+
+// recent is how many episodes the mean return in a Progress is of.
+const recent = 100
+
+// Options say what training does beside learning.
+type Options struct {
+	// Checkpoint is a file, ending in .npz, in which the run is stored at each point of the learning curve, and from which it goes on if it
+	// is there. Empty stores nothing.
+	Checkpoint string
+	// Progress is told how training goes on, after each step of the environments, if it is not nil.
+	Progress func(Progress)
+}
+
+// Progress is how far training has come.
+type Progress struct {
+	// Steps of the environments are done, of Total. Episodes have ended.
+	Steps, Total, Episodes int
+	// Return is the mean of the last 100 episodes in training, NaN before the first, and Loss the last one.
+	Return, Loss   float64
+	Epsilon        float64
+	StepsPerSecond float64
+}
+
+// Train trains an expert in the pool, which has to be opened as Config.Gym says. A run that was stopped, at whatever moment, goes on from
+// its checkpoint, and ends with the same expert as if it had not been.
+func Train(ctx context.Context, on compute.Backend, pool *gym.Pool, c Config, o Options) (*Expert, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	spec := pool.Spec()
+	if spec.ID != c.Environment || pool.Len() != c.Environments {
+		return nil, fmt.Errorf("expert: the pool has %d environments %s, the config says %d of %s", pool.Len(), spec.ID, c.Environments, c.Environment)
+	}
+	l, err := newLearner(on, c, spec.Size(), spec.Actions)
+	if err != nil {
+		return nil, err
+	}
+	t := &trainer{config: c, options: o, pool: pool, learner: l, replay: newReplay(spec.Size(), c.Replay), loss: math.NaN()}
+	resumed, err := t.resume()
+	if err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	if !resumed {
+		if err := t.fly(ctx); err != nil {
+			return nil, err
+		}
+	}
+	for t.steps < c.Steps {
+		if err := t.segment(ctx); err != nil {
+			return nil, err
+		}
+		if err := t.mark(ctx); err != nil {
+			return nil, err
+		}
+		t.seconds += time.Since(began).Seconds()
+		began = time.Now()
+		if err := t.store(); err != nil {
+			return nil, err
+		}
+	}
+	e, err := t.expert()
+	if err != nil {
+		return nil, err
+	}
+	e.Backend = on.Description()
+	return e, e.evaluate(ctx, pool)
+}
+
+// evaluate makes the evaluations at the end.
+func (e *Expert) evaluate(ctx context.Context, pool *gym.Pool) error {
+	c := e.Config
+	plays := []struct {
+		name   string
+		policy gym.Policy
+	}{{"greedy", e.Greedy()}, {fmt.Sprintf("Boltzmann, β = %g", c.Beta), e.Boltzmann(c.Beta)}}
+	for _, play := range plays {
+		v, err := Evaluate(ctx, pool, play.policy, c.EvaluationEpisodes)
+		if err != nil {
+			return err
+		}
+		v.Policy = play.name
+		e.Evaluations = append(e.Evaluations, v)
+	}
+	return nil
+}
+
+// trainer is a run.
+type trainer struct {
+	config  Config
+	options Options
+	pool    *gym.Pool
+	learner *learner
+	replay  *replay
+
+	steps, episodes int
+	curve           []Point
+	seconds         float64 // up to the last checkpoint
+
+	returns []float64 // of the last episodes
+	loss    float64
+	losses  []float64 // since the last point of the curve
+}
+
+// expert returns the target network as it is.
+func (t *trainer) expert() (*Expert, error) {
+	n, err := t.learner.network()
+	if err != nil {
+		return nil, err
+	}
+	spec := t.pool.Spec()
+	return &Expert{network: n, Description: Description{
+		Config: t.config, ObservationShape: append([]int{}, spec.Shape...), Actions: spec.Actions, Versions: spec.Versions,
+		Seconds: t.seconds, Curve: t.curve,
+	}}, nil
+}
+
+// fly fills the replay with the pilot's episodes.
+func (t *trainer) fly(ctx context.Context) error {
+	c := t.config
+	if c.Pilot == "" {
+		return nil
+	}
+	trajectories, err := gym.Collect(ctx, t.pool, t.pool.PythonPolicy(ctx, c.Pilot), gym.CollectOptions{Episodes: c.PilotEpisodes, FirstSeed: pilotSeed})
+	if err != nil {
+		return fmt.Errorf("expert: the pilot: %w", err)
+	}
+	for i := range trajectories {
+		j := &trajectories[i]
+		for k, a := range j.Actions {
+			t.remember(j.Observation(k), j.Observation(k+1), a, j.Rewards[k], j.Terminated && k == j.Len()-1)
+		}
+	}
+	return nil
+}
+
+// remember puts a transition into the replay. Only an end that the environment has reached ends the return: one that was cut off would
+// have gone on.
+func (t *trainer) remember(observation, next []float32, action int, reward float64, terminated bool) {
+	discount := t.config.Discount
+	if terminated {
+		discount = 0
+	}
+	t.replay.add(transition{observation: observation, next: next, action: action, reward: t.config.RewardScale * reward, discount: discount})
+}
+
+// moved is what came of a step of all environments.
+type moved struct {
+	batch *gym.Batch
+	next  []float32 // what to act on next, after new episodes have begun
+	err   error
+}
+
+// segment runs from one point of the learning curve to the next, from new episodes.
+func (t *trainer) segment(ctx context.Context) error {
+	c := t.config
+	random := rand.New(rand.NewPCG(c.Seed, streamSegments+uint64(t.steps)))
+	first, err := t.pool.Reset(ctx, seeds(random, c.Environments))
+	if err != nil {
+		return fmt.Errorf("expert: %w", err)
+	}
+	began, now := time.Now(), first.Float32()
+	sums := make([]float64, c.Environments)
+	t.losses = nil
+	for end := t.steps + c.SegmentSteps; t.steps < end; {
+		actions, err := t.act(now, random)
+		if err != nil {
+			return err
+		}
+		// The environments move while the networks learn.
+		pending, fresh := make(chan moved, 1), seeds(random, c.Environments)
+		go func() { pending <- t.move(ctx, actions, fresh) }()
+		err = t.learn(random)
+		m := <-pending
+		if err == nil {
+			err = m.err
+		}
+		if err != nil {
+			return err
+		}
+		size := t.replay.size
+		after := m.batch.Obs.Float32()
+		for i, a := range actions {
+			t.remember(now[i*size:(i+1)*size], after[i*size:(i+1)*size], a, m.batch.Rewards[i], m.batch.Terminated[i])
+			sums[i] += m.batch.Rewards[i]
+			if m.batch.Done(i) {
+				t.ended(sums[i])
+				sums[i] = 0
+			}
+		}
+		t.steps += c.Environments
+		now = m.next
+		if t.options.Progress != nil {
+			t.options.Progress(Progress{
+				Steps: t.steps, Total: c.Steps, Episodes: t.episodes, Return: stat.Mean(t.returns, nil), Loss: t.loss, Epsilon: c.epsilon(t.steps),
+				StepsPerSecond: float64(t.steps-end+c.SegmentSteps) / time.Since(began).Seconds(),
+			})
+		}
+	}
+	return nil
+}
+
+// seeds draws seeds for n environments.
+func seeds(random *rand.Rand, n int) []int64 {
+	out := make([]int64, n)
+	for i := range out {
+		out[i] = trainingSeed + random.Int64N(trainingSeed)
+	}
+	return out
+}
+
+// act chooses an action in every environment.
+func (t *trainer) act(observations []float32, random *rand.Rand) ([]int, error) {
+	values, err := t.learner.values(observations)
+	if err != nil {
+		return nil, err
+	}
+	n, c := t.learner.actions, t.config
+	epsilon := c.epsilon(t.steps)
+	actions := make([]int, c.Environments)
+	for i := range actions {
+		row := values[i*n : (i+1)*n]
+		switch {
+		case i < c.Undisturbed:
+			actions[i] = floats.MaxIdx(row)
+		case random.Float64() < epsilon:
+			actions[i] = random.IntN(n)
+		case c.Beta > 0:
+			actions[i] = draw(row, c.Beta, random)
+		default:
+			actions[i] = floats.MaxIdx(row)
+		}
+	}
+	return actions, nil
+}
+
+// move steps all environments and begins new episodes where one has ended.
+func (t *trainer) move(ctx context.Context, actions []int, seeds []int64) moved {
+	b, err := t.pool.Step(ctx, actions)
+	if err != nil {
+		return moved{err: fmt.Errorf("expert: %w", err)}
+	}
+	m := moved{batch: b, next: b.Obs.Float32()}
+	var envs []int
+	var fresh []int64
+	for i := range actions {
+		if b.Done(i) {
+			envs, fresh = append(envs, i), append(fresh, seeds[i])
+		}
+	}
+	if len(envs) == 0 {
+		return m
+	}
+	first, err := t.pool.ResetEnvs(ctx, envs, fresh)
+	if err != nil {
+		return moved{err: fmt.Errorf("expert: %w", err)}
+	}
+	for k, i := range envs {
+		copy(m.next[i*t.replay.size:], first.Row(k).Float32())
+	}
+	return m
+}
+
+// learn makes the gradient steps that follow a step of the environments, once the replay holds enough.
+func (t *trainer) learn(random *rand.Rand) error {
+	c := t.config
+	if t.replay.count < c.LearnAfter {
+		return nil
+	}
+	loss, err := t.learner.learn(c.learningRate(t.steps), t.replay.sample(c.GradientSteps*c.Batch, random))
+	if err != nil {
+		return err
+	}
+	if math.IsNaN(loss) || math.IsInf(loss, 0) {
+		return fmt.Errorf("expert: the loss is %g after %d steps; a smaller LearningRate or RewardScale may help", loss, t.steps)
+	}
+	t.loss, t.losses = loss, append(t.losses, loss)
+	return nil
+}
+
+// ended notes the return of an episode.
+func (t *trainer) ended(sum float64) {
+	t.episodes++
+	t.returns = append(t.returns, sum)
+	if len(t.returns) > recent {
+		t.returns = t.returns[1:]
+	}
+}
+
+// mark adds a point to the learning curve.
+func (t *trainer) mark(ctx context.Context) error {
+	e, err := t.expert()
+	if err != nil {
+		return err
+	}
+	v, err := evaluate(ctx, t.pool, e.Greedy(), t.config.CurveEpisodes, curveSeed)
+	if err != nil {
+		return err
+	}
+	p := Point{Steps: t.steps, Episodes: t.episodes, Return: v.Returns.Mean}
+	if len(t.losses) > 0 {
+		p.Loss = stat.Mean(t.losses, nil)
+	}
+	t.curve = append(t.curve, p)
+	return nil
+}

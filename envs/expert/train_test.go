@@ -1,0 +1,104 @@
+//go:build installed
+
+package expert
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/go-birl/birl/envs/demo"
+	"github.com/go-birl/birl/envs/gym"
+)
+
+// poleConfig is that of a short run on CartPole.
+func poleConfig() Config {
+	c := Default("CartPole-v1")
+	c.Environments, c.Steps, c.SegmentSteps, c.EpsilonSteps, c.Undisturbed = 8, 9600, 3200, 3200, 2
+	c.Hidden, c.Quantiles, c.Batch, c.GradientSteps, c.LearnAfter = []int{32, 32}, 8, 32, 2, 400
+	c.LearningRate, c.TargetRate, c.CurveEpisodes, c.EvaluationEpisodes, c.Replay = 2e-3, 0.02, 4, 8, 6000
+	return c
+}
+
+func openPool(t *testing.T, c Config, workers int) *gym.Pool {
+	t.Helper()
+	g, err := c.Gym(workers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool, err := gym.Open(t.Context(), g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { pool.Close() })
+	return pool
+}
+
+func TestTrainsAndResumes(t *testing.T) {
+	c := poleConfig()
+	whole, err := Train(t.Context(), pureGo(t), openPool(t, c, 1), c, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := whole.Evaluations[0]; v.Returns.Mean < 60 { // at random, a pole falls after about 22 steps
+		t.Errorf("the expert keeps the pole up for %.0f steps", v.Returns.Mean)
+	}
+
+	// A run that is stopped in the middle of each of its segments, with other processes, ends with the same expert.
+	run := filepath.Join(t.TempDir(), "run.npz")
+	var resumed *Expert
+	for stop := 1600; resumed == nil; stop += c.SegmentSteps {
+		ctx, cancel := context.WithCancel(t.Context())
+		resumed, err = Train(ctx, pureGo(t), openPool(t, c, 2), c, Options{Checkpoint: run, Progress: func(p Progress) {
+			if p.Steps == stop {
+				cancel()
+			}
+		}})
+		if stopped := errors.Is(err, context.Canceled); (err != nil) != stopped || stopped != (stop < c.Steps) {
+			t.Fatalf("stopped at %d steps: error %v", stop, err)
+		}
+		cancel()
+	}
+	if !slices.Equal(whole.Curve, resumed.Curve) {
+		t.Errorf("the curve is %v, of the run that was stopped %v", whole.Curve, resumed.Curve)
+	}
+	for i := range whole.network {
+		if !slices.Equal(whole.network[i].weights, resumed.network[i].weights) {
+			t.Errorf("the weights of layer %d differ from those of the run that was stopped", i)
+		}
+	}
+
+	demonstrates(t, whole)
+}
+
+func demonstrates(t *testing.T, e *Expert) {
+	set, err := Demonstrate(t.Context(), openPool(t, e.Config, 2), e, DemonstrateOptions{Beta: 1, Episodes: 6, Seed: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "demos.npz")
+	if err := set.Write(path); err != nil {
+		t.Fatal(err)
+	}
+	back, err := demo.Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ll, ok := back.ExpertLogLikelihood()
+	h := back.Statistics[ActionEntropy]
+	if n := float64(back.Transitions()); !ok || !(h > 0.005) || ll+h > 0.2 || ll+h < -0.2 || n < 150 || *back.Beta != 1 {
+		t.Errorf("%g transitions at β = %g, log-likelihood %g, entropy %g: want the one to be about minus the other", n, *back.Beta, ll, h)
+	}
+	for i := range back.Trajectories {
+		if back.Trajectories[i].Seed != int64(i) {
+			t.Errorf("trajectory %d began with the seed %d", i, back.Trajectories[i].Seed)
+		}
+	}
+	other := poleConfig()
+	other.Environment = "Acrobot-v1"
+	if _, err := Demonstrate(t.Context(), openPool(t, other, 1), e, DemonstrateOptions{Beta: 1, Episodes: 1}); err == nil {
+		t.Error("an expert of CartPole demonstrated in Acrobot")
+	}
+}
