@@ -201,3 +201,19 @@ func (l *Learner) release(p *program) {
 	defer l.mutex.Unlock()
 	l.idle[p.shape] = append(l.idle[p.shape], p)
 }
+
+// Model returns the model with the given parameters, which are those of the networks (in the order of Objective.Networks, as
+// Fitted.Parameters lists them) and the objective's.
+func (l *Learner) Model(spec Spec, scale *Scale, parameters []Parameter) (*Fitted, error) {
+	if spec.Observation < 1 || spec.Actions < 2 {
+		return nil, fmt.Errorf("continuous: a model for observations of %d numbers and %d actions", spec.Observation, spec.Actions)
+	}
+	if scale == nil || len(scale.Mean) != spec.Observation || len(scale.Std) != spec.Observation {
+		return nil, fmt.Errorf("continuous: the scale is not that of observations of %d numbers", spec.Observation)
+	}
+	layout, trained, fixed, err := newLayout(parameters)
+	if err != nil {
+		return nil, err
+	}
+	return &Fitted{name: l.name, spec: spec, learner: l, scale: scale, layout: layout, trained: trained, fixed: fixed}, nil
+}

@@ -40,17 +40,15 @@ func Load[O Objective](dir, backendName string) (*Fitted, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w (in %s)", err, path)
 	}
-	if d.Scale == nil || len(d.Scale.Mean) != d.Spec.Observation || len(d.Scale.Std) != d.Spec.Observation || d.Spec.Observation < 1 || d.Spec.Actions < 2 {
-		return nil, fmt.Errorf("continuous: %s: the scale is not that of observations of %d numbers", path, d.Spec.Observation)
-	}
 	parameters, err := d.parameters(dir)
 	if err != nil {
 		return nil, err
 	}
-	f := &Fitted{name: d.Method, spec: d.Spec, learner: learner, scale: d.Scale, curve: d.Curve, seconds: d.Seconds}
-	if f.layout, f.trained, f.fixed, err = newLayout(parameters); err != nil {
+	f, err := learner.Model(d.Spec, d.Scale, parameters)
+	if err != nil {
 		return nil, fmt.Errorf("%w (in %s)", err, path)
 	}
+	f.curve, f.seconds = d.Curve, d.Seconds
 	return f, nil
 }
 
