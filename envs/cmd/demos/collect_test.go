@@ -9,12 +9,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/demo"
 )
 
 func TestCollectsAnEnvironmentNobodyPreparedFor(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "cartpole.npz")
-	status, stdout, stderr := command(t, "collect", "CartPole-v1", "--episodes", "20", "--out", out)
+	status, stdout, stderr := run(t, "collect", "CartPole-v1", "--episodes", "20", "--out", out)
 	if status != 0 {
 		t.Fatal(stderr)
 	}
@@ -34,7 +35,7 @@ func TestCollectsAnEnvironmentNobodyPreparedFor(t *testing.T) {
 
 func TestOptionsReachTheEnvironment(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "highway.npz")
-	status, stdout, stderr := command(t, "collect", "highway-fast-v0", "--import", "highway_env", "--episodes", "2", "--max-steps", "2",
+	status, stdout, stderr := run(t, "collect", "highway-fast-v0", "--import", "highway_env", "--episodes", "2", "--max-steps", "2",
 		"--option", `config={"vehicles_count": 5, "observation": {"type": "Kinematics", "vehicles_count": 3}}`, "--envs", "2", "--out", out)
 	if status != 0 || !strings.Contains(stdout, "observations [3 5], 5 actions") {
 		t.Errorf("status %d, says\n%s%s", status, stdout, stderr)
@@ -45,8 +46,8 @@ func TestInterruptedCollectionIsKept(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "x.npz")
 	ctx, cancel := context.WithCancel(t.Context())
 	stderr := writer(func(string) { cancel() }) // at the first line of progress
-	if status := execute(ctx, []string{"collect", "CartPole-v1", "--episodes", "1000000", "--out", out}, os.Stderr, stderr); status != interrupted {
-		t.Errorf("status %d, want %d", status, interrupted)
+	if status := command.Execute(ctx, newRoot(), []string{"collect", "CartPole-v1", "--episodes", "1000000", "--out", out}, os.Stderr, stderr); status != 130 {
+		t.Errorf("status %d, want 130", status)
 	}
 	if set, err := demo.Read(out); err != nil || len(set.Trajectories) < 5 {
 		t.Errorf("after the interruption: error %v", err)

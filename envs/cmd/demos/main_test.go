@@ -6,13 +6,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/go-birl/birl/envs/command"
 )
 
-// command runs the command line and returns its exit status and output.
-func command(t *testing.T, args ...string) (status int, stdout, stderr string) {
+// run runs the command line and returns its exit status and output.
+func run(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	status = execute(t.Context(), args, &out, &errs)
+	status = command.Execute(t.Context(), newRoot(), args, &out, &errs)
 	return status, out.String(), errs.String()
 }
 
@@ -28,7 +30,7 @@ func TestConvertAndShow(t *testing.T) {
 	if err := os.WriteFile(text, []byte(recorded), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	status, stdout, stderr := command(t, "convert", text, "--env", "Moonbase-v0", "--expert", "the pilot", "--actions", "4", "--out", out)
+	status, stdout, stderr := run(t, "convert", text, "--env", "Moonbase-v0", "--expert", "the pilot", "--actions", "4", "--out", out)
 	if status != 0 {
 		t.Fatal(stderr)
 	}
@@ -36,10 +38,10 @@ func TestConvertAndShow(t *testing.T) {
 	if stdout != want {
 		t.Errorf("convert says\n%s\nwant\n%s", stdout, want)
 	}
-	if status, stdout, stderr := command(t, "show", out); status != 0 || stdout != want {
+	if status, stdout, stderr := run(t, "show", out); status != 0 || stdout != want {
 		t.Errorf("show: status %d, says\n%s%s\nwant\n%s", status, stdout, stderr, want)
 	}
-	if status, stdout, stderr := command(t, "show", filepath.Join(dir, "absent.npz"), text); status != 1 ||
+	if status, stdout, stderr := run(t, "show", filepath.Join(dir, "absent.npz"), text); status != 1 ||
 		!strings.Contains(stdout, "2 trajectories of an environment not named") || !strings.Contains(stderr, "absent.npz") {
 		t.Errorf("show of two files of which one is absent: status %d, says\n%s%s", status, stdout, stderr)
 	}
@@ -55,7 +57,7 @@ func TestWrongCommandLines(t *testing.T) {
 		"no layout":                 {"convert", "../../npz/testdata/stored.npz", "--layout", "odd", "--out", "x.npz"},
 		"/nowhere/python":           {"collect", "CartPole-v1", "--out", filepath.Join(t.TempDir(), "x.npz"), "--python", "/nowhere/python"},
 	} {
-		if status, _, stderr := command(t, args...); status != 1 || !strings.Contains(stderr, want) {
+		if status, _, stderr := run(t, args...); status != 1 || !strings.Contains(stderr, want) {
 			t.Errorf("%v: status %d, says %q, want %q", args, status, stderr, want)
 		}
 	}
