@@ -21,6 +21,13 @@ type Objective interface {
 	Predict(w *Weights, states *graph.Node) (logProbs, values *graph.Node)
 }
 
+// Unrolled is an objective that says how many steps of training one execution takes. For others it is several, which saves time between
+// them; a large graph costs more time to compile for each of them than that saves.
+type Unrolled interface {
+	Objective
+	Unroll() int
+}
+
 // Loss is the value of an objective on a batch.
 type Loss struct {
 	Total *graph.Node // [runs]

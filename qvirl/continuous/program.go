@@ -17,8 +17,8 @@ const (
 	adamEpsilon          = 1e-8
 )
 
-// unroll is the most steps that one execution takes.
-const unroll = 4
+// defaultUnroll is the most steps that one execution takes.
+const defaultUnroll = 4
 
 // termGradient is the name of the term that every objective has: the norm of the gradient.
 const termGradient = "gradient_norm"
@@ -53,6 +53,14 @@ func (p *program) weights(trained, fixed *graph.Node) (*Weights, []*graph.Node) 
 		w.nodes[s.name] = parts[i]
 	}
 	return w, parts
+}
+
+// unroll returns the most steps that one execution takes.
+func (p *program) unroll() int {
+	if o, ok := p.objective.(Unrolled); ok {
+		return o.Unroll()
+	}
+	return defaultUnroll
 }
 
 // build makes the executors. Graphs are compiled when they are called first.

@@ -70,7 +70,7 @@ func (j *job) train(ctx context.Context, report func(Point)) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			count := min(unroll, until-j.step)
+			count := min(j.program.unroll(), until-j.step)
 			figures, err := v.advance(j, count)
 			if err != nil {
 				return err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-birl/birl/qvirl/cloning"
 	"github.com/go-birl/birl/qvirl/continuous"
+	"github.com/go-birl/birl/qvirl/deep"
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/iqlearn"
 )
@@ -34,8 +35,18 @@ type Method struct {
 // Members is the number of members of an ensemble; the paper's.
 const Members = 5
 
+// defaultPriorStd is the standard deviation of rewards under QVIRL's prior at the beginning of training.
+const defaultPriorStd = 1
+
 // methods are all methods.
 var methods = []Method{
+	{
+		Name: deep.Name, Short: "Q-based variational IRL", Aux: true,
+		build: builder(deep.DefaultObjective(defaultPriorStd), 0, func(c Config[deep.Objective]) (continuous.Method, error) {
+			return deep.New(c.Training, c.Objective)
+		}),
+		load: load[deep.Objective],
+	},
 	{
 		Name: cloning.Name, Short: "behaviour cloning",
 		build: builder(cloning.Objective{}, 0, func(c Config[cloning.Objective]) (continuous.Method, error) { return cloning.New(c.Training) }),

@@ -1,0 +1,369 @@
+package deep
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/diff/fd"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distmv"
+
+	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/backend"
+	"github.com/go-birl/birl/qvirl/continuous"
+)
+
+// The graphs are tested in double precision on the pure Go backend, which every machine has.
+
+// array is an input of a graph.
+type array struct {
+	data []float64
+	dims []int
+}
+
+func random(rng *rand.Rand, scale float64, dims ...int) array {
+	size := 1
+	for _, d := range dims {
+		size *= d
+	}
+	a := array{data: make([]float64, size), dims: dims}
+	for i := range a.data {
+		a.data[i] = scale * rng.NormFloat64()
+	}
+	return a
+}
+
+// evaluate runs f and returns its outputs flattened.
+func evaluate(t *testing.T, f func(in []*Node) []*Node, inputs ...array) [][]float64 {
+	t.Helper()
+	choice, err := backend.Get("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := make([]any, len(inputs))
+	for i, x := range inputs {
+		args[i] = tensors.FromFlatDataAndDimensions(x.data, x.dims...)
+	}
+	results, err := CallOnceN(choice.Backend, f, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := make([][]float64, len(results))
+	for i, r := range results {
+		if out[i], err = tensors.CopyFlatData[float64](r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out
+}
+
+// checkGradients compares the gradient of the sum of surrogate with the finite differences of the sum of value, in all inputs.
+func checkGradients(t *testing.T, f func(in []*Node) (value, surrogate *Node), inputs ...array) {
+	t.Helper()
+	choice, err := backend.Get("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	exec := MustNewExec(choice.Backend, func(in []*Node) []*Node {
+		value, surrogate := f(in)
+		return append([]*Node{ReduceAllSum(value)}, Gradient(ReduceAllSum(surrogate), in...)...)
+	})
+	call := func() []*tensors.Tensor {
+		args := make([]any, len(inputs))
+		for i, x := range inputs {
+			args[i] = tensors.FromFlatDataAndDimensions(x.data, x.dims...)
+		}
+		return exec.MustCall(args...)
+	}
+	gradients := call()[1:]
+	for k, input := range inputs {
+		got := tensors.MustCopyFlatData[float64](gradients[k])
+		original := append([]float64(nil), input.data...)
+		want := fd.Gradient(nil, func(x []float64) float64 {
+			copy(input.data, x)
+			return tensors.ToScalar[float64](call()[0])
+		}, original, &fd.Settings{Formula: fd.Central, Step: 1e-5})
+		copy(input.data, original)
+		scale := mat.Norm(mat.NewVecDense(len(want), want), math.Inf(1))
+		if scale == 0 {
+			t.Errorf("input %d: the function does not depend on it", k)
+		}
+		for i := range want {
+			if math.Abs(got[i]-want[i]) > 1e-6*max(scale, 1) { // the second-order rest of central differences is far below
+				t.Errorf("input %d: gradient[%d] is %g, finite differences give %g", k, i, got[i], want[i])
+			}
+		}
+	}
+}
+
+// kernel is k(p, q).
+func kernel(p, q []float64) float64 {
+	sum := 0.0
+	for i := range p {
+		sum += (p[i] - q[i]) * (p[i] - q[i])
+	}
+	return math.Exp(-sum / 2)
+}
+
+func TestCombinationAgainstSums(t *testing.T) {
+	const runs, points, n, d = 2, 3, 4, 2
+	rng := rand.New(rand.NewPCG(1, 1))
+	weight, point := random(rng, 1, runs, points, n), random(rng, 1, runs, points, n, d)
+	got := evaluate(t, func(in []*Node) []*Node {
+		cov, _ := combination{in[0], in[1]}.covariance()
+		return []*Node{cov}
+	}, weight, point)[0]
+	at := func(run, p, i int) (float64, []float64) {
+		k := (run*points+p)*n + i
+		return weight.data[k], point.data[k*d : (k+1)*d]
+	}
+	for run := range runs {
+		for i := range n {
+			for j := range n {
+				want := 0.0
+				for p := range points {
+					for q := range points {
+						wp, ep := at(run, p, i)
+						wq, eq := at(run, q, j)
+						want += wp * wq * kernel(ep, eq)
+					}
+				}
+				if g := got[(run*n+i)*n+j]; math.Abs(g-want) > 1e-10 {
+					t.Errorf("run %d: covariance of %d and %d is %g, want %g", run, i, j, g, want)
+				}
+			}
+		}
+	}
+}
+
+func TestCombinationGradient(t *testing.T) {
+	const runs, n, d = 2, 3, 2
+	for _, points := range []int{1, 3} {
+		rng := rand.New(rand.NewPCG(2, uint64(points)))
+		slope := random(rng, 1, runs, n, n)
+		for run := range runs { // symmetric
+			s := slope.data[run*n*n:]
+			for i := range n {
+				for j := range i {
+					s[i*n+j] = s[j*n+i]
+				}
+			}
+		}
+		checkGradients(t, func(in []*Node) (value, surrogate *Node) {
+			c := combination{in[0], in[1]}
+			cov, corr := c.covariance()
+			slope := ConstTensor(in[0].Graph(), tensors.FromFlatDataAndDimensions(slope.data, slope.dims...))
+			return Mul(cov, slope), c.pull(slope, corr)
+		}, random(rng, 1, runs, points, n), random(rng, 1, runs, points, n, d))
+	}
+}
+
+func TestDivergenceOfGaussians(t *testing.T) {
+	const runs, n = 2, 5
+	rng := rand.New(rand.NewPCG(3, 3))
+	covariances := func() (array, []*mat.SymDense) {
+		root := random(rng, 1, runs, n, n)
+		out, syms := array{dims: root.dims}, []*mat.SymDense{}
+		for run := range runs {
+			r := mat.NewDense(n, n, root.data[run*n*n:(run+1)*n*n])
+			var s mat.SymDense
+			s.SymOuterK(1, r)
+			for i := range n {
+				s.SetSym(i, i, s.At(i, i)+1)
+			}
+			syms = append(syms, &s)
+			out.data = append(out.data, mat.DenseCopyOf(&s).RawMatrix().Data...)
+		}
+		return out, syms
+	}
+	mean, priorMean := random(rng, 2, runs, n), random(rng, 2, runs, n)
+	cov, covs := covariances()
+	priorCov, priorCovs := covariances()
+	got := evaluate(t, func(in []*Node) []*Node {
+		kl, _, _ := gaussianKL(in[0], in[1], in[2], in[3])
+		return []*Node{kl}
+	}, mean, cov, priorMean, priorCov)[0]
+	for run := range runs {
+		q, _ := distmv.NewNormal(mean.data[run*n:(run+1)*n], covs[run], nil)
+		p, _ := distmv.NewNormal(priorMean.data[run*n:(run+1)*n], priorCovs[run], nil)
+		if want := (distmv.KullbackLeibler{}).DistNormal(q, p); math.Abs(got[run]-want) > 1e-9 {
+			t.Errorf("run %d: divergence %g, want %g", run, got[run], want)
+		}
+	}
+}
+
+// transitions of a test, and the network's outputs for them.
+type example struct{ now, next, action, discount, state array }
+
+const exampleEmbedding, exampleObservation = 2, 3
+
+func newExample(rng *rand.Rand, runs, n, actions int) example {
+	e := example{
+		now: random(rng, 0.7, runs, n, actions, 2+exampleEmbedding), next: random(rng, 0.7, runs, n, actions, 2+exampleEmbedding),
+		action: random(rng, 0, runs, n, actions), discount: random(rng, 0, runs, n), state: random(rng, 1, runs, n, exampleObservation),
+	}
+	for i := range e.discount.data {
+		e.action.data[i*actions+rng.IntN(actions)] = 1
+		if i%n != 1 { // the second transition of each run terminates
+			e.discount.data[i] = 0.9
+		}
+	}
+	return e
+}
+
+// transitions makes nodes of the action and the discount.
+func (e example) transitions(g *Graph) *continuous.Transitions {
+	node := func(a array) *Node { return ConstTensor(g, tensors.FromFlatDataAndDimensions(a.data, a.dims...)) }
+	return &continuous.Transitions{Action: node(e.action), Discount: node(e.discount), State: node(e.state)}
+}
+
+func TestRewardAgainstSampledMaxima(t *testing.T) {
+	const n, actions, draws = 3, 2, 200_000 // the moments of a maximum of two are exact
+	rng := rand.New(rand.NewPCG(4, 4))
+	e := newExample(rng, 1, n, actions)
+	got := evaluate(t, func(in []*Node) []*Node {
+		r := newReward(qvirl.Clark, in[0], in[1], e.transitions(in[0].Graph()))
+		cov, _ := r.parts.covariance()
+		return []*Node{r.mean, addDiagonal(cov, r.lift)}
+	}, e.now, e.next)
+	mean, cov := got[0], got[1]
+
+	// all values: those taken, then those of the successors
+	var points [][]float64
+	for i := range n {
+		for a := range actions {
+			if e.action.data[i*actions+a] == 1 {
+				points = append(points, e.now.data[(i*actions+a)*4:(i*actions+a+1)*4])
+			}
+		}
+	}
+	for k := range n * actions {
+		points = append(points, e.next.data[k*4:(k+1)*4])
+	}
+	m, c := make([]float64, len(points)), mat.NewSymDense(len(points), nil)
+	for i, p := range points {
+		m[i] = p[outMean]
+		for j, q := range points {
+			c.SetSym(i, j, math.Exp(p[outLogStd]+q[outLogStd])*kernel(p[outEmbedding:], q[outEmbedding:]))
+		}
+	}
+	normal, ok := distmv.NewNormal(m, c, rand.NewPCG(5, 5))
+	if !ok {
+		t.Fatal("the values' covariance is singular")
+	}
+	sum, square, fourth := make([]float64, n), mat.NewDense(n, n, nil), mat.NewDense(n, n, nil)
+	x, r := make([]float64, len(points)), make([]float64, n)
+	for range draws {
+		normal.Rand(x)
+		for i := range n {
+			r[i] = x[i] - e.discount.data[i]*max(x[n+i*actions], x[n+i*actions+1]) - mean[i]
+			sum[i] += r[i]
+		}
+		for i := range n {
+			for j := range n {
+				p := r[i] * r[j]
+				square.Set(i, j, square.At(i, j)+p/draws)
+				fourth.Set(i, j, fourth.At(i, j)+p*p/draws)
+			}
+		}
+	}
+	for i := range n {
+		if se := math.Sqrt(square.At(i, i) / draws); math.Abs(sum[i]/draws) > 4*se {
+			t.Errorf("mean of reward %d is %g off, want less than 4 standard errors of %g", i, sum[i]/draws, se)
+		}
+		for j := range n {
+			tolerance := 4 * math.Sqrt((fourth.At(i, j)-square.At(i, j)*square.At(i, j))/draws)
+			if i != j { // the covariance of two maxima is Clark's approximation
+				tolerance += 0.02 * math.Sqrt(square.At(i, i)*square.At(j, j))
+			}
+			if d := cov[i*n+j] - square.At(i, j); math.Abs(d) > tolerance {
+				t.Errorf("covariance of rewards %d and %d is %g, draws give %g ± %g", i, j, cov[i*n+j], square.At(i, j), tolerance)
+			}
+		}
+	}
+}
+
+func TestTerminatedRewardIsTheValue(t *testing.T) {
+	e := newExample(rand.New(rand.NewPCG(6, 6)), 1, 3, 3)
+	got := evaluate(t, func(in []*Node) []*Node {
+		r := newReward(qvirl.Clark, in[0], in[1], e.transitions(in[0].Graph()))
+		cov, _ := r.parts.covariance()
+		return []*Node{r.mean, addDiagonal(cov, r.lift)}
+	}, e.now, e.next)
+	for a := range 3 {
+		if e.action.data[3+a] == 1 {
+			out := e.now.data[(3+a)*4:]
+			if got[0][1] != out[outMean] || math.Abs(got[1][4]-math.Exp(2*out[outLogStd])) > 1e-12 {
+				t.Errorf("reward of mean %g and variance %g, the value's are %g and %g", got[0][1], got[1][4], out[outMean], math.Exp(2*out[outLogStd]))
+			}
+		}
+	}
+}
+
+func TestDivergenceGradient(t *testing.T) {
+	const runs, n, actions = 2, 4, 3
+	rng := rand.New(rand.NewPCG(7, 7))
+	e := newExample(rng, runs, n, actions)
+	o := DefaultObjective(1)
+	checkGradients(t, func(in []*Node) (value, surrogate *Node) {
+		tr := e.transitions(in[0].Graph())
+		p := prior{mean: in[2], std: Exp(in[3]), lengthscale: Exp(in[4])}
+		return o.divergence(newReward(qvirl.Clark, in[0], in[1], tr), p, p.rewards(tr.State, tr.Action))
+	}, e.now, e.next, random(rng, 1, runs), random(rng, 0.3, runs), random(rng, 0.3, runs, exampleObservation+actions))
+}
+
+func TestLengthscales(t *testing.T) {
+	d := &continuous.Data{
+		Scale: &continuous.Scale{Mean: make([]float32, 2), Std: []float32{1, 1}}, Actions: 3,
+		State: []float32{0, 5, 3, 5, -1, 5, 100, 5, 102, 5}, Action: []int32{0, 1, 1, 0, 0}, Starts: []int{0, 3},
+	}
+	// differences 3, −4 and 2; the jump to the second trajectory is none. Actions 0 and 1 change once. The rest never changes.
+	want := []float64{math.Sqrt(29. / 3), 1, math.Sqrt(1. / 3), math.Sqrt(1. / 3), 1}
+	for f, l := range lengthscales(d) {
+		if math.Abs(l-want[f]) > 1e-12 {
+			t.Errorf("lengthscale of feature %d is %g, want %g", f, l, want[f])
+		}
+	}
+}
+
+func TestInverse(t *testing.T) {
+	for _, n := range []int{3, 8, 16, 29, 64} {
+		const batch, rank = 2, 5 // far from full rank: condition numbers of 10⁵
+		rng := rand.New(rand.NewPCG(8, uint64(n)))
+		x := array{dims: []int{batch, n, n}}
+		for range batch {
+			root := mat.NewDense(n, rank, random(rng, 1, n, rank).data)
+			var s mat.SymDense
+			s.SymOuterK(1, root)
+			for i := range n {
+				s.SetSym(i, i, s.At(i, i)+1e-3)
+			}
+			x.data = append(x.data, mat.DenseCopyOf(&s).RawMatrix().Data...)
+		}
+		got := evaluate(t, func(in []*Node) []*Node {
+			inverse, logDet := spdInverse(in[0])
+			return []*Node{inverse, logDet}
+		}, x)
+		for b := range batch {
+			var chol mat.Cholesky
+			if !chol.Factorize(mat.NewSymDense(n, x.data[b*n*n:(b+1)*n*n])) {
+				t.Fatal("the test's matrix is not positive definite")
+			}
+			if want := chol.LogDet(); math.Abs(got[1][b]-want) > 1e-8 {
+				t.Errorf("n = %d: log-determinant %g, want %g", n, got[1][b], want)
+			}
+			var want mat.SymDense
+			if err := chol.InverseTo(&want); err != nil {
+				t.Fatal(err)
+			}
+			var off mat.Dense
+			off.Sub(mat.NewDense(n, n, got[0][b*n*n:(b+1)*n*n]), &want)
+			if d := mat.Norm(&off, 2) / mat.Norm(&want, 2); d > 1e-7 { // 10⁵ times the rounding of a double, with room
+				t.Errorf("n = %d: the inverse is %g off, in relation to itself", n, d)
+			}
+		}
+	}
+}

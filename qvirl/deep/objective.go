@@ -1,0 +1,153 @@
+package deep
+
+import (
+	"fmt"
+	"math"
+
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/continuous"
+)
+
+// Name is the method's name in result rows.
+const Name = "qvirl"
+
+// network is the name of the encoder.
+const network = "q"
+
+// Objective is the loss of continuous QVIRL (Appendix "KL and the loss"),
+//
+//	λ/|B_all| KL(q_R(R_B_all) ‖ p(R_B_all)) − Σ_B_expert log p(a|s),
+//
+// with B_all the expert's and the auxiliary transitions of a batch.
+type Objective struct {
+	// KLWeight is λ.
+	KLWeight float64 `json:"kl_weight"`
+	// Embedding is the dimension of the latent embedding; the paper's is 4.
+	Embedding int `json:"embedding"`
+	// Maximum is the approximation of the maximum over the successor's actions; the paper's is qvirl.Clark.
+	Maximum qvirl.Maximum `json:"maximum"`
+	// PriorMean, PriorStd are the constant mean and the standard deviation σ_0 of the prior over rewards that training starts
+	// from; the paper's are −1, and 50 on Lunar Lander or 1 on Highway. They are learnt, and so are the lengthscales.
+	PriorMean float64 `json:"prior_mean"`
+	PriorStd  float64 `json:"prior_std"`
+	// ValueStd is the standard deviation of the optimal values that training starts from, in relation to PriorStd.
+	ValueStd float64 `json:"value_std"`
+	// Nugget is the variance of each reward, in relation to PriorStd², that is independent of all others, under the prior and
+	// under the posterior: transitions that are alike otherwise leave no inverse.
+	Nugget float64 `json:"nugget"`
+}
+
+// DefaultObjective returns the paper's choices with a prior over rewards of the given standard deviation; the paper's is 50 on Lunar
+// Lander and 1 on Highway.
+func DefaultObjective(priorStd float64) Objective {
+	return Objective{KLWeight: 1, Embedding: 4, Maximum: qvirl.Clark, PriorMean: -1, PriorStd: priorStd, ValueStd: 1, Nugget: 1e-4}
+}
+
+// Validate reports the first field that is out of range.
+func (o Objective) Validate() error {
+	positive := func(x float64) bool { return x > 0 && !math.IsInf(x, 0) }
+	switch {
+	case !(o.KLWeight >= 0) || math.IsInf(o.KLWeight, 0):
+		return fmt.Errorf("deep: KLWeight = %g, want a finite number of at least 0", o.KLWeight)
+	case o.Embedding < 1:
+		return fmt.Errorf("deep: Embedding = %d, want at least 1", o.Embedding)
+	case o.Maximum != qvirl.Clark && o.Maximum != qvirl.MaxMean:
+		return fmt.Errorf("deep: Maximum = %q, want %q or %q", o.Maximum, qvirl.Clark, qvirl.MaxMean)
+	case math.IsNaN(o.PriorMean) || math.IsInf(o.PriorMean, 0):
+		return fmt.Errorf("deep: PriorMean = %g, want a finite number", o.PriorMean)
+	case !positive(o.PriorStd):
+		return fmt.Errorf("deep: PriorStd = %g, want a finite positive number", o.PriorStd)
+	case !positive(o.ValueStd):
+		return fmt.Errorf("deep: ValueStd = %g, want a finite positive number", o.ValueStd)
+	case !positive(o.Nugget):
+		return fmt.Errorf("deep: Nugget = %g, want a finite positive number", o.Nugget)
+	}
+	return nil
+}
+
+// New returns continuous QVIRL with the given training and objective.
+func New(c continuous.Config, o Objective) (*continuous.Learner, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	return continuous.NewLearner(Name, c, o)
+}
+
+// Networks returns the encoder.
+func (o Objective) Networks() []continuous.Network {
+	bias := make([]float32, outEmbedding+o.Embedding)
+	bias[outLogStd] = float32(math.Log(o.ValueStd * o.PriorStd))
+	return []continuous.Network{{Name: network, Outputs: len(bias), Bias: bias}}
+}
+
+// Parameters returns the prior's.
+func (o Objective) Parameters(d *continuous.Data) ([]continuous.Parameter, error) {
+	scales := lengthscales(d)
+	logScales := make([]float32, len(scales))
+	for i, l := range scales {
+		logScales[i] = float32(math.Log(l))
+	}
+	return []continuous.Parameter{
+		{Name: paramPriorMean, Value: []float32{float32(o.PriorMean)}, NoDecay: true},
+		{Name: paramPriorLogStd, Value: []float32{float32(math.Log(o.PriorStd))}, NoDecay: true},
+		{Name: paramLengthscales, Dims: []int{len(scales)}, Value: logScales, NoDecay: true},
+	}, nil
+}
+
+// Noise returns 0: nothing is drawn.
+func (o Objective) Noise(expert, aux int) int { return 0 }
+
+// Unroll returns 1: the graph is large.
+func (o Objective) Unroll() int { return 1 }
+
+// Loss returns the loss.
+func (o Objective) Loss(w *continuous.Weights, b *continuous.Batch) continuous.Loss {
+	all := b.Expert
+	if b.Aux != nil {
+		all = join(b.Expert, *b.Aux)
+	}
+	n, expert := all.Len(), b.Expert.Len()
+	out := w.Network(network, Concatenate([]*Node{all.State, all.Next}, 1)) // [runs, 2n, actions, 2 + d]
+	now, next := SliceAxis(out, 1, AxisRange(0, n)), SliceAxis(out, 1, AxisRange(n))
+
+	p := newPrior(w)
+	kl, klSurrogate := o.divergence(newReward(o.Maximum, now, next, &all), p, p.rewards(all.State, all.Action))
+	perPoint := o.KLWeight / float64(n)
+	kl, klSurrogate = MulScalar(kl, perPoint), MulScalar(klSurrogate, perPoint)
+
+	logProbs := logActionProbs(newValues(SliceAxis(now, 1, AxisRange(0, expert))), w.Beta()) // [runs, actions, expert]
+	logLikelihood := ReduceSum(Mul(logProbs, Transpose(b.Expert.Action, 1, 2)), 1, 2)
+	return continuous.Loss{
+		Total: Sub(kl, logLikelihood), Surrogate: Sub(klSurrogate, logLikelihood),
+		Terms: []continuous.Term{
+			{Name: continuous.TermKL, Value: kl},
+			{Name: continuous.TermLogLikelihood, Value: MulScalar(logLikelihood, 1/float64(expert))},
+			{Name: "prior_std", Value: p.std},
+		},
+	}
+}
+
+// Predict returns the log of the expected Boltzmann policy (Eq. mean-field-action-prob), normalised, and the posterior means of the
+// optimal values.
+func (o Objective) Predict(w *continuous.Weights, states *Node) (logProbs, means *Node) {
+	v := newValues(w.Network(network, states))
+	logProbs = logActionProbs(v, w.Beta())
+	logProbs = Sub(logProbs, Log(ReduceAndKeep(Exp(logProbs), ReduceSum, 1)))
+	return Transpose(logProbs, 1, 2), Transpose(v.mean, 1, 2)
+}
+
+// logActionProbs returns log p(a|s) [runs, actions, n]. Its closed form sums to one only approximately.
+func logActionProbs(v values, beta float64) *Node {
+	return qvirl.LogActionProbs(v.mean, v.covariance(), Scalar(v.mean.Graph(), v.mean.DType(), beta))
+}
+
+// join returns the transitions of both.
+func join(a, b continuous.Transitions) continuous.Transitions {
+	both := func(x, y *Node) *Node { return Concatenate([]*Node{x, y}, 1) }
+	return continuous.Transitions{
+		State: both(a.State, b.State), Next: both(a.Next, b.Next), Action: both(a.Action, b.Action),
+		NextAction: both(a.NextAction, b.NextAction), Discount: both(a.Discount, b.Discount),
+	}
+}

@@ -1,0 +1,218 @@
+package deep
+
+import (
+	"fmt"
+	"math"
+
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/continuous"
+)
+
+// Posterior answers questions of a trained model, in double precision and in the environment's own units. It is safe for
+// concurrent use.
+type Posterior struct {
+	model     *continuous.Fitted
+	objective Objective
+}
+
+// NewPosterior returns the posterior of a model that was trained with an Objective.
+func NewPosterior(m *continuous.Fitted) (*Posterior, error) {
+	o, ok := m.Objective().(Objective)
+	if !ok {
+		return nil, fmt.Errorf("deep: the model of the method %q is not of an objective of this package", m.Name())
+	}
+	return &Posterior{model: m, objective: o}, nil
+}
+
+// Values returns the optimal Q-values of all actions in n observations [n, observation], those of an observation next to each
+// other: quantity i·|A| + a is Q(s_i, a).
+func (p *Posterior) Values(observations []float32) (*Joint, error) {
+	points, err := p.points(observations)
+	if err != nil {
+		return nil, err
+	}
+	return valuesOf(points), nil
+}
+
+// valuesOf returns the joint distribution of the values of points (Eq. q-mean-cov).
+func valuesOf(points []point) *Joint {
+	j := &Joint{Mean: make([]float64, len(points)), Cov: mat.NewSymDense(len(points), nil)}
+	for i, a := range points {
+		j.Mean[i] = a.mean
+		for k, b := range points[:i+1] {
+			j.Cov.SetSym(i, k, a.covariance(b))
+		}
+	}
+	return j
+}
+
+// Transitions are n transitions to ask for the rewards of.
+type Transitions struct {
+	Observations, Next []float32 // [n, observation]
+	Actions            []int     // [n]
+	Terminated         []bool    // [n], or nil if none of them terminated its episode
+}
+
+// Rewards returns the rewards of transitions (Corollary joint-reward), without the independent part that Objective.Nugget adds.
+func (p *Posterior) Rewards(t Transitions) (*Joint, error) {
+	spec := p.model.Spec()
+	n := len(t.Actions)
+	if len(t.Observations) != n*spec.Observation || len(t.Next) != n*spec.Observation || t.Terminated != nil && len(t.Terminated) != n {
+		return nil, fmt.Errorf("deep: %d actions, %d and %d numbers of observations, %d flags; want observations of %d numbers, and all of one length",
+			n, len(t.Observations), len(t.Next), len(t.Terminated), spec.Observation)
+	}
+	now, err := p.points(t.Observations)
+	if err != nil {
+		return nil, err
+	}
+	next, err := p.points(t.Next)
+	if err != nil {
+		return nil, err
+	}
+	j := &Joint{Mean: make([]float64, n), Cov: mat.NewSymDense(n, nil)}
+	parts := make([][]point, n) // whose values sum to the reward, with the means and deviations scaled by their weights
+	for i, a := range t.Actions {
+		if a < 0 || a >= spec.Actions {
+			return nil, fmt.Errorf("deep: action[%d] is %d, want 0 to %d", i, a, spec.Actions-1)
+		}
+		taken := now[i*spec.Actions+a]
+		j.Mean[i], parts[i] = taken.mean, []point{taken}
+		if t.Terminated != nil && t.Terminated[i] {
+			continue
+		}
+		successors := next[i*spec.Actions : (i+1)*spec.Actions]
+		v := valuesOf(successors)
+		mean, variance, weights, err := p.objective.maximum(v)
+		if err != nil {
+			return nil, fmt.Errorf("deep: transition %d: %w", i, err)
+		}
+		j.Mean[i] -= spec.Discount * mean
+		w := mat.NewVecDense(len(weights), weights)
+		lift := spec.Discount * spec.Discount * math.Max(0, variance-mat.Inner(w, v.Cov, w))
+		for k, s := range successors {
+			s.std *= -spec.Discount * weights[k]
+			parts[i] = append(parts[i], s)
+		}
+		j.Cov.SetSym(i, i, lift)
+	}
+	for i := range parts {
+		for k := range i + 1 {
+			sum := j.Cov.At(i, k)
+			for _, a := range parts[i] {
+				for _, b := range parts[k] {
+					sum += a.covariance(b)
+				}
+			}
+			j.Cov.SetSym(i, k, sum)
+		}
+	}
+	return j, nil
+}
+
+// maximum approximates the greatest of jointly Gaussian values as the objective does.
+func (o Objective) maximum(v *Joint) (mean, variance float64, weights []float64, err error) {
+	if o.Maximum == qvirl.Clark {
+		return qvirl.ClarkMax(v.Mean, v.Cov)
+	}
+	best := 0
+	for i, m := range v.Mean {
+		if m > v.Mean[best] {
+			best = i
+		}
+	}
+	weights = make([]float64, len(v.Mean))
+	weights[best] = 1
+	return v.Mean[best], v.Cov.At(best, best), weights, nil
+}
+
+// ActionProbs returns the demonstrator's expected action probabilities [n, actions] (Eq. mean-field-action-prob) in observations
+// [n, observation].
+func (p *Posterior) ActionProbs(observations []float32) ([]float64, error) {
+	prediction, err := p.model.Predict(observations)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]float64, len(prediction.LogProbs))
+	for i, l := range prediction.LogProbs {
+		out[i] = math.Exp(float64(l))
+	}
+	return out, nil
+}
+
+// point is what the network says of a state and an action.
+type point struct {
+	mean, std float64
+	embedding []float64
+}
+
+// covariance returns the covariance of two values (Eq. q-mean-cov).
+func (p point) covariance(q point) float64 {
+	distance2 := 0.0
+	for i, x := range p.embedding {
+		distance2 += (x - q.embedding[i]) * (x - q.embedding[i])
+	}
+	return p.std * q.std * math.Exp(-distance2/2)
+}
+
+// points returns those of observations [n, observation] and all actions, [n·actions].
+func (p *Posterior) points(observations []float32) ([]point, error) {
+	size := p.model.Spec().Observation
+	if len(observations) == 0 || len(observations)%size != 0 {
+		return nil, fmt.Errorf("deep: %d numbers are no observations of %d numbers each", len(observations), size)
+	}
+	states := tensors.FromFlatDataAndDimensions(p.model.Scale().Apply(observations), 1, len(observations)/size, size)
+	out, err := p.model.Evaluate(func(w *continuous.Weights, in []*Node) []*Node {
+		return []*Node{w.Network(network, in[0])}
+	}, states)
+	if err != nil {
+		return nil, err
+	}
+	figures, err := tensors.CopyFlatData[float32](out[0])
+	if err != nil {
+		return nil, fmt.Errorf("deep: reading the values: %w", err)
+	}
+	width := outEmbedding + p.objective.Embedding
+	points := make([]point, len(figures)/width)
+	for i := range points {
+		row := make([]float64, width)
+		for k := range row {
+			row[k] = float64(figures[i*width+k])
+		}
+		points[i] = point{mean: row[outMean], std: math.Exp(row[outLogStd]), embedding: row[outEmbedding:]}
+	}
+	return points, nil
+}
+
+// Prior is the prior over rewards as training left it.
+type Prior struct {
+	Mean, Std float64
+	// Lengthscales are those of the observation's features and of the one-hot action, in the environment's units.
+	Lengthscales []float64
+}
+
+// Prior returns the prior over rewards that was learnt.
+func (p *Posterior) Prior() Prior {
+	var out Prior
+	scale := p.model.Scale()
+	for _, parameter := range p.model.Parameters() {
+		switch parameter.Name {
+		case paramPriorMean:
+			out.Mean = float64(parameter.Value[0])
+		case paramPriorLogStd:
+			out.Std = math.Exp(float64(parameter.Value[0]))
+		case paramLengthscales:
+			for f, l := range parameter.Value {
+				length := math.Exp(float64(l))
+				if f < len(scale.Std) {
+					length *= float64(scale.Std[f])
+				}
+				out.Lengthscales = append(out.Lengthscales, length)
+			}
+		}
+	}
+	return out
+}

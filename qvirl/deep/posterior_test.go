@@ -1,0 +1,227 @@
+package deep
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/go-birl/birl/envs/demo"
+	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/continuous"
+	"github.com/go-birl/birl/qvirl/continuous/continuoustest"
+)
+
+// walk returns trajectories of a state in the plane, of which actions 0 and 1 change the first coordinate by ∓½ and action 2 the second
+// by ½, with noise. A demonstrator moves towards the line on which the first coordinate is 0; others act at random.
+func walk(seed uint64, count int, demonstrator bool) []demo.Trajectory {
+	rng := rand.New(rand.NewPCG(seed, 0))
+	out := make([]demo.Trajectory, count)
+	for i := range out {
+		x, y := 3*rng.NormFloat64(), rng.NormFloat64()
+		t := demo.Trajectory{Observations: []float32{float32(x), float32(y)}, Terminated: i%2 == 0}
+		for range 20 {
+			a := rng.IntN(3)
+			if demonstrator && rng.IntN(10) > 0 {
+				a = 1
+				if x > 0 {
+					a = 0
+				}
+			}
+			x += []float64{-0.5, 0.5, 0}[a] + 0.1*rng.NormFloat64()
+			y += []float64{0, 0, 0.5}[a] + 0.1*rng.NormFloat64()
+			t.Actions = append(t.Actions, a)
+			t.Observations = append(t.Observations, float32(x), float32(y))
+		}
+		out[i] = t
+	}
+	return out
+}
+
+// train fits the runs of a task on the plane.
+func train(t *testing.T, o Objective, steps, runs int) []*continuous.Fitted {
+	t.Helper()
+	c := continuous.DefaultConfig()
+	c.Hidden, c.Batch, c.AuxBatch, c.Steps, c.ReportEvery, c.LearningRate, c.Backend = []int{16, 16}, 12, 12, steps, steps, 0.01, "go"
+	task := &continuous.Task{Observation: 2, Actions: 3, Discount: 0.9, Beta: 2, HeldOut: walk(100, 5, true)}
+	for r := range runs {
+		task.Runs = append(task.Runs, continuous.Run{Demos: walk(uint64(r), 4, true), Aux: walk(uint64(50+r), 4, false), Seed: uint64(r)})
+	}
+	l, err := New(c, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	models, err := l.Fit(context.Background(), task, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := make([]*continuous.Fitted, runs)
+	for i, m := range models {
+		out[i] = m.(*continuous.Fitted)
+	}
+	return out
+}
+
+func TestTrainingLearnsWhatIsDemonstrated(t *testing.T) {
+	for _, m := range train(t, DefaultObjective(1), 150, 2) {
+		point := m.Curve()[0]
+		if *point.HeldOut < -0.75 { // log ⅓ = −1.10 for a guess; the demonstrator's is −0.44
+			t.Errorf("held-out log-likelihood %g after training", *point.HeldOut)
+		}
+		if kl := point.Terms[continuous.TermKL]; !(kl > 0 && kl < 10) {
+			t.Errorf("weighted divergence %g, want one above 0", kl)
+		}
+	}
+}
+
+func TestPosteriorOfValues(t *testing.T) {
+	m := train(t, DefaultObjective(1), 5, 1)[0]
+	p, err := NewPosterior(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	observations := []float32{0.3, -1, 2, 0.5}
+	j, err := p.Values(observations)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var outputs [][]float64
+	for i := range 2 {
+		state := make([]float64, 2)
+		for f, x := range m.Scale().Apply(observations[2*i : 2*i+2]) {
+			state[f] = float64(x)
+		}
+		outputs = append(outputs, continuoustest.NewParameters(m).Network(network, continuous.Heads, 3, state)...)
+	}
+	if len(j.Mean) != len(outputs) {
+		t.Fatalf("%d values, want %d", len(j.Mean), len(outputs))
+	}
+	for i, a := range outputs {
+		if math.Abs(j.Mean[i]-a[outMean]) > 1e-5 {
+			t.Errorf("mean of value %d is %g, want %g", i, j.Mean[i], a[outMean])
+		}
+		for k, b := range outputs {
+			want := math.Exp(a[outLogStd]+b[outLogStd]) * kernel(a[outEmbedding:], b[outEmbedding:])
+			if got := j.Cov.At(i, k); math.Abs(got-want) > 1e-5 {
+				t.Errorf("covariance of values %d and %d is %g, want %g", i, k, got, want)
+			}
+		}
+	}
+
+	draws, err := j.Sample(rand.New(rand.NewPCG(9, 9)), 40_000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range j.Mean {
+		column := make([]float64, 40_000)
+		inside := 0.0
+		low, high, err := j.Interval(i, 0.8)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k := range column {
+			column[k] = draws.At(k, i)
+			if low < column[k] && column[k] < high {
+				inside += 1. / 40_000
+			}
+		}
+		mean, std := stat.MeanStdDev(column, nil)
+		if want := j.Marginal(i); math.Abs(mean-want.Mu) > 4*want.Sigma/200 || math.Abs(std-want.Sigma) > 4*want.Sigma/280 {
+			t.Errorf("draws of value %d have mean %g and deviation %g, want %+v", i, mean, std, want)
+		}
+		if math.Abs(inside-0.8) > 4*0.4/200 {
+			t.Errorf("%g of the draws are within the interval of 0.8", inside)
+		}
+	}
+	if _, _, err := j.Interval(0, 1); err == nil {
+		t.Error("no error for an interval of probability 1")
+	}
+}
+
+func TestPosteriorOfRewardsIsThatOfTheLoss(t *testing.T) {
+	for _, maximum := range []qvirl.Maximum{qvirl.Clark, qvirl.MaxMean} {
+		o := DefaultObjective(1)
+		o.Maximum = maximum
+		m := train(t, o, 5, 1)[0]
+		p, err := NewPosterior(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := Transitions{Observations: []float32{0.3, -1, 2, 0.5, 0, 0}, Next: []float32{0.8, -1, 1.4, 0.5, 0, 0.5},
+			Actions: []int{1, 0, 2}, Terminated: []bool{false, true, false}}
+		j, err := p.Rewards(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		array := func(x []float32) *tensors.Tensor {
+			return tensors.FromFlatDataAndDimensions(m.Scale().Apply(x), 1, 3, 2)
+		}
+		oneHot := tensors.FromFlatDataAndDimensions([]float32{0, 1, 0, 1, 0, 0, 0, 0, 1}, 1, 3, 3)
+		discount := tensors.FromFlatDataAndDimensions([]float32{0.9, 0, 0.9}, 1, 3)
+		out, err := m.Evaluate(func(w *continuous.Weights, in []*Node) []*Node {
+			r := newReward(maximum, w.Network(network, in[0]), w.Network(network, in[1]), &continuous.Transitions{Action: in[2], Discount: in[3]})
+			cov, _ := r.parts.covariance()
+			return []*Node{r.mean, addDiagonal(cov, r.lift)}
+		}, array(q.Observations), array(q.Next), oneHot, discount)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mean, cov := tensors.MustCopyFlatData[float32](out[0]), tensors.MustCopyFlatData[float32](out[1])
+		for i := range mean {
+			if math.Abs(float64(mean[i])-j.Mean[i]) > 1e-5 {
+				t.Errorf("%s: mean of reward %d is %g, that of the loss %g", maximum, i, j.Mean[i], mean[i])
+			}
+			for k := range mean {
+				if c := float64(cov[i*3+k]); math.Abs(c-j.Cov.At(i, k)) > 1e-5 {
+					t.Errorf("%s: covariance of rewards %d and %d is %g, that of the loss %g", maximum, i, k, j.Cov.At(i, k), c)
+				}
+			}
+		}
+		q.Actions[1] = 3
+		if _, err := p.Rewards(q); err == nil {
+			t.Error("no error for action 3 of 3")
+		}
+	}
+}
+
+func TestStoredModel(t *testing.T) {
+	m := train(t, DefaultObjective(1), 5, 1)[0]
+	dir := filepath.Join(t.TempDir(), "model")
+	if err := m.Save(dir); err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := continuous.Load[Objective](dir, "go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := NewPosterior(loaded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	probs, err := p.ActionProbs([]float32{0.3, -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	prediction, err := m.Predict([]float32{0.3, -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := 0.0
+	for a, x := range probs {
+		sum += x
+		if x != math.Exp(float64(prediction.LogProbs[a])) {
+			t.Errorf("probability of action %d is %g after loading, was %g", a, x, math.Exp(float64(prediction.LogProbs[a])))
+		}
+	}
+	if math.Abs(sum-1) > 1e-6 {
+		t.Errorf("the probabilities sum to %g", sum)
+	}
+	if prior := p.Prior(); prior.Std <= 0 || len(prior.Lengthscales) != 5 {
+		t.Errorf("the stored prior is %+v", prior)
+	}
+}

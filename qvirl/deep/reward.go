@@ -1,0 +1,50 @@
+package deep
+
+import (
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/continuous"
+)
+
+// reward is the joint posterior of the rewards of n transitions, Gaussian (Corollary joint-reward): R_i = Q(s_i, a_i) − γ_i V(s'_i),
+// with the maximum V in covariances by its linear surrogate, so that R_i is a combination of one value and those of the
+// successor's actions. The variance that the surrogate lacks is added on the diagonal.
+type reward struct {
+	mean  *Node       // [runs, n]
+	parts combination // of 1 + actions points
+	lift  *Node       // [runs, n]
+}
+
+// newReward returns the posterior of the rewards of transitions, given the network's outputs [runs, n, actions, 2 + d] at their states
+// and at their successors.
+func newReward(m qvirl.Maximum, now, next *Node, t *continuous.Transitions) reward {
+	taken := ReduceSum(Mul(now, ExpandAxes(t.Action, -1)), 2) // [runs, n, 2 + d], those of the action taken
+	part := func(i int) *Node { return Squeeze(SliceAxis(taken, -1, AxisElem(i)), -1) }
+	v := newValues(next)
+	meanMax, _, weights, residual := v.maximum(m)
+	successor := Neg(Mul(Mul(ExpandAxes(t.Discount, 1), weights), v.std)) // [runs, actions, n]
+	points := Transpose(SliceAxis(next, -1, AxisRange(outEmbedding)), 1, 2)
+	return reward{
+		mean: Sub(part(outMean), Mul(t.Discount, meanMax)),
+		parts: combination{
+			weight: Concatenate([]*Node{ExpandAxes(Exp(part(outLogStd)), 1), successor}, 1),
+			point:  Concatenate([]*Node{ExpandAxes(SliceAxis(taken, -1, AxisRange(outEmbedding)), 1), points}, 1),
+		},
+		lift: Mul(Square(t.Discount), residual),
+	}
+}
+
+// divergence returns KL(q_R ‖ p) [runs] of the rewards' posterior from their prior, and a node that has its gradient but not its
+// value.
+func (o Objective) divergence(r reward, p prior, under combination) (kl, surrogate *Node) {
+	nugget := MulScalar(ExpandAxes(Square(p.std), -1), o.Nugget)
+	nugget = BroadcastToShape(nugget, r.lift.Shape())
+	own := Add(r.lift, nugget)
+	cov, corr := r.parts.covariance()
+	priorCov, priorCorr := under.covariance()
+	kl, slope, priorSlope := gaussianKL(r.mean, addDiagonal(cov, own), ExpandAxes(p.mean, -1), addDiagonal(priorCov, nugget))
+	surrogate = Add(kl, Add(r.parts.pull(slope, corr), under.pull(priorSlope, priorCorr)))
+	onDiagonal := Add(Mul(diagonal(slope), own), Mul(diagonal(priorSlope), nugget))
+	return kl, Add(surrogate, ReduceSum(onDiagonal, -1))
+}
