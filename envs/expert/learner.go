@@ -28,7 +28,7 @@ type learner struct {
 	actions int
 	store   *model.Store
 	act     *model.Exec // observations [environments, size] → mean values [environments, actions]
-	step    *model.Exec // learning rate, batches → loss
+	step    *model.Exec // learning rate, batch → loss
 }
 
 // newLearner draws the first weights and compiles the programs.
@@ -57,15 +57,10 @@ func newLearner(on compute.Backend, c Config, observation, actions int) (*learne
 		l.step = model.MustNewExec(on, l.store, func(scope *model.Scope, rate, x, a, r, discount, next *Node) *Node {
 			g := rate.Graph()
 			optimizer.LearningRateVar(scope, dtypes.Float32, 0).SetNodeValue(rate)
-			var loss *Node
-			for k := range c.GradientSteps {
-				part := func(n *Node) *Node { return Squeeze(Slice(n, AxisElem(k)), 0) }
-				target := bellmanTarget(part(r), part(discount), l.nodes(scope, targetScope, g).forward(part(next), actions))
-				chosen := choose(l.nodes(scope, onlineScope, g).forward(part(x), actions), part(a))
-				loss = quantileHuberLoss(chosen, target, c.Huber)
-				adam.UpdateGraph(scope, g, loss)
-				l.follow(scope, g)
-			}
+			target := bellmanTarget(r, discount, l.nodes(scope, targetScope, g).forward(next, actions))
+			loss := quantileHuberLoss(choose(l.nodes(scope, onlineScope, g).forward(x, actions), a), target, c.Huber)
+			adam.UpdateGraph(scope, g, loss)
+			l.follow(scope, g)
 			return loss
 		})
 	})
@@ -73,7 +68,7 @@ func newLearner(on compute.Backend, c Config, observation, actions int) (*learne
 		return nil, err
 	}
 	// The first call makes the optimizer's variables, which a stored state needs to be put into. It learns nothing.
-	n := c.GradientSteps * c.Batch
+	n := c.Batch
 	before, err := l.state()
 	if err != nil {
 		return nil, err
@@ -120,14 +115,13 @@ func (l *learner) follow(scope *model.Scope, g *Graph) {
 	}
 }
 
-// learn makes the gradient steps on as many batches, which follow one another in b, and returns the loss of the last one.
+// learn makes a gradient step on a batch and returns its loss.
 func (l *learner) learn(rate float64, b batch) (float64, error) {
-	size := l.widths[0]
-	k, n := l.config.GradientSteps, l.config.Batch
+	n, size := l.config.Batch, l.widths[0]
 	out, err := l.call(l.step, float32(rate),
-		tensors.FromFlatDataAndDimensions(b.observations, k, n, size), tensors.FromFlatDataAndDimensions(b.actions, k, n),
-		tensors.FromFlatDataAndDimensions(b.rewards, k, n), tensors.FromFlatDataAndDimensions(b.discounts, k, n),
-		tensors.FromFlatDataAndDimensions(b.nexts, k, n, size))
+		tensors.FromFlatDataAndDimensions(b.observations, n, size), tensors.FromFlatDataAndDimensions(b.actions, n),
+		tensors.FromFlatDataAndDimensions(b.rewards, n), tensors.FromFlatDataAndDimensions(b.discounts, n),
+		tensors.FromFlatDataAndDimensions(b.nexts, n, size))
 	if err != nil {
 		return 0, err
 	}

@@ -10,7 +10,7 @@ import (
 func toyConfig() Config {
 	c := Default("toy")
 	c.Hidden, c.Quantiles, c.Huber = []int{16}, 4, 0.01
-	c.Batch, c.GradientSteps, c.LearningRate, c.TargetRate = 64, 4, 0.01, 0.05
+	c.Batch, c.LearningRate, c.TargetRate = 64, 0.01, 0.05
 	c.RewardScale = 0.5
 	return c
 }
@@ -43,10 +43,10 @@ func TestLearnsTheQuantilesOfAKnownWorld(t *testing.T) {
 		t.Fatal(err)
 	}
 	memory, random := toyReplay(c.RewardScale), rand.New(rand.NewPCG(1, 2))
-	const steps = 1500
+	const steps = 4000
 	for k := range steps {
 		rate := c.LearningRate * (1 - float64(k)/steps)
-		if _, err := l.learn(rate, memory.sample(c.GradientSteps*c.Batch, random)); err != nil {
+		if _, err := l.learn(rate, memory.sample(c.Batch, random)); err != nil {
 			t.Fatal(err)
 		}
 	}

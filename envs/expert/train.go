@@ -288,14 +288,16 @@ func (t *trainer) learn(random *rand.Rand) error {
 	if t.replay.count < c.LearnAfter {
 		return nil
 	}
-	loss, err := t.learner.learn(c.learningRate(t.steps), t.replay.sample(c.GradientSteps*c.Batch, random))
-	if err != nil {
-		return err
+	for range c.GradientSteps {
+		loss, err := t.learner.learn(c.learningRate(t.steps), t.replay.sample(c.Batch, random))
+		if err != nil {
+			return err
+		}
+		if math.IsNaN(loss) || math.IsInf(loss, 0) {
+			return fmt.Errorf("expert: the loss is %g after %d steps; a smaller LearningRate or RewardScale may help", loss, t.steps)
+		}
+		t.loss, t.losses = loss, append(t.losses, loss)
 	}
-	if math.IsNaN(loss) || math.IsInf(loss, 0) {
-		return fmt.Errorf("expert: the loss is %g after %d steps; a smaller LearningRate or RewardScale may help", loss, t.steps)
-	}
-	t.loss, t.losses = loss, append(t.losses, loss)
 	return nil
 }
 

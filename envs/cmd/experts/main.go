@@ -3,31 +3,20 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/expert"
 	"github.com/go-birl/birl/envs/gym"
 )
 
-// interrupted is the exit status after Ctrl-C, as shells have it.
-const interrupted = 130
+func main() { command.Main(newRoot()) }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
-	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
-}
-
-// execute runs the command line and returns the exit status. Results go to stdout, progress and errors to stderr.
-func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "experts",
 		Short: "Train experts, evaluate them, and let them demonstrate",
@@ -36,23 +25,9 @@ them beside other policies, and collects demonstrations of their Boltzmann polic
 		Example: `  experts train lunarlander --out expert.npz
   experts evaluate expert.npz
   experts demonstrate expert.npz --out demos.npz`,
-		SilenceErrors: true,
-		SilenceUsage:  true,
 	}
 	root.AddCommand(newTrain(), newEvaluate(), newDemonstrate())
-	root.SetArgs(args)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
-	switch err := root.ExecuteContext(ctx); {
-	case err == nil:
-		return 0
-	case errors.Is(err, context.Canceled):
-		fmt.Fprintln(stderr, "interrupted:", err)
-		return interrupted
-	default:
-		fmt.Fprintln(stderr, "error:", err)
-		return 1
-	}
+	return root
 }
 
 // poolFlags are the flags that say where environments run.

@@ -6,13 +6,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/go-birl/birl/envs/command"
 )
 
-// command runs the command line and returns its exit status and output.
-func command(t *testing.T, args ...string) (status int, stdout, stderr string) {
+// run runs the command line and returns its exit status and output.
+func run(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	status = execute(t.Context(), args, &out, &errs)
+	status = command.Execute(t.Context(), newRoot(), args, &out, &errs)
 	return status, out.String(), errs.String()
 }
 
@@ -34,7 +36,7 @@ func TestWrongCommandLines(t *testing.T) {
 		"absent.json":            {"evaluate", filepath.Join(dir, "absent.npz")},
 		"no such file":           {"demonstrate", filepath.Join(dir, "absent.npz"), "--out", out},
 	} {
-		if status, _, stderr := command(t, args...); status != 1 || !strings.Contains(stderr, want) {
+		if status, _, stderr := run(t, args...); status != 1 || !strings.Contains(stderr, want) {
 			t.Errorf("%v: status %d, says %q, want %q", args, status, stderr, want)
 		}
 	}
