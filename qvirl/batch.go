@@ -52,6 +52,9 @@ func checkBatch(problems []*Problem) error {
 	if err := ValidateAll(problems); err != nil {
 		return err
 	}
+	if err := CheckBetaKnown("the ELBO", problems); err != nil {
+		return err
+	}
 	first := problems[0]
 	for i, p := range problems {
 		if p.MDP.States() != first.MDP.States() || p.MDP.Actions() != first.MDP.Actions() || p.RewardDim() != first.RewardDim() {

@@ -34,6 +34,9 @@ type Config struct {
 	Name string
 	// Objective is how the ELBO is computed; the paper's is ClosedForm.
 	Objective Objective
+	// LogExpected makes the MonteCarlo objective take Σ log E p of the demonstrations, as the closed form does, in place of
+	// E Σ log p, which is the ELBO's. The expectation is over the draws of a step. It loses: see experiment/dial.
+	LogExpected bool `json:",omitempty"`
 	// Maximum is the approximation of the maximum over actions in the ClosedForm objective; the paper's is Clark.
 	Maximum Maximum
 	// Covariance is the variational family; the paper's experiments on gridworlds are read as FullCovariance.
@@ -81,8 +84,16 @@ func PaperConfig() Config {
 // the paper's.
 func MonteCarloConfig() Config {
 	c := DefaultConfig()
-	c.Name, c.Objective = "qvirl-best", MonteCarlo
+	c.Name, c.Objective = "qvirl-svi", MonteCarlo
 	c.LearningRate, c.Steps, c.Rounds, c.Tolerance = 0.015, 4000, 3, 0.1
+	return c
+}
+
+// StartConfig returns a short training with the paper's objective, for a posterior that only has to be close enough for a
+// walk to start from (valuewalk.NewMatched).
+func StartConfig() Config {
+	c := DefaultConfig()
+	c.Name, c.LearningRate, c.Steps, c.Rounds = "qvirl-start", 0.1, 150, 1
 	return c
 }
 
@@ -93,6 +104,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("qvirl: Objective = %q, want %q or %q", c.Objective, ClosedForm, MonteCarlo)
 	case c.Objective == MonteCarlo && c.Covariance != FullCovariance:
 		return fmt.Errorf("qvirl: Objective %q needs Covariance %q, not %q", MonteCarlo, FullCovariance, c.Covariance)
+	case c.LogExpected && c.Objective != MonteCarlo:
+		return fmt.Errorf("qvirl: LogExpected needs Objective %q, not %q", MonteCarlo, c.Objective)
 	case c.Maximum != Clark && c.Maximum != MaxMean:
 		return fmt.Errorf("qvirl: Maximum = %q, want %q or %q", c.Maximum, Clark, MaxMean)
 	case c.Covariance != FullCovariance && c.Covariance != KernelCovariance:

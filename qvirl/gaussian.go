@@ -25,7 +25,7 @@ type CurvePoint struct {
 type Gaussian struct {
 	exact       *exactMarginals // of the MonteCarlo objective; nil in closed form
 	problem     *Problem
-	meanX       []float64  // means of V(s), or of Q(s,a)
+	meanX       []float64  // means of V(s), or of Q(s,a), and of log β if it is inferred; n of them
 	covX        *mat.Dense // [n, n]
 	meanR       []float64
 	covR        *mat.Dense
@@ -61,6 +61,15 @@ func (p *Gaussian) Value(s int) Marginal {
 		return p.exact.of(p).values[s]
 	}
 	return distuv.Normal{Mu: p.meanV[s], Sigma: math.Sqrt(p.varV[s])}
+}
+
+// Beta returns the marginal posterior of β, which is log-normal, or nil if β is known.
+func (p *Gaussian) Beta() Marginal {
+	if !p.problem.InfersBeta() {
+		return nil
+	}
+	last := len(p.meanX) - 1
+	return distuv.LogNormal{Mu: p.meanX[last], Sigma: math.Sqrt(p.covX.At(last, last))}
 }
 
 // RewardMean returns the posterior means of the rewards, [n].
@@ -133,15 +142,23 @@ func drawGaussian(rng *rand.Rand, n int, mean []float64, cov *mat.Dense) (*mat.D
 }
 
 // samplesOfValues returns the rewards and Q-values that belong to samples of optimal values: V(s) for state-only rewards,
-// Q(s,a) otherwise, a row each (Eq. bellman-reward, Appendix "State-only reward variant").
+// Q(s,a) otherwise, a row each (Eq. bellman-reward, Appendix "State-only reward variant"), and log β at its end if that is
+// inferred.
 func (p *Problem) samplesOfValues(x *mat.Dense) *Samples {
 	m := p.MDP
 	actions := m.Actions()
-	n, dim := x.Dims()
+	n, _ := x.Dims()
+	dim := p.RewardDim()
 	out := &Samples{Reward: mat.NewDense(n, dim, nil), Q: mat.NewDense(n, m.States()*actions, nil)}
+	if p.InfersBeta() {
+		out.Beta = make([]float64, n)
+		for i := range out.Beta {
+			out.Beta[i] = math.Exp(x.At(i, dim))
+		}
+	}
 	v := make([]float64, m.States())
 	for i := 0; i < n; i++ {
-		row, reward, q := x.RawRowView(i), out.Reward.RawRowView(i), out.Q.RawRowView(i)
+		row, reward, q := x.RawRowView(i)[:dim], out.Reward.RawRowView(i), out.Q.RawRowView(i)
 		if p.StateOnly() {
 			m.Backup(q, row)
 			floats.Scale(p.Discount, q)
@@ -244,7 +261,7 @@ func (p *program) posteriors(problems []*Problem, t *training) ([]Posterior, err
 
 // Save writes the posterior to an .npz file, without the problem.
 func (p *Gaussian) Save(path string) error {
-	n, states := len(p.meanX), len(p.meanV)
+	n, rewards, states := len(p.meanX), len(p.meanR), len(p.meanV)
 	curve := make([]float64, 0, 4*len(p.curve))
 	for _, c := range p.curve {
 		curve = append(curve, float64(c.Step), c.ELBO, c.KL, c.LogLikelihood)
@@ -260,7 +277,7 @@ func (p *Gaussian) Save(path string) error {
 	return npz.Write(path, map[string]npz.Array{
 		"value_mean": npz.Floats(p.meanV, states), "value_var": npz.Floats(p.varV, states),
 		"x_mean": npz.Floats(p.meanX, n), "x_cov": npz.Floats(p.covX.RawMatrix().Data, n, n),
-		"reward_mean": npz.Floats(p.meanR, n), "reward_cov": npz.Floats(p.covR.RawMatrix().Data, n, n),
+		"reward_mean": npz.Floats(p.meanR, rewards), "reward_cov": npz.Floats(p.covR.RawMatrix().Data, rewards, rewards),
 		"action_probs": npz.Floats(p.probs, states, len(p.probs)/states),
 		"curve":        npz.Floats(curve, len(p.curve), 4),
 		"converged":    npz.Scalar(converged), "seconds": npz.Scalar(p.seconds),
@@ -278,41 +295,20 @@ func LoadGaussian(path string, problem *Problem) (*Gaussian, error) {
 		return nil, err
 	}
 	defer archive.Close()
-	n, states, actions := problem.RewardDim(), problem.MDP.States(), problem.MDP.Actions()
-	read := func(name string, shape ...int) []float64 {
-		if err != nil {
-			return nil
-		}
-		var a *npz.Array
-		if a, err = archive.Array(name); err != nil {
-			return nil
-		}
-		if len(a.Shape) != len(shape) {
-			err = fmt.Errorf("qvirl: %s: array %q has the shape %v, want %v", path, name, a.Shape, shape)
-			return nil
-		}
-		for i, d := range shape {
-			if d >= 0 && a.Shape[i] != d {
-				err = fmt.Errorf("qvirl: %s: array %q has the shape %v, want %v (is it of another problem?)", path, name, a.Shape, shape)
-				return nil
-			}
-		}
-		if e := checkFinite(name, a.Data); e != nil {
-			err = fmt.Errorf("%s: %w", path, e)
-		}
-		return a.Data
-	}
+	n, rewards, states, actions := problem.ValueDim(), problem.RewardDim(), problem.MDP.States(), problem.MDP.Actions()
+	r := arrayReader{archive: archive, path: path}
+	read := r.read
 	p := &Gaussian{
 		problem: problem, meanV: read("value_mean", states), varV: read("value_var", states),
-		meanX: read("x_mean", n), meanR: read("reward_mean", n), probs: read("action_probs", states, actions),
+		meanX: read("x_mean", n), meanR: read("reward_mean", rewards), probs: read("action_probs", states, actions),
 	}
-	covX, covR := read("x_cov", n, n), read("reward_cov", n, n)
+	covX, covR := read("x_cov", n, n), read("reward_cov", rewards, rewards)
 	curve := read("curve", -1, 4)
 	converged, seconds, exact := read("converged"), read("seconds"), read("exact")
-	if err != nil {
-		return nil, err
+	if r.err != nil {
+		return nil, r.err
 	}
-	p.covX, p.covR = mat.NewDense(n, n, covX), mat.NewDense(n, n, covR)
+	p.covX, p.covR = mat.NewDense(n, n, covX), mat.NewDense(rewards, rewards, covR)
 	p.converged, p.seconds = converged[0] != 0, seconds[0]
 	if exact[0] != 0 {
 		p.exact = &exactMarginals{}

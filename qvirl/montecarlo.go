@@ -25,7 +25,7 @@ const (
 //
 //	KL = −H[q] − E_q[log p₀(R(x)) + log|det ∂R/∂x|],
 //
-// less E_q[Σ log p(a|s; x)], both expectations over draws x = mean ± factor·ε. Nothing is approximated but the
+// less E_q[Σ log p(a|s; x)], or Σ log E_q[p(a|s; x)] with Config.LogExpected, all expectations over draws x = mean ± factor·ε. Nothing is approximated but the
 // determinant: det(I − γ P_π) is piecewise constant in x, without a gradient, and its place takes the product of the
 // diagonal under a policy that is a sharp softmax instead of greedy. (The determinant is a sum over cycles of the greedy
 // policy, and those seldom cycle other than by staying in place.)
@@ -79,7 +79,14 @@ func newMonteCarloObjective(scope *model.Scope, rows *Node, b shape, c Config) o
 
 	logits := Mul(Mul(ExpandAxes(get("qScale"), -1), get("beta")), behind)
 	logProbs := Sub(logits, ReduceAndKeep(Log(ReduceAndKeep(Exp(logits), ReduceSum, 1)), ReduceSum, 1))
-	logLikelihood := overDraws(ReduceSum(Mul(ExpandAxes(get("counts"), -1), logProbs), 1, 2, 3))
+	var logLikelihood *Node // [B]
+	if c.LogExpected {
+		highest := StopGradient(ReduceAndKeep(logProbs, ReduceMax, -1))
+		expected := Add(Squeeze(highest, -1), Log(overDraws(ReduceSum(Exp(Sub(logProbs, highest)), -1)))) // [B, A, S]
+		logLikelihood = ReduceSum(Mul(get("counts"), expected), 1, 2)
+	} else {
+		logLikelihood = overDraws(ReduceSum(Mul(ExpandAxes(get("counts"), -1), logProbs), 1, 2, 3))
+	}
 
 	kl := Neg(Add(Add(entropy, logPrior), logDet))
 	loss := Sub(kl, logLikelihood)

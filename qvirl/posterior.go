@@ -68,6 +68,13 @@ type ValuePosterior interface {
 	Value(s int) Marginal
 }
 
+// BetaPosterior is a posterior that also knows the rationality coefficient β, where the problem gives it a prior.
+type BetaPosterior interface {
+	Posterior
+	// Beta returns the marginal posterior of β, or nil if β is known.
+	Beta() Marginal
+}
+
 // Marginal is a distribution on the real line. Gonum's distuv.Normal is one; Empirical is another.
 type Marginal interface {
 	Mean() float64
@@ -80,13 +87,18 @@ type Marginal interface {
 type Samples struct {
 	Reward *mat.Dense // [n, RewardDim]
 	Q      *mat.Dense // optimal state-action values, [n, S·A]
+	Beta   []float64  // rationality coefficients where they are inferred, [n]; nil otherwise
 }
 
-// Policies returns the Boltzmann policy of each sample, [n, S·A].
+// Policies returns the Boltzmann policy of each sample, [n, S·A]: with the sample's own β where it is inferred, and with the
+// given one otherwise.
 func (s *Samples) Policies(actions int, beta float64) *mat.Dense {
 	n, m := s.Q.Dims()
 	out := mat.NewDense(n, m, nil)
 	for i := 0; i < n; i++ {
+		if s.Beta != nil {
+			beta = s.Beta[i]
+		}
 		mdp.Boltzmann(out.RawRowView(i), s.Q.RawRowView(i), actions, beta)
 	}
 	return out

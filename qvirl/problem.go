@@ -124,9 +124,12 @@ func (p Prior) validate(states, actions int) error {
 type Problem struct {
 	MDP      *mdp.MDP
 	Prior    Prior
-	Discount float64    // γ in [0, 1)
-	Beta     float64    // rationality coefficient β > 0
-	Demos    []mdp.Step // demonstrated decisions; none is legal, and then the posterior is the prior
+	Discount float64 // γ in [0, 1)
+	Beta     float64 // rationality coefficient β > 0, or the median of its prior
+	// BetaLogStd is the standard deviation of log β under a log-normal prior, with which β is inferred too; 0: β is known.
+	// Not every method can infer it; those that cannot say so.
+	BetaLogStd float64
+	Demos      []mdp.Step // demonstrated decisions; none is legal, and then the posterior is the prior
 }
 
 // Validate reports the first thing that is wrong with the problem, by argument, index and value.
@@ -139,6 +142,9 @@ func (p *Problem) Validate() error {
 	}
 	if !(p.Beta > 0) || math.IsInf(p.Beta, 0) {
 		return fmt.Errorf("qvirl: β = %g, want a finite positive number", p.Beta)
+	}
+	if !(p.BetaLogStd >= 0) || math.IsInf(p.BetaLogStd, 0) {
+		return fmt.Errorf("qvirl: standard deviation of log β = %g, want a finite number that is not negative", p.BetaLogStd)
 	}
 	if err := p.Prior.validate(p.MDP.States(), p.MDP.Actions()); err != nil {
 		return err
@@ -159,11 +165,33 @@ func ValidateAll(problems []*Problem) error {
 	return nil
 }
 
+// InfersBeta reports whether β has a prior and is inferred with the reward.
+func (p *Problem) InfersBeta() bool { return p.BetaLogStd > 0 }
+
+// CheckBetaKnown refuses problems in which β is to be inferred, on behalf of a method that takes it as known.
+func CheckBetaKnown(method string, problems []*Problem) error {
+	for i, p := range problems {
+		if p.InfersBeta() {
+			return fmt.Errorf("problem %d: β has a prior (BetaLogStd = %g), but %s takes β as known; valuewalk and matched QVIRL infer it", i, p.BetaLogStd, method)
+		}
+	}
+	return nil
+}
+
 // StateOnly reports whether the reward depends on the state alone.
 func (p *Problem) StateOnly() bool { return len(p.Prior.Mean) == p.MDP.States() }
 
 // RewardDim returns the length n of the reward vector.
 func (p *Problem) RewardDim() int { return len(p.Prior.Mean) }
+
+// ValueDim returns the length of the vectors that posteriors over values are over: n optimal values, V*(s) or Q*(s,a), and
+// log β after them if it is inferred.
+func (p *Problem) ValueDim() int {
+	if p.InfersBeta() {
+		return p.RewardDim() + 1
+	}
+	return p.RewardDim()
+}
 
 // DemoCounts returns how often each action was demonstrated in each state, [S·A]: the sufficient statistic of the
 // demonstrations.

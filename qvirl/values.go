@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// SampleValues draws from the variational posterior over optimal values, [n, RewardDim]: V*(s) for state-only rewards,
-// Q*(s,a) for state-action rewards.
+// SampleValues draws from the variational posterior over optimal values, [n, ValueDim]: V*(s) for state-only rewards,
+// Q*(s,a) for state-action rewards, and then log β if it is inferred.
 func (p *Gaussian) SampleValues(rng *rand.Rand, n int) (*mat.Dense, error) {
 	if n <= 0 {
 		return nil, fmt.Errorf("qvirl: cannot draw %d samples", n)

@@ -119,6 +119,9 @@ func (m *Method) Fit(ctx context.Context, problems []*qvirl.Problem, progress qv
 	if err := qvirl.ValidateAll(problems); err != nil {
 		return nil, err
 	}
+	if err := qvirl.CheckBetaKnown(m.Name(), problems); err != nil {
+		return nil, err
+	}
 	out := make([]qvirl.Posterior, len(problems))
 	errs := make([]error, len(problems))
 	var next, done atomic.Int64

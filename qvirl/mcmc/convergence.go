@@ -8,6 +8,7 @@ import (
 // Diagnostics says how well a posterior was sampled. What concerns convergence is measured on the kept samples.
 type Diagnostics struct {
 	Reward, Value Convergence // of each reward, [RewardDim]; of each V*(s), [S]
+	Beta          Convergence // of β, [1]; empty where it is known
 
 	Acceptance float64 // mean acceptance probability after the warm-up
 	Iterations int     // of each chain after the warm-up
@@ -34,11 +35,14 @@ func (c Convergence) Worst() (rhat, ess int) {
 
 func worse(a, b float64) bool { return a > b || math.IsNaN(a) && !math.IsNaN(b) }
 
-// Worst returns the largest split-R̂ and the smallest bulk effective sample size of all rewards and values; NaN if the
+// Worst returns the largest split-R̂ and the smallest bulk effective sample size of all rewards and values, and of β; NaN if the
 // diagnostics of any of them do not exist.
 func (d *Diagnostics) Worst() (rhat, bulkESS float64) {
 	rhat, bulkESS = math.Inf(-1), math.Inf(1)
-	for _, c := range []Convergence{d.Reward, d.Value} {
+	for _, c := range []Convergence{d.Reward, d.Value, d.Beta} {
+		if len(c.RHat) == 0 {
+			continue
+		}
 		i, j := c.Worst()
 		rhat, bulkESS = math.Max(rhat, c.RHat[i]), math.Min(bulkESS, c.BulkESS[j])
 	}
@@ -51,7 +55,10 @@ func (d *Diagnostics) Clean() error {
 	for _, q := range []struct {
 		name string
 		Convergence
-	}{{"reward", d.Reward}, {"value of state", d.Value}} {
+	}{{"reward", d.Reward}, {"value of state", d.Value}, {"β: its", d.Beta}} {
+		if len(q.RHat) == 0 {
+			continue
+		}
 		r, e := q.Worst()
 		if !(q.RHat[r] <= d.MaxRHat) {
 			return fmt.Errorf("mcmc: the chains disagree: split-R̂ of %s %d is %.4f, above %g, after %d iterations; "+

@@ -164,6 +164,9 @@ func (c *Crew) Converge(b Budget, advance func(chain, iterations int) error, col
 			}
 			d.Reward = converge(p.problem.RewardDim(), p.RewardChains)
 			d.Value = converge(p.problem.MDP.States(), p.ValueChains)
+			if p.beta != nil {
+				d.Beta = converge(1, func(int) [][]float64 { return p.ByChain(p.beta) })
+			}
 			end = end || d.Clean() == nil
 			return nil
 		})

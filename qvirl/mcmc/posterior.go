@@ -19,21 +19,27 @@ type Posterior struct {
 	chains  int
 	reward  *mat.Dense // [kept, RewardDim], chain by chain
 	value   *mat.Dense // V* [kept, S] for state-only rewards, Q* [kept, S·A] for state-action rewards
+	beta    []float64  // [kept] where it is inferred, nil otherwise
 
-	lock                      sync.Mutex
-	rewardMarginal, vMarginal []*qvirl.Empirical // made when asked for
+	lock                                    sync.Mutex
+	rewardMarginal, vMarginal, betaMarginal []*qvirl.Empirical // made when asked for
 }
 
 // NewPosterior returns the posterior of a problem with room for perChain samples of each chain.
 func NewPosterior(problem *qvirl.Problem, chains, perChain int) *Posterior {
 	n := problem.RewardDim()
-	return &Posterior{
+	p := &Posterior{
 		problem: problem, chains: chains,
 		reward:         mat.NewDense(chains*perChain, n, nil),
 		value:          mat.NewDense(chains*perChain, n, nil),
 		rewardMarginal: make([]*qvirl.Empirical, n),
 		vMarginal:      make([]*qvirl.Empirical, problem.MDP.States()),
+		betaMarginal:   make([]*qvirl.Empirical, 1),
 	}
+	if problem.InfersBeta() {
+		p.beta = make([]float64, chains*perChain)
+	}
+	return p
 }
 
 // Set sets sample i, counted chain by chain, to a reward [RewardDim] and the optimal values that belong to it: V* [S] for
@@ -41,6 +47,15 @@ func NewPosterior(problem *qvirl.Problem, chains, perChain int) *Posterior {
 func (p *Posterior) Set(i int, reward, value []float64) {
 	p.reward.SetRow(i, reward)
 	p.value.SetRow(i, value)
+}
+
+// SetValues is Set with a reward and a vector of ValueDim numbers: the values, and then log β if it is inferred.
+func (p *Posterior) SetValues(i int, reward, x []float64) {
+	n := p.problem.RewardDim()
+	p.Set(i, reward, x[:n])
+	if p.beta != nil {
+		p.beta[i] = math.Exp(x[n])
+	}
 }
 
 // Problem returns the problem that this is the posterior of.
@@ -65,6 +80,18 @@ func (p *Posterior) Reward(i int) qvirl.Marginal {
 
 // Value returns the marginal posterior of V*(s), a *qvirl.Empirical. It panics if there is no such state.
 func (p *Posterior) Value(s int) qvirl.Marginal { return p.marginal(p.vMarginal, s, p.valueColumn) }
+
+// Betas returns the rationality coefficients of the kept samples, chain by chain, or nil if β is known. The caller must not
+// change them, unless to set them all.
+func (p *Posterior) Betas() []float64 { return p.beta }
+
+// Beta returns the marginal posterior of β, a *qvirl.Empirical, or nil if β is known.
+func (p *Posterior) Beta() qvirl.Marginal {
+	if p.beta == nil {
+		return nil
+	}
+	return p.marginal(p.betaMarginal, 0, func(int) []float64 { return p.beta })
+}
 
 func (p *Posterior) marginal(cache []*qvirl.Empirical, i int, column func(int) []float64) *qvirl.Empirical {
 	p.lock.Lock()
@@ -143,7 +170,13 @@ func (p *Posterior) rows(index []int) *qvirl.Samples {
 		Reward: mat.NewDense(len(index), p.problem.RewardDim(), nil),
 		Q:      mat.NewDense(len(index), m.States()*m.Actions(), nil),
 	}
+	if p.beta != nil {
+		out.Beta = make([]float64, len(index))
+	}
 	for i, at := range index {
+		if p.beta != nil {
+			out.Beta[i] = p.beta[at]
+		}
 		reward, x := p.reward.RawRowView(at), p.value.RawRowView(at)
 		out.Reward.SetRow(i, reward)
 		q := out.Q.RawRowView(i)
@@ -159,7 +192,7 @@ func (p *Posterior) rows(index []int) *qvirl.Samples {
 	return out
 }
 
-// smallestMeanESS returns the smallest effective sample size of a reward's or a state value's mean.
+// smallestMeanESS returns the smallest effective sample size of a reward's, a state value's or β's mean.
 func (p *Posterior) smallestMeanESS() float64 {
 	smallest := math.Inf(1)
 	for i := 0; i < p.problem.RewardDim(); i++ {
@@ -167,6 +200,9 @@ func (p *Posterior) smallestMeanESS() float64 {
 	}
 	for s := 0; s < p.problem.MDP.States(); s++ {
 		smallest = math.Min(smallest, ESS(p.ValueChains(s)))
+	}
+	if p.beta != nil {
+		smallest = math.Min(smallest, ESS(p.ByChain(p.beta)))
 	}
 	return smallest
 }

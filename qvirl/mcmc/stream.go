@@ -41,6 +41,9 @@ func Fingerprint(p *qvirl.Problem) (uint64, error) {
 		put(uint64(n))
 	}
 	putFloats([]float64{p.Discount, p.Beta})
+	if p.InfersBeta() { // nothing otherwise, which keeps the streams of problems with a known β
+		put(math.Float64bits(p.BetaLogStd))
+	}
 	eachRow := func(visit func(next []int32, prob []float64)) {
 		for s := 0; s < m.States(); s++ {
 			for a := 0; a < m.Actions(); a++ {

@@ -58,6 +58,9 @@ func (p *Posterior) Diagnostics() Diagnostics { return p.diagnostics }
 
 // sample samples the posterior of one problem.
 func (m *Method) sample(ctx context.Context, problem *qvirl.Problem, crew *mcmc.Crew) (*Posterior, error) {
+	if err := qvirl.CheckBetaKnown(m.Name(), []*qvirl.Problem{problem}); err != nil {
+		return nil, err
+	}
 	c := m.config
 	chains := make([]*chain, c.Chains)
 	err := crew.Time(func() error {

@@ -20,6 +20,9 @@ type Answer struct {
 	ValueMean     []float64  // value_mean [S], of the optimal state values
 	ValueStd      []float64  // value_std [S]
 	ActionProbs   []float64  // action_probs [S,A]: the expert's action probabilities, averaged over the posterior
+	BetaMean      float64    // beta_mean [], written with the next two if β is inferred
+	BetaStd       float64    // beta_std []
+	BetaSamples   []float64  // beta_samples [k], of the same draws as reward_samples; nil: not written
 	RHat          []float64  // rhat [S] or [S,A], of the rewards; nil: not written
 	ESSBulk       []float64  // ess_bulk [S] or [S,A]; nil: not written
 }
@@ -52,7 +55,7 @@ func NewAnswer(post qvirl.Posterior, o AnswerOptions) (*Answer, error) {
 	var err error
 	if s, ok := post.(sampled); ok {
 		draws = s.Samples()
-		a.RewardSamples = draws.Reward
+		a.RewardSamples, a.BetaSamples = draws.Reward, draws.Beta
 	} else if draws, err = post.Sample(rng, o.Draws); err != nil {
 		return nil, err
 	}
@@ -61,7 +64,7 @@ func NewAnswer(post qvirl.Posterior, o AnswerOptions) (*Answer, error) {
 		if err != nil {
 			return nil, err
 		}
-		a.RewardSamples = s.Reward
+		a.RewardSamples, a.BetaSamples = s.Reward, s.Beta
 	}
 	for i := 0; i < p.RewardDim(); i++ {
 		a.RewardMean = append(a.RewardMean, post.Reward(i).Mean())
@@ -81,6 +84,9 @@ func NewAnswer(post qvirl.Posterior, o AnswerOptions) (*Answer, error) {
 		}
 		a.ValueMean, a.ValueStd = append(a.ValueMean, mean), append(a.ValueStd, std)
 	}
+	if b, ok := post.(qvirl.BetaPosterior); ok && p.InfersBeta() {
+		a.BetaMean, a.BetaStd = b.Beta().Mean(), b.Beta().StdDev()
+	}
 	a.ActionProbs = qvirl.ColumnMeans(draws.Policies(p.MDP.Actions(), p.Beta))
 	return a, nil
 }
@@ -99,6 +105,12 @@ func (a *Answer) Write(path string) error {
 	if a.RewardSamples != nil {
 		k, _ := a.RewardSamples.Dims()
 		arrays["reward_samples"] = npz.Floats(dense(a.RewardSamples), rewardShape(p, k)...)
+	}
+	if p.InfersBeta() {
+		arrays["beta_mean"], arrays["beta_std"] = npz.Scalar(a.BetaMean), npz.Scalar(a.BetaStd)
+		if a.BetaSamples != nil {
+			arrays["beta_samples"] = npz.Floats(a.BetaSamples, len(a.BetaSamples))
+		}
 	}
 	if a.RHat != nil {
 		arrays["rhat"] = npz.Floats(a.RHat, rewardShape(p)...)

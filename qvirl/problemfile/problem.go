@@ -10,6 +10,8 @@
 //	demos        [n,2]    integers: state and action of each demonstrated decision; n may be 0
 //	discount     []       γ in [0, 1)
 //	beta         []       rationality coefficient β > 0 of the Boltzmann-rational expert
+//	beta_log_std []       standard deviation of a log-normal prior over β, whose median beta then is; optional, 0 by default: β
+//	                      is known
 //	initial      [S]      distribution of the first state; optional, uniform by default
 //
 // Arrays of other names are ignored. See Answer for the arrays that come back.
@@ -36,6 +38,7 @@ const (
 	demos       = "demos"
 	discount    = "discount"
 	beta        = "beta"
+	betaLogStd  = "beta_log_std"
 	initial     = "initial"
 )
 
@@ -73,6 +76,9 @@ func (r *reader) problem() (*qvirl.Problem, error) {
 		Discount: r.scalar(discount),
 		Beta:     r.scalar(beta),
 		Demos:    r.demos(),
+	}
+	if r.archive.Has(betaLogStd) {
+		p.BetaLogStd = r.scalar(betaLogStd)
 	}
 	p.Prior = r.prior()
 	if r.err == nil {
@@ -250,6 +256,9 @@ func Write(path string, p *qvirl.Problem) error {
 		demos:       npz.Ints(steps, len(p.Demos), 2),
 		discount:    npz.Scalar(p.Discount),
 		beta:        npz.Scalar(p.Beta),
+	}
+	if p.InfersBeta() {
+		arrays[betaLogStd] = npz.Scalar(p.BetaLogStd)
 	}
 	if p.Prior.Cov != nil {
 		arrays[priorCov] = npz.Floats(dense(p.Prior.Cov), n, n)

@@ -49,7 +49,7 @@ type chain struct {
 
 func newChain(t *target, rng *rand.Rand, start []float64, c Config) *chain {
 	k := newWalker(t, rng, c.Trajectory, !c.NoDeterminant)
-	k.trace = mcmc.NewTrace(t.n, storeLimit*c.Samples/c.Chains)
+	k.trace = mcmc.NewTrace(t.dim, storeLimit*c.Samples/c.Chains)
 	k.moveTo(start)
 	return k
 }
@@ -57,9 +57,9 @@ func newChain(t *target, rng *rand.Rand, start []float64, c Config) *chain {
 // newWalker returns a chain that has no position yet and keeps no trace.
 func newWalker(t *target, rng *rand.Rand, trajectory float64, determinant bool) *chain {
 	k := &chain{target: t, rng: rng, determinant: determinant, trajectory: trajectory, step: firstStep,
-		momentum: make([]float64, t.n), velocity: make([]float64, t.n)}
+		momentum: make([]float64, t.dim), velocity: make([]float64, t.dim)}
 	for _, p := range []*point{&k.at, &k.from} {
-		p.x, p.grad = make([]float64, t.n), make([]float64, t.n)
+		p.x, p.grad = make([]float64, t.dim), make([]float64, t.dim)
 	}
 	return k
 }

@@ -18,6 +18,13 @@ type Density interface {
 	ValueLogProbs(x *mat.Dense) ([]float64, error)
 }
 
+// RewardDensity is an approximation whose density over rewards is known instead. *qvirl.Warped is one.
+type RewardDensity interface {
+	Approximation
+	// RewardLogProbs returns its log density at rewards, with log β after them if it is inferred, a row each: [n, ValueDim].
+	RewardLogProbs(rewards *mat.Dense) ([]float64, error)
+}
+
 // Verdict says what an approximate posterior is good for.
 type Verdict string
 
@@ -77,9 +84,13 @@ const diagnosisDraws = 4000
 // dimensions they can where the marginals are not.
 func Diagnose(refined *Refined, seed uint64, restarts ...Approximation) (*Diagnosis, error) {
 	problem := refined.Problem()
-	approximation, ok := refined.Start().(Density)
-	if !ok {
-		return nil, fmt.Errorf("valuewalk: diagnosis: a posterior of type %T has no density over values to compare", refined.Start())
+	if refined.Start() == nil {
+		return nil, fmt.Errorf("valuewalk: diagnosis: the refined posterior was loaded without the approximation that it started from")
+	}
+	approximation := refined.Start()
+	ratios := ratiosTo(approximation)
+	if ratios == nil {
+		return nil, fmt.Errorf("valuewalk: diagnosis: a posterior of type %T has no density over values or rewards to compare", refined.Start())
 	}
 	hash, err := mcmc.Fingerprint(problem)
 	if err != nil {
@@ -106,7 +117,7 @@ func Diagnose(refined *Refined, seed uint64, restarts ...Approximation) (*Diagno
 	if err != nil {
 		return nil, err
 	}
-	if err := d.weigh(t, approximation, x); err != nil {
+	if err := d.weigh(t, ratios, x); err != nil {
 		return nil, err
 	}
 	rewards := t.rewardsOf(x)
@@ -124,20 +135,51 @@ func Diagnose(refined *Refined, seed uint64, restarts ...Approximation) (*Diagno
 }
 
 // weigh finds what importance sampling with draws x of the approximation says.
-func (d *Diagnosis) weigh(t *target, approximation Density, x *mat.Dense) error {
-	logs, err := approximation.ValueLogProbs(x)
+func (d *Diagnosis) weigh(t *target, ratios ratios, x *mat.Dense) error {
+	logs, err := ratios(t, x)
 	if err != nil {
 		return err
-	}
-	grad := make([]float64, t.n)
-	for i := range logs {
-		logs[i] = t.eval(x.RawRowView(i), grad) + t.logDet() - logs[i]
 	}
 	smoothed, err := psis.Smooth(logs)
 	if err != nil {
 		return err
 	}
 	d.KHat, d.Threshold, d.ESS, d.Draws = smoothed.KHat, smoothed.Threshold, smoothed.ESS, len(logs)
+	return nil
+}
+
+// ratios returns the logs of the ratios of the exact posterior's density to an approximation's at values in the rows of x.
+type ratios func(t *target, x *mat.Dense) ([]float64, error)
+
+// ratiosTo returns the ratios to an approximation, or nil if it has no density. Over rewards, the exact one is prior times
+// likelihood; over values, the change of variables adds its determinant.
+func ratiosTo(a Approximation) ratios {
+	switch a := a.(type) {
+	case Density:
+		return func(t *target, x *mat.Dense) ([]float64, error) {
+			logs, err := a.ValueLogProbs(x)
+			grad := make([]float64, t.dim)
+			for i := range logs {
+				logs[i] = t.eval(x.RawRowView(i), grad) + t.logDet() - logs[i]
+			}
+			return logs, err
+		}
+	case RewardDensity:
+		return func(t *target, x *mat.Dense) ([]float64, error) {
+			rewards := mat.DenseCopyOf(x) // with log β, if there is one, in its place
+			rows, _ := x.Dims()
+			exact, grad := make([]float64, rows), make([]float64, t.dim)
+			for i := range exact {
+				exact[i] = t.eval(x.RawRowView(i), grad)
+				copy(rewards.RawRowView(i), t.reward)
+			}
+			logs, err := a.RewardLogProbs(rewards)
+			for i := range logs {
+				logs[i] = exact[i] - logs[i]
+			}
+			return logs, err
+		}
+	}
 	return nil
 }
 

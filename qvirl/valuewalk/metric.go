@@ -47,11 +47,11 @@ func multiply(dst []float64, a blas64.General, x []float64) {
 	blas64.Gemv(blas.NoTrans, 1, a, blas64.Vector{N: len(x), Data: x, Inc: 1}, 0, blas64.Vector{N: len(dst), Data: dst, Inc: 1})
 }
 
-// addCurvature adds to h, [n·n], the Gauss–Newton approximation of minus the Hessian of the log density at the last eval:
+// addCurvature adds to h, [dim·dim], the Gauss–Newton approximation of minus the Hessian of the log density at the last eval:
 // Jᵀ Λ J with the Jacobian J = ∂R/∂x and the prior's precision Λ, and the Fisher information of the demonstrations.
 func (t *target) addCurvature(h []float64) {
-	n := t.n
-	jacobian := make([]sparse, n)
+	n := t.dim // of h; the rewards depend on the values alone
+	jacobian := make([]sparse, t.n)
 	for i := range jacobian {
 		jacobian[i].add(i, 1)
 		if t.stateOnly {
@@ -81,11 +81,15 @@ func (t *target) addCurvature(h []float64) {
 			}
 		}
 	}
+	if t.betaStd > 0 {
+		h[n*n-1] += 1 / (t.betaStd * t.betaStd)
+	}
 	t.addInformation(h)
 }
 
 // addInformation adds the Fisher information of the demonstrations: in each state, scale² times the covariance of the
-// actions' score gradients under the Boltzmann policy, for each demonstration.
+// actions' score gradients under the Boltzmann policy, for each demonstration. The gradient of β · score in log β is
+// β · score.
 func (t *target) addInformation(h []float64) {
 	scale := t.scoreScale()
 	score := make([]sparse, t.actions)
@@ -93,6 +97,9 @@ func (t *target) addInformation(h []float64) {
 		for a := range score {
 			score[a] = sparse{}
 			i := int(s)*t.actions + a
+			if t.betaStd > 0 {
+				score[a].add(t.n, t.relative[d*t.actions+a])
+			}
 			if !t.stateOnly {
 				score[a].add(i, 1)
 				continue
@@ -110,12 +117,12 @@ func (t *target) addInformation(h []float64) {
 		}
 		var mean sparse
 		for a, p := range policy {
-			addOuter(h, t.n, scale*scale*t.total[d]*p, score[a], score[a])
+			addOuter(h, t.dim, scale*scale*t.total[d]*p, score[a], score[a])
 			for k, at := range score[a].index {
 				mean.add(at, p*score[a].value[k])
 			}
 		}
-		addOuter(h, t.n, -scale*scale*t.total[d], mean, mean)
+		addOuter(h, t.dim, -scale*scale*t.total[d], mean, mean)
 	}
 }
 

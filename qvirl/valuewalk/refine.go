@@ -77,6 +77,7 @@ const (
 	streamPilots = 1 << 21
 	streamFlocks = 1 << 22
 	streamChoice = 1<<23 + 1
+	streamBetas  = 1<<23 + 2
 )
 
 // Refine moves samples of approximate posteriors towards the exact ones, by transitions of the Hamiltonian Monte Carlo that
@@ -95,23 +96,35 @@ func Refine(ctx context.Context, c RefineConfig, starts []Approximation, progres
 		}
 		problems[i] = s.Problem()
 	}
-	out := make([]*Refined, len(starts))
-	_, err := mcmc.Fit(ctx, problems, progress, func(ctx context.Context, problem *qvirl.Problem, crew *mcmc.Crew) (qvirl.Posterior, error) {
-		r := refinement{config: c, start: starts[crew.Problem], problem: problem, crew: crew}
-		refined, err := r.run(ctx)
-		if err != nil {
-			return nil, err
-		}
-		out[crew.Problem] = refined
-		return refined, nil
+	posts, err := walkAll(ctx, c, problems, starts, progress, func(r *refinement) (qvirl.Posterior, error) {
+		var d RefineDiagnostics
+		r.crew.Time(func() error { d = r.diagnose(); return nil })
+		d.Seconds = r.crew.Seconds()
+		return &Refined{r.samples, r.start, d}, nil
 	})
 	if err != nil {
 		return nil, err
 	}
+	out := make([]*Refined, len(posts))
+	for i, p := range posts {
+		out[i] = p.(*Refined)
+	}
 	return out, nil
 }
 
-// refinement is the refinement of one problem's posterior.
+// walkAll walks towards the posteriors of problems from approximations, one each, and returns what answer makes of each walk.
+func walkAll(ctx context.Context, c RefineConfig, problems []*qvirl.Problem, starts []Approximation, progress qvirl.Progress,
+	answer func(*refinement) (qvirl.Posterior, error)) ([]qvirl.Posterior, error) {
+	return mcmc.Fit(ctx, problems, progress, func(ctx context.Context, problem *qvirl.Problem, crew *mcmc.Crew) (qvirl.Posterior, error) {
+		r := &refinement{config: c, start: starts[crew.Problem], problem: problem, crew: crew}
+		if err := r.run(ctx); err != nil {
+			return nil, err
+		}
+		return answer(r)
+	})
+}
+
+// refinement is the walk from one problem's approximate posterior.
 type refinement struct {
 	config  RefineConfig
 	start   Approximation
@@ -136,29 +149,22 @@ type flock struct {
 	accepted                      float64
 }
 
-func (r *refinement) run(ctx context.Context) (*Refined, error) {
+func (r *refinement) run(ctx context.Context) error {
 	r.walkers = r.config.Samples / r.config.Kept
 	if err := r.crew.Time(r.prepare); err != nil {
-		return nil, err
+		return err
 	}
 	if r.transitions() > 0 {
 		if err := r.adapt(ctx); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	r.crew.Report(fmt.Sprintf("%d walkers of %d transitions", r.walkers, r.transitions()))
 	r.samples = mcmc.NewPosterior(r.problem, r.walkers, r.config.Kept)
 	r.flocks = make([]flock, min(flocks, r.walkers))
-	err := r.crew.Each(len(r.flocks), func(i int) error {
+	return r.crew.Each(len(r.flocks), func(i int) error {
 		return r.walk(ctx, i, i*r.walkers/len(r.flocks), (i+1)*r.walkers/len(r.flocks))
 	})
-	if err != nil {
-		return nil, err
-	}
-	var d RefineDiagnostics
-	r.crew.Time(func() error { d = r.diagnose(); return nil })
-	d.Seconds = r.crew.Seconds()
-	return &Refined{r.samples, r.start, d}, nil
 }
 
 // transitions is the number of transitions that a walker makes.
@@ -175,20 +181,28 @@ func (r *refinement) prepare() (err error) {
 	if r.draws, err = r.start.SampleValues(mcmc.Stream(r.config.Seed, r.hash, streamDraws), r.config.Samples+pilots); err != nil {
 		return err
 	}
-	if n, dim := r.draws.Dims(); n != r.config.Samples+pilots || dim != r.base.n {
-		return fmt.Errorf("valuewalk: the approximation gave draws [%d,%d], want [%d,%d]", n, dim, r.config.Samples+pilots, r.base.n)
+	n, dim := r.draws.Dims()
+	if n != r.config.Samples+pilots || dim != r.base.n && dim != r.base.dim {
+		return fmt.Errorf("valuewalk: the approximation gave draws [%d,%d], want [%d,%d]", n, dim, r.config.Samples+pilots, r.base.dim)
 	}
 	for i, x := range r.draws.RawMatrix().Data {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return fmt.Errorf("valuewalk: draw %d of the approximation: value %d is %g", i/r.base.n, i%r.base.n, x)
+			return fmt.Errorf("valuewalk: draw %d of the approximation: value %d is %g", i/dim, i%dim, x)
 		}
 	}
-	curvature, grad := make([]float64, r.base.n*r.base.n), make([]float64, r.base.n)
+	if dim < r.base.dim { // it takes β as known
+		values, rng := r.draws, mcmc.Stream(r.config.Seed, r.hash, streamBetas)
+		r.draws = mat.NewDense(n, r.base.dim, nil)
+		for i := range n {
+			r.draws.SetRow(i, r.base.withBeta(values.RawRowView(i), rng))
+		}
+	}
+	curvature, grad := make([]float64, r.base.dim*r.base.dim), make([]float64, r.base.dim)
 	for i := range min(curvatureDraws, r.walkers) {
 		r.base.eval(r.draws.RawRowView(i), grad)
 		r.base.addCurvature(curvature)
 	}
-	r.metric, err = newMetric(symmetric(curvature, r.base.n, float64(min(curvatureDraws, r.walkers))))
+	r.metric, err = newMetric(symmetric(curvature, r.base.dim, float64(min(curvatureDraws, r.walkers))))
 	return err
 }
 
@@ -228,7 +242,7 @@ func (r *refinement) walk(ctx context.Context, i, first, end int) error {
 			}
 			if j := t - r.config.Transitions; j >= 0 {
 				k.target.invert(k.at.x) // a rejected trajectory has left the target elsewhere
-				r.samples.Set(w*r.config.Kept+j, k.target.reward, k.at.x)
+				r.samples.SetValues(w*r.config.Kept+j, k.target.reward, k.at.x)
 			}
 		}
 		if k.at.x[0] == start[0] { // a transition moves every value

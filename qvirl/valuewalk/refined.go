@@ -2,7 +2,6 @@ package valuewalk
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 
@@ -47,12 +46,9 @@ func (m *RefinedMethod) Fit(ctx context.Context, problems []*qvirl.Problem, prog
 
 // RefineAll is Refine for posteriors as a method returns them. They must be Approximations.
 func RefineAll(ctx context.Context, c RefineConfig, posts []qvirl.Posterior, progress qvirl.Progress) ([]qvirl.Posterior, error) {
-	starts := make([]Approximation, len(posts))
-	for i, p := range posts {
-		var ok bool
-		if starts[i], ok = p.(Approximation); !ok {
-			return nil, fmt.Errorf("valuewalk: problem %d: a posterior of type %T cannot be refined: it has no draws of optimal values", i, p)
-		}
+	starts, err := approximations(posts)
+	if err != nil {
+		return nil, err
 	}
 	refined, err := Refine(ctx, c, starts, progress)
 	if err != nil {
@@ -116,8 +112,11 @@ func (r *refinement) diagnose() (d RefineDiagnostics) {
 	for i, at := range chosen {
 		x := r.draws.RawRowView(at)
 		r.base.invert(x)
-		before.Set(i, r.base.reward, x)
+		before.SetValues(i, r.base.reward, x)
 		after.Set(i, r.samples.Rewards().RawRowView(at), r.samples.Values().RawRowView(at))
+		if betas := r.samples.Betas(); betas != nil {
+			after.Betas()[i] = betas[at]
+		}
 	}
 	kept := r.config.Kept
 	where := func(in func(walker, position int) bool) *mat.Dense {

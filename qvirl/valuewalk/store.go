@@ -12,21 +12,15 @@ import (
 )
 
 // Save writes the posterior to an .npz file, whole or not at all. The samples are stored as float32, reward [kept,
-// RewardDim] and value [kept, S] or [kept, S·A], chain by chain; the diagnostics go with them. The problem itself is not
-// stored, only a hash of it that Load compares.
+// RewardDim] and value [kept, S] or [kept, S·A] and, where it is inferred, beta [kept], chain by chain; the diagnostics go
+// with them. The problem itself is not stored, only a hash of it that Load compares.
 func (p *Posterior) Save(path string) error {
-	hash, err := hashOf(p.Problem())
+	arrays, err := arraysOf(p.Posterior)
 	if err != nil {
 		return err
 	}
 	d := p.diagnostics
-	arrays := map[string]npz.Array{
-		"reward":      single(p.Rewards()),
-		"value":       single(p.Values()),
-		"chains":      npz.Ints([]int{p.Chains()}),
-		"determinant": npz.Ints([]int{0}),
-		"problem":     npz.Ints(hash, len(hash)),
-	}
+	arrays["determinant"] = npz.Ints([]int{0})
 	if p.determinant {
 		arrays["determinant"] = npz.Ints([]int{1})
 	}
@@ -34,8 +28,8 @@ func (p *Posterior) Save(path string) error {
 		arrays[name] = npz.Scalar(*v)
 	}
 	arrays["divergences"], arrays["iterations"] = npz.Ints([]int{d.Divergences}), npz.Ints([]int{d.Iterations})
-	for name, v := range d.vectors() {
-		arrays[name] = npz.Floats(*v, len(*v))
+	for name, v := range d.vectors(p.Problem()) {
+		arrays[name] = npz.Floats(*v.data, v.length)
 	}
 	if err := npz.Write(path, arrays); err != nil {
 		return fmt.Errorf("valuewalk: cannot save the posterior: %w", err)
@@ -49,11 +43,40 @@ func (d *Diagnostics) scalars() map[string]*float64 {
 		"seconds": &d.Seconds, "min_ess": &d.MinESS, "max_rhat": &d.MaxRHat}
 }
 
-func (d *Diagnostics) vectors() map[string]*[]float64 {
-	return map[string]*[]float64{
-		"reward_rhat": &d.Reward.RHat, "reward_ess_bulk": &d.Reward.BulkESS, "reward_ess_tail": &d.Reward.TailESS,
-		"value_rhat": &d.Value.RHat, "value_ess_bulk": &d.Value.BulkESS, "value_ess_tail": &d.Value.TailESS,
+func (d *Diagnostics) vectors(p *qvirl.Problem) map[string]vector {
+	out := map[string]vector{}
+	add := func(of string, c *mcmc.Convergence, length int) {
+		out[of+"_rhat"], out[of+"_ess_bulk"], out[of+"_ess_tail"] = vector{&c.RHat, length}, vector{&c.BulkESS, length}, vector{&c.TailESS, length}
 	}
+	add("reward", &d.Reward, p.RewardDim())
+	add("value", &d.Value, p.MDP.States())
+	if p.InfersBeta() {
+		add("beta", &d.Beta, 1)
+	}
+	return out
+}
+
+type vector struct {
+	data   *[]float64
+	length int
+}
+
+// arraysOf returns the arrays that all posteriors of samples are stored as.
+func arraysOf(p *mcmc.Posterior) (map[string]npz.Array, error) {
+	hash, err := hashOf(p.Problem())
+	if err != nil {
+		return nil, err
+	}
+	arrays := map[string]npz.Array{
+		"reward":  single(p.Rewards()),
+		"value":   single(p.Values()),
+		"chains":  npz.Ints([]int{p.Chains()}),
+		"problem": npz.Ints(hash, len(hash)),
+	}
+	if betas := p.Betas(); betas != nil {
+		arrays["beta"] = npz.Floats(betas, len(betas))
+	}
+	return arrays, nil
 }
 
 func single(x *mat.Dense) npz.Array {
@@ -73,6 +96,27 @@ func hashOf(p *qvirl.Problem) ([]int, error) {
 // Load reads a posterior that Save wrote for the same problem. It refuses files of other problems, damaged files, and
 // samples that are not finite.
 func Load(path string, problem *qvirl.Problem) (*Posterior, error) {
+	l, err := open(path, problem)
+	if err != nil {
+		return nil, err
+	}
+	defer l.archive.Close()
+	determinant := l.integer("determinant")
+	samples := l.posterior(problem, mcmc.MinPerChain)
+	var d Diagnostics
+	l.scalars(d.scalars())
+	d.Divergences, d.Iterations = l.integer("divergences"), l.integer("iterations")
+	for name, v := range d.vectors(problem) {
+		*v.data = l.array(name, v.length)
+	}
+	if l.err != nil {
+		return nil, l.err
+	}
+	return &Posterior{Posterior: samples, determinant: determinant != 0, diagnostics: d}, nil
+}
+
+// open opens a file for a problem.
+func open(path string, problem *qvirl.Problem) (*loader, error) {
 	if err := problem.Validate(); err != nil {
 		return nil, err
 	}
@@ -80,51 +124,44 @@ func Load(path string, problem *qvirl.Problem) (*Posterior, error) {
 	if err != nil {
 		return nil, fmt.Errorf("valuewalk: cannot load a posterior: %w", err)
 	}
-	defer archive.Close()
-	l := loader{archive: archive, path: path}
+	return &loader{archive: archive, path: path}, nil
+}
+
+// posterior returns the samples of a problem, at least so many a chain.
+func (l *loader) posterior(problem *qvirl.Problem, minPerChain int) *mcmc.Posterior {
 	want, err := hashOf(problem)
-	if err != nil {
-		return nil, err
+	if err != nil && l.err == nil {
+		l.err = err
 	}
 	if hash := l.array("problem", len(want)); l.err == nil && (int(hash[0]) != want[0] || int(hash[1]) != want[1]) {
-		return nil, fmt.Errorf("valuewalk: %s holds the posterior of another problem", path)
+		l.err = fmt.Errorf("valuewalk: %s holds the posterior of another problem", l.path)
 	}
-	chains, determinant := l.integer("chains"), l.integer("determinant")
-	reward, kept := l.samples("reward", problem.RewardDim())
-	if l.err == nil && (chains < 1 || kept < mcmc.MinPerChain*chains || kept%chains != 0) {
-		return nil, fmt.Errorf("valuewalk: %s: %d samples do not make %d chains of at least %d each", path, kept, chains, mcmc.MinPerChain)
+	chains, n := l.integer("chains"), problem.RewardDim()
+	reward, kept := l.samples("reward", n)
+	if l.err == nil && (chains < 1 || kept < minPerChain*chains || kept%chains != 0) {
+		l.err = fmt.Errorf("valuewalk: %s: %d samples do not make %d chains of at least %d each", l.path, kept, chains, minPerChain)
 	}
-	n := problem.RewardDim()
 	value := l.array("value", kept, n)
-	var d Diagnostics
-	for name, v := range d.scalars() {
-		if x := l.array(name); l.err == nil {
-			*v = x[0]
-		}
+	var beta []float64
+	if problem.InfersBeta() {
+		beta = l.array("beta", kept)
 	}
-	d.Divergences, d.Iterations = l.integer("divergences"), l.integer("iterations")
-	for name, v := range d.vectors() {
-		length := n
-		if v == &d.Value.RHat || v == &d.Value.BulkESS || v == &d.Value.TailESS {
-			length = problem.MDP.States()
-		}
-		*v = l.array(name, length)
-	}
-	if l.err != nil {
-		return nil, l.err
-	}
-	p := &Posterior{Posterior: mcmc.NewPosterior(problem, chains, kept/chains), determinant: determinant != 0, diagnostics: d}
-	for i, samples := range [][]float64{reward, value} {
+	for i, samples := range [][]float64{reward, value, beta} {
 		for j, v := range samples {
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				return nil, fmt.Errorf("valuewalk: %s: %s[%d,%d] = %g is not finite", path, []string{"reward", "value"}[i], j/n, j%n, v)
+			if l.err == nil && (math.IsNaN(v) || math.IsInf(v, 0)) {
+				l.err = fmt.Errorf("valuewalk: %s: %s[%d,%d] = %g is not finite", l.path, []string{"reward", "value", "beta"}[i], j/n, j%n, v)
 			}
 		}
 	}
-	for i := 0; i < kept; i++ {
+	if l.err != nil {
+		return nil
+	}
+	p := mcmc.NewPosterior(problem, chains, kept/chains)
+	for i := range kept {
 		p.Set(i, reward[i*n:(i+1)*n], value[i*n:(i+1)*n])
 	}
-	return p, nil
+	copy(p.Betas(), beta)
+	return p
 }
 
 // loader reads arrays until the first error.
@@ -153,6 +190,15 @@ func (l *loader) array(name string, shape ...int) []float64 {
 		return nil
 	}
 	return a.Data
+}
+
+// scalars reads numbers.
+func (l *loader) scalars(into map[string]*float64) {
+	for name, v := range into {
+		if x := l.array(name); l.err == nil {
+			*v = x[0]
+		}
+	}
 }
 
 func (l *loader) integer(name string) int {

@@ -2,6 +2,7 @@ package valuewalk
 
 import (
 	"math"
+	"math/rand/v2"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -12,7 +13,7 @@ import (
 
 // target is the log posterior density of one problem as a function of the values x that the walk moves in: x = V, [S],
 // for state-only rewards, and x = Q, [S·A], for state-action rewards. It keeps scratch space, so each chain has its own
-// copy (see clone).
+// copy (see clone). Where β is inferred, log β follows the values in x; it changes the rewards of none.
 //
 // With V(s) = x(s) or max_a x(s,a), the rewards that have these optimal values are
 //
@@ -23,8 +24,10 @@ import (
 // I − γ P E with the selection E of the greedy actions, and det(I − γ P E) = det(I − γ E P) (Sylvester's identity).
 type target struct {
 	states, actions, n int
+	dim                int // of x: n values, and log β if it is inferred
 	stateOnly          bool
-	discount, beta     float64
+	discount, beta     float64 // beta is that of the last eval if it is inferred
+	logBeta, betaStd   float64 // prior of log β; betaStd is 0 if β is known
 
 	rowStart []int32 // [S·A + 1], into next and prob
 	next     []int32
@@ -45,22 +48,23 @@ type target struct {
 	looped        []int32   // states in which it depends on the action
 
 	// What eval computes on the way.
-	reward  []float64 // R(x), [n]
-	greedy  []int32   // π, [S]
-	backup  []float64 // Σ p V, [S·A]
-	value   []float64 // V, [S]; x itself for state-only rewards
-	rewardG []float64 // ∂ log density / ∂R, [n]
-	valueG  []float64 // ∂ log density / ∂V, [S]; the gradient itself for state-only rewards
-	scoreG  []float64 // ∂ log likelihood / ∂ score, [len(demoed)·A]
-	weights []float64 // action weights of one state and their slopes, [2·A]
-	band    *bandLU
+	reward   []float64 // R(x), [n]
+	greedy   []int32   // π, [S]
+	backup   []float64 // Σ p V, [S·A]
+	value    []float64 // V, [S]; x itself for state-only rewards
+	rewardG  []float64 // ∂ log density / ∂R, [n]
+	valueG   []float64 // ∂ log density / ∂V, [S]; the gradient itself for state-only rewards
+	scoreG   []float64 // ∂ log likelihood / ∂ score, [len(demoed)·A]
+	relative []float64 // scores of the demonstrated states relative to the first action's, where β is inferred
+	weights  []float64 // action weights of one state and their slopes, [2·A]
+	band     *bandLU
 }
 
 func newTarget(p *qvirl.Problem) (*target, error) {
 	m := p.MDP
 	t := &target{
-		states: m.States(), actions: m.Actions(), n: p.RewardDim(), stateOnly: p.StateOnly(),
-		discount: p.Discount, beta: p.Beta, mean: p.Prior.Mean, rowStart: make([]int32, 1, m.States()*m.Actions()+1),
+		states: m.States(), actions: m.Actions(), n: p.RewardDim(), dim: p.ValueDim(), stateOnly: p.StateOnly(),
+		discount: p.Discount, beta: p.Beta, logBeta: math.Log(p.Beta), betaStd: p.BetaLogStd, mean: p.Prior.Mean, rowStart: make([]int32, 1, m.States()*m.Actions()+1),
 	}
 	for s := 0; s < t.states; s++ {
 		for a := 0; a < t.actions; a++ {
@@ -108,14 +112,41 @@ func (t *target) clone() *target {
 	c.backup = make([]float64, t.states*t.actions)
 	c.value, c.valueG = make([]float64, t.states), make([]float64, t.states)
 	c.weights = make([]float64, 2*t.actions)
-	c.scoreG = make([]float64, len(t.counts))
+	c.scoreG, c.relative = make([]float64, len(t.counts)), make([]float64, len(t.counts))
 	c.band = newBandLU(t.states, bandwidth(t))
 	return &c
 }
 
-// eval returns the log density at x without the determinant, up to a constant, and writes its gradient to grad, [n].
-// It leaves the rewards and the greedy policy in t.
+// eval returns the log density at x, [dim], without the determinant, up to a constant, and writes its gradient to grad,
+// [dim]. It leaves the rewards and the greedy policy in t.
 func (t *target) eval(x, grad []float64) float64 {
+	if t.betaStd == 0 {
+		return t.evalValues(x, grad)
+	}
+	logBeta := x[t.n]
+	t.beta = math.Exp(logBeta)
+	logp := t.evalValues(x[:t.n], grad[:t.n])
+	// The likelihood depends on β and the scores through their product alone: its derivative in log β is that in the scores,
+	// times the scores. Scores relative to the first action's will do, because the derivatives of a state sum to zero.
+	score, slope := t.backup, 0.0
+	if !t.stateOnly {
+		score = x
+	}
+	for d, s := range t.demoed {
+		row := score[int(s)*t.actions : (int(s)+1)*t.actions]
+		relative := t.relative[d*t.actions : (d+1)*t.actions]
+		for a, g := range t.scoreG[d*t.actions : (d+1)*t.actions] {
+			relative[a] = row[a] - row[0]
+			slope += g * relative[a]
+		}
+	}
+	z := (logBeta - t.logBeta) / t.betaStd
+	grad[t.n] = slope - z/t.betaStd
+	return logp - 0.5*z*z
+}
+
+// evalValues is eval for values x, [n], at the present β and without its prior.
+func (t *target) evalValues(x, grad []float64) float64 {
 	t.invert(x)
 	logp := t.priorTerm()
 	if t.stateOnly {
@@ -150,8 +181,17 @@ func (t *target) eval(x, grad []float64) float64 {
 	return logp
 }
 
+// withBeta returns values with a draw of log β from its prior after them, or the values alone if β is known.
+func (t *target) withBeta(x []float64, rng *rand.Rand) []float64 {
+	if t.betaStd == 0 {
+		return x
+	}
+	return append(x[:t.n:t.n], t.logBeta+t.betaStd*rng.NormFloat64())
+}
+
 // invert finds the rewards that have the values x, and the policy that is greedy in them.
 func (t *target) invert(x []float64) {
+	x = x[:t.n]
 	v := x
 	if !t.stateOnly {
 		v = t.value
@@ -189,10 +229,10 @@ func (t *target) invert(x []float64) {
 	}
 }
 
-// rewardsOf returns the rewards that have the values in the rows of x, [rows, n].
+// rewardsOf returns the rewards, [rows, n], that have the values in the rows of x, [rows, dim].
 func (t *target) rewardsOf(x *mat.Dense) *mat.Dense {
-	rows, n := x.Dims()
-	out := mat.NewDense(rows, n, nil)
+	rows, _ := x.Dims()
+	out := mat.NewDense(rows, t.n, nil)
 	for i := range rows {
 		t.invert(x.RawRowView(i))
 		out.SetRow(i, t.reward)

@@ -49,6 +49,16 @@ func smallProblems(t testing.TB) map[string]*qvirl.Problem {
 	}
 }
 
+// withUnknownBeta adds the same problems with a prior over β.
+func withUnknownBeta(t testing.TB) map[string]*qvirl.Problem {
+	out := smallProblems(t)
+	for name, p := range smallProblems(t) {
+		p.BetaLogStd = 0.7
+		out[name+", β inferred"] = p
+	}
+	return out
+}
+
 func randomPosition(n int, rng *rand.Rand) []float64 {
 	x := make([]float64, n)
 	for i := range x {
@@ -89,13 +99,13 @@ func TestInvertInvertsSolve(t *testing.T) {
 // the optimal Q-values that package mdp finds for them.
 func TestDensity(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	for name, p := range smallProblems(t) {
+	for name, p := range withUnknownBeta(t) {
 		target, err := newTarget(p)
 		if err != nil {
 			t.Fatal(err)
 		}
 		density := func(x []float64) (got, want float64) {
-			got = target.eval(x, make([]float64, target.n))
+			got = target.eval(x, make([]float64, target.dim))
 			d := mat.NewVecDense(target.n, nil)
 			for i, r := range target.reward {
 				d.SetVec(i, r-p.Prior.Mean[i])
@@ -108,12 +118,19 @@ func TestDensity(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want = -0.5*mat.Dot(d, &solved) + logLikelihood(p, sol.Q)
+			want = -0.5 * mat.Dot(d, &solved)
+			if p.InfersBeta() {
+				fixed := *p
+				fixed.Beta = math.Exp(x[target.n])
+				z := (x[target.n] - math.Log(p.Beta)) / p.BetaLogStd
+				return got, want - 0.5*z*z + logLikelihood(&fixed, sol.Q)
+			}
+			want += logLikelihood(p, sol.Q)
 			return got, want
 		}
-		base, baseWant := density(randomPosition(target.n, rng))
+		base, baseWant := density(randomPosition(target.dim, rng))
 		for range 20 {
-			got, want := density(randomPosition(target.n, rng))
+			got, want := density(randomPosition(target.dim, rng))
 			if math.Abs(got-base-(want-baseWant)) > 1e-9*(1+math.Abs(want)) { // both are up to a constant
 				t.Fatalf("%s: log density rises by %g, want %g", name, got-base, want-baseWant)
 			}
@@ -135,19 +152,19 @@ func logLikelihood(p *qvirl.Problem, q []float64) float64 {
 func TestGradients(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	const h = 1e-6
-	for name, p := range smallProblems(t) {
+	for name, p := range withUnknownBeta(t) {
 		target, err := newTarget(p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		scratch := make([]float64, target.n)
+		scratch := make([]float64, target.dim)
 		loop := func(x []float64) float64 {
 			target.eval(x, scratch)
 			return target.addLoopForce(x, scratch)
 		}
 		for range 10 {
-			x := randomPosition(target.n, rng)
-			smooth, both := make([]float64, target.n), make([]float64, target.n)
+			x := randomPosition(target.dim, rng)
+			smooth, both := make([]float64, target.dim), make([]float64, target.dim)
 			target.eval(x, smooth)
 			target.eval(x, both)
 			target.addLoopForce(x, both)
@@ -243,14 +260,21 @@ func TestBandLogDet(t *testing.T) {
 func TestCurvature(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	const h = 1e-5
-	for name, p := range smallProblems(t) {
+	for name, p := range withUnknownBeta(t) {
 		target, err := newTarget(p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		n := target.n
+		n := target.dim
 		x := randomPosition(n, rng)
 		grad := make([]float64, n)
+		target.eval(x, grad)
+		for d := range target.demoed { // demonstrations as they are expected at x, which leave only the Fisher information in β
+			for a := range target.actions {
+				i := d*target.actions + a
+				target.counts[i] -= target.scoreG[i] / target.scoreScale()
+			}
+		}
 		target.eval(x, grad)
 		curvature := make([]float64, n*n)
 		target.addCurvature(curvature)

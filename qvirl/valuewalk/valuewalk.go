@@ -110,12 +110,13 @@ func (w *walk) prepare() error {
 		if err != nil {
 			return nil, err
 		}
+		x := sol.Q
 		if base.stateOnly {
-			return sol.V, nil
+			x = sol.V
 		}
-		return sol.Q, nil
+		return base.withBeta(x, rng), nil
 	}
-	curvature, grad := make([]float64, base.n*base.n), make([]float64, base.n)
+	curvature, grad := make([]float64, base.dim*base.dim), make([]float64, base.dim)
 	for i := 0; i < max(referenceDraws, w.config.Chains); i++ {
 		x, err := draw()
 		if err != nil {
@@ -127,7 +128,7 @@ func (w *walk) prepare() error {
 			w.chains = append(w.chains, newChain(base.clone(), mcmc.Stream(w.config.Seed, hash, streamChains+uint64(i)), x, w.config))
 		}
 	}
-	w.metric, err = newMetric(symmetric(curvature, base.n, float64(max(referenceDraws, w.config.Chains))))
+	w.metric, err = newMetric(symmetric(curvature, base.dim, float64(max(referenceDraws, w.config.Chains))))
 	return err
 }
 
@@ -142,7 +143,7 @@ func (w *walk) warmUp(ctx context.Context) error {
 	if err := each(adapt); err != nil {
 		return err
 	}
-	n := w.chains[0].target.n
+	n := w.chains[0].target.dim
 	curvature := make([][]float64, len(w.chains))
 	err := each(func(j int, k *chain) error {
 		curvature[j] = make([]float64, n*n)
@@ -187,7 +188,7 @@ func (w *walk) collect(perChain int) *mcmc.Posterior {
 	for j, k := range w.chains {
 		for i, x := range k.trace.Thinned(perChain) {
 			t.invert(x)
-			p.Set(j*perChain+i, t.reward, x)
+			p.SetValues(j*perChain+i, t.reward, x)
 		}
 	}
 	return p

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -49,39 +50,45 @@ The problem holds the arrays
   prior_std            their standard deviations, same shape, or prior_cov [S,S] (or [S·A,S·A]), their covariance
   demos [n,2]          integers: state and action of each demonstrated decision; n may be 0
   discount, beta       γ in [0, 1), and the rationality coefficient β > 0 of the demonstrator
+  beta_log_std         standard deviation of a log-normal prior over β with the median beta (optional; without it β is known)
   initial [S]          distribution of the first state (optional)
 
 The answer holds reward_mean [S], reward_cov [S,S], value_mean [S] and value_std [S] (of the optimal state values),
 action_probs [S,A] (of the demonstrator, averaged over the posterior), with --samples or from samplers reward_samples
 [k,S], and from valuewalk rhat [S] and ess_bulk [S]. With state-action rewards, [S] is [S,A] for everything about rewards,
-and reward_cov is [S·A,S·A].
+and reward_cov is [S·A,S·A]. Where β has a prior there are beta_mean, beta_std and, beside reward_samples, beta_samples [k] too.
 
-Methods: valuewalk (Markov chain Monte Carlo, exact), qvirl (variational), avril (a variational baseline).
+Methods:
+  qvirl      variational (the default): rewards with skewed marginals and Gaussian dependence, matched to a short Markov chain
+  paper      variational as in the paper, whose objective it trains to convergence; β must be known
+  valuewalk  Markov chain Monte Carlo, exact
+  avril      a variational baseline; β must be known
 
---refine K is a dial between qvirl and valuewalk: each sample of the answer is at least K transitions of Hamiltonian Monte
-Carlo away from a sample of the variational posterior (0: such a sample itself, with the reward that belongs to it exactly;
-10 is much; it costs less than half of what valuewalk does). A diagnosis is printed: whether the variational posterior could
-have been trusted, should be refined, or should not be used, and why.`,
-		Example: `  qvirl fit --problem corridor.npz --method valuewalk --out posterior.npz
-  qvirl fit --problem corridor.npz --method qvirl --samples 1000 --out posterior.npz
-  qvirl fit --problem corridor.npz --method qvirl --refine 10 --out posterior.npz
+--refine K is a dial between the variational posterior and valuewalk: each sample of the answer is at least K transitions of
+Hamiltonian Monte Carlo away from a sample of the variational posterior (0: such a sample itself, with the reward that belongs
+to it exactly; 10 is much; it costs less than half of what valuewalk does). A diagnosis is printed: whether the variational
+posterior could have been trusted, should be refined, or should not be used, and why.`,
+		Example: `  qvirl fit --problem corridor.npz --out posterior.npz
+  qvirl fit --problem corridor.npz --samples 1000 --out posterior.npz
+  qvirl fit --problem corridor.npz --refine 3 --out posterior.npz
+  qvirl fit --problem corridor.npz --method valuewalk --out posterior.npz
   qvirl fit --problem corridor.npz --method avril --lambda 0.1 --out posterior.npz`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return fit(cmd, &o) },
 	}
 	f := c.Flags()
 	f.StringVar(&o.problem, "problem", "", "file with the problem (required)")
-	f.StringVar(&o.method, "method", "", "valuewalk, qvirl or avril (required)")
+	f.StringVar(&o.method, "method", "qvirl", "qvirl, paper, valuewalk or avril")
 	f.StringVar(&o.out, "out", "", "file for the answer (required)")
 	f.IntVar(&o.samples, "samples", 0, "number of reward samples in the answer (default: all samples of samplers, none of others)")
 	f.Uint64Var(&o.seed, "seed", 1, "seed of everything random")
 	f.Float64Var(&o.lambda, "lambda", avril.Default().Lambda, "avril: weight of the constraint that ties rewards to values")
-	f.IntVar(&o.refine, "refine", noRefinement, "qvirl: refine the posterior by at least so many Hamiltonian transitions, and say how far it was from exact")
+	f.IntVar(&o.refine, "refine", noRefinement, "qvirl and paper: refine the posterior by at least so many Hamiltonian transitions, and say how far it was from exact")
 	f.BoolVar(&o.noDet, "nodet", false, "valuewalk: leave out the log-determinant (not the posterior; for comparison)")
 	f.StringVar(&o.configFile, "config", "", "JSON file with fields that replace those of the method's default config")
-	f.StringVar(&o.backend, "backend", "", "qvirl: "+backendHelp)
+	f.StringVar(&o.backend, "backend", "", "qvirl and paper: "+backendHelp)
 	f.BoolVar(&o.asJSON, "json", false, "write progress as JSON to standard output, one event a line")
-	for _, name := range []string{"problem", "method", "out"} {
+	for _, name := range []string{"problem", "out"} {
 		c.MarkFlagRequired(name)
 	}
 	return c
@@ -135,6 +142,12 @@ func fit(cmd *cobra.Command, o *fitOptions) error {
 	return nil
 }
 
+// matchedConfig is the config of the method qvirl: of the posterior that the walk starts from, and of the walk.
+type matchedConfig struct {
+	Start qvirl.Config
+	Match valuewalk.RefineConfig
+}
+
 // newMethod returns the method that the flags ask for.
 func (o *fitOptions) newMethod(flags *pflag.FlagSet, stderr io.Writer) (qvirl.Method, error) {
 	var override []byte
@@ -144,9 +157,9 @@ func (o *fitOptions) newMethod(flags *pflag.FlagSet, stderr io.Writer) (qvirl.Me
 			return nil, fmt.Errorf("--config: %w", err)
 		}
 	}
-	for flag, method := range map[string]string{"lambda": "avril", "nodet": "valuewalk", "backend": "qvirl", "refine": "qvirl"} {
-		if flags.Changed(flag) && o.method != method {
-			return nil, fmt.Errorf("--%s is a flag of the method %s, not of %s", flag, method, o.method)
+	for flag, methods := range map[string][]string{"lambda": {"avril"}, "nodet": {"valuewalk"}, "backend": {"qvirl", "paper"}, "refine": {"qvirl", "paper"}} {
+		if flags.Changed(flag) && !slices.Contains(methods, o.method) {
+			return nil, fmt.Errorf("--%s is a flag of %s, not of %s", flag, strings.Join(methods, " and "), o.method)
 		}
 	}
 	switch o.method {
@@ -158,15 +171,37 @@ func (o *fitOptions) newMethod(flags *pflag.FlagSet, stderr io.Writer) (qvirl.Me
 		}
 		return valuewalk.New(c)
 	case "qvirl":
+		c := matchedConfig{Start: qvirl.StartConfig(), Match: valuewalk.DefaultMatch()}
+		c.Start.Seed, c.Start.Backend, c.Match.Seed = o.seed, o.backend, o.seed
+		if err := experiment.Override(&c, override); err != nil {
+			return nil, err
+		}
+		if _, err := describeBackend(c.Start.Backend, stderr); err != nil {
+			return nil, err
+		}
+		start, err := qvirl.New(c.Start)
+		if err != nil {
+			return nil, err
+		}
+		m, err := valuewalk.NewMatched("qvirl", start, valuewalk.WarpedRewards, c.Match)
+		if err != nil {
+			return nil, err
+		}
+		return o.refined(m)
+	case "paper":
 		c := qvirl.DefaultConfig()
-		c.Seed, c.Backend = o.seed, o.backend
+		c.Name, c.Seed, c.Backend = "paper", o.seed, o.backend
 		if err := experiment.Override(&c, override); err != nil {
 			return nil, err
 		}
 		if _, err := describeBackend(c.Backend, stderr); err != nil {
 			return nil, err
 		}
-		return o.refined(c)
+		m, err := qvirl.New(c)
+		if err != nil {
+			return nil, err
+		}
+		return o.refined(m)
 	case "avril":
 		c := avril.Default()
 		c.Seed, c.Lambda = o.seed, o.lambda
@@ -175,7 +210,7 @@ func (o *fitOptions) newMethod(flags *pflag.FlagSet, stderr io.Writer) (qvirl.Me
 		}
 		return avril.New(c)
 	}
-	return nil, fmt.Errorf("there is no method %q; there are valuewalk, qvirl and avril", o.method)
+	return nil, fmt.Errorf("there is no method %q; there are qvirl, paper, valuewalk and avril", o.method)
 }
 
 // describeFit says how the fit ended, and adds what only a Markov chain has to the answer.
@@ -194,6 +229,10 @@ func describeFit(post qvirl.Posterior, answer *problemfile.Answer) string {
 	case *qvirl.Gaussian:
 		if !p.Converged() {
 			return "WARNING: training ended before it converged"
+		}
+	case *qvirl.Warped:
+		if !p.Converged() {
+			return "WARNING: the walk that the posterior is matched to had not settled; --refine says how far off it is"
 		}
 	case *avril.Posterior:
 		d := p.Diagnostics()

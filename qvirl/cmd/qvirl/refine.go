@@ -11,18 +11,17 @@ import (
 // noRefinement is the default of --refine.
 const noRefinement = -1
 
-// refined returns QVIRL with the refinement that --refine asks for.
-func (o *fitOptions) refined(c qvirl.Config) (qvirl.Method, error) {
-	m, err := qvirl.New(c)
-	if err != nil || o.refine == noRefinement {
-		return m, err
+// refined returns a method with the refinement that --refine asks for.
+func (o *fitOptions) refined(m qvirl.Method) (qvirl.Method, error) {
+	if o.refine == noRefinement {
+		return m, nil
 	}
 	r := valuewalk.DefaultRefine()
 	r.Transitions, r.Seed = o.refine, o.seed
 	if r.Transitions == 0 {
 		r.Kept = 1 // a walker's later samples would be refined ones
 	}
-	return valuewalk.NewRefined("qvirl", m, r)
+	return valuewalk.NewRefined(m.Name(), m, r)
 }
 
 // diagnose returns the diagnosis of the posterior that was refined, in lines; none if it was not.

@@ -25,8 +25,7 @@ func tiny() Config {
 	p.Seeds, p.Chunk, p.Draws = []uint64{2000, 2001, 2002}, 2, 400
 	p.ValueWalk.Samples = 1000
 	p.QVIRL.Steps, p.QVIRL.Rounds = 300, 1
-	p.QVIRLBest.Steps, p.QVIRLBest.Rounds = 3000, 1
-	p.AVRIL.Steps, p.Refine.Samples = 4000, 1000
+	p.AVRIL.Steps, p.Match.Samples, p.Refine.Samples = 4000, 1500, 1000
 	return c
 }
 

@@ -24,7 +24,8 @@ const (
 	QVIRL          = "qvirl"           // the paper's objective, run to convergence
 	QVIRL20k       = "qvirl-20k"       // the paper's training, 20,000 steps
 	QVIRLMaxMean   = "qvirl-maxmean"   // the same with the max-mean approximation
-	QVIRLBest      = "qvirl-best"      // trained on draws through the exact maximum and likelihood
+	QVIRLSVI       = "qvirl-svi"       // trained on draws through the exact maximum and likelihood
+	QVIRLBest      = "qvirl-best"      // warped marginals, matched to a short walk from the paper's objective, trained briefly
 	QVIRLRefined   = "qvirl-refined"   // qvirl-best, refined by a few Hamiltonian transitions towards the exact posterior
 	AVRIL          = "avril"           // with the λ that is best on held-out worlds
 	avrilPrefix    = AVRIL + "-"
@@ -63,7 +64,9 @@ type Config struct {
 	QVIRL        qvirl.Config
 	QVIRL20k     qvirl.Config
 	QVIRLMaxMean qvirl.Config
-	QVIRLBest    qvirl.Config
+	QVIRLSVI     qvirl.Config
+	QVIRLBest    qvirl.Config           // of the posterior from which the walk of QVIRLBest starts
+	Match        valuewalk.RefineConfig // of that walk
 	Refine       valuewalk.RefineConfig
 	AVRIL        avril.Config
 }
@@ -82,7 +85,8 @@ func Paper() Config {
 		Methods: []string{QVIRL, QVIRL20k, QVIRLMaxMean, QVIRLBest, QVIRLRefined, AVRIL, "avril-0.17"},
 		HeldOut: seeds(1000, 10), Lambdas: avril.Lambdas, Lambda: 0.02,
 		ValueWalk: valuewalk.Default(), QVIRL: qvirl.DefaultConfig(), QVIRL20k: qvirl.PaperConfig(), QVIRLMaxMean: maxMean,
-		QVIRLBest: qvirl.MonteCarloConfig(), Refine: valuewalk.DefaultRefine(), AVRIL: avril.Default(),
+		QVIRLSVI: qvirl.MonteCarloConfig(), QVIRLBest: qvirl.StartConfig(), Match: valuewalk.DefaultMatch(), Refine: valuewalk.DefaultRefine(),
+		AVRIL: avril.Default(),
 	}
 }
 

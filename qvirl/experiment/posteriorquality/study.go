@@ -77,6 +77,10 @@ func (s *Study) load(name, path string) (qvirl.Posterior, error) {
 		return valuewalk.Load(path, s.World.Problem)
 	case strings.HasPrefix(name, AVRIL):
 		return avril.Load(path, s.World.Problem)
+	case name == QVIRLBest:
+		return qvirl.LoadWarped(path, s.World.Problem)
+	case name == QVIRLRefined:
+		return valuewalk.LoadRefined(path, s.World.Problem, nil)
 	}
 	return qvirl.LoadGaussian(path, s.World.Problem)
 }

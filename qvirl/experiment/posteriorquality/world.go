@@ -73,10 +73,18 @@ func (c Config) Method(name, backendName string) (qvirl.Method, error) {
 			config.Seed++
 		}
 		return valuewalk.New(config)
-	case QVIRL, QVIRL20k, QVIRLMaxMean, QVIRLBest:
-		config := map[string]qvirl.Config{QVIRL: c.QVIRL, QVIRL20k: c.QVIRL20k, QVIRLMaxMean: c.QVIRLMaxMean, QVIRLBest: c.QVIRLBest}[name]
+	case QVIRL, QVIRL20k, QVIRLMaxMean, QVIRLSVI:
+		config := map[string]qvirl.Config{QVIRL: c.QVIRL, QVIRL20k: c.QVIRL20k, QVIRLMaxMean: c.QVIRLMaxMean, QVIRLSVI: c.QVIRLSVI}[name]
 		config.Name, config.Backend = name, backendName
 		return qvirl.New(config)
+	case QVIRLBest:
+		config := c.QVIRLBest
+		config.Backend = backendName
+		start, err := qvirl.New(config)
+		if err != nil {
+			return nil, err
+		}
+		return valuewalk.NewMatched(name, start, valuewalk.WarpedRewards, c.Match)
 	case QVIRLRefined:
 		base, err := c.Method(QVIRLBest, backendName)
 		if err != nil {
