@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/go-birl/birl/qvirl/avril"
 	"github.com/go-birl/birl/qvirl/cloning"
 	"github.com/go-birl/birl/qvirl/continuous"
 	"github.com/go-birl/birl/qvirl/deep"
@@ -41,7 +42,7 @@ const defaultPriorStd = 1
 // methods are all methods.
 var methods = []Method{
 	{
-		Name: deep.Name, Short: "Q-based variational IRL", Aux: true,
+		Name: deep.Name, Short: "Q-based variational IRL, with a Gaussian-process prior over rewards", Aux: true,
 		build: builder(deep.DefaultObjective(defaultPriorStd), 0, func(c Config[deep.Objective]) (continuous.Method, error) {
 			return deep.New(c.Training, c.Objective)
 		}),
@@ -67,6 +68,13 @@ var methods = []Method{
 		load: func(dir, backend string) (continuous.Model, error) {
 			return continuous.LoadEnsemble(dir, func(dir string) (continuous.Model, error) { return load[iqlearn.Objective](dir, backend) })
 		},
+	},
+	{
+		Name: avril.ContinuousName, Short: "AVRIL (Chan and van der Schaar 2021), on demonstrations alone",
+		build: builder(avril.DefaultContinuous(), 0, func(c Config[avril.Continuous]) (continuous.Method, error) {
+			return avril.NewContinuous(c.Training, c.Objective)
+		}),
+		load: load[avril.Continuous],
 	},
 }
 

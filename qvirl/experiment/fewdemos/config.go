@@ -1,0 +1,187 @@
+// Package fewdemos is the paper's comparison of apprentices that learn from few demonstrations in environments of continuous
+// observations (Figs. app-return and app-likelihood): Lunar Lander and Highway.
+package fewdemos
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/go-birl/birl/qvirl/avril"
+	"github.com/go-birl/birl/qvirl/cloning"
+	"github.com/go-birl/birl/qvirl/continuous"
+	"github.com/go-birl/birl/qvirl/continuous/catalogue"
+	"github.com/go-birl/birl/qvirl/deep"
+	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/iqlearn"
+)
+
+// The experiments' names in result rows.
+const (
+	LunarLander = "lunarlander"
+	Highway     = "highway"
+)
+
+// The metrics. All but Return are of the model, on demonstrations that no method has seen.
+const (
+	// Return is the mean return of the apprentice over episodes with fixed seeds, the same for all.
+	Return = "return"
+	// HeldOut is the mean log-likelihood of the held-out actions; HeldOutAirborne is the same where no leg of the lander touches the
+	// ground, as a third of all steps are spent at rest.
+	HeldOut         = "held_out_log_likelihood"
+	HeldOutAirborne = "held_out_log_likelihood_airborne"
+	// ECE is the expected calibration error of the probabilities of all actions (see continuous.Scores).
+	ECE = "ece"
+	// TrainSeconds is the wall-clock time of the training, which all runs share: a run's part of it.
+	TrainSeconds = "train_seconds"
+)
+
+// Config determines the rows of an experiment, up to rounding of the backend.
+type Config struct {
+	Environment string   // id in Gymnasium's registry
+	Imports     []string `json:",omitempty"` // modules that register it
+	// Demos is the file with the demonstrations, relative to the working folder or one above it.
+	Demos string
+	// The demonstrations are dealt at random by SplitSeed: Train of them, in Subsets disjoint subsets of equal size, to learn from,
+	// Validation to tune on and Test to report on. A file that holds fewer is an error.
+	Train, Validation, Test int
+	Subsets                 int
+	SplitSeed               uint64
+	// Runs are the seeds of the rows: run k learns from subset k.
+	Runs []uint64
+	// Sizes are the numbers of trajectories to learn from. More trajectories are the fewer ones, and others.
+	Sizes          []int
+	Discount, Beta float64
+	Training       continuous.Config // of all learners
+	Learners       []Learner
+	// The apprentices meet Episodes episodes, the first of which has the seed EvaluationSeed.
+	Episodes       int
+	EvaluationSeed int64
+	// Legs are the observation's features that say whether a leg touches the ground; empty where there is no HeldOutAirborne.
+	Legs []int `json:",omitempty"`
+}
+
+// Learner is a method of the comparison.
+type Learner struct {
+	Name   string // in result rows
+	Method string // in the catalogue
+	// Config holds fields of the method's catalogue.Config that replace its default and the experiment's Training.
+	Config json.RawMessage `json:",omitempty"`
+}
+
+// learners are those of both experiments; priorStd is the standard deviation of rewards under QVIRL's prior, before training.
+func learners(priorStd float64) []Learner {
+	return []Learner{
+		{Name: deep.Name, Method: deep.Name, Config: json.RawMessage(fmt.Sprintf(`{"Objective": {"prior_std": %g}}`, priorStd))},
+		{Name: cloning.Name, Method: cloning.Name},
+		{Name: iqlearn.Name, Method: iqlearn.Name},
+		{Name: iqlearn.NameEnsemble, Method: iqlearn.NameEnsemble},
+		{Name: avril.ContinuousName, Method: avril.ContinuousName},
+	}
+}
+
+// paper returns what the two experiments have in common at the paper's scale.
+func paper(priorStd float64) Config {
+	c := Config{Train: 800, Validation: 100, Test: 100, Subsets: 10, SplitSeed: 1, Training: continuous.DefaultConfig(), Learners: learners(priorStd),
+		Episodes: 30, EvaluationSeed: 1_000_000}
+	for k := range uint64(10) {
+		c.Runs = append(c.Runs, k)
+	}
+	return c
+}
+
+// quick returns a config of minutes: fewer runs, sizes, steps and episodes, and no ensemble.
+func quick(c Config) Config {
+	c.Runs, c.Sizes, c.Training.Steps, c.Episodes = c.Runs[:3], []int{1, 3}, 2000, 10
+	c.Learners = slices.DeleteFunc(c.Learners, func(l Learner) bool { return l.Method == iqlearn.NameEnsemble })
+	return c
+}
+
+// PaperLunarLander returns the config of the full experiment in Lunar Lander.
+func PaperLunarLander() Config {
+	c := paper(50)
+	c.Environment, c.Demos = "LunarLander-v3", "results/expert-lunarlander/demos.npz"
+	c.Discount, c.Beta, c.Sizes, c.Legs = 0.99, 3, []int{1, 2, 3, 5, 7, 10, 15}, []int{6, 7}
+	return c
+}
+
+// PaperHighway returns the config of the full experiment in Highway.
+func PaperHighway() Config {
+	c := paper(1)
+	c.Environment, c.Imports, c.Demos = "highway-fast-v0", []string{"highway_env"}, "results/expert-highway/demos.npz"
+	c.Discount, c.Beta, c.Sizes = 0.95, 5, []int{1, 2, 3, 5, 10}
+	return c
+}
+
+// QuickLunarLander returns the config of a run of minutes in Lunar Lander.
+func QuickLunarLander() Config { return quick(PaperLunarLander()) }
+
+// QuickHighway returns the config of a run of minutes in Highway.
+func QuickHighway() Config { return quick(PaperHighway()) }
+
+// Validate reports the first field that is out of range.
+func (c Config) Validate() error {
+	switch {
+	case c.Environment == "" || c.Demos == "":
+		return fmt.Errorf("fewdemos: Environment = %q, Demos = %q: want both", c.Environment, c.Demos)
+	case c.Train < 1 || c.Validation < 0 || c.Test < 1 || c.Subsets < 1:
+		return fmt.Errorf("fewdemos: Train = %d, Validation = %d, Test = %d, Subsets = %d: want at least 1, 0, 1 and 1", c.Train, c.Validation, c.Test, c.Subsets)
+	case len(c.Runs) == 0 || len(c.Sizes) == 0 || len(c.Learners) == 0:
+		return fmt.Errorf("fewdemos: %d runs, %d sizes, %d learners: want at least one of each", len(c.Runs), len(c.Sizes), len(c.Learners))
+	case c.Episodes < 1 || c.EvaluationSeed < 0:
+		return fmt.Errorf("fewdemos: Episodes = %d, EvaluationSeed = %d: want at least 1 and 0", c.Episodes, c.EvaluationSeed)
+	}
+	for i, k := range c.Runs {
+		if k >= uint64(c.Subsets) || slices.Contains(c.Runs[:i], k) {
+			return fmt.Errorf("fewdemos: Runs[%d] is %d: want each once, below the number of subsets, %d", i, k, c.Subsets)
+		}
+	}
+	for i, n := range c.Sizes {
+		if n < 1 || n > c.Train/c.Subsets || slices.Contains(c.Sizes[:i], n) {
+			return fmt.Errorf("fewdemos: Sizes[%d] is %d: want each once, from 1 to the size of a subset, %d", i, n, c.Train/c.Subsets)
+		}
+	}
+	for i, l := range c.Learners {
+		if slices.ContainsFunc(c.Learners[:i], func(other Learner) bool { return other.Name == l.Name }) {
+			return fmt.Errorf("fewdemos: two learners have the name %q", l.Name)
+		}
+		if _, err := c.method(l, ""); err != nil {
+			return fmt.Errorf("fewdemos: the learner %q: %w", l.Name, err)
+		}
+	}
+	return nil
+}
+
+// method returns a learner's method. backendName is what it computes on, as backend.Get takes it.
+func (c Config) method(l Learner, backendName string) (continuous.Method, error) {
+	entry, err := catalogue.Find(l.Method)
+	if err != nil {
+		return nil, err
+	}
+	training := c.Training
+	training.Backend = backendName
+	return entry.New(training, l.Config)
+}
+
+// Definitions are the two experiments as the command lists them.
+func Definitions() []experiment.Definition {
+	define := func(name, short string, quick, paper func() Config) experiment.Definition {
+		return experiment.Definition{
+			Name: name, Short: short, Scales: []string{"quick", "paper"},
+			Plan: func(s experiment.Settings) (*experiment.Plan, error) {
+				c, err := experiment.Configure(s, quick, paper)
+				if err != nil {
+					return nil, err
+				}
+				return c.Plan(name, s.Scale, s.Backend)
+			},
+			Report: func(rows []experiment.Row, record *experiment.Record) (*experiment.Report, error) {
+				return Report(name, rows, record)
+			},
+		}
+	}
+	return []experiment.Definition{
+		define(LunarLander, "Apprentices in Lunar Lander from few demonstrations: return and held-out likelihood", QuickLunarLander, PaperLunarLander),
+		define(Highway, "Apprentices on the highway from few demonstrations: return and held-out likelihood", QuickHighway, PaperHighway),
+	}
+}

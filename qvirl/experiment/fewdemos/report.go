@@ -1,0 +1,170 @@
+package fewdemos
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/go-birl/birl/qvirl/cloning"
+	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/iqlearn"
+	"github.com/go-birl/birl/qvirl/metric"
+)
+
+// titles name the environments for readers.
+var titles = map[string]string{LunarLander: "Lunar Lander", Highway: "Highway"}
+
+// measures are the metrics that have a table and a panel.
+var measures = []struct {
+	metric, title, label string
+	decimals             int
+}{
+	{Return, "Return of the apprentice", "mean return", 1},
+	{HeldOut, "Log-likelihood of held-out actions", "log-likelihood per action", 3},
+	{HeldOutAirborne, "Log-likelihood of held-out actions in the air", "log-likelihood per action", 3},
+	{ECE, "Expected calibration error", "calibration error", 3},
+}
+
+// trial are the figures of an independent trial on demonstrations of this kind, in Lunar Lander at the end of training.
+var trial = map[string]map[string]map[int]float64{
+	cloning.Name: {
+		Return:  {1: 15, 3: 151, 7: 254, 15: 225},
+		HeldOut: {1: -7.4, 3: -1.94, 7: -1.04, 15: -0.84},
+	},
+	iqlearn.Name: {
+		Return:  {1: -9, 3: 156, 7: 247, 15: 223},
+		HeldOut: {1: -5.8, 3: -1.62, 7: -0.95, 15: -0.83},
+	},
+}
+
+// trialHighway are the same for Highway, behaviour cloning.
+var trialHighway = map[string]map[string]map[int]float64{
+	cloning.Name: {Return: {1: 15, 3: 21, 10: 22}, HeldOut: {1: -52, 3: -16, 10: -4.9}},
+}
+
+// Report makes the tables and figures of the experiment of the given name.
+func Report(name string, rows []experiment.Row, record *experiment.Record) (*experiment.Report, error) {
+	if len(rows) == 0 {
+		return nil, fmt.Errorf("fewdemos: no rows to report")
+	}
+	r := &experiment.Report{Title: "Few demonstrations: " + titles[name]}
+	r.Text = append(r.Text, "Means over runs ± standard error, by the number of trajectories to learn from. Each run learns from a subset of its own of "+
+		"the training demonstrations; the log-likelihood and the calibration are those of test demonstrations that no run has seen, and all "+
+		"apprentices meet the same episodes. Nothing was chosen by held-out data: all figures are those of the end of training.")
+	chart := experiment.Chart{Name: "few-demonstrations", Title: titles[name] + ": apprentices from few demonstrations"}
+	for _, m := range measures {
+		if t := table(name, rows, m.metric, m.title, m.decimals); t != nil {
+			r.Tables = append(r.Tables, *t)
+			chart.Panels = append(chart.Panels, panel(rows, m.metric, m.label))
+		}
+	}
+	r.Charts = append(r.Charts, chart)
+	if record != nil && len(record.Seconds) > 0 {
+		r.Text = append(r.Text, "Seconds, summed over units: "+record.SecondsText()+".")
+	}
+	return r, nil
+}
+
+// methods lists the methods of the rows, in the order of the configs and then by name.
+func methods(rows []experiment.Row) []string {
+	have := experiment.Methods(rows)
+	var out []string
+	for _, l := range learners(1) {
+		if slices.Contains(have, l.Name) {
+			out = append(out, l.Name)
+		}
+	}
+	for _, name := range have {
+		if !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// bySize returns the values of a metric of a method over runs, by the number of trajectories.
+func bySize(rows []experiment.Row, method, metric string) map[int][]float64 {
+	out := map[int][]float64{}
+	for _, r := range rows {
+		if r.Method == method && r.Metric == metric {
+			out[r.Demos] = append(out[r.Demos], r.Value)
+		}
+	}
+	return out
+}
+
+// estimate is a mean over runs; nil for none.
+func estimate(values []float64) *experiment.Estimate {
+	if len(values) == 0 {
+		return nil
+	}
+	s := metric.Summarise(values)
+	if s.N == 1 {
+		s.StdErr = math.NaN()
+	}
+	return &experiment.Estimate{Mean: s.Mean, StdErr: s.StdErr, N: s.N}
+}
+
+// table returns the table of a metric, a column for each number of trajectories, or nil if no row holds it.
+func table(name string, rows []experiment.Row, metricName, title string, decimals int) *experiment.Table {
+	known := trial
+	if name == Highway {
+		known = trialHighway
+	}
+	sizes := map[int]bool{}
+	for _, r := range rows {
+		if r.Metric == metricName {
+			sizes[r.Demos] = true
+		}
+	}
+	if len(sizes) == 0 {
+		return nil
+	}
+	t := &experiment.Table{Name: metricName, Title: titles[name] + ": " + title}
+	ordered := slices.Sorted(maps.Keys(sizes))
+	for _, n := range ordered {
+		t.Columns = append(t.Columns, experiment.Column{Metric: metricName, Title: fmt.Sprintf("n = %d", n), Decimals: decimals})
+	}
+	hasTrial := metricName == Return || metricName == HeldOut
+	if hasTrial {
+		t.References = []string{"trial"}
+	}
+	for _, method := range methods(rows) {
+		values := bySize(rows, method, metricName)
+		row := experiment.TableRow{Method: method}
+		for _, n := range ordered {
+			cell := experiment.Cell{Estimate: estimate(values[n])}
+			if hasTrial {
+				var reference *experiment.Estimate
+				if x, ok := known[method][metricName][n]; ok {
+					reference = &experiment.Estimate{Mean: x, StdErr: math.NaN()}
+				}
+				cell.References = append(cell.References, reference)
+			}
+			row.Cells = append(row.Cells, cell)
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// panel returns the curves of a metric over the number of trajectories.
+func panel(rows []experiment.Row, metricName, label string) experiment.Panel {
+	p := experiment.Panel{XLabel: "trajectories", YLabel: label, LogX: true}
+	for _, method := range methods(rows) {
+		c := experiment.Curve{Name: method}
+		values := bySize(rows, method, metricName)
+		for _, n := range slices.Sorted(maps.Keys(values)) {
+			e := estimate(values[n])
+			c.X, c.Y, c.StdErr = append(c.X, float64(n)), append(c.Y, e.Mean), append(c.StdErr, e.StdErr)
+		}
+		if slices.ContainsFunc(c.StdErr, math.IsNaN) { // a single run
+			c.StdErr = nil
+		}
+		if len(c.X) > 0 {
+			p.Curves = append(p.Curves, c)
+		}
+	}
+	return p
+}

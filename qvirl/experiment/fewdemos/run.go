@@ -1,0 +1,178 @@
+package fewdemos
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"github.com/go-birl/birl/envs/gym"
+	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/continuous"
+	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/iqlearn"
+)
+
+// The cost of a unit, about the seconds of a run: training, in which an ensemble is as many runs as it has members, and episodes.
+const (
+	trainingCost   = 20.0
+	ensembleFactor = 5
+	episodeCost    = 0.3
+)
+
+// Plan returns the plan of the experiment of the given name: a unit for each learner and number of trajectories, in which all runs
+// are trained as one batch.
+func (c Config) Plan(name, scale, backendName string) (*experiment.Plan, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	p := &experiment.Plan{Experiment: name, Scale: scale, Config: c}
+	r := &runner{config: c, backend: backendName, methods: map[string]continuous.Method{}}
+	type work struct {
+		learner Learner
+		size    int
+	}
+	var units []work
+	for _, n := range c.Sizes {
+		for _, l := range c.Learners {
+			training := trainingCost * float64(c.Training.Steps) / float64(continuous.DefaultConfig().Steps)
+			if l.Method == iqlearn.NameEnsemble {
+				training *= ensembleFactor
+			}
+			p.Units = append(p.Units, experiment.Unit{
+				Name: fmt.Sprintf("%s-%02d", l.Name, n), Cost: float64(len(c.Runs)) * (training + episodeCost*float64(c.Episodes)),
+			})
+			units = append(units, work{l, n})
+		}
+	}
+	p.Run = func(ctx context.Context, unit int, progress qvirl.Progress) (*experiment.Result, error) {
+		stages := experiment.NewStages(p.Units[unit].Cost, units[unit].learner.Name, progress)
+		rows, err := r.run(ctx, units[unit].learner, units[unit].size, stages)
+		if err != nil {
+			return nil, err
+		}
+		return &experiment.Result{Rows: rows, Seconds: stages.Seconds()}, nil
+	}
+	return p, nil
+}
+
+// runner runs units. It keeps what several of them need.
+type runner struct {
+	config  Config
+	backend string
+
+	mutex   sync.Mutex
+	data    *Data
+	methods map[string]continuous.Method
+}
+
+// prepare returns the demonstrations and a learner's method.
+func (r *runner) prepare(l Learner) (*Data, continuous.Method, error) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.data == nil {
+		data, err := r.config.Open()
+		if err != nil {
+			return nil, nil, err
+		}
+		r.data = data
+	}
+	m := r.methods[l.Name]
+	if m == nil {
+		var err error
+		if m, err = r.config.method(l, r.backend); err != nil {
+			return nil, nil, err
+		}
+		r.methods[l.Name] = m
+	}
+	return r.data, m, nil
+}
+
+// run trains a learner on n trajectories in each run, and returns the rows.
+func (r *runner) run(ctx context.Context, l Learner, n int, stages *experiment.Stages) ([]experiment.Row, error) {
+	data, method, err := r.prepare(l)
+	if err != nil {
+		return nil, err
+	}
+	task, err := r.config.Task(data, n)
+	if err != nil {
+		return nil, err
+	}
+	var models []continuous.Model
+	runs := float64(len(task.Runs))
+	episodes := runs * episodeCost * float64(r.config.Episodes)
+	err = stages.Run(l.Name, fmt.Sprintf("%s, %d trajectories", l.Name, n), runs*trainingCost, func(progress qvirl.Progress) (err error) {
+		models, err = method.Fit(ctx, task, progress)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s from %d trajectories: %w", l.Name, n, err)
+	}
+	var rows []experiment.Row
+	add := func(k uint64, metric string, value float64) {
+		rows = append(rows, experiment.Row{Environment: r.config.Environment, Method: l.Name, Demos: n, Seed: k, Metric: metric, Value: value})
+	}
+	err = stages.Run(l.Name, "episodes of "+l.Name, episodes, func(progress qvirl.Progress) error {
+		returns, err := r.config.returns(ctx, models, progress)
+		if err != nil {
+			return err
+		}
+		for i, k := range r.config.Runs {
+			add(k, Return, returns[i])
+			add(k, TrainSeconds, models[i].Seconds()/runs)
+			s, err := continuous.Score(models[i], data.Test, nil)
+			if err != nil {
+				return err
+			}
+			add(k, HeldOut, s.LogLikelihood)
+			add(k, ECE, s.ECE)
+			if len(r.config.Legs) > 0 {
+				if s, err = continuous.Score(models[i], data.Test, r.config.airborne); err != nil {
+					return err
+				}
+				add(k, HeldOutAirborne, s.LogLikelihood)
+			}
+		}
+		return nil
+	})
+	return rows, err
+}
+
+// airborne tells whether no leg touches the ground.
+func (c Config) airborne(observation []float32) bool {
+	for _, i := range c.Legs {
+		if observation[i] != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// environmentsAtATime is how many environments act together.
+const environmentsAtATime = 16
+
+// returns lets the apprentices act and returns the mean return of each.
+func (c Config) returns(ctx context.Context, models []continuous.Model, progress qvirl.Progress) ([]float64, error) {
+	workers := min(runtime.GOMAXPROCS(0), c.Episodes)
+	pool, err := gym.Open(ctx, gym.Config{ID: c.Environment, Imports: c.Imports, Autoreset: gym.Disabled,
+		Workers: workers, EnvsPerWorker: max(1, min(environmentsAtATime, c.Episodes)/workers)})
+	if err != nil {
+		return nil, err
+	}
+	defer pool.Close()
+	out := make([]float64, len(models))
+	for i, m := range models {
+		trajectories, err := continuous.Rollout(ctx, pool, m, continuous.RolloutOptions{
+			Episodes: c.Episodes, Seed: c.EvaluationSeed, Progress: func(done int) {
+				progress.Report(i*c.Episodes+done, len(models)*c.Episodes, "")
+			},
+		})
+		if err != nil {
+			return nil, err
+		}
+		for k := range trajectories {
+			out[i] += trajectories[k].Return() / float64(len(trajectories))
+		}
+	}
+	return out, nil
+}
