@@ -17,6 +17,7 @@ import (
 	"github.com/go-birl/birl/qvirl/experiment/apprenticeship"
 	"github.com/go-birl/birl/qvirl/experiment/avril3x3"
 	"github.com/go-birl/birl/qvirl/experiment/calibration"
+	"github.com/go-birl/birl/qvirl/experiment/fewdemos"
 	"github.com/go-birl/birl/qvirl/experiment/likelihood"
 	"github.com/go-birl/birl/qvirl/experiment/maxmean"
 	"github.com/go-birl/birl/qvirl/experiment/posteriorquality"
@@ -28,7 +29,7 @@ import (
 const interrupted = 130
 
 // definitions are the experiments that the command knows.
-var definitions = []experiment.Definition{
+var definitions = append([]experiment.Definition{
 	posteriorquality.Definition(),
 	apprenticeship.Definition(),
 	singleunknown.Definition(),
@@ -38,7 +39,7 @@ var definitions = []experiment.Definition{
 	sensitivity.Definition(),
 	activelearning.Definition(),
 	calibration.Definition(),
-}
+}, fewdemos.Definitions()...)
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
