@@ -51,6 +51,10 @@ type Config struct {
 	// Batch is the number of transitions in a gradient step, drawn uniformly. GradientSteps follow each step of all environments.
 	Batch         int `json:"batch"`
 	GradientSteps int `json:"gradient_steps"`
+	// Magnify gives the network, beside each number x of an observation, asinh(Magnify·x)/asinh(Magnify), which tells small numbers of
+	// different size apart; 0 does not. A lander is paid half a second after it has come to rest, and a tremor of 10⁻³ is all that
+	// an observation says of how long that is ago.
+	Magnify float64 `json:"magnify,omitempty"`
 	// Hidden are the widths of the hidden layers, of rectified linear units, and Quantiles is the number N of quantiles of each
 	// action's return.
 	Hidden    []int `json:"hidden"`
@@ -88,7 +92,7 @@ func LunarLander() Config {
 	c.Steps, c.SegmentSteps, c.EpsilonSteps = 1_000_000, 50_000, 100_000
 	c.Beta, c.RewardScale = 3, 0.02
 	c.Pilot, c.PilotEpisodes = "gymnasium.envs.box2d.lunar_lander:heuristic", 200
-	c.Undisturbed, c.Replay = 8, 500_000
+	c.Undisturbed, c.Replay, c.Magnify = 8, 500_000, 10_000
 	return c
 }
 
@@ -144,6 +148,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("expert: EpsilonEnd = %g, want 0 to 1", c.EpsilonEnd)
 	case c.Replay < c.LearnAfter:
 		return fmt.Errorf("expert: Replay = %d, want at least LearnAfter, %d", c.Replay, c.LearnAfter)
+	case !within(c.Magnify, 0, math.MaxFloat32):
+		return fmt.Errorf("expert: Magnify = %g, want a finite number that is not negative", c.Magnify)
 	case len(c.Hidden) == 0 || slices.Min(c.Hidden) < 1:
 		return fmt.Errorf("expert: Hidden = %v, want at least one layer of at least one unit", c.Hidden)
 	case !positive(c.Huber):

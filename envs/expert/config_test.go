@@ -27,7 +27,7 @@ func TestConfigs(t *testing.T) {
 		"EpsilonEnd": func(c *Config) { c.EpsilonEnd = math.NaN() }, "Replay": func(c *Config) { c.Replay = 10 },
 		"Hidden": func(c *Config) { c.Hidden = []int{8, 0} }, "Huber": func(c *Config) { c.Huber = math.Inf(1) },
 		"LearningRate": func(c *Config) { c.LearningRate = 0 }, "FinalLearningRate": func(c *Config) { c.FinalLearningRate = 1 },
-		"TargetRate": func(c *Config) { c.TargetRate = 0 }, "Batch": func(c *Config) { c.Batch = 0 },
+		"Magnify": func(c *Config) { c.Magnify = -1 }, "TargetRate": func(c *Config) { c.TargetRate = 0 }, "Batch": func(c *Config) { c.Batch = 0 },
 	} {
 		c := Default("any")
 		change(&c)

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/go-birl/birl/envs/atomicfile"
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/npz"
@@ -64,18 +66,14 @@ type fileDescription struct {
 
 // Values returns the mean quantile values [k, actions] of observations [k, …], on the scale of the environment's rewards.
 func (e *Expert) Values(observations []float32) ([]float64, error) {
-	if size := e.network[0].in; len(observations)%size != 0 {
-		return nil, fmt.Errorf("expert: %d numbers are no observations of %d numbers each", len(observations), size)
+	quantiles, err := e.Quantiles(observations)
+	if err != nil {
+		return nil, err
 	}
 	n := e.Config.Quantiles
-	quantiles := e.network.forward(observations)
 	out := make([]float64, len(quantiles)/n)
 	for i := range out {
-		sum := 0.0
-		for _, q := range quantiles[i*n : (i+1)*n] {
-			sum += float64(q)
-		}
-		out[i] = sum / float64(n) / e.Config.RewardScale
+		out[i] = stat.Mean(quantiles[i*n:(i+1)*n], nil)
 	}
 	return out, nil
 }
@@ -83,10 +81,14 @@ func (e *Expert) Values(observations []float32) ([]float64, error) {
 // Quantiles returns the quantiles [k, actions, N] of the return at the levels (2i − 1)/2N, for observations [k, …], on the scale of
 // the environment's rewards.
 func (e *Expert) Quantiles(observations []float32) ([]float64, error) {
-	if size := e.network[0].in; len(observations)%size != 0 {
+	size := 1
+	for _, k := range e.ObservationShape {
+		size *= k
+	}
+	if len(observations)%size != 0 {
 		return nil, fmt.Errorf("expert: %d numbers are no observations of %d numbers each", len(observations), size)
 	}
-	return unscaled(e.network.forward(observations), e.Config.RewardScale), nil
+	return unscaled(e.network.forward(e.Config.features(observations)), e.Config.RewardScale), nil
 }
 
 // Write stores the network at path, which has to end in .npz, and the description in JSON beside it. Each file appears whole or not at

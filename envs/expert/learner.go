@@ -119,9 +119,9 @@ func (l *learner) follow(scope *model.Scope, g *Graph) {
 func (l *learner) learn(rate float64, b batch) (float64, error) {
 	n, size := l.config.Batch, l.widths[0]
 	out, err := l.call(l.step, float32(rate),
-		tensors.FromFlatDataAndDimensions(b.observations, n, size), tensors.FromFlatDataAndDimensions(b.actions, n),
+		tensors.FromFlatDataAndDimensions(l.config.features(b.observations), n, size), tensors.FromFlatDataAndDimensions(b.actions, n),
 		tensors.FromFlatDataAndDimensions(b.rewards, n), tensors.FromFlatDataAndDimensions(b.discounts, n),
-		tensors.FromFlatDataAndDimensions(b.nexts, n, size))
+		tensors.FromFlatDataAndDimensions(l.config.features(b.nexts), n, size))
 	if err != nil {
 		return 0, err
 	}
@@ -130,8 +130,8 @@ func (l *learner) learn(rate float64, b batch) (float64, error) {
 
 // values returns the mean values [k, actions] of observations [k, size], on the scale of the rewards.
 func (l *learner) values(observations []float32) ([]float64, error) {
-	size := l.widths[0]
-	out, err := l.call(l.act, tensors.FromFlatDataAndDimensions(observations, len(observations)/size, size))
+	size, x := l.widths[0], l.config.features(observations)
+	out, err := l.call(l.act, tensors.FromFlatDataAndDimensions(x, len(x)/size, size))
 	if err != nil {
 		return nil, err
 	}

@@ -88,7 +88,7 @@ func TestLearnsTheQuantilesOfAKnownWorld(t *testing.T) {
 
 func TestBackendAndPlainGoAgree(t *testing.T) {
 	c := Default("any")
-	c.Hidden = []int{24, 16}
+	c.Hidden, c.Magnify = []int{24, 16}, 1000
 	l, err := newLearner(pureGo(t), c, 8, 4)
 	if err != nil {
 		t.Fatal(err)
@@ -147,5 +147,25 @@ func TestFirstStateHasLearntNothing(t *testing.T) {
 	}
 	if want := 2 * len(first); seen != want || len(state) < 2*want {
 		t.Errorf("the state has %d arrays of the networks, want %d, and %d in total", seen, want, len(state))
+	}
+}
+
+func TestFeaturesTellSmallNumbersApart(t *testing.T) {
+	c := Default("any")
+	observation := []float32{0, 1e-3, -1, 0.5}
+	if got := c.features(observation); &got[0] != &observation[0] || c.widths(4, 1)[0] != 4 {
+		t.Error("the features are others than the observation, without Magnify")
+	}
+	c.Magnify = 1000
+	got := c.features(observation)
+	// asinh 1 = log(1 + √2), and asinh is odd.
+	want := []float64{0, 0, 1e-3, math.Log(1+math.Sqrt2) / math.Asinh(1000), -1, -1, 0.5, math.Asinh(500) / math.Asinh(1000)}
+	if len(got) != c.widths(4, 1)[0] {
+		t.Fatalf("%d features, the network wants %d", len(got), c.widths(4, 1)[0])
+	}
+	for i := range want {
+		if math.Abs(float64(got[i])-want[i]) > 1e-6 {
+			t.Errorf("feature %d is %g, want %g", i, got[i], want[i])
+		}
 	}
 }

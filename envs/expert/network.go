@@ -23,8 +23,24 @@ type layer struct {
 // network is a perceptron from an observation to the quantiles of each action, [actions, quantiles].
 type network []layer
 
-// widths returns the sizes of what the layers pass on, from the observation to the quantiles.
+// features returns what the network is given for observations: each number, and beside it, where Magnify asks for it, the number magnified.
+func (c Config) features(observations []float32) []float32 {
+	if c.Magnify == 0 {
+		return observations
+	}
+	out := make([]float32, 0, 2*len(observations))
+	scale := math.Asinh(c.Magnify)
+	for _, x := range observations {
+		out = append(out, x, float32(math.Asinh(c.Magnify*float64(x))/scale))
+	}
+	return out
+}
+
+// widths returns the sizes of what the layers pass on, from the features of an observation to the quantiles.
 func (c Config) widths(observation, actions int) []int {
+	if c.Magnify > 0 {
+		observation *= 2
+	}
 	return append(append([]int{observation}, c.Hidden...), actions*c.Quantiles)
 }
 
