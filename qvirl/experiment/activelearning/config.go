@@ -25,7 +25,7 @@ const Name = "active-gridworld"
 const (
 	ValueWalk      = "valuewalk"
 	QVIRL          = "qvirl"
-	QVIRLBest      = "qvirl-best" // trained on draws through the exact maximum and likelihood
+	QVIRLBest      = "qvirl-best" // warped marginals, matched to a short walk from the paper's objective, trained briefly
 	QVIRLActiveVaR = QVIRL + varSuffix
 	QVIRLRandom    = QVIRL + randomSuffix
 	avrilPrefix    = "avril-"
@@ -64,8 +64,9 @@ type Config struct {
 	Trajectories int     // that RewardEIG simulates from each candidate
 	Level        float64 // of ActiveVaR
 
-	QVIRL     qvirl.Config // trained on after each query, until it has converged again
-	QVIRLBest qvirl.Config // the same
+	QVIRL     qvirl.Config           // trained on after each query, until it has converged again
+	QVIRLBest qvirl.Config           // of the posterior from which the walk of QVIRLBest starts; afresh after each query
+	Match     valuewalk.RefineConfig // of that walk
 	AVRIL     avril.Config
 	ValueWalk valuewalk.Config
 
@@ -78,16 +79,16 @@ type Config struct {
 func Paper() Config {
 	c := Config{
 		World: gridworld.Paper(), Initial: 1, Queries: 30, Length: 5, Beta: 2, Discount: 0.9, Chunk: 16,
-		Methods: []string{QVIRL, QVIRLActiveVaR, QVIRLRandom, "avril-0.02", "avril-0.17", ValueWalk},
+		Methods: []string{QVIRL, QVIRLActiveVaR, QVIRLRandom, QVIRLBest, "avril-0.02", "avril-0.17", ValueWalk},
 		Samples: 500, Trajectories: 50, Level: 0.95,
-		QVIRL: qvirl.DefaultConfig(), QVIRLBest: qvirl.MonteCarloConfig(), AVRIL: avril.Default(), ValueWalk: valuewalk.Default(),
+		QVIRL: qvirl.DefaultConfig(), QVIRLBest: qvirl.StartConfig(), Match: valuewalk.DefaultMatch(), AVRIL: avril.Default(),
+		ValueWalk:   valuewalk.Default(),
 		ReferenceAt: []int{0, 10, 20, 30},
 	}
 	for seed := uint64(0); seed < 16; seed++ {
 		c.Seeds = append(c.Seeds, seed)
 	}
 	c.QVIRL.Steps, c.QVIRL.LearningRate, c.QVIRL.Rounds = 400, 0.02, 12 // short rounds: most refits have a short way to go
-	c.QVIRLBest.Steps, c.QVIRLBest.LearningRate, c.QVIRLBest.Rounds = 1000, 0.02, 6
 	c.ValueWalk.Samples, c.ValueWalk.MinESS, c.ValueWalk.MaxRHat = 1000, 400, 1.02
 	c.Reference = c.ValueWalk
 	c.Reference.Samples, c.Reference.Seed = 2000, 1 // another seed: ValueWalk's own distance is Monte Carlo error
@@ -185,13 +186,17 @@ func (c Config) Fitter(method, backendName string) (active.Fitter, error) {
 	var m qvirl.Method
 	var err error
 	switch name := posterior(method); name {
-	case QVIRL, QVIRLBest:
+	case QVIRL:
 		config := c.QVIRL
-		if name == QVIRLBest {
-			config = c.QVIRLBest
-		}
 		config.Backend = backendName
 		m, err = qvirl.New(config)
+	case QVIRLBest:
+		config := c.QVIRLBest
+		config.Backend = backendName
+		var start *qvirl.Variational
+		if start, err = qvirl.New(config); err == nil {
+			m, err = valuewalk.NewMatched(name, start, valuewalk.WarpedRewards, c.Match)
+		}
 	case ValueWalk:
 		m, err = valuewalk.New(c.ValueWalk)
 	default:

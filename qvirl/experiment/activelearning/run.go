@@ -236,7 +236,7 @@ func clean(post qvirl.Posterior) bool {
 	case *valuewalk.Posterior:
 		d := p.Diagnostics()
 		return d.Clean() == nil
-	case *qvirl.Gaussian:
+	case interface{ Converged() bool }:
 		return p.Converged()
 	}
 	return true

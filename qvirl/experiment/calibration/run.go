@@ -65,9 +65,9 @@ func verdict(post qvirl.Posterior) string {
 		if err := p.Convergence().Clean(); err != nil {
 			return err.Error()
 		}
-	case *qvirl.Gaussian:
+	case interface{ Converged() bool }:
 		if !p.Converged() {
-			return "the training did not converge"
+			return "the computation did not converge"
 		}
 	}
 	return ""
