@@ -80,7 +80,7 @@ func (m *MatchedMethod) Fit(ctx context.Context, problems []*qvirl.Problem, prog
 	if err != nil {
 		return nil, err
 	}
-	return walkAll(ctx, m.config, problems, starts, func(done, total int, status string) {
+	return walkAll(ctx, m.config, problems, starts, 0, func(done, total int, status string) {
 		progress.Report(total+done, 2*total, "walk: "+status)
 	}, func(r *refinement) (qvirl.Posterior, error) { return r.match(m.family) })
 }

@@ -37,10 +37,11 @@ type RefineConfig struct {
 	Seed         uint64
 }
 
-// DefaultRefine returns the default configuration with seed 0: 500 walkers. On 8×8 worlds of the paper (seeds from 1000) its
-// samples are as close to a run of ValueWalk as a second run is, for 0.4 times the evaluations.
+// DefaultRefine returns the default configuration with seed 0: 320 walkers. On 8×8 worlds of the paper (seeds from 1000), from
+// the posterior of NewMatched with WarpedRewards, its samples are as close to a run of ValueWalk as a second run is, for a
+// quarter of the evaluations.
 func DefaultRefine() RefineConfig {
-	return RefineConfig{Transitions: 10, Kept: 25, Samples: 12500, TargetAccept: 0.65, Trajectory: 1.5}
+	return RefineConfig{Transitions: 4, Kept: 25, Samples: 8000, TargetAccept: 0.65, Trajectory: 1.5}
 }
 
 // Validate reports the first field that is out of range.
@@ -63,7 +64,10 @@ func (c RefineConfig) Validate() error {
 const (
 	pilots         = 4    // walkers that adapt the step size and are thrown away
 	pilotSteps     = 25   // transitions of each
-	compared       = 4000 // samples that the diagnostics compare, at most
+	scoutRounds    = 2    // rounds in which the pilots find a mass matrix first, where β is inferred
+	scoutSteps     = 60   // transitions of each in a round
+	betaSpread     = 0.1  // of the starts' log β about the median of its prior, in its standard deviations
+	compared       = 2000 // samples that the diagnostics compare, at most
 	curvatureDraws = 40   // draws of the approximation whose mean curvature is the mass matrix
 	// flocks is the number of groups of walkers, each with one random stream and one scratch space. It does not depend on
 	// the machine, and neither do the samples.
@@ -96,7 +100,7 @@ func Refine(ctx context.Context, c RefineConfig, starts []Approximation, progres
 		}
 		problems[i] = s.Problem()
 	}
-	posts, err := walkAll(ctx, c, problems, starts, progress, func(r *refinement) (qvirl.Posterior, error) {
+	posts, err := walkAll(ctx, c, problems, starts, compared, progress, func(r *refinement) (qvirl.Posterior, error) {
 		var d RefineDiagnostics
 		r.crew.Time(func() error { d = r.diagnose(); return nil })
 		d.Seconds = r.crew.Seconds()
@@ -113,10 +117,12 @@ func Refine(ctx context.Context, c RefineConfig, starts []Approximation, progres
 }
 
 // walkAll walks towards the posteriors of problems from approximations, one each, and returns what answer makes of each walk.
-func walkAll(ctx context.Context, c RefineConfig, problems []*qvirl.Problem, starts []Approximation, progress qvirl.Progress,
+// At least so many draws are made of an approximation, up to the number of samples.
+func walkAll(ctx context.Context, c RefineConfig, problems []*qvirl.Problem, starts []Approximation, draws int, progress qvirl.Progress,
 	answer func(*refinement) (qvirl.Posterior, error)) ([]qvirl.Posterior, error) {
 	return mcmc.Fit(ctx, problems, progress, func(ctx context.Context, problem *qvirl.Problem, crew *mcmc.Crew) (qvirl.Posterior, error) {
-		r := &refinement{config: c, start: starts[crew.Problem], problem: problem, crew: crew}
+		walkers := c.Samples / c.Kept
+		r := &refinement{config: c, start: starts[crew.Problem], problem: problem, crew: crew, walkers: walkers, drawn: max(walkers, min(draws, c.Samples))}
 		if err := r.run(ctx); err != nil {
 			return nil, err
 		}
@@ -134,7 +140,9 @@ type refinement struct {
 	base    *target
 	hash    uint64
 	walkers int
-	draws   *mat.Dense // of the approximation, Samples and then one a pilot; walkers start at the first of them
+	drawn   int        // draws of the approximation, at least one a walker
+	draws   *mat.Dense // these, and then one a pilot
+	starts  *mat.Dense // of the walkers: the first of the draws, or what adapt says
 	metric  *metric
 	step    float64      // its size
 	spent   atomic.Int64 // evaluations of the target
@@ -150,7 +158,6 @@ type flock struct {
 }
 
 func (r *refinement) run(ctx context.Context) error {
-	r.walkers = r.config.Samples / r.config.Kept
 	if err := r.crew.Time(r.prepare); err != nil {
 		return err
 	}
@@ -178,12 +185,12 @@ func (r *refinement) prepare() (err error) {
 	if r.hash, err = mcmc.Fingerprint(r.problem); err != nil {
 		return err
 	}
-	if r.draws, err = r.start.SampleValues(mcmc.Stream(r.config.Seed, r.hash, streamDraws), r.config.Samples+pilots); err != nil {
+	if r.draws, err = r.start.SampleValues(mcmc.Stream(r.config.Seed, r.hash, streamDraws), r.drawn+pilots); err != nil {
 		return err
 	}
 	n, dim := r.draws.Dims()
-	if n != r.config.Samples+pilots || dim != r.base.n && dim != r.base.dim {
-		return fmt.Errorf("valuewalk: the approximation gave draws [%d,%d], want [%d,%d]", n, dim, r.config.Samples+pilots, r.base.dim)
+	if n != r.drawn+pilots || dim != r.base.n && dim != r.base.dim {
+		return fmt.Errorf("valuewalk: the approximation gave draws [%d,%d], want [%d,%d]", n, dim, r.drawn+pilots, r.base.dim)
 	}
 	for i, x := range r.draws.RawMatrix().Data {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
@@ -194,9 +201,10 @@ func (r *refinement) prepare() (err error) {
 		values, rng := r.draws, mcmc.Stream(r.config.Seed, r.hash, streamBetas)
 		r.draws = mat.NewDense(n, r.base.dim, nil)
 		for i := range n {
-			r.draws.SetRow(i, r.base.withBeta(values.RawRowView(i), rng))
+			r.draws.SetRow(i, r.base.withBeta(values.RawRowView(i), betaSpread*rng.NormFloat64()))
 		}
 	}
+	r.starts = r.draws
 	curvature, grad := make([]float64, r.base.dim*r.base.dim), make([]float64, r.base.dim)
 	for i := range min(curvatureDraws, r.walkers) {
 		r.base.eval(r.draws.RawRowView(i), grad)
@@ -206,19 +214,65 @@ func (r *refinement) prepare() (err error) {
 	return err
 }
 
-// adapt finds the step size: the geometric mean of those that the pilots adapt to.
+// adapt finds the step size: the geometric mean of those that the pilots adapt to. Where β is inferred, the approximation does
+// not say where, and the mean curvature over its draws may be far from that over the posterior: the pilots first walk there,
+// and their positions on the way give a mass matrix, twice, and the walkers their starts.
 func (r *refinement) adapt(ctx context.Context) error {
-	logs := make([]float64, pilots)
-	err := r.crew.Each(pilots, func(i int) error {
-		k := r.newWalker(streamPilots + uint64(i))
-		k.moveTo(r.draws.RawRowView(r.config.Samples + i))
-		err := k.adapt(ctx, r.metric, pilotSteps, r.config.TargetAccept, nil)
-		logs[i] = math.Log(k.step)
-		r.spent.Add(int64(k.leapfrogs + 1))
+	chains, curvature, visited := make([]*chain, pilots), make([][]float64, pilots), make([][]float64, pilots)
+	for i := range chains {
+		chains[i] = r.newWalker(streamPilots + uint64(i))
+		chains[i].moveTo(r.draws.RawRowView(r.drawn + i))
+	}
+	each := func(transitions int, visit func(i int) func()) error {
+		return r.crew.Each(pilots, func(i int) error {
+			return chains[i].adapt(ctx, r.metric, transitions, r.config.TargetAccept, visit(i))
+		})
+	}
+	none := func(int) func() { return nil }
+	rounds := 0
+	if r.base.dim > r.base.n {
+		rounds = scoutRounds
+	}
+	for range rounds {
+		err := each(scoutSteps, func(i int) func() {
+			curvature[i], visited[i] = make([]float64, r.base.dim*r.base.dim), nil
+			k, grad, made := chains[i], make([]float64, r.base.dim), 0
+			return func() {
+				if made++; made > scoutSteps/2 {
+					k.target.eval(k.at.x, grad) // a rejected trajectory has left the target elsewhere
+					k.target.addCurvature(curvature[i])
+					visited[i] = append(visited[i], k.at.x...)
+				}
+			}
+		})
+		if err != nil {
+			return err
+		}
+		for _, c := range curvature[1:] {
+			floats.Add(curvature[0], c)
+		}
+		if r.metric, err = newMetric(symmetric(curvature[0], r.base.dim, pilots*scoutSteps/2)); err != nil {
+			return err
+		}
+	}
+	if err := each(pilotSteps, none); err != nil {
 		return err
-	})
-	r.step = math.Exp(floats.Sum(logs) / pilots)
-	return err
+	}
+	if rounds > 0 { // the walkers start there too, at positions of one pilot after the other
+		r.starts = mat.NewDense(r.walkers, r.base.dim, nil)
+		for w := range r.walkers {
+			from := visited[w%pilots]
+			at := w / pilots % (len(from) / r.base.dim)
+			r.starts.SetRow(w, from[at*r.base.dim:(at+1)*r.base.dim])
+		}
+	}
+	log := 0.0
+	for _, k := range chains {
+		log += math.Log(k.step) / pilots
+		r.spent.Add(int64(k.leapfrogs + 1))
+	}
+	r.step = math.Exp(log)
+	return nil
 }
 
 func (r *refinement) newWalker(stream uint64) *chain {
@@ -234,7 +288,7 @@ func (r *refinement) walk(ctx context.Context, i, first, end int) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		start := r.draws.RawRowView(w)
+		start := r.starts.RawRowView(w)
 		k.moveTo(start)
 		for t := range r.transitions() + 1 {
 			if t > 0 {

@@ -110,7 +110,10 @@ func (r *refinement) diagnose() (d RefineDiagnostics) {
 	chosen = chosen[:min(compared, len(chosen))]
 	before, after := mcmc.NewPosterior(r.problem, len(chosen), 1), mcmc.NewPosterior(r.problem, len(chosen), 1)
 	for i, at := range chosen {
-		x := r.draws.RawRowView(at)
+		x := r.draws.RawRowView(i)
+		if r.config.Kept == 1 { // the draw that this walker started from
+			x = r.draws.RawRowView(at)
+		}
 		r.base.invert(x)
 		before.SetValues(i, r.base.reward, x)
 		after.Set(i, r.samples.Rewards().RawRowView(at), r.samples.Values().RawRowView(at))

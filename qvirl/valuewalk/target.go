@@ -2,7 +2,6 @@ package valuewalk
 
 import (
 	"math"
-	"math/rand/v2"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -181,12 +180,9 @@ func (t *target) evalValues(x, grad []float64) float64 {
 	return logp
 }
 
-// withBeta returns values with a draw of log β from its prior after them, or the values alone if β is known.
-func (t *target) withBeta(x []float64, rng *rand.Rand) []float64 {
-	if t.betaStd == 0 {
-		return x
-	}
-	return append(x[:t.n:t.n], t.logBeta+t.betaStd*rng.NormFloat64())
+// withBeta returns values with log β after them, z standard deviations from the median of its prior.
+func (t *target) withBeta(x []float64, z float64) []float64 {
+	return append(x[:t.n:t.n], t.logBeta+t.betaStd*z)
 }
 
 // invert finds the rewards that have the values x, and the policy that is greedy in them.

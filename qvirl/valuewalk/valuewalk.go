@@ -114,7 +114,10 @@ func (w *walk) prepare() error {
 		if base.stateOnly {
 			x = sol.V
 		}
-		return base.withBeta(x, rng), nil
+		if base.dim > base.n {
+			x = base.withBeta(x, rng.NormFloat64())
+		}
+		return x, nil
 	}
 	curvature, grad := make([]float64, base.dim*base.dim), make([]float64, base.dim)
 	for i := 0; i < max(referenceDraws, w.config.Chains); i++ {

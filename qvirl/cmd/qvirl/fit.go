@@ -159,7 +159,7 @@ func (o *fitOptions) newMethod(flags *pflag.FlagSet, stderr io.Writer) (qvirl.Me
 	}
 	for flag, methods := range map[string][]string{"lambda": {"avril"}, "nodet": {"valuewalk"}, "backend": {"qvirl", "paper"}, "refine": {"qvirl", "paper"}} {
 		if flags.Changed(flag) && !slices.Contains(methods, o.method) {
-			return nil, fmt.Errorf("--%s is a flag of %s, not of %s", flag, strings.Join(methods, " and "), o.method)
+			return nil, fmt.Errorf("--%s is a flag of the method %s, not of %s", flag, strings.Join(methods, " or "), o.method)
 		}
 	}
 	switch o.method {

@@ -16,7 +16,9 @@ import (
 	"github.com/go-birl/birl/qvirl/experiment/activelearning"
 	"github.com/go-birl/birl/qvirl/experiment/apprenticeship"
 	"github.com/go-birl/birl/qvirl/experiment/avril3x3"
+	"github.com/go-birl/birl/qvirl/experiment/betas"
 	"github.com/go-birl/birl/qvirl/experiment/calibration"
+	"github.com/go-birl/birl/qvirl/experiment/dial"
 	"github.com/go-birl/birl/qvirl/experiment/fewdemos"
 	"github.com/go-birl/birl/qvirl/experiment/likelihood"
 	"github.com/go-birl/birl/qvirl/experiment/maxmean"
@@ -39,6 +41,8 @@ var definitions = append([]experiment.Definition{
 	sensitivity.Definition(),
 	activelearning.Definition(),
 	calibration.Definition(),
+	dial.Definition(),
+	betas.Definition(),
 }, fewdemos.Definitions()...)
 
 func main() {

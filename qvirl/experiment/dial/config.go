@@ -62,8 +62,8 @@ func PaperScale() Config {
 	c := Config{
 		Posteriors:  posteriorquality.Paper(),
 		Families:    []string{Paper, Start, SVI, LogExpected, Values, Rewards, Best, Refined, ExactValues, ExactRewards, ExactWarped},
-		Transitions: []int{0, 1, 2, 4, 8, 16, 32}, Walkers: 2000,
-		Judged: seeds(2000, 30), Suspects: []string{Paper, Start, SVI, Best},
+		Transitions: []int{0, 1, 2, 4, 8, 16}, Walkers: 1500,
+		Judged: seeds(2000, 30), Suspects: []string{Paper, Start, Best},
 	}
 	c.Posteriors.Seeds, c.Posteriors.Chunk, c.Posteriors.Draws = seeds(1000, 12), 6, 2000
 	c.Posteriors.HeldOut, c.Posteriors.Lambdas, c.Posteriors.Methods = nil, nil, nil
