@@ -70,7 +70,7 @@ func (Continuous) Networks() []continuous.Network {
 func (Continuous) Parameters(*continuous.Data) ([]continuous.Parameter, error) { return nil, nil }
 
 // Noise returns 0.
-func (Continuous) Noise(expert, aux int) int { return 0 }
+func (Continuous) Noise(expert, aux, actions int) int { return 0 }
 
 // Loss returns the negative ELBO per transition.
 func (o Continuous) Loss(w *continuous.Weights, b *continuous.Batch) continuous.Loss {

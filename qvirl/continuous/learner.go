@@ -138,7 +138,7 @@ func (l *Learner) newJob(t *Task, first, end int) (*job, error) {
 	if aux != nil {
 		auxSize = l.config.AuxBatch
 	}
-	j.dealer = newDealer(expert, aux, seeds, l.config.Batch, l.config.AuxBatch, l.objective.Noise(l.config.Batch, auxSize))
+	j.dealer = newDealer(expert, aux, seeds, l.config.Batch, l.config.AuxBatch, l.objective.Noise(l.config.Batch, auxSize, t.Actions))
 	if t.Checkpoint != "" {
 		identity, err := l.identity(t, first, end)
 		if err != nil {

@@ -12,8 +12,8 @@ type Objective interface {
 	// Parameters lists what there is beside the networks' weights, with the values of one run. They may depend on the run's
 	// data, but names and shapes may not.
 	Parameters(data *Data) ([]Parameter, error)
-	// Noise returns how many standard normal draws Loss takes for each run, given the sizes of the batches.
-	Noise(expert, aux int) int
+	// Noise returns how many standard normal draws Loss takes for each run, given the sizes of the batches and |A|.
+	Noise(expert, aux, actions int) int
 	// Loss returns what is minimised.
 	Loss(w *Weights, b *Batch) Loss
 	// Predict returns what the learner says of states [runs, n, observation], standardised: log π(a|s), the log-probabilities of

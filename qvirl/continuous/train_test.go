@@ -33,7 +33,7 @@ func (classifier) Parameters(d *Data) ([]Parameter, error) {
 	}, nil
 }
 
-func (classifier) Noise(expert, aux int) int { return 1 }
+func (classifier) Noise(expert, aux, actions int) int { return 1 }
 
 func (c classifier) Loss(w *Weights, b *Batch) Loss {
 	logProbs, _ := c.Predict(w, b.Expert.State)

@@ -34,6 +34,10 @@ type Objective struct {
 	PriorStd  float64 `json:"prior_std"`
 	// ValueStd is the standard deviation of the optimal values that training starts from, in relation to PriorStd.
 	ValueStd float64 `json:"value_std"`
+	// Likelihood is how training computes the log-likelihood; the paper's is ClosedForm.
+	Likelihood Likelihood `json:"likelihood"`
+	// Draws is the number of draws of each state's values in a step with Sampled; nothing else reads it.
+	Draws int `json:"draws"`
 	// Nugget is the variance of each reward, in relation to PriorStd², that is independent of all others, under the prior and
 	// under the posterior: transitions that are alike otherwise leave no inverse.
 	Nugget float64 `json:"nugget"`
@@ -42,7 +46,8 @@ type Objective struct {
 // DefaultObjective returns the paper's choices with a prior over rewards of the given standard deviation; the paper's is 50 on Lunar
 // Lander and 1 on Highway.
 func DefaultObjective(priorStd float64) Objective {
-	return Objective{KLWeight: 1, Embedding: 4, Maximum: qvirl.Clark, PriorMean: -1, PriorStd: priorStd, ValueStd: 1, Nugget: 1e-4}
+	return Objective{KLWeight: 1, Embedding: 4, Maximum: qvirl.Clark, Likelihood: ClosedForm, Draws: 8,
+		PriorMean: -1, PriorStd: priorStd, ValueStd: 1, Nugget: 1e-4}
 }
 
 // Validate reports the first field that is out of range.
@@ -55,6 +60,10 @@ func (o Objective) Validate() error {
 		return fmt.Errorf("deep: Embedding = %d, want at least 1", o.Embedding)
 	case o.Maximum != qvirl.Clark && o.Maximum != qvirl.MaxMean:
 		return fmt.Errorf("deep: Maximum = %q, want %q or %q", o.Maximum, qvirl.Clark, qvirl.MaxMean)
+	case o.Likelihood != ClosedForm && o.Likelihood != Sampled:
+		return fmt.Errorf("deep: Likelihood = %q, want %q or %q", o.Likelihood, ClosedForm, Sampled)
+	case o.Likelihood == Sampled && o.Draws < 1:
+		return fmt.Errorf("deep: Draws = %d, want at least 1", o.Draws)
 	case math.IsNaN(o.PriorMean) || math.IsInf(o.PriorMean, 0):
 		return fmt.Errorf("deep: PriorMean = %g, want a finite number", o.PriorMean)
 	case !positive(o.PriorStd):
@@ -96,8 +105,13 @@ func (o Objective) Parameters(d *continuous.Data) ([]continuous.Parameter, error
 	}, nil
 }
 
-// Noise returns 0: nothing is drawn.
-func (o Objective) Noise(expert, aux int) int { return 0 }
+// Noise returns how many numbers the draws of a step take.
+func (o Objective) Noise(expert, aux, actions int) int {
+	if o.Likelihood == Sampled {
+		return o.Draws * actions * expert
+	}
+	return 0
+}
 
 // Unroll returns 1: the graph is large.
 func (o Objective) Unroll() int { return 1 }
@@ -117,8 +131,7 @@ func (o Objective) Loss(w *continuous.Weights, b *continuous.Batch) continuous.L
 	perPoint := o.KLWeight / float64(n)
 	kl, klSurrogate = MulScalar(kl, perPoint), MulScalar(klSurrogate, perPoint)
 
-	logProbs := logActionProbs(newValues(SliceAxis(now, 1, AxisRange(0, expert))), w.Beta()) // [runs, actions, expert]
-	logLikelihood := ReduceSum(Mul(logProbs, Transpose(b.Expert.Action, 1, 2)), 1, 2)
+	logLikelihood := o.logLikelihood(newValues(SliceAxis(now, 1, AxisRange(0, expert))), w, b)
 	return continuous.Loss{
 		Total: Sub(kl, logLikelihood), Surrogate: Sub(klSurrogate, logLikelihood),
 		Terms: []continuous.Term{
@@ -138,9 +151,14 @@ func (o Objective) Predict(w *continuous.Weights, states *Node) (logProbs, means
 	return Transpose(logProbs, 1, 2), Transpose(v.mean, 1, 2)
 }
 
-// logActionProbs returns log p(a|s) [runs, actions, n]. Its closed form sums to one only approximately.
-func logActionProbs(v values, beta float64) *Node {
-	return qvirl.LogActionProbs(v.mean, v.covariance(), Scalar(v.mean.Graph(), v.mean.DType(), beta))
+// logLikelihood returns Σ log p(a|s) [runs] over the expert transitions of a batch, given the values at their states.
+func (o Objective) logLikelihood(v values, w *continuous.Weights, b *continuous.Batch) *Node {
+	action := Transpose(b.Expert.Action, 1, 2) // [runs, actions, n]
+	if o.Likelihood == ClosedForm {
+		return ReduceSum(Mul(logActionProbs(v, w.Beta()), action), 1, 2)
+	}
+	noise := Reshape(b.Noise, w.Runs(), o.Draws, w.Actions(), b.Expert.Len())
+	return sampledLogLikelihood(v, action, noise, w.Beta())
 }
 
 // join returns the transitions of both.

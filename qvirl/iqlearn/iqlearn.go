@@ -87,7 +87,7 @@ func (Objective) Networks() []continuous.Network {
 func (Objective) Parameters(*continuous.Data) ([]continuous.Parameter, error) { return nil, nil }
 
 // Noise returns 0.
-func (Objective) Noise(expert, aux int) int { return 0 }
+func (Objective) Noise(expert, aux, actions int) int { return 0 }
 
 // Loss returns the negative objective.
 func (o Objective) Loss(w *continuous.Weights, b *continuous.Batch) continuous.Loss {
