@@ -4,8 +4,18 @@
 // (Variational, Gaussian). Subpackages hold the methods it is compared with (valuewalk, policywalk, avril), the metrics and the
 // experiments.
 //
+// The posterior to use by default is not the paper's but one that is closer to the exact one and costs less, Warped: a short
+// walk from a brief training, matched by rewards with skewed marginals.
+//
+//	start, err := qvirl.New(qvirl.StartConfig())
+//	method, err := valuewalk.NewMatched("qvirl", start, valuewalk.WarpedRewards, valuewalk.DefaultMatch())
+//
+// The paper's, run to convergence, is qvirl.New(qvirl.DefaultConfig()). valuewalk.Refine takes either closer still, and
+// valuewalk.Diagnose says whether that is needed. With Problem.BetaLogStd, β is inferred with the rewards.
+//
 // The method in three files: batch.go packs problems into arrays, objective.go builds the paper's loss from them, and
-// variational.go trains. montecarlo.go builds another loss, which replaces the paper's approximations by draws.
+// variational.go trains. montecarlo.go builds another loss, which replaces the paper's approximations by draws. The posterior
+// by matching is in warped.go.
 //
 // # Notation
 //

@@ -73,6 +73,7 @@ func problems(t testing.TB) map[string]*qvirl.Problem {
 		"state-only":   {MDP: world.MDP, Prior: qvirl.IndependentPrior(6, -1, 3), Discount: .9, Beta: 2, Demos: mdp.Flatten(steps)},
 		"covariance":   {MDP: world.MDP, Prior: qvirl.Prior{Mean: world.Reward, Cov: cov}, Discount: 0, Beta: .1},
 		"state-action": {MDP: world.MDP, Prior: qvirl.IndependentPrior(30, 1, 2), Discount: .9, Beta: 2, Demos: mdp.Flatten(steps)},
+		"unknown β":    {MDP: world.MDP, Prior: qvirl.IndependentPrior(6, -1, 3), Discount: .9, Beta: 2, BetaLogStd: .7, Demos: mdp.Flatten(steps)},
 	}
 }
 
@@ -126,6 +127,7 @@ func TestBadProblems(t *testing.T) {
 		"negative":     {func(m map[string]npz.Array) { m["transitions"].Data[0], m["transitions"].Data[1] = -.1, 1.1 }, "transitions[0,0,0] = -0.1"},
 		"prior shape":  {func(m map[string]npz.Array) { m["prior_mean"] = npz.Floats(make([]float64, 2), 2) }, "prior_mean has the shape [2]"},
 		"std shape":    {func(m map[string]npz.Array) { m["prior_std"] = npz.Floats(make([]float64, 6), 3, 2) }, "prior_std has the shape [3 2]"},
+		"β's std":      {func(m map[string]npz.Array) { m["beta_log_std"] = npz.Scalar(-1) }, "log β = -1"},
 		"zero std":     {func(m map[string]npz.Array) { m["prior_std"].Data[1] = 0 }, "prior std[1] = 0"},
 		"infinite":     {func(m map[string]npz.Array) { m["prior_mean"].Data[1] = math.Inf(1) }, "prior_mean[1] = +Inf"},
 		"demos shape":  {func(m map[string]npz.Array) { m["demos"] = npz.Ints([]int{0, 0, 0, 1}, 4) }, "demos has the shape [4]"},

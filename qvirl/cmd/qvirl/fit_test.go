@@ -140,6 +140,42 @@ func TestRefinedFit(t *testing.T) {
 	}
 }
 
+// TestFitInfersBeta fits the methods that infer β to a problem with a prior over it, and checks that the others refuse.
+func TestFitInfersBeta(t *testing.T) {
+	inScratch(t)
+	writeProblem(t, false)
+	p, err := problemfile.Read("problem.npz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.BetaLogStd = 1
+	if err := problemfile.Write("problem.npz", p); err != nil {
+		t.Fatal(err)
+	}
+	means := map[string]float64{}
+	for _, args := range [][]string{{"--method", "valuewalk"}, {"--method", "qvirl", "--samples", "100"}, {"--method", "qvirl", "--refine", "10"}} {
+		status, out, errs := command(t, append([]string{"fit", "--problem", "problem.npz", "--out", "a.npz"}, args...)...)
+		if status != 0 {
+			t.Fatal(errs)
+		}
+		expect(t, args[1], out, "in a.npz")
+		a := answer(t, "a.npz")
+		if a["beta_mean"] == nil || a["beta_std"] == nil || len(a["beta_samples"].Data) != a["reward_samples"].Shape[0] {
+			t.Fatalf("%v: the answer holds no β", args)
+		}
+		means[args[len(args)-1]] = a["beta_mean"].Data[0]
+	}
+	// of about 3, with a standard deviation of about as much: a third of it is many Monte Carlo errors
+	if exact := means["valuewalk"]; math.Abs(means["100"]-exact) > 1 || math.Abs(means["10"]-exact) > 1 {
+		t.Errorf("means of β %v", means)
+	}
+	for _, method := range []string{"paper", "avril"} {
+		if status, _, errs := command(t, "fit", "--problem", "problem.npz", "--out", "a.npz", "--method", method); status != 1 || !strings.Contains(errs, "takes β as known") && !strings.Contains(errs, "take β as known") {
+			t.Errorf("%s: status %d, %q", method, status, errs)
+		}
+	}
+}
+
 func TestFitIsDeterminedByItsSeed(t *testing.T) {
 	inScratch(t)
 	writeProblem(t, false)

@@ -72,16 +72,16 @@ type Config struct {
 }
 
 // Paper returns the config of the full experiment: 200 draws, and the 30 worlds of the sensitivity experiment with its
-// largest number of demonstrations, its experts that act with a purpose, and the learner that loses most with them. The prior
+// largest number of demonstrations, and the learner that loses most in it with the experts with which it does. The prior
 // spans the range of the experts, a factor of ten up and down, within a standard deviation.
 func Paper() Config {
 	c := Config{
 		Discount: 0.9, Length: 5, LogStd: math.Log(10),
-		Draws: seeds(0, 200), DrawWorld: gridworld.Paper(), DrawMedian: 1, DrawDemos: 10, DrawChunk: 50, DrawSampling: valuewalk.Default(),
-		Seeds: seeds(0, 30), World: gridworld.Paper(), Demos: 15, Experts: []float64{0.5, 2, 10}, Wrong: 0.1, Median: 1, Chunk: 5,
+		Draws: seeds(0, 200), DrawWorld: gridworld.Paper(), DrawMedian: 1, DrawDemos: 8, DrawChunk: 50, DrawSampling: valuewalk.Default(),
+		Seeds: seeds(0, 30), World: gridworld.Paper(), Demos: 15, Experts: []float64{2, 10}, Wrong: 0.1, Median: 1, Chunk: 5,
 		Start: qvirl.StartConfig(), Match: valuewalk.DefaultMatch(),
 	}
-	c.DrawWorld.Width, c.DrawWorld.Height, c.DrawWorld.TopFraction = 4, 4, 0
+	c.DrawWorld.Width, c.DrawWorld.Height, c.DrawWorld.TopFraction = 3, 3, 0
 	c.DrawSampling.Samples, c.DrawSampling.MinESS = 2000, 400
 	c.Match.Transitions = 20 // β mixes more slowly than values do
 	return c

@@ -56,16 +56,16 @@ type Config struct {
 	Suspects    []string // the approximate posteriors that are diagnosed
 }
 
-// PaperScale returns the config of the full experiment: 12 worlds for the comparison, which choices were made on, and 30
+// PaperScale returns the config of the full experiment: 8 worlds for the comparison, which choices were made on, and 30
 // others for the diagnoses, on which nothing was chosen.
 func PaperScale() Config {
 	c := Config{
 		Posteriors:  posteriorquality.Paper(),
 		Families:    []string{Paper, Start, SVI, LogExpected, Values, Rewards, Best, Refined, ExactValues, ExactRewards, ExactWarped},
-		Transitions: []int{0, 1, 2, 4, 8, 16}, Walkers: 1500,
+		Transitions: []int{0, 1, 2, 4, 8, 16}, Walkers: 1000,
 		Judged: seeds(2000, 30), Suspects: []string{Paper, Start, Best},
 	}
-	c.Posteriors.Seeds, c.Posteriors.Chunk, c.Posteriors.Draws = seeds(1000, 12), 6, 2000
+	c.Posteriors.Seeds, c.Posteriors.Chunk, c.Posteriors.Draws = seeds(1000, 8), 4, 1000
 	c.Posteriors.HeldOut, c.Posteriors.Lambdas, c.Posteriors.Methods = nil, nil, nil
 	return c
 }
