@@ -10,9 +10,14 @@
 // truncated (it was cut off, by a time limit say) are never merged. What happens after an episode is [Autoreset]'s choice.
 //
 // Go and a worker exchange one binary message for a whole batch. What an environment prints goes to its standard error,
-// of which the last lines are part of an error's text. After a fault (a worker that died or exceeded its time limit, an exception in
-// an environment, NaN) the pool is closed and every later call returns the same error, an [*Error]. Workers end with the pool,
-// with the context of [Open], and with this process, however it ends.
+// of which the last lines are part of an error's text. After a fault (a worker that died or exceeded its time limit, an
+// exception in an environment, NaN) the pool is closed and every later call returns the same error, an [*Error]. Workers end
+// with the pool, with the context of [Open], and with this process, however it ends.
+//
+// To wake a sleeping process takes longer than all else that the bridge adds to a step of a fast environment. On Linux,
+// therefore, each side polls for the other's message for up to a millisecond before it sleeps, as long as nobody else wants
+// the processor. For 8 environments of Lunar Lander in one worker the bridge then adds about a tenth to their own time, and
+// a third or more while other work keeps the processors busy.
 //
 // # Snapshots
 //
@@ -21,7 +26,8 @@
 //   - highway-env's highway and highway-fast: exact, from the vehicles' true state; see [HighwayState], which can be edited;
 //   - Atari: exact, from the emulator's state with its random state, and the frames that wrappers hold;
 //   - all others: exact if the environment is deterministic given its seed, by replaying the episode's actions. The
-//     replay's last observation is compared with the original one, so that a failure is noticed. Lunar Lander needs about 30 µs a step;
+//     replay's last observation is compared with the original one, so that a failure is noticed. Lunar Lander needs about 30 µs a
+//     step, or 12 ms for 350 to 400 steps;
 //   - Lunar Lander from a bare observation, [LunarState]: approximate, because an observation leaves out the legs' own
 //     motion and the shape of the ground.
 package gym

@@ -156,6 +156,25 @@ func TestContextEndsAStep(t *testing.T) {
 	}
 }
 
+// A context that ends after its request was answered does not concern the requests that follow.
+func TestContextOfAnAnsweredStep(t *testing.T) {
+	c := faulty(t, "")
+	c.Workers = 1
+	p := open(t, c)
+	reset(t, p)
+	for k := range 300 {
+		ctx, cancel := context.WithCancel(t.Context())
+		_, err := p.Step(ctx, []int{0, 1})
+		cancel()
+		if err == nil {
+			_, err = p.Step(t.Context(), []int{0, 1})
+		}
+		if err != nil {
+			t.Fatalf("step %d: %v", k, err)
+		}
+	}
+}
+
 // What an environment has started ends with its worker.
 func TestGrandchildrenEndToo(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pid")

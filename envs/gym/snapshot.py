@@ -1,4 +1,4 @@
-# Part of worker.py: what it takes to bring an environment back to where it was.
+# Part of the worker: what it takes to bring an environment back to where it was.
 
 def encode(array):
     return base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()

@@ -13,7 +13,10 @@ import (
 	"time"
 )
 
+// The worker's script, in parts: the first keeps standard output clear, the last ends in the main loop.
 var (
+	//go:embed wire.py
+	wireScript string
 	//go:embed snapshot.py
 	snapshotScript string
 	//go:embed worker.py
@@ -32,16 +35,19 @@ type worker struct {
 	in           *os.File // requests
 	out          *os.File // answers
 	messages     reader
+	spinner      spinner // for batches, as other answers take longer
 	stderr       *tail
 	started      time.Time
-	since        atomic.Int64 // when the present request began, as now has it; 0 without one
-	allowed      atomic.Int64 // how many nanoseconds it may take
-	timer        *time.Timer  // calls overdue
-	watched      context.Context
+	since        atomic.Int64    // when the present request began, as now has it; 0 without one
+	allowed      atomic.Int64    // how many nanoseconds it may take
+	timer        *time.Timer     // calls overdue
+	watched      <-chan struct{} // Done of the context that unwatch stops watching
 	unwatch      func() bool
-	hung         atomic.Bool   // it exceeded its time limit and was ended for that
-	ended        chan struct{} // closed when the process is gone
-	waitErr      error         // how it ended, valid once ended is closed
+	guard        sync.Mutex
+	asking       <-chan struct{} // Done of the present request's context; nil without one
+	hung         atomic.Bool     // it exceeded its time limit and was ended for that
+	ended        chan struct{}   // closed when the process is gone
+	waitErr      error           // how it ended, valid once ended is closed
 	killOnce     sync.Once
 }
 
@@ -50,17 +56,16 @@ type worker struct {
 func startWorker(ctx context.Context, python string, isolated bool, c Config, first int) (*worker, error) {
 	w := &worker{first: first, count: c.EnvsPerWorker, limit: c.StepLimit, open: ctx, stderr: &tail{}, ended: make(chan struct{})}
 	w.started, w.unwatch = time.Now(), func() bool { return true }
-	theirIn, in, err := os.Pipe()
+	theirIn, in, err := pipe()
 	if err != nil {
 		return nil, err
 	}
-	out, theirOut, err := os.Pipe()
+	out, theirOut, err := pipe()
 	if err != nil {
 		return nil, errors.Join(err, theirIn.Close(), in.Close())
 	}
 	w.in, w.out, w.messages = in, out, reader{r: out}
-	// The worker's main loop is the last statement of its script.
-	args := []string{"-u", "-c", snapshotScript + workerScript}
+	args := []string{"-u", "-c", wireScript + snapshotScript + workerScript}
 	if isolated {
 		args = append([]string{"-I"}, args...)
 	}
@@ -142,20 +147,31 @@ func (w *worker) watch(ctx context.Context, limit time.Duration) {
 	} else {
 		w.timer.Reset(limit)
 	}
-	if ctx != w.watched {
+	done := ctx.Done()
+	if done != w.watched {
 		w.unwatch()
-		w.watched, w.unwatch = ctx, context.AfterFunc(ctx, func() {
-			if w.since.Load() != 0 {
+		w.watched, w.unwatch = done, context.AfterFunc(ctx, func() {
+			w.guard.Lock()
+			defer w.guard.Unlock()
+			if w.asking == done { // not the next request, with another context
 				w.kill()
 			}
 		})
 	}
+	w.guard.Lock()
+	w.asking = done
+	w.guard.Unlock()
 	if ctx.Err() != nil { // it may have ended before the worker was busy
 		w.kill()
 	}
 }
 
-func (w *worker) idle() { w.since.Store(0) }
+func (w *worker) idle() {
+	w.since.Store(0)
+	w.guard.Lock()
+	w.asking = nil
+	w.guard.Unlock()
+}
 
 // now returns the nanoseconds since the worker was started, which no change of the clock changes. They are not 0.
 func (w *worker) now() int64 { return int64(time.Since(w.started)) + 1 }
@@ -194,6 +210,9 @@ func (r refusal) Error() string { return r.text }
 // receive reads the answer to a request. Its error is a refusal, or a fault that ends the pool.
 func (w *worker) receive(ctx context.Context, want byte, limit time.Duration) ([]byte, error) {
 	w.watch(ctx, limit)
+	if want == tellBatch {
+		w.spinner.wait(func() bool { return readable(w.out) })
+	}
 	kind, body, err := w.messages.next()
 	w.idle()
 	switch {

@@ -1,108 +1,4 @@
-"""A worker of the Go package envs/gym: it holds some environments and answers requests over a pipe.
-
-A message is an 8-byte header (uint32 length of the body, one byte that says what it is, the bytes "gym") and a body of raw
-little-endian arrays or of JSON. Requests and answers alternate. The answer "E" is a failure, described in JSON.
-"""
-
-import os
-import sys
-
-# Whatever an environment prints must not get between the messages: standard output goes to standard error from here on.
-REQUESTS, ANSWERS = os.dup(0), os.dup(1)
-_null = os.open(os.devnull, os.O_RDONLY)
-os.dup2(_null, 0)
-os.close(_null)
-os.dup2(2, 1)
-
-import base64
-import faulthandler
-import importlib
-import json
-import signal
-import struct
-import traceback
-
-if hasattr(signal, "SIGUSR1"):
-    faulthandler.register(signal.SIGUSR1, all_threads=False)  # asked where it hangs, the worker says so
-
-TAG = b"gym"
-READ = getattr(os, "readv", None)  # reads without a copy, where the system has it
-
-
-class Refused(Exception):
-    """A request that cannot be met and that left the environments as they were."""
-
-
-class Gone(Exception):
-    """Nobody asks any more."""
-
-
-class Missing(Exception):
-    """A Python package that is not installed."""
-
-
-class Failure(Exception):
-    """Something went wrong in one environment."""
-
-    def __init__(self, slot, doing):
-        super().__init__(doing)
-        self.slot, self.doing = slot, doing
-
-
-def send(kind, *parts):
-    body = b"".join(parts)
-    write(memoryview(struct.pack("<IB3s", len(body), ord(kind), TAG) + body))
-
-
-def write(view):
-    while view:
-        view = view[os.write(ANSWERS, view) :]
-
-
-def send_json(kind, value, *arrays):
-    text = json.dumps(value).encode()
-    send(kind, struct.pack("<I", len(text)), text, *arrays)
-
-
-class Requests:
-    """Reads requests into one buffer; a step's request arrives in one system call."""
-
-    def __init__(self):
-        self.set(bytearray(1 << 16))
-
-    def set(self, buffer):
-        self.buffer, self.view = buffer, memoryview(buffer)
-        self.whole = [self.view]
-
-    def next(self):
-        """Returns the kind (a number) and the length of the next request, whose body starts at byte 8 of the buffer."""
-        have = READ(REQUESTS, self.whole) if READ else self.fill(0)
-        if have == 0:
-            raise Gone
-        while have < 8:
-            have += self.fill(have)
-        length = int.from_bytes(self.view[:4], "little")
-        if 8 + length > len(self.buffer):
-            grown = bytearray(8 + length)
-            grown[:have] = self.view[:have]
-            self.set(grown)
-        while have < 8 + length:
-            have += self.fill(have)
-        return self.buffer[4], length
-
-    def fill(self, have):
-        part = os.read(REQUESTS, len(self.buffer) - have)
-        if not part:
-            raise Gone
-        self.view[have : have + len(part)] = part
-        return len(part)
-
-    def body(self, length):
-        return self.view[8 : 8 + length]
-
-    def json(self, length):
-        return json.loads(bytes(self.body(length)))
-
+# The last part of the worker: its environments, and what it answers.
 
 MOST_HISTORY = 1 << 12  # rows
 
@@ -333,6 +229,10 @@ class Worker:
     def render(self, request):
         slot = self.slots[request["env"]]
         picture = slot.env.render()
+        viewer = getattr(slot.env.unwrapped, "viewer", None)
+        if getattr(viewer, "enabled", True) is False:
+            viewer.enabled = True  # highway-env leaves pictures black where there is no window
+            picture = slot.env.render()
         if isinstance(picture, list):  # the modes that end in _list
             picture = picture[-1] if picture else None
         picture = None if picture is None else np.asarray(picture)
