@@ -44,11 +44,19 @@ func newDealer(expert, aux []*Data, seeds []uint64, expertSize, auxSize, noise i
 	d := &dealer{expert: expert, aux: aux, expertSize: expertSize, auxSize: auxSize, noise: noise, seeds: seeds}
 	for r, seed := range seeds {
 		d.expertOrder = append(d.expertOrder, newOrder(seed, streamOrder, expert[r].Len()))
-		if aux != nil {
-			d.auxOrder = append(d.auxOrder, newOrder(seed, streamAuxOrder, aux[r].Len()))
-		}
+	}
+	if aux != nil {
+		d.setAux(aux)
 	}
 	return d
+}
+
+// setAux sets the auxiliary transitions.
+func (d *dealer) setAux(aux []*Data) {
+	d.aux, d.auxOrder = aux, nil
+	for r, seed := range d.seeds {
+		d.auxOrder = append(d.auxOrder, newOrder(seed, streamAuxOrder, aux[r].Len()))
+	}
 }
 
 // draw returns the inputs of the steps from, …, from+count−1 (see unpackBatch): each has leading axes over steps and runs.

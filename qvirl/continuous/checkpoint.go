@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/go-birl/birl/envs/atomicfile"
+	"github.com/go-birl/birl/envs/demo"
 )
 
 // checkpointEvery is how much work may be lost when a training is killed, beside the steps to the next point of its curves.
@@ -32,6 +33,7 @@ type savedState struct {
 	Best                      []float32
 	BestLikelihood            []float64
 	BestPoint                 []int
+	Aux                       [][]demo.Trajectory
 }
 
 // newCheckpoint returns the checkpoint, in a folder, of the job whose first run is the given one. It loads no state of a
@@ -51,7 +53,7 @@ func (c *checkpoint) save(s *state) error {
 		return fmt.Errorf("continuous: the folder of the checkpoint: %w", err)
 	}
 	saved := savedState{Identity: c.identity, Step: s.step, Trained: s.trained, Moment1: s.moment1, Moment2: s.moment2,
-		Curves: s.curves, Best: s.best, BestLikelihood: s.bestLikelihood, BestPoint: s.bestPoint}
+		Curves: s.curves, Best: s.best, BestLikelihood: s.bestLikelihood, BestPoint: s.bestPoint, Aux: s.aux}
 	err := atomicfile.Write(c.path, func(w io.Writer) error { return gob.NewEncoder(w).Encode(saved) })
 	if err != nil {
 		return fmt.Errorf("continuous: the checkpoint: %w", err)
@@ -85,6 +87,6 @@ func (c *checkpoint) load(s *state) error {
 		return fmt.Errorf("continuous: the checkpoint %s does not hold what it should; remove it to start over", c.path)
 	}
 	s.step, s.trained, s.moment1, s.moment2, s.curves = saved.Step, saved.Trained, saved.Moment1, saved.Moment2, saved.Curves
-	s.best, s.bestLikelihood, s.bestPoint = saved.Best, saved.BestLikelihood, saved.BestPoint
+	s.best, s.bestLikelihood, s.bestPoint, s.aux = saved.Best, saved.BestLikelihood, saved.BestPoint, saved.Aux
 	return nil
 }

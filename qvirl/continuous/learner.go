@@ -52,6 +52,11 @@ func (l *Learner) Fit(ctx context.Context, t *Task, progress qvirl.Progress) ([]
 	if l.config.Patience > 0 && len(t.HeldOut) == 0 {
 		return nil, fmt.Errorf("continuous: Config.Patience is %d, but the task has no held-out demonstrations", l.config.Patience)
 	}
+	if t.Explore != nil {
+		if err := t.Explore.validate(l.config.ReportEvery); err != nil {
+			return nil, err
+		}
+	}
 	choice, err := backend.Get(l.config.Backend)
 	if err != nil {
 		return nil, err
@@ -78,7 +83,7 @@ func (l *Learner) Fit(ctx context.Context, t *Task, progress qvirl.Progress) ([]
 				return err
 			}
 			job.program, err = l.acquire(job, shape{on: on, layout: job.layout.signature(), beta: t.Beta, discount: t.Discount,
-				aux: job.dealer.aux != nil, noise: job.dealer.noise > 0})
+				aux: job.dealer.aux != nil || t.Explore != nil, noise: job.dealer.noise > 0})
 			if err != nil {
 				return err
 			}
@@ -87,7 +92,7 @@ func (l *Learner) Fit(ctx context.Context, t *Task, progress qvirl.Progress) ([]
 				return err
 			}
 			for r := range job.runs {
-				out[first+r] = job.model(l, r)
+				out[first+r] = job.model(l, r, job.learnt())
 			}
 			return nil
 		})
@@ -135,10 +140,13 @@ func (l *Learner) newJob(t *Task, first, end int) (*job, error) {
 		j.trained, j.fixed = append(j.trained, trained...), append(j.fixed, fixed...)
 	}
 	auxSize := 0
-	if aux != nil {
+	if aux != nil || t.Explore != nil {
 		auxSize = l.config.AuxBatch
 	}
 	j.dealer = newDealer(expert, aux, seeds, l.config.Batch, l.config.AuxBatch, l.objective.Noise(l.config.Batch, auxSize, t.Actions))
+	if t.Explore != nil {
+		j.explorer = &explorer{Explore: t.Explore, job: j, learner: l}
+	}
 	if t.Checkpoint != "" {
 		identity, err := l.identity(t, first, end)
 		if err != nil {
@@ -180,6 +188,9 @@ func (l *Learner) identity(t *Task, first, end int) (string, error) {
 		puts(r.Aux)
 	}
 	puts(t.HeldOut)
+	if t.Explore != nil {
+		put([]int64{int64(t.Explore.Every), int64(t.Explore.Keep)})
+	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 

@@ -18,6 +18,8 @@ type Task struct {
 	// HeldOut are demonstrations to watch the log-likelihood on, and to stop early by, if the configuration asks for it. They
 	// are the same for all runs and change nothing else.
 	HeldOut []demo.Trajectory
+	// Explore, if not nil, gathers auxiliary transitions for all runs; these then have none in Run.Aux.
+	Explore *Explore
 	// Checkpoint is a folder in which training keeps its state, and from which it goes on; empty for none.
 	Checkpoint string
 	// Watch, if not nil, is told about each point of the curves. Calls come one at a time.
@@ -72,6 +74,9 @@ func (t *Task) Validate() error {
 		}
 		if (len(r.Aux) > 0) != (len(t.Runs[0].Aux) > 0) {
 			return fmt.Errorf("continuous: of runs 0 and %d, one has auxiliary trajectories and the other has none", i)
+		}
+		if t.Explore != nil && len(r.Aux) > 0 {
+			return fmt.Errorf("continuous: run %d has auxiliary trajectories, and Task.Explore gathers others: want one of them", i)
 		}
 		if err := t.check(r.Demos); err != nil {
 			return fmt.Errorf("continuous: run %d: demonstration %w", i, err)

@@ -10,6 +10,8 @@ import (
 	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/go-birl/birl/envs/demo"
 )
 
 // job is the training of some runs of a task in one program.
@@ -24,6 +26,7 @@ type job struct {
 	program    *program
 	heldOut    *heldOut
 	checkpoint *checkpoint // nil for none
+	explorer   *explorer   // nil for none
 
 	state
 }
@@ -35,10 +38,11 @@ type state struct {
 	fixed          []float32 // [runs, F]
 	moment1        []float32 // [runs, P], of Adam; nil before the first step
 	moment2        []float32
-	curves         [][]CurvePoint // by run
-	best           []float32      // [runs, P], at each run's best held-out log-likelihood; nil without early stopping
-	bestLikelihood []float64      // by run
-	bestPoint      []int          // by run, index into curves
+	curves         [][]CurvePoint      // by run
+	best           []float32           // [runs, P], at each run's best held-out log-likelihood; nil without early stopping
+	bestLikelihood []float64           // by run
+	bestPoint      []int               // by run, index into curves
+	aux            [][]demo.Trajectory // by run, of an Explore; nil otherwise
 }
 
 // train takes the steps that are left.
@@ -62,6 +66,10 @@ func (j *job) train(ctx context.Context, report func(Point)) error {
 	}
 	v := newVectors(j)
 	defer v.finalize()
+	if err := j.explorer.start(ctx, v); err != nil {
+		return err
+	}
+	defer j.explorer.stop()
 	for j.step < c.Steps && !j.exhausted() {
 		began, from := time.Now(), j.step
 		until := min((from/c.ReportEvery+1)*c.ReportEvery, c.Steps)
@@ -82,7 +90,10 @@ func (j *job) train(ctx context.Context, report func(Point)) error {
 			return err
 		}
 		report(j.point(float64(until-from) / time.Since(began).Seconds()))
-		if j.checkpoint.due(j.step == c.Steps) {
+		if err := j.explorer.step(ctx, v); err != nil {
+			return err
+		}
+		if j.checkpoint.due(j.step == c.Steps) && j.explorer.settled() {
 			if err := v.read(&j.state); err != nil {
 				return err
 			}
@@ -210,12 +221,16 @@ func (j *job) point(speed float64) Point {
 	return p
 }
 
-// model returns what run r learnt.
-func (j *job) model(l *Learner, r int) *Fitted {
-	from := j.trained
+// learnt returns the parameters of the models [runs, P].
+func (j *job) learnt() []float32 {
 	if j.best != nil {
-		from = j.best
+		return j.best
 	}
+	return j.trained
+}
+
+// model returns the model of run r with its part of the parameters from [runs, P].
+func (j *job) model(l *Learner, r int, from []float32) *Fitted {
 	d := j.dealer.expert[r]
 	return &Fitted{
 		name: l.name, learner: l, scale: d.Scale, layout: j.layout, curve: j.curves[r],

@@ -42,6 +42,10 @@ func (c classifier) Loss(w *Weights, b *Batch) Loss {
 	noise := graph.MulScalar(graph.Reshape(b.Noise, w.Runs()), 1e-2)
 	l := Loss{Total: graph.Sub(graph.Add(graph.Neg(logLikelihood), noise), drift),
 		Terms: []Term{{TermLogLikelihood, logLikelihood}, {"drift", drift}}}
+	if b.Aux != nil { // what is done there is to be unlikely
+		aux, _ := c.Predict(w, b.Aux.State)
+		l.Total = graph.Add(l.Total, graph.MulScalar(graph.ReduceMean(graph.ReduceSum(graph.Mul(aux, b.Aux.Action), -1), -1), 0.1))
+	}
 	if c.Break > 0 {
 		// one run only: the one with the most data
 		heavy := graph.Squeeze(graph.SliceAxis(w.Parameter("weight"), 1, graph.AxisElem(0)), 1)
