@@ -20,12 +20,13 @@ import (
 // Name is the experiment's name in result rows.
 const Name = "active-gridworld"
 
-// The methods, by their names in result rows: a posterior (valuewalk, qvirl, qvirl-best, or avril- and the number λ), which is
-// asked by RewardEIG unless a suffix says otherwise.
+// The methods, by their names in result rows: a posterior (valuewalk, qvirl, qvirl-best, qvirl-refined, or avril- and the
+// number λ), which is asked by RewardEIG unless a suffix says otherwise.
 const (
 	ValueWalk      = "valuewalk"
 	QVIRL          = "qvirl"
-	QVIRLBest      = "qvirl-best" // warped marginals, matched to a short walk from the paper's objective, trained briefly
+	QVIRLBest      = "qvirl-best"    // warped marginals, matched to a short walk from the paper's objective, trained briefly
+	QVIRLRefined   = "qvirl-refined" // qvirl-best, refined by a few Hamiltonian transitions towards the exact posterior
 	QVIRLActiveVaR = QVIRL + varSuffix
 	QVIRLRandom    = QVIRL + randomSuffix
 	avrilPrefix    = "avril-"
@@ -67,6 +68,7 @@ type Config struct {
 	QVIRL     qvirl.Config           // trained on after each query, until it has converged again
 	QVIRLBest qvirl.Config           // of the posterior from which the walk of QVIRLBest starts; afresh after each query
 	Match     valuewalk.RefineConfig // of that walk
+	Refine    valuewalk.RefineConfig // of QVIRLRefined, which starts from QVIRLBest
 	AVRIL     avril.Config
 	ValueWalk valuewalk.Config
 
@@ -79,10 +81,10 @@ type Config struct {
 func Paper() Config {
 	c := Config{
 		World: gridworld.Paper(), Initial: 1, Queries: 30, Length: 5, Beta: 2, Discount: 0.9, Chunk: 16,
-		Methods: []string{QVIRL, QVIRLActiveVaR, QVIRLRandom, QVIRLBest, "avril-0.02", "avril-0.17", ValueWalk},
+		Methods: []string{QVIRL, QVIRLActiveVaR, QVIRLRandom, QVIRLBest, QVIRLRefined, "avril-0.02", "avril-0.17", ValueWalk},
 		Samples: 500, Trajectories: 50, Level: 0.95,
-		QVIRL: qvirl.DefaultConfig(), QVIRLBest: qvirl.StartConfig(), Match: valuewalk.DefaultMatch(), AVRIL: avril.Default(),
-		ValueWalk:   valuewalk.Default(),
+		QVIRL: qvirl.DefaultConfig(), QVIRLBest: qvirl.StartConfig(), Match: valuewalk.DefaultMatch(), Refine: valuewalk.DefaultRefine(),
+		AVRIL: avril.Default(), ValueWalk: valuewalk.Default(),
 		ReferenceAt: []int{0, 10, 20, 30},
 	}
 	for seed := uint64(0); seed < 16; seed++ {
@@ -191,11 +193,10 @@ func (c Config) Fitter(method, backendName string) (active.Fitter, error) {
 		config.Backend = backendName
 		m, err = qvirl.New(config)
 	case QVIRLBest:
-		config := c.QVIRLBest
-		config.Backend = backendName
-		var start *qvirl.Variational
-		if start, err = qvirl.New(config); err == nil {
-			m, err = valuewalk.NewMatched(name, start, valuewalk.WarpedRewards, c.Match)
+		m, err = c.best(backendName)
+	case QVIRLRefined:
+		if m, err = c.best(backendName); err == nil {
+			m, err = valuewalk.NewRefined(name, m, c.Refine)
 		}
 	case ValueWalk:
 		m, err = valuewalk.New(c.ValueWalk)
@@ -213,6 +214,17 @@ func (c Config) Fitter(method, backendName string) (active.Fitter, error) {
 		return nil, err
 	}
 	return active.Fit(m), nil
+}
+
+// best returns QVIRLBest.
+func (c Config) best(backendName string) (qvirl.Method, error) {
+	config := c.QVIRLBest
+	config.Backend = backendName
+	start, err := qvirl.New(config)
+	if err != nil {
+		return nil, err
+	}
+	return valuewalk.NewMatched(QVIRLBest, start, valuewalk.WarpedRewards, c.Match)
 }
 
 // AtScale returns the config of a scale, "quick" or "paper".
