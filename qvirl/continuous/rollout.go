@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"sync"
 
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/gym"
@@ -18,6 +19,8 @@ type RolloutOptions struct {
 	// Sample lets the apprentice draw its actions from the demonstrator's probabilities, as the model sees them; otherwise it
 	// takes the best one.
 	Sample bool
+	// MaxSteps ends an episode after so many steps, if it is not 0.
+	MaxSteps int
 	// Progress is told how many episodes have ended, if it is not nil.
 	Progress func(done int)
 }
@@ -31,7 +34,7 @@ func Rollout(ctx context.Context, p *gym.Pool, m Model, o RolloutOptions) ([]dem
 			env.ID, env.Size(), env.Actions, spec.Observation, spec.Actions)
 	}
 	return gym.Collect(ctx, p, Policy(m, o.Sample), gym.CollectOptions{
-		Episodes: o.Episodes, FirstSeed: o.Seed, PolicySeed: uint64(o.Seed), Progress: o.Progress,
+		Episodes: o.Episodes, FirstSeed: o.Seed, PolicySeed: uint64(o.Seed), MaxSteps: o.MaxSteps, Progress: o.Progress,
 	})
 }
 
@@ -70,4 +73,33 @@ func draw(logProbs []float32, random *rand.Rand) int {
 		}
 	}
 	return len(logProbs) - 1
+}
+
+// ExploreOptions say how apprentices explore an environment.
+type ExploreOptions struct {
+	Every, Keep int // of the Explore
+	// Episodes of a run in a round, each of at most MaxSteps steps if that is not 0.
+	Episodes, MaxSteps int
+	// Seed of the environments.
+	Seed int64
+}
+
+// runSeeds keeps the seeds of the environments of a task's runs apart.
+const runSeeds = 1_000_000
+
+// NewExplore lets apprentices explore in a pool of environments, opened with autoreset Disabled, which must stay open while they
+// learn. They draw their actions from the demonstrator's probabilities as they see them, which leads to more places than the
+// best action does. Runs take turns.
+func NewExplore(pool *gym.Pool, o ExploreOptions) *Explore {
+	var turn sync.Mutex
+	return &Explore{Every: o.Every, Keep: o.Keep, Rollout: func(ctx context.Context, run, round int, m Model) ([]demo.Trajectory, error) {
+		turn.Lock()
+		defer turn.Unlock()
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		return Rollout(ctx, pool, m, RolloutOptions{
+			Episodes: o.Episodes, MaxSteps: o.MaxSteps, Sample: true, Seed: o.Seed + int64(run)*runSeeds + int64(round*o.Episodes),
+		})
+	}}
 }

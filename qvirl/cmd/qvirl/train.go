@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/go-birl/birl/envs/demo"
+	"github.com/go-birl/birl/envs/gym"
 	"github.com/go-birl/birl/qvirl/continuous"
 	"github.com/go-birl/birl/qvirl/continuous/catalogue"
 	"github.com/go-birl/birl/qvirl/experiment"
@@ -17,15 +19,16 @@ import (
 
 // trainOptions are the flags of train.
 type trainOptions struct {
-	demos, method, out, aux string
-	heldOut                 string
-	episodes                string
-	trajectories, actions   int
-	seed                    uint64
-	beta, discount          float64
-	steps                   int
-	configFile, backend     string
-	asJSON                  bool
+	demos, method, out, aux, env string
+	heldOut                      string
+	episodes                     string
+	trajectories, actions        int
+	seed                         uint64
+	beta, discount               float64
+	steps                        int
+	configFile, backend          string
+	asJSON                       bool
+	imports                      []string
 }
 
 func newTrain() *cobra.Command {
@@ -62,6 +65,8 @@ Methods:
 	f.Float64Var(&o.beta, "beta", 0, "rationality coefficient of the demonstrator (default: what the file's description says)")
 	f.Float64Var(&o.discount, "discount", 0.99, "discount γ")
 	f.StringVar(&o.aux, "aux", "", "file with auxiliary trajectories of anybody, for methods that have a use for them")
+	f.StringVar(&o.env, "env", "", "id of the Gymnasium environment in which the apprentice gathers auxiliary trajectories while it learns; instead of --aux")
+	f.StringSliceVar(&o.imports, "import", nil, "Python modules that register the environment of --env")
 	f.IntVar(&o.actions, "actions", 0, "number of actions (default: what the file says, or one more than the largest action in it)")
 	f.StringVar(&o.heldOut, "held-out", "", "A:B, episodes of the file on which to watch the log-likelihood; they change nothing")
 	f.StringVar(&o.out, "out", "", "folder for the model (required)")
@@ -69,6 +74,7 @@ Methods:
 	f.StringVar(&o.configFile, "config", "", `JSON file with fields that replace those of the method's config, {"Training": {…}, "Objective": {…}}`)
 	f.StringVar(&o.backend, "backend", "", backendHelp)
 	f.BoolVar(&o.asJSON, "json", false, "write progress as JSON to standard output, one event a line")
+	c.MarkFlagsMutuallyExclusive("aux", "env")
 	for _, name := range []string{"demos", "method", "out"} {
 		c.MarkFlagRequired(name)
 	}
@@ -94,8 +100,8 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	if err != nil {
 		return err
 	}
-	if o.aux != "" && !entry.Aux {
-		return fmt.Errorf("--aux: the method %s has no use for auxiliary trajectories", o.method)
+	if (o.aux != "" || o.env != "") && !entry.Aux {
+		return fmt.Errorf("--aux and --env: the method %s has no use for auxiliary trajectories", o.method)
 	}
 	var override []byte
 	if o.configFile != "" {
@@ -121,6 +127,13 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	}
 	if _, err := describeBackend(o.backend, cmd.ErrOrStderr()); err != nil {
 		return err
+	}
+	if o.env != "" {
+		pool, err := o.explore(cmd.Context(), task)
+		if err != nil {
+			return err
+		}
+		defer pool.Close()
 	}
 	listener := newProgress(cmd.ErrOrStderr())
 	if o.asJSON {
@@ -207,6 +220,28 @@ func (o *trainOptions) task() (*continuous.Task, *usedEpisodes, error) {
 	}
 	t.Runs = []continuous.Run{run}
 	return t, used, nil
+}
+
+// The rounds of rollouts of --env.
+const (
+	exploreEvery    = 1000 // steps
+	exploreEpisodes = 4
+	exploreKeep     = 40
+	exploreSeed     = 500_000 // far from those of "qvirl rollout"
+)
+
+// explore opens the environment in which the apprentice explores.
+func (o *trainOptions) explore(ctx context.Context, t *continuous.Task) (*gym.Pool, error) {
+	c, err := gymConfig(o.env, o.imports, nil, exploreEpisodes)
+	if err != nil {
+		return nil, err
+	}
+	pool, err := gym.Open(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	t.Explore = continuous.NewExplore(pool, continuous.ExploreOptions{Every: exploreEvery, Keep: exploreKeep, Episodes: exploreEpisodes, Seed: exploreSeed + int64(o.seed%1000)*exploreEpisodes*1000})
+	return pool, nil
 }
 
 // readAux reads auxiliary trajectories for a task.

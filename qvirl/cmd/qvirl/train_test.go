@@ -1,0 +1,158 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/go-birl/birl/envs/npz"
+	"github.com/go-birl/birl/qvirl/continuous/catalogue"
+)
+
+// writeDemos writes demos.npz in the flat layout: episodes in which the first feature's sign is the action, two in three episodes
+// terminated and the others truncated. The third feature is constant.
+func writeDemos(t *testing.T, path string, episodes int) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(1, 1))
+	var obs, next []float64
+	var action, episode []int
+	var terminated, truncated []bool
+	for e := range episodes {
+		state := []float64{random.NormFloat64(), random.NormFloat64(), 7}
+		n := 8 + e%3
+		for i := range n {
+			obs, episode = append(obs, state...), append(episode, e)
+			a := 0
+			if state[0] > 0 {
+				a = 1
+			}
+			action = append(action, a)
+			state = []float64{random.NormFloat64(), random.NormFloat64(), 7}
+			next = append(next, state...)
+			terminated, truncated = append(terminated, i == n-1 && e%3 > 0), append(truncated, i == n-1 && e%3 == 0)
+		}
+	}
+	m := len(action)
+	float32s := func(data []float64) npz.Array { return npz.Array{Shape: []int{m, 3}, Data: data, Type: npz.Float32} }
+	err := npz.Write(path, map[string]npz.Array{"obs": float32s(obs), "next_obs": float32s(next), "action": npz.Ints(action, m),
+		"episode": npz.Ints(episode, m), "terminated": npz.Bools(terminated, m), "truncated": npz.Bools(truncated, m)})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// runQVIRL runs a command line and returns its output and exit status.
+func runQVIRL(args ...string) (stdout, stderr string, status int) {
+	var out, err bytes.Buffer
+	status = execute(context.Background(), definitions, args, &out, &err)
+	return out.String(), err.String(), status
+}
+
+func TestTrainAndScoreEveryMethod(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeDemos(t, "demos.npz", 12)
+	if err := os.WriteFile("small.json", []byte(`{"Training": {"Hidden": [8, 8], "LearningRate": 0.02, "Batch": 16, "ReportEvery": 50}}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, method := range catalogue.Names() {
+		_, stderr, status := runQVIRL("train", "--demos", "demos.npz", "--method", method, "--trajectories", "4", "--seed", "1", "--beta", "2",
+			"--discount", "0.9", "--steps", "150", "--config", "small.json", "--backend", "go", "--out", method)
+		if status != 0 {
+			t.Fatalf("%s: %s", method, stderr)
+		}
+		stdout, stderr, status := runQVIRL("score", "--model", method, "--demos", "demos.npz", "--episodes", "8:12", "--backend", "go", "--json")
+		if status != 0 {
+			t.Fatalf("%s: %s", method, stderr)
+		}
+		var got scored
+		if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+			t.Fatal(err)
+		}
+		if got.Method != method || got.Episodes != 4 || got.Transitions != 37 || got.TrainedOn != 0 {
+			t.Errorf("%s: %s, want 37 transitions of 4 episodes, none of them learnt from", method, stdout)
+		}
+		if !(got.LogLikelihood > -math.Ln2 && got.LogLikelihood < 0) || !(got.ECE > 0 && got.ECE < 0.5) || got.Accuracy < 0.7 {
+			t.Errorf("%s: %s, want better than chance, log ½ = −0.69", method, stdout)
+		}
+		stdout, stderr, status = runQVIRL("score", "--model", method, "--demos", "demos.npz", "--backend", "go")
+		if status != 0 || !strings.Contains(stderr, "trained on 4 of these 12 episodes") || !strings.Contains(stdout, "mean log-likelihood") {
+			t.Errorf("%s: status %d, output %q, %q", method, status, stdout, stderr)
+		}
+		if _, err := os.Stat(method + "/" + checkpointDir); err == nil {
+			t.Errorf("%s: the checkpoint was left behind", method)
+		}
+	}
+	var used usedEpisodes
+	text, err := os.ReadFile("bc/" + usedFile)
+	if err == nil {
+		err = json.Unmarshal(text, &used)
+	}
+	if err != nil || len(used.Episodes) != 4 || used.Episodes[0] != 4 || used.Episodes[3] != 7 {
+		t.Errorf("the model says that it learnt from %v (error %v), want episodes 4 to 7 with seed 1", used.Episodes, err)
+	}
+
+	t.Setenv("BIRL_PYTHON", "no-such-python")
+	_, stderr, status := runQVIRL("rollout", "--model", "bc", "--env", "CartPole-v1", "--backend", "go")
+	if status != 1 || !strings.Contains(stderr, "kernel-setup install") {
+		t.Errorf("rollout without Python: status %d, %q", status, stderr)
+	}
+}
+
+func TestTrainAndScoreSayWhatIsWrong(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeDemos(t, "demos.npz", 6)
+	if err := os.WriteFile("bad.json", []byte(`{"Training": {"LearnRate": 1}}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	base := []string{"train", "--demos", "demos.npz", "--out", "model", "--backend", "go", "--steps", "1"}
+	with := func(args ...string) []string { return append(append([]string(nil), base...), args...) }
+	for want, args := range map[string][]string{
+		`no method "dqn"`:         with("--method", "dqn", "--beta", "1"),
+		"--beta is missing":       with("--method", "bc"),
+		"has 6 to choose from":    with("--method", "bc", "--beta", "1", "--trajectories", "7"),
+		"the file has 6 episodes": with("--method", "bc", "--beta", "1", "--episodes", "2:7"),
+		"want A:B":                with("--method", "bc", "--beta", "1", "--held-out", "2"),
+		"no use for auxiliary":    with("--method", "bc", "--beta", "1", "--aux", "demos.npz"),
+		"LearnRate":               with("--method", "bc", "--beta", "1", "--config", "bad.json"),
+		"Discount":                with("--method", "bc", "--beta", "1", "--discount", "1"),
+		"has the action 1":        with("--method", "bc", "--beta", "1", "--actions", "1"),
+		"missing.npz":             {"train", "--demos", "missing.npz", "--method", "bc", "--beta", "1", "--out", "model"},
+		"holds no model":          {"score", "--model", "nowhere", "--demos", "demos.npz"},
+	} {
+		_, stderr, status := runQVIRL(args...)
+		if status != 1 || !strings.Contains(stderr, want) {
+			t.Errorf("%v: status %d, %q; want %q", args, status, stderr, want)
+		}
+	}
+}
+
+func TestSeedsTakeTheirTurnsInTheFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeDemos(t, "demos.npz", 10)
+	for _, c := range []struct {
+		seed uint64
+		n    int
+		from string
+		want []int
+	}{{0, 3, "", []int{0, 1, 2}}, {2, 3, "", []int{6, 7, 8}}, {3, 3, "", []int{9, 0, 1}}, {1, 2, "4:8", []int{6, 7}}, {7, 2, "4:8", []int{6, 7}}} {
+		o := trainOptions{demos: "demos.npz", beta: 1, discount: 0.9, trajectories: c.n, seed: c.seed, episodes: c.from}
+		_, used, err := o.task()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(used.Episodes) != c.n {
+			t.Fatalf("%v, want %v", used.Episodes, c.want)
+		}
+		for i := range c.want {
+			if used.Episodes[i] != c.want[i] {
+				t.Errorf("seed %d, %d of %q: episodes %v, want %v", c.seed, c.n, c.from, used.Episodes, c.want)
+				break
+			}
+		}
+	}
+}
