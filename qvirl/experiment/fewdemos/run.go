@@ -108,34 +108,40 @@ func (r *runner) run(ctx context.Context, l Learner, n int, stages *experiment.S
 	if err != nil {
 		return nil, fmt.Errorf("%s from %d trajectories: %w", l.Name, n, err)
 	}
-	var rows []experiment.Row
-	add := func(k uint64, metric string, value float64) {
-		rows = append(rows, experiment.Row{Environment: r.config.Environment, Method: l.Name, Demos: n, Seed: k, Metric: metric, Value: value})
-	}
-	err = stages.Run(l.Name, "episodes of "+l.Name, episodes, func(progress qvirl.Progress) error {
-		returns, err := r.config.returns(ctx, models, progress)
-		if err != nil {
-			return err
-		}
-		for i, k := range r.config.Runs {
-			add(k, Return, returns[i])
-			add(k, TrainSeconds, models[i].Seconds()/runs)
-			s, err := continuous.Score(models[i], data.Test, nil)
-			if err != nil {
-				return err
-			}
-			add(k, HeldOut, s.LogLikelihood)
-			add(k, ECE, s.ECE)
-			if len(r.config.Legs) > 0 {
-				if s, err = continuous.Score(models[i], data.Test, r.config.airborne); err != nil {
-					return err
-				}
-				add(k, HeldOutAirborne, s.LogLikelihood)
-			}
-		}
-		return nil
+	var returns []float64
+	err = stages.Run(l.Name, "episodes of "+l.Name, episodes, func(progress qvirl.Progress) (err error) {
+		returns, err = r.config.returns(ctx, models, progress)
+		return err
 	})
-	return rows, err
+	if err != nil {
+		return nil, fmt.Errorf("%s from %d trajectories: %w", l.Name, n, err)
+	}
+	return r.config.rows(l.Name, n, data, models, returns)
+}
+
+// rows returns the rows of the models of all runs, whose apprentices had the given mean returns.
+func (c Config) rows(method string, n int, data *Data, models []continuous.Model, returns []float64) ([]experiment.Row, error) {
+	var rows []experiment.Row
+	for i, k := range c.Runs {
+		add := func(metric string, value float64) {
+			rows = append(rows, experiment.Row{Environment: c.Environment, Method: method, Demos: n, Seed: k, Metric: metric, Value: value})
+		}
+		add(Return, returns[i])
+		add(TrainSeconds, models[i].Seconds()/float64(len(models)))
+		s, err := continuous.Score(models[i], data.Test, nil)
+		if err != nil {
+			return nil, err
+		}
+		add(HeldOut, s.LogLikelihood)
+		add(ECE, s.ECE)
+		if len(c.Legs) > 0 {
+			if s, err = continuous.Score(models[i], data.Test, c.airborne); err != nil {
+				return nil, err
+			}
+			add(HeldOutAirborne, s.LogLikelihood)
+		}
+	}
+	return rows, nil
 }
 
 // airborne tells whether no leg touches the ground.

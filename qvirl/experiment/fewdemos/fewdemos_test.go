@@ -1,0 +1,235 @@
+package fewdemos
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-birl/birl/envs/demo"
+	"github.com/go-birl/birl/qvirl/cloning"
+	"github.com/go-birl/birl/qvirl/experiment"
+)
+
+// writeDemos stores 30 trajectories of two features, a position and a leg that touches the ground in every second step; the
+// position's sign is the action.
+func writeDemos(t *testing.T) string {
+	t.Helper()
+	random := rand.New(rand.NewPCG(1, 1))
+	set := demo.Set{Description: demo.Description{Environment: "Signs-v0", ObservationShape: []int{2}, Actions: 2}}
+	for e := range 30 {
+		d := demo.Trajectory{Terminated: true, Seed: int64(e)}
+		for i := range 11 {
+			d.Observations = append(d.Observations, float32(random.NormFloat64()), float32(i%2))
+		}
+		for i := range 10 {
+			a := 0
+			if d.Observations[2*i] > 0 {
+				a = 1
+			}
+			d.Actions = append(d.Actions, a)
+		}
+		set.Trajectories = append(set.Trajectories, d)
+	}
+	path := filepath.Join(t.TempDir(), "demos.npz")
+	if err := set.Write(path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func testConfig(t *testing.T) Config {
+	c := QuickLunarLander()
+	c.Environment, c.Demos, c.Train, c.Validation, c.Test, c.Subsets = "Signs-v0", writeDemos(t), 20, 4, 6, 5
+	c.Runs, c.Sizes, c.Legs = []uint64{0, 3}, []int{1, 2}, []int{1}
+	c.Learners = []Learner{{Name: cloning.Name, Method: cloning.Name}}
+	c.Training.Hidden, c.Training.Steps, c.Training.ReportEvery, c.Training.LearningRate, c.Training.Backend = []int{8, 8}, 100, 50, 0.02, "go"
+	if err := c.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestCommittedConfigsAreValid(t *testing.T) {
+	for _, d := range Definitions() {
+		for _, scale := range d.Scales {
+			p, err := d.Plan(experiment.Settings{Scale: scale})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := p.Config.(Config)
+			if len(p.Units) != len(c.Sizes)*len(c.Learners) {
+				t.Errorf("%s %s: %d units for %d sizes and %d learners", d.Name, scale, len(p.Units), len(c.Sizes), len(c.Learners))
+			}
+			text, err := json.Marshal(p.Config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := d.Plan(experiment.Settings{Scale: scale, Override: text}); err != nil {
+				t.Errorf("%s %s: its own config does not override it: %v", d.Name, scale, err)
+			}
+		}
+	}
+}
+
+func TestRunsLearnFromDisjointNestedSubsets(t *testing.T) {
+	c := testConfig(t)
+	d, err := c.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seeds := func(trajectories []demo.Trajectory) (out []int64) {
+		for i := range trajectories {
+			out = append(out, trajectories[i].Seed)
+		}
+		return out
+	}
+	all := append(seeds(d.Validation), seeds(d.Test)...)
+	for _, s := range d.Subsets {
+		all = append(all, seeds(s)...)
+	}
+	slices.Sort(all)
+	for i := range all {
+		if all[i] != int64(i) {
+			t.Fatalf("the parts hold %v, want each of 0 to 29 once", all)
+		}
+	}
+	one, err := c.Task(d, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := c.Task(d, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r, k := range c.Runs {
+		few, more := seeds(one.Runs[r].Demos), seeds(two.Runs[r].Demos)
+		if len(few) != 1 || len(more) != 2 || few[0] != more[0] || !slices.Contains(seeds(d.Subsets[k]), more[1]) || one.Runs[r].Seed != k {
+			t.Errorf("run %d learns from %v, then from %v; its subset is %v", k, few, more, seeds(d.Subsets[k]))
+		}
+	}
+}
+
+func TestRowsHoldWhatModelsScore(t *testing.T) {
+	c := testConfig(t)
+	d, err := c.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	task, err := c.Task(d, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := c.method(c.Learners[0], "go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	models, err := m.Fit(context.Background(), task, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := c.rows("bc", 2, d, models, []float64{12, 34})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, r := range rows {
+		if r.Environment != "Signs-v0" || r.Method != "bc" || r.Demos != 2 {
+			t.Errorf("row %+v", r)
+		}
+		if r.Seed == 3 {
+			got[r.Metric] = r.Value
+		}
+	}
+	air, n := 0.0, 0.0
+	all, count := 0.0, 0.0
+	for _, x := range d.Test {
+		p, err := models[1].Predict(x.Observations)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, a := range x.Actions {
+			logProb := float64(p.LogProbs[2*i+a])
+			all, count = all+logProb, count+1
+			if x.Observation(i)[1] == 0 {
+				air, n = air+logProb, n+1
+			}
+		}
+	}
+	for metric, want := range map[string]float64{Return: 34, HeldOut: all / count, HeldOutAirborne: air / n} {
+		if math.Abs(got[metric]-want) > 1e-9 || want == 0 {
+			t.Errorf("%s is %g, want %g", metric, got[metric], want)
+		}
+	}
+	if len(got) != 5 || !(got[ECE] > 0) || !(got[TrainSeconds] > 0) {
+		t.Errorf("run 3 has %v, want five metrics", got)
+	}
+}
+
+func TestConfigsOutOfRangeAreRefused(t *testing.T) {
+	for want, spoil := range map[string]func(*Config){
+		"Demos":                func(c *Config) { c.Demos = "" },
+		"Subsets":              func(c *Config) { c.Subsets = 0 },
+		"Runs[1]":              func(c *Config) { c.Runs[1] = 5 },
+		"Sizes[0]":             func(c *Config) { c.Sizes[0] = 5 },
+		"Episodes":             func(c *Config) { c.Episodes = 0 },
+		"dqn":                  func(c *Config) { c.Learners[0].Method = "dqn" },
+		"two learners":         func(c *Config) { c.Learners = append(c.Learners, c.Learners[0]) },
+		`unknown field "Beta"`: func(c *Config) { c.Learners[0].Config = json.RawMessage(`{"Beta": 1}`) },
+		"LearningRate":         func(c *Config) { c.Training.LearningRate = 0 },
+		"0 sizes":              func(c *Config) { c.Sizes = nil },
+		"EvaluationSeed":       func(c *Config) { c.EvaluationSeed = -1 },
+		"Test = 0":             func(c *Config) { c.Test = 0 },
+		"0 learners":           func(c *Config) { c.Learners = nil },
+	} {
+		c := testConfig(t)
+		spoil(&c)
+		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one that says %s", err, want)
+		}
+	}
+	c := testConfig(t)
+	c.Environment = "Other-v0"
+	if _, err := c.Open(); err == nil || !strings.Contains(err.Error(), "Signs-v0") {
+		t.Errorf("error %v for demonstrations in another environment", err)
+	}
+	c.Demos = "no/such/file.npz"
+	if _, err := c.Open(); err == nil || !strings.Contains(err.Error(), "no/such/file.npz") {
+		t.Errorf("error %v for a missing file", err)
+	}
+}
+
+func TestReportAveragesRuns(t *testing.T) {
+	var rows []experiment.Row
+	for _, n := range []int{1, 3} {
+		for k := range uint64(3) {
+			for method, base := range map[string]float64{"bc": 100, "iqlearn": 150} {
+				rows = append(rows,
+					experiment.Row{Environment: "LunarLander-v3", Method: method, Demos: n, Seed: k, Metric: Return, Value: base + float64(n) + float64(k)},
+					experiment.Row{Environment: "LunarLander-v3", Method: method, Demos: n, Seed: k, Metric: HeldOut, Value: -base / 100})
+			}
+		}
+	}
+	r, err := Report(LunarLander, rows, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Tables) != 2 || len(r.Charts) != 1 || len(r.Charts[0].Panels) != 2 {
+		t.Fatalf("%d tables, %d charts, want 2 tables and a chart of 2 panels", len(r.Tables), len(r.Charts))
+	}
+	cell := r.Tables[0].Rows[1].Cells[1]
+	if r.Tables[0].Rows[1].Method != "iqlearn" || cell.Estimate.Mean != 154 || math.Abs(cell.Estimate.StdErr-1/math.Sqrt(3)) > 1e-12 || cell.References[0].Mean != 156 {
+		t.Errorf("the return of %s at 3 is %+v, want 154 ± 0.577 beside the trial's 156", r.Tables[0].Rows[1].Method, cell)
+	}
+	curve := r.Charts[0].Panels[0].Curves[0]
+	if curve.Name != "bc" || !slices.Equal(curve.X, []float64{1, 3}) || !slices.Equal(curve.Y, []float64{102, 104}) || len(curve.StdErr) != 2 {
+		t.Errorf("the first curve is %+v", curve)
+	}
+	if _, err := Report(LunarLander, nil, nil); err == nil {
+		t.Error("no error without rows")
+	}
+}
