@@ -65,8 +65,9 @@ const streamRatios = 1 << 23
 // diagnosisDraws is the number of draws for importance sampling.
 const diagnosisDraws = 4000
 
-// Diagnose judges the approximate posterior that a refinement started from: by the refinement, by Pareto-smoothed importance sampling (Vehtari et al., 2024)
-// and by the agreement of other fits of the same problem, of which there may be none. The verdict is
+// Diagnose judges the approximate posterior that a refinement started from: by the refinement, by Pareto-smoothed importance
+// sampling (Vehtari et al., 2024) and by the agreement of other fits of the same problem, of which there may be none. The verdict
+// is
 //
 //   - "do not use" if the refinement has not come to rest, so that it vouches for nothing: from the first to the second half
 //     of the walkers' samples, the reward marginals still move, by 0.04 posterior standard deviations beyond Monte Carlo error

@@ -38,8 +38,8 @@ type RefineConfig struct {
 }
 
 // DefaultRefine returns the default configuration with seed 0: 320 walkers. On 8×8 worlds of the paper (seeds from 1000), from
-// the posterior of NewMatched with WarpedRewards, its samples are as close to a run of ValueWalk as a second run is, for a
-// quarter of the evaluations.
+// the posterior of NewMatched with WarpedRewards, its samples are nearly as close to a run of ValueWalk as a second run is, for
+// about a fifth of the evaluations.
 func DefaultRefine() RefineConfig {
 	return RefineConfig{Transitions: 4, Kept: 25, Samples: 8000, TargetAccept: 0.65, Trajectory: 1.5}
 }
