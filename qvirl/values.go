@@ -19,14 +19,27 @@ func (p *Gaussian) SampleValues(rng *rand.Rand, n int) (*mat.Dense, error) {
 }
 
 // ValueLogProbs returns the log densities of the variational posterior at optimal values as SampleValues draws them, one a
-// row. A covariance without a density is an error.
+// row. Where training in single precision has left the covariance with eigenvalues below zero, its diagonal is raised by a
+// millionth of its mean, or ten; a covariance that is singular beyond that has no density, which is an error.
 func (p *Gaussian) ValueLogProbs(x *mat.Dense) ([]float64, error) {
 	rows, n := x.Dims()
 	if n != len(p.meanX) {
 		return nil, fmt.Errorf("qvirl: values have %d columns, want %d", n, len(p.meanX))
 	}
+	cov := symmetric(p.covX)
 	var chol mat.Cholesky
-	if !chol.Factorize(symmetric(p.covX)) {
+	ok := chol.Factorize(cov)
+	for _, lift := range []float64{1e-6, 9e-6} {
+		if ok {
+			break
+		}
+		lift *= mat.Trace(p.covX) / float64(n)
+		for i := range n {
+			cov.SetSym(i, i, cov.At(i, i)+lift)
+		}
+		ok = chol.Factorize(cov)
+	}
+	if !ok {
 		return nil, fmt.Errorf("qvirl: the covariance of the values is singular to rounding, so that they have no density")
 	}
 	centred := mat.DenseCopyOf(x)
