@@ -101,9 +101,9 @@ func LunarLander() Config {
 func Highway() Config {
 	c := Default("highway-fast-v0")
 	c.Imports = []string{"highway_env"}
-	c.Steps, c.SegmentSteps, c.EpsilonSteps = 32_000, 3200, 8000
+	c.Steps, c.SegmentSteps, c.EpsilonSteps = 12_000, 1200, 3000
 	c.Discount, c.Beta = 0.95, 5
-	c.Replay, c.LearnAfter, c.GradientSteps = 32_000, 800, 32
+	c.Replay, c.LearnAfter, c.GradientSteps, c.CurveEpisodes = 12_000, 320, 48, 4
 	return c
 }
 

@@ -84,7 +84,7 @@ func Train(ctx context.Context, on compute.Backend, pool *gym.Pool, c Config, o 
 	if err != nil {
 		return nil, err
 	}
-	e.Backend = on.Description()
+	e.Backend = on.Name()
 	return e, e.evaluate(ctx, pool)
 }
 
