@@ -29,10 +29,20 @@ func sampledLogLikelihood(v values, action, noise *Node, beta float64) *Node {
 	actions := v.mean.Shape().Dim(1)
 	drawn := make([]*Node, actions) // of each action [runs, draws, n]
 	for a, row := range v.factor() {
-		drawn[a] = ExpandAxes(Squeeze(SliceAxis(v.mean, 1, AxisElem(a)), 1), 1)
+		var z *Node
 		for b, weight := range row {
-			drawn[a] = Add(drawn[a], Mul(ExpandAxes(weight, 1), Squeeze(SliceAxis(noise, 2, AxisElem(b)), 2)))
+			part := Mul(ExpandAxes(weight, 1), Squeeze(SliceAxis(noise, 2, AxisElem(b)), 2))
+			if z == nil {
+				z = part
+			} else {
+				z = Add(z, part)
+			}
 		}
+		if v.warp != nil {
+			z = v.warp.apply(z)
+		}
+		of := func(x *Node) *Node { return SliceAxis(x, 1, AxisElem(a)) } // [runs, 1, n]
+		drawn[a] = Add(of(v.mean), Mul(of(v.std), z))
 	}
 	logits := MulScalar(Stack(drawn, 2), beta) // [runs, draws, actions, n]
 	top := StopGradient(ReduceAndKeep(logits, ReduceMax, 2))
@@ -41,20 +51,18 @@ func sampledLogLikelihood(v values, action, noise *Node, beta float64) *Node {
 	return MulScalar(ReduceSum(Mul(logProbs, ExpandAxes(action, 1)), 1, 2, 3), 1/float64(noise.Shape().Dim(1)))
 }
 
-// factorFloor is what the remaining variance of a value, given those of earlier actions, is at least taken for, in relation to its
-// variance.
+// factorFloor is what the remaining variance of a value of unit variance, given those of earlier actions, is at least taken for.
 const factorFloor = 1e-6
 
-// factor returns the lower triangular factors of the states' covariances, entry by entry [runs, n].
+// factor returns the lower triangular factors of the states' correlations k, entry by entry [runs, n].
 func (v values) factor() [][]*Node {
 	keep := qvirl.Materializer(identityFor(v.mean))
-	cov := v.covariance()
+	correlation := v.correlation()
 	actions := v.mean.Shape().Dim(1)
 	rows := make([][]*Node, actions)
 	for a := range actions {
-		at := func(b int) *Node { return Squeeze(Slice(cov, AxisRange(), AxisElem(a), AxisElem(b)), 1, 2) }
+		at := func(b int) *Node { return Squeeze(Slice(correlation, AxisRange(), AxisElem(a), AxisElem(b)), 1, 2) }
 		rest := at(a)
-		floor := MulScalar(rest, factorFloor)
 		for b := range a {
 			entry := at(b)
 			for c := range b {
@@ -64,7 +72,7 @@ func (v values) factor() [][]*Node {
 			rows[a] = append(rows[a], entry)
 			rest = Sub(rest, Square(entry))
 		}
-		rows[a] = append(rows[a], keep(Sqrt(Max(rest, floor))))
+		rows[a] = append(rows[a], keep(Sqrt(Max(rest, ConstAs(rest, factorFloor)))))
 	}
 	return rows
 }

@@ -22,7 +22,8 @@ const network = "q"
 //
 // with B_all the expert's and the auxiliary transitions of a batch.
 type Objective struct {
-	// KLWeight is λ.
+	// KLWeight is λ, which the paper does not give. With as many as a batch has transitions, likelihood and divergence have the weights of
+	// Bayes' theorem.
 	KLWeight float64 `json:"kl_weight"`
 	// Embedding is the dimension of the latent embedding; the paper's is 4.
 	Embedding int `json:"embedding"`
@@ -38,15 +39,21 @@ type Objective struct {
 	Likelihood Likelihood `json:"likelihood"`
 	// Draws is the number of draws of each state's values in a step with Sampled; nothing else reads it.
 	Draws int `json:"draws"`
+	// Marginals is the family of the optimal values' marginal distributions; the paper's is Normal.
+	Marginals Marginals `json:"marginals"`
+	// Range is how many standard deviations of the demonstrations the network tells states apart: beyond, features saturate. A network
+	// that was trained on a handful of trajectories would otherwise be asked about states far outside of what it has seen. 0 for no
+	// limit.
+	Range float64 `json:"range"`
 	// Nugget is the variance of each reward, in relation to PriorStd², that is independent of all others, under the prior and
 	// under the posterior: transitions that are alike otherwise leave no inverse.
 	Nugget float64 `json:"nugget"`
 }
 
-// DefaultObjective returns the paper's choices with a prior over rewards of the given standard deviation; the paper's is 50 on Lunar
-// Lander and 1 on Highway.
+// DefaultObjective returns the paper's choices, and ours for KLWeight and Range, with a prior over rewards of the given standard
+// deviation; the paper's is 50 on Lunar Lander and 1 on Highway.
 func DefaultObjective(priorStd float64) Objective {
-	return Objective{KLWeight: 1, Embedding: 4, Maximum: qvirl.Clark, Likelihood: ClosedForm, Draws: 8,
+	return Objective{KLWeight: 64, Embedding: 4, Maximum: qvirl.Clark, Likelihood: ClosedForm, Draws: 8, Marginals: Normal, Range: 2,
 		PriorMean: -1, PriorStd: priorStd, ValueStd: 1, Nugget: 1e-4}
 }
 
@@ -64,6 +71,10 @@ func (o Objective) Validate() error {
 		return fmt.Errorf("deep: Likelihood = %q, want %q or %q", o.Likelihood, ClosedForm, Sampled)
 	case o.Likelihood == Sampled && o.Draws < 1:
 		return fmt.Errorf("deep: Draws = %d, want at least 1", o.Draws)
+	case o.Marginals != Normal && o.Marginals != SinhArcsinh:
+		return fmt.Errorf("deep: Marginals = %q, want %q or %q", o.Marginals, Normal, SinhArcsinh)
+	case !(o.Range >= 0) || math.IsInf(o.Range, 0):
+		return fmt.Errorf("deep: Range = %g, want a finite number of at least 0", o.Range)
 	case math.IsNaN(o.PriorMean) || math.IsInf(o.PriorMean, 0):
 		return fmt.Errorf("deep: PriorMean = %g, want a finite number", o.PriorMean)
 	case !positive(o.PriorStd):
@@ -98,11 +109,16 @@ func (o Objective) Parameters(d *continuous.Data) ([]continuous.Parameter, error
 	for i, l := range scales {
 		logScales[i] = float32(math.Log(l))
 	}
-	return []continuous.Parameter{
+	out := []continuous.Parameter{
 		{Name: paramPriorMean, Value: []float32{float32(o.PriorMean)}, NoDecay: true},
 		{Name: paramPriorLogStd, Value: []float32{float32(math.Log(o.PriorStd))}, NoDecay: true},
 		{Name: paramLengthscales, Dims: []int{len(scales)}, Value: logScales, NoDecay: true},
-	}, nil
+	}
+	if o.Marginals == SinhArcsinh {
+		out = append(out, continuous.Parameter{Name: paramSkew, Value: []float32{0}, NoDecay: true},
+			continuous.Parameter{Name: paramLogTail, Value: []float32{0}, NoDecay: true})
+	}
+	return out, nil
 }
 
 // Noise returns how many numbers the draws of a step take.
@@ -123,15 +139,15 @@ func (o Objective) Loss(w *continuous.Weights, b *continuous.Batch) continuous.L
 		all = join(b.Expert, *b.Aux)
 	}
 	n, expert := all.Len(), b.Expert.Len()
-	out := w.Network(network, Concatenate([]*Node{all.State, all.Next}, 1)) // [runs, 2n, actions, 2 + d]
+	out := o.encode(w, Concatenate([]*Node{all.State, all.Next}, 1)) // [runs, 2n, actions, 2 + d]
 	now, next := SliceAxis(out, 1, AxisRange(0, n)), SliceAxis(out, 1, AxisRange(n))
 
-	p := newPrior(w)
-	kl, klSurrogate := o.divergence(newReward(o.Maximum, now, next, &all), p, p.rewards(all.State, all.Action))
+	p, q := newPrior(w), o.warp(w)
+	kl, klSurrogate := o.divergence(newReward(o.Maximum, now, next, &all, q), p, p.rewards(all.State, all.Action))
 	perPoint := o.KLWeight / float64(n)
 	kl, klSurrogate = MulScalar(kl, perPoint), MulScalar(klSurrogate, perPoint)
 
-	logLikelihood := o.logLikelihood(newValues(SliceAxis(now, 1, AxisRange(0, expert))), w, b)
+	logLikelihood := o.logLikelihood(newValues(SliceAxis(now, 1, AxisRange(0, expert)), q), w, b)
 	return continuous.Loss{
 		Total: Sub(kl, logLikelihood), Surrogate: Sub(klSurrogate, logLikelihood),
 		Terms: []continuous.Term{
@@ -142,10 +158,26 @@ func (o Objective) Loss(w *continuous.Weights, b *continuous.Batch) continuous.L
 	}
 }
 
+// warp returns the warp of the values' marginals, or nil if they are normal.
+func (o Objective) warp(w *continuous.Weights) *warp {
+	if o.Marginals == Normal {
+		return nil
+	}
+	return newWarp(w.Parameter(paramSkew), w.Parameter(paramLogTail))
+}
+
+// encode returns the network's outputs [runs, n, actions, 2 + d] at states [runs, n, observation], standardised.
+func (o Objective) encode(w *continuous.Weights, states *Node) *Node {
+	if o.Range > 0 {
+		states = MulScalar(Tanh(MulScalar(states, 1/o.Range)), o.Range)
+	}
+	return w.Network(network, states)
+}
+
 // Predict returns the log of the expected Boltzmann policy (Eq. mean-field-action-prob), normalised, and the posterior means of the
 // optimal values.
 func (o Objective) Predict(w *continuous.Weights, states *Node) (logProbs, means *Node) {
-	v := newValues(w.Network(network, states))
+	v := newValues(o.encode(w, states), o.warp(w))
 	logProbs = logActionProbs(v, w.Beta())
 	logProbs = Sub(logProbs, Log(ReduceAndKeep(Exp(logProbs), ReduceSum, 1)))
 	return Transpose(logProbs, 1, 2), Transpose(v.mean, 1, 2)

@@ -17,6 +17,7 @@ import (
 type Posterior struct {
 	model     *continuous.Fitted
 	objective Objective
+	warp      *plainWarp // nil for normal marginals
 }
 
 // NewPosterior returns the posterior of a model that was trained with an Objective.
@@ -25,7 +26,11 @@ func NewPosterior(m *continuous.Fitted) (*Posterior, error) {
 	if !ok {
 		return nil, fmt.Errorf("deep: the model of the method %q is not of an objective of this package", m.Name())
 	}
-	return &Posterior{model: m, objective: o}, nil
+	p := &Posterior{model: m, objective: o}
+	if o.Marginals == SinhArcsinh {
+		p.warp = newPlainWarp(p.parameter(paramSkew)[0], math.Exp(p.parameter(paramLogTail)[0]))
+	}
+	return p, nil
 }
 
 // Values returns the optimal Q-values of all actions in n observations [n, observation], those of an observation next to each
@@ -35,16 +40,22 @@ func (p *Posterior) Values(observations []float32) (*Joint, error) {
 	if err != nil {
 		return nil, err
 	}
-	return valuesOf(points), nil
+	return valuesOf(points, p.warp), nil
 }
 
 // valuesOf returns the joint distribution of the values of points (Eq. q-mean-cov).
-func valuesOf(points []point) *Joint {
-	j := &Joint{Mean: make([]float64, len(points)), Cov: mat.NewSymDense(len(points), nil)}
+func valuesOf(points []point, w *plainWarp) *Joint {
+	j := &Joint{Mean: make([]float64, len(points)), Cov: mat.NewSymDense(len(points), nil), warp: w}
+	if w != nil {
+		j.latent = mat.NewSymDense(len(points), nil)
+	}
 	for i, a := range points {
 		j.Mean[i] = a.mean
 		for k, b := range points[:i+1] {
-			j.Cov.SetSym(i, k, a.covariance(b))
+			j.Cov.SetSym(i, k, a.covariance(b, w))
+			if w != nil {
+				j.latent.SetSym(i, k, a.correlation(b))
+			}
 		}
 	}
 	return j
@@ -57,7 +68,8 @@ type Transitions struct {
 	Terminated         []bool    // [n], or nil if none of them terminated its episode
 }
 
-// Rewards returns the rewards of transitions (Corollary joint-reward), without the independent part that Objective.Nugget adds.
+// Rewards returns the rewards of transitions (Corollary joint-reward), without the independent part that Objective.Nugget adds: a Gaussian, with
+// SinhArcsinh marginals of the values too.
 func (p *Posterior) Rewards(t Transitions) (*Joint, error) {
 	spec := p.model.Spec()
 	n := len(t.Actions)
@@ -85,7 +97,7 @@ func (p *Posterior) Rewards(t Transitions) (*Joint, error) {
 			continue
 		}
 		successors := next[i*spec.Actions : (i+1)*spec.Actions]
-		v := valuesOf(successors)
+		v := valuesOf(successors, p.warp)
 		mean, variance, weights, err := p.objective.maximum(v)
 		if err != nil {
 			return nil, fmt.Errorf("deep: transition %d: %w", i, err)
@@ -104,7 +116,7 @@ func (p *Posterior) Rewards(t Transitions) (*Joint, error) {
 			sum := j.Cov.At(i, k)
 			for _, a := range parts[i] {
 				for _, b := range parts[k] {
-					sum += a.covariance(b)
+					sum += a.covariance(b, p.warp)
 				}
 			}
 			j.Cov.SetSym(i, k, sum)
@@ -149,13 +161,18 @@ type point struct {
 	embedding []float64
 }
 
-// covariance returns the covariance of two values (Eq. q-mean-cov).
-func (p point) covariance(q point) float64 {
+// correlation returns k.
+func (p point) correlation(q point) float64 {
 	distance2 := 0.0
 	for i, x := range p.embedding {
 		distance2 += (x - q.embedding[i]) * (x - q.embedding[i])
 	}
-	return p.std * q.std * math.Exp(-distance2/2)
+	return math.Exp(-distance2 / 2)
+}
+
+// covariance returns the covariance of two values (Eq. q-mean-cov).
+func (p point) covariance(q point, w *plainWarp) float64 {
+	return p.std * q.std * w.correlation(p.correlation(q))
 }
 
 // points returns those of observations [n, observation] and all actions, [n·actions].
@@ -166,7 +183,7 @@ func (p *Posterior) points(observations []float32) ([]point, error) {
 	}
 	states := tensors.FromFlatDataAndDimensions(p.model.Scale().Apply(observations), 1, len(observations)/size, size)
 	out, err := p.model.Evaluate(func(w *continuous.Weights, in []*Node) []*Node {
-		return []*Node{w.Network(network, in[0])}
+		return []*Node{p.objective.encode(w, in[0])}
 	}, states)
 	if err != nil {
 		return nil, err
@@ -196,21 +213,25 @@ type Prior struct {
 
 // Prior returns the prior over rewards that was learnt.
 func (p *Posterior) Prior() Prior {
-	var out Prior
+	out := Prior{Mean: p.parameter(paramPriorMean)[0], Std: math.Exp(p.parameter(paramPriorLogStd)[0])}
 	scale := p.model.Scale()
+	for f, l := range p.parameter(paramLengthscales) {
+		length := math.Exp(l)
+		if f < len(scale.Std) {
+			length *= float64(scale.Std[f])
+		}
+		out.Lengthscales = append(out.Lengthscales, length)
+	}
+	return out
+}
+
+// parameter returns the model's parameter of the given name, which its objective lists.
+func (p *Posterior) parameter(name string) []float64 {
+	var out []float64
 	for _, parameter := range p.model.Parameters() {
-		switch parameter.Name {
-		case paramPriorMean:
-			out.Mean = float64(parameter.Value[0])
-		case paramPriorLogStd:
-			out.Std = math.Exp(float64(parameter.Value[0]))
-		case paramLengthscales:
-			for f, l := range parameter.Value {
-				length := math.Exp(float64(l))
-				if f < len(scale.Std) {
-					length *= float64(scale.Std[f])
-				}
-				out.Lengthscales = append(out.Lengthscales, length)
+		if parameter.Name == name {
+			for _, x := range parameter.Value {
+				out = append(out, float64(x))
 			}
 		}
 	}

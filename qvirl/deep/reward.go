@@ -11,28 +11,48 @@ import (
 // with the maximum V in covariances by its linear surrogate, so that R_i is a combination of one value and those of the
 // successor's actions. The variance that the surrogate lacks is added on the diagonal.
 type reward struct {
-	mean  *Node       // [runs, n]
-	parts combination // of 1 + actions points
-	lift  *Node       // [runs, n]
+	mean  *Node         // [runs, n]
+	parts []combination // of 1 + actions points each, independent of each other
+	lift  *Node         // [runs, n]
 }
 
 // newReward returns the posterior of the rewards of transitions, given the network's outputs [runs, n, actions, 2 + d] at their states
 // and at their successors.
-func newReward(m qvirl.Maximum, now, next *Node, t *continuous.Transitions) reward {
+func newReward(m qvirl.Maximum, now, next *Node, t *continuous.Transitions, w *warp) reward {
 	taken := ReduceSum(Mul(now, ExpandAxes(t.Action, -1)), 2) // [runs, n, 2 + d], those of the action taken
 	part := func(i int) *Node { return Squeeze(SliceAxis(taken, -1, AxisElem(i)), -1) }
-	v := newValues(next)
+	v := newValues(next, w)
 	meanMax, _, weights, residual := v.maximum(m)
 	successor := Neg(Mul(Mul(ExpandAxes(t.Discount, 1), weights), v.std)) // [runs, actions, n]
 	points := Transpose(SliceAxis(next, -1, AxisRange(outEmbedding)), 1, 2)
-	return reward{
-		mean: Sub(part(outMean), Mul(t.Discount, meanMax)),
-		parts: combination{
-			weight: Concatenate([]*Node{ExpandAxes(Exp(part(outLogStd)), 1), successor}, 1),
-			point:  Concatenate([]*Node{ExpandAxes(SliceAxis(taken, -1, AxisRange(outEmbedding)), 1), points}, 1),
-		},
-		lift: Mul(Square(t.Discount), residual),
+	values := combination{
+		weight: Concatenate([]*Node{ExpandAxes(Exp(part(outLogStd)), 1), successor}, 1),
+		point:  Concatenate([]*Node{ExpandAxes(SliceAxis(taken, -1, AxisRange(outEmbedding)), 1), points}, 1),
 	}
+	return reward{mean: Sub(part(outMean), Mul(t.Discount, meanMax)), parts: w.parts(values), lift: Mul(Square(t.Discount), residual)}
+}
+
+// covariance returns the covariances of the rewards [runs, n, n] without what is added on the diagonal, and what pull needs.
+func (r reward) covariance() (cov *Node, corrs []*Node) {
+	for _, part := range r.parts {
+		add, corr := part.covariance()
+		corrs = append(corrs, corr)
+		if cov == nil {
+			cov = add
+		} else {
+			cov = Add(cov, add)
+		}
+	}
+	return cov, corrs
+}
+
+// pull returns a node [runs] that has the gradient of Σ_ij slope_ij cov_ij (see combination.pull).
+func (r reward) pull(slope *Node, corrs []*Node) *Node {
+	sum := r.parts[0].pull(slope, corrs[0])
+	for i, part := range r.parts[1:] {
+		sum = Add(sum, part.pull(slope, corrs[i+1]))
+	}
+	return sum
 }
 
 // divergence returns KL(q_R ‖ p) [runs] of the rewards' posterior from their prior, and a node that has its gradient but not its
@@ -41,10 +61,10 @@ func (o Objective) divergence(r reward, p prior, under combination) (kl, surroga
 	nugget := MulScalar(ExpandAxes(Square(p.std), -1), o.Nugget)
 	nugget = BroadcastToShape(nugget, r.lift.Shape())
 	own := Add(r.lift, nugget)
-	cov, corr := r.parts.covariance()
+	cov, corrs := r.covariance()
 	priorCov, priorCorr := under.covariance()
 	kl, slope, priorSlope := gaussianKL(r.mean, addDiagonal(cov, own), ExpandAxes(p.mean, -1), addDiagonal(priorCov, nugget))
-	surrogate = Add(kl, Add(r.parts.pull(slope, corr), under.pull(priorSlope, priorCorr)))
+	surrogate = Add(kl, Add(r.pull(slope, corrs), under.pull(priorSlope, priorCorr)))
 	onDiagonal := Add(Mul(diagonal(slope), own), Mul(diagonal(priorSlope), nugget))
 	return kl, Add(surrogate, ReduceSum(onDiagonal, -1))
 }

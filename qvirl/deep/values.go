@@ -18,23 +18,32 @@ const (
 type values struct {
 	mean, std *Node // [runs, actions, n]
 	embedding *Node // [runs, d, actions, n]
+	warp      *warp // nil for normal marginals
 }
 
 // newValues reads a network's outputs [runs, n, actions, 2 + d].
-func newValues(out *Node) values {
+func newValues(out *Node, w *warp) values {
 	out = TransposeAllAxes(out, 0, 3, 2, 1)
 	part := func(i int) *Node { return Squeeze(SliceAxis(out, 1, AxisElem(i)), 1) }
 	return values{
 		mean: part(outMean), std: Exp(part(outLogStd)),
-		embedding: SliceAxis(out, 1, AxisRange(outEmbedding)),
+		embedding: SliceAxis(out, 1, AxisRange(outEmbedding)), warp: w,
 	}
 }
 
 // covariance returns the covariances of the values of each state [runs, actions, actions, n].
 func (v values) covariance() *Node {
-	apart := Sub(ExpandAxes(v.embedding, 3), ExpandAxes(v.embedding, 2)) // [runs, d, actions, actions, n]
-	k := Exp(MulScalar(ReduceSum(Square(apart), 1), -0.5))
+	k := v.correlation()
+	if v.warp != nil {
+		k = v.warp.correlation(k, 3)
+	}
 	return Mul(k, Mul(ExpandAxes(v.std, 2), ExpandAxes(v.std, 1)))
+}
+
+// correlation returns k of the values of each state [runs, actions, actions, n].
+func (v values) correlation() *Node {
+	apart := Sub(ExpandAxes(v.embedding, 3), ExpandAxes(v.embedding, 2)) // [runs, d, actions, actions, n]
+	return Exp(MulScalar(ReduceSum(Square(apart), 1), -0.5))
 }
 
 // maximum approximates the greatest value of each state by a Gaussian: its mean and variance [runs, n], the weights
