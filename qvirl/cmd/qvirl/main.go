@@ -74,11 +74,12 @@ func newRoot(definitions []experiment.Definition) *cobra.Command {
 		Use:   "qvirl",
 		Short: "Infer rewards from demonstrations, with their uncertainty; run the experiments",
 		Long: `qvirl runs the experiments of the project, draws their tables and figures from stored rows, and fits reward
-posteriors to any finite Markov decision process.`,
+posteriors to any finite Markov decision process. It also learns from demonstrations in environments of continuous observations.`,
 		Example: `  qvirl list
   qvirl run posterior-quality --scale quick
   qvirl report posterior-quality --from .birl/runs/posterior-quality-quick
-  qvirl fit --problem corridor.npz --method qvirl --out posterior.npz`,
+  qvirl fit --problem corridor.npz --method qvirl --out posterior.npz
+  qvirl train --demos lander.npz --method qvirl --trajectories 3 --beta 3 --out model`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}

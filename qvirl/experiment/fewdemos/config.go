@@ -22,6 +22,9 @@ const (
 	Highway     = "highway"
 )
 
+// QVIRLAux is QVIRL with auxiliary transitions; without, it sees the demonstrations alone, as its rivals do.
+const QVIRLAux = "qvirl-aux"
+
 // The metrics. All but Return are of the model, on demonstrations that no method has seen.
 const (
 	// Return is the mean return of the apprentice over episodes with fixed seeds, the same for all.
@@ -54,6 +57,8 @@ type Config struct {
 	Discount, Beta float64
 	Training       continuous.Config // of all learners
 	Learners       []Learner
+	// Explore is how the learners that do so explore.
+	Explore continuous.ExploreOptions
 	// The apprentices meet Episodes episodes, the first of which has the seed EvaluationSeed.
 	Episodes       int
 	EvaluationSeed int64
@@ -67,12 +72,16 @@ type Learner struct {
 	Method string // in the catalogue
 	// Config holds fields of the method's catalogue.Config that replace its default and the experiment's Training.
 	Config json.RawMessage `json:",omitempty"`
+	// Explore adds auxiliary transitions, from rollouts of the apprentices in the environment while they learn.
+	Explore bool `json:",omitempty"`
 }
 
 // learners are those of both experiments; priorStd is the standard deviation of rewards under QVIRL's prior, before training.
 func learners(priorStd float64) []Learner {
+	qvirl := json.RawMessage(fmt.Sprintf(`{"Objective": {"prior_std": %g}}`, priorStd))
 	return []Learner{
-		{Name: deep.Name, Method: deep.Name, Config: json.RawMessage(fmt.Sprintf(`{"Objective": {"prior_std": %g}}`, priorStd))},
+		{Name: deep.Name, Method: deep.Name, Config: qvirl},
+		{Name: QVIRLAux, Method: deep.Name, Config: qvirl, Explore: true},
 		{Name: cloning.Name, Method: cloning.Name},
 		{Name: iqlearn.Name, Method: iqlearn.Name},
 		{Name: iqlearn.NameEnsemble, Method: iqlearn.NameEnsemble},
@@ -83,6 +92,7 @@ func learners(priorStd float64) []Learner {
 // paper returns what the two experiments have in common at the paper's scale.
 func paper(priorStd float64) Config {
 	c := Config{Train: 800, Validation: 100, Test: 100, Subsets: 10, SplitSeed: 1, Training: continuous.DefaultConfig(), Learners: learners(priorStd),
+		Explore:  continuous.ExploreOptions{Every: 1000, Keep: 40, Episodes: 4, Seed: 100_000_000},
 		Episodes: 30, EvaluationSeed: 1_000_000}
 	for k := range uint64(10) {
 		c.Runs = append(c.Runs, k)
@@ -90,10 +100,10 @@ func paper(priorStd float64) Config {
 	return c
 }
 
-// quick returns a config of minutes: fewer runs, sizes, steps and episodes, and no ensemble.
+// quick returns a config of minutes: fewer runs, sizes, steps and episodes, and the expert's data alone, without the ensemble.
 func quick(c Config) Config {
 	c.Runs, c.Sizes, c.Training.Steps, c.Episodes = c.Runs[:3], []int{1, 3}, 2000, 10
-	c.Learners = slices.DeleteFunc(c.Learners, func(l Learner) bool { return l.Method == iqlearn.NameEnsemble })
+	c.Learners = slices.DeleteFunc(c.Learners, func(l Learner) bool { return l.Method == iqlearn.NameEnsemble || l.Explore })
 	return c
 }
 
@@ -144,6 +154,9 @@ func (c Config) Validate() error {
 	for i, l := range c.Learners {
 		if slices.ContainsFunc(c.Learners[:i], func(other Learner) bool { return other.Name == l.Name }) {
 			return fmt.Errorf("fewdemos: two learners have the name %q", l.Name)
+		}
+		if entry, err := catalogue.Find(l.Method); err == nil && l.Explore && !entry.Aux {
+			return fmt.Errorf("fewdemos: the learner %q is to explore, but its method has no use for auxiliary transitions", l.Name)
 		}
 		if _, err := c.method(l, ""); err != nil {
 			return fmt.Errorf("fewdemos: the learner %q: %w", l.Name, err)

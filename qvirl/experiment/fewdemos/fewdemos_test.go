@@ -178,6 +178,7 @@ func TestConfigsOutOfRangeAreRefused(t *testing.T) {
 		"Sizes[0]":             func(c *Config) { c.Sizes[0] = 5 },
 		"Episodes":             func(c *Config) { c.Episodes = 0 },
 		"dqn":                  func(c *Config) { c.Learners[0].Method = "dqn" },
+		"is to explore":        func(c *Config) { c.Learners[0].Explore = true },
 		"two learners":         func(c *Config) { c.Learners = append(c.Learners, c.Learners[0]) },
 		`unknown field "Beta"`: func(c *Config) { c.Learners[0].Config = json.RawMessage(`{"Beta": 1}`) },
 		"LearningRate":         func(c *Config) { c.Training.LearningRate = 0 },

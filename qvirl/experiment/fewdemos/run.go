@@ -98,6 +98,14 @@ func (r *runner) run(ctx context.Context, l Learner, n int, stages *experiment.S
 	if err != nil {
 		return nil, err
 	}
+	if l.Explore {
+		pool, err := r.config.open(ctx, r.config.Explore.Episodes)
+		if err != nil {
+			return nil, err
+		}
+		defer pool.Close()
+		task.Explore = continuous.NewExplore(pool, r.config.Explore)
+	}
 	var models []continuous.Model
 	runs := float64(len(task.Runs))
 	episodes := runs * episodeCost * float64(r.config.Episodes)
@@ -157,11 +165,16 @@ func (c Config) airborne(observation []float32) bool {
 // environmentsAtATime is how many environments act together.
 const environmentsAtATime = 16
 
+// open opens a pool in which a number of episodes takes place.
+func (c Config) open(ctx context.Context, episodes int) (*gym.Pool, error) {
+	workers := min(runtime.GOMAXPROCS(0), episodes)
+	return gym.Open(ctx, gym.Config{ID: c.Environment, Imports: c.Imports, Autoreset: gym.Disabled,
+		Workers: workers, EnvsPerWorker: max(1, min(environmentsAtATime, episodes)/workers)})
+}
+
 // returns lets the apprentices act and returns the mean return of each.
 func (c Config) returns(ctx context.Context, models []continuous.Model, progress qvirl.Progress) ([]float64, error) {
-	workers := min(runtime.GOMAXPROCS(0), c.Episodes)
-	pool, err := gym.Open(ctx, gym.Config{ID: c.Environment, Imports: c.Imports, Autoreset: gym.Disabled,
-		Workers: workers, EnvsPerWorker: max(1, min(environmentsAtATime, c.Episodes)/workers)})
+	pool, err := c.open(ctx, c.Episodes)
 	if err != nil {
 		return nil, err
 	}
