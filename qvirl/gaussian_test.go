@@ -37,3 +37,27 @@ func TestSampleRewardsHasTheMoments(t *testing.T) {
 		t.Error("no draws were accepted")
 	}
 }
+
+// TestDensityOfARoundedCovariance checks that a covariance which rounding in single precision has left with an eigenvalue
+// below zero has a density, nearly that of the covariance without rounding, and that one which is singular has none.
+func TestDensityOfARoundedCovariance(t *testing.T) {
+	x := mat.NewDense(1, 2, []float64{0.5, 0.1})
+	at := func(cov ...float64) (float64, error) {
+		logs, err := (&Gaussian{meanX: []float64{0, 0}, covX: mat.NewDense(2, 2, cov)}).ValueLogProbs(x)
+		if err != nil {
+			return 0, err
+		}
+		return logs[0], nil
+	}
+	got, err := at(2, 0, 0, -1e-7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// variances 2 and about 10⁻⁶, to which the diagonal is raised: the second coordinate is a hundred deviations out
+	if want := -0.5*(0.25/2+0.01/0.9e-6) - math.Log(2*math.Pi*math.Sqrt(2*0.9e-6)); math.Abs(got/want-1) > 1e-3 {
+		t.Errorf("log density %g, want %g", got, want)
+	}
+	if _, err := at(2, 0, 0, -1e-3); err == nil {
+		t.Error("a covariance with a negative variance has a density")
+	}
+}
