@@ -7,4 +7,7 @@
 //
 // A Boltzmann policy asks more of the values than a greedy one: at β = 3 a difference of one point between two actions is a factor of
 // twenty, whatever the values' own size. What [Config] offers for that, beside more steps, is said at its fields.
+//
+// The paper's two experts, which [LunarLander] and [Highway] configure, are stored in the project's results/expert-lunarlander and
+// results/expert-highway, as expert.npz beside a thousand demonstrations each in demos.npz.
 package expert
