@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/envs/npz"
 	"github.com/go-birl/birl/qvirl"
@@ -71,7 +72,7 @@ func TestFitWithEveryMethod(t *testing.T) {
 			if method == "avril" {
 				args = append(args, "--samples", "50", "--lambda", "0.1")
 			}
-			status, out, errs := command(t, args...)
+			status, out, errs := run(t, args...)
 			if status != 0 {
 				t.Fatalf("%s: %s", method, errs)
 			}
@@ -116,12 +117,12 @@ func TestRefinedFit(t *testing.T) {
 	inScratch(t)
 	writeProblem(t, false)
 	os.WriteFile("c.json", []byte(quickFlags["qvirl"]), 0o644)
-	if status, _, errs := command(t, "fit", "--problem", "problem.npz", "--method", "valuewalk", "--out", "exact.npz"); status != 0 {
+	if status, _, errs := run(t, "fit", "--problem", "problem.npz", "--method", "valuewalk", "--out", "exact.npz"); status != 0 {
 		t.Fatal(errs)
 	}
 	exact := answer(t, "exact.npz")["reward_mean"].Data
 	for _, k := range []string{"0", "10"} {
-		status, out, errs := command(t, "fit", "--problem", "problem.npz", "--method", "qvirl", "--refine", k, "--out", "a.npz", "--config", "c.json")
+		status, out, errs := run(t, "fit", "--problem", "problem.npz", "--method", "qvirl", "--refine", k, "--out", "a.npz", "--config", "c.json")
 		if status != 0 {
 			t.Fatal(errs)
 		}
@@ -154,7 +155,7 @@ func TestFitInfersBeta(t *testing.T) {
 	}
 	means := map[string]float64{}
 	for _, args := range [][]string{{"--method", "valuewalk"}, {"--method", "qvirl", "--samples", "100"}, {"--method", "qvirl", "--refine", "10"}} {
-		status, out, errs := command(t, append([]string{"fit", "--problem", "problem.npz", "--out", "a.npz"}, args...)...)
+		status, out, errs := run(t, append([]string{"fit", "--problem", "problem.npz", "--out", "a.npz"}, args...)...)
 		if status != 0 {
 			t.Fatal(errs)
 		}
@@ -170,7 +171,7 @@ func TestFitInfersBeta(t *testing.T) {
 		t.Errorf("means of β %v", means)
 	}
 	for _, method := range []string{"paper", "avril"} {
-		if status, _, errs := command(t, "fit", "--problem", "problem.npz", "--out", "a.npz", "--method", method); status != 1 || !strings.Contains(errs, "takes β as known") && !strings.Contains(errs, "take β as known") {
+		if status, _, errs := run(t, "fit", "--problem", "problem.npz", "--out", "a.npz", "--method", method); status != 1 || !strings.Contains(errs, "takes β as known") && !strings.Contains(errs, "take β as known") {
 			t.Errorf("%s: status %d, %q", method, status, errs)
 		}
 	}
@@ -181,7 +182,7 @@ func TestFitIsDeterminedByItsSeed(t *testing.T) {
 	writeProblem(t, false)
 	var means []float64
 	for _, seed := range []string{"1", "1", "2"} {
-		if status, _, errs := command(t, "fit", "--problem", "problem.npz", "--method", "valuewalk", "--seed", seed, "--out", "a.npz"); status != 0 {
+		if status, _, errs := run(t, "fit", "--problem", "problem.npz", "--method", "valuewalk", "--seed", seed, "--out", "a.npz"); status != 0 {
 			t.Fatal(errs)
 		}
 		means = append(means, answer(t, "a.npz")["reward_mean"].Data[0])
@@ -211,7 +212,7 @@ func TestBadFits(t *testing.T) {
 		"abacus":                         {"--method", "qvirl", "--backend", "abacus"},
 	} {
 		args := append([]string{"fit", "--problem", "problem.npz", "--method", "valuewalk", "--out", "a.npz"}, change...)
-		status, _, errs := command(t, args...)
+		status, _, errs := run(t, args...)
 		if status != 1 || !strings.Contains(errs, want) {
 			t.Errorf("%v: status %d, %q; want 1 and %q", change, status, errs, want)
 		}
@@ -219,7 +220,7 @@ func TestBadFits(t *testing.T) {
 			t.Fatalf("%v: an answer was written", change)
 		}
 	}
-	if status, _, errs := command(t, "fit", "--problem", "problem.npz"); status != 1 || !strings.Contains(errs, `"out"`) {
+	if status, _, errs := run(t, "fit", "--problem", "problem.npz"); status != 1 || !strings.Contains(errs, `"out"`) {
 		t.Errorf("missing flags: status %d, %q", status, errs)
 	}
 }
@@ -230,8 +231,8 @@ func TestInterruptedFitWritesNothing(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
 	var out, errs bytes.Buffer
-	status := execute(ctx, nil, []string{"fit", "--problem", "problem.npz", "--method", "valuewalk", "--out", "a.npz"}, &out, &errs)
-	if status != interrupted || !strings.Contains(errs.String(), "nothing was written") {
+	status := command.Execute(ctx, newRoot(nil), []string{"fit", "--problem", "problem.npz", "--method", "valuewalk", "--out", "a.npz"}, &out, &errs)
+	if status != 130 || !strings.Contains(errs.String(), "nothing was written") {
 		t.Errorf("status %d, %q", status, errs.String())
 	}
 	if entries, err := os.ReadDir("."); err != nil || len(entries) != 1 {

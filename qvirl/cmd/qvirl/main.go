@@ -2,16 +2,9 @@
 package main
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"io"
-	"os"
-	"os/signal"
-	"syscall"
-
 	"github.com/spf13/cobra"
 
+	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/experiment/activelearning"
 	"github.com/go-birl/birl/qvirl/experiment/apprenticeship"
@@ -26,9 +19,6 @@ import (
 	"github.com/go-birl/birl/qvirl/experiment/sensitivity"
 	"github.com/go-birl/birl/qvirl/experiment/singleunknown"
 )
-
-// interrupted is the exit status after Ctrl-C, as shells have it.
-const interrupted = 130
 
 // definitions are the experiments that the command knows.
 var definitions = append([]experiment.Definition{
@@ -45,29 +35,7 @@ var definitions = append([]experiment.Definition{
 	betas.Definition(),
 }, fewdemos.Definitions()...)
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
-	os.Exit(execute(ctx, definitions, os.Args[1:], os.Stdout, os.Stderr))
-}
-
-// execute runs the command line and returns the exit status. Results go to stdout, progress and errors to stderr.
-func execute(ctx context.Context, definitions []experiment.Definition, args []string, stdout, stderr io.Writer) int {
-	root := newRoot(definitions)
-	root.SetArgs(args)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
-	switch err := root.ExecuteContext(ctx); {
-	case err == nil:
-		return 0
-	case errors.Is(err, context.Canceled):
-		fmt.Fprintln(stderr, "interrupted:", err)
-		return interrupted
-	default:
-		fmt.Fprintln(stderr, "error:", err)
-		return 1
-	}
-}
+func main() { command.Main(newRoot(definitions)) }
 
 func newRoot(definitions []experiment.Definition) *cobra.Command {
 	root := &cobra.Command{
@@ -80,8 +48,6 @@ posteriors to any finite Markov decision process. It also learns from demonstrat
   qvirl report posterior-quality --from .birl/runs/posterior-quality-quick
   qvirl fit --problem corridor.npz --method qvirl --out posterior.npz
   qvirl train --demos lander.npz --method qvirl --trajectories 3 --beta 3 --out model`,
-		SilenceErrors: true,
-		SilenceUsage:  true,
 	}
 	root.AddCommand(newRun(definitions), newMerge(), newReport(definitions), newList(definitions), newFit(), newTrain(), newScore(), newRollout(), newScaling())
 	return root

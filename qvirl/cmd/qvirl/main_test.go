@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/experiment"
 )
@@ -61,8 +62,8 @@ var fake = experiment.Definition{
 	},
 }
 
-// command runs a command line in the present folder.
-func command(t *testing.T, args ...string) (status int, stdout, stderr string) {
+// run runs a command line in the present folder.
+func run(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
@@ -70,7 +71,7 @@ func command(t *testing.T, args ...string) (status int, stdout, stderr string) {
 		cancel = stop
 	}
 	var out, errs bytes.Buffer
-	status = execute(ctx, []experiment.Definition{fake}, args, &out, &errs)
+	status = command.Execute(ctx, newRoot([]experiment.Definition{fake}), args, &out, &errs)
 	return status, out.String(), errs.String()
 }
 
@@ -90,13 +91,13 @@ func expect(t *testing.T, what, text string, parts ...string) {
 
 func TestRunThenReport(t *testing.T) {
 	inScratch(t)
-	status, out, errs := command(t, "run", "fake")
+	status, out, errs := run(t, "run", "fake")
 	if status != 0 {
 		t.Fatal(errs)
 	}
 	expect(t, "output", out, "8 rows of fake (quick scale) in .birl/runs/fake-quick/rows.csv", "qvirl report fake --from .birl/runs/fake-quick")
 	expect(t, "progress", errs, "4/4 units", "note: world-1: look here")
-	status, out, errs = command(t, "report", "fake", "--from", ".birl/runs/fake-quick", "--out", "made/here")
+	status, out, errs = run(t, "report", "fake", "--from", ".birl/runs/fake-quick", "--out", "made/here")
 	if status != 0 {
 		t.Fatal(errs)
 	}
@@ -111,7 +112,7 @@ func TestRunThenReport(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	status, out, errs = command(t, "list")
+	status, out, errs = run(t, "list")
 	if status != 0 {
 		t.Fatal(errs)
 	}
@@ -120,10 +121,10 @@ func TestRunThenReport(t *testing.T) {
 
 func TestReportSaysWhatIsMissing(t *testing.T) {
 	inScratch(t)
-	if status, _, errs := command(t, "run", "fake", "--shard", "1/2", "--out", "a"); status != 0 {
+	if status, _, errs := run(t, "run", "fake", "--shard", "1/2", "--out", "a"); status != 0 {
 		t.Fatal(errs)
 	}
-	status, _, errs := command(t, "report", "fake", "--from", "a")
+	status, _, errs := run(t, "report", "fake", "--from", "a")
 	if status != 0 {
 		t.Fatal(errs)
 	}
@@ -137,11 +138,11 @@ func TestReportSaysWhatIsMissing(t *testing.T) {
 func TestShardsMerge(t *testing.T) {
 	inScratch(t)
 	for _, args := range [][]string{{"--out", "whole"}, {"--shard", "2/2", "--out", "b"}, {"--shard", "1/2", "--out", "a"}} {
-		if status, _, errs := command(t, append([]string{"run", "fake", "--scale", "paper"}, args...)...); status != 0 {
+		if status, _, errs := run(t, append([]string{"run", "fake", "--scale", "paper"}, args...)...); status != 0 {
 			t.Fatal(errs)
 		}
 	}
-	status, out, errs := command(t, "merge", "b", "a", "--out", "merged")
+	status, out, errs := run(t, "merge", "b", "a", "--out", "merged")
 	if status != 0 {
 		t.Fatal(errs)
 	}
@@ -155,23 +156,23 @@ func TestShardsMerge(t *testing.T) {
 func TestInterruptAndResume(t *testing.T) {
 	inScratch(t)
 	cancel = func() {}
-	status, _, errs := command(t, "run", "fake", "--out", "x")
+	status, _, errs := run(t, "run", "fake", "--out", "x")
 	cancel = nil
-	if status != interrupted {
-		t.Errorf("status %d, want %d", status, interrupted)
+	if status != 130 {
+		t.Errorf("status %d, want 130", status)
 	}
 	expect(t, "message", errs, "interrupted", "2 finished units are kept in x", "--resume")
-	if status, _, errs := command(t, "run", "fake", "--out", "x"); status != 1 || !strings.Contains(errs, "--resume") {
+	if status, _, errs := run(t, "run", "fake", "--out", "x"); status != 1 || !strings.Contains(errs, "--resume") {
 		t.Errorf("without --resume: status %d, %s", status, errs)
 	}
-	if status, out, errs := command(t, "run", "fake", "--out", "x", "--resume"); status != 0 || !strings.Contains(out, "8 rows") {
+	if status, out, errs := run(t, "run", "fake", "--out", "x", "--resume"); status != 0 || !strings.Contains(out, "8 rows") {
 		t.Errorf("with --resume: status %d, %s, %s", status, out, errs)
 	}
 }
 
 func TestJSONEvents(t *testing.T) {
 	inScratch(t)
-	status, out, errs := command(t, "run", "fake", "--json")
+	status, out, errs := run(t, "run", "fake", "--json")
 	if status != 0 {
 		t.Fatal(errs)
 	}
@@ -186,7 +187,7 @@ func TestJSONEvents(t *testing.T) {
 	if len(lines) != 4*3+1 || last.Kind != experiment.Finished || last.Rows != 8 || last.Fraction != 1 {
 		t.Errorf("%d lines, the last %+v", len(lines), last)
 	}
-	if _, out, _ = command(t, "list", "--json"); !json.Valid([]byte(out)) {
+	if _, out, _ = run(t, "list", "--json"); !json.Valid([]byte(out)) {
 		t.Errorf("list --json wrote %s", out)
 	}
 }
@@ -194,7 +195,7 @@ func TestJSONEvents(t *testing.T) {
 func TestConfigFile(t *testing.T) {
 	inScratch(t)
 	os.WriteFile("c.json", []byte(`{"Worlds": 2, "Offset": 10}`), 0o644)
-	if status, out, errs := command(t, "run", "fake", "--config", "c.json", "--out", "x"); status != 0 || !strings.Contains(out, "4 rows") {
+	if status, out, errs := run(t, "run", "fake", "--config", "c.json", "--out", "x"); status != 0 || !strings.Contains(out, "4 rows") {
 		t.Fatalf("status %d: %s%s", status, out, errs)
 	}
 	rows, err := experiment.ReadRowsFile("x/rows.csv")
@@ -225,7 +226,7 @@ func TestBadCommandLines(t *testing.T) {
 		"accepts 1 arg(s)":                   {"run"},
 		`unknown command "rn"`:               {"rn"},
 	} {
-		status, _, errs := command(t, args...)
+		status, _, errs := run(t, args...)
 		if status != 1 || !strings.Contains(errs, want) {
 			t.Errorf("%v: status %d, %q; want 1 and %q", args, status, errs, want)
 		}
@@ -234,12 +235,12 @@ func TestBadCommandLines(t *testing.T) {
 
 func TestHelpHasExamples(t *testing.T) {
 	for _, args := range [][]string{{"--help"}, {"run", "--help"}, {"merge", "--help"}, {"report", "--help"}, {"list", "--help"}} {
-		status, out, _ := command(t, args...)
+		status, out, _ := run(t, args...)
 		if status != 0 || !strings.Contains(out, "Examples:") {
 			t.Errorf("%v: status %d, %s", args, status, out)
 		}
 	}
-	_, out, _ := command(t, "help", "scaling")
+	_, out, _ := run(t, "help", "scaling")
 	expect(t, "help scaling", out, "SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX", "qvirl merge")
 }
 
@@ -268,7 +269,7 @@ func (brokenPipe) Write([]byte) (int, error) { return 0, errors.New("broken pipe
 
 func TestRunOutlivesItsListener(t *testing.T) {
 	inScratch(t)
-	if status := execute(context.Background(), []experiment.Definition{fake}, []string{"run", "fake", "--json", "--out", "x"}, brokenPipe{}, brokenPipe{}); status != 0 {
+	if status := command.Execute(context.Background(), newRoot([]experiment.Definition{fake}), []string{"run", "fake", "--json", "--out", "x"}, brokenPipe{}, brokenPipe{}); status != 0 {
 		t.Errorf("status %d, want 0", status)
 	}
 }

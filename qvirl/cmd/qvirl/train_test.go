@@ -10,12 +10,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/npz"
 	"github.com/go-birl/birl/qvirl/continuous/catalogue"
 )
 
-// writeDemos writes demos.npz in the flat layout: episodes in which the first feature's sign is the action, two in three episodes
-// terminated and the others truncated. The third feature is constant.
+// writeDemos writes demonstrations in the flat layout: the sign of the first feature, the same throughout an episode, is the action. Two
+// in three episodes are terminated and the others truncated. The third feature is constant.
 func writeDemos(t *testing.T, path string, episodes int) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, 1))
@@ -23,7 +24,9 @@ func writeDemos(t *testing.T, path string, episodes int) {
 	var action, episode []int
 	var terminated, truncated []bool
 	for e := range episodes {
-		state := []float64{random.NormFloat64(), random.NormFloat64(), 7}
+		sign := float64(2*(e/2%2) - 1)
+		draw := func() []float64 { return []float64{sign * (0.5 + random.Float64()), random.NormFloat64(), 7} }
+		state := draw()
 		n := 8 + e%3
 		for i := range n {
 			obs, episode = append(obs, state...), append(episode, e)
@@ -32,7 +35,7 @@ func writeDemos(t *testing.T, path string, episodes int) {
 				a = 1
 			}
 			action = append(action, a)
-			state = []float64{random.NormFloat64(), random.NormFloat64(), 7}
+			state = draw()
 			next = append(next, state...)
 			terminated, truncated = append(terminated, i == n-1 && e%3 > 0), append(truncated, i == n-1 && e%3 == 0)
 		}
@@ -49,7 +52,7 @@ func writeDemos(t *testing.T, path string, episodes int) {
 // runQVIRL runs a command line and returns its output and exit status.
 func runQVIRL(args ...string) (stdout, stderr string, status int) {
 	var out, err bytes.Buffer
-	status = execute(context.Background(), definitions, args, &out, &err)
+	status = command.Execute(context.Background(), newRoot(definitions), args, &out, &err)
 	return out.String(), err.String(), status
 }
 
