@@ -59,12 +59,19 @@ func runQVIRL(args ...string) (stdout, stderr string, status int) {
 func TestTrainAndScoreEveryMethod(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeDemos(t, "demos.npz", 12)
-	if err := os.WriteFile("small.json", []byte(`{"Training": {"Hidden": [8, 8], "LearningRate": 0.02, "Batch": 16, "ReportEvery": 50}}`), 0o644); err != nil {
-		t.Fatal(err)
+	const training = `"Training": {"Hidden": [8, 8], "LearningRate": 0.02, "Batch": 16, "ReportEvery": 50}`
+	for file, text := range map[string]string{"small.json": `{` + training + `}`, "qvirl.json": `{` + training + `, "Objective": {"kl_weight": 1}}`} {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, method := range catalogue.Names() {
+		config := "small.json"
+		if method == "qvirl" { // 64 of the default weigh the prior as Bayes' theorem does in batches of 64
+			config = "qvirl.json"
+		}
 		_, stderr, status := runQVIRL("train", "--demos", "demos.npz", "--method", method, "--trajectories", "4", "--seed", "1", "--beta", "2",
-			"--discount", "0.9", "--steps", "150", "--config", "small.json", "--backend", "go", "--out", method)
+			"--discount", "0.9", "--steps", "150", "--config", config, "--backend", "go", "--out", method)
 		if status != 0 {
 			t.Fatalf("%s: %s", method, stderr)
 		}
