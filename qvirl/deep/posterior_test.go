@@ -85,11 +85,11 @@ func TestPosteriorOfValues(t *testing.T) {
 	for _, marginals := range []Marginals{Normal, SinhArcsinh} {
 		o := DefaultObjective(1)
 		o.Marginals = marginals
-		testValues(t, train(t, o, 5, 1)[0])
+		testValues(t, o, train(t, o, 5, 1)[0])
 	}
 }
 
-func testValues(t *testing.T, m *continuous.Fitted) {
+func testValues(t *testing.T, o Objective, m *continuous.Fitted) {
 	p, err := NewPosterior(m)
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +103,7 @@ func testValues(t *testing.T, m *continuous.Fitted) {
 	for i := range 2 {
 		state := make([]float64, 2)
 		for f, x := range m.Scale().Apply(observations[2*i : 2*i+2]) {
-			state[f] = float64(x)
+			state[f] = o.Range * math.Tanh(float64(x)/o.Range)
 		}
 		outputs = append(outputs, continuoustest.NewParameters(m).Network(network, continuous.Heads, 3, state)...)
 	}
