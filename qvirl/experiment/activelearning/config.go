@@ -25,8 +25,8 @@ const Name = "active-gridworld"
 const (
 	ValueWalk      = "valuewalk"
 	QVIRL          = "qvirl"
-	QVIRLBest      = "qvirl-best"    // warped marginals, matched to a short walk from the paper's objective, trained briefly
-	QVIRLRefined   = "qvirl-refined" // qvirl-best, refined by a few Hamiltonian transitions towards the exact posterior
+	QVIRLBest      = posteriorquality.QVIRLBest    // warped marginals, matched to a short walk from the paper's objective, trained briefly
+	QVIRLRefined   = posteriorquality.QVIRLRefined // qvirl-best, refined by a few Hamiltonian transitions towards the exact posterior
 	QVIRLActiveVaR = QVIRL + varSuffix
 	QVIRLRandom    = QVIRL + randomSuffix
 	avrilPrefix    = "avril-"
@@ -192,12 +192,8 @@ func (c Config) Fitter(method, backendName string) (active.Fitter, error) {
 		config := c.QVIRL
 		config.Backend = backendName
 		m, err = qvirl.New(config)
-	case QVIRLBest:
-		m, err = c.best(backendName)
-	case QVIRLRefined:
-		if m, err = c.best(backendName); err == nil {
-			m, err = valuewalk.NewRefined(name, m, c.Refine)
-		}
+	case QVIRLBest, QVIRLRefined:
+		m, err = posteriorquality.Config{QVIRLBest: c.QVIRLBest, Match: c.Match, Refine: c.Refine}.Method(name, backendName)
 	case ValueWalk:
 		m, err = valuewalk.New(c.ValueWalk)
 	default:
@@ -216,17 +212,6 @@ func (c Config) Fitter(method, backendName string) (active.Fitter, error) {
 	return active.Fit(m), nil
 }
 
-// best returns QVIRLBest.
-func (c Config) best(backendName string) (qvirl.Method, error) {
-	config := c.QVIRLBest
-	config.Backend = backendName
-	start, err := qvirl.New(config)
-	if err != nil {
-		return nil, err
-	}
-	return valuewalk.NewMatched(QVIRLBest, start, valuewalk.WarpedRewards, c.Match)
-}
-
 // AtScale returns the config of a scale, "quick" or "paper".
 func AtScale(scale string) (Config, error) {
 	return experiment.Configure(experiment.Settings{Scale: scale}, Quick, Paper)
@@ -234,11 +219,7 @@ func AtScale(scale string) (Config, error) {
 
 // New returns the plan of a scale, "quick" or "paper".
 func New(s experiment.Settings) (*experiment.Plan, error) {
-	c, err := experiment.Configure(s, Quick, Paper)
-	if err != nil {
-		return nil, err
-	}
-	return c.Plan(s.Scale, s.Backend)
+	return experiment.NewPlan(s, Quick, Paper)
 }
 
 // Definition is the experiment as the command lists it.

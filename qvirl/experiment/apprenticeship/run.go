@@ -23,24 +23,16 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	p := &experiment.Plan{Experiment: Name, Scale: scale, Config: c}
 	fitter := c.Posteriors.NewFitter(backendName)
-	seeds, chunk := c.Posteriors.Seeds, c.Posteriors.Chunk
-	var chunks [][]uint64
-	for first := 0; first < len(seeds); first += chunk {
-		part := seeds[first:min(first+chunk, len(seeds))]
-		chunks = append(chunks, part)
-		p.Units = append(p.Units, experiment.Unit{Name: fmt.Sprintf("worlds-%04d", first), Cost: c.cost(len(part))})
-	}
-	p.Run = func(ctx context.Context, unit int, progress qvirl.Progress) (*experiment.Result, error) {
-		stages := experiment.NewStages(p.Units[unit].Cost, "", progress)
-		worlds, notes, err := c.worlds(ctx, chunks[unit], fitter, stages)
+	var jobs experiment.Jobs
+	jobs.AddChunks("worlds", c.Posteriors.Seeds, c.Posteriors.Chunk, c.cost(1), func(ctx context.Context, seeds []uint64, t *experiment.Stages) (*experiment.Result, error) {
+		worlds, notes, err := c.worlds(ctx, seeds, fitter, t)
 		if err != nil {
 			return nil, err
 		}
-		return &experiment.Result{Rows: c.Rows(worlds), Notes: notes, Seconds: stages.Seconds()}, nil
-	}
-	return p, nil
+		return &experiment.Result{Rows: c.Rows(worlds), Notes: notes}, nil
+	})
+	return jobs.Plan(Name, scale, c), nil
 }
 
 // Fit fits all methods to the worlds of the given seeds, finds their policies and evaluates them. It is what the pictures

@@ -40,11 +40,7 @@ const (
 
 // New returns the plan of a scale, "quick" or "paper".
 func New(s experiment.Settings) (*experiment.Plan, error) {
-	c, err := experiment.Configure(s, Quick, Paper)
-	if err != nil {
-		return nil, err
-	}
-	return c.Plan(s.Scale, s.Backend)
+	return experiment.NewPlan(s, Quick, Paper)
 }
 
 // Plan returns the plan of the experiment, of a single unit.

@@ -34,27 +34,10 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 	if r.sampled, err = valuewalk.New(c.DrawSampling); err != nil {
 		return nil, err
 	}
-	p := &experiment.Plan{Experiment: Name, Scale: scale, Config: c}
-	var runs []func(context.Context, *experiment.Stages) (*experiment.Result, error)
-	chunks := func(kind string, of []uint64, size int, cost float64, run func(context.Context, []uint64, *experiment.Stages) (*experiment.Result, error)) {
-		for first := 0; first < len(of); first += size {
-			chunk := of[first:min(first+size, len(of))]
-			p.Units = append(p.Units, experiment.Unit{Name: fmt.Sprintf("%s-%04d", kind, first), Cost: float64(len(chunk)) * cost})
-			runs = append(runs, func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) { return run(ctx, chunk, t) })
-		}
-	}
-	chunks("draws", c.Draws, c.DrawChunk, drawCost, r.calibrate)
-	chunks("worlds", c.Seeds, c.Chunk, float64(len(c.Experts)*len(learners))*learnerCost, r.compare)
-	p.Run = func(ctx context.Context, unit int, progress qvirl.Progress) (*experiment.Result, error) {
-		t := experiment.NewStages(p.Units[unit].Cost, "", progress)
-		result, err := runs[unit](ctx, t)
-		if err != nil {
-			return nil, err
-		}
-		result.Seconds = t.Seconds()
-		return result, nil
-	}
-	return p, nil
+	var jobs experiment.Jobs
+	jobs.AddChunks("draws", c.Draws, c.DrawChunk, drawCost, r.calibrate)
+	jobs.AddChunks("worlds", c.Seeds, c.Chunk, float64(len(c.Experts)*len(learners))*learnerCost, r.compare)
+	return jobs.Plan(Name, scale, c), nil
 }
 
 // About how many seconds a draw and a learner take, for the estimate of the time left.

@@ -97,11 +97,7 @@ func (c Config) Validate() error {
 
 // New returns the plan of a scale, "quick" or "paper".
 func New(s experiment.Settings) (*experiment.Plan, error) {
-	c, err := experiment.Configure(s, Quick, Paper)
-	if err != nil {
-		return nil, err
-	}
-	return c.Plan(s.Scale, s.Backend)
+	return experiment.NewPlan(s, Quick, Paper)
 }
 
 // Definition is the experiment as the command lists it.

@@ -145,11 +145,7 @@ func (c Config) method(name, backendName string) (qvirl.Method, error) {
 
 // New returns the plan of a scale, "quick" or "paper".
 func New(s experiment.Settings) (*experiment.Plan, error) {
-	c, err := experiment.Configure(s, Quick, PaperScale)
-	if err != nil {
-		return nil, err
-	}
-	return c.Plan(s.Scale, s.Backend)
+	return experiment.NewPlan(s, Quick, PaperScale)
 }
 
 // Definition is the experiment as the command lists it.

@@ -33,16 +33,7 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	p := &experiment.Plan{Experiment: Name, Scale: scale, Config: c}
 	r := &runner{config: c, backend: backendName, methods: map[string]qvirl.Method{}}
-	var runs []func(context.Context, *experiment.Stages) (*experiment.Result, error)
-	chunks := func(kind string, of []uint64, each float64, run func(context.Context, []uint64, *experiment.Stages) (*experiment.Result, error)) {
-		for first := 0; first < len(of); first += c.Posteriors.Chunk {
-			chunk := of[first:min(first+c.Posteriors.Chunk, len(of))]
-			p.Units = append(p.Units, experiment.Unit{Name: fmt.Sprintf("%s-%04d", kind, first), Cost: float64(len(chunk)) * each})
-			runs = append(runs, func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) { return run(ctx, chunk, t) })
-		}
-	}
 	compare, judge := cost[posteriorquality.ValueWalk], cost[posteriorquality.ValueWalk]
 	for _, name := range c.Families {
 		compare += costOf(name)
@@ -53,18 +44,10 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 	for _, name := range c.Suspects {
 		judge += costOf(name) + costOf(Refined)
 	}
-	chunks(comparedUnits, c.Posteriors.Seeds, compare, r.compare)
-	chunks("judged", c.Judged, judge, r.judge)
-	p.Run = func(ctx context.Context, unit int, progress qvirl.Progress) (*experiment.Result, error) {
-		t := experiment.NewStages(p.Units[unit].Cost, "", progress)
-		result, err := runs[unit](ctx, t)
-		if err != nil {
-			return nil, err
-		}
-		result.Seconds = t.Seconds()
-		return result, nil
-	}
-	return p, nil
+	var jobs experiment.Jobs
+	jobs.AddChunks(comparedUnits, c.Posteriors.Seeds, c.Posteriors.Chunk, compare, r.compare)
+	jobs.AddChunks("judged", c.Judged, c.Posteriors.Chunk, judge, r.judge)
+	return jobs.Plan(Name, scale, c), nil
 }
 
 func (c Config) costOfTurning(k int) float64 { return 1e-4 * float64(c.Walkers*(k+1)) }
@@ -198,26 +181,12 @@ func covariance(x *mat.Dense) *mat.SymDense {
 
 // evaluate adds the rows of approximate posteriors.
 func (r *runner) evaluate(ctx context.Context, result *experiment.Result, name string, worlds []*posteriorquality.World, posts []qvirl.Posterior, refs []metric.References) error {
-	found := make([]metric.Result, len(worlds))
-	err := experiment.Parallel(ctx, len(worlds), nil, func(i int) error {
-		samples, err := posteriorquality.Samples(posts[i], r.config.Posteriors.Draws, worlds[i].Seed, name)
-		if err != nil {
-			return err
-		}
-		found[i], err = metric.Evaluate(posts[i], samples, worlds[i].Truth, refs[i])
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+	c := r.config.Posteriors
+	found, err := c.Measure(ctx, c.Environment(), name, worlds, posts, refs, nil)
+	for _, rows := range found {
+		result.Rows = append(result.Rows, rows...)
 	}
-	for i, w := range worlds {
-		for _, metricName := range metric.Names {
-			if value, ok := found[i][metricName]; ok {
-				result.Rows = append(result.Rows, r.row(w, name, metricName, value))
-			}
-		}
-	}
-	return nil
+	return err
 }
 
 func (r *runner) row(w *posteriorquality.World, method, metricName string, value float64) experiment.Row {

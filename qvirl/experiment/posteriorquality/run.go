@@ -32,13 +32,12 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	p := &experiment.Plan{Experiment: Name, Scale: scale, Config: c}
 	r := &runner{config: c, fitter: c.NewFitter(backendName)}
-	var runs []func(context.Context, *experiment.Stages) (*experiment.Result, error)
+	var jobs experiment.Jobs
 	if len(c.HeldOut) > 0 {
 		n := float64(len(c.HeldOut))
-		p.Units = append(p.Units, experiment.Unit{Name: heldOutUnit, Cost: n * (2*cost[ValueWalk] + float64(len(c.Lambdas))*(otherCost+evaluationCost))})
-		runs = append(runs, r.heldOut)
+		u := experiment.Unit{Name: heldOutUnit, Cost: n * (2*cost[ValueWalk] + float64(len(c.Lambdas))*(otherCost+evaluationCost))}
+		jobs.Add(u, heldOutUnit, r.heldOut)
 	}
 	for first := 0; first < len(c.Seeds); first += c.Chunk {
 		chunk := c.Seeds[first:min(first+c.Chunk, len(c.Seeds))]
@@ -47,25 +46,11 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 		for _, name := range c.Methods {
 			u.Cost += float64(len(chunk)) * (methodCost(name) + evaluationCost)
 		}
-		p.Units = append(p.Units, u)
-		runs = append(runs, func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
+		jobs.Add(u, "", func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
 			return r.worlds(ctx, chunk, again, t)
 		})
 	}
-	p.Run = func(ctx context.Context, unit int, progress qvirl.Progress) (*experiment.Result, error) {
-		key := ""
-		if p.Units[unit].Name == heldOutUnit {
-			key = heldOutUnit
-		}
-		t := experiment.NewStages(p.Units[unit].Cost, key, progress)
-		result, err := runs[unit](ctx, t)
-		if err != nil {
-			return nil, err
-		}
-		result.Seconds = t.Seconds()
-		return result, nil
-	}
-	return p, nil
+	return jobs.Plan(Name, scale, c), nil
 }
 
 func methodCost(name string) float64 {
@@ -184,31 +169,48 @@ func (r *runner) heldOut(ctx context.Context, t *experiment.Stages) (*experiment
 	return result, nil
 }
 
+// Measure returns the rows of a method's metrics in each world, [worlds][metrics]. progress counts worlds and may be nil.
+func (c Config) Measure(ctx context.Context, environment, method string, worlds []*World, posts []qvirl.Posterior, refs []metric.References,
+	progress qvirl.Progress) ([][]experiment.Row, error) {
+	out := make([][]experiment.Row, len(worlds))
+	err := experiment.Parallel(ctx, len(worlds), progress, func(i int) error {
+		samples, err := Samples(posts[i], c.Draws, worlds[i].Seed, method)
+		if err != nil {
+			return err
+		}
+		found, err := metric.Evaluate(posts[i], samples, worlds[i].Truth, refs[i])
+		if err != nil {
+			return err
+		}
+		row := experiment.Row{Environment: environment, Method: method, Demos: c.Trajectories, Seed: worlds[i].Seed}
+		for _, name := range metric.Names {
+			if value, ok := found[name]; ok {
+				row.Metric, row.Value = name, value
+				out[i] = append(out[i], row)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", method, err)
+	}
+	return out, nil
+}
+
 // evaluate adds the rows of a method: its metrics, and the diagnostics of its computation.
 func (r *runner) evaluate(ctx context.Context, result *experiment.Result, environment, method string, worlds []*World,
 	posts []qvirl.Posterior, refs []metric.References, t *experiment.Stages) error {
-	found := make([]metric.Result, len(worlds))
-	err := t.Run("metrics", "metrics of "+method, float64(len(worlds))*evaluationCost, func(progress qvirl.Progress) error {
-		return experiment.Parallel(ctx, len(worlds), progress, func(i int) (err error) {
-			samples, err := Samples(posts[i], r.config.Draws, worlds[i].Seed, method)
-			if err != nil {
-				return err
-			}
-			found[i], err = metric.Evaluate(posts[i], samples, worlds[i].Truth, refs[i])
-			return err
-		})
+	var found [][]experiment.Row
+	err := t.Run("metrics", "metrics of "+method, float64(len(worlds))*evaluationCost, func(progress qvirl.Progress) (err error) {
+		found, err = r.config.Measure(ctx, environment, method, worlds, posts, refs, progress)
+		return err
 	})
 	if err != nil {
-		return fmt.Errorf("%s: %w", method, err)
+		return err
 	}
 	for i, w := range worlds {
+		result.Rows = append(result.Rows, found[i]...)
 		row := experiment.Row{Environment: environment, Method: method, Demos: r.config.Trajectories, Seed: w.Seed}
-		for _, name := range metric.Names {
-			if value, ok := found[i][name]; ok {
-				row.Metric, row.Value = name, value
-				result.Rows = append(result.Rows, row)
-			}
-		}
 		diagnostics, note := diagnose(posts[i])
 		for name, value := range diagnostics {
 			row.Metric, row.Value = name, value

@@ -122,11 +122,7 @@ func (c Config) environment(beta float64) string {
 
 // New returns the plan of a scale, "quick" or "paper".
 func New(s experiment.Settings) (*experiment.Plan, error) {
-	c, err := experiment.Configure(s, Quick, Paper)
-	if err != nil {
-		return nil, err
-	}
-	return c.Plan(s.Scale, s.Backend)
+	return experiment.NewPlan(s, Quick, Paper)
 }
 
 // Plan returns the plan of the experiment: a unit for each number of demonstrations and chunk of worlds.
