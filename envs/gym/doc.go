@@ -15,7 +15,7 @@
 // with the pool, with the context of [Open], and with this process, however it ends.
 //
 // To wake a sleeping process takes longer than all else that the bridge adds to a step of a fast environment. On Linux,
-// therefore, each side polls for the other's message for up to a millisecond before it sleeps, as long as nobody else wants
+// therefore, each side polls for the other's message for some milliseconds before it sleeps, as long as nobody else wants
 // the processor. For 8 environments of Lunar Lander in one worker the bridge then adds about a tenth to their own time, and
 // a third or more while other work keeps the processors busy.
 //

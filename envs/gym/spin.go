@@ -13,14 +13,15 @@ type spinner struct {
 }
 
 const (
-	// longestSpin is how long an attempt lasts at most.
-	longestSpin = time.Millisecond
+	// longestSpin is how long an attempt lasts at most: several times what a batch of a fast environment takes in which some
+	// episodes end, as to reset Lunar Lander takes as long as tens of its steps.
+	longestSpin = 5 * time.Millisecond
 	// disturbed is a turn of the loop so long that another process must have had the processor, not only an interrupt.
 	disturbed = 200 * time.Microsecond
 	// mostSkip bounds the answers to sleep for, so that polling is resumed when the processor is free again.
 	mostSkip = 1 << 10
 	// recovery is by which share an attempt that was not in vain shortens the pause after the next one that is.
-	recovery = 1. / 64
+	recovery = 1. / 16
 )
 
 // wait returns when readable says so, or when polling is in vain.

@@ -69,7 +69,7 @@ def send_json(kind, value, *arrays):
 class Spinner:
     """Waits for a request by polling for it, for a while, before the worker sleeps until it comes; spin.go says why and how."""
 
-    LONGEST, DISTURBED, MOST_SKIP, RECOVERY = 1e-3, 200e-6, 1 << 10, 1 / 64  # s, s, requests, share
+    LONGEST, DISTURBED, MOST_SKIP, RECOVERY = 5e-3, 200e-6, 1 << 10, 1 / 16  # s, s, requests, share
 
     def __init__(self, file):
         poll = select.poll()
