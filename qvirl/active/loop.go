@@ -40,8 +40,8 @@ func Fit(m qvirl.Method) Fitter {
 // Run is one course of active learning on one problem.
 type Run struct {
 	Problem *qvirl.Problem // with the demonstrations to start from; it is not changed
-	// Ask returns what the expert demonstrates from a state when asked for the k-th time, k counted from 0.
-	Ask  func(k, state int) (mdp.Trajectory, error)
+	// Ask returns what the expert demonstrates from a state that was asked for that many times before.
+	Ask  func(state, before int) (mdp.Trajectory, error)
 	Seed uint64 // of the posterior samples and of what the acquisition function simulates
 }
 
@@ -91,6 +91,10 @@ func (l *Loop) Do(ctx context.Context, runs []Run, visit func(queries int, steps
 	}
 	const resolution = 1000 // parts of a query, in the progress
 	var posteriors []qvirl.Posterior
+	asked := make([]map[int]int, len(runs)) // how often each state was asked for
+	for i := range asked {
+		asked[i] = map[int]int{}
+	}
 	for k := 0; ; k++ {
 		var err error
 		posteriors, err = l.Fit(ctx, problems, posteriors, func(done, total int, status string) {
@@ -101,7 +105,7 @@ func (l *Loop) Do(ctx context.Context, runs []Run, visit func(queries int, steps
 		}
 		steps := make([]Step, len(runs))
 		err = parallel(ctx, len(runs), func(i int) (err error) {
-			steps[i], err = l.step(k, runs[i], posteriors[i])
+			steps[i], err = l.step(k, runs[i], posteriors[i], asked[i])
 			return err
 		})
 		if err != nil {
@@ -117,12 +121,13 @@ func (l *Loop) Do(ctx context.Context, runs []Run, visit func(queries int, steps
 			extended := *problems[i]
 			extended.Demos = slices.Concat(extended.Demos, s.Answer)
 			problems[i] = &extended
+			asked[i][s.Query]++
 		}
 	}
 }
 
-// step chooses the query that follows k queries and asks it.
-func (l *Loop) step(k int, r Run, post qvirl.Posterior) (Step, error) {
+// step chooses the query that follows k queries and asks it. asked says how often each state was asked for.
+func (l *Loop) step(k int, r Run, post qvirl.Posterior, asked map[int]int) (Step, error) {
 	samples, err := post.Sample(Stream(r.Seed, "samples", k), l.Samples)
 	if err != nil {
 		return Step{}, err
@@ -140,7 +145,7 @@ func (l *Loop) step(k int, r Run, post qvirl.Posterior) (Step, error) {
 		return Step{}, err
 	}
 	s.Query = candidates[Best(s.Scores)]
-	s.Answer, err = r.Ask(k, s.Query)
+	s.Answer, err = r.Ask(s.Query, asked[s.Query])
 	return s, err
 }
 
@@ -153,17 +158,17 @@ func States(m *mdp.MDP) []int {
 	return out
 }
 
-// Stream returns a random generator that is determined by a seed, a purpose and a number of queries.
-func Stream(seed uint64, purpose string, queries int) *rand.Rand {
+// Stream returns a random generator that is determined by a seed, a purpose and a number, such as that of queries.
+func Stream(seed uint64, purpose string, number int) *rand.Rand {
 	h := fnv.New64a()
-	fmt.Fprintf(h, "%s %d", purpose, queries) // does not fail
+	fmt.Fprintf(h, "%s %d", purpose, number) // does not fail
 	return rand.New(rand.NewPCG(seed, h.Sum64()))
 }
 
 // Expert answers queries in the MDP of a problem as a Boltzmann-rational expert for the true reward, who demonstrates at
-// most length steps. The k-th answer from a state depends on the seed, k and the state alone, so that learners who ask
-// the same are told the same.
-func Expert(p *qvirl.Problem, reward []float64, length int, seed uint64) (func(k, state int) (mdp.Trajectory, error), error) {
+// most length steps. An answer depends on the seed, the state, and how often that state was asked for before: learners who
+// ask for the same states are told the same, in whatever order they ask, and which one knows more does not depend on luck.
+func Expert(p *qvirl.Problem, reward []float64, length int, seed uint64) (func(state, before int) (mdp.Trajectory, error), error) {
 	if length < 1 {
 		return nil, fmt.Errorf("active: length = %d, want at least 1", length)
 	}
@@ -172,11 +177,11 @@ func Expert(p *qvirl.Problem, reward []float64, length int, seed uint64) (func(k
 		return nil, err
 	}
 	policy := mdp.Boltzmann(nil, sol.Q, p.MDP.Actions(), p.Beta)
-	return func(k, state int) (mdp.Trajectory, error) {
+	return func(state, before int) (mdp.Trajectory, error) {
 		if state < 0 || state >= p.MDP.States() {
-			return nil, fmt.Errorf("active: query %d: state %d is outside 0..%d", k, state, p.MDP.States()-1)
+			return nil, fmt.Errorf("active: the expert was asked for state %d, which is outside 0..%d", state, p.MDP.States()-1)
 		}
-		return p.MDP.Rollout(Stream(seed, "expert", k), policy, state, length), nil
+		return p.MDP.Rollout(Stream(seed, fmt.Sprintf("expert in state %d", state), before), policy, state, length), nil
 	}, nil
 }
 

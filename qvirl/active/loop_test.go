@@ -3,6 +3,7 @@ package active
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -126,31 +127,96 @@ func TestLoopFindsTheTrueReward(t *testing.T) {
 	}
 }
 
-func TestExpertAnswersTheSameQuestionTheSame(t *testing.T) {
+// TestExpertAnswersInAnyOrderTheSame checks what an answer depends on.
+func TestExpertAnswersInAnyOrderTheSame(t *testing.T) {
 	x := newTwoStates(t)
-	ask, err := Expert(x.problem, []float64{1, 0, 0}, 5, 7)
-	if err != nil {
-		t.Fatal(err)
+	answers := func(seed uint64, questions ...[2]int) map[[2]int]mdp.Trajectory {
+		ask, err := Expert(x.problem, []float64{1, 0, 0}, 5, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := map[[2]int]mdp.Trajectory{}
+		for _, q := range questions {
+			if out[q], err = ask(q[0], q[1]); err != nil || out[q][0].State != q[0] {
+				t.Fatalf("answer %v to %v, error %v", out[q], q, err)
+			}
+		}
+		return out
 	}
-	one, _ := ask(2, 1)
-	two, _ := ask(2, 1)
-	if !slices.Equal(one, two) || one[0].State != 1 {
-		t.Errorf("%v and %v", one, two)
+	var questions [][2]int
+	for before := range 20 {
+		questions = append(questions, [2]int{0, before}, [2]int{1, before})
 	}
-	differ := 0
-	for k := range 20 {
-		if other, _ := ask(k, 0); !slices.Equal(other, one) {
-			differ++
+	one := answers(7, questions...)
+	slices.Reverse(questions)
+	again, other := answers(7, questions...), answers(8, questions...)
+	repeated, sameSeed := 0, 0
+	for q, answer := range one {
+		if !slices.Equal(answer, again[q]) {
+			t.Errorf("question %v: %v and, asked in another order, %v", q, answer, again[q])
+		}
+		if slices.Equal(answer, one[[2]int{q[0], (q[1] + 1) % 20}]) {
+			repeated++
+		}
+		if slices.Equal(answer, other[q]) {
+			sameSeed++
 		}
 	}
-	if differ < 10 {
-		t.Errorf("only %d of 20 answers differ", differ)
+	if repeated > 30 || sameSeed > 30 {
+		t.Errorf("of 40 answers, %d are those to the question before and %d those of another seed", repeated, sameSeed)
 	}
-	if _, err := ask(0, 3); err == nil || !strings.Contains(err.Error(), "state 3") {
+	ask, _ := Expert(x.problem, []float64{1, 0, 0}, 5, 7)
+	if _, err := ask(3, 0); err == nil || !strings.Contains(err.Error(), "state 3") {
 		t.Errorf("error %v", err)
 	}
 	if _, err := Expert(x.problem, []float64{1, 0, 0}, 0, 7); err == nil {
 		t.Error("length 0 was accepted")
+	}
+}
+
+// inOrder scores candidates so that they are chosen in a given order.
+type inOrder struct {
+	states []int
+	next   *int
+}
+
+func (inOrder) Name() string { return "in-order" }
+
+func (o inOrder) Score(_ *qvirl.Problem, _ *qvirl.Samples, candidates []int, _ *rand.Rand) ([]Score, error) {
+	out := make([]Score, len(candidates))
+	out[o.states[*o.next]].Value = 1
+	*o.next++
+	return out, nil
+}
+
+// TestTheOrderOfQueriesDoesNotMatter checks that two learners who ask for the same states in different orders have been told
+// the same in the end.
+func TestTheOrderOfQueriesDoesNotMatter(t *testing.T) {
+	x := newTwoStates(t)
+	told := func(order ...int) (answers []string) {
+		ask, err := Expert(x.problem, []float64{1, 0, 0}, 5, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		loop := Loop{Fit: x.fit, Acquisition: inOrder{order, new(int)}, Queries: len(order), Samples: 10}
+		err = loop.Do(context.Background(), []Run{{x.problem, ask, 1}}, func(_ int, steps []Step) error {
+			if steps[0].Answer != nil {
+				answers = append(answers, fmt.Sprint(steps[0].Answer))
+			}
+			return nil
+		}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(answers)
+		return answers
+	}
+	one, other := told(0, 0, 1, 0, 1, 1, 0), told(1, 0, 1, 0, 0, 1, 0)
+	if !slices.Equal(one, other) {
+		t.Errorf("%v and %v", one, other)
+	}
+	if len(slices.Compact(one)) < 4 {
+		t.Errorf("the expert repeats itself: %v", one)
 	}
 }
 

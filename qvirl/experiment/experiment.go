@@ -50,9 +50,9 @@ type Unit struct {
 
 // Result is what a unit of work produced.
 type Result struct {
-	Rows    []Row              // Experiment may be left empty
-	Seconds map[string]float64 // wall-clock seconds of each method
-	Notes   []string           // what a reader of the numbers should know, such as chains that did not converge
+	Rows  []Row // Experiment may be left empty
+	Times Times
+	Notes []string // what a reader of the numbers should know, such as chains that did not converge
 }
 
 // validate refuses plans that cannot be kept on disk.

@@ -7,7 +7,7 @@ import (
 	"github.com/go-birl/birl/qvirl"
 )
 
-// Job computes one unit in stages, whose costs add up to the unit's. The seconds of its result are those of the stages.
+// Job computes one unit in stages, whose costs add up to the unit's. The times of its result are those of the stages.
 type Job func(ctx context.Context, t *Stages) (*Result, error)
 
 // Jobs are the units of a plan with what computes each.
@@ -17,7 +17,7 @@ type Jobs struct {
 	jobs  []Job
 }
 
-// Add adds a unit. If key is not empty, all its seconds count as key's.
+// Add adds a unit. If key is not empty, all its time counts as key's.
 func (j *Jobs) Add(u Unit, key string, job Job) {
 	j.units, j.keys, j.jobs = append(j.units, u), append(j.keys, key), append(j.jobs, job)
 }
@@ -40,7 +40,7 @@ func (j *Jobs) Plan(experiment, scale string, config any) *Plan {
 			if err != nil {
 				return nil, err
 			}
-			result.Seconds = t.Seconds()
+			result.Times = t.Times()
 			return result, nil
 		}}
 }

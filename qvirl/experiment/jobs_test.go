@@ -31,8 +31,8 @@ func TestJobs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, ok := result.Seconds[key]; !ok || len(result.Seconds) != 1 {
-			t.Errorf("unit %d: seconds %v, want those of %q", unit, result.Seconds, key)
+		if _, ok := result.Times.Seconds[key]; !ok || len(result.Times.Seconds) != 1 {
+			t.Errorf("unit %d: seconds %v, want those of %q", unit, result.Times, key)
 		}
 	}
 	if _, err := p.Run(t.Context(), 2, nil); !errors.Is(err, failure) {

@@ -185,11 +185,15 @@ func Methods(rows []Row) []string {
 	return out
 }
 
-// SecondsText lists the seconds of each method in words.
+// SecondsText lists in words how long each method took: the processor time if the record has it, else the time by the clock.
 func (r *Record) SecondsText() string {
-	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(r.Seconds)) {
-		parts = append(parts, fmt.Sprintf("%s %.1f", name, r.Seconds[name]))
+	text, seconds := "Seconds of processor time", r.Processor
+	if len(seconds) == 0 {
+		text, seconds = "Seconds by the clock", r.Seconds
 	}
-	return strings.Join(parts, ", ")
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(seconds)) {
+		parts = append(parts, fmt.Sprintf("%s %.1f", name, seconds[name]))
+	}
+	return text + ", summed over units: " + strings.Join(parts, ", ") + "."
 }

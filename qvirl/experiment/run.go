@@ -214,7 +214,8 @@ func (r *runner) units(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("unit %s: %w", unit.Name, err)
 		}
-		record.Finished, record.Seconds, record.Notes = time.Now().UTC(), result.Seconds, result.Notes
+		record.Finished, record.Notes = time.Now().UTC(), result.Notes
+		record.Seconds, record.Processor = result.Times.Seconds, result.Times.Processor
 		for j := range result.Rows {
 			result.Rows[j].Experiment = r.plan.Experiment
 		}

@@ -26,7 +26,7 @@ func fake(c fakeConfig) (*Plan, *atomic.Int32) {
 	}
 	p.Run = func(ctx context.Context, unit int, progress qvirl.Progress) (*Result, error) {
 		calls.Add(1)
-		r := &Result{Seconds: map[string]float64{"a": 1.5}, Notes: []string{"a note"}}
+		r := &Result{Times: Times{map[string]float64{"a": 1.5}, map[string]float64{"a": 2.5}}, Notes: []string{"a note"}}
 		for j := 0; j < c.Chunk; j++ {
 			if err := ctx.Err(); err != nil {
 				return nil, err
@@ -63,7 +63,7 @@ func whole(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !record.Complete || record.Rows != 28 || record.Seconds["a"] != 7*1.5 || len(record.Machines) != 1 || len(record.Units) != 7 {
+	if !record.Complete || record.Rows != 28 || record.Seconds["a"] != 7*1.5 || record.Processor["a"] != 7*2.5 || len(record.Machines) != 1 || len(record.Units) != 7 {
 		t.Errorf("record %+v: want a complete run of 28 rows in 7 units on one machine, 10.5 seconds", record)
 	}
 	stored, err := ReadRecord(dir)

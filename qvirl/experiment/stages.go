@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"context"
+	"math"
 	"runtime"
 	"sync"
 	"time"
@@ -9,25 +10,50 @@ import (
 	"github.com/go-birl/birl/qvirl"
 )
 
-// Stages adds up the progress of the parts of a unit, and the seconds of its methods. It is not for concurrent use.
+// Stages adds up the progress of the parts of a unit, and the time of its methods. It is not for concurrent use.
 type Stages struct {
 	total, past float64 // cost of all stages, and of those that are over
 	progress    qvirl.Progress
-	seconds     map[string]float64
-	key         string // if not empty, all seconds count as its
+	times       Times
+	key         string // if not empty, all time counts as its
 }
 
 // steps is the resolution of a unit's progress.
 const steps = 10_000
 
-// NewStages returns stages whose costs add up to total, in any unit. If key is not empty, all seconds count as its.
-func NewStages(total float64, key string, progress qvirl.Progress) *Stages {
-	return &Stages{total: total, progress: progress, seconds: map[string]float64{}, key: key}
+// Times say how long each method took.
+type Times struct {
+	Seconds map[string]float64 // by the clock
+	// Processor is the processor time of all threads together, in seconds, where the system tells it. Other work on the machine
+	// makes it longer by little, but the clock by much: methods are compared by this.
+	Processor map[string]float64
 }
 
-// Run runs a stage, which counts as cost and shows as label, and adds its duration to the seconds of key.
+// add adds the time since the clock and the program's processor time were as given.
+func (t Times) add(key string, clock time.Time, processor float64) {
+	t.Seconds[key] += time.Since(clock).Seconds()
+	if used := processorSeconds() - processor; !math.IsNaN(used) {
+		t.Processor[key] += used
+	}
+}
+
+// Move takes the time of one key, which counts as another's too, off the other's.
+func (t Times) Move(key, from string) {
+	for _, m := range []map[string]float64{t.Seconds, t.Processor} {
+		if _, ok := m[from]; ok {
+			m[from] -= m[key]
+		}
+	}
+}
+
+// NewStages returns stages whose costs add up to total, in any unit. If key is not empty, all time counts as its.
+func NewStages(total float64, key string, progress qvirl.Progress) *Stages {
+	return &Stages{total: total, progress: progress, times: Times{map[string]float64{}, map[string]float64{}}, key: key}
+}
+
+// Run runs a stage, which counts as cost and shows as label, and adds its duration to the time of key.
 func (t *Stages) Run(key, label string, cost float64, run func(qvirl.Progress) error) error {
-	start := time.Now()
+	start, processor := time.Now(), processorSeconds()
 	at := func(fraction float64) int { return int(steps * min((t.past+fraction*cost)/t.total, 1)) }
 	t.progress.Report(at(0), steps, label)
 	err := run(func(done, total int, status string) {
@@ -40,12 +66,12 @@ func (t *Stages) Run(key, label string, cost float64, run func(qvirl.Progress) e
 	if t.key != "" {
 		key = t.key
 	}
-	t.seconds[key] += time.Since(start).Seconds()
+	t.times.add(key, start, processor)
 	return err
 }
 
-// Seconds returns the wall-clock seconds of each key.
-func (t *Stages) Seconds() map[string]float64 { return t.seconds }
+// Times returns the time of each key.
+func (t *Stages) Times() Times { return t.times }
 
 // Parallel runs n jobs on all processors, and stops at the first error or when ctx ends.
 func Parallel(ctx context.Context, n int, progress qvirl.Progress, job func(i int) error) error {

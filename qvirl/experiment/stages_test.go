@@ -3,14 +3,16 @@ package experiment
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/go-birl/birl/qvirl"
 )
 
-// TestStagesCoverTheWholeUnit checks that a unit's progress rises to its end, and whose the seconds are.
+// TestStagesCoverTheWholeUnit checks that a unit's progress rises to its end, and whose the time is.
 func TestStagesCoverTheWholeUnit(t *testing.T) {
 	for _, key := range []string{"", "together"} {
 		var at []int
@@ -27,9 +29,46 @@ func TestStagesCoverTheWholeUnit(t *testing.T) {
 		if key == "" {
 			want = "m"
 		}
-		if seconds := s.Seconds(); len(seconds) != 1 || seconds[want] <= 0 {
-			t.Errorf("key %q: seconds %v", key, seconds)
+		if times := s.Times(); len(times.Seconds) != 1 || times.Seconds[want] <= 0 {
+			t.Errorf("key %q: %v", key, times)
 		}
+	}
+}
+
+// TestProcessorTimeIsThatOfWork compares stages that compute with one that waits.
+func TestProcessorTimeIsThatOfWork(t *testing.T) {
+	s := NewStages(3, "", nil)
+	work := func(d time.Duration) func(qvirl.Progress) error {
+		return func(qvirl.Progress) error {
+			for until := processorSeconds() + d.Seconds(); processorSeconds() < until; {
+			}
+			return nil
+		}
+	}
+	for key, run := range map[string]func(qvirl.Progress) error{
+		"work": work(100 * time.Millisecond),
+		"wait": func(qvirl.Progress) error { time.Sleep(100 * time.Millisecond); return nil },
+	} {
+		if err := s.Run(key, key, 1, run); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := s.Run("outer", "outer", 1, func(qvirl.Progress) error { return s.Run("inner", "inner", 1, work(20*time.Millisecond)) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	times := s.Times()
+	times.Move("inner", "outer")
+	p := times.Processor
+	if len(p) == 0 && math.IsNaN(processorSeconds()) {
+		return // the system does not tell it
+	}
+	// Other tests may run in the same program: a wait may count as some work, but work never as less than it is.
+	if !(p["work"] >= 0.1 && p["inner"] >= 0.02) || !(p["wait"] < p["work"]) || !(times.Seconds["wait"] >= 0.1) {
+		t.Errorf("times %+v", times)
+	}
+	if !(p["outer"] < 0.02 && p["outer"] > -1e-9) || !(times.Seconds["outer"] < times.Seconds["inner"]) {
+		t.Errorf("the inner stage counts as the outer's too: %+v", times)
 	}
 }
 

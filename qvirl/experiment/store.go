@@ -35,6 +35,7 @@ type UnitRecord struct {
 	Rows       int                `json:"rows"`
 	SHA256     string             `json:"sha256"` // of the CSV file
 	Seconds    map[string]float64 `json:"seconds_per_method"`
+	Processor  map[string]float64 `json:"processor_seconds_per_method,omitempty"`
 	Notes      []string           `json:"notes,omitempty"`
 	Started    time.Time          `json:"started"`
 	Finished   time.Time          `json:"finished"`
@@ -50,9 +51,10 @@ type Record struct {
 	Missing    []string           `json:"missing_units,omitempty"`
 	Rows       int                `json:"rows"`
 	SHA256     string             `json:"rows_sha256"`
-	Seconds    map[string]float64 `json:"seconds_per_method"` // summed over units
-	Started    time.Time          `json:"started"`            // of the first unit
-	Finished   time.Time          `json:"finished"`           // of the last
+	Seconds    map[string]float64 `json:"seconds_per_method"`                     // by the clock, summed over units
+	Processor  map[string]float64 `json:"processor_seconds_per_method,omitempty"` // of all threads together; absent if a unit lacks it
+	Started    time.Time          `json:"started"`                                // of the first unit
+	Finished   time.Time          `json:"finished"`                               // of the last
 	Notes      []string           `json:"notes,omitempty"`
 	Config     json.RawMessage    `json:"config"`
 	Machines   []Machine          `json:"machines"`
@@ -61,12 +63,13 @@ type Record struct {
 
 // UnitSummary says of one unit what differs between units.
 type UnitSummary struct {
-	Unit     string             `json:"unit"`
-	Rows     int                `json:"rows"`
-	Seconds  map[string]float64 `json:"seconds_per_method"`
-	Started  time.Time          `json:"started"`
-	Finished time.Time          `json:"finished"`
-	Machine  int                `json:"machine"` // index into Machines
+	Unit      string             `json:"unit"`
+	Rows      int                `json:"rows"`
+	Seconds   map[string]float64 `json:"seconds_per_method"`
+	Processor map[string]float64 `json:"processor_seconds_per_method,omitempty"`
+	Started   time.Time          `json:"started"`
+	Finished  time.Time          `json:"finished"`
+	Machine   int                `json:"machine"` // index into Machines
 }
 
 // ReadRecord reads the record of a run from a folder with results.
@@ -167,7 +170,7 @@ func (s store) derive() (*Record, error) {
 func (s store) combine(units map[string]*UnitRecord) (*Record, []Row, error) {
 	names := slices.Sorted(maps.Keys(units))
 	first := units[names[0]]
-	record := &Record{Experiment: first.Experiment, Scale: first.Scale, Config: first.Config, Seconds: map[string]float64{}}
+	record := &Record{Experiment: first.Experiment, Scale: first.Scale, Config: first.Config, Seconds: map[string]float64{}, Processor: map[string]float64{}}
 	var rows []Row
 	for _, name := range first.Plan {
 		u := units[name]
@@ -203,9 +206,12 @@ func (r *Record) add(u *UnitRecord) {
 		machine = len(r.Machines)
 		r.Machines = append(r.Machines, u.Machine)
 	}
-	r.Units = append(r.Units, UnitSummary{Unit: u.Unit, Rows: u.Rows, Seconds: u.Seconds, Started: u.Started, Finished: u.Finished, Machine: machine})
+	r.Units = append(r.Units, UnitSummary{Unit: u.Unit, Rows: u.Rows, Seconds: u.Seconds, Processor: u.Processor, Started: u.Started, Finished: u.Finished, Machine: machine})
 	for method, seconds := range u.Seconds {
 		r.Seconds[method] += seconds
+	}
+	for method, seconds := range u.Processor {
+		r.Processor[method] += seconds
 	}
 	for _, note := range u.Notes {
 		r.Notes = append(r.Notes, u.Unit+": "+note)

@@ -41,7 +41,7 @@ var fake = experiment.Definition{
 			row := func(method string, v float64) experiment.Row {
 				return experiment.Row{Environment: "world", Method: method, Demos: 5, Seed: uint64(unit), Metric: "w1", Value: v + float64(c.Offset)}
 			}
-			r := &experiment.Result{Rows: []experiment.Row{row("qvirl", float64(unit)), row("avril", 2)}, Seconds: map[string]float64{"qvirl": 1}}
+			r := &experiment.Result{Rows: []experiment.Row{row("qvirl", float64(unit)), row("avril", 2)}, Times: experiment.Times{Seconds: map[string]float64{"qvirl": 1}}}
 			if unit == 1 {
 				r.Notes = []string{"look here"}
 			}

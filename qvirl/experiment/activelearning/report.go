@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/metric"
@@ -31,11 +30,7 @@ func Report(rows []experiment.Row, record *experiment.Record) (*experiment.Repor
 		}
 	}
 	if record != nil && len(record.Seconds) > 0 {
-		var parts []string
-		for _, name := range slices.Sorted(maps.Keys(record.Seconds)) {
-			parts = append(parts, fmt.Sprintf("%s %.0f", name, record.Seconds[name]))
-		}
-		r.Text = append(r.Text, "Seconds, summed over units: "+strings.Join(parts, ", ")+".")
+		r.Text = append(r.Text, record.SecondsText())
 	}
 	return r, nil
 }

@@ -71,7 +71,7 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 
 // unit runs a method on a chunk of runs.
 func (c Config) unit(ctx context.Context, method string, seeds []uint64, fit active.Fitter, progress qvirl.Progress) (*experiment.Result, error) {
-	j := &judge{config: c, method: method, result: &experiment.Result{Seconds: map[string]float64{}}}
+	j := &judge{config: c, method: method, result: &experiment.Result{}}
 	worlds := make([]*posteriorquality.World, len(seeds))
 	for i, seed := range seeds {
 		var err error
@@ -92,8 +92,8 @@ func (c Config) unit(ctx context.Context, method string, seeds []uint64, fit act
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", method, err)
 	}
-	j.result.Seconds = stages.Seconds()
-	j.result.Seconds[method] -= j.result.Seconds[referenceKey]
+	j.result.Times = stages.Times()
+	j.result.Times.Move(referenceKey, method)
 	if j.unclean > 0 {
 		j.result.Notes = append(j.result.Notes, fmt.Sprintf("%s: %d of %d fits did not converge as configured", method, j.unclean, j.fits))
 	}

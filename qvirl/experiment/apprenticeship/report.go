@@ -65,7 +65,7 @@ func Report(rows []experiment.Row, record *experiment.Record) (*experiment.Repor
 		"and 100 the optimal policy's return under the true reward. A mean policy maximises the mean of the return over its method's posterior, "+
 		"a CVaR policy the mean of the worst 10 %%.", len(experiment.Series(rows, Random, ReturnTrue))))
 	if record != nil && len(record.Seconds) > 0 {
-		r.Text = append(r.Text, "Seconds, summed over worlds: "+record.SecondsText()+".")
+		r.Text = append(r.Text, record.SecondsText())
 	}
 	return r, nil
 }

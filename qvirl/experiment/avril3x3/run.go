@@ -60,7 +60,7 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 			if err != nil {
 				return nil, err
 			}
-			result.Seconds = stages.Seconds()
+			result.Times = stages.Times()
 			return result, nil
 		},
 	}, nil

@@ -26,7 +26,7 @@ func Report(rows []experiment.Row, record *experiment.Record) (*experiment.Repor
 	r.Text = append(r.Text, fmt.Sprintf("Rewards drawn from the prior, demonstrations from the expert for them, and the rank of the truth among %d samples "+
 		"of each posterior. Ranks of the true posterior are uniform.", Samples))
 	if record != nil && len(record.Seconds) > 0 {
-		r.Text = append(r.Text, "Seconds, summed over draws: "+record.SecondsText()+".")
+		r.Text = append(r.Text, record.SecondsText())
 	}
 	return r, nil
 }

@@ -52,7 +52,7 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 				}
 			}
 		}
-		result.Seconds = stages.Seconds()
+		result.Times = stages.Times()
 		return result, nil
 	}
 	return p, nil

@@ -13,7 +13,7 @@ import (
 // families are the approximate posteriors in the order of the table.
 var families = []string{Paper, Start, SVI, LogExpected, Values, Rewards, Best, Refined, ExactValues, ExactRewards, ExactWarped}
 
-// Seconds is a column of the table of families that comes from the record of the run: seconds a world.
+// Seconds is a column of the table of families that comes from the record of the run: seconds of processor time a world.
 const Seconds = "seconds"
 
 // Report makes the table of families, the figure of the dial, and the table of verdicts.
@@ -70,7 +70,7 @@ func Families(rows []experiment.Row, record *experiment.Record) (*experiment.Tab
 	if record == nil {
 		return t, nil
 	}
-	t.Columns = append(t.Columns, experiment.Column{Metric: Seconds, Title: "seconds a world", Decimals: 2})
+	t.Columns = append(t.Columns, experiment.Column{Metric: Seconds, Title: "CPU seconds a world", Decimals: 2})
 	for i, row := range t.Rows {
 		cell := experiment.Cell{}
 		if s := secondsOf(record, row.Method, len(experiment.Series(rows, row.Method, metric.W1))); !math.IsNaN(s) {
@@ -78,11 +78,11 @@ func Families(rows []experiment.Row, record *experiment.Record) (*experiment.Tab
 		}
 		t.Rows[i].Cells = append(t.Rows[i].Cells, cell)
 	}
-	t.Notes = append(t.Notes, "Seconds are of the quickest unit of worlds, so that the compilation of a program counts for none but the first.")
+	t.Notes = append(t.Notes, "Seconds are processor time, of all threads together, in the quickest unit of worlds, so that the compilation of a program counts for none but the first.")
 	return t, nil
 }
 
-// secondsOf returns how long a method took for a world in its quickest unit, or NaN if that is not known. A refinement's time
+// secondsOf returns the processor time of a method for a world in its quickest unit, or NaN if that is not known. A refinement's time
 // is without that of the posterior that it started from.
 func secondsOf(record *experiment.Record, method string, worlds int) float64 {
 	if record == nil {
@@ -90,7 +90,7 @@ func secondsOf(record *experiment.Record, method string, worlds int) float64 {
 	}
 	least, units := math.Inf(1), 0
 	for _, u := range record.Units {
-		if s, ok := u.Seconds[method]; ok && strings.HasPrefix(u.Unit, comparedUnits) {
+		if s, ok := u.Processor[method]; ok && strings.HasPrefix(u.Unit, comparedUnits) {
 			least, units = math.Min(least, s), units+1
 		}
 	}
@@ -109,7 +109,7 @@ func Dial(rows []experiment.Row, record *experiment.Record) *experiment.Chart {
 		at    func(name string) (y, stdErr float64)
 	}{
 		{"W1 to the exact posterior", averageOf(rows, metric.W1)}, {"TV to the exact policy", averageOf(rows, metric.PolicyTV)},
-		{"seconds a world", func(name string) (float64, float64) {
+		{"CPU seconds a world", func(name string) (float64, float64) {
 			return secondsOf(record, name, len(experiment.Series(rows, name, metric.W1))), 0
 		}},
 	} {

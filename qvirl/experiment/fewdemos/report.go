@@ -61,7 +61,7 @@ func Report(name string, rows []experiment.Row, record *experiment.Record) (*exp
 	}
 	r.Charts = append(r.Charts, chart)
 	if record != nil && len(record.Seconds) > 0 {
-		r.Text = append(r.Text, "Seconds, summed over units: "+record.SecondsText()+".")
+		r.Text = append(r.Text, record.SecondsText())
 	}
 	return r, nil
 }

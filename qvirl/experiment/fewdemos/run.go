@@ -51,7 +51,7 @@ func (c Config) Plan(name, scale, backendName string) (*experiment.Plan, error) 
 		if err != nil {
 			return nil, err
 		}
-		return &experiment.Result{Rows: rows, Seconds: stages.Seconds()}, nil
+		return &experiment.Result{Rows: rows, Times: stages.Times()}, nil
 	}
 	return p, nil
 }

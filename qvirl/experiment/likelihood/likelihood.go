@@ -184,7 +184,7 @@ func (c Config) Plan(scale string) (*experiment.Plan, error) {
 				return nil, err
 			}
 			rows, err := units[unit]()
-			return &experiment.Result{Rows: rows, Seconds: map[string]float64{}}, err
+			return &experiment.Result{Rows: rows}, err
 		},
 	}, nil
 }

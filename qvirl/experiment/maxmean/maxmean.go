@@ -255,7 +255,7 @@ func (c Config) Plan(scale string) (*experiment.Plan, error) {
 			if err != nil {
 				return nil, err
 			}
-			result := &experiment.Result{Rows: c.rows(states, again), Seconds: stages.Seconds()}
+			result := &experiment.Result{Rows: c.rows(states, again), Times: stages.Times()}
 			for _, m := range []struct {
 				name string
 				avril3x3.Sampler

@@ -76,7 +76,7 @@ func Report(rows []experiment.Row, record *experiment.Record) (*experiment.Repor
 		return nil, fmt.Errorf("posteriorquality: no rows to report")
 	}
 	if record != nil && len(record.Seconds) > 0 {
-		r.Text = append(r.Text, "Seconds, summed over worlds: "+record.SecondsText()+".")
+		r.Text = append(r.Text, record.SecondsText())
 	}
 	return r, nil
 }

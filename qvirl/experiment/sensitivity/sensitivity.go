@@ -167,7 +167,7 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 		if err != nil {
 			return nil, err
 		}
-		result := &experiment.Result{Seconds: stages.Seconds()}
+		result := &experiment.Result{Times: stages.Times()}
 		for k, post := range posts {
 			result.Rows = append(result.Rows, c.measure(cases[k], post.(*qvirl.Gaussian))...)
 		}

@@ -140,7 +140,7 @@ func (c Config) run(ctx context.Context, backendName string, progress qvirl.Prog
 	if err != nil {
 		return nil, err
 	}
-	result := &experiment.Result{Seconds: stages.Seconds()}
+	result := &experiment.Result{Times: stages.Times()}
 	for _, f := range fits {
 		for _, name := range tableMethods {
 			post := f.Posteriors[name]
