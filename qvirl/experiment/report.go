@@ -195,5 +195,9 @@ func (r *Record) SecondsText() string {
 	for _, name := range slices.Sorted(maps.Keys(seconds)) {
 		parts = append(parts, fmt.Sprintf("%s %.1f", name, seconds[name]))
 	}
-	return text + ", summed over units: " + strings.Join(parts, ", ") + "."
+	text += ", summed over units: " + strings.Join(parts, ", ") + "."
+	for i := range r.Renewals {
+		text += fmt.Sprintf(" Of the later run that the rows of %s are of: %s", strings.Join(r.Renewals[i].Methods, ", "), r.Renewals[i].Run.SecondsText())
+	}
+	return text
 }

@@ -59,6 +59,7 @@ type Record struct {
 	Config     json.RawMessage    `json:"config"`
 	Machines   []Machine          `json:"machines"`
 	Units      []UnitSummary      `json:"units"`
+	Renewals   []Renewal          `json:"renewals,omitempty"` // methods whose rows are of later runs; all else describes the first run
 }
 
 // UnitSummary says of one unit what differs between units.
@@ -154,10 +155,7 @@ func (s store) derive() (*Record, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := WriteRowsFile(filepath.Join(s.dir, RowsFile), rows); err != nil {
-			return record, err
-		}
-		if err := writeJSON(filepath.Join(s.dir, RunFile), record); err != nil {
+		if err := s.write(record, rows); err != nil {
 			return record, err
 		}
 		if now, err := s.units(); err != nil || len(now) == len(units) {
@@ -188,15 +186,24 @@ func (s store) combine(units map[string]*UnitRecord) (*Record, []Row, error) {
 		rows = append(rows, more...)
 		record.add(u)
 	}
+	record.Complete = len(record.Missing) == 0
+	return record, rows, nil
+}
+
+// write writes rows.csv and run.json. It sorts the rows, and sets what the record says of them.
+func (s store) write(record *Record, rows []Row) error {
 	if err := Sort(rows); err != nil {
-		return nil, nil, fmt.Errorf("%w (in %s)", err, s.dir)
+		return fmt.Errorf("%w (in %s)", err, s.dir)
 	}
 	var text bytes.Buffer
 	if err := WriteRows(&text, rows); err != nil {
-		return nil, nil, err
+		return err
 	}
-	record.Rows, record.SHA256, record.Complete = len(rows), digest(text.Bytes()), len(record.Missing) == 0
-	return record, rows, nil
+	record.Rows, record.SHA256 = len(rows), digest(text.Bytes())
+	if err := WriteRowsFile(filepath.Join(s.dir, RowsFile), rows); err != nil {
+		return err
+	}
+	return writeJSON(filepath.Join(s.dir, RunFile), record)
 }
 
 // add takes a unit into the record.

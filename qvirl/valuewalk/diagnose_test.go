@@ -156,7 +156,7 @@ func TestBadDiagnoses(t *testing.T) {
 	_, p := smallWorld(t, 91)
 	_, q := smallWorld(t, 92)
 	c := DefaultRefine()
-	c.Transitions, c.Samples = 1, 50
+	c.Transitions, c.Kept, c.Samples = 1, 25, 50
 	mine, others := isotropic(p, 1), isotropic(q, 1)
 	noDraws := broken{mine, func(int) (*mat.Dense, error) { return nil, errors.New("no draws") }}
 	refined := refine(t, c, mine)[0]

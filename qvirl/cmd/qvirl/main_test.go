@@ -234,7 +234,7 @@ func TestBadCommandLines(t *testing.T) {
 }
 
 func TestHelpHasExamples(t *testing.T) {
-	for _, args := range [][]string{{"--help"}, {"run", "--help"}, {"merge", "--help"}, {"report", "--help"}, {"list", "--help"}} {
+	for _, args := range [][]string{{"--help"}, {"run", "--help"}, {"merge", "--help"}, {"renew", "--help"}, {"report", "--help"}, {"list", "--help"}} {
 		status, out, _ := run(t, args...)
 		if status != 0 || !strings.Contains(out, "Examples:") {
 			t.Errorf("%v: status %d, %s", args, status, out)

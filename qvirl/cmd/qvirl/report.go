@@ -84,6 +84,9 @@ func provenance(r *experiment.Record) string {
 	if !r.Complete {
 		text += fmt.Sprintf(". **Incomplete:** the units %s are missing", strings.Join(r.Missing, ", "))
 	}
+	for _, later := range r.Renewals {
+		text += fmt.Sprintf("; the rows of %s are of a later run, finished %s", strings.Join(later.Methods, ", "), later.Run.Finished.Format("2006-01-02"))
+	}
 	return text + "."
 }
 

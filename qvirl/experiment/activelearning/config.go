@@ -26,7 +26,7 @@ const (
 	ValueWalk      = "valuewalk"
 	QVIRL          = "qvirl"
 	QVIRLBest      = posteriorquality.QVIRLBest    // warped marginals, matched to a short walk from the paper's objective, trained briefly
-	QVIRLRefined   = posteriorquality.QVIRLRefined // qvirl-best, refined by a few Hamiltonian transitions towards the exact posterior
+	QVIRLRefined   = posteriorquality.QVIRLRefined // the paper's objective, trained briefly, and refined by Hamiltonian transitions
 	QVIRLActiveVaR = QVIRL + varSuffix
 	QVIRLRandom    = QVIRL + randomSuffix
 	avrilPrefix    = "avril-"
@@ -65,12 +65,12 @@ type Config struct {
 	Trajectories int     // that RewardEIG simulates from each candidate
 	Level        float64 // of ActiveVaR
 
-	QVIRL     qvirl.Config           // trained on after each query, until it has converged again
-	QVIRLBest qvirl.Config           // of the posterior from which the walk of QVIRLBest starts; afresh after each query
-	Match     valuewalk.RefineConfig // of that walk
-	Refine    valuewalk.RefineConfig // of QVIRLRefined, which starts from QVIRLBest
-	AVRIL     avril.Config
-	ValueWalk valuewalk.Config
+	QVIRL      qvirl.Config           // trained on after each query, until it has converged again
+	QVIRLStart qvirl.Config           // of the posterior from which the walks of QVIRLBest and QVIRLRefined start, afresh after each query
+	Match      valuewalk.RefineConfig // of QVIRLBest's walk
+	Refine     valuewalk.RefineConfig // of QVIRLRefined's
+	AVRIL      avril.Config
+	ValueWalk  valuewalk.Config
 
 	ReferenceAt []int            // numbers of queries after which W1 and PolicyTV are taken
 	Reference   valuewalk.Config // of the posterior that they are taken to
@@ -83,7 +83,7 @@ func Paper() Config {
 		World: gridworld.Paper(), Initial: 1, Queries: 30, Length: 5, Beta: 2, Discount: 0.9, Chunk: 16,
 		Methods: []string{QVIRL, QVIRLActiveVaR, QVIRLRandom, QVIRLBest, QVIRLRefined, "avril-0.02", "avril-0.17", ValueWalk},
 		Samples: 500, Trajectories: 50, Level: 0.95,
-		QVIRL: qvirl.DefaultConfig(), QVIRLBest: qvirl.StartConfig(), Match: valuewalk.DefaultMatch(), Refine: valuewalk.DefaultRefine(),
+		QVIRL: qvirl.DefaultConfig(), QVIRLStart: qvirl.StartConfig(), Match: valuewalk.DefaultMatch(), Refine: valuewalk.DefaultRefine(),
 		AVRIL: avril.Default(), ValueWalk: valuewalk.Default(),
 		ReferenceAt: []int{0, 10, 20, 30},
 	}
@@ -193,7 +193,7 @@ func (c Config) Fitter(method, backendName string) (active.Fitter, error) {
 		config.Backend = backendName
 		m, err = qvirl.New(config)
 	case QVIRLBest, QVIRLRefined:
-		m, err = posteriorquality.Config{QVIRLBest: c.QVIRLBest, Match: c.Match, Refine: c.Refine}.Method(name, backendName)
+		m, err = posteriorquality.Config{QVIRLStart: c.QVIRLStart, Match: c.Match, Refine: c.Refine}.Method(name, backendName)
 	case ValueWalk:
 		m, err = valuewalk.New(c.ValueWalk)
 	default:

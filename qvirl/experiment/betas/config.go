@@ -81,6 +81,7 @@ func Paper() Config {
 		Seeds: seeds(0, 30), World: gridworld.Paper(), Demos: 15, Experts: []float64{2, 10}, Wrong: 0.1, Median: 1, Chunk: 5,
 		Start: qvirl.StartConfig(), Match: valuewalk.DefaultMatch(),
 	}
+	c.Match.Kept, c.Match.Samples, c.Match.Trajectory = 15, 3000, 1.5
 	c.DrawWorld.Width, c.DrawWorld.Height, c.DrawWorld.TopFraction = 3, 3, 0
 	c.DrawSampling.Samples, c.DrawSampling.MinESS = 2000, 400
 	c.Match.Transitions = 20 // β mixes more slowly than values do

@@ -116,7 +116,7 @@ func turned(name string, k int) string { return fmt.Sprintf("%s-k%02d", name, k)
 
 // method returns the method that gives an approximate posterior.
 func (c Config) method(name, backendName string) (qvirl.Method, error) {
-	config := c.Posteriors.QVIRLBest
+	config := c.Posteriors.QVIRLStart
 	switch name {
 	case Paper:
 		return c.Posteriors.Method(posteriorquality.QVIRL, backendName)

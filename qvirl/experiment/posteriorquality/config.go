@@ -26,7 +26,7 @@ const (
 	QVIRLMaxMean   = "qvirl-maxmean"   // the same with the max-mean approximation
 	QVIRLSVI       = "qvirl-svi"       // trained on draws through the exact maximum and likelihood
 	QVIRLBest      = "qvirl-best"      // warped marginals, matched to a short walk from the paper's objective, trained briefly
-	QVIRLRefined   = "qvirl-refined"   // qvirl-best, refined by a few Hamiltonian transitions towards the exact posterior
+	QVIRLRefined   = "qvirl-refined"   // the paper's objective, trained briefly, and refined by Hamiltonian transitions
 	AVRIL          = "avril"           // with the λ that is best on held-out worlds
 	avrilPrefix    = AVRIL + "-"
 )
@@ -65,9 +65,9 @@ type Config struct {
 	QVIRL20k     qvirl.Config
 	QVIRLMaxMean qvirl.Config
 	QVIRLSVI     qvirl.Config
-	QVIRLBest    qvirl.Config           // of the posterior from which the walk of QVIRLBest starts
-	Match        valuewalk.RefineConfig // of that walk
-	Refine       valuewalk.RefineConfig
+	QVIRLStart   qvirl.Config           // of the posterior from which the walks of QVIRLBest and QVIRLRefined start
+	Match        valuewalk.RefineConfig // of QVIRLBest's walk
+	Refine       valuewalk.RefineConfig // of QVIRLRefined's
 	AVRIL        avril.Config
 }
 
@@ -85,7 +85,7 @@ func Paper() Config {
 		Methods: []string{QVIRL, QVIRL20k, QVIRLMaxMean, QVIRLBest, QVIRLRefined, AVRIL, "avril-0.17"},
 		HeldOut: seeds(1000, 10), Lambdas: avril.Lambdas, Lambda: 0.02,
 		ValueWalk: valuewalk.Default(), QVIRL: qvirl.DefaultConfig(), QVIRL20k: qvirl.PaperConfig(), QVIRLMaxMean: maxMean,
-		QVIRLSVI: qvirl.MonteCarloConfig(), QVIRLBest: qvirl.StartConfig(), Match: valuewalk.DefaultMatch(), Refine: valuewalk.DefaultRefine(),
+		QVIRLSVI: qvirl.MonteCarloConfig(), QVIRLStart: qvirl.StartConfig(), Match: valuewalk.DefaultMatch(), Refine: valuewalk.DefaultRefine(),
 		AVRIL: avril.Default(),
 	}
 }

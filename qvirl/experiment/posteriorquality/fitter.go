@@ -2,20 +2,16 @@ package posteriorquality
 
 import (
 	"context"
-	"slices"
 
 	"github.com/go-birl/birl/qvirl"
-	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
-// Fitter fits the methods of a config to worlds. It keeps the methods, some of which compile a program once, and the
-// posteriors that QVIRLRefined starts from, so that they are not fitted twice. It is not safe for concurrent use.
+// Fitter fits the methods of a config to worlds. It keeps the methods, some of which compile a program once. It is not safe
+// for concurrent use.
 type Fitter struct {
 	config  Config
 	backend string
 	methods map[string]qvirl.Method
-	worlds  []*World          // that QVIRLBest was last fitted to
-	best    []qvirl.Posterior // its posteriors
 }
 
 // NewFitter returns a fitter of the config's methods. backendName is what QVIRL computes on, as backend.Get takes it.
@@ -25,9 +21,6 @@ func (c Config) NewFitter(backendName string) *Fitter {
 
 // Fit fits the method of the given name to worlds, and returns their posteriors. progress may be nil.
 func (f *Fitter) Fit(ctx context.Context, name string, worlds []*World, progress qvirl.Progress) ([]qvirl.Posterior, error) {
-	if name == QVIRLRefined && slices.Equal(worlds, f.worlds) {
-		return valuewalk.RefineAll(ctx, f.config.Refine, f.best, progress)
-	}
 	m := f.methods[name]
 	if m == nil {
 		var err error
@@ -36,9 +29,5 @@ func (f *Fitter) Fit(ctx context.Context, name string, worlds []*World, progress
 		}
 		f.methods[name] = m
 	}
-	posts, err := m.Fit(ctx, Problems(worlds), progress)
-	if err == nil && name == QVIRLBest {
-		f.worlds, f.best = slices.Clone(worlds), posts
-	}
-	return posts, err
+	return m.Fit(ctx, Problems(worlds), progress)
 }

@@ -12,7 +12,7 @@ func TestAStudyFitsEachMethodOnce(t *testing.T) {
 	c.World = gridworld.Config{Width: 3, Height: 3, RewardMean: -1, RewardStd: 3, TopFraction: 0.2, Slip: 0.1}
 	c.QVIRL.Steps, c.QVIRL.Rounds, c.QVIRL.Backend = 30, 1, "go"
 	c.ValueWalk.Samples, c.ValueWalk.MinESS, c.ValueWalk.MaxIterations = 400, 0, 400
-	c.QVIRLBest.Steps, c.Refine.Samples = 30, 1000
+	c.QVIRLStart.Steps, c.Refine.Samples = 30, 1000
 	s, err := NewStudy(c, 7, t.TempDir())
 	if err != nil {
 		t.Fatal(err)

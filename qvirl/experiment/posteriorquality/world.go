@@ -77,20 +77,17 @@ func (c Config) Method(name, backendName string) (qvirl.Method, error) {
 		config := map[string]qvirl.Config{QVIRL: c.QVIRL, QVIRL20k: c.QVIRL20k, QVIRLMaxMean: c.QVIRLMaxMean, QVIRLSVI: c.QVIRLSVI}[name]
 		config.Name, config.Backend = name, backendName
 		return qvirl.New(config)
-	case QVIRLBest:
-		config := c.QVIRLBest
+	case QVIRLBest, QVIRLRefined:
+		config := c.QVIRLStart
 		config.Backend = backendName
 		start, err := qvirl.New(config)
 		if err != nil {
 			return nil, err
 		}
-		return valuewalk.NewMatched(name, start, valuewalk.WarpedRewards, c.Match)
-	case QVIRLRefined:
-		base, err := c.Method(QVIRLBest, backendName)
-		if err != nil {
-			return nil, err
+		if name == QVIRLRefined {
+			return valuewalk.NewRefined(name, start, c.Refine)
 		}
-		return valuewalk.NewRefined(name, base, c.Refine)
+		return valuewalk.NewMatched(name, start, valuewalk.WarpedRewards, c.Match)
 	}
 	config := c.AVRIL
 	config.Label, config.Lambda = name, c.Lambda
