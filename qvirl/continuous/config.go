@@ -10,12 +10,16 @@ type Config struct {
 	Architecture Architecture
 	// Hidden are the units of the layers; the paper's are 128 and 128.
 	Hidden []int
+	// Range is how many standard deviations of the demonstrations the networks tell states apart: beyond, features saturate. A network
+	// that was trained on a handful of trajectories would otherwise be asked about states far outside of what it has seen. 0 for no
+	// limit; the paper mentions none.
+	Range float64
 	// LearningRate of Adam; the paper's is 0.001. Its other parameters have their usual defaults.
 	LearningRate float64
 	// Cosine lets the learning rate fall to zero along a cosine.
 	Cosine bool
-	// WeightDecay is decoupled from the gradient, as in AdamW: a step shrinks weights by LearningRate · WeightDecay. The
-	// paper's is 0.001.
+	// WeightDecay is decoupled from the gradient, as in AdamW: a step shrinks weights, but no biases, by the share
+	// LearningRate · WeightDecay. The paper's is 0.001, which changes little in any number of steps.
 	WeightDecay float64
 	// Batch is the number of expert transitions of each run in a step; the paper's is 64. AuxBatch is the number of auxiliary
 	// ones, where a task has any.
@@ -31,10 +35,10 @@ type Config struct {
 	Backend string `json:",omitempty"`
 }
 
-// DefaultConfig returns the paper's training.
+// DefaultConfig returns the paper's training, with Range in addition.
 func DefaultConfig() Config {
 	return Config{
-		Architecture: Heads, Hidden: []int{128, 128}, LearningRate: 1e-3, WeightDecay: 1e-3,
+		Architecture: Heads, Hidden: []int{128, 128}, Range: 2, LearningRate: 1e-3, WeightDecay: 1e-3,
 		Batch: 64, AuxBatch: 64, Steps: 20_000, ReportEvery: 500,
 	}
 }
@@ -46,6 +50,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("continuous: Architecture = %q, want %q or %q", c.Architecture, Heads, Pairs)
 	case len(c.Hidden) == 0:
 		return fmt.Errorf("continuous: Hidden is empty, want at least one layer")
+	case !(c.Range >= 0) || math.IsInf(c.Range, 0):
+		return fmt.Errorf("continuous: Range = %g, want a finite number of at least 0", c.Range)
 	case !(c.LearningRate > 0) || math.IsInf(c.LearningRate, 0):
 		return fmt.Errorf("continuous: LearningRate = %g, want a finite positive number", c.LearningRate)
 	case !(c.WeightDecay >= 0) || math.IsInf(c.WeightDecay, 0):

@@ -40,6 +40,9 @@ func (f *Fitted) Curve() []CurvePoint { return f.curve }
 // Objective is what the learner minimised.
 func (f *Fitted) Objective() Objective { return f.learner.objective }
 
+// Config is how the model was trained.
+func (f *Fitted) Config() Config { return f.learner.config }
+
 // Scale is what states are standardised by.
 func (f *Fitted) Scale() *Scale { return f.scale }
 
@@ -131,7 +134,7 @@ func (l *Learner) inference(f *Fitted) (*program, func(), error) {
 		return nil, nil, err
 	}
 	at := shape{on: on, layout: f.layout.signature(), beta: f.spec.Beta, discount: f.spec.Discount}
-	e := &encoder{architecture: l.config.Architecture, hidden: l.config.Hidden, observation: f.spec.Observation, actions: f.spec.Actions}
+	e := &encoder{architecture: l.config.Architecture, hidden: l.config.Hidden, span: l.config.Range, observation: f.spec.Observation, actions: f.spec.Actions}
 	p, err := l.acquire(&job{encoder: e, layout: f.layout}, at)
 	if err != nil {
 		release()

@@ -110,7 +110,7 @@ func (l *Learner) Fit(ctx context.Context, t *Task, progress qvirl.Progress) ([]
 // newJob prepares the runs first, …, end−1 of a task.
 func (l *Learner) newJob(t *Task, first, end int) (*job, error) {
 	j := &job{config: l.config, task: t, first: first, runs: t.Runs[first:end],
-		encoder: &encoder{architecture: l.config.Architecture, hidden: l.config.Hidden, observation: t.Observation, actions: t.Actions}}
+		encoder: &encoder{architecture: l.config.Architecture, hidden: l.config.Hidden, span: l.config.Range, observation: t.Observation, actions: t.Actions}}
 	var expert, aux []*Data
 	var seeds []uint64
 	for r, run := range j.runs {

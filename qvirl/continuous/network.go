@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 
 	"github.com/gomlx/gomlx/core/graph"
 )
@@ -30,6 +31,7 @@ type Network struct {
 type encoder struct {
 	architecture         Architecture
 	hidden               []int
+	span                 float64 // Config.Range
 	observation, actions int
 }
 
@@ -48,7 +50,7 @@ func (e *encoder) parameters(n Network, random *rand.Rand) []Parameter {
 		for i := range value {
 			value[i] = float32(limit * (2*random.Float64() - 1))
 		}
-		out = append(out, Parameter{Name: n.Name + "." + name, Dims: dims, Value: value})
+		out = append(out, Parameter{Name: n.Name + "." + name, Dims: dims, Value: value, NoDecay: strings.HasPrefix(name, "bias")})
 		return value
 	}
 	inputs := e.observation
@@ -106,10 +108,13 @@ func (w *Weights) Parameter(name string) *graph.Node {
 }
 
 // Network returns the outputs [runs, n, actions, outputs] of a network for all actions at states [runs, n, observation],
-// standardised.
+// standardised. Features saturate at Config.Range.
 func (w *Weights) Network(name string, states *graph.Node) *graph.Node {
 	e, n := w.encoder, states.Shape().Dim(1)
 	x := states
+	if e.span > 0 {
+		x = graph.MulScalar(graph.Tanh(graph.MulScalar(x, 1/e.span)), e.span)
+	}
 	for i, units := range e.hidden {
 		layer := func(part string) *graph.Node { return w.Parameter(fmt.Sprintf("%s.%s%d", name, part, i)) }
 		x = graph.Add(matMul(x, layer("weight")), graph.ExpandAxes(layer("bias"), 1)) // [runs, rows, units]

@@ -13,8 +13,12 @@ import (
 // Name is the method's name in result rows.
 const Name = "qvirl"
 
-// network is the name of the encoder.
-const network = "q"
+const (
+	// network is the name of the encoder.
+	network = "q"
+	// paramTransitions is N, the number of demonstrated transitions of a run.
+	paramTransitions = "demonstrated_transitions"
+)
 
 // Objective is the loss of continuous QVIRL (Appendix "KL and the loss"),
 //
@@ -22,8 +26,9 @@ const network = "q"
 //
 // with B_all the expert's and the auxiliary transitions of a batch.
 type Objective struct {
-	// KLWeight is λ, which the paper does not give. With as many as a batch has transitions, likelihood and divergence have the weights of
-	// Bayes' theorem.
+	// KLWeight is the weight of the divergence in relation to the one that Bayes' theorem gives it where the rewards of a batch
+	// determine all others. The paper's λ, for which it has no value, is KLWeight · |B_expert| · |B_all| / N for N demonstrated
+	// transitions.
 	KLWeight float64 `json:"kl_weight"`
 	// Embedding is the dimension of the latent embedding; the paper's is 4.
 	Embedding int `json:"embedding"`
@@ -41,19 +46,15 @@ type Objective struct {
 	Draws int `json:"draws"`
 	// Marginals is the family of the optimal values' marginal distributions; the paper's is Normal.
 	Marginals Marginals `json:"marginals"`
-	// Range is how many standard deviations of the demonstrations the network tells states apart: beyond, features saturate. A network
-	// that was trained on a handful of trajectories would otherwise be asked about states far outside of what it has seen. 0 for no
-	// limit.
-	Range float64 `json:"range"`
 	// Nugget is the variance of each reward, in relation to PriorStd², that is independent of all others, under the prior and
 	// under the posterior: transitions that are alike otherwise leave no inverse.
 	Nugget float64 `json:"nugget"`
 }
 
-// DefaultObjective returns the paper's choices, and ours for KLWeight and Range, with a prior over rewards of the given standard
+// DefaultObjective returns the paper's choices, and ours for KLWeight, with a prior over rewards of the given standard
 // deviation; the paper's is 50 on Lunar Lander and 1 on Highway.
 func DefaultObjective(priorStd float64) Objective {
-	return Objective{KLWeight: 64, Embedding: 4, Maximum: qvirl.Clark, Likelihood: ClosedForm, Draws: 8, Marginals: Normal, Range: 2,
+	return Objective{KLWeight: 1, Embedding: 4, Maximum: qvirl.Clark, Likelihood: ClosedForm, Draws: 8, Marginals: Normal,
 		PriorMean: -1, PriorStd: priorStd, ValueStd: 1, Nugget: 1e-4}
 }
 
@@ -73,8 +74,6 @@ func (o Objective) Validate() error {
 		return fmt.Errorf("deep: Draws = %d, want at least 1", o.Draws)
 	case o.Marginals != Normal && o.Marginals != SinhArcsinh:
 		return fmt.Errorf("deep: Marginals = %q, want %q or %q", o.Marginals, Normal, SinhArcsinh)
-	case !(o.Range >= 0) || math.IsInf(o.Range, 0):
-		return fmt.Errorf("deep: Range = %g, want a finite number of at least 0", o.Range)
 	case math.IsNaN(o.PriorMean) || math.IsInf(o.PriorMean, 0):
 		return fmt.Errorf("deep: PriorMean = %g, want a finite number", o.PriorMean)
 	case !positive(o.PriorStd):
@@ -102,7 +101,7 @@ func (o Objective) Networks() []continuous.Network {
 	return []continuous.Network{{Name: network, Outputs: len(bias), Bias: bias}}
 }
 
-// Parameters returns the prior's.
+// Parameters returns the prior's, and the number of demonstrated transitions.
 func (o Objective) Parameters(d *continuous.Data) ([]continuous.Parameter, error) {
 	scales := lengthscales(d)
 	logScales := make([]float32, len(scales))
@@ -113,6 +112,7 @@ func (o Objective) Parameters(d *continuous.Data) ([]continuous.Parameter, error
 		{Name: paramPriorMean, Value: []float32{float32(o.PriorMean)}, NoDecay: true},
 		{Name: paramPriorLogStd, Value: []float32{float32(math.Log(o.PriorStd))}, NoDecay: true},
 		{Name: paramLengthscales, Dims: []int{len(scales)}, Value: logScales, NoDecay: true},
+		{Name: paramTransitions, Value: []float32{float32(d.Len())}, Fixed: true},
 	}
 	if o.Marginals == SinhArcsinh {
 		out = append(out, continuous.Parameter{Name: paramSkew, Value: []float32{0}, NoDecay: true},
@@ -139,13 +139,13 @@ func (o Objective) Loss(w *continuous.Weights, b *continuous.Batch) continuous.L
 		all = join(b.Expert, *b.Aux)
 	}
 	n, expert := all.Len(), b.Expert.Len()
-	out := o.encode(w, Concatenate([]*Node{all.State, all.Next}, 1)) // [runs, 2n, actions, 2 + d]
+	out := w.Network(network, Concatenate([]*Node{all.State, all.Next}, 1)) // [runs, 2n, actions, 2 + d]
 	now, next := SliceAxis(out, 1, AxisRange(0, n)), SliceAxis(out, 1, AxisRange(n))
 
 	p, q := newPrior(w), o.warp(w)
 	kl, klSurrogate := o.divergence(newReward(o.Maximum, now, next, &all, q), p, p.rewards(all.State, all.Action))
-	perPoint := o.KLWeight / float64(n)
-	kl, klSurrogate = MulScalar(kl, perPoint), MulScalar(klSurrogate, perPoint)
+	weight := Div(ConstAs(kl, o.KLWeight*float64(expert)), w.Parameter(paramTransitions)) // λ/|B_all|
+	kl, klSurrogate = Mul(kl, weight), Mul(klSurrogate, weight)
 
 	logLikelihood := o.logLikelihood(newValues(SliceAxis(now, 1, AxisRange(0, expert)), q), w, b)
 	return continuous.Loss{
@@ -166,18 +166,10 @@ func (o Objective) warp(w *continuous.Weights) *warp {
 	return newWarp(w.Parameter(paramSkew), w.Parameter(paramLogTail))
 }
 
-// encode returns the network's outputs [runs, n, actions, 2 + d] at states [runs, n, observation], standardised.
-func (o Objective) encode(w *continuous.Weights, states *Node) *Node {
-	if o.Range > 0 {
-		states = MulScalar(Tanh(MulScalar(states, 1/o.Range)), o.Range)
-	}
-	return w.Network(network, states)
-}
-
 // Predict returns the log of the expected Boltzmann policy (Eq. mean-field-action-prob), normalised, and the posterior means of the
 // optimal values.
 func (o Objective) Predict(w *continuous.Weights, states *Node) (logProbs, means *Node) {
-	v := newValues(o.encode(w, states), o.warp(w))
+	v := newValues(w.Network(network, states), o.warp(w))
 	logProbs = logActionProbs(v, w.Beta())
 	logProbs = Sub(logProbs, Log(ReduceAndKeep(Exp(logProbs), ReduceSum, 1)))
 	return Transpose(logProbs, 1, 2), Transpose(v.mean, 1, 2)

@@ -183,7 +183,7 @@ func (p *Posterior) points(observations []float32) ([]point, error) {
 	}
 	states := tensors.FromFlatDataAndDimensions(p.model.Scale().Apply(observations), 1, len(observations)/size, size)
 	out, err := p.model.Evaluate(func(w *continuous.Weights, in []*Node) []*Node {
-		return []*Node{p.objective.encode(w, in[0])}
+		return []*Node{w.Network(network, in[0])}
 	}, states)
 	if err != nil {
 		return nil, err

@@ -15,9 +15,12 @@ import (
 // Parameters are the parameters of a model by name, in double precision.
 type Parameters map[string][]float64
 
+// configRange is the name under which Parameters keep Config.Range.
+const configRange = "config.range"
+
 // NewParameters copies a model's parameters.
 func NewParameters(m *continuous.Fitted) Parameters {
-	out := Parameters{}
+	out := Parameters{configRange: {m.Config().Range}}
 	for _, p := range m.Parameters() {
 		for _, x := range p.Value {
 			out[p.Name] = append(out[p.Name], float64(x))
@@ -29,6 +32,7 @@ func NewParameters(m *continuous.Fitted) Parameters {
 // Network returns the outputs [actions][outputs] of a network with two hidden layers at a standardised state.
 func (p Parameters) Network(name string, a continuous.Architecture, actions int, state []float64) [][]float64 {
 	get := func(part string) []float64 { return p[name+"."+part] }
+	state = saturate(state, p[configRange][0])
 	out := make([][]float64, actions)
 	for action := range out {
 		hidden := affine(state, get("weight0"), get("bias0"))
@@ -44,6 +48,18 @@ func (p Parameters) Network(name string, a continuous.Architecture, actions int,
 			each := len(out[action]) / actions
 			out[action] = out[action][action*each : (action+1)*each]
 		}
+	}
+	return out
+}
+
+// saturate returns features that saturate at ±span; 0 for no limit.
+func saturate(x []float64, span float64) []float64 {
+	if span == 0 {
+		return x
+	}
+	out := make([]float64, len(x))
+	for i, v := range x {
+		out[i] = span * math.Tanh(v/span)
 	}
 	return out
 }
