@@ -38,29 +38,68 @@ import (
 // of chance: the simulated trajectories, and the draw of the samples, if they are independent. For the second, it takes
 // the variance over rewards and trajectories of Σ_t KL(π_R(·|s_t) ‖ Σ_j w_j π_j(·|s_t)), whose mean is the information
 // too; this bounds the variance over rewards, which is what counts, from above.
+//
+// # The choice
+//
+// What is asked for is the best candidate, so that only differences between good ones matter. All candidates are scored with
+// the same random numbers: simulation k follows the same sample's policy from each. And the finalists, the candidates with the
+// highest scores, are scored a second time, by more simulations that have nothing to do with their having won.
 type RewardEIG struct {
-	Length       int // steps of a demonstration, at most
-	Trajectories int // simulated from each candidate
+	Length            int // steps of a demonstration, at most
+	Trajectories      int // simulated from each candidate
+	Finalists         int // candidates that are scored again; 0 for none
+	FinalTrajectories int // simulated from each finalist
 }
 
 // Name returns "reward-eig".
 func (RewardEIG) Name() string { return "reward-eig" }
 
-// Score returns the expected information gain in nats from each candidate. It needs time in proportion to
-// candidates × trajectories × length × actions × samples.
+// Score returns the expected information gain in nats from each candidate. The highest score is a finalist's: where the second
+// scoring leaves another candidate in front, that one is scored a second time too. The time is in proportion to
+// (candidates × Trajectories + finalists × FinalTrajectories) × length × actions × samples.
 func (e RewardEIG) Score(p *qvirl.Problem, samples *qvirl.Samples, candidates []int, rng *rand.Rand) ([]Score, error) {
 	if e.Length < 1 || e.Trajectories < 2 {
 		return nil, fmt.Errorf("active: Length = %d, Trajectories = %d: want at least 1 and 2", e.Length, e.Trajectories)
+	}
+	if e.Finalists < 0 || e.Finalists > 0 && e.FinalTrajectories < 2 {
+		return nil, fmt.Errorf("active: Finalists = %d, FinalTrajectories = %d: want none, or at least 1 and 2", e.Finalists, e.FinalTrajectories)
 	}
 	if err := check(p, samples, candidates); err != nil {
 		return nil, err
 	}
 	x := newExpert(p, samples)
 	out := make([]Score, len(candidates))
+	score := x.scorer(e.Length, e.Trajectories, rng)
 	for i, s := range candidates {
-		out[i] = x.gain(e, s, rng)
+		out[i] = score(s)
+	}
+	if e.Finalists == 0 {
+		return out, nil
+	}
+	score = x.scorer(e.Length, e.FinalTrajectories, rng)
+	final := make([]bool, len(out))
+	for count := 0; count < len(out); count++ {
+		best := -1 // of those that are no finalists
+		for i, s := range out {
+			if !final[i] && (best < 0 || s.Value > out[best].Value) {
+				best = i
+			}
+		}
+		if count >= e.Finalists && final[Best(out)] {
+			break
+		}
+		out[best], final[best] = score(candidates[best]), true
 	}
 	return out, nil
+}
+
+// scorer returns the function that estimates the information in a trajectory from a state, with the same random numbers for
+// each state.
+func (x *expert) scorer(length, trajectories int, rng *rand.Rand) func(start int) Score {
+	first, second := rng.Uint64(), rng.Uint64()
+	return func(start int) Score {
+		return x.gain(length, trajectories, start, rand.New(rand.NewPCG(first, second)))
+	}
 }
 
 // expert is the expert as the posterior knows it: a set of equally likely policies.
@@ -101,11 +140,11 @@ func table(rows, columns int) [][]float64 {
 }
 
 // gain estimates the information in a trajectory from state start.
-func (x *expert) gain(e RewardEIG, start int, rng *rand.Rand) Score {
+func (x *expert) gain(length, trajectories, start int, rng *rand.Rand) Score {
 	x.forget()
 	predictive := make([]float64, x.problem.MDP.Actions())
 	first := x.step(start, predictive)
-	if e.Length == 1 || x.problem.MDP.Terminal(start) {
+	if length == 1 || x.problem.MDP.Terminal(start) {
 		divergences := make([]float64, x.n)
 		for j := range divergences {
 			divergences[j] = x.divergence(j, start, predictive)
@@ -113,12 +152,12 @@ func (x *expert) gain(e RewardEIG, start int, rng *rand.Rand) Score {
 		return Score{first, stat.StdErr(stat.StdDev(divergences, nil), float64(x.n))}
 	}
 	firstPredictive := slices.Clone(predictive)
-	gains, divergences := make([]float64, e.Trajectories), make([]float64, e.Trajectories)
+	gains, divergences := make([]float64, trajectories), make([]float64, trajectories)
 	offset := rng.IntN(x.n)
 	for k := range gains {
-		i := (offset + k*x.n/e.Trajectories) % x.n // evenly over the samples, which come in random order
+		i := (offset + k*x.n/trajectories) % x.n // evenly over the samples, which come in random order
 		x.forget()
-		for t, d := range x.problem.MDP.Rollout(rng, x.policies[i], start, e.Length) {
+		for t, d := range x.problem.MDP.Rollout(rng, x.policies[i], start, length) {
 			if t == 0 {
 				gains[k] = first
 				copy(predictive, firstPredictive)
@@ -131,7 +170,7 @@ func (x *expert) gain(e RewardEIG, start int, rng *rand.Rand) Score {
 		}
 	}
 	mean, variance := stat.MeanVariance(gains, nil)
-	return Score{mean, math.Sqrt(variance/float64(e.Trajectories) + stat.Variance(divergences, nil)/float64(x.n))}
+	return Score{mean, math.Sqrt(variance/float64(trajectories) + stat.Variance(divergences, nil)/float64(x.n))}
 }
 
 // forget makes all samples equally likely.

@@ -118,7 +118,7 @@ func TestEIGMatchesEnumeration(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 1))
 	estimates := [2][]float64{}
 	for range repeats {
-		scores, err := RewardEIG{length, trajectories}.Score(x.problem, x.samples, []int{0, 1}, rng)
+		scores, err := RewardEIG{Length: length, Trajectories: trajectories}.Score(x.problem, x.samples, []int{0, 1}, rng)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,7 +152,7 @@ func TestEIGStandardErrorAndBias(t *testing.T) {
 		for i := range index {
 			index[i] = rng.IntN(6)
 		}
-		scores, err := RewardEIG{length, 30}.Score(x.problem, x.pick(index), []int{0}, rng)
+		scores, err := RewardEIG{Length: length, Trajectories: 30}.Score(x.problem, x.pick(index), []int{0}, rng)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -180,10 +180,12 @@ func TestBadScoring(t *testing.T) {
 		candidates []int
 		want       string
 	}{
-		{RewardEIG{0, 10}, x.samples, nil, "Length = 0"},
-		{RewardEIG{1, 1}, x.samples, nil, "Trajectories = 1"},
-		{RewardEIG{1, 2}, wide, nil, "[6,4]"},
-		{RewardEIG{1, 2}, x.samples, []int{0, 3}, "candidates[1] = 3"},
+		{RewardEIG{Length: 0, Trajectories: 10}, x.samples, nil, "Length = 0"},
+		{RewardEIG{Length: 1, Trajectories: 1}, x.samples, nil, "Trajectories = 1"},
+		{RewardEIG{1, 2, 1, 1}, x.samples, nil, "FinalTrajectories = 1"},
+		{RewardEIG{1, 2, -1, 2}, x.samples, nil, "Finalists = -1"},
+		{RewardEIG{Length: 1, Trajectories: 2}, wide, nil, "[6,4]"},
+		{RewardEIG{Length: 1, Trajectories: 2}, x.samples, []int{0, 3}, "candidates[1] = 3"},
 		{ActiveVaR{1}, x.samples, nil, "Level = 1"},
 		{ActiveVaR{0.9}, x.pick([]int{1}), nil, "n ≥ 2"},
 		{Random{}, x.samples, []int{-1}, "candidates[0] = -1"},
@@ -191,5 +193,53 @@ func TestBadScoring(t *testing.T) {
 		if _, err := c.of.Score(x.problem, c.samples, c.candidates, rng); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one with %q", c.of.Name(), err, c.want)
 		}
+	}
+}
+
+// TestFinalistsDecide checks that the winner was scored with the second number of trajectories, and that its score is not
+// biased by its having won.
+func TestFinalistsDecide(t *testing.T) {
+	x := newTwoStates(t)
+	const length, repeats = 4, 200
+	candidates := make([]int, 12) // equally good, so that the first scoring has a winner by luck alone
+	information := x.enumerate(0, length).information
+	rng := rand.New(rand.NewPCG(4, 1))
+	var winners, firsts []float64
+	for range repeats {
+		// different random numbers for each: independent scorings of one candidate each
+		first, out := 0.0, make([]Score, len(candidates))
+		for i, s := range candidates {
+			scores, err := RewardEIG{Length: length, Trajectories: 3}.Score(x.problem, x.samples, []int{s}, rng)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out[i] = scores[0]
+			first = max(first, out[i].Value)
+		}
+		firsts = append(firsts, first)
+		scores, err := RewardEIG{length, 3, 2, 300}.Score(x.problem, x.samples, []int{0, 1, 2}, rng)
+		if err != nil {
+			t.Fatal(err)
+		}
+		winners = append(winners, scores[Best(scores)].Value)
+	}
+	want := math.Max(information, x.enumerate(1, length).information)
+	mean, std := stat.MeanStdDev(winners, nil)
+	stdErr := std / math.Sqrt(repeats)
+	// of equally good candidates, three trajectories alone make one win by luck
+	if math.Abs(mean-want) > 4*stdErr || !(stat.Mean(firsts, nil) > want+20*stdErr) {
+		t.Errorf("winners score %g ± %g on average, want %g; without a final %g", mean, stdErr, want, stat.Mean(firsts, nil))
+	}
+}
+
+// TestCandidatesShareTheirLuck checks that candidates are simulated with the same random numbers.
+func TestCandidatesShareTheirLuck(t *testing.T) {
+	x := newTwoStates(t)
+	scores, err := RewardEIG{Length: 4, Trajectories: 5}.Score(x.problem, x.samples, []int{0, 1, 0, 1}, rand.New(rand.NewPCG(5, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if scores[0] != scores[2] || scores[1] != scores[3] || scores[0] == scores[1] || scores[0].StdErr == 0 {
+		t.Errorf("scores %v of the candidates 0, 1, 0, 1", scores)
 	}
 }

@@ -101,7 +101,7 @@ func TestLoopFindsTheTrueReward(t *testing.T) {
 		}
 		return queries, last
 	}
-	queries, last := course(RewardEIG{4, 20})
+	queries, last := course(RewardEIG{Length: 4, Trajectories: 20})
 	for i, s := range last {
 		d := s.Posterior.(*discrete)
 		total := 0.0
@@ -116,7 +116,7 @@ func TestLoopFindsTheTrueReward(t *testing.T) {
 	if slices.Contains(queries, 2) {
 		t.Error("the terminal state was asked for, which tells nothing")
 	}
-	if again, _ := course(RewardEIG{4, 20}); !slices.Equal(again, queries) {
+	if again, _ := course(RewardEIG{Length: 4, Trajectories: 20}); !slices.Equal(again, queries) {
 		t.Error("the same runs took another course")
 	}
 	if random, _ := course(Random{}); !slices.Contains(random, 0) || !slices.Contains(random, 1) || !slices.Contains(random, 2) {
@@ -228,14 +228,14 @@ func TestLoopErrors(t *testing.T) {
 	}
 	runs := []Run{{x.problem, ask, 1}}
 	none := func(int, []Step) error { return nil }
-	good := Loop{Fit: x.fit, Acquisition: RewardEIG{2, 2}, Queries: 2, Samples: 10}
+	good := Loop{Fit: x.fit, Acquisition: RewardEIG{Length: 2, Trajectories: 2}, Queries: 2, Samples: 10}
 	for want, spoil := range map[string]func(*Loop){
 		"needs a Fit":    func(l *Loop) { l.Fit = nil },
 		"Queries = -1":   func(l *Loop) { l.Queries = -1 },
 		"Samples = 1":    func(l *Loop) { l.Samples = 1 },
 		"no candidates":  func(l *Loop) { l.Candidates = []int{} },
 		"candidates[1]":  func(l *Loop) { l.Candidates = []int{0, 5} },
-		"Trajectories":   func(l *Loop) { l.Acquisition = RewardEIG{2, 0} },
+		"Trajectories":   func(l *Loop) { l.Acquisition = RewardEIG{Length: 2, Trajectories: 0} },
 		"after 1 querie": func(l *Loop) { l.Fit = failSecond(x.fit) },
 	} {
 		l := good
@@ -327,7 +327,7 @@ func TestLoopWithSampledPosterior(t *testing.T) {
 		t.Fatal(err)
 	}
 	var entropy []float64
-	loop := Loop{Fit: Fit(m), Acquisition: RewardEIG{5, 20}, Queries: 6, Samples: 400}
+	loop := Loop{Fit: Fit(m), Acquisition: RewardEIG{Length: 5, Trajectories: 20}, Queries: 6, Samples: 400}
 	err = loop.Do(context.Background(), []Run{grid(t)}, func(_ int, steps []Step) error {
 		var cov mat.SymDense
 		stat.CovarianceMatrix(&cov, steps[0].Samples.Reward, nil)

@@ -61,9 +61,11 @@ type Config struct {
 	Chunk    int      // runs to a unit; QVIRL trains the runs of a unit as one batch
 	Methods  []string
 
-	Samples      int     // posterior samples by which queries are chosen
-	Trajectories int     // that RewardEIG simulates from each candidate
-	Level        float64 // of ActiveVaR
+	Samples           int     // posterior samples by which queries are chosen
+	Trajectories      int     // that RewardEIG simulates from each candidate
+	Finalists         int     // candidates that it scores again
+	FinalTrajectories int     // and by how many simulations
+	Level             float64 // of ActiveVaR
 
 	QVIRL      qvirl.Config           // trained on after each query, until it has converged again
 	QVIRLStart qvirl.Config           // of the posterior from which the walks of QVIRLBest and QVIRLRefined start, afresh after each query
@@ -82,16 +84,20 @@ func Paper() Config {
 	c := Config{
 		World: gridworld.Paper(), Initial: 1, Queries: 30, Length: 5, Beta: 2, Discount: 0.9, Chunk: 16,
 		Methods: []string{QVIRL, QVIRLActiveVaR, QVIRLRandom, QVIRLBest, QVIRLRefined, "avril-0.02", "avril-0.17", ValueWalk},
-		Samples: 500, Trajectories: 50, Level: 0.95,
+		// In worlds with seeds from 1000, after 3 and 9 queries, two runs of ValueWalk chose the same state in 78 of 100 cases with 500
+		// samples and 50 trajectories from each state, and in 97 with 1000 samples or 500 trajectories. The standard deviation of the
+		// difference between the best two states fell from 0.09 nats to 0.04; in a quarter of the cases they differ by less than 0.02.
+		Samples: 1000, Trajectories: 50, Finalists: 8, FinalTrajectories: 500, Level: 0.95,
 		QVIRL: qvirl.DefaultConfig(), QVIRLStart: qvirl.StartConfig(), Match: valuewalk.DefaultMatch(), Refine: valuewalk.DefaultRefine(),
 		AVRIL: avril.Default(), ValueWalk: valuewalk.Default(),
-		ReferenceAt: []int{0, 10, 20, 30},
+		ReferenceAt: []int{10, 30},
 	}
 	for seed := uint64(0); seed < 16; seed++ {
 		c.Seeds = append(c.Seeds, seed)
 	}
 	c.QVIRL.Steps, c.QVIRL.LearningRate, c.QVIRL.Rounds = 400, 0.02, 12 // short rounds: most refits have a short way to go
 	c.ValueWalk.Samples, c.ValueWalk.MinESS, c.ValueWalk.MaxRHat = 1000, 400, 1.02
+	c.Match.Samples, c.Refine.Samples = 3000, 5000 // enough for as many effective ones
 	c.Reference = c.ValueWalk
 	c.Reference.Samples, c.Reference.Seed = 2000, 1 // another seed: ValueWalk's own distance is Monte Carlo error
 	return c
@@ -104,7 +110,8 @@ func Quick() Config {
 	c.Seeds, c.Chunk, c.Queries, c.ReferenceAt = []uint64{1000, 1001, 1002, 1003}, 4, 10, []int{0, 10}
 	c.Methods = []string{QVIRL, QVIRLRandom, "avril-0.17", ValueWalk}
 	c.QVIRL.Steps, c.QVIRL.Rounds = 200, 4
-	c.ValueWalk.Samples, c.ValueWalk.MinESS, c.Trajectories = 500, 200, 20
+	c.ValueWalk.Samples, c.ValueWalk.MinESS = 500, 200
+	c.Samples, c.Trajectories, c.FinalTrajectories = 500, 20, 100
 	c.Reference.Samples = 1000
 	return c
 }
@@ -172,7 +179,7 @@ func (c Config) Loop(method string, fit active.Fitter) *active.Loop {
 	case strings.HasSuffix(method, randomSuffix):
 		l.Acquisition = active.Random{}
 	default:
-		l.Acquisition = active.RewardEIG{Length: c.Length, Trajectories: c.Trajectories}
+		l.Acquisition = active.RewardEIG{Length: c.Length, Trajectories: c.Trajectories, Finalists: c.Finalists, FinalTrajectories: c.FinalTrajectories}
 	}
 	return l
 }
