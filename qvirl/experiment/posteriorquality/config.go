@@ -97,6 +97,7 @@ func Quick() Config {
 	c.HeldOut, c.Lambdas = seeds(1004, 2), []float64{0, 0.02, 0.1, 0.17, 0.3}
 	c.Methods = []string{QVIRL, AVRIL, "avril-0.17"} // in three minutes, on pure Go too
 	c.ValueWalk.Samples, c.ValueWalk.MinESS = 2000, 400
+	c.Match.Samples, c.Refine.Samples = 3000, 4000
 	return c
 }
 
