@@ -37,12 +37,12 @@ type RefineConfig struct {
 	Seed         uint64
 }
 
-// DefaultRefine returns the default configuration with seed 0: 280 walkers. On 8×8 worlds of the paper (seeds from 1000), from
-// the posterior that qvirl.StartConfig gives, its samples are as close to a run of ValueWalk as a second run is, in less than
-// half of the time. Such a start is forgotten after a dozen transitions; then only the number of samples counts, and longer
+// DefaultRefine returns the default configuration with seed 0: 240 walkers. On 8×8 worlds of the paper (seeds from 1000), from
+// the posterior that qvirl.StartConfig gives, its samples are nearly as close to a run of ValueWalk as a second run is, in less
+// than half of the time. Such a start is forgotten after a dozen transitions; then only the number of samples counts, and longer
 // trajectories bring no more than they cost.
 func DefaultRefine() RefineConfig {
-	return RefineConfig{Transitions: 15, Kept: 50, Samples: 14000, TargetAccept: 0.65, Trajectory: 1.5}
+	return RefineConfig{Transitions: 15, Kept: 50, Samples: 12000, TargetAccept: 0.65, Trajectory: 1.5}
 }
 
 // Validate reports the first field that is out of range.
