@@ -23,7 +23,7 @@ func tiny() Config {
 	c.Methods = []string{QVIRL, QVIRLMaxMean, QVIRLBest, QVIRLRefined, AVRIL, "avril-0.17"}
 	c.ValueWalk.Samples = 1000
 	c.QVIRL.Steps, c.QVIRL.Rounds = 300, 1
-	c.Match.Samples = 1500
+	c.Match.Samples, c.QVIRLStart.Steps = 1500, 75
 	c.QVIRLMaxMean.Steps, c.Refine.Samples = 20, 1000
 	c.AVRIL.Steps = 4000
 	return c
