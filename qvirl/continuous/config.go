@@ -21,9 +21,6 @@ type Config struct {
 	// WeightDecay is decoupled from the gradient, as in AdamW: a step shrinks weights, but no biases, by the share
 	// LearningRate · WeightDecay. The paper's is 0.001, which changes little in any number of steps.
 	WeightDecay float64
-	// WeightPrior is weight decay as a prior over weights calls for it, less the more is demonstrated: it adds WeightPrior · Batch / N
-	// to WeightDecay, for N demonstrated transitions. The paper has none.
-	WeightPrior float64
 	// Batch is the number of expert transitions of each run in a step; the paper's is 64. AuxBatch is the number of auxiliary
 	// ones, where a task has any.
 	Batch, AuxBatch int
@@ -38,10 +35,10 @@ type Config struct {
 	Backend string `json:",omitempty"`
 }
 
-// DefaultConfig returns the paper's training, with Range and WeightPrior in addition.
+// DefaultConfig returns the paper's training, with Range in addition.
 func DefaultConfig() Config {
 	return Config{
-		Architecture: Heads, Hidden: []int{128, 128}, Range: 2, LearningRate: 1e-3, WeightDecay: 1e-3, WeightPrior: 20,
+		Architecture: Heads, Hidden: []int{128, 128}, Range: 2, LearningRate: 1e-3, WeightDecay: 1e-3,
 		Batch: 64, AuxBatch: 64, Steps: 20_000, ReportEvery: 500,
 	}
 }
@@ -59,8 +56,6 @@ func (c Config) Validate() error {
 		return fmt.Errorf("continuous: LearningRate = %g, want a finite positive number", c.LearningRate)
 	case !(c.WeightDecay >= 0) || math.IsInf(c.WeightDecay, 0):
 		return fmt.Errorf("continuous: WeightDecay = %g, want a finite number of at least 0", c.WeightDecay)
-	case !(c.WeightPrior >= 0) || math.IsInf(c.WeightPrior, 0):
-		return fmt.Errorf("continuous: WeightPrior = %g, want a finite number of at least 0", c.WeightPrior)
 	case c.Batch < 1 || c.AuxBatch < 1:
 		return fmt.Errorf("continuous: Batch = %d and AuxBatch = %d, want at least 1", c.Batch, c.AuxBatch)
 	case c.Steps < 1 || c.ReportEvery < 1:
@@ -82,10 +77,4 @@ func (c Config) learningRate(step int) float64 {
 		return c.LearningRate
 	}
 	return c.LearningRate * 0.5 * (1 + math.Cos(math.Pi*float64(step)/float64(c.Steps)))
-}
-
-// weightDecay returns the weight decay of a run with n demonstrated transitions. A step shrinks weights by a tenth at most: with
-// more, a handful of transitions would make training unstable.
-func (c Config) weightDecay(n int) float64 {
-	return min(c.WeightDecay+c.WeightPrior*float64(c.Batch)/float64(n), 0.1/c.LearningRate)
 }

@@ -73,7 +73,7 @@ func (p *program) build() error {
 
 // buildStep takes as many steps of Adam as the batches hold.
 //
-//	inputs   trained, first and second moments [runs, P], fixed [runs, F], decay [runs, P], rates [steps, 3], and the batches
+//	inputs   trained, first and second moments [runs, P], fixed [runs, F], decay [P], rates [steps, 3], and the batches
 //	outputs  trained, moments, and the terms [steps, runs, terms]: the total first
 //
 // The rates of a step are its learning rate, and the factors that correct the bias of the moments.
@@ -100,7 +100,7 @@ func (p *program) buildStep(inputs []*graph.Node) []*graph.Node {
 		first = graph.Add(graph.MulScalar(first, adamBeta1), graph.MulScalar(gradient, 1-adamBeta1))
 		second = graph.Add(graph.MulScalar(second, adamBeta2), graph.MulScalar(graph.Square(gradient), 1-adamBeta2))
 		direction := graph.Div(graph.Mul(first, rate(1)), graph.AddScalar(graph.Sqrt(graph.Mul(second, rate(2))), adamEpsilon))
-		direction = graph.Add(direction, graph.Mul(decay, trained))
+		direction = graph.Add(direction, graph.Mul(graph.ExpandAxes(decay, 0), trained))
 		trained = graph.Sub(trained, graph.Mul(rate(0), direction))
 	}
 	return []*graph.Node{trained, first, second, graph.Concatenate(figures, 0)}

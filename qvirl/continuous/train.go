@@ -252,14 +252,12 @@ func newVectors(j *job) *vectors {
 	matrix := func(data []float32) *tensors.Tensor {
 		return tensors.FromFlatDataAndDimensions(data, len(j.runs), len(data)/len(j.runs))
 	}
-	var decay []float32
-	for _, d := range j.dealer.expert {
-		for _, decays := range j.layout.decay() {
-			decay = append(decay, decays*float32(j.config.weightDecay(d.Len())))
-		}
+	decay := j.layout.decay()
+	for i := range decay {
+		decay[i] *= float32(j.config.WeightDecay)
 	}
 	return &vectors{on: j.program.shape.on, trained: matrix(j.trained), moment1: matrix(j.moment1), moment2: matrix(j.moment2),
-		fixed: matrix(j.fixed), decay: matrix(decay)}
+		fixed: matrix(j.fixed), decay: tensors.FromFlatDataAndDimensions(decay, len(decay))}
 }
 
 // advance takes count steps and returns their terms [count, runs, terms].

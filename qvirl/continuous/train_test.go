@@ -86,7 +86,6 @@ func testTask(runs int) *Task {
 
 func testConfig() Config {
 	c := DefaultConfig()
-	c.WeightPrior = 0 // there is little to learn from
 	c.Hidden, c.Batch, c.Steps, c.ReportEvery, c.LearningRate, c.Backend = []int{8, 6}, 4, 50, 10, 0.01, "go"
 	return c
 }

@@ -59,7 +59,7 @@ func runQVIRL(args ...string) (stdout, stderr string, status int) {
 func TestTrainAndScoreEveryMethod(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeDemos(t, "demos.npz", 12)
-	const training = `"Training": {"Hidden": [8, 8], "LearningRate": 0.02, "Batch": 16, "ReportEvery": 50, "WeightPrior": 0}`
+	const training = `"Training": {"Hidden": [8, 8], "LearningRate": 0.02, "Batch": 16, "ReportEvery": 50}`
 	for file, text := range map[string]string{"small.json": `{` + training + `}`, "qvirl.json": `{` + training + `, "Objective": {"kl_weight": 0.1}}`} {
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)

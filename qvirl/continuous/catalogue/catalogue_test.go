@@ -34,7 +34,6 @@ func TestMethodsLearnFromDemonstrationsOfOthers(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := continuous.DefaultConfig()
-			c.WeightPrior = 0 // 200 steps are few: nothing overfits
 			c.Hidden, c.Steps, c.ReportEvery, c.LearningRate, c.Backend = []int{32, 32}, 200, 100, 5e-3, "go"
 			m, err := entry.New(c, nil)
 			if err != nil {

@@ -70,7 +70,7 @@ func Report(name string, rows []experiment.Row, record *experiment.Record) (*exp
 func methods(rows []experiment.Row) []string {
 	have := experiment.Methods(rows)
 	var out []string
-	for _, l := range learners(1) {
+	for _, l := range learners() {
 		if slices.Contains(have, l.Name) {
 			out = append(out, l.Name)
 		}

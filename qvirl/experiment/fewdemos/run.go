@@ -33,8 +33,8 @@ func (c Config) Plan(name, scale, backendName string) (*experiment.Plan, error) 
 		size    int
 	}
 	var units []work
-	for _, n := range c.Sizes {
-		for _, l := range c.Learners {
+	for _, l := range c.Learners {
+		for _, n := range c.Sizes {
 			training := trainingCost * float64(c.Training.Steps) / float64(continuous.DefaultConfig().Steps)
 			if l.Method == iqlearn.NameEnsemble {
 				training *= ensembleFactor
