@@ -139,6 +139,11 @@ func PaperHighway() Config {
 	c := paper()
 	c.Environment, c.Imports, c.Demos = "highway-fast-v0", []string{"highway_env"}, "results/expert-highway/demos.npz"
 	c.Discount, c.Beta, c.Sizes = 0.95, 5, []int{1, 2, 3, 5, 10}
+	for i := range c.Learners {
+		if c.Learners[i].Method == deep.Name { // weighed as in Lunar Lander, the prior was too weak on demonstrations made for tuning
+			c.Learners[i].Config = json.RawMessage(`{"Objective": {"kl_weight": 4}}`)
+		}
+	}
 	return c
 }
 
@@ -177,15 +182,15 @@ func (c Config) Validate() error {
 		if entry, err := catalogue.Find(l.Method); err == nil && l.Explore && !entry.Aux {
 			return fmt.Errorf("fewdemos: the learner %q is to explore, but its method has no use for auxiliary transitions", l.Name)
 		}
-		if _, err := c.method(l, ""); err != nil {
+		if _, err := c.Method(l, ""); err != nil {
 			return fmt.Errorf("fewdemos: the learner %q: %w", l.Name, err)
 		}
 	}
 	return nil
 }
 
-// method returns a learner's method. backendName is what it computes on, as backend.Get takes it.
-func (c Config) method(l Learner, backendName string) (continuous.Method, error) {
+// Method returns a learner's method. backendName is what it computes on, as backend.Get takes it.
+func (c Config) Method(l Learner, backendName string) (continuous.Method, error) {
 	entry, err := catalogue.Find(l.Method)
 	if err != nil {
 		return nil, err

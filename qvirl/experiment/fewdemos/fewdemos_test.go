@@ -124,7 +124,7 @@ func TestRowsHoldWhatModelsScore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := c.method(c.Learners[0], "go")
+	m, err := c.Method(c.Learners[0], "go")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -80,7 +80,7 @@ func (r *runner) prepare(l Learner) (*Data, continuous.Method, error) {
 	m := r.methods[l.Name]
 	if m == nil {
 		var err error
-		if m, err = r.config.method(l, r.backend); err != nil {
+		if m, err = r.config.Method(l, r.backend); err != nil {
 			return nil, nil, err
 		}
 		r.methods[l.Name] = m
