@@ -67,7 +67,7 @@ func Families(rows []experiment.Row, record *experiment.Record) (*experiment.Tab
 	}
 	t.Name, t.Title = "families", "Families of approximate posteriors, means over tuning worlds"
 	t.Notes = []string{"limit: matched to the exact posterior's own samples, which is what the family could reach at best."}
-	if record == nil {
+	if record == nil || len(record.Processor) == 0 {
 		return t, nil
 	}
 	t.Columns = append(t.Columns, experiment.Column{Metric: Seconds, Title: "CPU seconds a world", Decimals: 2})
