@@ -1,0 +1,184 @@
+//go:build peers
+
+package deep
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/go-birl/birl/envs/npz"
+	"github.com/go-birl/birl/qvirl/continuous"
+	"github.com/go-birl/birl/qvirl/continuous/continuoustest"
+)
+
+// Peers are the same training step in PyTorch and JAX (testdata/step.py), which the project does not install: these tests and
+// benchmarks run with
+//
+//	BIRL_PEERS_PYTHON=/path/of/python go test -tags peers -run Peers -bench Peers ./qvirl/deep
+//
+// where that Python has torch and jax.
+var peers = []string{"torch", "jax"}
+
+func peer(tb testing.TB, args ...string) *exec.Cmd {
+	tb.Helper()
+	python := os.Getenv("BIRL_PEERS_PYTHON")
+	if python == "" {
+		tb.Fatal("BIRL_PEERS_PYTHON does not say which Python has torch and jax")
+	}
+	cmd := exec.Command(python, append([]string{filepath.Join("testdata", "step.py")}, args...)...)
+	cmd.Stderr = os.Stderr
+	return cmd
+}
+
+// paperTask is a task of the paper's size.
+func paperTask(runs int) *continuous.Task {
+	t := &continuous.Task{Observation: 8, Actions: 4, Discount: 0.99, Beta: 3}
+	for r := range runs {
+		t.Runs = append(t.Runs, continuous.Run{Demos: noise(uint64(2*r), 3), Aux: noise(uint64(2*r+1), 5), Seed: uint64(r)})
+	}
+	return t
+}
+
+func TestPeersComputeTheSameLoss(t *testing.T) {
+	c := continuous.DefaultConfig()
+	c.Steps, c.ReportEvery = 100, 100
+	l, err := New(c, DefaultObjective(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	models, err := l.Fit(context.Background(), paperTask(1), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := models[0].(*continuous.Fitted)
+	b := continuoustest.NewBatch(40, 8, 4, 0.99, rand.New(rand.NewPCG(7, 8)))
+	want, _, _, err := continuoustest.Evaluate(m, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flat := func(rows [][]float64) npz.Array {
+		return npz.Array{Shape: []int{40, 8}, Data: slices.Concat(rows...), Type: npz.Float32}
+	}
+	arrays := map[string]npz.Array{"state": flat(b.State), "next": flat(b.Next), "action": npz.Ints(b.Action, 40),
+		"discount": {Shape: []int{40}, Data: b.Discount, Type: npz.Float32}}
+	for _, p := range m.Parameters() {
+		data := make([]float64, len(p.Value))
+		for i, x := range p.Value {
+			data[i] = float64(x)
+		}
+		name := "p." + p.Name
+		if p.Name == paramTransitions {
+			name = "transitions"
+		}
+		arrays[name] = npz.Array{Shape: p.Dims, Data: data, Type: npz.Float32}
+	}
+	path := filepath.Join(t.TempDir(), "batch.npz")
+	if err := npz.Write(path, arrays); err != nil {
+		t.Fatal(err)
+	}
+	for _, library := range peers {
+		out, err := peer(t, "check", library, path).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if math.Abs(got-want) > 1e-3*math.Abs(want) { // distances by products, in single precision
+			t.Errorf("the loss is %g, by %s %g", want, library, got)
+		}
+	}
+}
+
+// BenchmarkPeers takes turns with the peers: 50 steps each, of one run with 64 transitions of the demonstrator and 64 auxiliary ones.
+// The medians of their turns are compared.
+func BenchmarkPeers(b *testing.B) {
+	const steps, turns = 50, 9
+	threads := "2"
+	if v := os.Getenv("GOMAXPROCS"); v != "" {
+		threads = v
+	}
+	c := continuous.DefaultConfig()
+	c.Steps, c.ReportEvery = 2*steps, steps
+	l, err := New(c, DefaultObjective(1))
+	if err != nil {
+		b.Fatal(err)
+	}
+	task := paperTask(1)
+	var ours float64
+	task.Watch = func(p continuous.Point) { ours = 1000 / p.StepsPerSecond } // of the last steps, compiled long since
+	var turn []func() float64
+	for _, library := range peers {
+		turn = append(turn, startPeer(b, library, steps, threads))
+	}
+	milliseconds := make([][]float64, 1+len(peers))
+	for b.Loop() {
+		for range turns {
+			if _, err := l.Fit(context.Background(), task, nil); err != nil {
+				b.Fatal(err)
+			}
+			milliseconds[0] = append(milliseconds[0], ours)
+			for i, take := range turn {
+				milliseconds[1+i] = append(milliseconds[1+i], take())
+			}
+		}
+	}
+	median := func(x []float64) float64 { return slices.Sorted(slices.Values(x))[len(x)/2] }
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(median(milliseconds[0]), "ms/step")
+	for i, library := range peers {
+		b.ReportMetric(median(milliseconds[1+i]), library+"-ms/step")
+		b.ReportMetric(median(milliseconds[0])/median(milliseconds[1+i]), "of-"+library)
+	}
+}
+
+// startPeer starts a peer. The function that it returns has it take a turn, and returns how many milliseconds a step took.
+func startPeer(b *testing.B, library string, steps int, threads string) func() float64 {
+	cmd := peer(b, "time", library, fmt.Sprint(steps), threads)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		in.Close()
+		if err := cmd.Wait(); err != nil {
+			b.Error(err)
+		}
+	})
+	lines := bufio.NewScanner(out)
+	if !lines.Scan() || lines.Text() != "ready" {
+		b.Fatalf("%s said %q", library, lines.Text())
+	}
+	return func() float64 {
+		if _, err := io.WriteString(in, "go\n"); err != nil {
+			b.Fatal(err)
+		}
+		if !lines.Scan() {
+			b.Fatalf("%s ended", library)
+		}
+		ns, err := strconv.Atoi(lines.Text())
+		if err != nil {
+			b.Fatal(err)
+		}
+		return float64(ns) / 1e6
+	}
+}
