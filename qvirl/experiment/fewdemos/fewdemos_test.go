@@ -219,12 +219,15 @@ func TestReportAveragesRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Tables) != 2 || len(r.Charts) != 1 || len(r.Charts[0].Panels) != 2 {
-		t.Fatalf("%d tables, %d charts, want 2 tables and a chart of 2 panels", len(r.Tables), len(r.Charts))
+	if len(r.Tables) != 3 || len(r.Charts) != 1 || len(r.Charts[0].Panels) != 2 {
+		t.Fatalf("%d tables, %d charts, want 3 tables and a chart of 2 panels", len(r.Tables), len(r.Charts))
 	}
 	cell := r.Tables[0].Rows[1].Cells[1]
 	if r.Tables[0].Rows[1].Method != "iqlearn" || cell.Estimate.Mean != 154 || math.Abs(cell.Estimate.StdErr-1/math.Sqrt(3)) > 1e-12 || cell.References[0].Mean != 156 {
 		t.Errorf("the return of %s at 3 is %+v, want 154 ± 0.577 beside the trial's 156", r.Tables[0].Rows[1].Method, cell)
+	}
+	if s := r.Tables[1].Rows[1].Cells[1].Estimate; s.Mean != 1 || s.StdErr != 0.5 { // of 153, 154, 155
+		t.Errorf("the spread of iqlearn's return at 3 is %+v, want 1 ± 0.5", s)
 	}
 	curve := r.Charts[0].Panels[0].Curves[0]
 	if curve.Name != "bc" || !slices.Equal(curve.X, []float64{1, 3}) || !slices.Equal(curve.Y, []float64{102, 104}) || len(curve.StdErr) != 2 {

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/go-birl/birl/qvirl/cloning"
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/iqlearn"
@@ -53,10 +55,22 @@ func Report(name string, rows []experiment.Row, record *experiment.Record) (*exp
 		"the training demonstrations; the log-likelihood and the calibration are those of test demonstrations that no run has seen, and all "+
 		"apprentices meet the same episodes. Nothing was chosen by held-out data: all figures are those of the end of training.")
 	chart := experiment.Chart{Name: "few-demonstrations", Title: titles[name] + ": apprentices from few demonstrations"}
+	known := trial
+	if name == Highway {
+		known = trialHighway
+	}
 	for _, m := range measures {
-		if t := table(name, rows, m.metric, m.title, m.decimals); t != nil {
+		t := table(rows, m.metric, m.decimals, known, estimate)
+		if t == nil {
+			continue
+		}
+		t.Name, t.Title = m.metric, titles[name]+": "+m.title
+		r.Tables = append(r.Tables, *t)
+		chart.Panels = append(chart.Panels, panel(rows, m.metric, m.label))
+		if m.metric == Return {
+			t := table(rows, Return, m.decimals, nil, spread)
+			t.Name, t.Title = "return_spread", titles[name]+": Standard deviation of the return from run to run"
 			r.Tables = append(r.Tables, *t)
-			chart.Panels = append(chart.Panels, panel(rows, m.metric, m.label))
 		}
 	}
 	r.Charts = append(r.Charts, chart)
@@ -106,12 +120,19 @@ func estimate(values []float64) *experiment.Estimate {
 	return &experiment.Estimate{Mean: s.Mean, StdErr: s.StdErr, N: s.N}
 }
 
-// table returns the table of a metric, a column for each number of trajectories, or nil if no row holds it.
-func table(name string, rows []experiment.Row, metricName, title string, decimals int) *experiment.Table {
-	known := trial
-	if name == Highway {
-		known = trialHighway
+// spread is the standard deviation over runs, with its standard error for normal values; nil for less than two.
+func spread(values []float64) *experiment.Estimate {
+	if len(values) < 2 {
+		return nil
 	}
+	std := stat.StdDev(values, nil)
+	return &experiment.Estimate{Mean: std, StdErr: std / math.Sqrt(2*float64(len(values)-1)), N: len(values)}
+}
+
+// table returns the table of a metric, a column for each number of trajectories, or nil if no row holds it. What stands in a cell is
+// a summary over runs, and what is known from elsewhere, if that is not nil.
+func table(rows []experiment.Row, metricName string, decimals int, known map[string]map[string]map[int]float64,
+	summary func(values []float64) *experiment.Estimate) *experiment.Table {
 	sizes := map[int]bool{}
 	for _, r := range rows {
 		if r.Metric == metricName {
@@ -121,12 +142,12 @@ func table(name string, rows []experiment.Row, metricName, title string, decimal
 	if len(sizes) == 0 {
 		return nil
 	}
-	t := &experiment.Table{Name: metricName, Title: titles[name] + ": " + title}
+	t := &experiment.Table{}
 	ordered := slices.Sorted(maps.Keys(sizes))
 	for _, n := range ordered {
 		t.Columns = append(t.Columns, experiment.Column{Metric: metricName, Title: fmt.Sprintf("n = %d", n), Decimals: decimals})
 	}
-	hasTrial := metricName == Return || metricName == HeldOut
+	hasTrial := known != nil && (metricName == Return || metricName == HeldOut)
 	if hasTrial {
 		t.References = []string{"trial"}
 	}
@@ -134,7 +155,7 @@ func table(name string, rows []experiment.Row, metricName, title string, decimal
 		values := bySize(rows, method, metricName)
 		row := experiment.TableRow{Method: method}
 		for _, n := range ordered {
-			cell := experiment.Cell{Estimate: estimate(values[n])}
+			cell := experiment.Cell{Estimate: summary(values[n])}
 			if hasTrial {
 				var reference *experiment.Estimate
 				if x, ok := known[method][metricName][n]; ok {
