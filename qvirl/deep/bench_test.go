@@ -23,10 +23,7 @@ func BenchmarkTrainingStep(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				t := &continuous.Task{Observation: 8, Actions: 4, Discount: 0.99, Beta: 3}
-				for r := range runs {
-					t.Runs = append(t.Runs, continuous.Run{Demos: noise(uint64(2*r), 3), Aux: noise(uint64(2*r+1), 5), Seed: uint64(r)})
-				}
+				t := paperTask(runs)
 				began, first, steps := time.Now(), 0., 0.
 				var perStep float64
 				t.Watch = func(p continuous.Point) {
@@ -48,6 +45,15 @@ func BenchmarkTrainingStep(b *testing.B) {
 			})
 		}
 	}
+}
+
+// paperTask is a task of the paper's size.
+func paperTask(runs int) *continuous.Task {
+	t := &continuous.Task{Observation: 8, Actions: 4, Discount: 0.99, Beta: 3}
+	for r := range runs {
+		t.Runs = append(t.Runs, continuous.Run{Demos: noise(uint64(2*r), 3), Aux: noise(uint64(2*r+1), 5), Seed: uint64(r)})
+	}
+	return t
 }
 
 // noise returns trajectories without meaning.

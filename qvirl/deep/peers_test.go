@@ -41,15 +41,6 @@ func peer(tb testing.TB, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// paperTask is a task of the paper's size.
-func paperTask(runs int) *continuous.Task {
-	t := &continuous.Task{Observation: 8, Actions: 4, Discount: 0.99, Beta: 3}
-	for r := range runs {
-		t.Runs = append(t.Runs, continuous.Run{Demos: noise(uint64(2*r), 3), Aux: noise(uint64(2*r+1), 5), Seed: uint64(r)})
-	}
-	return t
-}
-
 func TestPeersComputeTheSameLoss(t *testing.T) {
 	c := continuous.DefaultConfig()
 	c.Steps, c.ReportEvery = 100, 100
