@@ -49,11 +49,7 @@ func (l *Live) Done() error {
 }
 
 func (l *Live) draw() error {
-	f, err := l.last.Figure()
-	if err != nil {
-		return err
-	}
-	svg, err := f.SVG()
+	svg, _, err := render(l.last)
 	if err != nil {
 		return err
 	}

@@ -53,15 +53,21 @@ func NotebookScale() (Scale, error) {
 
 // Show displays a drawing as output of the notebook's cell.
 func Show(d Drawing) error {
+	svg, alternative, err := render(d)
+	if err != nil {
+		return err
+	}
+	return ShowSVG(svg, alternative)
+}
+
+// render returns a drawing as an SVG document, and what stands for it where only text goes.
+func render(d Drawing) (svg []byte, alternative string, err error) {
 	f, err := d.Figure()
 	if err != nil {
-		return err
+		return nil, "", err
 	}
-	svg, err := f.SVG()
-	if err != nil {
-		return err
-	}
-	return ShowSVG(svg, f.title+". "+f.description)
+	svg, err = f.SVG()
+	return svg, f.title + ". " + f.description, err
 }
 
 // ShowSVG displays an SVG document as output of the notebook's cell. The alternative stands for it where only text goes.
@@ -95,11 +101,7 @@ func ShowTable(t Table) error {
 // ShowVegaLite displays an interactive Vega-Lite 5 specification as output of the notebook's cell. JupyterLab draws it,
 // also in a saved notebook and without a network; the static drawing stands for it elsewhere, such as in exported HTML.
 func ShowVegaLite(spec map[string]any, static Drawing) error {
-	f, err := static.Figure()
-	if err != nil {
-		return err
-	}
-	svg, err := f.SVG()
+	svg, alternative, err := render(static)
 	if err != nil {
 		return err
 	}
@@ -112,7 +114,7 @@ func ShowVegaLite(spec map[string]any, static Drawing) error {
 		return fmt.Errorf("widgets: Vega-Lite specification: %w", err)
 	}
 	return send(map[protocol.MIMEType]any{vegaLite: plain, protocol.MIMEImageSVG: string(svg),
-		protocol.MIMETextPlain: f.title + ". " + f.description})
+		protocol.MIMETextPlain: alternative})
 }
 
 // ShowBrowser displays all panels of m one at a time, chosen with a slider that works in JupyterLab without a kernel.

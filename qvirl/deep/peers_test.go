@@ -61,25 +61,18 @@ func TestPeersComputeTheSameLoss(t *testing.T) {
 	flat := func(rows [][]float64) npz.Array {
 		return npz.Array{Shape: []int{40, 8}, Data: slices.Concat(rows...), Type: npz.Float32}
 	}
-	arrays := map[string]npz.Array{"state": flat(b.State), "next": flat(b.Next), "action": npz.Ints(b.Action, 40),
-		"discount": {Shape: []int{40}, Data: b.Discount, Type: npz.Float32}}
-	for _, p := range m.Parameters() {
-		data := make([]float64, len(p.Value))
-		for i, x := range p.Value {
-			data[i] = float64(x)
-		}
-		name := "p." + p.Name
-		if p.Name == paramTransitions {
-			name = "transitions"
-		}
-		arrays[name] = npz.Array{Shape: p.Dims, Data: data, Type: npz.Float32}
+	dir := t.TempDir()
+	if err := m.Save(dir); err != nil {
+		t.Fatal(err)
 	}
-	path := filepath.Join(t.TempDir(), "batch.npz")
-	if err := npz.Write(path, arrays); err != nil {
+	batch := filepath.Join(dir, "batch.npz")
+	err = npz.Write(batch, map[string]npz.Array{"state": flat(b.State), "next": flat(b.Next), "action": npz.Ints(b.Action, 40),
+		"discount": {Shape: []int{40}, Data: b.Discount, Type: npz.Float32}})
+	if err != nil {
 		t.Fatal(err)
 	}
 	for _, library := range peers {
-		out, err := peer(t, "check", library, path).Output()
+		out, err := peer(t, "check", library, filepath.Join(dir, "weights.npz"), batch).Output()
 		if err != nil {
 			t.Fatal(err)
 		}

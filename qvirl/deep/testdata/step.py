@@ -1,7 +1,7 @@
 """A training step of continuous QVIRL in PyTorch (eager) or JAX (jitted): the peer of the benchmark, and an independent way to
 compute the loss.
 
-    step.py check torch|jax FILE.npz         prints the loss of the batch in the file, with the parameters in it
+    step.py check torch|jax WEIGHTS BATCH    prints the loss of a batch with the weights of a stored model, two .npz files
     step.py time torch|jax STEPS THREADS     for each line of input, a turn, prints how many nanoseconds a step took
 
 The shapes are the paper's: 8 features, 4 actions, two layers of 128 ELUs with a head for each action, embeddings of size 4.
@@ -124,11 +124,11 @@ def loss(p, state, after, action, discount, expert, transitions):
 
 
 if mode == "check":
-    file = np.load(sys.argv[3])
-    p = {name[2:]: array(file[name].astype("f4")) for name in file.files if name.startswith("p.")}
+    weights, file = np.load(sys.argv[3]), np.load(sys.argv[4])
+    p = {name: array(weights[name].astype("f4")) for name in weights.files}
     state, after = array(file["state"].astype("f4")), array(file["next"].astype("f4"))
     action, discount = array(file["action"]), array(file["discount"].astype("f4"))
-    print(float(loss(p, state, after, action, discount, len(state), float(file["transitions"]))))
+    print(float(loss(p, state, after, action, discount, len(state), float(weights["demonstrated_transitions"]))))
     sys.exit()
 
 rng = np.random.default_rng(1)
