@@ -3,13 +3,14 @@
 package gym
 
 import (
-	"bufio"
 	"encoding/json"
 	"os/exec"
 	"slices"
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/go-birl/birl/envs/turntest"
 )
 
 // BenchmarkThroughput measures steps per second of 8 environments through the bridge, by [Pool.Step], beside a loop in plain
@@ -39,7 +40,7 @@ func BenchmarkThroughput(b *testing.B) {
 						step(b, p, row)
 					}
 					bridge = append(bridge, time.Since(start).Seconds()/float64(c.batches))
-					plain = append(plain, plainTurn())
+					plain = append(plain, plainTurn().Seconds())
 				}
 			}
 			ours, theirs := lowerQuartile(bridge), lowerQuartile(plain)
@@ -56,9 +57,8 @@ func lowerQuartile(x []float64) float64 {
 	return x[len(x)/4]
 }
 
-// startPlain starts the loop in plain Python. The function that it returns has it take a turn, and returns the seconds that
-// a batch took.
-func startPlain(b *testing.B, c Config, envs, batches int) func() float64 {
+// startPlain starts the loop in plain Python, which counts batches.
+func startPlain(b *testing.B, c Config, envs, batches int) (turn func() time.Duration) {
 	b.Helper()
 	python, _, err := findPython("")
 	if err != nil {
@@ -69,37 +69,7 @@ func startPlain(b *testing.B, c Config, envs, batches int) func() float64 {
 	if err != nil {
 		b.Fatal(err)
 	}
-	cmd := exec.Command(python, "-I", "testdata/throughput.py", string(text), strconv.Itoa(batches))
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() {
-		in.Close()
-		if err := cmd.Wait(); err != nil {
-			b.Error(err)
-		}
-	})
-	lines := bufio.NewScanner(out)
-	return func() float64 {
-		if _, err := in.Write([]byte("go\n")); err != nil {
-			b.Fatal(err)
-		}
-		for lines.Scan() {
-			if ns, err := strconv.Atoi(lines.Text()); err == nil { // packages may greet before
-				return float64(ns) / 1e9
-			}
-		}
-		b.Fatal("plain Python ended: ", lines.Err())
-		return 0
-	}
+	return turntest.Start(b, exec.Command(python, "-I", "testdata/throughput.py", string(text), strconv.Itoa(batches)))
 }
 
 // BenchmarkRestore measures how long Lunar Lander takes to come back to a snapshot, by how many steps of its episode have to be

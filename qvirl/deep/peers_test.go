@@ -3,10 +3,7 @@
 package deep
 
 import (
-	"bufio"
 	"context"
-	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -16,8 +13,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-birl/birl/envs/npz"
+	"github.com/go-birl/birl/envs/turntest"
 	"github.com/go-birl/birl/qvirl/continuous"
 	"github.com/go-birl/birl/qvirl/continuous/continuoustest"
 )
@@ -103,9 +102,10 @@ func BenchmarkPeers(b *testing.B) {
 	task := paperTask(1)
 	var ours float64
 	task.Watch = func(p continuous.Point) { ours = 1000 / p.StepsPerSecond } // of the last steps, compiled long since
-	var turn []func() float64
-	for _, library := range peers {
-		turn = append(turn, startPeer(b, library, steps, threads))
+	var turn []func() time.Duration
+	for i, library := range peers {
+		turn = append(turn, turntest.Start(b, peer(b, "time", library, strconv.Itoa(steps), threads)))
+		turn[i]() // waits until it has compiled
 	}
 	milliseconds := make([][]float64, 1+len(peers))
 	for b.Loop() {
@@ -115,7 +115,7 @@ func BenchmarkPeers(b *testing.B) {
 			}
 			milliseconds[0] = append(milliseconds[0], ours)
 			for i, take := range turn {
-				milliseconds[1+i] = append(milliseconds[1+i], take())
+				milliseconds[1+i] = append(milliseconds[1+i], 1000*take().Seconds())
 			}
 		}
 	}
@@ -125,44 +125,5 @@ func BenchmarkPeers(b *testing.B) {
 	for i, library := range peers {
 		b.ReportMetric(median(milliseconds[1+i]), library+"-ms/step")
 		b.ReportMetric(median(milliseconds[0])/median(milliseconds[1+i]), "of-"+library)
-	}
-}
-
-// startPeer starts a peer. The function that it returns has it take a turn, and returns how many milliseconds a step took.
-func startPeer(b *testing.B, library string, steps int, threads string) func() float64 {
-	cmd := peer(b, "time", library, fmt.Sprint(steps), threads)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() {
-		in.Close()
-		if err := cmd.Wait(); err != nil {
-			b.Error(err)
-		}
-	})
-	lines := bufio.NewScanner(out)
-	if !lines.Scan() || lines.Text() != "ready" {
-		b.Fatalf("%s said %q", library, lines.Text())
-	}
-	return func() float64 {
-		if _, err := io.WriteString(in, "go\n"); err != nil {
-			b.Fatal(err)
-		}
-		if !lines.Scan() {
-			b.Fatalf("%s ended", library)
-		}
-		ns, err := strconv.Atoi(lines.Text())
-		if err != nil {
-			b.Fatal(err)
-		}
-		return float64(ns) / 1e6
 	}
 }

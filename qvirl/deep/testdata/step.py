@@ -174,7 +174,6 @@ for _ in range(3):
     step(k)
     k += 1
 finish()
-print("ready", flush=True)
 for _ in sys.stdin:
     start = time.perf_counter()
     for _ in range(steps):
