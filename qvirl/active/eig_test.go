@@ -207,14 +207,13 @@ func TestFinalistsDecide(t *testing.T) {
 	var winners, firsts []float64
 	for range repeats {
 		// different random numbers for each: independent scorings of one candidate each
-		first, out := 0.0, make([]Score, len(candidates))
-		for i, s := range candidates {
+		first := 0.0
+		for _, s := range candidates {
 			scores, err := RewardEIG{Length: length, Trajectories: 3}.Score(x.problem, x.samples, []int{s}, rng)
 			if err != nil {
 				t.Fatal(err)
 			}
-			out[i] = scores[0]
-			first = max(first, out[i].Value)
+			first = max(first, scores[0].Value)
 		}
 		firsts = append(firsts, first)
 		scores, err := RewardEIG{length, 3, 2, 300}.Score(x.problem, x.samples, []int{0, 1, 2}, rng)
