@@ -10,8 +10,11 @@ import (
 	"github.com/go-birl/birl/qvirl/continuous"
 )
 
-// Name is the method's name in result rows.
-const Name = "qvirl"
+// The methods' names in result rows.
+const (
+	Name         = "qvirl"
+	NameEnsemble = "qvirl-ensemble"
+)
 
 const (
 	// network is the name of the encoder.
@@ -92,6 +95,15 @@ func New(c continuous.Config, o Objective) (*continuous.Learner, error) {
 		return nil, err
 	}
 	return continuous.NewLearner(Name, c, o)
+}
+
+// NewEnsemble returns an ensemble of QVIRL's models: the mean of their expected policies, as under the mixture of their posteriors.
+func NewEnsemble(c continuous.Config, o Objective, members int) (*continuous.EnsembleLearner, error) {
+	member, err := New(c, o)
+	if err != nil {
+		return nil, err
+	}
+	return continuous.NewEnsembleLearner(NameEnsemble, member, members)
 }
 
 // Networks returns the encoder.

@@ -49,6 +49,13 @@ var methods = []Method{
 		load: load[deep.Objective],
 	},
 	{
+		Name: deep.NameEnsemble, Short: "an ensemble of QVIRL's models", Aux: true,
+		build: builder(deep.DefaultObjective(defaultPriorStd), Members, func(c Config[deep.Objective]) (continuous.Method, error) {
+			return deep.NewEnsemble(c.Training, c.Objective, c.Members)
+		}),
+		load: loadEnsemble[deep.Objective],
+	},
+	{
 		Name: cloning.Name, Short: "behaviour cloning",
 		build: builder(cloning.Objective{}, 0, func(c Config[cloning.Objective]) (continuous.Method, error) { return cloning.New(c.Training) }),
 		load:  load[cloning.Objective],
@@ -65,9 +72,7 @@ var methods = []Method{
 		build: builder(iqlearn.DefaultObjective(), Members, func(c Config[iqlearn.Objective]) (continuous.Method, error) {
 			return iqlearn.NewEnsemble(c.Training, c.Objective, c.Members)
 		}),
-		load: func(dir, backend string) (continuous.Model, error) {
-			return continuous.LoadEnsemble(dir, func(dir string) (continuous.Model, error) { return load[iqlearn.Objective](dir, backend) })
-		},
+		load: loadEnsemble[iqlearn.Objective],
 	},
 	{
 		Name: avril.ContinuousName, Short: "AVRIL (Chan and van der Schaar 2021), on demonstrations alone",
@@ -92,6 +97,11 @@ func builder[O any](objective O, members int, build func(Config[O]) (continuous.
 // load reads a model of an objective of type O.
 func load[O continuous.Objective](dir, backend string) (continuous.Model, error) {
 	return continuous.Load[O](dir, backend)
+}
+
+// loadEnsemble reads an ensemble of such models.
+func loadEnsemble[O continuous.Objective](dir, backend string) (continuous.Model, error) {
+	return continuous.LoadEnsemble(dir, func(dir string) (continuous.Model, error) { return load[O](dir, backend) })
 }
 
 // Names lists the methods.
