@@ -30,4 +30,6 @@
 //     step, or 12 ms for 350 to 400 steps;
 //   - Lunar Lander from a bare observation, [LunarState]: approximate, because an observation leaves out the legs' own
 //     motion and the shape of the ground.
+//
+// [Pool.Branch] draws what an action could lead to, without a snapshot.
 package gym

@@ -23,6 +23,7 @@ const (
 	askReset    = 'R'
 	askSnapshot = 'P'
 	askRestore  = 'L'
+	askBranch   = 'K'
 	askRender   = 'F'
 	askPolicy   = 'A'
 )

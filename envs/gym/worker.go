@@ -19,6 +19,8 @@ var (
 	wireScript string
 	//go:embed snapshot.py
 	snapshotScript string
+	//go:embed branch.py
+	branchScript string
 	//go:embed worker.py
 	workerScript string
 )
@@ -65,7 +67,7 @@ func startWorker(ctx context.Context, python string, isolated bool, c Config, fi
 		return nil, errors.Join(err, theirIn.Close(), in.Close())
 	}
 	w.in, w.out, w.messages = in, out, reader{r: out}
-	args := []string{"-u", "-c", wireScript + snapshotScript + workerScript}
+	args := []string{"-u", "-c", wireScript + snapshotScript + branchScript + workerScript}
 	if isolated {
 		args = append([]string{"-I"}, args...)
 	}

@@ -226,6 +226,26 @@ class Worker:
         self.put(i, observation)
         send("O", self.answer[self.first : self.fixed])
 
+    def branch(self, request):
+        """Takes a step in copies of an environment, one for each seed of its random generator, which leaves itself where it is."""
+        slot, action = self.slots[request["env"]], request["action"] + self.start
+        if not hasattr(os, "fork"):
+            raise Refused("this system cannot copy a process, which a branch takes")
+        if slot.over:
+            raise Refused("its episode is over, or has not begun: reset it first")
+
+        def put(observation):
+            observation = np.asarray(observation, self.dtype)
+            self.check(observation)
+            return np.ascontiguousarray(observation).tobytes()
+
+        sys.stderr.flush()  # or each copy would say it again
+        copies = [fork(slot, action, seed, put) for seed in request["seeds"]]
+        try:
+            send("K", *[collect(*c) for c in copies])
+        except Exception as e:
+            raise Failure(slot, f"a branch with action {action}") from e
+
     def render(self, request):
         slot = self.slots[request["env"]]
         picture = slot.env.render()
@@ -295,6 +315,8 @@ def main():
                 worker.snapshot(requests.json(length))
             elif kind == 76:  # L
                 worker.restore(requests.json(length))
+            elif kind == 75:  # K
+                worker.branch(requests.json(length))
             elif kind == 70:  # F
                 worker.render(requests.json(length))
             elif kind == 65:  # A
