@@ -90,10 +90,13 @@ func (d *dealer) draw(from, count int) []*tensors.Tensor {
 	return out
 }
 
-// transitionInputs is the number of inputs of one kind of transitions.
-const transitionInputs = 5
+// The number of inputs of one kind of transitions, and how many more there are with further successors.
+const (
+	transitionInputs = 5
+	successorInputs  = 2
+)
 
-// transitions draws state, next, action, nextAction and discount.
+// transitions draws state, next, action, nextAction and discount, and the successors and their weights if there are further ones.
 func (d *dealer) transitions(data []*Data, orders []*order, n, from, count int) []*tensors.Tensor {
 	runs, size := len(data), data[0].size()
 	state := make([]float32, 0, count*runs*n*size)
@@ -101,6 +104,9 @@ func (d *dealer) transitions(data []*Data, orders []*order, n, from, count int) 
 	action := make([]int32, 0, count*runs*n)
 	nextAction := make([]int32, 0, count*runs*n)
 	discount := make([]float32, 0, count*runs*n)
+	m := data[0].Successors
+	successor := make([]float32, 0, count*runs*n*m*size)
+	weight := make([]float32, 0, count*runs*n*m)
 	batch := make([]int, n)
 	for k := range count {
 		for r, x := range data {
@@ -110,34 +116,48 @@ func (d *dealer) transitions(data []*Data, orders []*order, n, from, count int) 
 				next = append(next, x.Next[i*size:(i+1)*size]...)
 				action, nextAction = append(action, x.Action[i]), append(nextAction, x.NextAction[i])
 				discount = append(discount, x.Discount[i])
+				successor = append(successor, x.Successor[i*m*size:(i+1)*m*size]...)
+				weight = append(weight, x.Weight[i*m:(i+1)*m]...)
 			}
 		}
 	}
-	return []*tensors.Tensor{
+	out := []*tensors.Tensor{
 		tensors.FromFlatDataAndDimensions(state, count, runs, n, size), tensors.FromFlatDataAndDimensions(next, count, runs, n, size),
 		tensors.FromFlatDataAndDimensions(action, count, runs, n), tensors.FromFlatDataAndDimensions(nextAction, count, runs, n),
 		tensors.FromFlatDataAndDimensions(discount, count, runs, n),
 	}
+	if m > 0 {
+		out = append(out, tensors.FromFlatDataAndDimensions(successor, count, runs, n, m, size), tensors.FromFlatDataAndDimensions(weight, count, runs, n, m))
+	}
+	return out
 }
 
 // size returns the length of a state.
 func (d *Data) size() int { return len(d.Scale.Mean) }
 
-// unpackBatch returns the batch of step k of what draw returned.
-func unpackBatch(inputs []*graph.Node, k, actions int, hasAux, hasNoise bool) *Batch {
+// unpackBatch returns the batch of step k of what draw returned for a program's shape.
+func unpackBatch(inputs []*graph.Node, k, actions int, s shape) *Batch {
 	at := func(i int) *graph.Node { return graph.Squeeze(graph.SliceAxis(inputs[i], 0, graph.AxisElem(k)), 0) }
 	transitions := func(first int) Transitions {
 		oneHot := func(i int) *graph.Node { return graph.OneHot(at(i), actions, dtypes.Float32) }
-		return Transitions{State: at(first), Next: at(first + 1), Action: oneHot(first + 2), NextAction: oneHot(first + 3), Discount: at(first + 4)}
+		t := Transitions{State: at(first), Next: at(first + 1), Action: oneHot(first + 2), NextAction: oneHot(first + 3), Discount: at(first + 4)}
+		if s.successors {
+			t.Successor, t.Weight = at(first+transitionInputs), at(first+transitionInputs+1)
+		}
+		return t
+	}
+	each := transitionInputs
+	if s.successors {
+		each += successorInputs
 	}
 	b := &Batch{Expert: transitions(0)}
-	next := transitionInputs
-	if hasAux {
+	next := each
+	if s.aux {
 		aux := transitions(next)
-		b.Aux, next = &aux, next+transitionInputs
+		b.Aux, next = &aux, next+each
 	}
 	b.Initial = at(next)
-	if hasNoise {
+	if s.noise {
 		b.Noise = at(next + 1)
 	}
 	return b

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/go-birl/birl/envs/atomicfile"
-	"github.com/go-birl/birl/envs/demo"
 )
 
 // checkpointEvery is how much work may be lost when a training is killed, beside the steps to the next point of its curves.
@@ -33,7 +32,7 @@ type savedState struct {
 	Best                      []float32
 	BestLikelihood            []float64
 	BestPoint                 []int
-	Aux                       [][]demo.Trajectory
+	Aux                       []explored
 }
 
 // newCheckpoint returns the checkpoint, in a folder, of the job whose first run is the given one. It loads no state of a

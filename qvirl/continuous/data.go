@@ -15,13 +15,19 @@ type Data struct {
 	NextAction  []int32   // [n]; −1 where the trajectory ends with the transition
 	Discount    []float32 // [n]: γ, and 0 where the transition terminated the episode
 	Starts      []int     // index of each trajectory's first transition
+
+	// Successors is the number m of successors of each transition, of which Next is one; 0 without further ones. Of all of them,
+	// Successor [n, m, observation] are the states, the first one as in Next, and Weight [n, m] the weights that their values have
+	// in a reward: γ by m, and 0 where the successor ended the episode; of equal ones the first has the weight of all.
+	Successors        int
+	Successor, Weight []float32
 }
 
 // Len returns the number n of transitions.
 func (d *Data) Len() int { return len(d.Action) }
 
-// newData takes trajectories apart.
-func newData(trajectories []demo.Trajectory, scale *Scale, actions int, discount float64) *Data {
+// newData takes trajectories, and the further successors of their transitions if there are any, apart.
+func newData(trajectories []demo.Trajectory, successors []Successors, scale *Scale, actions int, discount float64) *Data {
 	d := &Data{Scale: scale, Actions: actions}
 	size := len(scale.Mean)
 	for i := range trajectories {
@@ -42,6 +48,7 @@ func newData(trajectories []demo.Trajectory, scale *Scale, actions int, discount
 			d.Discount = append(d.Discount, factor)
 		}
 	}
+	d.addSuccessors(trajectories, successors, discount)
 	return d
 }
 

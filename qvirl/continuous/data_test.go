@@ -23,7 +23,7 @@ func walk(from, steps int, terminated, truncated bool) demo.Trajectory {
 func TestOnlyTerminationEndsTheFuture(t *testing.T) {
 	trajectories := []demo.Trajectory{walk(0, 2, true, false), walk(10, 2, false, true), walk(20, 1, false, false), walk(30, 1, true, true)}
 	scale := &Scale{Mean: []float32{0, 0}, Std: []float32{1, 1}}
-	d := newData(trajectories, scale, 3, 0.9)
+	d := newData(trajectories, nil, scale, 3, 0.9)
 	if want := []float32{0.9, 0, 0.9, 0.9, 0.9, 0}; !slices.Equal(d.Discount, want) {
 		t.Errorf("discounts %v, want %v", d.Discount, want)
 	}

@@ -3,6 +3,7 @@ package continuous
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -23,6 +24,9 @@ type Explore struct {
 	// Rollout returns trajectories of a run's apprentice. The same round has to return the same, whenever it takes place. It is
 	// called by several goroutines at a time.
 	Rollout func(ctx context.Context, run, round int, m Model) ([]demo.Trajectory, error)
+	// Successors returns further successors of what Rollout returned, as many of each transition as Run.Successors has; nil where
+	// runs have none. It has to repeat itself as Rollout has, and is called as that is.
+	Successors func(ctx context.Context, run, round int, of []demo.Trajectory) ([]Successors, error)
 }
 
 // validate reports the first field that is out of range.
@@ -44,8 +48,24 @@ type explorer struct {
 	job     *job
 	learner *Learner
 	cancel  context.CancelFunc
-	pending *errgroup.Group     // the round under way; nil for none
-	found   [][]demo.Trajectory // what it returns, by run
+	pending *errgroup.Group // the round under way; nil for none
+	found   []explored      // what it returns, by run
+}
+
+// explored are trajectories of a run's apprentice.
+type explored struct {
+	Trajectories []demo.Trajectory
+	Successors   []Successors // of each; nil without further ones
+}
+
+// last returns the last of the trajectories, at most n.
+func (e explored) last(n int) explored {
+	drop := max(0, len(e.Trajectories)-n)
+	e.Trajectories = e.Trajectories[drop:]
+	if e.Successors != nil {
+		e.Successors = e.Successors[drop:]
+	}
+	return e
 }
 
 // begin starts a round of the present apprentices.
@@ -57,20 +77,34 @@ func (e *explorer) begin(ctx context.Context, v *vectors) error {
 	round := j.step / e.Every
 	ctx, e.cancel = context.WithCancel(ctx)
 	e.pending, ctx = errgroup.WithContext(ctx)
-	e.found = make([][]demo.Trajectory, len(j.runs))
+	e.found = make([]explored, len(j.runs))
 	for r := range j.runs {
 		m := j.model(e.learner, r, j.trained)
 		e.pending.Go(func() (err error) {
-			if e.found[r], err = e.Rollout(ctx, j.first+r, round, m); err != nil {
+			if e.found[r], err = e.explore(ctx, r, round, m); err != nil {
 				return fmt.Errorf("continuous: run %d, round %d of auxiliary rollouts: %w", j.first+r, round, err)
-			}
-			if err := j.task.check(e.found[r]); err != nil {
-				return fmt.Errorf("continuous: run %d, round %d of auxiliary rollouts: trajectory %w", j.first+r, round, err)
 			}
 			return nil
 		})
 	}
 	return nil
+}
+
+// explore rolls the apprentice of run r out.
+func (e *explorer) explore(ctx context.Context, r, round int, m Model) (found explored, err error) {
+	j := e.job
+	if found.Trajectories, err = e.Rollout(ctx, j.first+r, round, m); err != nil {
+		return found, err
+	}
+	if err := j.task.check(found.Trajectories); err != nil {
+		return found, fmt.Errorf("trajectory %w", err)
+	}
+	if e.Successors != nil {
+		if found.Successors, err = e.Successors(ctx, j.first+r, round, found.Trajectories); err != nil {
+			return found, err
+		}
+	}
+	return found, j.task.checkSuccessors(found.Trajectories, found.Successors)
 }
 
 // join waits for the round under way, if there is one, and takes its trajectories up.
@@ -86,8 +120,8 @@ func (e *explorer) join() error {
 	}
 	j := e.job
 	for r, found := range e.found {
-		kept := append(append([]demo.Trajectory(nil), j.aux[r]...), found...)
-		j.aux[r] = kept[max(0, len(kept)-e.Keep):]
+		all := explored{slices.Concat(j.aux[r].Trajectories, found.Trajectories), slices.Concat(j.aux[r].Successors, found.Successors)}
+		j.aux[r] = all.last(e.Keep)
 	}
 	return e.deal()
 }
@@ -97,10 +131,10 @@ func (e *explorer) deal() error {
 	j := e.job
 	aux := make([]*Data, len(j.runs))
 	for r, kept := range j.aux {
-		if len(kept) == 0 {
+		if len(kept.Trajectories) == 0 {
 			return fmt.Errorf("continuous: run %d: the first round of auxiliary rollouts has no trajectories", j.first+r)
 		}
-		aux[r] = newData(kept, j.dealer.expert[r].Scale, j.task.Actions, j.task.Discount)
+		aux[r] = newData(kept.Trajectories, kept.Successors, j.dealer.expert[r].Scale, j.task.Actions, j.task.Discount)
 	}
 	j.dealer.setAux(aux)
 	return nil
@@ -131,7 +165,7 @@ func (e *explorer) start(ctx context.Context, v *vectors) error {
 		}
 		return e.begin(ctx, v)
 	}
-	e.job.aux = make([][]demo.Trajectory, len(e.job.runs))
+	e.job.aux = make([]explored, len(e.job.runs))
 	if err := e.begin(ctx, v); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -83,7 +84,7 @@ func (l *Learner) Fit(ctx context.Context, t *Task, progress qvirl.Progress) ([]
 				return err
 			}
 			job.program, err = l.acquire(job, shape{on: on, layout: job.layout.signature(), beta: t.Beta, discount: t.Discount,
-				aux: job.dealer.aux != nil || t.Explore != nil, noise: job.dealer.noise > 0})
+				aux: job.dealer.aux != nil || t.Explore != nil, noise: job.dealer.noise > 0, successors: job.dealer.expert[0].Successors > 0})
 			if err != nil {
 				return err
 			}
@@ -115,10 +116,10 @@ func (l *Learner) newJob(t *Task, first, end int) (*job, error) {
 	var seeds []uint64
 	for r, run := range j.runs {
 		scale := NewScale(run.Demos, t.Observation)
-		data := newData(run.Demos, scale, t.Actions, t.Discount)
+		data := newData(run.Demos, run.Successors, scale, t.Actions, t.Discount)
 		expert, seeds = append(expert, data), append(seeds, run.Seed)
 		if len(run.Aux) > 0 {
-			aux = append(aux, newData(run.Aux, scale, t.Actions, t.Discount))
+			aux = append(aux, newData(run.Aux, run.AuxSuccessors, scale, t.Actions, t.Discount))
 		}
 		var parameters []Parameter
 		draw := random(run.Seed, streamWeights, 0)
@@ -186,6 +187,11 @@ func (l *Learner) identity(t *Task, first, end int) (string, error) {
 		put(r.Seed)
 		puts(r.Demos)
 		puts(r.Aux)
+		for _, s := range slices.Concat(r.Successors, r.AuxSuccessors) {
+			put(int64(len(s.Terminated)))
+			put(s.Observations)
+			put(s.Terminated)
+		}
 	}
 	puts(t.HeldOut)
 	if t.Explore != nil {

@@ -80,6 +80,11 @@ type Transitions struct {
 	Action      *graph.Node // [runs, n, actions], one-hot
 	NextAction  *graph.Node // [runs, n, actions], one-hot; zero where the trajectory ends with the transition
 	Discount    *graph.Node // [runs, n]: γ, and 0 where the transition terminated the episode; a truncated episode goes on
+
+	// Successor [runs, n, m, observation] are m successors of each transition, the first one as in Next, and Weight [runs, n, m]
+	// the weights that their values have in a reward, which Discount is the sum of where none ended the episode. Both are nil where
+	// tasks have no further successors.
+	Successor, Weight *graph.Node
 }
 
 // Len returns the number n of transitions of each run.

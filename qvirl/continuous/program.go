@@ -29,6 +29,7 @@ type shape struct {
 	layout         string // its signature
 	beta, discount float64
 	aux, noise     bool
+	successors     bool // further ones
 }
 
 // program are the compiled graphs of a learner for one shape.
@@ -84,7 +85,7 @@ func (p *program) buildStep(inputs []*graph.Node) []*graph.Node {
 		rate := func(i int) *graph.Node {
 			return graph.Reshape(graph.Slice(rates, graph.AxisElem(k), graph.AxisElem(i)), 1, 1)
 		}
-		b := unpackBatch(inputs[6:], k, p.encoder.actions, p.shape.aux, p.shape.noise)
+		b := unpackBatch(inputs[6:], k, p.encoder.actions, p.shape)
 		w, parts := p.weights(trained, fixed)
 		loss := p.objective.Loss(w, b)
 		gradient := p.gradient(loss, parts)

@@ -82,6 +82,8 @@ type ExploreOptions struct {
 	Episodes, MaxSteps int
 	// Seed of the environments.
 	Seed int64
+	// Successors is the number m of successors of each transition (see Run.Successors); 0 or 1 for that which it led to.
+	Successors int `json:",omitempty"`
 }
 
 // runSeeds keeps the seeds of the environments of a task's runs apart.
@@ -92,14 +94,21 @@ const runSeeds = 1_000_000
 // best action does. Runs take turns.
 func NewExplore(pool *gym.Pool, o ExploreOptions) *Explore {
 	var turn sync.Mutex
-	return &Explore{Every: o.Every, Keep: o.Keep, Rollout: func(ctx context.Context, run, round int, m Model) ([]demo.Trajectory, error) {
+	seed := func(run, round int) int64 { return o.Seed + int64(run)*runSeeds + int64(round*o.Episodes) }
+	e := &Explore{Every: o.Every, Keep: o.Keep, Rollout: func(ctx context.Context, run, round int, m Model) ([]demo.Trajectory, error) {
 		turn.Lock()
 		defer turn.Unlock()
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		return Rollout(ctx, pool, m, RolloutOptions{
-			Episodes: o.Episodes, MaxSteps: o.MaxSteps, Sample: true, Seed: o.Seed + int64(run)*runSeeds + int64(round*o.Episodes),
-		})
+		return Rollout(ctx, pool, m, RolloutOptions{Episodes: o.Episodes, MaxSteps: o.MaxSteps, Sample: true, Seed: seed(run, round)})
 	}}
+	if o.Successors > 1 {
+		e.Successors = func(ctx context.Context, run, round int, of []demo.Trajectory) ([]Successors, error) {
+			turn.Lock()
+			defer turn.Unlock()
+			return SampleSuccessors(ctx, pool, of, SuccessorOptions{Successors: o.Successors, Seed: uint64(seed(run, round))})
+		}
+	}
+	return e
 }

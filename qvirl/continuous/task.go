@@ -32,6 +32,10 @@ type Run struct {
 	// Aux are trajectories of anybody, whose transitions say where the environment leads. Of the runs of a task all have some
 	// or none has. Methods that have no use for them leave them.
 	Aux []demo.Trajectory
+	// Successors are further successors of the transitions of each of Demos, AuxSuccessors of each of Aux, the same number for every
+	// transition of all runs; nil where the successor that a transition led to is all there is. Methods that have no use for them
+	// leave them.
+	Successors, AuxSuccessors []Successors
 	// Seed of all that is drawn at random for the run: initial weights, order of the data, noise.
 	Seed uint64
 }
@@ -84,6 +88,15 @@ func (t *Task) Validate() error {
 		if err := t.check(r.Aux); err != nil {
 			return fmt.Errorf("continuous: run %d: auxiliary trajectory %w", i, err)
 		}
+		if err := t.checkSuccessors(r.Demos, r.Successors); err != nil {
+			return fmt.Errorf("continuous: run %d: demonstrations: %w", i, err)
+		}
+		if err := t.checkSuccessors(r.Aux, r.AuxSuccessors); err != nil {
+			return fmt.Errorf("continuous: run %d: auxiliary trajectories: %w", i, err)
+		}
+	}
+	if t.Explore != nil && (t.Explore.Successors != nil) != (t.successors() > 1) {
+		return fmt.Errorf("continuous: of the demonstrations and Task.Explore, one has further successors and the other has none")
 	}
 	if err := t.check(t.HeldOut); err != nil {
 		return fmt.Errorf("continuous: held-out trajectory %w", err)

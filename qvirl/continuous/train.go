@@ -10,8 +10,6 @@ import (
 	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
-
-	"github.com/go-birl/birl/envs/demo"
 )
 
 // job is the training of some runs of a task in one program.
@@ -38,11 +36,11 @@ type state struct {
 	fixed          []float32 // [runs, F]
 	moment1        []float32 // [runs, P], of Adam; nil before the first step
 	moment2        []float32
-	curves         [][]CurvePoint      // by run
-	best           []float32           // [runs, P], at each run's best held-out log-likelihood; nil without early stopping
-	bestLikelihood []float64           // by run
-	bestPoint      []int               // by run, index into curves
-	aux            [][]demo.Trajectory // by run, of an Explore; nil otherwise
+	curves         [][]CurvePoint // by run
+	best           []float32      // [runs, P], at each run's best held-out log-likelihood; nil without early stopping
+	bestLikelihood []float64      // by run
+	bestPoint      []int          // by run, index into curves
+	aux            []explored     // by run, of an Explore; nil otherwise
 }
 
 // train takes the steps that are left.
