@@ -27,14 +27,19 @@ const (
 //
 //	λ/|B_all| KL(q_R(R_B_all) ‖ p(R_B_all)) − Σ_B_expert log p(a|s),
 //
-// with B_all the expert's and the auxiliary transitions of a batch.
+// with B_all the expert's and the auxiliary transitions of a batch, or |B_expert|/N KL(q_R(R_Z) ‖ p(R_Z)) in place of the first term with
+// inducing points Z.
 type Objective struct {
-	// KLWeight is the weight of the divergence in relation to the one that Bayes' theorem gives it where the rewards of a batch
-	// determine all others. The paper's λ, for which it has no value, is KLWeight · |B_expert| · |B_all| / N for N demonstrated
-	// transitions.
+	// KLWeight is the weight of the divergence in relation to the one that Bayes' theorem gives it where the rewards of a batch, or
+	// those at the inducing points, determine all others. The paper's λ, for which it has no value, is
+	// KLWeight · |B_expert| · |B_all| / N for N demonstrated transitions.
 	KLWeight float64 `json:"kl_weight"`
 	// Embedding is the dimension of the latent embedding; the paper's is 4.
 	Embedding int `json:"embedding"`
+	// Inducing is the number of trainable inducing points at which the divergence is computed, instead of at the transitions of a
+	// batch, where auxiliary ones then are of no use; the paper mentions them, but has 0, for none. There have to be as many
+	// demonstrated transitions.
+	Inducing int `json:"inducing,omitempty"`
 	// Maximum is the approximation of the maximum over the successor's actions; the paper's is qvirl.Clark.
 	Maximum qvirl.Maximum `json:"maximum"`
 	// PriorMean, PriorStd are the constant mean and the standard deviation σ_0 of the prior over rewards that training starts
@@ -69,6 +74,8 @@ func (o Objective) Validate() error {
 		return fmt.Errorf("deep: KLWeight = %g, want a finite number of at least 0", o.KLWeight)
 	case o.Embedding < 1:
 		return fmt.Errorf("deep: Embedding = %d, want at least 1", o.Embedding)
+	case o.Inducing < 0:
+		return fmt.Errorf("deep: Inducing = %d, want at least 0", o.Inducing)
 	case o.Maximum != qvirl.Clark && o.Maximum != qvirl.MaxMean:
 		return fmt.Errorf("deep: Maximum = %q, want %q or %q", o.Maximum, qvirl.Clark, qvirl.MaxMean)
 	case o.Likelihood != ClosedForm && o.Likelihood != Sampled:
@@ -130,6 +137,13 @@ func (o Objective) Parameters(d *continuous.Data) ([]continuous.Parameter, error
 		out = append(out, continuous.Parameter{Name: paramSkew, Value: []float32{0}, NoDecay: true},
 			continuous.Parameter{Name: paramLogTail, Value: []float32{0}, NoDecay: true})
 	}
+	if o.Inducing > 0 {
+		points, err := inducingPoints(d, o.Inducing)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, points...)
+	}
 	return out, nil
 }
 
@@ -144,22 +158,35 @@ func (o Objective) Noise(expert, aux, actions int) int {
 // Unroll returns 1: the graph is large.
 func (o Objective) Unroll() int { return 1 }
 
-// Loss returns the loss.
+// Loss returns the loss. Its surrogate's gradient in the displacements of inducing points is the opposite of the loss's (see
+// inducing).
 func (o Objective) Loss(w *continuous.Weights, b *continuous.Batch) continuous.Loss {
-	all := b.Expert
-	if b.Aux != nil {
-		all = join(b.Expert, *b.Aux)
+	at := b.Expert // where the divergence is computed
+	switch {
+	case o.Inducing > 0:
+		at = inducing(w)
+	case b.Aux != nil:
+		at = join(b.Expert, *b.Aux)
 	}
-	n, expert := all.Len(), b.Expert.Len()
-	out := w.Network(network, Concatenate([]*Node{all.State, all.Next}, 1)) // [runs, 2n, actions, 2 + d]
-	now, next := SliceAxis(out, 1, AxisRange(0, n)), SliceAxis(out, 1, AxisRange(n))
+	n, expert := at.Len(), b.Expert.Len()
+	states := []*Node{at.State, successorStates(&at)}
+	if o.Inducing > 0 {
+		states = append(states, b.Expert.State)
+	}
+	out := w.Network(network, Concatenate(states, 1)) // [runs, …, actions, 2 + d]
+	rows := func(from, count int) *Node { return SliceAxis(out, 1, AxisRange(from, from+count)) }
+	now, next := rows(0, n), rows(n, states[1].Shape().Dim(1))
+	demonstrated := rows(0, expert)
+	if o.Inducing > 0 {
+		demonstrated = SliceAxis(out, 1, AxisRange(n+states[1].Shape().Dim(1)))
+	}
 
 	p, q := newPrior(w), o.warp(w)
-	kl, klSurrogate := o.divergence(newReward(o.Maximum, now, next, &all, q), p, p.rewards(all.State, all.Action))
+	kl, klSurrogate := o.divergence(newReward(o.Maximum, now, next, &at, q), p, p.rewards(at.State, at.Action))
 	weight := Div(ConstAs(kl, o.KLWeight*float64(expert)), w.Parameter(paramTransitions)) // λ/|B_all|
 	kl, klSurrogate = Mul(kl, weight), Mul(klSurrogate, weight)
 
-	logLikelihood := o.logLikelihood(newValues(SliceAxis(now, 1, AxisRange(0, expert)), q), w, b)
+	logLikelihood := o.logLikelihood(newValues(demonstrated, q), w, b)
 	return continuous.Loss{
 		Total: Sub(kl, logLikelihood), Surrogate: Sub(klSurrogate, logLikelihood),
 		Terms: []continuous.Term{
@@ -200,8 +227,12 @@ func (o Objective) logLikelihood(v values, w *continuous.Weights, b *continuous.
 // join returns the transitions of both.
 func join(a, b continuous.Transitions) continuous.Transitions {
 	both := func(x, y *Node) *Node { return Concatenate([]*Node{x, y}, 1) }
-	return continuous.Transitions{
+	out := continuous.Transitions{
 		State: both(a.State, b.State), Next: both(a.Next, b.Next), Action: both(a.Action, b.Action),
 		NextAction: both(a.NextAction, b.NextAction), Discount: both(a.Discount, b.Discount),
 	}
+	if a.Weight != nil {
+		out.Successor, out.Weight = both(a.Successor, b.Successor), both(a.Weight, b.Weight)
+	}
+	return out
 }

@@ -3,6 +3,7 @@ package deep
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -61,11 +62,24 @@ func valuesOf(points []point, w *plainWarp) *Joint {
 	return j
 }
 
-// Transitions are n transitions to ask for the rewards of.
+// Transitions are n transitions to ask for the rewards of, with m successors each, over which the expectation is taken: one that a
+// transition led to, or draws of a simulator.
 type Transitions struct {
-	Observations, Next []float32 // [n, observation]
-	Actions            []int     // [n]
-	Terminated         []bool    // [n], or nil if none of them terminated its episode
+	Observations []float32 // [n, observation]
+	Actions      []int     // [n]
+	Next         []float32 // [n, m, observation]
+	Terminated   []bool    // [n, m], or nil if none of them terminated its episode
+}
+
+// successors returns m, and refuses transitions whose lengths do not match.
+func (t *Transitions) successors(observation int) (int, error) {
+	n := len(t.Actions)
+	if n == 0 || len(t.Observations) != n*observation || len(t.Next) == 0 || len(t.Next)%len(t.Observations) != 0 ||
+		t.Terminated != nil && len(t.Terminated)*observation != len(t.Next) {
+		return 0, fmt.Errorf("deep: %d actions, %d and %d numbers of observations, %d flags; want observations of %d numbers, and as many successors of each",
+			n, len(t.Observations), len(t.Next), len(t.Terminated), observation)
+	}
+	return len(t.Next) / len(t.Observations), nil
 }
 
 // Rewards returns the rewards of transitions (Corollary joint-reward), without the independent part that Objective.Nugget adds: a Gaussian, with
@@ -73,9 +87,9 @@ type Transitions struct {
 func (p *Posterior) Rewards(t Transitions) (*Joint, error) {
 	spec := p.model.Spec()
 	n := len(t.Actions)
-	if len(t.Observations) != n*spec.Observation || len(t.Next) != n*spec.Observation || t.Terminated != nil && len(t.Terminated) != n {
-		return nil, fmt.Errorf("deep: %d actions, %d and %d numbers of observations, %d flags; want observations of %d numbers, and all of one length",
-			n, len(t.Observations), len(t.Next), len(t.Terminated), spec.Observation)
+	m, err := t.successors(spec.Observation)
+	if err != nil {
+		return nil, err
 	}
 	now, err := p.points(t.Observations)
 	if err != nil {
@@ -93,21 +107,25 @@ func (p *Posterior) Rewards(t Transitions) (*Joint, error) {
 		}
 		taken := now[i*spec.Actions+a]
 		j.Mean[i], parts[i] = taken.mean, []point{taken}
-		if t.Terminated != nil && t.Terminated[i] {
-			continue
-		}
-		successors := next[i*spec.Actions : (i+1)*spec.Actions]
-		v := valuesOf(successors, p.warp)
-		mean, variance, weights, err := p.objective.maximum(v)
-		if err != nil {
-			return nil, fmt.Errorf("deep: transition %d: %w", i, err)
-		}
-		j.Mean[i] -= spec.Discount * mean
-		w := mat.NewVecDense(len(weights), weights)
-		lift := spec.Discount * spec.Discount * math.Max(0, variance-mat.Inner(w, v.Cov, w))
-		for k, s := range successors {
-			s.std *= -spec.Discount * weights[k]
-			parts[i] = append(parts[i], s)
+		lift := 0.0
+		for s, share := range t.shares(i, m, spec.Observation) {
+			if share == 0 {
+				continue
+			}
+			share *= spec.Discount
+			successor := next[(i*m+s)*spec.Actions : (i*m+s+1)*spec.Actions]
+			v := valuesOf(successor, p.warp)
+			mean, variance, weights, err := p.objective.maximum(v)
+			if err != nil {
+				return nil, fmt.Errorf("deep: transition %d, successor %d: %w", i, s, err)
+			}
+			j.Mean[i] -= share * mean
+			w := mat.NewVecDense(len(weights), weights)
+			lift += share * share * math.Max(0, variance-mat.Inner(w, v.Cov, w))
+			for k, q := range successor {
+				q.std *= -share * weights[k]
+				parts[i] = append(parts[i], q)
+			}
 		}
 		j.Cov.SetSym(i, i, lift)
 	}
@@ -123,6 +141,24 @@ func (p *Posterior) Rewards(t Transitions) (*Joint, error) {
 		}
 	}
 	return j, nil
+}
+
+// shares returns the shares that the m successors of transition i have in the expectation, where those that terminated have none, and
+// the first of equal ones has that of all.
+func (t *Transitions) shares(i, m, observation int) []float64 {
+	out := make([]float64, m)
+	at := func(k int) []float32 { return t.Next[(i*m+k)*observation : (i*m+k+1)*observation] }
+	for k := range m {
+		if t.Terminated != nil && t.Terminated[i*m+k] {
+			continue
+		}
+		first := 0
+		for (t.Terminated != nil && t.Terminated[i*m+first]) || !slices.Equal(at(first), at(k)) {
+			first++
+		}
+		out[first] += 1 / float64(m)
+	}
+	return out
 }
 
 // maximum approximates the greatest of jointly Gaussian values as the objective does.

@@ -43,20 +43,30 @@ func walk(seed uint64, count int, demonstrator bool) []demo.Trajectory {
 	return out
 }
 
-// train fits the runs of a task on the plane.
-func train(t *testing.T, o Objective, steps, runs int) []*continuous.Fitted {
-	t.Helper()
+// smallConfig is a training of a small network.
+func smallConfig(steps int) continuous.Config {
 	c := continuous.DefaultConfig()
 	c.Hidden, c.Batch, c.AuxBatch, c.Steps, c.ReportEvery, c.LearningRate, c.Backend = []int{16, 16}, 12, 12, steps, steps, 0.01, "go"
+	return c
+}
+
+// planeTask is the task to learn from demonstrations on the plane.
+func planeTask(runs int) *continuous.Task {
 	task := &continuous.Task{Observation: 2, Actions: 3, Discount: 0.9, Beta: 2, HeldOut: walk(100, 5, true)}
 	for r := range runs {
 		task.Runs = append(task.Runs, continuous.Run{Demos: walk(uint64(r), 4, true), Aux: walk(uint64(50+r), 4, false), Seed: uint64(r)})
 	}
-	l, err := New(c, o)
+	return task
+}
+
+// train fits the runs of a task on the plane.
+func train(t *testing.T, o Objective, steps, runs int) []*continuous.Fitted {
+	t.Helper()
+	l, err := New(smallConfig(steps), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	models, err := l.Fit(context.Background(), task, nil)
+	models, err := l.Fit(context.Background(), planeTask(runs), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,10 +207,57 @@ func TestPosteriorOfRewardsIsThatOfTheLoss(t *testing.T) {
 				}
 			}
 		}
+		testSeveralSuccessors(t, o, m, q, j)
 		q.Actions[1] = 3
 		if _, err := p.Rewards(q); err == nil {
 			t.Error("no error for action 3 of 3")
 		}
+	}
+}
+
+// testSeveralSuccessors holds the rewards of transitions of which each has three successors against the loss. The first transition has
+// two equal ones and one that ends the episode; the second one's are all equal, and all end it; the third one's are all different.
+func testSeveralSuccessors(t *testing.T, o Objective, m *continuous.Fitted, q Transitions, one *Joint) {
+	p, err := NewPosterior(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Next = []float32{0.8, -1, 0.9, 0, 0.8, -1, 1.4, 0.5, 1.4, 0.5, 1.4, 0.5, 0, 0.5, 0.1, 0.3, -0.2, 0.7}
+	q.Terminated = []bool{false, true, false, true, true, true, false, false, false}
+	j, err := p.Rewards(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	array := func(x []float32, n int) *tensors.Tensor {
+		return tensors.FromFlatDataAndDimensions(m.Scale().Apply(x), 1, n, 2)
+	}
+	oneHot := tensors.FromFlatDataAndDimensions([]float32{0, 1, 0, 1, 0, 0, 0, 0, 1}, 1, 3, 3)
+	weight := tensors.FromFlatDataAndDimensions([]float32{0.6, 0, 0, 0, 0, 0, 0.3, 0.3, 0.3}, 1, 3, 3)
+	out, err := m.Evaluate(func(w *continuous.Weights, in []*Node) []*Node {
+		r := newReward(o.Maximum, w.Network(network, in[0]), w.Network(network, in[1]), &continuous.Transitions{Action: in[2], Weight: in[3]}, o.warp(w))
+		cov, _ := r.covariance()
+		return []*Node{r.mean, addDiagonal(cov, r.lift)}
+	}, array(q.Observations, 3), array(q.Next, 9), oneHot, weight)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mean, cov := tensors.MustCopyFlatData[float32](out[0]), tensors.MustCopyFlatData[float32](out[1])
+	for i := range mean {
+		if math.Abs(float64(mean[i])-j.Mean[i]) > 1e-5 {
+			t.Errorf("%+v: with three successors the mean of reward %d is %g, that of the loss %g", o, i, j.Mean[i], mean[i])
+		}
+		for k := range mean {
+			if c := float64(cov[i*3+k]); math.Abs(c-j.Cov.At(i, k)) > 1e-5 {
+				t.Errorf("%+v: with three successors the covariance of rewards %d and %d is %g, that of the loss %g", o, i, k, j.Cov.At(i, k), c)
+			}
+		}
+	}
+	if j.Mean[1] != one.Mean[1] || j.Cov.At(1, 1) != one.Cov.At(1, 1) || j.Mean[2] == one.Mean[2] {
+		t.Errorf("%+v: means %v with three successors, %v with one, of which the second has to be the same", o, j.Mean, one.Mean)
+	}
+	q.Terminated = q.Terminated[:8]
+	if _, err := p.Rewards(q); err == nil {
+		t.Error("no error for 8 flags of 9 successors")
 	}
 }
 

@@ -1,0 +1,213 @@
+package deep
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distmv"
+
+	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/continuous"
+)
+
+// branching are transitions of a test with m successors each, whose values correlate unless apart.
+type branching struct {
+	example
+	m      int
+	weight array // [runs, n, m]
+}
+
+func newBranching(rng *rand.Rand, runs, n, m, actions int, apart bool) branching {
+	b := branching{example: newExample(rng, runs, n, actions), m: m, weight: random(rng, 0, runs, n, m)}
+	b.next = random(rng, 0.7, runs, n*m, actions, 2+exampleEmbedding)
+	for i := range b.weight.data {
+		if i%(m+1) != 1 { // some terminate
+			b.weight.data[i] = 0.9 / float64(m)
+		}
+		for a := range actions {
+			if apart {
+				b.next.data[(i*actions+a)*4+outEmbedding] += 100 * float64(i+1)
+			}
+		}
+	}
+	return b
+}
+
+// reward returns the mean and covariance that the graph gives.
+func (b branching) reward(t *testing.T, m qvirl.Maximum) (mean, cov []float64) {
+	t.Helper()
+	got := evaluate(t, func(in []*Node) []*Node {
+		r := newReward(m, in[0], in[1], b.transitions(in[0].Graph()), nil)
+		cov, _ := r.covariance()
+		return []*Node{r.mean, addDiagonal(cov, r.lift)}
+	}, b.now, b.next)
+	return got[0], got[1]
+}
+
+func (b branching) transitions(g *Graph) *continuous.Transitions {
+	t := b.example.transitions(g)
+	t.Weight = ConstTensor(g, tensors.FromFlatDataAndDimensions(b.weight.data, b.weight.dims...))
+	return t
+}
+
+func TestRewardOfSeveralSuccessorsAgainstSampledMaxima(t *testing.T) {
+	const n, m, actions, draws = 3, 3, 2, 30_000 // the moments of a maximum of two are exact
+	for _, apart := range []bool{false, true} {
+		rng := rand.New(rand.NewPCG(21, 21))
+		b := newBranching(rng, 1, n, m, actions, apart)
+		mean, cov := b.reward(t, qvirl.Clark)
+
+		var points [][]float64 // all values: those taken, then those of the successors
+		for i := range n {
+			a := slices.Index(b.action.data[i*actions:(i+1)*actions], 1)
+			points = append(points, b.now.data[(i*actions+a)*4:(i*actions+a+1)*4])
+		}
+		for k := range n * m * actions {
+			points = append(points, b.next.data[k*4:(k+1)*4])
+		}
+		values, c := make([]float64, len(points)), mat.NewSymDense(len(points), nil)
+		for i, p := range points {
+			values[i] = p[outMean]
+			for j, q := range points {
+				c.SetSym(i, j, math.Exp(p[outLogStd]+q[outLogStd])*kernel(p[outEmbedding:], q[outEmbedding:]))
+			}
+		}
+		normal, ok := distmv.NewNormal(values, c, rand.NewPCG(22, 22))
+		if !ok {
+			t.Fatal("the values' covariance is singular")
+		}
+		sum, square, fourth := make([]float64, n), mat.NewDense(n, n, nil), mat.NewDense(n, n, nil)
+		x, r := make([]float64, len(points)), make([]float64, n)
+		for range draws {
+			normal.Rand(x)
+			for i := range n {
+				r[i] = x[i] - mean[i]
+				for k := range m {
+					at := n + (i*m+k)*actions
+					r[i] -= b.weight.data[i*m+k] * max(x[at], x[at+1])
+				}
+				sum[i] += r[i]
+			}
+			for i := range n {
+				for j := range n {
+					p := r[i] * r[j]
+					square.Set(i, j, square.At(i, j)+p/draws)
+					fourth.Set(i, j, fourth.At(i, j)+p*p/draws)
+				}
+			}
+		}
+		for i := range n {
+			if se := math.Sqrt(square.At(i, i) / draws); math.Abs(sum[i]/draws) > 4*se {
+				t.Errorf("apart %t: mean of reward %d is %g off, want less than 4 standard errors of %g", apart, i, sum[i]/draws, se)
+			}
+			for j := range n {
+				tolerance := 4 * math.Sqrt((fourth.At(i, j)-square.At(i, j)*square.At(i, j))/draws)
+				if !apart { // the covariance of two maxima is Clark's approximation, also of two successors of one transition
+					tolerance += 0.02 * math.Sqrt(square.At(i, i)*square.At(j, j))
+				}
+				if d := cov[i*n+j] - square.At(i, j); math.Abs(d) > tolerance {
+					t.Errorf("apart %t: covariance of rewards %d and %d is %g, draws give %g ± %g", apart, i, j, cov[i*n+j], square.At(i, j), tolerance)
+				}
+			}
+		}
+	}
+}
+
+func TestOneSuccessorIsTheEmpiricalTransition(t *testing.T) {
+	for _, maximum := range []qvirl.Maximum{qvirl.Clark, qvirl.MaxMean} {
+		b := newBranching(rand.New(rand.NewPCG(23, 23)), 2, 4, 1, 3, false)
+		b.weight.data = b.discount.data
+		mean, cov := b.reward(t, maximum)
+		got := evaluate(t, func(in []*Node) []*Node {
+			r := newReward(maximum, in[0], in[1], b.example.transitions(in[0].Graph()), nil)
+			cov, _ := r.covariance()
+			return []*Node{r.mean, addDiagonal(cov, r.lift)}
+		}, b.now, b.next)
+		if !slices.Equal(got[0], mean) || !slices.Equal(got[1], cov) || mean[0] == 0 || cov[0] == 0 {
+			t.Errorf("%s: means %v and %v", maximum, got[0], mean)
+		}
+	}
+}
+
+func TestDivergenceGradientWithSeveralSuccessors(t *testing.T) {
+	const runs, n, m, actions = 2, 3, 2, 3
+	rng := rand.New(rand.NewPCG(24, 24))
+	b := newBranching(rng, runs, n, m, actions, false)
+	o := DefaultObjective(1)
+	checkGradients(t, func(in []*Node) (value, surrogate *Node) {
+		tr := b.transitions(in[0].Graph())
+		p := prior{mean: in[2], std: Exp(in[3]), lengthscale: Exp(in[4])}
+		return o.divergence(newReward(qvirl.Clark, in[0], in[1], tr, newWarp(in[5], in[6])), p, p.rewards(tr.State, tr.Action))
+	}, b.now, b.next, random(rng, 1, runs), random(rng, 0.3, runs), random(rng, 0.3, runs, exampleObservation+actions),
+		random(rng, 0.3, runs), random(rng, 0.1, runs))
+}
+
+// copies returns m − 1 further successors of each transition of a run's demonstrations and auxiliary trajectories: the same as it led to,
+// displaced by noise.
+func copies(r continuous.Run, m int, noise float32) continuous.Run {
+	rng := rand.New(rand.NewPCG(r.Seed, 9))
+	for i := range r.Demos {
+		for _, of := range []struct {
+			t  []float32
+			to *[]continuous.Successors
+			n  int
+		}{{r.Demos[i].Observations, &r.Successors, r.Demos[i].Len()}, {r.Aux[i].Observations, &r.AuxSuccessors, r.Aux[i].Len()}} {
+			var s continuous.Successors
+			for k := range of.n {
+				for range m - 1 {
+					for _, x := range of.t[2*k+2 : 2*k+4] {
+						s.Observations = append(s.Observations, x+noise*float32(rng.NormFloat64()))
+					}
+					s.Terminated = append(s.Terminated, false)
+				}
+			}
+			*of.to = append(*of.to, s)
+		}
+		for _, d := range []struct {
+			ended bool
+			s     []bool
+		}{{r.Demos[i].Terminated, r.Successors[i].Terminated}, {r.Aux[i].Terminated, r.AuxSuccessors[i].Terminated}} {
+			for k := range m - 1 {
+				d.s[len(d.s)-1-k] = d.ended
+			}
+		}
+	}
+	return r
+}
+
+// Draws that all coincide with what happened, as where the dynamics are deterministic, leave training what it was.
+func TestEqualSuccessorsChangeNothing(t *testing.T) {
+	fit := func(m int, noise float32) []continuous.CurvePoint {
+		c := smallConfig(6)
+		task := planeTask(2)
+		for r := range task.Runs {
+			if m > 1 {
+				task.Runs[r] = copies(task.Runs[r], m, noise)
+			}
+		}
+		l, err := New(c, DefaultObjective(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		models, err := l.Fit(context.Background(), task, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []continuous.CurvePoint{models[0].Curve()[0], models[1].Curve()[0]}
+	}
+	one, equal, different := fit(1, 0), fit(4, 0), fit(4, 0.1)
+	for r := range one {
+		if math.Abs(equal[r].Loss-one[r].Loss) > 1e-5*math.Abs(one[r].Loss) { // float32; later, a batch of transitions that resemble each other magnifies it
+			t.Errorf("run %d: the loss is %g with four equal successors, %g with one", r, equal[r].Loss, one[r].Loss)
+		}
+		if math.Abs(different[r].Loss-one[r].Loss) < 1e-4*math.Abs(one[r].Loss) {
+			t.Errorf("run %d: the loss is %g with four different successors, %g with one", r, different[r].Loss, one[r].Loss)
+		}
+	}
+}
