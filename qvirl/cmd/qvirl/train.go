@@ -25,9 +25,9 @@ type trainOptions struct {
 	trajectories, actions        int
 	seed                         uint64
 	beta, discount               float64
-	steps                        int
+	steps, successors            int
 	configFile, backend          string
-	asJSON                       bool
+	asJSON, explore              bool
 	imports                      []string
 }
 
@@ -51,6 +51,7 @@ Methods:
 ` + listMethods(),
 		Example: `  qvirl train --demos lander.npz --method bc --trajectories 7 --beta 3 --discount 0.99 --out bc
   qvirl train --demos lander.npz --method iqlearn --trajectories 3 --seed 4 --beta 3 --discount 0.99 --held-out 200:300 --out iq
+  qvirl train --demos lander.npz --method qvirl --env LunarLander-v3 --explore=false --successors 4 --discount 0.99 --out qvirl
   qvirl score --model iq --demos lander.npz --episodes 200:300
   qvirl rollout --model iq --env LunarLander-v3 --episodes 30`,
 		Args: cobra.NoArgs,
@@ -66,6 +67,8 @@ Methods:
 	f.Float64Var(&o.discount, "discount", 0.99, "discount γ")
 	f.StringVar(&o.aux, "aux", "", "file with auxiliary trajectories of anybody, for methods that have a use for them")
 	f.StringVar(&o.env, "env", "", "id of the Gymnasium environment in which the apprentice gathers auxiliary trajectories while it learns; instead of --aux")
+	f.BoolVar(&o.explore, "explore", true, "with --explore=false the environment of --env serves --successors alone, and there are no auxiliary trajectories")
+	f.IntVar(&o.successors, "successors", 1, "number of successors of each transition that rewards take the expectation over: that which it led to, and draws of the environment of --env")
 	f.StringSliceVar(&o.imports, "import", nil, "Python modules that register the environment of --env")
 	f.IntVar(&o.actions, "actions", 0, "number of actions (default: what the file says, or one more than the largest action in it)")
 	f.StringVar(&o.heldOut, "held-out", "", "A:B, episodes of the file on which to watch the log-likelihood; they change nothing")
@@ -103,6 +106,15 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	if (o.aux != "" || o.env != "") && !entry.Aux {
 		return fmt.Errorf("--aux and --env: the method %s has no use for auxiliary trajectories", o.method)
 	}
+	if o.successors < 1 {
+		return fmt.Errorf("--successors %d: want at least 1", o.successors)
+	}
+	if !o.explore && o.successors == 1 {
+		return fmt.Errorf("--explore=false: then --env has no use, but for --successors")
+	}
+	if o.successors > 1 && o.env == "" {
+		return fmt.Errorf("--successors %d: want the environment to draw them in, --env", o.successors)
+	}
 	var override []byte
 	if o.configFile != "" {
 		if override, err = os.ReadFile(o.configFile); err != nil {
@@ -128,16 +140,19 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	if _, err := describeBackend(o.backend, cmd.ErrOrStderr()); err != nil {
 		return err
 	}
+	listener := newProgress(cmd.ErrOrStderr())
+	if o.asJSON {
+		listener = newJSON(cmd.OutOrStdout())
+	}
 	if o.env != "" {
-		pool, err := o.explore(cmd.Context(), task)
+		pool, err := o.open(cmd.Context())
 		if err != nil {
 			return err
 		}
 		defer pool.Close()
-	}
-	listener := newProgress(cmd.ErrOrStderr())
-	if o.asJSON {
-		listener = newJSON(cmd.OutOrStdout())
+		if err := o.simulate(cmd.Context(), pool, task, listener); err != nil {
+			return err
+		}
 	}
 	clock := newStopwatch()
 	models, err := method.Fit(cmd.Context(), task, fitProgress(listener, o.method, clock))
@@ -230,18 +245,34 @@ const (
 	exploreSeed     = 500_000 // far from those of "qvirl rollout"
 )
 
-// explore opens the environment in which the apprentice explores.
-func (o *trainOptions) explore(ctx context.Context, t *continuous.Task) (*gym.Pool, error) {
+// open opens the environment.
+func (o *trainOptions) open(ctx context.Context) (*gym.Pool, error) {
 	c, err := gymConfig(o.env, o.imports, nil, exploreEpisodes)
 	if err != nil {
 		return nil, err
 	}
-	pool, err := gym.Open(ctx, c)
-	if err != nil {
-		return nil, err
+	return gym.Open(ctx, c)
+}
+
+// simulate has the task make use of the environment: the apprentice explores it, and it draws successors.
+func (o *trainOptions) simulate(ctx context.Context, pool *gym.Pool, t *continuous.Task, listener func(experiment.Event)) (err error) {
+	if o.explore {
+		t.Explore = continuous.NewExplore(pool, continuous.ExploreOptions{
+			Every: exploreEvery, Keep: exploreKeep, Episodes: exploreEpisodes, Successors: o.successors,
+			Seed: exploreSeed + int64(o.seed%1000)*exploreEpisodes*1000,
+		})
 	}
-	t.Explore = continuous.NewExplore(pool, continuous.ExploreOptions{Every: exploreEvery, Keep: exploreKeep, Episodes: exploreEpisodes, Seed: exploreSeed + int64(o.seed%1000)*exploreEpisodes*1000})
-	return pool, nil
+	if o.successors == 1 {
+		return nil
+	}
+	run, progress := &t.Runs[0], fitProgress(listener, "successors", newStopwatch())
+	run.Successors, err = continuous.SampleSuccessors(ctx, pool, run.Demos, continuous.SuccessorOptions{
+		Successors: o.successors, Seed: o.seed, Progress: func(done int) { progress.Report(done, len(run.Demos), "drawn in "+o.env) },
+	})
+	if err != nil {
+		return fmt.Errorf("--successors: %w", err)
+	}
+	return nil
 }
 
 // readAux reads auxiliary trajectories for a task.
