@@ -239,7 +239,6 @@ class Worker:
             self.check(observation)
             return np.ascontiguousarray(observation).tobytes()
 
-        sys.stderr.flush()  # or each copy would say it again
         copies = [fork(slot, action, seed, put) for seed in request["seeds"]]
         try:
             send("K", *[collect(*c) for c in copies])

@@ -12,5 +12,7 @@
 //	V̂*, w_j                   meanMax, varMax, weights
 //	μ_R, Σ_R                  reward.mean, covariance of reward.parts plus reward.lift on the diagonal
 //	σ_0, ℓ_d                  prior.log_std, prior.log_lengthscale, exponentiated
+//	s'_1, …, s'_m             continuous.Transitions.Successor, with weights γ/m in Weight
+//	inducing points           Objective.Inducing
 //	λ, B_expert, B_aux        KLWeight, continuous.Batch.Expert, Aux
 package deep
