@@ -28,13 +28,15 @@ type Method struct {
 	Short string
 	// Aux tells whether the method has a use for auxiliary transitions.
 	Aux bool
+	// Members is the number of models of an ensemble by default, and 0 for a method of one model.
+	Members int
 
 	build func(training continuous.Config, override []byte) (continuous.Method, error)
 	load  func(dir, backend string) (continuous.Model, error)
 }
 
-// Members is the number of members of an ensemble; the paper's.
-const Members = 5
+// members is the number of models of an ensemble; the paper's.
+const members = 5
 
 // defaultPriorStd is the standard deviation of rewards under QVIRL's prior at the beginning of training.
 const defaultPriorStd = 1
@@ -49,8 +51,8 @@ var methods = []Method{
 		load: load[deep.Objective],
 	},
 	{
-		Name: deep.NameEnsemble, Short: "an ensemble of QVIRL's models", Aux: true,
-		build: builder(deep.DefaultObjective(defaultPriorStd), Members, func(c Config[deep.Objective]) (continuous.Method, error) {
+		Name: deep.NameEnsemble, Short: "an ensemble of QVIRL's models", Aux: true, Members: members,
+		build: builder(deep.DefaultObjective(defaultPriorStd), members, func(c Config[deep.Objective]) (continuous.Method, error) {
 			return deep.NewEnsemble(c.Training, c.Objective, c.Members)
 		}),
 		load: loadEnsemble[deep.Objective],
@@ -68,8 +70,8 @@ var methods = []Method{
 		load: load[iqlearn.Objective],
 	},
 	{
-		Name: iqlearn.NameEnsemble, Short: "an ensemble of IQ-Learn's models",
-		build: builder(iqlearn.DefaultObjective(), Members, func(c Config[iqlearn.Objective]) (continuous.Method, error) {
+		Name: iqlearn.NameEnsemble, Short: "an ensemble of IQ-Learn's models", Members: members,
+		build: builder(iqlearn.DefaultObjective(), members, func(c Config[iqlearn.Objective]) (continuous.Method, error) {
 			return iqlearn.NewEnsemble(c.Training, c.Objective, c.Members)
 		}),
 		load: loadEnsemble[iqlearn.Objective],

@@ -9,15 +9,14 @@ import (
 	"github.com/go-birl/birl/envs/gym"
 	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/continuous"
+	"github.com/go-birl/birl/qvirl/continuous/catalogue"
 	"github.com/go-birl/birl/qvirl/experiment"
-	"github.com/go-birl/birl/qvirl/iqlearn"
 )
 
 // The cost of a unit, about the seconds of a run: training, in which an ensemble is as many runs as it has members, and episodes.
 const (
-	trainingCost   = 20.0
-	ensembleFactor = 5
-	episodeCost    = 0.3
+	trainingCost = 20.0
+	episodeCost  = 0.3
 )
 
 // Plan returns the plan of the experiment of the given name: a unit for each learner and number of trajectories, in which all runs
@@ -36,8 +35,8 @@ func (c Config) Plan(name, scale, backendName string) (*experiment.Plan, error) 
 	for _, l := range c.Learners {
 		for _, n := range c.Sizes {
 			training := trainingCost * float64(c.Training.Steps) / float64(continuous.DefaultConfig().Steps)
-			if l.Method == iqlearn.NameEnsemble {
-				training *= ensembleFactor
+			if entry, err := catalogue.Find(l.Method); err == nil {
+				training *= float64(max(1, entry.Members))
 			}
 			p.Units = append(p.Units, experiment.Unit{
 				Name: fmt.Sprintf("%s-%02d", l.Name, n), Cost: float64(len(c.Runs)) * (training + episodeCost*float64(c.Episodes)),
