@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/qvirl/continuous"
@@ -78,4 +79,20 @@ func (c Config) Task(d *Data, n int) (*continuous.Task, error) {
 		t.Runs = append(t.Runs, continuous.Run{Demos: demos, Seed: k})
 	}
 	return t, nil
+}
+
+// thin returns one transition in every so many of each trajectory, the first of them first, as trajectories of one step each. What the
+// demonstrator did next is lost, which matters to AVRIL.
+func thin(trajectories []demo.Trajectory, every int) []demo.Trajectory {
+	var out []demo.Trajectory
+	for i := range trajectories {
+		t := &trajectories[i]
+		for k := 0; k < t.Len(); k += every {
+			out = append(out, demo.Trajectory{
+				Observations: slices.Concat(t.Observation(k), t.Observation(k+1)), Actions: t.Actions[k : k+1],
+				Terminated: t.Terminated && k+1 == t.Len(), Seed: demo.NoSeed,
+			})
+		}
+	}
+	return out
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/qvirl/cloning"
 	"github.com/go-birl/birl/qvirl/experiment"
@@ -114,6 +116,20 @@ func TestRunsLearnFromDisjointNestedSubsets(t *testing.T) {
 	}
 }
 
+func TestThinnedTrajectoriesKeepTheirTransitions(t *testing.T) {
+	long := demo.Trajectory{Observations: []float32{0, 10, 1, 11, 2, 12, 3, 13, 4, 14}, Actions: []int{5, 6, 7, 8}, Terminated: true, Seed: 9}
+	short := demo.Trajectory{Observations: []float32{20, 30, 21, 31}, Actions: []int{9}, Terminated: true}
+	got := thin([]demo.Trajectory{long, short}, 3)
+	want := []demo.Trajectory{
+		{Observations: []float32{0, 10, 1, 11}, Actions: []int{5}, Seed: demo.NoSeed},
+		{Observations: []float32{3, 13, 4, 14}, Actions: []int{8}, Terminated: true, Seed: demo.NoSeed},
+		{Observations: []float32{20, 30, 21, 31}, Actions: []int{9}, Terminated: true, Seed: demo.NoSeed},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("one transition in three (-want +got):\n%s", diff)
+	}
+}
+
 func TestRowsHoldWhatModelsScore(t *testing.T) {
 	c := testConfig(t)
 	d, err := c.Open()
@@ -179,6 +195,7 @@ func TestConfigsOutOfRangeAreRefused(t *testing.T) {
 		"Episodes":             func(c *Config) { c.Episodes = 0 },
 		"dqn":                  func(c *Config) { c.Learners[0].Method = "dqn" },
 		"is to explore":        func(c *Config) { c.Learners[0].Explore = true },
+		"Every = -1":           func(c *Config) { c.Learners[0].Every = -1 },
 		"two learners":         func(c *Config) { c.Learners = append(c.Learners, c.Learners[0]) },
 		`unknown field "Beta"`: func(c *Config) { c.Learners[0].Config = json.RawMessage(`{"Beta": 1}`) },
 		"LearningRate":         func(c *Config) { c.Training.LearningRate = 0 },
@@ -232,6 +249,19 @@ func TestReportAveragesRuns(t *testing.T) {
 	curve := r.Charts[0].Panels[0].Curves[0]
 	if curve.Name != "bc" || !slices.Equal(curve.X, []float64{1, 3}) || !slices.Equal(curve.Y, []float64{102, 104}) || len(curve.StdErr) != 2 {
 		t.Errorf("the first curve is %+v", curve)
+	}
+	for i := range rows {
+		rows[i].Environment = "CartPole-v1"
+	}
+	if r, err = Report(RivalsCartPole, rows, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Tables[0]; got.References[0] != "published" || got.Rows[0].Cells[1].References[0].Mean != 300 || got.Rows[1].Cells[1].References[0].Mean != 484.5 {
+		t.Errorf("beside behaviour cloning at 3 stands %+v, beside IQ-Learn %+v, want the published 300 and 484.5",
+			got.Rows[0].Cells[1].References[0], got.Rows[1].Cells[1].References[0])
+	}
+	if len(r.Tables[2].References) != 0 {
+		t.Errorf("the log-likelihoods have the references %v, want none", r.Tables[2].References)
 	}
 	if _, err := Report(LunarLander, nil, nil); err == nil {
 		t.Error("no error without rows")

@@ -15,7 +15,10 @@ import (
 )
 
 // titles name the environments for readers.
-var titles = map[string]string{LunarLander: "Lunar Lander", Highway: "Highway"}
+var titles = map[string]string{
+	LunarLander: "Lunar Lander", Highway: "Highway",
+	RivalsCartPole: "Rivals in CartPole", RivalsAcrobot: "Rivals in Acrobot", RivalsLunarLander: "Rivals in Lunar Lander",
+}
 
 // measures are the metrics that have a table and a panel.
 var measures = []struct {
@@ -28,21 +31,34 @@ var measures = []struct {
 	{ECE, "Expected calibration error", "calibration error", 3},
 }
 
-// trial are the figures of an independent trial on demonstrations of this kind, in Lunar Lander at the end of training.
-var trial = map[string]map[string]map[int]float64{
-	cloning.Name: {
-		Return:  {1: 15, 3: 151, 7: 254, 15: 225},
-		HeldOut: {1: -7.4, 3: -1.94, 7: -1.04, 15: -0.84},
-	},
-	iqlearn.Name: {
-		Return:  {1: -9, 3: 156, 7: 247, 15: 223},
-		HeldOut: {1: -5.8, 3: -1.62, 7: -0.95, 15: -0.83},
-	},
+// known is what is known of an experiment's metrics from elsewhere, and from where.
+type known struct {
+	source  string
+	figures figures
 }
 
-// trialHighway are the same for Highway, behaviour cloning.
-var trialHighway = map[string]map[string]map[int]float64{
-	cloning.Name: {Return: {1: 15, 3: 21, 10: 22}, HeldOut: {1: -52, 3: -16, 10: -4.9}},
+// figures are means by method, metric and number of trajectories.
+type figures map[string]map[string]map[int]float64
+
+// references are what is known of the experiments: of the rivals, what their authors published, and otherwise the figures of an
+// independent trial on demonstrations of this kind, at the end of training.
+var references = map[string]known{
+	LunarLander: {"trial", figures{
+		cloning.Name: {
+			Return:  {1: 15, 3: 151, 7: 254, 15: 225},
+			HeldOut: {1: -7.4, 3: -1.94, 7: -1.04, 15: -0.84},
+		},
+		iqlearn.Name: {
+			Return:  {1: -9, 3: 156, 7: 247, 15: 223},
+			HeldOut: {1: -5.8, 3: -1.62, 7: -0.95, 15: -0.83},
+		},
+	}},
+	Highway: {"trial", figures{
+		cloning.Name: {Return: {1: 15, 3: 21, 10: 22}, HeldOut: {1: -52, 3: -16, 10: -4.9}},
+	}},
+	RivalsCartPole:    {"published", publishedCartPole},
+	RivalsAcrobot:     {"published", publishedAcrobot},
+	RivalsLunarLander: {"published", publishedLunarLander},
 }
 
 // Report makes the tables and figures of the experiment of the given name.
@@ -55,12 +71,9 @@ func Report(name string, rows []experiment.Row, record *experiment.Record) (*exp
 		"the training demonstrations; the log-likelihood and the calibration are those of test demonstrations that no run has seen, and all "+
 		"apprentices meet the same episodes. Nothing was chosen by held-out data: all figures are those of the end of training.")
 	chart := experiment.Chart{Name: "few-demonstrations", Title: titles[name] + ": apprentices from few demonstrations"}
-	known := trial
-	if name == Highway {
-		known = trialHighway
-	}
+	reference := references[name]
 	for _, m := range measures {
-		t := table(rows, m.metric, m.decimals, known, estimate)
+		t := table(rows, m.metric, m.decimals, &reference, estimate)
 		if t == nil {
 			continue
 		}
@@ -78,6 +91,16 @@ func Report(name string, rows []experiment.Row, record *experiment.Record) (*exp
 		r.Text = append(r.Text, record.SecondsText())
 	}
 	return r, nil
+}
+
+// has tells whether anything is known of a metric.
+func (k *known) has(metricName string) bool {
+	for _, byMetric := range k.figures {
+		if len(byMetric[metricName]) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // methods lists the methods of the rows, in the order of the configs and then by name.
@@ -131,7 +154,7 @@ func spread(values []float64) *experiment.Estimate {
 
 // table returns the table of a metric, a column for each number of trajectories, or nil if no row holds it. What stands in a cell is
 // a summary over runs, and what is known from elsewhere, if that is not nil.
-func table(rows []experiment.Row, metricName string, decimals int, known map[string]map[string]map[int]float64,
+func table(rows []experiment.Row, metricName string, decimals int, reference *known,
 	summary func(values []float64) *experiment.Estimate) *experiment.Table {
 	sizes := map[int]bool{}
 	for _, r := range rows {
@@ -147,21 +170,21 @@ func table(rows []experiment.Row, metricName string, decimals int, known map[str
 	for _, n := range ordered {
 		t.Columns = append(t.Columns, experiment.Column{Metric: metricName, Title: fmt.Sprintf("n = %d", n), Decimals: decimals})
 	}
-	hasTrial := known != nil && (metricName == Return || metricName == HeldOut)
-	if hasTrial {
-		t.References = []string{"trial"}
+	hasReference := reference != nil && reference.has(metricName)
+	if hasReference {
+		t.References = []string{reference.source}
 	}
 	for _, method := range methods(rows) {
 		values := bySize(rows, method, metricName)
 		row := experiment.TableRow{Method: method}
 		for _, n := range ordered {
 			cell := experiment.Cell{Estimate: summary(values[n])}
-			if hasTrial {
-				var reference *experiment.Estimate
-				if x, ok := known[method][metricName][n]; ok {
-					reference = &experiment.Estimate{Mean: x, StdErr: math.NaN()}
+			if hasReference {
+				var e *experiment.Estimate
+				if x, ok := reference.figures[method][metricName][n]; ok {
+					e = &experiment.Estimate{Mean: x, StdErr: math.NaN()}
 				}
-				cell.References = append(cell.References, reference)
+				cell.References = append(cell.References, e)
 			}
 			row.Cells = append(row.Cells, cell)
 		}

@@ -97,6 +97,11 @@ func (r *runner) run(ctx context.Context, l Learner, n int, stages *experiment.S
 	if err != nil {
 		return nil, err
 	}
+	if l.Every > 0 {
+		for i := range task.Runs {
+			task.Runs[i].Demos = thin(task.Runs[i].Demos, l.Every)
+		}
+	}
 	if l.Explore {
 		pool, err := r.config.open(ctx, r.config.Explore.Episodes)
 		if err != nil {
