@@ -103,11 +103,11 @@ func (k *known) has(metricName string) bool {
 	return false
 }
 
-// methods lists the methods of the rows, in the order of the configs and then by name.
+// methods lists the methods of the rows, in the order of the longest config and then by name.
 func methods(rows []experiment.Row) []string {
 	have := experiment.Methods(rows)
 	var out []string
-	for _, l := range learners() {
+	for _, l := range PaperHighway().Learners {
 		if slices.Contains(have, l.Name) {
 			out = append(out, l.Name)
 		}
