@@ -19,7 +19,7 @@ const (
 )
 
 // inducing returns the transitions at the inducing points (Appendix "KL and the loss", last paragraph): each is a demonstrated one
-// whose state and successors are displaced together, by tanh(parameter) standard deviations of each feature. What an action
+// whose state and successors are displaced together, by up to one standard deviation of each feature (see climb). What an action
 // changes is taken to be what it changed at the demonstrated state: true nearby only, which is why a point can get no farther.
 //
 // Of the rewards of all states and actions, those at the points are a marginal, whose divergence is at most that of all. The points
@@ -33,8 +33,14 @@ func inducing(w *continuous.Weights) continuous.Transitions {
 	}
 }
 
-// climb returns tanh x with its gradient reversed.
-func climb(x *Node) *Node { return Tanh(Sub(MulScalar(StopGradient(x), 2), x)) }
+// climbRate is how much faster displacements move than other parameters. Adam moves all of them at about the learning rate; points that
+// are no faster than the network lag behind it, while it fits the prior at them and nowhere else.
+const climbRate = 10
+
+// climb returns the displacements tanh(climbRate x), with their gradient reversed.
+func climb(x *Node) *Node {
+	return Tanh(MulScalar(Sub(MulScalar(StopGradient(x), 2), x), climbRate))
+}
 
 // inducingPoints returns the parameters of m inducing points, undisplaced: m of the demonstrated transitions, spread over them.
 func inducingPoints(d *continuous.Data, m int) ([]continuous.Parameter, error) {
