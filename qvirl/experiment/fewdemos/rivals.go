@@ -18,16 +18,19 @@ const (
 )
 
 // rivals returns the config of such an experiment: demonstrations of an expert that hardly ever errs, and the rivals with the
-// objectives of their authors, at the encoder and the training of all experiments here. IQ-Learn's authors see one transition in
-// every so many, at the given temperature; behaviour cloning sees the same. AVRIL's code sees whole trajectories, and has β = 1.
+// objectives, networks and training of their authors' code. IQ-Learn's sees one transition in every so many, at the given temperature,
+// and behaviour cloning the same with the same training; AVRIL's sees whole trajectories, and has β = 1.
 func rivals(environment, demos string, every int, temperature float64) Config {
 	c := paper()
 	c.Environment, c.Demos, c.Discount, c.Beta = environment, demos, 0.99, 1
 	c.Train, c.Validation, c.Test, c.Subsets, c.Runs = 75, 0, 25, 5, c.Runs[:5]
-	c.Sizes = []int{1, 3, 7, 15}
+	c.Sizes = []int{1, 3, 15}
+	c.Training.Hidden, c.Training.Range, c.Training.WeightDecay = []int{64, 64}, 0, 0
+	c.Training.LearningRate, c.Training.Cosine, c.Training.Steps = 1e-4, false, 5000
+	objective := fmt.Sprintf(`{"Training": {"Batch": 32}, "Objective": {"temperature": %g}}`, temperature)
 	c.Learners = []Learner{
-		{Name: cloning.Name, Method: cloning.Name, Every: every},
-		{Name: iqlearn.Name, Method: iqlearn.Name, Every: every, Config: json.RawMessage(fmt.Sprintf(`{"Objective": {"temperature": %g}}`, temperature))},
+		{Name: cloning.Name, Method: cloning.Name, Every: every, Config: json.RawMessage(`{"Training": {"Batch": 32}}`)},
+		{Name: iqlearn.Name, Method: iqlearn.Name, Every: every, Config: json.RawMessage(objective)},
 		{Name: avril.ContinuousName, Method: avril.ContinuousName},
 	}
 	return c
