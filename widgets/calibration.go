@@ -53,11 +53,7 @@ func (m Calibration) Figure() (*Figure, error) {
 	}
 	var legend []legendEntry
 	for _, name := range order {
-		if curves.hasBand(name) {
-			legend = append(legend, bandEntry(looks[name].label+" (± s.e.)", looks[name]))
-		} else {
-			legend = append(legend, lineEntry(looks[name].label, looks[name].line(lineWidth)))
-		}
+		legend = append(legend, curves.legend(name, looks[name]))
 	}
 	columns := min(2, len(plots))
 	rows := (len(plots) + columns - 1) / columns

@@ -33,7 +33,10 @@ type Curve struct {
 	Name   string    // method as in result rows, or another name
 	X, Y   []float64 // X ascending; a NaN in Y breaks the line
 	StdErr []float64 // of Y, or nil
-	Points bool      // a dot on each point
+	// Low and High, if not nil, are the ends of a band in place of Y ± StdErr, and Band says in the legend what it is.
+	Low, High []float64
+	Band      string
+	Points    bool // a dot on each point
 }
 
 // Level is a horizontal reference line.
@@ -73,11 +76,7 @@ func (m Curves) Figure() (*Figure, error) {
 	}
 	var legend []legendEntry
 	for _, name := range order {
-		if m.hasBand(name) {
-			legend = append(legend, bandEntry(looks[name].label+" (± s.e.)", looks[name]))
-		} else {
-			legend = append(legend, lineEntry(looks[name].label, looks[name].line(lineWidth)))
-		}
+		legend = append(legend, m.legend(name, looks[name]))
 	}
 	height := vg.Length(185)
 	width := maxWidth
@@ -118,15 +117,27 @@ func (m Curves) looks() (map[string]appearance, []string) {
 	return looks, order
 }
 
-func (m Curves) hasBand(name string) bool {
+// legend returns the entry of the curves of a name.
+func (m Curves) legend(name string, a appearance) legendEntry {
+	if band := m.band(name); band != "" {
+		return bandEntry(a.label+" ("+band+")", a)
+	}
+	return lineEntry(a.label, a.line(lineWidth))
+}
+
+// band says what the band around the curves of a name is; empty if they have none.
+func (m Curves) band(name string) string {
 	for _, panel := range m.Panels {
 		for _, curve := range panel.Curves {
-			if curve.Name == name && curve.StdErr != nil {
-				return true
+			switch {
+			case curve.Name == name && curve.Low != nil:
+				return curve.Band
+			case curve.Name == name && curve.StdErr != nil:
+				return "± s.e."
 			}
 		}
 	}
-	return false
+	return ""
 }
 
 func (p CurvePanel) validate(field string) error {
@@ -168,11 +179,26 @@ func (k Curve) validate(field string, logX, logY bool) error {
 			return err
 		}
 	}
+	if k.Low != nil || k.High != nil {
+		if err := checkLength(field+".Low", len(k.Low), len(k.X), "as X"); err != nil {
+			return err
+		}
+		if err := checkLength(field+".High", len(k.High), len(k.X), "as X"); err != nil {
+			return err
+		}
+		if k.StdErr != nil || k.Band == "" {
+			return fmt.Errorf("widgets: %s has Low and High: want a Band that names them, and no StdErr", field)
+		}
+	}
 	if err := checkFinite(field+".X", k.X); err != nil {
 		return err
 	}
 	for i := range k.X {
 		switch {
+		case k.Low != nil && !(k.Low[i] <= k.High[i] && k.High[i]-k.Low[i] <= math.MaxFloat64):
+			return fmt.Errorf("widgets: %s.Low[%d] = %g and High[%d] = %g, want finite numbers in this order", field, i, k.Low[i], i, k.High[i])
+		case logY && k.Low != nil && k.Low[i] <= 0:
+			return fmt.Errorf("widgets: %s.Low[%d] = %g cannot be drawn on a logarithmic axis", field, i, k.Low[i])
 		case i > 0 && k.X[i] < k.X[i-1]:
 			return fmt.Errorf("widgets: %s.X[%d] = %g is below its predecessor %g", field, i, k.X[i], k.X[i-1])
 		case logX && k.X[i] <= 0:
@@ -190,6 +216,9 @@ func (k Curve) validate(field string, logX, logY bool) error {
 
 // bounds returns the ends of the band around point i, the point itself without one.
 func (k Curve) bounds(i int, logY bool) (low, high float64) {
+	if k.Low != nil {
+		return k.Low[i], k.High[i]
+	}
 	if k.StdErr == nil || math.IsNaN(k.StdErr[i]) {
 		return k.Y[i], k.Y[i]
 	}
@@ -298,7 +327,7 @@ func (k Curve) paintLine(c draw.Canvas, x, y func(float64) vg.Length, style draw
 }
 
 func (k Curve) paintBand(c draw.Canvas, x, y func(float64) vg.Length, a appearance, logY bool) {
-	if k.StdErr == nil {
+	if k.StdErr == nil && k.Low == nil {
 		return
 	}
 	k.runs(func(from, to int) {

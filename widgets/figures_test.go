@@ -230,6 +230,14 @@ func TestCurves(t *testing.T) {
 	if got := parse(t, m).stroked(avril); got != 3 { // broken in two, and the legend
 		t.Errorf("a gap gives %d lines, want 3", got)
 	}
+	k := &m.Panels[0].Curves[0]
+	k.Band = "90 % interval"
+	for range k.X {
+		k.Low, k.High = append(k.Low, -40), append(k.High, 2)
+	}
+	if p := parse(t, m); !p.hasText("AVRIL (90 % interval)") || !p.hasText("−40") || p.count(isBand) != 3 { // either side of the gap, and the legend
+		t.Error("the given band is not drawn")
+	}
 	elbo := exampleELBO()
 	if got := parse(t, elbo).stroked("#A0A0A0"); got != 30 {
 		t.Errorf("%d thin lines, want 30", got)

@@ -22,6 +22,11 @@ type Joint struct {
 // Std returns the standard deviation of quantity i.
 func (j *Joint) Std(i int) float64 { return math.Sqrt(j.Cov.At(i, i)) }
 
+// Difference returns the mean and the standard deviation of quantity i less quantity k.
+func (j *Joint) Difference(i, k int) (mean, std float64) {
+	return j.Mean[i] - j.Mean[k], math.Sqrt(math.Max(0, j.Cov.At(i, i)+j.Cov.At(k, k)-2*j.Cov.At(i, k)))
+}
+
 // Interval returns the central credible interval of quantity i that holds the given probability.
 func (j *Joint) Interval(i int, probability float64) (low, high float64, err error) {
 	if !(probability > 0 && probability < 1) {

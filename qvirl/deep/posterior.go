@@ -9,6 +9,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/continuous"
 )
@@ -69,6 +70,17 @@ type Transitions struct {
 	Actions      []int     // [n]
 	Next         []float32 // [n, m, observation]
 	Terminated   []bool    // [n, m], or nil if none of them terminated its episode
+}
+
+// TransitionsOf returns the transitions of a trajectory, with the successors that they led to.
+func TransitionsOf(t *demo.Trajectory) Transitions {
+	n := t.Len()
+	size := len(t.Observations) / (n + 1)
+	terminated := make([]bool, n)
+	if n > 0 {
+		terminated[n-1] = t.Terminated
+	}
+	return Transitions{Observations: t.Observations[:n*size], Next: t.Observations[size:], Actions: t.Actions, Terminated: terminated}
 }
 
 // successors returns m, and refuses transitions whose lengths do not match.

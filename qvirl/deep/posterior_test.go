@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"path/filepath"
+	"reflect"
 	"testing"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -157,8 +158,24 @@ func testValues(t *testing.T, o Objective, m *continuous.Fitted) {
 			t.Errorf("%g of the draws are within the interval of 0.8", inside)
 		}
 	}
+	gaps := make([]float64, 40_000)
+	for k := range gaps {
+		gaps[k] = draws.At(k, 0) - draws.At(k, 2)
+	}
+	mean, std := stat.MeanStdDev(gaps, nil)
+	if wantMean, want := j.Difference(0, 2); math.Abs(mean-wantMean) > 4*want/200 || math.Abs(std-want) > 4*want/280 {
+		t.Errorf("values 0 and 2 differ in draws by %g with deviation %g, want %g and %g", mean, std, wantMean, want)
+	}
 	if _, _, err := j.Interval(0, 1); err == nil {
 		t.Error("no error for an interval of probability 1")
+	}
+}
+
+func TestTransitionsOfATrajectory(t *testing.T) {
+	d := demo.Trajectory{Observations: []float32{1, 2, 3, 4, 5, 6}, Actions: []int{2, 0}, Terminated: true}
+	want := Transitions{Observations: []float32{1, 2, 3, 4}, Next: []float32{3, 4, 5, 6}, Actions: []int{2, 0}, Terminated: []bool{false, true}}
+	if got := TransitionsOf(&d); !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }
 
