@@ -16,7 +16,9 @@ type Config struct {
 	Range float64
 	// LearningRate of Adam; the paper's is 0.001. Its other parameters have their usual defaults.
 	LearningRate float64
-	// Cosine lets the learning rate fall to zero along a cosine.
+	// Cosine lets the learning rate fall to zero along a cosine. The paper mentions no such thing. With a constant rate, chance in the
+	// last steps decides which of two close actions is the greedy one: apprentices of all learners landed worse, and predicted worse,
+	// on demonstrations that were made for tuning.
 	Cosine bool
 	// WeightDecay is decoupled from the gradient, as in AdamW: a step shrinks weights, but no biases, by the share
 	// LearningRate · WeightDecay. The paper's is 0.001, which changes little in any number of steps.
@@ -24,7 +26,8 @@ type Config struct {
 	// Batch is the number of expert transitions of each run in a step; the paper's is 64. AuxBatch is the number of auxiliary
 	// ones, where a task has any.
 	Batch, AuxBatch int
-	// Steps of training; the paper's are 20,000.
+	// Steps of training; the paper's are 20,000. With more than a few thousand, the likelihood of other trajectories fell and apprentices
+	// from one trajectory did worse.
 	Steps int
 	// ReportEvery is the number of steps between two points of the curves, at which held-out demonstrations are looked at.
 	ReportEvery int
@@ -35,11 +38,11 @@ type Config struct {
 	Backend string `json:",omitempty"`
 }
 
-// DefaultConfig returns the paper's training, with Range in addition.
+// DefaultConfig returns the paper's training but for Range, Cosine and Steps.
 func DefaultConfig() Config {
 	return Config{
-		Architecture: Heads, Hidden: []int{128, 128}, Range: 2, LearningRate: 1e-3, WeightDecay: 1e-3,
-		Batch: 64, AuxBatch: 64, Steps: 20_000, ReportEvery: 500,
+		Architecture: Heads, Hidden: []int{128, 128}, Range: 2, LearningRate: 1e-3, Cosine: true, WeightDecay: 1e-3,
+		Batch: 64, AuxBatch: 64, Steps: 3000, ReportEvery: 500,
 	}
 }
 

@@ -122,17 +122,11 @@ func tuned(method, config string) Learner {
 	return Learner{Name: method + suffixTuned, Method: method, Config: json.RawMessage(config)}
 }
 
-// steps of training. The paper's are 20,000, at a constant learning rate. Ours falls along a cosine: on demonstrations that were made
-// for tuning, apprentices of all learners then landed better and predicted better, as what a constant rate leaves of chance in the last
-// steps decides which of two close actions is the greedy one.
-const steps = 3000
-
 // paper returns what the two experiments have in common at the paper's scale.
 func paper() Config {
 	c := Config{Train: 800, Validation: 100, Test: 100, Subsets: 10, SplitSeed: 1, Training: continuous.DefaultConfig(),
 		Explore:  continuous.ExploreOptions{Every: 500, Keep: 40, Episodes: 4, Seed: 100_000_000},
 		Episodes: 30, EvaluationSeed: 1_000_000}
-	c.Training.Steps, c.Training.Cosine = steps, true
 	for k := range uint64(10) {
 		c.Runs = append(c.Runs, k)
 	}

@@ -15,7 +15,7 @@ import (
 
 // The cost of a unit, about the seconds of a run: training, in which an ensemble is as many runs as it has members, and episodes.
 const (
-	trainingCost = 20.0
+	trainingCost = 3.0
 	episodeCost  = 0.3
 )
 
