@@ -2,6 +2,7 @@ package deep
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
@@ -213,21 +214,27 @@ func TestPosteriorOfRewardsIsThatOfTheLoss(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		mean, cov := tensors.MustCopyFlatData[float32](out[0]), tensors.MustCopyFlatData[float32](out[1])
-		for i := range mean {
-			if math.Abs(float64(mean[i])-j.Mean[i]) > 1e-5 {
-				t.Errorf("%+v: mean of reward %d is %g, that of the loss %g", o, i, j.Mean[i], mean[i])
-			}
-			for k := range mean {
-				if c := float64(cov[i*3+k]); math.Abs(c-j.Cov.At(i, k)) > 1e-5 {
-					t.Errorf("%+v: covariance of rewards %d and %d is %g, that of the loss %g", o, i, k, j.Cov.At(i, k), c)
-				}
-			}
-		}
+		checkAgainstLoss(t, fmt.Sprintf("%+v", o), j, out[0], out[1])
 		testSeveralSuccessors(t, o, m, q, j)
 		q.Actions[1] = 3
 		if _, err := p.Rewards(q); err == nil {
 			t.Error("no error for action 3 of 3")
+		}
+	}
+}
+
+// checkAgainstLoss holds the posterior of three rewards against the means [1, 3] and covariances [1, 3, 3] that the loss has.
+func checkAgainstLoss(t *testing.T, what string, j *Joint, means, covariances *tensors.Tensor) {
+	t.Helper()
+	mean, cov := tensors.MustCopyFlatData[float32](means), tensors.MustCopyFlatData[float32](covariances)
+	for i := range mean {
+		if math.Abs(float64(mean[i])-j.Mean[i]) > 1e-5 {
+			t.Errorf("%s: mean of reward %d is %g, that of the loss %g", what, i, j.Mean[i], mean[i])
+		}
+		for k := range mean {
+			if c := float64(cov[i*3+k]); math.Abs(c-j.Cov.At(i, k)) > 1e-5 {
+				t.Errorf("%s: covariance of rewards %d and %d is %g, that of the loss %g", what, i, k, j.Cov.At(i, k), c)
+			}
 		}
 	}
 }
@@ -258,17 +265,7 @@ func testSeveralSuccessors(t *testing.T, o Objective, m *continuous.Fitted, q Tr
 	if err != nil {
 		t.Fatal(err)
 	}
-	mean, cov := tensors.MustCopyFlatData[float32](out[0]), tensors.MustCopyFlatData[float32](out[1])
-	for i := range mean {
-		if math.Abs(float64(mean[i])-j.Mean[i]) > 1e-5 {
-			t.Errorf("%+v: with three successors the mean of reward %d is %g, that of the loss %g", o, i, j.Mean[i], mean[i])
-		}
-		for k := range mean {
-			if c := float64(cov[i*3+k]); math.Abs(c-j.Cov.At(i, k)) > 1e-5 {
-				t.Errorf("%+v: with three successors the covariance of rewards %d and %d is %g, that of the loss %g", o, i, k, j.Cov.At(i, k), c)
-			}
-		}
-	}
+	checkAgainstLoss(t, fmt.Sprintf("%+v, three successors", o), j, out[0], out[1])
 	if j.Mean[1] != one.Mean[1] || j.Cov.At(1, 1) != one.Cov.At(1, 1) || j.Mean[2] == one.Mean[2] {
 		t.Errorf("%+v: means %v with three successors, %v with one, of which the second has to be the same", o, j.Mean, one.Mean)
 	}

@@ -2,6 +2,7 @@ package deep
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -9,8 +10,6 @@ import (
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
-	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/gonum/stat/distmv"
 
 	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/continuous"
@@ -57,65 +56,17 @@ func (b branching) transitions(g *Graph) *continuous.Transitions {
 }
 
 func TestRewardOfSeveralSuccessorsAgainstSampledMaxima(t *testing.T) {
-	const n, m, actions, draws = 3, 3, 2, 30_000 // the moments of a maximum of two are exact
+	const n, m, actions = 3, 3, 2
 	for _, apart := range []bool{false, true} {
-		rng := rand.New(rand.NewPCG(21, 21))
-		b := newBranching(rng, 1, n, m, actions, apart)
+		b := newBranching(rand.New(rand.NewPCG(21, 21)), 1, n, m, actions, apart)
 		mean, cov := b.reward(t, qvirl.Clark)
-
-		var points [][]float64 // all values: those taken, then those of the successors
-		for i := range n {
-			a := slices.Index(b.action.data[i*actions:(i+1)*actions], 1)
-			points = append(points, b.now.data[(i*actions+a)*4:(i*actions+a+1)*4])
-		}
-		for k := range n * m * actions {
-			points = append(points, b.next.data[k*4:(k+1)*4])
-		}
-		values, c := make([]float64, len(points)), mat.NewSymDense(len(points), nil)
-		for i, p := range points {
-			values[i] = p[outMean]
-			for j, q := range points {
-				c.SetSym(i, j, math.Exp(p[outLogStd]+q[outLogStd])*kernel(p[outEmbedding:], q[outEmbedding:]))
+		checkRewards(t, fmt.Sprintf("three successors, apart %t", apart), b.example, mean, cov, 22, func(x []float64, i int) (sum float64) {
+			for k := range m {
+				at := (i*m + k) * actions
+				sum += b.weight.data[i*m+k] * max(x[at], x[at+1])
 			}
-		}
-		normal, ok := distmv.NewNormal(values, c, rand.NewPCG(22, 22))
-		if !ok {
-			t.Fatal("the values' covariance is singular")
-		}
-		sum, square, fourth := make([]float64, n), mat.NewDense(n, n, nil), mat.NewDense(n, n, nil)
-		x, r := make([]float64, len(points)), make([]float64, n)
-		for range draws {
-			normal.Rand(x)
-			for i := range n {
-				r[i] = x[i] - mean[i]
-				for k := range m {
-					at := n + (i*m+k)*actions
-					r[i] -= b.weight.data[i*m+k] * max(x[at], x[at+1])
-				}
-				sum[i] += r[i]
-			}
-			for i := range n {
-				for j := range n {
-					p := r[i] * r[j]
-					square.Set(i, j, square.At(i, j)+p/draws)
-					fourth.Set(i, j, fourth.At(i, j)+p*p/draws)
-				}
-			}
-		}
-		for i := range n {
-			if se := math.Sqrt(square.At(i, i) / draws); math.Abs(sum[i]/draws) > 4*se {
-				t.Errorf("apart %t: mean of reward %d is %g off, want less than 4 standard errors of %g", apart, i, sum[i]/draws, se)
-			}
-			for j := range n {
-				tolerance := 4 * math.Sqrt((fourth.At(i, j)-square.At(i, j)*square.At(i, j))/draws)
-				if !apart { // the covariance of two maxima is Clark's approximation, also of two successors of one transition
-					tolerance += 0.02 * math.Sqrt(square.At(i, i)*square.At(j, j))
-				}
-				if d := cov[i*n+j] - square.At(i, j); math.Abs(d) > tolerance {
-					t.Errorf("apart %t: covariance of rewards %d and %d is %g, draws give %g ± %g", apart, i, j, cov[i*n+j], square.At(i, j), tolerance)
-				}
-			}
-		}
+			return sum
+		}, func(int, int) bool { return apart }) // without, two successors of one transition have maxima that correlate
 	}
 }
 
