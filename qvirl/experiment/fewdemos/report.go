@@ -27,7 +27,7 @@ var measures = []struct {
 }{
 	{Return, "Return of the apprentice", "mean return", 1},
 	{HeldOut, "Log-likelihood of held-out actions", "log-likelihood per action", 3},
-	{HeldOutAirborne, "Log-likelihood of held-out actions in the air", "log-likelihood per action", 3},
+	{HeldOutAirborne, "Log-likelihood of held-out actions in the air", "log-likelihood in the air", 3},
 	{ECE, "Expected calibration error", "calibration error", 3},
 }
 
