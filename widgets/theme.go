@@ -97,6 +97,10 @@ var methods = map[string]appearance{
 	"iqlearn-ensemble":    {"IQ-Learn, ensemble", purple, dashed},
 	"qvirl-aux":           {"QVIRL, with rollouts", skyBlue, dashed},
 	"qvirl-ensemble":      {"QVIRL, ensemble", blue, dashed},
+	"qvirl-tuned":         {"QVIRL, tuned", blue, dotted},
+	"bc-tuned":            {"behaviour cloning, tuned", green, dotted},
+	"iqlearn-tuned":       {"IQ-Learn, tuned", purple, dotted},
+	"avril-tuned":         {"AVRIL, tuned", vermillion, dotted},
 	"bc":                  {"behaviour cloning", green, nil},
 	"max-mean":            {"max-mean", green, dashDot},
 	"clark":               {"Clark", blue, nil},
@@ -121,10 +125,6 @@ func lookup(method string) appearance {
 	if base, ok := strings.CutSuffix(method, "-cvar"); ok {
 		a := lookup(base)
 		return appearance{a.label + ", CVaR policy", a.color, dashed}
-	}
-	if base, ok := strings.CutSuffix(method, "-tuned"); ok {
-		a := lookup(base)
-		return appearance{a.label + ", tuned", a.color, dotted}
 	}
 	// AVRIL at one λ, such as avril-0.17: the colour says whether λ is below, in or above the range in which the
 	// posterior of a state-only reward with five actions is neither the prior nor a point.
