@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -207,14 +206,7 @@ func TestInducingPointsAreStored(t *testing.T) {
 	if alone := train(t, o, 5, 1)[0]; math.Abs(alone.Curve()[0].Loss-m.Curve()[0].Loss) > 1e-4*math.Abs(m.Curve()[0].Loss) { // float32
 		t.Errorf("a run's loss is %g by itself, %g beside another", alone.Curve()[0].Loss, m.Curve()[0].Loss)
 	}
-	dir := filepath.Join(t.TempDir(), "model")
-	if err := m.Save(dir); err != nil {
-		t.Fatal(err)
-	}
-	loaded, err := continuous.Load[Objective](dir, "go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	loaded := stored(t, m)
 	if loaded.Objective() != m.Objective() {
 		t.Errorf("loaded %+v, want %+v", loaded.Objective(), m.Objective())
 	}

@@ -275,8 +275,9 @@ func testSeveralSuccessors(t *testing.T, o Objective, m *continuous.Fitted, q Tr
 	}
 }
 
-func TestStoredModel(t *testing.T) {
-	m := train(t, DefaultObjective(1), 5, 1)[0]
+// stored returns a model as it is after it was saved and loaded.
+func stored(t *testing.T, m *continuous.Fitted) *continuous.Fitted {
+	t.Helper()
 	dir := filepath.Join(t.TempDir(), "model")
 	if err := m.Save(dir); err != nil {
 		t.Fatal(err)
@@ -285,6 +286,12 @@ func TestStoredModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return loaded
+}
+
+func TestStoredModel(t *testing.T) {
+	m := train(t, DefaultObjective(1), 5, 1)[0]
+	loaded := stored(t, m)
 	p, err := NewPosterior(loaded)
 	if err != nil {
 		t.Fatal(err)

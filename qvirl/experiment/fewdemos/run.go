@@ -19,6 +19,20 @@ const (
 	episodeCost  = 0.3
 )
 
+// trainingCost returns the cost of training a learner in all runs.
+func (c Config) trainingCost(l Learner) float64 {
+	cost := trainingCost * float64(len(c.Runs)) * float64(c.Training.Steps) / float64(continuous.DefaultConfig().Steps)
+	if entry, err := catalogue.Find(l.Method); err == nil {
+		cost *= float64(max(1, entry.Members))
+	}
+	return cost
+}
+
+// episodesCost returns the cost of the episodes of all runs.
+func (c Config) episodesCost() float64 {
+	return episodeCost * float64(len(c.Runs)*c.Episodes)
+}
+
 // Plan returns the plan of the experiment of the given name: a unit for each learner and number of trajectories, in which all runs
 // are trained as one batch.
 func (c Config) Plan(name, scale, backendName string) (*experiment.Plan, error) {
@@ -34,12 +48,8 @@ func (c Config) Plan(name, scale, backendName string) (*experiment.Plan, error) 
 	var units []work
 	for _, l := range c.Learners {
 		for _, n := range c.Sizes {
-			training := trainingCost * float64(c.Training.Steps) / float64(continuous.DefaultConfig().Steps)
-			if entry, err := catalogue.Find(l.Method); err == nil {
-				training *= float64(max(1, entry.Members))
-			}
 			p.Units = append(p.Units, experiment.Unit{
-				Name: fmt.Sprintf("%s-%02d", l.Name, n), Cost: float64(len(c.Runs)) * (training + episodeCost*float64(c.Episodes)),
+				Name: fmt.Sprintf("%s-%02d", l.Name, n), Cost: c.trainingCost(l) + c.episodesCost(),
 			})
 			units = append(units, work{l, n})
 		}
@@ -111,9 +121,7 @@ func (r *runner) run(ctx context.Context, l Learner, n int, stages *experiment.S
 		task.Explore = continuous.NewExplore(pool, r.config.Explore)
 	}
 	var models []continuous.Model
-	runs := float64(len(task.Runs))
-	episodes := runs * episodeCost * float64(r.config.Episodes)
-	err = stages.Run(l.Name, fmt.Sprintf("%s, %d trajectories", l.Name, n), runs*trainingCost, func(progress qvirl.Progress) (err error) {
+	err = stages.Run(l.Name, fmt.Sprintf("%s, %d trajectories", l.Name, n), r.config.trainingCost(l), func(progress qvirl.Progress) (err error) {
 		models, err = method.Fit(ctx, task, progress)
 		return err
 	})
@@ -121,7 +129,7 @@ func (r *runner) run(ctx context.Context, l Learner, n int, stages *experiment.S
 		return nil, fmt.Errorf("%s from %d trajectories: %w", l.Name, n, err)
 	}
 	var returns []float64
-	err = stages.Run(l.Name, "episodes of "+l.Name, episodes, func(progress qvirl.Progress) (err error) {
+	err = stages.Run(l.Name, "episodes of "+l.Name, r.config.episodesCost(), func(progress qvirl.Progress) (err error) {
 		returns, err = r.config.returns(ctx, models, progress)
 		return err
 	})
