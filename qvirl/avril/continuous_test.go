@@ -23,7 +23,7 @@ const (
 func fitContinuous(t *testing.T, o Continuous) *continuous.Fitted {
 	t.Helper()
 	c := continuous.DefaultConfig()
-	c.Hidden, c.Steps, c.ReportEvery, c.Backend = []int{7, 6}, 2, 1, "go"
+	c.Hidden, c.Steps, c.ReportEvery, c.Folds, c.Backend = []int{7, 6}, 2, 1, 0, "go"
 	l, err := NewContinuous(c, o)
 	if err != nil {
 		t.Fatal(err)

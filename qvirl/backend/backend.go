@@ -108,6 +108,11 @@ func newBackend(config string) (b compute.Backend, err error) {
 	if strings.Contains(config, "cuda") && !strings.Contains(config, "tf32") {
 		config += ",tf32=false" // ten bits of mantissa are too few for covariances
 	}
+	if config == "go" {
+		// Otherwise operations of a graph run side by side in the same pool of workers in which some of them (products of small matrices, in
+		// batches) wait for workers of their own: once all wait, none ends. Those products use all cores either way.
+		config = "go:ops_sequential"
+	}
 	if err := os.Setenv("GOMLX_NO_AUTO_INSTALL", "1"); err != nil {
 		return nil, err
 	}

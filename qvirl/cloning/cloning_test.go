@@ -17,7 +17,7 @@ const observation, actions = 3, 4
 
 func testConfig(a continuous.Architecture) continuous.Config {
 	c := continuous.DefaultConfig()
-	c.Architecture, c.Hidden, c.Steps, c.ReportEvery, c.Backend = a, []int{7, 6}, 1, 1, "go"
+	c.Architecture, c.Hidden, c.Steps, c.ReportEvery, c.Folds, c.Backend = a, []int{7, 6}, 1, 1, 0, "go"
 	return c
 }
 

@@ -34,15 +34,18 @@ type Config struct {
 	// Patience is the number of points of the curve for which a run goes on without a better held-out log-likelihood; the
 	// model is then the best one's. With 0, held-out demonstrations are looked at and change nothing.
 	Patience int
+	// Folds is the number of parts of the demonstrations by which the action probabilities are calibrated (see Calibration): for each, a
+	// model more is trained on all the others. 0 for none, as in the paper.
+	Folds int
 	// Backend is a name for backend.Get; empty chooses the best there is.
 	Backend string `json:",omitempty"`
 }
 
-// DefaultConfig returns the paper's training but for Range, Cosine and Steps.
+// DefaultConfig returns the paper's training but for Range, Cosine, Steps and Folds.
 func DefaultConfig() Config {
 	return Config{
 		Architecture: Heads, Hidden: []int{128, 128}, Range: 2, LearningRate: 1e-3, Cosine: true, WeightDecay: 1e-3,
-		Batch: 64, AuxBatch: 64, Steps: 3000, ReportEvery: 500,
+		Batch: 64, AuxBatch: 64, Steps: 3000, ReportEvery: 500, Folds: 5,
 	}
 }
 
@@ -65,6 +68,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("continuous: Steps = %d and ReportEvery = %d, want at least 1", c.Steps, c.ReportEvery)
 	case c.Patience < 0:
 		return fmt.Errorf("continuous: Patience = %d, want at least 0", c.Patience)
+	case c.Folds < 0 || c.Folds == 1:
+		return fmt.Errorf("continuous: Folds = %d, want 0, for no calibration, or at least 2", c.Folds)
 	}
 	for i, n := range c.Hidden {
 		if n < 1 {

@@ -21,6 +21,7 @@ type Fitted struct {
 	scale          *Scale
 	layout         *layout
 	trained, fixed []float32
+	calibration    *Calibration // nil for none
 	curve          []CurvePoint
 	seconds        float64
 }
@@ -48,6 +49,16 @@ func (f *Fitted) Scale() *Scale { return f.scale }
 
 // Parameters returns the weights of the networks and the objective's parameters.
 func (f *Fitted) Parameters() []Parameter { return f.layout.gather(f.trained, f.fixed) }
+
+// Calibration is what the model's action probabilities were calibrated by; nil if they were not.
+func (f *Fitted) Calibration() *Calibration { return f.calibration }
+
+// Uncalibrated returns the model with its own action probabilities.
+func (f *Fitted) Uncalibrated() *Fitted {
+	own := *f
+	own.calibration = nil
+	return &own
+}
 
 // blocks are the numbers of states that predictions are compiled for: a step of a pool of environments, and a data set.
 var blocks = []int{16, 128, 2048}
@@ -89,6 +100,9 @@ func (f *Fitted) Predict(observations []float32) (*Prediction, error) {
 			}
 			*to = append(*to, values[:n*f.spec.Actions]...)
 		}
+	}
+	if f.calibration != nil {
+		f.calibration.apply(out.LogProbs)
 	}
 	return out, nil
 }
@@ -155,7 +169,7 @@ func (f *Fitted) Save(dir string) error {
 	config := f.learner.config
 	config.Backend = "" // a model says nothing about machines
 	d := description{Format: modelFormat, Method: f.name, Spec: f.spec, Config: &config, Objective: objective, Scale: f.scale,
-		Seconds: f.seconds, Curve: f.curve}
+		Calibration: f.calibration, Seconds: f.seconds, Curve: f.curve}
 	arrays := map[string]npz.Array{}
 	for _, p := range f.Parameters() {
 		data := make([]float64, len(p.Value))

@@ -45,7 +45,8 @@ func NewLearner(name string, c Config, o Objective) (*Learner, error) {
 // Name returns the method's name in result rows.
 func (l *Learner) Name() string { return l.name }
 
-// Fit trains a model for each run of the task, several runs at a time in one program.
+// Fit trains a model for each run of the task, several runs at a time in one program, and calibrates it if the configuration asks for
+// that.
 func (l *Learner) Fit(ctx context.Context, t *Task, progress qvirl.Progress) ([]Model, error) {
 	if err := t.Validate(); err != nil {
 		return nil, err
@@ -58,16 +59,36 @@ func (l *Learner) Fit(ctx context.Context, t *Task, progress qvirl.Progress) ([]
 			return nil, err
 		}
 	}
-	choice, err := backend.Get(l.config.Backend)
+	began := time.Now()
+	models, aux, err := l.train(ctx, t, portion(progress, "", 0, 1, 1+l.config.Folds))
 	if err != nil {
 		return nil, err
+	}
+	if l.config.Folds > 0 {
+		if err := l.calibrate(ctx, t, models, aux, portion(progress, "calibration: ", 1, l.config.Folds, 1+l.config.Folds)); err != nil {
+			return nil, err
+		}
+	}
+	seconds := time.Since(began).Seconds()
+	out := make([]Model, len(models))
+	for i, m := range models {
+		m.seconds = seconds
+		out[i] = m
+	}
+	return out, nil
+}
+
+// train trains a model for each run of a valid task. With Task.Explore it returns what each run has explored at last, too.
+func (l *Learner) train(ctx context.Context, t *Task, progress qvirl.Progress) ([]*Fitted, []explored, error) {
+	choice, err := backend.Get(l.config.Backend)
+	if err != nil {
+		return nil, nil, err
 	}
 	groups := 1
 	if choice.OnCPU {
 		groups = (len(t.Runs) + groupSize - 1) / groupSize
 	}
-	began := time.Now()
-	out := make([]Model, len(t.Runs))
+	out, aux := make([]*Fitted, len(t.Runs)), make([]explored, len(t.Runs))
 	watch := newWatcher(t, progress, l.config.Steps, groups)
 	work, ctx := errgroup.WithContext(ctx)
 	work.SetLimit(runtime.GOMAXPROCS(0))
@@ -95,17 +116,14 @@ func (l *Learner) Fit(ctx context.Context, t *Task, progress qvirl.Progress) ([]
 			for r := range job.runs {
 				out[first+r] = job.model(l, r, job.learnt())
 			}
+			copy(aux[first:end], job.aux)
 			return nil
 		})
 	}
 	if err := work.Wait(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	seconds := time.Since(began).Seconds()
-	for _, m := range out {
-		m.(*Fitted).seconds = seconds
-	}
-	return out, nil
+	return out, aux, nil
 }
 
 // newJob prepares the runs first, …, end−1 of a task.

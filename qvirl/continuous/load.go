@@ -48,7 +48,12 @@ func Load[O Objective](dir, backendName string) (*Fitted, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w (in %s)", err, path)
 	}
-	f.curve, f.seconds = d.Curve, d.Seconds
+	if d.Calibration != nil {
+		if err := d.Calibration.validate(d.Spec.Actions); err != nil {
+			return nil, fmt.Errorf("%w (in %s)", err, path)
+		}
+	}
+	f.curve, f.seconds, f.calibration = d.Curve, d.Seconds, d.Calibration
 	return f, nil
 }
 
@@ -106,16 +111,17 @@ const (
 
 // description is a model as it is described on disk.
 type description struct {
-	Format    string          `json:"format"`
-	Method    string          `json:"method"`
-	Spec      Spec            `json:"spec"`
-	Members   int             `json:"members,omitempty"` // of an ensemble, which has nothing of what follows but Seconds
-	Config    *Config         `json:"config,omitempty"`
-	Objective json.RawMessage `json:"objective,omitempty"`
-	Scale     *Scale          `json:"scale,omitempty"`
-	Slots     []savedSlot     `json:"parameters,omitempty"`
-	Seconds   float64         `json:"seconds"`
-	Curve     []CurvePoint    `json:"curve,omitempty"`
+	Format      string          `json:"format"`
+	Method      string          `json:"method"`
+	Spec        Spec            `json:"spec"`
+	Members     int             `json:"members,omitempty"` // of an ensemble, which has nothing of what follows but Seconds
+	Config      *Config         `json:"config,omitempty"`
+	Objective   json.RawMessage `json:"objective,omitempty"`
+	Scale       *Scale          `json:"scale,omitempty"`
+	Slots       []savedSlot     `json:"parameters,omitempty"`
+	Calibration *Calibration    `json:"calibration,omitempty"`
+	Seconds     float64         `json:"seconds"`
+	Curve       []CurvePoint    `json:"curve,omitempty"`
 }
 
 // savedSlot describes a parameter on disk.

@@ -18,7 +18,7 @@ func BenchmarkTrainingStep(b *testing.B) {
 		for _, runs := range []int{1, 5, 10} {
 			b.Run(fmt.Sprintf("%s/runs=%d", architecture, runs), func(b *testing.B) {
 				c := continuous.DefaultConfig()
-				c.Architecture, c.Steps, c.ReportEvery = architecture, 200, 50
+				c.Architecture, c.Steps, c.ReportEvery, c.Folds = architecture, 200, 50, 0
 				l, err := New(c, DefaultObjective(50))
 				if err != nil {
 					b.Fatal(err)

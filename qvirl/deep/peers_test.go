@@ -42,7 +42,7 @@ func peer(tb testing.TB, args ...string) *exec.Cmd {
 
 func TestPeersComputeTheSameLoss(t *testing.T) {
 	c := continuous.DefaultConfig()
-	c.Steps, c.ReportEvery = 100, 100
+	c.Steps, c.ReportEvery, c.Folds = 100, 100, 0
 	l, err := New(c, DefaultObjective(1))
 	if err != nil {
 		t.Fatal(err)
@@ -94,7 +94,7 @@ func BenchmarkPeers(b *testing.B) {
 		threads = v
 	}
 	c := continuous.DefaultConfig()
-	c.Steps, c.ReportEvery = 2*steps, steps
+	c.Steps, c.ReportEvery, c.Folds = 2*steps, steps, 0
 	l, err := New(c, DefaultObjective(1))
 	if err != nil {
 		b.Fatal(err)

@@ -28,7 +28,7 @@ func NewPosterior(m *continuous.Fitted) (*Posterior, error) {
 	if !ok {
 		return nil, fmt.Errorf("deep: the model of the method %q is not of an objective of this package", m.Name())
 	}
-	p := &Posterior{model: m, objective: o}
+	p := &Posterior{model: m.Uncalibrated(), objective: o}
 	if o.Marginals == SinhArcsinh {
 		p.warp = newPlainWarp(p.parameter(paramSkew)[0], math.Exp(p.parameter(paramLogTail)[0]))
 	}
@@ -190,7 +190,7 @@ func (o Objective) maximum(v *Joint) (mean, variance float64, weights []float64,
 }
 
 // ActionProbs returns the demonstrator's expected action probabilities [n, actions] (Eq. mean-field-action-prob) in observations
-// [n, observation].
+// [n, observation], without the model's calibration.
 func (p *Posterior) ActionProbs(observations []float32) ([]float64, error) {
 	prediction, err := p.model.Predict(observations)
 	if err != nil {

@@ -48,7 +48,7 @@ func walk(seed uint64, count int, demonstrator bool) []demo.Trajectory {
 // smallConfig is a training of a small network.
 func smallConfig(steps int) continuous.Config {
 	c := continuous.DefaultConfig()
-	c.Hidden, c.Batch, c.AuxBatch, c.Steps, c.ReportEvery, c.LearningRate, c.Backend = []int{16, 16}, 12, 12, steps, steps, 0.01, "go"
+	c.Hidden, c.Batch, c.AuxBatch, c.Steps, c.ReportEvery, c.LearningRate, c.Folds, c.Backend = []int{16, 16}, 12, 12, steps, steps, 0.01, 0, "go"
 	return c
 }
 

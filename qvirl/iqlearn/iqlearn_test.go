@@ -21,7 +21,7 @@ const (
 
 func testConfig() continuous.Config {
 	c := continuous.DefaultConfig()
-	c.Hidden, c.Steps, c.ReportEvery, c.Backend = []int{7, 6}, 2, 1, "go"
+	c.Hidden, c.Steps, c.ReportEvery, c.Folds, c.Backend = []int{7, 6}, 2, 1, 0, "go"
 	return c
 }
 

@@ -24,6 +24,9 @@ type scored struct {
 	*continuous.Scores
 	// TrainedOn is the number of these episodes that the model was trained on.
 	TrainedOn int `json:"trained_on"`
+	// Uncalibrated are the scores of the model's own probabilities, if they were calibrated, and Trust is their weight.
+	Uncalibrated *continuous.Scores `json:"uncalibrated,omitempty"`
+	Trust        *float64           `json:"trust,omitempty"`
 }
 
 func newScore() *cobra.Command {
@@ -34,7 +37,7 @@ func newScore() *cobra.Command {
 		Long: `score compares the action probabilities of a model that "qvirl train" made with demonstrations that it has not seen: their mean
 log-likelihood per action, the expected calibration error (of the probabilities of all actions, in ten bins of equal width), and the
 fraction of actions that the model held for the most probable. Where the file holds the demonstrator's own probabilities, their mean
-log-likelihood is the ceiling.`,
+log-likelihood is the ceiling. Of a model whose probabilities were calibrated in training, it says what they were worth before.`,
 		Example: `  qvirl score --model bc --demos lander.npz --episodes 200:300
   qvirl score --model bc --demos lander.npz --json | jq .log_likelihood`,
 		Args: cobra.NoArgs,
@@ -76,9 +79,16 @@ func score(cmd *cobra.Command, o *scoreOptions) error {
 	if err != nil {
 		return err
 	}
+	result := scored{Method: m.Name(), Episodes: end - first, Scores: s, TrainedOn: used}
+	if fitted, ok := m.(*continuous.Fitted); ok && fitted.Calibration() != nil {
+		if result.Uncalibrated, err = continuous.Score(fitted.Uncalibrated(), set.Trajectories[first:end], nil); err != nil {
+			return err
+		}
+		result.Trust = &fitted.Calibration().Trust
+	}
 	out := cmd.OutOrStdout()
 	if o.asJSON {
-		return json.NewEncoder(out).Encode(scored{Method: m.Name(), Episodes: end - first, Scores: s, TrainedOn: used})
+		return json.NewEncoder(out).Encode(result)
 	}
 	if used > 0 {
 		fmt.Fprintf(cmd.ErrOrStderr(), "note: the model was trained on %d of these %d episodes; --episodes chooses others\n", used, end-first)
@@ -89,5 +99,9 @@ func score(cmd *cobra.Command, o *scoreOptions) error {
 		fmt.Fprintf(out, "   (demonstrator: %.4f)", *s.ExpertLogLikelihood)
 	}
 	fmt.Fprintf(out, "\n  expected calibration error  %.4f\n  most probable action taken  %.1f %%\n", s.ECE, 100*s.Accuracy)
+	if u := result.Uncalibrated; u != nil {
+		fmt.Fprintf(out, "  its own probabilities have the weight %.2f, that of the actions' frequencies is %.2f; they alone have the\n", *result.Trust, 1-*result.Trust)
+		fmt.Fprintf(out, "  mean log-likelihood %.4f and the calibration error %.4f\n", u.LogLikelihood, u.ECE)
+	}
 	return nil
 }

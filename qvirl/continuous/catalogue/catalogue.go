@@ -38,6 +38,10 @@ type Method struct {
 // members is the number of models of an ensemble; the paper's.
 const members = 5
 
+// ofEnsembles are the fields of an ensemble's default config that are not those of all methods: the average of its members is what holds back
+// their confidence, and to calibrate each would take six times as long.
+const ofEnsembles = `{"Training": {"Folds": 0}}`
+
 // defaultPriorStd is the standard deviation of rewards under QVIRL's prior at the beginning of training.
 const defaultPriorStd = 1
 
@@ -45,52 +49,55 @@ const defaultPriorStd = 1
 var methods = []Method{
 	{
 		Name: deep.Name, Short: "Q-based variational IRL, with a Gaussian-process prior over rewards", Aux: true,
-		build: builder(deep.DefaultObjective(defaultPriorStd), 0, func(c Config[deep.Objective]) (continuous.Method, error) {
+		build: builder(deep.DefaultObjective(defaultPriorStd), 0, "", func(c Config[deep.Objective]) (continuous.Method, error) {
 			return deep.New(c.Training, c.Objective)
 		}),
 		load: load[deep.Objective],
 	},
 	{
 		Name: deep.NameEnsemble, Short: "an ensemble of QVIRL's models", Aux: true, Members: members,
-		build: builder(deep.DefaultObjective(defaultPriorStd), members, func(c Config[deep.Objective]) (continuous.Method, error) {
+		build: builder(deep.DefaultObjective(defaultPriorStd), members, ofEnsembles, func(c Config[deep.Objective]) (continuous.Method, error) {
 			return deep.NewEnsemble(c.Training, c.Objective, c.Members)
 		}),
 		load: loadEnsemble[deep.Objective],
 	},
 	{
 		Name: cloning.Name, Short: "behaviour cloning",
-		build: builder(cloning.Objective{}, 0, func(c Config[cloning.Objective]) (continuous.Method, error) { return cloning.New(c.Training) }),
+		build: builder(cloning.Objective{}, 0, "", func(c Config[cloning.Objective]) (continuous.Method, error) { return cloning.New(c.Training) }),
 		load:  load[cloning.Objective],
 	},
 	{
 		Name: iqlearn.Name, Short: "IQ-Learn (Garg et al. 2021), offline",
-		build: builder(iqlearn.DefaultObjective(), 0, func(c Config[iqlearn.Objective]) (continuous.Method, error) {
+		build: builder(iqlearn.DefaultObjective(), 0, "", func(c Config[iqlearn.Objective]) (continuous.Method, error) {
 			return iqlearn.New(c.Training, c.Objective)
 		}),
 		load: load[iqlearn.Objective],
 	},
 	{
 		Name: iqlearn.NameEnsemble, Short: "an ensemble of IQ-Learn's models", Members: members,
-		build: builder(iqlearn.DefaultObjective(), members, func(c Config[iqlearn.Objective]) (continuous.Method, error) {
+		build: builder(iqlearn.DefaultObjective(), members, ofEnsembles, func(c Config[iqlearn.Objective]) (continuous.Method, error) {
 			return iqlearn.NewEnsemble(c.Training, c.Objective, c.Members)
 		}),
 		load: loadEnsemble[iqlearn.Objective],
 	},
 	{
 		Name: avril.ContinuousName, Short: "AVRIL (Chan and van der Schaar 2021), on demonstrations alone",
-		build: builder(avril.DefaultContinuous(), 0, func(c Config[avril.Continuous]) (continuous.Method, error) {
+		build: builder(avril.DefaultContinuous(), 0, "", func(c Config[avril.Continuous]) (continuous.Method, error) {
 			return avril.NewContinuous(c.Training, c.Objective)
 		}),
 		load: load[avril.Continuous],
 	},
 }
 
-// builder returns what builds a method from its default config, with the fields that a JSON object overrides.
-func builder[O any](objective O, members int, build func(Config[O]) (continuous.Method, error)) func(continuous.Config, []byte) (continuous.Method, error) {
+// builder returns what builds a method from its default config, with the fields that the JSON objects own, the method's, and then override
+// replace.
+func builder[O any](objective O, members int, own string, build func(Config[O]) (continuous.Method, error)) func(continuous.Config, []byte) (continuous.Method, error) {
 	return func(training continuous.Config, override []byte) (continuous.Method, error) {
 		c := Config[O]{Training: training, Objective: objective, Members: members}
-		if err := experiment.Override(&c, override); err != nil {
-			return nil, err
+		for _, fields := range [][]byte{[]byte(own), override} {
+			if err := experiment.Override(&c, fields); err != nil {
+				return nil, err
+			}
 		}
 		return build(c)
 	}

@@ -34,7 +34,7 @@ func TestMethodsLearnFromDemonstrationsOfOthers(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := continuous.DefaultConfig()
-			c.Hidden, c.Steps, c.ReportEvery, c.LearningRate, c.Backend = []int{32, 32}, 200, 100, 5e-3, "go"
+			c.Hidden, c.Steps, c.ReportEvery, c.LearningRate, c.Folds, c.Backend = []int{32, 32}, 200, 100, 5e-3, 2, "go"
 			var override []byte
 			if entry.Members > 0 {
 				override = []byte(`{"Members": 2}`) // to save time

@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/qvirl/cloning"
+	"github.com/go-birl/birl/qvirl/continuous"
 	"github.com/go-birl/birl/qvirl/experiment"
 )
 
@@ -162,27 +163,31 @@ func TestRowsHoldWhatModelsScore(t *testing.T) {
 		}
 	}
 	air, n := 0.0, 0.0
-	all, count := 0.0, 0.0
+	all, own, count := 0.0, 0.0, 0.0
 	for _, x := range d.Test {
 		p, err := models[1].Predict(x.Observations)
 		if err != nil {
 			t.Fatal(err)
 		}
+		before, err := models[1].(*continuous.Fitted).Uncalibrated().Predict(x.Observations)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for i, a := range x.Actions {
 			logProb := float64(p.LogProbs[2*i+a])
-			all, count = all+logProb, count+1
+			all, own, count = all+logProb, own+float64(before.LogProbs[2*i+a]), count+1
 			if x.Observation(i)[1] == 0 {
 				air, n = air+logProb, n+1
 			}
 		}
 	}
-	for metric, want := range map[string]float64{Return: 34, HeldOut: all / count, HeldOutAirborne: air / n} {
+	for metric, want := range map[string]float64{Return: 34, HeldOut: all / count, HeldOutUncalibrated: own / count, HeldOutAirborne: air / n} {
 		if math.Abs(got[metric]-want) > 1e-9 || want == 0 {
 			t.Errorf("%s is %g, want %g", metric, got[metric], want)
 		}
 	}
-	if len(got) != 5 || !(got[ECE] > 0) || !(got[TrainSeconds] > 0) {
-		t.Errorf("run 3 has %v, want five metrics", got)
+	if len(got) != 7 || !(got[ECE] > 0) || !(got[ECEUncalibrated] > 0) || !(got[TrainSeconds] > 0) || got[HeldOut] == got[HeldOutUncalibrated] {
+		t.Errorf("run 3 has %v, want seven metrics", got)
 	}
 }
 

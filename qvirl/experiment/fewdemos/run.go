@@ -154,6 +154,14 @@ func (c Config) rows(method string, n int, data *Data, models []continuous.Model
 		}
 		add(HeldOut, s.LogLikelihood)
 		add(ECE, s.ECE)
+		if m, ok := models[i].(*continuous.Fitted); ok && m.Calibration() != nil {
+			own, err := continuous.Score(m.Uncalibrated(), data.Test, nil)
+			if err != nil {
+				return nil, err
+			}
+			add(HeldOutUncalibrated, own.LogLikelihood)
+			add(ECEUncalibrated, own.ECE)
+		}
 		if len(c.Legs) > 0 {
 			if s, err = continuous.Score(models[i], data.Test, c.airborne); err != nil {
 				return nil, err
