@@ -17,12 +17,12 @@ import (
 // action probabilities.
 type EnsembleLearner struct {
 	name    string
-	member  Method
+	member  *Learner
 	members int
 }
 
-// NewEnsembleLearner returns the ensemble of a number of models of a method.
-func NewEnsembleLearner(name string, member Method, members int) (*EnsembleLearner, error) {
+// NewEnsembleLearner returns the ensemble of a number of models of a learner.
+func NewEnsembleLearner(name string, member *Learner, members int) (*EnsembleLearner, error) {
 	if members < 1 {
 		return nil, fmt.Errorf("continuous: an ensemble of %d members, want at least 1", members)
 	}
@@ -31,6 +31,9 @@ func NewEnsembleLearner(name string, member Method, members int) (*EnsembleLearn
 
 // Name returns the method's name in result rows.
 func (l *EnsembleLearner) Name() string { return l.name }
+
+// Config is how the members train.
+func (l *EnsembleLearner) Config() Config { return l.member.Config() }
 
 // memberSeeds keeps the seeds of members apart from those of runs.
 const memberSeeds = 0x9E3779B97F4A7C15

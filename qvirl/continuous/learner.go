@@ -45,6 +45,9 @@ func NewLearner(name string, c Config, o Objective) (*Learner, error) {
 // Name returns the method's name in result rows.
 func (l *Learner) Name() string { return l.name }
 
+// Config is how the learner trains.
+func (l *Learner) Config() Config { return l.config }
+
 // Fit trains a model for each run of the task, several runs at a time in one program, and calibrates it if the configuration asks for
 // that.
 func (l *Learner) Fit(ctx context.Context, t *Task, progress qvirl.Progress) ([]Model, error) {

@@ -19,13 +19,19 @@ const (
 	episodeCost  = 0.3
 )
 
-// trainingCost returns the cost of training a learner in all runs.
+// trainingCost returns the cost of training a learner in all runs, and of calibrating it.
 func (c Config) trainingCost(l Learner) float64 {
-	cost := trainingCost * float64(len(c.Runs)) * float64(c.Training.Steps) / float64(continuous.DefaultConfig().Steps)
+	cost := trainingCost * float64(len(c.Runs))
 	if entry, err := catalogue.Find(l.Method); err == nil {
 		cost *= float64(max(1, entry.Members))
 	}
-	return cost
+	training := c.Training
+	if method, err := c.Method(l, ""); err == nil { // Validate refuses others
+		if m, ok := method.(interface{ Config() continuous.Config }); ok {
+			training = m.Config()
+		}
+	}
+	return cost * float64(training.Steps*(1+training.Folds)) / float64(continuous.DefaultConfig().Steps)
 }
 
 // episodesCost returns the cost of the episodes of all runs.
