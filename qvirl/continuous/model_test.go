@@ -158,9 +158,12 @@ func TestApprenticeTakesTheBestActionOrSamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	generators := make([]*rand.Rand, 400)
-	for i := range generators {
-		generators[i] = rand.New(rand.NewPCG(uint64(i), 0))
+	seed := func() {
+		for i := range generators {
+			generators[i] = rand.New(rand.NewPCG(uint64(i), 0))
+		}
 	}
+	seed()
 	best := 0
 	if p.Values[1] > p.Values[0] {
 		best = 1
@@ -169,6 +172,7 @@ func TestApprenticeTakesTheBestActionOrSamples(t *testing.T) {
 	if err != nil || slices.Contains(greedy, 1-best) {
 		t.Errorf("the apprentice takes %v, want %d always (error %v)", greedy[:10], best, err)
 	}
+	seed()
 	sampled, err := Policy(m, true)(obs, generators)
 	if err != nil {
 		t.Fatal(err)
@@ -180,5 +184,10 @@ func TestApprenticeTakesTheBestActionOrSamples(t *testing.T) {
 	want := math.Exp(float64(p.LogProbs[1]))
 	if got := ones / 400; math.Abs(got-want) > 4*math.Sqrt(want*(1-want)/400) { // four standard errors
 		t.Errorf("action 1 is taken in %g of all cases, its probability is %g", got, want)
+	}
+	m.calibration = &Calibration{Trust: 0, Frequencies: []float64{want, 1 - want}}
+	seed()
+	if again, err := Policy(m, true)(obs, generators); err != nil || !slices.Equal(again, sampled) {
+		t.Errorf("calibration changes what the apprentice draws (error %v)", err)
 	}
 }

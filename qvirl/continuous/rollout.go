@@ -39,8 +39,12 @@ func Rollout(ctx context.Context, p *gym.Pool, m Model, o RolloutOptions) ([]dem
 }
 
 // Policy returns the apprentice's policy: the action of the greatest value or, with sample, one drawn from the demonstrator's
-// probabilities as the model sees them.
+// probabilities as the model sees them. Those are the model's own: its calibration says how little it knows of what the demonstrator
+// does where nothing was shown, which is no reason to act at random there.
 func Policy(m Model, sample bool) gym.Policy {
+	if f, ok := m.(*Fitted); ok {
+		m = f.Uncalibrated()
+	}
 	return func(observations gym.Array, random []*rand.Rand) ([]int, error) {
 		p, err := m.Predict(observations.Float32())
 		if err != nil {
