@@ -71,6 +71,10 @@ func Report(name string, rows []experiment.Row, record *experiment.Record) (*exp
 	r.Text = append(r.Text, "Means over runs ± standard error, by the number of trajectories to learn from. Each run learns from a subset of its own of "+
 		"the training demonstrations; the log-likelihood and the calibration are those of test demonstrations that no run has seen, and all "+
 		"apprentices meet the same episodes. Nothing was chosen by held-out data: all figures are those of the end of training.")
+	if slices.ContainsFunc(rows, func(r experiment.Row) bool { return r.Metric == HeldOutUncalibrated }) {
+		r.Text = append(r.Text, "Learners that have a log-likelihood before calibration were calibrated by parts of the demonstrations that they learnt from. "+
+			"The others' probabilities are their own.")
+	}
 	chart := experiment.Chart{Name: "few-demonstrations", Title: titles[name] + ": apprentices from few demonstrations"}
 	reference := references[name]
 	for _, m := range measures {
