@@ -112,3 +112,44 @@ func TestLanesOfXLAAreClientsOfTheirOwn(t *testing.T) {
 		t.Errorf("1 + 2 + 3 = %v in the second client (error %v)", got.Value(), err)
 	}
 }
+
+// TestPureGoDoesNotWaitForItself runs products of small matrices, in batches, side by side: on GoMLX's own settings they take all workers of a
+// pool, and then wait for workers.
+func TestPureGoDoesNotWaitForItself(t *testing.T) {
+	c, err := Get("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	exec, err := graph.NewExec(c.Backend, func(x *graph.Node) *graph.Node {
+		sum := graph.ScalarZero(x.Graph(), x.DType())
+		for i := range 16 {
+			y := graph.AddScalar(x, float64(i))
+			sum = graph.Add(sum, graph.ReduceAllSum(graph.Einsum("bij,bkj->bik", y, y)))
+		}
+		return sum
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 32
+	x := make([][][]float32, 2)
+	for b := range x {
+		x[b] = make([][]float32, n)
+		for i := range x[b] {
+			x[b][i] = make([]float32, n)
+		}
+	}
+	want := 0.0
+	for i := range 16 {
+		want += float64(2 * n * n * n * i * i)
+	}
+	for range 300 {
+		out, err := exec.Exec1(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := float64(out.Value().(float32)); got != want {
+			t.Fatalf("the sum is %g, want %g", got, want)
+		}
+	}
+}
