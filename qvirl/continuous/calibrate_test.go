@@ -276,3 +276,26 @@ func TestOneTransitionIsNotCalibrated(t *testing.T) {
 		t.Errorf("the calibration is %+v, want none", m.Calibration())
 	}
 }
+
+// TestPartsLearnWithWhatRunsExplored makes the models of parts without rollouts of their own.
+func TestPartsLearnWithWhatRunsExplored(t *testing.T) {
+	c := testConfig()
+	c.Folds = 2
+	d := &dreamer{}
+	trust := func(task *Task) (out []float64) {
+		for _, m := range fit(t, c, classifier{}, task) {
+			out = append(out, m.Calibration().Trust)
+		}
+		return out
+	}
+	got := trust(exploringTask(d))
+	if len(d.rounds) != 6 { // of two runs, at steps 0, 20 and 40
+		t.Errorf("there were the rounds %v, want those of the runs alone", d.rounds)
+	}
+	if again := trust(exploringTask(&dreamer{})); !slices.Equal(got, again) {
+		t.Errorf("the trust is %v, and again %v", got, again)
+	}
+	if without := trust(testTask(2)); slices.Equal(got, without) {
+		t.Errorf("the trust is %v with what was explored and without", got)
+	}
+}
