@@ -45,7 +45,7 @@ The trajectories are the N first ones of the file with --seed 0, the next N with
 file ends: as long as it does not, different seeds learn from different demonstrations, and the end of the file is left for scoring.
 --episodes A:B confines that to the episodes A, …, B−1 of the file, counted from 0.
 
-The action probabilities are calibrated by models that each learn from four fifths of the demonstrations and foresee the rest, which
+The action probabilities, but those of ensembles, are calibrated by models that each learn from four fifths of the demonstrations and foresee the rest, which
 takes most of the time; --config with {"Training": {"Folds": 0}} leaves that out. It changes nothing about what the apprentice does.
 
 While it trains, the state of the training lies in DIR, and after an interruption the same command goes on from there.
