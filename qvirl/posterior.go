@@ -33,6 +33,12 @@ func (p Progress) Report(done, total int, status string) {
 	}
 }
 
+// Stage returns a Progress for a stage of a computation that begins after from of its all equal parts and takes share of them. What p is told
+// of its status starts with what.
+func (p Progress) Stage(what string, from, share, all int) Progress {
+	return func(done, total int, status string) { p.Report(from*total+share*done, all*total, what+status) }
+}
+
 // shared returns a Progress for n concurrent parts of one computation, each of which reports its own done and total; what
 // p is told are their sums.
 func (p Progress) shared(n int) func(part int) Progress {

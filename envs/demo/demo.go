@@ -45,6 +45,23 @@ func (t *Trajectory) Observation(i int) []float32 {
 	return t.Observations[i*size : (i+1)*size : (i+1)*size]
 }
 
+// Slice returns the transitions from, …, to−1 as a trajectory, which shares memory with this one. It ends as this one does if it holds the last
+// transition, and otherwise somebody stopped; its environment's seed is not known.
+func (t *Trajectory) Slice(from, to int) Trajectory {
+	size := len(t.Observations) / (t.Len() + 1)
+	last := to == t.Len()
+	out := Trajectory{Observations: t.Observations[from*size : (to+1)*size : (to+1)*size], Actions: t.Actions[from:to:to],
+		Terminated: t.Terminated && last, Truncated: t.Truncated && last, Seed: NoSeed}
+	if t.Rewards != nil {
+		out.Rewards = t.Rewards[from:to:to]
+	}
+	if t.LogProbs != nil {
+		actions := len(t.LogProbs) / t.Len()
+		out.LogProbs = t.LogProbs[from*actions : to*actions : to*actions]
+	}
+	return out
+}
+
 // Return returns the sum of the rewards, and NaN if they are not known.
 func (t *Trajectory) Return() float64 {
 	if t.Rewards == nil {

@@ -3,6 +3,7 @@ package demo
 import (
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -39,6 +40,27 @@ func TestTrajectory(t *testing.T) {
 	x.Rewards = nil
 	if !math.IsNaN(x.Return()) {
 		t.Errorf("the return of unknown rewards is %g", x.Return())
+	}
+}
+
+func TestSliceIsAPieceOfATrajectory(t *testing.T) {
+	whole := Trajectory{Observations: []float32{0, 1, 2, 3, 4, 5, 6, 7}, Actions: []int{0, 1, 1}, Rewards: []float64{0.5, 2, 3},
+		LogProbs: []float32{-1, -2, -3, -4, -5, -6}, Terminated: true, Truncated: true, Seed: 7}
+	for _, c := range []struct {
+		from, to int
+		want     Trajectory
+	}{
+		{0, 2, Trajectory{Observations: []float32{0, 1, 2, 3, 4, 5}, Actions: []int{0, 1}, Rewards: []float64{0.5, 2}, LogProbs: []float32{-1, -2, -3, -4}, Seed: NoSeed}},
+		{1, 3, Trajectory{Observations: []float32{2, 3, 4, 5, 6, 7}, Actions: []int{1, 1}, Rewards: []float64{2, 3}, LogProbs: []float32{-3, -4, -5, -6},
+			Terminated: true, Truncated: true, Seed: NoSeed}},
+	} {
+		if got := whole.Slice(c.from, c.to); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("transitions %d to %d are %+v, want %+v", c.from, c.to-1, got, c.want)
+		}
+	}
+	bare := Trajectory{Observations: []float32{1, 2}, Actions: []int{1}}
+	if got := bare.Slice(0, 1); got.Rewards != nil || got.LogProbs != nil {
+		t.Errorf("what is not known of a trajectory is %+v in a piece of it", got)
 	}
 }
 

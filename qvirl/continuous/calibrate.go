@@ -88,10 +88,9 @@ func stack(first, second []float64) float64 {
 	return (low + high) / 2
 }
 
-// part is a piece of a run's demonstrations, to foresee, and a run that learns from all others.
+// part is a part of the demonstrations of a run, to foresee.
 type part struct {
 	run     int
-	rest    Run
 	foresee []demo.Trajectory
 }
 
@@ -99,7 +98,7 @@ type part struct {
 // how well these foresee the parts. aux are what the runs of a task that explores have explored. A run of which nothing is left without one
 // of its parts stays as it is.
 func (l *Learner) calibrate(ctx context.Context, t *Task, models []*Fitted, aux []explored, progress qvirl.Progress) error {
-	var parts []part
+	var parts []part // that the runs of the task learn without
 	task := *t
 	task.Runs, task.Explore, task.Watch = nil, nil, nil
 	if l.config.Patience == 0 {
@@ -113,11 +112,11 @@ func (l *Learner) calibrate(ctx context.Context, t *Task, models []*Fitted, aux 
 			run.Aux, run.AuxSuccessors = aux[r].Trajectories, aux[r].Successors
 		}
 		for k := range l.config.Folds {
-			p := part{run: r, rest: run}
-			p.rest.Seed += uint64(k+1) * foldSeeds
-			p.rest.Demos, p.rest.Successors, p.foresee = without(run, k, l.config.Folds, t.Observation)
-			if len(p.rest.Demos) > 0 && len(p.foresee) > 0 {
-				parts, task.Runs = append(parts, p), append(task.Runs, p.rest)
+			rest, p := run, part{run: r}
+			rest.Seed += uint64(k+1) * foldSeeds
+			rest.Demos, rest.Successors, p.foresee = without(run, k, l.config.Folds)
+			if len(rest.Demos) > 0 && len(p.foresee) > 0 {
+				parts, task.Runs = append(parts, p), append(task.Runs, rest)
 			}
 		}
 	}
@@ -130,7 +129,7 @@ func (l *Learner) calibrate(ctx context.Context, t *Task, models []*Fitted, aux 
 	}
 	own, frequent := make([][]float64, len(models)), make([][]float64, len(models)) // probabilities of actions taken
 	for i, p := range parts {
-		often := frequencies(p.rest.Demos, t.Actions)
+		often := frequencies(task.Runs[i].Demos, t.Actions)
 		for _, d := range p.foresee {
 			prediction, err := judges[i].Predict(d.Observations[:d.Len()*t.Observation])
 			if err != nil {
@@ -153,7 +152,7 @@ func (l *Learner) calibrate(ctx context.Context, t *Task, models []*Fitted, aux 
 // without takes part k of folds out of a run's demonstrations. With at least as many trajectories the parts are whole ones; with fewer,
 // each trajectory is cut into as many stretches, which the parts take in turns, so that what comes at one time of an episode is not
 // missing from all.
-func without(run Run, k, folds, observation int) (rest []demo.Trajectory, successors []Successors, foresee []demo.Trajectory) {
+func without(run Run, k, folds int) (rest []demo.Trajectory, successors []Successors, foresee []demo.Trajectory) {
 	for i := range run.Demos {
 		d := &run.Demos[i]
 		n := d.Len()
@@ -166,31 +165,23 @@ func without(run Run, k, folds, observation int) (rest []demo.Trajectory, succes
 			to = n
 		}
 		if from < to {
-			foresee = append(foresee, stretch(d, from, to, observation))
+			foresee = append(foresee, d.Slice(from, to))
 		}
 		for _, keep := range [][2]int{{0, from}, {to, n}} {
 			if keep[0] == keep[1] {
 				continue
 			}
-			rest = append(rest, stretch(d, keep[0], keep[1], observation))
+			rest = append(rest, d.Slice(keep[0], keep[1]))
 			if run.Successors != nil {
-				successors = append(successors, run.Successors[i].stretch(keep[0], keep[1], n))
+				successors = append(successors, run.Successors[i].slice(keep[0], keep[1], n))
 			}
 		}
 	}
 	return rest, successors, foresee
 }
 
-// stretch returns the transitions from, …, to−1 of a trajectory.
-func stretch(d *demo.Trajectory, from, to, observation int) demo.Trajectory {
-	return demo.Trajectory{
-		Observations: d.Observations[from*observation : (to+1)*observation], Actions: d.Actions[from:to],
-		Terminated: d.Terminated && to == d.Len(), Truncated: d.Truncated && to == d.Len(), Seed: demo.NoSeed,
-	}
-}
-
-// stretch returns the successors of the transitions from, …, to−1 of n.
-func (s *Successors) stretch(from, to, n int) Successors {
+// slice returns the successors of the transitions from, …, to−1 of n.
+func (s *Successors) slice(from, to, n int) Successors {
 	numbers, flags := len(s.Observations)/n, len(s.Terminated)/n
 	return Successors{Observations: s.Observations[from*numbers : to*numbers], Terminated: s.Terminated[from*flags : to*flags]}
 }

@@ -86,7 +86,7 @@ func TestPartsAreForeseenOnce(t *testing.T) {
 		}
 		times := make([]int, all)
 		for k := range folds {
-			rest, successors, foresee := without(run, k, folds, m)
+			rest, successors, foresee := without(run, k, folds)
 			here := make([]int, all)
 			for i, pieces := range [][]demo.Trajectory{rest, foresee} {
 				for p, d := range pieces {
@@ -137,7 +137,7 @@ func TestCalibrationIsThatOfModelsOfParts(t *testing.T) {
 	for r, m := range fit(t, c, classifier{}, task) {
 		var first, second []float64
 		for k := range c.Folds {
-			rest, _, foresee := without(task.Runs[r], k, c.Folds, task.Observation)
+			rest, _, foresee := without(task.Runs[r], k, c.Folds)
 			part := *task
 			part.Runs = []Run{{Demos: rest, Seed: task.Runs[r].Seed + uint64(k+1)*foldSeeds}}
 			judge := fit(t, plain, classifier{}, &part)[0]
@@ -162,6 +162,20 @@ func TestCalibrationIsThatOfModelsOfParts(t *testing.T) {
 		got := m.Calibration()
 		if want := stack(first, second); got == nil || math.Abs(got.Trust-want) > 1e-4 { // programs of one run and of five round otherwise
 			t.Fatalf("run %d: the calibration is %+v, want a trust of %g", r, got, want)
+		}
+		for a, f := range got.Frequencies {
+			count, total := frequencyPrior, frequencyPrior*task.Actions
+			for _, d := range task.Runs[r].Demos {
+				for _, taken := range d.Actions {
+					total++
+					if taken == a {
+						count++
+					}
+				}
+			}
+			if want := float64(count) / float64(total); math.Abs(f-want) > 1e-12 {
+				t.Errorf("run %d: the frequency of action %d is %g, want %g", r, a, f, want)
+			}
 		}
 		calibrated, err := m.Predict(observations)
 		if err != nil {
@@ -271,7 +285,7 @@ func TestOneTransitionIsNotCalibrated(t *testing.T) {
 	c := testConfig()
 	c.Folds = 5
 	task := testTask(1)
-	task.Runs[0].Demos = []demo.Trajectory{stretch(&task.Runs[0].Demos[0], 0, 1, task.Observation)}
+	task.Runs[0].Demos = []demo.Trajectory{task.Runs[0].Demos[0].Slice(0, 1)}
 	if m := fit(t, c, classifier{}, task)[0]; m.Calibration() != nil {
 		t.Errorf("the calibration is %+v, want none", m.Calibration())
 	}

@@ -63,12 +63,12 @@ func (l *Learner) Fit(ctx context.Context, t *Task, progress qvirl.Progress) ([]
 		}
 	}
 	began := time.Now()
-	models, aux, err := l.train(ctx, t, portion(progress, "", 0, 1, 1+l.config.Folds))
+	models, aux, err := l.train(ctx, t, progress.Stage("", 0, 1, 1+l.config.Folds))
 	if err != nil {
 		return nil, err
 	}
 	if l.config.Folds > 0 {
-		if err := l.calibrate(ctx, t, models, aux, portion(progress, "calibration: ", 1, l.config.Folds, 1+l.config.Folds)); err != nil {
+		if err := l.calibrate(ctx, t, models, aux, progress.Stage("calibration: ", 1, l.config.Folds, 1+l.config.Folds)); err != nil {
 			return nil, err
 		}
 	}

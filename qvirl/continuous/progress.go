@@ -56,11 +56,3 @@ func (p Point) status() string {
 	}
 	return text + fmt.Sprintf(", %.0f steps/s", p.StepsPerSecond)
 }
-
-// portion returns what a stage of a computation reports to that begins after from of its all parts and takes share of them. what comes
-// before its status.
-func portion(progress qvirl.Progress, what string, from, share, all int) qvirl.Progress {
-	return func(done, total int, status string) {
-		progress.Report(from*total+share*done, all*total, what+status)
-	}
-}

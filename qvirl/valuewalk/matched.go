@@ -71,9 +71,7 @@ func (m *MatchedMethod) Fit(ctx context.Context, problems []*qvirl.Problem, prog
 			known[i] = &fixed
 		}
 	}
-	posts, err := m.base.Fit(ctx, known, func(done, total int, status string) {
-		progress.Report(done, 2*total, m.base.Name()+": "+status)
-	})
+	posts, err := m.base.Fit(ctx, known, progress.Stage(m.base.Name()+": ", 0, 1, 2))
 	if err != nil {
 		return nil, err
 	}
@@ -81,9 +79,7 @@ func (m *MatchedMethod) Fit(ctx context.Context, problems []*qvirl.Problem, prog
 	if err != nil {
 		return nil, err
 	}
-	return walkAll(ctx, m.config, problems, starts, 0, func(done, total int, status string) {
-		progress.Report(total+done, 2*total, "walk: "+status)
-	}, func(r *refinement) (qvirl.Posterior, error) { return r.match(m.family) })
+	return walkAll(ctx, m.config, problems, starts, 0, progress.Stage("walk: ", 1, 1, 2), func(r *refinement) (qvirl.Posterior, error) { return r.match(m.family) })
 }
 
 // match returns the member of a family that is matched to the samples.

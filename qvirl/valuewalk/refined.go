@@ -33,15 +33,11 @@ func (m *RefinedMethod) Name() string { return m.name }
 
 // Fit fits and refines the posterior of each problem; every one is a *Refined.
 func (m *RefinedMethod) Fit(ctx context.Context, problems []*qvirl.Problem, progress qvirl.Progress) ([]qvirl.Posterior, error) {
-	posts, err := m.base.Fit(ctx, problems, func(done, total int, status string) {
-		progress.Report(done, 2*total, m.base.Name()+": "+status)
-	})
+	posts, err := m.base.Fit(ctx, problems, progress.Stage(m.base.Name()+": ", 0, 1, 2))
 	if err != nil {
 		return nil, err
 	}
-	return RefineAll(ctx, m.config, posts, func(done, total int, status string) {
-		progress.Report(total+done, 2*total, "refinement: "+status)
-	})
+	return RefineAll(ctx, m.config, posts, progress.Stage("refinement: ", 1, 1, 2))
 }
 
 // RefineAll is Refine for posteriors as a method returns them. They must be Approximations.

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/qvirl/continuous"
@@ -88,10 +87,7 @@ func thin(trajectories []demo.Trajectory, every int) []demo.Trajectory {
 	for i := range trajectories {
 		t := &trajectories[i]
 		for k := 0; k < t.Len(); k += every {
-			out = append(out, demo.Trajectory{
-				Observations: slices.Concat(t.Observation(k), t.Observation(k+1)), Actions: t.Actions[k : k+1],
-				Terminated: t.Terminated && k+1 == t.Len(), Seed: demo.NoSeed,
-			})
+			out = append(out, t.Slice(k, k+1))
 		}
 	}
 	return out
