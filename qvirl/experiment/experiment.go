@@ -38,6 +38,10 @@ type Plan struct {
 	Scale      string
 	Config     any    // marshals to JSON; identifies the rows
 	Units      []Unit // determined by the config, never by how the work is shared out
+	// Part returns what of a config the rows of the unit of that name depend on, as JSON, and an error if the config has no
+	// such unit. With it, units that were computed under another config, of more methods for instance, can be kept by a run
+	// that resumes. Without it they depend on the whole config.
+	Part func(config json.RawMessage, unit string) (json.RawMessage, error)
 	// Run computes one unit. It returns ctx's error soon after ctx ends.
 	Run func(ctx context.Context, unit int, progress qvirl.Progress) (*Result, error)
 }

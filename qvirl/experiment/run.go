@@ -1,12 +1,14 @@
 package experiment
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -105,10 +107,11 @@ type runner struct {
 	options Options
 	store   store
 	config  json.RawMessage
-	names   []string // of all units of the plan
-	todo    []int    // units to compute
-	share   int      // units of the share, finished ones included
-	done    int      // finished ones
+	names   []string      // of all units of the plan
+	todo    []int         // units to compute
+	adopted []*UnitRecord // units of a run under another config that count as this run's
+	share   int           // units of the share, finished ones included
+	done    int           // finished ones
 	machine Machine
 	began   time.Time
 	cost    float64 // of the units to compute
@@ -153,6 +156,12 @@ func prepare(plan *Plan, o Options) (*runner, error) {
 	if err := os.Remove(probe.Name()); err != nil {
 		return nil, err
 	}
+	for _, u := range r.adopted {
+		u.Scale, u.Plan, u.Config = plan.Scale, r.names, r.config
+		if err := writeJSON(r.store.recordPath(u.Unit), u); err != nil {
+			return nil, err
+		}
+	}
 	r.machine = ThisMachine(o.Backend)
 	return r, nil
 }
@@ -166,8 +175,15 @@ func (r *runner) choose() error {
 	for name, u := range done {
 		mine := &UnitRecord{Experiment: r.plan.Experiment, Plan: r.names, Config: r.config}
 		if sameRun(mine, u, "", "") != nil {
-			return fmt.Errorf("experiment: %s holds results of another experiment or config (%s); use another folder, or --overwrite",
-				r.options.Out, r.store.recordPath(name))
+			if !r.adoptable(u) {
+				return fmt.Errorf("experiment: %s holds results of another experiment or config (%s); use another folder, or --overwrite",
+					r.options.Out, r.store.recordPath(name))
+			}
+			if !r.options.Resume {
+				return fmt.Errorf("experiment: %s holds units of another config that these settings have too (%s); --resume keeps them and goes on, --overwrite starts over",
+					r.options.Out, r.store.recordPath(name))
+			}
+			r.adopted = append(r.adopted, u)
 		}
 		if _, err := r.store.rows(u); err != nil {
 			return err
@@ -193,6 +209,19 @@ func (r *runner) choose() error {
 		r.cost += u.Cost
 	}
 	return nil
+}
+
+// adoptable reports whether a unit of another config has the rows that the plan's unit of that name would have.
+func (r *runner) adoptable(u *UnitRecord) bool {
+	if r.plan.Part == nil || u.Experiment != r.plan.Experiment || !slices.Contains(r.names, u.Unit) {
+		return false
+	}
+	theirs, err := r.plan.Part(u.Config, u.Unit)
+	if err != nil { // a config that is too old to be understood is another
+		return false
+	}
+	mine, err := r.plan.Part(r.config, u.Unit)
+	return err == nil && bytes.Equal(compact(mine), compact(theirs))
 }
 
 // units computes what is to be computed.

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -212,6 +213,56 @@ func TestFoldersWithOtherResultsAreProtected(t *testing.T) {
 	}
 	if read(t, dir, RowsFile) == whole(t) {
 		t.Error("the other config gave the same rows")
+	}
+}
+
+func TestUnitsOfAnotherConfigAreKeptWhereTheyDependOnTheSamePart(t *testing.T) {
+	withPart := func(c fakeConfig) (*Plan, *atomic.Int32) {
+		plan, calls := fake(c)
+		plan.Part = func(config json.RawMessage, unit string) (json.RawMessage, error) {
+			var c fakeConfig
+			if err := Override(&c, config); err != nil {
+				return nil, err
+			}
+			c.Worlds = 0 // more worlds are more units
+			return json.Marshal(c)
+		}
+		return plan, calls
+	}
+	more := fakeConfig{Worlds: 20, Chunk: 2}
+	reference := t.TempDir()
+	plan, _ := withPart(more)
+	if _, err := Run(context.Background(), plan, Options{Out: reference}); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	plan, _ = fake(config)
+	if _, err := Run(context.Background(), plan, Options{Out: dir}); err != nil {
+		t.Fatal(err)
+	}
+	plan, calls := withPart(more)
+	if _, err := Run(context.Background(), plan, Options{Out: dir}); err == nil || !strings.Contains(err.Error(), "--resume") {
+		t.Errorf("without Resume: error %v, want one that names --resume", err)
+	}
+	other, _ := withPart(fakeConfig{Worlds: 20, Chunk: 2, Offset: 1})
+	fewer, _ := withPart(fakeConfig{Worlds: 10, Chunk: 2})
+	plain, _ := fake(more)
+	for name, p := range map[string]*Plan{"another part": other, "a plan that lacks finished units": fewer, "a plan without parts": plain} {
+		if _, err := Run(context.Background(), p, Options{Out: dir, Resume: true}); err == nil || !strings.Contains(err.Error(), "config") {
+			t.Errorf("%s: error %v, want one about the config", name, err)
+		}
+	}
+	for _, shard := range []Shard{{2, 2}, {1, 2}} { // the first one meets units of the old config, the second one its own
+		if _, err := Run(context.Background(), plan, Options{Out: dir, Resume: true, Shard: shard}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	record, err := ReadRecord(dir)
+	if err != nil || !record.Complete || calls.Load() != 3 || !strings.Contains(string(record.Config), "20") {
+		t.Errorf("computed %d units, record %+v, error %v, want 3 and a complete record of the new config", calls.Load(), record, err)
+	}
+	if read(t, dir, RowsFile) != read(t, reference, RowsFile) {
+		t.Error("rows differ from those of one run")
 	}
 }
 

@@ -43,7 +43,8 @@ func newRun(definitions []experiment.Definition) *cobra.Command {
 		Short: "Run an experiment, or a shard of it, and keep its rows",
 		Long: `run computes the units of an experiment one after the other and keeps each as it ends, in OUT/units. At the end it
 writes OUT/rows.csv, the rows of all finished units, and OUT/run.json, the record of the run. After Ctrl-C, the finished
-units are still there: the same command with --resume goes on from them.
+units are still there: the same command with --resume goes on from them. In lunarlander, highway and the rivals-
+experiments a config with more learners or sizes goes on from them, too.
 
 With --shard i/n it computes every n-th unit, from the i-th on. Shards may write to the same folder, at the same time, or
 to folders of their own, which "qvirl merge" joins; the rows are the same as those of one run. See "qvirl help scaling".`,

@@ -79,6 +79,45 @@ func TestCommittedConfigsAreValid(t *testing.T) {
 	}
 }
 
+func TestUnitsDependOnTheirPartOfTheConfig(t *testing.T) {
+	parts := func(change func(*Config)) (plain, exploring string) {
+		c := PaperHighway()
+		change(&c)
+		text, err := json.Marshal(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for unit, to := range map[string]*string{"qvirl-03": &plain, QVIRLAux + "-03": &exploring} {
+			p, err := part(text, unit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			*to = string(p)
+		}
+		if _, err := part(text, "qvirl-04"); err == nil {
+			t.Error("a unit that the config lacks has a part of it")
+		}
+		return plain, exploring
+	}
+	plain, exploring := parts(func(*Config) {})
+	for name, c := range map[string]struct {
+		change                   func(*Config)
+		samePlain, sameExploring bool
+	}{
+		"fewer sizes":            {func(c *Config) { c.Sizes = []int{3, 10} }, true, true},
+		"another learner gone":   {func(c *Config) { c.Learners = slices.Delete(c.Learners, 1, 3) }, true, true},
+		"other exploration":      {func(c *Config) { c.Explore.Every = 7 }, true, false},
+		"other training":         {func(c *Config) { c.Training.Steps = 7 }, false, false},
+		"fewer runs":             {func(c *Config) { c.Runs = c.Runs[:3] }, false, false},
+		"the learner's settings": {func(c *Config) { c.Learners[0].Config = json.RawMessage(`{}`) }, false, true},
+	} {
+		p, e := parts(c.change)
+		if (p == plain) != c.samePlain || (e == exploring) != c.sameExploring {
+			t.Errorf("%s: the parts of qvirl and qvirl-aux are the same: %v, %v, want %v, %v", name, p == plain, e == exploring, c.samePlain, c.sameExploring)
+		}
+	}
+}
+
 func TestRunsLearnFromDisjointNestedSubsets(t *testing.T) {
 	c := testConfig(t)
 	d, err := c.Open()

@@ -2,6 +2,7 @@ package fewdemos
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"runtime"
 	"sync"
@@ -45,7 +46,7 @@ func (c Config) Plan(name, scale, backendName string) (*experiment.Plan, error) 
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	p := &experiment.Plan{Experiment: name, Scale: scale, Config: c}
+	p := &experiment.Plan{Experiment: name, Scale: scale, Config: c, Part: part}
 	r := &runner{config: c, backend: backendName, methods: map[string]continuous.Method{}}
 	type work struct {
 		learner Learner
@@ -55,7 +56,7 @@ func (c Config) Plan(name, scale, backendName string) (*experiment.Plan, error) 
 	for _, l := range c.Learners {
 		for _, n := range c.Sizes {
 			p.Units = append(p.Units, experiment.Unit{
-				Name: fmt.Sprintf("%s-%02d", l.Name, n), Cost: c.trainingCost(l) + c.episodesCost(),
+				Name: unitName(l, n), Cost: c.trainingCost(l) + c.episodesCost(),
 			})
 			units = append(units, work{l, n})
 		}
@@ -69,6 +70,29 @@ func (c Config) Plan(name, scale, backendName string) (*experiment.Plan, error) 
 		return &experiment.Result{Rows: rows, Times: stages.Times()}, nil
 	}
 	return p, nil
+}
+
+// unitName returns the name of the unit of a learner and a number of trajectories.
+func unitName(l Learner, n int) string { return fmt.Sprintf("%s-%02d", l.Name, n) }
+
+// part returns what of a config a unit depends on: all but the other learners and sizes, and how the learner would explore if it does not.
+func part(config json.RawMessage, unit string) (json.RawMessage, error) {
+	var c Config
+	if err := experiment.Override(&c, config); err != nil {
+		return nil, err
+	}
+	for _, l := range c.Learners {
+		for _, n := range c.Sizes {
+			if unitName(l, n) == unit {
+				c.Learners, c.Sizes = []Learner{l}, []int{n}
+				if !l.Explore {
+					c.Explore = continuous.ExploreOptions{}
+				}
+				return json.Marshal(c)
+			}
+		}
+	}
+	return nil, fmt.Errorf("fewdemos: the config has no unit %q", unit)
 }
 
 // runner runs units. It keeps what several of them need.
