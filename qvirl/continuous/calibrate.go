@@ -30,11 +30,16 @@ const (
 	frequencyPrior = 5
 )
 
-// apply replaces log-probabilities [n, |A|] by the calibrated ones.
-func (c *Calibration) apply(logProbs []float32) {
-	for i, l := range logProbs {
-		logProbs[i] = float32(math.Log(c.Trust*math.Exp(float64(l)) + (1-c.Trust)*c.Frequencies[i%len(c.Frequencies)]))
+// apply returns the calibrated log-probabilities of a model's own [n, |A|]: themselves, if there is no calibration.
+func (c *Calibration) apply(own []float32) []float32 {
+	if c == nil {
+		return own
 	}
+	out := make([]float32, len(own))
+	for i, l := range own {
+		out[i] = float32(math.Log(c.Trust*math.Exp(float64(l)) + (1-c.Trust)*c.Frequencies[i%len(c.Frequencies)]))
+	}
+	return out
 }
 
 // validate refuses a calibration of other actions, or one that is none.
@@ -136,7 +141,7 @@ func (l *Learner) calibrate(ctx context.Context, t *Task, models []*Fitted, aux 
 				return err
 			}
 			for k, a := range d.Actions {
-				own[p.run] = append(own[p.run], math.Exp(float64(prediction.LogProbs[k*t.Actions+a])))
+				own[p.run] = append(own[p.run], math.Exp(float64(prediction.Own[k*t.Actions+a])))
 				frequent[p.run] = append(frequent[p.run], often[a])
 			}
 		}

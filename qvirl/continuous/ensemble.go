@@ -79,6 +79,9 @@ func (e *Ensemble) Members() []Model { return e.members }
 // Seconds is the wall-clock time of the training.
 func (e *Ensemble) Seconds() float64 { return e.members[0].Seconds() }
 
+// Calibration is nil: if the members are calibrated, each has its own.
+func (e *Ensemble) Calibration() *Calibration { return nil }
+
 // Curve is nil: each member has its own.
 func (e *Ensemble) Curve() []CurvePoint { return nil }
 
@@ -97,12 +100,11 @@ func (e *Ensemble) Predict(observations []float32) (*Prediction, error) {
 			sum[i] += math.Exp(float64(x))
 		}
 	}
-	out := &Prediction{LogProbs: make([]float32, len(sum))}
+	logProbs := make([]float32, len(sum))
 	for i, x := range sum {
-		out.LogProbs[i] = float32(math.Log(x / float64(len(e.members))))
+		logProbs[i] = float32(math.Log(x / float64(len(e.members))))
 	}
-	out.Values = out.LogProbs
-	return out, nil
+	return &Prediction{LogProbs: logProbs, Own: logProbs, Values: logProbs}, nil
 }
 
 // memberDir is the folder of a member within its ensemble's.

@@ -53,13 +53,6 @@ func (f *Fitted) Parameters() []Parameter { return f.layout.gather(f.trained, f.
 // Calibration is what the model's action probabilities were calibrated by; nil if they were not.
 func (f *Fitted) Calibration() *Calibration { return f.calibration }
 
-// Uncalibrated returns the model with its own action probabilities.
-func (f *Fitted) Uncalibrated() *Fitted {
-	own := *f
-	own.calibration = nil
-	return &own
-}
-
 // blocks are the numbers of states that predictions are compiled for: a step of a pool of environments, and a data set.
 var blocks = []int{16, 128, 2048}
 
@@ -93,7 +86,7 @@ func (f *Fitted) Predict(observations []float32) (*Prediction, error) {
 		if err != nil {
 			return nil, err
 		}
-		for i, to := range []*[]float32{&out.LogProbs, &out.Values} {
+		for i, to := range []*[]float32{&out.Own, &out.Values} {
 			values, err := tensors.CopyFlatData[float32](figures[i])
 			if err != nil {
 				return nil, fmt.Errorf("continuous: reading a prediction: %w", err)
@@ -101,9 +94,7 @@ func (f *Fitted) Predict(observations []float32) (*Prediction, error) {
 			*to = append(*to, values[:n*f.spec.Actions]...)
 		}
 	}
-	if f.calibration != nil {
-		f.calibration.apply(out.LogProbs)
-	}
+	out.LogProbs = f.calibration.apply(out.Own)
 	return out, nil
 }
 

@@ -24,6 +24,8 @@ type Model interface {
 	Predict(observations []float32) (*Prediction, error)
 	// Seconds is the wall-clock time of the training, of all runs that were trained with this one.
 	Seconds() float64
+	// Calibration is what the action probabilities were calibrated by; nil if they were not.
+	Calibration() *Calibration
 	// Curve is the course of the training; nil where it is not known.
 	Curve() []CurvePoint
 	// Save writes the model to a folder, which is made if need be.
@@ -45,5 +47,7 @@ type Spec struct {
 // Prediction is a model's opinion on n states.
 type Prediction struct {
 	LogProbs []float32 // [n, actions], log-probabilities of the demonstrator's actions
-	Values   []float32 // [n, actions], whose greatest is the apprentice's action
+	// Own are the same before calibration; of a model that is not calibrated they are LogProbs.
+	Own    []float32
+	Values []float32 // [n, actions], whose greatest is the apprentice's action
 }

@@ -42,9 +42,6 @@ func Rollout(ctx context.Context, p *gym.Pool, m Model, o RolloutOptions) ([]dem
 // probabilities as the model sees them. Those are the model's own: its calibration says how little it knows of what the demonstrator
 // does where nothing was shown, which is no reason to act at random there.
 func Policy(m Model, sample bool) gym.Policy {
-	if f, ok := m.(*Fitted); ok {
-		m = f.Uncalibrated()
-	}
 	return func(observations gym.Array, random []*rand.Rand) ([]int, error) {
 		p, err := m.Predict(observations.Float32())
 		if err != nil {
@@ -54,7 +51,7 @@ func Policy(m Model, sample bool) gym.Policy {
 		actions := make([]int, len(random))
 		for i := range actions {
 			if sample {
-				actions[i] = draw(p.LogProbs[i*count:(i+1)*count], random[i])
+				actions[i] = draw(p.Own[i*count:(i+1)*count], random[i])
 				continue
 			}
 			row := p.Values[i*count : (i+1)*count]

@@ -19,6 +19,8 @@ type Scores struct {
 	ECE float64 `json:"ece"`
 	// Accuracy is the fraction of the demonstrated actions that the model held for the most probable ones.
 	Accuracy float64 `json:"accuracy"`
+	// Uncalibrated are the scores of the probabilities that a calibrated model had of its own; nil for other models.
+	Uncalibrated *Scores `json:"uncalibrated,omitempty"`
 	// ExpertLogLikelihood is what the demonstrator's own probabilities give: the ceiling of LogLikelihood. nil if it is not known.
 	ExpertLogLikelihood *float64 `json:"expert_log_likelihood,omitempty"`
 }
@@ -58,6 +60,9 @@ func Score(m Model, trajectories []demo.Trajectory, filter func(observation []fl
 	if known {
 		expert /= float64(len(actions))
 		s.ExpertLogLikelihood = &expert
+	}
+	if m.Calibration() != nil {
+		s.Uncalibrated = scores(p.Own, actions, spec.Actions)
 	}
 	return s, nil
 }

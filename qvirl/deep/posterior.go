@@ -28,7 +28,7 @@ func NewPosterior(m *continuous.Fitted) (*Posterior, error) {
 	if !ok {
 		return nil, fmt.Errorf("deep: the model of the method %q is not of an objective of this package", m.Name())
 	}
-	p := &Posterior{model: m.Uncalibrated(), objective: o}
+	p := &Posterior{model: m, objective: o}
 	if o.Marginals == SinhArcsinh {
 		p.warp = newPlainWarp(p.parameter(paramSkew)[0], math.Exp(p.parameter(paramLogTail)[0]))
 	}
@@ -196,8 +196,8 @@ func (p *Posterior) ActionProbs(observations []float32) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := make([]float64, len(prediction.LogProbs))
-	for i, l := range prediction.LogProbs {
+	out := make([]float64, len(prediction.Own))
+	for i, l := range prediction.Own {
 		out[i] = math.Exp(float64(l))
 	}
 	return out, nil

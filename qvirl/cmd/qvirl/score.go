@@ -24,9 +24,8 @@ type scored struct {
 	*continuous.Scores
 	// TrainedOn is the number of these episodes that the model was trained on.
 	TrainedOn int `json:"trained_on"`
-	// Uncalibrated are the scores of the model's own probabilities, if they were calibrated, and Trust is their weight.
-	Uncalibrated *continuous.Scores `json:"uncalibrated,omitempty"`
-	Trust        *float64           `json:"trust,omitempty"`
+	// Trust is the weight of the model's own probabilities, if they were calibrated.
+	Trust *float64 `json:"trust,omitempty"`
 }
 
 func newScore() *cobra.Command {
@@ -80,11 +79,8 @@ func score(cmd *cobra.Command, o *scoreOptions) error {
 		return err
 	}
 	result := scored{Method: m.Name(), Episodes: end - first, Scores: s, TrainedOn: used}
-	if fitted, ok := m.(*continuous.Fitted); ok && fitted.Calibration() != nil {
-		if result.Uncalibrated, err = continuous.Score(fitted.Uncalibrated(), set.Trajectories[first:end], nil); err != nil {
-			return err
-		}
-		result.Trust = &fitted.Calibration().Trust
+	if calibration := m.Calibration(); calibration != nil {
+		result.Trust = &calibration.Trust
 	}
 	out := cmd.OutOrStdout()
 	if o.asJSON {
@@ -99,7 +95,7 @@ func score(cmd *cobra.Command, o *scoreOptions) error {
 		fmt.Fprintf(out, "   (demonstrator: %.4f)", *s.ExpertLogLikelihood)
 	}
 	fmt.Fprintf(out, "\n  expected calibration error  %.4f\n  most probable action taken  %.1f %%\n", s.ECE, 100*s.Accuracy)
-	if u := result.Uncalibrated; u != nil {
+	if u := s.Uncalibrated; u != nil {
 		fmt.Fprintf(out, "  its own probabilities have the weight %.2f, that of the actions' frequencies is %.2f; they alone have the\n", *result.Trust, 1-*result.Trust)
 		fmt.Fprintf(out, "  mean log-likelihood %.4f and the calibration error %.4f\n", u.LogLikelihood, u.ECE)
 	}

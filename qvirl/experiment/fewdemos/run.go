@@ -184,11 +184,7 @@ func (c Config) rows(method string, n int, data *Data, models []continuous.Model
 		}
 		add(HeldOut, s.LogLikelihood)
 		add(ECE, s.ECE)
-		if m, ok := models[i].(*continuous.Fitted); ok && m.Calibration() != nil {
-			own, err := continuous.Score(m.Uncalibrated(), data.Test, nil)
-			if err != nil {
-				return nil, err
-			}
+		if own := s.Uncalibrated; own != nil {
 			add(HeldOutUncalibrated, own.LogLikelihood)
 			add(ECEUncalibrated, own.ECE)
 		}
