@@ -10,8 +10,13 @@ type Config struct {
 	Architecture Architecture
 	// Hidden are the units of the layers; the paper's are 128 and 128.
 	Hidden []int
-	// Range is how many standard deviations of the demonstrations the networks tell states apart: beyond, features saturate. A network
-	// that was trained on a handful of trajectories would otherwise be asked about states far outside of what it has seen. 0 for no
+	// Unit, if it is not 0, is what the networks see observations in multiples of. Features of a root mean square above 10 in the
+	// demonstrations are standardised first. With 0 all are, and no more: that leaves no feature out, whatever its unit, but a handful of
+	// trajectories say little of how far it varies, so that networks make too much of what hardly does in them. The paper does not say what
+	// its networks see.
+	Unit float64 `json:",omitempty"`
+	// Range is how many units, or standard deviations of the demonstrations, the networks tell states apart: beyond, features saturate. A
+	// network that was trained on a handful of trajectories would otherwise be asked about states far outside of what it has seen. 0 for no
 	// limit; the paper mentions none.
 	Range float64
 	// LearningRate of Adam; the paper's is 0.001. Its other parameters have their usual defaults.
@@ -41,10 +46,10 @@ type Config struct {
 	Backend string `json:",omitempty"`
 }
 
-// DefaultConfig returns the paper's training but for Range, Cosine, Steps and Folds.
+// DefaultConfig returns the paper's training but for Unit, Range, Cosine, Steps and Folds.
 func DefaultConfig() Config {
 	return Config{
-		Architecture: Heads, Hidden: []int{128, 128}, Range: 2, LearningRate: 1e-3, Cosine: true, WeightDecay: 1e-3,
+		Architecture: Heads, Hidden: []int{128, 128}, Unit: 0.1, Range: 10, LearningRate: 1e-3, Cosine: true, WeightDecay: 1e-3,
 		Batch: 64, AuxBatch: 64, Steps: 3000, ReportEvery: 500, Folds: 5,
 	}
 }
@@ -56,6 +61,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("continuous: Architecture = %q, want %q or %q", c.Architecture, Heads, Pairs)
 	case len(c.Hidden) == 0:
 		return fmt.Errorf("continuous: Hidden is empty, want at least one layer")
+	case !(c.Unit >= 0) || math.IsInf(c.Unit, 0):
+		return fmt.Errorf("continuous: Unit = %g, want a finite number of at least 0", c.Unit)
 	case !(c.Range >= 0) || math.IsInf(c.Range, 0):
 		return fmt.Errorf("continuous: Range = %g, want a finite number of at least 0", c.Range)
 	case !(c.LearningRate > 0) || math.IsInf(c.LearningRate, 0):

@@ -6,7 +6,7 @@ import (
 	"github.com/go-birl/birl/envs/demo"
 )
 
-// Data are the n transitions of one run, with standardised states.
+// Data are the n transitions of one run, with states in units of the run's scale.
 type Data struct {
 	Scale       *Scale
 	Actions     int       // |A|
@@ -52,17 +52,20 @@ func newData(trajectories []demo.Trajectory, successors []Successors, scale *Sca
 	return d
 }
 
-// Scale standardises observations feature by feature.
+// Scale is what the networks see observations in units of, feature by feature.
 type Scale struct {
-	Mean []float32 `json:"mean"`
-	Std  []float32 `json:"std"` // 1 for a feature that does not vary
+	Mean []float32 `json:"mean"` // what becomes 0
+	Std  []float32 `json:"std"`  // the unit: a standard deviation, or Config.Unit
 }
 
 // constantFeature is the standard deviation, in relation to the feature's largest magnitude, below which it counts as constant:
 // about the rounding errors of float32.
 const constantFeature = 1e-6
 
-// NewScale returns the means and standard deviations of the states of trajectories in which an action was taken. A feature that
+// largeFeature is the root mean square in the demonstrations beyond which Config.Unit is not a feature's unit.
+const largeFeature = 10
+
+// NewScale returns the scale that standardises observations: the means and standard deviations of the states of trajectories in which an action was taken. A feature that
 // does not vary, such as a leg that never touches the ground, is centred and otherwise left in its own unit.
 func NewScale(trajectories []demo.Trajectory, observation int) *Scale {
 	mean, square, largest := make([]float64, observation), make([]float64, observation), make([]float64, observation)
@@ -93,7 +96,23 @@ func NewScale(trajectories []demo.Trajectory, observation int) *Scale {
 	return s
 }
 
-// Apply returns the standardised observations [n, observation].
+// scale returns the scale that networks see a run by.
+func (c Config) scale(demos []demo.Trajectory, observation int) *Scale {
+	s := NewScale(demos, observation)
+	if c.Unit == 0 {
+		return s
+	}
+	for f := range s.Std {
+		if math.Hypot(float64(s.Mean[f]), float64(s.Std[f])) > largeFeature {
+			s.Std[f] *= float32(c.Unit)
+		} else {
+			s.Mean[f], s.Std[f] = 0, float32(c.Unit)
+		}
+	}
+	return s
+}
+
+// Apply returns the observations in units of the scale [n, observation].
 func (s *Scale) Apply(observations []float32) []float32 {
 	out := make([]float32, len(observations))
 	for i, x := range observations {

@@ -44,7 +44,7 @@ func (f *Fitted) Objective() Objective { return f.learner.objective }
 // Config is how the model was trained.
 func (f *Fitted) Config() Config { return f.learner.config }
 
-// Scale is what states are standardised by.
+// Scale is what the networks see states in units of.
 func (f *Fitted) Scale() *Scale { return f.scale }
 
 // Parameters returns the weights of the networks and the objective's parameters.

@@ -15,7 +15,7 @@ const heldOutLimit = 2048
 // heldOut are transitions that several runs are watched on.
 type heldOut struct {
 	actions []int
-	states  *tensors.Tensor // [runs, n, observation], standardised for each run
+	states  *tensors.Tensor // [runs, n, observation], in units of each run's scale
 }
 
 func newHeldOut(trajectories []demo.Trajectory, runs []*Data) *heldOut {

@@ -136,7 +136,7 @@ func (l *Learner) newJob(t *Task, first, end int) (*job, error) {
 	var expert, aux []*Data
 	var seeds []uint64
 	for r, run := range j.runs {
-		scale := NewScale(run.Demos, t.Observation)
+		scale := l.config.scale(run.Demos, t.Observation)
 		data := newData(run.Demos, run.Successors, scale, t.Actions, t.Discount)
 		expert, seeds = append(expert, data), append(seeds, run.Seed)
 		if len(run.Aux) > 0 {

@@ -108,7 +108,7 @@ func (w *Weights) Parameter(name string) *graph.Node {
 }
 
 // Network returns the outputs [runs, n, actions, outputs] of a network for all actions at states [runs, n, observation],
-// standardised. Features saturate at Config.Range.
+// in units of the run's scale. Features saturate at Config.Range.
 func (w *Weights) Network(name string, states *graph.Node) *graph.Node {
 	e, n := w.encoder, states.Shape().Dim(1)
 	x := states

@@ -16,7 +16,7 @@ type Objective interface {
 	Noise(expert, aux, actions int) int
 	// Loss returns what is minimised.
 	Loss(w *Weights, b *Batch) Loss
-	// Predict returns what the learner says of states [runs, n, observation], standardised: log π(a|s), the log-probabilities of
+	// Predict returns what the learner says of states [runs, n, observation], in units of each run's scale: log π(a|s), the log-probabilities of
 	// the demonstrator's actions, and the values whose greatest one is the apprentice's action; both [runs, n, actions].
 	Predict(w *Weights, states *graph.Node) (logProbs, values *graph.Node)
 }
@@ -73,8 +73,7 @@ type Batch struct {
 	Noise *graph.Node
 }
 
-// Transitions are n transitions of each run. States are standardised by the mean and standard deviation of the features of the
-// run's demonstrations.
+// Transitions are n transitions of each run. States are in units of the run's scale.
 type Transitions struct {
 	State, Next *graph.Node // [runs, n, observation]
 	Action      *graph.Node // [runs, n, actions], one-hot

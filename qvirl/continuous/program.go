@@ -139,7 +139,7 @@ func (p *program) name(terms []Term) {
 }
 
 // buildPredict returns the log-probabilities and values [runs, n, actions] for trained [runs, P], fixed [runs, F] and
-// standardised states [runs, n, observation].
+// states [runs, n, observation] in units of their scales.
 func (p *program) buildPredict(inputs []*graph.Node) []*graph.Node {
 	w, _ := p.weights(inputs[0], inputs[1])
 	logProbs, values := p.objective.Predict(w, inputs[2])

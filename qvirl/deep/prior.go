@@ -29,7 +29,8 @@ func newPrior(w *continuous.Weights) prior {
 	}
 }
 
-// rewards returns the rewards of states [runs, n, observation], standardised, and one-hot actions [runs, n, actions].
+// rewards returns the rewards of states [runs, n, observation] and one-hot actions [runs, n, actions]. The features are those that the
+// network sees, which the paper standardises: their unit and origin make no difference, as the lengthscales have the same unit.
 func (p prior) rewards(states, actions *Node) combination {
 	features := Div(Concatenate([]*Node{states, actions}, -1), ExpandAxes(p.lengthscale, 1))
 	n := states.Shape().Dim(1)
@@ -38,7 +39,7 @@ func (p prior) rewards(states, actions *Node) combination {
 }
 
 // lengthscales returns the prior's initial lengthscales: the root mean square of the differences between successive transitions of a
-// trajectory, feature by feature. The one-hot action is not standardised: as a lengthscale starts from the feature's own
+// trajectory, feature by feature. As a lengthscale starts from the feature's own
 // differences, and training moves its logarithm, the unit of a feature makes no difference. A feature that never changes from one
 // transition to the next gets 1.
 func lengthscales(d *continuous.Data) []float64 {

@@ -25,7 +25,7 @@ func rivals(environment, demos string, every int, temperature float64) Config {
 	c.Environment, c.Demos, c.Discount, c.Beta = environment, demos, 0.99, 1
 	c.Train, c.Validation, c.Test, c.Subsets, c.Runs = 75, 0, 25, 5, c.Runs[:5]
 	c.Sizes = []int{1, 3, 15}
-	c.Training.Hidden, c.Training.Range, c.Training.WeightDecay = []int{64, 64}, 0, 0
+	c.Training.Hidden, c.Training.Unit, c.Training.Range, c.Training.WeightDecay = []int{64, 64}, 0, 0, 0
 	c.Training.LearningRate, c.Training.Cosine, c.Training.Steps, c.Training.Folds = 1e-4, false, 5000, 0
 	objective := fmt.Sprintf(`{"Training": {"Batch": 32}, "Objective": {"temperature": %g}}`, temperature)
 	c.Learners = []Learner{
