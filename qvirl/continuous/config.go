@@ -10,13 +10,13 @@ type Config struct {
 	Architecture Architecture
 	// Hidden are the units of the layers; the paper's are 128 and 128.
 	Hidden []int
-	// Unit, if it is not 0, is what the networks see observations in multiples of. Features of a root mean square above 10 in the
-	// demonstrations are standardised first. With 0 all are, and no more: that leaves no feature out, whatever its unit, but a handful of
-	// trajectories say little of how far it varies, so that networks make too much of what hardly does in them. The paper does not say what
-	// its networks see.
+	// Unit, if it is not 0, is what the networks see observations in multiples of. Features of a root mean square above 1 in the
+	// demonstrations are standardised first, so that two of their standard deviations become 1. With 0 all features are in multiples of
+	// their standard deviations, which suits any environment; but a handful of trajectories say little of how far a feature varies, and
+	// networks make too much of what hardly does in them. The paper does not say what its networks see.
 	Unit float64 `json:",omitempty"`
-	// Range is how many units, or standard deviations of the demonstrations, the networks tell states apart: beyond, features saturate. A
-	// network that was trained on a handful of trajectories would otherwise be asked about states far outside of what it has seen. 0 for no
+	// Range is how many units, or standard deviations, away from 0 the networks tell states apart: beyond, features saturate. A network
+	// that was trained on a handful of trajectories would otherwise be asked about states far outside of what it has seen. 0 for no
 	// limit; the paper mentions none.
 	Range float64
 	// LearningRate of Adam; the paper's is 0.001. Its other parameters have their usual defaults.

@@ -62,8 +62,9 @@ type Scale struct {
 // about the rounding errors of float32.
 const constantFeature = 1e-6
 
-// largeFeature is the root mean square in the demonstrations beyond which Config.Unit is not a feature's unit.
-const largeFeature = 10
+// largeFeature is the root mean square in the demonstrations beyond which a feature is standardised before it is seen in multiples of
+// Config.Unit.
+const largeFeature = 1
 
 // NewScale returns the scale that standardises observations: the means and standard deviations of the states of trajectories in which an action was taken. A feature that
 // does not vary, such as a leg that never touches the ground, is centred and otherwise left in its own unit.
@@ -102,9 +103,17 @@ func (c Config) scale(demos []demo.Trajectory, observation int) *Scale {
 	if c.Unit == 0 {
 		return s
 	}
+	square, n := make([]float64, observation), 0
+	for i := range demos {
+		t := &demos[i]
+		n += t.Len()
+		for k, x := range t.Observations[:t.Len()*observation] {
+			square[k%observation] += float64(x) * float64(x)
+		}
+	}
 	for f := range s.Std {
-		if math.Hypot(float64(s.Mean[f]), float64(s.Std[f])) > largeFeature {
-			s.Std[f] *= float32(c.Unit)
+		if math.Sqrt(square[f]/float64(n)) > largeFeature {
+			s.Std[f] *= 2 * float32(c.Unit)
 		} else {
 			s.Mean[f], s.Std[f] = 0, float32(c.Unit)
 		}

@@ -67,6 +67,30 @@ func TestScaleTakesRoundingForConstancy(t *testing.T) {
 	}
 }
 
+func TestUnitScalesWhatIsOfOrderOne(t *testing.T) {
+	demos := []demo.Trajectory{walk(0, 4, true, false), walk(4, 4, false, false)} // positions 0 to 7
+	for i := range demos {
+		for k := range demos[i].Observations {
+			demos[i].Observations[k] /= 8 // root mean squares of 0.5 and 0.9
+		}
+	}
+	if s := (Config{Unit: 0.5}).scale(demos, 2); !slices.Equal(s.Mean, []float32{0, 0}) || !slices.Equal(s.Std, []float32{0.5, 0.5}) {
+		t.Errorf("scale %+v, want that of multiples of 0.5", s)
+	}
+	if s, want := (Config{}).scale(demos, 2), NewScale(demos, 2); !slices.Equal(s.Mean, want.Mean) || !slices.Equal(s.Std, want.Std) {
+		t.Errorf("without a unit the scale is %+v, want %+v", s, want)
+	}
+	for i := range demos {
+		for k := 0; k < len(demos[i].Observations); k += 2 {
+			demos[i].Observations[k] = 100 + 20*demos[i].Observations[k]
+		}
+	}
+	s, standard := (Config{Unit: 0.5}).scale(demos, 2), NewScale(demos, 2)
+	if s.Mean[0] != standard.Mean[0] || s.Std[0] != standard.Std[0] || s.Mean[1] != 0 || s.Std[1] != 0.5 {
+		t.Errorf("scale %+v, want the first feature standardised, in multiples of half of two deviations, and the second as it is", s)
+	}
+}
+
 func TestOrderDealsEverythingOnceAnEpochByTheStepAlone(t *testing.T) {
 	const n, batch = 10, 4
 	o := newOrder(3, streamOrder, n)

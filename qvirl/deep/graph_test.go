@@ -339,4 +339,10 @@ func TestLengthscales(t *testing.T) {
 			t.Errorf("lengthscale of feature %d is %g, want %g", f, l, want[f])
 		}
 	}
+	for i := 0; i < len(d.State); i += 2 { // the prior does not depend on the unit and the origin of a feature
+		d.State[i] = 10*d.State[i] - 7
+	}
+	if l := lengthscales(d)[0]; math.Abs(l-10*want[0]) > 1e-6 {
+		t.Errorf("in a tenth of the unit the lengthscale of feature 0 is %g, want %g", l, 10*want[0])
+	}
 }

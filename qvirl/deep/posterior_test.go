@@ -49,6 +49,7 @@ func walk(seed uint64, count int, demonstrator bool) []demo.Trajectory {
 func smallConfig(steps int) continuous.Config {
 	c := continuous.DefaultConfig()
 	c.Hidden, c.Batch, c.AuxBatch, c.Steps, c.ReportEvery, c.LearningRate, c.Folds, c.Backend = []int{16, 16}, 12, 12, steps, steps, 0.01, 0, "go"
+	c.Unit, c.Range = 0, 2 // a plane has no unit
 	return c
 }
 

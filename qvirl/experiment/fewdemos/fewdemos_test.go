@@ -103,10 +103,14 @@ func TestUnitsDependOnTheirPartOfTheConfig(t *testing.T) {
 		change                   func(*Config)
 		samePlain, sameExploring bool
 	}{
-		"fewer sizes":            {func(c *Config) { c.Sizes = []int{3, 10} }, true, true},
-		"another learner gone":   {func(c *Config) { c.Learners = slices.Delete(c.Learners, 1, 3) }, true, true},
-		"other exploration":      {func(c *Config) { c.Explore.Every = 7 }, true, false},
-		"other training":         {func(c *Config) { c.Training.Steps = 7 }, false, false},
+		"fewer sizes":          {func(c *Config) { c.Sizes = []int{3, 10} }, true, true},
+		"another learner gone": {func(c *Config) { c.Learners = slices.Delete(c.Learners, 1, 3) }, true, true},
+		"other exploration":    {func(c *Config) { c.Explore.Every = 7 }, true, false},
+		"other training":       {func(c *Config) { c.Training.Steps = 7 }, false, false},
+		"training said elsewhere": {func(c *Config) {
+			c.Training.WeightDecay = 5
+			c.Learners[0].Config = nil
+		}, true, true},
 		"fewer runs":             {func(c *Config) { c.Runs = c.Runs[:3] }, false, false},
 		"the learner's settings": {func(c *Config) { c.Learners[0].Config = json.RawMessage(`{}`) }, false, true},
 	} {

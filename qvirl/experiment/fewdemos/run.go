@@ -26,13 +26,18 @@ func (c Config) trainingCost(l Learner) float64 {
 	if entry, err := catalogue.Find(l.Method); err == nil {
 		cost *= float64(max(1, entry.Members))
 	}
-	training := c.Training
+	training := c.training(l)
+	return cost * float64(training.Steps*(1+training.Folds)) / float64(continuous.DefaultConfig().Steps)
+}
+
+// training returns how a learner trains, with what its own config replaces of the experiment's.
+func (c Config) training(l Learner) continuous.Config {
 	if method, err := c.Method(l, ""); err == nil { // Validate refuses others
 		if m, ok := method.(interface{ Config() continuous.Config }); ok {
-			training = m.Config()
+			return m.Config()
 		}
 	}
-	return cost * float64(training.Steps*(1+training.Folds)) / float64(continuous.DefaultConfig().Steps)
+	return c.Training
 }
 
 // episodesCost returns the cost of the episodes of all runs.
@@ -76,6 +81,7 @@ func (c Config) Plan(name, scale, backendName string) (*experiment.Plan, error) 
 func unitName(l Learner, n int) string { return fmt.Sprintf("%s-%02d", l.Name, n) }
 
 // part returns what of a config a unit depends on: all but the other learners and sizes, and how the learner would explore if it does not.
+// It makes no difference whether the experiment or the learner says how that trains.
 func part(config json.RawMessage, unit string) (json.RawMessage, error) {
 	var c Config
 	if err := experiment.Override(&c, config); err != nil {
@@ -84,6 +90,16 @@ func part(config json.RawMessage, unit string) (json.RawMessage, error) {
 	for _, l := range c.Learners {
 		for _, n := range c.Sizes {
 			if unitName(l, n) == unit {
+				fields := map[string]json.RawMessage{}
+				if err := experiment.Override(&fields, l.Config); err != nil {
+					return nil, err
+				}
+				delete(fields, "Training")
+				var err error
+				c.Training = c.training(l)
+				if l.Config, err = json.Marshal(fields); err != nil {
+					return nil, err
+				}
 				c.Learners, c.Sizes = []Learner{l}, []int{n}
 				if !l.Explore {
 					c.Explore = continuous.ExploreOptions{}
