@@ -45,6 +45,10 @@ The trajectories are the N first ones of the file with --seed 0, the next N with
 file ends: as long as it does not, different seeds learn from different demonstrations, and the end of the file is left for scoring.
 --episodes A:B confines that to the episodes A, …, B−1 of the file, counted from 0.
 
+The networks see features that are of order one (at most 1 in the root mean square of the demonstrations) as they are, saturating at 1, and
+others standardised; --config with {"Training": {"Unit": 0, "Range": 2}} standardises all, which suits any units, but from a few
+trajectories makes too much of what hardly varies in them.
+
 The action probabilities, but those of ensembles, are calibrated by models that each learn from four fifths of the demonstrations and foresee the rest, which
 takes most of the time; --config with {"Training": {"Folds": 0}} leaves that out. It changes nothing about what the apprentice does.
 
