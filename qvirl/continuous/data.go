@@ -66,8 +66,9 @@ const constantFeature = 1e-6
 // Config.Unit.
 const largeFeature = 1
 
-// NewScale returns the scale that standardises observations: the means and standard deviations of the states of trajectories in which an action was taken. A feature that
-// does not vary, such as a leg that never touches the ground, is centred and otherwise left in its own unit.
+// NewScale returns the scale that standardises observations: the means and standard deviations of the states of trajectories in which
+// an action was taken. A feature that does not vary, such as a leg that never touches the ground, is centred and otherwise left in its
+// own unit.
 func NewScale(trajectories []demo.Trajectory, observation int) *Scale {
 	mean, square, largest := make([]float64, observation), make([]float64, observation), make([]float64, observation)
 	n := 0

@@ -85,26 +85,32 @@ func (e *Ensemble) Calibration() *Calibration { return nil }
 // Curve is nil: each member has its own.
 func (e *Ensemble) Curve() []CurvePoint { return nil }
 
-// Predict returns the mean of the members' action probabilities, of which the apprentice takes the most probable action.
+// Predict returns the means of the members' action probabilities. The apprentice takes the most probable action before calibration.
 func (e *Ensemble) Predict(observations []float32) (*Prediction, error) {
-	var sum []float64
+	var calibrated, own [][]float32 // by member
 	for _, m := range e.members {
 		p, err := m.Predict(observations)
 		if err != nil {
 			return nil, err
 		}
-		if sum == nil {
-			sum = make([]float64, len(p.LogProbs))
-		}
-		for i, x := range p.LogProbs {
-			sum[i] += math.Exp(float64(x))
-		}
+		calibrated, own = append(calibrated, p.LogProbs), append(own, p.Own)
 	}
-	logProbs := make([]float32, len(sum))
-	for i, x := range sum {
-		logProbs[i] = float32(math.Log(x / float64(len(e.members))))
+	out := &Prediction{LogProbs: logMean(calibrated), Own: logMean(own)}
+	out.Values = out.Own
+	return out, nil
+}
+
+// logMean returns the logarithms of the mean probabilities, given those of several models.
+func logMean(logProbs [][]float32) []float32 {
+	out := make([]float32, len(logProbs[0]))
+	for i := range out {
+		sum := 0.0
+		for _, l := range logProbs {
+			sum += math.Exp(float64(l[i]))
+		}
+		out[i] = float32(math.Log(sum / float64(len(logProbs))))
 	}
-	return &Prediction{LogProbs: logProbs, Own: logProbs, Values: logProbs}, nil
+	return out
 }
 
 // memberDir is the folder of a member within its ensemble's.

@@ -135,7 +135,9 @@ func TestWithTDTheLossIsClonesWithRegularisation(t *testing.T) {
 }
 
 func TestEnsembleAveragesProbabilities(t *testing.T) {
-	l, err := NewEnsemble(testConfig(), DefaultObjective(), 3)
+	c := testConfig()
+	c.Folds = 2 // of each member
+	l, err := NewEnsemble(c, DefaultObjective(), 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +152,7 @@ func TestEnsembleAveragesProbabilities(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mean := make([]float64, len(got.LogProbs))
+	mean, own := make([]float64, len(got.LogProbs)), make([]float64, len(got.LogProbs))
 	var first []float32
 	for i, m := range e.Members() {
 		p, err := m.Predict(states)
@@ -162,12 +164,16 @@ func TestEnsembleAveragesProbabilities(t *testing.T) {
 		}
 		for k, x := range p.LogProbs {
 			mean[k] += math.Exp(float64(x)) / 3
+			own[k] += math.Exp(float64(p.Own[k])) / 3
 		}
 	}
 	differ := false
 	for k := range mean {
 		if math.Abs(math.Exp(float64(got.LogProbs[k]))-mean[k]) > 1e-6 { // float32
 			t.Fatalf("probability %d is %g, the members' mean %g", k, math.Exp(float64(got.LogProbs[k])), mean[k])
+		}
+		if math.Abs(math.Exp(float64(got.Own[k]))-own[k]) > 1e-6 || got.Values[k] != got.Own[k] || math.Abs(mean[k]-own[k]) < 1e-6 {
+			t.Fatalf("before calibration, probability %d is %g, the members' mean %g, the value %g", k, math.Exp(float64(got.Own[k])), own[k], got.Values[k])
 		}
 		differ = differ || math.Abs(float64(got.LogProbs[k]-first[k])) > 1e-3
 	}

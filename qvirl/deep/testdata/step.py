@@ -22,7 +22,7 @@ import time
 
 import numpy as np
 
-ACTIONS, EMBEDDING, RANGE, NUGGET, BETA = 4, 4, 2.0, 1e-4, 3.0
+ACTIONS, EMBEDDING, RANGE, NUGGET, BETA = 4, 4, 10.0, 1e-4, 3.0
 
 if library == "torch":
     import torch
