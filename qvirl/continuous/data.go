@@ -70,6 +70,41 @@ const largeFeature = 1
 // an action was taken. A feature that does not vary, such as a leg that never touches the ground, is centred and otherwise left in its
 // own unit.
 func NewScale(trajectories []demo.Trajectory, observation int) *Scale {
+	return standard(moments(trajectories, observation))
+}
+
+// standard returns the scale of features of the given moments.
+func standard(mean, std []float64) *Scale {
+	s := &Scale{Mean: make([]float32, len(mean)), Std: make([]float32, len(mean))}
+	for f := range mean {
+		s.Mean[f], s.Std[f] = float32(mean[f]), 1
+		if std[f] > 0 {
+			s.Std[f] = float32(std[f])
+		}
+	}
+	return s
+}
+
+// scale returns the scale that networks see a run by.
+func (c Config) scale(demos []demo.Trajectory, observation int) *Scale {
+	mean, std := moments(demos, observation)
+	s := standard(mean, std)
+	if c.Unit == 0 {
+		return s
+	}
+	for f := range mean {
+		if math.Hypot(mean[f], std[f]) > largeFeature {
+			s.Std[f] *= 2 * float32(c.Unit)
+		} else {
+			s.Mean[f], s.Std[f] = 0, float32(c.Unit)
+		}
+	}
+	return s
+}
+
+// moments returns the mean and the standard deviation of each feature of the states in which an action was taken; 0 for the deviation of
+// one that does not vary.
+func moments(trajectories []demo.Trajectory, observation int) (mean, std []float64) {
 	mean, square, largest := make([]float64, observation), make([]float64, observation), make([]float64, observation)
 	n := 0
 	each := func(visit func(feature int, x float64)) {
@@ -88,38 +123,13 @@ func NewScale(trajectories []demo.Trajectory, observation int) *Scale {
 		largest[f] = max(largest[f], math.Abs(x))
 	})
 	each(func(f int, x float64) { square[f] += (x - mean[f]) * (x - mean[f]) / float64(n) })
-	s := &Scale{Mean: make([]float32, observation), Std: make([]float32, observation)}
-	for f := range mean {
-		s.Mean[f], s.Std[f] = float32(mean[f]), 1
-		if std := math.Sqrt(square[f]); std > constantFeature*largest[f] {
-			s.Std[f] = float32(std)
+	std = make([]float64, observation)
+	for f := range std {
+		if deviation := math.Sqrt(square[f]); deviation > constantFeature*largest[f] {
+			std[f] = deviation
 		}
 	}
-	return s
-}
-
-// scale returns the scale that networks see a run by.
-func (c Config) scale(demos []demo.Trajectory, observation int) *Scale {
-	s := NewScale(demos, observation)
-	if c.Unit == 0 {
-		return s
-	}
-	square, n := make([]float64, observation), 0
-	for i := range demos {
-		t := &demos[i]
-		n += t.Len()
-		for k, x := range t.Observations[:t.Len()*observation] {
-			square[k%observation] += float64(x) * float64(x)
-		}
-	}
-	for f := range s.Std {
-		if math.Sqrt(square[f]/float64(n)) > largeFeature {
-			s.Std[f] *= 2 * float32(c.Unit)
-		} else {
-			s.Mean[f], s.Std[f] = 0, float32(c.Unit)
-		}
-	}
-	return s
+	return mean, std
 }
 
 // Apply returns the observations in units of the scale [n, observation].

@@ -10,6 +10,8 @@ import (
 type Method interface {
 	// Name is the method's name in result rows.
 	Name() string
+	// Config is how the method trains, or the members of an ensemble do.
+	Config() Config
 	// Fit returns a model for each run of the task. progress may be nil.
 	Fit(ctx context.Context, t *Task, progress qvirl.Progress) ([]Model, error)
 }

@@ -16,8 +16,9 @@ type Objective interface {
 	Noise(expert, aux, actions int) int
 	// Loss returns what is minimised.
 	Loss(w *Weights, b *Batch) Loss
-	// Predict returns what the learner says of states [runs, n, observation], in units of each run's scale: log π(a|s), the log-probabilities of
-	// the demonstrator's actions, and the values whose greatest one is the apprentice's action; both [runs, n, actions].
+	// Predict returns what the learner says of states [runs, n, observation], in units of each run's scale: log π(a|s), the
+	// log-probabilities of the demonstrator's actions, and the values whose greatest one is the apprentice's action; both
+	// [runs, n, actions].
 	Predict(w *Weights, states *graph.Node) (logProbs, values *graph.Node)
 }
 

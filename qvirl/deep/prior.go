@@ -39,9 +39,8 @@ func (p prior) rewards(states, actions *Node) combination {
 }
 
 // lengthscales returns the prior's initial lengthscales: the root mean square of the differences between successive transitions of a
-// trajectory, feature by feature. As a lengthscale starts from the feature's own
-// differences, and training moves its logarithm, the unit of a feature makes no difference. A feature that never changes from one
-// transition to the next gets 1.
+// trajectory, feature by feature. As a lengthscale starts from the feature's own differences, and training moves its logarithm, the unit
+// of a feature makes no difference. A feature that never changes from one transition to the next gets 1.
 func lengthscales(d *continuous.Data) []float64 {
 	observation := len(d.Scale.Mean)
 	square := make([]float64, observation+d.Actions)

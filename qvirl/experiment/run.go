@@ -174,15 +174,15 @@ func (r *runner) choose() error {
 	}
 	for name, u := range done {
 		mine := &UnitRecord{Experiment: r.plan.Experiment, Plan: r.names, Config: r.config}
-		if sameRun(mine, u, "", "") != nil {
-			if !r.adoptable(u) {
-				return fmt.Errorf("experiment: %s holds results of another experiment or config (%s); use another folder, or --overwrite",
-					r.options.Out, r.store.recordPath(name))
-			}
-			if !r.options.Resume {
-				return fmt.Errorf("experiment: %s holds units of another config that these settings have too (%s); --resume keeps them and goes on, --overwrite starts over",
-					r.options.Out, r.store.recordPath(name))
-			}
+		switch {
+		case sameRun(mine, u, "", "") == nil:
+		case !r.adoptable(u):
+			return fmt.Errorf("experiment: %s holds results of another experiment or config (%s); use another folder, or --overwrite",
+				r.options.Out, r.store.recordPath(name))
+		case !r.options.Resume:
+			return fmt.Errorf("experiment: %s holds units of another config that these settings have too (%s); --resume keeps them and goes on, --overwrite starts over",
+				r.options.Out, r.store.recordPath(name))
+		default:
 			r.adopted = append(r.adopted, u)
 		}
 		if _, err := r.store.rows(u); err != nil {

@@ -49,8 +49,9 @@ The networks see features that are of order one (at most 1 in the root mean squa
 others standardised; --config with {"Training": {"Unit": 0, "Range": 2}} standardises all, which suits any units, but from a few
 trajectories makes too much of what hardly varies in them.
 
-The action probabilities, but those of ensembles, are calibrated by models that each learn from four fifths of the demonstrations and foresee the rest, which
-takes most of the time; --config with {"Training": {"Folds": 0}} leaves that out. It changes nothing about what the apprentice does.
+The action probabilities, but those of ensembles, are calibrated by models that each learn from four fifths of the demonstrations and
+foresee the rest, which takes most of the time; --config with {"Training": {"Folds": 0}} leaves that out. It changes nothing about what
+the apprentice does.
 
 While it trains, the state of the training lies in DIR, and after an interruption the same command goes on from there.
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/go-birl/birl/envs/gym"
@@ -26,18 +27,12 @@ func (c Config) trainingCost(l Learner) float64 {
 	if entry, err := catalogue.Find(l.Method); err == nil {
 		cost *= float64(max(1, entry.Members))
 	}
-	training := c.training(l)
-	return cost * float64(training.Steps*(1+training.Folds)) / float64(continuous.DefaultConfig().Steps)
-}
-
-// training returns how a learner trains, with what its own config replaces of the experiment's.
-func (c Config) training(l Learner) continuous.Config {
-	if method, err := c.Method(l, ""); err == nil { // Validate refuses others
-		if m, ok := method.(interface{ Config() continuous.Config }); ok {
-			return m.Config()
-		}
+	method, err := c.Method(l, "")
+	if err != nil {
+		return cost // Validate refuses it
 	}
-	return c.Training
+	training := method.Config()
+	return cost * float64(training.Steps*(1+training.Folds)) / float64(continuous.DefaultConfig().Steps)
 }
 
 // episodesCost returns the cost of the episodes of all runs.
@@ -53,18 +48,9 @@ func (c Config) Plan(name, scale, backendName string) (*experiment.Plan, error) 
 	}
 	p := &experiment.Plan{Experiment: name, Scale: scale, Config: c, Part: part}
 	r := &runner{config: c, backend: backendName, methods: map[string]continuous.Method{}}
-	type work struct {
-		learner Learner
-		size    int
-	}
-	var units []work
-	for _, l := range c.Learners {
-		for _, n := range c.Sizes {
-			p.Units = append(p.Units, experiment.Unit{
-				Name: unitName(l, n), Cost: c.trainingCost(l) + c.episodesCost(),
-			})
-			units = append(units, work{l, n})
-		}
+	units := c.units()
+	for _, u := range units {
+		p.Units = append(p.Units, experiment.Unit{Name: u.name(), Cost: c.trainingCost(u.learner) + c.episodesCost()})
 	}
 	p.Run = func(ctx context.Context, unit int, progress qvirl.Progress) (*experiment.Result, error) {
 		stages := experiment.NewStages(p.Units[unit].Cost, units[unit].learner.Name, progress)
@@ -77,8 +63,25 @@ func (c Config) Plan(name, scale, backendName string) (*experiment.Plan, error) 
 	return p, nil
 }
 
-// unitName returns the name of the unit of a learner and a number of trajectories.
-func unitName(l Learner, n int) string { return fmt.Sprintf("%s-%02d", l.Name, n) }
+// work is what a unit computes: a learner that learns from a number of trajectories.
+type work struct {
+	learner Learner
+	size    int
+}
+
+// name is that of the unit.
+func (w work) name() string { return fmt.Sprintf("%s-%02d", w.learner.Name, w.size) }
+
+// units returns what the units of the experiment compute.
+func (c Config) units() []work {
+	var out []work
+	for _, l := range c.Learners {
+		for _, n := range c.Sizes {
+			out = append(out, work{l, n})
+		}
+	}
+	return out
+}
 
 // part returns what of a config a unit depends on: all but the other learners and sizes, and how the learner would explore if it does not.
 // It makes no difference whether the experiment or the learner says how that trains.
@@ -87,28 +90,29 @@ func part(config json.RawMessage, unit string) (json.RawMessage, error) {
 	if err := experiment.Override(&c, config); err != nil {
 		return nil, err
 	}
-	for _, l := range c.Learners {
-		for _, n := range c.Sizes {
-			if unitName(l, n) == unit {
-				fields := map[string]json.RawMessage{}
-				if err := experiment.Override(&fields, l.Config); err != nil {
-					return nil, err
-				}
-				delete(fields, "Training")
-				var err error
-				c.Training = c.training(l)
-				if l.Config, err = json.Marshal(fields); err != nil {
-					return nil, err
-				}
-				c.Learners, c.Sizes = []Learner{l}, []int{n}
-				if !l.Explore {
-					c.Explore = continuous.ExploreOptions{}
-				}
-				return json.Marshal(c)
-			}
-		}
+	units := c.units()
+	i := slices.IndexFunc(units, func(w work) bool { return w.name() == unit })
+	if i < 0 {
+		return nil, fmt.Errorf("fewdemos: the config has no unit %q", unit)
 	}
-	return nil, fmt.Errorf("fewdemos: the config has no unit %q", unit)
+	l := units[i].learner
+	method, err := c.Method(l, "")
+	if err != nil {
+		return nil, err
+	}
+	fields := map[string]json.RawMessage{}
+	if err := experiment.Override(&fields, l.Config); err != nil {
+		return nil, err
+	}
+	delete(fields, "Training")
+	if l.Config, err = json.Marshal(fields); err != nil {
+		return nil, err
+	}
+	c.Training, c.Learners, c.Sizes = method.Config(), []Learner{l}, []int{units[i].size}
+	if !l.Explore {
+		c.Explore = continuous.ExploreOptions{}
+	}
+	return json.Marshal(c)
 }
 
 // runner runs units. It keeps what several of them need.
