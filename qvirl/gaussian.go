@@ -296,21 +296,21 @@ func LoadGaussian(path string, problem *Problem) (*Gaussian, error) {
 	}
 	defer archive.Close()
 	n, rewards, states, actions := problem.ValueDim(), problem.RewardDim(), problem.MDP.States(), problem.MDP.Actions()
-	r := arrayReader{archive: archive, path: path}
-	read := r.read
+	r := npz.NewReader(archive)
+	read := r.Finite
 	p := &Gaussian{
 		problem: problem, meanV: read("value_mean", states), varV: read("value_var", states),
 		meanX: read("x_mean", n), meanR: read("reward_mean", rewards), probs: read("action_probs", states, actions),
 	}
 	covX, covR := read("x_cov", n, n), read("reward_cov", rewards, rewards)
 	curve := read("curve", -1, 4)
-	converged, seconds, exact := read("converged"), read("seconds"), read("exact")
-	if r.err != nil {
-		return nil, r.err
+	converged, seconds, exact := r.Scalar("converged"), r.Scalar("seconds"), r.Scalar("exact")
+	if r.Err() != nil {
+		return nil, r.Err()
 	}
 	p.covX, p.covR = mat.NewDense(n, n, covX), mat.NewDense(rewards, rewards, covR)
-	p.converged, p.seconds = converged[0] != 0, seconds[0]
-	if exact[0] != 0 {
+	p.converged, p.seconds = converged != 0, seconds
+	if exact != 0 {
 		p.exact = &exactMarginals{}
 	}
 	for ; len(curve) > 0; curve = curve[4:] {

@@ -260,12 +260,12 @@ func LoadWarped(path string, problem *Problem) (*Warped, error) {
 	}
 	defer archive.Close()
 	n := problem.ValueDim()
-	r := arrayReader{archive: archive, path: path}
-	mean, cov, warps, converged := r.read("z_mean", n), r.read("z_cov", n, n), r.read("warps", n, 4), r.read("converged")
-	if r.err != nil {
-		return nil, r.err
+	r := npz.NewReader(archive)
+	mean, cov, warps, converged := r.Finite("z_mean", n), r.Finite("z_cov", n, n), r.Finite("warps", n, 4), r.Scalar("converged")
+	if r.Err() != nil {
+		return nil, r.Err()
 	}
-	p := &Warped{problem: problem, mean: mean, cov: symmetric(mat.NewDense(n, n, cov)), converged: converged[0] != 0}
+	p := &Warped{problem: problem, mean: mean, cov: symmetric(mat.NewDense(n, n, cov)), converged: converged != 0}
 	for ; len(warps) > 0; warps = warps[4:] {
 		p.warps = append(p.warps, Warp{warps[0], warps[1], warps[2], warps[3]})
 	}

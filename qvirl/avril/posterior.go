@@ -112,29 +112,19 @@ func Load(path string, problem *qvirl.Problem) (_ *Posterior, err error) {
 	}
 	defer archive.Close() // only read
 	n := problem.RewardDim()
-	arrays := map[string][]float64{}
-	for name, length := range map[string]int{
-		arrayQ: problem.MDP.States() * problem.MDP.Actions(), arrayMean: n, arrayStd: n, arrayDiagnostics: 4, arrayCurve: -1,
-	} {
-		a, err := archive.Array(name)
-		if err != nil {
-			return nil, fmt.Errorf("avril: load: %w", err)
-		}
-		if length >= 0 && len(a.Data) != length {
-			return nil, fmt.Errorf("avril: load: %s: %s has %d numbers, but the problem needs %d", path, name, len(a.Data), length)
-		}
-		for i, v := range a.Data {
-			if math.IsNaN(v) || math.IsInf(v, 0) || name == arrayStd && v <= 0 {
-				return nil, fmt.Errorf("avril: load: %s: %s[%d] = %g cannot be", path, name, i, v)
-			}
-		}
-		arrays[name] = a.Data
+	r := npz.NewReader(archive)
+	p := &Posterior{
+		problem: problem, q: r.Finite(arrayQ, problem.MDP.States(), problem.MDP.Actions()), mean: r.Finite(arrayMean, n), std: r.Finite(arrayStd, n),
 	}
-	d := arrays[arrayDiagnostics]
-	return &Posterior{
-		problem: problem, q: arrays[arrayQ], mean: arrays[arrayMean], std: arrays[arrayStd],
-		diagnostics: Diagnostics{
-			Steps: int(d[0]), Converged: d[1] == 1, Objective: d[2], Collapsed: int(d[3]), Curve: arrays[arrayCurve],
-		},
-	}, nil
+	for i, v := range p.std {
+		if v <= 0 {
+			r.Fail("%s[%d] = %g, want more than 0", arrayStd, i, v)
+		}
+	}
+	d, curve := r.Finite(arrayDiagnostics, 4), r.Finite(arrayCurve, -1)
+	if err := r.Err(); err != nil {
+		return nil, fmt.Errorf("avril: load: %w", err)
+	}
+	p.diagnostics = Diagnostics{Steps: int(d[0]), Converged: d[1] == 1, Objective: d[2], Collapsed: int(d[3]), Curve: curve}
+	return p, nil
 }

@@ -29,7 +29,7 @@ func newLayout(parameters []Parameter) (l *layout, trained, fixed []float32, err
 	for _, p := range parameters {
 		size := 1
 		for _, d := range p.Dims {
-			size *= d
+			size *= max(d, 0) // a stored shape may say anything
 		}
 		if len(p.Value) != size {
 			return nil, nil, nil, fmt.Errorf("continuous: the parameter %q has %d values, its shape %v wants %d", p.Name, len(p.Value), p.Dims, size)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/go-birl/birl/envs/npz"
@@ -81,20 +80,18 @@ func (d *description) parameters(dir string) ([]Parameter, error) {
 		return nil, fmt.Errorf("continuous: %w", err)
 	}
 	defer a.Close()
+	r := npz.NewReader(a)
 	var out []Parameter
 	for _, s := range d.Slots {
-		x, err := a.Array(arrayName(s.Name))
-		if err != nil {
-			return nil, fmt.Errorf("continuous: %w", err)
-		}
-		if !slices.Equal(x.Shape, s.Dims) && len(x.Shape)+len(s.Dims) > 0 {
-			return nil, fmt.Errorf("continuous: %s: the array %q has the shape %v, the description says %v", a.Path(), s.Name, x.Shape, s.Dims)
-		}
-		p := Parameter{Name: s.Name, Dims: s.Dims, Fixed: s.Fixed, NoDecay: s.NoDecay, Value: make([]float32, len(x.Data))}
-		for i, v := range x.Data {
+		values := r.Finite(arrayName(s.Name), s.Dims...)
+		p := Parameter{Name: s.Name, Dims: s.Dims, Fixed: s.Fixed, NoDecay: s.NoDecay, Value: make([]float32, len(values))}
+		for i, v := range values {
 			p.Value[i] = float32(v)
 		}
 		out = append(out, p)
+	}
+	if err := r.Err(); err != nil {
+		return nil, fmt.Errorf("continuous: %w", err)
 	}
 	return out, nil
 }

@@ -59,6 +59,15 @@ func TestStoredModelsPredictTheSame(t *testing.T) {
 		t.Error("no error for 4 numbers as observations of 3")
 	}
 
+	spoilt := *m
+	spoilt.trained = slices.Clone(m.trained)
+	spoilt.trained[0] = float32(math.NaN())
+	if err := spoilt.Save(dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load[classifier](dir, "go"); err == nil || !strings.Contains(err.Error(), "is not finite") || !strings.Contains(err.Error(), weightsFile) {
+		t.Errorf("error %v for a weight that is no number", err)
+	}
 	if err := os.Remove(filepath.Join(dir, weightsFile)); err != nil {
 		t.Fatal(err)
 	}

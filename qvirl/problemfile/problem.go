@@ -120,7 +120,7 @@ func (r *reader) array(name string) *npz.Array {
 	}
 	for i, v := range a.Data {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			r.err = fmt.Errorf("%s%v = %g is not finite", name, index(i, a.Shape), v)
+			r.err = fmt.Errorf("%s%s = %g is not finite", name, a.At(i), v)
 			return nil
 		}
 	}
@@ -291,14 +291,4 @@ func is(shape []int, want ...int) bool {
 		}
 	}
 	return true
-}
-
-// index returns the indices of element i of an array, for error messages.
-func index(i int, shape []int) []int {
-	out := make([]int, len(shape))
-	for d := len(shape) - 1; d >= 0; d-- {
-		out[d] = i % shape[d]
-		i /= shape[d]
-	}
-	return out
 }

@@ -122,7 +122,7 @@ func TestBadProblems(t *testing.T) {
 		"rank":         {func(m map[string]npz.Array) { m["transitions"] = npz.Floats(wantP, 6, 3) }, "transitions has the shape [6 3]"},
 		"not square":   {func(m map[string]npz.Array) { m["transitions"] = npz.Floats(wantP, 2, 3, 3) }, "transitions has the shape [2 3 3]"},
 		"no states":    {func(m map[string]npz.Array) { m["transitions"] = npz.Floats(nil, 0, 2, 0) }, "transitions has the shape"},
-		"NaN":          {func(m map[string]npz.Array) { m["transitions"].Data[10] = math.NaN() }, "transitions[1 1 1] = NaN"},
+		"NaN":          {func(m map[string]npz.Array) { m["transitions"].Data[10] = math.NaN() }, "transitions[1,1,1] = NaN"},
 		"row sum":      {func(m map[string]npz.Array) { m["transitions"].Data[0] = .2 }, "transitions[0,0] sums to 1.1"},
 		"negative":     {func(m map[string]npz.Array) { m["transitions"].Data[0], m["transitions"].Data[1] = -.1, 1.1 }, "transitions[0,0,0] = -0.1"},
 		"prior shape":  {func(m map[string]npz.Array) { m["prior_mean"] = npz.Floats(make([]float64, 2), 2) }, "prior_mean has the shape [2]"},

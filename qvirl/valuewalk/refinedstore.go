@@ -42,9 +42,9 @@ func LoadRefined(path string, problem *qvirl.Problem, start Approximation) (*Ref
 	defer l.archive.Close()
 	p := &Refined{Posterior: l.posterior(problem, 1), start: start}
 	l.scalars(p.diagnostics.scalars())
-	p.diagnostics.Divergences, p.diagnostics.Evaluations = l.integer("divergences"), l.integer("evaluations")
-	if l.err != nil {
-		return nil, l.err
+	p.diagnostics.Divergences, p.diagnostics.Evaluations = l.Int("divergences"), l.Int("evaluations")
+	if err := l.Err(); err != nil {
+		return nil, fmt.Errorf("valuewalk: cannot load a posterior: %w", err)
 	}
 	return p, nil
 }

@@ -101,16 +101,16 @@ func Load(path string, problem *qvirl.Problem) (*Posterior, error) {
 		return nil, err
 	}
 	defer l.archive.Close()
-	determinant := l.integer("determinant")
+	determinant := l.Int("determinant")
 	samples := l.posterior(problem, mcmc.MinPerChain)
 	var d Diagnostics
 	l.scalars(d.scalars())
-	d.Divergences, d.Iterations = l.integer("divergences"), l.integer("iterations")
+	d.Divergences, d.Iterations = l.Int("divergences"), l.Int("iterations")
 	for name, v := range d.vectors(problem) {
-		*v.data = l.array(name, v.length)
+		*v.data = l.Numbers(name, v.length)
 	}
-	if l.err != nil {
-		return nil, l.err
+	if err := l.Err(); err != nil {
+		return nil, fmt.Errorf("valuewalk: cannot load a posterior: %w", err)
 	}
 	return &Posterior{Posterior: samples, determinant: determinant != 0, diagnostics: d}, nil
 }
@@ -124,36 +124,36 @@ func open(path string, problem *qvirl.Problem) (*loader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("valuewalk: cannot load a posterior: %w", err)
 	}
-	return &loader{archive: archive, path: path}, nil
+	return &loader{Reader: npz.NewReader(archive), archive: archive}, nil
+}
+
+// loader reads a stored posterior.
+type loader struct {
+	*npz.Reader
+	archive *npz.Archive
 }
 
 // posterior returns the samples of a problem, at least so many a chain.
 func (l *loader) posterior(problem *qvirl.Problem, minPerChain int) *mcmc.Posterior {
 	want, err := hashOf(problem)
-	if err != nil && l.err == nil {
-		l.err = err
+	if err != nil {
+		l.Fail("%v", err)
 	}
-	if hash := l.array("problem", len(want)); l.err == nil && (int(hash[0]) != want[0] || int(hash[1]) != want[1]) {
-		l.err = fmt.Errorf("valuewalk: %s holds the posterior of another problem", l.path)
+	if hash := l.Numbers("problem", len(want)); l.Err() == nil && (int(hash[0]) != want[0] || int(hash[1]) != want[1]) {
+		l.Fail("it holds the posterior of another problem")
 	}
-	chains, n := l.integer("chains"), problem.RewardDim()
-	reward, kept := l.samples("reward", n)
-	if l.err == nil && (chains < 1 || kept < minPerChain*chains || kept%chains != 0) {
-		l.err = fmt.Errorf("valuewalk: %s: %d samples do not make %d chains of at least %d each", l.path, kept, chains, minPerChain)
+	chains, n := l.Int("chains"), problem.RewardDim()
+	reward := l.Finite("reward", -1, n)
+	kept := len(reward) / n
+	if l.Err() == nil && (chains < 1 || kept < minPerChain*chains || kept%chains != 0) {
+		l.Fail("%d samples do not make %d chains of at least %d each", kept, chains, minPerChain)
 	}
-	value := l.array("value", kept, n)
+	value := l.Finite("value", kept, n)
 	var beta []float64
 	if problem.InfersBeta() {
-		beta = l.array("beta", kept)
+		beta = l.Finite("beta", kept)
 	}
-	for i, samples := range [][]float64{reward, value, beta} {
-		for j, v := range samples {
-			if l.err == nil && (math.IsNaN(v) || math.IsInf(v, 0)) {
-				l.err = fmt.Errorf("valuewalk: %s: %s[%d,%d] = %g is not finite", l.path, []string{"reward", "value", "beta"}[i], j/n, j%n, v)
-			}
-		}
-	}
-	if l.err != nil {
+	if l.Err() != nil {
 		return nil
 	}
 	p := mcmc.NewPosterior(problem, chains, kept/chains)
@@ -164,67 +164,11 @@ func (l *loader) posterior(problem *qvirl.Problem, minPerChain int) *mcmc.Poster
 	return p
 }
 
-// loader reads arrays until the first error.
-type loader struct {
-	archive *npz.Archive
-	path    string
-	err     error
-}
-
-// array returns the numbers of an array of the given shape.
-func (l *loader) array(name string, shape ...int) []float64 {
-	if l.err != nil {
-		return nil
-	}
-	a, err := l.archive.Array(name)
-	if err != nil {
-		l.err = fmt.Errorf("valuewalk: cannot load a posterior: %w", err)
-		return nil
-	}
-	same := len(a.Shape) == len(shape)
-	for i := 0; same && i < len(shape); i++ {
-		same = a.Shape[i] == shape[i]
-	}
-	if !same {
-		l.err = fmt.Errorf("valuewalk: %s: array %q has the shape %v, want %v", l.path, name, a.Shape, shape)
-		return nil
-	}
-	return a.Data
-}
-
-// scalars reads numbers.
+// scalars reads diagnostics, which may be infinite, or no numbers.
 func (l *loader) scalars(into map[string]*float64) {
 	for name, v := range into {
-		if x := l.array(name); l.err == nil {
+		if x := l.Numbers(name); x != nil {
 			*v = x[0]
 		}
 	}
-}
-
-func (l *loader) integer(name string) int {
-	x := l.array(name)
-	if l.err == nil && (x[0] != math.Trunc(x[0]) || math.Abs(x[0]) > math.MaxInt32) {
-		l.err = fmt.Errorf("valuewalk: %s: %s = %g is not a count", l.path, name, x[0])
-	}
-	if l.err != nil {
-		return 0
-	}
-	return int(x[0])
-}
-
-// samples returns the numbers of a matrix of samples with the given number of columns, and the number of its rows.
-func (l *loader) samples(name string, columns int) (data []float64, rows int) {
-	if l.err != nil {
-		return nil, 0
-	}
-	a, err := l.archive.Array(name)
-	switch {
-	case err != nil:
-		l.err = fmt.Errorf("valuewalk: cannot load a posterior: %w", err)
-	case len(a.Shape) != 2 || a.Shape[1] != columns:
-		l.err = fmt.Errorf("valuewalk: %s: array %q has the shape %v, want samples of %d numbers", l.path, name, a.Shape, columns)
-	default:
-		return a.Data, a.Shape[0]
-	}
-	return nil, 0
 }
