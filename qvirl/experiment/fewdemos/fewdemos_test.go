@@ -3,6 +3,7 @@ package fewdemos
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
@@ -261,6 +262,34 @@ func TestConfigsOutOfRangeAreRefused(t *testing.T) {
 	c.Demos = "no/such/file.npz"
 	if _, err := c.Open(); err == nil || !strings.Contains(err.Error(), "no/such/file.npz") {
 		t.Errorf("error %v for a missing file", err)
+	}
+}
+
+func TestReportsKeepWhatIsNotCalibratedApart(t *testing.T) {
+	row := func(method, metric string, value float64) experiment.Row {
+		return experiment.Row{Experiment: Highway, Environment: "highway-fast-v0", Method: method, Demos: 1, Metric: metric, Value: value}
+	}
+	rows := []experiment.Row{
+		row("bc", HeldOut, -1.5), row("bc", HeldOutUncalibrated, -40), row("bc", ECE, 0.1), row("bc", ECEUncalibrated, 0.3),
+		row("iqlearn-ensemble", HeldOut, -30), row("iqlearn-ensemble", ECE, 0.2),
+	}
+	r, err := Report(Highway, rows, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, table := range r.Tables {
+		for _, row := range table.Rows {
+			got[table.Name+" "+row.Method] = row.Cells[0].Estimate.Mean
+		}
+	}
+	want := map[string]float64{HeldOut + " bc": -1.5, HeldOutUncalibrated + " bc": -40, HeldOutUncalibrated + " iqlearn-ensemble": -30,
+		ECE + " bc": 0.1, ECEUncalibrated + " bc": 0.3, ECEUncalibrated + " iqlearn-ensemble": 0.2}
+	if !maps.Equal(got, want) {
+		t.Errorf("the tables hold %v, want %v", got, want)
+	}
+	if rows[4].Metric != HeldOut {
+		t.Error("the rows themselves were changed")
 	}
 }
 

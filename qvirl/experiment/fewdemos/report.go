@@ -30,6 +30,7 @@ var measures = []struct {
 	{HeldOutAirborne, "Log-likelihood of held-out actions in the air", "log-likelihood in the air", 3},
 	{HeldOutUncalibrated, "Log-likelihood of held-out actions before calibration", "log-likelihood before calibration", 3},
 	{ECE, "Expected calibration error", "calibration error", 3},
+	{ECEUncalibrated, "Expected calibration error before calibration", "the same before calibration", 3},
 }
 
 // known is what is known of an experiment's metrics from elsewhere, and from where.
@@ -71,9 +72,9 @@ func Report(name string, rows []experiment.Row, record *experiment.Record) (*exp
 	r.Text = append(r.Text, "Means over runs ± standard error, by the number of trajectories to learn from. Each run learns from a subset of its own of "+
 		"the training demonstrations; the log-likelihood and the calibration are those of test demonstrations that no run has seen, and all "+
 		"apprentices meet the same episodes. Nothing was chosen by held-out data: all figures are those of the end of training.")
-	if slices.ContainsFunc(rows, func(r experiment.Row) bool { return r.Metric == HeldOutUncalibrated }) {
-		r.Text = append(r.Text, "Learners that have a log-likelihood before calibration were calibrated by parts of the demonstrations that they learnt from. "+
-			"The others' probabilities are their own.")
+	if rows = beforeCalibration(rows); slices.ContainsFunc(rows, func(r experiment.Row) bool { return r.Metric == HeldOutUncalibrated }) {
+		r.Text = append(r.Text, "Most learners were calibrated by parts of the demonstrations that they learnt from. Those that were not, whose "+
+			"probabilities are their own, stand beside the others before calibration; those of actions in the air are all as they came out.")
 	}
 	chart := experiment.Chart{Name: "few-demonstrations", Title: titles[name] + ": apprentices from few demonstrations"}
 	reference := references[name]
@@ -96,6 +97,28 @@ func Report(name string, rows []experiment.Row, record *experiment.Record) (*exp
 		r.Text = append(r.Text, record.SecondsText())
 	}
 	return r, nil
+}
+
+// beforeCalibration returns the rows with the measures of what was not calibrated among those before calibration, if other learners were
+// calibrated: by the metric of the calibrated ones, the curves of those would be one line beside them.
+func beforeCalibration(rows []experiment.Row) []experiment.Row {
+	calibrated := map[string]bool{}
+	for _, r := range rows {
+		if r.Metric == HeldOutUncalibrated {
+			calibrated[r.Method] = true
+		}
+	}
+	if len(calibrated) == 0 {
+		return rows
+	}
+	own := map[string]string{HeldOut: HeldOutUncalibrated, ECE: ECEUncalibrated}
+	out := slices.Clone(rows)
+	for i, r := range out {
+		if metricName, ok := own[r.Metric]; ok && !calibrated[r.Method] {
+			out[i].Metric = metricName
+		}
+	}
+	return out
 }
 
 // has tells whether anything is known of a metric.
@@ -157,8 +180,8 @@ func spread(values []float64) *experiment.Estimate {
 	return &experiment.Estimate{Mean: std, StdErr: std / math.Sqrt(2*float64(len(values)-1)), N: len(values)}
 }
 
-// table returns the table of a metric, a column for each number of trajectories, or nil if no row holds it. What stands in a cell is
-// a summary over runs, and what is known from elsewhere, if that is not nil.
+// table returns the table of a metric, a column for each number of trajectories and a row for each method that has it, or nil if no row
+// holds it. What stands in a cell is a summary over runs, and what is known from elsewhere, if that is not nil.
 func table(rows []experiment.Row, metricName string, decimals int, reference *known,
 	summary func(values []float64) *experiment.Estimate) *experiment.Table {
 	sizes := map[int]bool{}
@@ -181,6 +204,9 @@ func table(rows []experiment.Row, metricName string, decimals int, reference *kn
 	}
 	for _, method := range methods(rows) {
 		values := bySize(rows, method, metricName)
+		if len(values) == 0 {
+			continue
+		}
 		row := experiment.TableRow{Method: method}
 		for _, n := range ordered {
 			cell := experiment.Cell{Estimate: summary(values[n])}
