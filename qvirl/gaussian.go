@@ -290,13 +290,12 @@ func LoadGaussian(path string, problem *Problem) (*Gaussian, error) {
 	if err := problem.Validate(); err != nil {
 		return nil, err
 	}
-	archive, err := npz.Open(path)
+	r, err := npz.OpenReader(path)
 	if err != nil {
 		return nil, err
 	}
-	defer archive.Close()
+	defer r.Close()
 	n, rewards, states, actions := problem.ValueDim(), problem.RewardDim(), problem.MDP.States(), problem.MDP.Actions()
-	r := npz.NewReader(archive)
 	read := r.Finite
 	p := &Gaussian{
 		problem: problem, meanV: read("value_mean", states), varV: read("value_var", states),
@@ -305,8 +304,8 @@ func LoadGaussian(path string, problem *Problem) (*Gaussian, error) {
 	covX, covR := read("x_cov", n, n), read("reward_cov", rewards, rewards)
 	curve := read("curve", -1, 4)
 	converged, seconds, exact := r.Scalar("converged"), r.Scalar("seconds"), r.Scalar("exact")
-	if r.Err() != nil {
-		return nil, r.Err()
+	if err := r.Err(); err != nil {
+		return nil, fmt.Errorf("qvirl: %s does not hold a posterior of this problem: %w", path, err)
 	}
 	p.covX, p.covR = mat.NewDense(n, n, covX), mat.NewDense(rewards, rewards, covR)
 	p.converged, p.seconds = converged != 0, seconds

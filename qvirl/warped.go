@@ -254,16 +254,15 @@ func LoadWarped(path string, problem *Problem) (*Warped, error) {
 	if err := problem.Validate(); err != nil {
 		return nil, err
 	}
-	archive, err := npz.Open(path)
+	r, err := npz.OpenReader(path)
 	if err != nil {
 		return nil, err
 	}
-	defer archive.Close()
+	defer r.Close()
 	n := problem.ValueDim()
-	r := npz.NewReader(archive)
 	mean, cov, warps, converged := r.Finite("z_mean", n), r.Finite("z_cov", n, n), r.Finite("warps", n, 4), r.Scalar("converged")
-	if r.Err() != nil {
-		return nil, r.Err()
+	if err := r.Err(); err != nil {
+		return nil, fmt.Errorf("qvirl: %s does not hold a posterior of this problem: %w", path, err)
 	}
 	p := &Warped{problem: problem, mean: mean, cov: symmetric(mat.NewDense(n, n, cov)), converged: converged != 0}
 	for ; len(warps) > 0; warps = warps[4:] {

@@ -14,8 +14,17 @@ type Reader struct {
 	err     error
 }
 
-// NewReader returns a reader of an archive.
-func NewReader(a *Archive) *Reader { return &Reader{archive: a} }
+// OpenReader opens the archive at path. The caller closes it.
+func OpenReader(path string) (*Reader, error) {
+	a, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return &Reader{archive: a}, nil
+}
+
+// Close closes the file.
+func (r *Reader) Close() error { return r.archive.Close() }
 
 // Err returns the first error, if there was one.
 func (r *Reader) Err() error { return r.err }
@@ -42,11 +51,9 @@ func (r *Reader) Finite(name string, shape ...int) []float64 {
 	if a == nil {
 		return nil
 	}
-	for i, v := range a.Data {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			r.Fail("%s%s = %g is not finite", name, a.At(i), v)
-			return nil
-		}
+	if err := a.CheckFinite(name); err != nil {
+		r.Fail("%v", err)
+		return nil
 	}
 	return a.Data
 }
@@ -91,8 +98,18 @@ func (r *Reader) array(name string, shape []int) *Array {
 	return a
 }
 
-// At returns the index of number i of Data as text, [0,3] for example.
-func (a *Array) At(i int) string {
+// CheckFinite reports the first number that is not finite in the array, which goes by the given name.
+func (a *Array) CheckFinite(name string) error {
+	for i, v := range a.Data {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("%s%s = %g is not finite", name, a.index(i), v)
+		}
+	}
+	return nil
+}
+
+// index returns the index of number i of Data as text, [0,3] for example.
+func (a *Array) index(i int) string {
 	index := make([]string, len(a.Shape))
 	for d := len(a.Shape) - 1; d >= 0; d-- {
 		index[d] = strconv.Itoa(i % a.Shape[d])

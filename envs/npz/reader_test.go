@@ -18,13 +18,16 @@ func TestReader(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	archive, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
+	open := func() *Reader {
+		r, err := OpenReader(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { r.Close() })
+		return r
 	}
-	defer archive.Close()
 
-	r := NewReader(archive)
+	r := open()
 	x, any := r.Finite("x", -1, 2), r.Numbers("x", 3, 2)
 	if want := []float64{1, 2, 3, 4, 5, 6}; !slices.Equal(x, want) || !slices.Equal(any, want) {
 		t.Errorf("x = %v and %v, want %v", x, any, want)
@@ -47,7 +50,7 @@ func TestReader(t *testing.T) {
 		`no array "y"`:                             func(r *Reader) { r.Numbers("y", 1) },
 		"three of a kind":                          func(r *Reader) { r.Fail("three of a %s", "kind") },
 	} {
-		r := NewReader(archive)
+		r := open()
 		read(r)
 		if x := r.Finite("x", 3, 2); x != nil || r.Int("count") != 0 {
 			t.Errorf("%s: reading goes on after it", want)

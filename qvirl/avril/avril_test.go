@@ -242,7 +242,7 @@ func TestSaveLoad(t *testing.T) {
 		!cmp.Equal(back.Diagnostics(), post.Diagnostics()) {
 		t.Errorf("loaded %+v, saved %+v", back, post)
 	}
-	if _, err := Load(path, paperProblem(t, 1000)); err == nil || !strings.Contains(err.Error(), "has the shape") {
+	if _, err := Load(path, paperProblem(t, 1000)); err == nil || !strings.Contains(err.Error(), "want [64 5]") {
 		t.Errorf("loading for another problem gives the error %v", err)
 	}
 	if _, err := Load(filepath.Join(t.TempDir(), "none.npz"), p); err == nil {

@@ -106,13 +106,12 @@ func Load(path string, problem *qvirl.Problem) (_ *Posterior, err error) {
 	if err := problem.Validate(); err != nil {
 		return nil, err
 	}
-	archive, err := npz.Open(path)
+	r, err := npz.OpenReader(path)
 	if err != nil {
 		return nil, fmt.Errorf("avril: load: %w", err)
 	}
-	defer archive.Close() // only read
+	defer r.Close() // only read
 	n := problem.RewardDim()
-	r := npz.NewReader(archive)
 	p := &Posterior{
 		problem: problem, q: r.Finite(arrayQ, problem.MDP.States(), problem.MDP.Actions()), mean: r.Finite(arrayMean, n), std: r.Finite(arrayStd, n),
 	}

@@ -75,12 +75,11 @@ func readDescription(dir string) (*description, error) {
 
 // parameters reads the parameters that the description lists.
 func (d *description) parameters(dir string) ([]Parameter, error) {
-	a, err := npz.Open(filepath.Join(dir, weightsFile))
+	r, err := npz.OpenReader(filepath.Join(dir, weightsFile))
 	if err != nil {
 		return nil, fmt.Errorf("continuous: %w", err)
 	}
-	defer a.Close()
-	r := npz.NewReader(a)
+	defer r.Close()
 	var out []Parameter
 	for _, s := range d.Slots {
 		values := r.Finite(arrayName(s.Name), s.Dims...)

@@ -114,15 +114,12 @@ func (r *reader) array(name string) *npz.Array {
 		return nil
 	}
 	a, err := r.archive.Array(name)
+	if err == nil {
+		err = a.CheckFinite(name)
+	}
 	if err != nil {
 		r.err = err
 		return nil
-	}
-	for i, v := range a.Data {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			r.err = fmt.Errorf("%s%s = %g is not finite", name, a.At(i), v)
-			return nil
-		}
 	}
 	return a
 }

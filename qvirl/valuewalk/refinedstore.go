@@ -39,7 +39,7 @@ func LoadRefined(path string, problem *qvirl.Problem, start Approximation) (*Ref
 	if err != nil {
 		return nil, err
 	}
-	defer l.archive.Close()
+	defer l.Close()
 	p := &Refined{Posterior: l.posterior(problem, 1), start: start}
 	l.scalars(p.diagnostics.scalars())
 	p.diagnostics.Divergences, p.diagnostics.Evaluations = l.Int("divergences"), l.Int("evaluations")

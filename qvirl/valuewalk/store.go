@@ -100,7 +100,7 @@ func Load(path string, problem *qvirl.Problem) (*Posterior, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer l.archive.Close()
+	defer l.Close()
 	determinant := l.Int("determinant")
 	samples := l.posterior(problem, mcmc.MinPerChain)
 	var d Diagnostics
@@ -120,18 +120,15 @@ func open(path string, problem *qvirl.Problem) (*loader, error) {
 	if err := problem.Validate(); err != nil {
 		return nil, err
 	}
-	archive, err := npz.Open(path)
+	r, err := npz.OpenReader(path)
 	if err != nil {
 		return nil, fmt.Errorf("valuewalk: cannot load a posterior: %w", err)
 	}
-	return &loader{Reader: npz.NewReader(archive), archive: archive}, nil
+	return &loader{r}, nil
 }
 
 // loader reads a stored posterior.
-type loader struct {
-	*npz.Reader
-	archive *npz.Archive
-}
+type loader struct{ *npz.Reader }
 
 // posterior returns the samples of a problem, at least so many a chain.
 func (l *loader) posterior(problem *qvirl.Problem, minPerChain int) *mcmc.Posterior {
