@@ -230,6 +230,20 @@ func TestRowsHoldWhatModelsScore(t *testing.T) {
 	}
 }
 
+func TestNothingIsTrainedForAnEnvironmentThatIsNotThere(t *testing.T) {
+	t.Setenv("BIRL_PYTHON", "no-such-python")
+	p, err := testConfig(t).Plan(LunarLander, "quick", "go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = p.Run(context.Background(), 0, func(done, total int, status string) {
+		t.Errorf("progress before the environment was opened: %d of %d, %s", done, total, status)
+	})
+	if err == nil || !strings.Contains(err.Error(), "no-such-python") {
+		t.Errorf("error %v, want one that names the missing Python", err)
+	}
+}
+
 func TestConfigsOutOfRangeAreRefused(t *testing.T) {
 	for want, spoil := range map[string]func(*Config){
 		"Demos":                func(c *Config) { c.Demos = "" },

@@ -162,6 +162,12 @@ func (r *runner) run(ctx context.Context, l Learner, n int, stages *experiment.S
 			task.Runs[i].Demos = thin(task.Runs[i].Demos, l.Every)
 		}
 	}
+	// Before the training, so that nobody waits for that to hear that the environment is not there.
+	episodes, err := r.config.open(ctx, r.config.Episodes)
+	if err != nil {
+		return nil, err
+	}
+	defer episodes.Close()
 	if l.Explore {
 		pool, err := r.config.open(ctx, r.config.Explore.Episodes)
 		if err != nil {
@@ -180,7 +186,7 @@ func (r *runner) run(ctx context.Context, l Learner, n int, stages *experiment.S
 	}
 	var returns []float64
 	err = stages.Run(l.Name, "episodes of "+l.Name, r.config.episodesCost(), func(progress qvirl.Progress) (err error) {
-		returns, err = r.config.returns(ctx, models, progress)
+		returns, err = r.config.returns(ctx, episodes, models, progress)
 		return err
 	})
 	if err != nil {
@@ -238,13 +244,8 @@ func (c Config) open(ctx context.Context, episodes int) (*gym.Pool, error) {
 		Workers: workers, EnvsPerWorker: max(1, min(environmentsAtATime, episodes)/workers)})
 }
 
-// returns lets the apprentices act and returns the mean return of each.
-func (c Config) returns(ctx context.Context, models []continuous.Model, progress qvirl.Progress) ([]float64, error) {
-	pool, err := c.open(ctx, c.Episodes)
-	if err != nil {
-		return nil, err
-	}
-	defer pool.Close()
+// returns lets the apprentices act in the environments of a pool and returns the mean return of each.
+func (c Config) returns(ctx context.Context, pool *gym.Pool, models []continuous.Model, progress qvirl.Progress) ([]float64, error) {
 	out := make([]float64, len(models))
 	for i, m := range models {
 		trajectories, err := continuous.Rollout(ctx, pool, m, continuous.RolloutOptions{
