@@ -182,7 +182,7 @@ func (o Objective) Loss(w *continuous.Weights, b *continuous.Batch) continuous.L
 	}
 
 	p, q := newPrior(w), o.warp(w)
-	kl, klSurrogate := o.divergence(newReward(o.Maximum, now, next, &at, q), p, p.rewards(at.State, at.Action))
+	kl, klSurrogate := o.divergence(newReward(o.Maximum, now, next, &at, q), p, &at)
 	weight := Div(ConstAs(kl, o.KLWeight*float64(expert)), w.Parameter(paramTransitions)) // λ/|B_all|
 	kl, klSurrogate = Mul(kl, weight), Mul(klSurrogate, weight)
 

@@ -29,13 +29,15 @@ func newPrior(w *continuous.Weights) prior {
 	}
 }
 
-// rewards returns the rewards of states [runs, n, observation] and one-hot actions [runs, n, actions]. The features are those that the
-// network sees, which the paper standardises: their unit and origin make no difference, as the lengthscales have the same unit.
-func (p prior) rewards(states, actions *Node) combination {
-	features := Div(Concatenate([]*Node{states, actions}, -1), ExpandAxes(p.lengthscale, 1))
-	n := states.Shape().Dim(1)
-	std := BroadcastToDims(ExpandAxes(p.std, 1, 2), p.std.Shape().Dim(0), 1, n)
-	return combination{weight: std, point: ExpandAxes(features, 1)}
+// covariance returns the covariances of the rewards [runs, n, n] of states [runs, n, observation] and one-hot actions [runs, n, actions].
+// The features are those that the network sees, which the paper standardises: their unit and origin make no difference, as the
+// lengthscales have the same unit.
+//
+// A feature that hardly varied in the demonstrations may do so later, and is then some 10^10 standard deviations from 0. The lengthscales
+// therefore scale differences: divided by them, features as large would leave their gradients nothing but rounding errors.
+func (p prior) covariance(states, actions *Node) *Node {
+	corr := correlation(Concatenate([]*Node{states, actions}, -1), Inverse(Square(p.lengthscale)))
+	return Mul(corr, ExpandAxes(Square(p.std), 1, 2))
 }
 
 // lengthscales returns the prior's initial lengthscales: the root mean square of the differences between successive transitions of a

@@ -84,16 +84,16 @@ func (r reward) pull(slope *Node, corrs []*Node) *Node {
 	return sum
 }
 
-// divergence returns KL(q_R ‖ p) [runs] of the rewards' posterior from their prior, and a node that has its gradient but not its
-// value.
-func (o Objective) divergence(r reward, p prior, under combination) (kl, surrogate *Node) {
+// divergence returns KL(q_R ‖ p) [runs] of the posterior of the rewards of transitions from their prior, and a node that has its gradient
+// but not its value.
+func (o Objective) divergence(r reward, p prior, t *continuous.Transitions) (kl, surrogate *Node) {
 	nugget := MulScalar(ExpandAxes(Square(p.std), -1), o.Nugget)
 	nugget = BroadcastToShape(nugget, r.lift.Shape())
 	own := Add(r.lift, nugget)
 	cov, corrs := r.covariance()
-	priorCov, priorCorr := under.covariance()
+	priorCov := p.covariance(t.State, t.Action)
 	kl, slope, priorSlope := gaussianKL(r.mean, addDiagonal(cov, own), ExpandAxes(p.mean, -1), addDiagonal(priorCov, nugget))
-	surrogate = Add(kl, Add(r.pull(slope, corrs), under.pull(priorSlope, priorCorr)))
+	surrogate = Add(kl, Add(r.pull(slope, corrs), ReduceSum(Mul(priorSlope, priorCov), 1, 2)))
 	onDiagonal := Add(Mul(diagonal(slope), own), Mul(diagonal(priorSlope), nugget))
 	return kl, Add(surrogate, ReduceSum(onDiagonal, -1))
 }

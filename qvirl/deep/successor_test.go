@@ -94,7 +94,7 @@ func TestDivergenceGradientWithSeveralSuccessors(t *testing.T) {
 	checkGradients(t, func(in []*Node) (value, surrogate *Node) {
 		tr := b.transitions(in[0].Graph())
 		p := prior{mean: in[2], std: Exp(in[3]), lengthscale: Exp(in[4])}
-		return o.divergence(newReward(qvirl.Clark, in[0], in[1], tr, newWarp(in[5], in[6])), p, p.rewards(tr.State, tr.Action))
+		return o.divergence(newReward(qvirl.Clark, in[0], in[1], tr, newWarp(in[5], in[6])), p, tr)
 	}, b.now, b.next, random(rng, 1, runs), random(rng, 0.3, runs), random(rng, 0.3, runs, exampleObservation+actions),
 		random(rng, 0.3, runs), random(rng, 0.1, runs))
 }
