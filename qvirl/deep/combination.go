@@ -17,7 +17,7 @@ type combination struct {
 func (c combination) covariance() (cov, corr *Node) {
 	weight := StopGradient(c.weight)
 	runs, points, n := weight.Shape().Dim(0), weight.Shape().Dim(1), weight.Shape().Dim(2)
-	corr = correlation(StopGradient(c.flat()), nil)
+	corr = correlation(StopGradient(c.flat()))
 	weighted := Mul(Reshape(corr, runs, points, n, points, n),
 		Mul(Reshape(weight, runs, points, n, 1, 1), Reshape(weight, runs, 1, 1, points, n)))
 	return ReduceSum(weighted, 1, 3), corr
@@ -49,17 +49,14 @@ func (c combination) flat() *Node {
 	return Reshape(c.point, shape.Dim(0), shape.Dim(1)*shape.Dim(2), shape.Dim(3))
 }
 
-// correlation returns exp(−½ Σ_k scale_k (p_k − q_k)²) of all pairs of points [runs, m, d]: [runs, m, m]. scale is [runs, d], or nil
-// where it is 1. It takes differences coordinate by coordinate: the shorter |p|² + |q|² − 2 pᵀq leaves points that are close together
-// but far from the origin with rounding errors in place of distances, and no positive definite matrix.
-func correlation(points, scale *Node) *Node {
+// correlation returns k of all pairs of points [runs, m, d]: [runs, m, m]. It takes differences coordinate by coordinate: the shorter
+// |p|² + |q|² − 2 pᵀq leaves points that are close together but far from the origin with rounding errors in place of distances, and
+// no positive definite matrix.
+func correlation(points *Node) *Node {
 	var distance2 *Node
 	for k := range points.Shape().Dim(-1) {
 		x := Squeeze(SliceAxis(points, -1, AxisElem(k)), -1) // [runs, m]
 		square := Square(Sub(ExpandAxes(x, -1), ExpandAxes(x, -2)))
-		if scale != nil {
-			square = Mul(square, ExpandAxes(SliceAxis(scale, -1, AxisElem(k)), -1))
-		}
 		if distance2 == nil {
 			distance2 = square
 		} else {

@@ -36,7 +36,9 @@ func newPrior(w *continuous.Weights) prior {
 // A feature that hardly varied in the demonstrations may do so later, and is then some 10^10 standard deviations from 0. The lengthscales
 // therefore scale differences: divided by them, features as large would leave their gradients nothing but rounding errors.
 func (p prior) covariance(states, actions *Node) *Node {
-	corr := correlation(Concatenate([]*Node{states, actions}, -1), Inverse(Square(p.lengthscale)))
+	features := Concatenate([]*Node{states, actions}, -1)
+	apart2 := Square(Sub(ExpandAxes(features, 2), ExpandAxes(features, 1))) // [runs, n, n, features]
+	corr := Exp(MulScalar(Einsum("rijf,rf->rij", apart2, Inverse(Square(p.lengthscale))), -0.5))
 	return Mul(corr, ExpandAxes(Square(p.std), 1, 2))
 }
 
