@@ -29,6 +29,10 @@ func newPrior(w *continuous.Weights) prior {
 	}
 }
 
+// farApart is a squared difference of features beyond which no rewards correlate, and what larger ones are taken for: an infinite one
+// would leave no gradient.
+const farApart = 1e30
+
 // covariance returns the covariances of the rewards [runs, n, n] of states [runs, n, observation] and one-hot actions [runs, n, actions].
 // The features are those that the network sees, which the paper standardises: their unit and origin make no difference, as the
 // lengthscales have the same unit.
@@ -38,6 +42,7 @@ func newPrior(w *continuous.Weights) prior {
 func (p prior) covariance(states, actions *Node) *Node {
 	features := Concatenate([]*Node{states, actions}, -1)
 	apart2 := Square(Sub(ExpandAxes(features, 2), ExpandAxes(features, 1))) // [runs, n, n, features]
+	apart2 = Min(apart2, ConstAs(apart2, farApart))
 	corr := Exp(MulScalar(Einsum("rijf,rf->rij", apart2, Inverse(Square(p.lengthscale))), -0.5))
 	return Mul(corr, ExpandAxes(Square(p.std), 1, 2))
 }
