@@ -47,9 +47,13 @@ func (p prior) covariance(states, actions *Node) *Node {
 	return Mul(corr, ExpandAxes(Square(p.std), 1, 2))
 }
 
+// unchanging is the root mean square, in the network's units, below which the changes of a feature are taken for rounding: numbers of order
+// one are no closer together in single precision. A prior with such a lengthscale would tell rewards apart by nothing else.
+const unchanging = 1e-6
+
 // lengthscales returns the prior's initial lengthscales: the root mean square of the differences between successive transitions of a
 // trajectory, feature by feature. As a lengthscale starts from the feature's own differences, and training moves its logarithm, the unit
-// of a feature makes no difference. A feature that never changes from one transition to the next gets 1.
+// of a feature makes no difference. A feature that does not change from one transition to the next, but for rounding, gets 1.
 func lengthscales(d *continuous.Data) []float64 {
 	observation := len(d.Scale.Mean)
 	square := make([]float64, observation+d.Actions)
@@ -75,8 +79,8 @@ func lengthscales(d *continuous.Data) []float64 {
 	out := make([]float64, len(square))
 	for f := range out {
 		out[f] = 1
-		if square[f] > 0 {
-			out[f] = math.Sqrt(square[f] / float64(pairs))
+		if change := math.Sqrt(square[f] / float64(max(pairs, 1))); change > unchanging {
+			out[f] = change
 		}
 	}
 	return out
