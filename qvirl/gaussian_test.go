@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 )
@@ -23,11 +24,11 @@ func TestSampleRewardsHasTheMoments(t *testing.T) {
 		stat.CovarianceMatrix(&got, rewards, nil)
 		for i := range 2 {
 			// four standard errors, which for a covariance are at most √(2/n) times the larger variance
-			if mean := stat.Mean(mat.Col(nil, i, rewards), nil); math.Abs(mean-p.meanR[i]) > 4*math.Sqrt(cov[3*i]/n) {
+			if mean := stat.Mean(mat.Col(nil, i, rewards), nil); !scalar.EqualWithinAbs(mean, p.meanR[i], 4*math.Sqrt(cov[3*i]/n)) {
 				t.Errorf("%s: mean %d is %g, want %g", name, i, mean, p.meanR[i])
 			}
 			for j := range 2 {
-				if math.Abs(got.At(i, j)-cov[2*i+j]) > 4*4*math.Sqrt(2./n) {
+				if !scalar.EqualWithinAbs(got.At(i, j), cov[2*i+j], 4*4*math.Sqrt(2./n)) {
 					t.Errorf("%s: covariance %d,%d is %g, want %g", name, i, j, got.At(i, j), cov[2*i+j])
 				}
 			}
@@ -54,7 +55,7 @@ func TestDensityOfARoundedCovariance(t *testing.T) {
 		t.Fatal(err)
 	}
 	// variances 2 and about 10⁻⁶, to which the diagonal is raised: the second coordinate is a hundred deviations out
-	if want := -0.5*(0.25/2+0.01/0.9e-6) - math.Log(2*math.Pi*math.Sqrt(2*0.9e-6)); math.Abs(got/want-1) > 1e-3 {
+	if want := -0.5*(0.25/2+0.01/0.9e-6) - math.Log(2*math.Pi*math.Sqrt(2*0.9e-6)); !scalar.EqualWithinAbs(got/want, 1, 1e-3) {
 		t.Errorf("log density %g, want %g", got, want)
 	}
 	if _, err := at(2, 0, 0, -1e-3); err == nil {

@@ -8,6 +8,7 @@ import (
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distmv"
@@ -133,11 +134,11 @@ func TestClarkFollowsTheRecursion(t *testing.T) {
 
 	for s := range means {
 		wantMean, wantVar, wantWeights := clarkOracle(means[s], covs[s])
-		if math.Abs(got[0][s]-wantMean) > 1e-10 || math.Abs(got[1][s]-wantVar) > 1e-10 {
+		if !scalar.EqualWithinAbs(got[0][s], wantMean, 1e-10) || !scalar.EqualWithinAbs(got[1][s], wantVar, 1e-10) {
 			t.Errorf("state %d: mean %.12g, variance %.12g; the recursion gives %.12g, %.12g", s, got[0][s], got[1][s], wantMean, wantVar)
 		}
 		for a, w := range wantWeights {
-			if math.Abs(got[2][a*states+s]-w) > 1e-12 {
+			if !scalar.EqualWithinAbs(got[2][a*states+s], w, 1e-12) {
 				t.Errorf("state %d: weight %d = %g, want %g", s, a, got[2][a*states+s], w)
 			}
 		}
@@ -185,11 +186,11 @@ func TestClarkLeavesOutRepeatedVariables(t *testing.T) {
 		return []*Node{m, v, w}
 	}, array64(mean, 1, 3, 1), array64(cov, 1, 3, 3, 1), array64([]float64{1, 1, 0}, 1, 3, 1))
 	wantMean, wantVar, wantWeights := clarkOracle([]float64{0.5, 0.2}, two)
-	if math.Abs(got[0][0]-wantMean) > 1e-12 || math.Abs(got[1][0]-wantVar) > 1e-12 {
+	if !scalar.EqualWithinAbs(got[0][0], wantMean, 1e-12) || !scalar.EqualWithinAbs(got[1][0], wantVar, 1e-12) {
 		t.Errorf("mean %g, variance %g; want %g, %g", got[0][0], got[1][0], wantMean, wantVar)
 	}
 	for i, want := range append(wantWeights, 0) {
-		if math.Abs(got[2][i]-want) > 1e-12 {
+		if !scalar.EqualWithinAbs(got[2][i], want, 1e-12) {
 			t.Errorf("weight %d = %g, want %g", i, got[2][i], want)
 		}
 	}
@@ -242,11 +243,11 @@ func TestActionProbsFollowTheClosedFormAndMonteCarlo(t *testing.T) {
 				gap := covs[s].At(a, a) + covs[s].At(b, b) - 2*covs[s].At(a, b)
 				want += math.Exp(-beta * (means[s][a] - means[s][b]) / math.Sqrt(1+3/(math.Pi*math.Pi)*beta*beta*gap))
 			}
-			if logp := got[a*3+s]; math.Abs(logp+math.Log(want)) > 1e-10 {
+			if logp := got[a*3+s]; !(math.Abs(logp+math.Log(want)) <= 1e-10) {
 				t.Errorf("state %d, action %d: log p = %.12g, the formula gives %.12g", s, a, logp, -math.Log(want))
 			}
 			// Lu's approximation errs by a few hundredths (the paper's figure); the Monte Carlo error is below 0.002
-			if p := math.Exp(got[a*3+s]); math.Abs(p-sums[a]) > 0.05 {
+			if p := math.Exp(got[a*3+s]); !scalar.EqualWithinAbs(p, sums[a], 0.05) {
 				t.Errorf("state %d, action %d: p = %.3f, Monte Carlo gives %.3f", s, a, p, sums[a])
 			}
 		}
@@ -306,7 +307,7 @@ func TestKLDivergence(t *testing.T) {
 	q, _ := distmv.NewNormal(mean, cov, nil)
 	p, _ := distmv.NewNormal(priorMean, priorCov, nil)
 	want := distmv.KullbackLeibler{}.DistNormal(q, p)
-	if math.Abs(got-want) > 1e-4*want { // the jitter of 1e-6 prior variances shifts it in the fifth digit
+	if !scalar.EqualWithinAbs(got, want, 1e-4*want) { // the jitter of 1e-6 prior variances shifts it in the fifth digit
 		t.Errorf("KL = %.10g, want %.10g", got, want)
 	}
 }

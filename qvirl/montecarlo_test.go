@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distmv"
 
@@ -156,10 +157,10 @@ func TestMonteCarloObjectiveMatchesItsDefinition(t *testing.T) {
 				got, gradients := monteCarloOutputs(t, b, c, arrays, rows)
 				for i := range b.problems {
 					kl, logLikelihood := plainMonteCarlo(t, b, c, arrays, rows, i)
-					if math.Abs(got[1][i]-kl) > 1e-9*(1+math.Abs(kl)) {
+					if !scalar.EqualWithinAbs(got[1][i], kl, 1e-9*(1+math.Abs(kl))) {
 						t.Errorf("problem %d: KL divergence %.12g, its definition gives %.12g", i, got[1][i], kl)
 					}
-					if math.Abs(got[2][i]-logLikelihood) > 1e-9*(1+math.Abs(logLikelihood)) {
+					if !scalar.EqualWithinAbs(got[2][i], logLikelihood, 1e-9*(1+math.Abs(logLikelihood))) {
 						t.Errorf("problem %d: log-likelihood %.12g, its definition gives %.12g", i, got[2][i], logLikelihood)
 					}
 				}
@@ -180,7 +181,7 @@ func TestMonteCarloObjectiveMatchesItsDefinition(t *testing.T) {
 							return floats.Sum(out[0])
 						}
 						want := (total(at[i]+h) - total(at[i]-h)) / (2 * h)
-						if math.Abs(gradient[i]-want) > 1e-5*(1+math.Abs(want)) {
+						if !scalar.EqualWithinAbs(gradient[i], want, 1e-5*(1+math.Abs(want))) {
 							t.Errorf("∂/∂%s[%d] = %.9g, finite differences give %.9g", name, i, gradient[i], want)
 						}
 					}
@@ -205,10 +206,10 @@ func TestMonteCarloPosteriorMatchesQuadrature(t *testing.T) {
 	for i := range mean {
 		m := g.Reward(i)
 		// What a Gaussian over values errs where the posterior is not one, and the noise of training.
-		if math.Abs(m.Mean()-mean[i]) > 0.12*std[i] || math.Abs(m.StdDev()/std[i]-1) > 0.12 {
+		if !scalar.EqualWithinAbs(m.Mean(), mean[i], 0.12*std[i]) || !scalar.EqualWithinAbs(m.StdDev()/std[i], 1, 0.12) {
 			t.Errorf("reward %d: mean %.3f, std %.3f; quadrature gives %.3f, %.3f", i, m.Mean(), m.StdDev(), mean[i], std[i])
 		}
-		if math.Abs(m.Mean()-g.RewardMean()[i]) > 1e-9 || math.Abs(m.StdDev()-math.Sqrt(g.RewardCov().At(i, i))) > 1e-9 {
+		if !scalar.EqualWithinAbs(m.Mean(), g.RewardMean()[i], 1e-9) || !scalar.EqualWithinAbs(m.StdDev(), math.Sqrt(g.RewardCov().At(i, i)), 1e-9) {
 			t.Errorf("reward %d: the marginal's moments are not those of the joint distribution", i)
 		}
 	}

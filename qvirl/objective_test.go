@@ -9,6 +9,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/envs/gridworld"
@@ -144,7 +145,7 @@ func TestGradientsMatchFiniteDifferences(t *testing.T) {
 						down := total()
 						a.floats[i] = at
 						want := (up - down) / (2 * h)
-						if got := gradients[a.name][i]; math.Abs(got-want) > 1e-6*(1+math.Abs(want))*10 {
+						if got := gradients[a.name][i]; !scalar.EqualWithinAbs(got, want, 1e-6*(1+math.Abs(want))*10) {
 							t.Errorf("∂/∂%s[%d] = %.9g, finite differences give %.9g", a.name, i, got, want)
 						}
 					}
@@ -175,11 +176,11 @@ func TestRewardMomentsFollowThePropositions(t *testing.T) {
 					cov := mat.NewDense(n, n, out.covX[k*n*n:(k+1)*n*n])
 					wantMean, wantCov := rewardMoments(p, mean, cov, c.Maximum)
 					for i := 0; i < n; i++ {
-						if got := out.meanR[k*n+i]; math.Abs(got-wantMean[i]) > 1e-9 {
+						if got := out.meanR[k*n+i]; !scalar.EqualWithinAbs(got, wantMean[i], 1e-9) {
 							t.Fatalf("problem %d: μ_R[%d] = %.12g, want %.12g", k, i, got, wantMean[i])
 						}
 						for j := 0; j < n; j++ {
-							if got := out.covR[(k*n+i)*n+j]; math.Abs(got-wantCov.At(i, j)) > 1e-9 {
+							if got := out.covR[(k*n+i)*n+j]; !scalar.EqualWithinAbs(got, wantCov.At(i, j), 1e-9) {
 								t.Fatalf("problem %d: Σ_R[%d,%d] = %.12g, want %.12g", k, i, j, got, wantCov.At(i, j))
 							}
 						}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	. "github.com/gomlx/gomlx/core/graph"
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -42,14 +43,14 @@ func TestPlainAgainstGraph(t *testing.T) {
 			t.Fatal(err)
 		}
 		const tolerance = 1e-10 // float64 algebra
-		if math.Abs(m-out[0][s]) > tolerance || math.Abs(v-out[1][s]) > tolerance {
+		if !scalar.EqualWithinAbs(m, out[0][s], tolerance) || !scalar.EqualWithinAbs(v, out[1][s], tolerance) {
 			t.Errorf("state %d: maximum N(%g, %g), on the graph N(%g, %g)", s, m, v, out[0][s], out[1][s])
 		}
 		for a := range p {
-			if got := out[2][a*states+s]; math.Abs(w[a]-got) > tolerance {
+			if got := out[2][a*states+s]; !scalar.EqualWithinAbs(w[a], got, tolerance) {
 				t.Errorf("state %d: weight %d is %g, on the graph %g", s, a, w[a], got)
 			}
-			if got := math.Exp(out[3][a*states+s]); math.Abs(p[a]-got) > tolerance || p[a] <= 0 {
+			if got := math.Exp(out[3][a*states+s]); !scalar.EqualWithinAbs(p[a], got, tolerance) || p[a] <= 0 {
 				t.Errorf("state %d: probability %d is %g, on the graph %g", s, a, p[a], got)
 			}
 		}

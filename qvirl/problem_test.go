@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
@@ -69,11 +70,11 @@ func TestEmpirical(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e.Mean() != 3 || math.Abs(e.StdDev()-math.Sqrt(14.0/3)) > 1e-12 {
+	if e.Mean() != 3 || !scalar.EqualWithinAbs(e.StdDev(), math.Sqrt(14.0/3), 1e-12) {
 		t.Errorf("mean %g, std %g", e.Mean(), e.StdDev())
 	}
 	for p, want := range map[float64]float64{0: 1, 0.125: 1, 0.25: 1.5, 0.375: 2, 0.625: 3, 0.75: 4.5, 0.875: 6, 1: 6} {
-		if got := e.Quantile(p); math.Abs(got-want) > 1e-12 {
+		if got := e.Quantile(p); !scalar.EqualWithinAbs(got, want, 1e-12) {
 			t.Errorf("quantile %g = %g, want %g", p, got, want)
 		}
 	}
@@ -84,7 +85,7 @@ func TestEmpirical(t *testing.T) {
 			z := (x - v) / h
 			want = logAdd(want, -z*z/2-math.Log(4*h*math.Sqrt(2*math.Pi)))
 		}
-		if got := e.LogProb(x); math.Abs(got-want) > 1e-9*math.Abs(want) {
+		if got := e.LogProb(x); !scalar.EqualWithinAbs(got, want, 1e-9*math.Abs(want)) {
 			t.Errorf("log density at %g = %g, want %g", x, got, want)
 		}
 	}
@@ -110,7 +111,7 @@ func TestLogLikelihoodByHand(t *testing.T) {
 	want := -math.Log1p(math.Exp(-2)) - math.Log1p(math.Exp(2))
 	for _, shift := range []float64{0, 1e4} { // neither overflow nor underflow
 		q := []float64{700, -700, 1 + shift, shift}
-		if got := p.LogLikelihood(q, p.DemoCounts()); math.Abs(got-want) > 1e-11 {
+		if got := p.LogLikelihood(q, p.DemoCounts()); !scalar.EqualWithinAbs(got, want, 1e-11) {
 			t.Errorf("shifted by %g: log likelihood %g, want %g", shift, got, want)
 		}
 	}
@@ -143,7 +144,7 @@ func TestPriorFactorAndDraw(t *testing.T) {
 			{stat.Variance(a, nil), cov.At(0, 0), cov.At(0, 0) * math.Sqrt(2.0/n)},
 			{stat.Covariance(a, b, nil), cov.At(0, 1), math.Sqrt((cov.At(0, 0)*cov.At(1, 1) + cov.At(0, 1)*cov.At(0, 1)) / n)},
 		} {
-			if math.Abs(c.got-c.want) > 4*c.stdErr {
+			if !scalar.EqualWithinAbs(c.got, c.want, 4*c.stdErr) {
 				t.Errorf("moment %g, want %g ± %g", c.got, c.want, c.stdErr)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/envs/gridworld"
@@ -100,7 +101,7 @@ func TestPosteriorMatchesQuadrature(t *testing.T) {
 		m := g.Reward(i)
 		// The posterior is not Gaussian and the objective not the exact ELBO: a tenth of a standard deviation in the mean
 		// and a seventh in the standard deviation is what the method itself errs here.
-		if math.Abs(m.Mean()-mean[i]) > 0.1*std[i] || math.Abs(m.StdDev()/std[i]-1) > 0.15 {
+		if !scalar.EqualWithinAbs(m.Mean(), mean[i], 0.1*std[i]) || !scalar.EqualWithinAbs(m.StdDev()/std[i], 1, 0.15) {
 			t.Errorf("reward %d: N(%.3f, %.3f), quadrature gives mean %.3f, std %.3f", i, m.Mean(), m.StdDev(), mean[i], std[i])
 		}
 	}
@@ -122,7 +123,7 @@ func TestWithoutDemonstrationsThePosteriorIsThePrior(t *testing.T) {
 			// Values under the prior are not Gaussian, and the objective trades the mean for the covariance: a seventh of a
 			// standard deviation is what the method itself errs here.
 			m, std := g.Reward(i), p.Prior.Std[i]
-			if math.Abs(m.Mean()-mean) > 0.2*std || math.Abs(m.StdDev()/std-1) > 0.1 {
+			if !scalar.EqualWithinAbs(m.Mean(), mean, 0.2*std) || !scalar.EqualWithinAbs(m.StdDev()/std, 1, 0.1) {
 				t.Errorf("stateOnly=%v, reward %d: N(%.3f, %.3f), the prior is N(%.3f, %.3f)", stateOnly, i, m.Mean(), m.StdDev(), mean, std)
 			}
 		}
@@ -142,7 +143,7 @@ func TestBackendsAndPrecisionsAgree(t *testing.T) {
 		for i := range problems[k].Prior.Mean {
 			for _, g := range []*Gaussian{best[k], pure[k]} {
 				// rounding in single precision, after 200 steps of an optimizer that amplifies it
-				if a, b := g.Reward(i), double[k].Reward(i); math.Abs(a.Mean()-b.Mean()) > 2e-3 || math.Abs(a.StdDev()-b.StdDev()) > 2e-3 {
+				if a, b := g.Reward(i), double[k].Reward(i); !scalar.EqualWithinAbs(a.Mean(), b.Mean(), 2e-3) || !scalar.EqualWithinAbs(a.StdDev(), b.StdDev(), 2e-3) {
 					t.Errorf("problem %d, reward %d: N(%.6f, %.6f) in single precision, N(%.6f, %.6f) in double", k, i,
 						a.Mean(), a.StdDev(), b.Mean(), b.StdDev())
 				}
@@ -208,7 +209,7 @@ func TestARefitContinuesFromAPosterior(t *testing.T) {
 		}
 		for k := range problems {
 			reached := before[k].Curve()[len(before[k].Curve())-1].ELBO
-			if first := after[k].(*Gaussian).Curve()[0].ELBO; math.Abs(first-reached) > 1e-6 {
+			if first := after[k].(*Gaussian).Curve()[0].ELBO; !scalar.EqualWithinAbs(first, reached, 1e-6) {
 				t.Errorf("whiten=%v, problem %d: the refit starts at an ELBO of %g, the first fit ended at %g", whiten, k, first, reached)
 			}
 		}
@@ -252,7 +253,7 @@ func TestSamplesObeyTheBellmanEquation(t *testing.T) {
 				t.Fatal(err)
 			}
 			for j, q := range samples.Q.RawRowView(i) {
-				if math.Abs(q-sol.Q[j]) > 1e-8 {
+				if !scalar.EqualWithinAbs(q, sol.Q[j], 1e-8) {
 					t.Fatalf("stateOnly=%v: sample %d: Q[%d] = %g, solving its reward gives %g", stateOnly, i, j, q, sol.Q[j])
 				}
 			}
@@ -261,13 +262,13 @@ func TestSamplesObeyTheBellmanEquation(t *testing.T) {
 		for s := 0; s < p.MDP.States(); s++ {
 			m, got := g.Value(s), ColumnMeans(values)[s]
 			// Monte Carlo error, and for state-action rewards Clark's
-			if tolerance := m.StdDev() * (4/math.Sqrt(2000) + map[bool]float64{true: 0, false: 0.15}[stateOnly]); math.Abs(got-m.Mean()) > tolerance {
+			if tolerance := m.StdDev() * (4/math.Sqrt(2000) + map[bool]float64{true: 0, false: 0.15}[stateOnly]); !scalar.EqualWithinAbs(got, m.Mean(), tolerance) {
 				t.Errorf("stateOnly=%v: mean of V(%d) over samples %.3f, marginal %.3f ± %.3f", stateOnly, s, got, m.Mean(), m.StdDev())
 			}
 		}
 		policy := ColumnMeans(samples.Policies(p.MDP.Actions(), p.Beta))
 		for i, prob := range g.ActionProbs() {
-			if math.Abs(policy[i]-prob) > 0.15 { // Lu's approximation, of five strongly dependent actions
+			if !scalar.EqualWithinAbs(policy[i], prob, 0.15) { // Lu's approximation, of five strongly dependent actions
 				t.Errorf("stateOnly=%v: action probability %d: closed form %.3f, samples %.3f", stateOnly, i, prob, policy[i])
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
@@ -20,12 +21,12 @@ func TestWarpsAreUndone(t *testing.T) {
 		for _, z := range []float64{-3, -0.4, 0, 1, 2.5} {
 			u := w.Of(z)
 			back, slope := w.undo(u)
-			if math.Abs(back-z) > 1e-10*(1+math.Abs(z)) {
+			if !scalar.EqualWithinAbs(back, z, 1e-10*(1+math.Abs(z))) {
 				t.Errorf("%+v: %g became %g and back %g", w, z, u, back)
 			}
 			up, _ := w.undo(u + h)
 			down, _ := w.undo(u - h)
-			if want := math.Log((up - down) / (2 * h)); math.Abs(slope-want) > 1e-6 {
+			if want := math.Log((up - down) / (2 * h)); !scalar.EqualWithinAbs(slope, want, 1e-6) {
 				t.Errorf("%+v at %g: log slope %g, want %g", w, u, slope, want)
 			}
 		}
@@ -110,32 +111,32 @@ func TestWarpedPosteriorIsMatched(t *testing.T) {
 		// quantiles of 20,000 samples: standard errors of 0.01 to 0.02 standard deviations, of heavy tails more
 		for _, q := range []float64{0.05, 0.3, 0.5, 0.7, 0.95} {
 			tolerance := 0.08 * want.StdDev()
-			if got := w.Reward(i).Quantile(q); math.Abs(got-want.Quantile(q)) > tolerance || math.Abs(again.Quantile(q)-got) > tolerance {
+			if got := w.Reward(i).Quantile(q); !scalar.EqualWithinAbs(got, want.Quantile(q), tolerance) || !scalar.EqualWithinAbs(again.Quantile(q), got, tolerance) {
 				t.Errorf("reward %d: quantile at %g is %.3f, that of draws %.3f, want %.3f", i, q, got, again.Quantile(q), want.Quantile(q))
 			}
 		}
-		if g := plain.Reward(i); math.Abs(g.Mean()-want.Mean()) > 1e-9 || math.Abs(g.StdDev()/want.StdDev()-1) > 1e-9 {
+		if g := plain.Reward(i); !scalar.EqualWithinAbs(g.Mean(), want.Mean(), 1e-9) || !scalar.EqualWithinAbs(g.StdDev()/want.StdDev(), 1, 1e-9) {
 			t.Errorf("reward %d of the plain Gaussian: mean %g, deviation %g, want %g and %g", i, g.Mean(), g.StdDev(), want.Mean(), want.StdDev())
 		}
-		if m := w.Reward(i); math.Abs(m.Mean()-want.Mean()) > 0.05*want.StdDev() || math.Abs(m.StdDev()/want.StdDev()-1) > 0.1 {
+		if m := w.Reward(i); !scalar.EqualWithinAbs(m.Mean(), want.Mean(), 0.05*want.StdDev()) || !scalar.EqualWithinAbs(m.StdDev()/want.StdDev(), 1, 0.1) {
 			t.Errorf("reward %d: mean %g, deviation %g, want %g and %g", i, m.Mean(), m.StdDev(), want.Mean(), want.StdDev())
 		}
 	}
 	if got, want := stat.Correlation(mat.Col(nil, 0, drawn.Reward), mat.Col(nil, 1, drawn.Reward), nil),
-		stat.Correlation(mat.Col(nil, 0, rewards), mat.Col(nil, 1, rewards), nil); math.Abs(got-want) > 0.03 {
+		stat.Correlation(mat.Col(nil, 0, rewards), mat.Col(nil, 1, rewards), nil); !scalar.EqualWithinAbs(got, want, 0.03) {
 		t.Errorf("correlation of rewards %.3f, want %.3f", got, want)
 	}
-	if got, want := w.Beta().Mean(), stat.Mean(betas, nil); math.Abs(got/want-1) > 0.02 || math.Abs(stat.Mean(drawn.Beta, nil)/want-1) > 0.02 {
+	if got, want := w.Beta().Mean(), stat.Mean(betas, nil); !scalar.EqualWithinAbs(got/want, 1, 0.02) || !scalar.EqualWithinAbs(stat.Mean(drawn.Beta, nil)/want, 1, 0.02) {
 		t.Errorf("mean of β %g, of draws %g, want %g", got, stat.Mean(drawn.Beta, nil), want)
 	}
 	sol, err := p.MDP.Solve(drawn.Reward.RawRowView(7), p.Discount)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if math.Abs(sol.Q[2]-drawn.Q.At(7, 2)) > 1e-10 {
+	if !scalar.EqualWithinAbs(sol.Q[2], drawn.Q.At(7, 2), 1e-10) {
 		t.Errorf("Q-value %g of a draw, want %g", drawn.Q.At(7, 2), sol.Q[2])
 	}
-	if v := stat.Mean(mat.Col(nil, 1, drawn.Values(2)), nil); math.Abs(w.Value(1).Mean()-v) > 0.1*w.Value(1).StdDev() {
+	if v := stat.Mean(mat.Col(nil, 1, drawn.Values(2)), nil); !scalar.EqualWithinAbs(w.Value(1).Mean(), v, 0.1*w.Value(1).StdDev()) {
 		t.Errorf("mean value %g, of other draws %g", w.Value(1).Mean(), v)
 	}
 }
@@ -162,7 +163,7 @@ func TestWarpedDensity(t *testing.T) {
 		for _, l := range logs {
 			sum += math.Exp(l) * (high - low) * (logHigh - logLow) / (steps * steps)
 		}
-		if want := math.Exp(w.Reward(0).LogProb(at)); math.Abs(sum/want-1) > 0.01 { // the midpoint rule, and the tails beyond the grid
+		if want := math.Exp(w.Reward(0).LogProb(at)); !scalar.EqualWithinAbs(sum/want, 1, 0.01) { // the midpoint rule, and the tails beyond the grid
 			t.Errorf("density of reward 0 at %g: %g integrated, %g in closed form", at, sum, want)
 		}
 	}

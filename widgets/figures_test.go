@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/go-birl/birl/envs/gridworld"
@@ -53,13 +54,13 @@ func TestCeiling(t *testing.T) {
 	spike := newShape(distuv.Normal{Mu: 0, Sigma: 0.001}, xs, appearance{})
 	point := newShape(distuv.Normal{Mu: 0, Sigma: 0}, xs, appearance{})
 	peak := 1 / math.Sqrt(2*math.Pi)
-	if got := ceiling([]shape{flat, narrow}); math.Abs(got-1.1*peak) > 1e-9 {
+	if got := ceiling([]shape{flat, narrow}); !scalar.EqualWithinAbs(got, 1.1*peak, 1e-9) {
 		t.Errorf("ceiling %g, want 1.1 times the higher peak %g", got, peak)
 	}
-	if got := ceiling([]shape{flat, spike, point}); math.Abs(got-1.5*peak/2) > 1e-9 {
+	if got := ceiling([]shape{flat, spike, point}); !scalar.EqualWithinAbs(got, 1.5*peak/2, 1e-9) {
 		t.Errorf("ceiling %g, want 1.5 times the lower peak %g", got, peak/2)
 	}
-	if math.Abs(spike.peak-1000*peak) > 1e-6*1000*peak || point.peak != pointMass {
+	if !scalar.EqualWithinAbs(spike.peak, 1000*peak, 1e-6*1000*peak) || point.peak != pointMass {
 		t.Errorf("peaks %g and %g, want %g and %g", spike.peak, point.peak, 1000*peak, pointMass)
 	}
 }
@@ -73,7 +74,7 @@ func TestHistogramIsDensity(t *testing.T) {
 		meanAt += d * (edges[i+1] - edges[i]) * (edges[i] + edges[i+1]) / 2
 	}
 	// All samples are in range; binning moves the mean by at most half a bin.
-	if math.Abs(sum-1) > 1e-9 || math.Abs(meanAt-s.Mean()) > (edges[1]-edges[0])/2 {
+	if !scalar.EqualWithinAbs(sum, 1, 1e-9) || !scalar.EqualWithinAbs(meanAt, s.Mean(), (edges[1]-edges[0])/2) {
 		t.Errorf("mass %g, mean %g, want 1 and %g", sum, meanAt, s.Mean())
 	}
 	_, half := histogram(s.Sorted(), span{1, 14})
@@ -345,7 +346,7 @@ func TestSurface(t *testing.T) {
 		t.Error("an absent number is written")
 	}
 	for i, got := range edges([]float64{1, 10, 100}, true) {
-		if want := math.Pow(10, float64(i)-0.5); math.Abs(got-want) > 1e-9*want {
+		if want := math.Pow(10, float64(i)-0.5); !scalar.EqualWithinAbs(got, want, 1e-9*want) {
 			t.Errorf("edge %d of a geometric grid is %g, want %g", i, got, want)
 		}
 	}

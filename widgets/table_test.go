@@ -7,6 +7,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"gonum.org/v1/gonum/floats/scalar"
 )
 
 func TestDifference(t *testing.T) {
@@ -19,7 +21,7 @@ func TestDifference(t *testing.T) {
 		{Estimate{2, 0}, Estimate{1, 0}, Estimate{Mean: nan}},
 	} {
 		got := c.a.Difference(c.b)
-		if math.IsNaN(got) != math.IsNaN(c.want.Mean) || math.Abs(got-c.want.Mean) > 1e-12 {
+		if !scalar.Same(got, c.want.Mean) && !scalar.EqualWithinAbs(got, c.want.Mean, 1e-12) {
 			t.Errorf("%v − %v is %g standard errors, want %g", c.a, c.b, got, c.want.Mean)
 		}
 	}

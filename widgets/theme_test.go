@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats/scalar"
 	"pgregory.net/rapid"
 )
 
@@ -58,7 +59,7 @@ func TestScales(t *testing.T) {
 			previous = a
 		}
 	}
-	if l := luminance(rgb(0x777777)); math.Abs(l-0.1845) > 1e-3 {
+	if l := luminance(rgb(0x777777)); !scalar.EqualWithinAbs(l, 0.1845, 1e-3) {
 		t.Errorf("luminance of #777777 is %.4f, want 0.1845", l)
 	}
 	for _, style := range []color.NRGBA{ink, paleInk} {
@@ -95,11 +96,11 @@ func TestTicks(t *testing.T) {
 			if tick.Value < low-slack || tick.Value > low+width+slack {
 				t.Fatalf("tick %g outside [%g, %g]", tick.Value, low, low+width)
 			}
-			if i > 1 && math.Abs(tick.Value-2*ticks[i-1].Value+ticks[i-2].Value) > slack {
+			if i > 1 && !(math.Abs(tick.Value-2*ticks[i-1].Value+ticks[i-2].Value) <= slack) {
 				t.Fatalf("ticks %g, %g and %g are not equally far apart", ticks[i-2].Value, ticks[i-1].Value, tick.Value)
 			}
 			text := strings.NewReplacer("−", "-", ",", "").Replace(tick.Label)
-			if v, err := strconv.ParseFloat(text, 64); err != nil || math.Abs(v-tick.Value) > 1e-6*(1+math.Abs(tick.Value)) {
+			if v, err := strconv.ParseFloat(text, 64); err != nil || !scalar.EqualWithinAbs(v, tick.Value, 1e-6*(1+math.Abs(tick.Value))) {
 				t.Fatalf("label %q of the tick %g", tick.Label, tick.Value)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -39,12 +40,12 @@ func TestVegaLite(t *testing.T) {
 		}
 	}
 	for p, v := range mass {
-		if math.Abs(v-1) > 0.01 { // samples beyond the range, and rounding
+		if !scalar.EqualWithinAbs(v, 1, 0.01) { // samples beyond the range, and rounding
 			t.Errorf("the histogram of panel %d has the mass %g", p, v)
 		}
 	}
 	want := math.Exp(m.Panels[1].Distributions[2].LogProb(m.Panels[1].Distributions[2].Mean()))
-	if math.Abs(top-want) > 0.01*want { // the grid misses the peak by less than half a step
+	if !scalar.EqualWithinAbs(top, want, 0.01*want) { // the grid misses the peak by less than half a step
 		t.Errorf("QVIRL's curve peaks at %g, want %g", top, want)
 	}
 	if truths != len(m.Panels) {
@@ -125,7 +126,7 @@ func TestSurfaceBrowser(t *testing.T) {
 		t.Fatalf("%d panels, absent number %v, want 3 and nil", len(numbers), numbers[0].([]any)[5])
 	}
 	for i, v := range m.Panels[2].Z {
-		if got := numbers[2].([]any)[i].(float64); math.Abs(got-v) > 1e-3*math.Abs(v) { // four significant digits
+		if got := numbers[2].([]any)[i].(float64); !scalar.EqualWithinAbs(got, v, 1e-3*math.Abs(v)) { // four significant digits
 			t.Fatalf("value %d is %g, want %g", i, got, v)
 		}
 	}

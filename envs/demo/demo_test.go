@@ -69,7 +69,7 @@ func TestSetSumsUp(t *testing.T) {
 		{Actions: []int{0, 1}, Rewards: []float64{1, 2}, LogProbs: []float32{-1, -2, -3, -4}},
 		{Actions: []int{1}, Rewards: []float64{5}, LogProbs: []float32{-5, -6}},
 	}}
-	if got, ok := s.ExpertLogLikelihood(); !ok || math.Abs(got+11.0/3) > 1e-12 { // (−1 − 4 − 6) / 3
+	if got, ok := s.ExpertLogLikelihood(); !ok || !(math.Abs(got+11.0/3) <= 1e-12) { // (−1 − 4 − 6) / 3
 		t.Errorf("expert log-likelihood %g, %v", got, ok)
 	}
 	if diff := cmp.Diff(&Returns{Mean: 4, Std: math.Sqrt2, Min: 3, Max: 5}, s.Returns()); diff != "" {

@@ -1,7 +1,6 @@
 package demo
 
 import (
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/gonum/floats/scalar"
 
 	"github.com/go-birl/birl/envs/npz"
 )
@@ -182,10 +182,10 @@ func TestIndependentSource(t *testing.T) {
 		if len(s.Trajectories) != want.episodes || s.Transitions() != want.steps || s.ObservationSize() != want.size || s.Actions != want.actions {
 			t.Errorf("%s: %d trajectories, %d transitions, observations %v, %d actions", name, len(s.Trajectories), s.Transitions(), s.ObservationShape, s.Actions)
 		}
-		if r := s.Returns(); math.Abs(r.Mean-want.meanReturn) > want.returnWithin {
+		if r := s.Returns(); !scalar.EqualWithinAbs(r.Mean, want.meanReturn, want.returnWithin) {
 			t.Errorf("%s: mean return %g, want %g", name, r.Mean, want.meanReturn)
 		}
-		if got, ok := s.ExpertLogLikelihood(); ok != (want.logLikelihood != 0) || math.Abs(got-want.logLikelihood) > 0.006 { // printed to two or three digits
+		if got, ok := s.ExpertLogLikelihood(); ok != (want.logLikelihood != 0) || !scalar.EqualWithinAbs(got, want.logLikelihood, 0.006) { // printed to two or three digits
 			t.Errorf("%s: expert log-likelihood %g (%v), want %g", name, got, ok, want.logLikelihood)
 		}
 		parts, err := Split(s.Trajectories, 1, 40, 5, 5)

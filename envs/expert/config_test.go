@@ -4,6 +4,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"gonum.org/v1/gonum/floats/scalar"
 )
 
 func TestConfigs(t *testing.T) {
@@ -42,7 +44,7 @@ func TestSchedules(t *testing.T) {
 	c.Steps, c.EpsilonStart, c.EpsilonEnd, c.EpsilonSteps = 1000, 1, 0.2, 400
 	c.LearningRate, c.FinalLearningRate = 0.01, 0.002
 	for steps, want := range map[int][2]float64{0: {1, 0.01}, 100: {0.8, 0.0092}, 400: {0.2, 0.0068}, 1000: {0.2, 0.002}} {
-		if got := [2]float64{c.epsilon(steps), c.learningRate(steps)}; math.Abs(got[0]-want[0]) > 1e-12 || math.Abs(got[1]-want[1]) > 1e-12 {
+		if got := [2]float64{c.epsilon(steps), c.learningRate(steps)}; !scalar.EqualWithinAbs(got[0], want[0], 1e-12) || !scalar.EqualWithinAbs(got[1], want[1], 1e-12) {
 			t.Errorf("after %d steps: ε and learning rate %v, want %v", steps, got, want)
 		}
 	}

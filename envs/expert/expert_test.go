@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats/scalar"
+
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/gym"
 )
@@ -110,11 +112,11 @@ func TestBoltzmannPolicyDrawsWhatItSays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := logProbs[1]-logProbs[0], beta*(values[1]-values[0]); math.Abs(got-want) > 1e-9 || want == 0 {
+	if got, want := logProbs[1]-logProbs[0], beta*(values[1]-values[0]); !scalar.EqualWithinAbs(got, want, 1e-9) || want == 0 {
 		t.Errorf("the log-probabilities differ by %g, want β × the difference of values, %g", got, want)
 	}
 	p := math.Exp(logProbs[0])
-	if sum := p + math.Exp(logProbs[1]); math.Abs(sum-1) > 1e-12 || p < 0.02 || p > 0.98 {
+	if sum := p + math.Exp(logProbs[1]); !scalar.EqualWithinAbs(sum, 1, 1e-12) || p < 0.02 || p > 0.98 {
 		t.Fatalf("the probability of action 0 is %g, the sum %g", p, sum)
 	}
 	var rows []float32

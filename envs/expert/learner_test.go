@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"gonum.org/v1/gonum/floats/scalar"
 )
 
 // toyConfig is that of a learner of the two-state world below.
@@ -61,7 +63,7 @@ func TestLearnsTheQuantilesOfAKnownWorld(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range toyQuantiles {
-		if math.Abs(got[i]-want) > 0.1 { // the step size and κ leave about half of that
+		if !scalar.EqualWithinAbs(got[i], want, 0.1) { // the step size and κ leave about half of that
 			t.Errorf("state %d, action %d, quantile %d: %.3f, want %.3f", i/8, i/4%2, i%4, got[i], want)
 		}
 	}
@@ -70,7 +72,7 @@ func TestLearnsTheQuantilesOfAKnownWorld(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range []float64{1.5, 0.75, 1.5, -1} {
-		if math.Abs(values[i]-want) > 0.07 {
+		if !scalar.EqualWithinAbs(values[i], want, 0.07) {
 			t.Errorf("value[%d] = %.3f, want %.3f", i, values[i], want)
 		}
 	}
@@ -80,7 +82,7 @@ func TestLearnsTheQuantilesOfAKnownWorld(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range online {
-		if math.Abs(online[i]-values[i]) > 0.01 {
+		if !scalar.EqualWithinAbs(online[i], values[i], 0.01) {
 			t.Errorf("value[%d] = %.4f on the backend, %.4f in plain Go", i, online[i], values[i])
 		}
 	}
@@ -110,7 +112,7 @@ func TestBackendAndPlainGoAgree(t *testing.T) {
 	spread := 0.0
 	for i := range plain {
 		spread = max(spread, math.Abs(plain[i]))
-		if math.Abs(plain[i]-onBackend[i]) > 1e-5 {
+		if !scalar.EqualWithinAbs(plain[i], onBackend[i], 1e-5) {
 			t.Errorf("value %d: %g on the backend, %g in plain Go", i, onBackend[i], plain[i])
 		}
 	}
@@ -164,7 +166,7 @@ func TestFeaturesTellSmallNumbersApart(t *testing.T) {
 		t.Fatalf("%d features, the network wants %d", len(got), c.widths(4, 1)[0])
 	}
 	for i := range want {
-		if math.Abs(float64(got[i])-want[i]) > 1e-6 {
+		if !scalar.EqualWithinAbs(float64(got[i]), want[i], 1e-6) {
 			t.Errorf("feature %d is %g, want %g", i, got[i], want[i])
 		}
 	}

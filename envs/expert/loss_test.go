@@ -9,6 +9,7 @@ import (
 	_ "github.com/gomlx/compute/gobackend" // registers "go"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/floats/scalar"
 )
 
 // pureGo is the backend of the tests, which is always there.
@@ -66,7 +67,7 @@ func TestQuantileHuberLossAndGradient(t *testing.T) {
 			t.Fatal(err)
 		}
 		loss, want := tensors.MustCopyFlatData[float64](out[0])[0], plainLoss(quantiles, target, n, m, kappa)
-		if !(want > 0.1) || math.Abs(loss-want) > 1e-6 { // the levels are single precision
+		if !(want > 0.1) || !scalar.EqualWithinAbs(loss, want, 1e-6) { // the levels are single precision
 			t.Errorf("κ = %g: loss %.9f, want %.9f", kappa, loss, want)
 		}
 		const h = 1e-6
@@ -74,7 +75,7 @@ func TestQuantileHuberLossAndGradient(t *testing.T) {
 			up, down := append([]float64{}, quantiles...), append([]float64{}, quantiles...)
 			up[i], down[i] = up[i]+h, down[i]-h
 			want := (plainLoss(up, target, n, m, kappa) - plainLoss(down, target, n, m, kappa)) / (2 * h)
-			if math.Abs(got-want) > 1e-6 {
+			if !scalar.EqualWithinAbs(got, want, 1e-6) {
 				t.Errorf("κ = %g: ∂loss/∂quantile[%d] = %.8f, by finite differences %.8f", kappa, i, got, want)
 			}
 		}

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"gonum.org/v1/gonum/floats/scalar"
+
 	"github.com/go-birl/birl/envs/demo"
 )
 
@@ -62,17 +64,17 @@ func TestStoredDemonstrationsAreTheExperts(t *testing.T) {
 			}
 			for k := range want {
 				// Single precision leaves values of about 100 uncertain by 1e-5, and the order of a sum varies with the machine.
-				if math.Abs(want[k]-float64(j.LogProbs[k])) > 2e-3*(1+math.Abs(want[k])) {
+				if !scalar.EqualWithinAbs(want[k], float64(j.LogProbs[k]), 2e-3*(1+math.Abs(want[k]))) {
 					t.Fatalf("%s: trajectory %d, log-probability %d is %g, the expert's %g", folder, i, k, j.LogProbs[k], want[k])
 				}
 			}
 		}
 		ll, ok := set.ExpertLogLikelihood()
-		if !ok || math.Abs(ll-set.Statistics[LogLikelihood]) > 1e-6 {
+		if !ok || !scalar.EqualWithinAbs(ll, set.Statistics[LogLikelihood], 1e-6) {
 			t.Errorf("%s: the log-likelihood is %g, the description says %g", folder, ll, set.Statistics[LogLikelihood])
 		}
 		// The expectation of −log π(a|s) is the entropy.
-		if h := set.Statistics[ActionEntropy]; !(h > 0.1) || math.Abs(ll+h) > 0.02 {
+		if h := set.Statistics[ActionEntropy]; !(h > 0.1) || !(math.Abs(ll+h) <= 0.02) {
 			t.Errorf("%s: the log-likelihood %g is not minus the entropy %g", folder, ll, h)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/stat"
 	"pgregory.net/rapid"
 
@@ -57,17 +58,17 @@ func TestPaperWorlds(t *testing.T) {
 		}
 		rewards = append(rewards, w.Reward...)
 		for _, p := range w.MDP.Initial() {
-			if math.Abs(p-1.0/64) > 1e-15 {
+			if !scalar.EqualWithinAbs(p, 1.0/64, 1e-15) {
 				t.Fatalf("the initial distribution is not uniform: %g", p)
 			}
 		}
 	}
 	n := float64(len(rewards))
 	mean, std := stat.MeanStdDev(rewards, nil) // within four standard errors
-	if math.Abs(mean+1) > 4*3/math.Sqrt(n) || math.Abs(std-3) > 4*3/math.Sqrt(2*n) {
+	if !(math.Abs(mean+1) <= 4*3/math.Sqrt(n)) || !scalar.EqualWithinAbs(std, 3, 4*3/math.Sqrt(2*n)) {
 		t.Errorf("rewards have mean %g and standard deviation %g, want −1 and 3", mean, std)
 	}
-	if rate := byChance / lower; math.Abs(rate-0.1) > 4*math.Sqrt(0.09/lower) {
+	if rate := byChance / lower; !scalar.EqualWithinAbs(rate, 0.1, 4*math.Sqrt(0.09/lower)) {
 		t.Errorf("a fraction %g of the other states is terminal, want 0.1", rate)
 	}
 }
@@ -117,7 +118,7 @@ func TestTransitions(t *testing.T) {
 		{5, Up, 2, 0.92}, {5, Down, 5, 0.96}, {4, Down, 4, 0.94}, {4, Down, 1, 0.02},
 		{2, Right, 3, 0}, // rows do not wrap around
 	} {
-		if got := probability(w.MDP, c.s, c.a, c.next); math.Abs(got-c.want) > 1e-15 {
+		if got := probability(w.MDP, c.s, c.a, c.next); !scalar.EqualWithinAbs(got, c.want, 1e-15) {
 			t.Errorf("p(%d | %d, %s) = %g, want %g", c.next, c.s, ActionNames[c.a], got, c.want)
 		}
 	}
@@ -175,7 +176,7 @@ func TestValuesWithoutEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	for s, v := range sol.V {
-		if math.Abs(v+20) > 1e-12 {
+		if !(math.Abs(v+20) <= 1e-12) {
 			t.Errorf("V(%d) = %v, want −20", s, v)
 		}
 	}

@@ -4,10 +4,10 @@ package gym
 
 import (
 	"bytes"
-	"math"
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/stat"
 )
 
@@ -63,7 +63,7 @@ func TestBranchesDrawWhatAnActionLeadsTo(t *testing.T) {
 			t.Fatalf("step %d after the branches differs from one without", k)
 		}
 		if k == 0 { // what really came is one of what could have come
-			if v := a.Obs.Row(1).Float64()[3]; math.Abs(v-mean) > 4*std {
+			if v := a.Obs.Row(1).Float64()[3]; !scalar.EqualWithinAbs(v, mean, 4*std) {
 				t.Errorf("the vertical velocity became %g, branches have %g ± %g", v, mean, std)
 			}
 		}

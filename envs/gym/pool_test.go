@@ -15,6 +15,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gonum.org/v1/gonum/floats/scalar"
 )
 
 // The environments of the paper's experiments.
@@ -114,7 +116,7 @@ func TestSpacesComeAcross(t *testing.T) {
 	if fmt.Sprint(s.Shape) != "[4]" || s.DType != "float32" || s.Actions != 2 || s.Size() != 4 || p.Len() != 2 {
 		t.Errorf("spec %+v", s)
 	}
-	if math.Abs(s.High[0]-4.8) > 1e-6 || s.Low[0] != -s.High[0] || !math.IsInf(s.High[1], 1) || !math.IsInf(s.Low[3], -1) {
+	if !scalar.EqualWithinAbs(s.High[0], 4.8, 1e-6) || s.Low[0] != -s.High[0] || !math.IsInf(s.High[1], 1) || !math.IsInf(s.Low[3], -1) {
 		t.Errorf("bounds %v to %v", s.Low, s.High)
 	}
 	if s.Versions["gymnasium"] != "1.2.3" {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gonum.org/v1/gonum/floats/scalar"
 )
 
 // rollout takes the actions in environment env and idles in the others; it returns all that came, and stops when the episode ends.
@@ -208,7 +210,7 @@ func TestHighwayStateCanBeEdited(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if y := obs.Float64()[2]; math.Abs(y-4.0/12) > 1e-6 { // lanes are 4 m wide and y is divided by the width of three
+	if y := obs.Float64()[2]; !scalar.EqualWithinAbs(y, 4.0/12, 1e-6) { // lanes are 4 m wide and y is divided by the width of three
 		t.Errorf("after the move the ego is seen at y = %v, want 1/3", y)
 	}
 	h.Vehicles[0].TargetLane = 3

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/gonum/floats/scalar"
 	"pgregory.net/rapid"
 )
 
@@ -98,7 +99,7 @@ func TestNewMergesAndNormalises(t *testing.T) {
 	if diff := cmp.Diff([]int32{1, 0}, next); diff != "" {
 		t.Error(diff)
 	}
-	if sum := prob[0] + prob[1]; math.Abs(sum-1) > 1e-15 || math.Abs(prob[0]-0.75) > 1e-6 {
+	if sum := prob[0] + prob[1]; !scalar.EqualWithinAbs(sum, 1, 1e-15) || !scalar.EqualWithinAbs(prob[0], 0.75, 1e-6) {
 		t.Errorf("row 0 is %v", prob)
 	}
 	if next, _ := m.Row(1, 0); len(next) != 1 || next[0] != 1 {
@@ -142,7 +143,7 @@ func TestDenseRoundTrip(t *testing.T) {
 			for next, p := range dense[i*len(v) : (i+1)*len(v)] {
 				want += p * v[next]
 			}
-			if math.Abs(got-want) > 1e-12 {
+			if !scalar.EqualWithinAbs(got, want, 1e-12) {
 				t.Fatalf("backup %d = %g, want %g", i, got, want)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 	"pgregory.net/rapid"
 )
@@ -32,7 +33,7 @@ func TestSolveByHand(t *testing.T) {
 		if sol, err = m.Solve([]float64{0, 1, -5}, discount); err != nil {
 			t.Fatal(err)
 		}
-		if want := 1 / (1 - discount); math.Abs(sol.V[1]-want) > 1e-12*want {
+		if want := 1 / (1 - discount); !scalar.EqualWithinAbs(sol.V[1], want, 1e-12*want) {
 			t.Errorf("γ = %g: V(1) = %v, want %v", discount, sol.V[1], want)
 		}
 	}
@@ -55,13 +56,13 @@ func TestSolveProperties(t *testing.T) {
 		}
 		next := m.Backup(nil, sol.V)
 		for i, q := range sol.Q { // values are below 10/(1−γ) = 1000, so 1e-10 is rounding
-			if math.Abs(q-r[i]-discount*next[i]) > 1e-10 {
+			if !scalar.EqualWithinAbs(q-r[i], discount*next[i], 1e-10) {
 				t.Fatalf("Q[%d] = %g is not R + γPV = %g", i, q, r[i]+discount*next[i])
 			}
 		}
 		for s, v := range sol.V {
 			q := sol.Q[s*m.Actions() : (s+1)*m.Actions()]
-			if math.Abs(v-floats.Max(q)) > 1e-10 || math.Abs(v-q[sol.Greedy[s]]) > 1e-10 {
+			if !scalar.EqualWithinAbs(v, floats.Max(q), 1e-10) || !scalar.EqualWithinAbs(v, q[sol.Greedy[s]], 1e-10) {
 				t.Fatalf("V[%d] = %g, but Q is %v and the greedy action %d", s, v, q, sol.Greedy[s])
 			}
 		}
@@ -198,7 +199,7 @@ func TestPolicySystemAgainstDense(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, o := range occupancy {
-			if math.Abs(o-policy[i]*want.AtVec(i/m.Actions())) > 1e-10 {
+			if !scalar.EqualWithinAbs(o, policy[i]*want.AtVec(i/m.Actions()), 1e-10) {
 				t.Fatalf("occupancy[%d] = %g, want %g", i, o, policy[i]*want.AtVec(i/m.Actions()))
 			}
 		}
@@ -206,7 +207,7 @@ func TestPolicySystemAgainstDense(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if inner := floats.Dot(occupancy, reward); math.Abs(inner-value) > 1e-10 {
+		if inner := floats.Dot(occupancy, reward); !scalar.EqualWithinAbs(inner, value, 1e-10) {
 			t.Fatalf("occupancy · reward = %g, but the return is %g", inner, value)
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
@@ -102,7 +103,7 @@ func TestEIGOfOneStepIsExact(t *testing.T) {
 		t.Fatal(err)
 	}
 	for s, score := range scores[:2] {
-		if want := x.enumerate(s, 1).information; math.Abs(score.Value-want) > 1e-12 || want < 0.01 {
+		if want := x.enumerate(s, 1).information; !scalar.EqualWithinAbs(score.Value, want, 1e-12) || want < 0.01 {
 			t.Errorf("state %d: %g, want %g", s, score.Value, want)
 		}
 	}
@@ -129,7 +130,7 @@ func TestEIGMatchesEnumeration(t *testing.T) {
 	for s, values := range estimates {
 		want := x.enumerate(s, length)
 		mean, std := stat.MeanStdDev(values, nil)
-		if stdErr := std / math.Sqrt(repeats); math.Abs(mean-want.information) > 4*stdErr {
+		if stdErr := std / math.Sqrt(repeats); !scalar.EqualWithinAbs(mean, want.information, 4*stdErr) {
 			t.Errorf("state %d: mean %g ± %g, enumeration gives %g", s, mean, stdErr, want.information)
 		}
 		if nested := math.Sqrt(want.variance / trajectories); !(std < nested/3) {
@@ -162,7 +163,7 @@ func TestEIGStandardErrorAndBias(t *testing.T) {
 	mean, std := stat.MeanStdDev(values, nil)
 	// N·E Σ w_j² does not depend on N when samples are drawn from a discrete set of 6.
 	biased := want.information - (6*want.squares-1)/(2*n)
-	if stdErr := std / math.Sqrt(repeats); math.Abs(mean-biased) > 4*stdErr || math.Abs(mean-want.information) < 2*stdErr {
+	if stdErr := std / math.Sqrt(repeats); !scalar.EqualWithinAbs(mean, biased, 4*stdErr) || math.Abs(mean-want.information) < 2*stdErr {
 		t.Errorf("mean %g ± %g, want %g (the information %g with its bias)", mean, stdErr, biased, want.information)
 	}
 	if ratio := stat.Mean(stdErrs, nil) / std; !(ratio > 1 && ratio < 2) { // an upper bound, and not a useless one
@@ -226,7 +227,7 @@ func TestFinalistsDecide(t *testing.T) {
 	mean, std := stat.MeanStdDev(winners, nil)
 	stdErr := std / math.Sqrt(repeats)
 	// of equally good candidates, three trajectories alone make one win by luck
-	if math.Abs(mean-want) > 4*stdErr || !(stat.Mean(firsts, nil) > want+20*stdErr) {
+	if !scalar.EqualWithinAbs(mean, want, 4*stdErr) || !(stat.Mean(firsts, nil) > want+20*stdErr) {
 		t.Errorf("winners score %g ± %g on average, want %g; without a final %g", mean, stdErr, want, stat.Mean(firsts, nil))
 	}
 }

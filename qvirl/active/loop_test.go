@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -308,7 +309,7 @@ func TestWarmQVIRLFollowsColdOne(t *testing.T) {
 	// Gaussian's mean by √0.2 ≈ 0.45 standard deviations
 	for i := 0; i < 9; i++ {
 		a, b := last.Reward(i), cold[0].Reward(i)
-		if math.Abs(a.Mean()-b.Mean()) > 0.45*b.StdDev() || math.Abs(math.Log(a.StdDev()/b.StdDev())) > 0.2 {
+		if !scalar.EqualWithinAbs(a.Mean(), b.Mean(), 0.45*b.StdDev()) || !(math.Abs(math.Log(a.StdDev()/b.StdDev())) <= 0.2) {
 			t.Errorf("reward %d: %g ± %g warm, %g ± %g cold", i, a.Mean(), a.StdDev(), b.Mean(), b.StdDev())
 		}
 	}

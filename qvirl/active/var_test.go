@@ -1,9 +1,9 @@
 package active
 
 import (
-	"math"
 	"testing"
 
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/envs/mdp"
@@ -37,7 +37,7 @@ func TestActiveVaRByHand(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if math.Abs(scores[0].Value-c.from0) > 1e-12 || math.Abs(scores[1].Value-c.from1) > 1e-12 || scores[2] != scores[0] {
+		if !scalar.EqualWithinAbs(scores[0].Value, c.from0, 1e-12) || !scalar.EqualWithinAbs(scores[1].Value, c.from1, 1e-12) || scores[2] != scores[0] {
 			t.Errorf("level %g: %+v, want %g and %g", c.level, scores, c.from0, c.from1)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/optimize/convex/lp"
 	"gonum.org/v1/gonum/stat"
@@ -70,10 +71,10 @@ func solve(t *testing.T, p *qvirl.Problem, rewards *mat.Dense, alpha float64) *R
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := CVaR(returns, alpha); err != nil || math.Abs(again-r.CVaR) > 1e-10 {
+	if again, err := CVaR(returns, alpha); err != nil || !scalar.EqualWithinAbs(again, r.CVaR, 1e-10) {
 		t.Errorf("alpha = %g: CVaR %g, but that of the policy's returns is %g (%v)", alpha, r.CVaR, again, err)
 	}
-	if sol, err := p.MDP.Solve(r.Worst, p.Discount); err != nil || math.Abs(floats.Dot(p.MDP.Initial(), sol.V)-r.Bound) > 1e-10 {
+	if sol, err := p.MDP.Solve(r.Worst, p.Discount); err != nil || !scalar.EqualWithinAbs(floats.Dot(p.MDP.Initial(), sol.V), r.Bound, 1e-10) {
 		t.Errorf("alpha = %g: the bound is not the optimal return under the worst reward (%v)", alpha, err)
 	}
 	return r
@@ -193,7 +194,7 @@ func TestCVaRPolicyOverLevels(t *testing.T) {
 			t.Errorf("alpha = %g: CVaR %g, hardly above that of the mean policy, %g: nothing is tested", alpha, r.CVaR, own)
 		}
 	}
-	if want := floats.Dot(p.MDP.Initial(), best.V); math.Abs(last-want) > 1e-9 {
+	if want := floats.Dot(p.MDP.Initial(), best.V); !scalar.EqualWithinAbs(last, want, 1e-9) {
 		t.Errorf("at alpha = 1: CVaR %g, want the optimal return under the mean reward, %g", last, want)
 	}
 }
@@ -219,7 +220,7 @@ func TestCVaRPolicyOnDegenerateProblems(t *testing.T) {
 			cut.Set(i, s, 0)
 		}
 	}
-	if r := solve(t, p, cut, 0.1); math.Abs(r.CVaR-all.CVaR) > 0.01 { // the gaps
+	if r := solve(t, p, cut, 0.1); !scalar.EqualWithinAbs(r.CVaR, all.CVaR, 0.01) { // the gaps
 		t.Errorf("CVaR %g and %g, but rewards of states that cannot be reached do not matter", all.CVaR, r.CVaR)
 	}
 
@@ -237,7 +238,7 @@ func TestCVaRPolicyOnDegenerateProblems(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, rewards := range []*mat.Dense{certain, certain.Slice(0, 1, 0, 9).(*mat.Dense)} {
-		if r := solve(t, p, rewards, 0.3); math.Abs(r.CVaR-optimal) > 1e-9 || !slices.Equal(r.Policy, want) {
+		if r := solve(t, p, rewards, 0.3); !scalar.EqualWithinAbs(r.CVaR, optimal, 1e-9) || !slices.Equal(r.Policy, want) {
 			t.Errorf("CVaR %g of a certain reward, want the optimal return %g", r.CVaR, optimal)
 		}
 	}
@@ -251,7 +252,7 @@ func TestCVaR(t *testing.T) {
 	for _, c := range []struct{ alpha, want float64 }{
 		{0.01, -1}, {0.2, -1}, {0.4, -0.5}, {0.5, (-1 + 0 + 0.5*2) / 2.5}, {0.6, 1. / 3}, {1, 2.4},
 	} {
-		if got, err := CVaR(values, c.alpha); err != nil || math.Abs(got-c.want) > 1e-12 {
+		if got, err := CVaR(values, c.alpha); err != nil || !scalar.EqualWithinAbs(got, c.want, 1e-12) {
 			t.Errorf("CVaR at %g is %g (%v), want %g", c.alpha, got, err, c.want)
 		}
 	}
@@ -261,7 +262,7 @@ func TestCVaR(t *testing.T) {
 	// the standard normal's CVaR at 0.1 is −φ(z)/0.1 with z = −1.2816; its estimate of 100,000 values has a standard error
 	// of about 0.006
 	returns := mat.Col(nil, 0, normals(100_000, 1, 5))
-	if got, err := CVaR(returns, 0.1); err != nil || math.Abs(got+1.75498) > 0.024 {
+	if got, err := CVaR(returns, 0.1); err != nil || !(math.Abs(got+1.75498) <= 0.024) {
 		t.Errorf("CVaR of a standard normal is %g (%v), want −1.755", got, err)
 	}
 }
@@ -297,7 +298,7 @@ func TestMeanPolicyMaximisesTheMeanReturn(t *testing.T) {
 			}
 			// by evaluating the policy instead of its visits
 			direct, err := p.MDP.Return(policy, rewards.RawRowView(3), p.Discount)
-			if err != nil || math.Abs(direct-returns[3]) > 1e-10 {
+			if err != nil || !scalar.EqualWithinAbs(direct, returns[3], 1e-10) {
 				t.Errorf("return %g under sample 3, want %g (%v)", returns[3], direct, err)
 			}
 			return stat.Mean(returns, nil)

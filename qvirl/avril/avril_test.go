@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
@@ -82,7 +83,7 @@ func TestWidthIsSetByLambdaAlone(t *testing.T) {
 		want := 3 * math.Sqrt(1-float64(c.k)*c.lambda)
 		for i := 0; i < c.rewards; i++ {
 			// the optimisation ends within 1e-3 nats of its maximum, at which the std is within a few per cent
-			if m := post.Reward(i); math.Abs(m.StdDev()-want) > 0.02*want || math.Abs(m.Mean()+1) > 0.05 {
+			if m := post.Reward(i); !scalar.EqualWithinAbs(m.StdDev(), want, 0.02*want) || !(math.Abs(m.Mean()+1) <= 0.05) {
 				t.Errorf("λ = %g: reward %d is N(%g, %g²), want N(-1, %g²)", c.lambda, i, m.Mean(), m.StdDev(), want)
 			}
 		}
@@ -114,7 +115,7 @@ func TestOneDecisionAgainstStationarity(t *testing.T) {
 		"std":  {s * s / (sigma * sigma), 1 - lambda + lambda*(x-y)*(x-y)/(s*s)},
 		"sum":  {post.mean[0] + post.mean[1], 0},
 	} {
-		if math.Abs(pair[0]-pair[1]) > 1e-3 { // Adam's last learning rate is 1e-6
+		if !scalar.EqualWithinAbs(pair[0], pair[1], 1e-3) { // Adam's last learning rate is 1e-6
 			t.Errorf("the condition for %s is %g = %g, which does not hold", name, pair[0], pair[1])
 		}
 	}
@@ -209,7 +210,7 @@ func TestSample(t *testing.T) {
 	for i := range post.mean {
 		mean, std := stat.MeanStdDev(mat.Col(nil, i, samples.Reward), nil)
 		// five standard errors: there are 128 comparisons
-		if math.Abs(mean-post.mean[i]) > 5*post.std[i]/math.Sqrt(2000) || math.Abs(std/post.std[i]-1) > 5/math.Sqrt(4000) {
+		if !scalar.EqualWithinAbs(mean, post.mean[i], 5*post.std[i]/math.Sqrt(2000)) || !scalar.EqualWithinAbs(std/post.std[i], 1, 5/math.Sqrt(4000)) {
 			t.Errorf("reward %d: samples have mean %g and std %g, want %g and %g", i, mean, std, post.mean[i], post.std[i])
 		}
 	}

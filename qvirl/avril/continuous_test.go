@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/go-birl/birl/envs/demo"
@@ -86,11 +87,11 @@ func TestContinuousLossAndGradientAgreeWithPlainGo(t *testing.T) {
 		}
 		p := continuoustest.NewParameters(m)
 		want, logLikelihood, kl, constraint := plainContinuous(p, o, b)
-		if math.Abs(total-want) > 2e-6*(1+math.Abs(want)) { // float32
+		if !scalar.EqualWithinAbs(total, want, 2e-6*(1+math.Abs(want))) { // float32
 			t.Errorf("%+v: loss %g, plain Go has %g", o, total, want)
 		}
 		for name, want := range map[string]float64{continuous.TermLogLikelihood: logLikelihood, continuous.TermKL: kl, "constraint": constraint} {
-			if got := terms[name]; math.Abs(got-want) > 2e-6*(1+math.Abs(want)) || want == 0 {
+			if got := terms[name]; !scalar.EqualWithinAbs(got, want, 2e-6*(1+math.Abs(want))) || want == 0 {
 				t.Errorf("%+v: %s %g, plain Go has %g", o, name, got, want)
 			}
 		}
@@ -100,7 +101,7 @@ func TestContinuousLossAndGradientAgreeWithPlainGo(t *testing.T) {
 					total, _, _, _ := plainContinuous(p, o, b)
 					return total
 				})
-				if math.Abs(got[i]-want) > 1e-5 { // float32, of terms of about 1
+				if !scalar.EqualWithinAbs(got[i], want, 1e-5) { // float32, of terms of about 1
 					t.Errorf("%+v: gradient in %s[%d] is %g, the difference quotient %g", o, name, i, got[i], want)
 				}
 			}

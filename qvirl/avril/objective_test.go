@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/diff/fd"
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distmv"
 
@@ -100,7 +101,7 @@ func TestObjectiveByDefinition(t *testing.T) {
 		}
 		want -= distmv.KullbackLeibler{}.DistNormal(q, prior)
 		got := o.evaluate(x, newPoint(states*actions, n))
-		if math.Abs(got-want) > 1e-9*math.Abs(want) {
+		if !scalar.EqualWithinAbs(got, want, 1e-9*math.Abs(want)) {
 			t.Errorf("%s: objective %v, want %v", name, got, want)
 		}
 	}
@@ -123,7 +124,7 @@ func TestGradientAgainstFiniteDifferences(t *testing.T) {
 					return o.evaluate(trial, unused)
 				}, x.flat, &fd.Settings{Formula: fd.Central})
 				for i := range want { // relative to the size of the terms that cancel
-					if math.Abs(got.flat[i]-want[i]) > 1e-6*(1+math.Abs(want[i])) {
+					if !scalar.EqualWithinAbs(got.flat[i], want[i], 1e-6*(1+math.Abs(want[i]))) {
 						t.Errorf("%s, λ = %g: derivative %d is %v, want %v", name, lambda, i, got.flat[i], want[i])
 					}
 				}

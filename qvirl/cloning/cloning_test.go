@@ -2,11 +2,11 @@ package cloning
 
 import (
 	"context"
-	"math"
 	"math/rand/v2"
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/floats/scalar"
 
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/qvirl/continuous"
@@ -67,13 +67,13 @@ func TestLossAndGradientAgreeWithPlainGo(t *testing.T) {
 		}
 		p := continuoustest.NewParameters(m)
 		want := plainLoss(p, a, b)
-		if math.Abs(total-want) > 1e-5*want || terms[continuous.TermLogLikelihood] != -total { // float32
+		if !scalar.EqualWithinAbs(total, want, 1e-5*want) || terms[continuous.TermLogLikelihood] != -total { // float32
 			t.Errorf("%s: loss %g with terms %v, plain Go has %g", a, total, terms, want)
 		}
 		for name, got := range gradient {
 			for _, i := range []int{0, len(got) / 2, len(got) - 1} {
 				want := p.Difference(name, i, func(p continuoustest.Parameters) float64 { return plainLoss(p, a, b) })
-				if math.Abs(got[i]-want) > 1e-5 { // float32, of a loss of about 1
+				if !scalar.EqualWithinAbs(got[i], want, 1e-5) { // float32, of a loss of about 1
 					t.Errorf("%s: gradient in %s[%d] is %g, the difference quotient %g", a, name, i, got[i], want)
 				}
 			}

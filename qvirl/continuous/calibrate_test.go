@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats/scalar"
+
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/qvirl"
 )
@@ -56,11 +58,11 @@ func TestStackIsTheGreatestPosteriorDensity(t *testing.T) {
 				best = w
 			}
 		}
-		if got := stack(first, second); math.Abs(got-best) > 0.001 { // the grid's step
+		if got := stack(first, second); !scalar.EqualWithinAbs(got, best, 0.001) { // the grid's step
 			t.Errorf("%d actions: the weight is %g, on a grid %g", n, got, best)
 		}
 	}
-	if got := stack([]float64{0.2, 0.7}, []float64{0.2, 0.7}); math.Abs(got-0.5) > 1e-9 {
+	if got := stack([]float64{0.2, 0.7}, []float64{0.2, 0.7}); !scalar.EqualWithinAbs(got, 0.5, 1e-9) {
 		t.Errorf("equal models: the weight is %g, want 0.5", got)
 	}
 }
@@ -160,7 +162,7 @@ func TestCalibrationIsThatOfModelsOfParts(t *testing.T) {
 			}
 		}
 		got := m.Calibration()
-		if want := stack(first, second); got == nil || math.Abs(got.Trust-want) > 1e-4 { // programs of one run and of five round otherwise
+		if want := stack(first, second); got == nil || !scalar.EqualWithinAbs(got.Trust, want, 1e-4) { // programs of one run and of five round otherwise
 			t.Fatalf("run %d: the calibration is %+v, want a trust of %g", r, got, want)
 		}
 		for a, f := range got.Frequencies {
@@ -173,7 +175,7 @@ func TestCalibrationIsThatOfModelsOfParts(t *testing.T) {
 					}
 				}
 			}
-			if want := float64(count) / float64(total); math.Abs(f-want) > 1e-12 {
+			if want := float64(count) / float64(total); !scalar.EqualWithinAbs(f, want, 1e-12) {
 				t.Errorf("run %d: the frequency of action %d is %g, want %g", r, a, f, want)
 			}
 		}
@@ -190,7 +192,7 @@ func TestCalibrationIsThatOfModelsOfParts(t *testing.T) {
 		}
 		for i, l := range calibrated.LogProbs {
 			want := got.Trust*math.Exp(float64(before.LogProbs[i])) + (1-got.Trust)*got.Frequencies[i%2]
-			if math.Abs(math.Exp(float64(l))-want) > 1e-6 {
+			if !scalar.EqualWithinAbs(math.Exp(float64(l)), want, 1e-6) {
 				t.Fatalf("run %d: the probability %d is %g, want %g", r, i, math.Exp(float64(l)), want)
 			}
 		}

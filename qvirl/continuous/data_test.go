@@ -47,12 +47,12 @@ func TestOnlyTerminationEndsTheFuture(t *testing.T) {
 func TestScaleSurvivesConstantFeatures(t *testing.T) {
 	s := NewScale([]demo.Trajectory{walk(0, 4, true, false)}, 2)
 	std := float32(math.Sqrt(1.25)) // of 0, 1, 2, 3; the final state is not acted in
-	if s.Mean[0] != 1.5 || math.Abs(float64(s.Std[0]-std)) > 1e-6 || s.Mean[1] != 7 || s.Std[1] != 1 {
+	if s.Mean[0] != 1.5 || !(math.Abs(float64(s.Std[0]-std)) <= 1e-6) || s.Mean[1] != 7 || s.Std[1] != 1 {
 		t.Errorf("scale %+v, want means 1.5 and 7, deviations %g and 1", s, std)
 	}
 	got := s.Apply([]float32{1.5, 7, 1.5 + std, 8})
 	for i, want := range []float32{0, 0, 1, 1} {
-		if math.Abs(float64(got[i]-want)) > 1e-6 {
+		if !(math.Abs(float64(got[i]-want)) <= 1e-6) {
 			t.Errorf("standardised %v, want 0 0 1 1", got)
 		}
 	}

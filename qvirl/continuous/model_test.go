@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/gomlx/compute"
+	"gonum.org/v1/gonum/floats/scalar"
 
 	"github.com/go-birl/birl/envs/gym"
 	"github.com/go-birl/birl/qvirl/backend"
@@ -51,7 +52,7 @@ func TestStoredModelsPredictTheSame(t *testing.T) {
 		t.Errorf("after loading %+v, before %+v", loaded.Spec(), m.Spec())
 	}
 	for i := 0; i < len(want.LogProbs); i += 2 {
-		if sum := math.Exp(float64(want.LogProbs[i])) + math.Exp(float64(want.LogProbs[i+1])); math.Abs(sum-1) > 1e-5 {
+		if sum := math.Exp(float64(want.LogProbs[i])) + math.Exp(float64(want.LogProbs[i+1])); !scalar.EqualWithinAbs(sum, 1, 1e-5) {
 			t.Fatalf("the probabilities of state %d sum to %g", i/2, sum)
 		}
 	}
@@ -97,7 +98,7 @@ func TestPredictionsDoNotDependOnHowManyThereAre(t *testing.T) {
 			t.Fatal(err)
 		}
 		for a := range 2 {
-			if math.Abs(float64(one.LogProbs[a]-all.LogProbs[2*i+a])) > 1e-5 { // float32
+			if !(math.Abs(float64(one.LogProbs[a]-all.LogProbs[2*i+a])) <= 1e-5) { // float32
 				t.Errorf("state %d: %v by itself, %v among others", i, one.LogProbs, all.LogProbs[2*i:2*i+2])
 			}
 		}
@@ -115,13 +116,13 @@ func TestScoresOfKnownProbabilities(t *testing.T) {
 	// which it was taken once, are off by 0.45 in both bins.
 	probs := slices.Concat(logOf(.75, .25), logOf(.75, .25), logOf(.75, .25), logOf(.75, .25), logOf(.95, .05), logOf(.95, .05))
 	s := scores(probs, []int{0, 0, 0, 1, 0, 1}, 2)
-	if want := (3*math.Log(.75) + math.Log(.25) + math.Log(.95) + math.Log(.05)) / 6; math.Abs(s.LogLikelihood-want) > 1e-6 {
+	if want := (3*math.Log(.75) + math.Log(.25) + math.Log(.95) + math.Log(.05)) / 6; !scalar.EqualWithinAbs(s.LogLikelihood, want, 1e-6) {
 		t.Errorf("log-likelihood %g, want %g", s.LogLikelihood, want)
 	}
-	if want := 4 * 0.45 / 12; math.Abs(s.ECE-want) > 1e-6 {
+	if want := 4 * 0.45 / 12; !scalar.EqualWithinAbs(s.ECE, want, 1e-6) {
 		t.Errorf("ECE %g, want %g", s.ECE, want)
 	}
-	if math.Abs(s.Accuracy-4.0/6) > 1e-9 || s.Transitions != 6 {
+	if !scalar.EqualWithinAbs(s.Accuracy, 4.0/6, 1e-9) || s.Transitions != 6 {
 		t.Errorf("%+v, want 4 of 6 most probable actions", s)
 	}
 }
@@ -191,7 +192,7 @@ func TestApprenticeTakesTheBestActionOrSamples(t *testing.T) {
 		ones += float64(a)
 	}
 	want := math.Exp(float64(p.LogProbs[1]))
-	if got := ones / 400; math.Abs(got-want) > 4*math.Sqrt(want*(1-want)/400) { // four standard errors
+	if got := ones / 400; !scalar.EqualWithinAbs(got, want, 4*math.Sqrt(want*(1-want)/400)) { // four standard errors
 		t.Errorf("action 1 is taken in %g of all cases, its probability is %g", got, want)
 	}
 	m.calibration = &Calibration{Trust: 0, Frequencies: []float64{want, 1 - want}}

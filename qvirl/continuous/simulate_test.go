@@ -47,7 +47,7 @@ func TestSuccessorsFromTheEnvironment(t *testing.T) {
 				if equal := slices.Equal(x, next); equal != (a == 0) { // the engines' push alone is random
 					t.Errorf("trajectory %d, step %d: action %d led to %v, a draw is %v", i, k, a, next, x)
 				}
-				if math.Abs(float64(x[3]-next[3])) > 0.1 || got[i].Terminated[at] { // the push moves vy by about 0.01
+				if !(math.Abs(float64(x[3]-next[3])) <= 0.1) || got[i].Terminated[at] { // the push moves vy by about 0.01
 					t.Errorf("trajectory %d, step %d: a draw is %v, terminated %t, what happened is %v", i, k, x, got[i].Terminated[at], next)
 				}
 			}

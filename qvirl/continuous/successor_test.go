@@ -25,7 +25,7 @@ func TestSuccessorsOfTransitions(t *testing.T) {
 	// Of the first transition two coincide and one ends the episode; the second one ended it, but one that coincides with it did not;
 	// of the third, two coincide.
 	for i, want := range []float32{0.6, 0, 0, 0, 0.3, 0, 0.6, 0, 0.3} {
-		if math.Abs(float64(d.Weight[i]-want)) > 1e-7 {
+		if !(math.Abs(float64(d.Weight[i]-want)) <= 1e-7) {
 			t.Errorf("weight of successor %d of transition %d is %g, want %g", i%3, i/3, d.Weight[i], want)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"gonum.org/v1/gonum/floats/scalar"
 
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/qvirl"
@@ -142,7 +143,7 @@ func TestTrainingLearns(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if math.Abs(s.LogLikelihood-last) > 1e-5 || s.Transitions != 80 {
+			if !scalar.EqualWithinAbs(s.LogLikelihood, last, 1e-5) || s.Transitions != 80 {
 				t.Errorf("%s, run %d: Score has %g on %d, the curve %g", a, r, s.LogLikelihood, s.Transitions, last)
 			}
 		}
@@ -254,7 +255,7 @@ func TestEarlyStoppingKeepsTheBestModel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if math.Abs(s.LogLikelihood-best) > 1e-5 {
+		if !scalar.EqualWithinAbs(s.LogLikelihood, best, 1e-5) {
 			t.Errorf("run %d: the model has %g, the best point of its curve %g", r, s.LogLikelihood, best)
 		}
 		if n := len(m.Curve()); n == 40 || n < at+4 {

@@ -10,6 +10,7 @@ import (
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distmv"
 
@@ -123,14 +124,14 @@ func TestLossAtInducingPoints(t *testing.T) {
 	}
 	// of 8 in 80 demonstrated transitions; a batch knows nothing else of the divergence
 	want := 8. / 80 * divergenceAt(t, m)
-	if got := terms[continuous.TermKL]; math.Abs(got-want) > 1e-4*want || want < 0.1 { // float32
+	if got := terms[continuous.TermKL]; !scalar.EqualWithinAbs(got, want, 1e-4*want) || want < 0.1 { // float32
 		t.Errorf("the divergence is %g, want %g", got, want)
 	}
 	_, again, _, err := continuoustest.Evaluate(m, continuoustest.NewBatch(8, 2, 3, 0.9, rng))
-	if err != nil || math.Abs(again[continuous.TermKL]-want) > 1e-4*want || again[continuous.TermLogLikelihood] == terms[continuous.TermLogLikelihood] {
+	if err != nil || !scalar.EqualWithinAbs(again[continuous.TermKL], want, 1e-4*want) || again[continuous.TermLogLikelihood] == terms[continuous.TermLogLikelihood] {
 		t.Errorf("with another batch the terms are %v, want %g, error %v", again, want, err)
 	}
-	if want -= 8 * terms[continuous.TermLogLikelihood]; math.Abs(total-want) > 1e-3 {
+	if want -= 8 * terms[continuous.TermLogLikelihood]; !scalar.EqualWithinAbs(total, want, 1e-3) {
 		t.Errorf("the loss is %g, want %g", total, want)
 	}
 
@@ -148,7 +149,7 @@ func TestLossAtInducingPoints(t *testing.T) {
 			}
 			return 8. / 80 * divergenceAt(t, moved(t, m, d))
 		}
-		if want := (at(h) - at(-h)) / (2 * h); math.Abs(got-want) > 1e-2*(0.1+math.Abs(want)) { // float32 values, by 2h
+		if want := (at(h) - at(-h)) / (2 * h); !scalar.EqualWithinAbs(got, want, 1e-2*(0.1+math.Abs(want))) { // float32 values, by 2h
 			t.Errorf("the displacements' gradient is reversed %g, finite differences give %g", got, want)
 		}
 	}
@@ -164,7 +165,7 @@ func TestDisplacementAloneIsReversed(t *testing.T) {
 		return append([]*Node{shift}, Gradient(loss, in...)...)
 	}, random(rng, 1./climbRate, 4, 2), random(rng, 1, 4, 2))
 	for i, shift := range got[0] {
-		if want := -climbRate * slope.data[i] * (1 - shift*shift); math.Abs(got[1][i]-want) > 1e-12 || got[2][i] != slope.data[i] || math.Abs(shift) >= 1 || shift == 0 {
+		if want := -climbRate * slope.data[i] * (1 - shift*shift); !scalar.EqualWithinAbs(got[1][i], want, 1e-12) || got[2][i] != slope.data[i] || !(math.Abs(shift) < 1) || shift == 0 {
 			t.Errorf("displacement %g of gradient %g, want %g; beside it %g, want %g", shift, got[1][i], want, got[2][i], slope.data[i])
 		}
 	}
@@ -203,7 +204,7 @@ func TestInducingPointsAreStored(t *testing.T) {
 	o := inducingObjective()
 	together := train(t, o, 5, 2)
 	m := together[0]
-	if alone := train(t, o, 5, 1)[0]; math.Abs(alone.Curve()[0].Loss-m.Curve()[0].Loss) > 1e-4*math.Abs(m.Curve()[0].Loss) { // float32
+	if alone := train(t, o, 5, 1)[0]; !scalar.EqualWithinAbs(alone.Curve()[0].Loss, m.Curve()[0].Loss, 1e-4*math.Abs(m.Curve()[0].Loss)) { // float32
 		t.Errorf("a run's loss is %g by itself, %g beside another", alone.Curve()[0].Loss, m.Curve()[0].Loss)
 	}
 	loaded := stored(t, m)
@@ -257,7 +258,7 @@ func TestInducingPointsWithSeveralSuccessors(t *testing.T) {
 	}
 	want := train(t, inducingObjective(), 5, 2)
 	for r, m := range models {
-		if got, one := m.Curve()[0].Loss, want[r].Curve()[0].Loss; math.Abs(got-one) > 1e-5*math.Abs(one) {
+		if got, one := m.Curve()[0].Loss, want[r].Curve()[0].Loss; !scalar.EqualWithinAbs(got, one, 1e-5*math.Abs(one)) {
 			t.Errorf("run %d: the loss is %g with three equal successors, %g with one", r, got, one)
 		}
 		for _, p := range m.(*continuous.Fitted).Parameters() {

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"gonum.org/v1/gonum/floats/scalar"
+
 	"github.com/go-birl/birl/envs/npz"
 	"github.com/go-birl/birl/envs/turntest"
 	"github.com/go-birl/birl/qvirl/continuous"
@@ -79,7 +81,7 @@ func TestPeersComputeTheSameLoss(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if math.Abs(got-want) > 1e-3*math.Abs(want) { // distances by products, in single precision
+		if !scalar.EqualWithinAbs(got, want, 1e-3*math.Abs(want)) { // distances by products, in single precision
 			t.Errorf("the loss is %g, by %s %g", want, library, got)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/go-birl/birl/envs/demo"
@@ -124,12 +125,12 @@ func testValues(t *testing.T, o Objective, m *continuous.Fitted) {
 		t.Fatalf("%d values, want %d", len(j.Mean), len(outputs))
 	}
 	for i, a := range outputs {
-		if math.Abs(j.Mean[i]-a[outMean]) > 1e-5 {
+		if !scalar.EqualWithinAbs(j.Mean[i], a[outMean], 1e-5) {
 			t.Errorf("mean of value %d is %g, want %g", i, j.Mean[i], a[outMean])
 		}
 		for k, b := range outputs {
 			want := math.Exp(a[outLogStd]+b[outLogStd]) * p.warp.correlation(kernel(a[outEmbedding:], b[outEmbedding:]))
-			if got := j.Cov.At(i, k); math.Abs(got-want) > 1e-5 {
+			if got := j.Cov.At(i, k); !scalar.EqualWithinAbs(got, want, 1e-5) {
 				t.Errorf("covariance of values %d and %d is %g, want %g", i, k, got, want)
 			}
 		}
@@ -153,10 +154,10 @@ func testValues(t *testing.T, o Objective, m *continuous.Fitted) {
 			}
 		}
 		mean, std := stat.MeanStdDev(column, nil)
-		if want := j.Std(i); math.Abs(mean-j.Mean[i]) > 4*want/200 || math.Abs(std-want) > 4*want/280 {
+		if want := j.Std(i); !scalar.EqualWithinAbs(mean, j.Mean[i], 4*want/200) || !scalar.EqualWithinAbs(std, want, 4*want/280) {
 			t.Errorf("draws of value %d have mean %g and deviation %g, want %g and %g", i, mean, std, j.Mean[i], want)
 		}
-		if math.Abs(inside-0.8) > 4*0.4/200 {
+		if !scalar.EqualWithinAbs(inside, 0.8, 4*0.4/200) {
 			t.Errorf("%g of the draws are within the interval of 0.8", inside)
 		}
 	}
@@ -165,7 +166,7 @@ func testValues(t *testing.T, o Objective, m *continuous.Fitted) {
 		gaps[k] = draws.At(k, 0) - draws.At(k, 2)
 	}
 	mean, std := stat.MeanStdDev(gaps, nil)
-	if wantMean, want := j.Difference(0, 2); math.Abs(mean-wantMean) > 4*want/200 || math.Abs(std-want) > 4*want/280 {
+	if wantMean, want := j.Difference(0, 2); !scalar.EqualWithinAbs(mean, wantMean, 4*want/200) || !scalar.EqualWithinAbs(std, want, 4*want/280) {
 		t.Errorf("values 0 and 2 differ in draws by %g with deviation %g, want %g and %g", mean, std, wantMean, want)
 	}
 	if _, _, err := j.Interval(0, 1); err == nil {
@@ -229,11 +230,11 @@ func checkAgainstLoss(t *testing.T, what string, j *Joint, means, covariances *t
 	t.Helper()
 	mean, cov := tensors.MustCopyFlatData[float32](means), tensors.MustCopyFlatData[float32](covariances)
 	for i := range mean {
-		if math.Abs(float64(mean[i])-j.Mean[i]) > 1e-5 {
+		if !scalar.EqualWithinAbs(float64(mean[i]), j.Mean[i], 1e-5) {
 			t.Errorf("%s: mean of reward %d is %g, that of the loss %g", what, i, j.Mean[i], mean[i])
 		}
 		for k := range mean {
-			if c := float64(cov[i*3+k]); math.Abs(c-j.Cov.At(i, k)) > 1e-5 {
+			if c := float64(cov[i*3+k]); !scalar.EqualWithinAbs(c, j.Cov.At(i, k), 1e-5) {
 				t.Errorf("%s: covariance of rewards %d and %d is %g, that of the loss %g", what, i, k, j.Cov.At(i, k), c)
 			}
 		}
@@ -312,7 +313,7 @@ func TestStoredModel(t *testing.T) {
 			t.Errorf("probability of action %d is %g after loading, was %g", a, x, math.Exp(float64(prediction.LogProbs[a])))
 		}
 	}
-	if math.Abs(sum-1) > 1e-6 {
+	if !scalar.EqualWithinAbs(sum, 1, 1e-6) {
 		t.Errorf("the probabilities sum to %g", sum)
 	}
 	if prior := p.Prior(); prior.Std <= 0 || len(prior.Lengthscales) != 5 {

@@ -10,6 +10,7 @@ import (
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/floats/scalar"
 
 	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/continuous"
@@ -154,7 +155,7 @@ func TestEqualSuccessorsChangeNothing(t *testing.T) {
 	}
 	one, equal, different := fit(1, 0), fit(4, 0), fit(4, 0.1)
 	for r := range one {
-		if math.Abs(equal[r].Loss-one[r].Loss) > 1e-5*math.Abs(one[r].Loss) { // float32; later, a batch of transitions that resemble each other magnifies it
+		if !scalar.EqualWithinAbs(equal[r].Loss, one[r].Loss, 1e-5*math.Abs(one[r].Loss)) { // float32; later, a batch of transitions that resemble each other magnifies it
 			t.Errorf("run %d: the loss is %g with four equal successors, %g with one", r, equal[r].Loss, one[r].Loss)
 		}
 		if math.Abs(different[r].Loss-one[r].Loss) < 1e-4*math.Abs(one[r].Loss) {

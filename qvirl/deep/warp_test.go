@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	. "github.com/gomlx/gomlx/core/graph"
+	"gonum.org/v1/gonum/floats/scalar"
 )
 
 func TestWarpIsStandardised(t *testing.T) {
@@ -23,24 +24,24 @@ func TestWarpIsStandardised(t *testing.T) {
 			product += a * b / draws
 			spread += a * a * b * b / draws
 		}
-		if math.Abs(mean) > 4/math.Sqrt(draws) || math.Abs(square-1) > 0.02 { // heavy tails: a standard error of 0.004 at most
+		if !(math.Abs(mean) <= 4/math.Sqrt(draws)) || !scalar.EqualWithinAbs(square, 1, 0.02) { // heavy tails: a standard error of 0.004 at most
 			t.Errorf("%+v: draws have mean %g and second moment %g", c, mean, square)
 		}
-		if math.Abs(third) > 0.05 && (third > 0) != (c.skew > 0) {
+		if !(math.Abs(third) <= 0.05) && (third > 0) != (c.skew > 0) {
 			t.Errorf("%+v: draws have the third moment %g", c, third)
 		}
 		tolerance := 4*math.Sqrt(spread/draws) + 0.005 // for the terms that the sum leaves out
-		if got := w.correlation(k); math.Abs(got-product) > tolerance || c.skew != 0 && math.Abs(product-k) < 1e-3 {
+		if got := w.correlation(k); !scalar.EqualWithinAbs(got, product, tolerance) || c.skew != 0 && math.Abs(product-k) < 1e-3 {
 			t.Errorf("%+v: correlation %g, draws give %g ± %g", c, got, product, tolerance)
 		}
 	}
 	same := newPlainWarp(0, 1)
 	for _, x := range []float64{-2, 0.3, 1} {
-		if math.Abs(same.apply(x)-x) > 1e-9 {
+		if !scalar.EqualWithinAbs(same.apply(x), x, 1e-9) {
 			t.Errorf("without skewness %g becomes %g", x, same.apply(x))
 		}
 	}
-	if got := same.correlation(k); math.Abs(got-k) > 1e-9 {
+	if got := same.correlation(k); !scalar.EqualWithinAbs(got, k, 1e-9) {
 		t.Errorf("without skewness the correlation %g becomes %g", k, got)
 	}
 }
@@ -54,10 +55,10 @@ func TestWarpInTheGraph(t *testing.T) {
 	}, skew, logTail, z)
 	for i, x := range z.data {
 		w := newPlainWarp(skew.data[i/3], math.Exp(logTail.data[i/3]))
-		if want := w.apply(x); math.Abs(got[0][i]-want) > 1e-10 {
+		if want := w.apply(x); !scalar.EqualWithinAbs(got[0][i], want, 1e-10) {
 			t.Errorf("%g becomes %g, want %g", x, got[0][i], want)
 		}
-		if want := w.correlation(math.Abs(0.2 * x)); math.Abs(got[1][i]-want) > 1e-10 {
+		if want := w.correlation(math.Abs(0.2 * x)); !scalar.EqualWithinAbs(got[1][i], want, 1e-10) {
 			t.Errorf("the correlation %g becomes %g, want %g", 0.2*x, got[1][i], want)
 		}
 	}

@@ -3,6 +3,8 @@ package experiment
 import (
 	"math"
 	"testing"
+
+	"gonum.org/v1/gonum/floats/scalar"
 )
 
 func TestTabulate(t *testing.T) {
@@ -17,7 +19,7 @@ func TestTabulate(t *testing.T) {
 		t.Fatalf("rows %+v, want qvirl alone: the others have no rows", table.Rows)
 	}
 	w1 := table.Rows[0].Cells[0]
-	if e := w1.Estimate; e.Mean != 3 || math.Abs(e.StdErr-2/math.Sqrt(3)) > 1e-15 || e.N != 3 {
+	if e := w1.Estimate; e.Mean != 3 || !scalar.EqualWithinAbs(e.StdErr, 2/math.Sqrt(3), 1e-15) || e.N != 3 {
 		t.Errorf("w1 of qvirl: %+v, want 3 ± 2/√3 over 3 seeds", e)
 	}
 	if r := w1.References[0]; r == nil || r.Mean != 2 || r.StdErr != 0.5 {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/floats/scalar"
 
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/qvirl/continuous"
@@ -92,11 +93,11 @@ func TestLossAndGradientAgreeWithPlainGo(t *testing.T) {
 		}
 		p := continuoustest.NewParameters(m)
 		want, logLikelihood, reward, value, chi2 := plainLoss(p, o, b)
-		if math.Abs(total-want) > 2e-6*(1+math.Abs(want)) { // float32
+		if !scalar.EqualWithinAbs(total, want, 2e-6*(1+math.Abs(want))) { // float32
 			t.Errorf("%+v: loss %g, plain Go has %g", o, total, want)
 		}
 		for name, want := range map[string]float64{continuous.TermLogLikelihood: logLikelihood, "reward": reward, "value": value, "chi2": chi2} {
-			if got := terms[name]; math.Abs(got-want) > 2e-6*(1+math.Abs(want)) || want == 0 {
+			if got := terms[name]; !scalar.EqualWithinAbs(got, want, 2e-6*(1+math.Abs(want))) || want == 0 {
 				t.Errorf("%+v: %s %g, plain Go has %g", o, name, got, want)
 			}
 		}
@@ -106,7 +107,7 @@ func TestLossAndGradientAgreeWithPlainGo(t *testing.T) {
 					total, _, _, _, _ := plainLoss(p, o, b)
 					return total
 				})
-				if math.Abs(got[i]-want) > 1e-5 { // float32, of terms of about 1
+				if !scalar.EqualWithinAbs(got[i], want, 1e-5) { // float32, of terms of about 1
 					t.Errorf("%+v: gradient in %s[%d] is %g, the difference quotient %g", o, name, i, got[i], want)
 				}
 			}
@@ -129,7 +130,7 @@ func TestWithTDTheLossIsClonesWithRegularisation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := -terms[continuous.TermLogLikelihood]/beta + terms["chi2"]; math.Abs(total-want) > 1e-5 || total == 0 { // float32
+	if want := -terms[continuous.TermLogLikelihood]/beta + terms["chi2"]; !scalar.EqualWithinAbs(total, want, 1e-5) || total == 0 { // float32
 		t.Errorf("loss %g, want −log-likelihood/β + χ² = %g", total, want)
 	}
 }
@@ -169,10 +170,10 @@ func TestEnsembleAveragesProbabilities(t *testing.T) {
 	}
 	differ := false
 	for k := range mean {
-		if math.Abs(math.Exp(float64(got.LogProbs[k]))-mean[k]) > 1e-6 { // float32
+		if !scalar.EqualWithinAbs(math.Exp(float64(got.LogProbs[k])), mean[k], 1e-6) { // float32
 			t.Fatalf("probability %d is %g, the members' mean %g", k, math.Exp(float64(got.LogProbs[k])), mean[k])
 		}
-		if math.Abs(math.Exp(float64(got.Own[k]))-own[k]) > 1e-6 || got.Values[k] != got.Own[k] || math.Abs(mean[k]-own[k]) < 1e-6 {
+		if !scalar.EqualWithinAbs(math.Exp(float64(got.Own[k])), own[k], 1e-6) || got.Values[k] != got.Own[k] || math.Abs(mean[k]-own[k]) < 1e-6 {
 			t.Fatalf("before calibration, probability %d is %g, the members' mean %g, the value %g", k, math.Exp(float64(got.Own[k])), own[k], got.Values[k])
 		}
 		differ = differ || math.Abs(float64(got.LogProbs[k]-first[k])) > 1e-3

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"gonum.org/v1/gonum/floats/scalar"
 )
 
 // autoregressive returns chains of x_t = ρ x_{t−1} + √(1−ρ²) ε_t, started in their stationary distribution N(0, 1).
@@ -28,7 +30,7 @@ func TestAutoregressive(t *testing.T) {
 		x := autoregressive(chains, n, rho, 1)
 		want := chains * n * (1 - rho) / (1 + rho)
 		for name, got := range map[string]float64{"ESS": ESS(x), "BulkESS": BulkESS(x)} {
-			if math.Abs(got/want-1) > 0.1 {
+			if !scalar.EqualWithinAbs(got/want, 1, 0.1) {
 				t.Errorf("ρ = %g: %s = %.0f, want %.0f", rho, name, got, want)
 			}
 		}
@@ -59,7 +61,7 @@ func TestESSIsTheErrorOfTheMean(t *testing.T) {
 		predicted += 1 / ESS(x) / replicates
 	}
 	// the mean of 400 squares of Gaussians has a relative standard error of √(2/400) = 7 %
-	if math.Abs(squares/predicted-1) > 4*math.Sqrt(2.0/replicates) {
+	if !scalar.EqualWithinAbs(squares/predicted, 1, 4*math.Sqrt(2.0/replicates)) {
 		t.Errorf("the variance of the mean is %g, the effective sample size says %g", squares, predicted)
 	}
 }
@@ -70,7 +72,7 @@ func TestDisagreementShows(t *testing.T) {
 		shifted[0][i] += 1
 	}
 	// One of four chains off by 1: eight halves whose means vary by 3/16·8/7 give √(1 + 0.21) before rank normalisation.
-	if got := RHat(shifted); math.Abs(got-math.Sqrt(1+3.0/16*8/7)) > 0.05 {
+	if got := RHat(shifted); !scalar.EqualWithinAbs(got, math.Sqrt(1+3.0/16*8/7), 0.05) {
 		t.Errorf("R̂ = %.3f of chains with different means", got)
 	}
 	if got := BulkESS(shifted); got > 100 {
@@ -103,7 +105,7 @@ func TestHeavyTails(t *testing.T) {
 			x[c][i] /= y[c][i]
 		}
 	}
-	if got := BulkESS(x); math.Abs(got/8000-1) > 0.1 {
+	if got := BulkESS(x); !scalar.EqualWithinAbs(got/8000, 1, 0.1) {
 		t.Errorf("bulk ESS = %.0f of 8000 independent Cauchy draws", got)
 	}
 	if got := RHat(x); got > 1.005 {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
@@ -149,7 +150,7 @@ func TestQuadrature(t *testing.T) {
 						if strings.HasPrefix(name, "P") {
 							tolerance += 0.0025
 						}
-						if math.Abs(got-want) > tolerance || !(stdErr < 0.1) {
+						if !scalar.EqualWithinAbs(got, want, tolerance) || !(stdErr < 0.1) {
 							t.Errorf("%s %d: %s = %.5f ± %.5f, want %.5f", what, s, name, got, stdErr, want)
 						}
 					}
@@ -217,7 +218,7 @@ func TestStateActionRewards(t *testing.T) {
 	posterior := walk(t, precise(10000), &p)[0]
 	for i := range 4 {
 		for name, want := range map[string]float64{"mean": -1, "variance": 4, "P(x ≤ -1)": 0.5} {
-			if got, stdErr := estimate(posterior.RewardChains(i), moments(-1, -1)[name]); math.Abs(got-want) > 4*stdErr {
+			if got, stdErr := estimate(posterior.RewardChains(i), moments(-1, -1)[name]); !scalar.EqualWithinAbs(got, want, 4*stdErr) {
 				t.Errorf("reward %d: %s = %.4f ± %.4f, want the prior's %g", i, name, got, stdErr, want)
 			}
 		}
@@ -229,7 +230,7 @@ func TestStateActionRewards(t *testing.T) {
 			t.Fatal(err)
 		}
 		for j, q := range sol.Q { // rewards of order 1 to 10
-			if math.Abs(samples.Q.At(i, j)-q) > 1e-9 {
+			if !scalar.EqualWithinAbs(samples.Q.At(i, j), q, 1e-9) {
 				t.Fatalf("sample %d: Q[%d] = %g, want %g", i, j, samples.Q.At(i, j), q)
 			}
 		}
@@ -250,7 +251,7 @@ func TestConvergesAndIsDeterminedBySeedAndProblem(t *testing.T) {
 		if err := d.Clean(); err != nil {
 			t.Errorf("problem %d: %v", i, err)
 		}
-		if math.Abs(d.Acceptance-0.44) > 0.05 || p.Len() != 5000 || !(d.Seconds > 0) {
+		if !scalar.EqualWithinAbs(d.Acceptance, 0.44, 0.05) || p.Len() != 5000 || !(d.Seconds > 0) {
 			t.Errorf("problem %d: %d samples, %+v", i, p.Len(), d)
 		}
 		if p.Problem() != problems[i] {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
 
@@ -112,7 +113,7 @@ func TestAnswerOfSamplesHoldsThemAll(t *testing.T) {
 	if !mat.Equal(answer.RewardSamples, samples.Reward) {
 		t.Error("the samples differ from the posterior's")
 	}
-	if want := qvirl.ColumnMeans(samples.Values(5)); math.Abs(answer.ValueMean[2]-want[2]) > 1e-12 {
+	if want := qvirl.ColumnMeans(samples.Values(5)); !scalar.EqualWithinAbs(answer.ValueMean[2], want[2], 1e-12) {
 		t.Errorf("mean value %g, want that of all samples, %g", answer.ValueMean[2], want[2])
 	}
 	if _, err := NewAnswer(prior{p}, AnswerOptions{Samples: -1, Draws: 5}); err == nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/floats/scalar"
 )
 
 // TestFitParetoFindsTheParameters fits draws of known distributions. The asymptotic standard errors of the maximum
@@ -22,7 +23,7 @@ func TestFitParetoFindsTheParameters(t *testing.T) {
 		}
 		slices.Sort(x)
 		k, sigma := fitPareto(x)
-		if math.Abs(k-want.k) > 4*(1+want.k)/math.Sqrt(n) || math.Abs(sigma-want.sigma) > 4*want.sigma*math.Sqrt(2*(1+want.k)/n) {
+		if !scalar.EqualWithinAbs(k, want.k, 4*(1+want.k)/math.Sqrt(n)) || !scalar.EqualWithinAbs(sigma, want.sigma, 4*want.sigma*math.Sqrt(2*(1+want.k)/n)) {
 			t.Errorf("k = %.4f, σ = %.4f, want %g and %g", k, sigma, want.k, want.sigma)
 		}
 	}
@@ -36,7 +37,7 @@ func TestQuantileInvertsTheDistributionFunction(t *testing.T) {
 			if k != 0 {
 				survival = math.Exp(-math.Log1p(k*x/3) / k)
 			}
-			if math.Abs(1-survival-p) > 1e-9 {
+			if !scalar.EqualWithinAbs(1-survival, p, 1e-9) {
 				t.Errorf("k = %g: the quantile at %g is %g, where the distribution function is %g", k, p, x, 1-survival)
 			}
 		}
@@ -60,7 +61,7 @@ func TestExponentialTarget(t *testing.T) {
 			t.Fatal(err)
 		}
 		// 600 ratios are the tail: 4 standard errors (1 + k)/√600
-		if want := 1 - rate; math.Abs(s.KHat-want) > 4*(1+want)/math.Sqrt(600) {
+		if want := 1 - rate; !scalar.EqualWithinAbs(s.KHat, want, 4*(1+want)/math.Sqrt(600)) {
 			t.Errorf("rate %g: k̂ = %.3f, want %.3f", rate, s.KHat, want)
 		}
 		mean, total := 0.0, 0.0
@@ -68,14 +69,14 @@ func TestExponentialTarget(t *testing.T) {
 			total += math.Exp(l)
 			mean += math.Exp(l) * x[i]
 		}
-		if math.Abs(total-1) > 1e-12 {
+		if !scalar.EqualWithinAbs(total, 1, 1e-12) {
 			t.Errorf("rate %g: the weights sum to %g", rate, total)
 		}
 		if rate >= 0.7 { // smaller ones have such a spread that the mean means little
-			if want := n * (2*rate - 1) / (rate * rate); math.Abs(s.ESS/want-1) > 0.05 {
+			if want := n * (2*rate - 1) / (rate * rate); !scalar.EqualWithinAbs(s.ESS/want, 1, 0.05) {
 				t.Errorf("rate %g: ESS %.0f, want about %.0f", rate, s.ESS, want)
 			}
-			if math.Abs(mean*rate-1) > 0.03 {
+			if !scalar.EqualWithinAbs(mean*rate, 1, 0.03) {
 				t.Errorf("rate %g: mean %.3f, want %.3f", rate, mean, 1/rate)
 			}
 		}
@@ -108,7 +109,7 @@ func TestSmoothingKeepsTheBulk(t *testing.T) {
 		if at > 0 && s.LogWeights[i] < s.LogWeights[order[at-1]] {
 			t.Fatal("smoothing changed the order")
 		}
-		if math.Abs(s.LogWeights[i]-shift-logs[i]) > 1e-9 {
+		if !scalar.EqualWithinAbs(s.LogWeights[i]-shift, logs[i], 1e-9) {
 			if changed++; at < n-95 { // 3√1000 = 94.9
 				t.Fatalf("ratio %d of %d was changed", at, n)
 			}
@@ -117,7 +118,7 @@ func TestSmoothingKeepsTheBulk(t *testing.T) {
 	if changed < 80 || s.LogWeights[order[n-1]] > shift+floats.Max(logs)+1e-12 || s.ESS < 1 || s.ESS > n {
 		t.Errorf("%d ratios changed, the largest from %g to %g, ESS %g", changed, floats.Max(logs)+shift, s.LogWeights[order[n-1]], s.ESS)
 	}
-	if want := 1 - 1/3.; math.Abs(s.Threshold-want) > 1e-12 {
+	if want := 1 - 1/3.; !scalar.EqualWithinAbs(s.Threshold, want, 1e-12) {
 		t.Errorf("threshold %g for 1000 draws, want %g", s.Threshold, want)
 	}
 }
@@ -125,13 +126,13 @@ func TestSmoothingKeepsTheBulk(t *testing.T) {
 func TestTailsWithoutShape(t *testing.T) {
 	same := make([]float64, 100)
 	s, err := Smooth(same)
-	if err != nil || !math.IsInf(s.KHat, -1) || math.Abs(s.ESS-100) > 1e-9 {
+	if err != nil || !math.IsInf(s.KHat, -1) || !scalar.EqualWithinAbs(s.ESS, 100, 1e-9) {
 		t.Errorf("equal ratios: %+v, error %v", s, err)
 	}
 	one := make([]float64, 100)
 	one[17] = 40
 	s, err = Smooth(one)
-	if err != nil || !math.IsInf(s.KHat, 1) || math.Abs(s.ESS-1) > 1e-9 {
+	if err != nil || !math.IsInf(s.KHat, 1) || !scalar.EqualWithinAbs(s.ESS, 1, 1e-9) {
 		t.Errorf("one ratio above all others: k̂ = %g, ESS %g, error %v", s.KHat, s.ESS, err)
 	}
 }

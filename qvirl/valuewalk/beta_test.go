@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/gonum/floats/scalar"
 
 	"github.com/go-birl/birl/qvirl"
 )
@@ -85,20 +86,20 @@ func TestBetaAgreesWithQuadrature(t *testing.T) {
 			{"variance of log β", variance, func(b float64) float64 { return (math.Log(b) - mean) * (math.Log(b) - mean) }}} {
 			got, stderr := estimate(betas, m.f)
 			// 4 Monte Carlo standard errors, and 1e-3 for the grids' discretisation
-			if math.Abs(got-m.want) > 4*stderr+1e-3 || !(stderr < 0.05) {
+			if !scalar.EqualWithinAbs(got, m.want, 4*stderr+1e-3) || !(stderr < 0.05) {
 				t.Errorf("%s: %s %.4f ± %.4f, want %.4f", what, m.name, got, stderr, m.want)
 			}
 		}
 		for i, want := range reward {
 			got, stderr := estimate(rewards(i), func(r float64) float64 { return r })
-			if math.Abs(got-want) > 4*stderr+1e-2 || !(stderr < 0.1) { // the grid of rewards is coarser
+			if !scalar.EqualWithinAbs(got, want, 4*stderr+1e-2) || !(stderr < 0.1) { // the grid of rewards is coarser
 				t.Errorf("%s: mean of reward %d %.4f ± %.4f, want %.4f", what, i, got, stderr, want)
 			}
 		}
 	}
 	sampled := fit(t, precise(4), p)[0]
 	check("ValueWalk", sampled.ByChain(sampled.Betas()), sampled.RewardChains)
-	if m := sampled.Beta(); math.Abs(math.Log(m.Quantile(0.5))-mean) > 0.1 {
+	if m := sampled.Beta(); !scalar.EqualWithinAbs(math.Log(m.Quantile(0.5)), mean, 0.1) {
 		t.Errorf("median of β %g, mean of log β %g", m.Quantile(0.5), mean)
 	}
 	c := DefaultRefine()
@@ -108,10 +109,10 @@ func TestBetaAgreesWithQuadrature(t *testing.T) {
 	for family := range families {
 		g := matched(t, family, c, isotropic(p, 1, 3, 3)).Beta()
 		// log β has its moments; of 1000 walkers, with a standard error of at most 0.03 standard deviations
-		if got := math.Log(g.Quantile(0.5)); math.Abs(got-mean) > 0.12*math.Sqrt(variance) {
+		if got := math.Log(g.Quantile(0.5)); !scalar.EqualWithinAbs(got, mean, 0.12*math.Sqrt(variance)) {
 			t.Errorf("%s: median of β %g, want %g", family, g.Quantile(0.5), math.Exp(mean))
 		}
-		if got, want := math.Log(g.Quantile(0.95)/g.Quantile(0.05)), 3.2897*math.Sqrt(variance); math.Abs(got/want-1) > 0.12 {
+		if got, want := math.Log(g.Quantile(0.95)/g.Quantile(0.05)), 3.2897*math.Sqrt(variance); !scalar.EqualWithinAbs(got/want, 1, 0.12) {
 			t.Errorf("%s: log of the 95 %% quantile of β over the 5 %% quantile %g, want %g", family, got, want)
 		}
 	}
@@ -150,7 +151,7 @@ func TestBetaIsKeptWithTheSamples(t *testing.T) {
 	policies := s.Policies(2, math.NaN()) // the β given does not count
 	for i, beta := range s.Beta[:20] {
 		want := 1 / (1 + math.Exp(beta*(s.Q.At(i, 1)-s.Q.At(i, 0))))
-		if math.Abs(policies.At(i, 0)-want) > 1e-12 {
+		if !scalar.EqualWithinAbs(policies.At(i, 0), want, 1e-12) {
 			t.Fatalf("policy of sample %d: %g, want %g at β = %g", i, policies.At(i, 0), want, beta)
 		}
 	}
@@ -175,7 +176,7 @@ func TestRefinedPosteriorsAreKept(t *testing.T) {
 			t.Errorf("%s: %d walkers (-saved +loaded):\n%s", name, loaded.Chains(), diff)
 		}
 		// samples are kept in single precision
-		if a, b := refined.Reward(1).Mean(), loaded.Reward(1).Mean(); a == 0 || math.Abs(a-b) > 1e-5 {
+		if a, b := refined.Reward(1).Mean(), loaded.Reward(1).Mean(); a == 0 || !scalar.EqualWithinAbs(a, b, 1e-5) {
 			t.Errorf("%s: mean %g became %g", name, a, b)
 		}
 		if loaded.Start() != start {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/envs/mdp"
@@ -57,12 +58,12 @@ func TestImportanceSamplingOfAGaussian(t *testing.T) {
 		d := diagnosed(t, c, isotropic(p, math.Sqrt(v)))
 		if v > 0.5 {
 			// the ratios' largest values decide the error; 5 % is several times what seeds differ by
-			if want := float64(d.Draws) * math.Sqrt(2*v-1) / v; math.Abs(d.ESS/want-1) > 0.05 {
+			if want := float64(d.Draws) * math.Sqrt(2*v-1) / v; !scalar.EqualWithinAbs(d.ESS/want, 1, 0.05) {
 				t.Errorf("variance %g: ESS %.0f of %d, want %.0f", v, d.ESS, d.Draws, want)
 			}
 		}
 		// the density of a Gaussian falls faster than the power law by a logarithm, which takes about 0.15 off the shape
-		if shape := 1 - v; v < 1 && math.Abs(d.KHat-shape) > 0.3 || v > 1 && d.KHat > 0.1 {
+		if shape := 1 - v; v < 1 && !scalar.EqualWithinAbs(d.KHat, shape, 0.3) || v > 1 && d.KHat > 0.1 {
 			t.Errorf("variance %g: k̂ = %.2f, want about %.2f", v, d.KHat, math.Max(shape, 0))
 		}
 		if ok := d.KHat < d.Threshold; ok != (v > 0.5) {
@@ -124,10 +125,10 @@ func TestVerdicts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := distance(base.rewardsOf(x), everyFourth(exact.Rewards())); math.Abs(d.Drift/want-1) > 0.15 {
+	if want := distance(base.rewardsOf(x), everyFourth(exact.Rewards())); !scalar.EqualWithinAbs(d.Drift/want, 1, 0.15) {
 		t.Errorf("drift %.3f, but the distance to the exact posterior is %.3f", d.Drift, want)
 	}
-	if math.Abs(d.Restarts/d.Drift-1) > 0.3 {
+	if !scalar.EqualWithinAbs(d.Restarts/d.Drift, 1, 0.3) {
 		t.Errorf("restarts are %.3f apart, the drift is %.3f", d.Restarts, d.Drift)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -191,7 +192,7 @@ func TestQuadrature(t *testing.T) {
 					want := exact.expect(column, i, m.f)
 					got, stderr := estimate(posterior.ByChain(draws), m.f)
 					// 4 Monte Carlo standard errors, and 1e-4 for the grid's discretisation
-					if math.Abs(got-want) > 4*stderr+1e-4*(1+math.Abs(want)) || !(stderr < 0.1) {
+					if !scalar.EqualWithinAbs(got, want, 4*stderr+1e-4*(1+math.Abs(want))) || !(stderr < 0.1) {
 						t.Errorf("%s %d: %s = %.5f ± %.5f, want %.5f", what, i, m.name, got, stderr, want)
 					}
 				}
@@ -404,7 +405,7 @@ func TestPriorIsRecovered(t *testing.T) {
 				want := append([]float64{mean, std * std}, 0.1, 0.5, 0.9)
 				points := []float64{mean - 1.2815515655*std, mean, mean + 1.2815515655*std}
 				for k, m := range moments(mean, points...) {
-					if got, stderr := estimate(posterior.RewardChains(i), m.f); math.Abs(got-want[k]) > 4.5*stderr {
+					if got, stderr := estimate(posterior.RewardChains(i), m.f); !scalar.EqualWithinAbs(got, want[k], 4.5*stderr) {
 						t.Errorf("reward %d: %s = %.4f ± %.4f, want %.4f", i, m.name, got, stderr, want[k])
 					}
 				}
@@ -414,7 +415,7 @@ func TestPriorIsRecovered(t *testing.T) {
 						a[k] = (a[k] - mean) * (b[k] - p.Prior.Mean[j])
 					}
 					got, stderr := estimate(posterior.ByChain(a), func(x float64) float64 { return x })
-					if math.Abs(got-cov.At(i, j)) > 4.5*stderr {
+					if !scalar.EqualWithinAbs(got, cov.At(i, j), 4.5*stderr) {
 						t.Errorf("covariance of rewards %d and %d = %.4f ± %.4f, want %.4f", i, j, got, stderr, cov.At(i, j))
 					}
 				}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
@@ -75,7 +76,7 @@ func TestMatchedMomentsAreThoseOfQuadrature(t *testing.T) {
 			std := math.Sqrt(exact.expect(column, i, func(x float64) float64 { return (x - mean) * (x - mean) }))
 			// 1000 walkers: at least as many effective samples, so a standard error of at most 0.03 standard deviations; the
 			// warped marginals have L-moments for their targets, and their standard deviations follow less closely
-			if math.Abs(m.Mean()-mean) > 0.12*std || math.Abs(m.StdDev()/std-1) > 0.12 {
+			if !scalar.EqualWithinAbs(m.Mean(), mean, 0.12*std) || !scalar.EqualWithinAbs(m.StdDev()/std, 1, 0.12) {
 				t.Errorf("%s: reward or value %d: mean %.3f, standard deviation %.3f, want %.3f and %.3f", family, i, m.Mean(), m.StdDev(), mean, std)
 			}
 		}
@@ -118,13 +119,13 @@ func TestMatchingImprovesAPoorStart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if a, b := off(g), off(loaded); math.Abs(a-b) > 1e-9 || loaded.Converged() != g.Converged() {
+		if a, b := off(g), off(loaded); !scalar.EqualWithinAbs(a, b, 1e-9) || loaded.Converged() != g.Converged() {
 			t.Errorf("%s: error %g became %g by saving", family, a, b)
 		}
-		if probs := g.ActionProbs(); math.Abs(floats.Sum(probs)-float64(g.Problem().MDP.States())) > 1e-9 {
+		if probs := g.ActionProbs(); !scalar.EqualWithinAbs(floats.Sum(probs), float64(g.Problem().MDP.States()), 1e-9) {
 			t.Errorf("%s: action probabilities sum to %g", family, floats.Sum(probs))
 		}
-		if x := must(g.SampleValues(rand.New(rand.NewPCG(1, 2)), 4000)); math.Abs(stat.Mean(mat.Col(nil, 0, x), nil)-g.Value(0).Mean()) > 0.1*g.Value(0).StdDev() {
+		if x := must(g.SampleValues(rand.New(rand.NewPCG(1, 2)), 4000)); !scalar.EqualWithinAbs(stat.Mean(mat.Col(nil, 0, x), nil), g.Value(0).Mean(), 0.1*g.Value(0).StdDev()) {
 			t.Errorf("%s: values are drawn from another distribution than the marginal of the first: mean %g, %g", family,
 				stat.Mean(mat.Col(nil, 0, x), nil), g.Value(0).Mean())
 		}

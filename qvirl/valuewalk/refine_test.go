@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
@@ -107,7 +108,7 @@ func TestLongRefinementIsExact(t *testing.T) {
 					got, std := stat.MeanStdDev(means, nil)
 					stderr := std / math.Sqrt(float64(len(means)))
 					// 4 standard errors, and 1e-4 for the grid's discretisation
-					if math.Abs(got-want) > 4*stderr+1e-4*(1+math.Abs(want)) || !(stderr < 0.1) {
+					if !scalar.EqualWithinAbs(got, want, 4*stderr+1e-4*(1+math.Abs(want))) || !(stderr < 0.1) {
 						t.Errorf("reward %d: %s = %.4f ± %.4f, want %.4f", i, m.name, got, stderr, want)
 					}
 				}

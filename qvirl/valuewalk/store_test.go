@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/envs/npz"
@@ -94,7 +95,7 @@ func TestSaveAndLoad(t *testing.T) {
 		for i := range p.Len() {
 			for j, want := range before.Q.RawRowView(i) {
 				// values of order 10 rounded to float32, and rewards read off them
-				if math.Abs(after.Q.At(i, j)-want) > 1e-5 {
+				if !scalar.EqualWithinAbs(after.Q.At(i, j), want, 1e-5) {
 					t.Fatalf("%s: Q[%d,%d] = %g became %g", name, i, j, want, after.Q.At(i, j))
 				}
 			}

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/envs/gridworld"
@@ -87,7 +88,7 @@ func TestInvertInvertsSolve(t *testing.T) {
 			}
 			target.invert(x)
 			for i, r := range reward {
-				if math.Abs(target.reward[i]-r) > 1e-10*(1+math.Abs(r)) {
+				if !scalar.EqualWithinAbs(target.reward[i], r, 1e-10*(1+math.Abs(r))) {
 					t.Fatalf("%s: reward %d is %g, want %g", name, i, target.reward[i], r)
 				}
 			}
@@ -131,7 +132,7 @@ func TestDensity(t *testing.T) {
 		base, baseWant := density(randomPosition(target.dim, rng))
 		for range 20 {
 			got, want := density(randomPosition(target.dim, rng))
-			if math.Abs(got-base-(want-baseWant)) > 1e-9*(1+math.Abs(want)) { // both are up to a constant
+			if !scalar.EqualWithinAbs(got-base, want-baseWant, 1e-9*(1+math.Abs(want))) { // both are up to a constant
 				t.Fatalf("%s: log density rises by %g, want %g", name, got-base, want-baseWant)
 			}
 		}
@@ -176,10 +177,10 @@ func TestGradients(t *testing.T) {
 				x[i] = at
 				want, wantLoop := (up-down)/(2*h), (upLoop-downLoop)/(2*h)
 				// central differences: h² truncation and 1e-16/h rounding of densities of order 10
-				if math.Abs(smooth[i]-want) > 1e-6*(1+math.Abs(want)) {
+				if !scalar.EqualWithinAbs(smooth[i], want, 1e-6*(1+math.Abs(want))) {
 					t.Errorf("%s: gradient %d is %g, want %g", name, i, smooth[i], want)
 				}
-				if got := both[i] - smooth[i]; math.Abs(got-wantLoop) > 1e-6*(1+math.Abs(wantLoop)) {
+				if got := both[i] - smooth[i]; !scalar.EqualWithinAbs(got, wantLoop, 1e-6*(1+math.Abs(wantLoop))) {
 					t.Errorf("%s: gradient %d of the stand-in is %g, want %g", name, i, got, wantLoop)
 				}
 			}
@@ -222,7 +223,7 @@ func TestLogDetIsJacobian(t *testing.T) {
 				}
 			}
 			want, _ := mat.LogDet(jacobian)
-			if math.Abs(got-want) > 1e-6 { // R is piecewise linear: only rounding, 1e-16/h, is left
+			if !scalar.EqualWithinAbs(got, want, 1e-6) { // R is piecewise linear: only rounding, 1e-16/h, is left
 				t.Errorf("%s: log det = %g, want %g", name, got, want)
 			}
 		}
@@ -248,7 +249,7 @@ func TestBandLogDet(t *testing.T) {
 			}
 		}
 		want, _ := mat.LogDet(dense)
-		if got := b.logDet(); math.Abs(got-want) > 1e-10 || want > -0.1 {
+		if got := b.logDet(); !scalar.EqualWithinAbs(got, want, 1e-10) || want > -0.1 {
 			t.Errorf("width %d: log det = %g, want %g", width, got, want)
 		}
 	}
@@ -287,7 +288,7 @@ func TestCurvature(t *testing.T) {
 			x[j] = at
 			for i := range up {
 				want := -(up[i] - down[i]) / (2 * h)
-				if got := curvature[i*n+j]; math.Abs(got-want) > 1e-6*(1+math.Abs(want)) {
+				if got := curvature[i*n+j]; !scalar.EqualWithinAbs(got, want, 1e-6*(1+math.Abs(want))) {
 					t.Errorf("%s: curvature [%d,%d] = %g, want %g", name, i, j, got, want)
 				}
 			}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/envs/mdp"
@@ -91,7 +92,7 @@ func TestSamplesSolveTheMDP(t *testing.T) {
 				t.Fatal(err)
 			}
 			for j, q := range sol.Q {
-				if got := samples.Q.At(i, j); math.Abs(got-q) > 1e-9*(1+math.Abs(q)) {
+				if got := samples.Q.At(i, j); !scalar.EqualWithinAbs(got, q, 1e-9*(1+math.Abs(q))) {
 					t.Fatalf("%s: sample %d: Q[%d] = %g, want %g", name, i, j, got, q)
 				}
 			}
@@ -101,7 +102,7 @@ func TestSamplesSolveTheMDP(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := posterior.Value(s); math.Abs(got.Mean()-want.Mean()) > 1e-9 || math.Abs(got.StdDev()-want.StdDev()) > 1e-9 {
+			if got := posterior.Value(s); !scalar.EqualWithinAbs(got.Mean(), want.Mean(), 1e-9) || !scalar.EqualWithinAbs(got.StdDev(), want.StdDev(), 1e-9) {
 				t.Errorf("%s: V(%d) = %g ± %g, want %g ± %g", name, s, got.Mean(), got.StdDev(), want.Mean(), want.StdDev())
 			}
 		}

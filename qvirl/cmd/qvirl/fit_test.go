@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats/scalar"
+
 	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/envs/npz"
@@ -92,7 +94,7 @@ func TestFitWithEveryMethod(t *testing.T) {
 			if mcmc := method == "valuewalk"; mcmc != (a["rhat"] != nil) || mcmc != (a["ess_bulk"] != nil) || mcmc && !(a["rhat"].Data[1] < 1.05 && a["ess_bulk"].Data[1] > 100) {
 				t.Errorf("%s: rhat %v, ess_bulk %v", method, a["rhat"], a["ess_bulk"])
 			}
-			if p := a["action_probs"].Data; !(p[1] > 0.55) || math.Abs(p[0]+p[1]-1) > 1e-6 {
+			if p := a["action_probs"].Data; !(p[1] > 0.55) || !scalar.EqualWithinAbs(p[0]+p[1], 1, 1e-6) {
 				t.Errorf("%s: action probabilities %v: want the demonstrated action 1 to be likely in state 0", method, p)
 			}
 			means[method] = a["reward_mean"].Data
@@ -101,7 +103,7 @@ func TestFitWithEveryMethod(t *testing.T) {
 		// standard deviation.
 		for i, exact := range means["valuewalk"] {
 			for _, method := range []string{"qvirl", "paper"} {
-				if math.Abs(means[method][i]-exact) > 1 {
+				if !scalar.EqualWithinAbs(means[method][i], exact, 1) {
 					t.Errorf("pairs %v: mean of reward %d: ValueWalk %g, %s %g", pairs, i, exact, method, means[method][i])
 				}
 			}
@@ -134,7 +136,7 @@ func TestRefinedFit(t *testing.T) {
 		}
 		for i, mean := range a["reward_mean"].Data {
 			// 4 standard errors of either, for a standard deviation of 2 and 1000 effective samples
-			if k == "10" && math.Abs(mean-exact[i]) > 4*2*math.Sqrt(2./1000) {
+			if k == "10" && !scalar.EqualWithinAbs(mean, exact[i], 4*2*math.Sqrt(2./1000)) {
 				t.Errorf("mean of reward %d: refined %g, ValueWalk %g", i, mean, exact[i])
 			}
 		}
@@ -167,7 +169,7 @@ func TestFitInfersBeta(t *testing.T) {
 		means[args[len(args)-1]] = a["beta_mean"].Data[0]
 	}
 	// of about 3, with a standard deviation of about as much: a third of it is many Monte Carlo errors
-	if exact := means["valuewalk"]; math.Abs(means["100"]-exact) > 1 || math.Abs(means["10"]-exact) > 1 {
+	if exact := means["valuewalk"]; !scalar.EqualWithinAbs(means["100"], exact, 1) || !scalar.EqualWithinAbs(means["10"], exact, 1) {
 		t.Errorf("means of β %v", means)
 	}
 	for _, method := range []string{"paper", "avril"} {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/qvirl/experiment"
@@ -97,7 +98,7 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 		t.Errorf("chart %+v", panels)
 	}
 	row := report.Tables[0].Rows[0]
-	if row.Method != QVIRL || math.Abs(row.Cells[0].Estimate.Mean-mean[key(QVIRL, ReturnTrue, 0)]) > 1e-9 || row.Cells[0].Estimate.N != 3 {
+	if row.Method != QVIRL || !scalar.EqualWithinAbs(row.Cells[0].Estimate.Mean, mean[key(QVIRL, ReturnTrue, 0)], 1e-9) || row.Cells[0].Estimate.N != 3 {
 		t.Errorf("table row %+v", row)
 	}
 	if text := strings.Join(report.Text, " "); !strings.Contains(text, "of qvirl lies within") || !strings.Contains(text, "of 3 queries") {
@@ -170,7 +171,7 @@ func TestGaussianEntropy(t *testing.T) {
 	}
 	// The sums have a unit Jacobian, so that the determinant is 4^dim. The log-determinant has the variance Σ ψ'((n−1−i)/2)
 	// ≈ 2·dim/n, which leaves a standard error of 0.02; without the correction the mean would be off by 0.9.
-	if want := dim * 0.5 * math.Log(2*math.Pi*math.E*4); math.Abs(total-want) > 0.08 {
+	if want := dim * 0.5 * math.Log(2*math.Pi*math.E*4); !scalar.EqualWithinAbs(total, want, 0.08) {
 		t.Errorf("entropy %g, want %g", total, want)
 	}
 	if _, err := GaussianEntropy(mat.NewDense(20, 20, nil)); err == nil || !strings.Contains(err.Error(), "more than 20 samples") {

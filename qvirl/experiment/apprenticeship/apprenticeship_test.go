@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/gob"
 	"errors"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/floats/scalar"
 
 	"github.com/go-birl/birl/qvirl/experiment"
 )
@@ -134,13 +134,13 @@ func TestFitGivesTheWorldOfThePictures(t *testing.T) {
 		t.Fatalf("%d worlds, policies %+v", len(worlds), w.Policies)
 	}
 	p := w.Policy("valuewalk-cvar")
-	if len(p.Returns) != 1000 || p.Certificate == nil || math.Abs(floats.Sum(p.Returns)/1000-p.Metrics[ReturnMean]) > 1e-9 {
+	if len(p.Returns) != 1000 || p.Certificate == nil || !scalar.EqualWithinAbs(floats.Sum(p.Returns)/1000, p.Metrics[ReturnMean], 1e-9) {
 		t.Errorf("%d returns with the mean %g, want %g", len(p.Returns), floats.Sum(p.Returns)/1000, p.Metrics[ReturnMean])
 	}
 	if _, held := p.Metrics[ReturnCVaRHeldOut]; held {
 		t.Error("a held-out metric without held-out samples")
 	}
-	if v := w.Normalise(floats.Dot(p.Visits, w.Reward)); math.Abs(v-p.Metrics[ReturnTrue]) > 1e-9 {
+	if v := w.Normalise(floats.Dot(p.Visits, w.Reward)); !scalar.EqualWithinAbs(v, p.Metrics[ReturnTrue], 1e-9) {
 		t.Errorf("visits give the true return %g, want %g", v, p.Metrics[ReturnTrue])
 	}
 	if mean, std := w.RewardMean["valuewalk"], w.RewardStd["valuewalk"]; len(mean) != 9 || len(std) != 9 || std[0] <= 0 {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats/scalar"
+
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/experiment"
 )
@@ -92,7 +94,7 @@ func TestExperiment(t *testing.T) {
 			}
 		}
 		// s² = 66²·(1 − 5λ), up to the demonstrations' influence
-		if std := value(AVRIL(0.1), ofState(RewardStd, s)); math.Abs(std-66*math.Sqrt(0.5)) > 3 {
+		if std := value(AVRIL(0.1), ofState(RewardStd, s)); !scalar.EqualWithinAbs(std, 66*math.Sqrt(0.5), 3) {
 			t.Errorf("AVRIL at 0.1: standard deviation of reward %d is %g, want about 46.7", s, std)
 		}
 	}

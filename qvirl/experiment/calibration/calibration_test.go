@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/envs/mdp"
@@ -78,7 +79,7 @@ func TestPriorPassesAndOthersFail(t *testing.T) {
 	}
 	near := func(what string, e *experiment.Estimate, want float64) {
 		t.Helper()
-		if math.Abs(e.Mean-want) > 4*e.StdErr || e.StdErr > 0.05 || e.StdErr == 0 {
+		if !scalar.EqualWithinAbs(e.Mean, want, 4*e.StdErr) || e.StdErr > 0.05 || e.StdErr == 0 {
 			t.Errorf("%s: %g ± %g, want %g", what, e.Mean, e.StdErr, want)
 		}
 	}
@@ -140,7 +141,7 @@ func TestRanksByHand(t *testing.T) {
 		seen[rankOf(2, []float64{1, 2, 2, 5}, rng)]++
 	}
 	for rank := 1; rank <= 3; rank++ { // two equal samples: ranks 1, 2, 3 are equally likely, 1000 ± 26
-		if n := seen[rank]; math.Abs(float64(n)-1000) > 104 || len(seen) != 3 {
+		if n := seen[rank]; !scalar.EqualWithinAbs(float64(n), 1000, 104) || len(seen) != 3 {
 			t.Errorf("ranks of a tie: %v", seen)
 		}
 	}
@@ -156,7 +157,7 @@ func TestRanksByHand(t *testing.T) {
 		}
 	}
 	statistic, p := ChiSquare([]int{5, 15, 25, 35, 45, 55, 65, 75, 85, 85}) // one bin has none, one has two: (1 + 1)/1
-	if math.Abs(statistic-2) > 1e-12 || math.Abs(p-0.9915) > 1e-4 {
+	if !scalar.EqualWithinAbs(statistic, 2, 1e-12) || !scalar.EqualWithinAbs(p, 0.9915, 1e-4) {
 		t.Errorf("χ² = %g, p = %g, want 2 and 0.9915", statistic, p)
 	}
 }

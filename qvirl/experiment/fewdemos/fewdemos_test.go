@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/gonum/floats/scalar"
 
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/qvirl/cloning"
@@ -221,7 +222,7 @@ func TestRowsHoldWhatModelsScore(t *testing.T) {
 		}
 	}
 	for metric, want := range map[string]float64{Return: 34, HeldOut: all / count, HeldOutUncalibrated: own / count, HeldOutAirborne: air / n} {
-		if math.Abs(got[metric]-want) > 1e-9 || want == 0 {
+		if !scalar.EqualWithinAbs(got[metric], want, 1e-9) || want == 0 {
 			t.Errorf("%s is %g, want %g", metric, got[metric], want)
 		}
 	}
@@ -326,7 +327,7 @@ func TestReportAveragesRuns(t *testing.T) {
 		t.Fatalf("%d tables, %d charts, want 3 tables and a chart of 2 panels", len(r.Tables), len(r.Charts))
 	}
 	cell := r.Tables[0].Rows[1].Cells[1]
-	if r.Tables[0].Rows[1].Method != "iqlearn" || cell.Estimate.Mean != 154 || math.Abs(cell.Estimate.StdErr-1/math.Sqrt(3)) > 1e-12 || cell.References[0].Mean != 156 {
+	if r.Tables[0].Rows[1].Method != "iqlearn" || cell.Estimate.Mean != 154 || !scalar.EqualWithinAbs(cell.Estimate.StdErr, 1/math.Sqrt(3), 1e-12) || cell.References[0].Mean != 156 {
 		t.Errorf("the return of %s at 3 is %+v, want 154 ± 0.577 beside the trial's 156", r.Tables[0].Rows[1].Method, cell)
 	}
 	if s := r.Tables[1].Rows[1].Cells[1].Estimate; s.Mean != 1 || s.StdErr != 0.5 { // of 153, 154, 155

@@ -7,26 +7,28 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats/scalar"
+
 	"github.com/go-birl/birl/qvirl/experiment"
 )
 
 func TestExactAgainstKnownValues(t *testing.T) {
 	// without spread the expectation is the sigmoid itself: σ₁ = 1 and correlation 1 make the gap constant
-	if got, want := (Point{1.5, 1, 1}).Exact(2), 1/(1+math.Exp(-3)); math.Abs(got-want) > 1e-12 {
+	if got, want := (Point{1.5, 1, 1}).Exact(2), 1/(1+math.Exp(-3)); !scalar.EqualWithinAbs(got, want, 1e-12) {
 		t.Errorf("constant gap: %g, want %g", got, want)
 	}
-	if got := (Point{0, 2, 0.3}).Exact(1); math.Abs(got-0.5) > 1e-12 {
+	if got := (Point{0, 2, 0.3}).Exact(1); !scalar.EqualWithinAbs(got, 0.5, 1e-12) {
 		t.Errorf("symmetric gap: %g, want ½", got)
 	}
 	// with spread, the means over many samples
 	p := Point{1, 1, 0}
 	mean, stdErr := p.MonteCarlo(1, 400_000, rand.New(rand.NewPCG(3, 0)))
-	if exact := p.Exact(1); math.Abs(mean-exact) > 4*stdErr || stdErr > 1e-3 || stdErr < 1e-5 {
+	if exact := p.Exact(1); !scalar.EqualWithinAbs(mean, exact, 4*stdErr) || stdErr > 1e-3 || stdErr < 1e-5 {
 		t.Errorf("exact %g, Monte Carlo %g ± %g", exact, mean, stdErr)
 	}
 	q := Point{-0.5, 2, -0.7}
 	mean, stdErr = q.MonteCarlo(1, 400_000, rand.New(rand.NewPCG(4, 0)))
-	if exact := q.Exact(1); math.Abs(mean-exact) > 4*stdErr {
+	if exact := q.Exact(1); !scalar.EqualWithinAbs(mean, exact, 4*stdErr) {
 		t.Errorf("correlated: exact %g, Monte Carlo %g ± %g", exact, mean, stdErr)
 	}
 }
@@ -50,7 +52,7 @@ func TestErrorOfClosedForm(t *testing.T) {
 	if !(largest > 0.005 && largest < 0.03) {
 		t.Errorf("largest error %g", largest)
 	}
-	if closed, err := (Point{1.5, 1, 1}).ClosedForm(2); err != nil || math.Abs(closed-1/(1+math.Exp(-3))) > 1e-12 {
+	if closed, err := (Point{1.5, 1, 1}).ClosedForm(2); err != nil || !scalar.EqualWithinAbs(closed, 1/(1+math.Exp(-3)), 1e-12) {
 		t.Errorf("constant gap: %g, error %v", closed, err)
 	}
 }
@@ -91,7 +93,7 @@ func TestExperiment(t *testing.T) {
 			}
 			other := p.Curves[(j+3)%6]
 			for k := range curve.Y {
-				if math.Abs(curve.Y[k]-other.Y[k]) > 0.04 || curve.Y[k] <= 0 {
+				if !scalar.EqualWithinAbs(curve.Y[k], other.Y[k], 0.04) || curve.Y[k] <= 0 {
 					t.Errorf("panel %d: %s %g, %s %g", i, curve.Name, curve.Y[k], other.Name, other.Y[k])
 				}
 			}
@@ -104,7 +106,7 @@ func TestExperiment(t *testing.T) {
 		for j, curve := range p.Curves {
 			for k := range curve.Y {
 				both := report.Charts[0].Panels[i].Curves
-				if want := both[j+3].Y[k] - both[j].Y[k]; math.Abs(curve.Y[k]-want) > 1e-12 || curve.StdErr[k] <= 0 {
+				if want := both[j+3].Y[k] - both[j].Y[k]; !scalar.EqualWithinAbs(curve.Y[k], want, 1e-12) || curve.StdErr[k] <= 0 {
 					t.Errorf("panel %d, curve %s: difference %g ± %g, want %g", i, curve.Name, curve.Y[k], curve.StdErr[k], want)
 				}
 			}

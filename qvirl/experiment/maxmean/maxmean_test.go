@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/envs/mdp"
@@ -37,7 +38,7 @@ func TestDeduceInClosedForm(t *testing.T) {
 	}
 	const se = 4 / 316.0 // four standard errors of a mean of n draws of unit scale
 	near := func(what string, got, want, tolerance float64) {
-		if math.Abs(got-want) > tolerance {
+		if !scalar.EqualWithinAbs(got, want, tolerance) {
 			t.Errorf("%s: %g, want %g", what, got, want)
 		}
 	}
@@ -76,13 +77,13 @@ func TestExperiment(t *testing.T) {
 		t.Fatal(err)
 	}
 	for s, state := range states {
-		if got, want := state.Exact.Mean(), post.Reward(s).Mean(); math.Abs(got-want) > 1e-8 {
+		if got, want := state.Exact.Mean(), post.Reward(s).Mean(); !scalar.EqualWithinAbs(got, want, 1e-8) {
 			t.Errorf("state %d: exact mean %g, but the samples' is %g", s, got, want)
 		}
-		if got := state.MaxMean.Mean() - state.Exact.Mean(); got < -1e-9 || math.Abs(got-state.Gap) > 1e-8 {
+		if got := state.MaxMean.Mean() - state.Exact.Mean(); got < -1e-9 || !scalar.EqualWithinAbs(got, state.Gap, 1e-8) {
 			t.Errorf("state %d: max-mean overestimates by %g, want the gap %g ≥ 0", s, got, state.Gap)
 		}
-		if math.Abs(state.Clark.Mu-state.Exact.Mean()) > 6 || state.Clark.Sigma < 5 { // Clark's error, of rewards ± 20 to 60
+		if !scalar.EqualWithinAbs(state.Clark.Mu, state.Exact.Mean(), 6) || state.Clark.Sigma < 5 { // Clark's error, of rewards ± 20 to 60
 			t.Errorf("state %d: Clark %g ± %g, exact %g", s, state.Clark.Mu, state.Clark.Sigma, state.Exact.Mean())
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats/scalar"
+
 	"github.com/go-birl/birl/qvirl/experiment"
 )
 
@@ -47,7 +49,7 @@ func TestExperiment(t *testing.T) {
 	for demos, lines := range grid.Cells {
 		for i, line := range lines {
 			for j, e := range line {
-				if e == nil || e.N != 4 || math.Abs(e.Mean) > 1 || e.Mean == 0 {
+				if e == nil || e.N != 4 || !(math.Abs(e.Mean) <= 1) || e.Mean == 0 {
 					t.Fatalf("%d demonstrations, learner %g, expert %g: %+v", demos, grid.Learners[i], grid.Experts[j], e)
 				}
 			}
@@ -108,7 +110,7 @@ func TestBest(t *testing.T) {
 		t.Fatal(err)
 	}
 	cells := best.Rows[0].Cells // advantages 0.3 and 0.1
-	if cells[0].Estimate.Mean != 0.1 || math.Abs(cells[1].Estimate.Mean-0.2) > 1e-12 || math.Abs(cells[1].Estimate.StdErr-0.1) > 1e-12 {
+	if cells[0].Estimate.Mean != 0.1 || !scalar.EqualWithinAbs(cells[1].Estimate.Mean, 0.2, 1e-12) || !scalar.EqualWithinAbs(cells[1].Estimate.StdErr, 0.1, 1e-12) {
 		t.Errorf("best β %+v, advantage %+v, want 0.1 and 0.2 ± 0.1", cells[0].Estimate, cells[1].Estimate)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/go-birl/birl/envs/mdp"
@@ -37,10 +38,10 @@ func TestMapGivesThePapersQValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := d.Around(c.Cell), -1-0.8-0.64-0.512+0.4096*20; math.Abs(got-want) > 1e-10 {
+	if got, want := d.Around(c.Cell), -1-0.8-0.64-0.512+0.4096*20; !scalar.EqualWithinAbs(got, want, 1e-10) {
 		t.Errorf("around: %g, want %g", got, want)
 	}
-	if got, want := d.Through(c.Cell), -1+0.8*-4.75+0.64*20; math.Abs(got-want) > 1e-10 {
+	if got, want := d.Through(c.Cell), -1+0.8*-4.75+0.64*20; !scalar.EqualWithinAbs(got, want, 1e-10) {
 		t.Errorf("through: %g, want %g", got, want)
 	}
 }
@@ -79,13 +80,13 @@ func TestWeightedAgainstQuadrature(t *testing.T) {
 	std := math.Sqrt(second/mass - mean*mean)
 	m := post.Reward(c.Tile)
 	// four standard errors of means of about 14,000 effective draws, plus 0.05 for the rewards held fixed
-	if got := m.Mean(); math.Abs(got-mean) > 4*std/math.Sqrt(post.ESS)+0.05 {
+	if got := m.Mean(); !scalar.EqualWithinAbs(got, mean, 4*std/math.Sqrt(post.ESS)+0.05) {
 		t.Errorf("mean %g, want %g", got, mean)
 	}
-	if got := m.StdDev(); math.Abs(got-std) > 4*std/math.Sqrt(post.ESS)+0.05 {
+	if got := m.StdDev(); !scalar.EqualWithinAbs(got, std, 4*std/math.Sqrt(post.ESS)+0.05) {
 		t.Errorf("standard deviation %g, want %g", got, std)
 	}
-	if math.Abs(post.LogEvidence-math.Log(mass)) > 0.05 {
+	if !scalar.EqualWithinAbs(post.LogEvidence, math.Log(mass), 0.05) {
 		t.Errorf("log evidence %g, want %g", post.LogEvidence, math.Log(mass))
 	}
 	if post.ESS < 5000 || post.ESS > 20_000 {
@@ -111,13 +112,13 @@ func TestExperiment(t *testing.T) {
 	}
 	for _, method := range []string{Exact, ValueWalk, QVIRL, QVIRLHighest, QVIRLBetween} {
 		// the exact posterior at known rewards ± 1 is r = −5.7 ± 7.2; short computations stay within 2 of it
-		if m, s := value(method, RewardMean), value(method, RewardStd); math.Abs(m+5.7) > 2 || math.Abs(s-7.2) > 2 {
+		if m, s := value(method, RewardMean), value(method, RewardStd); !(math.Abs(m+5.7) <= 2) || !scalar.EqualWithinAbs(s, 7.2, 2) {
 			t.Errorf("%s: r = %.2f ± %.2f, want about −5.7 ± 7.2", method, m, s)
 		}
 		if value(method, Through) != 1 || value(method, ThroughCautious) != 0 {
 			t.Errorf("%s: the mean's apprentice should go through, the cautious one around", method)
 		}
-		if got, want := value(method, QThrough), 11.8+0.8*value(method, RewardMean); math.Abs(got-want) > 1 {
+		if got, want := value(method, QThrough), 11.8+0.8*value(method, RewardMean); !scalar.EqualWithinAbs(got, want, 1) {
 			t.Errorf("%s: Q through %g, want about %g", method, got, want)
 		}
 	}
