@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/go-birl/birl/envs/atomicfile"
 	"github.com/go-birl/birl/qvirl"
 )
@@ -100,15 +102,14 @@ func (e *Ensemble) Predict(observations []float32) (*Prediction, error) {
 	return out, nil
 }
 
-// logMean returns the logarithms of the mean probabilities, given those of several models.
+// logMean returns the logarithms of the mean probabilities, given those of several models, which may be too small for a number of their own.
 func logMean(logProbs [][]float32) []float32 {
-	out := make([]float32, len(logProbs[0]))
+	out, each := make([]float32, len(logProbs[0])), make([]float64, len(logProbs))
 	for i := range out {
-		sum := 0.0
-		for _, l := range logProbs {
-			sum += math.Exp(float64(l[i]))
+		for k, l := range logProbs {
+			each[k] = float64(l[i])
 		}
-		out[i] = float32(math.Log(sum / float64(len(logProbs))))
+		out[i] = float32(floats.LogSumExp(each) - math.Log(float64(len(each))))
 	}
 	return out
 }

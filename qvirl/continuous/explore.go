@@ -21,6 +21,8 @@ type Explore struct {
 	Every int
 	// Keep is the number of trajectories that a run keeps, the last ones.
 	Keep int
+	// Source says where Rollout gathers them, and how. A training that was interrupted goes on only with the same.
+	Source string
 	// Rollout returns trajectories of a run's apprentice. The same round has to return the same, whenever it takes place. It is
 	// called by several goroutines at a time.
 	Rollout func(ctx context.Context, run, round int, m Model) ([]demo.Trajectory, error)

@@ -101,6 +101,10 @@ func TestExplorationDependsOnStepsAlone(t *testing.T) {
 	if points != 3 { // from step 20 on
 		t.Errorf("after the interruption training reported %d points, want 3", points)
 	}
+	task.Explore.Source = "elsewhere"
+	if _, err := l.Fit(context.Background(), task, nil); err == nil || !strings.Contains(err.Error(), "other data, settings or seeds") {
+		t.Errorf("error %v for a checkpoint of explorers of another environment", err)
+	}
 }
 
 func TestFailingExplorationStopsTraining(t *testing.T) {

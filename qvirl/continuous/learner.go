@@ -217,6 +217,7 @@ func (l *Learner) identity(t *Task, first, end int) (string, error) {
 	puts(t.HeldOut)
 	if t.Explore != nil {
 		put([]int64{int64(t.Explore.Every), int64(t.Explore.Keep)})
+		put([]byte(t.Explore.Source))
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }

@@ -39,18 +39,25 @@ func (w *watcher) program(i int) func(Point) {
 
 // status sums a point up: averages over its runs.
 func (p Point) status() string {
-	loss, likelihood, heldOut, hasHeldOut := 0.0, 0.0, 0.0, true
+	loss, kl, likelihood, heldOut, hasKL, hasHeldOut := 0.0, 0.0, 0.0, 0.0, false, true
 	n := float64(len(p.Runs))
 	for _, r := range p.Runs {
 		loss += r.Loss / n
 		likelihood += r.Terms[TermLogLikelihood] / n
+		if v, ok := r.Terms[TermKL]; ok {
+			kl, hasKL = kl+v/n, true
+		}
 		if r.HeldOut == nil {
 			hasHeldOut = false
 			continue
 		}
 		heldOut += *r.HeldOut / n
 	}
-	text := fmt.Sprintf("step %d, loss %.4g, log-likelihood %.3f", p.Step, loss, likelihood)
+	text := fmt.Sprintf("step %d, loss %.4g", p.Step, loss)
+	if hasKL {
+		text += fmt.Sprintf(", KL %.4g", kl)
+	}
+	text += fmt.Sprintf(", log-likelihood %.3f", likelihood)
 	if hasHeldOut {
 		text += fmt.Sprintf(" (held out %.3f)", heldOut)
 	}

@@ -96,7 +96,7 @@ const runSeeds = 1_000_000
 func NewExplore(pool *gym.Pool, o ExploreOptions) *Explore {
 	var turn sync.Mutex
 	seed := func(run, round int) int64 { return o.Seed + int64(run)*runSeeds + int64(round*o.Episodes) }
-	e := &Explore{Every: o.Every, Keep: o.Keep, Rollout: func(ctx context.Context, run, round int, m Model) ([]demo.Trajectory, error) {
+	e := &Explore{Every: o.Every, Keep: o.Keep, Source: fmt.Sprintf("%s %+v", pool.Spec().ID, o), Rollout: func(ctx context.Context, run, round int, m Model) ([]demo.Trajectory, error) {
 		turn.Lock()
 		defer turn.Unlock()
 		if err := ctx.Err(); err != nil {

@@ -291,7 +291,17 @@ func TestProgressCountsAllPrograms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if last != 2*c.Steps || calls != 10 || !strings.Contains(status, "held out") {
+	if last != 2*c.Steps || calls != 10 || !strings.Contains(status, "held out") || strings.Contains(status, "KL") {
 		t.Errorf("progress ends at %d after %d calls with %q", last, calls, status)
+	}
+}
+
+func TestProgressAveragesRuns(t *testing.T) {
+	point := func(loss, kl, likelihood float64) CurvePoint {
+		return CurvePoint{Loss: loss, Terms: map[string]float64{TermKL: kl, TermLogLikelihood: likelihood}}
+	}
+	p := Point{Step: 20, StepsPerSecond: 90, Runs: []CurvePoint{point(3, 2, -1), point(5, 4, -0.5)}}
+	if got, want := p.status(), "step 20, loss 4, KL 3, log-likelihood -0.750, 90 steps/s"; got != want {
+		t.Errorf("status %q, want %q", got, want)
 	}
 }

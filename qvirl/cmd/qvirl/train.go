@@ -27,8 +27,9 @@ type trainOptions struct {
 	beta, discount               float64
 	steps, successors            int
 	configFile, backend          string
+	exploreEvery                 int
 	asJSON, explore              bool
-	imports                      []string
+	imports, options             []string
 }
 
 func newTrain() *cobra.Command {
@@ -39,7 +40,8 @@ func newTrain() *cobra.Command {
 		Long: `train learns from N trajectories of a file of demonstrations, and writes the model to a folder.
 
 A file is an .npz archive of transitions, one row a step: obs [M, …], action [M], next_obs [M, …], episode [M] and, where known,
-terminated [M] and truncated [M]; imitation's layout, CSV files with the same columns, and this project's own files do as well.
+terminated [M] and truncated [M]; imitation's layout, CSV files with the same columns, and this project's own files do as well. The rows of
+an episode lie next to each other in order, so that the next_obs of each is the obs of the one after it.
 
 The trajectories are the N first ones of the file with --seed 0, the next N with --seed 1, and so on, from the start again where the
 file ends: as long as it does not, different seeds learn from different demonstrations, and the end of the file is left for scoring.
@@ -75,11 +77,13 @@ Methods:
 	f.Float64Var(&o.discount, "discount", 0.99, "discount γ")
 	f.StringVar(&o.aux, "aux", "", "file with auxiliary trajectories of anybody, for methods that have a use for them")
 	f.StringVar(&o.env, "env", "", "id of the Gymnasium environment in which the apprentice gathers auxiliary trajectories while it learns; instead of --aux")
+	f.IntVar(&o.exploreEvery, "explore-every", 500, "number of steps after which the apprentice gathers trajectories anew with --env, a multiple of the config's ReportEvery")
 	f.BoolVar(&o.explore, "explore", true, "with --explore=false the environment of --env serves --successors alone, and there are no auxiliary trajectories")
-	f.IntVar(&o.successors, "successors", 1, "number of successors of each transition that rewards take the expectation over: that which it led to, and draws of the environment of --env")
+	f.IntVar(&o.successors, "successors", 1, "number of successors of each transition that rewards take the expectation over: that which it led to, and draws of the environment of --env, for which the file has to hold the seeds of its episodes, as this project's own do")
 	f.StringSliceVar(&o.imports, "import", nil, "Python modules that register the environment of --env")
+	f.StringArrayVar(&o.options, "option", nil, "an option NAME=VALUE of that environment's constructor, the value in JSON")
 	f.IntVar(&o.actions, "actions", 0, "number of actions (default: what the file says, or one more than the largest action in it)")
-	f.StringVar(&o.heldOut, "held-out", "", "A:B, episodes of the file on which to watch the log-likelihood; they change nothing")
+	f.StringVar(&o.heldOut, "held-out", "", "A:B, episodes of the file on which to watch the log-likelihood; they change nothing, unless --config asks for early stopping: {\"Training\": {\"Patience\": K}} keeps the model of the best one, and stops K reports after it")
 	f.StringVar(&o.out, "out", "", "folder for the model (required)")
 	f.IntVar(&o.steps, "steps", continuous.DefaultConfig().Steps, "number of training steps")
 	f.StringVar(&o.configFile, "config", "", `JSON file with fields that replace those of the method's config, {"Training": {…}, "Objective": {…}}`)
@@ -247,7 +251,6 @@ func (o *trainOptions) task() (*continuous.Task, *usedEpisodes, error) {
 
 // The rounds of rollouts of --env.
 const (
-	exploreEvery    = 1000 // steps
 	exploreEpisodes = 4
 	exploreKeep     = 40
 	exploreSeed     = 500_000 // far from those of "qvirl rollout"
@@ -255,7 +258,7 @@ const (
 
 // open opens the environment.
 func (o *trainOptions) open(ctx context.Context) (*gym.Pool, error) {
-	c, err := gymConfig(o.env, o.imports, nil, exploreEpisodes)
+	c, err := gymConfig(o.env, o.imports, o.options, exploreEpisodes)
 	if err != nil {
 		return nil, err
 	}
@@ -266,7 +269,7 @@ func (o *trainOptions) open(ctx context.Context) (*gym.Pool, error) {
 func (o *trainOptions) simulate(ctx context.Context, pool *gym.Pool, t *continuous.Task, listener func(experiment.Event)) (err error) {
 	if o.explore {
 		t.Explore = continuous.NewExplore(pool, continuous.ExploreOptions{
-			Every: exploreEvery, Keep: exploreKeep, Episodes: exploreEpisodes, Successors: o.successors,
+			Every: o.exploreEvery, Keep: exploreKeep, Episodes: exploreEpisodes, Successors: o.successors,
 			Seed: exploreSeed + int64(o.seed%1000)*exploreEpisodes*1000,
 		})
 	}

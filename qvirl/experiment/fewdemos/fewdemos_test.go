@@ -286,7 +286,7 @@ func TestReportsKeepWhatIsNotCalibratedApart(t *testing.T) {
 	}
 	rows := []experiment.Row{
 		row("bc", HeldOut, -1.5), row("bc", HeldOutUncalibrated, -40), row("bc", ECE, 0.1), row("bc", ECEUncalibrated, 0.3),
-		row("iqlearn-ensemble", HeldOut, -30), row("iqlearn-ensemble", ECE, 0.2),
+		row("iqlearn-ensemble", HeldOut, -30), row("iqlearn-ensemble", ECE, 0.2), row("bc", TrainSeconds, 3),
 	}
 	r, err := Report(Highway, rows, nil)
 	if err != nil {
@@ -299,9 +299,12 @@ func TestReportsKeepWhatIsNotCalibratedApart(t *testing.T) {
 		}
 	}
 	want := map[string]float64{HeldOut + " bc": -1.5, HeldOutUncalibrated + " bc": -40, HeldOutUncalibrated + " iqlearn-ensemble": -30,
-		ECE + " bc": 0.1, ECEUncalibrated + " bc": 0.3, ECEUncalibrated + " iqlearn-ensemble": 0.2}
+		ECE + " bc": 0.1, ECEUncalibrated + " bc": 0.3, ECEUncalibrated + " iqlearn-ensemble": 0.2, TrainSeconds + " bc": 3}
 	if !maps.Equal(got, want) {
 		t.Errorf("the tables hold %v, want %v", got, want)
+	}
+	if n := len(r.Charts[0].Panels); n != 4 {
+		t.Errorf("the figure has %d panels, want one for each measure but the time", n)
 	}
 	if rows[4].Metric != HeldOut {
 		t.Error("the rows themselves were changed")

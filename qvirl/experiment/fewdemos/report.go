@@ -20,7 +20,7 @@ var titles = map[string]string{
 	RivalsCartPole: "Rivals in CartPole", RivalsAcrobot: "Rivals in Acrobot", RivalsLunarLander: "Rivals in Lunar Lander",
 }
 
-// measures are the metrics that have a table and a panel.
+// measures are the metrics that have a table and, but for the time, a panel.
 var measures = []struct {
 	metric, title, label string
 	decimals             int
@@ -31,6 +31,7 @@ var measures = []struct {
 	{HeldOutUncalibrated, "Log-likelihood of held-out actions before calibration", "log-likelihood before calibration", 3},
 	{ECE, "Expected calibration error", "calibration error", 3},
 	{ECEUncalibrated, "Expected calibration error before calibration", "the same before calibration", 3},
+	{TrainSeconds, "Seconds of training and calibration", "", 1},
 }
 
 // known is what is known of an experiment's metrics from elsewhere, and from where.
@@ -71,7 +72,8 @@ func Report(name string, rows []experiment.Row, record *experiment.Record) (*exp
 	r := &experiment.Report{Title: "Few demonstrations: " + titles[name]}
 	r.Text = append(r.Text, "Means over runs ± standard error, by the number of trajectories to learn from. Each run learns from a subset of its own of "+
 		"the training demonstrations; the log-likelihood and the calibration are those of test demonstrations that no run has seen, and all "+
-		"apprentices meet the same episodes. Nothing was chosen by held-out data: all figures are those of the end of training.")
+		"apprentices meet the same episodes. Nothing was chosen by held-out data: all figures are those of the end of training. "+
+		"Runs train together, and a run's seconds are its part of the time that all took, beside whatever else the machine did.")
 	if rows = beforeCalibration(rows); slices.ContainsFunc(rows, func(r experiment.Row) bool { return r.Metric == HeldOutUncalibrated }) {
 		r.Text = append(r.Text, "Most learners were calibrated by parts of the demonstrations that they learnt from. Those that were not, whose "+
 			"probabilities are their own, stand beside the others before calibration; those of actions in the air are all as they came out.")
@@ -85,7 +87,9 @@ func Report(name string, rows []experiment.Row, record *experiment.Record) (*exp
 		}
 		t.Name, t.Title = m.metric, titles[name]+": "+m.title
 		r.Tables = append(r.Tables, *t)
-		chart.Panels = append(chart.Panels, panel(rows, m.metric, m.label))
+		if m.label != "" {
+			chart.Panels = append(chart.Panels, panel(rows, m.metric, m.label))
+		}
 		if m.metric == Return {
 			t := table(rows, Return, m.decimals, nil, spread)
 			t.Name, t.Title = "return_spread", titles[name]+": Standard deviation of the return from run to run"
