@@ -13,8 +13,8 @@ import (
 type Acquisition interface {
 	// Name is its short name.
 	Name() string
-	// Score returns a score for each candidate state, from joint samples of the posterior of the problem. A higher one
-	// is better. The answer depends on rng as far as the acquisition function simulates. Candidates may repeat.
+	// Score returns a score for each candidate state, from joint samples of the posterior of the problem; what of them it does not use
+	// may be nil. A higher one is better. The answer depends on rng as far as the acquisition function simulates. Candidates may repeat.
 	Score(p *qvirl.Problem, samples *qvirl.Samples, candidates []int, rng *rand.Rand) ([]Score, error)
 }
 
@@ -43,7 +43,7 @@ func (Random) Name() string { return "random" }
 
 // Score returns independent uniform numbers.
 func (Random) Score(p *qvirl.Problem, samples *qvirl.Samples, candidates []int, rng *rand.Rand) ([]Score, error) {
-	if err := check(p, samples, candidates); err != nil {
+	if err := checkCandidates(p, candidates); err != nil {
 		return nil, err
 	}
 	out := make([]Score, len(candidates))
@@ -53,14 +53,31 @@ func (Random) Score(p *qvirl.Problem, samples *qvirl.Samples, candidates []int, 
 	return out, nil
 }
 
-// check refuses samples and candidates that do not fit the problem.
-func check(p *qvirl.Problem, samples *qvirl.Samples, candidates []int) error {
-	n, dim := samples.Reward.Dims()
-	m, pairs := samples.Q.Dims()
-	if want := p.MDP.States() * p.MDP.Actions(); n != m || n < 2 || dim != p.RewardDim() || pairs != want {
-		return fmt.Errorf("active: samples: rewards are [%d,%d] and Q-values [%d,%d], want [n,%d] and [n,%d] with n ≥ 2",
-			n, dim, m, pairs, p.RewardDim(), want)
+// checkValues refuses samples without Q-values that fit the problem.
+func checkValues(p *qvirl.Problem, samples *qvirl.Samples) error {
+	if samples.Q == nil {
+		return fmt.Errorf("active: samples: want Q-values")
 	}
+	if n, pairs := samples.Q.Dims(); n < 2 || pairs != p.MDP.States()*p.MDP.Actions() {
+		return fmt.Errorf("active: samples: Q-values are [%d,%d], want [n,%d] with n ≥ 2", n, pairs, p.MDP.States()*p.MDP.Actions())
+	}
+	return nil
+}
+
+// checkRewards refuses samples without a reward that fits the problem for each of the Q-values.
+func checkRewards(p *qvirl.Problem, samples *qvirl.Samples) error {
+	if samples.Reward == nil {
+		return fmt.Errorf("active: samples: want rewards")
+	}
+	want, _ := samples.Q.Dims()
+	if n, dim := samples.Reward.Dims(); n != want || dim != p.RewardDim() {
+		return fmt.Errorf("active: samples: rewards are [%d,%d], want [%d,%d]", n, dim, want, p.RewardDim())
+	}
+	return nil
+}
+
+// checkCandidates refuses states that the problem does not have.
+func checkCandidates(p *qvirl.Problem, candidates []int) error {
 	for i, s := range candidates {
 		if s < 0 || s >= p.MDP.States() {
 			return fmt.Errorf("active: candidates[%d] = %d is outside 0..%d", i, s, p.MDP.States()-1)

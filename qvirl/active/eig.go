@@ -1,6 +1,7 @@
 package active
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -64,7 +65,7 @@ func (e RewardEIG) Score(p *qvirl.Problem, samples *qvirl.Samples, candidates []
 	if e.Finalists < 0 || e.Finalists > 0 && e.FinalTrajectories < 2 {
 		return nil, fmt.Errorf("active: Finalists = %d, FinalTrajectories = %d: want none, or at least 1 and 2", e.Finalists, e.FinalTrajectories)
 	}
-	if err := check(p, samples, candidates); err != nil {
+	if err := errors.Join(checkValues(p, samples), checkCandidates(p, candidates)); err != nil {
 		return nil, err
 	}
 	x := newExpert(p, samples)

@@ -98,7 +98,8 @@ func (x *twoStates) enumerate(start, length int) enumeration {
 
 func TestEIGOfOneStepIsExact(t *testing.T) {
 	x := newTwoStates(t)
-	scores, err := RewardEIG{Length: 1, Trajectories: 2}.Score(x.problem, x.samples, []int{0, 1, 2}, rand.New(rand.NewPCG(1, 1)))
+	alone := &qvirl.Samples{Q: x.samples.Q} // the expert goes by the values, whatever the rewards
+	scores, err := RewardEIG{Length: 1, Trajectories: 2}.Score(x.problem, alone, []int{0, 1, 2}, rand.New(rand.NewPCG(1, 1)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,6 +190,9 @@ func TestBadScoring(t *testing.T) {
 		{RewardEIG{Length: 1, Trajectories: 2}, x.samples, []int{0, 3}, "candidates[1] = 3"},
 		{ActiveVaR{1}, x.samples, nil, "Level = 1"},
 		{ActiveVaR{0.9}, x.pick([]int{1}), nil, "n ≥ 2"},
+		{ActiveVaR{0.9}, &qvirl.Samples{Q: x.samples.Q}, nil, "want rewards"},
+		{ActiveVaR{0.9}, &qvirl.Samples{Q: x.samples.Q, Reward: mat.NewDense(5, 3, nil)}, nil, "rewards are [5,3]"},
+		{RewardEIG{Length: 1, Trajectories: 2}, &qvirl.Samples{Reward: x.samples.Reward}, nil, "want Q-values"},
 		{Random{}, x.samples, []int{-1}, "candidates[0] = -1"},
 	} {
 		if _, err := c.of.Score(x.problem, c.samples, c.candidates, rng); err == nil || !strings.Contains(err.Error(), c.want) {

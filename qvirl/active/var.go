@@ -1,6 +1,7 @@
 package active
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -16,8 +17,9 @@ import (
 // ActiveVaR is the value at risk of the apprentice's policy loss (Brown, Cui & Niekum, 2018): from each candidate s, the
 // Level quantile over the posterior of
 //
-//	V*_R(s) − V^π_R(s),   π = the optimal policy of the posterior mean reward.
+//	V*_R(s) − V^π_R(s),   π = the optimal policy of the samples' mean reward.
 //
+// (A posterior may give a mean of its own that differs from its samples': qvirl's samples have exact maxima, its closed form Clark's.)
 // It asks for demonstrations where the apprentice may be far from optimal, not where the reward is unknown.
 type ActiveVaR struct {
 	Level float64 // α in (0, 1); 0.95
@@ -33,7 +35,10 @@ func (v ActiveVaR) Score(p *qvirl.Problem, samples *qvirl.Samples, candidates []
 	if !(v.Level > 0 && v.Level < 1) {
 		return nil, fmt.Errorf("active: Level = %g is outside (0, 1)", v.Level)
 	}
-	if err := check(p, samples, candidates); err != nil {
+	if err := errors.Join(checkValues(p, samples), checkCandidates(p, candidates)); err != nil {
+		return nil, err
+	}
+	if err := checkRewards(p, samples); err != nil {
 		return nil, err
 	}
 	losses, err := policyLosses(p, samples)
