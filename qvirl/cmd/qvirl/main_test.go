@@ -119,6 +119,46 @@ func TestRunThenReport(t *testing.T) {
 	expect(t, "list", out, "Known numbers", "4 units; 8 rows, complete", "9 units; nothing stored in results/fake")
 }
 
+func TestReportsTakeMethodsOfOtherRuns(t *testing.T) {
+	inScratch(t)
+	if status, _, errs := run(t, "run", "fake", "--out", "a"); status != 0 {
+		t.Fatal(errs)
+	}
+	rows, err := experiment.ReadRowsFile("a/rows.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var later strings.Builder
+	later.WriteString("experiment,environment,method,demos,seed,metric,value\n")
+	for _, r := range rows {
+		if r.Method == "avril" {
+			fmt.Fprintf(&later, "fake,%s,avril,%d,%d,w1,7\n", r.Environment, r.Demos, r.Seed)
+		}
+	}
+	if err := os.Mkdir("b", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("b/rows.csv", []byte(later.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	status, out, errs := run(t, "report", "fake", "--from", "a", "--with", "b")
+	if status != 0 {
+		t.Fatal(errs)
+	}
+	expect(t, "table", out, "1.500", "7.000")
+	page, err := os.ReadFile("a/report/report.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "report.md", string(page), "The rows of avril are those in b.")
+	if strings.Contains(out, "2.000") {
+		t.Errorf("the report still has the first run's rows:\n%s", out)
+	}
+	if status, _, errs := run(t, "report", "fake", "--from", "a", "--with", "nowhere"); status != 1 || !strings.Contains(errs, "--with") {
+		t.Errorf("status %d, %q for a folder without rows", status, errs)
+	}
+}
+
 func TestReportSaysWhatIsMissing(t *testing.T) {
 	inScratch(t)
 	if status, _, errs := run(t, "run", "fake", "--shard", "1/2", "--out", "a"); status != 0 {

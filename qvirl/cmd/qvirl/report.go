@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -15,13 +16,15 @@ import (
 
 func newReport(definitions []experiment.Definition) *cobra.Command {
 	var from, out string
+	var others []string
 	c := &cobra.Command{
 		Use:   "report EXPERIMENT",
 		Short: "Make tables and figures from stored rows, without computing",
 		Long: `report reads FROM/rows.csv and writes report.md, a CSV file for each table and an SVG file for each figure. The tables
-are printed as well.`,
+are printed as well. With --with, methods of other runs stand beside those of FROM, in place of their namesakes.`,
 		Example: `  qvirl report posterior-quality                            # from results/posterior-quality
-  qvirl report posterior-quality --from .birl/runs/posterior-quality-quick --out report`,
+  qvirl report posterior-quality --from .birl/runs/posterior-quality-quick --out report
+  qvirl report active-gridworld --with results/active-gridworld-refined-2 --out report   # another seed's qvirl-refined`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeNames(definitions),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -35,14 +38,19 @@ are printed as well.`,
 			if out == "" {
 				out = filepath.Join(from, "report")
 			}
-			rows, err := experiment.ReadRowsFile(filepath.Join(from, experiment.RowsFile))
+			rows, err := rowsOf(d.Name, from)
 			if err != nil {
 				return err
 			}
-			for i, r := range rows {
-				if r.Experiment != d.Name {
-					return fmt.Errorf("%s: row %d is of experiment %s, not %s", filepath.Join(from, experiment.RowsFile), i+1, r.Experiment, d.Name)
+			var replaced []string
+			for _, dir := range others {
+				later, err := rowsOf(d.Name, dir)
+				if err != nil {
+					return fmt.Errorf("--with: %w", err)
 				}
+				methods := experiment.Methods(later)
+				rows = append(slices.DeleteFunc(rows, func(r experiment.Row) bool { return slices.Contains(methods, r.Method) }), later...)
+				replaced = append(replaced, fmt.Sprintf("The rows of %s are those in %s.", strings.Join(methods, ", "), dir))
 			}
 			record, err := experiment.ReadRecord(from)
 			if err != nil {
@@ -52,7 +60,7 @@ are printed as well.`,
 			if err != nil {
 				return err
 			}
-			made.Text = append(made.Text, provenance(record))
+			made.Text = append(append(made.Text, provenance(record)), replaced...)
 			files, err := report.Write(made, out)
 			if err != nil {
 				return err
@@ -67,7 +75,23 @@ are printed as well.`,
 	}
 	c.Flags().StringVar(&from, "from", "", "folder with the results (default: "+defaultDir("EXPERIMENT", paperScale)+")")
 	c.Flags().StringVar(&out, "out", "", "folder for the report (default: FROM/report)")
+	c.Flags().StringArrayVar(&others, "with", nil, "folder with results of another run, whose methods' rows take the place of those in FROM")
 	return c
+}
+
+// rowsOf reads the rows of an experiment in a folder.
+func rowsOf(name, dir string) ([]experiment.Row, error) {
+	path := filepath.Join(dir, experiment.RowsFile)
+	rows, err := experiment.ReadRowsFile(path)
+	if err != nil {
+		return nil, err
+	}
+	for i, r := range rows {
+		if r.Experiment != name {
+			return nil, fmt.Errorf("%s: row %d is of experiment %s, not %s", path, i+1, r.Experiment, name)
+		}
+	}
+	return rows, nil
 }
 
 // provenance says in a sentence where the rows come from.
