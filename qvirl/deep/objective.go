@@ -52,8 +52,8 @@ type Objective struct {
 	Likelihood Likelihood `json:"likelihood"`
 	// Draws is the number of draws of each state's values in a step with Sampled; nothing else reads it.
 	Draws int `json:"draws"`
-	// Marginals is the family of the optimal values' marginal distributions; the paper's is Normal. All but Sampled's likelihood has the
-	// moments of the values alone: there, a warp makes a difference by the correlations that it leaves.
+	// Marginals is the family of the optimal values' marginal distributions; the paper's is Normal. ClosedForm
+	// goes by the values' moments alone, to which another family makes a difference only by its correlations; Sampled by all of it.
 	Marginals Marginals `json:"marginals"`
 	// Nugget is the variance of each reward, in relation to PriorStd², that is independent of all others, under the prior and
 	// under the posterior: transitions that are alike otherwise leave no inverse.
