@@ -53,15 +53,15 @@ func (Random) Score(p *qvirl.Problem, samples *qvirl.Samples, candidates []int, 
 	return out, nil
 }
 
-// checkValues refuses samples without Q-values that fit the problem.
-func checkValues(p *qvirl.Problem, samples *qvirl.Samples) error {
+// check refuses Q-values and candidates that do not fit the problem.
+func check(p *qvirl.Problem, samples *qvirl.Samples, candidates []int) error {
 	if samples.Q == nil {
 		return fmt.Errorf("active: samples: want Q-values")
 	}
 	if n, pairs := samples.Q.Dims(); n < 2 || pairs != p.MDP.States()*p.MDP.Actions() {
 		return fmt.Errorf("active: samples: Q-values are [%d,%d], want [n,%d] with n ≥ 2", n, pairs, p.MDP.States()*p.MDP.Actions())
 	}
-	return nil
+	return checkCandidates(p, candidates)
 }
 
 // checkRewards refuses samples without a reward that fits the problem for each of the Q-values.

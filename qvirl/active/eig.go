@@ -1,7 +1,6 @@
 package active
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -65,7 +64,7 @@ func (e RewardEIG) Score(p *qvirl.Problem, samples *qvirl.Samples, candidates []
 	if e.Finalists < 0 || e.Finalists > 0 && e.FinalTrajectories < 2 {
 		return nil, fmt.Errorf("active: Finalists = %d, FinalTrajectories = %d: want none, or at least 1 and 2", e.Finalists, e.FinalTrajectories)
 	}
-	if err := errors.Join(checkValues(p, samples), checkCandidates(p, candidates)); err != nil {
+	if err := check(p, samples, candidates); err != nil {
 		return nil, err
 	}
 	x := newExpert(p, samples)

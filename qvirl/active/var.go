@@ -1,7 +1,6 @@
 package active
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -35,7 +34,7 @@ func (v ActiveVaR) Score(p *qvirl.Problem, samples *qvirl.Samples, candidates []
 	if !(v.Level > 0 && v.Level < 1) {
 		return nil, fmt.Errorf("active: Level = %g is outside (0, 1)", v.Level)
 	}
-	if err := errors.Join(checkValues(p, samples), checkCandidates(p, candidates)); err != nil {
+	if err := check(p, samples, candidates); err != nil {
 		return nil, err
 	}
 	if err := checkRewards(p, samples); err != nil {

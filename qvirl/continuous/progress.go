@@ -39,14 +39,12 @@ func (w *watcher) program(i int) func(Point) {
 
 // status sums a point up: averages over its runs.
 func (p Point) status() string {
-	loss, kl, likelihood, heldOut, hasKL, hasHeldOut := 0.0, 0.0, 0.0, 0.0, false, true
+	loss, kl, likelihood, heldOut, hasHeldOut := 0.0, 0.0, 0.0, 0.0, true
 	n := float64(len(p.Runs))
 	for _, r := range p.Runs {
 		loss += r.Loss / n
 		likelihood += r.Terms[TermLogLikelihood] / n
-		if v, ok := r.Terms[TermKL]; ok {
-			kl, hasKL = kl+v/n, true
-		}
+		kl += r.Terms[TermKL] / n
 		if r.HeldOut == nil {
 			hasHeldOut = false
 			continue
@@ -54,7 +52,7 @@ func (p Point) status() string {
 		heldOut += *r.HeldOut / n
 	}
 	text := fmt.Sprintf("step %d, loss %.4g", p.Step, loss)
-	if hasKL {
+	if _, ok := p.Runs[0].Terms[TermKL]; ok {
 		text += fmt.Sprintf(", KL %.4g", kl)
 	}
 	text += fmt.Sprintf(", log-likelihood %.3f", likelihood)

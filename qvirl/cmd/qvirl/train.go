@@ -272,6 +272,7 @@ func (o *trainOptions) simulate(ctx context.Context, pool *gym.Pool, t *continuo
 			Every: o.exploreEvery, Keep: exploreKeep, Episodes: exploreEpisodes, Successors: o.successors,
 			Seed: exploreSeed + int64(o.seed%1000)*exploreEpisodes*1000,
 		})
+		t.Explore.Source += fmt.Sprintf(" %q", o.options) // with others it is another environment
 	}
 	if o.successors == 1 {
 		return nil

@@ -131,6 +131,7 @@ func TestTrainAndScoreSayWhatIsWrong(t *testing.T) {
 		"draw them in, --env":     with("--method", "qvirl", "--beta", "1", "--successors", "2"),
 		"--successors 0":          with("--method", "qvirl", "--beta", "1", "--successors", "0"),
 		"--explore=false":         with("--method", "qvirl", "--beta", "1", "--explore=false"),
+		"--option foo":            with("--method", "qvirl", "--beta", "1", "--env", "CartPole-v1", "--option", "foo"),
 		"LearnRate":               with("--method", "bc", "--beta", "1", "--config", "bad.json"),
 		"Discount":                with("--method", "bc", "--beta", "1", "--discount", "1"),
 		"has the action 1":        with("--method", "bc", "--beta", "1", "--actions", "1"),
