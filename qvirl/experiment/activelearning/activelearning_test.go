@@ -22,8 +22,9 @@ func tiny() Config {
 	c := Quick()
 	c.World.Width, c.World.Height = 3, 3
 	c.Seeds, c.Chunk, c.Queries, c.ReferenceAt = []uint64{2000, 2001, 2002}, 2, 3, []int{3}
-	c.Methods = []string{QVIRL, "avril-0.17", ValueWalk}
+	c.Methods = []string{QVIRL, QVIRLSVI, "avril-0.17", ValueWalk}
 	c.QVIRL.Steps, c.QVIRL.Rounds, c.QVIRL.LearningRate = 120, 1, 0.05
+	c.QVIRLSVI.Steps, c.QVIRLSVI.Rounds, c.QVIRLSVI.LearningRate = 120, 1, 0.05
 	c.AVRIL.Steps = 2000
 	c.Samples, c.Trajectories = 200, 10
 	return c
@@ -77,7 +78,7 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 			t.Errorf("seconds %v", record.Seconds)
 		}
 	}
-	for _, method := range []string{QVIRL, ValueWalk} {
+	for _, method := range []string{QVIRL, QVIRLSVI, ValueWalk} {
 		if gain := mean[key(method, RewardEntropy, 0)] - mean[key(method, RewardEntropy, 3)]; !(gain > 0.3) {
 			t.Errorf("three demonstrations brought %s %g nats", method, gain)
 		}
@@ -86,15 +87,18 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 		}
 	}
 	// The floor is σ/√n·√(2/π)·√2 ≈ 0.2 for σ ≈ 3 and n ≈ 400 effective samples; QVIRL is within one of the prior's 3.
-	if vw, q := mean[key(ValueWalk, W1, 3)], mean[key(QVIRL, W1, 3)]; !(vw > 0.01 && vw < 0.4 && q > vw && q < 1.5) {
-		t.Errorf("W1 of ValueWalk %g, of QVIRL %g", vw, q)
+	vw := mean[key(ValueWalk, W1, 3)]
+	for _, method := range []string{QVIRL, QVIRLSVI} {
+		if q := mean[key(method, W1, 3)]; !(vw > 0.01 && vw < 0.4 && q > vw && q < 1.5) {
+			t.Errorf("W1 of ValueWalk %g, of %s %g", vw, method, q)
+		}
 	}
 
 	report, err := Report(rows, record)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if panels := report.Charts[0].Panels; len(panels) != 2 || len(panels[0].Curves) != 3 || len(panels[0].Curves[0].X) != 4 || len(panels[0].Curves[0].StdErr) != 4 {
+	if panels := report.Charts[0].Panels; len(panels) != 2 || len(panels[0].Curves) != 4 || len(panels[0].Curves[0].X) != 4 || len(panels[0].Curves[0].StdErr) != 4 {
 		t.Errorf("chart %+v", panels)
 	}
 	row := report.Tables[0].Rows[0]

@@ -24,7 +24,7 @@ func tiny() Config {
 	p.World.Width, p.World.Height = 3, 3
 	p.Seeds, p.Chunk, p.Draws = []uint64{2000, 2001, 2002}, 2, 400
 	p.ValueWalk.Samples = 1000
-	p.QVIRL.Steps, p.QVIRL.Rounds = 300, 1
+	p.QVIRL.Steps, p.QVIRL.Rounds, p.QVIRLSVI.Steps, p.QVIRLSVI.Rounds = 300, 1, 300, 1
 	p.AVRIL.Steps, p.Match.Samples, p.Refine.Samples = 4000, 1500, 1000
 	return c
 }
@@ -89,7 +89,7 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 				t.Errorf("seed %d: %s: held-out mean %g, CVaR %g", seed, method, mean, cvar)
 			}
 		}
-		for _, name := range []string{"valuewalk", "qvirl", "qvirl-best", "qvirl-refined", "avril", "avril-0.17"} {
+		for _, name := range []string{"valuewalk", "qvirl", "qvirl-svi", "qvirl-svi-log-e-p", "qvirl-best", "qvirl-refined", "avril", "avril-0.17"} {
 			mean, cvar, gap := value(name+MeanSuffix, OwnCVaR, seed), value(name+CVaRSuffix, OwnCVaR, seed), value(name+CVaRSuffix, Gap, seed)
 			if cvar < mean-gap-1e-9 || gap < -1e-9 || gap > 0.1 {
 				t.Errorf("seed %d, %s: own CVaR %g of the mean policy, %g of the CVaR policy, gap %g", seed, name, mean, cvar, gap)

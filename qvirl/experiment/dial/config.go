@@ -20,7 +20,7 @@ const (
 	Paper       = "paper" // the paper's closed form, run to convergence
 	Start       = "start" // the same, trained briefly
 	SVI         = posteriorquality.QVIRLSVI
-	LogExpected = "qvirl-svi-log-e-p"        // the same with the log of the expected likelihood, as in the closed form
+	LogExpected = posteriorquality.QVIRLLogE
 	Values      = "matched-values"           // a Gaussian over optimal values with the moments of a short walk
 	Rewards     = "matched-rewards"          // a Gaussian over rewards with the moments of the same walk
 	Best        = posteriorquality.QVIRLBest // rewards with sinh-arcsinh marginals, matched to the same walk
@@ -120,12 +120,9 @@ func (c Config) method(name, backendName string) (qvirl.Method, error) {
 	switch name {
 	case Paper:
 		return c.Posteriors.Method(posteriorquality.QVIRL, backendName)
-	case SVI, Best, Refined:
+	case SVI, LogExpected, Best, Refined:
 		return c.Posteriors.Method(name, backendName)
 	case Start, Values, Rewards:
-	case LogExpected:
-		config = c.Posteriors.QVIRLSVI
-		config.LogExpected = true
 	default:
 		return nil, fmt.Errorf("dial: there is no approximate posterior %q", name)
 	}
