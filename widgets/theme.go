@@ -126,6 +126,10 @@ func lookup(method string) appearance {
 		a := lookup(base)
 		return appearance{a.label + ", CVaR policy", a.color, dashed}
 	}
+	if base, rate, ok := strings.Cut(method, "-rate-"); ok {
+		a := lookup(base)
+		return appearance{a.label + ", learning rate " + rate, a.color, a.dashes}
+	}
 	// AVRIL at one λ, such as avril-0.17: the colour says whether λ is below, in or above the range in which the
 	// posterior of a state-only reward with five actions is neither the prior nor a point.
 	if digits, ok := strings.CutPrefix(method, "avril-"); ok {

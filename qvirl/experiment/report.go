@@ -71,7 +71,7 @@ type Chart struct {
 // Panel is a set of curves with common axes.
 type Panel struct {
 	Title, XLabel, YLabel string
-	LogX                  bool
+	LogX, LogY            bool
 	Curves                []Curve
 	Levels                []Level // horizontal reference lines
 	Marks                 []Mark  // vertical lines with a note

@@ -74,7 +74,7 @@ func Chart(c experiment.Chart) widgets.Curves {
 		out.Columns = 2
 	}
 	for _, p := range c.Panels {
-		panel := widgets.CurvePanel{Title: p.Title, XLabel: p.XLabel, YLabel: p.YLabel, LogX: p.LogX}
+		panel := widgets.CurvePanel{Title: p.Title, XLabel: p.XLabel, YLabel: p.YLabel, LogX: p.LogX, LogY: p.LogY}
 		for _, curve := range p.Curves {
 			panel.Curves = append(panel.Curves, widgets.Curve{Name: curve.Name, X: curve.X, Y: curve.Y, StdErr: curve.StdErr,
 				Points: len(curve.X) <= mostPoints})

@@ -6,6 +6,7 @@ package avril3x3
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/envs/mdp"
@@ -22,12 +23,14 @@ const Name = "avril-3x3"
 // Environment is the name of the gridworld in result rows.
 const Environment = "gridworld-3x3-obstacle"
 
-// The methods, by their names in result rows. AVRIL at a given λ is "avril-" and the number.
+// The methods, by their names in result rows. AVRIL at a given λ is "avril-" and the number, and with another learning rate than the
+// experiment's "-rate-" and that.
 const (
 	ValueWalk   = "valuewalk"
 	PolicyWalk  = policywalk.Name
 	QVIRL       = "qvirl"
 	avrilPrefix = "avril-"
+	ratePrefix  = "-rate-"
 )
 
 // States are the names of the cells, row by row.
@@ -43,6 +46,8 @@ type Config struct {
 	Beta         float64 // 2
 	Trajectories []Path  // the demonstrations
 	Lambdas      []float64
+	Sweep        []float64 `json:",omitempty"` // more values of λ, for the curve of standard deviations over λ
+	Rates        []float64 `json:",omitempty"` // other learning rates of AVRIL, at the last two of Lambdas
 	Seed         uint64
 
 	ValueWalk  valuewalk.Config
@@ -65,6 +70,8 @@ func Paper() Config {
 		Drawing: "0S -30 100T\n0 0 0\n0 0 0", Slip: 0.1, PriorStd: 66, Discount: 0.9, Beta: 2,
 		Trajectories: []Path{direct, direct, direct, direct, slipped},
 		Lambdas:      []float64{0.1, 0.2, 0.5},
+		Sweep:        []float64{0.01, 0.05, 0.13, 0.15, 0.17, 0.18, 0.19, 0.195, 0.21, 0.25, 0.3},
+		Rates:        []float64{0.01, 0.001, 0.0003},
 		ValueWalk:    valuewalk.Default(), PolicyWalk: policywalk.Default(), QVIRL: qvirl.DefaultConfig(), AVRIL: avril.Default(),
 	}
 	c.ValueWalk.Samples, c.PolicyWalk.Samples = 2000, 2000
@@ -120,10 +127,15 @@ func (c Config) Validate() error {
 	if err := c.Problem(w).Validate(); err != nil {
 		return err
 	}
-	for _, lambda := range c.Lambdas {
-		if err := c.avrilAt(lambda).Validate(); err != nil {
+	names := map[string]bool{}
+	for _, a := range c.avrils() {
+		if err := a.config.Validate(); err != nil {
 			return err
 		}
+		if names[a.config.Label] {
+			return fmt.Errorf("avril3x3: %s stands twice in Lambdas, Sweep and Rates", a.config.Label)
+		}
+		names[a.config.Label] = true
 	}
 	if err := c.ValueWalk.Validate(); err != nil {
 		return err
@@ -134,23 +146,64 @@ func (c Config) Validate() error {
 	return c.QVIRL.Validate()
 }
 
-// avrilAt returns the configuration of AVRIL at a λ.
-func (c Config) avrilAt(lambda float64) avril.Config {
-	config := c.AVRIL
-	config.Lambda, config.Label = lambda, AVRIL(lambda)
-	return config
+// setting is AVRIL with one λ and learning rate.
+type setting struct {
+	config avril.Config
+	brief  bool // only its rewards' means and standard deviations make rows
+}
+
+// avrils returns AVRIL's settings: those of Lambdas, of Sweep and of Rates.
+func (c Config) avrils() []setting {
+	var out []setting
+	add := func(lambda, rate float64, name string, brief bool) {
+		config := c.AVRIL
+		config.Lambda, config.LearningRate, config.Label = lambda, rate, name
+		out = append(out, setting{config, brief})
+	}
+	for _, lambda := range c.Lambdas {
+		add(lambda, c.AVRIL.LearningRate, AVRIL(lambda), false)
+	}
+	for _, lambda := range c.Sweep {
+		add(lambda, c.AVRIL.LearningRate, AVRIL(lambda), true)
+	}
+	for _, lambda := range c.Lambdas[max(0, len(c.Lambdas)-2):] {
+		for _, rate := range c.Rates {
+			add(lambda, rate, atRate(lambda, rate), true)
+		}
+	}
+	return out
+}
+
+// methods returns the methods in the order in which they are computed, and which of them make few rows.
+func (c Config) methods() (names []string, brief map[string]bool) {
+	names, brief = []string{ValueWalk, PolicyWalk, QVIRL}, map[string]bool{}
+	for _, a := range c.avrils() {
+		names = append(names, a.config.Label)
+		brief[a.config.Label] = a.brief
+	}
+	return names, brief
 }
 
 // AVRIL returns the name of AVRIL at the given λ.
 func AVRIL(lambda float64) string { return avrilPrefix + strconv.FormatFloat(lambda, 'g', -1, 64) }
 
-// Methods returns the methods in the order of the tables.
-func (c Config) Methods() []string {
-	out := []string{ValueWalk, PolicyWalk, QVIRL}
-	for _, lambda := range c.Lambdas {
-		out = append(out, AVRIL(lambda))
+// atRate returns the name of AVRIL at the given λ and learning rate.
+func atRate(lambda, rate float64) string {
+	return AVRIL(lambda) + ratePrefix + strconv.FormatFloat(rate, 'g', -1, 64)
+}
+
+// settingOf returns the λ in a method's name, and the learning rate if one stands there, or else 0.
+func settingOf(method string) (lambda, rate float64, ok bool) {
+	digits, ok := strings.CutPrefix(method, avrilPrefix)
+	if !ok {
+		return 0, 0, false
 	}
-	return out
+	digits, rateDigits, hasRate := strings.Cut(digits, ratePrefix)
+	lambda, err := strconv.ParseFloat(digits, 64)
+	if err == nil && hasRate {
+		rate, err = strconv.ParseFloat(rateDigits, 64)
+	}
+	return lambda, rate, err == nil
 }
 
 // Definition is the experiment as the command lists it.

@@ -3,6 +3,7 @@ package avril3x3
 import (
 	"context"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,6 +63,7 @@ func TestExperiment(t *testing.T) {
 	c.PolicyWalk.Samples, c.PolicyWalk.MinESS, c.PolicyWalk.MaxIterations = 1000, 200, 10_000
 	c.QVIRL.Steps, c.QVIRL.Rounds = 500, 2
 	c.AVRIL.LearningRate, c.AVRIL.Steps = 1e-3, 20_000
+	c.Sweep, c.Rates = []float64{0.05}, []float64{0.01}
 	plan, err := c.Plan("tiny", "go")
 	if err != nil {
 		t.Fatal(err)
@@ -98,6 +100,10 @@ func TestExperiment(t *testing.T) {
 			t.Errorf("AVRIL at 0.1: standard deviation of reward %d is %g, want about 46.7", s, std)
 		}
 	}
+	// where a point is the best answer, the posterior is as narrow as the optimiser's steps are short
+	if long, short := value(atRate(0.5, 0.01), StdMin), value(AVRIL(0.5), StdMin); !(short > 0 && long > 3*short) {
+		t.Errorf("AVRIL at 0.5: smallest standard deviations %g and %g at learning rates of 0.01 and 0.001", long, short)
+	}
 	if n := value(AVRIL(0.5), Below02); n < 7 {
 		t.Errorf("AVRIL at 0.5: %g states collapsed", n)
 	}
@@ -105,11 +111,26 @@ func TestExperiment(t *testing.T) {
 		result.Rows[i].Experiment = Name
 	}
 	report, err := Report(result.Rows, nil)
-	if err != nil || len(report.Tables) != 6 {
+	if err != nil || len(report.Tables) != 7 || len(report.Charts) != 1 {
 		t.Fatalf("%+v, error %v", report, err)
 	}
-	if rows := report.Tables[0].Rows; rows[0].Method != ValueWalk || rows[5].Method != AVRIL(0.5) {
+	if rows := report.Tables[0].Rows; len(rows) != 6 || rows[0].Method != ValueWalk || rows[5].Method != AVRIL(0.5) {
 		t.Errorf("methods in the order %+v", rows)
+	}
+	var rates []string
+	for _, row := range report.Tables[5].Rows {
+		rates = append(rates, row.Method)
+	}
+	if want := []string{"avril-0.2-rate-0.01", "avril-0.2", "avril-0.5-rate-0.01", "avril-0.5"}; !slices.Equal(rates, want) {
+		t.Errorf("learning rates %q, want %q", rates, want)
+	}
+	curves := report.Charts[0].Panels[0].Curves
+	if low := curves[0]; !slices.Equal(low.X, []float64{0.05, 0.1, 0.2, 0.5}) || low.Y[0] != value(AVRIL(0.05), StdMin) ||
+		!scalar.EqualWithinAbs(low.Y[0], 66*math.Sqrt(0.75), 3) {
+		t.Errorf("curve %+v", low)
+	}
+	if free := curves[2]; free.Y[0] != 66 || !(free.Y[len(free.Y)-1] < 3) {
+		t.Errorf("the formula's curve goes from %g to %g", free.Y[0], free.Y[len(free.Y)-1])
 	}
 	record := &experiment.Record{Seconds: map[string]float64{ValueWalk: 2, PolicyWalk: 0.5}}
 	for i, row := range SamplerTable(result.Rows, record, ValueWalk, PolicyWalk).Rows {
@@ -130,6 +151,8 @@ func TestBadConfigs(t *testing.T) {
 		"Trajectories[0]":    func(c *Config) { c.Trajectories = []Path{{[]int{1}, nil}} },
 		"demos[0]: state 12": func(c *Config) { c.Trajectories = []Path{{[]int{12}, []int{0}}} },
 		"Lambda":             func(c *Config) { c.Lambdas = []float64{-1} },
+		"avril-0.1 stands":   func(c *Config) { c.Sweep = []float64{0.1} },
+		"LearningRate":       func(c *Config) { c.Rates = []float64{0} },
 		"prior std":          func(c *Config) { c.PriorStd = 0 },
 	} {
 		c := Quick()

@@ -1,10 +1,11 @@
 package avril3x3
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/go-birl/birl/qvirl/experiment"
 )
@@ -18,22 +19,84 @@ var paper = experiment.Reference{Name: "paper", Values: map[string]map[string]ex
 // Report makes the tables: standard deviations and means of the rewards, values, and how far the posterior collapsed.
 // The last is about the samplers.
 func Report(rows []experiment.Row, record *experiment.Record) (*experiment.Report, error) {
+	c := Paper()
+	if record != nil && len(record.Config) > 0 {
+		if err := json.Unmarshal(record.Config, &c); err != nil {
+			return nil, fmt.Errorf("avril3x3: the record's config: %w", err)
+		}
+	}
 	tables, err := Tables(rows)
 	if err != nil {
 		return nil, err
 	}
+	if rates := c.ratesTable(rows); rates != nil {
+		tables = append(tables, *rates)
+	}
 	if samplers := SamplerTable(rows, record, ValueWalk, PolicyWalk); samplers != nil {
 		tables = append(tables, *samplers)
 	}
-	return &experiment.Report{Title: "AVRIL on a 3×3 gridworld", Tables: tables, Text: []string{
+	return &experiment.Report{Title: "AVRIL on a 3×3 gridworld", Tables: tables, Charts: c.widths(rows), Text: []string{
 		"Posterior standard deviations of the rewards under the prior N(0, 66²). The paper reports that at λ = 0.2 the standard " +
 			"deviation of five states falls below 0.2 where it should be 40 to 64, that at λ = 0.5 it falls below 0.001 in eight, and that " +
 			"at λ = 0.1 the posterior is essentially the prior."}}, nil
 }
 
-// Tables returns the tables of the report.
+// widths returns the smallest and the largest standard deviation of AVRIL's rewards over λ, beside that which no demonstration changes,
+// PriorStd·√(1 − λ·|A|): a chart, or none where the rows have fewer than two values of λ.
+func (c Config) widths(rows []experiment.Row) []experiment.Chart {
+	low, high, free := experiment.Curve{Name: "smallest of the nine cells"}, experiment.Curve{Name: "largest of the nine cells"}, experiment.Curve{Name: fmt.Sprintf("%g √(1 − 5λ)", c.PriorStd)}
+	for _, method := range order(experiment.Methods(rows)) {
+		lambda, rate, ok := settingOf(method)
+		if !ok || rate != 0 {
+			continue
+		}
+		smallest, largest := experiment.Average(rows, method, StdMin), experiment.Average(rows, method, StdMax)
+		if smallest == nil || largest == nil {
+			continue
+		}
+		low.X, low.Y = append(low.X, lambda), append(low.Y, smallest.Mean)
+		high.X, high.Y = append(high.X, lambda), append(high.Y, largest.Mean)
+	}
+	if len(low.X) < 2 {
+		return nil
+	}
+	const points = 100
+	for i := range points {
+		lambda := collapse * 0.999 * float64(i) / (points - 1)
+		free.X, free.Y = append(free.X, lambda), append(free.Y, c.PriorStd*math.Sqrt(1-lambda/collapse))
+	}
+	return []experiment.Chart{{Name: "widths", Title: "AVRIL: posterior standard deviation of the rewards", Panels: []experiment.Panel{{
+		XLabel: "λ", YLabel: "standard deviation", LogY: true, Curves: []experiment.Curve{low, high, free}, Marks: []experiment.Mark{{Note: "1/5", X: collapse}}}}}}
+}
+
+// collapse is the λ from which on AVRIL's objective has no maximum: one over the number of actions.
+const collapse = 0.2
+
+// ratesTable compares AVRIL's learning rates at the values of λ that have more than one. It is nil where none has.
+func (c Config) ratesTable(rows []experiment.Row) *experiment.Table {
+	var methods []string
+	all := order(experiment.Methods(rows))
+	for _, method := range all {
+		lambda, _, ok := settingOf(method)
+		if ok && slices.ContainsFunc(all, func(other string) bool { at, rate, _ := settingOf(other); return at == lambda && rate != 0 }) {
+			methods = append(methods, method)
+		}
+	}
+	table, err := experiment.Tabulate(rows, methods, []experiment.Column{
+		{Metric: StdMin, Title: "smallest std", Decimals: 5}, {Metric: StdMax, Title: "largest", Decimals: 5},
+		{Metric: Below02, Title: "states with std < 0.2", Decimals: 0}, {Metric: Below0001, Title: "with std < 0.001", Decimals: 0}})
+	if err != nil {
+		return nil
+	}
+	table.Name, table.Title = "rates", "AVRIL by learning rate"
+	table.Notes = []string{fmt.Sprintf("Without a learning rate in its name: the experiment's own, %g.", c.AVRIL.LearningRate)}
+	return table
+}
+
+// Tables returns the tables of the methods that have all metrics.
 func Tables(rows []experiment.Row) ([]experiment.Table, error) {
 	methods := order(experiment.Methods(rows))
+	methods = slices.DeleteFunc(methods, func(m string) bool { return experiment.Average(rows, m, W1) == nil })
 	var out []experiment.Table
 	for _, t := range []struct {
 		name, title, metric string
@@ -97,27 +160,19 @@ func SamplerTable(rows []experiment.Row, record *experiment.Record, methods ...s
 	return table
 }
 
-// order puts the methods into the order of the tables.
+// order puts the methods into the order of the tables: the samplers, QVIRL, and AVRIL by λ and learning rate, the experiment's own last.
 func order(methods []string) []string {
-	rank := func(m string) float64 {
-		var lambda float64
-		switch {
-		case m == ValueWalk:
-			return -3
-		case m == PolicyWalk:
-			return -2
-		case m == QVIRL:
-			return -1
-		case strings.HasPrefix(m, avrilPrefix):
-			fmt.Sscanf(m, avrilPrefix+"%g", &lambda)
+	rank := func(m string) (int, float64, float64) {
+		if at := slices.Index([]string{ValueWalk, PolicyWalk, QVIRL}, m); at >= 0 {
+			return at, 0, 0
 		}
-		return lambda
+		lambda, rate, _ := settingOf(m)
+		return 3, lambda, -rate
 	}
 	slices.SortFunc(methods, func(a, b string) int {
-		if rank(a) < rank(b) {
-			return -1
-		}
-		return 1
+		kindA, lambdaA, rateA := rank(a)
+		kindB, lambdaB, rateB := rank(b)
+		return cmp.Or(cmp.Compare(kindA, kindB), cmp.Compare(lambdaA, lambdaB), cmp.Compare(rateA, rateB))
 	})
 	return methods
 }

@@ -24,6 +24,8 @@ const (
 	ValueMean  = "value_mean" // AVRIL's is its point estimate
 	ValueStd   = "value_std"
 	W1         = metric.W1
+	StdMin     = "reward_std_min"  // smallest standard deviation of a reward
+	StdMax     = "reward_std_max"  // and largest
 	Below02    = "std_below_0.2"   // number of rewards whose standard deviation is below 0.2
 	Below0001  = "std_below_0.001" // and below 0.001
 	MeanAbs    = "mean_abs"        // mean absolute posterior mean of the rewards
@@ -51,7 +53,8 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 	return &experiment.Plan{
 		Experiment: Name, Scale: scale, Config: c, Units: []experiment.Unit{{Name: "all", Cost: 1}},
 		Run: func(ctx context.Context, _ int, progress qvirl.Progress) (*experiment.Result, error) {
-			stages := experiment.NewStages(float64(len(c.Methods())), "", progress)
+			names, _ := c.methods()
+			stages := experiment.NewStages(float64(len(names)), "", progress)
 			posteriors, err := c.Fit(ctx, backendName, stages)
 			if err != nil {
 				return nil, err
@@ -85,13 +88,14 @@ func (c Config) Fit(ctx context.Context, backendName string, stages *experiment.
 	if methods[QVIRL], err = qvirl.New(config); err != nil {
 		return nil, err
 	}
-	for _, lambda := range c.Lambdas {
-		if methods[AVRIL(lambda)], err = avril.New(c.avrilAt(lambda)); err != nil {
+	names, _ := c.methods()
+	for _, a := range c.avrils() {
+		if methods[a.config.Label], err = avril.New(a.config); err != nil {
 			return nil, err
 		}
 	}
 	out := map[string]qvirl.Posterior{}
-	for _, name := range c.Methods() {
+	for _, name := range names {
 		err := stages.Run(name, name, 1, func(progress qvirl.Progress) error {
 			posts, err := methods[name].Fit(ctx, problems, progress)
 			if err == nil {
@@ -119,32 +123,41 @@ func Value(post qvirl.Posterior, s int) qvirl.Marginal {
 func (c Config) rows(posteriors map[string]qvirl.Posterior) (*experiment.Result, error) {
 	oracle := posteriors[ValueWalk].(*valuewalk.Posterior)
 	result := &experiment.Result{}
-	for _, name := range c.Methods() {
+	names, brief := c.methods()
+	for _, name := range names {
 		post := posteriors[name]
 		row := experiment.Row{Environment: Environment, Method: name, Demos: len(c.Trajectories), Seed: c.Seed}
 		add := func(metric string, value float64) {
 			row.Metric, row.Value = metric, value
 			result.Rows = append(result.Rows, row)
 		}
-		w1, size := 0.0, 0.0
+		w1, size, smallest, largest := 0.0, 0.0, math.Inf(1), 0.0
 		below := map[string]float64{Below02: 0, Below0001: 0}
 		for s := range States {
 			reward, value := post.Reward(s), Value(post, s)
 			add(ofState(RewardMean, s), reward.Mean())
 			add(ofState(RewardStd, s), reward.StdDev())
-			add(ofState(ValueMean, s), value.Mean())
-			add(ofState(ValueStd, s), value.StdDev())
-			w1 += metric.Wasserstein(oracle.Reward(s).(*qvirl.Empirical).Sorted(), reward) / float64(len(States))
-			size += max(reward.Mean(), -reward.Mean()) / float64(len(States))
+			smallest, largest = min(smallest, reward.StdDev()), max(largest, reward.StdDev())
 			if reward.StdDev() < 0.2 {
 				below[Below02]++
 			}
 			if reward.StdDev() < 0.001 {
 				below[Below0001]++
 			}
+			if brief[name] {
+				continue
+			}
+			add(ofState(ValueMean, s), value.Mean())
+			add(ofState(ValueStd, s), value.StdDev())
+			w1 += metric.Wasserstein(oracle.Reward(s).(*qvirl.Empirical).Sorted(), reward) / float64(len(States))
+			size += max(reward.Mean(), -reward.Mean()) / float64(len(States))
 		}
-		add(W1, w1)
-		add(MeanAbs, size)
+		if !brief[name] {
+			add(W1, w1)
+			add(MeanAbs, size)
+		}
+		add(StdMin, smallest)
+		add(StdMax, largest)
 		for _, name := range []string{Below02, Below0001} {
 			add(name, below[name])
 		}

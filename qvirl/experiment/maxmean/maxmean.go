@@ -55,7 +55,9 @@ type Config struct {
 // Paper returns the config of the experiment. The paper does not say which 3×3 gridworld its figure is of: ours is that of
 // its other 3×3 figure.
 func Paper() Config {
-	return Config{World: avril3x3.Paper(), ValueWalk: valuewalk.Default(), PolicyWalk: policywalk.Default()}
+	world := avril3x3.Paper()
+	world.Sweep, world.Rates = nil, nil // no part of this experiment
+	return Config{World: world, ValueWalk: valuewalk.Default(), PolicyWalk: policywalk.Default()}
 }
 
 // Quick returns the same with fewer samples.
