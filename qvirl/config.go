@@ -35,7 +35,8 @@ type Config struct {
 	// Objective is how the ELBO is computed; the paper's is ClosedForm.
 	Objective Objective
 	// LogExpected makes the MonteCarlo objective take Σ log E p of the demonstrations, as the closed form does, in place of
-	// E Σ log p, which is the ELBO's. The expectation is over the draws of a step. It loses: see experiment/dial.
+	// E Σ log p, which is the ELBO's. The expectation is over the 16 draws of a step, which leaves the logarithm a little too low. It loses:
+	// see experiment/dial and experiment/apprenticeship.
 	LogExpected bool `json:",omitempty"`
 	// Maximum is the approximation of the maximum over actions in the ClosedForm objective; the paper's is Clark.
 	Maximum Maximum

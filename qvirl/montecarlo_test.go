@@ -113,11 +113,14 @@ func plainMonteCarlo(t *testing.T, b *batch, c Config, arrays []array, rows []in
 	logDet, _ := mat.LogDet(factor)
 	entropy := logDet + 0.5*float64(n)*(1+math.Log(2*math.Pi))
 	expected := 0.0 // of log prior + log det
+	meanProb := make([]float64, len(p.Demos))
 	for d := range 2 * len(rows) {
 		q := samples.Q.RawRowView(d)
 		policy := mdp.Boltzmann(nil, q, actions, p.Beta)
-		for _, step := range p.Demos {
-			logLikelihood += math.Log(policy[step.State*actions+step.Action]) / draws
+		for k, step := range p.Demos {
+			prob := policy[step.State*actions+step.Action]
+			logLikelihood += math.Log(prob) / draws
+			meanProb[k] += prob / draws
 		}
 		expected += prior.LogProb(samples.Reward.RawRowView(d)) / draws
 		// the softmax over the candidates: Q-values over γ where rewards depend on states alone
@@ -139,15 +142,22 @@ func plainMonteCarlo(t *testing.T, b *batch, c Config, arrays []array, rows []in
 			expected += math.Log(1-p.Discount*stay) / draws
 		}
 	}
+	if c.LogExpected {
+		logLikelihood = 0
+		for _, prob := range meanProb {
+			logLikelihood += math.Log(prob)
+		}
+	}
 	return -entropy - expected, logLikelihood
 }
 
 func TestMonteCarloObjectiveMatchesItsDefinition(t *testing.T) {
 	for _, stateOnly := range []bool{true, false} {
-		for _, whiten := range []bool{true, false} {
-			t.Run(fmt.Sprintf("stateOnly=%v/whiten=%v", stateOnly, whiten), func(t *testing.T) {
+		for _, variant := range []struct{ whiten, logExpected bool }{{true, false}, {false, false}, {true, true}} {
+			whiten := variant.whiten
+			t.Run(fmt.Sprintf("stateOnly=%v/whiten=%v/logExpected=%v", stateOnly, whiten, variant.logExpected), func(t *testing.T) {
 				c := monteCarloTestConfig()
-				c.Whiten = whiten
+				c.Whiten, c.LogExpected = whiten, variant.logExpected
 				b, err := newBatch(smallProblems(t, stateOnly), whiten)
 				if err != nil {
 					t.Fatal(err)

@@ -10,16 +10,16 @@ import (
 	"github.com/go-birl/birl/qvirl/metric"
 )
 
-// Report makes the learning curves and a table of some of their points.
+// Report makes the learning curves and tables of some of their points.
 func Report(rows []experiment.Row, record *experiment.Record) (*experiment.Report, error) {
 	if len(rows) == 0 {
 		return nil, fmt.Errorf("activelearning: no rows to report")
 	}
-	table, err := Table(rows)
+	tables, err := Tables(rows)
 	if err != nil {
 		return nil, err
 	}
-	r := &experiment.Report{Title: "Active learning in random gridworlds", Tables: []experiment.Table{*table}, Charts: []experiment.Chart{LearningCurves(rows)}}
+	r := &experiment.Report{Title: "Active learning in random gridworlds", Tables: tables, Charts: []experiment.Chart{LearningCurves(rows)}}
 	r.Text = append(r.Text, "Means over runs ± standard error. The return is that of the optimal policy of the posterior mean reward under the "+
 		"true reward, 0 for the random policy and 100 for the optimal one. The entropy is that of the Gaussian with the posterior's "+
 		"covariance of all rewards. W1 is the Wasserstein-1 distance of the reward marginals to a posterior that ValueWalk samples "+
@@ -107,39 +107,67 @@ func LearningCurves(rows []experiment.Row) experiment.Chart {
 	return chart
 }
 
-// Table returns the returns after some numbers of queries, and the entropy and W1 after the last.
-func Table(rows []experiment.Row) (*experiment.Table, error) {
-	last := 0
+// Tables returns a table of the returns after some numbers of queries and of the entropy after the last, and one of the distances to the exact
+// posterior after the numbers of queries for which there are any; none of those where there are none.
+func Tables(rows []experiment.Row) ([]experiment.Table, error) {
+	last, measured := 0, map[int]bool{}
 	for _, r := range rows {
 		last = max(last, r.Demos)
+		if r.Metric == W1 {
+			measured[r.Demos] = true
+		}
 	}
-	var columns []experiment.Column
-	var chosen []experiment.Row
-	add := func(name, title string, k, decimals int) {
-		key := fmt.Sprintf("%s-%d", name, k)
-		columns = append(columns, experiment.Column{Metric: key, Title: fmt.Sprintf("%s after %d", title, k), Decimals: decimals})
-		for _, r := range rows {
-			if r.Metric == name && r.Demos == k {
-				r.Metric = key
-				chosen = append(chosen, r)
+	byQueries := func(name, title string, columns ...column) (*experiment.Table, error) {
+		var shown []experiment.Column
+		var chosen []experiment.Row
+		for _, c := range columns {
+			key := fmt.Sprintf("%s-%d", c.metric, c.queries)
+			shown = append(shown, experiment.Column{Metric: key, Title: fmt.Sprintf("%s after %d", c.title, c.queries), Decimals: c.decimals})
+			for _, r := range rows {
+				if r.Metric == c.metric && r.Demos == c.queries {
+					r.Metric = key
+					chosen = append(chosen, r)
+				}
 			}
 		}
+		t, err := experiment.Tabulate(chosen, ordered(rows), shown)
+		if err != nil {
+			return nil, err
+		}
+		t.Name, t.Title = name, title
+		return t, nil
 	}
+	var returns, distances []column
 	for _, k := range []int{0, 5, 10, 20, 30} {
 		if k < last {
-			add(ReturnTrue, "return", k, 1)
+			returns = append(returns, column{ReturnTrue, "return", k, 1})
 		}
 	}
-	add(ReturnTrue, "return", last, 1)
-	add(RewardEntropy, "entropy", last, 1)
-	add(W1, "W1", last, 3)
-	add(PolicyTV, "TV", last, 3)
-	t, err := experiment.Tabulate(chosen, ordered(rows), columns)
+	returns = append(returns, column{ReturnTrue, "return", last, 1}, column{RewardEntropy, "entropy", last, 1})
+	table, err := byQueries("returns", "Returns of the apprentice by number of queries", returns...)
 	if err != nil {
 		return nil, err
 	}
-	t.Name, t.Title = "returns", "Returns of the apprentice by number of queries"
-	return t, nil
+	if len(measured) == 0 {
+		return []experiment.Table{*table}, nil
+	}
+	for _, c := range []column{{W1, "W1", 0, 3}, {PolicyTV, "TV", 0, 3}} {
+		for _, k := range slices.Sorted(maps.Keys(measured)) {
+			c.queries = k
+			distances = append(distances, c)
+		}
+	}
+	second, err := byQueries("distances", "Distances to the exact posterior by number of queries", distances...)
+	if err != nil {
+		return nil, err
+	}
+	return []experiment.Table{*table, *second}, nil
+}
+
+// column is a metric after a number of queries.
+type column struct {
+	metric, title     string
+	queries, decimals int
 }
 
 // InsideBand returns after how many of the queries, from the first on, a method's mean return lies within a standard error

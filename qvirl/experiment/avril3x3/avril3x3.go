@@ -5,6 +5,7 @@ package avril3x3
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -127,15 +128,10 @@ func (c Config) Validate() error {
 	if err := c.Problem(w).Validate(); err != nil {
 		return err
 	}
-	names := map[string]bool{}
 	for _, a := range c.avrils() {
 		if err := a.config.Validate(); err != nil {
 			return err
 		}
-		if names[a.config.Label] {
-			return fmt.Errorf("avril3x3: %s stands twice in Lambdas, Sweep and Rates", a.config.Label)
-		}
-		names[a.config.Label] = true
 	}
 	if err := c.ValueWalk.Validate(); err != nil {
 		return err
@@ -152,10 +148,13 @@ type setting struct {
 	brief  bool // only its rewards' means and standard deviations make rows
 }
 
-// avrils returns AVRIL's settings: those of Lambdas, of Sweep and of Rates.
+// avrils returns AVRIL's settings: those of Lambdas, of Sweep and of Rates, each once.
 func (c Config) avrils() []setting {
 	var out []setting
 	add := func(lambda, rate float64, name string, brief bool) {
+		if slices.ContainsFunc(out, func(s setting) bool { return s.config.Lambda == lambda && s.config.LearningRate == rate }) {
+			return
+		}
 		config := c.AVRIL
 		config.Lambda, config.LearningRate, config.Label = lambda, rate, name
 		out = append(out, setting{config, brief})

@@ -63,7 +63,7 @@ func TestExperiment(t *testing.T) {
 	c.PolicyWalk.Samples, c.PolicyWalk.MinESS, c.PolicyWalk.MaxIterations = 1000, 200, 10_000
 	c.QVIRL.Steps, c.QVIRL.Rounds = 500, 2
 	c.AVRIL.LearningRate, c.AVRIL.Steps = 1e-3, 20_000
-	c.Sweep, c.Rates = []float64{0.05}, []float64{0.01}
+	c.Sweep, c.Rates = []float64{0.05, 0.1}, []float64{0.01, 1e-3} // some of which are there already
 	plan, err := c.Plan("tiny", "go")
 	if err != nil {
 		t.Fatal(err)
@@ -151,7 +151,6 @@ func TestBadConfigs(t *testing.T) {
 		"Trajectories[0]":    func(c *Config) { c.Trajectories = []Path{{[]int{1}, nil}} },
 		"demos[0]: state 12": func(c *Config) { c.Trajectories = []Path{{[]int{12}, []int{0}}} },
 		"Lambda":             func(c *Config) { c.Lambdas = []float64{-1} },
-		"avril-0.1 stands":   func(c *Config) { c.Sweep = []float64{0.1} },
 		"LearningRate":       func(c *Config) { c.Rates = []float64{0} },
 		"prior std":          func(c *Config) { c.PriorStd = 0 },
 	} {

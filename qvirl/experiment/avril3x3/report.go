@@ -29,9 +29,11 @@ func Report(rows []experiment.Row, record *experiment.Record) (*experiment.Repor
 	if err != nil {
 		return nil, err
 	}
-	if rates := c.ratesTable(rows); rates != nil {
-		tables = append(tables, *rates)
+	rates, err := c.ratesTable(rows)
+	if err != nil {
+		return nil, err
 	}
+	tables = append(tables, rates...)
 	if samplers := SamplerTable(rows, record, ValueWalk, PolicyWalk); samplers != nil {
 		tables = append(tables, *samplers)
 	}
@@ -72,8 +74,8 @@ func (c Config) widths(rows []experiment.Row) []experiment.Chart {
 // collapse is the λ from which on AVRIL's objective has no maximum: one over the number of actions.
 const collapse = 0.2
 
-// ratesTable compares AVRIL's learning rates at the values of λ that have more than one. It is nil where none has.
-func (c Config) ratesTable(rows []experiment.Row) *experiment.Table {
+// ratesTable compares AVRIL's learning rates at the values of λ that have more than one: a table, or none where none has.
+func (c Config) ratesTable(rows []experiment.Row) ([]experiment.Table, error) {
 	var methods []string
 	all := order(experiment.Methods(rows))
 	for _, method := range all {
@@ -82,15 +84,18 @@ func (c Config) ratesTable(rows []experiment.Row) *experiment.Table {
 			methods = append(methods, method)
 		}
 	}
+	if len(methods) == 0 {
+		return nil, nil
+	}
 	table, err := experiment.Tabulate(rows, methods, []experiment.Column{
 		{Metric: StdMin, Title: "smallest std", Decimals: 5}, {Metric: StdMax, Title: "largest", Decimals: 5},
 		{Metric: Below02, Title: "states with std < 0.2", Decimals: 0}, {Metric: Below0001, Title: "with std < 0.001", Decimals: 0}})
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	table.Name, table.Title = "rates", "AVRIL by learning rate"
 	table.Notes = []string{fmt.Sprintf("Without a learning rate in its name: the experiment's own, %g.", c.AVRIL.LearningRate)}
-	return table
+	return []experiment.Table{*table}, nil
 }
 
 // Tables returns the tables of the methods that have all metrics.
