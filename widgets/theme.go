@@ -84,6 +84,8 @@ var methods = map[string]appearance{
 	"qvirl-cvar":          {"QVIRL, CVaR policy", blue, dashed},
 	"qvirl-exactmax":      {"QVIRL, exact max", skyBlue, dashed},
 	"qvirl-exactmax-cvar": {"QVIRL, CVaR policy, exact max", skyBlue, dashed},
+	"qvirl-svi-mean":      {"QVIRL, trained on draws, mean policy", green, nil},
+	"qvirl-svi-cvar":      {"QVIRL, trained on draws, CVaR policy", green, dashed},
 	"qvirl-activevar":     {"QVIRL, ActiveVaR", green, dashed},
 	"qvirl-random":        {"QVIRL, random queries", skyBlue, dotted},
 	"valuewalk-mean":      {"ValueWalk, mean policy", oracle, nil},
