@@ -72,7 +72,7 @@ var methods = map[string]appearance{
 	"qvirl":               {"QVIRL", blue, nil},
 	"qvirl-20k":           {"QVIRL, 20,000 steps", skyBlue, dashed},
 	"qvirl-maxmean":       {"QVIRL, max-mean", green, dashDot},
-	"qvirl-svi":           {"QVIRL, trained on draws", skyBlue, dotted},
+	"qvirl-svi":           {"QVIRL, trained on draws", blue, dashDot},
 	"qvirl-best":          {"QVIRL, matched", purple, dashed},
 	"qvirl-refined":       {"QVIRL, refined", purple, nil},
 	"paper":               {"QVIRL, the paper's", blue, nil},

@@ -107,14 +107,15 @@ func LearningCurves(rows []experiment.Row) experiment.Chart {
 	return chart
 }
 
-// Tables returns a table of the returns after some numbers of queries and of the entropy after the last, and one of the distances to the exact
-// posterior after the numbers of queries for which there are any; none of those where there are none.
+// Tables returns a table of the returns after some numbers of queries and of the entropy after the last, and one of each distance to the exact
+// posterior that there are rows of, after the numbers of queries for which there are any.
 func Tables(rows []experiment.Row) ([]experiment.Table, error) {
-	last, measured := 0, map[int]bool{}
+	last := 0
+	measured := map[string]map[int]bool{W1: {}, PolicyTV: {}}
 	for _, r := range rows {
 		last = max(last, r.Demos)
-		if r.Metric == W1 {
-			measured[r.Demos] = true
+		if at, ok := measured[r.Metric]; ok {
+			at[r.Demos] = true
 		}
 	}
 	byQueries := func(name, title string, columns ...column) (*experiment.Table, error) {
@@ -122,7 +123,7 @@ func Tables(rows []experiment.Row) ([]experiment.Table, error) {
 		var chosen []experiment.Row
 		for _, c := range columns {
 			key := fmt.Sprintf("%s-%d", c.metric, c.queries)
-			shown = append(shown, experiment.Column{Metric: key, Title: fmt.Sprintf("%s after %d", c.title, c.queries), Decimals: c.decimals})
+			shown = append(shown, experiment.Column{Metric: key, Title: fmt.Sprintf("%safter %d", c.prefix, c.queries), Decimals: c.decimals})
 			for _, r := range rows {
 				if r.Metric == c.metric && r.Demos == c.queries {
 					r.Metric = key
@@ -137,36 +138,40 @@ func Tables(rows []experiment.Row) ([]experiment.Table, error) {
 		t.Name, t.Title = name, title
 		return t, nil
 	}
-	var returns, distances []column
+	var returns []column
 	for _, k := range []int{0, 5, 10, 20, 30} {
 		if k < last {
-			returns = append(returns, column{ReturnTrue, "return", k, 1})
+			returns = append(returns, column{ReturnTrue, "return ", k, 1})
 		}
 	}
-	returns = append(returns, column{ReturnTrue, "return", last, 1}, column{RewardEntropy, "entropy", last, 1})
+	returns = append(returns, column{ReturnTrue, "return ", last, 1}, column{RewardEntropy, "entropy ", last, 1})
 	table, err := byQueries("returns", "Returns of the apprentice by number of queries", returns...)
 	if err != nil {
 		return nil, err
 	}
-	if len(measured) == 0 {
-		return []experiment.Table{*table}, nil
-	}
-	for _, c := range []column{{W1, "W1", 0, 3}, {PolicyTV, "TV", 0, 3}} {
-		for _, k := range slices.Sorted(maps.Keys(measured)) {
-			c.queries = k
-			distances = append(distances, c)
+	out := []experiment.Table{*table}
+	for _, d := range []struct{ metric, name, title string }{
+		{W1, "w1", "W1 of the rewards to the exact posterior by number of queries"}, {PolicyTV, "tv", "TV of the policy to the exact one by number of queries"},
+	} {
+		var columns []column
+		for _, k := range slices.Sorted(maps.Keys(measured[d.metric])) {
+			columns = append(columns, column{d.metric, "", k, 3})
 		}
+		if len(columns) == 0 {
+			continue
+		}
+		table, err := byQueries(d.name, d.title, columns...)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, *table)
 	}
-	second, err := byQueries("distances", "Distances to the exact posterior by number of queries", distances...)
-	if err != nil {
-		return nil, err
-	}
-	return []experiment.Table{*table, *second}, nil
+	return out, nil
 }
 
 // column is a metric after a number of queries.
 type column struct {
-	metric, title     string
+	metric, prefix    string // the title is the prefix, "after" and the number
 	queries, decimals int
 }
 
