@@ -199,12 +199,8 @@ func (c Config) Fitter(method, backendName string) (active.Fitter, error) {
 	var m qvirl.Method
 	var err error
 	switch name := posterior(method); name {
-	case QVIRL:
-		config := c.QVIRL
-		config.Backend = backendName
-		m, err = qvirl.New(config)
-	case QVIRLSVI, QVIRLBest, QVIRLRefined:
-		m, err = posteriorquality.Config{QVIRLSVI: c.QVIRLSVI, QVIRLStart: c.QVIRLStart, Match: c.Match, Refine: c.Refine}.Method(name, backendName)
+	case QVIRL, QVIRLSVI, QVIRLBest, QVIRLRefined:
+		m, err = posteriorquality.Config{QVIRL: c.QVIRL, QVIRLSVI: c.QVIRLSVI, QVIRLStart: c.QVIRLStart, Match: c.Match, Refine: c.Refine}.Method(name, backendName)
 	case ValueWalk:
 		m, err = valuewalk.New(c.ValueWalk)
 	default:

@@ -173,16 +173,6 @@ func (c Config) avrils() []setting {
 	return out
 }
 
-// methods returns the methods in the order in which they are computed, and which of them make few rows.
-func (c Config) methods() (names []string, brief map[string]bool) {
-	names, brief = []string{ValueWalk, PolicyWalk, QVIRL}, map[string]bool{}
-	for _, a := range c.avrils() {
-		names = append(names, a.config.Label)
-		brief[a.config.Label] = a.brief
-	}
-	return names, brief
-}
-
 // AVRIL returns the name of AVRIL at the given λ.
 func AVRIL(lambda float64) string { return avrilPrefix + strconv.FormatFloat(lambda, 'g', -1, 64) }
 

@@ -53,61 +53,77 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 	return &experiment.Plan{
 		Experiment: Name, Scale: scale, Config: c, Units: []experiment.Unit{{Name: "all", Cost: 1}},
 		Run: func(ctx context.Context, _ int, progress qvirl.Progress) (*experiment.Result, error) {
-			names, _ := c.methods()
-			stages := experiment.NewStages(float64(len(names)), "", progress)
-			posteriors, err := c.Fit(ctx, backendName, stages)
+			methods, err := c.methods(backendName)
 			if err != nil {
 				return nil, err
 			}
-			result, err := c.rows(posteriors)
-			if err != nil {
+			stages := experiment.NewStages(float64(len(methods)), "", progress)
+			if err := c.fit(ctx, methods, stages); err != nil {
 				return nil, err
 			}
+			result := c.rows(methods)
 			result.Times = stages.Times()
 			return result, nil
 		},
 	}, nil
 }
 
-// Fit returns the posterior of each method by name. Seconds of each go to stages, which count a method as 1.
-func (c Config) Fit(ctx context.Context, backendName string, stages *experiment.Stages) (map[string]qvirl.Posterior, error) {
-	w, err := c.World()
+// fitted is a method and, once it is known, its posterior.
+type fitted struct {
+	name   string
+	method qvirl.Method
+	brief  bool // only the rewards make rows
+	post   qvirl.Posterior
+}
+
+// methods returns the methods in the order in which they are fitted, ValueWalk first.
+func (c Config) methods(backendName string) ([]fitted, error) {
+	valueWalk, err := valuewalk.New(c.ValueWalk)
 	if err != nil {
 		return nil, err
 	}
-	problems := []*qvirl.Problem{c.Problem(w)}
-	methods := map[string]qvirl.Method{}
-	if methods[ValueWalk], err = valuewalk.New(c.ValueWalk); err != nil {
-		return nil, err
-	}
-	if methods[PolicyWalk], err = policywalk.New(c.PolicyWalk); err != nil {
+	policyWalk, err := policywalk.New(c.PolicyWalk)
+	if err != nil {
 		return nil, err
 	}
 	config := c.QVIRL
 	config.Backend = backendName
-	if methods[QVIRL], err = qvirl.New(config); err != nil {
+	variational, err := qvirl.New(config)
+	if err != nil {
 		return nil, err
 	}
-	names, _ := c.methods()
+	out := []fitted{{name: ValueWalk, method: valueWalk}, {name: PolicyWalk, method: policyWalk}, {name: QVIRL, method: variational}}
 	for _, a := range c.avrils() {
-		if methods[a.config.Label], err = avril.New(a.config); err != nil {
+		method, err := avril.New(a.config)
+		if err != nil {
 			return nil, err
 		}
+		out = append(out, fitted{name: a.config.Label, method: method, brief: a.brief})
 	}
-	out := map[string]qvirl.Posterior{}
-	for _, name := range names {
-		err := stages.Run(name, name, 1, func(progress qvirl.Progress) error {
-			posts, err := methods[name].Fit(ctx, problems, progress)
+	return out, nil
+}
+
+// fit finds the posteriors of the methods. Seconds of each go to stages, which count a method as 1.
+func (c Config) fit(ctx context.Context, methods []fitted, stages *experiment.Stages) error {
+	w, err := c.World()
+	if err != nil {
+		return err
+	}
+	problems := []*qvirl.Problem{c.Problem(w)}
+	for i := range methods {
+		m := &methods[i]
+		err := stages.Run(m.name, m.name, 1, func(progress qvirl.Progress) error {
+			posts, err := m.method.Fit(ctx, problems, progress)
 			if err == nil {
-				out[name] = posts[0]
+				m.post = posts[0]
 			}
 			return err
 		})
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return fmt.Errorf("%s: %w", m.name, err)
 		}
 	}
-	return out, nil
+	return nil
 }
 
 // Value returns the posterior of the optimal value of a state; AVRIL's is a point.
@@ -119,14 +135,12 @@ func Value(post qvirl.Posterior, s int) qvirl.Marginal {
 	return post.(qvirl.ValuePosterior).Value(s)
 }
 
-// rows measures the posteriors.
-func (c Config) rows(posteriors map[string]qvirl.Posterior) (*experiment.Result, error) {
-	oracle := posteriors[ValueWalk].(*valuewalk.Posterior)
+// rows measures the posteriors of the methods, the first of which is ValueWalk's.
+func (c Config) rows(methods []fitted) *experiment.Result {
+	oracle := methods[0].post.(*valuewalk.Posterior)
 	result := &experiment.Result{}
-	names, brief := c.methods()
-	for _, name := range names {
-		post := posteriors[name]
-		row := experiment.Row{Environment: Environment, Method: name, Demos: len(c.Trajectories), Seed: c.Seed}
+	for _, m := range methods {
+		row := experiment.Row{Environment: Environment, Method: m.name, Demos: len(c.Trajectories), Seed: c.Seed}
 		add := func(metric string, value float64) {
 			row.Metric, row.Value = metric, value
 			result.Rows = append(result.Rows, row)
@@ -134,7 +148,7 @@ func (c Config) rows(posteriors map[string]qvirl.Posterior) (*experiment.Result,
 		w1, size, smallest, largest := 0.0, 0.0, math.Inf(1), 0.0
 		below := map[string]float64{Below02: 0, Below0001: 0}
 		for s := range States {
-			reward, value := post.Reward(s), Value(post, s)
+			reward := m.post.Reward(s)
 			add(ofState(RewardMean, s), reward.Mean())
 			add(ofState(RewardStd, s), reward.StdDev())
 			smallest, largest = min(smallest, reward.StdDev()), max(largest, reward.StdDev())
@@ -144,15 +158,16 @@ func (c Config) rows(posteriors map[string]qvirl.Posterior) (*experiment.Result,
 			if reward.StdDev() < 0.001 {
 				below[Below0001]++
 			}
-			if brief[name] {
+			if m.brief {
 				continue
 			}
+			value := Value(m.post, s)
 			add(ofState(ValueMean, s), value.Mean())
 			add(ofState(ValueStd, s), value.StdDev())
 			w1 += metric.Wasserstein(oracle.Reward(s).(*qvirl.Empirical).Sorted(), reward) / float64(len(States))
 			size += max(reward.Mean(), -reward.Mean()) / float64(len(States))
 		}
-		if !brief[name] {
+		if !m.brief {
 			add(W1, w1)
 			add(MeanAbs, size)
 		}
@@ -161,21 +176,21 @@ func (c Config) rows(posteriors map[string]qvirl.Posterior) (*experiment.Result,
 		for _, name := range []string{Below02, Below0001} {
 			add(name, below[name])
 		}
-		switch p := post.(type) {
+		switch p := m.post.(type) {
 		case *qvirl.Gaussian:
 			if !p.Converged() {
-				result.Notes = append(result.Notes, name+": the training did not converge")
+				result.Notes = append(result.Notes, m.name+": the training did not converge")
 			}
 		case Sampler:
 			for metric, v := range ChainMetrics(p) {
 				add(metric, v)
 			}
 			if err := p.Convergence().Clean(); err != nil {
-				result.Notes = append(result.Notes, name+": "+err.Error())
+				result.Notes = append(result.Notes, m.name+": "+err.Error())
 			}
 		}
 	}
-	return result, nil
+	return result
 }
 
 // Sampler is a posterior that a Markov chain has sampled.
