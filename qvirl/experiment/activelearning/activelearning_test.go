@@ -126,6 +126,74 @@ func TestShardsGiveTheSameRows(t *testing.T) {
 	}
 }
 
+// TestCoursesAreAveraged compares three courses of ValueWalk with the first alone, and the second with a run of its seeds.
+func TestCoursesAreAveraged(t *testing.T) {
+	c := tiny()
+	c.Methods, c.Courses, c.Chunk = []string{ValueWalk}, map[string]int{ValueWalk: 3}, 3
+	type key struct {
+		metric string
+		seed   uint64
+		demos  int
+	}
+	values := func(c Config) (map[key]float64, []experiment.Row) {
+		rows, _, _ := run(t, c, experiment.Shard{})
+		out := map[key]float64{}
+		for _, r := range rows {
+			out[key{r.Metric, r.Seed, r.Demos}] = r.Value
+		}
+		return out, rows
+	}
+	all, rows := values(c)
+	alone := c
+	alone.Courses = nil
+	first, _ := values(alone)
+	second, _ := values(alone.course(1))
+	if len(first) != 3*(4*2+1*2+3*2) || len(all) != len(first)+3*4*3 {
+		t.Fatalf("%d and %d rows", len(first), len(all))
+	}
+	differ := false
+	for k, v := range first {
+		switch k.metric {
+		case ReturnTrue:
+			sum := 0.0
+			for course := 1; course <= 3; course++ {
+				sum += all[key{courseMetric(course), k.seed, k.demos}]
+			}
+			if got := all[k]; !scalar.EqualWithinAbs(got, sum/3, 1e-9) {
+				t.Errorf("%+v: %g, want the mean %g", k, got, sum/3)
+			}
+			if got := all[key{courseMetric(1), k.seed, k.demos}]; got != v {
+				t.Errorf("%+v: the first course has %g, alone it has %g", k, got, v)
+			}
+			if got := all[key{courseMetric(2), k.seed, k.demos}]; got != second[k] {
+				t.Errorf("%+v: the second course has %g, a run of its seeds %g", k, got, second[k])
+			}
+		case RewardEntropy:
+			differ = differ || second[k] != v
+			if got := all[k]; got == v || !scalar.EqualWithinAbs(got, v, 0.5) {
+				t.Errorf("%+v: mean %g, the first course has %g", k, got, v)
+			}
+		default:
+			if all[k] != v {
+				t.Errorf("%+v: %g, the first course has %g", k, all[k], v)
+			}
+		}
+	}
+	if !differ {
+		t.Error("two courses have the same samples")
+	}
+	if counts := courseCounts(rows, ValueWalk); len(counts) != 3 {
+		t.Errorf("counts of courses: %v", counts)
+	}
+	report, err := Report(rows, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := strings.Join(report.Text, " "); !strings.Contains(text, "valuewalk is that of 3 courses") {
+		t.Errorf("text %q", text)
+	}
+}
+
 // TestCourseIsARunOfTheExperiment compares a course with the rows of its seed.
 func TestCourseIsARunOfTheExperiment(t *testing.T) {
 	c := tiny()
@@ -227,6 +295,7 @@ func TestBadConfigs(t *testing.T) {
 		"ReferenceAt":   func(c *Config) { c.ReferenceAt = []int{4} },
 		"\"avril-x\"":   func(c *Config) { c.Methods = []string{"avril-x"} },
 		"magic-random":  func(c *Config) { c.Methods = []string{"magic-random"} },
+		"Courses":       func(c *Config) { c.Courses = map[string]int{QVIRL: 0} },
 		"Samples = 1":   func(c *Config) { c.Samples = 1 },
 		"TerminalProb":  func(c *Config) { c.World.TerminalProb = 2 },
 		"β":             func(c *Config) { c.Beta = 0 },
@@ -269,10 +338,10 @@ func TestInsideBand(t *testing.T) {
 			}
 		}
 	}
-	if inside, of := InsideBand(rows, QVIRL); inside != 1 || of != 3 {
+	if inside, of := InsideBand(rows, QVIRL, ReturnTrue); inside != 1 || of != 3 {
 		t.Errorf("%d of %d, want 1 of 3", inside, of)
 	}
-	if _, of := InsideBand(rows, QVIRLRandom); of != 0 {
+	if _, of := InsideBand(rows, QVIRLRandom, ReturnTrue); of != 0 {
 		t.Error("a method without rows was compared")
 	}
 }

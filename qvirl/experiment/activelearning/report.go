@@ -25,8 +25,16 @@ func Report(rows []experiment.Row, record *experiment.Record) (*experiment.Repor
 		"covariance of all rewards. W1 is the Wasserstein-1 distance of the reward marginals to a posterior that ValueWalk samples "+
 		"from the same demonstrations.")
 	for _, method := range ordered(rows) {
-		if inside, of := InsideBand(rows, method); of > 0 && method != ValueWalk {
-			r.Text = append(r.Text, fmt.Sprintf("The mean return of %s lies within a standard error of ValueWalk's after %d of %d queries.", method, inside, of))
+		courses := courseCounts(rows, method)
+		if inside, of := InsideBand(rows, method, ReturnTrue); of > 0 && method != ValueWalk {
+			text := fmt.Sprintf("The mean return of %s lies within a standard error of ValueWalk's after %d of %d queries.", method, inside, of)
+			if len(courses) > 0 {
+				text += fmt.Sprintf(" It is the mean of %d courses in each world; each alone is there after %v.", len(courses), courses)
+			}
+			r.Text = append(r.Text, text)
+		} else if len(courses) > 0 {
+			r.Text = append(r.Text, fmt.Sprintf("The mean return of %s is that of %d courses in each world; each alone is within a standard error of it after %v of %d queries.",
+				method, len(courses), courses, of))
 		}
 	}
 	if record != nil && len(record.Seconds) > 0 {
@@ -175,14 +183,14 @@ type column struct {
 	queries, decimals int
 }
 
-// InsideBand returns after how many of the queries, from the first on, a method's mean return lies within a standard error
-// of ValueWalk's mean; of is the number of queries at which both are known.
-func InsideBand(rows []experiment.Row, method string) (inside, of int) {
+// InsideBand returns after how many of the queries, from the first on, the mean of a method's return lies within a standard error
+// of ValueWalk's mean; of is the number of queries at which both are known. name is ReturnTrue, or that of one course.
+func InsideBand(rows []experiment.Row, method, name string) (inside, of int) {
 	theirs := map[int]metric.Summary{}
 	for _, p := range curve(rows, ValueWalk, ReturnTrue) {
 		theirs[p.queries] = p.Summary
 	}
-	for _, p := range curve(rows, method, ReturnTrue) {
+	for _, p := range curve(rows, method, name) {
 		if vw, ok := theirs[p.queries]; ok && p.queries > 0 && vw.N > 1 {
 			of++
 			if math.Abs(p.Mean-vw.Mean) <= vw.StdErr {
@@ -191,4 +199,15 @@ func InsideBand(rows []experiment.Row, method string) (inside, of int) {
 		}
 	}
 	return inside, of
+}
+
+// courseCounts returns the count of InsideBand for each of a method's courses alone; none if it has but one.
+func courseCounts(rows []experiment.Row, method string) (counts []int) {
+	for course := 1; ; course++ {
+		inside, of := InsideBand(rows, method, courseMetric(course))
+		if of == 0 {
+			return counts
+		}
+		counts = append(counts, inside)
+	}
 }

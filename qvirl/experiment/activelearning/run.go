@@ -39,7 +39,11 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 		seeds  []uint64
 	}
 	var units []unit
-	fitters := map[string]active.Fitter{}
+	type key struct {
+		posterior string
+		course    int
+	}
+	fitters := map[key]active.Fitter{}
 	for _, method := range c.Methods {
 		perQuery, ok := cost[posterior(method)]
 		if !ok {
@@ -50,54 +54,66 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 			units = append(units, unit{method, seeds})
 			p.Units = append(p.Units, experiment.Unit{
 				Name: fmt.Sprintf("%s-runs-%04d", method, first),
-				Cost: float64(len(seeds)) * (perQuery*float64(c.Queries+1) + referenceCost*float64(len(c.ReferenceAt))),
+				Cost: float64(len(seeds)) * (perQuery*float64(c.Queries+1)*float64(c.courses(method)) + referenceCost*float64(len(c.ReferenceAt))),
 			})
 		}
 	}
 	p.Run = func(ctx context.Context, i int, progress qvirl.Progress) (*experiment.Result, error) {
 		method := units[i].method
-		fit := fitters[posterior(method)]
-		if fit == nil {
-			var err error
-			if fit, err = c.Fitter(method, backendName); err != nil {
-				return nil, err
+		return c.unit(ctx, method, units[i].seeds, func(course int) (active.Fitter, error) {
+			k := key{posterior(method), course}
+			if fitters[k] == nil {
+				fit, err := c.course(course).Fitter(method, backendName)
+				if err != nil {
+					return nil, err
+				}
+				fitters[k] = fit
 			}
-			fitters[posterior(method)] = fit
-		}
-		return c.unit(ctx, method, units[i].seeds, fit, progress)
+			return fitters[k], nil
+		}, progress)
 	}
 	return p, nil
 }
 
-// unit runs a method on a chunk of runs.
-func (c Config) unit(ctx context.Context, method string, seeds []uint64, fit active.Fitter, progress qvirl.Progress) (*experiment.Result, error) {
-	j := &judge{config: c, method: method, result: &experiment.Result{}}
-	worlds := make([]*posteriorquality.World, len(seeds))
+// unit takes a method through its courses on a chunk of worlds. fitter gives the fitter of each.
+func (c Config) unit(ctx context.Context, method string, seeds []uint64, fitter func(course int) (active.Fitter, error), progress qvirl.Progress) (*experiment.Result, error) {
+	j := &judge{config: c, worlds: make([]*posteriorquality.World, len(seeds)), stages: experiment.NewStages(1, "", nil)}
 	for i, seed := range seeds {
 		var err error
-		if worlds[i], err = c.NewWorld(seed); err != nil {
+		if j.worlds[i], err = c.NewWorld(seed); err != nil {
 			return nil, fmt.Errorf("world %d: %w", seed, err)
 		}
 	}
 	var err error
-	if j.scales, err = scales(worlds); err != nil {
+	if j.scales, err = scales(j.worlds); err != nil {
 		return nil, err
 	}
-	stages := experiment.NewStages(1, "", nil) // keeps the time of the references apart
-	err = stages.Run(method, method, 1, func(qvirl.Progress) error {
-		return c.Follow(ctx, method, fit, worlds, func(k int, steps []active.Step) error {
-			return j.judge(ctx, k, worlds, steps, stages)
-		}, progress)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", method, err)
+	courses := c.courses(method)
+	for course := range courses {
+		fit, err := fitter(course)
+		if err != nil {
+			return nil, err
+		}
+		label := ""
+		if courses > 1 {
+			label = fmt.Sprintf("course %d of %d: ", course+1, courses)
+		}
+		j.found = append(j.found, nil)
+		err = j.stages.Run(method, method, 1, func(qvirl.Progress) error {
+			return c.course(course).Follow(ctx, method, fit, j.worlds, func(k int, steps []active.Step) error {
+				return j.judge(ctx, k, steps)
+			}, progress.Stage(label, course, 1, courses))
+		})
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", method, err)
+		}
 	}
-	j.result.Times = stages.Times()
-	j.result.Times.Move(referenceKey, method)
+	result := &experiment.Result{Rows: j.rows(method), Times: j.stages.Times()}
+	result.Times.Move(referenceKey, method)
 	if j.unclean > 0 {
-		j.result.Notes = append(j.result.Notes, fmt.Sprintf("%s: %d of %d fits did not converge as configured", method, j.unclean, j.fits))
+		result.Notes = append(result.Notes, fmt.Sprintf("%s: %d of %d fits did not converge as configured", method, j.unclean, j.fits))
 	}
-	return j.result, nil
+	return result, nil
 }
 
 // referenceKey is the seconds of the posteriors that W1 is taken to.
@@ -113,7 +129,7 @@ func (c Config) Follow(ctx context.Context, method string, fit active.Fitter, wo
 		if err != nil {
 			return fmt.Errorf("world %d: %w", w.Seed, err)
 		}
-		runs[i] = active.Run{Problem: w.Problem, Ask: ask, Seed: w.Seed}
+		runs[i] = active.Run{Problem: w.Problem, Ask: ask, Seed: w.Seed + c.QuerySeed}
 	}
 	return c.Loop(method, fit).Do(ctx, runs, visit, progress)
 }
@@ -140,45 +156,73 @@ func scales(worlds []*posteriorquality.World) ([]scale, error) {
 	return out, nil
 }
 
-// judge makes the rows of a unit.
+// judge measures the courses of a unit.
 type judge struct {
 	config        Config
-	method        string
+	worlds        []*posteriorquality.World
 	scales        []scale
-	result        *experiment.Result
+	stages        *experiment.Stages  // keeps the time of the references apart
+	found         [][][]metric.Result // by course, queries and world; the last course is under way
 	fits, unclean int
 }
 
-// judge adds the rows of the runs after k queries.
-func (j *judge) judge(ctx context.Context, k int, worlds []*posteriorquality.World, steps []active.Step, stages *experiment.Stages) error {
+// judge measures the steps of the present course after k queries, a step to a world.
+func (j *judge) judge(ctx context.Context, k int, steps []active.Step) error {
 	found := make([]metric.Result, len(steps))
 	err := experiment.Parallel(ctx, len(steps), nil, func(i int) (err error) {
-		found[i], err = evaluate(worlds[i], j.scales[i], steps[i])
+		found[i], err = evaluate(j.worlds[i], j.scales[i], steps[i])
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if slices.Contains(j.config.ReferenceAt, k) {
-		err := stages.Run(referenceKey, referenceKey, 0, func(qvirl.Progress) error { return j.compare(ctx, worlds, steps, found) })
+	if len(j.found) == 1 && slices.Contains(j.config.ReferenceAt, k) {
+		err := j.stages.Run(referenceKey, referenceKey, 0, func(qvirl.Progress) error { return j.compare(ctx, steps, found) })
 		if err != nil {
 			return err
 		}
 	}
-	for i, w := range worlds {
+	for _, s := range steps {
 		j.fits++
-		if !clean(steps[i].Posterior) {
+		if !clean(s.Posterior) {
 			j.unclean++
 		}
-		row := experiment.Row{Environment: j.config.Environment(), Method: j.method, Demos: k, Seed: w.Seed}
-		for _, name := range []string{ReturnTrue, RewardEntropy, W1, PolicyTV, Query, QueryScore} {
-			if value, ok := found[i][name]; ok {
+	}
+	present := &j.found[len(j.found)-1]
+	*present = append(*present, found)
+	return nil
+}
+
+// rows returns the rows of all courses.
+func (j *judge) rows(method string) []experiment.Row {
+	var out []experiment.Row
+	for k, first := range j.found[0] {
+		for i, w := range j.worlds {
+			row := experiment.Row{Environment: j.config.Environment(), Method: method, Demos: k, Seed: w.Seed}
+			add := func(name string, value float64) {
 				row.Metric, row.Value = name, value
-				j.result.Rows = append(j.result.Rows, row)
+				out = append(out, row)
+			}
+			for _, name := range []string{ReturnTrue, RewardEntropy} {
+				sum := 0.0
+				for _, course := range j.found {
+					sum += course[k][i][name]
+				}
+				add(name, sum/float64(len(j.found)))
+			}
+			for _, name := range []string{W1, PolicyTV, Query, QueryScore} {
+				if value, ok := first[i][name]; ok {
+					add(name, value)
+				}
+			}
+			if len(j.found) > 1 {
+				for course := range j.found {
+					add(courseMetric(course+1), j.found[course][k][i][ReturnTrue])
+				}
 			}
 		}
 	}
-	return nil
+	return out
 }
 
 // evaluate returns the metrics that need no reference.
@@ -203,7 +247,7 @@ func evaluate(w *posteriorquality.World, s scale, step active.Step) (metric.Resu
 }
 
 // compare adds the distances to posteriors that ValueWalk samples from the same demonstrations.
-func (j *judge) compare(ctx context.Context, worlds []*posteriorquality.World, steps []active.Step, found []metric.Result) error {
+func (j *judge) compare(ctx context.Context, steps []active.Step, found []metric.Result) error {
 	oracle, err := valuewalk.New(j.config.Reference)
 	if err != nil {
 		return err
@@ -221,7 +265,7 @@ func (j *judge) compare(ctx context.Context, worlds []*posteriorquality.World, s
 		if err != nil {
 			return err
 		}
-		result, err := metric.Evaluate(steps[i].Posterior, steps[i].Samples, worlds[i].Truth, metric.References{Exact: reference})
+		result, err := metric.Evaluate(steps[i].Posterior, steps[i].Samples, j.worlds[i].Truth, metric.References{Exact: reference})
 		if err != nil {
 			return err
 		}
