@@ -49,7 +49,7 @@ func (b *batch) arrays(c Config) []array {
 			array{name: "basis", floats: b.basis, dims: []int{size, n, n}},
 			array{name: "origin", floats: b.origin, dims: []int{size, n}})
 	}
-	if c.Objective == MonteCarlo {
+	if c.draws() {
 		out = append(out, b.monteCarloArrays(c)...)
 	}
 	if c.Covariance == KernelCovariance {
@@ -69,7 +69,7 @@ func (b *batch) arrays(c Config) []array {
 	return append(out, array{name: "factor", floats: identities(size, n), dims: []int{size, n, n}, trainable: true})
 }
 
-// monteCarloArrays lists what the MonteCarlo objective reads besides.
+// monteCarloArrays lists what objectives that draw values read besides.
 func (b *batch) monteCarloArrays(c Config) []array {
 	rng := rand.New(rand.NewPCG(c.Seed, 1))
 	noise := make([]float64, noiseBank*b.dim)

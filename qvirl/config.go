@@ -25,6 +25,8 @@ const (
 	ClosedForm Objective = "closed-form"
 	// MonteCarlo draws values in each step and takes the exact maximum, likelihood and KL divergence of the draws.
 	MonteCarlo Objective = "monte-carlo"
+	// ClosedDivergence has the KL divergence of ClosedForm and the likelihood of MonteCarlo.
+	ClosedDivergence Objective = "closed-divergence"
 )
 
 // Config configures tabular QVIRL. DefaultConfig runs the paper's objective to convergence; PaperConfig follows the paper's
@@ -34,11 +36,11 @@ type Config struct {
 	Name string
 	// Objective is how the ELBO is computed; the paper's is ClosedForm.
 	Objective Objective
-	// LogExpected makes the MonteCarlo objective take Σ log E p of the demonstrations, as the closed form does, in place of
-	// E Σ log p, which is the ELBO's. The expectation is over the 16 draws of a step, which leaves the logarithm a little too low. It loses:
+	// LogExpected makes the likelihood of MonteCarlo and ClosedDivergence Σ log E p of the demonstrations, as the closed form's is, in
+	// place of E Σ log p, which is the ELBO's. The expectation is over the 16 draws of a step, which leaves the logarithm a little too low. It loses:
 	// see experiment/dial and experiment/apprenticeship.
 	LogExpected bool `json:",omitempty"`
-	// Maximum is the approximation of the maximum over actions in the ClosedForm objective; the paper's is Clark.
+	// Maximum is the approximation of the maximum over actions in the ClosedForm and ClosedDivergence objectives; the paper's is Clark.
 	Maximum Maximum
 	// Covariance is the variational family; the paper's experiments on gridworlds are read as FullCovariance.
 	Covariance Covariance
@@ -60,8 +62,8 @@ type Config struct {
 	Float64 bool
 	// Backend is a name for backend.Get; empty chooses the best there is.
 	Backend string
-	// Seed of what is drawn at random: the initial embeddings of KernelCovariance and the draws of MonteCarlo. Otherwise
-	// nothing is.
+	// Seed of what is drawn at random: the initial embeddings of KernelCovariance and the draws of MonteCarlo and
+	// ClosedDivergence. Otherwise nothing is.
 	Seed uint64
 }
 
@@ -98,15 +100,18 @@ func StartConfig() Config {
 	return c
 }
 
+// draws reports whether the objective draws values in each step.
+func (c Config) draws() bool { return c.Objective == MonteCarlo || c.Objective == ClosedDivergence }
+
 // Validate reports the first field that is out of range.
 func (c Config) Validate() error {
 	switch {
-	case c.Objective != ClosedForm && c.Objective != MonteCarlo:
-		return fmt.Errorf("qvirl: Objective = %q, want %q or %q", c.Objective, ClosedForm, MonteCarlo)
-	case c.Objective == MonteCarlo && c.Covariance != FullCovariance:
-		return fmt.Errorf("qvirl: Objective %q needs Covariance %q, not %q", MonteCarlo, FullCovariance, c.Covariance)
-	case c.LogExpected && c.Objective != MonteCarlo:
-		return fmt.Errorf("qvirl: LogExpected needs Objective %q, not %q", MonteCarlo, c.Objective)
+	case c.Objective != ClosedForm && !c.draws():
+		return fmt.Errorf("qvirl: Objective = %q, want %q, %q or %q", c.Objective, ClosedForm, MonteCarlo, ClosedDivergence)
+	case c.draws() && c.Covariance != FullCovariance:
+		return fmt.Errorf("qvirl: Objective %q needs Covariance %q, not %q", c.Objective, FullCovariance, c.Covariance)
+	case c.LogExpected && !c.draws():
+		return fmt.Errorf("qvirl: LogExpected needs Objective %q or %q, not %q", MonteCarlo, ClosedDivergence, c.Objective)
 	case c.Maximum != Clark && c.Maximum != MaxMean:
 		return fmt.Errorf("qvirl: Maximum = %q, want %q or %q", c.Maximum, Clark, MaxMean)
 	case c.Covariance != FullCovariance && c.Covariance != KernelCovariance:

@@ -19,8 +19,8 @@ type CurvePoint struct {
 	KL, LogLikelihood float64
 }
 
-// Gaussian is QVIRL's posterior: a Gaussian over optimal values, and what it implies for rewards. In closed form that is a
-// Gaussian over rewards, through the approximated maximum (Prop. reward-gaussian); with the MonteCarlo objective it is the
+// Gaussian is QVIRL's posterior: a Gaussian over optimal values, and what it implies for rewards. With a divergence in closed form that
+// is a Gaussian over rewards, through the approximated maximum (Prop. reward-gaussian); with the MonteCarlo objective it is the
 // distribution of the rewards that belong exactly to draws of values.
 type Gaussian struct {
 	exact       *exactMarginals // of the MonteCarlo objective; nil in closed form
@@ -39,7 +39,8 @@ type Gaussian struct {
 // Problem returns the problem that the posterior answers.
 func (p *Gaussian) Problem() *Problem { return p.problem }
 
-// Objective returns the objective that the posterior was trained with.
+// Objective returns MonteCarlo for a posterior that was trained with that objective, and ClosedForm for one that has a Gaussian over
+// rewards, whether the likelihood was in closed form or not (ClosedDivergence).
 func (p *Gaussian) Objective() Objective {
 	if p.exact != nil {
 		return MonteCarlo

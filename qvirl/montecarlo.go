@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// drawsPerStep is the number of values drawn in a step of the MonteCarlo objective, in antithetic pairs.
+	// drawsPerStep is the number of values drawn in a step, in antithetic pairs.
 	drawsPerStep = 16
 	// noiseBank is the number of standard normal vectors that the draws are made of. They are drawn once, for all problems.
 	noiseBank = 4096
@@ -35,20 +35,8 @@ func newMonteCarloObjective(scope *model.Scope, rows *Node, b shape, c Config) o
 	g := rows.Graph()
 	get := func(name string) *Node { return scope.GetVariable(name).NodeValue(g) }
 	mean, factor := meanAndFactor(get, c)
-	noise := Gather(get("noise"), ExpandAxes(rows, -1)) // [M/2, n]
-	noise = BroadcastToDims(ExpandAxes(noise, 0), b.size, drawsPerStep/2, b.dim)
-	gap := MatMul(factor, transpose(noise)) // [B, n, M/2]
-	column := ExpandAxes(mean, -1)
-	x := Concatenate([]*Node{Add(column, gap), Sub(column, gap)}, -1) // [B, n, M]
-
-	// The candidates, [B, A, S, M], and their maximum. Its gradient goes to the best candidate, the first of equal ones.
-	var candidates *Node
-	if b.stateOnly {
-		candidates = Reshape(MatMul(get("candidates"), x), b.size, b.actions, b.states, drawsPerStep)
-	} else {
-		candidates = Transpose(Reshape(x, b.size, b.states, b.actions, drawsPerStep), 1, 2)
-	}
-	top := StopGradient(ReduceAndKeep(candidates, ReduceMax, 1))
+	x, candidates, top := drawValues(get, rows, b, mean, factor)
+	// The gradient of the maximum goes to the best candidate, the first of equal ones.
 	best := Mul(ConvertDType(Equal(candidates, top), mean.DType()), ExpandAxes(get("distinct"), -1))
 	best = StopGradient(Div(best, ReduceAndKeep(best, ReduceSum, 1)))
 	value := ReduceSum(Mul(best, candidates), 1) // [B, S, M]
@@ -60,7 +48,6 @@ func newMonteCarloObjective(scope *model.Scope, rows *Node, b shape, c Config) o
 		reward = Sub(x, MatMul(step, value))
 	}
 
-	overDraws := func(x *Node) *Node { return MulScalar(x, 1.0/drawsPerStep) }
 	centred := Sub(reward, ExpandAxes(get("priorMean"), -1))
 	quadratic := overDraws(ReduceSum(Mul(centred, MatMul(get("priorPrecision"), centred)), 1, 2))
 	logPrior := MulScalar(Add(AddScalar(quadratic, float64(b.dim)*math.Log(2*math.Pi)), get("priorLogDet")), -0.5)
@@ -77,24 +64,46 @@ func newMonteCarloObjective(scope *model.Scope, rows *Node, b shape, c Config) o
 	}
 	entropy = AddScalar(entropy, 0.5*float64(b.dim)*(1+math.Log(2*math.Pi)))
 
-	logits := Mul(Mul(ExpandAxes(get("qScale"), -1), get("beta")), behind)
-	logProbs := Sub(logits, ReduceAndKeep(Log(ReduceAndKeep(Exp(logits), ReduceSum, 1)), ReduceSum, 1))
-	var logLikelihood *Node // [B]
-	if c.LogExpected {
-		highest := StopGradient(ReduceAndKeep(logProbs, ReduceMax, -1))
-		expected := Add(Squeeze(highest, -1), Log(overDraws(ReduceSum(Exp(Sub(logProbs, highest)), -1)))) // [B, A, S]
-		logLikelihood = ReduceSum(Mul(get("counts"), expected), 1, 2)
-	} else {
-		logLikelihood = overDraws(ReduceSum(Mul(ExpandAxes(get("counts"), -1), logProbs), 1, 2, 3))
-	}
-
+	logLikelihood := drawnLikelihood(get, behind, c)
 	kl := Neg(Add(Add(entropy, logPrior), logDet))
 	loss := Sub(kl, logLikelihood)
 	return objective{loss: loss, gradient: ReduceAllSum(loss), kl: kl, logLikelihood: logLikelihood,
 		meanX: mean, covX: MatMul(factor, transpose(factor))}
 }
 
-// Random streams of a fit with the MonteCarlo objective, beside that of the noise.
+// drawValues draws values x = mean ± factor·ε [B, n, M], with the candidates for the maximum in each state that belong to them [B, A, S, M],
+// and the highest of these [B, 1, S, M], which has no gradient.
+func drawValues(get func(name string) *Node, rows *Node, b shape, mean, factor *Node) (x, candidates, top *Node) {
+	noise := Gather(get("noise"), ExpandAxes(rows, -1)) // [M/2, n]
+	noise = BroadcastToDims(ExpandAxes(noise, 0), b.size, drawsPerStep/2, b.dim)
+	gap := MatMul(factor, transpose(noise)) // [B, n, M/2]
+	column := ExpandAxes(mean, -1)
+	x = Concatenate([]*Node{Add(column, gap), Sub(column, gap)}, -1)
+	if b.stateOnly {
+		candidates = Reshape(MatMul(get("candidates"), x), b.size, b.actions, b.states, drawsPerStep)
+	} else {
+		candidates = Transpose(Reshape(x, b.size, b.states, b.actions, drawsPerStep), 1, 2)
+	}
+	return x, candidates, StopGradient(ReduceAndKeep(candidates, ReduceMax, 1))
+}
+
+// drawnLikelihood returns the mean of Σ log p(a|s; x) over draws, or Σ log of the mean of p(a|s; x) with Config.LogExpected, [B]. behind
+// [B, A, S, M] are the candidates less the highest.
+func drawnLikelihood(get func(name string) *Node, behind *Node, c Config) *Node {
+	logits := Mul(Mul(ExpandAxes(get("qScale"), -1), get("beta")), behind)
+	logProbs := Sub(logits, ReduceAndKeep(Log(ReduceAndKeep(Exp(logits), ReduceSum, 1)), ReduceSum, 1))
+	if c.LogExpected {
+		highest := StopGradient(ReduceAndKeep(logProbs, ReduceMax, -1))
+		expected := Add(Squeeze(highest, -1), Log(overDraws(ReduceSum(Exp(Sub(logProbs, highest)), -1)))) // [B, A, S]
+		return ReduceSum(Mul(get("counts"), expected), 1, 2)
+	}
+	return overDraws(ReduceSum(Mul(ExpandAxes(get("counts"), -1), logProbs), 1, 2, 3))
+}
+
+// overDraws turns a sum over the draws of a step into their mean.
+func overDraws(sum *Node) *Node { return MulScalar(sum, 1.0/drawsPerStep) }
+
+// Random streams of a fit with an objective that draws values, beside that of the noise.
 const (
 	trainingDraws   = 2
 	evaluationDraws = 3
@@ -104,9 +113,9 @@ const (
 // draws chooses the rows of the noise that steps use, the same for all problems. Nil chooses none.
 type draws struct{ rng *rand.Rand }
 
-// newDraws returns one of the sequences of draws of the MonteCarlo objective, or nil for others.
+// newDraws returns one of the sequences of draws, or nil for an objective without any.
 func (c Config) newDraws(stream uint64) *draws {
-	if c.Objective != MonteCarlo {
+	if !c.draws() {
 		return nil
 	}
 	return &draws{rand.New(rand.NewPCG(c.Seed, stream))}

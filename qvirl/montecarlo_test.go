@@ -24,7 +24,7 @@ func monteCarloTestConfig() Config {
 	return c
 }
 
-// monteCarloOutputs evaluates the MonteCarlo objective at the given arrays: loss, KL divergence and log-likelihood [B], and
+// monteCarloOutputs evaluates the configured objective at the given arrays: loss, KL divergence and log-likelihood [B], and
 // the gradients of the summed loss by name.
 func monteCarloOutputs(t *testing.T, b *batch, c Config, arrays []array, rows []int32) (losses [3][]float64, gradients map[string][]float64) {
 	t.Helper()
@@ -39,7 +39,12 @@ func monteCarloOutputs(t *testing.T, b *batch, c Config, arrays []array, rows []
 	names := []string{"mean", "factor"}
 	results, err := model.CallOnceN(choice.Backend, store, func(root *model.Scope, rows *Node) []*Node {
 		scope := root.At(objectiveScope)
-		o := newMonteCarloObjective(scope, rows, b.shape, c)
+		var o objective
+		if c.Objective == MonteCarlo {
+			o = newMonteCarloObjective(scope, rows, b.shape, c)
+		} else {
+			o = newObjective(scope, rows.Graph(), rows, b.shape, c)
+		}
 		out := []*Node{o.loss, o.kl, o.logLikelihood}
 		for _, name := range names {
 			out = append(out, Gradient(o.gradient, scope.GetVariable(name).NodeValue(rows.Graph()))[0])
@@ -153,11 +158,14 @@ func plainMonteCarlo(t *testing.T, b *batch, c Config, arrays []array, rows []in
 
 func TestMonteCarloObjectiveMatchesItsDefinition(t *testing.T) {
 	for _, stateOnly := range []bool{true, false} {
-		for _, variant := range []struct{ whiten, logExpected bool }{{true, false}, {false, false}, {true, true}} {
+		for _, variant := range []struct {
+			whiten, logExpected bool
+			objective           Objective
+		}{{true, false, MonteCarlo}, {false, false, MonteCarlo}, {true, true, MonteCarlo}, {true, false, ClosedDivergence}, {true, true, ClosedDivergence}} {
 			whiten := variant.whiten
-			t.Run(fmt.Sprintf("stateOnly=%v/whiten=%v/logExpected=%v", stateOnly, whiten, variant.logExpected), func(t *testing.T) {
+			t.Run(fmt.Sprintf("stateOnly=%v/whiten=%v/logExpected=%v/%s", stateOnly, whiten, variant.logExpected, variant.objective), func(t *testing.T) {
 				c := monteCarloTestConfig()
-				c.Whiten, c.LogExpected = whiten, variant.logExpected
+				c.Whiten, c.LogExpected, c.Objective = whiten, variant.logExpected, variant.objective
 				b, err := newBatch(smallProblems(t, stateOnly), whiten)
 				if err != nil {
 					t.Fatal(err)
@@ -165,8 +173,17 @@ func TestMonteCarloObjectiveMatchesItsDefinition(t *testing.T) {
 				arrays := perturbed(b.arrays(c))
 				rows := c.newDraws(trainingDraws).next()
 				got, gradients := monteCarloOutputs(t, b, c, arrays, rows)
+				closedForm := c
+				closedForm.Objective, closedForm.LogExpected = ClosedForm, false
+				closed, _ := monteCarloOutputs(t, b, closedForm, arrays, rows)
 				for i := range b.problems {
 					kl, logLikelihood := plainMonteCarlo(t, b, c, arrays, rows, i)
+					if c.Objective == ClosedDivergence {
+						kl = closed[1][i]
+					}
+					if loss := kl - logLikelihood; !scalar.EqualWithinAbs(got[0][i], loss, 1e-9*(1+math.Abs(loss))) {
+						t.Errorf("problem %d: loss %.12g, its definition gives %.12g", i, got[0][i], loss)
+					}
 					if !scalar.EqualWithinAbs(got[1][i], kl, 1e-9*(1+math.Abs(kl))) {
 						t.Errorf("problem %d: KL divergence %.12g, its definition gives %.12g", i, got[1][i], kl)
 					}
@@ -201,26 +218,28 @@ func TestMonteCarloObjectiveMatchesItsDefinition(t *testing.T) {
 	}
 }
 
-func TestMonteCarloPosteriorMatchesQuadrature(t *testing.T) {
+func TestPosteriorsOfDrawsMatchQuadrature(t *testing.T) {
 	p := &Problem{
 		MDP: chain(t), Prior: Prior{Mean: []float64{0, -1}, Std: []float64{1, 2}}, Discount: 0.8, Beta: 2,
 		Demos: []mdp.Step{{State: 0, Action: 1}, {State: 0, Action: 1}, {State: 0, Action: 1}},
 	}
 	mean, std := chainMoments(t, p)
-	c := MonteCarloConfig()
-	c.Backend, c.Steps = "go", 1000
-	g := fit(t, c, p)[0]
-	if !g.Converged() {
-		t.Error("the fit did not converge")
-	}
-	for i := range mean {
-		m := g.Reward(i)
-		// What a Gaussian over values errs where the posterior is not one, and the noise of training.
-		if !scalar.EqualWithinAbs(m.Mean(), mean[i], 0.12*std[i]) || !scalar.EqualWithinAbs(m.StdDev()/std[i], 1, 0.12) {
-			t.Errorf("reward %d: mean %.3f, std %.3f; quadrature gives %.3f, %.3f", i, m.Mean(), m.StdDev(), mean[i], std[i])
+	for _, objective := range []Objective{MonteCarlo, ClosedDivergence} {
+		c := MonteCarloConfig()
+		c.Objective, c.Backend, c.Steps = objective, "go", 1000
+		g := fit(t, c, p)[0]
+		if !g.Converged() {
+			t.Errorf("%s: the fit did not converge", objective)
 		}
-		if !scalar.EqualWithinAbs(m.Mean(), g.RewardMean()[i], 1e-9) || !scalar.EqualWithinAbs(m.StdDev(), math.Sqrt(g.RewardCov().At(i, i)), 1e-9) {
-			t.Errorf("reward %d: the marginal's moments are not those of the joint distribution", i)
+		for i := range mean {
+			m := g.Reward(i)
+			// What a Gaussian over values errs where the posterior is not one, and the noise of training.
+			if !scalar.EqualWithinAbs(m.Mean(), mean[i], 0.12*std[i]) || !scalar.EqualWithinAbs(m.StdDev()/std[i], 1, 0.12) {
+				t.Errorf("%s: reward %d: mean %.3f, std %.3f; quadrature gives %.3f, %.3f", objective, i, m.Mean(), m.StdDev(), mean[i], std[i])
+			}
+			if !scalar.EqualWithinAbs(m.Mean(), g.RewardMean()[i], 1e-9) || !scalar.EqualWithinAbs(m.StdDev(), math.Sqrt(g.RewardCov().At(i, i)), 1e-9) {
+				t.Errorf("%s: reward %d: the marginal's moments are not those of the joint distribution", objective, i)
+			}
 		}
 	}
 }

@@ -26,10 +26,12 @@ type objective struct {
 	meanR, covR   *Node // [B, n], [B, n, n]: the reward they imply
 	meanV, varV   *Node // [B, S]: state values
 	logProbs      *Node // [B, A, S]: log p(a|s; θ), Eq. mean-field-action-prob
-} // those from meanR on are of the ClosedForm objective alone
+} // those from meanR on are not of the MonteCarlo objective
 
-// newObjective builds the loss (Eq. elbo) in closed form from the arrays in scope (see batch.arrays).
-func newObjective(scope *model.Scope, g *Graph, b shape, c Config) objective {
+// newObjective builds the loss (Eq. elbo) in closed form from the arrays in scope (see batch.arrays), or that of ClosedDivergence.
+//
+//	rows [drawsPerStep/2]  which rows of the noise the draws of ClosedDivergence are made of; nil otherwise
+func newObjective(scope *model.Scope, g *Graph, rows *Node, b shape, c Config) objective {
 	get := func(name string) *Node { return scope.GetVariable(name).NodeValue(g) }
 	meanX, covX := values(get, c)
 
@@ -69,6 +71,11 @@ func newObjective(scope *model.Scope, g *Graph, b shape, c Config) objective {
 	qScale := get("qScale")
 	logProbs := LogActionProbs(Mul(qScale, meanH), Mul(ExpandAxes(Square(qScale), 1), covH), get("beta"))
 	logLikelihood := ReduceSum(Mul(get("counts"), logProbs), 1, 2)
+	if c.Objective == ClosedDivergence {
+		mean, factor := meanAndFactor(get, c)
+		_, candidates, top := drawValues(get, rows, b, mean, factor)
+		logLikelihood = drawnLikelihood(get, Sub(candidates, top), c)
+	}
 	kl, klGradient := gaussianKL(meanR, covR, get("priorMean"), get("priorPrecision"), get("priorLogDet"))
 	o := objective{
 		loss: Sub(kl, logLikelihood), gradient: ReduceAllSum(Sub(klGradient, logLikelihood)),

@@ -85,7 +85,7 @@ func outputsOf(t *testing.T, b *batch, c Config, arrays []array) (out objectiveV
 	}
 	var names []string
 	results, err := model.CallOnceN(choice.Backend, store, func(root *model.Scope, g *Graph) []*Node {
-		o := newObjective(root.At(objectiveScope), g, b.shape, c)
+		o := newObjective(root.At(objectiveScope), g, nil, b.shape, c)
 		out := []*Node{o.loss, o.meanX, o.covX, o.meanR, o.covR}
 		for _, a := range arrays {
 			if a.trainable {

@@ -156,7 +156,7 @@ type program struct {
 	home
 	config Config
 	store  *model.Store
-	step   *model.Exec // learning rate (and rows of noise, for MonteCarlo) → outputs, at the parameters before the step
+	step   *model.Exec // learning rate (and rows of noise, for objectives that draw) → outputs, at the parameters before the step
 }
 
 // The outputs of a training step, in order; see objective. Those of MonteCarlo end with outCovX.
@@ -195,16 +195,22 @@ func (p *program) load(arrays []array) error {
 			adam.UpdateGraph(scope, learningRate.Graph(), o.gradient)
 			return []*graph.Node{o.loss, o.kl, o.logLikelihood, o.meanX, o.covX}
 		}
-		if p.config.Objective == MonteCarlo {
+		closed := func(scope *model.Scope, learningRate, rows *graph.Node) []*graph.Node {
+			o := newObjective(scope.At(objectiveScope), learningRate.Graph(), rows, p.shape, p.config)
+			return append(step(scope, learningRate, o), o.meanR, o.covR, o.meanV, o.varV, o.logProbs)
+		}
+		switch p.config.Objective {
+		case MonteCarlo:
 			p.step = model.MustNewExec(p.on, p.store, func(scope *model.Scope, learningRate, rows *graph.Node) []*graph.Node {
 				return step(scope, learningRate, newMonteCarloObjective(scope.At(objectiveScope), rows, p.shape, p.config))
 			})
-			return
+		case ClosedDivergence:
+			p.step = model.MustNewExec(p.on, p.store, closed)
+		default:
+			p.step = model.MustNewExec(p.on, p.store, func(scope *model.Scope, learningRate *graph.Node) []*graph.Node {
+				return closed(scope, learningRate, nil)
+			})
 		}
-		p.step = model.MustNewExec(p.on, p.store, func(scope *model.Scope, learningRate *graph.Node) []*graph.Node {
-			o := newObjective(scope.At(objectiveScope), learningRate.Graph(), p.shape, p.config)
-			return append(step(scope, learningRate, o), o.meanR, o.covR, o.meanV, o.varV, o.logProbs)
-		})
 	})
 }
 
@@ -274,7 +280,7 @@ func (p *program) train(ctx context.Context, first int, progress Progress) (*tra
 	return t, nil
 }
 
-// call runs one step. rows are for MonteCarlo and nil otherwise.
+// call runs one step. rows are for objectives that draw values and nil otherwise.
 func (p *program) call(learningRate float64, rows []int32) (out []*tensors.Tensor, err error) {
 	args := []any{float32(learningRate)}
 	if p.config.Float64 {
@@ -309,7 +315,7 @@ func (p *program) losses(out []*tensors.Tensor) (parts losses, err error) {
 // always with the same draws, and the mean of their losses.
 func (p *program) evaluate() (out []*tensors.Tensor, mean losses, err error) {
 	draws, count := p.config.newDraws(evaluationDraws), 1
-	if p.config.Objective == MonteCarlo {
+	if p.config.draws() {
 		count = evaluations
 	}
 	for k := range count {

@@ -339,7 +339,7 @@ func TestADivergingFitSaysSo(t *testing.T) {
 func TestBadConfigurations(t *testing.T) {
 	for want, change := range map[string]func(*Config){
 		"Objective":        func(c *Config) { c.Objective = "" },
-		"needs Covariance": func(c *Config) { c.Objective, c.Covariance = MonteCarlo, KernelCovariance },
+		"needs Covariance": func(c *Config) { c.Objective, c.Covariance = ClosedDivergence, KernelCovariance },
 		"Maximum":          func(c *Config) { c.Maximum = "best" }, "Covariance": func(c *Config) { c.Covariance = "" },
 		"LearningRate": func(c *Config) { c.LearningRate = math.NaN() }, "Steps": func(c *Config) { c.Steps = 0 },
 		"Rounds": func(c *Config) { c.Rounds = -1 }, "Tolerance": func(c *Config) { c.Tolerance = math.NaN() },

@@ -77,6 +77,7 @@ var methods = map[string]appearance{
 	"qvirl-refined":       {"QVIRL, refined", purple, nil},
 	"paper":               {"QVIRL, the paper's", blue, nil},
 	"start":               {"QVIRL, trained briefly", skyBlue, dashed},
+	"qvirl-e-log-p":       {"QVIRL, E log p", skyBlue, dotted},
 	"qvirl-svi-log-e-p":   {"QVIRL, trained on draws, log E p", green, dotted},
 	"matched-values":      {"QVIRL, matched, Gaussian over values", green, dashDot},
 	"matched-rewards":     {"QVIRL, matched, Gaussian over rewards", green, dashed},

@@ -26,6 +26,7 @@ const (
 	QVIRLMaxMean   = "qvirl-maxmean"     // the same with the max-mean approximation
 	QVIRLSVI       = "qvirl-svi"         // trained on draws through the exact maximum and likelihood
 	QVIRLLogE      = "qvirl-svi-log-e-p" // the same with the log of the expected likelihood, as in the closed form
+	QVIRLElogP     = "qvirl-e-log-p"     // the paper's divergence, trained on draws of the likelihood as QVIRLSVI
 	QVIRLBest      = "qvirl-best"        // warped marginals, matched to a short walk from the paper's objective, trained briefly
 	QVIRLRefined   = "qvirl-refined"     // the paper's objective, trained briefly, and refined by Hamiltonian transitions
 	AVRIL          = "avril"             // with the λ that is best on held-out worlds
