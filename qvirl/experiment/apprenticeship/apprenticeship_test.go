@@ -14,7 +14,9 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/floats/scalar"
 
+	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/experiment/posteriorquality"
 )
 
 // tiny is the experiment on three 3×3 worlds, in two units, with short computations.
@@ -24,7 +26,10 @@ func tiny() Config {
 	p.World.Width, p.World.Height = 3, 3
 	p.Seeds, p.Chunk, p.Draws = []uint64{2000, 2001, 2002}, 2, 400
 	p.ValueWalk.Samples = 1000
-	p.QVIRL.Steps, p.QVIRL.Rounds, p.QVIRLSVI.Steps, p.QVIRLSVI.Rounds = 300, 1, 300, 1
+	p.Methods = append(p.Methods, posteriorquality.QVIRLBest)
+	for _, q := range []*qvirl.Config{&p.QVIRL, &p.QVIRLMaxMean, &p.QVIRLSVI} {
+		q.Steps, q.Rounds = 300, 1
+	}
 	p.AVRIL.Steps, p.Match.Samples, p.Refine.Samples = 4000, 1500, 1000
 	return c
 }
