@@ -24,7 +24,7 @@ func newReport(definitions []experiment.Definition) *cobra.Command {
 are printed as well. With --with, methods of other runs stand beside those of FROM, in place of their namesakes.`,
 		Example: `  qvirl report posterior-quality                            # from results/posterior-quality
   qvirl report posterior-quality --from .birl/runs/posterior-quality-quick --out report
-  qvirl report active-gridworld --with results/active-gridworld-refined-2 --out report   # another seed's qvirl-refined`,
+  qvirl report highway --with results/highway-pairs --out report   # beside the encoder that takes the action as an input`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeNames(definitions),
 		RunE: func(cmd *cobra.Command, args []string) error {
