@@ -69,7 +69,7 @@ func (b *batch) arrays(c Config) []array {
 	return append(out, array{name: "factor", floats: identities(size, n), dims: []int{size, n, n}, trainable: true})
 }
 
-// monteCarloArrays lists what objectives that draw values read besides.
+// monteCarloArrays lists what the MonteCarlo objective reads besides; ClosedDivergence needs the noise and the candidates of it.
 func (b *batch) monteCarloArrays(c Config) []array {
 	rng := rand.New(rand.NewPCG(c.Seed, 1))
 	noise := make([]float64, noiseBank*b.dim)

@@ -14,8 +14,8 @@
 // valuewalk.Diagnose says whether that is needed. With Problem.BetaLogStd, β is inferred with the rewards.
 //
 // The method in three files: batch.go packs problems into arrays, objective.go builds the paper's loss from them, and
-// variational.go trains. montecarlo.go builds another loss, which replaces the paper's approximations by draws. The posterior
-// by matching is in warped.go.
+// variational.go trains. montecarlo.go builds another loss, which replaces the paper's approximations by draws; Config.Objective
+// says which of them. The posterior by matching is in warped.go.
 //
 // # Notation
 //

@@ -39,14 +39,9 @@ type Gaussian struct {
 // Problem returns the problem that the posterior answers.
 func (p *Gaussian) Problem() *Problem { return p.problem }
 
-// Objective returns MonteCarlo for a posterior that was trained with that objective, and ClosedForm for one that has a Gaussian over
-// rewards, whether the likelihood was in closed form or not (ClosedDivergence).
-func (p *Gaussian) Objective() Objective {
-	if p.exact != nil {
-		return MonteCarlo
-	}
-	return ClosedForm
-}
+// ExactMaximum reports whether the rewards are those that belong exactly to draws of values, as with the MonteCarlo objective, and not
+// a Gaussian through an approximation of the maximum.
+func (p *Gaussian) ExactMaximum() bool { return p.exact != nil }
 
 // Reward returns the marginal posterior of reward i.
 func (p *Gaussian) Reward(i int) Marginal {
@@ -79,8 +74,8 @@ func (p *Gaussian) RewardMean() []float64 { return append([]float64(nil), p.mean
 // RewardCov returns the posterior covariance of the rewards, [n, n].
 func (p *Gaussian) RewardCov() *mat.Dense { return mat.DenseCopyOf(p.covR) }
 
-// ActionProbs returns the posterior-predictive policy, [S·A]: in closed form (Eq. mean-field-action-prob), or the mean over
-// draws.
+// ActionProbs returns the posterior-predictive policy, [S·A]: in closed form (Eq. mean-field-action-prob), or with
+// ExactMaximum the mean over draws.
 func (p *Gaussian) ActionProbs() []float64 { return append([]float64(nil), p.probs...) }
 
 // Curve returns the course of the objective during training, oldest first.

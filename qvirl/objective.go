@@ -70,11 +70,13 @@ func newObjective(scope *model.Scope, g *Graph, rows *Node, b shape, c Config) o
 
 	qScale := get("qScale")
 	logProbs := LogActionProbs(Mul(qScale, meanH), Mul(ExpandAxes(Square(qScale), 1), covH), get("beta"))
-	logLikelihood := ReduceSum(Mul(get("counts"), logProbs), 1, 2)
+	var logLikelihood *Node
 	if c.Objective == ClosedDivergence {
 		mean, factor := meanAndFactor(get, c)
 		_, candidates, top := drawValues(get, rows, b, mean, factor)
 		logLikelihood = drawnLikelihood(get, Sub(candidates, top), c)
+	} else {
+		logLikelihood = ReduceSum(Mul(get("counts"), logProbs), 1, 2)
 	}
 	kl, klGradient := gaussianKL(meanR, covR, get("priorMean"), get("priorPrecision"), get("priorLogDet"))
 	o := objective{

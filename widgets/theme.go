@@ -77,7 +77,8 @@ var methods = map[string]appearance{
 	"qvirl-refined":       {"QVIRL, refined", purple, nil},
 	"paper":               {"QVIRL, the paper's", blue, nil},
 	"start":               {"QVIRL, trained briefly", skyBlue, dashed},
-	"qvirl-e-log-p":       {"QVIRL, E log p", skyBlue, dotted},
+	"qvirl-log-e-p":       {"QVIRL, log E p from draws", green, dashed},
+	"qvirl-e-log-p":       {"QVIRL, E log p from draws", purple, dotted},
 	"qvirl-svi-log-e-p":   {"QVIRL, trained on draws, log E p", green, dotted},
 	"matched-values":      {"QVIRL, matched, Gaussian over values", green, dashDot},
 	"matched-rewards":     {"QVIRL, matched, Gaussian over rewards", green, dashed},
@@ -124,6 +125,10 @@ func lookup(method string) appearance {
 	if base, ok := strings.CutSuffix(method, "-mean"); ok {
 		a := lookup(base)
 		return appearance{a.label + ", mean policy", a.color, nil}
+	}
+	if base, ok := strings.CutSuffix(method, "-exactmax-cvar"); ok {
+		a := lookup(base)
+		return appearance{a.label + ", CVaR policy, exact max", a.color, dotted}
 	}
 	if base, ok := strings.CutSuffix(method, "-cvar"); ok {
 		a := lookup(base)

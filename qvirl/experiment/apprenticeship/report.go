@@ -10,7 +10,7 @@ import (
 
 // tableMethods are the policies in the order of the tables.
 var tableMethods = []string{"valuewalk-mean", "valuewalk-cvar", "qvirl-mean", "qvirl-cvar", "qvirl-exactmax-cvar",
-	"qvirl-maxmean-mean", "qvirl-maxmean-cvar", "qvirl-maxmean-exactmax-cvar", "qvirl-e-log-p-mean", "qvirl-e-log-p-cvar", "qvirl-e-log-p-exactmax-cvar",
+	"qvirl-maxmean-mean", "qvirl-maxmean-cvar", "qvirl-maxmean-exactmax-cvar", "qvirl-log-e-p-mean", "qvirl-log-e-p-cvar", "qvirl-log-e-p-exactmax-cvar", "qvirl-e-log-p-mean", "qvirl-e-log-p-cvar", "qvirl-e-log-p-exactmax-cvar",
 	"qvirl-svi-log-e-p-mean", "qvirl-svi-log-e-p-cvar", "qvirl-svi-mean", "qvirl-svi-cvar",
 	"qvirl-best-mean", "qvirl-best-cvar", "qvirl-refined-mean", "qvirl-refined-cvar", "avril-mean", "avril-cvar",
 	"avril-0.17-mean", "avril-0.17-cvar", Optimal, Random}

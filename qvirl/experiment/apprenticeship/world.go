@@ -151,7 +151,7 @@ func (w *World) addMethod(c Config, court judges, name string, post qvirl.Poster
 	if err := w.addCVaR(name+CVaRSuffix, court, own); err != nil {
 		return err
 	}
-	if g, ok := post.(*qvirl.Gaussian); !ok || g.Objective() == qvirl.MonteCarlo {
+	if g, ok := post.(*qvirl.Gaussian); !ok || g.ExactMaximum() {
 		return nil // without an approximation of the maximum the two are the same
 	}
 	samples, err := posteriorquality.Samples(post, c.Posteriors.Draws, w.Seed, name)

@@ -26,7 +26,8 @@ const (
 	QVIRLMaxMean   = "qvirl-maxmean"     // the same with the max-mean approximation
 	QVIRLSVI       = "qvirl-svi"         // trained on draws through the exact maximum and likelihood
 	QVIRLLogE      = "qvirl-svi-log-e-p" // the same with the log of the expected likelihood, as in the closed form
-	QVIRLElogP     = "qvirl-e-log-p"     // the paper's divergence, trained on draws of the likelihood as QVIRLSVI
+	QVIRLLogEP     = "qvirl-log-e-p"     // the paper's divergence with the likelihood of QVIRLLogE, from draws
+	QVIRLElogP     = "qvirl-e-log-p"     // the paper's divergence with the likelihood of QVIRLSVI, from draws
 	QVIRLBest      = "qvirl-best"        // warped marginals, matched to a short walk from the paper's objective, trained briefly
 	QVIRLRefined   = "qvirl-refined"     // the paper's objective, trained briefly, and refined by Hamiltonian transitions
 	AVRIL          = "avril"             // with the λ that is best on held-out worlds
@@ -66,7 +67,7 @@ type Config struct {
 	QVIRL        qvirl.Config
 	QVIRL20k     qvirl.Config
 	QVIRLMaxMean qvirl.Config
-	QVIRLSVI     qvirl.Config
+	QVIRLSVI     qvirl.Config           // of QVIRLLogE, QVIRLLogEP and QVIRLElogP, too, but for what their names say
 	QVIRLStart   qvirl.Config           // of the posterior from which the walks of QVIRLBest and QVIRLRefined start
 	Match        valuewalk.RefineConfig // of QVIRLBest's walk
 	Refine       valuewalk.RefineConfig // of QVIRLRefined's

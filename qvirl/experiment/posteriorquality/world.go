@@ -73,10 +73,13 @@ func (c Config) Method(name, backendName string) (qvirl.Method, error) {
 			config.Seed++
 		}
 		return valuewalk.New(config)
-	case QVIRL, QVIRL20k, QVIRLMaxMean, QVIRLSVI, QVIRLLogE, QVIRLElogP:
-		config := map[string]qvirl.Config{QVIRL: c.QVIRL, QVIRL20k: c.QVIRL20k, QVIRLMaxMean: c.QVIRLMaxMean, QVIRLSVI: c.QVIRLSVI, QVIRLLogE: c.QVIRLSVI, QVIRLElogP: c.QVIRLSVI}[name]
-		config.LogExpected = config.LogExpected || name == QVIRLLogE
-		if name == QVIRLElogP {
+	case QVIRL, QVIRL20k, QVIRLMaxMean, QVIRLSVI, QVIRLLogE, QVIRLLogEP, QVIRLElogP:
+		config, ok := map[string]qvirl.Config{QVIRL: c.QVIRL, QVIRL20k: c.QVIRL20k, QVIRLMaxMean: c.QVIRLMaxMean}[name]
+		if !ok {
+			config = c.QVIRLSVI
+		}
+		config.LogExpected = config.LogExpected || name == QVIRLLogE || name == QVIRLLogEP
+		if name == QVIRLLogEP || name == QVIRLElogP {
 			config.Objective = qvirl.ClosedDivergence
 		}
 		config.Name, config.Backend = name, backendName
