@@ -24,9 +24,9 @@ func monteCarloTestConfig() Config {
 	return c
 }
 
-// monteCarloOutputs evaluates the configured objective at the given arrays: loss, KL divergence and log-likelihood [B], and
+// drawnOutputs evaluates the configured objective at the given arrays: loss, KL divergence and log-likelihood [B], and
 // the gradients of the summed loss by name.
-func monteCarloOutputs(t *testing.T, b *batch, c Config, arrays []array, rows []int32) (losses [3][]float64, gradients map[string][]float64) {
+func drawnOutputs(t *testing.T, b *batch, c Config, arrays []array, rows []int32) (losses [3][]float64, gradients map[string][]float64) {
 	t.Helper()
 	choice, err := backend.Get(c.Backend)
 	if err != nil {
@@ -156,12 +156,12 @@ func plainMonteCarlo(t *testing.T, b *batch, c Config, arrays []array, rows []in
 	return -entropy - expected, logLikelihood
 }
 
-func TestMonteCarloObjectiveMatchesItsDefinition(t *testing.T) {
+func TestObjectivesWithDrawsMatchTheirDefinition(t *testing.T) {
 	for _, stateOnly := range []bool{true, false} {
 		for _, variant := range []struct {
 			whiten, logExpected bool
 			objective           Objective
-		}{{true, false, MonteCarlo}, {false, false, MonteCarlo}, {true, true, MonteCarlo}, {true, false, ClosedDivergence}, {true, true, ClosedDivergence}} {
+		}{{true, false, MonteCarlo}, {false, false, MonteCarlo}, {true, true, MonteCarlo}, {true, false, ClosedDivergence}, {false, false, ClosedDivergence}, {true, true, ClosedDivergence}} {
 			whiten := variant.whiten
 			t.Run(fmt.Sprintf("stateOnly=%v/whiten=%v/logExpected=%v/%s", stateOnly, whiten, variant.logExpected, variant.objective), func(t *testing.T) {
 				c := monteCarloTestConfig()
@@ -172,10 +172,10 @@ func TestMonteCarloObjectiveMatchesItsDefinition(t *testing.T) {
 				}
 				arrays := perturbed(b.arrays(c))
 				rows := c.newDraws(trainingDraws).next()
-				got, gradients := monteCarloOutputs(t, b, c, arrays, rows)
+				got, gradients := drawnOutputs(t, b, c, arrays, rows)
 				closedForm := c
 				closedForm.Objective, closedForm.LogExpected = ClosedForm, false
-				closed, _ := monteCarloOutputs(t, b, closedForm, arrays, rows)
+				closed, _ := drawnOutputs(t, b, closedForm, arrays, rows)
 				for i := range b.problems {
 					kl, logLikelihood := plainMonteCarlo(t, b, c, arrays, rows, i)
 					if c.Objective == ClosedDivergence {
@@ -204,7 +204,7 @@ func TestMonteCarloObjectiveMatchesItsDefinition(t *testing.T) {
 							before := at[i]
 							defer func() { at[i] = before }()
 							at[i] = x
-							out, _ := monteCarloOutputs(t, b, c, arrays, rows)
+							out, _ := drawnOutputs(t, b, c, arrays, rows)
 							return floats.Sum(out[0])
 						}
 						want := (total(at[i]+h) - total(at[i]-h)) / (2 * h)

@@ -338,9 +338,11 @@ func TestADivergingFitSaysSo(t *testing.T) {
 
 func TestBadConfigurations(t *testing.T) {
 	for want, change := range map[string]func(*Config){
-		"Objective":        func(c *Config) { c.Objective = "" },
-		"needs Covariance": func(c *Config) { c.Objective, c.Covariance = ClosedDivergence, KernelCovariance },
-		"Maximum":          func(c *Config) { c.Maximum = "best" }, "Covariance": func(c *Config) { c.Covariance = "" },
+		"Objective":                              func(c *Config) { c.Objective = "" },
+		"\"monte-carlo\" needs Covariance":       func(c *Config) { c.Objective, c.Covariance = MonteCarlo, KernelCovariance },
+		"\"closed-divergence\" needs Covariance": func(c *Config) { c.Objective, c.Covariance = ClosedDivergence, KernelCovariance },
+		"LogExpected":                            func(c *Config) { c.LogExpected = true },
+		"Maximum":                                func(c *Config) { c.Maximum = "best" }, "Covariance": func(c *Config) { c.Covariance = "" },
 		"LearningRate": func(c *Config) { c.LearningRate = math.NaN() }, "Steps": func(c *Config) { c.Steps = 0 },
 		"Rounds": func(c *Config) { c.Rounds = -1 }, "Tolerance": func(c *Config) { c.Tolerance = math.NaN() },
 	} {

@@ -86,7 +86,7 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 			t.Errorf("return of %s after 3 queries: %g", method, last)
 		}
 	}
-	// The floor is σ/√n·√(2/π)·√2 ≈ 0.2 for σ ≈ 3 and n ≈ 400 effective samples; QVIRL is within one of the prior's 3.
+	// The floor is σ/√n·√(2/π)·√2 ≈ 0.2 for σ ≈ 3 and n ≈ 400 effective samples (at least 200); QVIRL is within one of the prior's 3.
 	vw := mean[key(ValueWalk, W1, 3)]
 	for _, method := range []string{QVIRL, QVIRLSVI} {
 		if q := mean[key(method, W1, 3)]; !(vw > 0.01 && vw < 0.4 && q > vw && q < 1.5) {
@@ -126,7 +126,7 @@ func TestShardsGiveTheSameRows(t *testing.T) {
 	}
 }
 
-// TestCoursesAreAveraged compares three courses of ValueWalk with the first alone, and the second with a run of its seeds.
+// TestCoursesAreAveraged compares three courses of ValueWalk with runs of their seeds, one course each.
 func TestCoursesAreAveraged(t *testing.T) {
 	c := tiny()
 	c.Methods, c.Courses, c.Chunk = []string{ValueWalk}, map[string]int{ValueWalk: 3}, 3
@@ -144,53 +144,58 @@ func TestCoursesAreAveraged(t *testing.T) {
 		return out, rows
 	}
 	all, rows := values(c)
-	alone := c
-	alone.Courses = nil
-	first, _ := values(alone)
-	second, _ := values(alone.course(1))
-	if len(first) != 3*(4*2+1*2+3*2) || len(all) != len(first)+3*4*3 {
-		t.Fatalf("%d and %d rows", len(first), len(all))
+	c.Courses = nil
+	var alone [3]map[key]float64
+	for i := range alone {
+		alone[i], _ = values(c.course(i))
 	}
-	differ := false
-	for k, v := range first {
-		switch k.metric {
-		case ReturnTrue:
-			sum := 0.0
-			for course := 1; course <= 3; course++ {
-				sum += all[key{courseMetric(course), k.seed, k.demos}]
-			}
-			if got := all[k]; !scalar.EqualWithinAbs(got, sum/3, 1e-9) {
-				t.Errorf("%+v: %g, want the mean %g", k, got, sum/3)
-			}
-			if got := all[key{courseMetric(1), k.seed, k.demos}]; got != v {
-				t.Errorf("%+v: the first course has %g, alone it has %g", k, got, v)
-			}
-			if got := all[key{courseMetric(2), k.seed, k.demos}]; got != second[k] {
-				t.Errorf("%+v: the second course has %g, a run of its seeds %g", k, got, second[k])
-			}
-		case RewardEntropy:
-			differ = differ || second[k] != v
-			if got := all[k]; got == v || !scalar.EqualWithinAbs(got, v, 0.5) {
-				t.Errorf("%+v: mean %g, the first course has %g", k, got, v)
-			}
-		default:
-			if all[k] != v {
-				t.Errorf("%+v: %g, the first course has %g", k, all[k], v)
+	if len(alone[0]) != 3*(4*2+1*2+3*2) || len(all) != len(alone[0])+3*4*3 {
+		t.Fatalf("%d and %d rows", len(alone[0]), len(all))
+	}
+	differ := map[string]bool{} // metrics in which courses differ somewhere
+	for k, first := range alone[0] {
+		second, third := alone[1][k], alone[2][k]
+		differ[k.metric] = differ[k.metric] || first != second || second != third
+		want := first
+		if k.metric == ReturnTrue || k.metric == RewardEntropy {
+			want = (first + second + third) / 3
+		}
+		if !scalar.EqualWithinAbs(all[k], want, 1e-9) {
+			t.Errorf("%+v: %g, want %g of %g, %g, %g", k, all[k], want, first, second, third)
+		}
+		if k.metric == ReturnTrue {
+			for i := range alone {
+				if got := all[key{courseMetric(i + 1), k.seed, k.demos}]; got != alone[i][k] {
+					t.Errorf("%+v: course %d has %g, a run of its seeds %g", k, i+1, got, alone[i][k])
+				}
 			}
 		}
 	}
-	if !differ {
-		t.Error("two courses have the same samples")
-	}
-	if counts := courseCounts(rows, ValueWalk); len(counts) != 3 {
-		t.Errorf("counts of courses: %v", counts)
+	if !differ[ReturnTrue] || !differ[RewardEntropy] || !differ[QueryScore] {
+		t.Errorf("metrics in which the courses differ: %v", differ)
 	}
 	report, err := Report(rows, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := strings.Join(report.Text, " "); !strings.Contains(text, "valuewalk is that of 3 courses") {
+	if text := strings.Join(report.Text, " "); !strings.Contains(text, "valuewalk are those of 3 courses") || strings.Count(text, "of 3, ") != 2 {
 		t.Errorf("text %q", text)
+	}
+}
+
+// TestCoursesHaveSeedsOfTheirOwn checks every seed that a course draws from, and that the others stay.
+func TestCoursesHaveSeedsOfTheirOwn(t *testing.T) {
+	seeds := func(c Config) []uint64 {
+		return []uint64{c.QVIRL.Seed, c.QVIRLSVI.Seed, c.QVIRLStart.Seed, c.Match.Seed, c.Refine.Seed, c.AVRIL.Seed, c.ValueWalk.Seed, c.QuerySeed}
+	}
+	c := Paper()
+	for i, seed := range seeds(c.course(2)) {
+		if seed == seeds(c)[i] || seed == seeds(c.course(1))[i] || seed == c.Reference.Seed {
+			t.Errorf("seed %d of the third course is %d", i, seed)
+		}
+	}
+	if got := c.course(2); got.Reference.Seed != c.Reference.Seed || !slices.Equal(got.Seeds, c.Seeds) || !slices.Equal(seeds(c.course(0)), seeds(c)) {
+		t.Error("the reference, the worlds or the first course have other seeds")
 	}
 }
 
@@ -287,20 +292,21 @@ func TestPaperConfigIsThePapers(t *testing.T) {
 
 func TestBadConfigs(t *testing.T) {
 	for want, spoil := range map[string]func(*Config){
-		"Queries = -1":  func(c *Config) { c.Queries = -1 },
-		"Length = 0":    func(c *Config) { c.Length = 0 },
-		"0 seeds":       func(c *Config) { c.Seeds = nil },
-		"stands twice":  func(c *Config) { c.Seeds = []uint64{1, 1} },
-		"no methods":    func(c *Config) { c.Methods = nil },
-		"ReferenceAt":   func(c *Config) { c.ReferenceAt = []int{4} },
-		"\"avril-x\"":   func(c *Config) { c.Methods = []string{"avril-x"} },
-		"magic-random":  func(c *Config) { c.Methods = []string{"magic-random"} },
-		"Courses":       func(c *Config) { c.Courses = map[string]int{QVIRL: 0} },
-		"Samples = 1":   func(c *Config) { c.Samples = 1 },
-		"TerminalProb":  func(c *Config) { c.World.TerminalProb = 2 },
-		"β":             func(c *Config) { c.Beta = 0 },
-		"valuewalk":     func(c *Config) { c.Reference.Samples = -1 },
-		"qvirl: Rounds": func(c *Config) { c.QVIRL.Rounds = 0 },
+		"Queries = -1":   func(c *Config) { c.Queries = -1 },
+		"Length = 0":     func(c *Config) { c.Length = 0 },
+		"0 seeds":        func(c *Config) { c.Seeds = nil },
+		"stands twice":   func(c *Config) { c.Seeds = []uint64{1, 1} },
+		"no methods":     func(c *Config) { c.Methods = nil },
+		"ReferenceAt":    func(c *Config) { c.ReferenceAt = []int{4} },
+		"\"avril-x\"":    func(c *Config) { c.Methods = []string{"avril-x"} },
+		"magic-random":   func(c *Config) { c.Methods = []string{"magic-random"} },
+		"\"qvirl\"] = 0": func(c *Config) { c.Courses = map[string]int{QVIRL: 0} },
+		"Courses":        func(c *Config) { c.Courses = map[string]int{"valuwalk": 2} },
+		"Samples = 1":    func(c *Config) { c.Samples = 1 },
+		"TerminalProb":   func(c *Config) { c.World.TerminalProb = 2 },
+		"β":              func(c *Config) { c.Beta = 0 },
+		"valuewalk":      func(c *Config) { c.Reference.Samples = -1 },
+		"qvirl: Rounds":  func(c *Config) { c.QVIRL.Rounds = 0 },
 	} {
 		c := tiny()
 		spoil(&c)
@@ -340,6 +346,18 @@ func TestInsideBand(t *testing.T) {
 	}
 	if inside, of := InsideBand(rows, QVIRL, ReturnTrue); inside != 1 || of != 3 {
 		t.Errorf("%d of %d, want 1 of 3", inside, of)
+	}
+	for _, r := range slices.Clone(rows) { // a course that has ValueWalk's own returns
+		if r.Method == ValueWalk {
+			r.Method, r.Metric = QVIRL, courseMetric(1)
+			rows = append(rows, r)
+		}
+	}
+	if inside, of := InsideBand(rows, QVIRL, courseMetric(1)); inside != 3 || of != 3 {
+		t.Errorf("the course: %d of %d, want 3 of 3", inside, of)
+	}
+	if got := courses(rows, QVIRL); len(got) != 1 || len(courses(rows, ValueWalk)) != 0 {
+		t.Errorf("courses %q", got)
 	}
 	if _, of := InsideBand(rows, QVIRLRandom, ReturnTrue); of != 0 {
 		t.Error("a method without rows was compared")

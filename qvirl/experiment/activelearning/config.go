@@ -38,7 +38,7 @@ const (
 // The metrics. The column demos of their rows is the number of queries that have been answered.
 const (
 	// ReturnTrue is the return of the apprentice, the optimal policy of the posterior mean reward, under the true reward:
-	// 0 for the uniformly random policy, 100 for the optimal one.
+	// 0 for the uniformly random policy, 100 for the optimal one. It is the mean over the courses in a world, and so is RewardEntropy.
 	ReturnTrue = "return_true"
 	// RewardEntropy is the entropy in nats of the Gaussian with the covariance of the posterior's rewards, all together.
 	RewardEntropy = "reward_entropy"
@@ -64,9 +64,9 @@ type Config struct {
 	Seeds    []uint64 // of the runs, each in a world of its own
 	Chunk    int      // runs to a unit; QVIRL trains the runs of a unit as one batch
 	Methods  []string
-	// Courses is how often a method goes through all queries in each world, with random numbers of its own each time; once if
-	// it is not listed. The chance in the samples of a posterior decides between questions that promise nearly the same, and so what is
-	// learnt: return and entropy of a world are means over its courses. All else is of the first.
+	// Courses is how often a method goes through all queries in each world, with random numbers of its own each time; once if it is not
+	// listed (a --config adds to the list, and null empties it). The chance in the samples of a posterior decides between questions that promise
+	// nearly the same, and so what is learnt: return and entropy of a world are means over its courses. All else is of the first.
 	Courses map[string]int
 
 	Samples           int     // posterior samples by which queries are chosen
@@ -74,7 +74,7 @@ type Config struct {
 	Finalists         int     // candidates that it scores again
 	FinalTrajectories int     // and by how many simulations
 	Level             float64 // of ActiveVaR
-	QuerySeed         uint64  // of these samples and simulations, with the run's
+	QuerySeed         uint64  // added to each run's seed, for these samples and simulations
 
 	QVIRL      qvirl.Config           // trained on after each query, until it has converged again
 	QVIRLSVI   qvirl.Config           // likewise
@@ -128,7 +128,7 @@ func Quick() Config {
 	c.Seeds, c.Chunk, c.Queries, c.ReferenceAt = []uint64{1000, 1001, 1002, 1003}, 4, 10, []int{0, 10}
 	c.Methods, c.Courses = []string{QVIRL, QVIRLRandom, "avril-0.17", ValueWalk}, nil
 	c.QVIRL.Steps, c.QVIRL.Rounds = 200, 4
-	c.ValueWalk.Samples, c.ValueWalk.MinESS = 500, 200
+	c.ValueWalk.Samples = 500
 	c.Samples, c.Trajectories, c.FinalTrajectories = 500, 20, 100
 	c.Reference.Samples = 1000
 	return c
@@ -163,6 +163,9 @@ func (c Config) Validate() error {
 	for method, n := range c.Courses {
 		if n < 1 {
 			return fmt.Errorf("activelearning: Courses[%q] = %d, want at least 1", method, n)
+		}
+		if _, err := c.Fitter(method, ""); err != nil {
+			return fmt.Errorf("activelearning: Courses: %w", err)
 		}
 	}
 	if err := c.World.Validate(); err != nil {

@@ -15,13 +15,13 @@ type Snapshot struct {
 	Queries   int
 	Demos     []mdp.Trajectory // all so far
 	Mean, Std []float64        // of the posterior of each reward, [S]
-	Return    float64          // ReturnTrue
+	Return    float64          // ReturnTrue, of this course alone
 	Scores    []active.Score   // of the states, [S]; nil after the last query
 	Query     int              // the state that is asked for next; −1 after the last query
 	Answer    mdp.Trajectory
 }
 
-// Course takes a method through all queries in the world of one seed, with a snapshot of each number of queries.
+// Course takes a method through all queries in the world of one seed, in its first course, with a snapshot of each number of queries.
 // backendName is what QVIRL computes on, as backend.Get takes it.
 func (c Config) Course(ctx context.Context, method, backendName string, seed uint64, progress qvirl.Progress) (*posteriorquality.World, []Snapshot, error) {
 	if err := c.Validate(); err != nil {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/metric"
@@ -25,16 +26,21 @@ func Report(rows []experiment.Row, record *experiment.Record) (*experiment.Repor
 		"covariance of all rewards. W1 is the Wasserstein-1 distance of the reward marginals to a posterior that ValueWalk samples "+
 		"from the same demonstrations.")
 	for _, method := range ordered(rows) {
-		courses := courseCounts(rows, method)
 		if inside, of := InsideBand(rows, method, ReturnTrue); of > 0 && method != ValueWalk {
-			text := fmt.Sprintf("The mean return of %s lies within a standard error of ValueWalk's after %d of %d queries.", method, inside, of)
-			if len(courses) > 0 {
-				text += fmt.Sprintf(" It is the mean of %d courses in each world; each alone is there after %v.", len(courses), courses)
+			r.Text = append(r.Text, fmt.Sprintf("The mean return of %s lies within a standard error of ValueWalk's after %d of %d queries.", method, inside, of))
+		}
+		if courses := courses(rows, method); len(courses) > 0 {
+			text := fmt.Sprintf("The returns, entropies and times of %s are those of %d courses in each world.", method, len(courses))
+			var counts []string
+			for _, course := range courses {
+				if inside, of := InsideBand(rows, method, course); of > 0 {
+					counts = append(counts, fmt.Sprintf("%d of %d", inside, of))
+				}
+			}
+			if len(counts) > 0 {
+				text += " Each course alone is within a standard error of ValueWalk's mean after " + strings.Join(counts, ", ") + " queries."
 			}
 			r.Text = append(r.Text, text)
-		} else if len(courses) > 0 {
-			r.Text = append(r.Text, fmt.Sprintf("The mean return of %s is that of %d courses in each world; each alone is within a standard error of it after %v of %d queries.",
-				method, len(courses), courses, of))
 		}
 	}
 	if record != nil && len(record.Seconds) > 0 {
@@ -201,13 +207,10 @@ func InsideBand(rows []experiment.Row, method, name string) (inside, of int) {
 	return inside, of
 }
 
-// courseCounts returns the count of InsideBand for each of a method's courses alone; none if it has but one.
-func courseCounts(rows []experiment.Row, method string) (counts []int) {
-	for course := 1; ; course++ {
-		inside, of := InsideBand(rows, method, courseMetric(course))
-		if of == 0 {
-			return counts
-		}
-		counts = append(counts, inside)
+// courses returns the metrics of the returns of a method's courses; none if it has but one.
+func courses(rows []experiment.Row, method string) (metrics []string) {
+	for course := 1; len(curve(rows, method, courseMetric(course))) > 0; course++ {
+		metrics = append(metrics, courseMetric(course))
 	}
+	return metrics
 }
