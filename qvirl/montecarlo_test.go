@@ -39,12 +39,7 @@ func drawnOutputs(t *testing.T, b *batch, c Config, arrays []array, rows []int32
 	names := []string{"mean", "factor"}
 	results, err := model.CallOnceN(choice.Backend, store, func(root *model.Scope, rows *Node) []*Node {
 		scope := root.At(objectiveScope)
-		var o objective
-		if c.Objective == MonteCarlo {
-			o = newMonteCarloObjective(scope, rows, b.shape, c)
-		} else {
-			o = newObjective(scope, rows.Graph(), rows, b.shape, c)
-		}
+		o := newObjective(scope, rows.Graph(), rows, b.shape, c)
 		out := []*Node{o.loss, o.kl, o.logLikelihood}
 		for _, name := range names {
 			out = append(out, Gradient(o.gradient, scope.GetVariable(name).NodeValue(rows.Graph()))[0])

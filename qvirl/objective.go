@@ -28,10 +28,13 @@ type objective struct {
 	logProbs      *Node // [B, A, S]: log p(a|s; θ), Eq. mean-field-action-prob
 } // those from meanR on are not of the MonteCarlo objective
 
-// newObjective builds the loss (Eq. elbo) in closed form from the arrays in scope (see batch.arrays), or that of ClosedDivergence.
+// newObjective builds the configured loss (Eq. elbo) from the arrays in scope (see batch.arrays).
 //
-//	rows [drawsPerStep/2]  which rows of the noise the draws of ClosedDivergence are made of; nil otherwise
+//	rows [drawsPerStep/2]  which rows of the noise the draws of a step are made of; nil for ClosedForm, which has none
 func newObjective(scope *model.Scope, g *Graph, rows *Node, b shape, c Config) objective {
+	if c.Objective == MonteCarlo {
+		return newMonteCarloObjective(scope, rows, b, c)
+	}
 	get := func(name string) *Node { return scope.GetVariable(name).NodeValue(g) }
 	meanX, covX := values(get, c)
 

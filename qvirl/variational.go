@@ -190,27 +190,23 @@ func (p *program) load(arrays []array) error {
 	}
 	adam := optimizer.Adam().Epsilon(1e-8).Done()
 	return guard("building the training step", func() {
-		step := func(scope *model.Scope, learningRate *graph.Node, o objective) []*graph.Node {
+		step := func(scope *model.Scope, learningRate, rows *graph.Node) []*graph.Node {
+			o := newObjective(scope.At(objectiveScope), learningRate.Graph(), rows, p.shape, p.config)
 			optimizer.LearningRateVar(scope, learningRate.DType(), 0).SetNodeValue(learningRate)
 			adam.UpdateGraph(scope, learningRate.Graph(), o.gradient)
-			return []*graph.Node{o.loss, o.kl, o.logLikelihood, o.meanX, o.covX}
+			out := []*graph.Node{o.loss, o.kl, o.logLikelihood, o.meanX, o.covX}
+			if p.config.Objective != MonteCarlo {
+				out = append(out, o.meanR, o.covR, o.meanV, o.varV, o.logProbs)
+			}
+			return out
 		}
-		closed := func(scope *model.Scope, learningRate, rows *graph.Node) []*graph.Node {
-			o := newObjective(scope.At(objectiveScope), learningRate.Graph(), rows, p.shape, p.config)
-			return append(step(scope, learningRate, o), o.meanR, o.covR, o.meanV, o.varV, o.logProbs)
+		if p.config.draws() {
+			p.step = model.MustNewExec(p.on, p.store, step)
+			return
 		}
-		switch p.config.Objective {
-		case MonteCarlo:
-			p.step = model.MustNewExec(p.on, p.store, func(scope *model.Scope, learningRate, rows *graph.Node) []*graph.Node {
-				return step(scope, learningRate, newMonteCarloObjective(scope.At(objectiveScope), rows, p.shape, p.config))
-			})
-		case ClosedDivergence:
-			p.step = model.MustNewExec(p.on, p.store, closed)
-		default:
-			p.step = model.MustNewExec(p.on, p.store, func(scope *model.Scope, learningRate *graph.Node) []*graph.Node {
-				return closed(scope, learningRate, nil)
-			})
-		}
+		p.step = model.MustNewExec(p.on, p.store, func(scope *model.Scope, learningRate *graph.Node) []*graph.Node {
+			return step(scope, learningRate, nil)
+		})
 	})
 }
 

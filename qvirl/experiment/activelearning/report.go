@@ -29,11 +29,11 @@ func Report(rows []experiment.Row, record *experiment.Record) (*experiment.Repor
 		if inside, of := InsideBand(rows, method, ReturnTrue); of > 0 && method != ValueWalk {
 			r.Text = append(r.Text, fmt.Sprintf("The mean return of %s lies within a standard error of ValueWalk's after %d of %d queries.", method, inside, of))
 		}
-		if courses := courses(rows, method); len(courses) > 0 {
-			text := fmt.Sprintf("The returns, entropies and times of %s are those of %d courses in each world.", method, len(courses))
+		if metrics := courses(rows, method); len(metrics) > 0 {
+			text := fmt.Sprintf("The returns, entropies and times of %s are those of %d courses in each world.", method, len(metrics))
 			var counts []string
-			for _, course := range courses {
-				if inside, of := InsideBand(rows, method, course); of > 0 {
+			for _, name := range metrics {
+				if inside, of := InsideBand(rows, method, name); of > 0 {
 					counts = append(counts, fmt.Sprintf("%d of %d", inside, of))
 				}
 			}

@@ -58,10 +58,10 @@ func Paper() Config { return from(posteriorquality.Paper()) }
 func Quick() Config { return from(posteriorquality.Quick()) }
 
 func from(c posteriorquality.Config) Config {
-	// What makes the closed form's apprentice cautious: QVIRLLogEP has its likelihood from draws, QVIRLElogP also E log p in place of log E p,
-	// QVIRLLogE and QVIRLSVI the same with the exact maximum and divergence, and QVIRLMaxMean the paper's other approximation of the maximum.
-	c.Methods = []string{posteriorquality.QVIRL, posteriorquality.QVIRLMaxMean, posteriorquality.QVIRLLogEP, posteriorquality.QVIRLElogP,
-		posteriorquality.QVIRLLogE, posteriorquality.QVIRLSVI, posteriorquality.QVIRLBest, posteriorquality.QVIRLRefined, posteriorquality.AVRIL, "avril-0.17"}
+	// What makes the closed form's apprentice cautious: QVIRLLogEP has its likelihood from draws, QVIRLELogP also E log p in place of log E p,
+	// QVIRLSVILogEP and QVIRLSVI the same with the exact maximum and divergence, and QVIRLMaxMean the paper's other approximation of the maximum.
+	c.Methods = []string{posteriorquality.QVIRL, posteriorquality.QVIRLMaxMean, posteriorquality.QVIRLLogEP, posteriorquality.QVIRLELogP,
+		posteriorquality.QVIRLSVILogEP, posteriorquality.QVIRLSVI, posteriorquality.QVIRLBest, posteriorquality.QVIRLRefined, posteriorquality.AVRIL, "avril-0.17"}
 	c.QVIRLMaxMean = c.QVIRL // trained to convergence, unlike that of Table 1
 	c.QVIRLMaxMean.Maximum = qvirl.MaxMean
 	// Half of the time of the default, and hardly other policies: on 12 worlds with seeds from 1000 QVIRLSVI's CVaR policy has a CVaR of 78.2 with

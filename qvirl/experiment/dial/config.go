@@ -20,7 +20,7 @@ const (
 	Paper       = "paper" // the paper's closed form, run to convergence
 	Start       = "start" // the same, trained briefly
 	SVI         = posteriorquality.QVIRLSVI
-	LogExpected = posteriorquality.QVIRLLogE
+	LogExpected = posteriorquality.QVIRLSVILogEP
 	Values      = "matched-values"           // a Gaussian over optimal values with the moments of a short walk
 	Rewards     = "matched-rewards"          // a Gaussian over rewards with the moments of the same walk
 	Best        = posteriorquality.QVIRLBest // rewards with sinh-arcsinh marginals, matched to the same walk

@@ -25,9 +25,9 @@ const (
 	QVIRL20k       = "qvirl-20k"         // the paper's training, 20,000 steps
 	QVIRLMaxMean   = "qvirl-maxmean"     // the same with the max-mean approximation
 	QVIRLSVI       = "qvirl-svi"         // trained on draws through the exact maximum and likelihood
-	QVIRLLogE      = "qvirl-svi-log-e-p" // the same with the log of the expected likelihood, as in the closed form
-	QVIRLLogEP     = "qvirl-log-e-p"     // the paper's divergence with the likelihood of QVIRLLogE, from draws
-	QVIRLElogP     = "qvirl-e-log-p"     // the paper's divergence with the likelihood of QVIRLSVI, from draws
+	QVIRLSVILogEP  = "qvirl-svi-log-e-p" // the same with the log of the expected likelihood, as in the closed form
+	QVIRLLogEP     = "qvirl-log-e-p"     // the paper's divergence with the likelihood of QVIRLSVILogEP, from draws
+	QVIRLELogP     = "qvirl-e-log-p"     // the paper's divergence with the likelihood of QVIRLSVI, from draws
 	QVIRLBest      = "qvirl-best"        // warped marginals, matched to a short walk from the paper's objective, trained briefly
 	QVIRLRefined   = "qvirl-refined"     // the paper's objective, trained briefly, and refined by Hamiltonian transitions
 	AVRIL          = "avril"             // with the λ that is best on held-out worlds
@@ -67,7 +67,7 @@ type Config struct {
 	QVIRL        qvirl.Config
 	QVIRL20k     qvirl.Config
 	QVIRLMaxMean qvirl.Config
-	QVIRLSVI     qvirl.Config           // of QVIRLLogE, QVIRLLogEP and QVIRLElogP, too, but for what their names say
+	QVIRLSVI     qvirl.Config           // of QVIRLSVILogEP, QVIRLLogEP and QVIRLELogP, too, but for what their names say
 	QVIRLStart   qvirl.Config           // of the posterior from which the walks of QVIRLBest and QVIRLRefined start
 	Match        valuewalk.RefineConfig // of QVIRLBest's walk
 	Refine       valuewalk.RefineConfig // of QVIRLRefined's

@@ -16,7 +16,7 @@ import (
 )
 
 // cost is about how many seconds a method takes for a world, for the estimate of the time left.
-var cost = map[string]float64{ValueWalk: 3, ValueWalkNoDet: 3, ValueWalkAgain: 3, QVIRL: 1, QVIRL20k: 3, QVIRLMaxMean: 3, QVIRLSVI: 1, QVIRLLogE: 1, QVIRLLogEP: 1, QVIRLElogP: 1, QVIRLBest: 0.7, QVIRLRefined: 1}
+var cost = map[string]float64{ValueWalk: 3, ValueWalkNoDet: 3, ValueWalkAgain: 3, QVIRL: 1, QVIRL20k: 3, QVIRLMaxMean: 3, QVIRLSVI: 1, QVIRLSVILogEP: 1, QVIRLLogEP: 1, QVIRLELogP: 1, QVIRLBest: 0.7, QVIRLRefined: 1}
 
 // otherCost is that of the methods which cost does not list; evaluationCost that of the metrics of a method.
 const (

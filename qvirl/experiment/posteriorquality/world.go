@@ -73,15 +73,8 @@ func (c Config) Method(name, backendName string) (qvirl.Method, error) {
 			config.Seed++
 		}
 		return valuewalk.New(config)
-	case QVIRL, QVIRL20k, QVIRLMaxMean, QVIRLSVI, QVIRLLogE, QVIRLLogEP, QVIRLElogP:
-		config, ok := map[string]qvirl.Config{QVIRL: c.QVIRL, QVIRL20k: c.QVIRL20k, QVIRLMaxMean: c.QVIRLMaxMean}[name]
-		if !ok {
-			config = c.QVIRLSVI
-		}
-		config.LogExpected = config.LogExpected || name == QVIRLLogE || name == QVIRLLogEP
-		if name == QVIRLLogEP || name == QVIRLElogP {
-			config.Objective = qvirl.ClosedDivergence
-		}
+	case QVIRL, QVIRL20k, QVIRLMaxMean, QVIRLLogEP, QVIRLELogP, QVIRLSVILogEP, QVIRLSVI:
+		config := c.variational(name)
 		config.Name, config.Backend = name, backendName
 		return qvirl.New(config)
 	case QVIRLBest, QVIRLRefined:
@@ -107,6 +100,26 @@ func (c Config) Method(name, backendName string) (qvirl.Method, error) {
 		return nil, fmt.Errorf("posteriorquality: there is no method %q", name)
 	}
 	return avril.New(config)
+}
+
+// variational returns the configuration of a variational method by its name in result rows.
+func (c Config) variational(name string) qvirl.Config {
+	config := c.QVIRLSVI
+	switch name {
+	case QVIRL:
+		return c.QVIRL
+	case QVIRL20k:
+		return c.QVIRL20k
+	case QVIRLMaxMean:
+		return c.QVIRLMaxMean
+	case QVIRLLogEP:
+		config.Objective, config.LogExpected = qvirl.ClosedDivergence, true
+	case QVIRLELogP:
+		config.Objective = qvirl.ClosedDivergence
+	case QVIRLSVILogEP:
+		config.LogExpected = true
+	}
+	return config
 }
 
 // FitWorld fits the methods of the given names to one world, one after the other, and returns their posteriors by name. It
