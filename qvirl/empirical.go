@@ -5,6 +5,7 @@ import (
 	"math"
 	"sort"
 
+	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 )
 
@@ -75,4 +76,18 @@ func (e *Empirical) LogProb(x float64) float64 {
 		sum += math.Exp(shift - 0.5*z*z)
 	}
 	return math.Log(sum/(n*h)) - shift - 0.5*math.Log(2*math.Pi)
+}
+
+// Empiricals returns the distribution of each column, whose numbers are finite.
+func Empiricals(x *mat.Dense) []*Empirical {
+	_, n := x.Dims()
+	out := make([]*Empirical, n)
+	for i := range out {
+		e, err := NewEmpirical(mat.Col(nil, i, x))
+		if err != nil {
+			panic(err)
+		}
+		out[i] = e
+	}
+	return out
 }

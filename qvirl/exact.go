@@ -24,8 +24,8 @@ func (m *exactMarginals) of(p *Gaussian) *exactMarginals {
 		if err != nil {
 			panic(err) // setExact has drawn the same before
 		}
-		m.rewards = empiricals(samples.Reward)
-		m.values = empiricals(samples.Values(p.problem.MDP.Actions()))
+		m.rewards = Empiricals(samples.Reward)
+		m.values = Empiricals(samples.Values(p.problem.MDP.Actions()))
 	})
 	return m
 }
@@ -54,18 +54,4 @@ func (p *Gaussian) setExact() error {
 	}
 	p.probs = ColumnMeans(samples.Policies(actions, p.problem.Beta))
 	return nil
-}
-
-// empiricals returns the distribution of each column, whose numbers are finite.
-func empiricals(x *mat.Dense) []*Empirical {
-	_, n := x.Dims()
-	out := make([]*Empirical, n)
-	for i := range out {
-		e, err := NewEmpirical(mat.Col(nil, i, x))
-		if err != nil {
-			panic(err)
-		}
-		out[i] = e
-	}
-	return out
 }

@@ -103,7 +103,7 @@ func plainMonteCarlo(t *testing.T, b *batch, c Config, arrays []array, rows []in
 			x.Set(2*d+1, k, mean[k]-gap.AtVec(k))
 		}
 	}
-	samples := p.samplesOfValues(x)
+	samples := p.SamplesOfValues(x)
 	prior, ok := distmv.NewNormal(p.Prior.Mean, p.Prior.Covariance(), nil)
 	if !ok {
 		t.Fatal("the prior is not positive definite")

@@ -24,7 +24,7 @@ func TestPlainAgainstGraph(t *testing.T) {
 		covs[s] = randomCovariance(rng, actions, 1.5)
 	}
 	mean, cov := packed(means, covs)
-	distinct, identity := make([]float64, actions*states), identities(1, states)
+	distinct, identity := make([]float64, actions*states), identityOf(states)
 	for i := range distinct {
 		distinct[i] = 1
 	}

@@ -3,6 +3,7 @@ package qvirl
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"sync"
@@ -166,4 +167,44 @@ func (p *Problem) SolveSamples(rewards *mat.Dense) (*Samples, error) {
 		}
 	}
 	return &Samples{Reward: rewards, Q: q}, nil
+}
+
+// SamplesOfValues returns the rewards and Q-values that belong to samples of optimal values: V(s) for state-only rewards,
+// Q(s,a) otherwise, a row each (Eq. bellman-reward, Appendix "State-only reward variant"), and log β at its end if that is
+// inferred.
+func (p *Problem) SamplesOfValues(x *mat.Dense) *Samples {
+	m := p.MDP
+	actions := m.Actions()
+	n, _ := x.Dims()
+	dim := p.RewardDim()
+	out := &Samples{Reward: mat.NewDense(n, dim, nil), Q: mat.NewDense(n, m.States()*actions, nil)}
+	if p.InfersBeta() {
+		out.Beta = make([]float64, n)
+		for i := range out.Beta {
+			out.Beta[i] = math.Exp(x.At(i, dim))
+		}
+	}
+	v := make([]float64, m.States())
+	for i := 0; i < n; i++ {
+		row, reward, q := x.RawRowView(i)[:dim], out.Reward.RawRowView(i), out.Q.RawRowView(i)
+		if p.StateOnly() {
+			m.Backup(q, row)
+			floats.Scale(p.Discount, q)
+			for s := range reward {
+				at := q[s*actions : (s+1)*actions]
+				reward[s] = row[s] - floats.Max(at)
+				floats.AddConst(reward[s], at)
+			}
+			continue
+		}
+		copy(q, row)
+		for s := range v {
+			v[s] = floats.Max(row[s*actions : (s+1)*actions])
+		}
+		m.Backup(reward, v)
+		for j := range reward {
+			reward[j] = row[j] - p.Discount*reward[j]
+		}
+	}
+	return out
 }

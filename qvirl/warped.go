@@ -13,6 +13,12 @@ import (
 	"github.com/go-birl/birl/envs/npz"
 )
 
+// The draws that the answers without a closed form are made of.
+const (
+	matchedDraws  = 5000
+	matchedStream = 4
+)
+
 // Warped is a posterior over rewards whose marginals are sinh-arcsinh distributions (Jones and Pewsey, 2009, "Sinh-arcsinh
 // distributions"), with a skewness and tails of their own, and whose dependence is that of a Gaussian: z ~ N(mean, cov), and
 // each reward a warp of its component of z. The last component is log β where that is inferred. Optimal values of its draws
@@ -208,8 +214,8 @@ func (p *Warped) RewardLogProbs(rewards *mat.Dense) ([]float64, error) {
 // answers draws what the answers without a closed form are made of, when the first is asked for: always the same.
 func (p *Warped) answers() (*Samples, error) {
 	p.once.Do(func() {
-		if p.drawn, p.drawErr = p.Sample(rand.New(rand.NewPCG(answerDraws, uint64(len(p.mean)))), answerCount); p.drawErr == nil {
-			p.values = empiricals(p.drawn.Values(p.problem.MDP.Actions()))
+		if p.drawn, p.drawErr = p.Sample(rand.New(rand.NewPCG(matchedStream, uint64(len(p.mean)))), matchedDraws); p.drawErr == nil {
+			p.values = Empiricals(p.drawn.Values(p.problem.MDP.Actions()))
 		}
 	})
 	return p.drawn, p.drawErr
@@ -264,7 +270,7 @@ func LoadWarped(path string, problem *Problem) (*Warped, error) {
 	if err := r.Err(); err != nil {
 		return nil, fmt.Errorf("qvirl: %s does not hold a posterior of this problem: %w", path, err)
 	}
-	p := &Warped{problem: problem, mean: mean, cov: symmetric(mat.NewDense(n, n, cov)), converged: converged != 0}
+	p := &Warped{problem: problem, mean: mean, cov: mat.NewSymDense(n, cov), converged: converged != 0}
 	for ; len(warps) > 0; warps = warps[4:] {
 		p.warps = append(p.warps, Warp{warps[0], warps[1], warps[2], warps[3]})
 	}

@@ -92,7 +92,7 @@ func (o Continuous) Loss(w *continuous.Weights, b *continuous.Batch) continuous.
 
 	difference := graph.Sub(choose(now, t.Action), graph.Mul(t.Discount, choose(next, t.NextAction)))
 	standardised := graph.Mul(graph.Sub(difference, mean), graph.Exp(graph.Neg(logStd)))
-	logDensity := graph.AddScalar(graph.Sub(graph.MulScalar(graph.Square(standardised), -0.5), logStd), -logSqrt2Pi)
+	logDensity := graph.AddScalar(graph.Sub(graph.MulScalar(graph.Square(standardised), -0.5), logStd), -math.Log(2*math.Pi)/2)
 	known := graph.ReduceSum(t.NextAction, -1) // 1 where there is a', [runs, n]
 	ended := graph.ConvertDType(graph.Equal(t.Discount, graph.ZerosLike(t.Discount)), known.DType())
 	known = graph.Max(known, ended)

@@ -1,12 +1,9 @@
 package experiment
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -104,20 +101,4 @@ func Configure[C any](s Settings, quick, paper func() C) (c C, err error) {
 		return c, fmt.Errorf("experiment: there is no scale %q; want quick or paper", s.Scale)
 	}
 	return c, Override(&c, s.Override)
-}
-
-// Override decodes a JSON object over the fields of the config that it names. Unknown fields are errors.
-func Override(config any, object []byte) error {
-	if len(object) == 0 {
-		return nil
-	}
-	d := json.NewDecoder(bytes.NewReader(object))
-	d.DisallowUnknownFields()
-	if err := d.Decode(config); err != nil {
-		return fmt.Errorf("experiment: config: %w", err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("experiment: config: there is more after the JSON object")
-	}
-	return nil
 }

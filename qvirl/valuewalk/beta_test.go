@@ -64,8 +64,8 @@ func betaProblem(t *testing.T) *qvirl.Problem {
 	return &p
 }
 
-// TestBetaAgreesWithQuadrature compares the posterior of β and of the rewards with quadrature, sampled by ValueWalk, refined
-// from far away, and as the matched Gaussian.
+// TestBetaAgreesWithQuadrature compares the posterior of β and of the rewards with quadrature, sampled by ValueWalk and
+// refined from far away.
 func TestBetaAgreesWithQuadrature(t *testing.T) {
 	p := betaProblem(t)
 	points, weights, reward := betaQuadrature(t, p, 60)
@@ -106,16 +106,6 @@ func TestBetaAgreesWithQuadrature(t *testing.T) {
 	c.Transitions, c.Kept, c.Samples = 30, 20, 20000
 	refined := refine(t, c, isotropic(p, 1, 3, 3))[0] // takes β as known: it has no column of log β
 	check("refined", refined.ByChain(refined.Betas()), refined.RewardChains)
-	for family := range families {
-		g := matched(t, family, c, isotropic(p, 1, 3, 3)).Beta()
-		// log β has its moments; of 1000 walkers, with a standard error of at most 0.03 standard deviations
-		if got := math.Log(g.Quantile(0.5)); !scalar.EqualWithinAbs(got, mean, 0.12*math.Sqrt(variance)) {
-			t.Errorf("%s: median of β %g, want %g", family, g.Quantile(0.5), math.Exp(mean))
-		}
-		if got, want := math.Log(g.Quantile(0.95)/g.Quantile(0.05)), 3.2897*math.Sqrt(variance); !scalar.EqualWithinAbs(got/want, 1, 0.12) {
-			t.Errorf("%s: log of the 95 %% quantile of β over the 5 %% quantile %g, want %g", family, got, want)
-		}
-	}
 }
 
 type betaMoment struct {

@@ -1,4 +1,4 @@
-package valuewalk
+package valuewalk_test
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
 // given is a method whose posteriors are there already.
@@ -29,16 +30,16 @@ func (g given) Fit(context.Context, []*qvirl.Problem, qvirl.Progress) ([]qvirl.P
 type fitted interface {
 	qvirl.ValuePosterior
 	qvirl.BetaPosterior
-	Approximation
+	valuewalk.Approximation
 	ActionProbs() []float64
 	Converged() bool
 	Save(path string) error
 }
 
 // matched returns the posterior of a family that is matched to a walk from a start.
-func matched(t *testing.T, family Family, c RefineConfig, start qvirl.Posterior) fitted {
+func matched(t *testing.T, family valuewalk.Family, c valuewalk.RefineConfig, start qvirl.Posterior) fitted {
 	t.Helper()
-	m, err := NewMatched("matched", given{[]qvirl.Posterior{start}}, family, c)
+	m, err := valuewalk.NewMatched("matched", given{[]qvirl.Posterior{start}}, family, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,27 +54,25 @@ func matched(t *testing.T, family Family, c RefineConfig, start qvirl.Posterior)
 }
 
 // families lists all families, and how their posteriors are loaded.
-var families = map[Family]func(path string, p *qvirl.Problem) (fitted, error){
-	GaussianValues:  func(path string, p *qvirl.Problem) (fitted, error) { return qvirl.LoadGaussian(path, p) },
-	GaussianRewards: func(path string, p *qvirl.Problem) (fitted, error) { return qvirl.LoadWarped(path, p) },
-	WarpedRewards:   func(path string, p *qvirl.Problem) (fitted, error) { return qvirl.LoadWarped(path, p) },
+var families = map[valuewalk.Family]func(path string, p *qvirl.Problem) (fitted, error){
+	valuewalk.GaussianValues:  func(path string, p *qvirl.Problem) (fitted, error) { return qvirl.LoadGaussian(path, p) },
+	valuewalk.GaussianRewards: func(path string, p *qvirl.Problem) (fitted, error) { return qvirl.LoadWarped(path, p) },
+	valuewalk.WarpedRewards:   func(path string, p *qvirl.Problem) (fitted, error) { return qvirl.LoadWarped(path, p) },
 }
 
 // TestMatchedMomentsAreThoseOfQuadrature starts far away, and compares moments of what a family is over with quadrature.
 func TestMatchedMomentsAreThoseOfQuadrature(t *testing.T) {
-	test := tractables(t)[0]
-	exact := quadrature(t, test.problem, test.grid)
-	c := DefaultMatch()
+	problem, exact := valuewalk.TractableMoments(t)
+	c := valuewalk.DefaultMatch()
 	c.Transitions, c.Samples = 40, 15000
 	for family := range families {
-		g := matched(t, family, c, isotropic(test.problem, 1, 3, 3))
+		g := matched(t, family, c, valuewalk.Isotropic(problem, 1, 3, 3))
 		for i := range 2 {
-			column, m := exact.reward, g.Reward(i)
-			if family == GaussianValues {
-				column, m = exact.value, g.Value(i)
+			want, m := exact.Reward[i], g.Reward(i)
+			if family == valuewalk.GaussianValues {
+				want, m = exact.Value[i], g.Value(i)
 			}
-			mean := exact.expect(column, i, func(x float64) float64 { return x })
-			std := math.Sqrt(exact.expect(column, i, func(x float64) float64 { return (x - mean) * (x - mean) }))
+			mean, std := want.Mu, want.Sigma
 			// 1000 walkers: at least as many effective samples, so a standard error of at most 0.03 standard deviations; the
 			// warped marginals have L-moments for their targets, and their standard deviations follow less closely
 			if !scalar.EqualWithinAbs(m.Mean(), mean, 0.12*std) || !scalar.EqualWithinAbs(m.StdDev()/std, 1, 0.12) {
@@ -85,7 +84,7 @@ func TestMatchedMomentsAreThoseOfQuadrature(t *testing.T) {
 		}
 	}
 	c.Transitions, c.Trajectory, c.Kept, c.Samples = 0, 0.05, 4, 2000 // steps too short to arrive
-	if matched(t, WarpedRewards, c, isotropic(test.problem, 1, 30, 30)).Converged() {
+	if matched(t, valuewalk.WarpedRewards, c, valuewalk.Isotropic(problem, 1, 30, 30)).Converged() {
 		t.Error("a walk that is still on its way has converged")
 	}
 }
@@ -93,8 +92,8 @@ func TestMatchedMomentsAreThoseOfQuadrature(t *testing.T) {
 // TestMatchingImprovesAPoorStart compares distances to the exact posterior before and after, and those of a posterior that
 // was saved and loaded.
 func TestMatchingImprovesAPoorStart(t *testing.T) {
-	exact := exactSmall(t)
-	start := spoilt(exact, 0.7, 0.8)
+	exact := valuewalk.ExactSmall(t)
+	start := valuewalk.Spoilt(exact, 0.7, 0.8)
 	off := func(p qvirl.Posterior) float64 {
 		sum := 0.0
 		for i := range p.Problem().RewardDim() {
@@ -103,9 +102,9 @@ func TestMatchingImprovesAPoorStart(t *testing.T) {
 		}
 		return sum / float64(p.Problem().RewardDim())
 	}
-	before := refine(t, RefineConfig{Kept: 1, Samples: 3000, TargetAccept: 0.65, Trajectory: 1.5}, start)[0]
+	before := valuewalk.RefineStarts(t, valuewalk.RefineConfig{Kept: 1, Samples: 3000, TargetAccept: 0.65, Trajectory: 1.5}, start)[0]
 	for family, load := range families {
-		g := matched(t, family, DefaultMatch(), start)
+		g := matched(t, family, valuewalk.DefaultMatch(), start)
 		// the start is 0.7 deviations off in its values and 0.2 too narrow; Monte Carlo error of a thousand effective samples
 		// is about 0.05
 		if was, is := off(before), off(g); !(was > 0.4) || !(is < 0.15) {
@@ -125,7 +124,7 @@ func TestMatchingImprovesAPoorStart(t *testing.T) {
 		if probs := g.ActionProbs(); !scalar.EqualWithinAbs(floats.Sum(probs), float64(g.Problem().MDP.States()), 1e-9) {
 			t.Errorf("%s: action probabilities sum to %g", family, floats.Sum(probs))
 		}
-		if x := must(g.SampleValues(rand.New(rand.NewPCG(1, 2)), 4000)); !scalar.EqualWithinAbs(stat.Mean(mat.Col(nil, 0, x), nil), g.Value(0).Mean(), 0.1*g.Value(0).StdDev()) {
+		if x := valuewalk.Must(g.SampleValues(rand.New(rand.NewPCG(1, 2)), 4000)); !scalar.EqualWithinAbs(stat.Mean(mat.Col(nil, 0, x), nil), g.Value(0).Mean(), 0.1*g.Value(0).StdDev()) {
 			t.Errorf("%s: values are drawn from another distribution than the marginal of the first: mean %g, %g", family,
 				stat.Mean(mat.Col(nil, 0, x), nil), g.Value(0).Mean())
 		}
@@ -133,22 +132,39 @@ func TestMatchingImprovesAPoorStart(t *testing.T) {
 }
 
 func TestBadMatches(t *testing.T) {
-	_, problem := smallWorld(t, 70)
-	c := DefaultMatch()
+	_, problem := valuewalk.SmallWorld(t, 70)
+	c := valuewalk.DefaultMatch()
 	c.Kept = 0
-	if _, err := NewMatched("m", given{}, WarpedRewards, c); err == nil || !strings.Contains(err.Error(), "Kept = 0") {
+	if _, err := valuewalk.NewMatched("m", given{}, valuewalk.WarpedRewards, c); err == nil || !strings.Contains(err.Error(), "Kept = 0") {
 		t.Errorf("error %v for a bad config", err)
 	}
-	c = DefaultMatch()
+	c = valuewalk.DefaultMatch()
 	c.Kept, c.Samples = 1, 8 // for 9 values
-	m, err := NewMatched("m", given{[]qvirl.Posterior{isotropic(problem, 1)}}, WarpedRewards, c)
+	m, err := valuewalk.NewMatched("m", given{[]qvirl.Posterior{valuewalk.Isotropic(problem, 1)}}, valuewalk.WarpedRewards, c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := m.Fit(context.Background(), []*qvirl.Problem{problem}, nil); err == nil || !strings.Contains(err.Error(), "raise Samples") {
 		t.Errorf("error %v for too few samples", err)
 	}
-	if _, err := NewMatched("m", given{}, "skewed", DefaultMatch()); err == nil || !strings.Contains(err.Error(), "skewed") {
+	if _, err := valuewalk.NewMatched("m", given{}, "skewed", valuewalk.DefaultMatch()); err == nil || !strings.Contains(err.Error(), "skewed") {
 		t.Errorf("error %v for an unknown family", err)
+	}
+}
+
+// TestMatchedBetaAgreesWithQuadrature compares the posterior of β with quadrature.
+func TestMatchedBetaAgreesWithQuadrature(t *testing.T) {
+	p, mean, variance := valuewalk.BetaMoments(t)
+	c := valuewalk.DefaultRefine()
+	c.Transitions, c.Kept, c.Samples = 30, 20, 20000
+	for family := range families {
+		g := matched(t, family, c, valuewalk.Isotropic(p, 1, 3, 3)).Beta()
+		// log β has its moments; of 1000 walkers, with a standard error of at most 0.03 standard deviations
+		if got := math.Log(g.Quantile(0.5)); !scalar.EqualWithinAbs(got, mean, 0.12*math.Sqrt(variance)) {
+			t.Errorf("%s: median of β %g, want %g", family, g.Quantile(0.5), math.Exp(mean))
+		}
+		if got, want := math.Log(g.Quantile(0.95)/g.Quantile(0.05)), 3.2897*math.Sqrt(variance); !scalar.EqualWithinAbs(got/want, 1, 0.12) {
+			t.Errorf("%s: log of the 95 %% quantile of β over the 5 %% quantile %g, want %g", family, got, want)
+		}
 	}
 }

@@ -191,7 +191,7 @@ func (c Config) Validate() error {
 
 // NewWorld returns the world of a seed, with the demonstrations to start from.
 func (c Config) NewWorld(seed uint64) (*posteriorquality.World, error) {
-	return posteriorquality.Config{
+	return posteriorquality.WorldConfig{
 		World: c.World, Trajectories: c.Initial, Length: c.Length, Beta: c.Beta, Discount: c.Discount,
 	}.NewWorld(seed)
 }
@@ -236,7 +236,7 @@ func (c Config) Fitter(method, backendName string) (active.Fitter, error) {
 	var err error
 	switch name := posterior(method); name {
 	case QVIRL, QVIRLSVI, QVIRLBest, QVIRLRefined:
-		m, err = posteriorquality.Config{QVIRL: c.QVIRL, QVIRLSVI: c.QVIRLSVI, QVIRLStart: c.QVIRLStart, Match: c.Match, Refine: c.Refine}.Method(name, backendName)
+		m, err = posteriorquality.WorldConfig{QVIRL: c.QVIRL, QVIRLSVI: c.QVIRLSVI, QVIRLStart: c.QVIRLStart, Match: c.Match, Refine: c.Refine}.Method(name, backendName)
 	case ValueWalk:
 		m, err = valuewalk.New(c.ValueWalk)
 	default:

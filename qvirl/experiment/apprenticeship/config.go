@@ -46,18 +46,18 @@ const (
 type Config struct {
 	// Posteriors says which worlds there are, which methods are fitted to them beside ValueWalk, and how. Its worlds for the
 	// choice of λ are not used.
-	Posteriors posteriorquality.Config
+	Posteriors posteriorquality.WorldConfig
 	Level      float64 // of the CVaR
 	HeldOut    bool    // whether ValueWalk is run twice, for the metrics on held-out samples
 }
 
 // Paper returns the config of the full experiment, on the same 100 worlds as the comparison of posteriors.
-func Paper() Config { return from(posteriorquality.Paper()) }
+func Paper() Config { return from(posteriorquality.PaperWorlds()) }
 
 // Quick returns the config of a run of about a minute: four worlds, fewer samples.
-func Quick() Config { return from(posteriorquality.Quick()) }
+func Quick() Config { return from(posteriorquality.QuickWorlds()) }
 
-func from(c posteriorquality.Config) Config {
+func from(c posteriorquality.WorldConfig) Config {
 	// What makes the closed form's apprentice cautious: QVIRLLogEP has its likelihood from draws, QVIRLELogP also E log p in place of log E p,
 	// QVIRLSVILogEP and QVIRLSVI the same with the exact maximum and divergence, and QVIRLMaxMean the paper's other approximation of the maximum.
 	c.Methods = []string{posteriorquality.QVIRL, posteriorquality.QVIRLMaxMean, posteriorquality.QVIRLLogEP, posteriorquality.QVIRLELogP,

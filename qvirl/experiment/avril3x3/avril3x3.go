@@ -1,6 +1,5 @@
-// Package avril3x3 compares AVRIL with the exact posterior and with QVIRL on the paper's 3×3 gridworld with an obstacle
-// (App. "3x3 Gridworld and a Comparison to AVRIL"): AVRIL's posterior collapses or reverts to the prior with small
-// changes of its λ. The exact posterior is sampled twice, by ValueWalk and by PolicyWalk.
+// Package obstacle is the paper's 3×3 gridworld with an obstacle (App. "3x3 Gridworld and a Comparison to AVRIL"): its demonstrations, the
+// methods that are compared on it, and how their Markov chains are judged.
 package avril3x3
 
 import (
@@ -13,13 +12,9 @@ import (
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/avril"
-	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/policywalk"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
-
-// Name is the experiment's name in result rows.
-const Name = "avril-3x3"
 
 // Environment is the name of the gridworld in result rows.
 const Environment = "gridworld-3x3-obstacle"
@@ -37,8 +32,8 @@ const (
 // States are the names of the cells, row by row.
 var States = []string{"top left", "top", "goal", "left", "centre", "right", "bottom left", "bottom", "bottom right"}
 
-// Config determines the rows of the experiment, up to rounding of the backend.
-type Config struct {
+// ObstacleConfig determines the rows of the experiment, up to rounding of the backend.
+type ObstacleConfig struct {
 	Drawing      string  // map, as gridworld.Parse reads it
 	Slip         float64 // probability that a random action is executed; 0.1
 	PriorMean    float64 // 0
@@ -60,14 +55,14 @@ type Config struct {
 // Path is a trajectory: the states visited, and the actions intended there.
 type Path struct{ States, Actions []int }
 
-// Paper returns the config of the paper's experiment. Read as the standard deviation, the 66 of the prior "N(0, 66)" fits
+// PaperObstacle returns the config of the paper's experiment. Read as the standard deviation, the 66 of the prior "N(0, 66)" fits
 // the standard deviations of 40 to 64 that the paper reports for the posterior. The discount and β are those of its other
 // gridworlds. The demonstrations are the figure's: five ways along left, centre and right to the goal, on one of which the
 // expert slips from the right cell to the bottom right one. What is done in the goal changes nothing and is left out.
-func Paper() Config {
+func PaperObstacle() ObstacleConfig {
 	direct := Path{[]int{0, 3, 4, 5}, []int{gridworld.Down, gridworld.Right, gridworld.Right, gridworld.Up}}
 	slipped := Path{[]int{0, 3, 4, 5, 8, 5}, []int{gridworld.Down, gridworld.Right, gridworld.Right, gridworld.Up, gridworld.Up, gridworld.Up}}
-	c := Config{
+	c := ObstacleConfig{
 		Drawing: "0S -30 100T\n0 0 0\n0 0 0", Slip: 0.1, PriorStd: 66, Discount: 0.9, Beta: 2,
 		Trajectories: []Path{direct, direct, direct, direct, slipped},
 		Lambdas:      []float64{0.1, 0.2, 0.5},
@@ -81,19 +76,19 @@ func Paper() Config {
 	return c
 }
 
-// Quick returns the same experiment with shorter computations.
-func Quick() Config {
-	c := Paper()
+// QuickObstacle returns the same experiment with shorter computations.
+func QuickObstacle() ObstacleConfig {
+	c := PaperObstacle()
 	c.ValueWalk.MinESS, c.ValueWalk.MaxIterations = 400, 10_000
 	c.PolicyWalk.MinESS, c.PolicyWalk.MaxIterations = 400, 20_000
 	return c
 }
 
 // World returns the gridworld.
-func (c Config) World() (*gridworld.World, error) { return gridworld.Parse(c.Drawing, c.Slip) }
+func (c ObstacleConfig) World() (*gridworld.World, error) { return gridworld.Parse(c.Drawing, c.Slip) }
 
 // Demos returns the demonstrations.
-func (c Config) Demos() []mdp.Trajectory {
+func (c ObstacleConfig) Demos() []mdp.Trajectory {
 	out := make([]mdp.Trajectory, len(c.Trajectories))
 	for i, path := range c.Trajectories {
 		for k, s := range path.States {
@@ -104,7 +99,7 @@ func (c Config) Demos() []mdp.Trajectory {
 }
 
 // Problem returns what a method sees.
-func (c Config) Problem(w *gridworld.World) *qvirl.Problem {
+func (c ObstacleConfig) Problem(w *gridworld.World) *qvirl.Problem {
 	return &qvirl.Problem{
 		MDP: w.MDP, Prior: qvirl.IndependentPrior(len(w.Reward), c.PriorMean, c.PriorStd), Discount: c.Discount, Beta: c.Beta,
 		Demos: mdp.Flatten(c.Demos()),
@@ -112,7 +107,7 @@ func (c Config) Problem(w *gridworld.World) *qvirl.Problem {
 }
 
 // Validate reports the first field that is out of range.
-func (c Config) Validate() error {
+func (c ObstacleConfig) Validate() error {
 	w, err := c.World()
 	if err != nil {
 		return err
@@ -149,7 +144,7 @@ type setting struct {
 }
 
 // avrils returns AVRIL's settings: those of Lambdas, of Sweep and of Rates, each once.
-func (c Config) avrils() []setting {
+func (c ObstacleConfig) avrils() []setting {
 	var out []setting
 	add := func(lambda, rate float64, name string, brief bool) {
 		if slices.ContainsFunc(out, func(s setting) bool { return s.config.Lambda == lambda && s.config.LearningRate == rate }) {
@@ -193,15 +188,4 @@ func settingOf(method string) (lambda, rate float64, ok bool) {
 		rate, err = strconv.ParseFloat(rateDigits, 64)
 	}
 	return lambda, rate, err == nil
-}
-
-// Definition is the experiment as the command lists it.
-func Definition() experiment.Definition {
-	return experiment.Definition{
-		Name:   Name,
-		Short:  "AVRIL's posterior on a 3×3 gridworld collapses or reverts to the prior (Fig. 3x3-gridworld-multirew)",
-		Scales: []string{"quick", "paper"},
-		Plan:   New,
-		Report: Report,
-	}
 }

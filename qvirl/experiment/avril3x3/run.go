@@ -11,7 +11,6 @@ import (
 	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/avril"
 	"github.com/go-birl/birl/qvirl/experiment"
-	"github.com/go-birl/birl/qvirl/mcmc"
 	"github.com/go-birl/birl/qvirl/metric"
 	"github.com/go-birl/birl/qvirl/policywalk"
 	"github.com/go-birl/birl/qvirl/valuewalk"
@@ -29,15 +28,6 @@ const (
 	Below02    = "std_below_0.2"   // number of rewards whose standard deviation is below 0.2
 	Below0001  = "std_below_0.001" // and below 0.001
 	MeanAbs    = "mean_abs"        // mean absolute posterior mean of the rewards
-)
-
-// Metrics of the samplers' chains.
-const (
-	RHatMax    = "rhat_max"     // largest split-R̂ of all rewards and values
-	ESSBulkMin = "ess_bulk_min" // smallest bulk effective sample size of all rewards and values
-	ESSTailMin = "ess_tail_min" // smallest tail effective sample size
-	Acceptance = "acceptance"   // mean acceptance probability
-	Iterations = "iterations"   // of each chain after the warm-up
 )
 
 // New returns the plan of a scale, "quick" or "paper".
@@ -191,25 +181,6 @@ func (c Config) rows(methods []fitted) *experiment.Result {
 		}
 	}
 	return result
-}
-
-// Sampler is a posterior that a Markov chain has sampled.
-type Sampler interface {
-	qvirl.ValuePosterior
-	Convergence() *mcmc.Diagnostics
-}
-
-// ChainMetrics returns the metrics of a sampler's chains by name. Those that do not exist are left out.
-func ChainMetrics(s Sampler) map[string]float64 {
-	d := s.Convergence()
-	out := map[string]float64{Acceptance: d.Acceptance, Iterations: float64(d.Iterations)}
-	rhat, bulk := d.Worst()
-	for metric, v := range map[string]float64{RHatMax: rhat, ESSBulkMin: bulk, ESSTailMin: min(floats.Min(d.Reward.TailESS), floats.Min(d.Value.TailESS))} {
-		if !math.IsNaN(v) {
-			out[metric] = v
-		}
-	}
-	return out
 }
 
 func ofState(metric string, s int) string { return fmt.Sprintf("%s_%d", metric, s) }

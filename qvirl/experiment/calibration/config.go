@@ -49,7 +49,7 @@ var Quantities = []Quantity{
 type Config struct {
 	// Posteriors says which worlds there are, a draw each, which methods are fitted to them beside ValueWalk, and how. Its
 	// worlds for the choice of λ are not used.
-	Posteriors posteriorquality.Config
+	Posteriors posteriorquality.WorldConfig
 }
 
 // Samples is the number of a posterior's samples among which the truth is ranked.
@@ -58,7 +58,7 @@ const Samples = 99
 // Paper returns the config of the full experiment: 200 draws. Terminal states are known to the methods, so they must not
 // depend on the reward: a tenth of the states is terminal by chance, and high rewards are not, unlike in the paper's worlds.
 func Paper() Config {
-	c := posteriorquality.Paper()
+	c := posteriorquality.PaperWorlds()
 	c.World = gridworld.Paper()
 	c.World.Width, c.World.Height, c.World.TopFraction = 5, 5, 0
 	c.Seeds, c.Chunk = seeds(0, 200), 50

@@ -48,7 +48,7 @@ const maxTransitions = 1000
 // Config determines the rows of the experiment, up to rounding of the backend.
 type Config struct {
 	// Posteriors says which worlds there are, and how methods are fitted. Its other fields are not used.
-	Posteriors  posteriorquality.Config
+	Posteriors  posteriorquality.WorldConfig
 	Families    []string // approximate posteriors to compare
 	Transitions []int    // the dial: refinements of Paper and of Best by so many transitions
 	Walkers     int      // of each, with one sample of each walker
@@ -60,7 +60,7 @@ type Config struct {
 // others for the diagnoses, on which nothing was chosen.
 func PaperScale() Config {
 	c := Config{
-		Posteriors:  posteriorquality.Paper(),
+		Posteriors:  posteriorquality.PaperWorlds(),
 		Families:    []string{Paper, Start, SVI, LogExpected, Values, Rewards, Best, Refined, ExactValues, ExactRewards, ExactWarped},
 		Transitions: []int{0, 1, 2, 4, 8, 16}, Walkers: 1000,
 		Judged: seeds(2000, 30), Suspects: []string{Paper, Start, Best},

@@ -47,7 +47,7 @@ const (
 
 // Config determines the rows of the experiment.
 type Config struct {
-	World      avril3x3.Config // the gridworld, its prior and demonstrations
+	World      avril3x3.ObstacleConfig // the gridworld, its prior and demonstrations
 	ValueWalk  valuewalk.Config
 	PolicyWalk policywalk.Config
 }
@@ -55,7 +55,7 @@ type Config struct {
 // Paper returns the config of the experiment. The paper does not say which 3×3 gridworld its figure is of: ours is that of
 // its other 3×3 figure.
 func Paper() Config {
-	world := avril3x3.Paper()
+	world := avril3x3.PaperObstacle()
 	world.Sweep, world.Rates = nil, nil // no part of this experiment
 	return Config{World: world, ValueWalk: valuewalk.Default(), PolicyWalk: policywalk.Default()}
 }

@@ -9,13 +9,13 @@ import (
 // Fitter fits the methods of a config to worlds. It keeps the methods, some of which compile a program once. It is not safe
 // for concurrent use.
 type Fitter struct {
-	config  Config
+	config  WorldConfig
 	backend string
 	methods map[string]qvirl.Method
 }
 
 // NewFitter returns a fitter of the config's methods. backendName is what QVIRL computes on, as backend.Get takes it.
-func (c Config) NewFitter(backendName string) *Fitter {
+func (c WorldConfig) NewFitter(backendName string) *Fitter {
 	return &Fitter{config: c, backend: backendName, methods: map[string]qvirl.Method{}}
 }
 

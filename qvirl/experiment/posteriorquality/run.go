@@ -3,9 +3,7 @@ package posteriorquality
 import (
 	"context"
 	"fmt"
-	"hash/fnv"
 	"math"
-	"math/rand/v2"
 	"slices"
 
 	"github.com/go-birl/birl/qvirl"
@@ -169,34 +167,6 @@ func (r *runner) heldOut(ctx context.Context, t *experiment.Stages) (*experiment
 	return result, nil
 }
 
-// Measure returns the rows of a method's metrics in each world, [worlds][metrics]. progress counts worlds and may be nil.
-func (c Config) Measure(ctx context.Context, environment, method string, worlds []*World, posts []qvirl.Posterior, refs []metric.References,
-	progress qvirl.Progress) ([][]experiment.Row, error) {
-	out := make([][]experiment.Row, len(worlds))
-	err := experiment.Parallel(ctx, len(worlds), progress, func(i int) error {
-		samples, err := Samples(posts[i], c.Draws, worlds[i].Seed, method)
-		if err != nil {
-			return err
-		}
-		found, err := metric.Evaluate(posts[i], samples, worlds[i].Truth, refs[i])
-		if err != nil {
-			return err
-		}
-		row := experiment.Row{Environment: environment, Method: method, Demos: c.Trajectories, Seed: worlds[i].Seed}
-		for _, name := range metric.Names {
-			if value, ok := found[name]; ok {
-				row.Metric, row.Value = name, value
-				out[i] = append(out[i], row)
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", method, err)
-	}
-	return out, nil
-}
-
 // evaluate adds the rows of a method: its metrics, and the diagnostics of its computation.
 func (r *runner) evaluate(ctx context.Context, result *experiment.Result, environment, method string, worlds []*World,
 	posts []qvirl.Posterior, refs []metric.References, t *experiment.Stages) error {
@@ -221,22 +191,6 @@ func (r *runner) evaluate(ctx context.Context, result *experiment.Result, enviro
 		}
 	}
 	return nil
-}
-
-// Samples returns the joint samples by which a posterior is judged: all of its own if it consists of samples, and n
-// draws otherwise, which depend on the seed of the world and the name of the method.
-func Samples(post qvirl.Posterior, n int, seed uint64, method string) (*qvirl.Samples, error) {
-	if p, ok := post.(interface{ Samples() *qvirl.Samples }); ok {
-		return p.Samples(), nil
-	}
-	return post.Sample(Stream(seed, method), n)
-}
-
-// Stream returns the random stream that samples of a method's posterior are drawn with in the world of a seed.
-func Stream(seed uint64, method string) *rand.Rand {
-	h := fnv.New64a()
-	h.Write([]byte(method)) // does not fail
-	return rand.New(rand.NewPCG(seed, h.Sum64()))
 }
 
 // diagnose returns metrics that describe the computation of a posterior, and a note if it did not go well.

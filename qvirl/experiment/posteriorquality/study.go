@@ -17,14 +17,14 @@ import (
 // Study is one world and its posteriors, kept in a folder: what a notebook looks at cell by cell without fitting a method
 // twice.
 type Study struct {
-	Config Config
+	Config WorldConfig
 	World  *World
 	dir    string
 }
 
 // NewStudy returns the study of the world with the given seed. Posteriors are kept in dir, which is made if need be, under
 // names that depend on the config.
-func NewStudy(c Config, seed uint64, dir string) (*Study, error) {
+func NewStudy(c WorldConfig, seed uint64, dir string) (*Study, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 func TestAStudyFitsEachMethodOnce(t *testing.T) {
-	c := Quick()
+	c := QuickWorlds()
 	c.World = gridworld.Config{Width: 3, Height: 3, RewardMean: -1, RewardStd: 3, TopFraction: 0.2, Slip: 0.1}
 	c.QVIRL.Steps, c.QVIRL.Rounds, c.QVIRL.Backend = 30, 1, "go"
 	c.ValueWalk.Samples, c.ValueWalk.MinESS, c.ValueWalk.MaxIterations = 400, 0, 400

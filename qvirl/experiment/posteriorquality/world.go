@@ -24,7 +24,7 @@ type World struct {
 }
 
 // NewWorld returns the world of a seed.
-func (c Config) NewWorld(seed uint64) (*World, error) {
+func (c WorldConfig) NewWorld(seed uint64) (*World, error) {
 	grid, err := gridworld.Random(c.World, seed)
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func (c Config) NewWorld(seed uint64) (*World, error) {
 }
 
 // Worlds returns the worlds of several seeds.
-func (c Config) Worlds(seeds []uint64) ([]*World, error) {
+func (c WorldConfig) Worlds(seeds []uint64) ([]*World, error) {
 	out := make([]*World, len(seeds))
 	for i, seed := range seeds {
 		var err error
@@ -64,7 +64,7 @@ func Problems(worlds []*World) []*qvirl.Problem {
 
 // Method returns a method by its name in result rows, as the config has it. backendName is what QVIRL computes on, as
 // backend.Get takes it.
-func (c Config) Method(name, backendName string) (qvirl.Method, error) {
+func (c WorldConfig) Method(name, backendName string) (qvirl.Method, error) {
 	switch name {
 	case ValueWalk, ValueWalkNoDet, ValueWalkAgain:
 		config := c.ValueWalk
@@ -103,7 +103,7 @@ func (c Config) Method(name, backendName string) (qvirl.Method, error) {
 }
 
 // variational returns the configuration of a variational method by its name in result rows.
-func (c Config) variational(name string) qvirl.Config {
+func (c WorldConfig) variational(name string) qvirl.Config {
 	config := c.QVIRLSVI
 	switch name {
 	case QVIRL:
@@ -124,7 +124,7 @@ func (c Config) variational(name string) qvirl.Config {
 
 // FitWorld fits the methods of the given names to one world, one after the other, and returns their posteriors by name. It
 // is what the pictures of a single world are drawn from. progress counts methods and may be nil.
-func (c Config) FitWorld(ctx context.Context, w *World, names []string, backendName string, progress qvirl.Progress) (map[string]qvirl.Posterior, error) {
+func (c WorldConfig) FitWorld(ctx context.Context, w *World, names []string, backendName string, progress qvirl.Progress) (map[string]qvirl.Posterior, error) {
 	out, fitter := map[string]qvirl.Posterior{}, c.NewFitter(backendName)
 	for i, name := range names {
 		progress.Report(i, len(names), name)
