@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/envs/mdp"
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 // TestActiveVaRByHand: in state 0 both actions end the episode; in state 1 the first leads to state 0 and the second ends.
@@ -17,7 +17,7 @@ func TestActiveVaRByHand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &qvirl.Problem{MDP: m, Prior: qvirl.IndependentPrior(4, 0, 1), Discount: 0.5, Beta: 1}
+	p := &irl.Problem{MDP: m, Prior: irl.IndependentPrior(4, 0, 1), Discount: 0.5, Beta: 1}
 	samples, err := p.SolveSamples(mat.NewDense(4, 4, []float64{
 		4, 0, 0, 0,
 		2, 3, 0, 9,

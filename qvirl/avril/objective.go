@@ -4,17 +4,16 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/go-birl/birl/qvirl/irl"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
-
-	"github.com/go-birl/birl/qvirl"
 )
 
 var logSqrt2Pi = math.Log(2*math.Pi) / 2
 
 // objective is AVRIL's objective for one problem, with memory for its evaluation.
 type objective struct {
-	problem   *qvirl.Problem
+	problem   *irl.Problem
 	lambda    float64
 	counts    []float64     // demonstrations of each pair, [S·A]
 	visited   []int         // the states that occur in them
@@ -45,7 +44,7 @@ func newPoint(pairs, rewards int) *point {
 	return &point{flat: flat, q: flat[:pairs], mean: flat[pairs : pairs+rewards], logStd: flat[pairs+rewards:]}
 }
 
-func newObjective(p *qvirl.Problem, lambda float64) (*objective, error) {
+func newObjective(p *irl.Problem, lambda float64) (*objective, error) {
 	states, actions, n := p.MDP.States(), p.MDP.Actions(), p.RewardDim()
 	o := &objective{
 		problem: p, lambda: lambda, counts: p.DemoCounts(), scale: p.Prior.Std, actions: actions,

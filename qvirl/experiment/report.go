@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/metric"
 )
 
@@ -22,7 +23,7 @@ func Series(rows []Row, method, metric string) map[uint64]float64 {
 }
 
 // Average returns the mean over seeds of a metric of a method, or nil if no row holds it.
-func Average(rows []Row, method, metricName string) *Estimate {
+func Average(rows []Row, method, metricName string) *exhibit.Estimate {
 	var values []float64
 	for _, r := range rows { // in the order of the rows, so that equal rows give equal sums
 		if r.Method == method && r.Metric == metricName {
@@ -36,22 +37,22 @@ func Average(rows []Row, method, metricName string) *Estimate {
 	if s.N == 1 {
 		s.StdErr = math.NaN()
 	}
-	return &Estimate{s.Mean, s.StdErr, s.N}
+	return &exhibit.Estimate{Mean: s.Mean, StdErr: s.StdErr, N: s.N}
 }
 
 // Tabulate averages rows over seeds, and sets published values beside them. Methods without rows are left out.
-func Tabulate(rows []Row, methods []string, columns []Column, references ...Reference) (*Table, error) {
-	t := &Table{Columns: columns}
+func Tabulate(rows []Row, methods []string, columns []exhibit.Column, references ...exhibit.Reference) (*exhibit.Table, error) {
+	t := &exhibit.Table{Columns: columns}
 	for _, ref := range references {
 		t.References = append(t.References, ref.Name)
 	}
 	for _, method := range methods {
-		row := TableRow{Method: method}
+		row := exhibit.TableRow{Method: method}
 		some := false
 		for _, c := range columns {
-			cell := Cell{Estimate: Average(rows, method, c.Metric)}
+			cell := exhibit.Cell{Estimate: Average(rows, method, c.Metric)}
 			for _, ref := range references {
-				var known *Estimate
+				var known *exhibit.Estimate
 				if e, ok := ref.Values[method][c.Metric]; ok {
 					known = &e
 				}

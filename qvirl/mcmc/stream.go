@@ -7,10 +7,9 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"github.com/go-birl/birl/qvirl/irl"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
-
-	"github.com/go-birl/birl/qvirl"
 )
 
 // Stream returns one of the independent random streams, by number, of a problem with the given Fingerprint.
@@ -20,7 +19,7 @@ func Stream(seed, fingerprint, number uint64) *rand.Rand {
 
 // Fingerprint returns a hash of everything that the posterior density depends on. Random streams are drawn from it, so
 // that a problem's samples do not depend on the batch that it is solved in.
-func Fingerprint(p *qvirl.Problem) (uint64, error) {
+func Fingerprint(p *irl.Problem) (uint64, error) {
 	precision, err := Precision(p.Prior)
 	if err != nil {
 		return 0, err
@@ -84,7 +83,7 @@ func Fingerprint(p *qvirl.Problem) (uint64, error) {
 }
 
 // Precision returns the inverse of a prior's covariance, [n, n].
-func Precision(prior qvirl.Prior) (mat.Symmetric, error) {
+func Precision(prior irl.Prior) (mat.Symmetric, error) {
 	if prior.Cov == nil {
 		inverse := mat.NewDiagDense(len(prior.Mean), nil)
 		for i, s := range prior.Std {

@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/envs/mdp"
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/mcmc"
 )
 
@@ -20,7 +20,7 @@ const (
 
 // chain is one Markov chain over rewards.
 type chain struct {
-	problem *qvirl.Problem
+	problem *irl.Problem
 	factor  *mat.TriDense // L, [n, n]
 	counts  []float64     // demonstrations, [S·A]
 	solver  *mdp.Solver
@@ -40,7 +40,7 @@ type chain struct {
 }
 
 // newChain returns a chain that starts at a draw of the prior.
-func newChain(p *qvirl.Problem, factor *mat.TriDense, rng *rand.Rand, stored int) (*chain, error) {
+func newChain(p *irl.Problem, factor *mat.TriDense, rng *rand.Rand, stored int) (*chain, error) {
 	solver, err := p.MDP.NewSolver(p.Discount)
 	if err != nil {
 		return nil, err

@@ -26,7 +26,7 @@ import (
 
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/envs/npz"
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 // Names of the arrays of a problem.
@@ -47,7 +47,7 @@ const (
 const asymmetry = 1e-6
 
 // Read reads a problem and validates it. Errors name the file, and the array with index and value where one is to blame.
-func Read(path string) (*qvirl.Problem, error) {
+func Read(path string) (*irl.Problem, error) {
 	archive, err := npz.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("problem file: %w", err)
@@ -67,11 +67,11 @@ type reader struct {
 	err             error
 }
 
-func (r *reader) problem() (*qvirl.Problem, error) {
+func (r *reader) problem() (*irl.Problem, error) {
 	if err := r.checkNames(); err != nil {
 		return nil, err
 	}
-	p := &qvirl.Problem{
+	p := &irl.Problem{
 		MDP:      r.mdp(),
 		Discount: r.scalar(discount),
 		Beta:     r.scalar(beta),
@@ -184,28 +184,28 @@ func (r *reader) demos() []mdp.Step {
 	return steps
 }
 
-func (r *reader) prior() qvirl.Prior {
+func (r *reader) prior() irl.Prior {
 	mean := r.array(priorMean)
 	if mean == nil {
-		return qvirl.Prior{}
+		return irl.Prior{}
 	}
 	if !is(mean.Shape, r.states) && !is(mean.Shape, r.states, r.actions) {
 		r.err = fmt.Errorf("%s has the shape %v, want [%d] for state-only rewards or [%d %d] for state-action rewards",
 			priorMean, mean.Shape, r.states, r.states, r.actions)
-		return qvirl.Prior{}
+		return irl.Prior{}
 	}
 	if r.archive.Has(priorCov) {
-		return qvirl.Prior{Mean: mean.Data, Cov: r.covariance(len(mean.Data), len(mean.Shape) == 2)}
+		return irl.Prior{Mean: mean.Data, Cov: r.covariance(len(mean.Data), len(mean.Shape) == 2)}
 	}
 	std := r.array(priorStd)
 	if std == nil {
-		return qvirl.Prior{}
+		return irl.Prior{}
 	}
 	if !is(std.Shape, mean.Shape...) {
 		r.err = fmt.Errorf("%s has the shape %v, want %v as %s", priorStd, std.Shape, mean.Shape, priorMean)
-		return qvirl.Prior{}
+		return irl.Prior{}
 	}
-	return qvirl.Prior{Mean: mean.Data, Std: std.Data}
+	return irl.Prior{Mean: mean.Data, Std: std.Data}
 }
 
 // covariance reads the prior covariance [n, n].
@@ -237,7 +237,7 @@ func (r *reader) covariance(n int, pairs bool) *mat.SymDense {
 }
 
 // Write writes a problem, atomically. The folder must exist.
-func Write(path string, p *qvirl.Problem) error {
+func Write(path string, p *irl.Problem) error {
 	if err := p.Validate(); err != nil {
 		return fmt.Errorf("problem file %s: %w", path, err)
 	}
@@ -269,7 +269,7 @@ func Write(path string, p *qvirl.Problem) error {
 }
 
 // rewardShape returns [S] for state-only and [S,A] for state-action rewards, after the leading dimensions.
-func rewardShape(p *qvirl.Problem, leading ...int) []int {
+func rewardShape(p *irl.Problem, leading ...int) []int {
 	if p.StateOnly() {
 		return append(leading, p.MDP.States())
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/envs/npz"
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 // The files in testdata were written by NumPy 2.
@@ -28,9 +28,9 @@ func TestReadsNumPyStateOnly(t *testing.T) {
 	if !p.StateOnly() || p.MDP.States() != 3 || p.MDP.Actions() != 2 || !p.MDP.Ends(0, 1) || !p.MDP.Terminal(2) || p.MDP.Terminal(0) {
 		t.Errorf("%d states, %d actions, state-only %v", p.MDP.States(), p.MDP.Actions(), p.StateOnly())
 	}
-	want := &qvirl.Problem{Prior: qvirl.Prior{Mean: []float64{-1, 0, 2}, Std: []float64{3, 1, .5}}, Discount: .9, Beta: 2,
+	want := &irl.Problem{Prior: irl.Prior{Mean: []float64{-1, 0, 2}, Std: []float64{3, 1, .5}}, Discount: .9, Beta: 2,
 		Demos: []mdp.Step{{State: 0, Action: 0}, {State: 1, Action: 0}}}
-	if diff := cmp.Diff(want, p, cmpopts.IgnoreFields(qvirl.Problem{}, "MDP")); diff != "" {
+	if diff := cmp.Diff(want, p, cmpopts.IgnoreFields(irl.Problem{}, "MDP")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(wantP, p.MDP.Dense()); diff != "" {
@@ -55,7 +55,7 @@ func TestReadsNumPyStateAction(t *testing.T) {
 }
 
 // problems returns one of each kind.
-func problems(t testing.TB) map[string]*qvirl.Problem {
+func problems(t testing.TB) map[string]*irl.Problem {
 	world, err := gridworld.Random(gridworld.Config{Width: 3, Height: 2, RewardStd: 1, TopFraction: .2, Slip: .1}, 1000)
 	if err != nil {
 		t.Fatal(err)
@@ -69,11 +69,11 @@ func problems(t testing.TB) map[string]*qvirl.Problem {
 		cov.SetSym(i, i, 2+float64(i))
 		cov.SetSym(i, (i+1)%6, 1.0/3)
 	}
-	return map[string]*qvirl.Problem{
-		"state-only":   {MDP: world.MDP, Prior: qvirl.IndependentPrior(6, -1, 3), Discount: .9, Beta: 2, Demos: mdp.Flatten(steps)},
-		"covariance":   {MDP: world.MDP, Prior: qvirl.Prior{Mean: world.Reward, Cov: cov}, Discount: 0, Beta: .1},
-		"state-action": {MDP: world.MDP, Prior: qvirl.IndependentPrior(30, 1, 2), Discount: .9, Beta: 2, Demos: mdp.Flatten(steps)},
-		"unknown β":    {MDP: world.MDP, Prior: qvirl.IndependentPrior(6, -1, 3), Discount: .9, Beta: 2, BetaLogStd: .7, Demos: mdp.Flatten(steps)},
+	return map[string]*irl.Problem{
+		"state-only":   {MDP: world.MDP, Prior: irl.IndependentPrior(6, -1, 3), Discount: .9, Beta: 2, Demos: mdp.Flatten(steps)},
+		"covariance":   {MDP: world.MDP, Prior: irl.Prior{Mean: world.Reward, Cov: cov}, Discount: 0, Beta: .1},
+		"state-action": {MDP: world.MDP, Prior: irl.IndependentPrior(30, 1, 2), Discount: .9, Beta: 2, Demos: mdp.Flatten(steps)},
+		"unknown β":    {MDP: world.MDP, Prior: irl.IndependentPrior(6, -1, 3), Discount: .9, Beta: 2, BetaLogStd: .7, Demos: mdp.Flatten(steps)},
 	}
 }
 
@@ -88,7 +88,7 @@ func TestProblemsRoundTrip(t *testing.T) {
 			t.Fatal(err)
 		}
 		equal := cmp.Comparer(func(a, b *mat.SymDense) bool { return a == b || a != nil && b != nil && mat.Equal(a, b) })
-		if diff := cmp.Diff(p, got, cmpopts.IgnoreFields(qvirl.Problem{}, "MDP"), equal, cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(p, got, cmpopts.IgnoreFields(irl.Problem{}, "MDP"), equal, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s (-wrote +read):\n%s", name, diff)
 		}
 		if diff := cmp.Diff(p.MDP.Dense(), got.MDP.Dense(), cmpopts.EquateApprox(0, 1e-15)); diff != "" { // rows are normalised again
@@ -168,7 +168,7 @@ func TestBadProblems(t *testing.T) {
 	if _, err := Read(path); err == nil || !strings.Contains(err.Error(), "cut off") {
 		t.Errorf("truncated file: error %v", err)
 	}
-	if err := Write(path, &qvirl.Problem{}); err == nil {
+	if err := Write(path, &irl.Problem{}); err == nil {
 		t.Error("a problem without MDP was written")
 	}
 }

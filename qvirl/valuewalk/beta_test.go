@@ -6,15 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/floats/scalar"
-
-	"github.com/go-birl/birl/qvirl"
 )
 
 // betaQuadrature returns the posterior of log β and its weights on a grid of 81 points over 4 prior standard deviations on
 // each side, and the posterior mean of each reward: at each point, the evidence and the mean by quadrature over rewards.
-func betaQuadrature(t *testing.T, p *qvirl.Problem, n int) (points, weights, reward []float64) {
+func betaQuadrature(t *testing.T, p *irl.Problem, n int) (points, weights, reward []float64) {
 	t.Helper()
 	const size = 81
 	reward = make([]float64, p.RewardDim())
@@ -55,7 +54,7 @@ func betaQuadrature(t *testing.T, p *qvirl.Problem, n int) (points, weights, rew
 }
 
 // betaProblem is a problem with two rewards and an unknown β, on which the demonstrations say something: nearly all agree.
-func betaProblem(t *testing.T) *qvirl.Problem {
+func betaProblem(t *testing.T) *irl.Problem {
 	p := *tractables(t)[0].problem
 	p.BetaLogStd = 0.8
 	for range 3 {

@@ -4,9 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"github.com/go-birl/birl/qvirl/irl"
 	"gonum.org/v1/gonum/stat/distuv"
-
-	"github.com/go-birl/birl/qvirl"
 )
 
 // What the tests of the matched posterior, in a package of their own, start from.
@@ -25,7 +24,7 @@ func Must[T any](v T, err error) T { return must(v, err) }
 type Moments struct{ Reward, Value []distuv.Normal }
 
 // TractableMoments returns a problem with few rewards, and the moments of its posterior by quadrature.
-func TractableMoments(t testing.TB) (*qvirl.Problem, Moments) {
+func TractableMoments(t testing.TB) (*irl.Problem, Moments) {
 	test := tractables(t)[0]
 	exact := quadrature(t, test.problem, test.grid)
 	of := func(column [][]float64) []distuv.Normal {
@@ -41,7 +40,7 @@ func TractableMoments(t testing.TB) (*qvirl.Problem, Moments) {
 }
 
 // BetaMoments returns a problem with an unknown β, and the mean and variance of the posterior of log β by quadrature.
-func BetaMoments(t *testing.T) (p *qvirl.Problem, mean, variance float64) {
+func BetaMoments(t *testing.T) (p *irl.Problem, mean, variance float64) {
 	p = betaProblem(t)
 	points, weights, _ := betaQuadrature(t, p, 60)
 	for i, b := range points {

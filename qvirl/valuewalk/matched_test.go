@@ -13,37 +13,39 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/matched"
+	"github.com/go-birl/birl/qvirl/tabular"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
 // given is a method whose posteriors are there already.
-type given struct{ posts []qvirl.Posterior }
+type given struct{ posts []irl.Posterior }
 
 func (g given) Name() string { return "given" }
 
-func (g given) Fit(context.Context, []*qvirl.Problem, qvirl.Progress) ([]qvirl.Posterior, error) {
+func (g given) Fit(context.Context, []*irl.Problem, irl.Progress) ([]irl.Posterior, error) {
 	return g.posts, nil
 }
 
 // fitted is what posteriors of all families answer.
 type fitted interface {
-	qvirl.ValuePosterior
-	qvirl.BetaPosterior
+	irl.ValuePosterior
+	irl.BetaPosterior
 	valuewalk.Approximation
 	ActionProbs() []float64
 	Converged() bool
 	Save(path string) error
 }
 
-// matched returns the posterior of a family that is matched to a walk from a start.
-func matched(t *testing.T, family valuewalk.Family, c valuewalk.RefineConfig, start qvirl.Posterior) fitted {
+// match returns the posterior of a family that is matched to a walk from a start.
+func match(t *testing.T, family matched.Family, c valuewalk.RefineConfig, start irl.Posterior) fitted {
 	t.Helper()
-	m, err := valuewalk.NewMatched("matched", given{[]qvirl.Posterior{start}}, family, c)
+	m, err := matched.New("matched", given{[]irl.Posterior{start}}, family, c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	posts, err := m.Fit(context.Background(), []*qvirl.Problem{start.Problem()}, nil)
+	posts, err := m.Fit(context.Background(), []*irl.Problem{start.Problem()}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,22 +56,22 @@ func matched(t *testing.T, family valuewalk.Family, c valuewalk.RefineConfig, st
 }
 
 // families lists all families, and how their posteriors are loaded.
-var families = map[valuewalk.Family]func(path string, p *qvirl.Problem) (fitted, error){
-	valuewalk.GaussianValues:  func(path string, p *qvirl.Problem) (fitted, error) { return qvirl.LoadGaussian(path, p) },
-	valuewalk.GaussianRewards: func(path string, p *qvirl.Problem) (fitted, error) { return qvirl.LoadWarped(path, p) },
-	valuewalk.WarpedRewards:   func(path string, p *qvirl.Problem) (fitted, error) { return qvirl.LoadWarped(path, p) },
+var families = map[matched.Family]func(path string, p *irl.Problem) (fitted, error){
+	matched.GaussianValues:  func(path string, p *irl.Problem) (fitted, error) { return tabular.LoadGaussian(path, p) },
+	matched.GaussianRewards: func(path string, p *irl.Problem) (fitted, error) { return matched.LoadWarped(path, p) },
+	matched.WarpedRewards:   func(path string, p *irl.Problem) (fitted, error) { return matched.LoadWarped(path, p) },
 }
 
 // TestMatchedMomentsAreThoseOfQuadrature starts far away, and compares moments of what a family is over with quadrature.
 func TestMatchedMomentsAreThoseOfQuadrature(t *testing.T) {
 	problem, exact := valuewalk.TractableMoments(t)
-	c := valuewalk.DefaultMatch()
+	c := matched.Default()
 	c.Transitions, c.Samples = 40, 15000
 	for family := range families {
-		g := matched(t, family, c, valuewalk.Isotropic(problem, 1, 3, 3))
+		g := match(t, family, c, valuewalk.Isotropic(problem, 1, 3, 3))
 		for i := range 2 {
 			want, m := exact.Reward[i], g.Reward(i)
-			if family == valuewalk.GaussianValues {
+			if family == matched.GaussianValues {
 				want, m = exact.Value[i], g.Value(i)
 			}
 			mean, std := want.Mu, want.Sigma
@@ -84,7 +86,7 @@ func TestMatchedMomentsAreThoseOfQuadrature(t *testing.T) {
 		}
 	}
 	c.Transitions, c.Trajectory, c.Kept, c.Samples = 0, 0.05, 4, 2000 // steps too short to arrive
-	if matched(t, valuewalk.WarpedRewards, c, valuewalk.Isotropic(problem, 1, 30, 30)).Converged() {
+	if match(t, matched.WarpedRewards, c, valuewalk.Isotropic(problem, 1, 30, 30)).Converged() {
 		t.Error("a walk that is still on its way has converged")
 	}
 }
@@ -94,7 +96,7 @@ func TestMatchedMomentsAreThoseOfQuadrature(t *testing.T) {
 func TestMatchingImprovesAPoorStart(t *testing.T) {
 	exact := valuewalk.ExactSmall(t)
 	start := valuewalk.Spoilt(exact, 0.7, 0.8)
-	off := func(p qvirl.Posterior) float64 {
+	off := func(p irl.Posterior) float64 {
 		sum := 0.0
 		for i := range p.Problem().RewardDim() {
 			sum += math.Abs(p.Reward(i).Mean()-exact.Reward(i).Mean()) / exact.Reward(i).StdDev()
@@ -104,7 +106,7 @@ func TestMatchingImprovesAPoorStart(t *testing.T) {
 	}
 	before := valuewalk.RefineStarts(t, valuewalk.RefineConfig{Kept: 1, Samples: 3000, TargetAccept: 0.65, Trajectory: 1.5}, start)[0]
 	for family, load := range families {
-		g := matched(t, family, valuewalk.DefaultMatch(), start)
+		g := match(t, family, matched.Default(), start)
 		// the start is 0.7 deviations off in its values and 0.2 too narrow; Monte Carlo error of a thousand effective samples
 		// is about 0.05
 		if was, is := off(before), off(g); !(was > 0.4) || !(is < 0.15) {
@@ -133,21 +135,21 @@ func TestMatchingImprovesAPoorStart(t *testing.T) {
 
 func TestBadMatches(t *testing.T) {
 	_, problem := valuewalk.SmallWorld(t, 70)
-	c := valuewalk.DefaultMatch()
+	c := matched.Default()
 	c.Kept = 0
-	if _, err := valuewalk.NewMatched("m", given{}, valuewalk.WarpedRewards, c); err == nil || !strings.Contains(err.Error(), "Kept = 0") {
+	if _, err := matched.New("m", given{}, matched.WarpedRewards, c); err == nil || !strings.Contains(err.Error(), "Kept = 0") {
 		t.Errorf("error %v for a bad config", err)
 	}
-	c = valuewalk.DefaultMatch()
+	c = matched.Default()
 	c.Kept, c.Samples = 1, 8 // for 9 values
-	m, err := valuewalk.NewMatched("m", given{[]qvirl.Posterior{valuewalk.Isotropic(problem, 1)}}, valuewalk.WarpedRewards, c)
+	m, err := matched.New("m", given{[]irl.Posterior{valuewalk.Isotropic(problem, 1)}}, matched.WarpedRewards, c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.Fit(context.Background(), []*qvirl.Problem{problem}, nil); err == nil || !strings.Contains(err.Error(), "raise Samples") {
+	if _, err := m.Fit(context.Background(), []*irl.Problem{problem}, nil); err == nil || !strings.Contains(err.Error(), "raise Samples") {
 		t.Errorf("error %v for too few samples", err)
 	}
-	if _, err := valuewalk.NewMatched("m", given{}, "skewed", valuewalk.DefaultMatch()); err == nil || !strings.Contains(err.Error(), "skewed") {
+	if _, err := matched.New("m", given{}, "skewed", matched.Default()); err == nil || !strings.Contains(err.Error(), "skewed") {
 		t.Errorf("error %v for an unknown family", err)
 	}
 }
@@ -158,7 +160,7 @@ func TestMatchedBetaAgreesWithQuadrature(t *testing.T) {
 	c := valuewalk.DefaultRefine()
 	c.Transitions, c.Kept, c.Samples = 30, 20, 20000
 	for family := range families {
-		g := matched(t, family, c, valuewalk.Isotropic(p, 1, 3, 3)).Beta()
+		g := match(t, family, c, valuewalk.Isotropic(p, 1, 3, 3)).Beta()
 		// log β has its moments; of 1000 walkers, with a standard error of at most 0.03 standard deviations
 		if got := math.Log(g.Quantile(0.5)); !scalar.EqualWithinAbs(got, mean, 0.12*math.Sqrt(variance)) {
 			t.Errorf("%s: median of β %g, want %g", family, g.Quantile(0.5), math.Exp(mean))

@@ -6,7 +6,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/mcmc"
 )
 
@@ -59,7 +59,7 @@ type target struct {
 	band     *bandLU
 }
 
-func newTarget(p *qvirl.Problem) (*target, error) {
+func newTarget(p *irl.Problem) (*target, error) {
 	m := p.MDP
 	t := &target{
 		states: m.States(), actions: m.Actions(), n: p.RewardDim(), dim: p.ValueDim(), stateOnly: p.StateOnly(),

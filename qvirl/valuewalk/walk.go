@@ -9,13 +9,13 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/mcmc"
 )
 
 // Walk is where the walkers that set out from an approximate posterior came.
 type Walk struct {
-	Problem   *qvirl.Problem
+	Problem   *irl.Problem
 	Samples   *mcmc.Posterior // of the positions that were kept
 	Positions *mat.Dense      // optimal values, and then log β if it is inferred, [samples, ValueDim]
 	Settled   bool            // whether the moments no longer depend on where the walk began
@@ -23,13 +23,13 @@ type Walk struct {
 
 // WalkFrom walks from approximate posteriors towards those of problems, one each, as Refine does, and returns what answer makes of each
 // walk. The posteriors must be Approximations; they may take β as known where the problems infer it.
-func WalkFrom(ctx context.Context, c RefineConfig, problems []*qvirl.Problem, posts []qvirl.Posterior, progress qvirl.Progress,
-	answer func(Walk) (qvirl.Posterior, error)) ([]qvirl.Posterior, error) {
+func WalkFrom(ctx context.Context, c RefineConfig, problems []*irl.Problem, posts []irl.Posterior, progress irl.Progress,
+	answer func(Walk) (irl.Posterior, error)) ([]irl.Posterior, error) {
 	starts, err := approximations(posts)
 	if err != nil {
 		return nil, err
 	}
-	return walkAll(ctx, c, problems, starts, 0, progress, func(r *refinement) (qvirl.Posterior, error) {
+	return walkAll(ctx, c, problems, starts, 0, progress, func(r *refinement) (irl.Posterior, error) {
 		return answer(Walk{r.problem, r.samples, r.positions(), r.settled()})
 	})
 }
@@ -91,7 +91,7 @@ func (r *refinement) settled() bool {
 }
 
 // approximations returns posteriors as a method gives them as Approximations.
-func approximations(posts []qvirl.Posterior) ([]Approximation, error) {
+func approximations(posts []irl.Posterior) ([]Approximation, error) {
 	starts := make([]Approximation, len(posts))
 	for i, p := range posts {
 		var ok bool

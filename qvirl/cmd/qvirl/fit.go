@@ -14,10 +14,13 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/avril"
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/matched"
+	"github.com/go-birl/birl/qvirl/overlay"
 	"github.com/go-birl/birl/qvirl/problemfile"
+	"github.com/go-birl/birl/qvirl/tabular"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
@@ -115,7 +118,7 @@ func fit(cmd *cobra.Command, o *fitOptions) error {
 		listener = newJSON(cmd.OutOrStdout())
 	}
 	clock := newStopwatch()
-	posts, err := m.Fit(cmd.Context(), []*qvirl.Problem{problem}, fitProgress(listener, o.method, clock))
+	posts, err := m.Fit(cmd.Context(), []*irl.Problem{problem}, fitProgress(listener, o.method, clock))
 	if err != nil {
 		if errors.Is(err, context.Canceled) {
 			return fmt.Errorf("%w; nothing was written", err)
@@ -144,12 +147,12 @@ func fit(cmd *cobra.Command, o *fitOptions) error {
 
 // matchedConfig is the config of the method qvirl: of the posterior that the walk starts from, and of the walk.
 type matchedConfig struct {
-	Start qvirl.Config
+	Start tabular.Config
 	Match valuewalk.RefineConfig
 }
 
 // newMethod returns the method that the flags ask for.
-func (o *fitOptions) newMethod(flags *pflag.FlagSet, stderr io.Writer) (qvirl.Method, error) {
+func (o *fitOptions) newMethod(flags *pflag.FlagSet, stderr io.Writer) (irl.Method, error) {
 	var override []byte
 	if o.configFile != "" {
 		var err error
@@ -166,38 +169,38 @@ func (o *fitOptions) newMethod(flags *pflag.FlagSet, stderr io.Writer) (qvirl.Me
 	case "valuewalk":
 		c := valuewalk.Default()
 		c.Seed, c.NoDeterminant = o.seed, o.noDet
-		if err := experiment.Override(&c, override); err != nil {
+		if err := overlay.JSON(&c, override); err != nil {
 			return nil, err
 		}
 		return valuewalk.New(c)
 	case "qvirl":
-		c := matchedConfig{Start: qvirl.StartConfig(), Match: valuewalk.DefaultMatch()}
+		c := matchedConfig{Start: tabular.StartConfig(), Match: matched.Default()}
 		c.Start.Seed, c.Start.Backend, c.Match.Seed = o.seed, o.backend, o.seed
-		if err := experiment.Override(&c, override); err != nil {
+		if err := overlay.JSON(&c, override); err != nil {
 			return nil, err
 		}
 		if _, err := describeBackend(c.Start.Backend, stderr); err != nil {
 			return nil, err
 		}
-		start, err := qvirl.New(c.Start)
+		start, err := tabular.New(c.Start)
 		if err != nil {
 			return nil, err
 		}
-		m, err := valuewalk.NewMatched("qvirl", start, valuewalk.WarpedRewards, c.Match)
+		m, err := matched.New("qvirl", start, matched.WarpedRewards, c.Match)
 		if err != nil {
 			return nil, err
 		}
 		return o.refined(m)
 	case "paper":
-		c := qvirl.DefaultConfig()
+		c := tabular.DefaultConfig()
 		c.Name, c.Seed, c.Backend = "paper", o.seed, o.backend
-		if err := experiment.Override(&c, override); err != nil {
+		if err := overlay.JSON(&c, override); err != nil {
 			return nil, err
 		}
 		if _, err := describeBackend(c.Backend, stderr); err != nil {
 			return nil, err
 		}
-		m, err := qvirl.New(c)
+		m, err := tabular.New(c)
 		if err != nil {
 			return nil, err
 		}
@@ -205,7 +208,7 @@ func (o *fitOptions) newMethod(flags *pflag.FlagSet, stderr io.Writer) (qvirl.Me
 	case "avril":
 		c := avril.Default()
 		c.Seed, c.Lambda = o.seed, o.lambda
-		if err := experiment.Override(&c, override); err != nil {
+		if err := overlay.JSON(&c, override); err != nil {
 			return nil, err
 		}
 		return avril.New(c)
@@ -214,7 +217,7 @@ func (o *fitOptions) newMethod(flags *pflag.FlagSet, stderr io.Writer) (qvirl.Me
 }
 
 // describeFit says how the fit ended, and adds what only a Markov chain has to the answer.
-func describeFit(post qvirl.Posterior, answer *problemfile.Answer) string {
+func describeFit(post irl.Posterior, answer *problemfile.Answer) string {
 	switch p := post.(type) {
 	case *valuewalk.Refined:
 		return describeFit(p.Start(), answer)
@@ -226,11 +229,11 @@ func describeFit(post qvirl.Posterior, answer *problemfile.Answer) string {
 		}
 		rhat, ess := d.Worst()
 		return fmt.Sprintf("converged (R̂ ≤ %.3f, bulk ESS ≥ %.0f)", rhat, ess)
-	case *qvirl.Gaussian:
+	case *tabular.Gaussian:
 		if !p.Converged() {
 			return "WARNING: training ended before it converged"
 		}
-	case *qvirl.Warped:
+	case *matched.Warped:
 		if !p.Converged() {
 			return "WARNING: the walk that the posterior is matched to had not settled; --refine says how far off it is"
 		}
@@ -247,7 +250,7 @@ func describeFit(post qvirl.Posterior, answer *problemfile.Answer) string {
 }
 
 // fitProgress turns a method's progress into events. Methods may report from several goroutines.
-func fitProgress(listener func(experiment.Event), method string, clock stopwatch) qvirl.Progress {
+func fitProgress(listener func(experiment.Event), method string, clock stopwatch) irl.Progress {
 	var mutex sync.Mutex
 	return func(done, total int, status string) {
 		mutex.Lock()

@@ -12,8 +12,10 @@ import (
 	"testing"
 
 	"github.com/go-birl/birl/envs/command"
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/overlay"
 )
 
 type fakeConfig struct{ Worlds, Offset int }
@@ -26,14 +28,14 @@ var fake = experiment.Definition{
 	Name: "fake", Short: "Known numbers", Scales: []string{"quick", "paper"},
 	Plan: func(s experiment.Settings) (*experiment.Plan, error) {
 		c := fakeConfig{Worlds: map[string]int{"quick": 4, "paper": 9}[s.Scale]}
-		if err := experiment.Override(&c, s.Override); err != nil {
+		if err := overlay.JSON(&c, s.Override); err != nil {
 			return nil, err
 		}
 		p := &experiment.Plan{Experiment: "fake", Scale: s.Scale, Config: c}
 		for i := range c.Worlds {
 			p.Units = append(p.Units, experiment.Unit{Name: fmt.Sprintf("world-%d", i), Cost: 1})
 		}
-		p.Run = func(ctx context.Context, unit int, progress qvirl.Progress) (*experiment.Result, error) {
+		p.Run = func(ctx context.Context, unit int, progress irl.Progress) (*experiment.Result, error) {
 			if unit == 2 && cancel != nil {
 				cancel()
 			}
@@ -49,16 +51,16 @@ var fake = experiment.Definition{
 		}
 		return p, nil
 	},
-	Report: func(rows []experiment.Row, _ *experiment.Record) (*experiment.Report, error) {
-		t, err := experiment.Tabulate(rows, []string{"qvirl", "avril"}, []experiment.Column{{Metric: "w1", Title: "W1", Decimals: 3}},
-			experiment.Reference{Name: "paper", Values: map[string]map[string]experiment.Estimate{"qvirl": {"w1": {Mean: 0.486, StdErr: 0.011}}}})
+	Report: func(rows []experiment.Row, _ *experiment.Record) (*exhibit.Report, error) {
+		t, err := experiment.Tabulate(rows, []string{"qvirl", "avril"}, []exhibit.Column{{Metric: "w1", Title: "W1", Decimals: 3}},
+			exhibit.Reference{Name: "paper", Values: map[string]map[string]exhibit.Estimate{"qvirl": {"w1": {Mean: 0.486, StdErr: 0.011}}}})
 		if err != nil {
 			return nil, err
 		}
 		t.Name, t.Title = "distance", "Distances"
-		chart := experiment.Chart{Name: "curve", Title: "A curve", Panels: []experiment.Panel{{XLabel: "x", YLabel: "y",
-			Curves: []experiment.Curve{{Name: "qvirl", X: []float64{1, 2}, Y: []float64{3, 4}}}}}}
-		return &experiment.Report{Title: "Fake", Tables: []experiment.Table{*t}, Charts: []experiment.Chart{chart}}, nil
+		chart := exhibit.Chart{Name: "curve", Title: "A curve", Panels: []exhibit.Panel{{XLabel: "x", YLabel: "y",
+			Curves: []exhibit.Curve{{Name: "qvirl", X: []float64{1, 2}, Y: []float64{3, 4}}}}}}
+		return &exhibit.Report{Title: "Fake", Tables: []exhibit.Table{*t}, Charts: []exhibit.Chart{chart}}, nil
 	},
 }
 

@@ -10,9 +10,9 @@ import (
 
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/gym"
-	"github.com/go-birl/birl/qvirl/continuous"
-	"github.com/go-birl/birl/qvirl/continuous/catalogue"
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/neural"
+	"github.com/go-birl/birl/qvirl/neural/catalogue"
 )
 
 // rolloutOptions are the flags of rollout.
@@ -85,7 +85,7 @@ func rollout(cmd *cobra.Command, o *rolloutOptions) error {
 	}
 	defer pool.Close()
 	listener, clock := newProgress(cmd.ErrOrStderr()), newStopwatch()
-	trajectories, err := continuous.Rollout(cmd.Context(), pool, m, continuous.RolloutOptions{
+	trajectories, err := neural.Rollout(cmd.Context(), pool, m, neural.RolloutOptions{
 		Episodes: o.episodes, Seed: o.seed, Sample: o.sample, Progress: func(done int) {
 			e := experiment.Event{Kind: experiment.Progressed, Unit: o.env, Done: done, Total: o.episodes, Fraction: float64(done) / float64(o.episodes)}
 			e.Elapsed, e.Left = clock.estimate(e.Fraction)

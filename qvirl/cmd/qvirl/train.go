@@ -12,9 +12,9 @@ import (
 
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/gym"
-	"github.com/go-birl/birl/qvirl/continuous"
-	"github.com/go-birl/birl/qvirl/continuous/catalogue"
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/neural"
+	"github.com/go-birl/birl/qvirl/neural/catalogue"
 )
 
 // trainOptions are the flags of train.
@@ -85,7 +85,7 @@ Methods:
 	f.IntVar(&o.actions, "actions", 0, "number of actions (default: what the file says, or one more than the largest action in it)")
 	f.StringVar(&o.heldOut, "held-out", "", "A:B, episodes of the file on which to watch the log-likelihood; they change nothing, unless --config asks for early stopping: {\"Training\": {\"Patience\": K}} keeps the model of the best one, and stops K reports after it")
 	f.StringVar(&o.out, "out", "", "folder for the model (required)")
-	f.IntVar(&o.steps, "steps", continuous.DefaultConfig().Steps, "number of training steps")
+	f.IntVar(&o.steps, "steps", neural.DefaultConfig().Steps, "number of training steps")
 	f.StringVar(&o.configFile, "config", "", `JSON file with fields that replace those of the method's config, {"Training": {…}, "Objective": {…}}`)
 	f.StringVar(&o.backend, "backend", "", backendHelp)
 	f.BoolVar(&o.asJSON, "json", false, "write progress as JSON to standard output, one event a line")
@@ -133,7 +133,7 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 			return fmt.Errorf("--config: %w", err)
 		}
 	}
-	training := continuous.DefaultConfig()
+	training := neural.DefaultConfig()
 	training.Steps, training.Backend = o.steps, o.backend
 	method, err := entry.New(training, override)
 	if err != nil {
@@ -194,7 +194,7 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 const checkpointDir = "checkpoint"
 
 // task reads the demonstrations and makes the task, which has one run.
-func (o *trainOptions) task() (*continuous.Task, *usedEpisodes, error) {
+func (o *trainOptions) task() (*neural.Task, *usedEpisodes, error) {
 	set, err := demo.Open(o.demos)
 	if err != nil {
 		return nil, nil, err
@@ -219,7 +219,7 @@ func (o *trainOptions) task() (*continuous.Task, *usedEpisodes, error) {
 	if n < 0 || n > available {
 		return nil, nil, fmt.Errorf("--trajectories %d: %s has %d to choose from", n, o.demos, available)
 	}
-	t := &continuous.Task{
+	t := &neural.Task{
 		Environment: set.Environment, Observation: set.ObservationSize(), Actions: max(set.Actions, o.actions),
 		Discount: o.discount, Beta: o.beta, Checkpoint: filepath.Join(o.out, checkpointDir),
 	}
@@ -227,7 +227,7 @@ func (o *trainOptions) task() (*continuous.Task, *usedEpisodes, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	run := continuous.Run{Seed: o.seed}
+	run := neural.Run{Seed: o.seed}
 	for i := range n {
 		at := first + int((o.seed%uint64(available)*uint64(n)+uint64(i))%uint64(available))
 		run.Demos = append(run.Demos, set.Trajectories[at])
@@ -245,7 +245,7 @@ func (o *trainOptions) task() (*continuous.Task, *usedEpisodes, error) {
 			return nil, nil, err
 		}
 	}
-	t.Runs = []continuous.Run{run}
+	t.Runs = []neural.Run{run}
 	return t, used, nil
 }
 
@@ -266,9 +266,9 @@ func (o *trainOptions) open(ctx context.Context) (*gym.Pool, error) {
 }
 
 // simulate has the task make use of the environment: the apprentice explores it, and it draws successors.
-func (o *trainOptions) simulate(ctx context.Context, pool *gym.Pool, t *continuous.Task, listener func(experiment.Event)) (err error) {
+func (o *trainOptions) simulate(ctx context.Context, pool *gym.Pool, t *neural.Task, listener func(experiment.Event)) (err error) {
 	if o.explore {
-		t.Explore = continuous.NewExplore(pool, continuous.ExploreOptions{
+		t.Explore = neural.NewExplore(pool, neural.ExploreOptions{
 			Every: o.exploreEvery, Keep: exploreKeep, Episodes: exploreEpisodes, Successors: o.successors,
 			Seed: exploreSeed + int64(o.seed%1000)*exploreEpisodes*1000,
 		})
@@ -278,7 +278,7 @@ func (o *trainOptions) simulate(ctx context.Context, pool *gym.Pool, t *continuo
 		return nil
 	}
 	run, progress := &t.Runs[0], fitProgress(listener, "successors", newStopwatch())
-	run.Successors, err = continuous.SampleSuccessors(ctx, pool, run.Demos, continuous.SuccessorOptions{
+	run.Successors, err = neural.SampleSuccessors(ctx, pool, run.Demos, neural.SuccessorOptions{
 		Successors: o.successors, Seed: o.seed, Progress: func(done int) { progress.Report(done, len(run.Demos), "drawn in "+o.env) },
 	})
 	if err != nil {
@@ -288,7 +288,7 @@ func (o *trainOptions) simulate(ctx context.Context, pool *gym.Pool, t *continuo
 }
 
 // readAux reads auxiliary trajectories for a task.
-func readAux(path string, t *continuous.Task) ([]demo.Trajectory, error) {
+func readAux(path string, t *neural.Task) ([]demo.Trajectory, error) {
 	set, err := demo.Open(path)
 	if err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 
 	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/npz"
-	"github.com/go-birl/birl/qvirl/continuous/catalogue"
+	"github.com/go-birl/birl/qvirl/neural/catalogue"
 )
 
 // writeDemos writes demonstrations in the flat layout: the sign of the first feature, the same throughout an episode, is the action. Two

@@ -8,11 +8,13 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/avril"
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/experiment/worlds/obstacle"
+	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/metric"
 	"github.com/go-birl/birl/qvirl/policywalk"
+	"github.com/go-birl/birl/qvirl/tabular"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
@@ -42,7 +44,7 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 	}
 	return &experiment.Plan{
 		Experiment: Name, Scale: scale, Config: c, Units: []experiment.Unit{{Name: "all", Cost: 1}},
-		Run: func(ctx context.Context, _ int, progress qvirl.Progress) (*experiment.Result, error) {
+		Run: func(ctx context.Context, _ int, progress irl.Progress) (*experiment.Result, error) {
 			methods, err := c.methods(backendName)
 			if err != nil {
 				return nil, err
@@ -61,9 +63,9 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 // fitted is a method and, once it is known, its posterior.
 type fitted struct {
 	name   string
-	method qvirl.Method
+	method irl.Method
 	brief  bool // only the rewards make rows
-	post   qvirl.Posterior
+	post   irl.Posterior
 }
 
 // methods returns the methods in the order in which they are fitted, ValueWalk first.
@@ -78,17 +80,17 @@ func (c Config) methods(backendName string) ([]fitted, error) {
 	}
 	config := c.QVIRL
 	config.Backend = backendName
-	variational, err := qvirl.New(config)
+	variational, err := tabular.New(config)
 	if err != nil {
 		return nil, err
 	}
-	out := []fitted{{name: ValueWalk, method: valueWalk}, {name: PolicyWalk, method: policyWalk}, {name: QVIRL, method: variational}}
-	for _, a := range c.avrils() {
-		method, err := avril.New(a.config)
+	out := []fitted{{name: obstacle.ValueWalk, method: valueWalk}, {name: obstacle.PolicyWalk, method: policyWalk}, {name: obstacle.QVIRL, method: variational}}
+	for _, a := range c.AVRILs() {
+		method, err := avril.New(a.Config)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, fitted{name: a.config.Label, method: method, brief: a.brief})
+		out = append(out, fitted{name: a.Config.Label, method: method, brief: a.Brief})
 	}
 	return out, nil
 }
@@ -99,10 +101,10 @@ func (c Config) fit(ctx context.Context, methods []fitted, stages *experiment.St
 	if err != nil {
 		return err
 	}
-	problems := []*qvirl.Problem{c.Problem(w)}
+	problems := []*irl.Problem{c.Problem(w)}
 	for i := range methods {
 		m := &methods[i]
-		err := stages.Run(m.name, m.name, 1, func(progress qvirl.Progress) error {
+		err := stages.Run(m.name, m.name, 1, func(progress irl.Progress) error {
 			posts, err := m.method.Fit(ctx, problems, progress)
 			if err == nil {
 				m.post = posts[0]
@@ -117,12 +119,12 @@ func (c Config) fit(ctx context.Context, methods []fitted, stages *experiment.St
 }
 
 // Value returns the posterior of the optimal value of a state; AVRIL's is a point.
-func Value(post qvirl.Posterior, s int) qvirl.Marginal {
+func Value(post irl.Posterior, s int) irl.Marginal {
 	if p, ok := post.(*avril.Posterior); ok {
 		actions := post.Problem().MDP.Actions()
 		return distuv.Normal{Mu: floats.Max(p.PointQ()[s*actions : (s+1)*actions])}
 	}
-	return post.(qvirl.ValuePosterior).Value(s)
+	return post.(irl.ValuePosterior).Value(s)
 }
 
 // rows measures the posteriors of the methods, the first of which is ValueWalk's.
@@ -130,14 +132,14 @@ func (c Config) rows(methods []fitted) *experiment.Result {
 	oracle := methods[0].post.(*valuewalk.Posterior)
 	result := &experiment.Result{}
 	for _, m := range methods {
-		row := experiment.Row{Environment: Environment, Method: m.name, Demos: len(c.Trajectories), Seed: c.Seed}
+		row := experiment.Row{Environment: obstacle.Environment, Method: m.name, Demos: len(c.Trajectories), Seed: c.Seed}
 		add := func(metric string, value float64) {
 			row.Metric, row.Value = metric, value
 			result.Rows = append(result.Rows, row)
 		}
 		w1, size, smallest, largest := 0.0, 0.0, math.Inf(1), 0.0
 		below := map[string]float64{Below02: 0, Below0001: 0}
-		for s := range States {
+		for s := range obstacle.States {
 			reward := m.post.Reward(s)
 			add(ofState(RewardMean, s), reward.Mean())
 			add(ofState(RewardStd, s), reward.StdDev())
@@ -154,8 +156,8 @@ func (c Config) rows(methods []fitted) *experiment.Result {
 			value := Value(m.post, s)
 			add(ofState(ValueMean, s), value.Mean())
 			add(ofState(ValueStd, s), value.StdDev())
-			w1 += metric.Wasserstein(oracle.Reward(s).(*qvirl.Empirical).Sorted(), reward) / float64(len(States))
-			size += max(reward.Mean(), -reward.Mean()) / float64(len(States))
+			w1 += metric.Wasserstein(oracle.Reward(s).(*irl.Empirical).Sorted(), reward) / float64(len(obstacle.States))
+			size += max(reward.Mean(), -reward.Mean()) / float64(len(obstacle.States))
 		}
 		if !m.brief {
 			add(W1, w1)
@@ -167,12 +169,12 @@ func (c Config) rows(methods []fitted) *experiment.Result {
 			add(name, below[name])
 		}
 		switch p := m.post.(type) {
-		case *qvirl.Gaussian:
+		case *tabular.Gaussian:
 			if !p.Converged() {
 				result.Notes = append(result.Notes, m.name+": the training did not converge")
 			}
-		case Sampler:
-			for metric, v := range ChainMetrics(p) {
+		case obstacle.Sampler:
+			for metric, v := range obstacle.ChainMetrics(p) {
 				add(metric, v)
 			}
 			if err := p.Convergence().Clean(); err != nil {

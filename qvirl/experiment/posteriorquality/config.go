@@ -2,7 +2,10 @@
 // against the exact posterior, which ValueWalk samples.
 package posteriorquality
 
-import "github.com/go-birl/birl/qvirl/experiment"
+import (
+	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/experiment/worlds"
+)
 
 // Name is the experiment's name in result rows.
 const Name = "posterior-quality"
@@ -11,13 +14,13 @@ const Name = "posterior-quality"
 const heldOutSuffix = "-heldout"
 
 // Config determines the rows of the experiment, up to rounding of the backend.
-type Config struct{ WorldConfig }
+type Config struct{ worlds.Config }
 
 // Paper returns the config of the full experiment.
-func Paper() Config { return Config{PaperWorlds()} }
+func Paper() Config { return Config{worlds.Paper()} }
 
 // Quick returns the config of a run of minutes: four worlds, fewer samples.
-func Quick() Config { return Config{QuickWorlds()} }
+func Quick() Config { return Config{worlds.Quick()} }
 
 // New returns the plan of a scale, "quick" or "paper".
 func New(s experiment.Settings) (*experiment.Plan, error) {
