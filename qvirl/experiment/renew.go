@@ -1,11 +1,13 @@
 package experiment
 
 import (
-	"bytes"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/go-birl/birl/qvirl/method"
 )
 
 // Renewal says that the rows of some methods of a stored run come from a later one.
@@ -36,6 +38,8 @@ func Renew(dir, from string, methods []string) (*Record, error) {
 		return nil, fmt.Errorf("experiment: no methods to renew from %s", from)
 	}
 	for i, m := range methods {
+		m = method.Canonical(m)
+		methods[i] = m
 		if !slices.Contains(Methods(later), m) || slices.Contains(methods[:i], m) {
 			return nil, fmt.Errorf("experiment: %s holds no rows of method %q, or it was named twice; its methods are %s", from, m, strings.Join(Methods(later), ", "))
 		}
@@ -90,16 +94,13 @@ func stored(dir string) ([]Row, *Record, error) {
 		return nil, nil, err
 	}
 	path := filepath.Join(dir, RowsFile)
-	rows, err := ReadRowsFile(path)
+	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("experiment: %w", err)
 	}
-	var text bytes.Buffer
-	if err := WriteRows(&text, rows); err != nil {
-		return nil, nil, err
-	}
-	if digest(text.Bytes()) != record.SHA256 {
+	if digest(text) != record.SHA256 {
 		return nil, nil, fmt.Errorf("experiment: %s was changed after its run: its checksum is not that of %s", path, filepath.Join(dir, RunFile))
 	}
-	return rows, record, nil
+	rows, err := ParseRows(text, path)
+	return rows, record, err
 }

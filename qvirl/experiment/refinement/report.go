@@ -12,7 +12,7 @@ import (
 )
 
 // families are the approximate posteriors in the order of the table.
-var families = []string{Paper, Start, SVI, LogExpected, Values, Rewards, Best, Refined, ExactValues, ExactRewards, ExactWarped}
+var families = []string{Paper, Start, SVI, LogExpected, Values, Rewards, Matched, Refined, ExactValues, ExactRewards, ExactWarped}
 
 // Seconds is a column of the table of families that comes from the record of the run: seconds of processor time a world.
 const Seconds = "seconds"
@@ -115,7 +115,7 @@ func Dial(rows []experiment.Row, record *experiment.Record) *exhibit.Chart {
 		}},
 	} {
 		panel := exhibit.Panel{XLabel: "transitions k", YLabel: of.label}
-		for _, from := range []string{Paper, Best} {
+		for _, from := range []string{Paper, Matched} {
 			curve := exhibit.Curve{Name: from}
 			for k := range maxTransitions {
 				if y, stdErr := of.at(turned(from, k)); !math.IsNaN(y) {
