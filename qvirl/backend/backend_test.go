@@ -70,8 +70,8 @@ func TestLanesOfPureGoAreOneBackend(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 {
-		if on, _, err := c.Lane(); err != nil || on != c.Backend {
-			t.Errorf("Lane() = another backend (error %v)", err)
+		if on, _, err := c.Client(); err != nil || on != c.Backend {
+			t.Errorf("Client() = another backend (error %v)", err)
 		}
 	}
 }
@@ -86,11 +86,11 @@ func TestLanesOfXLAAreClientsOfTheirOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, releaseFirst, err := c.Lane()
+	first, releaseFirst, err := c.Client()
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, releaseSecond, err := c.Lane()
+	second, releaseSecond, err := c.Client()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestLanesOfXLAAreClientsOfTheirOwn(t *testing.T) {
 		t.Error("two programs at a time share a client, which runs one after the other")
 	}
 	releaseFirst()
-	again, release, err := c.Lane()
+	again, release, err := c.Client()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -98,7 +98,7 @@ func (l *Learner) train(ctx context.Context, t *Task, progress irl.Progress) ([]
 	for g := range groups {
 		first, end := g*len(t.Runs)/groups, (g+1)*len(t.Runs)/groups
 		work.Go(func() error {
-			on, release, err := choice.Lane()
+			on, release, err := choice.Client()
 			if err != nil {
 				return err
 			}

@@ -22,7 +22,7 @@ import (
 // Name is the experiment's name in result rows.
 const Name = "active-gridworld"
 
-// The methods, by their names in result rows: a posterior (valuewalk, qvirl, qvirl-svi, qvirl-best, qvirl-refined, or avril- and the
+// The methods, by their names in result rows: a posterior (valuewalk, qvirl, qvirl-svi, qvirl-matched, qvirl-refined, or avril- and the
 // number λ), which is asked by RewardEIG unless a suffix says otherwise.
 const (
 	ValueWalk      = "valuewalk"

@@ -17,7 +17,7 @@ var families = []string{Paper, Start, SVI, LogExpected, Values, Rewards, Matched
 // Seconds is a column of the table of families that comes from the record of the run: seconds of processor time a world.
 const Seconds = "seconds"
 
-// Report makes the table of families, the figure of the dial, and the table of verdicts.
+// Report makes the table of families, the figure of refinements, and the table of verdicts.
 func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, error) {
 	r := &exhibit.Report{Title: "Beyond the paper: approximate posteriors, refined and judged"}
 	compared, judged := split(rows)
@@ -27,7 +27,7 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 			return nil, err
 		}
 		r.Tables = append(r.Tables, *t)
-		if chart := Dial(compared, record); chart != nil {
+		if chart := Transitions(compared, record); chart != nil {
 			r.Charts = append(r.Charts, *chart)
 		}
 	}
@@ -101,10 +101,10 @@ func secondsOf(record *experiment.Record, method string, worlds int) float64 {
 	return least * float64(units) / float64(worlds)
 }
 
-// Dial returns the figure of refinements over their transitions: distance to the exact posterior, and seconds; or nil if the
+// Transitions returns the figure of refinements over their transitions: distance to the exact posterior, and seconds; or nil if the
 // rows hold no refinements.
-func Dial(rows []experiment.Row, record *experiment.Record) *exhibit.Chart {
-	chart := &exhibit.Chart{Name: "dial", Title: "The dial from variational to exact"}
+func Transitions(rows []experiment.Row, record *experiment.Record) *exhibit.Chart {
+	chart := &exhibit.Chart{Name: "transitions", Title: "From variational to exact"}
 	for _, of := range []struct {
 		label string
 		at    func(name string) (y, stdErr float64)
