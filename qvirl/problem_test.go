@@ -2,14 +2,13 @@ package qvirl
 
 import (
 	"context"
+	"errors"
 	"math"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/gonum/stat"
 
 	"github.com/go-birl/birl/envs/mdp"
 )
@@ -26,8 +25,16 @@ func TestBadProblemsAreRefusedBeforeAnyGraphIsBuilt(t *testing.T) {
 		"prior std[1] = 0":                     func(p *Problem) { p.Prior.Std[1] = 0 },
 		"prior std: got 3":                     func(p *Problem) { p.Prior.Std = p.Prior.Std[:3] },
 		"exactly one of":                       func(p *Problem) { p.Prior.Cov = mat.NewSymDense(6, nil) },
+		"it has none":                          func(p *Problem) { p.Prior.Std = nil },
 		"covariance: got 2×2":                  func(p *Problem) { p.Prior.Std, p.Prior.Cov = nil, mat.NewSymDense(2, nil) },
-		"not positive definite":                func(p *Problem) { p.Prior.Std, p.Prior.Cov = nil, mat.NewSymDense(6, nil) },
+		"zero everywhere":                      func(p *Problem) { p.Prior.Std, p.Prior.Cov = nil, mat.NewSymDense(6, nil) },
+		"factor: got 5×1, want 6 rows":         func(p *Problem) { p.Prior.LowRank = mat.NewDense(5, 1, nil) },
+		"factor[3][0] = NaN is not finite":     func(p *Problem) { p.Prior.LowRank = column(0, 0, 0, math.NaN(), 0, 0) },
+		"row 1 of the prior low-rank":          func(p *Problem) { p.Prior.Std, p.Prior.LowRank = nil, column(1, 1e-90, 0, 0, 0, 0) },
+		"is zero everywhere":                   func(p *Problem) { p.Prior.Std, p.Prior.LowRank = nil, column(0, 0, 0, 0, 0, 0) },
+		"std[1] = 1e-300, want a number from":  func(p *Problem) { p.Prior.Std[1] = 1e-300 },
+		"β = 1e+300, want a number from 1e-60": func(p *Problem) { p.Beta = 1e300 },
+		"mean[2] = -1e+200, want a number":     func(p *Problem) { p.Prior.Mean[2] = -1e200 },
 		"demos[1]: state 6 is outside 0..5":    func(p *Problem) { p.Demos = []mdp.Step{{State: 0}, {State: 6}} },
 		"demos[0]: action -1 is outside 0..4":  func(p *Problem) { p.Demos = []mdp.Step{{Action: -1}} },
 		"covariance[0,3] = +Inf is not finite": func(p *Problem) { p.Prior.Std, p.Prior.Cov = nil, withInf() },
@@ -50,6 +57,11 @@ func TestBadProblemsAreRefusedBeforeAnyGraphIsBuilt(t *testing.T) {
 	if _, err := m.Fit(context.Background(), nil, nil); err == nil || !strings.Contains(err.Error(), "no problems") {
 		t.Errorf("no problems: error %v", err)
 	}
+	singular := *smallProblems(t, true)[0]
+	singular.Prior = Prior{Mean: singular.Prior.Mean, LowRank: column(1, 2, 3, 4, 5, 6)}
+	if _, err := m.Fit(context.Background(), []*Problem{&singular}, nil); !errors.Is(err, ErrSingularPrior) {
+		t.Errorf("a singular prior: error %v", err)
+	}
 	mixed := []*Problem{smallProblems(t, true)[0], smallProblems(t, false)[0]}
 	if _, err := m.Fit(context.Background(), mixed, nil); err == nil || !strings.Contains(err.Error(), "equal sizes") {
 		t.Errorf("two sizes in a batch: error %v", err)
@@ -64,6 +76,8 @@ func withInf() *mat.SymDense {
 	cov.SetSym(0, 3, math.Inf(1))
 	return cov
 }
+
+func column(x ...float64) *mat.Dense { return mat.NewDense(len(x), 1, x) }
 
 func TestEmpirical(t *testing.T) {
 	e, err := NewEmpirical([]float64{3, 1, 2, 6})
@@ -114,42 +128,5 @@ func TestLogLikelihoodByHand(t *testing.T) {
 		if got := p.LogLikelihood(q, p.DemoCounts()); !scalar.EqualWithinAbs(got, want, 1e-11) {
 			t.Errorf("shifted by %g: log likelihood %g, want %g", shift, got, want)
 		}
-	}
-}
-
-// The factor squares to the covariance, and draws have it.
-func TestPriorFactorAndDraw(t *testing.T) {
-	const n = 40_000
-	for _, p := range []Prior{
-		{Mean: []float64{1, -2}, Std: []float64{3, 0.5}},
-		{Mean: []float64{1, -2}, Cov: mat.NewSymDense(2, []float64{4, -1.2, -1.2, 1})},
-	} {
-		factor, err := p.Factor()
-		if err != nil {
-			t.Fatal(err)
-		}
-		cov := p.Covariance()
-		var square mat.Dense
-		if square.Mul(factor, factor.T()); !mat.EqualApprox(&square, cov, 1e-14) {
-			t.Errorf("L Lᵀ = %v, want %v", mat.Formatted(&square), mat.Formatted(cov))
-		}
-		rng := rand.New(rand.NewPCG(3, 0))
-		a, b := make([]float64, n), make([]float64, n)
-		for i := range a {
-			x := p.Draw(rng, factor)
-			a[i], b[i] = x[0], x[1]
-		}
-		for _, c := range []struct{ got, want, stdErr float64 }{ // the standard errors of Gaussian moments
-			{stat.Mean(a, nil), 1, math.Sqrt(cov.At(0, 0) / n)}, {stat.Mean(b, nil), -2, math.Sqrt(cov.At(1, 1) / n)},
-			{stat.Variance(a, nil), cov.At(0, 0), cov.At(0, 0) * math.Sqrt(2.0/n)},
-			{stat.Covariance(a, b, nil), cov.At(0, 1), math.Sqrt((cov.At(0, 0)*cov.At(1, 1) + cov.At(0, 1)*cov.At(0, 1)) / n)},
-		} {
-			if !scalar.EqualWithinAbs(c.got, c.want, 4*c.stdErr) {
-				t.Errorf("moment %g, want %g ± %g", c.got, c.want, c.stdErr)
-			}
-		}
-	}
-	if _, err := (Prior{Mean: []float64{0, 0}, Cov: mat.NewSymDense(2, []float64{1, 2, 2, 1})}).Factor(); err == nil {
-		t.Error("an indefinite covariance was accepted")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -176,6 +177,11 @@ func TestBadInput(t *testing.T) {
 		if _, err := method.Fit(context.Background(), problems, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
+	}
+	singular := *good
+	singular.Prior = qvirl.Prior{Mean: good.Prior.Mean, LowRank: mat.NewDense(9, 1, slices.Repeat([]float64{1}, 9))}
+	if _, err := method.Fit(context.Background(), []*qvirl.Problem{&singular}, nil); !errors.Is(err, qvirl.ErrSingularPrior) {
+		t.Errorf("a singular prior: error %v", err)
 	}
 }
 
