@@ -1,6 +1,8 @@
 package problemfile
 
 import (
+	"archive/zip"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -132,6 +134,37 @@ func TestProblemsRoundTrip(t *testing.T) {
 		if diff := cmp.Diff(p.MDP.Dense(), got.MDP.Dense(), cmpopts.EquateApprox(0, 1e-15)); diff != "" { // rows are normalised again
 			t.Errorf("%s: transitions (-wrote +read):\n%s", name, diff)
 		}
+	}
+}
+
+// A small file may claim an array that would fill the memory, and deflate can make good that claim.
+func TestArraysAreLimited(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "p.npz")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := zip.NewWriter(f)
+	entry := func(name string, method uint16, content []byte) {
+		w, err := z.CreateHeader(&zip.FileHeader{Name: name + ".npy", Method: method})
+		if err == nil {
+			_, err = w.Write(content)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	header := "{'descr': '<f8', 'fortran_order': False, 'shape': (12000, 1, 12000), }\n"
+	entry("transitions", zip.Deflate, append([]byte{0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, byte(len(header)), 0}, header...))
+	for _, name := range []string{"prior_mean", "prior_std", "demos", "discount", "beta"} {
+		entry(name, zip.Store, nil)
+	}
+	entry("padding", zip.Store, make([]byte, 2<<20)) // 2 MiB could hold a thousandfold when inflated
+	if err := errors.Join(z.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Read(path); err == nil || !strings.Contains(err.Error(), `"transitions": its shape [12000 1 12000] is of more than 134217728`) {
+		t.Errorf("error %v", err)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/go-birl/birl/envs/atomicfile"
 	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/avril"
 	"github.com/go-birl/birl/qvirl/experiment"
@@ -111,7 +111,7 @@ func fit(cmd *cobra.Command, o *fitOptions) error {
 	if o.samples < 0 {
 		return fmt.Errorf("--samples %d: want none or more", o.samples)
 	}
-	if err := checkWritable(o.out); err != nil {
+	if err := atomicfile.Check(o.out, o.problem, o.configFile); err != nil {
 		return err
 	}
 	problem, err := problemfile.Read(o.problem)
@@ -267,14 +267,4 @@ func fitProgress(listener func(experiment.Event), method string, clock stopwatch
 		e.Elapsed, e.Left = clock.estimate(e.Fraction)
 		listener(e)
 	}
-}
-
-// checkWritable finds out before the work whether the answer can be written.
-func checkWritable(path string) error {
-	probe, err := os.CreateTemp(filepath.Dir(path), ".probe")
-	if err != nil {
-		return fmt.Errorf("cannot write %s: %w", path, err)
-	}
-	probe.Close()
-	return os.Remove(probe.Name())
 }
