@@ -54,6 +54,7 @@ func TestWrongCommandLines(t *testing.T) {
 		"ends in .npz":              {"collect", "CartPole-v1", "--out", "x.txt"},
 		"no such file or directory": {"collect", "CartPole-v1", "--out", filepath.Join(t.TempDir(), "absent", "x.npz")},
 		"NAME=VALUE":                {"collect", "CartPole-v1", "--out", "x.npz", "--option", "gravity"},
+		"that is read":              {"convert", "../../npz/testdata/stored.npz", "--out", "../../npz/testdata/stored.npz"},
 		"no layout":                 {"convert", "../../npz/testdata/stored.npz", "--layout", "odd", "--out", "x.npz"},
 		"/nowhere/python":           {"collect", "CartPole-v1", "--out", filepath.Join(t.TempDir(), "x.npz"), "--python", "/nowhere/python"},
 	} {

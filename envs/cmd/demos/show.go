@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/go-birl/birl/envs/atomicfile"
 	"github.com/go-birl/birl/envs/demo"
 )
 
@@ -83,6 +84,9 @@ checks every array, and writes FILE.npz with a description in FILE.json.`,
 		Example: "  demos convert recorded.csv --env Moonbase-v0 --expert 'the pilot' --out moonbase.npz",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := atomicfile.Check(out, args[0]); err != nil {
+				return err
+			}
 			set, err := demo.Import(args[0], demo.ImportOptions{
 				Description: demo.Description{Environment: env, Expert: expert, Actions: actions}, Layout: demo.Layout(layout),
 			})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/go-birl/birl/envs/atomicfile"
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/gym"
 	"github.com/go-birl/birl/qvirl/experiment"
@@ -146,7 +147,7 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	if err := os.MkdirAll(o.out, 0o755); err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
-	if err := checkWritable(filepath.Join(o.out, "model.json")); err != nil {
+	if err := atomicfile.Check(filepath.Join(o.out, "model.json")); err != nil {
 		return err
 	}
 	if _, err := describeBackend(o.backend, cmd.ErrOrStderr()); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/go-birl/birl/envs/atomicfile"
 	"github.com/go-birl/birl/envs/expert"
 )
 
@@ -31,6 +32,9 @@ what was collected until then is stored all the same.`,
 			}
 			if filepath.Ext(out) != ".npz" {
 				return fmt.Errorf("--out %s: want a name that ends in .npz", out)
+			}
+			if err := atomicfile.Check(out, args[0]); err != nil {
+				return err
 			}
 			if !cmd.Flags().Changed("beta") {
 				o.Beta = e.Config.Beta
