@@ -8,11 +8,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	commands "github.com/go-birl/birl/envs/command"
 )
 
 func TestInterruptEndsGrandchildren(t *testing.T) {
@@ -55,7 +58,8 @@ func TestLaunchScript(t *testing.T) {
 
 	start := func() (string, error) {
 		cmd := exec.Command("sh", path, "connection file.json")
-		cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod -buildvcs=false", "GOWORK=off", "PJRT_PLUGIN_LIBRARY_PATH=")
+		cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod -buildvcs=false", "GOWORK=off", "PJRT_PLUGIN_LIBRARY_PATH=", "BIRL_PYTHON=")
+		cmd.Env = slices.DeleteFunc(cmd.Env, func(e string) bool { return strings.HasPrefix(e, "XLA_FLAGS=") })
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
@@ -63,16 +67,20 @@ func TestLaunchScript(t *testing.T) {
 		t.Errorf("without GoNB: error %v, output %q, want the command that installs it", err, out)
 	}
 
-	gonb := "#!/bin/sh\nprintf '%s|' \"$@\" \"$GOFLAGS\" \"${GOWORK-unset}\" \"$PJRT_PLUGIN_LIBRARY_PATH\" \"${PATH%%:*}\"\n"
+	gonb := "#!/bin/sh\nprintf '%s|' \"$@\" \"$GOFLAGS\" \"${GOWORK-unset}\" \"$PJRT_PLUGIN_LIBRARY_PATH\" \"$BIRL_PYTHON\" \"$XLA_FLAGS\" \"${PATH%%:*}\"\n"
 	writeFiles(t, l.bin(), map[string]string{"gonb": gonb})
-	if err := os.Chmod(filepath.Join(l.bin(), "gonb"), 0o755); err != nil {
-		t.Fatal(err)
+	writeFiles(t, l.scripts(), map[string]string{"python": ""})
+	for _, program := range []string{filepath.Join(l.bin(), "gonb"), l.python()} {
+		if err := os.Chmod(program, 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
 	out, err := start()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	want := []string{"--kernel", "connection file.json", "-raw_error=true", "-go_work=" + l.root, "-buildvcs=false", "unset", l.plugins(), l.bin(), ""}
+	want := []string{"--kernel", "connection file.json", "-raw_error=true", "-go_work=" + l.root, "-buildvcs=false", "unset", l.plugins(), l.python(), commands.XLAFlags,
+		l.bin(), ""}
 	got := strings.Split(out, "|")
 	if len(got) != len(want) {
 		t.Fatalf("the launch gave %q", got)

@@ -17,9 +17,13 @@ import (
 // interrupted is the exit status after Ctrl-C, as shells have it.
 const interrupted = 130
 
-// Main runs a command line with the program's arguments, and ends the program. The first Ctrl-C cancels the command's context,
+// Main runs a command line with the program's arguments on what kernel-setup installed, and ends the program. The first Ctrl-C cancels the command's context,
 // a second one ends the program at once.
 func Main(root *cobra.Command) {
+	if err := UseInstallation(); err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	os.Exit(Execute(ctx, root, os.Args[1:], os.Stdout, os.Stderr))
