@@ -77,7 +77,8 @@ const (
 
 // Run computes the units of the plan that the options ask for, and keeps each as it ends. When ctx ends, the unit that is
 // being computed is given up; those that are finished stay, and a later run with Resume goes on. The error then wraps
-// ctx's. The record covers all units in the folder, also those of other shards; it is nil if there is none.
+// ctx's. The record covers all units in the folder, also those of other shards; it is nil if there is none, which is no error of a shard that holds
+// no unit of the plan.
 func Run(ctx context.Context, plan *Plan, o Options) (*Record, error) {
 	r, err := prepare(plan, o)
 	if err != nil {
@@ -89,8 +90,10 @@ func Run(ctx context.Context, plan *Plan, o Options) (*Record, error) {
 	if units, unitsErr := r.store.units(); unitsErr != nil || len(units) == 0 {
 		if err = errors.Join(err, unitsErr); err != nil {
 			r.report(Event{Kind: Failed, Done: r.done, Out: o.Out, Error: err.Error()})
+			return nil, err
 		}
-		return nil, err
+		r.report(Event{Kind: Finished, Missing: r.names, Out: o.Out})
+		return nil, nil
 	}
 	record, deriveErr := r.store.derive()
 	if err = errors.Join(err, deriveErr); err != nil {

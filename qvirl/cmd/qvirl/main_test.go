@@ -193,6 +193,31 @@ func TestShardsMerge(t *testing.T) {
 	}
 }
 
+// TestShardWithoutUnits: more tasks than units is no error, and the others' rows are complete without it.
+func TestShardWithoutUnits(t *testing.T) {
+	inScratch(t)
+	status, out, errs := run(t, "run", "fake", "--shard", "5/5", "--out", "a")
+	if status != 0 {
+		t.Fatal(errs)
+	}
+	expect(t, "output", out, "nothing to compute", "has 4 units", "shard 5/5")
+	status, out, errs = run(t, "run", "fake", "--shard", "5/5", "--out", "a", "--json")
+	if status != 0 {
+		t.Fatal(errs)
+	}
+	expect(t, "events", out, `"event":"finished"`, `"missing_units":["world-0","world-1","world-2","world-3"]`)
+	for i := 1; i <= 4; i++ {
+		if status, _, errs := run(t, "run", "fake", "--shard", fmt.Sprintf("%d/5", i), "--out", "a"); status != 0 {
+			t.Fatal(errs)
+		}
+	}
+	status, out, errs = run(t, "run", "fake", "--shard", "5/5", "--out", "a")
+	if status != 0 {
+		t.Fatal(errs)
+	}
+	expect(t, "output", out, "8 rows of fake")
+}
+
 func TestInterruptAndResume(t *testing.T) {
 	inScratch(t)
 	cancel = func() {}
