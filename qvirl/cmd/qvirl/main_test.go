@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -138,8 +139,11 @@ func TestReportsTakeMethodsOfOtherRuns(t *testing.T) {
 	if err := os.Mkdir("b", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile("b/rows.csv", []byte(later.String()), 0o644); err != nil {
-		t.Fatal(err)
+	for name, text := range map[string]string{"b/rows.csv": later.String(),
+		"b/run.json": fmt.Sprintf(`{"experiment": "fake", "rows_sha256": "%x"}`, sha256.Sum256([]byte(later.String())))} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	status, out, errs := run(t, "report", "fake", "--from", "a", "--with", "b")
 	if status != 0 {
@@ -156,6 +160,35 @@ func TestReportsTakeMethodsOfOtherRuns(t *testing.T) {
 	}
 	if status, _, errs := run(t, "report", "fake", "--from", "a", "--with", "nowhere"); status != 1 || !strings.Contains(errs, "--with") {
 		t.Errorf("status %d, %q for a folder without rows", status, errs)
+	}
+}
+
+// TestReportRefusesOtherRows: a report is drawn from the rows of the run, and of no others.
+func TestReportRefusesOtherRows(t *testing.T) {
+	inScratch(t)
+	if status, _, errs := run(t, "run", "fake", "--out", "a"); status != 0 {
+		t.Fatal(errs)
+	}
+	rows, err := os.ReadFile("a/rows.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(string(rows), "\n")
+	for name, text := range map[string]string{
+		"edited":  strings.Replace(string(rows), ",2\n", ",1\n", 1),
+		"missing": strings.Join(append(lines[:1:1], lines[2:]...), ""),
+		"twice":   string(rows) + lines[1],
+	} {
+		if text == string(rows) {
+			t.Fatalf("%s: the rows are the same", name)
+		}
+		if err := os.WriteFile("a/rows.csv", []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		status, _, errs := run(t, "report", "fake", "--from", "a", "--out", "made")
+		if _, err := os.Stat("made"); status != 1 || err == nil || !strings.Contains(errs, "checksum") || !strings.Contains(errs, "a/rows.csv") {
+			t.Errorf("%s: status %d, %q", name, status, errs)
+		}
 	}
 }
 
