@@ -106,16 +106,16 @@ func (f *flat) appendRow(fields []string, at csvColumns) error {
 			name   string
 		}{{&f.obs, at.obs[i], "obs"}, {&f.next, at.next[i], "next_obs"}} {
 			v, err := strconv.ParseFloat(fields[c.column], 32)
-			if err != nil || v != v {
-				return fmt.Errorf("%s_%d is %.40q, want a number", c.name, i, fields[c.column])
+			if err != nil || v-v != 0 {
+				return fmt.Errorf("%s_%d is %.40q, want a finite number that float32 holds", c.name, i, fields[c.column])
 			}
 			*c.to = append(*c.to, float32(v))
 		}
 	}
 	if at.reward >= 0 {
 		v, err := strconv.ParseFloat(fields[at.reward], 64)
-		if err != nil || v != v {
-			return fmt.Errorf("reward is %.40q, want a number", fields[at.reward])
+		if err != nil || CheckReward(v) != nil {
+			return fmt.Errorf("reward is %.40q, want a number of magnitude at most %g", fields[at.reward], MaxReward)
 		}
 		f.rewards = append(f.rewards, v)
 	}

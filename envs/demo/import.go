@@ -131,10 +131,10 @@ func importFlat(s source, o ImportOptions) (*Set, error) {
 	if f.actions, err = s.integers("action", m, 0, maxNumbers); err != nil {
 		return nil, err
 	}
-	if f.shape, f.obs, err = s.rows("obs", m); err != nil {
+	if f.shape, f.obs, err = s.observations("obs", m); err != nil {
 		return nil, err
 	}
-	nextShape, next, err := s.rows("next_obs", m)
+	nextShape, next, err := s.observations("next_obs", m)
 	if err != nil {
 		return nil, err
 	}
@@ -226,7 +226,7 @@ func importImitation(s source, o ImportOptions) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	shape, obs, err := s.rows("obs", m+n)
+	shape, obs, err := s.observations("obs", m+n)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -97,6 +98,9 @@ func TestImportNamesTheFault(t *testing.T) {
 		"rows":            {flatArrays(), func(a map[string]npz.Array) { a["action"] = npz.Ints([]int{0, 1}, 2) }, `array "action": it has 2 rows, want 3`},
 		"negative":        {flatArrays(), func(a map[string]npz.Array) { a["action"].Data[1] = -1 }, `array "action": [1] is -1`},
 		"NaN":             {flatArrays(), func(a map[string]npz.Array) { a["obs"].Data[3] = nan() }, `array "obs": [1] has NaN at 1`},
+		"infinite":        {flatArrays(), func(a map[string]npz.Array) { a["next_obs"].Data[1] = math.Inf(-1) }, `array "next_obs": [0][1] is -Inf`},
+		"beyond float32":  {flatArrays(), func(a map[string]npz.Array) { x := a["obs"]; x.Data[3], x.Type = 1e300, npz.Float64; a["obs"] = x }, `array "obs": [1][1] is +Inf, want a finite number that float32 holds`},
+		"reward":          {flatArrays(), func(a map[string]npz.Array) { a["reward"] = npz.Floats([]float64{0, 1e300, 0}, 3) }, `array "reward": [1] is 1e+300, want a number of magnitude at most 1e+100`},
 		"empty":           {flatArrays(), func(a map[string]npz.Array) { emptied(a) }, "no transitions"},
 		"expert_logp":     {flatArrays(), func(a map[string]npz.Array) { a["expert_logp"] = npz.Floats([]float64{-1, -1, -1}, 3) }, `array "expert_logp"`},
 		"no layout":       {flatArrays(), func(a map[string]npz.Array) { delete(a, "next_obs") }, "neither next_obs"},

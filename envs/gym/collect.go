@@ -94,8 +94,11 @@ func (c *collector) run(ctx context.Context, policy Policy) error {
 				continue
 			}
 			t := &e.trajectory
-			t.Actions, t.Rewards = append(t.Actions, actions[i]), append(t.Rewards, b.Rewards[i])
 			e.last = b.Obs.Row(i)
+			if err := checkStep(b.Rewards[i], e.last.Float32()); err != nil {
+				return &Error{ID: c.pool.config.ID, First: i, Last: i, Seeds: []int64{t.Seed}, Doing: fmt.Sprintf("step with action %d", actions[i]), Err: err}
+			}
+			t.Actions, t.Rewards = append(t.Actions, actions[i]), append(t.Rewards, b.Rewards[i])
 			t.Observations = append(t.Observations, e.last.Float32()...)
 			t.Terminated, t.Truncated = b.Terminated[i], b.Truncated[i]
 			if b.Done(i) || c.options.MaxSteps > 0 && t.Len() >= c.options.MaxSteps {
@@ -109,6 +112,17 @@ func (c *collector) run(ctx context.Context, policy Policy) error {
 		if err := c.begin(ctx); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// checkStep refuses what a set of demonstrations cannot hold.
+func checkStep(reward float64, observation []float32) error {
+	if err := demo.CheckReward(reward); err != nil {
+		return fmt.Errorf("the reward %w", err)
+	}
+	if err := demo.CheckObservation(observation); err != nil {
+		return fmt.Errorf("observation%w", err)
 	}
 	return nil
 }
@@ -138,7 +152,11 @@ func (c *collector) begin(ctx context.Context) error {
 	}
 	for k, i := range envs {
 		c.running[i].last = obs.Row(k)
-		c.running[i].trajectory.Observations = obs.Row(k).Float32()
+		first := obs.Row(k).Float32()
+		if err := checkStep(0, first); err != nil {
+			return &Error{ID: c.pool.config.ID, First: i, Last: i, Seeds: seeds[k : k+1 : k+1], Doing: "reset", Err: err}
+		}
+		c.running[i].trajectory.Observations = first
 	}
 	return nil
 }

@@ -94,6 +94,18 @@ func TestCollectedBeforeAFault(t *testing.T) {
 	}
 }
 
+// What a file of demonstrations cannot hold ends the collection, and what was collected before is kept.
+func TestCollectedBeforeAnInfinity(t *testing.T) {
+	for fault, want := range map[string]string{"infinite reward": "the reward is +Inf", "infinite observation": "observation[1] is -Inf"} {
+		c := faulty(t, fault)
+		c.Options["at"], c.Workers, c.EnvsPerWorker, c.Autoreset = 6, 1, 1, Disabled
+		got, err := Collect(t.Context(), open(t, c), RandomPolicy(3), CollectOptions{Episodes: 10, FirstSeed: 7})
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "environment 0 (seed 7)") || len(got) != 1 || got[0].Len() != 5 {
+			t.Errorf("%s: error %v, kept %+v", fault, err, got)
+		}
+	}
+}
+
 func TestCollectRefuses(t *testing.T) {
 	p := open(t, Config{ID: "CartPole-v1", Autoreset: Disabled})
 	bad := func(actions ...int) Policy {

@@ -45,6 +45,10 @@ class Faulty(gymnasium.Env):
                 observation[1] = np.nan
             elif self.fault == "nan reward":
                 reward = np.nan
+            elif self.fault == "infinite reward":
+                reward = np.inf
+            elif self.fault == "infinite observation":
+                observation[1] = -np.inf
             elif self.fault == "shape":
                 observation = np.zeros(7, np.float32)
             elif self.fault == "print":
