@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -126,6 +127,9 @@ func importFlat(s source, o ImportOptions) (*Set, error) {
 	m := len(episode.Data)
 	f := flat{name: s.archive.Path(), episodes: make([]int, m)}
 	for i, v := range episode.Data {
+		if math.Abs(v) >= maxSeed { // rounded already
+			return nil, s.errorf("episode", "[%d] is about %.0f; beyond 2⁵³ integers are rounded and episodes would merge: number them anew", i, v)
+		}
 		f.episodes[i] = int(v)
 	}
 	if f.actions, err = s.integers("action", m, 0, maxNumbers); err != nil {
