@@ -82,6 +82,20 @@ func DescriptionPath(path string) string {
 	return strings.TrimSuffix(path, filepath.Ext(path)) + ".json"
 }
 
+// Files returns the paths of the files of a set stored at path: that of the arrays and that of the description.
+func Files(path string) []string { return []string{path, DescriptionPath(path)} }
+
+// PartialPath returns where a part of a set goes that was to be stored at path: path itself or, where that would replace a file,
+// x.partial.npz for x.npz.
+func PartialPath(path string) string {
+	for _, file := range Files(path) {
+		if _, err := os.Lstat(file); err == nil {
+			return strings.TrimSuffix(path, filepath.Ext(path)) + ".partial" + filepath.Ext(path)
+		}
+	}
+	return path
+}
+
 // Write stores the set at path, which has to end in .npz, and its description beside it. A set that cannot be stored leaves both files as they
 // were. Each appears whole or not at all; between the two, the description's digest tells that they do not belong together.
 func (s *Set) Write(path string) error {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/go-birl/birl/envs/command"
+	"github.com/go-birl/birl/envs/npz"
 )
 
 // run runs the command line and returns its exit status and output.
@@ -46,6 +47,48 @@ func TestConvertAndShow(t *testing.T) {
 		!strings.Contains(stdout, "2 trajectories of an environment not named") || !strings.Contains(stderr, "absent.npz") {
 		t.Errorf("show of two files of which one is absent: status %d, says\n%s%s", status, stdout, stderr)
 	}
+}
+
+func TestConvertReplacesNothingUnasked(t *testing.T) {
+	dir := t.TempDir()
+	text, out := filepath.Join(dir, "recorded.csv"), filepath.Join(dir, "stored.npz")
+	if err := os.WriteFile(text, []byte(recorded), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	convert := func(want string, args ...string) {
+		t.Helper()
+		status, _, stderr := run(t, append([]string{"convert"}, args...)...)
+		if (status == 0) != (want == "") || !strings.Contains(stderr, want) {
+			t.Errorf("convert %v: status %d, says %q", args, status, stderr)
+		}
+	}
+	read := func() string {
+		t.Helper()
+		content, err := os.ReadFile(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(content)
+	}
+	convert("", text, "--out", out)
+	before := read()
+	if err := os.WriteFile(text, []byte(recorded+"3,0,1,5,1,1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	convert("exists already", text, "--out", out)
+	if read() != before {
+		t.Error("the refused conversion changed the file")
+	}
+	convert("", text, "--out", out, "--force")
+	if read() == before {
+		t.Error("--force left the file as it was")
+	}
+	flat := filepath.Join(dir, "flat.npz")
+	if err := npz.Write(flat, map[string]npz.Array{"obs": npz.Floats([]float64{0}, 1, 1), "next_obs": npz.Floats([]float64{0}, 1, 1), "action": npz.Ints([]int{0}, 1),
+		"episode": npz.Ints([]int{0}, 1)}); err != nil {
+		t.Fatal(err)
+	}
+	convert("it is the file that is read", flat, "--out", flat, "--force")
 }
 
 // TestOneRuleForInfinities: what demonstrations cannot hold is refused by show, and by convert, which leaves the earlier good files as they were.

@@ -8,8 +8,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gofrs/flock"
 	"github.com/spf13/cobra"
 
+	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/gym"
 	"github.com/go-birl/birl/qvirl/continuous"
@@ -28,7 +30,7 @@ type trainOptions struct {
 	steps, successors            int
 	configFile, backend          string
 	exploreEvery                 int
-	asJSON, explore              bool
+	asJSON, explore, force       bool
 	imports, options             []string
 }
 
@@ -55,7 +57,8 @@ The action probabilities, but those of ensembles, are calibrated by models that 
 foresee the rest, which takes most of the time; --config with {"Training": {"Folds": 0}} leaves that out. It changes nothing about what
 the apprentice does.
 
-While it trains, the state of the training lies in DIR, and after an interruption the same command goes on from there.
+While it trains, the state of the training lies in DIR, and after an interruption the same command goes on from there. A model that DIR
+holds already is replaced with --force only, and one command at a time trains into a folder.
 
 Methods:
 ` + listMethods(),
@@ -89,6 +92,7 @@ Methods:
 	f.StringVar(&o.configFile, "config", "", `JSON file with fields that replace those of the method's config, {"Training": {…}, "Objective": {…}}`)
 	f.StringVar(&o.backend, "backend", "", backendHelp)
 	f.BoolVar(&o.asJSON, "json", false, "write progress as JSON to standard output, one event a line")
+	f.BoolVar(&o.force, "force", false, command.ForceHelp)
 	c.MarkFlagsMutuallyExclusive("aux", "env")
 	for _, name := range []string{"demos", "method", "out"} {
 		c.MarkFlagRequired(name)
@@ -146,9 +150,11 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	if err := os.MkdirAll(o.out, 0o755); err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
-	if err := checkWritable(filepath.Join(o.out, "model.json")); err != nil {
+	unlock, err := o.claim()
+	if err != nil {
 		return err
 	}
+	defer unlock()
 	if _, err := describeBackend(o.backend, cmd.ErrOrStderr()); err != nil {
 		return err
 	}
@@ -189,6 +195,33 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	}
 	return nil
 }
+
+// claim keeps other commands from training into the folder until the release, and refuses one that holds a model, unless that is to be replaced or
+// its training, with --force, was interrupted.
+func (o *trainOptions) claim() (release func(), err error) {
+	path := filepath.Join(o.out, lockFile)
+	lock := flock.New(path)
+	mine, err := lock.TryLock()
+	if err != nil {
+		return nil, fmt.Errorf("--out: cannot lock %s: %w", path, err)
+	}
+	if !mine {
+		return nil, fmt.Errorf("--out: another command trains into %s at the moment; name another folder, or wait for it", o.out)
+	}
+	defer func() {
+		if err != nil {
+			_ = lock.Unlock() // the process's end does it otherwise
+		}
+	}()
+	_, err = os.Stat(filepath.Join(o.out, checkpointDir))
+	if err := command.CheckOutput(o.force || err == nil, []string{filepath.Join(o.out, "model.json")}); err != nil {
+		return nil, err
+	}
+	return func() { _ = lock.Unlock() }, nil
+}
+
+// lockFile is what a training locks in the model's folder.
+const lockFile = ".lock"
 
 // checkpointDir is where the state of a training lies, in the model's folder.
 const checkpointDir = "checkpoint"
