@@ -3,11 +3,13 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,6 +46,47 @@ func TestInterruptEndsGrandchildren(t *testing.T) {
 func zombie(pid int) bool {
 	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	return err == nil && strings.Contains(string(text), ") Z ")
+}
+
+// TestChildrenHearWhatAsksToEnd: a signal that only the parent gets reaches the child, and a parent that is killed takes it along.
+func TestChildrenHearWhatAsksToEnd(t *testing.T) {
+	for sent, want := range map[syscall.Signal]syscall.Signal{
+		syscall.SIGINT: syscall.SIGINT, syscall.SIGTERM: syscall.SIGTERM, syscall.SIGHUP: syscall.SIGHUP, syscall.SIGKILL: syscall.SIGTERM,
+	} {
+		if sent == syscall.SIGKILL && runtime.GOOS != "linux" {
+			continue // the system has no signal for a parent's death
+		}
+		c := child(t, "passes")
+		parent := exec.Command(c.name)
+		parent.Env = c.env
+		out, in, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		parent.Stdout = in
+		if err := parent.Start(); err != nil {
+			t.Fatal(err)
+		}
+		in.Close()
+		lines := bufio.NewReader(out)
+		if line, err := lines.ReadString('\n'); line != "ready\n" {
+			t.Fatalf("the child says %q (error %v)", line, err)
+		}
+		if err := parent.Process.Signal(sent); err != nil {
+			t.Fatal(err)
+		}
+		if err := out.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if line, err := lines.ReadString('\n'); line != want.String()+"\n" {
+			t.Errorf("after %v to its parent the child hears %q (error %v)", sent, line, err)
+			_ = parent.Process.Kill()
+		}
+		if err := parent.Wait(); (err == nil) != (sent != syscall.SIGKILL) {
+			t.Errorf("after %v the parent ends with %v", sent, err)
+		}
+		out.Close()
+	}
 }
 
 // The kernelspec starts the clone's own GoNB whatever the clone's path and the caller's Go settings are.
