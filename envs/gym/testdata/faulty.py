@@ -41,6 +41,9 @@ class Faulty(gymnasium.Env):
                 sys.stderr.write("last words\n")
                 sys.stderr.flush()
                 os._exit(7)
+            elif self.fault == "exit once" and not os.path.exists(os.environ["ONCE_FILE"]):
+                open(os.environ["ONCE_FILE"], "w").close()
+                os._exit(7)
             elif self.fault == "nan":
                 observation[1] = np.nan
             elif self.fault == "nan reward":
