@@ -28,6 +28,8 @@ type collectOptions struct {
 	atari         bool
 	workers, envs int
 	force         bool
+	stepTimeout   time.Duration
+	maxRestarts   int
 }
 
 func newCollect() *cobra.Command {
@@ -57,6 +59,8 @@ interruption or a fault, what was collected until then is stored all the same; w
 	f.BoolVar(&o.atari, "atari", false, "an Atari game in the usual preprocessing: 4 grey frames of 84×84")
 	f.IntVar(&o.workers, "workers", 1, "number of processes")
 	f.IntVar(&o.envs, "envs", 4, "environments in each process")
+	f.DurationVar(&o.stepTimeout, "step-timeout", time.Minute, "how long a step of the environments may take")
+	f.IntVar(&o.maxRestarts, "max-restarts", 3, "how often the processes are started again after one died or exceeded --step-timeout")
 	f.BoolVar(&o.force, "force", false, command.ForceHelp)
 	c.MarkFlagRequired("out")
 	return c
@@ -71,6 +75,9 @@ func (o *collectOptions) config(id string) (gym.Config, error) {
 	c.Imports = append(c.Imports, o.imports...)
 	c.Workers, c.EnvsPerWorker = o.workers, o.envs
 	c.Python, c.PythonPath, c.Autoreset = o.python, o.pythonPath, gym.Disabled
+	if c.StepLimit = o.stepTimeout; o.stepTimeout <= 0 || o.maxRestarts < 0 {
+		return c, fmt.Errorf("--step-timeout %v --max-restarts %d: want a positive time, and no negative number", o.stepTimeout, o.maxRestarts)
+	}
 	for _, option := range o.options {
 		name, text, ok := strings.Cut(option, "=")
 		var value any
@@ -110,6 +117,9 @@ func collect(cmd *cobra.Command, id string, o *collectOptions) error {
 	var failed error
 	set.Trajectories, failed = gym.Collect(cmd.Context(), pool, gym.RandomPolicy(set.Actions), gym.CollectOptions{
 		Episodes: o.episodes, FirstSeed: o.seed, PolicySeed: set.Seed, MaxSteps: o.maxSteps,
+		MaxRestarts: o.maxRestarts, Restarted: func(cause error) {
+			fmt.Fprintf(cmd.ErrOrStderr(), "note: the processes are started again: %v\n", cause)
+		},
 		Progress: func(done int) {
 			if now := time.Now(); now.Sub(last) > time.Second {
 				last = now

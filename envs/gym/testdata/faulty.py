@@ -15,6 +15,7 @@ class Faulty(gymnasium.Env):
         self.observation_space = gymnasium.spaces.Box(-np.inf, np.inf, tuple(shape), np.float32)
         self.action_space = gymnasium.spaces.Discrete(3, start=start)
         self.fault, self.at, self.length = fault, at, length
+        self.episodes = 0
         if fault == "constructor":
             raise ValueError("this constructor never succeeds")
 
@@ -24,6 +25,7 @@ class Faulty(gymnasium.Env):
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
         self.count = 0
+        self.episodes += 1
         if self.fault == "reset":
             raise ValueError("this reset never succeeds")
         return self.observe(), {}
@@ -31,6 +33,8 @@ class Faulty(gymnasium.Env):
     def step(self, action):
         assert self.action_space.contains(action)
         self.count += 1
+        if self.fault == "hang in the second episode" and self.episodes == 2:
+            time.sleep(3600)
         observation, reward = self.observe(), float(action)
         if self.count == self.at:
             if self.fault == "raise":

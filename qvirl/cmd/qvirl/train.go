@@ -21,17 +21,17 @@ import (
 
 // trainOptions are the flags of train.
 type trainOptions struct {
-	demos, method, out, aux, env string
-	heldOut                      string
-	episodes                     string
-	trajectories, actions        int
-	seed                         uint64
-	beta, discount               float64
-	steps, successors            int
-	configFile, backend          string
-	exploreEvery                 int
-	asJSON, explore, force       bool
-	imports, options             []string
+	environmentOptions
+	demos, method, out, aux string
+	heldOut                 string
+	episodes                string
+	trajectories, actions   int
+	seed                    uint64
+	beta, discount          float64
+	steps, successors       int
+	configFile, backend     string
+	exploreEvery            int
+	asJSON, explore, force  bool
 }
 
 func newTrain() *cobra.Command {
@@ -79,12 +79,10 @@ Methods:
 	f.Float64Var(&o.beta, "beta", 0, "rationality coefficient of the demonstrator (default: what the file's description says)")
 	f.Float64Var(&o.discount, "discount", 0.99, "discount γ")
 	f.StringVar(&o.aux, "aux", "", "file with auxiliary trajectories of anybody, for methods that have a use for them")
-	f.StringVar(&o.env, "env", "", "id of the Gymnasium environment in which the apprentice gathers auxiliary trajectories while it learns; instead of --aux")
+	o.add(c, "id of the Gymnasium environment in which the apprentice gathers auxiliary trajectories while it learns; instead of --aux")
 	f.IntVar(&o.exploreEvery, "explore-every", 500, "number of steps after which the apprentice gathers trajectories anew with --env, a multiple of the config's ReportEvery")
 	f.BoolVar(&o.explore, "explore", true, "with --explore=false the environment of --env serves --successors alone, and there are no auxiliary trajectories")
 	f.IntVar(&o.successors, "successors", 1, "number of successors of each transition that rewards take the expectation over: that which it led to, and draws of the environment of --env, for which the file has to hold the seeds of its episodes, as this project's own do")
-	f.StringSliceVar(&o.imports, "import", nil, "Python modules that register the environment of --env")
-	f.StringArrayVar(&o.options, "option", nil, "an option NAME=VALUE of that environment's constructor, the value in JSON")
 	f.IntVar(&o.actions, "actions", 0, "number of actions (default: what the file says, or one more than the largest action in it)")
 	f.StringVar(&o.heldOut, "held-out", "", "A:B, episodes of the file on which to watch the log-likelihood; they change nothing, unless --config asks for early stopping: {\"Training\": {\"Patience\": K}} keeps the model of the best one, and stops K reports after it")
 	f.StringVar(&o.out, "out", "", "folder for the model (required)")
@@ -291,7 +289,7 @@ const (
 
 // open opens the environment.
 func (o *trainOptions) open(ctx context.Context) (*gym.Pool, error) {
-	c, err := gymConfig(o.env, o.imports, o.options, exploreEpisodes)
+	c, err := o.config(exploreEpisodes)
 	if err != nil {
 		return nil, err
 	}
