@@ -70,10 +70,14 @@ func policyLosses(p *irl.Problem, samples *irl.Samples) (*mat.Dense, error) {
 	if err != nil {
 		return nil, err
 	}
+	evaluator, err := p.MDP.NewEvaluator(policy, p.Discount)
+	if err != nil {
+		return nil, fmt.Errorf("active: %w", err)
+	}
 	losses := samples.Values(p.MDP.Actions())
 	n, _ := losses.Dims()
 	for i := 0; i < n; i++ {
-		value, err := p.MDP.PolicyValue(policy, samples.Reward.RawRowView(i), p.Discount)
+		value, err := evaluator.Value(samples.Reward.RawRowView(i))
 		if err != nil {
 			return nil, fmt.Errorf("active: sample %d: %w", i, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -294,6 +295,11 @@ func TestRefuses(t *testing.T) {
 	bad.Discount = 1
 	if _, err := m.Fit(t.Context(), []*irl.Problem{oneState(t), bad}, nil); err == nil || !strings.Contains(err.Error(), "problem 1") {
 		t.Errorf("a bad problem gives the error %v", err)
+	}
+	singular := paperProblem(t, 1000)
+	singular.Prior = irl.Prior{Mean: singular.Prior.Mean, LowRank: mat.NewDense(64, 1, slices.Repeat([]float64{1}, 64))}
+	if _, err := m.Fit(t.Context(), []*irl.Problem{singular}, nil); !errors.Is(err, irl.ErrSingularPrior) {
+		t.Errorf("a singular prior gives the error %v", err)
 	}
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()

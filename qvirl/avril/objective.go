@@ -1,7 +1,6 @@
 package avril
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/go-birl/birl/qvirl/irl"
@@ -47,7 +46,7 @@ func newPoint(pairs, rewards int) *point {
 func newObjective(p *irl.Problem, lambda float64) (*objective, error) {
 	states, actions, n := p.MDP.States(), p.MDP.Actions(), p.RewardDim()
 	o := &objective{
-		problem: p, lambda: lambda, counts: p.DemoCounts(), scale: p.Prior.Std, actions: actions,
+		problem: p, lambda: lambda, counts: p.DemoCounts(), scale: p.Prior.Variances(), actions: actions,
 		shared: states * actions / n,
 		value:  make([]float64, states), greedy: make([]int, states), backup: make([]float64, states*actions),
 		offset: make([]float64, n), pull: make([]float64, n), softmax: make([]float64, actions),
@@ -57,24 +56,16 @@ func newObjective(p *irl.Problem, lambda float64) (*objective, error) {
 			o.visited = append(o.visited, s)
 		}
 	}
-	if p.Prior.Cov != nil {
-		var chol mat.Cholesky
-		if !chol.Factorize(p.Prior.Cov) {
-			return nil, fmt.Errorf("avril: the prior covariance is not positive definite")
-		}
-		o.precision = mat.NewSymDense(n, nil)
-		if err := chol.InverseTo(o.precision); err != nil {
-			return nil, fmt.Errorf("avril: the prior covariance cannot be inverted: %w", err)
-		}
-		o.logDet = chol.LogDet()
-		o.scale = make([]float64, n)
-		for i := range o.scale {
-			o.scale[i] = math.Sqrt(p.Prior.Cov.At(i, i))
-		}
-		return o, nil
+	for i, v := range o.scale {
+		o.scale[i] = math.Sqrt(v)
 	}
-	for _, std := range o.scale {
-		o.logDet += 2 * math.Log(std)
+	precision, logDet, err := p.Prior.Precision()
+	if err != nil {
+		return nil, err
+	}
+	o.logDet = logDet
+	if dense, ok := precision.(*mat.SymDense); ok {
+		o.precision = dense
 	}
 	return o, nil
 }

@@ -217,6 +217,47 @@ func TestFoldersWithOtherResultsAreProtected(t *testing.T) {
 	}
 }
 
+// TestOverwriteKeepsWhatIsNotOurs: a folder that is not an experiment's keeps all its files, and so do results beside other files.
+func TestOverwriteKeepsWhatIsNotOurs(t *testing.T) {
+	plan, _ := fake(config)
+	for _, c := range []struct {
+		name, file, text string
+		results          bool // of an experiment lie beside the file
+	}{
+		{"another program's units", "units/metre.txt", "a unit of length", false},
+		{"another file among units", "units/notes.txt", "what I thought of them", true},
+		{"another record", "units/metre.json", `{"length": 1}`, true},
+		{"a folder among units", "units/deep/file", "x", true},
+		{"other rows", "rows.csv", "a,b\n1,2\n", false},
+		{"another run", "run.json", `{"distance": 42195}`, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			if c.results {
+				if _, err := Run(context.Background(), plan, Options{Out: dir}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			path := filepath.Join(dir, filepath.FromSlash(c.file))
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte(c.text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Run(context.Background(), plan, Options{Out: dir, Overwrite: true}); err == nil || !strings.Contains(err.Error(), "cannot overwrite") {
+				t.Errorf("error %v, want a refusal", err)
+			}
+			if got := read(t, path); got != c.text {
+				t.Errorf("the file became %q", got)
+			}
+			if c.results && len(read(t, dir, UnitsDir, "worlds-000.csv")) == 0 {
+				t.Error("the results are gone")
+			}
+		})
+	}
+}
+
 func TestUnitsOfAnotherConfigAreKeptWhereTheyDependOnTheSamePart(t *testing.T) {
 	withPart := func(c fakeConfig) (*Plan, *atomic.Int32) {
 		plan, calls := fake(c)

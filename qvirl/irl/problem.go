@@ -3,121 +3,11 @@ package irl
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/envs/mdp"
 )
-
-// Prior is a Gaussian prior over the reward vector: one number a state (state-only rewards, n = S), or one a
-// state-action pair (n = S·A, index s·A + a). Exactly one of Std and Cov is set.
-type Prior struct {
-	Mean []float64     // [n]
-	Std  []float64     // standard deviations of independent rewards, [n]
-	Cov  *mat.SymDense // covariance, [n, n]
-}
-
-// IndependentPrior returns the prior under which n rewards are independent N(mean, std²).
-func IndependentPrior(n int, mean, std float64) Prior {
-	p := Prior{Mean: make([]float64, n), Std: make([]float64, n)}
-	for i := range p.Mean {
-		p.Mean[i], p.Std[i] = mean, std
-	}
-	return p
-}
-
-// Covariance returns the prior covariance [n, n].
-func (p Prior) Covariance() *mat.SymDense {
-	if p.Cov != nil {
-		return p.Cov
-	}
-	cov := mat.NewSymDense(len(p.Mean), nil)
-	for i, s := range p.Std {
-		cov.SetSym(i, i, s*s)
-	}
-	return cov
-}
-
-// Factor returns the lower triangular L [n, n] with L Lᵀ the prior covariance.
-func (p Prior) Factor() (*mat.TriDense, error) {
-	lower := mat.NewTriDense(len(p.Mean), mat.Lower, nil)
-	if p.Cov == nil {
-		for i, s := range p.Std {
-			lower.SetTri(i, i, s)
-		}
-		return lower, nil
-	}
-	var chol mat.Cholesky
-	if !chol.Factorize(p.Cov) {
-		return nil, fmt.Errorf("qvirl: prior covariance is not positive definite")
-	}
-	chol.LTo(lower)
-	return lower, nil
-}
-
-// Draw draws a reward vector [n] from the prior, whose Factor is given.
-func (p Prior) Draw(rng *rand.Rand, factor *mat.TriDense) []float64 {
-	noise, out := make([]float64, len(p.Mean)), make([]float64, len(p.Mean))
-	for i := range noise {
-		noise[i] = rng.NormFloat64()
-	}
-	for i, mean := range p.Mean {
-		out[i] = mean
-		for j := 0; j <= i; j++ {
-			out[i] += factor.At(i, j) * noise[j]
-		}
-	}
-	return out
-}
-
-// validate checks the prior against the two lengths that a reward vector may have.
-func (p Prior) validate(states, actions int) error {
-	n := len(p.Mean)
-	if n != states && n != states*actions {
-		return fmt.Errorf("qvirl: prior mean: got %d numbers, want %d (one a state) or %d (one a state-action pair)",
-			n, states, states*actions)
-	}
-	if err := CheckFinite("prior mean", p.Mean); err != nil {
-		return err
-	}
-	switch {
-	case (p.Std == nil) == (p.Cov == nil):
-		return fmt.Errorf("qvirl: prior: want exactly one of standard deviations and covariance")
-	case p.Std != nil:
-		if len(p.Std) != n {
-			return fmt.Errorf("qvirl: prior std: got %d numbers, want %d as in the prior mean", len(p.Std), n)
-		}
-		for i, s := range p.Std {
-			if !(s > 0) || math.IsInf(s, 0) {
-				return fmt.Errorf("qvirl: prior std[%d] = %g, want a finite positive number", i, s)
-			}
-		}
-		return nil
-	}
-	if p.Cov.SymmetricDim() != n {
-		return fmt.Errorf("qvirl: prior covariance: got %d×%d, want %d×%d as in the prior mean",
-			p.Cov.SymmetricDim(), p.Cov.SymmetricDim(), n, n)
-	}
-	for i := 0; i < n; i++ {
-		for j := i; j < n; j++ {
-			if v := p.Cov.At(i, j); math.IsNaN(v) || math.IsInf(v, 0) {
-				return fmt.Errorf("qvirl: prior covariance[%d,%d] = %g is not finite", i, j, v)
-			}
-		}
-	}
-	var chol mat.Cholesky
-	if !chol.Factorize(p.Cov) {
-		var eig mat.EigenSym
-		smallest := math.NaN()
-		if eig.Factorize(p.Cov, false) {
-			smallest = eig.Values(nil)[0]
-		}
-		return fmt.Errorf("qvirl: prior covariance is not positive definite: its smallest eigenvalue is %g", smallest)
-	}
-	return nil
-}
 
 // Problem is one Bayesian IRL problem on a finite MDP: infer the reward from demonstrations of a Boltzmann-rational
 // expert (Eq. boltzmann-likelihood) under a Gaussian prior.
@@ -125,7 +15,7 @@ type Problem struct {
 	MDP      *mdp.MDP
 	Prior    Prior
 	Discount float64 // γ in [0, 1)
-	Beta     float64 // rationality coefficient β > 0, or the median of its prior
+	Beta     float64 // rationality coefficient β, from 1e-60 to 1e60, or the median of its prior
 	// BetaLogStd is the standard deviation of log β under a log-normal prior, with which β is inferred too; 0: β is known.
 	// Not every method can infer it; those that cannot say so.
 	BetaLogStd float64
@@ -140,8 +30,8 @@ func (p *Problem) Validate() error {
 	if err := mdp.CheckDiscount(p.Discount); err != nil {
 		return err
 	}
-	if !(p.Beta > 0) || math.IsInf(p.Beta, 0) {
-		return fmt.Errorf("qvirl: β = %g, want a finite positive number", p.Beta)
+	if err := checkScale("β", p.Beta); err != nil {
+		return err
 	}
 	if !(p.BetaLogStd >= 0) || math.IsInf(p.BetaLogStd, 0) {
 		return fmt.Errorf("qvirl: standard deviation of log β = %g, want a finite number that is not negative", p.BetaLogStd)

@@ -2,12 +2,9 @@ package irl
 
 import (
 	"math"
-	"math/rand/v2"
 	"testing"
 
 	"gonum.org/v1/gonum/floats/scalar"
-	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/gonum/stat"
 
 	"github.com/go-birl/birl/envs/mdp"
 )
@@ -61,42 +58,5 @@ func TestLogLikelihoodByHand(t *testing.T) {
 		if got := p.LogLikelihood(q, p.DemoCounts()); !scalar.EqualWithinAbs(got, want, 1e-11) {
 			t.Errorf("shifted by %g: log likelihood %g, want %g", shift, got, want)
 		}
-	}
-}
-
-// The factor squares to the covariance, and draws have it.
-func TestPriorFactorAndDraw(t *testing.T) {
-	const n = 40_000
-	for _, p := range []Prior{
-		{Mean: []float64{1, -2}, Std: []float64{3, 0.5}},
-		{Mean: []float64{1, -2}, Cov: mat.NewSymDense(2, []float64{4, -1.2, -1.2, 1})},
-	} {
-		factor, err := p.Factor()
-		if err != nil {
-			t.Fatal(err)
-		}
-		cov := p.Covariance()
-		var square mat.Dense
-		if square.Mul(factor, factor.T()); !mat.EqualApprox(&square, cov, 1e-14) {
-			t.Errorf("L Lᵀ = %v, want %v", mat.Formatted(&square), mat.Formatted(cov))
-		}
-		rng := rand.New(rand.NewPCG(3, 0))
-		a, b := make([]float64, n), make([]float64, n)
-		for i := range a {
-			x := p.Draw(rng, factor)
-			a[i], b[i] = x[0], x[1]
-		}
-		for _, c := range []struct{ got, want, stdErr float64 }{ // the standard errors of Gaussian moments
-			{stat.Mean(a, nil), 1, math.Sqrt(cov.At(0, 0) / n)}, {stat.Mean(b, nil), -2, math.Sqrt(cov.At(1, 1) / n)},
-			{stat.Variance(a, nil), cov.At(0, 0), cov.At(0, 0) * math.Sqrt(2.0/n)},
-			{stat.Covariance(a, b, nil), cov.At(0, 1), math.Sqrt((cov.At(0, 0)*cov.At(1, 1) + cov.At(0, 1)*cov.At(0, 1)) / n)},
-		} {
-			if !scalar.EqualWithinAbs(c.got, c.want, 4*c.stdErr) {
-				t.Errorf("moment %g, want %g ± %g", c.got, c.want, c.stdErr)
-			}
-		}
-	}
-	if _, err := (Prior{Mean: []float64{0, 0}, Cov: mat.NewSymDense(2, []float64{1, 2, 2, 1})}).Factor(); err == nil {
-		t.Error("an indefinite covariance was accepted")
 	}
 }

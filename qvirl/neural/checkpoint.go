@@ -1,7 +1,8 @@
 package neural
 
 import (
-	"bufio"
+	"bytes"
+	"crypto/sha256"
 	"encoding/gob"
 	"errors"
 	"fmt"
@@ -17,7 +18,7 @@ import (
 // checkpointEvery is how much work may be lost when a training is killed, beside the steps to the next point of its curves.
 const checkpointEvery = 20 * time.Second
 
-// checkpoint is a file with the state of a job. A nil checkpoint keeps nothing.
+// checkpoint is a file with the state of a job: the SHA-256 of what follows, and a savedState in gob's encoding. A nil checkpoint keeps nothing.
 type checkpoint struct {
 	path, identity string
 	last           time.Time
@@ -53,7 +54,15 @@ func (c *checkpoint) save(s *state) error {
 	}
 	saved := savedState{Identity: c.identity, Step: s.step, Trained: s.trained, Moment1: s.moment1, Moment2: s.moment2,
 		Curves: s.curves, Best: s.best, BestLikelihood: s.bestLikelihood, BestPoint: s.bestPoint, Aux: s.aux}
-	err := atomicfile.Write(c.path, func(w io.Writer) error { return gob.NewEncoder(w).Encode(saved) })
+	var body bytes.Buffer
+	if err := gob.NewEncoder(&body).Encode(saved); err != nil {
+		return fmt.Errorf("neural: the checkpoint: %w", err)
+	}
+	sum := sha256.Sum256(body.Bytes())
+	err := atomicfile.Write(c.path, func(w io.Writer) error {
+		_, err := io.Copy(w, io.MultiReader(bytes.NewReader(sum[:]), &body))
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("neural: the checkpoint: %w", err)
 	}
@@ -61,21 +70,36 @@ func (c *checkpoint) save(s *state) error {
 	return nil
 }
 
+// checked returns what follows the SHA-256 that a text begins with, if it is that of what follows.
+func checked(text []byte) ([]byte, error) {
+	if len(text) < sha256.Size {
+		return nil, errors.New("it is cut off")
+	}
+	sum, body := text[:sha256.Size], text[sha256.Size:]
+	if is := sha256.Sum256(body); !bytes.Equal(is[:], sum) {
+		return nil, errors.New("its checksum is another")
+	}
+	return body, nil
+}
+
 // load replaces a state by the saved one, if there is any.
 func (c *checkpoint) load(s *state) error {
 	if c == nil {
 		return nil
 	}
-	f, err := os.Open(c.path)
+	text, err := os.ReadFile(c.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("neural: the checkpoint: %w", err)
 	}
-	defer f.Close()
 	var saved savedState
-	if err := gob.NewDecoder(bufio.NewReader(f)).Decode(&saved); err != nil {
+	body, err := checked(text)
+	if err == nil {
+		err = gob.NewDecoder(bytes.NewReader(body)).Decode(&saved)
+	}
+	if err != nil {
 		return fmt.Errorf("neural: the checkpoint %s is damaged; remove it to start over: %w", c.path, err)
 	}
 	if saved.Identity != c.identity {

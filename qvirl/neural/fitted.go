@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 
+	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
@@ -21,9 +23,36 @@ type Fitted struct {
 	scale          *Scale
 	layout         *layout
 	trained, fixed []float32
+	device         *resident
 	calibration    *Calibration // nil for none
 	curve          []CurvePoint
 	seconds        float64
+}
+
+// resident are a model's weights where it predicts: brought there once for each backend, and kept as long as the model is.
+type resident struct {
+	mutex sync.Mutex
+	on    map[compute.Backend][2]*tensors.Tensor // trained [1, P] and fixed [1, F]
+}
+
+func newResident() *resident { return &resident{on: map[compute.Backend][2]*tensors.Tensor{}} }
+
+// weights returns the model's weights on a backend, trained [1, P] and fixed [1, F]. They are not the caller's to free.
+func (f *Fitted) weights(on compute.Backend) (trained, fixed *tensors.Tensor, err error) {
+	r := f.device
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	pair, ok := r.on[on]
+	if !ok {
+		pair = [2]*tensors.Tensor{row(f.trained), row(f.fixed)}
+		for _, t := range pair {
+			if err := t.MaterializeOnDevice(on, true, 0); err != nil {
+				return nil, nil, fmt.Errorf("neural: the weights of %s: %w", f.name, err)
+			}
+		}
+		r.on[on] = pair
+	}
+	return pair[0], pair[1], nil
 }
 
 // Name is that of the method.
@@ -68,7 +97,10 @@ func (f *Fitted) Predict(observations []float32) (*Prediction, error) {
 	}
 	defer release()
 	states := f.scale.Apply(observations)
-	trained, fixed := row(f.trained), row(f.fixed)
+	trained, fixed, err := f.weights(p.shape.on)
+	if err != nil {
+		return nil, err
+	}
 	out := &Prediction{}
 	for len(states) > 0 {
 		block := blocks[len(blocks)-1]
@@ -82,20 +114,30 @@ func (f *Fitted) Predict(observations []float32) (*Prediction, error) {
 		padded := make([]float32, block*size)
 		copy(padded, states[:n*size])
 		states = states[n*size:]
-		figures, err := call("a prediction", p.predict, trained, fixed, tensors.FromFlatDataAndDimensions(padded, 1, block, size))
-		if err != nil {
+		if err := p.opinion(out, trained, fixed, tensors.FromFlatDataAndDimensions(padded, 1, block, size), n*f.spec.Actions); err != nil {
 			return nil, err
-		}
-		for i, to := range []*[]float32{&out.Own, &out.Values} {
-			values, err := tensors.CopyFlatData[float32](figures[i])
-			if err != nil {
-				return nil, fmt.Errorf("neural: reading a prediction: %w", err)
-			}
-			*to = append(*to, values[:n*f.spec.Actions]...)
 		}
 	}
 	out.LogProbs = f.calibration.apply(out.Own)
 	return out, nil
+}
+
+// opinion appends the first count numbers of the program's answers on a block of states [1, n, observation], which it frees.
+func (p *program) opinion(out *Prediction, trained, fixed, states *tensors.Tensor, count int) error {
+	defer states.MustFinalizeAll()
+	figures, err := call("a prediction", p.predict, trained, fixed, states)
+	if err != nil {
+		return err
+	}
+	for i, to := range []*[]float32{&out.Own, &out.Values} {
+		defer figures[i].MustFinalizeAll()
+		values, err := tensors.CopyFlatData[float32](figures[i])
+		if err != nil {
+			return fmt.Errorf("neural: reading a prediction: %w", err)
+		}
+		*to = append(*to, values[:count]...)
+	}
+	return nil
 }
 
 // row returns the vector as a matrix of one row.
@@ -121,7 +163,11 @@ func (f *Fitted) Evaluate(build func(w *Weights, inputs []*graph.Node) []*graph.
 		return nil, err
 	}
 	defer exec.Finalize()
-	args := []any{row(f.trained), row(f.fixed)}
+	trained, fixed, err := f.weights(p.shape.on)
+	if err != nil {
+		return nil, err
+	}
+	args := []any{trained, fixed}
 	for _, t := range inputs {
 		args = append(args, t)
 	}

@@ -5,7 +5,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -200,4 +203,55 @@ func TestApprenticeTakesTheBestActionOrSamples(t *testing.T) {
 	if again, err := Policy(m, true)(obs, generators); err != nil || !slices.Equal(again, sampled) {
 		t.Errorf("calibration changes what the apprentice draws (error %v)", err)
 	}
+}
+
+// TestPredictionsHoldNoMemory: a prediction copies no weights to the device and keeps nothing there. The garbage collector, which does not see
+// a device's memory, is off.
+func TestPredictionsHoldNoMemory(t *testing.T) {
+	names := []string{"go"}
+	if len(backend.Plugins()) > 0 {
+		names = append(names, "xla")
+	}
+	for _, name := range names {
+		c := testConfig()
+		c.Hidden, c.Steps, c.Backend = []int{512, 512}, 1, name
+		task := testTask(1)
+		m := fit(t, c, classifier{}, task)[0]
+		weights := uint64(4 * len(m.trained))
+		predict := func(times int) {
+			for range times {
+				if _, err := m.Predict(task.HeldOut[0].Observations[:3]); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		predict(50)
+		defer debug.SetGCPercent(debug.SetGCPercent(-1))
+		const times = 200
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		resident := residentBytes(t)
+		predict(times)
+		runtime.ReadMemStats(&after)
+		if got := (after.TotalAlloc - before.TotalAlloc) / times; got >= weights/4 {
+			t.Errorf("%s: a prediction of a state allocates %d bytes, its weights have %d", name, got, weights)
+		}
+		if grown := residentBytes(t) - resident; grown > int64(times*weights/4) {
+			t.Errorf("%s: %d predictions add %d bytes to the process, weights have %d", name, times, grown, weights)
+		}
+	}
+}
+
+// residentBytes returns how much memory the process holds; 0 where the system does not tell.
+func residentBytes(t *testing.T) int64 {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0
+	}
+	pages, err := strconv.ParseInt(strings.Fields(string(text))[1], 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pages * int64(os.Getpagesize())
 }

@@ -23,10 +23,14 @@ type RolloutOptions struct {
 	MaxSteps int
 	// Progress is told how many episodes have ended, if it is not nil.
 	Progress func(done int)
+	// MaxRestarts and Restarted are those of gym.CollectOptions.
+	MaxRestarts int
+	Restarted   func(cause error)
 }
 
 // Rollout lets the apprentice act in a pool of environments, opened with autoreset Disabled, and returns the episodes in the
-// order of their seeds. The same seeds give every model the same episodes to begin with, in a pool of any size.
+// order of their seeds. The same seeds give every model the same episodes to begin with, in a pool of any size. With an error comes what was done
+// until then, as gym.Collect has it.
 func Rollout(ctx context.Context, p *gym.Pool, m Model, o RolloutOptions) ([]demo.Trajectory, error) {
 	spec, env := m.Spec(), p.Spec()
 	if env.Size() != spec.Observation || env.Actions != spec.Actions {
@@ -35,6 +39,7 @@ func Rollout(ctx context.Context, p *gym.Pool, m Model, o RolloutOptions) ([]dem
 	}
 	return gym.Collect(ctx, p, Policy(m, o.Sample), gym.CollectOptions{
 		Episodes: o.Episodes, FirstSeed: o.Seed, PolicySeed: uint64(o.Seed), MaxSteps: o.MaxSteps, Progress: o.Progress,
+		MaxRestarts: o.MaxRestarts, Restarted: o.Restarted,
 	})
 }
 

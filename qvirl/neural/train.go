@@ -236,6 +236,7 @@ func (j *job) model(l *Learner, r int, from []float32) *Fitted {
 			Beta: j.task.Beta, Demos: len(j.runs[r].Demos), Transitions: d.Len(), Seed: j.runs[r].Seed},
 		trained: append([]float32(nil), from[r*j.layout.trained:(r+1)*j.layout.trained]...),
 		fixed:   append([]float32(nil), j.fixed[r*j.layout.fixed:(r+1)*j.layout.fixed]...),
+		device:  newResident(),
 	}
 }
 

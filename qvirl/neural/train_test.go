@@ -219,6 +219,40 @@ func TestKilledTrainingGoesOnAsIfNothingHadHappened(t *testing.T) {
 	}
 }
 
+// TestOneFlippedBitIsNoCheckpoint: whichever bit of a checkpoint is flipped, it is not resumed from, and neither is a cut-off one.
+func TestOneFlippedBitIsNoCheckpoint(t *testing.T) {
+	c := newCheckpoint(t.TempDir(), 0, "this")
+	numbers := func() []float32 { return []float32{1, -2, 3.5, 0} }
+	want := state{step: 7, trained: numbers(), moment1: numbers(), moment2: numbers(), curves: make([][]CurvePoint, 1)}
+	if err := c.save(&want); err != nil {
+		t.Fatal(err)
+	}
+	load := func() (*state, error) {
+		got := &state{trained: make([]float32, 4), curves: make([][]CurvePoint, 1)}
+		return got, c.load(got)
+	}
+	if got, err := load(); err != nil || got.step != 7 || !slices.Equal(got.trained, numbers()) {
+		t.Fatalf("the whole checkpoint: %+v, error %v", got, err)
+	}
+	whole, err := os.ReadFile(c.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for bit := range 8 * len(whole) {
+		text := slices.Clone(whole)
+		text[bit/8] ^= 1 << (bit % 8)
+		if bit%5 == 0 {
+			text = whole[:bit/8]
+		}
+		if err := os.WriteFile(c.path, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := load(); err == nil || !strings.Contains(err.Error(), "damaged") {
+			t.Fatalf("bit %d: error %v", bit, err)
+		}
+	}
+}
+
 func TestNaNStopsTrainingAndNamesStepRunAndTerm(t *testing.T) {
 	// Adam moves "drift", whose gradient is constant, by 0.01 a step: it is 0.01 k at step k. Of two runs with 17 and 18
 	// transitions, the logarithm's argument 0.2 − drift · n/12 turns negative at step 15 and 14.

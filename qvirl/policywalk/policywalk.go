@@ -47,7 +47,7 @@ type Posterior struct {
 // Diagnostics says how well a posterior was sampled.
 type Diagnostics struct {
 	mcmc.Diagnostics
-	Widths []float64 // of the steps of each whitened component, mean over the chains, [RewardDim]
+	Widths []float64 // of the steps of each whitened component, mean over the chains, [k] as of Prior.Factor
 }
 
 // Convergence returns the part of the diagnostics that all Markov chains have.
@@ -100,7 +100,7 @@ func (m *Method) sample(ctx context.Context, problem *irl.Problem, job *mcmc.Job
 	if err != nil {
 		return nil, err
 	}
-	d := Diagnostics{Diagnostics: convergence, Widths: make([]float64, problem.RewardDim())}
+	d := Diagnostics{Diagnostics: convergence, Widths: make([]float64, len(chains[0].width))}
 	for _, k := range chains {
 		d.Acceptance += k.accepted / float64(d.Iterations*len(chains))
 		for i, w := range k.width {

@@ -95,23 +95,31 @@ func twoStates(t testing.TB) *irl.Problem {
 		Demos: []mdp.Step{{State: 0, Action: 1}, {State: 0, Action: 1}, {State: 0, Action: 0}, {State: 1, Action: 0}, {State: 1, Action: 1}}}
 }
 
-// TestQuadrature compares rewards and values with exact planning on a fine grid over the two rewards, under an independent
-// and a correlated prior.
+// TestQuadrature compares rewards and values with exact planning on a fine grid over the two rewards, under priors
+// of every form.
 func TestQuadrature(t *testing.T) {
 	independent := twoStates(t)
 	correlated := *independent
 	correlated.Prior = irl.Prior{Mean: []float64{0.5, -0.5}, Cov: mat.NewSymDense(2, []float64{4, 1.4, 1.4, 1})}
-	for name, p := range map[string]*irl.Problem{"independent": independent, "correlated": &correlated} {
+	singular, lowRank := correlated, correlated
+	singular.Prior.Cov = mat.NewSymDense(2, []float64{2.25, 1.5, 1.5, 1})
+	lowRank.Prior = irl.Prior{Mean: []float64{0.5, -0.5}, LowRank: mat.NewDense(2, 1, []float64{1, 1}), Std: []float64{1.5, 0}}
+	for name, p := range map[string]*irl.Problem{"independent": independent, "correlated": &correlated, "singular": &singular, "low rank": &lowRank} {
 		t.Run(name, func(t *testing.T) {
 			const n = 400 // points a dimension, over 6 standard deviations of the whitened rewards on each side
-			factor, err := p.Prior.Factor()
+			given, err := p.Prior.Factor()
 			if err != nil {
 				t.Fatal(err)
 			}
+			// L U with an orthogonal U is a factor too; where L is but a column, U spreads it, and with it the grid's points.
+			padded, factor := mat.NewDense(2, 2, nil), mat.NewDense(2, 2, nil)
+			padded.Copy(given)
+			factor.Mul(padded, mat.NewDense(2, 2, []float64{.8, .6, -.6, .8}))
 			rewards, weights := mat.NewDense(n*n, 2, nil), make([]float64, n*n)
 			for i := range weights {
 				a, b := -6+12*(float64(i%n)+0.5)/n, -6+12*(float64(i/n)+0.5)/n
-				rewards.SetRow(i, []float64{p.Prior.Mean[0] + factor.At(0, 0)*a, p.Prior.Mean[1] + factor.At(1, 0)*a + factor.At(1, 1)*b})
+				rewards.SetRow(i, []float64{p.Prior.Mean[0] + factor.At(0, 0)*a + factor.At(0, 1)*b,
+					p.Prior.Mean[1] + factor.At(1, 0)*a + factor.At(1, 1)*b})
 				weights[i] = -(a*a + b*b) / 2
 			}
 			samples, err := p.SolveSamples(rewards)

@@ -170,28 +170,26 @@ func (b *batch) addStructure(p *irl.Problem, candidates [][]mdp.Transition) {
 
 // addPrior packs the prior, and the latent basis that follows from it.
 func (b *batch) addPrior(p *irl.Problem, candidates [][]mdp.Transition, whiten bool) error {
-	var chol mat.Cholesky
-	if !chol.Factorize(p.Prior.Covariance()) {
-		return fmt.Errorf("qvirl: prior covariance is not positive definite")
-	}
-	var precision mat.SymDense
-	if err := chol.InverseTo(&precision); err != nil {
-		return fmt.Errorf("qvirl: prior covariance is too ill-conditioned to invert: %w", err)
+	precision, logDet, err := p.Prior.Precision()
+	if err != nil {
+		return err
 	}
 	b.priorMean = append(b.priorMean, p.Prior.Mean...)
-	b.priorPrecision = append(b.priorPrecision, mat.DenseCopyOf(&precision).RawMatrix().Data...)
-	b.priorLogDet = append(b.priorLogDet, chol.LogDet())
+	b.priorPrecision = append(b.priorPrecision, mat.DenseCopyOf(precision).RawMatrix().Data...)
+	b.priorLogDet = append(b.priorLogDet, logDet)
 	if !whiten {
 		return nil
 	}
 	// B₀ x is the reward if the mean over actions stood for the maximum; then A₀ = B₀⁻¹ Σ₀^½ and x₀ = B₀⁻¹ m₀.
 	var lu mat.LU
 	lu.Factorize(b.meanBellman(p, candidates))
-	var root mat.TriDense
-	chol.LTo(&root)
+	root, err := p.Prior.Factor()
+	if err != nil {
+		return err
+	}
 	var basis mat.Dense
 	var origin mat.VecDense
-	if err := lu.SolveTo(&basis, false, &root); err != nil {
+	if err := lu.SolveTo(&basis, false, root); err != nil {
 		return fmt.Errorf("qvirl: the Bellman equation of the uniform policy is ill-conditioned: %w", err)
 	}
 	if err := lu.SolveVecTo(&origin, false, mat.NewVecDense(b.dim, p.Prior.Mean)); err != nil {

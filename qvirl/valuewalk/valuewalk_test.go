@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -176,6 +177,11 @@ func TestBadInput(t *testing.T) {
 		if _, err := method.Fit(context.Background(), problems, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
+	}
+	singular := *good
+	singular.Prior = irl.Prior{Mean: good.Prior.Mean, LowRank: mat.NewDense(9, 1, slices.Repeat([]float64{1}, 9))}
+	if _, err := method.Fit(context.Background(), []*irl.Problem{&singular}, nil); !errors.Is(err, irl.ErrSingularPrior) {
+		t.Errorf("a singular prior: error %v", err)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/go-birl/birl/envs/atomicfile"
 	"github.com/go-birl/birl/qvirl/avril"
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/irl"
@@ -50,11 +50,19 @@ func newFit() *cobra.Command {
 The problem holds the arrays
   transitions [S,A,S]  probabilities of the successors; all-zero rows where the episode ends
   prior_mean [S]       prior mean of the rewards; [S,A] for rewards of state-action pairs
-  prior_std            their standard deviations, same shape, or prior_cov [S,S] (or [S·A,S·A]), their covariance
+  prior_std            standard deviations of independent rewards, same shape or one number; or another prior, see below
   demos [n,2]          integers: state and action of each demonstrated decision; n may be 0
   discount, beta       γ in [0, 1), and the rationality coefficient β > 0 of the demonstrator
   beta_log_std         standard deviation of a log-normal prior over β with the median beta (optional; without it β is known)
   initial [S]          distribution of the first state (optional)
+
+Rewards that depend on each other take one of these priors, singular ones included:
+  prior_cov [S,S]      covariance; [S·A,S·A] for rewards of state-action pairs
+  prior_low_rank [S,k] factor W of the covariance W Wᵀ + diag(prior_std²); [S,A,k] for pairs; prior_std is optional here
+  prior_kernel         Gaussian process: a text, rbf, matern12, matern32, matern52 or linear, as of np.array("rbf"), with
+                       prior_lengthscale (one, or one a feature), prior_std (of the rewards, one or one each), state_features [S,d]
+                       (reward_features [S,A,d] for pairs), and optionally prior_nugget, a variance that no two rewards share
+Standard deviations and β lie between 1e-60 and 1e60.
 
 The answer holds reward_mean [S], reward_cov [S,S], value_mean [S] and value_std [S] (of the optimal state values),
 action_probs [S,A] (of the demonstrator, averaged over the posterior), with --samples or from samplers reward_samples
@@ -106,7 +114,7 @@ func fit(cmd *cobra.Command, o *fitOptions) error {
 	if o.samples < 0 {
 		return fmt.Errorf("--samples %d: want none or more", o.samples)
 	}
-	if err := checkWritable(o.out); err != nil {
+	if err := atomicfile.Check(o.out, o.problem, o.configFile); err != nil {
 		return err
 	}
 	problem, err := problemfile.Read(o.problem)
@@ -262,14 +270,4 @@ func fitProgress(listener func(experiment.Event), method string, clock stopwatch
 		e.Elapsed, e.Left = clock.estimate(e.Fraction)
 		listener(e)
 	}
-}
-
-// checkWritable finds out before the work whether the answer can be written.
-func checkWritable(path string) error {
-	probe, err := os.CreateTemp(filepath.Dir(path), ".probe")
-	if err != nil {
-		return fmt.Errorf("cannot write %s: %w", path, err)
-	}
-	probe.Close()
-	return os.Remove(probe.Name())
 }

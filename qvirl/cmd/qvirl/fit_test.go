@@ -204,6 +204,8 @@ func TestBadFits(t *testing.T) {
 		"absent.npz":                     {"--problem", "absent.npz"},
 		"text.npz":                       {"--problem", "text.npz"},
 		"cannot write nowhere/a.npz":     {"--out", "nowhere/a.npz"},
+		"problem.npz that is read":       {"--out", "./problem.npz"},
+		"not a regular file":             {"--out", "."},
 		"--lambda is a flag of the meth": {"--lambda", "1"},
 		"--nodet is a flag":              {"--method", "avril", "--nodet"},
 		"Lambda = -1":                    {"--method", "avril", "--lambda", "-1"},

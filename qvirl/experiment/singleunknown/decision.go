@@ -66,7 +66,7 @@ func NewWeighted(p *irl.Problem, n int, seed uint64) (*Weighted, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	if p.Prior.Std == nil || n < 2 {
+	if !p.Prior.Independent() || n < 2 {
 		return nil, fmt.Errorf("singleunknown: weighting draws needs an independent prior and at least 2 draws, got %d", n)
 	}
 	rng := rand.New(rand.NewPCG(seed, 0))

@@ -9,19 +9,22 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/go-birl/birl/envs/command"
+	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/expert"
 )
 
 func newDemonstrate() *cobra.Command {
 	var pool poolFlags
 	var out string
+	var force bool
 	var o expert.DemonstrateOptions
 	c := &cobra.Command{
 		Use:   "demonstrate FILE.npz --out DEMOS.npz",
 		Short: "Collect demonstrations of an expert's Boltzmann policy",
 		Long: `demonstrate lets an expert play by the Boltzmann policy on its values, and stores the episodes in DEMOS.npz with a description in JSON
 beside it: the distribution of returns, the policy's action entropy, and the log-likelihood of its own actions. After an interruption,
-what was collected until then is stored all the same.`,
+what was collected until then is stored all the same; where it would replace a file, in DEMOS.partial.npz.`,
 		Example: "  qvirl expert demonstrate results/expert-lunarlander/expert.npz --beta 3 --episodes 1000 --out demos.npz",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -31,6 +34,9 @@ what was collected until then is stored all the same.`,
 			}
 			if filepath.Ext(out) != ".npz" {
 				return fmt.Errorf("--out %s: want a name that ends in .npz", out)
+			}
+			if err := command.CheckOutput(force, demo.Files(out), demo.Files(args[0])...); err != nil {
+				return err
 			}
 			if !cmd.Flags().Changed("beta") {
 				o.Beta = e.Config.Beta
@@ -43,6 +49,7 @@ what was collected until then is stored all the same.`,
 	f.IntVar(&o.Episodes, "episodes", 1000, "number of episodes")
 	f.Float64Var(&o.Beta, "beta", 0, "rationality coefficient (default: the expert's)")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of the policy")
+	f.BoolVar(&force, "force", false, command.ForceHelp)
 	pool.add(c)
 	c.MarkFlagRequired("out")
 	return c
@@ -63,6 +70,9 @@ func demonstrate(cmd *cobra.Command, e *expert.Expert, flags *poolFlags, o exper
 	set, failed := expert.Demonstrate(cmd.Context(), pool, e, o)
 	if set == nil {
 		return failed
+	}
+	if failed != nil {
+		out = demo.PartialPath(out)
 	}
 	if err := set.Write(out); err != nil {
 		return err

@@ -13,6 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/go-birl/birl/envs/command"
+	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/expert"
 	"github.com/go-birl/birl/qvirl/backend"
 )
@@ -26,6 +28,7 @@ func newTrain() *cobra.Command {
 	var imports []string
 	var seed uint64
 	var steps int
+	var force bool
 	c := &cobra.Command{
 		Use:   "train lunarlander|highway|ENVIRONMENT --out FILE.npz",
 		Short: "Train an expert",
@@ -57,7 +60,7 @@ the environment's default.`,
 			if cmd.Flags().Changed("steps") {
 				c.Steps = steps
 			}
-			return train(cmd, c, &pool, on, out)
+			return train(cmd, c, &pool, on, out, force)
 		},
 	}
 	f := c.Flags()
@@ -67,6 +70,7 @@ the environment's default.`,
 	f.IntVar(&steps, "steps", 0, "number of steps of the environments (default: the config's)")
 	f.StringSliceVar(&imports, "import", nil, "Python modules that register the environment")
 	f.StringVar(&on, "backend", "", "xla or go (default: GOMLX_BACKEND, else the best there is)")
+	f.BoolVar(&force, "force", false, command.ForceHelp)
 	pool.add(c)
 	c.MarkFlagRequired("out")
 	return c
@@ -86,12 +90,18 @@ func readConfig(path string, c *expert.Config) error {
 	return nil
 }
 
-func train(cmd *cobra.Command, c expert.Config, flags *poolFlags, backendName, out string) error {
+func train(cmd *cobra.Command, c expert.Config, flags *poolFlags, backendName, out string, force bool) error {
 	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
 	if filepath.Ext(out) != ".npz" {
 		return fmt.Errorf("--out %s: want a name that ends in .npz", out)
 	}
 	if err := c.Validate(); err != nil {
+		return err
+	}
+	run := strings.TrimSuffix(out, ".npz") + ".run.npz"
+	_, err := os.Stat(run)
+	resumes := err == nil
+	if err := command.CheckOutput(force || resumes, demo.Files(out)); err != nil {
 		return err
 	}
 	choice, err := backend.Get(backendName)
@@ -111,8 +121,7 @@ func train(cmd *cobra.Command, c expert.Config, flags *poolFlags, backendName, o
 		return err
 	}
 	defer pool.Close()
-	run := strings.TrimSuffix(out, ".npz") + ".run.npz"
-	if _, err := os.Stat(run); err == nil {
+	if resumes {
 		fmt.Fprintf(stderr, "going on from %s\n", run)
 	}
 	now := every(5 * time.Second)
