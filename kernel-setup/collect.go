@@ -4,10 +4,13 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
+
+	commands "github.com/go-birl/birl/envs/command"
 )
 
 // collectSteps are the steps that collecting demonstrations needs: neither the Go kernel nor XLA.
@@ -46,13 +49,37 @@ func runDemos(cmd *cobra.Command, l layout, args []string) error {
 	if err := build.run(cmd.Context()); err != nil {
 		return err
 	}
-	// Its own output is the answer, and it ends its workers by itself when Ctrl-C reaches it.
-	run := exec.Command(program, args...)
+	run := exec.Command(program, args...) // its own output is the answer
 	run.Env = l.environment()
 	run.Stdin, run.Stdout, run.Stderr = os.Stdin, cmd.OutOrStdout(), os.Stderr
-	err := run.Run()
+	err := runPassing(run)
 	if _, ended := errors.AsType[*exec.ExitError](err); ended {
 		return errReported
 	}
 	return err
+}
+
+// runPassing runs a command, in a process group of its own, and passes the signals on to it that ask this program to end. It waits for the command,
+// which ends in its own order, and dies with this program where the system knows how.
+func runPassing(run *exec.Cmd) error {
+	ownGroup(run)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, commands.EndingSignals()...)
+	defer signal.Stop(signals)
+	if err := run.Start(); err != nil {
+		return err
+	}
+	ended := make(chan struct{})
+	defer close(ended)
+	go func() {
+		for {
+			select {
+			case s := <-signals:
+				_ = run.Process.Signal(s) // fails only if it has ended by itself
+			case <-ended:
+				return
+			}
+		}
+	}()
+	return run.Wait()
 }

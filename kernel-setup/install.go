@@ -152,14 +152,15 @@ func parseWith(parts []string) (envs bool, err error) {
 // withEnvs makes the environments part of the installation, for commands that cannot do without them.
 func withEnvs(c *choices) { c.Envs = true }
 
-// ensure runs the steps that are missing and reports whether there were any. Steps run under a lock; checking that
-// nothing is missing needs none.
+// ensure stores the choices, runs the steps that are missing and reports whether there were any. What it writes, it writes under a
+// lock; checking that nothing has changed and nothing is missing needs none.
 func (in *installer) ensure(ctx context.Context) (did bool, err error) {
 	s, err := loadState(in.layout.state())
 	if err != nil {
 		return false, err
 	}
-	if missing, _, err := in.missing(ctx, s); err != nil || len(missing) == 0 {
+	changed := in.apply(s)
+	if missing, _, err := in.missing(ctx, s); err != nil || len(missing) == 0 && !changed {
 		return false, err
 	}
 	if err := os.MkdirAll(in.layout.private(), 0o755); err != nil {
@@ -174,6 +175,11 @@ func (in *installer) ensure(ctx context.Context) (did bool, err error) {
 	// The one who held the lock may have done it all.
 	if s, err = loadState(in.layout.state()); err != nil {
 		return false, err
+	}
+	if in.apply(s) {
+		if err := s.save(in.layout.state()); err != nil {
+			return false, err
+		}
 	}
 	missing, notices, err := in.missing(ctx, s)
 	if err != nil || len(missing) == 0 {
@@ -224,20 +230,18 @@ func (in *installer) perform(ctx context.Context, s *state, st step) error {
 	return s.save(in.layout.state())
 }
 
-// missing applies the choices to s and lists the steps that have to run, in order, and what the user should know.
-func (in *installer) missing(ctx context.Context, s *state) (todo []step, notices []string, err error) {
-	if in.choose != nil {
-		before := s.Choices
-		in.choose(&s.Choices)
-		if s.Choices != before {
-			if err := os.MkdirAll(in.layout.private(), 0o755); err != nil {
-				return nil, nil, err
-			}
-			if err := s.save(in.layout.state()); err != nil {
-				return nil, nil, err
-			}
-		}
+// apply applies the choices to s and reports whether they change it.
+func (in *installer) apply(s *state) (changed bool) {
+	if in.choose == nil {
+		return false
 	}
+	before := s.Choices
+	in.choose(&s.Choices)
+	return s.Choices != before
+}
+
+// missing lists the steps that have to run for the choices in s, in order, and what the user should know.
+func (in *installer) missing(ctx context.Context, s *state) (todo []step, notices []string, err error) {
 	discardSpoiltPython(s)
 	steps, notices, err := in.steps(ctx, s)
 	if err != nil {

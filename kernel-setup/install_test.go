@@ -134,6 +134,40 @@ func TestSecondInstallationWaits(t *testing.T) {
 	again()
 }
 
+// TestChoicesWaitForTheLock: what another installation is at is not changed under its feet.
+func TestChoicesWaitForTheLock(t *testing.T) {
+	l := clone(t)
+	theirs := &state{Choices: choices{Python: "/their/python"}, Steps: map[string]stamp{}}
+	if err := os.MkdirAll(l.private(), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	first := installer{layout: l, progress: quiet(&bytes.Buffer{})}
+	unlock, err := first.lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := theirs.save(l.state()); err != nil {
+		t.Fatal(err)
+	}
+	noXLA := func(c *choices) { c.NoXLA = true }
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	second := installer{layout: l, progress: quiet(&bytes.Buffer{}), choose: noXLA, only: []string{}}
+	if _, err := second.ensure(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("error %v while another installs, want that of the wait", err)
+	}
+	if s, err := loadState(l.state()); err != nil || s.Choices != theirs.Choices {
+		t.Errorf("while another installs, its choices %+v became %+v (error %v)", theirs.Choices, s.Choices, err)
+	}
+	unlock()
+	if _, err := second.ensure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := loadState(l.state()); err != nil || s.Choices != (choices{Python: "/their/python", NoXLA: true}) {
+		t.Errorf("afterwards the choices are %+v (error %v)", s.Choices, err)
+	}
+}
+
 func TestFurtherPartsAreChosenByName(t *testing.T) {
 	for _, c := range []struct {
 		parts []string

@@ -5,9 +5,12 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	commands "github.com/go-birl/birl/envs/command"
 )
 
 func newLabCommand() *cobra.Command {
@@ -38,7 +41,8 @@ first. Options after -- go to JupyterLab.`,
 			lab.Stdin, lab.Stdout, lab.Stderr = os.Stdin, os.Stdout, os.Stderr
 			endWithParent(lab)
 			terminated := make(chan os.Signal, 1)
-			signal.Notify(terminated, syscall.SIGTERM) // sent to this process only, unlike Ctrl-C
+			isCtrlC := func(s os.Signal) bool { return s == os.Interrupt }
+			signal.Notify(terminated, slices.DeleteFunc(commands.EndingSignals(), isCtrlC)...) // sent to this process only, unlike Ctrl-C
 			defer signal.Stop(terminated)
 			if err := lab.Start(); err != nil {
 				return err

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	commands "github.com/go-birl/birl/envs/command"
 )
 
 const (
@@ -148,8 +150,15 @@ func (l layout) environment(extra ...string) []string {
 	}
 	prepend("PATH", l.scripts(), l.bin())
 	prepend("JUPYTER_PATH", l.jupyter())
-	prepend("PJRT_PLUGIN_LIBRARY_PATH", l.plugins())
-	if libraries := l.nvidiaLibraries(); len(libraries) > 0 {
+	prepend(commands.PluginsVariable, l.plugins())
+	if _, err := os.Stat(l.python()); err == nil && values[commands.PythonVariable] == "" {
+		values[commands.PythonVariable] = l.python()
+	}
+	if libraries := l.nvidiaLibraries(); len(libraries) == 0 {
+		if _, set := values[commands.FlagsVariable]; !set {
+			values[commands.FlagsVariable] = commands.XLAFlags
+		}
+	} else {
 		prepend("LD_LIBRARY_PATH", libraries...)
 		values["GOPJRT_CUDA_CHECKS"] = "no" // go-xla would name the CUDA folder in XLA_FLAGS, which breaks at a space
 	}

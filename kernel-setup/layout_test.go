@@ -42,6 +42,9 @@ func TestEnvironment(t *testing.T) {
 	t.Setenv("GOFLAGS", "-mod=mod -buildvcs=false")
 	t.Setenv("JUPYTER_PATH", "/mine")
 	t.Setenv("PJRT_PLUGIN_LIBRARY_PATH", "")
+	t.Setenv("BIRL_PYTHON", "")
+	t.Setenv("XLA_FLAGS", "--mine")
+	writeFiles(t, l.scripts(), map[string]string{filepath.Base(l.python()): ""})
 	writeFiles(t, l.private(), map[string]string{"nvidia/cu13/lib/libcudart.so.13": ""})
 	got := map[string]string{}
 	for _, e := range l.environment("SCALE=paper", "GOFLAGS_NOT=1") {
@@ -52,6 +55,8 @@ func TestEnvironment(t *testing.T) {
 		"PYTHONPATH": "", "GOWORK": "", "GOFLAGS": "-buildvcs=false", "SCALE": "paper",
 		"JUPYTER_PATH":             l.jupyter() + string(os.PathListSeparator) + "/mine",
 		"PJRT_PLUGIN_LIBRARY_PATH": l.plugins(),
+		"BIRL_PYTHON":              l.python(),
+		"XLA_FLAGS":                "--mine",
 		"GOMLX_NO_AUTO_INSTALL":    "1",
 		"GOPJRT_CUDA_CHECKS":       "no",
 	} {

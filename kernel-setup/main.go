@@ -8,18 +8,17 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
+
+	commands "github.com/go-birl/birl/envs/command"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := commands.Signals()
 	defer stop()
 	err := newRoot().ExecuteContext(ctx)
 	switch {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -29,6 +31,17 @@ func TestMain(m *testing.M) {
 		}
 		fmt.Println(child.Process.Pid)
 		time.Sleep(time.Minute)
+	case "passes": // runs a child and passes signals on to it
+		child := exec.Command(os.Args[0])
+		child.Env, child.Stdout = append(os.Environ(), childVariable+"=listens"), os.Stdout
+		if err := runPassing(child); err != nil {
+			os.Exit(1)
+		}
+	case "listens": // says which signal it got
+		signals := make(chan os.Signal, 1)
+		signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+		fmt.Println("ready")
+		fmt.Println(<-signals)
 	case "sleep":
 		time.Sleep(time.Minute)
 	}

@@ -3,16 +3,21 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	commands "github.com/go-birl/birl/envs/command"
 )
 
 func TestInterruptEndsGrandchildren(t *testing.T) {
@@ -43,6 +48,47 @@ func zombie(pid int) bool {
 	return err == nil && strings.Contains(string(text), ") Z ")
 }
 
+// TestChildrenHearWhatAsksToEnd: a signal that only the parent gets reaches the child, and a parent that is killed takes it along.
+func TestChildrenHearWhatAsksToEnd(t *testing.T) {
+	for sent, want := range map[syscall.Signal]syscall.Signal{
+		syscall.SIGINT: syscall.SIGINT, syscall.SIGTERM: syscall.SIGTERM, syscall.SIGHUP: syscall.SIGHUP, syscall.SIGKILL: syscall.SIGTERM,
+	} {
+		if sent == syscall.SIGKILL && runtime.GOOS != "linux" {
+			continue // the system has no signal for a parent's death
+		}
+		c := child(t, "passes")
+		parent := exec.Command(c.name)
+		parent.Env = c.env
+		out, in, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		parent.Stdout = in
+		if err := parent.Start(); err != nil {
+			t.Fatal(err)
+		}
+		in.Close()
+		lines := bufio.NewReader(out)
+		if line, err := lines.ReadString('\n'); line != "ready\n" {
+			t.Fatalf("the child says %q (error %v)", line, err)
+		}
+		if err := parent.Process.Signal(sent); err != nil {
+			t.Fatal(err)
+		}
+		if err := out.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if line, err := lines.ReadString('\n'); line != want.String()+"\n" {
+			t.Errorf("after %v to its parent the child hears %q (error %v)", sent, line, err)
+			_ = parent.Process.Kill()
+		}
+		if err := parent.Wait(); (err == nil) != (sent != syscall.SIGKILL) {
+			t.Errorf("after %v the parent ends with %v", sent, err)
+		}
+		out.Close()
+	}
+}
+
 // The kernelspec starts the clone's own GoNB whatever the clone's path and the caller's Go settings are.
 func TestLaunchScript(t *testing.T) {
 	l := clone(t)
@@ -55,7 +101,8 @@ func TestLaunchScript(t *testing.T) {
 
 	start := func() (string, error) {
 		cmd := exec.Command("sh", path, "connection file.json")
-		cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod -buildvcs=false", "GOWORK=off", "PJRT_PLUGIN_LIBRARY_PATH=")
+		cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod -buildvcs=false", "GOWORK=off", "PJRT_PLUGIN_LIBRARY_PATH=", "BIRL_PYTHON=")
+		cmd.Env = slices.DeleteFunc(cmd.Env, func(e string) bool { return strings.HasPrefix(e, "XLA_FLAGS=") })
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
@@ -63,16 +110,20 @@ func TestLaunchScript(t *testing.T) {
 		t.Errorf("without GoNB: error %v, output %q, want the command that installs it", err, out)
 	}
 
-	gonb := "#!/bin/sh\nprintf '%s|' \"$@\" \"$GOFLAGS\" \"${GOWORK-unset}\" \"$PJRT_PLUGIN_LIBRARY_PATH\" \"${PATH%%:*}\"\n"
+	gonb := "#!/bin/sh\nprintf '%s|' \"$@\" \"$GOFLAGS\" \"${GOWORK-unset}\" \"$PJRT_PLUGIN_LIBRARY_PATH\" \"$BIRL_PYTHON\" \"$XLA_FLAGS\" \"${PATH%%:*}\"\n"
 	writeFiles(t, l.bin(), map[string]string{"gonb": gonb})
-	if err := os.Chmod(filepath.Join(l.bin(), "gonb"), 0o755); err != nil {
-		t.Fatal(err)
+	writeFiles(t, l.scripts(), map[string]string{"python": ""})
+	for _, program := range []string{filepath.Join(l.bin(), "gonb"), l.python()} {
+		if err := os.Chmod(program, 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
 	out, err := start()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	want := []string{"--kernel", "connection file.json", "-raw_error=true", "-go_work=" + l.root, "-buildvcs=false", "unset", l.plugins(), l.bin(), ""}
+	want := []string{"--kernel", "connection file.json", "-raw_error=true", "-go_work=" + l.root, "-buildvcs=false", "unset", l.plugins(), l.python(), commands.XLAFlags,
+		l.bin(), ""}
 	got := strings.Split(out, "|")
 	if len(got) != len(want) {
 		t.Fatalf("the launch gave %q", got)

@@ -18,7 +18,7 @@ const suiteTag = "installed"
 
 // pureGoPackages are tested a second time on the pure Go backend. A package belongs here if its tests compute on
 // whatever backend the environment names and end within a minute on pure Go.
-var pureGoPackages = []string{"./qvirl", "./qvirl/backend"}
+var pureGoPackages = []string{"./qvirl/irl", "./qvirl/graphs", "./qvirl/tabular", "./qvirl/matched", "./qvirl/backend"}
 
 func newTestCommand() *cobra.Command {
 	return &cobra.Command{

@@ -47,3 +47,62 @@ func TestMissingFolderIsAnError(t *testing.T) {
 		t.Errorf("error %v, want one that names the path", err)
 	}
 }
+
+func content(text string) func(io.Writer) error {
+	return func(w io.Writer) error { _, err := io.WriteString(w, text); return err }
+}
+
+// Links stay links, whether there is something at their end or not yet.
+func TestLinksAreFollowed(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "real"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	link, second, target := filepath.Join(dir, "link"), filepath.Join(dir, "second"), filepath.Join(dir, "real", "x.txt")
+	if err := errors.Join(os.Symlink(filepath.Join("real", "x.txt"), link), os.Symlink(link, second)); err != nil {
+		t.Skip(err)
+	}
+	for _, text := range []string{"first", "second"} {
+		if err := errors.Join(Check(second), Write(second, content(text))); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(target); err != nil || string(got) != text {
+			t.Errorf("the target holds %q (error %v), want %q", got, err, text)
+		}
+		if info, err := os.Lstat(second); err != nil || info.Mode()&os.ModeSymlink == 0 {
+			t.Errorf("the link is no more: %v, %v", info, err)
+		}
+	}
+	circle := filepath.Join(dir, "circle")
+	if err := os.Symlink(circle, circle); err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(circle, content("x")); err == nil || !strings.Contains(err.Error(), "symbolic links") {
+		t.Errorf("a circle of links: error %v", err)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	dir := t.TempDir()
+	in, hard, out := filepath.Join(dir, "in"), filepath.Join(dir, "hard"), filepath.Join(dir, "out")
+	if err := Write(in, content("problem")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Link(in, hard); err != nil {
+		t.Skip(err)
+	}
+	for _, path := range []string{in, hard, filepath.Join(dir, ".", "in")} {
+		if err := Check(path, "", filepath.Join(dir, "absent"), in); err == nil || !strings.Contains(err.Error(), "that is read") {
+			t.Errorf("%s: error %v", path, err)
+		}
+	}
+	if err := Check(out, in, out); err != nil {
+		t.Error(err)
+	}
+	if err := Check(filepath.Join(dir, "absent", "x"), in); err == nil {
+		t.Error("a folder that does not exist was accepted")
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != 2 {
+		t.Errorf("the folder holds %v, want the two files", entries)
+	}
+}

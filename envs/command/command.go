@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 )
@@ -17,10 +15,14 @@ import (
 // interrupted is the exit status after Ctrl-C, as shells have it.
 const interrupted = 130
 
-// Main runs a command line with the program's arguments, and ends the program. The first Ctrl-C cancels the command's context,
-// a second one ends the program at once.
+// Main runs a command line with the program's arguments on what kernel-setup installed, and ends the program. The first
+// of EndingSignals cancels the command's context, a second one ends the program at once.
 func Main(root *cobra.Command) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	if err := UseInstallation(); err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+	ctx, stop := Signals()
 	context.AfterFunc(ctx, stop)
 	os.Exit(Execute(ctx, root, os.Args[1:], os.Stdout, os.Stderr))
 }

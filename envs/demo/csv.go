@@ -1,12 +1,16 @@
 package demo
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strconv"
+	"strings"
 )
 
 // csvColumns are where a CSV file has what; −1 where it has not.
@@ -26,7 +30,18 @@ func importCSV(path string, o ImportOptions) (*Set, error) {
 
 // readCSV reads row by row.
 func readCSV(r io.Reader, name string, o ImportOptions) (*Set, error) {
-	rows := csv.NewReader(r)
+	text := bufio.NewReader(r)
+	start, err := text.Peek(3)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("demo: %s: %w", name, err)
+	}
+	switch {
+	case bytes.HasPrefix(start, []byte("\xef\xbb\xbf")): // the byte-order mark of UTF-8, which spreadsheets write
+		_, _ = text.Discard(3) // what was seen is there
+	case bytes.HasPrefix(start, []byte("\xff\xfe")), bytes.HasPrefix(start, []byte("\xfe\xff")):
+		return nil, fmt.Errorf("demo: %s is text in UTF-16, as its byte-order mark says; store it in UTF-8", name)
+	}
+	rows := csv.NewReader(text)
 	rows.ReuseRecord = true
 	header, err := rows.Read()
 	if errors.Is(err, io.EOF) {
@@ -57,8 +72,16 @@ func readCSV(r io.Reader, name string, o ImportOptions) (*Set, error) {
 	}
 }
 
+// observationColumn matches the names of the columns of observations.
+var observationColumn = regexp.MustCompile(`^(next_)?obs_\d+$`)
+
 // findColumns reads the header.
 func findColumns(header []string) (csvColumns, error) {
+	for separator, word := range map[string]string{";": "semicolons", "\t": "tabs"} {
+		if len(header) == 1 && strings.Contains(header[0], separator) {
+			return csvColumns{}, fmt.Errorf("its columns are separated by %s, want commas (and points in numbers)", word)
+		}
+	}
 	index := map[string]int{}
 	for i, name := range header {
 		if _, twice := index[name]; twice {
@@ -86,6 +109,13 @@ func findColumns(header []string) (csvColumns, error) {
 	if at.episode < 0 || at.action < 0 || len(at.obs) == 0 {
 		return at, fmt.Errorf("its header is %q, want the columns episode, action, obs_0, …, next_obs_0, …", header)
 	}
+	for _, name := range header {
+		k, _ := strconv.Atoi(name[strings.LastIndex(name, "_")+1:])
+		if observationColumn.MatchString(name) && (k >= len(at.obs) || header[at.obs[k]] != name && header[at.next[k]] != name) {
+			return at, fmt.Errorf("its header has %q, but obs_%d or next_obs_%d is missing: want both of each number from 0 on, without gaps",
+				name, len(at.obs), len(at.obs))
+		}
+	}
 	return at, nil
 }
 
@@ -106,16 +136,16 @@ func (f *flat) appendRow(fields []string, at csvColumns) error {
 			name   string
 		}{{&f.obs, at.obs[i], "obs"}, {&f.next, at.next[i], "next_obs"}} {
 			v, err := strconv.ParseFloat(fields[c.column], 32)
-			if err != nil || v != v {
-				return fmt.Errorf("%s_%d is %.40q, want a number", c.name, i, fields[c.column])
+			if err != nil || v-v != 0 {
+				return fmt.Errorf("%s_%d is %.40q, want a finite number that float32 holds", c.name, i, fields[c.column])
 			}
 			*c.to = append(*c.to, float32(v))
 		}
 	}
 	if at.reward >= 0 {
 		v, err := strconv.ParseFloat(fields[at.reward], 64)
-		if err != nil || v != v {
-			return fmt.Errorf("reward is %.40q, want a number", fields[at.reward])
+		if err != nil || CheckReward(v) != nil {
+			return fmt.Errorf("reward is %.40q, want a number of magnitude at most %g", fields[at.reward], MaxReward)
 		}
 		f.rewards = append(f.rewards, v)
 	}

@@ -14,11 +14,11 @@ import (
 
 // Trajectory is one episode, or the beginning of one, of T ≥ 1 transitions.
 type Trajectory struct {
-	// Observations [T+1, …] in C order. The last one is that of the state which the last action led to.
+	// Observations [T+1, …] in C order, finite. The last one is that of the state which the last action led to.
 	Observations []float32
 	// Actions [T] are 0, …, |A| − 1.
 	Actions []int
-	// Rewards [T], or nil where they are not known.
+	// Rewards [T] of magnitudes up to MaxReward, or nil where they are not known.
 	Rewards []float64
 	// LogProbs [T, |A|] are the demonstrator's log-probabilities of every action, or nil where they are not known. Their
 	// mean at the actions taken is the ceiling of a held-out log-likelihood.
@@ -32,6 +32,27 @@ type Trajectory struct {
 
 // NoSeed is the seed of a trajectory that began with none, or with one that is not known.
 const NoSeed = -1
+
+// MaxReward is the largest magnitude of a reward: beyond it the spread of returns is no number any more.
+const MaxReward = 1e100
+
+// CheckReward refuses a reward that is not a number, or beyond MaxReward.
+func CheckReward(r float64) error {
+	if !(math.Abs(r) <= MaxReward) {
+		return fmt.Errorf("is %g, want a number of magnitude at most %g", r, MaxReward)
+	}
+	return nil
+}
+
+// CheckObservation refuses observations with a number that is not finite, which a number beyond those of float32 becomes.
+func CheckObservation(o []float32) error {
+	for i, x := range o {
+		if x-x != 0 {
+			return fmt.Errorf("[%d] is %g, want a finite number that float32 holds", i, x)
+		}
+	}
+	return nil
+}
 
 // maxSeed is the largest integer that every program that reads a file can represent.
 const maxSeed = 1 << 53
@@ -174,11 +195,15 @@ func (t *Trajectory) validate(size, actions int) error {
 	if i := slices.IndexFunc(t.Actions, func(a int) bool { return a < 0 || a >= actions }); i >= 0 {
 		return fmt.Errorf("action[%d] is %d, want 0 to %d", i, t.Actions[i], actions-1)
 	}
-	if i := slices.IndexFunc(t.Observations, func(x float32) bool { return x != x }); i >= 0 {
-		return fmt.Errorf("observation[%d][%d] is NaN", i/size, i%size)
+	for i := range n + 1 {
+		if err := CheckObservation(t.Observation(i)); err != nil {
+			return fmt.Errorf("observation[%d]%w", i, err)
+		}
 	}
-	if i := slices.IndexFunc(t.Rewards, math.IsNaN); i >= 0 {
-		return fmt.Errorf("reward[%d] is NaN", i)
+	for i, r := range t.Rewards {
+		if err := CheckReward(r); err != nil {
+			return fmt.Errorf("reward[%d] %w", i, err)
+		}
 	}
 	if i := slices.IndexFunc(t.LogProbs, func(x float32) bool { return !(x <= 1e-5) }); i >= 0 { // rounding may exceed log 1
 		return fmt.Errorf("the log-probability[%d][%d] is %g, want at most 0", i/actions, i%actions, t.LogProbs[i])

@@ -82,8 +82,22 @@ func DescriptionPath(path string) string {
 	return strings.TrimSuffix(path, filepath.Ext(path)) + ".json"
 }
 
-// Write stores the set at path, which has to end in .npz, and its description beside it. Each file appears whole or not at all;
-// between the two, the description's digest tells that they do not belong together.
+// Files returns the paths of the files of a set stored at path: that of the arrays and that of the description.
+func Files(path string) []string { return []string{path, DescriptionPath(path)} }
+
+// PartialPath returns where a part of a set goes that was to be stored at path: path itself or, where that would replace a file,
+// x.partial.npz for x.npz.
+func PartialPath(path string) string {
+	for _, file := range Files(path) {
+		if _, err := os.Lstat(file); err == nil {
+			return strings.TrimSuffix(path, filepath.Ext(path)) + ".partial" + filepath.Ext(path)
+		}
+	}
+	return path
+}
+
+// Write stores the set at path, which has to end in .npz, and its description beside it. A set that cannot be stored leaves both files as they
+// were. Each appears whole or not at all; between the two, the description's digest tells that they do not belong together.
 func (s *Set) Write(path string) error {
 	if filepath.Ext(path) != ".npz" {
 		return fmt.Errorf("demo: %s: want a name that ends in .npz", path)
@@ -94,23 +108,21 @@ func (s *Set) Write(path string) error {
 	if len(s.Trajectories) == 0 {
 		return errors.New("demo: the set has no trajectories to write")
 	}
-	if err := npz.Write(path, s.arrays()); err != nil {
-		return fmt.Errorf("demo: %w", err)
-	}
-	sum, err := fileSum(path)
-	if err != nil {
-		return fmt.Errorf("demo: %w", err)
-	}
-	text, err := json.MarshalIndent(fileDescription{
-		Format: format, Description: s.Description, Trajectories: len(s.Trajectories), Transitions: s.Transitions(),
-		Returns: s.Returns(), SHA256: sum,
-	}, "", "  ")
-	if err != nil {
+	d := fileDescription{Format: format, Description: s.Description, Trajectories: len(s.Trajectories), Transitions: s.Transitions(), Returns: s.Returns()}
+	if _, err := json.Marshal(d); err != nil { // before anything is replaced
 		return fmt.Errorf("demo: the description cannot be stored: %w", err)
 	}
-	err = atomicfile.Write(DescriptionPath(path), func(w io.Writer) error {
-		_, err := w.Write(append(text, '\n'))
-		return err
+	// The description takes its name last, but room for it is made first.
+	err := atomicfile.Write(DescriptionPath(path), func(w io.Writer) (err error) {
+		if err = npz.Write(path, s.arrays()); err != nil {
+			return err
+		}
+		if d.SHA256, err = fileSum(path); err != nil {
+			return err
+		}
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(d)
 	})
 	if err != nil {
 		return fmt.Errorf("demo: %w", err)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -126,15 +127,18 @@ func importFlat(s source, o ImportOptions) (*Set, error) {
 	m := len(episode.Data)
 	f := flat{name: s.archive.Path(), episodes: make([]int, m)}
 	for i, v := range episode.Data {
+		if math.Abs(v) >= maxSeed { // rounded already
+			return nil, s.errorf("episode", "[%d] is about %.0f; beyond 2⁵³ integers are rounded and episodes would merge: number them anew", i, v)
+		}
 		f.episodes[i] = int(v)
 	}
 	if f.actions, err = s.integers("action", m, 0, maxNumbers); err != nil {
 		return nil, err
 	}
-	if f.shape, f.obs, err = s.rows("obs", m); err != nil {
+	if f.shape, f.obs, err = s.observations("obs", m); err != nil {
 		return nil, err
 	}
-	nextShape, next, err := s.rows("next_obs", m)
+	nextShape, next, err := s.observations("next_obs", m)
 	if err != nil {
 		return nil, err
 	}
@@ -226,7 +230,7 @@ func importImitation(s source, o ImportOptions) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	shape, obs, err := s.rows("obs", m+n)
+	shape, obs, err := s.observations("obs", m+n)
 	if err != nil {
 		return nil, err
 	}

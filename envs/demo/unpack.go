@@ -79,15 +79,15 @@ func (s source) integers(name string, n int, low, high float64) ([]int, error) {
 	return out, nil
 }
 
-// rewards reads floats, of which none may be NaN; integers will do.
+// rewards reads floats up to MaxReward; integers will do.
 func (s source) rewards(name string, n int) ([]float64, error) {
 	a, err := s.array(name, 1, n, npz.Float64, npz.Float32, npz.Int64)
 	if err != nil {
 		return nil, err
 	}
 	for i, v := range a.Data {
-		if v != v {
-			return nil, s.errorf(name, "[%d] is NaN", i)
+		if err := CheckReward(v); err != nil {
+			return nil, s.errorf(name, "[%d] %v", i, err)
 		}
 	}
 	return a.Data, nil
@@ -113,6 +113,18 @@ func (s source) rows(name string, n int) (shape []int, data []float32, err error
 		}
 	}
 	return a.Shape[1:], data, nil
+}
+
+// observations reads rows of finite numbers.
+func (s source) observations(name string, n int) (shape []int, data []float32, err error) {
+	shape, data, err = s.rows(name, n)
+	size := max(1, len(data)/max(1, n))
+	for i := 0; err == nil && i < len(data); i += size {
+		if at := CheckObservation(data[i : i+size]); at != nil {
+			err = s.errorf(name, "[%d]%v", i/size, at)
+		}
+	}
+	return shape, data, err
 }
 
 // optional returns nil for an array that is not there.
@@ -163,7 +175,7 @@ func unpack(a *npz.Archive, d *fileDescription) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	shape, observations, err := s.rows(arrayObservations, m+n)
+	shape, observations, err := s.observations(arrayObservations, m+n)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-birl/birl/envs/turntest"
+	"github.com/go-birl/birl/envs/peerbench"
 )
 
 // BenchmarkThroughput measures steps per second of 8 environments through the bridge, by [Pool.Step], beside a loop in plain
@@ -69,7 +69,7 @@ func startPlain(b *testing.B, c Config, envs, batches int) (turn func() time.Dur
 	if err != nil {
 		b.Fatal(err)
 	}
-	return turntest.Start(b, exec.Command(python, "-I", "testdata/throughput.py", string(text), strconv.Itoa(batches)))
+	return peerbench.Start(b, exec.Command(python, "-I", "testdata/throughput.py", string(text), strconv.Itoa(batches)))
 }
 
 // BenchmarkRestore measures how long Lunar Lander takes to come back to a snapshot, by how many steps of its episode have to be

@@ -2,6 +2,7 @@ package gym
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 
@@ -35,10 +36,16 @@ type CollectOptions struct {
 	MaxSteps int
 	// Progress is told how many episodes have ended, if it is not nil.
 	Progress func(done int)
+	// MaxRestarts is how often new worker processes take the place of a pool of which one died or exceeded its time limit. Episodes that
+	// have ended are kept, and those under way begin anew, so that the episodes are the same as without.
+	MaxRestarts int
+	// Restarted is told why, if it is not nil.
+	Restarted func(cause error)
 }
 
 // episode is one that is under way in an environment.
 type episode struct {
+	number     int
 	trajectory demo.Trajectory
 	random     *rand.Rand
 	last       Array // the observation to act on
@@ -46,18 +53,34 @@ type episode struct {
 
 // Collect lets the policy act until the episodes have ended, and returns them in the order of their seeds. The pool has to be
 // opened with autoreset Disabled. With an error comes what was collected until then, in which episodes may be missing or
-// have neither end.
-func Collect(ctx context.Context, p *Pool, policy Policy, o CollectOptions) ([]demo.Trajectory, error) {
+// have neither end. After a restart the pool stays closed, and the processes in its place end with the collection.
+func Collect(ctx context.Context, p *Pool, policy Policy, o CollectOptions) (_ []demo.Trajectory, err error) {
 	switch {
 	case p.config.Autoreset != Disabled:
 		return nil, fmt.Errorf("gym: collecting wants a pool with Config.Autoreset %q, this one has %q", Disabled, p.config.Autoreset)
 	case o.Episodes < 1:
 		return nil, fmt.Errorf("gym: CollectOptions.Episodes is %d, want at least 1", o.Episodes)
-	case o.FirstSeed < 0 || o.MaxSteps < 0:
-		return nil, fmt.Errorf("gym: CollectOptions has a negative seed or number of steps")
+	case o.FirstSeed < 0 || o.MaxSteps < 0 || o.MaxRestarts < 0:
+		return nil, fmt.Errorf("gym: CollectOptions has a negative seed or number of steps or restarts")
 	}
 	c := collector{pool: p, options: o, running: make([]*episode, p.Len()), all: make([]*episode, o.Episodes)}
-	err := c.run(ctx, policy)
+	err = c.run(ctx, policy)
+	for range o.MaxRestarts {
+		if fault, ok := errors.AsType[*Error](err); !ok || !fault.Died || ctx.Err() != nil {
+			break
+		}
+		if o.Restarted != nil {
+			o.Restarted(err)
+		}
+		fresh, failed := Open(ctx, p.config)
+		if failed != nil {
+			err = errors.Join(err, failed)
+			break
+		}
+		defer fresh.Close() // its episodes are all that is wanted of it
+		c.restart(fresh)
+		err = c.run(ctx, policy)
+	}
 	var out []demo.Trajectory
 	for _, e := range c.all {
 		if e != nil && e.trajectory.Len() > 0 {
@@ -69,11 +92,30 @@ func Collect(ctx context.Context, p *Pool, policy Policy, o CollectOptions) ([]d
 
 // collector is the state of a collection.
 type collector struct {
-	pool        *Pool
-	options     CollectOptions
-	running     []*episode // by environment; nil where there is nothing left to do
-	all         []*episode // by number; nil where it has not begun
-	begun, done int
+	pool    *Pool
+	options CollectOptions
+	running []*episode // by environment; nil where there is nothing left to do
+	all     []*episode // by number; nil where it has not begun
+	next    int        // no episode before this number is waiting to begin
+	done    int
+}
+
+// restart goes on in another pool: what was under way begins anew.
+func (c *collector) restart(p *Pool) {
+	for i, e := range c.running {
+		if e != nil {
+			c.all[e.number], c.running[i] = nil, nil
+		}
+	}
+	c.pool, c.next = p, 0
+}
+
+// waiting returns the number of the first episode that has not begun, or that of all episodes.
+func (c *collector) waiting() int {
+	for c.next < len(c.all) && c.all[c.next] != nil {
+		c.next++
+	}
+	return c.next
 }
 
 func (c *collector) run(ctx context.Context, policy Policy) error {
@@ -94,8 +136,11 @@ func (c *collector) run(ctx context.Context, policy Policy) error {
 				continue
 			}
 			t := &e.trajectory
-			t.Actions, t.Rewards = append(t.Actions, actions[i]), append(t.Rewards, b.Rewards[i])
 			e.last = b.Obs.Row(i)
+			if err := checkStep(b.Rewards[i], e.last.Float32()); err != nil {
+				return &Error{ID: c.pool.config.ID, First: i, Last: i, Seeds: []int64{t.Seed}, Doing: fmt.Sprintf("step with action %d", actions[i]), Err: err}
+			}
+			t.Actions, t.Rewards = append(t.Actions, actions[i]), append(t.Rewards, b.Rewards[i])
 			t.Observations = append(t.Observations, e.last.Float32()...)
 			t.Terminated, t.Truncated = b.Terminated[i], b.Truncated[i]
 			if b.Done(i) || c.options.MaxSteps > 0 && t.Len() >= c.options.MaxSteps {
@@ -113,19 +158,29 @@ func (c *collector) run(ctx context.Context, policy Policy) error {
 	return nil
 }
 
+// checkStep refuses what a set of demonstrations cannot hold.
+func checkStep(reward float64, observation []float32) error {
+	if err := demo.CheckReward(reward); err != nil {
+		return fmt.Errorf("the reward %w", err)
+	}
+	if err := demo.CheckObservation(observation); err != nil {
+		return fmt.Errorf("observation%w", err)
+	}
+	return nil
+}
+
 // begin starts episodes in the environments that have none, as long as there are any left.
 func (c *collector) begin(ctx context.Context) error {
 	var envs []int
 	var seeds []int64
 	for i, e := range c.running {
-		if e == nil && c.begun < c.options.Episodes {
-			seed := c.options.FirstSeed + int64(c.begun)
+		if n := c.waiting(); e == nil && n < len(c.all) {
+			seed := c.options.FirstSeed + int64(n)
 			c.running[i] = &episode{
-				trajectory: demo.Trajectory{Seed: seed},
-				random:     rand.New(rand.NewPCG(c.options.PolicySeed, uint64(c.begun))),
+				number: n, trajectory: demo.Trajectory{Seed: seed},
+				random: rand.New(rand.NewPCG(c.options.PolicySeed, uint64(n))),
 			}
-			c.all[c.begun] = c.running[i]
-			c.begun++
+			c.all[n] = c.running[i]
 			envs, seeds = append(envs, i), append(seeds, seed)
 		}
 	}
@@ -138,7 +193,11 @@ func (c *collector) begin(ctx context.Context) error {
 	}
 	for k, i := range envs {
 		c.running[i].last = obs.Row(k)
-		c.running[i].trajectory.Observations = obs.Row(k).Float32()
+		first := obs.Row(k).Float32()
+		if err := checkStep(0, first); err != nil {
+			return &Error{ID: c.pool.config.ID, First: i, Last: i, Seeds: seeds[k : k+1 : k+1], Doing: "reset", Err: err}
+		}
+		c.running[i].trajectory.Observations = first
 	}
 	return nil
 }

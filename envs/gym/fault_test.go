@@ -305,6 +305,10 @@ func TestOpeningSaysWhatIsMissing(t *testing.T) {
 	if out, err := exec.Command(python, "-I", "-m", "venv", "--without-pip", bare).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	broken := t.TempDir()
+	if err := os.WriteFile(filepath.Join(broken, "gymnasium.py"), []byte("raise ImportError('a library of its own is missing')\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	with := func(change func(*Config)) Config {
 		c := Config{ID: "CartPole-v1"}
 		change(&c)
@@ -315,8 +319,10 @@ func TestOpeningSaysWhatIsMissing(t *testing.T) {
 		want     []string
 		sentence bool
 	}{
-		"no Python":      {with(func(c *Config) { c.Python = "/nowhere/python" }), []string{mend}, true},
-		"no Gymnasium":   {with(func(c *Config) { c.Python = filepath.Join(bare, "bin", "python") }), []string{"gymnasium is not installed", mend}, true},
+		"no Python":    {with(func(c *Config) { c.Python = "/nowhere/python" }), []string{mend}, true},
+		"no Gymnasium": {with(func(c *Config) { c.Python = filepath.Join(bare, "bin", "python") }), []string{"gymnasium is not installed", mend}, true},
+		"broken Gymnasium": {with(func(c *Config) { c.PythonPath = []string{broken} }),
+			[]string{"starting: ImportError: a library of its own is missing", "gymnasium.py"}, false},
 		"no module":      {with(func(c *Config) { c.Imports = []string{"moonbase"} }), []string{"moonbase is not installed", mend}, true},
 		"no such id":     {with(func(c *Config) { c.ID = "CartPool-v1" }), []string{"CartPool-v1", "doesn't exist"}, false},
 		"no such option": {with(func(c *Config) { c.Options = map[string]any{"moon": 1} }), []string{"moon", "unexpected keyword"}, false},

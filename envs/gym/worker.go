@@ -258,15 +258,15 @@ func (w *worker) explain(ctx context.Context, limit time.Duration, err error) er
 	e.Stderr = w.stderr.String()
 	switch {
 	case w.hung.Load():
-		e.Err = fmt.Errorf("no answer within the time limit of %v", limit)
+		e.Err, e.Died = fmt.Errorf("no answer within the time limit of %v", limit), true
 	case ctx.Err() != nil:
 		e.Err, e.Stderr = context.Cause(ctx), ""
 	case w.open.Err() != nil:
 		e.Err, e.Stderr = context.Cause(w.open), ""
 	case w.waitErr != nil:
-		e.Err = fmt.Errorf("the worker process %d died: %w", w.cmd.Process.Pid, w.waitErr)
+		e.Err, e.Died = fmt.Errorf("the worker process %d died: %w", w.cmd.Process.Pid, w.waitErr), true
 	default:
-		e.Err = fmt.Errorf("the worker process %d ended", w.cmd.Process.Pid)
+		e.Err, e.Died = fmt.Errorf("the worker process %d ended", w.cmd.Process.Pid), true
 	}
 	return e
 }

@@ -52,7 +52,9 @@ class Worker:
             global np
             import gymnasium
             import numpy as np
-
+        except ModuleNotFoundError as e:
+            raise Missing(e.name or str(e)) from e
+        try:
             for name in config["imports"]:
                 module = importlib.import_module(name)
                 if name == "ale_py":

@@ -36,16 +36,49 @@ type MDP struct {
 // New builds an MDP from the successors of every state-action pair: rows[s·actions+a], empty where the episode ends.
 // initial is the distribution of the first state, of length states; nil means uniform.
 func New(states, actions int, rows [][]Transition, initial []float64) (*MDP, error) {
-	if states <= 0 || actions <= 0 {
-		return nil, fmt.Errorf("mdp: need at least one state and one action, got %d states and %d actions", states, actions)
+	if err := checkSize(states, actions); err != nil {
+		return nil, err
 	}
 	if len(rows) != states*actions {
 		return nil, fmt.Errorf("mdp: transitions: got %d rows, want states × actions = %d × %d = %d",
 			len(rows), states, actions, states*actions)
 	}
-	m := &MDP{states: states, actions: actions, rowStart: make([]int32, 1, len(rows)+1)}
-	for i, row := range rows {
-		sum := 0.0
+	return build(states, actions, func(i int) []Transition { return rows[i] }, initial)
+}
+
+// FromDense builds an MDP from a dense transition array p of shape [states, actions, states], row-major.
+func FromDense(states, actions int, p, initial []float64) (*MDP, error) {
+	if err := checkSize(states, actions); err != nil {
+		return nil, err
+	}
+	if len(p) != states*actions*states {
+		return nil, fmt.Errorf("mdp: transitions: got %d numbers, want the shape [%d,%d,%d]", len(p), states, actions, states)
+	}
+	row := make([]Transition, 0, states)
+	return build(states, actions, func(i int) []Transition {
+		row = row[:0]
+		for next, prob := range p[i*states : (i+1)*states] {
+			if prob != 0 {
+				row = append(row, Transition{next, prob})
+			}
+		}
+		return row
+	}, initial)
+}
+
+func checkSize(states, actions int) error {
+	if states <= 0 || actions <= 0 {
+		return fmt.Errorf("mdp: need at least one state and one action, got %d states and %d actions", states, actions)
+	}
+	return nil
+}
+
+// build builds an MDP from its rows, each of which is used before the next is asked for, in time linear in their lengths.
+func build(states, actions int, rowOf func(i int) []Transition, initial []float64) (*MDP, error) {
+	m := &MDP{states: states, actions: actions, rowStart: make([]int32, 1, states*actions+1)}
+	last := make([]int, states) // 1 + where in m.next the state was put last
+	for i := range states * actions {
+		row, sum := rowOf(i), 0.0
 		for _, t := range row {
 			if t.Next < 0 || t.Next >= states {
 				return nil, fmt.Errorf("mdp: transitions[%d,%d]: successor %d is outside 0..%d", i/actions, i%actions, t.Next, states-1)
@@ -61,44 +94,22 @@ func New(states, actions int, rows [][]Transition, initial []float64) (*MDP, err
 		}
 		first := len(m.next)
 		for _, t := range row {
-			if t.Prob > 0 {
-				m.addSuccessor(first, t, sum)
-				m.lower, m.upper = max(m.lower, i/actions-t.Next), max(m.upper, t.Next-i/actions)
+			if t.Prob == 0 {
+				continue
 			}
+			if k := last[t.Next] - 1; k >= first { // the row has named this state before
+				m.prob[k] += t.Prob / sum
+				continue
+			}
+			m.next, m.prob = append(m.next, int32(t.Next)), append(m.prob, t.Prob/sum)
+			last[t.Next] = len(m.next)
+			m.lower, m.upper = max(m.lower, i/actions-t.Next), max(m.upper, t.Next-i/actions)
 		}
 		m.rowStart = append(m.rowStart, int32(len(m.next)))
 	}
 	var err error
 	m.initial, err = initialDistribution(initial, states)
 	return m, err
-}
-
-// addSuccessor appends t to the row that starts at first, merging it with an earlier entry for the same state.
-func (m *MDP) addSuccessor(first int, t Transition, sum float64) {
-	for k := first; k < len(m.next); k++ {
-		if int(m.next[k]) == t.Next {
-			m.prob[k] += t.Prob / sum
-			return
-		}
-	}
-	m.next = append(m.next, int32(t.Next))
-	m.prob = append(m.prob, t.Prob/sum)
-}
-
-// FromDense builds an MDP from a dense transition array p of shape [states, actions, states], row-major.
-func FromDense(states, actions int, p, initial []float64) (*MDP, error) {
-	if states <= 0 || actions <= 0 || len(p) != states*actions*states {
-		return nil, fmt.Errorf("mdp: transitions: got %d numbers, want the shape [%d,%d,%d]", len(p), states, actions, states)
-	}
-	rows := make([][]Transition, states*actions)
-	for i := range rows {
-		for next, prob := range p[i*states : (i+1)*states] {
-			if prob != 0 {
-				rows[i] = append(rows[i], Transition{next, prob})
-			}
-		}
-	}
-	return New(states, actions, rows, initial)
 }
 
 func initialDistribution(initial []float64, states int) ([]float64, error) {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/floats/scalar"
@@ -107,6 +108,27 @@ func TestNewMergesAndNormalises(t *testing.T) {
 	}
 	if diff := cmp.Diff([]float64{0.25, 0.75}, m.Initial()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A row of 300,000 successors takes milliseconds; a search of the row for each of them would take half a minute.
+func TestNewIsLinearInItsRows(t *testing.T) {
+	const states = 150_000
+	rows := make([][]Transition, states)
+	for k := range 2 * states {
+		rows[1] = append(rows[1], Transition{k % states, 0.5 / states})
+	}
+	begin := time.Now()
+	m, err := New(states, 1, rows, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(begin); took > 3*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	next, prob := m.Row(1, 0)
+	if len(next) != states || next[states-1] != states-1 || !scalar.EqualWithinRel(prob[7], 1.0/states, 1e-9) {
+		t.Errorf("%d successors, of which the last is %d", len(next), next[len(next)-1])
 	}
 }
 

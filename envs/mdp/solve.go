@@ -169,23 +169,46 @@ func (m *MDP) ValueIteration(reward []float64, discount, tol float64) (q, v []fl
 	}
 }
 
-// PolicyValue returns the exact state values [S] of a stochastic policy [S·A] for a reward of length S or S·A: the
-// solution of (I − γ P_π) V = R_π.
-func (m *MDP) PolicyValue(policy, reward []float64, discount float64) ([]float64, error) {
-	r, err := m.ExpandReward(reward)
-	if err != nil {
-		return nil, err
-	}
+// Evaluator gives the values of one policy under many rewards. It may be used concurrently.
+type Evaluator struct {
+	m      *MDP
+	policy []float64
+	system *system // I − γ P_π, factorised
+}
+
+// NewEvaluator returns the evaluator of a stochastic policy [S·A], which it keeps: a factorisation for all rewards.
+func (m *MDP) NewEvaluator(policy []float64, discount float64) (*Evaluator, error) {
 	system, err := m.policySystem(policy, discount)
 	if err != nil {
 		return nil, err
 	}
-	v := make([]float64, m.states)
-	for i, p := range policy {
-		v[i/m.actions] += p * r[i]
+	return &Evaluator{m, policy, system}, nil
+}
+
+// Value returns the exact state values [S] of the policy for a reward of length S or S·A: the solution of
+//
+//	(I − γ P_π) V = R_π
+func (e *Evaluator) Value(reward []float64) ([]float64, error) {
+	r, err := e.m.ExpandReward(reward)
+	if err != nil {
+		return nil, err
 	}
-	system.solve(v)
+	v := make([]float64, e.m.states)
+	for i, p := range e.policy {
+		v[i/e.m.actions] += p * r[i]
+	}
+	e.system.solve(v)
 	return v, nil
+}
+
+// PolicyValue returns the exact state values [S] of a stochastic policy [S·A] for a reward of length S or S·A. Evaluator is for
+// many rewards.
+func (m *MDP) PolicyValue(policy, reward []float64, discount float64) ([]float64, error) {
+	e, err := m.NewEvaluator(policy, discount)
+	if err != nil {
+		return nil, err
+	}
+	return e.Value(reward)
 }
 
 // Return returns the expected discounted return of a stochastic policy [S·A] from the initial distribution.

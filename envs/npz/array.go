@@ -20,12 +20,15 @@ const (
 	maxRatio = 1032
 	// chunk is how many bytes of an array are decoded at a time.
 	chunk = 1 << 16
+	// maxText is the most characters of a text.
+	maxText = 1 << 10
 )
 
 // The fields of NumPy's header, a Python dictionary literal.
 var (
 	descrField   = regexp.MustCompile(`['"]descr['"]\s*:\s*['"]([^'"]*)['"]`)
 	fortranField = regexp.MustCompile(`['"]fortran_order['"]\s*:\s*(True|False)`)
+	textType     = regexp.MustCompile(`^([<>|=]?)([US])(\d{1,6})$`)
 	shapeField   = regexp.MustCompile(`['"]shape['"]\s*:\s*\(([^()]*)\)`)
 )
 
@@ -72,6 +75,48 @@ func readArray(r io.Reader, archiveSize int64, limit int) (*Array, error) {
 		a.Data = transpose(a.Data, shape)
 	}
 	return a, nil
+}
+
+// readText reads one .npy stream of a text: shape () or (1,), a dtype U (four bytes a character) or S (one byte).
+func readText(r io.Reader) (string, error) {
+	header, err := readHeader(r)
+	if err != nil {
+		return "", err
+	}
+	dtype, _, shape, err := parseHeader(header)
+	if err != nil {
+		return "", err
+	}
+	field := textType.FindStringSubmatch(dtype)
+	if n, ok := elements(shape); field == nil || !ok || n != 1 {
+		return "", fmt.Errorf("its dtype is %q and its shape %v, want a single text", dtype, shape)
+	}
+	n, _ := strconv.Atoi(field[3]) // up to six digits
+	if n > maxText {
+		return "", fmt.Errorf("it has room for %d characters, more than %d", n, maxText)
+	}
+	width, order := 4, binary.ByteOrder(binary.LittleEndian)
+	if field[2] == "S" {
+		width = 1
+	}
+	if field[1] == ">" {
+		order = binary.BigEndian
+	}
+	raw := make([]byte, n*width)
+	if _, err := io.ReadFull(r, raw); err != nil {
+		return "", fmt.Errorf("cut off in its text: %w", noEOF(err))
+	}
+	if n, err := io.ReadFull(r, make([]byte, 1)); n > 0 || !errors.Is(err, io.EOF) { // the end also verifies the checksum
+		return "", errors.Join(errors.New("it does not end after its text"), err)
+	}
+	if width == 1 {
+		return strings.TrimRight(string(raw), "\x00"), nil
+	}
+	var text []rune
+	for ; len(raw) > 0; raw = raw[width:] {
+		text = append(text, rune(order.Uint32(raw)))
+	}
+	return strings.TrimRight(string(text), "\x00"), nil
 }
 
 // readHeader returns the text header of a .npy stream.

@@ -1,4 +1,4 @@
-// Package npz reads and writes NumPy's .npz archives of real numbers.
+// Package npz reads and writes NumPy's .npz archives of real numbers, and reads texts in them.
 //
 // Reading trusts nothing that a file says about itself: memory is taken as data arrive, never by a declared size, and
 // each error names the file and the array. Floats (of 32 and 64 bits), integers of every width, and truth values, in either byte
@@ -140,20 +140,32 @@ func (a *Archive) Has(name string) bool { return a.files[name] != nil }
 
 // Array reads the array of that name.
 func (a *Archive) Array(name string) (*Array, error) {
+	var out *Array
+	err := a.read(name, func(r io.Reader) (err error) { out, err = readArray(r, a.size, a.Limit); return err })
+	return out, err
+}
+
+// Text reads an array of that name which holds one text, as of np.array("rbf"), in ASCII or UTF-32.
+func (a *Archive) Text(name string) (string, error) {
+	var out string
+	err := a.read(name, func(r io.Reader) (err error) { out, err = readText(r); return err })
+	return out, err
+}
+
+func (a *Archive) read(name string, read func(io.Reader) error) error {
 	f := a.files[name]
 	if f == nil {
-		return nil, fmt.Errorf("npz: %s has no array %q; it holds %s", a.path, name, strings.Join(a.Names(), ", "))
+		return fmt.Errorf("npz: %s has no array %q; it holds %s", a.path, name, strings.Join(a.Names(), ", "))
 	}
 	r, err := f.Open()
 	if err != nil {
-		return nil, fmt.Errorf("npz: %s: array %q: %w", a.path, name, err)
+		return fmt.Errorf("npz: %s: array %q: %w", a.path, name, err)
 	}
 	defer r.Close()
-	out, err := readArray(r, a.size, a.Limit)
-	if err != nil {
-		return nil, fmt.Errorf("npz: %s: array %q: %w", a.path, name, err)
+	if err := read(r); err != nil {
+		return fmt.Errorf("npz: %s: array %q: %w", a.path, name, err)
 	}
-	return out, nil
+	return nil
 }
 
 // Write writes the arrays to an archive at path, deflated, in the order of their names. The file appears whole or not at

@@ -229,3 +229,24 @@ func TestLimit(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// testdata/text.npz was written by NumPy 2: np.savez(…, unicode="rbf", bytes=np.array([b"matern32"]), …).
+func TestReadsTexts(t *testing.T) {
+	a, err := Open("testdata/text.npz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	for name, want := range map[string]string{"unicode": "rbf", "bytes": "matern32", "big": "größe Ω", "empty": ""} {
+		if got, err := a.Text(name); err != nil || got != want {
+			t.Errorf("%s: %q, %v; want %q", name, got, err, want)
+		}
+	}
+	for name, want := range map[string]string{
+		"two": "want a single text", "number": `dtype is "<f8"`, "long": "2000 characters", "absent": "no array",
+	} {
+		if _, err := a.Text(name); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: error %v, want %q", name, err, want)
+		}
+	}
+}

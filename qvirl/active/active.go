@@ -4,9 +4,8 @@ package active
 
 import (
 	"fmt"
+	"github.com/go-birl/birl/qvirl/irl"
 	"math/rand/v2"
-
-	"github.com/go-birl/birl/qvirl"
 )
 
 // Acquisition says how much a demonstration from each of several initial states would be worth, given a posterior.
@@ -15,7 +14,7 @@ type Acquisition interface {
 	Name() string
 	// Score returns a score for each candidate state, from joint samples of the posterior of the problem; what of them it does not use
 	// may be nil. A higher one is better. The answer depends on rng as far as the acquisition function simulates. Candidates may repeat.
-	Score(p *qvirl.Problem, samples *qvirl.Samples, candidates []int, rng *rand.Rand) ([]Score, error)
+	Score(p *irl.Problem, samples *irl.Samples, candidates []int, rng *rand.Rand) ([]Score, error)
 }
 
 // Score is an estimate of what a demonstration is worth.
@@ -42,7 +41,7 @@ type Random struct{}
 func (Random) Name() string { return "random" }
 
 // Score returns independent uniform numbers.
-func (Random) Score(p *qvirl.Problem, samples *qvirl.Samples, candidates []int, rng *rand.Rand) ([]Score, error) {
+func (Random) Score(p *irl.Problem, samples *irl.Samples, candidates []int, rng *rand.Rand) ([]Score, error) {
 	if err := checkCandidates(p, candidates); err != nil {
 		return nil, err
 	}
@@ -54,7 +53,7 @@ func (Random) Score(p *qvirl.Problem, samples *qvirl.Samples, candidates []int, 
 }
 
 // check refuses Q-values and candidates that do not fit the problem.
-func check(p *qvirl.Problem, samples *qvirl.Samples, candidates []int) error {
+func check(p *irl.Problem, samples *irl.Samples, candidates []int) error {
 	if samples.Q == nil {
 		return fmt.Errorf("active: samples: want Q-values")
 	}
@@ -65,7 +64,7 @@ func check(p *qvirl.Problem, samples *qvirl.Samples, candidates []int) error {
 }
 
 // checkRewards refuses samples without a reward that fits the problem for each of the Q-values.
-func checkRewards(p *qvirl.Problem, samples *qvirl.Samples) error {
+func checkRewards(p *irl.Problem, samples *irl.Samples) error {
 	if samples.Reward == nil {
 		return fmt.Errorf("active: samples: want rewards")
 	}
@@ -77,7 +76,7 @@ func checkRewards(p *qvirl.Problem, samples *qvirl.Samples) error {
 }
 
 // checkCandidates refuses states that the problem does not have.
-func checkCandidates(p *qvirl.Problem, candidates []int) error {
+func checkCandidates(p *irl.Problem, candidates []int) error {
 	for i, s := range candidates {
 		if s < 0 || s >= p.MDP.States() {
 			return fmt.Errorf("active: candidates[%d] = %d is outside 0..%d", i, s, p.MDP.States()-1)

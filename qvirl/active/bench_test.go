@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/envs/gridworld"
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 // BenchmarkScore8x8 scores all 64 candidates of a paper world from 500 prior samples.
@@ -16,7 +16,7 @@ func BenchmarkScore8x8(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	p := &qvirl.Problem{MDP: w.MDP, Prior: qvirl.IndependentPrior(64, -1, 3), Discount: 0.9, Beta: 2}
+	p := &irl.Problem{MDP: w.MDP, Prior: irl.IndependentPrior(64, -1, 3), Discount: 0.9, Beta: 2}
 	rng := rand.New(rand.NewPCG(1, 1))
 	rewards := mat.NewDense(500, 64, nil)
 	for i := range rewards.RawMatrix().Data {

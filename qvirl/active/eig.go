@@ -6,10 +6,9 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/go-birl/birl/qvirl/irl"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
-
-	"github.com/go-birl/birl/qvirl"
 )
 
 // RewardEIG is the expected information gain about the reward (Bajgar et al., 2025): the mutual information, in nats,
@@ -57,7 +56,7 @@ func (RewardEIG) Name() string { return "reward-eig" }
 // Score returns the expected information gain in nats from each candidate. The highest score is a finalist's: where the second
 // scoring leaves another candidate in front, that one is scored a second time too. The time is in proportion to
 // (candidates × Trajectories + finalists × FinalTrajectories) × length × actions × samples.
-func (e RewardEIG) Score(p *qvirl.Problem, samples *qvirl.Samples, candidates []int, rng *rand.Rand) ([]Score, error) {
+func (e RewardEIG) Score(p *irl.Problem, samples *irl.Samples, candidates []int, rng *rand.Rand) ([]Score, error) {
 	if e.Length < 1 || e.Trajectories < 2 {
 		return nil, fmt.Errorf("active: Length = %d, Trajectories = %d: want at least 1 and 2", e.Length, e.Trajectories)
 	}
@@ -104,7 +103,7 @@ func (x *expert) scorer(length, trajectories int, rng *rand.Rand) func(start int
 
 // expert is the expert as the posterior knows it: a set of equally likely policies.
 type expert struct {
-	problem  *qvirl.Problem
+	problem  *irl.Problem
 	n        int         // samples N
 	policies [][]float64 // of each sample, [N][S·A]
 	probs    [][]float64 // the same by action, [S·A][N]
@@ -112,7 +111,7 @@ type expert struct {
 	weights  []float64   // of the samples after the past of the present trajectory, [N]
 }
 
-func newExpert(p *qvirl.Problem, samples *qvirl.Samples) *expert {
+func newExpert(p *irl.Problem, samples *irl.Samples) *expert {
 	states, actions := p.MDP.States(), p.MDP.Actions()
 	policies := samples.Policies(actions, p.Beta)
 	n, pairs := policies.Dims()

@@ -11,14 +11,14 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/go-birl/birl/envs/mdp"
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 // twoStates is an MDP of two states and a third that ends the episode, with a discrete set of rewards.
 type twoStates struct {
-	problem *qvirl.Problem
+	problem *irl.Problem
 	rewards *mat.Dense // [6, 3]
-	samples *qvirl.Samples
+	samples *irl.Samples
 }
 
 func newTwoStates(t *testing.T) *twoStates {
@@ -32,7 +32,7 @@ func newTwoStates(t *testing.T) *twoStates {
 		t.Fatal(err)
 	}
 	x := &twoStates{
-		problem: &qvirl.Problem{MDP: m, Prior: qvirl.IndependentPrior(3, 0, 1), Discount: 0.8, Beta: 1.5},
+		problem: &irl.Problem{MDP: m, Prior: irl.IndependentPrior(3, 0, 1), Discount: 0.8, Beta: 1.5},
 		rewards: mat.NewDense(6, 3, []float64{1, 0, 0, 0, 1, 0, 0, 0, 1, -1, 0.5, 2, 1, -1, 0.3, 0, 2, -1}),
 	}
 	if x.samples, err = x.problem.SolveSamples(x.rewards); err != nil {
@@ -42,8 +42,8 @@ func newTwoStates(t *testing.T) *twoStates {
 }
 
 // pick returns the samples at the given indices.
-func (x *twoStates) pick(index []int) *qvirl.Samples {
-	out := &qvirl.Samples{Reward: mat.NewDense(len(index), 3, nil), Q: mat.NewDense(len(index), 6, nil)}
+func (x *twoStates) pick(index []int) *irl.Samples {
+	out := &irl.Samples{Reward: mat.NewDense(len(index), 3, nil), Q: mat.NewDense(len(index), 6, nil)}
 	for i, at := range index {
 		out.Reward.SetRow(i, x.samples.Reward.RawRowView(at))
 		out.Q.SetRow(i, x.samples.Q.RawRowView(at))
@@ -98,7 +98,7 @@ func (x *twoStates) enumerate(start, length int) enumeration {
 
 func TestEIGOfOneStepIsExact(t *testing.T) {
 	x := newTwoStates(t)
-	alone := &qvirl.Samples{Q: x.samples.Q} // the expert goes by the values, whatever the rewards
+	alone := &irl.Samples{Q: x.samples.Q} // the expert goes by the values, whatever the rewards
 	scores, err := RewardEIG{Length: 1, Trajectories: 2}.Score(x.problem, alone, []int{0, 1, 2}, rand.New(rand.NewPCG(1, 1)))
 	if err != nil {
 		t.Fatal(err)
@@ -175,10 +175,10 @@ func TestEIGStandardErrorAndBias(t *testing.T) {
 func TestBadScoring(t *testing.T) {
 	x := newTwoStates(t)
 	rng := rand.New(rand.NewPCG(1, 1))
-	wide := &qvirl.Samples{Reward: x.samples.Reward, Q: mat.NewDense(6, 4, nil)}
+	wide := &irl.Samples{Reward: x.samples.Reward, Q: mat.NewDense(6, 4, nil)}
 	for _, c := range []struct {
 		of         Acquisition
-		samples    *qvirl.Samples
+		samples    *irl.Samples
 		candidates []int
 		want       string
 	}{
@@ -190,9 +190,9 @@ func TestBadScoring(t *testing.T) {
 		{RewardEIG{Length: 1, Trajectories: 2}, x.samples, []int{0, 3}, "candidates[1] = 3"},
 		{ActiveVaR{1}, x.samples, nil, "Level = 1"},
 		{ActiveVaR{0.9}, x.pick([]int{1}), nil, "n ≥ 2"},
-		{ActiveVaR{0.9}, &qvirl.Samples{Q: x.samples.Q}, nil, "want rewards"},
-		{ActiveVaR{0.9}, &qvirl.Samples{Q: x.samples.Q, Reward: mat.NewDense(5, 3, nil)}, nil, "rewards are [5,3]"},
-		{RewardEIG{Length: 1, Trajectories: 2}, &qvirl.Samples{Reward: x.samples.Reward}, nil, "want Q-values"},
+		{ActiveVaR{0.9}, &irl.Samples{Q: x.samples.Q}, nil, "want rewards"},
+		{ActiveVaR{0.9}, &irl.Samples{Q: x.samples.Q, Reward: mat.NewDense(5, 3, nil)}, nil, "rewards are [5,3]"},
+		{RewardEIG{Length: 1, Trajectories: 2}, &irl.Samples{Reward: x.samples.Reward}, nil, "want Q-values"},
 		{Random{}, x.samples, []int{-1}, "candidates[0] = -1"},
 	} {
 		if _, err := c.of.Score(x.problem, c.samples, c.candidates, rng); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -11,23 +11,24 @@ import (
 	"sync"
 
 	"github.com/go-birl/birl/envs/mdp"
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/tabular"
 )
 
 // Fitter fits posteriors to a batch of problems. previous are the posteriors of the same problems before the latest
 // demonstrations were added, or nil at first; it may start from them.
-type Fitter func(ctx context.Context, problems []*qvirl.Problem, previous []qvirl.Posterior, progress qvirl.Progress) ([]qvirl.Posterior, error)
+type Fitter func(ctx context.Context, problems []*irl.Problem, previous []irl.Posterior, progress irl.Progress) ([]irl.Posterior, error)
 
 // Fit returns the fitter of a method. QVIRL trains on from the previous posteriors; other methods start afresh.
-func Fit(m qvirl.Method) Fitter {
-	v, ok := m.(*qvirl.Variational)
-	return func(ctx context.Context, problems []*qvirl.Problem, previous []qvirl.Posterior, progress qvirl.Progress) ([]qvirl.Posterior, error) {
+func Fit(m irl.Method) Fitter {
+	v, ok := m.(*tabular.Variational)
+	return func(ctx context.Context, problems []*irl.Problem, previous []irl.Posterior, progress irl.Progress) ([]irl.Posterior, error) {
 		if !ok || previous == nil {
 			return m.Fit(ctx, problems, progress)
 		}
-		start := make([]*qvirl.Gaussian, len(previous))
+		start := make([]*tabular.Gaussian, len(previous))
 		for i, p := range previous {
-			g, ok := p.(*qvirl.Gaussian)
+			g, ok := p.(*tabular.Gaussian)
 			if !ok {
 				return nil, fmt.Errorf("active: previous posterior %d is a %T, and QVIRL cannot start from it", i, p)
 			}
@@ -39,7 +40,7 @@ func Fit(m qvirl.Method) Fitter {
 
 // Run is one course of active learning on one problem.
 type Run struct {
-	Problem *qvirl.Problem // with the demonstrations to start from; it is not changed
+	Problem *irl.Problem // with the demonstrations to start from; it is not changed
 	// Ask returns what the expert demonstrates from a state that was asked for that many times before.
 	Ask  func(state, before int) (mdp.Trajectory, error)
 	Seed uint64 // of the posterior samples and of what the acquisition function simulates
@@ -47,8 +48,8 @@ type Run struct {
 
 // Step is the state of a run after a number of queries, and the query that follows.
 type Step struct {
-	Posterior qvirl.Posterior
-	Samples   *qvirl.Samples
+	Posterior irl.Posterior
+	Samples   *irl.Samples
 	Scores    []Score        // of the candidates; nil after the last query
 	Query     int            // the state that is asked for; −1 after the last query
 	Answer    mdp.Trajectory // the demonstration that the expert gave
@@ -78,11 +79,11 @@ func (l *Loop) Validate() error {
 
 // Do takes the runs through all queries. visit is called after 0, 1, … Queries queries with a step of each run; its error
 // ends the loop. The same runs give the same steps, as far as the fits do.
-func (l *Loop) Do(ctx context.Context, runs []Run, visit func(queries int, steps []Step) error, progress qvirl.Progress) error {
+func (l *Loop) Do(ctx context.Context, runs []Run, visit func(queries int, steps []Step) error, progress irl.Progress) error {
 	if err := l.Validate(); err != nil {
 		return err
 	}
-	problems := make([]*qvirl.Problem, len(runs))
+	problems := make([]*irl.Problem, len(runs))
 	for i, r := range runs {
 		if r.Problem == nil || r.Ask == nil {
 			return fmt.Errorf("active: run %d: it needs a Problem and an Ask", i)
@@ -90,7 +91,7 @@ func (l *Loop) Do(ctx context.Context, runs []Run, visit func(queries int, steps
 		problems[i] = r.Problem
 	}
 	const resolution = 1000 // parts of a query, in the progress
-	var posteriors []qvirl.Posterior
+	var posteriors []irl.Posterior
 	asked := make([]map[int]int, len(runs)) // how often each state was asked for
 	for i := range asked {
 		asked[i] = map[int]int{}
@@ -127,7 +128,7 @@ func (l *Loop) Do(ctx context.Context, runs []Run, visit func(queries int, steps
 }
 
 // step chooses the query that follows k queries and asks it. asked says how often each state was asked for.
-func (l *Loop) step(k int, r Run, post qvirl.Posterior, asked map[int]int) (Step, error) {
+func (l *Loop) step(k int, r Run, post irl.Posterior, asked map[int]int) (Step, error) {
 	samples, err := post.Sample(Stream(r.Seed, "samples", k), l.Samples)
 	if err != nil {
 		return Step{}, err
@@ -168,7 +169,7 @@ func Stream(seed uint64, purpose string, number int) *rand.Rand {
 // Expert answers queries in the MDP of a problem as a Boltzmann-rational expert for the true reward, who demonstrates at
 // most length steps. An answer depends on the seed, the state, and how often that state was asked for before: learners who
 // ask for the same states are told the same, in whatever order they ask, and which one knows more does not depend on luck.
-func Expert(p *qvirl.Problem, reward []float64, length int, seed uint64) (func(state, before int) (mdp.Trajectory, error), error) {
+func Expert(p *irl.Problem, reward []float64, length int, seed uint64) (func(state, before int) (mdp.Trajectory, error), error) {
 	if length < 1 {
 		return nil, fmt.Errorf("active: length = %d, want at least 1", length)
 	}

@@ -17,20 +17,21 @@ import (
 
 	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/envs/mdp"
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/tabular"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
 // discrete is the exact posterior over the discrete set of rewards, equally likely before.
 type discrete struct {
-	problem *qvirl.Problem
+	problem *irl.Problem
 	x       *twoStates
 	weights []float64
 }
 
-func (d *discrete) Problem() *qvirl.Problem { return d.problem }
+func (d *discrete) Problem() *irl.Problem { return d.problem }
 
-func (d *discrete) Reward(i int) qvirl.Marginal {
+func (d *discrete) Reward(i int) irl.Marginal {
 	mean := 0.0
 	for j, w := range d.weights {
 		mean += w * d.x.rewards.At(j, i)
@@ -38,7 +39,7 @@ func (d *discrete) Reward(i int) qvirl.Marginal {
 	return distuv.Normal{Mu: mean, Sigma: 1}
 }
 
-func (d *discrete) Sample(rng *rand.Rand, n int) (*qvirl.Samples, error) {
+func (d *discrete) Sample(rng *rand.Rand, n int) (*irl.Samples, error) {
 	index := make([]int, n)
 	for i := range index {
 		index[i] = int(distuv.NewCategorical(d.weights, rng).Rand())
@@ -47,9 +48,9 @@ func (d *discrete) Sample(rng *rand.Rand, n int) (*qvirl.Samples, error) {
 }
 
 // fit is a Fitter of exact posteriors.
-func (x *twoStates) fit(_ context.Context, problems []*qvirl.Problem, _ []qvirl.Posterior, _ qvirl.Progress) ([]qvirl.Posterior, error) {
+func (x *twoStates) fit(_ context.Context, problems []*irl.Problem, _ []irl.Posterior, _ irl.Progress) ([]irl.Posterior, error) {
 	policies := x.samples.Policies(2, x.problem.Beta)
-	out := make([]qvirl.Posterior, len(problems))
+	out := make([]irl.Posterior, len(problems))
 	for i, p := range problems {
 		d := &discrete{p, x, make([]float64, 6)}
 		for j := range d.weights {
@@ -183,7 +184,7 @@ type inOrder struct {
 
 func (inOrder) Name() string { return "in-order" }
 
-func (o inOrder) Score(_ *qvirl.Problem, _ *qvirl.Samples, candidates []int, _ *rand.Rand) ([]Score, error) {
+func (o inOrder) Score(_ *irl.Problem, _ *irl.Samples, candidates []int, _ *rand.Rand) ([]Score, error) {
 	out := make([]Score, len(candidates))
 	out[o.states[*o.next]].Value = 1
 	*o.next++
@@ -259,7 +260,7 @@ func TestLoopErrors(t *testing.T) {
 }
 
 func failSecond(fit Fitter) Fitter {
-	return func(ctx context.Context, problems []*qvirl.Problem, previous []qvirl.Posterior, p qvirl.Progress) ([]qvirl.Posterior, error) {
+	return func(ctx context.Context, problems []*irl.Problem, previous []irl.Posterior, p irl.Progress) ([]irl.Posterior, error) {
 		if previous != nil {
 			return nil, errors.New("no more")
 		}
@@ -276,7 +277,7 @@ func grid(t *testing.T) Run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &qvirl.Problem{MDP: w.MDP, Prior: qvirl.IndependentPrior(9, -1, 3), Discount: 0.9, Beta: 2, Demos: []mdp.Step{{State: 4, Action: 1}}}
+	p := &irl.Problem{MDP: w.MDP, Prior: irl.IndependentPrior(9, -1, 3), Discount: 0.9, Beta: 2, Demos: []mdp.Step{{State: 4, Action: 1}}}
 	ask, err := Expert(p, w.Reward, 5, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -286,13 +287,13 @@ func grid(t *testing.T) Run {
 
 // TestWarmQVIRLFollowsColdOne checks that refits from the previous posterior end where fits from the prior do.
 func TestWarmQVIRLFollowsColdOne(t *testing.T) {
-	c := qvirl.DefaultConfig()
+	c := tabular.DefaultConfig()
 	c.Backend, c.Steps, c.LearningRate = "go", 150, 0.03
-	m, err := qvirl.New(c)
+	m, err := tabular.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var last qvirl.Posterior
+	var last irl.Posterior
 	loop := Loop{Fit: Fit(m), Acquisition: Random{}, Queries: 1, Samples: 2}
 	err = loop.Do(context.Background(), []Run{grid(t)}, func(_ int, steps []Step) error { last = steps[0].Posterior; return nil }, nil)
 	if err != nil {
@@ -301,7 +302,7 @@ func TestWarmQVIRLFollowsColdOne(t *testing.T) {
 	if len(last.Problem().Demos) < 2 {
 		t.Fatalf("demonstrations %v", last.Problem().Demos)
 	}
-	cold, err := m.Fit(context.Background(), []*qvirl.Problem{last.Problem()}, nil)
+	cold, err := m.Fit(context.Background(), []*irl.Problem{last.Problem()}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -313,7 +314,7 @@ func TestWarmQVIRLFollowsColdOne(t *testing.T) {
 			t.Errorf("reward %d: %g ± %g warm, %g ± %g cold", i, a.Mean(), a.StdDev(), b.Mean(), b.StdDev())
 		}
 	}
-	if _, err := Fit(m)(context.Background(), []*qvirl.Problem{grid(t).Problem}, []qvirl.Posterior{&discrete{}}, nil); err == nil ||
+	if _, err := Fit(m)(context.Background(), []*irl.Problem{grid(t).Problem}, []irl.Posterior{&discrete{}}, nil); err == nil ||
 		!strings.Contains(err.Error(), "discrete") {
 		t.Errorf("error %v for a start from another kind of posterior", err)
 	}

@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/apprentice"
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 // ActiveVaR is the value at risk of the apprentice's policy loss (Brown, Cui & Niekum, 2018): from each candidate s, the
@@ -30,7 +30,7 @@ func (ActiveVaR) Name() string { return "active-var" }
 // Score returns the value at risk from each candidate, in units of reward. It is the smallest sampled loss that at least
 // a fraction Level of the samples do not exceed; its standard error is that of an order statistic, from the losses one
 // binomial standard deviation of ranks above and below. It does not use rng.
-func (v ActiveVaR) Score(p *qvirl.Problem, samples *qvirl.Samples, candidates []int, _ *rand.Rand) ([]Score, error) {
+func (v ActiveVaR) Score(p *irl.Problem, samples *irl.Samples, candidates []int, _ *rand.Rand) ([]Score, error) {
 	if !(v.Level > 0 && v.Level < 1) {
 		return nil, fmt.Errorf("active: Level = %g is outside (0, 1)", v.Level)
 	}
@@ -65,15 +65,19 @@ func quantile(sorted []float64, level float64) float64 {
 
 // policyLosses returns how much the apprentice that is optimal for the samples' mean reward loses from each state under
 // the reward of each sample, [N, S].
-func policyLosses(p *qvirl.Problem, samples *qvirl.Samples) (*mat.Dense, error) {
-	policy, err := apprentice.OptimalPolicy(p, qvirl.ColumnMeans(samples.Reward))
+func policyLosses(p *irl.Problem, samples *irl.Samples) (*mat.Dense, error) {
+	policy, err := apprentice.OptimalPolicy(p, irl.ColumnMeans(samples.Reward))
 	if err != nil {
 		return nil, err
+	}
+	evaluator, err := p.MDP.NewEvaluator(policy, p.Discount)
+	if err != nil {
+		return nil, fmt.Errorf("active: %w", err)
 	}
 	losses := samples.Values(p.MDP.Actions())
 	n, _ := losses.Dims()
 	for i := 0; i < n; i++ {
-		value, err := p.MDP.PolicyValue(policy, samples.Reward.RawRowView(i), p.Discount)
+		value, err := evaluator.Value(samples.Reward.RawRowView(i))
 		if err != nil {
 			return nil, fmt.Errorf("active: sample %d: %w", i, err)
 		}

@@ -1,13 +1,16 @@
 package active
 
 import (
+	"math/rand/v2"
+	"runtime"
 	"testing"
 
 	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/envs/mdp"
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/apprentice"
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 // TestActiveVaRByHand: in state 0 both actions end the episode; in state 1 the first leads to state 0 and the second ends.
@@ -17,7 +20,7 @@ func TestActiveVaRByHand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &qvirl.Problem{MDP: m, Prior: qvirl.IndependentPrior(4, 0, 1), Discount: 0.5, Beta: 1}
+	p := &irl.Problem{MDP: m, Prior: irl.IndependentPrior(4, 0, 1), Discount: 0.5, Beta: 1}
 	samples, err := p.SolveSamples(mat.NewDense(4, 4, []float64{
 		4, 0, 0, 0,
 		2, 3, 0, 9,
@@ -45,5 +48,60 @@ func TestActiveVaRByHand(t *testing.T) {
 	scores, err := ActiveVaR{0.5}.Score(p, samples, []int{0, 1}, nil)
 	if err != nil || scores[0].StdErr != 0.5 || scores[1].StdErr != 1 {
 		t.Errorf("%+v, want standard errors ½ and 1 (error %v)", scores, err)
+	}
+}
+
+// TestPolicyLossesFactoriseOnce: the losses of more samples take the memory of their values, not that of another system of equations each.
+func TestPolicyLossesFactoriseOnce(t *testing.T) {
+	const states, actions = 128, 2
+	rng := rand.New(rand.NewPCG(1, 2))
+	rows := make([][]mdp.Transition, states*actions)
+	for i := range rows { // far successors: the system has no band
+		rows[i] = []mdp.Transition{{Next: rng.IntN(states), Prob: 0.5}, {Next: states - 1, Prob: 0.25}, {Next: 0, Prob: 0.25}}
+	}
+	m, err := mdp.New(states, actions, rows, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &irl.Problem{MDP: m, Prior: irl.IndependentPrior(states, 0, 1), Discount: 0.9, Beta: 1}
+	const n = 64
+	rewards := mat.NewDense(n, states, nil)
+	for i := range n {
+		for s := range states {
+			rewards.Set(i, s, rng.NormFloat64())
+		}
+	}
+	samples, err := p.SolveSamples(rewards)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	losses, err := policyLosses(p, samples)
+	runtime.ReadMemStats(&after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, system := after.TotalAlloc-before.TotalAlloc, uint64(8*states*states); got > n*system/4 {
+		t.Errorf("the losses of %d samples take %d bytes, a system of equations %d", n, got, system)
+	}
+	policy, err := apprentice.OptimalPolicy(p, irl.ColumnMeans(rewards))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range []int{0, 7, n - 1} {
+		best, err := m.Solve(rewards.RawRowView(i), p.Discount)
+		if err != nil {
+			t.Fatal(err)
+		}
+		value, err := m.PolicyValue(policy, rewards.RawRowView(i), p.Discount)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range []int{0, 50, states - 1} {
+			if want := best.V[s] - value[s]; !scalar.EqualWithinAbs(losses.At(i, s), want, 1e-10) {
+				t.Errorf("sample %d loses %g from state %d, want %g", i, losses.At(i, s), s, want)
+			}
+		}
 	}
 }

@@ -15,11 +15,11 @@ import (
 
 	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/envs/mdp"
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 // twoStates is an MDP of two states and two actions with all kinds of transitions, and random rewards.
-func twoStates(t *testing.T, samples, dim int, seed uint64) (*qvirl.Problem, *mat.Dense) {
+func twoStates(t *testing.T, samples, dim int, seed uint64) (*irl.Problem, *mat.Dense) {
 	t.Helper()
 	m, err := mdp.New(2, 2, [][]mdp.Transition{
 		{{Next: 0, Prob: 0.9}, {Next: 1, Prob: 0.1}}, {{Next: 1, Prob: 0.8}, {Next: 0, Prob: 0.2}},
@@ -28,7 +28,7 @@ func twoStates(t *testing.T, samples, dim int, seed uint64) (*qvirl.Problem, *ma
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &qvirl.Problem{MDP: m, Prior: qvirl.IndependentPrior(dim, 0, 1), Discount: 0.8, Beta: 1}, normals(samples, dim, seed)
+	return &irl.Problem{MDP: m, Prior: irl.IndependentPrior(dim, 0, 1), Discount: 0.8, Beta: 1}, normals(samples, dim, seed)
 }
 
 // normals returns standard normal numbers, shifted by ½ in every other column.
@@ -44,7 +44,7 @@ func normals(n, dim int, seed uint64) *mat.Dense {
 }
 
 // grid is a random gridworld of the paper's kind without demonstrations.
-func grid(t *testing.T, side int, seed uint64) (*qvirl.Problem, *gridworld.World) {
+func grid(t *testing.T, side int, seed uint64) (*irl.Problem, *gridworld.World) {
 	t.Helper()
 	c := gridworld.Paper()
 	c.Width, c.Height = side, side
@@ -52,10 +52,10 @@ func grid(t *testing.T, side int, seed uint64) (*qvirl.Problem, *gridworld.World
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &qvirl.Problem{MDP: w.MDP, Prior: qvirl.IndependentPrior(side*side, -1, 3), Discount: 0.9, Beta: 2}, w
+	return &irl.Problem{MDP: w.MDP, Prior: irl.IndependentPrior(side*side, -1, 3), Discount: 0.9, Beta: 2}, w
 }
 
-func solve(t *testing.T, p *qvirl.Problem, rewards *mat.Dense, alpha float64) *RiskAverse {
+func solve(t *testing.T, p *irl.Problem, rewards *mat.Dense, alpha float64) *RiskAverse {
 	t.Helper()
 	r, err := CVaRPolicy(p, rewards, alpha)
 	if err != nil {
@@ -124,7 +124,7 @@ func TestCVaRPolicyAgainstSimplex(t *testing.T) {
 }
 
 // simplex returns the maximal CVaR for state-action rewards. Its variables are the visits, ν as a difference, u and w.
-func simplex(t *testing.T, p *qvirl.Problem, rewards *mat.Dense, alpha float64) float64 {
+func simplex(t *testing.T, p *irl.Problem, rewards *mat.Dense, alpha float64) float64 {
 	t.Helper()
 	n, pairs := rewards.Dims()
 	states, actions := p.MDP.States(), p.MDP.Actions()
@@ -163,7 +163,7 @@ func TestCVaRPolicyOverLevels(t *testing.T) {
 	for i := range 501 {
 		floats.AddScaled(rewards.RawRowView(i), 0.5, w.Reward)
 	}
-	meanReward := qvirl.ColumnMeans(rewards)
+	meanReward := irl.ColumnMeans(rewards)
 	best, err := p.MDP.Solve(meanReward, p.Discount)
 	if err != nil {
 		t.Fatal(err)
@@ -212,7 +212,7 @@ func TestCVaRPolicyOnDegenerateProblems(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &qvirl.Problem{MDP: island.MDP, Prior: qvirl.IndependentPrior(9, -1, 3), Discount: 0.9, Beta: 2}
+	p := &irl.Problem{MDP: island.MDP, Prior: irl.IndependentPrior(9, -1, 3), Discount: 0.9, Beta: 2}
 	all := solve(t, p, normals(200, 9, 4), 0.1)
 	cut := normals(200, 9, 4)
 	for i := range 200 {
@@ -269,15 +269,15 @@ func TestCVaR(t *testing.T) {
 
 // posterior is independent normal rewards, for MeanPolicy.
 type posterior struct {
-	qvirl.Posterior
-	problem *qvirl.Problem
+	irl.Posterior
+	problem *irl.Problem
 	samples *mat.Dense
 }
 
-func (p posterior) Problem() *qvirl.Problem { return p.problem }
+func (p posterior) Problem() *irl.Problem { return p.problem }
 
-func (p posterior) Reward(i int) qvirl.Marginal {
-	e, err := qvirl.NewEmpirical(mat.Col(nil, i, p.samples))
+func (p posterior) Reward(i int) irl.Marginal {
+	e, err := irl.NewEmpirical(mat.Col(nil, i, p.samples))
 	if err != nil {
 		panic(err)
 	}
@@ -344,7 +344,7 @@ func BenchmarkCVaRPolicy(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	p := &qvirl.Problem{MDP: w.MDP, Prior: qvirl.IndependentPrior(64, -1, 3), Discount: 0.9, Beta: 2}
+	p := &irl.Problem{MDP: w.MDP, Prior: irl.IndependentPrior(64, -1, 3), Discount: 0.9, Beta: 2}
 	rewards := normals(5000, 64, 9)
 	rewards.Scale(2, rewards)
 	for i := range 5000 {

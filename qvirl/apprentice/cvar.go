@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/envs/mdp"
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 // tolerance is the largest certified gap of an answer in relation to the returns that are possible: the largest absolute
@@ -46,7 +46,7 @@ func (r *RiskAverse) Gap() float64 { return r.Bound - r.CVaR }
 // exact computations: the policy's CVaR is a lower bound of the optimum, and for any weights the optimal return under
 // Σ_i q_i r_i is an upper bound. Iterations go on until the two differ by less than 1e-5 of the possible returns; that
 // they do not is an error.
-func CVaRPolicy(p *qvirl.Problem, rewards *mat.Dense, alpha float64) (*RiskAverse, error) {
+func CVaRPolicy(p *irl.Problem, rewards *mat.Dense, alpha float64) (*RiskAverse, error) {
 	if err := checkLevel(alpha); err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func CVaRPolicy(p *qvirl.Problem, rewards *mat.Dense, alpha float64) (*RiskAvers
 
 // game is the problem and what is proven about its answer.
 type game struct {
-	problem  *qvirl.Problem
+	problem  *irl.Problem
 	rewards  *mat.Dense // [n, RewardDim]
 	alpha    float64
 	scale    float64 // of possible returns
@@ -106,7 +106,7 @@ type game struct {
 	best     RiskAverse
 }
 
-func newGame(p *qvirl.Problem, rewards *mat.Dense, alpha float64) (*game, error) {
+func newGame(p *irl.Problem, rewards *mat.Dense, alpha float64) (*game, error) {
 	visits, err := Visits(p, p.MDP.Uniform())
 	if err != nil {
 		return nil, err

@@ -13,13 +13,12 @@ import (
 	"math"
 	"slices"
 
+	"github.com/go-birl/birl/qvirl/irl"
 	"gonum.org/v1/gonum/mat"
-
-	"github.com/go-birl/birl/qvirl"
 )
 
 // OptimalPolicy returns a deterministic optimal policy [S·A] of the problem's MDP for a reward of length S or S·A.
-func OptimalPolicy(p *qvirl.Problem, reward []float64) ([]float64, error) {
+func OptimalPolicy(p *irl.Problem, reward []float64) ([]float64, error) {
 	sol, err := p.MDP.Solve(reward, p.Discount)
 	if err != nil {
 		return nil, fmt.Errorf("apprentice: %w", err)
@@ -28,7 +27,7 @@ func OptimalPolicy(p *qvirl.Problem, reward []float64) ([]float64, error) {
 }
 
 // MeanPolicy returns a deterministic policy [S·A] that maximises the posterior mean of the return.
-func MeanPolicy(post qvirl.Posterior) ([]float64, error) {
+func MeanPolicy(post irl.Posterior) ([]float64, error) {
 	p := post.Problem()
 	mean := make([]float64, p.RewardDim())
 	for i := range mean {
@@ -39,7 +38,7 @@ func MeanPolicy(post qvirl.Posterior) ([]float64, error) {
 
 // Visits returns the discounted visits of a policy [S·A] in the shape of the problem's rewards: per state for state-only
 // rewards, [S], and per state-action pair otherwise, [S·A]. The return under a reward is the inner product of the two.
-func Visits(p *qvirl.Problem, policy []float64) ([]float64, error) {
+func Visits(p *irl.Problem, policy []float64) ([]float64, error) {
 	pairs, err := p.MDP.Occupancy(policy, p.Discount)
 	if err != nil {
 		return nil, fmt.Errorf("apprentice: %w", err)
@@ -55,7 +54,7 @@ func Visits(p *qvirl.Problem, policy []float64) ([]float64, error) {
 }
 
 // Returns returns the return of a policy [S·A] under each of the rewards, [n, RewardDim], a row each.
-func Returns(p *qvirl.Problem, policy []float64, rewards *mat.Dense) ([]float64, error) {
+func Returns(p *irl.Problem, policy []float64, rewards *mat.Dense) ([]float64, error) {
 	if err := checkRewards(p, rewards); err != nil {
 		return nil, err
 	}
@@ -108,7 +107,7 @@ func checkLevel(alpha float64) error {
 	return nil
 }
 
-func checkRewards(p *qvirl.Problem, rewards *mat.Dense) error {
+func checkRewards(p *irl.Problem, rewards *mat.Dense) error {
 	n, dim := rewards.Dims()
 	if n == 0 || dim != p.RewardDim() {
 		return fmt.Errorf("apprentice: rewards: got the shape [%d,%d], want a row of %d for each of at least one sample", n, dim, p.RewardDim())

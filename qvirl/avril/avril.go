@@ -35,12 +35,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/go-birl/birl/qvirl/irl"
 	"math"
 	"runtime"
 	"sync"
 	"sync/atomic"
-
-	"github.com/go-birl/birl/qvirl"
 )
 
 // MinLogStd bounds each log standard deviation from below, in units of the prior's: s ≥ e⁻¹² ≈ 6e-6 of it.
@@ -96,7 +95,7 @@ func (c Config) Validate() error {
 // Method is AVRIL with a fixed configuration.
 type Method struct{ config Config }
 
-var _ qvirl.Method = (*Method)(nil)
+var _ irl.Method = (*Method)(nil)
 
 // New returns the method.
 func New(c Config) (*Method, error) {
@@ -114,15 +113,15 @@ func (m *Method) Name() string {
 	return "avril"
 }
 
-// Fit implements qvirl.Method: it fits the problems in parallel, each by itself. The posteriors are of type *Posterior.
-func (m *Method) Fit(ctx context.Context, problems []*qvirl.Problem, progress qvirl.Progress) ([]qvirl.Posterior, error) {
-	if err := qvirl.ValidateAll(problems); err != nil {
+// Fit implements irl.Method: it fits the problems in parallel, each by itself. The posteriors are of type *Posterior.
+func (m *Method) Fit(ctx context.Context, problems []*irl.Problem, progress irl.Progress) ([]irl.Posterior, error) {
+	if err := irl.ValidateAll(problems); err != nil {
 		return nil, err
 	}
-	if err := qvirl.CheckBetaKnown(m.Name(), problems); err != nil {
+	if err := irl.CheckBetaKnown(m.Name(), problems); err != nil {
 		return nil, err
 	}
-	out := make([]qvirl.Posterior, len(problems))
+	out := make([]irl.Posterior, len(problems))
 	errs := make([]error, len(problems))
 	var next, done atomic.Int64
 	var wait sync.WaitGroup

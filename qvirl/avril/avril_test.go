@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,11 +18,11 @@ import (
 
 	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/envs/mdp"
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 // paperProblem is the problem of one of the paper's 8×8 worlds. Tests use seeds that results do not.
-func paperProblem(t testing.TB, seed uint64) *qvirl.Problem {
+func paperProblem(t testing.TB, seed uint64) *irl.Problem {
 	t.Helper()
 	w, err := gridworld.Random(gridworld.Paper(), seed)
 	if err != nil {
@@ -31,17 +32,17 @@ func paperProblem(t testing.TB, seed uint64) *qvirl.Problem {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &qvirl.Problem{MDP: w.MDP, Prior: qvirl.IndependentPrior(64, -1, 3), Discount: 0.9, Beta: 2, Demos: mdp.Flatten(demos)}
+	return &irl.Problem{MDP: w.MDP, Prior: irl.IndependentPrior(64, -1, 3), Discount: 0.9, Beta: 2, Demos: mdp.Flatten(demos)}
 }
 
 // fit fits one problem.
-func fit(t testing.TB, c Config, p *qvirl.Problem) *Posterior {
+func fit(t testing.TB, c Config, p *irl.Problem) *Posterior {
 	t.Helper()
 	m, err := New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	posteriors, err := m.Fit(t.Context(), []*qvirl.Problem{p}, nil)
+	posteriors, err := m.Fit(t.Context(), []*irl.Problem{p}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,13 +56,13 @@ func withLambda(lambda float64) Config {
 }
 
 // oneState has one state, whose only action ends the episode: R = Q, and demonstrations say nothing.
-func oneState(t testing.TB) *qvirl.Problem {
+func oneState(t testing.TB) *irl.Problem {
 	t.Helper()
 	m, err := mdp.New(1, 1, make([][]mdp.Transition, 1), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &qvirl.Problem{MDP: m, Prior: qvirl.IndependentPrior(1, 2, 3), Discount: 0.9, Beta: 1, Demos: []mdp.Step{{}}}
+	return &irl.Problem{MDP: m, Prior: irl.IndependentPrior(1, 2, 3), Discount: 0.9, Beta: 1, Demos: []mdp.Step{{}}}
 }
 
 // Where Q meets the mean, the variance is the prior's times 1 − kλ; k is the number of actions for state-only rewards,
@@ -75,7 +76,7 @@ func TestWidthIsSetByLambdaAlone(t *testing.T) {
 		rewards, k int
 		lambda     float64
 	}{{9, 5, 0}, {9, 5, 0.1}, {9, 5, 0.17}, {45, 1, 0.17}, {45, 1, 0.9}} {
-		p := &qvirl.Problem{MDP: w.MDP, Prior: qvirl.IndependentPrior(c.rewards, -1, 3), Discount: 0.9, Beta: 2}
+		p := &irl.Problem{MDP: w.MDP, Prior: irl.IndependentPrior(c.rewards, -1, 3), Discount: 0.9, Beta: 2}
 		post := fit(t, withLambda(c.lambda), p)
 		if d := post.Diagnostics(); !d.Converged || d.Collapsed != 0 {
 			t.Errorf("λ = %g: %+v, want convergence without collapse", c.lambda, d)
@@ -99,7 +100,7 @@ func TestOneDecisionAgainstStationarity(t *testing.T) {
 		t.Fatal(err)
 	}
 	const n, beta, sigma, lambda = 3, 1.5, 2.0, 0.4
-	p := &qvirl.Problem{MDP: m, Prior: qvirl.IndependentPrior(2, 0, sigma), Discount: 0.9, Beta: beta, Demos: make([]mdp.Step, n)}
+	p := &irl.Problem{MDP: m, Prior: irl.IndependentPrior(2, 0, sigma), Discount: 0.9, Beta: beta, Demos: make([]mdp.Step, n)}
 	c := withLambda(lambda)
 	c.Tolerance = 1e-9
 	post := fit(t, c, p)
@@ -132,7 +133,7 @@ func TestCollapse(t *testing.T) {
 		demos = append(demos, mdp.Step{State: 0, Action: gridworld.Down}, mdp.Step{State: 3, Action: gridworld.Right},
 			mdp.Step{State: 4, Action: gridworld.Right}, mdp.Step{State: 5, Action: gridworld.Up})
 	}
-	p := &qvirl.Problem{MDP: w.MDP, Prior: qvirl.IndependentPrior(9, 0, 66), Discount: 0.9, Beta: 1, Demos: demos}
+	p := &irl.Problem{MDP: w.MDP, Prior: irl.IndependentPrior(9, 0, 66), Discount: 0.9, Beta: 1, Demos: demos}
 	low, middle, high := fit(t, withLambda(0.1), p), fit(t, withLambda(0.2), p), fit(t, withLambda(0.5), p)
 	if floats.Min(low.std) < 40 || low.Diagnostics().Collapsed != 0 {
 		t.Errorf("λ = 0.1: standard deviations %.3g, want all near √½ of the prior's 66", low.std)
@@ -180,7 +181,7 @@ func TestFitBatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	problems := []*qvirl.Problem{paperProblem(t, 1001), paperProblem(t, 1002), paperProblem(t, 1003)}
+	problems := []*irl.Problem{paperProblem(t, 1001), paperProblem(t, 1002), paperProblem(t, 1003)}
 	calls := make(chan int, 3)
 	got, err := m.Fit(t.Context(), problems, func(done, total int, _ string) { calls <- done*10 + total })
 	if err != nil {
@@ -292,12 +293,17 @@ func TestRefuses(t *testing.T) {
 	}
 	bad := oneState(t)
 	bad.Discount = 1
-	if _, err := m.Fit(t.Context(), []*qvirl.Problem{oneState(t), bad}, nil); err == nil || !strings.Contains(err.Error(), "problem 1") {
+	if _, err := m.Fit(t.Context(), []*irl.Problem{oneState(t), bad}, nil); err == nil || !strings.Contains(err.Error(), "problem 1") {
 		t.Errorf("a bad problem gives the error %v", err)
+	}
+	singular := paperProblem(t, 1000)
+	singular.Prior = irl.Prior{Mean: singular.Prior.Mean, LowRank: mat.NewDense(64, 1, slices.Repeat([]float64{1}, 64))}
+	if _, err := m.Fit(t.Context(), []*irl.Problem{singular}, nil); !errors.Is(err, irl.ErrSingularPrior) {
+		t.Errorf("a singular prior gives the error %v", err)
 	}
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := m.Fit(cancelled, []*qvirl.Problem{paperProblem(t, 1000)}, nil); !errors.Is(err, context.Canceled) {
+	if _, err := m.Fit(cancelled, []*irl.Problem{paperProblem(t, 1000)}, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelling gives the error %v", err)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/metric"
 )
 
@@ -16,7 +16,7 @@ var Lambdas = []float64{0, 0.02, 0.05, 0.1, 0.13, 0.15, 0.17, 0.18, 0.19, 0.2, 0
 
 // World is a held-out world to choose λ on.
 type World struct {
-	Problem    *qvirl.Problem
+	Problem    *irl.Problem
 	Truth      *metric.Truth
 	References metric.References
 }
@@ -33,8 +33,8 @@ func (p CurvePoint) Summary() map[string]metric.Summary { return metric.Summaris
 
 // Curve fits the worlds at each λ, everything else as in c, and measures the posteriors by the given number of samples.
 // progress counts the values of λ.
-func Curve(ctx context.Context, c Config, lambdas []float64, worlds []World, samples int, progress qvirl.Progress) ([]CurvePoint, error) {
-	problems := make([]*qvirl.Problem, len(worlds))
+func Curve(ctx context.Context, c Config, lambdas []float64, worlds []World, samples int, progress irl.Progress) ([]CurvePoint, error) {
+	problems := make([]*irl.Problem, len(worlds))
 	for i, w := range worlds {
 		problems[i] = w.Problem
 	}

@@ -1,20 +1,18 @@
 package avril
 
 import (
-	"fmt"
 	"math"
 
+	"github.com/go-birl/birl/qvirl/irl"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
-
-	"github.com/go-birl/birl/qvirl"
 )
 
 var logSqrt2Pi = math.Log(2*math.Pi) / 2
 
 // objective is AVRIL's objective for one problem, with memory for its evaluation.
 type objective struct {
-	problem   *qvirl.Problem
+	problem   *irl.Problem
 	lambda    float64
 	counts    []float64     // demonstrations of each pair, [S·A]
 	visited   []int         // the states that occur in them
@@ -45,10 +43,10 @@ func newPoint(pairs, rewards int) *point {
 	return &point{flat: flat, q: flat[:pairs], mean: flat[pairs : pairs+rewards], logStd: flat[pairs+rewards:]}
 }
 
-func newObjective(p *qvirl.Problem, lambda float64) (*objective, error) {
+func newObjective(p *irl.Problem, lambda float64) (*objective, error) {
 	states, actions, n := p.MDP.States(), p.MDP.Actions(), p.RewardDim()
 	o := &objective{
-		problem: p, lambda: lambda, counts: p.DemoCounts(), scale: p.Prior.Std, actions: actions,
+		problem: p, lambda: lambda, counts: p.DemoCounts(), scale: p.Prior.Variances(), actions: actions,
 		shared: states * actions / n,
 		value:  make([]float64, states), greedy: make([]int, states), backup: make([]float64, states*actions),
 		offset: make([]float64, n), pull: make([]float64, n), softmax: make([]float64, actions),
@@ -58,24 +56,16 @@ func newObjective(p *qvirl.Problem, lambda float64) (*objective, error) {
 			o.visited = append(o.visited, s)
 		}
 	}
-	if p.Prior.Cov != nil {
-		var chol mat.Cholesky
-		if !chol.Factorize(p.Prior.Cov) {
-			return nil, fmt.Errorf("avril: the prior covariance is not positive definite")
-		}
-		o.precision = mat.NewSymDense(n, nil)
-		if err := chol.InverseTo(o.precision); err != nil {
-			return nil, fmt.Errorf("avril: the prior covariance cannot be inverted: %w", err)
-		}
-		o.logDet = chol.LogDet()
-		o.scale = make([]float64, n)
-		for i := range o.scale {
-			o.scale[i] = math.Sqrt(p.Prior.Cov.At(i, i))
-		}
-		return o, nil
+	for i, v := range o.scale {
+		o.scale[i] = math.Sqrt(v)
 	}
-	for _, std := range o.scale {
-		o.logDet += 2 * math.Log(std)
+	precision, logDet, err := p.Prior.Precision()
+	if err != nil {
+		return nil, err
+	}
+	o.logDet = logDet
+	if dense, ok := precision.(*mat.SymDense); ok {
+		o.precision = dense
 	}
 	return o, nil
 }

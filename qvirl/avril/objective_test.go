@@ -12,11 +12,11 @@ import (
 
 	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/envs/mdp"
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 // smallProblems are 3×2 gridworlds with a terminal state, and every kind of prior.
-func smallProblems(t *testing.T) map[string]*qvirl.Problem {
+func smallProblems(t *testing.T) map[string]*irl.Problem {
 	t.Helper()
 	terminal := []bool{false, false, true, false, false, false}
 	w, err := gridworld.New(3, 2, make([]float64, 6), terminal, 0.1, nil)
@@ -24,9 +24,9 @@ func smallProblems(t *testing.T) map[string]*qvirl.Problem {
 		t.Fatal(err)
 	}
 	rng := rand.New(rand.NewPCG(1, 0))
-	out := map[string]*qvirl.Problem{}
+	out := map[string]*irl.Problem{}
 	for name, n := range map[string]int{"state-only": 6, "state-action": 30} {
-		prior := qvirl.IndependentPrior(n, 0, 1)
+		prior := irl.IndependentPrior(n, 0, 1)
 		root := mat.NewDense(n, n, nil)
 		for i := range prior.Mean {
 			prior.Mean[i], prior.Std[i] = rng.NormFloat64(), 0.5+rng.Float64()
@@ -38,8 +38,8 @@ func smallProblems(t *testing.T) map[string]*qvirl.Problem {
 		var cov mat.SymDense
 		cov.SymOuterK(1, root)
 		demos := []mdp.Step{{State: 0, Action: 2}, {State: 1, Action: 2}, {State: 1, Action: 3}, {State: 2, Action: 0}}
-		for kind, prior := range map[string]qvirl.Prior{"independent": prior, "correlated": {Mean: prior.Mean, Cov: &cov}} {
-			p := &qvirl.Problem{MDP: w.MDP, Prior: prior, Discount: 0.8, Beta: 1.5, Demos: demos}
+		for kind, prior := range map[string]irl.Prior{"independent": prior, "correlated": {Mean: prior.Mean, Cov: &cov}} {
+			p := &irl.Problem{MDP: w.MDP, Prior: prior, Discount: 0.8, Beta: 1.5, Demos: demos}
 			if err := p.Validate(); err != nil {
 				t.Fatal(err)
 			}
@@ -49,7 +49,7 @@ func smallProblems(t *testing.T) map[string]*qvirl.Problem {
 	return out
 }
 
-func randomPoint(seed uint64, p *qvirl.Problem) *point {
+func randomPoint(seed uint64, p *irl.Problem) *point {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	x := newPoint(p.MDP.States()*p.MDP.Actions(), p.RewardDim())
 	for i := range x.flat {

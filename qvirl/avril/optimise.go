@@ -5,9 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"github.com/go-birl/birl/qvirl/irl"
 	"gonum.org/v1/gonum/floats"
-
-	"github.com/go-birl/birl/qvirl"
 )
 
 const (
@@ -16,7 +15,7 @@ const (
 )
 
 // fit maximises the objective of one problem by Adam (Kingma & Ba, 2015).
-func (m *Method) fit(ctx context.Context, p *qvirl.Problem) (*Posterior, error) {
+func (m *Method) fit(ctx context.Context, p *irl.Problem) (*Posterior, error) {
 	o, err := newObjective(p, m.config.Lambda)
 	if err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/go-birl/birl/envs/npz"
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 // collapsed is the fraction of its prior standard deviation below which a reward's counts as collapsed.
@@ -26,15 +26,15 @@ type Diagnostics struct {
 
 // Posterior is AVRIL's posterior over rewards: independent Gaussians.
 type Posterior struct {
-	problem     *qvirl.Problem
+	problem     *irl.Problem
 	q           []float64 // point estimate, [S·A]
 	mean, std   []float64 // of the rewards, [n]
 	diagnostics Diagnostics
 }
 
-var _ qvirl.Posterior = (*Posterior)(nil)
+var _ irl.Posterior = (*Posterior)(nil)
 
-func newPosterior(p *qvirl.Problem, x *point, d Diagnostics) *Posterior {
+func newPosterior(p *irl.Problem, x *point, d Diagnostics) *Posterior {
 	post := &Posterior{problem: p, q: x.q, mean: x.mean, std: make([]float64, len(x.mean)), diagnostics: d}
 	for i, logStd := range x.logStd {
 		post.std[i] = math.Exp(logStd)
@@ -42,11 +42,11 @@ func newPosterior(p *qvirl.Problem, x *point, d Diagnostics) *Posterior {
 	return post
 }
 
-// Problem implements qvirl.Posterior.
-func (p *Posterior) Problem() *qvirl.Problem { return p.problem }
+// Problem implements irl.Posterior.
+func (p *Posterior) Problem() *irl.Problem { return p.problem }
 
-// Reward implements qvirl.Posterior.
-func (p *Posterior) Reward(i int) qvirl.Marginal {
+// Reward implements irl.Posterior.
+func (p *Posterior) Reward(i int) irl.Marginal {
 	return distuv.Normal{Mu: p.mean[i], Sigma: p.std[i]}
 }
 
@@ -57,9 +57,9 @@ func (p *Posterior) PointQ() []float64 { return p.q }
 // Diagnostics tell how the optimisation ended.
 func (p *Posterior) Diagnostics() Diagnostics { return p.diagnostics }
 
-// Sample implements qvirl.Posterior: rewards are sampled, and their Q-values found by solving the MDP for each (the
+// Sample implements irl.Posterior: rewards are sampled, and their Q-values found by solving the MDP for each (the
 // paper's footnote on AVRIL in active learning).
-func (p *Posterior) Sample(rng *rand.Rand, n int) (*qvirl.Samples, error) {
+func (p *Posterior) Sample(rng *rand.Rand, n int) (*irl.Samples, error) {
 	if n < 1 {
 		return nil, fmt.Errorf("avril: cannot draw %d samples, want at least 1", n)
 	}
@@ -102,7 +102,7 @@ func (p *Posterior) Save(path string) error {
 }
 
 // Load reads a posterior that Save wrote for the given problem.
-func Load(path string, problem *qvirl.Problem) (_ *Posterior, err error) {
+func Load(path string, problem *irl.Problem) (_ *Posterior, err error) {
 	if err := problem.Validate(); err != nil {
 		return nil, err
 	}

@@ -1,4 +1,6 @@
-// Package backend chooses what GoMLX computes on: XLA where its plugin is installed, the pure Go backend elsewhere.
+// Package backend chooses what GoMLX computes on: XLA where it is told of a plugin, the pure Go backend elsewhere. It loads no library that it
+// was not told of, by a name that Get takes or by the environment variables GOMLX_BACKEND and PJRT_PLUGIN_LIBRARY_PATH, and sets no variable.
+// On a CPU the variable XLA_FLAGS had better hold command.XLAFlags.
 package backend
 
 import (
@@ -13,14 +15,14 @@ import (
 	"github.com/gomlx/gomlx/support/exceptions"
 )
 
-// PluginDir is where kernel-setup places the XLA plugins, relative to the project's root.
-const PluginDir = ".birl/pjrt"
-
 // pluginFiles are the names of the plugins that are looked for, best first.
 var pluginFiles = []string{"pjrt_c_api_cuda_plugin.so", "pjrt_c_api_cpu_plugin.so"}
 
-// pathsVariable names further folders with plugins, separated by colons; it is go-xla's own.
+// pathsVariable names the folders with plugins, separated by colons; it is go-xla's own.
 const pathsVariable = "PJRT_PLUGIN_LIBRARY_PATH"
+
+// install is what to do where there is no plugin.
+const install = "`go run ./kernel-setup install` fetches it for this project's commands and notebooks; for others, " + pathsVariable + " names its folder"
 
 // Choice is a usable backend and why it was chosen.
 type Choice struct {
@@ -65,7 +67,7 @@ func open(name string) (Choice, error) {
 	case "xla":
 		plugins := Plugins()
 		if len(plugins) == 0 {
-			return Choice{}, fmt.Errorf("backend: no XLA plugin in %s; `go run ./kernel-setup install` fetches it", strings.Join(folders(), ", "))
+			return Choice{}, fmt.Errorf("backend: no XLA plugin in %s=%q; %s", pathsVariable, os.Getenv(pathsVariable), install)
 		}
 		name = "xla:" + plugins[0]
 	}
@@ -92,7 +94,7 @@ func openBest() (Choice, error) {
 		return Choice{}, fmt.Errorf("backend: not even the pure Go backend can be used: %w", err)
 	}
 	if len(reasons) == 0 {
-		reasons = []string{"no plugin is installed; `go run ./kernel-setup install` fetches it"}
+		reasons = []string{"no plugin was found; " + install}
 	}
 	return newChoice(b, "go", "XLA is not available ("+strings.Join(reasons, "; ")+
 		"): computing on the pure Go backend, about ten times slower"), nil
@@ -113,12 +115,7 @@ func newBackend(config string) (b compute.Backend, err error) {
 		// batches) wait for workers of their own: once all wait, none ends. Those products use all cores either way.
 		config = "go:ops_sequential"
 	}
-	if err := os.Setenv("GOMLX_NO_AUTO_INSTALL", "1"); err != nil {
-		return nil, err
-	}
-	if err := tuneXLA(config); err != nil {
-		return nil, err
-	}
+	forbidDownload()
 	construct := compute.NewWithConfig
 	if onXLACPU(config) {
 		construct = newXLACPU
@@ -129,11 +126,14 @@ func newBackend(config string) (b compute.Backend, err error) {
 	return b, err
 }
 
-// Plugins returns the paths of the XLA plugins found, best first.
+// Plugins returns the paths of the XLA plugins in the folders of PJRT_PLUGIN_LIBRARY_PATH, best first.
 func Plugins() []string {
 	var found []string
 	for _, file := range pluginFiles {
-		for _, folder := range folders() {
+		for _, folder := range filepath.SplitList(os.Getenv(pathsVariable)) {
+			if folder == "" {
+				continue
+			}
 			path, err := filepath.Abs(filepath.Join(folder, file))
 			if err != nil {
 				continue
@@ -145,24 +145,4 @@ func Plugins() []string {
 		}
 	}
 	return found
-}
-
-// folders lists where plugins are looked for: the environment's, then .birl/pjrt in this folder and those above it.
-func folders() []string {
-	var out []string
-	for _, f := range filepath.SplitList(os.Getenv(pathsVariable)) {
-		if f != "" {
-			out = append(out, f)
-		}
-	}
-	dir, err := os.Getwd()
-	for err == nil {
-		out = append(out, filepath.Join(dir, PluginDir))
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			break
-		}
-		dir = parent
-	}
-	return out
 }

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,10 +44,9 @@ func TestMissingOrBrokenPluginFallsBackWithNotice(t *testing.T) {
 		t.Errorf("asking for xla without a plugin: error %v, want the command that mends it", err)
 	}
 
-	if err := os.MkdirAll(PluginDir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(PluginDir, pluginFiles[1]), []byte("not a library"), 0o644); err != nil {
+	dir := t.TempDir()
+	t.Setenv(pathsVariable, dir)
+	if err := os.WriteFile(filepath.Join(dir, pluginFiles[1]), []byte("not a library"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	c, err = open("")
@@ -55,6 +55,41 @@ func TestMissingOrBrokenPluginFallsBackWithNotice(t *testing.T) {
 	}
 	if !strings.HasPrefix(c.Backend.Name(), "Go") || !strings.Contains(c.Notice, pluginFiles[1]) {
 		t.Errorf("with a broken plugin: backend %q, notice %q", c.Backend.Name(), c.Notice)
+	}
+}
+
+// TestNothingIsLoadedUntold: a plugin that lies about in the working folder, or above it, is none, and no variable of the process is set.
+func TestNothingIsLoadedUntold(t *testing.T) {
+	root := t.TempDir()
+	plugins, deep := filepath.Join(root, ".birl", "pjrt"), filepath.Join(root, "a", "b")
+	for _, dir := range []string{plugins, deep} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(plugins, pluginFiles[1]), []byte("not a library"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GOMLX_BACKEND", "")
+	t.Setenv(pathsVariable, "")
+	for _, variable := range []string{"GOMLX_NO_AUTO_INSTALL", "XLA_FLAGS"} {
+		t.Setenv(variable, "")
+		os.Unsetenv(variable)
+	}
+	t.Chdir(deep)
+	before := os.Environ()
+	c, err := open("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(c.Notice, pluginFiles[1]) || len(Plugins()) > 0 {
+		t.Errorf("the plugin of a folder above was tried: notice %q, plugins %v", c.Notice, Plugins())
+	}
+	if _, err := newBackend("xla:/no/such/plugin.so"); err == nil {
+		t.Error("a plugin that does not exist was loaded")
+	}
+	if after := os.Environ(); !slices.Equal(after, before) {
+		t.Errorf("the environment became %v", after)
 	}
 }
 

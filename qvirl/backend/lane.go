@@ -1,7 +1,6 @@
 package backend
 
 import (
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -54,19 +53,6 @@ func newLanes(b compute.Backend, config string) *lanes {
 		return nil
 	}
 	return &lanes{config: config, limit: runtime.GOMAXPROCS(0), clients: []compute.Backend{b}, users: []int{0}}
-}
-
-// flagsVariable holds XLA's options. XLA reads it once, when its first plugin is loaded.
-const flagsVariable = "XLA_FLAGS"
-
-// tuneXLA asks XLA to run the operations of a program for the CPU one after the other, in one thread, unless the user has
-// set options. The programs here are made of many small operations, which lose more by being handed from thread to
-// thread than they gain; what keeps all processors busy is several programs side by side (see Choice.Lane).
-func tuneXLA(config string) error {
-	if _, set := os.LookupEnv(flagsVariable); set || !onXLACPU(config) {
-		return nil
-	}
-	return os.Setenv(flagsVariable, "--xla_cpu_multi_thread_eigen=false --xla_cpu_enable_concurrency_optimized_scheduler=false")
 }
 
 // onXLACPU tells whether a backend of the configuration is XLA on the CPU.

@@ -1,16 +1,14 @@
 package experiment
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
+	"github.com/go-birl/birl/qvirl/exhibit"
+	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/overlay"
 	"slices"
 	"strings"
-
-	"github.com/go-birl/birl/qvirl"
 )
 
 // Definition is an experiment as the command lists it.
@@ -22,7 +20,7 @@ type Definition struct {
 	Plan func(Settings) (*Plan, error)
 	// Report makes the tables and figures from stored rows and the record of their run. It leaves out what the rows are
 	// not enough for.
-	Report func(rows []Row, record *Record) (*Report, error)
+	Report func(rows []Row, record *Record) (*exhibit.Report, error)
 }
 
 // Settings are what a plan is made from.
@@ -43,7 +41,7 @@ type Plan struct {
 	// that resumes. Without it they depend on the whole config.
 	Part func(config json.RawMessage, unit string) (json.RawMessage, error)
 	// Run computes one unit. It returns ctx's error soon after ctx ends.
-	Run func(ctx context.Context, unit int, progress qvirl.Progress) (*Result, error)
+	Run func(ctx context.Context, unit int, progress irl.Progress) (*Result, error)
 }
 
 // Unit is the smallest piece of work that is kept on disk, for instance twenty worlds.
@@ -103,21 +101,5 @@ func Configure[C any](s Settings, quick, paper func() C) (c C, err error) {
 	default:
 		return c, fmt.Errorf("experiment: there is no scale %q; want quick or paper", s.Scale)
 	}
-	return c, Override(&c, s.Override)
-}
-
-// Override decodes a JSON object over the fields of the config that it names. Unknown fields are errors.
-func Override(config any, object []byte) error {
-	if len(object) == 0 {
-		return nil
-	}
-	d := json.NewDecoder(bytes.NewReader(object))
-	d.DisallowUnknownFields()
-	if err := d.Decode(config); err != nil {
-		return fmt.Errorf("experiment: config: %w", err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("experiment: config: there is more after the JSON object")
-	}
-	return nil
+	return c, overlay.JSON(&c, s.Override)
 }

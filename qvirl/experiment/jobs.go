@@ -3,8 +3,7 @@ package experiment
 import (
 	"context"
 	"fmt"
-
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 // Job computes one unit in stages, whose costs add up to the unit's. The times of its result are those of the stages.
@@ -34,7 +33,7 @@ func (j *Jobs) AddChunks(kind string, seeds []uint64, size int, each float64, jo
 // Plan returns the plan of an experiment's jobs at a scale. config is what determines its rows.
 func (j *Jobs) Plan(experiment, scale string, config any) *Plan {
 	return &Plan{Experiment: experiment, Scale: scale, Config: config, Units: j.units,
-		Run: func(ctx context.Context, unit int, progress qvirl.Progress) (*Result, error) {
+		Run: func(ctx context.Context, unit int, progress irl.Progress) (*Result, error) {
 			t := NewStages(j.units[unit].Cost, j.keys[unit], progress)
 			result, err := j.jobs[unit](ctx, t)
 			if err != nil {

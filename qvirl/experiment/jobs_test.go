@@ -3,15 +3,14 @@ package experiment
 import (
 	"context"
 	"errors"
+	"github.com/go-birl/birl/qvirl/irl"
 	"slices"
 	"testing"
-
-	"github.com/go-birl/birl/qvirl"
 )
 
 func TestJobs(t *testing.T) {
 	var jobs Jobs
-	stage := func(s *Stages) error { return s.Run("work", "work", 1, func(qvirl.Progress) error { return nil }) }
+	stage := func(s *Stages) error { return s.Run("work", "work", 1, func(irl.Progress) error { return nil }) }
 	jobs.Add(Unit{Name: "first", Cost: 1}, "apart", func(_ context.Context, s *Stages) (*Result, error) { return &Result{}, stage(s) })
 	var seen [][]uint64
 	failure := errors.New("out of luck")

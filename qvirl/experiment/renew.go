@@ -19,11 +19,11 @@ type Renewal struct {
 // methods, and notes it in the record. The rows of other methods that both runs hold must be the same: they show that both are
 // of the same worlds, and that distances are to the same reference.
 func Renew(dir, from string, methods []string) (*Record, error) {
-	rows, record, err := stored(dir)
+	rows, record, err := ReadResults(dir)
 	if err != nil {
 		return nil, err
 	}
-	later, run, err := stored(from)
+	later, run, err := ReadResults(from)
 	if err != nil {
 		return nil, err
 	}
@@ -83,14 +83,14 @@ func key(r Row) Row { r.Value = 0; return r }
 
 func place(r Row) Row { r.Metric, r.Value = "", 0; return r }
 
-// stored reads the rows and the record of a folder with results, and refuses rows that are not those of the record.
-func stored(dir string) ([]Row, *Record, error) {
-	record, err := ReadRecord(dir)
+// ReadResults reads the rows and the record of a folder with results, and refuses rows that are not those of the record.
+func ReadResults(dir string) ([]Row, *Record, error) {
+	path := filepath.Join(dir, RowsFile)
+	rows, err := ReadRowsFile(path)
 	if err != nil {
 		return nil, nil, err
 	}
-	path := filepath.Join(dir, RowsFile)
-	rows, err := ReadRowsFile(path)
+	record, err := ReadRecord(dir)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -99,7 +99,8 @@ func stored(dir string) ([]Row, *Record, error) {
 		return nil, nil, err
 	}
 	if digest(text.Bytes()) != record.SHA256 {
-		return nil, nil, fmt.Errorf("experiment: %s was changed after its run: its checksum is not that of %s", path, filepath.Join(dir, RunFile))
+		return nil, nil, fmt.Errorf("experiment: %s was changed or damaged after its run: its checksum is not that of %s; restore it, or run again with --resume or --overwrite",
+			path, filepath.Join(dir, RunFile))
 	}
 	return rows, record, nil
 }

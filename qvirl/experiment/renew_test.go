@@ -54,7 +54,7 @@ func TestRenewReplacesTheRowsOfMethods(t *testing.T) {
 	if _, err := Renew(dir, from, []string{"b", "new"}); err != nil {
 		t.Fatal(err)
 	}
-	rows, record, err := stored(dir)
+	rows, record, err := ReadResults(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

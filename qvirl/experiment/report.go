@@ -7,109 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/metric"
 )
-
-// Report is what rows say: tables and charts as plain data. Drawing them is left to others.
-type Report struct {
-	Title  string
-	Text   []string // paragraphs before the tables
-	Tables []Table
-	Charts []Chart
-	Ranks  []RankChart
-}
-
-// Estimate is a mean over seeds with its standard error.
-type Estimate struct {
-	Mean   float64
-	StdErr float64 // NaN if it is not known
-	N      int     // number of seeds; 0 if it is not known
-}
-
-// Table compares methods, a row each, by metrics, a column each.
-type Table struct {
-	Name       string // file name without its ending
-	Title      string
-	Columns    []Column
-	References []string // where published values come from, for instance "paper"
-	Rows       []TableRow
-	Notes      []string
-}
-
-// Column is a metric of a table.
-type Column struct {
-	Metric   string // as in result rows
-	Title    string
-	Decimals int
-}
-
-// TableRow is a method of a table.
-type TableRow struct {
-	Method string // as in result rows
-	Cells  []Cell // one for each column
-}
-
-// Cell is what is known about a metric of a method. Absent estimates are nil.
-type Cell struct {
-	Estimate   *Estimate
-	References []*Estimate // one for each of the table's references
-}
-
-// Reference holds published values of metrics.
-type Reference struct {
-	Name   string
-	Values map[string]map[string]Estimate // by method and metric
-}
-
-// Chart is a figure of curves, one or more panels.
-type Chart struct {
-	Name   string // file name without its ending
-	Title  string
-	Panels []Panel
-}
-
-// Panel is a set of curves with common axes.
-type Panel struct {
-	Title, XLabel, YLabel string
-	LogX, LogY            bool
-	Curves                []Curve
-	Levels                []Level // horizontal reference lines
-	Marks                 []Mark  // vertical lines with a note
-}
-
-// Curve is a line through means, with their standard errors.
-type Curve struct {
-	Name   string // method as in result rows, or another name
-	X, Y   []float64
-	StdErr []float64 // nil if they are not known
-}
-
-// Level is a horizontal line.
-type Level struct {
-	Name string
-	Y    float64
-}
-
-// Mark is a vertical line.
-type Mark struct {
-	Note string
-	X    float64
-}
-
-// RankChart is a figure of rank histograms, side by side.
-type RankChart struct {
-	Name   string // file name without its ending
-	Title  string
-	Bins   int // bars of each
-	Panels []RankPanel
-}
-
-// RankPanel is the histogram of a method's ranks, each in 0..Max.
-type RankPanel struct {
-	Method string // as in result rows
-	Ranks  []int
-	Max    int
-}
 
 // Series are the values of one metric of one method, by seed.
 func Series(rows []Row, method, metric string) map[uint64]float64 {
@@ -123,7 +23,7 @@ func Series(rows []Row, method, metric string) map[uint64]float64 {
 }
 
 // Average returns the mean over seeds of a metric of a method, or nil if no row holds it.
-func Average(rows []Row, method, metricName string) *Estimate {
+func Average(rows []Row, method, metricName string) *exhibit.Estimate {
 	var values []float64
 	for _, r := range rows { // in the order of the rows, so that equal rows give equal sums
 		if r.Method == method && r.Metric == metricName {
@@ -137,22 +37,22 @@ func Average(rows []Row, method, metricName string) *Estimate {
 	if s.N == 1 {
 		s.StdErr = math.NaN()
 	}
-	return &Estimate{s.Mean, s.StdErr, s.N}
+	return &exhibit.Estimate{Mean: s.Mean, StdErr: s.StdErr, N: s.N}
 }
 
 // Tabulate averages rows over seeds, and sets published values beside them. Methods without rows are left out.
-func Tabulate(rows []Row, methods []string, columns []Column, references ...Reference) (*Table, error) {
-	t := &Table{Columns: columns}
+func Tabulate(rows []Row, methods []string, columns []exhibit.Column, references ...exhibit.Reference) (*exhibit.Table, error) {
+	t := &exhibit.Table{Columns: columns}
 	for _, ref := range references {
 		t.References = append(t.References, ref.Name)
 	}
 	for _, method := range methods {
-		row := TableRow{Method: method}
+		row := exhibit.TableRow{Method: method}
 		some := false
 		for _, c := range columns {
-			cell := Cell{Estimate: Average(rows, method, c.Metric)}
+			cell := exhibit.Cell{Estimate: Average(rows, method, c.Metric)}
 			for _, ref := range references {
-				var known *Estimate
+				var known *exhibit.Estimate
 				if e, ok := ref.Values[method][c.Metric]; ok {
 					known = &e
 				}

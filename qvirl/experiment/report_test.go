@@ -4,14 +4,18 @@ import (
 	"math"
 	"testing"
 
+	"github.com/go-birl/birl/qvirl/exhibit"
+	"github.com/go-birl/birl/qvirl/overlay"
 	"gonum.org/v1/gonum/floats/scalar"
 )
 
 func TestTabulate(t *testing.T) {
 	rows := []Row{{"e", "w", "qvirl", 5, 1, "w1", 1}, {"e", "w", "qvirl", 5, 2, "w1", 3}, {"e", "w", "qvirl", 5, 3, "w1", 5},
 		{"e", "w", "qvirl", 5, 1, "tv", 7}, {"e", "w", "other", 5, 1, "w1", 9}}
-	paper := Reference{"paper", map[string]map[string]Estimate{"qvirl": {"w1": {2, 0.5, 0}}, "valuewalk": {"tv": {0, math.NaN(), 0}}}}
-	table, err := Tabulate(rows, []string{"valuewalk", "qvirl", "absent"}, []Column{{"w1", "W1", 3}, {"tv", "TV", 3}}, paper)
+	paper := exhibit.Reference{Name: "paper", Values: map[string]map[string]exhibit.Estimate{
+		"qvirl": {"w1": {Mean: 2, StdErr: 0.5}}, "valuewalk": {"tv": {StdErr: math.NaN()}}}}
+	table, err := Tabulate(rows, []string{"valuewalk", "qvirl", "absent"}, []exhibit.Column{
+		{Metric: "w1", Title: "W1", Decimals: 3}, {Metric: "tv", Title: "TV", Decimals: 3}}, paper)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,11 +39,11 @@ func TestTabulate(t *testing.T) {
 
 func TestOverride(t *testing.T) {
 	c := config
-	if err := Override(&c, []byte(`{"Offset": 3}`)); err != nil || c != (fakeConfig{14, 2, 3}) {
+	if err := overlay.JSON(&c, []byte(`{"Offset": 3}`)); err != nil || c != (fakeConfig{14, 2, 3}) {
 		t.Errorf("%+v, error %v", c, err)
 	}
 	for _, bad := range []string{`{"Ofset": 3}`, `{"Offset": "x"}`, `{} {}`, `[`} {
-		if err := Override(&c, []byte(bad)); err == nil {
+		if err := overlay.JSON(&c, []byte(bad)); err == nil {
 			t.Errorf("%s was accepted", bad)
 		}
 	}

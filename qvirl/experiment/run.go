@@ -77,7 +77,8 @@ const (
 
 // Run computes the units of the plan that the options ask for, and keeps each as it ends. When ctx ends, the unit that is
 // being computed is given up; those that are finished stay, and a later run with Resume goes on. The error then wraps
-// ctx's. The record covers all units in the folder, also those of other shards; it is nil if there is none.
+// ctx's. The record covers all units in the folder, also those of other shards; it is nil if there is none, which is no error of a shard that holds
+// no unit of the plan.
 func Run(ctx context.Context, plan *Plan, o Options) (*Record, error) {
 	r, err := prepare(plan, o)
 	if err != nil {
@@ -89,8 +90,10 @@ func Run(ctx context.Context, plan *Plan, o Options) (*Record, error) {
 	if units, unitsErr := r.store.units(); unitsErr != nil || len(units) == 0 {
 		if err = errors.Join(err, unitsErr); err != nil {
 			r.report(Event{Kind: Failed, Done: r.done, Out: o.Out, Error: err.Error()})
+			return nil, err
 		}
-		return nil, err
+		r.report(Event{Kind: Finished, Missing: r.names, Out: o.Out})
+		return nil, nil
 	}
 	record, deriveErr := r.store.derive()
 	if err = errors.Join(err, deriveErr); err != nil {
@@ -121,6 +124,9 @@ type runner struct {
 	within, unitCost float64    // fraction of the present unit that is done, and the unit's cost
 }
 
+// probePrefix begins the name of the file that shows that a folder can be written to.
+const probePrefix = ".probe"
+
 // prepare checks everything that can be checked before computing.
 func prepare(plan *Plan, o Options) (*runner, error) {
 	if err := plan.validate(); err != nil {
@@ -148,7 +154,7 @@ func prepare(plan *Plan, o Options) (*runner, error) {
 	if err := os.MkdirAll(filepath.Join(o.Out, UnitsDir), 0o755); err != nil {
 		return nil, fmt.Errorf("experiment %s: cannot write to %s: %w", plan.Experiment, o.Out, err)
 	}
-	probe, err := os.CreateTemp(filepath.Join(o.Out, UnitsDir), ".probe")
+	probe, err := os.CreateTemp(filepath.Join(o.Out, UnitsDir), probePrefix)
 	if err != nil { // better now than after an hour
 		return nil, fmt.Errorf("experiment %s: cannot write to %s: %w", plan.Experiment, o.Out, err)
 	}
@@ -289,15 +295,49 @@ func (r *runner) report(e Event) {
 	r.options.Events(e)
 }
 
-// removeResults removes the files of a run, and nothing else that may be in the folder.
+// removeResults removes the files of a run. It removes nothing if the folder holds others under their names.
 func removeResults(dir string) error {
-	for _, name := range []string{RowsFile, RunFile} {
-		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+	units, err := os.ReadDir(filepath.Join(dir, UnitsDir))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("experiment: cannot overwrite: %w", err)
+	}
+	var paths []string
+	for _, e := range units {
+		paths = append(paths, filepath.Join(dir, UnitsDir, e.Name()))
+	}
+	paths = append(paths, filepath.Join(dir, RowsFile), filepath.Join(dir, RunFile))
+	for _, path := range paths {
+		if err := checkOurs(path); err != nil {
+			return fmt.Errorf("experiment: cannot overwrite %s, which holds something else than an experiment's results: %w; use another folder, or move it", dir, err)
+		}
+	}
+	for _, path := range append(paths, filepath.Join(dir, UnitsDir)) {
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("experiment: cannot overwrite: %w", err)
 		}
 	}
-	if err := os.RemoveAll(filepath.Join(dir, UnitsDir)); err != nil {
-		return fmt.Errorf("experiment: cannot overwrite: %w", err)
-	}
 	return nil
+}
+
+// checkOurs refuses a file that no run has written: what is neither rows nor the record of an experiment, nor left of a run that was killed
+// while it wrote one.
+func checkOurs(path string) error {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	name := filepath.Base(path)
+	var record struct{ Experiment string }
+	switch {
+	case strings.HasPrefix(name, ".") && (filepath.Ext(name) == ".tmp" || strings.HasPrefix(name, probePrefix)):
+		return nil
+	case filepath.Ext(name) == ".csv" && strings.HasPrefix(string(text), csvLine(header)+"\n"):
+		return nil
+	case filepath.Ext(name) == ".json" && json.Unmarshal(text, &record) == nil && record.Experiment != "":
+		return nil
+	}
+	return fmt.Errorf("%s is none of its files", path)
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/overlay"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -12,8 +14,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-
-	"github.com/go-birl/birl/qvirl"
 )
 
 type fakeConfig struct{ Worlds, Chunk, Offset int }
@@ -25,7 +25,7 @@ func fake(c fakeConfig) (*Plan, *atomic.Int32) {
 	for i := 0; i < c.Worlds; i += c.Chunk {
 		p.Units = append(p.Units, Unit{Name: fmt.Sprintf("worlds-%03d", i), Cost: float64(c.Chunk)})
 	}
-	p.Run = func(ctx context.Context, unit int, progress qvirl.Progress) (*Result, error) {
+	p.Run = func(ctx context.Context, unit int, progress irl.Progress) (*Result, error) {
 		calls.Add(1)
 		r := &Result{Times: Times{map[string]float64{"a": 1.5}, map[string]float64{"a": 2.5}}, Notes: []string{"a note"}}
 		for j := 0; j < c.Chunk; j++ {
@@ -172,7 +172,7 @@ func TestFailedUnitKeepsTheOthers(t *testing.T) {
 	dir := t.TempDir()
 	plan, _ := fake(config)
 	broken, run := errors.New("chains diverged"), plan.Run
-	plan.Run = func(ctx context.Context, unit int, p qvirl.Progress) (*Result, error) {
+	plan.Run = func(ctx context.Context, unit int, p irl.Progress) (*Result, error) {
 		if unit == 2 {
 			return nil, broken
 		}
@@ -216,12 +216,53 @@ func TestFoldersWithOtherResultsAreProtected(t *testing.T) {
 	}
 }
 
+// TestOverwriteKeepsWhatIsNotOurs: a folder that is not an experiment's keeps all its files, and so do results beside other files.
+func TestOverwriteKeepsWhatIsNotOurs(t *testing.T) {
+	plan, _ := fake(config)
+	for _, c := range []struct {
+		name, file, text string
+		results          bool // of an experiment lie beside the file
+	}{
+		{"another program's units", "units/metre.txt", "a unit of length", false},
+		{"another file among units", "units/notes.txt", "what I thought of them", true},
+		{"another record", "units/metre.json", `{"length": 1}`, true},
+		{"a folder among units", "units/deep/file", "x", true},
+		{"other rows", "rows.csv", "a,b\n1,2\n", false},
+		{"another run", "run.json", `{"distance": 42195}`, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			if c.results {
+				if _, err := Run(context.Background(), plan, Options{Out: dir}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			path := filepath.Join(dir, filepath.FromSlash(c.file))
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte(c.text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Run(context.Background(), plan, Options{Out: dir, Overwrite: true}); err == nil || !strings.Contains(err.Error(), "cannot overwrite") {
+				t.Errorf("error %v, want a refusal", err)
+			}
+			if got := read(t, path); got != c.text {
+				t.Errorf("the file became %q", got)
+			}
+			if c.results && len(read(t, dir, UnitsDir, "worlds-000.csv")) == 0 {
+				t.Error("the results are gone")
+			}
+		})
+	}
+}
+
 func TestUnitsOfAnotherConfigAreKeptWhereTheyDependOnTheSamePart(t *testing.T) {
 	withPart := func(c fakeConfig) (*Plan, *atomic.Int32) {
 		plan, calls := fake(c)
 		plan.Part = func(config json.RawMessage, unit string) (json.RawMessage, error) {
 			var c fakeConfig
-			if err := Override(&c, config); err != nil {
+			if err := overlay.JSON(&c, config); err != nil {
 				return nil, err
 			}
 			c.Worlds = 0 // more worlds are more units
@@ -323,7 +364,7 @@ func TestMergeRefusesWhatDoesNotBelongTogether(t *testing.T) {
 	dirs["other rows"], dirs["other experiment"], dirs["empty"] = t.TempDir(), t.TempDir(), t.TempDir()
 	plan, _ := fake(config)
 	run := plan.Run
-	plan.Run = func(ctx context.Context, unit int, p qvirl.Progress) (*Result, error) {
+	plan.Run = func(ctx context.Context, unit int, p irl.Progress) (*Result, error) {
 		r, err := run(ctx, unit, p)
 		r.Rows[0].Value++
 		return r, err

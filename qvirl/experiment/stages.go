@@ -2,18 +2,17 @@ package experiment
 
 import (
 	"context"
+	"github.com/go-birl/birl/qvirl/irl"
 	"math"
 	"runtime"
 	"sync"
 	"time"
-
-	"github.com/go-birl/birl/qvirl"
 )
 
 // Stages adds up the progress of the parts of a unit, and the time of its methods. It is not for concurrent use.
 type Stages struct {
 	total, past float64 // cost of all stages, and of those that are over
-	progress    qvirl.Progress
+	progress    irl.Progress
 	times       Times
 	key         string // if not empty, all time counts as its
 }
@@ -47,12 +46,12 @@ func (t Times) Move(key, from string) {
 }
 
 // NewStages returns stages whose costs add up to total, in any unit. If key is not empty, all time counts as its.
-func NewStages(total float64, key string, progress qvirl.Progress) *Stages {
+func NewStages(total float64, key string, progress irl.Progress) *Stages {
 	return &Stages{total: total, progress: progress, times: Times{map[string]float64{}, map[string]float64{}}, key: key}
 }
 
 // Run runs a stage, which counts as cost and shows as label, and adds its duration to the time of key.
-func (t *Stages) Run(key, label string, cost float64, run func(qvirl.Progress) error) error {
+func (t *Stages) Run(key, label string, cost float64, run func(irl.Progress) error) error {
 	start, processor := time.Now(), processorSeconds()
 	at := func(fraction float64) int { return int(steps * min((t.past+fraction*cost)/t.total, 1)) }
 	t.progress.Report(at(0), steps, label)
@@ -74,7 +73,7 @@ func (t *Stages) Run(key, label string, cost float64, run func(qvirl.Progress) e
 func (t *Stages) Times() Times { return t.times }
 
 // Parallel runs n jobs on all processors, and stops at the first error or when ctx ends.
-func Parallel(ctx context.Context, n int, progress qvirl.Progress, job func(i int) error) error {
+func Parallel(ctx context.Context, n int, progress irl.Progress, job func(i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var wait sync.WaitGroup

@@ -3,13 +3,12 @@ package experiment
 import (
 	"context"
 	"errors"
+	"github.com/go-birl/birl/qvirl/irl"
 	"math"
 	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/go-birl/birl/qvirl"
 )
 
 // TestStagesCoverTheWholeUnit checks that a unit's progress rises to its end, and whose the time is.
@@ -18,7 +17,7 @@ func TestStagesCoverTheWholeUnit(t *testing.T) {
 		var at []int
 		s := NewStages(4, key, func(done, total int, _ string) { at = append(at, done*100/total) })
 		for _, cost := range []float64{1, 3} {
-			if err := s.Run("m", "m", cost, func(p qvirl.Progress) error { p.Report(1, 2, "half"); p.Report(2, 2, ""); return nil }); err != nil {
+			if err := s.Run("m", "m", cost, func(p irl.Progress) error { p.Report(1, 2, "half"); p.Report(2, 2, ""); return nil }); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -38,22 +37,22 @@ func TestStagesCoverTheWholeUnit(t *testing.T) {
 // TestProcessorTimeIsThatOfWork compares stages that compute with one that waits.
 func TestProcessorTimeIsThatOfWork(t *testing.T) {
 	s := NewStages(3, "", nil)
-	work := func(d time.Duration) func(qvirl.Progress) error {
-		return func(qvirl.Progress) error {
+	work := func(d time.Duration) func(irl.Progress) error {
+		return func(irl.Progress) error {
 			for until := processorSeconds() + d.Seconds(); processorSeconds() < until; {
 			}
 			return nil
 		}
 	}
-	for key, run := range map[string]func(qvirl.Progress) error{
+	for key, run := range map[string]func(irl.Progress) error{
 		"work": work(100 * time.Millisecond),
-		"wait": func(qvirl.Progress) error { time.Sleep(100 * time.Millisecond); return nil },
+		"wait": func(irl.Progress) error { time.Sleep(100 * time.Millisecond); return nil },
 	} {
 		if err := s.Run(key, key, 1, run); err != nil {
 			t.Fatal(err)
 		}
 	}
-	err := s.Run("outer", "outer", 1, func(qvirl.Progress) error { return s.Run("inner", "inner", 1, work(20*time.Millisecond)) })
+	err := s.Run("outer", "outer", 1, func(irl.Progress) error { return s.Run("inner", "inner", 1, work(20*time.Millisecond)) })
 	if err != nil {
 		t.Fatal(err)
 	}

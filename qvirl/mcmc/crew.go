@@ -3,11 +3,10 @@ package mcmc
 import (
 	"context"
 	"fmt"
+	"github.com/go-birl/birl/qvirl/irl"
 	"runtime"
 	"sync"
 	"time"
-
-	"github.com/go-birl/birl/qvirl"
 )
 
 // Crew is what the chains of one problem share: the processors that they work on, and the time that they took.
@@ -23,9 +22,9 @@ type Crew struct {
 
 // Fit samples the posteriors of a batch: of as many problems at a time as GOMAXPROCS allows, and with as many chains at
 // work. sample samples one; the first error ends all, and so does ctx.
-func Fit(ctx context.Context, problems []*qvirl.Problem, progress qvirl.Progress,
-	sample func(ctx context.Context, problem *qvirl.Problem, crew *Crew) (qvirl.Posterior, error)) ([]qvirl.Posterior, error) {
-	if err := qvirl.ValidateAll(problems); err != nil {
+func Fit(ctx context.Context, problems []*irl.Problem, progress irl.Progress,
+	sample func(ctx context.Context, problem *irl.Problem, crew *Crew) (irl.Posterior, error)) ([]irl.Posterior, error) {
+	if err := irl.ValidateAll(problems); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -33,7 +32,7 @@ func Fit(ctx context.Context, problems []*qvirl.Problem, progress qvirl.Progress
 	workers := runtime.GOMAXPROCS(0)
 	busy := make(chan struct{}, workers)
 	queue := make(chan int)
-	posteriors := make([]qvirl.Posterior, len(problems))
+	posteriors := make([]irl.Posterior, len(problems))
 	var wait sync.WaitGroup
 	var count sync.Mutex
 	done := 0

@@ -6,35 +6,34 @@ import (
 	"math/rand/v2"
 	"sync"
 
+	"github.com/go-birl/birl/qvirl/irl"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
-
-	"github.com/go-birl/birl/qvirl"
 )
 
-// Posterior is a posterior that consists of the kept samples of Markov chains. It is a qvirl.ValuePosterior and, once its
+// Posterior is a posterior that consists of the kept samples of Markov chains. It is an irl.ValuePosterior and, once its
 // samples are set, safe for concurrent use.
 type Posterior struct {
-	problem *qvirl.Problem
+	problem *irl.Problem
 	chains  int
 	reward  *mat.Dense // [kept, RewardDim], chain by chain
 	value   *mat.Dense // V* [kept, S] for state-only rewards, Q* [kept, S·A] for state-action rewards
 	beta    []float64  // [kept] where it is inferred, nil otherwise
 
 	lock                                    sync.Mutex
-	rewardMarginal, vMarginal, betaMarginal []*qvirl.Empirical // made when asked for
+	rewardMarginal, vMarginal, betaMarginal []*irl.Empirical // made when asked for
 }
 
 // NewPosterior returns the posterior of a problem with room for perChain samples of each chain.
-func NewPosterior(problem *qvirl.Problem, chains, perChain int) *Posterior {
+func NewPosterior(problem *irl.Problem, chains, perChain int) *Posterior {
 	n := problem.RewardDim()
 	p := &Posterior{
 		problem: problem, chains: chains,
 		reward:         mat.NewDense(chains*perChain, n, nil),
 		value:          mat.NewDense(chains*perChain, n, nil),
-		rewardMarginal: make([]*qvirl.Empirical, n),
-		vMarginal:      make([]*qvirl.Empirical, problem.MDP.States()),
-		betaMarginal:   make([]*qvirl.Empirical, 1),
+		rewardMarginal: make([]*irl.Empirical, n),
+		vMarginal:      make([]*irl.Empirical, problem.MDP.States()),
+		betaMarginal:   make([]*irl.Empirical, 1),
 	}
 	if problem.InfersBeta() {
 		p.beta = make([]float64, chains*perChain)
@@ -59,7 +58,7 @@ func (p *Posterior) SetValues(i int, reward, x []float64) {
 }
 
 // Problem returns the problem that this is the posterior of.
-func (p *Posterior) Problem() *qvirl.Problem { return p.problem }
+func (p *Posterior) Problem() *irl.Problem { return p.problem }
 
 // Chains returns the number of chains, each of which has the same number of samples.
 func (p *Posterior) Chains() int { return p.chains }
@@ -73,31 +72,31 @@ func (p *Posterior) Rewards() *mat.Dense { return p.reward }
 // Values returns the values of the kept samples as Set takes them, chain by chain. The caller must not change them.
 func (p *Posterior) Values() *mat.Dense { return p.value }
 
-// Reward returns the marginal posterior of reward i, a *qvirl.Empirical. It panics if there is no such reward.
-func (p *Posterior) Reward(i int) qvirl.Marginal {
+// Reward returns the marginal posterior of reward i, an *irl.Empirical. It panics if there is no such reward.
+func (p *Posterior) Reward(i int) irl.Marginal {
 	return p.marginal(p.rewardMarginal, i, p.rewardColumn)
 }
 
-// Value returns the marginal posterior of V*(s), a *qvirl.Empirical. It panics if there is no such state.
-func (p *Posterior) Value(s int) qvirl.Marginal { return p.marginal(p.vMarginal, s, p.valueColumn) }
+// Value returns the marginal posterior of V*(s), an *irl.Empirical. It panics if there is no such state.
+func (p *Posterior) Value(s int) irl.Marginal { return p.marginal(p.vMarginal, s, p.valueColumn) }
 
 // Betas returns the rationality coefficients of the kept samples, chain by chain, or nil if β is known. The caller must not
 // change them, unless to set them all.
 func (p *Posterior) Betas() []float64 { return p.beta }
 
-// Beta returns the marginal posterior of β, a *qvirl.Empirical, or nil if β is known.
-func (p *Posterior) Beta() qvirl.Marginal {
+// Beta returns the marginal posterior of β, an *irl.Empirical, or nil if β is known.
+func (p *Posterior) Beta() irl.Marginal {
 	if p.beta == nil {
 		return nil
 	}
 	return p.marginal(p.betaMarginal, 0, func(int) []float64 { return p.beta })
 }
 
-func (p *Posterior) marginal(cache []*qvirl.Empirical, i int, column func(int) []float64) *qvirl.Empirical {
+func (p *Posterior) marginal(cache []*irl.Empirical, i int, column func(int) []float64) *irl.Empirical {
 	p.lock.Lock()
 	defer p.lock.Unlock()
 	if cache[i] == nil {
-		e, err := qvirl.NewEmpirical(column(i))
+		e, err := irl.NewEmpirical(column(i))
 		if err != nil { // samplers keep finite samples only, and several
 			panic(err)
 		}
@@ -137,7 +136,7 @@ func (p *Posterior) ByChain(column []float64) [][]float64 {
 }
 
 // Samples returns all kept samples, chain by chain. The Q-values are computed anew each time.
-func (p *Posterior) Samples() *qvirl.Samples {
+func (p *Posterior) Samples() *irl.Samples {
 	all := make([]int, p.Len())
 	for i := range all {
 		all[i] = i
@@ -147,7 +146,7 @@ func (p *Posterior) Samples() *qvirl.Samples {
 
 // Sample returns n of the kept samples: all of them in order if n is their number, a random choice without replacement
 // if n is less, and with replacement if n is more.
-func (p *Posterior) Sample(rng *rand.Rand, n int) (*qvirl.Samples, error) {
+func (p *Posterior) Sample(rng *rand.Rand, n int) (*irl.Samples, error) {
 	switch {
 	case n <= 0:
 		return nil, fmt.Errorf("mcmc: cannot draw %d samples, want at least 1", n)
@@ -164,9 +163,9 @@ func (p *Posterior) Sample(rng *rand.Rand, n int) (*qvirl.Samples, error) {
 }
 
 // rows returns the samples at the given indices with their Q-values.
-func (p *Posterior) rows(index []int) *qvirl.Samples {
+func (p *Posterior) rows(index []int) *irl.Samples {
 	m := p.problem.MDP
-	out := &qvirl.Samples{
+	out := &irl.Samples{
 		Reward: mat.NewDense(len(index), p.problem.RewardDim(), nil),
 		Q:      mat.NewDense(len(index), m.States()*m.Actions(), nil),
 	}

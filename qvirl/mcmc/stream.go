@@ -2,15 +2,13 @@ package mcmc
 
 import (
 	"encoding/binary"
-	"fmt"
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
 
+	"github.com/go-birl/birl/qvirl/irl"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
-
-	"github.com/go-birl/birl/qvirl"
 )
 
 // Stream returns one of the independent random streams, by number, of a problem with the given Fingerprint.
@@ -20,11 +18,7 @@ func Stream(seed, fingerprint, number uint64) *rand.Rand {
 
 // Fingerprint returns a hash of everything that the posterior density depends on. Random streams are drawn from it, so
 // that a problem's samples do not depend on the batch that it is solved in.
-func Fingerprint(p *qvirl.Problem) (uint64, error) {
-	precision, err := Precision(p.Prior)
-	if err != nil {
-		return 0, err
-	}
+func Fingerprint(p *irl.Problem) (uint64, error) {
 	h := fnv.New64a()
 	var word [8]byte
 	put := func(x uint64) {
@@ -73,32 +67,16 @@ func Fingerprint(p *qvirl.Problem) (uint64, error) {
 	}
 	putFloats(demoed)
 	putFloats(p.Prior.Mean)
-	if p.Prior.Cov == nil {
-		for i := range p.Prior.Mean {
-			put(math.Float64bits(precision.At(i, i)))
+	switch {
+	case p.Prior.Cov != nil:
+		putFloats(mat.DenseCopyOf(p.Prior.Cov).RawMatrix().Data)
+	case p.Prior.LowRank != nil:
+		putFloats(p.Prior.Std)
+		putFloats(mat.DenseCopyOf(p.Prior.LowRank).RawMatrix().Data)
+	default:
+		for _, s := range p.Prior.Std {
+			put(math.Float64bits(1 / (s * s)))
 		}
-	} else {
-		putFloats(mat.DenseCopyOf(precision).RawMatrix().Data)
 	}
 	return h.Sum64(), nil
-}
-
-// Precision returns the inverse of a prior's covariance, [n, n].
-func Precision(prior qvirl.Prior) (mat.Symmetric, error) {
-	if prior.Cov == nil {
-		inverse := mat.NewDiagDense(len(prior.Mean), nil)
-		for i, s := range prior.Std {
-			inverse.SetDiag(i, 1/(s*s))
-		}
-		return inverse, nil
-	}
-	var chol mat.Cholesky
-	var inverse mat.SymDense
-	if !chol.Factorize(prior.Cov) {
-		return nil, fmt.Errorf("mcmc: the prior covariance is not positive definite")
-	}
-	if err := chol.InverseTo(&inverse); err != nil {
-		return nil, fmt.Errorf("mcmc: the prior covariance is ill-conditioned: %w", err)
-	}
-	return &inverse, nil
 }

@@ -4,15 +4,14 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/go-birl/birl/qvirl/irl"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
-
-	"github.com/go-birl/birl/qvirl"
 )
 
 // RewardCurve returns, for each level in [0, 1], the fraction of the true rewards [RewardDim] that lie in the central
 // credible interval of that probability: the calibration curve of a posterior, on the diagonal where it is calibrated.
-func RewardCurve(post qvirl.Posterior, reward, levels []float64) []float64 {
+func RewardCurve(post irl.Posterior, reward, levels []float64) []float64 {
 	out := make([]float64, len(levels))
 	for i, r := range reward {
 		m := post.Reward(i)
@@ -29,7 +28,7 @@ func RewardCurve(post qvirl.Posterior, reward, levels []float64) []float64 {
 // PolicyCurve returns, for each level in [0, 1], the fraction of the expert's action probabilities [S·A] that lie in the
 // central credible interval of that probability of the sampled policies [n, S·A]. With nonterminal, only states that
 // are not terminal count; where there are none, the fractions are NaN.
-func PolicyCurve(p *qvirl.Problem, policies *mat.Dense, expert, levels []float64, nonterminal bool) ([]float64, error) {
+func PolicyCurve(p *irl.Problem, policies *mat.Dense, expert, levels []float64, nonterminal bool) ([]float64, error) {
 	if _, m := policies.Dims(); m != len(expert) || m != p.MDP.States()*p.MDP.Actions() {
 		return nil, fmt.Errorf("metric: got %d sampled and %d true action probabilities, want %d",
 			m, len(expert), p.MDP.States()*p.MDP.Actions())
@@ -77,7 +76,7 @@ func policyCovered(policies *mat.Dense, expert, levels []float64) ([][]bool, err
 	return out, nil
 }
 
-// rank is where a number x stands among samples. It compares x with their quantiles, as qvirl.Empirical defines them,
+// rank is where a number x stands among samples. It compares x with their quantiles, as irl.Empirical defines them,
 // without sorting, which would take most of the time of all metrics.
 type rank struct {
 	x              float64
@@ -98,7 +97,7 @@ func (r *rank) add(sample float64) {
 
 // reaches reports whether x is at least the quantile at p of the n samples that were added.
 func (r *rank) reaches(p float64, n int) bool {
-	i, t := qvirl.QuantilePosition(p, n)
+	i, t := irl.QuantilePosition(p, n)
 	if r.count != i+1 {
 		return r.count > i+1
 	}

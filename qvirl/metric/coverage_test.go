@@ -5,9 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/go-birl/birl/qvirl/irl"
 	"gonum.org/v1/gonum/mat"
-
-	"github.com/go-birl/birl/qvirl"
 )
 
 // Truths drawn from N(0, 1) are covered by the central intervals of N(0, σ²) with probability erf(zσ/√2).
@@ -20,7 +19,7 @@ func TestRewardCurve(t *testing.T) {
 	}
 	levels := []float64{0, 0.25, 0.5, 0.9, 0.99}
 	for _, sigma := range []float64{0.5, 1, 2} {
-		marginals := make([]qvirl.Marginal, n)
+		marginals := make([]irl.Marginal, n)
 		for i := range marginals {
 			marginals[i] = normal(0, sigma)
 		}
@@ -78,7 +77,7 @@ func TestRank(t *testing.T) {
 			}
 			r.add(samples[i])
 		}
-		e, err := qvirl.NewEmpirical(samples)
+		e, err := irl.NewEmpirical(samples)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/envs/mdp"
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 // The metrics, by the names that they have in result rows.
@@ -52,7 +52,7 @@ type Truth struct {
 
 // NewTruth returns the truth of a problem whose expert is Boltzmann-rational for the given reward, of length RewardDim,
 // or S where the problem's rewards are state-action rewards.
-func NewTruth(p *qvirl.Problem, reward []float64) (*Truth, error) {
+func NewTruth(p *irl.Problem, reward []float64) (*Truth, error) {
 	if len(reward) == p.MDP.States() && p.RewardDim() != len(reward) {
 		var err error
 		if reward, err = p.MDP.ExpandReward(reward); err != nil {
@@ -76,16 +76,16 @@ type Reference struct {
 }
 
 // NewReference prepares the samples of an oracle for the problem, at least two.
-func NewReference(p *qvirl.Problem, samples *qvirl.Samples) (*Reference, error) {
+func NewReference(p *irl.Problem, samples *irl.Samples) (*Reference, error) {
 	if err := checkSamples(p, samples); err != nil {
 		return nil, err
 	}
 	ref := &Reference{
 		rewards: make([][]float64, p.RewardDim()),
-		policy:  qvirl.ColumnMeans(samples.Policies(p.MDP.Actions(), p.Beta)),
+		policy:  irl.ColumnMeans(samples.Policies(p.MDP.Actions(), p.Beta)),
 	}
 	for i := range ref.rewards {
-		e, err := qvirl.NewEmpirical(mat.Col(nil, i, samples.Reward))
+		e, err := irl.NewEmpirical(mat.Col(nil, i, samples.Reward))
 		if err != nil {
 			return nil, fmt.Errorf("metric: reward %d of the reference: %w", i, err)
 		}
@@ -102,7 +102,7 @@ type References struct {
 
 // Evaluate computes all metrics of a posterior. samples are drawn from it: they give the policies, while rewards are
 // judged by their marginals.
-func Evaluate(post qvirl.Posterior, samples *qvirl.Samples, truth *Truth, refs References) (Result, error) {
+func Evaluate(post irl.Posterior, samples *irl.Samples, truth *Truth, refs References) (Result, error) {
 	p := post.Problem()
 	if err := checkSamples(p, samples); err != nil {
 		return nil, err
@@ -134,7 +134,7 @@ func Evaluate(post qvirl.Posterior, samples *qvirl.Samples, truth *Truth, refs R
 		PolicyCoverage: fraction(covered, everywhere, p.MDP.Actions()),
 	}
 	out.set(PolicyCoverageNonterminal, fraction(covered, inside, p.MDP.Actions()))
-	mean := qvirl.ColumnMeans(policies)
+	mean := irl.ColumnMeans(policies)
 	if ref := refs.Exact; ref != nil {
 		out[W1] = meanW1(ref, post)
 		out[PolicyL1] = meanL1(mean, ref.policy, everywhere)
@@ -158,8 +158,8 @@ func (r Result) set(name string, value float64) {
 
 // Wasserstein returns the Wasserstein-1 distance of a marginal to n sorted reference samples x: the mean over i of
 // |x_i − q((i+½)/n)|, with q the marginal's quantile function. It is exact between equally many samples.
-func Wasserstein(sorted []float64, m qvirl.Marginal) float64 {
-	if e, ok := m.(*qvirl.Empirical); ok && len(e.Sorted()) == len(sorted) {
+func Wasserstein(sorted []float64, m irl.Marginal) float64 {
+	if e, ok := m.(*irl.Empirical); ok && len(e.Sorted()) == len(sorted) {
 		return floats.Distance(sorted, e.Sorted(), 1) / float64(len(sorted))
 	}
 	sum, n := 0.0, float64(len(sorted))
@@ -169,7 +169,7 @@ func Wasserstein(sorted []float64, m qvirl.Marginal) float64 {
 	return sum / n
 }
 
-func meanW1(ref *Reference, post qvirl.Posterior) float64 {
+func meanW1(ref *Reference, post irl.Posterior) float64 {
 	sum := 0.0
 	for i, sorted := range ref.rewards {
 		sum += Wasserstein(sorted, post.Reward(i))
@@ -177,7 +177,7 @@ func meanW1(ref *Reference, post qvirl.Posterior) float64 {
 	return sum / float64(len(ref.rewards))
 }
 
-func logDensity(post qvirl.Posterior, reward []float64) float64 {
+func logDensity(post irl.Posterior, reward []float64) float64 {
 	sum := 0.0
 	for i, r := range reward {
 		sum += post.Reward(i).LogProb(r)
@@ -199,7 +199,7 @@ func meanL1(pi, rho []float64, counts []bool) float64 {
 }
 
 // checkSamples refuses samples whose shape is not that of the problem's rewards and Q-values.
-func checkSamples(p *qvirl.Problem, samples *qvirl.Samples) error {
+func checkSamples(p *irl.Problem, samples *irl.Samples) error {
 	n, dim := samples.Reward.Dims()
 	m, pairs := samples.Q.Dims()
 	if want := p.MDP.States() * p.MDP.Actions(); dim != p.RewardDim() || pairs != want || n != m || n < 2 {

@@ -9,29 +9,29 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/go-birl/birl/envs/mdp"
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 // twoStates is an MDP of two states and two actions: in state 0 one may stay or go to state 1, which is terminal.
-func twoStates(t *testing.T) *qvirl.Problem {
+func twoStates(t *testing.T) *irl.Problem {
 	t.Helper()
 	m, err := mdp.New(2, 2, [][]mdp.Transition{{{Next: 0, Prob: 1}}, {{Next: 1, Prob: 1}}, nil, nil}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &qvirl.Problem{MDP: m, Prior: qvirl.IndependentPrior(2, 0, 1), Discount: 0.5, Beta: 2}
+	return &irl.Problem{MDP: m, Prior: irl.IndependentPrior(2, 0, 1), Discount: 0.5, Beta: 2}
 }
 
 // fixed is a posterior with given marginals.
 type fixed struct {
-	problem   *qvirl.Problem
-	marginals []qvirl.Marginal
+	problem   *irl.Problem
+	marginals []irl.Marginal
 }
 
-func (f fixed) Problem() *qvirl.Problem                        { return f.problem }
-func (f fixed) Reward(i int) qvirl.Marginal                    { return f.marginals[i] }
-func (f fixed) Sample(*rand.Rand, int) (*qvirl.Samples, error) { panic("not asked in these tests") }
-func normal(mean, std float64) qvirl.Marginal                  { return distuv.Normal{Mu: mean, Sigma: std} }
+func (f fixed) Problem() *irl.Problem                        { return f.problem }
+func (f fixed) Reward(i int) irl.Marginal                    { return f.marginals[i] }
+func (f fixed) Sample(*rand.Rand, int) (*irl.Samples, error) { panic("not asked in these tests") }
+func normal(mean, std float64) irl.Marginal                  { return distuv.Normal{Mu: mean, Sigma: std} }
 func near(t *testing.T, what string, got, want, tolerance float64) {
 	t.Helper()
 	if !(math.Abs(got-want) <= tolerance) {
@@ -40,14 +40,14 @@ func near(t *testing.T, what string, got, want, tolerance float64) {
 }
 
 // sortedNormal returns n draws of N(0, 1), as a distribution.
-func sortedNormal(t *testing.T, seed uint64, n int) *qvirl.Empirical {
+func sortedNormal(t *testing.T, seed uint64, n int) *irl.Empirical {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 0))
 	x := make([]float64, n)
 	for i := range x {
 		x[i] = rng.NormFloat64()
 	}
-	e, err := qvirl.NewEmpirical(x)
+	e, err := irl.NewEmpirical(x)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,11 +69,11 @@ func TestWassersteinOfSamples(t *testing.T) {
 	if got := Wasserstein(e.Sorted(), e); got != 0 {
 		t.Errorf("W1 to itself = %g, want exactly 0", got)
 	}
-	small, err := qvirl.NewEmpirical([]float64{1, 3})
+	small, err := irl.NewEmpirical([]float64{1, 3})
 	if err != nil {
 		t.Fatal(err)
 	}
-	large, err := qvirl.NewEmpirical([]float64{5, 5, 9, 9})
+	large, err := irl.NewEmpirical([]float64{5, 5, 9, 9})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,11 +87,11 @@ func TestEvaluateByHand(t *testing.T) {
 	p := twoStates(t)
 	// Two samples whose policy in state 0 is (½, ½) and (¼, ¾): with β = 2, a gap in Q of log(3)/2.
 	gap := math.Log(3) / 2
-	samples := &qvirl.Samples{
+	samples := &irl.Samples{
 		Reward: mat.NewDense(2, 2, []float64{0, 1, 2, 1}),
 		Q:      mat.NewDense(2, 4, []float64{0, 0, 1, 1, 0, gap, 1, 1}),
 	}
-	reference := &qvirl.Samples{
+	reference := &irl.Samples{
 		Reward: mat.NewDense(2, 2, []float64{3, 1, 1, 1}),
 		Q:      mat.NewDense(2, 4, []float64{0, gap, 1, 1, 0, gap, 1, 1}),
 	}
@@ -99,7 +99,7 @@ func TestEvaluateByHand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	post := fixed{p, []qvirl.Marginal{normal(2, 1), normal(0, 2)}}
+	post := fixed{p, []irl.Marginal{normal(2, 1), normal(0, 2)}}
 	truth := &Truth{Reward: []float64{3.6, 3.3}, Policy: []float64{0.3, 0.7, 0.5, 0.5}}
 	got, err := Evaluate(post, samples, truth, References{Exact: ref, NoDet: ref})
 	if err != nil {
@@ -157,7 +157,7 @@ func TestEvaluateOracleAgainstItself(t *testing.T) {
 	}
 	post := fixed{problem: p}
 	for i := 0; i < 2; i++ {
-		e, err := qvirl.NewEmpirical(mat.Col(nil, i, rewards))
+		e, err := irl.NewEmpirical(mat.Col(nil, i, rewards))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,7 +190,7 @@ func TestNewTruth(t *testing.T) {
 	near(t, "π(go|0)", truth.Policy[1], 1/(1+math.Exp(-2*0.25)), 1e-12)
 	near(t, "π(·|1)", truth.Policy[2], 0.5, 1e-12)
 
-	p.Prior = qvirl.IndependentPrior(4, 0, 1)
+	p.Prior = irl.IndependentPrior(4, 0, 1)
 	if truth, err = NewTruth(p, []float64{1, 3}); err != nil {
 		t.Fatal(err)
 	}
@@ -204,22 +204,22 @@ func TestNewTruth(t *testing.T) {
 
 func TestEvaluateRefusesWrongShapes(t *testing.T) {
 	p := twoStates(t)
-	post := fixed{p, []qvirl.Marginal{normal(0, 1), normal(0, 1)}}
-	good := &qvirl.Samples{Reward: mat.NewDense(3, 2, nil), Q: mat.NewDense(3, 4, nil)}
+	post := fixed{p, []irl.Marginal{normal(0, 1), normal(0, 1)}}
+	good := &irl.Samples{Reward: mat.NewDense(3, 2, nil), Q: mat.NewDense(3, 4, nil)}
 	truth := &Truth{Reward: make([]float64, 2), Policy: make([]float64, 4)}
 	for name, c := range map[string]struct {
-		samples *qvirl.Samples
+		samples *irl.Samples
 		truth   *Truth
 		refs    References
 	}{
-		"rewards":      {&qvirl.Samples{Reward: mat.NewDense(3, 3, nil), Q: mat.NewDense(3, 4, nil)}, truth, References{}},
-		"Q-values":     {&qvirl.Samples{Reward: mat.NewDense(3, 2, nil), Q: mat.NewDense(3, 6, nil)}, truth, References{}},
-		"counts":       {&qvirl.Samples{Reward: mat.NewDense(3, 2, nil), Q: mat.NewDense(4, 4, nil)}, truth, References{}},
-		"one sample":   {&qvirl.Samples{Reward: mat.NewDense(1, 2, nil), Q: mat.NewDense(1, 4, nil)}, truth, References{}},
+		"rewards":      {&irl.Samples{Reward: mat.NewDense(3, 3, nil), Q: mat.NewDense(3, 4, nil)}, truth, References{}},
+		"Q-values":     {&irl.Samples{Reward: mat.NewDense(3, 2, nil), Q: mat.NewDense(3, 6, nil)}, truth, References{}},
+		"counts":       {&irl.Samples{Reward: mat.NewDense(3, 2, nil), Q: mat.NewDense(4, 4, nil)}, truth, References{}},
+		"one sample":   {&irl.Samples{Reward: mat.NewDense(1, 2, nil), Q: mat.NewDense(1, 4, nil)}, truth, References{}},
 		"true reward":  {good, &Truth{Reward: make([]float64, 3), Policy: make([]float64, 4)}, References{}},
 		"true policy":  {good, &Truth{Reward: make([]float64, 2), Policy: make([]float64, 2)}, References{}},
 		"reference":    {good, truth, References{Exact: &Reference{}}},
-		"NaN Q-values": {&qvirl.Samples{Reward: mat.NewDense(3, 2, nil), Q: mat.NewDense(3, 4, []float64{0, 0, 0, 0, math.NaN(), 0, 0, 0, 0, 0, 0, 0})}, truth, References{}},
+		"NaN Q-values": {&irl.Samples{Reward: mat.NewDense(3, 2, nil), Q: mat.NewDense(3, 4, []float64{0, 0, 0, 0, math.NaN(), 0, 0, 0, 0, 0, 0, 0})}, truth, References{}},
 	} {
 		if _, err := Evaluate(post, c.samples, c.truth, c.refs); err == nil {
 			t.Errorf("%s: no error", name)

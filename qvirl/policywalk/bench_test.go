@@ -3,7 +3,7 @@ package policywalk
 import (
 	"testing"
 
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/mcmc"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
@@ -20,7 +20,7 @@ func BenchmarkFit3x3(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, m := range []qvirl.Method{policy, value} {
+	for _, m := range []irl.Method{policy, value} {
 		b.Run(m.Name(), func(b *testing.B) {
 			var d mcmc.Diagnostics
 			for b.Loop() {

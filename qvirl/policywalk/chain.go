@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/envs/mdp"
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/mcmc"
 )
 
@@ -20,14 +20,14 @@ const (
 
 // chain is one Markov chain over rewards.
 type chain struct {
-	problem *qvirl.Problem
-	factor  *mat.TriDense // L, [n, n]
-	counts  []float64     // demonstrations, [S·A]
+	problem *irl.Problem
+	factor  *mat.Dense // L, [n, k]
+	counts  []float64  // demonstrations, [S·A]
 	solver  *mdp.Solver
 	rng     *rand.Rand
-	width   []float64 // standard deviation of the steps of each component, [n]
+	width   []float64 // standard deviation of the steps of each component, [k]
 
-	z             []float64 // present position, whitened, [n]
+	z             []float64 // present position, whitened, [k]
 	reward        []float64 // [n]
 	value         []float64 // V* [S] for state-only rewards, Q* [S·A] for state-action rewards
 	policy        []int     // optimal, [S]
@@ -40,7 +40,7 @@ type chain struct {
 }
 
 // newChain returns a chain that starts at a draw of the prior.
-func newChain(p *qvirl.Problem, factor *mat.TriDense, rng *rand.Rand, stored int) (*chain, error) {
+func newChain(p *irl.Problem, factor *mat.Dense, rng *rand.Rand, stored int) (*chain, error) {
 	solver, err := p.MDP.NewSolver(p.Discount)
 	if err != nil {
 		return nil, err
@@ -49,9 +49,10 @@ func newChain(p *qvirl.Problem, factor *mat.TriDense, rng *rand.Rand, stored int
 	if !p.StateOnly() {
 		values *= p.MDP.Actions()
 	}
+	_, components := factor.Dims()
 	k := &chain{
-		problem: p, factor: factor, counts: p.DemoCounts(), solver: solver, rng: rng, width: make([]float64, n),
-		z: make([]float64, n), value: make([]float64, values), policy: make([]int, p.MDP.States()),
+		problem: p, factor: factor, counts: p.DemoCounts(), solver: solver, rng: rng, width: make([]float64, components),
+		z: make([]float64, components), value: make([]float64, values), policy: make([]int, p.MDP.States()),
 		proposed: make([]float64, n), position: make([]float64, n+values), trace: mcmc.NewTrace(n+values, stored),
 	}
 	for i := range k.z {
@@ -72,11 +73,11 @@ func newChain(p *qvirl.Problem, factor *mat.TriDense, rng *rand.Rand, stored int
 
 // shift adds step times the i-th column of L to a reward.
 func (k *chain) shift(reward []float64, i int, step float64) {
-	if k.problem.Prior.Cov == nil { // L is diagonal
+	if k.problem.Prior.Independent() { // L is diagonal
 		reward[i] += step * k.factor.At(i, i)
 		return
 	}
-	for j := i; j < len(reward); j++ {
+	for j := range reward {
 		reward[j] += step * k.factor.At(j, i)
 	}
 }

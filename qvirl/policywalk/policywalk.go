@@ -3,14 +3,14 @@ package policywalk
 import (
 	"context"
 
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/mcmc"
 )
 
 // Name is the method's name in result rows.
 const Name = "policywalk"
 
-// Method is PolicyWalk with one configuration. It is a qvirl.Method.
+// Method is PolicyWalk with one configuration. It is an irl.Method.
 type Method struct{ config Config }
 
 // New returns the method with the given configuration.
@@ -28,8 +28,8 @@ func (m *Method) Name() string { return Name }
 // GOMAXPROCS allows. The samples of a problem depend on the problem itself and on the configuration, seed included, but
 // neither on its place in the batch nor on the other problems nor on GOMAXPROCS, so that batches may be split freely.
 // Poor convergence is not an error: see Posterior.Diagnostics.
-func (m *Method) Fit(ctx context.Context, problems []*qvirl.Problem, progress qvirl.Progress) ([]qvirl.Posterior, error) {
-	return mcmc.Fit(ctx, problems, progress, func(ctx context.Context, problem *qvirl.Problem, crew *mcmc.Crew) (qvirl.Posterior, error) {
+func (m *Method) Fit(ctx context.Context, problems []*irl.Problem, progress irl.Progress) ([]irl.Posterior, error) {
+	return mcmc.Fit(ctx, problems, progress, func(ctx context.Context, problem *irl.Problem, crew *mcmc.Crew) (irl.Posterior, error) {
 		posterior, err := m.sample(ctx, problem, crew)
 		if err != nil {
 			return nil, err
@@ -38,7 +38,7 @@ func (m *Method) Fit(ctx context.Context, problems []*qvirl.Problem, progress qv
 	})
 }
 
-// Posterior is a sampled posterior. It is a qvirl.ValuePosterior and safe for concurrent use.
+// Posterior is a sampled posterior. It is an irl.ValuePosterior and safe for concurrent use.
 type Posterior struct {
 	*mcmc.Posterior
 	diagnostics Diagnostics
@@ -47,7 +47,7 @@ type Posterior struct {
 // Diagnostics says how well a posterior was sampled.
 type Diagnostics struct {
 	mcmc.Diagnostics
-	Widths []float64 // of the steps of each whitened component, mean over the chains, [RewardDim]
+	Widths []float64 // of the steps of each whitened component, mean over the chains, [k] as of Prior.Factor
 }
 
 // Convergence returns the part of the diagnostics that all Markov chains have.
@@ -57,8 +57,8 @@ func (p *Posterior) Convergence() *mcmc.Diagnostics { return &p.diagnostics.Diag
 func (p *Posterior) Diagnostics() Diagnostics { return p.diagnostics }
 
 // sample samples the posterior of one problem.
-func (m *Method) sample(ctx context.Context, problem *qvirl.Problem, crew *mcmc.Crew) (*Posterior, error) {
-	if err := qvirl.CheckBetaKnown(m.Name(), []*qvirl.Problem{problem}); err != nil {
+func (m *Method) sample(ctx context.Context, problem *irl.Problem, crew *mcmc.Crew) (*Posterior, error) {
+	if err := irl.CheckBetaKnown(m.Name(), []*irl.Problem{problem}); err != nil {
 		return nil, err
 	}
 	c := m.config
@@ -100,7 +100,7 @@ func (m *Method) sample(ctx context.Context, problem *qvirl.Problem, crew *mcmc.
 	if err != nil {
 		return nil, err
 	}
-	d := Diagnostics{Diagnostics: convergence, Widths: make([]float64, problem.RewardDim())}
+	d := Diagnostics{Diagnostics: convergence, Widths: make([]float64, len(chains[0].width))}
 	for _, k := range chains {
 		d.Acceptance += k.accepted / float64(d.Iterations*len(chains))
 		for i, w := range k.width {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/envs/mdp"
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/mcmc"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
@@ -27,7 +27,7 @@ func precise(sweeps int) Config {
 	return c
 }
 
-func fit(t testing.TB, m qvirl.Method, problems ...*qvirl.Problem) []qvirl.Posterior {
+func fit(t testing.TB, m irl.Method, problems ...*irl.Problem) []irl.Posterior {
 	t.Helper()
 	posteriors, err := m.Fit(context.Background(), problems, nil)
 	if err != nil {
@@ -36,7 +36,7 @@ func fit(t testing.TB, m qvirl.Method, problems ...*qvirl.Problem) []qvirl.Poste
 	return posteriors
 }
 
-func walk(t testing.TB, c Config, problems ...*qvirl.Problem) []*Posterior {
+func walk(t testing.TB, c Config, problems ...*irl.Problem) []*Posterior {
 	t.Helper()
 	m, err := New(c)
 	if err != nil {
@@ -82,7 +82,7 @@ func moments(centre float64, points ...float64) map[string]func(float64) float64
 }
 
 // twoStates has a state from which one action stays and the other moves, and a state in which one action ends the episode.
-func twoStates(t testing.TB) *qvirl.Problem {
+func twoStates(t testing.TB) *irl.Problem {
 	t.Helper()
 	m, err := mdp.New(2, 2, [][]mdp.Transition{
 		{{Next: 0, Prob: 0.9}, {Next: 1, Prob: 0.1}}, {{Next: 0, Prob: 0.2}, {Next: 1, Prob: 0.8}},
@@ -91,27 +91,35 @@ func twoStates(t testing.TB) *qvirl.Problem {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &qvirl.Problem{MDP: m, Prior: qvirl.Prior{Mean: []float64{0.5, -0.5}, Std: []float64{2, 1}}, Discount: 0.9, Beta: 0.7,
+	return &irl.Problem{MDP: m, Prior: irl.Prior{Mean: []float64{0.5, -0.5}, Std: []float64{2, 1}}, Discount: 0.9, Beta: 0.7,
 		Demos: []mdp.Step{{State: 0, Action: 1}, {State: 0, Action: 1}, {State: 0, Action: 0}, {State: 1, Action: 0}, {State: 1, Action: 1}}}
 }
 
-// TestQuadrature compares rewards and values with exact planning on a fine grid over the two rewards, under an independent
-// and a correlated prior.
+// TestQuadrature compares rewards and values with exact planning on a fine grid over the two rewards, under priors
+// of every form.
 func TestQuadrature(t *testing.T) {
 	independent := twoStates(t)
 	correlated := *independent
-	correlated.Prior = qvirl.Prior{Mean: []float64{0.5, -0.5}, Cov: mat.NewSymDense(2, []float64{4, 1.4, 1.4, 1})}
-	for name, p := range map[string]*qvirl.Problem{"independent": independent, "correlated": &correlated} {
+	correlated.Prior = irl.Prior{Mean: []float64{0.5, -0.5}, Cov: mat.NewSymDense(2, []float64{4, 1.4, 1.4, 1})}
+	singular, lowRank := correlated, correlated
+	singular.Prior.Cov = mat.NewSymDense(2, []float64{2.25, 1.5, 1.5, 1})
+	lowRank.Prior = irl.Prior{Mean: []float64{0.5, -0.5}, LowRank: mat.NewDense(2, 1, []float64{1, 1}), Std: []float64{1.5, 0}}
+	for name, p := range map[string]*irl.Problem{"independent": independent, "correlated": &correlated, "singular": &singular, "low rank": &lowRank} {
 		t.Run(name, func(t *testing.T) {
 			const n = 400 // points a dimension, over 6 standard deviations of the whitened rewards on each side
-			factor, err := p.Prior.Factor()
+			given, err := p.Prior.Factor()
 			if err != nil {
 				t.Fatal(err)
 			}
+			// L U with an orthogonal U is a factor too; where L is but a column, U spreads it, and with it the grid's points.
+			padded, factor := mat.NewDense(2, 2, nil), mat.NewDense(2, 2, nil)
+			padded.Copy(given)
+			factor.Mul(padded, mat.NewDense(2, 2, []float64{.8, .6, -.6, .8}))
 			rewards, weights := mat.NewDense(n*n, 2, nil), make([]float64, n*n)
 			for i := range weights {
 				a, b := -6+12*(float64(i%n)+0.5)/n, -6+12*(float64(i/n)+0.5)/n
-				rewards.SetRow(i, []float64{p.Prior.Mean[0] + factor.At(0, 0)*a, p.Prior.Mean[1] + factor.At(1, 0)*a + factor.At(1, 1)*b})
+				rewards.SetRow(i, []float64{p.Prior.Mean[0] + factor.At(0, 0)*a + factor.At(0, 1)*b,
+					p.Prior.Mean[1] + factor.At(1, 0)*a + factor.At(1, 1)*b})
 				weights[i] = -(a*a + b*b) / 2
 			}
 			samples, err := p.SolveSamples(rewards)
@@ -161,7 +169,7 @@ func TestQuadrature(t *testing.T) {
 }
 
 // grid is a 3×3 gridworld with a terminal state, and demonstrations for a reward drawn from the prior.
-func grid(t testing.TB, seed uint64) *qvirl.Problem {
+func grid(t testing.TB, seed uint64) *irl.Problem {
 	t.Helper()
 	config := gridworld.Paper()
 	config.Width, config.Height, config.TerminalProb, config.TopFraction = 3, 3, 0, 0.12
@@ -173,7 +181,7 @@ func grid(t testing.TB, seed uint64) *qvirl.Problem {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &qvirl.Problem{MDP: w.MDP, Prior: qvirl.IndependentPrior(9, -1, 3), Discount: 0.9, Beta: 2, Demos: mdp.Flatten(demos)}
+	return &irl.Problem{MDP: w.MDP, Prior: irl.IndependentPrior(9, -1, 3), Discount: 0.9, Beta: 2, Demos: mdp.Flatten(demos)}
 }
 
 // TestValueWalk compares all rewards and values of a 3×3 gridworld with ValueWalk, which walks in another space.
@@ -214,7 +222,7 @@ func TestValueWalk(t *testing.T) {
 // TestStateActionRewards checks that samples without demonstrations are prior draws, and that values solve the MDP.
 func TestStateActionRewards(t *testing.T) {
 	p := *twoStates(t)
-	p.Prior, p.Demos = qvirl.IndependentPrior(4, -1, 2), nil
+	p.Prior, p.Demos = irl.IndependentPrior(4, -1, 2), nil
 	posterior := walk(t, precise(10000), &p)[0]
 	for i := range 4 {
 		for name, want := range map[string]float64{"mean": -1, "variance": 4, "P(x ≤ -1)": 0.5} {
@@ -238,7 +246,7 @@ func TestStateActionRewards(t *testing.T) {
 }
 
 func TestConvergesAndIsDeterminedBySeedAndProblem(t *testing.T) {
-	problems := []*qvirl.Problem{grid(t, 2001), grid(t, 2002)}
+	problems := []*irl.Problem{grid(t, 2001), grid(t, 2002)}
 	batch := walk(t, Default(), problems...)
 	previous := runtime.GOMAXPROCS(1)
 	alone := walk(t, Default(), problems[1])[0]
@@ -267,7 +275,7 @@ func TestStopsWhenCancelled(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	posteriors, err := m.Fit(ctx, []*qvirl.Problem{twoStates(t)}, func(int, int, string) { cancel() })
+	posteriors, err := m.Fit(ctx, []*irl.Problem{twoStates(t)}, func(int, int, string) { cancel() })
 	if !errors.Is(err, context.Canceled) || posteriors != nil {
 		t.Errorf("error %v, posteriors %v", err, posteriors)
 	}
@@ -295,7 +303,7 @@ func TestBadInput(t *testing.T) {
 	}
 	bad := *twoStates(t)
 	bad.Demos = []mdp.Step{{State: 9, Action: 0}}
-	for want, problems := range map[string][]*qvirl.Problem{"no problems": nil, "problem 1": {twoStates(t), &bad}} {
+	for want, problems := range map[string][]*irl.Problem{"no problems": nil, "problem 1": {twoStates(t), &bad}} {
 		if _, err := m.Fit(context.Background(), problems, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}

@@ -8,12 +8,12 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/go-birl/birl/envs/npz"
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 // Answer is a posterior as it is written to a file. State-action rewards have an axis of actions after that of states.
 type Answer struct {
-	Problem       *qvirl.Problem
+	Problem       *irl.Problem
 	RewardMean    []float64  // reward_mean [S] or [S,A]
 	RewardCov     *mat.Dense // reward_cov [S,S] or [S·A,S·A]
 	RewardSamples *mat.Dense // reward_samples [k,S] or [k,S,A]; nil: not written
@@ -38,20 +38,20 @@ type AnswerOptions struct {
 }
 
 // sampled is a posterior that consists of samples, as that of a Markov chain.
-type sampled interface{ Samples() *qvirl.Samples }
+type sampled interface{ Samples() *irl.Samples }
 
 // correlated is a posterior that knows the covariance of its rewards.
 type correlated interface{ RewardCov() *mat.Dense }
 
 // NewAnswer asks a posterior for what an answer holds. RHat and ESSBulk are left to the caller.
-func NewAnswer(post qvirl.Posterior, o AnswerOptions) (*Answer, error) {
+func NewAnswer(post irl.Posterior, o AnswerOptions) (*Answer, error) {
 	p := post.Problem()
 	if o.Samples < 0 || o.Draws < 2 {
 		return nil, fmt.Errorf("problemfile: %d samples and %d draws: want none or more, and at least 2", o.Samples, o.Draws)
 	}
 	rng := rand.New(rand.NewPCG(o.Seed, 0))
 	a := &Answer{Problem: p}
-	var draws *qvirl.Samples
+	var draws *irl.Samples
 	var err error
 	if s, ok := post.(sampled); ok {
 		draws = s.Samples()
@@ -79,15 +79,15 @@ func NewAnswer(post qvirl.Posterior, o AnswerOptions) (*Answer, error) {
 	values := draws.Values(p.MDP.Actions())
 	for s := 0; s < p.MDP.States(); s++ {
 		mean, std := stat.MeanStdDev(mat.Col(nil, s, values), nil)
-		if v, ok := post.(qvirl.ValuePosterior); ok {
+		if v, ok := post.(irl.ValuePosterior); ok {
 			mean, std = v.Value(s).Mean(), v.Value(s).StdDev()
 		}
 		a.ValueMean, a.ValueStd = append(a.ValueMean, mean), append(a.ValueStd, std)
 	}
-	if b, ok := post.(qvirl.BetaPosterior); ok && p.InfersBeta() {
+	if b, ok := post.(irl.BetaPosterior); ok && p.InfersBeta() {
 		a.BetaMean, a.BetaStd = b.Beta().Mean(), b.Beta().StdDev()
 	}
-	a.ActionProbs = qvirl.ColumnMeans(draws.Policies(p.MDP.Actions(), p.Beta))
+	a.ActionProbs = irl.ColumnMeans(draws.Policies(p.MDP.Actions(), p.Beta))
 	return a, nil
 }
 

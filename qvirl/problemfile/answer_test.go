@@ -12,15 +12,15 @@ import (
 
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/envs/npz"
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 // prior is the posterior of a problem without demonstrations: independent rewards N(1, 2²).
-type prior struct{ problem *qvirl.Problem }
+type prior struct{ problem *irl.Problem }
 
-func (p prior) Problem() *qvirl.Problem     { return p.problem }
-func (p prior) Reward(i int) qvirl.Marginal { return distuv.Normal{Mu: 1, Sigma: 2} }
-func (p prior) Sample(rng *rand.Rand, n int) (*qvirl.Samples, error) {
+func (p prior) Problem() *irl.Problem     { return p.problem }
+func (p prior) Reward(i int) irl.Marginal { return distuv.Normal{Mu: 1, Sigma: 2} }
+func (p prior) Sample(rng *rand.Rand, n int) (*irl.Samples, error) {
 	r := mat.NewDense(n, p.problem.RewardDim(), nil)
 	r.Apply(func(_, _ int, _ float64) float64 { return 1 + 2*rng.NormFloat64() }, r)
 	return p.problem.SolveSamples(r)
@@ -29,13 +29,13 @@ func (p prior) Sample(rng *rand.Rand, n int) (*qvirl.Samples, error) {
 // chain is a posterior that consists of samples.
 type chain struct {
 	prior
-	samples *qvirl.Samples
+	samples *irl.Samples
 }
 
-func (c chain) Samples() *qvirl.Samples { return c.samples }
+func (c chain) Samples() *irl.Samples { return c.samples }
 
 func TestAnswers(t *testing.T) {
-	bandit := func(pairs bool) *qvirl.Problem { // two actions, which both end the episode, in two states
+	bandit := func(pairs bool) *irl.Problem { // two actions, which both end the episode, in two states
 		m, err := mdp.New(2, 2, make([][]mdp.Transition, 4), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -44,7 +44,7 @@ func TestAnswers(t *testing.T) {
 		if pairs {
 			n = 4
 		}
-		return &qvirl.Problem{MDP: m, Prior: qvirl.IndependentPrior(n, 1, 2), Discount: .9, Beta: 1}
+		return &irl.Problem{MDP: m, Prior: irl.IndependentPrior(n, 1, 2), Discount: .9, Beta: 1}
 	}
 	const draws = 40000
 	se := 2 / math.Sqrt(draws) // Monte Carlo standard error of a mean
@@ -113,7 +113,7 @@ func TestAnswerOfSamplesHoldsThemAll(t *testing.T) {
 	if !mat.Equal(answer.RewardSamples, samples.Reward) {
 		t.Error("the samples differ from the posterior's")
 	}
-	if want := qvirl.ColumnMeans(samples.Values(5)); !scalar.EqualWithinAbs(answer.ValueMean[2], want[2], 1e-12) {
+	if want := irl.ColumnMeans(samples.Values(5)); !scalar.EqualWithinAbs(answer.ValueMean[2], want[2], 1e-12) {
 		t.Errorf("mean value %g, want that of all samples, %g", answer.ValueMean[2], want[2])
 	}
 	if _, err := NewAnswer(prior{p}, AnswerOptions{Samples: -1, Draws: 5}); err == nil {

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/go-birl/birl/envs/mdp"
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/problemfile"
 )
 
@@ -21,7 +21,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	problem := &qvirl.Problem{MDP: m, Prior: qvirl.IndependentPrior(3, -1, 3), Discount: 0.9, Beta: 2,
+	problem := &irl.Problem{MDP: m, Prior: irl.IndependentPrior(3, -1, 3), Discount: 0.9, Beta: 2,
 		Demos: []mdp.Step{{State: 0, Action: 1}, {State: 1, Action: 1}}}
 	path := filepath.Join(os.TempDir(), "corridor.npz")
 	defer os.Remove(path)

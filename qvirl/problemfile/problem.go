@@ -5,8 +5,8 @@
 //
 //	transitions  [S,A,S]  probabilities of the successors; all-zero rows where the episode ends
 //	prior_mean   [S]      prior mean of state-only rewards, or [S,A] of state-action rewards
-//	prior_std             standard deviations of independent rewards, of the shape of prior_mean, or instead
-//	prior_cov    [S,S]    covariance; [S·A,S·A] or [S,A,S,A] for state-action rewards
+//	prior_std             standard deviations of independent rewards, of the shape of prior_mean, or one for all; or another
+//	                      form of the prior's covariance, from the table below
 //	demos        [n,2]    integers: state and action of each demonstrated decision; n may be 0
 //	discount     []       γ in [0, 1)
 //	beta         []       rationality coefficient β > 0 of the Boltzmann-rational expert
@@ -14,19 +14,35 @@
 //	                      is known
 //	initial      [S]      distribution of the first state; optional, uniform by default
 //
-// Arrays of other names are ignored. See Answer for the arrays that come back.
+// The prior's covariance is one of
+//
+//	prior_std                      independent rewards
+//	prior_cov         [S,S]        any covariance, singular or not; [S·A,S·A] or [S,A,S,A] for state-action rewards
+//	prior_low_rank    [S,k]        W of the covariance W Wᵀ + diag(prior_std²); [S,A,k] for state-action rewards; prior_std is
+//	                               optional here, and may have zeros
+//	prior_kernel      []           a text: rbf, matern12, matern32, matern52 or linear (see irl.Kernel), with
+//	prior_lengthscale [] or [d]    its lengthscale, one for all features or one for each,
+//	state_features    [S,d]        the features of the states, or for state-action rewards
+//	reward_features   [S,A,d]      those of the rewards,
+//	prior_std                      the output standard deviation, one for all rewards or one for each,
+//	prior_nugget      []           and a variance of each reward that it shares with no other; optional, 0 by default
+//
+// Such a kernel is written as the covariance, or for linear the low-rank factor, that it stands for.
+//
+// Arrays of other names are ignored. No array may have more than 2²⁷ numbers (1 GiB). See Answer for the arrays that come back.
 package problemfile
 
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/envs/npz"
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 // Names of the arrays of a problem.
@@ -35,6 +51,12 @@ const (
 	priorMean   = "prior_mean"
 	priorStd    = "prior_std"
 	priorCov    = "prior_cov"
+	lowRank     = "prior_low_rank"
+	kernelName  = "prior_kernel"
+	lengthscale = "prior_lengthscale"
+	nugget      = "prior_nugget"
+	stateFeats  = "state_features"
+	rewardFeats = "reward_features"
 	demos       = "demos"
 	discount    = "discount"
 	beta        = "beta"
@@ -42,17 +64,21 @@ const (
 	initial     = "initial"
 )
 
+// maxNumbers bounds an array, and with it the memory that reading takes: a file of zeros deflates a thousandfold.
+const maxNumbers = 1 << 27
+
 // asymmetry is how far a covariance may be from symmetric, relative to its largest entry. Files written in float32 stay
 // within it.
 const asymmetry = 1e-6
 
 // Read reads a problem and validates it. Errors name the file, and the array with index and value where one is to blame.
-func Read(path string) (*qvirl.Problem, error) {
+func Read(path string) (*irl.Problem, error) {
 	archive, err := npz.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("problem file: %w", err)
 	}
 	defer archive.Close()
+	archive.Limit = maxNumbers
 	p, err := (&reader{archive: archive}).problem()
 	if err != nil {
 		return nil, fmt.Errorf("problem file %s: %w", path, err)
@@ -67,11 +93,11 @@ type reader struct {
 	err             error
 }
 
-func (r *reader) problem() (*qvirl.Problem, error) {
+func (r *reader) problem() (*irl.Problem, error) {
 	if err := r.checkNames(); err != nil {
 		return nil, err
 	}
-	p := &qvirl.Problem{
+	p := &irl.Problem{
 		MDP:      r.mdp(),
 		Discount: r.scalar(discount),
 		Beta:     r.scalar(beta),
@@ -95,15 +121,29 @@ func (r *reader) checkNames() error {
 			missing = append(missing, name)
 		}
 	}
-	std, cov := r.archive.Has(priorStd), r.archive.Has(priorCov)
-	if !std && !cov {
-		missing = append(missing, priorStd+" (or "+priorCov+")")
+	var forms []string
+	for _, name := range []string{priorCov, lowRank, kernelName} {
+		if r.archive.Has(name) {
+			forms = append(forms, name)
+		}
+	}
+	switch std := r.archive.Has(priorStd); {
+	case len(forms) == 0 && !std:
+		missing = append(missing, fmt.Sprintf("%s (or %s, %s, or %s)", priorStd, priorCov, lowRank, kernelName))
+	case r.archive.Has(kernelName):
+		for _, name := range []string{lengthscale, priorStd} {
+			if !r.archive.Has(name) {
+				missing = append(missing, name+" (of "+kernelName+")")
+			}
+		}
+	case std && r.archive.Has(priorCov):
+		forms = append([]string{priorStd}, forms...)
 	}
 	if len(missing) > 0 {
 		return fmt.Errorf("missing %s; it holds %s", strings.Join(missing, ", "), strings.Join(r.archive.Names(), ", "))
 	}
-	if std && cov {
-		return fmt.Errorf("it holds both %s and %s; want one of them", priorStd, priorCov)
+	if len(forms) > 1 {
+		return fmt.Errorf("it holds both %s; want one of them", strings.Join(forms, " and "))
 	}
 	return nil
 }
@@ -184,28 +224,92 @@ func (r *reader) demos() []mdp.Step {
 	return steps
 }
 
-func (r *reader) prior() qvirl.Prior {
+func (r *reader) prior() irl.Prior {
 	mean := r.array(priorMean)
 	if mean == nil {
-		return qvirl.Prior{}
+		return irl.Prior{}
 	}
 	if !is(mean.Shape, r.states) && !is(mean.Shape, r.states, r.actions) {
 		r.err = fmt.Errorf("%s has the shape %v, want [%d] for state-only rewards or [%d %d] for state-action rewards",
 			priorMean, mean.Shape, r.states, r.states, r.actions)
-		return qvirl.Prior{}
+		return irl.Prior{}
 	}
-	if r.archive.Has(priorCov) {
-		return qvirl.Prior{Mean: mean.Data, Cov: r.covariance(len(mean.Data), len(mean.Shape) == 2)}
+	prior := irl.Prior{Mean: mean.Data}
+	if r.archive.Has(priorStd) {
+		prior.Std = r.std(mean.Shape)
 	}
-	std := r.array(priorStd)
-	if std == nil {
-		return qvirl.Prior{}
+	switch {
+	case r.archive.Has(priorCov):
+		prior.Cov = r.covariance(len(mean.Data), len(mean.Shape) == 2)
+	case r.archive.Has(lowRank):
+		prior.LowRank = r.rows(lowRank, mean.Shape)
+	case r.archive.Has(kernelName):
+		return r.kernel(mean, prior.Std)
 	}
-	if !is(std.Shape, mean.Shape...) {
-		r.err = fmt.Errorf("%s has the shape %v, want %v as %s", priorStd, std.Shape, mean.Shape, priorMean)
-		return qvirl.Prior{}
+	return prior
+}
+
+// std reads prior_std, [n], which one number may stand for.
+func (r *reader) std(shape []int) []float64 {
+	a := r.array(priorStd)
+	if a == nil {
+		return nil
 	}
-	return qvirl.Prior{Mean: mean.Data, Std: std.Data}
+	if len(a.Shape) == 0 {
+		n := 1
+		for _, d := range shape {
+			n *= d
+		}
+		return slices.Repeat(a.Data, n)
+	}
+	if !slices.Equal(a.Shape, shape) {
+		r.err = fmt.Errorf("%s has the shape %v, want %v as %s, or a single number", priorStd, a.Shape, shape, priorMean)
+		return nil
+	}
+	return a.Data
+}
+
+// rows reads an array with a row for each reward, [n, k].
+func (r *reader) rows(name string, shape []int) *mat.Dense {
+	a := r.array(name)
+	if a == nil {
+		return nil
+	}
+	last := len(a.Shape) - 1
+	if last < 0 || !slices.Equal(a.Shape[:last], shape) || len(a.Data) == 0 {
+		r.err = fmt.Errorf("%s has the shape %v, want %v as %s and one more axis", name, a.Shape, shape, priorMean)
+		return nil
+	}
+	return mat.NewDense(len(a.Data)/a.Shape[last], a.Shape[last], a.Data)
+}
+
+// kernel reads the prior of a Gaussian process.
+func (r *reader) kernel(mean *npz.Array, std []float64) irl.Prior {
+	k := irl.Kernel{Std: std}
+	features := stateFeats
+	if len(mean.Shape) == 2 {
+		features = rewardFeats
+	}
+	x := r.rows(features, mean.Shape)
+	if a := r.array(lengthscale); a != nil {
+		if k.Lengthscale = a.Data; len(a.Shape) > 1 {
+			r.err = fmt.Errorf("%s has the shape %v, want a single number, or one for each feature", lengthscale, a.Shape)
+		}
+	}
+	if r.archive.Has(nugget) {
+		k.Nugget = r.scalar(nugget)
+	}
+	if r.err != nil {
+		return irl.Prior{}
+	}
+	if k.Name, r.err = r.archive.Text(kernelName); r.err != nil {
+		return irl.Prior{}
+	}
+	prior, err := irl.KernelPrior(k, x, mean.Data)
+	if err != nil {
+		r.err = fmt.Errorf("%s, %s and what belongs to them: %w", kernelName, features, err)
+	}
+	return prior
 }
 
 // covariance reads the prior covariance [n, n].
@@ -237,7 +341,7 @@ func (r *reader) covariance(n int, pairs bool) *mat.SymDense {
 }
 
 // Write writes a problem, atomically. The folder must exist.
-func Write(path string, p *qvirl.Problem) error {
+func Write(path string, p *irl.Problem) error {
 	if err := p.Validate(); err != nil {
 		return fmt.Errorf("problem file %s: %w", path, err)
 	}
@@ -259,7 +363,12 @@ func Write(path string, p *qvirl.Problem) error {
 	}
 	if p.Prior.Cov != nil {
 		arrays[priorCov] = npz.Floats(dense(p.Prior.Cov), n, n)
-	} else {
+	}
+	if p.Prior.LowRank != nil {
+		_, k := p.Prior.LowRank.Dims()
+		arrays[lowRank] = npz.Floats(dense(p.Prior.LowRank), append(rewardShape(p), k)...)
+	}
+	if p.Prior.Std != nil {
 		arrays[priorStd] = npz.Floats(p.Prior.Std, rewardShape(p)...)
 	}
 	if err := npz.Write(path, arrays); err != nil {
@@ -269,7 +378,7 @@ func Write(path string, p *qvirl.Problem) error {
 }
 
 // rewardShape returns [S] for state-only and [S,A] for state-action rewards, after the leading dimensions.
-func rewardShape(p *qvirl.Problem, leading ...int) []int {
+func rewardShape(p *irl.Problem, leading ...int) []int {
 	if p.StateOnly() {
 		return append(leading, p.MDP.States())
 	}

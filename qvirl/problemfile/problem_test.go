@@ -1,9 +1,12 @@
 package problemfile
 
 import (
+	"archive/zip"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,7 +17,7 @@ import (
 	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/envs/npz"
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 // The files in testdata were written by NumPy 2.
@@ -28,9 +31,9 @@ func TestReadsNumPyStateOnly(t *testing.T) {
 	if !p.StateOnly() || p.MDP.States() != 3 || p.MDP.Actions() != 2 || !p.MDP.Ends(0, 1) || !p.MDP.Terminal(2) || p.MDP.Terminal(0) {
 		t.Errorf("%d states, %d actions, state-only %v", p.MDP.States(), p.MDP.Actions(), p.StateOnly())
 	}
-	want := &qvirl.Problem{Prior: qvirl.Prior{Mean: []float64{-1, 0, 2}, Std: []float64{3, 1, .5}}, Discount: .9, Beta: 2,
+	want := &irl.Problem{Prior: irl.Prior{Mean: []float64{-1, 0, 2}, Std: []float64{3, 1, .5}}, Discount: .9, Beta: 2,
 		Demos: []mdp.Step{{State: 0, Action: 0}, {State: 1, Action: 0}}}
-	if diff := cmp.Diff(want, p, cmpopts.IgnoreFields(qvirl.Problem{}, "MDP")); diff != "" {
+	if diff := cmp.Diff(want, p, cmpopts.IgnoreFields(irl.Problem{}, "MDP")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(wantP, p.MDP.Dense()); diff != "" {
@@ -54,8 +57,41 @@ func TestReadsNumPyStateAction(t *testing.T) {
 	}
 }
 
+// The kernels that NumPy wrote are the covariances that it computes: 4·exp(−½[(Δx₁)² + (Δx₂/2)²]) with the points (0,0), (1,0) and
+// (1,2), and σᵢσⱼ(1 + √3 r)exp(−√3 r) + ¼[i = j].
+func TestReadsNumPyKernels(t *testing.T) {
+	p, err := Read("testdata/kernel.npz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := mat.NewSymDense(3, []float64{4, 2.42612264, 1.47151776, 0, 4, 2.42612264, 0, 0, 4})
+	if !mat.EqualApprox(p.Prior.Cov, want, 1e-8) || p.Prior.Mean[2] != 2 || p.Prior.Std != nil {
+		t.Errorf("prior %v", p.Prior)
+	}
+	if p, err = Read("testdata/kernelpairs.npz"); err != nil { // bytes in an array of one, features [3,2,3], std [3,2]
+		t.Fatal(err)
+	}
+	r := math.Sqrt(1+1) / 1.5 // between state 0, action 0, and state 1, action 1
+	if got, want := p.Prior.Cov.At(0, 3), 4*(1+math.Sqrt(3)*r)*math.Exp(-math.Sqrt(3)*r); math.Abs(got-want) > 1e-14 {
+		t.Errorf("covariance[0,3] = %g, want %g", got, want)
+	}
+	if got := p.Prior.Cov.At(5, 5); got != 36.25 {
+		t.Errorf("covariance[5,5] = %g, want 36.25", got)
+	}
+}
+
+func TestReadsNumPyLowRank(t *testing.T) {
+	p, err := Read("testdata/lowrank.npz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !mat.Equal(p.Prior.LowRank, mat.NewDense(3, 2, []float64{1, 0, 2, 1, 0, 3})) || p.Prior.Std[1] != .5 || p.Prior.Std[0] != 0 {
+		t.Errorf("prior %v", p.Prior)
+	}
+}
+
 // problems returns one of each kind.
-func problems(t testing.TB) map[string]*qvirl.Problem {
+func problems(t testing.TB) map[string]*irl.Problem {
 	world, err := gridworld.Random(gridworld.Config{Width: 3, Height: 2, RewardStd: 1, TopFraction: .2, Slip: .1}, 1000)
 	if err != nil {
 		t.Fatal(err)
@@ -69,11 +105,14 @@ func problems(t testing.TB) map[string]*qvirl.Problem {
 		cov.SetSym(i, i, 2+float64(i))
 		cov.SetSym(i, (i+1)%6, 1.0/3)
 	}
-	return map[string]*qvirl.Problem{
-		"state-only":   {MDP: world.MDP, Prior: qvirl.IndependentPrior(6, -1, 3), Discount: .9, Beta: 2, Demos: mdp.Flatten(steps)},
-		"covariance":   {MDP: world.MDP, Prior: qvirl.Prior{Mean: world.Reward, Cov: cov}, Discount: 0, Beta: .1},
-		"state-action": {MDP: world.MDP, Prior: qvirl.IndependentPrior(30, 1, 2), Discount: .9, Beta: 2, Demos: mdp.Flatten(steps)},
-		"unknown β":    {MDP: world.MDP, Prior: qvirl.IndependentPrior(6, -1, 3), Discount: .9, Beta: 2, BetaLogStd: .7, Demos: mdp.Flatten(steps)},
+	return map[string]*irl.Problem{
+		"state-only": {MDP: world.MDP, Prior: irl.IndependentPrior(6, -1, 3), Discount: .9, Beta: 2, Demos: mdp.Flatten(steps)},
+		"covariance": {MDP: world.MDP, Prior: irl.Prior{Mean: world.Reward, Cov: cov}, Discount: 0, Beta: .1},
+		"low rank":   {MDP: world.MDP, Prior: irl.Prior{Mean: world.Reward, LowRank: mat.NewDense(6, 2, []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3})}, Discount: 0, Beta: 1},
+		"low rank and std of pairs": {MDP: world.MDP, Prior: irl.Prior{Mean: make([]float64, 30), Std: slices.Repeat([]float64{0, 2}, 15),
+			LowRank: mat.NewDense(30, 1, slices.Repeat([]float64{1, 2, 3}, 10))}, Discount: 0, Beta: 1},
+		"state-action": {MDP: world.MDP, Prior: irl.IndependentPrior(30, 1, 2), Discount: .9, Beta: 2, Demos: mdp.Flatten(steps)},
+		"unknown β":    {MDP: world.MDP, Prior: irl.IndependentPrior(6, -1, 3), Discount: .9, Beta: 2, BetaLogStd: .7, Demos: mdp.Flatten(steps)},
 	}
 }
 
@@ -87,12 +126,58 @@ func TestProblemsRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		equal := cmp.Comparer(func(a, b *mat.SymDense) bool { return a == b || a != nil && b != nil && mat.Equal(a, b) })
-		if diff := cmp.Diff(p, got, cmpopts.IgnoreFields(qvirl.Problem{}, "MDP"), equal, cmpopts.EquateEmpty()); diff != "" {
+		equal := cmp.Comparer(func(a, b *mat.Dense) bool { return a == b || a != nil && b != nil && mat.Equal(a, b) })
+		equalSym := cmp.Comparer(func(a, b *mat.SymDense) bool { return a == b || a != nil && b != nil && mat.Equal(a, b) })
+		if diff := cmp.Diff(p, got, cmpopts.IgnoreFields(irl.Problem{}, "MDP"), equal, equalSym, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s (-wrote +read):\n%s", name, diff)
 		}
 		if diff := cmp.Diff(p.MDP.Dense(), got.MDP.Dense(), cmpopts.EquateApprox(0, 1e-15)); diff != "" { // rows are normalised again
 			t.Errorf("%s: transitions (-wrote +read):\n%s", name, diff)
+		}
+	}
+}
+
+// A small file may claim an array that would fill the memory, and deflate can make good that claim.
+func TestArraysAreLimited(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "p.npz")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := zip.NewWriter(f)
+	entry := func(name string, method uint16, content []byte) {
+		w, err := z.CreateHeader(&zip.FileHeader{Name: name + ".npy", Method: method})
+		if err == nil {
+			_, err = w.Write(content)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	header := "{'descr': '<f8', 'fortran_order': False, 'shape': (12000, 1, 12000), }\n"
+	entry("transitions", zip.Deflate, append([]byte{0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, byte(len(header)), 0}, header...))
+	for _, name := range []string{"prior_mean", "prior_std", "demos", "discount", "beta"} {
+		entry(name, zip.Store, nil)
+	}
+	entry("padding", zip.Store, make([]byte, 2<<20)) // 2 MiB could hold a thousandfold when inflated
+	if err := errors.Join(z.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Read(path); err == nil || !strings.Contains(err.Error(), `"transitions": its shape [12000 1 12000] is of more than 134217728`) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// kernel returns what gives a problem a kernel prior, but for the arrays given: nil for missing. Its name is a number, for want of
+// texts that can be written.
+func kernel(but map[string]*npz.Array) func(map[string]npz.Array) {
+	return func(m map[string]npz.Array) {
+		m["prior_kernel"], m["prior_lengthscale"] = npz.Scalar(1), npz.Scalar(1)
+		m["state_features"] = npz.Floats(make([]float64, 6), 3, 2)
+		for name, a := range but {
+			if delete(m, name); a != nil {
+				m[name] = *a
+			}
 		}
 	}
 }
@@ -117,7 +202,7 @@ func TestBadProblems(t *testing.T) {
 		want  string
 	}{
 		"missing arrays": {func(m map[string]npz.Array) { delete(m, "beta"); delete(m, "prior_std") },
-			"missing beta, prior_std (or prior_cov); it holds demos, discount, prior_mean, transitions"},
+			"missing beta, prior_std (or prior_cov, prior_low_rank, or prior_kernel); it holds demos, discount, prior_mean, transitions"},
 		"two priors":   {func(m map[string]npz.Array) { m["prior_cov"] = npz.Floats(make([]float64, 9), 3, 3) }, "both prior_std and prior_cov"},
 		"rank":         {func(m map[string]npz.Array) { m["transitions"] = npz.Floats(wantP, 6, 3) }, "transitions has the shape [6 3]"},
 		"not square":   {func(m map[string]npz.Array) { m["transitions"] = npz.Floats(wantP, 2, 3, 3) }, "transitions has the shape [2 3 3]"},
@@ -144,6 +229,20 @@ func TestBadProblems(t *testing.T) {
 			m["prior_cov"] = npz.Floats(make([]float64, 3), 3)
 		},
 			"prior_cov has the shape [3]"},
+		"no lengthscale":    {kernel(map[string]*npz.Array{"prior_lengthscale": nil}), "missing prior_lengthscale (of prior_kernel)"},
+		"no output std":     {kernel(map[string]*npz.Array{"prior_std": nil}), "missing prior_std (of prior_kernel)"},
+		"no features":       {kernel(map[string]*npz.Array{"state_features": nil}), `no array "state_features"`},
+		"kernel and cov":    {kernel(map[string]*npz.Array{"prior_cov": {Shape: []int{0}}}), "both prior_cov and prior_kernel"},
+		"number for kernel": {kernel(nil), `array "prior_kernel": its dtype is "<f8" and its shape [], want a single text`},
+		"features' shape": {kernel(map[string]*npz.Array{"state_features": {Shape: []int{3}, Data: make([]float64, 3)}}),
+			"state_features has the shape [3], want [3] as prior_mean and one more axis"},
+		"lengthscale's shape": {kernel(map[string]*npz.Array{"prior_lengthscale": {Shape: []int{1, 1}, Data: []float64{1}}}),
+			"prior_lengthscale has the shape [1 1]"},
+		"low rank's shape": {func(m map[string]npz.Array) { m["prior_low_rank"] = npz.Floats(make([]float64, 4), 2, 2) }, "prior_low_rank has the shape [2 2]"},
+		"low rank's numbers": {func(m map[string]npz.Array) {
+			m["prior_low_rank"] = npz.Floats([]float64{0, 1, math.NaN()}, 3, 1)
+		}, "prior_low_rank[2,0] = NaN"},
+		"tiny std": {func(m map[string]npz.Array) { m["prior_std"].Data[2] = 1e-300 }, "prior std[2] = 1e-300, want a number from"},
 		"asymmetric": {func(m map[string]npz.Array) {
 			delete(m, "prior_std")
 			m["prior_cov"] = npz.Floats([]float64{1, .5, 0, 0, 1, 0, 0, 0, 1}, 3, 3)
@@ -168,7 +267,7 @@ func TestBadProblems(t *testing.T) {
 	if _, err := Read(path); err == nil || !strings.Contains(err.Error(), "cut off") {
 		t.Errorf("truncated file: error %v", err)
 	}
-	if err := Write(path, &qvirl.Problem{}); err == nil {
+	if err := Write(path, &irl.Problem{}); err == nil {
 		t.Error("a problem without MDP was written")
 	}
 }

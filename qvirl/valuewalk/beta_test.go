@@ -6,15 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/floats/scalar"
-
-	"github.com/go-birl/birl/qvirl"
 )
 
 // betaQuadrature returns the posterior of log β and its weights on a grid of 81 points over 4 prior standard deviations on
 // each side, and the posterior mean of each reward: at each point, the evidence and the mean by quadrature over rewards.
-func betaQuadrature(t *testing.T, p *qvirl.Problem, n int) (points, weights, reward []float64) {
+func betaQuadrature(t *testing.T, p *irl.Problem, n int) (points, weights, reward []float64) {
 	t.Helper()
 	const size = 81
 	reward = make([]float64, p.RewardDim())
@@ -55,7 +54,7 @@ func betaQuadrature(t *testing.T, p *qvirl.Problem, n int) (points, weights, rew
 }
 
 // betaProblem is a problem with two rewards and an unknown β, on which the demonstrations say something: nearly all agree.
-func betaProblem(t *testing.T) *qvirl.Problem {
+func betaProblem(t *testing.T) *irl.Problem {
 	p := *tractables(t)[0].problem
 	p.BetaLogStd = 0.8
 	for range 3 {
@@ -64,8 +63,8 @@ func betaProblem(t *testing.T) *qvirl.Problem {
 	return &p
 }
 
-// TestBetaAgreesWithQuadrature compares the posterior of β and of the rewards with quadrature, sampled by ValueWalk, refined
-// from far away, and as the matched Gaussian.
+// TestBetaAgreesWithQuadrature compares the posterior of β and of the rewards with quadrature, sampled by ValueWalk and
+// refined from far away.
 func TestBetaAgreesWithQuadrature(t *testing.T) {
 	p := betaProblem(t)
 	points, weights, reward := betaQuadrature(t, p, 60)
@@ -106,16 +105,6 @@ func TestBetaAgreesWithQuadrature(t *testing.T) {
 	c.Transitions, c.Kept, c.Samples = 30, 20, 20000
 	refined := refine(t, c, isotropic(p, 1, 3, 3))[0] // takes β as known: it has no column of log β
 	check("refined", refined.ByChain(refined.Betas()), refined.RewardChains)
-	for family := range families {
-		g := matched(t, family, c, isotropic(p, 1, 3, 3)).Beta()
-		// log β has its moments; of 1000 walkers, with a standard error of at most 0.03 standard deviations
-		if got := math.Log(g.Quantile(0.5)); !scalar.EqualWithinAbs(got, mean, 0.12*math.Sqrt(variance)) {
-			t.Errorf("%s: median of β %g, want %g", family, g.Quantile(0.5), math.Exp(mean))
-		}
-		if got, want := math.Log(g.Quantile(0.95)/g.Quantile(0.05)), 3.2897*math.Sqrt(variance); !scalar.EqualWithinAbs(got/want, 1, 0.12) {
-			t.Errorf("%s: log of the 95 %% quantile of β over the 5 %% quantile %g, want %g", family, got, want)
-		}
-	}
 }
 
 type betaMoment struct {

@@ -7,10 +7,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/qvirl/mcmc"
-	"github.com/go-birl/birl/qvirl/psis"
 )
 
-// Density is an approximation whose density is known, so that it can be compared with the exact posterior's. *qvirl.Gaussian is
+// Density is an approximation whose density is known, so that it can be compared with the exact posterior's. *tabular.Gaussian is
 // one.
 type Density interface {
 	Approximation
@@ -18,7 +17,7 @@ type Density interface {
 	ValueLogProbs(x *mat.Dense) ([]float64, error)
 }
 
-// RewardDensity is an approximation whose density over rewards is known instead. *qvirl.Warped is one.
+// RewardDensity is an approximation whose density over rewards is known instead. *matched.Warped is one.
 type RewardDensity interface {
 	Approximation
 	// RewardLogProbs returns its log density at rewards, with log β after them if it is inferred, a row each: [n, ValueDim].
@@ -141,7 +140,7 @@ func (d *Diagnosis) weigh(t *target, ratios ratios, x *mat.Dense) error {
 	if err != nil {
 		return err
 	}
-	smoothed, err := psis.Smooth(logs)
+	smoothed, err := mcmc.Smooth(logs)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/envs/mdp"
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 func (c *crude) ValueLogProbs(x *mat.Dense) ([]float64, error) {
@@ -51,7 +51,7 @@ func TestImportanceSamplingOfAGaussian(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &qvirl.Problem{MDP: m, Prior: qvirl.IndependentPrior(1, 0, 1), Beta: 1}
+	p := &irl.Problem{MDP: m, Prior: irl.IndependentPrior(1, 0, 1), Beta: 1}
 	c := DefaultRefine()
 	c.Samples = 1000
 	for _, v := range []float64{2, 1.3, 0.8, 0.1} {

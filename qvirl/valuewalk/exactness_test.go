@@ -15,7 +15,7 @@ import (
 
 	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/envs/mdp"
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/mcmc"
 )
 
@@ -26,7 +26,7 @@ func precise(seed uint64) Config {
 	return c
 }
 
-func fit(t testing.TB, c Config, problems ...*qvirl.Problem) []*Posterior {
+func fit(t testing.TB, c Config, problems ...*irl.Problem) []*Posterior {
 	t.Helper()
 	m, err := New(c)
 	if err != nil {
@@ -88,7 +88,7 @@ type cells struct {
 
 // quadrature computes the posterior of a problem with few rewards by exact planning on a grid of n points a dimension,
 // which covers 6 standard deviations of the prior on each side.
-func quadrature(t testing.TB, p *qvirl.Problem, n int) *cells {
+func quadrature(t testing.TB, p *irl.Problem, n int) *cells {
 	t.Helper()
 	dim, total := p.RewardDim(), 1
 	for range dim {
@@ -135,7 +135,7 @@ func (c *cells) expect(column [][]float64, i int, f func(float64) float64) float
 // tractable is a problem with so few rewards that quadrature on a grid of so many points a dimension gives its posterior.
 type tractable struct {
 	name    string
-	problem *qvirl.Problem
+	problem *irl.Problem
 	grid    int
 }
 
@@ -162,11 +162,11 @@ func tractables(t testing.TB) []tractable {
 		return out
 	}
 	return []tractable{
-		{"state-only", &qvirl.Problem{MDP: two, Prior: qvirl.Prior{Mean: []float64{0.5, -0.5}, Std: []float64{2, 1}},
+		{"state-only", &irl.Problem{MDP: two, Prior: irl.Prior{Mean: []float64{0.5, -0.5}, Std: []float64{2, 1}},
 			Discount: 0.9, Beta: 0.7, Demos: step(0, 1, 0, 1, 0, 0, 1, 0, 1, 1)}, 400},
-		{"state-action", &qvirl.Problem{MDP: one, Prior: qvirl.Prior{Mean: []float64{-0.5, 1}, Std: []float64{1, 2}},
+		{"state-action", &irl.Problem{MDP: one, Prior: irl.Prior{Mean: []float64{-0.5, 1}, Std: []float64{1, 2}},
 			Discount: 0.8, Beta: 0.7, Demos: step(0, 0, 0, 0, 0, 1)}, 400},
-		{"state-action, three actions", &qvirl.Problem{MDP: three, Prior: qvirl.IndependentPrior(3, 0.5, 1.5),
+		{"state-action, three actions", &irl.Problem{MDP: three, Prior: irl.IndependentPrior(3, 0.5, 1.5),
 			Discount: 0.8, Beta: 0.7, Demos: step(0, 0, 0, 1, 0, 1, 0, 2)}, 80},
 	}
 }
@@ -210,7 +210,7 @@ func TestQuadrature(t *testing.T) {
 // ellipticalSlice samples the posterior over rewards by elliptical slice sampling (Murray, Adams and MacKay, 2010),
 // planning exactly in each evaluation of the likelihood: an algorithm that has nothing in common with ValueWalk but the
 // problem. It returns the reward draws of each chain, [n][RewardDim].
-func ellipticalSlice(t testing.TB, p *qvirl.Problem, chains, n int, seed uint64) [][][]float64 {
+func ellipticalSlice(t testing.TB, p *irl.Problem, chains, n int, seed uint64) [][][]float64 {
 	t.Helper()
 	likelihood := func(r []float64) float64 {
 		sol, err := p.MDP.Solve(r, p.Discount)
@@ -267,7 +267,7 @@ func ellipticalSlice(t testing.TB, p *qvirl.Problem, chains, n int, seed uint64)
 }
 
 // smallWorld is a 3×3 gridworld with one terminal state and demonstrations of an expert for a reward drawn from the prior.
-func smallWorld(t testing.TB, seed uint64) (world *gridworld.World, problem *qvirl.Problem) {
+func smallWorld(t testing.TB, seed uint64) (world *gridworld.World, problem *irl.Problem) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 77))
 	reward, terminal := make([]float64, 9), make([]bool, 9)
@@ -283,7 +283,7 @@ func smallWorld(t testing.TB, seed uint64) (world *gridworld.World, problem *qvi
 	if err != nil {
 		t.Fatal(err)
 	}
-	return world, &qvirl.Problem{MDP: world.MDP, Prior: qvirl.IndependentPrior(9, -1, 3), Discount: 0.9, Beta: 2, Demos: mdp.Flatten(demos)}
+	return world, &irl.Problem{MDP: world.MDP, Prior: irl.IndependentPrior(9, -1, 3), Discount: 0.9, Beta: 2, Demos: mdp.Flatten(demos)}
 }
 
 // worstScore returns the largest difference between two samplers' moments of any reward, in standard errors of the
@@ -298,7 +298,7 @@ func worstScore(posterior *Posterior, draws [][][]float64) (worst float64, what 
 			}
 			all = append(all, chains[c]...)
 		}
-		reference, err := qvirl.NewEmpirical(all)
+		reference, err := irl.NewEmpirical(all)
 		if err != nil {
 			return math.Inf(1), err.Error()
 		}
@@ -325,11 +325,11 @@ func TestEllipticalSlice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pair.MDP, pair.Prior, pair.Beta = m, qvirl.IndependentPrior(4, -1, 2), 1
+	pair.MDP, pair.Prior, pair.Beta = m, irl.IndependentPrior(4, -1, 2), 1
 	pair.Demos = []mdp.Step{{State: 0, Action: 1}, {State: 0, Action: 0}, {State: 0, Action: 1}, {State: 1, Action: 0}}
 	for _, test := range []struct {
 		name    string
-		problem *qvirl.Problem
+		problem *irl.Problem
 	}{{"state-only 3×3", grid}, {"state-action", &pair}} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -353,7 +353,7 @@ func TestCalibration(t *testing.T) {
 	const replicates, samples, bins = 200, 39, 8
 	config := Default()
 	config.Chains, config.Samples, config.Warmup, config.MaxIterations, config.MinESS = 3, samples, 200, 600, math.MaxFloat64
-	problems, truth := make([]*qvirl.Problem, replicates), make([][]float64, replicates)
+	problems, truth := make([]*irl.Problem, replicates), make([][]float64, replicates)
 	for i := range problems {
 		world, problem := smallWorld(t, 3000+uint64(i))
 		problems[i], truth[i] = problem, world.Reward
@@ -385,7 +385,7 @@ func TestCalibration(t *testing.T) {
 // TestPriorIsRecovered checks that a posterior given nothing to learn from is the prior: no demonstrations, or state-only
 // rewards without a future.
 func TestPriorIsRecovered(t *testing.T) {
-	problems := make(map[string]*qvirl.Problem)
+	problems := make(map[string]*irl.Problem)
 	for name, p := range smallProblems(t) {
 		p.Demos = nil
 		problems[name] = p

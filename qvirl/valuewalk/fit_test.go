@@ -7,11 +7,11 @@ import (
 
 	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/envs/mdp"
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 // paperProblem returns a world of the paper with its demonstrations. Seeds 0–99 are those that results are reported on.
-func paperProblem(t testing.TB, seed uint64) *qvirl.Problem {
+func paperProblem(t testing.TB, seed uint64) *irl.Problem {
 	t.Helper()
 	w, err := gridworld.Random(gridworld.Paper(), seed)
 	if err != nil {
@@ -21,7 +21,7 @@ func paperProblem(t testing.TB, seed uint64) *qvirl.Problem {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &qvirl.Problem{MDP: w.MDP, Prior: qvirl.IndependentPrior(w.MDP.States(), -1, 3), Discount: 0.9, Beta: 2,
+	return &irl.Problem{MDP: w.MDP, Prior: irl.IndependentPrior(w.MDP.States(), -1, 3), Discount: 0.9, Beta: 2,
 		Demos: mdp.Flatten(demos)}
 }
 
@@ -39,7 +39,7 @@ func BenchmarkFit8x8(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/world=%d", method.Name(), seed), func(b *testing.B) {
 				problem := paperProblem(b, seed)
 				for b.Loop() {
-					posteriors, err := method.Fit(context.Background(), []*qvirl.Problem{problem}, nil)
+					posteriors, err := method.Fit(context.Background(), []*irl.Problem{problem}, nil)
 					if err != nil {
 						b.Fatal(err)
 					}

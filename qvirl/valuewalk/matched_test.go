@@ -1,4 +1,4 @@
-package valuewalk
+package valuewalk_test
 
 import (
 	"context"
@@ -13,36 +13,39 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/matched"
+	"github.com/go-birl/birl/qvirl/tabular"
+	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
 // given is a method whose posteriors are there already.
-type given struct{ posts []qvirl.Posterior }
+type given struct{ posts []irl.Posterior }
 
 func (g given) Name() string { return "given" }
 
-func (g given) Fit(context.Context, []*qvirl.Problem, qvirl.Progress) ([]qvirl.Posterior, error) {
+func (g given) Fit(context.Context, []*irl.Problem, irl.Progress) ([]irl.Posterior, error) {
 	return g.posts, nil
 }
 
 // fitted is what posteriors of all families answer.
 type fitted interface {
-	qvirl.ValuePosterior
-	qvirl.BetaPosterior
-	Approximation
+	irl.ValuePosterior
+	irl.BetaPosterior
+	valuewalk.Approximation
 	ActionProbs() []float64
 	Converged() bool
 	Save(path string) error
 }
 
-// matched returns the posterior of a family that is matched to a walk from a start.
-func matched(t *testing.T, family Family, c RefineConfig, start qvirl.Posterior) fitted {
+// match returns the posterior of a family that is matched to a walk from a start.
+func match(t *testing.T, family matched.Family, c valuewalk.RefineConfig, start irl.Posterior) fitted {
 	t.Helper()
-	m, err := NewMatched("matched", given{[]qvirl.Posterior{start}}, family, c)
+	m, err := matched.New("matched", given{[]irl.Posterior{start}}, family, c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	posts, err := m.Fit(context.Background(), []*qvirl.Problem{start.Problem()}, nil)
+	posts, err := m.Fit(context.Background(), []*irl.Problem{start.Problem()}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,27 +56,25 @@ func matched(t *testing.T, family Family, c RefineConfig, start qvirl.Posterior)
 }
 
 // families lists all families, and how their posteriors are loaded.
-var families = map[Family]func(path string, p *qvirl.Problem) (fitted, error){
-	GaussianValues:  func(path string, p *qvirl.Problem) (fitted, error) { return qvirl.LoadGaussian(path, p) },
-	GaussianRewards: func(path string, p *qvirl.Problem) (fitted, error) { return qvirl.LoadWarped(path, p) },
-	WarpedRewards:   func(path string, p *qvirl.Problem) (fitted, error) { return qvirl.LoadWarped(path, p) },
+var families = map[matched.Family]func(path string, p *irl.Problem) (fitted, error){
+	matched.GaussianValues:  func(path string, p *irl.Problem) (fitted, error) { return tabular.LoadGaussian(path, p) },
+	matched.GaussianRewards: func(path string, p *irl.Problem) (fitted, error) { return matched.LoadWarped(path, p) },
+	matched.WarpedRewards:   func(path string, p *irl.Problem) (fitted, error) { return matched.LoadWarped(path, p) },
 }
 
 // TestMatchedMomentsAreThoseOfQuadrature starts far away, and compares moments of what a family is over with quadrature.
 func TestMatchedMomentsAreThoseOfQuadrature(t *testing.T) {
-	test := tractables(t)[0]
-	exact := quadrature(t, test.problem, test.grid)
-	c := DefaultMatch()
+	problem, exact := valuewalk.TractableMoments(t)
+	c := matched.Default()
 	c.Transitions, c.Samples = 40, 15000
 	for family := range families {
-		g := matched(t, family, c, isotropic(test.problem, 1, 3, 3))
+		g := match(t, family, c, valuewalk.Isotropic(problem, 1, 3, 3))
 		for i := range 2 {
-			column, m := exact.reward, g.Reward(i)
-			if family == GaussianValues {
-				column, m = exact.value, g.Value(i)
+			want, m := exact.Reward[i], g.Reward(i)
+			if family == matched.GaussianValues {
+				want, m = exact.Value[i], g.Value(i)
 			}
-			mean := exact.expect(column, i, func(x float64) float64 { return x })
-			std := math.Sqrt(exact.expect(column, i, func(x float64) float64 { return (x - mean) * (x - mean) }))
+			mean, std := want.Mu, want.Sigma
 			// 1000 walkers: at least as many effective samples, so a standard error of at most 0.03 standard deviations; the
 			// warped marginals have L-moments for their targets, and their standard deviations follow less closely
 			if !scalar.EqualWithinAbs(m.Mean(), mean, 0.12*std) || !scalar.EqualWithinAbs(m.StdDev()/std, 1, 0.12) {
@@ -85,7 +86,7 @@ func TestMatchedMomentsAreThoseOfQuadrature(t *testing.T) {
 		}
 	}
 	c.Transitions, c.Trajectory, c.Kept, c.Samples = 0, 0.05, 4, 2000 // steps too short to arrive
-	if matched(t, WarpedRewards, c, isotropic(test.problem, 1, 30, 30)).Converged() {
+	if match(t, matched.WarpedRewards, c, valuewalk.Isotropic(problem, 1, 30, 30)).Converged() {
 		t.Error("a walk that is still on its way has converged")
 	}
 }
@@ -93,9 +94,9 @@ func TestMatchedMomentsAreThoseOfQuadrature(t *testing.T) {
 // TestMatchingImprovesAPoorStart compares distances to the exact posterior before and after, and those of a posterior that
 // was saved and loaded.
 func TestMatchingImprovesAPoorStart(t *testing.T) {
-	exact := exactSmall(t)
-	start := spoilt(exact, 0.7, 0.8)
-	off := func(p qvirl.Posterior) float64 {
+	exact := valuewalk.ExactSmall(t)
+	start := valuewalk.Spoilt(exact, 0.7, 0.8)
+	off := func(p irl.Posterior) float64 {
 		sum := 0.0
 		for i := range p.Problem().RewardDim() {
 			sum += math.Abs(p.Reward(i).Mean()-exact.Reward(i).Mean()) / exact.Reward(i).StdDev()
@@ -103,9 +104,9 @@ func TestMatchingImprovesAPoorStart(t *testing.T) {
 		}
 		return sum / float64(p.Problem().RewardDim())
 	}
-	before := refine(t, RefineConfig{Kept: 1, Samples: 3000, TargetAccept: 0.65, Trajectory: 1.5}, start)[0]
+	before := valuewalk.RefineStarts(t, valuewalk.RefineConfig{Kept: 1, Samples: 3000, TargetAccept: 0.65, Trajectory: 1.5}, start)[0]
 	for family, load := range families {
-		g := matched(t, family, DefaultMatch(), start)
+		g := match(t, family, matched.Default(), start)
 		// the start is 0.7 deviations off in its values and 0.2 too narrow; Monte Carlo error of a thousand effective samples
 		// is about 0.05
 		if was, is := off(before), off(g); !(was > 0.4) || !(is < 0.15) {
@@ -125,7 +126,7 @@ func TestMatchingImprovesAPoorStart(t *testing.T) {
 		if probs := g.ActionProbs(); !scalar.EqualWithinAbs(floats.Sum(probs), float64(g.Problem().MDP.States()), 1e-9) {
 			t.Errorf("%s: action probabilities sum to %g", family, floats.Sum(probs))
 		}
-		if x := must(g.SampleValues(rand.New(rand.NewPCG(1, 2)), 4000)); !scalar.EqualWithinAbs(stat.Mean(mat.Col(nil, 0, x), nil), g.Value(0).Mean(), 0.1*g.Value(0).StdDev()) {
+		if x := valuewalk.Must(g.SampleValues(rand.New(rand.NewPCG(1, 2)), 4000)); !scalar.EqualWithinAbs(stat.Mean(mat.Col(nil, 0, x), nil), g.Value(0).Mean(), 0.1*g.Value(0).StdDev()) {
 			t.Errorf("%s: values are drawn from another distribution than the marginal of the first: mean %g, %g", family,
 				stat.Mean(mat.Col(nil, 0, x), nil), g.Value(0).Mean())
 		}
@@ -133,22 +134,39 @@ func TestMatchingImprovesAPoorStart(t *testing.T) {
 }
 
 func TestBadMatches(t *testing.T) {
-	_, problem := smallWorld(t, 70)
-	c := DefaultMatch()
+	_, problem := valuewalk.SmallWorld(t, 70)
+	c := matched.Default()
 	c.Kept = 0
-	if _, err := NewMatched("m", given{}, WarpedRewards, c); err == nil || !strings.Contains(err.Error(), "Kept = 0") {
+	if _, err := matched.New("m", given{}, matched.WarpedRewards, c); err == nil || !strings.Contains(err.Error(), "Kept = 0") {
 		t.Errorf("error %v for a bad config", err)
 	}
-	c = DefaultMatch()
+	c = matched.Default()
 	c.Kept, c.Samples = 1, 8 // for 9 values
-	m, err := NewMatched("m", given{[]qvirl.Posterior{isotropic(problem, 1)}}, WarpedRewards, c)
+	m, err := matched.New("m", given{[]irl.Posterior{valuewalk.Isotropic(problem, 1)}}, matched.WarpedRewards, c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.Fit(context.Background(), []*qvirl.Problem{problem}, nil); err == nil || !strings.Contains(err.Error(), "raise Samples") {
+	if _, err := m.Fit(context.Background(), []*irl.Problem{problem}, nil); err == nil || !strings.Contains(err.Error(), "raise Samples") {
 		t.Errorf("error %v for too few samples", err)
 	}
-	if _, err := NewMatched("m", given{}, "skewed", DefaultMatch()); err == nil || !strings.Contains(err.Error(), "skewed") {
+	if _, err := matched.New("m", given{}, "skewed", matched.Default()); err == nil || !strings.Contains(err.Error(), "skewed") {
 		t.Errorf("error %v for an unknown family", err)
+	}
+}
+
+// TestMatchedBetaAgreesWithQuadrature compares the posterior of β with quadrature.
+func TestMatchedBetaAgreesWithQuadrature(t *testing.T) {
+	p, mean, variance := valuewalk.BetaMoments(t)
+	c := valuewalk.DefaultRefine()
+	c.Transitions, c.Kept, c.Samples = 30, 20, 20000
+	for family := range families {
+		g := match(t, family, c, valuewalk.Isotropic(p, 1, 3, 3)).Beta()
+		// log β has its moments; of 1000 walkers, with a standard error of at most 0.03 standard deviations
+		if got := math.Log(g.Quantile(0.5)); !scalar.EqualWithinAbs(got, mean, 0.12*math.Sqrt(variance)) {
+			t.Errorf("%s: median of β %g, want %g", family, g.Quantile(0.5), math.Exp(mean))
+		}
+		if got, want := math.Log(g.Quantile(0.95)/g.Quantile(0.05)), 3.2897*math.Sqrt(variance); !scalar.EqualWithinAbs(got/want, 1, 0.12) {
+			t.Errorf("%s: log of the 95 %% quantile of β over the 5 %% quantile %g, want %g", family, got, want)
+		}
 	}
 }

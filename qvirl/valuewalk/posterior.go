@@ -2,7 +2,7 @@ package valuewalk
 
 import "github.com/go-birl/birl/qvirl/mcmc"
 
-// Posterior is a sampled posterior. It is a qvirl.ValuePosterior and safe for concurrent use.
+// Posterior is a sampled posterior. It is an irl.ValuePosterior and safe for concurrent use.
 type Posterior struct {
 	*mcmc.Posterior
 	determinant bool

@@ -10,14 +10,14 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/mcmc"
 )
 
 // Approximation is an approximate posterior over the optimal values x that the walk moves in, V* [S] for state-only rewards
-// and Q* [S·A] for state-action rewards. *qvirl.Gaussian is one.
+// and Q* [S·A] for state-action rewards. *tabular.Gaussian is one.
 type Approximation interface {
-	qvirl.Posterior
+	irl.Posterior
 	// SampleValues draws n values, [n, RewardDim].
 	SampleValues(rng *rand.Rand, n int) (*mat.Dense, error)
 }
@@ -38,7 +38,7 @@ type RefineConfig struct {
 }
 
 // DefaultRefine returns the default configuration with seed 0: 240 walkers. On 8×8 worlds of the paper (seeds from 1000), from
-// the posterior that qvirl.StartConfig gives, its samples are nearly as close to a run of ValueWalk as a second run is, in less
+// the posterior that tabular.StartConfig gives, its samples are nearly as close to a run of ValueWalk as a second run is, in less
 // than half of the time. Such a start is forgotten after a dozen transitions; then only the number of samples counts, and longer
 // trajectories bring no more than they cost.
 func DefaultRefine() RefineConfig {
@@ -90,18 +90,18 @@ const (
 // inverse of the approximation's covariance, which would be at hand, needs steps half as long on the paper's gridworlds. It
 // works on as many walkers at a time as GOMAXPROCS allows; like those of Method.Fit, the samples of a problem depend on
 // neither that nor the other problems.
-func Refine(ctx context.Context, c RefineConfig, starts []Approximation, progress qvirl.Progress) ([]*Refined, error) {
+func Refine(ctx context.Context, c RefineConfig, starts []Approximation, progress irl.Progress) ([]*Refined, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	problems := make([]*qvirl.Problem, len(starts))
+	problems := make([]*irl.Problem, len(starts))
 	for i, s := range starts {
 		if s == nil {
 			return nil, fmt.Errorf("valuewalk: there is no approximation of problem %d to start from", i)
 		}
 		problems[i] = s.Problem()
 	}
-	posts, err := walkAll(ctx, c, problems, starts, compared, progress, func(r *refinement) (qvirl.Posterior, error) {
+	posts, err := walkAll(ctx, c, problems, starts, compared, progress, func(r *refinement) (irl.Posterior, error) {
 		var d RefineDiagnostics
 		r.crew.Time(func() error { d = r.diagnose(); return nil })
 		d.Seconds = r.crew.Seconds()
@@ -119,9 +119,9 @@ func Refine(ctx context.Context, c RefineConfig, starts []Approximation, progres
 
 // walkAll walks towards the posteriors of problems from approximations, one each, and returns what answer makes of each walk.
 // At least so many draws are made of an approximation, up to the number of samples.
-func walkAll(ctx context.Context, c RefineConfig, problems []*qvirl.Problem, starts []Approximation, draws int, progress qvirl.Progress,
-	answer func(*refinement) (qvirl.Posterior, error)) ([]qvirl.Posterior, error) {
-	return mcmc.Fit(ctx, problems, progress, func(ctx context.Context, problem *qvirl.Problem, crew *mcmc.Crew) (qvirl.Posterior, error) {
+func walkAll(ctx context.Context, c RefineConfig, problems []*irl.Problem, starts []Approximation, draws int, progress irl.Progress,
+	answer func(*refinement) (irl.Posterior, error)) ([]irl.Posterior, error) {
+	return mcmc.Fit(ctx, problems, progress, func(ctx context.Context, problem *irl.Problem, crew *mcmc.Crew) (irl.Posterior, error) {
 		walkers := c.Samples / c.Kept
 		r := &refinement{config: c, start: starts[crew.Problem], problem: problem, crew: crew, walkers: walkers, drawn: max(walkers, min(draws, c.Samples))}
 		if err := r.run(ctx); err != nil {
@@ -135,7 +135,7 @@ func walkAll(ctx context.Context, c RefineConfig, problems []*qvirl.Problem, sta
 type refinement struct {
 	config  RefineConfig
 	start   Approximation
-	problem *qvirl.Problem
+	problem *irl.Problem
 	crew    *mcmc.Crew
 
 	base    *target

@@ -16,20 +16,21 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/go-birl/birl/envs/mdp"
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/mcmc"
+	"github.com/go-birl/birl/qvirl/tabular"
 )
 
 // crude is an approximation to start from: a Gaussian over values.
 type crude struct {
-	qvirl.Posterior // none; only the problem is asked for
-	problem         *qvirl.Problem
-	mean            []float64
-	factor          *mat.TriDense // lower triangular, of the covariance
+	irl.Posterior // none; only the problem is asked for
+	problem       *irl.Problem
+	mean          []float64
+	factor        *mat.TriDense // lower triangular, of the covariance
 }
 
 // isotropic returns independent Gaussians of one standard deviation.
-func isotropic(p *qvirl.Problem, std float64, mean ...float64) *crude {
+func isotropic(p *irl.Problem, std float64, mean ...float64) *crude {
 	n := p.RewardDim()
 	c := &crude{problem: p, mean: make([]float64, n), factor: mat.NewTriDense(n, mat.Lower, nil)}
 	copy(c.mean, mean)
@@ -57,7 +58,7 @@ func spoilt(p *Posterior, shift, spread float64) *crude {
 	return c
 }
 
-func (c *crude) Problem() *qvirl.Problem { return c.problem }
+func (c *crude) Problem() *irl.Problem { return c.problem }
 
 func (c *crude) SampleValues(rng *rand.Rand, n int) (*mat.Dense, error) {
 	x, noise := mat.NewDense(n, len(c.mean), nil), mat.NewVecDense(len(c.mean), nil)
@@ -237,9 +238,9 @@ func TestRefinementIsDeterminedBySeedAndProblem(t *testing.T) {
 // TestRefinedMethod fits and refines QVIRL's posterior as one method.
 func TestRefinedMethod(t *testing.T) {
 	_, problem := smallWorld(t, 90)
-	config := qvirl.DefaultConfig()
+	config := tabular.DefaultConfig()
 	config.Backend, config.Steps, config.Rounds = "go", 200, 1
-	base, err := qvirl.New(config)
+	base, err := tabular.New(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +251,7 @@ func TestRefinedMethod(t *testing.T) {
 		t.Fatalf("method %v, error %v", m, err)
 	}
 	share := 0.0
-	posts, err := m.Fit(context.Background(), []*qvirl.Problem{problem}, func(done, total int, status string) {
+	posts, err := m.Fit(context.Background(), []*irl.Problem{problem}, func(done, total int, status string) {
 		if now := float64(done) / float64(total); now < share || status == "" {
 			t.Errorf("progress fell from %g to %g: %q", share, now, status)
 		} else {
@@ -261,7 +262,7 @@ func TestRefinedMethod(t *testing.T) {
 		t.Fatalf("error %v, progress %g", err, share)
 	}
 	p := posts[0].(*Refined)
-	var _ qvirl.ValuePosterior = p
+	var _ irl.ValuePosterior = p
 	d := p.Diagnostics()
 	if p.Len() != 1000 || p.Chains() != 1000/c.Kept || !(d.Acceptance > 0.3 && d.StepSize > 0 && d.Seconds > 0) || d.Divergences > 0 {
 		t.Errorf("%d samples of %d walkers, diagnostics %+v", p.Len(), p.Chains(), d)
@@ -275,7 +276,7 @@ func TestRefinedMethod(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := walked.Fit(context.Background(), []*qvirl.Problem{problem}, nil); err == nil || !strings.Contains(err.Error(), "cannot be refined") {
+	if _, err := walked.Fit(context.Background(), []*irl.Problem{problem}, nil); err == nil || !strings.Contains(err.Error(), "cannot be refined") {
 		t.Errorf("refining ValueWalk: error %v", err)
 	}
 }

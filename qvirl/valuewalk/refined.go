@@ -9,19 +9,19 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/mcmc"
 )
 
-// RefinedMethod fits an approximate posterior by another method and refines it. It is a qvirl.Method.
+// RefinedMethod fits an approximate posterior by another method and refines it. It is an irl.Method.
 type RefinedMethod struct {
 	name   string
-	base   qvirl.Method
+	base   irl.Method
 	config RefineConfig
 }
 
 // NewRefined returns the method of the given name that refines the posteriors of base, which must be Approximations.
-func NewRefined(name string, base qvirl.Method, c RefineConfig) (*RefinedMethod, error) {
+func NewRefined(name string, base irl.Method, c RefineConfig) (*RefinedMethod, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
@@ -32,7 +32,7 @@ func NewRefined(name string, base qvirl.Method, c RefineConfig) (*RefinedMethod,
 func (m *RefinedMethod) Name() string { return m.name }
 
 // Fit fits and refines the posterior of each problem; every one is a *Refined.
-func (m *RefinedMethod) Fit(ctx context.Context, problems []*qvirl.Problem, progress qvirl.Progress) ([]qvirl.Posterior, error) {
+func (m *RefinedMethod) Fit(ctx context.Context, problems []*irl.Problem, progress irl.Progress) ([]irl.Posterior, error) {
 	posts, err := m.base.Fit(ctx, problems, progress.Stage(m.base.Name()+": ", 0, 1, 2))
 	if err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func (m *RefinedMethod) Fit(ctx context.Context, problems []*qvirl.Problem, prog
 }
 
 // RefineAll is Refine for posteriors as a method returns them. They must be Approximations.
-func RefineAll(ctx context.Context, c RefineConfig, posts []qvirl.Posterior, progress qvirl.Progress) ([]qvirl.Posterior, error) {
+func RefineAll(ctx context.Context, c RefineConfig, posts []irl.Posterior, progress irl.Progress) ([]irl.Posterior, error) {
 	starts, err := approximations(posts)
 	if err != nil {
 		return nil, err
@@ -50,14 +50,14 @@ func RefineAll(ctx context.Context, c RefineConfig, posts []qvirl.Posterior, pro
 	if err != nil {
 		return nil, err
 	}
-	out := make([]qvirl.Posterior, len(refined))
+	out := make([]irl.Posterior, len(refined))
 	for i, p := range refined {
 		out[i] = p
 	}
 	return out, nil
 }
 
-// Refined is a refined posterior. It is a qvirl.ValuePosterior and safe for concurrent use. Its samples stand walker by
+// Refined is a refined posterior. It is an irl.ValuePosterior and safe for concurrent use. Its samples stand walker by
 // walker: Chains is the number of walkers.
 type Refined struct {
 	*mcmc.Posterior
@@ -133,8 +133,8 @@ func (r *refinement) diagnose() (d RefineDiagnostics) {
 		d.Settling = distance(where(func(_, j int) bool { return j < half }), where(func(_, j int) bool { return j >= kept-half }))
 	}
 	actions, beta := r.problem.MDP.Actions(), r.problem.Beta
-	first := qvirl.ColumnMeans(before.Samples().Policies(actions, beta))
-	last := qvirl.ColumnMeans(after.Samples().Policies(actions, beta))
+	first := irl.ColumnMeans(before.Samples().Policies(actions, beta))
+	last := irl.ColumnMeans(after.Samples().Policies(actions, beta))
 	d.PolicyDrift = floats.Distance(first, last, 1) / 2 / float64(r.problem.MDP.States())
 	return d
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/go-birl/birl/envs/npz"
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 // Save writes the posterior to an .npz file as Posterior.Save does, walker by walker, without the approximation that it
@@ -34,7 +34,7 @@ func (d *RefineDiagnostics) scalars() map[string]*float64 {
 
 // LoadRefined reads a posterior that Refined.Save wrote for the same problem. start is the approximation that it is a
 // refinement of; nil leaves it without one, and Diagnose with nothing to judge.
-func LoadRefined(path string, problem *qvirl.Problem, start Approximation) (*Refined, error) {
+func LoadRefined(path string, problem *irl.Problem, start Approximation) (*Refined, error) {
 	l, err := open(path, problem)
 	if err != nil {
 		return nil, err

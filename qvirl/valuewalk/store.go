@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/envs/npz"
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/mcmc"
 )
 
@@ -43,7 +43,7 @@ func (d *Diagnostics) scalars() map[string]*float64 {
 		"seconds": &d.Seconds, "min_ess": &d.MinESS, "max_rhat": &d.MaxRHat}
 }
 
-func (d *Diagnostics) vectors(p *qvirl.Problem) map[string]vector {
+func (d *Diagnostics) vectors(p *irl.Problem) map[string]vector {
 	out := map[string]vector{}
 	add := func(of string, c *mcmc.Convergence, length int) {
 		out[of+"_rhat"], out[of+"_ess_bulk"], out[of+"_ess_tail"] = vector{&c.RHat, length}, vector{&c.BulkESS, length}, vector{&c.TailESS, length}
@@ -85,7 +85,7 @@ func single(x *mat.Dense) npz.Array {
 }
 
 // hashOf returns the problem's fingerprint in halves, which a float64 holds without rounding.
-func hashOf(p *qvirl.Problem) ([]int, error) {
+func hashOf(p *irl.Problem) ([]int, error) {
 	h, err := mcmc.Fingerprint(p)
 	if err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func hashOf(p *qvirl.Problem) ([]int, error) {
 
 // Load reads a posterior that Save wrote for the same problem. It refuses files of other problems, damaged files, and
 // samples that are not finite.
-func Load(path string, problem *qvirl.Problem) (*Posterior, error) {
+func Load(path string, problem *irl.Problem) (*Posterior, error) {
 	l, err := open(path, problem)
 	if err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func Load(path string, problem *qvirl.Problem) (*Posterior, error) {
 }
 
 // open opens a file for a problem.
-func open(path string, problem *qvirl.Problem) (*loader, error) {
+func open(path string, problem *irl.Problem) (*loader, error) {
 	if err := problem.Validate(); err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func open(path string, problem *qvirl.Problem) (*loader, error) {
 type loader struct{ *npz.Reader }
 
 // posterior returns the samples of a problem, at least so many a chain.
-func (l *loader) posterior(problem *qvirl.Problem, minPerChain int) *mcmc.Posterior {
+func (l *loader) posterior(problem *irl.Problem, minPerChain int) *mcmc.Posterior {
 	want, err := hashOf(problem)
 	if err != nil {
 		l.Fail("%v", err)

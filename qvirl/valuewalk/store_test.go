@@ -13,7 +13,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/envs/npz"
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 func TestSample(t *testing.T) {
@@ -63,7 +63,7 @@ func TestSample(t *testing.T) {
 	}
 }
 
-func columnOf(s *qvirl.Samples, i int) []float64 {
+func columnOf(s *irl.Samples, i int) []float64 {
 	n, _ := s.Reward.Dims()
 	out := make([]float64, n)
 	for k := range out {

@@ -6,8 +6,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/go-birl/birl/qvirl"
-	"github.com/go-birl/birl/qvirl/mcmc"
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 // target is the log posterior density of one problem as a function of the values x that the walk moves in: x = V, [S],
@@ -59,7 +58,7 @@ type target struct {
 	band     *bandLU
 }
 
-func newTarget(p *qvirl.Problem) (*target, error) {
+func newTarget(p *irl.Problem) (*target, error) {
 	m := p.MDP
 	t := &target{
 		states: m.States(), actions: m.Actions(), n: p.RewardDim(), dim: p.ValueDim(), stateOnly: p.StateOnly(),
@@ -82,21 +81,17 @@ func newTarget(p *qvirl.Problem) (*target, error) {
 			t.total = append(t.total, sum)
 		}
 	}
-	precision, err := mcmc.Precision(p.Prior)
+	precision, _, err := p.Prior.Precision()
 	if err != nil {
 		return nil, err
 	}
-	t.priorVariance = make([]float64, t.n)
-	if p.Prior.Std != nil {
+	t.priorVariance = p.Prior.Variances()
+	if p.Prior.Independent() {
 		t.precision = make([]float64, t.n)
-		for i, s := range p.Prior.Std {
-			t.priorVariance[i] = s * s
+		for i := range t.precision {
 			t.precision[i] = precision.At(i, i)
 		}
 	} else {
-		for i := range t.priorVariance {
-			t.priorVariance[i] = p.Prior.Cov.At(i, i)
-		}
 		t.dense = mat.DenseCopyOf(precision)
 	}
 	t.findLoops()

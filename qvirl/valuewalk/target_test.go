@@ -10,12 +10,12 @@ import (
 
 	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/envs/mdp"
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 // smallProblems are one problem of each kind: state-only and state-action rewards, independent and correlated priors. In
 // the state-only MDP, state 2 has an action that ends the episode beside others that do not.
-func smallProblems(t testing.TB) map[string]*qvirl.Problem {
+func smallProblems(t testing.TB) map[string]*irl.Problem {
 	t.Helper()
 	rows := [][]mdp.Transition{
 		{{Next: 0, Prob: 0.7}, {Next: 1, Prob: 0.3}}, {{Next: 2, Prob: 1}},
@@ -28,7 +28,7 @@ func smallProblems(t testing.TB) map[string]*qvirl.Problem {
 		t.Fatal(err)
 	}
 	demos := []mdp.Step{{State: 0, Action: 1}, {State: 0, Action: 1}, {State: 0, Action: 0}, {State: 1, Action: 0}, {State: 2, Action: 1}}
-	correlated := func(n int) qvirl.Prior {
+	correlated := func(n int) irl.Prior {
 		cov := mat.NewSymDense(n, nil)
 		mean := make([]float64, n)
 		for i := range mean {
@@ -37,21 +37,21 @@ func smallProblems(t testing.TB) map[string]*qvirl.Problem {
 				cov.SetSym(i, j, 2*math.Exp(-0.5*float64(j-i)))
 			}
 		}
-		return qvirl.Prior{Mean: mean, Cov: cov}
+		return irl.Prior{Mean: mean, Cov: cov}
 	}
-	problem := func(prior qvirl.Prior) *qvirl.Problem {
-		return &qvirl.Problem{MDP: m, Prior: prior, Discount: 0.8, Beta: 1.5, Demos: demos}
+	problem := func(prior irl.Prior) *irl.Problem {
+		return &irl.Problem{MDP: m, Prior: prior, Discount: 0.8, Beta: 1.5, Demos: demos}
 	}
-	return map[string]*qvirl.Problem{
-		"state-only":               problem(qvirl.IndependentPrior(4, 0.5, 1.5)),
+	return map[string]*irl.Problem{
+		"state-only":               problem(irl.IndependentPrior(4, 0.5, 1.5)),
 		"state-only, correlated":   problem(correlated(4)),
-		"state-action":             problem(qvirl.IndependentPrior(8, 0.5, 1.5)),
+		"state-action":             problem(irl.IndependentPrior(8, 0.5, 1.5)),
 		"state-action, correlated": problem(correlated(8)),
 	}
 }
 
 // withUnknownBeta adds the same problems with a prior over β.
-func withUnknownBeta(t testing.TB) map[string]*qvirl.Problem {
+func withUnknownBeta(t testing.TB) map[string]*irl.Problem {
 	out := smallProblems(t)
 	for name, p := range smallProblems(t) {
 		p.BetaLogStd = 0.7
@@ -139,7 +139,7 @@ func TestDensity(t *testing.T) {
 	}
 }
 
-func logLikelihood(p *qvirl.Problem, q []float64) float64 {
+func logLikelihood(p *irl.Problem, q []float64) float64 {
 	policy := mdp.Boltzmann(nil, q, p.MDP.Actions(), p.Beta)
 	sum := 0.0
 	for _, d := range p.Demos {
@@ -196,8 +196,8 @@ func TestLogDetIsJacobian(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	problems["gridworld"] = &qvirl.Problem{MDP: world.MDP, Prior: qvirl.IndependentPrior(6, 0, 1), Discount: 0.9, Beta: 1}
-	problems["gridworld, state-action"] = &qvirl.Problem{MDP: world.MDP, Prior: qvirl.IndependentPrior(30, 0, 1), Discount: 0.9, Beta: 1}
+	problems["gridworld"] = &irl.Problem{MDP: world.MDP, Prior: irl.IndependentPrior(6, 0, 1), Discount: 0.9, Beta: 1}
+	problems["gridworld, state-action"] = &irl.Problem{MDP: world.MDP, Prior: irl.IndependentPrior(30, 0, 1), Discount: 0.9, Beta: 1}
 	const h = 1e-6
 	for name, p := range problems {
 		target, err := newTarget(p)

@@ -4,11 +4,11 @@ import (
 	"context"
 	"math"
 
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/mcmc"
 )
 
-// Method is ValueWalk with one configuration. It is a qvirl.Method.
+// Method is ValueWalk with one configuration. It is an irl.Method.
 type Method struct{ config Config }
 
 // New returns the method with the given configuration.
@@ -33,8 +33,8 @@ func methodName(determinant bool) string {
 // GOMAXPROCS allows. The samples of a problem depend on the problem itself and on the configuration, seed included, but
 // neither on its place in the batch nor on the other problems nor on GOMAXPROCS, so that batches may be split freely.
 // Poor convergence is not an error: see Posterior.Diagnostics.
-func (m *Method) Fit(ctx context.Context, problems []*qvirl.Problem, progress qvirl.Progress) ([]qvirl.Posterior, error) {
-	return mcmc.Fit(ctx, problems, progress, func(ctx context.Context, problem *qvirl.Problem, crew *mcmc.Crew) (qvirl.Posterior, error) {
+func (m *Method) Fit(ctx context.Context, problems []*irl.Problem, progress irl.Progress) ([]irl.Posterior, error) {
+	return mcmc.Fit(ctx, problems, progress, func(ctx context.Context, problem *irl.Problem, crew *mcmc.Crew) (irl.Posterior, error) {
 		w := walk{config: m.config, problem: problem, crew: crew}
 		posterior, err := w.run(ctx)
 		if err != nil {
@@ -47,7 +47,7 @@ func (m *Method) Fit(ctx context.Context, problems []*qvirl.Problem, progress qv
 // walk is the sampling of one problem's posterior.
 type walk struct {
 	config  Config
-	problem *qvirl.Problem
+	problem *irl.Problem
 	crew    *mcmc.Crew
 
 	chains []*chain

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,7 +14,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/envs/mdp"
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 // brief is a configuration that samples little: for tests of anything but the samples' distribution.
@@ -54,7 +55,7 @@ func TestConverges(t *testing.T) {
 }
 
 func TestSamplesAreDeterminedBySeedAndProblem(t *testing.T) {
-	problems := make([]*qvirl.Problem, 3)
+	problems := make([]*irl.Problem, 3)
 	for i := range problems {
 		_, problems[i] = smallWorld(t, 50+uint64(i))
 	}
@@ -98,7 +99,7 @@ func TestSamplesSolveTheMDP(t *testing.T) {
 			}
 		}
 		for s := 0; s < p.MDP.States(); s++ {
-			want, err := qvirl.NewEmpirical(mat.Col(nil, s, values))
+			want, err := irl.NewEmpirical(mat.Col(nil, s, values))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -118,7 +119,7 @@ func TestFitStopsWhenCancelled(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	posteriors, err := method.Fit(ctx, []*qvirl.Problem{problem, problem, problem}, func(int, int, string) { cancel() })
+	posteriors, err := method.Fit(ctx, []*irl.Problem{problem, problem, problem}, func(int, int, string) { cancel() })
 	if !errors.Is(err, context.Canceled) || posteriors != nil {
 		t.Errorf("error %v, posteriors %v", err, posteriors)
 	}
@@ -132,7 +133,7 @@ func TestFitReportsProgress(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := 0
-	_, err = method.Fit(context.Background(), []*qvirl.Problem{a, b}, func(done, total int, status string) {
+	_, err = method.Fit(context.Background(), []*irl.Problem{a, b}, func(done, total int, status string) {
 		if done < last || total != 2 || status == "" {
 			t.Errorf("reported %d of %d, %q after %d", done, total, status, last)
 		}
@@ -168,7 +169,7 @@ func TestBadInput(t *testing.T) {
 	_, good := smallWorld(t, 63)
 	bad := *good
 	bad.Demos = []mdp.Step{{State: 9, Action: 0}}
-	for want, problems := range map[string][]*qvirl.Problem{
+	for want, problems := range map[string][]*irl.Problem{
 		"no problems": nil,
 		"problem 1":   {good, &bad},
 		"state 9":     {&bad},
@@ -176,6 +177,11 @@ func TestBadInput(t *testing.T) {
 		if _, err := method.Fit(context.Background(), problems, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
+	}
+	singular := *good
+	singular.Prior = irl.Prior{Mean: good.Prior.Mean, LowRank: mat.NewDense(9, 1, slices.Repeat([]float64{1}, 9))}
+	if _, err := method.Fit(context.Background(), []*irl.Problem{&singular}, nil); !errors.Is(err, irl.ErrSingularPrior) {
+		t.Errorf("a singular prior: error %v", err)
 	}
 }
 

@@ -10,12 +10,12 @@ import (
 	"strings"
 
 	"github.com/go-birl/birl/envs/atomicfile"
-	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/widgets"
 )
 
 // Table returns the table as a widget.
-func Table(t experiment.Table) widgets.Table {
+func Table(t exhibit.Table) widgets.Table {
 	out := widgets.Table{Title: t.Title, References: t.References, Notes: append([]string(nil), t.Notes...)}
 	for _, c := range t.Columns {
 		out.Columns = append(out.Columns, widgets.Column{Name: c.Title, Decimals: c.Decimals})
@@ -38,7 +38,7 @@ func Table(t experiment.Table) widgets.Table {
 }
 
 // Dots returns the table as a figure: a panel for each column, with the values of the first reference beside ours.
-func Dots(t experiment.Table) widgets.Dots {
+func Dots(t exhibit.Table) widgets.Dots {
 	out := widgets.Dots{Title: t.Title}
 	for _, r := range t.Rows {
 		out.Methods = append(out.Methods, r.Method)
@@ -57,7 +57,7 @@ func Dots(t experiment.Table) widgets.Dots {
 }
 
 // estimate returns nil where there is none, or no finite one.
-func estimate(e *experiment.Estimate) *widgets.Estimate {
+func estimate(e *exhibit.Estimate) *widgets.Estimate {
 	if e == nil || math.IsInf(e.Mean, 0) {
 		return nil
 	}
@@ -68,7 +68,7 @@ func estimate(e *experiment.Estimate) *widgets.Estimate {
 const mostPoints = 40
 
 // Chart returns the chart as a widget.
-func Chart(c experiment.Chart) widgets.Curves {
+func Chart(c exhibit.Chart) widgets.Curves {
 	out := widgets.Curves{Title: c.Title}
 	if len(c.Panels) == 4 { // two rows of two, not three and one
 		out.Columns = 2
@@ -91,7 +91,7 @@ func Chart(c experiment.Chart) widgets.Curves {
 }
 
 // Ranks returns the rank histograms as a widget, all in one row.
-func Ranks(c experiment.RankChart) widgets.Ranks {
+func Ranks(c exhibit.RankChart) widgets.Ranks {
 	out := widgets.Ranks{Title: c.Title, Bins: c.Bins, Columns: len(c.Panels)}
 	for _, p := range c.Panels {
 		out.Panels = append(out.Panels, widgets.RankPanel{Title: widgets.Label(p.Method), Method: p.Method, Ranks: p.Ranks, Max: p.Max})
@@ -100,7 +100,7 @@ func Ranks(c experiment.RankChart) widgets.Ranks {
 }
 
 // Text returns the tables of a report as aligned plain text.
-func Text(r *experiment.Report) (string, error) {
+func Text(r *exhibit.Report) (string, error) {
 	var b strings.Builder
 	for _, t := range r.Tables {
 		text, err := Table(t).Text()
@@ -114,7 +114,7 @@ func Text(r *experiment.Report) (string, error) {
 
 // Write writes the report to a folder, which it makes if it is missing: report.md with the tables and links to the
 // figures, a CSV file of each table and an SVG file of each figure. It returns the names of the files.
-func Write(r *experiment.Report, dir string) ([]string, error) {
+func Write(r *exhibit.Report, dir string) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("report: cannot write to %s: %w", dir, err)
 	}

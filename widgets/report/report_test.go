@@ -1,31 +1,30 @@
 package report
 
 import (
+	"github.com/go-birl/birl/qvirl/exhibit"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/go-birl/birl/qvirl/experiment"
 )
 
-func sample() *experiment.Report {
-	published := &experiment.Estimate{Mean: 0.486, StdErr: 0.011}
-	return &experiment.Report{
+func sample() *exhibit.Report {
+	published := &exhibit.Estimate{Mean: 0.486, StdErr: 0.011}
+	return &exhibit.Report{
 		Title: "A report", Text: []string{"A paragraph."},
-		Tables: []experiment.Table{{
-			Name: "table1", Title: "Distances", Columns: []experiment.Column{{Metric: "w1", Title: "W1", Decimals: 3}, {Metric: "log_density", Title: "log density", Decimals: 2}},
+		Tables: []exhibit.Table{{
+			Name: "table1", Title: "Distances", Columns: []exhibit.Column{{Metric: "w1", Title: "W1", Decimals: 3}, {Metric: "log_density", Title: "log density", Decimals: 2}},
 			References: []string{"paper"}, Notes: []string{"A note."},
-			Rows: []experiment.TableRow{
-				{Method: "qvirl", Cells: []experiment.Cell{{Estimate: &experiment.Estimate{Mean: 0.25, StdErr: 0.5, N: 3}, References: []*experiment.Estimate{published}}, {References: []*experiment.Estimate{nil}}}},
-				{Method: "avril", Cells: []experiment.Cell{{References: []*experiment.Estimate{nil}}, {Estimate: &experiment.Estimate{Mean: math.Inf(-1), StdErr: math.NaN(), N: 1}, References: []*experiment.Estimate{nil}}}},
+			Rows: []exhibit.TableRow{
+				{Method: "qvirl", Cells: []exhibit.Cell{{Estimate: &exhibit.Estimate{Mean: 0.25, StdErr: 0.5, N: 3}, References: []*exhibit.Estimate{published}}, {References: []*exhibit.Estimate{nil}}}},
+				{Method: "avril", Cells: []exhibit.Cell{{References: []*exhibit.Estimate{nil}}, {Estimate: &exhibit.Estimate{Mean: math.Inf(-1), StdErr: math.NaN(), N: 1}, References: []*exhibit.Estimate{nil}}}},
 			},
 		}},
-		Charts: []experiment.Chart{{Name: "curve", Title: "A curve", Panels: []experiment.Panel{{XLabel: "λ", YLabel: "W1",
-			Curves: []experiment.Curve{{Name: "avril", X: []float64{0, 1, 2}, Y: []float64{3, 4, 5}, StdErr: []float64{1, 1, 1}}},
-			Levels: []experiment.Level{{Name: "nominal", Y: 4}}, Marks: []experiment.Mark{{Note: "best", X: 1}}}}}},
-		Ranks: []experiment.RankChart{{Name: "ranks", Title: "Some ranks", Bins: 5, Panels: []experiment.RankPanel{
+		Charts: []exhibit.Chart{{Name: "curve", Title: "A curve", Panels: []exhibit.Panel{{XLabel: "λ", YLabel: "W1",
+			Curves: []exhibit.Curve{{Name: "avril", X: []float64{0, 1, 2}, Y: []float64{3, 4, 5}, StdErr: []float64{1, 1, 1}}},
+			Levels: []exhibit.Level{{Name: "nominal", Y: 4}}, Marks: []exhibit.Mark{{Note: "best", X: 1}}}}}},
+		Ranks: []exhibit.RankChart{{Name: "ranks", Title: "Some ranks", Bins: 5, Panels: []exhibit.RankPanel{
 			{Method: "qvirl", Ranks: []int{0, 1, 2, 9}, Max: 9}, {Method: "avril", Ranks: []int{9, 9, 0, 0}, Max: 9}}}},
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/gym"
 )
@@ -26,6 +27,9 @@ type collectOptions struct {
 	python        string
 	atari         bool
 	workers, envs int
+	force         bool
+	stepTimeout   time.Duration
+	maxRestarts   int
 }
 
 func newCollect() *cobra.Command {
@@ -35,7 +39,7 @@ func newCollect() *cobra.Command {
 		Short: "Collect episodes by a random policy, store them, and read them back",
 		Long: `collect makes an environment by its Gymnasium id, lets a policy that chooses actions uniformly at random act in it, stores the
 episodes in FILE.npz with a description in FILE.json, and reads the file back. Episode k is reset with the seed --seed + k. After an
-interruption or a fault, what was collected until then is stored all the same.`,
+interruption or a fault, what was collected until then is stored all the same; where it would replace a file, in FILE.partial.npz.`,
 		Example: `  demos collect CartPole-v1 --episodes 20 --out cartpole.npz
   demos collect highway-fast-v0 --import highway_env --option 'config={"vehicles_count": 10}' --workers 2 --out highway.npz
   demos collect ALE/Pong-v5 --atari --episodes 1 --out pong.npz
@@ -55,6 +59,9 @@ interruption or a fault, what was collected until then is stored all the same.`,
 	f.BoolVar(&o.atari, "atari", false, "an Atari game in the usual preprocessing: 4 grey frames of 84×84")
 	f.IntVar(&o.workers, "workers", 1, "number of processes")
 	f.IntVar(&o.envs, "envs", 4, "environments in each process")
+	f.DurationVar(&o.stepTimeout, "step-timeout", time.Minute, "how long a step of the environments may take")
+	f.IntVar(&o.maxRestarts, "max-restarts", 3, "how often the processes are started again after one died or exceeded --step-timeout")
+	f.BoolVar(&o.force, "force", false, command.ForceHelp)
 	c.MarkFlagRequired("out")
 	return c
 }
@@ -68,6 +75,9 @@ func (o *collectOptions) config(id string) (gym.Config, error) {
 	c.Imports = append(c.Imports, o.imports...)
 	c.Workers, c.EnvsPerWorker = o.workers, o.envs
 	c.Python, c.PythonPath, c.Autoreset = o.python, o.pythonPath, gym.Disabled
+	if c.StepLimit = o.stepTimeout; o.stepTimeout <= 0 || o.maxRestarts < 0 {
+		return c, fmt.Errorf("--step-timeout %v --max-restarts %d: want a positive time, and no negative number", o.stepTimeout, o.maxRestarts)
+	}
 	for _, option := range o.options {
 		name, text, ok := strings.Cut(option, "=")
 		var value any
@@ -93,6 +103,9 @@ func collect(cmd *cobra.Command, id string, o *collectOptions) error {
 	if err := checkFolder(o.out); err != nil {
 		return err
 	}
+	if err := command.CheckOutput(o.force, demo.Files(o.out)); err != nil {
+		return err
+	}
 	pool, err := gym.Open(cmd.Context(), c)
 	if err != nil {
 		return err
@@ -104,6 +117,9 @@ func collect(cmd *cobra.Command, id string, o *collectOptions) error {
 	var failed error
 	set.Trajectories, failed = gym.Collect(cmd.Context(), pool, gym.RandomPolicy(set.Actions), gym.CollectOptions{
 		Episodes: o.episodes, FirstSeed: o.seed, PolicySeed: set.Seed, MaxSteps: o.maxSteps,
+		MaxRestarts: o.maxRestarts, Restarted: func(cause error) {
+			fmt.Fprintf(cmd.ErrOrStderr(), "note: the processes are started again: %v\n", cause)
+		},
 		Progress: func(done int) {
 			if now := time.Now(); now.Sub(last) > time.Second {
 				last = now
@@ -114,16 +130,20 @@ func collect(cmd *cobra.Command, id string, o *collectOptions) error {
 	if failed != nil && len(set.Trajectories) == 0 {
 		return failed
 	}
-	if err := set.Write(o.out); err != nil {
+	out := o.out
+	if failed != nil {
+		out = demo.PartialPath(out)
+	}
+	if err := set.Write(out); err != nil {
 		return err
 	}
-	back, err := demo.Read(o.out)
+	back, err := demo.Read(out)
 	if err != nil {
 		return err
 	}
-	show(cmd.OutOrStdout(), o.out, back)
+	show(cmd.OutOrStdout(), out, back)
 	if failed != nil {
-		return fmt.Errorf("%s holds what was collected before: %w", o.out, failed)
+		return fmt.Errorf("%s holds what was collected before: %w", out, failed)
 	}
 	return nil
 }

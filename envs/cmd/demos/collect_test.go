@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"path/filepath"
@@ -51,6 +52,36 @@ func TestInterruptedCollectionIsKept(t *testing.T) {
 	}
 	if set, err := demo.Read(out); err != nil || len(set.Trajectories) < 5 {
 		t.Errorf("after the interruption: error %v", err)
+	}
+}
+
+// TestFaultsReplaceNoFile: what was collected before a fault stands beside the earlier file, not in its place.
+func TestFaultsReplaceNoFile(t *testing.T) {
+	dir := t.TempDir()
+	out := filepath.Join(dir, "x.npz")
+	args := func(fault string, more ...string) []string {
+		return append([]string{"collect", "Faulty-v0", "--import", "faulty", "--python-path", "../../gym/testdata", "--option", "fault=" + fault,
+			"--option", "at=6", "--option", "length=4", "--episodes", "9", "--envs", "1", "--out", out}, more...)
+	}
+	if status, _, stderr := run(t, args(`""`)...); status != 0 {
+		t.Fatal(stderr)
+	}
+	before, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status, _, stderr := run(t, args(`""`)...); status != 1 || !strings.Contains(stderr, "--force") {
+		t.Errorf("a second collection: status %d, %q", status, stderr)
+	}
+	status, stdout, stderr := run(t, args(`"raise"`, "--force", "--option", "length=10")...)
+	if status != 1 || !strings.Contains(stderr, "x.partial.npz holds what was collected before") || !strings.Contains(stdout, "x.partial.npz: 1 trajectories") {
+		t.Errorf("a fault: status %d, says %q, %q", status, stdout, stderr)
+	}
+	if now, err := os.ReadFile(out); err != nil || !bytes.Equal(now, before) {
+		t.Errorf("the fault changed the earlier file (error %v)", err)
+	}
+	if set, err := demo.Read(out); err != nil || len(set.Trajectories) != 9 {
+		t.Errorf("the earlier file: error %v", err)
 	}
 }
 

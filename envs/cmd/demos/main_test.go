@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/go-birl/birl/envs/command"
+	"github.com/go-birl/birl/envs/npz"
 )
 
 // run runs the command line and returns its exit status and output.
@@ -47,6 +49,89 @@ func TestConvertAndShow(t *testing.T) {
 	}
 }
 
+func TestConvertReplacesNothingUnasked(t *testing.T) {
+	dir := t.TempDir()
+	text, out := filepath.Join(dir, "recorded.csv"), filepath.Join(dir, "stored.npz")
+	if err := os.WriteFile(text, []byte(recorded), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	convert := func(want string, args ...string) {
+		t.Helper()
+		status, _, stderr := run(t, append([]string{"convert"}, args...)...)
+		if (status == 0) != (want == "") || !strings.Contains(stderr, want) {
+			t.Errorf("convert %v: status %d, says %q", args, status, stderr)
+		}
+	}
+	read := func() string {
+		t.Helper()
+		content, err := os.ReadFile(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(content)
+	}
+	convert("", text, "--out", out)
+	before := read()
+	if err := os.WriteFile(text, []byte(recorded+"3,0,1,5,1,1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	convert("exists already", text, "--out", out)
+	if read() != before {
+		t.Error("the refused conversion changed the file")
+	}
+	convert("", text, "--out", out, "--force")
+	if read() == before {
+		t.Error("--force left the file as it was")
+	}
+	flat := filepath.Join(dir, "flat.npz")
+	if err := npz.Write(flat, map[string]npz.Array{"obs": npz.Floats([]float64{0}, 1, 1), "next_obs": npz.Floats([]float64{0}, 1, 1), "action": npz.Ints([]int{0}, 1),
+		"episode": npz.Ints([]int{0}, 1)}); err != nil {
+		t.Fatal(err)
+	}
+	convert("that is read, which the result would replace", flat, "--out", flat, "--force")
+}
+
+// TestOneRuleForInfinities: what demonstrations cannot hold is refused by show, and by convert, which leaves the earlier good files as they were.
+func TestOneRuleForInfinities(t *testing.T) {
+	dir := t.TempDir()
+	text, out := filepath.Join(dir, "recorded.csv"), filepath.Join(dir, "stored.npz")
+	write := func(path, text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(text, recorded)
+	if status, _, stderr := run(t, "convert", text, "--out", out); status != 0 {
+		t.Fatal(stderr)
+	}
+	var before [2]string
+	files := [2]string{out, filepath.Join(dir, "stored.json")}
+	for i, path := range files {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before[i] = string(content)
+	}
+	for what, line := range map[string]string{"reward": "2,0,1,%s,1,1\n", "obs_0": "2,%s,1,5,1,1\n", "next_obs_0": "2,0,1,5,%s,1\n"} {
+		for _, number := range []string{"inf", "-Inf", "1e300", "nan"} {
+			bad := filepath.Join(dir, "bad.csv")
+			write(bad, strings.Replace(recorded, "2,0,1,5,1,1\n", fmt.Sprintf(line, number), 1))
+			for _, args := range [][]string{{"show", bad}, {"convert", bad, "--out", out}} {
+				if status, _, stderr := run(t, args...); status != 1 || !strings.Contains(stderr, what) || !strings.Contains(stderr, "line 4") {
+					t.Errorf("%s of %s %s: status %d, says %q", args[0], what, number, status, stderr)
+				}
+			}
+			for i, path := range files {
+				if content, err := os.ReadFile(path); err != nil || string(content) != before[i] {
+					t.Fatalf("%s of %s %s: %s is another (error %v)", "convert", what, number, path, err)
+				}
+			}
+		}
+	}
+}
+
 func TestWrongCommandLines(t *testing.T) {
 	for want, args := range map[string][]string{
 		"accepts 1 arg":             {"collect", "--out", "x.npz"},
@@ -54,6 +139,7 @@ func TestWrongCommandLines(t *testing.T) {
 		"ends in .npz":              {"collect", "CartPole-v1", "--out", "x.txt"},
 		"no such file or directory": {"collect", "CartPole-v1", "--out", filepath.Join(t.TempDir(), "absent", "x.npz")},
 		"NAME=VALUE":                {"collect", "CartPole-v1", "--out", "x.npz", "--option", "gravity"},
+		"that is read":              {"convert", "../../npz/testdata/stored.npz", "--out", "../../npz/testdata/stored.npz"},
 		"no layout":                 {"convert", "../../npz/testdata/stored.npz", "--layout", "odd", "--out", "x.npz"},
 		"/nowhere/python":           {"collect", "CartPole-v1", "--out", filepath.Join(t.TempDir(), "x.npz"), "--python", "/nowhere/python"},
 	} {

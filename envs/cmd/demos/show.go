@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/go-birl/birl/envs/atomicfile"
+	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/demo"
 )
 
@@ -69,6 +71,7 @@ func show(w io.Writer, path string, s *demo.Set) {
 func newConvert() *cobra.Command {
 	var out, env, expert, layout string
 	var actions int
+	var force bool
 	c := &cobra.Command{
 		Use:   "convert FILE --out FILE.npz",
 		Short: "Convert a file that others have made to this project's layout",
@@ -83,10 +86,16 @@ checks every array, and writes FILE.npz with a description in FILE.json.`,
 		Example: "  demos convert recorded.csv --env Moonbase-v0 --expert 'the pilot' --out moonbase.npz",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := atomicfile.Check(out, args[0]); err != nil {
+				return err
+			}
 			set, err := demo.Import(args[0], demo.ImportOptions{
 				Description: demo.Description{Environment: env, Expert: expert, Actions: actions}, Layout: demo.Layout(layout),
 			})
 			if err != nil {
+				return err
+			}
+			if err := command.CheckOutput(force, demo.Files(out), demo.Files(args[0])...); err != nil {
 				return err
 			}
 			if err := set.Write(out); err != nil {
@@ -102,6 +111,7 @@ checks every array, and writes FILE.npz with a description in FILE.json.`,
 	f.StringVar(&expert, "expert", "", "who demonstrated")
 	f.IntVar(&actions, "actions", 0, "number of actions (default: one more than the largest in the file)")
 	f.StringVar(&layout, "layout", "", "flat, imitation or csv (default: by the file's ending and arrays)")
+	f.BoolVar(&force, "force", false, command.ForceHelp)
 	c.MarkFlagRequired("out")
 	return c
 }

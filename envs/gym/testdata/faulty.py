@@ -15,6 +15,7 @@ class Faulty(gymnasium.Env):
         self.observation_space = gymnasium.spaces.Box(-np.inf, np.inf, tuple(shape), np.float32)
         self.action_space = gymnasium.spaces.Discrete(3, start=start)
         self.fault, self.at, self.length = fault, at, length
+        self.episodes = 0
         if fault == "constructor":
             raise ValueError("this constructor never succeeds")
 
@@ -24,6 +25,7 @@ class Faulty(gymnasium.Env):
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
         self.count = 0
+        self.episodes += 1
         if self.fault == "reset":
             raise ValueError("this reset never succeeds")
         return self.observe(), {}
@@ -31,6 +33,8 @@ class Faulty(gymnasium.Env):
     def step(self, action):
         assert self.action_space.contains(action)
         self.count += 1
+        if self.fault == "hang in the second episode" and self.episodes == 2:
+            time.sleep(3600)
         observation, reward = self.observe(), float(action)
         if self.count == self.at:
             if self.fault == "raise":
@@ -41,10 +45,17 @@ class Faulty(gymnasium.Env):
                 sys.stderr.write("last words\n")
                 sys.stderr.flush()
                 os._exit(7)
+            elif self.fault == "exit once" and not os.path.exists(os.environ["ONCE_FILE"]):
+                open(os.environ["ONCE_FILE"], "w").close()
+                os._exit(7)
             elif self.fault == "nan":
                 observation[1] = np.nan
             elif self.fault == "nan reward":
                 reward = np.nan
+            elif self.fault == "infinite reward":
+                reward = np.inf
+            elif self.fault == "infinite observation":
+                observation[1] = -np.inf
             elif self.fault == "shape":
                 observation = np.zeros(7, np.float32)
             elif self.fault == "print":

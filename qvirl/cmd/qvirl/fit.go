@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -14,10 +13,14 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/envs/atomicfile"
 	"github.com/go-birl/birl/qvirl/avril"
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/matched"
+	"github.com/go-birl/birl/qvirl/overlay"
 	"github.com/go-birl/birl/qvirl/problemfile"
+	"github.com/go-birl/birl/qvirl/tabular"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
@@ -47,11 +50,19 @@ func newFit() *cobra.Command {
 The problem holds the arrays
   transitions [S,A,S]  probabilities of the successors; all-zero rows where the episode ends
   prior_mean [S]       prior mean of the rewards; [S,A] for rewards of state-action pairs
-  prior_std            their standard deviations, same shape, or prior_cov [S,S] (or [S·A,S·A]), their covariance
+  prior_std            standard deviations of independent rewards, same shape or one number; or another prior, see below
   demos [n,2]          integers: state and action of each demonstrated decision; n may be 0
   discount, beta       γ in [0, 1), and the rationality coefficient β > 0 of the demonstrator
   beta_log_std         standard deviation of a log-normal prior over β with the median beta (optional; without it β is known)
   initial [S]          distribution of the first state (optional)
+
+Rewards that depend on each other take one of these priors, singular ones included:
+  prior_cov [S,S]      covariance; [S·A,S·A] for rewards of state-action pairs
+  prior_low_rank [S,k] factor W of the covariance W Wᵀ + diag(prior_std²); [S,A,k] for pairs; prior_std is optional here
+  prior_kernel         Gaussian process: a text, rbf, matern12, matern32, matern52 or linear, as of np.array("rbf"), with
+                       prior_lengthscale (one, or one a feature), prior_std (of the rewards, one or one each), state_features [S,d]
+                       (reward_features [S,A,d] for pairs), and optionally prior_nugget, a variance that no two rewards share
+Standard deviations and β lie between 1e-60 and 1e60.
 
 The answer holds reward_mean [S], reward_cov [S,S], value_mean [S] and value_std [S] (of the optimal state values),
 action_probs [S,A] (of the demonstrator, averaged over the posterior), with --samples or from samplers reward_samples
@@ -103,7 +114,7 @@ func fit(cmd *cobra.Command, o *fitOptions) error {
 	if o.samples < 0 {
 		return fmt.Errorf("--samples %d: want none or more", o.samples)
 	}
-	if err := checkWritable(o.out); err != nil {
+	if err := atomicfile.Check(o.out, o.problem, o.configFile); err != nil {
 		return err
 	}
 	problem, err := problemfile.Read(o.problem)
@@ -115,7 +126,7 @@ func fit(cmd *cobra.Command, o *fitOptions) error {
 		listener = newJSON(cmd.OutOrStdout())
 	}
 	clock := newStopwatch()
-	posts, err := m.Fit(cmd.Context(), []*qvirl.Problem{problem}, fitProgress(listener, o.method, clock))
+	posts, err := m.Fit(cmd.Context(), []*irl.Problem{problem}, fitProgress(listener, o.method, clock))
 	if err != nil {
 		if errors.Is(err, context.Canceled) {
 			return fmt.Errorf("%w; nothing was written", err)
@@ -144,12 +155,12 @@ func fit(cmd *cobra.Command, o *fitOptions) error {
 
 // matchedConfig is the config of the method qvirl: of the posterior that the walk starts from, and of the walk.
 type matchedConfig struct {
-	Start qvirl.Config
+	Start tabular.Config
 	Match valuewalk.RefineConfig
 }
 
 // newMethod returns the method that the flags ask for.
-func (o *fitOptions) newMethod(flags *pflag.FlagSet, stderr io.Writer) (qvirl.Method, error) {
+func (o *fitOptions) newMethod(flags *pflag.FlagSet, stderr io.Writer) (irl.Method, error) {
 	var override []byte
 	if o.configFile != "" {
 		var err error
@@ -166,38 +177,38 @@ func (o *fitOptions) newMethod(flags *pflag.FlagSet, stderr io.Writer) (qvirl.Me
 	case "valuewalk":
 		c := valuewalk.Default()
 		c.Seed, c.NoDeterminant = o.seed, o.noDet
-		if err := experiment.Override(&c, override); err != nil {
+		if err := overlay.JSON(&c, override); err != nil {
 			return nil, err
 		}
 		return valuewalk.New(c)
 	case "qvirl":
-		c := matchedConfig{Start: qvirl.StartConfig(), Match: valuewalk.DefaultMatch()}
+		c := matchedConfig{Start: tabular.StartConfig(), Match: matched.Default()}
 		c.Start.Seed, c.Start.Backend, c.Match.Seed = o.seed, o.backend, o.seed
-		if err := experiment.Override(&c, override); err != nil {
+		if err := overlay.JSON(&c, override); err != nil {
 			return nil, err
 		}
 		if _, err := describeBackend(c.Start.Backend, stderr); err != nil {
 			return nil, err
 		}
-		start, err := qvirl.New(c.Start)
+		start, err := tabular.New(c.Start)
 		if err != nil {
 			return nil, err
 		}
-		m, err := valuewalk.NewMatched("qvirl", start, valuewalk.WarpedRewards, c.Match)
+		m, err := matched.New("qvirl", start, matched.WarpedRewards, c.Match)
 		if err != nil {
 			return nil, err
 		}
 		return o.refined(m)
 	case "paper":
-		c := qvirl.DefaultConfig()
+		c := tabular.DefaultConfig()
 		c.Name, c.Seed, c.Backend = "paper", o.seed, o.backend
-		if err := experiment.Override(&c, override); err != nil {
+		if err := overlay.JSON(&c, override); err != nil {
 			return nil, err
 		}
 		if _, err := describeBackend(c.Backend, stderr); err != nil {
 			return nil, err
 		}
-		m, err := qvirl.New(c)
+		m, err := tabular.New(c)
 		if err != nil {
 			return nil, err
 		}
@@ -205,7 +216,7 @@ func (o *fitOptions) newMethod(flags *pflag.FlagSet, stderr io.Writer) (qvirl.Me
 	case "avril":
 		c := avril.Default()
 		c.Seed, c.Lambda = o.seed, o.lambda
-		if err := experiment.Override(&c, override); err != nil {
+		if err := overlay.JSON(&c, override); err != nil {
 			return nil, err
 		}
 		return avril.New(c)
@@ -214,7 +225,7 @@ func (o *fitOptions) newMethod(flags *pflag.FlagSet, stderr io.Writer) (qvirl.Me
 }
 
 // describeFit says how the fit ended, and adds what only a Markov chain has to the answer.
-func describeFit(post qvirl.Posterior, answer *problemfile.Answer) string {
+func describeFit(post irl.Posterior, answer *problemfile.Answer) string {
 	switch p := post.(type) {
 	case *valuewalk.Refined:
 		return describeFit(p.Start(), answer)
@@ -226,11 +237,11 @@ func describeFit(post qvirl.Posterior, answer *problemfile.Answer) string {
 		}
 		rhat, ess := d.Worst()
 		return fmt.Sprintf("converged (R̂ ≤ %.3f, bulk ESS ≥ %.0f)", rhat, ess)
-	case *qvirl.Gaussian:
+	case *tabular.Gaussian:
 		if !p.Converged() {
 			return "WARNING: training ended before it converged"
 		}
-	case *qvirl.Warped:
+	case *matched.Warped:
 		if !p.Converged() {
 			return "WARNING: the walk that the posterior is matched to had not settled; --refine says how far off it is"
 		}
@@ -247,7 +258,7 @@ func describeFit(post qvirl.Posterior, answer *problemfile.Answer) string {
 }
 
 // fitProgress turns a method's progress into events. Methods may report from several goroutines.
-func fitProgress(listener func(experiment.Event), method string, clock stopwatch) qvirl.Progress {
+func fitProgress(listener func(experiment.Event), method string, clock stopwatch) irl.Progress {
 	var mutex sync.Mutex
 	return func(done, total int, status string) {
 		mutex.Lock()
@@ -259,14 +270,4 @@ func fitProgress(listener func(experiment.Event), method string, clock stopwatch
 		e.Elapsed, e.Left = clock.estimate(e.Fraction)
 		listener(e)
 	}
-}
-
-// checkWritable finds out before the work whether the answer can be written.
-func checkWritable(path string) error {
-	probe, err := os.CreateTemp(filepath.Dir(path), ".probe")
-	if err != nil {
-		return fmt.Errorf("cannot write %s: %w", path, err)
-	}
-	probe.Close()
-	return os.Remove(probe.Name())
 }

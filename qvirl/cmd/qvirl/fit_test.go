@@ -13,7 +13,7 @@ import (
 	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/envs/npz"
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/problemfile"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
@@ -31,7 +31,7 @@ func writeProblem(t *testing.T, pairs bool) {
 	if pairs {
 		n = 6
 	}
-	p := &qvirl.Problem{MDP: m, Prior: qvirl.IndependentPrior(n, 0, 2), Discount: 0.9, Beta: 2,
+	p := &irl.Problem{MDP: m, Prior: irl.IndependentPrior(n, 0, 2), Discount: 0.9, Beta: 2,
 		Demos: []mdp.Step{{State: 0, Action: 1}, {State: 1, Action: 1}, {State: 0, Action: 1}, {State: 1, Action: 1}}}
 	if err := problemfile.Write("problem.npz", p); err != nil {
 		t.Fatal(err)
@@ -204,6 +204,8 @@ func TestBadFits(t *testing.T) {
 		"absent.npz":                     {"--problem", "absent.npz"},
 		"text.npz":                       {"--problem", "text.npz"},
 		"cannot write nowhere/a.npz":     {"--out", "nowhere/a.npz"},
+		"problem.npz that is read":       {"--out", "./problem.npz"},
+		"not a regular file":             {"--out", "."},
 		"--lambda is a flag of the meth": {"--lambda", "1"},
 		"--nodet is a flag":              {"--method", "avril", "--nodet"},
 		"Lambda = -1":                    {"--method", "avril", "--lambda", "-1"},

@@ -5,17 +5,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/go-birl/birl/envs/command"
+	"github.com/go-birl/birl/qvirl/cmd/qvirl/experts"
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/experiment/activelearning"
 	"github.com/go-birl/birl/qvirl/experiment/apprenticeship"
 	"github.com/go-birl/birl/qvirl/experiment/avril3x3"
-	"github.com/go-birl/birl/qvirl/experiment/betas"
 	"github.com/go-birl/birl/qvirl/experiment/calibration"
-	"github.com/go-birl/birl/qvirl/experiment/dial"
-	"github.com/go-birl/birl/qvirl/experiment/fewdemos"
+	"github.com/go-birl/birl/qvirl/experiment/imitation"
 	"github.com/go-birl/birl/qvirl/experiment/likelihood"
 	"github.com/go-birl/birl/qvirl/experiment/maxmean"
 	"github.com/go-birl/birl/qvirl/experiment/posteriorquality"
+	"github.com/go-birl/birl/qvirl/experiment/rationality"
+	"github.com/go-birl/birl/qvirl/experiment/refinement"
 	"github.com/go-birl/birl/qvirl/experiment/sensitivity"
 	"github.com/go-birl/birl/qvirl/experiment/singleunknown"
 )
@@ -31,9 +32,9 @@ var definitions = append([]experiment.Definition{
 	sensitivity.Definition(),
 	activelearning.Definition(),
 	calibration.Definition(),
-	dial.Definition(),
-	betas.Definition(),
-}, fewdemos.Definitions()...)
+	refinement.Definition(),
+	rationality.Definition(),
+}, imitation.Definitions()...)
 
 func main() { command.Main(newRoot(definitions)) }
 
@@ -49,6 +50,6 @@ posteriors to any finite Markov decision process. It also learns from demonstrat
   qvirl fit --problem corridor.npz --method qvirl --out posterior.npz
   qvirl train --demos lander.npz --method qvirl --trajectories 3 --beta 3 --out model`,
 	}
-	root.AddCommand(newRun(definitions), newMerge(), newRenew(), newReport(definitions), newList(definitions), newFit(), newTrain(), newScore(), newRollout(), newScaling())
+	root.AddCommand(newRun(definitions), newMerge(), newRenew(), newReport(definitions), newList(definitions), newFit(), newTrain(), newScore(), newRollout(), experts.New(), newScaling())
 	return root
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,8 +13,10 @@ import (
 	"testing"
 
 	"github.com/go-birl/birl/envs/command"
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/overlay"
 )
 
 type fakeConfig struct{ Worlds, Offset int }
@@ -26,14 +29,14 @@ var fake = experiment.Definition{
 	Name: "fake", Short: "Known numbers", Scales: []string{"quick", "paper"},
 	Plan: func(s experiment.Settings) (*experiment.Plan, error) {
 		c := fakeConfig{Worlds: map[string]int{"quick": 4, "paper": 9}[s.Scale]}
-		if err := experiment.Override(&c, s.Override); err != nil {
+		if err := overlay.JSON(&c, s.Override); err != nil {
 			return nil, err
 		}
 		p := &experiment.Plan{Experiment: "fake", Scale: s.Scale, Config: c}
 		for i := range c.Worlds {
 			p.Units = append(p.Units, experiment.Unit{Name: fmt.Sprintf("world-%d", i), Cost: 1})
 		}
-		p.Run = func(ctx context.Context, unit int, progress qvirl.Progress) (*experiment.Result, error) {
+		p.Run = func(ctx context.Context, unit int, progress irl.Progress) (*experiment.Result, error) {
 			if unit == 2 && cancel != nil {
 				cancel()
 			}
@@ -49,16 +52,16 @@ var fake = experiment.Definition{
 		}
 		return p, nil
 	},
-	Report: func(rows []experiment.Row, _ *experiment.Record) (*experiment.Report, error) {
-		t, err := experiment.Tabulate(rows, []string{"qvirl", "avril"}, []experiment.Column{{Metric: "w1", Title: "W1", Decimals: 3}},
-			experiment.Reference{Name: "paper", Values: map[string]map[string]experiment.Estimate{"qvirl": {"w1": {Mean: 0.486, StdErr: 0.011}}}})
+	Report: func(rows []experiment.Row, _ *experiment.Record) (*exhibit.Report, error) {
+		t, err := experiment.Tabulate(rows, []string{"qvirl", "avril"}, []exhibit.Column{{Metric: "w1", Title: "W1", Decimals: 3}},
+			exhibit.Reference{Name: "paper", Values: map[string]map[string]exhibit.Estimate{"qvirl": {"w1": {Mean: 0.486, StdErr: 0.011}}}})
 		if err != nil {
 			return nil, err
 		}
 		t.Name, t.Title = "distance", "Distances"
-		chart := experiment.Chart{Name: "curve", Title: "A curve", Panels: []experiment.Panel{{XLabel: "x", YLabel: "y",
-			Curves: []experiment.Curve{{Name: "qvirl", X: []float64{1, 2}, Y: []float64{3, 4}}}}}}
-		return &experiment.Report{Title: "Fake", Tables: []experiment.Table{*t}, Charts: []experiment.Chart{chart}}, nil
+		chart := exhibit.Chart{Name: "curve", Title: "A curve", Panels: []exhibit.Panel{{XLabel: "x", YLabel: "y",
+			Curves: []exhibit.Curve{{Name: "qvirl", X: []float64{1, 2}, Y: []float64{3, 4}}}}}}
+		return &exhibit.Report{Title: "Fake", Tables: []exhibit.Table{*t}, Charts: []exhibit.Chart{chart}}, nil
 	},
 }
 
@@ -138,8 +141,11 @@ func TestReportsTakeMethodsOfOtherRuns(t *testing.T) {
 	if err := os.Mkdir("b", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile("b/rows.csv", []byte(later.String()), 0o644); err != nil {
-		t.Fatal(err)
+	for name, text := range map[string]string{"b/rows.csv": later.String(),
+		"b/run.json": fmt.Sprintf(`{"experiment": "fake", "rows_sha256": "%x"}`, sha256.Sum256([]byte(later.String())))} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	status, out, errs := run(t, "report", "fake", "--from", "a", "--with", "b")
 	if status != 0 {
@@ -156,6 +162,35 @@ func TestReportsTakeMethodsOfOtherRuns(t *testing.T) {
 	}
 	if status, _, errs := run(t, "report", "fake", "--from", "a", "--with", "nowhere"); status != 1 || !strings.Contains(errs, "--with") {
 		t.Errorf("status %d, %q for a folder without rows", status, errs)
+	}
+}
+
+// TestReportRefusesOtherRows: a report is drawn from the rows of the run, and of no others.
+func TestReportRefusesOtherRows(t *testing.T) {
+	inScratch(t)
+	if status, _, errs := run(t, "run", "fake", "--out", "a"); status != 0 {
+		t.Fatal(errs)
+	}
+	rows, err := os.ReadFile("a/rows.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(string(rows), "\n")
+	for name, text := range map[string]string{
+		"edited":  strings.Replace(string(rows), ",2\n", ",1\n", 1),
+		"missing": strings.Join(append(lines[:1:1], lines[2:]...), ""),
+		"twice":   string(rows) + lines[1],
+	} {
+		if text == string(rows) {
+			t.Fatalf("%s: the rows are the same", name)
+		}
+		if err := os.WriteFile("a/rows.csv", []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		status, _, errs := run(t, "report", "fake", "--from", "a", "--out", "made")
+		if _, err := os.Stat("made"); status != 1 || err == nil || !strings.Contains(errs, "checksum") || !strings.Contains(errs, "a/rows.csv") {
+			t.Errorf("%s: status %d, %q", name, status, errs)
+		}
 	}
 }
 
@@ -191,6 +226,31 @@ func TestShardsMerge(t *testing.T) {
 	if got, err := os.ReadFile("merged/rows.csv"); err != nil || !bytes.Equal(got, want) || len(want) == 0 {
 		t.Errorf("merged rows differ from those of one run (error %v)", err)
 	}
+}
+
+// TestShardWithoutUnits: more tasks than units is no error, and the others' rows are complete without it.
+func TestShardWithoutUnits(t *testing.T) {
+	inScratch(t)
+	status, out, errs := run(t, "run", "fake", "--shard", "5/5", "--out", "a")
+	if status != 0 {
+		t.Fatal(errs)
+	}
+	expect(t, "output", out, "nothing to compute", "has 4 units", "shard 5/5")
+	status, out, errs = run(t, "run", "fake", "--shard", "5/5", "--out", "a", "--json")
+	if status != 0 {
+		t.Fatal(errs)
+	}
+	expect(t, "events", out, `"event":"finished"`, `"missing_units":["world-0","world-1","world-2","world-3"]`)
+	for i := 1; i <= 4; i++ {
+		if status, _, errs := run(t, "run", "fake", "--shard", fmt.Sprintf("%d/5", i), "--out", "a"); status != 0 {
+			t.Fatal(errs)
+		}
+	}
+	status, out, errs = run(t, "run", "fake", "--shard", "5/5", "--out", "a")
+	if status != 0 {
+		t.Fatal(errs)
+	}
+	expect(t, "output", out, "8 rows of fake")
 }
 
 func TestInterruptAndResume(t *testing.T) {

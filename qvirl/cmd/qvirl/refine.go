@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
@@ -12,7 +12,7 @@ import (
 const noRefinement = -1
 
 // refined returns a method with the refinement that --refine asks for.
-func (o *fitOptions) refined(m qvirl.Method) (qvirl.Method, error) {
+func (o *fitOptions) refined(m irl.Method) (irl.Method, error) {
 	if o.refine == noRefinement {
 		return m, nil
 	}
@@ -25,7 +25,7 @@ func (o *fitOptions) refined(m qvirl.Method) (qvirl.Method, error) {
 }
 
 // diagnose returns the diagnosis of the posterior that was refined, in lines; none if it was not.
-func diagnose(ctx context.Context, post qvirl.Posterior, seed uint64) ([]string, error) {
+func diagnose(ctx context.Context, post irl.Posterior, seed uint64) ([]string, error) {
 	p, ok := post.(*valuewalk.Refined)
 	if !ok {
 		return nil, nil

@@ -38,23 +38,19 @@ are printed as well. With --with, methods of other runs stand beside those of FR
 			if out == "" {
 				out = filepath.Join(from, "report")
 			}
-			rows, err := rowsOf(d.Name, from)
+			rows, record, err := resultsOf(d.Name, from)
 			if err != nil {
 				return err
 			}
 			var replaced []string
 			for _, dir := range others {
-				later, err := rowsOf(d.Name, dir)
+				later, _, err := resultsOf(d.Name, dir)
 				if err != nil {
 					return fmt.Errorf("--with: %w", err)
 				}
 				methods := experiment.Methods(later)
 				rows = append(slices.DeleteFunc(rows, func(r experiment.Row) bool { return slices.Contains(methods, r.Method) }), later...)
 				replaced = append(replaced, fmt.Sprintf("The rows of %s are those in %s.", strings.Join(methods, ", "), dir))
-			}
-			record, err := experiment.ReadRecord(from)
-			if err != nil {
-				return err
 			}
 			made, err := d.Report(rows, record)
 			if err != nil {
@@ -79,19 +75,18 @@ are printed as well. With --with, methods of other runs stand beside those of FR
 	return c
 }
 
-// rowsOf reads the rows of an experiment in a folder.
-func rowsOf(name, dir string) ([]experiment.Row, error) {
-	path := filepath.Join(dir, experiment.RowsFile)
-	rows, err := experiment.ReadRowsFile(path)
+// resultsOf reads the rows and the record of an experiment in a folder.
+func resultsOf(name, dir string) ([]experiment.Row, *experiment.Record, error) {
+	rows, record, err := experiment.ReadResults(dir)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for i, r := range rows {
 		if r.Experiment != name {
-			return nil, fmt.Errorf("%s: row %d is of experiment %s, not %s", path, i+1, r.Experiment, name)
+			return nil, nil, fmt.Errorf("%s: row %d is of experiment %s, not %s", filepath.Join(dir, experiment.RowsFile), i+1, r.Experiment, name)
 		}
 	}
-	return rows, nil
+	return rows, record, nil
 }
 
 // provenance says in a sentence where the rows come from.

@@ -2,26 +2,48 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"path/filepath"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/gym"
-	"github.com/go-birl/birl/qvirl/continuous"
-	"github.com/go-birl/birl/qvirl/continuous/catalogue"
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/neural"
+	"github.com/go-birl/birl/qvirl/neural/catalogue"
 )
+
+// environmentOptions are the flags that say how an environment is made.
+type environmentOptions struct {
+	env                          string
+	imports, options, pythonPath []string
+	stepTimeout                  time.Duration
+}
+
+// add adds the flags; use says what the environment is for.
+func (o *environmentOptions) add(c *cobra.Command, use string) {
+	f := c.Flags()
+	f.StringVar(&o.env, "env", "", use)
+	f.StringSliceVar(&o.imports, "import", nil, "Python modules that register the environment of --env")
+	f.StringArrayVar(&o.options, "option", nil, "an option NAME=VALUE of that environment's constructor, the value in JSON")
+	f.StringArrayVar(&o.pythonPath, "python-path", nil, "folder in which Python modules are looked for first")
+	f.DurationVar(&o.stepTimeout, "step-timeout", time.Minute, "how long a step of the environments may take")
+}
 
 // rolloutOptions are the flags of rollout.
 type rolloutOptions struct {
-	model, env, out, backend string
-	episodes                 int
-	seed                     int64
-	sample, asJSON           bool
-	imports, options         []string
+	environmentOptions
+	model, out, backend   string
+	episodes, maxRestarts int
+	seed                  int64
+	sample, asJSON, force bool
 }
 
 // rolledOut is what rollout writes as JSON.
@@ -32,6 +54,8 @@ type rolledOut struct {
 	Std         float64   `json:"std"` // of the sample
 	Returns     []float64 `json:"returns"`
 	Lengths     []int     `json:"lengths"`
+	Seeds       []int64   `json:"seeds"`    // of the episodes
+	Restarts    int       `json:"restarts"` // of the worker processes
 }
 
 func newRollout() *cobra.Command {
@@ -41,7 +65,11 @@ func newRollout() *cobra.Command {
 		Short: "Let an apprentice act in its environment, and tell its returns",
 		Long: `rollout lets the apprentice of a model that "qvirl train" made act in a Gymnasium environment: it takes the action of the
 greatest value, or with --sample draws from the demonstrator's probabilities. Episode i is reset with the seed --seed + i, so that
-all models meet the same episodes.`,
+all models meet the same episodes.
+
+Workers that die or exceed --step-timeout are started again, and the episodes that they were in begin anew. After a fault that restarts do not
+mend, and after an interruption, the episodes that have ended are told and kept all the same; where --out would replace a file, in
+FILE.partial.npz.`,
 		Example: `  qvirl rollout --model bc --env LunarLander-v3 --episodes 30 --seed 0
   qvirl rollout --model bc --env highway-fast-v0 --episodes 30 --json | jq .mean`,
 		Args: cobra.NoArgs,
@@ -49,13 +77,13 @@ all models meet the same episodes.`,
 	}
 	f := c.Flags()
 	f.StringVar(&o.model, "model", "", "folder with the model (required)")
-	f.StringVar(&o.env, "env", "", "id of the Gymnasium environment (required)")
+	o.add(c, "id of the Gymnasium environment (required)")
 	f.IntVar(&o.episodes, "episodes", 30, "number of episodes")
 	f.Int64Var(&o.seed, "seed", 0, "seed of the first episode")
 	f.BoolVar(&o.sample, "sample", false, "draw actions from the demonstrator's probabilities instead of taking the best")
 	f.StringVar(&o.out, "out", "", "file for the episodes, ending in .npz (default: they are not kept)")
-	f.StringSliceVar(&o.imports, "import", nil, "Python modules that register the environment")
-	f.StringArrayVar(&o.options, "option", nil, "an option NAME=VALUE of the environment's constructor, the value in JSON")
+	f.IntVar(&o.maxRestarts, "max-restarts", 3, "how often the worker processes are started again after one died")
+	f.BoolVar(&o.force, "force", false, command.ForceHelp)
 	f.StringVar(&o.backend, "backend", "", backendHelp)
 	f.BoolVar(&o.asJSON, "json", false, "write the result as JSON")
 	c.MarkFlagRequired("model")
@@ -69,13 +97,21 @@ func rollout(cmd *cobra.Command, o *rolloutOptions) error {
 	if err != nil {
 		return err
 	}
-	if o.episodes < 1 || o.seed < 0 {
-		return fmt.Errorf("--episodes %d --seed %d: want at least one episode, and a seed of at least 0", o.episodes, o.seed)
+	if o.episodes < 1 || o.seed < 0 || o.maxRestarts < 0 {
+		return fmt.Errorf("--episodes %d --seed %d --max-restarts %d: want at least one episode, and no negative number", o.episodes, o.seed, o.maxRestarts)
+	}
+	if o.out != "" {
+		if filepath.Ext(o.out) != ".npz" {
+			return fmt.Errorf("--out %s: want a name that ends in .npz", o.out)
+		}
+		if err := command.CheckOutput(o.force, demo.Files(o.out)); err != nil {
+			return err
+		}
 	}
 	if _, err := describeBackend(o.backend, cmd.ErrOrStderr()); err != nil {
 		return err
 	}
-	config, err := gymConfig(o.env, o.imports, o.options, o.episodes)
+	config, err := o.config(o.episodes)
 	if err != nil {
 		return err
 	}
@@ -85,35 +121,59 @@ func rollout(cmd *cobra.Command, o *rolloutOptions) error {
 	}
 	defer pool.Close()
 	listener, clock := newProgress(cmd.ErrOrStderr()), newStopwatch()
-	trajectories, err := continuous.Rollout(cmd.Context(), pool, m, continuous.RolloutOptions{
+	restarts := 0
+	trajectories, failed := neural.Rollout(cmd.Context(), pool, m, neural.RolloutOptions{
 		Episodes: o.episodes, Seed: o.seed, Sample: o.sample, Progress: func(done int) {
 			e := experiment.Event{Kind: experiment.Progressed, Unit: o.env, Done: done, Total: o.episodes, Fraction: float64(done) / float64(o.episodes)}
 			e.Elapsed, e.Left = clock.estimate(e.Fraction)
 			listener(e)
 		},
+		MaxRestarts: o.maxRestarts, Restarted: func(cause error) {
+			restarts++
+			fmt.Fprintf(cmd.ErrOrStderr(), "note: restart %d of at most %d: %v\n", restarts, o.maxRestarts, cause)
+		},
 	})
-	if err != nil {
-		return err
-	}
-	set := demo.Set{Description: pool.Describe(), Trajectories: trajectories}
-	if o.out != "" {
-		set.Expert = "apprentice of " + m.Name()
-		if err := set.Write(o.out); err != nil {
-			return err
+	set := demo.Set{Description: pool.Describe()}
+	set.Expert = "apprentice of " + m.Name()
+	for _, t := range trajectories {
+		if t.Terminated || t.Truncated {
+			set.Trajectories = append(set.Trajectories, t)
 		}
 	}
+	if len(set.Trajectories) == 0 {
+		return failed
+	}
+	path := o.out
+	if failed != nil {
+		failed = fmt.Errorf("%d of %d episodes were done before: %w", len(set.Trajectories), o.episodes, failed)
+		path = demo.PartialPath(path)
+	}
+	if o.out != "" {
+		if err := set.Write(path); err != nil {
+			return errors.Join(failed, err)
+		}
+	}
+	return errors.Join(failed, o.tell(cmd.OutOrStdout(), &set, m.Name(), restarts))
+}
+
+// tell writes the returns of the episodes of a method's apprentice.
+func (o *rolloutOptions) tell(w io.Writer, set *demo.Set, method string, restarts int) error {
 	r := set.Returns()
-	result := rolledOut{Method: m.Name(), Environment: o.env, Mean: r.Mean, Std: r.Std}
-	for i := range trajectories {
-		result.Returns, result.Lengths = append(result.Returns, trajectories[i].Return()), append(result.Lengths, trajectories[i].Len())
+	result := rolledOut{Method: method, Environment: o.env, Mean: r.Mean, Std: r.Std, Restarts: restarts}
+	for i := range set.Trajectories {
+		t := &set.Trajectories[i]
+		result.Returns, result.Lengths, result.Seeds = append(result.Returns, t.Return()), append(result.Lengths, t.Len()), append(result.Seeds, t.Seed)
 	}
-	out := cmd.OutOrStdout()
 	if o.asJSON {
-		return json.NewEncoder(out).Encode(result)
+		return json.NewEncoder(w).Encode(result)
 	}
-	fmt.Fprintf(out, "%s in %s, %d episodes: return %.2f ± %.2f (standard deviation)\n", m.Name(), o.env, o.episodes, r.Mean, r.Std)
+	again := ""
+	if restarts > 0 {
+		again = fmt.Sprintf(", after %d restarts of the workers", restarts)
+	}
+	fmt.Fprintf(w, "%s in %s, %d episodes: return %.2f ± %.2f (standard deviation)%s\n", method, o.env, len(result.Returns), r.Mean, r.Std, again)
 	for i, x := range result.Returns {
-		fmt.Fprintf(out, "  seed %d: %.2f in %d steps\n", o.seed+int64(i), x, result.Lengths[i])
+		fmt.Fprintf(w, "  seed %d: %.2f in %d steps\n", result.Seeds[i], x, result.Lengths[i])
 	}
 	return nil
 }
@@ -121,13 +181,16 @@ func rollout(cmd *cobra.Command, o *rolloutOptions) error {
 // poolSize is the most environments that act at a time.
 const poolSize = 16
 
-// gymConfig returns the config of a pool for a number of episodes.
-func gymConfig(id string, imports, options []string, episodes int) (gym.Config, error) {
-	c := gym.Config{ID: id, Imports: imports, Autoreset: gym.Disabled, Options: map[string]any{}}
-	if strings.HasPrefix(id, "highway-") {
+// config returns the config of a pool for a number of episodes.
+func (o *environmentOptions) config(episodes int) (gym.Config, error) {
+	c := gym.Config{ID: o.env, Imports: o.imports, Autoreset: gym.Disabled, Options: map[string]any{}, PythonPath: o.pythonPath, StepLimit: o.stepTimeout}
+	if o.stepTimeout <= 0 {
+		return c, fmt.Errorf("--step-timeout %v: want a positive time", o.stepTimeout)
+	}
+	if strings.HasPrefix(o.env, "highway-") {
 		c.Imports = append(c.Imports, "highway_env")
 	}
-	for _, text := range options {
+	for _, text := range o.options {
 		name, value, ok := strings.Cut(text, "=")
 		var v any
 		if !ok || json.Unmarshal([]byte(value), &v) != nil {

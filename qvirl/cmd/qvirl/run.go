@@ -89,7 +89,11 @@ to folders of their own, which "qvirl merge" joins; the rows are the same as tho
 			if err != nil {
 				return withHint(err, record, cmd, o)
 			}
-			if !asJSON {
+			switch {
+			case asJSON:
+			case record == nil:
+				fmt.Fprintf(out, "nothing to compute: the plan of %s (%s scale) has %d units, and none is in the shard %s\n", d.Name, s.Scale, len(plan.Units), shard)
+			default:
 				summarise(out, record, o.Out)
 			}
 			return nil

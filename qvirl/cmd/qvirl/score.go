@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/go-birl/birl/envs/demo"
-	"github.com/go-birl/birl/qvirl/continuous"
-	"github.com/go-birl/birl/qvirl/continuous/catalogue"
+	"github.com/go-birl/birl/qvirl/neural"
+	"github.com/go-birl/birl/qvirl/neural/catalogue"
 )
 
 // scoreOptions are the flags of score.
@@ -21,7 +21,7 @@ type scoreOptions struct {
 type scored struct {
 	Method   string `json:"method"`
 	Episodes int    `json:"episodes"`
-	*continuous.Scores
+	*neural.Scores
 	// TrainedOn is the number of these episodes that the model was trained on.
 	TrainedOn int `json:"trained_on"`
 	// Trust is the weight of the model's own probabilities, if they were calibrated.
@@ -70,7 +70,7 @@ func score(cmd *cobra.Command, o *scoreOptions) error {
 	if _, err := describeBackend(o.backend, cmd.ErrOrStderr()); err != nil {
 		return err
 	}
-	s, err := continuous.Score(m, set.Trajectories[first:end], nil)
+	s, err := neural.Score(m, set.Trajectories[first:end], nil)
 	if err != nil {
 		return err
 	}

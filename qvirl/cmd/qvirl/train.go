@@ -8,28 +8,30 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gofrs/flock"
 	"github.com/spf13/cobra"
 
+	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/gym"
-	"github.com/go-birl/birl/qvirl/continuous"
-	"github.com/go-birl/birl/qvirl/continuous/catalogue"
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/neural"
+	"github.com/go-birl/birl/qvirl/neural/catalogue"
 )
 
 // trainOptions are the flags of train.
 type trainOptions struct {
-	demos, method, out, aux, env string
-	heldOut                      string
-	episodes                     string
-	trajectories, actions        int
-	seed                         uint64
-	beta, discount               float64
-	steps, successors            int
-	configFile, backend          string
-	exploreEvery                 int
-	asJSON, explore              bool
-	imports, options             []string
+	environmentOptions
+	demos, method, out, aux string
+	heldOut                 string
+	episodes                string
+	trajectories, actions   int
+	seed                    uint64
+	beta, discount          float64
+	steps, successors       int
+	configFile, backend     string
+	exploreEvery            int
+	asJSON, explore, force  bool
 }
 
 func newTrain() *cobra.Command {
@@ -55,7 +57,8 @@ The action probabilities, but those of ensembles, are calibrated by models that 
 foresee the rest, which takes most of the time; --config with {"Training": {"Folds": 0}} leaves that out. It changes nothing about what
 the apprentice does.
 
-While it trains, the state of the training lies in DIR, and after an interruption the same command goes on from there.
+While it trains, the state of the training lies in DIR, and after an interruption the same command goes on from there. A model that DIR
+holds already is replaced with --force only, and one command at a time trains into a folder.
 
 Methods:
 ` + listMethods(),
@@ -76,19 +79,18 @@ Methods:
 	f.Float64Var(&o.beta, "beta", 0, "rationality coefficient of the demonstrator (default: what the file's description says)")
 	f.Float64Var(&o.discount, "discount", 0.99, "discount γ")
 	f.StringVar(&o.aux, "aux", "", "file with auxiliary trajectories of anybody, for methods that have a use for them")
-	f.StringVar(&o.env, "env", "", "id of the Gymnasium environment in which the apprentice gathers auxiliary trajectories while it learns; instead of --aux")
+	o.add(c, "id of the Gymnasium environment in which the apprentice gathers auxiliary trajectories while it learns; instead of --aux")
 	f.IntVar(&o.exploreEvery, "explore-every", 500, "number of steps after which the apprentice gathers trajectories anew with --env, a multiple of the config's ReportEvery")
 	f.BoolVar(&o.explore, "explore", true, "with --explore=false the environment of --env serves --successors alone, and there are no auxiliary trajectories")
 	f.IntVar(&o.successors, "successors", 1, "number of successors of each transition that rewards take the expectation over: that which it led to, and draws of the environment of --env, for which the file has to hold the seeds of its episodes, as this project's own do")
-	f.StringSliceVar(&o.imports, "import", nil, "Python modules that register the environment of --env")
-	f.StringArrayVar(&o.options, "option", nil, "an option NAME=VALUE of that environment's constructor, the value in JSON")
 	f.IntVar(&o.actions, "actions", 0, "number of actions (default: what the file says, or one more than the largest action in it)")
 	f.StringVar(&o.heldOut, "held-out", "", "A:B, episodes of the file on which to watch the log-likelihood; they change nothing, unless --config asks for early stopping: {\"Training\": {\"Patience\": K}} keeps the model of the best one, and stops K reports after it")
 	f.StringVar(&o.out, "out", "", "folder for the model (required)")
-	f.IntVar(&o.steps, "steps", continuous.DefaultConfig().Steps, "number of training steps")
+	f.IntVar(&o.steps, "steps", neural.DefaultConfig().Steps, "number of training steps")
 	f.StringVar(&o.configFile, "config", "", `JSON file with fields that replace those of the method's config, {"Training": {…}, "Objective": {…}}`)
 	f.StringVar(&o.backend, "backend", "", backendHelp)
 	f.BoolVar(&o.asJSON, "json", false, "write progress as JSON to standard output, one event a line")
+	f.BoolVar(&o.force, "force", false, command.ForceHelp)
 	c.MarkFlagsMutuallyExclusive("aux", "env")
 	for _, name := range []string{"demos", "method", "out"} {
 		c.MarkFlagRequired(name)
@@ -133,7 +135,7 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 			return fmt.Errorf("--config: %w", err)
 		}
 	}
-	training := continuous.DefaultConfig()
+	training := neural.DefaultConfig()
 	training.Steps, training.Backend = o.steps, o.backend
 	method, err := entry.New(training, override)
 	if err != nil {
@@ -146,9 +148,11 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	if err := os.MkdirAll(o.out, 0o755); err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
-	if err := checkWritable(filepath.Join(o.out, "model.json")); err != nil {
+	unlock, err := o.claim()
+	if err != nil {
 		return err
 	}
+	defer unlock()
 	if _, err := describeBackend(o.backend, cmd.ErrOrStderr()); err != nil {
 		return err
 	}
@@ -190,11 +194,38 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	return nil
 }
 
+// claim keeps other commands from training into the folder until the release, and refuses one that holds a model, unless that is to be replaced or
+// its training, with --force, was interrupted.
+func (o *trainOptions) claim() (release func(), err error) {
+	path := filepath.Join(o.out, lockFile)
+	lock := flock.New(path)
+	mine, err := lock.TryLock()
+	if err != nil {
+		return nil, fmt.Errorf("--out: cannot lock %s: %w", path, err)
+	}
+	if !mine {
+		return nil, fmt.Errorf("--out: another command trains into %s at the moment; name another folder, or wait for it", o.out)
+	}
+	defer func() {
+		if err != nil {
+			_ = lock.Unlock() // the process's end does it otherwise
+		}
+	}()
+	_, err = os.Stat(filepath.Join(o.out, checkpointDir))
+	if err := command.CheckOutput(o.force || err == nil, []string{filepath.Join(o.out, "model.json")}); err != nil {
+		return nil, err
+	}
+	return func() { _ = lock.Unlock() }, nil
+}
+
+// lockFile is what a training locks in the model's folder.
+const lockFile = ".lock"
+
 // checkpointDir is where the state of a training lies, in the model's folder.
 const checkpointDir = "checkpoint"
 
 // task reads the demonstrations and makes the task, which has one run.
-func (o *trainOptions) task() (*continuous.Task, *usedEpisodes, error) {
+func (o *trainOptions) task() (*neural.Task, *usedEpisodes, error) {
 	set, err := demo.Open(o.demos)
 	if err != nil {
 		return nil, nil, err
@@ -219,7 +250,7 @@ func (o *trainOptions) task() (*continuous.Task, *usedEpisodes, error) {
 	if n < 0 || n > available {
 		return nil, nil, fmt.Errorf("--trajectories %d: %s has %d to choose from", n, o.demos, available)
 	}
-	t := &continuous.Task{
+	t := &neural.Task{
 		Environment: set.Environment, Observation: set.ObservationSize(), Actions: max(set.Actions, o.actions),
 		Discount: o.discount, Beta: o.beta, Checkpoint: filepath.Join(o.out, checkpointDir),
 	}
@@ -227,7 +258,7 @@ func (o *trainOptions) task() (*continuous.Task, *usedEpisodes, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	run := continuous.Run{Seed: o.seed}
+	run := neural.Run{Seed: o.seed}
 	for i := range n {
 		at := first + int((o.seed%uint64(available)*uint64(n)+uint64(i))%uint64(available))
 		run.Demos = append(run.Demos, set.Trajectories[at])
@@ -245,7 +276,7 @@ func (o *trainOptions) task() (*continuous.Task, *usedEpisodes, error) {
 			return nil, nil, err
 		}
 	}
-	t.Runs = []continuous.Run{run}
+	t.Runs = []neural.Run{run}
 	return t, used, nil
 }
 
@@ -258,7 +289,7 @@ const (
 
 // open opens the environment.
 func (o *trainOptions) open(ctx context.Context) (*gym.Pool, error) {
-	c, err := gymConfig(o.env, o.imports, o.options, exploreEpisodes)
+	c, err := o.config(exploreEpisodes)
 	if err != nil {
 		return nil, err
 	}
@@ -266,9 +297,9 @@ func (o *trainOptions) open(ctx context.Context) (*gym.Pool, error) {
 }
 
 // simulate has the task make use of the environment: the apprentice explores it, and it draws successors.
-func (o *trainOptions) simulate(ctx context.Context, pool *gym.Pool, t *continuous.Task, listener func(experiment.Event)) (err error) {
+func (o *trainOptions) simulate(ctx context.Context, pool *gym.Pool, t *neural.Task, listener func(experiment.Event)) (err error) {
 	if o.explore {
-		t.Explore = continuous.NewExplore(pool, continuous.ExploreOptions{
+		t.Explore = neural.NewExplore(pool, neural.ExploreOptions{
 			Every: o.exploreEvery, Keep: exploreKeep, Episodes: exploreEpisodes, Successors: o.successors,
 			Seed: exploreSeed + int64(o.seed%1000)*exploreEpisodes*1000,
 		})
@@ -278,7 +309,7 @@ func (o *trainOptions) simulate(ctx context.Context, pool *gym.Pool, t *continuo
 		return nil
 	}
 	run, progress := &t.Runs[0], fitProgress(listener, "successors", newStopwatch())
-	run.Successors, err = continuous.SampleSuccessors(ctx, pool, run.Demos, continuous.SuccessorOptions{
+	run.Successors, err = neural.SampleSuccessors(ctx, pool, run.Demos, neural.SuccessorOptions{
 		Successors: o.successors, Seed: o.seed, Progress: func(done int) { progress.Report(done, len(run.Demos), "drawn in "+o.env) },
 	})
 	if err != nil {
@@ -288,7 +319,7 @@ func (o *trainOptions) simulate(ctx context.Context, pool *gym.Pool, t *continuo
 }
 
 // readAux reads auxiliary trajectories for a task.
-func readAux(path string, t *continuous.Task) ([]demo.Trajectory, error) {
+func readAux(path string, t *neural.Task) ([]demo.Trajectory, error) {
 	set, err := demo.Open(path)
 	if err != nil {
 		return nil, err

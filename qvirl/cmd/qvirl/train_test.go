@@ -10,9 +10,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gofrs/flock"
+
 	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/npz"
-	"github.com/go-birl/birl/qvirl/continuous/catalogue"
+	"github.com/go-birl/birl/qvirl/neural/catalogue"
 )
 
 // writeDemos writes demonstrations in the flat layout: the sign of the first feature, the same throughout an episode, is the action. Two
@@ -142,6 +144,53 @@ func TestTrainAndScoreSayWhatIsWrong(t *testing.T) {
 		if status != 1 || !strings.Contains(stderr, want) {
 			t.Errorf("%v: status %d, %q; want %q", args, status, stderr, want)
 		}
+	}
+}
+
+// TestTrainingReplacesNothingUnasked: a model is replaced with --force only, and of two trainings into a folder one is refused.
+func TestTrainingReplacesNothingUnasked(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeDemos(t, "demos.npz", 6)
+	args := func(more ...string) []string {
+		return append([]string{"train", "--demos", "demos.npz", "--method", "bc", "--beta", "1", "--out", "model", "--backend", "go", "--steps", "10",
+			"--config", "small.json"}, more...)
+	}
+	if err := os.WriteFile("small.json", []byte(`{"Training": {"Hidden": [4, 4], "Batch": 4, "ReportEvery": 10, "Folds": 0}}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, stderr, status := runQVIRL(args()...); status != 0 {
+		t.Fatal(stderr)
+	}
+	read := func() string {
+		t.Helper()
+		text, err := os.ReadFile("model/model.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	before := read()
+	if _, stderr, status := runQVIRL(args("--seed", "2")...); status != 1 || !strings.Contains(stderr, "--force") || read() != before {
+		t.Errorf("a second training: status %d, %q", status, stderr)
+	}
+	lock := flock.New("model/" + lockFile)
+	if mine, err := lock.TryLock(); !mine || err != nil {
+		t.Fatalf("the lock is held after the training (error %v)", err)
+	}
+	if _, stderr, status := runQVIRL(args("--force")...); status != 1 || !strings.Contains(stderr, "another command trains into model") || read() != before {
+		t.Errorf("a training beside another: status %d, %q", status, stderr)
+	}
+	if err := lock.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	if _, stderr, status := runQVIRL(args("--force", "--seed", "2")...); status != 0 || read() == before {
+		t.Errorf("with --force: status %d, %q", status, stderr)
+	}
+	if err := os.Mkdir("model/"+checkpointDir, 0o755); err != nil { // as an interruption leaves it
+		t.Fatal(err)
+	}
+	if _, stderr, status := runQVIRL(args("--seed", "2")...); status != 0 {
+		t.Errorf("after an interruption: status %d, %q", status, stderr)
 	}
 }
 

@@ -9,11 +9,13 @@ import (
 	"strings"
 
 	"github.com/go-birl/birl/envs/gridworld"
-	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/active"
 	"github.com/go-birl/birl/qvirl/avril"
 	"github.com/go-birl/birl/qvirl/experiment"
-	"github.com/go-birl/birl/qvirl/experiment/posteriorquality"
+	"github.com/go-birl/birl/qvirl/experiment/worlds"
+	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/matched"
+	"github.com/go-birl/birl/qvirl/tabular"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
@@ -25,9 +27,9 @@ const Name = "active-gridworld"
 const (
 	ValueWalk      = "valuewalk"
 	QVIRL          = "qvirl"
-	QVIRLSVI       = posteriorquality.QVIRLSVI     // trained on draws through the exact maximum and likelihood
-	QVIRLBest      = posteriorquality.QVIRLBest    // warped marginals, matched to a short walk from the paper's objective, trained briefly
-	QVIRLRefined   = posteriorquality.QVIRLRefined // the paper's objective, trained briefly, and refined by Hamiltonian transitions
+	QVIRLSVI       = worlds.QVIRLSVI     // trained on draws through the exact maximum and likelihood
+	QVIRLBest      = worlds.QVIRLBest    // warped marginals, matched to a short walk from the paper's objective, trained briefly
+	QVIRLRefined   = worlds.QVIRLRefined // the paper's objective, trained briefly, and refined by Hamiltonian transitions
 	QVIRLActiveVaR = QVIRL + varSuffix
 	QVIRLRandom    = QVIRL + randomSuffix
 	avrilPrefix    = "avril-"
@@ -76,9 +78,9 @@ type Config struct {
 	Level             float64 // of ActiveVaR
 	QuerySeed         uint64  // added to each run's seed, for these samples and simulations
 
-	QVIRL      qvirl.Config           // trained on after each query, until it has converged again
-	QVIRLSVI   qvirl.Config           // likewise
-	QVIRLStart qvirl.Config           // of the posterior from which the walks of QVIRLBest and QVIRLRefined start, afresh after each query
+	QVIRL      tabular.Config         // trained on after each query, until it has converged again
+	QVIRLSVI   tabular.Config         // likewise
+	QVIRLStart tabular.Config         // of the posterior from which the walks of QVIRLBest and QVIRLRefined start, afresh after each query
 	Match      valuewalk.RefineConfig // of QVIRLBest's walk
 	Refine     valuewalk.RefineConfig // of QVIRLRefined's
 	AVRIL      avril.Config
@@ -100,7 +102,7 @@ func Paper() Config {
 		// samples and 50 trajectories from each state, and in 97 with 1000 samples or 500 trajectories. The standard deviation of the
 		// difference between the best two states fell from 0.09 nats to 0.04; in a quarter of the cases they differ by less than 0.02.
 		Samples: 1000, Trajectories: 50, Finalists: 8, FinalTrajectories: 500, Level: 0.95,
-		QVIRL: qvirl.DefaultConfig(), QVIRLSVI: qvirl.MonteCarloConfig(), QVIRLStart: qvirl.StartConfig(), Match: valuewalk.DefaultMatch(), Refine: valuewalk.DefaultRefine(),
+		QVIRL: tabular.DefaultConfig(), QVIRLSVI: tabular.MonteCarloConfig(), QVIRLStart: tabular.StartConfig(), Match: matched.Default(), Refine: valuewalk.DefaultRefine(),
 		AVRIL: avril.Default(), ValueWalk: valuewalk.Default(),
 		ReferenceAt: []int{1, 10, 30},
 	}
@@ -190,8 +192,8 @@ func (c Config) Validate() error {
 }
 
 // NewWorld returns the world of a seed, with the demonstrations to start from.
-func (c Config) NewWorld(seed uint64) (*posteriorquality.World, error) {
-	return posteriorquality.Config{
+func (c Config) NewWorld(seed uint64) (*worlds.World, error) {
+	return worlds.Config{
 		World: c.World, Trajectories: c.Initial, Length: c.Length, Beta: c.Beta, Discount: c.Discount,
 	}.NewWorld(seed)
 }
@@ -232,11 +234,11 @@ func (c Config) course(i int) Config {
 
 // Fitter returns what fits a method's posteriors. backendName is what QVIRL computes on, as backend.Get takes it.
 func (c Config) Fitter(method, backendName string) (active.Fitter, error) {
-	var m qvirl.Method
+	var m irl.Method
 	var err error
 	switch name := posterior(method); name {
 	case QVIRL, QVIRLSVI, QVIRLBest, QVIRLRefined:
-		m, err = posteriorquality.Config{QVIRL: c.QVIRL, QVIRLSVI: c.QVIRLSVI, QVIRLStart: c.QVIRLStart, Match: c.Match, Refine: c.Refine}.Method(name, backendName)
+		m, err = worlds.Config{QVIRL: c.QVIRL, QVIRLSVI: c.QVIRLSVI, QVIRLStart: c.QVIRLStart, Match: c.Match, Refine: c.Refine}.Method(name, backendName)
 	case ValueWalk:
 		m, err = valuewalk.New(c.ValueWalk)
 	default:

@@ -5,9 +5,9 @@ import (
 	"slices"
 
 	"github.com/go-birl/birl/envs/mdp"
-	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/active"
-	"github.com/go-birl/birl/qvirl/experiment/posteriorquality"
+	"github.com/go-birl/birl/qvirl/experiment/worlds"
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 // Snapshot is what one run looks like after a number of queries.
@@ -23,7 +23,7 @@ type Snapshot struct {
 
 // Course takes a method through all queries in the world of one seed, in its first course, with a snapshot of each number of queries.
 // backendName is what QVIRL computes on, as backend.Get takes it.
-func (c Config) Course(ctx context.Context, method, backendName string, seed uint64, progress qvirl.Progress) (*posteriorquality.World, []Snapshot, error) {
+func (c Config) Course(ctx context.Context, method, backendName string, seed uint64, progress irl.Progress) (*worlds.World, []Snapshot, error) {
 	if err := c.Validate(); err != nil {
 		return nil, nil, err
 	}
@@ -31,7 +31,7 @@ func (c Config) Course(ctx context.Context, method, backendName string, seed uin
 	if err != nil {
 		return nil, nil, err
 	}
-	worlds := []*posteriorquality.World{w}
+	worlds := []*worlds.World{w}
 	scale, err := scales(worlds)
 	if err != nil {
 		return nil, nil, err

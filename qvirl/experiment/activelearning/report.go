@@ -7,12 +7,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/metric"
 )
 
 // Report makes the learning curves and tables of some of their points.
-func Report(rows []experiment.Row, record *experiment.Record) (*experiment.Report, error) {
+func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, error) {
 	if len(rows) == 0 {
 		return nil, fmt.Errorf("activelearning: no rows to report")
 	}
@@ -20,7 +21,7 @@ func Report(rows []experiment.Row, record *experiment.Record) (*experiment.Repor
 	if err != nil {
 		return nil, err
 	}
-	r := &experiment.Report{Title: "Active learning in random gridworlds", Tables: tables, Charts: []experiment.Chart{LearningCurves(rows)}}
+	r := &exhibit.Report{Title: "Active learning in random gridworlds", Tables: tables, Charts: []exhibit.Chart{LearningCurves(rows)}}
 	r.Text = append(r.Text, "Means over runs ± standard error. The return is that of the optimal policy of the posterior mean reward under the "+
 		"true reward, 0 for the random policy and 100 for the optimal one. The entropy is that of the Gaussian with the posterior's "+
 		"covariance of all rewards. W1 is the Wasserstein-1 distance of the reward marginals to a posterior that ValueWalk samples "+
@@ -89,15 +90,15 @@ func curve(rows []experiment.Row, method, name string) []point {
 
 // LearningCurves returns the curves over the number of queries, a panel each for the return, the entropy of the reward
 // posterior and the distances to the exact posterior (Fig. learning_curve, which shows the first).
-func LearningCurves(rows []experiment.Row) experiment.Chart {
-	chart := experiment.Chart{Name: "learning-curve", Title: "Active learning in random gridworlds"}
+func LearningCurves(rows []experiment.Row) exhibit.Chart {
+	chart := exhibit.Chart{Name: "learning-curve", Title: "Active learning in random gridworlds"}
 	for _, p := range []struct{ metric, label string }{
 		{ReturnTrue, "return under the true reward"}, {RewardEntropy, "entropy of the rewards, nats"},
 		{W1, "W1 to the exact posterior"}, {PolicyTV, "TV to the exact policy"},
 	} {
-		panel := experiment.Panel{XLabel: "queries", YLabel: p.label}
+		panel := exhibit.Panel{XLabel: "queries", YLabel: p.label}
 		for _, method := range ordered(rows) {
-			c := experiment.Curve{Name: method}
+			c := exhibit.Curve{Name: method}
 			for _, at := range curve(rows, method, p.metric) {
 				c.X, c.Y = append(c.X, float64(at.queries)), append(c.Y, at.Mean)
 				if at.N > 1 {
@@ -112,7 +113,7 @@ func LearningCurves(rows []experiment.Row) experiment.Chart {
 			}
 		}
 		if p.metric == ReturnTrue {
-			panel.Levels = []experiment.Level{{Name: "optimal", Y: 100}}
+			panel.Levels = []exhibit.Level{{Name: "optimal", Y: 100}}
 		}
 		if len(panel.Curves) > 0 {
 			chart.Panels = append(chart.Panels, panel)
@@ -123,7 +124,7 @@ func LearningCurves(rows []experiment.Row) experiment.Chart {
 
 // Tables returns a table of the returns after some numbers of queries and of the entropy after the last, and one of each distance to the exact
 // posterior that there are rows of, after the numbers of queries for which there are any.
-func Tables(rows []experiment.Row) ([]experiment.Table, error) {
+func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 	last := 0
 	measured := map[string]map[int]bool{W1: {}, PolicyTV: {}}
 	for _, r := range rows {
@@ -132,12 +133,12 @@ func Tables(rows []experiment.Row) ([]experiment.Table, error) {
 			at[r.Demos] = true
 		}
 	}
-	byQueries := func(name, title string, columns ...column) (*experiment.Table, error) {
-		var shown []experiment.Column
+	byQueries := func(name, title string, columns ...column) (*exhibit.Table, error) {
+		var shown []exhibit.Column
 		var chosen []experiment.Row
 		for _, c := range columns {
 			key := fmt.Sprintf("%s-%d", c.metric, c.queries)
-			shown = append(shown, experiment.Column{Metric: key, Title: fmt.Sprintf("%safter %d", c.prefix, c.queries), Decimals: c.decimals})
+			shown = append(shown, exhibit.Column{Metric: key, Title: fmt.Sprintf("%safter %d", c.prefix, c.queries), Decimals: c.decimals})
 			for _, r := range rows {
 				if r.Metric == c.metric && r.Demos == c.queries {
 					r.Metric = key
@@ -163,7 +164,7 @@ func Tables(rows []experiment.Row) ([]experiment.Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := []experiment.Table{*table}
+	out := []exhibit.Table{*table}
 	for _, d := range []struct{ metric, name, title string }{
 		{W1, "w1", "W1 of the rewards to the exact posterior by number of queries"}, {PolicyTV, "tv", "TV of the policy to the exact one by number of queries"},
 	} {

@@ -10,11 +10,11 @@ import (
 	"gonum.org/v1/gonum/mathext"
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/active"
 	"github.com/go-birl/birl/qvirl/apprentice"
 	"github.com/go-birl/birl/qvirl/experiment"
-	"github.com/go-birl/birl/qvirl/experiment/posteriorquality"
+	"github.com/go-birl/birl/qvirl/experiment/worlds"
+	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/metric"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
@@ -58,7 +58,7 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 			})
 		}
 	}
-	p.Run = func(ctx context.Context, i int, progress qvirl.Progress) (*experiment.Result, error) {
+	p.Run = func(ctx context.Context, i int, progress irl.Progress) (*experiment.Result, error) {
 		method := units[i].method
 		return c.unit(ctx, method, units[i].seeds, func(course int) (active.Fitter, error) {
 			k := key{posterior(method), course}
@@ -76,8 +76,8 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 }
 
 // unit takes a method through its courses on a chunk of worlds. fitter gives the fitter of each.
-func (c Config) unit(ctx context.Context, method string, seeds []uint64, fitter func(course int) (active.Fitter, error), progress qvirl.Progress) (*experiment.Result, error) {
-	j := &judge{config: c, worlds: make([]*posteriorquality.World, len(seeds)), stages: experiment.NewStages(1, "", nil)}
+func (c Config) unit(ctx context.Context, method string, seeds []uint64, fitter func(course int) (active.Fitter, error), progress irl.Progress) (*experiment.Result, error) {
+	j := &judge{config: c, worlds: make([]*worlds.World, len(seeds)), stages: experiment.NewStages(1, "", nil)}
 	for i, seed := range seeds {
 		var err error
 		if j.worlds[i], err = c.NewWorld(seed); err != nil {
@@ -99,7 +99,7 @@ func (c Config) unit(ctx context.Context, method string, seeds []uint64, fitter 
 			label = fmt.Sprintf("course %d of %d: ", course+1, courses)
 		}
 		j.found = append(j.found, nil)
-		err = j.stages.Run(method, method, 1, func(qvirl.Progress) error {
+		err = j.stages.Run(method, method, 1, func(irl.Progress) error {
 			return c.course(course).Follow(ctx, method, fit, j.worlds, func(k int, steps []active.Step) error {
 				return j.judge(ctx, k, steps)
 			}, progress.Stage(label, course, 1, courses))
@@ -121,8 +121,8 @@ const referenceKey = "reference"
 
 // Follow takes a method through all queries in the given worlds, as one batch, with the fitter that Fitter gives for it.
 // visit is told of each number of queries.
-func (c Config) Follow(ctx context.Context, method string, fit active.Fitter, worlds []*posteriorquality.World,
-	visit func(queries int, steps []active.Step) error, progress qvirl.Progress) error {
+func (c Config) Follow(ctx context.Context, method string, fit active.Fitter, worlds []*worlds.World,
+	visit func(queries int, steps []active.Step) error, progress irl.Progress) error {
 	runs := make([]active.Run, len(worlds))
 	for i, w := range worlds {
 		ask, err := active.Expert(w.Problem, w.Grid.Reward, c.Length, w.Seed)
@@ -137,7 +137,7 @@ func (c Config) Follow(ctx context.Context, method string, fit active.Fitter, wo
 // scale is what returns are normalised by.
 type scale struct{ random, optimal float64 }
 
-func scales(worlds []*posteriorquality.World) ([]scale, error) {
+func scales(worlds []*worlds.World) ([]scale, error) {
 	out := make([]scale, len(worlds))
 	for i, w := range worlds {
 		m, discount := w.Grid.MDP, w.Problem.Discount
@@ -159,7 +159,7 @@ func scales(worlds []*posteriorquality.World) ([]scale, error) {
 // judge measures the courses of a unit.
 type judge struct {
 	config        Config
-	worlds        []*posteriorquality.World
+	worlds        []*worlds.World
 	scales        []scale
 	stages        *experiment.Stages  // keeps the time of the references apart
 	found         [][][]metric.Result // by course, queries and world; the last course is under way
@@ -177,7 +177,7 @@ func (j *judge) judge(ctx context.Context, k int, steps []active.Step) error {
 		return err
 	}
 	if len(j.found) == 1 && slices.Contains(j.config.ReferenceAt, k) {
-		err := j.stages.Run(referenceKey, referenceKey, 0, func(qvirl.Progress) error { return j.compare(ctx, steps, found) })
+		err := j.stages.Run(referenceKey, referenceKey, 0, func(irl.Progress) error { return j.compare(ctx, steps, found) })
 		if err != nil {
 			return err
 		}
@@ -226,7 +226,7 @@ func (j *judge) rows(method string) []experiment.Row {
 }
 
 // evaluate returns the metrics that need no reference.
-func evaluate(w *posteriorquality.World, s scale, step active.Step) (metric.Result, error) {
+func evaluate(w *worlds.World, s scale, step active.Step) (metric.Result, error) {
 	policy, err := apprentice.MeanPolicy(step.Posterior)
 	if err != nil {
 		return nil, err
@@ -252,7 +252,7 @@ func (j *judge) compare(ctx context.Context, steps []active.Step, found []metric
 	if err != nil {
 		return err
 	}
-	problems := make([]*qvirl.Problem, len(steps))
+	problems := make([]*irl.Problem, len(steps))
 	for i, s := range steps {
 		problems[i] = s.Posterior.Problem()
 	}
@@ -275,7 +275,7 @@ func (j *judge) compare(ctx context.Context, steps []active.Step, found []metric
 }
 
 // clean reports whether the computation of a posterior went as configured.
-func clean(post qvirl.Posterior) bool {
+func clean(post irl.Posterior) bool {
 	switch p := post.(type) {
 	case *valuewalk.Posterior:
 		d := p.Diagnostics()

@@ -14,8 +14,9 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/floats/scalar"
 
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/tabular"
 )
 
 // tiny is the experiment on three 3×3 worlds, in two units, with short computations.
@@ -25,7 +26,7 @@ func tiny() Config {
 	p.World.Width, p.World.Height = 3, 3
 	p.Seeds, p.Chunk, p.Draws = []uint64{2000, 2001, 2002}, 2, 400
 	p.ValueWalk.Samples = 1000
-	for _, q := range []*qvirl.Config{&p.QVIRL, &p.QVIRLMaxMean, &p.QVIRLSVI} {
+	for _, q := range []*tabular.Config{&p.QVIRL, &p.QVIRLMaxMean, &p.QVIRLSVI} {
 		q.Steps, q.Rounds = 300, 1
 	}
 	p.AVRIL.Steps, p.Match.Samples, p.Refine.Samples = 4000, 1500, 1000
@@ -116,7 +117,7 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 		t.Fatal(err)
 	}
 	table := report.Tables[0]
-	cell := table.Rows[slices.IndexFunc(table.Rows, func(r experiment.TableRow) bool { return r.Method == "qvirl-cvar" })].Cells[2]
+	cell := table.Rows[slices.IndexFunc(table.Rows, func(r exhibit.TableRow) bool { return r.Method == "qvirl-cvar" })].Cells[2]
 	if *cell.Estimate != *experiment.Average(rows, "qvirl-cvar", ReturnCVaR) || cell.References[0].Mean != 49.7 || cell.References[1].Mean != 57.2 {
 		t.Errorf("CVaR of qvirl-cvar in the table: %+v", cell)
 	}

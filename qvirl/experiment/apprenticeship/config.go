@@ -6,9 +6,9 @@ package apprenticeship
 import (
 	"fmt"
 
-	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/experiment"
-	"github.com/go-birl/birl/qvirl/experiment/posteriorquality"
+	"github.com/go-birl/birl/qvirl/experiment/worlds"
+	"github.com/go-birl/birl/qvirl/graphs"
 )
 
 // Name is the experiment's name in result rows.
@@ -46,24 +46,24 @@ const (
 type Config struct {
 	// Posteriors says which worlds there are, which methods are fitted to them beside ValueWalk, and how. Its worlds for the
 	// choice of λ are not used.
-	Posteriors posteriorquality.Config
+	Posteriors worlds.Config
 	Level      float64 // of the CVaR
 	HeldOut    bool    // whether ValueWalk is run twice, for the metrics on held-out samples
 }
 
 // Paper returns the config of the full experiment, on the same 100 worlds as the comparison of posteriors.
-func Paper() Config { return from(posteriorquality.Paper()) }
+func Paper() Config { return from(worlds.Paper()) }
 
 // Quick returns the config of a run of about a minute: four worlds, fewer samples.
-func Quick() Config { return from(posteriorquality.Quick()) }
+func Quick() Config { return from(worlds.Quick()) }
 
-func from(c posteriorquality.Config) Config {
+func from(c worlds.Config) Config {
 	// What makes the closed form's apprentice cautious: QVIRLLogEP has its likelihood from draws, QVIRLELogP also E log p in place of log E p,
 	// QVIRLSVILogEP and QVIRLSVI the same with the exact maximum and divergence, and QVIRLMaxMean the paper's other approximation of the maximum.
-	c.Methods = []string{posteriorquality.QVIRL, posteriorquality.QVIRLMaxMean, posteriorquality.QVIRLLogEP, posteriorquality.QVIRLELogP,
-		posteriorquality.QVIRLSVILogEP, posteriorquality.QVIRLSVI, posteriorquality.QVIRLBest, posteriorquality.QVIRLRefined, posteriorquality.AVRIL, "avril-0.17"}
+	c.Methods = []string{worlds.QVIRL, worlds.QVIRLMaxMean, worlds.QVIRLLogEP, worlds.QVIRLELogP,
+		worlds.QVIRLSVILogEP, worlds.QVIRLSVI, worlds.QVIRLBest, worlds.QVIRLRefined, worlds.AVRIL, "avril-0.17"}
 	c.QVIRLMaxMean = c.QVIRL // trained to convergence, unlike that of Table 1
-	c.QVIRLMaxMean.Maximum = qvirl.MaxMean
+	c.QVIRLMaxMean.Maximum = graphs.MaxMean
 	// Half of the time of the default, and hardly other policies: on 12 worlds with seeds from 1000 QVIRLSVI's CVaR policy has a CVaR of 78.2 with
 	// either and a true return of 80.6 in place of 80.9.
 	c.QVIRLSVI.LearningRate, c.QVIRLSVI.Steps, c.QVIRLSVI.Rounds, c.QVIRLSVI.Tolerance = 0.02, 1500, 4, 0.3

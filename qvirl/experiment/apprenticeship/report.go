@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
 )
 
@@ -17,10 +18,10 @@ var tableMethods = []string{"valuewalk-mean", "valuewalk-cvar", "qvirl-mean", "q
 
 // published returns the values of a table of mean and standard error of the return under the true reward, and of the mean
 // and the CVaR under the posterior.
-func published(name string, rows map[string][6]float64) experiment.Reference {
-	ref := experiment.Reference{Name: name, Values: map[string]map[string]experiment.Estimate{}}
+func published(name string, rows map[string][6]float64) exhibit.Reference {
+	ref := exhibit.Reference{Name: name, Values: map[string]map[string]exhibit.Estimate{}}
 	for method, v := range rows {
-		ref.Values[method] = map[string]experiment.Estimate{ReturnTrue: {Mean: v[0], StdErr: v[1]},
+		ref.Values[method] = map[string]exhibit.Estimate{ReturnTrue: {Mean: v[0], StdErr: v[1]},
 			ReturnMean: {Mean: v[2], StdErr: v[3]}, ReturnCVaR: {Mean: v[4], StdErr: v[5]}}
 	}
 	return ref
@@ -42,7 +43,7 @@ var paper = published("paper", map[string][6]float64{
 })
 
 // trial holds the values of an independent trial on 61 worlds with the exact posterior; its standard errors are not known.
-var trial = func() experiment.Reference {
+var trial = func() exhibit.Reference {
 	none := math.NaN()
 	return published("trial", map[string][6]float64{
 		"valuewalk-mean":  {78.7, none, 131.7, none, 79.0, none},
@@ -57,12 +58,12 @@ var trial = func() experiment.Reference {
 }()
 
 // Report makes the tables.
-func Report(rows []experiment.Row, record *experiment.Record) (*experiment.Report, error) {
+func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, error) {
 	tables, err := Tables(rows)
 	if err != nil {
 		return nil, err
 	}
-	r := &experiment.Report{Title: "Apprenticeship on random gridworlds", Tables: tables}
+	r := &exhibit.Report{Title: "Apprenticeship on random gridworlds", Tables: tables}
 	r.Text = append(r.Text, fmt.Sprintf("Means over %d worlds ± standard error. Returns are normalised in each world: 0 is the random policy's "+
 		"and 100 the optimal policy's return under the true reward. A mean policy maximises the mean of the return over its method's posterior, "+
 		"a CVaR policy the mean of the worst 10 %%.", len(experiment.Series(rows, Random, ReturnTrue))))
@@ -73,20 +74,20 @@ func Report(rows []experiment.Row, record *experiment.Record) (*experiment.Repor
 }
 
 // Tables returns Table 2 beside the paper's and the trial's values, and what the policies promise by their own posteriors.
-func Tables(rows []experiment.Row) ([]experiment.Table, error) {
-	table2, err := experiment.Tabulate(rows, tableMethods, []experiment.Column{{Metric: ReturnTrue, Title: "true return", Decimals: 1},
+func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
+	table2, err := experiment.Tabulate(rows, tableMethods, []exhibit.Column{{Metric: ReturnTrue, Title: "true return", Decimals: 1},
 		{Metric: ReturnMean, Title: "posterior mean", Decimals: 1}, {Metric: ReturnCVaR, Title: "posterior CVaR", Decimals: 1}}, paper, trial)
 	if err != nil {
 		return nil, err
 	}
 	table2.Name, table2.Title = "table2", "Returns of the apprentices"
 	table2.Notes = []string{"Mean and CVaR are under ValueWalk's samples.", "The trial's standard errors are not known and count as 0."}
-	columns := []experiment.Column{{Metric: OwnMean, Title: "own mean", Decimals: 1},
+	columns := []exhibit.Column{{Metric: OwnMean, Title: "own mean", Decimals: 1},
 		{Metric: ReturnMeanHeldOut, Title: "held-out mean", Decimals: 1}, {Metric: OwnStd, Title: "own std", Decimals: 1},
 		{Metric: ReturnStdHeldOut, Title: "held-out std", Decimals: 1}, {Metric: OwnCVaR, Title: "own CVaR", Decimals: 1},
 		{Metric: ReturnCVaRHeldOut, Title: "held-out CVaR", Decimals: 1}, {Metric: Gap, Title: "gap", Decimals: 4}}
 	// there may be no held-out samples
-	columns = slices.DeleteFunc(columns, func(c experiment.Column) bool {
+	columns = slices.DeleteFunc(columns, func(c exhibit.Column) bool {
 		return !slices.ContainsFunc(rows, func(r experiment.Row) bool { return r.Metric == c.Metric })
 	})
 	own, err := experiment.Tabulate(rows, tableMethods, columns)
@@ -96,5 +97,5 @@ func Tables(rows []experiment.Row) ([]experiment.Table, error) {
 	own.Name, own.Title = "own", "What the policies promise and what they keep"
 	own.Notes = []string{"Own: under the samples of the policy's own method. Held-out: under a second, independent run of ValueWalk. " +
 		"Std: standard deviation of the return. Gap: by how much another policy's own CVaR could at most be higher."}
-	return []experiment.Table{*table2, *own}, nil
+	return []exhibit.Table{*table2, *own}, nil
 }

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/experiment"
-	"github.com/go-birl/birl/qvirl/experiment/posteriorquality"
+	"github.com/go-birl/birl/qvirl/experiment/worlds"
+	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
@@ -37,7 +37,7 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 
 // Fit fits all methods to the worlds of the given seeds, finds their policies and evaluates them. It is what the pictures
 // of single worlds are drawn from. progress may be nil.
-func (c Config) Fit(ctx context.Context, seeds []uint64, backendName string, progress qvirl.Progress) ([]*World, error) {
+func (c Config) Fit(ctx context.Context, seeds []uint64, backendName string, progress irl.Progress) ([]*World, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
@@ -47,15 +47,15 @@ func (c Config) Fit(ctx context.Context, seeds []uint64, backendName string, pro
 
 // fits returns the methods whose posteriors are needed, ValueWalk first.
 func (c Config) fits() []string {
-	out := []string{posteriorquality.ValueWalk}
+	out := []string{worlds.ValueWalk}
 	if c.HeldOut {
-		out = append(out, posteriorquality.ValueWalkAgain)
+		out = append(out, worlds.ValueWalkAgain)
 	}
 	return append(out, c.Posteriors.Methods...)
 }
 
 func costOf(method string) float64 {
-	if method == posteriorquality.ValueWalk || method == posteriorquality.ValueWalkAgain {
+	if method == worlds.ValueWalk || method == worlds.ValueWalkAgain {
 		return referenceCost
 	}
 	return fitCost
@@ -73,17 +73,17 @@ func (c Config) cost(worlds int) float64 {
 }
 
 // worlds fits and evaluates worlds. The notes are about chains that did not converge.
-func (c Config) worlds(ctx context.Context, seeds []uint64, fitter *posteriorquality.Fitter, t *experiment.Stages) (found []*World, notes []string, err error) {
+func (c Config) worlds(ctx context.Context, seeds []uint64, fitter *worlds.Fitter, t *experiment.Stages) (found []*World, notes []string, err error) {
 	worlds, err := c.Posteriors.Worlds(seeds)
 	if err != nil {
 		return nil, nil, err
 	}
-	posts := make([]map[string]qvirl.Posterior, len(worlds))
+	posts := make([]map[string]irl.Posterior, len(worlds))
 	for i := range posts {
-		posts[i] = map[string]qvirl.Posterior{}
+		posts[i] = map[string]irl.Posterior{}
 	}
 	for _, name := range c.fits() {
-		err := t.Run(name, name, float64(len(worlds))*costOf(name), func(progress qvirl.Progress) error {
+		err := t.Run(name, name, float64(len(worlds))*costOf(name), func(progress irl.Progress) error {
 			all, err := fitter.Fit(ctx, name, worlds, progress)
 			for i, post := range all {
 				posts[i][name] = post
@@ -103,7 +103,7 @@ func (c Config) worlds(ctx context.Context, seeds []uint64, fitter *posteriorqua
 		}
 	}
 	found = make([]*World, len(worlds))
-	err = t.Run("policies", "policies", float64(len(worlds))*c.policiesCost(), func(progress qvirl.Progress) error {
+	err = t.Run("policies", "policies", float64(len(worlds))*c.policiesCost(), func(progress irl.Progress) error {
 		return experiment.Parallel(ctx, len(worlds), progress, func(i int) (err error) {
 			if found[i], err = c.Evaluate(worlds[i], posts[i]); err != nil {
 				return fmt.Errorf("world %d: %w", worlds[i].Seed, err)

@@ -8,10 +8,11 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/go-birl/birl/envs/mdp"
-	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/apprentice"
 	"github.com/go-birl/birl/qvirl/experiment"
-	"github.com/go-birl/birl/qvirl/experiment/posteriorquality"
+	"github.com/go-birl/birl/qvirl/experiment/worlds"
+	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/tabular"
 )
 
 // World is one world of the experiment with the policies that were learnt in it. It is plain data, which can be stored.
@@ -42,7 +43,7 @@ type Policy struct {
 // Evaluate finds the policies of the posteriors of a world, which are given by their methods' names, and evaluates them
 // under the true reward and under ValueWalk's posterior. ValueWalk's must be among them; its second run serves the metrics
 // on held-out samples, and is optional.
-func (c Config) Evaluate(w *posteriorquality.World, posts map[string]qvirl.Posterior) (*World, error) {
+func (c Config) Evaluate(w *worlds.World, posts map[string]irl.Posterior) (*World, error) {
 	p := w.Problem
 	out := &World{Seed: w.Seed, Width: w.Grid.Width, Height: w.Grid.Height, Reward: w.Grid.Reward, Terminal: w.Grid.Terminal,
 		Demos: w.Demos, Level: c.Level, RewardMean: map[string][]float64{}, RewardStd: map[string][]float64{}}
@@ -61,7 +62,7 @@ func (c Config) Evaluate(w *posteriorquality.World, posts map[string]qvirl.Poste
 		return nil, fmt.Errorf("apprenticeship: the optimal return %g is not above the random policy's, so that returns cannot be normalised", out.Optimal)
 	}
 	court := judges{problem: p}
-	for _, name := range []string{posteriorquality.ValueWalk, posteriorquality.ValueWalkAgain} {
+	for _, name := range []string{worlds.ValueWalk, worlds.ValueWalkAgain} {
 		var rewards *mat.Dense
 		if posts[name] != nil {
 			if rewards, err = c.rewards(posts[name], w.Seed, name); err != nil {
@@ -71,9 +72,9 @@ func (c Config) Evaluate(w *posteriorquality.World, posts map[string]qvirl.Poste
 		court.rewards = append(court.rewards, rewards)
 	}
 	if court.rewards[0] == nil {
-		return nil, fmt.Errorf("apprenticeship: world %d has no posterior of %s to judge policies by", w.Seed, posteriorquality.ValueWalk)
+		return nil, fmt.Errorf("apprenticeship: world %d has no posterior of %s to judge policies by", w.Seed, worlds.ValueWalk)
 	}
-	for _, name := range append([]string{posteriorquality.ValueWalk}, c.Posteriors.Methods...) {
+	for _, name := range append([]string{worlds.ValueWalk}, c.Posteriors.Methods...) {
 		if posts[name] != nil {
 			if err := out.addMethod(c, court, name, posts[name]); err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
@@ -89,7 +90,7 @@ func (c Config) Evaluate(w *posteriorquality.World, posts map[string]qvirl.Poste
 }
 
 // trueReturn returns the return under the true reward. It is computed as add does, so that the ends of the scale are exact.
-func (w *World) trueReturn(p *qvirl.Problem, policy []float64) (float64, error) {
+func (w *World) trueReturn(p *irl.Problem, policy []float64) (float64, error) {
 	visits, err := apprentice.Visits(p, policy)
 	if err != nil {
 		return 0, err
@@ -98,11 +99,11 @@ func (w *World) trueReturn(p *qvirl.Problem, policy []float64) (float64, error) 
 }
 
 // rewards returns the reward samples of a posterior, [n, RewardDim]. Those of QVIRL come from its Gaussian over rewards.
-func (c Config) rewards(post qvirl.Posterior, seed uint64, method string) (*mat.Dense, error) {
-	if g, ok := post.(*qvirl.Gaussian); ok {
-		return g.SampleRewards(posteriorquality.Stream(seed, method), c.Posteriors.Draws)
+func (c Config) rewards(post irl.Posterior, seed uint64, method string) (*mat.Dense, error) {
+	if g, ok := post.(*tabular.Gaussian); ok {
+		return g.SampleRewards(worlds.Stream(seed, method), c.Posteriors.Draws)
 	}
-	samples, err := posteriorquality.Samples(post, c.Posteriors.Draws, seed, method)
+	samples, err := worlds.Samples(post, c.Posteriors.Draws, seed, method)
 	if err != nil {
 		return nil, err
 	}
@@ -126,12 +127,12 @@ func (w *World) Policy(name string) *Policy {
 
 // judges are the samples that policies are evaluated under: of ValueWalk, and of its second run or nil.
 type judges struct {
-	problem *qvirl.Problem
+	problem *irl.Problem
 	rewards []*mat.Dense
 }
 
 // addMethod adds the policies of a method.
-func (w *World) addMethod(c Config, court judges, name string, post qvirl.Posterior) error {
+func (w *World) addMethod(c Config, court judges, name string, post irl.Posterior) error {
 	for i := range w.Reward {
 		marginal := post.Reward(i)
 		w.RewardMean[name] = append(w.RewardMean[name], marginal.Mean())
@@ -151,10 +152,10 @@ func (w *World) addMethod(c Config, court judges, name string, post qvirl.Poster
 	if err := w.addCVaR(name+CVaRSuffix, court, own); err != nil {
 		return err
 	}
-	if g, ok := post.(*qvirl.Gaussian); !ok || g.ExactMaximum() {
+	if g, ok := post.(*tabular.Gaussian); !ok || g.ExactMaximum() {
 		return nil // without an approximation of the maximum the two are the same
 	}
-	samples, err := posteriorquality.Samples(post, c.Posteriors.Draws, w.Seed, name)
+	samples, err := worlds.Samples(post, c.Posteriors.Draws, w.Seed, name)
 	if err != nil {
 		return err
 	}

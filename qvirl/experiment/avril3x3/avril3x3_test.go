@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/experiment/worlds/obstacle"
 )
 
 // The demonstrations are possible in the world, and optimal but for the slip.
@@ -79,32 +80,32 @@ func TestExperiment(t *testing.T) {
 		}
 		return e.Mean
 	}
-	if value(ValueWalk, W1) != 0 {
+	if value(obstacle.ValueWalk, W1) != 0 {
 		t.Error("the reference is not at distance 0 of itself")
 	}
 	// two samplers of one posterior: of rewards spread by 20 to 65, 200 effective samples or more give means within about 5
-	if w := value(PolicyWalk, W1); !(w > 0 && w < 5) {
+	if w := value(obstacle.PolicyWalk, W1); !(w > 0 && w < 5) {
 		t.Errorf("W1 of PolicyWalk %g, want Monte Carlo error", w)
 	}
-	if q, a := value(QVIRL, W1), value(AVRIL(0.2), W1); !(q > 0.5 && q < a/2) {
+	if q, a := value(obstacle.QVIRL, W1), value(obstacle.AVRIL(0.2), W1); !(q > 0.5 && q < a/2) {
 		t.Errorf("W1 of QVIRL %g, of AVRIL %g: want QVIRL's less than half", q, a)
 	}
-	for s := range States {
-		for _, method := range []string{ValueWalk, PolicyWalk, QVIRL} {
+	for s := range obstacle.States {
+		for _, method := range []string{obstacle.ValueWalk, obstacle.PolicyWalk, obstacle.QVIRL} {
 			if std := value(method, ofState(RewardStd, s)); std < 10 || std > 72 { // 21 to 65 in a long run
 				t.Errorf("%s: standard deviation of reward %d is %g", method, s, std)
 			}
 		}
 		// s² = 66²·(1 − 5λ), up to the demonstrations' influence
-		if std := value(AVRIL(0.1), ofState(RewardStd, s)); !scalar.EqualWithinAbs(std, 66*math.Sqrt(0.5), 3) {
+		if std := value(obstacle.AVRIL(0.1), ofState(RewardStd, s)); !scalar.EqualWithinAbs(std, 66*math.Sqrt(0.5), 3) {
 			t.Errorf("AVRIL at 0.1: standard deviation of reward %d is %g, want about 46.7", s, std)
 		}
 	}
 	// where a point is the best answer, the posterior is as narrow as the optimiser's steps are short
-	if long, short := value(atRate(0.5, 0.01), StdMin), value(AVRIL(0.5), StdMin); !(short > 0 && long > 3*short) {
+	if long, short := value(obstacle.AtRate(0.5, 0.01), StdMin), value(obstacle.AVRIL(0.5), StdMin); !(short > 0 && long > 3*short) {
 		t.Errorf("AVRIL at 0.5: smallest standard deviations %g and %g at learning rates of 0.01 and 0.001", long, short)
 	}
-	if n := value(AVRIL(0.5), Below02); n < 7 {
+	if n := value(obstacle.AVRIL(0.5), Below02); n < 7 {
 		t.Errorf("AVRIL at 0.5: %g states collapsed", n)
 	}
 	for i := range result.Rows {
@@ -114,7 +115,7 @@ func TestExperiment(t *testing.T) {
 	if err != nil || len(report.Tables) != 7 || len(report.Charts) != 1 {
 		t.Fatalf("%+v, error %v", report, err)
 	}
-	if rows := report.Tables[0].Rows; len(rows) != 6 || rows[0].Method != ValueWalk || rows[5].Method != AVRIL(0.5) {
+	if rows := report.Tables[0].Rows; len(rows) != 6 || rows[0].Method != obstacle.ValueWalk || rows[5].Method != obstacle.AVRIL(0.5) {
 		t.Errorf("methods in the order %+v", rows)
 	}
 	var rates []string
@@ -125,21 +126,21 @@ func TestExperiment(t *testing.T) {
 		t.Errorf("learning rates %q, want %q", rates, want)
 	}
 	curves := report.Charts[0].Panels[0].Curves
-	if low := curves[0]; !slices.Equal(low.X, []float64{0.05, 0.1, 0.2, 0.5}) || low.Y[0] != value(AVRIL(0.05), StdMin) ||
+	if low := curves[0]; !slices.Equal(low.X, []float64{0.05, 0.1, 0.2, 0.5}) || low.Y[0] != value(obstacle.AVRIL(0.05), StdMin) ||
 		!scalar.EqualWithinAbs(low.Y[0], 66*math.Sqrt(0.75), 3) {
 		t.Errorf("curve %+v", low)
 	}
 	if free := curves[2]; free.Y[0] != 66 || !(free.Y[len(free.Y)-1] < 3) {
 		t.Errorf("the formula's curve goes from %g to %g", free.Y[0], free.Y[len(free.Y)-1])
 	}
-	record := &experiment.Record{Seconds: map[string]float64{ValueWalk: 2, PolicyWalk: 0.5}}
-	for i, row := range SamplerTable(result.Rows, record, ValueWalk, PolicyWalk).Rows {
+	record := &experiment.Record{Seconds: map[string]float64{obstacle.ValueWalk: 2, obstacle.PolicyWalk: 0.5}}
+	for i, row := range obstacle.SamplerTable(result.Rows, record, obstacle.ValueWalk, obstacle.PolicyWalk).Rows {
 		ess, speed := row.Cells[1].Estimate.Mean, row.Cells[6].Estimate.Mean
 		if want := ess / []float64{2, 0.5}[i]; !(ess > 100) || speed != want {
 			t.Errorf("%s: %g effective samples, %g a second, want %g", row.Method, ess, speed, want)
 		}
 	}
-	if table := SamplerTable(nil, record, ValueWalk, PolicyWalk); table != nil {
+	if table := obstacle.SamplerTable(nil, record, obstacle.ValueWalk, obstacle.PolicyWalk); table != nil {
 		t.Errorf("a table from no rows: %+v", table)
 	}
 }
@@ -148,8 +149,8 @@ func TestBadConfigs(t *testing.T) {
 	for want, spoil := range map[string]func(*Config){
 		"4 cells":            func(c *Config) { c.Drawing = "0 0\n0 0" },
 		"slip":               func(c *Config) { c.Slip = 2 },
-		"Trajectories[0]":    func(c *Config) { c.Trajectories = []Path{{[]int{1}, nil}} },
-		"demos[0]: state 12": func(c *Config) { c.Trajectories = []Path{{[]int{12}, []int{0}}} },
+		"Trajectories[0]":    func(c *Config) { c.Trajectories = []obstacle.Path{{States: []int{1}}} },
+		"demos[0]: state 12": func(c *Config) { c.Trajectories = []obstacle.Path{{States: []int{12}, Actions: []int{0}}} },
 		"Lambda":             func(c *Config) { c.Lambdas = []float64{-1} },
 		"LearningRate":       func(c *Config) { c.Rates = []float64{0} },
 		"prior std":          func(c *Config) { c.PriorStd = 0 },

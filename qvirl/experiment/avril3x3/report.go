@@ -7,18 +7,20 @@ import (
 	"math"
 	"slices"
 
+	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/experiment/worlds/obstacle"
 )
 
 // paper holds the counts that the paper's text gives.
-var paper = experiment.Reference{Name: "paper", Values: map[string]map[string]experiment.Estimate{
-	AVRIL(0.2): {Below02: {Mean: 5, StdErr: math.NaN()}},
-	AVRIL(0.5): {Below0001: {Mean: 8, StdErr: math.NaN()}},
+var paper = exhibit.Reference{Name: "paper", Values: map[string]map[string]exhibit.Estimate{
+	obstacle.AVRIL(0.2): {Below02: {Mean: 5, StdErr: math.NaN()}},
+	obstacle.AVRIL(0.5): {Below0001: {Mean: 8, StdErr: math.NaN()}},
 }}
 
 // Report makes the tables: standard deviations and means of the rewards, values, and how far the posterior collapsed.
 // The last is about the samplers.
-func Report(rows []experiment.Row, record *experiment.Record) (*experiment.Report, error) {
+func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, error) {
 	c := Paper()
 	if record != nil && len(record.Config) > 0 {
 		if err := json.Unmarshal(record.Config, &c); err != nil {
@@ -34,10 +36,10 @@ func Report(rows []experiment.Row, record *experiment.Record) (*experiment.Repor
 		return nil, err
 	}
 	tables = append(tables, rates...)
-	if samplers := SamplerTable(rows, record, ValueWalk, PolicyWalk); samplers != nil {
+	if samplers := obstacle.SamplerTable(rows, record, obstacle.ValueWalk, obstacle.PolicyWalk); samplers != nil {
 		tables = append(tables, *samplers)
 	}
-	return &experiment.Report{Title: "AVRIL on a 3×3 gridworld", Tables: tables, Charts: c.widths(rows), Text: []string{
+	return &exhibit.Report{Title: "AVRIL on a 3×3 gridworld", Tables: tables, Charts: c.widths(rows), Text: []string{
 		"Posterior standard deviations of the rewards under the prior N(0, 66²). The paper reports that at λ = 0.2 the standard " +
 			"deviation of five states falls below 0.2 where it should be 40 to 64, that at λ = 0.5 it falls below 0.001 in eight, and that " +
 			"at λ = 0.1 the posterior is essentially the prior."}}, nil
@@ -45,10 +47,10 @@ func Report(rows []experiment.Row, record *experiment.Record) (*experiment.Repor
 
 // widths returns the smallest and the largest standard deviation of AVRIL's rewards over λ, beside that which no demonstration changes,
 // PriorStd·√(1 − λ·|A|): a chart, or none where the rows have fewer than two values of λ.
-func (c Config) widths(rows []experiment.Row) []experiment.Chart {
-	low, high, free := experiment.Curve{Name: "smallest of the nine cells"}, experiment.Curve{Name: "largest of the nine cells"}, experiment.Curve{Name: fmt.Sprintf("%g √(1 − 5λ)", c.PriorStd)}
+func (c Config) widths(rows []experiment.Row) []exhibit.Chart {
+	low, high, free := exhibit.Curve{Name: "smallest of the nine cells"}, exhibit.Curve{Name: "largest of the nine cells"}, exhibit.Curve{Name: fmt.Sprintf("%g √(1 − 5λ)", c.PriorStd)}
 	for _, method := range order(experiment.Methods(rows)) {
-		lambda, rate, ok := settingOf(method)
+		lambda, rate, ok := obstacle.SettingOf(method)
 		if !ok || rate != 0 {
 			continue
 		}
@@ -67,27 +69,27 @@ func (c Config) widths(rows []experiment.Row) []experiment.Chart {
 		lambda := collapse * 0.999 * float64(i) / (points - 1)
 		free.X, free.Y = append(free.X, lambda), append(free.Y, c.PriorStd*math.Sqrt(1-lambda/collapse))
 	}
-	return []experiment.Chart{{Name: "widths", Title: "AVRIL: posterior standard deviation of the rewards", Panels: []experiment.Panel{{
-		XLabel: "λ", YLabel: "standard deviation", LogY: true, Curves: []experiment.Curve{low, high, free}, Marks: []experiment.Mark{{Note: "1/5", X: collapse}}}}}}
+	return []exhibit.Chart{{Name: "widths", Title: "AVRIL: posterior standard deviation of the rewards", Panels: []exhibit.Panel{{
+		XLabel: "λ", YLabel: "standard deviation", LogY: true, Curves: []exhibit.Curve{low, high, free}, Marks: []exhibit.Mark{{Note: "1/5", X: collapse}}}}}}
 }
 
 // collapse is the λ from which on AVRIL's objective has no maximum: one over the number of actions.
 const collapse = 0.2
 
 // ratesTable compares AVRIL's learning rates at the values of λ that have more than one: a table, or none where none has.
-func (c Config) ratesTable(rows []experiment.Row) ([]experiment.Table, error) {
+func (c Config) ratesTable(rows []experiment.Row) ([]exhibit.Table, error) {
 	var methods []string
 	all := order(experiment.Methods(rows))
 	for _, method := range all {
-		lambda, _, ok := settingOf(method)
-		if ok && slices.ContainsFunc(all, func(other string) bool { at, rate, _ := settingOf(other); return at == lambda && rate != 0 }) {
+		lambda, _, ok := obstacle.SettingOf(method)
+		if ok && slices.ContainsFunc(all, func(other string) bool { at, rate, _ := obstacle.SettingOf(other); return at == lambda && rate != 0 }) {
 			methods = append(methods, method)
 		}
 	}
 	if len(methods) == 0 {
 		return nil, nil
 	}
-	table, err := experiment.Tabulate(rows, methods, []experiment.Column{
+	table, err := experiment.Tabulate(rows, methods, []exhibit.Column{
 		{Metric: StdMin, Title: "smallest std", Decimals: 5}, {Metric: StdMax, Title: "largest", Decimals: 5},
 		{Metric: Below02, Title: "states with std < 0.2", Decimals: 0}, {Metric: Below0001, Title: "with std < 0.001", Decimals: 0}})
 	if err != nil {
@@ -95,14 +97,14 @@ func (c Config) ratesTable(rows []experiment.Row) ([]experiment.Table, error) {
 	}
 	table.Name, table.Title = "rates", "AVRIL by learning rate"
 	table.Notes = []string{fmt.Sprintf("Without a learning rate in its name: the experiment's own, %g.", c.AVRIL.LearningRate)}
-	return []experiment.Table{*table}, nil
+	return []exhibit.Table{*table}, nil
 }
 
 // Tables returns the tables of the methods that have all metrics.
-func Tables(rows []experiment.Row) ([]experiment.Table, error) {
+func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 	methods := order(experiment.Methods(rows))
 	methods = slices.DeleteFunc(methods, func(m string) bool { return experiment.Average(rows, m, W1) == nil })
-	var out []experiment.Table
+	var out []exhibit.Table
 	for _, t := range []struct {
 		name, title, metric string
 		decimals            int
@@ -110,9 +112,9 @@ func Tables(rows []experiment.Row) ([]experiment.Table, error) {
 		{"reward-std", "Standard deviation of the reward", RewardStd, 2}, {"reward-mean", "Mean of the reward", RewardMean, 1},
 		{"value-mean", "Mean of the optimal value", ValueMean, 1}, {"value-std", "Standard deviation of the optimal value", ValueStd, 1},
 	} {
-		var columns []experiment.Column
-		for s, name := range States {
-			columns = append(columns, experiment.Column{Metric: ofState(t.metric, s), Title: name, Decimals: t.decimals})
+		var columns []exhibit.Column
+		for s, name := range obstacle.States {
+			columns = append(columns, exhibit.Column{Metric: ofState(t.metric, s), Title: name, Decimals: t.decimals})
 		}
 		table, err := experiment.Tabulate(rows, methods, columns)
 		if err != nil {
@@ -121,7 +123,7 @@ func Tables(rows []experiment.Row) ([]experiment.Table, error) {
 		table.Name, table.Title = t.name, t.title
 		out = append(out, *table)
 	}
-	table, err := experiment.Tabulate(rows, methods, []experiment.Column{
+	table, err := experiment.Tabulate(rows, methods, []exhibit.Column{
 		{Metric: W1, Title: "W1 to ValueWalk", Decimals: 2}, {Metric: MeanAbs, Title: "mean |posterior mean|", Decimals: 2},
 		{Metric: Below02, Title: "states with std < 0.2", Decimals: 0}, {Metric: Below0001, Title: "with std < 0.001", Decimals: 0}}, paper)
 	if err != nil {
@@ -131,47 +133,13 @@ func Tables(rows []experiment.Row) ([]experiment.Table, error) {
 	return append(out, *table), nil
 }
 
-// SamplerTable compares Markov chains that sampled the same posterior: their convergence, by rows of ChainMetrics, and the
-// effective samples a second, if the record of the run is given. It is nil where there are no such rows.
-func SamplerTable(rows []experiment.Row, record *experiment.Record, methods ...string) *experiment.Table {
-	table, err := experiment.Tabulate(rows, methods, []experiment.Column{
-		{Metric: RHatMax, Title: "largest R̂", Decimals: 4}, {Metric: ESSBulkMin, Title: "smallest bulk ESS", Decimals: 0},
-		{Metric: ESSTailMin, Title: "smallest tail ESS", Decimals: 0}, {Metric: Acceptance, Title: "acceptance", Decimals: 2},
-		{Metric: Iterations, Title: "iterations", Decimals: 0}})
-	if err != nil {
-		return nil
-	}
-	table.Name, table.Title = "samplers", "Samplers of the exact posterior"
-	table.Rows = slices.DeleteFunc(table.Rows, func(r experiment.TableRow) bool { return r.Cells[1].Estimate == nil })
-	if len(table.Rows) == 0 {
-		return nil
-	}
-	table.Notes = []string{"Of all rewards and values, the worst counts. Effective samples are those of the samples that are kept. " +
-		"An iteration of ValueWalk is a trajectory through all values, one of PolicyWalk a proposal for each reward."}
-	if record == nil {
-		return table
-	}
-	table.Columns = append(table.Columns, experiment.Column{Metric: "seconds", Title: "seconds", Decimals: 1},
-		experiment.Column{Metric: "ess_per_second", Title: "bulk ESS a second", Decimals: 0})
-	for i := range table.Rows {
-		row := &table.Rows[i]
-		cells := make([]experiment.Cell, 2)
-		if seconds := record.Seconds[row.Method]; seconds > 0 {
-			cells[0].Estimate = &experiment.Estimate{Mean: seconds, StdErr: math.NaN()}
-			cells[1].Estimate = &experiment.Estimate{Mean: row.Cells[1].Estimate.Mean / seconds, StdErr: math.NaN()}
-		}
-		row.Cells = append(row.Cells, cells...)
-	}
-	return table
-}
-
 // order puts the methods into the order of the tables: the samplers, QVIRL, and AVRIL by λ and learning rate, the experiment's own last.
 func order(methods []string) []string {
 	rank := func(m string) (int, float64, float64) {
-		if at := slices.Index([]string{ValueWalk, PolicyWalk, QVIRL}, m); at >= 0 {
+		if at := slices.Index([]string{obstacle.ValueWalk, obstacle.PolicyWalk, obstacle.QVIRL}, m); at >= 0 {
 			return at, 0, 0
 		}
-		lambda, rate, _ := settingOf(m)
+		lambda, rate, _ := obstacle.SettingOf(m)
 		return 3, lambda, -rate
 	}
 	slices.SortFunc(methods, func(a, b string) int {

@@ -8,12 +8,13 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/avril"
 	"github.com/go-birl/birl/qvirl/experiment"
-	"github.com/go-birl/birl/qvirl/mcmc"
+	"github.com/go-birl/birl/qvirl/experiment/worlds/obstacle"
+	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/metric"
 	"github.com/go-birl/birl/qvirl/policywalk"
+	"github.com/go-birl/birl/qvirl/tabular"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
@@ -31,15 +32,6 @@ const (
 	MeanAbs    = "mean_abs"        // mean absolute posterior mean of the rewards
 )
 
-// Metrics of the samplers' chains.
-const (
-	RHatMax    = "rhat_max"     // largest split-R̂ of all rewards and values
-	ESSBulkMin = "ess_bulk_min" // smallest bulk effective sample size of all rewards and values
-	ESSTailMin = "ess_tail_min" // smallest tail effective sample size
-	Acceptance = "acceptance"   // mean acceptance probability
-	Iterations = "iterations"   // of each chain after the warm-up
-)
-
 // New returns the plan of a scale, "quick" or "paper".
 func New(s experiment.Settings) (*experiment.Plan, error) {
 	return experiment.NewPlan(s, Quick, Paper)
@@ -52,7 +44,7 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 	}
 	return &experiment.Plan{
 		Experiment: Name, Scale: scale, Config: c, Units: []experiment.Unit{{Name: "all", Cost: 1}},
-		Run: func(ctx context.Context, _ int, progress qvirl.Progress) (*experiment.Result, error) {
+		Run: func(ctx context.Context, _ int, progress irl.Progress) (*experiment.Result, error) {
 			methods, err := c.methods(backendName)
 			if err != nil {
 				return nil, err
@@ -71,9 +63,9 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 // fitted is a method and, once it is known, its posterior.
 type fitted struct {
 	name   string
-	method qvirl.Method
+	method irl.Method
 	brief  bool // only the rewards make rows
-	post   qvirl.Posterior
+	post   irl.Posterior
 }
 
 // methods returns the methods in the order in which they are fitted, ValueWalk first.
@@ -88,17 +80,17 @@ func (c Config) methods(backendName string) ([]fitted, error) {
 	}
 	config := c.QVIRL
 	config.Backend = backendName
-	variational, err := qvirl.New(config)
+	variational, err := tabular.New(config)
 	if err != nil {
 		return nil, err
 	}
-	out := []fitted{{name: ValueWalk, method: valueWalk}, {name: PolicyWalk, method: policyWalk}, {name: QVIRL, method: variational}}
-	for _, a := range c.avrils() {
-		method, err := avril.New(a.config)
+	out := []fitted{{name: obstacle.ValueWalk, method: valueWalk}, {name: obstacle.PolicyWalk, method: policyWalk}, {name: obstacle.QVIRL, method: variational}}
+	for _, a := range c.AVRILs() {
+		method, err := avril.New(a.Config)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, fitted{name: a.config.Label, method: method, brief: a.brief})
+		out = append(out, fitted{name: a.Config.Label, method: method, brief: a.Brief})
 	}
 	return out, nil
 }
@@ -109,10 +101,10 @@ func (c Config) fit(ctx context.Context, methods []fitted, stages *experiment.St
 	if err != nil {
 		return err
 	}
-	problems := []*qvirl.Problem{c.Problem(w)}
+	problems := []*irl.Problem{c.Problem(w)}
 	for i := range methods {
 		m := &methods[i]
-		err := stages.Run(m.name, m.name, 1, func(progress qvirl.Progress) error {
+		err := stages.Run(m.name, m.name, 1, func(progress irl.Progress) error {
 			posts, err := m.method.Fit(ctx, problems, progress)
 			if err == nil {
 				m.post = posts[0]
@@ -127,12 +119,12 @@ func (c Config) fit(ctx context.Context, methods []fitted, stages *experiment.St
 }
 
 // Value returns the posterior of the optimal value of a state; AVRIL's is a point.
-func Value(post qvirl.Posterior, s int) qvirl.Marginal {
+func Value(post irl.Posterior, s int) irl.Marginal {
 	if p, ok := post.(*avril.Posterior); ok {
 		actions := post.Problem().MDP.Actions()
 		return distuv.Normal{Mu: floats.Max(p.PointQ()[s*actions : (s+1)*actions])}
 	}
-	return post.(qvirl.ValuePosterior).Value(s)
+	return post.(irl.ValuePosterior).Value(s)
 }
 
 // rows measures the posteriors of the methods, the first of which is ValueWalk's.
@@ -140,14 +132,14 @@ func (c Config) rows(methods []fitted) *experiment.Result {
 	oracle := methods[0].post.(*valuewalk.Posterior)
 	result := &experiment.Result{}
 	for _, m := range methods {
-		row := experiment.Row{Environment: Environment, Method: m.name, Demos: len(c.Trajectories), Seed: c.Seed}
+		row := experiment.Row{Environment: obstacle.Environment, Method: m.name, Demos: len(c.Trajectories), Seed: c.Seed}
 		add := func(metric string, value float64) {
 			row.Metric, row.Value = metric, value
 			result.Rows = append(result.Rows, row)
 		}
 		w1, size, smallest, largest := 0.0, 0.0, math.Inf(1), 0.0
 		below := map[string]float64{Below02: 0, Below0001: 0}
-		for s := range States {
+		for s := range obstacle.States {
 			reward := m.post.Reward(s)
 			add(ofState(RewardMean, s), reward.Mean())
 			add(ofState(RewardStd, s), reward.StdDev())
@@ -164,8 +156,8 @@ func (c Config) rows(methods []fitted) *experiment.Result {
 			value := Value(m.post, s)
 			add(ofState(ValueMean, s), value.Mean())
 			add(ofState(ValueStd, s), value.StdDev())
-			w1 += metric.Wasserstein(oracle.Reward(s).(*qvirl.Empirical).Sorted(), reward) / float64(len(States))
-			size += max(reward.Mean(), -reward.Mean()) / float64(len(States))
+			w1 += metric.Wasserstein(oracle.Reward(s).(*irl.Empirical).Sorted(), reward) / float64(len(obstacle.States))
+			size += max(reward.Mean(), -reward.Mean()) / float64(len(obstacle.States))
 		}
 		if !m.brief {
 			add(W1, w1)
@@ -177,12 +169,12 @@ func (c Config) rows(methods []fitted) *experiment.Result {
 			add(name, below[name])
 		}
 		switch p := m.post.(type) {
-		case *qvirl.Gaussian:
+		case *tabular.Gaussian:
 			if !p.Converged() {
 				result.Notes = append(result.Notes, m.name+": the training did not converge")
 			}
-		case Sampler:
-			for metric, v := range ChainMetrics(p) {
+		case obstacle.Sampler:
+			for metric, v := range obstacle.ChainMetrics(p) {
 				add(metric, v)
 			}
 			if err := p.Convergence().Clean(); err != nil {
@@ -191,25 +183,6 @@ func (c Config) rows(methods []fitted) *experiment.Result {
 		}
 	}
 	return result
-}
-
-// Sampler is a posterior that a Markov chain has sampled.
-type Sampler interface {
-	qvirl.ValuePosterior
-	Convergence() *mcmc.Diagnostics
-}
-
-// ChainMetrics returns the metrics of a sampler's chains by name. Those that do not exist are left out.
-func ChainMetrics(s Sampler) map[string]float64 {
-	d := s.Convergence()
-	out := map[string]float64{Acceptance: d.Acceptance, Iterations: float64(d.Iterations)}
-	rhat, bulk := d.Worst()
-	for metric, v := range map[string]float64{RHatMax: rhat, ESSBulkMin: bulk, ESSTailMin: min(floats.Min(d.Reward.TailESS), floats.Min(d.Value.TailESS))} {
-		if !math.IsNaN(v) {
-			out[metric] = v
-		}
-	}
-	return out
 }
 
 func ofState(metric string, s int) string { return fmt.Sprintf("%s_%d", metric, s) }

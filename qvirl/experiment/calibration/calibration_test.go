@@ -11,19 +11,20 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/envs/mdp"
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
-	"github.com/go-birl/birl/qvirl/experiment/posteriorquality"
+	"github.com/go-birl/birl/qvirl/experiment/worlds"
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 // gaussian is a posterior whose samples are independent Gaussians, whatever the demonstrations.
 type gaussian struct {
-	qvirl.Posterior
-	problem   *qvirl.Problem
+	irl.Posterior
+	problem   *irl.Problem
 	mean, std float64
 }
 
-func (g gaussian) Sample(rng *rand.Rand, n int) (*qvirl.Samples, error) {
+func (g gaussian) Sample(rng *rand.Rand, n int) (*irl.Samples, error) {
 	rewards := mat.NewDense(n, g.problem.RewardDim(), nil)
 	for i := range rewards.RawMatrix().Data {
 		rewards.RawMatrix().Data[i] = g.mean + g.std*rng.NormFloat64()
@@ -36,14 +37,14 @@ func (g gaussian) Sample(rng *rand.Rand, n int) (*qvirl.Samples, error) {
 func TestPriorPassesAndOthersFail(t *testing.T) {
 	c := Paper()
 	c.Posteriors.World.Width, c.Posteriors.World.Height, c.Posteriors.Trajectories = 3, 3, 0
-	worlds, err := c.Posteriors.Worlds(seeds(5000, 300))
+	grids, err := c.Posteriors.Worlds(seeds(5000, 300))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var rows []experiment.Row
-	for _, w := range worlds {
+	for _, w := range grids {
 		for method, g := range map[string]gaussian{
-			posteriorquality.ValueWalk: {mean: -1, std: 3}, posteriorquality.QVIRL: {mean: -1, std: 1.5}, posteriorquality.AVRIL: {mean: 1, std: 3},
+			worlds.ValueWalk: {mean: -1, std: 3}, worlds.QVIRL: {mean: -1, std: 1.5}, worlds.AVRIL: {mean: 1, std: 3},
 		} {
 			g.problem = w.Problem
 			some, err := c.rank(w, method, g)
@@ -77,7 +78,7 @@ func TestPriorPassesAndOthersFail(t *testing.T) {
 			}
 		}
 	}
-	near := func(what string, e *experiment.Estimate, want float64) {
+	near := func(what string, e *exhibit.Estimate, want float64) {
 		t.Helper()
 		if !scalar.EqualWithinAbs(e.Mean, want, 4*e.StdErr) || e.StdErr > 0.05 || e.StdErr == 0 {
 			t.Errorf("%s: %g ± %g, want %g", what, e.Mean, e.StdErr, want)
@@ -163,11 +164,11 @@ func TestRanksByHand(t *testing.T) {
 }
 
 func TestChosenStates(t *testing.T) {
-	worlds, err := Quick().Posteriors.Worlds(seeds(6000, 1))
+	grids, err := Quick().Posteriors.Worlds(seeds(6000, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := worlds[0]
+	w := grids[0]
 	terminal := make([]bool, 25)
 	terminal[3] = true
 	w.Grid.Terminal = terminal

@@ -14,13 +14,13 @@ import (
 
 	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/qvirl/experiment"
-	"github.com/go-birl/birl/qvirl/experiment/posteriorquality"
+	"github.com/go-birl/birl/qvirl/experiment/worlds"
 )
 
 // Name is the experiment's name in result rows.
 const Name = "calibration"
 
-// The methods are those of package posteriorquality, and ExactMax: the rewards that belong to samples of QVIRL's values
+// The methods are those of package worlds, and ExactMax: the rewards that belong to samples of QVIRL's values
 // exactly. QVIRL's own are draws of its Gaussian over rewards, with Clark's approximation of the maximum.
 const ExactMax = "qvirl-exactmax"
 
@@ -49,7 +49,7 @@ var Quantities = []Quantity{
 type Config struct {
 	// Posteriors says which worlds there are, a draw each, which methods are fitted to them beside ValueWalk, and how. Its
 	// worlds for the choice of λ are not used.
-	Posteriors posteriorquality.Config
+	Posteriors worlds.Config
 }
 
 // Samples is the number of a posterior's samples among which the truth is ranked.
@@ -58,11 +58,11 @@ const Samples = 99
 // Paper returns the config of the full experiment: 200 draws. Terminal states are known to the methods, so they must not
 // depend on the reward: a tenth of the states is terminal by chance, and high rewards are not, unlike in the paper's worlds.
 func Paper() Config {
-	c := posteriorquality.Paper()
+	c := worlds.Paper()
 	c.World = gridworld.Paper()
 	c.World.Width, c.World.Height, c.World.TopFraction = 5, 5, 0
 	c.Seeds, c.Chunk = seeds(0, 200), 50
-	c.Methods = []string{posteriorquality.QVIRL, posteriorquality.AVRIL, "avril-0.17"}
+	c.Methods = []string{worlds.QVIRL, worlds.AVRIL, "avril-0.17"}
 	c.HeldOut, c.Lambdas, c.Again = nil, nil, 0
 	c.ValueWalk.Samples, c.ValueWalk.MinESS = 2000, 400 // those that the truth is ranked among are nearly independent
 	return Config{c}

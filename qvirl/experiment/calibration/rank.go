@@ -8,19 +8,20 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/envs/mdp"
-	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/experiment"
-	"github.com/go-birl/birl/qvirl/experiment/posteriorquality"
+	"github.com/go-birl/birl/qvirl/experiment/worlds"
+	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/tabular"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
 // rank returns the rows of a posterior: ranks of the truth among its samples. QVIRL's has two kinds of samples.
-func (c Config) rank(w *posteriorquality.World, method string, post qvirl.Posterior) ([]experiment.Row, error) {
-	rng := posteriorquality.Stream(w.Seed, method)
+func (c Config) rank(w *worlds.World, method string, post irl.Posterior) ([]experiment.Row, error) {
+	rng := worlds.Stream(w.Seed, method)
 	switch p := post.(type) {
 	case *valuewalk.Posterior:
 		return c.rows(w, method, thin(p.Samples()), rng)
-	case *qvirl.Gaussian:
+	case *tabular.Gaussian:
 		exact, err := p.Sample(rng, Samples)
 		if err != nil {
 			return nil, err
@@ -29,7 +30,7 @@ func (c Config) rank(w *posteriorquality.World, method string, post qvirl.Poster
 		if err != nil {
 			return nil, err
 		}
-		own, err := c.rows(w, method, &qvirl.Samples{Reward: rewards, Q: exact.Q}, rng)
+		own, err := c.rows(w, method, &irl.Samples{Reward: rewards, Q: exact.Q}, rng)
 		if err != nil {
 			return nil, err
 		}
@@ -44,10 +45,10 @@ func (c Config) rank(w *posteriorquality.World, method string, post qvirl.Poster
 }
 
 // thin returns Samples of the samples at equal distances.
-func thin(s *qvirl.Samples) *qvirl.Samples {
+func thin(s *irl.Samples) *irl.Samples {
 	kept, dim := s.Reward.Dims()
 	_, pairs := s.Q.Dims()
-	out := &qvirl.Samples{Reward: mat.NewDense(Samples, dim, nil), Q: mat.NewDense(Samples, pairs, nil)}
+	out := &irl.Samples{Reward: mat.NewDense(Samples, dim, nil), Q: mat.NewDense(Samples, pairs, nil)}
 	for i := range Samples {
 		at := (2*i + 1) * kept / (2 * Samples)
 		out.Reward.SetRow(i, s.Reward.RawRowView(at))
@@ -57,7 +58,7 @@ func thin(s *qvirl.Samples) *qvirl.Samples {
 }
 
 // rows returns the ranks of the true rewards and of the quantities.
-func (c Config) rows(w *posteriorquality.World, method string, s *qvirl.Samples, rng *rand.Rand) ([]experiment.Row, error) {
+func (c Config) rows(w *worlds.World, method string, s *irl.Samples, rng *rand.Rand) ([]experiment.Row, error) {
 	p := w.Problem
 	sol, err := p.MDP.Solve(w.Grid.Reward, p.Discount)
 	if err != nil {
@@ -110,7 +111,7 @@ func (c Config) rows(w *posteriorquality.World, method string, s *qvirl.Samples,
 
 // chosen returns the states of the first three Quantities; −1 where the world has none. They depend on the demonstrations,
 // the terminal states and the seed alone, which leaves the ranks uniform for the true posterior.
-func chosen(w *posteriorquality.World) [3]int {
+func chosen(w *worlds.World) [3]int {
 	visits := make([]int, len(w.Grid.Terminal))
 	for _, d := range mdp.Flatten(w.Demos) {
 		visits[d.State]++
@@ -127,7 +128,7 @@ func chosen(w *posteriorquality.World) [3]int {
 			most = s
 		}
 	}
-	rng := posteriorquality.Stream(w.Seed, Name)
+	rng := worlds.Stream(w.Seed, Name)
 	pick := func(states []int) int {
 		if len(states) == 0 {
 			return -1

@@ -4,21 +4,22 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
-	"github.com/go-birl/birl/qvirl/experiment/posteriorquality"
+	"github.com/go-birl/birl/qvirl/experiment/worlds"
 )
 
 // Methods are the methods in the order of the tables.
-var Methods = []string{posteriorquality.ValueWalk, posteriorquality.QVIRL, ExactMax, posteriorquality.AVRIL, "avril-0.17"}
+var Methods = []string{worlds.ValueWalk, worlds.QVIRL, ExactMax, worlds.AVRIL, "avril-0.17"}
 
 // Report makes the tables and figures.
-func Report(rows []experiment.Row, record *experiment.Record) (*experiment.Report, error) {
+func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, error) {
 	tables, err := Tables(rows)
 	if err != nil {
 		return nil, err
 	}
-	r := &experiment.Report{Title: "Calibration of reward posteriors", Tables: tables, Ranks: RankCharts(rows)}
-	for _, chart := range []*experiment.Chart{AllStates(rows), Coverage(rows)} {
+	r := &exhibit.Report{Title: "Calibration of reward posteriors", Tables: tables, Ranks: RankCharts(rows)}
+	for _, chart := range []*exhibit.Chart{AllStates(rows), Coverage(rows)} {
 		if len(chart.Panels) > 0 {
 			r.Charts = append(r.Charts, *chart)
 		}
@@ -32,21 +33,21 @@ func Report(rows []experiment.Row, record *experiment.Record) (*experiment.Repor
 }
 
 // Tables returns the tests of uniformity, where the ranks lie and how far they spread, and the coverage.
-func Tables(rows []experiment.Row) ([]experiment.Table, error) {
+func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 	tests, err := uniformity(rows)
 	if err != nil {
 		return nil, err
 	}
-	out := []experiment.Table{*tests}
+	out := []exhibit.Table{*tests}
 	rows = withShape(rows)
 	for _, t := range []struct{ name, title, prefix, note string }{
 		{"location", "Mean rank", meanOf, "In units of the largest rank: 0.5 if the posterior is calibrated, less if it lies too high."},
 		{"spread", "Spread of the ranks", spreadOf, "Mean squared distance to the middle, in units of the uniform distribution's: 1 if the posterior is calibrated, more if it " +
 			"is too narrow, less if it is too wide."},
 	} {
-		columns := []experiment.Column{{Metric: t.prefix + RankState, Title: "all non-terminal states", Decimals: 3}}
+		columns := []exhibit.Column{{Metric: t.prefix + RankState, Title: "all non-terminal states", Decimals: 3}}
 		for _, q := range Quantities {
-			columns = append(columns, experiment.Column{Metric: t.prefix + q.Metric, Title: q.Title, Decimals: 3})
+			columns = append(columns, exhibit.Column{Metric: t.prefix + q.Metric, Title: q.Title, Decimals: 3})
 		}
 		table, err := experiment.Tabulate(rows, Methods, columns)
 		if err != nil {
@@ -55,7 +56,7 @@ func Tables(rows []experiment.Row) ([]experiment.Table, error) {
 		table.Name, table.Title, table.Notes = t.name, t.title, []string{t.note}
 		out = append(out, *table)
 	}
-	table, err := experiment.Tabulate(rows, Methods, []experiment.Column{
+	table, err := experiment.Tabulate(rows, Methods, []exhibit.Column{
 		{Metric: Coverage50, Title: "in 50 % interval", Decimals: 3}, {Metric: Coverage90, Title: "in 90 % interval", Decimals: 3}})
 	if err != nil {
 		return nil, err
@@ -65,20 +66,20 @@ func Tables(rows []experiment.Row) ([]experiment.Table, error) {
 }
 
 // uniformity returns the p-values of the tests.
-func uniformity(rows []experiment.Row) (*experiment.Table, error) {
-	t := &experiment.Table{Name: "uniformity", Title: "p-values of uniform ranks"}
+func uniformity(rows []experiment.Row) (*exhibit.Table, error) {
+	t := &exhibit.Table{Name: "uniformity", Title: "p-values of uniform ranks"}
 	for _, q := range Quantities {
-		t.Columns = append(t.Columns, experiment.Column{Metric: q.Metric, Title: q.Title, Decimals: 4})
+		t.Columns = append(t.Columns, exhibit.Column{Metric: q.Metric, Title: q.Title, Decimals: 4})
 	}
-	t.Columns = append(t.Columns, experiment.Column{Metric: RankState, Title: "all non-terminal states", Decimals: 4})
+	t.Columns = append(t.Columns, exhibit.Column{Metric: RankState, Title: "all non-terminal states", Decimals: 4})
 	tests := 0
 	for _, method := range Methods {
-		row := experiment.TableRow{Method: method}
+		row := exhibit.TableRow{Method: method}
 		some := false
 		add := func(p float64, n int) {
-			cell := experiment.Cell{}
+			cell := exhibit.Cell{}
 			if !math.IsNaN(p) {
-				cell.Estimate = &experiment.Estimate{Mean: p, StdErr: math.NaN(), N: n}
+				cell.Estimate = &exhibit.Estimate{Mean: p, StdErr: math.NaN(), N: n}
 				some = true
 				tests++
 			}
@@ -161,13 +162,13 @@ func withShape(rows []experiment.Row) []experiment.Row {
 }
 
 // RankCharts returns a figure of rank histograms for each quantity, with the methods side by side.
-func RankCharts(rows []experiment.Row) []experiment.RankChart {
-	var out []experiment.RankChart
+func RankCharts(rows []experiment.Row) []exhibit.RankChart {
+	var out []exhibit.RankChart
 	for _, q := range Quantities {
-		chart := experiment.RankChart{Name: "ranks-" + q.Metric[len("rank_"):], Title: "Ranks of the truth: " + q.Title, Bins: Bins}
+		chart := exhibit.RankChart{Name: "ranks-" + q.Metric[len("rank_"):], Title: "Ranks of the truth: " + q.Title, Bins: Bins}
 		for _, method := range Methods {
 			if ranks := Ranks(rows, method, q); len(ranks) > 0 {
-				chart.Panels = append(chart.Panels, experiment.RankPanel{Method: method, Ranks: ranks, Max: Samples})
+				chart.Panels = append(chart.Panels, exhibit.RankPanel{Method: method, Ranks: ranks, Max: Samples})
 			}
 		}
 		if len(chart.Panels) > 0 {
@@ -178,14 +179,14 @@ func RankCharts(rows []experiment.Row) []experiment.RankChart {
 }
 
 // AllStates returns the rank histograms of the rewards of all states, as curves.
-func AllStates(rows []experiment.Row) *experiment.Chart {
-	chart := &experiment.Chart{Name: "all-states", Title: "Ranks of the true rewards of all states"}
+func AllStates(rows []experiment.Row) *exhibit.Chart {
+	chart := &exhibit.Chart{Name: "all-states", Title: "Ranks of the true rewards of all states"}
 	for _, terminal := range []bool{false, true} {
-		panel := experiment.Panel{Title: kind(terminal), XLabel: "rank", YLabel: "density", Levels: []experiment.Level{{Name: "uniform", Y: 1}}}
+		panel := exhibit.Panel{Title: kind(terminal), XLabel: "rank", YLabel: "density", Levels: []exhibit.Level{{Name: "uniform", Y: 1}}}
 		for _, method := range Methods {
 			if states := NewStateRanks(rows, method, terminal); len(states) > 1 {
 				x, density, stdErr := states.Histogram()
-				panel.Curves = append(panel.Curves, experiment.Curve{Name: method, X: x, Y: density, StdErr: stdErr})
+				panel.Curves = append(panel.Curves, exhibit.Curve{Name: method, X: x, Y: density, StdErr: stdErr})
 			}
 		}
 		if len(panel.Curves) > 0 {
@@ -199,18 +200,18 @@ func AllStates(rows []experiment.Row) *experiment.Chart {
 var Levels = []float64{0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1}
 
 // Coverage returns the share of true rewards in central credible intervals, over their level.
-func Coverage(rows []experiment.Row) *experiment.Chart {
-	chart := &experiment.Chart{Name: "coverage-curve", Title: "True rewards in central credible intervals"}
+func Coverage(rows []experiment.Row) *exhibit.Chart {
+	chart := &exhibit.Chart{Name: "coverage-curve", Title: "True rewards in central credible intervals"}
 	for _, terminal := range []bool{false, true} {
-		panel := experiment.Panel{Title: kind(terminal), XLabel: "nominal level", YLabel: "covered fraction"}
+		panel := exhibit.Panel{Title: kind(terminal), XLabel: "nominal level", YLabel: "covered fraction"}
 		for _, method := range Methods {
 			if states := NewStateRanks(rows, method, terminal); len(states) > 1 {
 				share, stdErr := states.Coverage(Levels)
-				panel.Curves = append(panel.Curves, experiment.Curve{Name: method, X: Levels, Y: share, StdErr: stdErr})
+				panel.Curves = append(panel.Curves, exhibit.Curve{Name: method, X: Levels, Y: share, StdErr: stdErr})
 			}
 		}
 		if len(panel.Curves) > 0 {
-			panel.Curves = append(panel.Curves, experiment.Curve{Name: "nominal", X: []float64{0, 1}, Y: []float64{0, 1}})
+			panel.Curves = append(panel.Curves, exhibit.Curve{Name: "nominal", X: []float64{0, 1}, Y: []float64{0, 1}})
 			chart.Panels = append(chart.Panels, panel)
 		}
 	}

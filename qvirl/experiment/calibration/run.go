@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/experiment"
-	"github.com/go-birl/birl/qvirl/experiment/posteriorquality"
+	"github.com/go-birl/birl/qvirl/experiment/worlds"
+	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
@@ -15,7 +15,7 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	fits := append([]string{posteriorquality.ValueWalk}, c.Posteriors.Methods...)
+	fits := append([]string{worlds.ValueWalk}, c.Posteriors.Methods...)
 	fitter := c.Posteriors.NewFitter(backendName)
 	p := &experiment.Plan{Experiment: Name, Scale: scale, Config: c}
 	seeds, chunk := c.Posteriors.Seeds, c.Posteriors.Chunk
@@ -25,7 +25,7 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 		chunks = append(chunks, part)
 		p.Units = append(p.Units, experiment.Unit{Name: fmt.Sprintf("draws-%04d", first), Cost: float64(len(part))})
 	}
-	p.Run = func(ctx context.Context, unit int, progress qvirl.Progress) (*experiment.Result, error) {
+	p.Run = func(ctx context.Context, unit int, progress irl.Progress) (*experiment.Result, error) {
 		worlds, err := c.Posteriors.Worlds(chunks[unit])
 		if err != nil {
 			return nil, err
@@ -33,8 +33,8 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 		stages := experiment.NewStages(float64(len(fits)), "", progress)
 		result := &experiment.Result{}
 		for _, name := range fits {
-			var posts []qvirl.Posterior
-			err := stages.Run(name, name, 1, func(progress qvirl.Progress) (err error) {
+			var posts []irl.Posterior
+			err := stages.Run(name, name, 1, func(progress irl.Progress) (err error) {
 				posts, err = fitter.Fit(ctx, name, worlds, progress)
 				return err
 			})
@@ -59,7 +59,7 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 }
 
 // verdict says what went wrong with a computation, or nothing.
-func verdict(post qvirl.Posterior) string {
+func verdict(post irl.Posterior) string {
 	switch p := post.(type) {
 	case *valuewalk.Posterior:
 		if err := p.Convergence().Clean(); err != nil {

@@ -14,8 +14,9 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/graphs"
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 // Name is the experiment's name in result rows.
@@ -113,7 +114,7 @@ func (p Point) cov() *mat.SymDense {
 
 // ClosedForm returns the approximated probability of a₁.
 func (p Point) ClosedForm(beta float64) (float64, error) {
-	probs, err := qvirl.ActionProbs([]float64{p.Mean, 0}, p.cov(), beta)
+	probs, err := graphs.ActionProbs([]float64{p.Mean, 0}, p.cov(), beta)
 	if err != nil {
 		return 0, err
 	}
@@ -179,7 +180,7 @@ func (c Config) Plan(scale string) (*experiment.Plan, error) {
 	units := []func() ([]experiment.Row, error){c.panels, c.errorMap}
 	return &experiment.Plan{
 		Experiment: Name, Scale: scale, Config: c, Units: []experiment.Unit{{Name: "panels", Cost: 1}, {Name: "map", Cost: 1}},
-		Run: func(ctx context.Context, unit int, _ qvirl.Progress) (*experiment.Result, error) {
+		Run: func(ctx context.Context, unit int, _ irl.Progress) (*experiment.Result, error) {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}

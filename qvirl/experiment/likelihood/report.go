@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
 )
 
@@ -20,11 +21,11 @@ func Definition() experiment.Definition {
 }
 
 // Report makes the figure, and tables of the largest errors.
-func Report(rows []experiment.Row, _ *experiment.Record) (*experiment.Report, error) {
-	r := &experiment.Report{Title: "The likelihood approximation", Text: []string{
+func Report(rows []experiment.Row, _ *experiment.Record) (*exhibit.Report, error) {
+	r := &exhibit.Report{Title: "The likelihood approximation", Text: []string{
 		"Probability of a₁ when Q₂ ~ N(0, 1): the closed form beside means over Monte Carlo samples with their standard errors " +
 			"and the exact value by quadrature."}}
-	for _, figure := range []func([]experiment.Row) (*experiment.Chart, error){Panels, Differences} {
+	for _, figure := range []func([]experiment.Row) (*exhibit.Chart, error){Panels, Differences} {
 		chart, err := figure(rows)
 		if err != nil {
 			return nil, err
@@ -47,18 +48,18 @@ func Report(rows []experiment.Row, _ *experiment.Record) (*experiment.Report, er
 }
 
 // Panels returns the paper's figure with its two panels, or nil if the rows hold no points of it.
-func Panels(rows []experiment.Row) (*experiment.Chart, error) {
+func Panels(rows []experiment.Row) (*exhibit.Chart, error) {
 	return figure(rows, "panels", "Probability of a₁: Monte Carlo by level, and the closed form", "probability of a₁", false)
 }
 
 // Differences returns the same figure with the closed form less the Monte Carlo estimate, whose standard error is that of
 // the difference; or nil if the rows hold no points of it.
-func Differences(rows []experiment.Row) (*experiment.Chart, error) {
+func Differences(rows []experiment.Row) (*exhibit.Chart, error) {
 	return figure(rows, "differences", "Closed form less Monte Carlo", "difference", true)
 }
 
 // figure draws the two panels, either the probabilities of both methods or their differences.
-func figure(rows []experiment.Row, name, title, yLabel string, differences bool) (*experiment.Chart, error) {
+func figure(rows []experiment.Row, name, title, yLabel string, differences bool) (*exhibit.Chart, error) {
 	type key struct {
 		method, metric string
 		at             Point
@@ -82,10 +83,10 @@ func figure(rows []experiment.Row, name, title, yLabel string, differences bool)
 		return nil, nil
 	}
 	// A panel is the points along one coordinate with another as its level.
-	panel := func(title, xLabel, level string, belongs func(Point) bool, x, of func(Point) float64) experiment.Panel {
-		out := experiment.Panel{Title: title, XLabel: xLabel, YLabel: yLabel}
+	panel := func(title, xLabel, level string, belongs func(Point) bool, x, of func(Point) float64) exhibit.Panel {
+		out := exhibit.Panel{Title: title, XLabel: xLabel, YLabel: yLabel}
 		if differences {
-			out.Levels = []experiment.Level{{Name: "no difference", Y: 0}}
+			out.Levels = []exhibit.Level{{Name: "no difference", Y: 0}}
 		}
 		byLevel := map[float64][]Point{}
 		var levels []float64
@@ -105,7 +106,7 @@ func figure(rows []experiment.Row, name, title, yLabel string, differences bool)
 					continue
 				}
 				slices.SortFunc(along, func(a, b Point) int { return int(math.Copysign(1, x(a)-x(b))) })
-				curve := experiment.Curve{Name: name(l)}
+				curve := exhibit.Curve{Name: name(l)}
 				for _, p := range along {
 					curve.X, curve.Y = append(curve.X, x(p)), append(curve.Y, y(p))
 					if stdErr != nil {
@@ -129,7 +130,7 @@ func figure(rows []experiment.Row, name, title, yLabel string, differences bool)
 	}
 	mean, std := func(p Point) float64 { return p.Mean }, func(p Point) float64 { return p.Std }
 	correlation := func(p Point) float64 { return p.Correlation }
-	return &experiment.Chart{Name: name, Title: title, Panels: []experiment.Panel{
+	return &exhibit.Chart{Name: name, Title: title, Panels: []exhibit.Panel{
 		panel("correlation 0", "mean of Q₁", "σ₁", func(p Point) bool { return p.Correlation == 0 }, mean, std),
 		panel("σ₁ = 1", "correlation of Q₁ and Q₂", "mean", func(p Point) bool { return p.Std == 1 }, correlation, mean),
 	}}, nil
@@ -188,8 +189,8 @@ const (
 )
 
 // table lists the largest error at each correlation and where it is.
-func (m *ErrorMap) table() experiment.Table {
-	t := experiment.Table{Name: "largest-errors", Title: "Largest error of the closed form on the map", Columns: []experiment.Column{
+func (m *ErrorMap) table() exhibit.Table {
+	t := exhibit.Table{Name: "largest-errors", Title: "Largest error of the closed form on the map", Columns: []exhibit.Column{
 		{Metric: worst, Title: "error", Decimals: 4}, {Metric: worstGap, Title: "at mean", Decimals: 2}, {Metric: worstStd, Title: "at σ₁", Decimals: 2}}}
 	for k, correlation := range m.Correlations {
 		at := 0
@@ -198,9 +199,9 @@ func (m *ErrorMap) table() experiment.Table {
 				at = i
 			}
 		}
-		row := experiment.TableRow{Method: fmt.Sprintf("correlation %+g", correlation)}
+		row := exhibit.TableRow{Method: fmt.Sprintf("correlation %+g", correlation)}
 		for _, v := range []float64{m.Errors[k][at], m.Gaps[at%len(m.Gaps)], m.Stds[at/len(m.Gaps)]} {
-			row.Cells = append(row.Cells, experiment.Cell{Estimate: &experiment.Estimate{Mean: v, StdErr: math.NaN()}})
+			row.Cells = append(row.Cells, exhibit.Cell{Estimate: &exhibit.Estimate{Mean: v, StdErr: math.NaN()}})
 		}
 		t.Rows = append(t.Rows, row)
 	}

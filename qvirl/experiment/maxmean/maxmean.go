@@ -16,9 +16,11 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
-	"github.com/go-birl/birl/qvirl/experiment/avril3x3"
+	"github.com/go-birl/birl/qvirl/experiment/worlds/obstacle"
+	"github.com/go-birl/birl/qvirl/graphs"
+	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/metric"
 	"github.com/go-birl/birl/qvirl/policywalk"
 	"github.com/go-birl/birl/qvirl/valuewalk"
@@ -47,7 +49,7 @@ const (
 
 // Config determines the rows of the experiment.
 type Config struct {
-	World      avril3x3.Config // the gridworld, its prior and demonstrations
+	World      obstacle.Config // the gridworld, its prior and demonstrations
 	ValueWalk  valuewalk.Config
 	PolicyWalk policywalk.Config
 }
@@ -55,7 +57,7 @@ type Config struct {
 // Paper returns the config of the experiment. The paper does not say which 3×3 gridworld its figure is of: ours is that of
 // its other 3×3 figure.
 func Paper() Config {
-	world := avril3x3.Paper()
+	world := obstacle.Paper()
 	world.Sweep, world.Rates = nil, nil // no part of this experiment
 	return Config{World: world, ValueWalk: valuewalk.Default(), PolicyWalk: policywalk.Default()}
 }
@@ -70,18 +72,18 @@ func Quick() Config {
 
 // State holds the reward posteriors of one state.
 type State struct {
-	Exact, MaxMean *qvirl.Empirical // samples
+	Exact, MaxMean *irl.Empirical // samples
 	Clark          distuv.Normal
 	WrongMax, Gap  float64 // see the metrics
 }
 
 // Gaussian returns the Gaussian of a marginal's mean and variance.
-func Gaussian(m qvirl.Marginal) distuv.Normal {
+func Gaussian(m irl.Marginal) distuv.Normal {
 	return distuv.Normal{Mu: m.Mean(), Sigma: m.StdDev()}
 }
 
 // Fit samples the posterior, and returns the three reward posteriors of each state.
-func (c Config) Fit(ctx context.Context, progress qvirl.Progress) ([]State, *valuewalk.Posterior, error) {
+func (c Config) Fit(ctx context.Context, progress irl.Progress) ([]State, *valuewalk.Posterior, error) {
 	m, err := valuewalk.New(c.ValueWalk)
 	if err != nil {
 		return nil, nil, err
@@ -96,7 +98,7 @@ func (c Config) Fit(ctx context.Context, progress qvirl.Progress) ([]State, *val
 }
 
 // FitPolicyWalk samples the same posterior by PolicyWalk.
-func (c Config) FitPolicyWalk(ctx context.Context, progress qvirl.Progress) (*policywalk.Posterior, error) {
+func (c Config) FitPolicyWalk(ctx context.Context, progress irl.Progress) (*policywalk.Posterior, error) {
 	m, err := policywalk.New(c.PolicyWalk)
 	if err != nil {
 		return nil, err
@@ -108,12 +110,12 @@ func (c Config) FitPolicyWalk(ctx context.Context, progress qvirl.Progress) (*po
 	return post.(*policywalk.Posterior), nil
 }
 
-func (c Config) fit(ctx context.Context, m qvirl.Method, progress qvirl.Progress) (qvirl.Posterior, error) {
+func (c Config) fit(ctx context.Context, m irl.Method, progress irl.Progress) (irl.Posterior, error) {
 	w, err := c.World.World()
 	if err != nil {
 		return nil, err
 	}
-	posts, err := m.Fit(ctx, []*qvirl.Problem{c.World.Problem(w)}, progress)
+	posts, err := m.Fit(ctx, []*irl.Problem{c.World.Problem(w)}, progress)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +123,7 @@ func (c Config) fit(ctx context.Context, m qvirl.Method, progress qvirl.Progress
 }
 
 // Deduce deduces the rewards of a state-only problem from samples of its optimal values.
-func Deduce(p *qvirl.Problem, samples *qvirl.Samples) ([]State, error) {
+func Deduce(p *irl.Problem, samples *irl.Samples) ([]State, error) {
 	if !p.StateOnly() {
 		return nil, fmt.Errorf("maxmean: the problem has state-action rewards, want state-only ones")
 	}
@@ -155,10 +157,10 @@ func Deduce(p *qvirl.Problem, samples *qvirl.Samples) ([]State, error) {
 			}
 		}
 		var err error
-		if out[s].Exact, err = qvirl.NewEmpirical(exact); err != nil {
+		if out[s].Exact, err = irl.NewEmpirical(exact); err != nil {
 			return nil, err
 		}
-		if out[s].MaxMean, err = qvirl.NewEmpirical(chosen); err != nil {
+		if out[s].MaxMean, err = irl.NewEmpirical(chosen); err != nil {
 			return nil, err
 		}
 		if out[s].Clark, err = clark(v, next, p.Discount); err != nil {
@@ -170,7 +172,7 @@ func Deduce(p *qvirl.Problem, samples *qvirl.Samples) ([]State, error) {
 
 // distinct returns the expected next value in each sample after each action of a state, without actions that repeat the
 // dynamics of an earlier one.
-func distinct(p *qvirl.Problem, s int, values *mat.Dense) [][]float64 {
+func distinct(p *irl.Problem, s int, values *mat.Dense) [][]float64 {
 	var out [][]float64
 	seen := map[string]bool{}
 	n, states := values.Dims()
@@ -205,7 +207,7 @@ func clark(v []float64, next [][]float64, discount float64) (distuv.Normal, erro
 			cov.SetSym(a, b, stat.Covariance(next[a], next[b], nil))
 		}
 	}
-	meanMax, varMax, weights, err := qvirl.ClarkMax(mean, cov)
+	meanMax, varMax, weights, err := graphs.ClarkMax(mean, cov)
 	if err != nil {
 		return distuv.Normal{}, err
 	}
@@ -238,11 +240,11 @@ func (c Config) Plan(scale string) (*experiment.Plan, error) {
 		return nil, err
 	}
 	return &experiment.Plan{Experiment: Name, Scale: scale, Config: c, Units: []experiment.Unit{{Name: "all", Cost: 1}},
-		Run: func(ctx context.Context, _ int, progress qvirl.Progress) (*experiment.Result, error) {
+		Run: func(ctx context.Context, _ int, progress irl.Progress) (*experiment.Result, error) {
 			stages := experiment.NewStages(2, "", progress)
 			var states []State
 			var exact *valuewalk.Posterior
-			err := stages.Run(Exact, Exact, 1, func(progress qvirl.Progress) (err error) {
+			err := stages.Run(Exact, Exact, 1, func(progress irl.Progress) (err error) {
 				states, exact, err = c.Fit(ctx, progress)
 				return err
 			})
@@ -250,7 +252,7 @@ func (c Config) Plan(scale string) (*experiment.Plan, error) {
 				return nil, err
 			}
 			var again *policywalk.Posterior
-			err = stages.Run(PolicyWalk, PolicyWalk, 1, func(progress qvirl.Progress) (err error) {
+			err = stages.Run(PolicyWalk, PolicyWalk, 1, func(progress irl.Progress) (err error) {
 				again, err = c.FitPolicyWalk(ctx, progress)
 				return err
 			})
@@ -260,9 +262,9 @@ func (c Config) Plan(scale string) (*experiment.Plan, error) {
 			result := &experiment.Result{Rows: c.rows(states, again), Times: stages.Times()}
 			for _, m := range []struct {
 				name string
-				avril3x3.Sampler
+				obstacle.Sampler
 			}{{Exact, exact}, {PolicyWalk, again}} {
-				for metric, v := range avril3x3.ChainMetrics(m) {
+				for metric, v := range obstacle.ChainMetrics(m) {
 					result.Rows = append(result.Rows, c.row(m.name, metric, v))
 				}
 				if err := m.Convergence().Clean(); err != nil {
@@ -274,7 +276,7 @@ func (c Config) Plan(scale string) (*experiment.Plan, error) {
 }
 
 // rows measures the posteriors of each state.
-func (c Config) rows(states []State, again qvirl.Posterior) []experiment.Row {
+func (c Config) rows(states []State, again irl.Posterior) []experiment.Row {
 	var out []experiment.Row
 	for s, state := range states {
 		add := func(method, metric string, value float64) {
@@ -283,7 +285,7 @@ func (c Config) rows(states []State, again qvirl.Posterior) []experiment.Row {
 		sorted := state.Exact.Sorted()
 		for _, m := range []struct {
 			name string
-			qvirl.Marginal
+			irl.Marginal
 		}{{Exact, state.Exact}, {PolicyWalk, again.Reward(s)}, {MaxMean, state.MaxMean}, {Clark, state.Clark}} {
 			add(m.name, RewardMean, m.Mean())
 			add(m.name, RewardStd, m.StdDev())
@@ -297,7 +299,7 @@ func (c Config) rows(states []State, again qvirl.Posterior) []experiment.Row {
 }
 
 func (c Config) row(method, metric string, value float64) experiment.Row {
-	return experiment.Row{Environment: avril3x3.Environment, Method: method, Demos: len(c.World.Trajectories), Seed: c.World.Seed, Metric: metric, Value: value}
+	return experiment.Row{Environment: obstacle.Environment, Method: method, Demos: len(c.World.Trajectories), Seed: c.World.Seed, Metric: metric, Value: value}
 }
 
 func ofState(metric string, s int) string { return fmt.Sprintf("%s_%d", metric, s) }
@@ -314,8 +316,8 @@ func Definition() experiment.Definition {
 }
 
 // Report makes a table of each metric over the states, and one about the samplers.
-func Report(rows []experiment.Row, record *experiment.Record) (*experiment.Report, error) {
-	r := &experiment.Report{Title: "Approximations of the maximum", Text: []string{
+func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, error) {
+	r := &exhibit.Report{Title: "Approximations of the maximum", Text: []string{
 		"Reward posteriors deduced from the same samples of the optimal values: exactly, by max-mean, and by Clark's approximation. " +
 			"PolicyWalk samples the exact posterior anew: its distances are Monte Carlo error."}}
 	for _, t := range []struct {
@@ -329,9 +331,9 @@ func Report(rows []experiment.Row, record *experiment.Record) (*experiment.Repor
 		{W1Gaussian, "W1 of the Gaussian with the same mean and variance to the exact posterior", 2, []string{Exact, PolicyWalk, MaxMean, Clark}},
 		{WrongMax, "Probability that another action is better than the one of highest mean", 3, []string{MaxMean}},
 	} {
-		var columns []experiment.Column
-		for s, name := range avril3x3.States {
-			columns = append(columns, experiment.Column{Metric: ofState(t.metric, s), Title: name, Decimals: t.decimals})
+		var columns []exhibit.Column
+		for s, name := range obstacle.States {
+			columns = append(columns, exhibit.Column{Metric: ofState(t.metric, s), Title: name, Decimals: t.decimals})
 		}
 		table, err := experiment.Tabulate(rows, t.methods, columns)
 		if err != nil {
@@ -340,7 +342,7 @@ func Report(rows []experiment.Row, record *experiment.Record) (*experiment.Repor
 		table.Name, table.Title = strings.ReplaceAll(t.metric, "_", "-"), t.title
 		r.Tables = append(r.Tables, *table)
 	}
-	if samplers := avril3x3.SamplerTable(rows, record, Exact, PolicyWalk); samplers != nil {
+	if samplers := obstacle.SamplerTable(rows, record, Exact, PolicyWalk); samplers != nil {
 		r.Tables = append(r.Tables, *samplers)
 	}
 	return r, nil

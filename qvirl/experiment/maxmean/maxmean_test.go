@@ -10,8 +10,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/envs/mdp"
-	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 // In a state whose two actions lead to two independent values, the three deductions are known in closed form.
@@ -21,7 +21,7 @@ func TestDeduceInClosedForm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &qvirl.Problem{MDP: m, Prior: qvirl.IndependentPrior(3, 0, 1), Discount: 0.5, Beta: 1}
+	p := &irl.Problem{MDP: m, Prior: irl.IndependentPrior(3, 0, 1), Discount: 0.5, Beta: 1}
 	const n = 100_000
 	rng := rand.New(rand.NewPCG(1, 0))
 	rewards := mat.NewDense(n, 3, nil)

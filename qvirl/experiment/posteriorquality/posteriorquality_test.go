@@ -9,8 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/experiment/worlds"
+	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/metric"
 )
 
@@ -20,7 +22,7 @@ func tiny() Config {
 	c.World.Width, c.World.Height = 3, 3
 	c.Seeds, c.Chunk, c.Again, c.Draws = []uint64{2000, 2001, 2002}, 1, 2, 400
 	c.HeldOut, c.Lambdas = []uint64{2003}, []float64{0, 0.1}
-	c.Methods = []string{QVIRL, QVIRLMaxMean, QVIRLBest, QVIRLRefined, AVRIL, "avril-0.17"}
+	c.Methods = []string{worlds.QVIRL, worlds.QVIRLMaxMean, worlds.QVIRLBest, worlds.QVIRLRefined, worlds.AVRIL, "avril-0.17"}
 	c.ValueWalk.Samples = 1000
 	c.QVIRL.Steps, c.QVIRL.Rounds = 300, 1
 	c.Match.Samples, c.QVIRLStart.Steps = 1500, 75
@@ -61,8 +63,8 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 		t.Error("three shards gave other rows than one run")
 	}
 	main, heldOut := split(rows)
-	worlds := map[string]int{ValueWalk: 3, ValueWalkNoDet: 3, ValueWalkAgain: 2, QVIRL: 3, QVIRLMaxMean: 3, QVIRLBest: 3, QVIRLRefined: 3, AVRIL: 3, "avril-0.17": 3}
-	for method, n := range worlds {
+	grids := map[string]int{worlds.ValueWalk: 3, worlds.ValueWalkNoDet: 3, worlds.ValueWalkAgain: 2, worlds.QVIRL: 3, worlds.QVIRLMaxMean: 3, worlds.QVIRLBest: 3, worlds.QVIRLRefined: 3, worlds.AVRIL: 3, "avril-0.17": 3}
+	for method, n := range grids {
 		for _, name := range []string{metric.W1, metric.LogDensity, metric.RewardCoverage, metric.PolicyCoverage, metric.PolicyTV,
 			metric.PolicyL1, metric.W1NoDet, metric.PolicyTVNoDet, metric.PolicyCoverageNonterminal, metric.PolicyTVNonterminal} {
 			if got := len(experiment.Series(main, method, name)); got != n {
@@ -87,25 +89,25 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 	}
 	// The order of the distances is what the experiment is about. With 1000 samples, the Monte Carlo floor of W1 is about
 	// σ/√n·√(2/π)·√2 ≈ 0.1 for σ ≈ 3.
-	if mean(ValueWalk, metric.W1) != 0 || mean(ValueWalk, metric.PolicyTV) != 0 || mean(ValueWalkNoDet, metric.W1NoDet) != 0 {
+	if mean(worlds.ValueWalk, metric.W1) != 0 || mean(worlds.ValueWalk, metric.PolicyTV) != 0 || mean(worlds.ValueWalkNoDet, metric.W1NoDet) != 0 {
 		t.Error("a reference is not at distance 0 of itself")
 	}
-	if floor := mean(ValueWalkAgain, metric.W1); !(floor > 0 && floor < 0.3) {
+	if floor := mean(worlds.ValueWalkAgain, metric.W1); !(floor > 0 && floor < 0.3) {
 		t.Errorf("two runs of ValueWalk differ by W1 %g, want Monte Carlo error", floor)
 	}
-	if q, a := mean(QVIRL, metric.W1), mean("avril-0.17", metric.W1); !(q > 0.02 && q < a) {
+	if q, a := mean(worlds.QVIRL, metric.W1), mean("avril-0.17", metric.W1); !(q > 0.02 && q < a) {
 		t.Errorf("W1 of QVIRL %g, of AVRIL %g: want QVIRL closer to the exact posterior", q, a)
 	}
-	if q, r := mean(QVIRL, metric.W1), mean(QVIRLRefined, metric.W1); !(r < q) || mean(QVIRLRefined, Drift) <= 0 || mean(QVIRLRefined, Settling) <= 0 {
-		t.Errorf("W1 of QVIRL %g, refined %g, drift %g", q, r, mean(QVIRLRefined, Drift))
+	if q, r := mean(worlds.QVIRL, metric.W1), mean(worlds.QVIRLRefined, metric.W1); !(r < q) || mean(worlds.QVIRLRefined, worlds.Drift) <= 0 || mean(worlds.QVIRLRefined, worlds.Settling) <= 0 {
+		t.Errorf("W1 of QVIRL %g, refined %g, drift %g", q, r, mean(worlds.QVIRLRefined, worlds.Drift))
 	}
-	for _, method := range []string{ValueWalk, QVIRL, QVIRLBest, QVIRLRefined} {
+	for _, method := range []string{worlds.ValueWalk, worlds.QVIRL, worlds.QVIRLBest, worlds.QVIRLRefined} {
 		if c := mean(method, metric.RewardCoverage); !(c > 0.6) {
 			t.Errorf("%s covers %g of the true rewards", method, c)
 		}
 	}
-	if mean(ValueWalk, RHatMax) < 1 || mean(ValueWalk, ESSBulkMin) < 50 {
-		t.Errorf("ValueWalk's diagnostics: R̂ %g, ESS %g", mean(ValueWalk, RHatMax), mean(ValueWalk, ESSBulkMin))
+	if mean(worlds.ValueWalk, worlds.RHatMax) < 1 || mean(worlds.ValueWalk, worlds.ESSBulkMin) < 50 {
+		t.Errorf("ValueWalk's diagnostics: R̂ %g, ESS %g", mean(worlds.ValueWalk, worlds.RHatMax), mean(worlds.ValueWalk, worlds.ESSBulkMin))
 	}
 	if !slices.Equal(lambdasOf(heldOut), []float64{0, 0.1}) {
 		t.Errorf("held-out values of λ: %v", lambdasOf(heldOut))
@@ -115,8 +117,8 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cell := report.Tables[0].Rows[slices.IndexFunc(report.Tables[0].Rows, func(r experiment.TableRow) bool { return r.Method == QVIRL })].Cells[0]
-	if cell.Estimate.Mean != mean(QVIRL, metric.W1) || cell.Estimate.N != 3 || cell.References[0].Mean != 0.486 || cell.References[1].Mean != 0.374 {
+	cell := report.Tables[0].Rows[slices.IndexFunc(report.Tables[0].Rows, func(r exhibit.TableRow) bool { return r.Method == worlds.QVIRL })].Cells[0]
+	if cell.Estimate.Mean != mean(worlds.QVIRL, metric.W1) || cell.Estimate.N != 3 || cell.References[0].Mean != 0.486 || cell.References[1].Mean != 0.374 {
 		t.Errorf("W1 of QVIRL in the table: %+v", cell)
 	}
 	if len(report.Tables) != 4 || len(report.Charts) != 1 || len(report.Charts[0].Panels) != 4 {
@@ -160,7 +162,7 @@ func TestPaperConfigIsThePapers(t *testing.T) {
 	if len(w.Demos) != 5 || w.Problem.Prior.Mean[7] != -1 || w.Problem.Prior.Std[7] != 3 || w.Truth.Reward[3] != w.Grid.Reward[3] {
 		t.Errorf("world %+v", w)
 	}
-	for _, name := range slices.Concat(c.Methods, []string{ValueWalk, ValueWalkNoDet}) {
+	for _, name := range slices.Concat(c.Methods, []string{worlds.ValueWalk, worlds.ValueWalkNoDet}) {
 		m, err := c.Method(name, "go")
 		if err != nil || m.Name() != name {
 			t.Errorf("method %q: %v, error %v", name, m, err)
@@ -175,7 +177,7 @@ func TestFitWorldGivesEachPosteriorOfTheWorld(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := 0
-	posts, err := c.FitWorld(context.Background(), w, []string{ValueWalk, "avril-0.1", QVIRLMaxMean}, "go", func(done, total int, _ string) { last = done * 100 / total })
+	posts, err := c.FitWorld(context.Background(), w, []string{worlds.ValueWalk, "avril-0.1", worlds.QVIRLMaxMean}, "go", func(done, total int, _ string) { last = done * 100 / total })
 	if err != nil || last != 100 {
 		t.Fatalf("error %v, progress %d %%", err, last)
 	}
@@ -184,7 +186,7 @@ func TestFitWorldGivesEachPosteriorOfTheWorld(t *testing.T) {
 			t.Errorf("%s: problem %v, standard deviation %g", name, post.Problem(), post.Reward(0).StdDev())
 		}
 	}
-	if _, ok := posts[ValueWalk].(qvirl.ValuePosterior); !ok || len(posts) != 3 {
+	if _, ok := posts[worlds.ValueWalk].(irl.ValuePosterior); !ok || len(posts) != 3 {
 		t.Errorf("posteriors %v", posts)
 	}
 	if _, err := c.FitWorld(context.Background(), w, []string{"magic"}, "go", nil); err == nil {
@@ -204,9 +206,9 @@ func TestBadConfigs(t *testing.T) {
 		"RewardStd":       func(c *Config) { c.World.RewardStd = -1 },
 		"length -1":       func(c *Config) { c.Length = -1 },
 		"valuewalk":       func(c *Config) { c.ValueWalk.Samples = -1 },
-		"qvirl: Steps":    func(c *Config) { c.Methods = []string{QVIRL}; c.QVIRL.Steps = 0 },
-		"Trajectory":      func(c *Config) { c.Methods = []string{QVIRLRefined}; c.Refine.Trajectory = 0 },
-		"avril: Learning": func(c *Config) { c.Methods = []string{AVRIL}; c.AVRIL.LearningRate = 0 },
+		"qvirl: Steps":    func(c *Config) { c.Methods = []string{worlds.QVIRL}; c.QVIRL.Steps = 0 },
+		"Trajectory":      func(c *Config) { c.Methods = []string{worlds.QVIRLRefined}; c.Refine.Trajectory = 0 },
+		"avril: Learning": func(c *Config) { c.Methods = []string{worlds.AVRIL}; c.AVRIL.LearningRate = 0 },
 	} {
 		c := tiny()
 		spoil(&c)
@@ -231,7 +233,7 @@ func TestCurveLeavesOutCollapse(t *testing.T) {
 			if m == metric.W1 {
 				v = 2 - float64(i%2)
 			}
-			rows = append(rows, experiment.Row{Environment: "gridworld-8x8-heldout", Method: avrilName([]float64{0, 0.1, 1}[i]), Metric: m, Value: v})
+			rows = append(rows, experiment.Row{Environment: "gridworld-8x8-heldout", Method: worlds.AVRILName([]float64{0, 0.1, 1}[i]), Metric: m, Value: v})
 		}
 	}
 	chart := LambdaCurve(rows)

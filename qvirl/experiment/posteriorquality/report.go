@@ -7,58 +7,60 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/experiment/worlds"
 	"github.com/go-birl/birl/qvirl/metric"
 )
 
 // tableMethods are the methods in the order of the tables.
-var tableMethods = []string{ValueWalk, ValueWalkNoDet, ValueWalkAgain, QVIRL, QVIRL20k, QVIRLMaxMean, QVIRLLogEP, QVIRLELogP, QVIRLSVILogEP, QVIRLSVI, QVIRLBest, QVIRLRefined, AVRIL, "avril-0.17"}
+var tableMethods = []string{worlds.ValueWalk, worlds.ValueWalkNoDet, worlds.ValueWalkAgain, worlds.QVIRL, worlds.QVIRL20k, worlds.QVIRLMaxMean, worlds.QVIRLLogEP, worlds.QVIRLELogP, worlds.QVIRLSVILogEP, worlds.QVIRLSVI, worlds.QVIRLBest, worlds.QVIRLRefined, worlds.AVRIL, "avril-0.17"}
 
 // paper holds the values of the paper's Table 1. Its AVRIL row stands beside both of ours: λ was to be the best one, but
 // the numbers are those of a smaller posterior.
-var paper = func() experiment.Reference {
-	row := func(numbers ...float64) map[string]experiment.Estimate {
-		out := map[string]experiment.Estimate{}
+var paper = func() exhibit.Reference {
+	row := func(numbers ...float64) map[string]exhibit.Estimate {
+		out := map[string]exhibit.Estimate{}
 		for i, name := range []string{metric.W1, metric.LogDensity, metric.RewardCoverage, metric.PolicyCoverage, metric.PolicyTV} {
-			out[name] = experiment.Estimate{Mean: numbers[2*i], StdErr: numbers[2*i+1]}
+			out[name] = exhibit.Estimate{Mean: numbers[2*i], StdErr: numbers[2*i+1]}
 		}
 		return out
 	}
 	avril := row(1.704, 0.007, -7.568, 0.284, 0.521, 0.006, 0.727, 0.005, 0.250, 0.004)
-	return experiment.Reference{Name: "paper", Values: map[string]map[string]experiment.Estimate{
-		ValueWalk:    row(0, 0, -2.432, 0.013, 0.888, 0.004, 0.910, 0.003, 0, 0),
-		QVIRL:        row(0.486, 0.011, -2.437, 0.009, 0.901, 0.004, 0.913, 0.003, 0.207, 0.003),
-		AVRIL:        avril,
-		"avril-0.17": avril,
+	return exhibit.Reference{Name: "paper", Values: map[string]map[string]exhibit.Estimate{
+		worlds.ValueWalk: row(0, 0, -2.432, 0.013, 0.888, 0.004, 0.910, 0.003, 0, 0),
+		worlds.QVIRL:     row(0.486, 0.011, -2.437, 0.009, 0.901, 0.004, 0.913, 0.003, 0.207, 0.003),
+		worlds.AVRIL:     avril,
+		"avril-0.17":     avril,
 	}}
 }()
 
 // trial holds the values of an independent trial on 61 worlds; its standard errors are not known.
-var trial = func() experiment.Reference {
-	row := func(numbers ...float64) map[string]experiment.Estimate {
-		out := map[string]experiment.Estimate{}
+var trial = func() exhibit.Reference {
+	row := func(numbers ...float64) map[string]exhibit.Estimate {
+		out := map[string]exhibit.Estimate{}
 		for i, name := range []string{metric.W1, metric.LogDensity, metric.RewardCoverage, metric.PolicyCoverage, metric.PolicyTV} {
-			out[name] = experiment.Estimate{Mean: numbers[i], StdErr: math.NaN(), N: 61}
+			out[name] = exhibit.Estimate{Mean: numbers[i], StdErr: math.NaN(), N: 61}
 		}
 		return out
 	}
-	again := map[string]experiment.Estimate{metric.W1: {Mean: 0.08, StdErr: math.NaN()}, metric.PolicyTV: {Mean: 0.008, StdErr: math.NaN()}}
-	return experiment.Reference{Name: "trial", Values: map[string]map[string]experiment.Estimate{
-		ValueWalk:      row(0, -2.412, 0.881, 0.896, 0),
-		ValueWalkAgain: again,
-		ValueWalkNoDet: row(0.326, -2.393, 0.891, 0.916, 0.112),
-		QVIRL:          row(0.374, -2.428, 0.909, 0.917, 0.100),
-		QVIRL20k:       row(0.537, -2.408, 0.899, 0.921, 0.186),
-		QVIRLMaxMean:   row(0.528, -2.429, 0.899, 0.950, 0.180),
-		AVRIL:          row(0.77, -2.51, 0.897, 0.927, 0.254),
-		"avril-0.17":   row(1.48, -4.05, 0.515, 0.745, 0.222),
+	again := map[string]exhibit.Estimate{metric.W1: {Mean: 0.08, StdErr: math.NaN()}, metric.PolicyTV: {Mean: 0.008, StdErr: math.NaN()}}
+	return exhibit.Reference{Name: "trial", Values: map[string]map[string]exhibit.Estimate{
+		worlds.ValueWalk:      row(0, -2.412, 0.881, 0.896, 0),
+		worlds.ValueWalkAgain: again,
+		worlds.ValueWalkNoDet: row(0.326, -2.393, 0.891, 0.916, 0.112),
+		worlds.QVIRL:          row(0.374, -2.428, 0.909, 0.917, 0.100),
+		worlds.QVIRL20k:       row(0.537, -2.408, 0.899, 0.921, 0.186),
+		worlds.QVIRLMaxMean:   row(0.528, -2.429, 0.899, 0.950, 0.180),
+		worlds.AVRIL:          row(0.77, -2.51, 0.897, 0.927, 0.254),
+		"avril-0.17":          row(1.48, -4.05, 0.515, 0.745, 0.222),
 	}}
 }()
 
 // Report makes the tables and the figure of the curve over λ.
-func Report(rows []experiment.Row, record *experiment.Record) (*experiment.Report, error) {
+func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, error) {
 	main, heldOut := split(rows)
-	r := &experiment.Report{Title: "Posterior quality on random gridworlds"}
+	r := &exhibit.Report{Title: "Posterior quality on random gridworlds"}
 	if len(main) > 0 {
 		tables, err := Tables(main)
 		if err != nil {
@@ -67,7 +69,7 @@ func Report(rows []experiment.Row, record *experiment.Record) (*experiment.Repor
 		r.Tables = tables
 		r.Text = append(r.Text, fmt.Sprintf("Means over %d worlds ± standard error. W1 is the Wasserstein-1 distance of the reward marginals to the "+
 			"exact posterior (ValueWalk); coverages are of central 90 %% intervals; TV is the total variation distance of the "+
-			"posterior-predictive policy to that of the exact posterior.", len(experiment.Series(main, ValueWalk, metric.LogDensity))))
+			"posterior-predictive policy to that of the exact posterior.", len(experiment.Series(main, worlds.ValueWalk, metric.LogDensity))))
 	}
 	if chart := LambdaCurve(heldOut); chart != nil {
 		r.Charts = append(r.Charts, *chart)
@@ -95,10 +97,10 @@ func split(rows []experiment.Row) (main, heldOut []experiment.Row) {
 
 // Tables returns Table 1 beside the paper's and the trial's values, the same in the paper's presumable conventions, the
 // metrics over non-terminal states, and the diagnostics of the computations. Rows on held-out worlds are ignored.
-func Tables(rows []experiment.Row) ([]experiment.Table, error) {
+func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 	rows, _ = split(rows)
-	var out []experiment.Table
-	add := func(name, title string, notes []string, columns []experiment.Column, refs ...experiment.Reference) error {
+	var out []exhibit.Table
+	add := func(name, title string, notes []string, columns []exhibit.Column, refs ...exhibit.Reference) error {
 		t, err := experiment.Tabulate(rows, tableMethods, columns, refs...)
 		if err != nil {
 			return err
@@ -109,62 +111,62 @@ func Tables(rows []experiment.Row) ([]experiment.Table, error) {
 	}
 	err := add("table1", "Posterior quality", []string{
 		"The trial's standard errors are not known and count as 0.",
-	}, []experiment.Column{{Metric: metric.W1, Title: "W1", Decimals: 3}, {Metric: metric.LogDensity, Title: "log density", Decimals: 3},
+	}, []exhibit.Column{{Metric: metric.W1, Title: "W1", Decimals: 3}, {Metric: metric.LogDensity, Title: "log density", Decimals: 3},
 		{Metric: metric.RewardCoverage, Title: "reward in 90 % CI", Decimals: 3}, {Metric: metric.PolicyCoverage, Title: "policy in 90 % CI", Decimals: 3},
 		{Metric: metric.PolicyTV, Title: "TV", Decimals: 3}}, paper, trial)
 	if err != nil {
 		return nil, err
 	}
 	err = add("conventions", "The paper's presumable conventions: distances to ValueWalk without the determinant, L1 instead of total variation",
-		nil, []experiment.Column{{Metric: metric.W1NoDet, Title: "W1 to nodet", Decimals: 3}, {Metric: metric.PolicyTVNoDet, Title: "TV to nodet", Decimals: 3},
+		nil, []exhibit.Column{{Metric: metric.W1NoDet, Title: "W1 to nodet", Decimals: 3}, {Metric: metric.PolicyTVNoDet, Title: "TV to nodet", Decimals: 3},
 			{Metric: metric.PolicyL1, Title: "policy L1", Decimals: 3}}, conventions(paper), trialConventions)
 	if err != nil {
 		return nil, err
 	}
-	err = add("nonterminal", "Policies over non-terminal states only", nil, []experiment.Column{
+	err = add("nonterminal", "Policies over non-terminal states only", nil, []exhibit.Column{
 		{Metric: metric.PolicyCoverageNonterminal, Title: "policy in 90 % CI", Decimals: 3},
 		{Metric: metric.PolicyTVNonterminal, Title: "TV", Decimals: 3}, {Metric: metric.PolicyL1Nonterminal, Title: "policy L1", Decimals: 3}})
 	if err != nil {
 		return nil, err
 	}
-	return out, add("diagnostics", "Diagnostics of the computations, averaged over worlds", nil, []experiment.Column{
-		{Metric: RHatMax, Title: "largest R̂", Decimals: 4}, {Metric: ESSBulkMin, Title: "smallest bulk ESS", Decimals: 0},
-		{Metric: Divergent, Title: "divergences", Decimals: 2}, {Metric: Converged, Title: "converged", Decimals: 2},
-		{Metric: Collapsed, Title: "collapsed rewards", Decimals: 2}, {Metric: Drift, Title: "drift", Decimals: 3},
-		{Metric: Settling, Title: "settling", Decimals: 3}})
+	return out, add("diagnostics", "Diagnostics of the computations, averaged over worlds", nil, []exhibit.Column{
+		{Metric: worlds.RHatMax, Title: "largest R̂", Decimals: 4}, {Metric: worlds.ESSBulkMin, Title: "smallest bulk ESS", Decimals: 0},
+		{Metric: worlds.Divergent, Title: "divergences", Decimals: 2}, {Metric: worlds.Converged, Title: "converged", Decimals: 2},
+		{Metric: worlds.Collapsed, Title: "collapsed rewards", Decimals: 2}, {Metric: worlds.Drift, Title: "drift", Decimals: 3},
+		{Metric: worlds.Settling, Title: "settling", Decimals: 3}})
 }
 
 // conventions returns a reference's W1 and TV where they are compared with other distances of ours.
-func conventions(of experiment.Reference) experiment.Reference {
-	out := experiment.Reference{Name: of.Name, Values: map[string]map[string]experiment.Estimate{}}
+func conventions(of exhibit.Reference) exhibit.Reference {
+	out := exhibit.Reference{Name: of.Name, Values: map[string]map[string]exhibit.Estimate{}}
 	for method, values := range of.Values {
-		out.Values[method] = map[string]experiment.Estimate{metric.W1NoDet: values[metric.W1], metric.PolicyL1: values[metric.PolicyTV]}
+		out.Values[method] = map[string]exhibit.Estimate{metric.W1NoDet: values[metric.W1], metric.PolicyL1: values[metric.PolicyTV]}
 	}
 	// If the paper's ValueWalk left the determinant out, it is ours without it, and the reference of these distances.
-	out.Values[ValueWalkNoDet] = map[string]experiment.Estimate{metric.W1NoDet: of.Values[ValueWalk][metric.W1]}
-	delete(out.Values, ValueWalk)
+	out.Values[worlds.ValueWalkNoDet] = map[string]exhibit.Estimate{metric.W1NoDet: of.Values[worlds.ValueWalk][metric.W1]}
+	delete(out.Values, worlds.ValueWalk)
 	return out
 }
 
 // trialConventions holds what the trial found in these conventions.
-var trialConventions = experiment.Reference{Name: "trial", Values: map[string]map[string]experiment.Estimate{
-	QVIRL: {metric.W1NoDet: {Mean: 0.492, StdErr: math.NaN(), N: 61}, metric.PolicyL1: {Mean: 0.200, StdErr: math.NaN(), N: 61}},
+var trialConventions = exhibit.Reference{Name: "trial", Values: map[string]map[string]exhibit.Estimate{
+	worlds.QVIRL: {metric.W1NoDet: {Mean: 0.492, StdErr: math.NaN(), N: 61}, metric.PolicyL1: {Mean: 0.200, StdErr: math.NaN(), N: 61}},
 }}
 
 // lowestDensity is the least log density that the curve over λ shows: collapsed posteriors have millions of nats less.
 const lowestDensity = -20
 
 // LambdaCurve returns the metrics of AVRIL over λ on held-out worlds, or nil if the rows hold fewer than two values of λ.
-func LambdaCurve(rows []experiment.Row) *experiment.Chart {
+func LambdaCurve(rows []experiment.Row) *exhibit.Chart {
 	_, rows = split(rows)
 	lambdas := lambdasOf(rows)
 	if len(lambdas) < 2 {
 		return nil
 	}
-	chart := &experiment.Chart{Name: "lambda", Title: "AVRIL over λ, on held-out worlds"}
+	chart := &exhibit.Chart{Name: "lambda", Title: "AVRIL over λ, on held-out worlds"}
 	best, bestW1 := 0.0, math.Inf(1)
 	for _, lambda := range lambdas {
-		if e := experiment.Average(rows, avrilName(lambda), metric.W1); e != nil && e.Mean < bestW1 {
+		if e := experiment.Average(rows, worlds.AVRILName(lambda), metric.W1); e != nil && e.Mean < bestW1 {
 			best, bestW1 = lambda, e.Mean
 		}
 	}
@@ -172,10 +174,10 @@ func LambdaCurve(rows []experiment.Row) *experiment.Chart {
 		{metric.W1, "W1 to the exact posterior"}, {metric.LogDensity, "log density of the true reward"},
 		{metric.RewardCoverage, "true reward in 90 % interval"}, {metric.PolicyTV, "TV to the exact policy"},
 	} {
-		curve := experiment.Curve{Name: AVRIL}
+		curve := exhibit.Curve{Name: worlds.AVRIL}
 		var hidden []string
 		for _, lambda := range lambdas {
-			e := experiment.Average(rows, avrilName(lambda), p.metric)
+			e := experiment.Average(rows, worlds.AVRILName(lambda), p.metric)
 			if e == nil || p.metric == metric.LogDensity && e.Mean < lowestDensity {
 				hidden = append(hidden, strconv.FormatFloat(lambda, 'g', -1, 64))
 				continue
@@ -185,15 +187,15 @@ func LambdaCurve(rows []experiment.Row) *experiment.Chart {
 		if slices.ContainsFunc(curve.StdErr, math.IsNaN) { // a single world
 			curve.StdErr = nil
 		}
-		panel := experiment.Panel{XLabel: "λ", YLabel: p.label, Curves: []experiment.Curve{curve}}
+		panel := exhibit.Panel{XLabel: "λ", YLabel: p.label, Curves: []exhibit.Curve{curve}}
 		if !math.IsInf(bestW1, 1) {
-			panel.Marks = []experiment.Mark{{Note: fmt.Sprintf("best W1: λ = %g", best), X: best}}
+			panel.Marks = []exhibit.Mark{{Note: fmt.Sprintf("best W1: λ = %g", best), X: best}}
 		}
 		if len(hidden) > 0 {
 			panel.Title = fmt.Sprintf("below %d at λ = %s", lowestDensity, strings.Join(hidden, ", "))
 		}
 		if p.metric == metric.RewardCoverage {
-			panel.Levels = []experiment.Level{{Name: "nominal", Y: metric.Level}}
+			panel.Levels = []exhibit.Level{{Name: "nominal", Y: metric.Level}}
 		}
 		if len(curve.X) > 1 {
 			chart.Panels = append(chart.Panels, panel)

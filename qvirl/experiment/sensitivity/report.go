@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
 )
 
@@ -26,7 +27,7 @@ func Definition() experiment.Definition {
 type Grid struct {
 	Demos             []int
 	Experts, Learners []float64
-	Cells             map[int][][]*experiment.Estimate // by number of demonstrations; [learner][expert]
+	Cells             map[int][][]*exhibit.Estimate // by number of demonstrations; [learner][expert]
 }
 
 // NewGrid averages a metric of the learners over worlds.
@@ -36,7 +37,7 @@ func NewGrid(rows []experiment.Row, metric string) (*Grid, error) {
 		expert, learner float64
 	}
 	cells := map[key][]experiment.Row{}
-	g := &Grid{Cells: map[int][][]*experiment.Estimate{}}
+	g := &Grid{Cells: map[int][][]*exhibit.Estimate{}}
 	for _, r := range rows {
 		if r.Metric != metric || r.Method == Expert {
 			continue
@@ -69,7 +70,7 @@ func NewGrid(rows []experiment.Row, metric string) (*Grid, error) {
 	slices.Sort(g.Learners)
 	for _, demos := range g.Demos {
 		for _, learner := range g.Learners {
-			var line []*experiment.Estimate
+			var line []*exhibit.Estimate
 			for _, expert := range g.Experts {
 				line = append(line, experiment.Average(cells[key{demos, expert, learner}], Learner(learner), metric))
 			}
@@ -90,18 +91,18 @@ func betaOf(name, mark string) (float64, error) {
 }
 
 // Table returns the grid at a number of demonstrations: a row for each learner, a column for each expert.
-func (g *Grid) Table(name, title string, demos int) experiment.Table {
-	t := experiment.Table{Name: fmt.Sprintf("%s-%d", name, demos), Title: fmt.Sprintf("%s, %d demonstrations", title, demos)}
+func (g *Grid) Table(name, title string, demos int) exhibit.Table {
+	t := exhibit.Table{Name: fmt.Sprintf("%s-%d", name, demos), Title: fmt.Sprintf("%s, %d demonstrations", title, demos)}
 	if demos == 1 {
 		t.Title = title + ", 1 demonstration"
 	}
 	for _, expert := range g.Experts {
-		t.Columns = append(t.Columns, experiment.Column{Metric: fmt.Sprint(expert), Title: fmt.Sprintf("expert β = %g", expert), Decimals: 3})
+		t.Columns = append(t.Columns, exhibit.Column{Metric: fmt.Sprint(expert), Title: fmt.Sprintf("expert β = %g", expert), Decimals: 3})
 	}
 	for i, learner := range g.Learners {
-		row := experiment.TableRow{Method: fmt.Sprintf("learner β = %g", learner)}
+		row := exhibit.TableRow{Method: fmt.Sprintf("learner β = %g", learner)}
 		for _, e := range g.Cells[demos][i] {
-			row.Cells = append(row.Cells, experiment.Cell{Estimate: e})
+			row.Cells = append(row.Cells, exhibit.Cell{Estimate: e})
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -109,16 +110,16 @@ func (g *Grid) Table(name, title string, demos int) experiment.Table {
 }
 
 // Chart draws the grid as a curve over the learner's β for each expert, a panel for each number of demonstrations.
-func (g *Grid) Chart(name, title, label string) experiment.Chart {
-	c := experiment.Chart{Name: name, Title: title}
+func (g *Grid) Chart(name, title, label string) exhibit.Chart {
+	c := exhibit.Chart{Name: name, Title: title}
 	for _, demos := range g.Demos {
-		p := experiment.Panel{Title: fmt.Sprintf("%d demonstrations", demos), XLabel: "learner's β", YLabel: label, LogX: true,
-			Levels: []experiment.Level{{Name: "as the demonstrator", Y: 0}}}
+		p := exhibit.Panel{Title: fmt.Sprintf("%d demonstrations", demos), XLabel: "learner's β", YLabel: label, LogX: true,
+			Levels: []exhibit.Level{{Name: "as the demonstrator", Y: 0}}}
 		if demos == 1 {
 			p.Title = "1 demonstration"
 		}
 		for j, expert := range g.Experts {
-			curve := experiment.Curve{Name: fmt.Sprintf("expert's β = %g", expert)}
+			curve := exhibit.Curve{Name: fmt.Sprintf("expert's β = %g", expert)}
 			known := true
 			for i, learner := range g.Learners {
 				if e := g.Cells[demos][i][j]; e != nil {
@@ -139,7 +140,7 @@ func (g *Grid) Chart(name, title, label string) experiment.Chart {
 // Best returns, for each expert and number of demonstrations, the β of the learner with the smallest mean of a metric, and
 // by how much it beats the learner that knows the expert's β: the mean of the differences in each world. The best of
 // several looks better than it is, so a difference below two standard errors says little.
-func Best(rows []experiment.Row, metricName, name, title string) (*experiment.Table, error) {
+func Best(rows []experiment.Row, metricName, name, title string) (*exhibit.Table, error) {
 	g, err := NewGrid(rows, metricName)
 	if err != nil {
 		return nil, err
@@ -155,18 +156,18 @@ func Best(rows []experiment.Row, metricName, name, title string) (*experiment.Ta
 			values[key{r.Environment, r.Method, r.Demos, r.Seed}] = r.Value
 		}
 	}
-	t := &experiment.Table{Name: name, Title: title, Notes: []string{
+	t := &exhibit.Table{Name: name, Title: title, Notes: []string{
 		"The advantage over the learner that knows the expert's β is the mean over worlds of the difference of the two gaps."}}
 	for _, demos := range g.Demos {
 		plural := "s"
 		if demos == 1 {
 			plural = ""
 		}
-		t.Columns = append(t.Columns, experiment.Column{Metric: fmt.Sprintf("best_%d", demos), Title: fmt.Sprintf("best β, %d demo%s", demos, plural), Decimals: 1},
-			experiment.Column{Metric: fmt.Sprintf("advantage_%d", demos), Title: "advantage", Decimals: 3})
+		t.Columns = append(t.Columns, exhibit.Column{Metric: fmt.Sprintf("best_%d", demos), Title: fmt.Sprintf("best β, %d demo%s", demos, plural), Decimals: 1},
+			exhibit.Column{Metric: fmt.Sprintf("advantage_%d", demos), Title: "advantage", Decimals: 3})
 	}
 	for j, expert := range g.Experts {
-		row := experiment.TableRow{Method: fmt.Sprintf("expert β = %g", expert)}
+		row := exhibit.TableRow{Method: fmt.Sprintf("expert β = %g", expert)}
 		for _, demos := range g.Demos {
 			best, low := -1, math.Inf(1)
 			for i := range g.Learners {
@@ -175,7 +176,7 @@ func Best(rows []experiment.Row, metricName, name, title string) (*experiment.Ta
 				}
 			}
 			if best < 0 {
-				row.Cells = append(row.Cells, experiment.Cell{}, experiment.Cell{})
+				row.Cells = append(row.Cells, exhibit.Cell{}, exhibit.Cell{})
 				continue
 			}
 			var differences []experiment.Row
@@ -190,8 +191,8 @@ func Best(rows []experiment.Row, metricName, name, title string) (*experiment.Ta
 				}
 			}
 			slices.SortFunc(differences, func(a, b experiment.Row) int { return cmp.Compare(a.Seed, b.Seed) }) // for equal sums
-			row.Cells = append(row.Cells, experiment.Cell{Estimate: &experiment.Estimate{Mean: g.Learners[best], StdErr: math.NaN()}},
-				experiment.Cell{Estimate: experiment.Average(differences, name, metricName)})
+			row.Cells = append(row.Cells, exhibit.Cell{Estimate: &exhibit.Estimate{Mean: g.Learners[best], StdErr: math.NaN()}},
+				exhibit.Cell{Estimate: experiment.Average(differences, name, metricName)})
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -200,8 +201,8 @@ func Best(rows []experiment.Row, metricName, name, title string) (*experiment.Ta
 
 // Report makes a table for each metric and number of demonstrations, a figure of each metric on held-out states, and a table of the
 // best learners.
-func Report(rows []experiment.Row, _ *experiment.Record) (*experiment.Report, error) {
-	r := &experiment.Report{Title: "Sensitivity to the rationality coefficient", Text: []string{
+func Report(rows []experiment.Row, _ *experiment.Record) (*exhibit.Report, error) {
+	r := &exhibit.Report{Title: "Sensitivity to the rationality coefficient", Text: []string{
 		"How much less probability the learner gives to the truly optimal action than the demonstrator, averaged over states that are " +
 			"not terminal and that no demonstration visits. Positive: the learner gives it less."}}
 	for _, m := range []struct{ metric, name, title, label string }{

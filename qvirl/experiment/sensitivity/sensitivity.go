@@ -11,8 +11,9 @@ import (
 
 	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/envs/mdp"
-	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/tabular"
 )
 
 // Name is the experiment's name in result rows.
@@ -47,7 +48,7 @@ type Config struct {
 	Seeds    []uint64  // of the worlds
 	Chunk    int       // worlds to a unit; a unit trains Chunk·len(Betas)² problems as one batch
 
-	QVIRL qvirl.Config
+	QVIRL tabular.Config
 }
 
 // Paper returns the config of the paper's experiment: 30 worlds; 1, 7 and 15 demonstrations. The paper does not give its
@@ -61,7 +62,7 @@ type Config struct {
 func Paper() Config {
 	c := Config{
 		World: gridworld.Paper(), Discount: 0.9, Length: 5, Demos: []int{1, 7, 15}, Betas: []float64{0.1, 0.5, 2, 10},
-		Seeds: seeds(0, 30), Chunk: 15, QVIRL: qvirl.DefaultConfig(),
+		Seeds: seeds(0, 30), Chunk: 15, QVIRL: tabular.DefaultConfig(),
 	}
 	c.QVIRL.Steps, c.QVIRL.LearningRate, c.QVIRL.Rounds, c.QVIRL.Tolerance = 400, 0.02, 10, 0.1
 	return c
@@ -133,7 +134,7 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 	}
 	config := c.QVIRL
 	config.Backend = backendName
-	method, err := qvirl.New(config) // compiles one program for all units but perhaps the last chunk's
+	method, err := tabular.New(config) // compiles one program for all units but perhaps the last chunk's
 	if err != nil {
 		return nil, err
 	}
@@ -150,18 +151,18 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 			p.Units = append(p.Units, experiment.Unit{Name: fmt.Sprintf("demos-%02d-worlds-%04d", demos, first), Cost: float64(len(chunk))})
 		}
 	}
-	p.Run = func(ctx context.Context, i int, progress qvirl.Progress) (*experiment.Result, error) {
+	p.Run = func(ctx context.Context, i int, progress irl.Progress) (*experiment.Result, error) {
 		stages := experiment.NewStages(1, "", progress)
 		cases, err := c.cases(units[i].demos, units[i].seeds)
 		if err != nil {
 			return nil, err
 		}
-		problems := make([]*qvirl.Problem, len(cases))
+		problems := make([]*irl.Problem, len(cases))
 		for k := range cases {
 			problems[k] = cases[k].problem
 		}
-		var posts []qvirl.Posterior
-		err = stages.Run("qvirl", "qvirl", 1, func(progress qvirl.Progress) (err error) {
+		var posts []irl.Posterior
+		err = stages.Run("qvirl", "qvirl", 1, func(progress irl.Progress) (err error) {
 			posts, err = method.Fit(ctx, problems, progress)
 			return err
 		})
@@ -170,7 +171,7 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 		}
 		result := &experiment.Result{Times: stages.Times()}
 		for k, post := range posts {
-			result.Rows = append(result.Rows, c.measure(cases[k], post.(*qvirl.Gaussian))...)
+			result.Rows = append(result.Rows, c.measure(cases[k], post.(*tabular.Gaussian))...)
 		}
 		return result, nil
 	}
@@ -182,7 +183,7 @@ type trial struct {
 	seed            uint64
 	demos           int
 	expert, learner float64 // β
-	problem         *qvirl.Problem
+	problem         *irl.Problem
 	policy          []float64 // the demonstrator's, [S·A]
 	optimal         []int     // optimal action of each state, [S]
 	first           bool      // whether it is the first with this expert, and gives the rows of the expert
@@ -200,7 +201,7 @@ func (c Config) cases(demos int, seeds []uint64) ([]trial, error) {
 		if err != nil {
 			return nil, err
 		}
-		prior := qvirl.IndependentPrior(len(w.Reward), c.World.RewardMean, c.World.RewardStd)
+		prior := irl.IndependentPrior(len(w.Reward), c.World.RewardMean, c.World.RewardStd)
 		for _, expert := range c.Betas {
 			trajectories, err := w.Demonstrate(demos, c.Length, expert, c.Discount, seed)
 			if err != nil {
@@ -209,7 +210,7 @@ func (c Config) cases(demos int, seeds []uint64) ([]trial, error) {
 			policy := mdp.Boltzmann(nil, sol.Q, w.MDP.Actions(), expert)
 			for i, learner := range c.Betas {
 				out = append(out, trial{seed: seed, demos: demos, expert: expert, learner: learner, policy: policy, optimal: sol.Greedy, first: i == 0,
-					problem: &qvirl.Problem{MDP: w.MDP, Prior: prior, Discount: c.Discount, Beta: learner, Demos: mdp.Flatten(trajectories)}})
+					problem: &irl.Problem{MDP: w.MDP, Prior: prior, Discount: c.Discount, Beta: learner, Demos: mdp.Flatten(trajectories)}})
 			}
 		}
 	}
@@ -217,7 +218,7 @@ func (c Config) cases(demos int, seeds []uint64) ([]trial, error) {
 }
 
 // measure returns the rows of a trial.
-func (c Config) measure(t trial, post *qvirl.Gaussian) []experiment.Row {
+func (c Config) measure(t trial, post *tabular.Gaussian) []experiment.Row {
 	row := experiment.Row{Environment: c.environment(t.expert), Method: Learner(t.learner), Demos: t.demos, Seed: t.seed}
 	var out []experiment.Row
 	add := func(method, metric string, value float64) {

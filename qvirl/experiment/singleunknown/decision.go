@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/envs/mdp"
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 // Decision is what an apprentice finds best who takes the posterior mean less some standard deviations for the reward.
@@ -20,7 +20,7 @@ type Decision struct {
 }
 
 // Decide plans with the posterior mean of each reward less caution posterior standard deviations.
-func Decide(post qvirl.Posterior, caution float64) (*Decision, error) {
+func Decide(post irl.Posterior, caution float64) (*Decision, error) {
 	p := post.Problem()
 	reward := make([]float64, p.RewardDim())
 	for i := range reward {
@@ -30,7 +30,7 @@ func Decide(post qvirl.Posterior, caution float64) (*Decision, error) {
 	return decide(p, reward)
 }
 
-func decide(p *qvirl.Problem, reward []float64) (*Decision, error) {
+func decide(p *irl.Problem, reward []float64) (*Decision, error) {
 	sol, err := p.MDP.Solve(reward, p.Discount)
 	if err != nil {
 		return nil, err
@@ -51,22 +51,22 @@ func (d *Decision) Around(cell int) float64 { return d.Q[cell*gridworld.Actions+
 // Weighted is an exact posterior as draws of the prior, weighted by their likelihood and resampled. It serves problems
 // with few demonstrations, whose posterior is not much narrower than the prior.
 type Weighted struct {
-	problem *qvirl.Problem
-	samples *qvirl.Samples
-	reward  []*qvirl.Empirical
+	problem *irl.Problem
+	samples *irl.Samples
+	reward  []*irl.Empirical
 
 	LogEvidence float64 // log of the mean likelihood
 	ESS         float64 // effective number of draws, (Σw)²/Σw²
 }
 
-var _ qvirl.Posterior = (*Weighted)(nil)
+var _ irl.Posterior = (*Weighted)(nil)
 
 // NewWeighted returns the posterior of a problem with an independent prior from n draws of the prior.
-func NewWeighted(p *qvirl.Problem, n int, seed uint64) (*Weighted, error) {
+func NewWeighted(p *irl.Problem, n int, seed uint64) (*Weighted, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	if p.Prior.Std == nil || n < 2 {
+	if !p.Prior.Independent() || n < 2 {
 		return nil, fmt.Errorf("singleunknown: weighting draws needs an independent prior and at least 2 draws, got %d", n)
 	}
 	rng := rand.New(rand.NewPCG(seed, 0))
@@ -99,7 +99,7 @@ func NewWeighted(p *qvirl.Problem, n int, seed uint64) (*Weighted, error) {
 		return nil, fmt.Errorf("singleunknown: no draw of the prior explains the demonstrations")
 	}
 	w := &Weighted{problem: p, LogEvidence: math.Log(sum / float64(n)), ESS: sum * sum / squares,
-		samples: &qvirl.Samples{Reward: mat.NewDense(n, p.RewardDim(), nil), Q: mat.NewDense(n, len(p.MDP.Uniform()), nil)}}
+		samples: &irl.Samples{Reward: mat.NewDense(n, p.RewardDim(), nil), Q: mat.NewDense(n, len(p.MDP.Uniform()), nil)}}
 	cumulative, at := 0.0, 0
 	offset := rng.Float64() // systematic resampling: one draw for each of n equidistant points
 	for i := range weights {
@@ -110,7 +110,7 @@ func NewWeighted(p *qvirl.Problem, n int, seed uint64) (*Weighted, error) {
 		}
 	}
 	for j := 0; j < p.RewardDim(); j++ {
-		e, err := qvirl.NewEmpirical(mat.Col(nil, j, w.samples.Reward))
+		e, err := irl.NewEmpirical(mat.Col(nil, j, w.samples.Reward))
 		if err != nil {
 			return nil, err
 		}
@@ -119,19 +119,19 @@ func NewWeighted(p *qvirl.Problem, n int, seed uint64) (*Weighted, error) {
 	return w, nil
 }
 
-// Problem implements qvirl.Posterior.
-func (w *Weighted) Problem() *qvirl.Problem { return w.problem }
+// Problem implements irl.Posterior.
+func (w *Weighted) Problem() *irl.Problem { return w.problem }
 
-// Reward implements qvirl.Posterior; the marginal is a *qvirl.Empirical.
-func (w *Weighted) Reward(i int) qvirl.Marginal { return w.reward[i] }
+// Reward implements irl.Posterior; the marginal is a *irl.Empirical.
+func (w *Weighted) Reward(i int) irl.Marginal { return w.reward[i] }
 
-// Sample implements qvirl.Posterior: a random choice of the resampled draws, with replacement.
-func (w *Weighted) Sample(rng *rand.Rand, n int) (*qvirl.Samples, error) {
+// Sample implements irl.Posterior: a random choice of the resampled draws, with replacement.
+func (w *Weighted) Sample(rng *rand.Rand, n int) (*irl.Samples, error) {
 	if n < 1 {
 		return nil, fmt.Errorf("singleunknown: cannot draw %d samples, want at least 1", n)
 	}
 	have, _ := w.samples.Reward.Dims()
-	out := &qvirl.Samples{Reward: mat.NewDense(n, w.problem.RewardDim(), nil), Q: mat.NewDense(n, len(w.problem.MDP.Uniform()), nil)}
+	out := &irl.Samples{Reward: mat.NewDense(n, w.problem.RewardDim(), nil), Q: mat.NewDense(n, len(w.problem.MDP.Uniform()), nil)}
 	for i := 0; i < n; i++ {
 		at := rng.IntN(have)
 		out.Reward.SetRow(i, w.samples.Reward.RawRowView(at))

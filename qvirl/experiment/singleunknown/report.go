@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
 )
 
@@ -12,18 +13,18 @@ import (
 var tableMethods = []string{Exact, ValueWalk, ValueWalkNoDet, QVIRL, QVIRLHighest, QVIRLBetween}
 
 // paper holds the numbers in the paper's text, which are QVIRL's. The posterior mean follows from them and the map.
-var paper = func() experiment.Reference {
-	values := map[string]experiment.Estimate{}
+var paper = func() exhibit.Reference {
+	values := map[string]exhibit.Estimate{}
 	for metric, v := range map[string]float64{RewardMean: -4.75, QThrough: 8.0, QAround: 5.2, CautiousThrough: 2.7, OnlyTile: 2.7} {
-		values[metric] = experiment.Estimate{Mean: v, StdErr: math.NaN()}
+		values[metric] = exhibit.Estimate{Mean: v, StdErr: math.NaN()}
 	}
-	return experiment.Reference{Name: "paper", Values: map[string]map[string]experiment.Estimate{
+	return exhibit.Reference{Name: "paper", Values: map[string]map[string]exhibit.Estimate{
 		QVIRL: values, QVIRLHighest: values, QVIRLBetween: values}}
 }()
 
 // Report makes two tables for each standard deviation of the known rewards: decisions, and diagnostics.
-func Report(rows []experiment.Row, _ *experiment.Record) (*experiment.Report, error) {
-	r := &experiment.Report{Title: "One unknown reward: through or around?", Text: []string{
+func Report(rows []experiment.Row, _ *experiment.Record) (*exhibit.Report, error) {
+	r := &exhibit.Report{Title: "One unknown reward: through or around?", Text: []string{
 		"The apprentice in the bottom right cell can cut through the tile of unknown reward (prior N(−1, 10²)) or go around. " +
 			"It plans with the posterior mean reward, or, cautious, with the mean less two standard deviations in every cell. " +
 			"The last but one column lowers the reward of the unknown tile alone."}}
@@ -33,7 +34,7 @@ func Report(rows []experiment.Row, _ *experiment.Record) (*experiment.Report, er
 }
 
 // Tables returns the tables of the report.
-func Tables(rows []experiment.Row) ([]experiment.Table, error) {
+func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 	byEnvironment := map[string][]experiment.Row{}
 	var names []string
 	for _, row := range rows {
@@ -46,13 +47,13 @@ func Tables(rows []experiment.Row) ([]experiment.Table, error) {
 		return nil, fmt.Errorf("singleunknown: no rows to report")
 	}
 	slices.Sort(names)
-	var out []experiment.Table
+	var out []exhibit.Table
 	for _, name := range names {
 		var std float64
 		if _, err := fmt.Sscanf(name, "gridworld-3x3-known-%g", &std); err != nil {
 			return nil, fmt.Errorf("singleunknown: environment %q is not one of this experiment", name)
 		}
-		t, err := experiment.Tabulate(byEnvironment[name], tableMethods, []experiment.Column{
+		t, err := experiment.Tabulate(byEnvironment[name], tableMethods, []exhibit.Column{
 			{Metric: RewardMean, Title: "mean of r", Decimals: 2}, {Metric: RewardStd, Title: "std of r", Decimals: 2},
 			{Metric: QThrough, Title: "Q through", Decimals: 2}, {Metric: QAround, Title: "Q around", Decimals: 2},
 			{Metric: CautiousThrough, Title: "cautious: through", Decimals: 2}, {Metric: CautiousAround, Title: "cautious: around", Decimals: 2},
@@ -64,7 +65,7 @@ func Tables(rows []experiment.Row) ([]experiment.Table, error) {
 		t.Name, t.Title = name, fmt.Sprintf("Other rewards known up to a standard deviation of %g", std)
 		t.Notes = []string{"The ELBO of exact is the log evidence, which no ELBO exceeds but for the closed form of the likelihood."}
 		out = append(out, *t)
-		if t, err = experiment.Tabulate(byEnvironment[name], []string{Exact, ValueWalk, ValueWalkNoDet}, []experiment.Column{
+		if t, err = experiment.Tabulate(byEnvironment[name], []string{Exact, ValueWalk, ValueWalkNoDet}, []exhibit.Column{
 			{Metric: RHatMax, Title: "largest R̂", Decimals: 3}, {Metric: ESS, Title: "effective draws", Decimals: 0}}); err != nil {
 			return nil, err
 		}

@@ -6,8 +6,9 @@ import (
 	"math"
 	"slices"
 
-	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/tabular"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
@@ -23,7 +24,7 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 	}
 	return &experiment.Plan{
 		Experiment: Name, Scale: scale, Config: c, Units: []experiment.Unit{{Name: "all", Cost: 1}},
-		Run: func(ctx context.Context, _ int, progress qvirl.Progress) (*experiment.Result, error) {
+		Run: func(ctx context.Context, _ int, progress irl.Progress) (*experiment.Result, error) {
 			return c.run(ctx, backendName, progress)
 		},
 	}, nil
@@ -32,9 +33,9 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 // Fits are the posteriors at one standard deviation of the known rewards.
 type Fits struct {
 	KnownStd   float64
-	Problem    *qvirl.Problem
-	Posteriors map[string]qvirl.Posterior // by method
-	Optima     []*qvirl.Gaussian          // QVIRL from its usual start, and from each of Config.Starts
+	Problem    *irl.Problem
+	Posteriors map[string]irl.Posterior // by method
+	Optima     []*tabular.Gaussian      // QVIRL from its usual start, and from each of Config.Starts
 }
 
 // Fit fits all methods at each standard deviation of the known rewards. Seconds of each method go to stages.
@@ -44,11 +45,11 @@ func (c Config) Fit(ctx context.Context, backendName string, stages *experiment.
 		return nil, err
 	}
 	var fits []*Fits
-	var problems []*qvirl.Problem
+	var problems []*irl.Problem
 	for _, std := range c.KnownStds {
 		p := c.Problem(w, std)
 		problems = append(problems, p)
-		fits = append(fits, &Fits{KnownStd: std, Problem: p, Posteriors: map[string]qvirl.Posterior{}})
+		fits = append(fits, &Fits{KnownStd: std, Problem: p, Posteriors: map[string]irl.Posterior{}})
 	}
 	for _, name := range []string{ValueWalk, ValueWalkNoDet} {
 		config := c.ValueWalk
@@ -57,7 +58,7 @@ func (c Config) Fit(ctx context.Context, backendName string, stages *experiment.
 		if err != nil {
 			return nil, err
 		}
-		err = stages.Run(name, name, 1, func(progress qvirl.Progress) error {
+		err = stages.Run(name, name, 1, func(progress irl.Progress) error {
 			posts, err := m.Fit(ctx, problems, progress)
 			for i := range posts {
 				fits[i].Posteriors[name] = posts[i]
@@ -68,7 +69,7 @@ func (c Config) Fit(ctx context.Context, backendName string, stages *experiment.
 			return nil, err
 		}
 	}
-	err = stages.Run(Exact, Exact, 1, func(qvirl.Progress) error {
+	err = stages.Run(Exact, Exact, 1, func(irl.Progress) error {
 		return experiment.Parallel(ctx, len(fits), nil, func(i int) (err error) {
 			w, err := NewWeighted(problems[i], c.Draws, c.Seed)
 			fits[i].Posteriors[Exact] = w
@@ -78,18 +79,18 @@ func (c Config) Fit(ctx context.Context, backendName string, stages *experiment.
 	if err != nil {
 		return nil, err
 	}
-	return fits, stages.Run(QVIRL, QVIRL, 2, func(progress qvirl.Progress) error { return c.optima(ctx, backendName, fits, progress) })
+	return fits, stages.Run(QVIRL, QVIRL, 2, func(progress irl.Progress) error { return c.optima(ctx, backendName, fits, progress) })
 }
 
 // optima trains QVIRL from all starts, as one batch. A start at some r is the posterior under a prior that is narrow there.
-func (c Config) optima(ctx context.Context, backendName string, fits []*Fits, progress qvirl.Progress) error {
+func (c Config) optima(ctx context.Context, backendName string, fits []*Fits, progress irl.Progress) error {
 	config := c.QVIRL
 	config.Backend = backendName
-	m, err := qvirl.New(config)
+	m, err := tabular.New(config)
 	if err != nil {
 		return err
 	}
-	var problems, narrow []*qvirl.Problem
+	var problems, narrow []*irl.Problem
 	for _, f := range fits {
 		problems, narrow = append(problems, f.Problem), append(narrow, f.Problem)
 		for _, r := range c.Starts {
@@ -103,9 +104,9 @@ func (c Config) optima(ctx context.Context, backendName string, fits []*Fits, pr
 	if err != nil {
 		return err
 	}
-	starts := make([]*qvirl.Gaussian, len(posts))
+	starts := make([]*tabular.Gaussian, len(posts))
 	for i, post := range posts {
-		starts[i] = post.(*qvirl.Gaussian)
+		starts[i] = post.(*tabular.Gaussian)
 	}
 	if posts, err = m.FitFrom(ctx, problems, starts, progress); err != nil {
 		return err
@@ -114,7 +115,7 @@ func (c Config) optima(ctx context.Context, backendName string, fits []*Fits, pr
 	for i, f := range fits {
 		best := math.Inf(-1)
 		for k, post := range posts[i*each : (i+1)*each] {
-			g := post.(*qvirl.Gaussian)
+			g := post.(*tabular.Gaussian)
 			f.Optima = append(f.Optima, g)
 			if elbo := finalELBO(g); elbo > best {
 				best = elbo
@@ -129,12 +130,12 @@ func (c Config) optima(ctx context.Context, backendName string, fits []*Fits, pr
 	return nil
 }
 
-func finalELBO(g *qvirl.Gaussian) float64 {
+func finalELBO(g *tabular.Gaussian) float64 {
 	curve := g.Curve()
 	return curve[len(curve)-1].ELBO
 }
 
-func (c Config) run(ctx context.Context, backendName string, progress qvirl.Progress) (*experiment.Result, error) {
+func (c Config) run(ctx context.Context, backendName string, progress irl.Progress) (*experiment.Result, error) {
 	stages := experiment.NewStages(5, "", progress)
 	fits, err := c.Fit(ctx, backendName, stages)
 	if err != nil {
@@ -164,7 +165,7 @@ func (c Config) run(ctx context.Context, backendName string, progress qvirl.Prog
 }
 
 // measure returns the metrics of a posterior, and a note if its computation did not go well.
-func (c Config) measure(post qvirl.Posterior) (map[string]float64, string, error) {
+func (c Config) measure(post irl.Posterior) (map[string]float64, string, error) {
 	plain, err := Decide(post, 0)
 	if err != nil {
 		return nil, "", err
@@ -190,7 +191,7 @@ func (c Config) measure(post qvirl.Posterior) (map[string]float64, string, error
 	switch p := post.(type) {
 	case *Weighted:
 		out[ELBO], out[ESS] = p.LogEvidence, p.ESS
-	case *qvirl.Gaussian:
+	case *tabular.Gaussian:
 		out[ELBO] = finalELBO(p)
 		if !p.Converged() {
 			note = "the training did not converge"

@@ -16,8 +16,9 @@ import (
 
 	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/envs/mdp"
-	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/tabular"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
@@ -70,7 +71,7 @@ type Config struct {
 	Seed        uint64
 
 	ValueWalk valuewalk.Config
-	QVIRL     qvirl.Config
+	QVIRL     tabular.Config
 }
 
 // Paper returns the config of the paper's illustration. It gives the demonstration as a picture only: ours goes from the
@@ -81,7 +82,7 @@ func Paper() Config {
 		KnownStds: []float64{0.1, 0.3, 1}, Discount: 0.8, Beta: 1,
 		Start: 0, Actions: []int{gridworld.Right, gridworld.Right, gridworld.Stay}, Caution: 2, Draws: 200_000,
 		Starts: []float64{-13, -4.6, 1.5, 8}, Between: -4.6, StartSpread: 0.5,
-		ValueWalk: valuewalk.Default(), QVIRL: qvirl.DefaultConfig(),
+		ValueWalk: valuewalk.Default(), QVIRL: tabular.DefaultConfig(),
 	}
 	c.QVIRL.Rounds = 20
 	return c
@@ -101,13 +102,13 @@ func Quick() Config {
 func (c Config) World() (*gridworld.World, error) { return gridworld.Parse(c.Drawing, 0) }
 
 // Problem returns what a method sees if the other rewards are known up to the given standard deviation.
-func (c Config) Problem(w *gridworld.World, knownStd float64) *qvirl.Problem {
-	prior := qvirl.Prior{Mean: append([]float64(nil), w.Reward...), Std: make([]float64, len(w.Reward))}
+func (c Config) Problem(w *gridworld.World, knownStd float64) *irl.Problem {
+	prior := irl.Prior{Mean: append([]float64(nil), w.Reward...), Std: make([]float64, len(w.Reward))}
 	for s := range prior.Std {
 		prior.Std[s] = knownStd
 	}
 	prior.Mean[c.Tile], prior.Std[c.Tile] = c.TileMean, c.TileStd
-	return &qvirl.Problem{MDP: w.MDP, Prior: prior, Discount: c.Discount, Beta: c.Beta, Demos: c.Demonstration(w)}
+	return &irl.Problem{MDP: w.MDP, Prior: prior, Discount: c.Discount, Beta: c.Beta, Demos: c.Demonstration(w)}
 }
 
 // Demonstration returns the trajectory that the configured actions make.

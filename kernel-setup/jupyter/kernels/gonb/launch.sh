@@ -26,9 +26,15 @@ case " ${GOFLAGS:-} " in
 	;;
 esac
 
-# Outside of kernel-setup too, the XLA plugin is the one that kernel-setup installed.
+# Outside of kernel-setup too, the XLA plugin and Python are those that kernel-setup installed.
 if [ -z "${PJRT_PLUGIN_LIBRARY_PATH:-}" ]; then
 	export PJRT_PLUGIN_LIBRARY_PATH="$root/.birl/pjrt"
+fi
+if [ -z "${BIRL_PYTHON:-}" ] && [ -x "$root/.birl/venv/bin/python" ]; then
+	export BIRL_PYTHON="$root/.birl/venv/bin/python"
+fi
+if [ -z "${XLA_FLAGS+set}" ] && [ ! -e "$root/.birl/nvidia" ]; then
+	export XLA_FLAGS="--xla_cpu_multi_thread_eigen=false --xla_cpu_enable_concurrency_optimized_scheduler=false"
 fi
 export GOMLX_NO_AUTO_INSTALL=1
 

@@ -1,0 +1,73 @@
+package command
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// Private is the folder that kernel-setup installs into, relative to the root of the clone.
+const Private = ".birl"
+
+// Environment variables that the packages of this project read. What is set already stays.
+const (
+	// PluginsVariable lists the folders in which XLA's plugins are looked for.
+	PluginsVariable = "PJRT_PLUGIN_LIBRARY_PATH"
+	// PythonVariable names the interpreter of Gymnasium's environments.
+	PythonVariable = "BIRL_PYTHON"
+	// FlagsVariable holds XLA's options, which it reads when its first plugin is loaded.
+	FlagsVariable = "XLA_FLAGS"
+)
+
+// XLAFlags have XLA run the operations of a program for the CPU one after the other, in one thread. The programs of this project are made of
+// many small operations, which lose more by being handed from thread to thread than they gain; what keeps all processors busy is several
+// programs side by side.
+const XLAFlags = "--xla_cpu_multi_thread_eigen=false --xla_cpu_enable_concurrency_optimized_scheduler=false"
+
+// UseInstallation has this process, and what it starts, use what kernel-setup installed in the working folder's .birl or the nearest above it:
+// the XLA plugins, Python with its environments, and XLAFlags where no CUDA plugin lies there. It is for commands: libraries use what they are
+// told to.
+func UseInstallation() error {
+	if plugins := above(filepath.Join(Private, "pjrt")); plugins != "" {
+		list := os.Getenv(PluginsVariable)
+		if list != "" {
+			list += string(os.PathListSeparator)
+		}
+		if err := os.Setenv(PluginsVariable, list+plugins); err != nil {
+			return fmt.Errorf("command: %w", err)
+		}
+		cuda, err := filepath.Glob(filepath.Join(plugins, "*cuda*"))
+		if _, set := os.LookupEnv(FlagsVariable); !set && err == nil && len(cuda) == 0 {
+			if err := os.Setenv(FlagsVariable, XLAFlags); err != nil {
+				return fmt.Errorf("command: %w", err)
+			}
+		}
+	}
+	inside := filepath.Join(Private, "venv", "bin", "python")
+	if runtime.GOOS == "windows" {
+		inside = filepath.Join(Private, "venv", "Scripts", "python.exe")
+	}
+	if python := above(inside); python != "" && os.Getenv(PythonVariable) == "" {
+		if err := os.Setenv(PythonVariable, python); err != nil {
+			return fmt.Errorf("command: %w", err)
+		}
+	}
+	return nil
+}
+
+// above returns the path of what lies at a relative path in the working folder or the nearest folder above it; "" for none.
+func above(inside string) string {
+	dir, err := os.Getwd()
+	for err == nil {
+		path := filepath.Join(dir, inside)
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+		if filepath.Dir(dir) == dir {
+			return ""
+		}
+		dir = filepath.Dir(dir)
+	}
+	return ""
+}

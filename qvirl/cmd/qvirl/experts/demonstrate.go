@@ -1,0 +1,90 @@
+package experts
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/go-birl/birl/envs/command"
+	"github.com/go-birl/birl/envs/demo"
+	"github.com/go-birl/birl/envs/expert"
+)
+
+func newDemonstrate() *cobra.Command {
+	var pool poolFlags
+	var out string
+	var force bool
+	var o expert.DemonstrateOptions
+	c := &cobra.Command{
+		Use:   "demonstrate FILE.npz --out DEMOS.npz",
+		Short: "Collect demonstrations of an expert's Boltzmann policy",
+		Long: `demonstrate lets an expert play by the Boltzmann policy on its values, and stores the episodes in DEMOS.npz with a description in JSON
+beside it: the distribution of returns, the policy's action entropy, and the log-likelihood of its own actions. After an interruption,
+what was collected until then is stored all the same; where it would replace a file, in DEMOS.partial.npz.`,
+		Example: "  qvirl expert demonstrate results/expert-lunarlander/expert.npz --beta 3 --episodes 1000 --out demos.npz",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			e, err := expert.Open(args[0])
+			if err != nil {
+				return err
+			}
+			if filepath.Ext(out) != ".npz" {
+				return fmt.Errorf("--out %s: want a name that ends in .npz", out)
+			}
+			if err := command.CheckOutput(force, demo.Files(out), demo.Files(args[0])...); err != nil {
+				return err
+			}
+			if !cmd.Flags().Changed("beta") {
+				o.Beta = e.Config.Beta
+			}
+			return demonstrate(cmd, e, &pool, o, out)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&out, "out", "", "file for the demonstrations, ending in .npz (required)")
+	f.IntVar(&o.Episodes, "episodes", 1000, "number of episodes")
+	f.Float64Var(&o.Beta, "beta", 0, "rationality coefficient (default: the expert's)")
+	f.Uint64Var(&o.Seed, "seed", 1, "seed of the policy")
+	f.BoolVar(&force, "force", false, command.ForceHelp)
+	pool.add(c)
+	c.MarkFlagRequired("out")
+	return c
+}
+
+func demonstrate(cmd *cobra.Command, e *expert.Expert, flags *poolFlags, o expert.DemonstrateOptions, out string) error {
+	pool, err := flags.open(cmd.Context(), e.Config)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	now := every(5 * time.Second)
+	o.Progress = func(done int) {
+		if now() {
+			fmt.Fprintf(cmd.ErrOrStderr(), "%d of %d episodes\n", done, o.Episodes)
+		}
+	}
+	set, failed := expert.Demonstrate(cmd.Context(), pool, e, o)
+	if set == nil {
+		return failed
+	}
+	if failed != nil {
+		out = demo.PartialPath(out)
+	}
+	if err := set.Write(out); err != nil {
+		return err
+	}
+	w, r := cmd.OutOrStdout(), set.Returns()
+	fmt.Fprintf(w, "%s: %d trajectories of %s, %d transitions, β = %g\n", out, len(set.Trajectories), set.Environment, set.Transitions(), o.Beta)
+	fmt.Fprintf(w, "  return %.2f ± %.2f, from %.2f to %.2f\n", r.Mean, r.Std, r.Min, r.Max)
+	for _, name := range slices.Sorted(maps.Keys(set.Statistics)) {
+		fmt.Fprintf(w, "  %s %.4f\n", name, set.Statistics[name])
+	}
+	if failed != nil {
+		return fmt.Errorf("%s holds what was collected before: %w", out, failed)
+	}
+	return nil
+}

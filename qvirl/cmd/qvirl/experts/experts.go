@@ -1,0 +1,69 @@
+// Package experts is the verb of command qvirl that trains demonstrators by QR-DQN, evaluates them, and lets them demonstrate.
+package experts
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/go-birl/birl/envs/expert"
+	"github.com/go-birl/birl/envs/gym"
+)
+
+// New returns the verb.
+func New() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "expert",
+		Short: "Train experts, evaluate them, and let them demonstrate",
+		Long: `expert trains demonstrators by QR-DQN in any Gymnasium environment with a Box observation and a Discrete action space, evaluates
+them beside other policies, and collects demonstrations of their Boltzmann policies.`,
+		Example: `  qvirl expert train lunarlander --out expert.npz
+  qvirl expert evaluate expert.npz
+  qvirl expert demonstrate expert.npz --out demos.npz`,
+	}
+	c.AddCommand(newTrain(), newEvaluate(), newDemonstrate())
+	return c
+}
+
+// poolFlags are the flags that say where environments run.
+type poolFlags struct {
+	workers int
+	python  string
+}
+
+func (p *poolFlags) add(c *cobra.Command) {
+	c.Flags().IntVar(&p.workers, "workers", 2, "number of processes for the environments")
+	c.Flags().StringVar(&p.python, "python", "", "Python interpreter (default: the one that kernel-setup installed, else python3)")
+}
+
+// open opens the pool that an expert's config asks for.
+func (p *poolFlags) open(ctx context.Context, c expert.Config) (*gym.Pool, error) {
+	g, err := c.Gym(p.workers)
+	if err != nil {
+		return nil, err
+	}
+	g.Python = p.python
+	return gym.Open(ctx, g)
+}
+
+// every returns a function that says, at most so often, that it is time again.
+func every(interval time.Duration) func() bool {
+	var last time.Time
+	return func() bool {
+		now := time.Now()
+		if now.Sub(last) < interval {
+			return false
+		}
+		last = now
+		return true
+	}
+}
+
+// showEvaluation writes one line for a policy.
+func showEvaluation(w io.Writer, v expert.Evaluation) {
+	fmt.Fprintf(w, "  %-20s return %8.2f ± %.2f, from %.2f to %.2f, in %.1f steps\n", v.Policy, v.Returns.Mean, v.Returns.Std, v.Returns.Min,
+		v.Returns.Max, v.Length)
+}

@@ -1,0 +1,149 @@
+package experts
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/go-birl/birl/envs/command"
+	"github.com/go-birl/birl/envs/demo"
+	"github.com/go-birl/birl/envs/expert"
+	"github.com/go-birl/birl/qvirl/backend"
+)
+
+// presets are the configs that have a name.
+var presets = map[string]func() expert.Config{"lunarlander": expert.LunarLander, "highway": expert.Highway}
+
+func newTrain() *cobra.Command {
+	var pool poolFlags
+	var out, config, on string
+	var imports []string
+	var seed uint64
+	var steps int
+	var force bool
+	c := &cobra.Command{
+		Use:   "train lunarlander|highway|ENVIRONMENT --out FILE.npz",
+		Short: "Train an expert",
+		Long: `train makes an expert by QR-DQN and stores it in FILE.npz, with its config, learning curve and evaluation in FILE.json. lunarlander and
+highway are the paper's two; for another environment, give its Gymnasium id.
+
+While it trains, the run is stored in FILE.run.npz. After an interruption the same command goes on from there, and ends with the
+same expert. The file is removed at the end.
+
+A config is a JSON file with fields of envs/expert's Config, such as {"steps": 400000, "hidden": [256, 256]}; what it leaves out is
+the environment's default.`,
+		Example: `  qvirl expert train lunarlander --out expert.npz
+  qvirl expert train CartPole-v1 --steps 100000 --out cartpole.npz`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c := expert.Default(args[0])
+			if preset := presets[strings.ToLower(args[0])]; preset != nil {
+				c = preset()
+			}
+			if config != "" {
+				if err := readConfig(config, &c); err != nil {
+					return err
+				}
+			}
+			c.Imports = append(c.Imports, imports...)
+			if cmd.Flags().Changed("seed") {
+				c.Seed = seed
+			}
+			if cmd.Flags().Changed("steps") {
+				c.Steps = steps
+			}
+			return train(cmd, c, &pool, on, out, force)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&out, "out", "", "file for the expert, ending in .npz (required)")
+	f.StringVar(&config, "config", "", "JSON file with fields of the config")
+	f.Uint64Var(&seed, "seed", 1, "seed of everything random")
+	f.IntVar(&steps, "steps", 0, "number of steps of the environments (default: the config's)")
+	f.StringSliceVar(&imports, "import", nil, "Python modules that register the environment")
+	f.StringVar(&on, "backend", "", "xla or go (default: GOMLX_BACKEND, else the best there is)")
+	f.BoolVar(&force, "force", false, command.ForceHelp)
+	pool.add(c)
+	c.MarkFlagRequired("out")
+	return c
+}
+
+// readConfig reads fields of a config from a file.
+func readConfig(path string, c *expert.Config) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(c); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+func train(cmd *cobra.Command, c expert.Config, flags *poolFlags, backendName, out string, force bool) error {
+	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
+	if filepath.Ext(out) != ".npz" {
+		return fmt.Errorf("--out %s: want a name that ends in .npz", out)
+	}
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	run := strings.TrimSuffix(out, ".npz") + ".run.npz"
+	_, err := os.Stat(run)
+	resumes := err == nil
+	if err := command.CheckOutput(force || resumes, demo.Files(out)); err != nil {
+		return err
+	}
+	choice, err := backend.Get(backendName)
+	if err != nil {
+		return err
+	}
+	if choice.Notice != "" {
+		fmt.Fprintln(stderr, choice.Notice)
+	}
+	on, release, err := choice.Lane()
+	if err != nil {
+		return err
+	}
+	defer release()
+	pool, err := flags.open(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	if resumes {
+		fmt.Fprintf(stderr, "going on from %s\n", run)
+	}
+	now := every(5 * time.Second)
+	e, err := expert.Train(ctx, on, pool, c, expert.Options{Checkpoint: run, Progress: func(p expert.Progress) {
+		if now() || p.Steps == p.Total {
+			fmt.Fprintf(stderr, "%d of %d steps, %d episodes, return %.2f, loss %.4f, ε %.2f, %.0f steps/s\n", p.Steps, p.Total, p.Episodes, p.Return,
+				p.Loss, p.Epsilon, p.StepsPerSecond)
+		}
+	}})
+	if err != nil {
+		return err
+	}
+	if err := e.Write(out); err != nil {
+		return err
+	}
+	if err := os.Remove(run); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	stdout := cmd.OutOrStdout()
+	fmt.Fprintf(stdout, "%s: an expert of %s, trained in %.0f s\n", out, c.Environment, e.Seconds)
+	for _, v := range e.Evaluations {
+		showEvaluation(stdout, v)
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+// Package exhibit is tables and figures as plain data: what experiments say and widgets draw.
+package exhibit
+
+// Report is what rows say: tables and charts as plain data. Drawing them is left to others.
+type Report struct {
+	Title  string
+	Text   []string // paragraphs before the tables
+	Tables []Table
+	Charts []Chart
+	Ranks  []RankChart
+}
+
+// Estimate is a mean over seeds with its standard error.
+type Estimate struct {
+	Mean   float64
+	StdErr float64 // NaN if it is not known
+	N      int     // number of seeds; 0 if it is not known
+}
+
+// Table compares methods, a row each, by metrics, a column each.
+type Table struct {
+	Name       string // file name without its ending
+	Title      string
+	Columns    []Column
+	References []string // where published values come from, for instance "paper"
+	Rows       []TableRow
+	Notes      []string
+}
+
+// Column is a metric of a table.
+type Column struct {
+	Metric   string // as in result rows
+	Title    string
+	Decimals int
+}
+
+// TableRow is a method of a table.
+type TableRow struct {
+	Method string // as in result rows
+	Cells  []Cell // one for each column
+}
+
+// Cell is what is known about a metric of a method. Absent estimates are nil.
+type Cell struct {
+	Estimate   *Estimate
+	References []*Estimate // one for each of the table's references
+}
+
+// Reference holds published values of metrics.
+type Reference struct {
+	Name   string
+	Values map[string]map[string]Estimate // by method and metric
+}
+
+// Chart is a figure of curves, one or more panels.
+type Chart struct {
+	Name   string // file name without its ending
+	Title  string
+	Panels []Panel
+}
+
+// Panel is a set of curves with common axes.
+type Panel struct {
+	Title, XLabel, YLabel string
+	LogX, LogY            bool
+	Curves                []Curve
+	Levels                []Level // horizontal reference lines
+	Marks                 []Mark  // vertical lines with a note
+}
+
+// Curve is a line through means, with their standard errors.
+type Curve struct {
+	Name   string // method as in result rows, or another name
+	X, Y   []float64
+	StdErr []float64 // nil if they are not known
+}
+
+// Level is a horizontal line.
+type Level struct {
+	Name string
+	Y    float64
+}
+
+// Mark is a vertical line.
+type Mark struct {
+	Note string
+	X    float64
+}
+
+// RankChart is a figure of rank histograms, side by side.
+type RankChart struct {
+	Name   string // file name without its ending
+	Title  string
+	Bins   int // bars of each
+	Panels []RankPanel
+}
+
+// RankPanel is the histogram of a method's ranks, each in 0..Max.
+type RankPanel struct {
+	Method string // as in result rows
+	Ranks  []int
+	Max    int
+}

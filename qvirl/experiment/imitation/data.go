@@ -1,0 +1,94 @@
+package imitation
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/go-birl/birl/envs/demo"
+	"github.com/go-birl/birl/qvirl/neural"
+)
+
+// Data are an experiment's demonstrations, as they are dealt.
+type Data struct {
+	Set              *demo.Set // description of all
+	Subsets          [][]demo.Trajectory
+	Validation, Test []demo.Trajectory
+}
+
+// Open reads the demonstrations and deals them.
+func (c Config) Open() (*Data, error) {
+	path, err := find(c.Demos)
+	if err != nil {
+		return nil, err
+	}
+	set, err := demo.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if set.Environment != "" && set.Environment != c.Environment {
+		return nil, fmt.Errorf("imitation: %s is of %s, want demonstrations in %s", c.Demos, set.Environment, c.Environment)
+	}
+	parts, err := demo.Split(set.Trajectories, c.SplitSeed, c.Train, c.Validation, c.Test)
+	if err != nil {
+		return nil, fmt.Errorf("imitation: dealing %s: %w", c.Demos, err)
+	}
+	d := &Data{Set: set, Validation: parts[1], Test: parts[2]}
+	if d.Subsets, err = demo.Subsets(parts[0], c.Subsets, c.SplitSeed); err != nil {
+		return nil, fmt.Errorf("imitation: dealing %s: %w", c.Demos, err)
+	}
+	return d, nil
+}
+
+// find looks for a file in the working folder and those above it.
+func find(path string) (string, error) {
+	if filepath.IsAbs(path) {
+		return path, nil
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("imitation: looking for %s: %w", path, err)
+	}
+	for {
+		at := filepath.Join(dir, path)
+		if _, err := os.Stat(at); err == nil {
+			return at, nil
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return "", fmt.Errorf("imitation: %w", err)
+		}
+		if filepath.Dir(dir) == dir {
+			return "", fmt.Errorf("imitation: there is no file %s in this folder or above it; `go run ./qvirl/cmd/qvirl expert demonstrate --help` tells how to make it", path)
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+// Task returns what the runs learn from n trajectories each. The validation set is watched, and changes nothing unless the
+// learners stop early.
+func (c Config) Task(d *Data, n int) (*neural.Task, error) {
+	t := &neural.Task{Environment: c.Environment, Observation: d.Set.ObservationSize(), Actions: d.Set.Actions, Discount: c.Discount,
+		Beta: c.Beta, HeldOut: d.Validation}
+	for _, k := range c.Runs {
+		demos, err := demo.Sample(d.Subsets[k], n, c.SplitSeed)
+		if err != nil {
+			return nil, fmt.Errorf("imitation: run %d: %w", k, err)
+		}
+		t.Runs = append(t.Runs, neural.Run{Demos: demos, Seed: k})
+	}
+	return t, nil
+}
+
+// thin returns one transition in every so many of each trajectory, the first of them first, as trajectories of one step each. What the
+// demonstrator did next is lost, which matters to AVRIL.
+func thin(trajectories []demo.Trajectory, every int) []demo.Trajectory {
+	var out []demo.Trajectory
+	for i := range trajectories {
+		t := &trajectories[i]
+		for k := 0; k < t.Len(); k += every {
+			out = append(out, t.Slice(k, k+1))
+		}
+	}
+	return out
+}

@@ -1,0 +1,250 @@
+package imitation
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/go-birl/birl/qvirl/exhibit"
+	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/metric"
+	"github.com/go-birl/birl/qvirl/neural/cloning"
+	"github.com/go-birl/birl/qvirl/neural/iqlearn"
+)
+
+// titles name the environments for readers.
+var titles = map[string]string{
+	LunarLander: "Lunar Lander", Highway: "Highway",
+	RivalsCartPole: "Rivals in CartPole", RivalsAcrobot: "Rivals in Acrobot", RivalsLunarLander: "Rivals in Lunar Lander",
+}
+
+// measures are the metrics that have a table and, but for the time, a panel.
+var measures = []struct {
+	metric, title, label string
+	decimals             int
+}{
+	{Return, "Return of the apprentice", "mean return", 1},
+	{HeldOut, "Log-likelihood of held-out actions", "log-likelihood per action", 3},
+	{HeldOutAirborne, "Log-likelihood of held-out actions in the air", "log-likelihood in the air", 3},
+	{HeldOutUncalibrated, "Log-likelihood of held-out actions before calibration", "log-likelihood before calibration", 3},
+	{ECE, "Expected calibration error", "calibration error", 3},
+	{ECEUncalibrated, "Expected calibration error before calibration", "the same before calibration", 3},
+	{TrainSeconds, "Seconds of training and calibration", "", 1},
+}
+
+// known is what is known of an experiment's metrics from elsewhere, and from where.
+type known struct {
+	source  string
+	figures figures
+}
+
+// figures are means by method, metric and number of trajectories.
+type figures map[string]map[string]map[int]float64
+
+// references are what is known of the experiments: of the rivals, what their authors published, and otherwise the figures of an
+// independent trial on demonstrations of this kind, at the end of training.
+var references = map[string]known{
+	LunarLander: {"trial", figures{
+		cloning.Name: {
+			Return:              {1: 15, 3: 151, 7: 254, 15: 225},
+			HeldOutUncalibrated: {1: -7.4, 3: -1.94, 7: -1.04, 15: -0.84},
+		},
+		iqlearn.Name: {
+			Return:              {1: -9, 3: 156, 7: 247, 15: 223},
+			HeldOutUncalibrated: {1: -5.8, 3: -1.62, 7: -0.95, 15: -0.83},
+		},
+	}},
+	Highway: {"trial", figures{
+		cloning.Name: {Return: {1: 15, 3: 21, 10: 22}, HeldOutUncalibrated: {1: -52, 3: -16, 10: -4.9}},
+	}},
+	RivalsCartPole:    {"published", publishedCartPole},
+	RivalsAcrobot:     {"published", publishedAcrobot},
+	RivalsLunarLander: {"published", publishedLunarLander},
+}
+
+// Report makes the tables and figures of the experiment of the given name.
+func Report(name string, rows []experiment.Row, record *experiment.Record) (*exhibit.Report, error) {
+	if len(rows) == 0 {
+		return nil, fmt.Errorf("imitation: no rows to report")
+	}
+	r := &exhibit.Report{Title: "Few demonstrations: " + titles[name]}
+	r.Text = append(r.Text, "Means over runs ± standard error, by the number of trajectories to learn from. Each run learns from a subset of its own of "+
+		"the training demonstrations; the log-likelihood and the calibration are those of test demonstrations that no run has seen, and all "+
+		"apprentices meet the same episodes. Nothing was chosen by held-out data: all figures are those of the end of training. "+
+		"Runs train together, and a run's seconds are its part of the time that all took, beside whatever else the machine did.")
+	if rows = beforeCalibration(rows); slices.ContainsFunc(rows, func(r experiment.Row) bool { return r.Metric == HeldOutUncalibrated }) {
+		r.Text = append(r.Text, "Most learners were calibrated by parts of the demonstrations that they learnt from. Those that were not, whose "+
+			"probabilities are their own, stand beside the others before calibration; those of actions in the air are all as they came out.")
+	}
+	chart := exhibit.Chart{Name: "few-demonstrations", Title: titles[name] + ": apprentices from few demonstrations"}
+	reference := references[name]
+	for _, m := range measures {
+		t := table(rows, m.metric, m.decimals, &reference, estimate)
+		if t == nil {
+			continue
+		}
+		t.Name, t.Title = m.metric, titles[name]+": "+m.title
+		r.Tables = append(r.Tables, *t)
+		if m.label != "" {
+			chart.Panels = append(chart.Panels, panel(rows, m.metric, m.label))
+		}
+		if m.metric == Return {
+			t := table(rows, Return, m.decimals, nil, spread)
+			t.Name, t.Title = "return_spread", titles[name]+": Standard deviation of the return from run to run"
+			r.Tables = append(r.Tables, *t)
+		}
+	}
+	r.Charts = append(r.Charts, chart)
+	if record != nil && len(record.Seconds) > 0 {
+		r.Text = append(r.Text, record.SecondsText())
+	}
+	return r, nil
+}
+
+// beforeCalibration returns the rows with the measures of what was not calibrated among those before calibration, if other learners were
+// calibrated: by the metric of the calibrated ones, the curves of those would be one line beside them.
+func beforeCalibration(rows []experiment.Row) []experiment.Row {
+	calibrated := map[string]bool{}
+	for _, r := range rows {
+		if r.Metric == HeldOutUncalibrated {
+			calibrated[r.Method] = true
+		}
+	}
+	if len(calibrated) == 0 {
+		return rows
+	}
+	own := map[string]string{HeldOut: HeldOutUncalibrated, ECE: ECEUncalibrated}
+	out := slices.Clone(rows)
+	for i, r := range out {
+		if metricName, ok := own[r.Metric]; ok && !calibrated[r.Method] {
+			out[i].Metric = metricName
+		}
+	}
+	return out
+}
+
+// has tells whether anything is known of a metric.
+func (k *known) has(metricName string) bool {
+	for _, byMetric := range k.figures {
+		if len(byMetric[metricName]) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// methods lists the methods of the rows, in the order of the longest config and then by name.
+func methods(rows []experiment.Row) []string {
+	have := experiment.Methods(rows)
+	var out []string
+	for _, l := range PaperHighway().Learners {
+		if slices.Contains(have, l.Name) {
+			out = append(out, l.Name)
+		}
+	}
+	for _, name := range have {
+		if !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// bySize returns the values of a metric of a method over runs, by the number of trajectories.
+func bySize(rows []experiment.Row, method, metric string) map[int][]float64 {
+	out := map[int][]float64{}
+	for _, r := range rows {
+		if r.Method == method && r.Metric == metric {
+			out[r.Demos] = append(out[r.Demos], r.Value)
+		}
+	}
+	return out
+}
+
+// estimate is a mean over runs; nil for none.
+func estimate(values []float64) *exhibit.Estimate {
+	if len(values) == 0 {
+		return nil
+	}
+	s := metric.Summarise(values)
+	if s.N == 1 {
+		s.StdErr = math.NaN()
+	}
+	return &exhibit.Estimate{Mean: s.Mean, StdErr: s.StdErr, N: s.N}
+}
+
+// spread is the standard deviation over runs, with its standard error for normal values; nil for less than two.
+func spread(values []float64) *exhibit.Estimate {
+	if len(values) < 2 {
+		return nil
+	}
+	std := stat.StdDev(values, nil)
+	return &exhibit.Estimate{Mean: std, StdErr: std / math.Sqrt(2*float64(len(values)-1)), N: len(values)}
+}
+
+// table returns the table of a metric, a column for each number of trajectories and a row for each method that has it, or nil if no row
+// holds it. What stands in a cell is a summary over runs, and what is known from elsewhere, if that is not nil.
+func table(rows []experiment.Row, metricName string, decimals int, reference *known,
+	summary func(values []float64) *exhibit.Estimate) *exhibit.Table {
+	sizes := map[int]bool{}
+	for _, r := range rows {
+		if r.Metric == metricName {
+			sizes[r.Demos] = true
+		}
+	}
+	if len(sizes) == 0 {
+		return nil
+	}
+	t := &exhibit.Table{}
+	ordered := slices.Sorted(maps.Keys(sizes))
+	for _, n := range ordered {
+		t.Columns = append(t.Columns, exhibit.Column{Metric: metricName, Title: fmt.Sprintf("n = %d", n), Decimals: decimals})
+	}
+	hasReference := reference != nil && reference.has(metricName)
+	if hasReference {
+		t.References = []string{reference.source}
+	}
+	for _, method := range methods(rows) {
+		values := bySize(rows, method, metricName)
+		if len(values) == 0 {
+			continue
+		}
+		row := exhibit.TableRow{Method: method}
+		for _, n := range ordered {
+			cell := exhibit.Cell{Estimate: summary(values[n])}
+			if hasReference {
+				var e *exhibit.Estimate
+				if x, ok := reference.figures[method][metricName][n]; ok {
+					e = &exhibit.Estimate{Mean: x, StdErr: math.NaN()}
+				}
+				cell.References = append(cell.References, e)
+			}
+			row.Cells = append(row.Cells, cell)
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// panel returns the curves of a metric over the number of trajectories.
+func panel(rows []experiment.Row, metricName, label string) exhibit.Panel {
+	p := exhibit.Panel{XLabel: "trajectories", YLabel: label, LogX: true}
+	for _, method := range methods(rows) {
+		c := exhibit.Curve{Name: method}
+		values := bySize(rows, method, metricName)
+		for _, n := range slices.Sorted(maps.Keys(values)) {
+			e := estimate(values[n])
+			c.X, c.Y, c.StdErr = append(c.X, float64(n)), append(c.Y, e.Mean), append(c.StdErr, e.StdErr)
+		}
+		if slices.ContainsFunc(c.StdErr, math.IsNaN) { // a single run
+			c.StdErr = nil
+		}
+		if len(c.X) > 0 {
+			p.Curves = append(p.Curves, c)
+		}
+	}
+	return p
+}

@@ -1,0 +1,265 @@
+package imitation
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/go-birl/birl/envs/gym"
+	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/neural"
+	"github.com/go-birl/birl/qvirl/neural/catalogue"
+	"github.com/go-birl/birl/qvirl/overlay"
+)
+
+// The cost of a unit, about the seconds of a run: training, in which an ensemble is as many runs as it has members, and episodes.
+const (
+	trainingCost = 3.0
+	episodeCost  = 0.3
+)
+
+// trainingCost returns the cost of training a learner in all runs, and of calibrating it.
+func (c Config) trainingCost(l Learner) float64 {
+	cost := trainingCost * float64(len(c.Runs))
+	if entry, err := catalogue.Find(l.Method); err == nil {
+		cost *= float64(max(1, entry.Members))
+	}
+	method, err := c.Method(l, "")
+	if err != nil {
+		return cost // Validate refuses it
+	}
+	training := method.Config()
+	return cost * float64(training.Steps*(1+training.Folds)) / float64(neural.DefaultConfig().Steps)
+}
+
+// episodesCost returns the cost of the episodes of all runs.
+func (c Config) episodesCost() float64 {
+	return episodeCost * float64(len(c.Runs)*c.Episodes)
+}
+
+// Plan returns the plan of the experiment of the given name: a unit for each learner and number of trajectories, in which all runs
+// are trained as one batch.
+func (c Config) Plan(name, scale, backendName string) (*experiment.Plan, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	p := &experiment.Plan{Experiment: name, Scale: scale, Config: c, Part: part}
+	r := &runner{config: c, backend: backendName, methods: map[string]neural.Method{}}
+	units := c.units()
+	for _, u := range units {
+		p.Units = append(p.Units, experiment.Unit{Name: u.name(), Cost: c.trainingCost(u.learner) + c.episodesCost()})
+	}
+	p.Run = func(ctx context.Context, unit int, progress irl.Progress) (*experiment.Result, error) {
+		stages := experiment.NewStages(p.Units[unit].Cost, units[unit].learner.Name, progress)
+		rows, err := r.run(ctx, units[unit].learner, units[unit].size, stages)
+		if err != nil {
+			return nil, err
+		}
+		return &experiment.Result{Rows: rows, Times: stages.Times()}, nil
+	}
+	return p, nil
+}
+
+// work is what a unit computes: a learner that learns from a number of trajectories.
+type work struct {
+	learner Learner
+	size    int
+}
+
+// name is that of the unit.
+func (w work) name() string { return fmt.Sprintf("%s-%02d", w.learner.Name, w.size) }
+
+// units returns what the units of the experiment compute.
+func (c Config) units() []work {
+	var out []work
+	for _, l := range c.Learners {
+		for _, n := range c.Sizes {
+			out = append(out, work{l, n})
+		}
+	}
+	return out
+}
+
+// part returns what of a config a unit depends on: all but the other learners and sizes, and how the learner would explore if it does not.
+// It makes no difference whether the experiment or the learner says how that trains.
+func part(config json.RawMessage, unit string) (json.RawMessage, error) {
+	var c Config
+	if err := overlay.JSON(&c, config); err != nil {
+		return nil, err
+	}
+	units := c.units()
+	i := slices.IndexFunc(units, func(w work) bool { return w.name() == unit })
+	if i < 0 {
+		return nil, fmt.Errorf("imitation: the config has no unit %q", unit)
+	}
+	l := units[i].learner
+	method, err := c.Method(l, "")
+	if err != nil {
+		return nil, err
+	}
+	fields := map[string]json.RawMessage{}
+	if err := overlay.JSON(&fields, l.Config); err != nil {
+		return nil, err
+	}
+	delete(fields, "Training")
+	if l.Config, err = json.Marshal(fields); err != nil {
+		return nil, err
+	}
+	c.Training, c.Learners, c.Sizes = method.Config(), []Learner{l}, []int{units[i].size}
+	if !l.Explore {
+		c.Explore = neural.ExploreOptions{}
+	}
+	return json.Marshal(c)
+}
+
+// runner runs units. It keeps what several of them need.
+type runner struct {
+	config  Config
+	backend string
+
+	mutex   sync.Mutex
+	data    *Data
+	methods map[string]neural.Method
+}
+
+// prepare returns the demonstrations and a learner's method.
+func (r *runner) prepare(l Learner) (*Data, neural.Method, error) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.data == nil {
+		data, err := r.config.Open()
+		if err != nil {
+			return nil, nil, err
+		}
+		r.data = data
+	}
+	m := r.methods[l.Name]
+	if m == nil {
+		var err error
+		if m, err = r.config.Method(l, r.backend); err != nil {
+			return nil, nil, err
+		}
+		r.methods[l.Name] = m
+	}
+	return r.data, m, nil
+}
+
+// run trains a learner on n trajectories in each run, and returns the rows.
+func (r *runner) run(ctx context.Context, l Learner, n int, stages *experiment.Stages) ([]experiment.Row, error) {
+	data, method, err := r.prepare(l)
+	if err != nil {
+		return nil, err
+	}
+	task, err := r.config.Task(data, n)
+	if err != nil {
+		return nil, err
+	}
+	if l.Every > 0 {
+		for i := range task.Runs {
+			task.Runs[i].Demos = thin(task.Runs[i].Demos, l.Every)
+		}
+	}
+	// Before the training, so that nobody waits for that to hear that the environment is not there.
+	episodes, err := r.config.open(ctx, r.config.Episodes)
+	if err != nil {
+		return nil, err
+	}
+	defer episodes.Close()
+	if l.Explore {
+		pool, err := r.config.open(ctx, r.config.Explore.Episodes)
+		if err != nil {
+			return nil, err
+		}
+		defer pool.Close()
+		task.Explore = neural.NewExplore(pool, r.config.Explore)
+	}
+	var models []neural.Model
+	err = stages.Run(l.Name, fmt.Sprintf("%s, %d trajectories", l.Name, n), r.config.trainingCost(l), func(progress irl.Progress) (err error) {
+		models, err = method.Fit(ctx, task, progress)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s from %d trajectories: %w", l.Name, n, err)
+	}
+	var returns []float64
+	err = stages.Run(l.Name, "episodes of "+l.Name, r.config.episodesCost(), func(progress irl.Progress) (err error) {
+		returns, err = r.config.returns(ctx, episodes, models, progress)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s from %d trajectories: %w", l.Name, n, err)
+	}
+	return r.config.rows(l.Name, n, data, models, returns)
+}
+
+// rows returns the rows of the models of all runs, whose apprentices had the given mean returns.
+func (c Config) rows(method string, n int, data *Data, models []neural.Model, returns []float64) ([]experiment.Row, error) {
+	var rows []experiment.Row
+	for i, k := range c.Runs {
+		add := func(metric string, value float64) {
+			rows = append(rows, experiment.Row{Environment: c.Environment, Method: method, Demos: n, Seed: k, Metric: metric, Value: value})
+		}
+		add(Return, returns[i])
+		add(TrainSeconds, models[i].Seconds()/float64(len(models)))
+		s, err := neural.Score(models[i], data.Test, nil)
+		if err != nil {
+			return nil, err
+		}
+		add(HeldOut, s.LogLikelihood)
+		add(ECE, s.ECE)
+		if own := s.Uncalibrated; own != nil {
+			add(HeldOutUncalibrated, own.LogLikelihood)
+			add(ECEUncalibrated, own.ECE)
+		}
+		if len(c.Legs) > 0 {
+			if s, err = neural.Score(models[i], data.Test, c.airborne); err != nil {
+				return nil, err
+			}
+			add(HeldOutAirborne, s.LogLikelihood)
+		}
+	}
+	return rows, nil
+}
+
+// airborne tells whether no leg touches the ground.
+func (c Config) airborne(observation []float32) bool {
+	for _, i := range c.Legs {
+		if observation[i] != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// environmentsAtATime is how many environments act together.
+const environmentsAtATime = 16
+
+// open opens a pool in which a number of episodes takes place.
+func (c Config) open(ctx context.Context, episodes int) (*gym.Pool, error) {
+	workers := min(runtime.GOMAXPROCS(0), episodes)
+	return gym.Open(ctx, gym.Config{ID: c.Environment, Imports: c.Imports, Autoreset: gym.Disabled,
+		Workers: workers, EnvsPerWorker: max(1, min(environmentsAtATime, episodes)/workers)})
+}
+
+// returns lets the apprentices act in the environments of a pool and returns the mean return of each.
+func (c Config) returns(ctx context.Context, pool *gym.Pool, models []neural.Model, progress irl.Progress) ([]float64, error) {
+	out := make([]float64, len(models))
+	for i, m := range models {
+		trajectories, err := neural.Rollout(ctx, pool, m, neural.RolloutOptions{
+			Episodes: c.Episodes, Seed: c.EvaluationSeed, Progress: func(done int) {
+				progress.Report(i*c.Episodes+done, len(models)*c.Episodes, "")
+			},
+		})
+		if err != nil {
+			return nil, err
+		}
+		for k := range trajectories {
+			out[i] += trajectories[k].Return() / float64(len(trajectories))
+		}
+	}
+	return out, nil
+}

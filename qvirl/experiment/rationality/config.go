@@ -1,0 +1,158 @@
+// Package rationality measures what inferring the rationality coefficient β with the reward is worth, the paper's future work:
+// whether its posterior is calibrated, and how much of the loss that a wrong β causes (package sensitivity) it avoids.
+package rationality
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/go-birl/birl/envs/gridworld"
+	"github.com/go-birl/birl/envs/mdp"
+	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/matched"
+	"github.com/go-birl/birl/qvirl/tabular"
+	"github.com/go-birl/birl/qvirl/valuewalk"
+)
+
+// Name is the experiment's name in result rows.
+const Name = "betas"
+
+// The methods, by their names in result rows: in the calibration ValueWalk and QVIRL, which both infer β; otherwise QVIRL as
+// a learner that knows the expert's β, that assumes a wrong one, or that infers it.
+const (
+	ValueWalk  = "valuewalk"
+	QVIRL      = "qvirl-best"
+	Known      = "known"
+	Wrong      = "wrong"
+	Inferred   = "inferred"       // under the prior of Config
+	Misled     = "inferred-wrong" // under one with the wrong β for its median
+	expertPart = "-expert-"       // of environments, before the expert's β
+)
+
+// The metrics.
+const (
+	True    = "beta_true"
+	Median  = "beta_median"  // of the posterior
+	Low     = "beta_low"     // lower end of its central 90 % interval
+	High    = "beta_high"    // and upper end
+	Covered = "beta_covered" // whether that holds the truth, 1 or 0
+	// LogProbGap is the log probability of the truly optimal action under the demonstrator less that under the learner, mean
+	// over states that are not terminal and that no demonstration visits.
+	LogProbGap = "log_prob_gap"
+)
+
+// Level is the probability of the central intervals.
+const Level = 0.9
+
+// Config determines the rows of the experiment, up to rounding of the backend.
+type Config struct {
+	Discount float64
+	Length   int     // steps of a demonstration, at most
+	LogStd   float64 // standard deviation of log β under its prior
+
+	// Calibration: rewards and β are drawn from their priors.
+	Draws        []uint64         // seeds
+	DrawWorld    gridworld.Config // of small worlds, whose terminal states do not depend on the reward
+	DrawMedian   float64          // of the prior over β
+	DrawDemos    int
+	DrawChunk    int              // draws to a unit
+	DrawSampling valuewalk.Config // of ValueWalk
+
+	// Sensitivity: experts of several β, and learners.
+	Seeds   []uint64 // of the worlds
+	World   gridworld.Config
+	Demos   int
+	Experts []float64 // β
+	Wrong   float64   // β that Wrong assumes
+	Median  float64   // of the prior of Inferred
+	Chunk   int       // worlds to a unit
+
+	Start tabular.Config         // of the posterior from which the walk starts
+	Match valuewalk.RefineConfig // of the walk
+}
+
+// Paper returns the config of the full experiment: 200 draws, and the 30 worlds of the sensitivity experiment with its
+// largest number of demonstrations, and the learner that loses most in it with the experts with which it does. The prior
+// spans the range of the experts, a factor of ten up and down, within a standard deviation.
+func Paper() Config {
+	c := Config{
+		Discount: 0.9, Length: 5, LogStd: math.Log(10),
+		Draws: seeds(0, 200), DrawWorld: gridworld.Paper(), DrawMedian: 1, DrawDemos: 8, DrawChunk: 50, DrawSampling: valuewalk.Default(),
+		Seeds: seeds(0, 30), World: gridworld.Paper(), Demos: 15, Experts: []float64{2, 10}, Wrong: 0.1, Median: 1, Chunk: 5,
+		Start: tabular.StartConfig(), Match: matched.Default(),
+	}
+	c.Match.Kept, c.Match.Samples, c.Match.Trajectory = 15, 3000, 1.5
+	c.DrawWorld.Width, c.DrawWorld.Height, c.DrawWorld.TopFraction = 3, 3, 0
+	c.DrawSampling.Samples, c.DrawSampling.MinESS = 2000, 400
+	c.Match.Transitions = 20 // β mixes more slowly than values do
+	return c
+}
+
+// Quick returns the config of a run of a minute: other draws and worlds, fewer and smaller.
+func Quick() Config {
+	c := Paper()
+	c.Draws, c.Seeds = seeds(1000, 10), seeds(1000, 2)
+	c.World.Width, c.World.Height, c.Experts = 5, 5, []float64{2}
+	return c
+}
+
+func seeds(first uint64, n int) []uint64 {
+	out := make([]uint64, n)
+	for i := range out {
+		out[i] = first + uint64(i)
+	}
+	return out
+}
+
+// Validate reports the first field that is out of range.
+func (c Config) Validate() error {
+	positive := func(x float64) bool { return x > 0 && !math.IsInf(x, 0) }
+	switch {
+	case len(c.Draws) > 0 && (c.DrawChunk < 1 || c.DrawDemos < 1), len(c.Seeds) > 0 && (c.Chunk < 1 || c.Demos < 1), c.Length < 1:
+		return fmt.Errorf("rationality: DrawChunk = %d, DrawDemos = %d, Chunk = %d, Demos = %d, Length = %d: want at least 1 of each",
+			c.DrawChunk, c.DrawDemos, c.Chunk, c.Demos, c.Length)
+	case len(c.Draws)+len(c.Seeds) == 0:
+		return fmt.Errorf("rationality: neither Draws nor Seeds: want at least one of them")
+	case !positive(c.LogStd) || !positive(c.DrawMedian) || !positive(c.Median) || !positive(c.Wrong):
+		return fmt.Errorf("rationality: LogStd = %g, DrawMedian = %g, Median = %g, Wrong = %g: want finite positive numbers", c.LogStd, c.DrawMedian, c.Median, c.Wrong)
+	case c.DrawWorld.TopFraction != 0:
+		return fmt.Errorf("rationality: DrawWorld.TopFraction = %g, want 0: terminal states that depend on the reward tell about it", c.DrawWorld.TopFraction)
+	}
+	for i, beta := range c.Experts {
+		if !positive(beta) || slices.Contains(c.Experts[:i], beta) {
+			return fmt.Errorf("rationality: Experts[%d] = %g, want different positive numbers", i, beta)
+		}
+	}
+	if err := mdp.CheckDiscount(c.Discount); err != nil {
+		return err
+	}
+	for _, w := range []gridworld.Config{c.World, c.DrawWorld} {
+		if err := w.Validate(); err != nil {
+			return err
+		}
+	}
+	if err := c.DrawSampling.Validate(); err != nil {
+		return err
+	}
+	if err := c.Match.Validate(); err != nil {
+		return err
+	}
+	return c.Start.Validate()
+}
+
+// New returns the plan of a scale, "quick" or "paper".
+func New(s experiment.Settings) (*experiment.Plan, error) {
+	return experiment.NewPlan(s, Quick, Paper)
+}
+
+// Definition is the experiment as the command lists it.
+func Definition() experiment.Definition {
+	return experiment.Definition{
+		Name:   Name,
+		Short:  "The rationality coefficient inferred: calibration, and what a wrong one costs otherwise (beyond the paper)",
+		Scales: []string{"quick", "paper"},
+		Plan:   New,
+		Report: Report,
+	}
+}

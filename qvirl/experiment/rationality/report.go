@@ -1,0 +1,107 @@
+package rationality
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-birl/birl/qvirl/exhibit"
+	"github.com/go-birl/birl/qvirl/experiment"
+)
+
+// Report makes the table of the calibration, and that of the learners.
+func Report(rows []experiment.Row, _ *experiment.Record) (*exhibit.Report, error) {
+	r := &exhibit.Report{Title: "The rationality coefficient, inferred"}
+	if t := Calibration(rows); t != nil {
+		r.Tables = append(r.Tables, *t)
+	}
+	if t := Losses(rows); t != nil {
+		r.Tables = append(r.Tables, *t)
+	}
+	if len(r.Tables) == 0 {
+		return nil, fmt.Errorf("rationality: no rows to report")
+	}
+	return r, nil
+}
+
+// Calibration returns the table of the coverage of β's intervals over draws from the prior, or nil if there are none.
+func Calibration(rows []experiment.Row) *exhibit.Table {
+	var drawn []experiment.Row
+	for _, r := range rows {
+		if !strings.Contains(r.Environment, expertPart) {
+			drawn = append(drawn, r)
+		}
+	}
+	t, err := experiment.Tabulate(drawn, []string{ValueWalk, QVIRL}, []exhibit.Column{{Metric: Covered, Title: "β in 90 % interval", Decimals: 3}})
+	if err != nil {
+		return nil
+	}
+	t.Name, t.Title = "calibration", "Coverage of the inferred β over draws from the prior"
+	return t
+}
+
+// Experts returns the experts' β that rows are of, ascending.
+func Experts(rows []experiment.Row) []float64 {
+	var out []float64
+	for _, r := range rows {
+		if _, digits, ok := strings.Cut(r.Environment, expertPart); ok {
+			if beta, err := strconv.ParseFloat(digits, 64); err == nil {
+				out = append(out, beta)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Loss returns the mean of how much larger a learner's gap is than that of the learner that knows β, over worlds with an
+// expert of the given β; nil if there are no rows.
+func Loss(rows []experiment.Row, learner string, expert float64) *exhibit.Estimate {
+	var of []experiment.Row
+	for _, r := range rows {
+		if strings.HasSuffix(r.Environment, fmt.Sprintf("%s%g", expertPart, expert)) {
+			of = append(of, r)
+		}
+	}
+	known := experiment.Series(of, Known, LogProbGap)
+	var differences []experiment.Row
+	for _, r := range of {
+		if base, ok := known[r.Seed]; ok && r.Method == learner && r.Metric == LogProbGap {
+			differences = append(differences, experiment.Row{Method: learner, Metric: LogProbGap, Seed: r.Seed, Value: r.Value - base})
+		}
+	}
+	return experiment.Average(differences, learner, LogProbGap)
+}
+
+// Losses returns the table of what learners lose against the one that knows β, or nil if there are none. Its last column is
+// the largest loss over the experts.
+func Losses(rows []experiment.Row) *exhibit.Table {
+	t := &exhibit.Table{Name: "losses", Title: "What a learner loses that does not know β: log probability of the optimal action in states that no demonstration visits"}
+	experts := Experts(rows)
+	for _, expert := range experts {
+		t.Columns = append(t.Columns, exhibit.Column{Metric: fmt.Sprintf("loss_%g", expert), Title: fmt.Sprintf("expert β = %g", expert), Decimals: 3})
+	}
+	t.Columns = append(t.Columns, exhibit.Column{Metric: "worst", Title: "worst", Decimals: 3})
+	for _, learner := range []string{Wrong, Inferred, Misled} {
+		row := exhibit.TableRow{Method: learner}
+		worst := math.Inf(-1)
+		for _, expert := range experts {
+			e := Loss(rows, learner, expert)
+			if e != nil {
+				worst = math.Max(worst, e.Mean)
+			}
+			row.Cells = append(row.Cells, exhibit.Cell{Estimate: e})
+		}
+		if math.IsInf(worst, -1) {
+			continue
+		}
+		row.Cells = append(row.Cells, exhibit.Cell{Estimate: &exhibit.Estimate{Mean: worst, StdErr: math.NaN()}})
+		t.Rows = append(t.Rows, row)
+	}
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	return t
+}

@@ -1,0 +1,213 @@
+package rationality
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/go-birl/birl/envs/gridworld"
+	"github.com/go-birl/birl/envs/mdp"
+	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/experiment/worlds"
+	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/matched"
+	"github.com/go-birl/birl/qvirl/tabular"
+	"github.com/go-birl/birl/qvirl/valuewalk"
+)
+
+// policyDraws is the number of draws that a learner's policy is averaged over.
+const policyDraws = 1000
+
+// Plan returns the plan of the experiment: a unit for each chunk of draws, and of worlds.
+func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	config := c.Start
+	config.Backend = backendName
+	start, err := tabular.New(config)
+	if err != nil {
+		return nil, err
+	}
+	r := &runner{config: c}
+	if r.matched, err = matched.New(QVIRL, start, matched.WarpedRewards, c.Match); err != nil {
+		return nil, err
+	}
+	if r.sampled, err = valuewalk.New(c.DrawSampling); err != nil {
+		return nil, err
+	}
+	var jobs experiment.Jobs
+	jobs.AddChunks("draws", c.Draws, c.DrawChunk, drawCost, r.calibrate)
+	jobs.AddChunks("worlds", c.Seeds, c.Chunk, float64(len(c.Experts)*len(learners))*learnerCost, r.compare)
+	return jobs.Plan(Name, scale, c), nil
+}
+
+// About how many seconds a draw and a learner take, for the estimate of the time left.
+const (
+	drawCost    = 1
+	learnerCost = 0.7
+)
+
+// runner runs units.
+type runner struct {
+	config           Config
+	matched, sampled irl.Method
+}
+
+// calibrate is the unit of draws from the prior.
+func (r *runner) calibrate(ctx context.Context, seeds []uint64, t *experiment.Stages) (*experiment.Result, error) {
+	c := r.config
+	problems, truth := make([]*irl.Problem, len(seeds)), make([]float64, len(seeds))
+	for i, seed := range seeds {
+		w, err := gridworld.Random(c.DrawWorld, seed)
+		if err != nil {
+			return nil, err
+		}
+		truth[i] = c.DrawMedian * math.Exp(c.LogStd*worlds.Stream(seed, Name).NormFloat64())
+		if problems[i], err = c.problem(w, c.DrawWorld, c.DrawDemos, truth[i], seed); err != nil {
+			return nil, err
+		}
+		problems[i].Beta, problems[i].BetaLogStd = c.DrawMedian, c.LogStd
+	}
+	result := &experiment.Result{}
+	for name, method := range map[string]irl.Method{ValueWalk: r.sampled, QVIRL: r.matched} {
+		var posts []irl.Posterior
+		err := t.Run(name, name, float64(len(seeds))*drawCost/2, func(progress irl.Progress) (err error) {
+			posts, err = method.Fit(ctx, problems, progress)
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		for i, seed := range seeds {
+			row := experiment.Row{Environment: fmt.Sprintf("gridworld-%dx%d", c.DrawWorld.Width, c.DrawWorld.Height), Method: name, Demos: c.DrawDemos, Seed: seed}
+			result.Rows = append(result.Rows, interval(row, posts[i], truth[i])...)
+			if p, ok := posts[i].(*valuewalk.Posterior); ok {
+				if err := p.Convergence().Clean(); err != nil {
+					result.Notes = append(result.Notes, fmt.Sprintf("%s, draw %d: %s", name, seed, err))
+				}
+			}
+		}
+	}
+	return result, nil
+}
+
+// problem returns the problem of a world in which an expert of the given β demonstrates, and β known.
+func (c Config) problem(w *gridworld.World, from gridworld.Config, demos int, beta float64, seed uint64) (*irl.Problem, error) {
+	trajectories, err := w.Demonstrate(demos, c.Length, beta, c.Discount, seed)
+	if err != nil {
+		return nil, err
+	}
+	return &irl.Problem{MDP: w.MDP, Prior: irl.IndependentPrior(len(w.Reward), from.RewardMean, from.RewardStd), Discount: c.Discount,
+		Beta: beta, Demos: mdp.Flatten(trajectories)}, nil
+}
+
+// interval returns the rows of a posterior of β.
+func interval(row experiment.Row, post irl.Posterior, truth float64) []experiment.Row {
+	beta := post.(irl.BetaPosterior).Beta()
+	low, high := beta.Quantile((1-Level)/2), beta.Quantile((1+Level)/2)
+	covered := 0.0
+	if low <= truth && truth <= high {
+		covered = 1
+	}
+	var out []experiment.Row
+	for name, value := range map[string]float64{True: truth, Median: beta.Quantile(0.5), Low: low, High: high, Covered: covered} {
+		row.Metric, row.Value = name, value
+		out = append(out, row)
+	}
+	return out
+}
+
+// learners are the learners of the comparison.
+var learners = []string{Known, Wrong, Inferred, Misled}
+
+// compare is the unit of worlds in which experts of several β demonstrate.
+func (r *runner) compare(ctx context.Context, seeds []uint64, t *experiment.Stages) (*experiment.Result, error) {
+	c := r.config
+	type trial struct {
+		row     experiment.Row
+		expert  float64
+		policy  []float64 // the demonstrator's, [S·A]
+		optimal []int     // optimal action of each state, [S]
+	}
+	trials, problems := map[string][]trial{}, map[string][]*irl.Problem{}
+	for _, seed := range seeds {
+		w, err := gridworld.Random(c.World, seed)
+		if err != nil {
+			return nil, err
+		}
+		sol, err := w.MDP.Solve(w.Reward, c.Discount)
+		if err != nil {
+			return nil, err
+		}
+		for _, expert := range c.Experts {
+			known, err := c.problem(w, c.World, c.Demos, expert, seed)
+			if err != nil {
+				return nil, err
+			}
+			policy := mdp.Boltzmann(nil, sol.Q, w.MDP.Actions(), expert)
+			for _, name := range learners {
+				p := *known
+				switch name {
+				case Wrong:
+					p.Beta = c.Wrong
+				case Inferred:
+					p.Beta, p.BetaLogStd = c.Median, c.LogStd
+				case Misled:
+					p.Beta, p.BetaLogStd = c.Wrong, c.LogStd
+				}
+				environment := fmt.Sprintf("gridworld-%dx%d%s%g", c.World.Width, c.World.Height, expertPart, expert)
+				trials[name] = append(trials[name], trial{experiment.Row{Environment: environment, Method: name, Demos: c.Demos, Seed: seed}, expert, policy, sol.Greedy})
+				problems[name] = append(problems[name], &p)
+			}
+		}
+	}
+	result := &experiment.Result{}
+	for _, name := range learners {
+		var posts []irl.Posterior
+		err := t.Run(name, name, float64(len(problems[name]))*learnerCost, func(progress irl.Progress) (err error) {
+			posts, err = r.matched.Fit(ctx, problems[name], progress)
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		for i, at := range trials[name] {
+			gap, err := logProbGap(posts[i], at.policy, at.optimal, at.row)
+			if err != nil {
+				return nil, fmt.Errorf("%s, world %d: %w", name, at.row.Seed, err)
+			}
+			if !math.IsNaN(gap) {
+				row := at.row
+				row.Metric, row.Value = LogProbGap, gap
+				result.Rows = append(result.Rows, row)
+			}
+			if problems[name][i].InfersBeta() {
+				result.Rows = append(result.Rows, interval(at.row, posts[i], at.expert)...)
+			}
+		}
+	}
+	return result, nil
+}
+
+// logProbGap returns the metric of that name; NaN where every state is visited or terminal.
+func logProbGap(post irl.Posterior, policy []float64, optimal []int, row experiment.Row) (float64, error) {
+	p := post.Problem()
+	samples, err := worlds.Samples(post, policyDraws, row.Seed, row.Method)
+	if err != nil {
+		return 0, err
+	}
+	probs := irl.ColumnMeans(samples.Policies(p.MDP.Actions(), p.Beta))
+	visited := map[int]bool{}
+	for _, d := range p.Demos {
+		visited[d.State] = true
+	}
+	sum, n := 0.0, 0.0
+	for s, a := range optimal {
+		if i := s*p.MDP.Actions() + a; !visited[s] && !p.MDP.Terminal(s) {
+			sum += math.Log(policy[i]) - math.Log(probs[i])
+			n++
+		}
+	}
+	return sum / n, nil
+}

@@ -1,0 +1,158 @@
+// Package refinement measures what exactness costs, beyond the paper: which approximate posteriors are how close to the exact one,
+// how far Hamiltonian transitions bring them, and whether a diagnosis without the exact posterior says the right thing.
+package refinement
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/experiment/worlds"
+	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/matched"
+	"github.com/go-birl/birl/qvirl/tabular"
+)
+
+// Name is the experiment's name in result rows.
+const Name = "dial"
+
+// The approximate posteriors, by their names in result rows.
+const (
+	Paper       = "paper" // the paper's closed form, run to convergence
+	Start       = "start" // the same, trained briefly
+	SVI         = worlds.QVIRLSVI
+	LogExpected = worlds.QVIRLSVILogEP
+	Values      = "matched-values"  // a Gaussian over optimal values with the moments of a short walk
+	Rewards     = "matched-rewards" // a Gaussian over rewards with the moments of the same walk
+	Best        = worlds.QVIRLBest  // rewards with sinh-arcsinh marginals, matched to the same walk
+	Refined     = worlds.QVIRLRefined
+
+	// What families could reach at best: matched to ValueWalk's samples. They are no methods.
+	ExactValues  = "limit-values"  // a Gaussian over optimal values
+	ExactRewards = "limit-rewards" // a Gaussian over rewards
+	ExactWarped  = "limit-warped"  // rewards with sinh-arcsinh marginals
+)
+
+// The metrics beside those of package metric and of package worlds.
+const (
+	Error        = "error"         // W1 of the reward marginals to ValueWalk in posterior standard deviations, without its Monte Carlo error
+	RefinedError = "refined_error" // that of the refined posterior
+	RefinedTV    = "refined_tv"    // total variation of its policy to ValueWalk's
+	Verdict      = "verdict"       // of the diagnosis: 0 trust, 1 refine, 2 do not use
+	Right        = "right"         // whether it is right, 1 or 0
+	KHat         = "khat"          // of importance sampling
+)
+
+// maxTransitions bounds the number of transitions.
+const maxTransitions = 1000
+
+// Config determines the rows of the experiment, up to rounding of the backend.
+type Config struct {
+	// Posteriors says which worlds there are, and how methods are fitted. Its other fields are not used.
+	Posteriors  worlds.Config
+	Families    []string // approximate posteriors to compare
+	Transitions []int    // refinements of Paper and of Best by so many transitions
+	Walkers     int      // of each, with one sample of each walker
+	Judged      []uint64 // seeds of the worlds on which diagnoses are compared with the truth
+	Suspects    []string // the approximate posteriors that are diagnosed
+}
+
+// PaperScale returns the config of the full experiment: 8 worlds for the comparison, which choices were made on, and 30
+// others for the diagnoses, on which nothing was chosen.
+func PaperScale() Config {
+	c := Config{
+		Posteriors:  worlds.Paper(),
+		Families:    []string{Paper, Start, SVI, LogExpected, Values, Rewards, Best, Refined, ExactValues, ExactRewards, ExactWarped},
+		Transitions: []int{0, 1, 2, 4, 8, 16}, Walkers: 1000,
+		Judged: seeds(2000, 30), Suspects: []string{Paper, Start, Best},
+	}
+	c.Posteriors.Seeds, c.Posteriors.Chunk, c.Posteriors.Draws = seeds(1000, 8), 4, 1000
+	c.Posteriors.HeldOut, c.Posteriors.Lambdas, c.Posteriors.Methods = nil, nil, nil
+	return c
+}
+
+// Quick returns the config of a run of minutes: two worlds of size 5×5 for everything.
+func Quick() Config {
+	c := PaperScale()
+	c.Posteriors.World.Width, c.Posteriors.World.Height = 5, 5
+	c.Posteriors.Seeds, c.Posteriors.Draws = seeds(1000, 2), 500
+	c.Posteriors.ValueWalk.Samples, c.Posteriors.ValueWalk.MinESS = 2000, 400
+	c.Families, c.Suspects = []string{Paper, Start, Values, Best, Refined, ExactWarped}, []string{Start, Best}
+	c.Transitions, c.Walkers, c.Judged = []int{0, 2, 8}, 500, seeds(2000, 2)
+	return c
+}
+
+func seeds(first uint64, n int) []uint64 {
+	out := make([]uint64, n)
+	for i := range out {
+		out[i] = first + uint64(i)
+	}
+	return out
+}
+
+// Validate reports the first field that is out of range.
+func (c Config) Validate() error {
+	if c.Walkers < 2 && len(c.Transitions) > 0 {
+		return fmt.Errorf("refinement: Walkers = %d, want at least 2", c.Walkers)
+	}
+	for i, k := range c.Transitions {
+		if k < 0 || k >= maxTransitions || slices.Contains(c.Transitions[:i], k) {
+			return fmt.Errorf("refinement: Transitions[%d] = %d, want different numbers in 0..%d", i, k, maxTransitions-1)
+		}
+	}
+	for _, names := range [][]string{c.Families, c.Suspects} {
+		for i, name := range names {
+			if _, err := c.method(name, ""); err != nil && !slices.Contains([]string{ExactValues, ExactRewards, ExactWarped}, name) {
+				return err
+			} else if slices.Contains(names[:i], name) {
+				return fmt.Errorf("refinement: the posterior %q stands twice in %q", name, names)
+			}
+		}
+	}
+	return c.Posteriors.Validate()
+}
+
+// turned returns the name of a posterior that is refined by k transitions.
+func turned(name string, k int) string { return fmt.Sprintf("%s-k%02d", name, k) }
+
+// method returns the method that gives an approximate posterior.
+func (c Config) method(name, backendName string) (irl.Method, error) {
+	config := c.Posteriors.QVIRLStart
+	switch name {
+	case Paper:
+		return c.Posteriors.Method(worlds.QVIRL, backendName)
+	case SVI, LogExpected, Best, Refined:
+		return c.Posteriors.Method(name, backendName)
+	case Start, Values, Rewards:
+	default:
+		return nil, fmt.Errorf("refinement: there is no approximate posterior %q", name)
+	}
+	config.Name, config.Backend = name, backendName
+	m, err := tabular.New(config)
+	if err != nil {
+		return nil, err
+	}
+	switch name {
+	case Values:
+		return matched.New(name, m, matched.GaussianValues, c.Posteriors.Match)
+	case Rewards:
+		return matched.New(name, m, matched.GaussianRewards, c.Posteriors.Match)
+	}
+	return m, nil
+}
+
+// New returns the plan of a scale, "quick" or "paper".
+func New(s experiment.Settings) (*experiment.Plan, error) {
+	return experiment.NewPlan(s, Quick, PaperScale)
+}
+
+// Definition is the experiment as the command lists it.
+func Definition() experiment.Definition {
+	return experiment.Definition{
+		Name:   Name,
+		Short:  "Families of approximate posteriors, their refinement step by step, and whether their diagnosis is right (beyond the paper)",
+		Scales: []string{"quick", "paper"},
+		Plan:   New,
+		Report: Report,
+	}
+}

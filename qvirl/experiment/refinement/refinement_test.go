@@ -1,0 +1,135 @@
+package refinement
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/metric"
+	"github.com/go-birl/birl/qvirl/valuewalk"
+)
+
+// tiny is the experiment on two 3×3 worlds, and one for the diagnoses, with short computations.
+func tiny() Config {
+	c := Quick()
+	p := &c.Posteriors
+	p.World.Width, p.World.Height = 3, 3
+	p.Seeds, p.Draws, p.Chunk = seeds(3000, 2), 400, 1
+	p.ValueWalk.Samples, p.QVIRL.Steps, p.QVIRL.Rounds = 2000, 300, 1
+	p.Match.Samples, p.Refine.Samples = 1500, 2000
+	c.Families = []string{Paper, Start, Values, Rewards, Best, Refined, ExactValues, ExactRewards, ExactWarped}
+	c.Transitions, c.Walkers, c.Judged = []int{0, 8}, 1000, seeds(3002, 1)
+	return c
+}
+
+func TestWholeExperimentOnTinyWorlds(t *testing.T) {
+	dir := t.TempDir()
+	plan, err := tiny().Plan("tiny", "go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	record, err := experiment.Run(context.Background(), plan, experiment.Options{Out: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(filepath.Join(dir, experiment.RowsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := experiment.ParseRows(raw, "rows")
+	if err != nil {
+		t.Fatal(err)
+	}
+	compared, judged := split(rows)
+	mean := func(method, name string) float64 {
+		e := experiment.Average(compared, method, name)
+		if e == nil || e.N != 2 {
+			t.Fatalf("%s of %s: %+v, want an average over 2 worlds", name, method, e)
+		}
+		return e.Mean
+	}
+	// the start is far off, and matching it to a walk brings it closer, as refinement does
+	if start, best, refined := mean(Start, metric.W1), mean(Best, metric.W1), mean(Refined, metric.W1); !(best < start) || !(refined < start) {
+		t.Errorf("W1 of the start %.3f, of the matched posterior %.3f, refined %.3f", start, best, refined)
+	}
+	if none, some := mean(turned(Paper, 0), metric.W1), mean(turned(Paper, 8), metric.W1); !(some < none) {
+		t.Errorf("W1 is %.3f without a transition, %.3f after 8", none, some)
+	}
+	// a family that is matched to the exact samples themselves is closest; Monte Carlo error is none then
+	for _, name := range []string{ExactValues, ExactRewards, ExactWarped} {
+		if d := mean(name, metric.W1); !(d > 0.001 && d < 0.5) {
+			t.Errorf("W1 of %s is %.3f", name, d)
+		}
+	}
+	if len(judged) == 0 {
+		t.Fatal("no diagnoses")
+	}
+	for _, suspect := range tiny().Suspects {
+		for _, name := range []string{Verdict, Right, Error, RefinedError, metric.PolicyTV, RefinedTV} {
+			if len(experiment.Series(judged, suspect, name)) != 1 {
+				t.Errorf("no %s of %s", name, suspect)
+			}
+		}
+	}
+	report, err := Report(rows, record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	for _, table := range report.Tables {
+		text.WriteString(table.Title)
+		for _, row := range table.Rows {
+			if len(row.Cells) != len(table.Columns) {
+				t.Errorf("table %s, row %s: %d cells in %d columns", table.Name, row.Method, len(row.Cells), len(table.Columns))
+			}
+		}
+	}
+	if len(report.Tables) != 2 || len(report.Charts) != 1 || len(report.Charts[0].Panels) != 3 || !strings.Contains(text.String(), "Diagnoses") {
+		t.Errorf("%d tables (%s), charts %+v", len(report.Tables), text.String(), report.Charts)
+	}
+	if s := secondsOf(record, Best, 2); !(s > 0) || !math.IsNaN(secondsOf(record, "nobody", 2)) {
+		t.Errorf("seconds of the matched posterior %g", s)
+	}
+}
+
+// TestVerdictsAreJudged checks all cases of the rule.
+func TestVerdictsAreJudged(t *testing.T) {
+	for _, c := range []struct {
+		verdict     valuewalk.Verdict
+		good, after bool
+		code, right float64
+	}{
+		{valuewalk.Trust, true, true, 0, 1}, {valuewalk.Trust, false, true, 0, 0}, {valuewalk.Improve, false, true, 1, 1}, {valuewalk.Improve, true, true, 1, 0},
+		{valuewalk.Improve, false, false, 1, 0}, {valuewalk.DoNotUse, false, false, 2, 1}, {valuewalk.DoNotUse, false, true, 2, 0},
+	} {
+		if code, right := judged(c.verdict, c.good, c.after); code != c.code || right != c.right {
+			t.Errorf("%+v: code %g, right %g", c, code, right)
+		}
+	}
+}
+
+func TestBadConfigs(t *testing.T) {
+	for want, change := range map[string]func(*Config){
+		"Walkers = 1":         func(c *Config) { c.Walkers = 1 },
+		"Transitions[1] = 0":  func(c *Config) { c.Transitions = []int{0, 0} },
+		"posterior \"magic\"": func(c *Config) { c.Families = []string{"magic"} },
+		"stands twice":        func(c *Config) { c.Suspects = []string{Start, Start} },
+		"0 seeds":             func(c *Config) { c.Posteriors.Seeds = nil },
+	} {
+		c := Quick()
+		change(&c)
+		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+	for _, c := range []Config{Quick(), PaperScale()} {
+		if err := c.Validate(); err != nil {
+			t.Error(err)
+		}
+	}
+}

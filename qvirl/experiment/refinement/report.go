@@ -1,0 +1,190 @@
+package refinement
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/go-birl/birl/qvirl/exhibit"
+	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/metric"
+	"github.com/go-birl/birl/qvirl/valuewalk"
+)
+
+// families are the approximate posteriors in the order of the table.
+var families = []string{Paper, Start, SVI, LogExpected, Values, Rewards, Best, Refined, ExactValues, ExactRewards, ExactWarped}
+
+// Seconds is a column of the table of families that comes from the record of the run: seconds of processor time a world.
+const Seconds = "seconds"
+
+// Report makes the table of families, the figure of the dial, and the table of verdicts.
+func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, error) {
+	r := &exhibit.Report{Title: "Beyond the paper: approximate posteriors, refined and judged"}
+	compared, judged := split(rows)
+	if len(compared) > 0 {
+		t, err := Families(compared, record)
+		if err != nil {
+			return nil, err
+		}
+		r.Tables = append(r.Tables, *t)
+		if chart := Dial(compared, record); chart != nil {
+			r.Charts = append(r.Charts, *chart)
+		}
+	}
+	if t := Verdicts(judged); t != nil {
+		r.Tables = append(r.Tables, *t)
+	}
+	if len(r.Tables) == 0 {
+		return nil, fmt.Errorf("refinement: no rows to report")
+	}
+	return r, nil
+}
+
+// split separates rows on the worlds of the comparison from those of diagnoses.
+func split(rows []experiment.Row) (compared, judged []experiment.Row) {
+	verdict := map[uint64]bool{}
+	for _, r := range rows {
+		if r.Metric == Verdict {
+			verdict[r.Seed] = true
+		}
+	}
+	for _, r := range rows {
+		if verdict[r.Seed] {
+			judged = append(judged, r)
+		} else {
+			compared = append(compared, r)
+		}
+	}
+	return compared, judged
+}
+
+// Families returns the table of approximate posteriors. Seconds are those of the record, which may be nil.
+func Families(rows []experiment.Row, record *experiment.Record) (*exhibit.Table, error) {
+	t, err := experiment.Tabulate(rows, families, []exhibit.Column{{Metric: metric.W1, Title: "W1", Decimals: 3},
+		{Metric: metric.PolicyTV, Title: "TV", Decimals: 3}, {Metric: metric.RewardCoverage, Title: "reward in 90 % CI", Decimals: 3},
+		{Metric: metric.PolicyCoverage, Title: "policy in 90 % CI", Decimals: 3}, {Metric: metric.LogDensity, Title: "log density", Decimals: 3}})
+	if err != nil {
+		return nil, err
+	}
+	t.Name, t.Title = "families", "Families of approximate posteriors, means over tuning worlds"
+	t.Notes = []string{"limit: matched to the exact posterior's own samples, which is what the family could reach at best."}
+	if record == nil || len(record.Processor) == 0 {
+		return t, nil
+	}
+	t.Columns = append(t.Columns, exhibit.Column{Metric: Seconds, Title: "CPU seconds a world", Decimals: 2})
+	for i, row := range t.Rows {
+		cell := exhibit.Cell{}
+		if s := secondsOf(record, row.Method, len(experiment.Series(rows, row.Method, metric.W1))); !math.IsNaN(s) {
+			cell.Estimate = &exhibit.Estimate{Mean: s, StdErr: math.NaN()}
+		}
+		t.Rows[i].Cells = append(t.Rows[i].Cells, cell)
+	}
+	t.Notes = append(t.Notes, "Seconds are processor time, of all threads together, in the quickest unit of worlds, so that the compilation of a program counts for none but the first.")
+	return t, nil
+}
+
+// secondsOf returns the processor time of a method for a world in its quickest unit, or NaN if that is not known. A refinement's time
+// is without that of the posterior that it started from.
+func secondsOf(record *experiment.Record, method string, worlds int) float64 {
+	if record == nil {
+		return math.NaN()
+	}
+	least, units := math.Inf(1), 0
+	for _, u := range record.Units {
+		if s, ok := u.Processor[method]; ok && strings.HasPrefix(u.Unit, comparedUnits) {
+			least, units = math.Min(least, s), units+1
+		}
+	}
+	if units == 0 || worlds == 0 {
+		return math.NaN()
+	}
+	return least * float64(units) / float64(worlds)
+}
+
+// Dial returns the figure of refinements over their transitions: distance to the exact posterior, and seconds; or nil if the
+// rows hold no refinements.
+func Dial(rows []experiment.Row, record *experiment.Record) *exhibit.Chart {
+	chart := &exhibit.Chart{Name: "dial", Title: "The dial from variational to exact"}
+	for _, of := range []struct {
+		label string
+		at    func(name string) (y, stdErr float64)
+	}{
+		{"W1 to the exact posterior", averageOf(rows, metric.W1)}, {"TV to the exact policy", averageOf(rows, metric.PolicyTV)},
+		{"CPU seconds a world", func(name string) (float64, float64) {
+			return secondsOf(record, name, len(experiment.Series(rows, name, metric.W1))), 0
+		}},
+	} {
+		panel := exhibit.Panel{XLabel: "transitions k", YLabel: of.label}
+		for _, from := range []string{Paper, Best} {
+			curve := exhibit.Curve{Name: from}
+			for k := range maxTransitions {
+				if y, stdErr := of.at(turned(from, k)); !math.IsNaN(y) {
+					curve.X, curve.Y, curve.StdErr = append(curve.X, float64(k)), append(curve.Y, y), append(curve.StdErr, stdErr)
+				}
+			}
+			if len(curve.X) > 1 {
+				panel.Curves = append(panel.Curves, curve)
+			}
+		}
+		if len(panel.Curves) > 0 {
+			chart.Panels = append(chart.Panels, panel)
+		}
+	}
+	if len(chart.Panels) == 0 {
+		return nil
+	}
+	return chart
+}
+
+// averageOf returns a function that averages a metric of a method: NaN if there are no rows of it.
+func averageOf(rows []experiment.Row, metricName string) func(string) (float64, float64) {
+	return func(name string) (float64, float64) {
+		if e := experiment.Average(rows, name, metricName); e != nil {
+			return e.Mean, e.StdErr
+		}
+		return math.NaN(), math.NaN()
+	}
+}
+
+// Verdicts returns the table of diagnoses: how often each verdict was given to an approximate posterior and how often it was
+// right; or nil if there are none.
+func Verdicts(rows []experiment.Row) *exhibit.Table {
+	t := &exhibit.Table{Name: "verdicts", Title: "Diagnoses, and how often they were right", Notes: []string{fmt.Sprintf(
+		"“trust” is right if the reward marginals are within %g posterior standard deviations of the exact ones and the policy within %g in total "+
+			"variation; “refine” if they are not but those of the refined posterior are; “do not use” if neither are.", errorLimit, tvLimit)}}
+	verdicts := []valuewalk.Verdict{valuewalk.Trust, valuewalk.Improve, valuewalk.DoNotUse}
+	for code, v := range verdicts {
+		t.Columns = append(t.Columns, exhibit.Column{Metric: fmt.Sprintf("given_%d", code), Title: string(v)},
+			exhibit.Column{Metric: fmt.Sprintf("right_%d", code), Title: "right"})
+	}
+	t.Columns = append(t.Columns, exhibit.Column{Metric: Error, Title: "error", Decimals: 3}, exhibit.Column{Metric: RefinedError, Title: "refined", Decimals: 3},
+		exhibit.Column{Metric: KHat, Title: "k̂", Decimals: 2})
+	for _, name := range families {
+		given := experiment.Series(rows, name, Verdict)
+		if len(given) == 0 {
+			continue
+		}
+		right := experiment.Series(rows, name, Right)
+		row := exhibit.TableRow{Method: name}
+		for code := range verdicts {
+			count, correct := 0.0, 0.0
+			for seed, v := range given {
+				if int(v) == code {
+					count++
+					correct += right[seed]
+				}
+			}
+			for _, v := range []float64{count, correct} {
+				row.Cells = append(row.Cells, exhibit.Cell{Estimate: &exhibit.Estimate{Mean: v, StdErr: math.NaN()}})
+			}
+		}
+		for _, m := range []string{Error, RefinedError, KHat} {
+			row.Cells = append(row.Cells, exhibit.Cell{Estimate: experiment.Average(rows, name, m)})
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	return t
+}

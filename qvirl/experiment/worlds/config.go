@@ -1,0 +1,141 @@
+// Package worlds holds what several experiments share: the paper's random gridworlds with their demonstrations ([World]), the methods that
+// are compared on them by name ([Fitter]), and how their posteriors are measured.
+package worlds
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/go-birl/birl/envs/gridworld"
+	"github.com/go-birl/birl/qvirl/avril"
+	"github.com/go-birl/birl/qvirl/graphs"
+	"github.com/go-birl/birl/qvirl/matched"
+	"github.com/go-birl/birl/qvirl/tabular"
+	"github.com/go-birl/birl/qvirl/valuewalk"
+)
+
+// The methods, by their names in result rows. AVRIL at a given λ is "avril-" and the number, as in "avril-0.17".
+const (
+	ValueWalk      = "valuewalk"         // the reference, exact up to Monte Carlo error
+	ValueWalkNoDet = "valuewalk-nodet"   // without the log-determinant of the change of variables
+	ValueWalkAgain = "valuewalk-again"   // an independent second run of ValueWalk: its distances are Monte Carlo error
+	QVIRL          = "qvirl"             // the paper's objective, run to convergence
+	QVIRL20k       = "qvirl-20k"         // the paper's training, 20,000 steps
+	QVIRLMaxMean   = "qvirl-maxmean"     // the same with the max-mean approximation
+	QVIRLSVI       = "qvirl-svi"         // trained on draws through the exact maximum and likelihood
+	QVIRLSVILogEP  = "qvirl-svi-log-e-p" // the same with the log of the expected likelihood, as in the closed form
+	QVIRLLogEP     = "qvirl-log-e-p"     // the paper's divergence with the likelihood of QVIRLSVILogEP, from draws
+	QVIRLELogP     = "qvirl-e-log-p"     // the paper's divergence with the likelihood of QVIRLSVI, from draws
+	QVIRLBest      = "qvirl-best"        // warped marginals, matched to a short walk from the paper's objective, trained briefly
+	QVIRLRefined   = "qvirl-refined"     // the paper's objective, trained briefly, and refined by Hamiltonian transitions
+	AVRIL          = "avril"             // with the λ that is best on held-out worlds
+	AVRILPrefix    = AVRIL + "-"
+)
+
+// The metrics beside those of package metric. They describe the computation, not the posterior.
+const (
+	RHatMax    = "rhat_max"     // largest split-R̂ of all rewards and values
+	ESSBulkMin = "ess_bulk_min" // smallest bulk effective sample size of all rewards and values
+	Divergent  = "divergences"  // divergent transitions after the warm-up
+	Converged  = "converged"    // whether the optimisation stopped improving, 1 or 0
+	ELBO       = "elbo"         // final objective of QVIRL, in nats
+	Collapsed  = "collapsed"    // rewards whose posterior collapsed to a point
+	Drift      = "drift"        // how far refinement moved the reward marginals, W1 in posterior standard deviations
+	Settling   = "settling"     // how far they still moved in the transitions of which samples were kept
+)
+
+// WorldConfig determines the rows of the experiment, up to rounding of the backend.
+type Config struct {
+	World        gridworld.Config // of the random worlds; the prior over rewards is the distribution they are drawn from
+	Trajectories int              // demonstrations in each world
+	Length       int              // steps of each, at most
+	Beta         float64          // rationality of the expert
+	Discount     float64
+	Seeds        []uint64 // of the worlds
+	Chunk        int      // worlds to a unit; QVIRL trains the worlds of a unit as one batch
+	Methods      []string // beside the two references, ValueWalk and ValueWalkNoDet
+	Again        int      // number of worlds, the first ones, on which ValueWalkAgain is run
+	Draws        int      // samples of each posterior that does not consist of samples
+
+	HeldOut []uint64  // seeds of the worlds on which λ is chosen
+	Lambdas []float64 // the values that it is chosen from
+	Lambda  float64   // the one with the smallest W1 on the held-out worlds; a run notes it if that is not so
+
+	ValueWalk    valuewalk.Config
+	QVIRL        tabular.Config
+	QVIRL20k     tabular.Config
+	QVIRLMaxMean tabular.Config
+	QVIRLSVI     tabular.Config         // of QVIRLSVILogEP, QVIRLLogEP and QVIRLELogP, too, but for what their names say
+	QVIRLStart   tabular.Config         // of the posterior from which the walks of QVIRLBest and QVIRLRefined start
+	Match        valuewalk.RefineConfig // of QVIRLBest's walk
+	Refine       valuewalk.RefineConfig // of QVIRLRefined's
+	AVRIL        avril.Config
+}
+
+// PaperWorlds returns the config of the full experiment: 100 worlds, seeds 0–99. They were committed before anything was tuned;
+// tuning used seeds from 1000 on.
+func Paper() Config {
+	maxMean := tabular.PaperConfig()
+	maxMean.Name, maxMean.Maximum = QVIRLMaxMean, graphs.MaxMean
+	return Config{
+		World: gridworld.Paper(), Trajectories: 5, Length: 5, Beta: 2, Discount: 0.9,
+		Seeds: seeds(0, 100), Chunk: 20, Again: 20, Draws: 5000,
+		Methods: []string{QVIRL, QVIRL20k, QVIRLMaxMean, QVIRLBest, QVIRLRefined, AVRIL, "avril-0.17"},
+		HeldOut: seeds(1000, 10), Lambdas: avril.Lambdas, Lambda: 0.02,
+		ValueWalk: valuewalk.Default(), QVIRL: tabular.DefaultConfig(), QVIRL20k: tabular.PaperConfig(), QVIRLMaxMean: maxMean,
+		QVIRLSVI: tabular.MonteCarloConfig(), QVIRLStart: tabular.StartConfig(), Match: matched.Default(), Refine: valuewalk.DefaultRefine(),
+		AVRIL: avril.Default(),
+	}
+}
+
+// QuickWorlds returns the config of a run of minutes: four worlds, fewer samples.
+func Quick() Config {
+	c := Paper()
+	c.Seeds, c.Chunk, c.Again, c.Draws = seeds(1000, 4), 4, 2, 1000
+	c.HeldOut, c.Lambdas = seeds(1004, 2), []float64{0, 0.02, 0.1, 0.17, 0.3}
+	c.Methods = []string{QVIRL, AVRIL, "avril-0.17"} // in three minutes, on pure Go too
+	c.ValueWalk.Samples, c.ValueWalk.MinESS = 2000, 400
+	c.Match.Samples, c.Refine.Samples = 3000, 4000
+	return c
+}
+
+func seeds(first uint64, n int) []uint64 {
+	out := make([]uint64, n)
+	for i := range out {
+		out[i] = first + uint64(i)
+	}
+	return out
+}
+
+// Environment returns the name of the environment in result rows.
+func (c Config) Environment() string {
+	return fmt.Sprintf("gridworld-%dx%d", c.World.Width, c.World.Height)
+}
+
+// Validate reports the first field that is out of range.
+func (c Config) Validate() error {
+	switch {
+	case c.Trajectories < 0 || c.Length < 0:
+		return fmt.Errorf("worlds: %d trajectories of length %d: want none or more", c.Trajectories, c.Length)
+	case len(c.Seeds) == 0 || c.Chunk < 1:
+		return fmt.Errorf("worlds: %d seeds in chunks of %d: want at least 1 of each", len(c.Seeds), c.Chunk)
+	case c.Again < 0 || c.Draws < 2:
+		return fmt.Errorf("worlds: Again = %d, Draws = %d: want at least 0 and 2", c.Again, c.Draws)
+	case len(c.HeldOut) > 0 && len(c.Lambdas) == 0:
+		return fmt.Errorf("worlds: held-out worlds without Lambdas to choose from")
+	}
+	for _, list := range [][]uint64{c.Seeds, c.HeldOut} {
+		if sorted := slices.Sorted(slices.Values(list)); len(slices.Compact(sorted)) != len(list) {
+			return fmt.Errorf("worlds: a seed stands twice in %d", list)
+		}
+	}
+	if err := c.World.Validate(); err != nil {
+		return err
+	}
+	for _, name := range append([]string{ValueWalk, ValueWalkNoDet, ValueWalkAgain}, c.Methods...) {
+		if _, err := c.Method(name, ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}

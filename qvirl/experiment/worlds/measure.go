@@ -1,0 +1,56 @@
+package worlds
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+
+	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/metric"
+)
+
+// Measure returns the rows of a method's metrics in each world, [worlds][metrics]. progress counts worlds and may be nil.
+func (c Config) Measure(ctx context.Context, environment, method string, worlds []*World, posts []irl.Posterior, refs []metric.References,
+	progress irl.Progress) ([][]experiment.Row, error) {
+	out := make([][]experiment.Row, len(worlds))
+	err := experiment.Parallel(ctx, len(worlds), progress, func(i int) error {
+		samples, err := Samples(posts[i], c.Draws, worlds[i].Seed, method)
+		if err != nil {
+			return err
+		}
+		found, err := metric.Evaluate(posts[i], samples, worlds[i].Truth, refs[i])
+		if err != nil {
+			return err
+		}
+		row := experiment.Row{Environment: environment, Method: method, Demos: c.Trajectories, Seed: worlds[i].Seed}
+		for _, name := range metric.Names {
+			if value, ok := found[name]; ok {
+				row.Metric, row.Value = name, value
+				out[i] = append(out[i], row)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", method, err)
+	}
+	return out, nil
+}
+
+// Samples returns the joint samples by which a posterior is judged: all of its own if it consists of samples, and n
+// draws otherwise, which depend on the seed of the world and the name of the method.
+func Samples(post irl.Posterior, n int, seed uint64, method string) (*irl.Samples, error) {
+	if p, ok := post.(interface{ Samples() *irl.Samples }); ok {
+		return p.Samples(), nil
+	}
+	return post.Sample(Stream(seed, method), n)
+}
+
+// Stream returns the random stream that samples of a method's posterior are drawn with in the world of a seed.
+func Stream(seed uint64, method string) *rand.Rand {
+	h := fnv.New64a()
+	h.Write([]byte(method)) // does not fail
+	return rand.New(rand.NewPCG(seed, h.Sum64()))
+}

@@ -1,0 +1,75 @@
+package obstacle
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/go-birl/birl/qvirl/exhibit"
+	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/mcmc"
+)
+
+// Metrics of the samplers' chains.
+const (
+	RHatMax    = "rhat_max"     // largest split-R̂ of all rewards and values
+	ESSBulkMin = "ess_bulk_min" // smallest bulk effective sample size of all rewards and values
+	ESSTailMin = "ess_tail_min" // smallest tail effective sample size
+	Acceptance = "acceptance"   // mean acceptance probability
+	Iterations = "iterations"   // of each chain after the warm-up
+)
+
+// Sampler is a posterior that a Markov chain has sampled.
+type Sampler interface {
+	irl.ValuePosterior
+	Convergence() *mcmc.Diagnostics
+}
+
+// ChainMetrics returns the metrics of a sampler's chains by name. Those that do not exist are left out.
+func ChainMetrics(s Sampler) map[string]float64 {
+	d := s.Convergence()
+	out := map[string]float64{Acceptance: d.Acceptance, Iterations: float64(d.Iterations)}
+	rhat, bulk := d.Worst()
+	for metric, v := range map[string]float64{RHatMax: rhat, ESSBulkMin: bulk, ESSTailMin: min(floats.Min(d.Reward.TailESS), floats.Min(d.Value.TailESS))} {
+		if !math.IsNaN(v) {
+			out[metric] = v
+		}
+	}
+	return out
+}
+
+// SamplerTable compares Markov chains that sampled the same posterior: their convergence, by rows of ChainMetrics, and the
+// effective samples a second, if the record of the run is given. It is nil where there are no such rows.
+func SamplerTable(rows []experiment.Row, record *experiment.Record, methods ...string) *exhibit.Table {
+	table, err := experiment.Tabulate(rows, methods, []exhibit.Column{
+		{Metric: RHatMax, Title: "largest R̂", Decimals: 4}, {Metric: ESSBulkMin, Title: "smallest bulk ESS", Decimals: 0},
+		{Metric: ESSTailMin, Title: "smallest tail ESS", Decimals: 0}, {Metric: Acceptance, Title: "acceptance", Decimals: 2},
+		{Metric: Iterations, Title: "iterations", Decimals: 0}})
+	if err != nil {
+		return nil
+	}
+	table.Name, table.Title = "samplers", "Samplers of the exact posterior"
+	table.Rows = slices.DeleteFunc(table.Rows, func(r exhibit.TableRow) bool { return r.Cells[1].Estimate == nil })
+	if len(table.Rows) == 0 {
+		return nil
+	}
+	table.Notes = []string{"Of all rewards and values, the worst counts. Effective samples are those of the samples that are kept. " +
+		"An iteration of ValueWalk is a trajectory through all values, one of PolicyWalk a proposal for each reward."}
+	if record == nil {
+		return table
+	}
+	table.Columns = append(table.Columns, exhibit.Column{Metric: "seconds", Title: "seconds", Decimals: 1},
+		exhibit.Column{Metric: "ess_per_second", Title: "bulk ESS a second", Decimals: 0})
+	for i := range table.Rows {
+		row := &table.Rows[i]
+		cells := make([]exhibit.Cell, 2)
+		if seconds := record.Seconds[row.Method]; seconds > 0 {
+			cells[0].Estimate = &exhibit.Estimate{Mean: seconds, StdErr: math.NaN()}
+			cells[1].Estimate = &exhibit.Estimate{Mean: row.Cells[1].Estimate.Mean / seconds, StdErr: math.NaN()}
+		}
+		row.Cells = append(row.Cells, cells...)
+	}
+	return table
+}

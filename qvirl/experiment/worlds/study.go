@@ -1,0 +1,98 @@
+package worlds
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-birl/birl/qvirl/avril"
+	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/matched"
+	"github.com/go-birl/birl/qvirl/tabular"
+	"github.com/go-birl/birl/qvirl/valuewalk"
+)
+
+// Study is one world and its posteriors, kept in a folder: what a notebook looks at cell by cell without fitting a method
+// twice.
+type Study struct {
+	Config Config
+	World  *World
+	dir    string
+}
+
+// NewStudy returns the study of the world with the given seed. Posteriors are kept in dir, which is made if need be, under
+// names that depend on the config.
+func NewStudy(c Config, seed uint64, dir string) (*Study, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	w, err := c.NewWorld(seed)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("worlds: the folder of the study: %w", err)
+	}
+	return &Study{Config: c, World: w, dir: dir}, nil
+}
+
+// Posterior returns the posterior of a method, read from the study's folder, or fitted and kept there.
+func (s *Study) Posterior(ctx context.Context, name string, progress irl.Progress) (irl.Posterior, error) {
+	path, err := s.path(name)
+	if err != nil {
+		return nil, err
+	}
+	if post, err := s.load(name, path); err == nil {
+		return post, nil
+	} // a missing or damaged file is made anew
+	posts, err := s.Config.FitWorld(ctx, s.World, []string{name}, "", progress)
+	if err != nil {
+		return nil, err
+	}
+	if saver, ok := posts[name].(interface{ Save(path string) error }); ok {
+		if err := saver.Save(path); err != nil {
+			return nil, err
+		}
+	}
+	return posts[name], nil
+}
+
+// Posteriors returns the posteriors of several methods by name.
+func (s *Study) Posteriors(ctx context.Context, names []string, progress irl.Progress) (map[string]irl.Posterior, error) {
+	out := map[string]irl.Posterior{}
+	for _, name := range names {
+		var err error
+		if out[name], err = s.Posterior(ctx, name, progress); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (s *Study) load(name, path string) (irl.Posterior, error) {
+	switch {
+	case strings.HasPrefix(name, ValueWalk):
+		return valuewalk.Load(path, s.World.Problem)
+	case strings.HasPrefix(name, AVRIL):
+		return avril.Load(path, s.World.Problem)
+	case name == QVIRLBest:
+		return matched.LoadWarped(path, s.World.Problem)
+	case name == QVIRLRefined:
+		return valuewalk.LoadRefined(path, s.World.Problem, nil)
+	}
+	return tabular.LoadGaussian(path, s.World.Problem)
+}
+
+// path names the file of a posterior by the method, the world and a digest of the config.
+func (s *Study) path(name string) (string, error) {
+	text, err := json.Marshal(s.Config)
+	if err != nil {
+		return "", fmt.Errorf("worlds: %w", err)
+	}
+	digest := sha256.Sum256(text)
+	return filepath.Join(s.dir, fmt.Sprintf("%s-%d-%x.npz", name, s.World.Seed, digest[:6])), nil
+}

@@ -1,0 +1,89 @@
+package graphs
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/go-birl/birl/qvirl/irl"
+	"gonum.org/v1/gonum/mat"
+)
+
+// The functions in this file are the approximations of the objective on plain numbers, for one state, in double precision:
+// to study them, and as a second implementation that the graph is tested against.
+
+// ActionProbs approximates the expected Boltzmann policy under Gaussian Q-values of one state by the closed form of Lu et
+// al. (2021) (Eq. mean-field-action-prob): means [A], covariance [A, A], rationality coefficient β > 0. The result [A] sums
+// to one exactly for up to two actions, and approximately for more.
+func ActionProbs(mean []float64, cov mat.Symmetric, beta float64) ([]float64, error) {
+	if err := checkGaussian(mean, cov); err != nil {
+		return nil, err
+	}
+	if !(beta > 0) || math.IsInf(beta, 0) {
+		return nil, fmt.Errorf("qvirl: β = %g, want a finite positive number", beta)
+	}
+	out := make([]float64, len(mean))
+	for a := range out {
+		sum := 0.0
+		for b := range mean {
+			variance := math.Max(cov.At(a, a)+cov.At(b, b)-2*cov.At(a, b), 0)
+			scale := math.Sqrt(1 + 3*beta*beta*variance/(math.Pi*math.Pi))
+			sum += math.Exp(-beta * (mean[a] - mean[b]) / scale)
+		}
+		out[a] = 1 / sum
+	}
+	return out, nil
+}
+
+// ClarkMax approximates the maximum of jointly Gaussian X, means [A] and covariance [A, A], by a Gaussian, and returns the
+// weights [A] of the linear surrogate that stands for it in covariances (Clark, 1961; Eq. clark-weights). Variables are
+// taken in order; those that are equal to an earlier one must be left out beforehand.
+func ClarkMax(mean []float64, cov mat.Symmetric) (meanMax, varMax float64, weights []float64, err error) {
+	if err := checkGaussian(mean, cov); err != nil {
+		return 0, 0, nil, err
+	}
+	meanMax, varMax = mean[0], cov.At(0, 0)
+	weights = make([]float64, len(mean))
+	weights[0] = 1
+	for i := 1; i < len(mean); i++ {
+		covMax := 0.0 // Cov(M_{i−1}, X_i)
+		for j := 0; j < i; j++ {
+			covMax += weights[j] * cov.At(j, i)
+		}
+		omega := math.Sqrt(math.Max(varMax+cov.At(i, i)-2*covMax, 1e-10))
+		nu := (meanMax - mean[i]) / omega
+		lower := 0.5 * math.Erfc(-nu/math.Sqrt2) // Φ(ν)
+		upper := 0.5 * math.Erfc(nu/math.Sqrt2)  // Φ(−ν)
+		spread := omega * math.Exp(-0.5*nu*nu) / math.Sqrt(2*math.Pi)
+		first := meanMax*lower + mean[i]*upper + spread
+		// the second moment around mean[i], so that large means do not cancel
+		gap, rise := meanMax-mean[i], first-mean[i]
+		second := (gap*gap+varMax)*lower + cov.At(i, i)*upper + gap*spread
+		meanMax, varMax = first, math.Max(second-rise*rise, 1e-10)
+		for j := 0; j < i; j++ {
+			weights[j] *= lower
+		}
+		weights[i] = upper
+	}
+	return meanMax, varMax, weights, nil
+}
+
+// checkGaussian refuses moments of different sizes, and those that are not finite.
+func checkGaussian(mean []float64, cov mat.Symmetric) error {
+	if len(mean) == 0 || cov.SymmetricDim() != len(mean) {
+		return fmt.Errorf("qvirl: got %d means and a covariance of %d variables, want as many of each, and at least 1", len(mean), cov.SymmetricDim())
+	}
+	if err := irl.CheckFinite("mean", mean); err != nil {
+		return err
+	}
+	for i := range mean {
+		for j := i; j < len(mean); j++ {
+			if v := cov.At(i, j); math.IsNaN(v) || math.IsInf(v, 0) {
+				return fmt.Errorf("qvirl: covariance[%d,%d] = %g is not finite", i, j, v)
+			}
+		}
+		if cov.At(i, i) < 0 {
+			return fmt.Errorf("qvirl: covariance[%d,%d] = %g is negative", i, i, cov.At(i, i))
+		}
+	}
+	return nil
+}

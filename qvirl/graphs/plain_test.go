@@ -1,0 +1,79 @@
+package graphs
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/go-birl/birl/qvirl/graphs/graphstest"
+	. "github.com/gomlx/gomlx/core/graph"
+	"gonum.org/v1/gonum/floats/scalar"
+	"gonum.org/v1/gonum/mat"
+)
+
+// The functions on plain numbers agree with those on graphs, on random states of five actions.
+func TestPlainAgainstGraph(t *testing.T) {
+	const states, actions, beta = 20, 5, 1.7
+	rng := rand.New(rand.NewPCG(8, 0))
+	means, covs := make([][]float64, states), make([]*mat.SymDense, states)
+	for s := range means {
+		means[s] = make([]float64, actions)
+		for a := range means[s] {
+			means[s][a] = 2*rng.NormFloat64() + 30
+		}
+		covs[s] = graphstest.RandomCovariance(rng, actions, 1.5)
+	}
+	mean, cov := graphstest.Packed(means, covs)
+	distinct, identity := make([]float64, actions*states), graphstest.IdentityOf(states)
+	for i := range distinct {
+		distinct[i] = 1
+	}
+	out := graphstest.Evaluate(t, func(in []*Node) []*Node {
+		m, v, w := clarkMax(in[0], in[1], in[2], Materializer(in[3]))
+		return []*Node{m, v, w, LogActionProbs(in[0], in[1], in[4])}
+	}, graphstest.Tensor(mean, 1, actions, states), graphstest.Tensor(cov, 1, actions, actions, states), graphstest.Tensor(distinct, 1, actions, states),
+		graphstest.Tensor(identity, states, states), graphstest.Tensor([]float64{beta}, 1, 1, 1, 1))
+	for s := range means {
+		m, v, w, err := ClarkMax(means[s], covs[s])
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := ActionProbs(means[s], covs[s], beta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const tolerance = 1e-10 // float64 algebra
+		if !scalar.EqualWithinAbs(m, out[0][s], tolerance) || !scalar.EqualWithinAbs(v, out[1][s], tolerance) {
+			t.Errorf("state %d: maximum N(%g, %g), on the graph N(%g, %g)", s, m, v, out[0][s], out[1][s])
+		}
+		for a := range p {
+			if got := out[2][a*states+s]; !scalar.EqualWithinAbs(w[a], got, tolerance) {
+				t.Errorf("state %d: weight %d is %g, on the graph %g", s, a, w[a], got)
+			}
+			if got := math.Exp(out[3][a*states+s]); !scalar.EqualWithinAbs(p[a], got, tolerance) || p[a] <= 0 {
+				t.Errorf("state %d: probability %d is %g, on the graph %g", s, a, p[a], got)
+			}
+		}
+	}
+}
+
+func TestPlainRefuses(t *testing.T) {
+	one := mat.NewSymDense(1, []float64{1})
+	for want, err := range map[string]error{
+		"2 means":      second(ActionProbs([]float64{1, 2}, one, 1)),
+		"0 means":      second(ActionProbs(nil, one, 1)),
+		"mean[0]":      second(ActionProbs([]float64{math.NaN()}, one, 1)),
+		"β = 0":        second(ActionProbs([]float64{1}, one, 0)),
+		"not finite":   second(ActionProbs([]float64{1}, mat.NewSymDense(1, []float64{math.Inf(1)}), 1)),
+		"is negative":  second(ActionProbs([]float64{1}, mat.NewSymDense(1, []float64{-1}), 1)),
+		"of 1 variabl": fourth(ClarkMax([]float64{1, 2}, one)),
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+}
+
+func second(_ []float64, err error) error               { return err }
+func fourth(_, _ float64, _ []float64, err error) error { return err }

@@ -1,0 +1,210 @@
+package irl
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/go-birl/birl/envs/mdp"
+)
+
+// Method infers reward posteriors. QVIRL, ValueWalk and AVRIL are methods.
+type Method interface {
+	// Name is the method's short name, as it stands in result rows.
+	Name() string
+	// Fit returns one posterior for each problem. All problems of a batch have the same numbers of states and actions
+	// and the same kind of reward. It stops early with ctx's error. progress may be nil.
+	Fit(ctx context.Context, problems []*Problem, progress Progress) ([]Posterior, error)
+}
+
+// Progress is told how far a long computation has come: done of total units, and a short status such as the present
+// loss. It may be called from several goroutines.
+type Progress func(done, total int, status string)
+
+// Report calls p unless it is nil.
+func (p Progress) Report(done, total int, status string) {
+	if p != nil {
+		p(done, total, status)
+	}
+}
+
+// Stage returns a Progress for a stage of a computation that begins after from of its all equal parts and takes share of them. What p is told
+// of its status starts with what.
+func (p Progress) Stage(what string, from, share, all int) Progress {
+	return func(done, total int, status string) { p.Report(from*total+share*done, all*total, what+status) }
+}
+
+// shared returns a Progress for n concurrent parts of one computation, each of which reports its own done and total; what
+// p is told are their sums.
+func (p Progress) Shared(n int) func(part int) Progress {
+	var mutex sync.Mutex
+	done, total := make([]int, n), make([]int, n)
+	return func(part int) Progress {
+		return func(partDone, partTotal int, status string) {
+			mutex.Lock()
+			defer mutex.Unlock()
+			done[part], total[part] = partDone, partTotal
+			sumDone, sumTotal := 0, 0
+			for i := range done {
+				sumDone += done[i]
+				sumTotal += max(total[i], partTotal) // a part that has not begun counts like this one
+			}
+			p.Report(sumDone, sumTotal, status)
+		}
+	}
+}
+
+// Posterior is a posterior over the reward of one problem. Metrics, policies and figures ask for nothing else.
+type Posterior interface {
+	Problem() *Problem
+	// Reward returns the marginal posterior of reward i (index s, or s·A + a).
+	Reward(i int) Marginal
+	// Sample returns n joint samples of rewards and of the optimal Q-values that belong to them.
+	Sample(rng *rand.Rand, n int) (*Samples, error)
+}
+
+// ValuePosterior is a posterior that also knows the optimal state values V*(s) in closed form or as samples.
+type ValuePosterior interface {
+	Posterior
+	Value(s int) Marginal
+}
+
+// BetaPosterior is a posterior that also knows the rationality coefficient β, where the problem gives it a prior.
+type BetaPosterior interface {
+	Posterior
+	// Beta returns the marginal posterior of β, or nil if β is known.
+	Beta() Marginal
+}
+
+// Marginal is a distribution on the real line. Gonum's distuv.Normal is one; Empirical is another.
+type Marginal interface {
+	Mean() float64
+	StdDev() float64
+	Quantile(p float64) float64 // p in [0, 1]
+	LogProb(x float64) float64
+}
+
+// Samples are joint posterior samples, a row each.
+type Samples struct {
+	Reward *mat.Dense // [n, RewardDim]
+	Q      *mat.Dense // optimal state-action values, [n, S·A]
+	Beta   []float64  // rationality coefficients where they are inferred, [n]; nil otherwise
+}
+
+// Policies returns the Boltzmann policy of each sample, [n, S·A]: with the sample's own β where it is inferred, and with the
+// given one otherwise.
+func (s *Samples) Policies(actions int, beta float64) *mat.Dense {
+	n, m := s.Q.Dims()
+	out := mat.NewDense(n, m, nil)
+	for i := 0; i < n; i++ {
+		if s.Beta != nil {
+			beta = s.Beta[i]
+		}
+		mdp.Boltzmann(out.RawRowView(i), s.Q.RawRowView(i), actions, beta)
+	}
+	return out
+}
+
+// Values returns the optimal state values of each sample, [n, S].
+func (s *Samples) Values(actions int) *mat.Dense {
+	n, m := s.Q.Dims()
+	out := mat.NewDense(n, m/actions, nil)
+	for i := 0; i < n; i++ {
+		q, v := s.Q.RawRowView(i), out.RawRowView(i)
+		for j := range v {
+			v[j] = floats.Max(q[j*actions : (j+1)*actions])
+		}
+	}
+	return out
+}
+
+// ColumnMeans returns the mean of each column of a sample matrix; of policies, that is the posterior-predictive policy.
+func ColumnMeans(x *mat.Dense) []float64 {
+	n, m := x.Dims()
+	out := make([]float64, m)
+	for i := 0; i < n; i++ {
+		floats.Add(out, x.RawRowView(i))
+	}
+	floats.Scale(1/float64(n), out)
+	return out
+}
+
+// SolveSamples returns the samples that consist of the given rewards [n, RewardDim] and the optimal Q-values of each,
+// found by solving the MDP n times. It is what a method must do whose posterior is over rewards alone.
+func (p *Problem) SolveSamples(rewards *mat.Dense) (*Samples, error) {
+	n, dim := rewards.Dims()
+	if dim != p.RewardDim() {
+		return nil, fmt.Errorf("qvirl: reward samples have %d columns, want %d", dim, p.RewardDim())
+	}
+	q := mat.NewDense(n, p.MDP.States()*p.MDP.Actions(), nil)
+	workers := min(runtime.GOMAXPROCS(0), n)
+	errs := make([]error, workers)
+	var wait sync.WaitGroup
+	for w := 0; w < workers; w++ {
+		wait.Add(1)
+		go func() {
+			defer wait.Done()
+			solver, err := p.MDP.NewSolver(p.Discount)
+			for i := w; i < n && err == nil; i += workers {
+				var sol *mdp.Solution
+				if sol, err = solver.Solve(rewards.RawRowView(i)); err == nil {
+					q.SetRow(i, sol.Q)
+				}
+			}
+			errs[w] = err
+		}()
+	}
+	wait.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return &Samples{Reward: rewards, Q: q}, nil
+}
+
+// SamplesOfValues returns the rewards and Q-values that belong to samples of optimal values: V(s) for state-only rewards,
+// Q(s,a) otherwise, a row each (Eq. bellman-reward, Appendix "State-only reward variant"), and log β at its end if that is
+// inferred.
+func (p *Problem) SamplesOfValues(x *mat.Dense) *Samples {
+	m := p.MDP
+	actions := m.Actions()
+	n, _ := x.Dims()
+	dim := p.RewardDim()
+	out := &Samples{Reward: mat.NewDense(n, dim, nil), Q: mat.NewDense(n, m.States()*actions, nil)}
+	if p.InfersBeta() {
+		out.Beta = make([]float64, n)
+		for i := range out.Beta {
+			out.Beta[i] = math.Exp(x.At(i, dim))
+		}
+	}
+	v := make([]float64, m.States())
+	for i := 0; i < n; i++ {
+		row, reward, q := x.RawRowView(i)[:dim], out.Reward.RawRowView(i), out.Q.RawRowView(i)
+		if p.StateOnly() {
+			m.Backup(q, row)
+			floats.Scale(p.Discount, q)
+			for s := range reward {
+				at := q[s*actions : (s+1)*actions]
+				reward[s] = row[s] - floats.Max(at)
+				floats.AddConst(reward[s], at)
+			}
+			continue
+		}
+		copy(q, row)
+		for s := range v {
+			v[s] = floats.Max(row[s*actions : (s+1)*actions])
+		}
+		m.Backup(reward, v)
+		for j := range reward {
+			reward[j] = row[j] - p.Discount*reward[j]
+		}
+	}
+	return out
+}

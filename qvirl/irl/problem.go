@@ -1,0 +1,122 @@
+package irl
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/go-birl/birl/envs/mdp"
+)
+
+// Problem is one Bayesian IRL problem on a finite MDP: infer the reward from demonstrations of a Boltzmann-rational
+// expert (Eq. boltzmann-likelihood) under a Gaussian prior.
+type Problem struct {
+	MDP      *mdp.MDP
+	Prior    Prior
+	Discount float64 // γ in [0, 1)
+	Beta     float64 // rationality coefficient β, from 1e-60 to 1e60, or the median of its prior
+	// BetaLogStd is the standard deviation of log β under a log-normal prior, with which β is inferred too; 0: β is known.
+	// Not every method can infer it; those that cannot say so.
+	BetaLogStd float64
+	Demos      []mdp.Step // demonstrated decisions; none is legal, and then the posterior is the prior
+}
+
+// Validate reports the first thing that is wrong with the problem, by argument, index and value.
+func (p *Problem) Validate() error {
+	if p == nil || p.MDP == nil {
+		return fmt.Errorf("qvirl: the problem has no MDP")
+	}
+	if err := mdp.CheckDiscount(p.Discount); err != nil {
+		return err
+	}
+	if err := checkScale("β", p.Beta); err != nil {
+		return err
+	}
+	if !(p.BetaLogStd >= 0) || math.IsInf(p.BetaLogStd, 0) {
+		return fmt.Errorf("qvirl: standard deviation of log β = %g, want a finite number that is not negative", p.BetaLogStd)
+	}
+	if err := p.Prior.validate(p.MDP.States(), p.MDP.Actions()); err != nil {
+		return err
+	}
+	return p.MDP.CheckSteps(p.Demos)
+}
+
+// ValidateAll validates a batch of problems and says which one is wrong. An empty batch is an error.
+func ValidateAll(problems []*Problem) error {
+	if len(problems) == 0 {
+		return fmt.Errorf("qvirl: no problems: a batch needs at least one")
+	}
+	for i, p := range problems {
+		if err := p.Validate(); err != nil {
+			return fmt.Errorf("problem %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// InfersBeta reports whether β has a prior and is inferred with the reward.
+func (p *Problem) InfersBeta() bool { return p.BetaLogStd > 0 }
+
+// CheckBetaKnown refuses problems in which β is to be inferred, on behalf of a method that takes it as known.
+func CheckBetaKnown(method string, problems []*Problem) error {
+	for i, p := range problems {
+		if p.InfersBeta() {
+			return fmt.Errorf("problem %d: β has a prior (BetaLogStd = %g), but %s takes β as known; valuewalk and matched QVIRL infer it", i, p.BetaLogStd, method)
+		}
+	}
+	return nil
+}
+
+// StateOnly reports whether the reward depends on the state alone.
+func (p *Problem) StateOnly() bool { return len(p.Prior.Mean) == p.MDP.States() }
+
+// RewardDim returns the length n of the reward vector.
+func (p *Problem) RewardDim() int { return len(p.Prior.Mean) }
+
+// ValueDim returns the length of the vectors that posteriors over values are over: n optimal values, V*(s) or Q*(s,a), and
+// log β after them if it is inferred.
+func (p *Problem) ValueDim() int {
+	if p.InfersBeta() {
+		return p.RewardDim() + 1
+	}
+	return p.RewardDim()
+}
+
+// DemoCounts returns how often each action was demonstrated in each state, [S·A]: the sufficient statistic of the
+// demonstrations.
+func (p *Problem) DemoCounts() []float64 {
+	counts := make([]float64, p.MDP.States()*p.MDP.Actions())
+	for _, d := range p.Demos {
+		counts[d.State*p.MDP.Actions()+d.Action]++
+	}
+	return counts
+}
+
+// LogLikelihood returns the log probability of the demonstrated actions given optimal Q-values [S·A]
+// (Eq. boltzmann-likelihood). counts are DemoCounts, given so that they are not counted anew for each of many Q.
+func (p *Problem) LogLikelihood(q, counts []float64) float64 {
+	actions, sum := p.MDP.Actions(), 0.0
+	for i := 0; i < len(q); i += actions {
+		demos := floats.Sum(counts[i : i+actions])
+		if demos == 0 {
+			continue
+		}
+		top, partition := floats.Max(q[i:i+actions]), 0.0
+		for a := i; a < i+actions; a++ {
+			partition += math.Exp(p.Beta * (q[a] - top))
+			sum += counts[a] * p.Beta * (q[a] - top)
+		}
+		sum -= demos * math.Log(partition)
+	}
+	return sum
+}
+
+func CheckFinite(what string, x []float64) error {
+	for i, v := range x {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("qvirl: %s[%d] = %g is not finite", what, i, v)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,312 @@
+package matched
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"sync"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/go-birl/birl/envs/npz"
+	"github.com/go-birl/birl/qvirl/irl"
+)
+
+// The draws that the answers without a closed form are made of.
+const (
+	matchedDraws  = 5000
+	matchedStream = 4
+)
+
+// Warped is a posterior over rewards whose marginals are sinh-arcsinh distributions (Jones and Pewsey, 2009, "Sinh-arcsinh
+// distributions"), with a skewness and tails of their own, and whose dependence is that of a Gaussian: z ~ N(mean, cov), and
+// each reward a warp of its component of z. The last component is log β where that is inferred. Optimal values of its draws
+// are found by planning, so that nothing about the maximum is approximated. It is a ValuePosterior and safe for concurrent
+// use.
+type Warped struct {
+	problem *irl.Problem
+	warps   []Warp
+	mean    []float64
+	cov     *mat.SymDense
+
+	converged bool
+	chol      mat.Cholesky
+	once      sync.Once
+	drawn     *irl.Samples
+	drawErr   error
+	values    []*irl.Empirical
+}
+
+// NewWarped returns the posterior that is matched to samples of rewards [samples, RewardDim], and of β [samples] if that is
+// inferred (nil otherwise): each warp has its reward's first four L-moments, and the Gaussian the moments of the samples with
+// the warps undone. With plain, it is the Gaussian with the moments of the rewards (and of log β). converged is what
+// Converged will report.
+func NewWarped(problem *irl.Problem, rewards *mat.Dense, betas []float64, plain, converged bool) (*Warped, error) {
+	if err := problem.Validate(); err != nil {
+		return nil, err
+	}
+	rows, n := rewards.Dims()
+	dim := problem.ValueDim()
+	if n != problem.RewardDim() || rows <= dim || problem.InfersBeta() != (betas != nil) || betas != nil && len(betas) != rows {
+		return nil, fmt.Errorf("qvirl: samples to match: rewards [%d,%d] and %d of β, want [n,%d] with n > %d, and as many of β if it is inferred",
+			rows, n, len(betas), problem.RewardDim(), dim)
+	}
+	if err := irl.CheckFinite("samples of rewards", rewards.RawMatrix().Data); err != nil {
+		return nil, err
+	}
+	p := &Warped{problem: problem, warps: make([]Warp, dim), cov: &mat.SymDense{}, converged: converged}
+	z := mat.NewDense(rows, dim, nil)
+	for j := range dim {
+		column := make([]float64, rows)
+		if j < n {
+			mat.Col(column, j, rewards)
+		} else {
+			for i, beta := range betas {
+				column[i] = math.Log(beta)
+			}
+		}
+		p.warps[j] = identity
+		if !plain {
+			w, err := fitWarp(column)
+			if err != nil {
+				return nil, fmt.Errorf("qvirl: reward %d of the samples: %w", j, err)
+			}
+			p.warps[j] = w
+		}
+		for i, v := range column {
+			at, _ := p.warps[j].undo(v)
+			z.Set(i, j, at)
+		}
+	}
+	p.mean = irl.ColumnMeans(z)
+	stat.CovarianceMatrix(p.cov, z, nil)
+	return p, p.factorize()
+}
+
+// factorize prepares the covariance.
+func (p *Warped) factorize() error {
+	if !p.chol.Factorize(p.cov) {
+		return fmt.Errorf("qvirl: a warped posterior: the covariance is not positive definite")
+	}
+	return nil
+}
+
+// Problem returns the problem that the posterior answers.
+func (p *Warped) Problem() *irl.Problem { return p.problem }
+
+// Converged reports whether the computation that it is the result of had converged.
+func (p *Warped) Converged() bool { return p.converged }
+
+// Reward returns the marginal posterior of reward i, in closed form.
+func (p *Warped) Reward(i int) irl.Marginal { return p.marginal(i) }
+
+func (p *Warped) marginal(i int) warpedNormal {
+	return newWarpedNormal(p.warps[i], p.mean[i], math.Sqrt(p.cov.At(i, i)))
+}
+
+// Beta returns the marginal posterior of β, or nil if β is known.
+func (p *Warped) Beta() irl.Marginal {
+	if !p.problem.InfersBeta() {
+		return nil
+	}
+	log := p.marginal(p.problem.RewardDim())
+	samples := make([]float64, len(normalGrid))
+	for i, z := range normalGrid {
+		samples[i] = math.Exp(log.warp.Of(log.mean + log.std*z))
+	}
+	e, err := irl.NewEmpirical(samples)
+	if err != nil {
+		panic(err) // the quantiles of a distribution with a density
+	}
+	return e
+}
+
+// draw draws rewards [n, RewardDim], and β [n] if that is inferred.
+func (p *Warped) draw(rng *rand.Rand, n int) (*mat.Dense, []float64, error) {
+	if n <= 0 {
+		return nil, nil, fmt.Errorf("qvirl: cannot draw %d samples", n)
+	}
+	var lower mat.TriDense
+	p.chol.LTo(&lower)
+	dim, size := len(p.mean), p.problem.RewardDim()
+	noise := mat.NewDense(n, dim, nil)
+	for i := range noise.RawMatrix().Data {
+		noise.RawMatrix().Data[i] = rng.NormFloat64()
+	}
+	var z mat.Dense
+	z.Mul(noise, lower.T())
+	rewards := mat.NewDense(n, size, nil)
+	var betas []float64
+	for i := range n {
+		row := z.RawRowView(i)
+		for j := range size {
+			rewards.Set(i, j, p.warps[j].Of(p.mean[j]+row[j]))
+		}
+		if dim > size {
+			betas = append(betas, math.Exp(p.warps[size].Of(p.mean[size]+row[size])))
+		}
+	}
+	return rewards, betas, nil
+}
+
+// Sample draws rewards and finds their optimal Q-values by planning.
+func (p *Warped) Sample(rng *rand.Rand, n int) (*irl.Samples, error) {
+	rewards, betas, err := p.draw(rng, n)
+	if err != nil {
+		return nil, err
+	}
+	samples, err := p.problem.SolveSamples(rewards)
+	if err != nil {
+		return nil, err
+	}
+	samples.Beta = betas
+	return samples, nil
+}
+
+// SampleValues draws optimal values, [n, ValueDim]: V*(s) for state-only rewards, Q*(s,a) for state-action rewards, and then
+// log β if it is inferred.
+func (p *Warped) SampleValues(rng *rand.Rand, n int) (*mat.Dense, error) {
+	samples, err := p.Sample(rng, n)
+	if err != nil {
+		return nil, err
+	}
+	values := samples.Q
+	if p.problem.StateOnly() {
+		values = samples.Values(p.problem.MDP.Actions())
+	}
+	if samples.Beta == nil {
+		return values, nil
+	}
+	x := mat.NewDense(n, len(p.mean), nil)
+	for i, beta := range samples.Beta {
+		copy(x.RawRowView(i), values.RawRowView(i))
+		x.Set(i, len(p.mean)-1, math.Log(beta))
+	}
+	return x, nil
+}
+
+// RewardLogProbs returns the log densities at rewards, with log β after them where it is inferred, a row each: [n, ValueDim].
+func (p *Warped) RewardLogProbs(rewards *mat.Dense) ([]float64, error) {
+	rows, n := rewards.Dims()
+	if n != len(p.mean) {
+		return nil, fmt.Errorf("qvirl: rewards have %d columns, want %d", n, len(p.mean))
+	}
+	logs := make([]float64, rows)
+	z := mat.NewVecDense(n, nil)
+	var solved mat.VecDense
+	constant := -0.5 * (float64(n)*math.Log(2*math.Pi) + p.chol.LogDet())
+	for i := range logs {
+		logs[i] = constant
+		for j, w := range p.warps {
+			at, slope := w.undo(rewards.At(i, j))
+			z.SetVec(j, at-p.mean[j])
+			logs[i] += slope
+		}
+		if err := p.chol.SolveVecTo(&solved, z); err != nil {
+			return nil, fmt.Errorf("qvirl: the covariance of a warped posterior is ill-conditioned: %w", err)
+		}
+		logs[i] -= 0.5 * mat.Dot(z, &solved)
+	}
+	return logs, nil
+}
+
+// answers draws what the answers without a closed form are made of, when the first is asked for: always the same.
+func (p *Warped) answers() (*irl.Samples, error) {
+	p.once.Do(func() {
+		if p.drawn, p.drawErr = p.Sample(rand.New(rand.NewPCG(matchedStream, uint64(len(p.mean)))), matchedDraws); p.drawErr == nil {
+			p.values = irl.Empiricals(p.drawn.Values(p.problem.MDP.Actions()))
+		}
+	})
+	return p.drawn, p.drawErr
+}
+
+// Value returns the marginal posterior of the optimal value of state s, of draws.
+func (p *Warped) Value(s int) irl.Marginal {
+	if _, err := p.answers(); err != nil {
+		panic(err) // the problem and its discount were checked
+	}
+	return p.values[s]
+}
+
+// ActionProbs returns the posterior-predictive policy, [S·A], of draws.
+func (p *Warped) ActionProbs() []float64 {
+	samples, err := p.answers()
+	if err != nil {
+		panic(err)
+	}
+	return irl.ColumnMeans(samples.Policies(p.problem.MDP.Actions(), p.problem.Beta))
+}
+
+// Save writes the posterior to an .npz file, without the problem.
+func (p *Warped) Save(path string) error {
+	n := len(p.mean)
+	warps := make([]float64, 0, 4*n)
+	for _, w := range p.warps {
+		warps = append(warps, w.Location, w.Scale, w.Skew, w.Tail)
+	}
+	converged := 0.0
+	if p.converged {
+		converged = 1
+	}
+	return npz.Write(path, map[string]npz.Array{
+		"z_mean": npz.Floats(p.mean, n), "z_cov": npz.Floats(mat.DenseCopyOf(p.cov).RawMatrix().Data, n, n),
+		"warps": npz.Floats(warps, n, 4), "converged": npz.Scalar(converged),
+	})
+}
+
+// LoadWarped reads a posterior that Save wrote, as the answer to the given problem.
+func LoadWarped(path string, problem *irl.Problem) (*Warped, error) {
+	if err := problem.Validate(); err != nil {
+		return nil, err
+	}
+	r, err := npz.OpenReader(path)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	n := problem.ValueDim()
+	mean, cov, warps, converged := r.Finite("z_mean", n), r.Finite("z_cov", n, n), r.Finite("warps", n, 4), r.Scalar("converged")
+	if err := r.Err(); err != nil {
+		return nil, fmt.Errorf("qvirl: %s does not hold a posterior of this problem: %w", path, err)
+	}
+	p := &Warped{problem: problem, mean: mean, cov: mat.NewSymDense(n, cov), converged: converged != 0}
+	for ; len(warps) > 0; warps = warps[4:] {
+		p.warps = append(p.warps, Warp{warps[0], warps[1], warps[2], warps[3]})
+	}
+	return p, p.factorize()
+}
+
+// warpedNormal is the distribution of a warp of N(mean, std²).
+type warpedNormal struct {
+	warp      Warp
+	mean, std float64
+	m, s      float64 // mean and standard deviation of the warped
+}
+
+func newWarpedNormal(w Warp, mean, std float64) warpedNormal {
+	n := warpedNormal{warp: w, mean: mean, std: std}
+	if w == identity {
+		n.m, n.s = mean, std
+		return n
+	}
+	values := make([]float64, len(normalGrid))
+	for i, z := range normalGrid {
+		values[i] = w.Of(mean + std*z)
+	}
+	n.m, n.s = stat.PopMeanStdDev(values, nil)
+	return n
+}
+
+func (n warpedNormal) Mean() float64   { return n.m }
+func (n warpedNormal) StdDev() float64 { return n.s }
+
+func (n warpedNormal) Quantile(p float64) float64 {
+	return n.warp.Of(n.mean + n.std*distuv.UnitNormal.Quantile(p))
+}
+
+func (n warpedNormal) LogProb(x float64) float64 {
+	z, slope := n.warp.undo(x)
+	return distuv.Normal{Mu: n.mean, Sigma: n.std}.LogProb(z) + slope
+}

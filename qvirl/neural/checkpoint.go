@@ -1,0 +1,115 @@
+package neural
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/go-birl/birl/envs/atomicfile"
+)
+
+// checkpointEvery is how much work may be lost when a training is killed, beside the steps to the next point of its curves.
+const checkpointEvery = 20 * time.Second
+
+// checkpoint is a file with the state of a job: the SHA-256 of what follows, and a savedState in gob's encoding. A nil checkpoint keeps nothing.
+type checkpoint struct {
+	path, identity string
+	last           time.Time
+}
+
+// savedState is a state as it is stored.
+type savedState struct {
+	Identity                  string
+	Step                      int
+	Trained, Moment1, Moment2 []float32
+	Curves                    [][]CurvePoint
+	Best                      []float32
+	BestLikelihood            []float64
+	BestPoint                 []int
+	Aux                       []explored
+}
+
+// newCheckpoint returns the checkpoint, in a folder, of the job whose first run is the given one. It loads no state of a
+// training of another identity.
+func newCheckpoint(dir string, first int, identity string) *checkpoint {
+	return &checkpoint{path: filepath.Join(dir, fmt.Sprintf("runs-%03d.checkpoint", first)), identity: identity, last: time.Now()}
+}
+
+// due tells whether a state should be saved.
+func (c *checkpoint) due(finished bool) bool {
+	return c != nil && (finished || time.Since(c.last) >= checkpointEvery)
+}
+
+// save writes a state, whole or not at all.
+func (c *checkpoint) save(s *state) error {
+	if err := os.MkdirAll(filepath.Dir(c.path), 0o755); err != nil {
+		return fmt.Errorf("neural: the folder of the checkpoint: %w", err)
+	}
+	saved := savedState{Identity: c.identity, Step: s.step, Trained: s.trained, Moment1: s.moment1, Moment2: s.moment2,
+		Curves: s.curves, Best: s.best, BestLikelihood: s.bestLikelihood, BestPoint: s.bestPoint, Aux: s.aux}
+	var body bytes.Buffer
+	if err := gob.NewEncoder(&body).Encode(saved); err != nil {
+		return fmt.Errorf("neural: the checkpoint: %w", err)
+	}
+	sum := sha256.Sum256(body.Bytes())
+	err := atomicfile.Write(c.path, func(w io.Writer) error {
+		_, err := io.Copy(w, io.MultiReader(bytes.NewReader(sum[:]), &body))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("neural: the checkpoint: %w", err)
+	}
+	c.last = time.Now()
+	return nil
+}
+
+// checked returns what follows the SHA-256 that a text begins with, if it is that of what follows.
+func checked(text []byte) ([]byte, error) {
+	if len(text) < sha256.Size {
+		return nil, errors.New("it is cut off")
+	}
+	sum, body := text[:sha256.Size], text[sha256.Size:]
+	if is := sha256.Sum256(body); !bytes.Equal(is[:], sum) {
+		return nil, errors.New("its checksum is another")
+	}
+	return body, nil
+}
+
+// load replaces a state by the saved one, if there is any.
+func (c *checkpoint) load(s *state) error {
+	if c == nil {
+		return nil
+	}
+	text, err := os.ReadFile(c.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("neural: the checkpoint: %w", err)
+	}
+	var saved savedState
+	body, err := checked(text)
+	if err == nil {
+		err = gob.NewDecoder(bytes.NewReader(body)).Decode(&saved)
+	}
+	if err != nil {
+		return fmt.Errorf("neural: the checkpoint %s is damaged; remove it to start over: %w", c.path, err)
+	}
+	if saved.Identity != c.identity {
+		return fmt.Errorf("neural: the checkpoint %s is of a training with other data, settings or seeds; remove it to start over", c.path)
+	}
+	if len(saved.Trained) != len(s.trained) || len(saved.Moment1) != len(s.trained) || len(saved.Moment2) != len(s.trained) ||
+		len(saved.Curves) != len(s.curves) || len(saved.Best) != len(s.best) {
+		return fmt.Errorf("neural: the checkpoint %s does not hold what it should; remove it to start over", c.path)
+	}
+	s.step, s.trained, s.moment1, s.moment2, s.curves = saved.Step, saved.Trained, saved.Moment1, saved.Moment2, saved.Curves
+	s.best, s.bestLikelihood, s.bestPoint, s.aux = saved.Best, saved.BestLikelihood, saved.BestPoint, saved.Aux
+	return nil
+}

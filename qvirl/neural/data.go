@@ -1,0 +1,143 @@
+package neural
+
+import (
+	"math"
+
+	"github.com/go-birl/birl/envs/demo"
+)
+
+// Data are the n transitions of one run, with states in units of the run's scale.
+type Data struct {
+	Scale       *Scale
+	Actions     int       // |A|
+	State, Next []float32 // [n, observation]
+	Action      []int32   // [n]
+	NextAction  []int32   // [n]; −1 where the trajectory ends with the transition
+	Discount    []float32 // [n]: γ, and 0 where the transition terminated the episode
+	Starts      []int     // index of each trajectory's first transition
+
+	// Successors is the number m of successors of each transition, of which Next is one; 0 without further ones. Of all of them,
+	// Successor [n, m, observation] are the states, the first one as in Next, and Weight [n, m] the weights that their values have
+	// in a reward: γ by m, and 0 where the successor ended the episode; of equal ones the first has the weight of all.
+	Successors        int
+	Successor, Weight []float32
+}
+
+// Len returns the number n of transitions.
+func (d *Data) Len() int { return len(d.Action) }
+
+// newData takes trajectories, and the further successors of their transitions if there are any, apart.
+func newData(trajectories []demo.Trajectory, successors []Successors, scale *Scale, actions int, discount float64) *Data {
+	d := &Data{Scale: scale, Actions: actions}
+	size := len(scale.Mean)
+	for i := range trajectories {
+		t := &trajectories[i]
+		n := t.Len()
+		d.Starts = append(d.Starts, d.Len())
+		states := scale.Apply(t.Observations)
+		d.State = append(d.State, states[:n*size]...)
+		d.Next = append(d.Next, states[size:]...)
+		for k, a := range t.Actions {
+			next, factor := int32(-1), float32(discount)
+			if k+1 < n {
+				next = int32(t.Actions[k+1])
+			} else if t.Terminated {
+				factor = 0
+			}
+			d.Action, d.NextAction = append(d.Action, int32(a)), append(d.NextAction, next)
+			d.Discount = append(d.Discount, factor)
+		}
+	}
+	d.addSuccessors(trajectories, successors, discount)
+	return d
+}
+
+// Scale is what the networks see observations in units of, feature by feature.
+type Scale struct {
+	Mean []float32 `json:"mean"` // what becomes 0
+	Std  []float32 `json:"std"`  // the unit: a standard deviation, or Config.Unit
+}
+
+// constantFeature is the standard deviation, in relation to the feature's largest magnitude, below which it counts as constant:
+// about the rounding errors of float32.
+const constantFeature = 1e-6
+
+// largeFeature is the root mean square in the demonstrations beyond which a feature is standardised before it is seen in multiples of
+// Config.Unit.
+const largeFeature = 1
+
+// NewScale returns the scale that standardises observations: the means and standard deviations of the states of trajectories in which
+// an action was taken. A feature that does not vary, such as a leg that never touches the ground, is centred and otherwise left in its
+// own unit.
+func NewScale(trajectories []demo.Trajectory, observation int) *Scale {
+	return standard(moments(trajectories, observation))
+}
+
+// standard returns the scale of features of the given moments.
+func standard(mean, std []float64) *Scale {
+	s := &Scale{Mean: make([]float32, len(mean)), Std: make([]float32, len(mean))}
+	for f := range mean {
+		s.Mean[f], s.Std[f] = float32(mean[f]), 1
+		if std[f] > 0 {
+			s.Std[f] = float32(std[f])
+		}
+	}
+	return s
+}
+
+// scale returns the scale that networks see a run by.
+func (c Config) scale(demos []demo.Trajectory, observation int) *Scale {
+	mean, std := moments(demos, observation)
+	s := standard(mean, std)
+	if c.Unit == 0 {
+		return s
+	}
+	for f := range mean {
+		if math.Hypot(mean[f], std[f]) > largeFeature {
+			s.Std[f] *= 2 * float32(c.Unit)
+		} else {
+			s.Mean[f], s.Std[f] = 0, float32(c.Unit)
+		}
+	}
+	return s
+}
+
+// moments returns the mean and the standard deviation of each feature of the states in which an action was taken; 0 for the deviation of
+// one that does not vary.
+func moments(trajectories []demo.Trajectory, observation int) (mean, std []float64) {
+	mean, square, largest := make([]float64, observation), make([]float64, observation), make([]float64, observation)
+	n := 0
+	each := func(visit func(feature int, x float64)) {
+		for i := range trajectories {
+			t := &trajectories[i]
+			for k, x := range t.Observations[:t.Len()*observation] {
+				visit(k%observation, float64(x))
+			}
+		}
+	}
+	for i := range trajectories {
+		n += trajectories[i].Len()
+	}
+	each(func(f int, x float64) {
+		mean[f] += x / float64(n)
+		largest[f] = max(largest[f], math.Abs(x))
+	})
+	each(func(f int, x float64) { square[f] += (x - mean[f]) * (x - mean[f]) / float64(n) })
+	std = make([]float64, observation)
+	for f := range std {
+		if deviation := math.Sqrt(square[f]); deviation > constantFeature*largest[f] {
+			std[f] = deviation
+		}
+	}
+	return mean, std
+}
+
+// Apply returns the observations in units of the scale [n, observation].
+func (s *Scale) Apply(observations []float32) []float32 {
+	out := make([]float32, len(observations))
+	for i, x := range observations {
+		f := i % len(s.Mean)
+		out[i] = (x - s.Mean[f]) / s.Std[f]
+	}
+	return out
+}

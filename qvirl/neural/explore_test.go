@@ -1,0 +1,131 @@
+package neural
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/go-birl/birl/envs/demo"
+)
+
+// dreamer rolls out in an environment that leads anywhere, and remembers which rounds there were.
+type dreamer struct {
+	mutex  sync.Mutex
+	rounds []string
+	fail   int // the round that fails; 0 for none
+}
+
+func (d *dreamer) rollout(ctx context.Context, run, round int, m Model) ([]demo.Trajectory, error) {
+	if d.fail > 0 && round == d.fail {
+		return nil, errors.New("the engine is on fire")
+	}
+	d.mutex.Lock()
+	d.rounds = append(d.rounds, fmt.Sprintf("%d/%d", run, round))
+	d.mutex.Unlock()
+	t := demo.Trajectory{}
+	states := random(uint64(run), 100, round)
+	for range 9 {
+		t.Observations = append(t.Observations, float32(states.NormFloat64()), float32(states.NormFloat64()), 3)
+	}
+	p, err := m.Predict(t.Observations)
+	if err != nil {
+		return nil, err
+	}
+	for i := range 8 {
+		action := 0
+		if p.Values[2*i+1] > p.Values[2*i] {
+			action = 1
+		}
+		t.Actions = append(t.Actions, action)
+	}
+	return []demo.Trajectory{t}, ctx.Err()
+}
+
+// exploringTask is testTask with rollouts every 20 steps.
+func exploringTask(d *dreamer) *Task {
+	t := testTask(2)
+	t.Explore = &Explore{Every: 20, Keep: 2, Rollout: d.rollout}
+	return t
+}
+
+func TestExplorationDependsOnStepsAlone(t *testing.T) {
+	c := testConfig() // 50 steps, points every 10
+	first := &dreamer{}
+	whole := fit(t, c, classifier{}, exploringTask(first))
+	slices.Sort(first.rounds)
+	if want := []string{"0/0", "0/1", "0/2", "1/0", "1/1", "1/2"}; !slices.Equal(first.rounds, want) { // at steps 0, 20, 40
+		t.Errorf("rounds %v, want %v", first.rounds, want)
+	}
+	for r, m := range fit(t, c, classifier{}, exploringTask(&dreamer{})) {
+		sameCurve(t, "again", m.Curve(), whole[r].Curve(), 0)
+	}
+	without := fit(t, c, classifier{}, testTask(2))
+	if without[0].Curve()[4].Loss == whole[0].Curve()[4].Loss {
+		t.Error("auxiliary transitions make no difference")
+	}
+
+	task := exploringTask(&dreamer{})
+	task.Checkpoint = t.TempDir()
+	l, err := NewLearner("test", c, classifier{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := l.newJob(task, 0, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if j.program, err = l.acquire(j, shape{on: goBackend(t), layout: j.layout.signature(), beta: 1, discount: 0.9, noise: true, aux: true}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	err = j.train(ctx, func(p Point) {
+		switch p.Step {
+		case 10:
+			j.checkpoint.last = j.checkpoint.last.Add(-checkpointEvery) // due, but kept only where a round has been taken up
+		case 40:
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("error %v, want that of the context", err)
+	}
+	points := 0
+	task.Watch = func(Point) { points++ }
+	for r, m := range fit(t, c, classifier{}, task) {
+		sameCurve(t, "resumed", m.Curve(), whole[r].Curve(), 0)
+	}
+	if points != 3 { // from step 20 on
+		t.Errorf("after the interruption training reported %d points, want 3", points)
+	}
+	task.Explore.Source = "elsewhere"
+	if _, err := l.Fit(context.Background(), task, nil); err == nil || !strings.Contains(err.Error(), "other data, settings or seeds") {
+		t.Errorf("error %v for a checkpoint of explorers of another environment", err)
+	}
+}
+
+func TestFailingExplorationStopsTraining(t *testing.T) {
+	l, err := NewLearner("test", testConfig(), classifier{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = l.Fit(context.Background(), exploringTask(&dreamer{fail: 1}), nil)
+	if err == nil || !strings.Contains(err.Error(), "round 1") || !strings.Contains(err.Error(), "on fire") {
+		t.Errorf("error %v, want one that names round 1 and its cause", err)
+	}
+	for name, spoil := range map[string]func(*Task){
+		"Every":     func(t *Task) { t.Explore.Every = 15 },
+		"Keep":      func(t *Task) { t.Explore.Keep = 0 },
+		"Rollout":   func(t *Task) { t.Explore.Rollout = nil },
+		"auxiliary": func(t *Task) { t.Runs[0].Aux, t.Runs[1].Aux = t.HeldOut, t.HeldOut },
+	} {
+		task := exploringTask(&dreamer{})
+		spoil(task)
+		if _, err := l.Fit(context.Background(), task, nil); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}

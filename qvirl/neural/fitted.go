@@ -1,0 +1,223 @@
+package neural
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/go-birl/birl/envs/npz"
+	"github.com/go-birl/birl/qvirl/backend"
+)
+
+// Fitted is the model that a Learner makes.
+type Fitted struct {
+	name           string
+	spec           Spec
+	learner        *Learner // whose programs it shares
+	scale          *Scale
+	layout         *layout
+	trained, fixed []float32
+	device         *resident
+	calibration    *Calibration // nil for none
+	curve          []CurvePoint
+	seconds        float64
+}
+
+// resident are a model's weights where it predicts: brought there once for each backend, and kept as long as the model is.
+type resident struct {
+	mutex sync.Mutex
+	on    map[compute.Backend][2]*tensors.Tensor // trained [1, P] and fixed [1, F]
+}
+
+func newResident() *resident { return &resident{on: map[compute.Backend][2]*tensors.Tensor{}} }
+
+// weights returns the model's weights on a backend, trained [1, P] and fixed [1, F]. They are not the caller's to free.
+func (f *Fitted) weights(on compute.Backend) (trained, fixed *tensors.Tensor, err error) {
+	r := f.device
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	pair, ok := r.on[on]
+	if !ok {
+		pair = [2]*tensors.Tensor{row(f.trained), row(f.fixed)}
+		for _, t := range pair {
+			if err := t.MaterializeOnDevice(on, true, 0); err != nil {
+				return nil, nil, fmt.Errorf("neural: the weights of %s: %w", f.name, err)
+			}
+		}
+		r.on[on] = pair
+	}
+	return pair[0], pair[1], nil
+}
+
+// Name is that of the method.
+func (f *Fitted) Name() string { return f.name }
+
+// Spec says what the model was learnt for.
+func (f *Fitted) Spec() Spec { return f.spec }
+
+// Seconds is the wall-clock time of the training, of all runs that were trained with this one.
+func (f *Fitted) Seconds() float64 { return f.seconds }
+
+// Curve is the course of the training.
+func (f *Fitted) Curve() []CurvePoint { return f.curve }
+
+// Objective is what the learner minimised.
+func (f *Fitted) Objective() Objective { return f.learner.objective }
+
+// Config is how the model was trained.
+func (f *Fitted) Config() Config { return f.learner.config }
+
+// Scale is what the networks see states in units of.
+func (f *Fitted) Scale() *Scale { return f.scale }
+
+// Parameters returns the weights of the networks and the objective's parameters.
+func (f *Fitted) Parameters() []Parameter { return f.layout.gather(f.trained, f.fixed) }
+
+// Calibration is what the model's action probabilities were calibrated by; nil if they were not.
+func (f *Fitted) Calibration() *Calibration { return f.calibration }
+
+// blocks are the numbers of states that predictions are compiled for: a step of a pool of environments, and a data set.
+var blocks = []int{16, 128, 2048}
+
+// Predict returns the model's opinion on n observations, in the environment's units [n, observation].
+func (f *Fitted) Predict(observations []float32) (*Prediction, error) {
+	size := f.spec.Observation
+	if len(observations)%size != 0 {
+		return nil, fmt.Errorf("neural: %d numbers are no observations of %d numbers each", len(observations), size)
+	}
+	p, release, err := f.learner.inference(f)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	states := f.scale.Apply(observations)
+	trained, fixed, err := f.weights(p.shape.on)
+	if err != nil {
+		return nil, err
+	}
+	out := &Prediction{}
+	for len(states) > 0 {
+		block := blocks[len(blocks)-1]
+		for _, b := range blocks {
+			if len(states) <= b*size {
+				block = b
+				break
+			}
+		}
+		n := min(len(states)/size, block)
+		padded := make([]float32, block*size)
+		copy(padded, states[:n*size])
+		states = states[n*size:]
+		if err := p.opinion(out, trained, fixed, tensors.FromFlatDataAndDimensions(padded, 1, block, size), n*f.spec.Actions); err != nil {
+			return nil, err
+		}
+	}
+	out.LogProbs = f.calibration.apply(out.Own)
+	return out, nil
+}
+
+// opinion appends the first count numbers of the program's answers on a block of states [1, n, observation], which it frees.
+func (p *program) opinion(out *Prediction, trained, fixed, states *tensors.Tensor, count int) error {
+	defer states.MustFinalizeAll()
+	figures, err := call("a prediction", p.predict, trained, fixed, states)
+	if err != nil {
+		return err
+	}
+	for i, to := range []*[]float32{&out.Own, &out.Values} {
+		defer figures[i].MustFinalizeAll()
+		values, err := tensors.CopyFlatData[float32](figures[i])
+		if err != nil {
+			return fmt.Errorf("neural: reading a prediction: %w", err)
+		}
+		*to = append(*to, values[:count]...)
+	}
+	return nil
+}
+
+// row returns the vector as a matrix of one row.
+func row(vector []float32) *tensors.Tensor {
+	return tensors.FromFlatDataAndDimensions(vector, 1, len(vector))
+}
+
+// Evaluate computes a graph of the model's weights, with one run, and inputs. It compiles the graph each time.
+func (f *Fitted) Evaluate(build func(w *Weights, inputs []*graph.Node) []*graph.Node, inputs ...*tensors.Tensor) ([]*tensors.Tensor, error) {
+	p, release, err := f.learner.inference(f)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	var exec *graph.Exec
+	err = guard("building a graph", func() {
+		exec = graph.MustNewExec(p.shape.on, func(nodes []*graph.Node) []*graph.Node {
+			w, _ := p.weights(nodes[0], nodes[1])
+			return build(w, nodes[2:])
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer exec.Finalize()
+	trained, fixed, err := f.weights(p.shape.on)
+	if err != nil {
+		return nil, err
+	}
+	args := []any{trained, fixed}
+	for _, t := range inputs {
+		args = append(args, t)
+	}
+	return call("evaluating a graph", exec, args...)
+}
+
+// inference returns a program of the model's shape, which others may be using for predictions too.
+func (l *Learner) inference(f *Fitted) (*program, func(), error) {
+	choice, err := backend.Get(l.config.Backend)
+	if err != nil {
+		return nil, nil, err
+	}
+	on, release, err := choice.Lane()
+	if err != nil {
+		return nil, nil, err
+	}
+	at := shape{on: on, layout: f.layout.signature(), beta: f.spec.Beta, discount: f.spec.Discount}
+	e := &encoder{architecture: l.config.Architecture, hidden: l.config.Hidden, span: l.config.Range, observation: f.spec.Observation, actions: f.spec.Actions}
+	p, err := l.acquire(&job{encoder: e, layout: f.layout}, at)
+	if err != nil {
+		release()
+		return nil, nil, err
+	}
+	return p, func() { l.release(p); release() }, nil
+}
+
+// Save writes the model to a folder, which is made if need be. The description comes last: it makes the folder a model.
+func (f *Fitted) Save(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("neural: the folder of the model: %w", err)
+	}
+	objective, err := json.Marshal(f.learner.objective)
+	if err != nil {
+		return fmt.Errorf("neural: the objective of %s cannot be stored: %w", f.name, err)
+	}
+	config := f.learner.config
+	config.Backend = "" // a model says nothing about machines
+	d := description{Format: modelFormat, Method: f.name, Spec: f.spec, Config: &config, Objective: objective, Scale: f.scale,
+		Calibration: f.calibration, Seconds: f.seconds, Curve: f.curve}
+	arrays := map[string]npz.Array{}
+	for _, p := range f.Parameters() {
+		data := make([]float64, len(p.Value))
+		for i, x := range p.Value {
+			data[i] = float64(x)
+		}
+		arrays[arrayName(p.Name)] = npz.Array{Shape: p.Dims, Data: data, Type: npz.Float32}
+		d.Slots = append(d.Slots, savedSlot{Name: p.Name, Dims: p.Dims, Fixed: p.Fixed, NoDecay: p.NoDecay})
+	}
+	if err := npz.Write(filepath.Join(dir, weightsFile), arrays); err != nil {
+		return fmt.Errorf("neural: %w", err)
+	}
+	return writeDescription(dir, &d)
+}

@@ -1,0 +1,142 @@
+// Package iqlearn is IQ-Learn (Garg et al. 2021), offline and χ²-regularised: a soft Q-function whose implied reward
+// Q(s,a) − γV(s') is high on what the demonstrator did, and the ensemble of several of them.
+package iqlearn
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/go-birl/birl/qvirl/neural"
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// The methods' names in result rows.
+const (
+	Name         = "iqlearn"
+	NameEnsemble = "iqlearn-ensemble"
+)
+
+// network is the name of the Q-function.
+const network = "q"
+
+// ValueTerm names how the second term of the objective, the soft value of the initial states, is estimated from demonstrations.
+type ValueTerm string
+
+const (
+	// TD is E[V(s) − γV(s')] over the demonstrated transitions, which telescopes to the initial value; the authors'
+	// recommendation for learning offline, "value_expert" in their code.
+	TD ValueTerm = "td"
+	// Initial is (1−γ) E[V(s₀)] over the first states of demonstrations, "v0" in their code.
+	Initial ValueTerm = "initial"
+)
+
+// Objective is the negative of IQ-Learn's concave objective in the space of Q-functions, per transition:
+//
+//	−E[r] + E[V(s) − γV(s')] + E[r²]/(4α)   with   r = Q(s,a) − γV(s'),   V(s) = T log Σ_a exp(Q(s,a)/T)
+//
+// where all expectations are over demonstrated transitions, and γ is 0 where one ended the episode.
+type Objective struct {
+	// Temperature is T. With 0 it is 1/β, so that the soft Q-function is on the scale of the demonstrator's Q-values.
+	Temperature float64 `json:"temperature"`
+	// Alpha is α: the smaller, the smaller the rewards. The authors' is 0.5.
+	Alpha float64 `json:"alpha"`
+	// Value is how the second term is estimated.
+	Value ValueTerm `json:"value"`
+}
+
+// DefaultObjective returns the authors' choices, at the temperature of the demonstrator.
+func DefaultObjective() Objective { return Objective{Alpha: 0.5, Value: TD} }
+
+// Validate reports the first field that is out of range.
+func (o Objective) Validate() error {
+	switch {
+	case !(o.Temperature >= 0) || math.IsInf(o.Temperature, 0):
+		return fmt.Errorf("iqlearn: Temperature = %g, want a finite number of at least 0", o.Temperature)
+	case !(o.Alpha > 0):
+		return fmt.Errorf("iqlearn: Alpha = %g, want a positive number", o.Alpha)
+	case o.Value != TD && o.Value != Initial:
+		return fmt.Errorf("iqlearn: Value = %q, want %q or %q", o.Value, TD, Initial)
+	}
+	return nil
+}
+
+// New returns IQ-Learn with the given training.
+func New(c neural.Config, o Objective) (*neural.Learner, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	return neural.NewLearner(Name, c, o)
+}
+
+// NewEnsemble returns an ensemble of IQ-Learn's models: the mean of their policies.
+func NewEnsemble(c neural.Config, o Objective, members int) (*neural.EnsembleLearner, error) {
+	member, err := New(c, o)
+	if err != nil {
+		return nil, err
+	}
+	return neural.NewEnsembleLearner(NameEnsemble, member, members)
+}
+
+// Networks lists the Q-function.
+func (Objective) Networks() []neural.Network {
+	return []neural.Network{{Name: network, Outputs: 1}}
+}
+
+// Parameters lists none.
+func (Objective) Parameters(*neural.Data) ([]neural.Parameter, error) { return nil, nil }
+
+// Noise returns 0.
+func (Objective) Noise(expert, aux, actions int) int { return 0 }
+
+// Loss returns the negative objective.
+func (o Objective) Loss(w *neural.Weights, b *neural.Batch) neural.Loss {
+	n := b.Expert.Len()
+	states := []*Node{b.Expert.State, b.Expert.Next}
+	if o.Value == Initial {
+		states = append(states, b.Initial)
+	}
+	q := Squeeze(w.Network(network, Concatenate(states, 1)), -1) // [runs, 2n or 3n, actions]
+	v := o.softMax(w, q)
+	part := func(i int) *Node { return SliceAxis(v, 1, AxisRange(i*n, (i+1)*n)) } // [runs, n]
+	taken := ReduceSum(Mul(SliceAxis(q, 1, AxisRange(0, n)), b.Expert.Action), -1)
+	next := Mul(b.Expert.Discount, part(1))
+
+	reward := Sub(taken, next)
+	value := ReduceMean(Sub(part(0), next), -1)
+	if o.Value == Initial {
+		value = MulScalar(ReduceMean(part(2), -1), 1-w.Discount())
+	}
+	meanReward := ReduceMean(reward, -1)
+	chi2 := MulScalar(ReduceMean(Square(reward), -1), 1/(4*o.Alpha))
+	return neural.Loss{
+		Total: Add(Sub(value, meanReward), chi2),
+		Terms: []neural.Term{
+			{Name: neural.TermLogLikelihood, Value: MulScalar(ReduceMean(Sub(taken, part(0)), -1), 1/o.temperature(w))},
+			{Name: "reward", Value: meanReward},
+			{Name: "value", Value: value},
+			{Name: "chi2", Value: chi2},
+		},
+	}
+}
+
+// Predict returns the soft policy and the Q-values.
+func (o Objective) Predict(w *neural.Weights, states *Node) (logProbs, values *Node) {
+	q := Squeeze(w.Network(network, states), -1)
+	return MulScalar(Sub(q, ExpandAxes(o.softMax(w, q), -1)), 1/o.temperature(w)), q
+}
+
+// temperature returns T.
+func (o Objective) temperature(w *neural.Weights) float64 {
+	if o.Temperature == 0 {
+		return 1 / w.Beta()
+	}
+	return o.Temperature
+}
+
+// softMax returns V(s) [runs, n] for Q [runs, n, actions].
+func (o Objective) softMax(w *neural.Weights, q *Node) *Node {
+	t := o.temperature(w)
+	greatest := StopGradient(ReduceMax(q, -1))
+	shifted := Exp(MulScalar(Sub(q, ExpandAxes(greatest, -1)), 1/t))
+	return Add(greatest, MulScalar(Log(ReduceSum(shifted, -1)), t))
+}

@@ -1,0 +1,259 @@
+package neural
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/go-birl/birl/envs/demo"
+	"github.com/go-birl/birl/qvirl/backend"
+	"github.com/go-birl/birl/qvirl/irl"
+)
+
+// groupSize is the number of runs that train in one program on a CPU: enough to amortise what a program costs beside its
+// arithmetic, few enough that several programs keep all cores busy. It does not depend on the machine, and neither do the
+// results.
+const groupSize = 5
+
+// Learner is the method of an objective. It keeps the programs that it compiled, so that tasks of one shape compile once.
+type Learner struct {
+	name      string
+	config    Config
+	objective Objective
+
+	mutex sync.Mutex
+	idle  map[shape][]*program
+}
+
+// NewLearner returns the method that minimises an objective.
+func NewLearner(name string, c Config, o Objective) (*Learner, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	return &Learner{name: name, config: c, objective: o, idle: map[shape][]*program{}}, nil
+}
+
+// Name returns the method's name in result rows.
+func (l *Learner) Name() string { return l.name }
+
+// Config is how the learner trains.
+func (l *Learner) Config() Config { return l.config }
+
+// Fit trains a model for each run of the task, several runs at a time in one program, and calibrates it if the configuration asks for
+// that.
+func (l *Learner) Fit(ctx context.Context, t *Task, progress irl.Progress) ([]Model, error) {
+	if err := t.Validate(); err != nil {
+		return nil, err
+	}
+	if l.config.Patience > 0 && len(t.HeldOut) == 0 {
+		return nil, fmt.Errorf("neural: Config.Patience is %d, but the task has no held-out demonstrations", l.config.Patience)
+	}
+	if t.Explore != nil {
+		if err := t.Explore.validate(l.config.ReportEvery); err != nil {
+			return nil, err
+		}
+	}
+	began := time.Now()
+	models, aux, err := l.train(ctx, t, progress.Stage("", 0, 1, 1+l.config.Folds))
+	if err != nil {
+		return nil, err
+	}
+	if l.config.Folds > 0 {
+		if err := l.calibrate(ctx, t, models, aux, progress.Stage("calibration: ", 1, l.config.Folds, 1+l.config.Folds)); err != nil {
+			return nil, err
+		}
+	}
+	seconds := time.Since(began).Seconds()
+	out := make([]Model, len(models))
+	for i, m := range models {
+		m.seconds = seconds
+		out[i] = m
+	}
+	return out, nil
+}
+
+// train trains a model for each run of a valid task. With Task.Explore it returns what each run has explored at last, too.
+func (l *Learner) train(ctx context.Context, t *Task, progress irl.Progress) ([]*Fitted, []explored, error) {
+	choice, err := backend.Get(l.config.Backend)
+	if err != nil {
+		return nil, nil, err
+	}
+	groups := 1
+	if choice.OnCPU {
+		groups = (len(t.Runs) + groupSize - 1) / groupSize
+	}
+	out, aux := make([]*Fitted, len(t.Runs)), make([]explored, len(t.Runs))
+	watch := newWatcher(t, progress, l.config.Steps, groups)
+	work, ctx := errgroup.WithContext(ctx)
+	work.SetLimit(runtime.GOMAXPROCS(0))
+	for g := range groups {
+		first, end := g*len(t.Runs)/groups, (g+1)*len(t.Runs)/groups
+		work.Go(func() error {
+			on, release, err := choice.Lane()
+			if err != nil {
+				return err
+			}
+			defer release()
+			job, err := l.newJob(t, first, end)
+			if err != nil {
+				return err
+			}
+			job.program, err = l.acquire(job, shape{on: on, layout: job.layout.signature(), beta: t.Beta, discount: t.Discount,
+				aux: job.dealer.aux != nil || t.Explore != nil, noise: job.dealer.noise > 0, successors: job.dealer.expert[0].Successors > 0})
+			if err != nil {
+				return err
+			}
+			defer l.release(job.program)
+			if err := job.train(ctx, watch.program(g)); err != nil {
+				return err
+			}
+			for r := range job.runs {
+				out[first+r] = job.model(l, r, job.learnt())
+			}
+			copy(aux[first:end], job.aux)
+			return nil
+		})
+	}
+	if err := work.Wait(); err != nil {
+		return nil, nil, err
+	}
+	return out, aux, nil
+}
+
+// newJob prepares the runs first, …, end−1 of a task.
+func (l *Learner) newJob(t *Task, first, end int) (*job, error) {
+	j := &job{config: l.config, task: t, first: first, runs: t.Runs[first:end],
+		encoder: &encoder{architecture: l.config.Architecture, hidden: l.config.Hidden, span: l.config.Range, observation: t.Observation, actions: t.Actions}}
+	var expert, aux []*Data
+	var seeds []uint64
+	for r, run := range j.runs {
+		scale := l.config.scale(run.Demos, t.Observation)
+		data := newData(run.Demos, run.Successors, scale, t.Actions, t.Discount)
+		expert, seeds = append(expert, data), append(seeds, run.Seed)
+		if len(run.Aux) > 0 {
+			aux = append(aux, newData(run.Aux, run.AuxSuccessors, scale, t.Actions, t.Discount))
+		}
+		var parameters []Parameter
+		draw := random(run.Seed, streamWeights, 0)
+		for _, n := range l.objective.Networks() {
+			parameters = append(parameters, j.encoder.parameters(n, draw)...)
+		}
+		more, err := l.objective.Parameters(data)
+		if err != nil {
+			return nil, fmt.Errorf("run %d: %w", first+r, err)
+		}
+		layout, trained, fixed, err := newLayout(append(parameters, more...))
+		if err != nil {
+			return nil, fmt.Errorf("run %d: %w", first+r, err)
+		}
+		if r > 0 && layout.signature() != j.layout.signature() {
+			return nil, fmt.Errorf("neural: runs %d and %d: the objective lists different parameters for them", first, first+r)
+		}
+		j.layout = layout
+		j.trained, j.fixed = append(j.trained, trained...), append(j.fixed, fixed...)
+	}
+	auxSize := 0
+	if aux != nil || t.Explore != nil {
+		auxSize = l.config.AuxBatch
+	}
+	j.dealer = newDealer(expert, aux, seeds, l.config.Batch, l.config.AuxBatch, l.objective.Noise(l.config.Batch, auxSize, t.Actions))
+	if t.Explore != nil {
+		j.explorer = &explorer{Explore: t.Explore, job: j, learner: l}
+	}
+	if t.Checkpoint != "" {
+		identity, err := l.identity(t, first, end)
+		if err != nil {
+			return nil, err
+		}
+		j.checkpoint = newCheckpoint(t.Checkpoint, first, identity)
+	}
+	return j, nil
+}
+
+// identity is a digest that two trainings have in common only if they take the same course.
+func (l *Learner) identity(t *Task, first, end int) (string, error) {
+	c := l.config
+	c.Backend = ""
+	text, err := json.Marshal(map[string]any{
+		"method": l.name, "config": c, "objective": l.objective, "discount": t.Discount, "beta": t.Beta, "actions": t.Actions,
+	})
+	if err != nil {
+		return "", fmt.Errorf("neural: %w", err)
+	}
+	sum := sha256.New()
+	sum.Write(text)
+	put := func(x any) { _ = binary.Write(sum, binary.LittleEndian, x) } // a digest takes everything
+	puts := func(trajectories []demo.Trajectory) {
+		put(int64(len(trajectories)))
+		for i := range trajectories {
+			d := &trajectories[i]
+			put(int64(d.Len()))
+			put(d.Observations)
+			for _, a := range d.Actions {
+				put(int64(a))
+			}
+			put(d.Terminated)
+		}
+	}
+	for _, r := range t.Runs[first:end] {
+		put(r.Seed)
+		puts(r.Demos)
+		puts(r.Aux)
+		for _, s := range slices.Concat(r.Successors, r.AuxSuccessors) {
+			put(int64(len(s.Terminated)))
+			put(s.Observations)
+			put(s.Terminated)
+		}
+	}
+	puts(t.HeldOut)
+	if t.Explore != nil {
+		put([]int64{int64(t.Explore.Every), int64(t.Explore.Keep)})
+		put([]byte(t.Explore.Source))
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// acquire returns a program that nobody else uses.
+func (l *Learner) acquire(j *job, at shape) (*program, error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if idle := l.idle[at]; len(idle) > 0 {
+		l.idle[at] = idle[:len(idle)-1]
+		return idle[len(idle)-1], nil
+	}
+	p := &program{encoder: j.encoder, objective: l.objective, layout: j.layout, shape: at}
+	return p, p.build()
+}
+
+// release gives a program back.
+func (l *Learner) release(p *program) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.idle[p.shape] = append(l.idle[p.shape], p)
+}
+
+// Model returns the model with the given parameters, which are those of the networks (in the order of Objective.Networks, as
+// Fitted.Parameters lists them) and the objective's.
+func (l *Learner) Model(spec Spec, scale *Scale, parameters []Parameter) (*Fitted, error) {
+	if spec.Observation < 1 || spec.Actions < 2 {
+		return nil, fmt.Errorf("neural: a model for observations of %d numbers and %d actions", spec.Observation, spec.Actions)
+	}
+	if scale == nil || len(scale.Mean) != spec.Observation || len(scale.Std) != spec.Observation {
+		return nil, fmt.Errorf("neural: the scale is not that of observations of %d numbers", spec.Observation)
+	}
+	layout, trained, fixed, err := newLayout(parameters)
+	if err != nil {
+		return nil, err
+	}
+	return &Fitted{name: l.name, spec: spec, learner: l, scale: scale, layout: layout, trained: trained, fixed: fixed,
+		device: newResident()}, nil
+}

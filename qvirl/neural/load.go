@@ -1,0 +1,129 @@
+package neural
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-birl/birl/envs/npz"
+)
+
+// StoredMethod returns the name of the method of the model in a folder.
+func StoredMethod(dir string) (string, error) {
+	d, err := readDescription(dir)
+	if err != nil {
+		return "", err
+	}
+	return d.Method, nil
+}
+
+// Load reads a model of an objective of type O that Fitted.Save wrote. backendName is what predictions are computed on, as
+// backend.Get takes it.
+func Load[O Objective](dir, backendName string) (*Fitted, error) {
+	d, err := readDescription(dir)
+	if err != nil {
+		return nil, err
+	}
+	var objective O
+	path := filepath.Join(dir, descriptionFile)
+	if d.Config == nil {
+		return nil, fmt.Errorf("neural: %s describes no single model", path)
+	}
+	if err := json.Unmarshal(d.Objective, &objective); err != nil {
+		return nil, fmt.Errorf("neural: %s: the objective of %s: %w", path, d.Method, err)
+	}
+	d.Config.Backend = backendName
+	learner, err := NewLearner(d.Method, *d.Config, objective)
+	if err != nil {
+		return nil, fmt.Errorf("%w (in %s)", err, path)
+	}
+	parameters, err := d.parameters(dir)
+	if err != nil {
+		return nil, err
+	}
+	f, err := learner.Model(d.Spec, d.Scale, parameters)
+	if err != nil {
+		return nil, fmt.Errorf("%w (in %s)", err, path)
+	}
+	if d.Calibration != nil {
+		if err := d.Calibration.validate(d.Spec.Actions); err != nil {
+			return nil, fmt.Errorf("%w (in %s)", err, path)
+		}
+	}
+	f.curve, f.seconds, f.calibration = d.Curve, d.Seconds, d.Calibration
+	return f, nil
+}
+
+// readDescription reads the description of the model in a folder.
+func readDescription(dir string) (*description, error) {
+	path := filepath.Join(dir, descriptionFile)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("neural: %s holds no model: %w", dir, err)
+	}
+	d := new(description)
+	if err := json.Unmarshal(text, d); err != nil {
+		return nil, fmt.Errorf("neural: %s is damaged: %w", path, err)
+	}
+	if d.Format != modelFormat {
+		return nil, fmt.Errorf("neural: %s: the format is %q, want %q", path, d.Format, modelFormat)
+	}
+	return d, nil
+}
+
+// parameters reads the parameters that the description lists.
+func (d *description) parameters(dir string) ([]Parameter, error) {
+	r, err := npz.OpenReader(filepath.Join(dir, weightsFile))
+	if err != nil {
+		return nil, fmt.Errorf("neural: %w", err)
+	}
+	defer r.Close()
+	var out []Parameter
+	for _, s := range d.Slots {
+		values := r.Finite(arrayName(s.Name), s.Dims...)
+		p := Parameter{Name: s.Name, Dims: s.Dims, Fixed: s.Fixed, NoDecay: s.NoDecay, Value: make([]float32, len(values))}
+		for i, v := range values {
+			p.Value[i] = float32(v)
+		}
+		out = append(out, p)
+	}
+	if err := r.Err(); err != nil {
+		return nil, fmt.Errorf("neural: %w", err)
+	}
+	return out, nil
+}
+
+// arrayName returns the name that a parameter has in an archive, where names are file names.
+func arrayName(parameter string) string { return strings.ReplaceAll(parameter, "/", ".") }
+
+// The files of a model's folder.
+const (
+	descriptionFile = "model.json"
+	weightsFile     = "weights.npz"
+	modelFormat     = "birl-model-1"
+)
+
+// description is a model as it is described on disk.
+type description struct {
+	Format      string          `json:"format"`
+	Method      string          `json:"method"`
+	Spec        Spec            `json:"spec"`
+	Members     int             `json:"members,omitempty"` // of an ensemble, which has nothing of what follows but Seconds
+	Config      *Config         `json:"config,omitempty"`
+	Objective   json.RawMessage `json:"objective,omitempty"`
+	Scale       *Scale          `json:"scale,omitempty"`
+	Slots       []savedSlot     `json:"parameters,omitempty"`
+	Calibration *Calibration    `json:"calibration,omitempty"`
+	Seconds     float64         `json:"seconds"`
+	Curve       []CurvePoint    `json:"curve,omitempty"`
+}
+
+// savedSlot describes a parameter on disk.
+type savedSlot struct {
+	Name    string `json:"name"`
+	Dims    []int  `json:"shape"`
+	Fixed   bool   `json:"fixed,omitempty"`
+	NoDecay bool   `json:"no_decay,omitempty"`
+}

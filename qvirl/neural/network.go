@@ -1,0 +1,138 @@
+package neural
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/gomlx/gomlx/core/graph"
+)
+
+// Architecture names how a network tells actions apart.
+type Architecture string
+
+const (
+	// Heads is a trunk that sees the state, with one head per action.
+	Heads Architecture = "heads"
+	// Pairs sees the state ⊕ the one-hot action, and is evaluated once for every action.
+	Pairs Architecture = "pairs"
+)
+
+// Network is a multi-layer perceptron of an objective, of the learner's architecture and size.
+type Network struct {
+	Name    string
+	Outputs int // numbers for each state-action pair
+	// Bias [Outputs], if not nil, are the output biases that training starts from; otherwise they are drawn as all others.
+	Bias []float32
+}
+
+// encoder is the architecture that all networks of a learner share.
+type encoder struct {
+	architecture         Architecture
+	hidden               []int
+	span                 float64 // Config.Range
+	observation, actions int
+}
+
+// parameters lists a network's weights for one run, as PyTorch's linear layers begin: uniform in ±1/√(inputs).
+//
+// With Pairs the first layer's weights are in two parts, "state" and "action", because the first serves all actions.
+func (e *encoder) parameters(n Network, random *rand.Rand) []Parameter {
+	var out []Parameter
+	add := func(name string, inputs int, dims ...int) []float32 {
+		size := 1
+		for _, d := range dims {
+			size *= d
+		}
+		value := make([]float32, size)
+		limit := 1 / math.Sqrt(float64(inputs))
+		for i := range value {
+			value[i] = float32(limit * (2*random.Float64() - 1))
+		}
+		out = append(out, Parameter{Name: n.Name + "." + name, Dims: dims, Value: value, NoDecay: strings.HasPrefix(name, "bias")})
+		return value
+	}
+	inputs := e.observation
+	for i, units := range e.hidden {
+		fan := inputs
+		if i == 0 && e.architecture == Pairs {
+			fan += e.actions
+			add("action", fan, e.actions, units)
+		}
+		add(fmt.Sprintf("weight%d", i), fan, inputs, units)
+		add(fmt.Sprintf("bias%d", i), fan, units)
+		inputs = units
+	}
+	outputs := n.Outputs
+	if e.architecture == Heads {
+		outputs *= e.actions
+	}
+	add("weight", inputs, inputs, outputs)
+	bias := add("bias", inputs, outputs)
+	if n.Bias != nil {
+		for i := range bias {
+			bias[i] = n.Bias[i%n.Outputs]
+		}
+	}
+	return out
+}
+
+// Weights are the networks and parameters of all runs within a graph.
+type Weights struct {
+	encoder        *encoder
+	runs           int
+	nodes          map[string]*graph.Node // [runs, dims…]
+	beta, discount float64
+}
+
+// Beta returns the demonstrator's rationality coefficient β.
+func (w *Weights) Beta() float64 { return w.beta }
+
+// Discount returns γ.
+func (w *Weights) Discount() float64 { return w.discount }
+
+// Runs returns the number of runs.
+func (w *Weights) Runs() int { return w.runs }
+
+// Actions returns the number |A| of actions.
+func (w *Weights) Actions() int { return w.encoder.actions }
+
+// Parameter returns the array of the given name [runs, dims…].
+func (w *Weights) Parameter(name string) *graph.Node {
+	n, ok := w.nodes[name]
+	if !ok {
+		panic(fmt.Errorf("neural: the objective asks for the parameter %q, which it does not list", name))
+	}
+	return n
+}
+
+// Network returns the outputs [runs, n, actions, outputs] of a network for all actions at states [runs, n, observation],
+// in units of the run's scale. Features saturate at Config.Range.
+func (w *Weights) Network(name string, states *graph.Node) *graph.Node {
+	e, n := w.encoder, states.Shape().Dim(1)
+	x := states
+	if e.span > 0 {
+		x = graph.MulScalar(graph.Tanh(graph.MulScalar(x, 1/e.span)), e.span)
+	}
+	for i, units := range e.hidden {
+		layer := func(part string) *graph.Node { return w.Parameter(fmt.Sprintf("%s.%s%d", name, part, i)) }
+		x = graph.Add(matMul(x, layer("weight")), graph.ExpandAxes(layer("bias"), 1)) // [runs, rows, units]
+		if i == 0 && e.architecture == Pairs {
+			x = graph.Add(graph.ExpandAxes(x, 2), graph.ExpandAxes(w.Parameter(name+".action"), 1)) // [runs, n, actions, units]
+			x = graph.Reshape(x, w.runs, n*e.actions, units)
+		}
+		x = elu(x)
+	}
+	x = graph.Add(matMul(x, w.Parameter(name+".weight")), graph.ExpandAxes(w.Parameter(name+".bias"), 1))
+	return graph.Reshape(x, w.runs, n, e.actions, x.Shape().Size()/(w.runs*n*e.actions))
+}
+
+// matMul returns the products [runs, n, m] of x [runs, n, k] and y [runs, k, m].
+func matMul(x, y *graph.Node) *graph.Node { return graph.Einsum("rnk,rkm->rnm", x, y) }
+
+// elu is the exponential linear unit: x for x > 0, eˣ − 1 otherwise.
+func elu(x *graph.Node) *graph.Node {
+	zero := graph.ZerosLike(x)
+	return graph.Add(graph.Max(x, zero), graph.AddScalar(graph.Exp(graph.Min(x, zero)), -1))
+}

@@ -1,0 +1,133 @@
+package neural
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/go-birl/birl/envs/demo"
+)
+
+// Task is what a method learns from: one set of demonstrations, or several, each of which is learnt from on its own.
+type Task struct {
+	Environment string // id, for the models' descriptions
+	Observation int    // how many numbers an observation has
+	Actions     int    // |A|
+	Discount    float64
+	Beta        float64 // rationality coefficient β of the demonstrator
+	Runs        []Run
+	// HeldOut are demonstrations to watch the log-likelihood on, and to stop early by, if the configuration asks for it. They
+	// are the same for all runs and change nothing else.
+	HeldOut []demo.Trajectory
+	// Explore, if not nil, gathers auxiliary transitions for all runs; these then have none in Run.Aux.
+	Explore *Explore
+	// Checkpoint is a folder in which training keeps its state, and from which it goes on; empty for none.
+	Checkpoint string
+	// Watch, if not nil, is told about each point of the curves. Calls come one at a time.
+	Watch func(Point)
+}
+
+// Run is one training within a task.
+type Run struct {
+	Demos []demo.Trajectory
+	// Aux are trajectories of anybody, whose transitions say where the environment leads. Of the runs of a task all have some
+	// or none has. Methods that have no use for them leave them.
+	Aux []demo.Trajectory
+	// Successors are further successors of the transitions of each of Demos, AuxSuccessors of each of Aux, the same number for every
+	// transition of all runs; nil where the successor that a transition led to is all there is. Methods that have no use for them
+	// leave them.
+	Successors, AuxSuccessors []Successors
+	// Seed of all that is drawn at random for the run: initial weights, order of the data, noise.
+	Seed uint64
+}
+
+// Point is a point of the training curves.
+type Point struct {
+	First          int     // index of the first of the task's runs that Runs are about
+	Step           int     // steps done
+	StepsPerSecond float64 // since the last point; each step is one of every run
+	Runs           []CurvePoint
+}
+
+// CurvePoint is a point of one run's training curve.
+type CurvePoint struct {
+	Step int `json:"step"`
+	// Loss and Terms are averages over the steps since the last point.
+	Loss  float64            `json:"loss"`
+	Terms map[string]float64 `json:"terms,omitempty"`
+	// HeldOut is the mean log-likelihood of the task's held-out actions; nil if it has none.
+	HeldOut *float64 `json:"held_out_log_likelihood,omitempty"`
+}
+
+// Validate reports the first thing that cannot be learnt from.
+func (t *Task) Validate() error {
+	switch {
+	case t.Observation < 1:
+		return fmt.Errorf("neural: Task.Observation is %d, want at least 1", t.Observation)
+	case t.Actions < 2:
+		return fmt.Errorf("neural: Task.Actions is %d, want at least 2", t.Actions)
+	case !(t.Discount >= 0 && t.Discount < 1):
+		return fmt.Errorf("neural: Task.Discount is %g, want 0 ≤ γ < 1", t.Discount)
+	case !(t.Beta > 0) || math.IsInf(t.Beta, 0):
+		return fmt.Errorf("neural: Task.Beta is %g, want a finite positive number", t.Beta)
+	case len(t.Runs) == 0:
+		return fmt.Errorf("neural: Task.Runs is empty")
+	}
+	for i, r := range t.Runs {
+		if len(r.Demos) == 0 {
+			return fmt.Errorf("neural: run %d has no demonstrations", i)
+		}
+		if (len(r.Aux) > 0) != (len(t.Runs[0].Aux) > 0) {
+			return fmt.Errorf("neural: of runs 0 and %d, one has auxiliary trajectories and the other has none", i)
+		}
+		if t.Explore != nil && len(r.Aux) > 0 {
+			return fmt.Errorf("neural: run %d has auxiliary trajectories, and Task.Explore gathers others: want one of them", i)
+		}
+		if err := t.check(r.Demos); err != nil {
+			return fmt.Errorf("neural: run %d: demonstration %w", i, err)
+		}
+		if err := t.check(r.Aux); err != nil {
+			return fmt.Errorf("neural: run %d: auxiliary trajectory %w", i, err)
+		}
+		if err := t.checkSuccessors(r.Demos, r.Successors); err != nil {
+			return fmt.Errorf("neural: run %d: demonstrations: %w", i, err)
+		}
+		if err := t.checkSuccessors(r.Aux, r.AuxSuccessors); err != nil {
+			return fmt.Errorf("neural: run %d: auxiliary trajectories: %w", i, err)
+		}
+	}
+	if t.Explore != nil && (t.Explore.Successors != nil) != (t.successors() > 1) {
+		return fmt.Errorf("neural: of the demonstrations and Task.Explore, one has further successors and the other has none")
+	}
+	if err := t.check(t.HeldOut); err != nil {
+		return fmt.Errorf("neural: held-out trajectory %w", err)
+	}
+	return nil
+}
+
+// check refuses trajectories of another environment, or with numbers that are not finite.
+func (t *Task) check(trajectories []demo.Trajectory) error {
+	for i := range trajectories {
+		if err := checkTrajectory(&trajectories[i], t.Observation, t.Actions); err != nil {
+			return fmt.Errorf("%d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func checkTrajectory(t *demo.Trajectory, observation, actions int) error {
+	if t.Len() == 0 || len(t.Observations) != (t.Len()+1)*observation {
+		return fmt.Errorf("%d actions and %d numbers of observations, want at least one action and observations of %d numbers",
+			t.Len(), len(t.Observations), observation)
+	}
+	for k, a := range t.Actions {
+		if a < 0 || a >= actions {
+			return fmt.Errorf("action[%d] is %d, want 0 to %d", k, a, actions-1)
+		}
+	}
+	for k, x := range t.Observations {
+		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
+			return fmt.Errorf("observation[%d][%d] is %g, want a finite number", k/observation, k%observation, x)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,313 @@
+package neural
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// job is the training of some runs of a task in one program.
+type job struct {
+	config     Config
+	task       *Task
+	first      int // index of the first run
+	runs       []Run
+	encoder    *encoder
+	layout     *layout
+	dealer     *dealer
+	program    *program
+	heldOut    *heldOut
+	checkpoint *checkpoint // nil for none
+	explorer   *explorer   // nil for none
+
+	state
+}
+
+// state is how far a job has come: what a checkpoint holds.
+type state struct {
+	step           int
+	trained        []float32 // [runs, P]
+	fixed          []float32 // [runs, F]
+	moment1        []float32 // [runs, P], of Adam; nil before the first step
+	moment2        []float32
+	curves         [][]CurvePoint // by run
+	best           []float32      // [runs, P], at each run's best held-out log-likelihood; nil without early stopping
+	bestLikelihood []float64      // by run
+	bestPoint      []int          // by run, index into curves
+	aux            []explored     // by run, of an Explore; nil otherwise
+}
+
+// train takes the steps that are left.
+func (j *job) train(ctx context.Context, report func(Point)) error {
+	c := j.config
+	runs := len(j.runs)
+	j.curves = make([][]CurvePoint, runs)
+	j.moment1, j.moment2 = make([]float32, len(j.trained)), make([]float32, len(j.trained))
+	if c.Patience > 0 {
+		j.best = append([]float32(nil), j.trained...)
+		j.bestLikelihood, j.bestPoint = make([]float64, runs), make([]int, runs)
+		for r := range runs {
+			j.bestLikelihood[r] = math.Inf(-1)
+		}
+	}
+	if len(j.task.HeldOut) > 0 {
+		j.heldOut = newHeldOut(j.task.HeldOut, j.dealer.expert)
+	}
+	if err := j.checkpoint.load(&j.state); err != nil {
+		return err
+	}
+	v := newVectors(j)
+	defer v.finalize()
+	if err := j.explorer.start(ctx, v); err != nil {
+		return err
+	}
+	defer j.explorer.stop()
+	for j.step < c.Steps && !j.exhausted() {
+		began, from := time.Now(), j.step
+		until := min((from/c.ReportEvery+1)*c.ReportEvery, c.Steps)
+		var terms []*tensors.Tensor
+		for j.step < until {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			count := min(j.program.unroll(), until-j.step)
+			figures, err := v.advance(j, count)
+			if err != nil {
+				return err
+			}
+			terms = append(terms, figures)
+			j.step += count
+		}
+		if err := j.record(v, terms, from); err != nil {
+			return err
+		}
+		report(j.point(float64(until-from) / time.Since(began).Seconds()))
+		if err := j.explorer.step(ctx, v); err != nil {
+			return err
+		}
+		if j.checkpoint.due(j.step == c.Steps) && j.explorer.settled() {
+			if err := v.read(&j.state); err != nil {
+				return err
+			}
+			if err := j.checkpoint.save(&j.state); err != nil {
+				return err
+			}
+		}
+	}
+	return v.read(&j.state)
+}
+
+// exhausted tells whether early stopping ends the training: no run has hope left.
+func (j *job) exhausted() bool {
+	if j.best == nil {
+		return false
+	}
+	for r, curve := range j.curves {
+		if len(curve)-1-j.bestPoint[r] < j.config.Patience {
+			return false
+		}
+	}
+	return true
+}
+
+// record adds a point to the curves: averages of the terms of the steps from on. A figure that is not a number ends the
+// training.
+func (j *job) record(v *vectors, terms []*tensors.Tensor, from int) error {
+	runs, names := len(j.runs), j.program.terms
+	sums := make([]float64, runs*len(names))
+	step := from
+	for _, t := range terms {
+		figures, err := tensors.CopyFlatData[float32](t)
+		if err != nil {
+			return fmt.Errorf("neural: reading the loss: %w", err)
+		}
+		t.MustFinalizeAll()
+		for ; len(figures) > 0; figures = figures[len(sums):] {
+			for i := range sums {
+				sums[i] += float64(figures[i])
+			}
+			if err := j.checkFinite(figures[:len(sums)], step); err != nil {
+				return err
+			}
+			step++
+		}
+	}
+	var likelihood []float64
+	if j.heldOut != nil {
+		var err error
+		if likelihood, err = j.heldOut.logLikelihood(j.program, v); err != nil {
+			return err
+		}
+	}
+	for r := range runs {
+		p := CurvePoint{Step: step, Terms: map[string]float64{}}
+		for i, name := range names {
+			mean := sums[r*len(names)+i] / float64(step-from)
+			if i == 0 {
+				p.Loss = mean
+				continue
+			}
+			p.Terms[name] = mean
+		}
+		if likelihood != nil {
+			p.HeldOut = &likelihood[r]
+		}
+		j.curves[r] = append(j.curves[r], p)
+	}
+	return j.keepBest(v, likelihood)
+}
+
+// checkFinite refuses figures [runs, terms] of a step that are not finite, and names the first: the terms come before the
+// total, which they break.
+func (j *job) checkFinite(figures []float32, step int) error {
+	names := j.program.terms
+	for r := range j.runs {
+		row := figures[r*len(names) : (r+1)*len(names)]
+		for _, i := range append(indices(1, len(names)), 0) {
+			if x := float64(row[i]); math.IsNaN(x) || math.IsInf(x, 0) {
+				var others []string
+				for k, name := range names {
+					others = append(others, fmt.Sprintf("%s %g", name, row[k]))
+				}
+				return fmt.Errorf("neural: run %d: the term %q is %g at step %d (%s); a smaller LearningRate may help",
+					j.first+r, names[i], x, step, strings.Join(others, ", "))
+			}
+		}
+	}
+	return nil
+}
+
+// indices returns from, …, to−1.
+func indices(from, to int) []int {
+	out := make([]int, 0, to-from+1)
+	for i := from; i < to; i++ {
+		out = append(out, i)
+	}
+	return out
+}
+
+// keepBest keeps the parameters of the runs whose held-out log-likelihood is the best so far, if the job stops early.
+func (j *job) keepBest(v *vectors, likelihood []float64) error {
+	if j.best == nil {
+		return nil
+	}
+	if err := v.read(&j.state); err != nil {
+		return err
+	}
+	size := j.layout.trained
+	for r, x := range likelihood {
+		if x > j.bestLikelihood[r] {
+			j.bestLikelihood[r], j.bestPoint[r] = x, len(j.curves[r])-1
+			copy(j.best[r*size:(r+1)*size], j.trained[r*size:(r+1)*size])
+		}
+	}
+	return nil
+}
+
+// point returns the curves' last point.
+func (j *job) point(speed float64) Point {
+	p := Point{First: j.first, Step: j.step, StepsPerSecond: speed}
+	for _, curve := range j.curves {
+		p.Runs = append(p.Runs, curve[len(curve)-1])
+	}
+	return p
+}
+
+// learnt returns the parameters of the models [runs, P].
+func (j *job) learnt() []float32 {
+	if j.best != nil {
+		return j.best
+	}
+	return j.trained
+}
+
+// model returns the model of run r with its part of the parameters from [runs, P].
+func (j *job) model(l *Learner, r int, from []float32) *Fitted {
+	d := j.dealer.expert[r]
+	return &Fitted{
+		name: l.name, learner: l, scale: d.Scale, layout: j.layout, curve: j.curves[r],
+		spec: Spec{Environment: j.task.Environment, Observation: j.task.Observation, Actions: j.task.Actions, Discount: j.task.Discount,
+			Beta: j.task.Beta, Demos: len(j.runs[r].Demos), Transitions: d.Len(), Seed: j.runs[r].Seed},
+		trained: append([]float32(nil), from[r*j.layout.trained:(r+1)*j.layout.trained]...),
+		fixed:   append([]float32(nil), j.fixed[r*j.layout.fixed:(r+1)*j.layout.fixed]...),
+		device:  newResident(),
+	}
+}
+
+// vectors are a job's parameters and moments where the program computes.
+type vectors struct {
+	on                        compute.Backend
+	trained, moment1, moment2 *tensors.Tensor
+	fixed, decay              *tensors.Tensor
+}
+
+func newVectors(j *job) *vectors {
+	matrix := func(data []float32) *tensors.Tensor {
+		return tensors.FromFlatDataAndDimensions(data, len(j.runs), len(data)/len(j.runs))
+	}
+	decay := j.layout.decay()
+	for i := range decay {
+		decay[i] *= float32(j.config.WeightDecay)
+	}
+	return &vectors{on: j.program.shape.on, trained: matrix(j.trained), moment1: matrix(j.moment1), moment2: matrix(j.moment2),
+		fixed: matrix(j.fixed), decay: tensors.FromFlatDataAndDimensions(decay, len(decay))}
+}
+
+// advance takes count steps and returns their terms [count, runs, terms].
+func (v *vectors) advance(j *job, count int) (*tensors.Tensor, error) {
+	batches := j.dealer.draw(j.step, count)
+	rates := j.config.rates(j.step, count)
+	args := make([]any, 0, 6+len(batches))
+	for _, t := range []**tensors.Tensor{&v.trained, &v.moment1, &v.moment2} {
+		var buffer any
+		err := guard("handing over the parameters", func() {
+			var err error
+			if buffer, err = graph.DonateTensorBuffer(*t, v.on, 0); err != nil {
+				panic(err)
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, buffer)
+	}
+	args = append(args, v.fixed, v.decay, rates)
+	for _, b := range batches {
+		args = append(args, b)
+	}
+	out, err := call("a training step", j.program.step, args...)
+	if err != nil {
+		return nil, err
+	}
+	v.trained, v.moment1, v.moment2 = out[0], out[1], out[2]
+	for _, t := range append(batches, rates) {
+		t.MustFinalizeAll()
+	}
+	return out[3], nil
+}
+
+// read copies the vectors to a state.
+func (v *vectors) read(s *state) (err error) {
+	for _, part := range []struct {
+		from *tensors.Tensor
+		to   *[]float32
+	}{{v.trained, &s.trained}, {v.moment1, &s.moment1}, {v.moment2, &s.moment2}} {
+		if *part.to, err = tensors.CopyFlatData[float32](part.from); err != nil {
+			return fmt.Errorf("neural: reading the parameters: %w", err)
+		}
+	}
+	return nil
+}
+
+// finalize frees the vectors without waiting for the garbage collector, which does not see their size.
+func (v *vectors) finalize() {
+	for _, t := range []*tensors.Tensor{v.trained, v.moment1, v.moment2, v.fixed, v.decay} {
+		t.MustFinalizeAll()
+	}
+}

@@ -1,0 +1,238 @@
+package variational
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/go-birl/birl/qvirl/graphs"
+	"github.com/go-birl/birl/qvirl/neural"
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// The methods' names in result rows.
+const (
+	Name         = "qvirl"
+	NameEnsemble = "qvirl-ensemble"
+)
+
+const (
+	// network is the name of the encoder.
+	network = "q"
+	// paramTransitions is N, the number of demonstrated transitions of a run.
+	paramTransitions = "demonstrated_transitions"
+)
+
+// Objective is the loss of continuous QVIRL (Appendix "KL and the loss"),
+//
+//	λ/|B_all| KL(q_R(R_B_all) ‖ p(R_B_all)) − Σ_B_expert log p(a|s),
+//
+// with B_all the expert's and the auxiliary transitions of a batch, or |B_expert|/N KL(q_R(R_Z) ‖ p(R_Z)) in place of the first term with
+// inducing points Z.
+type Objective struct {
+	// KLWeight is the weight of the divergence in relation to the one that Bayes' theorem gives it where the rewards of a batch, or
+	// those at the inducing points, determine all others. The paper's λ, for which it has no value, is
+	// KLWeight · |B_expert| · |B_all| / N for N demonstrated transitions.
+	KLWeight float64 `json:"kl_weight"`
+	// Embedding is the dimension of the latent embedding; the paper's is 4.
+	Embedding int `json:"embedding"`
+	// Inducing is the number of trainable inducing points at which the divergence is computed, instead of at the transitions of a
+	// batch, where auxiliary ones then are of no use; the paper mentions them, but has 0, for none. There have to be as many
+	// demonstrated transitions.
+	Inducing int `json:"inducing,omitempty"`
+	// Maximum is the approximation of the maximum over the successor's actions; the paper's is graphs.Clark.
+	Maximum graphs.Maximum `json:"maximum"`
+	// PriorMean, PriorStd are the constant mean and the standard deviation σ_0 of the prior over rewards that training starts
+	// from; the paper's are −1, and 50 on Lunar Lander or 1 on Highway. They are learnt, and so are the lengthscales.
+	PriorMean float64 `json:"prior_mean"`
+	PriorStd  float64 `json:"prior_std"`
+	// ValueStd is the standard deviation of the optimal values that training starts from, in relation to PriorStd.
+	ValueStd float64 `json:"value_std"`
+	// Likelihood is how training computes the log-likelihood; the paper's is ClosedForm.
+	Likelihood Likelihood `json:"likelihood"`
+	// Draws is the number of draws of each state's values in a step with Sampled; nothing else reads it.
+	Draws int `json:"draws"`
+	// Marginals is the family of the optimal values' marginal distributions; the paper's is Normal. ClosedForm
+	// goes by the values' moments alone, to which another family makes a difference only by its correlations; Sampled by all of it.
+	Marginals Marginals `json:"marginals"`
+	// Nugget is the variance of each reward, in relation to PriorStd², that is independent of all others, under the prior and
+	// under the posterior: transitions that are alike otherwise leave no inverse.
+	Nugget float64 `json:"nugget"`
+}
+
+// DefaultObjective returns the paper's choices, and ours for KLWeight, with a prior over rewards of the given standard
+// deviation; the paper's is 50 on Lunar Lander and 1 on Highway.
+func DefaultObjective(priorStd float64) Objective {
+	return Objective{KLWeight: 1, Embedding: 4, Maximum: graphs.Clark, Likelihood: ClosedForm, Draws: 8, Marginals: Normal,
+		PriorMean: -1, PriorStd: priorStd, ValueStd: 1, Nugget: 1e-4}
+}
+
+// Validate reports the first field that is out of range.
+func (o Objective) Validate() error {
+	positive := func(x float64) bool { return x > 0 && !math.IsInf(x, 0) }
+	switch {
+	case !(o.KLWeight >= 0) || math.IsInf(o.KLWeight, 0):
+		return fmt.Errorf("variational: KLWeight = %g, want a finite number of at least 0", o.KLWeight)
+	case o.Embedding < 1:
+		return fmt.Errorf("variational: Embedding = %d, want at least 1", o.Embedding)
+	case o.Inducing < 0:
+		return fmt.Errorf("variational: Inducing = %d, want at least 0", o.Inducing)
+	case o.Maximum != graphs.Clark && o.Maximum != graphs.MaxMean:
+		return fmt.Errorf("variational: Maximum = %q, want %q or %q", o.Maximum, graphs.Clark, graphs.MaxMean)
+	case o.Likelihood != ClosedForm && o.Likelihood != Sampled:
+		return fmt.Errorf("variational: Likelihood = %q, want %q or %q", o.Likelihood, ClosedForm, Sampled)
+	case o.Likelihood == Sampled && o.Draws < 1:
+		return fmt.Errorf("variational: Draws = %d, want at least 1", o.Draws)
+	case o.Marginals != Normal && o.Marginals != SinhArcsinh:
+		return fmt.Errorf("variational: Marginals = %q, want %q or %q", o.Marginals, Normal, SinhArcsinh)
+	case math.IsNaN(o.PriorMean) || math.IsInf(o.PriorMean, 0):
+		return fmt.Errorf("variational: PriorMean = %g, want a finite number", o.PriorMean)
+	case !positive(o.PriorStd):
+		return fmt.Errorf("variational: PriorStd = %g, want a finite positive number", o.PriorStd)
+	case !positive(o.ValueStd):
+		return fmt.Errorf("variational: ValueStd = %g, want a finite positive number", o.ValueStd)
+	case !positive(o.Nugget):
+		return fmt.Errorf("variational: Nugget = %g, want a finite positive number", o.Nugget)
+	}
+	return nil
+}
+
+// New returns continuous QVIRL with the given training and objective.
+func New(c neural.Config, o Objective) (*neural.Learner, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	return neural.NewLearner(Name, c, o)
+}
+
+// NewEnsemble returns an ensemble of QVIRL's models: the mean of their expected policies, as under the mixture of their posteriors.
+func NewEnsemble(c neural.Config, o Objective, members int) (*neural.EnsembleLearner, error) {
+	member, err := New(c, o)
+	if err != nil {
+		return nil, err
+	}
+	return neural.NewEnsembleLearner(NameEnsemble, member, members)
+}
+
+// Networks returns the encoder.
+func (o Objective) Networks() []neural.Network {
+	bias := make([]float32, outEmbedding+o.Embedding)
+	bias[outLogStd] = float32(math.Log(o.ValueStd * o.PriorStd))
+	return []neural.Network{{Name: network, Outputs: len(bias), Bias: bias}}
+}
+
+// Parameters returns the prior's, and the number of demonstrated transitions.
+func (o Objective) Parameters(d *neural.Data) ([]neural.Parameter, error) {
+	scales := lengthscales(d)
+	logScales := make([]float32, len(scales))
+	for i, l := range scales {
+		logScales[i] = float32(math.Log(l))
+	}
+	out := []neural.Parameter{
+		{Name: paramPriorMean, Value: []float32{float32(o.PriorMean)}, NoDecay: true},
+		{Name: paramPriorLogStd, Value: []float32{float32(math.Log(o.PriorStd))}, NoDecay: true},
+		{Name: paramLengthscales, Dims: []int{len(scales)}, Value: logScales, NoDecay: true},
+		{Name: paramTransitions, Value: []float32{float32(d.Len())}, Fixed: true},
+	}
+	if o.Marginals == SinhArcsinh {
+		out = append(out, neural.Parameter{Name: paramSkew, Value: []float32{0}, NoDecay: true},
+			neural.Parameter{Name: paramLogTail, Value: []float32{0}, NoDecay: true})
+	}
+	if o.Inducing > 0 {
+		points, err := inducingPoints(d, o.Inducing)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, points...)
+	}
+	return out, nil
+}
+
+// Noise returns how many numbers the draws of a step take.
+func (o Objective) Noise(expert, aux, actions int) int {
+	if o.Likelihood == Sampled {
+		return o.Draws * actions * expert
+	}
+	return 0
+}
+
+// Unroll returns 1: the graph is large.
+func (o Objective) Unroll() int { return 1 }
+
+// Loss returns the loss. Its surrogate's gradient in the displacements of inducing points is the opposite of the loss's (see
+// inducing).
+func (o Objective) Loss(w *neural.Weights, b *neural.Batch) neural.Loss {
+	at := b.Expert // where the divergence is computed
+	switch {
+	case o.Inducing > 0:
+		at = inducing(w)
+	case b.Aux != nil:
+		at = join(b.Expert, *b.Aux)
+	}
+	n, expert := at.Len(), b.Expert.Len()
+	states := []*Node{at.State, successorStates(&at)}
+	if o.Inducing > 0 {
+		states = append(states, b.Expert.State)
+	}
+	out := w.Network(network, Concatenate(states, 1)) // [runs, …, actions, 2 + d]
+	rows := func(from, count int) *Node { return SliceAxis(out, 1, AxisRange(from, from+count)) }
+	now, next := rows(0, n), rows(n, states[1].Shape().Dim(1))
+	demonstrated := rows(0, expert)
+	if o.Inducing > 0 {
+		demonstrated = SliceAxis(out, 1, AxisRange(n+states[1].Shape().Dim(1)))
+	}
+
+	p, q := newPrior(w), o.warp(w)
+	kl, klSurrogate := o.divergence(newReward(o.Maximum, now, next, &at, q), p, &at)
+	weight := Div(ConstAs(kl, o.KLWeight*float64(expert)), w.Parameter(paramTransitions)) // λ/|B_all|
+	kl, klSurrogate = Mul(kl, weight), Mul(klSurrogate, weight)
+
+	logLikelihood := o.logLikelihood(newValues(demonstrated, q), w, b)
+	return neural.Loss{
+		Total: Sub(kl, logLikelihood), Surrogate: Sub(klSurrogate, logLikelihood),
+		Terms: []neural.Term{
+			{Name: neural.TermKL, Value: kl},
+			{Name: neural.TermLogLikelihood, Value: MulScalar(logLikelihood, 1/float64(expert))},
+			{Name: "prior_std", Value: p.std},
+		},
+	}
+}
+
+// warp returns the warp of the values' marginals, or nil if they are normal.
+func (o Objective) warp(w *neural.Weights) *warp {
+	if o.Marginals == Normal {
+		return nil
+	}
+	return newWarp(w.Parameter(paramSkew), w.Parameter(paramLogTail))
+}
+
+// Predict returns the log of the expected Boltzmann policy (Eq. mean-field-action-prob), normalised, and the posterior means of the
+// optimal values.
+func (o Objective) Predict(w *neural.Weights, states *Node) (logProbs, means *Node) {
+	v := newValues(w.Network(network, states), o.warp(w))
+	logProbs = logActionProbs(v, w.Beta())
+	logProbs = Sub(logProbs, Log(ReduceAndKeep(Exp(logProbs), ReduceSum, 1)))
+	return Transpose(logProbs, 1, 2), Transpose(v.mean, 1, 2)
+}
+
+// logLikelihood returns Σ log p(a|s) [runs] over the expert transitions of a batch, given the values at their states.
+func (o Objective) logLikelihood(v values, w *neural.Weights, b *neural.Batch) *Node {
+	action := Transpose(b.Expert.Action, 1, 2) // [runs, actions, n]
+	if o.Likelihood == ClosedForm {
+		return ReduceSum(Mul(logActionProbs(v, w.Beta()), action), 1, 2)
+	}
+	noise := Reshape(b.Noise, w.Runs(), o.Draws, w.Actions(), b.Expert.Len())
+	return sampledLogLikelihood(v, action, noise, w.Beta())
+}
+
+// join returns the transitions of both.
+func join(a, b neural.Transitions) neural.Transitions {
+	both := func(x, y *Node) *Node { return Concatenate([]*Node{x, y}, 1) }
+	out := neural.Transitions{
+		State: both(a.State, b.State), Next: both(a.Next, b.Next), Action: both(a.Action, b.Action),
+		NextAction: both(a.NextAction, b.NextAction), Discount: both(a.Discount, b.Discount),
+	}
+	if a.Weight != nil {
+		out.Successor, out.Weight = both(a.Successor, b.Successor), both(a.Weight, b.Weight)
+	}
+	return out
+}

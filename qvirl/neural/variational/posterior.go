@@ -1,0 +1,287 @@
+package variational
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/go-birl/birl/envs/demo"
+	"github.com/go-birl/birl/qvirl/graphs"
+	"github.com/go-birl/birl/qvirl/neural"
+)
+
+// Posterior answers questions of a trained model, in double precision and in the environment's own units. It is safe for
+// concurrent use.
+type Posterior struct {
+	model     *neural.Fitted
+	objective Objective
+	warp      *plainWarp // nil for normal marginals
+}
+
+// NewPosterior returns the posterior of a model that was trained with an Objective.
+func NewPosterior(m *neural.Fitted) (*Posterior, error) {
+	o, ok := m.Objective().(Objective)
+	if !ok {
+		return nil, fmt.Errorf("variational: the model of the method %q is not of an objective of this package", m.Name())
+	}
+	p := &Posterior{model: m, objective: o}
+	if o.Marginals == SinhArcsinh {
+		p.warp = newPlainWarp(p.parameter(paramSkew)[0], math.Exp(p.parameter(paramLogTail)[0]))
+	}
+	return p, nil
+}
+
+// Values returns the optimal Q-values of all actions in n observations [n, observation], those of an observation next to each
+// other: quantity i·|A| + a is Q(s_i, a).
+func (p *Posterior) Values(observations []float32) (*Joint, error) {
+	points, err := p.points(observations)
+	if err != nil {
+		return nil, err
+	}
+	return valuesOf(points, p.warp), nil
+}
+
+// valuesOf returns the joint distribution of the values of points (Eq. q-mean-cov).
+func valuesOf(points []point, w *plainWarp) *Joint {
+	j := &Joint{Mean: make([]float64, len(points)), Cov: mat.NewSymDense(len(points), nil), warp: w}
+	if w != nil {
+		j.latent = mat.NewSymDense(len(points), nil)
+	}
+	for i, a := range points {
+		j.Mean[i] = a.mean
+		for k, b := range points[:i+1] {
+			j.Cov.SetSym(i, k, a.covariance(b, w))
+			if w != nil {
+				j.latent.SetSym(i, k, a.correlation(b))
+			}
+		}
+	}
+	return j
+}
+
+// Transitions are n transitions to ask for the rewards of, with m successors each, over which the expectation is taken: one that a
+// transition led to, or draws of a simulator.
+type Transitions struct {
+	Observations []float32 // [n, observation]
+	Actions      []int     // [n]
+	Next         []float32 // [n, m, observation]
+	Terminated   []bool    // [n, m], or nil if none of them terminated its episode
+}
+
+// TransitionsOf returns the transitions of a trajectory, with the successors that they led to.
+func TransitionsOf(t *demo.Trajectory) Transitions {
+	n := t.Len()
+	size := len(t.Observations) / (n + 1)
+	terminated := make([]bool, n)
+	if n > 0 {
+		terminated[n-1] = t.Terminated
+	}
+	return Transitions{Observations: t.Observations[:n*size], Next: t.Observations[size:], Actions: t.Actions, Terminated: terminated}
+}
+
+// successors returns m, and refuses transitions whose lengths do not match.
+func (t *Transitions) successors(observation int) (int, error) {
+	n := len(t.Actions)
+	if n == 0 || len(t.Observations) != n*observation || len(t.Next) == 0 || len(t.Next)%len(t.Observations) != 0 ||
+		t.Terminated != nil && len(t.Terminated)*observation != len(t.Next) {
+		return 0, fmt.Errorf("variational: %d actions, %d and %d numbers of observations, %d flags; want observations of %d numbers, and as many successors of each",
+			n, len(t.Observations), len(t.Next), len(t.Terminated), observation)
+	}
+	return len(t.Next) / len(t.Observations), nil
+}
+
+// Rewards returns the rewards of transitions (Corollary joint-reward), without the independent part that Objective.Nugget adds: a Gaussian, with
+// SinhArcsinh marginals of the values too.
+func (p *Posterior) Rewards(t Transitions) (*Joint, error) {
+	spec := p.model.Spec()
+	n := len(t.Actions)
+	m, err := t.successors(spec.Observation)
+	if err != nil {
+		return nil, err
+	}
+	now, err := p.points(t.Observations)
+	if err != nil {
+		return nil, err
+	}
+	next, err := p.points(t.Next)
+	if err != nil {
+		return nil, err
+	}
+	j := &Joint{Mean: make([]float64, n), Cov: mat.NewSymDense(n, nil)}
+	parts := make([][]point, n) // whose values sum to the reward, with the means and deviations scaled by their weights
+	for i, a := range t.Actions {
+		if a < 0 || a >= spec.Actions {
+			return nil, fmt.Errorf("variational: action[%d] is %d, want 0 to %d", i, a, spec.Actions-1)
+		}
+		taken := now[i*spec.Actions+a]
+		j.Mean[i], parts[i] = taken.mean, []point{taken}
+		lift := 0.0
+		for s, share := range t.shares(i, m, spec.Observation) {
+			if share == 0 {
+				continue
+			}
+			share *= spec.Discount
+			successor := next[(i*m+s)*spec.Actions : (i*m+s+1)*spec.Actions]
+			v := valuesOf(successor, p.warp)
+			mean, variance, weights, err := p.objective.maximum(v)
+			if err != nil {
+				return nil, fmt.Errorf("variational: transition %d, successor %d: %w", i, s, err)
+			}
+			j.Mean[i] -= share * mean
+			w := mat.NewVecDense(len(weights), weights)
+			lift += share * share * math.Max(0, variance-mat.Inner(w, v.Cov, w))
+			for k, q := range successor {
+				q.std *= -share * weights[k]
+				parts[i] = append(parts[i], q)
+			}
+		}
+		j.Cov.SetSym(i, i, lift)
+	}
+	for i := range parts {
+		for k := range i + 1 {
+			sum := j.Cov.At(i, k)
+			for _, a := range parts[i] {
+				for _, b := range parts[k] {
+					sum += a.covariance(b, p.warp)
+				}
+			}
+			j.Cov.SetSym(i, k, sum)
+		}
+	}
+	return j, nil
+}
+
+// shares returns the shares that the m successors of transition i have in the expectation, where those that terminated have none, and
+// the first of equal ones has that of all.
+func (t *Transitions) shares(i, m, observation int) []float64 {
+	out := make([]float64, m)
+	at := func(k int) []float32 { return t.Next[(i*m+k)*observation : (i*m+k+1)*observation] }
+	for k := range m {
+		if t.Terminated != nil && t.Terminated[i*m+k] {
+			continue
+		}
+		first := 0
+		for (t.Terminated != nil && t.Terminated[i*m+first]) || !slices.Equal(at(first), at(k)) {
+			first++
+		}
+		out[first] += 1 / float64(m)
+	}
+	return out
+}
+
+// maximum approximates the greatest of jointly Gaussian values as the objective does.
+func (o Objective) maximum(v *Joint) (mean, variance float64, weights []float64, err error) {
+	if o.Maximum == graphs.Clark {
+		return graphs.ClarkMax(v.Mean, v.Cov)
+	}
+	best := 0
+	for i, m := range v.Mean {
+		if m > v.Mean[best] {
+			best = i
+		}
+	}
+	weights = make([]float64, len(v.Mean))
+	weights[best] = 1
+	return v.Mean[best], v.Cov.At(best, best), weights, nil
+}
+
+// ActionProbs returns the demonstrator's expected action probabilities [n, actions] (Eq. mean-field-action-prob) in observations
+// [n, observation], without the model's calibration.
+func (p *Posterior) ActionProbs(observations []float32) ([]float64, error) {
+	prediction, err := p.model.Predict(observations)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]float64, len(prediction.Own))
+	for i, l := range prediction.Own {
+		out[i] = math.Exp(float64(l))
+	}
+	return out, nil
+}
+
+// point is what the network says of a state and an action.
+type point struct {
+	mean, std float64
+	embedding []float64
+}
+
+// correlation returns k.
+func (p point) correlation(q point) float64 {
+	distance2 := 0.0
+	for i, x := range p.embedding {
+		distance2 += (x - q.embedding[i]) * (x - q.embedding[i])
+	}
+	return math.Exp(-distance2 / 2)
+}
+
+// covariance returns the covariance of two values (Eq. q-mean-cov).
+func (p point) covariance(q point, w *plainWarp) float64 {
+	return p.std * q.std * w.correlation(p.correlation(q))
+}
+
+// points returns those of observations [n, observation] and all actions, [n·actions].
+func (p *Posterior) points(observations []float32) ([]point, error) {
+	size := p.model.Spec().Observation
+	if len(observations) == 0 || len(observations)%size != 0 {
+		return nil, fmt.Errorf("variational: %d numbers are no observations of %d numbers each", len(observations), size)
+	}
+	states := tensors.FromFlatDataAndDimensions(p.model.Scale().Apply(observations), 1, len(observations)/size, size)
+	out, err := p.model.Evaluate(func(w *neural.Weights, in []*Node) []*Node {
+		return []*Node{w.Network(network, in[0])}
+	}, states)
+	if err != nil {
+		return nil, err
+	}
+	figures, err := tensors.CopyFlatData[float32](out[0])
+	if err != nil {
+		return nil, fmt.Errorf("variational: reading the values: %w", err)
+	}
+	width := outEmbedding + p.objective.Embedding
+	points := make([]point, len(figures)/width)
+	for i := range points {
+		row := make([]float64, width)
+		for k := range row {
+			row[k] = float64(figures[i*width+k])
+		}
+		points[i] = point{mean: row[outMean], std: math.Exp(row[outLogStd]), embedding: row[outEmbedding:]}
+	}
+	return points, nil
+}
+
+// Prior is the prior over rewards as training left it.
+type Prior struct {
+	Mean, Std float64
+	// Lengthscales are those of the observation's features and of the one-hot action, in the environment's units.
+	Lengthscales []float64
+}
+
+// Prior returns the prior over rewards that was learnt.
+func (p *Posterior) Prior() Prior {
+	out := Prior{Mean: p.parameter(paramPriorMean)[0], Std: math.Exp(p.parameter(paramPriorLogStd)[0])}
+	scale := p.model.Scale()
+	for f, l := range p.parameter(paramLengthscales) {
+		length := math.Exp(l)
+		if f < len(scale.Std) {
+			length *= float64(scale.Std[f])
+		}
+		out.Lengthscales = append(out.Lengthscales, length)
+	}
+	return out
+}
+
+// parameter returns the model's parameter of the given name, which its objective lists.
+func (p *Posterior) parameter(name string) []float64 {
+	var out []float64
+	for _, parameter := range p.model.Parameters() {
+		if parameter.Name == name {
+			for _, x := range parameter.Value {
+				out = append(out, float64(x))
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,43 @@
+// Package qvirl infers reward functions, and how sure one can be of them, from demonstrations: Bayesian inverse reinforcement learning.
+// It is the front door: what a user names is here, and what does the work is in the packages below.
+//
+//	irl         the problem and its posterior, which all of them share
+//	matched     the recommended posterior
+//	tabular     the paper's method, QVIRL
+//	valuewalk   Markov chain Monte Carlo from the exact posterior, refinement towards it, and diagnosis
+//	policywalk  an earlier sampler
+//	avril       an earlier variational method
+//	apprentice  policies for a posterior; active: queries; metric: distances
+//	neural      learners from observations instead of states
+//	experiment  the experiments, from configuration to rows
+package qvirl
+
+import (
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/go-birl/birl/qvirl/irl"
+)
+
+// What a problem is made of, and what a posterior answers.
+type (
+	// Problem is one Bayesian IRL problem on a finite MDP.
+	Problem = irl.Problem
+	// Prior is a Gaussian prior over the reward vector.
+	Prior = irl.Prior
+	// Posterior is a posterior over the reward of one problem.
+	Posterior = irl.Posterior
+	// Samples are joint samples of rewards and the optimal Q-values that belong to them.
+	Samples = irl.Samples
+	// Marginal is a distribution on the real line.
+	Marginal = irl.Marginal
+	// Method infers reward posteriors.
+	Method = irl.Method
+	// Progress is told how far a long computation has come.
+	Progress = irl.Progress
+)
+
+// IndependentPrior returns the prior under which n rewards are independent N(mean, std²).
+func IndependentPrior(n int, mean, std float64) Prior { return irl.IndependentPrior(n, mean, std) }
+
+// CorrelatedPrior returns the prior N(mean, cov), mean [n] and cov [n, n].
+func CorrelatedPrior(mean []float64, cov *mat.SymDense) Prior { return Prior{Mean: mean, Cov: cov} }

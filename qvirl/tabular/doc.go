@@ -1,0 +1,18 @@
+// Package tabular is the paper's method on finite MDPs: variational inference over optimal values, in three files: batch.go packs
+// problems into arrays, objective.go builds the loss from them, and variational.go trains. montecarlo.go builds another loss, which
+// replaces the paper's approximations by draws; Config.Objective says which of them.
+//
+// # Notation
+//
+//	paper                        code
+//	μ_Q*, σ_Q*, e(s,a), k        mean, logStd, embedding, kernelCovariance
+//	Σ_Q* (or Σ_V*)               covX [.., n, n]: of the values x that the variational Gaussian is over
+//	M_i, ν_i, ω_i, w_j (Clark)   meanMax, nu, omega, weights
+//	V̂*                           meanMax, varMax; meanV, varV for the state values
+//	C_QV, C_VV                   entries of bellman·covX·bellmanᵀ
+//	μ_R, Σ_R                     meanR, covR
+//	p(a|s; θ)                    logProbs
+//	β, γ, ρ0                     Beta, Discount, the MDP's Initial
+//
+// The values x are V*(s) where rewards depend on the state alone, and Q*(s,a) where they depend on the action too.
+package tabular
