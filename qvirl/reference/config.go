@@ -8,7 +8,7 @@ import (
 
 // Config says how a posterior is sampled. Default returns values for any problem.
 type Config struct {
-	Samples int // samples that are kept, in all chains together, a multiple of Chains; 4000
+	Samples int // samples that are kept, in all chains together, a multiple of Chains; 8000
 	Chains  int // chains from draws of the prior; 4
 	Warmup  int // iterations of each chain that adapt the kernels and are thrown away; 400
 
@@ -27,7 +27,7 @@ type Config struct {
 
 // Default returns the default configuration with seed 0.
 func Default() Config {
-	return Config{Samples: 4000, Chains: 4, Warmup: 400, MinESS: 1000, MaxRHat: 1.01, MaxIterations: 200000, MaxWork: 3e10,
+	return Config{Samples: 8000, Chains: 4, Warmup: 400, MinESS: 1000, MaxRHat: 1.01, MaxIterations: 200000, MaxWork: 3e10,
 		TargetAccept: 0.8, Trajectory: 2}
 }
 

@@ -16,7 +16,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/mcmc"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
@@ -24,7 +24,7 @@ import (
 // Name is the method's name.
 const Name = "reference"
 
-// Method is the sampler with one configuration. It is a qvirl.Method.
+// Method is the sampler with one configuration. It is a irl.Method.
 type Method struct{ config Config }
 
 // New returns the method with the given configuration.
@@ -38,7 +38,7 @@ func New(config Config) (*Method, error) {
 // Name returns "reference".
 func (m *Method) Name() string { return Name }
 
-// Posterior is a sampled posterior. It is a qvirl.ValuePosterior and safe for concurrent use.
+// Posterior is a sampled posterior. It is a irl.ValuePosterior and safe for concurrent use.
 type Posterior struct {
 	*mcmc.Posterior
 	diagnostics Diagnostics
@@ -50,26 +50,43 @@ type Diagnostics struct {
 	Shares [kernels]float64 // of the iterations: Hamiltonian, slice, walk
 }
 
-// Convergence returns the part of the diagnostics that all Markov chains have.
-func (p *Posterior) Convergence() *mcmc.Diagnostics { return &p.diagnostics.Diagnostics }
+// Sampling returns the part of the diagnostics that all Markov chains have.
+func (p *Posterior) Sampling() *mcmc.Diagnostics { return &p.diagnostics.Diagnostics }
+
+// Convergence reports whether the chains agree and are long enough by the configuration's targets.
+func (p *Posterior) Convergence() (ok bool, reason string) { return p.diagnostics.Converged() }
 
 // Diagnostics returns how well the posterior was sampled.
 func (p *Posterior) Diagnostics() Diagnostics { return p.diagnostics }
 
 // Fit samples the posterior of each problem; every one is a *Posterior. The samples of a problem depend on the problem and the
 // configuration, seed included, alone. Poor convergence is not an error: see Posterior.Diagnostics.
-func (m *Method) Fit(ctx context.Context, problems []*qvirl.Problem, progress qvirl.Progress) ([]qvirl.Posterior, error) {
-	return mcmc.Fit(ctx, problems, progress, func(ctx context.Context, problem *qvirl.Problem, crew *mcmc.Crew) (qvirl.Posterior, error) {
+func (m *Method) Fit(ctx context.Context, problems []*irl.Problem, progress irl.Progress) ([]irl.Posterior, error) {
+	return mcmc.Fit(ctx, problems, progress, func(ctx context.Context, problem *irl.Problem, crew *mcmc.Crew) (irl.Posterior, error) {
 		s := sampling{config: m.config, problem: problem, crew: crew}
 		return s.run(ctx)
 	})
 }
 
+// FitFrom is Fit of the problem of a posterior, with every second chain started from a draw of that posterior in place of the
+// prior: chains that agree then do not depend on where they began.
+func (m *Method) FitFrom(ctx context.Context, start irl.Posterior, progress irl.Progress) (*Posterior, error) {
+	posts, err := mcmc.Fit(ctx, []*irl.Problem{start.Problem()}, progress, func(ctx context.Context, problem *irl.Problem, crew *mcmc.Crew) (irl.Posterior, error) {
+		s := sampling{config: m.config, problem: problem, crew: crew, from: start}
+		return s.run(ctx)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return posts[0].(*Posterior), nil
+}
+
 // sampling is that of one problem's posterior.
 type sampling struct {
 	config  Config
-	problem *qvirl.Problem
+	problem *irl.Problem
 	crew    *mcmc.Crew
+	from    irl.Posterior // that every second chain starts from a draw of; may be nil
 	chains  []*chain
 }
 
@@ -130,6 +147,15 @@ func (s *sampling) prepare() error {
 		for j := range u {
 			u[j] = rng.NormFloat64()
 		}
+		if s.from != nil && i%2 == 0 {
+			draw, err := s.from.Sample(rng, 1)
+			if err != nil {
+				return err
+			}
+			if u, err = t.whiten(draw); err != nil {
+				return err
+			}
+		}
 		k.start(u)
 		s.chains = append(s.chains, k)
 	}
@@ -166,7 +192,7 @@ const (
 )
 
 // walkCost returns about how many multiplications a leapfrog step of the walk over values makes.
-func walkCost(p *qvirl.Problem) float64 {
+func walkCost(p *irl.Problem) float64 {
 	n := float64(p.RewardDim())
 	cost := n * n // the metric
 	if p.Prior.Cov != nil {

@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -9,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 // Target is the posterior of one problem in coordinates in which its prior is standard normal: u = (z, b) ∈ R^k (and one more
@@ -22,7 +23,7 @@ import (
 // that the gradient in R takes one product with the transposed inverse. A Target keeps scratch space: Clone makes one for another
 // goroutine.
 type Target struct {
-	problem *qvirl.Problem
+	problem *irl.Problem
 	planner *planner
 
 	n, k int        // rewards, whitened rewards
@@ -43,20 +44,20 @@ type Target struct {
 }
 
 // NewTarget returns the posterior of a valid problem.
-func NewTarget(problem *qvirl.Problem) (*Target, error) {
+func NewTarget(problem *irl.Problem) (*Target, error) {
 	if err := problem.Validate(); err != nil {
 		return nil, err
 	}
 	actions := problem.MDP.Actions()
 	t := &Target{problem: problem, n: problem.RewardDim(), k: problem.RewardDim()}
-	if problem.Prior.Cov == nil {
+	if problem.Prior.Independent() {
 		t.diag = problem.Prior.Std
 	} else {
 		factor, err := problem.Prior.Factor()
 		if err != nil {
 			return nil, fmt.Errorf("reference: %w", err)
 		}
-		t.root = mat.DenseCopyOf(factor)
+		t.root = factor
 		_, t.k = t.root.Dims()
 	}
 	counts := problem.DemoCounts()
@@ -139,6 +140,33 @@ func (t *Target) rewardAt(u []float64) {
 	if t.problem.InfersBeta() {
 		t.beta *= math.Exp(t.problem.BetaLogStd * u[t.k])
 	}
+}
+
+// whiten returns the u of the first of some samples; of rewards that no u has, the closest.
+func (t *Target) whiten(samples *irl.Samples) ([]float64, error) {
+	u := make([]float64, t.Dim())
+	offset := append([]float64(nil), samples.Reward.RawRowView(0)...)
+	floats.Sub(offset, t.problem.Prior.Mean)
+	if t.diag != nil {
+		floats.DivTo(u[:t.k], offset, t.diag)
+	} else {
+		z := mat.NewVecDense(t.k, u[:t.k])
+		if err := z.SolveVec(t.root, mat.NewVecDense(t.n, offset)); err != nil {
+			var bad mat.Condition
+			if !errors.As(err, &bad) { // of an ill-conditioned factor, any solution will do
+				return nil, fmt.Errorf("reference: a draw to start from: %w", err)
+			}
+		}
+	}
+	if t.problem.InfersBeta() && samples.Beta != nil {
+		u[t.k] = math.Log(samples.Beta[0]/t.problem.Beta) / t.problem.BetaLogStd
+	}
+	for i, x := range u {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return nil, fmt.Errorf("reference: a draw to start from: its whitened reward %d is %g", i, x)
+		}
+	}
+	return u, nil
 }
 
 // gradient writes the gradient of the log-likelihood at the last evaluation to grad.

@@ -25,7 +25,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/envs/mdp"
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 const (
@@ -44,7 +44,7 @@ const (
 // Method infers a posterior from a simulated problem, and returns at least Draws draws of its rewards and optimal Q-values, and of β
 // if the problem infers it. They should be nearly independent: draws of a slowly mixing chain have ranks of their own.
 // It is called from several goroutines.
-type Method func(ctx context.Context, p *qvirl.Problem, seed uint64) (*qvirl.Samples, error)
+type Method func(ctx context.Context, p *irl.Problem, seed uint64) (*irl.Samples, error)
 
 // Options say how much is simulated.
 type Options struct {
@@ -78,7 +78,7 @@ func (r *Report) String() string {
 
 // Check simulates problems like p and tests the ranks of what they were made of among the method's draws. It stops early with
 // ctx's error, or with the first of the method.
-func Check(ctx context.Context, p *qvirl.Problem, method Method, o Options, progress qvirl.Progress) (*Report, error) {
+func Check(ctx context.Context, p *irl.Problem, method Method, o Options, progress irl.Progress) (*Report, error) {
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("sbc: %w", err)
 	}
@@ -126,7 +126,7 @@ func stream(seed, number uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 
 
 // simulate makes one problem of a drawn truth, has it solved, and ranks the truth and the draws among each other,
 // [1 + Draws, quantities] with the truth first.
-func simulate(ctx context.Context, p *qvirl.Problem, method Method, factor *mat.Dense, q *quantities, rng *rand.Rand) ([]uint8, error) {
+func simulate(ctx context.Context, p *irl.Problem, method Method, factor *mat.Dense, q *quantities, rng *rand.Rand) ([]uint8, error) {
 	truth, err := p.SolveSamples(mat.NewDense(1, p.RewardDim(), p.Prior.Draw(rng, factor)))
 	if err != nil {
 		return nil, err
@@ -171,7 +171,7 @@ func simulate(ctx context.Context, p *qvirl.Problem, method Method, factor *mat.
 }
 
 // check refuses draws that cannot be ranked.
-func check(p *qvirl.Problem, s *qvirl.Samples) error {
+func check(p *irl.Problem, s *irl.Samples) error {
 	if s == nil || s.Reward == nil || s.Q == nil {
 		return fmt.Errorf("the method returned no draws of rewards and Q-values")
 	}
@@ -210,7 +210,7 @@ type group struct {
 	from, to int
 }
 
-func newQuantities(p *qvirl.Problem, rng *rand.Rand) *quantities {
+func newQuantities(p *irl.Problem, rng *rand.Rand) *quantities {
 	n := p.RewardDim()
 	q := &quantities{reward: choose(n, rng), state: choose(p.MDP.States(), rng), linear: mat.NewDense(functionals, n, nil)}
 	begin := func(name string) { q.groups = append(q.groups, group{name: name, from: len(q.names)}) }
@@ -253,7 +253,7 @@ func newQuantities(p *qvirl.Problem, rng *rand.Rand) *quantities {
 func choose(n int, rng *rand.Rand) []int { return rng.Perm(n)[:min(n, maxEach)] }
 
 // of writes the quantities of draw i, [quantities], to dst.
-func (q *quantities) of(p *qvirl.Problem, s *qvirl.Samples, i int, dst []float64) {
+func (q *quantities) of(p *irl.Problem, s *irl.Samples, i int, dst []float64) {
 	reward, values := s.Reward.RawRowView(i), s.Q.RawRowView(i)
 	dst = dst[:0]
 	for _, k := range q.reward {

@@ -15,11 +15,11 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/go-birl/birl/envs/mdp"
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 // corridor is a problem of three states, the last of which ends the episode, with 12 demonstrations.
-func corridor(t *testing.T) *qvirl.Problem {
+func corridor(t *testing.T) *irl.Problem {
 	t.Helper()
 	m, err := mdp.New(3, 2, [][]mdp.Transition{
 		{{Next: 0, Prob: 1}}, {{Next: 0, Prob: .1}, {Next: 1, Prob: .9}},
@@ -29,7 +29,7 @@ func corridor(t *testing.T) *qvirl.Problem {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &qvirl.Problem{MDP: m, Prior: qvirl.IndependentPrior(3, -1, 2), Discount: .8, Beta: 1}
+	p := &irl.Problem{MDP: m, Prior: irl.IndependentPrior(3, -1, 2), Discount: .8, Beta: 1}
 	for i := range 12 {
 		p.Demos = append(p.Demos, mdp.Step{State: i % 2, Action: 1})
 	}
@@ -38,7 +38,7 @@ func corridor(t *testing.T) *qvirl.Problem {
 
 // importance resamples draws of the prior by their likelihood, which is exact for many: the largest weight is small where the
 // demonstrations are few. β is drawn from its prior too.
-func importance(_ context.Context, p *qvirl.Problem, seed uint64) (*qvirl.Samples, error) {
+func importance(_ context.Context, p *irl.Problem, seed uint64) (*irl.Samples, error) {
 	const n, kept = 3000, 200
 	rng := rand.New(rand.NewPCG(seed, 7))
 	factor, err := p.Prior.Factor()
@@ -64,7 +64,7 @@ func importance(_ context.Context, p *qvirl.Problem, seed uint64) (*qvirl.Sample
 		weights[i] = math.Exp(w - top)
 	}
 	choice := distuv.NewCategorical(weights, rng)
-	out := &qvirl.Samples{Reward: mat.NewDense(kept, p.RewardDim(), nil), Q: mat.NewDense(kept, p.MDP.States()*p.MDP.Actions(), nil)}
+	out := &irl.Samples{Reward: mat.NewDense(kept, p.RewardDim(), nil), Q: mat.NewDense(kept, p.MDP.States()*p.MDP.Actions(), nil)}
 	for i := range kept {
 		j := int(choice.Rand())
 		out.Reward.SetRow(i, all.Reward.RawRowView(j))
@@ -79,19 +79,19 @@ func importance(_ context.Context, p *qvirl.Problem, seed uint64) (*qvirl.Sample
 // changed returns the draws of importance after a change of each reward: mean + scale·(reward − mean) + shift, with the mean of
 // the draws.
 func changed(scale, shift float64) Method {
-	return func(ctx context.Context, p *qvirl.Problem, seed uint64) (*qvirl.Samples, error) {
+	return func(ctx context.Context, p *irl.Problem, seed uint64) (*irl.Samples, error) {
 		s, err := importance(ctx, p, seed)
 		if err != nil {
 			return nil, err
 		}
-		mean := qvirl.ColumnMeans(s.Reward)
+		mean := irl.ColumnMeans(s.Reward)
 		s.Reward.Apply(func(_, j int, x float64) float64 { return mean[j] + scale*(x-mean[j]) + shift }, s.Reward)
 		return p.SolveSamples(s.Reward)
 	}
 }
 
 // prior returns draws of the prior, whatever was demonstrated.
-func prior(ctx context.Context, p *qvirl.Problem, seed uint64) (*qvirl.Samples, error) {
+func prior(ctx context.Context, p *irl.Problem, seed uint64) (*irl.Samples, error) {
 	blind := *p
 	blind.Demos = nil
 	return importance(ctx, &blind, seed)
@@ -176,7 +176,7 @@ func TestReasons(t *testing.T) {
 func TestUnknownBeta(t *testing.T) {
 	p := corridor(t)
 	p.BetaLogStd = 1
-	p.Prior = qvirl.IndependentPrior(3, 0, 1)
+	p.Prior = irl.IndependentPrior(3, 0, 1)
 	p.Prior.Mean[2] = 4
 	for range 3 {
 		p.Demos = append(p.Demos, p.Demos...)
@@ -185,7 +185,7 @@ func TestUnknownBeta(t *testing.T) {
 	if err != nil || !r.OK {
 		t.Errorf("the exact posterior: %v, error %v", r, err)
 	}
-	narrow := func(ctx context.Context, p *qvirl.Problem, seed uint64) (*qvirl.Samples, error) {
+	narrow := func(ctx context.Context, p *irl.Problem, seed uint64) (*irl.Samples, error) {
 		s, err := importance(ctx, p, seed)
 		if err == nil {
 			for i := range s.Beta {
@@ -201,12 +201,12 @@ func TestUnknownBeta(t *testing.T) {
 
 // Singular priors, known rewards, state-action rewards and problems without demonstrations are problems too.
 func TestKindsOfProblems(t *testing.T) {
-	for name, change := range map[string]func(*qvirl.Problem){
-		"singular":     func(p *qvirl.Problem) { p.Prior.Std, p.Prior.LowRank = nil, mat.NewDense(3, 1, []float64{1, 2, 0}) },
-		"state-action": func(p *qvirl.Problem) { p.Prior = qvirl.IndependentPrior(6, 1, 1) },
-		"no demos":     func(p *qvirl.Problem) { p.Demos = nil },
-		"scales":       func(p *qvirl.Problem) { p.Prior.Std = []float64{1e-6, 1, 1e3} },
-		"offset":       func(p *qvirl.Problem) { p.Prior = qvirl.IndependentPrior(3, 1e6, 1) },
+	for name, change := range map[string]func(*irl.Problem){
+		"singular":     func(p *irl.Problem) { p.Prior.Std, p.Prior.LowRank = nil, mat.NewDense(3, 1, []float64{1, 2, 0}) },
+		"state-action": func(p *irl.Problem) { p.Prior = irl.IndependentPrior(6, 1, 1) },
+		"no demos":     func(p *irl.Problem) { p.Demos = nil },
+		"scales":       func(p *irl.Problem) { p.Prior.Std = []float64{1e-6, 1, 1e3} },
+		"offset":       func(p *irl.Problem) { p.Prior = irl.IndependentPrior(3, 1e6, 1) },
 	} {
 		p := corridor(t)
 		change(p)
@@ -246,7 +246,7 @@ func TestDeterminedBySeed(t *testing.T) {
 // The expert decides in the demonstrated states, as the Boltzmann policy of the drawn reward says.
 func TestDemonstrations(t *testing.T) {
 	p := corridor(t)
-	p.Prior, p.Beta = qvirl.IndependentPrior(3, 0, 1e-9), 2
+	p.Prior, p.Beta = irl.IndependentPrior(3, 0, 1e-9), 2
 	p.Prior.Mean = []float64{0, 0, 1}
 	p.Demos = nil
 	for range 500 {
@@ -258,7 +258,7 @@ func TestDemonstrations(t *testing.T) {
 	}
 	want := 1 / (1 + math.Exp(2*(sol.Q[2]-sol.Q[3]))) // P(action 1 in state 1)
 	var right, all atomic.Int64
-	_, err = Check(t.Context(), p, func(ctx context.Context, p *qvirl.Problem, seed uint64) (*qvirl.Samples, error) {
+	_, err = Check(t.Context(), p, func(ctx context.Context, p *irl.Problem, seed uint64) (*irl.Samples, error) {
 		for _, d := range p.Demos {
 			if d.State != 1 {
 				t.Errorf("a decision in state %d", d.State)
@@ -281,15 +281,15 @@ func TestBadMethods(t *testing.T) {
 	p := corridor(t)
 	dull := errors.New("dull")
 	draws := func(n, rewards int, fill float64) Method {
-		return func(context.Context, *qvirl.Problem, uint64) (*qvirl.Samples, error) {
-			s := &qvirl.Samples{Reward: mat.NewDense(n, rewards, nil), Q: mat.NewDense(n, 6, nil)}
+		return func(context.Context, *irl.Problem, uint64) (*irl.Samples, error) {
+			s := &irl.Samples{Reward: mat.NewDense(n, rewards, nil), Q: mat.NewDense(n, 6, nil)}
 			s.Q.Set(5, 5, fill)
 			return s, nil
 		}
 	}
 	for want, m := range map[string]Method{
-		"simulated problem":        func(context.Context, *qvirl.Problem, uint64) (*qvirl.Samples, error) { return nil, dull },
-		"no draws":                 func(context.Context, *qvirl.Problem, uint64) (*qvirl.Samples, error) { return nil, nil },
+		"simulated problem":        func(context.Context, *irl.Problem, uint64) (*irl.Samples, error) { return nil, dull },
+		"no draws":                 func(context.Context, *irl.Problem, uint64) (*irl.Samples, error) { return nil, nil },
 		"rewards [98,3]":           draws(98, 3, 0),
 		"rewards [99,4]":           draws(99, 4, 0),
 		"Q-values that are not fi": draws(99, 3, math.NaN()),
@@ -304,7 +304,7 @@ func TestBadMethods(t *testing.T) {
 	if _, err := Check(t.Context(), p, importance, Options{Problems: 19}, nil); err == nil || !strings.Contains(err.Error(), "19 problems") {
 		t.Errorf("too few problems: error %v", err)
 	}
-	if _, err := Check(t.Context(), &qvirl.Problem{}, importance, Options{Problems: 20}, nil); err == nil {
+	if _, err := Check(t.Context(), &irl.Problem{}, importance, Options{Problems: 20}, nil); err == nil {
 		t.Error("a problem without MDP was accepted")
 	}
 	p.BetaLogStd = 1
@@ -313,7 +313,7 @@ func TestBadMethods(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	calls := 0
-	_, err := Check(ctx, p, func(ctx context.Context, p *qvirl.Problem, seed uint64) (*qvirl.Samples, error) {
+	_, err := Check(ctx, p, func(ctx context.Context, p *irl.Problem, seed uint64) (*irl.Samples, error) {
 		calls++
 		cancel()
 		return importance(ctx, p, seed)

@@ -3,7 +3,7 @@ package valuewalk
 import (
 	"math/rand/v2"
 
-	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 // Walker makes the Hamiltonian transitions of the walk over values one at a time, for samplers that alternate them with others:
@@ -17,7 +17,7 @@ type Walker struct {
 
 // NewWalker returns a walker in the posterior of a problem, whose prior must have a density. It has no position yet. trajectory
 // is the mean length of a trajectory in units of posterior standard deviations.
-func NewWalker(problem *qvirl.Problem, rng *rand.Rand, trajectory float64) (*Walker, error) {
+func NewWalker(problem *irl.Problem, rng *rand.Rand, trajectory float64) (*Walker, error) {
 	t, err := newTarget(problem)
 	if err != nil {
 		return nil, err
