@@ -13,8 +13,8 @@ import (
 
 	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/envs/mdp"
-	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/experiment/worlds"
+	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 

@@ -204,7 +204,9 @@ func (o *fitOptions) infer(ctx context.Context, m irl.Method, problem *irl.Probl
 }
 
 // sampler reports whether the method's answer consists of the samples of Markov chains, which say themselves whether they agree.
-func (o *fitOptions) sampler() bool { return o.method == referenceMethod || o.method == valueWalkMethod }
+func (o *fitOptions) sampler() bool {
+	return o.method == referenceMethod || o.method == valueWalkMethod
+}
 
 // answer asks the posterior for what is written.
 func (o *fitOptions) answer(r *verdict.Result) (*problemfile.Answer, error) {
@@ -278,8 +280,9 @@ func (o *fitOptions) newMethod(flags *pflag.FlagSet, stderr io.Writer) (irl.Meth
 			return nil, fmt.Errorf("--config: %w", err)
 		}
 	}
-	for flag, methods := range map[string][]string{"lambda": {avrilMethod}, "nodet": {valueWalkMethod},
-		, "backend": {matchedMethod, paperMethod}, "refine": {matchedMethod, paperMethod}} {
+	of := map[string][]string{"lambda": {avrilMethod}, "nodet": {valueWalkMethod},
+		"backend": {matchedMethod, paperMethod}, "refine": {matchedMethod, paperMethod}}
+	for flag, methods := range of {
 		if flags.Changed(flag) && !slices.Contains(methods, o.method) {
 			return nil, fmt.Errorf("--%s is a flag of the method %s, not of %s", flag, strings.Join(methods, " or "), o.method)
 		}

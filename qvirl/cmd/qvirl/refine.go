@@ -20,4 +20,3 @@ func (o *fitOptions) refined(m irl.Method) (irl.Method, error) {
 	}
 	return valuewalk.NewRefined(m.Name(), m, r)
 }
-
