@@ -1,15 +1,17 @@
-// Package sbc checks a method on a user's own problem by simulation (simulation-based calibration: Talts, Betancourt, Simpson,
-// Vehtari & Gelman 2018, "Validating Bayesian inference algorithms with simulation-based calibration").
+// Package sbc checks a method on a user's own problem by simulation (simulation-based calibration: Talts, Betancourt,
+// Simpson, Vehtari & Gelman 2018, "Validating Bayesian inference algorithms with simulation-based calibration").
 //
-// A reward R⁰ is drawn from the problem's prior, and a β⁰ if β is inferred; an expert that is Boltzmann-rational for them
-// demonstrates; the method infers a posterior from that. If it is the true one, R⁰ and draws of it are exchangeable, and so the
-// rank of any f(R⁰) among the f of draws is uniform. A posterior that is too narrow, too wide, or beside the truth has other ranks.
+// A reward R⁰ is drawn from the problem's prior, and a β⁰ if β is inferred; an expert that is Boltzmann-rational for
+// them demonstrates; the method infers a posterior from that. If it is the true one, R⁰ and draws of it are
+// exchangeable, and so the rank of any f(R⁰) among the f of draws is uniform. A posterior that is too narrow, too
+// wide, or beside the truth has other ranks.
 //
-// The expert decides as often as in the problem and in the same states: the demonstrated states are kept, and the action in each is
-// drawn anew from π(a|s) ∝ exp(β⁰ Q*(s,a)). The states may be kept because the likelihood is one of actions given states.
+// The expert decides as often as in the problem and in the same states: the demonstrated states are kept, and the
+// action in each is drawn anew from π(a|s) ∝ exp(β⁰ Q*(s,a)). The states may be kept because the likelihood is one of
+// actions given states.
 //
-// What the check cannot see: it tests a method averaged over the prior, not the posterior of the very demonstrations that the
-// user has. Demonstrations that the prior would hardly produce are not like those that were tried.
+// What the check cannot see: it tests a method averaged over the prior, not the posterior of the very demonstrations
+// that the user has. Demonstrations that the prior would hardly produce are not like those that were tried.
 package sbc
 
 import (
@@ -36,20 +38,21 @@ const (
 
 	maxEach     = 100 // the most rewards, and the most values, whose ranks are taken; of more, some are chosen at random
 	functionals = 5   // random linear combinations of rewards
-	// slack is how far numbers may be apart, relative to the largest draw, to count as equal: known rewards, and values that
-	// depend on nothing else, differ by no more than rounding.
+	// slack is how far numbers may be apart, relative to the largest draw, to count as equal: known rewards, and
+	// values that depend on nothing else, differ by no more than rounding.
 	slack = 1e-11
 )
 
-// Method infers a posterior from a simulated problem, and returns at least Draws draws of its rewards and optimal Q-values, and of β
-// if the problem infers it. They should be nearly independent: draws of a slowly mixing chain have ranks of their own.
-// It is called from several goroutines.
+// Method infers a posterior from a simulated problem, and returns at least Draws draws of its rewards and optimal
+// Q-values, and of β if the problem infers it. They should be nearly independent: draws of a slowly mixing chain have
+// ranks of their own. It is called from several goroutines.
 type Method func(ctx context.Context, p *irl.Problem, seed uint64) (*irl.Samples, error)
 
 // Options say how much is simulated.
 type Options struct {
-	// Problems is the number of simulated problems, at least 20. With 100, a posterior whose standard deviation is 30 % too small is
-	// noticed in nearly all cases, and about nine times in ten where that is so of one of seven independent quantities.
+	// Problems is the number of simulated problems, at least 20. With 100, a posterior whose standard deviation is 30
+	// % too small is noticed in nearly all cases, and about nine times in ten where that is so of one of seven
+	// independent quantities.
 	Problems int
 	Seed     uint64 // of everything random
 	Workers  int    // problems simulated at a time; 0: GOMAXPROCS
@@ -76,14 +79,15 @@ func (r *Report) String() string {
 		verdict, r.Problems, r.PValue, Level, 1/Level, r.Reason)
 }
 
-// Check simulates problems like p and tests the ranks of what they were made of among the method's draws. It stops early with
-// ctx's error, or with the first of the method.
+// Check simulates problems like p and tests the ranks of what they were made of among the method's draws. It stops
+// early with ctx's error, or with the first of the method.
 func Check(ctx context.Context, p *irl.Problem, method Method, o Options, progress irl.Progress) (*Report, error) {
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("sbc: %w", err)
 	}
 	if o.Problems < 20 || o.Workers < 0 {
-		return nil, fmt.Errorf("sbc: %d problems by %d workers: want at least 20, and no negative number", o.Problems, o.Workers)
+		return nil, fmt.Errorf("sbc: %d problems by %d workers: want at least 20, and no negative number",
+			o.Problems, o.Workers)
 	}
 	if o.Workers == 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
@@ -126,7 +130,8 @@ func stream(seed, number uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 
 
 // simulate makes one problem of a drawn truth, has it solved, and ranks the truth and the draws among each other,
 // [1 + Draws, quantities] with the truth first.
-func simulate(ctx context.Context, p *irl.Problem, method Method, factor *mat.Dense, q *quantities, rng *rand.Rand) ([]uint8, error) {
+func simulate(ctx context.Context, p *irl.Problem, method Method, factor *mat.Dense, q *quantities,
+	rng *rand.Rand) ([]uint8, error) {
 	truth, err := p.SolveSamples(mat.NewDense(1, p.RewardDim(), p.Prior.Draw(rng, factor)))
 	if err != nil {
 		return nil, err
@@ -178,7 +183,8 @@ func check(p *irl.Problem, s *irl.Samples) error {
 	n, rewards := s.Reward.Dims()
 	m, pairs := s.Q.Dims()
 	if n < Draws || m != n || rewards != p.RewardDim() || pairs != p.MDP.States()*p.MDP.Actions() {
-		return fmt.Errorf("the method returned draws of rewards [%d,%d] and of Q-values [%d,%d], want [k,%d] and [k,%d] with k ≥ %d",
+		return fmt.Errorf("the method returned draws of rewards [%d,%d] and of Q-values [%d,%d], "+
+			"want [k,%d] and [k,%d] with k ≥ %d",
 			n, rewards, m, pairs, p.RewardDim(), p.MDP.States()*p.MDP.Actions(), Draws)
 	}
 	if p.InfersBeta() && len(s.Beta) != n {
@@ -240,8 +246,9 @@ func newQuantities(p *irl.Problem, rng *rand.Rand) *quantities {
 		q.names = append(q.names, fmt.Sprintf("random combination %d of rewards", k))
 	}
 	end()
-	// This one is a function of the demonstrations too, without which no rank would tell a posterior from the prior (Modrák et al. 2023,
-	// "Simulation-based calibration checking for Bayesian computation: the choice of test quantities shapes sensitivity").
+	// This one is a function of the demonstrations too, without which no rank would tell a posterior from the prior
+	// (Modrák et al. 2023, "Simulation-based calibration checking for Bayesian computation: the choice of test
+	// quantities shapes sensitivity").
 	q.names = append(q.names, "log-likelihood of the demonstrations")
 	if p.InfersBeta() {
 		q.names = append(q.names, "β")

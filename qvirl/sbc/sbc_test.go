@@ -36,8 +36,8 @@ func corridor(t *testing.T) *irl.Problem {
 	return p
 }
 
-// importance resamples draws of the prior by their likelihood, which is exact for many: the largest weight is small where the
-// demonstrations are few. β is drawn from its prior too.
+// importance resamples draws of the prior by their likelihood, which is exact for many: the largest weight is small
+// where the demonstrations are few. β is drawn from its prior too.
 func importance(_ context.Context, p *irl.Problem, seed uint64) (*irl.Samples, error) {
 	const n, kept = 3000, 200
 	rng := rand.New(rand.NewPCG(seed, 7))
@@ -76,8 +76,8 @@ func importance(_ context.Context, p *irl.Problem, seed uint64) (*irl.Samples, e
 	return out, nil
 }
 
-// changed returns the draws of importance after a change of each reward: mean + scale·(reward − mean) + shift, with the mean of
-// the draws.
+// changed returns the draws of importance after a change of each reward: mean + scale·(reward − mean) + shift, with
+// the mean of the draws.
 func changed(scale, shift float64) Method {
 	return func(ctx context.Context, p *irl.Problem, seed uint64) (*irl.Samples, error) {
 		s, err := importance(ctx, p, seed)
@@ -97,8 +97,9 @@ func prior(ctx context.Context, p *irl.Problem, seed uint64) (*irl.Samples, erro
 	return importance(ctx, &blind, seed)
 }
 
-// The exact posterior passes at all but few of 16 seeds, since a false alarm has probability 0.01: three or more in 16 have 0.0005.
-// What is 30 % too narrow or too wide, or shifted by 0.6 of the prior's standard deviation, fails; so does the prior.
+// The exact posterior passes at all but few of 16 seeds, since a false alarm has probability 0.01: three or more in 16
+// have 0.0005. What is 30 % too narrow or too wide, or shifted by 0.6 of the prior's standard deviation, fails; so
+// does the prior.
 func TestExactPassesAndOthersFail(t *testing.T) {
 	p := corridor(t)
 	alarms := 0
@@ -341,7 +342,8 @@ func TestRank(t *testing.T) {
 	}
 }
 
-// Ranks that are all there once have every statistic at its expectation, and tails are those of the binomial distribution by hand.
+// Ranks that are all there once have every statistic at its expectation, and tails are those of the binomial
+// distribution by hand.
 func TestStatistics(t *testing.T) {
 	histogram := make([]int, 2*(Draws+1))
 	for i := range histogram {

@@ -61,9 +61,9 @@ func (e event) count(below []int) int {
 	return below[e.below]
 }
 
-// The statistics of one quantity, over all simulated problems, are the numbers of ranks in the events, and behind them the sums of
-// normal scores z = Φ⁻¹((rank + ½)/(1 + Draws)) and of z²/E z², which notice first that posteriors are shifted, and that they are too
-// narrow or too wide.
+// The statistics of one quantity, over all simulated problems, are the numbers of ranks in the events, and behind them
+// the sums of normal scores z = Φ⁻¹((rank + ½)/(1 + Draws)) and of z²/E z², which notice first that posteriors are
+// shifted, and that they are too narrow or too wide.
 var (
 	location   = len(events)
 	spread     = len(events) + 1
@@ -90,20 +90,23 @@ func expectation(statistic, problems int) float64 {
 	return float64(problems) * events[statistic].probability()
 }
 
-// test tests the uniformity of all ranks at once. ranks are [1 + Draws, quantities] of each simulated problem, of the truth first.
+// test tests the uniformity of all ranks at once. ranks are [1 + Draws, quantities] of each simulated problem, of the
+// truth first.
 //
-// For each quantity, the smallest two-sided tail probability over its statistics is taken, binomial for numbers of ranks, which is the
-// statistic of the simultaneous bands of Säilynoja, Bürkner & Vehtari (2022, "Graphical test for discrete uniformity and its
-// applications in goodness-of-fit evaluation and multiple sample comparison"); and the smallest over quantities. For each
-// group of quantities, whose errors have much in common, the means of the sums Σ z and Σ z²/E z² are compared with their expectation in
-// units of their standard deviation, and the largest difference is taken. Both have exact p-values by exchangeability: were the method right, any of
-// the Draws could change places with the truth in each problem, and all quantities with it, however these depend on each
-// other. The result is the smaller of the two p-values, times two.
+// For each quantity, the smallest two-sided tail probability over its statistics is taken, binomial for numbers of
+// ranks, which is the statistic of the simultaneous bands of Säilynoja, Bürkner & Vehtari (2022, "Graphical test for
+// discrete uniformity and its applications in goodness-of-fit evaluation and multiple sample comparison"); and the
+// smallest over quantities. For each group of quantities, whose errors have much in common, the means of the sums Σ z
+// and Σ z²/E z² are compared with their expectation in units of their standard deviation, and the largest difference
+// is taken. Both have exact p-values by exchangeability: were the method right, any of the Draws could change places
+// with the truth in each problem, and all quantities with it, however these depend on each other. The result is the
+// smaller of the two p-values, times two.
 func test(q *quantities, ranks [][]uint8, rng *rand.Rand) *Report {
 	problems, size := len(ranks), len(q.names)
 	tail := newTails(problems)
-	single := make([]float64, 1+replicates)                   // −log of the smallest tail probability; the observed one first
-	means := mat.NewDense(2*len(q.groups), 1+replicates, nil) // of location and spread, over each group
+	// −log of the smallest tail probability, of the observed ranks first
+	single := make([]float64, 1+replicates)
+	means := mat.NewDense(2*len(q.groups), 1+replicates, nil) // location and spread of each group
 	var observed []float64                                    // [quantities · statistics]
 	worst := 0                                                // quantity · statistics + statistic
 	for b := range single {
@@ -152,8 +155,8 @@ func test(q *quantities, ranks [][]uint8, rng *rand.Rand) *Report {
 	return report
 }
 
-// summarise returns the statistics of each quantity, [quantities · statistics], given the numbers of problems with each rank,
-// [quantities · (1 + Draws)].
+// summarise returns the statistics of each quantity, [quantities · statistics], given the numbers of problems with
+// each rank, [quantities · (1 + Draws)].
 func summarise(histogram []int) (out []float64) {
 	below := make([]int, Draws+2)
 	for ; len(histogram) > 0; histogram = histogram[Draws+1:] {
@@ -171,8 +174,8 @@ func summarise(histogram []int) (out []float64) {
 	return out
 }
 
-// farthest returns the largest |mean statistic − expectation| of each replicate, in units of its standard deviation over replicates,
-// and the row in which that of the first is. The rows of means are [groups · (location, spread)].
+// farthest returns the largest |mean statistic − expectation| of each replicate, in units of its standard deviation
+// over replicates, and the row in which that of the first is. The rows of means are [groups · (location, spread)].
 func farthest(means *mat.Dense, problems int) (largest []float64, row int) {
 	rows, n := means.Dims()
 	largest = make([]float64, n)
@@ -193,7 +196,8 @@ func farthest(means *mat.Dense, problems int) (largest []float64, row int) {
 // tails knows how probable statistics are that stray from their expectation as far as given ones.
 type tails struct {
 	problems int
-	counts   [][]float64 // −log of the two-sided tail probability of each number of ranks in each event, [events][problems + 1]
+	// −log of the two-sided tail probability of each number of ranks in each event, [events][problems + 1]
+	counts [][]float64
 }
 
 func newTails(n int) *tails {
@@ -212,8 +216,8 @@ func newTails(n int) *tails {
 	return out
 }
 
-// minusLog returns −log of a statistic's two-sided tail probability: Σ z is nearly N(0, n·E z²), and Σ z²/E z² nearly chi-squared
-// with n degrees of freedom.
+// minusLog returns −log of a statistic's two-sided tail probability: Σ z is nearly N(0, n·E z²), and Σ z²/E z² nearly
+// chi-squared with n degrees of freedom.
 func (t *tails) minusLog(statistic int, x float64) float64 {
 	switch statistic {
 	case location:
@@ -239,8 +243,8 @@ func pValue(statistics []float64) float64 {
 	return float64(n) / float64(len(statistics))
 }
 
-// plainest returns location or spread, whichever strays further, where that explains a good part of what the worst statistic shows,
-// and the worst one otherwise.
+// plainest returns location or spread, whichever strays further, where that explains a good part of what the worst
+// statistic shows, and the worst one otherwise.
 func (t *tails) plainest(observed []float64, worst int) int {
 	plain := location
 	if t.minusLog(spread, observed[spread]) > t.minusLog(location, observed[location]) {
