@@ -15,10 +15,11 @@ import (
 // maxLinks is the most symbolic links that are followed one after the other, as on Linux.
 const maxLinks = 40
 
-// Write replaces the file at path by what write produces. It goes to a temporary file in the same folder, which takes the
-// name only when all of it is on disk: after a crash, a full disk or an error of write, the former file is still there.
-// The folder must exist. Symbolic links stay, and what they lead to is replaced; what is not a regular file, such as a
-// device, is refused. A new file has the permissions that the process's umask leaves, a replaced one keeps its own.
+// Write replaces the file at path by what write produces. It goes to a temporary file in the same folder, which takes
+// the name only when all of it is on disk: after a crash, a full disk or an error of write, the former file is still
+// there. The folder must exist. Symbolic links stay, and what they lead to is replaced; what is not a regular file,
+// such as a device, is refused. A new file has the permissions that the process's umask leaves, a replaced one keeps
+// its own.
 func Write(path string, write func(io.Writer) error) (err error) {
 	f, target, err := create(path)
 	if err != nil {
@@ -46,8 +47,8 @@ func Write(path string, write func(io.Writer) error) (err error) {
 	return err
 }
 
-// Check finds out, before the work whose result goes to path, whether Write can write there. It refuses a path that leads to one
-// of the inputs of that work; inputs that do not exist, and empty names, are passed over.
+// Check finds out, before the work whose result goes to path, whether Write can write there. It refuses a path that
+// leads to one of the inputs of that work; inputs that do not exist, and empty names, are passed over.
 func Check(path string, inputs ...string) error {
 	f, _, err := create(path)
 	if err != nil {
@@ -68,7 +69,8 @@ func Check(path string, inputs ...string) error {
 	return nil
 }
 
-// create creates a temporary file beside the file that path leads to, target, with the permissions that target is to have.
+// create creates a temporary file beside the file that path leads to, target, with the permissions that target is to
+// have.
 func create(path string) (f *os.File, target string, err error) {
 	target, former, err := resolve(path)
 	for err == nil {
@@ -92,7 +94,8 @@ func create(path string) (f *os.File, target string, err error) {
 	return f, target, nil
 }
 
-// resolve follows symbolic links to the regular file at their end, or to where there is nothing yet: then former is nil.
+// resolve follows symbolic links to the regular file at their end, or to where there is nothing yet: then former is
+// nil.
 func resolve(path string) (target string, former fs.FileInfo, err error) {
 	for range maxLinks {
 		info, err := os.Lstat(path)

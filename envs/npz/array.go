@@ -235,7 +235,8 @@ func writeArray(w io.Writer, a Array) error {
 	for _, d := range a.Shape {
 		dims += strconv.Itoa(d) + ","
 	}
-	text := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", [...]string{"<f8", "<f4", "<i8", "|u1", "|b1"}[a.Type], dims)
+	dtype := [...]string{"<f8", "<f4", "<i8", "|u1", "|b1", fmt.Sprintf("<U%d", max(len(a.Data), 1))}[a.Type]
+	text := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", dtype, dims)
 	prefix := len(magic) + 4 // the version and the header's length
 	text += strings.Repeat(" ", 63-(prefix+len(text))%64) + "\n"
 	var b bytes.Buffer
@@ -258,12 +259,17 @@ func writeArray(w io.Writer, a Array) error {
 				return fmt.Errorf("element %d = %g does not fit into %s", i, v, [...]string{Uint8: "uint8", Bool: "bool"}[a.Type])
 			}
 			b.WriteByte(byte(v))
+		case Text:
+			b.Write(binary.LittleEndian.AppendUint32(b.AvailableBuffer(), uint32(v)))
 		}
 		if b.Len() >= chunk {
 			if _, err := b.WriteTo(w); err != nil {
 				return err
 			}
 		}
+	}
+	if a.Type == Text && len(a.Data) == 0 {
+		b.Write(make([]byte, 4)) // NumPy knows no text of no characters
 	}
 	_, err := b.WriteTo(w)
 	return err

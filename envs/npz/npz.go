@@ -1,4 +1,4 @@
-// Package npz reads and writes NumPy's .npz archives of real numbers, and reads texts in them.
+// Package npz reads and writes NumPy's .npz archives of real numbers and of texts.
 //
 // Reading trusts nothing that a file says about itself: memory is taken as data arrive, never by a declared size, and
 // each error names the file and the array. Floats (of 32 and 64 bits), integers of every width, and truth values, in either byte
@@ -29,6 +29,7 @@ const (
 	Int64
 	Uint8
 	Bool
+	Text // characters by their code points; only written, see Archive.Text
 )
 
 // Array is an array of real numbers in C order (the last index runs fastest). A shape of no dimensions is a scalar.
@@ -63,6 +64,15 @@ func Bools(data []bool, shape ...int) Array {
 
 // Scalar returns an array of no dimensions.
 func Scalar(v float64) Array { return Array{Data: []float64{v}} }
+
+// String returns an array of no dimensions that holds a text.
+func String(text string) Array {
+	a := Array{Type: Text}
+	for _, r := range text {
+		a.Data = append(a.Data, float64(r))
+	}
+	return a
+}
 
 // Archive is an open .npz file.
 type Archive struct {
@@ -173,7 +183,7 @@ func (a *Archive) read(name string, read func(io.Reader) error) error {
 func Write(path string, arrays map[string]Array) error {
 	names := make([]string, 0, len(arrays))
 	for name, a := range arrays {
-		if n, ok := elements(a.Shape); !ok || n != len(a.Data) {
+		if n, ok := elements(a.Shape); a.Type != Text && (!ok || n != len(a.Data)) {
 			return fmt.Errorf("npz: array %q: %d numbers do not fill the shape %v", name, len(a.Data), a.Shape)
 		}
 		if name == "" || name != filepath.Base(name) {

@@ -250,3 +250,25 @@ func TestReadsTexts(t *testing.T) {
 		}
 	}
 }
+
+func TestWritesTexts(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.npz")
+	want := map[string]string{"verdict": "größe Ω", "empty": ""}
+	arrays := map[string]Array{}
+	for name, text := range want {
+		arrays[name] = String(text)
+	}
+	if err := Write(path, arrays); err != nil {
+		t.Fatal(err)
+	}
+	a, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	for name, text := range want {
+		if got, err := a.Text(name); err != nil || got != text {
+			t.Errorf("%s: %q, %v; want %q", name, got, err, text)
+		}
+	}
+}

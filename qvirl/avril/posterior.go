@@ -57,6 +57,17 @@ func (p *Posterior) PointQ() []float64 { return p.q }
 // Diagnostics tell how the optimisation ended.
 func (p *Posterior) Diagnostics() Diagnostics { return p.diagnostics }
 
+// Convergence reports whether the objective stopped growing with no reward collapsed to a point.
+func (p *Posterior) Convergence() (ok bool, reason string) {
+	switch d := p.diagnostics; {
+	case d.Collapsed > 0:
+		return false, fmt.Sprintf("%d rewards collapsed to a point (λ is too large)", d.Collapsed)
+	case !d.Converged:
+		return false, "training ended before it converged"
+	}
+	return true, ""
+}
+
 // Sample implements irl.Posterior: rewards are sampled, and their Q-values found by solving the MDP for each (the
 // paper's footnote on AVRIL in active learning).
 func (p *Posterior) Sample(rng *rand.Rand, n int) (*irl.Samples, error) {

@@ -38,9 +38,9 @@ const linear = "linear"
 // Kernels lists the names of the kernels.
 func Kernels() []string { return []string{"rbf", "matern12", "matern32", "matern52", linear} }
 
-// KernelPrior returns the prior of a Gaussian process over rewards with the given features, a row of [n, d] for each reward,
-// and mean [n]. It is a covariance, and for the linear kernel a low-rank factor [n, d]. Smooth kernels make covariances that
-// are singular to working precision; a nugget of 1e-8·σ² makes them invertible and changes little.
+// KernelPrior returns the prior of a Gaussian process over rewards with the given features, a row of [n, d] for each
+// reward, and mean [n]. It is a covariance, and for the linear kernel a low-rank factor [n, d]. Smooth kernels make
+// covariances that are singular to working precision; a nugget of 1e-8·σ² makes them invertible and changes little.
 func KernelPrior(kernel Kernel, features *mat.Dense, mean []float64) (Prior, error) {
 	c, stationary := kernels[kernel.Name]
 	if !stationary && kernel.Name != linear {
@@ -62,7 +62,8 @@ func KernelPrior(kernel Kernel, features *mat.Dense, mean []float64) (Prior, err
 		return Prior{}, err
 	}
 	if v := kernel.Nugget; v != 0 && !(v >= minScale*minScale && v <= maxScale*maxScale) {
-		return Prior{}, fmt.Errorf("qvirl: kernel nugget = %g, want zero or a variance from %g to %g", v, minScale*minScale, maxScale*maxScale)
+		return Prior{}, fmt.Errorf("qvirl: kernel nugget = %g, want zero or a variance from %g to %g",
+			v, minScale*minScale, maxScale*maxScale)
 	}
 	scaled := mat.NewDense(n, d, nil) // xᵢ/ℓᵢ
 	for i := 0; i < n; i++ {

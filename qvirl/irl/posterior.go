@@ -208,3 +208,16 @@ func (p *Problem) SamplesOfValues(x *mat.Dense) *Samples {
 	}
 	return out
 }
+
+// Convergent is a posterior that says whether the computation that it is the result of had converged, and if not, why not.
+type Convergent interface {
+	Convergence() (ok bool, reason string)
+}
+
+// Converged asks a posterior for its convergence; one that does not say has converged.
+func Converged(post Posterior) (ok bool, reason string) {
+	if c, is := post.(Convergent); is {
+		return c.Convergence()
+	}
+	return true, ""
+}

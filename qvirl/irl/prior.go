@@ -10,20 +10,22 @@ import (
 )
 
 const (
-	// minScale and maxScale bound the standard deviations of rewards and β, and maxScale the sizes of prior means: within them
-	// the largest thing that methods compute of them, (β·σ/(1−γ))², is a float64 for every γ that one can write down.
+	// minScale and maxScale bound the standard deviations of rewards and β, and maxScale the sizes of prior means:
+	// within them the largest thing that methods compute of them, (β·σ/(1−γ))², is a float64 for every γ that one can
+	// write down.
 	minScale, maxScale = 1e-60, 1e60
-	// indefinite is how far below zero the smallest eigenvalue of a correlation matrix may be, relative to the largest, for the
-	// matrix to count as positive semi-definite. Rounding leaves about n·1e-16, and a thousandfold in products such as A·Aᵀ.
+	// indefinite is how far below zero the smallest eigenvalue of a correlation matrix may be, relative to the
+	// largest, for the matrix to count as positive semi-definite. Rounding leaves about n·1e-16, and a thousandfold in
+	// products such as A·Aᵀ.
 	indefinite = 1e-10
-	// maxCondition is the largest condition number of a correlation matrix that is inverted: the inverse has no more than about
-	// 12 of the 16 digits to lose.
+	// maxCondition is the largest condition number of a correlation matrix that is inverted: the inverse has no more
+	// than about 12 of the 16 digits to lose.
 	maxCondition = 1e12
 )
 
 // ErrSingularPrior is the error of methods that need the inverse of the prior covariance where it has none.
-var ErrSingularPrior = errors.New("the prior covariance is singular to working precision, and this method needs its inverse; " +
-	"policywalk needs none, and 1e-8 of the largest variance added to its diagonal would give it one")
+var ErrSingularPrior = errors.New("the prior covariance is singular to working precision, and this method " +
+	"needs its inverse; policywalk needs none, and 1e-8 of the largest variance added to its diagonal would give it one")
 
 // Prior is a Gaussian prior N(m, Σ) over the reward vector: one number a state (state-only rewards, n = S), or one a
 // state-action pair (n = S·A, index s·A + a). The covariance is given in one of three forms:
@@ -87,9 +89,10 @@ func (p Prior) Variances() []float64 {
 	return out
 }
 
-// Factor returns an L [n, k], k ≤ n, with L Lᵀ = Σ, so that m + L z has the prior's distribution where z ~ N(0, I) has k
-// elements. Each element of L Lᵀ is right to a few roundings of σᵢσⱼ, whatever the scales of the other rewards. L is diagonal
-// for independent rewards, lower triangular where Σ is positive definite to working precision, and otherwise neither.
+// Factor returns an L [n, k], k ≤ n, with L Lᵀ = Σ, so that m + L z has the prior's distribution where z ~ N(0, I) has
+// k elements. Each element of L Lᵀ is right to a few roundings of σᵢσⱼ, whatever the scales of the other rewards. L is
+// diagonal for independent rewards, lower triangular where Σ is positive definite to working precision, and otherwise
+// neither.
 func (p Prior) Factor() (*mat.Dense, error) {
 	n := len(p.Mean)
 	switch {
@@ -105,8 +108,8 @@ func (p Prior) Factor() (*mat.Dense, error) {
 	return factor, nil
 }
 
-// factorLowRank returns B = [W diag(Std)] without its columns of zeros, or where that has more columns than rows the Rᵀ of
-// Bᵀ = Q R: then B Bᵀ = Rᵀ R, and Σ itself, whose small eigenvalues rounding would take, is never formed.
+// factorLowRank returns B = [W diag(Std)] without its columns of zeros, or where that has more columns than rows the
+// Rᵀ of Bᵀ = Q R: then B Bᵀ = Rᵀ R, and Σ itself, whose small eigenvalues rounding would take, is never formed.
 func (p Prior) factorLowRank() *mat.Dense {
 	n, k := p.LowRank.Dims()
 	columns := k
@@ -133,8 +136,9 @@ func (p Prior) factorLowRank() *mat.Dense {
 	return mat.DenseCopyOf(r.Slice(0, n, 0, n).T())
 }
 
-// factorCovariance factorises cov = D C D, with C the correlation matrix and D the standard deviations: L = D chol(C), and
-// L = D V √Λ where C is singular, with C = V Λ Vᵀ, of which eigenvalues that rounding could have made are left out.
+// factorCovariance factorises cov = D C D, with C the correlation matrix and D the standard deviations: L = D chol(C),
+// and L = D V √Λ where C is singular, with C = V Λ Vᵀ, of which eigenvalues that rounding could have made are left
+// out.
 func factorCovariance(cov *mat.SymDense) (*mat.Dense, error) {
 	n := cov.SymmetricDim()
 	corr, std, err := correlation(cov)
@@ -170,8 +174,8 @@ func factorCovariance(cov *mat.SymDense) (*mat.Dense, error) {
 	return factor, nil
 }
 
-// correlation splits a covariance into correlations [n, n] and standard deviations [n]. Where a variance is zero, so is the
-// row of correlations.
+// correlation splits a covariance into correlations [n, n] and standard deviations [n]. Where a variance is zero, so
+// is the row of correlations.
 func correlation(cov *mat.SymDense) (*mat.SymDense, []float64, error) {
 	n := cov.SymmetricDim()
 	std := make([]float64, n)
@@ -189,16 +193,16 @@ func correlation(cov *mat.SymDense) (*mat.SymDense, []float64, error) {
 			case a > 0 && b > 0:
 				corr.SetSym(i, j, c/a/b)
 			case c != 0:
-				return nil, nil, fmt.Errorf("qvirl: prior covariance[%d,%d] = %g beside a variance of zero, so it is not positive semi-definite",
-					i, j, c)
+				return nil, nil, fmt.Errorf("qvirl: prior covariance[%d,%d] = %g beside a variance of zero: "+
+					"it is not positive semi-definite", i, j, c)
 			}
 		}
 	}
 	return corr, std, nil
 }
 
-// eigen returns the eigenvalues, ascending, and the eigenvectors of a correlation matrix, or says that it is not positive
-// semi-definite.
+// eigen returns the eigenvalues, ascending, and the eigenvectors of a correlation matrix, or says that it is not
+// positive semi-definite.
 func eigen(corr *mat.SymDense) ([]float64, *mat.Dense, error) {
 	var eig mat.EigenSym
 	if !eig.Factorize(corr, true) {
@@ -287,13 +291,15 @@ func (p Prior) validate(states, actions int) error {
 	}
 	switch {
 	case p.Cov != nil && (p.Std != nil || p.LowRank != nil):
-		return fmt.Errorf("qvirl: prior: want exactly one of a covariance, standard deviations, and a low-rank factor with or without them")
+		return fmt.Errorf("qvirl: prior: want exactly one of a covariance, standard deviations, and a low-rank factor " +
+			"with or without them")
 	case p.Cov != nil:
 		return p.validateCovariance()
 	case p.LowRank != nil:
 		return p.validateLowRank()
 	case p.Std == nil:
-		return fmt.Errorf("qvirl: prior: want exactly one of a covariance, standard deviations, and a low-rank factor; it has none")
+		return fmt.Errorf("qvirl: prior: want exactly one of a covariance, standard deviations, and a low-rank factor; " +
+			"it has none")
 	}
 	for i, s := range p.Std {
 		if err := checkScale(fmt.Sprintf("prior std[%d]", i), s); err != nil {

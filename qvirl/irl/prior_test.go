@@ -14,7 +14,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawPrior draws a prior of any form whose rewards have scales from 1e-6 to 1e3, and its covariance, computed apart, [n, n].
+// drawPrior draws a prior of any form whose rewards have scales from 1e-6 to 1e3, and its covariance, computed apart,
+// [n, n].
 func drawPrior(t *rapid.T) (Prior, *mat.Dense) {
 	n := rapid.IntRange(1, 7).Draw(t, "rewards")
 	k := rapid.IntRange(1, 9).Draw(t, "rank")
@@ -65,8 +66,8 @@ func drawPrior(t *rapid.T) (Prior, *mat.Dense) {
 	return Prior{Mean: mean, LowRank: w, Std: std}, cov
 }
 
-// Every form of prior is accepted and factorised, relative to each reward's own scale: to a few roundings, but to as many as
-// there are rewards where eigenvalues that may be rounding are left out.
+// Every form of prior is accepted and factorised, relative to each reward's own scale: to a few roundings, but to as
+// many as there are rewards where eigenvalues that may be rounding are left out.
 func TestFactorSquaresToTheCovariance(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, want := drawPrior(t)
@@ -101,7 +102,8 @@ func TestFactorSquaresToTheCovariance(t *testing.T) {
 	})
 }
 
-// The precision inverts the covariance in units of each reward, or the prior is singular, and then its correlations are nearly so.
+// The precision inverts the covariance in units of each reward, or the prior is singular, and then its correlations
+// are nearly so.
 func TestPrecision(t *testing.T) {
 	singular := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -192,8 +194,8 @@ func TestDrawMoments(t *testing.T) {
 	}
 }
 
-// What is positive semi-definite but for rounding is accepted, at scales that differ by 1e9; what is not is refused by its
-// eigenvalue, 1 − c, and whatever its scales.
+// What is positive semi-definite but for rounding is accepted, at scales that differ by 1e9; what is not is refused by
+// its eigenvalue, 1 − c, and whatever its scales.
 func TestSemidefiniteToWorkingPrecision(t *testing.T) {
 	cov := func(c, small float64) *mat.SymDense {
 		return mat.NewSymDense(3, []float64{1, c, 0, c, 1, 0, 0, 0, small * small})
@@ -242,7 +244,8 @@ func TestSemidefiniteToWorkingPrecision(t *testing.T) {
 	}
 }
 
-// The Matérn kernels against the general formula 2^(1−ν)/Γ(ν) (√(2ν) r)^ν K_ν(√(2ν) r), whose Bessel function is an integral.
+// The Matérn kernels against the general formula 2^(1−ν)/Γ(ν) (√(2ν) r)^ν K_ν(√(2ν) r), whose Bessel function is an
+// integral.
 func TestKernels(t *testing.T) {
 	bessel := func(nu, z float64) float64 { // ∫₀^∞ exp(−z cosh t) cosh(νt) dt
 		return quad.Fixed(func(t float64) float64 { return math.Exp(-z*math.Cosh(t)) * math.Cosh(nu*t) }, 0, 12, 400, quad.Legendre{}, 0)
@@ -313,7 +316,8 @@ func TestKernels(t *testing.T) {
 	}
 }
 
-// A smooth kernel on a grid of states, numerically singular at any long lengthscale, and far features are priors like any other.
+// A smooth kernel on a grid of states, numerically singular at any long lengthscale, and far features are priors like
+// any other.
 func TestSmoothKernelsAreFactorised(t *testing.T) {
 	x := mat.NewDense(36, 2, nil)
 	for i := 0; i < 36; i++ {

@@ -99,6 +99,14 @@ func (p *Warped) Problem() *irl.Problem { return p.problem }
 // Converged reports whether the computation that it is the result of had converged.
 func (p *Warped) Converged() bool { return p.converged }
 
+// Convergence is Converged, with the reason why not.
+func (p *Warped) Convergence() (ok bool, reason string) {
+	if !p.converged {
+		return false, "the walk that it is matched to had not settled"
+	}
+	return true, ""
+}
+
 // Reward returns the marginal posterior of reward i, in closed form.
 func (p *Warped) Reward(i int) irl.Marginal { return p.marginal(i) }
 

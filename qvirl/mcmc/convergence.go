@@ -72,6 +72,15 @@ func (d *Diagnostics) Clean() error {
 	return nil
 }
 
+// Converged reports whether the diagnostics are Clean, and if not, why not.
+func (d *Diagnostics) Converged() (ok bool, reason string) {
+	if err := d.Clean(); err != nil {
+		return false, err.Error()
+	}
+	rhat, ess := d.Worst()
+	return true, fmt.Sprintf("R̂ ≤ %.3f, bulk ESS ≥ %.0f", rhat, ess)
+}
+
 func converge(n int, chains func(i int) [][]float64) Convergence {
 	c := Convergence{make([]float64, n), make([]float64, n), make([]float64, n)}
 	for i := range c.RHat {

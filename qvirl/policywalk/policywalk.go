@@ -50,8 +50,11 @@ type Diagnostics struct {
 	Widths []float64 // of the steps of each whitened component, mean over the chains, [k] as of Prior.Factor
 }
 
-// Convergence returns the part of the diagnostics that all Markov chains have.
-func (p *Posterior) Convergence() *mcmc.Diagnostics { return &p.diagnostics.Diagnostics }
+// Sampling returns the part of the diagnostics that all Markov chains have.
+func (p *Posterior) Sampling() *mcmc.Diagnostics { return &p.diagnostics.Diagnostics }
+
+// Convergence reports whether the chains agree and are long enough by the configuration's targets.
+func (p *Posterior) Convergence() (ok bool, reason string) { return p.diagnostics.Converged() }
 
 // Diagnostics returns how well the posterior was sampled.
 func (p *Posterior) Diagnostics() Diagnostics { return p.diagnostics }

@@ -104,14 +104,16 @@ func TestQuadrature(t *testing.T) {
 	singular, lowRank := correlated, correlated
 	singular.Prior.Cov = mat.NewSymDense(2, []float64{2.25, 1.5, 1.5, 1})
 	lowRank.Prior = irl.Prior{Mean: []float64{0.5, -0.5}, LowRank: mat.NewDense(2, 1, []float64{1, 1}), Std: []float64{1.5, 0}}
-	for name, p := range map[string]*irl.Problem{"independent": independent, "correlated": &correlated, "singular": &singular, "low rank": &lowRank} {
+	for name, p := range map[string]*irl.Problem{
+		"independent": independent, "correlated": &correlated, "singular": &singular, "low rank": &lowRank,
+	} {
 		t.Run(name, func(t *testing.T) {
 			const n = 400 // points a dimension, over 6 standard deviations of the whitened rewards on each side
 			given, err := p.Prior.Factor()
 			if err != nil {
 				t.Fatal(err)
 			}
-			// L U with an orthogonal U is a factor too; where L is but a column, U spreads it, and with it the grid's points.
+			// L U with an orthogonal U is a factor too; where L is one column, U spreads it, and the grid's points.
 			padded, factor := mat.NewDense(2, 2, nil), mat.NewDense(2, 2, nil)
 			padded.Copy(given)
 			factor.Mul(padded, mat.NewDense(2, 2, []float64{.8, .6, -.6, .8}))

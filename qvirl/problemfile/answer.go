@@ -25,6 +25,11 @@ type Answer struct {
 	BetaSamples   []float64  // beta_samples [k], of the same draws as reward_samples; nil: not written
 	RHat          []float64  // rhat [S] or [S,A], of the rewards; nil: not written
 	ESSBulk       []float64  // ess_bulk [S] or [S,A]; nil: not written
+
+	// Verdict says what the answer is worth, Returned which method it is of, and Reason why it may be relied on, or why not; texts of
+	// the same names, written with converged (1 if it may be relied on, 0 if not) unless Verdict is empty.
+	Verdict, Returned, Reason string
+	Converged                 bool
 }
 
 // AnswerOptions say what an answer holds.
@@ -117,6 +122,12 @@ func (a *Answer) Write(path string) error {
 	}
 	if a.ESSBulk != nil {
 		arrays["ess_bulk"] = npz.Floats(a.ESSBulk, rewardShape(p)...)
+	}
+	if a.Verdict != "" {
+		arrays["verdict"], arrays["returned"], arrays["reason"] = npz.String(a.Verdict), npz.String(a.Returned), npz.String(a.Reason)
+		converged := npz.Bools([]bool{a.Converged})
+		converged.Shape = nil
+		arrays["converged"] = converged
 	}
 	if err := npz.Write(path, arrays); err != nil {
 		return fmt.Errorf("answer: %w", err)

@@ -29,7 +29,8 @@
 //
 // Such a kernel is written as the covariance, or for linear the low-rank factor, that it stands for.
 //
-// Arrays of other names are ignored. No array may have more than 2²⁷ numbers (1 GiB). See Answer for the arrays that come back.
+// Arrays of other names are ignored. No array may have more than 2²⁷ numbers (1 GiB). See Answer for the arrays that
+// come back.
 package problemfile
 
 import (

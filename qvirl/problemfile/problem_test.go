@@ -57,8 +57,8 @@ func TestReadsNumPyStateAction(t *testing.T) {
 	}
 }
 
-// The kernels that NumPy wrote are the covariances that it computes: 4·exp(−½[(Δx₁)² + (Δx₂/2)²]) with the points (0,0), (1,0) and
-// (1,2), and σᵢσⱼ(1 + √3 r)exp(−√3 r) + ¼[i = j].
+// The kernels that NumPy wrote are the covariances that it computes: 4·exp(−½[(Δx₁)² + (Δx₂/2)²]) with the points
+// (0,0), (1,0) and (1,2), and σᵢσⱼ(1 + √3 r)exp(−√3 r) + ¼[i = j].
 func TestReadsNumPyKernels(t *testing.T) {
 	p, err := Read("testdata/kernel.npz")
 	if err != nil {
@@ -108,7 +108,8 @@ func problems(t testing.TB) map[string]*irl.Problem {
 	return map[string]*irl.Problem{
 		"state-only": {MDP: world.MDP, Prior: irl.IndependentPrior(6, -1, 3), Discount: .9, Beta: 2, Demos: mdp.Flatten(steps)},
 		"covariance": {MDP: world.MDP, Prior: irl.Prior{Mean: world.Reward, Cov: cov}, Discount: 0, Beta: .1},
-		"low rank":   {MDP: world.MDP, Prior: irl.Prior{Mean: world.Reward, LowRank: mat.NewDense(6, 2, []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3})}, Discount: 0, Beta: 1},
+		"low rank": {MDP: world.MDP, Discount: 0, Beta: 1, Prior: irl.Prior{Mean: world.Reward,
+			LowRank: mat.NewDense(6, 2, []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3})}},
 		"low rank and std of pairs": {MDP: world.MDP, Prior: irl.Prior{Mean: make([]float64, 30), Std: slices.Repeat([]float64{0, 2}, 15),
 			LowRank: mat.NewDense(30, 1, slices.Repeat([]float64{1, 2, 3}, 10))}, Discount: 0, Beta: 1},
 		"state-action": {MDP: world.MDP, Prior: irl.IndependentPrior(30, 1, 2), Discount: .9, Beta: 2, Demos: mdp.Flatten(steps)},
@@ -168,8 +169,8 @@ func TestArraysAreLimited(t *testing.T) {
 	}
 }
 
-// kernel returns what gives a problem a kernel prior, but for the arrays given: nil for missing. Its name is a number, for want of
-// texts that can be written.
+// kernel returns what gives a problem a kernel prior, but for the arrays given: nil for missing. Its name is a number,
+// for want of texts that can be written.
 func kernel(but map[string]*npz.Array) func(map[string]npz.Array) {
 	return func(m map[string]npz.Array) {
 		m["prior_kernel"], m["prior_lengthscale"] = npz.Scalar(1), npz.Scalar(1)
@@ -238,7 +239,9 @@ func TestBadProblems(t *testing.T) {
 			"state_features has the shape [3], want [3] as prior_mean and one more axis"},
 		"lengthscale's shape": {kernel(map[string]*npz.Array{"prior_lengthscale": {Shape: []int{1, 1}, Data: []float64{1}}}),
 			"prior_lengthscale has the shape [1 1]"},
-		"low rank's shape": {func(m map[string]npz.Array) { m["prior_low_rank"] = npz.Floats(make([]float64, 4), 2, 2) }, "prior_low_rank has the shape [2 2]"},
+		"low rank's shape": {func(m map[string]npz.Array) {
+			m["prior_low_rank"] = npz.Floats(make([]float64, 4), 2, 2)
+		}, "prior_low_rank has the shape [2 2]"},
 		"low rank's numbers": {func(m map[string]npz.Array) {
 			m["prior_low_rank"] = npz.Floats([]float64{0, 1, math.NaN()}, 3, 1)
 		}, "prior_low_rank[2,0] = NaN"},

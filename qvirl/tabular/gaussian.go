@@ -85,6 +85,14 @@ func (p *Gaussian) Curve() []CurvePoint { return append([]CurvePoint(nil), p.cur
 // Converged reports whether the last round of training changed the ELBO by no more than the tolerance.
 func (p *Gaussian) Converged() bool { return p.converged }
 
+// Convergence is Converged, with the reason why not.
+func (p *Gaussian) Convergence() (ok bool, reason string) {
+	if !p.converged {
+		return false, "training ended before it converged"
+	}
+	return true, ""
+}
+
 // Seconds returns the wall time of the fit of the whole batch that the problem was part of.
 func (p *Gaussian) Seconds() float64 { return p.seconds }
 

@@ -3,6 +3,7 @@ package valuewalk
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -181,6 +182,24 @@ func ratiosTo(a Approximation) ratios {
 		}
 	}
 	return nil
+}
+
+// LogRatios draws from an approximation and returns the logs of the ratios of the exact posterior's density to its own at the draws,
+// each up to a constant. The prior and the approximation must have a density.
+func LogRatios(a Approximation, rng *rand.Rand, draws int) ([]float64, error) {
+	ratios := ratiosTo(a)
+	if ratios == nil {
+		return nil, fmt.Errorf("valuewalk: a posterior of type %T has no density over values or rewards to compare", a)
+	}
+	t, err := newTarget(a.Problem())
+	if err != nil {
+		return nil, err
+	}
+	x, err := a.SampleValues(rng, draws)
+	if err != nil {
+		return nil, err
+	}
+	return ratios(t, x)
 }
 
 // judge finds the verdict by the rule that Diagnose states.

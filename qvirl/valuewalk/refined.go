@@ -2,6 +2,7 @@ package valuewalk
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 
@@ -67,6 +68,25 @@ type Refined struct {
 
 // Start returns the approximate posterior that was refined.
 func (p *Refined) Start() Approximation { return p.start }
+
+// Convergence reports whether the walk has come to rest, by the limits that Diagnose states.
+func (p *Refined) Convergence() (ok bool, reason string) {
+	switch d := p.diagnostics; {
+	case d.StepSize == 0:
+		return false, "it has made no transition"
+	case d.Stuck > maxStuck:
+		return false, fmt.Sprintf("%.0f %% of the walkers never moved", 100*d.Stuck)
+	case d.restless():
+		return false, fmt.Sprintf("between its halves, the reward marginals move by %.2f standard deviations", d.Settling)
+	}
+	return true, ""
+}
+
+// restless reports whether the marginals still move beyond Monte Carlo error.
+func (d *RefineDiagnostics) restless() bool {
+	noise := math.Sqrt2 * d.Noise // of Settling, which compares half as many samples
+	return beyond(d.Settling, noise) > maxSettling && d.Settling > maxUnrest*noise
+}
 
 // Diagnostics returns how the refinement went.
 func (p *Refined) Diagnostics() RefineDiagnostics { return p.diagnostics }

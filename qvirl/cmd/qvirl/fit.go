@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -18,14 +20,27 @@ import (
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/matched"
+	"github.com/go-birl/birl/qvirl/mcmc"
 	"github.com/go-birl/birl/qvirl/overlay"
 	"github.com/go-birl/birl/qvirl/problemfile"
+	"github.com/go-birl/birl/qvirl/reference"
+	"github.com/go-birl/birl/qvirl/sbc"
 	"github.com/go-birl/birl/qvirl/tabular"
 	"github.com/go-birl/birl/qvirl/valuewalk"
+	"github.com/go-birl/birl/qvirl/verdict"
 )
 
 // answerDraws is the number of draws that averages in an answer are taken over where no closed form is known.
 const answerDraws = 5000
+
+// The methods of fit.
+const (
+	matchedMethod   = "qvirl-matched"
+	paperMethod     = "qvirl"
+	referenceMethod = reference.Name
+	valueWalkMethod = "valuewalk"
+	avrilMethod     = "avril"
+)
 
 // fitOptions are the flags of fit.
 type fitOptions struct {
@@ -34,7 +49,9 @@ type fitOptions struct {
 	seed                 uint64
 	lambda               float64
 	refine               int // transitions; negative for no refinement
+	check                int // simulated problems
 	noDet                bool
+	noEscalate, strict   bool
 	configFile           string
 	backend              string
 	asJSON               bool
@@ -43,7 +60,7 @@ type fitOptions struct {
 func newFit() *cobra.Command {
 	var o fitOptions
 	c := &cobra.Command{
-		Use:   "fit --problem FILE.npz --method METHOD --out FILE.npz",
+		Use:   "fit --problem FILE.npz --out FILE.npz",
 		Short: "Infer the reward of a Markov decision process from demonstrations",
 		Long: `fit reads an IRL problem on any finite MDP from a NumPy archive, and writes the posterior over its reward to another.
 
@@ -65,39 +82,50 @@ Rewards that depend on each other take one of these priors, singular ones includ
 Standard deviations and β lie between 1e-60 and 1e60.
 
 The answer holds reward_mean [S], reward_cov [S,S], value_mean [S] and value_std [S] (of the optimal state values),
-action_probs [S,A] (of the demonstrator, averaged over the posterior), with --samples or from samplers reward_samples
-[k,S], and from valuewalk rhat [S] and ess_bulk [S]. With state-action rewards, [S] is [S,A] for everything about rewards,
-and reward_cov is [S·A,S·A]. Where β has a prior there are beta_mean, beta_std and, beside reward_samples, beta_samples [k] too.
+action_probs [S,A] (of the demonstrator, averaged over the posterior), reward_samples [k,S] from samplers or with --samples,
+and from samplers rhat [S] and ess_bulk [S]. With state-action rewards, [S] is [S,A] for everything about rewards, and
+reward_cov is [S·A,S·A]. Where β has a prior there are beta_mean, beta_std and, beside reward_samples, beta_samples [k] too.
+Three texts say what it is worth: verdict ("trust", "refine", "do not use"; of samplers "converged" or "not converged"),
+returned (the method that the answer is of) and reason; converged is 1 if the answer may be relied on, and 0 if not.
 
 Methods:
-  qvirl      variational (the default): rewards with skewed marginals and Gaussian dependence, matched to a short Markov chain
-  paper      variational as in the paper, whose objective it trains to convergence; β must be known
-  valuewalk  Markov chain Monte Carlo, exact
-  avril      a variational baseline; β must be known
+  qvirl-matched  variational (the default): rewards with skewed marginals and Gaussian dependence, matched to a short chain
+  qvirl          variational as in the paper, whose objective it trains to convergence; β must be known
+  avril          a variational baseline; β must be known
+  reference      Markov chain Monte Carlo, exact: for any prior, discount and β
+  valuewalk      Markov chain Monte Carlo as published, exact where its chains agree
 
---refine K is a dial between the variational posterior and valuewalk: each sample of the answer is at least K transitions of
-Hamiltonian Monte Carlo away from a sample of the variational posterior (0: such a sample itself, with the reward that belongs
-to it exactly; 10 is much; it costs less than half of what valuewalk does). A diagnosis is printed: whether the variational
-posterior could have been trusted, should be refined, or should not be used, and why.`,
+A variational answer is judged on the problem itself, by chains that start from it and from the prior: "trust" if means, standard
+deviations, values, policy and importance weights agree, "refine" if these chains agree with each other but not with the answer,
+"do not use" if nothing vouches for it. fit then goes on by itself: from "refine" it returns the chains' samples, from "do not use"
+those of a longer run of the reference sampler; --no-escalate keeps the variational answer. --strict makes it an error
+if the answer that was written may not be relied on.
+
+--refine K moves samples of a variational posterior by at least K transitions of Hamiltonian Monte Carlo first (0: none, with the
+reward that belongs to each sample exactly). --check N simulates N problems like this one from its prior, fits each, and tests whether
+the ranks of the truth are uniform (simulation-based calibration; 100 problems take minutes).`,
 		Example: `  qvirl fit --problem corridor.npz --out posterior.npz
-  qvirl fit --problem corridor.npz --samples 1000 --out posterior.npz
-  qvirl fit --problem corridor.npz --refine 3 --out posterior.npz
-  qvirl fit --problem corridor.npz --method valuewalk --out posterior.npz
-  qvirl fit --problem corridor.npz --method avril --lambda 0.1 --out posterior.npz`,
+  qvirl fit --problem corridor.npz --samples 1000 --strict --out posterior.npz
+  qvirl fit --problem corridor.npz --method reference --out posterior.npz
+  qvirl fit --problem corridor.npz --method qvirl --no-escalate --out posterior.npz
+  qvirl fit --problem corridor.npz --check 100 --out posterior.npz`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return fit(cmd, &o) },
 	}
 	f := c.Flags()
 	f.StringVar(&o.problem, "problem", "", "file with the problem (required)")
-	f.StringVar(&o.method, "method", "qvirl", "qvirl, paper, valuewalk or avril")
+	f.StringVar(&o.method, "method", matchedMethod, "qvirl-matched, qvirl, avril, reference or valuewalk")
 	f.StringVar(&o.out, "out", "", "file for the answer (required)")
 	f.IntVar(&o.samples, "samples", 0, "number of reward samples in the answer (default: all samples of samplers, none of others)")
 	f.Uint64Var(&o.seed, "seed", 1, "seed of everything random")
 	f.Float64Var(&o.lambda, "lambda", avril.Default().Lambda, "avril: weight of the constraint that ties rewards to values")
-	f.IntVar(&o.refine, "refine", noRefinement, "qvirl and paper: refine the posterior by at least so many Hamiltonian transitions, and say how far it was from exact")
+	f.IntVar(&o.refine, "refine", noRefinement, "qvirl-matched and qvirl: move samples by at least so many Hamiltonian transitions first")
 	f.BoolVar(&o.noDet, "nodet", false, "valuewalk: leave out the log-determinant (not the posterior; for comparison)")
+	f.BoolVar(&o.noEscalate, "no-escalate", false, "keep a variational answer that is not trusted")
+	f.BoolVar(&o.strict, "strict", false, "end with an error if the answer that was written may not be relied on")
+	f.IntVar(&o.check, "check", 0, "simulate so many problems like this one, at least 20, and test the calibration of the method on them")
 	f.StringVar(&o.configFile, "config", "", "JSON file with fields that replace those of the method's default config")
-	f.StringVar(&o.backend, "backend", "", "qvirl and paper: "+backendHelp)
+	f.StringVar(&o.backend, "backend", "", "qvirl-matched and qvirl: "+backendHelp)
 	f.BoolVar(&o.asJSON, "json", false, "write progress as JSON to standard output, one event a line")
 	for _, name := range []string{"problem", "out"} {
 		c.MarkFlagRequired(name)
@@ -126,34 +154,118 @@ func fit(cmd *cobra.Command, o *fitOptions) error {
 		listener = newJSON(cmd.OutOrStdout())
 	}
 	clock := newStopwatch()
-	posts, err := m.Fit(cmd.Context(), []*irl.Problem{problem}, fitProgress(listener, o.method, clock))
+	result, err := o.infer(cmd.Context(), m, problem, fitProgress(listener, o.method, clock))
 	if err != nil {
 		if errors.Is(err, context.Canceled) {
 			return fmt.Errorf("%w; nothing was written", err)
 		}
 		return err
 	}
-	report, err := diagnose(cmd.Context(), posts[0], o.seed)
+	answer, err := o.answer(result)
 	if err != nil {
 		return err
 	}
 	elapsed, _ := clock.estimate(1)
-	listener(experiment.Event{Kind: experiment.Finished, Unit: o.method, Done: 1, Total: 1, Fraction: 1, Elapsed: elapsed, Out: o.out, Notes: report})
-	answer, err := problemfile.NewAnswer(posts[0], problemfile.AnswerOptions{Samples: o.samples, Draws: answerDraws, Seed: o.seed})
-	if err != nil {
-		return err
-	}
-	verdict := describeFit(posts[0], answer)
+	listener(experiment.Event{Kind: experiment.Finished, Unit: o.method, Done: 1, Total: 1, Fraction: 1, Elapsed: elapsed, Out: o.out, Notes: describeFit(result)})
 	if err := answer.Write(o.out); err != nil {
 		return err
 	}
 	if !o.asJSON {
-		fmt.Fprintf(cmd.OutOrStdout(), "%s: posterior over %d rewards in %s\n", verdict, problem.RewardDim(), o.out)
+		state := "converged"
+		if !result.Converged {
+			state = "WARNING: NOT CONVERGED: " + result.Reason
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%s: %s posterior over %d rewards in %s\n", state, result.Returned, problem.RewardDim(), o.out)
+	}
+	if o.check > 0 {
+		if err := o.checkCalibration(cmd, m, problem, listener); err != nil {
+			return err
+		}
+	}
+	if o.strict && !result.Converged {
+		return fmt.Errorf("--strict: %w: %s; the answer is in %s", verdict.ErrNotConverged, result.Reason, o.out)
 	}
 	return nil
 }
 
-// matchedConfig is the config of the method qvirl: of the posterior that the walk starts from, and of the walk.
+// infer fits the problem: a sampler's answer is what it is; a variational one is judged.
+func (o *fitOptions) infer(ctx context.Context, m irl.Method, problem *irl.Problem, progress irl.Progress) (*verdict.Result, error) {
+	if o.sampler() {
+		began := time.Now()
+		posts, err := m.Fit(ctx, []*irl.Problem{problem}, progress)
+		if err != nil {
+			return nil, err
+		}
+		r := &verdict.Result{Posterior: posts[0], Returned: o.method, Stages: []verdict.Stage{{Name: o.method, Seconds: time.Since(began).Seconds()}}}
+		r.Converged, r.Reason = irl.Converged(posts[0])
+		return r, nil
+	}
+	return verdict.Fit(ctx, m, problem, !o.noEscalate, verdict.Default(o.seed), progress)
+}
+
+// sampler reports whether the method's answer consists of the samples of Markov chains, which say themselves whether they agree.
+func (o *fitOptions) sampler() bool {
+	return o.method == referenceMethod || o.method == valueWalkMethod
+}
+
+// answer asks the posterior for what is written.
+func (o *fitOptions) answer(r *verdict.Result) (*problemfile.Answer, error) {
+	a, err := problemfile.NewAnswer(r.Posterior, problemfile.AnswerOptions{Samples: o.samples, Draws: answerDraws, Seed: o.seed})
+	if err != nil {
+		return nil, err
+	}
+	if p, ok := r.Posterior.(interface{ Sampling() *mcmc.Diagnostics }); ok {
+		a.RHat, a.ESSBulk = p.Sampling().Reward.RHat, p.Sampling().Reward.BulkESS
+	}
+	a.Returned, a.Reason, a.Converged, a.Verdict = r.Returned, r.Reason, r.Converged, "converged"
+	if !r.Converged {
+		a.Verdict = "not converged"
+	}
+	if r.Diagnosis != nil {
+		a.Verdict = string(r.Diagnosis.Verdict)
+	}
+	return a, nil
+}
+
+// describeFit says in lines how the fit went.
+func describeFit(r *verdict.Result) []string {
+	var lines []string
+	if r.Diagnosis != nil {
+		lines = strings.Split(r.Diagnosis.String(), "\n")
+		if !r.Converged {
+			lines = append(lines, "returned: "+r.Returned+", not to be relied on: "+r.Reason)
+		} else {
+			lines = append(lines, "returned: "+r.Returned+": "+r.Reason)
+		}
+	} else {
+		lines = append(lines, r.Reason)
+	}
+	var costs []string
+	for _, s := range r.Stages {
+		costs = append(costs, fmt.Sprintf("%s %.1f s", s.Name, s.Seconds))
+	}
+	return append(lines, "cost: "+strings.Join(costs, ", "))
+}
+
+// checkCalibration simulates problems like this one and tests the method that was asked on them.
+func (o *fitOptions) checkCalibration(cmd *cobra.Command, m irl.Method, problem *irl.Problem, listener func(experiment.Event)) error {
+	fitOne := func(ctx context.Context, p *irl.Problem, seed uint64) (*irl.Samples, error) {
+		r, err := o.infer(ctx, m, p, nil)
+		if err != nil {
+			return nil, err
+		}
+		return r.Posterior.Sample(rand.New(rand.NewPCG(seed, 0)), sbc.Draws)
+	}
+	clock := newStopwatch()
+	report, err := sbc.Check(cmd.Context(), problem, fitOne, sbc.Options{Problems: o.check, Seed: o.seed}, fitProgress(listener, "check", clock))
+	if err != nil {
+		return fmt.Errorf("--check: %w; the answer is in %s", err, o.out)
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "check: %s\n", report)
+	return nil
+}
+
+// matchedConfig is the config of qvirl-matched: of the posterior that the walk starts from, and of the walk.
 type matchedConfig struct {
 	Start tabular.Config
 	Match valuewalk.RefineConfig
@@ -168,20 +280,29 @@ func (o *fitOptions) newMethod(flags *pflag.FlagSet, stderr io.Writer) (irl.Meth
 			return nil, fmt.Errorf("--config: %w", err)
 		}
 	}
-	for flag, methods := range map[string][]string{"lambda": {"avril"}, "nodet": {"valuewalk"}, "backend": {"qvirl", "paper"}, "refine": {"qvirl", "paper"}} {
+	of := map[string][]string{"lambda": {avrilMethod}, "nodet": {valueWalkMethod},
+		"backend": {matchedMethod, paperMethod}, "refine": {matchedMethod, paperMethod}}
+	for flag, methods := range of {
 		if flags.Changed(flag) && !slices.Contains(methods, o.method) {
 			return nil, fmt.Errorf("--%s is a flag of the method %s, not of %s", flag, strings.Join(methods, " or "), o.method)
 		}
 	}
 	switch o.method {
-	case "valuewalk":
+	case referenceMethod:
+		c := reference.Default()
+		c.Seed = o.seed
+		if err := overlay.JSON(&c, override); err != nil {
+			return nil, err
+		}
+		return reference.New(c)
+	case valueWalkMethod:
 		c := valuewalk.Default()
 		c.Seed, c.NoDeterminant = o.seed, o.noDet
 		if err := overlay.JSON(&c, override); err != nil {
 			return nil, err
 		}
 		return valuewalk.New(c)
-	case "qvirl":
+	case matchedMethod:
 		c := matchedConfig{Start: tabular.StartConfig(), Match: matched.Default()}
 		c.Start.Seed, c.Start.Backend, c.Match.Seed = o.seed, o.backend, o.seed
 		if err := overlay.JSON(&c, override); err != nil {
@@ -194,14 +315,14 @@ func (o *fitOptions) newMethod(flags *pflag.FlagSet, stderr io.Writer) (irl.Meth
 		if err != nil {
 			return nil, err
 		}
-		m, err := matched.New("qvirl", start, matched.WarpedRewards, c.Match)
+		m, err := matched.New(matchedMethod, start, matched.WarpedRewards, c.Match)
 		if err != nil {
 			return nil, err
 		}
 		return o.refined(m)
-	case "paper":
+	case paperMethod:
 		c := tabular.DefaultConfig()
-		c.Name, c.Seed, c.Backend = "paper", o.seed, o.backend
+		c.Name, c.Seed, c.Backend = paperMethod, o.seed, o.backend
 		if err := overlay.JSON(&c, override); err != nil {
 			return nil, err
 		}
@@ -213,7 +334,7 @@ func (o *fitOptions) newMethod(flags *pflag.FlagSet, stderr io.Writer) (irl.Meth
 			return nil, err
 		}
 		return o.refined(m)
-	case "avril":
+	case avrilMethod:
 		c := avril.Default()
 		c.Seed, c.Lambda = o.seed, o.lambda
 		if err := overlay.JSON(&c, override); err != nil {
@@ -221,40 +342,7 @@ func (o *fitOptions) newMethod(flags *pflag.FlagSet, stderr io.Writer) (irl.Meth
 		}
 		return avril.New(c)
 	}
-	return nil, fmt.Errorf("there is no method %q; there are qvirl, paper, valuewalk and avril", o.method)
-}
-
-// describeFit says how the fit ended, and adds what only a Markov chain has to the answer.
-func describeFit(post irl.Posterior, answer *problemfile.Answer) string {
-	switch p := post.(type) {
-	case *valuewalk.Refined:
-		return describeFit(p.Start(), answer)
-	case *valuewalk.Posterior:
-		d := p.Diagnostics()
-		answer.RHat, answer.ESSBulk = d.Reward.RHat, d.Reward.BulkESS
-		if err := d.Clean(); err != nil {
-			return "WARNING: " + err.Error()
-		}
-		rhat, ess := d.Worst()
-		return fmt.Sprintf("converged (R̂ ≤ %.3f, bulk ESS ≥ %.0f)", rhat, ess)
-	case *tabular.Gaussian:
-		if !p.Converged() {
-			return "WARNING: training ended before it converged"
-		}
-	case *matched.Warped:
-		if !p.Converged() {
-			return "WARNING: the walk that the posterior is matched to had not settled; --refine says how far off it is"
-		}
-	case *avril.Posterior:
-		d := p.Diagnostics()
-		if d.Collapsed > 0 {
-			return fmt.Sprintf("WARNING: %d rewards collapsed to a point (λ is too large)", d.Collapsed)
-		}
-		if !d.Converged {
-			return "WARNING: training ended before it converged"
-		}
-	}
-	return "converged"
+	return nil, fmt.Errorf("there is no method %q; there are qvirl-matched, qvirl, avril, reference and valuewalk", o.method)
 }
 
 // fitProgress turns a method's progress into events. Methods may report from several goroutines.

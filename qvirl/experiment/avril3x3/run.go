@@ -177,7 +177,7 @@ func (c Config) rows(methods []fitted) *experiment.Result {
 			for metric, v := range obstacle.ChainMetrics(p) {
 				add(metric, v)
 			}
-			if err := p.Convergence().Clean(); err != nil {
+			if err := p.Sampling().Clean(); err != nil {
 				result.Notes = append(result.Notes, m.name+": "+err.Error())
 			}
 		}

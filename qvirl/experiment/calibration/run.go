@@ -62,7 +62,7 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 func verdict(post irl.Posterior) string {
 	switch p := post.(type) {
 	case *valuewalk.Posterior:
-		if err := p.Convergence().Clean(); err != nil {
+		if err := p.Sampling().Clean(); err != nil {
 			return err.Error()
 		}
 	case interface{ Converged() bool }:

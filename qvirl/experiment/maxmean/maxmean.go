@@ -267,7 +267,7 @@ func (c Config) Plan(scale string) (*experiment.Plan, error) {
 				for metric, v := range obstacle.ChainMetrics(m) {
 					result.Rows = append(result.Rows, c.row(m.name, metric, v))
 				}
-				if err := m.Convergence().Clean(); err != nil {
+				if err := m.Sampling().Clean(); err != nil {
 					result.Notes = append(result.Notes, m.name+": "+err.Error())
 				}
 			}

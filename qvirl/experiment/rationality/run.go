@@ -83,7 +83,7 @@ func (r *runner) calibrate(ctx context.Context, seeds []uint64, t *experiment.St
 			row := experiment.Row{Environment: fmt.Sprintf("gridworld-%dx%d", c.DrawWorld.Width, c.DrawWorld.Height), Method: name, Demos: c.DrawDemos, Seed: seed}
 			result.Rows = append(result.Rows, interval(row, posts[i], truth[i])...)
 			if p, ok := posts[i].(*valuewalk.Posterior); ok {
-				if err := p.Convergence().Clean(); err != nil {
+				if err := p.Sampling().Clean(); err != nil {
 					result.Notes = append(result.Notes, fmt.Sprintf("%s, draw %d: %s", name, seed, err))
 				}
 			}

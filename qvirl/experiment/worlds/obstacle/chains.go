@@ -24,12 +24,12 @@ const (
 // Sampler is a posterior that a Markov chain has sampled.
 type Sampler interface {
 	irl.ValuePosterior
-	Convergence() *mcmc.Diagnostics
+	Sampling() *mcmc.Diagnostics
 }
 
 // ChainMetrics returns the metrics of a sampler's chains by name. Those that do not exist are left out.
 func ChainMetrics(s Sampler) map[string]float64 {
-	d := s.Convergence()
+	d := s.Sampling()
 	out := map[string]float64{Acceptance: d.Acceptance, Iterations: float64(d.Iterations)}
 	rhat, bulk := d.Worst()
 	for metric, v := range map[string]float64{RHatMax: rhat, ESSBulkMin: bulk, ESSTailMin: min(floats.Min(d.Reward.TailESS), floats.Min(d.Value.TailESS))} {

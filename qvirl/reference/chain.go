@@ -1,0 +1,161 @@
+package reference
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/go-birl/birl/qvirl/mcmc"
+	"github.com/go-birl/birl/qvirl/valuewalk"
+)
+
+// The kernels, each of which leaves the posterior invariant.
+const (
+	hamiltonianKernel = iota // Hamiltonian Monte Carlo in whitened rewards
+	sliceKernel              // elliptical slice sampling there
+	walkKernel               // ValueWalk's walk over values, with its log-determinant
+	kernels
+)
+
+// chain is one Markov chain: a mixture of the kernels in fixed shares.
+type chain struct {
+	target *Target
+	rng    *rand.Rand
+	at     state
+	draw   []float64 // what is kept of the position: rewards, values and log β, [n + n (+ 1)]
+
+	hamiltonian *hamiltonian
+	slice       *slice
+	walker      *valuewalk.Walker // nil where the prior has no density
+	unroot      *mat.Dense        // L⁻¹ of a dense L that is square and not singular
+	walkCost    float64           // multiplications of a leapfrog step of the walk
+
+	share [kernels]float64 // probability of each kernel in an iteration
+	cost  float64          // multiplications of an iteration
+	ridge float64          // standard deviation of log c of scale moves, where β is inferred
+	trace *mcmc.Trace
+
+	accepted float64 // sum of the acceptance probabilities of Hamiltonian transitions since the warm-up
+	tried    int
+}
+
+// start puts the chain at u.
+func (k *chain) start(u []float64) {
+	copy(k.at.u, u)
+	k.at.evaluate(k.target)
+	k.keep()
+}
+
+// keep stores the rewards and values of the target's last evaluation as those of the position.
+func (k *chain) keep() {
+	n := k.target.n
+	copy(k.draw, k.target.reward)
+	copy(k.draw[n:], k.target.values())
+	if len(k.draw) > 2*n {
+		k.draw[2*n] = math.Log(k.target.beta)
+	}
+}
+
+// move makes a transition of one kernel and returns the acceptance probability, or 1 where there is none.
+func (k *chain) move(kernel int) (accept float64) {
+	old := k.at.logLikelihood
+	switch kernel {
+	case hamiltonianKernel:
+		accept = k.hamiltonian.move(&k.at, k.rng)
+		if k.at.logLikelihood != old {
+			k.keep()
+		}
+	case sliceKernel:
+		accept = 1
+		k.slice.move(&k.at, k.rng)
+		k.keep()
+	case walkKernel:
+		accept = k.walk()
+	}
+	if k.target.problem.InfersBeta() {
+		k.rescale()
+	}
+	return accept
+}
+
+// walk makes a transition of the walk over values.
+func (k *chain) walk() float64 {
+	n := k.target.n
+	k.walker.MoveTo(k.draw[n:])
+	x, accept := k.walker.Step()
+	if floats.Equal(x, k.draw[n:]) {
+		return accept
+	}
+	copy(k.draw[n:], x)
+	reward := k.walker.Rewards(x)
+	copy(k.draw, reward)
+	prior := k.target.problem.Prior
+	for i, r := range reward {
+		k.at.u[i] = r - prior.Mean[i]
+	}
+	if k.target.diag != nil {
+		floats.Div(k.at.u[:n], k.target.diag)
+	} else {
+		z := append([]float64(nil), k.at.u[:n]...)
+		gemv(blas.NoTrans, k.unroot, z, 0, k.at.u[:n])
+	}
+	if len(x) > n {
+		k.at.u[n] = (x[n] - math.Log(k.target.problem.Beta)) / k.target.problem.BetaLogStd
+	}
+	k.at.logLikelihood, k.at.fresh = k.target.LogLikelihood(k.at.u, nil), false
+	return accept
+}
+
+// rescale proposes z → c z and β → β/c with log c ~ N(0, ridge²), along which the likelihood of a zero prior mean is constant.
+// The Jacobian is c^k, and c is as probable as 1/c.
+func (k *chain) rescale() {
+	before := state{u: append([]float64(nil), k.at.u...), grad: append([]float64(nil), k.at.grad...), logLikelihood: k.at.logLikelihood, fresh: k.at.fresh}
+	size := k.target.k
+	log := k.ridge * k.rng.NormFloat64()
+	floats.Scale(math.Exp(log), k.at.u[:size])
+	k.at.u[size] -= log / k.target.problem.BetaLogStd
+	k.at.logLikelihood, k.at.fresh = k.target.LogLikelihood(k.at.u, nil), false
+	gain := k.at.logDensity() - before.logDensity() + float64(size)*log
+	if math.Log(k.rng.Float64()) < gain {
+		k.keep()
+		return
+	}
+	k.at.copyFrom(&before)
+}
+
+// sample makes an iteration: a transition of a kernel drawn by the shares.
+func (k *chain) sample() {
+	kernel, r := 0, k.rng.Float64()
+	for ; kernel < kernels-1 && r >= k.share[kernel]; kernel++ {
+		r -= k.share[kernel]
+	}
+	if accept := k.move(kernel); kernel == hamiltonianKernel {
+		k.accepted += accept
+		k.tried++
+	}
+	k.trace.Add(k.draw)
+}
+
+// work returns the multiplications so far.
+func (k *chain) work() float64 {
+	w := k.target.planner.work
+	if k.walker != nil {
+		w += float64(k.walker.Leapfrogs()) * k.walkCost
+	}
+	return w
+}
+
+// invertRoot returns L⁻¹ of a dense L, or nil if it is singular to working precision.
+func (t *Target) invertRoot() *mat.Dense {
+	if t.root == nil || t.k != t.n {
+		return nil
+	}
+	var inverse mat.Dense
+	if inverse.Inverse(t.root) != nil { // an error, too, where the condition number exceeds 1e16
+		return nil
+	}
+	return &inverse
+}

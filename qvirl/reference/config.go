@@ -1,0 +1,57 @@
+package reference
+
+import (
+	"fmt"
+
+	"github.com/go-birl/birl/qvirl/mcmc"
+)
+
+// Config says how a posterior is sampled. Default returns values for any problem.
+type Config struct {
+	Samples int // samples that are kept, in all chains together, a multiple of Chains; 8000
+	Chains  int // chains from draws of the prior; 4
+	Warmup  int // iterations of each chain that adapt the kernels and are thrown away; 400
+
+	// Sampling goes on until each reward and each value has at least MinESS effective samples (bulk) among the kept ones
+	// and a split-R̂ of at most MaxRHat, or until each chain has made MaxIterations, or about MaxWork multiplications.
+	// Diagnostics.Clean tells which.
+	MinESS        float64 // 1000
+	MaxRHat       float64 // 1.01
+	MaxIterations int     // per chain, after the warm-up; 200000
+	MaxWork       float64 // per chain, after the warm-up; 3e10, about half a minute
+
+	TargetAccept float64 // acceptance that the step sizes are adapted to; 0.8
+	Trajectory   float64 // mean trajectory length in units of the metric; 2
+	Seed         uint64
+}
+
+// Default returns the default configuration with seed 0.
+func Default() Config {
+	return Config{Samples: 8000, Chains: 4, Warmup: 400, MinESS: 1000, MaxRHat: 1.01, MaxIterations: 200000, MaxWork: 3e10,
+		TargetAccept: 0.8, Trajectory: 2}
+}
+
+// minWarmup is the shortest warm-up that can adapt anything.
+const minWarmup = 80
+
+func (c Config) budget() mcmc.Budget {
+	return mcmc.Budget{Samples: c.Samples, Chains: c.Chains, MinESS: c.MinESS, MaxRHat: c.MaxRHat, MaxIterations: c.MaxIterations}
+}
+
+// Validate reports the first field that is out of range.
+func (c Config) Validate() error {
+	if err := c.budget().Validate(); err != nil {
+		return fmt.Errorf("reference: %w", err)
+	}
+	switch {
+	case c.Warmup < minWarmup:
+		return fmt.Errorf("reference: Warmup = %d, want at least %d", c.Warmup, minWarmup)
+	case !(c.MaxWork > 0):
+		return fmt.Errorf("reference: MaxWork = %g, want a positive number", c.MaxWork)
+	case !(c.TargetAccept > 0 && c.TargetAccept < 1):
+		return fmt.Errorf("reference: TargetAccept = %g is outside (0, 1)", c.TargetAccept)
+	case !(c.Trajectory > 0 && c.Trajectory <= 100):
+		return fmt.Errorf("reference: Trajectory = %g is outside (0, 100]", c.Trajectory)
+	}
+	return nil
+}

@@ -1,0 +1,204 @@
+package reference
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// Likelihood is a log-likelihood of u ∈ R^Dim, whose prior is standard normal: the kernels leave the density
+// exp(−½ ‖u‖² + LogLikelihood(u)) invariant.
+type Likelihood interface {
+	Dim() int
+	// LogLikelihood returns the log-likelihood at u, [Dim], and writes its gradient to grad, [Dim], unless that is nil.
+	LogLikelihood(u, grad []float64) float64
+}
+
+// state is a position of a chain. Its gradient is of the log-likelihood, and stale after a move that needs none.
+type state struct {
+	u, grad       []float64
+	logLikelihood float64
+	fresh         bool // the gradient belongs to u
+}
+
+func newState(dim int) state { return state{u: make([]float64, dim), grad: make([]float64, dim)} }
+
+func (s *state) copyFrom(o *state) {
+	copy(s.u, o.u)
+	copy(s.grad, o.grad)
+	s.logLikelihood, s.fresh = o.logLikelihood, o.fresh
+}
+
+// evaluate finds the log-likelihood, and its gradient, at the present position.
+func (s *state) evaluate(l Likelihood) {
+	s.logLikelihood, s.fresh = l.LogLikelihood(s.u, s.grad), true
+}
+
+// logDensity is that of the posterior, up to a constant.
+func (s *state) logDensity() float64 { return s.logLikelihood - 0.5*floats.Dot(s.u, s.u) }
+
+// metric is the mass matrix M = F Fᵀ of the Hamiltonian ½ pᵀ M⁻¹ p − log density; nil F is the identity.
+type metric struct {
+	factor  *mat.TriDense // F, [n, n]
+	inverse *mat.SymDense // M⁻¹, [n, n]
+}
+
+// newMetric returns the metric of a positive definite mass matrix, or nil if it is not one to rounding.
+func newMetric(mass *mat.SymDense) *metric {
+	var chol mat.Cholesky
+	m := &metric{&mat.TriDense{}, &mat.SymDense{}}
+	if !chol.Factorize(mass) || chol.InverseTo(m.inverse) != nil {
+		return nil
+	}
+	chol.LTo(m.factor)
+	return m
+}
+
+// draw draws a momentum p ~ N(0, M) and writes M⁻¹ p to velocity; it returns the kinetic energy.
+func (m *metric) draw(p, velocity []float64, rng *rand.Rand) float64 {
+	for i := range p {
+		p[i] = rng.NormFloat64()
+	}
+	energy := 0.5 * floats.Dot(p, p)
+	if m == nil {
+		copy(velocity, p)
+		return energy
+	}
+	blas64.Trmv(blas.NoTrans, m.factor.RawTriangular(), blas64.Vector{N: len(p), Data: p, Inc: 1})
+	m.velocity(velocity, p)
+	return energy
+}
+
+// velocity writes M⁻¹ p to dst.
+func (m *metric) velocity(dst, p []float64) {
+	if m == nil {
+		copy(dst, p)
+		return
+	}
+	blas64.Symv(1, m.inverse.RawSymmetric(), blas64.Vector{N: len(p), Data: p, Inc: 1}, 0, blas64.Vector{N: len(dst), Data: dst, Inc: 1})
+}
+
+// hamiltonian makes transitions of Hamiltonian Monte Carlo (Neal, 2011) of uniformly jittered length.
+type hamiltonian struct {
+	likelihood Likelihood
+	metric     *metric
+	step       float64 // size of a leapfrog step
+	trajectory float64 // mean length of a trajectory in units of the metric
+	limit      int     // of the leapfrog steps of one
+
+	from               state
+	momentum, velocity []float64
+}
+
+// divergent is the loss of energy, in nats, at which a trajectory is given up.
+const divergent = 1000
+
+func newHamiltonian(l Likelihood, trajectory float64, limit int) *hamiltonian {
+	return &hamiltonian{likelihood: l, step: 0.1, trajectory: trajectory, limit: limit,
+		from: newState(l.Dim()), momentum: make([]float64, l.Dim()), velocity: make([]float64, l.Dim())}
+}
+
+// move makes a transition and returns its acceptance probability.
+func (h *hamiltonian) move(at *state, rng *rand.Rand) float64 {
+	if !at.fresh {
+		at.evaluate(h.likelihood)
+	}
+	h.from.copyFrom(at)
+	start := h.metric.draw(h.momentum, h.velocity, rng) - at.logDensity()
+	steps := min(int(math.Ceil((0.5+rng.Float64())*h.trajectory/h.step)), h.limit)
+	energy := start
+	for l := 1; l <= steps; l++ {
+		h.kick(at, h.step/2)
+		h.metric.velocity(h.velocity, h.momentum)
+		floats.AddScaled(at.u, h.step, h.velocity)
+		at.evaluate(h.likelihood)
+		h.kick(at, h.step/2)
+		if !(-at.logDensity()-start < divergent) {
+			break
+		}
+	}
+	h.metric.velocity(h.velocity, h.momentum)
+	energy = 0.5*floats.Dot(h.momentum, h.velocity) - at.logDensity()
+	accept := math.Min(1, math.Exp(start-energy))
+	if math.IsNaN(accept) {
+		accept = 0
+	}
+	if !(rng.Float64() < accept) {
+		at.copyFrom(&h.from)
+	}
+	return accept
+}
+
+// kick adds scale times the gradient of the log density to the momentum.
+func (h *hamiltonian) kick(at *state, scale float64) {
+	for i, g := range at.grad {
+		h.momentum[i] += scale * (g - at.u[i])
+	}
+}
+
+// slice makes transitions of elliptical slice sampling (Murray, Adams and MacKay, 2010), which needs neither a gradient nor tuning:
+// from u, along the ellipse u cos θ + ν sin θ with ν ~ N(0, I), to a point whose likelihood exceeds a random share of the present.
+type slice struct {
+	likelihood Likelihood
+	from, nu   []float64
+}
+
+func newSlice(l Likelihood) *slice {
+	return &slice{l, make([]float64, l.Dim()), make([]float64, l.Dim())}
+}
+
+// move makes a transition.
+func (s *slice) move(at *state, rng *rand.Rand) {
+	copy(s.from, at.u)
+	for i := range s.nu {
+		s.nu[i] = rng.NormFloat64()
+	}
+	floor := at.logLikelihood - rng.ExpFloat64()
+	angle := 2 * math.Pi * rng.Float64()
+	low, high := angle-2*math.Pi, angle
+	for {
+		sin, cos := math.Sincos(angle)
+		for i := range at.u {
+			at.u[i] = s.from[i]*cos + s.nu[i]*sin
+		}
+		at.logLikelihood, at.fresh = s.likelihood.LogLikelihood(at.u, nil), false
+		if at.logLikelihood > floor || high-low < 1e-14 {
+			return
+		}
+		if angle < 0 {
+			low = angle
+		} else {
+			high = angle
+		}
+		angle = low + (high-low)*rng.Float64()
+	}
+}
+
+// averaging adapts a step size by dual averaging towards an acceptance probability (Hoffman and Gelman, 2014, Algorithm 5, with
+// their constants).
+type averaging struct {
+	target, centre   float64
+	deficit, average float64
+	count            float64
+}
+
+func newAveraging(step, target float64) averaging {
+	return averaging{target: target, centre: math.Log(10 * step), average: math.Log(step)}
+}
+
+// next returns the step size to try after a transition with the given acceptance probability.
+func (a *averaging) next(accept float64) float64 {
+	const shrink, delay, forget = 0.05, 10, 0.75
+	a.count++
+	a.deficit += (a.target - accept - a.deficit) / (a.count + delay)
+	log := a.centre - math.Sqrt(a.count)/shrink*a.deficit
+	a.average += math.Pow(a.count, -forget) * (log - a.average)
+	return math.Exp(log)
+}
+
+// step returns the averaged step size.
+func (a *averaging) step() float64 { return math.Exp(a.average) }

@@ -1,0 +1,439 @@
+// Package reference samples the posterior of any tabular problem by Markov chains, so that every other answer can be measured
+// against it. A chain alternates three kernels, each of which leaves the posterior invariant:
+//
+//   - Hamiltonian Monte Carlo in whitened rewards z, R = m + L z, with a mass matrix learnt in the warm-up (see Target);
+//   - elliptical slice sampling in z, which no steepness of the likelihood or shape of the prior upsets;
+//   - the walk over optimal values of package valuewalk, which costs least where demonstrations say much.
+//
+// The warm-up measures how far each moves every reward and value for its cost, and sets their shares.
+package reference
+
+import (
+	"context"
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/mcmc"
+	"github.com/go-birl/birl/qvirl/valuewalk"
+)
+
+// Name is the method's name.
+const Name = "reference"
+
+// Method is the sampler with one configuration. It is a irl.Method.
+type Method struct{ config Config }
+
+// New returns the method with the given configuration.
+func New(config Config) (*Method, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	return &Method{config}, nil
+}
+
+// Name returns "reference".
+func (m *Method) Name() string { return Name }
+
+// Posterior is a sampled posterior. It is a irl.ValuePosterior and safe for concurrent use.
+type Posterior struct {
+	*mcmc.Posterior
+	diagnostics Diagnostics
+}
+
+// Diagnostics says how well a posterior was sampled.
+type Diagnostics struct {
+	mcmc.Diagnostics
+	Shares [kernels]float64 // of the iterations: Hamiltonian, slice, walk
+}
+
+// Sampling returns the part of the diagnostics that all Markov chains have.
+func (p *Posterior) Sampling() *mcmc.Diagnostics { return &p.diagnostics.Diagnostics }
+
+// Convergence reports whether the chains agree and are long enough by the configuration's targets.
+func (p *Posterior) Convergence() (ok bool, reason string) { return p.diagnostics.Converged() }
+
+// Diagnostics returns how well the posterior was sampled.
+func (p *Posterior) Diagnostics() Diagnostics { return p.diagnostics }
+
+// Fit samples the posterior of each problem; every one is a *Posterior. The samples of a problem depend on the problem and the
+// configuration, seed included, alone. Poor convergence is not an error: see Posterior.Diagnostics.
+func (m *Method) Fit(ctx context.Context, problems []*irl.Problem, progress irl.Progress) ([]irl.Posterior, error) {
+	return mcmc.Fit(ctx, problems, progress, func(ctx context.Context, problem *irl.Problem, crew *mcmc.Crew) (irl.Posterior, error) {
+		s := sampling{config: m.config, problem: problem, crew: crew}
+		return s.run(ctx)
+	})
+}
+
+// FitFrom is Fit of the problem of a posterior, with every second chain started from a draw of that posterior in place of the
+// prior: chains that agree then do not depend on where they began.
+func (m *Method) FitFrom(ctx context.Context, start irl.Posterior, progress irl.Progress) (*Posterior, error) {
+	posts, err := mcmc.Fit(ctx, []*irl.Problem{start.Problem()}, progress, func(ctx context.Context, problem *irl.Problem, crew *mcmc.Crew) (irl.Posterior, error) {
+		s := sampling{config: m.config, problem: problem, crew: crew, from: start}
+		return s.run(ctx)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return posts[0].(*Posterior), nil
+}
+
+// sampling is that of one problem's posterior.
+type sampling struct {
+	config  Config
+	problem *irl.Problem
+	crew    *mcmc.Crew
+	from    irl.Posterior // that every second chain starts from a draw of; may be nil
+	chains  []*chain
+}
+
+func (s *sampling) run(ctx context.Context) (*Posterior, error) {
+	if err := s.crew.Time(s.prepare); err != nil {
+		return nil, err
+	}
+	if err := s.warmUp(ctx); err != nil {
+		return nil, err
+	}
+	samples, convergence, err := s.crew.Converge(s.budget(), func(i, iterations int) error {
+		for k := s.chains[i]; k.trace.Len() < iterations; k.sample() {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, s.collect)
+	if err != nil {
+		return nil, err
+	}
+	d := Diagnostics{Diagnostics: convergence, Shares: s.chains[0].share}
+	tried := 0
+	for _, k := range s.chains {
+		d.Acceptance += k.accepted
+		tried += k.tried
+	}
+	d.Acceptance /= math.Max(float64(tried), 1)
+	return &Posterior{samples, d}, nil
+}
+
+// storeLimit is the number of positions stored per kept sample.
+const storeLimit = 8
+
+// prepare compiles the problem and starts the chains at draws from the prior.
+func (s *sampling) prepare() error {
+	base, err := NewTarget(s.problem)
+	if err != nil {
+		return err
+	}
+	hash, err := mcmc.Fingerprint(s.problem)
+	if err != nil {
+		return err
+	}
+	unroot := base.invertRoot()
+	for i := range s.config.Chains {
+		rng := mcmc.Stream(s.config.Seed, hash, uint64(i))
+		t := base.Clone()
+		k := &chain{target: t, rng: rng, at: newState(t.Dim()), draw: make([]float64, t.n+s.problem.ValueDim()),
+			hamiltonian: newHamiltonian(t, s.config.Trajectory, maxLeapfrog), slice: newSlice(t), unroot: unroot, ridge: 1 / math.Sqrt(float64(t.k))}
+		k.trace = mcmc.NewTrace(len(k.draw), storeLimit*s.config.Samples/s.config.Chains)
+		if base.diag != nil || unroot != nil {
+			if w, err := valuewalk.NewWalker(s.problem, rng, walkTrajectory); err == nil {
+				k.walker, k.walkCost = w, walkCost(s.problem)
+			}
+		}
+		u := make([]float64, t.Dim())
+		for j := range u {
+			u[j] = rng.NormFloat64()
+		}
+		if s.from != nil && i%2 == 0 {
+			draw, err := s.from.Sample(rng, 1)
+			if err != nil {
+				return err
+			}
+			if u, err = t.whiten(draw); err != nil {
+				return err
+			}
+		}
+		k.start(u)
+		s.chains = append(s.chains, k)
+	}
+	return nil
+}
+
+// collect reads perChain thinned samples of each chain into a posterior.
+func (s *sampling) collect(perChain int) *mcmc.Posterior {
+	p := mcmc.NewPosterior(s.problem, len(s.chains), perChain)
+	n := s.problem.RewardDim()
+	for j, k := range s.chains {
+		for i, x := range k.trace.Thinned(perChain) {
+			p.SetValues(j*perChain+i, x[:n], x[n:])
+		}
+	}
+	return p
+}
+
+// budget returns what the config says about the length of the chains: at most MaxWork of each, but long enough for its samples.
+func (s *sampling) budget() mcmc.Budget {
+	c, b := s.config, s.config.budget()
+	iterations := c.MaxWork / s.chains[0].cost
+	b.MaxIterations = max(int(math.Min(float64(c.MaxIterations), iterations)), 2*c.Samples/c.Chains)
+	return b
+}
+
+const (
+	maxLeapfrog    = 256 // steps of a trajectory
+	roughLeapfrog  = 32  // steps of one before there is a metric
+	walkTrajectory = 3   // length of a walk's trajectory in posterior standard deviations (valuewalk.Default)
+	sliceEvery     = 4   // iterations of the warm-up between slice transitions
+	curvatureEvery = 5   // iterations between the positions whose mean curvature is the mass matrix
+	pilotMoves     = 40  // transitions of each kernel alone from which the shares are set
+)
+
+// walkCost returns about how many multiplications a leapfrog step of the walk over values makes.
+func walkCost(p *irl.Problem) float64 {
+	n := float64(p.RewardDim())
+	cost := n * n // the metric
+	if p.Prior.Cov != nil {
+		cost += n * n
+	}
+	for i := range p.MDP.States() * p.MDP.Actions() {
+		next, _ := p.MDP.Row(i/p.MDP.Actions(), i%p.MDP.Actions())
+		cost += 3 * float64(len(next))
+	}
+	return cost
+}
+
+// warmUp finds the posterior, the mass matrices, the step sizes and the shares, in quarters of the warm-up:
+//
+//  1. slice and Hamiltonian transitions in turn, with the prior's metric;
+//  2. the same, collecting the curvature;
+//  3. the same with the mass matrix that this gives, collecting the curvature again;
+//  4. step sizes of the Hamiltonian kernel and of the walk with the final mass matrices.
+//
+// Then each kernel makes pilotMoves transitions alone.
+func (s *sampling) warmUp(ctx context.Context) error {
+	quarter := s.config.Warmup / 4
+	if err := s.turns(ctx, quarter, roughLeapfrog, nil); err != nil {
+		return err
+	}
+	for range 2 {
+		curvature := s.newCurvature()
+		if err := s.turns(ctx, quarter, roughLeapfrog, curvature); err != nil {
+			return err
+		}
+		s.useCurvature(curvature)
+	}
+	if err := s.turns(ctx, quarter, maxLeapfrog, nil); err != nil {
+		return err
+	}
+	steps := func(get func(k *chain) float64) float64 { // geometric mean
+		log := 0.0
+		for _, k := range s.chains {
+			log += math.Log(get(k)) / float64(len(s.chains))
+		}
+		return math.Exp(log)
+	}
+	step := steps(func(k *chain) float64 { return k.hamiltonian.step })
+	walk := 0.0
+	if s.chains[0].walker != nil {
+		walk = steps(func(k *chain) float64 { return k.walker.StepSize() })
+	}
+	for _, k := range s.chains {
+		k.hamiltonian.step = step
+		if k.walker != nil {
+			k.walker.SetStepSize(walk)
+		}
+	}
+	return s.setShares(ctx)
+}
+
+// newCurvature returns a zero matrix for each chain.
+func (s *sampling) newCurvature() []*mat.SymDense {
+	out := make([]*mat.SymDense, len(s.chains))
+	for i := range out {
+		out[i] = mat.NewSymDense(s.chains[0].target.Dim(), nil)
+	}
+	return out
+}
+
+// turns makes count transitions of each chain, of the kernels in turn, while it adapts their step sizes. It adds the curvature at
+// every curvatureEvery-th position to the chain's element of curvature, unless that is nil.
+func (s *sampling) turns(ctx context.Context, count, limit int, curvature []*mat.SymDense) error {
+	return s.crew.Each(len(s.chains), func(j int) error {
+		k := s.chains[j]
+		k.hamiltonian.limit = limit
+		leap := newAveraging(k.hamiltonian.step, s.config.TargetAccept)
+		var walk averaging
+		walking := k.walker != nil && k.walker.Ready()
+		if walking {
+			walk = newAveraging(k.walker.StepSize(), walkAccept)
+		}
+		for i := range count {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			k.hamiltonian.step = leap.next(k.move(hamiltonianKernel))
+			if i%sliceEvery == 0 {
+				k.move(sliceKernel)
+			}
+			if walking {
+				k.walker.SetStepSize(walk.next(k.move(walkKernel)))
+			}
+			if curvature != nil && i%curvatureEvery == 0 {
+				k.at.evaluate(k.target)
+				k.target.addInformation(curvature[j])
+				if k.walker != nil {
+					k.walker.MoveTo(k.draw[k.target.n:])
+					k.walker.AddCurvature()
+				}
+			}
+		}
+		k.hamiltonian.step = leap.step()
+		if walking {
+			k.walker.SetStepSize(walk.step())
+		}
+		return nil
+	})
+}
+
+// walkAccept is the acceptance of the walk's leapfrog integration that its step size is adapted to (valuewalk.Default).
+const walkAccept = 0.65
+
+// useCurvature makes the mean curvature of the chains their mass matrix: the identity of the prior and the mean information.
+func (s *sampling) useCurvature(curvature []*mat.SymDense) {
+	dim := s.chains[0].target.Dim()
+	mass := mat.NewSymDense(dim, nil)
+	positions := (s.config.Warmup/4 + curvatureEvery - 1) / curvatureEvery * len(s.chains)
+	for _, c := range curvature {
+		mass.AddSym(mass, c)
+	}
+	mass.ScaleSym(1/float64(positions), mass)
+	for i := range dim {
+		mass.SetSym(i, i, mass.At(i, i)+1)
+	}
+	if m := newMetric(mass); m != nil {
+		for _, k := range s.chains {
+			k.hamiltonian.metric = m
+			k.hamiltonian.step = 0.3
+		}
+	}
+	var walkers []*valuewalk.Walker
+	for _, k := range s.chains {
+		if k.walker != nil {
+			walkers = append(walkers, k.walker)
+		}
+	}
+	if len(walkers) == len(s.chains) && valuewalk.UseCurvature(walkers) != nil {
+		for _, k := range s.chains {
+			k.walker = nil // the curvature over values is singular to rounding: the prior or the discount is too extreme
+		}
+	}
+}
+
+// setShares lets each kernel make transitions alone, and sets the shares that make the least moved quantity move most for its cost.
+// The movement of a reward or value by a kernel is its mean squared jump over twice its variance, one minus its autocorrelation.
+func (s *sampling) setShares(ctx context.Context) error {
+	size := len(s.chains[0].draw)
+	jumps := make([][kernels][]float64, len(s.chains))
+	costs := make([][kernels]float64, len(s.chains))
+	draws := make([][][]float64, len(s.chains))
+	err := s.crew.Each(len(s.chains), func(j int) error {
+		k := s.chains[j]
+		before := make([]float64, size)
+		for kernel := range kernels {
+			if kernel == walkKernel && k.walker == nil {
+				continue
+			}
+			jumps[j][kernel] = make([]float64, size)
+			start := k.work()
+			for range pilotMoves {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				copy(before, k.draw)
+				k.move(kernel)
+				for i, x := range k.draw {
+					jumps[j][kernel][i] += (x - before[i]) * (x - before[i])
+				}
+				draws[j] = append(draws[j], append([]float64(nil), k.draw...))
+			}
+			costs[j][kernel] = k.work() - start
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	var all []float64
+	for _, d := range draws {
+		for _, x := range d {
+			all = append(all, x...)
+		}
+	}
+	positions := mat.NewDense(len(all)/size, size, all)
+	var moved [kernels][]float64 // for a unit of cost
+	var cost [kernels]float64    // of a transition
+	for kernel := range kernels {
+		if jumps[0][kernel] == nil {
+			continue
+		}
+		moved[kernel] = make([]float64, size)
+		for j := range s.chains {
+			floats.Add(moved[kernel], jumps[j][kernel])
+			cost[kernel] += costs[j][kernel]
+		}
+		for i := range moved[kernel] {
+			if v := stat.Variance(mat.Col(nil, i, positions), nil); v > 0 {
+				moved[kernel][i] /= 2 * v * cost[kernel]
+			} else {
+				moved[kernel][i] = math.Inf(1)
+			}
+		}
+		cost[kernel] /= float64(pilotMoves * len(s.chains))
+	}
+	spent := bestShares(moved)
+	var share [kernels]float64
+	for kernel, f := range spent {
+		if f > 0 {
+			share[kernel] = f / cost[kernel]
+		}
+	}
+	floats.Scale(1/floats.Sum(share[:]), share[:])
+	for _, k := range s.chains {
+		k.share, k.cost = share, 0
+		for kernel, f := range share {
+			k.cost += f * cost[kernel]
+		}
+	}
+	return nil
+}
+
+// bestShares returns the shares of the cost, in tenths, that maximise the smallest movement, min_i Σ_k share_k moved_k[i]. A kernel
+// without movements is left out.
+func bestShares(moved [kernels][]float64) (best [kernels]float64) {
+	top := -1.0
+	for a := 0; a <= 10; a++ {
+		for b := 0; a+b <= 10; b++ {
+			f := [kernels]float64{float64(a) / 10, float64(b) / 10, float64(10-a-b) / 10}
+			if moved[walkKernel] == nil && f[walkKernel] > 0 {
+				continue
+			}
+			least := math.Inf(1)
+			for i := range moved[hamiltonianKernel] {
+				sum := 0.0
+				for kernel, m := range moved {
+					if f[kernel] > 0 {
+						sum += f[kernel] * m[i]
+					}
+				}
+				least = math.Min(least, sum)
+			}
+			if least > top {
+				top, best = least, f
+			}
+		}
+	}
+	return best
+}

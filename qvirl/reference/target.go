@@ -1,0 +1,286 @@
+package reference
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/go-birl/birl/qvirl/irl"
+)
+
+// Target is the posterior of one problem in coordinates in which its prior is standard normal: u = (z, b) ∈ R^k (and one more
+// where β is inferred) with
+//
+//	R = m + L z,   L Lᵀ = Σ₀,   log β = log β₀ + σ_β b,
+//	log p(u | D) = −½ ‖u‖² + Σ_(s,a) n(s,a) log softmax_a β Q*(s,·; R) + const    (Eq. boltzmann-likelihood).
+//
+// Q* is found by policy iteration. It is differentiable almost everywhere, with V* = (I − γ P_π)⁻¹ R_π for the greedy policy π, so
+// that the gradient in R takes one product with the transposed inverse. A Target keeps scratch space: Clone makes one for another
+// goroutine.
+type Target struct {
+	problem *irl.Problem
+	planner *planner
+
+	n, k int        // rewards, whitened rewards
+	diag []float64  // L if the prior's rewards are independent, [n]
+	root *mat.Dense // L otherwise, [n, k]
+
+	demoed []int     // states with demonstrations
+	counts []float64 // of each action there, [len(demoed)·A]
+	total  []float64 // of all actions, [len(demoed)]
+
+	reward    []float64 // R of the last evaluation, [n]
+	beta      float64   // and its β
+	immediate []float64 // R of each state-action pair, [S·A]; reward itself for state-action rewards
+	probs     []float64 // Boltzmann policy in the demonstrated states, [len(demoed)·A]
+	valueG    []float64 // scratch: ∂ log-likelihood / ∂V, [S]
+	valueW    []float64 // scratch, [S]
+	rewardG   []float64 // scratch: ∂ log-likelihood / ∂R, [n]
+}
+
+// NewTarget returns the posterior of a valid problem.
+func NewTarget(problem *irl.Problem) (*Target, error) {
+	if err := problem.Validate(); err != nil {
+		return nil, err
+	}
+	actions := problem.MDP.Actions()
+	t := &Target{problem: problem, n: problem.RewardDim(), k: problem.RewardDim()}
+	if problem.Prior.Independent() {
+		t.diag = problem.Prior.Std
+	} else {
+		factor, err := problem.Prior.Factor()
+		if err != nil {
+			return nil, fmt.Errorf("reference: %w", err)
+		}
+		t.root = factor
+		_, t.k = t.root.Dims()
+	}
+	counts := problem.DemoCounts()
+	for s := range problem.MDP.States() {
+		row := counts[s*actions : (s+1)*actions]
+		if sum := floats.Sum(row); sum > 0 {
+			t.demoed, t.counts, t.total = append(t.demoed, s), append(t.counts, row...), append(t.total, sum)
+		}
+	}
+	return t.Clone(), nil
+}
+
+// Clone returns a target that shares what is constant and has scratch space of its own.
+func (t *Target) Clone() *Target {
+	c := *t
+	states, pairs := t.problem.MDP.States(), t.problem.MDP.States()*t.problem.MDP.Actions()
+	c.planner = newPlanner(t.problem.MDP, t.problem.Discount)
+	c.reward, c.rewardG = make([]float64, t.n), make([]float64, t.n)
+	c.immediate = c.reward
+	if t.problem.StateOnly() {
+		c.immediate = make([]float64, pairs)
+	}
+	c.probs = make([]float64, len(t.counts))
+	c.valueG, c.valueW = make([]float64, states), make([]float64, states)
+	return &c
+}
+
+// Dim returns the length of u.
+func (t *Target) Dim() int {
+	if t.problem.InfersBeta() {
+		return t.k + 1
+	}
+	return t.k
+}
+
+// LogLikelihood returns the log probability of the demonstrated actions at u, [Dim], and unless it is nil writes its gradient to
+// grad, [Dim].
+func (t *Target) LogLikelihood(u, grad []float64) float64 {
+	t.rewardAt(u)
+	t.planner.solve(t.immediate)
+	actions := t.planner.actions
+	sum := 0.0
+	for d, s := range t.demoed {
+		q, p := t.planner.q[s*actions:(s+1)*actions], t.probs[d*actions:(d+1)*actions]
+		top, partition := floats.Max(q), 0.0
+		for a := range p {
+			p[a] = math.Exp(t.beta * (q[a] - top))
+			partition += p[a]
+		}
+		floats.Scale(1/partition, p)
+		for a, count := range t.counts[d*actions : (d+1)*actions] {
+			if count > 0 {
+				sum += count * t.beta * (q[a] - top)
+			}
+		}
+		sum -= t.total[d] * math.Log(partition)
+	}
+	if grad != nil {
+		t.gradient(grad)
+	}
+	return sum
+}
+
+// rewardAt sets reward, immediate and beta to those of u.
+func (t *Target) rewardAt(u []float64) {
+	copy(t.reward, t.problem.Prior.Mean)
+	if t.diag != nil {
+		for i, s := range t.diag {
+			t.reward[i] += s * u[i]
+		}
+	} else {
+		gemv(blas.NoTrans, t.root, u[:t.k], 1, t.reward)
+	}
+	if t.problem.StateOnly() {
+		for i := range t.immediate {
+			t.immediate[i] = t.reward[i/t.planner.actions]
+		}
+	}
+	t.beta = t.problem.Beta
+	if t.problem.InfersBeta() {
+		t.beta *= math.Exp(t.problem.BetaLogStd * u[t.k])
+	}
+}
+
+// whiten returns the u of the first of some samples; of rewards that no u has, the closest.
+func (t *Target) whiten(samples *irl.Samples) ([]float64, error) {
+	u := make([]float64, t.Dim())
+	offset := append([]float64(nil), samples.Reward.RawRowView(0)...)
+	floats.Sub(offset, t.problem.Prior.Mean)
+	if t.diag != nil {
+		floats.DivTo(u[:t.k], offset, t.diag)
+	} else {
+		z := mat.NewVecDense(t.k, u[:t.k])
+		if err := z.SolveVec(t.root, mat.NewVecDense(t.n, offset)); err != nil {
+			var bad mat.Condition
+			if !errors.As(err, &bad) { // of an ill-conditioned factor, any solution will do
+				return nil, fmt.Errorf("reference: a draw to start from: %w", err)
+			}
+		}
+	}
+	if t.problem.InfersBeta() && samples.Beta != nil {
+		u[t.k] = math.Log(samples.Beta[0]/t.problem.Beta) / t.problem.BetaLogStd
+	}
+	for i, x := range u {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return nil, fmt.Errorf("reference: a draw to start from: its whitened reward %d is %g", i, x)
+		}
+	}
+	return u, nil
+}
+
+// gradient writes the gradient of the log-likelihood at the last evaluation to grad.
+func (t *Target) gradient(grad []float64) {
+	actions, discount := t.planner.actions, t.problem.Discount
+	clear(t.rewardG)
+	clear(t.valueG)
+	slope := 0.0 // in log β
+	for d, s := range t.demoed {
+		base := t.planner.q[s*actions]
+		for a, count := range t.counts[d*actions : (d+1)*actions] {
+			g := t.beta * (count - t.total[d]*t.probs[d*actions+a]) // ∂/∂Q(s,a); sums to zero over the actions of a state
+			slope += g * (t.planner.q[s*actions+a] - base)
+			if !t.problem.StateOnly() {
+				t.rewardG[s*actions+a] = g
+			}
+			next, prob := t.planner.m.Row(s, a)
+			for k, to := range next {
+				t.valueG[to] += discount * g * prob[k]
+			}
+		}
+	}
+	t.planner.multiply(blas.Trans, t.valueW, t.valueG)
+	for s, a := range t.planner.policy {
+		if t.problem.StateOnly() {
+			t.rewardG[s] = t.valueW[s]
+		} else {
+			t.rewardG[s*actions+a] += t.valueW[s]
+		}
+	}
+	if t.diag != nil {
+		for i, s := range t.diag {
+			grad[i] = s * t.rewardG[i]
+		}
+	} else {
+		gemv(blas.Trans, t.root, t.rewardG, 0, grad[:t.k])
+	}
+	if t.problem.InfersBeta() {
+		grad[t.k] = t.problem.BetaLogStd * slope
+	}
+}
+
+// addInformation adds the Fisher information of the demonstrations at the last evaluation to h, [Dim, Dim] (upper triangle): with
+// the scores f(s,a) = β Q(s,a), Σ_s n(s) Cov_(a∼π_β) ∂f(s,a)/∂u.
+func (t *Target) addInformation(h *mat.SymDense) {
+	if len(t.demoed) == 0 {
+		return
+	}
+	actions, discount, dim := t.planner.actions, t.problem.Discount, t.Dim()
+	slopes := t.valueSlopes() // ∂V/∂z
+	rows := mat.NewDense(len(t.counts), dim, nil)
+	mean := make([]float64, dim)
+	for d, s := range t.demoed {
+		base := t.planner.q[s*actions]
+		clear(mean)
+		for a := range actions {
+			row := rows.RawRowView(d*actions + a)
+			next, prob := t.planner.m.Row(s, a)
+			for k, to := range next {
+				floats.AddScaled(row[:t.k], discount*prob[k], slopes.RawRowView(int(to)))
+			}
+			if !t.problem.StateOnly() {
+				t.addRoot(row[:t.k], s*actions+a)
+			}
+			floats.Scale(t.beta, row)
+			if t.problem.InfersBeta() {
+				row[t.k] = t.problem.BetaLogStd * t.beta * (t.planner.q[s*actions+a] - base)
+			}
+			floats.AddScaled(mean, t.probs[d*actions+a], row)
+		}
+		for a := range actions {
+			row := rows.RawRowView(d*actions + a)
+			floats.Sub(row, mean)
+			floats.Scale(math.Sqrt(t.total[d]*t.probs[d*actions+a]), row)
+		}
+	}
+	raw := rows.RawMatrix()
+	blas64.Syrk(blas.Trans, 1, raw, 1, h.RawSymmetric())
+}
+
+// valueSlopes returns ∂V/∂z = M E L, [S, k], with E the selection of the greedy policy's rewards.
+func (t *Target) valueSlopes() *mat.Dense {
+	chosen := mat.NewDense(t.planner.states, t.k, nil) // E L
+	for s, a := range t.planner.policy {
+		i := s
+		if !t.problem.StateOnly() {
+			i = s*t.planner.actions + a
+		}
+		t.addRoot(chosen.RawRowView(s), i)
+	}
+	var out mat.Dense
+	inverse := t.planner.inverse
+	out.Mul(mat.NewDense(inverse.Rows, inverse.Cols, inverse.Data), chosen)
+	return &out
+}
+
+// addRoot adds row i of L to dst.
+func (t *Target) addRoot(dst []float64, i int) {
+	if t.diag != nil {
+		dst[i] += t.diag[i]
+		return
+	}
+	floats.Add(dst, t.root.RawRowView(i))
+}
+
+// values returns the optimal values of the last evaluation: V* [S] for state-only rewards, Q* [S·A] otherwise.
+func (t *Target) values() []float64 {
+	if t.problem.StateOnly() {
+		return t.planner.value
+	}
+	return t.planner.q
+}
+
+// gemv adds a x or aᵀ x to scale · y.
+func gemv(trans blas.Transpose, a *mat.Dense, x []float64, scale float64, y []float64) {
+	blas64.Gemv(trans, 1, a.RawMatrix(), blas64.Vector{N: len(x), Data: x, Inc: 1}, scale, blas64.Vector{N: len(y), Data: y, Inc: 1})
+}

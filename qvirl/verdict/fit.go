@@ -1,0 +1,100 @@
+package verdict
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/reference"
+)
+
+// Result is a posterior with the verdict on it.
+type Result struct {
+	Posterior irl.Posterior
+	// Returned says what Posterior is: the name of the method that was asked, "refined" for the samples that the verdict rests on, or
+	// "reference" for a longer run of that sampler from the prior.
+	Returned  string
+	Diagnosis *Diagnosis // of what the method that was asked gave
+	Converged bool       // Posterior is trusted, or consists of samples whose chains agree
+	Reason    string     // why, or why not
+	Stages    []Stage    // what was computed, in order
+}
+
+// Stage is a step of Fit with the time that it took, by the clock.
+type Stage struct {
+	Name    string
+	Seconds float64
+}
+
+// longer is how many times the work of the judging chains a run from the prior may take.
+const longer = 3
+
+// Fit fits a problem by a variational method and judges the answer. Unless it is trusted, and with escalate, Fit goes on: from
+// "refine" to the samples that it was judged by, from "do not use" to a longer run of the reference sampler. A method that fails on
+// a valid problem is not to be used; without escalate, its error is returned.
+func Fit(ctx context.Context, method irl.Method, problem *irl.Problem, escalate bool, c Config, progress irl.Progress) (*Result, error) {
+	if err := problem.Validate(); err != nil {
+		return nil, err
+	}
+	r := &Result{Returned: method.Name()}
+	timed := func(name string, f func() error) error {
+		start := time.Now()
+		err := f()
+		r.Stages = append(r.Stages, Stage{name, time.Since(start).Seconds()})
+		return err
+	}
+	var samples *reference.Posterior
+	err := timed(method.Name(), func() error {
+		posts, err := method.Fit(ctx, []*irl.Problem{problem}, progress.Stage(method.Name()+": ", 0, 1, 3))
+		if err == nil {
+			r.Posterior = posts[0]
+		}
+		return err
+	})
+	switch {
+	case err != nil && (!escalate || ctx.Err() != nil):
+		return nil, err
+	case err != nil:
+		r.Diagnosis = &Diagnosis{Verdict: DoNotUse, Reason: fmt.Sprintf("%s failed: %v", method.Name(), err)}
+	default:
+		err := timed("diagnosis", func() (err error) {
+			r.Diagnosis, samples, err = Diagnose(ctx, r.Posterior, c, progress.Stage("diagnosis: ", 1, 1, 3))
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	r.Converged, r.Reason = r.Diagnosis.Verdict == Trust, r.Diagnosis.Reason
+	if r.Converged || !escalate {
+		return r, nil
+	}
+	if r.Diagnosis.Verdict == Refine {
+		r.Posterior, r.Returned = samples, "refined"
+	} else {
+		config := c.Reference
+		config.MaxWork *= longer
+		config.Seed++ // chains of their own
+		sampler, err := reference.New(config)
+		if err != nil {
+			return nil, err
+		}
+		err = timed(reference.Name, func() error {
+			posts, err := sampler.Fit(ctx, []*irl.Problem{problem}, progress.Stage(reference.Name+": ", 2, 1, 3))
+			if err == nil {
+				r.Posterior, r.Returned = posts[0], reference.Name
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	r.Converged, r.Reason = irl.Converged(r.Posterior)
+	return r, nil
+}
+
+// ErrNotConverged is that of a posterior that is not to be relied on.
+var ErrNotConverged = errors.New("not converged")

@@ -1,0 +1,187 @@
+// Package verdict says of an approximate posterior whether it is to be believed, on the user's own problem, and goes on to a better
+// one where it is not.
+//
+// The judge is a run of package reference on the same problem: chains of which one half starts from draws of the prior and the other
+// from draws of the approximation. Where they agree, whatever they began from, their samples are of the exact posterior up to a
+// known Monte Carlo error, and the approximation is compared with them number by number. Where they do not, nothing vouches for the
+// approximation.
+package verdict
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/mcmc"
+	"github.com/go-birl/birl/qvirl/reference"
+	"github.com/go-birl/birl/qvirl/summary"
+	"github.com/go-birl/birl/qvirl/valuewalk"
+)
+
+// Verdict says what an approximate posterior is good for.
+type Verdict string
+
+// The verdicts.
+const (
+	Trust    Verdict = "trust"      // the approximation may be used as it is
+	Refine   Verdict = "refine"     // the samples that it was judged by should be used in its place: they have converged
+	DoNotUse Verdict = "do not use" // these samples have not converged either: sample for longer
+)
+
+// Limits of the errors of an approximation that is trusted: each is the largest over the rewards, the optimal values of the states,
+// and β where it is inferred.
+const (
+	MaxMean   = 0.1  // of a mean, in posterior standard deviations
+	MaxStd    = 0.1  // of a standard deviation, relative
+	MaxPolicy = 0.02 // of the posterior-predictive policy in any state, total variation
+	MaxKHat   = 0.7  // shape of the tail of the importance ratios (Vehtari et al., 2024)
+)
+
+// Config says how an approximation is judged.
+type Config struct {
+	Reference reference.Config // the chains that judge it
+	Draws     int              // of the approximation: importance ratios, and what it has no closed form for
+}
+
+// Default returns the default configuration with the given seed.
+func Default(seed uint64) Config {
+	c := Config{Reference: reference.Default(), Draws: 5000}
+	c.Reference.Seed = seed
+	return c
+}
+
+// Diagnosis says how far an approximate posterior is from the exact one.
+type Diagnosis struct {
+	Verdict Verdict
+	Reason  string // the rule that gave it, with the figures
+
+	Mean, Std float64 // largest error of a reward's mean, in posterior standard deviations, and of its standard deviation, relative
+	ValueMean float64 // the same of an optimal value's
+	ValueStd  float64
+	Policy    float64 // total variation of the policy in the worst state
+	KHat      float64 // of the importance ratios; NaN where a density is missing
+	WeightESS float64 // effective sample size of Draws draws with the importance weights; NaN likewise
+
+	RHat, ESS float64 // worst of the judging chains
+	Seconds   float64 // of work that judging took
+}
+
+// Diagnose judges an approximate posterior and returns the samples that it was judged by too. The verdict is
+//
+//   - "do not use" if the judging chains disagree or are too short;
+//   - "refine" if the approximation's own computation has not converged, if it is further from the samples than MaxMean, MaxStd or
+//     MaxPolicy allow, or if k̂ > MaxKHat: then its tails are wrong, or so many small errors add up that no importance weights
+//     could repair them;
+//   - "trust" otherwise.
+//
+// Monte Carlo error counts against the approximation: it is not taken off.
+func Diagnose(ctx context.Context, post irl.Posterior, c Config, progress irl.Progress) (*Diagnosis, *reference.Posterior, error) {
+	sampler, err := reference.New(c.Reference)
+	if err != nil {
+		return nil, nil, err
+	}
+	samples, err := sampler.FitFrom(ctx, post, progress)
+	if err != nil {
+		return nil, nil, err
+	}
+	mine, err := summary.Of(post, c.Draws, c.Reference.Seed)
+	if err != nil {
+		return nil, nil, err
+	}
+	exact, err := summary.Of(samples, 0, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	d := &Diagnosis{Seconds: samples.Sampling().Seconds}
+	d.RHat, d.ESS = samples.Sampling().Worst()
+	d.KHat, d.WeightESS = weigh(post, c)
+	actions := post.Problem().MDP.Actions()
+	d.Mean, d.Std = worst(mine.RewardMean, mine.RewardStd, exact.RewardMean, exact.RewardStd)
+	d.ValueMean, d.ValueStd = worst(mine.ValueMean, mine.ValueStd, exact.ValueMean, exact.ValueStd)
+	beta, betaStd := 0.0, 0.0
+	if post.Problem().InfersBeta() {
+		beta, betaStd = worst([]float64{mine.BetaMean}, []float64{mine.BetaStd}, []float64{exact.BetaMean}, []float64{exact.BetaStd})
+	}
+	for s := range post.Problem().MDP.States() {
+		tv := 0.0
+		for i := s * actions; i < (s+1)*actions; i++ {
+			tv += gap(mine.Policy[i], exact.Policy[i]) / 2
+		}
+		d.Policy = max(d.Policy, tv)
+	}
+	refine := func(format string, figures ...any) { d.Verdict, d.Reason = Refine, fmt.Sprintf(format, figures...) }
+	ok, why := irl.Converged(post)
+	switch {
+	case samples.Sampling().Clean() != nil:
+		d.Verdict, d.Reason = DoNotUse, "nothing vouches for it: "+samples.Sampling().Clean().Error()
+	case !ok:
+		refine("its computation has not converged: %s", why)
+	case max(d.Mean, d.ValueMean, beta) > MaxMean:
+		refine("a mean is off by %.2f posterior standard deviations, more than %g", max(d.Mean, d.ValueMean, beta), MaxMean)
+	case max(d.Std, d.ValueStd, betaStd) > MaxStd:
+		refine("a standard deviation is off by %.0f %%, more than %.0f %%", 100*max(d.Std, d.ValueStd, betaStd), 100*MaxStd)
+	case d.Policy > MaxPolicy:
+		refine("the policy of a state is off by %.3f in total variation, more than %g", d.Policy, MaxPolicy)
+	case !(d.KHat <= MaxKHat):
+		refine("k̂ of the importance ratios is %.2f, above %g", d.KHat, MaxKHat)
+	default:
+		d.Verdict, d.Reason = Trust, fmt.Sprintf("means within %.2f standard deviations, standard deviations within %.0f %%, the policy within %.3f, k̂ %.2f",
+			max(d.Mean, d.ValueMean, beta), 100*max(d.Std, d.ValueStd, betaStd), d.Policy, d.KHat)
+	}
+	return d, samples, nil
+}
+
+// worst returns the largest error of means, in standard deviations of the exact, and of standard deviations, relative.
+func worst(mean, std, exactMean, exactStd []float64) (m, s float64) {
+	for i, unit := range exactStd {
+		if unit == 0 { // a quantity that the prior and the dynamics fix
+			unit = math.Abs(exactMean[i]) + 1
+			s = max(s, gap(std[i], 0)/unit)
+		} else {
+			s = max(s, gap(std[i], unit)/unit)
+		}
+		m = max(m, gap(mean[i], exactMean[i])/unit)
+	}
+	return m, s
+}
+
+// gap is |a − b|, and +Inf if a is not a number.
+func gap(a, b float64) float64 {
+	if math.IsNaN(a) {
+		return math.Inf(1)
+	}
+	return math.Abs(a - b)
+}
+
+// weigh returns k̂ and the effective sample size of importance sampling with draws of the approximation, NaN where it or the prior
+// has no density.
+func weigh(post irl.Posterior, c Config) (khat, ess float64) {
+	khat, ess = math.NaN(), math.NaN()
+	a, ok := post.(valuewalk.Approximation)
+	if !ok {
+		return khat, ess
+	}
+	logs, err := valuewalk.LogRatios(a, rand.New(rand.NewPCG(c.Reference.Seed, 0)), c.Draws)
+	if err != nil {
+		return khat, ess
+	}
+	smoothed, err := mcmc.Smooth(logs)
+	if err != nil {
+		return math.Inf(1), 0
+	}
+	return smoothed.KHat, smoothed.ESS
+}
+
+// String gives the verdict, its reason and the figures in three lines.
+func (d *Diagnosis) String() string {
+	return strings.Join([]string{
+		fmt.Sprintf("verdict: %s: %s", d.Verdict, d.Reason),
+		fmt.Sprintf("largest errors: reward mean %.2f sd, sd %.0f %%; value mean %.2f sd, sd %.0f %%; policy %.3f",
+			d.Mean, 100*d.Std, d.ValueMean, 100*d.ValueStd, d.Policy),
+		fmt.Sprintf("importance weights: k̂ %.2f, effective sample size %.0f; chains from the prior and from the fit: R̂ %.3f, bulk ESS %.0f",
+			d.KHat, d.WeightESS, d.RHat, d.ESS),
+	}, "\n")
+}
