@@ -10,6 +10,7 @@ import (
 	"github.com/go-birl/birl/qvirl/method"
 	"github.com/go-birl/birl/qvirl/overlay"
 	"github.com/go-birl/birl/qvirl/policywalk"
+	"github.com/go-birl/birl/qvirl/reference"
 	"github.com/go-birl/birl/qvirl/tabular"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
@@ -76,6 +77,14 @@ var builders = map[string]struct {
 			return valuewalk.NewRefined(method.Refined, start, c.Refine)
 		},
 	},
+	method.Reference: {
+		func(o Options) any {
+			c := reference.Default()
+			c.Seed = o.Seed
+			return &c
+		},
+		func(config any) (Method, error) { return reference.New(*config.(*reference.Config)) },
+	},
 	method.ValueWalk: {
 		func(o Options) any {
 			c := valuewalk.Default()
@@ -117,8 +126,8 @@ func NewMethod(name string, o Options) (Method, error) {
 	return b.build(c)
 }
 
-// DefaultConfig returns the default configuration of a method of method.Fitters, to be shown as JSON.
-func DefaultConfig(name string) (any, error) {
+// MethodConfig returns the default configuration of a method of method.Fitters, to be shown as JSON.
+func MethodConfig(name string) (any, error) {
 	name = method.Canonical(name)
 	b, ok := builders[name]
 	if !ok {

@@ -33,7 +33,7 @@ func corridor(t testing.TB) *qvirl.Problem {
 func TestEveryMethodOfTheRegistry(t *testing.T) {
 	quick := map[string]string{
 		method.Matched: `{"Start": {"Steps": 300}}`, method.QVIRL: `{"Steps": 600}`, method.Refined: `{"Start": {"Steps": 300}}`,
-		method.ValueWalk: `{"Samples": 2000, "MinESS": 400}`, method.PolicyWalk: `{"Samples": 2000, "MinESS": 400}`, method.AVRIL: `{}`,
+		method.ValueWalk: `{"Samples": 2000, "MinESS": 400}`, method.Reference: `{}`, method.PolicyWalk: `{"Samples": 2000, "MinESS": 400}`, method.AVRIL: `{}`,
 	}
 	means := map[string]float64{}
 	for _, entry := range method.Fitters() {
@@ -59,7 +59,7 @@ func TestEveryMethodOfTheRegistry(t *testing.T) {
 	}
 	// The demonstrator prefers the end of the corridor, and all that are close to exact agree on how much: of a prior standard deviation of
 	// 2, within a fifth.
-	for _, name := range []string{method.Matched, method.Refined, method.PolicyWalk} {
+	for _, name := range []string{method.Matched, method.Refined, method.Reference, method.PolicyWalk} {
 		if exact := means[method.ValueWalk]; !(exact > 0.1) || math.Abs(means[name]-exact) > 0.4 {
 			t.Errorf("mean reward of the last room: %s %.3f, ValueWalk %.3f", name, means[name], exact)
 		}
@@ -71,7 +71,7 @@ func TestUnknownMethods(t *testing.T) {
 		if _, err := qvirl.NewMethod(name, qvirl.Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v", name, err)
 		}
-		if _, err := qvirl.DefaultConfig(name); err == nil {
+		if _, err := qvirl.MethodConfig(name); err == nil {
 			t.Errorf("%s has a default config", name)
 		}
 	}
@@ -79,7 +79,7 @@ func TestUnknownMethods(t *testing.T) {
 		t.Errorf("error %v for a bad config", err)
 	}
 	for _, m := range method.Fitters() {
-		c, err := qvirl.DefaultConfig(m.Name)
+		c, err := qvirl.MethodConfig(m.Name)
 		if text, _ := json.Marshal(c); err != nil || !strings.Contains(string(text), "Seed") {
 			t.Errorf("%s: default config %s (error %v)", m.Name, text, err)
 		}

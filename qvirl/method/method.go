@@ -48,6 +48,7 @@ const (
 	Matched    = "qvirl-matched" // the recommended one
 	QVIRL      = "qvirl"         // the paper's
 	Refined    = "qvirl-refined"
+	Reference  = "reference"
 	ValueWalk  = "valuewalk"
 	PolicyWalk = "policywalk"
 	AVRIL      = "avril"
@@ -78,6 +79,9 @@ var registry = []Method{
 		Answers:  []Answer{Rewards, Values}, Former: []string{"paper"}},
 	{Name: Refined, Label: "QVIRL, refined", Color: purple,
 		Sentence: "samples of a brief training, moved towards the exact posterior by Hamiltonian transitions",
+		Answers:  []Answer{Rewards, Values, Beta}},
+	{Name: Reference, Label: "reference sampler", Color: darkGrey, Line: DashDot,
+		Sentence: "Markov chains from the exact posterior of any tabular problem, by three kernels in turn",
 		Answers:  []Answer{Rewards, Values, Beta}},
 	{Name: ValueWalk, Label: "ValueWalk", Color: darkGrey,
 		Sentence: "Hamiltonian Monte Carlo over optimal values, from the exact posterior",
