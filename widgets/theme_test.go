@@ -16,7 +16,7 @@ func TestColors(t *testing.T) {
 	if Color("qvirl") != "#0072b2" || Color("avril") != "#d55e00" || Label("qvirl-maxmean") != "QVIRL, max-mean" {
 		t.Errorf("colours %s and %s, label %q", Color("qvirl"), Color("avril"), Label("qvirl-maxmean"))
 	}
-	if Color("another curve") != Color("another curve") || Label("another curve") != "another curve" {
+	if first, again := Color("another curve"), Color("another curve"); first != again || Label("another curve") != "another curve" {
 		t.Error("a text that is no method has no stable appearance")
 	}
 	if Label("avril-0.17") != "AVRIL, λ = 0.17" {

@@ -179,7 +179,7 @@ func TestPureGoDoesNotWaitForItself(t *testing.T) {
 		want += float64(2 * n * n * n * i * i)
 	}
 	for range 300 {
-		out, err := exec.Exec1(x)
+		out, err := exec.Call1(x)
 		if err != nil {
 			t.Fatal(err)
 		}
