@@ -53,9 +53,14 @@ func Read(path string) (*qvirl.Problem, error) {
 		return nil, fmt.Errorf("problem file: %w", err)
 	}
 	defer archive.Close()
+	return ReadArchive(archive)
+}
+
+// ReadArchive is Read from an archive that is open, wherever it comes from.
+func ReadArchive(archive *npz.Archive) (*qvirl.Problem, error) {
 	p, err := (&reader{archive: archive}).problem()
 	if err != nil {
-		return nil, fmt.Errorf("problem file %s: %w", path, err)
+		return nil, fmt.Errorf("problem file %s: %w", archive.Path(), err)
 	}
 	return p, nil
 }

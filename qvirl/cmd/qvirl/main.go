@@ -49,6 +49,6 @@ posteriors to any finite Markov decision process. It also learns from demonstrat
   qvirl fit --problem corridor.npz --method qvirl --out posterior.npz
   qvirl train --demos lander.npz --method qvirl --trajectories 3 --beta 3 --out model`,
 	}
-	root.AddCommand(newRun(definitions), newMerge(), newRenew(), newReport(definitions), newList(definitions), newFit(), newTrain(), newScore(), newRollout(), newScaling())
+	root.AddCommand(newRun(definitions), newMerge(), newRenew(), newReport(definitions), newList(definitions), newFit(), newTrain(), newScore(), newRollout(), newScaling(), newZoo())
 	return root
 }

@@ -1,0 +1,184 @@
+package exact
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/mcmc"
+	"github.com/go-birl/birl/qvirl/valuewalk"
+	"github.com/go-birl/birl/qvirl/zoo"
+)
+
+const (
+	chainCount = 32
+	burnIn     = 100
+	jumps      = 10   // independent proposals between kept draws
+	maxChain   = 8000 // kept draws of each chain
+	maxRHat    = 1.01
+	agreement  = 4 // Monte Carlo errors of their difference that two samplers may differ by
+)
+
+// chains returns the answer of long chains of elliptical slice sampling and independent jumps from points of the cloud, if
+// ValueWalk agrees.
+func (p *problem) chains(ctx context.Context, points [][]float64, proposal proposal) (*zoo.Answer, error) {
+	ones := make([]float64, len(points))
+	for i := range ones {
+		ones[i] = 1
+	}
+	around, _, ok := fitGaussian(points, ones, 1.2, nil, 0)
+	if !ok {
+		return nil, fmt.Errorf("%w: the particles' covariance is singular", ErrNotEstablished)
+	}
+	count := quantityCount(p.Problem)
+	streams, draws := make([]*rand.Rand, chainCount), make([][][]float64, chainCount) // [chain][draw][quantity]
+	for i := range streams {
+		streams[i] = p.rng(streamChains + uint64(i))
+	}
+	var s summary
+	for length := 250; ; length *= 2 {
+		err := p.parallel(ctx, chainCount, func(l *likelihood, i int) {
+			z := points[i*len(points)/chainCount]
+			w := newWalker(l, z, l.log(z), 1, streams[i])
+			skip := burnIn
+			if len(draws[i]) > 0 {
+				skip = 0
+			}
+			for k := len(draws[i]) - skip; k < length && ctx.Err() == nil; k++ {
+				for range 2 {
+					w.step(around)
+					w.step(nil)
+				}
+				w.jump(jumps, proposal)
+				if k >= len(draws[i]) {
+					l.log(w.z)
+					x := make([]float64, count)
+					l.quantities(x)
+					draws[i] = append(draws[i], x)
+				}
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+		s = summarise(count, func(q int) [][]float64 {
+			out := make([][]float64, chainCount)
+			for i, chain := range draws {
+				for _, x := range chain {
+					out[i] = append(out[i], x[q])
+				}
+			}
+			return out
+		})
+		if s.size >= MinEffectiveSize || 2*length > maxChain {
+			break
+		}
+	}
+	if !(s.rHat <= maxRHat) {
+		return nil, fmt.Errorf("%w: R̂ of elliptical slice sampling is %.3f", ErrNotEstablished, s.rHat)
+	}
+	other, err := p.valueWalk(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !(other.rHat <= maxRHat) {
+		return nil, fmt.Errorf("%w: R̂ of ValueWalk is %.3f", ErrNotEstablished, other.rHat)
+	}
+	worst := s.distance(other.estimates)
+	if !(worst <= agreement) {
+		return nil, fmt.Errorf("%w: elliptical slice sampling and ValueWalk differ by %.1f Monte Carlo errors", ErrNotEstablished, worst)
+	}
+	return &zoo.Answer{Summary: s.summary(p.Problem), EffectiveSize: s.size, Recipe: fmt.Sprintf(
+		"elliptical slice sampling with independent jumps, %d chains of %d draws, R̂ %.4f; ValueWalk (effective size %.0f, R̂ %.4f) agrees within %.1f Monte Carlo errors",
+		chainCount, len(draws[0]), s.rHat, other.size, other.rHat, worst)}, nil
+}
+
+// summary is what chains say: estimates, the smallest effective sample size of a mean, and the largest R̂.
+type summary struct {
+	estimates
+	size, rHat float64
+}
+
+// summarise takes the chains of each quantity.
+func summarise(count int, chains func(q int) [][]float64) summary {
+	s := summary{newEstimates(count), math.Inf(1), 0}
+	for q := range count {
+		x := chains(q)
+		var all []float64
+		for _, c := range x {
+			all = append(all, c...)
+		}
+		mean, std := stat.MeanStdDev(all, nil)
+		s.mean[q], s.std[q] = mean, std
+		size := mcmc.ESS(x)
+		if math.IsNaN(size) { // a constant, such as the policy in an end
+			continue
+		}
+		s.meanError[q] = std / math.Sqrt(size)
+		s.size, s.rHat = min(s.size, size), max(s.rHat, mcmc.RHat(x))
+		squares := make([][]float64, len(x))
+		for i, c := range x {
+			for _, v := range c {
+				squares[i] = append(squares[i], (v-mean)*(v-mean))
+			}
+		}
+		if size := mcmc.ESS(squares); !math.IsNaN(size) {
+			var flat []float64
+			for _, c := range squares {
+				flat = append(flat, c...)
+			}
+			s.stdError[q] = stat.StdDev(flat, nil) / math.Sqrt(size) / (2 * std)
+		}
+	}
+	return s
+}
+
+// distance is the largest difference from other estimates, in Monte Carlo errors of the difference.
+func (e estimates) distance(other estimates) float64 {
+	worst := 0.0
+	for i := range e.mean {
+		for _, d := range [][2]float64{
+			{e.mean[i] - other.mean[i], math.Hypot(e.meanError[i], other.meanError[i])},
+			{e.std[i] - other.std[i], math.Hypot(e.stdError[i], other.stdError[i])},
+		} {
+			if d[1] > 0 {
+				worst = max(worst, math.Abs(d[0])/d[1])
+			}
+		}
+	}
+	return worst
+}
+
+// valueWalk samples with a long run of ValueWalk.
+func (p *problem) valueWalk(ctx context.Context) (summary, error) {
+	c := valuewalk.Default()
+	c.Samples, c.MinESS, c.MaxIterations, c.Seed = 20_000, 10_000, 100_000, 21
+	m, err := valuewalk.New(c)
+	if err != nil {
+		return summary{}, err
+	}
+	posts, err := m.Fit(ctx, []*qvirl.Problem{p.Problem}, nil)
+	if err != nil {
+		return summary{}, err
+	}
+	post := posts[0].(*valuewalk.Posterior)
+	samples, actions := post.Samples(), p.MDP.Actions()
+	values, policies := samples.Values(actions), samples.Policies(actions, p.Beta)
+	n, states := p.RewardDim(), p.MDP.States()
+	return summarise(quantityCount(p.Problem), func(q int) [][]float64 {
+		switch {
+		case q < n:
+			return post.RewardChains(q)
+		case q < n+states:
+			return post.ByChain(mat.Col(nil, q-n, values))
+		case q < n+states+states*actions:
+			return post.ByChain(mat.Col(nil, q-n-states, policies))
+		}
+		return post.ByChain(samples.Beta)
+	}), nil
+}

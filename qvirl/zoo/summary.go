@@ -1,0 +1,109 @@
+package zoo
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/mcmc"
+)
+
+// chained is a posterior that consists of the samples of Markov chains.
+type chained interface {
+	Samples() *qvirl.Samples
+	ByChain(column []float64) [][]float64
+}
+
+// Summarise asks a posterior for what it is judged by. Of one that consists of chains, everything comes from its samples,
+// and their effective sizes give the Monte Carlo errors. Of others, what they know in closed form has no error, and the
+// rest comes from so many draws, at least 2.
+func Summarise(post qvirl.Posterior, draws int, seed uint64) (*Summary, error) {
+	p := post.Problem()
+	n, states, actions := p.RewardDim(), p.MDP.States(), p.MDP.Actions()
+	var samples *qvirl.Samples
+	chains := func(column []float64) [][]float64 { return nil }
+	markov, ok := post.(chained)
+	if ok {
+		samples, chains = markov.Samples(), markov.ByChain
+	} else {
+		if draws < 2 {
+			return nil, fmt.Errorf("zoo: %d draws, want at least 2", draws)
+		}
+		var err error
+		if samples, err = post.Sample(rand.New(rand.NewPCG(seed, 0)), draws); err != nil {
+			return nil, err
+		}
+	}
+	s := &Summary{Error: &Summary{}}
+	each := func(x mat.Matrix, count int, mean, std, meanError, stdError *[]float64) {
+		for i := range count {
+			column := mat.Col(nil, i, x)
+			m, sd, me, se := moments(column, chains(column))
+			*mean, *std = append(*mean, m), append(*std, sd)
+			*meanError, *stdError = append(*meanError, me), append(*stdError, se)
+		}
+	}
+	e := s.Error
+	each(samples.Reward, n, &s.RewardMean, &s.RewardStd, &e.RewardMean, &e.RewardStd)
+	each(samples.Values(actions), states, &s.ValueMean, &s.ValueStd, &e.ValueMean, &e.ValueStd)
+	var unused, unusedError []float64
+	each(samples.Policies(actions, p.Beta), states*actions, &s.Policy, &unused, &e.Policy, &unusedError)
+	if p.InfersBeta() && samples.Beta != nil {
+		s.BetaMean, s.BetaStd, e.BetaMean, e.BetaStd = moments(samples.Beta, chains(samples.Beta))
+	}
+	if ok {
+		return s, nil
+	}
+	for i := range n {
+		m := post.Reward(i)
+		s.RewardMean[i], s.RewardStd[i], e.RewardMean[i], e.RewardStd[i] = m.Mean(), m.StdDev(), 0, 0
+	}
+	if v, ok := post.(qvirl.ValuePosterior); ok {
+		for i := range states {
+			m := v.Value(i)
+			s.ValueMean[i], s.ValueStd[i], e.ValueMean[i], e.ValueStd[i] = m.Mean(), m.StdDev(), 0, 0
+		}
+	}
+	if b, ok := post.(qvirl.BetaPosterior); ok && p.InfersBeta() {
+		s.BetaMean, s.BetaStd, e.BetaMean, e.BetaStd = b.Beta().Mean(), b.Beta().StdDev(), 0, 0
+	}
+	return s, nil
+}
+
+// moments returns mean and standard deviation of samples, with their Monte Carlo errors: sd(x)/√n and
+// sd((x − μ)²)/(2 σ √n), where n is the effective sample size of x or of (x − μ)² in the chains that the samples come from,
+// or their number if these are nil. The errors of chains that are too short to tell are as large as the deviation.
+func moments(x []float64, chains [][]float64) (mean, std, meanError, stdError float64) {
+	mean, std = stat.MeanStdDev(x, nil)
+	if !(std > 0) {
+		return mean, std, 0, 0
+	}
+	squares := make([]float64, len(x))
+	for i, v := range x {
+		squares[i] = (v - mean) * (v - mean)
+	}
+	size, squareSize := float64(len(x)), float64(len(x))
+	if chains != nil {
+		size = mcmc.ESS(chains)
+		squared := make([][]float64, len(chains))
+		for i, c := range chains {
+			for _, v := range c {
+				squared[i] = append(squared[i], (v-mean)*(v-mean))
+			}
+		}
+		squareSize = mcmc.ESS(squared)
+	}
+	return mean, std, std / math.Sqrt(atLeastOne(size)), stat.StdDev(squares, nil) / (2 * std * math.Sqrt(atLeastOne(squareSize)))
+}
+
+// atLeastOne is an effective sample size, or 1 if it does not exist.
+func atLeastOne(size float64) float64 {
+	if math.IsNaN(size) {
+		return 1
+	}
+	return max(size, 1)
+}
