@@ -74,6 +74,7 @@ var methods = map[string]appearance{
 	"qvirl-maxmean":       {"QVIRL, max-mean", green, dashDot},
 	"qvirl-svi":           {"QVIRL, trained on draws", blue, dashDot},
 	"qvirl-best":          {"QVIRL, matched", purple, dashed},
+	"qvirl-matched":       {"QVIRL, matched", purple, dashed},
 	"qvirl-refined":       {"QVIRL, refined", purple, nil},
 	"paper":               {"QVIRL, the paper's", blue, nil},
 	"start":               {"QVIRL, trained briefly", skyBlue, dashed},

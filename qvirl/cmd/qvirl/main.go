@@ -18,6 +18,7 @@ import (
 	"github.com/go-birl/birl/qvirl/experiment/posteriorquality"
 	"github.com/go-birl/birl/qvirl/experiment/sensitivity"
 	"github.com/go-birl/birl/qvirl/experiment/singleunknown"
+	"github.com/go-birl/birl/qvirl/experiment/zoostudy"
 )
 
 // definitions are the experiments that the command knows.
@@ -33,6 +34,7 @@ var definitions = append([]experiment.Definition{
 	calibration.Definition(),
 	dial.Definition(),
 	betas.Definition(),
+	zoostudy.Definition(),
 }, fewdemos.Definitions()...)
 
 func main() { command.Main(newRoot(definitions)) }
