@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"math/rand/v2"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
@@ -27,57 +26,9 @@ const (
 // chains returns the answer of long chains of elliptical slice sampling and independent jumps from points of the cloud, if
 // ValueWalk agrees.
 func (p *problem) chains(ctx context.Context, points [][]float64, proposal proposal) (*zoo.Answer, error) {
-	ones := make([]float64, len(points))
-	for i := range ones {
-		ones[i] = 1
-	}
-	around, _, ok := fitGaussian(points, ones, 1.2, nil, 0)
-	if !ok {
-		return nil, fmt.Errorf("%w: the particles' covariance is singular", ErrNotEstablished)
-	}
-	count := quantityCount(p.Problem)
-	streams, draws := make([]*rand.Rand, chainCount), make([][][]float64, chainCount) // [chain][draw][quantity]
-	for i := range streams {
-		streams[i] = p.rng(streamChains + uint64(i))
-	}
-	var s summary
-	for length := 250; ; length *= 2 {
-		err := p.parallel(ctx, chainCount, func(l *likelihood, i int) {
-			z := points[i*len(points)/chainCount]
-			w := newWalker(l, z, l.log(z), 1, streams[i])
-			skip := burnIn
-			if len(draws[i]) > 0 {
-				skip = 0
-			}
-			for k := len(draws[i]) - skip; k < length && ctx.Err() == nil; k++ {
-				for range 2 {
-					w.step(around)
-					w.step(nil)
-				}
-				w.jump(jumps, proposal)
-				if k >= len(draws[i]) {
-					l.log(w.z)
-					x := make([]float64, count)
-					l.quantities(x)
-					draws[i] = append(draws[i], x)
-				}
-			}
-		})
-		if err != nil {
-			return nil, err
-		}
-		s = summarise(count, func(q int) [][]float64 {
-			out := make([][]float64, chainCount)
-			for i, chain := range draws {
-				for _, x := range chain {
-					out[i] = append(out[i], x[q])
-				}
-			}
-			return out
-		})
-		if s.size >= MinEffectiveSize || 2*length > maxChain {
-			break
-		}
+	s, err := p.walk(ctx, points, proposal, maxChain)
+	if err != nil {
+		return nil, err
 	}
 	if !(s.rHat <= maxRHat) {
 		return nil, fmt.Errorf("%w: R̂ of elliptical slice sampling is %.3f", ErrNotEstablished, s.rHat)
@@ -93,20 +44,83 @@ func (p *problem) chains(ctx context.Context, points [][]float64, proposal propo
 	if !(worst <= agreement) {
 		return nil, fmt.Errorf("%w: elliptical slice sampling and ValueWalk differ by %.1f Monte Carlo errors", ErrNotEstablished, worst)
 	}
-	return &zoo.Answer{Summary: s.summary(p.Problem), EffectiveSize: s.size, Recipe: fmt.Sprintf(
-		"elliptical slice sampling with independent jumps, %d chains of %d draws, R̂ %.4f; ValueWalk (effective size %.0f, R̂ %.4f) agrees within %.1f Monte Carlo errors",
-		chainCount, len(draws[0]), s.rHat, other.size, other.rHat, worst)}, nil
+	return &zoo.Answer{Summary: s.summary(p.Problem), EffectiveSize: s.size, Recipe: fmt.Sprintf("elliptical slice sampling with "+
+		"independent jumps, %d draws, R̂ %.4f; ValueWalk (effective size %.0f, R̂ %.4f) agrees within %.1f Monte Carlo errors",
+		s.draws, s.rHat, other.size, other.rHat, worst)}, nil
+}
+
+// walk makes chains from points of the cloud until their effective size does, or they have length draws each.
+func (p *problem) walk(ctx context.Context, points [][]float64, proposal proposal, length int) (summary, error) {
+	ones := make([]float64, len(points))
+	for i := range ones {
+		ones[i] = 1
+	}
+	around, _, ok := fitGaussian(points, ones, 1.2, nil, 0)
+	if !ok {
+		return summary{}, fmt.Errorf("%w: the particles' covariance is singular", ErrNotEstablished)
+	}
+	count := quantityCount(p.Problem)
+	walkers, draws := make([]*walker, chainCount), make([][][]float64, chainCount) // [chain][draw][quantity]
+	starts := make([][]float64, chainCount)
+	for i := range starts {
+		starts[i] = points[i*len(points)/chainCount]
+	}
+	for now := min(250, length); ; now = min(2*now, length) {
+		err := p.parallel(ctx, chainCount, func(l *likelihood, i int) {
+			w := walkers[i]
+			if w == nil {
+				w = newWalker(l, append([]float64(nil), starts[i]...), l.log(starts[i]), 1, p.rng(streamChains+uint64(i)))
+				walkers[i] = w
+				for range burnIn {
+					w.sweep(around, proposal)
+				}
+			}
+			w.l = l
+			for len(draws[i]) < now && ctx.Err() == nil {
+				w.sweep(around, proposal)
+				l.log(w.z)
+				x := make([]float64, count)
+				l.quantities(x)
+				draws[i] = append(draws[i], x)
+			}
+		})
+		if err != nil {
+			return summary{}, err
+		}
+		s := summarise(count, func(q int) [][]float64 {
+			out := make([][]float64, chainCount)
+			for i, chain := range draws {
+				for _, x := range chain {
+					out[i] = append(out[i], x[q])
+				}
+			}
+			return out
+		})
+		if s.draws = now * chainCount; s.size >= MinEffectiveSize && s.rHat <= maxRHat || now == length {
+			return s, nil
+		}
+	}
+}
+
+// sweep makes the transitions between two kept draws.
+func (w *walker) sweep(around *gaussian, proposal proposal) {
+	for range 2 {
+		w.step(around)
+		w.step(nil)
+	}
+	w.jump(jumps, proposal)
 }
 
 // summary is what chains say: estimates, the smallest effective sample size of a mean, and the largest R̂.
 type summary struct {
 	estimates
 	size, rHat float64
+	draws      int
 }
 
 // summarise takes the chains of each quantity.
 func summarise(count int, chains func(q int) [][]float64) summary {
-	s := summary{newEstimates(count), math.Inf(1), 0}
+	s := summary{estimates: newEstimates(count), size: math.Inf(1)}
 	for q := range count {
 		x := chains(q)
 		var all []float64
