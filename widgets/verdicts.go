@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Verdicts is a table of problems, in families, by methods: each cell has the colour of its answer's error, from 0.01 to 100
-// posterior standard deviations, and a mark that says whether the answer is right and the method knows.
+// Verdicts is a table of problems, in families, by methods: each cell has the colour of its answer's error, from 0.01
+// to 100 posterior standard deviations, and a mark that says whether the answer is right and the method knows.
 type Verdicts struct {
 	Title    string
 	Methods  []string // as in result rows
@@ -42,7 +42,8 @@ const (
 	NoAnswer
 )
 
-var verdictNames = [...]string{"right, and says so", "wrong, and says so", "wrong, and says right", "right, but doubts it", "no answer"}
+var verdictNames = [...]string{"right, and says so", "wrong, and says so", "wrong, and says right",
+	"right, but doubts it", "no answer"}
 
 // What a figure of verdicts takes.
 const (
@@ -80,7 +81,8 @@ func (m Verdicts) Figure() (*Figure, error) {
 				v.Error = 3
 			}
 			x := c.Center().X
-			v.paint(c, scale, vg.Rectangle{Min: vg.Point{X: x - verdictCell/2, Y: c.Min.Y + 1.5}, Max: vg.Point{X: x + verdictCell/2, Y: c.Max.Y - 1.5}})
+			v.paint(c, scale, vg.Rectangle{Min: vg.Point{X: x - verdictCell/2, Y: c.Min.Y + 1.5},
+				Max: vg.Point{X: x + verdictCell/2, Y: c.Max.Y - 1.5}})
 		}})
 	}
 	body := header + vg.Length(rows)*verdictRow
@@ -106,7 +108,8 @@ func (m Verdicts) Figure() (*Figure, error) {
 						for j, v := range f.Verdicts[k] {
 							if v != nil {
 								x := left + names + vg.Length(j)*verdictCell
-								v.paint(c, scale, vg.Rectangle{Min: vg.Point{X: x, Y: y - verdictRow}, Max: vg.Point{X: x + verdictCell, Y: y}})
+								v.paint(c, scale, vg.Rectangle{Min: vg.Point{X: x, Y: y - verdictRow},
+									Max: vg.Point{X: x + verdictCell, Y: y}})
 							}
 						}
 						y -= verdictRow
@@ -157,8 +160,8 @@ func (m Verdicts) counted() string {
 	return fmt.Sprintf("%d problems in %d families", n, len(m.Families))
 }
 
-// paint paints the cell of an answer: a vermillion cross where a wrong answer is called right, a ring where it is known to be
-// wrong, a dash where a right one is doubted, and grey where there is none.
+// paint paints the cell of an answer: a vermillion cross where a wrong answer is called right, a ring where it is known
+// to be wrong, a dash where a right one is doubted, and grey where there is none.
 func (v Verdict) paint(c draw.Canvas, scale colorScale, box vg.Rectangle) {
 	col := missing
 	if v.Kind != NoAnswer {
@@ -196,7 +199,8 @@ func (v Verdict) paint(c draw.Canvas, scale colorScale, box vg.Rectangle) {
 
 func (m Verdicts) validate() error {
 	if len(m.Methods) == 0 || len(m.Families) == 0 {
-		return fmt.Errorf("widgets: Verdicts needs methods and families, got %d and %d", len(m.Methods), len(m.Families))
+		return fmt.Errorf("widgets: Verdicts needs methods and families, got %d and %d", len(m.Methods),
+			len(m.Families))
 	}
 	for i, f := range m.Families {
 		field := fmt.Sprintf("Verdicts.Families[%d]", i)
@@ -212,9 +216,11 @@ func (m Verdicts) validate() error {
 				switch {
 				case v == nil:
 				case !(v.Error >= 0):
-					return fmt.Errorf("widgets: %s[%d].Error = %g, want a number that is not negative", field, k, v.Error)
+					return fmt.Errorf("widgets: %s[%d].Error = %g, want a number that is not negative", field, k,
+						v.Error)
 				case v.Kind < 0 || int(v.Kind) >= len(verdictNames):
-					return fmt.Errorf("widgets: %s[%d].Kind = %d is outside 0..%d", field, k, v.Kind, len(verdictNames)-1)
+					return fmt.Errorf("widgets: %s[%d].Kind = %d is outside 0..%d", field, k, v.Kind,
+						len(verdictNames)-1)
 				}
 			}
 		}

@@ -58,8 +58,8 @@ func set(f func(p *qvirl.Problem)) func(*qvirl.Problem, *rand.Rand) error {
 	return func(p *qvirl.Problem, _ *rand.Rand) error { f(p); return nil }
 }
 
-// simulate is a change that replaces the demonstrations, after f, by n trajectories of at most length steps of an expert
-// whose reward is drawn from the prior.
+// simulate is a change that replaces the demonstrations, after f, by n trajectories of at most length steps of an
+// expert whose reward is drawn from the prior.
 func simulate(n, length int, f func(p *qvirl.Problem)) func(*qvirl.Problem, *rand.Rand) error {
 	return func(p *qvirl.Problem, rng *rand.Rand) error {
 		if f != nil {
@@ -97,8 +97,8 @@ func line(n int, success float64) *mdp.MDP {
 	return must(mdp.New(n, 2, rows, nil))
 }
 
-// ring returns n states in a circle that never ends. The actions are to go back and to go on; with probability noise the
-// other one is executed.
+// ring returns n states in a circle that never ends. The actions are to go back and to go on; with probability noise
+// the other one is executed.
 func ring(n int, noise float64) *mdp.MDP {
 	rows := make([][]mdp.Transition, 2*n)
 	for s := range n {
@@ -141,7 +141,8 @@ func world(size int, seed uint64, n int) *qvirl.Problem {
 	if err != nil {
 		panic(err) // the configuration is the paper's
 	}
-	p := &qvirl.Problem{MDP: w.MDP, Prior: qvirl.IndependentPrior(len(w.Reward), c.RewardMean, c.RewardStd), Discount: 0.9, Beta: 2}
+	p := &qvirl.Problem{MDP: w.MDP, Prior: qvirl.IndependentPrior(len(w.Reward), c.RewardMean, c.RewardStd),
+		Discount: 0.9, Beta: 2}
 	demos, err := w.Demonstrate(n, 5, p.Beta, p.Discount, seed)
 	if err != nil {
 		panic(err)

@@ -158,10 +158,11 @@ func readSummary(archive *npz.Archive) (Summary, error) {
 	return s, nil
 }
 
-// Update brings a folder of the layout of the zoo up to the given problems: those that it holds already, up to rounding,
-// keep their files and answers; answer is asked for the answers of others, one after the other, each of which is
-// stored at once. A nil answer is none: the case is stored without.
-func Update(ctx context.Context, folder string, cases []Case, answer func(context.Context, Case) (*Answer, error)) error {
+// Update brings a folder of the layout of the zoo up to the given problems: those that it holds already, up to
+// rounding, keep their files and answers; answer is asked for the answers of others, one after the other, each of which
+// is stored at once. A nil answer is none: the case is stored without.
+func Update(ctx context.Context, folder string, cases []Case,
+	answer func(context.Context, Case) (*Answer, error)) error {
 	for _, sub := range []string{problemFolder, answerFolder} {
 		if err := os.MkdirAll(filepath.Join(folder, sub), 0o755); err != nil {
 			return fmt.Errorf("zoo: %w", err)
@@ -226,7 +227,8 @@ func (c Case) entry() entry {
 	e := entry{Name: c.Name, Family: c.Family, Sentence: c.Sentence, States: c.Problem.MDP.States(),
 		Actions: c.Problem.MDP.Actions(), Rewards: c.Problem.RewardDim(), Demos: len(c.Problem.Demos), Digest: c.Digest}
 	if a := c.Exact; a != nil {
-		e.Answer = &answerEntry{Recipe: a.Recipe, Digest: a.Digest, EffectiveSize: a.EffectiveSize, KHat: a.KHat, Seconds: a.Seconds}
+		e.Answer = &answerEntry{Recipe: a.Recipe, Digest: a.Digest, EffectiveSize: a.EffectiveSize, KHat: a.KHat,
+			Seconds: a.Seconds}
 	}
 	return e
 }
@@ -265,7 +267,8 @@ func equal(p, q *qvirl.Problem) bool {
 		return false
 	}
 	flat := func(p *qvirl.Problem) []float64 {
-		return slices.Concat(p.MDP.Dense(), p.MDP.Initial(), p.Prior.Mean, mat.DenseCopyOf(p.Prior.Covariance()).RawMatrix().Data,
+		return slices.Concat(p.MDP.Dense(), p.MDP.Initial(), p.Prior.Mean,
+			mat.DenseCopyOf(p.Prior.Covariance()).RawMatrix().Data,
 			[]float64{p.Discount, p.Beta, p.BetaLogStd})
 	}
 	a, b := flat(p), flat(q)

@@ -37,8 +37,8 @@ type judge struct {
 	worst float64 // error over tolerance
 }
 
-// Judge compares an answer with the exact one. An answer with numbers missing is an error of the caller; one with NaN or
-// infinite numbers is wrong.
+// Judge compares an answer with the exact one. An answer with numbers missing is an error of the caller; one with NaN
+// or infinite numbers is wrong.
 func Judge(c *Case, answer *Summary) (*Errors, error) {
 	if c.Exact == nil {
 		return nil, fmt.Errorf("zoo: %s has no exact answer", c.Name)
@@ -49,13 +49,15 @@ func Judge(c *Case, answer *Summary) (*Errors, error) {
 	exact := &c.Exact.Summary
 	mine, its := answer.errors(), exact.errors()
 	j := &judge{worst: 1}
-	moments := func(what string, mean, std, exactMean, exactStd, meanErr, stdErr, exactMeanErr, exactStdErr []float64) (worstMean, worstStd float64) {
+	moments := func(what string, mean, std, exactMean, exactStd, meanErr, stdErr, exactMeanErr,
+		exactStdErr []float64) (worstMean, worstStd float64) {
 		for i := range exactMean {
 			unit := exactStd[i]
 			place := fmt.Sprintf("%s %d", what, i)
 			m := distance(mean[i], exactMean[i]) / unit
 			own := min(at(meanErr, i), unit/math.Sqrt(EffectiveSize))
-			j.check(m, MeanTolerance+(slack(own, at(exactMeanErr, i))+rounding*math.Abs(exactMean[i]))/unit, "mean of "+place)
+			j.check(m, MeanTolerance+(slack(own, at(exactMeanErr, i))+rounding*math.Abs(exactMean[i]))/unit,
+				"mean of "+place)
 			s := distance(std[i], unit) / unit
 			own = min(at(stdErr, i), unit/math.Sqrt(2*EffectiveSize))
 			j.check(s, StdTolerance+slack(own, at(exactStdErr, i))/unit, "standard deviation of "+place)
@@ -65,11 +67,13 @@ func Judge(c *Case, answer *Summary) (*Errors, error) {
 	}
 	j.Mean, j.Std = moments("reward", answer.RewardMean, answer.RewardStd, exact.RewardMean, exact.RewardStd,
 		mine.RewardMean, mine.RewardStd, its.RewardMean, its.RewardStd)
-	j.ValueMean, j.ValueStd = moments("the value of state", answer.ValueMean, answer.ValueStd, exact.ValueMean, exact.ValueStd,
+	j.ValueMean, j.ValueStd = moments("the value of state", answer.ValueMean, answer.ValueStd, exact.ValueMean,
+		exact.ValueStd,
 		mine.ValueMean, mine.ValueStd, its.ValueMean, its.ValueStd)
 	if c.Problem.InfersBeta() {
 		one := func(x float64) []float64 { return []float64{x} }
-		j.BetaMean, j.BetaStd = moments("β", one(answer.BetaMean), one(answer.BetaStd), one(exact.BetaMean), one(exact.BetaStd),
+		j.BetaMean, j.BetaStd = moments("β", one(answer.BetaMean), one(answer.BetaStd), one(exact.BetaMean),
+			one(exact.BetaStd),
 			one(mine.BetaMean), one(mine.BetaStd), one(its.BetaMean), one(its.BetaStd))
 	}
 	actions := c.Problem.MDP.Actions()

@@ -11,10 +11,13 @@ import (
 // judged is a case of two states and two actions with a made-up exact answer.
 func judged() *Case {
 	exact := Summary{
-		RewardMean: []float64{1, -2}, RewardStd: []float64{1, 1e-6}, ValueMean: []float64{10, 20}, ValueStd: []float64{2, 3},
+		RewardMean: []float64{1, -2}, RewardStd: []float64{1, 1e-6}, ValueMean: []float64{10,
+			20}, ValueStd: []float64{2, 3},
 		Policy: []float64{0.5, 0.5, 0.9, 0.1}, BetaMean: 2, BetaStd: 0.5,
-		Error: &Summary{RewardMean: []float64{0.001, 1e-9}, RewardStd: []float64{0.001, 1e-9}, ValueMean: []float64{0.002, 0.003},
-			ValueStd: []float64{0.002, 0.003}, Policy: []float64{1e-4, 1e-4, 1e-4, 1e-4}, BetaMean: 5e-4, BetaStd: 5e-4},
+		Error: &Summary{RewardMean: []float64{0.001, 1e-9}, RewardStd: []float64{0.001, 1e-9},
+			ValueMean: []float64{0.002, 0.003},
+			ValueStd:  []float64{0.002, 0.003}, Policy: []float64{1e-4, 1e-4, 1e-4,
+				1e-4}, BetaMean: 5e-4, BetaStd: 5e-4},
 	}
 	return &Case{Name: "made up", Exact: &Answer{Summary: exact}, Problem: &qvirl.Problem{
 		MDP: ring(2, 0.1), Prior: qvirl.IndependentPrior(2, 0, 1), Discount: 0.9, Beta: 2, BetaLogStd: 0.5}}
@@ -23,8 +26,9 @@ func judged() *Case {
 // copyOf returns the exact answer of a case as a method would give it, without errors.
 func copyOf(c *Case) *Summary {
 	s := c.Exact.Summary
-	return &Summary{RewardMean: slices.Clone(s.RewardMean), RewardStd: slices.Clone(s.RewardStd), ValueMean: slices.Clone(s.ValueMean),
-		ValueStd: slices.Clone(s.ValueStd), Policy: slices.Clone(s.Policy), BetaMean: s.BetaMean, BetaStd: s.BetaStd}
+	return &Summary{RewardMean: slices.Clone(s.RewardMean), RewardStd: slices.Clone(s.RewardStd),
+		ValueMean: slices.Clone(s.ValueMean),
+		ValueStd:  slices.Clone(s.ValueStd), Policy: slices.Clone(s.Policy), BetaMean: s.BetaMean, BetaStd: s.BetaStd}
 }
 
 func TestJudge(t *testing.T) {
@@ -34,29 +38,47 @@ func TestJudge(t *testing.T) {
 		figure func(*Errors) float64
 		want   float64
 	}{
-		"itself":                {func(s *Summary) {}, true, func(e *Errors) float64 { return e.Mean + e.Std + e.PolicyTV + e.ValueStd + e.BetaMean }, 0},
-		"mean within":           {func(s *Summary) { s.RewardMean[0] += 0.1 }, true, func(e *Errors) float64 { return e.Mean }, 0.1},
-		"mean beyond":           {func(s *Summary) { s.RewardMean[0] += 0.11 }, false, func(e *Errors) float64 { return e.Mean }, 0.11},
-		"known mean beyond":     {func(s *Summary) { s.RewardMean[1] += 2e-7 }, false, func(e *Errors) float64 { return e.Mean }, 0.2},
-		"std within":            {func(s *Summary) { s.RewardStd[0] = 1.1 }, true, func(e *Errors) float64 { return e.Std }, 0.1},
-		"std beyond":            {func(s *Summary) { s.RewardStd[1] = 0.85e-6 }, false, func(e *Errors) float64 { return e.Std }, 0.15},
-		"value mean":            {func(s *Summary) { s.ValueMean[1] += 0.6 }, false, func(e *Errors) float64 { return e.ValueMean }, 0.2},
-		"value std":             {func(s *Summary) { s.ValueStd[1] = 0 }, false, func(e *Errors) float64 { return e.ValueStd }, 1},
-		"beta mean":             {func(s *Summary) { s.BetaMean = 3 }, false, func(e *Errors) float64 { return e.BetaMean }, 2},
-		"beta std":              {func(s *Summary) { s.BetaStd = 1 }, false, func(e *Errors) float64 { return e.BetaStd }, 1},
-		"policy within":         {func(s *Summary) { s.Policy[0], s.Policy[1] = 0.52, 0.48 }, true, func(e *Errors) float64 { return e.PolicyTV }, 0.02},
-		"policy beyond":         {func(s *Summary) { s.Policy[0], s.Policy[1] = 0.53, 0.47 }, false, func(e *Errors) float64 { return e.PolicyTV }, 0.03},
-		"policy mean of states": {func(s *Summary) { s.Policy[0], s.Policy[1] = 0.53, 0.47 }, false, func(e *Errors) float64 { return e.PolicyTVMean }, 0.015},
-		"zeros":                 {func(s *Summary) { clear(s.RewardMean); clear(s.RewardStd) }, false, func(e *Errors) float64 { return e.Std }, 1},
-		"NaN":                   {func(s *Summary) { s.ValueMean[0] = math.NaN() }, false, func(e *Errors) float64 { return e.ValueMean }, math.Inf(1)},
-		"infinite":              {func(s *Summary) { s.RewardStd[0] = math.Inf(1) }, false, func(e *Errors) float64 { return e.Std }, math.Inf(1)},
+		"itself": {func(s *Summary) {}, true,
+			func(e *Errors) float64 { return e.Mean + e.Std + e.PolicyTV + e.ValueStd + e.BetaMean }, 0},
+		"mean within": {func(s *Summary) { s.RewardMean[0] += 0.1 }, true,
+			func(e *Errors) float64 { return e.Mean }, 0.1},
+		"mean beyond": {func(s *Summary) { s.RewardMean[0] += 0.11 }, false,
+			func(e *Errors) float64 { return e.Mean }, 0.11},
+		"known mean beyond": {func(s *Summary) { s.RewardMean[1] += 2e-7 }, false,
+			func(e *Errors) float64 { return e.Mean }, 0.2},
+		"std within": {func(s *Summary) { s.RewardStd[0] = 1.1 }, true,
+			func(e *Errors) float64 { return e.Std }, 0.1},
+		"std beyond": {func(s *Summary) { s.RewardStd[1] = 0.85e-6 }, false,
+			func(e *Errors) float64 { return e.Std }, 0.15},
+		"value mean": {func(s *Summary) { s.ValueMean[1] += 0.6 }, false,
+			func(e *Errors) float64 { return e.ValueMean }, 0.2},
+		"value std": {func(s *Summary) { s.ValueStd[1] = 0 }, false,
+			func(e *Errors) float64 { return e.ValueStd }, 1},
+		"beta mean": {func(s *Summary) { s.BetaMean = 3 }, false,
+			func(e *Errors) float64 { return e.BetaMean }, 2},
+		"beta std": {func(s *Summary) { s.BetaStd = 1 }, false,
+			func(e *Errors) float64 { return e.BetaStd }, 1},
+		"policy within": {func(s *Summary) { s.Policy[0], s.Policy[1] = 0.52, 0.48 }, true,
+			func(e *Errors) float64 { return e.PolicyTV }, 0.02},
+		"policy beyond": {func(s *Summary) { s.Policy[0], s.Policy[1] = 0.53, 0.47 }, false,
+			func(e *Errors) float64 { return e.PolicyTV }, 0.03},
+		"policy mean of states": {func(s *Summary) { s.Policy[0], s.Policy[1] = 0.53, 0.47 }, false,
+			func(e *Errors) float64 { return e.PolicyTVMean }, 0.015},
+		"zeros": {func(s *Summary) { clear(s.RewardMean); clear(s.RewardStd) }, false,
+			func(e *Errors) float64 { return e.Std }, 1},
+		"NaN": {func(s *Summary) { s.ValueMean[0] = math.NaN() }, false,
+			func(e *Errors) float64 { return e.ValueMean }, math.Inf(1)},
+		"infinite": {func(s *Summary) { s.RewardStd[0] = math.Inf(1) }, false,
+			func(e *Errors) float64 { return e.Std }, math.Inf(1)},
 		"samples' own error": {func(s *Summary) {
 			s.RewardMean[0] += 0.25 // 0.1 and four errors of 0.05
-			s.Error = &Summary{RewardMean: []float64{0.05, 0}, RewardStd: []float64{0, 0}, ValueMean: []float64{0, 0}, ValueStd: []float64{0, 0}, Policy: make([]float64, 4)}
+			s.Error = &Summary{RewardMean: []float64{0.05, 0}, RewardStd: []float64{0, 0}, ValueMean: []float64{0, 0},
+				ValueStd: []float64{0, 0}, Policy: make([]float64, 4)}
 		}, true, func(e *Errors) float64 { return e.Mean }, 0.25},
 		"too few samples": {func(s *Summary) {
 			s.RewardMean[0] += 0.5 // excused by an error of 0.2, if that were believed
-			s.Error = &Summary{RewardMean: []float64{0.2, 0}, RewardStd: []float64{0, 0}, ValueMean: []float64{0, 0}, ValueStd: []float64{0, 0}, Policy: make([]float64, 4)}
+			s.Error = &Summary{RewardMean: []float64{0.2, 0}, RewardStd: []float64{0, 0}, ValueMean: []float64{0, 0},
+				ValueStd: []float64{0, 0}, Policy: make([]float64, 4)}
 		}, false, func(e *Errors) float64 { return e.Mean }, 0.5},
 	} {
 		c := judged()

@@ -18,9 +18,9 @@ type chained interface {
 	ByChain(column []float64) [][]float64
 }
 
-// Summarise asks a posterior for what it is judged by. Of one that consists of chains, everything comes from its samples,
-// and their effective sizes give the Monte Carlo errors. Of others, what they know in closed form has no error, and the
-// rest comes from so many draws, at least 2.
+// Summarise asks a posterior for what it is judged by. Of one that consists of chains, everything comes from its
+// samples, and their effective sizes give the Monte Carlo errors. Of others, what they know in closed form has no
+// error, and the rest comes from so many draws, at least 2.
 func Summarise(post qvirl.Posterior, draws int, seed uint64) (*Summary, error) {
 	p := post.Problem()
 	n, states, actions := p.RewardDim(), p.MDP.States(), p.MDP.Actions()
@@ -75,8 +75,9 @@ func Summarise(post qvirl.Posterior, draws int, seed uint64) (*Summary, error) {
 }
 
 // moments returns mean and standard deviation of samples, with their Monte Carlo errors: sd(x)/√n and
-// sd((x − μ)²)/(2 σ √n), where n is the effective sample size of x or of (x − μ)² in the chains that the samples come from,
-// or their number if these are nil. The errors of chains that are too short to tell are as large as the deviation.
+// sd((x − μ)²)/(2 σ √n), where n is the effective sample size of x or of (x − μ)² in the chains that the samples come
+// from, or their number if these are nil. The errors of chains that are too short to tell are as large as the
+// deviation.
 func moments(x []float64, chains [][]float64) (mean, std, meanError, stdError float64) {
 	mean, std = stat.MeanStdDev(x, nil)
 	if !(std > 0) {
@@ -97,7 +98,8 @@ func moments(x []float64, chains [][]float64) (mean, std, meanError, stdError fl
 		}
 		squareSize = mcmc.ESS(squared)
 	}
-	return mean, std, std / math.Sqrt(atLeastOne(size)), stat.StdDev(squares, nil) / (2 * std * math.Sqrt(atLeastOne(squareSize)))
+	return mean, std, std / math.Sqrt(atLeastOne(size)), stat.StdDev(squares,
+		nil) / (2 * std * math.Sqrt(atLeastOne(squareSize)))
 }
 
 // atLeastOne is an effective sample size, or 1 if it does not exist.

@@ -32,7 +32,8 @@ func TestStoredProblemsAreThoseThatTheSeedsMake(t *testing.T) {
 	}
 	families := map[string]int{}
 	for i, c := range made {
-		if s := stored[i]; s.Name != c.Name || s.Family != c.Family || s.Sentence != c.Sentence || !equal(s.Problem, c.Problem) {
+		if s := stored[i]; s.Name != c.Name || s.Family != c.Family || s.Sentence != c.Sentence ||
+			!equal(s.Problem, c.Problem) {
 			t.Errorf("the stored problem %s differs from the one that is made, %s", s.Name, c.Name)
 		}
 		families[c.Family]++
@@ -78,7 +79,8 @@ func TestAnswersAreEstablished(t *testing.T) {
 			// data may move a mean, and widen a marginal a little, but not for nothing
 			prior := math.Sqrt(c.Problem.Prior.Covariance().At(i, i))
 			if !(sd > 0 && sd < 1.5*prior) || !(a.Error.RewardMean[i] < 0.02*sd) || !(a.Error.RewardStd[i] < 0.02*sd) {
-				t.Errorf("%s: reward %d: %g ± %g, errors %g and %g, prior %g", c.Name, i, a.RewardMean[i], sd, a.Error.RewardMean[i], a.Error.RewardStd[i], prior)
+				t.Errorf("%s: reward %d: %g ± %g, errors %g and %g, prior %g", c.Name, i, a.RewardMean[i], sd,
+					a.Error.RewardMean[i], a.Error.RewardStd[i], prior)
 			}
 		}
 		for s := range c.Problem.MDP.States() {
@@ -87,9 +89,11 @@ func TestAnswersAreEstablished(t *testing.T) {
 				t.Errorf("%s: the policy in state %d is %g", c.Name, s, row)
 			}
 			if !(a.ValueStd[s] > 0) || !(a.Error.ValueMean[s] < 0.02*a.ValueStd[s]) {
-				t.Errorf("%s: value of state %d: %g ± %g, error %g", c.Name, s, a.ValueMean[s], a.ValueStd[s], a.Error.ValueMean[s])
+				t.Errorf("%s: value of state %d: %g ± %g, error %g", c.Name, s, a.ValueMean[s], a.ValueStd[s],
+					a.Error.ValueMean[s])
 			}
-			if c.Problem.MDP.Terminal(s) && c.Problem.StateOnly() && math.Abs(a.ValueMean[s]-a.RewardMean[s]) > 5*math.Hypot(a.Error.ValueMean[s], a.Error.RewardMean[s]) {
+			if c.Problem.MDP.Terminal(s) && c.Problem.StateOnly() &&
+				math.Abs(a.ValueMean[s]-a.RewardMean[s]) > 5*math.Hypot(a.Error.ValueMean[s], a.Error.RewardMean[s]) {
 				t.Errorf("%s: the end %d is worth %g, its reward is %g", c.Name, s, a.ValueMean[s], a.RewardMean[s])
 			}
 		}
@@ -120,7 +124,8 @@ func near(a, b, errA, errB float64) bool {
 }
 
 func TestWhatSaysNothingLeavesThePrior(t *testing.T) {
-	for name, states := range map[string][]int{"none-3x3": nil, "none-wide": nil, "beta-none": nil, "same-actions": nil, "one-action": nil, "unreachable": {4, 5, 6, 7}} {
+	for name, states := range map[string][]int{"none-3x3": nil, "none-wide": nil, "beta-none": nil, "same-actions": nil,
+		"one-action": nil, "unreachable": {4, 5, 6, 7}} {
 		c := find(t, name)
 		if states == nil {
 			for s := range c.Problem.MDP.States() {
@@ -129,8 +134,10 @@ func TestWhatSaysNothingLeavesThePrior(t *testing.T) {
 		}
 		for _, s := range states {
 			a, p := c.Exact, c.Problem.Prior
-			if !near(a.RewardMean[s], p.Mean[s], a.Error.RewardMean[s], 0) || !near(a.RewardStd[s], p.Std[s], a.Error.RewardStd[s], 0) {
-				t.Errorf("%s: reward %d: %g ± %g, prior %g ± %g", name, s, a.RewardMean[s], a.RewardStd[s], p.Mean[s], p.Std[s])
+			if !near(a.RewardMean[s], p.Mean[s], a.Error.RewardMean[s], 0) ||
+				!near(a.RewardStd[s], p.Std[s], a.Error.RewardStd[s], 0) {
+				t.Errorf("%s: reward %d: %g ± %g, prior %g ± %g", name, s, a.RewardMean[s], a.RewardStd[s], p.Mean[s],
+					p.Std[s])
 			}
 		}
 	}
@@ -164,7 +171,8 @@ func TestUpdateKeepsWhatIsThere(t *testing.T) {
 		if asked++; c.Name == cases[1].Name {
 			return nil, nil
 		}
-		s := Summary{RewardMean: []float64{1, 2, 3}, RewardStd: []float64{1, 1, 1}, ValueMean: []float64{4, 5, 6}, ValueStd: []float64{1, 1, 1}, Policy: []float64{.5, .5, .5, .5, .5, .5}}
+		s := Summary{RewardMean: []float64{1, 2, 3}, RewardStd: []float64{1, 1, 1}, ValueMean: []float64{4, 5, 6},
+			ValueStd: []float64{1, 1, 1}, Policy: []float64{.5, .5, .5, .5, .5, .5}}
 		errors := s
 		s.Error = &errors
 		return &Answer{Summary: s, Recipe: "made up", EffectiveSize: 7}, nil
@@ -181,7 +189,8 @@ func TestUpdateKeepsWhatIsThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got) != 3 || got[1].Exact != nil || got[2].Exact == nil || got[2].Exact.ValueMean[2] != 6 || got[2].Exact.EffectiveSize != 7 {
+	if len(got) != 3 || got[1].Exact != nil || got[2].Exact == nil || got[2].Exact.ValueMean[2] != 6 ||
+		got[2].Exact.EffectiveSize != 7 {
 		t.Errorf("read back %+v", got)
 	}
 	// A problem that changes loses its answer; a file that changes is noticed.
@@ -192,7 +201,8 @@ func TestUpdateKeepsWhatIsThere(t *testing.T) {
 	if asked != 6 {
 		t.Errorf("asked for %d answers after a change, want 6", asked)
 	}
-	if err := os.Rename(filepath.Join(dir, problemFolder, cases[0].Name+".npz"), filepath.Join(dir, problemFolder, cases[2].Name+".npz")); err != nil {
+	if err := os.Rename(filepath.Join(dir, problemFolder, cases[0].Name+".npz"),
+		filepath.Join(dir, problemFolder, cases[2].Name+".npz")); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Read(os.DirFS(dir)); err == nil {

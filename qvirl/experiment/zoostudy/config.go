@@ -1,5 +1,5 @@
-// Package zoostudy judges methods by the zoo, small problems with exact answers: how far off each method is on each problem,
-// and whether it says so.
+// Package zoostudy judges methods by the zoo, small problems with exact answers: how far off each method is on each
+// problem, and whether it says so.
 package zoostudy
 
 import (
@@ -56,7 +56,8 @@ type Config struct {
 func Full() Config {
 	c := Config{
 		Methods: []string{Matched, Paper, ValueWalk}, Draws: 20_000,
-		ValueWalk: valuewalk.Default(), Paper: qvirl.DefaultConfig(), Start: qvirl.StartConfig(), Match: valuewalk.DefaultMatch(),
+		ValueWalk: valuewalk.Default(), Paper: qvirl.DefaultConfig(),
+		Start: qvirl.StartConfig(), Match: valuewalk.DefaultMatch(),
 	}
 	c.ValueWalk.Seed, c.Paper.Seed, c.Start.Seed, c.Match.Seed = 1, 1, 1, 1
 	c.Paper.Name = Paper
@@ -85,7 +86,8 @@ func (c Config) Validate() error {
 		return err
 	}
 	if len(c.Problems) == 0 || len(c.Methods) == 0 || c.Draws < 2 {
-		return fmt.Errorf("zoostudy: %d problems, %d methods, Draws = %d: want at least one, one and 2", len(c.Problems), len(c.Methods), c.Draws)
+		return fmt.Errorf("zoostudy: %d problems, %d methods, Draws = %d: want at least one, one and 2",
+			len(c.Problems), len(c.Methods), c.Draws)
 	}
 	for i, name := range c.Problems {
 		if slices.Contains(c.Problems[:i], name) {
@@ -94,7 +96,8 @@ func (c Config) Validate() error {
 	}
 	for i, name := range c.Methods {
 		if slices.Contains(c.Methods[:i], name) || !slices.Contains(methodNames, name) {
-			return fmt.Errorf("zoostudy: Methods[%d] = %q, want different ones of %s", i, name, strings.Join(methodNames, ", "))
+			return fmt.Errorf("zoostudy: Methods[%d] = %q, want different ones of %s", i, name,
+				strings.Join(methodNames, ", "))
 		}
 	}
 	if err := c.ValueWalk.Validate(); err != nil {
@@ -146,7 +149,8 @@ func part(config json.RawMessage, unit string) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(map[string]any{"problem": cases[0].Digest, "answer": cases[0].Exact, "draws": c.Draws, "method": c.configOf(method)})
+	return json.Marshal(map[string]any{"problem": cases[0].Digest, "answer": cases[0].Exact, "draws": c.Draws,
+		"method": c.configOf(method)})
 }
 
 // New returns the plan of a scale, "quick" or "paper".
@@ -158,7 +162,7 @@ func New(s experiment.Settings) (*experiment.Plan, error) {
 func Definition() experiment.Definition {
 	return experiment.Definition{
 		Name:   Name,
-		Short:  "Small problems with exact answers: where each method is right, and whether it knows (beyond the paper)",
+		Short:  "Small problems with exact answers: which methods are right, and know it (beyond the paper)",
 		Scales: []string{"quick", "paper"},
 		Plan:   New,
 		Report: Report,

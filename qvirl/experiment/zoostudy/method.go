@@ -13,7 +13,8 @@ import (
 var methodNames = []string{Matched, Paper, ValueWalk}
 
 // Fitter answers a problem, and tells whether it says that its answer is right, and why if it does not.
-type Fitter func(ctx context.Context, p *qvirl.Problem, progress qvirl.Progress) (answer *zoo.Summary, claims bool, reason string, err error)
+type Fitter func(ctx context.Context, p *qvirl.Problem, progress qvirl.Progress) (answer *zoo.Summary, claims bool,
+	reason string, err error)
 
 // configOf returns the configs that a method's answers depend on.
 func (c Config) configOf(method string) any {

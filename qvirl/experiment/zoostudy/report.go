@@ -22,7 +22,8 @@ func Report(rows []experiment.Row, _ *experiment.Record) (*experiment.Report, er
 	if err != nil {
 		return nil, err
 	}
-	chart := experiment.VerdictChart{Name: "zoo", Title: "Right, and does it know? Problems of the zoo by method", Methods: methods}
+	chart := experiment.VerdictChart{Name: "zoo", Title: "Right, and does it know? Problems of the zoo by method",
+		Methods: methods}
 	for _, z := range cases {
 		var verdicts []*experiment.Verdict
 		any := false
@@ -41,9 +42,9 @@ func Report(rows []experiment.Row, _ *experiment.Record) (*experiment.Report, er
 	}
 	return &experiment.Report{
 		Title: "The zoo: right, or does it say that it is not?",
-		Text: []string{"Each answer is compared with the exact one. The colour is the largest error of a mean or a standard deviation of a reward, " +
-			"a value or β, in posterior standard deviations, or five times the total variation of the policy in the worst state, whichever is larger: " +
-			"so all tolerances are at 0.1, to which come four Monte Carlo errors."},
+		Text: []string{"Each answer is compared with the exact one. The colour is the largest error of a mean or a standard " +
+			"deviation of a reward, a value or β, in posterior standard deviations, or five times the total variation of the " +
+			"policy in the worst state, whichever is larger: so all tolerances are at 0.1, to which come four Monte Carlo errors."},
 		Tables:   []experiment.Table{Counts(answers, methods, rows)},
 		Verdicts: []experiment.VerdictChart{chart},
 	}, nil
@@ -97,7 +98,8 @@ func present(rows []experiment.Row, answers map[string]map[string]*experiment.Ve
 }
 
 // Counts returns the table of how many answers of each method are of each kind.
-func Counts(answers map[string]map[string]*experiment.Verdict, methods []string, rows []experiment.Row) experiment.Table {
+func Counts(answers map[string]map[string]*experiment.Verdict, methods []string,
+	rows []experiment.Row) experiment.Table {
 	t := experiment.Table{Name: "counts", Title: "Answers of each kind", Columns: []experiment.Column{
 		{Metric: "right_claimed", Title: "right, says so"}, {Metric: "wrong_doubted", Title: "wrong, says so"},
 		{Metric: "wrong_trusted", Title: "wrong, trusted"}, {Metric: "right_doubted", Title: "right, doubted"},
@@ -113,7 +115,8 @@ func Counts(answers map[string]map[string]*experiment.Verdict, methods []string,
 		}
 		row := experiment.TableRow{Method: m}
 		for _, count := range counts {
-			row.Cells = append(row.Cells, experiment.Cell{Estimate: &experiment.Estimate{Mean: count, StdErr: math.NaN(), N: n}})
+			row.Cells = append(row.Cells, experiment.Cell{Estimate: &experiment.Estimate{Mean: count,
+				StdErr: math.NaN(), N: n}})
 		}
 		var seconds []float64
 		for _, r := range rows {
@@ -124,7 +127,8 @@ func Counts(answers map[string]map[string]*experiment.Verdict, methods []string,
 		slices.Sort(seconds)
 		var median *experiment.Estimate
 		if len(seconds) > 0 {
-			median = &experiment.Estimate{Mean: stat.Quantile(0.5, stat.Empirical, seconds, nil), StdErr: math.NaN(), N: len(seconds)}
+			median = &experiment.Estimate{Mean: stat.Quantile(0.5, stat.Empirical, seconds, nil), StdErr: math.NaN(),
+				N: len(seconds)}
 		}
 		row.Cells = append(row.Cells, experiment.Cell{Estimate: median})
 		t.Rows = append(t.Rows, row)

@@ -42,10 +42,12 @@ func cost(z *zoo.Case) float64 {
 }
 
 // judge is the unit of one problem and method. A method that fails has a row that says so, and a note.
-func judge(ctx context.Context, z *zoo.Case, name string, fit Fitter, cost float64, t *experiment.Stages) (*experiment.Result, error) {
+func judge(ctx context.Context, z *zoo.Case, name string, fit Fitter, cost float64,
+	t *experiment.Stages) (*experiment.Result, error) {
 	result := &experiment.Result{}
 	row := func(metric string, value float64) {
-		result.Rows = append(result.Rows, experiment.Row{Environment: z.Name, Method: name, Demos: len(z.Problem.Demos), Metric: metric, Value: value})
+		result.Rows = append(result.Rows, experiment.Row{Environment: z.Name, Method: name, Demos: len(z.Problem.Demos),
+			Metric: metric, Value: value})
 	}
 	var answer *zoo.Summary
 	var claims bool
@@ -83,9 +85,11 @@ func judge(ctx context.Context, z *zoo.Case, name string, fit Fitter, cost float
 	row(Claims, number(claims))
 	switch {
 	case !errors.Right() && claims:
-		result.Notes = append(result.Notes, fmt.Sprintf("%s, %s is wrong and does not say so: %s", z.Name, name, errors.Wrong))
+		result.Notes = append(result.Notes, fmt.Sprintf("%s, %s is wrong and does not say so: %s", z.Name, name,
+			errors.Wrong))
 	case !errors.Right():
-		result.Notes = append(result.Notes, fmt.Sprintf("%s, %s is wrong: %s; it says: %s", z.Name, name, errors.Wrong, reason))
+		result.Notes = append(result.Notes, fmt.Sprintf("%s, %s is wrong: %s; it says: %s", z.Name, name, errors.Wrong,
+			reason))
 	case !claims:
 		result.Notes = append(result.Notes, fmt.Sprintf("%s, %s is right, but says: %s", z.Name, name, reason))
 	}

@@ -45,11 +45,13 @@ func TestWholeExperimentOnTinyProblems(t *testing.T) {
 		return rows[i].Value
 	}
 	for _, problem := range tiny().Problems {
-		if value(problem, ValueWalk, Right) != 1 || value(problem, ValueWalk, Claims) != 1 || !(value(problem, ValueWalk, MeanError) < 0.2) {
+		if value(problem, ValueWalk, Right) != 1 || value(problem, ValueWalk, Claims) != 1 ||
+			!(value(problem, ValueWalk, MeanError) < 0.2) {
 			t.Errorf("ValueWalk is wrong on %s: %v", problem, rows)
 		}
 	}
-	if value("beta-corridor", Paper, Failed) != 1 || !math.IsNaN(value("beta-corridor", Paper, MeanError)) || value("corridor", Paper, Failed) != 0 {
+	if value("beta-corridor", Paper, Failed) != 1 || !math.IsNaN(value("beta-corridor", Paper, MeanError)) ||
+		value("corridor", Paper, Failed) != 0 {
 		t.Errorf("the paper's method infers β, or fails on the corridor")
 	}
 	report, err := Report(rows, record)
@@ -104,7 +106,8 @@ func TestJudgements(t *testing.T) {
 		"right": {func(context.Context, *qvirl.Problem, qvirl.Progress) (*zoo.Summary, bool, string, error) {
 			return exact(), true, "", nil
 		}, map[string]float64{Right: 1, Claims: 1, Failed: 0, MeanError: 0, PolicyTV: 0}, ""},
-		"wrong and trusted": {func(context.Context, *qvirl.Problem, qvirl.Progress) (*zoo.Summary, bool, string, error) {
+		"wrong and trusted": {func(context.Context, *qvirl.Problem, qvirl.Progress) (*zoo.Summary, bool, string,
+			error) {
 			s := exact()
 			s.RewardMean[0] = math.Inf(1)
 			return s, true, "", nil
@@ -143,7 +146,8 @@ func TestUnitsDependOnTheirMethodAlone(t *testing.T) {
 	a := tiny()
 	b := tiny()
 	b.Paper.Seed++
-	if of(a, "corridor--valuewalk") != of(b, "corridor--valuewalk") || of(a, "corridor--qvirl") == of(b, "corridor--qvirl") {
+	if of(a, "corridor--valuewalk") != of(b, "corridor--valuewalk") ||
+		of(a, "corridor--qvirl") == of(b, "corridor--qvirl") {
 		t.Error("a unit depends on the config of another method, or not on its own")
 	}
 	if got := of(a, "corridor--avril"); !strings.Contains(got, "no unit") {

@@ -23,8 +23,8 @@ const (
 	agreement  = 4 // Monte Carlo errors of their difference that two samplers may differ by
 )
 
-// chains returns the answer of long chains of elliptical slice sampling and independent jumps from points of the cloud, if
-// ValueWalk agrees.
+// chains returns the answer of long chains of elliptical slice sampling and independent jumps from points of the cloud,
+// if ValueWalk agrees.
 func (p *problem) chains(ctx context.Context, points [][]float64, proposal proposal) (*zoo.Answer, error) {
 	s, err := p.walk(ctx, points, proposal, maxChain)
 	if err != nil {
@@ -42,11 +42,12 @@ func (p *problem) chains(ctx context.Context, points [][]float64, proposal propo
 	}
 	worst := s.distance(other.estimates)
 	if !(worst <= agreement) {
-		return nil, fmt.Errorf("%w: elliptical slice sampling and ValueWalk differ by %.1f Monte Carlo errors", ErrNotEstablished, worst)
+		return nil, fmt.Errorf("%w: elliptical slice sampling and ValueWalk differ by %.1f Monte Carlo errors",
+			ErrNotEstablished, worst)
 	}
-	return &zoo.Answer{Summary: s.summary(p.Problem), EffectiveSize: s.size, Recipe: fmt.Sprintf("elliptical slice sampling with "+
-		"independent jumps, %d draws, R̂ %.4f; ValueWalk (effective size %.0f, R̂ %.4f) agrees within %.1f Monte Carlo errors",
-		s.draws, s.rHat, other.size, other.rHat, worst)}, nil
+	return &zoo.Answer{Summary: s.summary(p.Problem), EffectiveSize: s.size,
+		Recipe: fmt.Sprintf("elliptical slice sampling with independent jumps, %d draws, R̂ %.4f; "+
+			"ValueWalk (effective size %.0f, R̂ %.4f) agrees within %.1f Monte Carlo errors", s.draws, s.rHat, other.size, other.rHat, worst)}, nil
 }
 
 // walk makes chains from points of the cloud until their effective size does, or they have length draws each.
@@ -69,7 +70,8 @@ func (p *problem) walk(ctx context.Context, points [][]float64, proposal proposa
 		err := p.parallel(ctx, chainCount, func(l *likelihood, i int) {
 			w := walkers[i]
 			if w == nil {
-				w = newWalker(l, append([]float64(nil), starts[i]...), l.log(starts[i]), 1, p.rng(streamChains+uint64(i)))
+				w = newWalker(l, append([]float64(nil), starts[i]...), l.log(starts[i]), 1,
+					p.rng(streamChains+uint64(i)))
 				walkers[i] = w
 				for range burnIn {
 					w.sweep(around, proposal)

@@ -2,7 +2,9 @@
 // methods that are independent of the samplers that are judged by them. It tries, in this order,
 //
 //   - quadrature on a tensor grid, where z has at most two dimensions;
-//   - importance sampling from the prior, which is exact sampling where there are no demonstrations, or they say nothing;
+//   - importance sampling from the prior, which is exact sampling where there are no demonstrations, or they say
+//
+// nothing;
 //   - importance sampling from a mixture of Gaussians and the prior, fitted to particles of a sequential Monte Carlo
 //     sampler and adapted;
 //   - elliptical slice sampling from those particles, if a long run of ValueWalk agrees with it.
@@ -95,7 +97,8 @@ func (p *problem) answer(ctx context.Context) (*zoo.Answer, error) {
 	seconds := time.Since(begin).Seconds() / float64(len(pilot.logRatios))
 	centre, scale := pilot.units()
 	limit := min(maxDraws, max(int(maxCost/seconds), 8*block))
-	if size := pilot.moments.effectiveSize(); size > 50 && wantedSize/size*float64(len(pilot.logRatios)) < float64(limit) {
+	if size := pilot.moments.effectiveSize(); size > 50 &&
+		wantedSize/size*float64(len(pilot.logRatios)) < float64(limit) {
 		s := &sampling{problem: p, proposal: priorProposal{}, stream: streamPrior, centre: centre, scale: scale}
 		a, err := p.importance(ctx, s, limit, "importance sampling from the prior")
 		if a != nil || err != nil {
@@ -155,7 +158,8 @@ func (p *problem) importance(ctx context.Context, s *sampling, limit int, recipe
 	if math.IsInf(kHat, 0) { // all weights are alike
 		kHat = 0
 	}
-	return &zoo.Answer{Summary: e.summary(p.Problem), Recipe: fmt.Sprintf("%s, %d draws", recipe, len(s.logRatios)), EffectiveSize: size, KHat: kHat}, nil
+	return &zoo.Answer{Summary: e.summary(p.Problem), Recipe: fmt.Sprintf("%s, %d draws", recipe, len(s.logRatios)),
+		EffectiveSize: size, KHat: kHat}, nil
 }
 
 // closedForm sets the estimates of rewards, and of β where it is inferred, to those of the prior.
@@ -171,8 +175,8 @@ func (p *problem) closedForm(e estimates) {
 	}
 }
 
-// mixture fits a mixture to points, adapts it to weighted draws of itself (Cappé et al., 2008), and samples from the best of
-// them. It returns the answer, or nil if that does not do, and the mixture.
+// mixture fits a mixture to points, adapts it to weighted draws of itself (Cappé et al., 2008), and samples from the
+// best of them. It returns the answer, or nil if that does not do, and the mixture.
 func (p *problem) mixture(ctx context.Context, points [][]float64, limit int) (*zoo.Answer, proposal, error) {
 	d := p.ValueDim()
 	parts, inflation := max(1, min(10, 100/d)), 1+0.5/math.Sqrt(float64(d))

@@ -65,8 +65,8 @@ func within(t *testing.T, name string, a, b *zoo.Summary, limit float64) {
 	}
 }
 
-// plain integrates over a grid of n points a dimension in plain Go, with value iteration. Its error is taken as a thousandth
-// of a standard deviation.
+// plain integrates over a grid of n points a dimension in plain Go, with value iteration. Its error is taken as a
+// thousandth of a standard deviation.
 func plain(t *testing.T, p *qvirl.Problem, n int) *zoo.Summary {
 	t.Helper()
 	d, states, actions := p.RewardDim(), p.MDP.States(), p.MDP.Actions()
@@ -120,7 +120,8 @@ func plain(t *testing.T, p *qvirl.Problem, n int) *zoo.Summary {
 
 // Stored answers, most of which are importance samples, agree with quadrature in plain Go.
 func TestAnswersAgreeWithQuadrature(t *testing.T) {
-	for name, n := range map[string]int{"corridor": 60, "corridor-ones": 60, "two-states": 300, "one-state": 60, "known-end": 60, "contradictory": 90} {
+	for name, n := range map[string]int{"corridor": 60, "corridor-ones": 60, "two-states": 300, "one-state": 60,
+		"known-end": 60, "contradictory": 90} {
 		c := stored(t, name)
 		within(t, name, &c.Exact.Summary, plain(t, c.Problem, n), 5)
 	}
@@ -173,7 +174,8 @@ func TestMomentErrors(t *testing.T) {
 		means, stds = append(means, e.mean[0]), append(stds, e.std[0])
 		meanErrors, stdErrors = append(meanErrors, e.meanError[0]), append(stdErrors, e.stdError[0])
 	}
-	for what, got := range map[string][2]float64{"mean": {stat.Mean(meanErrors, nil), stat.StdDev(means, nil)}, "std": {stat.Mean(stdErrors, nil), stat.StdDev(stds, nil)}} {
+	for what, got := range map[string][2]float64{"mean": {stat.Mean(meanErrors, nil), stat.StdDev(means, nil)},
+		"std": {stat.Mean(stdErrors, nil), stat.StdDev(stds, nil)}} {
 		if ratio := got[0] / got[1]; math.Abs(ratio-1) > 0.15 { // four errors of a deviation from 400 repetitions
 			t.Errorf("error of the %s: %g, but it spreads by %g", what, got[0], got[1])
 		}
@@ -240,7 +242,8 @@ func TestClipped(t *testing.T) {
 	}
 }
 
-// gradients adds a gradient to the likelihood, by an adjoint solve: with g = ∂ log likelihood/∂Q and V = (I − γ P_π)⁻¹ R_π,
+// gradients adds a gradient to the likelihood, by an adjoint solve: with g = ∂ log likelihood/∂Q and V = (I − γ P_π)⁻¹
+// R_π,
 //
 //	∂/∂R(s,a) = g(s,a) + u(s) [a = π(s)],   (I − γ P_π)ᵀ u = γ Pᵀ g.
 type gradients struct{ *likelihood }

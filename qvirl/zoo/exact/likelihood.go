@@ -31,7 +31,8 @@ func newLikelihood(p *qvirl.Problem) (*likelihood, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &likelihood{problem: *p, median: p.Beta, dim: p.ValueDim(), solver: solver, counts: p.DemoCounts(), reward: make([]float64, p.RewardDim())}
+	l := &likelihood{problem: *p, median: p.Beta, dim: p.ValueDim(), solver: solver, counts: p.DemoCounts(),
+		reward: make([]float64, p.RewardDim())}
 	if p.Prior.Cov != nil {
 		l.factor, err = p.Prior.Factor()
 	}
@@ -66,8 +67,8 @@ func (l *likelihood) log(z []float64) float64 {
 	return l.problem.LogLikelihood(l.solution.Q, l.counts)
 }
 
-// quantities writes what an answer asks of the last z to dst: rewards, optimal state values, action probabilities, and β where it is
-// inferred.
+// quantities writes what an answer asks of the last z to dst: rewards, optimal state values, action probabilities, and
+// β where it is inferred.
 func (l *likelihood) quantities(dst []float64) {
 	n, s := len(l.reward), l.problem.MDP.States()
 	copy(dst, l.reward)

@@ -36,7 +36,10 @@ func TestMistakesAreFound(t *testing.T) {
 		"half of β":      {change: func(p *qvirl.Problem) { p.Beta /= 2 }},
 		"a lower γ":      {change: func(p *qvirl.Problem) { p.Discount *= 0.9 }},
 		"a missing step": {change: func(p *qvirl.Problem) { p.Demos = p.Demos[:max(len(p.Demos)-1, 0)] }},
-		"no prior":       {of: func(d zootest.LogDensity, z, grad []float64) float64 { return d.LogDensity(z, grad) + z[0]*z[0]/2 }},
+		"no prior": {of: func(d zootest.LogDensity, z,
+			grad []float64) float64 {
+			return d.LogDensity(z, grad) + z[0]*z[0]/2
+		}},
 		"zeros for gradient": {of: func(d zootest.LogDensity, z, grad []float64) float64 {
 			v := d.LogDensity(z, grad)
 			clear(grad)
@@ -63,7 +66,8 @@ func TestMistakesAreFound(t *testing.T) {
 	zootest.Answers(r, 50, 2, func(p *qvirl.Problem) (*zoo.Summary, error) {
 		s, states := &zoo.Summary{}, p.MDP.States()
 		s.RewardMean, s.RewardStd = make([]float64, p.RewardDim()), make([]float64, p.RewardDim())
-		s.ValueMean, s.ValueStd, s.Policy = make([]float64, states), make([]float64, states), make([]float64, states*p.MDP.Actions())
+		s.ValueMean, s.ValueStd, s.Policy = make([]float64, states), make([]float64, states), make([]float64,
+			states*p.MDP.Actions())
 		return s, nil
 	})
 	if !strings.Contains(strings.Join(r.failures, "\n"), "an unreachable state") {

@@ -16,7 +16,8 @@ type gaussian struct {
 }
 
 // fitGaussian returns the Gaussian of weighted points with its covariance inflated, or false if that is singular.
-func fitGaussian(points [][]float64, weights []float64, inflation float64, add *mat.SymDense, addWeight float64) (*gaussian, *mat.SymDense, bool) {
+func fitGaussian(points [][]float64, weights []float64, inflation float64, add *mat.SymDense,
+	addWeight float64) (*gaussian, *mat.SymDense, bool) {
 	d := len(points[0])
 	mean, total := make([]float64, d), floats.Sum(weights)
 	for i, z := range points {
@@ -49,9 +50,9 @@ func fitGaussian(points [][]float64, weights []float64, inflation float64, add *
 	return g, cov, ok
 }
 
-// clipped returns the covariance of n points with those eigenvalues set to 1 that differ from it no more than those of n
-// draws of N(0, I) would (Marčenko and Pastur, 1967): in most directions a posterior is the prior. It is nil if there are
-// no eigenvalues.
+// clipped returns the covariance of n points with those eigenvalues set to 1 that differ from it no more than those of
+// n draws of N(0, I) would (Marčenko and Pastur, 1967): in most directions a posterior is the prior. It is nil if there
+// are no eigenvalues.
 func clipped(cov *mat.SymDense, n float64) *mat.SymDense {
 	var eigen mat.EigenSym
 	if !eigen.Factorize(cov, true) {
@@ -237,7 +238,8 @@ func (m *mixture) withTails() *mixture {
 // inflated returns the Gaussian with its covariance multiplied by factor.
 func (g *gaussian) inflated(factor float64) *gaussian {
 	root := math.Sqrt(factor)
-	out := &gaussian{mean: g.mean, chol: make([]float64, len(g.chol)), logDet: g.logDet + float64(len(g.mean))*math.Log(root)}
+	out := &gaussian{mean: g.mean, chol: make([]float64, len(g.chol)),
+		logDet: g.logDet + float64(len(g.mean))*math.Log(root)}
 	floats.ScaleTo(out.chol, root, g.chol)
 	return out
 }

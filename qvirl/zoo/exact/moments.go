@@ -23,7 +23,8 @@ type moments struct {
 }
 
 func newMoments(centre, scale []float64) *moments {
-	m := &moments{centre: centre, scale: scale, top: math.Inf(-1), first: make([]float64, len(centre)), second: make([]float64, len(centre))}
+	m := &moments{centre: centre, scale: scale, top: math.Inf(-1), first: make([]float64, len(centre)),
+		second: make([]float64, len(centre))}
 	for k := range m.square {
 		m.square[k] = make([]float64, len(centre))
 	}
@@ -99,7 +100,8 @@ func (m *moments) estimates() estimates {
 		e.mean[i], e.std[i] = m.centre[i]+m.scale[i]*mu, m.scale[i]*math.Sqrt(variance)
 		e.meanError[i] = m.scale[i] * math.Sqrt(max(c2, 0)) / m.w
 		if variance > 0 {
-			e.stdError[i] = m.scale[i] * math.Sqrt(max(c4-2*variance*c2+variance*variance*m.ww, 0)) / (2 * math.Sqrt(variance) * m.w)
+			e.stdError[i] = m.scale[i] * math.Sqrt(max(c4-2*variance*c2+variance*variance*m.ww,
+				0)) / (2 * math.Sqrt(variance) * m.w)
 		}
 	}
 	return e
@@ -123,7 +125,8 @@ func (e estimates) summary(p *qvirl.Problem) zoo.Summary {
 func arrange(p *qvirl.Problem, mean, std []float64) zoo.Summary {
 	n, states := p.RewardDim(), p.MDP.States()
 	last := n + states + states*p.MDP.Actions()
-	s := zoo.Summary{RewardMean: mean[:n], RewardStd: std[:n], ValueMean: mean[n : n+states], ValueStd: std[n : n+states], Policy: mean[n+states : last]}
+	s := zoo.Summary{RewardMean: mean[:n], RewardStd: std[:n], ValueMean: mean[n : n+states],
+		ValueStd: std[n : n+states], Policy: mean[n+states : last]}
 	if p.InfersBeta() {
 		s.BetaMean, s.BetaStd = mean[last], std[last]
 	}

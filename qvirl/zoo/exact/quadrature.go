@@ -31,7 +31,9 @@ func (p *problem) quadrature(ctx context.Context) (*zoo.Answer, error) {
 			}
 			if worst <= gridAccuracy {
 				nodes := math.Pow(float64(side+1), float64(p.ValueDim()))
-				return &zoo.Answer{Summary: e.summary(p.Problem), Recipe: fmt.Sprintf("trapezoidal rule on a grid of %d nodes a side", side+1), EffectiveSize: nodes}, nil
+				return &zoo.Answer{Summary: e.summary(p.Problem),
+					Recipe: fmt.Sprintf("trapezoidal rule on a grid of %d nodes a side",
+						side+1), EffectiveSize: nodes}, nil
 			}
 		}
 		last = e

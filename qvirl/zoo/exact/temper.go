@@ -10,9 +10,9 @@ import (
 )
 
 // cloud returns points that are about distributed as the posterior, by a sequential Monte Carlo sampler (Del Moral,
-// Doucet and Jasra, 2006): particles start at draws of the prior N(0, I) and follow N(0, I) · likelihood^t as t goes from
-// 0 to 1, each step as long as keeps half of the effective size; after each they are resampled and moved by elliptical
-// slice sampling.
+// Doucet and Jasra, 2006): particles start at draws of the prior N(0, I) and follow N(0, I) · likelihood^t as t goes
+// from 0 to 1, each step as long as keeps half of the effective size; after each they are resampled and moved by
+// elliptical slice sampling.
 func (p *problem) cloud(ctx context.Context, particles, moves int) ([][]float64, error) {
 	points, logs := make([][]float64, particles), make([]float64, particles)
 	streams := make([]*rand.Rand, particles)
@@ -57,7 +57,8 @@ func (p *problem) cloud(ctx context.Context, particles, moves int) ([][]float64,
 	return points, nil
 }
 
-// temperatureStep returns the step, at most limit, at which the effective size of weights likelihood^step is half of their number.
+// temperatureStep returns the step, at most limit, at which the effective size of weights likelihood^step is half of
+// their number.
 func temperatureStep(logs []float64, limit float64) float64 {
 	enough := func(step float64) bool {
 		w := powers(logs, step)
@@ -114,11 +115,12 @@ type walker struct {
 }
 
 func newWalker(l *likelihood, z []float64, logLik, t float64, rng *rand.Rand) *walker {
-	return &walker{l: l, z: z, logLik: logLik, t: t, rng: rng, nu: make([]float64, len(z)), try: make([]float64, len(z)), scratch: make([]float64, len(z))}
+	return &walker{l: l, z: z, logLik: logLik, t: t, rng: rng, nu: make([]float64, len(z)),
+		try: make([]float64, len(z)), scratch: make([]float64, len(z))}
 }
 
-// step makes one transition of elliptical slice sampling (Murray, Adams and MacKay, 2010) along an ellipse of the prior,
-// or where around is given, along one of that Gaussian g, for which the target is g · (N(0, I) likelihood^t / g)
+// step makes one transition of elliptical slice sampling (Murray, Adams and MacKay, 2010) along an ellipse of the
+// prior, or where around is given, along one of that Gaussian g, for which the target is g · (N(0, I) likelihood^t / g)
 // (Nishihara, Murray and Adams, 2014).
 func (w *walker) step(around *gaussian) {
 	rest := func(z []float64, logLik float64) float64 { // log of the target over the ellipse's Gaussian

@@ -7,8 +7,8 @@ import (
 	"github.com/go-birl/birl/qvirl/zoo"
 )
 
-// Update brings the zoo in a folder up to date: it writes the problems that are not there as zoo.Generate makes them, and
-// computes the answers that are missing. report is told of each. Answers that cannot be established are left out.
+// Update brings the zoo in a folder up to date: it writes the problems that are not there as zoo.Generate makes them,
+// and computes the answers that are missing. report is told of each. Answers that cannot be established are left out.
 func Update(ctx context.Context, folder string, report func(string)) error {
 	cases, err := zoo.Generate()
 	if err != nil {

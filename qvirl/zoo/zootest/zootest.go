@@ -21,8 +21,8 @@ import (
 	"github.com/go-birl/birl/qvirl/zoo"
 )
 
-// Problem returns a random problem of at most four states and three actions: rewards of states or of pairs, independent or
-// correlated, with and without an end, β known or not, and at most six demonstrated steps.
+// Problem returns a random problem of at most four states and three actions: rewards of states or of pairs, independent
+// or correlated, with and without an end, β known or not, and at most six demonstrated steps.
 func Problem(rng *rand.Rand) *qvirl.Problem {
 	states, actions := 1+rng.IntN(4), 1+rng.IntN(3)
 	rows := make([][]mdp.Transition, states*actions)
@@ -47,7 +47,8 @@ func Problem(rng *rand.Rand) *qvirl.Problem {
 	if err != nil {
 		panic(err) // the rows sum to one
 	}
-	p := &qvirl.Problem{MDP: m, Discount: []float64{0, 0.5, 0.9, 0.99, 0.999}[rng.IntN(5)], Beta: math.Exp(rng.NormFloat64())}
+	p := &qvirl.Problem{MDP: m, Discount: []float64{0, 0.5, 0.9, 0.99, 0.999}[rng.IntN(5)],
+		Beta: math.Exp(rng.NormFloat64())}
 	n := states
 	if rng.IntN(3) == 0 {
 		n = states * actions
@@ -111,8 +112,10 @@ func scale(rng *rand.Rand, p *qvirl.Problem) change {
 		if s == nil {
 			return nil
 		}
-		return &zoo.Summary{RewardMean: times(s.RewardMean, c), RewardStd: times(s.RewardStd, c), ValueMean: times(s.ValueMean, c),
-			ValueStd: times(s.ValueStd, c), Policy: s.Policy, BetaMean: s.BetaMean / c, BetaStd: s.BetaStd / c, Error: scaled(s.Error)}
+		return &zoo.Summary{RewardMean: times(s.RewardMean, c), RewardStd: times(s.RewardStd, c),
+			ValueMean: times(s.ValueMean, c),
+			ValueStd:  times(s.ValueStd, c), Policy: s.Policy,
+			BetaMean: s.BetaMean / c, BetaStd: s.BetaStd / c, Error: scaled(s.Error)}
 	}
 	return change{"another unit", &q, func(r []float64) []float64 { return times(r, c) }, scaled}
 }
@@ -180,7 +183,8 @@ func reorder(rng *rand.Rand, p *qvirl.Problem) change {
 	for _, i := range rng.Perm(len(p.Demos)) {
 		q.Demos = append(q.Demos, p.Demos[i])
 	}
-	return change{"another order of demonstrations", &q, func(r []float64) []float64 { return r }, func(s *zoo.Summary) *zoo.Summary { return s }}
+	return change{"another order of demonstrations", &q, func(r []float64) []float64 { return r },
+		func(s *zoo.Summary) *zoo.Summary { return s }}
 }
 
 // extend adds a state that leads into the world, and that no part of the world leads to.
@@ -234,10 +238,15 @@ func extend(rng *rand.Rand, p *qvirl.Problem) change {
 			return append(append([]float64(nil), x...), constant(n, v)...)
 		}
 		nan := math.NaN() // is not compared
-		return &zoo.Summary{RewardMean: join(s.RewardMean, more, mean), RewardStd: join(s.RewardStd, more, std), ValueMean: join(s.ValueMean, 1, nan),
-			ValueStd: join(s.ValueStd, 1, nan), Policy: join(s.Policy, actions, nan), BetaMean: s.BetaMean, BetaStd: s.BetaStd, Error: extended(s.Error, 0, 0)}
+		return &zoo.Summary{RewardMean: join(s.RewardMean, more, mean), RewardStd: join(s.RewardStd, more, std),
+			ValueMean: join(s.ValueMean, 1, nan),
+			ValueStd:  join(s.ValueStd, 1, nan), Policy: join(s.Policy, actions,
+				nan), BetaMean: s.BetaMean, BetaStd: s.BetaStd, Error: extended(s.Error, 0, 0)}
 	}
-	return change{"an unreachable state", &q, func(r []float64) []float64 { return append(append([]float64(nil), r...), q.Prior.Mean[n:]...) },
+	return change{"an unreachable state", &q, func(r []float64) []float64 {
+		return append(append([]float64(nil), r...),
+			q.Prior.Mean[n:]...)
+	},
 		func(s *zoo.Summary) *zoo.Summary { return extended(s, mean, std) }}
 }
 
@@ -302,7 +311,8 @@ func Density(t T, n int, seed uint64, density func(*qvirl.Problem) (LogDensity, 
 				return out
 			}
 			if got, want := difference(d, to(z), to(z0)), difference(old, z, z0); !close(got, want) {
-				t.Errorf("problem %d: with %s the density changes by %g between two points, before by %g", i, c.name, got, want)
+				t.Errorf("problem %d: with %s the density changes by %g between two points, before by %g", i, c.name,
+					got, want)
 			}
 		}
 	}
@@ -373,11 +383,12 @@ func checkGradient(t T, i int, d LogDensity, z []float64) {
 // errorsApart is how many Monte Carlo errors two answers may differ by: a few ten thousand numbers are compared.
 const errorsApart = 6
 
-// widening is by how much a tighter prior may widen a posterior, relative to it: what the data say need not be log-concave,
-// and then it can, a little.
+// widening is by how much a tighter prior may widen a posterior, relative to it: what the data say need not be
+// log-concave, and then it can, a little.
 const widening = 0.05
 
-// Answers tests the answers of a method to n random problems, each by one of the properties. fit may return nil to pass.
+// Answers tests the answers of a method to n random problems, each by one of the properties. fit may return nil to
+// pass.
 func Answers(t T, n int, seed uint64, fit func(*qvirl.Problem) (*zoo.Summary, error)) {
 	t.Helper()
 	must := func(p *qvirl.Problem) *zoo.Summary {
@@ -409,9 +420,11 @@ func Answers(t T, n int, seed uint64, fit func(*qvirl.Problem) (*zoo.Summary, er
 			passed++
 			continue
 		}
-		slack := errorsApart * math.Hypot(at(before, func(s *zoo.Summary) []float64 { return s.RewardStd }, j), at(after, func(s *zoo.Summary) []float64 { return s.RewardStd }, j))
+		slack := errorsApart * math.Hypot(at(before, func(s *zoo.Summary) []float64 { return s.RewardStd }, j),
+			at(after, func(s *zoo.Summary) []float64 { return s.RewardStd }, j))
 		if after.RewardStd[j] > before.RewardStd[j]*(1+widening)+slack {
-			t.Errorf("problem %d: a tighter prior of reward %d widens its posterior from %g to %g", i, j, before.RewardStd[j], after.RewardStd[j])
+			t.Errorf("problem %d: a tighter prior of reward %d widens its posterior from %g to %g", i, j,
+				before.RewardStd[j], after.RewardStd[j])
 		}
 	}
 	if passed > n/5 {
@@ -419,8 +432,8 @@ func Answers(t T, n int, seed uint64, fit func(*qvirl.Problem) (*zoo.Summary, er
 	}
 }
 
-// tighter adds to the prior what an observation of reward j would, whose value is its mean and whose error its deviation:
-// the precision of the reward grows, and its mean stays.
+// tighter adds to the prior what an observation of reward j would, whose value is its mean and whose error its
+// deviation: the precision of the reward grows, and its mean stays.
 func tighter(p *qvirl.Problem, j int) *qvirl.Problem {
 	q := *p
 	cov := p.Prior.Covariance()
