@@ -65,7 +65,7 @@ func judge(ctx context.Context, z *zoo.Case, name string, fit Fitter, cost float
 	if failure != nil {
 		row(Claims, 0)
 		row(Right, 0)
-		result.Notes = append(result.Notes, fmt.Sprintf("%s, %s failed: %v", z.Name, name, failure))
+		result.Notes = append(result.Notes, fmt.Sprintf("failed: %v", failure))
 		return result, nil
 	}
 	errors, err := zoo.Judge(z, answer)
@@ -85,13 +85,11 @@ func judge(ctx context.Context, z *zoo.Case, name string, fit Fitter, cost float
 	row(Claims, number(claims))
 	switch {
 	case !errors.Right() && claims:
-		result.Notes = append(result.Notes, fmt.Sprintf("%s, %s is wrong and does not say so: %s", z.Name, name,
-			errors.Wrong))
+		result.Notes = append(result.Notes, "wrong, and does not say so: "+errors.Wrong)
 	case !errors.Right():
-		result.Notes = append(result.Notes, fmt.Sprintf("%s, %s is wrong: %s; it says: %s", z.Name, name, errors.Wrong,
-			reason))
+		result.Notes = append(result.Notes, fmt.Sprintf("wrong: %s; it says: %s", errors.Wrong, reason))
 	case !claims:
-		result.Notes = append(result.Notes, fmt.Sprintf("%s, %s is right, but says: %s", z.Name, name, reason))
+		result.Notes = append(result.Notes, "right, but says: "+reason)
 	}
 	return result, nil
 }
