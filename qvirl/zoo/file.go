@@ -184,6 +184,9 @@ func Update(ctx context.Context, folder string, cases []Case,
 		}
 		done, entries = append(done, c), append(entries, c.entry())
 	}
+	if err := writeIndex(folder, entries); err != nil {
+		return err
+	}
 	for i, c := range done {
 		if c.Exact != nil {
 			continue
@@ -204,7 +207,7 @@ func Update(ctx context.Context, folder string, cases []Case,
 			return err
 		}
 	}
-	return writeIndex(folder, entries)
+	return nil
 }
 
 // write writes the problem of a case and returns the case with the problem that a reader of the file gets.

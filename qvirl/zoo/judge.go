@@ -47,42 +47,22 @@ func Judge(c *Case, answer *Summary) (*Errors, error) {
 		return nil, fmt.Errorf("%s: %w", c.Name, err)
 	}
 	exact := &c.Exact.Summary
-	mine, its := answer.errors(), exact.errors()
 	j := &judge{worst: 1}
-	moments := func(what string, mean, std, exactMean, exactStd, meanErr, stdErr, exactMeanErr,
-		exactStdErr []float64) (worstMean, worstStd float64) {
-		for i := range exactMean {
-			unit := exactStd[i]
-			place := fmt.Sprintf("%s %d", what, i)
-			m := distance(mean[i], exactMean[i]) / unit
-			own := min(at(meanErr, i), unit/math.Sqrt(EffectiveSize))
-			j.check(m, MeanTolerance+(slack(own, at(exactMeanErr, i))+rounding*math.Abs(exactMean[i]))/unit,
-				"mean of "+place)
-			s := distance(std[i], unit) / unit
-			own = min(at(stdErr, i), unit/math.Sqrt(2*EffectiveSize))
-			j.check(s, StdTolerance+slack(own, at(exactStdErr, i))/unit, "standard deviation of "+place)
-			worstMean, worstStd = max(worstMean, m), max(worstStd, s)
-		}
-		return worstMean, worstStd
-	}
-	j.Mean, j.Std = moments("reward", answer.RewardMean, answer.RewardStd, exact.RewardMean, exact.RewardStd,
-		mine.RewardMean, mine.RewardStd, its.RewardMean, its.RewardStd)
-	j.ValueMean, j.ValueStd = moments("the value of state", answer.ValueMean, answer.ValueStd, exact.ValueMean,
-		exact.ValueStd,
-		mine.ValueMean, mine.ValueStd, its.ValueMean, its.ValueStd)
+	j.Mean, j.Std = j.compare("reward", answer, exact, func(s *Summary) (mean, std []float64) { return s.RewardMean, s.RewardStd })
+	j.ValueMean, j.ValueStd = j.compare("the value of state", answer, exact,
+		func(s *Summary) (mean, std []float64) { return s.ValueMean, s.ValueStd })
 	if c.Problem.InfersBeta() {
-		one := func(x float64) []float64 { return []float64{x} }
-		j.BetaMean, j.BetaStd = moments("β", one(answer.BetaMean), one(answer.BetaStd), one(exact.BetaMean),
-			one(exact.BetaStd),
-			one(mine.BetaMean), one(mine.BetaStd), one(its.BetaMean), one(its.BetaStd))
+		j.BetaMean, j.BetaStd = j.compare("β", answer, exact,
+			func(s *Summary) (mean, std []float64) { return []float64{s.BetaMean}, []float64{s.BetaStd} })
 	}
+	mine, its := answer.errors(), exact.errors()
 	actions := c.Problem.MDP.Actions()
 	for s := range c.Problem.MDP.States() {
 		tv, tolerance := 0.0, PolicyTolerance
 		for i := s * actions; i < (s+1)*actions; i++ {
 			tv += distance(answer.Policy[i], exact.Policy[i]) / 2
 			p := exact.Policy[i]
-			own := min(at(mine.Policy, i), math.Sqrt(p*(1-p)/EffectiveSize))
+			own := atMost(at(mine.Policy, i), math.Sqrt(max(p*(1-p), 0)/EffectiveSize))
 			tolerance += slack(own, at(its.Policy, i)) / 2
 		}
 		j.check(tv, tolerance, fmt.Sprintf("policy in state %d", s))
@@ -90,6 +70,33 @@ func Judge(c *Case, answer *Summary) (*Errors, error) {
 		j.PolicyTVMean += tv / float64(c.Problem.MDP.States())
 	}
 	return &j.Errors, nil
+}
+
+// compare judges means and standard deviations, which of picks out of a summary, and returns the worst errors.
+func (j *judge) compare(what string, answer, exact *Summary, of func(*Summary) (mean, std []float64)) (worstMean, worstStd float64) {
+	mean, std := of(answer)
+	exactMean, exactStd := of(exact)
+	meanErr, stdErr := of(answer.errors())
+	exactMeanErr, exactStdErr := of(exact.errors())
+	for i, unit := range exactStd {
+		place := fmt.Sprintf("%s %d", what, i)
+		m, s := distance(mean[i], exactMean[i])/unit, distance(std[i], unit)/unit
+		own := atMost(at(meanErr, i), unit/math.Sqrt(EffectiveSize))
+		tolerance := MeanTolerance + (slack(own, at(exactMeanErr, i))+rounding*math.Abs(exactMean[i]))/unit
+		j.check(m, tolerance, "mean of "+place)
+		own = atMost(at(stdErr, i), unit/math.Sqrt(2*EffectiveSize))
+		j.check(s, StdTolerance+slack(own, at(exactStdErr, i))/unit, "standard deviation of "+place)
+		worstMean, worstStd = max(worstMean, m), max(worstStd, s)
+	}
+	return worstMean, worstStd
+}
+
+// atMost is an error, or the limit if it is more, or no number.
+func atMost(err, limit float64) float64 {
+	if err <= limit {
+		return err
+	}
+	return limit
 }
 
 // check notes an error beyond its tolerance if it is the worst.

@@ -75,6 +75,12 @@ func TestJudge(t *testing.T) {
 			s.Error = &Summary{RewardMean: []float64{0.05, 0}, RewardStd: []float64{0, 0}, ValueMean: []float64{0, 0},
 				ValueStd: []float64{0, 0}, Policy: make([]float64, 4)}
 		}, true, func(e *Errors) float64 { return e.Mean }, 0.25},
+		"an error that is no number": {func(s *Summary) {
+			s.RewardMean[0] += 0.5
+			nan := math.NaN()
+			s.Error = &Summary{RewardMean: []float64{nan, nan}, RewardStd: []float64{nan, nan},
+				ValueMean: []float64{nan, nan}, ValueStd: []float64{nan, nan}, Policy: []float64{nan, nan, nan, nan}}
+		}, false, func(e *Errors) float64 { return e.Mean }, 0.5},
 		"too few samples": {func(s *Summary) {
 			s.RewardMean[0] += 0.5 // excused by an error of 0.2, if that were believed
 			s.Error = &Summary{RewardMean: []float64{0.2, 0}, RewardStd: []float64{0, 0}, ValueMean: []float64{0, 0},
