@@ -34,7 +34,7 @@ const (
 const (
 	wantedSize = 50_000    // effective size at which sampling stops
 	maxDraws   = 3_000_000 // of importance sampling
-	maxCost    = 120.0     // seconds of processor time that importance sampling may be expected to take
+	costly     = 100       // state-action pairs beyond which fewer draws are made, in proportion
 	adaptions  = 5         // of the mixture
 
 	adaptionDraws = 250_000 // for each of them at most, if fewer do not give enough effective ones
@@ -88,15 +88,13 @@ func (p *problem) answer(ctx context.Context) (*zoo.Answer, error) {
 			return a, err
 		}
 	}
-	begin := time.Now()
 	pilot := &sampling{problem: p, proposal: priorProposal{}, stream: streamPilot, keep: true}
 	pilot.centre, pilot.scale = unit(p.Problem)
 	if err := pilot.extend(ctx, 4); err != nil {
 		return nil, err
 	}
-	seconds := time.Since(begin).Seconds() / float64(len(pilot.logRatios))
 	centre, scale := pilot.units()
-	limit := min(maxDraws, max(int(maxCost/seconds), 8*block))
+	limit := maxDraws * costly / max(p.MDP.States()*p.MDP.Actions(), costly)
 	if size := pilot.moments.effectiveSize(); size > 50 &&
 		wantedSize/size*float64(len(pilot.logRatios)) < float64(limit) {
 		s := &sampling{problem: p, proposal: priorProposal{}, stream: streamPrior, centre: centre, scale: scale}
