@@ -33,7 +33,7 @@ func newLikelihood(p *qvirl.Problem) (*likelihood, error) {
 	}
 	l := &likelihood{problem: *p, median: p.Beta, dim: p.ValueDim(), solver: solver, counts: p.DemoCounts(),
 		reward: make([]float64, p.RewardDim())}
-	if p.Prior.Cov != nil {
+	if p.Prior.Std == nil {
 		l.factor, err = p.Prior.Factor()
 	}
 	return l, err
