@@ -85,7 +85,7 @@ func (m *Method) FitFrom(ctx context.Context, start irl.Posterior, progress irl.
 type sampling struct {
 	config  Config
 	problem *irl.Problem
-	job    *mcmc.Job
+	job     *mcmc.Job
 	from    irl.Posterior // that every second chain starts from a draw of; may be nil
 	chains  []*chain
 }
