@@ -282,7 +282,7 @@ func (s *sampling) turns(ctx context.Context, count, limit int, curvature []*mat
 				k.walker.SetStepSize(walk.next(k.move(walkKernel)))
 			}
 			if curvature != nil && i%curvatureEvery == 0 {
-				k.at.evaluate(k.target)
+				k.at.evaluate(k.target, gradientToo)
 				k.target.addInformation(curvature[j])
 				if k.walker != nil {
 					k.walker.MoveTo(k.draw[k.target.n:])
