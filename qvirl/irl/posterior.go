@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/envs/mdp"
+	"github.com/go-birl/birl/envs/npz"
 )
 
 // Method infers reward posteriors. QVIRL, ValueWalk and AVRIL are methods.
@@ -221,3 +222,13 @@ func Converged(post Posterior) (ok bool, reason string) {
 	}
 	return true, ""
 }
+
+// Storable is a posterior that can be written to a file and read again (problemfile.Save, qvirl.Load).
+type Storable interface {
+	Posterior
+	// Store returns the posterior as plain arrays by name, without the problem, and the kind by which the function is found that restores it.
+	Store() (kind string, arrays map[string]npz.Array)
+}
+
+// Restore makes a posterior of a problem from the arrays that Store returned.
+type Restore func(arrays *npz.Reader, problem *Problem) (Posterior, error)
