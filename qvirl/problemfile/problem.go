@@ -85,6 +85,11 @@ func Read(path string) (*irl.Problem, error) {
 // read reads the problem from an archive.
 func read(archive *npz.Archive) (*irl.Problem, error) {
 	archive.Limit = maxNumbers
+	return ReadArchive(archive)
+}
+
+// ReadArchive is Read from an archive that is open, wherever it comes from.
+func ReadArchive(archive *npz.Archive) (*irl.Problem, error) {
 	p, err := (&reader{archive: archive}).problem()
 	if err != nil {
 		return nil, fmt.Errorf("problem file %s: %w", archive.Path(), err)
