@@ -141,7 +141,7 @@ func ColumnMeans(x *mat.Dense) []float64 {
 func (p *Problem) SolveSamples(rewards *mat.Dense) (*Samples, error) {
 	n, dim := rewards.Dims()
 	if dim != p.RewardDim() {
-		return nil, fmt.Errorf("qvirl: reward samples have %d columns, want %d", dim, p.RewardDim())
+		return nil, fmt.Errorf("irl: reward samples have %d columns, want %d", dim, p.RewardDim())
 	}
 	q := mat.NewDense(n, p.MDP.States()*p.MDP.Actions(), nil)
 	workers := min(runtime.GOMAXPROCS(0), n)
