@@ -35,9 +35,9 @@ const grace = 1500 * time.Millisecond
 // exitKey is the key of what ends the program, in the context of Main's commands.
 type exitKey struct{}
 
-// EndSoon has the program end soon after the command's context does, whatever it is in the middle of, until the release. It is for work that
-// cannot be interrupted, such as a compilation or the factorisation of a large matrix, and that leaves nothing to store. Only Main has a program
-// to end.
+// EndSoon has the program end soon after the command's context does, whatever it is in the middle of, until the
+// release. It is for work that cannot be interrupted, such as a compilation or the factorisation of a large matrix, and
+// that leaves nothing to store. Only Main has a program to end.
 func EndSoon(ctx context.Context, stderr io.Writer) (release func()) {
 	exit, ok := ctx.Value(exitKey{}).(func(int))
 	if !ok {

@@ -66,7 +66,8 @@ func (s *Scale) validate(observation int) error {
 	}
 	for f := range s.Mean {
 		if mean, std := float64(s.Mean[f]), float64(s.Std[f]); mean-mean != 0 || !(std > 0) || math.IsInf(std, 0) {
-			return fmt.Errorf("continuous: the scale of feature %d has mean %g and std %g, want finite numbers, the second positive", f, mean, std)
+			return fmt.Errorf("continuous: the scale of feature %d has mean %g and std %g, want finite numbers, the second "+
+				"positive", f, mean, std)
 		}
 	}
 	return nil

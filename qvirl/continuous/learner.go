@@ -246,7 +246,8 @@ func (l *Learner) release(p *program) {
 func (s Spec) validate() error {
 	switch {
 	case s.Observation < 1 || s.Actions < 2:
-		return fmt.Errorf("continuous: a model for observations of %d numbers and %d actions, want at least 1 and 2", s.Observation, s.Actions)
+		return fmt.Errorf("continuous: a model for observations of %d numbers and %d actions, want at least 1 and 2",
+			s.Observation, s.Actions)
 	case !(s.Discount >= 0 && s.Discount < 1):
 		return fmt.Errorf("continuous: a model of the discount γ = %g, want 0 ≤ γ < 1", s.Discount)
 	case !(s.Beta > 0) || math.IsInf(s.Beta, 0):

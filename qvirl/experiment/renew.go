@@ -83,7 +83,8 @@ func key(r Row) Row { r.Value = 0; return r }
 
 func place(r Row) Row { r.Metric, r.Value = "", 0; return r }
 
-// ReadResults reads the rows and the record of a folder with results, and refuses rows that are not those of the record.
+// ReadResults reads the rows and the record of a folder with results, and refuses rows that are not those of the
+// record.
 func ReadResults(dir string) ([]Row, *Record, error) {
 	path := filepath.Join(dir, RowsFile)
 	rows, err := ReadRowsFile(path)
@@ -99,7 +100,8 @@ func ReadResults(dir string) ([]Row, *Record, error) {
 		return nil, nil, err
 	}
 	if digest(text.Bytes()) != record.SHA256 {
-		return nil, nil, fmt.Errorf("experiment: %s was changed or damaged after its run: its checksum is not that of %s; restore it, or run again with --resume or --overwrite",
+		return nil, nil, fmt.Errorf("experiment: %s was changed or damaged after its run: its checksum is not that of %s; "+
+			"restore it, or run again with --resume or --overwrite",
 			path, filepath.Join(dir, RunFile))
 	}
 	return rows, record, nil
