@@ -16,15 +16,19 @@ import (
 // interrupted is the exit status after Ctrl-C, as shells have it.
 const interrupted = 130
 
+// sameMoment is how long signals count as one: a batch system sends its own to all processes of a job, some of which
+// pass it on.
+const sameMoment = time.Second
+
 // Main runs a command line with the program's arguments on what kernel-setup installed, and ends the program. The first
-// of EndingSignals cancels the command's context, a second one ends the program at once.
+// of EndingSignals cancels the command's context; another one, not at the same moment, ends the program at once.
 func Main(root *cobra.Command) {
 	if err := UseInstallation(); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
 	ctx, stop := Signals()
-	context.AfterFunc(ctx, stop)
+	context.AfterFunc(ctx, func() { time.AfterFunc(sameMoment, stop) })
 	ctx = context.WithValue(ctx, exitKey{}, os.Exit)
 	os.Exit(Execute(ctx, root, os.Args[1:], os.Stdout, os.Stderr))
 }
