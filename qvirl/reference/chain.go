@@ -61,11 +61,10 @@ func (k *chain) keep() {
 
 // move makes a transition of one kernel and returns the acceptance probability, or 1 where there is none.
 func (k *chain) move(kernel int) (accept float64) {
-	old := k.at.logLikelihood
 	switch kernel {
 	case hamiltonianKernel:
 		accept = k.hamiltonian.move(&k.at, k.rng)
-		if k.at.logLikelihood != old {
+		if !floats.Equal(k.at.u, k.hamiltonian.from.u) { // the last evaluation is then that of the new position
 			k.keep()
 		}
 	case sliceKernel:
