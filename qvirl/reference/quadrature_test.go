@@ -62,11 +62,12 @@ func quadrature(t testing.TB, p *irl.Problem) *summary.Summary {
 			}
 		}
 	}
-	const wide, coarse = 40.0, 400
-	cells := 500
+	const wide = 40.0
+	coarse, cells := 400, 500
 	if p.InfersBeta() {
-		cells = 120
+		coarse, cells = 120, 120
 	}
+	width := 2 * wide / float64(coarse)
 	top := math.Inf(-1)
 	visit([2]float64{-wide, -wide}, [2]float64{wide, wide}, coarse, func(_ [2]float64, _ *mdp.Solution, logs []float64) {
 		top = math.Max(top, floats.Max(logs))
@@ -75,7 +76,7 @@ func quadrature(t testing.TB, p *irl.Problem) *summary.Summary {
 	visit([2]float64{-wide, -wide}, [2]float64{wide, wide}, coarse, func(z [2]float64, _ *mdp.Solution, logs []float64) {
 		if floats.Max(logs) > top-25 {
 			for axis := range z {
-				low[axis], high[axis] = math.Min(low[axis], z[axis]-2*wide/coarse), math.Max(high[axis], z[axis]+2*wide/coarse)
+				low[axis], high[axis] = math.Min(low[axis], z[axis]-width), math.Max(high[axis], z[axis]+width)
 			}
 		}
 	})
