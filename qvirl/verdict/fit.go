@@ -32,8 +32,8 @@ type Stage struct {
 const longer = 3
 
 // Fit fits a problem by a variational method and judges the answer. Unless it is trusted, and with escalate, Fit goes on: from
-// "refine" to the samples that it was judged by, from "do not use" to a longer run of the reference sampler. A method that fails on
-// a valid problem is not to be used; without escalate, its error is returned.
+// "refine" to the samples that it was judged by, from "do not use" to a longer run of the reference sampler. What fails on a
+// valid problem, or cannot be judged, is not to be used; without escalate, the error is returned.
 func Fit(ctx context.Context, method irl.Method, problem *irl.Problem, escalate bool, c Config, progress irl.Progress) (*Result, error) {
 	if err := problem.Validate(); err != nil {
 		return nil, err
@@ -63,8 +63,11 @@ func Fit(ctx context.Context, method irl.Method, problem *irl.Problem, escalate 
 			r.Diagnosis, samples, err = Diagnose(ctx, r.Posterior, c, progress.Stage("diagnosis: ", 1, 1, 3))
 			return err
 		})
-		if err != nil {
+		if err != nil && (!escalate || ctx.Err() != nil) {
 			return nil, err
+		}
+		if err != nil {
+			r.Diagnosis = &Diagnosis{Verdict: DoNotUse, Reason: fmt.Sprintf("it could not be judged: %v", err)}
 		}
 	}
 	r.Converged, r.Reason = r.Diagnosis.Verdict == Trust, r.Diagnosis.Reason
