@@ -99,7 +99,7 @@ A variational answer is judged on the problem itself, by chains that start from 
 deviations, values, policy and importance weights agree, "refine" if these chains agree with each other but not with the answer,
 "do not use" if nothing vouches for it. fit then goes on by itself: from "refine" it returns the chains' samples, from "do not use"
 those of a longer run of the reference sampler; --no-escalate keeps the variational answer. --strict makes it an error
-if the answer that was written may not be relied on.
+if the answer that was written may not be relied on, or if --check finds the method not calibrated.
 
 --refine K moves samples of a variational posterior by at least K transitions of Hamiltonian Monte Carlo first (0: none, with the
 reward that belongs to each sample exactly). --check N simulates N problems like this one from its prior, fits each, and tests whether
@@ -122,7 +122,7 @@ the ranks of the truth are uniform (simulation-based calibration; 100 problems t
 	f.IntVar(&o.refine, "refine", noRefinement, "qvirl-matched and qvirl: move samples by at least so many Hamiltonian transitions first")
 	f.BoolVar(&o.noDet, "nodet", false, "valuewalk: leave out the log-determinant (not the posterior; for comparison)")
 	f.BoolVar(&o.noEscalate, "no-escalate", false, "keep a variational answer that is not trusted")
-	f.BoolVar(&o.strict, "strict", false, "end with an error if the answer that was written may not be relied on")
+	f.BoolVar(&o.strict, "strict", false, "end with an error if the answer may not be relied on, or --check fails; it is written all the same")
 	f.IntVar(&o.check, "check", 0, "simulate so many problems like this one, at least 20, and test the calibration of the method on them")
 	f.StringVar(&o.configFile, "config", "", "JSON file with fields that replace those of the method's default config")
 	f.StringVar(&o.backend, "backend", "", "qvirl-matched and qvirl: "+backendHelp)
@@ -141,6 +141,9 @@ func fit(cmd *cobra.Command, o *fitOptions) error {
 	}
 	if o.samples < 0 {
 		return fmt.Errorf("--samples %d: want none or more", o.samples)
+	}
+	if o.check != 0 && o.check < sbc.MinProblems {
+		return fmt.Errorf("--check %d: want none or at least %d simulated problems", o.check, sbc.MinProblems)
 	}
 	if err := atomicfile.Check(o.out, o.problem, o.configFile); err != nil {
 		return err
@@ -262,6 +265,9 @@ func (o *fitOptions) checkCalibration(cmd *cobra.Command, m irl.Method, problem 
 		return fmt.Errorf("--check: %w; the answer is in %s", err, o.out)
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "check: %s\n", report)
+	if o.strict && !report.OK {
+		return fmt.Errorf("--strict: %s; the answer is in %s", report, o.out)
+	}
 	return nil
 }
 
@@ -341,6 +347,9 @@ func (o *fitOptions) newMethod(flags *pflag.FlagSet, stderr io.Writer) (irl.Meth
 			return nil, err
 		}
 		return avril.New(c)
+	}
+	if o.method == "paper" {
+		return nil, errors.New("the method paper is now called qvirl, and what was called qvirl is qvirl-matched")
 	}
 	return nil, fmt.Errorf("there is no method %q; there are qvirl-matched, qvirl, avril, reference and valuewalk", o.method)
 }
