@@ -21,14 +21,20 @@ import (
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
-// Verdict says what an approximate posterior is good for.
+// Verdict says what a posterior is good for.
 type Verdict string
 
-// The verdicts.
+// The verdicts on approximations.
 const (
 	Trust    Verdict = "trust"      // the approximation may be used as it is
 	Refine   Verdict = "refine"     // the samples that it was judged by should be used in its place: they have converged
 	DoNotUse Verdict = "do not use" // these samples have not converged either: sample for longer
+)
+
+// The verdicts on samples of Markov chains, which tell by themselves.
+const (
+	Converged    Verdict = "converged"     // the chains agree and are long enough
+	NotConverged Verdict = "not converged" // they do not, or are not
 )
 
 // Limits of the errors of an approximation that is trusted: each is the largest over the rewards, the optimal values of the states,

@@ -326,7 +326,7 @@ func TestFit(t *testing.T) {
 				t.Errorf("%s: %s took %g s", name, s.Name, s.Seconds)
 			}
 		}
-		if r.Returned != c.returned || r.Diagnosis.Verdict != c.verdict || r.Converged != c.converged || strings.Join(stages, " ") != c.stages {
+		if r.Returned != c.returned || r.Verdict != c.verdict || r.Diagnosis.Verdict != c.verdict || (r.Err() == nil) != c.converged || r.Converged != c.converged || strings.Join(stages, " ") != c.stages {
 			t.Errorf("%s: returned %s after %v, verdict %s, converged %v: %s", name, r.Returned, stages, r.Diagnosis.Verdict, r.Converged, r.Reason)
 		}
 		if r.Posterior == nil || r.Posterior.Problem() != p || r.Reason == "" || !(last > 0.3 && last <= 1) {
@@ -357,5 +357,31 @@ func TestFit(t *testing.T) {
 	bad.Beta = -1
 	if _, err := Fit(context.Background(), method{post: right(p)}, &bad, true, Default(1), nil); err == nil || !strings.Contains(err.Error(), "β = -1") {
 		t.Errorf("a bad problem: %v", err)
+	}
+}
+
+// TestSample checks that samples are returned as they are, with their own word on them.
+func TestSample(t *testing.T) {
+	p := world(t)
+	for name, c := range map[string]struct {
+		stuck   bool
+		verdict Verdict
+	}{"converged": {false, Converged}, "stuck": {true, NotConverged}} {
+		post := right(p)
+		post.stuck = c.stuck
+		r, err := Sample(context.Background(), method{post: post}, p, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Verdict != c.verdict || r.Converged == c.stuck || r.Posterior != post || r.Returned != "quick" || r.Diagnosis != nil || len(r.Stages) != 1 {
+			t.Errorf("%s: %+v", name, r)
+		}
+		if err := r.Err(); c.stuck != errors.Is(err, ErrNotConverged) || c.stuck && !strings.Contains(err.Error(), "it stood still") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	failure := errors.New("it failed")
+	if _, err := Sample(context.Background(), method{err: failure}, p, nil); !errors.Is(err, failure) {
+		t.Errorf("a sampler that fails: %v", err)
 	}
 }

@@ -10,12 +10,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/go-birl/birl/envs/atomicfile"
+	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/avril"
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/irl"
@@ -35,11 +35,11 @@ const answerDraws = 5000
 
 // The methods of fit.
 const (
-	matchedMethod   = "qvirl-matched"
-	paperMethod     = "qvirl"
-	referenceMethod = reference.Name
-	valueWalkMethod = "valuewalk"
-	avrilMethod     = "avril"
+	matchedMethod   = qvirl.Matched
+	paperMethod     = qvirl.Paper
+	avrilMethod     = qvirl.AVRIL
+	referenceMethod = qvirl.Reference
+	valueWalkMethod = qvirl.ValueWalk
 )
 
 // fitOptions are the flags of fit.
@@ -185,8 +185,8 @@ func fit(cmd *cobra.Command, o *fitOptions) error {
 			return err
 		}
 	}
-	if o.strict && !result.Converged {
-		return fmt.Errorf("--strict: %w: %s; the answer is in %s", verdict.ErrNotConverged, result.Reason, o.out)
+	if err := result.Err(); err != nil && o.strict {
+		return fmt.Errorf("--strict: %w; the answer is in %s", err, o.out)
 	}
 	return nil
 }
@@ -194,14 +194,7 @@ func fit(cmd *cobra.Command, o *fitOptions) error {
 // infer fits the problem: a sampler's answer is what it is; a variational one is judged.
 func (o *fitOptions) infer(ctx context.Context, m irl.Method, problem *irl.Problem, progress irl.Progress) (*verdict.Result, error) {
 	if o.sampler() {
-		began := time.Now()
-		posts, err := m.Fit(ctx, []*irl.Problem{problem}, progress)
-		if err != nil {
-			return nil, err
-		}
-		r := &verdict.Result{Posterior: posts[0], Returned: o.method, Stages: []verdict.Stage{{Name: o.method, Seconds: time.Since(began).Seconds()}}}
-		r.Converged, r.Reason = irl.Converged(posts[0])
-		return r, nil
+		return verdict.Sample(ctx, m, problem, progress)
 	}
 	return verdict.Fit(ctx, m, problem, !o.noEscalate, verdict.Default(o.seed), progress)
 }
@@ -220,13 +213,7 @@ func (o *fitOptions) answer(r *verdict.Result) (*problemfile.Answer, error) {
 	if p, ok := r.Posterior.(interface{ Sampling() *mcmc.Diagnostics }); ok {
 		a.RHat, a.ESSBulk = p.Sampling().Reward.RHat, p.Sampling().Reward.BulkESS
 	}
-	a.Returned, a.Reason, a.Converged, a.Verdict = r.Returned, r.Reason, r.Converged, "converged"
-	if !r.Converged {
-		a.Verdict = "not converged"
-	}
-	if r.Diagnosis != nil {
-		a.Verdict = string(r.Diagnosis.Verdict)
-	}
+	a.Verdict, a.Returned, a.Reason, a.Converged = string(r.Verdict), r.Returned, r.Reason, r.Converged
 	return a, nil
 }
 
@@ -351,7 +338,7 @@ func (o *fitOptions) newMethod(flags *pflag.FlagSet, stderr io.Writer) (irl.Meth
 	if o.method == "paper" {
 		return nil, errors.New("the method paper is now called qvirl, and what was called qvirl is qvirl-matched")
 	}
-	return nil, fmt.Errorf("there is no method %q; there are qvirl-matched, qvirl, avril, reference and valuewalk", o.method)
+	return nil, fmt.Errorf("there is no method %q; there are %s", o.method, strings.Join(qvirl.Methods(), ", "))
 }
 
 // fitProgress turns a method's progress into events. Methods may report from several goroutines.
