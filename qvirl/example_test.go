@@ -11,11 +11,12 @@ import (
 
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/method"
 )
 
-// corridor has three rooms in a row. Action 0 goes left, action 1 right, and either fails once in ten times; the last room ends the
+// rooms has three rooms in a row. Action 0 goes left, action 1 right, and either fails once in ten times; the last room ends the
 // episode. Rewards are by room, and somebody who is to be learnt from has gone right twice in each.
-func corridor() *qvirl.Problem {
+func rooms() *qvirl.Problem {
 	rows := [][]mdp.Transition{ // index room·2 + action
 		{{Next: 0, Prob: 1}}, {{Next: 0, Prob: 0.1}, {Next: 1, Prob: 0.9}},
 		{{Next: 0, Prob: 0.9}, {Next: 1, Prob: 0.1}}, {{Next: 1, Prob: 0.1}, {Next: 2, Prob: 0.9}},
@@ -31,7 +32,7 @@ func corridor() *qvirl.Problem {
 
 // A problem, its posterior, and whether that may be relied on.
 func Example() {
-	result, err := qvirl.Fit(context.Background(), corridor())
+	result, err := qvirl.Fit(context.Background(), rooms())
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -45,7 +46,7 @@ func Example() {
 
 // How sure one can be: 90 % of the posterior of a reward lie between two quantiles. Nobody who liked the first room would leave it.
 func ExampleFit() {
-	result, err := qvirl.Fit(context.Background(), corridor(), qvirl.WithMethod(qvirl.Reference), qvirl.WithSeed(7))
+	result, err := qvirl.Fit(context.Background(), rooms(), qvirl.WithMethod(method.Reference), qvirl.WithSeed(7))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -60,7 +61,7 @@ func ExampleFit() {
 
 // The expert's policy, averaged over the posterior: what else it may do, and how surely.
 func ExampleSummarise() {
-	result, err := qvirl.Fit(context.Background(), corridor(), qvirl.WithMethod(qvirl.Reference))
+	result, err := qvirl.Fit(context.Background(), rooms(), qvirl.WithMethod(method.Reference))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -87,9 +88,9 @@ func ExampleKernelPrior() {
 		log.Fatal(err)
 	}
 	fmt.Printf("covariances with the first: %.3f\n", mat.Row(nil, 0, prior.Covariance()))
-	problem := corridor()
+	problem := rooms()
 	problem.Prior = prior
-	result, err := qvirl.Fit(context.Background(), problem, qvirl.WithMethod(qvirl.Reference))
+	result, err := qvirl.Fit(context.Background(), problem, qvirl.WithMethod(method.Reference))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -111,12 +112,12 @@ func ExampleKernelPrior() {
 
 // What is wrong with a problem is an error that says it, and a posterior that may not be relied on another.
 func ExampleFit_errors() {
-	problem := corridor()
+	problem := rooms()
 	problem.Beta = -1
 	_, err := qvirl.Fit(context.Background(), problem)
 	fmt.Println(err)
 	fmt.Println(errors.Is(err, qvirl.ErrBadProblem))
-	result, err := qvirl.Fit(context.Background(), corridor(), qvirl.WithMethod(qvirl.AVRIL), qvirl.WithoutEscalation())
+	result, err := qvirl.Fit(context.Background(), rooms(), qvirl.WithMethod(method.AVRIL), qvirl.WithoutEscalation())
 	fmt.Println(errors.Is(err, qvirl.ErrNotConverged), result.Returned, result.Verdict)
 	// Output:
 	// qvirl: β = -1, want a number from 1e-60 to 1e+60

@@ -59,7 +59,7 @@ var kinked = line{
 func runKernel(l Likelihood, draws int, move func(at *state, rng *rand.Rand)) [][]float64 {
 	rng := rand.New(rand.NewPCG(11, 0))
 	at := newState(l.Dim())
-	at.evaluate(l)
+	at.evaluate(l, gradientToo)
 	out := make([][]float64, l.Dim())
 	for i := range draws + draws/10 {
 		move(&at, rng)

@@ -79,6 +79,8 @@ var quickFlags = map[string]string{
 	"valuewalk":     `{"Samples": 2000, "Warmup": 300, "MinESS": 400}`,
 	"qvirl-matched": `{"Start": {"Steps": 300}, "Match": {"Transitions": 10}}`,
 	"qvirl":         `{"Steps": 300, "Rounds": 2}`,
+	"qvirl-refined": `{"Start": {"Steps": 300}, "Refine": {"Transitions": 10, "Samples": 2000}}`,
+	"policywalk":    `{"Samples": 2000, "MinESS": 400}`,
 	"avril":         `{}`,
 }
 
@@ -90,7 +92,7 @@ func TestFitWithEveryMethod(t *testing.T) {
 			writeProblem(t, pairs)
 			os.WriteFile("c.json", []byte(config), 0o644)
 			args := []string{"fit", "--problem", "problem.npz", "--method", method, "--out", "a.npz", "--config", "c.json"}
-			sampler := method == "reference" || method == "valuewalk"
+			sampler := method == "reference" || method == "valuewalk" || method == "policywalk"
 			if !sampler {
 				args = append(args, "--samples", "50")
 			}
@@ -335,7 +337,7 @@ func TestBadFits(t *testing.T) {
 	os.WriteFile("text.npz", []byte("hello"), 0o644)
 	os.WriteFile("bad.json", []byte(`{"Sample": 2}`), 0o644)
 	for want, change := range map[string][]string{
-		"no method \"magic\"":            {"--method", "magic"},
+		`no method "magic"`:              {"--method", "magic"},
 		"is now called qvirl":            {"--method", "paper"},
 		"absent.npz":                     {"--problem", "absent.npz"},
 		"text.npz":                       {"--problem", "text.npz"},
@@ -345,6 +347,7 @@ func TestBadFits(t *testing.T) {
 		"--lambda is a flag of the meth": {"--lambda", "1"},
 		"--nodet is a flag":              {"--method", "avril", "--nodet"},
 		"Lambda = -1":                    {"--method", "avril", "--lambda", "-1"},
+		"--lambda +Inf":                  {"--method", "avril", "--lambda", "Inf"},
 		`"Sample"`:                       {"--config", "bad.json"},
 		"--refine is a flag":             {"--refine", "3"},
 		"Transitions = -2":               {"--method", "qvirl", "--refine", "-2"},
