@@ -35,6 +35,13 @@ func TestBadInput(t *testing.T) {
 	heat := func(values ...[]float64) HeatMaps {
 		return HeatMaps{Width: 1, Height: 2, Columns: []string{"a"}, Rows: []HeatRow{{Values: values}}}
 	}
+	verdicts := func(v ...*Verdict) Verdicts {
+		f := VerdictFamily{Title: "a", Problems: []string{"b"}}
+		if v != nil {
+			f.Verdicts = [][]*Verdict{v}
+		}
+		return Verdicts{Methods: []string{"qvirl"}, Families: []VerdictFamily{f}}
+	}
 	cell := func(c Cell) tableDrawing {
 		return tableDrawing{Table{Columns: []Column{{"m", 2}}, References: []string{"paper"}, Rows: []Row{{"qvirl", []Cell{c}}}}}
 	}
@@ -52,6 +59,11 @@ func TestBadInput(t *testing.T) {
 		{"negative standard deviation -1", panel(0, distuv.Normal{Mu: 0, Sigma: -1})},
 		{"0 samples", panel(0, samples{distuv.Normal{Mu: 0, Sigma: 1}, nil})},
 		{"Columns = -1", Marginals{Methods: []string{"qvirl"}, Columns: -1, Panels: panel(0, normal...).Panels}},
+		{"Verdicts needs", Verdicts{}},
+		{"Verdicts.Families[0].Verdicts has 0", verdicts()},
+		{"Verdicts.Families[0].Verdicts[0] has 2", verdicts(nil, nil)},
+		{"Verdicts[0][0].Error = NaN", verdicts(&Verdict{Error: nan})},
+		{"Verdicts[0][0].Kind = 5", verdicts(&Verdict{Kind: 5})},
 		{"Tails needs", Tails{Level: 0.1}},
 		{"Tails.Level = 1", Tails{Level: 1, Methods: []string{"qvirl"}, Panels: []TailPanel{{}}}},
 		{"Tails.Panels[0].Samples has 0", Tails{Level: 0.1, Methods: []string{"qvirl"}, Panels: []TailPanel{{}}}},

@@ -53,6 +53,7 @@ const (
 	ValueWalk  = "valuewalk"
 	PolicyWalk = "policywalk"
 	AVRIL      = "avril"
+	Fit        = "fit" // what the command does with the recommended method
 )
 
 // The palette of Okabe and Ito (2008), which stays distinct under the common colour-vision deficiencies, without its yellow, which vanishes
@@ -94,6 +95,8 @@ var registry = []Method{
 		Sentence: "approximate variational reward imitation learning (Chan and van der Schaar, 2021)",
 		Answers:  []Answer{Rewards}},
 
+	{Name: Fit, Label: "fit", Color: green,
+		Sentence: "QVIRL, matched, judged on the problem itself and left for the samples of its judge where it is not trusted"},
 	{Name: "valuewalk-nodet", Label: "ValueWalk without determinant", Color: grey, Line: Dashed,
 		Sentence: "ValueWalk without the log-determinant of the change of variables"},
 	{Name: "valuewalk-again", Label: "ValueWalk, a second run", Color: grey, Line: Dotted,

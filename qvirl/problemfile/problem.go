@@ -80,9 +80,14 @@ func Read(path string) (*irl.Problem, error) {
 	}
 	defer archive.Close()
 	archive.Limit = maxNumbers
+	return ReadArchive(archive)
+}
+
+// ReadArchive is Read from an archive that is open, wherever it comes from.
+func ReadArchive(archive *npz.Archive) (*irl.Problem, error) {
 	p, err := (&reader{archive: archive}).problem()
 	if err != nil {
-		return nil, fmt.Errorf("problem file %s: %w", path, err)
+		return nil, fmt.Errorf("problem file %s: %w", archive.Path(), err)
 	}
 	return p, nil
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/go-birl/birl/qvirl/experiment/refinement"
 	"github.com/go-birl/birl/qvirl/experiment/sensitivity"
 	"github.com/go-birl/birl/qvirl/experiment/singleunknown"
+	"github.com/go-birl/birl/qvirl/experiment/zoostudy"
 )
 
 // definitions are the experiments that the command knows.
@@ -34,6 +35,7 @@ var definitions = append([]experiment.Definition{
 	calibration.Definition(),
 	refinement.Definition(),
 	rationality.Definition(),
+	zoostudy.Definition(),
 }, imitation.Definitions()...)
 
 func main() { command.Main(newRoot(definitions)) }
@@ -50,6 +52,6 @@ posteriors to any finite Markov decision process. It also learns from demonstrat
   qvirl fit --problem corridor.npz --out posterior.npz
   qvirl train --demos lander.npz --method qvirl --trajectories 3 --beta 3 --out model`,
 	}
-	root.AddCommand(newRun(definitions), newMerge(), newRenew(), newReport(definitions), newList(definitions), newFit(), newTrain(), newScore(), newRollout(), experts.New(), newScaling())
+	root.AddCommand(newRun(definitions), newMerge(), newRenew(), newReport(definitions), newList(definitions), newFit(), newTrain(), newScore(), newRollout(), experts.New(), newScaling(), newZoo())
 	return root
 }
