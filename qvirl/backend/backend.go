@@ -4,6 +4,7 @@
 package backend
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -36,6 +37,16 @@ type Choice struct {
 	clients *clientPool // nil where Client always returns Backend
 }
 
+// ErrNone is the error where no backend of a name can be used.
+var ErrNone = errors.New("backend: none can be used")
+
+// none is an ErrNone that says why.
+type none struct{ error }
+
+func (none) Is(target error) bool { return target == ErrNone }
+
+func (n none) Unwrap() error { return n.error }
+
 var (
 	mutex  sync.Mutex
 	chosen = map[string]Choice{}
@@ -44,6 +55,7 @@ var (
 // Get returns the backend of the given name ("xla", "go", or GoMLX's longer form "xla:/path/of/plugin.so"). An empty
 // name stands for the environment variable GOMLX_BACKEND and, where that is not set either, for the best that is
 // there: the CUDA plugin, the CPU plugin, pure Go. A backend is made once and shared by the process.
+// The error, if any, is an ErrNone.
 func Get(name string) (Choice, error) {
 	if name == "" {
 		name = os.Getenv(compute.ConfigEnvVar)
@@ -55,7 +67,7 @@ func Get(name string) (Choice, error) {
 	}
 	c, err := open(name)
 	if err != nil {
-		return Choice{}, err
+		return Choice{}, none{err}
 	}
 	chosen[name] = c
 	return c, nil
