@@ -119,7 +119,7 @@ func (s *sampling) run(ctx context.Context) (*Posterior, error) {
 }
 
 // storeLimit is the number of positions stored per kept sample.
-const storeLimit = 8
+const storeLimit = 2
 
 // prepare compiles the problem and starts the chains at draws from the prior.
 func (s *sampling) prepare() error {

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/go-birl/birl/envs/atomicfile"
+	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/avril"
 	"github.com/go-birl/birl/qvirl/experiment"
@@ -44,6 +45,7 @@ type fitOptions struct {
 	configFile           string
 	backend              string
 	asJSON               bool
+	memory               command.Memory
 }
 
 func newFit() *cobra.Command {
@@ -118,6 +120,7 @@ the ranks of the truth are uniform (simulation-based calibration; 100 problems t
 	f.StringVar(&o.configFile, "config", "", "JSON file with fields that replace those of the method's default config")
 	f.StringVar(&o.backend, "backend", "", "qvirl-matched, qvirl and qvirl-refined: "+backendHelp)
 	f.BoolVar(&o.asJSON, "json", false, "write progress as JSON to standard output, one event a line")
+	o.memory.AddTo(c)
 	for _, name := range []string{"problem", "out"} {
 		c.MarkFlagRequired(name)
 	}
@@ -143,6 +146,10 @@ func fit(cmd *cobra.Command, o *fitOptions) error {
 	if err != nil {
 		return err
 	}
+	if err := o.memory.Check("fitting it by "+o.method, qvirl.MemoryNeed(problem, o.method)); err != nil {
+		return err
+	}
+	defer command.EndSoon(cmd.Context(), cmd.ErrOrStderr())()
 	listener := newProgress(cmd.ErrOrStderr())
 	if o.asJSON {
 		listener = newJSON(cmd.OutOrStdout())
