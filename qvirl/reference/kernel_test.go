@@ -97,6 +97,7 @@ func kernelsOf(l Likelihood, mass *mat.SymDense) map[string]func(at *state, rng 
 		"Hamiltonian":                    func(at *state, rng *rand.Rand) { plain.move(at, rng) },
 		"Hamiltonian with a mass matrix": func(at *state, rng *rand.Rand) { massive.move(at, rng) },
 		"slice":                          newSlice(l).move,
+		"sweep":                          newSlice(l).sweep,
 	}
 }
 
