@@ -1,6 +1,7 @@
 package irl
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -22,8 +23,25 @@ type Problem struct {
 	Demos      []mdp.Step // demonstrated decisions; none is legal, and then the posterior is the prior
 }
 
-// Validate reports the first thing that is wrong with the problem, by argument, index and value.
+// ErrBadProblem is the error of a problem that Validate refuses.
+var ErrBadProblem = errors.New("qvirl: bad problem")
+
+// badProblem is an ErrBadProblem that says what is wrong.
+type badProblem struct{ error }
+
+func (badProblem) Is(target error) bool { return target == ErrBadProblem }
+
+func (b badProblem) Unwrap() error { return b.error }
+
+// Validate reports the first thing that is wrong with the problem, by argument, index and value, as an ErrBadProblem.
 func (p *Problem) Validate() error {
+	if err := p.check(); err != nil {
+		return badProblem{err}
+	}
+	return nil
+}
+
+func (p *Problem) check() error {
 	if p == nil || p.MDP == nil {
 		return fmt.Errorf("irl: the problem has no MDP")
 	}

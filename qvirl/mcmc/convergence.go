@@ -85,7 +85,30 @@ func converge(n int, chains func(i int) [][]float64) Convergence {
 	c := Convergence{make([]float64, n), make([]float64, n), make([]float64, n)}
 	for i := range c.RHat {
 		x := chains(i)
+		if known(x) {
+			draws := float64(len(x) * len(x[0]))
+			c.RHat[i], c.BulkESS[i], c.TailESS[i] = 1, draws, draws
+			continue
+		}
 		c.RHat[i], c.BulkESS[i], c.TailESS[i] = RHat(x), BulkESS(x), TailESS(x)
 	}
 	return c
+}
+
+// rounding is how far draws of a known quantity may be apart, relative to the largest.
+const rounding = 1e-11
+
+// known reports whether all draws of several chains are the same but for rounding: those of a reward that the prior knows, or of a value
+// that depends on such rewards alone. Chains that start apart and are stuck differ from each other.
+func known(chains [][]float64) bool {
+	if len(chains) < 2 {
+		return false
+	}
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, c := range chains {
+		for _, x := range c {
+			low, high = math.Min(low, x), math.Max(high, x)
+		}
+	}
+	return high-low <= rounding*math.Max(math.Abs(low), math.Abs(high))
 }

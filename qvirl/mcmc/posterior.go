@@ -191,17 +191,22 @@ func (p *Posterior) rows(index []int) *irl.Samples {
 	return out
 }
 
-// smallestMeanESS returns the smallest effective sample size of a reward's, a state value's or β's mean.
+// smallestMeanESS returns the smallest effective sample size of a reward's, a state value's or β's mean, of those that are not known.
 func (p *Posterior) smallestMeanESS() float64 {
 	smallest := math.Inf(1)
+	look := func(chains [][]float64) {
+		if !known(chains) {
+			smallest = math.Min(smallest, ESS(chains))
+		}
+	}
 	for i := 0; i < p.problem.RewardDim(); i++ {
-		smallest = math.Min(smallest, ESS(p.RewardChains(i)))
+		look(p.RewardChains(i))
 	}
 	for s := 0; s < p.problem.MDP.States(); s++ {
-		smallest = math.Min(smallest, ESS(p.ValueChains(s)))
+		look(p.ValueChains(s))
 	}
 	if p.beta != nil {
-		smallest = math.Min(smallest, ESS(p.ByChain(p.beta)))
+		look(p.ByChain(p.beta))
 	}
 	return smallest
 }

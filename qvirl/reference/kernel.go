@@ -57,16 +57,17 @@ func (s *state) logDensity() float64 { return s.logLikelihood - 0.5*floats.Dot(s
 // metric is the mass matrix M = F Fᵀ of the Hamiltonian ½ pᵀ M⁻¹ p − log density; nil F is the identity.
 type metric struct {
 	factor  *mat.TriDense // F, [n, n]
-	inverse *mat.SymDense // M⁻¹, [n, n]
+	inverse *mat.Dense    // M⁻¹, [n, n]; its products are faster dense
 }
 
 // newMetric returns the metric of a positive definite mass matrix, or nil if it is not one to rounding.
 func newMetric(mass *mat.SymDense) *metric {
 	var chol mat.Cholesky
-	m := &metric{&mat.TriDense{}, &mat.SymDense{}}
-	if !chol.Factorize(mass) || chol.InverseTo(m.inverse) != nil {
+	var inverse mat.SymDense
+	if !chol.Factorize(mass) || chol.InverseTo(&inverse) != nil {
 		return nil
 	}
+	m := &metric{&mat.TriDense{}, mat.DenseCopyOf(&inverse)}
 	chol.LTo(m.factor)
 	return m
 }
@@ -92,7 +93,7 @@ func (m *metric) velocity(dst, p []float64) {
 		copy(dst, p)
 		return
 	}
-	blas64.Symv(1, m.inverse.RawSymmetric(), blas64.Vector{N: len(p), Data: p, Inc: 1}, 0, blas64.Vector{N: len(dst), Data: dst, Inc: 1})
+	gemv(blas.NoTrans, m.inverse, p, 0, dst)
 }
 
 // hamiltonian makes transitions of Hamiltonian Monte Carlo (Neal, 2011) of uniformly jittered length.

@@ -49,7 +49,7 @@ posteriors to any finite Markov decision process. It also learns from demonstrat
 		Example: `  qvirl list
   qvirl run posterior-quality --scale quick
   qvirl report posterior-quality --from .birl/runs/posterior-quality-quick
-  qvirl fit --problem corridor.npz --method qvirl --out posterior.npz
+  qvirl fit --problem corridor.npz --out posterior.npz
   qvirl train --demos lander.npz --method qvirl --trajectories 3 --beta 3 --out model`,
 	}
 	root.AddCommand(newRun(definitions), newMerge(), newRenew(), newReport(definitions), newList(definitions), newFit(), newTrain(), newScore(), newRollout(), experts.New(), newScaling(), newZoo())
