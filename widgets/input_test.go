@@ -95,14 +95,16 @@ func TestBadInput(t *testing.T) {
 		{"StdErr[0] = -1", line([]float64{1}, []float64{1}, []float64{-1})},
 		{"Low[0] = 2 and High[0] = 1", curves(CurvePanel{Curves: []Curve{{X: []float64{1}, Y: []float64{1}, Low: []float64{2}, High: []float64{1}, Band: "b"}}})},
 		{"High has 0 entries", curves(CurvePanel{Curves: []Curve{{X: []float64{1}, Y: []float64{1}, Low: []float64{1}, Band: "b"}}})},
-		{"want a Band", curves(CurvePanel{Curves: []Curve{{X: []float64{1}, Y: []float64{1}, Low: []float64{0}, High: []float64{1}}}})},
+		{"want a Band", curves(CurvePanel{
+			Curves: []Curve{{X: []float64{1}, Y: []float64{1}, Low: []float64{0}, High: []float64{1}}}})},
 		{"X[1] = 1 is below", line([]float64{2, 1}, []float64{1, 1}, nil)},
 		{"logarithmic", curves(CurvePanel{LogX: true, Curves: []Curve{{X: []float64{0, 1}, Y: []float64{0, 1}}}})},
 		{"Y[0] = 0 cannot", curves(CurvePanel{LogY: true, Thin: []Curve{{X: []float64{0, 1}, Y: []float64{0, 1}}}})},
 		{"Levels[0].Y = NaN", curves(CurvePanel{Curves: []Curve{{X: []float64{1}, Y: []float64{1}}}, Levels: []Level{{Y: nan}}})},
 		{"Marks[0].X = +Inf", curves(CurvePanel{Curves: []Curve{{X: []float64{1}, Y: []float64{1}}}, Marks: []Mark{{X: inf}}})},
 		{"YRange", curves(CurvePanel{Curves: []Curve{{X: []float64{1}, Y: []float64{1}}}, YRange: &[2]float64{2, 1}})},
-		{"unit square", Calibration{Panels: []CalibrationPanel{{Curves: []Curve{{X: []float64{0.5}, Y: []float64{1.5}}}}}}},
+		{"unit square", Calibration{Panels: []CalibrationPanel{{
+			Curves: []Curve{{X: []float64{0.5}, Y: []float64{1.5}}}}}}},
 		{"no panels", Calibration{}},
 		{"Traces has no panels", Traces{}},
 		{"Traces.Panels[0].Chains is empty", Traces{Panels: []TracePanel{{}}}},

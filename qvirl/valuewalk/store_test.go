@@ -140,12 +140,15 @@ func TestLoadRefusesBadFiles(t *testing.T) {
 		}
 		return out
 	}
+	reshaped := func(name string, shape ...int) func(a map[string]npz.Array) {
+		return func(a map[string]npz.Array) { a[name] = npz.Floats(a[name].Data, shape...) }
+	}
 	for want, change := range map[string]func(a map[string]npz.Array){
 		`no array "posterior_value"`:     func(a map[string]npz.Array) { delete(a, "posterior_value") },
 		"posterior_value[1,3] = NaN":     func(a map[string]npz.Array) { a["posterior_value"].Data[12] = math.NaN() },
 		"posterior_reward[0,0] = +Inf":   func(a map[string]npz.Array) { a["posterior_reward"].Data[0] = math.Inf(1) },
-		"shape [1800]":                   func(a map[string]npz.Array) { a["posterior_value"] = npz.Floats(a["posterior_value"].Data, 1800) },
-		"shape [600 3]":                  func(a map[string]npz.Array) { a["posterior_reward"] = npz.Floats(a["posterior_reward"].Data, 600, 3) },
+		"shape [1800]":                   reshaped("posterior_value", 1800),
+		"shape [600 3]":                  reshaped("posterior_reward", 600, 3),
 		"do not make 7 chains":           func(a map[string]npz.Array) { a["posterior_chains"] = npz.Ints([]int{7}) },
 		"posterior_chains = 1.5":         func(a map[string]npz.Array) { a["posterior_chains"] = npz.Scalar(1.5) },
 		`"posterior_value_rhat" has the`: func(a map[string]npz.Array) { a["posterior_value_rhat"] = npz.Floats([]float64{1}, 1) },
