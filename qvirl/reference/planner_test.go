@@ -55,6 +55,7 @@ func TestPlannerSolves(t *testing.T) {
 					t.Fatal(err)
 				}
 				p := newPlanner(m, discount)
+				start := p.work
 				walk, r := make([]float64, 3*states), make([]float64, 3*states)
 				for k := range rewards {
 					for i := range r {
@@ -77,6 +78,10 @@ func TestPlannerSolves(t *testing.T) {
 					if gap := floats.Distance(p.value, exact.V, math.Inf(1)); !(gap <= tolerance) {
 						t.Fatalf("reward %d: a value is off by %g, want %g", k, gap, tolerance)
 					}
+				}
+				// Updates must be right to save factorisations: one for each reward, and more of the whole numbers, would be S³ each.
+				if cube := float64(states * states * states); states > 20 && !(p.work-start < 0.8*rewards*cube) {
+					t.Errorf("%.2g multiplications, %.2g for each reward's factorisation", p.work-start, (p.work-start)/rewards/cube)
 				}
 				inverse := mat.NewDense(states, states, p.inverse.Data)
 				var product mat.Dense

@@ -130,11 +130,11 @@ func (n normal) RewardLogProbs(x *mat.Dense) ([]float64, error) {
 
 func (n normal) Convergence() (bool, string) { return !n.stuck, "it stood still" }
 
-// withValue also knows values, and withBeta β.
+// withValue also knows values, right but for valueShift, and withBeta β.
 type withValue struct{ normal }
 
 func (w withValue) Value(s int) irl.Marginal {
-	samples, _ := w.Sample(rand.New(rand.NewPCG(1, 0)), 20000)
+	samples, _ := right(w.problem).Sample(rand.New(rand.NewPCG(1, 0)), 20000)
 	column := mat.Col(nil, s, samples.Values(w.problem.MDP.Actions()))
 	floats.AddConst(w.valueShift, column)
 	e, _ := irl.NewEmpirical(column)
@@ -188,7 +188,7 @@ func TestDiagnose(t *testing.T) {
 		"sd 15 % too small":        {change(p, func(n *normal) { n.scale = 0.85 }), Refine, "off by"},
 		"sd 15 % too large":        {change(p, func(n *normal) { n.scale = 1.15 }), Refine, "off by"},
 		"values off":               {withValue{change(p, func(n *normal) { n.valueShift = 2 })}, Refine, "a mean is off by"},
-		"β off":                    {withBeta{change(&inferred, func(n *normal) { n.betaScale = 1.3 })}, Refine, "off by"},
+		"β off":                    {withBeta{change(&inferred, func(n *normal) { n.betaScale = 1.3 })}, Refine, "a mean is off by 0"},
 		"policy too sharp":         {change(p, func(n *normal) { n.sharpness = 1.5 }), Refine, "the policy of a state is off"},
 		"tails too light":          {change(p, func(n *normal) { n.claimed = 0.6 }), Refine, "k̂ of the importance ratios is"},
 		"no density":               {noDensity{right(p)}, Refine, "no density"},
@@ -244,7 +244,8 @@ func TestKnownRewardsCount(t *testing.T) {
 	}
 }
 
-// TestStdsCount checks that standard deviations are judged where means are right: in a world of one action, where values are linear.
+// TestStdsCount checks that standard deviations are judged where means are right, in a world of one action, where values are linear; those
+// of rewards also where those of values are right.
 func TestStdsCount(t *testing.T) {
 	m, err := mdp.New(1, 1, [][]mdp.Transition{nil}, nil)
 	if err != nil {
@@ -254,9 +255,11 @@ func TestStdsCount(t *testing.T) {
 	for scale, want := range map[float64]Verdict{0.85: Refine, 0.95: Trust, 1: Trust, 1.05: Trust, 1.15: Refine} {
 		post := right(p)
 		post.scale = scale
-		d := diagnose(t, post, Default(1))
-		if d.Verdict != want || want == Refine && !strings.Contains(d.Reason, "a standard deviation is off by 1") {
-			t.Errorf("standard deviations of %g: %s; want %s", scale, d, want)
+		for _, q := range []irl.Posterior{post, withValue{post}} {
+			d := diagnose(t, q, Default(1))
+			if d.Verdict != want || want == Refine && !strings.Contains(d.Reason, "a standard deviation is off by 1") {
+				t.Errorf("standard deviations of %g: %s; want %s", scale, d, want)
+			}
 		}
 	}
 }
