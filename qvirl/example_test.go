@@ -14,8 +14,8 @@ import (
 	"github.com/go-birl/birl/qvirl/method"
 )
 
-// rooms has three rooms in a row. Action 0 goes left, action 1 right, and either fails once in ten times; the last room ends the
-// episode. Rewards are by room, and somebody who is to be learnt from has gone right twice in each.
+// rooms has three rooms in a row. Action 0 goes left, action 1 right, and either fails once in ten times; the last room
+// ends the episode. Rewards are by room, and somebody who is to be learnt from has gone right twice in each.
 func rooms() *qvirl.Problem {
 	rows := [][]mdp.Transition{ // index room·2 + action
 		{{Next: 0, Prob: 1}}, {{Next: 0, Prob: 0.1}, {Next: 1, Prob: 0.9}},
@@ -44,7 +44,8 @@ func Example() {
 	// the exit seems better than the start: true
 }
 
-// How sure one can be: 90 % of the posterior of a reward lie between two quantiles. Nobody who liked the first room would leave it.
+// How sure one can be: 90 % of the posterior of a reward lie between two quantiles. Nobody who liked the first room
+// would leave it.
 func ExampleFit() {
 	result, err := qvirl.Fit(context.Background(), rooms(), qvirl.WithMethod(method.Reference), qvirl.WithSeed(7))
 	if err != nil {
