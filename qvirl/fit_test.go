@@ -17,7 +17,7 @@ func TestFitByEveryMethod(t *testing.T) {
 	summaries := map[string]*qvirl.Summary{}
 	for _, name := range method.Names(method.Fitters()) {
 		var told atomic.Int32
-		result, err := qvirl.Fit(context.Background(), rooms(), qvirl.WithMethod(name), qvirl.WithSeed(3),
+		result, err := qvirl.Fit(context.Background(), walked(), qvirl.WithMethod(name), qvirl.WithSeed(3),
 			qvirl.WithProgress(func(int, int, string) { told.Add(1) }))
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -47,7 +47,7 @@ func TestFitByEveryMethod(t *testing.T) {
 }
 
 func TestFitRefuses(t *testing.T) {
-	bad := rooms()
+	bad := walked()
 	bad.Prior.Std[1] = 0
 	for _, p := range []*qvirl.Problem{nil, {}, bad} {
 		r, err := qvirl.Fit(context.Background(), p)
@@ -55,20 +55,20 @@ func TestFitRefuses(t *testing.T) {
 			t.Errorf("%v: %v", p, err)
 		}
 	}
-	_, err := qvirl.Fit(context.Background(), rooms(), qvirl.WithMethod("magic"))
+	_, err := qvirl.Fit(context.Background(), walked(), qvirl.WithMethod("magic"))
 	if err == nil || !strings.Contains(err.Error(), `"magic"`) || !strings.Contains(err.Error(), method.Matched) {
 		t.Errorf("an unknown method: %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	for _, name := range method.Names(method.Fitters()) {
-		if r, err := qvirl.Fit(ctx, rooms(), qvirl.WithMethod(name)); r != nil || !errors.Is(err, context.Canceled) {
+		if r, err := qvirl.Fit(ctx, walked(), qvirl.WithMethod(name)); r != nil || !errors.Is(err, context.Canceled) {
 			t.Errorf("%s, cancelled: %v, %v", name, r, err)
 		}
 	}
 	t.Setenv("GOMLX_BACKEND", "abacus")
 	for _, name := range []string{method.Matched, method.QVIRL, method.Refined} {
-		r, err := qvirl.Fit(context.Background(), rooms(), qvirl.WithMethod(name))
+		r, err := qvirl.Fit(context.Background(), walked(), qvirl.WithMethod(name))
 		if r != nil || !errors.Is(err, qvirl.ErrNoBackend) || !strings.Contains(err.Error(), "abacus") {
 			t.Errorf("%s without a backend: %v, %v", name, r, err)
 		}
@@ -80,7 +80,7 @@ func TestFitIsDeterminedByItsSeed(t *testing.T) {
 	for _, name := range []string{method.Matched, method.Reference} {
 		var means []float64
 		for _, seed := range []uint64{1, 1, 2} {
-			r, err := qvirl.Fit(context.Background(), rooms(), qvirl.WithMethod(name), qvirl.WithSeed(seed))
+			r, err := qvirl.Fit(context.Background(), walked(), qvirl.WithMethod(name), qvirl.WithSeed(seed))
 			if err != nil {
 				t.Fatal(err)
 			}

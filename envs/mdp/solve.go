@@ -201,8 +201,8 @@ func (e *Evaluator) Value(reward []float64) ([]float64, error) {
 	return v, nil
 }
 
-// PolicyValue returns the exact state values [S] of a stochastic policy [S·A] for a reward of length S or S·A. Evaluator is for
-// many rewards.
+// PolicyValue returns the exact state values [S] of a stochastic policy [S·A] for a reward of length S or S·A.
+// Evaluator is for many rewards.
 func (m *MDP) PolicyValue(policy, reward []float64, discount float64) ([]float64, error) {
 	e, err := m.NewEvaluator(policy, discount)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package backend chooses what GoMLX computes on: XLA where it is told of a plugin, the pure Go backend elsewhere. It loads no library that it
-// was not told of, by a name that Get takes or by the environment variables GOMLX_BACKEND and PJRT_PLUGIN_LIBRARY_PATH, and sets no variable.
-// On a CPU the variable XLA_FLAGS had better hold command.XLAFlags.
+// Package backend chooses what GoMLX computes on: XLA where it is told of a plugin, the pure Go backend elsewhere. It
+// loads no library that it was not told of, by a name that Get takes or by the environment variables GOMLX_BACKEND and
+// PJRT_PLUGIN_LIBRARY_PATH, and sets no variable. On a CPU the variable XLA_FLAGS had better hold command.XLAFlags.
 package backend
 
 import (
@@ -23,7 +23,8 @@ var pluginFiles = []string{"pjrt_c_api_cuda_plugin.so", "pjrt_c_api_cpu_plugin.s
 const pathsVariable = "PJRT_PLUGIN_LIBRARY_PATH"
 
 // install is what to do where there is no plugin.
-const install = "`go run ./kernel-setup install` fetches it for this project's commands and notebooks; for others, " + pathsVariable + " names its folder"
+const install = "`go run ./kernel-setup install` fetches it for this project's commands and notebooks; for others, " +
+	pathsVariable + " names its folder"
 
 // Choice is a usable backend and why it was chosen.
 type Choice struct {

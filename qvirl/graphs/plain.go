@@ -19,7 +19,7 @@ func ActionProbs(mean []float64, cov mat.Symmetric, beta float64) ([]float64, er
 		return nil, err
 	}
 	if !(beta > 0) || math.IsInf(beta, 0) {
-		return nil, fmt.Errorf("qvirl: β = %g, want a finite positive number", beta)
+		return nil, fmt.Errorf("graphs: β = %g, want a finite positive number", beta)
 	}
 	out := make([]float64, len(mean))
 	for a := range out {
@@ -70,7 +70,7 @@ func ClarkMax(mean []float64, cov mat.Symmetric) (meanMax, varMax float64, weigh
 // checkGaussian refuses moments of different sizes, and those that are not finite.
 func checkGaussian(mean []float64, cov mat.Symmetric) error {
 	if len(mean) == 0 || cov.SymmetricDim() != len(mean) {
-		return fmt.Errorf("qvirl: got %d means and a covariance of %d variables, want as many of each, and at least 1", len(mean), cov.SymmetricDim())
+		return fmt.Errorf("graphs: got %d means and a covariance of %d variables, want as many of each, and at least 1", len(mean), cov.SymmetricDim())
 	}
 	if err := irl.CheckFinite("mean", mean); err != nil {
 		return err
@@ -78,11 +78,11 @@ func checkGaussian(mean []float64, cov mat.Symmetric) error {
 	for i := range mean {
 		for j := i; j < len(mean); j++ {
 			if v := cov.At(i, j); math.IsNaN(v) || math.IsInf(v, 0) {
-				return fmt.Errorf("qvirl: covariance[%d,%d] = %g is not finite", i, j, v)
+				return fmt.Errorf("graphs: covariance[%d,%d] = %g is not finite", i, j, v)
 			}
 		}
 		if cov.At(i, i) < 0 {
-			return fmt.Errorf("qvirl: covariance[%d,%d] = %g is negative", i, i, cov.At(i, i))
+			return fmt.Errorf("graphs: covariance[%d,%d] = %g is negative", i, i, cov.At(i, i))
 		}
 	}
 	return nil

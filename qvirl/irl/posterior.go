@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/envs/mdp"
+	"github.com/go-birl/birl/envs/npz"
 )
 
 // Method infers reward posteriors. QVIRL, ValueWalk and AVRIL are methods.
@@ -140,7 +141,7 @@ func ColumnMeans(x *mat.Dense) []float64 {
 func (p *Problem) SolveSamples(rewards *mat.Dense) (*Samples, error) {
 	n, dim := rewards.Dims()
 	if dim != p.RewardDim() {
-		return nil, fmt.Errorf("qvirl: reward samples have %d columns, want %d", dim, p.RewardDim())
+		return nil, fmt.Errorf("irl: reward samples have %d columns, want %d", dim, p.RewardDim())
 	}
 	q := mat.NewDense(n, p.MDP.States()*p.MDP.Actions(), nil)
 	workers := min(runtime.GOMAXPROCS(0), n)
@@ -221,3 +222,13 @@ func Converged(post Posterior) (ok bool, reason string) {
 	}
 	return true, ""
 }
+
+// Storable is a posterior that can be written to a file and read again (problemfile.Save, qvirl.Load).
+type Storable interface {
+	Posterior
+	// Store returns the posterior as plain arrays by name, without the problem, and the kind by which the function is found that restores it.
+	Store() (kind string, arrays map[string]npz.Array)
+}
+
+// Restore makes a posterior of a problem from the arrays that Store returned.
+type Restore func(arrays *npz.Reader, problem *Problem) (Posterior, error)

@@ -247,8 +247,11 @@ func (p *Warped) ActionProbs() []float64 {
 	return irl.ColumnMeans(samples.Policies(p.problem.MDP.Actions(), p.problem.Beta))
 }
 
-// Save writes the posterior to an .npz file, without the problem.
-func (p *Warped) Save(path string) error {
+// Kind is the kind of a stored Warped.
+const Kind = "warped"
+
+// Store implements irl.Storable.
+func (p *Warped) Store() (kind string, arrays map[string]npz.Array) {
 	n := len(p.mean)
 	warps := make([]float64, 0, 4*n)
 	for _, w := range p.warps {
@@ -258,26 +261,18 @@ func (p *Warped) Save(path string) error {
 	if p.converged {
 		converged = 1
 	}
-	return npz.Write(path, map[string]npz.Array{
+	return Kind, map[string]npz.Array{
 		"z_mean": npz.Floats(p.mean, n), "z_cov": npz.Floats(mat.DenseCopyOf(p.cov).RawMatrix().Data, n, n),
 		"warps": npz.Floats(warps, n, 4), "converged": npz.Scalar(converged),
-	})
+	}
 }
 
-// LoadWarped reads a posterior that Save wrote, as the answer to the given problem.
-func LoadWarped(path string, problem *irl.Problem) (*Warped, error) {
-	if err := problem.Validate(); err != nil {
-		return nil, err
-	}
-	r, err := npz.OpenReader(path)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
+// Restore reads a Warped that Store returned, as the answer to the given problem.
+func Restore(r *npz.Reader, problem *irl.Problem) (irl.Posterior, error) {
 	n := problem.ValueDim()
 	mean, cov, warps, converged := r.Finite("z_mean", n), r.Finite("z_cov", n, n), r.Finite("warps", n, 4), r.Scalar("converged")
 	if err := r.Err(); err != nil {
-		return nil, fmt.Errorf("qvirl: %s does not hold a posterior of this problem: %w", path, err)
+		return nil, fmt.Errorf("matched: cannot restore a posterior: %w", err)
 	}
 	p := &Warped{problem: problem, mean: mean, cov: mat.NewSymDense(n, cov), converged: converged != 0}
 	for ; len(warps) > 0; warps = warps[4:] {

@@ -115,6 +115,7 @@ type Budget struct {
 	Samples, Chains int     // samples that are kept, in all chains together, a multiple of Chains
 	MinESS, MaxRHat float64 // sampling ends when every reward and value has them among the kept samples,
 	MaxIterations   int     // or when each chain has made that many iterations
+	MinIterations   int     // that each chain makes in any case
 }
 
 // MinPerChain is the fewest samples of a chain for which the diagnostics mean something.
@@ -147,7 +148,7 @@ const (
 // Acceptance.
 func (j *Job) Converge(b Budget, advance func(chain, iterations int) error, collect func(perChain int) *Posterior) (*Posterior, Diagnostics, error) {
 	perChain := b.Samples / b.Chains
-	for total := min(firstRound*perChain, b.MaxIterations); ; total = min(int(roundGrowth*float64(total)), b.MaxIterations) {
+	for total := min(max(firstRound*perChain, b.MinIterations), b.MaxIterations); ; total = min(int(roundGrowth*float64(total)), b.MaxIterations) {
 		if err := j.Each(b.Chains, func(i int) error { return advance(i, total) }); err != nil {
 			return nil, Diagnostics{}, err
 		}

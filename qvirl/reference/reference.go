@@ -174,11 +174,20 @@ func (s *sampling) collect(perChain int) *mcmc.Posterior {
 	return p
 }
 
-// budget returns what the config says about the length of the chains: at most MaxWork of each, but long enough for its samples.
+// What samples of a small problem cost next to nothing is made of them, beyond the targets.
+const (
+	cheapWork       = 2e8 // multiplications of a chain
+	overhead        = 2e4 // of an iteration beside its multiplications, in such
+	cheapIterations = 20000
+)
+
+// budget returns what the config says about the length of the chains: at most MaxWork of each, but long enough for its samples, and
+// cheapWork in any case.
 func (s *sampling) budget() mcmc.Budget {
 	c, b := s.config, s.config.budget()
 	iterations := c.MaxWork / s.chains[0].cost
 	b.MaxIterations = max(int(math.Min(float64(c.MaxIterations), iterations)), 2*c.Samples/c.Chains)
+	b.MinIterations = int(math.Min(cheapIterations, cheapWork/(overhead+s.chains[0].cost)))
 	return b
 }
 

@@ -224,8 +224,11 @@ func (p *program) posteriors(problems []*irl.Problem, t *training) ([]irl.Poster
 	return out, nil
 }
 
-// Save writes the posterior to an .npz file, without the problem.
-func (p *Gaussian) Save(path string) error {
+// Kind is the kind of a stored Gaussian.
+const Kind = "gaussian"
+
+// Store implements irl.Storable.
+func (p *Gaussian) Store() (kind string, arrays map[string]npz.Array) {
 	n, rewards, states := len(p.meanX), len(p.meanR), len(p.meanV)
 	curve := make([]float64, 0, 4*len(p.curve))
 	for _, c := range p.curve {
@@ -239,7 +242,7 @@ func (p *Gaussian) Save(path string) error {
 	if p.exact != nil {
 		exact = 1
 	}
-	return npz.Write(path, map[string]npz.Array{
+	return Kind, map[string]npz.Array{
 		"value_mean": npz.Floats(p.meanV, states), "value_var": npz.Floats(p.varV, states),
 		"x_mean": npz.Floats(p.meanX, n), "x_cov": npz.Floats(p.covX.RawMatrix().Data, n, n),
 		"reward_mean": npz.Floats(p.meanR, rewards), "reward_cov": npz.Floats(p.covR.RawMatrix().Data, rewards, rewards),
@@ -247,19 +250,11 @@ func (p *Gaussian) Save(path string) error {
 		"curve":        npz.Floats(curve, len(p.curve), 4),
 		"converged":    npz.Scalar(converged), "seconds": npz.Scalar(p.seconds),
 		"exact": npz.Scalar(exact),
-	})
+	}
 }
 
-// LoadGaussian reads a posterior that Save wrote, as the answer to the given problem.
-func LoadGaussian(path string, problem *irl.Problem) (*Gaussian, error) {
-	if err := problem.Validate(); err != nil {
-		return nil, err
-	}
-	r, err := npz.OpenReader(path)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
+// Restore reads a Gaussian that Store returned, as the answer to the given problem.
+func Restore(r *npz.Reader, problem *irl.Problem) (irl.Posterior, error) {
 	n, rewards, states, actions := problem.ValueDim(), problem.RewardDim(), problem.MDP.States(), problem.MDP.Actions()
 	read := r.Finite
 	p := &Gaussian{
@@ -270,7 +265,7 @@ func LoadGaussian(path string, problem *irl.Problem) (*Gaussian, error) {
 	curve := read("curve", -1, 4)
 	converged, seconds, exact := r.Scalar("converged"), r.Scalar("seconds"), r.Scalar("exact")
 	if err := r.Err(); err != nil {
-		return nil, fmt.Errorf("qvirl: %s does not hold a posterior of this problem: %w", path, err)
+		return nil, fmt.Errorf("tabular: cannot restore a posterior: %w", err)
 	}
 	p.covX, p.covR = mat.NewDense(n, n, covX), mat.NewDense(rewards, rewards, covR)
 	p.converged, p.seconds = converged != 0, seconds

@@ -4,8 +4,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/go-birl/birl/qvirl/graphs/graphstest"
 	. "github.com/gomlx/gomlx/core/graph"
+
+	"github.com/go-birl/birl/qvirl/graphs/graphstest"
 
 	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"

@@ -17,6 +17,7 @@ import (
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/backend"
 	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/problemfile"
 )
 
 func monteCarloTestConfig() Config {
@@ -246,10 +247,10 @@ func TestMonteCarloSaveAndLoad(t *testing.T) {
 	c.Steps, c.Rounds = 30, 1
 	g := fit(t, c, problems...)[0]
 	path := t.TempDir() + "/posterior.npz"
-	if err := g.Save(path); err != nil {
+	if err := problemfile.Save(path, g); err != nil {
 		t.Fatal(err)
 	}
-	back, err := LoadGaussian(path, problems[0])
+	back, err := load(path)
 	if err != nil {
 		t.Fatal(err)
 	}

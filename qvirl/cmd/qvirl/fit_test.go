@@ -57,12 +57,13 @@ func readAnswer(t *testing.T, path string) answer {
 	a := answer{arrays: map[string]*npz.Array{}}
 	texts := map[string]*string{"verdict": &a.verdict, "returned": &a.returned, "reason": &a.reason}
 	for _, name := range archive.Names() {
-		if text := texts[name]; text != nil {
-			*text, err = archive.Text(name)
-		} else {
-			a.arrays[name], err = archive.Array(name)
+		if text, err := archive.Text(name); err == nil {
+			if to := texts[name]; to != nil {
+				*to = text
+			}
+			continue
 		}
-		if err != nil {
+		if a.arrays[name], err = archive.Array(name); err != nil {
 			t.Fatal(err)
 		}
 	}

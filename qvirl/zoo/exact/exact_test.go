@@ -71,7 +71,7 @@ func within(t *testing.T, name string, a, b *summary.Summary, limit float64) {
 // thousandth of a standard deviation.
 func plain(t *testing.T, p *irl.Problem, n int) *summary.Summary {
 	t.Helper()
-	d, states, actions := p.RewardDim(), p.MDP.States(), p.MDP.Actions()
+	d, actions := p.RewardDim(), p.MDP.Actions()
 	factor, err := p.Prior.Factor()
 	if err != nil {
 		t.Fatal(err)
@@ -79,6 +79,7 @@ func plain(t *testing.T, p *irl.Problem, n int) *summary.Summary {
 	counts, z := p.DemoCounts(), make([]float64, d)
 	size := quantityCount(p)
 	sum, first, second := 0.0, make([]float64, size), make([]float64, size)
+	var origin []float64 // quantities of the first node, from which differences are taken
 	var visit func(k int)
 	visit = func(k int) {
 		if k < d {
@@ -101,7 +102,11 @@ func plain(t *testing.T, p *irl.Problem, n int) *summary.Summary {
 		w := math.Exp(p.LogLikelihood(q, counts) - floats.Dot(z, z)/2)
 		sum += w
 		x := append(append(reward, v...), mdp.Boltzmann(nil, q, actions, p.Beta)...)
+		if origin == nil {
+			origin = x
+		}
 		for i, y := range x {
+			y -= origin[i]
 			first[i] += w * y
 			second[i] += w * y * y
 		}
@@ -109,12 +114,9 @@ func plain(t *testing.T, p *irl.Problem, n int) *summary.Summary {
 	visit(0)
 	e := newEstimates(size)
 	for i := range first {
-		e.mean[i] = first[i] / sum
-		e.std[i] = math.Sqrt(max(second[i]/sum-e.mean[i]*e.mean[i], 0))
+		mean := first[i] / sum
+		e.mean[i], e.std[i] = origin[i]+mean, math.Sqrt(max(second[i]/sum-mean*mean, 0))
 		e.meanError[i], e.stdError[i] = 1e-3*e.std[i], 1e-3*e.std[i]
-	}
-	if states*actions != len(counts) {
-		t.Fatal("unreachable")
 	}
 	s := e.summary(p)
 	return &s
@@ -123,7 +125,7 @@ func plain(t *testing.T, p *irl.Problem, n int) *summary.Summary {
 // Stored answers, most of which are importance samples, agree with quadrature in plain Go.
 func TestAnswersAgreeWithQuadrature(t *testing.T) {
 	for name, n := range map[string]int{"corridor": 60, "corridor-ones": 60, "two-states": 300, "one-state": 60,
-		"known-end": 60, "contradictory": 90} {
+		"known-end": 60, "contradictory": 70} {
 		c := stored(t, name)
 		within(t, name, &c.Exact.Summary, plain(t, c.Problem, n), 5)
 	}
