@@ -62,12 +62,13 @@ func WithProgress(f Progress) Option { return func(s *settings) { s.progress = f
 // WithoutEscalation keeps a variational posterior that is not trusted.
 func WithoutEscalation() Option { return func(s *settings) { s.escalate = false } }
 
-// Fit infers the posterior over the reward of a problem, and says whether to believe it. A variational posterior is judged by Markov
-// chains that start from it and from the prior (package verdict); one that is not trusted is replaced by their samples, or by those of
-// a longer run. The answer depends on the problem, the options and the backend that GoMLX finds alone.
+// Fit infers the posterior over the reward of a problem, and says whether to believe it. A variational posterior is
+// judged by Markov chains that start from it and from the prior (package verdict); one that is not trusted is replaced
+// by their samples, or by those of a longer run. The answer depends on the problem, the options and the backend that
+// GoMLX finds alone.
 //
-// The error is an ErrNotConverged if not even that may be relied on: then there is a result, too. It is an ErrBadProblem, an
-// ErrNoBackend or ctx's otherwise.
+// The error is an ErrNotConverged if not even that may be relied on: then there is a result, too. It is an
+// ErrBadProblem, an ErrNoBackend or ctx's otherwise.
 func Fit(ctx context.Context, problem *Problem, options ...Option) (*Result, error) {
 	s := settings{name: method.Matched, seed: 1, escalate: true}
 	for _, o := range options {
@@ -101,8 +102,10 @@ func Fit(ctx context.Context, problem *Problem, options ...Option) (*Result, err
 	return result, result.Err()
 }
 
-// summaryDraws is the number of draws that a summary is made of where the posterior neither consists of samples nor has closed forms.
+// summaryDraws is the number of draws that a summary is made of where the posterior neither consists of samples nor has
+// closed forms.
 const summaryDraws = 5000
 
-// Summarise asks a posterior for the means and standard deviations of rewards and optimal values, and for the expert's policy.
+// Summarise asks a posterior for the means and standard deviations of rewards and optimal values, and for the expert's
+// policy.
 func Summarise(post Posterior) (*Summary, error) { return summary.Of(post, summaryDraws, 1) }

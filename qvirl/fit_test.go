@@ -17,14 +17,18 @@ func TestFitByEveryMethod(t *testing.T) {
 	summaries := map[string]*qvirl.Summary{}
 	for _, name := range method.Names(method.Fitters()) {
 		var told atomic.Int32
-		result, err := qvirl.Fit(context.Background(), walked(), qvirl.WithMethod(name), qvirl.WithSeed(3), qvirl.WithProgress(func(int, int, string) { told.Add(1) }))
+		result, err := qvirl.Fit(context.Background(), walked(), qvirl.WithMethod(name), qvirl.WithSeed(3),
+			qvirl.WithProgress(func(int, int, string) { told.Add(1) }))
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		want := map[qvirl.Verdict]string{qvirl.Converged: name, qvirl.Trust: name, qvirl.Refine: "refined", qvirl.DoNotUse: method.Reference}[result.Verdict]
+		want := map[qvirl.Verdict]string{qvirl.Converged: name, qvirl.Trust: name, qvirl.Refine: "refined",
+			qvirl.DoNotUse: method.Reference}[result.Verdict]
 		sampler := name == method.Reference || name == method.ValueWalk || name == method.PolicyWalk
-		if !result.Converged || result.Err() != nil || result.Reason == "" || result.Returned != want || sampler != (result.Diagnosis == nil) || told.Load() == 0 {
-			t.Errorf("%s: verdict %q, returned %q, converged %v: %s; %d reports of progress", name, result.Verdict, result.Returned, result.Converged, result.Reason, told.Load())
+		if !result.Converged || result.Err() != nil || result.Reason == "" || result.Returned != want ||
+			sampler != (result.Diagnosis == nil) || told.Load() == 0 {
+			t.Errorf("%s: verdict %q, returned %q, converged %v: %s; %d reports of progress", name,
+				result.Verdict, result.Returned, result.Converged, result.Reason, told.Load())
 		}
 		if summaries[name], err = qvirl.Summarise(result.Posterior); err != nil {
 			t.Fatal(err)
@@ -34,8 +38,9 @@ func TestFitByEveryMethod(t *testing.T) {
 	for name, s := range summaries {
 		for i := range exact.RewardMean {
 			// what a trusted posterior may be off, and 4 standard errors of 1000 effective samples in either
-			if gap := math.Abs(s.RewardMean[i] - exact.RewardMean[i]); !(gap <= exact.RewardStd[i]*(0.1+4*math.Sqrt(2./1000))) || exact.RewardStd[i] == 0 {
-				t.Errorf("%s: mean of reward %d: %g, want %g ± %g", name, i, s.RewardMean[i], exact.RewardMean[i], exact.RewardStd[i])
+			got, want, std := s.RewardMean[i], exact.RewardMean[i], exact.RewardStd[i]
+			if !(math.Abs(got-want) <= std*(0.1+4*math.Sqrt(2./1000))) || std == 0 {
+				t.Errorf("%s: mean of reward %d: %g, want %g ± %g", name, i, got, want, std)
 			}
 		}
 	}
@@ -45,11 +50,13 @@ func TestFitRefuses(t *testing.T) {
 	bad := walked()
 	bad.Prior.Std[1] = 0
 	for _, p := range []*qvirl.Problem{nil, {}, bad} {
-		if r, err := qvirl.Fit(context.Background(), p); r != nil || !errors.Is(err, qvirl.ErrBadProblem) || errors.Is(err, qvirl.ErrNotConverged) {
+		r, err := qvirl.Fit(context.Background(), p)
+		if r != nil || !errors.Is(err, qvirl.ErrBadProblem) || errors.Is(err, qvirl.ErrNotConverged) {
 			t.Errorf("%v: %v", p, err)
 		}
 	}
-	if _, err := qvirl.Fit(context.Background(), walked(), qvirl.WithMethod("magic")); err == nil || !strings.Contains(err.Error(), `"magic"`) || !strings.Contains(err.Error(), method.Matched) {
+	_, err := qvirl.Fit(context.Background(), walked(), qvirl.WithMethod("magic"))
+	if err == nil || !strings.Contains(err.Error(), `"magic"`) || !strings.Contains(err.Error(), method.Matched) {
 		t.Errorf("an unknown method: %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -61,7 +68,8 @@ func TestFitRefuses(t *testing.T) {
 	}
 	t.Setenv("GOMLX_BACKEND", "abacus")
 	for _, name := range []string{method.Matched, method.QVIRL, method.Refined} {
-		if r, err := qvirl.Fit(context.Background(), walked(), qvirl.WithMethod(name)); r != nil || !errors.Is(err, qvirl.ErrNoBackend) || !strings.Contains(err.Error(), "abacus") {
+		r, err := qvirl.Fit(context.Background(), walked(), qvirl.WithMethod(name))
+		if r != nil || !errors.Is(err, qvirl.ErrNoBackend) || !strings.Contains(err.Error(), "abacus") {
 			t.Errorf("%s without a backend: %v, %v", name, r, err)
 		}
 	}

@@ -35,8 +35,8 @@ func (c Convergence) Worst() (rhat, ess int) {
 
 func worse(a, b float64) bool { return a > b || math.IsNaN(a) && !math.IsNaN(b) }
 
-// Worst returns the largest split-R̂ and the smallest bulk effective sample size of all rewards and values, and of β; NaN if the
-// diagnostics of any of them do not exist.
+// Worst returns the largest split-R̂ and the smallest bulk effective sample size of all rewards and values, and of β;
+// NaN if the diagnostics of any of them do not exist.
 func (d *Diagnostics) Worst() (rhat, bulkESS float64) {
 	rhat, bulkESS = math.Inf(-1), math.Inf(1)
 	for _, c := range []Convergence{d.Reward, d.Value, d.Beta} {
@@ -98,8 +98,9 @@ func converge(n int, chains func(i int) [][]float64) Convergence {
 // rounding is how far draws of a known quantity may be apart, relative to the largest.
 const rounding = 1e-11
 
-// known reports whether all draws of several chains are the same but for rounding: those of a reward that the prior knows, or of a value
-// that depends on such rewards alone. Chains that start apart and are stuck differ from each other.
+// known reports whether all draws of several chains are the same but for rounding: those of a reward that the prior
+// knows, or of a value that depends on such rewards alone. Chains that start apart and are stuck differ from each
+// other.
 func known(chains [][]float64) bool {
 	if len(chains) < 2 {
 		return false

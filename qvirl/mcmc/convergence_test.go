@@ -23,7 +23,8 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// TestKnownQuantities checks that what never differs between chains counts as converged, and chains that are stuck apart do not.
+// TestKnownQuantities checks that what never differs between chains counts as converged, and chains that are stuck
+// apart do not.
 func TestKnownQuantities(t *testing.T) {
 	same, apart := [][]float64{make([]float64, 8), make([]float64, 8)}, [][]float64{make([]float64, 8), make([]float64, 8)}
 	for i := range 8 {

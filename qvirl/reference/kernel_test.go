@@ -44,7 +44,8 @@ func (l line) LogLikelihood(u, grad []float64) float64 {
 	return l.log(u[0])
 }
 
-// kinked is steep on one side of a kink and flat beyond it, as the optimal value of a reward is: not smooth, and skewed.
+// kinked is steep on one side of a kink and flat beyond it, as the optimal value of a reward is: not smooth, and
+// skewed.
 var kinked = line{
 	log: func(x float64) float64 { return -4 * math.Log1p(math.Exp(-3*math.Min(x, 0.7))) },
 	slope: func(x float64) float64 {
@@ -131,7 +132,8 @@ func TestKernelsOnAKinkedLine(t *testing.T) {
 	mass := mat.NewSymDense(1, []float64{2.5})
 	moments := map[string]func(x float64) float64{
 		"mean": func(x float64) float64 { return x }, "square": func(x float64) float64 { return x * x },
-		"P(x < 0.2)": func(x float64) float64 { return indicator(x < 0.2) }, "P(x < 0.7)": func(x float64) float64 { return indicator(x < 0.7) },
+		"P(x < 0.2)": func(x float64) float64 { return indicator(x < 0.2) },
+		"P(x < 0.7)": func(x float64) float64 { return indicator(x < 0.7) },
 		"P(x < 1.5)": func(x float64) float64 { return indicator(x < 1.5) },
 	}
 	for name, move := range kernelsOf(kinked, mass) {
@@ -157,21 +159,23 @@ func indicator(yes bool) float64 {
 // fork is a world of two states in which action 1 leads to state 1, which ends the episode: two rewards by state.
 func fork(t testing.TB) *mdp.MDP {
 	t.Helper()
-	m, err := mdp.New(2, 2, [][]mdp.Transition{{{Next: 0, Prob: 1}}, {{Next: 0, Prob: 0.2}, {Next: 1, Prob: 0.8}}, nil, nil}, nil)
+	rows := [][]mdp.Transition{{{Next: 0, Prob: 1}}, {{Next: 0, Prob: 0.2}, {Next: 1, Prob: 0.8}}, nil, nil}
+	m, err := mdp.New(2, 2, rows, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return m
 }
 
-// TestKernelsOnProblems lets each kernel of a chain sample alone, and compares rewards and values with quadrature. In the problem without
-// demonstrations, and in the one with large β, the likelihood is constant over wide ranges.
+// TestKernelsOnProblems lets each kernel of a chain sample alone, and compares rewards and values with quadrature. In
+// the problem without demonstrations, and in the one with large β, the likelihood is constant over wide ranges.
 func TestKernelsOnProblems(t *testing.T) {
 	m := fork(t)
 	toEnd := []mdp.Step{{State: 0, Action: 1}, {State: 0, Action: 1}, {State: 0, Action: 0}}
 	for name, p := range map[string]*irl.Problem{
-		"plain":      {MDP: m, Prior: irl.IndependentPrior(2, 0, 2), Discount: 0.9, Beta: 1, Demos: toEnd},
-		"correlated": {MDP: m, Prior: irl.Prior{Mean: []float64{1, 0}, Cov: mat.NewSymDense(2, []float64{4, 3, 3, 9})}, Discount: 0.9, Beta: 1, Demos: toEnd},
+		"plain": {MDP: m, Prior: irl.IndependentPrior(2, 0, 2), Discount: 0.9, Beta: 1, Demos: toEnd},
+		"correlated": {MDP: m, Prior: irl.Prior{Mean: []float64{1, 0}, Cov: mat.NewSymDense(2, []float64{4, 3, 3, 9})},
+			Discount: 0.9, Beta: 1, Demos: toEnd},
 		"no demos":   {MDP: m, Prior: irl.IndependentPrior(2, 0, 2), Discount: 0.9, Beta: 1},
 		"β 1e4":      {MDP: m, Prior: irl.IndependentPrior(2, 0, 2), Discount: 0.9, Beta: 1e4, Demos: toEnd[:1]},
 		"β inferred": {MDP: m, Prior: irl.IndependentPrior(2, 0, 2), Discount: 0.9, Beta: 1, BetaLogStd: 0.5, Demos: toEnd},

@@ -12,7 +12,8 @@ import (
 	"github.com/go-birl/birl/envs/mdp"
 )
 
-// randomMDP has rows of a few successors, of certain self-loops and of endings, and in every third state two actions that are the same.
+// randomMDP has rows of a few successors, of certain self-loops and of endings, and in every third state two actions
+// that are the same.
 func randomMDP(t testing.TB, rng *rand.Rand, states, actions int) *mdp.MDP {
 	t.Helper()
 	rows := make([][]mdp.Transition, states*actions)
@@ -41,8 +42,8 @@ func randomMDP(t testing.TB, rng *rand.Rand, states, actions int) *mdp.MDP {
 	return m
 }
 
-// TestPlannerSolves walks over rewards, so that the updates of the inverse accumulate, and compares the values with those of
-// mdp.Solve, which factorises every policy anew. Every fifth reward is of whole numbers, for ties.
+// TestPlannerSolves walks over rewards, so that the updates of the inverse accumulate, and compares the values with
+// those of mdp.Solve, which factorises every policy anew. Every fifth reward is of whole numbers, for ties.
 func TestPlannerSolves(t *testing.T) {
 	const rewards = 150
 	for _, states := range []int{1, 2, 9, 40} {
@@ -55,6 +56,7 @@ func TestPlannerSolves(t *testing.T) {
 					t.Fatal(err)
 				}
 				p := newPlanner(m, discount)
+				start := p.work
 				walk, r := make([]float64, 3*states), make([]float64, 3*states)
 				for k := range rewards {
 					for i := range r {
@@ -77,6 +79,11 @@ func TestPlannerSolves(t *testing.T) {
 					if gap := floats.Distance(p.value, exact.V, math.Inf(1)); !(gap <= tolerance) {
 						t.Fatalf("reward %d: a value is off by %g, want %g", k, gap, tolerance)
 					}
+				}
+				// Updates must be right to save factorisations: one for each reward, and more of the whole numbers, would be S³
+				// each.
+				if cube := float64(states * states * states); states > 20 && !(p.work-start < 0.8*rewards*cube) {
+					t.Errorf("%.2g multiplications, %.2g for each reward's factorisation", p.work-start, (p.work-start)/rewards/cube)
 				}
 				inverse := mat.NewDense(states, states, p.inverse.Data)
 				var product mat.Dense

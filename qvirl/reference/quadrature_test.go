@@ -12,8 +12,8 @@ import (
 	"github.com/go-birl/birl/qvirl/summary"
 )
 
-// quadrature sums over a grid of whitened rewards, of which the prior must have one or two, and of log β where it is inferred. The grid
-// covers what a coarser one finds within 25 nats of the best.
+// quadrature sums over a grid of whitened rewards, of which the prior must have one or two, and of log β where it is
+// inferred. The grid covers what a coarser one finds within 25 nats of the best.
 func quadrature(t testing.TB, p *irl.Problem) *summary.Summary {
 	t.Helper()
 	factor, err := p.Prior.Factor()
@@ -81,8 +81,8 @@ func quadrature(t testing.TB, p *irl.Problem) *summary.Summary {
 		}
 	})
 	states, pairs := p.MDP.States(), p.MDP.States()*p.MDP.Actions()
-	out := &summary.Summary{RewardMean: make([]float64, n), RewardStd: make([]float64, n), ValueMean: make([]float64, states),
-		ValueStd: make([]float64, states), Policy: make([]float64, pairs)}
+	out := &summary.Summary{RewardMean: make([]float64, n), RewardStd: make([]float64, n),
+		ValueMean: make([]float64, states), ValueStd: make([]float64, states), Policy: make([]float64, pairs)}
 	total := 0.0
 	// Welford's update, for means far from zero.
 	add := func(mean, spread *float64, x, weight float64) {

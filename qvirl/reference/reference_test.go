@@ -18,7 +18,8 @@ import (
 	"github.com/go-birl/birl/qvirl/summary"
 )
 
-// small are problems of one or two whitened rewards, so that quadrature answers them, of kinds that upset one kernel or another.
+// small are problems of one or two whitened rewards, so that quadrature answers them, of kinds that upset one kernel or
+// another.
 func small(t testing.TB) map[string]*irl.Problem {
 	t.Helper()
 	world := fork(t)
@@ -38,19 +39,31 @@ func small(t testing.TB) map[string]*irl.Problem {
 	return map[string]*irl.Problem{
 		"plain":             {MDP: world, Prior: plain, Discount: 0.9, Beta: 2, Demos: []mdp.Step{go1, go1, stay}},
 		"no demonstrations": {MDP: loop, Prior: plain, Discount: 0.9, Beta: 2},
-		"β of 1e4":          {MDP: loop, Prior: plain, Discount: 0.9, Beta: 1e4, Demos: []mdp.Step{go1, {State: 1, Action: 0}}},
-		"singular covariance": {MDP: world, Prior: irl.Prior{Mean: []float64{0.5, -0.5}, Cov: mat.NewSymDense(2, []float64{1, 1, 1, 1})},
+		"β of 1e4": {MDP: loop,
+			Prior: plain, Discount: 0.9, Beta: 1e4, Demos: []mdp.Step{go1, {State: 1, Action: 0}}},
+		"singular covariance": {MDP: world,
+			Prior:    irl.Prior{Mean: []float64{0.5, -0.5}, Cov: mat.NewSymDense(2, []float64{1, 1, 1, 1})},
 			Discount: 0.9, Beta: 2, Demos: []mdp.Step{go1, stay, stay}},
-		"a known reward": {MDP: world, Prior: irl.Prior{Mean: []float64{0.1, 0.7}, Cov: mat.NewSymDense(2, []float64{4, 0, 0, 0})},
+		"a known reward": {MDP: world,
+			Prior:    irl.Prior{Mean: []float64{0.1, 0.7}, Cov: mat.NewSymDense(2, []float64{4, 0, 0, 0})},
 			Discount: 0.9, Beta: 2, Demos: []mdp.Step{go1, stay}},
 		"all but known": {MDP: loop, Prior: irl.Prior{Mean: []float64{0.1, 0.7}, Std: []float64{2, 1e-30}},
 			Discount: 0.9, Beta: 2, Demos: []mdp.Step{go1, stay}},
-		"many scales":      {MDP: world, Prior: irl.Prior{Mean: []float64{0, 0}, Std: []float64{1e-3, 1e3}}, Discount: 0.9, Beta: 2, Demos: []mdp.Step{go1, go1}},
-		"discount 0.9999":  {MDP: loop, Prior: plain, Discount: 0.9999, Beta: 2, Demos: []mdp.Step{go1, {State: 1, Action: 0}}},
-		"mean of 1000":     {MDP: world, Prior: irl.IndependentPrior(2, 1000, 2), Discount: 0.9, Beta: 0.01, Demos: []mdp.Step{go1, stay}},
-		"β inferred":       {MDP: loop, Prior: irl.IndependentPrior(2, 1, 2), Discount: 0.9, Beta: 1, BetaLogStd: 1, Demos: []mdp.Step{go1, go1, {State: 1, Action: 0}}},
-		"rewards of pairs": {MDP: bandit, Prior: irl.Prior{Mean: []float64{0, 1}, Std: []float64{1, 3}}, Discount: 0.9, Beta: 2, Demos: []mdp.Step{go1, go1, stay}},
-		"low rank, pairs": {MDP: loop, Prior: irl.Prior{Mean: []float64{0, 1, 0, -1}, LowRank: mat.NewDense(4, 2, []float64{1, 0, 0, 1, 2, 1, -1, 1})},
+		"many scales": {MDP: world,
+			Prior:    irl.Prior{Mean: []float64{0, 0}, Std: []float64{1e-3, 1e3}},
+			Discount: 0.9, Beta: 2, Demos: []mdp.Step{go1, go1}},
+		"discount 0.9999": {MDP: loop,
+			Prior: plain, Discount: 0.9999, Beta: 2, Demos: []mdp.Step{go1, {State: 1, Action: 0}}},
+		"mean of 1000": {MDP: world,
+			Prior: irl.IndependentPrior(2, 1000, 2), Discount: 0.9, Beta: 0.01, Demos: []mdp.Step{go1, stay}},
+		"β inferred": {MDP: loop,
+			Prior:    irl.IndependentPrior(2, 1, 2),
+			Discount: 0.9, Beta: 1, BetaLogStd: 1, Demos: []mdp.Step{go1, go1, {State: 1, Action: 0}}},
+		"rewards of pairs": {MDP: bandit,
+			Prior:    irl.Prior{Mean: []float64{0, 1}, Std: []float64{1, 3}},
+			Discount: 0.9, Beta: 2, Demos: []mdp.Step{go1, go1, stay}},
+		"low rank, pairs": {MDP: loop,
+			Prior:    irl.Prior{Mean: []float64{0, 1, 0, -1}, LowRank: mat.NewDense(4, 2, []float64{1, 0, 0, 1, 2, 1, -1, 1})},
 			Discount: 0.9, Beta: 2, Demos: []mdp.Step{go1, stay, {State: 1, Action: 0}}},
 	}
 }
@@ -68,8 +81,8 @@ func fit(t testing.TB, c Config, problems ...*irl.Problem) []irl.Posterior {
 	return posts
 }
 
-// expectExact compares a sampled posterior with quadrature: each number within 4 Monte Carlo standard errors, and 0.003 standard
-// deviations or 0.001 of a probability, that the grid may be off.
+// expectExact compares a sampled posterior with quadrature: each number within 4 Monte Carlo standard errors, and 0.003
+// standard deviations or 0.001 of a probability, that the grid may be off.
 func expectExact(t *testing.T, name string, post irl.Posterior, exact *summary.Summary) {
 	t.Helper()
 	if ok, why := irl.Converged(post); !ok {
@@ -103,7 +116,8 @@ func expectExact(t *testing.T, name string, post irl.Posterior, exact *summary.S
 		thousandths[i] = 0.001
 	}
 	compare("policy", got.Policy, got.Error.Policy, exact.Policy, thousandths)
-	compare("mean and deviation of β", []float64{got.BetaMean, got.BetaStd}, []float64{got.Error.BetaMean, got.Error.BetaStd},
+	compare("mean and deviation of β", []float64{got.BetaMean, got.BetaStd},
+		[]float64{got.Error.BetaMean, got.Error.BetaStd},
 		[]float64{exact.BetaMean, exact.BetaStd}, of(grid, []float64{exact.BetaStd, exact.BetaStd}))
 }
 
@@ -256,7 +270,8 @@ func TestBadConfigs(t *testing.T) {
 	} {
 		c := Default()
 		change(&c)
-		if _, err := New(c); err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "reference: ") {
+		_, err := New(c)
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "reference: ") {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}

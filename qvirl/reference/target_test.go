@@ -86,7 +86,8 @@ func scores(t testing.TB, p *irl.Problem, u []float64) (out []float64, beta floa
 	return solution.Q, beta
 }
 
-// TestLogLikelihoodAndGradient compares the likelihood with that of the problem, and its gradient with central differences.
+// TestLogLikelihoodAndGradient compares the likelihood with that of the problem, and its gradient with central
+// differences.
 func TestLogLikelihoodAndGradient(t *testing.T) {
 	const h = 1e-5
 	for name, p := range targets(t) {
@@ -134,8 +135,8 @@ func TestLogLikelihoodAndGradient(t *testing.T) {
 	}
 }
 
-// TestInformation compares the Fisher information with Σ_s n(s) J_sᵀ (diag π_s − π_s π_sᵀ) J_s, where J is the Jacobian of the scores by
-// central differences of mdp.Solve.
+// TestInformation compares the Fisher information with Σ_s n(s) J_sᵀ (diag π_s − π_s π_sᵀ) J_s, where J is the Jacobian
+// of the scores by central differences of mdp.Solve.
 func TestInformation(t *testing.T) {
 	const h = 1e-5
 	for name, p := range targets(t) {

@@ -18,12 +18,14 @@ import (
 	"github.com/go-birl/birl/qvirl/matched"
 )
 
-// world has three states in a ring, two actions, and no demonstrations, so that the posterior is the prior N(1, 2²) of each reward.
+// world has three states in a ring, two actions, and no demonstrations, so that the posterior is the prior N(1, 2²) of
+// each reward.
 func world(t testing.TB) *irl.Problem {
 	t.Helper()
 	var rows [][]mdp.Transition
 	for s := range 3 {
-		rows = append(rows, []mdp.Transition{{Next: s, Prob: 1}}, []mdp.Transition{{Next: (s + 1) % 3, Prob: 0.9}, {Next: s, Prob: 0.1}})
+		rows = append(rows, []mdp.Transition{{Next: s, Prob: 1}},
+			[]mdp.Transition{{Next: (s + 1) % 3, Prob: 0.9}, {Next: s, Prob: 0.1}})
 	}
 	m, err := mdp.New(3, 2, rows, nil)
 	if err != nil {
@@ -122,7 +124,8 @@ func (n normal) RewardLogProbs(x *mat.Dense) ([]float64, error) {
 			out[i] += m.LogProb(x.At(i, j))
 		}
 		if n.problem.InfersBeta() {
-			out[i] += distuv.Normal{Mu: math.Log(n.problem.Beta), Sigma: n.problem.BetaLogStd}.LogProb(x.At(i, n.problem.RewardDim()))
+			prior := distuv.Normal{Mu: math.Log(n.problem.Beta), Sigma: n.problem.BetaLogStd}
+			out[i] += prior.LogProb(x.At(i, n.problem.RewardDim()))
 		}
 	}
 	return out, nil
@@ -130,11 +133,11 @@ func (n normal) RewardLogProbs(x *mat.Dense) ([]float64, error) {
 
 func (n normal) Convergence() (bool, string) { return !n.stuck, "it stood still" }
 
-// withValue also knows values, and withBeta β.
+// withValue also knows values, right but for valueShift, and withBeta β.
 type withValue struct{ normal }
 
 func (w withValue) Value(s int) irl.Marginal {
-	samples, _ := w.Sample(rand.New(rand.NewPCG(1, 0)), 20000)
+	samples, _ := right(w.problem).Sample(rand.New(rand.NewPCG(1, 0)), 20000)
 	column := mat.Col(nil, s, samples.Values(w.problem.MDP.Actions()))
 	floats.AddConst(w.valueShift, column)
 	e, _ := irl.NewEmpirical(column)
@@ -181,14 +184,15 @@ func TestDiagnose(t *testing.T) {
 		verdict Verdict
 		reason  string
 	}{
-		"right":                    {right(p), Trust, "k̂"},
-		"right, with values":       {withValue{right(p)}, Trust, "k̂"},
-		"right, with β":            {withBeta{right(&inferred)}, Trust, "k̂"},
-		"mean off by 0.2 sd":       {change(p, func(n *normal) { n.shift = 0.2 }), Refine, "a mean is off by 0.2"},
-		"sd 15 % too small":        {change(p, func(n *normal) { n.scale = 0.85 }), Refine, "off by"},
-		"sd 15 % too large":        {change(p, func(n *normal) { n.scale = 1.15 }), Refine, "off by"},
-		"values off":               {withValue{change(p, func(n *normal) { n.valueShift = 2 })}, Refine, "a mean is off by"},
-		"β off":                    {withBeta{change(&inferred, func(n *normal) { n.betaScale = 1.3 })}, Refine, "off by"},
+		"right":              {right(p), Trust, "k̂"},
+		"right, with values": {withValue{right(p)}, Trust, "k̂"},
+		"right, with β":      {withBeta{right(&inferred)}, Trust, "k̂"},
+		"mean off by 0.2 sd": {change(p, func(n *normal) { n.shift = 0.2 }), Refine, "a mean is off by 0.2"},
+		"sd 15 % too small":  {change(p, func(n *normal) { n.scale = 0.85 }), Refine, "off by"},
+		"sd 15 % too large":  {change(p, func(n *normal) { n.scale = 1.15 }), Refine, "off by"},
+		"values off":         {withValue{change(p, func(n *normal) { n.valueShift = 2 })}, Refine, "a mean is off by"},
+		"β off": {withBeta{change(&inferred, func(n *normal) { n.betaScale = 1.3 })},
+			Refine, "a mean is off by 0"},
 		"policy too sharp":         {change(p, func(n *normal) { n.sharpness = 1.5 }), Refine, "the policy of a state is off"},
 		"tails too light":          {change(p, func(n *normal) { n.claimed = 0.6 }), Refine, "k̂ of the importance ratios is"},
 		"no density":               {noDensity{right(p)}, Refine, "no density"},
@@ -202,8 +206,8 @@ func TestDiagnose(t *testing.T) {
 	}
 }
 
-// TestDiagnoseMatched judges Gaussians that are matched to draws of a correlated prior in a world of one action, where demonstrations say
-// nothing, one of them of another correlation with the same marginals.
+// TestDiagnoseMatched judges Gaussians that are matched to draws of a correlated prior in a world of one action, where
+// demonstrations say nothing, one of them of another correlation with the same marginals.
 func TestDiagnoseMatched(t *testing.T) {
 	m, err := mdp.New(2, 1, [][]mdp.Transition{{{Next: 1, Prob: 1}}, {{Next: 0, Prob: 0.5}, {Next: 1, Prob: 0.5}}}, nil)
 	if err != nil {
@@ -244,7 +248,8 @@ func TestKnownRewardsCount(t *testing.T) {
 	}
 }
 
-// TestStdsCount checks that standard deviations are judged where means are right: in a world of one action, where values are linear.
+// TestStdsCount checks that standard deviations are judged where means are right, in a world of one action, where
+// values are linear; those of rewards also where those of values are right.
 func TestStdsCount(t *testing.T) {
 	m, err := mdp.New(1, 1, [][]mdp.Transition{nil}, nil)
 	if err != nil {
@@ -254,9 +259,11 @@ func TestStdsCount(t *testing.T) {
 	for scale, want := range map[float64]Verdict{0.85: Refine, 0.95: Trust, 1: Trust, 1.05: Trust, 1.15: Refine} {
 		post := right(p)
 		post.scale = scale
-		d := diagnose(t, post, Default(1))
-		if d.Verdict != want || want == Refine && !strings.Contains(d.Reason, "a standard deviation is off by 1") {
-			t.Errorf("standard deviations of %g: %s; want %s", scale, d, want)
+		for _, q := range []irl.Posterior{post, withValue{post}} {
+			d := diagnose(t, q, Default(1))
+			if d.Verdict != want || want == Refine && !strings.Contains(d.Reason, "a standard deviation is off by 1") {
+				t.Errorf("standard deviations of %g: %s; want %s", scale, d, want)
+			}
 		}
 	}
 }
@@ -264,7 +271,8 @@ func TestStdsCount(t *testing.T) {
 func TestShortJudges(t *testing.T) {
 	c := Default(1)
 	c.Reference.Samples, c.Reference.MinESS, c.Reference.MaxIterations = 16, 1e6, 8
-	if d := diagnose(t, right(world(t)), c); d.Verdict != DoNotUse || !strings.Contains(d.Reason, "nothing vouches for it") {
+	d := diagnose(t, right(world(t)), c)
+	if d.Verdict != DoNotUse || !strings.Contains(d.Reason, "nothing vouches for it") {
 		t.Errorf("%s; want %s", d, DoNotUse)
 	}
 }
@@ -300,12 +308,14 @@ func TestFit(t *testing.T) {
 		converged bool
 		stages    string
 	}{
-		"trusted":                  {method{post: right(p)}, Default(1), true, "quick", Trust, true, "quick diagnosis"},
-		"refined":                  {method{post: wrong}, Default(1), true, "refined", Refine, true, "quick diagnosis"},
-		"kept":                     {method{post: wrong}, Default(1), false, "quick", Refine, false, "quick diagnosis"},
-		"failed":                   {method{err: failure}, Default(1), true, "reference", DoNotUse, true, "quick reference"},
-		"no draws":                 {method{post: broken}, Default(1), true, "reference", DoNotUse, true, "quick diagnosis reference"},
-		"judges too short":         {method{post: right(p)}, short, true, "reference", DoNotUse, false, "quick diagnosis reference"},
+		"trusted": {method{post: right(p)}, Default(1), true, "quick", Trust, true, "quick diagnosis"},
+		"refined": {method{post: wrong}, Default(1), true, "refined", Refine, true, "quick diagnosis"},
+		"kept":    {method{post: wrong}, Default(1), false, "quick", Refine, false, "quick diagnosis"},
+		"failed":  {method{err: failure}, Default(1), true, "reference", DoNotUse, true, "quick reference"},
+		"no draws": {method{post: broken}, Default(1), true, "reference", DoNotUse, true,
+			"quick diagnosis reference"},
+		"judges too short": {method{post: right(p)}, short, true, "reference", DoNotUse, false,
+			"quick diagnosis reference"},
 		"judges too short, kept":   {method{post: right(p)}, short, false, "quick", DoNotUse, false, "quick diagnosis"},
 		"not converged, and saved": {method{post: stuck}, Default(1), true, "refined", Refine, true, "quick diagnosis"},
 	} {
@@ -326,8 +336,11 @@ func TestFit(t *testing.T) {
 				t.Errorf("%s: %s took %g s", name, s.Name, s.Seconds)
 			}
 		}
-		if r.Returned != c.returned || r.Verdict != c.verdict || r.Diagnosis.Verdict != c.verdict || (r.Err() == nil) != c.converged || r.Converged != c.converged || strings.Join(stages, " ") != c.stages {
-			t.Errorf("%s: returned %s after %v, verdict %s, converged %v: %s", name, r.Returned, stages, r.Diagnosis.Verdict, r.Converged, r.Reason)
+		if r.Returned != c.returned || r.Verdict != c.verdict || r.Diagnosis.Verdict != c.verdict ||
+			r.Converged != c.converged ||
+			(r.Err() == nil) != c.converged || strings.Join(stages, " ") != c.stages {
+			t.Errorf("%s: returned %s after %v, verdict %s, converged %v: %s", name, r.Returned, stages, r.Verdict, r.Converged,
+				r.Reason)
 		}
 		if r.Posterior == nil || r.Posterior.Problem() != p || r.Reason == "" || !(last > 0.3 && last <= 1) {
 			t.Errorf("%s: posterior %v, reason %q, progress %g", name, r.Posterior, r.Reason, last)
@@ -343,7 +356,8 @@ func TestFit(t *testing.T) {
 	if _, err := Fit(context.Background(), method{err: failure}, p, false, Default(1), nil); !errors.Is(err, failure) {
 		t.Errorf("a method that fails: %v", err)
 	}
-	if _, err := Fit(context.Background(), method{post: broken}, p, false, Default(1), nil); err == nil || !strings.Contains(err.Error(), "it broke") {
+	_, err := Fit(context.Background(), method{post: broken}, p, false, Default(1), nil)
+	if err == nil || !strings.Contains(err.Error(), "it broke") {
 		t.Errorf("an approximation without draws: %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -355,7 +369,8 @@ func TestFit(t *testing.T) {
 	}
 	bad := *p
 	bad.Beta = -1
-	if _, err := Fit(context.Background(), method{post: right(p)}, &bad, true, Default(1), nil); err == nil || !strings.Contains(err.Error(), "β = -1") {
+	_, err = Fit(context.Background(), method{post: right(p)}, &bad, true, Default(1), nil)
+	if err == nil || !strings.Contains(err.Error(), "β = -1") {
 		t.Errorf("a bad problem: %v", err)
 	}
 }
@@ -373,10 +388,12 @@ func TestSample(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Verdict != c.verdict || r.Converged == c.stuck || r.Posterior != post || r.Returned != "quick" || r.Diagnosis != nil || len(r.Stages) != 1 {
+		if r.Verdict != c.verdict || r.Converged == c.stuck || r.Posterior != post || r.Returned != "quick" ||
+			r.Diagnosis != nil || len(r.Stages) != 1 {
 			t.Errorf("%s: %+v", name, r)
 		}
-		if err := r.Err(); c.stuck != errors.Is(err, ErrNotConverged) || c.stuck && !strings.Contains(err.Error(), "it stood still") {
+		err = r.Err()
+		if c.stuck != errors.Is(err, ErrNotConverged) || c.stuck && !strings.Contains(err.Error(), "it stood still") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
