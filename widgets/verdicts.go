@@ -47,7 +47,7 @@ var verdictNames = [...]string{"right, and says so", "wrong, and says so", "wron
 
 // What a figure of verdicts takes.
 const (
-	verdictRow    = vg.Length(11)
+	verdictRow    = vg.Length(11.5)
 	verdictCell   = vg.Length(15)
 	verdictStacks = 3 // of families, side by side
 	verdictGap    = vg.Length(14)
@@ -60,7 +60,7 @@ func (m Verdicts) Figure() (*Figure, error) {
 	}
 	looks := appearances(m.Methods)
 	stacks, rows := m.stack()
-	small := textStyle(smallSize-0.5, ink, draw.XLeft, draw.YCenter)
+	small := textStyle(smallSize, ink, draw.XLeft, draw.YCenter)
 	header := vg.Length(0)
 	for _, a := range looks {
 		header = max(header, small.Width(a.label)+6)
@@ -94,7 +94,7 @@ func (m Verdicts) Figure() (*Figure, error) {
 			for i, families := range stacks {
 				left := c.Min.X + vg.Length(i)*(width+verdictGap)
 				for j, a := range looks {
-					style := textStyle(smallSize-0.5, ink, draw.XLeft, draw.YCenter)
+					style := textStyle(smallSize, ink, draw.XLeft, draw.YCenter)
 					style.Rotation = math.Pi / 2
 					x := left + names + (vg.Length(j)+0.5)*verdictCell
 					c.FillText(style, vg.Point{X: x, Y: c.Max.Y - header + 3}, a.label)
