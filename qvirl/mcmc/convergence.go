@@ -3,6 +3,8 @@ package mcmc
 import (
 	"fmt"
 	"math"
+
+	"gonum.org/v1/gonum/stat"
 )
 
 // Diagnostics says how well a posterior was sampled. What concerns convergence is measured on the kept samples.
@@ -14,7 +16,11 @@ type Diagnostics struct {
 	Iterations int     // of each chain after the warm-up
 	Seconds    float64 // of work by the clock, summed over the chains; more than on an idle core where they share one
 
+	// StdError is the largest Monte Carlo error of a reward's or a value's standard deviation, relative to it; 0 where MaxStdError is.
+	StdError float64
+
 	MinESS, MaxRHat float64 // the targets, from the configuration
+	MaxStdError     float64 // likewise; 0 where there is none
 }
 
 // Convergence holds the diagnostics of several quantities.
@@ -69,6 +75,10 @@ func (d *Diagnostics) Clean() error {
 				"raise MaxIterations or Samples", q.BulkESS[e], q.name, e, d.MinESS, d.Iterations)
 		}
 	}
+	if d.MaxStdError > 0 && !(d.StdError <= d.MaxStdError) {
+		return fmt.Errorf("mcmc: heavy tails: a standard deviation is known within %.0f %% only, above %.0f %%, after %d iterations; "+
+			"raise MaxIterations or Samples", 100*d.StdError, 100*d.MaxStdError, d.Iterations)
+	}
 	return nil
 }
 
@@ -93,6 +103,26 @@ func converge(n int, chains func(i int) [][]float64) Convergence {
 		c.RHat[i], c.BulkESS[i], c.TailESS[i] = RHat(x), BulkESS(x), TailESS(x)
 	}
 	return c
+}
+
+// StdError returns the Monte Carlo error of the draws' standard deviation relative to it, sd((x − μ)²) / (2 σ² √n) with n the effective
+// sample size of (x − μ)². It is large where tails are heavy.
+func StdError(chains [][]float64) float64 {
+	if !usable(chains) || known(chains) {
+		return 0
+	}
+	mean, std := stat.MeanStdDev(pooled(chains), nil)
+	squares := mapDraws(chains, func(x float64) float64 { return (x - mean) * (x - mean) })
+	return stat.StdDev(pooled(squares), nil) / (2 * std * std * math.Sqrt(ESS(squares)))
+}
+
+// worstStdError returns the largest StdError of several quantities.
+func worstStdError(n int, chains func(i int) [][]float64) float64 {
+	worst := 0.0
+	for i := range n {
+		worst = math.Max(worst, StdError(chains(i)))
+	}
+	return worst
 }
 
 // rounding is how far draws of a known quantity may be apart, relative to the largest.

@@ -68,7 +68,8 @@ func (d *Diagnostics) Restore(r *npz.Reader, p *irl.Problem) {
 }
 
 func (d *Diagnostics) numbers() map[string]*float64 {
-	return map[string]*float64{"acceptance": &d.Acceptance, "seconds": &d.Seconds, "min_ess": &d.MinESS, "max_rhat": &d.MaxRHat}
+	return map[string]*float64{"acceptance": &d.Acceptance, "seconds": &d.Seconds, "min_ess": &d.MinESS, "max_rhat": &d.MaxRHat,
+		"std_error": &d.StdError, "max_std_error": &d.MaxStdError}
 }
 
 // vector is an array of a known length.
