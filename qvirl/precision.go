@@ -1,0 +1,140 @@
+package qvirl
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// Where the numbers of a problem exceed these, single precision loses its covariances or means (measured in the problem's
+// whitened coordinates; on 8×8 gridworlds of the paper they are about 3, 10³ and 2), and from beyondFloats on double
+// precision does.
+const (
+	// singleReach bounds how many of its own prior standard deviations a reward moves by when the expert changes its mind in
+	// one state: the covariance of rewards has eigenvalues that many times apart, squared.
+	singleReach = 100
+	// singleInformation bounds by how much demonstrations may raise the precision of a value over the prior's.
+	singleInformation = 1e5
+	// singleOffset bounds how many prior standard deviations, or units of 1/β, the prior mean is from being ruled out.
+	singleOffset = 1e3
+	beyondFloats = 1e100
+)
+
+// conditions are what makes a problem hard to compute with. They do not depend on the unit of reward.
+type conditions struct {
+	reach       float64 // max over rewards i and actions a of |(U D_a)_i|, the norm of a row
+	information float64 // max over states of n(s)·max_ab β²q²|D_a(s) − D_b(s)|², n(s) the demonstrations there
+	offset      float64 // max |L⁻¹(R − m)| at the origin, or β q |d|
+	sharpness   float64 // max over all states of β q |D_a(s) − D_b(s)|
+}
+
+// conditions measures the problem of a batch of one.
+func (b *batch) conditions() conditions {
+	var c conditions
+	n, row := b.dim, b.actions*b.states
+	beta := b.beta[0]
+	scratch := mat.NewDense(n, n, nil)
+	for a := range b.actions {
+		da := blas64.General{Rows: n, Cols: b.states, Stride: row, Data: b.contrast[a*b.states:]}
+		if b.diagonal {
+			for s := range b.states {
+				c.reach = math.Max(c.reach, math.Abs(b.pull[s])*blas64.Nrm2(blas64.Vector{N: n, Data: da.Data[s:], Inc: row}))
+			}
+			continue
+		}
+		u := blas64.General{Rows: n, Cols: b.states, Stride: b.states, Data: b.pull}
+		blas64.Gemm(blas.NoTrans, blas.Trans, 1, u, da, 0, scratch.RawMatrix())
+		for i := range n {
+			c.reach = math.Max(c.reach, floats.Norm(scratch.RawRowView(i), 2))
+		}
+	}
+	for i := 0; i < len(b.map0); i += n {
+		c.reach = math.Max(c.reach, floats.Norm(b.map0[i:i+n], 2))
+	}
+	for s := range b.states {
+		demos, widest := 0.0, 0.0
+		for a := range b.actions {
+			demos += b.counts[a*b.states+s]
+			for other := range a {
+				square := 0.0
+				for k := range n {
+					square += math.Pow(beta*(b.contrast[k*row+a*b.states+s]-b.contrast[k*row+other*b.states+s]), 2)
+				}
+				widest = math.Max(widest, square)
+			}
+		}
+		c.sharpness, c.information = math.Max(c.sharpness, math.Sqrt(widest)), math.Max(c.information, demos*widest)
+	}
+	c.offset = maxAbs(b.reward0)
+	for i, d := range b.contrastOrigin {
+		c.offset = math.Max(c.offset, beta*math.Abs(d))
+		if b.diagonal {
+			c.offset = math.Max(c.offset, math.Abs(b.pull[i%b.states]*d))
+		}
+	}
+	return c
+}
+
+// needsDouble says why single precision would lose what training computes; empty if it does not.
+func (c conditions) needsDouble() string {
+	switch {
+	case !(c.reach <= singleReach):
+		return fmt.Sprintf("one choice of the expert moves a reward by up to %.3g of its prior standard deviations", c.reach)
+	case !(c.information <= singleInformation):
+		return fmt.Sprintf("demonstrations raise the precision of values up to %.3g times over the prior's", c.information)
+	case !(c.offset <= singleOffset):
+		return fmt.Sprintf("the prior mean sets values up to %.3g prior standard deviations or units of 1/β apart", c.offset)
+	}
+	return ""
+}
+
+// checkRange refuses deviations whose squares leave the range of numbers.
+func (p Prior) checkRange() error {
+	const largest = 1e150
+	for i, s := range p.deviations() {
+		if s > largest || s < 1/largest {
+			return fmt.Errorf("prior std[%d] = %g has a variance beyond the range of numbers: count rewards in another unit (and Beta in its inverse)", i, s)
+		}
+	}
+	return nil
+}
+
+// blame names what in the problem makes its objective leave the range of numbers in double precision, in the user's terms;
+// empty if nothing stands out.
+func (c conditions) blame(p *Problem, from float64) string {
+	if !(c.sharpness <= from) || !(c.information <= from*from) {
+		return fmt.Sprintf("Beta = %g is too large for rewards of prior standard deviations up to %.3g: it makes differences of values "+
+			"that the prior expects %.3g times as large as what the expert tells apart", p.Beta, floats.Max(p.Prior.deviations()), c.sharpness)
+	}
+	if !(c.reach <= from) {
+		std := p.Prior.deviations()
+		if p.Prior.Cov != nil {
+			return fmt.Sprintf("the prior covariance is too close to singular (standard deviations from %.3g to %.3g): a choice of the expert "+
+				"moves rewards by %.3g of the smallest deviations that it leaves", floats.Min(std), floats.Max(std), c.reach)
+		}
+		i := floats.MinIdx(std)
+		return fmt.Sprintf("prior std[%d] = %g is too small beside the others, which reach %g: a choice of the expert moves that "+
+			"reward by %.3g deviations", i, std[i], floats.Max(std), c.reach)
+	}
+	if !(c.offset <= from) {
+		return fmt.Sprintf("the prior mean, up to %.3g in size, is too far from zero for prior standard deviations from %.3g on (or for "+
+			"Beta = %g)", maxAbs(p.Prior.Mean), floats.Min(p.Prior.deviations()), p.Beta)
+	}
+	return ""
+}
+
+// deviations returns the standard deviations of rewards, [n].
+func (p Prior) deviations() []float64 {
+	if p.Cov == nil {
+		return p.Std
+	}
+	std := make([]float64, len(p.Mean))
+	for i := range std {
+		std[i] = math.Sqrt(p.Cov.At(i, i))
+	}
+	return std
+}
