@@ -8,6 +8,7 @@ import (
 
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -23,13 +24,15 @@ type array struct {
 // arrays lists everything that the objective of the batch reads.
 func (b *batch) arrays(c Config) []array {
 	size, n := b.size, b.dim
+	contrast, origin, reference := b.againstFirst()
 	pull := []int{size, b.states}
 	if !b.diagonal {
 		pull = []int{size, n, b.states}
 	}
 	out := []array{
-		{name: "contrast", floats: b.contrast, dims: []int{size, n, b.actions * b.states}},
-		{name: "contrastOrigin", floats: b.contrastOrigin, dims: []int{size, b.actions, b.states}},
+		{name: "contrast", floats: contrast, dims: []int{size, max(b.actions-1, 1) * b.states, n}},
+		{name: "contrastOrigin", floats: origin, dims: []int{size, max(b.actions-1, 1), b.states}},
+		{name: "reference", floats: reference, dims: []int{size, b.actions, b.states}},
 		{name: "pull", floats: b.pull, dims: pull},
 		{name: "distinct", floats: b.distinct, dims: []int{size, b.actions, b.states}},
 		{name: "counts", floats: b.counts, dims: []int{size, b.actions, b.states}},
@@ -60,6 +63,33 @@ func (b *batch) arrays(c Config) []array {
 			array{name: "embedding", floats: repeated, dims: []int{size, n, embeddingSize}, trainable: true})
 	}
 	return append(out, array{name: "factor", floats: identities(size, n), dims: []int{size, n, n}, trainable: true})
+}
+
+// againstFirst returns the contrasts with the first action, D(a,s) − D(0,s) and d(a,s) − d(0,s) for a ≥ 1 as [B, A−1, S, n] and
+// [B, A−1, S], and the reference policy π [B, A, S]: what training computes with, a variable fewer a state. Of a single
+// action, they are zeros.
+func (b *batch) againstFirst() (contrast, origin, reference []float64) {
+	others := max(b.actions-1, 1)
+	for i, f := range b.frames {
+		all, d := part(b.contrast, i, b.size), part(b.contrastOrigin, i, b.size)
+		row := func(s, a int) []float64 { return all[(s*b.actions+a)*b.dim : (s*b.actions+a+1)*b.dim] }
+		for a := range others {
+			for s := range b.states {
+				gap, shift := make([]float64, b.dim), 0.0
+				if b.actions > 1 {
+					floats.SubTo(gap, row(s, a+1), row(s, 0))
+					shift = d[(a+1)*b.states+s] - d[s]
+				}
+				contrast, origin = append(contrast, gap...), append(origin, shift)
+			}
+		}
+		for a := range b.actions {
+			for s := range b.states {
+				reference = append(reference, f.reference[s*b.actions+a])
+			}
+		}
+	}
+	return contrast, origin, reference
 }
 
 // monteCarloArrays lists what the MonteCarlo objective reads besides; ClosedDivergence needs the noise of it.

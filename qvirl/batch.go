@@ -40,7 +40,7 @@ type batch struct {
 	problems []*Problem
 	frames   []*frame
 
-	contrast       []float64 // D: [B, n, A, S]
+	contrast       []float64 // D: [B, S, A, n]
 	contrastOrigin []float64 // d: [B, A, S]
 	pull           []float64 // U: its diagonal [B, S] if diagonal, [B, n, S] otherwise
 	distinct       []float64 // [B, A, S], 0 where a candidate repeats an earlier one of its state
@@ -322,16 +322,12 @@ func (b *batch) add(p *Problem, whiten bool) error {
 		}
 		origins = f.contrasts(candidates, actions, mat.NewDense(n, 1, f.origin))
 	}
-	contrasts := f.contrasts(candidates, actions, f.basis)
 
-	b.frames, b.contrast = []*frame{f}, make([]float64, n*actions*states)
+	b.frames, b.contrast = []*frame{f}, f.contrasts(candidates, actions, f.basis).RawMatrix().Data
 	demos := p.DemoCounts()
 	b.contrastOrigin, b.distinct, b.counts = make([]float64, actions*states), make([]float64, actions*states), make([]float64, actions*states)
 	for i, row := range candidates {
 		s, a := i/actions, i%actions
-		for k, v := range contrasts.RawRowView(i) {
-			b.contrast[(k*actions+a)*states+s] = v
-		}
 		b.contrastOrigin[a*states+s], b.distinct[a*states+s], b.counts[a*states+s] = origins.At(i, 0), 1, demos[i]
 		for _, earlier := range candidates[i-a : i] {
 			if slices.Equal(earlier, row) {

@@ -323,13 +323,11 @@ func (b *batch) posterior(i int, c Config, t *training, info FitInfo) (*Gaussian
 	var back mat.VecDense
 	back.MulVec(pull, mat.NewVecDense(states, r.rise))
 	whitened.SubVec(whitened, &back)
-	contrast := part(b.contrast, i, b.size)   // [n, A, S]
+	contrast := part(b.contrast, i, b.size)   // [S, A, n]
 	surrogate := mat.NewDense(states, n, nil) // Σ_a w_a D_a
-	for k := range n {
+	for s := range states {
 		for a := range actions {
-			for s := range states {
-				surrogate.Set(s, k, surrogate.At(s, k)+r.weights[a*states+s]*contrast[(k*actions+a)*states+s])
-			}
+			floats.AddScaled(surrogate.RawRowView(s), r.weights[a*states+s], contrast[(s*actions+a)*n:(s*actions+a+1)*n])
 		}
 	}
 	var moved, gain, residual, both mat.Dense

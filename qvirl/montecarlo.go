@@ -39,7 +39,7 @@ func newMonteCarloObjective(scope *model.Scope, rows *Node, b shape, c Config) o
 	// The gradient of the maximum goes to the best candidate, the first of equal ones.
 	best := Mul(ConvertDType(Equal(candidates, top), mean.DType()), ExpandAxes(get("distinct"), -1))
 	best = StopGradient(Div(best, ReduceAndKeep(best, ReduceSum, 1)))
-	rise := ReduceSum(Mul(best, candidates), 1) // [B, S, M]
+	rise := ReduceSum(Mul(Sub(best, ExpandAxes(get("reference"), -1)), candidates), 1) // [B, S, M]
 	if !c.Whiten {
 		z = Add(MatMul(get("map0"), z), ExpandAxes(get("reward0"), -1))
 	}
@@ -68,15 +68,15 @@ func newMonteCarloObjective(scope *model.Scope, rows *Node, b shape, c Config) o
 }
 
 // drawValues draws latent values z = mean ± factor·ε [B, n, M], with the candidates for the maximum in each state that belong
-// to them, less that of π [B, A, S, M], and the highest of these [B, 1, S, M], which has no gradient.
+// to them, less the first [B, A, S, M], and the highest of these [B, 1, S, M], which has no gradient.
 func drawValues(get func(name string) *Node, rows *Node, b shape, mean, factor *Node) (z, candidates, top *Node) {
 	noise := Gather(get("noise"), ExpandAxes(rows, -1)) // [M/2, n]
 	noise = BroadcastToDims(ExpandAxes(noise, 0), b.size, drawsPerStep/2, b.dim)
 	gap := MatMul(factor, transpose(noise)) // [B, n, M/2]
 	column := ExpandAxes(mean, -1)
 	z = Concatenate([]*Node{Add(column, gap), Sub(column, gap)}, -1)
-	candidates = Reshape(MatMul(transpose(get("contrast")), z), b.size, b.actions, b.states, drawsPerStep)
-	candidates = Add(candidates, ExpandAxes(get("contrastOrigin"), -1))
+	candidates = Reshape(MatMul(get("contrast"), z), b.size, -1, b.states, drawsPerStep)
+	candidates = b.withFirst(Add(candidates, ExpandAxes(get("contrastOrigin"), -1)), 1)
 	return z, candidates, StopGradient(ReduceAndKeep(candidates, ReduceMax, 1))
 }
 

@@ -43,60 +43,67 @@ func newObjective(scope *model.Scope, g *Graph, rows *Node, b shape, c Config) o
 		return newMonteCarloObjective(scope, rows, b, c)
 	}
 	get := func(name string) *Node { return scope.GetVariable(name).NodeValue(g) }
-	contrast := get("contrast") // [B, n, A·S]
 	mean, spread := get("mean"), latentSpread(get, c)
 
-	// The candidates' moments less those of π's, [B, A, S] and [B, A, A, S]: means D z̄ + d, covariance (D F)(D F)ᵀ.
-	byAction := func(x *Node) *Node { return Reshape(x, b.size, b.dim, b.actions, b.states) }
-	meanH := Reshape(MatMul(ExpandAxes(mean, 1), contrast), b.size, b.actions, b.states)
-	meanH = Add(meanH, get("contrastOrigin"))
-	moved := byAction(MatMul(transpose(spread), contrast)) // Fᵀ Dᵀ or Σ Dᵀ, [B, n, A, S]
+	// The moments of the candidates less the first, [B, A, S] and [B, A, A, S]: with D the contrasts, means D z̄ + d and
+	// covariance (D F)(D F)ᵀ.
+	contrast := get("contrast") // [B, (A−1)·S, n]
+	byAction := func(x *Node) *Node { return Reshape(x, b.size, -1, b.states, b.dim) }
+	meanH := Reshape(matVec(contrast, mean), get("contrastOrigin").Shape().Dimensions...)
+	meanH = b.withFirst(Add(meanH, get("contrastOrigin")), 1)
+	moved := byAction(MatMul(contrast, spread)) // D F or D Σ, [B, A−1, S, n]
 	other := moved
 	if c.Covariance == KernelCovariance {
 		other = byAction(contrast)
 	}
-	covH := ReduceSum(Mul(ExpandAxes(moved, 3), ExpandAxes(other, 2)), 1)
+	covH := TransposeAllAxes(Einsum("basn,bcsn->bsac", moved, other), 0, 2, 3, 1)
+	covH = b.withFirst(b.withFirst(covH, 1), 2)
 	keep := Materializer(get("identity"))
 	meanH, covH = keep(meanH), keep(covH)
 
 	// max h is replaced by its surrogate Σ_a w(a,s) h(a,s), whose variance falls short of the maximum's by the residual,
 	// clamped at zero (Appendix "Positive semi-definiteness"). The clamp and the moments of the maximum commute with
 	// taking the same variable from all candidates.
-	rise, varMax, weights := c.Maximum.Graph(meanH, covH, get("distinct"), keep)
+	reference := get("reference")
+	meanMax, varMax, weights := c.Maximum.Graph(meanH, covH, get("distinct"), keep)
+	rise := Sub(meanMax, ReduceSum(Mul(reference, meanH), 1))
 	residual := Sub(varMax, SurrogateVariance(covH, weights))
 	residual = Max(residual, ZerosLike(residual))
 
 	// Whitened, R is linear in z: its mean is z̄ − U·rise, its covariance G Gᵀ + U diag(residual) Uᵀ with
-	// G = (I − U Σ_a w_a D_a) F.
+	// G = (I − U Σ_a (w_a − π_a) D_a) F.
 	pull := get("pull")
-	surrogate := ReduceSum(Mul(ExpandAxes(weights, 1), other), 2) // [B, n, S]: Fᵀ (Σ_a w_a D_a)ᵀ
+	excess := Sub(weights, reference)
+	if b.actions > 1 {
+		excess = SliceAxis(excess, 1, AxisRange(1))
+	}
+	surrogate := ReduceSum(Mul(ExpandAxes(excess, -1), other), 1) // [B, S, n]: (Σ_a (w_a − π_a) D_a) F
 	start := identityLike(spread)
 	if c.Covariance == FullCovariance {
-		start = transpose(spread)
+		start = spread
 	}
 	if !c.Whiten {
+		start = get("map0")
 		if c.Covariance == FullCovariance {
-			start = MatMul(start, transpose(get("map0")))
-		} else {
-			start = transpose(get("map0"))
+			start = MatMul(start, spread)
 		}
 	}
 	whitened := rewardOrigin(get, mean, c)
 	var root, lift *Node // [B, n, n]
 	if b.diagonal {
 		whitened = Sub(whitened, Mul(pull, rise))
-		root = Sub(start, Mul(surrogate, ExpandAxes(pull, 1)))
+		root = Sub(start, Mul(surrogate, ExpandAxes(pull, -1)))
 		lift = diagonalMatrix(Mul(Square(pull), residual))
 	} else {
 		whitened = Sub(whitened, matVec(pull, rise))
-		root = Sub(start, MatMul(surrogate, transpose(pull)))
+		root = Sub(start, MatMul(pull, surrogate))
 		lift = MatMul(Mul(pull, ExpandAxes(residual, 1)), transpose(pull))
 	}
-	right := root
+	left := root
 	if c.Covariance == KernelCovariance {
-		right = MatMul(spread, root)
+		left = MatMul(root, spread)
 	}
-	cov := Add(MatMul(transpose(root), right), lift)
+	cov := Add(MatMul(left, transpose(root)), lift)
 
 	logProbs := LogActionProbs(meanH, covH, get("beta"))
 	var logLikelihood *Node
@@ -112,6 +119,14 @@ func newObjective(scope *model.Scope, g *Graph, rows *Node, b shape, c Config) o
 		kl: kl, logLikelihood: logLikelihood, mean: mean, spread: spread,
 		weights: weights, rise: rise, residual: residual, logProbs: logProbs,
 	}
+}
+
+// withFirst puts the first action before the others in an axis of x: zeros, as it is less itself.
+func (b shape) withFirst(x *Node, axis int) *Node {
+	if b.actions == 1 {
+		return x // zeros already: see againstFirst
+	}
+	return Concatenate([]*Node{ZerosLike(SliceAxis(x, axis, AxisRange(0, 1))), x}, axis)
 }
 
 // latentSpread returns what the variational parameters make of the covariance of z: a lower triangular factor [B, n, n], or

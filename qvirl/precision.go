@@ -35,19 +35,20 @@ type conditions struct {
 // conditions measures the problem of a batch of one.
 func (b *batch) conditions() conditions {
 	var c conditions
-	n, row := b.dim, b.actions*b.states
+	n := b.dim
+	row := func(s, a int) []float64 { return b.contrast[(s*b.actions+a)*n : (s*b.actions+a+1)*n] }
 	beta := b.beta[0]
 	scratch := mat.NewDense(n, n, nil)
 	for a := range b.actions {
-		da := blas64.General{Rows: n, Cols: b.states, Stride: row, Data: b.contrast[a*b.states:]}
+		da := blas64.General{Rows: b.states, Cols: n, Stride: b.actions * n, Data: b.contrast[a*n:]}
 		if b.diagonal {
 			for s := range b.states {
-				c.reach = math.Max(c.reach, math.Abs(b.pull[s])*blas64.Nrm2(blas64.Vector{N: n, Data: da.Data[s:], Inc: row}))
+				c.reach = math.Max(c.reach, math.Abs(b.pull[s])*floats.Norm(row(s, a), 2))
 			}
 			continue
 		}
 		u := blas64.General{Rows: n, Cols: b.states, Stride: b.states, Data: b.pull}
-		blas64.Gemm(blas.NoTrans, blas.Trans, 1, u, da, 0, scratch.RawMatrix())
+		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, u, da, 0, scratch.RawMatrix())
 		for i := range n {
 			c.reach = math.Max(c.reach, floats.Norm(scratch.RawRowView(i), 2))
 		}
@@ -60,14 +61,10 @@ func (b *batch) conditions() conditions {
 		for a := range b.actions {
 			demos += b.counts[a*b.states+s]
 			for other := range a {
-				square := 0.0
-				for k := range n {
-					square += math.Pow(beta*(b.contrast[k*row+a*b.states+s]-b.contrast[k*row+other*b.states+s]), 2)
-				}
-				widest = math.Max(widest, square)
+				widest = math.Max(widest, beta*floats.Distance(row(s, a), row(s, other), 2))
 			}
 		}
-		c.sharpness, c.information = math.Max(c.sharpness, math.Sqrt(widest)), math.Max(c.information, demos*widest)
+		c.sharpness, c.information = math.Max(c.sharpness, widest), math.Max(c.information, demos*widest*widest)
 	}
 	c.offset = maxAbs(b.reward0)
 	for i, d := range b.contrastOrigin {
