@@ -96,7 +96,7 @@ func (p *Gaussian) ActionProbs() []float64 { return append([]float64(nil), p.pro
 // Curve returns the course of the objective during training, oldest first.
 func (p *Gaussian) Curve() []CurvePoint { return append([]CurvePoint(nil), p.curve...) }
 
-// ELBO returns the objective of the posterior, in nats: the highest that any round of training ended with.
+// ELBO returns the objective of the posterior, in nats: the highest that training began or ended a round with.
 func (p *Gaussian) ELBO() float64 { return p.elbo }
 
 // Converged reports whether the last round of training changed the ELBO by no more than the tolerance, up or down, and ended

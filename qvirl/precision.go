@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
@@ -26,7 +24,7 @@ const (
 
 // conditions are what makes a problem hard to compute with. They do not depend on the unit of reward.
 type conditions struct {
-	reach       float64 // max over rewards i and actions a of |(U D_a)_i|, the norm of a row
+	reach       float64 // max over states s, actions a and rewards i of |U(i,s)|·|D_a(s)|
 	information float64 // max over states of n(s)·max_ab β²q²|D_a(s) − D_b(s)|², n(s) the demonstrations there
 	offset      float64 // max |L⁻¹(R − m)| at the origin, or β q |d|
 	sharpness   float64 // max over all states of β q |D_a(s) − D_b(s)|
@@ -38,20 +36,13 @@ func (b *batch) conditions() conditions {
 	n := b.dim
 	row := func(s, a int) []float64 { return b.contrast[(s*b.actions+a)*n : (s*b.actions+a+1)*n] }
 	beta := b.beta[0]
-	scratch := mat.NewDense(n, n, nil)
-	for a := range b.actions {
-		da := blas64.General{Rows: b.states, Cols: n, Stride: b.actions * n, Data: b.contrast[a*n:]}
-		if b.diagonal {
-			for s := range b.states {
-				c.reach = math.Max(c.reach, math.Abs(b.pull[s])*floats.Norm(row(s, a), 2))
-			}
-			continue
+	u := b.densePull()
+	for s := range b.states {
+		widest := 0.0
+		for a := range b.actions {
+			widest = math.Max(widest, floats.Norm(row(s, a), 2))
 		}
-		u := blas64.General{Rows: n, Cols: b.states, Stride: b.states, Data: b.pull}
-		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, u, da, 0, scratch.RawMatrix())
-		for i := range n {
-			c.reach = math.Max(c.reach, floats.Norm(scratch.RawRowView(i), 2))
-		}
+		c.reach = math.Max(c.reach, widest*mat.Norm(u.ColView(s), math.Inf(1)))
 	}
 	for i := 0; i < len(b.map0); i += n {
 		c.reach = math.Max(c.reach, floats.Norm(b.map0[i:i+n], 2))

@@ -87,7 +87,7 @@ func (m *Variational) Fit(ctx context.Context, problems []*Problem, progress Pro
 // demonstrations were added, say. A nil slice starts afresh. It needs FullCovariance.
 //
 // It computes in single precision where that is enough and Config.Float64 is false: see FitInfo.Float64. Where the loss stops
-// being a number, the problem is fitted again in double precision, then from its best round with a tenth of the learning
+// being a number, the problem is fitted again in double precision, then from its best state with a tenth of the learning
 // rate, before the fit fails.
 func (m *Variational) FitFrom(ctx context.Context, problems []*Problem, start []*Gaussian, progress Progress) ([]Posterior, error) {
 	if err := checkBatch(problems); err != nil {
@@ -387,7 +387,7 @@ func (p *program) load(c Config, arrays []array) error {
 type training struct {
 	curves    [][]CurvePoint // one a problem
 	converged []bool
-	best      []*reading // of each problem, in the round with its highest ELBO
+	best      []*reading // of each problem, at the end of the round with its highest ELBO, or at the start
 	rounds    int
 }
 
@@ -402,7 +402,7 @@ type reading struct {
 type diverged struct {
 	problem, step           int
 	loss, kl, logLikelihood float64
-	best                    *reading // of the problem so far; nil in the first round
+	best                    *reading // of the problem so far
 }
 
 func (e *diverged) Error() string {
@@ -413,10 +413,14 @@ func (e *diverged) Error() string {
 // train runs rounds of Adam until every problem has converged: until its loss has changed by no more than the tolerance in a
 // round, and is no further above its best. Errors number the problems by indices.
 func (p *program) train(ctx context.Context, c Config, indices []int, progress Progress) (*training, error) {
-	t := &training{curves: make([][]CurvePoint, p.size), converged: make([]bool, p.size), best: make([]*reading, p.size)}
+	t := &training{curves: make([][]CurvePoint, p.size), converged: make([]bool, p.size)}
 	before := make([]float64, p.size)
 	for i := range before {
 		before[i] = math.Inf(1)
+	}
+	var err error
+	if t.best, _, err = p.evaluate(c); err != nil {
+		return nil, err
 	}
 	draws := c.newDraws(trainingDraws)
 	total, unsettled := c.Rounds*c.Steps, p.size
@@ -456,7 +460,7 @@ func (p *program) train(ctx context.Context, c Config, indices []int, progress P
 		progress.Report(done, total, fmt.Sprintf("mean ELBO %.3f", mean))
 		unsettled = 0
 		for i, r := range readings {
-			if t.best[i] == nil || r.loss < t.best[i].loss {
+			if !(t.best[i].loss <= r.loss) {
 				t.best[i] = r
 			}
 			t.converged[i] = math.Abs(before[i]-r.loss) <= c.Tolerance && r.loss-t.best[i].loss <= c.Tolerance

@@ -1,10 +1,10 @@
 package qvirl
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"sync"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
@@ -26,17 +26,15 @@ type Warped struct {
 
 	converged bool
 	chol      mat.Cholesky
-	once      sync.Once
-	drawn     *Samples
-	drawErr   error
-	values    []*Empirical
+	values    []*Empirical // of the optimal value of each state
+	probs     []float64    // [S·A]
 }
 
 // NewWarped returns the posterior that is matched to samples of rewards [samples, RewardDim], and of β [samples] if that is
 // inferred (nil otherwise): each warp has its reward's first four L-moments, and the Gaussian the moments of the samples with
 // the warps undone. With plain, it is the Gaussian with the moments of the rewards (and of log β). converged is what
-// Converged will report.
-func NewWarped(problem *Problem, rewards *mat.Dense, betas []float64, plain, converged bool) (*Warped, error) {
+// Converged will report. What has no closed form, values and policies, is found by planning for draws, until ctx ends.
+func NewWarped(ctx context.Context, problem *Problem, rewards *mat.Dense, betas []float64, plain, converged bool) (*Warped, error) {
 	if err := problem.Validate(); err != nil {
 		return nil, err
 	}
@@ -75,14 +73,28 @@ func NewWarped(problem *Problem, rewards *mat.Dense, betas []float64, plain, con
 	}
 	p.mean = ColumnMeans(z)
 	stat.CovarianceMatrix(p.cov, z, nil)
-	return p, p.factorize()
+	if err := p.complete(ctx); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
-// factorize prepares the covariance.
-func (p *Warped) factorize() error {
+// complete prepares the covariance, and plans for draws, always the same, to find the marginals of values and the policy.
+func (p *Warped) complete(ctx context.Context) error {
 	if !p.chol.Factorize(p.cov) {
 		return fmt.Errorf("qvirl: a warped posterior: the covariance is not positive definite")
 	}
+	rewards, betas, err := p.draw(rand.New(rand.NewPCG(answerDraws, uint64(len(p.mean)))), warpedCount)
+	if err != nil {
+		return err
+	}
+	samples, err := p.problem.solveSamples(ctx, rewards)
+	if err != nil {
+		return err
+	}
+	samples.Beta = betas
+	actions := p.problem.MDP.Actions()
+	p.values, p.probs = empiricals(samples.Values(actions)), ColumnMeans(samples.Policies(actions, p.problem.Beta))
 	return nil
 }
 
@@ -205,32 +217,11 @@ func (p *Warped) RewardLogProbs(rewards *mat.Dense) ([]float64, error) {
 	return logs, nil
 }
 
-// answers draws what the answers without a closed form are made of, when the first is asked for: always the same.
-func (p *Warped) answers() (*Samples, error) {
-	p.once.Do(func() {
-		if p.drawn, p.drawErr = p.Sample(rand.New(rand.NewPCG(answerDraws, uint64(len(p.mean)))), answerCount); p.drawErr == nil {
-			p.values = empiricals(p.drawn.Values(p.problem.MDP.Actions()))
-		}
-	})
-	return p.drawn, p.drawErr
-}
-
 // Value returns the marginal posterior of the optimal value of state s, of draws.
-func (p *Warped) Value(s int) Marginal {
-	if _, err := p.answers(); err != nil {
-		panic(err) // the problem and its discount were checked
-	}
-	return p.values[s]
-}
+func (p *Warped) Value(s int) Marginal { return p.values[s] }
 
 // ActionProbs returns the posterior-predictive policy, [S·A], of draws.
-func (p *Warped) ActionProbs() []float64 {
-	samples, err := p.answers()
-	if err != nil {
-		panic(err)
-	}
-	return ColumnMeans(samples.Policies(p.problem.MDP.Actions(), p.problem.Beta))
-}
+func (p *Warped) ActionProbs() []float64 { return append([]float64(nil), p.probs...) }
 
 // Save writes the posterior to an .npz file, without the problem.
 func (p *Warped) Save(path string) error {
@@ -249,8 +240,8 @@ func (p *Warped) Save(path string) error {
 	})
 }
 
-// LoadWarped reads a posterior that Save wrote, as the answer to the given problem.
-func LoadWarped(path string, problem *Problem) (*Warped, error) {
+// LoadWarped reads a posterior that Save wrote, as the answer to the given problem, and plans as NewWarped does.
+func LoadWarped(ctx context.Context, path string, problem *Problem) (*Warped, error) {
 	if err := problem.Validate(); err != nil {
 		return nil, err
 	}
@@ -268,7 +259,10 @@ func LoadWarped(path string, problem *Problem) (*Warped, error) {
 	for ; len(warps) > 0; warps = warps[4:] {
 		p.warps = append(p.warps, Warp{warps[0], warps[1], warps[2], warps[3]})
 	}
-	return p, p.factorize()
+	if err := p.complete(ctx); err != nil {
+		return nil, fmt.Errorf("%w, in %s", err, path)
+	}
+	return p, nil
 }
 
 // warpedNormal is the distribution of a warp of N(mean, std²).

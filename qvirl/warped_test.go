@@ -87,11 +87,11 @@ func skewed(t *testing.T, n int) (*Problem, *mat.Dense, []float64) {
 
 func TestWarpedPosteriorIsMatched(t *testing.T) {
 	p, rewards, betas := skewed(t, 20000)
-	w, err := NewWarped(p, rewards, betas, false, true)
+	w, err := NewWarped(t.Context(), p, rewards, betas, false, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain, err := NewWarped(p, rewards, betas, true, false)
+	plain, err := NewWarped(t.Context(), p, rewards, betas, true, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestWarpedPosteriorIsMatched(t *testing.T) {
 // TestWarpedDensity integrates the density of the rewards over β and one reward, which leaves the marginal of the other.
 func TestWarpedDensity(t *testing.T) {
 	p, rewards, betas := skewed(t, 2000)
-	w, err := NewWarped(p, rewards, betas, false, true)
+	w, err := NewWarped(t.Context(), p, rewards, betas, false, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func TestWarpedDensity(t *testing.T) {
 
 func TestWarpedPosteriorIsKept(t *testing.T) {
 	p, rewards, betas := skewed(t, 500)
-	w, err := NewWarped(p, rewards, betas, false, true)
+	w, err := NewWarped(t.Context(), p, rewards, betas, false, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +179,7 @@ func TestWarpedPosteriorIsKept(t *testing.T) {
 	if err := w.Save(path); err != nil {
 		t.Fatal(err)
 	}
-	got, err := LoadWarped(path, p)
+	got, err := LoadWarped(t.Context(), path, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,14 +188,14 @@ func TestWarpedPosteriorIsKept(t *testing.T) {
 	}
 	known := *p
 	known.BetaLogStd = 0
-	if _, err := LoadWarped(path, &known); err == nil || !strings.Contains(err.Error(), "z_mean") {
+	if _, err := LoadWarped(t.Context(), path, &known); err == nil || !strings.Contains(err.Error(), "z_mean") {
 		t.Errorf("error %v for the problem with a known β", err)
 	}
 	for what, make := range map[string]func() (*Warped, error){
-		"no β":      func() (*Warped, error) { return NewWarped(p, rewards, nil, false, true) },
-		"a known β": func() (*Warped, error) { return NewWarped(&known, rewards, betas, false, true) },
+		"no β":      func() (*Warped, error) { return NewWarped(t.Context(), p, rewards, nil, false, true) },
+		"a known β": func() (*Warped, error) { return NewWarped(t.Context(), &known, rewards, betas, false, true) },
 		"too few": func() (*Warped, error) {
-			return NewWarped(p, mat.NewDense(3, 2, []float64{1, 2, 3, 4, 5, 7}), []float64{1, 2, 3}, false, true)
+			return NewWarped(t.Context(), p, mat.NewDense(3, 2, []float64{1, 2, 3, 4, 5, 7}), []float64{1, 2, 3}, false, true)
 		},
 	} {
 		if _, err := make(); err == nil || !strings.Contains(err.Error(), "samples to match") {
@@ -203,7 +203,7 @@ func TestWarpedPosteriorIsKept(t *testing.T) {
 		}
 	}
 	rewards.Set(3, 1, math.NaN())
-	if _, err := NewWarped(p, rewards, betas, false, true); err == nil {
+	if _, err := NewWarped(t.Context(), p, rewards, betas, false, true); err == nil {
 		t.Error("matched samples that are not numbers")
 	}
 }

@@ -79,17 +79,17 @@ func (m *MatchedMethod) Fit(ctx context.Context, problems []*qvirl.Problem, prog
 	if err != nil {
 		return nil, err
 	}
-	return walkAll(ctx, m.config, problems, starts, 0, progress.Stage("walk: ", 1, 1, 2), func(r *refinement) (qvirl.Posterior, error) { return r.match(m.family) })
+	return walkAll(ctx, m.config, problems, starts, 0, progress.Stage("walk: ", 1, 1, 2), func(r *refinement) (qvirl.Posterior, error) { return r.match(ctx, m.family) })
 }
 
 // match returns the member of a family that is matched to the samples.
-func (r *refinement) match(family Family) (qvirl.Posterior, error) {
+func (r *refinement) match(ctx context.Context, family Family) (qvirl.Posterior, error) {
 	x := r.positions()
 	if rows, n := x.Dims(); rows <= n {
 		return nil, fmt.Errorf("valuewalk: %d samples cannot give the covariance of %d values: raise Samples", rows, n)
 	}
 	if family != GaussianValues {
-		return qvirl.NewWarped(r.problem, r.samples.Rewards(), r.samples.Betas(), family == GaussianRewards, r.settled())
+		return qvirl.NewWarped(ctx, r.problem, r.samples.Rewards(), r.samples.Betas(), family == GaussianRewards, r.settled())
 	}
 	var cov mat.SymDense
 	stat.CovarianceMatrix(&cov, x, nil)

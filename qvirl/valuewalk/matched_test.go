@@ -54,9 +54,13 @@ func matched(t *testing.T, family Family, c RefineConfig, start qvirl.Posterior)
 
 // families lists all families, and how their posteriors are loaded.
 var families = map[Family]func(path string, p *qvirl.Problem) (fitted, error){
-	GaussianValues:  func(path string, p *qvirl.Problem) (fitted, error) { return qvirl.LoadGaussian(path, p) },
-	GaussianRewards: func(path string, p *qvirl.Problem) (fitted, error) { return qvirl.LoadWarped(path, p) },
-	WarpedRewards:   func(path string, p *qvirl.Problem) (fitted, error) { return qvirl.LoadWarped(path, p) },
+	GaussianValues: func(path string, p *qvirl.Problem) (fitted, error) { return qvirl.LoadGaussian(path, p) },
+	GaussianRewards: func(path string, p *qvirl.Problem) (fitted, error) {
+		return qvirl.LoadWarped(context.Background(), path, p)
+	},
+	WarpedRewards: func(path string, p *qvirl.Problem) (fitted, error) {
+		return qvirl.LoadWarped(context.Background(), path, p)
+	},
 }
 
 // TestMatchedMomentsAreThoseOfQuadrature starts far away, and compares moments of what a family is over with quadrature.

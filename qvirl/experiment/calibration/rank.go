@@ -21,7 +21,7 @@ func (c Config) rank(w *posteriorquality.World, method string, post qvirl.Poster
 	case *valuewalk.Posterior:
 		return c.rows(w, method, thin(p.Samples()), rng)
 	case *qvirl.Gaussian:
-		exact, err := p.Sample(rng, Samples)
+		exact, err := p.ImpliedSample(rng, Samples)
 		if err != nil {
 			return nil, err
 		}

@@ -158,7 +158,7 @@ func (r *runner) family(ctx context.Context, name string, worlds []*posteriorqua
 		}
 	case ExactRewards, ExactWarped:
 		from = func(p *valuewalk.Posterior) (qvirl.Posterior, error) {
-			return qvirl.NewWarped(p.Problem(), p.Rewards(), p.Betas(), name == ExactRewards, true)
+			return qvirl.NewWarped(ctx, p.Problem(), p.Rewards(), p.Betas(), name == ExactRewards, true)
 		}
 	default:
 		return r.fit(ctx, name, worlds, t)

@@ -224,12 +224,12 @@ func (r *runner) evaluate(ctx context.Context, result *experiment.Result, enviro
 }
 
 // Samples returns the joint samples by which a posterior is judged: all of its own if it consists of samples, and n
-// draws otherwise, which depend on the seed of the world and the name of the method.
+// draws otherwise (qvirl.ImpliedSamples: rewards that belong exactly to draws of values), which depend on the seed of the world and the name of the method.
 func Samples(post qvirl.Posterior, n int, seed uint64, method string) (*qvirl.Samples, error) {
 	if p, ok := post.(interface{ Samples() *qvirl.Samples }); ok {
 		return p.Samples(), nil
 	}
-	return post.Sample(Stream(seed, method), n)
+	return qvirl.ImpliedSamples(post, Stream(seed, method), n)
 }
 
 // Stream returns the random stream that samples of a method's posterior are drawn with in the world of a seed.
@@ -262,7 +262,7 @@ func diagnose(post qvirl.Posterior) (metrics map[string]float64, note string) {
 		}
 		metrics = map[string]float64{Converged: converged}
 		if curve := p.Curve(); len(curve) > 0 {
-			metrics[ELBO] = curve[len(curve)-1].ELBO
+			metrics[ELBO] = p.ELBO()
 		}
 		return metrics, ""
 	case *qvirl.Warped:

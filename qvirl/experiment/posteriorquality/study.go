@@ -44,7 +44,7 @@ func (s *Study) Posterior(ctx context.Context, name string, progress qvirl.Progr
 	if err != nil {
 		return nil, err
 	}
-	if post, err := s.load(name, path); err == nil {
+	if post, err := s.load(ctx, name, path); err == nil {
 		return post, nil
 	} // a missing or damaged file is made anew
 	posts, err := s.Config.FitWorld(ctx, s.World, []string{name}, "", progress)
@@ -71,14 +71,14 @@ func (s *Study) Posteriors(ctx context.Context, names []string, progress qvirl.P
 	return out, nil
 }
 
-func (s *Study) load(name, path string) (qvirl.Posterior, error) {
+func (s *Study) load(ctx context.Context, name, path string) (qvirl.Posterior, error) {
 	switch {
 	case strings.HasPrefix(name, ValueWalk):
 		return valuewalk.Load(path, s.World.Problem)
 	case strings.HasPrefix(name, AVRIL):
 		return avril.Load(path, s.World.Problem)
 	case name == QVIRLBest:
-		return qvirl.LoadWarped(path, s.World.Problem)
+		return qvirl.LoadWarped(ctx, path, s.World.Problem)
 	case name == QVIRLRefined:
 		return valuewalk.LoadRefined(path, s.World.Problem, nil)
 	}
