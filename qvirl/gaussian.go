@@ -424,6 +424,7 @@ func (p *Gaussian) Save(path string) error {
 	arrays := map[string]npz.Array{
 		"value_mean": npz.Floats(p.meanV, states), "value_var": npz.Floats(p.varV, states),
 		"x_mean": npz.Floats(p.meanX, n), "x_cov": npz.Floats(p.covX.RawMatrix().Data, n, n),
+		"x_root":      npz.Floats(p.rootX.RawMatrix().Data, n, n),
 		"reward_mean": npz.Floats(p.meanR, rewards), "reward_cov": npz.Floats(p.covR.RawMatrix().Data, rewards, rewards),
 		"action_probs": npz.Floats(p.probs, states, len(p.probs)/states),
 		"curve":        npz.Floats(curve, len(p.curve), 4),
@@ -452,7 +453,7 @@ func LoadGaussian(path string, problem *Problem) (*Gaussian, error) {
 		problem: problem, meanV: read("value_mean", states), varV: read("value_var", states),
 		meanX: read("x_mean", n), meanR: read("reward_mean", rewards), probs: read("action_probs", states, actions),
 	}
-	covX, covR := read("x_cov", n, n), read("reward_cov", rewards, rewards)
+	covX, rootX, covR := read("x_cov", n, n), read("x_root", n, n), read("reward_cov", rewards, rewards)
 	curve := read("curve", -1, 4)
 	converged, seconds, exact, elbo := r.Scalar("converged"), r.Scalar("seconds"), r.Scalar("exact"), r.Scalar("elbo")
 	if exact == 0 {
@@ -464,9 +465,7 @@ func LoadGaussian(path string, problem *Problem) (*Gaussian, error) {
 		return nil, fmt.Errorf("qvirl: %s does not hold a posterior of this problem: %w", path, err)
 	}
 	p.covX, p.covR = mat.NewDense(n, n, covX), mat.NewDense(rewards, rewards, covR)
-	if p.rootX, err = covarianceRoot(p.covX); err != nil {
-		return nil, fmt.Errorf("%w, in %s", err, path)
-	}
+	p.rootX = mat.NewDense(n, n, rootX)
 	p.converged, p.seconds, p.elbo = converged != 0, seconds, elbo
 	if exact != 0 {
 		p.exact = &exactMarginals{}

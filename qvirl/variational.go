@@ -305,24 +305,20 @@ func (m *Variational) release(p *program) {
 type program struct {
 	home
 	store *model.Store
-	step  *model.Exec // learning rate (and rows of noise, for objectives that draw) → losses, at the parameters before the step
-	look  *model.Exec // (rows of noise) → outputs, at the present parameters
+	step  *model.Exec // learning rate (and rows of noise, for objectives that draw) → outputs, at the parameters before the step
 }
 
 // free gives back what the program holds of the device.
 func (p *program) free() error {
 	return guard("freeing a program", func() {
-		for _, e := range []*model.Exec{p.step, p.look} {
-			if e != nil {
-				e.Finalize()
-			}
+		if p.step != nil {
+			p.step.Finalize()
 		}
 		p.store.Finalize()
 	})
 }
 
-// The outputs of a program in the order of objective's fields. A training step has the first three, MonteCarlo the first
-// outWeights.
+// The outputs of a training step in the order of objective's fields; of MonteCarlo the first outWeights.
 const (
 	outLoss = iota
 	outKL
@@ -338,12 +334,8 @@ const (
 
 // load sets the arrays of the objective and forgets the state of the optimizer.
 func (p *program) load(c Config, arrays []array) error {
-	for v := range p.store.IterVariables() {
-		if !strings.HasPrefix(v.Path(), "/"+objectiveScope+"/") {
-			if err := v.SetValue(tensors.FromShape(v.Shape())); err != nil {
-				return fmt.Errorf("qvirl: resetting %s: %w", v.Path(), err)
-			}
-		}
+	if err := p.setOptimizer(nil); err != nil {
+		return err
 	}
 	if err := c.load(p.store.Scope(objectiveScope), arrays); err != nil {
 		return fmt.Errorf("qvirl: loading a batch: %w", err)
@@ -357,10 +349,6 @@ func (p *program) load(c Config, arrays []array) error {
 			o := newObjective(scope.At(objectiveScope), learningRate.Graph(), rows, p.shape, c)
 			optimizer.LearningRateVar(scope, learningRate.DType(), 0).SetNodeValue(learningRate)
 			adam.UpdateGraph(scope, learningRate.Graph(), o.gradient)
-			return []*graph.Node{o.loss, o.kl, o.logLikelihood}
-		}
-		look := func(scope *model.Scope, g *graph.Graph, rows *graph.Node) []*graph.Node {
-			o := newObjective(scope.At(objectiveScope), g, rows, p.shape, c)
 			out := []*graph.Node{o.loss, o.kl, o.logLikelihood, o.mean, o.spread}
 			if c.Objective != MonteCarlo {
 				out = append(out, o.weights, o.rise, o.residual, o.logProbs)
@@ -369,18 +357,47 @@ func (p *program) load(c Config, arrays []array) error {
 		}
 		if c.draws() {
 			p.step = model.MustNewExec(p.on, p.store, step)
-			p.look = model.MustNewExec(p.on, p.store, func(scope *model.Scope, rows *graph.Node) []*graph.Node {
-				return look(scope, rows.Graph(), rows)
-			})
 			return
 		}
 		p.step = model.MustNewExec(p.on, p.store, func(scope *model.Scope, learningRate *graph.Node) []*graph.Node {
 			return step(scope, learningRate, nil)
 		})
-		p.look = model.MustNewExec(p.on, p.store, func(scope *model.Scope, g *graph.Graph) []*graph.Node {
-			return look(scope, g, nil)
-		})
 	})
+}
+
+// optimizerState returns copies of the optimizer's variables by their paths.
+func (p *program) optimizerState() (map[string]*tensors.Tensor, error) {
+	state := map[string]*tensors.Tensor{}
+	for v := range p.store.IterVariables() {
+		if strings.HasPrefix(v.Path(), "/"+objectiveScope+"/") {
+			continue
+		}
+		value, err := v.Value()
+		if err == nil {
+			state[v.Path()], err = value.LocalClone()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("qvirl: reading %s: %w", v.Path(), err)
+		}
+	}
+	return state, nil
+}
+
+// setOptimizer sets the optimizer's variables; to zero where state has none.
+func (p *program) setOptimizer(state map[string]*tensors.Tensor) error {
+	for v := range p.store.IterVariables() {
+		if strings.HasPrefix(v.Path(), "/"+objectiveScope+"/") {
+			continue
+		}
+		value := state[v.Path()]
+		if value == nil {
+			value = tensors.FromShape(v.Shape())
+		}
+		if err := v.SetValue(value); err != nil {
+			return fmt.Errorf("qvirl: setting %s: %w", v.Path(), err)
+		}
+	}
+	return nil
 }
 
 // training is the course of a fit.
@@ -490,16 +507,13 @@ func (p *program) call(c Config, learningRate float64, rows []int32) ([]*tensors
 	if rows != nil {
 		args = append(args, rows)
 	}
-	return execute("a training step", p.step, args...)
-}
-
-// execute calls a compiled function.
-func execute(what string, f *model.Exec, args ...any) (out []*tensors.Tensor, err error) {
-	if failed := guard(what, func() { out, err = f.Call(args...) }); failed != nil {
+	var out []*tensors.Tensor
+	var err error
+	if failed := guard("a training step", func() { out, err = p.step.Call(args...) }); failed != nil {
 		return nil, failed
 	}
 	if err != nil {
-		return nil, fmt.Errorf("qvirl: %s: %w", what, err)
+		return nil, fmt.Errorf("qvirl: a training step: %w", err)
 	}
 	return out, nil
 }
@@ -518,23 +532,22 @@ func (c Config) losses(out []*tensors.Tensor) (parts losses, err error) {
 }
 
 // evaluate reads the present parameters and what follows from them, and the losses: with objectives that draw, of several
-// draws, always the same, the mean.
+// draws, always the same, the mean. It takes steps of length zero and puts the optimizer back where it was.
 func (p *program) evaluate(c Config) ([]*reading, losses, error) {
 	draws, count := c.newDraws(evaluationDraws), 1
 	if c.draws() {
 		count = evaluations
 	}
 	var mean losses
+	state, err := p.optimizerState()
+	if err != nil {
+		return nil, mean, err
+	}
 	var out []*tensors.Tensor
 	defer func() { finalize(out) }()
 	for k := range count {
-		var args []any
-		if rows := draws.next(); rows != nil {
-			args = append(args, rows)
-		}
 		finalize(out)
-		var err error
-		if out, err = execute("an evaluation", p.look, args...); err != nil {
+		if out, err = p.call(c, 0, draws.next()); err != nil {
 			return nil, mean, err
 		}
 		parts, err := c.losses(out)
@@ -552,9 +565,11 @@ func (p *program) evaluate(c Config) ([]*reading, losses, error) {
 	for i := range mean {
 		floats.Scale(1/float64(count), mean[i])
 	}
+	if err := p.setOptimizer(state); err != nil {
+		return nil, mean, err
+	}
 	var data [outputs][]float64
 	for i := range out {
-		var err error
 		if data[i], err = c.wide(out[i]); err != nil {
 			return nil, mean, fmt.Errorf("qvirl: reading the posterior: %w", err)
 		}
