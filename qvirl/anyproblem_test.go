@@ -99,7 +99,8 @@ func hardProblems(t testing.TB) map[string]*Problem {
 	return out
 }
 
-// finite reports the first number among all that a posterior says which is not finite, or a deviation that is not positive.
+// finite reports the first number among all that a posterior says which is not finite, or a deviation that is not
+// positive.
 func finite(p ValuePosterior, probs []float64) error {
 	problem := p.Problem()
 	check := func(what string, m Marginal) error {
@@ -397,7 +398,8 @@ func TestHopelessProblemsAreNamed(t *testing.T) {
 	}
 }
 
-// TestSampleIsThePosterior: rewards of draws have the moments of the marginals, values too, which ImpliedSample's do not.
+// TestSampleIsThePosterior: rewards of draws have the moments of the marginals, values too, which ImpliedSample's do
+// not.
 func TestSampleIsThePosterior(t *testing.T) {
 	const draws = 40000
 	for _, stateOnly := range []bool{true, false} {

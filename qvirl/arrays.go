@@ -65,9 +65,9 @@ func (b *batch) arrays(c Config) []array {
 	return append(out, array{name: "factor", floats: identities(size, n), dims: []int{size, n, n}, trainable: true})
 }
 
-// againstFirst returns the contrasts with the first action, D(a,s) − D(0,s) and d(a,s) − d(0,s) for a ≥ 1 as [B, A−1, S, n] and
-// [B, A−1, S], and the reference policy π [B, A, S]: what training computes with, a variable fewer a state. Of a single
-// action, they are zeros.
+// againstFirst returns the contrasts with the first action, D(a,s) − D(0,s) and d(a,s) − d(0,s) for a ≥ 1 as [B, A−1,
+// S, n] and [B, A−1, S], and the reference policy π [B, A, S]: what training computes with, a variable fewer a state.
+// Of a single action, they are zeros.
 func (b *batch) againstFirst() (contrast, origin, reference []float64) {
 	others := max(b.actions-1, 1)
 	for i, f := range b.frames {

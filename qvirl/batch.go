@@ -17,12 +17,13 @@ import (
 // reward. The variational values x ∈ Rⁿ are optimal state values V(s) for state-only rewards (n = S) and optimal Q(s,a)
 // for state-action rewards (n = S·A). What the objective needs is linear in them, but for one maximum a state:
 //
-//   - candidates h(a,s) = C_a(s)·x, over whose actions state s takes its maximum: E V(s') after (s,a), or Q(s,a) itself;
+//   - candidates h(a,s) = C_a(s)·x, over whose actions state s takes its maximum: E V(s') after (s,a), or
+//     Q(s,a) itself;
 //   - the reward R = x − T max_a h(a,·), with T the discounted step to where the maximum is taken;
 //   - differences of Q-values, Q(s,a) − Q(s,b) = q · (h(a,s) − h(b,s)), with q = γ or 1.
 //
-// All of it is written in coordinates in which the prior is a standard normal, whatever its scales and correlations. With
-// R ~ N(m, L Lᵀ) a priori, π a reference policy, and B₀ = I − T C_π its Bellman operator,
+// All of it is written in coordinates in which the prior is a standard normal, whatever its scales and correlations.
+// With R ~ N(m, L Lᵀ) a priori, π a reference policy, and B₀ = I − T C_π its Bellman operator,
 //
 //	x = x₀ + A₀ z,   A₀ = B₀⁻¹ L,   x₀ = B₀⁻¹ m
 //
@@ -46,7 +47,7 @@ type batch struct {
 	distinct       []float64 // [B, A, S], 0 where a candidate repeats an earlier one of its state
 	counts         []float64 // [B, A, S], demonstrations
 	beta           []float64 // [B]: β·q in the unit of rewards
-	map0, reward0  []float64 // L⁻¹B₀A₀ [B, n, n] and L⁻¹(B₀x₀ − m) [B, n] where A₀ is not B₀⁻¹L; nil: the identity and zero
+	map0, reward0  []float64 // L⁻¹B₀A₀ [B, n, n] and L⁻¹(B₀x₀ − m) [B, n] where A₀ ≠ B₀⁻¹L; nil: identity and zero
 }
 
 // frame is the coordinates of one problem, in double precision.
@@ -116,9 +117,11 @@ func join(parts []*batch) *batch {
 	for _, b := range parts {
 		out.size += b.size
 		out.problems, out.frames = append(out.problems, b.problems...), append(out.frames, b.frames...)
-		out.contrast, out.contrastOrigin = append(out.contrast, b.contrast...), append(out.contrastOrigin, b.contrastOrigin...)
-		out.pull, out.distinct, out.counts = append(out.pull, b.pull...), append(out.distinct, b.distinct...), append(out.counts, b.counts...)
-		out.beta, out.map0, out.reward0 = append(out.beta, b.beta...), append(out.map0, b.map0...), append(out.reward0, b.reward0...)
+		out.contrast = append(out.contrast, b.contrast...)
+		out.contrastOrigin = append(out.contrastOrigin, b.contrastOrigin...)
+		out.pull, out.beta = append(out.pull, b.pull...), append(out.beta, b.beta...)
+		out.distinct, out.counts = append(out.distinct, b.distinct...), append(out.counts, b.counts...)
+		out.map0, out.reward0 = append(out.map0, b.map0...), append(out.reward0, b.reward0...)
 	}
 	return out
 }
@@ -160,8 +163,8 @@ func (p *Problem) stepTo() *mat.Dense {
 const (
 	// nugget is the smallest standard deviation that a reward keeps when all others are known, in units of its own.
 	nugget = 1e-7
-	// farFromUniform is how many prior standard deviations rewards may lie from the prior mean, where values have those that the
-	// prior mean has under the uniform policy, for that to be the reference.
+	// farFromUniform is how many prior standard deviations rewards may lie from the prior mean, where values have
+	// those that the prior mean has under the uniform policy, for that to be the reference.
 	farFromUniform = 10
 )
 
@@ -325,7 +328,8 @@ func (b *batch) add(p *Problem, whiten bool) error {
 
 	b.frames, b.contrast = []*frame{f}, f.contrasts(candidates, actions, f.basis).RawMatrix().Data
 	demos := p.DemoCounts()
-	b.contrastOrigin, b.distinct, b.counts = make([]float64, actions*states), make([]float64, actions*states), make([]float64, actions*states)
+	b.contrastOrigin = make([]float64, actions*states)
+	b.distinct, b.counts = make([]float64, actions*states), make([]float64, actions*states)
 	for i, row := range candidates {
 		s, a := i/actions, i%actions
 		b.contrastOrigin[a*states+s], b.distinct[a*states+s], b.counts[a*states+s] = origins.At(i, 0), 1, demos[i]

@@ -17,8 +17,8 @@ const (
 	MaxMean Maximum = "max-mean"
 )
 
-// Graph approximates max_a X_a of jointly Gaussian X by a Gaussian, and returns the weights of the linear surrogate Σ_a w_a X_a that
-// stands for the maximum in covariances.
+// Graph approximates max_a X_a of jointly Gaussian X by a Gaussian, and returns the weights of the linear surrogate
+// Σ_a w_a X_a that stands for the maximum in covariances.
 //
 //	mean      [B, A, S]     means of X
 //	cov       [B, A, A, S]  their covariances
@@ -34,9 +34,9 @@ func (m Maximum) Graph(mean, cov, distinct *Node, keep func(*Node) *Node) (meanM
 	return clarkMax(mean, cov, distinct, keep)
 }
 
-// clarkMax approximates max_a X_a of jointly Gaussian X by a Gaussian, one pair at a time, and returns the weights of the
-// linear surrogate Σ_a w_a X_a that stands for the maximum in covariances (Eq. clark-weights, clark-linear). The axis of
-// actions comes before that of states, so that every operation runs along contiguous memory.
+// clarkMax approximates max_a X_a of jointly Gaussian X by a Gaussian, one pair at a time, and returns the weights of
+// the linear surrogate Σ_a w_a X_a that stands for the maximum in covariances (Eq. clark-weights, clark-linear). The
+// axis of actions comes before that of states, so that every operation runs along contiguous memory.
 //
 //	mean      [B, A, S]     means of X
 //	cov       [B, A, A, S]  their covariances
@@ -71,7 +71,8 @@ func clarkMax(mean, cov, distinct *Node, keep func(*Node) *Node) (meanMax, varMa
 		// Clark's second moment less the squared mean, expanded around the gap of the means so that nothing cancels
 		// where one variable clearly wins.
 		between := Add(Mul(varMax, lower), Mul(varNext, upper))
-		varMax = Add(between, Sub(Add(Mul(Square(gap), Mul(lower, upper)), Mul(Mul(gap, spread), Sub(upper, lower))), Square(spread)))
+		across := Add(Mul(Square(gap), Mul(lower, upper)), Mul(Mul(gap, spread), Sub(upper, lower)))
+		varMax = Add(between, Sub(across, Square(spread)))
 		varMax = keep(Max(varMax, smallVariance(between, ZerosLike(gap))))
 		for j := range w {
 			w[j] = keep(Mul(w[j], lower))
@@ -98,9 +99,9 @@ func normalCDF(x *Node) *Node {
 	return MulScalar(OnePlus(Erf(MulScalar(x, math.Sqrt2/2))), 0.5)
 }
 
-// smallVariance is the floor under a variance that rounding may turn negative, of differences of variables whose variances sum
-// to sum and whose means are gap apart: too small to matter beside either, so that it is the same in every unit, and large
-// enough that gap/√floor and its square are numbers.
+// smallVariance is the floor under a variance that rounding may turn negative, of differences of variables whose
+// variances sum to sum and whose means are gap apart: too small to matter beside either, so that it is the same in
+// every unit, and large enough that gap/√floor and its square are numbers.
 func smallVariance(sum, gap *Node) *Node {
 	floor := Add(MulScalar(Max(sum, ZerosLike(sum)), 1e-10), Square(MulScalar(gap, 1e-6)))
 	return StopGradient(Add(floor, ConstAs(sum, leastVariance(sum.DType()))))

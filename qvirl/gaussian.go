@@ -19,10 +19,11 @@ type CurvePoint struct {
 	KL, LogLikelihood float64
 }
 
-// Gaussian is QVIRL's posterior: a Gaussian over optimal values, and what it implies for rewards. With a divergence in closed
-// form that is a joint Gaussian of values and rewards, through the approximated maximum (Prop. reward-gaussian): Reward, Value,
-// Sample and SampleRewards are of that one distribution. ImpliedSample draws the rewards that belong exactly to draws of values,
-// which are distributed differently. With the MonteCarlo objective (ExactMaximum) these are the posterior, and all agree.
+// Gaussian is QVIRL's posterior: a Gaussian over optimal values, and what it implies for rewards. With a divergence in
+// closed form that is a joint Gaussian of values and rewards, through the approximated maximum (Prop.
+// reward-gaussian): Reward, Value, Sample and SampleRewards are of that one distribution. ImpliedSample draws the
+// rewards that belong exactly to draws of values, which are distributed differently. With the MonteCarlo objective
+// (ExactMaximum) these are the posterior, and all agree.
 type Gaussian struct {
 	exact       *exactMarginals // of the MonteCarlo objective; nil in closed form
 	problem     *Problem
@@ -43,8 +44,10 @@ type Gaussian struct {
 
 // FitInfo says how a posterior was computed.
 type FitInfo struct {
-	// Float64 says that training was in double precision: because of Config.Float64, or because single precision would have
-	// lost the covariance or the mean, for which the documented limits are those of needsDouble.
+	// Float64 says that training was in double precision: because of Config.Float64, because single precision failed,
+	// or because it would lose covariances or means. It would where, in deviations of the prior, one choice of the
+	// expert moves a reward by more than 100, where the prior mean sets values (or β times them) more than 1,000
+	// apart, or where demonstrations raise the precision of differences of values more than 100,000 times.
 	Float64 bool
 	// Why is the reason for double precision, in words; empty in single precision.
 	Why          string
@@ -54,8 +57,8 @@ type FitInfo struct {
 // Problem returns the problem that the posterior answers.
 func (p *Gaussian) Problem() *Problem { return p.problem }
 
-// ExactMaximum reports whether the rewards are those that belong exactly to draws of values, as with the MonteCarlo objective, and not
-// a Gaussian through an approximation of the maximum.
+// ExactMaximum reports whether the rewards are those that belong exactly to draws of values, as with the MonteCarlo
+// objective, and not a Gaussian through an approximation of the maximum.
 func (p *Gaussian) ExactMaximum() bool { return p.exact != nil }
 
 // Reward returns the marginal posterior of reward i.
@@ -99,8 +102,8 @@ func (p *Gaussian) Curve() []CurvePoint { return append([]CurvePoint(nil), p.cur
 // ELBO returns the objective of the posterior, in nats: the highest that training began or ended a round with.
 func (p *Gaussian) ELBO() float64 { return p.elbo }
 
-// Converged reports whether the last round of training changed the ELBO by no more than the tolerance, up or down, and ended
-// no further below the highest.
+// Converged reports whether the last round of training changed the ELBO by no more than the tolerance, up or down, and
+// ended no further below the highest.
 func (p *Gaussian) Converged() bool { return p.converged }
 
 // Info says how the posterior was computed. It is not kept by Save.
@@ -109,9 +112,9 @@ func (p *Gaussian) Info() FitInfo { return p.info }
 // Seconds returns the wall time of the fit of the whole batch that the problem was part of.
 func (p *Gaussian) Seconds() float64 { return p.seconds }
 
-// Sample draws from the posterior: values, returned as Q-values, and rewards jointly with them. In closed form the rewards
-// belong to the values through the linear surrogate of the maximum and its residual, so that their marginals are what Reward
-// says, and Value's are those of the values (Prop. reward-gaussian).
+// Sample draws from the posterior: values, returned as Q-values, and rewards jointly with them. In closed form the
+// rewards belong to the values through the linear surrogate of the maximum and its residual, so that their marginals
+// are what Reward says, and Value's are those of the values (Prop. reward-gaussian).
 func (p *Gaussian) Sample(rng *rand.Rand, n int) (*Samples, error) {
 	if p.exact != nil {
 		return p.ImpliedSample(rng, n)
@@ -127,8 +130,9 @@ func (p *Gaussian) Sample(rng *rand.Rand, n int) (*Samples, error) {
 	return samples, nil
 }
 
-// ImpliedSample draws values from the variational posterior and returns them as Q-values, with the rewards that belong to
-// them exactly (Eq. bellman-reward; no approximation of the maximum). For the same rng the Q-values are those of Sample.
+// ImpliedSample draws values from the variational posterior and returns them as Q-values, with the rewards that belong
+// to them exactly (Eq. bellman-reward; no approximation of the maximum). For the same rng the Q-values are those of
+// Sample.
 func (p *Gaussian) ImpliedSample(rng *rand.Rand, n int) (*Samples, error) {
 	x, err := p.SampleValues(rng, n)
 	if err != nil {
@@ -137,8 +141,8 @@ func (p *Gaussian) ImpliedSample(rng *rand.Rand, n int) (*Samples, error) {
 	return p.problem.samplesOfValues(x), nil
 }
 
-// ImpliedSamples draws from a posterior as it follows from its distribution over values, where that implies another for the
-// rewards than the posterior's own (Gaussian.ImpliedSample), and as Sample does otherwise.
+// ImpliedSamples draws from a posterior as it follows from its distribution over values, where that implies another
+// for the rewards than the posterior's own (Gaussian.ImpliedSample), and as Sample does otherwise.
 func ImpliedSamples(post Posterior, rng *rand.Rand, n int) (*Samples, error) {
 	if g, ok := post.(*Gaussian); ok {
 		return g.ImpliedSample(rng, n)
@@ -146,7 +150,8 @@ func ImpliedSamples(post Posterior, rng *rand.Rand, n int) (*Samples, error) {
 	return post.Sample(rng, n)
 }
 
-// SampleRewards draws rewards [n, RewardDim] alone, from the same distribution as Sample's, whose marginals Reward gives.
+// SampleRewards draws rewards [n, RewardDim] alone, from the same distribution as Sample's, whose marginals Reward
+// gives.
 func (p *Gaussian) SampleRewards(rng *rand.Rand, n int) (*mat.Dense, error) {
 	if n <= 0 {
 		return nil, fmt.Errorf("qvirl: cannot draw %d rewards", n)
@@ -185,9 +190,9 @@ func affine(mean []float64, root, noise *mat.Dense) *mat.Dense {
 	return &x
 }
 
-// samplesOfValues returns the rewards and Q-values that belong to samples of optimal values: V(s) for state-only rewards,
-// Q(s,a) otherwise, a row each (Eq. bellman-reward, Appendix "State-only reward variant"), and log β at its end if that is
-// inferred.
+// samplesOfValues returns the rewards and Q-values that belong to samples of optimal values: V(s) for state-only
+// rewards, Q(s,a) otherwise, a row each (Eq. bellman-reward, Appendix "State-only reward variant"), and log β at its
+// end if that is inferred.
 func (p *Problem) samplesOfValues(x *mat.Dense) *Samples {
 	m := p.MDP
 	actions := m.Actions()
@@ -225,8 +230,8 @@ func (p *Problem) samplesOfValues(x *mat.Dense) *Samples {
 	return out
 }
 
-// covarianceRoot returns a matrix L with L·Lᵀ = cov. Rounding in single precision may leave a covariance with tiny negative
-// eigenvalues, for which they are raised to zero.
+// covarianceRoot returns a matrix L with L·Lᵀ = cov. Rounding in single precision may leave a covariance with tiny
+// negative eigenvalues, for which they are raised to zero.
 func covarianceRoot(cov *mat.Dense) (*mat.Dense, error) {
 	n, _ := cov.Dims()
 	sym := symmetric(cov)
@@ -262,8 +267,8 @@ func symmetric(a *mat.Dense) *mat.SymDense {
 	return sym
 }
 
-// triangularRoot returns the lower triangular matrix [n, n] of positive diagonal whose product with its transpose is that of
-// root [n, k]: the Cholesky factor of root·rootᵀ, without squaring root's condition.
+// triangularRoot returns the lower triangular matrix [n, n] of positive diagonal whose product with its transpose is
+// that of root [n, k]: the Cholesky factor of root·rootᵀ, without squaring root's condition.
 func triangularRoot(root mat.Matrix) *mat.Dense {
 	n, k := root.Dims()
 	tall := mat.NewDense(max(n, k), n, nil)

@@ -10,7 +10,8 @@ import (
 const (
 	// drawsPerStep is the number of values drawn in a step, in antithetic pairs.
 	drawsPerStep = 16
-	// noiseBank is the number of standard normal vectors that the draws are made of. They are drawn once, for all problems.
+	// noiseBank is the number of standard normal vectors that the draws are made of. They are drawn once, for all
+	// problems.
 	noiseBank = 4096
 	// evaluations is the number of steps' draws, always the same, that the ELBO is averaged over at the end of a round.
 	evaluations = 64
@@ -19,16 +20,16 @@ const (
 	loopTemperature = 0.05
 )
 
-// newMonteCarloObjective builds the loss of the MonteCarlo objective. With R(x) the rewards that have the optimal values x,
-// it is the KL divergence over rewards, by a change of variables,
+// newMonteCarloObjective builds the loss of the MonteCarlo objective. With R(x) the rewards that have the optimal
+// values x, it is the KL divergence over rewards, by a change of variables,
 //
 //	KL = −H[q] − E_q[log p₀(R(x)) + log|det ∂R/∂x|],
 //
-// less E_q[Σ log p(a|s; x)], or Σ log E_q[p(a|s; x)] with Config.LogExpected, all expectations over draws z = z̄ ± F ε, and
-// log p₀(R) = −½ |L⁻¹(R − m)|² up to constants. Nothing is approximated but the
-// determinant: det(I − γ P_π) is piecewise constant in x, without a gradient, and its place takes the product of the
-// diagonal under a policy that is a sharp softmax instead of greedy. (The determinant is a sum over cycles of the greedy
-// policy, and those seldom cycle other than by staying in place.)
+// less E_q[Σ log p(a|s; x)], or Σ log E_q[p(a|s; x)] with Config.LogExpected, all expectations over draws z = z̄ ± F
+// ε, and log p₀(R) = −½ |L⁻¹(R − m)|² up to constants. Nothing is approximated but the determinant: det(I − γ P_π) is
+// piecewise constant in x, without a gradient, and its place takes the product of the diagonal under a policy that is
+// a sharp softmax instead of greedy. (The determinant is a sum over cycles of the greedy policy, and those seldom
+// cycle other than by staying in place.)
 //
 //	rows [drawsPerStep/2]  which rows of the noise the draws are made of
 func newMonteCarloObjective(scope *model.Scope, rows *Node, b shape, c Config) objective {
@@ -64,11 +65,12 @@ func newMonteCarloObjective(scope *model.Scope, rows *Node, b shape, c Config) o
 	logLikelihood := drawnLikelihood(get, behind, c)
 	kl := Neg(Add(Add(entropy, logPrior), logDet))
 	loss := Sub(kl, logLikelihood)
-	return objective{loss: loss, gradient: ReduceAllSum(loss), kl: kl, logLikelihood: logLikelihood, mean: mean, spread: factor}
+	return objective{loss: loss, gradient: ReduceAllSum(loss), kl: kl, logLikelihood: logLikelihood,
+		mean: mean, spread: factor}
 }
 
-// drawValues draws latent values z = mean ± factor·ε [B, n, M], with the candidates for the maximum in each state that belong
-// to them, less the first [B, A, S, M], and the highest of these [B, 1, S, M], which has no gradient.
+// drawValues draws latent values z = mean ± factor·ε [B, n, M], with the candidates for the maximum in each state that
+// belong to them, less the first [B, A, S, M], and the highest of these [B, 1, S, M], which has no gradient.
 func drawValues(get func(name string) *Node, rows *Node, b shape, mean, factor *Node) (z, candidates, top *Node) {
 	noise := Gather(get("noise"), ExpandAxes(rows, -1)) // [M/2, n]
 	noise = BroadcastToDims(ExpandAxes(noise, 0), b.size, drawsPerStep/2, b.dim)
@@ -80,8 +82,8 @@ func drawValues(get func(name string) *Node, rows *Node, b shape, mean, factor *
 	return z, candidates, StopGradient(ReduceAndKeep(candidates, ReduceMax, 1))
 }
 
-// drawnLikelihood returns the mean of Σ log p(a|s; x) over draws, or Σ log of the mean of p(a|s; x) with Config.LogExpected, [B]. behind
-// [B, A, S, M] are the candidates less the highest.
+// drawnLikelihood returns the mean of Σ log p(a|s; x) over draws, or Σ log of the mean of p(a|s; x) with
+// Config.LogExpected, [B]. behind [B, A, S, M] are the candidates less the highest.
 func drawnLikelihood(get func(name string) *Node, behind *Node, c Config) *Node {
 	logits := Mul(get("beta"), behind)
 	logProbs := Sub(logits, ReduceAndKeep(Log(ReduceAndKeep(Exp(logits), ReduceSum, 1)), ReduceSum, 1))

@@ -14,8 +14,8 @@ func jitter(double bool) float64 {
 	return 1e-6
 }
 
-// kernelNugget is added to the correlations' diagonal: n points in a space of few dimensions leave the kernel matrix close
-// to singular.
+// kernelNugget is added to the correlations' diagonal: n points in a space of few dimensions leave the kernel matrix
+// close to singular.
 const kernelNugget = 1e-4
 
 // embeddingSize is the dimension of the latent embedding of Eq. q-mean-cov; the paper's value.
@@ -129,8 +129,8 @@ func (b shape) withFirst(x *Node, axis int) *Node {
 	return Concatenate([]*Node{ZerosLike(SliceAxis(x, axis, AxisRange(0, 1))), x}, axis)
 }
 
-// latentSpread returns what the variational parameters make of the covariance of z: a lower triangular factor [B, n, n], or
-// with KernelCovariance the covariance of Eq. q-mean-cov.
+// latentSpread returns what the variational parameters make of the covariance of z: a lower triangular factor [B, n,
+// n], or with KernelCovariance the covariance of Eq. q-mean-cov.
 func latentSpread(get func(name string) *Node, c Config) *Node {
 	if c.Covariance == KernelCovariance {
 		return kernelCovariance(get("logStd"), get("embedding"))
@@ -138,8 +138,8 @@ func latentSpread(get func(name string) *Node, c Config) *Node {
 	return TakeLowerTriangular(get("factor"), 0)
 }
 
-// rewardOrigin returns L⁻¹(B₀ x − m), the whitened rewards [B, n] that belong to latent values z [B, n] while the expert
-// follows the reference policy: z itself, with Config.Whiten.
+// rewardOrigin returns L⁻¹(B₀ x − m), the whitened rewards [B, n] that belong to latent values z [B, n] while the
+// expert follows the reference policy: z itself, with Config.Whiten.
 func rewardOrigin(get func(name string) *Node, z *Node, c Config) *Node {
 	if c.Whiten {
 		return z
@@ -147,8 +147,8 @@ func rewardOrigin(get func(name string) *Node, z *Node, c Config) *Node {
 	return Add(matVec(get("map0"), z), get("reward0"))
 }
 
-// whitenedKL returns KL(N(mean, cov) ‖ N(0, I)) [B] (Eq. kl-gaussians), and a node [B] that has the divergence's gradient
-// but not its value: the gradient in the covariance is ½(I − Σ⁻¹), so none needs to run through the inverse.
+// whitenedKL returns KL(N(mean, cov) ‖ N(0, I)) [B] (Eq. kl-gaussians), and a node [B] that has the divergence's
+// gradient but not its value: the gradient in the covariance is ½(I − Σ⁻¹), so none needs to run through the inverse.
 //
 //	mean [B, n], cov [B, n, n]  the variational reward posterior in the prior's whitened coordinates
 func whitenedKL(mean, cov *Node, jitter float64) (kl, gradient *Node) {

@@ -8,12 +8,12 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Where the numbers of a problem exceed these, single precision loses its covariances or means (measured in the problem's
-// whitened coordinates; on 8×8 gridworlds of the paper they are about 3, 10³ and 2), and from beyondFloats on double
-// precision does.
+// Where the numbers of a problem exceed these, single precision loses its covariances or means (measured in the
+// problem's whitened coordinates; on 8×8 gridworlds of the paper they are about 3, 10³ and 2), and from beyondFloats
+// on double precision does.
 const (
-	// singleReach bounds how many of its own prior standard deviations a reward moves by when the expert changes its mind in
-	// one state: the covariance of rewards has eigenvalues that many times apart, squared.
+	// singleReach bounds how many of its own prior standard deviations a reward moves by when the expert changes its
+	// mind in one state: the covariance of rewards has eigenvalues that many times apart, squared.
 	singleReach = 100
 	// singleInformation bounds by how much demonstrations may raise the precision of a value over the prior's.
 	singleInformation = 1e5
@@ -85,32 +85,35 @@ func (p Prior) checkRange() error {
 	const largest = 1e150
 	for i, s := range p.deviations() {
 		if s > largest || s < 1/largest {
-			return fmt.Errorf("prior std[%d] = %g has a variance beyond the range of numbers: count rewards in another unit (and Beta in its inverse)", i, s)
+			return fmt.Errorf("prior std[%d] = %g has a variance beyond the range of numbers: "+
+				"count rewards in another unit (and Beta in its inverse)", i, s)
 		}
 	}
 	return nil
 }
 
-// blame names what in the problem makes its objective leave the range of numbers in double precision, in the user's terms;
-// empty if nothing stands out.
+// blame names what in the problem makes its objective leave the range of numbers in double precision, in the user's
+// terms; empty if nothing stands out.
 func (c conditions) blame(p *Problem, from float64) string {
 	if !(c.sharpness <= from) || !(c.information <= from*from) {
-		return fmt.Sprintf("Beta = %g is too large for rewards of prior standard deviations up to %.3g: it makes differences of values "+
-			"that the prior expects %.3g times as large as what the expert tells apart", p.Beta, floats.Max(p.Prior.deviations()), c.sharpness)
+		return fmt.Sprintf("Beta = %g is too large for rewards of prior standard deviations up to %.3g: it makes differences "+
+			"of values that the prior expects %.3g times as large as what the expert tells apart",
+			p.Beta, floats.Max(p.Prior.deviations()), c.sharpness)
 	}
 	if !(c.reach <= from) {
 		std := p.Prior.deviations()
 		if p.Prior.Cov != nil {
-			return fmt.Sprintf("the prior covariance is too close to singular (standard deviations from %.3g to %.3g): a choice of the expert "+
-				"moves rewards by %.3g of the smallest deviations that it leaves", floats.Min(std), floats.Max(std), c.reach)
+			return fmt.Sprintf("the prior covariance is too close to singular (standard deviations from %.3g to %.3g): a choice "+
+				"of the expert moves rewards by %.3g of the smallest deviations that it leaves",
+				floats.Min(std), floats.Max(std), c.reach)
 		}
 		i := floats.MinIdx(std)
-		return fmt.Sprintf("prior std[%d] = %g is too small beside the others, which reach %g: a choice of the expert moves that "+
-			"reward by %.3g deviations", i, std[i], floats.Max(std), c.reach)
+		return fmt.Sprintf("prior std[%d] = %g is too small beside the others, which reach %g: a choice of the expert moves "+
+			"that reward by %.3g deviations", i, std[i], floats.Max(std), c.reach)
 	}
 	if !(c.offset <= from) {
-		return fmt.Sprintf("the prior mean, up to %.3g in size, is too far from zero for prior standard deviations from %.3g on (or for "+
-			"Beta = %g)", maxAbs(p.Prior.Mean), floats.Min(p.Prior.deviations()), p.Beta)
+		return fmt.Sprintf("the prior mean, up to %.3g in size, is too far from zero for prior standard deviations from %.3g "+
+			"on (or for Beta = %g)", maxAbs(p.Prior.Mean), floats.Min(p.Prior.deviations()), p.Beta)
 	}
 	return ""
 }

@@ -29,17 +29,18 @@ const curveEvery = 25
 // objectiveScope is where the arrays of the objective are kept, apart from the optimizer's.
 const objectiveScope = "objective"
 
-// groupSize is the number of problems that train in one program on a CPU: enough to amortise what a program costs beside
-// its arithmetic, few enough to fit a cache and to keep all cores busy with a program each. It does not depend on the
-// machine, and neither do the results.
+// groupSize is the number of problems that train in one program on a CPU: enough to amortise what a program costs
+// beside its arithmetic, few enough to fit a cache and to keep all cores busy with a program each. It does not depend
+// on the machine, and neither do the results.
 const groupSize = 10
 
-// maxIdle is the number of compiled programs that are kept for later batches. The one that has been idle longest goes first.
+// maxIdle is the number of compiled programs that are kept for later batches. The one that has been idle longest goes
+// first.
 const maxIdle = 16
 
-// Variational is tabular QVIRL. It compiles one program for each shape of batch, and keeps the last maxIdle of them, so that
-// fitting many batches of one shape compiles once, whatever their priors, discounts, β and demonstrations. It is safe for
-// concurrent use.
+// Variational is tabular QVIRL. It compiles one program for each shape of batch, and keeps the last maxIdle of them,
+// so that fitting many batches of one shape compiles once, whatever their priors, discounts, β and demonstrations. It
+// is safe for concurrent use.
 type Variational struct {
 	config   Config
 	mutex    sync.Mutex
@@ -83,18 +84,20 @@ func (m *Variational) Fit(ctx context.Context, problems []*Problem, progress Pro
 	return m.FitFrom(ctx, problems, nil, progress)
 }
 
-// FitFrom is Fit with training started from given posteriors, one a problem: those of the same MDPs and priors before some
-// demonstrations were added, say. A nil slice starts afresh. It needs FullCovariance.
+// FitFrom is Fit with training started from given posteriors, one a problem: those of the same MDPs and priors before
+// some demonstrations were added, say. A nil slice starts afresh. It needs FullCovariance.
 //
-// It computes in single precision where that is enough and Config.Float64 is false: see FitInfo.Float64. Where the loss stops
-// being a number, the problem is fitted again in double precision, then from its best state with a tenth of the learning
-// rate, before the fit fails.
-func (m *Variational) FitFrom(ctx context.Context, problems []*Problem, start []*Gaussian, progress Progress) ([]Posterior, error) {
+// It computes in single precision where that is enough and Config.Float64 is false: see FitInfo.Float64. Where the
+// loss stops being a number, the problem is fitted again in double precision, then from its best state with a tenth of
+// the learning rate, before the fit fails.
+func (m *Variational) FitFrom(ctx context.Context, problems []*Problem, start []*Gaussian, progress Progress) (
+	[]Posterior, error) {
 	if err := checkBatch(problems); err != nil {
 		return nil, err
 	}
 	if start != nil && len(start) != len(problems) {
-		return nil, fmt.Errorf("qvirl: got %d posteriors to start from, want one for each of the %d problems", len(start), len(problems))
+		return nil, fmt.Errorf("qvirl: got %d posteriors to start from, want one for each of the %d problems",
+			len(start), len(problems))
 	}
 	choice, err := backend.Get(m.config.Backend)
 	if err != nil {
@@ -193,7 +196,8 @@ func (g *group) slice(first, end int) *group {
 }
 
 // fitGroup fits problems in one program, or where their loss stops being a number, each in one of its own.
-func (m *Variational) fitGroup(ctx context.Context, on compute.Backend, g *group, progress Progress) ([]*Gaussian, error) {
+func (m *Variational) fitGroup(ctx context.Context, on compute.Backend, g *group, progress Progress) (
+	[]*Gaussian, error) {
 	var failed *diverged
 	out, err := m.train(ctx, on, g, nil, m.config, progress)
 	if !errors.As(err, &failed) {
@@ -212,7 +216,8 @@ func (m *Variational) fitGroup(ctx context.Context, on compute.Backend, g *group
 	if part := g.parts[0]; !part.float64 {
 		double := *part
 		double.float64 = true
-		g = &group{indices: g.indices, parts: []*batch{&double}, start: g.start, why: []string{"training in single precision failed"}}
+		g = &group{indices: g.indices, parts: []*batch{&double}, start: g.start,
+			why: []string{"training in single precision failed"}}
 		if out, err = m.train(ctx, on, g, nil, m.config, progress); !errors.As(err, &failed) {
 			return out, err
 		}
@@ -235,11 +240,13 @@ func (m *Variational) explain(failed *diverged, part *batch) error {
 	return fmt.Errorf("%w: %s", failed, cause)
 }
 
-// suspicious is the size of conditions that are named as the cause where training has failed. It succeeds beyond it as a rule.
+// suspicious is the size of conditions that are named as the cause where training has failed. It succeeds beyond it as
+// a rule.
 const suspicious = 1e8
 
 // train fits the problems of a group together: from the best state of an earlier attempt unless that is nil.
-func (m *Variational) train(ctx context.Context, on compute.Backend, g *group, from *reading, c Config, progress Progress) ([]*Gaussian, error) {
+func (m *Variational) train(ctx context.Context, on compute.Backend, g *group, from *reading, c Config,
+	progress Progress) ([]*Gaussian, error) {
 	b := join(g.parts)
 	c.Float64 = b.float64
 	arrays := b.arrays(c)
@@ -305,7 +312,7 @@ func (m *Variational) release(p *program) {
 type program struct {
 	home
 	store *model.Store
-	step  *model.Exec // learning rate (and rows of noise, for objectives that draw) → outputs, at the parameters before the step
+	step  *model.Exec // learning rate (and rows of noise, where the objective draws) → outputs, before the step
 }
 
 // free gives back what the program holds of the device.
@@ -423,12 +430,12 @@ type diverged struct {
 }
 
 func (e *diverged) Error() string {
-	return fmt.Sprintf("qvirl: problem %d: the loss is %g at step %d (KL divergence %g, log-likelihood %g)", e.problem, e.loss, e.step,
-		e.kl, e.logLikelihood)
+	return fmt.Sprintf("qvirl: problem %d: the loss is %g at step %d (KL divergence %g, log-likelihood %g)",
+		e.problem, e.loss, e.step, e.kl, e.logLikelihood)
 }
 
-// train runs rounds of Adam until every problem has converged: until its loss has changed by no more than the tolerance in a
-// round, and is no further above its best. Errors number the problems by indices.
+// train runs rounds of Adam until every problem has converged: until its loss has changed by no more than the
+// tolerance in a round, and is no further above its best. Errors number the problems by indices.
 func (p *program) train(ctx context.Context, c Config, indices []int, progress Progress) (*training, error) {
 	t := &training{curves: make([][]CurvePoint, p.size), converged: make([]bool, p.size)}
 	before := make([]float64, p.size)
@@ -531,8 +538,8 @@ func (c Config) losses(out []*tensors.Tensor) (parts losses, err error) {
 	return parts, nil
 }
 
-// evaluate reads the present parameters and what follows from them, and the losses: with objectives that draw, of several
-// draws, always the same, the mean. It takes steps of length zero and puts the optimizer back where it was.
+// evaluate reads the present parameters and what follows from them, and the losses: with objectives that draw, of
+// several draws, always the same, the mean. It takes steps of length zero and puts the optimizer back where it was.
 func (p *program) evaluate(c Config) ([]*reading, losses, error) {
 	draws, count := c.newDraws(evaluationDraws), 1
 	if c.draws() {
@@ -592,7 +599,7 @@ func (t *training) record(parts losses, indices []int, step int) (float64, error
 	for i, loss := range parts[outLoss] {
 		kl, logLikelihood := parts[outKL][i], parts[outLogLikelihood][i]
 		if math.IsNaN(loss) || math.IsInf(loss, 0) {
-			return 0, &diverged{problem: indices[i], step: step, loss: loss, kl: kl, logLikelihood: logLikelihood, best: t.best[i]}
+			return 0, &diverged{indices[i], step, loss, kl, logLikelihood, t.best[i]}
 		}
 		t.curves[i] = append(t.curves[i], CurvePoint{Step: step, ELBO: -loss, KL: kl, LogLikelihood: logLikelihood})
 		mean -= loss / float64(len(parts[outLoss]))

@@ -13,11 +13,11 @@ import (
 	"github.com/go-birl/birl/envs/npz"
 )
 
-// Warped is a posterior over rewards whose marginals are sinh-arcsinh distributions (Jones and Pewsey, 2009, "Sinh-arcsinh
-// distributions"), with a skewness and tails of their own, and whose dependence is that of a Gaussian: z ~ N(mean, cov), and
-// each reward a warp of its component of z. The last component is log β where that is inferred. Optimal values of its draws
-// are found by planning, so that nothing about the maximum is approximated. It is a ValuePosterior and safe for concurrent
-// use.
+// Warped is a posterior over rewards whose marginals are sinh-arcsinh distributions (Jones and Pewsey, 2009,
+// "Sinh-arcsinh distributions"), with a skewness and tails of their own, and whose dependence is that of a Gaussian: z
+// ~ N(mean, cov), and each reward a warp of its component of z. The last component is log β where that is inferred.
+// Optimal values of its draws are found by planning, so that nothing about the maximum is approximated. It is a
+// ValuePosterior and safe for concurrent use.
 type Warped struct {
 	problem *Problem
 	warps   []Warp
@@ -30,11 +30,13 @@ type Warped struct {
 	probs     []float64    // [S·A]
 }
 
-// NewWarped returns the posterior that is matched to samples of rewards [samples, RewardDim], and of β [samples] if that is
-// inferred (nil otherwise): each warp has its reward's first four L-moments, and the Gaussian the moments of the samples with
-// the warps undone. With plain, it is the Gaussian with the moments of the rewards (and of log β). converged is what
-// Converged will report. What has no closed form, values and policies, is found by planning for draws, until ctx ends.
-func NewWarped(ctx context.Context, problem *Problem, rewards *mat.Dense, betas []float64, plain, converged bool) (*Warped, error) {
+// NewWarped returns the posterior that is matched to samples of rewards [samples, RewardDim], and of β [samples] if
+// that is inferred (nil otherwise): each warp has its reward's first four L-moments, and the Gaussian the moments of
+// the samples with the warps undone. With plain, it is the Gaussian with the moments of the rewards (and of log β).
+// converged is what Converged will report. What has no closed form, values and policies, is found by planning for
+// draws, until ctx ends.
+func NewWarped(ctx context.Context, problem *Problem, rewards *mat.Dense, betas []float64, plain, converged bool) (
+	*Warped, error) {
 	if err := problem.Validate(); err != nil {
 		return nil, err
 	}
@@ -79,10 +81,16 @@ func NewWarped(ctx context.Context, problem *Problem, rewards *mat.Dense, betas 
 	return p, nil
 }
 
-// complete prepares the covariance, and plans for draws, always the same, to find the marginals of values and the policy.
+// complete prepares the covariance, and plans for draws, always the same, to find the marginals of values and the
+// policy.
 func (p *Warped) complete(ctx context.Context) error {
-	if !p.chol.Factorize(p.cov) {
-		return fmt.Errorf("qvirl: a warped posterior: the covariance is not positive definite")
+	for lift := 1e-12; !p.chol.Factorize(p.cov); lift *= 10 { // rewards that determine each other
+		if lift > 1e-6 {
+			return fmt.Errorf("qvirl: a warped posterior: the covariance of the warped rewards is not positive definite")
+		}
+		for i := range p.mean {
+			p.cov.SetSym(i, i, (1+lift)*p.cov.At(i, i))
+		}
 	}
 	rewards, betas, err := p.draw(rand.New(rand.NewPCG(answerDraws, uint64(len(p.mean)))), warpedCount)
 	if err != nil {
@@ -170,8 +178,8 @@ func (p *Warped) Sample(rng *rand.Rand, n int) (*Samples, error) {
 	return samples, nil
 }
 
-// SampleValues draws optimal values, [n, ValueDim]: V*(s) for state-only rewards, Q*(s,a) for state-action rewards, and then
-// log β if it is inferred.
+// SampleValues draws optimal values, [n, ValueDim]: V*(s) for state-only rewards, Q*(s,a) for state-action rewards,
+// and then log β if it is inferred.
 func (p *Warped) SampleValues(rng *rand.Rand, n int) (*mat.Dense, error) {
 	samples, err := p.Sample(rng, n)
 	if err != nil {
@@ -192,7 +200,8 @@ func (p *Warped) SampleValues(rng *rand.Rand, n int) (*mat.Dense, error) {
 	return x, nil
 }
 
-// RewardLogProbs returns the log densities at rewards, with log β after them where it is inferred, a row each: [n, ValueDim].
+// RewardLogProbs returns the log densities at rewards, with log β after them where it is inferred, a row each: [n,
+// ValueDim].
 func (p *Warped) RewardLogProbs(rewards *mat.Dense) ([]float64, error) {
 	rows, n := rewards.Dims()
 	if n != len(p.mean) {

@@ -1,6 +1,8 @@
 package qvirl
 
 import (
+	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
@@ -200,6 +202,24 @@ func TestWarpedPosteriorIsKept(t *testing.T) {
 	} {
 		if _, err := make(); err == nil || !strings.Contains(err.Error(), "samples to match") {
 			t.Errorf("%s: error %v", what, err)
+		}
+	}
+	stopped, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := NewWarped(stopped, p, rewards, betas, false, true); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want that of the context", err)
+	}
+	twins := mat.NewDense(500, 2, nil) // rewards that determine each other
+	for i := range 500 {
+		twins.SetRow(i, []float64{rewards.At(i, 0), rewards.At(i, 0)})
+	}
+	for _, plain := range []bool{true, false} {
+		same, err := NewWarped(t.Context(), p, twins, betas, plain, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := finite(same, same.ActionProbs()); err != nil {
+			t.Error(err)
 		}
 	}
 	rewards.Set(3, 1, math.NaN())
