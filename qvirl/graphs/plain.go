@@ -25,9 +25,8 @@ func ActionProbs(mean []float64, cov mat.Symmetric, beta float64) ([]float64, er
 	for a := range out {
 		sum := 0.0
 		for b := range mean {
-			variance := math.Max(cov.At(a, a)+cov.At(b, b)-2*cov.At(a, b), 0)
-			scale := math.Sqrt(1 + 3*beta*beta*variance/(math.Pi*math.Pi))
-			sum += math.Exp(-beta * (mean[a] - mean[b]) / scale)
+			std := beta * math.Sqrt(math.Max(cov.At(a, a)+cov.At(b, b)-2*cov.At(a, b), 0))
+			sum += math.Exp(-beta * (mean[a] - mean[b]) / math.Sqrt(1+3*std*std/(math.Pi*math.Pi)))
 		}
 		out[a] = 1 / sum
 	}
@@ -49,7 +48,8 @@ func ClarkMax(mean []float64, cov mat.Symmetric) (meanMax, varMax float64, weigh
 		for j := 0; j < i; j++ {
 			covMax += weights[j] * cov.At(j, i)
 		}
-		omega := math.Sqrt(math.Max(varMax+cov.At(i, i)-2*covMax, 1e-10))
+		floor := leastOf(varMax+cov.At(i, i), meanMax-mean[i])
+		omega := math.Sqrt(math.Max(varMax+cov.At(i, i)-2*covMax, floor))
 		nu := (meanMax - mean[i]) / omega
 		lower := 0.5 * math.Erfc(-nu/math.Sqrt2) // Φ(ν)
 		upper := 0.5 * math.Erfc(nu/math.Sqrt2)  // Φ(−ν)
@@ -58,7 +58,7 @@ func ClarkMax(mean []float64, cov mat.Symmetric) (meanMax, varMax float64, weigh
 		// the second moment around mean[i], so that large means do not cancel
 		gap, rise := meanMax-mean[i], first-mean[i]
 		second := (gap*gap+varMax)*lower + cov.At(i, i)*upper + gap*spread
-		meanMax, varMax = first, math.Max(second-rise*rise, 1e-10)
+		meanMax, varMax = first, math.Max(second-rise*rise, leastOf(varMax*lower+cov.At(i, i)*upper, 0))
 		for j := 0; j < i; j++ {
 			weights[j] *= lower
 		}
@@ -66,6 +66,9 @@ func ClarkMax(mean []float64, cov mat.Symmetric) (meanMax, varMax float64, weigh
 	}
 	return meanMax, varMax, weights, nil
 }
+
+// leastOf is smallVariance.
+func leastOf(sum, gap float64) float64 { return 1e-10*sum + 1e-12*gap*gap + 1e-290 }
 
 // checkGaussian refuses moments of different sizes, and those that are not finite.
 func checkGaussian(mean []float64, cov mat.Symmetric) error {

@@ -66,7 +66,8 @@ type Posterior interface {
 	Problem() *Problem
 	// Reward returns the marginal posterior of reward i (index s, or s·A + a).
 	Reward(i int) Marginal
-	// Sample returns n joint samples of rewards and of the optimal Q-values that belong to them.
+	// Sample returns n joint samples of rewards and of the optimal Q-values that belong to them. The rewards have the
+	// marginals that Reward says.
 	Sample(rng *rand.Rand, n int) (*Samples, error)
 }
 
@@ -139,6 +140,11 @@ func ColumnMeans(x *mat.Dense) []float64 {
 // SolveSamples returns the samples that consist of the given rewards [n, RewardDim] and the optimal Q-values of each,
 // found by solving the MDP n times. It is what a method must do whose posterior is over rewards alone.
 func (p *Problem) SolveSamples(rewards *mat.Dense) (*Samples, error) {
+	return p.SolveSamplesContext(context.Background(), rewards)
+}
+
+// SolveSamplesContext is SolveSamples until ctx ends.
+func (p *Problem) SolveSamplesContext(ctx context.Context, rewards *mat.Dense) (*Samples, error) {
 	n, dim := rewards.Dims()
 	if dim != p.RewardDim() {
 		return nil, fmt.Errorf("irl: reward samples have %d columns, want %d", dim, p.RewardDim())
@@ -153,6 +159,9 @@ func (p *Problem) SolveSamples(rewards *mat.Dense) (*Samples, error) {
 			defer wait.Done()
 			solver, err := p.MDP.NewSolver(p.Discount)
 			for i := w; i < n && err == nil; i += workers {
+				if err = ctx.Err(); err != nil {
+					break
+				}
 				var sol *mdp.Solution
 				if sol, err = solver.Solve(rewards.RawRowView(i)); err == nil {
 					q.SetRow(i, sol.Q)

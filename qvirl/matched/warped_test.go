@@ -1,6 +1,8 @@
 package matched
 
 import (
+	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
@@ -89,11 +91,11 @@ func skewed(t *testing.T, n int) (*irl.Problem, *mat.Dense, []float64) {
 
 func TestWarpedPosteriorIsMatched(t *testing.T) {
 	p, rewards, betas := skewed(t, 20000)
-	w, err := NewWarped(p, rewards, betas, false, true)
+	w, err := NewWarped(t.Context(), p, rewards, betas, false, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain, err := NewWarped(p, rewards, betas, true, false)
+	plain, err := NewWarped(t.Context(), p, rewards, betas, true, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +148,7 @@ func TestWarpedPosteriorIsMatched(t *testing.T) {
 // TestWarpedDensity integrates the density of the rewards over β and one reward, which leaves the marginal of the other.
 func TestWarpedDensity(t *testing.T) {
 	p, rewards, betas := skewed(t, 2000)
-	w, err := NewWarped(p, rewards, betas, false, true)
+	w, err := NewWarped(t.Context(), p, rewards, betas, false, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +184,7 @@ func load(path string) (*Warped, error) {
 
 func TestWarpedPosteriorIsKept(t *testing.T) {
 	p, rewards, betas := skewed(t, 500)
-	w, err := NewWarped(p, rewards, betas, false, true)
+	w, err := NewWarped(t.Context(), p, rewards, betas, false, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,18 +202,41 @@ func TestWarpedPosteriorIsKept(t *testing.T) {
 	known := *p
 	known.BetaLogStd = 0
 	for what, make := range map[string]func() (*Warped, error){
-		"no β":      func() (*Warped, error) { return NewWarped(p, rewards, nil, false, true) },
-		"a known β": func() (*Warped, error) { return NewWarped(&known, rewards, betas, false, true) },
+		"no β":      func() (*Warped, error) { return NewWarped(t.Context(), p, rewards, nil, false, true) },
+		"a known β": func() (*Warped, error) { return NewWarped(t.Context(), &known, rewards, betas, false, true) },
 		"too few": func() (*Warped, error) {
-			return NewWarped(p, mat.NewDense(3, 2, []float64{1, 2, 3, 4, 5, 7}), []float64{1, 2, 3}, false, true)
+			return NewWarped(t.Context(), p, mat.NewDense(3, 2, []float64{1, 2, 3, 4, 5, 7}), []float64{1, 2, 3}, false, true)
 		},
 	} {
 		if _, err := make(); err == nil || !strings.Contains(err.Error(), "samples to match") {
 			t.Errorf("%s: error %v", what, err)
 		}
 	}
+	stopped, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := NewWarped(stopped, p, rewards, betas, false, true); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want that of the context", err)
+	}
+	twins := mat.NewDense(500, 2, nil) // rewards that determine each other
+	for i := range 500 {
+		twins.SetRow(i, []float64{rewards.At(i, 0), rewards.At(i, 0)})
+	}
+	for _, plain := range []bool{true, false} {
+		same, err := NewWarped(t.Context(), p, twins, betas, plain, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := irl.CheckFinite("action probability", same.ActionProbs()); err != nil {
+			t.Error(err)
+		}
+		for s := range p.MDP.States() {
+			if v := same.Value(s); math.IsNaN(v.Mean()) || !(v.StdDev() > 0) {
+				t.Errorf("value %d: mean %g, deviation %g", s, v.Mean(), v.StdDev())
+			}
+		}
+	}
 	rewards.Set(3, 1, math.NaN())
-	if _, err := NewWarped(p, rewards, betas, false, true); err == nil {
+	if _, err := NewWarped(t.Context(), p, rewards, betas, false, true); err == nil {
 		t.Error("matched samples that are not numbers")
 	}
 }

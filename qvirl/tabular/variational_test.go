@@ -245,9 +245,16 @@ func TestSamplesObeyTheBellmanEquation(t *testing.T) {
 		c := testConfig()
 		c.Steps, c.Rounds = 100, 1
 		g := fit(t, c, p)[0]
-		samples, err := g.Sample(gridworld.Stream(3, 3), 2000)
+		samples, err := g.ImpliedSample(gridworld.Stream(3, 3), 2000)
 		if err != nil {
 			t.Fatal(err)
+		}
+		own, err := g.Sample(gridworld.Stream(3, 3), 2000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !mat.Equal(own.Q, samples.Q) {
+			t.Errorf("stateOnly=%v: Q-values of Sample and ImpliedSample differ for the same random numbers", stateOnly)
 		}
 		for i := 0; i < 20; i++ {
 			sol, err := p.MDP.Solve(samples.Reward.RawRowView(i), p.Discount)
@@ -331,16 +338,17 @@ func TestFitStopsWhenCancelled(t *testing.T) {
 	}
 }
 
+// TestADivergingFitSaysSo needs a learning rate at which parameters overflow within a few steps.
 func TestADivergingFitSaysSo(t *testing.T) {
 	c := testConfig()
-	c.LearningRate, c.Decay = 1e20, false
+	c.LearningRate, c.Decay, c.Steps = 1e200, false, 50
 	m, err := New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = m.Fit(context.Background(), smallProblems(t, true), nil)
-	if err == nil || !strings.Contains(err.Error(), "step") || !strings.Contains(err.Error(), "KL") {
-		t.Errorf("error %v, want the step and the terms of the loss", err)
+	if err == nil || !strings.Contains(err.Error(), "step") || !strings.Contains(err.Error(), "KL") || !strings.Contains(err.Error(), "LearningRate = 1e+200") {
+		t.Errorf("error %v, want the step, the terms of the loss and the learning rate", err)
 	}
 }
 

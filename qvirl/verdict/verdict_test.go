@@ -225,7 +225,7 @@ func TestDiagnoseMatched(t *testing.T) {
 		for i := range 20000 {
 			draws.SetRow(i, prior.Draw(rng, factor))
 		}
-		post, err := matched.NewWarped(p, draws, nil, true, true)
+		post, err := matched.NewWarped(t.Context(), p, draws, nil, true, true)
 		if err != nil {
 			t.Fatal(err)
 		}
