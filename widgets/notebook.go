@@ -53,26 +53,41 @@ func NotebookScale() (Scale, error) {
 
 // Show displays a drawing as output of the notebook's cell.
 func Show(d Drawing) error {
-	svg, alternative, err := render(d)
+	bundle, err := render(d)
 	if err != nil {
 		return err
 	}
-	return ShowSVG(svg, alternative)
+	return send(bundle)
 }
 
-// render returns a drawing as an SVG document, and what stands for it where only text goes.
-func render(d Drawing) (svg []byte, alternative string, err error) {
+// render returns a drawing in all formats of an output: as SVG, which scales, as PNG, which JupyterLab shows in a notebook that it
+// does not trust too, such as one of a fresh clone, and in words where only text goes.
+func render(d Drawing) (map[protocol.MIMEType]any, error) {
+	bundle, err := renderFast(d)
+	if err != nil {
+		return nil, err
+	}
 	f, err := d.Figure()
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	svg, err = f.SVG()
-	return svg, f.title + ". " + f.description, err
+	bundle[protocol.MIMEImagePNG], err = f.PNG()
+	return bundle, err
 }
 
-// ShowSVG displays an SVG document as output of the notebook's cell. The alternative stands for it where only text goes.
-func ShowSVG(svg []byte, alternative string) error {
-	return send(map[protocol.MIMEType]any{protocol.MIMEImageSVG: string(svg), protocol.MIMETextPlain: alternative})
+// renderFast leaves out the PNG, which takes a tenth of a second, for a picture that is soon replaced by another.
+func renderFast(d Drawing) (map[protocol.MIMEType]any, error) {
+	f, err := d.Figure()
+	if err != nil {
+		return nil, err
+	}
+	svg, err := f.SVG()
+	return map[protocol.MIMEType]any{protocol.MIMEImageSVG: string(svg), protocol.MIMETextPlain: f.title + ". " + f.description}, err
+}
+
+// update shows a bundle in the output that goes by the id, in place of what it showed before.
+func update(id string, bundle map[protocol.MIMEType]any) {
+	gonbui.SendData(&protocol.DisplayData{Data: bundle, DisplayID: id})
 }
 
 // ShowMarkdown displays Markdown as output of the notebook's cell.
@@ -101,7 +116,7 @@ func ShowTable(t Table) error {
 // ShowVegaLite displays an interactive Vega-Lite 5 specification as output of the notebook's cell. JupyterLab draws it,
 // also in a saved notebook and without a network; the static drawing stands for it elsewhere, such as in exported HTML.
 func ShowVegaLite(spec map[string]any, static Drawing) error {
-	svg, alternative, err := render(static)
+	bundle, err := render(static)
 	if err != nil {
 		return err
 	}
@@ -113,8 +128,8 @@ func ShowVegaLite(spec map[string]any, static Drawing) error {
 	if err := json.Unmarshal(text, &plain); err != nil {
 		return fmt.Errorf("widgets: Vega-Lite specification: %w", err)
 	}
-	return send(map[protocol.MIMEType]any{vegaLite: plain, protocol.MIMEImageSVG: string(svg),
-		protocol.MIMETextPlain: alternative})
+	bundle[vegaLite] = plain
+	return send(bundle)
 }
 
 // ShowBrowser displays all panels of m one at a time, chosen with a slider that works in JupyterLab without a kernel.
