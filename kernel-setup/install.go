@@ -261,7 +261,11 @@ func (in *installer) steps(ctx context.Context, s *state) (steps []step, notices
 	if err != nil {
 		return nil, nil, err
 	}
-	steps = append(steps, in.toolStep(string(goMod)), in.pythonStep(s))
+	tools, err := os.ReadFile(filepath.Join(in.layout.tools(), "go.mod"))
+	if err != nil {
+		return nil, nil, err
+	}
+	steps = append(steps, in.toolStep(string(tools)), in.pythonStep(s))
 	if s.Choices.Envs {
 		steps = append(steps, in.envsStep(s))
 	}

@@ -7,11 +7,17 @@ import (
 	"runtime"
 )
 
-// toolNames are the programs of go.mod's tool block: GoNB, goimports, which it needs for every cell, and gopls, which
-// completes and explains code in the lab.
-var toolNames = []string{"gonb", "goimports", "gopls"}
+// toolNames are the programs that are built: GoNB, goimports, which it needs for every cell, and gopls, which completes and explains code in
+// the lab. toolPackages are their packages.
+var (
+	toolNames    = []string{"gonb", "goimports", "gopls"}
+	toolPackages = []string{"github.com/janpfeifer/gonb", "golang.org/x/tools/cmd/goimports", "golang.org/x/tools/gopls"}
+)
 
-// toolStep builds the tools at the versions of go.mod. It uses up no version lists, so a module proxy that refuses
+// tools is the folder of the module that says which versions of the tools are built.
+func (l layout) tools() string { return filepath.Join(l.root, "kernel-setup", "tools") }
+
+// toolStep builds the tools at the versions of their go.mod. It uses up no version lists, so a module proxy that refuses
 // them will do.
 func (in *installer) toolStep(goMod string) step {
 	return step{
@@ -22,7 +28,7 @@ func (in *installer) toolStep(goMod string) step {
 			l := in.layout
 			built := filepath.Join(l.temporary(), "bin")
 			install := command{
-				name: "go", args: []string{"install", "-v", "tool"}, dir: l.root,
+				name: "go", args: append([]string{"install", "-v"}, toolPackages...), dir: l.tools(),
 				env:    append(l.environment(), "GOBIN="+built),
 				output: say,
 			}

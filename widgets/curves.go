@@ -7,6 +7,8 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/go-birl/birl/qvirl/method"
 )
 
 // Curves shows lines with error bands in one or more panels with one legend: learning curves, a metric over a
@@ -59,6 +61,10 @@ func (m Curves) Figure() (*Figure, error) {
 	if m.Columns < 0 {
 		return nil, fmt.Errorf("widgets: Curves.Columns = %d, want 0 (automatic) or a positive number", m.Columns)
 	}
+	looks, order := m.looks()
+	if err := ours(method.CheckCurves(order...)); err != nil {
+		return nil, err
+	}
 	columns := m.Columns
 	if columns == 0 {
 		columns = 3
@@ -69,7 +75,6 @@ func (m Curves) Figure() (*Figure, error) {
 			return nil, err
 		}
 	}
-	looks, order := m.looks()
 	plots := make([]*plot.Plot, len(m.Panels))
 	for i, panel := range m.Panels {
 		plots[i] = panel.plot(looks)

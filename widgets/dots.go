@@ -30,6 +30,9 @@ func (m Dots) Figure() (*Figure, error) {
 	if len(m.Methods) == 0 || len(m.Panels) == 0 {
 		return nil, fmt.Errorf("widgets: Dots needs methods and panels, got %d and %d", len(m.Methods), len(m.Panels))
 	}
+	if err := checkMethods(m.Methods...); err != nil {
+		return nil, err
+	}
 	published := false
 	for i, panel := range m.Panels {
 		field := fmt.Sprintf("Dots.Panels[%d]", i)

@@ -24,16 +24,16 @@ func TestMarginals(t *testing.T) {
 			}
 		}
 	}
-	if got := p.filled(paint(tint(lookup("valuewalk").color, histogramTint))); got != bars+1 || bars < 30 { // one in the legend
+	if got := p.filled(paint(tint(colorOf("valuewalk"), histogramTint))); got != bars+1 || bars < 30 { // one in the legend
 		t.Errorf("%d bars, want %d and one in the legend", got, bars)
 	}
 	for _, method := range []string{"valuewalk-nodet", "qvirl", "avril-0.02", "avril-0.17"} {
-		if got := p.stroked(paint(lookup(method).color)); got != len(m.Panels)+1 {
+		if got := p.stroked(paint(colorOf(method))); got != len(m.Panels)+1 {
 			t.Errorf("%d lines of %s, want one a panel and one in the legend", got, method)
 		}
 	}
 	// The spike leaves its panel at the top: two lines, rising and falling.
-	if got := p.stroked(paint(lookup("avril-0.5").color)); got < len(m.Panels)+1 {
+	if got := p.stroked(paint(colorOf("avril-0.5"))); got < len(m.Panels)+1 {
 		t.Errorf("%d lines of the spike", got)
 	}
 	if got := p.stroked(paint(black)); got != len(m.Panels)+1 {
@@ -209,7 +209,7 @@ func TestHeatMaps(t *testing.T) {
 func TestCurves(t *testing.T) {
 	m := exampleCurves()
 	p := parse(t, m)
-	avril := paint(lookup("avril").color)
+	avril := paint(colorOf("avril"))
 	if got := p.stroked(avril); got != 4 { // three panels and the legend
 		t.Errorf("%d lines, want 4", got)
 	}
@@ -255,7 +255,7 @@ func TestCalibration(t *testing.T) {
 		t.Errorf("%d diagonals, want 2", got)
 	}
 	for _, method := range []string{"valuewalk", "qvirl", "avril-0.17"} {
-		if got := p.stroked(paint(lookup(method).color)); got != 3 {
+		if got := p.stroked(paint(colorOf(method))); got != 3 {
 			t.Errorf("%d lines of %s, want one a panel and one in the legend", got, method)
 		}
 	}
@@ -292,7 +292,7 @@ func TestRanks(t *testing.T) {
 	}
 	p := parse(t, exampleSBC())
 	for _, method := range []string{"valuewalk", "qvirl", "avril"} {
-		if got := p.filled(paint(lookup(method).color)); got != 20 {
+		if got := p.filled(paint(colorOf(method))); got != 20 {
 			t.Errorf("%d bars of %s, want 20", got, method)
 		}
 	}

@@ -149,6 +149,9 @@ func (m Marginals) validate() error {
 	if len(m.Panels) == 0 || len(m.Methods) == 0 {
 		return fmt.Errorf("widgets: Marginals needs panels and methods, got %d and %d", len(m.Panels), len(m.Methods))
 	}
+	if err := checkMethods(m.Methods...); err != nil {
+		return err
+	}
 	if m.Columns < 0 {
 		return fmt.Errorf("widgets: Marginals.Columns = %d, want 0 (automatic) or a positive number", m.Columns)
 	}

@@ -73,6 +73,11 @@ func (t Table) validate() error {
 	if len(t.Columns) == 0 || len(t.Rows) == 0 {
 		return fmt.Errorf("widgets: Table needs columns and rows, got %d and %d", len(t.Columns), len(t.Rows))
 	}
+	for _, row := range t.Rows {
+		if err := checkMethods(row.Method); err != nil {
+			return err
+		}
+	}
 	for i, column := range t.Columns {
 		if column.Decimals < 0 {
 			return fmt.Errorf("widgets: Table.Columns[%d].Decimals = %d, want at least 0", i, column.Decimals)

@@ -178,6 +178,9 @@ func (m Tails) validate() error {
 	if len(m.Panels) == 0 || len(m.Methods) == 0 {
 		return fmt.Errorf("widgets: Tails needs panels and methods, got %d and %d", len(m.Panels), len(m.Methods))
 	}
+	if err := checkMethods(m.Methods...); err != nil {
+		return err
+	}
 	if !(m.Level > 0 && m.Level < 1) {
 		return fmt.Errorf("widgets: Tails.Level = %g is outside (0, 1)", m.Level)
 	}

@@ -1,10 +1,10 @@
 package widgets
 
 import (
+	"fmt"
 	"hash/fnv"
 	"image/color"
 	"strconv"
-	"strings"
 
 	stdfont "golang.org/x/image/font"
 	"gonum.org/v1/plot"
@@ -12,6 +12,8 @@ import (
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/go-birl/birl/qvirl/method"
 )
 
 // The palette of Okabe and Ito (2008), which stays distinct under the common colour-vision deficiencies, without its
@@ -64,114 +66,36 @@ var (
 	dashDot = []vg.Length{6, 2, 1.5, 2}
 )
 
-var methods = map[string]appearance{
-	"valuewalk":           {"ValueWalk", oracle, nil},
-	"valuewalk-nodet":     {"ValueWalk without determinant", rgb(0x8C8C8C), dashed},
-	"valuewalk-again":     {"ValueWalk, a second run", rgb(0x8C8C8C), dotted},
-	"policywalk":          {"PolicyWalk", skyBlue, dashDot},
-	"qvirl":               {"QVIRL", blue, nil},
-	"qvirl-20k":           {"QVIRL, 20,000 steps", skyBlue, dashed},
-	"qvirl-maxmean":       {"QVIRL, max-mean", green, dashDot},
-	"qvirl-svi":           {"QVIRL, trained on draws", blue, dashDot},
-	"qvirl-best":          {"QVIRL, matched", purple, dashed},
-	"qvirl-refined":       {"QVIRL, refined", purple, nil},
-	"paper":               {"QVIRL, the paper's", blue, nil},
-	"start":               {"QVIRL, trained briefly", skyBlue, dashed},
-	"qvirl-log-e-p":       {"QVIRL, Clark, log E p from draws", green, dashed},
-	"qvirl-e-log-p":       {"QVIRL, Clark, E log p from draws", purple, dotted},
-	"qvirl-svi-log-e-p":   {"QVIRL, trained on draws, log E p", green, dotted},
-	"matched-values":      {"QVIRL, matched, Gaussian over values", green, dashDot},
-	"matched-rewards":     {"QVIRL, matched, Gaussian over rewards", green, dashed},
-	"qvirl-mean":          {"QVIRL, mean policy", blue, nil},
-	"qvirl-cvar":          {"QVIRL, CVaR policy", blue, dashed},
-	"qvirl-exactmax":      {"QVIRL, exact max", skyBlue, dashed},
-	"qvirl-exactmax-cvar": {"QVIRL, CVaR policy, exact max", skyBlue, dashed},
-	"qvirl-svi-mean":      {"QVIRL, trained on draws, mean policy", green, nil},
-	"qvirl-svi-cvar":      {"QVIRL, trained on draws, CVaR policy", green, dashed},
-	"qvirl-activevar":     {"QVIRL, ActiveVaR", green, dashed},
-	"qvirl-random":        {"QVIRL, random queries", skyBlue, dotted},
-	"valuewalk-mean":      {"ValueWalk, mean policy", oracle, nil},
-	"valuewalk-cvar":      {"ValueWalk, CVaR policy", oracle, dashed},
-	"avril":               {"AVRIL", vermillion, nil},
-	"avril-mean":          {"AVRIL, mean policy", vermillion, nil},
-	"avril-cvar":          {"AVRIL, CVaR policy", vermillion, dashed},
-	"avril-0.17-mean":     {"AVRIL, λ = 0.17, mean policy", orange, nil},
-	"avril-0.17-cvar":     {"AVRIL, λ = 0.17, CVaR policy", orange, dashed},
-	"iqlearn":             {"IQ-Learn", purple, nil},
-	"iqlearn-ensemble":    {"IQ-Learn, ensemble", purple, dashed},
-	"qvirl-aux":           {"QVIRL, with rollouts", skyBlue, dashed},
-	"qvirl-ensemble":      {"QVIRL, ensemble", blue, dashed},
-	"qvirl-tuned":         {"QVIRL, tuned", blue, dotted},
-	"bc-tuned":            {"behaviour cloning, tuned", green, dotted},
-	"iqlearn-tuned":       {"IQ-Learn, tuned", purple, dotted},
-	"avril-tuned":         {"AVRIL, tuned", vermillion, dotted},
-	"bc":                  {"behaviour cloning", green, nil},
-	"max-mean":            {"max-mean", green, dashDot},
-	"clark":               {"Clark", blue, nil},
-	"prior":               {"prior", rgb(0x999999), dotted},
-	"expert":              {"expert", black, nil},
-	"optimal":             {"optimal", black, nil},
-	"random":              {"random", rgb(0x999999), dotted},
-	"nominal":             {"nominal", rgb(0x999999), dotted}, // of coverage
-	"uniform":             {"uniform", rgb(0x999999), dotted}, // of ranks
+var dashes = map[method.Line][]vg.Length{method.Dashed: dashed, method.Dotted: dotted, method.DashDot: dashDot}
+
+// lookup returns how a method is drawn, and whether that is fixed, as it is for those that the registry lists; a text that is no method's name
+// gets a colour that depends on it alone.
+func lookup(name string) (a appearance, fixed bool) {
+	m, err := method.Lookup(name)
+	if err != nil {
+		h := fnv.New32a()
+		h.Write([]byte(name))
+		return appearance{label: name, color: palette[h.Sum32()%uint32(len(palette))]}, false
+	}
+	v, err := strconv.ParseUint(m.Color[1:], 16, 24)
+	if err != nil {
+		panic(fmt.Sprintf("widgets: the colour %q of %s", m.Color, name)) // a fault of the registry
+	}
+	return appearance{m.Label, rgb(uint32(v)), dashes[m.Line]}, !m.Variant
 }
 
-// lookup returns the fixed appearance of a method; an unknown name gets one that depends on the name alone.
-func lookup(method string) appearance {
-	if a, ok := methods[method]; ok {
-		return a
-	}
-	// A policy of a method that the table does not list, such as avril-0.17-cvar.
-	if base, ok := strings.CutSuffix(method, "-mean"); ok {
-		a := lookup(base)
-		return appearance{a.label + ", mean policy", a.color, nil}
-	}
-	if base, ok := strings.CutSuffix(method, "-exactmax-cvar"); ok {
-		a := lookup(base)
-		return appearance{a.label + ", CVaR policy, exact max", a.color, dotted}
-	}
-	if base, ok := strings.CutSuffix(method, "-cvar"); ok {
-		a := lookup(base)
-		return appearance{a.label + ", CVaR policy", a.color, dashed}
-	}
-	if base, rate, ok := strings.Cut(method, "-rate-"); ok {
-		a := lookup(base)
-		return appearance{a.label + ", learning rate " + rate, a.color, a.dashes}
-	}
-	// AVRIL at one λ, such as avril-0.17: the colour says whether λ is below, in or above the range in which the
-	// posterior of a state-only reward with five actions is neither the prior nor a point.
-	if digits, ok := strings.CutPrefix(method, "avril-"); ok {
-		if weight, err := strconv.ParseFloat(digits, 64); err == nil {
-			a := appearance{label: "AVRIL, λ = " + digits}
-			switch {
-			case weight <= 0.12:
-				a.color, a.dashes = orange, dotted
-			case weight < 0.2:
-				a.color, a.dashes = vermillion, dashed
-			default:
-				a.color, a.dashes = purple, dashDot
-			}
-			return a
-		}
-	}
-	h := fnv.New32a()
-	h.Write([]byte(method))
-	return appearance{label: method, color: palette[h.Sum32()%uint32(len(palette))]}
-}
-
-// appearances returns how the methods of one figure are drawn: their fixed appearance, except that a name without a fixed
-// one moves on to the next free colour if an earlier method of the figure already has its own.
+// appearances returns how the methods of one figure are drawn: their fixed appearance, except that a variant or another text moves on to
+// the next free colour if an earlier entry of the figure already has its own.
 func appearances(names []string) []appearance {
 	out := make([]appearance, len(names))
-	used := map[color.NRGBA]bool{}
-	for _, name := range names {
-		if a, fixed := methods[name]; fixed {
-			used[a.color] = true
+	used, fixed := map[color.NRGBA]bool{}, make([]bool, len(names))
+	for i, name := range names {
+		if out[i], fixed[i] = lookup(name); fixed[i] {
+			used[out[i].color] = true
 		}
 	}
-	for i, name := range names {
-		out[i] = lookup(name)
-		if _, fixed := methods[name]; fixed {
+	for i := range out {
+		if fixed[i] {
 			continue
 		}
 		for j := 0; j < len(palette) && used[out[i].color]; j++ {
@@ -184,13 +108,24 @@ func appearances(names []string) []appearance {
 	return out
 }
 
-// Color returns the colour of a method in every figure, as #rrggbb. Method names are those of result rows, such as
-// "qvirl-maxmean"; a name that the package does not know gets a colour that depends on the name alone.
-func Color(method string) string { return hex(lookup(method).color) }
+// checkMethods refuses names that are written as a method's but are none of the registry's (see method.Check).
+func checkMethods(names ...string) error { return ours(method.Check(names...)) }
 
-// Label returns the name under which figures and tables list a method, for instance "QVIRL, max-mean" for
-// "qvirl-maxmean". A name that the package does not know is its own label.
-func Label(method string) string { return lookup(method).label }
+// ours says that an error is of this package, if there is one.
+func ours(err error) error {
+	if err != nil {
+		return fmt.Errorf("widgets: %w", err)
+	}
+	return nil
+}
+
+// Color returns the colour of a method in every figure, as #rrggbb. Method names are those of result rows, such as "qvirl-maxmean"; another
+// text gets a colour that depends on it alone.
+func Color(name string) string { a, _ := lookup(name); return hex(a.color) }
+
+// Label returns the name under which figures and tables list a method, for instance "QVIRL, max-mean" for "qvirl-maxmean". Another text is
+// its own label.
+func Label(name string) string { a, _ := lookup(name); return a.label }
 
 func rgb(v uint32) color.NRGBA {
 	return color.NRGBA{R: uint8(v >> 16), G: uint8(v >> 8), B: uint8(v), A: 0xFF}

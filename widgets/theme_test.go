@@ -16,11 +16,11 @@ func TestColors(t *testing.T) {
 	if Color("qvirl") != "#0072b2" || Color("avril") != "#d55e00" || Label("qvirl-maxmean") != "QVIRL, max-mean" {
 		t.Errorf("colours %s and %s, label %q", Color("qvirl"), Color("avril"), Label("qvirl-maxmean"))
 	}
-	if Color("my-method") != Color("my-method") || Label("my-method") != "my-method" {
-		t.Error("an unknown method has no stable appearance")
+	if first, again := Color("another curve"), Color("another curve"); first != again || Label("another curve") != "another curve" {
+		t.Error("a text that is no method has no stable appearance")
 	}
-	if Label("avril-0.17") != "AVRIL, λ = 0.17" || Label("avril-x") != "avril-x" {
-		t.Errorf("labels %q and %q", Label("avril-0.17"), Label("avril-x"))
+	if Label("avril-0.17") != "AVRIL, λ = 0.17" {
+		t.Errorf("label %q", Label("avril-0.17"))
 	}
 	// The methods of Table 1 are told apart by colour.
 	seen := map[string]string{}
@@ -30,13 +30,32 @@ func TestColors(t *testing.T) {
 		}
 		seen[Color(method)] = method
 	}
-	names := []string{"qvirl", "a", "b", "c", "d", "avril-0.1", "avril-0.11"}
+	names := []string{"qvirl", "A", "B", "C", "D", "avril-0.1", "avril-0.11"}
 	used := map[color.NRGBA]bool{}
 	for i, a := range appearances(names) {
 		if used[a.color] {
 			t.Errorf("%s has the colour of an earlier method", names[i])
 		}
 		used[a.color] = true
+	}
+}
+
+// colorOf returns the colour that a method or another text is drawn in.
+func colorOf(name string) color.NRGBA { a, _ := lookup(name); return a.color }
+
+// A legend refuses what is written like a method but is none, and lists those that there are.
+func TestLegendsRefuseUnknownMethods(t *testing.T) {
+	curve := Curve{X: []float64{1, 2}, Y: []float64{3, 4}}
+	for name, known := range map[string]bool{"qvirl": true, "qvirl-best": true, "avril-0.3": true, "expert's β = 2": true, "qvirl-bets": false} {
+		curve.Name = name
+		_, err := Curves{Panels: []CurvePanel{{XLabel: "x", YLabel: "y", Curves: []Curve{curve}}}}.Figure()
+		if known && err != nil || !known && (err == nil || !strings.Contains(err.Error(), "there is no \""+name+"\"") || !strings.Contains(err.Error(), "qvirl-matched")) {
+			t.Errorf("%q: error %v", name, err)
+		}
+		_, err = Table{Columns: []Column{{Name: "c"}}, Rows: []Row{{Method: name, Cells: make([]Cell, 1)}}}.Text()
+		if known != (err == nil) {
+			t.Errorf("a table with %q: error %v", name, err)
+		}
 	}
 }
 

@@ -156,6 +156,11 @@ func (m Ranks) Figure() (*Figure, error) {
 		if len(panel.Ranks) == 0 || panel.Max < 1 {
 			return nil, fmt.Errorf("widgets: Ranks.Panels[%d] has %d ranks of at most %d, want some of at least 1", i, len(panel.Ranks), panel.Max)
 		}
+		if panel.Method != "" {
+			if err := checkMethods(panel.Method); err != nil {
+				return nil, err
+			}
+		}
 		for j, r := range panel.Ranks {
 			if r < 0 || r > panel.Max {
 				return nil, fmt.Errorf("widgets: Ranks.Panels[%d].Ranks[%d] = %d is outside 0..%d", i, j, r, panel.Max)
@@ -205,7 +210,7 @@ func (m Ranks) plot(panel RankPanel, first, last bool) *plot.Plot {
 	p.X.Tick.Marker = niceTicks{3}
 	look := appearance{color: skyBlue}
 	if panel.Method != "" {
-		look = lookup(panel.Method)
+		look, _ = lookup(panel.Method)
 	}
 	p.Add(painter(func(c draw.Canvas, x, y func(float64) vg.Length) {
 		band := vg.Rectangle{Min: vg.Point{X: c.Min.X, Y: y(math.Max(0, expected-spread))}, Max: vg.Point{X: c.Max.X, Y: y(expected + spread)}}

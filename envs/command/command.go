@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -24,7 +25,34 @@ func Main(root *cobra.Command) {
 	}
 	ctx, stop := Signals()
 	context.AfterFunc(ctx, stop)
+	ctx = context.WithValue(ctx, exitKey{}, os.Exit)
 	os.Exit(Execute(ctx, root, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// grace is how long work that EndSoon watches goes on after the command's context has ended.
+const grace = 1500 * time.Millisecond
+
+// exitKey is the key of what ends the program, in the context of Main's commands.
+type exitKey struct{}
+
+// EndSoon has the program end soon after the command's context does, whatever it is in the middle of, until the release. It is for work that
+// cannot be interrupted, such as a compilation or the factorisation of a large matrix, and that leaves nothing to store. Only Main has a program
+// to end.
+func EndSoon(ctx context.Context, stderr io.Writer) (release func()) {
+	exit, ok := ctx.Value(exitKey{}).(func(int))
+	if !ok {
+		return func() {}
+	}
+	released := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		select {
+		case <-time.After(grace):
+			fmt.Fprintln(stderr, "interrupted:", context.Cause(ctx))
+			exit(interrupted)
+		case <-released:
+		}
+	})
+	return func() { stop(); close(released) }
 }
 
 // Execute runs a command line and returns the exit status: 0, 1 after an error, 130 after an interruption. Results go to

@@ -4,11 +4,43 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 )
+
+// TestWorkThatHearsNothingEndsSoon: within two seconds, and not at all if it ends by itself.
+func TestWorkThatHearsNothingEndsSoon(t *testing.T) {
+	statuses := make(chan int, 2)
+	cancelled, cancel := context.WithCancel(context.WithValue(context.Background(), exitKey{}, func(status int) { statuses <- status }))
+	var stderr strings.Builder
+	EndSoon(cancelled, io.Discard)() // ended by itself
+	release := EndSoon(cancelled, &stderr)
+	began := time.Now()
+	cancel()
+	select {
+	case status := <-statuses:
+		if took := time.Since(began); status != 130 || took > 2*time.Second {
+			t.Errorf("status %d after %v, want 130 within two seconds", status, took)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("the work goes on")
+	}
+	release()
+	if len(statuses) > 0 || !strings.Contains(stderr.String(), "interrupted: context canceled") {
+		t.Errorf("says %q; the work that had ended was ended again: %v", stderr.String(), len(statuses) > 0)
+	}
+	release = EndSoon(cancelled, &stderr) // of a command that the signal finds at its end
+	release()
+	time.Sleep(grace + 100*time.Millisecond)
+	if len(statuses) > 0 {
+		t.Error("work that ended by itself was ended")
+	}
+	EndSoon(context.Background(), &stderr)() // without Main
+}
 
 func TestExecute(t *testing.T) {
 	cancelled, cancel := context.WithCancel(context.Background())

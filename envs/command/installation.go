@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 )
 
 // Private is the folder that kernel-setup installs into, relative to the root of the clone.
@@ -26,7 +27,7 @@ const (
 const XLAFlags = "--xla_cpu_multi_thread_eigen=false --xla_cpu_enable_concurrency_optimized_scheduler=false"
 
 // UseInstallation has this process, and what it starts, use what kernel-setup installed in the working folder's .birl or the nearest above it:
-// the XLA plugins, Python with its environments, and XLAFlags where no CUDA plugin lies there. It is for commands: libraries use what they are
+// the XLA plugins, Python with its environments, and XLAFlags where no CUDA plugin is among the plugins. It is for commands: libraries use what they are
 // told to.
 func UseInstallation() error {
 	if plugins := above(filepath.Join(Private, "pjrt")); plugins != "" {
@@ -37,8 +38,7 @@ func UseInstallation() error {
 		if err := os.Setenv(PluginsVariable, list+plugins); err != nil {
 			return fmt.Errorf("command: %w", err)
 		}
-		cuda, err := filepath.Glob(filepath.Join(plugins, "*cuda*"))
-		if _, set := os.LookupEnv(FlagsVariable); !set && err == nil && len(cuda) == 0 {
+		if _, set := os.LookupEnv(FlagsVariable); !set && !holdsCUDA(list+plugins) {
 			if err := os.Setenv(FlagsVariable, XLAFlags); err != nil {
 				return fmt.Errorf("command: %w", err)
 			}
@@ -54,6 +54,22 @@ func UseInstallation() error {
 		}
 	}
 	return nil
+}
+
+// holdsCUDA tells whether a CUDA plugin lies in one of the folders of a list.
+func holdsCUDA(list string) bool {
+	for _, folder := range filepath.SplitList(list) {
+		entries, err := os.ReadDir(folder)
+		if err != nil {
+			continue // a folder that is not there holds none
+		}
+		for _, e := range entries {
+			if strings.Contains(e.Name(), "cuda") {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // above returns the path of what lies at a relative path in the working folder or the nearest folder above it; "" for none.

@@ -13,7 +13,7 @@ def fork(slot, action, seed, put):
             generator = slot.env.unwrapped.np_random.bit_generator
             generator.state = type(generator)(seed).state
             observation, reward, ended, cut, _ = slot.env.step(action)
-            answer = b"\0" + struct.pack("<d??", reward, ended, cut) + put(observation)
+            answer = b"\0" + struct.pack("<d??", number(reward), ended, cut) + put(observation)
         except BaseException:
             answer = b"\1" + traceback.format_exc().encode()
         while answer:

@@ -51,6 +51,7 @@ func TestFaultsNameTheirEnvironment(t *testing.T) {
 		{"exit", []string{"environments 0 to 1 (seeds 100, 101)", "exit status 7", "last words"}},
 		{"nan", []string{"environment 0 (seed 100)", "observation[1] is NaN"}},
 		{"nan reward", []string{"environment 0 (seed 100)", "the reward is NaN"}},
+		{"vector reward", []string{"environment 0 (seed 100)", "the reward is array([0., 0.]), want a number"}},
 		{"shape", []string{"environment 0 (seed 100)", "shape (7,)", "(2,)"}},
 		{"hang", []string{"environments 0 to 1 (seeds 100, 101)", "time limit of 1.5s", "faulty.py", "in step"}},
 	} {
@@ -73,6 +74,20 @@ func TestFaultsNameTheirEnvironment(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A reward in an array of one number is that number, in steps and in branches.
+func TestArraysOfOneRewardAreNumbers(t *testing.T) {
+	p := open(t, faulty(t, "array reward"))
+	reset(t, p)
+	b, err := p.Step(t.Context(), []int{0, 1, 2, 0})
+	if err != nil || !slices.Equal(b.Rewards, []float64{0, 1, 2, 0}) {
+		t.Errorf("%+v, error %v", b, err)
+	}
+	branches, err := p.Branch(t.Context(), 1, 2, []int64{1})
+	if err != nil || branches.Rewards[0] != 2 {
+		t.Errorf("%+v, error %v", branches, err)
 	}
 }
 

@@ -38,6 +38,14 @@ def load(name):
     return found
 
 
+def number(reward):
+    """The number that an array of one number holds: NumPy's arithmetic turns rewards into such arrays easily."""
+    array = np.asarray(reward)
+    if array.size != 1 or array.dtype.kind not in "biuf":
+        raise ValueError(f"the reward is {reward!r:.200}, want a number")
+    return float(array.reshape(()))
+
+
 def make(gymnasium, config):
     env = gymnasium.make(config["id"], disable_env_checker=True, **config["options"])
     for wrapper in config["wrappers"]:
@@ -142,7 +150,11 @@ class Worker:
                     continue
                 if slot.over:
                     raise RuntimeError("its episode is over, or has not begun: reset it first")
-                observation, rewards[i], ended, cut, _ = slot.step(actions[i])
+                observation, reward, ended, cut, _ = slot.step(actions[i])
+                try:
+                    rewards[i] = reward
+                except TypeError:
+                    rewards[i] = number(reward)
                 if type(observation) is not np.ndarray:
                     observation = np.asarray(observation)
                 if observation.shape != shape:

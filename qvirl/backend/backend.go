@@ -32,7 +32,7 @@ type Choice struct {
 	// Notice is one line for the user where the choice may surprise; empty otherwise.
 	Notice string
 
-	lanes *lanes // nil where Lane always returns Backend
+	clients *clientPool // nil where Client always returns Backend
 }
 
 var (
@@ -102,7 +102,7 @@ func openBest() (Choice, error) {
 
 // newChoice tells from the configuration of a backend what it computes on.
 func newChoice(b compute.Backend, config, notice string) Choice {
-	return Choice{Backend: b, OnCPU: !strings.Contains(config, "cuda"), Notice: notice, lanes: newLanes(b, config)}
+	return Choice{Backend: b, OnCPU: !strings.Contains(config, "cuda"), Notice: notice, clients: newClients(b, config)}
 }
 
 // newBackend calls GoMLX's constructor, whose panics become errors, and never lets it download a plugin.

@@ -99,19 +99,19 @@ func TestUnknownBackendIsAnError(t *testing.T) {
 	}
 }
 
-func TestLanesOfPureGoAreOneBackend(t *testing.T) {
+func TestClientsOfPureGoAreOneBackend(t *testing.T) {
 	c, err := Get("go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {
-		if on, _, err := c.Lane(); err != nil || on != c.Backend {
-			t.Errorf("Lane() = another backend (error %v)", err)
+		if on, _, err := c.Client(); err != nil || on != c.Backend {
+			t.Errorf("Client() = another backend (error %v)", err)
 		}
 	}
 }
 
-func TestLanesOfXLAAreClientsOfTheirOwn(t *testing.T) {
+func TestProgramsOnXLAHaveClientsOfTheirOwn(t *testing.T) {
 	plugins := Plugins()
 	if len(plugins) == 0 || runtime.GOMAXPROCS(0) < 2 {
 		t.Log("without an XLA plugin or a second processor there is one lane")
@@ -121,11 +121,11 @@ func TestLanesOfXLAAreClientsOfTheirOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, releaseFirst, err := c.Lane()
+	first, releaseFirst, err := c.Client()
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, releaseSecond, err := c.Lane()
+	second, releaseSecond, err := c.Client()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestLanesOfXLAAreClientsOfTheirOwn(t *testing.T) {
 		t.Error("two programs at a time share a client, which runs one after the other")
 	}
 	releaseFirst()
-	again, release, err := c.Lane()
+	again, release, err := c.Client()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +179,7 @@ func TestPureGoDoesNotWaitForItself(t *testing.T) {
 		want += float64(2 * n * n * n * i * i)
 	}
 	for range 300 {
-		out, err := exec.Exec1(x)
+		out, err := exec.Call1(x)
 		if err != nil {
 			t.Fatal(err)
 		}

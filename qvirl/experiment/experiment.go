@@ -4,11 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
+
 	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/overlay"
-	"slices"
-	"strings"
 )
 
 // Definition is an experiment as the command lists it.
@@ -74,6 +75,7 @@ func (p *Plan) validate() error {
 
 // Find returns the definition of that name.
 func Find(definitions []Definition, name string) (*Definition, error) {
+	name = presentName(name)
 	names := make([]string, len(definitions))
 	for i := range definitions {
 		if names[i] = definitions[i].Name; names[i] == name {

@@ -3,6 +3,7 @@ package experiment
 import (
 	"context"
 	"fmt"
+
 	"github.com/go-birl/birl/qvirl/irl"
 )
 

@@ -3,9 +3,10 @@ package experiment
 import (
 	"context"
 	"errors"
-	"github.com/go-birl/birl/qvirl/irl"
 	"slices"
 	"testing"
+
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 func TestJobs(t *testing.T) {

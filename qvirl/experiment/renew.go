@@ -1,11 +1,13 @@
 package experiment
 
 import (
-	"bytes"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/go-birl/birl/qvirl/method"
 )
 
 // Renewal says that the rows of some methods of a stored run come from a later one.
@@ -36,6 +38,8 @@ func Renew(dir, from string, methods []string) (*Record, error) {
 		return nil, fmt.Errorf("experiment: no methods to renew from %s", from)
 	}
 	for i, m := range methods {
+		m = method.Canonical(m)
+		methods[i] = m
 		if !slices.Contains(Methods(later), m) || slices.Contains(methods[:i], m) {
 			return nil, fmt.Errorf("experiment: %s holds no rows of method %q, or it was named twice; its methods are %s", from, m, strings.Join(Methods(later), ", "))
 		}
@@ -86,7 +90,11 @@ func place(r Row) Row { r.Metric, r.Value = "", 0; return r }
 // ReadResults reads the rows and the record of a folder with results, and refuses rows that are not those of the record.
 func ReadResults(dir string) ([]Row, *Record, error) {
 	path := filepath.Join(dir, RowsFile)
-	rows, err := ReadRowsFile(path)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("experiment: %w", err)
+	}
+	rows, err := ParseRows(text, path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -94,13 +102,9 @@ func ReadResults(dir string) ([]Row, *Record, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	var text bytes.Buffer
-	if err := WriteRows(&text, rows); err != nil {
-		return nil, nil, err
-	}
-	if digest(text.Bytes()) != record.SHA256 {
-		return nil, nil, fmt.Errorf("experiment: %s was changed or damaged after its run: its checksum is not that of %s; restore it, or run again with --resume or --overwrite",
-			path, filepath.Join(dir, RunFile))
+	if digest(text) != record.SHA256 {
+		return nil, nil, fmt.Errorf("experiment: %s was changed or damaged after its run: its checksum is not that of %s; "+
+			"restore it, or run again with --resume or --overwrite", path, filepath.Join(dir, RunFile))
 	}
 	return rows, record, nil
 }

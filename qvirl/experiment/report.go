@@ -8,14 +8,16 @@ import (
 	"strings"
 
 	"github.com/go-birl/birl/qvirl/exhibit"
+	"github.com/go-birl/birl/qvirl/method"
 	"github.com/go-birl/birl/qvirl/metric"
 )
 
 // Series are the values of one metric of one method, by seed.
-func Series(rows []Row, method, metric string) map[uint64]float64 {
+func Series(rows []Row, name, metric string) map[uint64]float64 {
+	name = method.Canonical(name)
 	out := map[uint64]float64{}
 	for _, r := range rows {
-		if r.Method == method && r.Metric == metric {
+		if r.Method == name && r.Metric == metric {
 			out[r.Seed] = r.Value
 		}
 	}
@@ -23,10 +25,11 @@ func Series(rows []Row, method, metric string) map[uint64]float64 {
 }
 
 // Average returns the mean over seeds of a metric of a method, or nil if no row holds it.
-func Average(rows []Row, method, metricName string) *exhibit.Estimate {
+func Average(rows []Row, name, metricName string) *exhibit.Estimate {
+	name = method.Canonical(name)
 	var values []float64
 	for _, r := range rows { // in the order of the rows, so that equal rows give equal sums
-		if r.Method == method && r.Metric == metricName {
+		if r.Method == name && r.Metric == metricName {
 			values = append(values, r.Value)
 		}
 	}
@@ -40,20 +43,24 @@ func Average(rows []Row, method, metricName string) *exhibit.Estimate {
 	return &exhibit.Estimate{Mean: s.Mean, StdErr: s.StdErr, N: s.N}
 }
 
-// Tabulate averages rows over seeds, and sets published values beside them. Methods without rows are left out.
+// Tabulate averages rows over seeds, and sets published values beside them. Methods without rows are left out; names of no method are an
+// error.
 func Tabulate(rows []Row, methods []string, columns []exhibit.Column, references ...exhibit.Reference) (*exhibit.Table, error) {
+	if err := method.Check(methods...); err != nil {
+		return nil, fmt.Errorf("experiment: %w", err)
+	}
 	t := &exhibit.Table{Columns: columns}
 	for _, ref := range references {
 		t.References = append(t.References, ref.Name)
 	}
-	for _, method := range methods {
-		row := exhibit.TableRow{Method: method}
+	for _, name := range methods {
+		row := exhibit.TableRow{Method: method.Canonical(name)}
 		some := false
 		for _, c := range columns {
-			cell := exhibit.Cell{Estimate: Average(rows, method, c.Metric)}
+			cell := exhibit.Cell{Estimate: Average(rows, name, c.Metric)}
 			for _, ref := range references {
 				var known *exhibit.Estimate
-				if e, ok := ref.Values[method][c.Metric]; ok {
+				if e, ok := ref.Values[name][c.Metric]; ok {
 					known = &e
 				}
 				cell.References = append(cell.References, known)

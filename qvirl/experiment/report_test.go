@@ -4,17 +4,18 @@ import (
 	"math"
 	"testing"
 
+	"gonum.org/v1/gonum/floats/scalar"
+
 	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/overlay"
-	"gonum.org/v1/gonum/floats/scalar"
 )
 
 func TestTabulate(t *testing.T) {
 	rows := []Row{{"e", "w", "qvirl", 5, 1, "w1", 1}, {"e", "w", "qvirl", 5, 2, "w1", 3}, {"e", "w", "qvirl", 5, 3, "w1", 5},
-		{"e", "w", "qvirl", 5, 1, "tv", 7}, {"e", "w", "other", 5, 1, "w1", 9}}
+		{"e", "w", "qvirl", 5, 1, "tv", 7}, {"e", "w", "avril", 5, 1, "w1", 9}}
 	paper := exhibit.Reference{Name: "paper", Values: map[string]map[string]exhibit.Estimate{
 		"qvirl": {"w1": {Mean: 2, StdErr: 0.5}}, "valuewalk": {"tv": {StdErr: math.NaN()}}}}
-	table, err := Tabulate(rows, []string{"valuewalk", "qvirl", "absent"}, []exhibit.Column{
+	table, err := Tabulate(rows, []string{"valuewalk", "qvirl", "policywalk"}, []exhibit.Column{
 		{Metric: "w1", Title: "W1", Decimals: 3}, {Metric: "tv", Title: "TV", Decimals: 3}}, paper)
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"strconv"
 
 	"github.com/go-birl/birl/envs/atomicfile"
+	"github.com/go-birl/birl/qvirl/method"
 )
 
 // Row is one number of a result: the value of a metric for a method on one seed of an environment.
@@ -37,6 +38,17 @@ func Compare(a, b Row) int {
 	return cmp.Or(cmp.Compare(a.Experiment, b.Experiment), cmp.Compare(a.Environment, b.Environment),
 		cmp.Compare(a.Method, b.Method), cmp.Compare(a.Demos, b.Demos), cmp.Compare(a.Seed, b.Seed),
 		cmp.Compare(a.Metric, b.Metric))
+}
+
+// presentName returns the present name of an experiment that older rows have under a former one.
+func presentName(experiment string) string {
+	switch experiment {
+	case "dial":
+		return "refinement"
+	case "betas":
+		return "rationality"
+	}
+	return experiment
 }
 
 // Validate reports the first field that cannot stand in a result file.
@@ -101,7 +113,7 @@ func ReadRowsFile(path string) ([]Row, error) {
 	return ParseRows(text, path)
 }
 
-// ParseRows reads rows from CSV text. Errors name the file and the line.
+// ParseRows reads rows from CSV text; experiments and methods under former names get their present ones. Errors name the file and the line.
 func ParseRows(text []byte, file string) ([]Row, error) {
 	c := csv.NewReader(bytes.NewReader(text))
 	c.ReuseRecord, c.FieldsPerRecord = true, len(header)
@@ -131,7 +143,7 @@ func ParseRows(text []byte, file string) ([]Row, error) {
 }
 
 func parseRow(fields []string) (Row, error) {
-	r := Row{Experiment: fields[0], Environment: fields[1], Method: fields[2], Metric: fields[5]}
+	r := Row{Experiment: presentName(fields[0]), Environment: fields[1], Method: method.Canonical(fields[2]), Metric: fields[5]}
 	var err error
 	if r.Demos, err = strconv.Atoi(fields[3]); err != nil {
 		return r, fmt.Errorf("demos %q is not a whole number", fields[3])

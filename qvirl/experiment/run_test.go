@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/go-birl/birl/qvirl/irl"
-	"github.com/go-birl/birl/qvirl/overlay"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -14,6 +12,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/overlay"
 )
 
 type fakeConfig struct{ Worlds, Chunk, Offset int }

@@ -2,11 +2,12 @@ package experiment
 
 import (
 	"context"
-	"github.com/go-birl/birl/qvirl/irl"
 	"math"
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 // Stages adds up the progress of the parts of a unit, and the time of its methods. It is not for concurrent use.

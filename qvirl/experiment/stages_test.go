@@ -3,12 +3,13 @@ package experiment
 import (
 	"context"
 	"errors"
-	"github.com/go-birl/birl/qvirl/irl"
 	"math"
 	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 // TestStagesCoverTheWholeUnit checks that a unit's progress rises to its end, and whose the time is.

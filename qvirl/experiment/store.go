@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/go-birl/birl/envs/atomicfile"
+	"github.com/go-birl/birl/qvirl/method"
 )
 
 // The files of a folder with results.
@@ -76,7 +77,37 @@ type UnitSummary struct {
 // ReadRecord reads the record of a run from a folder with results.
 func ReadRecord(dir string) (*Record, error) {
 	r := new(Record)
-	return r, readJSON(filepath.Join(dir, RunFile), r)
+	err := readJSON(filepath.Join(dir, RunFile), r)
+	r.rename()
+	return r, err
+}
+
+// rename gives the experiment and the methods of a record their present names.
+func (r *Record) rename() {
+	r.Experiment = presentName(r.Experiment)
+	r.Seconds, r.Processor = renamed(r.Seconds), renamed(r.Processor)
+	for i := range r.Units {
+		u := &r.Units[i]
+		u.Seconds, u.Processor = renamed(u.Seconds), renamed(u.Processor)
+	}
+	for i := range r.Renewals {
+		for j, name := range r.Renewals[i].Methods {
+			r.Renewals[i].Methods[j] = method.Canonical(name)
+		}
+		r.Renewals[i].Run.rename()
+	}
+}
+
+// renamed returns numbers by the present names of their methods.
+func renamed(byMethod map[string]float64) map[string]float64 {
+	if byMethod == nil {
+		return nil
+	}
+	out := make(map[string]float64, len(byMethod))
+	for name, v := range byMethod {
+		out[method.Canonical(name)] += v
+	}
+	return out
 }
 
 // store is a folder with results.
@@ -87,6 +118,9 @@ func (s store) recordPath(unit string) string { return filepath.Join(s.dir, Unit
 
 // put keeps a finished unit. The record comes last: it is what makes the unit count.
 func (s store) put(r UnitRecord, rows []Row) error {
+	for i := range rows {
+		rows[i].Method = method.Canonical(rows[i].Method) // a config may have a former name
+	}
 	if err := Sort(rows); err != nil {
 		return err
 	}
@@ -120,6 +154,7 @@ func (s store) units() (map[string]*UnitRecord, error) {
 		if r.Unit != name || !slices.Contains(r.Plan, name) {
 			return nil, fmt.Errorf("experiment: %s is not the record of unit %q; remove it", s.recordPath(name), name)
 		}
+		r.Experiment, r.Seconds, r.Processor = presentName(r.Experiment), renamed(r.Seconds), renamed(r.Processor)
 		out[name] = r
 	}
 	return out, nil
@@ -317,12 +352,36 @@ func digest(text []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// compact returns a config in the one form in which two can be compared: without spaces, fields in order, methods under their present names.
 func compact(raw json.RawMessage) []byte {
-	var b bytes.Buffer
-	if json.Compact(&b, raw) != nil {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber() // seeds have more digits than a float64
+	var config any
+	if d.Decode(&config) != nil {
 		return raw
 	}
-	return b.Bytes()
+	text, err := json.Marshal(withPresentNames(config))
+	if err != nil {
+		return raw
+	}
+	return text
+}
+
+// withPresentNames returns a decoded JSON value with every string that is a method's former name replaced.
+func withPresentNames(v any) any {
+	switch v := v.(type) {
+	case string:
+		return method.Canonical(v)
+	case []any:
+		for i := range v {
+			v[i] = withPresentNames(v[i])
+		}
+	case map[string]any:
+		for key := range v {
+			v[key] = withPresentNames(v[key])
+		}
+	}
+	return v
 }
 
 func readJSON(path string, v any) error {

@@ -1,6 +1,7 @@
 package neural
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/go-birl/birl/envs/demo"
@@ -56,6 +57,19 @@ func newData(trajectories []demo.Trajectory, successors []Successors, scale *Sca
 type Scale struct {
 	Mean []float32 `json:"mean"` // what becomes 0
 	Std  []float32 `json:"std"`  // the unit: a standard deviation, or Config.Unit
+}
+
+// validate refuses what is not the scale of observations of so many numbers.
+func (s *Scale) validate(observation int) error {
+	if s == nil || len(s.Mean) != observation || len(s.Std) != observation {
+		return fmt.Errorf("neural: the scale is not that of observations of %d numbers", observation)
+	}
+	for f := range s.Mean {
+		if mean, std := float64(s.Mean[f]), float64(s.Std[f]); mean-mean != 0 || !(std > 0) || math.IsInf(std, 0) {
+			return fmt.Errorf("neural: the scale of feature %d has mean %g and std %g, want finite numbers, the second positive", f, mean, std)
+		}
+	}
+	return nil
 }
 
 // constantFeature is the standard deviation, in relation to the feature's largest magnitude, below which it counts as constant:

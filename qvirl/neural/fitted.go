@@ -180,7 +180,7 @@ func (l *Learner) inference(f *Fitted) (*program, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	on, release, err := choice.Lane()
+	on, release, err := choice.Client()
 	if err != nil {
 		return nil, nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"sync"
@@ -98,7 +99,7 @@ func (l *Learner) train(ctx context.Context, t *Task, progress irl.Progress) ([]
 	for g := range groups {
 		first, end := g*len(t.Runs)/groups, (g+1)*len(t.Runs)/groups
 		work.Go(func() error {
-			on, release, err := choice.Lane()
+			on, release, err := choice.Client()
 			if err != nil {
 				return err
 			}
@@ -241,14 +242,27 @@ func (l *Learner) release(p *program) {
 	l.idle[p.shape] = append(l.idle[p.shape], p)
 }
 
+// validate reports the first field that no model has.
+func (s Spec) validate() error {
+	switch {
+	case s.Observation < 1 || s.Actions < 2:
+		return fmt.Errorf("neural: a model for observations of %d numbers and %d actions, want at least 1 and 2", s.Observation, s.Actions)
+	case !(s.Discount >= 0 && s.Discount < 1):
+		return fmt.Errorf("neural: a model of the discount γ = %g, want 0 ≤ γ < 1", s.Discount)
+	case !(s.Beta > 0) || math.IsInf(s.Beta, 0):
+		return fmt.Errorf("neural: a model of the rationality β = %g, want a finite positive number", s.Beta)
+	}
+	return nil
+}
+
 // Model returns the model with the given parameters, which are those of the networks (in the order of Objective.Networks, as
 // Fitted.Parameters lists them) and the objective's.
 func (l *Learner) Model(spec Spec, scale *Scale, parameters []Parameter) (*Fitted, error) {
-	if spec.Observation < 1 || spec.Actions < 2 {
-		return nil, fmt.Errorf("neural: a model for observations of %d numbers and %d actions", spec.Observation, spec.Actions)
+	if err := spec.validate(); err != nil {
+		return nil, err
 	}
-	if scale == nil || len(scale.Mean) != spec.Observation || len(scale.Std) != spec.Observation {
-		return nil, fmt.Errorf("neural: the scale is not that of observations of %d numbers", spec.Observation)
+	if err := scale.validate(spec.Observation); err != nil {
+		return nil, err
 	}
 	layout, trained, fixed, err := newLayout(parameters)
 	if err != nil {

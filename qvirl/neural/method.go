@@ -11,6 +11,8 @@ type Method interface {
 	Name() string
 	// Config is how the method trains, or the members of an ensemble do.
 	Config() Config
+	// MemoryNeed estimates how many bytes Fit takes for a task with runs.
+	MemoryNeed(t *Task) float64
 	// Fit returns a model for each run of the task. progress may be nil.
 	Fit(ctx context.Context, t *Task, progress irl.Progress) ([]Model, error)
 }

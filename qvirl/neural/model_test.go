@@ -1,6 +1,7 @@
 package neural
 
 import (
+	"encoding/json"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -80,6 +81,49 @@ func TestStoredModelsPredictTheSame(t *testing.T) {
 	}
 	if _, err := Load[classifier](t.TempDir(), "go"); err == nil || !strings.Contains(err.Error(), "holds no model") {
 		t.Errorf("error %v for an empty folder", err)
+	}
+}
+
+// TestModelsThatCannotBeAreRefused: a description that was edited to what no training makes is not predicted from.
+func TestModelsThatCannotBeAreRefused(t *testing.T) {
+	m := fit(t, testConfig(), classifier{}, testTask(1))[0]
+	dir := t.TempDir()
+	if err := m.Save(dir); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, descriptionFile)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for field, values := range map[string][]string{
+		"beta": {"0", "-1"}, "discount": {"7", "1", "-0.5"}, "std": {"[1, 0, 1]", "[1, -2, 1]", "[1]"}, "mean": {"[1, 2]"}, "actions": {"1"},
+		"observation": {"0"},
+	} {
+		for _, value := range values {
+			var d map[string]any
+			if err := json.Unmarshal(text, &d); err != nil {
+				t.Fatal(err)
+			}
+			part := d["spec"].(map[string]any)
+			if field == "std" || field == "mean" {
+				part = d["scale"].(map[string]any)
+			}
+			if _, ok := part[field]; !ok {
+				t.Fatalf("the description has no %s: %s", field, text)
+			}
+			part[field] = json.RawMessage(value)
+			spoilt, err := json.Marshal(d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, spoilt, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Load[classifier](dir, "go"); err == nil || !strings.Contains(err.Error(), path) {
+				t.Errorf("%s = %s: error %v, want one that names %s", field, value, err, path)
+			}
+		}
 	}
 }
 

@@ -29,8 +29,8 @@ func (m *Method) Name() string { return Name }
 // neither on its place in the batch nor on the other problems nor on GOMAXPROCS, so that batches may be split freely.
 // Poor convergence is not an error: see Posterior.Diagnostics.
 func (m *Method) Fit(ctx context.Context, problems []*irl.Problem, progress irl.Progress) ([]irl.Posterior, error) {
-	return mcmc.Fit(ctx, problems, progress, func(ctx context.Context, problem *irl.Problem, crew *mcmc.Crew) (irl.Posterior, error) {
-		posterior, err := m.sample(ctx, problem, crew)
+	return mcmc.Fit(ctx, problems, progress, func(ctx context.Context, problem *irl.Problem, job *mcmc.Job) (irl.Posterior, error) {
+		posterior, err := m.sample(ctx, problem, job)
 		if err != nil {
 			return nil, err
 		}
@@ -60,13 +60,13 @@ func (p *Posterior) Convergence() (ok bool, reason string) { return p.diagnostic
 func (p *Posterior) Diagnostics() Diagnostics { return p.diagnostics }
 
 // sample samples the posterior of one problem.
-func (m *Method) sample(ctx context.Context, problem *irl.Problem, crew *mcmc.Crew) (*Posterior, error) {
+func (m *Method) sample(ctx context.Context, problem *irl.Problem, job *mcmc.Job) (*Posterior, error) {
 	if err := irl.CheckBetaKnown(m.Name(), []*irl.Problem{problem}); err != nil {
 		return nil, err
 	}
 	c := m.config
 	chains := make([]*chain, c.Chains)
-	err := crew.Time(func() error {
+	err := job.Time(func() error {
 		hash, err := mcmc.Fingerprint(problem)
 		if err != nil {
 			return err
@@ -85,10 +85,10 @@ func (m *Method) sample(ctx context.Context, problem *irl.Problem, crew *mcmc.Cr
 	if err != nil {
 		return nil, err
 	}
-	if err := crew.Each(len(chains), func(i int) error { return chains[i].adapt(ctx, c.Warmup, c.TargetAccept) }); err != nil {
+	if err := job.Each(len(chains), func(i int) error { return chains[i].adapt(ctx, c.Warmup, c.TargetAccept) }); err != nil {
 		return nil, err
 	}
-	samples, convergence, err := crew.Converge(c.budget(),
+	samples, convergence, err := job.Converge(c.budget(),
 		func(i, iterations int) error { return chains[i].sample(ctx, iterations) },
 		func(perChain int) *mcmc.Posterior {
 			p := mcmc.NewPosterior(problem, len(chains), perChain)

@@ -42,10 +42,13 @@ type chain struct {
 	tried    int
 }
 
+// rescaleShare is the probability of a scale move after another transition.
+const rescaleShare = 0.25
+
 // start puts the chain at u.
 func (k *chain) start(u []float64) {
 	copy(k.at.u, u)
-	k.at.evaluate(k.target)
+	k.at.evaluate(k.target, gradientToo)
 	k.keep()
 }
 
@@ -61,11 +64,11 @@ func (k *chain) keep() {
 
 // move makes a transition of one kernel and returns the acceptance probability, or 1 where there is none.
 func (k *chain) move(kernel int) (accept float64) {
-	old := k.at.logLikelihood
 	switch kernel {
 	case hamiltonianKernel:
+		old := k.at.u[0]
 		accept = k.hamiltonian.move(&k.at, k.rng)
-		if k.at.logLikelihood != old {
+		if k.at.u[0] != old {
 			k.keep()
 		}
 	case sliceKernel:
@@ -75,7 +78,7 @@ func (k *chain) move(kernel int) (accept float64) {
 	case walkKernel:
 		accept = k.walk()
 	}
-	if k.target.problem.InfersBeta() {
+	if k.target.problem.InfersBeta() && k.rng.Float64() < rescaleShare {
 		k.rescale()
 	}
 	return accept
@@ -105,19 +108,23 @@ func (k *chain) walk() float64 {
 	if len(x) > n {
 		k.at.u[n] = (x[n] - math.Log(k.target.problem.Beta)) / k.target.problem.BetaLogStd
 	}
-	k.at.logLikelihood, k.at.fresh = k.target.LogLikelihood(k.at.u, nil), false
+	k.at.known = position
 	return accept
 }
 
 // rescale proposes z → c z and β → β/c with log c ~ N(0, ridge²), along which the likelihood of a zero prior mean is constant.
 // The Jacobian is c^k, and c is as probable as 1/c.
 func (k *chain) rescale() {
-	before := state{u: append([]float64(nil), k.at.u...), grad: append([]float64(nil), k.at.grad...), logLikelihood: k.at.logLikelihood, fresh: k.at.fresh}
+	if k.at.known < likelihoodToo {
+		k.at.evaluate(k.target, likelihoodToo)
+	}
+	before := newState(len(k.at.u))
+	before.copyFrom(&k.at)
 	size := k.target.k
 	log := k.ridge * k.rng.NormFloat64()
 	floats.Scale(math.Exp(log), k.at.u[:size])
 	k.at.u[size] -= log / k.target.problem.BetaLogStd
-	k.at.logLikelihood, k.at.fresh = k.target.LogLikelihood(k.at.u, nil), false
+	k.at.evaluate(k.target, likelihoodToo)
 	gain := k.at.logDensity() - before.logDensity() + float64(size)*log
 	if math.Log(k.rng.Float64()) < gain {
 		k.keep()

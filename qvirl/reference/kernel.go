@@ -18,24 +18,37 @@ type Likelihood interface {
 	LogLikelihood(u, grad []float64) float64
 }
 
-// state is a position of a chain. Its gradient is of the log-likelihood, and stale after a move that needs none.
+// state is a position of a chain. A move leaves the log-likelihood and its gradient behind where it needs neither.
 type state struct {
 	u, grad       []float64
 	logLikelihood float64
-	fresh         bool // the gradient belongs to u
+	known         knowledge
 }
+
+// knowledge says what of a state belongs to its position.
+type knowledge int
+
+const (
+	position      knowledge = iota // u alone
+	likelihoodToo                  // the log-likelihood
+	gradientToo                    // and its gradient
+)
 
 func newState(dim int) state { return state{u: make([]float64, dim), grad: make([]float64, dim)} }
 
 func (s *state) copyFrom(o *state) {
 	copy(s.u, o.u)
 	copy(s.grad, o.grad)
-	s.logLikelihood, s.fresh = o.logLikelihood, o.fresh
+	s.logLikelihood, s.known = o.logLikelihood, o.known
 }
 
-// evaluate finds the log-likelihood, and its gradient, at the present position.
-func (s *state) evaluate(l Likelihood) {
-	s.logLikelihood, s.fresh = l.LogLikelihood(s.u, s.grad), true
+// evaluate finds the log-likelihood at the present position, and its gradient if that is asked for.
+func (s *state) evaluate(l Likelihood, what knowledge) {
+	var grad []float64
+	if what == gradientToo {
+		grad = s.grad
+	}
+	s.logLikelihood, s.known = l.LogLikelihood(s.u, grad), what
 }
 
 // logDensity is that of the posterior, up to a constant.
@@ -104,8 +117,8 @@ func newHamiltonian(l Likelihood, trajectory float64, limit int) *hamiltonian {
 
 // move makes a transition and returns its acceptance probability.
 func (h *hamiltonian) move(at *state, rng *rand.Rand) float64 {
-	if !at.fresh {
-		at.evaluate(h.likelihood)
+	if at.known < gradientToo {
+		at.evaluate(h.likelihood, gradientToo)
 	}
 	h.from.copyFrom(at)
 	start := h.metric.draw(h.momentum, h.velocity, rng) - at.logDensity()
@@ -115,7 +128,7 @@ func (h *hamiltonian) move(at *state, rng *rand.Rand) float64 {
 		h.kick(at, h.step/2)
 		h.metric.velocity(h.velocity, h.momentum)
 		floats.AddScaled(at.u, h.step, h.velocity)
-		at.evaluate(h.likelihood)
+		at.evaluate(h.likelihood, gradientToo)
 		h.kick(at, h.step/2)
 		if !(-at.logDensity()-start < divergent) {
 			break
@@ -153,6 +166,9 @@ func newSlice(l Likelihood) *slice {
 
 // move makes a transition.
 func (s *slice) move(at *state, rng *rand.Rand) {
+	if at.known < likelihoodToo {
+		at.evaluate(s.likelihood, likelihoodToo)
+	}
 	copy(s.from, at.u)
 	for i := range s.nu {
 		s.nu[i] = rng.NormFloat64()
@@ -165,8 +181,8 @@ func (s *slice) move(at *state, rng *rand.Rand) {
 		for i := range at.u {
 			at.u[i] = s.from[i]*cos + s.nu[i]*sin
 		}
-		at.logLikelihood, at.fresh = s.likelihood.LogLikelihood(at.u, nil), false
-		if at.logLikelihood > floor || high-low < 1e-14 {
+		at.evaluate(s.likelihood, likelihoodToo)
+		if at.logLikelihood > floor || high-low < 1e-14 { // or the bracket has shrunk to the present position
 			return
 		}
 		if angle < 0 {

@@ -62,8 +62,8 @@ func (p *Posterior) Diagnostics() Diagnostics { return p.diagnostics }
 // Fit samples the posterior of each problem; every one is a *Posterior. The samples of a problem depend on the problem and the
 // configuration, seed included, alone. Poor convergence is not an error: see Posterior.Diagnostics.
 func (m *Method) Fit(ctx context.Context, problems []*irl.Problem, progress irl.Progress) ([]irl.Posterior, error) {
-	return mcmc.Fit(ctx, problems, progress, func(ctx context.Context, problem *irl.Problem, crew *mcmc.Crew) (irl.Posterior, error) {
-		s := sampling{config: m.config, problem: problem, crew: crew}
+	return mcmc.Fit(ctx, problems, progress, func(ctx context.Context, problem *irl.Problem, job *mcmc.Job) (irl.Posterior, error) {
+		s := sampling{config: m.config, problem: problem, job: job}
 		return s.run(ctx)
 	})
 }
@@ -71,8 +71,8 @@ func (m *Method) Fit(ctx context.Context, problems []*irl.Problem, progress irl.
 // FitFrom is Fit of the problem of a posterior, with every second chain started from a draw of that posterior in place of the
 // prior: chains that agree then do not depend on where they began.
 func (m *Method) FitFrom(ctx context.Context, start irl.Posterior, progress irl.Progress) (*Posterior, error) {
-	posts, err := mcmc.Fit(ctx, []*irl.Problem{start.Problem()}, progress, func(ctx context.Context, problem *irl.Problem, crew *mcmc.Crew) (irl.Posterior, error) {
-		s := sampling{config: m.config, problem: problem, crew: crew, from: start}
+	posts, err := mcmc.Fit(ctx, []*irl.Problem{start.Problem()}, progress, func(ctx context.Context, problem *irl.Problem, job *mcmc.Job) (irl.Posterior, error) {
+		s := sampling{config: m.config, problem: problem, job: job, from: start}
 		return s.run(ctx)
 	})
 	if err != nil {
@@ -85,19 +85,19 @@ func (m *Method) FitFrom(ctx context.Context, start irl.Posterior, progress irl.
 type sampling struct {
 	config  Config
 	problem *irl.Problem
-	crew    *mcmc.Crew
+	job     *mcmc.Job
 	from    irl.Posterior // that every second chain starts from a draw of; may be nil
 	chains  []*chain
 }
 
 func (s *sampling) run(ctx context.Context) (*Posterior, error) {
-	if err := s.crew.Time(s.prepare); err != nil {
+	if err := s.job.Time(s.prepare); err != nil {
 		return nil, err
 	}
 	if err := s.warmUp(ctx); err != nil {
 		return nil, err
 	}
-	samples, convergence, err := s.crew.Converge(s.budget(), func(i, iterations int) error {
+	samples, convergence, err := s.job.Converge(s.budget(), func(i, iterations int) error {
 		for k := s.chains[i]; k.trace.Len() < iterations; k.sample() {
 			if err := ctx.Err(); err != nil {
 				return err
@@ -261,7 +261,7 @@ func (s *sampling) newCurvature() []*mat.SymDense {
 // turns makes count transitions of each chain, of the kernels in turn, while it adapts their step sizes. It adds the curvature at
 // every curvatureEvery-th position to the chain's element of curvature, unless that is nil.
 func (s *sampling) turns(ctx context.Context, count, limit int, curvature []*mat.SymDense) error {
-	return s.crew.Each(len(s.chains), func(j int) error {
+	return s.job.Each(len(s.chains), func(j int) error {
 		k := s.chains[j]
 		k.hamiltonian.limit = limit
 		leap := newAveraging(k.hamiltonian.step, s.config.TargetAccept)
@@ -282,7 +282,7 @@ func (s *sampling) turns(ctx context.Context, count, limit int, curvature []*mat
 				k.walker.SetStepSize(walk.next(k.move(walkKernel)))
 			}
 			if curvature != nil && i%curvatureEvery == 0 {
-				k.at.evaluate(k.target)
+				k.at.evaluate(k.target, gradientToo)
 				k.target.addInformation(curvature[j])
 				if k.walker != nil {
 					k.walker.MoveTo(k.draw[k.target.n:])
@@ -339,7 +339,7 @@ func (s *sampling) setShares(ctx context.Context) error {
 	jumps := make([][kernels][]float64, len(s.chains))
 	costs := make([][kernels]float64, len(s.chains))
 	draws := make([][][]float64, len(s.chains))
-	err := s.crew.Each(len(s.chains), func(j int) error {
+	err := s.job.Each(len(s.chains), func(j int) error {
 		k := s.chains[j]
 		before := make([]float64, size)
 		for kernel := range kernels {

@@ -262,26 +262,27 @@ func choose(n int, rng *rand.Rand) []int { return rng.Perm(n)[:min(n, maxEach)] 
 // of writes the quantities of draw i, [quantities], to dst.
 func (q *quantities) of(p *irl.Problem, s *irl.Samples, i int, dst []float64) {
 	reward, values := s.Reward.RawRowView(i), s.Q.RawRowView(i)
-	dst = dst[:0]
+	at := 0
+	put := func(v float64) { dst[at] = v; at++ }
 	for _, k := range q.reward {
-		dst = append(dst, reward[k])
+		put(reward[k])
 	}
 	for _, k := range q.state {
-		dst = append(dst, floats.Max(values[k*p.MDP.Actions():(k+1)*p.MDP.Actions()]))
+		put(floats.Max(values[k*p.MDP.Actions() : (k+1)*p.MDP.Actions()]))
 	}
 	for k := range functionals {
 		sum := 0.0
 		for j, w := range q.linear.RawRowView(k) {
 			sum += w * (reward[j] - p.Prior.Mean[j]) // relative to the mean, beside which the rest may be small
 		}
-		dst = append(dst, sum)
+		put(sum)
 	}
 	expert := *p
 	if p.InfersBeta() {
 		expert.Beta = s.Beta[i]
 	}
-	dst = append(dst, expert.LogLikelihood(values, p.DemoCounts()))
+	put(expert.LogLikelihood(values, p.DemoCounts()))
 	if p.InfersBeta() {
-		dst = append(dst, s.Beta[i])
+		put(s.Beta[i])
 	}
 }

@@ -91,7 +91,7 @@ func (m *Variational) FitFrom(ctx context.Context, problems []*irl.Problem, star
 			from = start[first:end]
 		}
 		work.Go(func() error {
-			on, release, err := choice.Lane()
+			on, release, err := choice.Client()
 			if err != nil {
 				return err
 			}

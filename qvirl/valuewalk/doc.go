@@ -13,6 +13,6 @@
 // determinant. Any force that depends on the position alone keeps the leapfrog integrator reversible and
 // volume-preserving (Neal, 2011), so the samples come from the exact posterior.
 //
-// Refine walks from samples of an approximate posterior instead, so that the length of the walk is a dial between the
-// approximation and the exact posterior; Diagnose says how far apart they are.
+// Refine walks from samples of an approximate posterior instead, so that the length of the walk leads from the
+// approximation to the exact posterior; Diagnose says how far apart they are.
 package valuewalk

@@ -24,7 +24,7 @@ type Approximation interface {
 
 // RefineConfig says how an approximate posterior is refined. DefaultRefine returns values that suit the paper's gridworlds.
 type RefineConfig struct {
-	// Transitions is the dial k between the approximate posterior and the exact one: every sample is at least so many
+	// Transitions, k, leads from the approximate posterior to the exact one: every sample is at least so many
 	// Hamiltonian transitions away from a draw of the approximation. With 0, the samples are such draws, with the rewards
 	// that belong to them exactly; as it grows, they become those of ValueWalk.
 	Transitions int
@@ -70,9 +70,9 @@ const (
 	betaSpread     = 0.1  // of the starts' log β about the median of its prior, in its standard deviations
 	compared       = 2000 // samples that the diagnostics compare, at most
 	curvatureDraws = 40   // draws of the approximation whose mean curvature is the mass matrix
-	// flocks is the number of groups of walkers, each with one random stream and one scratch space. It does not depend on
+	// groups is the number of groups of walkers, each with one random stream and one scratch space. It does not depend on
 	// the machine, and neither do the samples.
-	flocks = 16
+	groups = 16
 )
 
 // Random streams of the refinement of one problem: the pilots have the numbers from streamPilots on, and so on. ValueWalk's
@@ -80,7 +80,7 @@ const (
 const (
 	streamDraws  = 1 << 20
 	streamPilots = 1 << 21
-	streamFlocks = 1 << 22
+	streamGroups = 1 << 22
 	streamChoice = 1<<23 + 1
 	streamBetas  = 1<<23 + 2
 )
@@ -103,8 +103,8 @@ func Refine(ctx context.Context, c RefineConfig, starts []Approximation, progres
 	}
 	posts, err := walkAll(ctx, c, problems, starts, compared, progress, func(r *refinement) (irl.Posterior, error) {
 		var d RefineDiagnostics
-		r.crew.Time(func() error { d = r.diagnose(); return nil })
-		d.Seconds = r.crew.Seconds()
+		r.job.Time(func() error { d = r.diagnose(); return nil })
+		d.Seconds = r.job.Seconds()
 		return &Refined{r.samples, r.start, d}, nil
 	})
 	if err != nil {
@@ -121,9 +121,9 @@ func Refine(ctx context.Context, c RefineConfig, starts []Approximation, progres
 // At least so many draws are made of an approximation, up to the number of samples.
 func walkAll(ctx context.Context, c RefineConfig, problems []*irl.Problem, starts []Approximation, draws int, progress irl.Progress,
 	answer func(*refinement) (irl.Posterior, error)) ([]irl.Posterior, error) {
-	return mcmc.Fit(ctx, problems, progress, func(ctx context.Context, problem *irl.Problem, crew *mcmc.Crew) (irl.Posterior, error) {
+	return mcmc.Fit(ctx, problems, progress, func(ctx context.Context, problem *irl.Problem, job *mcmc.Job) (irl.Posterior, error) {
 		walkers := c.Samples / c.Kept
-		r := &refinement{config: c, start: starts[crew.Problem], problem: problem, crew: crew, walkers: walkers, drawn: max(walkers, min(draws, c.Samples))}
+		r := &refinement{config: c, start: starts[job.Problem], problem: problem, job: job, walkers: walkers, drawn: max(walkers, min(draws, c.Samples))}
 		if err := r.run(ctx); err != nil {
 			return nil, err
 		}
@@ -136,7 +136,7 @@ type refinement struct {
 	config  RefineConfig
 	start   Approximation
 	problem *irl.Problem
-	crew    *mcmc.Crew
+	job     *mcmc.Job
 
 	base    *target
 	hash    uint64
@@ -149,17 +149,17 @@ type refinement struct {
 	spent   atomic.Int64 // evaluations of the target
 
 	samples *mcmc.Posterior
-	flocks  []flock
+	groups  []group
 }
 
-// flock is what a group of walkers reports.
-type flock struct {
+// group is what a group of walkers reports.
+type group struct {
 	leapfrogs, divergences, stuck int
 	accepted                      float64
 }
 
 func (r *refinement) run(ctx context.Context) error {
-	if err := r.crew.Time(r.prepare); err != nil {
+	if err := r.job.Time(r.prepare); err != nil {
 		return err
 	}
 	if r.transitions() > 0 {
@@ -167,11 +167,11 @@ func (r *refinement) run(ctx context.Context) error {
 			return err
 		}
 	}
-	r.crew.Report(fmt.Sprintf("%d walkers of %d transitions", r.walkers, r.transitions()))
+	r.job.Report(fmt.Sprintf("%d walkers of %d transitions", r.walkers, r.transitions()))
 	r.samples = mcmc.NewPosterior(r.problem, r.walkers, r.config.Kept)
-	r.flocks = make([]flock, min(flocks, r.walkers))
-	return r.crew.Each(len(r.flocks), func(i int) error {
-		return r.walk(ctx, i, i*r.walkers/len(r.flocks), (i+1)*r.walkers/len(r.flocks))
+	r.groups = make([]group, min(groups, r.walkers))
+	return r.job.Each(len(r.groups), func(i int) error {
+		return r.walk(ctx, i, i*r.walkers/len(r.groups), (i+1)*r.walkers/len(r.groups))
 	})
 }
 
@@ -225,7 +225,7 @@ func (r *refinement) adapt(ctx context.Context) error {
 		chains[i].moveTo(r.draws.RawRowView(r.drawn + i))
 	}
 	each := func(transitions int, visit func(i int) func()) error {
-		return r.crew.Each(pilots, func(i int) error {
+		return r.job.Each(pilots, func(i int) error {
 			return chains[i].adapt(ctx, r.metric, transitions, r.config.TargetAccept, visit(i))
 		})
 	}
@@ -280,11 +280,11 @@ func (r *refinement) newWalker(stream uint64) *chain {
 	return newWalker(r.base.clone(), mcmc.Stream(r.config.Seed, r.hash, stream), r.config.Trajectory, true)
 }
 
-// walk moves the walkers of flock i, those from first to end − 1, one after the other, and keeps their samples.
+// walk moves the walkers of group i, those from first to end − 1, one after the other, and keeps their samples.
 func (r *refinement) walk(ctx context.Context, i, first, end int) error {
-	k := r.newWalker(streamFlocks + uint64(i))
+	k := r.newWalker(streamGroups + uint64(i))
 	k.step = r.step
-	f := &r.flocks[i]
+	f := &r.groups[i]
 	for w := first; w < end; w++ {
 		if err := ctx.Err(); err != nil {
 			return err

@@ -140,7 +140,7 @@ func exactSmall(t testing.TB) *Posterior {
 	return small.exact
 }
 
-// TestRefinementApproachesTheExactPosterior checks that the distance to ValueWalk falls as the dial is turned.
+// TestRefinementApproachesTheExactPosterior checks that the distance to ValueWalk falls with the number of transitions.
 func TestRefinementApproachesTheExactPosterior(t *testing.T) {
 	exact := exactSmall(t)
 	start := spoilt(exact, 0.7, 0.8)

@@ -114,7 +114,7 @@ func (r *refinement) diagnose() (d RefineDiagnostics) {
 	d.StepSize, d.Evaluations = r.step, int(r.spent.Load())
 	stuck := 0
 	total := math.Max(float64(r.walkers*r.transitions()), 1)
-	for _, f := range r.flocks {
+	for _, f := range r.groups {
 		d.Acceptance += f.accepted / total
 		d.LeapfrogSteps += float64(f.leapfrogs) / total
 		d.Divergences += f.divergences

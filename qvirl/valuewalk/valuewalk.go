@@ -34,8 +34,8 @@ func methodName(determinant bool) string {
 // neither on its place in the batch nor on the other problems nor on GOMAXPROCS, so that batches may be split freely.
 // Poor convergence is not an error: see Posterior.Diagnostics.
 func (m *Method) Fit(ctx context.Context, problems []*irl.Problem, progress irl.Progress) ([]irl.Posterior, error) {
-	return mcmc.Fit(ctx, problems, progress, func(ctx context.Context, problem *irl.Problem, crew *mcmc.Crew) (irl.Posterior, error) {
-		w := walk{config: m.config, problem: problem, crew: crew}
+	return mcmc.Fit(ctx, problems, progress, func(ctx context.Context, problem *irl.Problem, job *mcmc.Job) (irl.Posterior, error) {
+		w := walk{config: m.config, problem: problem, job: job}
 		posterior, err := w.run(ctx)
 		if err != nil {
 			return nil, err
@@ -48,7 +48,7 @@ func (m *Method) Fit(ctx context.Context, problems []*irl.Problem, progress irl.
 type walk struct {
 	config  Config
 	problem *irl.Problem
-	crew    *mcmc.Crew
+	job     *mcmc.Job
 
 	chains []*chain
 	metric *metric
@@ -67,13 +67,13 @@ const (
 )
 
 func (w *walk) run(ctx context.Context) (*Posterior, error) {
-	if err := w.crew.Time(w.prepare); err != nil {
+	if err := w.job.Time(w.prepare); err != nil {
 		return nil, err
 	}
 	if err := w.warmUp(ctx); err != nil {
 		return nil, err
 	}
-	samples, convergence, err := w.crew.Converge(w.config.budget(),
+	samples, convergence, err := w.job.Converge(w.config.budget(),
 		func(i, iterations int) error { return w.chains[i].sample(ctx, w.metric, iterations) }, w.collect)
 	if err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func (w *walk) prepare() error {
 func (w *walk) warmUp(ctx context.Context) error {
 	quarter := w.config.Warmup / 4
 	each := func(f func(j int, k *chain) error) error {
-		return w.crew.Each(len(w.chains), func(j int) error { return f(j, w.chains[j]) })
+		return w.job.Each(len(w.chains), func(j int) error { return f(j, w.chains[j]) })
 	}
 	adapt := func(_ int, k *chain) error { return k.adapt(ctx, w.metric, quarter, w.config.TargetAccept, nil) }
 	if err := each(adapt); err != nil {

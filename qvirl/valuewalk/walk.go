@@ -59,7 +59,7 @@ const (
 // those of two halves of the walkers do (root mean squares over the values).
 func (r *refinement) settled() bool {
 	stuck := 0
-	for _, f := range r.flocks {
+	for _, f := range r.groups {
 		stuck += f.stuck
 	}
 	if float64(stuck) > maxStuck*float64(r.walkers) {

@@ -3,6 +3,8 @@ package valuewalk
 import (
 	"math/rand/v2"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/go-birl/birl/qvirl/irl"
 )
 
@@ -13,6 +15,7 @@ type Walker struct {
 	metric    *metric
 	curvature []float64 // sum over positions, [Dim, Dim]
 	positions int
+	placed    bool // it has a position
 }
 
 // NewWalker returns a walker in the posterior of a problem, whose prior must have a density. It has no position yet. trajectory
@@ -26,7 +29,12 @@ func NewWalker(problem *irl.Problem, rng *rand.Rand, trajectory float64) (*Walke
 }
 
 // MoveTo puts the walker at x, [Dim].
-func (w *Walker) MoveTo(x []float64) { w.chain.moveTo(x) }
+func (w *Walker) MoveTo(x []float64) {
+	if !w.placed || !floats.Equal(x, w.chain.at.x) {
+		w.chain.moveTo(x)
+		w.placed = true
+	}
+}
 
 // AddCurvature adds the posterior's curvature at the present position to that of which UseCurvature makes the mass matrix.
 func (w *Walker) AddCurvature() {

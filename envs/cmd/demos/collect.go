@@ -55,7 +55,7 @@ interruption or a fault, what was collected until then is stored all the same; w
 	f.StringSliceVar(&o.imports, "import", nil, "Python modules that register the environment")
 	f.StringArrayVar(&o.options, "option", nil, "an option NAME=VALUE of the environment's constructor, the value in JSON")
 	f.StringArrayVar(&o.pythonPath, "python-path", nil, "folder in which Python modules are looked for first")
-	f.StringVar(&o.python, "python", "", "Python interpreter (default: the one that kernel-setup installed, else python3)")
+	f.StringVar(&o.python, "python", "", "Python interpreter (default: BIRL_PYTHON, the one that kernel-setup installed, or python3)")
 	f.BoolVar(&o.atari, "atari", false, "an Atari game in the usual preprocessing: 4 grey frames of 84×84")
 	f.IntVar(&o.workers, "workers", 1, "number of processes")
 	f.IntVar(&o.envs, "envs", 4, "environments in each process")

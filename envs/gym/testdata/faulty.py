@@ -36,6 +36,8 @@ class Faulty(gymnasium.Env):
         if self.fault == "hang in the second episode" and self.episodes == 2:
             time.sleep(3600)
         observation, reward = self.observe(), float(action)
+        if self.fault == "array reward":
+            reward = np.array([reward])
         if self.count == self.at:
             if self.fault == "raise":
                 raise ZeroDivisionError("the wheel came off")
@@ -52,6 +54,8 @@ class Faulty(gymnasium.Env):
                 observation[1] = np.nan
             elif self.fault == "nan reward":
                 reward = np.nan
+            elif self.fault == "vector reward":
+                reward = np.zeros(2)
             elif self.fault == "infinite reward":
                 reward = np.inf
             elif self.fault == "infinite observation":

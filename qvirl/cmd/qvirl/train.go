@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -22,6 +23,7 @@ import (
 // trainOptions are the flags of train.
 type trainOptions struct {
 	environmentOptions
+	memory                  command.Memory
 	demos, method, out, aux string
 	heldOut                 string
 	episodes                string
@@ -91,6 +93,7 @@ Methods:
 	f.StringVar(&o.backend, "backend", "", backendHelp)
 	f.BoolVar(&o.asJSON, "json", false, "write progress as JSON to standard output, one event a line")
 	f.BoolVar(&o.force, "force", false, command.ForceHelp)
+	o.memory.AddTo(c)
 	c.MarkFlagsMutuallyExclusive("aux", "env")
 	for _, name := range []string{"demos", "method", "out"} {
 		c.MarkFlagRequired(name)
@@ -145,6 +148,9 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	if err != nil {
 		return err
 	}
+	if err := o.memory.Check(fmt.Sprintf("training for %d actions", task.Actions), method.MemoryNeed(task)); err != nil {
+		return errors.Join(err, o.outlier(task))
+	}
 	if err := os.MkdirAll(o.out, 0o755); err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
@@ -170,6 +176,7 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 			return err
 		}
 	}
+	defer command.EndSoon(cmd.Context(), cmd.ErrOrStderr())()
 	clock := newStopwatch()
 	models, err := method.Fit(cmd.Context(), task, fitProgress(listener, o.method, clock))
 	if err != nil {
@@ -192,6 +199,24 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 			o.method, spec.Demos, spec.Transitions, models[0].Seconds(), o.out)
 	}
 	return nil
+}
+
+// outlier says where the largest action of the demonstrations is, if many actions below it never occur.
+func (o *trainOptions) outlier(t *neural.Task) error {
+	seen, largest, episode := map[int]bool{}, -1, 0
+	for i, d := range t.Runs[0].Demos {
+		for _, a := range d.Actions {
+			seen[a] = true
+			if a > largest {
+				largest, episode = a, i
+			}
+		}
+	}
+	if o.actions != 0 || largest < 10*len(seen) {
+		return nil
+	}
+	return fmt.Errorf("the demonstrations have only %d different actions, of which the largest, in demonstration %d, is %d: "+
+		"if that is a mistake, mend %s; if most actions never occur, number them anew", len(seen), episode, largest, o.demos)
 }
 
 // claim keeps other commands from training into the folder until the release, and refuses one that holds a model, unless that is to be replaced or

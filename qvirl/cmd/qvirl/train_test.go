@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gofrs/flock"
 
@@ -143,6 +144,30 @@ func TestTrainAndScoreSayWhatIsWrong(t *testing.T) {
 		_, stderr, status := runQVIRL(args...)
 		if status != 1 || !strings.Contains(stderr, want) {
 			t.Errorf("%v: status %d, %q; want %q", args, status, stderr, want)
+		}
+	}
+}
+
+// TestTrainingIsRefusedBeforeItFillsTheMemory: one action out of all proportion would make networks of 100 GB.
+func TestTrainingIsRefusedBeforeItFillsTheMemory(t *testing.T) {
+	t.Chdir(t.TempDir())
+	text := "episode,action,obs_0,next_obs_0\n0,0,1,2\n0,1,2,3\n1,200000000,1,2\n"
+	if err := os.WriteFile("demos.csv", []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, method := range catalogue.Names() {
+		began := time.Now()
+		_, stderr, status := runQVIRL("train", "--demos", "demos.csv", "--method", method, "--beta", "1", "--out", "model", "--backend", "go", "--memory", "64GB")
+		if status != 1 || time.Since(began) > 10*time.Second {
+			t.Errorf("%s: status %d after %v", method, status, time.Since(began))
+		}
+		for _, want := range []string{"200000001 actions", " TB of memory", "64 GB that --memory allows", "only 3 different actions", "in demonstration 1, is 200000000"} {
+			if !strings.Contains(stderr, want) {
+				t.Errorf("%s: the error lacks %q: %s", method, want, stderr)
+			}
+		}
+		if _, err := os.Stat("model"); err == nil {
+			t.Errorf("%s: the folder was made", method)
 		}
 	}
 }

@@ -22,13 +22,13 @@ import (
 // Name is the experiment's name in result rows.
 const Name = "active-gridworld"
 
-// The methods, by their names in result rows: a posterior (valuewalk, qvirl, qvirl-svi, qvirl-best, qvirl-refined, or avril- and the
+// The methods, by their names in result rows: a posterior (valuewalk, qvirl, qvirl-svi, qvirl-matched, qvirl-refined, or avril- and the
 // number λ), which is asked by RewardEIG unless a suffix says otherwise.
 const (
 	ValueWalk      = "valuewalk"
 	QVIRL          = "qvirl"
 	QVIRLSVI       = worlds.QVIRLSVI     // trained on draws through the exact maximum and likelihood
-	QVIRLBest      = worlds.QVIRLBest    // warped marginals, matched to a short walk from the paper's objective, trained briefly
+	QVIRLMatched   = worlds.QVIRLMatched // warped marginals, matched to a short walk from the paper's objective, trained briefly
 	QVIRLRefined   = worlds.QVIRLRefined // the paper's objective, trained briefly, and refined by Hamiltonian transitions
 	QVIRLActiveVaR = QVIRL + varSuffix
 	QVIRLRandom    = QVIRL + randomSuffix
@@ -80,8 +80,8 @@ type Config struct {
 
 	QVIRL      tabular.Config         // trained on after each query, until it has converged again
 	QVIRLSVI   tabular.Config         // likewise
-	QVIRLStart tabular.Config         // of the posterior from which the walks of QVIRLBest and QVIRLRefined start, afresh after each query
-	Match      valuewalk.RefineConfig // of QVIRLBest's walk
+	QVIRLStart tabular.Config         // of the posterior from which the walks of QVIRLMatched and QVIRLRefined start, afresh after each query
+	Match      valuewalk.RefineConfig // of QVIRLMatched's walk
 	Refine     valuewalk.RefineConfig // of QVIRLRefined's
 	AVRIL      avril.Config
 	ValueWalk  valuewalk.Config
@@ -237,7 +237,7 @@ func (c Config) Fitter(method, backendName string) (active.Fitter, error) {
 	var m irl.Method
 	var err error
 	switch name := posterior(method); name {
-	case QVIRL, QVIRLSVI, QVIRLBest, QVIRLRefined:
+	case QVIRL, QVIRLSVI, QVIRLMatched, QVIRLRefined:
 		m, err = worlds.Config{QVIRL: c.QVIRL, QVIRLSVI: c.QVIRLSVI, QVIRLStart: c.QVIRLStart, Match: c.Match, Refine: c.Refine}.Method(name, backendName)
 	case ValueWalk:
 		m, err = valuewalk.New(c.ValueWalk)

@@ -21,7 +21,7 @@ import (
 
 // cost is about how many seconds a posterior takes for a query of a run, for the estimate of the time left; otherCost is that
 // of the posteriors which cost does not list, and referenceCost that of comparing a posterior with ValueWalk's.
-var cost = map[string]float64{ValueWalk: 1, QVIRL: 0.4, QVIRLBest: 0.4}
+var cost = map[string]float64{ValueWalk: 1, QVIRL: 0.4, QVIRLMatched: 0.4}
 
 const (
 	otherCost     = 0.5

@@ -61,7 +61,7 @@ func from(c worlds.Config) Config {
 	// What makes the closed form's apprentice cautious: QVIRLLogEP has its likelihood from draws, QVIRLELogP also E log p in place of log E p,
 	// QVIRLSVILogEP and QVIRLSVI the same with the exact maximum and divergence, and QVIRLMaxMean the paper's other approximation of the maximum.
 	c.Methods = []string{worlds.QVIRL, worlds.QVIRLMaxMean, worlds.QVIRLLogEP, worlds.QVIRLELogP,
-		worlds.QVIRLSVILogEP, worlds.QVIRLSVI, worlds.QVIRLBest, worlds.QVIRLRefined, worlds.AVRIL, "avril-0.17"}
+		worlds.QVIRLSVILogEP, worlds.QVIRLSVI, worlds.QVIRLMatched, worlds.QVIRLRefined, worlds.AVRIL, "avril-0.17"}
 	c.QVIRLMaxMean = c.QVIRL // trained to convergence, unlike that of Table 1
 	c.QVIRLMaxMean.Maximum = graphs.MaxMean
 	// Half of the time of the default, and hardly other policies: on 12 worlds with seeds from 1000 QVIRLSVI's CVaR policy has a CVaR of 78.2 with

@@ -13,7 +13,7 @@ import (
 var tableMethods = []string{"valuewalk-mean", "valuewalk-cvar", "qvirl-mean", "qvirl-cvar", "qvirl-exactmax-cvar",
 	"qvirl-maxmean-mean", "qvirl-maxmean-cvar", "qvirl-maxmean-exactmax-cvar", "qvirl-log-e-p-mean", "qvirl-log-e-p-cvar", "qvirl-log-e-p-exactmax-cvar", "qvirl-e-log-p-mean", "qvirl-e-log-p-cvar", "qvirl-e-log-p-exactmax-cvar",
 	"qvirl-svi-log-e-p-mean", "qvirl-svi-log-e-p-cvar", "qvirl-svi-mean", "qvirl-svi-cvar",
-	"qvirl-best-mean", "qvirl-best-cvar", "qvirl-refined-mean", "qvirl-refined-cvar", "avril-mean", "avril-cvar",
+	"qvirl-matched-mean", "qvirl-matched-cvar", "qvirl-refined-mean", "qvirl-refined-cvar", "avril-mean", "avril-cvar",
 	"avril-0.17-mean", "avril-0.17-cvar", Optimal, Random}
 
 // published returns the values of a table of mean and standard error of the return under the true reward, and of the mean
@@ -42,10 +42,10 @@ var paper = published("paper", map[string][6]float64{
 	Random:            {0, 0, 5.4, 1.4, -17.1, 1.3},
 })
 
-// trial holds the values of an independent trial on 61 worlds with the exact posterior; its standard errors are not known.
-var trial = func() exhibit.Reference {
+// independent holds the values of another implementation on 61 worlds with the exact posterior; its standard errors are not known.
+var independent = func() exhibit.Reference {
 	none := math.NaN()
-	return published("trial", map[string][6]float64{
+	return published("independent", map[string][6]float64{
 		"valuewalk-mean":  {78.7, none, 131.7, none, 79.0, none},
 		"valuewalk-cvar":  {79.2, none, 130.1, none, 80.8, none},
 		"qvirl-mean":      {74.5, none, 127.1, none, 74.6, none},
@@ -73,15 +73,15 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 	return r, nil
 }
 
-// Tables returns Table 2 beside the paper's and the trial's values, and what the policies promise by their own posteriors.
+// Tables returns Table 2 beside the paper's and the independent run's values, and what the policies promise by their own posteriors.
 func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 	table2, err := experiment.Tabulate(rows, tableMethods, []exhibit.Column{{Metric: ReturnTrue, Title: "true return", Decimals: 1},
-		{Metric: ReturnMean, Title: "posterior mean", Decimals: 1}, {Metric: ReturnCVaR, Title: "posterior CVaR", Decimals: 1}}, paper, trial)
+		{Metric: ReturnMean, Title: "posterior mean", Decimals: 1}, {Metric: ReturnCVaR, Title: "posterior CVaR", Decimals: 1}}, paper, independent)
 	if err != nil {
 		return nil, err
 	}
 	table2.Name, table2.Title = "table2", "Returns of the apprentices"
-	table2.Notes = []string{"Mean and CVaR are under ValueWalk's samples.", "The trial's standard errors are not known and count as 0."}
+	table2.Notes = []string{"Mean and CVaR are under ValueWalk's samples.", "The independent run's standard errors are not known and count as 0."}
 	columns := []exhibit.Column{{Metric: OwnMean, Title: "own mean", Decimals: 1},
 		{Metric: ReturnMeanHeldOut, Title: "held-out mean", Decimals: 1}, {Metric: OwnStd, Title: "own std", Decimals: 1},
 		{Metric: ReturnStdHeldOut, Title: "held-out std", Decimals: 1}, {Metric: OwnCVaR, Title: "own CVaR", Decimals: 1},

@@ -22,7 +22,7 @@ func tiny() Config {
 	c.World.Width, c.World.Height = 3, 3
 	c.Seeds, c.Chunk, c.Again, c.Draws = []uint64{2000, 2001, 2002}, 1, 2, 400
 	c.HeldOut, c.Lambdas = []uint64{2003}, []float64{0, 0.1}
-	c.Methods = []string{worlds.QVIRL, worlds.QVIRLMaxMean, worlds.QVIRLBest, worlds.QVIRLRefined, worlds.AVRIL, "avril-0.17"}
+	c.Methods = []string{worlds.QVIRL, worlds.QVIRLMaxMean, worlds.QVIRLMatched, worlds.QVIRLRefined, worlds.AVRIL, "avril-0.17"}
 	c.ValueWalk.Samples = 1000
 	c.QVIRL.Steps, c.QVIRL.Rounds = 300, 1
 	c.Match.Samples, c.QVIRLStart.Steps = 1500, 75
@@ -63,7 +63,7 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 		t.Error("three shards gave other rows than one run")
 	}
 	main, heldOut := split(rows)
-	grids := map[string]int{worlds.ValueWalk: 3, worlds.ValueWalkNoDet: 3, worlds.ValueWalkAgain: 2, worlds.QVIRL: 3, worlds.QVIRLMaxMean: 3, worlds.QVIRLBest: 3, worlds.QVIRLRefined: 3, worlds.AVRIL: 3, "avril-0.17": 3}
+	grids := map[string]int{worlds.ValueWalk: 3, worlds.ValueWalkNoDet: 3, worlds.ValueWalkAgain: 2, worlds.QVIRL: 3, worlds.QVIRLMaxMean: 3, worlds.QVIRLMatched: 3, worlds.QVIRLRefined: 3, worlds.AVRIL: 3, "avril-0.17": 3}
 	for method, n := range grids {
 		for _, name := range []string{metric.W1, metric.LogDensity, metric.RewardCoverage, metric.PolicyCoverage, metric.PolicyTV,
 			metric.PolicyL1, metric.W1NoDet, metric.PolicyTVNoDet, metric.PolicyCoverageNonterminal, metric.PolicyTVNonterminal} {
@@ -101,7 +101,7 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 	if q, r := mean(worlds.QVIRL, metric.W1), mean(worlds.QVIRLRefined, metric.W1); !(r < q) || mean(worlds.QVIRLRefined, worlds.Drift) <= 0 || mean(worlds.QVIRLRefined, worlds.Settling) <= 0 {
 		t.Errorf("W1 of QVIRL %g, refined %g, drift %g", q, r, mean(worlds.QVIRLRefined, worlds.Drift))
 	}
-	for _, method := range []string{worlds.ValueWalk, worlds.QVIRL, worlds.QVIRLBest, worlds.QVIRLRefined} {
+	for _, method := range []string{worlds.ValueWalk, worlds.QVIRL, worlds.QVIRLMatched, worlds.QVIRLRefined} {
 		if c := mean(method, metric.RewardCoverage); !(c > 0.6) {
 			t.Errorf("%s covers %g of the true rewards", method, c)
 		}

@@ -17,7 +17,7 @@ import (
 )
 
 // cost is about how many seconds a method takes for a world, for the estimate of the time left.
-var cost = map[string]float64{worlds.ValueWalk: 3, worlds.ValueWalkNoDet: 3, worlds.ValueWalkAgain: 3, worlds.QVIRL: 1, worlds.QVIRL20k: 3, worlds.QVIRLMaxMean: 3, worlds.QVIRLSVI: 1, worlds.QVIRLSVILogEP: 1, worlds.QVIRLLogEP: 1, worlds.QVIRLELogP: 1, worlds.QVIRLBest: 0.7, worlds.QVIRLRefined: 1}
+var cost = map[string]float64{worlds.ValueWalk: 3, worlds.ValueWalkNoDet: 3, worlds.ValueWalkAgain: 3, worlds.QVIRL: 1, worlds.QVIRL20k: 3, worlds.QVIRLMaxMean: 3, worlds.QVIRLSVI: 1, worlds.QVIRLSVILogEP: 1, worlds.QVIRLLogEP: 1, worlds.QVIRLELogP: 1, worlds.QVIRLMatched: 0.7, worlds.QVIRLRefined: 1}
 
 // otherCost is that of the methods which cost does not list; evaluationCost that of the metrics of a method.
 const (

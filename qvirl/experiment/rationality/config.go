@@ -10,19 +10,23 @@ import (
 	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/experiment/worlds"
 	"github.com/go-birl/birl/qvirl/matched"
 	"github.com/go-birl/birl/qvirl/tabular"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
 // Name is the experiment's name in result rows.
-const Name = "betas"
+const Name = "rationality"
+
+// drawnAs is what the draws of true β have always been seeded with.
+const drawnAs = "betas"
 
 // The methods, by their names in result rows: in the calibration ValueWalk and QVIRL, which both infer β; otherwise QVIRL as
 // a learner that knows the expert's β, that assumes a wrong one, or that infers it.
 const (
 	ValueWalk  = "valuewalk"
-	QVIRL      = "qvirl-best"
+	QVIRL      = worlds.QVIRLMatched
 	Known      = "known"
 	Wrong      = "wrong"
 	Inferred   = "inferred"       // under the prior of Config

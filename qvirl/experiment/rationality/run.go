@@ -63,7 +63,7 @@ func (r *runner) calibrate(ctx context.Context, seeds []uint64, t *experiment.St
 		if err != nil {
 			return nil, err
 		}
-		truth[i] = c.DrawMedian * math.Exp(c.LogStd*worlds.Stream(seed, Name).NormFloat64())
+		truth[i] = c.DrawMedian * math.Exp(c.LogStd*worlds.Stream(seed, drawnAs).NormFloat64())
 		if problems[i], err = c.problem(w, c.DrawWorld, c.DrawDemos, truth[i], seed); err != nil {
 			return nil, err
 		}
@@ -124,13 +124,13 @@ var learners = []string{Known, Wrong, Inferred, Misled}
 // compare is the unit of worlds in which experts of several β demonstrate.
 func (r *runner) compare(ctx context.Context, seeds []uint64, t *experiment.Stages) (*experiment.Result, error) {
 	c := r.config
-	type trial struct {
+	type oneCase struct {
 		row     experiment.Row
 		expert  float64
 		policy  []float64 // the demonstrator's, [S·A]
 		optimal []int     // optimal action of each state, [S]
 	}
-	trials, problems := map[string][]trial{}, map[string][]*irl.Problem{}
+	cases, problems := map[string][]oneCase{}, map[string][]*irl.Problem{}
 	for _, seed := range seeds {
 		w, err := gridworld.Random(c.World, seed)
 		if err != nil {
@@ -157,7 +157,7 @@ func (r *runner) compare(ctx context.Context, seeds []uint64, t *experiment.Stag
 					p.Beta, p.BetaLogStd = c.Wrong, c.LogStd
 				}
 				environment := fmt.Sprintf("gridworld-%dx%d%s%g", c.World.Width, c.World.Height, expertPart, expert)
-				trials[name] = append(trials[name], trial{experiment.Row{Environment: environment, Method: name, Demos: c.Demos, Seed: seed}, expert, policy, sol.Greedy})
+				cases[name] = append(cases[name], oneCase{experiment.Row{Environment: environment, Method: name, Demos: c.Demos, Seed: seed}, expert, policy, sol.Greedy})
 				problems[name] = append(problems[name], &p)
 			}
 		}
@@ -172,7 +172,7 @@ func (r *runner) compare(ctx context.Context, seeds []uint64, t *experiment.Stag
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		for i, at := range trials[name] {
+		for i, at := range cases[name] {
 			gap, err := logProbGap(posts[i], at.policy, at.optimal, at.row)
 			if err != nil {
 				return nil, fmt.Errorf("%s, world %d: %w", name, at.row.Seed, err)

@@ -14,17 +14,17 @@ import (
 )
 
 // Name is the experiment's name in result rows.
-const Name = "dial"
+const Name = "refinement"
 
 // The approximate posteriors, by their names in result rows.
 const (
-	Paper       = "paper" // the paper's closed form, run to convergence
-	Start       = "start" // the same, trained briefly
+	Paper       = worlds.QVIRL  // the paper's closed form, run to convergence
+	Start       = "qvirl-start" // the same, trained briefly
 	SVI         = worlds.QVIRLSVI
 	LogExpected = worlds.QVIRLSVILogEP
-	Values      = "matched-values"  // a Gaussian over optimal values with the moments of a short walk
-	Rewards     = "matched-rewards" // a Gaussian over rewards with the moments of the same walk
-	Best        = worlds.QVIRLBest  // rewards with sinh-arcsinh marginals, matched to the same walk
+	Values      = "matched-values"    // a Gaussian over optimal values with the moments of a short walk
+	Rewards     = "matched-rewards"   // a Gaussian over rewards with the moments of the same walk
+	Matched     = worlds.QVIRLMatched // rewards with sinh-arcsinh marginals, matched to the same walk
 	Refined     = worlds.QVIRLRefined
 
 	// What families could reach at best: matched to ValueWalk's samples. They are no methods.
@@ -51,7 +51,7 @@ type Config struct {
 	// Posteriors says which worlds there are, and how methods are fitted. Its other fields are not used.
 	Posteriors  worlds.Config
 	Families    []string // approximate posteriors to compare
-	Transitions []int    // refinements of Paper and of Best by so many transitions
+	Transitions []int    // refinements of Paper and of Matched by so many transitions
 	Walkers     int      // of each, with one sample of each walker
 	Judged      []uint64 // seeds of the worlds on which diagnoses are compared with the truth
 	Suspects    []string // the approximate posteriors that are diagnosed
@@ -62,9 +62,9 @@ type Config struct {
 func PaperScale() Config {
 	c := Config{
 		Posteriors:  worlds.Paper(),
-		Families:    []string{Paper, Start, SVI, LogExpected, Values, Rewards, Best, Refined, ExactValues, ExactRewards, ExactWarped},
+		Families:    []string{Paper, Start, SVI, LogExpected, Values, Rewards, Matched, Refined, ExactValues, ExactRewards, ExactWarped},
 		Transitions: []int{0, 1, 2, 4, 8, 16}, Walkers: 1000,
-		Judged: seeds(2000, 30), Suspects: []string{Paper, Start, Best},
+		Judged: seeds(2000, 30), Suspects: []string{Paper, Start, Matched},
 	}
 	c.Posteriors.Seeds, c.Posteriors.Chunk, c.Posteriors.Draws = seeds(1000, 8), 4, 1000
 	c.Posteriors.HeldOut, c.Posteriors.Lambdas, c.Posteriors.Methods = nil, nil, nil
@@ -77,7 +77,7 @@ func Quick() Config {
 	c.Posteriors.World.Width, c.Posteriors.World.Height = 5, 5
 	c.Posteriors.Seeds, c.Posteriors.Draws = seeds(1000, 2), 500
 	c.Posteriors.ValueWalk.Samples, c.Posteriors.ValueWalk.MinESS = 2000, 400
-	c.Families, c.Suspects = []string{Paper, Start, Values, Best, Refined, ExactWarped}, []string{Start, Best}
+	c.Families, c.Suspects = []string{Paper, Start, Values, Matched, Refined, ExactWarped}, []string{Start, Matched}
 	c.Transitions, c.Walkers, c.Judged = []int{0, 2, 8}, 500, seeds(2000, 2)
 	return c
 }
@@ -121,7 +121,7 @@ func (c Config) method(name, backendName string) (irl.Method, error) {
 	switch name {
 	case Paper:
 		return c.Posteriors.Method(worlds.QVIRL, backendName)
-	case SVI, LogExpected, Best, Refined:
+	case SVI, LogExpected, Matched, Refined:
 		return c.Posteriors.Method(name, backendName)
 	case Start, Values, Rewards:
 	default:

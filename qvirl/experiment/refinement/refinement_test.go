@@ -22,7 +22,7 @@ func tiny() Config {
 	p.Seeds, p.Draws, p.Chunk = seeds(3000, 2), 400, 1
 	p.ValueWalk.Samples, p.QVIRL.Steps, p.QVIRL.Rounds = 2000, 300, 1
 	p.Match.Samples, p.Refine.Samples = 1500, 2000
-	c.Families = []string{Paper, Start, Values, Rewards, Best, Refined, ExactValues, ExactRewards, ExactWarped}
+	c.Families = []string{Paper, Start, Values, Rewards, Matched, Refined, ExactValues, ExactRewards, ExactWarped}
 	c.Transitions, c.Walkers, c.Judged = []int{0, 8}, 1000, seeds(3002, 1)
 	return c
 }
@@ -54,7 +54,7 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 		return e.Mean
 	}
 	// the start is far off, and matching it to a walk brings it closer, as refinement does
-	if start, best, refined := mean(Start, metric.W1), mean(Best, metric.W1), mean(Refined, metric.W1); !(best < start) || !(refined < start) {
+	if start, best, refined := mean(Start, metric.W1), mean(Matched, metric.W1), mean(Refined, metric.W1); !(best < start) || !(refined < start) {
 		t.Errorf("W1 of the start %.3f, of the matched posterior %.3f, refined %.3f", start, best, refined)
 	}
 	if none, some := mean(turned(Paper, 0), metric.W1), mean(turned(Paper, 8), metric.W1); !(some < none) {
@@ -92,7 +92,7 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 	if len(report.Tables) != 2 || len(report.Charts) != 1 || len(report.Charts[0].Panels) != 3 || !strings.Contains(text.String(), "Diagnoses") {
 		t.Errorf("%d tables (%s), charts %+v", len(report.Tables), text.String(), report.Charts)
 	}
-	if s := secondsOf(record, Best, 2); !(s > 0) || !math.IsNaN(secondsOf(record, "nobody", 2)) {
+	if s := secondsOf(record, Matched, 2); !(s > 0) || !math.IsNaN(secondsOf(record, "nobody", 2)) {
 		t.Errorf("seconds of the matched posterior %g", s)
 	}
 }

@@ -12,12 +12,12 @@ import (
 )
 
 // families are the approximate posteriors in the order of the table.
-var families = []string{Paper, Start, SVI, LogExpected, Values, Rewards, Best, Refined, ExactValues, ExactRewards, ExactWarped}
+var families = []string{Paper, Start, SVI, LogExpected, Values, Rewards, Matched, Refined, ExactValues, ExactRewards, ExactWarped}
 
 // Seconds is a column of the table of families that comes from the record of the run: seconds of processor time a world.
 const Seconds = "seconds"
 
-// Report makes the table of families, the figure of the dial, and the table of verdicts.
+// Report makes the table of families, the figure of refinements, and the table of verdicts.
 func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, error) {
 	r := &exhibit.Report{Title: "Beyond the paper: approximate posteriors, refined and judged"}
 	compared, judged := split(rows)
@@ -27,7 +27,7 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 			return nil, err
 		}
 		r.Tables = append(r.Tables, *t)
-		if chart := Dial(compared, record); chart != nil {
+		if chart := Transitions(compared, record); chart != nil {
 			r.Charts = append(r.Charts, *chart)
 		}
 	}
@@ -101,10 +101,10 @@ func secondsOf(record *experiment.Record, method string, worlds int) float64 {
 	return least * float64(units) / float64(worlds)
 }
 
-// Dial returns the figure of refinements over their transitions: distance to the exact posterior, and seconds; or nil if the
+// Transitions returns the figure of refinements over their transitions: distance to the exact posterior, and seconds; or nil if the
 // rows hold no refinements.
-func Dial(rows []experiment.Row, record *experiment.Record) *exhibit.Chart {
-	chart := &exhibit.Chart{Name: "dial", Title: "The dial from variational to exact"}
+func Transitions(rows []experiment.Row, record *experiment.Record) *exhibit.Chart {
+	chart := &exhibit.Chart{Name: "transitions", Title: "From variational to exact"}
 	for _, of := range []struct {
 		label string
 		at    func(name string) (y, stdErr float64)
@@ -115,7 +115,7 @@ func Dial(rows []experiment.Row, record *experiment.Record) *exhibit.Chart {
 		}},
 	} {
 		panel := exhibit.Panel{XLabel: "transitions k", YLabel: of.label}
-		for _, from := range []string{Paper, Best} {
+		for _, from := range []string{Paper, Matched} {
 			curve := exhibit.Curve{Name: from}
 			for k := range maxTransitions {
 				if y, stdErr := of.at(turned(from, k)); !math.IsNaN(y) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strings"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
@@ -124,7 +125,7 @@ func (r *runner) compare(ctx context.Context, seeds []uint64, t *experiment.Stag
 			return nil, err
 		}
 	}
-	for _, from := range []string{Paper, Best} {
+	for _, from := range []string{Paper, Matched} {
 		if len(r.config.Transitions) > 0 && fitted[from] == nil {
 			if fitted[from], err = r.fit(ctx, from, grids, t); err != nil {
 				return nil, err
@@ -184,11 +185,24 @@ func covariance(x *mat.Dense) *mat.SymDense {
 // evaluate adds the rows of approximate posteriors.
 func (r *runner) evaluate(ctx context.Context, result *experiment.Result, name string, grids []*worlds.World, posts []irl.Posterior, refs []metric.References) error {
 	c := r.config.Posteriors
-	found, err := c.Measure(ctx, c.Environment(), name, grids, posts, refs, nil)
+	found, err := c.Measure(ctx, c.Environment(), drawnAs(name), grids, posts, refs, nil)
 	for _, rows := range found {
-		result.Rows = append(result.Rows, rows...)
+		for _, row := range rows {
+			row.Method = name
+			result.Rows = append(result.Rows, row)
+		}
 	}
 	return err
+}
+
+// drawnAs returns the name that the draws of an approximate posterior, refined or not, have always been seeded with.
+func drawnAs(name string) string {
+	for now, first := range map[string]string{Paper: "paper", Start: "start"} {
+		if rest, ok := strings.CutPrefix(name, now); ok && (rest == "" || strings.HasPrefix(rest, "-k")) {
+			return first + rest
+		}
+	}
+	return name
 }
 
 func (r *runner) row(w *worlds.World, method, metricName string, value float64) experiment.Row {
@@ -266,7 +280,7 @@ func judged(v valuewalk.Verdict, good, refinedGood bool) (code, right float64) {
 
 // distance returns how far a posterior is from ValueWalk's: Error, and the total variation of policies.
 func (r *runner) distance(w *worlds.World, name string, post irl.Posterior, exact *valuewalk.Posterior, refs metric.References) (reward, tv float64, err error) {
-	samples, err := worlds.Samples(post, r.config.Posteriors.Draws, w.Seed, name)
+	samples, err := worlds.Samples(post, r.config.Posteriors.Draws, w.Seed, drawnAs(name))
 	if err != nil {
 		return 0, 0, err
 	}

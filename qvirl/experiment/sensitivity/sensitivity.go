@@ -178,8 +178,8 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 	return p, nil
 }
 
-// trial is a learner's problem and the truth that it is measured by.
-type trial struct {
+// pairing is a learner's problem and the truth that it is measured by.
+type pairing struct {
 	seed            uint64
 	demos           int
 	expert, learner float64 // β
@@ -190,8 +190,8 @@ type trial struct {
 }
 
 // cases returns every expert with every learner on the given worlds.
-func (c Config) cases(demos int, seeds []uint64) ([]trial, error) {
-	var out []trial
+func (c Config) cases(demos int, seeds []uint64) ([]pairing, error) {
+	var out []pairing
 	for _, seed := range seeds {
 		w, err := gridworld.Random(c.World, seed)
 		if err != nil {
@@ -209,7 +209,7 @@ func (c Config) cases(demos int, seeds []uint64) ([]trial, error) {
 			}
 			policy := mdp.Boltzmann(nil, sol.Q, w.MDP.Actions(), expert)
 			for i, learner := range c.Betas {
-				out = append(out, trial{seed: seed, demos: demos, expert: expert, learner: learner, policy: policy, optimal: sol.Greedy, first: i == 0,
+				out = append(out, pairing{seed: seed, demos: demos, expert: expert, learner: learner, policy: policy, optimal: sol.Greedy, first: i == 0,
 					problem: &irl.Problem{MDP: w.MDP, Prior: prior, Discount: c.Discount, Beta: learner, Demos: mdp.Flatten(trajectories)}})
 			}
 		}
@@ -217,8 +217,8 @@ func (c Config) cases(demos int, seeds []uint64) ([]trial, error) {
 	return out, nil
 }
 
-// measure returns the rows of a trial.
-func (c Config) measure(t trial, post *tabular.Gaussian) []experiment.Row {
+// measure returns the rows of a pairing.
+func (c Config) measure(t pairing, post *tabular.Gaussian) []experiment.Row {
 	row := experiment.Row{Environment: c.environment(t.expert), Method: Learner(t.learner), Demos: t.demos, Seed: t.seed}
 	var out []experiment.Row
 	add := func(method, metric string, value float64) {

@@ -10,25 +10,26 @@ import (
 	"github.com/go-birl/birl/qvirl/avril"
 	"github.com/go-birl/birl/qvirl/graphs"
 	"github.com/go-birl/birl/qvirl/matched"
+	"github.com/go-birl/birl/qvirl/method"
 	"github.com/go-birl/birl/qvirl/tabular"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
 // The methods, by their names in result rows. AVRIL at a given λ is "avril-" and the number, as in "avril-0.17".
 const (
-	ValueWalk      = "valuewalk"         // the reference, exact up to Monte Carlo error
+	ValueWalk      = method.ValueWalk    // the reference, exact up to Monte Carlo error
 	ValueWalkNoDet = "valuewalk-nodet"   // without the log-determinant of the change of variables
 	ValueWalkAgain = "valuewalk-again"   // an independent second run of ValueWalk: its distances are Monte Carlo error
-	QVIRL          = "qvirl"             // the paper's objective, run to convergence
+	QVIRL          = method.QVIRL        // the paper's objective, run to convergence
 	QVIRL20k       = "qvirl-20k"         // the paper's training, 20,000 steps
 	QVIRLMaxMean   = "qvirl-maxmean"     // the same with the max-mean approximation
 	QVIRLSVI       = "qvirl-svi"         // trained on draws through the exact maximum and likelihood
 	QVIRLSVILogEP  = "qvirl-svi-log-e-p" // the same with the log of the expected likelihood, as in the closed form
 	QVIRLLogEP     = "qvirl-log-e-p"     // the paper's divergence with the likelihood of QVIRLSVILogEP, from draws
 	QVIRLELogP     = "qvirl-e-log-p"     // the paper's divergence with the likelihood of QVIRLSVI, from draws
-	QVIRLBest      = "qvirl-best"        // warped marginals, matched to a short walk from the paper's objective, trained briefly
-	QVIRLRefined   = "qvirl-refined"     // the paper's objective, trained briefly, and refined by Hamiltonian transitions
-	AVRIL          = "avril"             // with the λ that is best on held-out worlds
+	QVIRLMatched   = method.Matched      // warped marginals, matched to a short walk from the paper's objective, trained briefly
+	QVIRLRefined   = method.Refined      // the paper's objective, trained briefly, and refined by Hamiltonian transitions
+	AVRIL          = method.AVRIL        // with the λ that is best on held-out worlds
 	AVRILPrefix    = AVRIL + "-"
 )
 
@@ -66,8 +67,8 @@ type Config struct {
 	QVIRL20k     tabular.Config
 	QVIRLMaxMean tabular.Config
 	QVIRLSVI     tabular.Config         // of QVIRLSVILogEP, QVIRLLogEP and QVIRLELogP, too, but for what their names say
-	QVIRLStart   tabular.Config         // of the posterior from which the walks of QVIRLBest and QVIRLRefined start
-	Match        valuewalk.RefineConfig // of QVIRLBest's walk
+	QVIRLStart   tabular.Config         // of the posterior from which the walks of QVIRLMatched and QVIRLRefined start
+	Match        valuewalk.RefineConfig // of QVIRLMatched's walk
 	Refine       valuewalk.RefineConfig // of QVIRLRefined's
 	AVRIL        avril.Config
 }
@@ -80,7 +81,7 @@ func Paper() Config {
 	return Config{
 		World: gridworld.Paper(), Trajectories: 5, Length: 5, Beta: 2, Discount: 0.9,
 		Seeds: seeds(0, 100), Chunk: 20, Again: 20, Draws: 5000,
-		Methods: []string{QVIRL, QVIRL20k, QVIRLMaxMean, QVIRLBest, QVIRLRefined, AVRIL, "avril-0.17"},
+		Methods: []string{QVIRL, QVIRL20k, QVIRLMaxMean, QVIRLMatched, QVIRLRefined, AVRIL, "avril-0.17"},
 		HeldOut: seeds(1000, 10), Lambdas: avril.Lambdas, Lambda: 0.02,
 		ValueWalk: valuewalk.Default(), QVIRL: tabular.DefaultConfig(), QVIRL20k: tabular.PaperConfig(), QVIRLMaxMean: maxMean,
 		QVIRLSVI: tabular.MonteCarloConfig(), QVIRLStart: tabular.StartConfig(), Match: matched.Default(), Refine: valuewalk.DefaultRefine(),

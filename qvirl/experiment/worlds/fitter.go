@@ -2,6 +2,7 @@ package worlds
 
 import (
 	"context"
+
 	"github.com/go-birl/birl/qvirl/irl"
 )
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
+	"strings"
 
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/irl"
@@ -49,8 +50,11 @@ func Samples(post irl.Posterior, n int, seed uint64, method string) (*irl.Sample
 }
 
 // Stream returns the random stream that samples of a method's posterior are drawn with in the world of a seed.
-func Stream(seed uint64, method string) *rand.Rand {
+func Stream(seed uint64, name string) *rand.Rand {
+	if rest, ok := strings.CutPrefix(name, QVIRLMatched); ok {
+		name = "qvirl-best" + rest // the name that its draws have always been seeded with
+	}
 	h := fnv.New64a()
-	h.Write([]byte(method)) // does not fail
+	h.Write([]byte(name)) // does not fail
 	return rand.New(rand.NewPCG(seed, h.Sum64()))
 }

@@ -79,7 +79,7 @@ func (s *Study) load(name, path string) (irl.Posterior, error) {
 		return valuewalk.Load(path, s.World.Problem)
 	case strings.HasPrefix(name, AVRIL):
 		return avril.Load(path, s.World.Problem)
-	case name == QVIRLBest:
+	case name == QVIRLMatched:
 		return matched.LoadWarped(path, s.World.Problem)
 	case name == QVIRLRefined:
 		return valuewalk.LoadRefined(path, s.World.Problem, nil)

@@ -17,7 +17,7 @@ func TestAStudyFitsEachMethodOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{ValueWalk, QVIRL, QVIRLBest, QVIRLRefined, "avril-0.1"} {
+	for _, name := range []string{ValueWalk, QVIRL, QVIRLMatched, QVIRLRefined, "avril-0.1"} {
 		first, err := s.Posterior(context.Background(), name, nil)
 		if err != nil {
 			t.Fatal(err)

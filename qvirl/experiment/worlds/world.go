@@ -11,6 +11,7 @@ import (
 	"github.com/go-birl/birl/qvirl/avril"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/matched"
+	"github.com/go-birl/birl/qvirl/method"
 	"github.com/go-birl/birl/qvirl/metric"
 	"github.com/go-birl/birl/qvirl/tabular"
 	"github.com/go-birl/birl/qvirl/valuewalk"
@@ -67,7 +68,7 @@ func Problems(worlds []*World) []*irl.Problem {
 // Method returns a method by its name in result rows, as the config has it. backendName is what QVIRL computes on, as
 // backend.Get takes it.
 func (c Config) Method(name, backendName string) (irl.Method, error) {
-	switch name {
+	switch name = method.Canonical(name); name {
 	case ValueWalk, ValueWalkNoDet, ValueWalkAgain:
 		config := c.ValueWalk
 		config.NoDeterminant = name == ValueWalkNoDet
@@ -79,7 +80,7 @@ func (c Config) Method(name, backendName string) (irl.Method, error) {
 		config := c.variational(name)
 		config.Name, config.Backend = name, backendName
 		return tabular.New(config)
-	case QVIRLBest, QVIRLRefined:
+	case QVIRLMatched, QVIRLRefined:
 		config := c.QVIRLStart
 		config.Backend = backendName
 		start, err := tabular.New(config)

@@ -30,13 +30,15 @@ them beside other policies, and collects demonstrations of their Boltzmann polic
 
 // poolFlags are the flags that say where environments run.
 type poolFlags struct {
-	workers int
-	python  string
+	workers     int
+	python      string
+	stepTimeout time.Duration
 }
 
 func (p *poolFlags) add(c *cobra.Command) {
 	c.Flags().IntVar(&p.workers, "workers", 2, "number of processes for the environments")
-	c.Flags().StringVar(&p.python, "python", "", "Python interpreter (default: the one that kernel-setup installed, else python3)")
+	c.Flags().DurationVar(&p.stepTimeout, "step-timeout", time.Minute, "how long a step of the environments may take")
+	c.Flags().StringVar(&p.python, "python", "", "Python interpreter (default: BIRL_PYTHON, the one that kernel-setup installed, or python3)")
 }
 
 // open opens the pool that an expert's config asks for.
@@ -45,7 +47,10 @@ func (p *poolFlags) open(ctx context.Context, c expert.Config) (*gym.Pool, error
 	if err != nil {
 		return nil, err
 	}
-	g.Python = p.python
+	if p.stepTimeout <= 0 {
+		return nil, fmt.Errorf("--step-timeout %v: want a positive time", p.stepTimeout)
+	}
+	g.Python, g.StepLimit = p.python, p.stepTimeout
 	return gym.Open(ctx, g)
 }
 

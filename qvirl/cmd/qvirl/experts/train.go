@@ -111,7 +111,7 @@ func train(cmd *cobra.Command, c expert.Config, flags *poolFlags, backendName, o
 	if choice.Notice != "" {
 		fmt.Fprintln(stderr, choice.Notice)
 	}
-	on, release, err := choice.Lane()
+	on, release, err := choice.Client()
 	if err != nil {
 		return err
 	}

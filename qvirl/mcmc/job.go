@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Crew is what the chains of one problem share: the processors that they work on, and the time that they took.
-type Crew struct {
+// Job is what the chains of one problem share: the processors that they work on, and the time that they took.
+type Job struct {
 	Problem int // place of the problem in the batch
 
 	busy   chan struct{} // one token for each chain at work, of this problem or another
@@ -23,7 +23,7 @@ type Crew struct {
 // Fit samples the posteriors of a batch: of as many problems at a time as GOMAXPROCS allows, and with as many chains at
 // work. sample samples one; the first error ends all, and so does ctx.
 func Fit(ctx context.Context, problems []*irl.Problem, progress irl.Progress,
-	sample func(ctx context.Context, problem *irl.Problem, crew *Crew) (irl.Posterior, error)) ([]irl.Posterior, error) {
+	sample func(ctx context.Context, problem *irl.Problem, job *Job) (irl.Posterior, error)) ([]irl.Posterior, error) {
 	if err := irl.ValidateAll(problems); err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func Fit(ctx context.Context, problems []*irl.Problem, progress irl.Progress,
 					done += finished
 					progress.Report(done, len(problems), fmt.Sprintf("problem %d: %s", i, status))
 				}
-				posterior, err := sample(ctx, problems[i], &Crew{Problem: i, busy: busy, report: func(status string) { report(status, 0) }})
+				posterior, err := sample(ctx, problems[i], &Job{Problem: i, busy: busy, report: func(status string) { report(status, 0) }})
 				if err != nil {
 					cancel(fmt.Errorf("problem %d: %w", i, err))
 					continue // to empty the queue
@@ -70,35 +70,35 @@ func Fit(ctx context.Context, problems []*irl.Problem, progress irl.Progress,
 }
 
 // Seconds returns the duration of the work so far.
-func (c *Crew) Seconds() float64 {
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	return c.elapsed.Seconds()
+func (j *Job) Seconds() float64 {
+	j.lock.Lock()
+	defer j.lock.Unlock()
+	return j.elapsed.Seconds()
 }
 
 // Report tells how far the sampling of the problem has come.
-func (c *Crew) Report(status string) { c.report(status) }
+func (j *Job) Report(status string) { j.report(status) }
 
 // Time runs f and counts its duration as work of the chains.
-func (c *Crew) Time(f func() error) error {
+func (j *Job) Time(f func() error) error {
 	start := time.Now()
 	defer func() {
-		c.lock.Lock()
-		c.elapsed += time.Since(start)
-		c.lock.Unlock()
+		j.lock.Lock()
+		j.elapsed += time.Since(start)
+		j.lock.Unlock()
 	}()
 	return f()
 }
 
 // Each runs f for each of n chains, as many at a time as there are processors free, and returns the first chain's error.
-func (c *Crew) Each(n int, f func(i int) error) error {
+func (j *Job) Each(n int, f func(i int) error) error {
 	errs := make([]error, n)
 	var wait sync.WaitGroup
 	for i := range errs {
 		wait.Go(func() {
-			c.busy <- struct{}{}
-			defer func() { <-c.busy }()
-			errs[i] = c.Time(func() error { return f(i) })
+			j.busy <- struct{}{}
+			defer func() { <-j.busy }()
+			errs[i] = j.Time(func() error { return f(i) })
 		})
 	}
 	wait.Wait()
@@ -145,19 +145,19 @@ const (
 // Converge samples until the budget's targets are met or it is spent. advance continues chain i until it has made the
 // given number of iterations; collect makes a posterior of that many samples of each chain. The diagnostics come without
 // Acceptance.
-func (c *Crew) Converge(b Budget, advance func(chain, iterations int) error, collect func(perChain int) *Posterior) (*Posterior, Diagnostics, error) {
+func (j *Job) Converge(b Budget, advance func(chain, iterations int) error, collect func(perChain int) *Posterior) (*Posterior, Diagnostics, error) {
 	perChain := b.Samples / b.Chains
 	for total := min(firstRound*perChain, b.MaxIterations); ; total = min(int(roundGrowth*float64(total)), b.MaxIterations) {
-		if err := c.Each(b.Chains, func(i int) error { return advance(i, total) }); err != nil {
+		if err := j.Each(b.Chains, func(i int) error { return advance(i, total) }); err != nil {
 			return nil, Diagnostics{}, err
 		}
 		d := Diagnostics{Iterations: total, MinESS: b.MinESS, MaxRHat: b.MaxRHat}
 		var p *Posterior
 		end := total == b.MaxIterations
-		c.Time(func() error {
+		j.Time(func() error {
 			p = collect(perChain)
 			ess := p.smallestMeanESS()
-			c.Report(fmt.Sprintf("%d iterations of %d chains, smallest ESS %.0f", total, b.Chains, ess))
+			j.Report(fmt.Sprintf("%d iterations of %d chains, smallest ESS %.0f", total, b.Chains, ess))
 			if ess < b.MinESS && !end { // the full diagnostics cost more
 				return nil
 			}
@@ -170,7 +170,7 @@ func (c *Crew) Converge(b Budget, advance func(chain, iterations int) error, col
 			return nil
 		})
 		if end {
-			d.Seconds = c.Seconds()
+			d.Seconds = j.Seconds()
 			return p, d, nil
 		}
 	}

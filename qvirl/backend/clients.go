@@ -9,9 +9,9 @@ import (
 	"github.com/gomlx/compute"
 )
 
-// lanes are the clients of one XLA CPU plugin. A client executes one program at a time, whoever calls it, so programs
+// clientPool holds the clients of one XLA CPU plugin. A client executes one program at a time, whoever calls it, so programs
 // that shall run side by side need a client each.
-type lanes struct {
+type clientPool struct {
 	config string
 	limit  int
 
@@ -20,11 +20,11 @@ type lanes struct {
 	users   []int // of each client, at present
 }
 
-// Lane returns a backend for a program that shall run beside others, and what gives it back. It is c.Backend unless that
+// Client returns a backend for a program that shall run beside others, and what gives it back. It is c.Backend unless that
 // is an XLA client for the CPU: then it is the client with the fewest users, of at most as many as there are processors.
 // Callers that keep compiled programs keep them by the backend that they were compiled for.
-func (c Choice) Lane() (on compute.Backend, release func(), err error) {
-	l := c.lanes
+func (c Choice) Client() (on compute.Backend, release func(), err error) {
+	l := c.clients
 	if l == nil {
 		return c.Backend, func() {}, nil
 	}
@@ -47,12 +47,12 @@ func (c Choice) Lane() (on compute.Backend, release func(), err error) {
 	}, nil
 }
 
-// newLanes returns the lanes whose first client is b, or nil where one client serves all.
-func newLanes(b compute.Backend, config string) *lanes {
+// newClients returns the clients whose first client is b, or nil where one client serves all.
+func newClients(b compute.Backend, config string) *clientPool {
 	if !onXLACPU(config) {
 		return nil
 	}
-	return &lanes{config: config, limit: runtime.GOMAXPROCS(0), clients: []compute.Backend{b}, users: []int{0}}
+	return &clientPool{config: config, limit: runtime.GOMAXPROCS(0), clients: []compute.Backend{b}, users: []int{0}}
 }
 
 // onXLACPU tells whether a backend of the configuration is XLA on the CPU.

@@ -1,0 +1,65 @@
+package method
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestTheRegistryIsComplete(t *testing.T) {
+	seen := map[string]bool{}
+	for _, m := range All() {
+		for _, name := range append([]string{m.Name}, m.Former...) {
+			if seen[name] || !like.MatchString(name) && name != "bc" {
+				t.Errorf("the name %q stands twice, or is not written like one", name)
+			}
+			seen[name] = true
+		}
+		if m.Label == "" || m.Sentence == "" || !regexp.MustCompile(`^#[0-9a-f]{6}$`).MatchString(m.Color) {
+			t.Errorf("%s: label %q, sentence %q, colour %q", m.Name, m.Label, m.Sentence, m.Color)
+		}
+		if slices.IndexFunc([]Line{Solid, Dashed, Dotted, DashDot}, func(l Line) bool { return l == m.Line }) < 0 {
+			t.Errorf("%s: there is no line %q", m.Name, m.Line)
+		}
+	}
+	if got := Names(Fitters()); len(got) < 6 || got[0] != Matched || slices.Contains(got, "bc") {
+		t.Errorf("methods that fit problems: %v", got)
+	}
+}
+
+func TestLookup(t *testing.T) {
+	for name, want := range map[string]string{
+		"qvirl": "QVIRL", "qvirl-best": "QVIRL, matched", "paper": "QVIRL", "paper-k08": "QVIRL, 8 transitions", "start": "QVIRL, trained briefly",
+		"qvirl-best-cvar": "QVIRL, matched, CVaR policy", "avril-0.17": "AVRIL, λ = 0.17", "avril-0.2-rate-0.01": "AVRIL, λ = 0.2, learning rate 0.01",
+		"qvirl-beta-0.5": "QVIRL, β = 0.5", "avril-0.17-cvar": "AVRIL, λ = 0.17, CVaR policy", "qvirl-log-e-p-mean": "QVIRL, Clark, log E p from draws, mean policy",
+	} {
+		m, err := Lookup(name)
+		if err != nil || m.Label != want || m.Name != Canonical(name) {
+			t.Errorf("%s: %q of name %q (error %v), want %q", name, m.Label, m.Name, err, want)
+		}
+	}
+	for _, name := range []string{"", "QVIRL", "avril-x", "qvirl-bst", "mine-cvar", "qvirl-k", "-mean"} {
+		if m, err := Lookup(name); err == nil || !strings.Contains(err.Error(), "qvirl-matched, qvirl, ") {
+			t.Errorf("%q is %+v, error %v", name, m, err)
+		}
+	}
+	if Canonical("paperweight") != "paperweight" || Canonical("qvirl-best-mean") != "qvirl-matched-mean" {
+		t.Error("names are not canonical")
+	}
+}
+
+func TestCheck(t *testing.T) {
+	if err := Check("qvirl", "n", "expert's β = 2", "W1 to the exact posterior", "avril-0.3"); err != nil {
+		t.Error(err)
+	}
+	if err := Check("qvirl", "qvirll"); err == nil || !strings.Contains(err.Error(), `"qvirll"`) {
+		t.Errorf("error %v", err)
+	}
+	if err := CheckCurves("training", "log-likelihood", "came", "qvirl-svi", "avril-0.3"); err != nil {
+		t.Error(err)
+	}
+	if err := CheckCurves("training", "qvirl-sv"); err == nil || !strings.Contains(err.Error(), `"qvirl-sv"`) {
+		t.Errorf("error %v", err)
+	}
+}

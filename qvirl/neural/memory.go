@@ -1,0 +1,78 @@
+package neural
+
+import (
+	"runtime"
+
+	"github.com/go-birl/birl/envs/demo"
+)
+
+// Sized is an objective that tells how many numbers of float32 a run's step holds beside its networks and their activations, for n transitions of m
+// successors each.
+type Sized interface {
+	Numbers(n, m, actions int) float64
+}
+
+// What a step holds of each number, in float32: a weight with its moments, gradient and the copies of a backend, and an activation with its gradient.
+// Measured on both backends, with many actions and with wide layers; a fifth above what was measured.
+const (
+	perWeight     = 32
+	perActivation = 14
+	baseMemory    = 300e6 // of the program and its compiler
+)
+
+// MemoryNeed estimates how many bytes training takes for a task with runs, before it takes any.
+func (l *Learner) MemoryNeed(t *Task) float64 {
+	c := l.config
+	n, m := c.Batch, t.successors()
+	if t.Explore != nil || len(t.Runs[0].Aux) > 0 {
+		n += c.AuxBatch
+	}
+	weights, activations := l.sizes(t.Observation, t.Actions)
+	states := float64(n * (2 + m)) // now, next and initial ones
+	numbers := perWeight*weights + perActivation*states*activations
+	if o, ok := l.objective.(Sized); ok {
+		numbers += o.Numbers(n, m, t.Actions)
+	}
+	folds := max(1, c.Folds)
+	bytes := baseMemory + 4*numbers*float64(min(len(t.Runs)*folds, groupSize*runtime.GOMAXPROCS(0)))
+	for _, r := range t.Runs {
+		for _, demos := range [][]demo.Trajectory{r.Demos, r.Aux} {
+			for i := range demos {
+				bytes += 4 * float64((2+m)*len(demos[i].Observations)*folds)
+			}
+		}
+	}
+	return bytes
+}
+
+// sizes returns the number of weights of the objective's networks for a run, and that of the activations for a state.
+func (l *Learner) sizes(observation, actions int) (weights, activations float64) {
+	for _, network := range l.objective.Networks() {
+		inputs, outputs, times := float64(observation), float64(network.Outputs), 1.0
+		if l.config.Architecture == Heads {
+			outputs *= float64(actions)
+		} else {
+			inputs, times = inputs+float64(actions), float64(actions)
+		}
+		for _, units := range l.config.Hidden {
+			weights += (inputs + 1) * float64(units)
+			inputs = float64(units)
+			activations += times * inputs
+		}
+		weights += (inputs + 1) * outputs
+		activations += times * outputs
+	}
+	return weights, activations
+}
+
+// MemoryNeed estimates how many bytes training the members takes.
+func (l *EnsembleLearner) MemoryNeed(t *Task) float64 {
+	all := *t
+	all.Runs = nil
+	for _, r := range t.Runs {
+		for range l.members {
+			all.Runs = append(all.Runs, r)
+		}
+	}
+	return l.member.MemoryNeed(&all)
+}
