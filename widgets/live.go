@@ -33,11 +33,11 @@ func (l *Live) Update(d Drawing) error {
 		return nil
 	}
 	l.shown = now
-	bundle, err := renderFast(d)
+	out, err := renderFast(d)
 	if err != nil {
 		return err
 	}
-	update(l.id, bundle)
+	update(l.id, out)
 	return nil
 }
 
@@ -48,11 +48,11 @@ func (l *Live) Done() error {
 	if l.last == nil {
 		return nil
 	}
-	bundle, err := render(l.last)
+	out, err := render(l.last)
 	if err != nil {
 		return err
 	}
-	update(l.id, bundle)
+	update(l.id, out)
 	gonbui.Sync()
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/janpfeifer/gonb/gonbui"
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 )
@@ -128,6 +129,15 @@ func TestShow(t *testing.T) {
 				t.Errorf("output %d, %s: %.60q, want it to contain %q", i, mime, text, part)
 			}
 		}
+	}
+	f, err := exampleELBO().Figure()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, h := f.Size()
+	want := map[string]any{"image/png": map[string]any{"width": w, "height": h}}
+	if diff := cmp.Diff(want, got[0].Metadata); diff != "" {
+		t.Errorf("the picture's size on the page (-want +got):\n%s", diff)
 	}
 	spec, ok := got[3].Data[vegaLite].(map[string]any)
 	if !ok || len(spec["layer"].([]any)) != 7 {

@@ -89,16 +89,16 @@ func interact(label string, options []string, start int, draw func(int) (Drawing
 	}
 }
 
-func redraw(id, caption string, choice int, draw func(int) (Drawing, error), render func(Drawing) (map[protocol.MIMEType]any, error)) error {
+func redraw(id, caption string, choice int, draw func(int) (Drawing, error), render func(Drawing) (*protocol.DisplayData, error)) error {
 	d, err := draw(choice)
 	if err != nil {
 		return err
 	}
-	bundle, err := render(d)
+	out, err := render(d)
 	if err != nil {
 		return err
 	}
 	gonbui.UpdateHTML(id+"-caption", "<b>"+html.EscapeString(caption)+"</b>")
-	update(id, bundle)
+	update(id, out)
 	return gonbui.Error()
 }
