@@ -59,8 +59,8 @@ func runDemos(cmd *cobra.Command, l layout, args []string) error {
 	return err
 }
 
-// runPassing runs a command, in a process group of its own, and passes the signals on to it that ask this program to end. It waits for the command,
-// which ends in its own order, and dies with this program where the system knows how.
+// runPassing runs a command, in a process group of its own, and passes the signals on to it that ask this program to
+// end. It waits for the command, which ends in its own order, and dies with this program where the system knows how.
 func runPassing(run *exec.Cmd) error {
 	ownGroup(run)
 	signals := make(chan os.Signal, 2)

@@ -152,8 +152,8 @@ func parseWith(parts []string) (envs bool, err error) {
 // withEnvs makes the environments part of the installation, for commands that cannot do without them.
 func withEnvs(c *choices) { c.Envs = true }
 
-// ensure stores the choices, runs the steps that are missing and reports whether there were any. What it writes, it writes under a
-// lock; checking that nothing has changed and nothing is missing needs none.
+// ensure stores the choices, runs the steps that are missing and reports whether there were any. What it writes, it
+// writes under a lock; checking that nothing has changed and nothing is missing needs none.
 func (in *installer) ensure(ctx context.Context) (did bool, err error) {
 	s, err := loadState(in.layout.state())
 	if err != nil {

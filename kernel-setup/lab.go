@@ -42,7 +42,8 @@ first. Options after -- go to JupyterLab.`,
 			endWithParent(lab)
 			terminated := make(chan os.Signal, 1)
 			isCtrlC := func(s os.Signal) bool { return s == os.Interrupt }
-			signal.Notify(terminated, slices.DeleteFunc(commands.EndingSignals(), isCtrlC)...) // sent to this process only, unlike Ctrl-C
+			// These are sent to this process only, unlike Ctrl-C.
+			signal.Notify(terminated, slices.DeleteFunc(commands.EndingSignals(), isCtrlC)...)
 			defer signal.Stop(terminated)
 			if err := lab.Start(); err != nil {
 				return err

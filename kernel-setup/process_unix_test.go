@@ -48,10 +48,12 @@ func zombie(pid int) bool {
 	return err == nil && strings.Contains(string(text), ") Z ")
 }
 
-// TestChildrenHearWhatAsksToEnd: a signal that only the parent gets reaches the child, and a parent that is killed takes it along.
+// TestChildrenHearWhatAsksToEnd: a signal that only the parent gets reaches the child, and a parent that is killed
+// takes it along.
 func TestChildrenHearWhatAsksToEnd(t *testing.T) {
 	for sent, want := range map[syscall.Signal]syscall.Signal{
-		syscall.SIGINT: syscall.SIGINT, syscall.SIGTERM: syscall.SIGTERM, syscall.SIGHUP: syscall.SIGHUP, syscall.SIGKILL: syscall.SIGTERM,
+		syscall.SIGINT: syscall.SIGINT, syscall.SIGTERM: syscall.SIGTERM, syscall.SIGHUP: syscall.SIGHUP,
+		syscall.SIGKILL: syscall.SIGTERM,
 	} {
 		if sent == syscall.SIGKILL && runtime.GOOS != "linux" {
 			continue // the system has no signal for a parent's death
@@ -101,7 +103,8 @@ func TestLaunchScript(t *testing.T) {
 
 	start := func() (string, error) {
 		cmd := exec.Command("sh", path, "connection file.json")
-		cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod -buildvcs=false", "GOWORK=off", "PJRT_PLUGIN_LIBRARY_PATH=", "BIRL_PYTHON=")
+		cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod -buildvcs=false", "GOWORK=off", "PJRT_PLUGIN_LIBRARY_PATH=",
+			"BIRL_PYTHON=")
 		cmd.Env = slices.DeleteFunc(cmd.Env, func(e string) bool { return strings.HasPrefix(e, "XLA_FLAGS=") })
 		out, err := cmd.CombinedOutput()
 		return string(out), err
@@ -110,7 +113,8 @@ func TestLaunchScript(t *testing.T) {
 		t.Errorf("without GoNB: error %v, output %q, want the command that installs it", err, out)
 	}
 
-	gonb := "#!/bin/sh\nprintf '%s|' \"$@\" \"$GOFLAGS\" \"${GOWORK-unset}\" \"$PJRT_PLUGIN_LIBRARY_PATH\" \"$BIRL_PYTHON\" \"$XLA_FLAGS\" \"${PATH%%:*}\"\n"
+	gonb := "#!/bin/sh\nprintf '%s|' \"$@\" \"$GOFLAGS\" \"${GOWORK-unset}\" \"$PJRT_PLUGIN_LIBRARY_PATH\" " +
+		"\"$BIRL_PYTHON\" \"$XLA_FLAGS\" \"${PATH%%:*}\"\n"
 	writeFiles(t, l.bin(), map[string]string{"gonb": gonb})
 	writeFiles(t, l.scripts(), map[string]string{"python": ""})
 	for _, program := range []string{filepath.Join(l.bin(), "gonb"), l.python()} {
@@ -122,7 +126,8 @@ func TestLaunchScript(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	want := []string{"--kernel", "connection file.json", "-raw_error=true", "-go_work=" + l.root, "-buildvcs=false", "unset", l.plugins(), l.python(), commands.XLAFlags,
+	want := []string{"--kernel", "connection file.json", "-raw_error=true", "-go_work=" + l.root, "-buildvcs=false",
+		"unset", l.plugins(), l.python(), commands.XLAFlags,
 		l.bin(), ""}
 	got := strings.Split(out, "|")
 	if len(got) != len(want) {

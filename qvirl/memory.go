@@ -1,17 +1,43 @@
 package qvirl
 
-// MemoryNeed estimates how many bytes a fit takes of a problem with so many states and actions, before it takes any: the larger part of what was
-// measured on problems with dense transitions and four actions, of 25 to 1,000 states. method is a name of "qvirl fit"; one that is not
-// known needs as much as the largest.
+// MemoryNeed estimates how many bytes a fit of a problem takes, before it takes any; method is a name of "qvirl fit", and one that is
+// not known needs as much as the largest. For S states, n rewards and at most K successors of a state over all its actions:
 //
-// Samplers and AVRIL keep vectors of values by sample. Variational methods keep matrices of n = S·A values, in double precision and for
-// gradients: about 190 of them.
-func MemoryNeed(states, actions int, method string) float64 {
-	s, n := float64(states), float64(states)*float64(actions)
-	dense := 3 * 8 * s * n // transitions, as read and as kept
-	switch method {
-	case "valuewalk", "policywalk", "avril":
-		return 30e6 + dense + 180e3*n + 500*s*s
+//	variational       350 MB + 2.5 MB · n + 300 B · n² + 20 B · K² S: programs, and covariances of values and of successors' values
+//	reference         30 MB + 1.2 MB · n + 160 B · n² + 100 B · S²: samples, mass matrices, inverses of I − γ P
+//	other samplers    30 MB + 0.5 MB · n + 160 B · n²
+//	and the transitions, as read and as kept
+//
+// The constants are those of peaks of processes on problems with dense transitions and four actions, of 25 to 1,000 states.
+func MemoryNeed(problem *Problem, method string) float64 {
+	m := problem.MDP
+	s, n := float64(m.States()), float64(problem.RewardDim())
+	entries, widest := 0, 0
+	seen := make([]int, m.States()) // 1 + the last state that has it as a successor
+	for state := range m.States() {
+		width := 0
+		for a := range m.Actions() {
+			next, _ := m.Row(state, a)
+			entries += len(next)
+			for _, to := range next {
+				if seen[to] != state+1 {
+					seen[to] = state + 1
+					width++
+				}
+			}
+		}
+		widest = max(widest, width)
 	}
-	return 350e6 + dense + 1500*n*n
+	transitions := 3 * 8 * float64(entries)
+	switch method {
+	case "reference":
+		return 30e6 + transitions + 1.2e6*n + 160*n*n + 100*s*s
+	case "valuewalk", "policywalk", "avril":
+		return 30e6 + transitions + 0.5e6*n + 160*n*n
+	}
+	k := float64(widest)
+	if !problem.StateOnly() {
+		k = float64(m.Actions())
+	}
+	return 350e6 + transitions + 2.5e6*n + 300*n*n + 20*k*k*s
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/method"
+	"github.com/go-birl/birl/qvirl/problemfile"
 )
 
 // corridor is three rooms in a row, of which the last ends the episode; the demonstrator went right twice.
@@ -83,5 +85,57 @@ func TestUnknownMethods(t *testing.T) {
 		if text, _ := json.Marshal(c); err != nil || !strings.Contains(string(text), "Seed") {
 			t.Errorf("%s: default config %s (error %v)", m.Name, text, err)
 		}
+	}
+}
+
+// TestEveryPosteriorIsKept saves the posterior of each method, loads it without being told what it is, and compares what both answer.
+func TestEveryPosteriorIsKept(t *testing.T) {
+	quick := map[string]string{
+		method.Matched: `{"Start": {"Steps": 300}}`, method.QVIRL: `{"Steps": 100, "Rounds": 1}`, method.Refined: `{"Start": {"Steps": 300}}`,
+		method.ValueWalk: `{"Samples": 2000, "MinESS": 400}`, method.PolicyWalk: `{"Samples": 2000, "MinESS": 400}`,
+	}
+	for _, entry := range method.Fitters() {
+		m, err := qvirl.NewMethod(entry.Name, qvirl.Options{Seed: 1, Backend: "go", Config: json.RawMessage(quick[entry.Name])})
+		if err != nil {
+			t.Fatal(err)
+		}
+		posts, err := m.Fit(context.Background(), []*qvirl.Problem{corridor(t)}, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", entry.Name, err)
+		}
+		path := filepath.Join(t.TempDir(), "posterior.npz")
+		if err := qvirl.Save(path, posts[0]); err != nil {
+			t.Fatalf("%s: %v", entry.Name, err)
+		}
+		answer, err := problemfile.NewAnswer(posts[0], problemfile.AnswerOptions{Draws: 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := filepath.Join(t.TempDir(), "answer.npz")
+		if err := answer.Write(other); err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range []string{path, other} {
+			loaded, err := qvirl.Load(file)
+			if err != nil {
+				t.Fatalf("%s: %v", entry.Name, err)
+			}
+			for i := range 3 { // samples are kept in single precision
+				a, b := posts[0].Reward(i), loaded.Reward(i)
+				if math.Abs(a.Mean()-b.Mean()) > 1e-5 || math.Abs(a.Quantile(0.9)-b.Quantile(0.9)) > 1e-5 || !(b.StdDev() > 0.1) {
+					t.Errorf("%s: reward %d: mean %g and quantile %g became %g and %g", entry.Name, i, a.Mean(), a.Quantile(0.9), b.Mean(), b.Quantile(0.9))
+				}
+			}
+			before, why := irl.Converged(posts[0])
+			if after, because := irl.Converged(loaded); after != before || because != why {
+				t.Errorf("%s: converged %v (%s) became %v (%s)", entry.Name, before, why, after, because)
+			}
+			if p := loaded.Problem(); p.Beta != 2 || len(p.Demos) != 2 || p.MDP.States() != 3 {
+				t.Errorf("%s: the problem became %+v", entry.Name, p)
+			}
+		}
+	}
+	if _, err := qvirl.Load(filepath.Join(t.TempDir(), "none.npz")); err == nil || !strings.Contains(err.Error(), "none.npz") {
+		t.Errorf("error %v for a file that is not there", err)
 	}
 }

@@ -1,9 +1,15 @@
 // Package qvirl infers reward functions, and how sure one can be of them, from demonstrations: Bayesian inverse reinforcement learning.
 // It is the front door: what a user names is here, and what does the work is in the packages below.
 //
+//	result, err := qvirl.Fit(ctx, problem)
+//	low, high := result.Posterior.Reward(2).Quantile(0.05), result.Posterior.Reward(2).Quantile(0.95)
+//
 //	irl         the problem and its posterior, which all of them share
+//	verdict     whether to believe a posterior, and what to do if not
 //	matched     the recommended posterior
 //	tabular     the paper's method, QVIRL
+//	reference   Markov chain Monte Carlo for any prior, discount and rationality
+//	summary     means, standard deviations and the policy; sbc: calibration by simulation
 //	valuewalk   Markov chain Monte Carlo from the exact posterior, refinement towards it, and diagnosis
 //	policywalk  an earlier sampler
 //	avril       an earlier variational method
@@ -24,6 +30,8 @@ type (
 	Problem = irl.Problem
 	// Prior is a Gaussian prior over the reward vector.
 	Prior = irl.Prior
+	// Kernel is the covariance function of a Gaussian process.
+	Kernel = irl.Kernel
 	// Posterior is a posterior over the reward of one problem.
 	Posterior = irl.Posterior
 	// Samples are joint samples of rewards and the optimal Q-values that belong to them.
@@ -41,3 +49,9 @@ func IndependentPrior(n int, mean, std float64) Prior { return irl.IndependentPr
 
 // CorrelatedPrior returns the prior N(mean, cov), mean [n] and cov [n, n].
 func CorrelatedPrior(mean []float64, cov *mat.SymDense) Prior { return Prior{Mean: mean, Cov: cov} }
+
+// KernelPrior returns the prior of a Gaussian process over rewards with the given features, a row of [n, d] for each reward, and
+// mean [n].
+func KernelPrior(kernel Kernel, features *mat.Dense, mean []float64) (Prior, error) {
+	return irl.KernelPrior(kernel, features, mean)
+}

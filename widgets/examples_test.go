@@ -247,6 +247,21 @@ func exampleTails() Tails {
 	return m
 }
 
+func exampleVerdicts() Verdicts {
+	m := Verdicts{Title: "Right, and does it know?", Methods: []string{"qvirl", "valuewalk"}}
+	for i, family := range []string{"scales", "kernel", "data"} {
+		f := VerdictFamily{Title: family}
+		for j := range 3 {
+			f.Problems = append(f.Problems, fmt.Sprintf("%s-%d", family, j))
+			f.Verdicts = append(f.Verdicts, []*Verdict{{Error: 0.02 * math.Pow(10, float64(i+j)), Kind: VerdictKind(i + j)}, {Error: 0.05, Kind: RightClaimed}})
+		}
+		m.Families = append(m.Families, f)
+	}
+	m.Families[1].Verdicts[0][1] = nil
+	m.Families[2].Verdicts[0][1].Error = math.Inf(1)
+	return m
+}
+
 // examples are one drawing of each kind.
 func examples(t testing.TB) map[string]Drawing {
 	w, worldMap := exampleWorld(t)
@@ -269,7 +284,7 @@ func examples(t testing.TB) map[string]Drawing {
 		"marginals": exampleMarginals(), "map": worldMap, "heatmaps": exampleHeatMaps(w), "calibration": exampleCalibration(),
 		"curves": exampleCurves(), "elbo": exampleELBO(), "convergence": exampleConvergence(), "sbc": exampleSBC(),
 		"traces": Traces{Title: "Four chains", Panels: []TracePanel{{"reward 3", chains}, {"reward 9", chains[:2]}}},
-		"ranks":  ranks, "dots": exampleDots(), "surface": exampleSurface(), "heatmaps-small": small, "returns": returns, "tails": tails,
+		"ranks":  ranks, "dots": exampleDots(), "surface": exampleSurface(), "heatmaps-small": small, "returns": returns, "tails": tails, "verdicts": exampleVerdicts(),
 		"policy": Map{Title: "A stochastic policy", Width: 3, Height: 3, Policy: policy, Values: []float64{0, -30, 100, 0, 0, 0, 0, 0, 0},
 			Terminal: []bool{false, false, true, false, false, false, false, false, false}, ValueLabel: "reward", Marked: map[int]string{0: "start"}},
 	}

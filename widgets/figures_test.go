@@ -183,6 +183,27 @@ func TestPolicyArrowsGrowWithProbability(t *testing.T) {
 	}
 }
 
+func TestVerdicts(t *testing.T) {
+	p := parse(t, exampleVerdicts())
+	for _, text := range []string{"scales", "kernel-2", "QVIRL", "ValueWalk", "wrong, and says right", "no answer"} {
+		if !p.hasText(text) {
+			t.Errorf("the text %q is missing", text)
+		}
+	}
+	// The only answer that is wrong and called right is the one of each i + j = 2: three crosses of two lines, and the legend's.
+	if got := p.stroked(paint(vermillion)); got != 8 {
+		t.Errorf("%d strokes of crosses, want 8", got)
+	}
+	// 17 cells, one of them without an answer, whose grey stands in the legend too.
+	if got := p.filled(paint(missing)); got != 2 {
+		t.Errorf("%d grey cells, want one and one in the legend", got)
+	}
+	scale := errorScale()
+	if pale, dark := scale.color(-2), scale.color(2); luminance(pale) < 0.9 || luminance(dark) > 0.1 {
+		t.Errorf("errors of 0.01 and 100 have the colours %v and %v, want pale and dark", pale, dark)
+	}
+}
+
 func TestHeatMaps(t *testing.T) {
 	w, _ := exampleWorld(t)
 	m := exampleHeatMaps(w)

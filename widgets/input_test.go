@@ -35,6 +35,13 @@ func TestBadInput(t *testing.T) {
 	heat := func(values ...[]float64) HeatMaps {
 		return HeatMaps{Width: 1, Height: 2, Columns: []string{"a"}, Rows: []HeatRow{{Values: values}}}
 	}
+	verdicts := func(v ...*Verdict) Verdicts {
+		f := VerdictFamily{Title: "a", Problems: []string{"b"}}
+		if v != nil {
+			f.Verdicts = [][]*Verdict{v}
+		}
+		return Verdicts{Methods: []string{"qvirl"}, Families: []VerdictFamily{f}}
+	}
 	cell := func(c Cell) tableDrawing {
 		return tableDrawing{Table{Columns: []Column{{"m", 2}}, References: []string{"paper"}, Rows: []Row{{"qvirl", []Cell{c}}}}}
 	}
@@ -52,6 +59,11 @@ func TestBadInput(t *testing.T) {
 		{"negative standard deviation -1", panel(0, distuv.Normal{Mu: 0, Sigma: -1})},
 		{"0 samples", panel(0, samples{distuv.Normal{Mu: 0, Sigma: 1}, nil})},
 		{"Columns = -1", Marginals{Methods: []string{"qvirl"}, Columns: -1, Panels: panel(0, normal...).Panels}},
+		{"Verdicts needs", Verdicts{}},
+		{"Verdicts.Families[0].Verdicts has 0", verdicts()},
+		{"Verdicts.Families[0].Verdicts[0] has 2", verdicts(nil, nil)},
+		{"Verdicts[0][0].Error = NaN", verdicts(&Verdict{Error: nan})},
+		{"Verdicts[0][0].Kind = 5", verdicts(&Verdict{Kind: 5})},
 		{"Tails needs", Tails{Level: 0.1}},
 		{"Tails.Level = 1", Tails{Level: 1, Methods: []string{"qvirl"}, Panels: []TailPanel{{}}}},
 		{"Tails.Panels[0].Samples has 0", Tails{Level: 0.1, Methods: []string{"qvirl"}, Panels: []TailPanel{{}}}},
@@ -83,14 +95,16 @@ func TestBadInput(t *testing.T) {
 		{"StdErr[0] = -1", line([]float64{1}, []float64{1}, []float64{-1})},
 		{"Low[0] = 2 and High[0] = 1", curves(CurvePanel{Curves: []Curve{{X: []float64{1}, Y: []float64{1}, Low: []float64{2}, High: []float64{1}, Band: "b"}}})},
 		{"High has 0 entries", curves(CurvePanel{Curves: []Curve{{X: []float64{1}, Y: []float64{1}, Low: []float64{1}, Band: "b"}}})},
-		{"want a Band", curves(CurvePanel{Curves: []Curve{{X: []float64{1}, Y: []float64{1}, Low: []float64{0}, High: []float64{1}}}})},
+		{"want a Band", curves(CurvePanel{
+			Curves: []Curve{{X: []float64{1}, Y: []float64{1}, Low: []float64{0}, High: []float64{1}}}})},
 		{"X[1] = 1 is below", line([]float64{2, 1}, []float64{1, 1}, nil)},
 		{"logarithmic", curves(CurvePanel{LogX: true, Curves: []Curve{{X: []float64{0, 1}, Y: []float64{0, 1}}}})},
 		{"Y[0] = 0 cannot", curves(CurvePanel{LogY: true, Thin: []Curve{{X: []float64{0, 1}, Y: []float64{0, 1}}}})},
 		{"Levels[0].Y = NaN", curves(CurvePanel{Curves: []Curve{{X: []float64{1}, Y: []float64{1}}}, Levels: []Level{{Y: nan}}})},
 		{"Marks[0].X = +Inf", curves(CurvePanel{Curves: []Curve{{X: []float64{1}, Y: []float64{1}}}, Marks: []Mark{{X: inf}}})},
 		{"YRange", curves(CurvePanel{Curves: []Curve{{X: []float64{1}, Y: []float64{1}}}, YRange: &[2]float64{2, 1}})},
-		{"unit square", Calibration{Panels: []CalibrationPanel{{Curves: []Curve{{X: []float64{0.5}, Y: []float64{1.5}}}}}}},
+		{"unit square", Calibration{Panels: []CalibrationPanel{{
+			Curves: []Curve{{X: []float64{0.5}, Y: []float64{1.5}}}}}}},
 		{"no panels", Calibration{}},
 		{"Traces has no panels", Traces{}},
 		{"Traces.Panels[0].Chains is empty", Traces{Panels: []TracePanel{{}}}},

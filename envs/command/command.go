@@ -16,15 +16,19 @@ import (
 // interrupted is the exit status after Ctrl-C, as shells have it.
 const interrupted = 130
 
+// sameMoment is how long signals count as one: a batch system sends its own to all processes of a job, some of which
+// pass it on.
+const sameMoment = time.Second
+
 // Main runs a command line with the program's arguments on what kernel-setup installed, and ends the program. The first
-// of EndingSignals cancels the command's context, a second one ends the program at once.
+// of EndingSignals cancels the command's context; another one, not at the same moment, ends the program at once.
 func Main(root *cobra.Command) {
 	if err := UseInstallation(); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
 	ctx, stop := Signals()
-	context.AfterFunc(ctx, stop)
+	context.AfterFunc(ctx, func() { time.AfterFunc(sameMoment, stop) })
 	ctx = context.WithValue(ctx, exitKey{}, os.Exit)
 	os.Exit(Execute(ctx, root, os.Args[1:], os.Stdout, os.Stderr))
 }
@@ -35,9 +39,9 @@ const grace = 1500 * time.Millisecond
 // exitKey is the key of what ends the program, in the context of Main's commands.
 type exitKey struct{}
 
-// EndSoon has the program end soon after the command's context does, whatever it is in the middle of, until the release. It is for work that
-// cannot be interrupted, such as a compilation or the factorisation of a large matrix, and that leaves nothing to store. Only Main has a program
-// to end.
+// EndSoon has the program end soon after the command's context does, whatever it is in the middle of, until the
+// release. It is for work that cannot be interrupted, such as a compilation or the factorisation of a large matrix, and
+// that leaves nothing to store. Only Main has a program to end.
 func EndSoon(ctx context.Context, stderr io.Writer) (release func()) {
 	exit, ok := ctx.Value(exitKey{}).(func(int))
 	if !ok {

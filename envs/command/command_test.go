@@ -15,7 +15,8 @@ import (
 // TestWorkThatHearsNothingEndsSoon: within two seconds, and not at all if it ends by itself.
 func TestWorkThatHearsNothingEndsSoon(t *testing.T) {
 	statuses := make(chan int, 2)
-	cancelled, cancel := context.WithCancel(context.WithValue(context.Background(), exitKey{}, func(status int) { statuses <- status }))
+	cancelled, cancel := context.WithCancel(context.WithValue(context.Background(), exitKey{},
+		func(status int) { statuses <- status }))
 	var stderr strings.Builder
 	EndSoon(cancelled, io.Discard)() // ended by itself
 	release := EndSoon(cancelled, &stderr)

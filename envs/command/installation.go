@@ -21,14 +21,14 @@ const (
 	FlagsVariable = "XLA_FLAGS"
 )
 
-// XLAFlags have XLA run the operations of a program for the CPU one after the other, in one thread. The programs of this project are made of
-// many small operations, which lose more by being handed from thread to thread than they gain; what keeps all processors busy is several
-// programs side by side.
+// XLAFlags have XLA run the operations of a program for the CPU one after the other, in one thread. The programs of
+// this project are made of many small operations, which lose more by being handed from thread to thread than they gain;
+// what keeps all processors busy is several programs side by side.
 const XLAFlags = "--xla_cpu_multi_thread_eigen=false --xla_cpu_enable_concurrency_optimized_scheduler=false"
 
-// UseInstallation has this process, and what it starts, use what kernel-setup installed in the working folder's .birl or the nearest above it:
-// the XLA plugins, Python with its environments, and XLAFlags where no CUDA plugin is among the plugins. It is for commands: libraries use what they are
-// told to.
+// UseInstallation has this process, and what it starts, use what kernel-setup installed in the working folder's .birl
+// or the nearest above it: the XLA plugins, Python with its environments, and XLAFlags where no CUDA plugin is among
+// the plugins. It is for commands: libraries use what they are told to.
 func UseInstallation() error {
 	if plugins := above(filepath.Join(Private, "pjrt")); plugins != "" {
 		list := os.Getenv(PluginsVariable)
@@ -72,7 +72,8 @@ func holdsCUDA(list string) bool {
 	return false
 }
 
-// above returns the path of what lies at a relative path in the working folder or the nearest folder above it; "" for none.
+// above returns the path of what lies at a relative path in the working folder or the nearest folder above it; "" for
+// none.
 func above(inside string) string {
 	dir, err := os.Getwd()
 	for err == nil {

@@ -27,8 +27,9 @@ func TestCommandsUseTheInstallationAbove(t *testing.T) {
 		wantPlugins, wantPython, wantFlags, cuda string
 	}{
 		{name: "nothing set", wantPlugins: plugins, wantPython: python, wantFlags: XLAFlags},
-		{name: "all set", plugins: "/mine", python: "/my/python", flags: "--mine", wantPlugins: "/mine:" + plugins, wantPython: "/my/python",
-			wantFlags: "--mine"},
+		{name: "all set", plugins: "/mine", python: "/my/python", flags: "--mine", wantPlugins: "/mine:" + plugins,
+			wantPython: "/my/python",
+			wantFlags:  "--mine"},
 		{name: "with CUDA", cuda: "pjrt_c_api_cuda_plugin.so", wantPlugins: plugins, wantPython: python},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -46,7 +47,8 @@ func TestCommandsUseTheInstallationAbove(t *testing.T) {
 			if err := UseInstallation(); err != nil {
 				t.Fatal(err)
 			}
-			for variable, want := range map[string]string{PluginsVariable: c.wantPlugins, PythonVariable: c.wantPython, FlagsVariable: c.wantFlags} {
+			for variable, want := range map[string]string{PluginsVariable: c.wantPlugins, PythonVariable: c.wantPython,
+				FlagsVariable: c.wantFlags} {
 				if got := os.Getenv(variable); got != want {
 					t.Errorf("%s=%q, want %q", variable, got, want)
 				}

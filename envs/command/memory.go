@@ -15,7 +15,8 @@ type Memory int64
 
 // AddTo adds the flag --memory to a command.
 func (m *Memory) AddTo(c *cobra.Command) {
-	c.Flags().Var(m, "memory", "most memory that the work may be estimated to take, such as 16GB (default: what the system has available)")
+	c.Flags().Var(m, "memory", "most memory that the work may be estimated to take, such as 16GB (default: what the "+
+		"system has available)")
 }
 
 // units are the units of memory, the smallest last.
@@ -75,7 +76,8 @@ func size(bytes float64) string {
 	return "0 B"
 }
 
-// availableMemory returns how many bytes the system says may be taken, and no more than its control group allows; 0 where it does not say.
+// availableMemory returns how many bytes the system says may be taken, and no more than its control group allows; 0
+// where it does not say.
 func availableMemory() float64 {
 	text, err := os.ReadFile("/proc/meminfo")
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 )
 
 func TestMemoryIsReadWithItsUnit(t *testing.T) {
-	for text, want := range map[string]Memory{"16GB": 16e9, "1.5 gb": 1.5e9, "500MB": 5e8, "12": 12, "2TB": 2e12, "3B": 3, "7KB": 7000} {
+	for text, want := range map[string]Memory{"16GB": 16e9, "1.5 gb": 1.5e9, "500MB": 5e8, "12": 12, "2TB": 2e12, "3B": 3,
+		"7KB": 7000} {
 		var m Memory
 		if err := m.Set(text); err != nil || m != want {
 			t.Errorf("%q is %d (error %v), want %d", text, m, err, want)
@@ -27,7 +28,8 @@ func TestMemoryIsRefusedWithTheNumber(t *testing.T) {
 		t.Error(err)
 	}
 	err := limit.Check("the work", 22.6e9)
-	if err == nil || !strings.Contains(err.Error(), "the work is estimated to take 22.6 GB") || !strings.Contains(err.Error(), "2 GB that --memory allows") {
+	if err == nil || !strings.Contains(err.Error(), "the work is estimated to take 22.6 GB") ||
+		!strings.Contains(err.Error(), "2 GB that --memory allows") {
 		t.Errorf("error %v", err)
 	}
 	if runtime.GOOS == "linux" { // which says what is available: less than this, more than that

@@ -8,8 +8,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/spf13/cobra"
 )
 
 // roleVariable makes the test program play a part of TestGoRunTakesItsProgramAlong.
@@ -33,8 +36,64 @@ func TestMain(m *testing.M) {
 			fmt.Println("asked to end")
 		case <-time.After(time.Minute):
 		}
+	case "main": // stores something when it is asked to end
+		Main(&cobra.Command{Use: "main", RunE: func(cmd *cobra.Command, _ []string) error {
+			fmt.Println("ready")
+			<-cmd.Context().Done()
+			fmt.Println("ending")
+			time.Sleep(300 * time.Millisecond)
+			fmt.Println("stored")
+			time.Sleep(time.Minute)
+			return nil
+		}})
 	default:
 		os.Exit(m.Run())
+	}
+}
+
+// TestSignalsOfAMomentAreOne: what is sent by a batch system, and passed on by a parent, leaves time to store; a second
+// Ctrl-C does not.
+func TestSignalsOfAMomentAreOne(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := exec.Command(self)
+	program.Env = append(os.Environ(), roleVariable+"=main")
+	program.Dir = t.TempDir()
+	out, err := program.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := program.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(out)
+	expect := func(want string) {
+		t.Helper()
+		if line, err := lines.ReadString('\n'); line != want+"\n" {
+			t.Fatalf("the program says %q (error %v), want %q", line, err, want)
+		}
+	}
+	expect("ready")
+	if err := program.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	expect("ending")
+	if err := program.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	expect("stored")
+	began := time.Now()
+	time.Sleep(2 * sameMoment)
+	if err := program.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadAll(lines); err != nil || time.Since(began) > 10*time.Second {
+		t.Errorf("a later signal did not end the program (error %v)", err)
+	}
+	if err := program.Wait(); err == nil {
+		t.Error("the program ended as if it had not been interrupted")
 	}
 }
 

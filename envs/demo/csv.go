@@ -111,9 +111,10 @@ func findColumns(header []string) (csvColumns, error) {
 	}
 	for _, name := range header {
 		k, _ := strconv.Atoi(name[strings.LastIndex(name, "_")+1:])
-		if observationColumn.MatchString(name) && (k >= len(at.obs) || header[at.obs[k]] != name && header[at.next[k]] != name) {
-			return at, fmt.Errorf("its header has %q, but obs_%d or next_obs_%d is missing: want both of each number from 0 on, without gaps",
-				name, len(at.obs), len(at.obs))
+		found := k < len(at.obs) && (header[at.obs[k]] == name || header[at.next[k]] == name)
+		if observationColumn.MatchString(name) && !found {
+			return at, fmt.Errorf("its header has %q, but obs_%d or next_obs_%d is missing: "+
+				"want both of each number from 0 on, without gaps", name, len(at.obs), len(at.obs))
 		}
 	}
 	return at, nil

@@ -44,7 +44,8 @@ func CheckReward(r float64) error {
 	return nil
 }
 
-// CheckObservation refuses observations with a number that is not finite, which a number beyond those of float32 becomes.
+// CheckObservation refuses observations with a number that is not finite, which a number beyond those of float32
+// becomes.
 func CheckObservation(o []float32) error {
 	for i, x := range o {
 		if x-x != 0 {

@@ -91,12 +91,15 @@ func TestValidateNamesTheFault(t *testing.T) {
 		"trajectory 2: reward[0] is NaN":  func(s *Set) { s.Trajectories[2].Rewards[0] = nan },
 		"log-probability[0][1] is 0.5":    func(s *Set) { s.Trajectories[2].LogProbs[1] = 0.5 },
 		"rewards for":                     func(s *Set) { s.Trajectories[2].Rewards = append(s.Trajectories[2].Rewards, 1) },
-		"observations of 2 numbers each":  func(s *Set) { s.Trajectories[2].Observations = s.Trajectories[2].Observations[1:] },
-		"0 actions":                       func(s *Set) { s.Actions = 0 },
-		"seed is -2":                      func(s *Set) { s.Trajectories[2].Seed = -2 },
-		"trajectories 0 and 2":            func(s *Set) { s.Trajectories[2].Rewards = nil },
-		"at index 0, want at least 1":     func(s *Set) { s.ObservationShape = []int{0} },
-		"log-probabilities for":           func(s *Set) { s.Trajectories[2].LogProbs = []float32{-1} },
+		"observations of 2 numbers each": func(s *Set) {
+			of := &s.Trajectories[2]
+			of.Observations = of.Observations[1:]
+		},
+		"0 actions":                   func(s *Set) { s.Actions = 0 },
+		"seed is -2":                  func(s *Set) { s.Trajectories[2].Seed = -2 },
+		"trajectories 0 and 2":        func(s *Set) { s.Trajectories[2].Rewards = nil },
+		"at index 0, want at least 1": func(s *Set) { s.ObservationShape = []int{0} },
+		"log-probabilities for":       func(s *Set) { s.Trajectories[2].LogProbs = []float32{-1} },
 	} {
 		s := example(4, 1, 2)
 		if err := s.Validate(); err != nil {

@@ -85,8 +85,8 @@ func DescriptionPath(path string) string {
 // Files returns the paths of the files of a set stored at path: that of the arrays and that of the description.
 func Files(path string) []string { return []string{path, DescriptionPath(path)} }
 
-// PartialPath returns where a part of a set goes that was to be stored at path: path itself or, where that would replace a file,
-// x.partial.npz for x.npz.
+// PartialPath returns where a part of a set goes that was to be stored at path: path itself or, where that would
+// replace a file, x.partial.npz for x.npz.
 func PartialPath(path string) string {
 	for _, file := range Files(path) {
 		if _, err := os.Lstat(file); err == nil {
@@ -96,8 +96,9 @@ func PartialPath(path string) string {
 	return path
 }
 
-// Write stores the set at path, which has to end in .npz, and its description beside it. A set that cannot be stored leaves both files as they
-// were. Each appears whole or not at all; between the two, the description's digest tells that they do not belong together.
+// Write stores the set at path, which has to end in .npz, and its description beside it. A set that cannot be stored
+// leaves both files as they were. Each appears whole or not at all; between the two, the description's digest tells
+// that they do not belong together.
 func (s *Set) Write(path string) error {
 	if filepath.Ext(path) != ".npz" {
 		return fmt.Errorf("demo: %s: want a name that ends in .npz", path)
@@ -108,7 +109,8 @@ func (s *Set) Write(path string) error {
 	if len(s.Trajectories) == 0 {
 		return errors.New("demo: the set has no trajectories to write")
 	}
-	d := fileDescription{Format: format, Description: s.Description, Trajectories: len(s.Trajectories), Transitions: s.Transitions(), Returns: s.Returns()}
+	d := fileDescription{Format: format, Description: s.Description, Trajectories: len(s.Trajectories),
+		Transitions: s.Transitions(), Returns: s.Returns()}
 	if _, err := json.Marshal(d); err != nil { // before anything is replaced
 		return fmt.Errorf("demo: the description cannot be stored: %w", err)
 	}

@@ -128,7 +128,8 @@ func importFlat(s source, o ImportOptions) (*Set, error) {
 	f := flat{name: s.archive.Path(), episodes: make([]int, m)}
 	for i, v := range episode.Data {
 		if math.Abs(v) >= maxSeed { // rounded already
-			return nil, s.errorf("episode", "[%d] is about %.0f; beyond 2⁵³ integers are rounded and episodes would merge: number them anew", i, v)
+			return nil, s.errorf("episode", "[%d] is about %.0f; beyond 2⁵³ integers are rounded and episodes would merge: "+
+				"number them anew", i, v)
 		}
 		f.episodes[i] = int(v)
 	}

@@ -92,16 +92,25 @@ func TestImportNamesTheFault(t *testing.T) {
 		change func(map[string]npz.Array)
 		want   string
 	}{
-		"torn":            {flatArrays(), func(a map[string]npz.Array) { a["next_obs"].Data[1] = 0 }, "next_obs[0] is not obs[1]"},
-		"middle":          {flatArrays(), func(a map[string]npz.Array) { a["terminated"].Data[0] = 1 }, "row 0 ends episode 5"},
-		"interleaved":     {flatArrays(), func(a map[string]npz.Array) { copy(a["episode"].Data, []float64{5, 2, 5}) }, "row 2 goes on with episode 5"},
-		"rows":            {flatArrays(), func(a map[string]npz.Array) { a["action"] = npz.Ints([]int{0, 1}, 2) }, `array "action": it has 2 rows, want 3`},
-		"negative":        {flatArrays(), func(a map[string]npz.Array) { a["action"].Data[1] = -1 }, `array "action": [1] is -1`},
-		"NaN":             {flatArrays(), func(a map[string]npz.Array) { a["obs"].Data[3] = nan() }, `array "obs": [1] has NaN at 1`},
-		"infinite":        {flatArrays(), func(a map[string]npz.Array) { a["next_obs"].Data[1] = math.Inf(-1) }, `array "next_obs": [0][1] is -Inf`},
-		"beyond float32":  {flatArrays(), func(a map[string]npz.Array) { x := a["obs"]; x.Data[3], x.Type = 1e300, npz.Float64; a["obs"] = x }, `array "obs": [1][1] is +Inf, want a finite number that float32 holds`},
-		"reward":          {flatArrays(), func(a map[string]npz.Array) { a["reward"] = npz.Floats([]float64{0, 1e300, 0}, 3) }, `array "reward": [1] is 1e+300, want a number of magnitude at most 1e+100`},
-		"large episodes":  {flatArrays(), func(a map[string]npz.Array) { copy(a["episode"].Data, []float64{1 << 53, 1 << 53, 5}) }, `array "episode": [0] is about 9007199254740992`},
+		"torn":        {flatArrays(), func(a map[string]npz.Array) { a["next_obs"].Data[1] = 0 }, "next_obs[0] is not obs[1]"},
+		"middle":      {flatArrays(), func(a map[string]npz.Array) { a["terminated"].Data[0] = 1 }, "row 0 ends episode 5"},
+		"interleaved": {flatArrays(), func(a map[string]npz.Array) { copy(a["episode"].Data, []float64{5, 2, 5}) }, "row 2 goes on with episode 5"},
+		"rows":        {flatArrays(), func(a map[string]npz.Array) { a["action"] = npz.Ints([]int{0, 1}, 2) }, `array "action": it has 2 rows, want 3`},
+		"negative":    {flatArrays(), func(a map[string]npz.Array) { a["action"].Data[1] = -1 }, `array "action": [1] is -1`},
+		"NaN":         {flatArrays(), func(a map[string]npz.Array) { a["obs"].Data[3] = nan() }, `array "obs": [1] has NaN at 1`},
+		"infinite": {flatArrays(), func(a map[string]npz.Array) { a["next_obs"].Data[1] = math.Inf(-1) },
+			`array "next_obs": [0][1] is -Inf`},
+		"beyond float32": {flatArrays(), func(a map[string]npz.Array) {
+			x := a["obs"]
+			x.Data[3], x.Type = 1e300, npz.Float64
+			a["obs"] = x
+		}, `array "obs": [1][1] is +Inf, want a finite number that float32 holds`},
+		"reward": {flatArrays(), func(a map[string]npz.Array) {
+			a["reward"] = npz.Floats([]float64{0, 1e300, 0}, 3)
+		}, `array "reward": [1] is 1e+300, want a number of magnitude at most 1e+100`},
+		"large episodes": {flatArrays(), func(a map[string]npz.Array) {
+			copy(a["episode"].Data, []float64{1 << 53, 1 << 53, 5})
+		}, `array "episode": [0] is about 9007199254740992`},
 		"empty":           {flatArrays(), func(a map[string]npz.Array) { emptied(a) }, "no transitions"},
 		"expert_logp":     {flatArrays(), func(a map[string]npz.Array) { a["expert_logp"] = npz.Floats([]float64{-1, -1, -1}, 3) }, `array "expert_logp"`},
 		"no layout":       {flatArrays(), func(a map[string]npz.Array) { delete(a, "next_obs") }, "neither next_obs"},
@@ -123,12 +132,13 @@ func TestImportNamesTheFault(t *testing.T) {
 		})
 	}
 	for name, c := range map[string]struct{ text, want string }{
-		"nothing":     {"", "empty"},
-		"header":      {"a,b\n1,2\n", "episode, action"},
-		"twice":       {"episode,episode\n", "twice"},
-		"no rows":     {"episode,action,obs_0,next_obs_0\n", "no transitions"},
-		"short row":   {"episode,action,obs_0,next_obs_0\n1,0,1\n", "wrong number of fields"},
-		"gap":         {"episode,action,obs_0,next_obs_0,obs_2,next_obs_2\n1,0,1,2,3,4\n", `"obs_2", but obs_1 or next_obs_1 is missing`},
+		"nothing":   {"", "empty"},
+		"header":    {"a,b\n1,2\n", "episode, action"},
+		"twice":     {"episode,episode\n", "twice"},
+		"no rows":   {"episode,action,obs_0,next_obs_0\n", "no transitions"},
+		"short row": {"episode,action,obs_0,next_obs_0\n1,0,1\n", "wrong number of fields"},
+		"gap": {"episode,action,obs_0,next_obs_0,obs_2,next_obs_2\n1,0,1,2,3,4\n",
+			`"obs_2", but obs_1 or next_obs_1 is missing`},
 		"no next":     {"episode,action,obs_0,obs_1,next_obs_0\n1,0,1,2,3\n", `"obs_1", but obs_1 or next_obs_1 is missing`},
 		"zeros":       {"episode,action,obs_0,next_obs_0,obs_01,next_obs_01\n1,0,1,2,3,4\n", `"obs_01", but obs_1 or`},
 		"again zeros": {"episode,action,obs_0,next_obs_0,obs_00\n1,0,1,2,3\n", `"obs_00", but`},
@@ -148,7 +158,8 @@ func TestImportNamesTheFault(t *testing.T) {
 }
 
 func TestByteOrderMarkIsNoPartOfAName(t *testing.T) {
-	set, err := readCSV(strings.NewReader("\xef\xbb\xbfepisode,action,obs_0,next_obs_0\n1,0,1,2\n"), "x.csv", ImportOptions{})
+	set, err := readCSV(strings.NewReader("\xef\xbb\xbfepisode,action,obs_0,next_obs_0\n1,0,1,2\n"), "x.csv",
+		ImportOptions{})
 	if err != nil || set.Trajectories[0].Observations[1] != 2 {
 		t.Errorf("%+v, error %v", set, err)
 	}

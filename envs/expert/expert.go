@@ -97,6 +97,9 @@ func (e *Expert) Write(path string) error {
 	if filepath.Ext(path) != ".npz" {
 		return fmt.Errorf("expert: %s: want a name that ends in .npz", path)
 	}
+	if _, err := json.Marshal(e.Description); err != nil { // before anything is replaced
+		return fmt.Errorf("expert: the description cannot be stored: %w", err)
+	}
 	if err := npz.Write(path, e.network.arrays()); err != nil {
 		return fmt.Errorf("expert: %w", err)
 	}

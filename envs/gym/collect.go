@@ -36,8 +36,8 @@ type CollectOptions struct {
 	MaxSteps int
 	// Progress is told how many episodes have ended, if it is not nil.
 	Progress func(done int)
-	// MaxRestarts is how often new worker processes take the place of a pool of which one died or exceeded its time limit. Episodes that
-	// have ended are kept, and those under way begin anew, so that the episodes are the same as without.
+	// MaxRestarts is how often new worker processes take the place of a pool of which one died or exceeded its time limit.
+	// Episodes that have ended are kept, and those under way begin anew, so that the episodes are the same as without.
 	MaxRestarts int
 	// Restarted is told why, if it is not nil.
 	Restarted func(cause error)
@@ -138,7 +138,8 @@ func (c *collector) run(ctx context.Context, policy Policy) error {
 			t := &e.trajectory
 			e.last = b.Obs.Row(i)
 			if err := checkStep(b.Rewards[i], e.last.Float32()); err != nil {
-				return &Error{ID: c.pool.config.ID, First: i, Last: i, Seeds: []int64{t.Seed}, Doing: fmt.Sprintf("step with action %d", actions[i]), Err: err}
+				return &Error{ID: c.pool.config.ID, First: i, Last: i, Seeds: []int64{t.Seed},
+					Doing: fmt.Sprintf("step with action %d", actions[i]), Err: err}
 			}
 			t.Actions, t.Rewards = append(t.Actions, actions[i]), append(t.Rewards, b.Rewards[i])
 			t.Observations = append(t.Observations, e.last.Float32()...)

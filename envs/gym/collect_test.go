@@ -98,18 +98,20 @@ func TestCollectedBeforeAFault(t *testing.T) {
 
 // What a file of demonstrations cannot hold ends the collection, and what was collected before is kept.
 func TestCollectedBeforeAnInfinity(t *testing.T) {
-	for fault, want := range map[string]string{"infinite reward": "the reward is +Inf", "infinite observation": "observation[1] is -Inf"} {
+	for fault, want := range map[string]string{"infinite reward": "the reward is +Inf",
+		"infinite observation": "observation[1] is -Inf"} {
 		c := faulty(t, fault)
 		c.Options["at"], c.Workers, c.EnvsPerWorker, c.Autoreset = 6, 1, 1, Disabled
 		got, err := Collect(t.Context(), open(t, c), RandomPolicy(3), CollectOptions{Episodes: 10, FirstSeed: 7})
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "environment 0 (seed 7)") || len(got) != 1 || got[0].Len() != 5 {
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "environment 0 (seed 7)") ||
+			len(got) != 1 || got[0].Len() != 5 {
 			t.Errorf("%s: error %v, kept %+v", fault, err, got)
 		}
 	}
 }
 
-// A worker that dies is started again, and the episodes are those of a collection in which none died. One that dies always is given up in the end,
-// and so is an exception, which would come again.
+// A worker that dies is started again, and the episodes are those of a collection in which none died. One that dies
+// always is given up in the end, and so is an exception, which would come again.
 func TestCollectRestartsWorkers(t *testing.T) {
 	t.Setenv("ONCE_FILE", filepath.Join(t.TempDir(), "once"))
 	collect := func(fault string, restarts int) (episodes []demo.Trajectory, causes []error, err error) {
@@ -118,7 +120,8 @@ func TestCollectRestartsWorkers(t *testing.T) {
 		if fault == "hang" {
 			c.StepLimit = time.Second
 		}
-		episodes, err = Collect(t.Context(), open(t, c), RandomPolicy(3), CollectOptions{Episodes: 11, FirstSeed: 3, PolicySeed: 8, MaxRestarts: restarts,
+		episodes, err = Collect(t.Context(), open(t, c), RandomPolicy(3), CollectOptions{Episodes: 11, FirstSeed: 3,
+			PolicySeed: 8, MaxRestarts: restarts,
 			Restarted: func(cause error) { causes = append(causes, cause) }})
 		return episodes, causes, err
 	}
@@ -130,10 +133,12 @@ func TestCollectRestartsWorkers(t *testing.T) {
 	if err != nil || len(causes) != 1 || !strings.Contains(causes[0].Error(), "exit status 7") || !cmp.Equal(got, want) {
 		t.Errorf("after a death: %d episodes, restarts %v, error %v", len(got), causes, err)
 	}
-	if _, causes, err := collect("exit", 2); err == nil || len(causes) != 2 || !strings.Contains(err.Error(), "exit status 7") {
+	if _, causes, err := collect("exit", 2); err == nil || len(causes) != 2 || !strings.Contains(err.Error(),
+		"exit status 7") {
 		t.Errorf("a worker that always dies: restarts %v, error %v", causes, err)
 	}
-	if _, causes, err := collect("hang", 1); err == nil || len(causes) != 1 || !strings.Contains(err.Error(), "time limit of 1s") {
+	if _, causes, err := collect("hang", 1); err == nil || len(causes) != 1 || !strings.Contains(err.Error(),
+		"time limit of 1s") {
 		t.Errorf("a worker that hangs: restarts %v, error %v", causes, err)
 	}
 	if _, causes, err := collect("raise", 2); err == nil || len(causes) != 0 {

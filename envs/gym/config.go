@@ -35,8 +35,8 @@ type Config struct {
 	// Autoreset is SameStep by default.
 	Autoreset Autoreset
 
-	// Python is the interpreter. By default it is the environment variable BIRL_PYTHON's, which this project's commands and notebooks set to
-	// the one that kernel-setup installed, or python3 on PATH.
+	// Python is the interpreter. By default it is the environment variable BIRL_PYTHON's, which this project's commands
+	// and notebooks set to the one that kernel-setup installed, or python3 on PATH.
 	Python string
 	// PythonPath are folders in which Imports and the modules of Wrappers are looked for first.
 	PythonPath []string

@@ -17,7 +17,8 @@ type Error struct {
 	Doing string
 	// Err is the cause. It is the context's error where a context ended the request.
 	Err error
-	// Died says that a worker process died, or was ended because it exceeded its time limit: started again, it may do better.
+	// Died says that a worker process died, or was ended because it exceeded its time limit: started again, it may do
+	// better.
 	Died bool
 	// Traceback is Python's, if there is one.
 	Traceback string

@@ -321,7 +321,8 @@ func TestOpeningSaysWhatIsMissing(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	broken := t.TempDir()
-	if err := os.WriteFile(filepath.Join(broken, "gymnasium.py"), []byte("raise ImportError('a library of its own is missing')\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(broken, "gymnasium.py"),
+		[]byte("raise ImportError('a library of its own is missing')\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	with := func(change func(*Config)) Config {
@@ -334,8 +335,9 @@ func TestOpeningSaysWhatIsMissing(t *testing.T) {
 		want     []string
 		sentence bool
 	}{
-		"no Python":    {with(func(c *Config) { c.Python = "/nowhere/python" }), []string{mend}, true},
-		"no Gymnasium": {with(func(c *Config) { c.Python = filepath.Join(bare, "bin", "python") }), []string{"gymnasium is not installed", mend}, true},
+		"no Python": {with(func(c *Config) { c.Python = "/nowhere/python" }), []string{mend}, true},
+		"no Gymnasium": {with(func(c *Config) { c.Python = filepath.Join(bare, "bin", "python") }),
+			[]string{"gymnasium is not installed", mend}, true},
 		"broken Gymnasium": {with(func(c *Config) { c.PythonPath = []string{broken} }),
 			[]string{"starting: ImportError: a library of its own is missing", "gymnasium.py"}, false},
 		"no module":      {with(func(c *Config) { c.Imports = []string{"moonbase"} }), []string{"moonbase is not installed", mend}, true},

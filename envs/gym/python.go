@@ -16,8 +16,8 @@ const (
 	pythonVariable = "BIRL_PYTHON"
 )
 
-// findPython returns the path of the interpreter: the chosen one, the environment variable's, or the first on PATH. Ours is true for one that
-// kernel-setup installed.
+// findPython returns the path of the interpreter: the chosen one, the environment variable's, or the first on PATH.
+// Ours is true for one that kernel-setup installed.
 func findPython(chosen string) (path string, ours bool, err error) {
 	if chosen == "" {
 		chosen = os.Getenv(pythonVariable)
@@ -34,7 +34,8 @@ func findPython(chosen string) (path string, ours bool, err error) {
 			return path, false, nil
 		}
 	}
-	return "", false, fmt.Errorf("gym: there is no Python on this machine's PATH, and neither Config.Python nor %s names one; "+
+	return "", false, fmt.Errorf("gym: there is no Python on this machine's PATH, and neither Config.Python nor %s "+
+		"names one; "+
 		"put Python 3.10 or newer there, then `%s` installs the environments", pythonVariable, mend)
 }
 

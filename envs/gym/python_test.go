@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestNoPythonIsRunUntold: an interpreter that lies about in the working folder, or above it, is not run unless it is named.
+// TestNoPythonIsRunUntold: an interpreter that lies about in the working folder, or above it, is not run unless it is
+// named.
 func TestNoPythonIsRunUntold(t *testing.T) {
 	root := t.TempDir()
 	stranger := filepath.Join(root, ".birl", "venv", "bin", "python")

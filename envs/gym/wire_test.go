@@ -148,7 +148,8 @@ func TestTailKeepsTheEnd(t *testing.T) {
 
 func TestErrorNamesEnvironmentAndSeed(t *testing.T) {
 	e := &Error{ID: "X-v1", First: 3, Last: 3, Seeds: []int64{17}, Doing: "step with action 2", Err: io.EOF, Traceback: "File a\n  line b\n"}
-	if want := "gym: X-v1, environment 3 (seed 17), step with action 2: EOF\n    File a\n      line b"; e.Error() != want {
+	want := "gym: X-v1, environment 3 (seed 17), step with action 2: EOF\n    File a\n      line b"
+	if e.Error() != want {
 		t.Errorf("%q, want %q", e.Error(), want)
 	}
 	e = &Error{ID: "X-v1", First: 0, Last: 9, Seeds: []int64{17, -1, 3, 4, 5, 6, 7, 8, 9, 10}, Doing: "step", Err: io.EOF}

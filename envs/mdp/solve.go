@@ -105,7 +105,7 @@ func (o *Solver) improve() *Solution {
 		o.backup()
 		// an action must be better by more than the rounding of the linear solve, whose condition number is below
 		// 2/(1−γ), or exact ties could make the iteration cycle
-		margin := 1e-14 * (1 + floats.Norm(sol.V, math.Inf(1))) / (1 - o.discount)
+		margin := 1e-14 * (floats.Norm(o.immediate, math.Inf(1)) + floats.Norm(sol.V, math.Inf(1))) / (1 - o.discount)
 		changed := false
 		for s := range sol.Greedy {
 			q := sol.Q[s*actions : (s+1)*actions]
@@ -201,8 +201,8 @@ func (e *Evaluator) Value(reward []float64) ([]float64, error) {
 	return v, nil
 }
 
-// PolicyValue returns the exact state values [S] of a stochastic policy [S·A] for a reward of length S or S·A. Evaluator is for
-// many rewards.
+// PolicyValue returns the exact state values [S] of a stochastic policy [S·A] for a reward of length S or S·A.
+// Evaluator is for many rewards.
 func (m *MDP) PolicyValue(policy, reward []float64, discount float64) ([]float64, error) {
 	e, err := m.NewEvaluator(policy, discount)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 // entry where one is to blame.
 type Reader struct {
 	archive *Archive
+	prefix  string
 	err     error
 }
 
@@ -22,6 +23,10 @@ func OpenReader(path string) (*Reader, error) {
 	}
 	return &Reader{archive: a}, nil
 }
+
+// Under returns a reader of the arrays whose names begin with prefix, by the rest of their names. It does not own the archive:
+// whoever opened that closes it.
+func (a *Archive) Under(prefix string) *Reader { return &Reader{archive: a, prefix: prefix} }
 
 // Close closes the file.
 func (r *Reader) Close() error { return r.archive.Close() }
@@ -51,7 +56,7 @@ func (r *Reader) Finite(name string, shape ...int) []float64 {
 	if a == nil {
 		return nil
 	}
-	if err := a.CheckFinite(name); err != nil {
+	if err := a.CheckFinite(r.prefix + name); err != nil {
 		r.Fail("%v", err)
 		return nil
 	}
@@ -71,7 +76,7 @@ func (r *Reader) Scalar(name string) float64 {
 func (r *Reader) Int(name string) int {
 	x := r.Scalar(name)
 	if x != math.Trunc(x) || math.Abs(x) > math.MaxInt32 {
-		r.Fail("%s = %g is not a count", name, x)
+		r.Fail("%s = %g is not a count", r.prefix+name, x)
 		return 0
 	}
 	return int(x)
@@ -82,6 +87,7 @@ func (r *Reader) array(name string, shape []int) *Array {
 	if r.err != nil {
 		return nil
 	}
+	name = r.prefix + name
 	a, err := r.archive.Array(name)
 	if err != nil {
 		r.err = err

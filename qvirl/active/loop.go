@@ -129,7 +129,7 @@ func (l *Loop) Do(ctx context.Context, runs []Run, visit func(queries int, steps
 
 // step chooses the query that follows k queries and asks it. asked says how often each state was asked for.
 func (l *Loop) step(k int, r Run, post irl.Posterior, asked map[int]int) (Step, error) {
-	samples, err := post.Sample(Stream(r.Seed, "samples", k), l.Samples)
+	samples, err := tabular.ImpliedSamples(post, Stream(r.Seed, "samples", k), l.Samples)
 	if err != nil {
 		return Step{}, err
 	}

@@ -51,7 +51,8 @@ func TestActiveVaRByHand(t *testing.T) {
 	}
 }
 
-// TestPolicyLossesFactoriseOnce: the losses of more samples take the memory of their values, not that of another system of equations each.
+// TestPolicyLossesFactoriseOnce: the losses of more samples take the memory of their values, not that of another system
+// of equations each.
 func TestPolicyLossesFactoriseOnce(t *testing.T) {
 	const states, actions = 128, 2
 	rng := rand.New(rand.NewPCG(1, 2))

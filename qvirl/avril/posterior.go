@@ -93,35 +93,26 @@ const (
 	arrayDiagnostics = "diagnostics" // steps, converged (0 or 1), objective, collapsed
 )
 
-// Save writes the posterior to an npz file, whole or not at all. The problem is not part of it.
-func (p *Posterior) Save(path string) error {
+// Kind is the kind of a stored posterior.
+const Kind = "avril"
+
+// Store implements irl.Storable.
+func (p *Posterior) Store() (kind string, arrays map[string]npz.Array) {
 	d, converged := p.diagnostics, 0.0
 	if d.Converged {
 		converged = 1
 	}
-	err := npz.Write(path, map[string]npz.Array{
+	return Kind, map[string]npz.Array{
 		arrayQ:           npz.Floats(p.q, p.problem.MDP.States(), p.problem.MDP.Actions()),
 		arrayMean:        npz.Floats(p.mean, len(p.mean)),
 		arrayStd:         npz.Floats(p.std, len(p.std)),
 		arrayCurve:       npz.Floats(d.Curve, len(d.Curve)),
 		arrayDiagnostics: npz.Floats([]float64{float64(d.Steps), converged, d.Objective, float64(d.Collapsed)}, 4),
-	})
-	if err != nil {
-		return fmt.Errorf("avril: save: %w", err)
 	}
-	return nil
 }
 
-// Load reads a posterior that Save wrote for the given problem.
-func Load(path string, problem *irl.Problem) (_ *Posterior, err error) {
-	if err := problem.Validate(); err != nil {
-		return nil, err
-	}
-	r, err := npz.OpenReader(path)
-	if err != nil {
-		return nil, fmt.Errorf("avril: load: %w", err)
-	}
-	defer r.Close() // only read
+// Restore reads a posterior that Store returned, as the answer to the given problem.
+func Restore(r *npz.Reader, problem *irl.Problem) (irl.Posterior, error) {
 	n := problem.RewardDim()
 	p := &Posterior{
 		problem: problem, q: r.Finite(arrayQ, problem.MDP.States(), problem.MDP.Actions()), mean: r.Finite(arrayMean, n), std: r.Finite(arrayStd, n),
@@ -133,7 +124,7 @@ func Load(path string, problem *irl.Problem) (_ *Posterior, err error) {
 	}
 	d, curve := r.Finite(arrayDiagnostics, 4), r.Finite(arrayCurve, -1)
 	if err := r.Err(); err != nil {
-		return nil, fmt.Errorf("avril: load: %w", err)
+		return nil, fmt.Errorf("avril: cannot restore a posterior: %w", err)
 	}
 	p.diagnostics = Diagnostics{Steps: int(d[0]), Converged: d[1] == 1, Objective: d[2], Collapsed: int(d[3]), Curve: curve}
 	return p, nil

@@ -1,9 +1,10 @@
-// Package backend chooses what GoMLX computes on: XLA where it is told of a plugin, the pure Go backend elsewhere. It loads no library that it
-// was not told of, by a name that Get takes or by the environment variables GOMLX_BACKEND and PJRT_PLUGIN_LIBRARY_PATH, and sets no variable.
-// On a CPU the variable XLA_FLAGS had better hold command.XLAFlags.
+// Package backend chooses what GoMLX computes on: XLA where it is told of a plugin, the pure Go backend elsewhere. It
+// loads no library that it was not told of, by a name that Get takes or by the environment variables GOMLX_BACKEND and
+// PJRT_PLUGIN_LIBRARY_PATH, and sets no variable. On a CPU the variable XLA_FLAGS had better hold command.XLAFlags.
 package backend
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -22,7 +23,8 @@ var pluginFiles = []string{"pjrt_c_api_cuda_plugin.so", "pjrt_c_api_cpu_plugin.s
 const pathsVariable = "PJRT_PLUGIN_LIBRARY_PATH"
 
 // install is what to do where there is no plugin.
-const install = "`go run ./kernel-setup install` fetches it for this project's commands and notebooks; for others, " + pathsVariable + " names its folder"
+const install = "`go run ./kernel-setup install` fetches it for this project's commands and notebooks; for others, " +
+	pathsVariable + " names its folder"
 
 // Choice is a usable backend and why it was chosen.
 type Choice struct {
@@ -35,6 +37,16 @@ type Choice struct {
 	clients *clientPool // nil where Client always returns Backend
 }
 
+// ErrNone is the error where no backend of a name can be used.
+var ErrNone = errors.New("backend: none can be used")
+
+// none is an ErrNone that says why.
+type none struct{ error }
+
+func (none) Is(target error) bool { return target == ErrNone }
+
+func (n none) Unwrap() error { return n.error }
+
 var (
 	mutex  sync.Mutex
 	chosen = map[string]Choice{}
@@ -43,6 +55,7 @@ var (
 // Get returns the backend of the given name ("xla", "go", or GoMLX's longer form "xla:/path/of/plugin.so"). An empty
 // name stands for the environment variable GOMLX_BACKEND and, where that is not set either, for the best that is
 // there: the CUDA plugin, the CPU plugin, pure Go. A backend is made once and shared by the process.
+// The error, if any, is an ErrNone.
 func Get(name string) (Choice, error) {
 	if name == "" {
 		name = os.Getenv(compute.ConfigEnvVar)
@@ -54,7 +67,7 @@ func Get(name string) (Choice, error) {
 	}
 	c, err := open(name)
 	if err != nil {
-		return Choice{}, err
+		return Choice{}, none{err}
 	}
 	chosen[name] = c
 	return c, nil

@@ -58,7 +58,8 @@ func TestMissingOrBrokenPluginFallsBackWithNotice(t *testing.T) {
 	}
 }
 
-// TestNothingIsLoadedUntold: a plugin that lies about in the working folder, or above it, is none, and no variable of the process is set.
+// TestNothingIsLoadedUntold: a plugin that lies about in the working folder, or above it, is none, and no variable of
+// the process is set.
 func TestNothingIsLoadedUntold(t *testing.T) {
 	root := t.TempDir()
 	plugins, deep := filepath.Join(root, ".birl", "pjrt"), filepath.Join(root, "a", "b")

@@ -3,11 +3,12 @@ package exhibit
 
 // Report is what rows say: tables and charts as plain data. Drawing them is left to others.
 type Report struct {
-	Title  string
-	Text   []string // paragraphs before the tables
-	Tables []Table
-	Charts []Chart
-	Ranks  []RankChart
+	Title    string
+	Text     []string // paragraphs before the tables
+	Tables   []Table
+	Charts   []Chart
+	Ranks    []RankChart
+	Verdicts []VerdictChart
 }
 
 // Estimate is a mean over seeds with its standard error.
@@ -100,4 +101,54 @@ type RankPanel struct {
 	Method string // as in result rows
 	Ranks  []int
 	Max    int
+}
+
+// VerdictChart is a figure of the answers of methods to problems: how far off each is, and whether the method knows.
+type VerdictChart struct {
+	Name     string // file name without its ending
+	Title    string
+	Methods  []string // as in result rows
+	Families []VerdictFamily
+}
+
+// VerdictFamily is a group of problems.
+type VerdictFamily struct {
+	Title    string
+	Problems []string
+	Verdicts [][]*Verdict // of each problem and method; nil where there is none
+}
+
+// Verdict is what is known about one answer.
+type Verdict struct {
+	Error  float64 // in posterior standard deviations; +Inf where it is not finite
+	Right  bool    // within the tolerances
+	Claims bool    // the method says that it is right
+	Failed bool    // there is no answer
+}
+
+// Kind is one of the kinds of an answer.
+type Kind int
+
+// The kinds of an answer.
+const (
+	RightClaimed Kind = iota
+	WrongDoubted
+	WrongTrusted
+	RightDoubted
+	NoAnswer
+)
+
+// Kind returns the kind of the answer.
+func (v *Verdict) Kind() Kind {
+	switch {
+	case v.Failed:
+		return NoAnswer
+	case v.Right && v.Claims:
+		return RightClaimed
+	case v.Right:
+		return RightDoubted
+	case v.Claims:
+		return WrongTrusted
+	}
+	return WrongDoubted
 }

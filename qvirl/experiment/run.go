@@ -75,10 +75,10 @@ const (
 	Failed       EventKind = "failed"
 )
 
-// Run computes the units of the plan that the options ask for, and keeps each as it ends. When ctx ends, the unit that is
-// being computed is given up; those that are finished stay, and a later run with Resume goes on. The error then wraps
-// ctx's. The record covers all units in the folder, also those of other shards; it is nil if there is none, which is no error of a shard that holds
-// no unit of the plan.
+// Run computes the units of the plan that the options ask for, and keeps each as it ends. When ctx ends, the unit that
+// is being computed is given up; those that are finished stay, and a later run with Resume goes on. The error then
+// wraps ctx's. The record covers all units in the folder, also those of other shards; it is nil if there is none, which
+// is no error of a shard that holds no unit of the plan.
 func Run(ctx context.Context, plan *Plan, o Options) (*Record, error) {
 	r, err := prepare(plan, o)
 	if err != nil {
@@ -308,7 +308,8 @@ func removeResults(dir string) error {
 	paths = append(paths, filepath.Join(dir, RowsFile), filepath.Join(dir, RunFile))
 	for _, path := range paths {
 		if err := checkOurs(path); err != nil {
-			return fmt.Errorf("experiment: cannot overwrite %s, which holds something else than an experiment's results: %w; use another folder, or move it", dir, err)
+			return fmt.Errorf("experiment: cannot overwrite %s, which holds something else than an experiment's results: %w; "+
+				"use another folder, or move it", dir, err)
 		}
 	}
 	for _, path := range append(paths, filepath.Join(dir, UnitsDir)) {
@@ -319,8 +320,8 @@ func removeResults(dir string) error {
 	return nil
 }
 
-// checkOurs refuses a file that no run has written: what is neither rows nor the record of an experiment, nor left of a run that was killed
-// while it wrote one.
+// checkOurs refuses a file that no run has written: what is neither rows nor the record of an experiment, nor left of a
+// run that was killed while it wrote one.
 func checkOurs(path string) error {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {

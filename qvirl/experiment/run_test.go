@@ -217,7 +217,8 @@ func TestFoldersWithOtherResultsAreProtected(t *testing.T) {
 	}
 }
 
-// TestOverwriteKeepsWhatIsNotOurs: a folder that is not an experiment's keeps all its files, and so do results beside other files.
+// TestOverwriteKeepsWhatIsNotOurs: a folder that is not an experiment's keeps all its files, and so do results beside
+// other files.
 func TestOverwriteKeepsWhatIsNotOurs(t *testing.T) {
 	plan, _ := fake(config)
 	for _, c := range []struct {
@@ -245,7 +246,8 @@ func TestOverwriteKeepsWhatIsNotOurs(t *testing.T) {
 			if err := os.WriteFile(path, []byte(c.text), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := Run(context.Background(), plan, Options{Out: dir, Overwrite: true}); err == nil || !strings.Contains(err.Error(), "cannot overwrite") {
+			if _, err := Run(context.Background(), plan, Options{Out: dir, Overwrite: true}); err == nil ||
+				!strings.Contains(err.Error(), "cannot overwrite") {
 				t.Errorf("error %v, want a refusal", err)
 			}
 			if got := read(t, path); got != c.text {

@@ -3,6 +3,7 @@ package graphs
 import (
 	"math"
 
+	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
@@ -16,8 +17,8 @@ const (
 	MaxMean Maximum = "max-mean"
 )
 
-// Graph approximates max_a X_a of jointly Gaussian X by a Gaussian, and returns the weights of the linear surrogate Σ_a w_a X_a that
-// stands for the maximum in covariances.
+// Graph approximates max_a X_a of jointly Gaussian X by a Gaussian, and returns the weights of the linear surrogate
+// Σ_a w_a X_a that stands for the maximum in covariances.
 //
 //	mean      [B, A, S]     means of X
 //	cov       [B, A, A, S]  their covariances
@@ -33,9 +34,9 @@ func (m Maximum) Graph(mean, cov, distinct *Node, keep func(*Node) *Node) (meanM
 	return clarkMax(mean, cov, distinct, keep)
 }
 
-// clarkMax approximates max_a X_a of jointly Gaussian X by a Gaussian, one pair at a time, and returns the weights of the
-// linear surrogate Σ_a w_a X_a that stands for the maximum in covariances (Eq. clark-weights, clark-linear). The axis of
-// actions comes before that of states, so that every operation runs along contiguous memory.
+// clarkMax approximates max_a X_a of jointly Gaussian X by a Gaussian, one pair at a time, and returns the weights of
+// the linear surrogate Σ_a w_a X_a that stands for the maximum in covariances (Eq. clark-weights, clark-linear). The
+// axis of actions comes before that of states, so that every operation runs along contiguous memory.
 //
 //	mean      [B, A, S]     means of X
 //	cov       [B, A, A, S]  their covariances
@@ -57,9 +58,9 @@ func clarkMax(mean, cov, distinct *Node, keep func(*Node) *Node) (meanMax, varMa
 		meanNext, varNext := action(mean, i), action(row, i)
 		use := action(distinct, i)
 
-		omega2 := Sub(Add(varMax, varNext), MulScalar(covMax, 2))
-		omega := Sqrt(Max(omega2, smallVariance(omega2)))
 		gap := Sub(meanMax, meanNext)
+		omega2 := Sub(Add(varMax, varNext), MulScalar(covMax, 2))
+		omega := Sqrt(Max(omega2, smallVariance(Add(varMax, varNext), gap)))
 		nu := Div(gap, omega)
 		density := Mul(use, MulScalar(Exp(MulScalar(Square(nu), -0.5)), 1/math.Sqrt(2*math.Pi)))
 		upper := keep(Mul(use, normalCDF(Neg(nu)))) // Φ(−ν), the weight of X_i
@@ -69,9 +70,10 @@ func clarkMax(mean, cov, distinct *Node, keep func(*Node) *Node) (meanMax, varMa
 		meanMax = keep(Add(Add(meanNext, Mul(gap, lower)), spread))
 		// Clark's second moment less the squared mean, expanded around the gap of the means so that nothing cancels
 		// where one variable clearly wins.
-		varMax = Add(Add(Mul(varMax, lower), Mul(varNext, upper)),
-			Sub(Add(Mul(Square(gap), Mul(lower, upper)), Mul(Mul(gap, spread), Sub(upper, lower))), Square(spread)))
-		varMax = keep(Max(varMax, smallVariance(varMax)))
+		between := Add(Mul(varMax, lower), Mul(varNext, upper))
+		across := Add(Mul(Square(gap), Mul(lower, upper)), Mul(Mul(gap, spread), Sub(upper, lower)))
+		varMax = Add(between, Sub(across, Square(spread)))
+		varMax = keep(Max(varMax, smallVariance(between, ZerosLike(gap))))
 		for j := range w {
 			w[j] = keep(Mul(w[j], lower))
 		}
@@ -97,8 +99,21 @@ func normalCDF(x *Node) *Node {
 	return MulScalar(OnePlus(Erf(MulScalar(x, math.Sqrt2/2))), 0.5)
 }
 
-// smallVariance is the floor under variances that rounding may turn negative.
-func smallVariance(like *Node) *Node { return ConstAs(like, 1e-10) }
+// smallVariance is the floor under a variance that rounding may turn negative, of differences of variables whose
+// variances sum to sum and whose means are gap apart: too small to matter beside either, so that it is the same in
+// every unit, and large enough that gap/√floor and its square are numbers.
+func smallVariance(sum, gap *Node) *Node {
+	floor := Add(MulScalar(Max(sum, ZerosLike(sum)), 1e-10), Square(MulScalar(gap, 1e-6)))
+	return StopGradient(Add(floor, ConstAs(sum, leastVariance(sum.DType()))))
+}
+
+// leastVariance is the floor where there is neither a variance nor a gap. Its inverse is a number.
+func leastVariance(dtype dtypes.DType) float64 {
+	if dtype == dtypes.Float64 {
+		return 1e-290
+	}
+	return 1e-36
+}
 
 // action returns x[:, i], the part of action i.
 func action(x *Node, i int) *Node {

@@ -19,15 +19,14 @@ func ActionProbs(mean []float64, cov mat.Symmetric, beta float64) ([]float64, er
 		return nil, err
 	}
 	if !(beta > 0) || math.IsInf(beta, 0) {
-		return nil, fmt.Errorf("qvirl: β = %g, want a finite positive number", beta)
+		return nil, fmt.Errorf("graphs: β = %g, want a finite positive number", beta)
 	}
 	out := make([]float64, len(mean))
 	for a := range out {
 		sum := 0.0
 		for b := range mean {
-			variance := math.Max(cov.At(a, a)+cov.At(b, b)-2*cov.At(a, b), 0)
-			scale := math.Sqrt(1 + 3*beta*beta*variance/(math.Pi*math.Pi))
-			sum += math.Exp(-beta * (mean[a] - mean[b]) / scale)
+			std := beta * math.Sqrt(math.Max(cov.At(a, a)+cov.At(b, b)-2*cov.At(a, b), 0))
+			sum += math.Exp(-beta * (mean[a] - mean[b]) / math.Sqrt(1+3*std*std/(math.Pi*math.Pi)))
 		}
 		out[a] = 1 / sum
 	}
@@ -49,7 +48,8 @@ func ClarkMax(mean []float64, cov mat.Symmetric) (meanMax, varMax float64, weigh
 		for j := 0; j < i; j++ {
 			covMax += weights[j] * cov.At(j, i)
 		}
-		omega := math.Sqrt(math.Max(varMax+cov.At(i, i)-2*covMax, 1e-10))
+		floor := leastOf(varMax+cov.At(i, i), meanMax-mean[i])
+		omega := math.Sqrt(math.Max(varMax+cov.At(i, i)-2*covMax, floor))
 		nu := (meanMax - mean[i]) / omega
 		lower := 0.5 * math.Erfc(-nu/math.Sqrt2) // Φ(ν)
 		upper := 0.5 * math.Erfc(nu/math.Sqrt2)  // Φ(−ν)
@@ -58,7 +58,7 @@ func ClarkMax(mean []float64, cov mat.Symmetric) (meanMax, varMax float64, weigh
 		// the second moment around mean[i], so that large means do not cancel
 		gap, rise := meanMax-mean[i], first-mean[i]
 		second := (gap*gap+varMax)*lower + cov.At(i, i)*upper + gap*spread
-		meanMax, varMax = first, math.Max(second-rise*rise, 1e-10)
+		meanMax, varMax = first, math.Max(second-rise*rise, leastOf(varMax*lower+cov.At(i, i)*upper, 0))
 		for j := 0; j < i; j++ {
 			weights[j] *= lower
 		}
@@ -67,10 +67,13 @@ func ClarkMax(mean []float64, cov mat.Symmetric) (meanMax, varMax float64, weigh
 	return meanMax, varMax, weights, nil
 }
 
+// leastOf is smallVariance.
+func leastOf(sum, gap float64) float64 { return 1e-10*sum + 1e-12*gap*gap + 1e-290 }
+
 // checkGaussian refuses moments of different sizes, and those that are not finite.
 func checkGaussian(mean []float64, cov mat.Symmetric) error {
 	if len(mean) == 0 || cov.SymmetricDim() != len(mean) {
-		return fmt.Errorf("qvirl: got %d means and a covariance of %d variables, want as many of each, and at least 1", len(mean), cov.SymmetricDim())
+		return fmt.Errorf("graphs: got %d means and a covariance of %d variables, want as many of each, and at least 1", len(mean), cov.SymmetricDim())
 	}
 	if err := irl.CheckFinite("mean", mean); err != nil {
 		return err
@@ -78,11 +81,11 @@ func checkGaussian(mean []float64, cov mat.Symmetric) error {
 	for i := range mean {
 		for j := i; j < len(mean); j++ {
 			if v := cov.At(i, j); math.IsNaN(v) || math.IsInf(v, 0) {
-				return fmt.Errorf("qvirl: covariance[%d,%d] = %g is not finite", i, j, v)
+				return fmt.Errorf("graphs: covariance[%d,%d] = %g is not finite", i, j, v)
 			}
 		}
 		if cov.At(i, i) < 0 {
-			return fmt.Errorf("qvirl: covariance[%d,%d] = %g is negative", i, i, cov.At(i, i))
+			return fmt.Errorf("graphs: covariance[%d,%d] = %g is negative", i, i, cov.At(i, i))
 		}
 	}
 	return nil

@@ -1,11 +1,20 @@
 package graphs
 
 import (
+	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
 // spdBlock is the size up to which matrices are inverted by elimination, one pivot at a time; larger ones are split.
 var spdBlock = 8
+
+// pivotFloor is what rounding makes of pivots of zero, of matrices with a unit diagonal.
+func pivotFloor(dtype dtypes.DType) float64 {
+	if dtype == dtypes.Float64 {
+		return 1e-16
+	}
+	return 1e-7
+}
 
 // SPDInverse returns the inverse [B, n, n] and the log-determinant [B] of symmetric positive definite matrices
 // x [B, n, n]. It is meant to be called under StopGradient: the KL divergence knows its own gradient.
@@ -56,6 +65,7 @@ func eliminate(x *Node) (inverse, logDet *Node) {
 		row := SliceAxis(x, -2, AxisElem(k))     // [B, 1, n]
 		column := SliceAxis(x, -1, AxisElem(k))  // [B, n, 1]
 		pivot := SliceAxis(row, -1, AxisElem(k)) // [B, 1, 1]
+		pivot = Max(pivot, ConstAs(pivot, pivotFloor(pivot.DType())))
 		left := Sub(column, SliceAxis(identity, -1, AxisElem(k)))
 		right := Div(Add(row, SliceAxis(identity, -2, AxisElem(k))), pivot)
 		x = Sub(x, Mul(left, right))

@@ -19,7 +19,7 @@ type Empirical struct {
 // NewEmpirical returns the distribution of the samples, which it copies. At least two are needed, and all finite.
 func NewEmpirical(samples []float64) (*Empirical, error) {
 	if len(samples) < 2 {
-		return nil, fmt.Errorf("qvirl: a distribution of samples needs at least 2 of them, got %d", len(samples))
+		return nil, fmt.Errorf("irl: a distribution of samples needs at least 2 of them, got %d", len(samples))
 	}
 	if err := CheckFinite("samples", samples); err != nil {
 		return nil, err

@@ -44,14 +44,14 @@ func Kernels() []string { return []string{"rbf", "matern12", "matern32", "matern
 func KernelPrior(kernel Kernel, features *mat.Dense, mean []float64) (Prior, error) {
 	c, stationary := kernels[kernel.Name]
 	if !stationary && kernel.Name != linear {
-		return Prior{}, fmt.Errorf("qvirl: there is no kernel %q; there are %s", kernel.Name, strings.Join(Kernels(), ", "))
+		return Prior{}, fmt.Errorf("irl: there is no kernel %q; there are %s", kernel.Name, strings.Join(Kernels(), ", "))
 	}
 	if features == nil || features.IsEmpty() {
-		return Prior{}, fmt.Errorf("qvirl: the kernel needs at least one feature of each reward")
+		return Prior{}, fmt.Errorf("irl: the kernel needs at least one feature of each reward")
 	}
 	n, d := features.Dims()
 	if len(mean) != n {
-		return Prior{}, fmt.Errorf("qvirl: kernel: got features of %d rewards, want %d as in the prior mean", n, len(mean))
+		return Prior{}, fmt.Errorf("irl: kernel: got features of %d rewards, want %d as in the prior mean", n, len(mean))
 	}
 	lengthscale, err := kernelScales("lengthscale", "feature", kernel.Lengthscale, d)
 	if err != nil {
@@ -62,7 +62,7 @@ func KernelPrior(kernel Kernel, features *mat.Dense, mean []float64) (Prior, err
 		return Prior{}, err
 	}
 	if v := kernel.Nugget; v != 0 && !(v >= minScale*minScale && v <= maxScale*maxScale) {
-		return Prior{}, fmt.Errorf("qvirl: kernel nugget = %g, want zero or a variance from %g to %g",
+		return Prior{}, fmt.Errorf("irl: kernel nugget = %g, want zero or a variance from %g to %g",
 			v, minScale*minScale, maxScale*maxScale)
 	}
 	scaled := mat.NewDense(n, d, nil) // xᵢ/ℓᵢ
@@ -99,7 +99,7 @@ func KernelPrior(kernel Kernel, features *mat.Dense, mean []float64) (Prior, err
 // kernelScales returns n scales, which are given one for all or one for each.
 func kernelScales(what, of string, given []float64, n int) ([]float64, error) {
 	if len(given) != 1 && len(given) != n {
-		return nil, fmt.Errorf("qvirl: kernel %s: got %d numbers, want 1 or %d, one for each %s", what, len(given), n, of)
+		return nil, fmt.Errorf("irl: kernel %s: got %d numbers, want 1 or %d, one for each %s", what, len(given), n, of)
 	}
 	for i, s := range given {
 		if err := checkScale(fmt.Sprintf("kernel %s[%d]", what, i), s); err != nil {

@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/envs/mdp"
+	"github.com/go-birl/birl/envs/npz"
 )
 
 // Method infers reward posteriors. QVIRL, ValueWalk and AVRIL are methods.
@@ -65,7 +66,8 @@ type Posterior interface {
 	Problem() *Problem
 	// Reward returns the marginal posterior of reward i (index s, or s·A + a).
 	Reward(i int) Marginal
-	// Sample returns n joint samples of rewards and of the optimal Q-values that belong to them.
+	// Sample returns n joint samples of rewards and of the optimal Q-values that belong to them. The rewards have the
+	// marginals that Reward says.
 	Sample(rng *rand.Rand, n int) (*Samples, error)
 }
 
@@ -138,9 +140,14 @@ func ColumnMeans(x *mat.Dense) []float64 {
 // SolveSamples returns the samples that consist of the given rewards [n, RewardDim] and the optimal Q-values of each,
 // found by solving the MDP n times. It is what a method must do whose posterior is over rewards alone.
 func (p *Problem) SolveSamples(rewards *mat.Dense) (*Samples, error) {
+	return p.SolveSamplesContext(context.Background(), rewards)
+}
+
+// SolveSamplesContext is SolveSamples until ctx ends.
+func (p *Problem) SolveSamplesContext(ctx context.Context, rewards *mat.Dense) (*Samples, error) {
 	n, dim := rewards.Dims()
 	if dim != p.RewardDim() {
-		return nil, fmt.Errorf("qvirl: reward samples have %d columns, want %d", dim, p.RewardDim())
+		return nil, fmt.Errorf("irl: reward samples have %d columns, want %d", dim, p.RewardDim())
 	}
 	q := mat.NewDense(n, p.MDP.States()*p.MDP.Actions(), nil)
 	workers := min(runtime.GOMAXPROCS(0), n)
@@ -152,6 +159,9 @@ func (p *Problem) SolveSamples(rewards *mat.Dense) (*Samples, error) {
 			defer wait.Done()
 			solver, err := p.MDP.NewSolver(p.Discount)
 			for i := w; i < n && err == nil; i += workers {
+				if err = ctx.Err(); err != nil {
+					break
+				}
 				var sol *mdp.Solution
 				if sol, err = solver.Solve(rewards.RawRowView(i)); err == nil {
 					q.SetRow(i, sol.Q)
@@ -221,3 +231,13 @@ func Converged(post Posterior) (ok bool, reason string) {
 	}
 	return true, ""
 }
+
+// Storable is a posterior that can be written to a file and read again (problemfile.Save, qvirl.Load).
+type Storable interface {
+	Posterior
+	// Store returns the posterior as plain arrays by name, without the problem, and the kind by which the function is found that restores it.
+	Store() (kind string, arrays map[string]npz.Array)
+}
+
+// Restore makes a posterior of a problem from the arrays that Store returned.
+type Restore func(arrays *npz.Reader, problem *Problem) (Posterior, error)

@@ -182,7 +182,7 @@ func correlation(cov *mat.SymDense) (*mat.SymDense, []float64, error) {
 	for i := range std {
 		v := cov.At(i, i)
 		if v < 0 {
-			return nil, nil, fmt.Errorf("qvirl: prior covariance[%d,%d] = %g, and a variance is not negative", i, i, v)
+			return nil, nil, fmt.Errorf("irl: prior covariance[%d,%d] = %g, and a variance is not negative", i, i, v)
 		}
 		std[i] = math.Sqrt(v)
 	}
@@ -193,7 +193,7 @@ func correlation(cov *mat.SymDense) (*mat.SymDense, []float64, error) {
 			case a > 0 && b > 0:
 				corr.SetSym(i, j, c/a/b)
 			case c != 0:
-				return nil, nil, fmt.Errorf("qvirl: prior covariance[%d,%d] = %g beside a variance of zero: "+
+				return nil, nil, fmt.Errorf("irl: prior covariance[%d,%d] = %g beside a variance of zero: "+
 					"it is not positive semi-definite", i, j, c)
 			}
 		}
@@ -206,15 +206,15 @@ func correlation(cov *mat.SymDense) (*mat.SymDense, []float64, error) {
 func eigen(corr *mat.SymDense) ([]float64, *mat.Dense, error) {
 	var eig mat.EigenSym
 	if !eig.Factorize(corr, true) {
-		return nil, nil, fmt.Errorf("qvirl: the eigenvalues of the prior covariance could not be computed")
+		return nil, nil, fmt.Errorf("irl: the eigenvalues of the prior covariance could not be computed")
 	}
 	values := eig.Values(nil)
 	smallest, largest := values[0], values[len(values)-1]
 	if largest == 0 {
-		return nil, nil, fmt.Errorf("qvirl: prior covariance is zero everywhere: all rewards would be known")
+		return nil, nil, fmt.Errorf("irl: prior covariance is zero everywhere: all rewards would be known")
 	}
 	if smallest < -indefinite*largest {
-		return nil, nil, fmt.Errorf("qvirl: prior covariance is not positive semi-definite: of the correlations in it the "+
+		return nil, nil, fmt.Errorf("irl: prior covariance is not positive semi-definite: of the correlations in it the "+
 			"smallest eigenvalue is %.6g and the largest %.6g; rounding would excuse no less than %g of the largest",
 			smallest, largest, -indefinite)
 	}
@@ -241,10 +241,10 @@ func (p Prior) Precision() (precision mat.Symmetric, logDet float64, err error) 
 	var chol mat.Cholesky
 	var inverse mat.SymDense
 	if !chol.Factorize(corr) || chol.Cond() > maxCondition {
-		return nil, 0, fmt.Errorf("qvirl: %w", ErrSingularPrior)
+		return nil, 0, fmt.Errorf("irl: %w", ErrSingularPrior)
 	}
 	if err := chol.InverseTo(&inverse); err != nil {
-		return nil, 0, fmt.Errorf("qvirl: %w: %w", ErrSingularPrior, err)
+		return nil, 0, fmt.Errorf("irl: %w: %w", ErrSingularPrior, err)
 	}
 	logDet = chol.LogDet() // Σ = D C D has the inverse D⁻¹ C⁻¹ D⁻¹
 	for i, s := range std {
@@ -274,7 +274,7 @@ func (p Prior) Draw(rng *rand.Rand, factor *mat.Dense) []float64 {
 func (p Prior) validate(states, actions int) error {
 	n := len(p.Mean)
 	if n != states && n != states*actions {
-		return fmt.Errorf("qvirl: prior mean: got %d numbers, want %d (one a state) or %d (one a state-action pair)",
+		return fmt.Errorf("irl: prior mean: got %d numbers, want %d (one a state) or %d (one a state-action pair)",
 			n, states, states*actions)
 	}
 	if err := CheckFinite("prior mean", p.Mean); err != nil {
@@ -282,23 +282,23 @@ func (p Prior) validate(states, actions int) error {
 	}
 	for i, m := range p.Mean {
 		if math.Abs(m) > maxScale {
-			return fmt.Errorf("qvirl: prior mean[%d] = %g, want a number between %g and %g; choose a larger unit of reward",
+			return fmt.Errorf("irl: prior mean[%d] = %g, want a number between %g and %g; choose a larger unit of reward",
 				i, m, -maxScale, maxScale)
 		}
 	}
 	if p.Std != nil && len(p.Std) != n {
-		return fmt.Errorf("qvirl: prior std: got %d numbers, want %d as in the prior mean", len(p.Std), n)
+		return fmt.Errorf("irl: prior std: got %d numbers, want %d as in the prior mean", len(p.Std), n)
 	}
 	switch {
 	case p.Cov != nil && (p.Std != nil || p.LowRank != nil):
-		return fmt.Errorf("qvirl: prior: want exactly one of a covariance, standard deviations, and a low-rank factor " +
+		return fmt.Errorf("irl: prior: want exactly one of a covariance, standard deviations, and a low-rank factor " +
 			"with or without them")
 	case p.Cov != nil:
 		return p.validateCovariance()
 	case p.LowRank != nil:
 		return p.validateLowRank()
 	case p.Std == nil:
-		return fmt.Errorf("qvirl: prior: want exactly one of a covariance, standard deviations, and a low-rank factor; " +
+		return fmt.Errorf("irl: prior: want exactly one of a covariance, standard deviations, and a low-rank factor; " +
 			"it has none")
 	}
 	for i, s := range p.Std {
@@ -312,13 +312,13 @@ func (p Prior) validate(states, actions int) error {
 func (p Prior) validateCovariance() error {
 	n := len(p.Mean)
 	if p.Cov.SymmetricDim() != n {
-		return fmt.Errorf("qvirl: prior covariance: got %d×%d, want %d×%d as in the prior mean",
+		return fmt.Errorf("irl: prior covariance: got %d×%d, want %d×%d as in the prior mean",
 			p.Cov.SymmetricDim(), p.Cov.SymmetricDim(), n, n)
 	}
 	for i := 0; i < n; i++ {
 		for j := i; j < n; j++ {
 			if v := p.Cov.At(i, j); math.IsNaN(v) || math.IsInf(v, 0) {
-				return fmt.Errorf("qvirl: prior covariance[%d,%d] = %g is not finite", i, j, v)
+				return fmt.Errorf("irl: prior covariance[%d,%d] = %g is not finite", i, j, v)
 			}
 		}
 		if v := p.Cov.At(i, i); v > 0 {
@@ -341,7 +341,7 @@ func (p Prior) validateCovariance() error {
 func (p Prior) validateLowRank() error {
 	n, k := p.LowRank.Dims()
 	if n != len(p.Mean) {
-		return fmt.Errorf("qvirl: prior low-rank factor: got %d×%d, want %d rows as in the prior mean", n, k, len(p.Mean))
+		return fmt.Errorf("irl: prior low-rank factor: got %d×%d, want %d rows as in the prior mean", n, k, len(p.Mean))
 	}
 	largest := 0.0
 	for i := 0; i < n; i++ {
@@ -368,7 +368,7 @@ func (p Prior) validateLowRank() error {
 		largest = math.Max(largest, scale)
 	}
 	if largest == 0 {
-		return fmt.Errorf("qvirl: prior covariance is zero everywhere: all rewards would be known")
+		return fmt.Errorf("irl: prior covariance is zero everywhere: all rewards would be known")
 	}
 	return nil
 }
@@ -376,7 +376,7 @@ func (p Prior) validateLowRank() error {
 // checkScale refuses a standard deviation or a rationality coefficient that methods cannot compute with.
 func checkScale(what string, x float64) error {
 	if !(x >= minScale && x <= maxScale) {
-		return fmt.Errorf("qvirl: %s = %g, want a number from %g to %g", what, x, minScale, maxScale)
+		return fmt.Errorf("irl: %s = %g, want a number from %g to %g", what, x, minScale, maxScale)
 	}
 	return nil
 }

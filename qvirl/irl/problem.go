@@ -1,6 +1,7 @@
 package irl
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -22,10 +23,27 @@ type Problem struct {
 	Demos      []mdp.Step // demonstrated decisions; none is legal, and then the posterior is the prior
 }
 
-// Validate reports the first thing that is wrong with the problem, by argument, index and value.
+// ErrBadProblem is the error of a problem that Validate refuses.
+var ErrBadProblem = errors.New("qvirl: bad problem")
+
+// badProblem is an ErrBadProblem that says what is wrong.
+type badProblem struct{ error }
+
+func (badProblem) Is(target error) bool { return target == ErrBadProblem }
+
+func (b badProblem) Unwrap() error { return b.error }
+
+// Validate reports the first thing that is wrong with the problem, by argument, index and value, as an ErrBadProblem.
 func (p *Problem) Validate() error {
+	if err := p.check(); err != nil {
+		return badProblem{err}
+	}
+	return nil
+}
+
+func (p *Problem) check() error {
 	if p == nil || p.MDP == nil {
-		return fmt.Errorf("qvirl: the problem has no MDP")
+		return fmt.Errorf("irl: the problem has no MDP")
 	}
 	if err := mdp.CheckDiscount(p.Discount); err != nil {
 		return err
@@ -34,7 +52,7 @@ func (p *Problem) Validate() error {
 		return err
 	}
 	if !(p.BetaLogStd >= 0) || math.IsInf(p.BetaLogStd, 0) {
-		return fmt.Errorf("qvirl: standard deviation of log β = %g, want a finite number that is not negative", p.BetaLogStd)
+		return fmt.Errorf("irl: standard deviation of log β = %g, want a finite number that is not negative", p.BetaLogStd)
 	}
 	if err := p.Prior.validate(p.MDP.States(), p.MDP.Actions()); err != nil {
 		return err
@@ -45,7 +63,7 @@ func (p *Problem) Validate() error {
 // ValidateAll validates a batch of problems and says which one is wrong. An empty batch is an error.
 func ValidateAll(problems []*Problem) error {
 	if len(problems) == 0 {
-		return fmt.Errorf("qvirl: no problems: a batch needs at least one")
+		return fmt.Errorf("irl: no problems: a batch needs at least one")
 	}
 	for i, p := range problems {
 		if err := p.Validate(); err != nil {
@@ -115,7 +133,7 @@ func (p *Problem) LogLikelihood(q, counts []float64) float64 {
 func CheckFinite(what string, x []float64) error {
 	for i, v := range x {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("qvirl: %s[%d] = %g is not finite", what, i, v)
+			return fmt.Errorf("irl: %s[%d] = %g is not finite", what, i, v)
 		}
 	}
 	return nil

@@ -75,17 +75,17 @@ func (m *Method) Fit(ctx context.Context, problems []*irl.Problem, progress irl.
 		return nil, err
 	}
 	return valuewalk.WalkFrom(ctx, m.config, problems, posts, progress.Stage("walk: ", 1, 1, 2), func(w valuewalk.Walk) (irl.Posterior, error) {
-		return match(w, m.family)
+		return match(ctx, w, m.family)
 	})
 }
 
 // match returns the member of a family that is matched to the samples of a walk.
-func match(w valuewalk.Walk, family Family) (irl.Posterior, error) {
+func match(ctx context.Context, w valuewalk.Walk, family Family) (irl.Posterior, error) {
 	if rows, n := w.Positions.Dims(); rows <= n {
 		return nil, fmt.Errorf("matched: %d samples cannot give the covariance of %d values: raise Samples", rows, n)
 	}
 	if family != GaussianValues {
-		return NewWarped(w.Problem, w.Samples.Rewards(), w.Samples.Betas(), family == GaussianRewards, w.Settled)
+		return NewWarped(ctx, w.Problem, w.Samples.Rewards(), w.Samples.Betas(), family == GaussianRewards, w.Settled)
 	}
 	var cov mat.SymDense
 	stat.CovarianceMatrix(&cov, w.Positions, nil)

@@ -1,10 +1,10 @@
 package matched
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"sync"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
@@ -14,17 +14,18 @@ import (
 	"github.com/go-birl/birl/qvirl/irl"
 )
 
-// The draws that the answers without a closed form are made of.
+// The draws that the answers without a closed form are made of, each of which is planned for: the Monte Carlo error of a
+// mean value is a forty-fifth of its standard deviation, that of an action probability at most 0.011.
 const (
-	matchedDraws  = 5000
+	matchedDraws  = 2000
 	matchedStream = 4
 )
 
-// Warped is a posterior over rewards whose marginals are sinh-arcsinh distributions (Jones and Pewsey, 2009, "Sinh-arcsinh
-// distributions"), with a skewness and tails of their own, and whose dependence is that of a Gaussian: z ~ N(mean, cov), and
-// each reward a warp of its component of z. The last component is log β where that is inferred. Optimal values of its draws
-// are found by planning, so that nothing about the maximum is approximated. It is a ValuePosterior and safe for concurrent
-// use.
+// Warped is a posterior over rewards whose marginals are sinh-arcsinh distributions (Jones and Pewsey, 2009,
+// "Sinh-arcsinh distributions"), with a skewness and tails of their own, and whose dependence is that of a Gaussian: z
+// ~ N(mean, cov), and each reward a warp of its component of z. The last component is log β where that is inferred.
+// Optimal values of its draws are found by planning, so that nothing about the maximum is approximated. It is a
+// ValuePosterior and safe for concurrent use.
 type Warped struct {
 	problem *irl.Problem
 	warps   []Warp
@@ -33,17 +34,17 @@ type Warped struct {
 
 	converged bool
 	chol      mat.Cholesky
-	once      sync.Once
-	drawn     *irl.Samples
-	drawErr   error
-	values    []*irl.Empirical
+	values    []*irl.Empirical // of the optimal value of each state
+	probs     []float64        // [S·A]
 }
 
-// NewWarped returns the posterior that is matched to samples of rewards [samples, RewardDim], and of β [samples] if that is
-// inferred (nil otherwise): each warp has its reward's first four L-moments, and the Gaussian the moments of the samples with
-// the warps undone. With plain, it is the Gaussian with the moments of the rewards (and of log β). converged is what
-// Converged will report.
-func NewWarped(problem *irl.Problem, rewards *mat.Dense, betas []float64, plain, converged bool) (*Warped, error) {
+// NewWarped returns the posterior that is matched to samples of rewards [samples, RewardDim], and of β [samples] if
+// that is inferred (nil otherwise): each warp has its reward's first four L-moments, and the Gaussian the moments of
+// the samples with the warps undone. With plain, it is the Gaussian with the moments of the rewards (and of log β).
+// converged is what Converged will report. What has no closed form, values and policies, is found by planning for
+// draws, until ctx ends.
+func NewWarped(ctx context.Context, problem *irl.Problem, rewards *mat.Dense, betas []float64, plain, converged bool) (
+	*Warped, error) {
 	if err := problem.Validate(); err != nil {
 		return nil, err
 	}
@@ -82,14 +83,34 @@ func NewWarped(problem *irl.Problem, rewards *mat.Dense, betas []float64, plain,
 	}
 	p.mean = irl.ColumnMeans(z)
 	stat.CovarianceMatrix(p.cov, z, nil)
-	return p, p.factorize()
+	if err := p.complete(ctx); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
-// factorize prepares the covariance.
-func (p *Warped) factorize() error {
-	if !p.chol.Factorize(p.cov) {
-		return fmt.Errorf("qvirl: a warped posterior: the covariance is not positive definite")
+// complete prepares the covariance, and plans for draws, always the same, to find the marginals of values and the
+// policy.
+func (p *Warped) complete(ctx context.Context) error {
+	for lift := 1e-12; !p.chol.Factorize(p.cov); lift *= 10 { // rewards that determine each other
+		if lift > 1e-6 {
+			return fmt.Errorf("qvirl: a warped posterior: the covariance of the warped rewards is not positive definite")
+		}
+		for i := range p.mean {
+			p.cov.SetSym(i, i, (1+lift)*p.cov.At(i, i))
+		}
 	}
+	rewards, betas, err := p.draw(rand.New(rand.NewPCG(matchedStream, uint64(len(p.mean)))), matchedDraws)
+	if err != nil {
+		return err
+	}
+	samples, err := p.problem.SolveSamplesContext(ctx, rewards)
+	if err != nil {
+		return err
+	}
+	samples.Beta = betas
+	actions := p.problem.MDP.Actions()
+	p.values, p.probs = irl.Empiricals(samples.Values(actions)), irl.ColumnMeans(samples.Policies(actions, p.problem.Beta))
 	return nil
 }
 
@@ -173,8 +194,8 @@ func (p *Warped) Sample(rng *rand.Rand, n int) (*irl.Samples, error) {
 	return samples, nil
 }
 
-// SampleValues draws optimal values, [n, ValueDim]: V*(s) for state-only rewards, Q*(s,a) for state-action rewards, and then
-// log β if it is inferred.
+// SampleValues draws optimal values, [n, ValueDim]: V*(s) for state-only rewards, Q*(s,a) for state-action rewards,
+// and then log β if it is inferred.
 func (p *Warped) SampleValues(rng *rand.Rand, n int) (*mat.Dense, error) {
 	samples, err := p.Sample(rng, n)
 	if err != nil {
@@ -195,7 +216,8 @@ func (p *Warped) SampleValues(rng *rand.Rand, n int) (*mat.Dense, error) {
 	return x, nil
 }
 
-// RewardLogProbs returns the log densities at rewards, with log β after them where it is inferred, a row each: [n, ValueDim].
+// RewardLogProbs returns the log densities at rewards, with log β after them where it is inferred, a row each: [n,
+// ValueDim].
 func (p *Warped) RewardLogProbs(rewards *mat.Dense) ([]float64, error) {
 	rows, n := rewards.Dims()
 	if n != len(p.mean) {
@@ -220,35 +242,17 @@ func (p *Warped) RewardLogProbs(rewards *mat.Dense) ([]float64, error) {
 	return logs, nil
 }
 
-// answers draws what the answers without a closed form are made of, when the first is asked for: always the same.
-func (p *Warped) answers() (*irl.Samples, error) {
-	p.once.Do(func() {
-		if p.drawn, p.drawErr = p.Sample(rand.New(rand.NewPCG(matchedStream, uint64(len(p.mean)))), matchedDraws); p.drawErr == nil {
-			p.values = irl.Empiricals(p.drawn.Values(p.problem.MDP.Actions()))
-		}
-	})
-	return p.drawn, p.drawErr
-}
-
 // Value returns the marginal posterior of the optimal value of state s, of draws.
-func (p *Warped) Value(s int) irl.Marginal {
-	if _, err := p.answers(); err != nil {
-		panic(err) // the problem and its discount were checked
-	}
-	return p.values[s]
-}
+func (p *Warped) Value(s int) irl.Marginal { return p.values[s] }
 
 // ActionProbs returns the posterior-predictive policy, [S·A], of draws.
-func (p *Warped) ActionProbs() []float64 {
-	samples, err := p.answers()
-	if err != nil {
-		panic(err)
-	}
-	return irl.ColumnMeans(samples.Policies(p.problem.MDP.Actions(), p.problem.Beta))
-}
+func (p *Warped) ActionProbs() []float64 { return append([]float64(nil), p.probs...) }
 
-// Save writes the posterior to an .npz file, without the problem.
-func (p *Warped) Save(path string) error {
+// Kind is the kind of a stored Warped.
+const Kind = "warped"
+
+// Store implements irl.Storable.
+func (p *Warped) Store() (kind string, arrays map[string]npz.Array) {
 	n := len(p.mean)
 	warps := make([]float64, 0, 4*n)
 	for _, w := range p.warps {
@@ -258,32 +262,27 @@ func (p *Warped) Save(path string) error {
 	if p.converged {
 		converged = 1
 	}
-	return npz.Write(path, map[string]npz.Array{
+	return Kind, map[string]npz.Array{
 		"z_mean": npz.Floats(p.mean, n), "z_cov": npz.Floats(mat.DenseCopyOf(p.cov).RawMatrix().Data, n, n),
 		"warps": npz.Floats(warps, n, 4), "converged": npz.Scalar(converged),
-	})
+	}
 }
 
-// LoadWarped reads a posterior that Save wrote, as the answer to the given problem.
-func LoadWarped(path string, problem *irl.Problem) (*Warped, error) {
-	if err := problem.Validate(); err != nil {
-		return nil, err
-	}
-	r, err := npz.OpenReader(path)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
+// Restore reads a Warped that Store returned, as the answer to the given problem, and plans as NewWarped does.
+func Restore(r *npz.Reader, problem *irl.Problem) (irl.Posterior, error) {
 	n := problem.ValueDim()
 	mean, cov, warps, converged := r.Finite("z_mean", n), r.Finite("z_cov", n, n), r.Finite("warps", n, 4), r.Scalar("converged")
 	if err := r.Err(); err != nil {
-		return nil, fmt.Errorf("qvirl: %s does not hold a posterior of this problem: %w", path, err)
+		return nil, fmt.Errorf("matched: cannot restore a posterior: %w", err)
 	}
 	p := &Warped{problem: problem, mean: mean, cov: mat.NewSymDense(n, cov), converged: converged != 0}
 	for ; len(warps) > 0; warps = warps[4:] {
 		p.warps = append(p.warps, Warp{warps[0], warps[1], warps[2], warps[3]})
 	}
-	return p, p.factorize()
+	if err := p.complete(context.Background()); err != nil {
+		return nil, fmt.Errorf("matched: cannot restore a posterior: %w", err)
+	}
+	return p, nil
 }
 
 // warpedNormal is the distribution of a warp of N(mean, std²).

@@ -1,6 +1,8 @@
 package matched
 
 import (
+	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/problemfile"
 )
 
 // TestWarpsAreUndone checks the inverse, and its slope against central differences.
@@ -88,11 +91,11 @@ func skewed(t *testing.T, n int) (*irl.Problem, *mat.Dense, []float64) {
 
 func TestWarpedPosteriorIsMatched(t *testing.T) {
 	p, rewards, betas := skewed(t, 20000)
-	w, err := NewWarped(p, rewards, betas, false, true)
+	w, err := NewWarped(t.Context(), p, rewards, betas, false, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain, err := NewWarped(p, rewards, betas, true, false)
+	plain, err := NewWarped(t.Context(), p, rewards, betas, true, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +148,7 @@ func TestWarpedPosteriorIsMatched(t *testing.T) {
 // TestWarpedDensity integrates the density of the rewards over β and one reward, which leaves the marginal of the other.
 func TestWarpedDensity(t *testing.T) {
 	p, rewards, betas := skewed(t, 2000)
-	w, err := NewWarped(p, rewards, betas, false, true)
+	w, err := NewWarped(t.Context(), p, rewards, betas, false, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,17 +173,26 @@ func TestWarpedDensity(t *testing.T) {
 	}
 }
 
+// load reads a stored posterior.
+func load(path string) (*Warped, error) {
+	p, err := problemfile.Load(path, map[string]irl.Restore{Kind: Restore})
+	if err != nil {
+		return nil, err
+	}
+	return p.(*Warped), nil
+}
+
 func TestWarpedPosteriorIsKept(t *testing.T) {
 	p, rewards, betas := skewed(t, 500)
-	w, err := NewWarped(p, rewards, betas, false, true)
+	w, err := NewWarped(t.Context(), p, rewards, betas, false, true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "warped.npz")
-	if err := w.Save(path); err != nil {
+	if err := problemfile.Save(path, w); err != nil {
 		t.Fatal(err)
 	}
-	got, err := LoadWarped(path, p)
+	got, err := load(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,22 +201,42 @@ func TestWarpedPosteriorIsKept(t *testing.T) {
 	}
 	known := *p
 	known.BetaLogStd = 0
-	if _, err := LoadWarped(path, &known); err == nil || !strings.Contains(err.Error(), "z_mean") {
-		t.Errorf("error %v for the problem with a known β", err)
-	}
 	for what, make := range map[string]func() (*Warped, error){
-		"no β":      func() (*Warped, error) { return NewWarped(p, rewards, nil, false, true) },
-		"a known β": func() (*Warped, error) { return NewWarped(&known, rewards, betas, false, true) },
+		"no β":      func() (*Warped, error) { return NewWarped(t.Context(), p, rewards, nil, false, true) },
+		"a known β": func() (*Warped, error) { return NewWarped(t.Context(), &known, rewards, betas, false, true) },
 		"too few": func() (*Warped, error) {
-			return NewWarped(p, mat.NewDense(3, 2, []float64{1, 2, 3, 4, 5, 7}), []float64{1, 2, 3}, false, true)
+			return NewWarped(t.Context(), p, mat.NewDense(3, 2, []float64{1, 2, 3, 4, 5, 7}), []float64{1, 2, 3}, false, true)
 		},
 	} {
 		if _, err := make(); err == nil || !strings.Contains(err.Error(), "samples to match") {
 			t.Errorf("%s: error %v", what, err)
 		}
 	}
+	stopped, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := NewWarped(stopped, p, rewards, betas, false, true); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want that of the context", err)
+	}
+	twins := mat.NewDense(500, 2, nil) // rewards that determine each other
+	for i := range 500 {
+		twins.SetRow(i, []float64{rewards.At(i, 0), rewards.At(i, 0)})
+	}
+	for _, plain := range []bool{true, false} {
+		same, err := NewWarped(t.Context(), p, twins, betas, plain, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := irl.CheckFinite("action probability", same.ActionProbs()); err != nil {
+			t.Error(err)
+		}
+		for s := range p.MDP.States() {
+			if v := same.Value(s); math.IsNaN(v.Mean()) || !(v.StdDev() > 0) {
+				t.Errorf("value %d: mean %g, deviation %g", s, v.Mean(), v.StdDev())
+			}
+		}
+	}
 	rewards.Set(3, 1, math.NaN())
-	if _, err := NewWarped(p, rewards, betas, false, true); err == nil {
+	if _, err := NewWarped(t.Context(), p, rewards, betas, false, true); err == nil {
 		t.Error("matched samples that are not numbers")
 	}
 }

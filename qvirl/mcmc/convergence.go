@@ -3,6 +3,8 @@ package mcmc
 import (
 	"fmt"
 	"math"
+
+	"gonum.org/v1/gonum/stat"
 )
 
 // Diagnostics says how well a posterior was sampled. What concerns convergence is measured on the kept samples.
@@ -14,7 +16,11 @@ type Diagnostics struct {
 	Iterations int     // of each chain after the warm-up
 	Seconds    float64 // of work by the clock, summed over the chains; more than on an idle core where they share one
 
+	// StdError is the largest Monte Carlo error of a reward's or a value's standard deviation, relative to it; 0 where MaxStdError is.
+	StdError float64
+
 	MinESS, MaxRHat float64 // the targets, from the configuration
+	MaxStdError     float64 // likewise; 0 where there is none
 }
 
 // Convergence holds the diagnostics of several quantities.
@@ -35,8 +41,8 @@ func (c Convergence) Worst() (rhat, ess int) {
 
 func worse(a, b float64) bool { return a > b || math.IsNaN(a) && !math.IsNaN(b) }
 
-// Worst returns the largest split-R̂ and the smallest bulk effective sample size of all rewards and values, and of β; NaN if the
-// diagnostics of any of them do not exist.
+// Worst returns the largest split-R̂ and the smallest bulk effective sample size of all rewards and values, and of β;
+// NaN if the diagnostics of any of them do not exist.
 func (d *Diagnostics) Worst() (rhat, bulkESS float64) {
 	rhat, bulkESS = math.Inf(-1), math.Inf(1)
 	for _, c := range []Convergence{d.Reward, d.Value, d.Beta} {
@@ -69,6 +75,10 @@ func (d *Diagnostics) Clean() error {
 				"raise MaxIterations or Samples", q.BulkESS[e], q.name, e, d.MinESS, d.Iterations)
 		}
 	}
+	if d.MaxStdError > 0 && !(d.StdError <= d.MaxStdError) {
+		return fmt.Errorf("mcmc: heavy tails: a standard deviation is known within %.0f %% only, above %.0f %%, after %d iterations; "+
+			"raise MaxIterations or Samples", 100*d.StdError, 100*d.MaxStdError, d.Iterations)
+	}
 	return nil
 }
 
@@ -85,7 +95,51 @@ func converge(n int, chains func(i int) [][]float64) Convergence {
 	c := Convergence{make([]float64, n), make([]float64, n), make([]float64, n)}
 	for i := range c.RHat {
 		x := chains(i)
+		if known(x) {
+			draws := float64(len(x) * len(x[0]))
+			c.RHat[i], c.BulkESS[i], c.TailESS[i] = 1, draws, draws
+			continue
+		}
 		c.RHat[i], c.BulkESS[i], c.TailESS[i] = RHat(x), BulkESS(x), TailESS(x)
 	}
 	return c
+}
+
+// StdError returns the Monte Carlo error of the draws' standard deviation relative to it, sd((x − μ)²) / (2 σ² √n) with n the effective
+// sample size of (x − μ)². It is large where tails are heavy.
+func StdError(chains [][]float64) float64 {
+	if !usable(chains) || known(chains) {
+		return 0
+	}
+	mean, std := stat.MeanStdDev(pooled(chains), nil)
+	squares := mapDraws(chains, func(x float64) float64 { return (x - mean) * (x - mean) })
+	return stat.StdDev(pooled(squares), nil) / (2 * std * std * math.Sqrt(ESS(squares)))
+}
+
+// worstStdError returns the largest StdError of several quantities.
+func worstStdError(n int, chains func(i int) [][]float64) float64 {
+	worst := 0.0
+	for i := range n {
+		worst = math.Max(worst, StdError(chains(i)))
+	}
+	return worst
+}
+
+// rounding is how far draws of a known quantity may be apart, relative to the largest.
+const rounding = 1e-11
+
+// known reports whether all draws of several chains are the same but for rounding: those of a reward that the prior
+// knows, or of a value that depends on such rewards alone. Chains that start apart and are stuck differ from each
+// other.
+func known(chains [][]float64) bool {
+	if len(chains) < 2 {
+		return false
+	}
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, c := range chains {
+		for _, x := range c {
+			low, high = math.Min(low, x), math.Max(high, x)
+		}
+	}
+	return high-low <= rounding*math.Max(math.Abs(low), math.Abs(high))
 }

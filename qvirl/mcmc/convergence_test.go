@@ -22,3 +22,23 @@ func TestVerdict(t *testing.T) {
 		t.Errorf("verdict %v on an ESS that does not exist", err)
 	}
 }
+
+// TestKnownQuantities checks that what never differs between chains counts as converged, and chains that are stuck
+// apart do not.
+func TestKnownQuantities(t *testing.T) {
+	same, apart := [][]float64{make([]float64, 8), make([]float64, 8)}, [][]float64{make([]float64, 8), make([]float64, 8)}
+	for i := range 8 {
+		same[0][i], same[1][i] = 1+1e-15*float64(i), 1-1e-15*float64(i)
+		apart[0][i], apart[1][i] = 1, 1+1e-9
+	}
+	quantities := [][][]float64{same, {make([]float64, 8), make([]float64, 8)}, apart}
+	c := converge(3, func(i int) [][]float64 { return quantities[i] })
+	for i := range 2 {
+		if c.RHat[i] != 1 || c.BulkESS[i] != 16 || c.TailESS[i] != 16 {
+			t.Errorf("known quantity %d: R̂ %g, ESS %g and %g", i, c.RHat[i], c.BulkESS[i], c.TailESS[i])
+		}
+	}
+	if c.RHat[2] <= 1.5 { // NaN or +Inf will do
+		t.Errorf("chains that are stuck apart: R̂ %g", c.RHat[2])
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"github.com/go-birl/birl/qvirl/irl"
+	"math"
 	"runtime"
 	"sync"
 	"time"
@@ -115,6 +116,8 @@ type Budget struct {
 	Samples, Chains int     // samples that are kept, in all chains together, a multiple of Chains
 	MinESS, MaxRHat float64 // sampling ends when every reward and value has them among the kept samples,
 	MaxIterations   int     // or when each chain has made that many iterations
+	MaxStdError     float64 // and no standard deviation has a larger relative Monte Carlo error; 0: whatever it is
+	MinIterations   int     // that each chain makes in any case
 }
 
 // MinPerChain is the fewest samples of a chain for which the diagnostics mean something.
@@ -147,11 +150,11 @@ const (
 // Acceptance.
 func (j *Job) Converge(b Budget, advance func(chain, iterations int) error, collect func(perChain int) *Posterior) (*Posterior, Diagnostics, error) {
 	perChain := b.Samples / b.Chains
-	for total := min(firstRound*perChain, b.MaxIterations); ; total = min(int(roundGrowth*float64(total)), b.MaxIterations) {
+	for total := min(max(firstRound*perChain, b.MinIterations), b.MaxIterations); ; total = min(int(roundGrowth*float64(total)), b.MaxIterations) {
 		if err := j.Each(b.Chains, func(i int) error { return advance(i, total) }); err != nil {
 			return nil, Diagnostics{}, err
 		}
-		d := Diagnostics{Iterations: total, MinESS: b.MinESS, MaxRHat: b.MaxRHat}
+		d := Diagnostics{Iterations: total, MinESS: b.MinESS, MaxRHat: b.MaxRHat, MaxStdError: b.MaxStdError}
 		var p *Posterior
 		end := total == b.MaxIterations
 		j.Time(func() error {
@@ -165,6 +168,9 @@ func (j *Job) Converge(b Budget, advance func(chain, iterations int) error, coll
 			d.Value = converge(p.problem.MDP.States(), p.ValueChains)
 			if p.beta != nil {
 				d.Beta = converge(1, func(int) [][]float64 { return p.ByChain(p.beta) })
+			}
+			if b.MaxStdError > 0 {
+				d.StdError = math.Max(worstStdError(p.problem.RewardDim(), p.RewardChains), worstStdError(p.problem.MDP.States(), p.ValueChains))
 			}
 			end = end || d.Clean() == nil
 			return nil

@@ -11,8 +11,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Posterior is a posterior that consists of the kept samples of Markov chains. It is an irl.ValuePosterior and, once its
-// samples are set, safe for concurrent use.
+// Posterior is a posterior that consists of the kept samples of Markov chains. It is an irl.ValuePosterior and, once
+// its samples are set, safe for concurrent use.
 type Posterior struct {
 	problem *irl.Problem
 	chains  int
@@ -41,8 +41,8 @@ func NewPosterior(problem *irl.Problem, chains, perChain int) *Posterior {
 	return p
 }
 
-// Set sets sample i, counted chain by chain, to a reward [RewardDim] and the optimal values that belong to it: V* [S] for
-// state-only rewards, Q* [S·A] for state-action rewards.
+// Set sets sample i, counted chain by chain, to a reward [RewardDim] and the optimal values that belong to it: V* [S]
+// for state-only rewards, Q* [S·A] for state-action rewards.
 func (p *Posterior) Set(i int, reward, value []float64) {
 	p.reward.SetRow(i, reward)
 	p.value.SetRow(i, value)
@@ -80,8 +80,8 @@ func (p *Posterior) Reward(i int) irl.Marginal {
 // Value returns the marginal posterior of V*(s), an *irl.Empirical. It panics if there is no such state.
 func (p *Posterior) Value(s int) irl.Marginal { return p.marginal(p.vMarginal, s, p.valueColumn) }
 
-// Betas returns the rationality coefficients of the kept samples, chain by chain, or nil if β is known. The caller must not
-// change them, unless to set them all.
+// Betas returns the rationality coefficients of the kept samples, chain by chain, or nil if β is known. The caller must
+// not change them, unless to set them all.
 func (p *Posterior) Betas() []float64 { return p.beta }
 
 // Beta returns the marginal posterior of β, an *irl.Empirical, or nil if β is known.
@@ -191,17 +191,23 @@ func (p *Posterior) rows(index []int) *irl.Samples {
 	return out
 }
 
-// smallestMeanESS returns the smallest effective sample size of a reward's, a state value's or β's mean.
+// smallestMeanESS returns the smallest effective sample size of a reward's, a state value's or β's mean, of those that
+// are not known.
 func (p *Posterior) smallestMeanESS() float64 {
 	smallest := math.Inf(1)
+	look := func(chains [][]float64) {
+		if !known(chains) {
+			smallest = math.Min(smallest, ESS(chains))
+		}
+	}
 	for i := 0; i < p.problem.RewardDim(); i++ {
-		smallest = math.Min(smallest, ESS(p.RewardChains(i)))
+		look(p.RewardChains(i))
 	}
 	for s := 0; s < p.problem.MDP.States(); s++ {
-		smallest = math.Min(smallest, ESS(p.ValueChains(s)))
+		look(p.ValueChains(s))
 	}
 	if p.beta != nil {
-		smallest = math.Min(smallest, ESS(p.ByChain(p.beta)))
+		look(p.ByChain(p.beta))
 	}
 	return smallest
 }

@@ -18,6 +18,7 @@ type Method struct {
 	Line     Line
 	Sentence string   // what it is
 	Answers  []Answer // of methods that Fit a problem; nil for variants, policies and learners from observations
+	Sampler  bool     // whether its posteriors consist of the samples of Markov chains, which say themselves whether they agree
 	Former   []string // names that it has in older rows, the first name first
 	Variant  bool     // whether it is not listed but put together, such as avril-0.17 (see Lookup)
 }
@@ -52,6 +53,7 @@ const (
 	ValueWalk  = "valuewalk"
 	PolicyWalk = "policywalk"
 	AVRIL      = "avril"
+	Fit        = "fit" // what the command does with the recommended method
 )
 
 // The palette of Okabe and Ito (2008), which stays distinct under the common colour-vision deficiencies, without its yellow, which vanishes
@@ -82,17 +84,19 @@ var registry = []Method{
 		Answers:  []Answer{Rewards, Values, Beta}},
 	{Name: Reference, Label: "reference sampler", Color: darkGrey, Line: DashDot,
 		Sentence: "Markov chains from the exact posterior of any tabular problem, by three kernels in turn",
-		Answers:  []Answer{Rewards, Values, Beta}},
+		Answers:  []Answer{Rewards, Values, Beta}, Sampler: true},
 	{Name: ValueWalk, Label: "ValueWalk", Color: darkGrey,
 		Sentence: "Hamiltonian Monte Carlo over optimal values, from the exact posterior",
-		Answers:  []Answer{Rewards, Values, Beta}},
+		Answers:  []Answer{Rewards, Values, Beta}, Sampler: true},
 	{Name: PolicyWalk, Label: "PolicyWalk", Color: skyBlue, Line: DashDot,
 		Sentence: "Metropolis-Hastings over rewards, from the exact posterior",
-		Answers:  []Answer{Rewards, Values}},
+		Answers:  []Answer{Rewards, Values}, Sampler: true},
 	{Name: AVRIL, Label: "AVRIL", Color: vermillion,
 		Sentence: "approximate variational reward imitation learning (Chan and van der Schaar, 2021)",
 		Answers:  []Answer{Rewards}},
 
+	{Name: Fit, Label: "fit", Color: green,
+		Sentence: "QVIRL, matched, judged on the problem itself and left for the samples of its judge where it is not trusted"},
 	{Name: "valuewalk-nodet", Label: "ValueWalk without determinant", Color: grey, Line: Dashed,
 		Sentence: "ValueWalk without the log-determinant of the change of variables"},
 	{Name: "valuewalk-again", Label: "ValueWalk, a second run", Color: grey, Line: Dotted,

@@ -100,8 +100,9 @@ type References struct {
 	NoDet *Reference // ValueWalk without the log-determinant of its change of variables
 }
 
-// Evaluate computes all metrics of a posterior. samples are drawn from it: they give the policies, while rewards are
-// judged by their marginals.
+// Evaluate computes all metrics of a posterior. Those of rewards (W1, LogDensity, RewardCoverage) judge its marginals, Reward;
+// those of policies the Q-values of samples drawn from it. Of the paper's posterior these are the same for Sample and
+// ImpliedSample, whose rewards differ.
 func Evaluate(post irl.Posterior, samples *irl.Samples, truth *Truth, refs References) (Result, error) {
 	p := post.Problem()
 	if err := checkSamples(p, samples); err != nil {

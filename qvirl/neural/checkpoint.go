@@ -18,7 +18,8 @@ import (
 // checkpointEvery is how much work may be lost when a training is killed, beside the steps to the next point of its curves.
 const checkpointEvery = 20 * time.Second
 
-// checkpoint is a file with the state of a job: the SHA-256 of what follows, and a savedState in gob's encoding. A nil checkpoint keeps nothing.
+// checkpoint is a file with the state of a job: the SHA-256 of what follows, and a savedState in gob's encoding. A nil
+// checkpoint keeps nothing.
 type checkpoint struct {
 	path, identity string
 	last           time.Time

@@ -29,7 +29,8 @@ type Fitted struct {
 	seconds        float64
 }
 
-// resident are a model's weights where it predicts: brought there once for each backend, and kept as long as the model is.
+// resident are a model's weights where it predicts: brought there once for each backend, and kept as long as the model
+// is.
 type resident struct {
 	mutex sync.Mutex
 	on    map[compute.Backend][2]*tensors.Tensor // trained [1, P] and fixed [1, F]
@@ -114,7 +115,8 @@ func (f *Fitted) Predict(observations []float32) (*Prediction, error) {
 		padded := make([]float32, block*size)
 		copy(padded, states[:n*size])
 		states = states[n*size:]
-		if err := p.opinion(out, trained, fixed, tensors.FromFlatDataAndDimensions(padded, 1, block, size), n*f.spec.Actions); err != nil {
+		if err := p.opinion(out, trained, fixed, tensors.FromFlatDataAndDimensions(padded, 1, block, size),
+			n*f.spec.Actions); err != nil {
 			return nil, err
 		}
 	}
@@ -122,7 +124,8 @@ func (f *Fitted) Predict(observations []float32) (*Prediction, error) {
 	return out, nil
 }
 
-// opinion appends the first count numbers of the program's answers on a block of states [1, n, observation], which it frees.
+// opinion appends the first count numbers of the program's answers on a block of states [1, n, observation], which it
+// frees.
 func (p *program) opinion(out *Prediction, trained, fixed, states *tensors.Tensor, count int) error {
 	defer states.MustFinalizeAll()
 	figures, err := call("a prediction", p.predict, trained, fixed, states)

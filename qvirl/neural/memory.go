@@ -6,14 +6,15 @@ import (
 	"github.com/go-birl/birl/envs/demo"
 )
 
-// Sized is an objective that tells how many numbers of float32 a run's step holds beside its networks and their activations, for n transitions of m
-// successors each.
+// Sized is an objective that tells how many numbers of float32 a run's step holds beside its networks and their
+// activations, for n transitions of m successors each.
 type Sized interface {
 	Numbers(n, m, actions int) float64
 }
 
-// What a step holds of each number, in float32: a weight with its moments, gradient and the copies of a backend, and an activation with its gradient.
-// Measured on both backends, with many actions and with wide layers; a fifth above what was measured.
+// What a step holds of each number, in float32: a weight with its moments, gradient and the copies of a backend, and an
+// activation with its gradient. Measured on both backends, with many actions and with wide layers; a fifth above what
+// was measured.
 const (
 	perWeight     = 32
 	perActivation = 14

@@ -26,7 +26,8 @@ func TestMemoryNeedCountsTheWeights(t *testing.T) {
 		}
 		few := l.MemoryNeed(task)
 		task.Actions = 1_000_000
-		if many, least := l.MemoryNeed(task), 4.0*6*1e6; many-few < least { // of the last layer alone, with Heads; Pairs has as many activations
+		// of the last layer alone, with Heads; Pairs has as many activations
+		if many, least := l.MemoryNeed(task), 4.0*6*1e6; many-few < least {
 			t.Errorf("%s: a million actions take %g bytes more, want at least %g", architecture, many-few, least)
 		}
 	}

@@ -97,7 +97,8 @@ func TestModelsThatCannotBeAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for field, values := range map[string][]string{
-		"beta": {"0", "-1"}, "discount": {"7", "1", "-0.5"}, "std": {"[1, 0, 1]", "[1, -2, 1]", "[1]"}, "mean": {"[1, 2]"}, "actions": {"1"},
+		"beta": {"0", "-1"}, "discount": {"7", "1", "-0.5"}, "std": {"[1, 0, 1]", "[1, -2, 1]", "[1]"}, "mean": {"[1, 2]"},
+		"actions":     {"1"},
 		"observation": {"0"},
 	} {
 		for _, value := range values {
@@ -249,8 +250,8 @@ func TestApprenticeTakesTheBestActionOrSamples(t *testing.T) {
 	}
 }
 
-// TestPredictionsHoldNoMemory: a prediction copies no weights to the device and keeps nothing there. The garbage collector, which does not see
-// a device's memory, is off.
+// TestPredictionsHoldNoMemory: a prediction copies no weights to the device and keeps nothing there. The garbage
+// collector, which does not see a device's memory, is off.
 func TestPredictionsHoldNoMemory(t *testing.T) {
 	names := []string{"go"}
 	if len(backend.Plugins()) > 0 {

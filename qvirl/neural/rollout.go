@@ -28,9 +28,9 @@ type RolloutOptions struct {
 	Restarted   func(cause error)
 }
 
-// Rollout lets the apprentice act in a pool of environments, opened with autoreset Disabled, and returns the episodes in the
-// order of their seeds. The same seeds give every model the same episodes to begin with, in a pool of any size. With an error comes what was done
-// until then, as gym.Collect has it.
+// Rollout lets the apprentice act in a pool of environments, opened with autoreset Disabled, and returns the episodes
+// in the order of their seeds. The same seeds give every model the same episodes to begin with, in a pool of any size.
+// With an error comes what was done until then, as gym.Collect has it.
 func Rollout(ctx context.Context, p *gym.Pool, m Model, o RolloutOptions) ([]demo.Trajectory, error) {
 	spec, env := m.Spec(), p.Spec()
 	if env.Size() != spec.Observation || env.Actions != spec.Actions {

@@ -219,7 +219,8 @@ func TestKilledTrainingGoesOnAsIfNothingHadHappened(t *testing.T) {
 	}
 }
 
-// TestOneFlippedBitIsNoCheckpoint: whichever bit of a checkpoint is flipped, it is not resumed from, and neither is a cut-off one.
+// TestOneFlippedBitIsNoCheckpoint: whichever bit of a checkpoint is flipped, it is not resumed from, and neither is a
+// cut-off one.
 func TestOneFlippedBitIsNoCheckpoint(t *testing.T) {
 	c := newCheckpoint(t.TempDir(), 0, "this")
 	numbers := func() []float32 { return []float32{1, -2, 3.5, 0} }

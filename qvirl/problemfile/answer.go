@@ -11,20 +11,21 @@ import (
 	"github.com/go-birl/birl/qvirl/irl"
 )
 
-// Answer is a posterior as it is written to a file. State-action rewards have an axis of actions after that of states.
+// Answer is a posterior as it is written to a file: in numbers to look at, and whole, to be loaded again. State-action rewards have an axis of actions after that of states.
 type Answer struct {
-	Problem       *irl.Problem
-	RewardMean    []float64  // reward_mean [S] or [S,A]
-	RewardCov     *mat.Dense // reward_cov [S,S] or [S·A,S·A]
-	RewardSamples *mat.Dense // reward_samples [k,S] or [k,S,A]; nil: not written
-	ValueMean     []float64  // value_mean [S], of the optimal state values
-	ValueStd      []float64  // value_std [S]
-	ActionProbs   []float64  // action_probs [S,A]: the expert's action probabilities, averaged over the posterior
-	BetaMean      float64    // beta_mean [], written with the next two if β is inferred
-	BetaStd       float64    // beta_std []
-	BetaSamples   []float64  // beta_samples [k], of the same draws as reward_samples; nil: not written
-	RHat          []float64  // rhat [S] or [S,A], of the rewards; nil: not written
-	ESSBulk       []float64  // ess_bulk [S] or [S,A]; nil: not written
+	Problem       *irl.Problem // written as Write writes it
+	Posterior     irl.Storable // written as Save writes it; nil: not written
+	RewardMean    []float64    // reward_mean [S] or [S,A]
+	RewardCov     *mat.Dense   // reward_cov [S,S] or [S·A,S·A]
+	RewardSamples *mat.Dense   // reward_samples [k,S] or [k,S,A]; nil: not written
+	ValueMean     []float64    // value_mean [S], of the optimal state values
+	ValueStd      []float64    // value_std [S]
+	ActionProbs   []float64    // action_probs [S,A]: the expert's action probabilities, averaged over the posterior
+	BetaMean      float64      // beta_mean [], written with the next two if β is inferred
+	BetaStd       float64      // beta_std []
+	BetaSamples   []float64    // beta_samples [k], of the same draws as reward_samples; nil: not written
+	RHat          []float64    // rhat [S] or [S,A], of the rewards; nil: not written
+	ESSBulk       []float64    // ess_bulk [S] or [S,A]; nil: not written
 
 	// Verdict says what the answer is worth, Returned which method it is of, and Reason why it may be relied on, or why not; texts of
 	// the same names, written with converged (1 if it may be relied on, 0 if not) unless Verdict is empty.
@@ -56,6 +57,7 @@ func NewAnswer(post irl.Posterior, o AnswerOptions) (*Answer, error) {
 	}
 	rng := rand.New(rand.NewPCG(o.Seed, 0))
 	a := &Answer{Problem: p}
+	a.Posterior, _ = post.(irl.Storable)
 	var draws *irl.Samples
 	var err error
 	if s, ok := post.(sampled); ok {
@@ -100,13 +102,15 @@ func NewAnswer(post irl.Posterior, o AnswerOptions) (*Answer, error) {
 func (a *Answer) Write(path string) error {
 	p := a.Problem
 	n := p.RewardDim()
-	arrays := map[string]npz.Array{
-		"reward_mean":  npz.Floats(a.RewardMean, rewardShape(p)...),
-		"reward_cov":   npz.Floats(dense(a.RewardCov), n, n),
-		"value_mean":   npz.Floats(a.ValueMean, p.MDP.States()),
-		"value_std":    npz.Floats(a.ValueStd, p.MDP.States()),
-		"action_probs": npz.Floats(a.ActionProbs, p.MDP.States(), p.MDP.Actions()),
+	arrays := arraysOf(p)
+	if a.Posterior != nil {
+		addPosterior(arrays, a.Posterior)
 	}
+	arrays["reward_mean"] = npz.Floats(a.RewardMean, rewardShape(p)...)
+	arrays["reward_cov"] = npz.Floats(dense(a.RewardCov), n, n)
+	arrays["value_mean"] = npz.Floats(a.ValueMean, p.MDP.States())
+	arrays["value_std"] = npz.Floats(a.ValueStd, p.MDP.States())
+	arrays["action_probs"] = npz.Floats(a.ActionProbs, p.MDP.States(), p.MDP.Actions())
 	if a.RewardSamples != nil {
 		k, _ := a.RewardSamples.Dims()
 		arrays["reward_samples"] = npz.Floats(dense(a.RewardSamples), rewardShape(p, k)...)

@@ -79,10 +79,20 @@ func Read(path string) (*irl.Problem, error) {
 		return nil, fmt.Errorf("problem file: %w", err)
 	}
 	defer archive.Close()
+	return read(archive)
+}
+
+// read reads the problem from an archive.
+func read(archive *npz.Archive) (*irl.Problem, error) {
 	archive.Limit = maxNumbers
+	return ReadArchive(archive)
+}
+
+// ReadArchive is Read from an archive that is open, wherever it comes from.
+func ReadArchive(archive *npz.Archive) (*irl.Problem, error) {
 	p, err := (&reader{archive: archive}).problem()
 	if err != nil {
-		return nil, fmt.Errorf("problem file %s: %w", path, err)
+		return nil, fmt.Errorf("problem file %s: %w", archive.Path(), err)
 	}
 	return p, nil
 }
@@ -346,6 +356,14 @@ func Write(path string, p *irl.Problem) error {
 	if err := p.Validate(); err != nil {
 		return fmt.Errorf("problem file %s: %w", path, err)
 	}
+	if err := npz.Write(path, arraysOf(p)); err != nil {
+		return fmt.Errorf("problem file: %w", err)
+	}
+	return nil
+}
+
+// arraysOf returns the arrays of a problem.
+func arraysOf(p *irl.Problem) map[string]npz.Array {
 	s, a, n := p.MDP.States(), p.MDP.Actions(), p.RewardDim()
 	steps := make([]int, 0, 2*len(p.Demos))
 	for _, d := range p.Demos {
@@ -372,10 +390,7 @@ func Write(path string, p *irl.Problem) error {
 	if p.Prior.Std != nil {
 		arrays[priorStd] = npz.Floats(p.Prior.Std, rewardShape(p)...)
 	}
-	if err := npz.Write(path, arrays); err != nil {
-		return fmt.Errorf("problem file: %w", err)
-	}
-	return nil
+	return arrays
 }
 
 // rewardShape returns [S] for state-only and [S,A] for state-action rewards, after the leading dimensions.

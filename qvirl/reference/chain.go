@@ -15,7 +15,8 @@ import (
 // The kernels, each of which leaves the posterior invariant.
 const (
 	hamiltonianKernel = iota // Hamiltonian Monte Carlo in whitened rewards
-	sliceKernel              // elliptical slice sampling there
+	sliceKernel              // elliptical slice sampling there, of all coordinates together
+	sweepKernel              // and of one after the other
 	walkKernel               // ValueWalk's walk over values, with its log-determinant
 	kernels
 )
@@ -74,6 +75,10 @@ func (k *chain) move(kernel int) (accept float64) {
 	case sliceKernel:
 		accept = 1
 		k.slice.move(&k.at, k.rng)
+		k.keep()
+	case sweepKernel:
+		accept = 1
+		k.slice.sweep(&k.at, k.rng)
 		k.keep()
 	case walkKernel:
 		accept = k.walk()

@@ -13,10 +13,11 @@ type Config struct {
 	Warmup  int // iterations of each chain that adapt the kernels and are thrown away; 400
 
 	// Sampling goes on until each reward and each value has at least MinESS effective samples (bulk) among the kept ones
-	// and a split-R̂ of at most MaxRHat, or until each chain has made MaxIterations, or about MaxWork multiplications.
+	// and a split-R̂ of at most MaxRHat, and its standard deviation a relative Monte Carlo error of at most MaxStdError, or until each chain has made MaxIterations, or about MaxWork multiplications.
 	// Diagnostics.Clean tells which.
 	MinESS        float64 // 1000
 	MaxRHat       float64 // 1.01
+	MaxStdError   float64 // 0.04; 0: whatever it is
 	MaxIterations int     // per chain, after the warm-up; 200000
 	MaxWork       float64 // per chain, after the warm-up; 3e10, about half a minute
 
@@ -27,7 +28,7 @@ type Config struct {
 
 // Default returns the default configuration with seed 0.
 func Default() Config {
-	return Config{Samples: 8000, Chains: 4, Warmup: 400, MinESS: 1000, MaxRHat: 1.01, MaxIterations: 200000, MaxWork: 3e10,
+	return Config{Samples: 8000, Chains: 4, Warmup: 400, MinESS: 1000, MaxRHat: 1.01, MaxStdError: 0.04, MaxIterations: 200000, MaxWork: 3e10,
 		TargetAccept: 0.8, Trajectory: 2}
 }
 
@@ -35,7 +36,7 @@ func Default() Config {
 const minWarmup = 80
 
 func (c Config) budget() mcmc.Budget {
-	return mcmc.Budget{Samples: c.Samples, Chains: c.Chains, MinESS: c.MinESS, MaxRHat: c.MaxRHat, MaxIterations: c.MaxIterations}
+	return mcmc.Budget{Samples: c.Samples, Chains: c.Chains, MinESS: c.MinESS, MaxRHat: c.MaxRHat, MaxStdError: c.MaxStdError, MaxIterations: c.MaxIterations}
 }
 
 // Validate reports the first field that is out of range.
@@ -46,6 +47,8 @@ func (c Config) Validate() error {
 	switch {
 	case c.Warmup < minWarmup:
 		return fmt.Errorf("reference: Warmup = %d, want at least %d", c.Warmup, minWarmup)
+	case !(c.MaxStdError >= 0):
+		return fmt.Errorf("reference: MaxStdError = %g, want a number that is not negative", c.MaxStdError)
 	case !(c.MaxWork > 0):
 		return fmt.Errorf("reference: MaxWork = %g, want a positive number", c.MaxWork)
 	case !(c.TargetAccept > 0 && c.TargetAccept < 1):

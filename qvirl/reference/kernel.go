@@ -57,16 +57,17 @@ func (s *state) logDensity() float64 { return s.logLikelihood - 0.5*floats.Dot(s
 // metric is the mass matrix M = F Fᵀ of the Hamiltonian ½ pᵀ M⁻¹ p − log density; nil F is the identity.
 type metric struct {
 	factor  *mat.TriDense // F, [n, n]
-	inverse *mat.SymDense // M⁻¹, [n, n]
+	inverse *mat.Dense    // M⁻¹, [n, n]; its products are faster dense
 }
 
 // newMetric returns the metric of a positive definite mass matrix, or nil if it is not one to rounding.
 func newMetric(mass *mat.SymDense) *metric {
 	var chol mat.Cholesky
-	m := &metric{&mat.TriDense{}, &mat.SymDense{}}
-	if !chol.Factorize(mass) || chol.InverseTo(m.inverse) != nil {
+	var inverse mat.SymDense
+	if !chol.Factorize(mass) || chol.InverseTo(&inverse) != nil {
 		return nil
 	}
+	m := &metric{&mat.TriDense{}, mat.DenseCopyOf(&inverse)}
 	chol.LTo(m.factor)
 	return m
 }
@@ -92,7 +93,7 @@ func (m *metric) velocity(dst, p []float64) {
 		copy(dst, p)
 		return
 	}
-	blas64.Symv(1, m.inverse.RawSymmetric(), blas64.Vector{N: len(p), Data: p, Inc: 1}, 0, blas64.Vector{N: len(dst), Data: dst, Inc: 1})
+	gemv(blas.NoTrans, m.inverse, p, 0, dst)
 }
 
 // hamiltonian makes transitions of Hamiltonian Monte Carlo (Neal, 2011) of uniformly jittered length.
@@ -158,27 +159,46 @@ func (h *hamiltonian) kick(at *state, scale float64) {
 type slice struct {
 	likelihood Likelihood
 	from, nu   []float64
+	all        []int // the numbers of all coordinates
 }
 
 func newSlice(l Likelihood) *slice {
-	return &slice{l, make([]float64, l.Dim()), make([]float64, l.Dim())}
+	s := &slice{likelihood: l, from: make([]float64, l.Dim()), nu: make([]float64, l.Dim())}
+	for i := range s.from {
+		s.all = append(s.all, i)
+	}
+	return s
 }
 
-// move makes a transition.
-func (s *slice) move(at *state, rng *rand.Rand) {
+// move makes a transition of all coordinates together.
+func (s *slice) move(at *state, rng *rand.Rand) { s.moveIn(s.all, at, rng) }
+
+// sweepSize is the largest number of coordinates that a sweep visits.
+const sweepSize = 32
+
+// sweep makes a transition of one coordinate after the other, in random order. Each has a width of its own, where a transition of all
+// together is as short as the narrowest direction.
+func (s *slice) sweep(at *state, rng *rand.Rand) {
+	order := rng.Perm(len(s.all))
+	for _, i := range order[:min(sweepSize, len(order))] {
+		s.moveIn(s.all[i:i+1], at, rng)
+	}
+}
+
+// moveIn makes a transition of the given coordinates: they are independent of the others under the prior.
+func (s *slice) moveIn(coordinates []int, at *state, rng *rand.Rand) {
 	if at.known < likelihoodToo {
 		at.evaluate(s.likelihood, likelihoodToo)
 	}
-	copy(s.from, at.u)
-	for i := range s.nu {
-		s.nu[i] = rng.NormFloat64()
+	for _, i := range coordinates {
+		s.from[i], s.nu[i] = at.u[i], rng.NormFloat64()
 	}
 	floor := at.logLikelihood - rng.ExpFloat64()
 	angle := 2 * math.Pi * rng.Float64()
 	low, high := angle-2*math.Pi, angle
 	for {
 		sin, cos := math.Sincos(angle)
-		for i := range at.u {
+		for _, i := range coordinates {
 			at.u[i] = s.from[i]*cos + s.nu[i]*sin
 		}
 		at.evaluate(s.likelihood, likelihoodToo)

@@ -48,6 +48,7 @@ func newPlanner(m *mdp.MDP, discount float64) *planner {
 
 // solve finds the optimal values for rewards of the state-action pairs, [S·A].
 func (p *planner) solve(immediate []float64) {
+	p.work += overhead
 	for round := 0; ; round++ {
 		size := p.evaluate(immediate)
 		p.m.Backup(p.q, p.value)

@@ -1,8 +1,9 @@
 // Package reference samples the posterior of any tabular problem by Markov chains, so that every other answer can be measured
-// against it. A chain alternates three kernels, each of which leaves the posterior invariant:
+// against it. A chain alternates four kernels, each of which leaves the posterior invariant:
 //
 //   - Hamiltonian Monte Carlo in whitened rewards z, R = m + L z, with a mass matrix learnt in the warm-up (see Target);
-//   - elliptical slice sampling in z, which no steepness of the likelihood or shape of the prior upsets;
+//   - elliptical slice sampling in z, which no steepness of the likelihood or shape of the prior upsets, of all coordinates together
+//     and of one after the other;
 //   - the walk over optimal values of package valuewalk, which costs least where demonstrations say much.
 //
 // The warm-up measures how far each moves every reward and value for its cost, and sets their shares.
@@ -47,7 +48,7 @@ type Posterior struct {
 // Diagnostics says how well a posterior was sampled.
 type Diagnostics struct {
 	mcmc.Diagnostics
-	Shares [kernels]float64 // of the iterations: Hamiltonian, slice, walk
+	Shares [kernels]float64 // of the iterations: Hamiltonian, slice, sweep, walk
 }
 
 // Sampling returns the part of the diagnostics that all Markov chains have.
@@ -119,7 +120,7 @@ func (s *sampling) run(ctx context.Context) (*Posterior, error) {
 }
 
 // storeLimit is the number of positions stored per kept sample.
-const storeLimit = 8
+const storeLimit = 2
 
 // prepare compiles the problem and starts the chains at draws from the prior.
 func (s *sampling) prepare() error {
@@ -174,11 +175,20 @@ func (s *sampling) collect(perChain int) *mcmc.Posterior {
 	return p
 }
 
-// budget returns what the config says about the length of the chains: at most MaxWork of each, but long enough for its samples.
+// What samples of a small problem cost next to nothing is made of them, beyond the targets.
+const (
+	cheapWork       = 2e8 // multiplications of a chain
+	overhead        = 2e3 // of an evaluation beside its multiplications, in such
+	cheapIterations = 20000
+)
+
+// budget returns what the config says about the length of the chains: at most MaxWork of each, but long enough for its samples, and
+// cheapWork in any case.
 func (s *sampling) budget() mcmc.Budget {
 	c, b := s.config, s.config.budget()
 	iterations := c.MaxWork / s.chains[0].cost
 	b.MaxIterations = max(int(math.Min(float64(c.MaxIterations), iterations)), 2*c.Samples/c.Chains)
+	b.MinIterations = int(math.Min(cheapIterations, cheapWork/s.chains[0].cost))
 	return b
 }
 
@@ -194,7 +204,7 @@ const (
 // walkCost returns about how many multiplications a leapfrog step of the walk over values makes.
 func walkCost(p *irl.Problem) float64 {
 	n := float64(p.RewardDim())
-	cost := n * n // the metric
+	cost := overhead + n*n // the metric
 	if p.Prior.Cov != nil {
 		cost += n * n
 	}
@@ -413,27 +423,36 @@ func (s *sampling) setShares(ctx context.Context) error {
 // bestShares returns the shares of the cost, in tenths, that maximise the smallest movement, min_i Σ_k share_k moved_k[i]. A kernel
 // without movements is left out.
 func bestShares(moved [kernels][]float64) (best [kernels]float64) {
+	const tenths = 10
 	top := -1.0
-	for a := 0; a <= 10; a++ {
-		for b := 0; a+b <= 10; b++ {
-			f := [kernels]float64{float64(a) / 10, float64(b) / 10, float64(10-a-b) / 10}
-			if moved[walkKernel] == nil && f[walkKernel] > 0 {
-				continue
+	var tried [kernels]float64
+	var try func(kernel, left int)
+	try = func(kernel, left int) {
+		if kernel == kernels {
+			if left > 0 {
+				return
 			}
 			least := math.Inf(1)
 			for i := range moved[hamiltonianKernel] {
 				sum := 0.0
 				for kernel, m := range moved {
-					if f[kernel] > 0 {
-						sum += f[kernel] * m[i]
+					if tried[kernel] > 0 {
+						sum += tried[kernel] * m[i]
 					}
 				}
 				least = math.Min(least, sum)
 			}
 			if least > top {
-				top, best = least, f
+				top, best = least, tried
 			}
+			return
 		}
+		for n := 0; n <= left && (n == 0 || moved[kernel] != nil); n++ {
+			tried[kernel] = float64(n) / tenths
+			try(kernel+1, left-n)
+		}
+		tried[kernel] = 0
 	}
+	try(hamiltonianKernel, tenths)
 	return best
 }

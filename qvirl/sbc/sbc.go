@@ -33,6 +33,8 @@ import (
 const (
 	// Draws is how many posterior draws are ranked for each simulated problem; more are thinned to that.
 	Draws = 99
+	// MinProblems is the fewest simulated problems whose ranks can be tested.
+	MinProblems = 20
 	// Level is the probability with which a right method is called wrong.
 	Level = 0.01
 
@@ -50,7 +52,7 @@ type Method func(ctx context.Context, p *irl.Problem, seed uint64) (*irl.Samples
 
 // Options say how much is simulated.
 type Options struct {
-	// Problems is the number of simulated problems, at least 20. With 100, a posterior whose standard deviation is 30
+	// Problems is the number of simulated problems, at least MinProblems. With 100, a posterior whose standard deviation is 30
 	// % too small is noticed in nearly all cases, and about nine times in ten where that is so of one of seven
 	// independent quantities.
 	Problems int
@@ -85,9 +87,9 @@ func Check(ctx context.Context, p *irl.Problem, method Method, o Options, progre
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("sbc: %w", err)
 	}
-	if o.Problems < 20 || o.Workers < 0 {
-		return nil, fmt.Errorf("sbc: %d problems by %d workers: want at least 20, and no negative number",
-			o.Problems, o.Workers)
+	if o.Problems < MinProblems || o.Workers < 0 {
+		return nil, fmt.Errorf("sbc: %d problems by %d workers: want at least %d, and no negative number",
+			o.Problems, o.Workers, MinProblems)
 	}
 	if o.Workers == 0 {
 		o.Workers = runtime.GOMAXPROCS(0)

@@ -1,13 +1,14 @@
 package tabular
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 
-	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -23,31 +24,26 @@ type array struct {
 // arrays lists everything that the objective of the batch reads.
 func (b *batch) arrays(c Config) []array {
 	size, n := b.size, b.dim
-	one, two, row := b.flatIndices()
-	step := []int{size, b.states}
-	if !b.stateOnly {
-		step = []int{size, n, b.states}
+	contrast, origin, reference := b.againstFirst()
+	pull := []int{size, b.states}
+	if !b.diagonal {
+		pull = []int{size, n, b.states}
 	}
 	out := []array{
-		{name: "neighbour", ints: one, dims: []int{size, b.neighbours, b.states}},
-		{name: "neighbourPair", ints: two, dims: []int{size, b.neighbours, b.neighbours, b.states}},
-		{name: "neighbourInRow", ints: row, dims: []int{size, b.neighbours, b.states}},
-		{name: "mix", floats: b.mix, dims: []int{size, b.actions, b.neighbours, b.states}},
-		{name: "step", floats: b.step, dims: step},
+		{name: "contrast", floats: contrast, dims: []int{size, max(b.actions-1, 1) * b.states, n}},
+		{name: "contrastOrigin", floats: origin, dims: []int{size, max(b.actions-1, 1), b.states}},
+		{name: "reference", floats: reference, dims: []int{size, b.actions, b.states}},
+		{name: "pull", floats: b.pull, dims: pull},
 		{name: "distinct", floats: b.distinct, dims: []int{size, b.actions, b.states}},
 		{name: "counts", floats: b.counts, dims: []int{size, b.actions, b.states}},
-		{name: "qScale", floats: b.qScale, dims: []int{size, 1, 1}},
 		{name: "beta", floats: b.beta, dims: []int{size, 1, 1, 1}},
-		{name: "priorMean", floats: b.priorMean, dims: []int{size, n}},
-		{name: "priorPrecision", floats: b.priorPrecision, dims: []int{size, n, n}},
-		{name: "priorLogDet", floats: b.priorLogDet, dims: []int{size}},
 		{name: "identity", floats: identities(1, b.states), dims: []int{b.states, b.states}},
 		{name: "mean", floats: make([]float64, size*n), dims: []int{size, n}, trainable: true},
 	}
-	if c.Whiten {
+	if !c.Whiten {
 		out = append(out,
-			array{name: "basis", floats: b.basis, dims: []int{size, n, n}},
-			array{name: "origin", floats: b.origin, dims: []int{size, n}})
+			array{name: "map0", floats: b.map0, dims: []int{size, n, n}},
+			array{name: "reward0", floats: b.reward0, dims: []int{size, n}})
 	}
 	if c.draws() {
 		out = append(out, b.monteCarloArrays(c)...)
@@ -69,39 +65,50 @@ func (b *batch) arrays(c Config) []array {
 	return append(out, array{name: "factor", floats: identities(size, n), dims: []int{size, n, n}, trainable: true})
 }
 
-// monteCarloArrays lists what the MonteCarlo objective reads besides; ClosedDivergence needs the noise and the candidates of it.
+// againstFirst returns the contrasts with the first action, D(a,s) − D(0,s) and d(a,s) − d(0,s) for a ≥ 1 as [B, A−1,
+// S, n] and [B, A−1, S], and the reference policy π [B, A, S]: what training computes with, a variable fewer a state.
+// Of a single action, they are zeros.
+func (b *batch) againstFirst() (contrast, origin, reference []float64) {
+	others := max(b.actions-1, 1)
+	for i, f := range b.frames {
+		all, d := part(b.contrast, i, b.size), part(b.contrastOrigin, i, b.size)
+		row := func(s, a int) []float64 { return all[(s*b.actions+a)*b.dim : (s*b.actions+a+1)*b.dim] }
+		for a := range others {
+			for s := range b.states {
+				gap, shift := make([]float64, b.dim), 0.0
+				if b.actions > 1 {
+					floats.SubTo(gap, row(s, a+1), row(s, 0))
+					shift = d[(a+1)*b.states+s] - d[s]
+				}
+				contrast, origin = append(contrast, gap...), append(origin, shift)
+			}
+		}
+		for a := range b.actions {
+			for s := range b.states {
+				reference = append(reference, f.reference[s*b.actions+a])
+			}
+		}
+	}
+	return contrast, origin, reference
+}
+
+// monteCarloArrays lists what the MonteCarlo objective reads besides; ClosedDivergence needs the noise of it.
 func (b *batch) monteCarloArrays(c Config) []array {
 	rng := rand.New(rand.NewPCG(c.Seed, 1))
 	noise := make([]float64, noiseBank*b.dim)
 	for i := range noise {
 		noise[i] = rng.NormFloat64()
 	}
-	out := []array{
+	logDets := make([]float64, b.size)
+	for i, f := range b.frames {
+		logDets[i] = f.logDet
+	}
+	return []array{
 		{name: "noise", floats: noise, dims: []int{noiseBank, b.dim}},
 		{name: "selfStep", floats: b.selfSteps(), dims: []int{b.size, b.actions, b.states}},
 		{name: "inverseTemperature", floats: b.inverseTemperatures(), dims: []int{b.size, 1, 1, 1}},
+		{name: "logDet", floats: logDets, dims: []int{b.size}},
 	}
-	if b.stateOnly {
-		out = append(out, array{name: "candidates", floats: b.denseCandidates(), dims: []int{b.size, b.actions * b.states, b.dim}})
-	}
-	if c.Whiten {
-		out = append(out, array{name: "basisLogDet", floats: b.basisLogDets(), dims: []int{b.size}})
-	}
-	return out
-}
-
-// denseCandidates returns the candidates as combinations of all values, [B, A·S, n].
-func (b *batch) denseCandidates() []float64 {
-	out := make([]float64, b.size*b.actions*b.states*b.dim)
-	for i, weight := range b.mix {
-		s := i % b.states
-		k := i / b.states % b.neighbours
-		row := i / (b.states * b.neighbours) // problem·A + a
-		problem := row / b.actions
-		value := b.neighbour[(problem*b.neighbours+k)*b.states+s]
-		out[(row*b.states+s)*b.dim+int(value)] += weight
-	}
-	return out
 }
 
 // selfSteps returns γ p(s|s,a), [B, A, S].
@@ -124,26 +131,17 @@ func (b *batch) selfSteps() []float64 {
 	return out
 }
 
-// inverseTemperatures returns what loopTemperature means for each problem.
+// inverseTemperatures returns what loopTemperature means for each problem, in its unit of reward.
 func (b *batch) inverseTemperatures() []float64 {
 	out := make([]float64, b.size)
-	for i, p := range b.problems {
-		out[i] = 1 / (loopTemperature * math.Sqrt(mat.Trace(p.Prior.Covariance())/float64(b.dim)))
-	}
-	return out
-}
-
-// basisLogDets returns log|det A₀| of each problem.
-func (b *batch) basisLogDets() []float64 {
-	out, n := make([]float64, b.size), b.dim
-	for i := range out {
-		out[i], _ = mat.LogDet(mat.NewDense(n, n, b.basis[i*n*n:(i+1)*n*n]))
+	for i, f := range b.frames {
+		out[i] = math.Sqrt(float64(b.dim)) / (loopTemperature * mat.Norm(f.factor, 2))
 	}
 	return out
 }
 
 // startFrom makes the variational parameters among the arrays those of the given posteriors.
-func (b *batch) startFrom(start []*Gaussian, arrays []array, c Config) error {
+func (b *batch) startFrom(start []*Gaussian, indices []int, arrays []array, c Config) error {
 	if c.Covariance != FullCovariance {
 		return fmt.Errorf("qvirl: training can start from a posterior only with Covariance %q, not %q", FullCovariance, c.Covariance)
 	}
@@ -151,34 +149,36 @@ func (b *batch) startFrom(start []*Gaussian, arrays []array, c Config) error {
 	var means, factors []float64
 	for i, from := range start {
 		if from == nil || len(from.meanX) != n {
-			return fmt.Errorf("qvirl: posterior %d to start from is not one of %d values", i, n)
+			return fmt.Errorf("qvirl: problem %d: the posterior to start from is not one of %d values", indices[i], n)
 		}
-		root, err := covarianceRoot(from.covX)
-		if err != nil {
-			return err
-		}
-		mean := mat.NewVecDense(n, append([]float64(nil), from.meanX...))
-		if c.Whiten { // z = A₀⁻¹(x − x₀)
+		f := b.frames[i]
+		mean := mat.NewVecDense(n, append([]float64(nil), from.meanX...)) // z = A₀⁻¹(x − x₀)
+		mean.ScaleVec(1/f.unit, mean)
+		mean.SubVec(mean, mat.NewVecDense(n, f.origin))
+		root := mat.DenseCopyOf(from.rootX)
+		root.Scale(1/f.unit, root)
+		if c.Whiten {
 			var lu mat.LU
-			lu.Factorize(mat.NewDense(n, n, b.basis[i*n*n:(i+1)*n*n]))
-			mean.SubVec(mean, mat.NewVecDense(n, b.origin[i*n:(i+1)*n]))
+			lu.Factorize(f.basis)
 			var z mat.VecDense
 			var r mat.Dense
-			if err := lu.SolveVecTo(&z, false, mean); err != nil {
-				return fmt.Errorf("qvirl: posterior %d to start from: %w", i, err)
+			if err := lu.SolveVecTo(&z, false, mean); err != nil && !isCondition(err) {
+				return fmt.Errorf("qvirl: problem %d: the posterior to start from: %w", indices[i], err)
 			}
-			if err := lu.SolveTo(&r, false, root); err != nil {
-				return fmt.Errorf("qvirl: posterior %d to start from: %w", i, err)
+			if err := lu.SolveTo(&r, false, root); err != nil && !isCondition(err) {
+				return fmt.Errorf("qvirl: problem %d: the posterior to start from: %w", indices[i], err)
 			}
 			mean, root = &z, &r
 		}
-		var qr mat.QR // of rootᵀ: its upper triangle transposed is the lower triangular factor of root·rootᵀ
-		qr.Factorize(root.T())
-		var upper mat.Dense
-		qr.RTo(&upper)
 		means = append(means, mean.RawVector().Data...)
-		factors = append(factors, mat.DenseCopyOf(upper.T()).RawMatrix().Data...)
+		factors = append(factors, triangularRoot(root).RawMatrix().Data...)
 	}
+	setTrainable(arrays, means, factors)
+	return nil
+}
+
+// setTrainable makes the variational parameters of FullCovariance among the arrays the given ones.
+func setTrainable(arrays []array, means, factors []float64) {
 	for i := range arrays {
 		switch arrays[i].name {
 		case "mean":
@@ -187,32 +187,12 @@ func (b *batch) startFrom(start []*Gaussian, arrays []array, c Config) error {
 			arrays[i].floats = factors
 		}
 	}
-	return nil
 }
 
-// flatIndices returns where the values next to each state stand in arrays flattened over the whole batch: one [B, K, S]
-// in an array [B, n], pairs of them two [B, K, K, S] in an array [B, n, n], and row [B, K, S] in row s of an array
-// [B, S, n].
-func (b *batch) flatIndices() (one, two, row []int32) {
-	one, row = make([]int32, len(b.neighbour)), make([]int32, len(b.neighbour))
-	two = make([]int32, 0, len(b.neighbour)*b.neighbours)
-	for i, v := range b.neighbour {
-		problem, s := i/(b.neighbours*b.states), i%b.states
-		one[i] = int32(problem*b.dim) + v
-		row[i] = int32((problem*b.states+s)*b.dim) + v
-	}
-	for problem := 0; problem < b.size; problem++ {
-		of := one[problem*b.neighbours*b.states : (problem+1)*b.neighbours*b.states]
-		for k := 0; k < b.neighbours; k++ {
-			for l := 0; l < b.neighbours; l++ {
-				for s := 0; s < b.states; s++ {
-					column := of[l*b.states+s] - int32(problem*b.dim)
-					two = append(two, of[k*b.states+s]*int32(b.dim)+column)
-				}
-			}
-		}
-	}
-	return one, two, row
+// isCondition reports whether a linear solve has only warned that its result may be inaccurate.
+func isCondition(err error) bool {
+	var condition mat.Condition
+	return errors.As(err, &condition)
 }
 
 // identities returns size identity matrices of n rows, row-major.
@@ -274,9 +254,4 @@ func (c Config) wide(t *tensors.Tensor) ([]float64, error) {
 		out[i] = float64(v)
 	}
 	return out, nil
-}
-
-// gatherFlat returns the elements of x, flattened, at the given indices, in the indices' shape.
-func gatherFlat(x, indices *graph.Node) *graph.Node {
-	return graph.Gather(graph.Reshape(x, x.Shape().Size()), graph.ExpandAxes(indices, -1))
 }

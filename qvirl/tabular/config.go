@@ -30,18 +30,19 @@ const (
 	ClosedDivergence Objective = "closed-divergence"
 )
 
-// Config configures tabular QVIRL. DefaultConfig runs the paper's objective to convergence; PaperConfig follows the paper's
-// training to the letter.
+// Config configures tabular QVIRL. DefaultConfig runs the paper's objective to convergence; PaperConfig follows the
+// paper's training to the letter.
 type Config struct {
 	// Name is the method's name in result rows.
 	Name string
 	// Objective is how the ELBO is computed; the paper's is ClosedForm.
 	Objective Objective
-	// LogExpected makes the likelihood of MonteCarlo and ClosedDivergence Σ log E p of the demonstrations, as the closed form's is, in
-	// place of E Σ log p, which is the ELBO's. The expectation is over the 16 draws of a step, which leaves the logarithm a little too low. It loses:
-	// see experiment/refinement and experiment/apprenticeship.
+	// LogExpected makes the likelihood of MonteCarlo and ClosedDivergence Σ log E p of the demonstrations, as the
+	// closed form's is, in place of E Σ log p, which is the ELBO's. The expectation is over the 16 draws of a step,
+	// which leaves the logarithm a little too low. It loses: see experiment/refinement and experiment/apprenticeship.
 	LogExpected bool `json:",omitempty"`
-	// Maximum is the approximation of the maximum over actions in the ClosedForm and ClosedDivergence objectives; the paper's is Clark.
+	// Maximum is the approximation of the maximum over actions in the ClosedForm and ClosedDivergence objectives; the
+	// paper's is Clark.
 	Maximum graphs.Maximum
 	// Covariance is the variational family; the paper's experiments on gridworlds are read as FullCovariance.
 	Covariance Covariance
@@ -54,12 +55,13 @@ type Config struct {
 	Decay bool
 	// Steps of Adam in a round; the paper's is 20,000 (and one round).
 	Steps int
-	// Rounds is the largest number of rounds. Training ends earlier once a round has improved no problem's ELBO by more
-	// than Tolerance.
+	// Rounds is the largest number of rounds. Training ends earlier once a round has changed no problem's ELBO by more
+	// than Tolerance. The posterior is that of the best round.
 	Rounds int
 	// Tolerance in nats, of the ELBO from one round to the next.
 	Tolerance float64
-	// Float64 computes in double precision; by default it is single.
+	// Float64 computes in double precision always; otherwise only problems do whose covariances or means single precision
+	// would lose (see Gaussian.Info).
 	Float64 bool
 	// Backend is a name for backend.Get; empty chooses the best there is.
 	Backend string
@@ -84,8 +86,8 @@ func PaperConfig() Config {
 	}
 }
 
-// MonteCarloConfig returns the configuration of the MonteCarlo objective, whose posterior is closer to the exact one than
-// the paper's.
+// MonteCarloConfig returns the configuration of the MonteCarlo objective, whose posterior is closer to the exact one
+// than the paper's.
 func MonteCarloConfig() Config {
 	c := DefaultConfig()
 	c.Name, c.Objective = "qvirl-svi", MonteCarlo
@@ -93,8 +95,8 @@ func MonteCarloConfig() Config {
 	return c
 }
 
-// StartConfig returns a short training with the paper's objective, for a posterior that only has to be close enough for a
-// walk to start from (matched.New).
+// StartConfig returns a short training with the paper's objective, for a posterior that only has to be close enough
+// for a walk to start from (matched.New).
 func StartConfig() Config {
 	c := DefaultConfig()
 	c.Name, c.LearningRate, c.Steps, c.Rounds = "qvirl-start", 0.1, 150, 1

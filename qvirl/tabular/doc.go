@@ -9,7 +9,7 @@
 //	Σ_Q* (or Σ_V*)               covX [.., n, n]: of the values x that the variational Gaussian is over
 //	M_i, ν_i, ω_i, w_j (Clark)   meanMax, nu, omega, weights
 //	V̂*                           meanMax, varMax; meanV, varV for the state values
-//	C_QV, C_VV                   entries of bellman·covX·bellmanᵀ
+//	C_QV, C_VV                   entries of rewards·rewardsᵀ in Gaussian (batch.posterior)
 //	μ_R, Σ_R                     meanR, covR
 //	p(a|s; θ)                    logProbs
 //	β, γ, ρ0                     Beta, Discount, the MDP's Initial

@@ -33,7 +33,7 @@ func (m *exactMarginals) of(p *Gaussian) *exactMarginals {
 
 // answers draws what the posterior's moments and marginals are made of: always the same.
 func (p *Gaussian) answers() (*irl.Samples, error) {
-	return p.Sample(rand.New(rand.NewPCG(answerDraws, uint64(len(p.meanX)))), answerCount)
+	return p.ImpliedSample(rand.New(rand.NewPCG(answerDraws, uint64(len(p.meanX)))), answerCount)
 }
 
 // setExact makes p a posterior of the MonteCarlo objective: it finds the moments of rewards and state values, and the

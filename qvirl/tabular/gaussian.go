@@ -20,28 +20,46 @@ type CurvePoint struct {
 	KL, LogLikelihood float64
 }
 
-// Gaussian is QVIRL's posterior: a Gaussian over optimal values, and what it implies for rewards. With a divergence in closed form that
-// is a Gaussian over rewards, through the approximated maximum (Prop. reward-gaussian); with the MonteCarlo objective it is the
-// distribution of the rewards that belong exactly to draws of values.
+// Gaussian is QVIRL's posterior: a Gaussian over optimal values, and what it implies for rewards. With a divergence in
+// closed form that is a joint Gaussian of values and rewards, through the approximated maximum (Prop.
+// reward-gaussian): Reward, Value, Sample and SampleRewards are of that one distribution. ImpliedSample draws the
+// rewards that belong exactly to draws of values, which are distributed differently. With the MonteCarlo objective
+// (ExactMaximum) these are the posterior, and all agree.
 type Gaussian struct {
 	exact       *exactMarginals // of the MonteCarlo objective; nil in closed form
 	problem     *irl.Problem
 	meanX       []float64  // means of V(s), or of Q(s,a), and of log β if it is inferred; n of them
 	covX        *mat.Dense // [n, n]
+	rootX       *mat.Dense // [n, n], lower triangular: rootX rootXᵀ = covX
 	meanR       []float64
 	covR        *mat.Dense
-	meanV, varV []float64 // [S]
-	probs       []float64 // [S·A]
+	joint       *mat.Dense // [n, 2n], rewards given values: R = μ_R + joint (ε, η), x = μ_X + rootX ε; nil if exact
+	meanV, varV []float64  // [S]
+	probs       []float64  // [S·A]
 	curve       []CurvePoint
+	elbo        float64
 	converged   bool
 	seconds     float64
+	info        FitInfo
+}
+
+// FitInfo says how a posterior was computed.
+type FitInfo struct {
+	// Float64 says that training was in double precision: because of Config.Float64, because single precision failed,
+	// or because it would lose covariances or means. It would where, in deviations of the prior, one choice of the
+	// expert moves a reward by more than 100, where the prior mean sets values (or β times them) more than 1,000
+	// apart, or where demonstrations raise the precision of differences of values more than 100,000 times.
+	Float64 bool
+	// Why is the reason for double precision, in words; empty in single precision.
+	Why          string
+	LearningRate float64 // of the training that succeeded
 }
 
 // Problem returns the problem that the posterior answers.
 func (p *Gaussian) Problem() *irl.Problem { return p.problem }
 
-// ExactMaximum reports whether the rewards are those that belong exactly to draws of values, as with the MonteCarlo objective, and not
-// a Gaussian through an approximation of the maximum.
+// ExactMaximum reports whether the rewards are those that belong exactly to draws of values, as with the MonteCarlo
+// objective, and not a Gaussian through an approximation of the maximum.
 func (p *Gaussian) ExactMaximum() bool { return p.exact != nil }
 
 // Reward returns the marginal posterior of reward i.
@@ -82,7 +100,11 @@ func (p *Gaussian) ActionProbs() []float64 { return append([]float64(nil), p.pro
 // Curve returns the course of the objective during training, oldest first.
 func (p *Gaussian) Curve() []CurvePoint { return append([]CurvePoint(nil), p.curve...) }
 
-// Converged reports whether the last round of training changed the ELBO by no more than the tolerance.
+// ELBO returns the objective of the posterior, in nats: the highest that training began or ended a round with.
+func (p *Gaussian) ELBO() float64 { return p.elbo }
+
+// Converged reports whether the last round of training changed the ELBO by no more than the tolerance, up or down, and
+// ended no further below the highest.
 func (p *Gaussian) Converged() bool { return p.converged }
 
 // Convergence is Converged, with the reason why not.
@@ -93,24 +115,52 @@ func (p *Gaussian) Convergence() (ok bool, reason string) {
 	return true, ""
 }
 
+// Info says how the posterior was computed. It is not kept by Save.
+func (p *Gaussian) Info() FitInfo { return p.info }
+
 // Seconds returns the wall time of the fit of the whole batch that the problem was part of.
 func (p *Gaussian) Seconds() float64 { return p.seconds }
 
-// Sample draws values from the variational posterior and returns them as Q-values, with the rewards that belong to them
-// exactly (Eq. bellman-reward; no approximation of the maximum).
+// Sample draws from the posterior: values, returned as Q-values, and rewards jointly with them. In closed form the
+// rewards belong to the values through the linear surrogate of the maximum and its residual, so that their marginals
+// are what Reward says, and Value's are those of the values (Prop. reward-gaussian).
 func (p *Gaussian) Sample(rng *rand.Rand, n int) (*irl.Samples, error) {
+	if p.exact != nil {
+		return p.ImpliedSample(rng, n)
+	}
 	if n <= 0 {
 		return nil, fmt.Errorf("qvirl: cannot draw %d samples", n)
 	}
-	x, err := drawGaussian(rng, n, p.meanX, p.covX)
+	noise := normals(rng, n, len(p.meanX))
+	samples := p.problem.SamplesOfValues(affine(p.meanX, p.rootX, noise))
+	var all mat.Dense
+	all.Augment(noise, normals(rng, n, len(p.meanX)))
+	samples.Reward = affine(p.meanR, p.joint, &all)
+	return samples, nil
+}
+
+// ImpliedSample draws values from the variational posterior and returns them as Q-values, with the rewards that belong
+// to them exactly (Eq. bellman-reward; no approximation of the maximum). For the same rng the Q-values are those of
+// Sample.
+func (p *Gaussian) ImpliedSample(rng *rand.Rand, n int) (*irl.Samples, error) {
+	x, err := p.SampleValues(rng, n)
 	if err != nil {
 		return nil, err
 	}
 	return p.problem.SamplesOfValues(x), nil
 }
 
-// SampleRewards draws rewards [n, RewardDim] from the Gaussian over rewards (Prop. reward-gaussian), whose marginals Reward
-// gives. In closed form they differ from those of Sample by the approximation of the maximum.
+// ImpliedSamples draws from a posterior as it follows from its distribution over values, where that implies another
+// for the rewards than the posterior's own (Gaussian.ImpliedSample), and as Sample does otherwise.
+func ImpliedSamples(post irl.Posterior, rng *rand.Rand, n int) (*irl.Samples, error) {
+	if g, ok := post.(*Gaussian); ok {
+		return g.ImpliedSample(rng, n)
+	}
+	return post.Sample(rng, n)
+}
+
+// SampleRewards draws rewards [n, RewardDim] alone, from the same distribution as Sample's, whose marginals Reward
+// gives.
 func (p *Gaussian) SampleRewards(rng *rand.Rand, n int) (*mat.Dense, error) {
 	if n <= 0 {
 		return nil, fmt.Errorf("qvirl: cannot draw %d rewards", n)
@@ -122,32 +172,35 @@ func (p *Gaussian) SampleRewards(rng *rand.Rand, n int) (*mat.Dense, error) {
 		}
 		return samples.Reward, nil
 	}
-	return drawGaussian(rng, n, p.meanR, p.covR)
-}
-
-// drawGaussian returns n draws from a Gaussian, a row each.
-func drawGaussian(rng *rand.Rand, n int, mean []float64, cov *mat.Dense) (*mat.Dense, error) {
-	root, err := covarianceRoot(cov)
+	root, err := covarianceRoot(p.covR)
 	if err != nil {
 		return nil, err
 	}
-	noise := mat.NewDense(n, len(mean), nil)
-	for i := 0; i < n; i++ {
-		row := noise.RawRowView(i)
-		for j := range row {
-			row[j] = rng.NormFloat64()
-		}
-	}
-	var x mat.Dense
-	x.Mul(noise, root.T())
-	for i := 0; i < n; i++ {
-		floats.Add(x.RawRowView(i), mean)
-	}
-	return &x, nil
+	return affine(p.meanR, root, normals(rng, n, len(p.meanR))), nil
 }
 
-// covarianceRoot returns a matrix L with L·Lᵀ = cov. Rounding in single precision may leave a covariance with tiny negative
-// eigenvalues, for which they are raised to zero.
+// normals returns n rows of standard normal numbers.
+func normals(rng *rand.Rand, n, dim int) *mat.Dense {
+	noise := mat.NewDense(n, dim, nil)
+	for i := range noise.RawMatrix().Data {
+		noise.RawMatrix().Data[i] = rng.NormFloat64()
+	}
+	return noise
+}
+
+// affine returns mean + root·ε for each row ε of the noise, a row each.
+func affine(mean []float64, root, noise *mat.Dense) *mat.Dense {
+	var x mat.Dense
+	x.Mul(noise, root.T())
+	n, _ := x.Dims()
+	for i := range n {
+		floats.Add(x.RawRowView(i), mean)
+	}
+	return &x
+}
+
+// covarianceRoot returns a matrix L with L·Lᵀ = cov. Rounding in single precision may leave a covariance with tiny
+// negative eigenvalues, for which they are raised to zero.
 func covarianceRoot(cov *mat.Dense) (*mat.Dense, error) {
 	n, _ := cov.Dims()
 	sym := symmetric(cov)
@@ -183,49 +236,155 @@ func symmetric(a *mat.Dense) *mat.SymDense {
 	return sym
 }
 
-// posteriors reads the trained posteriors of a batch.
-func (p *program) posteriors(problems []*irl.Problem, t *training) ([]irl.Posterior, error) {
-	var data [outLogProbs + 1][]float64
-	for i := range t.outputs {
-		var err error
-		if data[i], err = p.config.wide(t.outputs[i]); err != nil {
-			return nil, fmt.Errorf("qvirl: reading the posterior: %w", err)
+// triangularRoot returns the lower triangular matrix [n, n] of positive diagonal whose product with its transpose is
+// that of root [n, k]: the Cholesky factor of root·rootᵀ, without squaring root's condition.
+func triangularRoot(root mat.Matrix) *mat.Dense {
+	n, k := root.Dims()
+	tall := mat.NewDense(max(n, k), n, nil)
+	tall.Slice(0, k, 0, n).(*mat.Dense).Copy(root.T())
+	var qr mat.QR
+	qr.Factorize(tall)
+	var upper mat.Dense
+	qr.RTo(&upper)
+	lower := mat.NewDense(n, n, nil)
+	for j := range n {
+		sign := math.Copysign(1, upper.At(j, j))
+		for i := j; i < n; i++ {
+			lower.Set(i, j, sign*upper.At(j, i))
 		}
 	}
-	part := func(output, i, length int) []float64 { return data[output][i*length : (i+1)*length : (i+1)*length] }
-	n, states, actions := p.shape.dim, p.shape.states, p.shape.actions
-	out := make([]irl.Posterior, len(problems))
-	for i := range out {
-		g := &Gaussian{
-			problem: problems[i], curve: t.curves[i], converged: t.converged[i], seconds: t.seconds,
-			meanX: part(outMeanX, i, n), covX: mat.NewDense(n, n, part(outCovX, i, n*n)),
-		}
-		out[i] = g
-		if p.config.Objective == MonteCarlo {
-			if err := g.setExact(); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		logProbs := part(outLogProbs, i, actions*states) // [A, S]
-		probs := make([]float64, states*actions)
-		for s := 0; s < states; s++ {
-			total := 0.0 // the closed form's probabilities sum to one only approximately
-			for a := 0; a < actions; a++ {
-				probs[s*actions+a] = math.Exp(logProbs[a*states+s])
-				total += probs[s*actions+a]
-			}
-			floats.Scale(1/total, probs[s*actions:(s+1)*actions])
-		}
-		g.probs = probs
-		g.meanR, g.covR = part(outMeanR, i, n), mat.NewDense(n, n, part(outCovR, i, n*n))
-		g.meanV, g.varV = part(outMeanV, i, states), part(outVarV, i, states)
-	}
-	return out, nil
+	return lower
 }
 
-// Save writes the posterior to an .npz file, without the problem.
-func (p *Gaussian) Save(path string) error {
+// posterior makes the posterior of problem i of a batch from the best round of its training, in double precision:
+//
+//	x = x₀ + A₀ z,  R = m + L(z₀ − U·rise + G ε + U √residual η),  z₀ = z̄ and G = (I − U Σ_a w_a D_a) F.
+func (b *batch) posterior(i int, c Config, t *training, info FitInfo) (*Gaussian, error) {
+	n, states, actions := b.dim, b.states, b.actions
+	f, r, problem := b.frames[i], t.best[i], b.problems[i]
+	p := &Gaussian{problem: problem, curve: t.curves[i], elbo: -r.loss, converged: t.converged[i], info: info}
+	spread := mat.NewDense(n, n, r.spread)
+	if c.Covariance == KernelCovariance {
+		var err error
+		if spread, err = covarianceRoot(spread); err != nil {
+			return nil, err
+		}
+	}
+	var root mat.Dense // of the values' covariance
+	root.Mul(f.basis, spread)
+	root.Scale(f.unit, &root)
+	mean := mat.NewVecDense(n, nil)
+	mean.MulVec(f.basis, mat.NewVecDense(n, r.mean))
+	mean.AddVec(mean, mat.NewVecDense(n, f.origin))
+	mean.ScaleVec(f.unit, mean)
+	p.meanX, p.rootX, p.covX = mean.RawVector().Data, triangularRoot(&root), squareOf(&root)
+	if c.Objective == MonteCarlo {
+		return p, p.setExact()
+	}
+
+	// L⁻¹(R − m) = z₀ − U·rise, its covariance by the factor [G, U √residual], [n, n + S].
+	own := &batch{shape: b.shape, pull: part(b.pull, i, b.size)}
+	pull := own.densePull()
+	whitened := mat.NewVecDense(n, append([]float64(nil), r.mean...))
+	start := spread
+	if !c.Whiten {
+		map0 := mat.NewDense(n, n, part(b.map0, i, b.size))
+		whitened.MulVec(map0, mat.NewVecDense(n, r.mean))
+		whitened.AddVec(whitened, mat.NewVecDense(n, part(b.reward0, i, b.size)))
+		start = &mat.Dense{}
+		start.Mul(map0, spread)
+	}
+	var back mat.VecDense
+	back.MulVec(pull, mat.NewVecDense(states, r.rise))
+	whitened.SubVec(whitened, &back)
+	contrast := part(b.contrast, i, b.size)   // [S, A, n]
+	surrogate := mat.NewDense(states, n, nil) // Σ_a w_a D_a
+	for s := range states {
+		for a := range actions {
+			floats.AddScaled(surrogate.RawRowView(s), r.weights[a*states+s], contrast[(s*actions+a)*n:(s*actions+a+1)*n])
+		}
+	}
+	var moved, gain, residual, both mat.Dense
+	moved.Mul(surrogate, spread)
+	gain.Mul(pull, &moved)
+	gain.Sub(start, &gain)
+	residual.Apply(func(_, s int, u float64) float64 { return u * math.Sqrt(r.residual[s]) }, pull)
+	both.Augment(&gain, &residual)
+	var rewards mat.Dense // [n, n + S]
+	rewards.Mul(f.factor, &both)
+	rewards.Scale(f.unit, &rewards)
+	p.covR = squareOf(&rewards)
+	meanR := mat.NewVecDense(n, nil)
+	meanR.MulVec(f.factor, whitened)
+	p.meanR = meanR.RawVector().Data
+	floats.Scale(f.unit, p.meanR)
+	floats.Add(p.meanR, problem.Prior.Mean)
+
+	// The joint distribution by one triangular factor of values and rewards; its leading block is rootX.
+	stacked := mat.NewDense(2*n, n+states, nil)
+	stacked.Slice(0, n, 0, n).(*mat.Dense).Copy(&root)
+	stacked.Slice(n, 2*n, 0, n+states).(*mat.Dense).Copy(&rewards)
+	p.joint = mat.DenseCopyOf(triangularRoot(stacked).Slice(n, 2*n, 0, 2*n))
+
+	p.meanV, p.varV, p.probs = make([]float64, states), make([]float64, states), make([]float64, states*actions)
+	candidates := candidatesOf(problem)
+	follow := mat.NewVecDense(n, nil)
+	for s := range states {
+		if b.stateOnly {
+			p.meanV[s], p.varV[s] = p.meanX[s], p.covX.At(s, s)
+		} else {
+			follow.Zero()
+			p.meanV[s] = f.unit * r.rise[s]
+			for a := range actions {
+				for _, to := range candidates[s*actions+a] {
+					p.meanV[s] += f.reference[s*actions+a] * to.Prob * p.meanX[to.Next]
+					follow.SetVec(to.Next, follow.AtVec(to.Next)+r.weights[a*states+s]*to.Prob)
+				}
+			}
+			var moved mat.VecDense
+			moved.MulVec(root.T(), follow)
+			p.varV[s] = mat.Dot(&moved, &moved) + f.unit*f.unit*r.residual[s]
+		}
+		total := 0.0 // the closed form's probabilities sum to one only approximately
+		for a := range actions {
+			p.probs[s*actions+a] = math.Exp(r.logProbs[a*states+s])
+			total += p.probs[s*actions+a]
+		}
+		floats.Scale(1/total, p.probs[s*actions:(s+1)*actions])
+	}
+	return p, nil
+}
+
+// squareOf returns root·rootᵀ.
+func squareOf(root *mat.Dense) *mat.Dense {
+	var out mat.Dense
+	out.Mul(root, root.T())
+	return &out
+}
+
+// part returns problem i's part of an array of size problems.
+func part(x []float64, i, size int) []float64 {
+	length := len(x) / size
+	return x[i*length : (i+1)*length : (i+1)*length]
+}
+
+// densePull returns U [n, S] of a batch of one.
+func (b *batch) densePull() *mat.Dense {
+	if !b.diagonal {
+		return mat.NewDense(b.dim, b.states, b.pull)
+	}
+	u := mat.NewDense(b.dim, b.states, nil)
+	for s, v := range b.pull {
+		u.Set(s, s, v)
+	}
+	return u
+}
+
+// Kind is the kind of a stored Gaussian.
+const Kind = "gaussian"
+
+// Store implements irl.Storable.
+func (p *Gaussian) Store() (kind string, arrays map[string]npz.Array) {
 	n, rewards, states := len(p.meanX), len(p.meanR), len(p.meanV)
 	curve := make([]float64, 0, 4*len(p.curve))
 	for _, c := range p.curve {
@@ -239,41 +398,44 @@ func (p *Gaussian) Save(path string) error {
 	if p.exact != nil {
 		exact = 1
 	}
-	return npz.Write(path, map[string]npz.Array{
+	arrays = map[string]npz.Array{
 		"value_mean": npz.Floats(p.meanV, states), "value_var": npz.Floats(p.varV, states),
 		"x_mean": npz.Floats(p.meanX, n), "x_cov": npz.Floats(p.covX.RawMatrix().Data, n, n),
+		"x_root":      npz.Floats(p.rootX.RawMatrix().Data, n, n),
 		"reward_mean": npz.Floats(p.meanR, rewards), "reward_cov": npz.Floats(p.covR.RawMatrix().Data, rewards, rewards),
 		"action_probs": npz.Floats(p.probs, states, len(p.probs)/states),
 		"curve":        npz.Floats(curve, len(p.curve), 4),
 		"converged":    npz.Scalar(converged), "seconds": npz.Scalar(p.seconds),
-		"exact": npz.Scalar(exact),
-	})
+		"exact": npz.Scalar(exact), "elbo": npz.Scalar(p.elbo),
+	}
+	if p.joint != nil {
+		arrays["reward_joint"] = npz.Floats(p.joint.RawMatrix().Data, rewards, 2*n)
+	}
+	return Kind, arrays
 }
 
-// LoadGaussian reads a posterior that Save wrote, as the answer to the given problem.
-func LoadGaussian(path string, problem *irl.Problem) (*Gaussian, error) {
-	if err := problem.Validate(); err != nil {
-		return nil, err
-	}
-	r, err := npz.OpenReader(path)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
+// Restore reads a Gaussian that Store returned, as the answer to the given problem.
+func Restore(r *npz.Reader, problem *irl.Problem) (irl.Posterior, error) {
 	n, rewards, states, actions := problem.ValueDim(), problem.RewardDim(), problem.MDP.States(), problem.MDP.Actions()
 	read := r.Finite
 	p := &Gaussian{
 		problem: problem, meanV: read("value_mean", states), varV: read("value_var", states),
 		meanX: read("x_mean", n), meanR: read("reward_mean", rewards), probs: read("action_probs", states, actions),
 	}
-	covX, covR := read("x_cov", n, n), read("reward_cov", rewards, rewards)
+	covX, rootX, covR := read("x_cov", n, n), read("x_root", n, n), read("reward_cov", rewards, rewards)
 	curve := read("curve", -1, 4)
-	converged, seconds, exact := r.Scalar("converged"), r.Scalar("seconds"), r.Scalar("exact")
+	converged, seconds, exact, elbo := r.Scalar("converged"), r.Scalar("seconds"), r.Scalar("exact"), r.Scalar("elbo")
+	if exact == 0 {
+		if joint := read("reward_joint", rewards, 2*n); joint != nil {
+			p.joint = mat.NewDense(rewards, 2*n, joint)
+		}
+	}
 	if err := r.Err(); err != nil {
-		return nil, fmt.Errorf("qvirl: %s does not hold a posterior of this problem: %w", path, err)
+		return nil, fmt.Errorf("tabular: cannot restore a posterior: %w", err)
 	}
 	p.covX, p.covR = mat.NewDense(n, n, covX), mat.NewDense(rewards, rewards, covR)
-	p.converged, p.seconds = converged != 0, seconds
+	p.rootX = mat.NewDense(n, n, rootX)
+	p.converged, p.seconds, p.elbo = converged != 0, seconds, elbo
 	if exact != 0 {
 		p.exact = &exactMarginals{}
 	}

@@ -26,6 +26,9 @@ func NewGaussian(problem *irl.Problem, mean []float64, cov mat.Symmetric, conver
 	if !chol.Factorize(cov) {
 		return nil, fmt.Errorf("qvirl: a Gaussian over values: the covariance is not positive definite")
 	}
-	p := &Gaussian{problem: problem, meanX: append([]float64(nil), mean...), covX: mat.DenseCopyOf(cov), converged: converged}
+	var lower mat.TriDense
+	chol.LTo(&lower)
+	p := &Gaussian{problem: problem, meanX: append([]float64(nil), mean...), covX: mat.DenseCopyOf(cov), rootX: mat.DenseCopyOf(&lower),
+		converged: converged}
 	return p, p.setExact()
 }

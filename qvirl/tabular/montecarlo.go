@@ -1,7 +1,6 @@
 package tabular
 
 import (
-	"math"
 	"math/rand/v2"
 
 	"github.com/go-birl/birl/qvirl/graphs"
@@ -12,7 +11,8 @@ import (
 const (
 	// drawsPerStep is the number of values drawn in a step, in antithetic pairs.
 	drawsPerStep = 16
-	// noiseBank is the number of standard normal vectors that the draws are made of. They are drawn once, for all problems.
+	// noiseBank is the number of standard normal vectors that the draws are made of. They are drawn once, for all
+	// problems.
 	noiseBank = 4096
 	// evaluations is the number of steps' draws, always the same, that the ELBO is averaged over at the end of a round.
 	evaluations = 64
@@ -21,77 +21,72 @@ const (
 	loopTemperature = 0.05
 )
 
-// newMonteCarloObjective builds the loss of the MonteCarlo objective. With R(x) the rewards that have the optimal values x,
-// it is the KL divergence over rewards, by a change of variables,
+// newMonteCarloObjective builds the loss of the MonteCarlo objective. With R(x) the rewards that have the optimal
+// values x, it is the KL divergence over rewards, by a change of variables,
 //
 //	KL = −H[q] − E_q[log p₀(R(x)) + log|det ∂R/∂x|],
 //
-// less E_q[Σ log p(a|s; x)], or Σ log E_q[p(a|s; x)] with Config.LogExpected, all expectations over draws x = mean ± factor·ε. Nothing is approximated but the
-// determinant: det(I − γ P_π) is piecewise constant in x, without a gradient, and its place takes the product of the
-// diagonal under a policy that is a sharp softmax instead of greedy. (The determinant is a sum over cycles of the greedy
-// policy, and those seldom cycle other than by staying in place.)
+// less E_q[Σ log p(a|s; x)], or Σ log E_q[p(a|s; x)] with Config.LogExpected, all expectations over draws z = z̄ ± F
+// ε, and log p₀(R) = −½ |L⁻¹(R − m)|² up to constants. Nothing is approximated but the determinant: det(I − γ P_π) is
+// piecewise constant in x, without a gradient, and its place takes the product of the diagonal under a policy that is
+// a sharp softmax instead of greedy. (The determinant is a sum over cycles of the greedy policy, and those seldom
+// cycle other than by staying in place.)
 //
 //	rows [drawsPerStep/2]  which rows of the noise the draws are made of
 func newMonteCarloObjective(scope *model.Scope, rows *Node, b shape, c Config) objective {
 	g := rows.Graph()
 	get := func(name string) *Node { return scope.GetVariable(name).NodeValue(g) }
-	mean, factor := meanAndFactor(get, c)
-	x, candidates, top := drawValues(get, rows, b, mean, factor)
+	mean, factor := get("mean"), latentSpread(get, c)
+	z, candidates, top := drawValues(get, rows, b, mean, factor)
 	// The gradient of the maximum goes to the best candidate, the first of equal ones.
 	best := Mul(ConvertDType(Equal(candidates, top), mean.DType()), ExpandAxes(get("distinct"), -1))
 	best = StopGradient(Div(best, ReduceAndKeep(best, ReduceSum, 1)))
-	value := ReduceSum(Mul(best, candidates), 1) // [B, S, M]
-	step := get("step")
-	var reward *Node // [B, n, M]
-	if b.stateOnly {
-		reward = Sub(x, Mul(ExpandAxes(step, -1), value))
-	} else {
-		reward = Sub(x, MatMul(step, value))
+	rise := ReduceSum(Mul(Sub(best, ExpandAxes(get("reference"), -1)), candidates), 1) // [B, S, M]
+	if !c.Whiten {
+		z = Add(MatMul(get("map0"), z), ExpandAxes(get("reward0"), -1))
 	}
-
-	centred := Sub(reward, ExpandAxes(get("priorMean"), -1))
-	quadratic := overDraws(ReduceSum(Mul(centred, MatMul(get("priorPrecision"), centred)), 1, 2))
-	logPrior := MulScalar(Add(AddScalar(quadratic, float64(b.dim)*math.Log(2*math.Pi)), get("priorLogDet")), -0.5)
+	pull := get("pull")
+	var whitened *Node // [B, n, M]
+	if b.diagonal {
+		whitened = Sub(z, Mul(ExpandAxes(pull, -1), rise))
+	} else {
+		whitened = Sub(z, MatMul(pull, rise))
+	}
+	logPrior := MulScalar(overDraws(ReduceSum(Square(whitened), 1, 2)), -0.5)
 
 	behind := Sub(candidates, top)
 	soft := Exp(Mul(get("inverseTemperature"), behind)) // [B, A, S, M]
 	stay := Div(ReduceSum(Mul(soft, ExpandAxes(get("selfStep"), -1)), 1), ReduceSum(soft, 1))
 	logDet := overDraws(ReduceSum(Log(OneMinus(stay)), 1, 2))
 
-	diagonal := ReduceSum(Mul(TakeLowerTriangular(get("factor"), 0), graphs.IdentityLike(factor)), -1)
-	entropy := ReduceSum(Log(Abs(diagonal)), -1)
-	if c.Whiten {
-		entropy = Add(entropy, get("basisLogDet"))
-	}
-	entropy = AddScalar(entropy, 0.5*float64(b.dim)*(1+math.Log(2*math.Pi)))
+	diagonal := ReduceSum(Mul(factor, graphs.IdentityLike(factor)), -1)
+	entropy := AddScalar(ReduceSum(Log(Abs(diagonal)), -1), 0.5*float64(b.dim)) // of z, less ½ n log 2π as logPrior
+	entropy = Sub(entropy, get("logDet"))                                       // to units of the prior: log|det A₀| − log|det L|
 
 	logLikelihood := drawnLikelihood(get, behind, c)
 	kl := Neg(Add(Add(entropy, logPrior), logDet))
 	loss := Sub(kl, logLikelihood)
 	return objective{loss: loss, gradient: ReduceAllSum(loss), kl: kl, logLikelihood: logLikelihood,
-		meanX: mean, covX: MatMul(factor, graphs.SwapLast(factor))}
+		mean: mean, spread: factor}
 }
 
-// drawValues draws values x = mean ± factor·ε [B, n, M], with the candidates for the maximum in each state that belong to them [B, A, S, M],
-// and the highest of these [B, 1, S, M], which has no gradient.
-func drawValues(get func(name string) *Node, rows *Node, b shape, mean, factor *Node) (x, candidates, top *Node) {
+// drawValues draws latent values z = mean ± factor·ε [B, n, M], with the candidates for the maximum in each state that
+// belong to them, less the first [B, A, S, M], and the highest of these [B, 1, S, M], which has no gradient.
+func drawValues(get func(name string) *Node, rows *Node, b shape, mean, factor *Node) (z, candidates, top *Node) {
 	noise := Gather(get("noise"), ExpandAxes(rows, -1)) // [M/2, n]
 	noise = BroadcastToDims(ExpandAxes(noise, 0), b.size, drawsPerStep/2, b.dim)
 	gap := MatMul(factor, graphs.SwapLast(noise)) // [B, n, M/2]
 	column := ExpandAxes(mean, -1)
-	x = Concatenate([]*Node{Add(column, gap), Sub(column, gap)}, -1)
-	if b.stateOnly {
-		candidates = Reshape(MatMul(get("candidates"), x), b.size, b.actions, b.states, drawsPerStep)
-	} else {
-		candidates = Transpose(Reshape(x, b.size, b.states, b.actions, drawsPerStep), 1, 2)
-	}
-	return x, candidates, StopGradient(ReduceAndKeep(candidates, ReduceMax, 1))
+	z = Concatenate([]*Node{Add(column, gap), Sub(column, gap)}, -1)
+	candidates = Reshape(MatMul(get("contrast"), z), b.size, -1, b.states, drawsPerStep)
+	candidates = b.withFirst(Add(candidates, ExpandAxes(get("contrastOrigin"), -1)), 1)
+	return z, candidates, StopGradient(ReduceAndKeep(candidates, ReduceMax, 1))
 }
 
-// drawnLikelihood returns the mean of Σ log p(a|s; x) over draws, or Σ log of the mean of p(a|s; x) with Config.LogExpected, [B]. behind
-// [B, A, S, M] are the candidates less the highest.
+// drawnLikelihood returns the mean of Σ log p(a|s; x) over draws, or Σ log of the mean of p(a|s; x) with
+// Config.LogExpected, [B]. behind [B, A, S, M] are the candidates less the highest.
 func drawnLikelihood(get func(name string) *Node, behind *Node, c Config) *Node {
-	logits := Mul(Mul(ExpandAxes(get("qScale"), -1), get("beta")), behind)
+	logits := Mul(get("beta"), behind)
 	logProbs := Sub(logits, ReduceAndKeep(Log(ReduceAndKeep(Exp(logits), ReduceSum, 1)), ReduceSum, 1))
 	if c.LogExpected {
 		highest := StopGradient(ReduceAndKeep(logProbs, ReduceMax, -1))

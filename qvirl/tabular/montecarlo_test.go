@@ -17,6 +17,7 @@ import (
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/backend"
 	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/problemfile"
 )
 
 func monteCarloTestConfig() Config {
@@ -84,14 +85,15 @@ func plainMonteCarlo(t *testing.T, b *batch, c Config, arrays []array, rows []in
 		}
 	}
 	if c.Whiten {
-		basis := mat.NewDense(n, n, b.basis[i*n*n:(i+1)*n*n])
+		frame := b.frames[i]
 		var m mat.VecDense
-		m.MulVec(basis, mat.NewVecDense(n, mean))
+		m.MulVec(frame.basis, mat.NewVecDense(n, mean))
 		for k := range mean {
-			mean[k] = m.AtVec(k) + b.origin[i*n+k]
+			mean[k] = frame.unit * (m.AtVec(k) + frame.origin[k])
 		}
 		var f mat.Dense
-		f.Mul(basis, factor)
+		f.Mul(frame.basis, factor)
+		f.Scale(frame.unit, &f)
 		factor = &f
 	}
 	noise := arrayOf(arrays, "noise")
@@ -159,57 +161,55 @@ func TestObjectivesWithDrawsMatchTheirDefinition(t *testing.T) {
 			objective           Objective
 		}{{true, false, MonteCarlo}, {false, false, MonteCarlo}, {true, true, MonteCarlo}, {true, false, ClosedDivergence}, {false, false, ClosedDivergence}, {true, true, ClosedDivergence}} {
 			whiten := variant.whiten
-			t.Run(fmt.Sprintf("stateOnly=%v/whiten=%v/logExpected=%v/%s", stateOnly, whiten, variant.logExpected, variant.objective), func(t *testing.T) {
-				c := monteCarloTestConfig()
-				c.Whiten, c.LogExpected, c.Objective = whiten, variant.logExpected, variant.objective
-				b, err := newBatch(smallProblems(t, stateOnly), whiten)
-				if err != nil {
-					t.Fatal(err)
-				}
-				arrays := perturbed(b.arrays(c))
-				rows := c.newDraws(trainingDraws).next()
-				got, gradients := drawnOutputs(t, b, c, arrays, rows)
-				closedForm := c
-				closedForm.Objective, closedForm.LogExpected = ClosedForm, false
-				closed, _ := drawnOutputs(t, b, closedForm, arrays, rows)
-				for i := range b.problems {
-					kl, logLikelihood := plainMonteCarlo(t, b, c, arrays, rows, i)
-					if c.Objective == ClosedDivergence {
-						kl = closed[1][i]
-					}
-					if loss := kl - logLikelihood; !scalar.EqualWithinAbs(got[0][i], loss, 1e-9*(1+math.Abs(loss))) {
-						t.Errorf("problem %d: loss %.12g, its definition gives %.12g", i, got[0][i], loss)
-					}
-					if !scalar.EqualWithinAbs(got[1][i], kl, 1e-9*(1+math.Abs(kl))) {
-						t.Errorf("problem %d: KL divergence %.12g, its definition gives %.12g", i, got[1][i], kl)
-					}
-					if !scalar.EqualWithinAbs(got[2][i], logLikelihood, 1e-9*(1+math.Abs(logLikelihood))) {
-						t.Errorf("problem %d: log-likelihood %.12g, its definition gives %.12g", i, got[2][i], logLikelihood)
-					}
-				}
-				rng := rand.New(rand.NewPCG(16, 17))
-				const h = 1e-6 // small: a draw whose best action changes between the two sides would spoil the difference
-				for name, gradient := range gradients {
-					at := arrayOf(arrays, name)
-					for range 4 {
-						i := rng.IntN(len(at))
-						if n := b.dim; name == "factor" && i%n > i/n%n {
-							i = i / n * n // the upper triangle is not used
+			for _, b := range smallBatches(t, stateOnly, whiten) {
+				t.Run(fmt.Sprintf("stateOnly=%v/diagonal=%v/whiten=%v/logExpected=%v/%s", stateOnly, b.diagonal, whiten, variant.logExpected, variant.objective), func(t *testing.T) {
+					c := monteCarloTestConfig()
+					c.Whiten, c.LogExpected, c.Objective = whiten, variant.logExpected, variant.objective
+					arrays := perturbed(b.arrays(c))
+					rows := c.newDraws(trainingDraws).next()
+					got, gradients := drawnOutputs(t, b, c, arrays, rows)
+					closedForm := c
+					closedForm.Objective, closedForm.LogExpected = ClosedForm, false
+					closed, _ := drawnOutputs(t, b, closedForm, arrays, rows)
+					for i := range b.problems {
+						kl, logLikelihood := plainMonteCarlo(t, b, c, arrays, rows, i)
+						if c.Objective == ClosedDivergence {
+							kl = closed[1][i]
 						}
-						total := func(x float64) float64 {
-							before := at[i]
-							defer func() { at[i] = before }()
-							at[i] = x
-							out, _ := drawnOutputs(t, b, c, arrays, rows)
-							return floats.Sum(out[0])
+						if loss := kl - logLikelihood; !scalar.EqualWithinAbs(got[0][i], loss, 1e-9*(1+math.Abs(loss))) {
+							t.Errorf("problem %d: loss %.12g, its definition gives %.12g", i, got[0][i], loss)
 						}
-						want := (total(at[i]+h) - total(at[i]-h)) / (2 * h)
-						if !scalar.EqualWithinAbs(gradient[i], want, 1e-5*(1+math.Abs(want))) {
-							t.Errorf("∂/∂%s[%d] = %.9g, finite differences give %.9g", name, i, gradient[i], want)
+						if !scalar.EqualWithinAbs(got[1][i], kl, 1e-9*(1+math.Abs(kl))) {
+							t.Errorf("problem %d: KL divergence %.12g, its definition gives %.12g", i, got[1][i], kl)
+						}
+						if !scalar.EqualWithinAbs(got[2][i], logLikelihood, 1e-9*(1+math.Abs(logLikelihood))) {
+							t.Errorf("problem %d: log-likelihood %.12g, its definition gives %.12g", i, got[2][i], logLikelihood)
 						}
 					}
-				}
-			})
+					rng := rand.New(rand.NewPCG(16, 17))
+					const h = 1e-6 // small: a draw whose best action changes between the two sides would spoil the difference
+					for name, gradient := range gradients {
+						at := arrayOf(arrays, name)
+						for range 4 {
+							i := rng.IntN(len(at))
+							if n := b.dim; name == "factor" && i%n > i/n%n {
+								i = i / n * n // the upper triangle is not used
+							}
+							total := func(x float64) float64 {
+								before := at[i]
+								defer func() { at[i] = before }()
+								at[i] = x
+								out, _ := drawnOutputs(t, b, c, arrays, rows)
+								return floats.Sum(out[0])
+							}
+							want := (total(at[i]+h) - total(at[i]-h)) / (2 * h)
+							if !scalar.EqualWithinAbs(gradient[i], want, 1e-5*(1+math.Abs(want))) {
+								t.Errorf("∂/∂%s[%d] = %.9g, finite differences give %.9g", name, i, gradient[i], want)
+							}
+						}
+					}
+				})
+			}
 		}
 	}
 }
@@ -246,10 +246,10 @@ func TestMonteCarloSaveAndLoad(t *testing.T) {
 	c.Steps, c.Rounds = 30, 1
 	g := fit(t, c, problems...)[0]
 	path := t.TempDir() + "/posterior.npz"
-	if err := g.Save(path); err != nil {
+	if err := problemfile.Save(path, g); err != nil {
 		t.Fatal(err)
 	}
-	back, err := LoadGaussian(path, problems[0])
+	back, err := load(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,34 +2,41 @@ package tabular
 
 import (
 	"github.com/go-birl/birl/qvirl/graphs"
-	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// priorJitter is added to the diagonal of Σ_R, relative to the prior variance, before it is inverted.
-const priorJitter = 1e-6
+// jitter is added to the diagonal of the whitened Σ_R, relative to it or to the prior's if that is larger, before it is
+// inverted: a few roundings of the precision.
+func jitter(double bool) float64 {
+	if double {
+		return 1e-14
+	}
+	return 1e-6
+}
 
-// kernelNugget is added to the correlations' diagonal: n points in a space of few dimensions leave the kernel matrix close
-// to singular.
+// kernelNugget is added to the correlations' diagonal: n points in a space of few dimensions leave the kernel matrix
+// close to singular.
 const kernelNugget = 1e-4
 
 // embeddingSize is the dimension of the latent embedding of Eq. q-mean-cov; the paper's value.
 const embeddingSize = 4
 
-// objective are the parts of the loss of a batch, and the posterior that it belongs to.
+// objective are the parts of the loss of a batch, and what the posterior that it belongs to is made of.
 type objective struct {
 	loss          *Node // [B], the negative ELBO (Eq. elbo)
 	gradient      *Node // scalar with the gradient of the summed loss; its value means nothing
 	kl            *Node // [B]
 	logLikelihood *Node // [B]
-	meanX, covX   *Node // [B, n], [B, n, n]: the variational values
-	meanR, covR   *Node // [B, n], [B, n, n]: the reward they imply
-	meanV, varV   *Node // [B, S]: state values
+	mean          *Node // [B, n]: of z
+	spread        *Node // [B, n, n]: a factor of the covariance of z, or with KernelCovariance the covariance itself
+	weights       *Node // [B, A, S]: w of the surrogate of the maximum
+	rise          *Node // [B, S]: the mean of the maximum less that of π's candidates
+	residual      *Node // [B, S]: the maximum's variance less the surrogate's
 	logProbs      *Node // [B, A, S]: log p(a|s; θ), Eq. mean-field-action-prob
-} // those from meanR on are not of the MonteCarlo objective
+} // those from weights on are not of the MonteCarlo objective
 
-// newObjective builds the configured loss (Eq. elbo) from the arrays in scope (see batch.arrays).
+// newObjective builds the configured loss (Eq. elbo) from the arrays in scope (see batch and batch.arrays).
 //
 //	rows [drawsPerStep/2]  which rows of the noise the draws of a step are made of; nil for ClosedForm, which has none
 func newObjective(scope *model.Scope, g *Graph, rows *Node, b shape, c Config) objective {
@@ -37,105 +44,126 @@ func newObjective(scope *model.Scope, g *Graph, rows *Node, b shape, c Config) o
 		return newMonteCarloObjective(scope, rows, b, c)
 	}
 	get := func(name string) *Node { return scope.GetVariable(name).NodeValue(g) }
-	meanX, covX := values(get, c)
+	mean, spread := get("mean"), latentSpread(get, c)
 
-	// The candidates' moments, [B, A, S] and [B, A, A, S], from those of each state's neighbours.
-	mix := get("mix")                                                     // [B, A, K, S]
-	near := gatherFlat(meanX, get("neighbour"))                           // [B, K, S]
-	nearCov := gatherFlat(covX, get("neighbourPair"))                     // [B, K, K, S]
-	meanH := ReduceSum(Mul(mix, ExpandAxes(near, 1)), 2)                  // Σ_k mix(a,k) x_k
-	half := ReduceSum(Mul(ExpandAxes(mix, 3), ExpandAxes(nearCov, 1)), 2) // [B, A, K, S], Σ_k mix(a,k) Cov(x_k, x_l)
-	covH := ReduceSum(Mul(ExpandAxes(half, 2), ExpandAxes(mix, 1)), 3)
+	// The moments of the candidates less the first, [B, A, S] and [B, A, A, S]: with D the contrasts, means D z̄ + d and
+	// covariance (D F)(D F)ᵀ.
+	contrast := get("contrast") // [B, (A−1)·S, n]
+	byAction := func(x *Node) *Node { return Reshape(x, b.size, -1, b.states, b.dim) }
+	meanH := Reshape(matVec(contrast, mean), get("contrastOrigin").Shape().Dimensions...)
+	meanH = b.withFirst(Add(meanH, get("contrastOrigin")), 1)
+	moved := byAction(MatMul(contrast, spread)) // D F or D Σ, [B, A−1, S, n]
+	other := moved
+	if c.Covariance == KernelCovariance {
+		other = byAction(contrast)
+	}
+	covH := TransposeAllAxes(Einsum("basn,bcsn->bsac", moved, other), 0, 2, 3, 1)
+	covH = b.withFirst(b.withFirst(covH, 1), 2)
 	keep := graphs.Materializer(get("identity"))
 	meanH, covH = keep(meanH), keep(covH)
 
+	// max h is replaced by its surrogate Σ_a w(a,s) h(a,s), whose variance falls short of the maximum's by the residual,
+	// clamped at zero (Appendix "Positive semi-definiteness"). The clamp and the moments of the maximum commute with
+	// taking the same variable from all candidates.
+	reference := get("reference")
 	meanMax, varMax, weights := c.Maximum.Graph(meanH, covH, get("distinct"), keep)
-
-	// R = x − T max h is linear in x once the maximum is replaced by its surrogate Σ_a w(a,s) h(a,s), whose variance
-	// falls short of the maximum's by the residual, clamped at zero (Appendix "Positive semi-definiteness").
+	rise := Sub(meanMax, ReduceSum(Mul(reference, meanH), 1))
 	residual := Sub(varMax, graphs.SurrogateVariance(covH, weights))
 	residual = Max(residual, ZerosLike(residual))
-	pull := ReduceSum(Mul(mix, ExpandAxes(weights, 2)), 1) // [B, K, S], the surrogate's weights on the neighbours
-	surrogate := scatterFlat(pull, get("neighbourInRow"), b.size, b.states, b.dim)
-	t := get("step")
-	var meanR, bellman, lift *Node
-	if b.stateOnly {
-		meanR = Sub(meanX, Mul(t, meanMax))
-		bellman = Mul(ExpandAxes(t, -1), surrogate)
-		lift = diagonalMatrix(Mul(Square(t), residual))
-	} else {
-		meanR = Sub(meanX, matVec(t, meanMax))
-		bellman = MatMul(t, surrogate)
-		// a successor that two rewards share is one random variable, so its residual enters their covariance too
-		lift = MatMul(Mul(t, ExpandAxes(residual, 1)), graphs.SwapLast(t))
-	}
-	bellman = Sub(graphs.IdentityLike(bellman), bellman)
-	covR := Add(MatMul(MatMul(bellman, covX), graphs.SwapLast(bellman)), lift)
 
-	qScale := get("qScale")
-	logProbs := graphs.LogActionProbs(Mul(qScale, meanH), Mul(ExpandAxes(Square(qScale), 1), covH), get("beta"))
+	// Whitened, R is linear in z: its mean is z̄ − U·rise, its covariance G Gᵀ + U diag(residual) Uᵀ with
+	// G = (I − U Σ_a (w_a − π_a) D_a) F.
+	pull := get("pull")
+	excess := Sub(weights, reference)
+	if b.actions > 1 {
+		excess = SliceAxis(excess, 1, AxisRange(1))
+	}
+	surrogate := ReduceSum(Mul(ExpandAxes(excess, -1), other), 1) // [B, S, n]: (Σ_a (w_a − π_a) D_a) F
+	start := graphs.IdentityLike(spread)
+	if c.Covariance == FullCovariance {
+		start = spread
+	}
+	if !c.Whiten {
+		start = get("map0")
+		if c.Covariance == FullCovariance {
+			start = MatMul(start, spread)
+		}
+	}
+	whitened := rewardOrigin(get, mean, c)
+	var root, lift *Node // [B, n, n]
+	if b.diagonal {
+		whitened = Sub(whitened, Mul(pull, rise))
+		root = Sub(start, Mul(surrogate, ExpandAxes(pull, -1)))
+		lift = diagonalMatrix(Mul(Square(pull), residual))
+	} else {
+		whitened = Sub(whitened, matVec(pull, rise))
+		root = Sub(start, MatMul(pull, surrogate))
+		lift = MatMul(Mul(pull, ExpandAxes(residual, 1)), graphs.SwapLast(pull))
+	}
+	left := root
+	if c.Covariance == KernelCovariance {
+		left = MatMul(root, spread)
+	}
+	cov := Add(MatMul(left, graphs.SwapLast(root)), lift)
+
+	logProbs := graphs.LogActionProbs(meanH, covH, get("beta"))
 	var logLikelihood *Node
 	if c.Objective == ClosedDivergence {
-		mean, factor := meanAndFactor(get, c)
-		_, candidates, top := drawValues(get, rows, b, mean, factor)
+		_, candidates, top := drawValues(get, rows, b, mean, spread)
 		logLikelihood = drawnLikelihood(get, Sub(candidates, top), c)
 	} else {
 		logLikelihood = ReduceSum(Mul(get("counts"), logProbs), 1, 2)
 	}
-	kl, klGradient := gaussianKL(meanR, covR, get("priorMean"), get("priorPrecision"), get("priorLogDet"))
-	o := objective{
+	kl, klGradient := whitenedKL(whitened, cov, jitter(b.float64))
+	return objective{
 		loss: Sub(kl, logLikelihood), gradient: ReduceAllSum(Sub(klGradient, logLikelihood)),
-		kl: kl, logLikelihood: logLikelihood, logProbs: logProbs,
-		meanX: meanX, covX: covX, meanR: meanR, covR: covR, meanV: meanMax, varV: varMax,
+		kl: kl, logLikelihood: logLikelihood, mean: mean, spread: spread,
+		weights: weights, rise: rise, residual: residual, logProbs: logProbs,
 	}
-	if b.stateOnly {
-		o.meanV, o.varV = meanX, ReduceSum(Mul(covX, graphs.IdentityLike(covX)), -1)
-	}
-	return o
 }
 
-// values returns the variational mean [B, n] and covariance [B, n, n] of x, made of the variational parameters: the mean
-// and a lower triangular factor of the latent z, or the means, standard deviations and embeddings of Eq. q-mean-cov.
-func values(get func(name string) *Node, c Config) (mean, cov *Node) {
-	if c.Covariance == FullCovariance {
-		mean, factor := meanAndFactor(get, c)
-		return mean, MatMul(factor, graphs.SwapLast(factor))
+// withFirst puts the first action before the others in an axis of x: zeros, as it is less itself.
+func (b shape) withFirst(x *Node, axis int) *Node {
+	if b.actions == 1 {
+		return x // zeros already: see againstFirst
 	}
-	mean, cov = get("mean"), kernelCovariance(get("logStd"), get("embedding"))
+	return Concatenate([]*Node{ZerosLike(SliceAxis(x, axis, AxisRange(0, 1))), x}, axis)
+}
+
+// latentSpread returns what the variational parameters make of the covariance of z: a lower triangular factor [B, n,
+// n], or with KernelCovariance the covariance of Eq. q-mean-cov.
+func latentSpread(get func(name string) *Node, c Config) *Node {
+	if c.Covariance == KernelCovariance {
+		return kernelCovariance(get("logStd"), get("embedding"))
+	}
+	return TakeLowerTriangular(get("factor"), 0)
+}
+
+// rewardOrigin returns L⁻¹(B₀ x − m), the whitened rewards [B, n] that belong to latent values z [B, n] while the
+// expert follows the reference policy: z itself, with Config.Whiten.
+func rewardOrigin(get func(name string) *Node, z *Node, c Config) *Node {
 	if c.Whiten {
-		mean = Add(get("origin"), matVec(get("basis"), mean))
-		cov = MatMul(MatMul(get("basis"), cov), graphs.SwapLast(get("basis")))
+		return z
 	}
-	return mean, cov
+	return Add(matVec(get("map0"), z), get("reward0"))
 }
 
-// meanAndFactor returns the variational mean [B, n] and a factor [B, n, n] of the variational FullCovariance of x.
-func meanAndFactor(get func(name string) *Node, c Config) (mean, factor *Node) {
-	mean, factor = get("mean"), TakeLowerTriangular(get("factor"), 0)
-	if c.Whiten {
-		mean = Add(get("origin"), matVec(get("basis"), mean))
-		factor = MatMul(get("basis"), factor)
-	}
-	return mean, factor
-}
-
-// gaussianKL returns KL(N(mean, cov) ‖ prior) [B] (Eq. kl-gaussians), and a node [B] that has the divergence's gradient but
-// not its value: the gradient in the covariance is ½(Σ₀⁻¹ − Σ⁻¹), so none needs to run through the inverse.
+// whitenedKL returns KL(N(mean, cov) ‖ N(0, I)) [B] (Eq. kl-gaussians), and a node [B] that has the divergence's
+// gradient but not its value: the gradient in the covariance is ½(I − Σ⁻¹), so none needs to run through the inverse.
 //
-//	mean [B, n], cov [B, n, n]                                   the variational reward posterior
-//	priorMean [B, n], priorPrecision [B, n, n], priorLogDet [B]  the prior, log-determinant of its covariance
-func gaussianKL(mean, cov, priorMean, priorPrecision, priorLogDet *Node) (kl, gradient *Node) {
-	n := mean.Shape().Dim(-1)
-	priorVariance := Reciprocal(ReduceMean(ReduceSum(Mul(priorPrecision, graphs.IdentityLike(cov)), -1), -1)) // [B]
-	jitter := MulScalar(ExpandAxes(priorVariance, -1, -2), priorJitter)
-	cov = Add(cov, Mul(jitter, graphs.IdentityLike(cov)))
+//	mean [B, n], cov [B, n, n]  the variational reward posterior in the prior's whitened coordinates
+func whitenedKL(mean, cov *Node, jitter float64) (kl, gradient *Node) {
+	identity := graphs.IdentityLike(cov)
+	variance := ReduceSum(Mul(cov, identity), -1)
+	lift := StopGradient(MulScalar(Max(variance, OnesLike(variance)), jitter))
+	cov = Add(cov, Mul(ExpandAxes(lift, -1), identity))
 	inverse, logDet := graphs.SPDInverse(StopGradient(cov))
 	inverse, logDet = StopGradient(inverse), StopGradient(logDet)
-	gap := Sub(mean, priorMean)
-	quadratic := ReduceSum(Mul(gap, matVec(priorPrecision, gap)), -1)
-	trace := ReduceSum(Mul(priorPrecision, cov), -1, -2)
-	kl = MulScalar(Add(Add(trace, quadratic), Sub(priorLogDet, AddScalar(logDet, float64(n)))), 0.5)
-	slope := MulScalar(Sub(priorPrecision, inverse), 0.5)
+	quadratic := ReduceSum(Square(mean), -1)
+	trace := ReduceSum(Mul(cov, identity), -1, -2)
+	n := float64(mean.Shape().Dim(-1))
+	kl = MulScalar(Sub(Add(trace, quadratic), AddScalar(logDet, n)), 0.5)
+	slope := MulScalar(Sub(identity, inverse), 0.5)
 	return kl, Add(ReduceSum(Mul(slope, cov), -1, -2), MulScalar(quadratic, 0.5))
 }
 
@@ -162,14 +190,3 @@ func diagonalMatrix(d *Node) *Node {
 
 // matVec returns the products [B, r] of matrices a [B, r, c] and vectors x [B, c].
 func matVec(a, x *Node) *Node { return Squeeze(MatMul(a, ExpandAxes(x, -1)), -1) }
-
-// scatterFlat returns zeros of the given dimensions with the values added at the given indices into them, flattened.
-func scatterFlat(values, indices *Node, dims ...int) *Node {
-	size := 1
-	for _, d := range dims {
-		size *= d
-	}
-	count := values.Shape().Size()
-	flat := Scatter(Reshape(indices, count, 1), Reshape(values, count), shapes.Make(values.DType(), size), false, false)
-	return Reshape(flat, dims...)
-}

@@ -74,8 +74,31 @@ func perturbed(arrays []array) []array {
 	return arrays
 }
 
+// smallBatches returns small problems packed by the kinds of prior that a program is compiled for.
+func smallBatches(t *testing.T, stateOnly, whiten bool) []*batch {
+	t.Helper()
+	problems := smallProblems(t, stateOnly)
+	kinds := [][]*irl.Problem{problems}
+	if stateOnly {
+		independent, correlated := *problems[1], *problems[0]
+		independent.Prior = irl.IndependentPrior(6, 0.5, 3)
+		correlated.Prior.Std, correlated.Prior.Cov = nil, graphstest.RandomCovariance(rand.New(rand.NewPCG(2, 2)), 6, 1)
+		kinds = [][]*irl.Problem{{problems[0], &independent}, {problems[1], &correlated}}
+	}
+	var out []*batch
+	for _, kind := range kinds {
+		b, err := newBatch(kind, []int{0, 1}, whiten)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.float64 = true
+		out = append(out, b)
+	}
+	return out
+}
+
 // outputsOf evaluates the objective and the gradient of its summed loss at the given arrays.
-func outputsOf(t *testing.T, b *batch, c Config, arrays []array) (out objectiveValues, gradients map[string][]float64) {
+func outputsOf(t *testing.T, b *batch, c Config, arrays []array) (out []*reading, gradients map[string][]float64) {
 	t.Helper()
 	choice, err := backend.Get(c.Backend)
 	if err != nil {
@@ -89,7 +112,7 @@ func outputsOf(t *testing.T, b *batch, c Config, arrays []array) (out objectiveV
 	var names []string
 	results, err := model.CallOnceN(choice.Backend, store, func(root *model.Scope, g *Graph) []*Node {
 		o := newObjective(root.At(objectiveScope), g, nil, b.shape, c)
-		out := []*Node{o.loss, o.meanX, o.covX, o.meanR, o.covR}
+		out := []*Node{o.loss, o.mean, o.spread, o.weights, o.rise, o.residual, o.logProbs}
 		for _, a := range arrays {
 			if a.trainable {
 				names = append(names, a.name)
@@ -109,51 +132,51 @@ func outputsOf(t *testing.T, b *batch, c Config, arrays []array) (out objectiveV
 	}
 	gradients = map[string][]float64{}
 	for i, name := range names {
-		gradients[name] = data[5+i]
+		gradients[name] = data[7+i]
 	}
-	return objectiveValues{data[0], data[1], data[2], data[3], data[4]}, gradients
+	for i := range b.size {
+		of := func(k int) []float64 { return part(data[k], i, b.size) }
+		out = append(out, &reading{loss: of(0)[0], mean: of(1), spread: of(2), weights: of(3), rise: of(4), residual: of(5), logProbs: of(6)})
+	}
+	return out, gradients
 }
-
-type objectiveValues struct{ loss, meanX, covX, meanR, covR []float64 }
 
 func TestGradientsMatchFiniteDifferences(t *testing.T) {
 	for _, stateOnly := range []bool{true, false} {
 		for _, c := range variants() {
-			t.Run(fmt.Sprintf("stateOnly=%v/%s/%s/whiten=%v", stateOnly, c.Maximum, c.Covariance, c.Whiten), func(t *testing.T) {
-				b, err := newBatch(smallProblems(t, stateOnly), c.Whiten)
-				if err != nil {
-					t.Fatal(err)
-				}
-				arrays := perturbed(b.arrays(c))
-				_, gradients := outputsOf(t, b, c, arrays)
-				total := func() float64 {
-					out, _ := outputsOf(t, b, c, arrays)
-					return out.loss[0] + out.loss[1]
-				}
-				rng := rand.New(rand.NewPCG(14, 15))
-				const h = 1e-5
-				for _, a := range arrays {
-					if !a.trainable {
-						continue
+			for _, b := range smallBatches(t, stateOnly, c.Whiten) {
+				t.Run(fmt.Sprintf("stateOnly=%v/diagonal=%v/%s/%s/whiten=%v", stateOnly, b.diagonal, c.Maximum, c.Covariance, c.Whiten), func(t *testing.T) {
+					arrays := perturbed(b.arrays(c))
+					_, gradients := outputsOf(t, b, c, arrays)
+					total := func() float64 {
+						out, _ := outputsOf(t, b, c, arrays)
+						return out[0].loss + out[1].loss
 					}
-					for trial := 0; trial < 4; trial++ {
-						i := rng.IntN(len(a.floats))
-						if n := b.dim; a.name == "factor" && i%n > i/n%n {
-							i = i / n * n // the upper triangle is not used
+					rng := rand.New(rand.NewPCG(14, 15))
+					const h = 1e-5
+					for _, a := range arrays {
+						if !a.trainable {
+							continue
 						}
-						at := a.floats[i]
-						a.floats[i] = at + h
-						up := total()
-						a.floats[i] = at - h
-						down := total()
-						a.floats[i] = at
-						want := (up - down) / (2 * h)
-						if got := gradients[a.name][i]; !scalar.EqualWithinAbs(got, want, 1e-6*(1+math.Abs(want))*10) {
-							t.Errorf("∂/∂%s[%d] = %.9g, finite differences give %.9g", a.name, i, got, want)
+						for trial := 0; trial < 4; trial++ {
+							i := rng.IntN(len(a.floats))
+							if n := b.dim; a.name == "factor" && i%n > i/n%n {
+								i = i / n * n // the upper triangle is not used
+							}
+							at := a.floats[i]
+							a.floats[i] = at + h
+							up := total()
+							a.floats[i] = at - h
+							down := total()
+							a.floats[i] = at
+							want := (up - down) / (2 * h)
+							if got := gradients[a.name][i]; !scalar.EqualWithinAbs(got, want, 1e-6*(1+math.Abs(want))*10) {
+								t.Errorf("∂/∂%s[%d] = %.9g, finite differences give %.9g", a.name, i, got, want)
+							}
 						}
 					}
-				}
-			})
+				})
+			}
 		}
 	}
 }
@@ -166,30 +189,30 @@ func TestRewardMomentsFollowThePropositions(t *testing.T) {
 			if c.Covariance == KernelCovariance {
 				continue
 			}
-			t.Run(fmt.Sprintf("stateOnly=%v/%s/whiten=%v", stateOnly, c.Maximum, c.Whiten), func(t *testing.T) {
-				problems := smallProblems(t, stateOnly)
-				b, err := newBatch(problems, c.Whiten)
-				if err != nil {
-					t.Fatal(err)
-				}
-				out, _ := outputsOf(t, b, c, perturbed(b.arrays(c)))
-				n := b.dim
-				for k, p := range problems {
-					mean := out.meanX[k*n : (k+1)*n]
-					cov := mat.NewDense(n, n, out.covX[k*n*n:(k+1)*n*n])
-					wantMean, wantCov := rewardMoments(p, mean, cov, c.Maximum)
-					for i := 0; i < n; i++ {
-						if got := out.meanR[k*n+i]; !scalar.EqualWithinAbs(got, wantMean[i], 1e-9) {
-							t.Fatalf("problem %d: μ_R[%d] = %.12g, want %.12g", k, i, got, wantMean[i])
+			for _, b := range smallBatches(t, stateOnly, c.Whiten) {
+				t.Run(fmt.Sprintf("stateOnly=%v/diagonal=%v/%s/whiten=%v", stateOnly, b.diagonal, c.Maximum, c.Whiten), func(t *testing.T) {
+					out, _ := outputsOf(t, b, c, perturbed(b.arrays(c)))
+					for k, p := range b.problems {
+						g, err := b.posterior(k, c, &training{curves: make([][]CurvePoint, b.size), converged: make([]bool, b.size), best: out}, FitInfo{})
+						if err != nil {
+							t.Fatal(err)
 						}
-						for j := 0; j < n; j++ {
-							if got := out.covR[(k*n+i)*n+j]; !scalar.EqualWithinAbs(got, wantCov.At(i, j), 1e-9) {
-								t.Fatalf("problem %d: Σ_R[%d,%d] = %.12g, want %.12g", k, i, j, got, wantCov.At(i, j))
+						wantMean, wantCov := rewardMoments(p, g.meanX, g.covX, c.Maximum)
+						var joint mat.Dense // covariance of rewards as Sample draws them
+						joint.Mul(g.joint, g.joint.T())
+						for i := range b.dim {
+							if got := g.meanR[i]; !scalar.EqualWithinAbs(got, wantMean[i], 1e-9) {
+								t.Fatalf("problem %d: μ_R[%d] = %.12g, want %.12g", k, i, got, wantMean[i])
+							}
+							for j := range b.dim {
+								if got := g.covR.At(i, j); !scalar.EqualWithinAbs(got, wantCov.At(i, j), 1e-9) || !scalar.EqualWithinAbs(joint.At(i, j), got, 1e-9) {
+									t.Fatalf("problem %d: Σ_R[%d,%d] = %.12g, of the joint distribution %.12g, want %.12g", k, i, j, got, joint.At(i, j), wantCov.At(i, j))
+								}
 							}
 						}
 					}
-				}
-			})
+				})
+			}
 		}
 	}
 }

@@ -15,7 +15,7 @@ func (p *Gaussian) SampleValues(rng *rand.Rand, n int) (*mat.Dense, error) {
 	if n <= 0 {
 		return nil, fmt.Errorf("qvirl: cannot draw %d samples", n)
 	}
-	return drawGaussian(rng, n, p.meanX, p.covX)
+	return affine(p.meanX, p.rootX, normals(rng, n, len(p.meanX))), nil
 }
 
 // ValueLogProbs returns the log densities of the variational posterior at optimal values as SampleValues draws them, one a

@@ -2,9 +2,11 @@ package tabular
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -28,17 +30,24 @@ const curveEvery = 25
 // objectiveScope is where the arrays of the objective are kept, apart from the optimizer's.
 const objectiveScope = "objective"
 
-// groupSize is the number of problems that train in one program on a CPU: enough to amortise what a program costs beside
-// its arithmetic, few enough to fit a cache and to keep all cores busy with a program each. It does not depend on the
-// machine, and neither do the results.
+// groupSize is the number of problems that train in one program on a CPU: enough to amortise what a program costs
+// beside its arithmetic, few enough to fit a cache and to keep all cores busy with a program each. It does not depend
+// on the machine, and neither do the results.
 const groupSize = 10
 
-// Variational is tabular QVIRL. It compiles one program for each shape of batch, and keeps it, so that fitting many batches
-// of one shape compiles once. It is safe for concurrent use.
+// maxIdle is the number of compiled programs that are kept for later batches. The one that has been idle longest goes
+// first.
+const maxIdle = 16
+
+// Variational is tabular QVIRL. It compiles one program for each shape of batch, and keeps the last maxIdle of them,
+// so that fitting many batches of one shape compiles once, whatever their priors, discounts, β and demonstrations. It
+// is safe for concurrent use.
 type Variational struct {
-	config Config
-	mutex  sync.Mutex
-	idle   map[home][]*program
+	config   Config
+	mutex    sync.Mutex
+	idle     []*program // longest idle first
+	compiled int        // programs so far
+	closed   bool
 }
 
 // home is what a program is compiled for.
@@ -52,138 +61,291 @@ func New(c Config) (*Variational, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	return &Variational{config: c, idle: map[home][]*program{}}, nil
+	return &Variational{config: c}, nil
 }
 
 // Name returns the configured name.
 func (m *Variational) Name() string { return m.config.Name }
+
+// Close frees the compiled programs. Fits that are under way end as they would; later ones are refused.
+func (m *Variational) Close() error {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.closed = true
+	var err error
+	for _, p := range m.idle {
+		err = errors.Join(err, p.free())
+	}
+	m.idle = nil
+	return err
+}
 
 // Fit returns the posterior of each problem, a *Gaussian.
 func (m *Variational) Fit(ctx context.Context, problems []*irl.Problem, progress irl.Progress) ([]irl.Posterior, error) {
 	return m.FitFrom(ctx, problems, nil, progress)
 }
 
-// FitFrom is Fit with training started from given posteriors, one a problem: those of the same MDPs and priors before some
-// demonstrations were added, say. A nil slice starts afresh. It needs FullCovariance.
-func (m *Variational) FitFrom(ctx context.Context, problems []*irl.Problem, start []*Gaussian, progress irl.Progress) ([]irl.Posterior, error) {
+// FitFrom is Fit with training started from given posteriors, one a problem: those of the same MDPs and priors before
+// some demonstrations were added, say. A nil slice starts afresh. It needs FullCovariance.
+//
+// It computes in single precision where that is enough and Config.Float64 is false: see FitInfo.Float64. Where the
+// loss stops being a number, the problem is fitted again in double precision, then from its best state with a tenth of
+// the learning rate, before the fit fails.
+func (m *Variational) FitFrom(ctx context.Context, problems []*irl.Problem, start []*Gaussian, progress irl.Progress) (
+	[]irl.Posterior, error) {
 	if err := checkBatch(problems); err != nil {
 		return nil, err
 	}
 	if start != nil && len(start) != len(problems) {
-		return nil, fmt.Errorf("qvirl: got %d posteriors to start from, want one for each of the %d problems", len(start), len(problems))
+		return nil, fmt.Errorf("qvirl: got %d posteriors to start from, want one for each of the %d problems",
+			len(start), len(problems))
 	}
 	choice, err := backend.Get(m.config.Backend)
 	if err != nil {
 		return nil, err
 	}
-	groups := 1
-	if choice.OnCPU {
-		groups = (len(problems) + groupSize - 1) / groupSize
+	began := time.Now()
+	groups, err := m.groups(problems, start, choice.OnCPU)
+	if err != nil {
+		return nil, err
 	}
-	part := progress.Shared(groups)
+	part := progress.Shared(len(groups))
 	out := make([]irl.Posterior, len(problems))
 	work, ctx := errgroup.WithContext(ctx)
 	work.SetLimit(runtime.GOMAXPROCS(0))
-	for g := range groups {
-		first, end := g*len(problems)/groups, (g+1)*len(problems)/groups
-		var from []*Gaussian
-		if start != nil {
-			from = start[first:end]
-		}
+	for i, g := range groups {
 		work.Go(func() error {
 			on, release, err := choice.Client()
 			if err != nil {
 				return err
 			}
 			defer release()
-			posteriors, err := m.fitGroup(ctx, on, problems[first:end], from, first, part(g))
-			copy(out[first:end], posteriors)
+			posteriors, err := m.fitGroup(ctx, on, g, part(i))
+			for k, p := range posteriors {
+				out[g.indices[k]] = p
+			}
 			return err
 		})
 	}
 	if err := work.Wait(); err != nil {
 		return nil, err
 	}
+	seconds := time.Since(began).Seconds()
+	for _, p := range out {
+		p.(*Gaussian).seconds = seconds
+	}
 	return out, nil
 }
 
-// fitGroup fits problems in one program. The first of them is the first'th of the batch.
-func (m *Variational) fitGroup(ctx context.Context, on compute.Backend, problems []*irl.Problem, start []*Gaussian, first int,
-	progress irl.Progress) ([]irl.Posterior, error) {
-	b, err := newBatch(problems, m.config.Whiten)
-	if err != nil {
-		return nil, fmt.Errorf("problems from %d on: %w", first, err)
-	}
-	arrays := b.arrays(m.config)
-	if start != nil {
-		if err := b.startFrom(start, arrays, m.config); err != nil {
-			return nil, fmt.Errorf("problems from %d on: %w", first, err)
+// group is problems that train in one program.
+type group struct {
+	indices []int    // in the whole batch
+	parts   []*batch // one a problem
+	start   []*Gaussian
+	why     []string // why a problem needs double precision
+}
+
+// groups sorts problems by the programs that they need, and cuts these batches to size: on a CPU.
+func (m *Variational) groups(problems []*irl.Problem, start []*Gaussian, onCPU bool) ([]*group, error) {
+	var all []*group
+	alike := map[shape]*group{}
+	for i, p := range problems {
+		part, err := newPart(p, m.config.Whiten)
+		if err != nil {
+			return nil, fmt.Errorf("qvirl: problem %d: %w", i, err)
+		}
+		conditions := part.conditions()
+		if cause := conditions.blame(p, beyondFloats); cause != "" {
+			return nil, fmt.Errorf("qvirl: problem %d: %s", i, cause)
+		}
+		why := conditions.needsDouble()
+		if m.config.Float64 {
+			why = "Config.Float64 is set"
+		}
+		part.float64 = why != ""
+		g := alike[part.shape]
+		if g == nil {
+			g = &group{}
+			alike[part.shape] = g
+			all = append(all, g)
+		}
+		g.indices, g.parts, g.why = append(g.indices, i), append(g.parts, part), append(g.why, why)
+		if start != nil {
+			g.start = append(g.start, start[i])
 		}
 	}
-	began := time.Now()
-	p := m.acquire(home{b.shape, on})
-	defer m.release(p)
-	if err := p.load(arrays); err != nil {
-		return nil, err
+	if !onCPU {
+		return all, nil
 	}
-	training, err := p.train(ctx, first, progress)
+	var out []*group
+	for _, g := range all {
+		count := (len(g.parts) + groupSize - 1) / groupSize
+		for k := range count {
+			out = append(out, g.slice(k*len(g.parts)/count, (k+1)*len(g.parts)/count))
+		}
+	}
+	return out, nil
+}
+
+// slice returns a part of a group.
+func (g *group) slice(first, end int) *group {
+	out := &group{indices: g.indices[first:end], parts: g.parts[first:end], why: g.why[first:end]}
+	if g.start != nil {
+		out.start = g.start[first:end]
+	}
+	return out
+}
+
+// fitGroup fits problems in one program, or where their loss stops being a number, each in one of its own.
+func (m *Variational) fitGroup(ctx context.Context, on compute.Backend, g *group, progress irl.Progress) (
+	[]*Gaussian, error) {
+	var failed *diverged
+	out, err := m.train(ctx, on, g, nil, m.config, progress)
+	if !errors.As(err, &failed) {
+		return out, err
+	}
+	if len(g.parts) > 1 {
+		for i := range g.parts {
+			one, err := m.fitGroup(ctx, on, g.slice(i, i+1), progress)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, one...)
+		}
+		return out, nil
+	}
+	if part := g.parts[0]; !part.float64 {
+		double := *part
+		double.float64 = true
+		g = &group{indices: g.indices, parts: []*batch{&double}, start: g.start,
+			why: []string{"training in single precision failed"}}
+		if out, err = m.train(ctx, on, g, nil, m.config, progress); !errors.As(err, &failed) {
+			return out, err
+		}
+	}
+	slow := m.config
+	slow.LearningRate /= 10
+	out, err = m.train(ctx, on, g, failed.best, slow, progress)
+	if errors.As(err, &failed) {
+		return nil, m.explain(failed, g.parts[0])
+	}
+	return out, err
+}
+
+// explain turns the failure of the last attempt at a problem into an error that names what to change.
+func (m *Variational) explain(failed *diverged, part *batch) error {
+	cause := part.conditions().blame(part.problems[0], suspicious)
+	if cause == "" {
+		cause = fmt.Sprintf("LearningRate = %g is too large, and so is a tenth of it", m.config.LearningRate)
+	}
+	return fmt.Errorf("%w: %s", failed, cause)
+}
+
+// suspicious is the size of conditions that are named as the cause where training has failed. It succeeds beyond it as
+// a rule.
+const suspicious = 1e8
+
+// train fits the problems of a group together: from the best state of an earlier attempt unless that is nil.
+func (m *Variational) train(ctx context.Context, on compute.Backend, g *group, from *reading, c Config,
+	progress irl.Progress) ([]*Gaussian, error) {
+	b := join(g.parts)
+	c.Float64 = b.float64
+	arrays := b.arrays(c)
+	if g.start != nil {
+		if err := b.startFrom(g.start, g.indices, arrays, c); err != nil {
+			return nil, err
+		}
+	}
+	if from != nil && c.Covariance == FullCovariance {
+		setTrainable(arrays, from.mean, from.spread)
+	}
+	p, err := m.acquire(home{b.shape, on})
 	if err != nil {
 		return nil, err
 	}
-	training.seconds = time.Since(began).Seconds()
-	return p.posteriors(problems, training)
+	defer m.release(p)
+	if err := p.load(c, arrays); err != nil {
+		return nil, err
+	}
+	training, err := p.train(ctx, c, g.indices, progress)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*Gaussian, len(g.parts))
+	for i := range out {
+		info := FitInfo{Float64: c.Float64, Why: g.why[i], LearningRate: c.LearningRate}
+		if out[i], err = b.posterior(i, c, training, info); err != nil {
+			return nil, fmt.Errorf("qvirl: problem %d: %w", g.indices[i], err)
+		}
+	}
+	return out, nil
 }
 
 // acquire returns a program that nobody else uses.
-func (m *Variational) acquire(at home) *program {
+func (m *Variational) acquire(at home) (*program, error) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	if idle := m.idle[at]; len(idle) > 0 {
-		m.idle[at] = idle[:len(idle)-1]
-		return idle[len(idle)-1]
+	if m.closed {
+		return nil, fmt.Errorf("qvirl: the method %s was closed", m.config.Name)
 	}
-	return &program{config: m.config, home: at, store: model.NewStore()}
+	for i := len(m.idle) - 1; i >= 0; i-- {
+		if p := m.idle[i]; p.home == at {
+			m.idle = slices.Delete(m.idle, i, i+1)
+			return p, nil
+		}
+	}
+	m.compiled++
+	return &program{home: at, store: model.NewStore()}, nil
 }
 
 // release gives a program back.
 func (m *Variational) release(p *program) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	m.idle[p.home] = append(m.idle[p.home], p)
+	m.idle = append(m.idle, p)
+	for len(m.idle) > maxIdle || m.closed && len(m.idle) > 0 {
+		_ = m.idle[0].free() // memory that cannot be given back is no reason to lose a fit
+		m.idle = slices.Delete(m.idle, 0, 1)
+	}
 }
 
 // program trains batches of one shape.
 type program struct {
 	home
-	config Config
-	store  *model.Store
-	step   *model.Exec // learning rate (and rows of noise, for objectives that draw) → outputs, at the parameters before the step
+	store *model.Store
+	step  *model.Exec // learning rate (and rows of noise, where the objective draws) → outputs, before the step
 }
 
-// The outputs of a training step, in order; see objective. Those of MonteCarlo end with outCovX.
+// free gives back what the program holds of the device.
+func (p *program) free() error {
+	return guard("freeing a program", func() {
+		if p.step != nil {
+			p.step.Finalize()
+		}
+		p.store.Finalize()
+	})
+}
+
+// The outputs of a training step in the order of objective's fields; of MonteCarlo the first outWeights.
 const (
 	outLoss = iota
 	outKL
 	outLogLikelihood
-	outMeanX
-	outCovX
-	outMeanR
-	outCovR
-	outMeanV
-	outVarV
+	outMean
+	outSpread
+	outWeights
+	outRise
+	outResidual
 	outLogProbs
+	outputs
 )
 
 // load sets the arrays of the objective and forgets the state of the optimizer.
-func (p *program) load(arrays []array) error {
-	for v := range p.store.IterVariables() {
-		if !strings.HasPrefix(v.Path(), "/"+objectiveScope+"/") {
-			if err := v.SetValue(tensors.FromShape(v.Shape())); err != nil {
-				return fmt.Errorf("qvirl: resetting %s: %w", v.Path(), err)
-			}
-		}
+func (p *program) load(c Config, arrays []array) error {
+	if err := p.setOptimizer(nil); err != nil {
+		return err
 	}
-	if err := p.config.load(p.store.Scope(objectiveScope), arrays); err != nil {
+	if err := c.load(p.store.Scope(objectiveScope), arrays); err != nil {
 		return fmt.Errorf("qvirl: loading a batch: %w", err)
 	}
 	if p.step != nil {
@@ -192,16 +354,16 @@ func (p *program) load(arrays []array) error {
 	adam := optimizer.Adam().Epsilon(1e-8).Done()
 	return guard("building the training step", func() {
 		step := func(scope *model.Scope, learningRate, rows *graph.Node) []*graph.Node {
-			o := newObjective(scope.At(objectiveScope), learningRate.Graph(), rows, p.shape, p.config)
+			o := newObjective(scope.At(objectiveScope), learningRate.Graph(), rows, p.shape, c)
 			optimizer.LearningRateVar(scope, learningRate.DType(), 0).SetNodeValue(learningRate)
 			adam.UpdateGraph(scope, learningRate.Graph(), o.gradient)
-			out := []*graph.Node{o.loss, o.kl, o.logLikelihood, o.meanX, o.covX}
-			if p.config.Objective != MonteCarlo {
-				out = append(out, o.meanR, o.covR, o.meanV, o.varV, o.logProbs)
+			out := []*graph.Node{o.loss, o.kl, o.logLikelihood, o.mean, o.spread}
+			if c.Objective != MonteCarlo {
+				out = append(out, o.weights, o.rise, o.residual, o.logProbs)
 			}
 			return out
 		}
-		if p.config.draws() {
+		if c.draws() {
 			p.step = model.MustNewExec(p.on, p.store, step)
 			return
 		}
@@ -211,81 +373,150 @@ func (p *program) load(arrays []array) error {
 	})
 }
 
+// optimizerState returns copies of the optimizer's variables by their paths.
+func (p *program) optimizerState() (map[string]*tensors.Tensor, error) {
+	state := map[string]*tensors.Tensor{}
+	for v := range p.store.IterVariables() {
+		if strings.HasPrefix(v.Path(), "/"+objectiveScope+"/") {
+			continue
+		}
+		value, err := v.Value()
+		if err == nil {
+			state[v.Path()], err = value.LocalClone()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("qvirl: reading %s: %w", v.Path(), err)
+		}
+	}
+	return state, nil
+}
+
+// setOptimizer sets the optimizer's variables; to zero where state has none.
+func (p *program) setOptimizer(state map[string]*tensors.Tensor) error {
+	for v := range p.store.IterVariables() {
+		if strings.HasPrefix(v.Path(), "/"+objectiveScope+"/") {
+			continue
+		}
+		value := state[v.Path()]
+		if value == nil {
+			value = tensors.FromShape(v.Shape())
+		}
+		if err := v.SetValue(value); err != nil {
+			return fmt.Errorf("qvirl: setting %s: %w", v.Path(), err)
+		}
+	}
+	return nil
+}
+
 // training is the course of a fit.
 type training struct {
 	curves    [][]CurvePoint // one a problem
 	converged []bool
-	outputs   []*tensors.Tensor // at the final parameters
-	seconds   float64
+	best      []*reading // of each problem, at the end of the round with its highest ELBO, or at the start
+	rounds    int
 }
 
-// train runs rounds of Adam until every problem has converged. Errors count the problems from first on.
-func (p *program) train(ctx context.Context, first int, progress irl.Progress) (*training, error) {
-	c := p.config
+// reading is what a program says of one problem at the end of a round, in double precision.
+type reading struct {
+	loss                              float64
+	mean, spread                      []float64 // of z: [n]; [n, n]
+	weights, rise, residual, logProbs []float64 // [A, S], [S], [S], [A, S]; nil for MonteCarlo
+}
+
+// diverged is the error of a loss that is not a number.
+type diverged struct {
+	problem, step           int
+	loss, kl, logLikelihood float64
+	best                    *reading // of the problem so far
+}
+
+func (e *diverged) Error() string {
+	return fmt.Sprintf("qvirl: problem %d: the loss is %g at step %d (KL divergence %g, log-likelihood %g)",
+		e.problem, e.loss, e.step, e.kl, e.logLikelihood)
+}
+
+// train runs rounds of Adam until every problem has converged: until its loss has changed by no more than the
+// tolerance in a round, and is no further above its best. Errors number the problems by indices.
+func (p *program) train(ctx context.Context, c Config, indices []int, progress irl.Progress) (*training, error) {
 	t := &training{curves: make([][]CurvePoint, p.size), converged: make([]bool, p.size)}
 	before := make([]float64, p.size)
 	for i := range before {
 		before[i] = math.Inf(1)
 	}
+	var err error
+	if t.best, _, err = p.evaluate(c); err != nil {
+		return nil, err
+	}
 	draws := c.newDraws(trainingDraws)
-	for round := 0; round < c.Rounds; round++ {
+	total, unsettled := c.Rounds*c.Steps, p.size
+	for unsettled > 0 && t.rounds < c.Rounds {
 		for step := 0; step < c.Steps; step++ {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			done := round*c.Steps + step
-			out, err := p.call(c.learningRate(step), draws.next())
+			done := t.rounds*c.Steps + step
+			out, err := p.call(c, c.learningRate(step), draws.next())
 			if err != nil {
 				return nil, err
 			}
 			if done%curveEvery == 0 {
-				parts, err := p.losses(out)
+				parts, err := c.losses(out)
 				if err != nil {
 					return nil, err
 				}
-				mean, err := t.record(parts, first, done)
+				mean, err := t.record(parts, indices, done)
 				if err != nil {
 					return nil, err
 				}
-				progress.Report(done, c.Rounds*c.Steps, fmt.Sprintf("mean ELBO %.3f", mean))
+				progress.Report(done, total, fmt.Sprintf("mean ELBO %.3f", mean))
 			}
 			finalize(out)
 		}
-		done := (round + 1) * c.Steps
-		out, parts, err := p.evaluate()
+		t.rounds++
+		done := t.rounds * c.Steps
+		readings, parts, err := p.evaluate(c)
 		if err != nil {
 			return nil, err
 		}
-		mean, err := t.record(parts, first, done)
+		mean, err := t.record(parts, indices, done)
 		if err != nil {
 			return nil, err
 		}
-		progress.Report(done, c.Rounds*c.Steps, fmt.Sprintf("mean ELBO %.3f", mean))
-		all := true
-		for i, curve := range t.curves {
-			loss := -curve[len(curve)-1].ELBO
-			t.converged[i] = before[i]-loss <= c.Tolerance
-			all = all && t.converged[i]
-			before[i] = loss
-		}
-		t.outputs = out
-		if all {
-			break
+		progress.Report(done, total, fmt.Sprintf("mean ELBO %.3f", mean))
+		unsettled = 0
+		for i, r := range readings {
+			if !(t.best[i].loss <= r.loss) {
+				t.best[i] = r
+			}
+			t.converged[i] = math.Abs(before[i]-r.loss) <= c.Tolerance && r.loss-t.best[i].loss <= c.Tolerance
+			if !t.converged[i] {
+				unsettled++
+			}
+			before[i] = r.loss
 		}
 	}
-	progress.Report(c.Rounds*c.Steps, c.Rounds*c.Steps, "converged")
+	status := "converged"
+	if unsettled > 0 {
+		status = fmt.Sprintf("stopped after %d rounds, not converged", t.rounds)
+		if p.size > 1 {
+			status += fmt.Sprintf(" (%d of %d problems)", unsettled, p.size)
+		}
+	}
+	progress.Report(total, total, status)
 	return t, nil
 }
 
 // call runs one step. rows are for objectives that draw values and nil otherwise.
-func (p *program) call(learningRate float64, rows []int32) (out []*tensors.Tensor, err error) {
+func (p *program) call(c Config, learningRate float64, rows []int32) ([]*tensors.Tensor, error) {
 	args := []any{float32(learningRate)}
-	if p.config.Float64 {
+	if c.Float64 {
 		args[0] = learningRate
 	}
 	if rows != nil {
 		args = append(args, rows)
 	}
+	var out []*tensors.Tensor
+	var err error
 	if failed := guard("a training step", func() { out, err = p.step.Call(args...) }); failed != nil {
 		return nil, failed
 	}
@@ -299,28 +530,35 @@ func (p *program) call(learningRate float64, rows []int32) (out []*tensors.Tenso
 type losses [outLogLikelihood + 1][]float64
 
 // losses reads them from the outputs of a step.
-func (p *program) losses(out []*tensors.Tensor) (parts losses, err error) {
+func (c Config) losses(out []*tensors.Tensor) (parts losses, err error) {
 	for i := range parts {
-		if parts[i], err = p.config.wide(out[i]); err != nil {
+		if parts[i], err = c.wide(out[i]); err != nil {
 			return parts, fmt.Errorf("qvirl: reading the loss: %w", err)
 		}
 	}
 	return parts, nil
 }
 
-// evaluate returns the outputs at the present parameters by steps of length zero: one in closed form; otherwise several,
-// always with the same draws, and the mean of their losses.
-func (p *program) evaluate() (out []*tensors.Tensor, mean losses, err error) {
-	draws, count := p.config.newDraws(evaluationDraws), 1
-	if p.config.draws() {
+// evaluate reads the present parameters and what follows from them, and the losses: with objectives that draw, of
+// several draws, always the same, the mean. It takes steps of length zero and puts the optimizer back where it was.
+func (p *program) evaluate(c Config) ([]*reading, losses, error) {
+	draws, count := c.newDraws(evaluationDraws), 1
+	if c.draws() {
 		count = evaluations
 	}
+	var mean losses
+	state, err := p.optimizerState()
+	if err != nil {
+		return nil, mean, err
+	}
+	var out []*tensors.Tensor
+	defer func() { finalize(out) }()
 	for k := range count {
 		finalize(out)
-		if out, err = p.call(0, draws.next()); err != nil {
+		if out, err = p.call(c, 0, draws.next()); err != nil {
 			return nil, mean, err
 		}
-		parts, err := p.losses(out)
+		parts, err := c.losses(out)
 		if err != nil {
 			return nil, mean, err
 		}
@@ -335,17 +573,34 @@ func (p *program) evaluate() (out []*tensors.Tensor, mean losses, err error) {
 	for i := range mean {
 		floats.Scale(1/float64(count), mean[i])
 	}
-	return out, mean, nil
+	if err := p.setOptimizer(state); err != nil {
+		return nil, mean, err
+	}
+	var data [outputs][]float64
+	for i := range out {
+		if data[i], err = c.wide(out[i]); err != nil {
+			return nil, mean, fmt.Errorf("qvirl: reading the posterior: %w", err)
+		}
+	}
+	readings := make([]*reading, p.size)
+	for i := range readings {
+		part := func(output int) []float64 {
+			length := len(data[output]) / p.size
+			return data[output][i*length : (i+1)*length : (i+1)*length]
+		}
+		readings[i] = &reading{loss: mean[outLoss][i], mean: part(outMean), spread: part(outSpread),
+			weights: part(outWeights), rise: part(outRise), residual: part(outResidual), logProbs: part(outLogProbs)}
+	}
+	return readings, mean, nil
 }
 
-// record appends the present point to the ELBO curves and returns their mean. A loss that is not a number stops the fit.
-func (t *training) record(parts losses, first, step int) (float64, error) {
+// record appends the present point to the ELBO curves and returns their mean. A loss that is not a number is an error.
+func (t *training) record(parts losses, indices []int, step int) (float64, error) {
 	mean := 0.0
 	for i, loss := range parts[outLoss] {
 		kl, logLikelihood := parts[outKL][i], parts[outLogLikelihood][i]
 		if math.IsNaN(loss) || math.IsInf(loss, 0) {
-			return 0, fmt.Errorf("qvirl: problem %d: the loss is %g at step %d (KL divergence %g, log-likelihood %g); "+
-				"a smaller LearningRate or Float64 may help", first+i, loss, step, kl, logLikelihood)
+			return 0, &diverged{indices[i], step, loss, kl, logLikelihood, t.best[i]}
 		}
 		t.curves[i] = append(t.curves[i], CurvePoint{Step: step, ELBO: -loss, KL: kl, LogLikelihood: logLikelihood})
 		mean -= loss / float64(len(parts[outLoss]))

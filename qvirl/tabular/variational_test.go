@@ -15,6 +15,7 @@ import (
 	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/problemfile"
 )
 
 // testConfig is DefaultConfig on the pure Go backend: compiling a small program by XLA takes longer than running it.
@@ -244,9 +245,16 @@ func TestSamplesObeyTheBellmanEquation(t *testing.T) {
 		c := testConfig()
 		c.Steps, c.Rounds = 100, 1
 		g := fit(t, c, p)[0]
-		samples, err := g.Sample(gridworld.Stream(3, 3), 2000)
+		samples, err := g.ImpliedSample(gridworld.Stream(3, 3), 2000)
 		if err != nil {
 			t.Fatal(err)
+		}
+		own, err := g.Sample(gridworld.Stream(3, 3), 2000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !mat.Equal(own.Q, samples.Q) {
+			t.Errorf("stateOnly=%v: Q-values of Sample and ImpliedSample differ for the same random numbers", stateOnly)
 		}
 		for i := 0; i < 20; i++ {
 			sol, err := p.MDP.Solve(samples.Reward.RawRowView(i), p.Discount)
@@ -276,25 +284,31 @@ func TestSamplesObeyTheBellmanEquation(t *testing.T) {
 	}
 }
 
+// load reads a stored posterior.
+func load(path string) (*Gaussian, error) {
+	p, err := problemfile.Load(path, map[string]irl.Restore{Kind: Restore})
+	if err != nil {
+		return nil, err
+	}
+	return p.(*Gaussian), nil
+}
+
 func TestSaveAndLoad(t *testing.T) {
 	problems := smallProblems(t, false)
 	c := testConfig()
 	c.Steps, c.Rounds = 30, 1
 	g := fit(t, c, problems...)[1]
 	path := filepath.Join(t.TempDir(), "posterior.npz")
-	if err := g.Save(path); err != nil {
+	if err := problemfile.Save(path, g); err != nil {
 		t.Fatal(err)
 	}
-	back, err := LoadGaussian(path, problems[1])
+	back, err := load(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !mat.Equal(back.RewardCov(), g.RewardCov()) || back.Reward(4) != g.Reward(4) || back.Value(2) != g.Value(2) ||
 		len(back.Curve()) != len(g.Curve()) || back.Curve()[1] != g.Curve()[1] || back.Converged() != g.Converged() {
 		t.Error("the posterior read differs from the one written")
-	}
-	if _, err := LoadGaussian(path, smallProblems(t, true)[1]); err == nil || !strings.Contains(err.Error(), "x_mean") {
-		t.Errorf("reading it for another problem: error %v, want one that names the array", err)
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -303,7 +317,7 @@ func TestSaveAndLoad(t *testing.T) {
 	if err := os.WriteFile(path, data[:len(data)/2], 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := LoadGaussian(path, problems[1]); err == nil || !strings.Contains(err.Error(), path) {
+	if _, err := load(path); err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("reading half a file: error %v, want one that names it", err)
 	}
 }
@@ -324,16 +338,17 @@ func TestFitStopsWhenCancelled(t *testing.T) {
 	}
 }
 
+// TestADivergingFitSaysSo needs a learning rate at which parameters overflow within a few steps.
 func TestADivergingFitSaysSo(t *testing.T) {
 	c := testConfig()
-	c.LearningRate, c.Decay = 1e20, false
+	c.LearningRate, c.Decay, c.Steps = 1e200, false, 50
 	m, err := New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = m.Fit(context.Background(), smallProblems(t, true), nil)
-	if err == nil || !strings.Contains(err.Error(), "step") || !strings.Contains(err.Error(), "KL") {
-		t.Errorf("error %v, want the step and the terms of the loss", err)
+	if err == nil || !strings.Contains(err.Error(), "step") || !strings.Contains(err.Error(), "KL") || !strings.Contains(err.Error(), "LearningRate = 1e+200") {
+		t.Errorf("error %v, want the step, the terms of the loss and the learning rate", err)
 	}
 }
 

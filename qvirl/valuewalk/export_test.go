@@ -4,8 +4,9 @@ import (
 	"math"
 	"testing"
 
-	"github.com/go-birl/birl/qvirl/irl"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 // What the tests of the matched posterior, in a package of their own, start from.

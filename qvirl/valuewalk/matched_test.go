@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/matched"
+	"github.com/go-birl/birl/qvirl/problemfile"
 	"github.com/go-birl/birl/qvirl/tabular"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
@@ -35,7 +36,7 @@ type fitted interface {
 	valuewalk.Approximation
 	ActionProbs() []float64
 	Converged() bool
-	Save(path string) error
+	irl.Storable
 }
 
 // match returns the posterior of a family that is matched to a walk from a start.
@@ -55,11 +56,11 @@ func match(t *testing.T, family matched.Family, c valuewalk.RefineConfig, start 
 	return posts[0].(fitted)
 }
 
-// families lists all families, and how their posteriors are loaded.
-var families = map[matched.Family]func(path string, p *irl.Problem) (fitted, error){
-	matched.GaussianValues:  func(path string, p *irl.Problem) (fitted, error) { return tabular.LoadGaussian(path, p) },
-	matched.GaussianRewards: func(path string, p *irl.Problem) (fitted, error) { return matched.LoadWarped(path, p) },
-	matched.WarpedRewards:   func(path string, p *irl.Problem) (fitted, error) { return matched.LoadWarped(path, p) },
+// families lists all families, and what restores their posteriors.
+var families = map[matched.Family]map[string]irl.Restore{
+	matched.GaussianValues:  {tabular.Kind: tabular.Restore},
+	matched.GaussianRewards: {matched.Kind: matched.Restore},
+	matched.WarpedRewards:   {matched.Kind: matched.Restore},
 }
 
 // TestMatchedMomentsAreThoseOfQuadrature starts far away, and compares moments of what a family is over with quadrature.
@@ -105,7 +106,7 @@ func TestMatchingImprovesAPoorStart(t *testing.T) {
 		return sum / float64(p.Problem().RewardDim())
 	}
 	before := valuewalk.RefineStarts(t, valuewalk.RefineConfig{Kept: 1, Samples: 3000, TargetAccept: 0.65, Trajectory: 1.5}, start)[0]
-	for family, load := range families {
+	for family, kinds := range families {
 		g := match(t, family, matched.Default(), start)
 		// the start is 0.7 deviations off in its values and 0.2 too narrow; Monte Carlo error of a thousand effective samples
 		// is about 0.05
@@ -113,13 +114,14 @@ func TestMatchingImprovesAPoorStart(t *testing.T) {
 			t.Errorf("%s: error of means and standard deviations %.3f before, %.3f after matching", family, was, is)
 		}
 		path := filepath.Join(t.TempDir(), "matched.npz")
-		if err := g.Save(path); err != nil {
+		if err := problemfile.Save(path, g); err != nil {
 			t.Fatal(err)
 		}
-		loaded, err := load(path, g.Problem())
+		restored, err := problemfile.Load(path, kinds)
 		if err != nil {
 			t.Fatal(err)
 		}
+		loaded := restored.(fitted)
 		if a, b := off(g), off(loaded); !scalar.EqualWithinAbs(a, b, 1e-9) || loaded.Converged() != g.Converged() {
 			t.Errorf("%s: error %g became %g by saving", family, a, b)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-birl/birl/envs/npz"
 	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/problemfile"
 )
 
 func TestSample(t *testing.T) {
@@ -72,16 +73,25 @@ func columnOf(s *irl.Samples, i int) []float64 {
 	return out
 }
 
+// load reads a stored posterior of type T.
+func load[T irl.Posterior](path string) (out T, err error) {
+	p, err := problemfile.Load(path, map[string]irl.Restore{Kind: Restore, KindRefined: RestoreRefined})
+	if err != nil {
+		return out, err
+	}
+	return p.(T), nil
+}
+
 func TestSaveAndLoad(t *testing.T) {
 	for name, problem := range smallProblems(t) {
 		c := brief()
 		c.NoDeterminant = true
 		p := fit(t, c, problem)[0]
 		path := filepath.Join(t.TempDir(), "posterior.npz")
-		if err := p.Save(path); err != nil {
+		if err := problemfile.Save(path, p); err != nil {
 			t.Fatal(err)
 		}
-		got, err := Load(path, problem)
+		got, err := load[*Posterior](path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,17 +115,10 @@ func TestSaveAndLoad(t *testing.T) {
 
 func TestLoadRefusesBadFiles(t *testing.T) {
 	_, problem := smallWorld(t, 71)
-	_, other := smallWorld(t, 72)
 	p := fit(t, brief(), problem)[0]
 	path := filepath.Join(t.TempDir(), "posterior.npz")
-	if err := p.Save(path); err != nil {
+	if err := problemfile.Save(path, p); err != nil {
 		t.Fatal(err)
-	}
-	if _, err := Load(path, other); err == nil || !strings.Contains(err.Error(), "another problem") {
-		t.Errorf("error %v for another problem", err)
-	}
-	if _, err := Load(path, nil); err == nil {
-		t.Error("loaded without a problem")
 	}
 	read := func() map[string]npz.Array {
 		a, err := npz.Open(path)
@@ -125,6 +128,10 @@ func TestLoadRefusesBadFiles(t *testing.T) {
 		defer a.Close()
 		out := make(map[string]npz.Array)
 		for _, name := range a.Names() {
+			if name == "posterior_kind" {
+				out[name] = npz.String(Kind)
+				continue
+			}
 			array, err := a.Array(name)
 			if err != nil {
 				t.Fatal(err)
@@ -133,19 +140,25 @@ func TestLoadRefusesBadFiles(t *testing.T) {
 		}
 		return out
 	}
+	reshaped := func(name string, shape ...int) func(a map[string]npz.Array) {
+		return func(a map[string]npz.Array) { a[name] = npz.Floats(a[name].Data, shape...) }
+	}
 	for want, change := range map[string]func(a map[string]npz.Array){
-		`no array "value"`:        func(a map[string]npz.Array) { delete(a, "value") },
-		"value[1,3] = NaN":        func(a map[string]npz.Array) { a["value"].Data[12] = math.NaN() },
-		"reward[0,0] = +Inf":      func(a map[string]npz.Array) { a["reward"].Data[0] = math.Inf(1) },
-		"shape [1800]":            func(a map[string]npz.Array) { a["value"] = npz.Floats(a["value"].Data, 1800) },
-		"shape [600 3]":           func(a map[string]npz.Array) { a["reward"] = npz.Floats(a["reward"].Data, 600, 3) },
-		"do not make 7 chains":    func(a map[string]npz.Array) { a["chains"] = npz.Ints([]int{7}) },
-		"chains = 1.5":            func(a map[string]npz.Array) { a["chains"] = npz.Scalar(1.5) },
-		`"value_rhat" has the`:    func(a map[string]npz.Array) { a["value_rhat"] = npz.Floats([]float64{1}, 1) },
-		`"acceptance" has the`:    func(a map[string]npz.Array) { a["acceptance"] = npz.Floats(nil, 0) },
-		"do not make 0 chains":    func(a map[string]npz.Array) { a["chains"] = npz.Ints([]int{0}) },
-		"0 samples do not make":   func(a map[string]npz.Array) { a["reward"] = npz.Floats(nil, 0, 9) },
-		`array "problem" has the`: func(a map[string]npz.Array) { a["problem"] = npz.Ints([]int{1}, 1) },
+		`no array "posterior_value"`:     func(a map[string]npz.Array) { delete(a, "posterior_value") },
+		"posterior_value[1,3] = NaN":     func(a map[string]npz.Array) { a["posterior_value"].Data[12] = math.NaN() },
+		"posterior_reward[0,0] = +Inf":   func(a map[string]npz.Array) { a["posterior_reward"].Data[0] = math.Inf(1) },
+		"shape [1800]":                   reshaped("posterior_value", 1800),
+		"shape [600 3]":                  reshaped("posterior_reward", 600, 3),
+		"do not make 7 chains":           func(a map[string]npz.Array) { a["posterior_chains"] = npz.Ints([]int{7}) },
+		"posterior_chains = 1.5":         func(a map[string]npz.Array) { a["posterior_chains"] = npz.Scalar(1.5) },
+		`"posterior_value_rhat" has the`: func(a map[string]npz.Array) { a["posterior_value_rhat"] = npz.Floats([]float64{1}, 1) },
+		`"posterior_acceptance" has the`: func(a map[string]npz.Array) { a["posterior_acceptance"] = npz.Floats(nil, 0) },
+		"do not make 0 chains":           func(a map[string]npz.Array) { a["posterior_chains"] = npz.Ints([]int{0}) },
+		"0 samples do not make":          func(a map[string]npz.Array) { a["posterior_reward"] = npz.Floats(nil, 0, 9) },
+		"the version 2":                  func(a map[string]npz.Array) { a["posterior_version"] = npz.Ints([]int{2}) },
+		`kind "magic"; want one`:         func(a map[string]npz.Array) { a["posterior_kind"] = npz.String("magic") },
+		"no posterior":                   func(a map[string]npz.Array) { delete(a, "posterior_kind") },
+		"missing transitions":            func(a map[string]npz.Array) { delete(a, "transitions") },
 	} {
 		arrays := read()
 		change(arrays)
@@ -153,7 +166,7 @@ func TestLoadRefusesBadFiles(t *testing.T) {
 		if err := npz.Write(bad, arrays); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Load(bad, problem); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := load[*Posterior](bad); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
@@ -166,7 +179,7 @@ func TestLoadRefusesBadFiles(t *testing.T) {
 		if err := os.WriteFile(cut, whole[:n], 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Load(cut, problem); err == nil || !strings.Contains(err.Error(), "cut.npz") {
+		if _, err := load[*Posterior](cut); err == nil || !strings.Contains(err.Error(), "cut.npz") {
 			t.Errorf("error %v for a file cut off after %d bytes", err, n)
 		}
 	}

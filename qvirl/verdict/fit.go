@@ -13,10 +13,11 @@ import (
 // Result is a posterior with the verdict on it.
 type Result struct {
 	Posterior irl.Posterior
-	// Returned says what Posterior is: the name of the method that was asked, "refined" for the samples that the verdict rests on, or
-	// "reference" for a longer run of that sampler from the prior.
+	// Returned says what Posterior is: the name of the method that was asked, "refined" for the samples that the verdict
+	// rests on, or "reference" for a longer run of that sampler from the prior.
 	Returned  string
-	Diagnosis *Diagnosis // of what the method that was asked gave
+	Verdict   Verdict    // on what the method that was asked gave
+	Diagnosis *Diagnosis // that the verdict rests on; nil of a sampler
 	Converged bool       // Posterior is trusted, or consists of samples whose chains agree
 	Reason    string     // why, or why not
 	Stages    []Stage    // what was computed, in order
@@ -28,12 +29,20 @@ type Stage struct {
 	Seconds float64
 }
 
+// Err returns an ErrNotConverged with the reason unless the posterior may be relied on.
+func (r *Result) Err() error {
+	if r.Converged {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", ErrNotConverged, r.Reason)
+}
+
 // longer is how many times the work of the judging chains a run from the prior may take.
 const longer = 3
 
-// Fit fits a problem by a variational method and judges the answer. Unless it is trusted, and with escalate, Fit goes on: from
-// "refine" to the samples that it was judged by, from "do not use" to a longer run of the reference sampler. A method that fails on
-// a valid problem is not to be used; without escalate, its error is returned.
+// Fit fits a problem by a variational method and judges the answer. Unless it is trusted, and with escalate, Fit goes
+// on: from "refine" to the samples that it was judged by, from "do not use" to a longer run of the reference sampler.
+// What fails on a valid problem, or cannot be judged, is not to be used; without escalate, the error is returned.
 func Fit(ctx context.Context, method irl.Method, problem *irl.Problem, escalate bool, c Config, progress irl.Progress) (*Result, error) {
 	if err := problem.Validate(); err != nil {
 		return nil, err
@@ -63,15 +72,18 @@ func Fit(ctx context.Context, method irl.Method, problem *irl.Problem, escalate 
 			r.Diagnosis, samples, err = Diagnose(ctx, r.Posterior, c, progress.Stage("diagnosis: ", 1, 1, 3))
 			return err
 		})
-		if err != nil {
+		if err != nil && (!escalate || ctx.Err() != nil) {
 			return nil, err
 		}
+		if err != nil {
+			r.Diagnosis = &Diagnosis{Verdict: DoNotUse, Reason: fmt.Sprintf("it could not be judged: %v", err)}
+		}
 	}
-	r.Converged, r.Reason = r.Diagnosis.Verdict == Trust, r.Diagnosis.Reason
+	r.Verdict, r.Converged, r.Reason = r.Diagnosis.Verdict, r.Diagnosis.Verdict == Trust, r.Diagnosis.Reason
 	if r.Converged || !escalate {
 		return r, nil
 	}
-	if r.Diagnosis.Verdict == Refine {
+	if r.Verdict == Refine {
 		r.Posterior, r.Returned = samples, "refined"
 	} else {
 		config := c.Reference
@@ -93,6 +105,21 @@ func Fit(ctx context.Context, method irl.Method, problem *irl.Problem, escalate 
 		}
 	}
 	r.Converged, r.Reason = irl.Converged(r.Posterior)
+	return r, nil
+}
+
+// Sample fits a problem by a sampler, whose chains say themselves whether they agree.
+func Sample(ctx context.Context, sampler irl.Method, problem *irl.Problem, progress irl.Progress) (*Result, error) {
+	start := time.Now()
+	posts, err := sampler.Fit(ctx, []*irl.Problem{problem}, progress)
+	if err != nil {
+		return nil, err
+	}
+	r := &Result{Posterior: posts[0], Returned: sampler.Name(), Verdict: NotConverged,
+		Stages: []Stage{{sampler.Name(), time.Since(start).Seconds()}}}
+	if r.Converged, r.Reason = irl.Converged(r.Posterior); r.Converged {
+		r.Verdict = Converged
+	}
 	return r, nil
 }
 

@@ -21,14 +21,20 @@ import (
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
-// Verdict says what an approximate posterior is good for.
+// Verdict says what a posterior is good for.
 type Verdict string
 
-// The verdicts.
+// The verdicts on approximations.
 const (
 	Trust    Verdict = "trust"      // the approximation may be used as it is
 	Refine   Verdict = "refine"     // the samples that it was judged by should be used in its place: they have converged
 	DoNotUse Verdict = "do not use" // these samples have not converged either: sample for longer
+)
+
+// The verdicts on samples of Markov chains, which tell by themselves.
+const (
+	Converged    Verdict = "converged"     // the chains agree and are long enough
+	NotConverged Verdict = "not converged" // they do not, or are not
 )
 
 // Limits of the errors of an approximation that is trusted: each is the largest over the rewards, the optimal values of the states,
@@ -65,7 +71,7 @@ type Diagnosis struct {
 	KHat      float64 // of the importance ratios; NaN where a density is missing
 	WeightESS float64 // effective sample size of Draws draws with the importance weights; NaN likewise
 
-	RHat, ESS float64 // worst of the judging chains
+	RHat, ESS float64 // worst of the judging chains; 0 if there were none
 	Seconds   float64 // of work that judging took
 }
 
@@ -74,7 +80,7 @@ type Diagnosis struct {
 //   - "do not use" if the judging chains disagree or are too short;
 //   - "refine" if the approximation's own computation has not converged, if it is further from the samples than MaxMean, MaxStd or
 //     MaxPolicy allow, or if k̂ > MaxKHat: then its tails are wrong, or so many small errors add up that no importance weights
-//     could repair them;
+//     could repair them; or if there is no k̂, because it or the prior has no density;
 //   - "trust" otherwise.
 //
 // Monte Carlo error counts against the approximation: it is not taken off.
@@ -125,7 +131,9 @@ func Diagnose(ctx context.Context, post irl.Posterior, c Config, progress irl.Pr
 		refine("a standard deviation is off by %.0f %%, more than %.0f %%", 100*max(d.Std, d.ValueStd, betaStd), 100*MaxStd)
 	case d.Policy > MaxPolicy:
 		refine("the policy of a state is off by %.3f in total variation, more than %g", d.Policy, MaxPolicy)
-	case !(d.KHat <= MaxKHat):
+	case math.IsNaN(d.KHat):
+		refine("it or the prior has no density to tell its tails by")
+	case d.KHat > MaxKHat:
 		refine("k̂ of the importance ratios is %.2f, above %g", d.KHat, MaxKHat)
 	default:
 		d.Verdict, d.Reason = Trust, fmt.Sprintf("means within %.2f standard deviations, standard deviations within %.0f %%, the policy within %.3f, k̂ %.2f",
@@ -137,7 +145,7 @@ func Diagnose(ctx context.Context, post irl.Posterior, c Config, progress irl.Pr
 // worst returns the largest error of means, in standard deviations of the exact, and of standard deviations, relative.
 func worst(mean, std, exactMean, exactStd []float64) (m, s float64) {
 	for i, unit := range exactStd {
-		if unit == 0 { // a quantity that the prior and the dynamics fix
+		if unit <= known*math.Abs(exactMean[i]) { // a quantity that the prior and the dynamics fix
 			unit = math.Abs(exactMean[i]) + 1
 			s = max(s, gap(std[i], 0)/unit)
 		} else {
@@ -147,6 +155,9 @@ func worst(mean, std, exactMean, exactStd []float64) (m, s float64) {
 	}
 	return m, s
 }
+
+// known is the largest standard deviation, relative to the mean, that rounding gives the samples of a known quantity.
+const known = 1e-11
 
 // gap is |a − b|, and +Inf if a is not a number.
 func gap(a, b float64) float64 {
@@ -175,10 +186,14 @@ func weigh(post irl.Posterior, c Config) (khat, ess float64) {
 	return smoothed.KHat, smoothed.ESS
 }
 
-// String gives the verdict, its reason and the figures in three lines.
+// String gives the verdict with its reason and, of an approximation that was judged, the figures in two lines more.
 func (d *Diagnosis) String() string {
+	verdict := fmt.Sprintf("verdict: %s: %s", d.Verdict, d.Reason)
+	if d.RHat == 0 {
+		return verdict
+	}
 	return strings.Join([]string{
-		fmt.Sprintf("verdict: %s: %s", d.Verdict, d.Reason),
+		verdict,
 		fmt.Sprintf("largest errors: reward mean %.2f sd, sd %.0f %%; value mean %.2f sd, sd %.0f %%; policy %.3f",
 			d.Mean, 100*d.Std, d.ValueMean, 100*d.ValueStd, d.Policy),
 		fmt.Sprintf("importance weights: k̂ %.2f, effective sample size %.0f; chains from the prior and from the fit: R̂ %.3f, bulk ESS %.0f",

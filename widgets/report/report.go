@@ -99,6 +99,25 @@ func Ranks(c exhibit.RankChart) widgets.Ranks {
 	return out
 }
 
+// Verdicts returns the figure of answers as a widget.
+func Verdicts(c exhibit.VerdictChart) widgets.Verdicts {
+	out := widgets.Verdicts{Title: c.Title, Methods: c.Methods}
+	for _, f := range c.Families {
+		family := widgets.VerdictFamily{Title: f.Title, Problems: f.Problems}
+		for _, row := range f.Verdicts {
+			marks := make([]*widgets.Verdict, len(row))
+			for i, v := range row {
+				if v != nil {
+					marks[i] = &widgets.Verdict{Error: v.Error, Kind: widgets.VerdictKind(v.Kind())}
+				}
+			}
+			family.Verdicts = append(family.Verdicts, marks)
+		}
+		out.Families = append(out.Families, family)
+	}
+	return out
+}
+
 // Text returns the tables of a report as aligned plain text.
 func Text(r *exhibit.Report) (string, error) {
 	var b strings.Builder
@@ -153,6 +172,11 @@ func Write(r *exhibit.Report, dir string) ([]string, error) {
 		}
 		page += fmt.Sprintf("![%s](%s.svg)\n\n", title, name)
 		return write(name+".svg", string(svg))
+	}
+	for _, c := range r.Verdicts {
+		if err := draw(c.Name, c.Title, Verdicts(c)); err != nil {
+			return nil, err
+		}
 	}
 	for _, c := range r.Ranks {
 		if err := draw(c.Name, c.Title, Ranks(c)); err != nil {

@@ -55,12 +55,14 @@ interruption or a fault, what was collected until then is stored all the same; w
 	f.StringSliceVar(&o.imports, "import", nil, "Python modules that register the environment")
 	f.StringArrayVar(&o.options, "option", nil, "an option NAME=VALUE of the environment's constructor, the value in JSON")
 	f.StringArrayVar(&o.pythonPath, "python-path", nil, "folder in which Python modules are looked for first")
-	f.StringVar(&o.python, "python", "", "Python interpreter (default: BIRL_PYTHON, the one that kernel-setup installed, or python3)")
+	f.StringVar(&o.python, "python", "", "Python interpreter (default: BIRL_PYTHON, the one that kernel-setup "+
+		"installed, or python3)")
 	f.BoolVar(&o.atari, "atari", false, "an Atari game in the usual preprocessing: 4 grey frames of 84×84")
 	f.IntVar(&o.workers, "workers", 1, "number of processes")
 	f.IntVar(&o.envs, "envs", 4, "environments in each process")
 	f.DurationVar(&o.stepTimeout, "step-timeout", time.Minute, "how long a step of the environments may take")
-	f.IntVar(&o.maxRestarts, "max-restarts", 3, "how often the processes are started again after one died or exceeded --step-timeout")
+	f.IntVar(&o.maxRestarts, "max-restarts", 3, "how often the processes are started again after one died or exceeded "+
+		"--step-timeout")
 	f.BoolVar(&o.force, "force", false, command.ForceHelp)
 	c.MarkFlagRequired("out")
 	return c
@@ -76,7 +78,8 @@ func (o *collectOptions) config(id string) (gym.Config, error) {
 	c.Workers, c.EnvsPerWorker = o.workers, o.envs
 	c.Python, c.PythonPath, c.Autoreset = o.python, o.pythonPath, gym.Disabled
 	if c.StepLimit = o.stepTimeout; o.stepTimeout <= 0 || o.maxRestarts < 0 {
-		return c, fmt.Errorf("--step-timeout %v --max-restarts %d: want a positive time, and no negative number", o.stepTimeout, o.maxRestarts)
+		return c, fmt.Errorf("--step-timeout %v --max-restarts %d: want a positive time, and no negative number",
+			o.stepTimeout, o.maxRestarts)
 	}
 	for _, option := range o.options {
 		name, text, ok := strings.Cut(option, "=")

@@ -60,7 +60,8 @@ func TestFaultsReplaceNoFile(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "x.npz")
 	args := func(fault string, more ...string) []string {
-		return append([]string{"collect", "Faulty-v0", "--import", "faulty", "--python-path", "../../gym/testdata", "--option", "fault=" + fault,
+		return append([]string{"collect", "Faulty-v0", "--import", "faulty", "--python-path", "../../gym/testdata",
+			"--option", "fault=" + fault,
 			"--option", "at=6", "--option", "length=4", "--episodes", "9", "--envs", "1", "--out", out}, more...)
 	}
 	if status, _, stderr := run(t, args(`""`)...); status != 0 {
@@ -74,7 +75,8 @@ func TestFaultsReplaceNoFile(t *testing.T) {
 		t.Errorf("a second collection: status %d, %q", status, stderr)
 	}
 	status, stdout, stderr := run(t, args(`"raise"`, "--force", "--option", "length=10")...)
-	if status != 1 || !strings.Contains(stderr, "x.partial.npz holds what was collected before") || !strings.Contains(stdout, "x.partial.npz: 1 trajectories") {
+	if status != 1 || !strings.Contains(stderr, "x.partial.npz holds what was collected before") ||
+		!strings.Contains(stdout, "x.partial.npz: 1 trajectories") {
 		t.Errorf("a fault: status %d, says %q, %q", status, stdout, stderr)
 	}
 	if now, err := os.ReadFile(out); err != nil || !bytes.Equal(now, before) {

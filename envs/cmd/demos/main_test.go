@@ -84,14 +84,16 @@ func TestConvertReplacesNothingUnasked(t *testing.T) {
 		t.Error("--force left the file as it was")
 	}
 	flat := filepath.Join(dir, "flat.npz")
-	if err := npz.Write(flat, map[string]npz.Array{"obs": npz.Floats([]float64{0}, 1, 1), "next_obs": npz.Floats([]float64{0}, 1, 1), "action": npz.Ints([]int{0}, 1),
+	if err := npz.Write(flat, map[string]npz.Array{"obs": npz.Floats([]float64{0}, 1, 1),
+		"next_obs": npz.Floats([]float64{0}, 1, 1), "action": npz.Ints([]int{0}, 1),
 		"episode": npz.Ints([]int{0}, 1)}); err != nil {
 		t.Fatal(err)
 	}
 	convert("that is read, which the result would replace", flat, "--out", flat, "--force")
 }
 
-// TestOneRuleForInfinities: what demonstrations cannot hold is refused by show, and by convert, which leaves the earlier good files as they were.
+// TestOneRuleForInfinities: what demonstrations cannot hold is refused by show, and by convert, which leaves the
+// earlier good files as they were.
 func TestOneRuleForInfinities(t *testing.T) {
 	dir := t.TempDir()
 	text, out := filepath.Join(dir, "recorded.csv"), filepath.Join(dir, "stored.npz")
@@ -114,12 +116,14 @@ func TestOneRuleForInfinities(t *testing.T) {
 		}
 		before[i] = string(content)
 	}
-	for what, line := range map[string]string{"reward": "2,0,1,%s,1,1\n", "obs_0": "2,%s,1,5,1,1\n", "next_obs_0": "2,0,1,5,%s,1\n"} {
+	for what, line := range map[string]string{"reward": "2,0,1,%s,1,1\n", "obs_0": "2,%s,1,5,1,1\n",
+		"next_obs_0": "2,0,1,5,%s,1\n"} {
 		for _, number := range []string{"inf", "-Inf", "1e300", "nan"} {
 			bad := filepath.Join(dir, "bad.csv")
 			write(bad, strings.Replace(recorded, "2,0,1,5,1,1\n", fmt.Sprintf(line, number), 1))
 			for _, args := range [][]string{{"show", bad}, {"convert", bad, "--out", out}} {
-				if status, _, stderr := run(t, args...); status != 1 || !strings.Contains(stderr, what) || !strings.Contains(stderr, "line 4") {
+				if status, _, stderr := run(t, args...); status != 1 || !strings.Contains(stderr, what) || !strings.Contains(stderr,
+					"line 4") {
 					t.Errorf("%s of %s %s: status %d, says %q", args[0], what, number, status, stderr)
 				}
 			}

@@ -2,45 +2,35 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/go-birl/birl/envs/atomicfile"
+	"github.com/go-birl/birl/envs/command"
+	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/avril"
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/irl"
-	"github.com/go-birl/birl/qvirl/matched"
 	"github.com/go-birl/birl/qvirl/mcmc"
-	"github.com/go-birl/birl/qvirl/overlay"
+	"github.com/go-birl/birl/qvirl/method"
 	"github.com/go-birl/birl/qvirl/problemfile"
-	"github.com/go-birl/birl/qvirl/reference"
 	"github.com/go-birl/birl/qvirl/sbc"
-	"github.com/go-birl/birl/qvirl/tabular"
-	"github.com/go-birl/birl/qvirl/valuewalk"
 	"github.com/go-birl/birl/qvirl/verdict"
 )
 
 // answerDraws is the number of draws that averages in an answer are taken over where no closed form is known.
 const answerDraws = 5000
-
-// The methods of fit.
-const (
-	matchedMethod   = "qvirl-matched"
-	paperMethod     = "qvirl"
-	referenceMethod = reference.Name
-	valueWalkMethod = "valuewalk"
-	avrilMethod     = "avril"
-)
 
 // fitOptions are the flags of fit.
 type fitOptions struct {
@@ -55,6 +45,7 @@ type fitOptions struct {
 	configFile           string
 	backend              string
 	asJSON               bool
+	memory               command.Memory
 }
 
 func newFit() *cobra.Command {
@@ -91,15 +82,17 @@ returned (the method that the answer is of) and reason; converged is 1 if the an
 Methods:
   qvirl-matched  variational (the default): rewards with skewed marginals and Gaussian dependence, matched to a short chain
   qvirl          variational as in the paper, whose objective it trains to convergence; β must be known
+  qvirl-refined  samples of a brief training of it, moved by a few Hamiltonian transitions
   avril          a variational baseline; β must be known
   reference      Markov chain Monte Carlo, exact: for any prior, discount and β
   valuewalk      Markov chain Monte Carlo as published, exact where its chains agree
+  policywalk     an earlier sampler, likewise; β must be known
 
 A variational answer is judged on the problem itself, by chains that start from it and from the prior: "trust" if means, standard
 deviations, values, policy and importance weights agree, "refine" if these chains agree with each other but not with the answer,
 "do not use" if nothing vouches for it. fit then goes on by itself: from "refine" it returns the chains' samples, from "do not use"
 those of a longer run of the reference sampler; --no-escalate keeps the variational answer. --strict makes it an error
-if the answer that was written may not be relied on.
+if the answer that was written may not be relied on, or if --check finds the method not calibrated.
 
 --refine K moves samples of a variational posterior by at least K transitions of Hamiltonian Monte Carlo first (0: none, with the
 reward that belongs to each sample exactly). --check N simulates N problems like this one from its prior, fits each, and tests whether
@@ -114,7 +107,7 @@ the ranks of the truth are uniform (simulation-based calibration; 100 problems t
 	}
 	f := c.Flags()
 	f.StringVar(&o.problem, "problem", "", "file with the problem (required)")
-	f.StringVar(&o.method, "method", matchedMethod, "qvirl-matched, qvirl, avril, reference or valuewalk")
+	f.StringVar(&o.method, "method", method.Matched, strings.Join(method.Names(method.Fitters()), ", "))
 	f.StringVar(&o.out, "out", "", "file for the answer (required)")
 	f.IntVar(&o.samples, "samples", 0, "number of reward samples in the answer (default: all samples of samplers, none of others)")
 	f.Uint64Var(&o.seed, "seed", 1, "seed of everything random")
@@ -122,11 +115,12 @@ the ranks of the truth are uniform (simulation-based calibration; 100 problems t
 	f.IntVar(&o.refine, "refine", noRefinement, "qvirl-matched and qvirl: move samples by at least so many Hamiltonian transitions first")
 	f.BoolVar(&o.noDet, "nodet", false, "valuewalk: leave out the log-determinant (not the posterior; for comparison)")
 	f.BoolVar(&o.noEscalate, "no-escalate", false, "keep a variational answer that is not trusted")
-	f.BoolVar(&o.strict, "strict", false, "end with an error if the answer that was written may not be relied on")
+	f.BoolVar(&o.strict, "strict", false, "end with an error if the answer may not be relied on, or --check fails; it is written all the same")
 	f.IntVar(&o.check, "check", 0, "simulate so many problems like this one, at least 20, and test the calibration of the method on them")
 	f.StringVar(&o.configFile, "config", "", "JSON file with fields that replace those of the method's default config")
-	f.StringVar(&o.backend, "backend", "", "qvirl-matched and qvirl: "+backendHelp)
+	f.StringVar(&o.backend, "backend", "", "qvirl-matched, qvirl and qvirl-refined: "+backendHelp)
 	f.BoolVar(&o.asJSON, "json", false, "write progress as JSON to standard output, one event a line")
+	o.memory.AddTo(c)
 	for _, name := range []string{"problem", "out"} {
 		c.MarkFlagRequired(name)
 	}
@@ -142,6 +136,9 @@ func fit(cmd *cobra.Command, o *fitOptions) error {
 	if o.samples < 0 {
 		return fmt.Errorf("--samples %d: want none or more", o.samples)
 	}
+	if o.check != 0 && o.check < sbc.MinProblems {
+		return fmt.Errorf("--check %d: want none or at least %d simulated problems", o.check, sbc.MinProblems)
+	}
 	if err := atomicfile.Check(o.out, o.problem, o.configFile); err != nil {
 		return err
 	}
@@ -149,6 +146,10 @@ func fit(cmd *cobra.Command, o *fitOptions) error {
 	if err != nil {
 		return err
 	}
+	if err := o.memory.Check("fitting it by "+o.method, qvirl.MemoryNeed(problem, o.method)); err != nil {
+		return err
+	}
+	defer command.EndSoon(cmd.Context(), cmd.ErrOrStderr())()
 	listener := newProgress(cmd.ErrOrStderr())
 	if o.asJSON {
 		listener = newJSON(cmd.OutOrStdout())
@@ -182,30 +183,18 @@ func fit(cmd *cobra.Command, o *fitOptions) error {
 			return err
 		}
 	}
-	if o.strict && !result.Converged {
-		return fmt.Errorf("--strict: %w: %s; the answer is in %s", verdict.ErrNotConverged, result.Reason, o.out)
+	if err := result.Err(); err != nil && o.strict {
+		return fmt.Errorf("--strict: %w; the answer is in %s", err, o.out)
 	}
 	return nil
 }
 
 // infer fits the problem: a sampler's answer is what it is; a variational one is judged.
 func (o *fitOptions) infer(ctx context.Context, m irl.Method, problem *irl.Problem, progress irl.Progress) (*verdict.Result, error) {
-	if o.sampler() {
-		began := time.Now()
-		posts, err := m.Fit(ctx, []*irl.Problem{problem}, progress)
-		if err != nil {
-			return nil, err
-		}
-		r := &verdict.Result{Posterior: posts[0], Returned: o.method, Stages: []verdict.Stage{{Name: o.method, Seconds: time.Since(began).Seconds()}}}
-		r.Converged, r.Reason = irl.Converged(posts[0])
-		return r, nil
+	if entry, err := method.Lookup(o.method); err == nil && entry.Sampler {
+		return verdict.Sample(ctx, m, problem, progress)
 	}
 	return verdict.Fit(ctx, m, problem, !o.noEscalate, verdict.Default(o.seed), progress)
-}
-
-// sampler reports whether the method's answer consists of the samples of Markov chains, which say themselves whether they agree.
-func (o *fitOptions) sampler() bool {
-	return o.method == referenceMethod || o.method == valueWalkMethod
 }
 
 // answer asks the posterior for what is written.
@@ -217,13 +206,7 @@ func (o *fitOptions) answer(r *verdict.Result) (*problemfile.Answer, error) {
 	if p, ok := r.Posterior.(interface{ Sampling() *mcmc.Diagnostics }); ok {
 		a.RHat, a.ESSBulk = p.Sampling().Reward.RHat, p.Sampling().Reward.BulkESS
 	}
-	a.Returned, a.Reason, a.Converged, a.Verdict = r.Returned, r.Reason, r.Converged, "converged"
-	if !r.Converged {
-		a.Verdict = "not converged"
-	}
-	if r.Diagnosis != nil {
-		a.Verdict = string(r.Diagnosis.Verdict)
-	}
+	a.Verdict, a.Returned, a.Reason, a.Converged = string(r.Verdict), r.Returned, r.Reason, r.Converged
 	return a, nil
 }
 
@@ -262,87 +245,69 @@ func (o *fitOptions) checkCalibration(cmd *cobra.Command, m irl.Method, problem 
 		return fmt.Errorf("--check: %w; the answer is in %s", err, o.out)
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "check: %s\n", report)
+	if o.strict && !report.OK {
+		return fmt.Errorf("--strict: %s; the answer is in %s", report, o.out)
+	}
 	return nil
-}
-
-// matchedConfig is the config of qvirl-matched: of the posterior that the walk starts from, and of the walk.
-type matchedConfig struct {
-	Start tabular.Config
-	Match valuewalk.RefineConfig
 }
 
 // newMethod returns the method that the flags ask for.
 func (o *fitOptions) newMethod(flags *pflag.FlagSet, stderr io.Writer) (irl.Method, error) {
-	var override []byte
+	if o.method == "paper" {
+		return nil, errors.New("the method paper is now called qvirl, and what was called qvirl is qvirl-matched")
+	}
+	var override json.RawMessage
 	if o.configFile != "" {
 		var err error
 		if override, err = os.ReadFile(o.configFile); err != nil {
 			return nil, fmt.Errorf("--config: %w", err)
 		}
 	}
-	of := map[string][]string{"lambda": {avrilMethod}, "nodet": {valueWalkMethod},
-		"backend": {matchedMethod, paperMethod}, "refine": {matchedMethod, paperMethod}}
+	trained := []string{method.Matched, method.QVIRL}
+	of := map[string][]string{"lambda": {method.AVRIL}, "nodet": {method.ValueWalk}, "backend": append(trained, method.Refined), "refine": trained}
 	for flag, methods := range of {
 		if flags.Changed(flag) && !slices.Contains(methods, o.method) {
 			return nil, fmt.Errorf("--%s is a flag of the method %s, not of %s", flag, strings.Join(methods, " or "), o.method)
 		}
 	}
 	switch o.method {
-	case referenceMethod:
-		c := reference.Default()
-		c.Seed = o.seed
-		if err := overlay.JSON(&c, override); err != nil {
-			return nil, err
+	case method.AVRIL:
+		if math.IsNaN(o.lambda) || math.IsInf(o.lambda, 0) {
+			return nil, fmt.Errorf("--lambda %g: want a finite number that is not negative", o.lambda)
 		}
-		return reference.New(c)
-	case valueWalkMethod:
-		c := valuewalk.Default()
-		c.Seed, c.NoDeterminant = o.seed, o.noDet
-		if err := overlay.JSON(&c, override); err != nil {
-			return nil, err
-		}
-		return valuewalk.New(c)
-	case matchedMethod:
-		c := matchedConfig{Start: tabular.StartConfig(), Match: matched.Default()}
-		c.Start.Seed, c.Start.Backend, c.Match.Seed = o.seed, o.backend, o.seed
-		if err := overlay.JSON(&c, override); err != nil {
-			return nil, err
-		}
-		if _, err := describeBackend(c.Start.Backend, stderr); err != nil {
-			return nil, err
-		}
-		start, err := tabular.New(c.Start)
-		if err != nil {
-			return nil, err
-		}
-		m, err := matched.New(matchedMethod, start, matched.WarpedRewards, c.Match)
-		if err != nil {
-			return nil, err
-		}
-		return o.refined(m)
-	case paperMethod:
-		c := tabular.DefaultConfig()
-		c.Name, c.Seed, c.Backend = paperMethod, o.seed, o.backend
-		if err := overlay.JSON(&c, override); err != nil {
-			return nil, err
-		}
-		if _, err := describeBackend(c.Backend, stderr); err != nil {
-			return nil, err
-		}
-		m, err := tabular.New(c)
-		if err != nil {
-			return nil, err
-		}
-		return o.refined(m)
-	case avrilMethod:
-		c := avril.Default()
-		c.Seed, c.Lambda = o.seed, o.lambda
-		if err := overlay.JSON(&c, override); err != nil {
-			return nil, err
-		}
-		return avril.New(c)
+		override = withField(override, "Lambda", o.lambda)
+	case method.ValueWalk:
+		override = withField(override, "NoDeterminant", o.noDet)
 	}
-	return nil, fmt.Errorf("there is no method %q; there are qvirl-matched, qvirl, avril, reference and valuewalk", o.method)
+	m, err := qvirl.NewMethod(o.method, qvirl.Options{Seed: o.seed, Backend: o.backend, Config: override})
+	if err != nil {
+		return nil, err
+	}
+	if slices.Contains(of["backend"], o.method) {
+		if _, err := describeBackend(o.backend, stderr); err != nil {
+			return nil, err
+		}
+	}
+	return o.refined(m)
+}
+
+// withField adds a field of a finite value to a JSON object that lacks it; what is no object stays as it is, for the method to refuse.
+func withField(object json.RawMessage, name string, value any) json.RawMessage {
+	fields := map[string]any{}
+	if len(object) > 0 {
+		kept := map[string]json.RawMessage{}
+		if json.Unmarshal(object, &kept) != nil {
+			return object
+		}
+		for k, v := range kept {
+			fields[k] = v
+		}
+	}
+	if _, has := fields[name]; !has {
+		fields[name] = value
+	}
+	out, _ := json.Marshal(fields)
+	return out
 }
 
 // fitProgress turns a method's progress into events. Methods may report from several goroutines.

@@ -19,6 +19,7 @@ import (
 	"github.com/go-birl/birl/qvirl/experiment/refinement"
 	"github.com/go-birl/birl/qvirl/experiment/sensitivity"
 	"github.com/go-birl/birl/qvirl/experiment/singleunknown"
+	"github.com/go-birl/birl/qvirl/experiment/zoostudy"
 )
 
 // definitions are the experiments that the command knows.
@@ -34,6 +35,7 @@ var definitions = append([]experiment.Definition{
 	calibration.Definition(),
 	refinement.Definition(),
 	rationality.Definition(),
+	zoostudy.Definition(),
 }, imitation.Definitions()...)
 
 func main() { command.Main(newRoot(definitions)) }
@@ -47,9 +49,9 @@ posteriors to any finite Markov decision process. It also learns from demonstrat
 		Example: `  qvirl list
   qvirl run posterior-quality --scale quick
   qvirl report posterior-quality --from .birl/runs/posterior-quality-quick
-  qvirl fit --problem corridor.npz --method qvirl --out posterior.npz
+  qvirl fit --problem corridor.npz --out posterior.npz
   qvirl train --demos lander.npz --method qvirl --trajectories 3 --beta 3 --out model`,
 	}
-	root.AddCommand(newRun(definitions), newMerge(), newRenew(), newReport(definitions), newList(definitions), newFit(), newTrain(), newScore(), newRollout(), experts.New(), newScaling())
+	root.AddCommand(newRun(definitions), newMerge(), newRenew(), newReport(definitions), newList(definitions), newFit(), newMethods(), newTrain(), newScore(), newRollout(), experts.New(), newScaling(), newZoo())
 	return root
 }

@@ -188,7 +188,8 @@ func TestReportRefusesOtherRows(t *testing.T) {
 			t.Fatal(err)
 		}
 		status, _, errs := run(t, "report", "fake", "--from", "a", "--out", "made")
-		if _, err := os.Stat("made"); status != 1 || err == nil || !strings.Contains(errs, "checksum") || !strings.Contains(errs, "a/rows.csv") {
+		if _, err := os.Stat("made"); status != 1 || err == nil || !strings.Contains(errs, "checksum") ||
+			!strings.Contains(errs, "a/rows.csv") {
 			t.Errorf("%s: status %d, %q", name, status, errs)
 		}
 	}

@@ -32,7 +32,8 @@ func (o *environmentOptions) add(c *cobra.Command, use string) {
 	f := c.Flags()
 	f.StringVar(&o.env, "env", "", use)
 	f.StringSliceVar(&o.imports, "import", nil, "Python modules that register the environment of --env")
-	f.StringArrayVar(&o.options, "option", nil, "an option NAME=VALUE of that environment's constructor, the value in JSON")
+	f.StringArrayVar(&o.options, "option", nil, "an option NAME=VALUE of that environment's constructor, the value in "+
+		"JSON")
 	f.StringArrayVar(&o.pythonPath, "python-path", nil, "folder in which Python modules are looked for first")
 	f.DurationVar(&o.stepTimeout, "step-timeout", time.Minute, "how long a step of the environments may take")
 }
@@ -98,7 +99,8 @@ func rollout(cmd *cobra.Command, o *rolloutOptions) error {
 		return err
 	}
 	if o.episodes < 1 || o.seed < 0 || o.maxRestarts < 0 {
-		return fmt.Errorf("--episodes %d --seed %d --max-restarts %d: want at least one episode, and no negative number", o.episodes, o.seed, o.maxRestarts)
+		return fmt.Errorf("--episodes %d --seed %d --max-restarts %d: want at least one episode, and no negative number",
+			o.episodes, o.seed, o.maxRestarts)
 	}
 	if o.out != "" {
 		if filepath.Ext(o.out) != ".npz" {
@@ -162,7 +164,8 @@ func (o *rolloutOptions) tell(w io.Writer, set *demo.Set, method string, restart
 	result := rolledOut{Method: method, Environment: o.env, Mean: r.Mean, Std: r.Std, Restarts: restarts}
 	for i := range set.Trajectories {
 		t := &set.Trajectories[i]
-		result.Returns, result.Lengths, result.Seeds = append(result.Returns, t.Return()), append(result.Lengths, t.Len()), append(result.Seeds, t.Seed)
+		result.Returns, result.Lengths, result.Seeds = append(result.Returns, t.Return()), append(result.Lengths, t.Len()),
+			append(result.Seeds, t.Seed)
 	}
 	if o.asJSON {
 		return json.NewEncoder(w).Encode(result)
@@ -171,7 +174,8 @@ func (o *rolloutOptions) tell(w io.Writer, set *demo.Set, method string, restart
 	if restarts > 0 {
 		again = fmt.Sprintf(", after %d restarts of the workers", restarts)
 	}
-	fmt.Fprintf(w, "%s in %s, %d episodes: return %.2f ± %.2f (standard deviation)%s\n", method, o.env, len(result.Returns), r.Mean, r.Std, again)
+	fmt.Fprintf(w, "%s in %s, %d episodes: return %.2f ± %.2f (standard deviation)%s\n", method, o.env,
+		len(result.Returns), r.Mean, r.Std, again)
 	for i, x := range result.Returns {
 		fmt.Fprintf(w, "  seed %d: %.2f in %d steps\n", result.Seeds[i], x, result.Lengths[i])
 	}
@@ -183,7 +187,8 @@ const poolSize = 16
 
 // config returns the config of a pool for a number of episodes.
 func (o *environmentOptions) config(episodes int) (gym.Config, error) {
-	c := gym.Config{ID: o.env, Imports: o.imports, Autoreset: gym.Disabled, Options: map[string]any{}, PythonPath: o.pythonPath, StepLimit: o.stepTimeout}
+	c := gym.Config{ID: o.env, Imports: o.imports, Autoreset: gym.Disabled, Options: map[string]any{},
+		PythonPath: o.pythonPath, StepLimit: o.stepTimeout}
 	if o.stepTimeout <= 0 {
 		return c, fmt.Errorf("--step-timeout %v: want a positive time", o.stepTimeout)
 	}

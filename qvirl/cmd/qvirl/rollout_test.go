@@ -14,8 +14,8 @@ import (
 	"github.com/go-birl/birl/envs/demo"
 )
 
-// TestRolloutOutlivesItsWorkers: after a death the episodes are those of a rollout without; what was done before a fault that comes again and again
-// is told and kept, and not in the place of an earlier file.
+// TestRolloutOutlivesItsWorkers: after a death the episodes are those of a rollout without; what was done before a
+// fault that comes again and again is told and kept, and not in the place of an earlier file.
 func TestRolloutOutlivesItsWorkers(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2)) // as many workers: 20 episodes take turns in 16 environments
 	python, err := filepath.Abs("../../../envs/gym/testdata")
@@ -28,14 +28,16 @@ func TestRolloutOutlivesItsWorkers(t *testing.T) {
 	if err := os.WriteFile("small.json", []byte(`{"Training": {"Hidden": [4, 4], "Batch": 4, "ReportEvery": 10, "Folds": 0}}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, stderr, status := runQVIRL("train", "--demos", "demos.npz", "--method", "bc", "--beta", "1", "--actions", "3", "--out", "model", "--backend", "go",
+	if _, stderr, status := runQVIRL("train", "--demos", "demos.npz", "--method", "bc", "--beta", "1", "--actions", "3",
+		"--out", "model", "--backend", "go",
 		"--steps", "10", "--config", "small.json"); status != 0 {
 		t.Fatal(stderr)
 	}
 	rollout := func(fault string, more ...string) (result rolledOut, stderr string, status int) {
 		t.Helper()
-		stdout, stderr, status := runQVIRL(append([]string{"rollout", "--model", "model", "--backend", "go", "--env", "Faulty-v0", "--import", "faulty",
-			"--python-path", python, "--option", "shape=[3]", "--option", `fault="` + fault + `"`, "--episodes", "3", "--seed", "5", "--out", "x.npz", "--json"}, more...)...)
+		stdout, stderr, status := runQVIRL(append([]string{"rollout", "--model", "model", "--backend", "go",
+			"--env", "Faulty-v0", "--import", "faulty", "--python-path", python, "--option", "shape=[3]",
+			"--option", `fault="` + fault + `"`, "--episodes", "3", "--seed", "5", "--out", "x.npz", "--json"}, more...)...)
 		if stdout != "" {
 			if err := json.Unmarshal([]byte(stdout), &result); err != nil {
 				t.Fatal(err)
@@ -51,11 +53,14 @@ func TestRolloutOutlivesItsWorkers(t *testing.T) {
 		t.Errorf("onto an earlier file: status %d, %s", status, stderr)
 	}
 	got, stderr, status := rollout("exit once", "--option", "length=20", "--option", "at=15", "--force")
-	if status != 0 || got.Restarts != 1 || !slices.Equal(got.Returns, want.Returns) || !slices.Equal(got.Seeds, []int64{5, 6, 7}) || !strings.Contains(stderr, "note: restart 1 of at most 3") {
+	if status != 0 || got.Restarts != 1 || !slices.Equal(got.Returns, want.Returns) || !slices.Equal(got.Seeds, []int64{5,
+		6, 7}) || !strings.Contains(stderr, "note: restart 1 of at most 3") {
 		t.Errorf("after a death: status %d, %+v, want %+v; %s", status, got, want, stderr)
 	}
-	got, stderr, status = rollout("hang in the second episode", "--option", "length=20", "--step-timeout", "1s", "--max-restarts", "0", "--episodes", "20", "--force")
-	if status != 1 || len(got.Seeds) == 0 || len(got.Seeds) == 20 || !strings.Contains(stderr, "time limit of 1s") || !strings.Contains(stderr, "of 20 episodes were done before") {
+	got, stderr, status = rollout("hang in the second episode", "--option", "length=20", "--step-timeout", "1s",
+		"--max-restarts", "0", "--episodes", "20", "--force")
+	if status != 1 || len(got.Seeds) == 0 || len(got.Seeds) == 20 || !strings.Contains(stderr, "time limit of 1s") ||
+		!strings.Contains(stderr, "of 20 episodes were done before") {
 		t.Errorf("a hang that comes again: status %d, %+v, %s", status, got, stderr)
 	}
 	if set, err := demo.Read("x.partial.npz"); err != nil || len(set.Trajectories) != len(got.Seeds) {

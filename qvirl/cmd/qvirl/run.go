@@ -92,7 +92,8 @@ to folders of their own, which "qvirl merge" joins; the rows are the same as tho
 			switch {
 			case asJSON:
 			case record == nil:
-				fmt.Fprintf(out, "nothing to compute: the plan of %s (%s scale) has %d units, and none is in the shard %s\n", d.Name, s.Scale, len(plan.Units), shard)
+				fmt.Fprintf(out, "nothing to compute: the plan of %s (%s scale) has %d units, and none is in the shard %s\n",
+					d.Name, s.Scale, len(plan.Units), shard)
 			default:
 				summarise(out, record, o.Out)
 			}

@@ -81,7 +81,8 @@ Methods:
 	f.Float64Var(&o.beta, "beta", 0, "rationality coefficient of the demonstrator (default: what the file's description says)")
 	f.Float64Var(&o.discount, "discount", 0.99, "discount γ")
 	f.StringVar(&o.aux, "aux", "", "file with auxiliary trajectories of anybody, for methods that have a use for them")
-	o.add(c, "id of the Gymnasium environment in which the apprentice gathers auxiliary trajectories while it learns; instead of --aux")
+	o.add(c, "id of the Gymnasium environment in which the apprentice gathers auxiliary trajectories while it learns; "+
+		"instead of --aux")
 	f.IntVar(&o.exploreEvery, "explore-every", 500, "number of steps after which the apprentice gathers trajectories anew with --env, a multiple of the config's ReportEvery")
 	f.BoolVar(&o.explore, "explore", true, "with --explore=false the environment of --env serves --successors alone, and there are no auxiliary trajectories")
 	f.IntVar(&o.successors, "successors", 1, "number of successors of each transition that rewards take the expectation over: that which it led to, and draws of the environment of --env, for which the file has to hold the seeds of its episodes, as this project's own do")
@@ -215,12 +216,13 @@ func (o *trainOptions) outlier(t *neural.Task) error {
 	if o.actions != 0 || largest < 10*len(seen) {
 		return nil
 	}
-	return fmt.Errorf("the demonstrations have only %d different actions, of which the largest, in demonstration %d, is %d: "+
+	return fmt.Errorf("the demonstrations have only %d different actions, of which the largest, in demonstration %d, "+
+		"is %d: "+
 		"if that is a mistake, mend %s; if most actions never occur, number them anew", len(seen), episode, largest, o.demos)
 }
 
-// claim keeps other commands from training into the folder until the release, and refuses one that holds a model, unless that is to be replaced or
-// its training, with --force, was interrupted.
+// claim keeps other commands from training into the folder until the release, and refuses one that holds a model,
+// unless that is to be replaced or its training, with --force, was interrupted.
 func (o *trainOptions) claim() (release func(), err error) {
 	path := filepath.Join(o.out, lockFile)
 	lock := flock.New(path)
@@ -229,7 +231,8 @@ func (o *trainOptions) claim() (release func(), err error) {
 		return nil, fmt.Errorf("--out: cannot lock %s: %w", path, err)
 	}
 	if !mine {
-		return nil, fmt.Errorf("--out: another command trains into %s at the moment; name another folder, or wait for it", o.out)
+		return nil, fmt.Errorf("--out: another command trains into %s at the moment; name another folder, or wait for it",
+			o.out)
 	}
 	defer func() {
 		if err != nil {

@@ -157,11 +157,13 @@ func TestTrainingIsRefusedBeforeItFillsTheMemory(t *testing.T) {
 	}
 	for _, method := range catalogue.Names() {
 		began := time.Now()
-		_, stderr, status := runQVIRL("train", "--demos", "demos.csv", "--method", method, "--beta", "1", "--out", "model", "--backend", "go", "--memory", "64GB")
+		_, stderr, status := runQVIRL("train", "--demos", "demos.csv", "--method", method, "--beta", "1", "--out", "model",
+			"--backend", "go", "--memory", "64GB")
 		if status != 1 || time.Since(began) > 10*time.Second {
 			t.Errorf("%s: status %d after %v", method, status, time.Since(began))
 		}
-		for _, want := range []string{"200000001 actions", " TB of memory", "64 GB that --memory allows", "only 3 different actions", "in demonstration 1, is 200000000"} {
+		for _, want := range []string{"200000001 actions", " TB of memory", "64 GB that --memory allows",
+			"only 3 different actions", "in demonstration 1, is 200000000"} {
 			if !strings.Contains(stderr, want) {
 				t.Errorf("%s: the error lacks %q: %s", method, want, stderr)
 			}
@@ -172,12 +174,14 @@ func TestTrainingIsRefusedBeforeItFillsTheMemory(t *testing.T) {
 	}
 }
 
-// TestTrainingReplacesNothingUnasked: a model is replaced with --force only, and of two trainings into a folder one is refused.
+// TestTrainingReplacesNothingUnasked: a model is replaced with --force only, and of two trainings into a folder one is
+// refused.
 func TestTrainingReplacesNothingUnasked(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeDemos(t, "demos.npz", 6)
 	args := func(more ...string) []string {
-		return append([]string{"train", "--demos", "demos.npz", "--method", "bc", "--beta", "1", "--out", "model", "--backend", "go", "--steps", "10",
+		return append([]string{"train", "--demos", "demos.npz", "--method", "bc", "--beta", "1", "--out", "model",
+			"--backend", "go", "--steps", "10",
 			"--config", "small.json"}, more...)
 	}
 	if err := os.WriteFile("small.json", []byte(`{"Training": {"Hidden": [4, 4], "Batch": 4, "ReportEvery": 10, "Folds": 0}}`), 0o644); err != nil {
@@ -195,14 +199,16 @@ func TestTrainingReplacesNothingUnasked(t *testing.T) {
 		return string(text)
 	}
 	before := read()
-	if _, stderr, status := runQVIRL(args("--seed", "2")...); status != 1 || !strings.Contains(stderr, "--force") || read() != before {
+	if _, stderr, status := runQVIRL(args("--seed", "2")...); status != 1 || !strings.Contains(stderr, "--force") ||
+		read() != before {
 		t.Errorf("a second training: status %d, %q", status, stderr)
 	}
 	lock := flock.New("model/" + lockFile)
 	if mine, err := lock.TryLock(); !mine || err != nil {
 		t.Fatalf("the lock is held after the training (error %v)", err)
 	}
-	if _, stderr, status := runQVIRL(args("--force")...); status != 1 || !strings.Contains(stderr, "another command trains into model") || read() != before {
+	if _, stderr, status := runQVIRL(args("--force")...); status != 1 || !strings.Contains(stderr,
+		"another command trains into model") || read() != before {
 		t.Errorf("a training beside another: status %d, %q", status, stderr)
 	}
 	if err := lock.Unlock(); err != nil {

@@ -22,7 +22,7 @@ func (c Config) rank(w *worlds.World, method string, post irl.Posterior) ([]expe
 	case *valuewalk.Posterior:
 		return c.rows(w, method, thin(p.Samples()), rng)
 	case *tabular.Gaussian:
-		exact, err := p.Sample(rng, Samples)
+		exact, err := p.ImpliedSample(rng, Samples)
 		if err != nil {
 			return nil, err
 		}

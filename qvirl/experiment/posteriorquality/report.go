@@ -143,7 +143,8 @@ func conventions(of exhibit.Reference) exhibit.Reference {
 		out.Values[method] = map[string]exhibit.Estimate{metric.W1NoDet: values[metric.W1], metric.PolicyL1: values[metric.PolicyTV]}
 	}
 	// If the paper's ValueWalk left the determinant out, it is ours without it, and the reference of these distances.
-	out.Values[worlds.ValueWalkNoDet] = map[string]exhibit.Estimate{metric.W1NoDet: of.Values[worlds.ValueWalk][metric.W1]}
+	w1 := of.Values[worlds.ValueWalk][metric.W1]
+	out.Values[worlds.ValueWalkNoDet] = map[string]exhibit.Estimate{metric.W1NoDet: w1}
 	delete(out.Values, worlds.ValueWalk)
 	return out
 }

@@ -219,7 +219,7 @@ func diagnose(post irl.Posterior) (metrics map[string]float64, note string) {
 		}
 		metrics = map[string]float64{worlds.Converged: converged}
 		if curve := p.Curve(); len(curve) > 0 {
-			metrics[worlds.ELBO] = curve[len(curve)-1].ELBO
+			metrics[worlds.ELBO] = p.ELBO()
 		}
 		return metrics, ""
 	case *matched.Warped:

@@ -161,7 +161,7 @@ func (r *runner) family(ctx context.Context, name string, grids []*worlds.World,
 		}
 	case ExactRewards, ExactWarped:
 		from = func(p *valuewalk.Posterior) (irl.Posterior, error) {
-			return matched.NewWarped(p.Problem(), p.Rewards(), p.Betas(), name == ExactRewards, true)
+			return matched.NewWarped(ctx, p.Problem(), p.Rewards(), p.Betas(), name == ExactRewards, true)
 		}
 	default:
 		return r.fit(ctx, name, grids, t)

@@ -10,6 +10,7 @@ import (
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/metric"
+	"github.com/go-birl/birl/qvirl/tabular"
 )
 
 // Measure returns the rows of a method's metrics in each world, [worlds][metrics]. progress counts worlds and may be nil.
@@ -40,13 +41,14 @@ func (c Config) Measure(ctx context.Context, environment, method string, worlds 
 	return out, nil
 }
 
-// Samples returns the joint samples by which a posterior is judged: all of its own if it consists of samples, and n
-// draws otherwise, which depend on the seed of the world and the name of the method.
+// Samples returns the joint samples by which a posterior is judged: all of its own if it consists of samples, and n draws
+// otherwise (tabular.ImpliedSamples: rewards that belong exactly to draws of values), which depend on the seed of the world and
+// the name of the method.
 func Samples(post irl.Posterior, n int, seed uint64, method string) (*irl.Samples, error) {
 	if p, ok := post.(interface{ Samples() *irl.Samples }); ok {
 		return p.Samples(), nil
 	}
-	return post.Sample(Stream(seed, method), n)
+	return tabular.ImpliedSamples(post, Stream(seed, method), n)
 }
 
 // Stream returns the random stream that samples of a method's posterior are drawn with in the world of a seed.

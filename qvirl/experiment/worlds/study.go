@@ -7,13 +7,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
-	"github.com/go-birl/birl/qvirl/avril"
+	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/irl"
-	"github.com/go-birl/birl/qvirl/matched"
-	"github.com/go-birl/birl/qvirl/tabular"
-	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
 // Study is one world and its posteriors, kept in a folder: what a notebook looks at cell by cell without fitting a method
@@ -46,19 +42,14 @@ func (s *Study) Posterior(ctx context.Context, name string, progress irl.Progres
 	if err != nil {
 		return nil, err
 	}
-	if post, err := s.load(name, path); err == nil {
+	if post, err := qvirl.Load(path); err == nil {
 		return post, nil
 	} // a missing or damaged file is made anew
 	posts, err := s.Config.FitWorld(ctx, s.World, []string{name}, "", progress)
 	if err != nil {
 		return nil, err
 	}
-	if saver, ok := posts[name].(interface{ Save(path string) error }); ok {
-		if err := saver.Save(path); err != nil {
-			return nil, err
-		}
-	}
-	return posts[name], nil
+	return posts[name], qvirl.Save(path, posts[name])
 }
 
 // Posteriors returns the posteriors of several methods by name.
@@ -71,20 +62,6 @@ func (s *Study) Posteriors(ctx context.Context, names []string, progress irl.Pro
 		}
 	}
 	return out, nil
-}
-
-func (s *Study) load(name, path string) (irl.Posterior, error) {
-	switch {
-	case strings.HasPrefix(name, ValueWalk):
-		return valuewalk.Load(path, s.World.Problem)
-	case strings.HasPrefix(name, AVRIL):
-		return avril.Load(path, s.World.Problem)
-	case name == QVIRLMatched:
-		return matched.LoadWarped(path, s.World.Problem)
-	case name == QVIRLRefined:
-		return valuewalk.LoadRefined(path, s.World.Problem, nil)
-	}
-	return tabular.LoadGaussian(path, s.World.Problem)
 }
 
 // path names the file of a posterior by the method, the world and a digest of the config.

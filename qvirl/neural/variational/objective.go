@@ -155,8 +155,8 @@ func (o Objective) Noise(expert, aux, actions int) int {
 	return 0
 }
 
-// Numbers returns how many numbers a step holds of the correlations between all values that the n rewards are made of: the value of the action taken,
-// and those of all actions in m successors. The factor was measured.
+// Numbers returns how many numbers a step holds of the correlations between all values that the n rewards are made of:
+// the value of the action taken, and those of all actions in m successors. The factor was measured.
 func (o Objective) Numbers(n, m, actions int) float64 {
 	points := float64(n) * float64(1+m*actions)
 	return 45 * points * points

@@ -66,7 +66,7 @@ func TestRewardOfSeveralSuccessorsAgainstSampledMaxima(t *testing.T) {
 				sum += b.weight.data[i*m+k] * max(x[at], x[at+1])
 			}
 			return sum
-		}, func(int, int) bool { return apart }) // without, two successors of one transition have maxima that correlate
+		}, func(int, int) bool { return apart }) // otherwise two successors of a transition have correlated maxima
 	}
 }
 

@@ -38,7 +38,8 @@ type poolFlags struct {
 func (p *poolFlags) add(c *cobra.Command) {
 	c.Flags().IntVar(&p.workers, "workers", 2, "number of processes for the environments")
 	c.Flags().DurationVar(&p.stepTimeout, "step-timeout", time.Minute, "how long a step of the environments may take")
-	c.Flags().StringVar(&p.python, "python", "", "Python interpreter (default: BIRL_PYTHON, the one that kernel-setup installed, or python3)")
+	c.Flags().StringVar(&p.python, "python", "", "Python interpreter (default: BIRL_PYTHON, the one that kernel-setup "+
+		"installed, or python3)")
 }
 
 // open opens the pool that an expert's config asks for.

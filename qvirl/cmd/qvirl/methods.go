@@ -1,0 +1,40 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/method"
+)
+
+func newMethods() *cobra.Command {
+	return &cobra.Command{
+		Use:   "methods [NAME]",
+		Short: "List the methods that fit problems, or show the default config of one",
+		Long: `methods lists the methods that fit rewards to problems on finite MDPs, the recommended one first. With a NAME it prints the default
+config of that method as JSON: a file for fit --config holds those of its fields that shall be others.`,
+		Example: `  qvirl methods
+  qvirl methods qvirl-matched`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				config, err := qvirl.MethodConfig(args[0])
+				if err != nil {
+					return err
+				}
+				text, err := json.MarshalIndent(config, "", "  ")
+				fmt.Fprintln(cmd.OutOrStdout(), string(text))
+				return err
+			}
+			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+			for _, m := range method.Fitters() {
+				fmt.Fprintf(w, "%s\t%s\n", m.Name, m.Sentence)
+			}
+			return w.Flush()
+		},
+	}
+}

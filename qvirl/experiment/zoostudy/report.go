@@ -1,0 +1,139 @@
+package zoostudy
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/go-birl/birl/qvirl/exhibit"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/zoo"
+)
+
+// Report makes the picture of problems and methods, and the table of counts.
+func Report(rows []experiment.Row, _ *experiment.Record) (*exhibit.Report, error) {
+	answers := Answers(rows)
+	methods := present(rows, answers)
+	if len(methods) == 0 {
+		return nil, fmt.Errorf("zoostudy: no rows to report")
+	}
+	cases, err := zoo.All()
+	if err != nil {
+		return nil, err
+	}
+	chart := exhibit.VerdictChart{Name: "zoo", Title: "Right, and does it know? Problems of the zoo by method",
+		Methods: methods}
+	for _, z := range cases {
+		var verdicts []*exhibit.Verdict
+		any := false
+		for _, m := range methods {
+			v := answers[z.Name][m]
+			verdicts, any = append(verdicts, v), any || v != nil
+		}
+		if !any {
+			continue
+		}
+		if n := len(chart.Families); n == 0 || chart.Families[n-1].Title != z.Family {
+			chart.Families = append(chart.Families, exhibit.VerdictFamily{Title: z.Family})
+		}
+		f := &chart.Families[len(chart.Families)-1]
+		f.Problems, f.Verdicts = append(f.Problems, z.Name), append(f.Verdicts, verdicts)
+	}
+	return &exhibit.Report{
+		Title: "The zoo: right, or does it say that it is not?",
+		Text: []string{"Each answer is compared with the exact one. The colour is the largest error of a mean or a standard " +
+			"deviation of a reward, a value or β, in posterior standard deviations, or five times the total variation of the " +
+			"policy in the worst state, whichever is larger: so all tolerances are at 0.1, to which come four Monte Carlo errors."},
+		Tables:   []exhibit.Table{Counts(answers, methods, rows)},
+		Verdicts: []exhibit.VerdictChart{chart},
+	}, nil
+}
+
+// policyWeight brings the policy's tolerance to that of means and standard deviations.
+const policyWeight = zoo.MeanTolerance / zoo.PolicyTolerance
+
+// Answers returns what rows say about each answer, by problem and method.
+func Answers(rows []experiment.Row) map[string]map[string]*exhibit.Verdict {
+	out := map[string]map[string]*exhibit.Verdict{}
+	for _, r := range rows {
+		if out[r.Environment] == nil {
+			out[r.Environment] = map[string]*exhibit.Verdict{}
+		}
+		v := out[r.Environment][r.Method]
+		if v == nil {
+			v = &exhibit.Verdict{}
+			out[r.Environment][r.Method] = v
+		}
+		switch r.Metric {
+		case Right:
+			v.Right = r.Value == 1
+		case Claims:
+			v.Claims = r.Value == 1
+		case Failed:
+			v.Failed = r.Value == 1
+		case MeanError, StdError, ValueMeanError, ValueStdError, BetaMeanError, BetaStdError:
+			v.Error = math.Max(v.Error, r.Value)
+		case PolicyTV:
+			v.Error = math.Max(v.Error, policyWeight*r.Value)
+		}
+	}
+	return out
+}
+
+// present returns the methods of the rows, those that the package knows first.
+func present(rows []experiment.Row, answers map[string]map[string]*exhibit.Verdict) []string {
+	var out []string
+	for _, m := range methodNames {
+		if slices.ContainsFunc(rows, func(r experiment.Row) bool { return r.Method == m }) {
+			out = append(out, m)
+		}
+	}
+	for _, r := range rows {
+		if !slices.Contains(out, r.Method) {
+			out = append(out, r.Method)
+		}
+	}
+	return out
+}
+
+// Counts returns the table of how many answers of each method are of each kind.
+func Counts(answers map[string]map[string]*exhibit.Verdict, methods []string,
+	rows []experiment.Row) exhibit.Table {
+	t := exhibit.Table{Name: "counts", Title: "Answers of each kind", Columns: []exhibit.Column{
+		{Metric: "right_claimed", Title: "right, says so"}, {Metric: "wrong_doubted", Title: "wrong, says so"},
+		{Metric: "wrong_trusted", Title: "wrong, trusted"}, {Metric: "right_doubted", Title: "right, doubted"},
+		{Metric: "none", Title: "no answer"}, {Metric: "median_seconds", Title: "median time in s", Decimals: 1},
+	}}
+	for _, m := range methods {
+		counts, n := make([]float64, 5), 0
+		for _, by := range answers {
+			if v := by[m]; v != nil {
+				counts[v.Kind()]++
+				n++
+			}
+		}
+		row := exhibit.TableRow{Method: m}
+		for _, count := range counts {
+			row.Cells = append(row.Cells, exhibit.Cell{Estimate: &exhibit.Estimate{Mean: count,
+				StdErr: math.NaN(), N: n}})
+		}
+		var seconds []float64
+		for _, r := range rows {
+			if r.Method == m && r.Metric == Seconds {
+				seconds = append(seconds, r.Value)
+			}
+		}
+		slices.Sort(seconds)
+		var median *exhibit.Estimate
+		if len(seconds) > 0 {
+			median = &exhibit.Estimate{Mean: stat.Quantile(0.5, stat.Empirical, seconds, nil), StdErr: math.NaN(),
+				N: len(seconds)}
+		}
+		row.Cells = append(row.Cells, exhibit.Cell{Estimate: median})
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}

@@ -1,0 +1,111 @@
+package qvirl
+
+import (
+	"context"
+
+	"github.com/go-birl/birl/qvirl/backend"
+	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/method"
+	"github.com/go-birl/birl/qvirl/summary"
+	"github.com/go-birl/birl/qvirl/verdict"
+)
+
+// What a fit comes to.
+type (
+	// Result is a posterior with the verdict on it.
+	Result = verdict.Result
+	// Verdict says what a posterior is good for.
+	Verdict = verdict.Verdict
+	// Summary holds means, standard deviations and the policy of a posterior, with their Monte Carlo errors.
+	Summary = summary.Summary
+)
+
+// The verdicts: the first three on a variational posterior, the last two on samples.
+const (
+	Trust        = verdict.Trust
+	Refine       = verdict.Refine
+	DoNotUse     = verdict.DoNotUse
+	Converged    = verdict.Converged
+	NotConverged = verdict.NotConverged
+)
+
+// Errors, for errors.Is.
+var (
+	// ErrNotConverged is that of a posterior that may not be relied on.
+	ErrNotConverged = verdict.ErrNotConverged
+	// ErrBadProblem is that of a problem that is not one.
+	ErrBadProblem = irl.ErrBadProblem
+	// ErrNoBackend is that of variational methods where GOMLX_BACKEND names what cannot be used.
+	ErrNoBackend = backend.ErrNone
+)
+
+// settings are what options set.
+type settings struct {
+	name     string
+	seed     uint64
+	escalate bool
+	progress Progress
+}
+
+// Option changes how Fit works.
+type Option func(*settings)
+
+// WithMethod chooses one of method.Fitters by its name; without it, that is method.Matched.
+func WithMethod(name string) Option { return func(s *settings) { s.name = name } }
+
+// WithSeed sets the seed of everything random; without it, that is 1.
+func WithSeed(seed uint64) Option { return func(s *settings) { s.seed = seed } }
+
+// WithProgress has f told how far the fit has come.
+func WithProgress(f Progress) Option { return func(s *settings) { s.progress = f } }
+
+// WithoutEscalation keeps a variational posterior that is not trusted.
+func WithoutEscalation() Option { return func(s *settings) { s.escalate = false } }
+
+// Fit infers the posterior over the reward of a problem, and says whether to believe it. A variational posterior is
+// judged by Markov chains that start from it and from the prior (package verdict); one that is not trusted is replaced
+// by their samples, or by those of a longer run. The answer depends on the problem, the options and the backend that
+// GoMLX finds alone.
+//
+// The error is an ErrNotConverged if not even that may be relied on: then there is a result, too. It is an
+// ErrBadProblem, an ErrNoBackend or ctx's otherwise.
+func Fit(ctx context.Context, problem *Problem, options ...Option) (*Result, error) {
+	s := settings{name: method.Matched, seed: 1, escalate: true}
+	for _, o := range options {
+		o(&s)
+	}
+	if err := problem.Validate(); err != nil {
+		return nil, err
+	}
+	m, err := NewMethod(s.name, Options{Seed: s.seed})
+	if err != nil {
+		return nil, err
+	}
+	entry, err := method.Lookup(s.name)
+	if err != nil {
+		return nil, err
+	}
+	if s.name == method.Matched || s.name == method.QVIRL || s.name == method.Refined {
+		if _, err := backend.Get(""); err != nil {
+			return nil, err
+		}
+	}
+	var result *Result
+	if entry.Sampler {
+		result, err = verdict.Sample(ctx, m, problem, s.progress)
+	} else {
+		result, err = verdict.Fit(ctx, m, problem, s.escalate, verdict.Default(s.seed), s.progress)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return result, result.Err()
+}
+
+// summaryDraws is the number of draws that a summary is made of where the posterior neither consists of samples nor has
+// closed forms.
+const summaryDraws = 5000
+
+// Summarise asks a posterior for the means and standard deviations of rewards and optimal values, and for the expert's
+// policy.
+func Summarise(post Posterior) (*Summary, error) { return summary.Of(post, summaryDraws, 1) }

@@ -1,0 +1,93 @@
+package qvirl_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/method"
+)
+
+// TestFitByEveryMethod compares what each method ends at with the reference.
+func TestFitByEveryMethod(t *testing.T) {
+	summaries := map[string]*qvirl.Summary{}
+	for _, name := range method.Names(method.Fitters()) {
+		var told atomic.Int32
+		result, err := qvirl.Fit(context.Background(), walked(), qvirl.WithMethod(name), qvirl.WithSeed(3),
+			qvirl.WithProgress(func(int, int, string) { told.Add(1) }))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		want := map[qvirl.Verdict]string{qvirl.Converged: name, qvirl.Trust: name, qvirl.Refine: "refined",
+			qvirl.DoNotUse: method.Reference}[result.Verdict]
+		sampler := name == method.Reference || name == method.ValueWalk || name == method.PolicyWalk
+		if !result.Converged || result.Err() != nil || result.Reason == "" || result.Returned != want ||
+			sampler != (result.Diagnosis == nil) || told.Load() == 0 {
+			t.Errorf("%s: verdict %q, returned %q, converged %v: %s; %d reports of progress", name,
+				result.Verdict, result.Returned, result.Converged, result.Reason, told.Load())
+		}
+		if summaries[name], err = qvirl.Summarise(result.Posterior); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exact := summaries[method.Reference]
+	for name, s := range summaries {
+		for i := range exact.RewardMean {
+			// what a trusted posterior may be off, and 4 standard errors of 1000 effective samples in either
+			got, want, std := s.RewardMean[i], exact.RewardMean[i], exact.RewardStd[i]
+			if !(math.Abs(got-want) <= std*(0.1+4*math.Sqrt(2./1000))) || std == 0 {
+				t.Errorf("%s: mean of reward %d: %g, want %g ± %g", name, i, got, want, std)
+			}
+		}
+	}
+}
+
+func TestFitRefuses(t *testing.T) {
+	bad := walked()
+	bad.Prior.Std[1] = 0
+	for _, p := range []*qvirl.Problem{nil, {}, bad} {
+		r, err := qvirl.Fit(context.Background(), p)
+		if r != nil || !errors.Is(err, qvirl.ErrBadProblem) || errors.Is(err, qvirl.ErrNotConverged) {
+			t.Errorf("%v: %v", p, err)
+		}
+	}
+	_, err := qvirl.Fit(context.Background(), walked(), qvirl.WithMethod("magic"))
+	if err == nil || !strings.Contains(err.Error(), `"magic"`) || !strings.Contains(err.Error(), method.Matched) {
+		t.Errorf("an unknown method: %v", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, name := range method.Names(method.Fitters()) {
+		if r, err := qvirl.Fit(ctx, walked(), qvirl.WithMethod(name)); r != nil || !errors.Is(err, context.Canceled) {
+			t.Errorf("%s, cancelled: %v, %v", name, r, err)
+		}
+	}
+	t.Setenv("GOMLX_BACKEND", "abacus")
+	for _, name := range []string{method.Matched, method.QVIRL, method.Refined} {
+		r, err := qvirl.Fit(context.Background(), walked(), qvirl.WithMethod(name))
+		if r != nil || !errors.Is(err, qvirl.ErrNoBackend) || !strings.Contains(err.Error(), "abacus") {
+			t.Errorf("%s without a backend: %v, %v", name, r, err)
+		}
+	}
+}
+
+// TestFitIsDeterminedByItsSeed draws twice from one seed, and once from another.
+func TestFitIsDeterminedByItsSeed(t *testing.T) {
+	for _, name := range []string{method.Matched, method.Reference} {
+		var means []float64
+		for _, seed := range []uint64{1, 1, 2} {
+			r, err := qvirl.Fit(context.Background(), walked(), qvirl.WithMethod(name), qvirl.WithSeed(seed))
+			if err != nil {
+				t.Fatal(err)
+			}
+			means = append(means, r.Posterior.Reward(0).Mean())
+		}
+		if means[0] != means[1] || means[0] == means[2] {
+			t.Errorf("%s: seeds 1, 1 and 2 gave the means %v", name, means)
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package mcmc
+
+import (
+	"maps"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/go-birl/birl/envs/npz"
+	"github.com/go-birl/birl/qvirl/irl"
+)
+
+// Arrays returns the samples as they are stored: in single precision reward [kept, RewardDim] and value [kept, S] or [kept, S·A] and, where
+// it is inferred, beta [kept], chain by chain, and chains, their number.
+func (p *Posterior) Arrays() map[string]npz.Array {
+	arrays := map[string]npz.Array{"reward": single(p.Rewards()), "value": single(p.Values()), "chains": npz.Ints([]int{p.Chains()})}
+	if betas := p.Betas(); betas != nil {
+		arrays["beta"] = npz.Floats(betas, len(betas))
+	}
+	return arrays
+}
+
+func single(x *mat.Dense) npz.Array {
+	rows, columns := x.Dims()
+	return npz.Array{Shape: []int{rows, columns}, Data: x.RawMatrix().Data, Type: npz.Float32}
+}
+
+// Restore reads what Arrays returned for a problem, at least so many samples a chain. It returns nil after an error of the reader.
+func Restore(r *npz.Reader, problem *irl.Problem, minPerChain int) *Posterior {
+	chains, n := r.Int("chains"), problem.RewardDim()
+	reward := r.Finite("reward", -1, n)
+	kept := len(reward) / n
+	if r.Err() == nil && (chains < 1 || kept < minPerChain*chains || kept%chains != 0) {
+		r.Fail("%d samples do not make %d chains of at least %d each", kept, chains, minPerChain)
+	}
+	value := r.Finite("value", kept, n)
+	var beta []float64
+	if problem.InfersBeta() {
+		beta = r.Finite("beta", kept)
+	}
+	if r.Err() != nil {
+		return nil
+	}
+	p := NewPosterior(problem, chains, kept/chains)
+	for i := range kept {
+		p.Set(i, reward[i*n:(i+1)*n], value[i*n:(i+1)*n])
+	}
+	copy(p.Betas(), beta)
+	return p
+}
+
+// Arrays returns the diagnostics as they are stored.
+func (d *Diagnostics) Arrays(p *irl.Problem) map[string]npz.Array {
+	arrays := ArraysOf(d.numbers())
+	arrays["iterations"] = npz.Ints([]int{d.Iterations})
+	for name, v := range d.vectors(p) {
+		arrays[name] = npz.Floats(*v.data, v.length)
+	}
+	return arrays
+}
+
+// Restore reads what Arrays returned.
+func (d *Diagnostics) Restore(r *npz.Reader, p *irl.Problem) {
+	RestoreNumbers(r, d.numbers())
+	d.Iterations = r.Int("iterations")
+	for name, v := range d.vectors(p) {
+		*v.data = r.Numbers(name, v.length)
+	}
+}
+
+func (d *Diagnostics) numbers() map[string]*float64 {
+	return map[string]*float64{"acceptance": &d.Acceptance, "seconds": &d.Seconds, "min_ess": &d.MinESS, "max_rhat": &d.MaxRHat,
+		"std_error": &d.StdError, "max_std_error": &d.MaxStdError}
+}
+
+// vector is an array of a known length.
+type vector struct {
+	data   *[]float64
+	length int
+}
+
+func (d *Diagnostics) vectors(p *irl.Problem) map[string]vector {
+	out := map[string]vector{}
+	add := func(of string, c *Convergence, length int) {
+		out[of+"_rhat"], out[of+"_ess_bulk"], out[of+"_ess_tail"] = vector{&c.RHat, length}, vector{&c.BulkESS, length}, vector{&c.TailESS, length}
+	}
+	add("reward", &d.Reward, p.RewardDim())
+	add("value", &d.Value, p.MDP.States())
+	if p.InfersBeta() {
+		add("beta", &d.Beta, 1)
+	}
+	return out
+}
+
+// ArraysOf returns numbers by name as arrays, and RestoreNumbers reads them. They may be infinite, or no numbers.
+func ArraysOf(numbers map[string]*float64) map[string]npz.Array {
+	arrays := map[string]npz.Array{}
+	for name, v := range numbers {
+		arrays[name] = npz.Scalar(*v)
+	}
+	return arrays
+}
+
+// RestoreNumbers reads what ArraysOf returned.
+func RestoreNumbers(r *npz.Reader, into map[string]*float64) {
+	for name, v := range into {
+		if x := r.Numbers(name); x != nil {
+			*v = x[0]
+		}
+	}
+}
+
+// Join returns the arrays of several maps together.
+func Join(all ...map[string]npz.Array) map[string]npz.Array {
+	out := map[string]npz.Array{}
+	for _, arrays := range all {
+		maps.Copy(out, arrays)
+	}
+	return out
+}

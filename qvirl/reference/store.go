@@ -1,0 +1,29 @@
+package reference
+
+import (
+	"fmt"
+
+	"github.com/go-birl/birl/envs/npz"
+	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/mcmc"
+)
+
+// Kind is the kind of a stored posterior.
+const Kind = "reference"
+
+// Store implements irl.Storable. Samples are stored in single precision.
+func (p *Posterior) Store() (kind string, arrays map[string]npz.Array) {
+	d := p.diagnostics
+	return Kind, mcmc.Join(p.Arrays(), d.Diagnostics.Arrays(p.Problem()), map[string]npz.Array{"shares": npz.Floats(d.Shares[:], kernels)})
+}
+
+// Restore reads a posterior that Store returned. It refuses samples that are not finite.
+func Restore(r *npz.Reader, problem *irl.Problem) (irl.Posterior, error) {
+	p := &Posterior{Posterior: mcmc.Restore(r, problem, mcmc.MinPerChain)}
+	p.diagnostics.Diagnostics.Restore(r, problem)
+	copy(p.diagnostics.Shares[:], r.Finite("shares", kernels))
+	if err := r.Err(); err != nil {
+		return nil, fmt.Errorf("reference: cannot restore a posterior: %w", err)
+	}
+	return p, nil
+}

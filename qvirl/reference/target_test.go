@@ -1,0 +1,203 @@
+package reference
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/floats/scalar"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/go-birl/birl/envs/mdp"
+	"github.com/go-birl/birl/qvirl/irl"
+)
+
+// targets are problems of every kind of reward, prior and β on one random world.
+func targets(t testing.TB) map[string]*irl.Problem {
+	t.Helper()
+	const states, actions = 6, 3
+	rng := rand.New(rand.NewPCG(5, 0))
+	m := randomMDP(t, rng, states, actions)
+	var demos []mdp.Step
+	for range 8 {
+		demos = append(demos, mdp.Step{State: rng.IntN(states), Action: rng.IntN(actions)})
+	}
+	random := func(r, c int) *mat.Dense {
+		out := mat.NewDense(r, c, nil)
+		for i := range r * c {
+			out.RawMatrix().Data[i] = rng.NormFloat64()
+		}
+		return out
+	}
+	covariance := func(n, rank int) *mat.SymDense {
+		var cov mat.SymDense
+		cov.SymOuterK(1, random(n, rank))
+		return &cov
+	}
+	mean := func(n int) []float64 { return random(1, n).RawMatrix().Data }
+	std := func(n int) []float64 {
+		out := make([]float64, n)
+		for i := range out {
+			out[i] = math.Exp(rng.NormFloat64())
+		}
+		return out
+	}
+	const pairs = states * actions
+	out := map[string]*irl.Problem{}
+	for name, prior := range map[string]irl.Prior{
+		"states, independent": {Mean: mean(states), Std: std(states)},
+		"states, dense":       {Mean: mean(states), Cov: covariance(states, states)},
+		"states, singular":    {Mean: mean(states), Cov: covariance(states, 2)},
+		"states, low rank":    {Mean: mean(states), LowRank: random(states, 2), Std: std(states)},
+		"pairs, independent":  {Mean: mean(pairs), Std: std(pairs)},
+		"pairs, dense":        {Mean: mean(pairs), Cov: covariance(pairs, pairs)},
+		"pairs, low rank":     {Mean: mean(pairs), LowRank: random(pairs, 3)},
+	} {
+		out[name] = &irl.Problem{MDP: m, Prior: prior, Discount: 0.95, Beta: 1.5, Demos: demos}
+		inferred := *out[name]
+		inferred.BetaLogStd = 0.7
+		out[name+", β inferred"] = &inferred
+	}
+	return out
+}
+
+// scores returns β Q(s,a) of all pairs, and β, at whitened rewards u, by the prior's factor and mdp.Solve.
+func scores(t testing.TB, p *irl.Problem, u []float64) (out []float64, beta float64) {
+	t.Helper()
+	factor, err := p.Prior.Factor()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, k := factor.Dims()
+	reward := mat.NewVecDense(n, nil)
+	reward.MulVec(factor, mat.NewVecDense(k, u[:k]))
+	floats.Add(reward.RawVector().Data, p.Prior.Mean)
+	solution, err := p.MDP.Solve(reward.RawVector().Data, p.Discount)
+	if err != nil {
+		t.Fatal(err)
+	}
+	beta = p.Beta
+	if p.InfersBeta() {
+		beta *= math.Exp(p.BetaLogStd * u[k])
+	}
+	floats.Scale(beta, solution.Q)
+	return solution.Q, beta
+}
+
+// TestLogLikelihoodAndGradient compares the likelihood with that of the problem, and its gradient with central
+// differences.
+func TestLogLikelihoodAndGradient(t *testing.T) {
+	const h = 1e-5
+	for name, p := range targets(t) {
+		target, err := NewTarget(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rng := rand.New(rand.NewPCG(6, 0))
+		smooth, unit := 0, *p
+		unit.Beta = 1 // the scores have β in them
+		grad, numeric := make([]float64, target.Dim()), make([]float64, target.Dim())
+		for range 10 {
+			u := normal(rng, target.Dim())
+			got := target.LogLikelihood(u, grad)
+			q, _ := scores(t, p, u)
+			want := unit.LogLikelihood(q, p.DemoCounts())
+			if !scalar.EqualWithinAbsOrRel(got, want, 1e-10, 1e-10) || want == 0 {
+				t.Errorf("%s: log-likelihood %.14g, want %.14g", name, got, want)
+			}
+			policy := append([]int(nil), target.planner.policy...)
+			kink := false
+			for i := range u {
+				at := u[i]
+				u[i] = at + h
+				above := target.LogLikelihood(u, nil)
+				kink = kink || !slices.Equal(policy, target.planner.policy)
+				u[i] = at - h
+				below := target.LogLikelihood(u, nil)
+				kink = kink || !slices.Equal(policy, target.planner.policy)
+				u[i], numeric[i] = at, (above-below)/(2*h)
+			}
+			if kink { // another action becomes the best: there the likelihood has no derivative
+				continue
+			}
+			smooth++
+			// h² of the third derivative, and rounding of the likelihood over h
+			tolerance := 1e-6 * (1 + floats.Norm(numeric, math.Inf(1)) + math.Abs(want))
+			if !(floats.Distance(grad, numeric, math.Inf(1)) <= tolerance) {
+				t.Errorf("%s: gradient %.7g, by differences %.7g", name, grad, numeric)
+			}
+		}
+		if smooth < 5 {
+			t.Errorf("%s: %d of 10 positions could be compared", name, smooth)
+		}
+	}
+}
+
+// TestInformation compares the Fisher information with Σ_s n(s) J_sᵀ (diag π_s − π_s π_sᵀ) J_s, where J is the Jacobian
+// of the scores by central differences of mdp.Solve.
+func TestInformation(t *testing.T) {
+	const h = 1e-5
+	for name, p := range targets(t) {
+		target, err := NewTarget(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dim, pairs, actions := target.Dim(), p.MDP.States()*p.MDP.Actions(), p.MDP.Actions()
+		u := normal(rand.New(rand.NewPCG(7, 0)), dim)
+		target.LogLikelihood(u, nil)
+		got := mat.NewSymDense(dim, nil)
+		for i := range dim {
+			got.SetSym(i, i, 0.5) // it is added to
+		}
+		target.addInformation(got)
+
+		jacobian := mat.NewDense(pairs, dim, nil)
+		for i := range u {
+			at := u[i]
+			u[i] = at + h
+			above, _ := scores(t, p, u)
+			u[i] = at - h
+			below, _ := scores(t, p, u)
+			u[i] = at
+			floats.Sub(above, below)
+			floats.Scale(1/(2*h), above)
+			jacobian.SetCol(i, above)
+		}
+		q, _ := scores(t, p, u)
+		policy, counts := mdp.Boltzmann(nil, q, actions, 1), p.DemoCounts()
+		weight := mat.NewDense(pairs, pairs, nil)
+		for s := range p.MDP.States() {
+			n := floats.Sum(counts[s*actions : (s+1)*actions])
+			for a := s * actions; a < (s+1)*actions; a++ {
+				for b := s * actions; b < (s+1)*actions; b++ {
+					weight.Set(a, b, -n*policy[a]*policy[b])
+				}
+				weight.Set(a, a, n*policy[a]*(1-policy[a]))
+			}
+		}
+		var left, want mat.Dense
+		left.Mul(jacobian.T(), weight)
+		want.Mul(&left, jacobian)
+		for i := range dim {
+			want.Set(i, i, want.At(i, i)+0.5)
+		}
+		size := mat.Max(&want)
+		for i := range dim {
+			for j := i; j < dim; j++ {
+				if !scalar.EqualWithinAbs(got.At(i, j), want.At(i, j), 1e-6*size) {
+					t.Errorf("%s: information[%d,%d] = %.8g, by differences %.8g", name, i, j, got.At(i, j), want.At(i, j))
+				}
+			}
+		}
+	}
+}
+
+func normal(rng *rand.Rand, n int) []float64 {
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = rng.NormFloat64()
+	}
+	return out
+}

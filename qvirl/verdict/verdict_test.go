@@ -1,0 +1,404 @@
+package verdict
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/go-birl/birl/envs/mdp"
+	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/matched"
+)
+
+// world has three states in a ring, two actions, and no demonstrations, so that the posterior is the prior N(1, 2²) of
+// each reward.
+func world(t testing.TB) *irl.Problem {
+	t.Helper()
+	var rows [][]mdp.Transition
+	for s := range 3 {
+		rows = append(rows, []mdp.Transition{{Next: s, Prob: 1}},
+			[]mdp.Transition{{Next: (s + 1) % 3, Prob: 0.9}, {Next: s, Prob: 0.1}})
+	}
+	m, err := mdp.New(3, 2, rows, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &irl.Problem{MDP: m, Prior: irl.IndependentPrior(3, 1, 2), Discount: 0.8, Beta: 0.5}
+}
+
+// normal is the posterior of world, or what is wrong with it.
+type normal struct {
+	problem            *irl.Problem
+	shift, scale       float64 // of rewards, in prior standard deviations; 0 and 1 are right
+	sharpness          float64 // of the policy: Q becomes V + sharpness (Q − V), which leaves the values; 1 is right
+	valueShift         float64 // of what Value says
+	betaScale          float64 // of what Beta says
+	claimed            float64 // width that the density claims, in widths of the draws; 1 is right
+	stuck, broken, nan bool
+}
+
+func right(p *irl.Problem) normal {
+	return normal{problem: p, scale: 1, sharpness: 1, betaScale: 1, claimed: 1}
+}
+
+func (n normal) Problem() *irl.Problem { return n.problem }
+
+func (n normal) marginal(i int) distuv.Normal {
+	prior := n.problem.Prior
+	return distuv.Normal{Mu: prior.Mean[i] + n.shift*prior.Std[i], Sigma: n.scale * prior.Std[i]}
+}
+
+func (n normal) Reward(i int) irl.Marginal {
+	if m := n.marginal(i); !n.nan {
+		return m
+	}
+	return distuv.Normal{Mu: math.NaN(), Sigma: 1}
+}
+
+func (n normal) Sample(rng *rand.Rand, count int) (*irl.Samples, error) {
+	if n.broken {
+		return nil, errors.New("it broke")
+	}
+	dim := n.problem.RewardDim()
+	reward := mat.NewDense(count, dim, nil)
+	var betas []float64
+	for i := range count {
+		for j := range dim {
+			m := n.marginal(j)
+			reward.Set(i, j, m.Mu+m.Sigma*rng.NormFloat64())
+		}
+		if n.problem.InfersBeta() {
+			betas = append(betas, n.problem.Beta*math.Exp(n.problem.BetaLogStd*rng.NormFloat64()))
+		}
+	}
+	s, err := n.problem.SolveSamples(reward)
+	if err != nil {
+		return nil, err
+	}
+	s.Beta = betas
+	actions := n.problem.MDP.Actions()
+	for i := range count {
+		for q := s.Q.RawRowView(i); len(q) > 0; q = q[actions:] {
+			v := floats.Max(q[:actions])
+			for a := range actions {
+				q[a] = v + n.sharpness*(q[a]-v)
+			}
+		}
+	}
+	return s, nil
+}
+
+func (n normal) SampleValues(rng *rand.Rand, count int) (*mat.Dense, error) {
+	s, err := n.Sample(rng, count)
+	if err != nil {
+		return nil, err
+	}
+	values := s.Values(n.problem.MDP.Actions())
+	if s.Beta == nil {
+		return values, nil
+	}
+	dim := n.problem.RewardDim()
+	out := mat.NewDense(count, dim+1, nil)
+	for i, beta := range s.Beta {
+		copy(out.RawRowView(i), values.RawRowView(i))
+		out.Set(i, dim, math.Log(beta))
+	}
+	return out, nil
+}
+
+func (n normal) RewardLogProbs(x *mat.Dense) ([]float64, error) {
+	count, _ := x.Dims()
+	out := make([]float64, count)
+	for i := range out {
+		for j := range n.problem.RewardDim() {
+			m := n.marginal(j)
+			m.Sigma *= n.claimed
+			out[i] += m.LogProb(x.At(i, j))
+		}
+		if n.problem.InfersBeta() {
+			prior := distuv.Normal{Mu: math.Log(n.problem.Beta), Sigma: n.problem.BetaLogStd}
+			out[i] += prior.LogProb(x.At(i, n.problem.RewardDim()))
+		}
+	}
+	return out, nil
+}
+
+func (n normal) Convergence() (bool, string) { return !n.stuck, "it stood still" }
+
+// withValue also knows values, right but for valueShift, and withBeta β.
+type withValue struct{ normal }
+
+func (w withValue) Value(s int) irl.Marginal {
+	samples, _ := right(w.problem).Sample(rand.New(rand.NewPCG(1, 0)), 20000)
+	column := mat.Col(nil, s, samples.Values(w.problem.MDP.Actions()))
+	floats.AddConst(w.valueShift, column)
+	e, _ := irl.NewEmpirical(column)
+	return e
+}
+
+type withBeta struct{ normal }
+
+func (w withBeta) Beta() irl.Marginal {
+	return distuv.LogNormal{Mu: math.Log(w.betaScale * w.problem.Beta), Sigma: w.problem.BetaLogStd}
+}
+
+// noDensity hides that a posterior has one.
+type noDensity struct{ irl.Posterior }
+
+func diagnose(t *testing.T, post irl.Posterior, c Config) *Diagnosis {
+	t.Helper()
+	d, samples, err := Diagnose(context.Background(), post, c, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if samples.Problem() != post.Problem() {
+		t.Error("the samples are of another problem")
+	}
+	for _, figure := range []string{string(d.Verdict), d.Reason} {
+		if figure == "" || !strings.Contains(d.String(), figure) {
+			t.Errorf("%q is not in %q", figure, d)
+		}
+	}
+	return d
+}
+
+func TestDiagnose(t *testing.T) {
+	p := world(t)
+	inferred := *p
+	inferred.BetaLogStd = 0.5
+	change := func(problem *irl.Problem, f func(n *normal)) normal {
+		n := right(problem)
+		f(&n)
+		return n
+	}
+	for name, c := range map[string]struct {
+		post    irl.Posterior
+		verdict Verdict
+		reason  string
+	}{
+		"right":              {right(p), Trust, "k̂"},
+		"right, with values": {withValue{right(p)}, Trust, "k̂"},
+		"right, with β":      {withBeta{right(&inferred)}, Trust, "k̂"},
+		"mean off by 0.2 sd": {change(p, func(n *normal) { n.shift = 0.2 }), Refine, "a mean is off by 0.2"},
+		"sd 15 % too small":  {change(p, func(n *normal) { n.scale = 0.85 }), Refine, "off by"},
+		"sd 15 % too large":  {change(p, func(n *normal) { n.scale = 1.15 }), Refine, "off by"},
+		"values off":         {withValue{change(p, func(n *normal) { n.valueShift = 2 })}, Refine, "a mean is off by"},
+		"β off": {withBeta{change(&inferred, func(n *normal) { n.betaScale = 1.3 })},
+			Refine, "a mean is off by 0"},
+		"policy too sharp":         {change(p, func(n *normal) { n.sharpness = 1.5 }), Refine, "the policy of a state is off"},
+		"tails too light":          {change(p, func(n *normal) { n.claimed = 0.6 }), Refine, "k̂ of the importance ratios is"},
+		"no density":               {noDensity{right(p)}, Refine, "no density"},
+		"not converged":            {change(p, func(n *normal) { n.stuck = true }), Refine, "it stood still"},
+		"a mean that is no number": {change(p, func(n *normal) { n.nan = true }), Refine, "a mean is off by +Inf"},
+	} {
+		d := diagnose(t, c.post, Default(1))
+		if d.Verdict != c.verdict || !strings.Contains(d.Reason, c.reason) {
+			t.Errorf("%s: %s; want %s: %s", name, d, c.verdict, c.reason)
+		}
+	}
+}
+
+// TestDiagnoseMatched judges Gaussians that are matched to draws of a correlated prior in a world of one action, where
+// demonstrations say nothing, one of them of another correlation with the same marginals.
+func TestDiagnoseMatched(t *testing.T) {
+	m, err := mdp.New(2, 1, [][]mdp.Transition{{{Next: 1, Prob: 1}}, {{Next: 0, Prob: 0.5}, {Next: 1, Prob: 0.5}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &irl.Problem{MDP: m, Prior: irl.Prior{Mean: []float64{3, -1}, Cov: mat.NewSymDense(2, []float64{1, 0.6, 0.6, 1})},
+		Discount: 0.9, Beta: 1, Demos: []mdp.Step{{State: 0, Action: 0}}}
+	for correlation, want := range map[float64]Verdict{0.6: Trust, -0.6: Refine} {
+		prior := irl.Prior{Mean: p.Prior.Mean, Cov: mat.NewSymDense(2, []float64{1, correlation, correlation, 1})}
+		factor, err := prior.Factor()
+		if err != nil {
+			t.Fatal(err)
+		}
+		rng, draws := rand.New(rand.NewPCG(2, 0)), mat.NewDense(20000, 2, nil)
+		for i := range 20000 {
+			draws.SetRow(i, prior.Draw(rng, factor))
+		}
+		post, err := matched.NewWarped(t.Context(), p, draws, nil, true, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := diagnose(t, post, Default(1)); d.Verdict != want {
+			t.Errorf("correlation %g: %s; want %s", correlation, d, want)
+		}
+	}
+}
+
+// TestKnownRewardsCount checks that rounding in a reward that the prior knows is no error, and another value is.
+func TestKnownRewardsCount(t *testing.T) {
+	for mean, want := range map[float64]float64{0.7 + 1e-15: 0, 0.8: 0.05} {
+		m, s := worst([]float64{mean}, []float64{1e-16}, []float64{0.7}, []float64{3e-16})
+		if !(math.Abs(m-want) < 0.01) || !(s < 1e-9) {
+			t.Errorf("mean %g of a reward that is 0.7: errors %g and %g", mean, m, s)
+		}
+	}
+	if _, s := worst([]float64{0.7}, []float64{1}, []float64{0.7}, []float64{0}); s < 0.1 {
+		t.Errorf("a standard deviation of 1 of a known reward: error %g", s)
+	}
+}
+
+// TestStdsCount checks that standard deviations are judged where means are right, in a world of one action, where
+// values are linear; those of rewards also where those of values are right.
+func TestStdsCount(t *testing.T) {
+	m, err := mdp.New(1, 1, [][]mdp.Transition{nil}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &irl.Problem{MDP: m, Prior: irl.IndependentPrior(1, 1, 2), Discount: 0.9, Beta: 1}
+	for scale, want := range map[float64]Verdict{0.85: Refine, 0.95: Trust, 1: Trust, 1.05: Trust, 1.15: Refine} {
+		post := right(p)
+		post.scale = scale
+		for _, q := range []irl.Posterior{post, withValue{post}} {
+			d := diagnose(t, q, Default(1))
+			if d.Verdict != want || want == Refine && !strings.Contains(d.Reason, "a standard deviation is off by 1") {
+				t.Errorf("standard deviations of %g: %s; want %s", scale, d, want)
+			}
+		}
+	}
+}
+
+func TestShortJudges(t *testing.T) {
+	c := Default(1)
+	c.Reference.Samples, c.Reference.MinESS, c.Reference.MaxIterations = 16, 1e6, 8
+	d := diagnose(t, right(world(t)), c)
+	if d.Verdict != DoNotUse || !strings.Contains(d.Reason, "nothing vouches for it") {
+		t.Errorf("%s; want %s", d, DoNotUse)
+	}
+}
+
+// method returns a posterior or fails.
+type method struct {
+	post irl.Posterior
+	err  error
+}
+
+func (m method) Name() string { return "quick" }
+
+func (m method) Fit(ctx context.Context, problems []*irl.Problem, _ irl.Progress) ([]irl.Posterior, error) {
+	if m.err != nil {
+		return nil, m.err
+	}
+	return []irl.Posterior{m.post}, ctx.Err()
+}
+
+func TestFit(t *testing.T) {
+	p := world(t)
+	wrong, broken, stuck := right(p), right(p), right(p)
+	wrong.shift, broken.broken, stuck.stuck = 1, true, true
+	failure := fmt.Errorf("it failed")
+	short := Default(1)
+	short.Reference.Samples, short.Reference.MinESS, short.Reference.MaxIterations = 16, 1e6, 8
+	for name, c := range map[string]struct {
+		method    method
+		config    Config
+		escalate  bool
+		returned  string
+		verdict   Verdict
+		converged bool
+		stages    string
+	}{
+		"trusted": {method{post: right(p)}, Default(1), true, "quick", Trust, true, "quick diagnosis"},
+		"refined": {method{post: wrong}, Default(1), true, "refined", Refine, true, "quick diagnosis"},
+		"kept":    {method{post: wrong}, Default(1), false, "quick", Refine, false, "quick diagnosis"},
+		"failed":  {method{err: failure}, Default(1), true, "reference", DoNotUse, true, "quick reference"},
+		"no draws": {method{post: broken}, Default(1), true, "reference", DoNotUse, true,
+			"quick diagnosis reference"},
+		"judges too short": {method{post: right(p)}, short, true, "reference", DoNotUse, false,
+			"quick diagnosis reference"},
+		"judges too short, kept":   {method{post: right(p)}, short, false, "quick", DoNotUse, false, "quick diagnosis"},
+		"not converged, and saved": {method{post: stuck}, Default(1), true, "refined", Refine, true, "quick diagnosis"},
+	} {
+		last := 0.0
+		r, err := Fit(context.Background(), c.method, p, c.escalate, c.config, func(done, total int, _ string) {
+			if total > 0 {
+				last = max(last, float64(done)/float64(total))
+			}
+		})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		var stages []string
+		for _, s := range r.Stages {
+			stages = append(stages, s.Name)
+			if s.Seconds < 0 {
+				t.Errorf("%s: %s took %g s", name, s.Name, s.Seconds)
+			}
+		}
+		if r.Returned != c.returned || r.Verdict != c.verdict || r.Diagnosis.Verdict != c.verdict ||
+			r.Converged != c.converged ||
+			(r.Err() == nil) != c.converged || strings.Join(stages, " ") != c.stages {
+			t.Errorf("%s: returned %s after %v, verdict %s, converged %v: %s", name, r.Returned, stages, r.Verdict, r.Converged,
+				r.Reason)
+		}
+		if r.Posterior == nil || r.Posterior.Problem() != p || r.Reason == "" || !(last > 0.3 && last <= 1) {
+			t.Errorf("%s: posterior %v, reason %q, progress %g", name, r.Posterior, r.Reason, last)
+		}
+		if judged := strings.Contains(r.Diagnosis.String(), "R̂"); judged != (r.Diagnosis.ESS > 0) {
+			t.Errorf("%s: %s", name, r.Diagnosis)
+		}
+		// Whatever the method did, what counts as converged is the prior, N(1, 2²).
+		if mean := r.Posterior.Reward(0).Mean(); r.Converged && !(math.Abs(mean-1) < 0.2) {
+			t.Errorf("%s: mean %g", name, mean)
+		}
+	}
+	if _, err := Fit(context.Background(), method{err: failure}, p, false, Default(1), nil); !errors.Is(err, failure) {
+		t.Errorf("a method that fails: %v", err)
+	}
+	_, err := Fit(context.Background(), method{post: broken}, p, false, Default(1), nil)
+	if err == nil || !strings.Contains(err.Error(), "it broke") {
+		t.Errorf("an approximation without draws: %v", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, m := range []method{{post: right(p)}, {err: failure}} {
+		if _, err := Fit(ctx, m, p, true, Default(1), nil); err == nil {
+			t.Error("a cancelled fit returned")
+		}
+	}
+	bad := *p
+	bad.Beta = -1
+	_, err = Fit(context.Background(), method{post: right(p)}, &bad, true, Default(1), nil)
+	if err == nil || !strings.Contains(err.Error(), "β = -1") {
+		t.Errorf("a bad problem: %v", err)
+	}
+}
+
+// TestSample checks that samples are returned as they are, with their own word on them.
+func TestSample(t *testing.T) {
+	p := world(t)
+	for name, c := range map[string]struct {
+		stuck   bool
+		verdict Verdict
+	}{"converged": {false, Converged}, "stuck": {true, NotConverged}} {
+		post := right(p)
+		post.stuck = c.stuck
+		r, err := Sample(context.Background(), method{post: post}, p, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Verdict != c.verdict || r.Converged == c.stuck || r.Posterior != post || r.Returned != "quick" ||
+			r.Diagnosis != nil || len(r.Stages) != 1 {
+			t.Errorf("%s: %+v", name, r)
+		}
+		err = r.Err()
+		if c.stuck != errors.Is(err, ErrNotConverged) || c.stuck && !strings.Contains(err.Error(), "it stood still") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	failure := errors.New("it failed")
+	if _, err := Sample(context.Background(), method{err: failure}, p, nil); !errors.Is(err, failure) {
+		t.Errorf("a sampler that fails: %v", err)
+	}
+}

@@ -1,0 +1,229 @@
+package widgets
+
+import (
+	"fmt"
+	"image/color"
+	"math"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Verdicts is a table of problems, in families, by methods: each cell has the colour of its answer's error, from 0.01
+// to 100 posterior standard deviations, and a mark that says whether the answer is right and the method knows.
+type Verdicts struct {
+	Title    string
+	Methods  []string // as in result rows
+	Families []VerdictFamily
+}
+
+// VerdictFamily is a group of problems under a heading.
+type VerdictFamily struct {
+	Title    string
+	Problems []string
+	Verdicts [][]*Verdict // of each problem and method; nil leaves the cell out
+}
+
+// Verdict is one answer.
+type Verdict struct {
+	Error float64 // in posterior standard deviations; may be +Inf
+	Kind  VerdictKind
+}
+
+// VerdictKind says whether an answer is right, and whether the method knows.
+type VerdictKind int
+
+// The kinds of answers.
+const (
+	RightClaimed VerdictKind = iota // right, and the method says so
+	WrongDoubted                    // wrong, and the method says so
+	WrongTrusted                    // wrong, and the method says that it is right
+	RightDoubted                    // right, and the method doubts it
+	NoAnswer
+)
+
+var verdictNames = [...]string{"right, and says so", "wrong, and says so", "wrong, and says right",
+	"right, but doubts it", "no answer"}
+
+// What a figure of verdicts takes.
+const (
+	verdictRow    = vg.Length(11.5)
+	verdictCell   = vg.Length(15)
+	verdictStacks = 3 // of families, side by side
+	verdictGap    = vg.Length(14)
+)
+
+// Figure implements Drawing.
+func (m Verdicts) Figure() (*Figure, error) {
+	if err := m.validate(); err != nil {
+		return nil, err
+	}
+	looks := appearances(m.Methods)
+	stacks, rows := m.stack()
+	small := textStyle(smallSize, ink, draw.XLeft, draw.YCenter)
+	header := vg.Length(0)
+	for _, a := range looks {
+		header = max(header, small.Width(a.label)+6)
+	}
+	names := vg.Length(0)
+	for _, f := range m.Families {
+		for _, p := range f.Problems {
+			names = max(names, small.Width(p)+6)
+		}
+	}
+	width := names + vg.Length(len(m.Methods))*verdictCell
+	scale := errorScale()
+	var legend []legendEntry
+	for kind, name := range verdictNames {
+		legend = append(legend, legendEntry{name, func(c draw.Canvas) {
+			v := Verdict{Error: 0.03, Kind: VerdictKind(kind)}
+			if v.Kind == WrongDoubted || v.Kind == WrongTrusted {
+				v.Error = 3
+			}
+			x := c.Center().X
+			v.paint(c, scale, vg.Rectangle{Min: vg.Point{X: x - verdictCell/2, Y: c.Min.Y + 1.5},
+				Max: vg.Point{X: x + verdictCell/2, Y: c.Max.Y - 1.5}})
+		}})
+	}
+	body := header + vg.Length(rows)*verdictRow
+	full := vg.Length(len(stacks))*(width+verdictGap) + barWidth
+	return card{
+		title: m.Title, legend: legend, width: max(full+2*cardPad, 460), bodyHeight: max(body, header+110),
+		description: fmt.Sprintf("Errors and verdicts of %s on %s.", labels(m.Methods), m.counted()),
+		body: func(c draw.Canvas) {
+			for i, families := range stacks {
+				left := c.Min.X + vg.Length(i)*(width+verdictGap)
+				for j, a := range looks {
+					style := textStyle(smallSize, ink, draw.XLeft, draw.YCenter)
+					style.Rotation = math.Pi / 2
+					x := left + names + (vg.Length(j)+0.5)*verdictCell
+					c.FillText(style, vg.Point{X: x, Y: c.Max.Y - header + 3}, a.label)
+				}
+				y := c.Max.Y - header
+				for _, f := range families {
+					writeText(c, bold(small), left, y-0.6*verdictRow, f.Title)
+					y -= verdictRow
+					for k, problem := range f.Problems {
+						writeText(c, small, left, y-verdictRow/2, problem)
+						for j, v := range f.Verdicts[k] {
+							if v != nil {
+								x := left + names + vg.Length(j)*verdictCell
+								v.paint(c, scale, vg.Rectangle{Min: vg.Point{X: x, Y: y - verdictRow},
+									Max: vg.Point{X: x + verdictCell, Y: y}})
+							}
+						}
+						y -= verdictRow
+					}
+				}
+			}
+			bar := draw.Crop(c, vg.Length(len(stacks))*(width+verdictGap), 0, 0, -header)
+			bar.Min.Y = max(bar.Min.Y, bar.Max.Y-220)
+			scale.paint(bar, "log₁₀ of the error in sd")
+		},
+	}.figure(), nil
+}
+
+// errorScale is the colours of the logs of errors.
+func errorScale() colorScale { return colorScale{span{-2, 2}, sequential} }
+
+// stack shares the families out over stacks of about equal height, and returns the rows of the highest.
+func (m Verdicts) stack() (stacks [][]VerdictFamily, rows int) {
+	all := 0
+	for _, f := range m.Families {
+		all += len(f.Problems) + 1
+	}
+	target, past := float64(all)/verdictStacks, 0
+	heights := make([]int, verdictStacks)
+	stacks = make([][]VerdictFamily, verdictStacks)
+	for _, f := range m.Families {
+		size := len(f.Problems) + 1
+		i := min(int((float64(past)+float64(size)/2)/target), verdictStacks-1)
+		stacks[i], heights[i] = append(stacks[i], f), heights[i]+size
+		past += size
+	}
+	kept := stacks[:0]
+	for i, s := range stacks {
+		if len(s) > 0 {
+			kept = append(kept, s)
+		}
+		rows = max(rows, heights[i])
+	}
+	return kept, rows
+}
+
+// counted says how many problems there are.
+func (m Verdicts) counted() string {
+	n := 0
+	for _, f := range m.Families {
+		n += len(f.Problems)
+	}
+	return fmt.Sprintf("%d problems in %d families", n, len(m.Families))
+}
+
+// paint paints the cell of an answer: a vermillion cross where a wrong answer is called right, a ring where it is known
+// to be wrong, a dash where a right one is doubted, and grey where there is none.
+func (v Verdict) paint(c draw.Canvas, scale colorScale, box vg.Rectangle) {
+	col := missing
+	if v.Kind != NoAnswer {
+		col = scale.color(math.Log10(math.Min(math.Max(v.Error, 1e-2), 1e2)))
+	}
+	fillPath(c, col, box.Path())
+	strokePath(c, draw.LineStyle{Color: rgb(0xBBBBBB), Width: 0.5}, box.Path())
+	x, y, half := (box.Min.X+box.Max.X)/2, (box.Min.Y+box.Max.Y)/2, vg.Length(3)
+	stroke := func(col color.Color, width vg.Length) {
+		line := func(x0, y0, x1, y1 vg.Length) {
+			c.StrokeLine2(draw.LineStyle{Color: col, Width: width}, x+x0, y+y0, x+x1, y+y1)
+		}
+		switch v.Kind {
+		case WrongTrusted:
+			line(-half, -half, half, half)
+			line(-half, half, half, -half)
+		case WrongDoubted:
+			strokePath(c, draw.LineStyle{Color: col, Width: width}, disc(vg.Point{X: x, Y: y}, half-0.3))
+		case RightDoubted:
+			line(-half, 0, half, 0)
+		case NoAnswer:
+			line(-half, -half, half, half)
+		}
+	}
+	switch v.Kind {
+	case WrongTrusted:
+		stroke(white, 3.6)
+		stroke(vermillion, 2)
+	case WrongDoubted, RightDoubted:
+		stroke(contrast(col), 1.3)
+	case NoAnswer:
+		stroke(axisGrey, 1)
+	}
+}
+
+func (m Verdicts) validate() error {
+	if len(m.Methods) == 0 || len(m.Families) == 0 {
+		return fmt.Errorf("widgets: Verdicts needs methods and families, got %d and %d", len(m.Methods),
+			len(m.Families))
+	}
+	for i, f := range m.Families {
+		field := fmt.Sprintf("Verdicts.Families[%d]", i)
+		if err := checkLength(field+".Verdicts", len(f.Verdicts), len(f.Problems), "one for each problem"); err != nil {
+			return err
+		}
+		for j, row := range f.Verdicts {
+			field := fmt.Sprintf("%s.Verdicts[%d]", field, j)
+			if err := checkLength(field, len(row), len(m.Methods), "one for each method"); err != nil {
+				return err
+			}
+			for k, v := range row {
+				switch {
+				case v == nil:
+				case !(v.Error >= 0):
+					return fmt.Errorf("widgets: %s[%d].Error = %g, want a number that is not negative", field, k,
+						v.Error)
+				case v.Kind < 0 || int(v.Kind) >= len(verdictNames):
+					return fmt.Errorf("widgets: %s[%d].Kind = %d is outside 0..%d", field, k, v.Kind,
+						len(verdictNames)-1)
+				}
+			}
+		}
+	}
+	return nil
+}
