@@ -24,9 +24,10 @@ func newTestCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "test",
 		Short: "Run the whole test suite: gofmt, go vet, all tests on XLA, the core on pure Go, every notebook",
-		Long: `Run the whole test suite. What is missing is installed first, the Gymnasium environments too, and nothing is skipped: formatting, go vet, the core's
-tests on the pure Go backend, then all tests on XLA (where this machine has it), which include the execution of every
-notebook at its default scale. It ends with go test's own lines, and with its exit status.`,
+		Long: `Run the whole test suite. What is missing is installed first, the Gymnasium environments too: formatting, go vet, the
+core's tests on the pure Go backend, then all tests on XLA (where this machine has it), which include the execution of
+every notebook at its default scale and a look at every saved figure in a browser. Nothing is skipped, except that look
+where neither Chromium nor Chrome is on PATH. It ends with go test's own lines, and with its exit status.`,
 		Example: `  go run ./kernel-setup test`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
