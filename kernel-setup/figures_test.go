@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -26,7 +25,10 @@ const showsFigure = `e => [...e.querySelectorAll("img")].some(i => i.complete &&
 // without a kernel, then its HTML export, and looks for a picture in each output that is a figure.
 func TestSavedFigures(t *testing.T) {
 	l := installed(t)
-	browser := findBrowser(t)
+	browser := findBrowser()
+	if browser == "" {
+		t.Skip(noBrowser)
+	}
 	notebooks, err := filepath.Glob(filepath.Join(l.notebooks(), "*.ipynb"))
 	if err != nil || len(notebooks) == 0 {
 		t.Fatalf("%s holds no notebooks (error %v)", l.notebooks(), err)
@@ -74,16 +76,6 @@ func TestSavedFigures(t *testing.T) {
 	if made, err := filepath.Glob(empty.private("jupyter", "*")); err != nil || len(made) < 3 {
 		t.Errorf("Jupyter made %q in .birl, want its data, runtime and lab folders (error %v)", made, err)
 	}
-}
-
-func findBrowser(t *testing.T) string {
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	t.Skip("NOT TESTED that saved figures show: no Chromium or Chrome on PATH; on Debian: apt install chromium")
-	return ""
 }
 
 // startLab starts JupyterLab for the notebooks and returns its address.

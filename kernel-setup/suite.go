@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -87,7 +88,22 @@ func runSuite(ctx context.Context, l layout, w io.Writer, xla bool) error {
 			fmt.Fprintf(w, "✓ go vet  %s\n", seconds(time.Since(start)))
 		}
 	}
+	if findBrowser() == "" {
+		fmt.Fprintln(w, "–", noBrowser)
+	}
 	return nil
+}
+
+const noBrowser = "not looked at: saved figures, for want of Chromium or Chrome on PATH (on Debian: apt install chromium)"
+
+// findBrowser returns the path of a browser for the test of saved figures, empty if there is none.
+func findBrowser() string {
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	return ""
 }
 
 // gofmtList names the Go files of the clone that are not formatted, relative to its root.
