@@ -151,6 +151,13 @@ func (l layout) environment(extra ...string) []string {
 	prepend("PATH", l.scripts(), l.bin())
 	prepend("JUPYTER_PATH", l.jupyter())
 	prepend(commands.PluginsVariable, l.plugins())
+	// Without these, Jupyter keeps its settings, its key for trusted notebooks and its open files in the home folder.
+	for key, name := range map[string]string{
+		"JUPYTER_CONFIG_DIR": "config", "JUPYTER_DATA_DIR": "data", "JUPYTER_RUNTIME_DIR": "runtime",
+		"JUPYTERLAB_SETTINGS_DIR": "lab/user-settings", "JUPYTERLAB_WORKSPACES_DIR": "lab/workspaces", "IPYTHONDIR": "ipython", "NPM_CONFIG_CACHE": "npm",
+	} {
+		values[key] = l.private("jupyter", filepath.FromSlash(name))
+	}
 	if _, err := os.Stat(l.python()); err == nil && values[commands.PythonVariable] == "" {
 		values[commands.PythonVariable] = l.python()
 	}

@@ -57,6 +57,8 @@ func TestEnvironment(t *testing.T) {
 		"PJRT_PLUGIN_LIBRARY_PATH": l.plugins(),
 		"BIRL_PYTHON":              l.python(),
 		"XLA_FLAGS":                "--mine",
+		"JUPYTER_CONFIG_DIR":       l.private("jupyter", "config"),
+		"JUPYTER_DATA_DIR":         l.private("jupyter", "data"),
 		"GOMLX_NO_AUTO_INSTALL":    "1",
 		"GOPJRT_CUDA_CHECKS":       "no",
 	} {

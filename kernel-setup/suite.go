@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -24,9 +25,10 @@ func newTestCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "test",
 		Short: "Run the whole test suite: gofmt, go vet, all tests on XLA, the core on pure Go, every notebook",
-		Long: `Run the whole test suite. What is missing is installed first, the Gymnasium environments too, and nothing is skipped: formatting, go vet, the core's
-tests on the pure Go backend, then all tests on XLA (where this machine has it), which include the execution of every
-notebook at its default scale. It ends with go test's own lines, and with its exit status.`,
+		Long: `Run the whole test suite. What is missing is installed first, the Gymnasium environments too: formatting, go vet, the
+core's tests on the pure Go backend, then all tests on XLA (where this machine has it), which include the execution of
+every notebook at its default scale and a look at every saved figure in a browser. Nothing is skipped, except that look
+where neither Chromium nor Chrome is on PATH. It ends with go test's own lines, and with its exit status.`,
 		Example: `  go run ./kernel-setup test`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -86,7 +88,22 @@ func runSuite(ctx context.Context, l layout, w io.Writer, xla bool) error {
 			fmt.Fprintf(w, "✓ go vet  %s\n", seconds(time.Since(start)))
 		}
 	}
+	if findBrowser() == "" {
+		fmt.Fprintln(w, "–", noBrowser)
+	}
 	return nil
+}
+
+const noBrowser = "not looked at: saved figures, for want of Chromium or Chrome on PATH (on Debian: apt install chromium)"
+
+// findBrowser returns the path of a browser for the test of saved figures, empty if there is none.
+func findBrowser() string {
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	return ""
 }
 
 // gofmtList names the Go files of the clone that are not formatted, relative to its root.

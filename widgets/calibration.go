@@ -62,6 +62,6 @@ func (m Calibration) Figure() (*Figure, error) {
 		title: m.Title, legend: legend, description: "Covered fraction over nominal level of credible intervals: " + labels(order) + ".",
 		width:      vg.Length(columns)*(side+panelGap+20) + 2*cardPad,
 		bodyHeight: vg.Length(rows) * (side + 40),
-		body:       func(c draw.Canvas) { drawPanels(c, plots, columns) },
+		body:       func(c draw.Canvas) { drawPanels(c, plots, columns) }, records: curves.records,
 	}.figure(), nil
 }

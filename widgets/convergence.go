@@ -54,7 +54,7 @@ func (m Convergence) Figure() (*Figure, error) {
 	return card{
 		title: m.Title, description: fmt.Sprintf("Split-R̂ and effective sample sizes of %d quantities.", n),
 		bodyHeight: 150,
-		body:       func(c draw.Canvas) { drawPanels(c, plots, len(plots)) },
+		body:       func(c draw.Canvas) { drawPanels(c, plots, len(plots)) }, records: m.records,
 	}.figure(), nil
 }
 

@@ -93,7 +93,7 @@ func (m Curves) Figure() (*Figure, error) {
 		title: m.Title, legend: legend, width: width,
 		description: fmt.Sprintf("Curves of %s over %s: %s.", m.Panels[0].YLabel, m.Panels[0].XLabel, labels(order)),
 		bodyHeight:  vg.Length(rows)*(height+panelGap) - panelGap,
-		body:        func(c draw.Canvas) { drawPanels(c, plots, columns) },
+		body:        func(c draw.Canvas) { drawPanels(c, plots, columns) }, records: m.records,
 	}.figure(), nil
 }
 

@@ -2,7 +2,8 @@
 //
 // A figure is described by a plain struct, for instance Marginals, Map or Curves: exported fields, slices and names, no
 // knowledge of how the numbers came about. Its method Figure checks the data and returns a Figure, which writes itself as
-// SVG. Show displays any of them in the cell of a notebook; nothing else in the package needs a notebook.
+// SVG, PNG or PDF, and its numbers as CSV. Show displays any of them in the cell of a notebook; nothing else in the package
+// needs a notebook.
 //
 // All figures share one theme. Each method has the same colour everywhere (see Color), chosen from the colour-blind-safe
 // palette of Okabe and Ito (2008), and is told from its neighbours by the dashes of its line as well. A figure lies on a

@@ -73,7 +73,7 @@ func (m Dots) Figure() (*Figure, error) {
 	rows := vg.Length(len(m.Methods))
 	return card{
 		title: m.Title, legend: legend, description: "Estimates of " + labels(m.Methods) + ".",
-		bodyHeight: rows*rowHeight + axisSpace + titleSpace,
+		bodyHeight: rows*rowHeight + axisSpace + titleSpace, records: m.records,
 		body: func(c draw.Canvas) {
 			for i, a := range looks {
 				y := c.Max.Y - titleSpace - (vg.Length(i)+0.5)*rowHeight

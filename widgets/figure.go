@@ -6,6 +6,7 @@ import (
 	"html"
 	"io"
 	"math"
+	"path/filepath"
 	"strings"
 
 	"gonum.org/v1/plot/vg"
@@ -26,6 +27,7 @@ type Figure struct {
 	title, description string
 	width, height      vg.Length
 	paint              func(draw.Canvas)
+	records            func() [][]string
 }
 
 // Figure returns the figure itself.
@@ -47,16 +49,11 @@ const fontFallback = "'Liberation Sans',Arial,Helvetica,sans-serif"
 
 // SVG returns the figure as a self-contained SVG document: text stays text, and title and description are there for
 // assistive technology. The same figure gives the same bytes.
-func (f *Figure) SVG() (svg []byte, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			svg, err = nil, fmt.Errorf("widgets: drawing %q failed: %v", f.title, r)
-		}
-	}()
+func (f *Figure) SVG() ([]byte, error) {
 	canvas := vgsvg.New(f.width, f.height)
-	c := draw.New(canvas)
-	fillPath(c, white, roundedRect(c.Rectangle, 5))
-	f.paint(c)
+	if err := f.draw(canvas); err != nil {
+		return nil, err
+	}
 	var raw bytes.Buffer
 	if _, err := canvas.WriteTo(&raw); err != nil {
 		return nil, fmt.Errorf("widgets: writing %q: %w", f.title, err)
@@ -82,14 +79,41 @@ func (f *Figure) SVG() (svg []byte, err error) {
 	return out.Bytes(), nil
 }
 
-// Save writes the figure as an SVG file, atomically: path holds either the whole figure or what it held before.
+// draw paints the card and the figure on it. Gonum's canvases panic where they fail.
+func (f *Figure) draw(canvas vg.CanvasSizer) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("widgets: drawing %q failed: %v", f.title, r)
+		}
+	}()
+	c := draw.New(canvas)
+	fillPath(c, white, roundedRect(c.Rectangle, 5))
+	f.paint(c)
+	return nil
+}
+
+// Save writes the figure to a file in the format that the extension of path names: .svg, .png or .pdf, or .csv for the
+// numbers that the figure shows. It does so atomically: path holds either the whole figure or what it held before.
 func (f *Figure) Save(path string) error {
-	svg, err := f.SVG()
+	var format func() ([]byte, error)
+	switch extension := filepath.Ext(path); extension {
+	case ".svg":
+		format = f.SVG
+	case ".png":
+		format = f.PNG
+	case ".pdf":
+		format = f.PDF
+	case ".csv":
+		format = f.CSV
+	default:
+		return fmt.Errorf("widgets: saving %q to %s: the extension is %q, want .svg, .png, .pdf or .csv", f.title, path, extension)
+	}
+	content, err := format()
 	if err != nil {
 		return err
 	}
 	err = atomicfile.Write(path, func(w io.Writer) error {
-		_, err := w.Write(svg)
+		_, err := w.Write(content)
 		return err
 	})
 	if err != nil {
@@ -98,7 +122,7 @@ func (f *Figure) Save(path string) error {
 	return nil
 }
 
-// Save draws d and writes it as an SVG file, atomically.
+// Save draws d and writes it to a file as Figure.Save does.
 func Save(d Drawing, path string) error {
 	f, err := d.Figure()
 	if err != nil {
@@ -113,6 +137,7 @@ type card struct {
 	width, bodyHeight  vg.Length // of the whole card, and of what body paints
 	legend             []legendEntry
 	body               func(draw.Canvas)
+	records            func() [][]string // what CSV writes, the header first
 }
 
 func (k card) figure() *Figure {
@@ -131,7 +156,7 @@ func (k card) figure() *Figure {
 	}
 	return &Figure{
 		title: k.title, description: k.description,
-		width: k.width, height: top + k.bodyHeight + 2*cardPad,
+		width: k.width, height: top + k.bodyHeight + 2*cardPad, records: k.records,
 		paint: func(c draw.Canvas) {
 			c = draw.Crop(c, cardPad, -cardPad, cardPad, -cardPad)
 			if k.title != "" {

@@ -63,7 +63,7 @@ func (m HeatMaps) Figure() (*Figure, error) {
 	return card{
 		title: m.Title, legend: legend, description: description + " for " + labels(m.Columns) + ".",
 		width:      max(vg.Length(len(m.Columns))*(mapWidth+panelGap)+barWidth+2*cardPad, 240),
-		bodyHeight: titleHeight + vg.Length(len(m.Rows))*(mapHeight+panelGap) - panelGap + 2,
+		bodyHeight: titleHeight + vg.Length(len(m.Rows))*(mapHeight+panelGap) - panelGap + 2, records: m.records,
 		body: func(c draw.Canvas) {
 			for j, lines := range titles {
 				for k, line := range lines {

@@ -33,7 +33,12 @@ func (l *Live) Update(d Drawing) error {
 		return nil
 	}
 	l.shown = now
-	return l.draw()
+	out, err := renderFast(d)
+	if err != nil {
+		return err
+	}
+	update(l.id, out)
+	return nil
 }
 
 // Done shows what the last update brought.
@@ -43,16 +48,11 @@ func (l *Live) Done() error {
 	if l.last == nil {
 		return nil
 	}
-	err := l.draw()
-	gonbui.Sync()
-	return err
-}
-
-func (l *Live) draw() error {
-	svg, _, err := render(l.last)
+	out, err := render(l.last)
 	if err != nil {
 		return err
 	}
-	gonbui.UpdateHTML(l.id, string(svg))
+	update(l.id, out)
+	gonbui.Sync()
 	return nil
 }

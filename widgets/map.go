@@ -58,7 +58,7 @@ func (m Map) Figure() (*Figure, error) {
 		description: fmt.Sprintf("Gridworld of %d × %d states, %s, %d demonstrated steps.", m.Width, m.Height, m.ValueLabel,
 			len(mdp.Flatten(m.Demonstrations))),
 		width:      max(vg.Length(m.Width)*size+bar+2*cardPad, 330),
-		bodyHeight: vg.Length(m.Height)*size + 2,
+		bodyHeight: vg.Length(m.Height)*size + 2, records: m.records,
 		body: func(c draw.Canvas) {
 			g := cells{m.Width, m.Height, vg.Point{X: c.Min.X + 1, Y: c.Max.Y}, size}
 			g.fill(c, m.Values, scale)

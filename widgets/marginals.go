@@ -118,7 +118,7 @@ func (m Marginals) Figure() (*Figure, error) {
 		title: m.Title, legend: legend,
 		description: fmt.Sprintf("Densities of %s in %d panels: %s.", m.XLabel, len(m.Panels), labels(m.Methods)),
 		bodyHeight:  vg.Length(rows)*(panelHeight+panelGap) + 12,
-		body:        func(c draw.Canvas) { drawPanels(c, plots, m.columns()) },
+		body:        func(c draw.Canvas) { drawPanels(c, plots, m.columns()) }, records: m.records,
 	}.figure(), nil
 }
 

@@ -53,36 +53,55 @@ func NotebookScale() (Scale, error) {
 
 // Show displays a drawing as output of the notebook's cell.
 func Show(d Drawing) error {
-	svg, alternative, err := render(d)
+	out, err := render(d)
 	if err != nil {
 		return err
 	}
-	return ShowSVG(svg, alternative)
+	return send(out)
 }
 
-// render returns a drawing as an SVG document, and what stands for it where only text goes.
-func render(d Drawing) (svg []byte, alternative string, err error) {
+// render returns a drawing in all formats of an output: as SVG, which scales, as PNG, which JupyterLab shows in a notebook that it
+// does not trust too, such as one of a fresh clone, and in words where only text goes.
+func render(d Drawing) (*protocol.DisplayData, error) {
+	out, err := renderFast(d)
+	if err != nil {
+		return nil, err
+	}
 	f, err := d.Figure()
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	svg, err = f.SVG()
-	return svg, f.title + ". " + f.description, err
+	w, h := f.Size() // half that of the picture in pixels
+	out.Metadata = map[string]any{string(protocol.MIMEImagePNG): map[string]any{"width": w, "height": h}}
+	out.Data[protocol.MIMEImagePNG], err = f.PNG()
+	return out, err
 }
 
-// ShowSVG displays an SVG document as output of the notebook's cell. The alternative stands for it where only text goes.
-func ShowSVG(svg []byte, alternative string) error {
-	return send(map[protocol.MIMEType]any{protocol.MIMEImageSVG: string(svg), protocol.MIMETextPlain: alternative})
+// renderFast leaves out the PNG, which takes a tenth of a second, for a picture that is soon replaced by another.
+func renderFast(d Drawing) (*protocol.DisplayData, error) {
+	f, err := d.Figure()
+	if err != nil {
+		return nil, err
+	}
+	svg, err := f.SVG()
+	return &protocol.DisplayData{Data: map[protocol.MIMEType]any{
+		protocol.MIMEImageSVG: string(svg), protocol.MIMETextPlain: f.title + ". " + f.description}}, err
+}
+
+// update shows something in the output that goes by the id, in place of what it showed before.
+func update(id string, out *protocol.DisplayData) {
+	out.DisplayID = id
+	gonbui.SendData(out)
 }
 
 // ShowMarkdown displays Markdown as output of the notebook's cell.
 func ShowMarkdown(text string) error {
-	return send(map[protocol.MIMEType]any{protocol.MIMETextMarkdown: text, protocol.MIMETextPlain: text})
+	return send(&protocol.DisplayData{Data: map[protocol.MIMEType]any{protocol.MIMETextMarkdown: text, protocol.MIMETextPlain: text}})
 }
 
 // ShowHTML displays an HTML fragment as output of the notebook's cell. The alternative stands for it where only text goes.
 func ShowHTML(fragment, alternative string) error {
-	return send(map[protocol.MIMEType]any{protocol.MIMETextHTML: fragment, protocol.MIMETextPlain: alternative})
+	return send(&protocol.DisplayData{Data: map[protocol.MIMEType]any{protocol.MIMETextHTML: fragment, protocol.MIMETextPlain: alternative}})
 }
 
 // ShowTable displays a table as output of the notebook's cell, as HTML and as aligned plain text.
@@ -101,7 +120,7 @@ func ShowTable(t Table) error {
 // ShowVegaLite displays an interactive Vega-Lite 5 specification as output of the notebook's cell. JupyterLab draws it,
 // also in a saved notebook and without a network; the static drawing stands for it elsewhere, such as in exported HTML.
 func ShowVegaLite(spec map[string]any, static Drawing) error {
-	svg, alternative, err := render(static)
+	out, err := render(static)
 	if err != nil {
 		return err
 	}
@@ -113,8 +132,8 @@ func ShowVegaLite(spec map[string]any, static Drawing) error {
 	if err := json.Unmarshal(text, &plain); err != nil {
 		return fmt.Errorf("widgets: Vega-Lite specification: %w", err)
 	}
-	return send(map[protocol.MIMEType]any{vegaLite: plain, protocol.MIMEImageSVG: string(svg),
-		protocol.MIMETextPlain: alternative})
+	out.Data[vegaLite] = plain
+	return send(out)
 }
 
 // ShowBrowser displays all panels of m one at a time, chosen with a slider that works in JupyterLab without a kernel.
@@ -148,11 +167,11 @@ func staticPanels[P any](caller string, panels []P, at []int, few int) ([]P, err
 }
 
 // send hands one output in several formats to the notebook, and waits until it is there.
-func send(bundle map[protocol.MIMEType]any) error {
+func send(out *protocol.DisplayData) error {
 	if !gonbui.IsNotebook {
 		return ErrNoNotebook
 	}
-	gonbui.SendData(&protocol.DisplayData{Data: bundle})
+	gonbui.SendData(out)
 	gonbui.Sync()
 	if err := gonbui.Error(); err != nil {
 		return fmt.Errorf("widgets: the notebook cannot be reached: %w", err)

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/janpfeifer/gonb/gonbui"
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 )
@@ -114,16 +115,29 @@ func TestShow(t *testing.T) {
 		t.Fatalf("%d outputs, want 4", len(got))
 	}
 	for i, want := range []map[protocol.MIMEType]string{
-		{protocol.MIMEImageSVG: "<svg ", protocol.MIMETextPlain: "QVIRL's objective"},
+		{protocol.MIMEImageSVG: "<svg ", protocol.MIMEImagePNG: "\x89PNG", protocol.MIMETextPlain: "QVIRL's objective"},
 		{protocol.MIMETextHTML: "<table", protocol.MIMETextPlain: "method  "},
 		{protocol.MIMETextMarkdown: "*a*"},
-		{protocol.MIMEImageSVG: "state 27", protocol.MIMETextPlain: "Marginal posteriors"},
+		{protocol.MIMEImageSVG: "state 27", protocol.MIMEImagePNG: "\x89PNG", protocol.MIMETextPlain: "Marginal posteriors"},
 	} {
 		for mime, part := range want {
-			if text, _ := got[i].Data[mime].(string); !strings.Contains(text, part) {
+			text, ok := got[i].Data[mime].(string)
+			if picture, is := got[i].Data[mime].([]byte); is && !ok {
+				text = string(picture)
+			}
+			if !strings.Contains(text, part) {
 				t.Errorf("output %d, %s: %.60q, want it to contain %q", i, mime, text, part)
 			}
 		}
+	}
+	f, err := exampleELBO().Figure()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, h := f.Size()
+	want := map[string]any{"image/png": map[string]any{"width": w, "height": h}}
+	if diff := cmp.Diff(want, got[0].Metadata); diff != "" {
+		t.Errorf("the picture's size on the page (-want +got):\n%s", diff)
 	}
 	spec, ok := got[3].Data[vegaLite].(map[string]any)
 	if !ok || len(spec["layer"].([]any)) != 7 {
@@ -134,6 +148,27 @@ func TestShow(t *testing.T) {
 	}
 	if err := ShowBrowser(exampleMarginals(), 3); err == nil {
 		t.Error("a panel that does not exist gave no error")
+	}
+}
+
+func TestLive(t *testing.T) {
+	k := inNotebook(t)
+	live := NewLive()
+	for range 100 {
+		if err := live.Update(exampleELBO()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := live.Done(); err != nil {
+		t.Fatal(err)
+	}
+	got := k.take()
+	first, last := got[0], got[len(got)-1]
+	if len(got) < 2 || len(got) > 10 || first.DisplayID == "" || first.DisplayID != last.DisplayID {
+		t.Fatalf("%d updates to %q and %q", len(got), first.DisplayID, last.DisplayID)
+	}
+	if first.Data[protocol.MIMEImageSVG] == nil || last.Data[protocol.MIMEImageSVG] == nil || last.Data[protocol.MIMEImagePNG] == nil {
+		t.Error("a picture is missing: SVG in every update, PNG in the last")
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/janpfeifer/gonb/gonbui"
 	"github.com/janpfeifer/gonb/gonbui/comms"
 	"github.com/janpfeifer/gonb/gonbui/dom"
+	"github.com/janpfeifer/gonb/gonbui/protocol"
 	gonbwidgets "github.com/janpfeifer/gonb/gonbui/widgets"
 )
 
@@ -73,12 +74,12 @@ func interact(label string, options []string, start int, draw func(int) (Drawing
 	defer done.Close()
 	picture := "birl-picture-" + gonbui.UniqueId()
 	for choice := start; ; {
-		if err := redraw(picture, label+": "+options[choice], choice, draw); err != nil {
+		if err := redraw(picture, label+": "+options[choice], choice, draw, renderFast); err != nil {
 			return err
 		}
 		select {
 		case <-done.C:
-			return gonbui.Error()
+			return redraw(picture, label+": "+options[choice], choice, draw, render) // what the saved notebook shows
 		case choice = <-choices.C:
 		}
 		for len(choices.C) > 0 { // only the latest position counts
@@ -88,19 +89,16 @@ func interact(label string, options []string, start int, draw func(int) (Drawing
 	}
 }
 
-func redraw(id, caption string, choice int, draw func(int) (Drawing, error)) error {
+func redraw(id, caption string, choice int, draw func(int) (Drawing, error), render func(Drawing) (*protocol.DisplayData, error)) error {
 	d, err := draw(choice)
 	if err != nil {
 		return err
 	}
-	f, err := d.Figure()
+	out, err := render(d)
 	if err != nil {
 		return err
 	}
-	svg, err := f.SVG()
-	if err != nil {
-		return err
-	}
-	gonbui.UpdateHTML(id, "<div><b>"+html.EscapeString(caption)+"</b></div>"+string(svg))
+	gonbui.UpdateHTML(id+"-caption", "<b>"+html.EscapeString(caption)+"</b>")
+	update(id, out)
 	return gonbui.Error()
 }

@@ -84,7 +84,7 @@ func (m Surface) Figure() (*Figure, error) {
 	}
 	return card{
 		title: m.Title, width: width, description: fmt.Sprintf("Heat map of %s over %s and %s.", m.ZLabel, m.XLabel, m.YLabel),
-		bodyHeight: vg.Length(rows) * (height + panelGap),
+		bodyHeight: vg.Length(rows) * (height + panelGap), records: m.records,
 		body: func(c draw.Canvas) {
 			drawPanels(draw.Crop(c, 0, -barWidth-panelGap, 0, 0), plots, columns)
 			side := draw.Crop(c, c.Max.X-c.Min.X-barWidth, 0, 0, -18)

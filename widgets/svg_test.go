@@ -2,7 +2,11 @@ package widgets
 
 import (
 	"bytes"
+	"encoding/csv"
 	"encoding/xml"
+	"fmt"
+	"image/color"
+	"image/png"
 	"io"
 	"math"
 	"os"
@@ -13,6 +17,9 @@ import (
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+
+	"github.com/go-birl/birl/envs/mdp"
 )
 
 // element is an SVG element with its style split up.
@@ -176,6 +183,91 @@ func TestEveryFigure(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestFormats compares the formats with each other: a PNG has twice the figure's size and its colours, a PDF its size in points.
+func TestFormats(t *testing.T) {
+	for name, d := range examples(t) {
+		f, err := d.Figure()
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		for _, extension := range []string{".svg", ".png", ".pdf", ".csv"} {
+			if err := f.Save(filepath.Join(dir, "figure"+extension)); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		read := func(extension string) []byte {
+			content, err := os.ReadFile(filepath.Join(dir, "figure"+extension))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return content
+		}
+		picture, err := png.Decode(bytes.NewReader(read(".png")))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		w, h := f.Size()
+		if size := picture.Bounds().Size(); max(size.X-2*w, 2*w-size.X, size.Y-2*h, 2*h-size.Y) > 2 { // rounded up before doubling
+			t.Errorf("%s: PNG of %v pixels for a figure of %d×%d", name, size, w, h)
+		}
+		canvas := vgimg.NewWith(vgimg.UseWH(f.width, f.height), vgimg.UseDPI(pngResolution), vgimg.UseBackgroundColor(color.Transparent))
+		if err := f.draw(canvas); err != nil {
+			t.Fatal(err)
+		}
+		worst := 0
+		for y := range picture.Bounds().Dy() {
+			for x := range picture.Bounds().Dx() {
+				to := func(c color.Color) color.RGBA { return color.RGBAModel.Convert(c).(color.RGBA) }
+				worst = max(worst, distance(to(picture.At(x, y)), to(canvas.Image().At(x, y))))
+			}
+		}
+		if worst > 20 { // of 255; hardly seen, and on the edges of lines
+			t.Errorf("%s: the palette changes a channel by %d", name, worst)
+		}
+		box := fmt.Sprintf("/MediaBox [0 0 %.2f %.2f]", f.width.Points(), f.height.Points())
+		if pdf := read(".pdf"); !bytes.HasPrefix(pdf, []byte("%PDF-")) || !bytes.Contains(pdf, []byte(box)) {
+			t.Errorf("%s: the PDF lacks %q", name, box)
+		}
+		rows, err := csv.NewReader(bytes.NewReader(read(".csv"))).ReadAll()
+		if err != nil || len(rows) < 2 {
+			t.Errorf("%s: CSV of %d lines, %v", name, len(rows), err)
+		}
+	}
+	if err := Save(exampleELBO(), filepath.Join(t.TempDir(), "figure.jpg")); err == nil || !strings.Contains(err.Error(), ".pdf") {
+		t.Errorf("saving as JPEG: %v, want an error that names the formats", err)
+	}
+}
+
+func TestCSV(t *testing.T) {
+	for name, test := range map[string]struct {
+		d    Drawing
+		want string
+	}{
+		"curves": {Curves{Panels: []CurvePanel{{Title: "p", Levels: []Level{{"optimal", 3}}, Curves: []Curve{
+			{Name: "qvirl", X: []float64{1, 2}, Y: []float64{0.5, math.NaN()}, StdErr: []float64{0.25, 1}}}}}},
+			"panel,curve,x,y,low,high\np,qvirl,1,0.5,0.25,0.75\np,qvirl,2,,,\np,optimal,,3,,\n"},
+		"dots": {Dots{Methods: []string{"qvirl", "avril"}, Panels: []DotPanel{{Title: "a, b", Target: math.NaN(),
+			Estimates: []*Estimate{Value(1, 0.1), nil}, Published: []*Estimate{nil, Value(2, math.NaN())}}}},
+			"panel,method,source,mean,stderr\n\"a, b\",qvirl,estimate,1,0.1\n\"a, b\",avril,published,2,\n"},
+		"surface": {Surface{XLabel: "x", YLabel: "y", ZLabel: "z", X: []float64{1, 2}, Y: []float64{3, 4},
+			Panels: []SurfacePanel{{Title: "s", Z: []float64{5, 6, 7, math.NaN()}}}},
+			"panel,x,y,z\ns,1,3,5\ns,2,3,6\ns,1,4,7\ns,2,4,\n"},
+		"map": {Map{Width: 2, Height: 1, Values: []float64{1, -2}, ValueLabel: "reward",
+			Demonstrations: []mdp.Trajectory{{{State: 1, Action: 3}}}},
+			"state,action,quantity,value\n0,,reward,1\n1,,reward,-2\n1,3,demonstrated,1\n"},
+	} {
+		f, err := test.d.Figure()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := f.CSV()
+		if err != nil || string(got) != test.want {
+			t.Errorf("%s:\n%s%v\nwant\n%s", name, got, err, test.want)
+		}
 	}
 }
 

@@ -161,10 +161,17 @@ func signed(v float64) string {
 	return s
 }
 
-// legend explains the table's reading.
-func (t Table) legend() string {
-	if len(t.References) == 0 {
-		return "Mean ± standard error."
+// notes are the sentences below the table. The first explains its reading, where estimates have standard errors.
+func (t Table) notes() []string {
+	if len(t.References) > 0 {
+		return append([]string{"Mean ± standard error; in parentheses, our value minus the reference in standard errors of the difference."}, t.Notes...)
 	}
-	return "Mean ± standard error; in parentheses, our value minus the reference in standard errors of the difference."
+	for _, row := range t.Rows {
+		for _, cell := range row.Cells {
+			if cell.Estimate != nil && !math.IsNaN(cell.Estimate.StdErr) {
+				return append([]string{"Mean ± standard error."}, t.Notes...)
+			}
+		}
+	}
+	return t.Notes
 }

@@ -52,6 +52,15 @@ W₁ is the distance to the exact ValueWalk posterior.
 	}
 }
 
+func TestTableWithoutStandardErrors(t *testing.T) {
+	table := Table{Columns: []Column{{Name: "n"}}, Rows: []Row{{Method: "a b", Cells: []Cell{{Estimate: Value(3, math.NaN())}}}}}
+	for name, write := range map[string]func() (string, error){"Text": table.Text, "Markdown": table.Markdown, "HTML": table.HTML} {
+		if text, err := write(); err != nil || strings.Contains(text, "standard error") {
+			t.Errorf("%s: %v; a note on standard errors is there:\n%s", name, err, text)
+		}
+	}
+}
+
 func TestTableMarkdown(t *testing.T) {
 	table := exampleTable()
 	table.Rows[0].Method = "a|b"

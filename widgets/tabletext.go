@@ -72,8 +72,10 @@ func (t Table) Text() (string, error) {
 			out.WriteString(strings.Repeat("─", total) + "\n")
 		}
 	}
-	out.WriteString("\n" + t.legend() + "\n")
-	for _, note := range t.Notes {
+	for i, note := range t.notes() {
+		if i == 0 {
+			out.WriteString("\n")
+		}
 		out.WriteString(note + "\n")
 	}
 	return out.String(), nil
@@ -107,8 +109,7 @@ func (t Table) Markdown() (string, error) {
 			out.WriteString("|:--" + strings.Repeat("|:--", len(line)-1) + "|\n")
 		}
 	}
-	out.WriteString("\n" + t.legend() + "\n")
-	for _, note := range t.Notes {
+	for _, note := range t.notes() {
 		out.WriteString("\n" + note + "\n")
 	}
 	return out.String(), nil
@@ -156,7 +157,7 @@ func (t Table) HTML() (string, error) {
 		out.WriteString("</tr>\n")
 	}
 	out.WriteString("</table>\n")
-	for _, note := range append([]string{t.legend()}, t.Notes...) {
+	for _, note := range t.notes() {
 		fmt.Fprintf(&out, `<div style="%s">%s</div>`+"\n", small, html.EscapeString(note))
 	}
 	return out.String(), nil

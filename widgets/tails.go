@@ -57,7 +57,7 @@ func (m Tails) Figure() (*Figure, error) {
 	return card{
 		title: m.Title, legend: legend,
 		description: fmt.Sprintf("Densities of %s in %d panels: %s.", m.XLabel, len(m.Panels), labels(m.Methods)),
-		bodyHeight:  vg.Length(rows) * block,
+		bodyHeight:  vg.Length(rows) * block, records: m.records,
 		body: func(c draw.Canvas) {
 			width := (c.Max.X-c.Min.X-names)/vg.Length(columns) - panelGap
 			for i, panel := range m.Panels {

@@ -64,7 +64,7 @@ func (m Traces) Figure() (*Figure, error) {
 	return card{
 		title: m.Title, legend: chainLegend(chains), description: fmt.Sprintf("Draws of %d chains, %d quantities.", chains, len(plots)),
 		bodyHeight: vg.Length(len(plots))*95 + 20,
-		body:       func(c draw.Canvas) { drawPanels(c, plots, 1) },
+		body:       func(c draw.Canvas) { drawPanels(c, plots, 1) }, records: m.records,
 	}.figure(), nil
 }
 
@@ -176,7 +176,7 @@ func (m Ranks) Figure() (*Figure, error) {
 	return card{
 		title: m.Title, legend: []legendEntry{band}, description: fmt.Sprintf("Rank histograms in %d panels.", len(plots)),
 		bodyHeight: vg.Length(rows)*(140+panelGap) + 12,
-		body:       func(c draw.Canvas) { drawPanels(c, plots, columns) },
+		body:       func(c draw.Canvas) { drawPanels(c, plots, columns) }, records: m.records,
 	}.figure(), nil
 }
 
