@@ -1,6 +1,7 @@
 package mcmc
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -55,6 +56,9 @@ func (d *Diagnostics) Worst() (rhat, bulkESS float64) {
 	return rhat, bulkESS
 }
 
+// ErrHeavyTails is that of chains that agree and are long, but whose standard deviations rest on few samples far out.
+var ErrHeavyTails = errors.New("mcmc: heavy tails")
+
 // Clean returns nil if the chains agree and are long enough by the targets, and otherwise an error that names the worst
 // reward or state.
 func (d *Diagnostics) Clean() error {
@@ -76,8 +80,8 @@ func (d *Diagnostics) Clean() error {
 		}
 	}
 	if d.MaxStdError > 0 && !(d.StdError <= d.MaxStdError) {
-		return fmt.Errorf("mcmc: heavy tails: a standard deviation is known within %.0f %% only, above %.0f %%, after %d iterations; "+
-			"raise MaxIterations or Samples", 100*d.StdError, 100*d.MaxStdError, d.Iterations)
+		return fmt.Errorf("%w: a standard deviation is known within %.0f %% only, above %.0f %%, after %d iterations; "+
+			"raise Samples", ErrHeavyTails, 100*d.StdError, 100*d.MaxStdError, d.Iterations)
 	}
 	return nil
 }

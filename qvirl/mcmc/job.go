@@ -2,6 +2,7 @@ package mcmc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"github.com/go-birl/birl/qvirl/irl"
 	"math"
@@ -117,6 +118,7 @@ type Budget struct {
 	MinESS, MaxRHat float64 // sampling ends when every reward and value has them among the kept samples,
 	MaxIterations   int     // or when each chain has made that many iterations
 	MaxStdError     float64 // and no standard deviation has a larger relative Monte Carlo error; 0: whatever it is
+	MaxSamples      int     // that are kept where tails are so heavy that MaxStdError asks for more than Samples
 	MinIterations   int     // that each chain makes in any case
 }
 
@@ -150,7 +152,10 @@ const (
 // Acceptance.
 func (j *Job) Converge(b Budget, advance func(chain, iterations int) error, collect func(perChain int) *Posterior) (*Posterior, Diagnostics, error) {
 	perChain := b.Samples / b.Chains
-	for total := min(max(firstRound*perChain, b.MinIterations), b.MaxIterations); ; total = min(int(roundGrowth*float64(total)), b.MaxIterations) {
+	next := max(firstRound*perChain, b.MinIterations)
+	for {
+		total := min(next, b.MaxIterations)
+		next = int(roundGrowth * float64(total))
 		if err := j.Each(b.Chains, func(i int) error { return advance(i, total) }); err != nil {
 			return nil, Diagnostics{}, err
 		}
@@ -172,7 +177,16 @@ func (j *Job) Converge(b Budget, advance func(chain, iterations int) error, coll
 			if b.MaxStdError > 0 {
 				d.StdError = math.Max(worstStdError(p.problem.RewardDim(), p.RewardChains), worstStdError(p.problem.MDP.States(), p.ValueChains))
 			}
-			end = end || d.Clean() == nil
+			err := d.Clean()
+			if errors.Is(err, ErrHeavyTails) { // of samples nearly independent: only more of them help
+				if 2*perChain*b.Chains <= b.MaxSamples && 2*total <= b.MaxIterations {
+					perChain *= 2
+					next = 2 * total
+					return nil
+				}
+				end = true
+			}
+			end = end || err == nil
 			return nil
 		})
 		if end {

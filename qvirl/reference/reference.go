@@ -119,8 +119,19 @@ func (s *sampling) run(ctx context.Context) (*Posterior, error) {
 	return &Posterior{samples, d}, nil
 }
 
-// storeLimit is the number of positions stored per kept sample.
-const storeLimit = 2
+// storeLimit is the number of positions stored per kept sample: of problems with many rewards no more than are needed, of others so many
+// that more can be kept where tails are heavy.
+func (s *sampling) storeLimit() int {
+	if s.problem.RewardDim() > manyRewards {
+		return 2
+	}
+	return 2 * heavier
+}
+
+const (
+	manyRewards = 200
+	heavier     = 8 // times the samples are kept where tails are heavy
+)
 
 // prepare compiles the problem and starts the chains at draws from the prior.
 func (s *sampling) prepare() error {
@@ -138,7 +149,7 @@ func (s *sampling) prepare() error {
 		t := base.Clone()
 		k := &chain{target: t, rng: rng, at: newState(t.Dim()), draw: make([]float64, t.n+s.problem.ValueDim()),
 			hamiltonian: newHamiltonian(t, s.config.Trajectory, maxLeapfrog), slice: newSlice(t), unroot: unroot, ridge: 1 / math.Sqrt(float64(t.k))}
-		k.trace = mcmc.NewTrace(len(k.draw), storeLimit*s.config.Samples/s.config.Chains)
+		k.trace = mcmc.NewTrace(len(k.draw), s.storeLimit()*s.config.Samples/s.config.Chains)
 		if base.diag != nil || unroot != nil {
 			if w, err := valuewalk.NewWalker(s.problem, rng, walkTrajectory); err == nil {
 				k.walker, k.walkCost = w, walkCost(s.problem)
@@ -188,6 +199,7 @@ func (s *sampling) budget() mcmc.Budget {
 	c, b := s.config, s.config.budget()
 	iterations := c.MaxWork / s.chains[0].cost
 	b.MaxIterations = max(int(math.Min(float64(c.MaxIterations), iterations)), 2*c.Samples/c.Chains)
+	b.MaxSamples = s.storeLimit() / 2 * c.Samples
 	b.MinIterations = int(math.Min(cheapIterations, cheapWork/s.chains[0].cost))
 	return b
 }

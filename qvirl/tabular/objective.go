@@ -54,10 +54,14 @@ func newObjective(scope *model.Scope, g *Graph, rows *Node, b shape, c Config) o
 	meanH = b.withFirst(Add(meanH, get("contrastOrigin")), 1)
 	moved := byAction(MatMul(contrast, spread)) // D F or D Σ, [B, A−1, S, n]
 	other := moved
+	var covH *Node
 	if c.Covariance == KernelCovariance {
 		other = byAction(contrast)
+		covH = Einsum("basn,bcsn->bacs", moved, other)
+	} else {
+		half := Einsum("basn,bcsn->bacs", moved, StopGradient(moved)) // the covariance, with half of its gradient
+		covH = Sub(Add(half, Transpose(half, 1, 2)), StopGradient(half))
 	}
-	covH := TransposeAllAxes(Einsum("basn,bcsn->bsac", moved, other), 0, 2, 3, 1)
 	covH = b.withFirst(b.withFirst(covH, 1), 2)
 	keep := graphs.Materializer(get("identity"))
 	meanH, covH = keep(meanH), keep(covH)
@@ -100,11 +104,14 @@ func newObjective(scope *model.Scope, g *Graph, rows *Node, b shape, c Config) o
 		root = Sub(start, MatMul(pull, surrogate))
 		lift = MatMul(Mul(pull, ExpandAxes(residual, 1)), graphs.SwapLast(pull))
 	}
-	left := root
+	var cov *Node
 	if c.Covariance == KernelCovariance {
-		left = MatMul(root, spread)
+		cov = MatMul(MatMul(root, spread), graphs.SwapLast(root))
+	} else {
+		cov = MatMul(root, graphs.SwapLast(StopGradient(root)))
+		cov = Sub(MulScalar(cov, 2), StopGradient(cov)) // the divergence's gradient in it is symmetric: half of it twice
 	}
-	cov := Add(MatMul(left, graphs.SwapLast(root)), lift)
+	cov = Add(cov, lift)
 
 	logProbs := graphs.LogActionProbs(meanH, covH, get("beta"))
 	var logLikelihood *Node
