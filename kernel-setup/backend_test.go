@@ -29,7 +29,8 @@ func TestBackendEnv(t *testing.T) {
 		}
 		got, err := backendEnv(l, test.named)
 		if err != nil || !slices.Equal(got, test.want) {
-			t.Errorf("named %q, environment %q, without XLA %v: %q, error %v, want %q", test.named, test.own, test.noXLA, got, err, test.want)
+			t.Errorf("named %q, environment %q, without XLA %v: %q, error %v, want %q", test.named, test.own,
+				test.noXLA, got, err, test.want)
 		}
 	}
 }

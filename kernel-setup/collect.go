@@ -45,7 +45,8 @@ arguments: it lets a random policy act in the environment, stores the episodes, 
 // runDemos builds the command demos and runs it in the folder that the user is in, so that its relative paths are hers.
 func runDemos(cmd *cobra.Command, l layout, args []string) error {
 	program := filepath.Join(l.bin(), "demos")
-	build := command{name: "go", args: []string{"build", "-o", program, "./envs/cmd/demos"}, dir: l.root, env: l.environment()}
+	build := command{name: "go", args: []string{"build", "-o", program, "./envs/cmd/demos"}, dir: l.root,
+		env: l.environment()}
 	if err := build.run(cmd.Context()); err != nil {
 		return err
 	}

@@ -186,7 +186,8 @@ for name in ("jupyterlab", "nbclient", "nbconvert"):
 	python := finding{Item: "Python", Needed: true, Status: "ok", Detail: l.python()}
 	var lines []string
 	// Blank lines are dropped by command; a missing package therefore shows as too few lines.
-	err := command{name: l.python(), args: []string{"-I", "-c", script}, dir: l.root, env: l.environment(), stdout: func(line string) { lines = append(lines, line) }}.run(ctx)
+	err := command{name: l.python(), args: []string{"-I", "-c", script}, dir: l.root, env: l.environment(),
+		stdout: func(line string) { lines = append(lines, line) }}.run(ctx)
 	st := s.Steps[pythonStepName]
 	switch {
 	case err != nil:
@@ -196,7 +197,8 @@ for name in ("jupyterlab", "nbclient", "nbconvert"):
 		}
 		return []finding{python}
 	case s.check(l.private(), pythonStepName, st.Digest) != "":
-		python.Status, python.Detail, python.Mend = "broken", "the environment: "+s.check(l.private(), pythonStepName, st.Digest), mendInstall
+		python.Status, python.Detail, python.Mend = "broken", "the environment: "+s.check(l.private(), pythonStepName,
+			st.Digest), mendInstall
 		return []finding{python}
 	case len(lines) != 4:
 		python.Status, python.Detail, python.Mend = "broken", "packages are missing from "+l.venv(), mendInstall
@@ -225,7 +227,8 @@ print(", ".join(f"{name} {m.version(name)}" for name in ("gymnasium", "box2d", "
 		return f
 	}
 	// Greetings of the packages may come before the line that is wanted.
-	err := command{name: l.python(), args: []string{"-I", "-c", script}, dir: l.root, env: l.environment("PYGAME_HIDE_SUPPORT_PROMPT=1"),
+	err := command{name: l.python(), args: []string{"-I", "-c", script}, dir: l.root,
+		env:    l.environment("PYGAME_HIDE_SUPPORT_PROMPT=1"),
 		stdout: func(line string) { f.Detail = line }}.run(ctx)
 	if err != nil {
 		f.Status, f.Detail, f.Mend = "broken", err.Error(), "rm -rf "+quote(l.venv())+" && "+mend
@@ -289,7 +292,8 @@ func backendFindings(ctx context.Context, l layout, say func(string)) []finding 
 	for _, name := range backends {
 		f := finding{Item: "backend " + name, Status: "ok"}
 		if strings.HasPrefix(name, "xla:") {
-			f.Item = "backend xla (" + strings.TrimSuffix(strings.TrimPrefix(filepath.Base(name), "pjrt_c_api_"), "_plugin.so") + ")"
+			f.Item = "backend xla (" + strings.TrimSuffix(strings.TrimPrefix(filepath.Base(name), "pjrt_c_api_"),
+				"_plugin.so") + ")"
 		}
 		if filepath.Base(name) == cudaPlugin.file() && !hasNVIDIA() {
 			f.Status, f.Detail = "none", "this machine shows no NVIDIA GPU"

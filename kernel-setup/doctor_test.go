@@ -50,7 +50,8 @@ func TestDoctorSeesDamagedPlugin(t *testing.T) {
 
 func TestDoctorOnABareClone(t *testing.T) {
 	l := clone(t)
-	for _, f := range []finding{toolFinding(l, "gonb"), kernelspecFinding(l), pythonFindings(t.Context(), l, &state{Steps: map[string]stamp{}})[0]} {
+	for _, f := range []finding{toolFinding(l, "gonb"), kernelspecFinding(l), pythonFindings(t.Context(), l,
+		&state{Steps: map[string]stamp{}})[0]} {
 		if f.Status == "ok" || f.Mend == "" || !f.Needed {
 			t.Errorf("on a bare clone: %+v", f)
 		}

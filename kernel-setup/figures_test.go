@@ -21,8 +21,8 @@ import (
 const showsFigure = `e => [...e.querySelectorAll("img")].some(i => i.complete && i.naturalWidth > 0) ||
 	[...e.querySelectorAll("canvas, svg")].some(c => c.getBoundingClientRect().width > 50)`
 
-// TestSavedFigures opens every saved notebook as a reader of a fresh clone does, in a JupyterLab that does not trust it and
-// without a kernel, then its HTML export, and looks for a picture in each output that is a figure.
+// TestSavedFigures opens every saved notebook as a reader of a fresh clone does, in a JupyterLab that does not trust it
+// and without a kernel, then its HTML export, and looks for a picture in each output that is a figure.
 func TestSavedFigures(t *testing.T) {
 	l := installed(t)
 	browser := findBrowser()
@@ -43,7 +43,8 @@ func TestSavedFigures(t *testing.T) {
 		"apputils-extension/notification.jupyterlab-settings": `{"fetchNews": "false", "checkForUpdates": false}`,
 	})
 	pages := t.TempDir()
-	export := command{name: l.python(), args: append([]string{"-I", "-m", "nbconvert", "--to", "html", "--output-dir", pages}, notebooks...),
+	export := command{name: l.python(), args: append([]string{"-I", "-m", "nbconvert", "--to", "html", "--output-dir",
+		pages}, notebooks...),
 		dir: pages, env: env}
 	if err := export.run(t.Context()); err != nil {
 		t.Fatal(err)
@@ -63,7 +64,8 @@ func TestSavedFigures(t *testing.T) {
 				{"HTML", "file://" + filepath.Join(pages, strings.TrimSuffix(name, ".ipynb")+".html")},
 			} {
 				if missing := missingFigures(t, ctx, page.url, figures); len(missing) > 0 {
-					t.Errorf("%s: of %d figures, these do not show: %s\n  What to do: go run ./kernel-setup run --inplace %s",
+					t.Errorf("%s: of %d figures, these do not show: %s\n  What to do: go run ./kernel-setup run "+
+						"--inplace %s",
 						page.kind, len(figures), strings.Join(missing, ", "), strings.TrimSuffix(name, ".ipynb"))
 				}
 			}
@@ -94,7 +96,8 @@ func startLab(t *testing.T, l layout, env []string) string {
 	ctx, stop := context.WithCancel(t.Context())
 	var log strings.Builder
 	ended := make(chan error, 1)
-	lab := command{name: l.python(), args: []string{"-I", "-m", "jupyterlab", "--no-browser", "--allow-root", "--ServerApp.ip=127.0.0.1", "--ServerApp.port=" + port,
+	lab := command{name: l.python(), args: []string{"-I", "-m", "jupyterlab", "--no-browser", "--allow-root",
+		"--ServerApp.ip=127.0.0.1", "--ServerApp.port=" + port,
 		"--IdentityProvider.token=", "--ServerApp.root_dir=" + l.notebooks()}, dir: l.notebooks(), env: env,
 		output: func(line string) { fmt.Fprintln(&log, line) }, grace: 10 * time.Second}
 	go func() { ended <- lab.run(ctx) }()
@@ -141,7 +144,8 @@ func figureOutputs(t *testing.T, path string) []place {
 	for i, cell := range notebook.Cells {
 		for j, out := range cell.Outputs {
 			for mime, content := range out.Data {
-				html := mime == "text/html" && (strings.Contains(string(content), "<img") || strings.Contains(string(content), "<svg"))
+				html := mime == "text/html" && (strings.Contains(string(content), "<img") ||
+					strings.Contains(string(content), "<svg"))
 				if strings.HasPrefix(mime, "image/") || strings.Contains(mime, "vega") || html {
 					found = append(found, place{i, j})
 					break
@@ -152,8 +156,8 @@ func figureOutputs(t *testing.T, path string) []place {
 	return found
 }
 
-// missingFigures opens a page of a notebook and names the figures that do not show although their outputs have been there for five
-// seconds. It gives the page a minute to build them.
+// missingFigures opens a page of a notebook and names the figures that do not show although their outputs have been
+// there for five seconds. It gives the page a minute to build them.
 func missingFigures(t *testing.T, ctx context.Context, url string, figures []place) []string {
 	t.Helper()
 	wanted, err := json.Marshal(figures)

@@ -124,17 +124,23 @@ interrupted is repaired by running the command again. The options are remembered
 				return err
 			}
 			if !did {
-				fmt.Fprintf(os.Stderr, "everything is installed already (checked in %s)\n", time.Since(started).Round(time.Millisecond))
+				fmt.Fprintf(os.Stderr, "everything is installed already (checked in %s)\n",
+					time.Since(started).Round(time.Millisecond))
 			} else {
-				fmt.Fprintf(os.Stderr, "installed in %s; next: go run ./kernel-setup doctor, lab, run or test\n", seconds(time.Since(started)))
+				fmt.Fprintf(os.Stderr, "installed in %s; next: go run ./kernel-setup doctor, lab, run or test\n",
+					seconds(time.Since(started)))
 			}
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&python, "python", "", "Python interpreter to build on, 3.10 or newer (default: the first suitable one on PATH)")
-	cmd.Flags().BoolVar(&cuda, "cuda", false, "also install the XLA plugin and libraries for NVIDIA GPUs (Linux on x86-64, several GB)")
-	cmd.Flags().BoolVar(&noXLA, "no-xla", false, "do without XLA: compute on the pure Go backend, about ten times slower")
-	cmd.Flags().StringSliceVar(&with, "with", nil, `further parts: "envs", the Gymnasium environments (650 MB); --with= goes back to none`)
+	cmd.Flags().StringVar(&python, "python", "", "Python interpreter to build on, 3.10 or newer (default: the first "+
+		"suitable one on PATH)")
+	cmd.Flags().BoolVar(&cuda, "cuda", false, "also install the XLA plugin and libraries for NVIDIA GPUs (Linux on "+
+		"x86-64, several GB)")
+	cmd.Flags().BoolVar(&noXLA, "no-xla", false, "do without XLA: compute on the pure Go backend, about ten times "+
+		"slower")
+	cmd.Flags().StringSliceVar(&with, "with", nil,
+		`further parts: "envs", the Gymnasium environments (650 MB); --with= goes back to none`)
 	return cmd
 }
 
@@ -248,7 +254,8 @@ func (in *installer) missing(ctx context.Context, s *state) (todo []step, notice
 		return nil, nil, err
 	}
 	for _, st := range steps {
-		if (in.only == nil || slices.Contains(in.only, st.name)) && s.check(in.layout.private(), st.name, st.digest) != "" {
+		if (in.only == nil || slices.Contains(in.only, st.name)) &&
+			s.check(in.layout.private(), st.name, st.digest) != "" {
 			todo = append(todo, st)
 		}
 	}
@@ -277,14 +284,16 @@ func (in *installer) steps(ctx context.Context, s *state) (steps []step, notices
 		if s.Choices.CUDA {
 			return nil, nil, fmt.Errorf("--cuda needs XLA: %s", reason)
 		}
-		return steps, append(notices, "XLA: "+reason+"; computation will use the pure Go backend, about ten times slower"), nil
+		return steps, append(notices, "XLA: "+reason+"; computation will use the pure Go backend, about ten times "+
+			"slower"), nil
 	}
 	plugins := []plugin{cpuPlugin}
 	if s.Choices.CUDA {
 		plugins = append(plugins, cudaPlugin)
 		steps = append(steps, in.cudaStep(s))
 		if !hasNVIDIA() {
-			notices = append(notices, "CUDA: this machine shows no NVIDIA GPU (/dev/nvidia*); the files are installed all the same")
+			notices = append(notices, "CUDA: this machine shows no NVIDIA GPU (/dev/nvidia*); the files are "+
+				"installed all the same")
 		}
 	}
 	for _, p := range plugins {
@@ -303,7 +312,8 @@ func (in *installer) lock(ctx context.Context) (unlock func(), err error) {
 	}
 	if !ok {
 		who, _ := os.ReadFile(path)
-		t := in.progress.begin(fmt.Sprintf("waiting for another kernel-setup (process %s) that installs into this clone", strings.TrimSpace(string(who))))
+		t := in.progress.begin(fmt.Sprintf("waiting for another kernel-setup (process %s) that installs into this "+
+			"clone", strings.TrimSpace(string(who))))
 		if _, err := l.TryLockContext(ctx, 200*time.Millisecond); err != nil {
 			t.failed(ctx)
 			return nil, err

@@ -21,7 +21,8 @@ func TestFailedStepStaysBegun(t *testing.T) {
 	in := installer{layout: l, progress: quiet(&out)}
 	s := &state{Steps: map[string]stamp{}}
 	cause := errors.New("pip said no")
-	err := in.perform(t.Context(), s, step{name: "x", title: "The X", digest: "d", run: func(context.Context, func(string)) ([]output, error) {
+	err := in.perform(t.Context(), s, step{name: "x", title: "The X", digest: "d", run: func(context.Context,
+		func(string)) ([]output, error) {
 		saved, err := loadState(l.state())
 		if err != nil {
 			return nil, err
@@ -57,7 +58,8 @@ func TestFinishedStepIsStamped(t *testing.T) {
 	var out bytes.Buffer
 	in := installer{layout: l, progress: quiet(&out)}
 	s := &state{Steps: map[string]stamp{}}
-	err := in.perform(t.Context(), s, step{name: "x", title: "The X", digest: "d", run: func(context.Context, func(string)) ([]output, error) {
+	err := in.perform(t.Context(), s, step{name: "x", title: "The X", digest: "d", run: func(context.Context,
+		func(string)) ([]output, error) {
 		writeFiles(t, l.private(), map[string]string{"made": "abc"})
 		return outputsOf(l.private(), true, "made")
 	}})
@@ -81,10 +83,11 @@ func TestInterruptedStepReportsTheInterrupt(t *testing.T) {
 	var out bytes.Buffer
 	in := installer{layout: l, progress: quiet(&out)}
 	ctx, cancel := context.WithCancel(t.Context())
-	err := in.perform(ctx, &state{Steps: map[string]stamp{}}, step{name: "x", title: "The X", digest: "d", run: func(context.Context, func(string)) ([]output, error) {
-		cancel()
-		return nil, errors.New("killed")
-	}})
+	err := in.perform(ctx, &state{Steps: map[string]stamp{}}, step{name: "x", title: "The X", digest: "d",
+		run: func(context.Context, func(string)) ([]output, error) {
+			cancel()
+			return nil, errors.New("killed")
+		}})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want the interrupt", err)
 	}
@@ -173,14 +176,16 @@ func TestFurtherPartsAreChosenByName(t *testing.T) {
 		parts []string
 		envs  bool
 		bad   bool
-	}{{nil, false, false}, {[]string{"envs"}, true, false}, {[]string{"envs", "moon"}, false, true}, {[]string{"cuda"}, false, true}} {
+	}{{nil, false, false}, {[]string{"envs"}, true, false}, {[]string{"envs", "moon"}, false, true},
+		{[]string{"cuda"}, false, true}} {
 		if envs, err := parseWith(c.parts); envs != c.envs || (err != nil) != c.bad {
 			t.Errorf("--with %v: environments %v, error %v", c.parts, envs, err)
 		}
 	}
 }
 
-// The environments are a step only where they were asked for, and are lost with the virtual environment they were put in.
+// The environments are a step only where they were asked for, and are lost with the virtual environment they were put
+// in.
 func TestEnvironmentsFollowTheVirtualEnvironment(t *testing.T) {
 	in := installer{layout: clone(t), progress: quiet(&bytes.Buffer{})}
 	digestOf := func(s *state) string {

@@ -112,7 +112,8 @@ func writeNotebook(t *testing.T, path string, cells ...string) {
 	}
 	text, err := json.Marshal(map[string]any{
 		"cells": list, "nbformat": 4, "nbformat_minor": 5,
-		"metadata": map[string]any{"kernelspec": map[string]string{"name": "gonb", "display_name": "Go", "language": "go"}},
+		"metadata": map[string]any{"kernelspec": map[string]string{"name": "gonb", "display_name": "Go",
+			"language": "go"}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -134,7 +135,8 @@ func TestFailingCellsAreReported(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
 			notebook := filepath.Join(dir, "failing.ipynb")
-			writeNotebook(t, notebook, "%noautoget", test.cell, "import \"fmt\"\n%%\nfmt.Println(\"must not be reached\")")
+			writeNotebook(t, notebook, "%noautoget", test.cell,
+				"import \"fmt\"\n%%\nfmt.Println(\"must not be reached\")")
 			before, err := os.ReadFile(notebook)
 			if err != nil {
 				t.Fatal(err)
@@ -143,13 +145,15 @@ func TestFailingCellsAreReported(t *testing.T) {
 			if test.name == "time limit" {
 				limit = 5 * time.Second
 			}
-			result, err := runNotebook(t.Context(), l, logged(t), notebook, runOptions{out: dir, inplace: true, limit: limit})
+			result, err := runNotebook(t.Context(), l, logged(t), notebook, runOptions{out: dir, inplace: true,
+				limit: limit})
 			failure, ok := errors.AsType[*cellError](err)
 			if !ok {
 				t.Fatalf("error %v (%T), want a *cellError", err, err)
 			}
 			if failure.Index != 2 || failure.Cells != 3 || failure.Position != 2 || failure.Source != test.cell {
-				t.Errorf("reported is cell %d of %d, In [%d], %q", failure.Index, failure.Cells, failure.Position, failure.Source)
+				t.Errorf("reported is cell %d of %d, In [%d], %q", failure.Index, failure.Cells, failure.Position,
+					failure.Source)
 			}
 			if !strings.Contains(failure.Problem, test.want) {
 				t.Errorf("reported is %q, want %q", failure.Problem, test.want)
@@ -175,9 +179,11 @@ func TestShellFailureMayBeExpected(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tagged := strings.ReplaceAll(string(text), `"metadata":{},"outputs"`, `"metadata":{"tags":["raises-exception"]},"outputs"`)
+	tagged := strings.ReplaceAll(string(text), `"metadata":{},"outputs"`,
+		`"metadata":{"tags":["raises-exception"]},"outputs"`)
 	writeFiles(t, dir, map[string]string{"expected.ipynb": tagged})
-	if _, err := runNotebook(t.Context(), l, logged(t), notebook, runOptions{out: dir, limit: 5 * time.Minute}); err != nil {
+	if _, err := runNotebook(t.Context(), l, logged(t), notebook,
+		runOptions{out: dir, limit: 5 * time.Minute}); err != nil {
 		t.Errorf("a cell tagged raises-exception ended the run: %v", err)
 	}
 }
@@ -230,7 +236,8 @@ func TestNotebooks(t *testing.T) {
 	}
 	for _, name := range found {
 		t.Run(name, func(t *testing.T) {
-			if _, err := runNotebook(t.Context(), l, logged(t), filepath.Join(l.notebooks(), name), runOptions{out: t.TempDir(), limit: 30 * time.Minute}); err != nil {
+			if _, err := runNotebook(t.Context(), l, logged(t), filepath.Join(l.notebooks(), name),
+				runOptions{out: t.TempDir(), limit: 30 * time.Minute}); err != nil {
 				t.Error(err)
 			}
 		})

@@ -37,7 +37,8 @@ neither read nor changed.`,
 			}
 			// JupyterLab shares the terminal, receives its Ctrl-C, asks for confirmation and shuts its kernels down. It
 			// therefore is waited for, whatever happens to this process's own context.
-			lab := exec.Command(l.python(), append([]string{"-I", "-m", "jupyterlab", "--ServerApp.root_dir=" + l.notebooks()}, args...)...)
+			lab := exec.Command(l.python(), append([]string{"-I", "-m", "jupyterlab", "--ServerApp.root_dir=" +
+				l.notebooks()}, args...)...)
 			lab.Dir, lab.Env = l.notebooks(), l.environment(env...)
 			lab.Stdin, lab.Stdout, lab.Stderr = os.Stdin, os.Stdout, os.Stderr
 			endWithParent(lab)
@@ -65,6 +66,7 @@ neither read nor changed.`,
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&backend, "backend", "", "backend for the kernels to compute on (default: the best installed)")
+	cmd.Flags().StringVar(&backend, "backend", "",
+		"backend for the kernels to compute on (default: the best installed)")
 	return cmd
 }

@@ -41,7 +41,8 @@ func findLayout(dir string) (layout, error) {
 			return layout{}, err
 		}
 		if filepath.Dir(dir) == dir {
-			return layout{}, fmt.Errorf("%s is not inside a clone of %s: change to the clone and try again", start, modulePath)
+			return layout{}, fmt.Errorf("%s is not inside a clone of %s: change to the clone and try again", start,
+				modulePath)
 		}
 	}
 }
@@ -113,7 +114,8 @@ func (l layout) sitePackages() (string, error) {
 	if runtime.GOOS == "windows" {
 		pattern = filepath.Join("Lib", "site-packages")
 	}
-	// The pattern is matched below the virtual environment, so that special characters in the clone's own path do no harm.
+	// The pattern is matched below the virtual environment, so that special characters in the clone's own path do no
+	// harm.
 	found, err := fs.Glob(os.DirFS(l.venv()), filepath.ToSlash(pattern))
 	if err != nil {
 		return "", err
@@ -154,7 +156,8 @@ func (l layout) environment(extra ...string) []string {
 	// Without these, Jupyter keeps its settings, its key for trusted notebooks and its open files in the home folder.
 	for key, name := range map[string]string{
 		"JUPYTER_CONFIG_DIR": "config", "JUPYTER_DATA_DIR": "data", "JUPYTER_RUNTIME_DIR": "runtime",
-		"JUPYTERLAB_SETTINGS_DIR": "lab/user-settings", "JUPYTERLAB_WORKSPACES_DIR": "lab/workspaces", "IPYTHONDIR": "ipython", "NPM_CONFIG_CACHE": "npm",
+		"JUPYTERLAB_SETTINGS_DIR": "lab/user-settings", "JUPYTERLAB_WORKSPACES_DIR": "lab/workspaces",
+		"IPYTHONDIR": "ipython", "NPM_CONFIG_CACHE": "npm",
 	} {
 		values[key] = l.private("jupyter", filepath.FromSlash(name))
 	}

@@ -49,6 +49,7 @@ To undo it all, delete .birl.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newInstallCommand(), newDoctorCommand(), newLabCommand(), newRunCommand(), newTestCommand(), newCollectCommand())
+	root.AddCommand(newInstallCommand(), newDoctorCommand(), newLabCommand(), newRunCommand(), newTestCommand(),
+		newCollectCommand())
 	return root
 }

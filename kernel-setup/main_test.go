@@ -61,7 +61,8 @@ func child(t *testing.T, role string) command {
 func clone(t *testing.T) layout {
 	t.Helper()
 	root := t.TempDir() + "/a clone"
-	writeFiles(t, root, map[string]string{"go.mod": "module " + modulePath + "\n", "kernel-setup/tools/go.mod": "module " + modulePath + "/kernel-setup/tools\n"})
+	writeFiles(t, root, map[string]string{"go.mod": "module " + modulePath + "\n",
+		"kernel-setup/tools/go.mod": "module " + modulePath + "/kernel-setup/tools\n"})
 	l, err := findLayout(root)
 	if err != nil {
 		t.Fatal(err)

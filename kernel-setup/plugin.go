@@ -73,7 +73,8 @@ func (in *installer) pluginStep(p plugin) step {
 			download := filepath.Join(l.temporary(), "wheel-"+p.name)
 			fetch := command{
 				name: l.python(),
-				args: []string{"-I", "-m", "pip", "download", "--no-input", "--disable-pip-version-check", "--progress-bar", "off", "--no-deps",
+				args: []string{"-I", "-m", "pip", "download", "--no-input", "--disable-pip-version-check",
+					"--progress-bar", "off", "--no-deps",
 					"--only-binary", ":all:", "--dest", download, p.project + "==" + p.version},
 				dir: l.root, env: l.environment(), output: say,
 			}
@@ -91,7 +92,8 @@ func (in *installer) pluginStep(p plugin) step {
 			if err := os.MkdirAll(l.plugins(), 0o755); err != nil {
 				return nil, err
 			}
-			if err := p.unpack(ctx, filepath.Join(download, wheels[0].Name()), filepath.Join(l.plugins(), p.file())); err != nil {
+			if err := p.unpack(ctx, filepath.Join(download, wheels[0].Name()), filepath.Join(l.plugins(),
+				p.file())); err != nil {
 				return nil, explainPlugin(err)
 			}
 			return outputsOf(l.private(), true, "pjrt/"+p.file())
@@ -105,7 +107,8 @@ func explainPlugin(err error) error {
 	if h, ok := errors.AsType[hinted](err); ok {
 		return hinted{h.error, h.hint + ",\n" + without}
 	}
-	return hinted{err, "run the same command again; if it fails again, your package index serves a damaged file: use another,\n" + without}
+	return hinted{err, "run the same command again; if it fails again, your package index serves a damaged file: use " +
+		"another,\n" + without}
 }
 
 // unpack checks the wheel and moves the plugin in it to a path, whole or not at all. What an interruption leaves lies

@@ -48,12 +48,15 @@ func TestUnpack(t *testing.T) {
 		problem string // "" for success
 	}{
 		{"whole", good, plugin{wheel: sum(good), member: "a/plugin.so", sum: sum(content)}, ""},
-		{"truncated", good[:len(good)/2], plugin{wheel: sum(good), member: "a/plugin.so", sum: sum(content)}, "instead of " + sum(good)},
+		{"truncated", good[:len(good)/2], plugin{wheel: sum(good), member: "a/plugin.so", sum: sum(content)},
+			"instead of " + sum(good)},
 		{"another file", flipped, plugin{wheel: sum(good), member: "a/plugin.so", sum: sum(content)}, "SHA-256"},
-		{"no archive", good[:len(good)/2], plugin{wheel: sum(good[:len(good)/2]), member: "a/plugin.so", sum: sum(content)}, "zip"},
+		{"no archive", good[:len(good)/2], plugin{wheel: sum(good[:len(good)/2]), member: "a/plugin.so",
+			sum: sum(content)}, "zip"},
 		{"no such member", good, plugin{wheel: sum(good), member: "b/plugin.so", sum: sum(content)}, "b/plugin.so"},
 		{"damaged member", flipped, plugin{wheel: sum(flipped), member: "a/plugin.so", sum: sum(content)}, "checksum"},
-		{"another member", good, plugin{wheel: sum(good), member: "a/plugin.so", sum: sum(nil)}, "instead of " + sum(nil)},
+		{"another member", good, plugin{wheel: sum(good), member: "a/plugin.so", sum: sum(nil)}, "instead of " +
+			sum(nil)},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

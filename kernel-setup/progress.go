@@ -23,12 +23,13 @@ type progress struct {
 
 func newProgress(f *os.File) *progress {
 	fd := int(f.Fd())
-	return &progress{w: f, terminal: term.IsTerminal(fd), patience: time.Second, beat: 30 * time.Second, width: func() int {
-		if width, _, err := term.GetSize(fd); err == nil && width > 20 {
-			return width
-		}
-		return 140
-	}}
+	return &progress{w: f, terminal: term.IsTerminal(fd), patience: time.Second, beat: 30 * time.Second,
+		width: func() int {
+			if width, _, err := term.GetSize(fd); err == nil && width > 20 {
+				return width
+			}
+			return 140
+		}}
 }
 
 // task is one thing being done, with its time.

@@ -53,7 +53,8 @@ func (in *installer) pythonStep(s *state) step {
 			if err := os.RemoveAll(l.venv()); err != nil {
 				return nil, err
 			}
-			create := command{name: base, args: []string{"-m", "venv", l.venv()}, dir: l.root, env: l.environment(), output: say}
+			create := command{name: base, args: []string{"-m", "venv", l.venv()}, dir: l.root, env: l.environment(),
+				output: say}
 			if err := create.run(ctx); err != nil {
 				return nil, explainVenv(err, base)
 			}
@@ -138,8 +139,9 @@ func (in *installer) pipInstall(ctx context.Context, pinned string, say func(str
 	// anew, because a repair is asked for when files of theirs are missing.
 	install := command{
 		name: l.python(),
-		args: []string{"-I", "-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--progress-bar", "off", "--force-reinstall", "--require-hashes", "-r", list},
-		dir:  l.root, env: l.environment(), output: say,
+		args: []string{"-I", "-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--progress-bar",
+			"off", "--force-reinstall", "--require-hashes", "-r", list},
+		dir: l.root, env: l.environment(), output: say,
 	}
 	if err := install.run(ctx); err != nil {
 		return explainPip(err)
@@ -218,7 +220,8 @@ func findPython(ctx context.Context, chosen string) (string, error) {
 	}
 	return "", hinted{
 		fmt.Errorf("no Python 3.%d or newer: %s", oldestPython, strings.Join(seen, ", ")),
-		"install Python 3 (any way you like, root is not needed) and put it on PATH,\nor name it: go run ./kernel-setup install --python /path/to/python3",
+		"install Python 3 (any way you like, root is not needed) and put it on PATH,\nor name it: go run " +
+			"./kernel-setup install --python /path/to/python3",
 	}
 }
 
@@ -234,10 +237,14 @@ func newEnough(version string) bool {
 
 // explainVenv recognises a Python without ensurepip, as Debian and Ubuntu deliver it.
 func explainVenv(err error, python string) error {
-	if failed, ok := errors.AsType[*commandError](err); ok && strings.Contains(strings.Join(failed.Tail, "\n"), "ensurepip") {
-		return hinted{err, python + " cannot make virtual environments. Debian and Ubuntu keep that in the package python3-venv\n(apt install python3-venv); or name another Python: go run ./kernel-setup install --python /path/to/python3"}
+	if failed, ok := errors.AsType[*commandError](err); ok && strings.Contains(strings.Join(failed.Tail, "\n"),
+		"ensurepip") {
+		return hinted{err, python + " cannot make virtual environments. Debian and Ubuntu keep that in the package " +
+			"python3-venv\n(apt install python3-venv); or name another Python: go run ./kernel-setup install " +
+			"--python /path/to/python3"}
 	}
-	return hinted{err, "check that there is space on the disk, or name another Python: go run ./kernel-setup install --python /path/to/python3"}
+	return hinted{err, "check that there is space on the disk, or name another Python: go run ./kernel-setup install " +
+		"--python /path/to/python3"}
 }
 
 // explainPip recognises the usual causes of a failed pip.
@@ -249,11 +256,13 @@ func explainPip(err error) error {
 	text := strings.Join(failed.Tail, "\n")
 	switch {
 	case strings.Contains(text, "DO NOT MATCH THE HASHES"):
-		return hinted{err, "your package index serves a file that differs from the published one; use another index (`pip config list` shows yours)"}
+		return hinted{err, "your package index serves a file that differs from the published one; use another index " +
+			"(`pip config list` shows yours)"}
 	case strings.Contains(text, "No space left"):
 		return hinted{err, "make room on the disk, then run the same command again"}
 	case strings.Contains(text, "No matching distribution"), strings.Contains(text, "Could not find a version"):
-		return hinted{err, "your package index could not be reached or does not have this version for your Python (`pip config list` shows the index);\ncheck the network or the index, then run the same command again"}
+		return hinted{err, "your package index could not be reached or does not have this version for your Python " +
+			"(`pip config list` shows the index);\ncheck the network or the index, then run the same command again"}
 	}
 	return hinted{err, "check the network and `pip config list`, then run the same command again"}
 }

@@ -10,7 +10,8 @@ import (
 
 func TestNewEnough(t *testing.T) {
 	for version, want := range map[string]bool{
-		"3.10.0": true, "3.13.1": true, "3.9.18": false, "2.7.18": false, "3": false, "": false, "4.0.0": false, "3.x.1": false,
+		"3.10.0": true, "3.13.1": true, "3.9.18": false, "2.7.18": false, "3": false, "": false, "4.0.0": false,
+		"3.x.1": false,
 	} {
 		if newEnough(version) != want {
 			t.Errorf("newEnough(%q) = %v", version, !want)
@@ -34,7 +35,8 @@ func TestUsualFailuresAreExplained(t *testing.T) {
 		want string
 	}{
 		{explainVenv(failed("ensurepip is not available"), "/usr/bin/python3"), "python3-venv"},
-		{explainPip(failed("ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.")), "another index"},
+		{explainPip(failed("ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.")),
+			"another index"},
 		{explainPip(failed("ERROR: No matching distribution found for x==1")), "pip config list"},
 		{explainPip(failed("OSError: [Errno 28] No space left on device")), "make room"},
 		{explainPlugin(explainPip(failed("ERROR: No matching distribution found for x==1"))), "--no-xla"},
@@ -50,7 +52,8 @@ func TestUsualFailuresAreExplained(t *testing.T) {
 // Every requirement is pinned and carries digests, or pip would refuse the list on the machine that needs the line.
 func TestRequirementsArePinned(t *testing.T) {
 	pinned := regexp.MustCompile(`^[a-z0-9.-]+==[0-9][^ ]*( ; [^\\]+)? \\$`)
-	for name, list := range map[string]string{"requirements.txt": requirements, "requirements-cuda.txt": requirementsCUDA, "requirements-envs.txt": requirementsEnvs} {
+	for name, list := range map[string]string{"requirements.txt": requirements,
+		"requirements-cuda.txt": requirementsCUDA, "requirements-envs.txt": requirementsEnvs} {
 		lines := strings.Split(strings.TrimSpace(list), "\n")
 		count := 0
 		for i, line := range lines {

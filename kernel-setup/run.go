@@ -96,9 +96,11 @@ Notebooks see BIRL_HEADLESS=1 and show static figures instead of widgets.`,
 		},
 	}
 	cmd.Flags().StringVar(&o.out, "out", "", "folder for the results (default .birl/runs)")
-	cmd.Flags().BoolVar(&o.inplace, "inplace", false, "also write the outputs into the notebook itself, if all its cells succeed")
+	cmd.Flags().BoolVar(&o.inplace, "inplace", false,
+		"also write the outputs into the notebook itself, if all its cells succeed")
 	cmd.Flags().DurationVar(&o.limit, "cell-timeout", 30*time.Minute, "time limit for a cell, 0 for none")
-	cmd.Flags().StringVar(&o.backend, "backend", "", "backend to compute on: go, xla, xla:/path/of/plugin.so (default: the best installed)")
+	cmd.Flags().StringVar(&o.backend, "backend", "",
+		"backend to compute on: go, xla, xla:/path/of/plugin.so (default: the best installed)")
 	cmd.Flags().StringArrayVar(&o.env, "env", nil, "set KEY=VALUE in the notebooks' environment (repeatable)")
 	return cmd
 }
@@ -263,7 +265,8 @@ func (f *follower) event(line string) {
 			f.current.failed(f.ctx)
 			f.current = nil
 		}
-		f.failure = &cellError{Notebook: f.notebook, Index: e.Index, Cells: f.cells, Position: e.Position, Source: e.Source, Problem: e.Error}
+		f.failure = &cellError{Notebook: f.notebook, Index: e.Index, Cells: f.cells, Position: e.Position,
+			Source: e.Source, Problem: e.Error}
 	case "saved":
 		f.result.Notebook, f.result.HTML = e.Notebook, e.HTML
 		for _, figure := range e.Figures {

@@ -58,7 +58,8 @@ func TestFollowerReportsTheFailingCell(t *testing.T) {
 	if got := f.failure.Error(); got != want {
 		t.Errorf("the failure reads\n%s\nwant\n%s", got, want)
 	}
-	if f.result.HTML != "/o/n.html" || len(f.result.Figures) != 1 || f.result.Figures[0] != filepath.Join("/o", "figures", "cell-02-1.svg") {
+	if f.result.HTML != "/o/n.html" || len(f.result.Figures) != 1 ||
+		f.result.Figures[0] != filepath.Join("/o", "figures", "cell-02-1.svg") {
 		t.Errorf("results: %+v", f.result)
 	}
 	if len(f.result.Summary) != 1 || f.result.Summary[0] != "| a |" {

@@ -14,7 +14,8 @@ import (
 )
 
 // suiteTag is the build tag of tests that need the installation. Plain `go test ./...` leaves them out, and passes on a
-// machine with Go alone; `kernel-setup test` installs first and then gives the tag, so that there they are never skipped.
+// machine with Go alone; `kernel-setup test` installs first and then gives the tag, so that there they are never
+// skipped.
 const suiteTag = "installed"
 
 // pureGoPackages are tested a second time on the pure Go backend. A package belongs here if its tests compute on
@@ -36,7 +37,8 @@ where neither Chromium nor Chrome is on PATH. It ends with go test's own lines, 
 			if err != nil {
 				return err
 			}
-			if _, err := (&installer{layout: l, progress: newProgress(os.Stderr), choose: withEnvs}).ensure(cmd.Context()); err != nil {
+			if _, err := (&installer{layout: l, progress: newProgress(os.Stderr),
+				choose: withEnvs}).ensure(cmd.Context()); err != nil {
 				return err
 			}
 			s, err := loadState(l.state())
@@ -56,7 +58,8 @@ func runSuite(ctx context.Context, l layout, w io.Writer, xla bool) error {
 		return err
 	}
 	if len(unformatted) > 0 {
-		return fmt.Errorf("not formatted: %s\n  What to do: gofmt -w %s", strings.Join(unformatted, ", "), strings.Join(unformatted, " "))
+		return fmt.Errorf("not formatted: %s\n  What to do: gofmt -w %s", strings.Join(unformatted, ", "),
+			strings.Join(unformatted, " "))
 	}
 	fmt.Fprintln(w, "✓ gofmt")
 	full := backendVariable + "=go"
@@ -76,7 +79,8 @@ func runSuite(ctx context.Context, l layout, w io.Writer, xla bool) error {
 		fmt.Fprintf(w, "\n%s go %s\n", part.env, strings.Join(part.args, " "))
 		show := func(line string) { fmt.Fprintln(w, line) }
 		// Tests of child processes may take a while to end after an interrupt.
-		run := command{name: "go", args: part.args, dir: l.root, env: l.environment(part.env), output: show, grace: 30 * time.Second}
+		run := command{name: "go", args: part.args, dir: l.root, env: l.environment(part.env), output: show,
+			grace: 30 * time.Second}
 		if err := run.run(ctx); err != nil {
 			if ctx.Err() == nil {
 				fmt.Fprintf(w, "✗ go %s failed after %s\n", part.args[0], seconds(time.Since(start)))
@@ -94,7 +98,8 @@ func runSuite(ctx context.Context, l layout, w io.Writer, xla bool) error {
 	return nil
 }
 
-const noBrowser = "not looked at: saved figures, for want of Chromium or Chrome on PATH (on Debian: apt install chromium)"
+const noBrowser = "not looked at: saved figures, for want of Chromium or Chrome on PATH (on Debian: apt install " +
+	"chromium)"
 
 // findBrowser returns the path of a browser for the test of saved figures, empty if there is none.
 func findBrowser() string {
@@ -126,6 +131,7 @@ func gofmtList(ctx context.Context, l layout) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := command{name: filepath.Join(goroot[0], "bin", "gofmt"), args: args, dir: l.root, stdout: func(line string) { found = append(found, line) }}
+	run := command{name: filepath.Join(goroot[0], "bin", "gofmt"), args: args, dir: l.root,
+		stdout: func(line string) { found = append(found, line) }}
 	return found, run.run(ctx)
 }

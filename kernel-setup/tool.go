@@ -7,18 +7,19 @@ import (
 	"runtime"
 )
 
-// toolNames are the programs that are built: GoNB, goimports, which it needs for every cell, and gopls, which completes and explains code in
-// the lab. toolPackages are their packages.
+// toolNames are the programs that are built: GoNB, goimports, which it needs for every cell, and gopls, which completes
+// and explains code in the lab. toolPackages are their packages.
 var (
 	toolNames    = []string{"gonb", "goimports", "gopls"}
-	toolPackages = []string{"github.com/janpfeifer/gonb", "golang.org/x/tools/cmd/goimports", "golang.org/x/tools/gopls"}
+	toolPackages = []string{"github.com/janpfeifer/gonb", "golang.org/x/tools/cmd/goimports",
+		"golang.org/x/tools/gopls"}
 )
 
 // tools is the folder of the module that says which versions of the tools are built.
 func (l layout) tools() string { return filepath.Join(l.root, "kernel-setup", "tools") }
 
-// toolStep builds the tools at the versions of their go.mod. It uses up no version lists, so a module proxy that refuses
-// them will do.
+// toolStep builds the tools at the versions of their go.mod. It uses up no version lists, so a module proxy that
+// refuses them will do.
 func (in *installer) toolStep(goMod string) step {
 	return step{
 		name:   "tools",
@@ -33,7 +34,8 @@ func (in *installer) toolStep(goMod string) step {
 				output: say,
 			}
 			if err := install.run(ctx); err != nil {
-				return nil, hinted{err, "if modules could not be fetched, check the network and `go env GOPROXY`; then run the same command again"}
+				return nil, hinted{err, "if modules could not be fetched, check the network and `go env GOPROXY`; " +
+					"then run the same command again"}
 			}
 			if err := os.MkdirAll(l.bin(), 0o755); err != nil {
 				return nil, err

@@ -7,10 +7,12 @@ import (
 	"strings"
 )
 
-// goEnv asks the go command for settings; a setting that is empty makes an error, because none that is asked for may be.
+// goEnv asks the go command for settings; a setting that is empty makes an error, because none that is asked for may
+// be.
 func goEnv(ctx context.Context, l layout, names ...string) ([]string, error) {
 	var values []string
-	ask := command{name: "go", args: append([]string{"env"}, names...), dir: l.root, stdout: func(line string) { values = append(values, line) }}
+	ask := command{name: "go", args: append([]string{"env"}, names...), dir: l.root,
+		stdout: func(line string) { values = append(values, line) }}
 	if err := ask.run(ctx); err != nil {
 		return nil, err
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/go-birl/birl/qvirl/method"
 )
 
-// walked has three rooms in a row. Action 0 goes left, action 1 right, and either fails once in ten times; the last room ends the
-// episode. Rewards are by room, and somebody who is to be learnt from has gone right twice in each.
+// walked has three rooms in a row. Action 0 goes left, action 1 right, and either fails once in ten times; the last
+// room ends the episode. Rewards are by room, and somebody who is to be learnt from has gone right twice in each.
 func walked() *qvirl.Problem {
 	rows := [][]mdp.Transition{ // index room·2 + action
 		{{Next: 0, Prob: 1}}, {{Next: 0, Prob: 0.1}, {Next: 1, Prob: 0.9}},
@@ -30,7 +30,8 @@ func walked() *qvirl.Problem {
 		Demos: []mdp.Step{{State: 0, Action: 1}, {State: 1, Action: 1}, {State: 0, Action: 1}, {State: 1, Action: 1}}}
 }
 
-// How sure one can be: 90 % of the posterior of a reward lie between two quantiles. Nobody who liked the first room would leave it.
+// How sure one can be: 90 % of the posterior of a reward lie between two quantiles. Nobody who liked the first room
+// would leave it.
 func ExampleFit() {
 	result, err := qvirl.Fit(context.Background(), walked(), qvirl.WithMethod(method.Reference), qvirl.WithSeed(7))
 	if err != nil {

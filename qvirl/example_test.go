@@ -47,7 +47,8 @@ func fit(name string, problem *qvirl.Problem) qvirl.Posterior {
 func Example() {
 	posterior := fit("qvirl-matched", demonstrated())
 	first, last := posterior.Reward(0), posterior.Reward(2)
-	fmt.Printf("the first room: %.0f ± %.0f, the last: %.0f ± %.0f\n", first.Mean(), first.StdDev(), last.Mean(), last.StdDev())
+	fmt.Printf("the first room: %.0f ± %.0f, the last: %.0f ± %.0f\n", first.Mean(), first.StdDev(), last.Mean(),
+		last.StdDev())
 	// Output: the first room: -2 ± 1, the last: 0 ± 2
 }
 
@@ -67,7 +68,8 @@ func ExamplePosterior() {
 	samples := must(fit("qvirl-matched", demonstrated()).Sample(rand.New(rand.NewPCG(1, 2)), 1000))
 	n, rewards := samples.Reward.Dims()
 	policy := irl.ColumnMeans(samples.Policies(2, 2))
-	fmt.Printf("%d samples of %d rewards; in room 1 the demonstrator goes right with probability %.1f\n", n, rewards, policy[3])
+	fmt.Printf("%d samples of %d rewards; in room 1 the demonstrator goes right with probability %.1f\n", n, rewards,
+		policy[3])
 	// Output: 1000 samples of 3 rewards; in room 1 the demonstrator goes right with probability 0.9
 }
 
@@ -128,9 +130,11 @@ func Example_query() {
 
 // A random gridworld, a demonstrator in it, and what is learnt.
 func Example_gridworld() {
-	world := must(gridworld.Random(gridworld.Config{Width: 3, Height: 3, RewardMean: -1, RewardStd: 3, TopFraction: 0.2, Slip: 0.1}, 7))
+	world := must(gridworld.Random(gridworld.Config{Width: 3, Height: 3, RewardMean: -1, RewardStd: 3, TopFraction: 0.2,
+		Slip: 0.1}, 7))
 	demos := must(world.Demonstrate(5, 5, 2, 0.9, 7))
-	problem := &qvirl.Problem{MDP: world.MDP, Prior: qvirl.IndependentPrior(9, -1, 3), Discount: 0.9, Beta: 2, Demos: mdp.Flatten(demos)}
+	problem := &qvirl.Problem{MDP: world.MDP, Prior: qvirl.IndependentPrior(9, -1, 3), Discount: 0.9, Beta: 2,
+		Demos: mdp.Flatten(demos)}
 	posterior := fit("qvirl-matched", problem)
 	inside := 0
 	for s, reward := range world.Reward {

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// TestImporters builds and runs three programs of a module elsewhere on the disk, which sees this one through a workspace, without a C
-// compiler. In that folder there is nothing that belongs to this project, and nothing that the library could find there.
+// TestImporters builds and runs three programs of a module elsewhere on the disk, which sees this one through a
+// workspace, without a C compiler. In that folder there is nothing that belongs to this project, and nothing that the
+// library could find there.
 func TestImporters(t *testing.T) {
 	root, err := filepath.Abs("..")
 	if err != nil {
@@ -32,7 +33,8 @@ func TestImporters(t *testing.T) {
 	}
 	goCommand("work", "init", ".", root)
 	for program, want := range map[string]string{
-		"./fit": "leaving pays more than staying: true\n", "./sample": "the chains agree: true\n", "./learn": "models: 1\n",
+		"./fit": "leaving pays more than staying: true\n", "./sample": "the chains agree: true\n",
+		"./learn": "models: 1\n",
 	} {
 		if got := goCommand("run", program); !strings.HasSuffix(got, want) {
 			t.Errorf("%s printed %q, want %q", program, got, want)

@@ -9,15 +9,18 @@ import (
 
 const module = "github.com/go-birl/birl/"
 
-// forbidden says what packages must not import, directly: paths without the module's, the first rule that fits a package and an import.
-// Data flow one way, envs → qvirl → widgets → notebooks; a command stands above all of them, as a notebook does.
+// forbidden says what packages must not import, directly: paths without the module's, the first rule that fits a
+// package and an import. Data flow one way, envs → qvirl → widgets → notebooks; a command stands above all of them, as
+// a notebook does.
 var forbidden = []struct {
 	from, imports, but string // patterns
 	why                string
 }{
 	{from: `envs/`, imports: `(qvirl|widgets|notebooks|kernel-setup)\b`, why: "environments know nothing of inference"},
-	{from: `qvirl\b`, but: `qvirl/cmd/`, imports: `(widgets|notebooks|kernel-setup)\b`, why: "computation knows nothing of drawing"},
-	{from: `widgets\b`, imports: `qvirl/(experiment|tabular|matched|valuewalk|neural|irl|graphs)\b`, why: "drawing knows plain data, package exhibit, alone"},
+	{from: `qvirl\b`, but: `qvirl/cmd/`, imports: `(widgets|notebooks|kernel-setup)\b`,
+		why: "computation knows nothing of drawing"},
+	{from: `widgets\b`, imports: `qvirl/(experiment|tabular|matched|valuewalk|neural|irl|graphs)\b`,
+		why: "drawing knows plain data, package exhibit, alone"},
 	{from: `qvirl/irl$`, imports: `(qvirl/|github.com/gomlx/)`, why: "the problem needs no method and no backend"},
 	{from: `qvirl$`, imports: `github.com/gomlx/`, why: "what a user names has no graphs in it"},
 	{from: `qvirl/exhibit$`, imports: `.*/`, why: "tables and charts are plain data"},
@@ -25,7 +28,8 @@ var forbidden = []struct {
 		imports: `qvirl/(experiment|cmd)\b`, why: "methods know nothing of experiments"},
 	{from: `qvirl/(irl|graphs|tabular|matched|mcmc|valuewalk|policywalk|avril|apprentice|active|metric|backend|neural|reference|verdict|summary|sbc|problemfile)\b`,
 		imports: `qvirl$`, why: "the front door stands above the methods"},
-	{from: `qvirl/(tabular|matched|mcmc|valuewalk|policywalk|avril)\b`, imports: `qvirl/neural\b`, why: "methods on finite MDPs need no networks"},
+	{from: `qvirl/(tabular|matched|mcmc|valuewalk|policywalk|avril)\b`, imports: `qvirl/neural\b`,
+		why: "methods on finite MDPs need no networks"},
 	{from: `qvirl/experiment/[a-z0-9]+$`, but: `qvirl/experiment/worlds`, imports: `qvirl/experiment/(?:[^w]|w[^o])`,
 		why: "no experiment imports another; what several share is in experiment/worlds"},
 }
@@ -66,14 +70,17 @@ func broken(from, imports string) string {
 
 func TestTheRuleFindsWhatBreaksIt(t *testing.T) {
 	for _, c := range [][2]string{
-		{"envs/cmd/demos", "qvirl/backend"}, {"qvirl/active", "widgets"}, {"widgets/report", "qvirl/experiment"}, {"qvirl/avril", "qvirl/neural"},
-		{"qvirl/experiment/maxmean", "qvirl/experiment/avril3x3"}, {"qvirl/neural/catalogue", "qvirl/experiment"}, {"qvirl/irl", "github.com/gomlx/gomlx/core/graph"},
+		{"envs/cmd/demos", "qvirl/backend"}, {"qvirl/active", "widgets"}, {"widgets/report", "qvirl/experiment"},
+		{"qvirl/avril", "qvirl/neural"},
+		{"qvirl/experiment/maxmean", "qvirl/experiment/avril3x3"}, {"qvirl/neural/catalogue", "qvirl/experiment"},
+		{"qvirl/irl", "github.com/gomlx/gomlx/core/graph"},
 	} {
 		if broken(c[0], c[1]) == "" {
 			t.Errorf("%s may import %s", c[0], c[1])
 		}
 	}
-	for _, c := range [][2]string{{"qvirl/cmd/qvirl", "widgets/report"}, {"widgets/report", "qvirl/exhibit"}, {"qvirl/experiment/maxmean", "qvirl/experiment/worlds/obstacle"}, {"qvirl/irl", "envs/mdp"}} {
+	for _, c := range [][2]string{{"qvirl/cmd/qvirl", "widgets/report"}, {"widgets/report", "qvirl/exhibit"},
+		{"qvirl/experiment/maxmean", "qvirl/experiment/worlds/obstacle"}, {"qvirl/irl", "envs/mdp"}} {
 		if why := broken(c[0], c[1]); why != "" {
 			t.Errorf("%s must not import %s: %s", c[0], c[1], why)
 		}

@@ -1,14 +1,16 @@
 package qvirl
 
-// MemoryNeed estimates how many bytes a fit of a problem takes, before it takes any; method is a name of "qvirl fit", and one that is
-// not known needs as much as the largest. For S states, n rewards and at most K successors of a state over all its actions:
+// MemoryNeed estimates how many bytes a fit of a problem takes, before it takes any; method is a name of "qvirl fit",
+// and one that is not known needs as much as the largest. For S states, n rewards and at most K successors of a state
+// over all its actions:
 //
 //	variational       350 MB + 2.5 MB · n + 300 B · n² + 20 B · K² S: programs, and covariances of values and of successors' values
 //	reference         30 MB + 1.2 MB · n + 160 B · n² + 100 B · S²: samples, mass matrices, inverses of I − γ P
 //	other samplers    30 MB + 0.5 MB · n + 160 B · n²
 //	and the transitions, as read and as kept
 //
-// The constants are those of peaks of processes on problems with dense transitions and four actions, of 25 to 1,000 states.
+// The constants are those of peaks of processes on problems with dense transitions and four actions, of 25 to 1,000
+// states.
 func MemoryNeed(problem *Problem, method string) float64 {
 	m := problem.MDP
 	s, n := float64(m.States()), float64(problem.RewardDim())

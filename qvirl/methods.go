@@ -34,7 +34,8 @@ type RefinedConfig struct {
 	Refine valuewalk.RefineConfig
 }
 
-// builders make the methods that package method lists as Fitters: each its default configuration, and the method of one.
+// builders make the methods that package method lists as Fitters: each its default configuration, and the method of
+// one.
 var builders = map[string]struct {
 	config func(o Options) any
 	build  func(config any) (Method, error)

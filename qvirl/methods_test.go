@@ -31,15 +31,19 @@ func corridor(t testing.TB) *qvirl.Problem {
 		Demos: []mdp.Step{{State: 0, Action: 1}, {State: 1, Action: 1}}}
 }
 
-// TestEveryMethodOfTheRegistry fits each method by its name and compares what its posterior answers with what the registry says.
+// TestEveryMethodOfTheRegistry fits each method by its name and compares what its posterior answers with what the
+// registry says.
 func TestEveryMethodOfTheRegistry(t *testing.T) {
 	quick := map[string]string{
-		method.Matched: `{"Start": {"Steps": 300}}`, method.QVIRL: `{"Steps": 600}`, method.Refined: `{"Start": {"Steps": 300}}`,
-		method.ValueWalk: `{"Samples": 2000, "MinESS": 400}`, method.Reference: `{}`, method.PolicyWalk: `{"Samples": 2000, "MinESS": 400}`, method.AVRIL: `{}`,
+		method.Matched: `{"Start": {"Steps": 300}}`, method.QVIRL: `{"Steps": 600}`,
+		method.Refined:   `{"Start": {"Steps": 300}}`,
+		method.ValueWalk: `{"Samples": 2000, "MinESS": 400}`, method.Reference: `{}`,
+		method.PolicyWalk: `{"Samples": 2000, "MinESS": 400}`, method.AVRIL: `{}`,
 	}
 	means := map[string]float64{}
 	for _, entry := range method.Fitters() {
-		m, err := qvirl.NewMethod(entry.Name, qvirl.Options{Seed: 1, Backend: "go", Config: json.RawMessage(quick[entry.Name])})
+		m, err := qvirl.NewMethod(entry.Name, qvirl.Options{Seed: 1, Backend: "go",
+			Config: json.RawMessage(quick[entry.Name])})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,15 +56,16 @@ func TestEveryMethodOfTheRegistry(t *testing.T) {
 		_, beta := posts[0].(irl.BetaPosterior)
 		for answer, can := range map[method.Answer]bool{method.Rewards: true, method.Values: values} {
 			if says := strings.Contains(fmt.Sprint(entry.Answers), string(answer)); says != can {
-				t.Errorf("%s: the registry says that it answers %v, but for %s: %v", entry.Name, entry.Answers, answer, can)
+				t.Errorf("%s: the registry says that it answers %v, but for %s: %v", entry.Name, entry.Answers, answer,
+					can)
 			}
 		}
 		if strings.Contains(fmt.Sprint(entry.Answers), string(method.Beta)) && !beta {
 			t.Errorf("%s has no marginal of β", entry.Name)
 		}
 	}
-	// The demonstrator prefers the end of the corridor, and all that are close to exact agree on how much: of a prior standard deviation of
-	// 2, within a fifth.
+	// The demonstrator prefers the end of the corridor, and all that are close to exact agree on how much: of a prior
+	// standard deviation of 2, within a fifth.
 	for _, name := range []string{method.Matched, method.Refined, method.Reference, method.PolicyWalk} {
 		if exact := means[method.ValueWalk]; !(exact > 0.1) || math.Abs(means[name]-exact) > 0.4 {
 			t.Errorf("mean reward of the last room: %s %.3f, ValueWalk %.3f", name, means[name], exact)
@@ -77,7 +82,8 @@ func TestUnknownMethods(t *testing.T) {
 			t.Errorf("%s has a default config", name)
 		}
 	}
-	if _, err := qvirl.NewMethod("qvirl", qvirl.Options{Config: json.RawMessage(`{"Step": 3}`)}); err == nil || !strings.Contains(err.Error(), `"Step"`) {
+	if _, err := qvirl.NewMethod("qvirl", qvirl.Options{Config: json.RawMessage(`{"Step": 3}`)}); err == nil ||
+		!strings.Contains(err.Error(), `"Step"`) {
 		t.Errorf("error %v for a bad config", err)
 	}
 	for _, m := range method.Fitters() {
@@ -88,14 +94,17 @@ func TestUnknownMethods(t *testing.T) {
 	}
 }
 
-// TestEveryPosteriorIsKept saves the posterior of each method, loads it without being told what it is, and compares what both answer.
+// TestEveryPosteriorIsKept saves the posterior of each method, loads it without being told what it is, and compares
+// what both answer.
 func TestEveryPosteriorIsKept(t *testing.T) {
 	quick := map[string]string{
-		method.Matched: `{"Start": {"Steps": 300}}`, method.QVIRL: `{"Steps": 100, "Rounds": 1}`, method.Refined: `{"Start": {"Steps": 300}}`,
+		method.Matched: `{"Start": {"Steps": 300}}`, method.QVIRL: `{"Steps": 100, "Rounds": 1}`,
+		method.Refined:   `{"Start": {"Steps": 300}}`,
 		method.ValueWalk: `{"Samples": 2000, "MinESS": 400}`, method.PolicyWalk: `{"Samples": 2000, "MinESS": 400}`,
 	}
 	for _, entry := range method.Fitters() {
-		m, err := qvirl.NewMethod(entry.Name, qvirl.Options{Seed: 1, Backend: "go", Config: json.RawMessage(quick[entry.Name])})
+		m, err := qvirl.NewMethod(entry.Name, qvirl.Options{Seed: 1, Backend: "go",
+			Config: json.RawMessage(quick[entry.Name])})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,8 +131,10 @@ func TestEveryPosteriorIsKept(t *testing.T) {
 			}
 			for i := range 3 { // samples are kept in single precision
 				a, b := posts[0].Reward(i), loaded.Reward(i)
-				if math.Abs(a.Mean()-b.Mean()) > 1e-5 || math.Abs(a.Quantile(0.9)-b.Quantile(0.9)) > 1e-5 || !(b.StdDev() > 0.1) {
-					t.Errorf("%s: reward %d: mean %g and quantile %g became %g and %g", entry.Name, i, a.Mean(), a.Quantile(0.9), b.Mean(), b.Quantile(0.9))
+				if math.Abs(a.Mean()-b.Mean()) > 1e-5 || math.Abs(a.Quantile(0.9)-b.Quantile(0.9)) > 1e-5 ||
+					!(b.StdDev() > 0.1) {
+					t.Errorf("%s: reward %d: mean %g and quantile %g became %g and %g", entry.Name, i, a.Mean(),
+						a.Quantile(0.9), b.Mean(), b.Quantile(0.9))
 				}
 			}
 			before, why := irl.Converged(posts[0])
@@ -135,7 +146,8 @@ func TestEveryPosteriorIsKept(t *testing.T) {
 			}
 		}
 	}
-	if _, err := qvirl.Load(filepath.Join(t.TempDir(), "none.npz")); err == nil || !strings.Contains(err.Error(), "none.npz") {
+	if _, err := qvirl.Load(filepath.Join(t.TempDir(), "none.npz")); err == nil ||
+		!strings.Contains(err.Error(), "none.npz") {
 		t.Errorf("error %v for a file that is not there", err)
 	}
 }

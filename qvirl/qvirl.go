@@ -1,5 +1,6 @@
-// Package qvirl infers reward functions, and how sure one can be of them, from demonstrations: Bayesian inverse reinforcement learning.
-// It is the front door: what a user names is here, and what does the work is in the packages below.
+// Package qvirl infers reward functions, and how sure one can be of them, from demonstrations: Bayesian inverse
+// reinforcement learning. It is the front door: what a user names is here, and what does the work is in the packages
+// below.
 //
 //	result, err := qvirl.Fit(ctx, problem)
 //	low, high := result.Posterior.Reward(2).Quantile(0.05), result.Posterior.Reward(2).Quantile(0.95)
@@ -50,8 +51,8 @@ func IndependentPrior(n int, mean, std float64) Prior { return irl.IndependentPr
 // CorrelatedPrior returns the prior N(mean, cov), mean [n] and cov [n, n].
 func CorrelatedPrior(mean []float64, cov *mat.SymDense) Prior { return Prior{Mean: mean, Cov: cov} }
 
-// KernelPrior returns the prior of a Gaussian process over rewards with the given features, a row of [n, d] for each reward, and
-// mean [n].
+// KernelPrior returns the prior of a Gaussian process over rewards with the given features, a row of [n, d] for each
+// reward, and mean [n].
 func KernelPrior(kernel Kernel, features *mat.Dense, mean []float64) (Prior, error) {
 	return irl.KernelPrior(kernel, features, mean)
 }

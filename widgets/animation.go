@@ -10,8 +10,9 @@ import (
 	"image/gif"
 )
 
-// ShowAnimation displays pictures of one size as an animation, which begins again when it has ended, as output of the notebook's
-// cell. It is so many pixels wide, at most as wide as the pictures, and shows perSecond of them a second, from 1 to 50.
+// ShowAnimation displays pictures of one size as an animation, which begins again when it has ended, as output of the
+// notebook's cell. It is so many pixels wide, at most as wide as the pictures, and shows perSecond of them a second,
+// from 1 to 50.
 func ShowAnimation(title string, pictures []image.Image, width, perSecond int) error {
 	animation, err := animate(pictures, width, perSecond)
 	if err != nil {
@@ -41,7 +42,8 @@ func animate(pictures []image.Image, width, perSecond int) ([]byte, error) {
 	out := gif.GIF{}
 	for i, p := range pictures {
 		if p.Bounds().Size() != size {
-			return nil, fmt.Errorf("widgets: ShowAnimation: picture %d has the size %v, picture 0 has %v", i, p.Bounds().Size(), size)
+			return nil, fmt.Errorf("widgets: ShowAnimation: picture %d has the size %v, picture 0 has %v", i,
+				p.Bounds().Size(), size)
 		}
 		frame := image.NewPaletted(image.Rect(0, 0, width, height), colors.Plan9)
 		for y := range height {

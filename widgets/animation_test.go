@@ -31,11 +31,14 @@ func TestAnimationShowsEveryPicture(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Image) != 3 || got.Config.Width != 4 || got.Config.Height != 2 || got.Delay[0] != 10 || got.LoopCount != 0 {
-		t.Fatalf("%d pictures of %d × %d, delays %v, loop count %d", len(got.Image), got.Config.Width, got.Config.Height, got.Delay, got.LoopCount)
+	if len(got.Image) != 3 || got.Config.Width != 4 || got.Config.Height != 2 || got.Delay[0] != 10 ||
+		got.LoopCount != 0 {
+		t.Fatalf("%d pictures of %d × %d, delays %v, loop count %d", len(got.Image), got.Config.Width,
+			got.Config.Height, got.Delay, got.LoopCount)
 	}
 	for i, want := range colors {
-		if r, g, b, _ := got.Image[i].At(0, 0).RGBA(); uint8(r>>8) != want.R || uint8(g>>8) != want.G || uint8(b>>8) != want.B {
+		if r, g, b, _ := got.Image[i].At(0, 0).RGBA(); uint8(r>>8) != want.R || uint8(g>>8) != want.G ||
+			uint8(b>>8) != want.B {
 			t.Errorf("picture %d has the color %d %d %d, want %v", i, r>>8, g>>8, b>>8, want)
 		}
 		if r, g, b, _ := got.Image[i].At(3, 1).RGBA(); r+g+b != 0 {
@@ -50,8 +53,10 @@ func TestAnimationRefusesWhatItCannotShow(t *testing.T) {
 		pictures         []image.Image
 		width, perSecond int
 	}{
-		"needs pictures": {nil, 10, 10}, "perSecond": {[]image.Image{small}, 10, 0}, "width": {[]image.Image{small}, 0, 10},
-		"picture 1": {[]image.Image{small, large}, 10, 10}, "is empty": {[]image.Image{image.NewRGBA(image.Rectangle{})}, 10, 10},
+		"needs pictures": {nil, 10, 10}, "perSecond": {[]image.Image{small}, 10, 0}, "width": {[]image.Image{small}, 0,
+			10},
+		"picture 1": {[]image.Image{small, large}, 10, 10},
+		"is empty":  {[]image.Image{image.NewRGBA(image.Rectangle{})}, 10, 10},
 	} {
 		if _, err := animate(c.pictures, c.width, c.perSecond); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("error %v, want one about %q", err, name)

@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Calibration compares the nominal level of central credible intervals with the fraction of true values that they cover.
-// A curve above the diagonal means intervals that are too wide, one below it intervals that are too narrow.
+// Calibration compares the nominal level of central credible intervals with the fraction of true values that they
+// cover. A curve above the diagonal means intervals that are too wide, one below it intervals that are too narrow.
 type Calibration struct {
 	Title  string
 	Panels []CalibrationPanel
@@ -28,7 +28,8 @@ func (m Calibration) Figure() (*Figure, error) {
 		for j, curve := range panel.Curves {
 			for k := range curve.X {
 				if curve.X[k] < 0 || curve.X[k] > 1 || k < len(curve.Y) && (curve.Y[k] < 0 || curve.Y[k] > 1) {
-					return nil, fmt.Errorf("widgets: Calibration.Panels[%d].Curves[%d]: point %d lies outside the unit square", i, j, k)
+					return nil, fmt.Errorf("widgets: Calibration.Panels[%d].Curves[%d]: point %d lies outside the "+
+						"unit square", i, j, k)
 				}
 			}
 		}
@@ -46,8 +47,10 @@ func (m Calibration) Figure() (*Figure, error) {
 		p.Y.Tick.Marker = p.X.Tick.Marker
 		p.Add(painter(func(c draw.Canvas, x, y func(float64) vg.Length) {
 			c.StrokeLine2(draw.LineStyle{Color: axisGrey, Width: 0.8, Dashes: dotted}, x(0), y(0), x(1), y(1))
-			c.FillText(textStyle(smallSize, paleInk, draw.XLeft, draw.YTop), vg.Point{X: x(0.04), Y: y(0.97)}, "intervals too wide")
-			c.FillText(textStyle(smallSize, paleInk, draw.XRight, draw.YBottom), vg.Point{X: x(0.97), Y: y(0.04)}, "intervals too narrow")
+			c.FillText(textStyle(smallSize, paleInk, draw.XLeft, draw.YTop), vg.Point{X: x(0.04), Y: y(0.97)},
+				"intervals too wide")
+			c.FillText(textStyle(smallSize, paleInk, draw.XRight, draw.YBottom), vg.Point{X: x(0.97), Y: y(0.04)},
+				"intervals too narrow")
 		}))
 		plots[i] = p
 	}
@@ -59,7 +62,8 @@ func (m Calibration) Figure() (*Figure, error) {
 	rows := (len(plots) + columns - 1) / columns
 	side := vg.Length(285)
 	return card{
-		title: m.Title, legend: legend, description: "Covered fraction over nominal level of credible intervals: " + labels(order) + ".",
+		title: m.Title, legend: legend, description: "Covered fraction over nominal level of credible intervals: " +
+			labels(order) + ".",
 		width:      vg.Length(columns)*(side+panelGap+20) + 2*cardPad,
 		bodyHeight: vg.Length(rows) * (side + 40),
 		body:       func(c draw.Canvas) { drawPanels(c, plots, columns) }, records: curves.records,

@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Convergence shows split-R̂ and effective sample sizes of many quantities as bars, with the lines that they should respect
-// (Vehtari et al. 2021). Bars on the wrong side are vermillion.
+// Convergence shows split-R̂ and effective sample sizes of many quantities as bars, with the lines that they should
+// respect (Vehtari et al. 2021). Bars on the wrong side are vermillion.
 type Convergence struct {
 	Title    string
 	XLabel   string    // what the quantities are, for instance "state"
@@ -39,17 +39,21 @@ func (m Convergence) Figure() (*Figure, error) {
 	if limit == 0 {
 		limit = 1.01
 	}
-	for field, values := range map[string][]float64{"Rhat": m.Rhat, "BulkESS": m.BulkESS, "TailESS": m.TailESS, "limits": {limit, m.MinimumN}} {
+	for field, values := range map[string][]float64{"Rhat": m.Rhat, "BulkESS": m.BulkESS, "TailESS": m.TailESS,
+		"limits": {limit, m.MinimumN}} {
 		if err := checkFinite("Convergence."+field, values); err != nil {
 			return nil, err
 		}
 	}
 	plots := []*plot.Plot{
-		barPanel("split-R̂", m.XLabel, m.Rhat, math.Min(1, minimum(m.Rhat)), limit, func(v float64) bool { return v > limit }),
-		barPanel("bulk effective sample size", m.XLabel, m.BulkESS, 0, m.MinimumN, func(v float64) bool { return v < m.MinimumN }),
+		barPanel("split-R̂", m.XLabel, m.Rhat, math.Min(1, minimum(m.Rhat)), limit,
+			func(v float64) bool { return v > limit }),
+		barPanel("bulk effective sample size", m.XLabel, m.BulkESS, 0, m.MinimumN,
+			func(v float64) bool { return v < m.MinimumN }),
 	}
 	if m.TailESS != nil {
-		plots = append(plots, barPanel("tail effective sample size", m.XLabel, m.TailESS, 0, 0, func(float64) bool { return false }))
+		plots = append(plots, barPanel("tail effective sample size", m.XLabel, m.TailESS, 0, 0,
+			func(float64) bool { return false }))
 	}
 	return card{
 		title: m.Title, description: fmt.Sprintf("Split-R̂ and effective sample sizes of %d quantities.", n),
@@ -90,7 +94,8 @@ func barPanel(title, xLabel string, values []float64, base, limit float64, wrong
 			}
 			low, high := x(float64(i)-0.5), x(float64(i)+0.5)
 			gap := min(0.5, (high-low)/6)
-			fillPath(c, col, vg.Rectangle{Min: vg.Point{X: low + gap, Y: c.Min.Y}, Max: vg.Point{X: high - gap, Y: y(v)}}.Path())
+			fillPath(c, col, vg.Rectangle{Min: vg.Point{X: low + gap, Y: c.Min.Y}, Max: vg.Point{X: high - gap,
+				Y: y(v)}}.Path())
 		}
 		if limit != 0 {
 			c.StrokeLine2(draw.LineStyle{Color: ink, Width: 1, Dashes: dashed}, c.Min.X, y(limit), c.Max.X, y(limit))

@@ -24,10 +24,11 @@ type CurvePanel struct {
 	Title, XLabel, YLabel string
 	LogX, LogY            bool
 	Curves                []Curve
-	Thin                  []Curve     // drawn thin behind the others and without legend, such as single runs behind their mean
-	Levels                []Level     // horizontal reference lines
-	Marks                 []Mark      // vertical lines with a note, such as the chosen value of a hyper-parameter
-	YRange                *[2]float64 // nil: all that is drawn
+	// drawn thin behind the others and without legend, such as single runs behind their mean
+	Thin   []Curve
+	Levels []Level     // horizontal reference lines
+	Marks  []Mark      // vertical lines with a note, such as the chosen value of a hyper-parameter
+	YRange *[2]float64 // nil: all that is drawn
 }
 
 // Curve is a line through points, with a band of ± one standard error if there is one.
@@ -201,7 +202,8 @@ func (k Curve) validate(field string, logX, logY bool) error {
 	for i := range k.X {
 		switch {
 		case k.Low != nil && !(k.Low[i] <= k.High[i] && k.High[i]-k.Low[i] <= math.MaxFloat64):
-			return fmt.Errorf("widgets: %s.Low[%d] = %g and High[%d] = %g, want finite numbers in this order", field, i, k.Low[i], i, k.High[i])
+			return fmt.Errorf("widgets: %s.Low[%d] = %g and High[%d] = %g, want finite numbers in this order", field, i,
+				k.Low[i], i, k.High[i])
 		case logY && k.Low != nil && k.Low[i] <= 0:
 			return fmt.Errorf("widgets: %s.Low[%d] = %g cannot be drawn on a logarithmic axis", field, i, k.Low[i])
 		case i > 0 && k.X[i] < k.X[i-1]:
@@ -213,7 +215,8 @@ func (k Curve) validate(field string, logX, logY bool) error {
 		case math.IsInf(k.Y[i], 0):
 			return fmt.Errorf("widgets: %s.Y[%d] = %g is not finite", field, i, k.Y[i])
 		case k.StdErr != nil && (k.StdErr[i] < 0 || math.IsInf(k.StdErr[i], 0)):
-			return fmt.Errorf("widgets: %s.StdErr[%d] = %g, want a finite number that is not negative", field, i, k.StdErr[i])
+			return fmt.Errorf("widgets: %s.StdErr[%d] = %g, want a finite number that is not negative", field, i,
+				k.StdErr[i])
 		}
 	}
 	return nil
@@ -277,13 +280,15 @@ func (p CurvePanel) plot(looks map[string]appearance) *plot.Plot {
 			a := looks[curve.Name]
 			curve.paintLine(c, x, y, a.line(lineWidth))
 			for i := range curve.X {
-				if at := (vg.Point{X: x(curve.X[i]), Y: y(curve.Y[i])}); curve.Points && !math.IsNaN(curve.Y[i]) && c.Contains(at) {
+				if at := (vg.Point{X: x(curve.X[i]), Y: y(curve.Y[i])}); curve.Points && !math.IsNaN(curve.Y[i]) &&
+					c.Contains(at) {
 					dot(c, a.color, at, 2.3)
 				}
 			}
 		}
 		for _, mark := range p.Marks {
-			c.StrokeLine2(draw.LineStyle{Color: ink, Width: 0.8, Dashes: dotted}, x(mark.X), c.Min.Y, x(mark.X), c.Max.Y)
+			c.StrokeLine2(draw.LineStyle{Color: ink, Width: 0.8, Dashes: dotted}, x(mark.X), c.Min.Y, x(mark.X),
+				c.Max.Y)
 			style := textStyle(smallSize, paleInk, draw.XLeft, draw.YCenter)
 			at := x(mark.X) + 3
 			if at+style.Width(mark.Note) > c.Max.X {

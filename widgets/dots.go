@@ -36,12 +36,14 @@ func (m Dots) Figure() (*Figure, error) {
 	published := false
 	for i, panel := range m.Panels {
 		field := fmt.Sprintf("Dots.Panels[%d]", i)
-		if err := checkLength(field+".Estimates", len(panel.Estimates), len(m.Methods), "one for each method"); err != nil {
+		if err := checkLength(field+".Estimates", len(panel.Estimates), len(m.Methods),
+			"one for each method"); err != nil {
 			return nil, err
 		}
 		if panel.Published != nil {
 			published = true
-			if err := checkLength(field+".Published", len(panel.Published), len(m.Methods), "one for each method"); err != nil {
+			if err := checkLength(field+".Published", len(panel.Published), len(m.Methods),
+				"one for each method"); err != nil {
 				return nil, err
 			}
 		}
@@ -84,7 +86,8 @@ func (m Dots) Figure() (*Figure, error) {
 			for i, panel := range m.Panels {
 				left := c.Min.X + names + vg.Length(i)*(width+panelGap)
 				area := draw.Canvas{Canvas: c.Canvas, Rectangle: vg.Rectangle{
-					Min: vg.Point{X: left, Y: c.Min.Y + axisSpace}, Max: vg.Point{X: left + width, Y: c.Max.Y - titleSpace}}}
+					Min: vg.Point{X: left, Y: c.Min.Y + axisSpace}, Max: vg.Point{X: left + width, Y: c.Max.Y -
+						titleSpace}}}
 				panel.paint(area, looks, rowHeight)
 			}
 		},
@@ -103,14 +106,16 @@ func (p DotPanel) paint(c draw.Canvas, looks []appearance, rowHeight vg.Length) 
 	}
 	xs = xs.padded(0.08)
 	x := func(v float64) vg.Length { return c.X((v - xs.low) / (xs.high - xs.low)) }
-	c.FillText(bold(textStyle(textSize, ink, draw.XCenter, draw.YBottom)), vg.Point{X: c.Center().X, Y: c.Max.Y + 3}, p.Title)
+	c.FillText(bold(textStyle(textSize, ink, draw.XCenter, draw.YBottom)), vg.Point{X: c.Center().X, Y: c.Max.Y + 3},
+		p.Title)
 	c.StrokeLine2(draw.LineStyle{Color: axisGrey, Width: thinWidth}, c.Min.X, c.Min.Y, c.Max.X, c.Min.Y)
 	for _, t := range (niceTicks{3}).Ticks(xs.low, xs.high) {
 		c.StrokeLine2(draw.LineStyle{Color: axisGrey, Width: thinWidth}, x(t.Value), c.Min.Y, x(t.Value), c.Min.Y-3)
 		c.FillText(textStyle(smallSize, ink, draw.XCenter, draw.YTop), vg.Point{X: x(t.Value), Y: c.Min.Y - 5}, t.Label)
 	}
 	if !math.IsNaN(p.Target) {
-		c.StrokeLine2(draw.LineStyle{Color: axisGrey, Width: 0.8, Dashes: dotted}, x(p.Target), c.Min.Y, x(p.Target), c.Max.Y)
+		c.StrokeLine2(draw.LineStyle{Color: axisGrey, Width: 0.8, Dashes: dotted}, x(p.Target), c.Min.Y, x(p.Target),
+			c.Max.Y)
 	}
 	for i, e := range p.Estimates {
 		y := c.Max.Y - (vg.Length(i)+0.5)*rowHeight
@@ -121,7 +126,8 @@ func (p DotPanel) paint(c draw.Canvas, looks []appearance, rowHeight vg.Length) 
 			continue
 		}
 		if !math.IsNaN(e.StdErr) {
-			c.StrokeLine2(draw.LineStyle{Color: looks[i].color, Width: 1.4}, x(e.Mean-e.StdErr), y, x(e.Mean+e.StdErr), y)
+			c.StrokeLine2(draw.LineStyle{Color: looks[i].color, Width: 1.4}, x(e.Mean-e.StdErr), y, x(e.Mean+e.StdErr),
+				y)
 		}
 		fillPath(c, looks[i].color, disc(vg.Point{X: x(e.Mean), Y: y}, 3))
 	}
@@ -129,7 +135,8 @@ func (p DotPanel) paint(c draw.Canvas, looks []appearance, rowHeight vg.Length) 
 
 func diamond(c draw.Canvas, col color.Color, at vg.Point) {
 	const r = vg.Length(4)
-	p := polygon(vg.Point{X: at.X - r, Y: at.Y}, vg.Point{X: at.X, Y: at.Y + r}, vg.Point{X: at.X + r, Y: at.Y}, vg.Point{X: at.X, Y: at.Y - r})
+	p := polygon(vg.Point{X: at.X - r, Y: at.Y}, vg.Point{X: at.X, Y: at.Y + r}, vg.Point{X: at.X + r, Y: at.Y},
+		vg.Point{X: at.X, Y: at.Y - r})
 	fillPath(c, white, p)
 	strokePath(c, draw.LineStyle{Color: col, Width: 1.1}, p)
 }

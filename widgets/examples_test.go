@@ -82,8 +82,10 @@ func exampleHeatMaps(w *gridworld.World) HeatMaps {
 	return HeatMaps{Title: "Posterior of one world, by method", Width: 8, Height: 8,
 		Columns: []string{"true reward", "valuewalk", "qvirl", "avril-0.17"}, Terminal: w.Terminal,
 		Rows: []HeatRow{
-			{Label: "posterior mean", Diverges: true, Decimals: 1, Values: [][]float64{w.Reward, noisy(0.5), noisy(0.45), noisy(0.1)}},
-			{Label: "posterior std", Decimals: 1, Values: [][]float64{nil, spread(1.5, 3), spread(1.6, 3), spread(0, 3)}},
+			{Label: "posterior mean", Diverges: true, Decimals: 1, Values: [][]float64{w.Reward, noisy(0.5),
+				noisy(0.45), noisy(0.1)}},
+			{Label: "posterior std", Decimals: 1, Values: [][]float64{nil, spread(1.5, 3), spread(1.6, 3),
+				spread(0, 3)}},
 		}}
 }
 
@@ -99,7 +101,8 @@ func exampleCalibration() Calibration {
 	}
 	return Calibration{Title: "Calibration of credible intervals over 100 worlds", Panels: []CalibrationPanel{
 		{Title: "rewards", Curves: []Curve{curve("valuewalk", 1.02), curve("qvirl", 0.95), curve("avril-0.17", 2.4)}},
-		{Title: "expert's action probabilities", Curves: []Curve{curve("valuewalk", 0.97), curve("qvirl", 0.9), curve("avril-0.17", 1.7)}},
+		{Title: "expert's action probabilities", Curves: []Curve{curve("valuewalk", 0.97), curve("qvirl", 0.9),
+			curve("avril-0.17", 1.7)}},
 	}}
 }
 
@@ -115,11 +118,14 @@ func exampleCurves() Curves {
 	marks := []Mark{{Note: "λ = 0.17", X: 0.17}}
 	return Curves{Title: "AVRIL's constraint weight on 10 held-out worlds", Panels: []CurvePanel{
 		{Title: "distance to the reference", XLabel: "λ", YLabel: "W₁", LogX: true, Marks: marks,
-			Curves: curve(func(l float64) float64 { return 0.77 + 1.4*l/(l+0.2) }, 0.09), Levels: []Level{{Name: "qvirl", Y: 0.37}, {Name: "prior", Y: 0.77}}},
+			Curves: curve(func(l float64) float64 { return 0.77 + 1.4*l/(l+0.2) }, 0.09),
+			Levels: []Level{{Name: "qvirl", Y: 0.37}, {Name: "prior", Y: 0.77}}},
 		{Title: "density of the true reward", XLabel: "λ", YLabel: "log density", LogX: true, Marks: marks,
-			Curves: curve(func(l float64) float64 { return -2.5 - 9*l*l }, 0.2), Levels: []Level{{Name: "qvirl", Y: -2.43}, {Name: "prior", Y: -2.51}}},
+			Curves: curve(func(l float64) float64 { return -2.5 - 9*l*l }, 0.2),
+			Levels: []Level{{Name: "qvirl", Y: -2.43}, {Name: "prior", Y: -2.51}}},
 		{Title: "coverage of 90 % intervals", XLabel: "λ", YLabel: "fraction", LogX: true, Marks: marks,
-			Curves: curve(func(l float64) float64 { return 0.9 / (1 + l*l*20) }, 0.03), Levels: []Level{{Name: "qvirl", Y: 0.909}, {Name: "prior", Y: 0.897}}},
+			Curves: curve(func(l float64) float64 { return 0.9 / (1 + l*l*20) }, 0.03),
+			Levels: []Level{{Name: "qvirl", Y: 0.909}, {Name: "prior", Y: 0.897}}},
 	}}
 }
 
@@ -191,10 +197,14 @@ func exampleDots() Dots {
 	return Dots{Title: "Apprenticeship on 100 gridworlds (normalised return)",
 		Methods: []string{"valuewalk-mean", "valuewalk-cvar", "qvirl-mean", "qvirl-cvar", "avril-mean", "avril-cvar"},
 		Panels: []DotPanel{
-			{Title: "true return", Target: 100, Estimates: []*Estimate{Value(78.7, 2), Value(79.2, 2), Value(74.5, 2.2), Value(61, 3), Value(41.5, 4), nil},
-				Published: []*Estimate{Value(75.4, 2), Value(75.8, 2), Value(70.8, 2.2), Value(66.9, 3), Value(-22.2, 8), Value(36.7, 3)}},
-			{Title: "posterior mean", Target: math.NaN(), Estimates: []*Estimate{Value(131.7, 2), Value(130, 2), Value(127, 2.2), Value(91, 3), Value(37, 4), Value(25.8, 3)}},
-			{Title: "posterior CVaR, worst 10 %", Target: math.NaN(), Estimates: []*Estimate{Value(79, 2), Value(80.8, 2), Value(74.6, 2.2), Value(57.2, 3), Value(22.6, 4), Value(14, math.NaN())}},
+			{Title: "true return", Target: 100, Estimates: []*Estimate{Value(78.7, 2), Value(79.2, 2), Value(74.5, 2.2),
+				Value(61, 3), Value(41.5, 4), nil},
+				Published: []*Estimate{Value(75.4, 2), Value(75.8, 2), Value(70.8, 2.2), Value(66.9, 3),
+					Value(-22.2, 8), Value(36.7, 3)}},
+			{Title: "posterior mean", Target: math.NaN(), Estimates: []*Estimate{Value(131.7, 2), Value(130, 2),
+				Value(127, 2.2), Value(91, 3), Value(37, 4), Value(25.8, 3)}},
+			{Title: "posterior CVaR, worst 10 %", Target: math.NaN(), Estimates: []*Estimate{Value(79, 2),
+				Value(80.8, 2), Value(74.6, 2.2), Value(57.2, 3), Value(22.6, 4), Value(14, math.NaN())}},
 		}}
 }
 
@@ -225,9 +235,13 @@ func exampleTable() Table {
 	return Table{Title: "Posterior quality on 100 random 8×8 gridworlds", References: []string{"paper", "trial"},
 		Columns: []Column{{"W₁", 3}, {"log density", 3}, {"reward 90 % CI", 3}},
 		Rows: []Row{
-			{"valuewalk", []Cell{{Value(0, 0), nil}, {Value(-2.412, 0.012), paper(Value(-2.432, 0.016))}, {Value(0.881, 0.005), []*Estimate{Value(0.888, 0.004), Value(0.881, math.NaN())}}}},
-			{"qvirl", []Cell{{Value(0.374, 0.013), paper(Value(0.486, 0.011))}, {Value(-2.428, 0.015), paper(Value(-2.437, 0.014))}, {Value(0.909, 0.005), paper(Value(0.901, 0.004))}}},
-			{"avril-0.17", []Cell{{Value(1.48, 0.05), paper(Value(1.704, 0.06))}, {nil, nil}, {Value(0.515, 0.01), nil}}},
+			{"valuewalk", []Cell{{Value(0, 0), nil}, {Value(-2.412, 0.012), paper(Value(-2.432, 0.016))},
+				{Value(0.881, 0.005), []*Estimate{Value(0.888, 0.004), Value(0.881, math.NaN())}}}},
+			{"qvirl", []Cell{{Value(0.374, 0.013), paper(Value(0.486, 0.011))},
+				{Value(-2.428, 0.015), paper(Value(-2.437, 0.014))},
+				{Value(0.909, 0.005), paper(Value(0.901, 0.004))}}},
+			{"avril-0.17", []Cell{{Value(1.48, 0.05), paper(Value(1.704, 0.06))}, {nil, nil},
+				{Value(0.515, 0.01), nil}}},
 		},
 		Notes: []string{"W₁ is the distance to the exact ValueWalk posterior."}}
 }
@@ -253,7 +267,8 @@ func exampleVerdicts() Verdicts {
 		f := VerdictFamily{Title: family}
 		for j := range 3 {
 			f.Problems = append(f.Problems, fmt.Sprintf("%s-%d", family, j))
-			f.Verdicts = append(f.Verdicts, []*Verdict{{Error: 0.02 * math.Pow(10, float64(i+j)), Kind: VerdictKind(i + j)}, {Error: 0.05, Kind: RightClaimed}})
+			f.Verdicts = append(f.Verdicts, []*Verdict{{Error: 0.02 * math.Pow(10, float64(i+j)),
+				Kind: VerdictKind(i + j)}, {Error: 0.05, Kind: RightClaimed}})
 		}
 		m.Families = append(m.Families, f)
 	}
@@ -269,10 +284,13 @@ func examples(t testing.TB) map[string]Drawing {
 	for s := range 9 {
 		copy(policy[s*gridworld.Actions:], []float64{0.1, 0.05, 0.6, 0.2, 0.05})
 	}
-	small := HeatMaps{Title: "Value and reward of a 3×3 world", Width: 3, Height: 3, Columns: []string{"valuewalk", "qvirl-maxmean"},
-		Rows: []HeatRow{{Label: "value", Decimals: 0, Values: [][]float64{{1, 2, 3, 4, 5, 6, 7, 8, 90}, {2, 3, 4, 5, 6, 7, 8, 9, 100}}}}}
+	small := HeatMaps{Title: "Value and reward of a 3×3 world", Width: 3, Height: 3, Columns: []string{"valuewalk",
+		"qvirl-maxmean"},
+		Rows: []HeatRow{{Label: "value", Decimals: 0, Values: [][]float64{{1, 2, 3, 4, 5, 6, 7, 8, 90},
+			{2, 3, 4, 5, 6, 7, 8, 9, 100}}}}}
 	returns := Marginals{Title: "Return of the apprentice under the posterior", XLabel: "normalised return",
-		Methods: []string{"qvirl-mean", "qvirl-cvar"}, Panels: []MarginalPanel{{Truth: math.NaN(), Distributions: []Distribution{
+		Methods: []string{"qvirl-mean", "qvirl-cvar"},
+		Panels: []MarginalPanel{{Truth: math.NaN(), Distributions: []Distribution{
 			normalSamples(testRNG(), 120, 40, 5000), normalSamples(testRNG(), 100, 20, 5000)}}}}
 	tails := exampleTails()
 	chains := exampleChains()
@@ -281,17 +299,21 @@ func examples(t testing.TB) map[string]Drawing {
 		t.Fatal(err)
 	}
 	return map[string]Drawing{
-		"marginals": exampleMarginals(), "map": worldMap, "heatmaps": exampleHeatMaps(w), "calibration": exampleCalibration(),
-		"curves": exampleCurves(), "elbo": exampleELBO(), "convergence": exampleConvergence(), "sbc": exampleSBC(),
+		"marginals": exampleMarginals(), "map": worldMap, "heatmaps": exampleHeatMaps(w),
+		"calibration": exampleCalibration(),
+		"curves":      exampleCurves(), "elbo": exampleELBO(), "convergence": exampleConvergence(), "sbc": exampleSBC(),
 		"traces": Traces{Title: "Four chains", Panels: []TracePanel{{"reward 3", chains}, {"reward 9", chains[:2]}}},
-		"ranks":  ranks, "dots": exampleDots(), "surface": exampleSurface(), "heatmaps-small": small, "returns": returns, "tails": tails, "verdicts": exampleVerdicts(),
-		"policy": Map{Title: "A stochastic policy", Width: 3, Height: 3, Policy: policy, Values: []float64{0, -30, 100, 0, 0, 0, 0, 0, 0},
-			Terminal: []bool{false, false, true, false, false, false, false, false, false}, ValueLabel: "reward", Marked: map[int]string{0: "start"}},
+		"ranks":  ranks, "dots": exampleDots(), "surface": exampleSurface(), "heatmaps-small": small,
+		"returns": returns, "tails": tails, "verdicts": exampleVerdicts(),
+		"policy": Map{Title: "A stochastic policy", Width: 3, Height: 3, Policy: policy, Values: []float64{0, -30, 100,
+			0, 0, 0, 0, 0, 0},
+			Terminal: []bool{false, false, true, false, false, false, false, false, false}, ValueLabel: "reward",
+			Marked: map[int]string{0: "start"}},
 	}
 }
 
-// TestExamples draws every example. With the environment variable BIRL_GALLERY set to a folder, it leaves them there to be
-// looked at.
+// TestExamples draws every example. With the environment variable BIRL_GALLERY set to a folder, it leaves them there to
+// be looked at.
 func TestExamples(t *testing.T) {
 	dir := os.Getenv("BIRL_GALLERY")
 	if dir == "" {

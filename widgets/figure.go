@@ -106,7 +106,8 @@ func (f *Figure) Save(path string) error {
 	case ".csv":
 		format = f.CSV
 	default:
-		return fmt.Errorf("widgets: saving %q to %s: the extension is %q, want .svg, .png, .pdf or .csv", f.title, path, extension)
+		return fmt.Errorf("widgets: saving %q to %s: the extension is %q, want .svg, .png, .pdf or .csv", f.title, path,
+			extension)
 	}
 	content, err := format()
 	if err != nil {
@@ -160,7 +161,8 @@ func (k card) figure() *Figure {
 		paint: func(c draw.Canvas) {
 			c = draw.Crop(c, cardPad, -cardPad, cardPad, -cardPad)
 			if k.title != "" {
-				c.FillText(bold(textStyle(titleSize, ink, draw.XLeft, draw.YTop)), vg.Point{X: c.Min.X, Y: c.Max.Y}, k.title)
+				c.FillText(bold(textStyle(titleSize, ink, draw.XLeft, draw.YTop)), vg.Point{X: c.Min.X, Y: c.Max.Y},
+					k.title)
 			}
 			for i, row := range rows {
 				x := c.Min.X

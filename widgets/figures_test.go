@@ -24,7 +24,8 @@ func TestMarginals(t *testing.T) {
 			}
 		}
 	}
-	if got := p.filled(paint(tint(colorOf("valuewalk"), histogramTint))); got != bars+1 || bars < 30 { // one in the legend
+	// one in the legend
+	if got := p.filled(paint(tint(colorOf("valuewalk"), histogramTint))); got != bars+1 || bars < 30 {
 		t.Errorf("%d bars, want %d and one in the legend", got, bars)
 	}
 	for _, method := range []string{"valuewalk-nodet", "qvirl", "avril-0.02", "avril-0.17"} {
@@ -39,7 +40,8 @@ func TestMarginals(t *testing.T) {
 	if got := p.stroked(paint(black)); got != len(m.Panels)+1 {
 		t.Errorf("%d lines for true values, want one a panel and one in the legend", got)
 	}
-	for _, text := range []string{"↑ 39.9 (σ = 0.01)", "state 27", "AVRIL, λ = 0.17", "ValueWalk without determinant", "true value", "reward"} {
+	for _, text := range []string{"↑ 39.9 (σ = 0.01)", "state 27", "AVRIL, λ = 0.17", "ValueWalk without determinant",
+		"true value", "reward"} {
 		if !p.hasText(text) {
 			t.Errorf("the text %q is missing", text)
 		}
@@ -103,7 +105,10 @@ func TestMap(t *testing.T) {
 			moves++
 		}
 	}
-	if got := p.count(func(e element) bool { return e.style["stroke"] == paint(black) && e.style["stroke-width"] == "2" }); got != terminals || terminals < 6 {
+	if got := p.count(func(e element) bool {
+		return e.style["stroke"] == paint(black) &&
+			e.style["stroke-width"] == "2"
+	}); got != terminals || terminals < 6 {
 		t.Errorf("%d frames, want %d", got, terminals)
 	}
 	// An arrow is a shaft and a head, a dot is one disc; the legend has one of each.
@@ -190,7 +195,8 @@ func TestVerdicts(t *testing.T) {
 			t.Errorf("the text %q is missing", text)
 		}
 	}
-	// The only answer that is wrong and called right is the one of each i + j = 2: three crosses of two lines, and the legend's.
+	// The only answer that is wrong and called right is the one of each i + j = 2: three crosses of two lines, and the
+	// legend's.
 	if got := p.stroked(paint(vermillion)); got != 8 {
 		t.Errorf("%d strokes of crosses, want 8", got)
 	}
@@ -257,7 +263,8 @@ func TestCurves(t *testing.T) {
 	for range k.X {
 		k.Low, k.High = append(k.Low, -40), append(k.High, 2)
 	}
-	if p := parse(t, m); !p.hasText("AVRIL (90 % interval)") || !p.hasText("−40") || p.count(isBand) != 3 { // either side of the gap, and the legend
+	// either side of the gap, and the legend
+	if p := parse(t, m); !p.hasText("AVRIL (90 % interval)") || !p.hasText("−40") || p.count(isBand) != 3 {
 		t.Error("the given band is not drawn")
 	}
 	elbo := exampleELBO()
@@ -272,7 +279,10 @@ func TestCurves(t *testing.T) {
 
 func TestCalibration(t *testing.T) {
 	p := parse(t, exampleCalibration())
-	if got := p.count(func(e element) bool { return e.style["stroke"] == paint(axisGrey) && e.style["stroke-dasharray"] != "" }); got != 2 {
+	if got := p.count(func(e element) bool {
+		return e.style["stroke"] == paint(axisGrey) &&
+			e.style["stroke-dasharray"] != ""
+	}); got != 2 {
 		t.Errorf("%d diagonals, want 2", got)
 	}
 	for _, method := range []string{"valuewalk", "qvirl", "avril-0.17"} {
@@ -308,7 +318,8 @@ func TestRanks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a, b := m.Panels[0].Ranks, m.Panels[1].Ranks; a[0] != 0 || a[1] != 3 || b[0] != 1 || b[1] != 2 || m.Panels[0].Max != 3 {
+	if a, b := m.Panels[0].Ranks, m.Panels[1].Ranks; a[0] != 0 || a[1] != 3 || b[0] != 1 || b[1] != 2 ||
+		m.Panels[0].Max != 3 {
 		t.Errorf("ranks %v and %v of at most %d, want [0 3], [1 2], 3", a, b, m.Panels[0].Max)
 	}
 	p := parse(t, exampleSBC())
@@ -352,7 +363,8 @@ func TestSurface(t *testing.T) {
 	if got := p.filled(paint(missing)); got != 1 {
 		t.Errorf("%d cells without a value, want 1", got)
 	}
-	if got, cells := p.count(func(e element) bool { return e.name == "path" && e.style["fill"] != "none" }), 3*len(m.X)*len(m.Y); got < cells {
+	if got, cells := p.count(func(e element) bool { return e.name == "path" && e.style["fill"] != "none" }),
+		3*len(m.X)*len(m.Y); got < cells {
 		t.Errorf("%d shapes for %d cells", got, cells)
 	}
 	small := Surface{X: []float64{0.1, 0.5, 2}, Y: []float64{1, 2}, LogX: true, Numbers: true, Decimals: 2,

@@ -29,10 +29,11 @@ import (
 // pngResolution is twice that of a screen, in dots per inch, so that a picture is sharp on a dense one and in print.
 const pngResolution = 2 * 96
 
-// PNG returns the figure as a picture of twice its size in pixels, in at most 256 colours. The same figure gives the same
-// bytes.
+// PNG returns the figure as a picture of twice its size in pixels, in at most 256 colours. The same figure gives the
+// same bytes.
 func (f *Figure) PNG() ([]byte, error) {
-	canvas := vgimg.NewWith(vgimg.UseWH(f.width, f.height), vgimg.UseDPI(pngResolution), vgimg.UseBackgroundColor(color.Transparent))
+	canvas := vgimg.NewWith(vgimg.UseWH(f.width, f.height), vgimg.UseDPI(pngResolution),
+		vgimg.UseBackgroundColor(color.Transparent))
 	if err := f.draw(canvas); err != nil {
 		return nil, err
 	}
@@ -43,8 +44,8 @@ func (f *Figure) PNG() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// paletted returns the picture in at most 256 of its colours, so chosen that each of the others has one within a distance d, for
-// the smallest d of a growing sequence that allows it; frequent colours come first.
+// paletted returns the picture in at most 256 of its colours, so chosen that each of the others has one within a
+// distance d, for the smallest d of a growing sequence that allows it; frequent colours come first.
 func paletted(picture image.Image) *image.Paletted {
 	bounds := picture.Bounds()
 	rgba := image.NewRGBA(bounds)
@@ -99,8 +100,8 @@ func distance(a, b color.RGBA) int {
 	return max(apart(a.R, b.R), apart(a.G, b.G), apart(a.B, b.B), apart(a.A, b.A))
 }
 
-// PDF returns the figure as a document of one page of its size. Letters are outlines: the fonts that a PDF can name lack
-// Greek letters and arrows.
+// PDF returns the figure as a document of one page of its size. Letters are outlines: the fonts that a PDF can name
+// lack Greek letters and arrows.
 func (f *Figure) PDF() ([]byte, error) {
 	canvas := vgpdf.New(f.width, f.height)
 	if err := f.draw(outlined{canvas}); err != nil {
@@ -116,7 +117,8 @@ func (f *Figure) PDF() ([]byte, error) {
 // outlined is a PDF canvas that fills the outlines of letters in place of writing text.
 type outlined struct{ *vgpdf.Canvas }
 
-// SetColor implements vg.Canvas. Gonum's PDF canvas multiplies a colour by its alpha, of which the document knows already.
+// SetColor implements vg.Canvas. Gonum's PDF canvas multiplies a colour by its alpha, of which the document knows
+// already.
 func (c outlined) SetColor(col color.Color) {
 	c.Canvas.SetColor(straight(color.NRGBAModel.Convert(col).(color.NRGBA)))
 }
@@ -168,8 +170,8 @@ func (c outlined) FillString(face font.Face, at vg.Point, text string) {
 	c.Fill(path)
 }
 
-// CSV returns the numbers that the figure shows: a header, and a line for each point, bar or cell. Methods go by their names in
-// result rows; an absent number is an empty field.
+// CSV returns the numbers that the figure shows: a header, and a line for each point, bar or cell. Methods go by their
+// names in result rows; an absent number is an empty field.
 func (f *Figure) CSV() ([]byte, error) {
 	var out bytes.Buffer
 	if err := csv.NewWriter(&out).WriteAll(f.records()); err != nil {
@@ -251,7 +253,8 @@ func (m Map) records() [][]string {
 		out = append(out, []string{strconv.Itoa(s), "", m.ValueLabel, field(v)})
 	}
 	for i, p := range m.Policy {
-		out = append(out, []string{strconv.Itoa(i / gridworld.Actions), strconv.Itoa(i % gridworld.Actions), "probability", field(p)})
+		out = append(out, []string{strconv.Itoa(i / gridworld.Actions), strconv.Itoa(i % gridworld.Actions),
+			"probability", field(p)})
 	}
 	for _, step := range mdp.Flatten(m.Demonstrations) {
 		out = append(out, []string{strconv.Itoa(step.State), strconv.Itoa(step.Action), "demonstrated", "1"})

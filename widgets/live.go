@@ -10,8 +10,9 @@ import (
 // liveInterval is the least time between two updates of a live drawing.
 const liveInterval = time.Second
 
-// Live is a drawing in the output of a notebook's cell that changes while the cell runs, such as the curves of a training. Without
-// a reader (see Headless) only its end is shown; without a notebook, nothing. Its methods may be called from several goroutines.
+// Live is a drawing in the output of a notebook's cell that changes while the cell runs, such as the curves of a
+// training. Without a reader (see Headless) only its end is shown; without a notebook, nothing. Its methods may be
+// called from several goroutines.
 type Live struct {
 	id string // of the output that is updated
 

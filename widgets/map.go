@@ -13,8 +13,9 @@ import (
 	"github.com/go-birl/birl/envs/mdp"
 )
 
-// Map shows a gridworld: a number for each state as colour and figure, terminal states, demonstrations as arrows with the
-// number of visits, and a policy. States are numbered row by row from the top left; actions are those of package gridworld.
+// Map shows a gridworld: a number for each state as colour and figure, terminal states, demonstrations as arrows with
+// the number of visits, and a policy. States are numbered row by row from the top left; actions are those of package
+// gridworld.
 type Map struct {
 	Title          string
 	Width, Height  int              // in cells
@@ -24,8 +25,9 @@ type Map struct {
 	Sequential     bool             // colours from low to high, instead of two hues about 0
 	Terminal       []bool           // states that get a thick frame, [Width·Height] or nil
 	Demonstrations []mdp.Trajectory // one arrow a step; visits are counted
-	Policy         []float64        // action probabilities, [Width·Height·5] or nil; arrows are as long as they are probable
-	Marked         map[int]string   // short labels of single states, such as the start
+	// action probabilities, [Width·Height·5] or nil; arrows are as long as they are probable
+	Policy []float64
+	Marked map[int]string // short labels of single states, such as the start
 }
 
 // WorldMap returns the map of a gridworld's true rewards and of demonstrations in it, which may be nil.
@@ -55,7 +57,8 @@ func (m Map) Figure() (*Figure, error) {
 	size := min(max(58, 240/vg.Length(m.Width)), (maxWidth-2*cardPad-bar)/vg.Length(m.Width), 560/vg.Length(m.Height))
 	return card{
 		title: m.Title, legend: m.legend(),
-		description: fmt.Sprintf("Gridworld of %d × %d states, %s, %d demonstrated steps.", m.Width, m.Height, m.ValueLabel,
+		description: fmt.Sprintf("Gridworld of %d × %d states, %s, %d demonstrated steps.", m.Width, m.Height,
+			m.ValueLabel,
 			len(mdp.Flatten(m.Demonstrations))),
 		width:      max(vg.Length(m.Width)*size+bar+2*cardPad, 330),
 		bodyHeight: vg.Length(m.Height)*size + 2, records: m.records,
@@ -107,7 +110,8 @@ func (m Map) validate() error {
 		}
 	}
 	if m.Policy != nil {
-		if err := checkLength("Map.Policy", len(m.Policy), n*gridworld.Actions, "one for each state and action"); err != nil {
+		if err := checkLength("Map.Policy", len(m.Policy), n*gridworld.Actions,
+			"one for each state and action"); err != nil {
 			return err
 		}
 		for i, p := range m.Policy {
@@ -128,9 +132,11 @@ func (m Map) legend() []legendEntry {
 		}
 	}
 	if len(m.Demonstrations) > 0 {
-		legend = append(legend, arrowEntry("demonstrated action", demoColor), dotEntry("demonstrated “stay”", demoColor),
+		legend = append(legend, arrowEntry("demonstrated action", demoColor), dotEntry("demonstrated “stay”",
+			demoColor),
 			legendEntry{"visits, if more than one", func(c draw.Canvas) {
-				writeText(c, bold(textStyle(smallSize, ink, draw.XCenter, draw.YCenter)), c.Center().X, c.Center().Y, "×2")
+				writeText(c, bold(textStyle(smallSize, ink, draw.XCenter, draw.YCenter)), c.Center().X, c.Center().Y,
+					"×2")
 			}})
 	}
 	if m.Policy != nil {

@@ -163,7 +163,8 @@ func (m Marginals) validate() error {
 		combinations *= c.Positions
 	}
 	if len(m.Choices) > 0 && combinations != len(m.Panels) {
-		return fmt.Errorf("widgets: Marginals.Choices combine to %d panels, but there are %d", combinations, len(m.Panels))
+		return fmt.Errorf("widgets: Marginals.Choices combine to %d panels, but there are %d", combinations,
+			len(m.Panels))
 	}
 	for i, panel := range m.Panels {
 		field := fmt.Sprintf("Marginals.Panels[%d].Distributions", i)
@@ -257,7 +258,8 @@ func density(d Distribution, x float64) float64 {
 	return math.Min(v, pointMass)
 }
 
-// histogram returns the edges and densities of bins of Freedman and Diaconis' width (1981), 12 to 60 of them over the range.
+// histogram returns the edges and densities of bins of Freedman and Diaconis' width (1981), 12 to 60 of them over the
+// range.
 func histogram(sorted []float64, xs span) (edges, density []float64) {
 	n := len(sorted)
 	iqr := sorted[(3*n)/4] - sorted[n/4]
@@ -321,7 +323,8 @@ func paintShapes(c draw.Canvas, x, y func(float64) vg.Length, shapes []shape, to
 			for i, b := range s.bins {
 				if b > 0 {
 					bar := polygon(vg.Point{X: x(s.edges[i]), Y: c.Min.Y}, vg.Point{X: x(s.edges[i+1]), Y: c.Min.Y},
-						vg.Point{X: x(s.edges[i+1]), Y: y(math.Min(b, top))}, vg.Point{X: x(s.edges[i]), Y: y(math.Min(b, top))})
+						vg.Point{X: x(s.edges[i+1]), Y: y(math.Min(b, top))}, vg.Point{X: x(s.edges[i]),
+							Y: y(math.Min(b, top))})
 					fillPath(c, tint(s.look.color, histogramTint), bar)
 					strokePath(c, draw.LineStyle{Color: white, Width: 0.4}, bar)
 				}

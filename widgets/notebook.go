@@ -12,7 +12,8 @@ import (
 )
 
 // ErrNoNotebook is what the Show functions return in a program that no notebook started.
-var ErrNoNotebook = errors.New("widgets: no notebook to show in: the program was not started by a GoNB kernel; use Save to write a file")
+var ErrNoNotebook = errors.New("widgets: no notebook to show in: the program was not started by a GoNB kernel; use " +
+	"Save to write a file")
 
 // vegaLite is the MIME type that JupyterLab renders by itself, without a network.
 const vegaLite protocol.MIMEType = "application/vnd.vegalite.v5+json"
@@ -23,8 +24,8 @@ func init() {
 	gob.Register([]any{})
 }
 
-// Headless reports whether the notebook runs without a reader: the environment variable BIRL_HEADLESS is set, and not "0".
-// Interactive parts then show something static, since nobody would answer them.
+// Headless reports whether the notebook runs without a reader: the environment variable BIRL_HEADLESS is set, and not
+// "0". Interactive parts then show something static, since nobody would answer them.
 func Headless() bool {
 	v := os.Getenv("BIRL_HEADLESS")
 	return v != "" && v != "0"
@@ -60,8 +61,8 @@ func Show(d Drawing) error {
 	return send(out)
 }
 
-// render returns a drawing in all formats of an output: as SVG, which scales, as PNG, which JupyterLab shows in a notebook that it
-// does not trust too, such as one of a fresh clone, and in words where only text goes.
+// render returns a drawing in all formats of an output: as SVG, which scales, as PNG, which JupyterLab shows in a
+// notebook that it does not trust too, such as one of a fresh clone, and in words where only text goes.
 func render(d Drawing) (*protocol.DisplayData, error) {
 	out, err := renderFast(d)
 	if err != nil {
@@ -96,12 +97,15 @@ func update(id string, out *protocol.DisplayData) {
 
 // ShowMarkdown displays Markdown as output of the notebook's cell.
 func ShowMarkdown(text string) error {
-	return send(&protocol.DisplayData{Data: map[protocol.MIMEType]any{protocol.MIMETextMarkdown: text, protocol.MIMETextPlain: text}})
+	return send(&protocol.DisplayData{Data: map[protocol.MIMEType]any{protocol.MIMETextMarkdown: text,
+		protocol.MIMETextPlain: text}})
 }
 
-// ShowHTML displays an HTML fragment as output of the notebook's cell. The alternative stands for it where only text goes.
+// ShowHTML displays an HTML fragment as output of the notebook's cell. The alternative stands for it where only text
+// goes.
 func ShowHTML(fragment, alternative string) error {
-	return send(&protocol.DisplayData{Data: map[protocol.MIMEType]any{protocol.MIMETextHTML: fragment, protocol.MIMETextPlain: alternative}})
+	return send(&protocol.DisplayData{Data: map[protocol.MIMEType]any{protocol.MIMETextHTML: fragment,
+		protocol.MIMETextPlain: alternative}})
 }
 
 // ShowTable displays a table as output of the notebook's cell, as HTML and as aligned plain text.
@@ -151,7 +155,8 @@ func ShowBrowser(m Marginals, static ...int) error {
 	return ShowVegaLite(spec, some)
 }
 
-// staticPanels returns the panels at the given positions, or the first few if none are given. caller is named in errors.
+// staticPanels returns the panels at the given positions, or the first few if none are given. caller is named in
+// errors.
 func staticPanels[P any](caller string, panels []P, at []int, few int) ([]P, error) {
 	if len(at) == 0 {
 		return panels[:min(few, len(panels))], nil

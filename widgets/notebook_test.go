@@ -118,7 +118,8 @@ func TestShow(t *testing.T) {
 		{protocol.MIMEImageSVG: "<svg ", protocol.MIMEImagePNG: "\x89PNG", protocol.MIMETextPlain: "QVIRL's objective"},
 		{protocol.MIMETextHTML: "<table", protocol.MIMETextPlain: "method  "},
 		{protocol.MIMETextMarkdown: "*a*"},
-		{protocol.MIMEImageSVG: "state 27", protocol.MIMEImagePNG: "\x89PNG", protocol.MIMETextPlain: "Marginal posteriors"},
+		{protocol.MIMEImageSVG: "state 27", protocol.MIMEImagePNG: "\x89PNG",
+			protocol.MIMETextPlain: "Marginal posteriors"},
 	} {
 		for mime, part := range want {
 			text, ok := got[i].Data[mime].(string)
@@ -167,7 +168,8 @@ func TestLive(t *testing.T) {
 	if len(got) < 2 || len(got) > 10 || first.DisplayID == "" || first.DisplayID != last.DisplayID {
 		t.Fatalf("%d updates to %q and %q", len(got), first.DisplayID, last.DisplayID)
 	}
-	if first.Data[protocol.MIMEImageSVG] == nil || last.Data[protocol.MIMEImageSVG] == nil || last.Data[protocol.MIMEImagePNG] == nil {
+	if first.Data[protocol.MIMEImageSVG] == nil || last.Data[protocol.MIMEImageSVG] == nil ||
+		last.Data[protocol.MIMEImagePNG] == nil {
 		t.Error("a picture is missing: SVG in every update, PNG in the last")
 	}
 }
@@ -176,7 +178,8 @@ func TestShowWithoutNotebook(t *testing.T) {
 	if err := Show(exampleELBO()); !errors.Is(err, ErrNoNotebook) {
 		t.Errorf("got %v, want ErrNoNotebook", err)
 	}
-	if err := Slider("λ", []string{"1"}, 0, func(int) (Drawing, error) { return exampleELBO(), nil }); !errors.Is(err, ErrNoNotebook) {
+	if err := Slider("λ", []string{"1"}, 0, func(int) (Drawing, error) { return exampleELBO(), nil }); !errors.Is(err,
+		ErrNoNotebook) {
 		t.Errorf("got %v, want ErrNoNotebook", err)
 	}
 }
@@ -189,15 +192,18 @@ func TestHeadlessChoices(t *testing.T) {
 		drawn = option
 		return exampleELBO(), nil
 	}
-	for name, choose := range map[string]func(string, []string, int, func(int) (Drawing, error)) error{"slider": Slider, "select": Select} {
+	for name, choose := range map[string]func(string, []string, int, func(int) (Drawing, error)) error{"slider": Slider,
+		"select": Select} {
 		drawn = -1
 		if err := choose("β", []string{"1", "2", "5"}, 1, draw); err != nil {
 			t.Fatal(err)
 		}
-		if got := k.take(); drawn != 1 || len(got) != 2 || got[0].Data[protocol.MIMETextMarkdown] != "*β: 2*" || got[1].Data[protocol.MIMEImageSVG] == nil {
+		if got := k.take(); drawn != 1 || len(got) != 2 || got[0].Data[protocol.MIMETextMarkdown] != "*β: 2*" ||
+			got[1].Data[protocol.MIMEImageSVG] == nil {
 			t.Errorf("%s drew option %d and showed %d outputs", name, drawn, len(got))
 		}
-		for _, bad := range []error{choose("β", nil, 0, draw), choose("β", []string{"1"}, 1, draw), choose("β", []string{"1"}, 0, nil)} {
+		for _, bad := range []error{choose("β", nil, 0, draw), choose("β", []string{"1"}, 1, draw),
+			choose("β", []string{"1"}, 0, nil)} {
 			if bad == nil {
 				t.Errorf("%s: a choice that cannot be made gave no error", name)
 			}
@@ -217,7 +223,8 @@ func TestProgress(t *testing.T) {
 		t.Fatalf("%d updates for 1000 reports in no time, want the first and the last", len(got))
 	}
 	first, last := got[0].Data[protocol.MIMETextHTML].(string), got[len(got)-1].Data[protocol.MIMETextHTML].(string)
-	if !strings.Contains(first, "QVIRL &lt;8×8&gt;") || !strings.Contains(first, "ELBO −23") || !strings.Contains(last, " s · ELBO −23") {
+	if !strings.Contains(first, "QVIRL &lt;8×8&gt;") || !strings.Contains(first, "ELBO −23") ||
+		!strings.Contains(last, " s · ELBO −23") {
 		t.Errorf("first %q, last %q", first, last)
 	}
 	if got[0].DisplayID == "" || got[0].DisplayID != got[len(got)-1].DisplayID {
@@ -241,7 +248,8 @@ func TestProgressLine(t *testing.T) {
 			t.Errorf("%q is missing in %q", want, line)
 		}
 	}
-	if line := progressHTML("a", 0, 0, "", time.Minute); strings.Contains(line, "NaN") || strings.Contains(line, "left") {
+	if line := progressHTML("a", 0, 0, "", time.Minute); strings.Contains(line, "NaN") ||
+		strings.Contains(line, "left") {
 		t.Errorf("without a total: %q", line)
 	}
 	if got := brief(125 * time.Second); got != "2 min 05 s" {

@@ -13,8 +13,8 @@ import (
 // bandAlpha is the opacity of standard-error bands, which overlap.
 const bandAlpha = 0.2
 
-// writeText writes one line of text at a point. Vertically centred text is centred on its capitals and digits rather than
-// on the line box, which would set it too low.
+// writeText writes one line of text at a point. Vertically centred text is centred on its capitals and digits rather
+// than on the line box, which would set it too low.
 func writeText(c draw.Canvas, style text.Style, x, y vg.Length, s string) {
 	if style.YAlign == draw.YCenter {
 		// Bottom alignment puts the baseline at y − ascent + size; capitals are 0.72 of the size high.
@@ -28,7 +28,8 @@ func writeText(c draw.Canvas, style text.Style, x, y vg.Length, s string) {
 func writeBacked(c draw.Canvas, style text.Style, x, y vg.Length, s string) {
 	width := style.Width(s)
 	left := x + vg.Length(style.XAlign)*width
-	fillPath(c, fade(white, 0.85), vg.Rectangle{Min: vg.Point{X: left - 1.5, Y: y - 5.5}, Max: vg.Point{X: left + width + 1.5, Y: y + 5.5}}.Path())
+	fillPath(c, fade(white, 0.85), vg.Rectangle{Min: vg.Point{X: left - 1.5, Y: y - 5.5},
+		Max: vg.Point{X: left + width + 1.5, Y: y + 5.5}}.Path())
 	writeText(c, style, x, y, s)
 }
 
@@ -96,9 +97,11 @@ func arrow(c draw.Canvas, col color.Color, from, to vg.Point, width vg.Length) {
 		return vg.Point{X: from.X + along*ux - across*uy, Y: from.Y + along*uy + across*ux}
 	}
 	paint := func(col color.Color, rim vg.Length) {
-		shaft := polygon(at(-rim, -width/2-rim), at(length-head, -width/2-rim), at(length-head, width/2+rim), at(-rim, width/2+rim))
+		shaft := polygon(at(-rim, -width/2-rim), at(length-head, -width/2-rim), at(length-head, width/2+rim),
+			at(-rim, width/2+rim))
 		fillPath(c, col, shaft)
-		fillPath(c, col, polygon(at(length+1.6*rim, 0), at(length-head-rim, half+1.6*rim), at(length-head-rim, -half-1.6*rim)))
+		fillPath(c, col, polygon(at(length+1.6*rim, 0), at(length-head-rim, half+1.6*rim),
+			at(length-head-rim, -half-1.6*rim)))
 	}
 	paint(white, halo)
 	paint(col, 0)

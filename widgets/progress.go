@@ -12,8 +12,8 @@ import (
 // progressInterval is the least time between two updates of a progress line.
 const progressInterval = 200 * time.Millisecond
 
-// Progress is a line in the output of a notebook's cell that tells how far a computation has come. Without a reader (see
-// Headless) only its end is told; without a notebook, nothing. Its methods may be called from several goroutines.
+// Progress is a line in the output of a notebook's cell that tells how far a computation has come. Without a reader
+// (see Headless) only its end is told; without a notebook, nothing. Its methods may be called from several goroutines.
 type Progress struct {
 	label string
 	id    string // of the output that is updated
@@ -29,8 +29,8 @@ func NewProgress(label string) *Progress {
 	return &Progress{label: label, id: "birl-progress-" + gonbui.UniqueId(), start: time.Now()}
 }
 
-// Report says that done of total units are complete, with a short status such as the present loss. The line is updated at
-// most five times a second.
+// Report says that done of total units are complete, with a short status such as the present loss. The line is updated
+// at most five times a second.
 func (p *Progress) Report(done, total int, status string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -8,13 +8,14 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// ramp is a colour scale: colours at equal steps, linear between them. Both ramps have monotone lightness on either side
-// of their palest colour, so that they also read in grey.
+// ramp is a colour scale: colours at equal steps, linear between them. Both ramps have monotone lightness on either
+// side of their palest colour, so that they also read in grey.
 type ramp []color.NRGBA
 
 var (
 	sequential = ramp{rgb(0xFBFBF8), rgb(0xD3E3EE), rgb(0x96C0DD), rgb(0x4B94C4), rgb(0x10649F), rgb(0x083A66)}
-	diverging  = ramp{rgb(0x9A4200), rgb(0xD9762B), rgb(0xF2BC8C), rgb(0xF8F8F6), rgb(0x9FC9E4), rgb(0x3B8DC4), rgb(0x0A5487)}
+	diverging  = ramp{rgb(0x9A4200), rgb(0xD9762B), rgb(0xF2BC8C), rgb(0xF8F8F6), rgb(0x9FC9E4), rgb(0x3B8DC4),
+		rgb(0x0A5487)}
 )
 
 // colorScale maps numbers to colours.

@@ -11,9 +11,9 @@ import (
 	gonbwidgets "github.com/janpfeifer/gonb/gonbui/widgets"
 )
 
-// Slider lets the reader choose one of the options and redraws the picture for each choice, computed by draw, which gets
-// the option's index. It returns when the reader clicks “done”. Without a reader (see Headless) it shows the picture of the
-// option at start and returns.
+// Slider lets the reader choose one of the options and redraws the picture for each choice, computed by draw, which
+// gets the option's index. It returns when the reader clicks “done”. Without a reader (see Headless) it shows the
+// picture of the option at start and returns.
 //
 // It needs the kernel for each picture. Where all pictures can be computed beforehand, ShowBrowser or ShowVegaLite are
 // better: they also work in a saved notebook.
@@ -52,7 +52,8 @@ func checkChoice(name string, options []string, start int, drawable bool) error 
 	return nil
 }
 
-func interact(label string, options []string, start int, draw func(int) (Drawing, error), build func(parent string) *comms.AddressChan[int]) error {
+func interact(label string, options []string, start int, draw func(int) (Drawing, error),
+	build func(parent string) *comms.AddressChan[int]) error {
 	if !gonbui.IsNotebook {
 		return ErrNoNotebook
 	}
@@ -89,7 +90,8 @@ func interact(label string, options []string, start int, draw func(int) (Drawing
 	}
 }
 
-func redraw(id, caption string, choice int, draw func(int) (Drawing, error), render func(Drawing) (*protocol.DisplayData, error)) error {
+func redraw(id, caption string, choice int, draw func(int) (Drawing, error),
+	render func(Drawing) (*protocol.DisplayData, error)) error {
 	d, err := draw(choice)
 	if err != nil {
 		return err

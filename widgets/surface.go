@@ -11,8 +11,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Surface shows a function of two variables as a heat map in one or more panels with one colour scale, such as the error
-// of an approximation.
+// Surface shows a function of two variables as a heat map in one or more panels with one colour scale, such as the
+// error of an approximation.
 type Surface struct {
 	Title          string
 	XLabel, YLabel string
@@ -22,8 +22,8 @@ type Surface struct {
 	Diverges       bool // two hues about 0 instead of one from low to high
 	LogX, LogY     bool // the grid is geometric
 
-	// Numbers writes the values into the cells, with Decimals figures after the point, and ticks the axes at the grid's own
-	// values. It is for grids of few cells.
+	// Numbers writes the values into the cells, with Decimals figures after the point, and ticks the axes at the grid's
+	// own values. It is for grids of few cells.
 	Numbers  bool
 	Decimals int
 }
@@ -62,7 +62,8 @@ func (m Surface) Figure() (*Figure, error) {
 			const overlap = vg.Length(1.2) // the next cell covers it; without it, seams show
 			for j := range m.Y {
 				for i := range m.X {
-					cell := vg.Rectangle{Min: vg.Point{X: x(xEdges[i]), Y: y(yEdges[j])}, Max: vg.Point{X: x(xEdges[i+1]) + overlap, Y: y(yEdges[j+1]) + overlap}}
+					cell := vg.Rectangle{Min: vg.Point{X: x(xEdges[i]), Y: y(yEdges[j])},
+						Max: vg.Point{X: x(xEdges[i+1]) + overlap, Y: y(yEdges[j+1]) + overlap}}
 					cell.Max.X, cell.Max.Y = min(cell.Max.X, c.Max.X), min(cell.Max.Y, c.Max.Y)
 					fillPath(c, scale.color(panel.Z[j*len(m.X)+i]), cell.Path())
 				}
@@ -83,7 +84,8 @@ func (m Surface) Figure() (*Figure, error) {
 		width = 400
 	}
 	return card{
-		title: m.Title, width: width, description: fmt.Sprintf("Heat map of %s over %s and %s.", m.ZLabel, m.XLabel, m.YLabel),
+		title: m.Title, width: width, description: fmt.Sprintf("Heat map of %s over %s and %s.", m.ZLabel, m.XLabel,
+			m.YLabel),
 		bodyHeight: vg.Length(rows) * (height + panelGap), records: m.records,
 		body: func(c draw.Canvas) {
 			drawPanels(draw.Crop(c, 0, -barWidth-panelGap, 0, 0), plots, columns)
@@ -105,7 +107,8 @@ func ticksAt(values []float64) plot.ConstantTicks {
 
 func (m Surface) validate() error {
 	if len(m.X) < 2 || len(m.Y) < 2 || len(m.Panels) == 0 {
-		return fmt.Errorf("widgets: Surface needs a grid of at least 2×2 and a panel, got %d×%d and %d", len(m.X), len(m.Y), len(m.Panels))
+		return fmt.Errorf("widgets: Surface needs a grid of at least 2×2 and a panel, got %d×%d and %d", len(m.X),
+			len(m.Y), len(m.Panels))
 	}
 	for field, axis := range map[string]struct {
 		values      []float64
@@ -116,12 +119,14 @@ func (m Surface) validate() error {
 		}
 		for i, v := range axis.values {
 			if i > 0 && v <= axis.values[i-1] || axis.logarithmic && v <= 0 {
-				return fmt.Errorf("widgets: Surface.%s[%d] = %g: want ascending numbers, positive on a logarithmic axis", field, i, v)
+				return fmt.Errorf("widgets: Surface.%s[%d] = %g: want ascending numbers, positive on a logarithmic "+
+					"axis", field, i, v)
 			}
 		}
 	}
 	for i, panel := range m.Panels {
-		if err := checkLength(fmt.Sprintf("Surface.Panels[%d].Z", i), len(panel.Z), len(m.X)*len(m.Y), "len(X)·len(Y)"); err != nil {
+		if err := checkLength(fmt.Sprintf("Surface.Panels[%d].Z", i), len(panel.Z), len(m.X)*len(m.Y),
+			"len(X)·len(Y)"); err != nil {
 			return err
 		}
 		for j, v := range panel.Z {

@@ -52,7 +52,8 @@ func (m Surface) VegaLite(slider string) (map[string]any, error) {
 			kind = "log"
 		}
 		return map[string]any{"field": field, "type": "quantitative", "title": title, "scale": map[string]any{
-			"type": kind, "nice": false, "zero": false, "domain": []any{rounded(edges[0]), rounded(edges[len(edges)-1])}}}
+			"type": kind, "nice": false, "zero": false, "domain": []any{rounded(edges[0]),
+				rounded(edges[len(edges)-1])}}}
 	}
 	xEdges, yEdges := edges(m.X, m.LogX), edges(m.Y, m.LogY)
 	number := func(field, title string) map[string]any {
@@ -61,12 +62,15 @@ func (m Surface) VegaLite(slider string) (map[string]any, error) {
 	return map[string]any{
 		"$schema":    "https://vega.github.io/schema/vega-lite/v5.json",
 		"background": "white", "padding": 14, "width": 560, "height": 320,
-		"title": map[string]any{"text": map[string]any{"expr": strconv.Quote(m.Title+": ") + " + titles[panel]"}, "anchor": "start", "fontSize": 15},
+		"title": map[string]any{"text": map[string]any{"expr": strconv.Quote(m.Title+": ") + " + titles[panel]"},
+			"anchor": "start", "fontSize": 15},
 		"params": []any{
-			map[string]any{"name": "panel", "value": 0, "bind": map[string]any{"input": "range", "min": 0, "max": len(m.Panels) - 1, "step": 1, "name": slider + " "}},
+			map[string]any{"name": "panel", "value": 0, "bind": map[string]any{"input": "range", "min": 0,
+				"max": len(m.Panels) - 1, "step": 1, "name": slider + " "}},
 			map[string]any{"name": "titles", "value": titles}, map[string]any{"name": "numbers", "value": numbers},
 			map[string]any{"name": "xs", "value": list(m.X)}, map[string]any{"name": "ys", "value": list(m.Y)},
-			map[string]any{"name": "xEdges", "value": list(xEdges)}, map[string]any{"name": "yEdges", "value": list(yEdges)},
+			map[string]any{"name": "xEdges", "value": list(xEdges)}, map[string]any{"name": "yEdges",
+				"value": list(yEdges)},
 		},
 		"data":      map[string]any{"sequence": map[string]any{"start": 0, "stop": len(m.X) * len(m.Y), "as": "k"}},
 		"transform": transform,
@@ -79,7 +83,8 @@ func (m Surface) VegaLite(slider string) (map[string]any, error) {
 				"legend": map[string]any{"gradientLength": 220, "titleLimit": 260}},
 			"tooltip": []any{number("x", m.XLabel), number("y", m.YLabel), number("z", m.ZLabel)},
 		},
-		"config": map[string]any{"axis": map[string]any{"labelFontSize": 12, "titleFontSize": 13, "titleFontWeight": "normal", "grid": false}, "legend": map[string]any{"labelFontSize": 12}},
+		"config": map[string]any{"axis": map[string]any{"labelFontSize": 12, "titleFontSize": 13,
+			"titleFontWeight": "normal", "grid": false}, "legend": map[string]any{"labelFontSize": 12}},
 	}, nil
 }
 

@@ -130,14 +130,16 @@ func TestEveryFigure(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if p.root["role"] != "img" || !strings.Contains(p.root["aria-label"], f.Title()) || f.Title() == "" || f.Description() == "" {
+			if p.root["role"] != "img" || !strings.Contains(p.root["aria-label"], f.Title()) || f.Title() == "" ||
+				f.Description() == "" {
 				t.Errorf("role %q, label %q", p.root["role"], p.root["aria-label"])
 			}
 			if !p.hasText(f.Title()) {
 				t.Errorf("the title %q is not in the picture", f.Title())
 			}
 			w, h := f.Size()
-			if w > 960 || w < 200 || h > 1000 || h < 100 || p.root["width"] != strconv.Itoa(w) || p.root["height"] != strconv.Itoa(h) {
+			if w > 960 || w < 200 || h > 1000 || h < 100 || p.root["width"] != strconv.Itoa(w) ||
+				p.root["height"] != strconv.Itoa(h) {
 				t.Errorf("size %d×%d pixels, root %s×%s", w, h, p.root["width"], p.root["height"])
 			}
 			texts := 0
@@ -161,8 +163,8 @@ func TestEveryFigure(t *testing.T) {
 				if err != nil {
 					t.Errorf("text %q at y = %q", e.text, e.attr["y"])
 				}
-				// Unrotated text is in the card's own coordinates (rotated text has them swapped, with x along the page's
-				// height): it may not begin left of the card or end right of it.
+				// Unrotated text is in the card's own coordinates (rotated text has them swapped, with x along the
+				// page's height): it may not begin left of the card or end right of it.
 				style := textStyle(9, ink, 0, 0)
 				style.Font.Size = 1
 				end := x + float64(style.Width(e.text))*size
@@ -186,7 +188,8 @@ func TestEveryFigure(t *testing.T) {
 	}
 }
 
-// TestFormats compares the formats with each other: a PNG has twice the figure's size and its colours, a PDF its size in points.
+// TestFormats compares the formats with each other: a PNG has twice the figure's size and its colours, a PDF its size
+// in points.
 func TestFormats(t *testing.T) {
 	for name, d := range examples(t) {
 		f, err := d.Figure()
@@ -211,10 +214,12 @@ func TestFormats(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		w, h := f.Size()
-		if size := picture.Bounds().Size(); max(size.X-2*w, 2*w-size.X, size.Y-2*h, 2*h-size.Y) > 2 { // rounded up before doubling
+		// rounded up before doubling
+		if size := picture.Bounds().Size(); max(size.X-2*w, 2*w-size.X, size.Y-2*h, 2*h-size.Y) > 2 {
 			t.Errorf("%s: PNG of %v pixels for a figure of %d×%d", name, size, w, h)
 		}
-		canvas := vgimg.NewWith(vgimg.UseWH(f.width, f.height), vgimg.UseDPI(pngResolution), vgimg.UseBackgroundColor(color.Transparent))
+		canvas := vgimg.NewWith(vgimg.UseWH(f.width, f.height), vgimg.UseDPI(pngResolution),
+			vgimg.UseBackgroundColor(color.Transparent))
 		if err := f.draw(canvas); err != nil {
 			t.Fatal(err)
 		}
@@ -237,7 +242,8 @@ func TestFormats(t *testing.T) {
 			t.Errorf("%s: CSV of %d lines, %v", name, len(rows), err)
 		}
 	}
-	if err := Save(exampleELBO(), filepath.Join(t.TempDir(), "figure.jpg")); err == nil || !strings.Contains(err.Error(), ".pdf") {
+	if err := Save(exampleELBO(), filepath.Join(t.TempDir(), "figure.jpg")); err == nil ||
+		!strings.Contains(err.Error(), ".pdf") {
 		t.Errorf("saving as JPEG: %v, want an error that names the formats", err)
 	}
 }
@@ -277,7 +283,8 @@ func TestSave(t *testing.T) {
 		t.Fatal(err)
 	}
 	before, err := os.ReadFile(path)
-	if err != nil || !bytes.HasPrefix(before, []byte("<svg ")) || !bytes.HasSuffix(bytes.TrimSpace(before), []byte("</svg>")) {
+	if err != nil || !bytes.HasPrefix(before, []byte("<svg ")) ||
+		!bytes.HasSuffix(bytes.TrimSpace(before), []byte("</svg>")) {
 		t.Fatalf("saved %d bytes, %v", len(before), err)
 	}
 	if err := Save(Curves{}, path); err == nil {
@@ -286,7 +293,8 @@ func TestSave(t *testing.T) {
 	if after, _ := os.ReadFile(path); !bytes.Equal(before, after) {
 		t.Error("a failed save changed the file")
 	}
-	if err := Save(exampleELBO(), filepath.Join(t.TempDir(), "missing", "figure.svg")); err == nil || !strings.Contains(err.Error(), "missing") {
+	if err := Save(exampleELBO(), filepath.Join(t.TempDir(), "missing", "figure.svg")); err == nil ||
+		!strings.Contains(err.Error(), "missing") {
 		t.Errorf("saving to a missing folder: %v", err)
 	}
 	entries, err := os.ReadDir(filepath.Dir(path))
@@ -295,7 +303,8 @@ func TestSave(t *testing.T) {
 	}
 }
 
-// A figure whose coordinates are not finite is an error, not a broken picture; neither is a panic of the drawing passed on.
+// A figure whose coordinates are not finite is an error, not a broken picture; neither is a panic of the drawing passed
+// on.
 func TestBrokenDrawing(t *testing.T) {
 	for want, body := range map[string]func(draw.Canvas){
 		"out of ink": func(draw.Canvas) { panic("out of ink") },
@@ -303,7 +312,8 @@ func TestBrokenDrawing(t *testing.T) {
 			c.StrokeLine2(truthLine, 0, 0, vg.Length(math.NaN()), 1)
 		},
 	} {
-		if _, err := (card{title: "broken", bodyHeight: 10, body: body}).figure().SVG(); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := (card{title: "broken", bodyHeight: 10, body: body}).figure().SVG(); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("got the error %v, want one with %q", err, want)
 		}
 	}

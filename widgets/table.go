@@ -34,7 +34,8 @@ func (e *Estimate) validate(field string) error {
 		return nil
 	}
 	if math.IsNaN(e.Mean) || math.IsInf(e.Mean, 0) || math.IsInf(e.StdErr, 0) || e.StdErr < 0 {
-		return fmt.Errorf("widgets: %s = %g ± %g: want a finite mean, and a standard error that is finite and not negative, or NaN",
+		return fmt.Errorf("widgets: %s = %g ± %g: want a finite mean, and a standard error that is finite and not "+
+			"negative, or NaN",
 			field, e.Mean, e.StdErr)
 	}
 	return nil
@@ -96,7 +97,8 @@ func (t Table) validate() error {
 			if cell.References == nil {
 				continue
 			}
-			if err := checkLength(field+".References", len(cell.References), len(t.References), "as in Table.References"); err != nil {
+			if err := checkLength(field+".References", len(cell.References), len(t.References),
+				"as in Table.References"); err != nil {
 				return err
 			}
 			for k, ref := range cell.References {
@@ -164,7 +166,8 @@ func signed(v float64) string {
 // notes are the sentences below the table. The first explains its reading, where estimates have standard errors.
 func (t Table) notes() []string {
 	if len(t.References) > 0 {
-		return append([]string{"Mean ± standard error; in parentheses, our value minus the reference in standard errors of the difference."}, t.Notes...)
+		return append([]string{"Mean ± standard error; in parentheses, our value minus the reference in standard " +
+			"errors of the difference."}, t.Notes...)
 	}
 	for _, row := range t.Rows {
 		for _, cell := range row.Cells {

@@ -53,8 +53,10 @@ W₁ is the distance to the exact ValueWalk posterior.
 }
 
 func TestTableWithoutStandardErrors(t *testing.T) {
-	table := Table{Columns: []Column{{Name: "n"}}, Rows: []Row{{Method: "a b", Cells: []Cell{{Estimate: Value(3, math.NaN())}}}}}
-	for name, write := range map[string]func() (string, error){"Text": table.Text, "Markdown": table.Markdown, "HTML": table.HTML} {
+	table := Table{Columns: []Column{{Name: "n"}},
+		Rows: []Row{{Method: "a b", Cells: []Cell{{Estimate: Value(3, math.NaN())}}}}}
+	for name, write := range map[string]func() (string, error){"Text": table.Text, "Markdown": table.Markdown,
+		"HTML": table.HTML} {
 		if text, err := write(); err != nil || strings.Contains(text, "standard error") {
 			t.Errorf("%s: %v; a note on standard errors is there:\n%s", name, err, text)
 		}

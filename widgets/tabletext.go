@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// lines returns the table as rows of text: the header, then for each method its estimates and a line for each reference.
-// sub reports for each line whether it is a reference line.
+// lines returns the table as rows of text: the header, then for each method its estimates and a line for each
+// reference. sub reports for each line whether it is a reference line.
 func (t Table) lines() (lines [][]string, sub []bool) {
 	header := []string{"method"}
 	for _, column := range t.Columns {
@@ -164,8 +164,8 @@ func (t Table) HTML() (string, error) {
 }
 
 // CSV returns the table in long format with full precision: a line for each estimate and each reference, with columns
-// method, metric, source ("ours" or the reference's name), mean, std_err and difference_se (our value minus the reference
-// in standard errors of the difference). Unknown numbers are empty.
+// method, metric, source ("ours" or the reference's name), mean, std_err and difference_se (our value minus the
+// reference in standard errors of the difference). Unknown numbers are empty.
 func (t Table) CSV() ([]byte, error) {
 	if err := t.validate(); err != nil {
 		return nil, err
@@ -176,7 +176,8 @@ func (t Table) CSV() ([]byte, error) {
 	for _, row := range t.Rows {
 		for j, cell := range row.Cells {
 			if e := cell.Estimate; e != nil {
-				records = append(records, []string{row.Method, t.Columns[j].Name, "ours", exact(e.Mean), exact(e.StdErr), ""})
+				records = append(records, []string{row.Method, t.Columns[j].Name, "ours", exact(e.Mean),
+					exact(e.StdErr), ""})
 			}
 			for k, name := range t.References {
 				if ref := cell.reference(k); ref != nil {
@@ -184,7 +185,8 @@ func (t Table) CSV() ([]byte, error) {
 					if cell.Estimate != nil {
 						difference = exact(cell.Estimate.Difference(*ref))
 					}
-					records = append(records, []string{row.Method, t.Columns[j].Name, name, exact(ref.Mean), exact(ref.StdErr), difference})
+					records = append(records, []string{row.Method, t.Columns[j].Name, name, exact(ref.Mean),
+						exact(ref.StdErr), difference})
 				}
 			}
 		}

@@ -62,26 +62,34 @@ func (m Tails) VegaLite(first, second int) (map[string]any, error) {
 		layer := func(field string, mark, encoding map[string]any) {
 			mark["color"], mark["clip"] = choiceColors[c], field != "note"
 			layers = append(layers, map[string]any{
-				"transform": []any{map[string]any{"filter": fmt.Sprintf("datum.p === panel && datum.m === %s && isValid(datum.%s)", choice, field)}},
-				"mark":      mark, "encoding": encoding})
+				"transform": []any{map[string]any{"filter": fmt.Sprintf("datum.p === panel && datum.m === %s && "+
+					"isValid(datum.%s)", choice, field)}},
+				"mark": mark, "encoding": encoding})
 		}
 		x := func(field string) map[string]any {
 			return map[string]any{"field": field, "type": "quantitative", "title": m.XLabel,
 				"scale": map[string]any{"domain": []any{rounded(xs.low), rounded(xs.high)}}}
 		}
-		y := map[string]any{"field": "y", "type": "quantitative", "title": "density", "stack": nil, "axis": map[string]any{"labels": false, "ticks": false}}
-		layer("y", map[string]any{"type": "area", "opacity": 0.22, "line": map[string]any{"color": choiceColors[c], "strokeWidth": 2}},
+		y := map[string]any{"field": "y", "type": "quantitative", "title": "density", "stack": nil,
+			"axis": map[string]any{"labels": false, "ticks": false}}
+		layer("y", map[string]any{"type": "area", "opacity": 0.22, "line": map[string]any{"color": choiceColors[c],
+			"strokeWidth": 2}},
 			map[string]any{"x": x("x"), "y": y})
 		layer("t", map[string]any{"type": "area", "opacity": 0.5}, map[string]any{"x": x("x"), "y": y})
 		layer("mean", map[string]any{"type": "rule", "strokeWidth": 2}, map[string]any{"x": x("mean")})
-		layer("worst", map[string]any{"type": "rule", "strokeWidth": 2, "strokeDash": []any{5, 3}}, map[string]any{"x": x("worst")})
-		layer("truth", map[string]any{"type": "point", "shape": "diamond", "size": 90, "filled": false, "strokeWidth": 2},
+		layer("worst", map[string]any{"type": "rule", "strokeWidth": 2, "strokeDash": []any{5, 3}},
+			map[string]any{"x": x("worst")})
+		layer("truth", map[string]any{"type": "point", "shape": "diamond", "size": 90, "filled": false,
+			"strokeWidth": 2},
 			map[string]any{"x": x("truth"), "y": map[string]any{"value": 300 - 9}})
-		layer("note", map[string]any{"type": "text", "align": "left", "baseline": "top", "fontSize": 13, "fontWeight": "bold"},
-			map[string]any{"text": map[string]any{"field": "note"}, "x": map[string]any{"value": 6}, "y": map[string]any{"value": 19*c - noteSpace + 6}})
+		layer("note", map[string]any{"type": "text", "align": "left", "baseline": "top", "fontSize": 13,
+			"fontWeight": "bold"},
+			map[string]any{"text": map[string]any{"field": "note"}, "x": map[string]any{"value": 6},
+				"y": map[string]any{"value": 19*c - noteSpace + 6}})
 	}
 	choose := func(name, label string, value any, options []any) map[string]any {
-		return map[string]any{"name": name, "value": value, "bind": map[string]any{"input": "select", "options": options, "name": label}}
+		return map[string]any{"name": name, "value": value, "bind": map[string]any{"input": "select",
+			"options": options, "name": label}}
 	}
 	var numbers []any
 	for i := range m.Panels {
@@ -92,13 +100,17 @@ func (m Tails) VegaLite(first, second int) (map[string]any, error) {
 	return map[string]any{
 		"$schema":    "https://vega.github.io/schema/vega-lite/v5.json",
 		"background": "white", "padding": 14, "width": 680, "height": 300,
-		"title": map[string]any{"text": map[string]any{"expr": strconv.Quote(m.Title+": ") + " + titles[panel]"}, "anchor": "start", "fontSize": 15, "offset": noteSpace,
-			"subtitle": "lines: mean; dashed: mean of the worst; diamonds: under the true reward", "subtitleColor": hex(paleInk)},
-		"params": []any{panel, choose("first", "blue ", looks[first].label, options), choose("second", "orange ", looks[second].label, options),
+		"title": map[string]any{"text": map[string]any{"expr": strconv.Quote(m.Title+": ") + " + titles[panel]"},
+			"anchor": "start", "fontSize": 15, "offset": noteSpace,
+			"subtitle":      "lines: mean; dashed: mean of the worst; diamonds: under the true reward",
+			"subtitleColor": hex(paleInk)},
+		"params": []any{panel, choose("first", "blue ", looks[first].label, options), choose("second", "orange ",
+			looks[second].label, options),
 			map[string]any{"name": "titles", "value": titles}},
-		"data":   map[string]any{"values": rows},
-		"layer":  layers,
-		"config": map[string]any{"axis": map[string]any{"labelFontSize": 12, "titleFontSize": 13, "titleFontWeight": "normal", "gridColor": hex(gridGrey)}},
+		"data":  map[string]any{"values": rows},
+		"layer": layers,
+		"config": map[string]any{"axis": map[string]any{"labelFontSize": 12, "titleFontSize": 13,
+			"titleFontWeight": "normal", "gridColor": hex(gridGrey)}},
 	}, nil
 }
 

@@ -11,8 +11,8 @@ import (
 )
 
 // Tails compares distributions by their means and their lower tails, such as the returns of several policies under a
-// posterior: a row for each method with the density of its samples, the worst of them darker, their mean and the mean of the
-// worst (the conditional value at risk).
+// posterior: a row for each method with the density of its samples, the worst of them darker, their mean and the mean
+// of the worst (the conditional value at risk).
 type Tails struct {
 	Title   string
 	XLabel  string  // of the quantity, with its unit if it has one
@@ -48,10 +48,14 @@ func (m Tails) Figure() (*Figure, error) {
 	rows := (len(m.Panels) + columns - 1) / columns
 	legend := []legendEntry{
 		{"mean", func(c draw.Canvas) { dot(c, oracle, c.Center(), 3) }},
-		{fmt.Sprintf("mean of the worst %g %%", 100*m.Level), func(c draw.Canvas) { tick(c, oracle, c.Center().X, c.Min.Y+1, c.Max.Y-1) }},
+		{fmt.Sprintf("mean of the worst %g %%", 100*m.Level), func(c draw.Canvas) {
+			tick(c, oracle, c.Center().X,
+				c.Min.Y+1, c.Max.Y-1)
+		}},
 	}
 	if slices.ContainsFunc(m.Panels, func(p TailPanel) bool { return p.Truth != nil }) {
-		legend = append(legend, legendEntry{"under the true reward", func(c draw.Canvas) { diamond(c, oracle, c.Center()) }})
+		legend = append(legend, legendEntry{"under the true reward",
+			func(c draw.Canvas) { diamond(c, oracle, c.Center()) }})
 	}
 	block := vg.Length(len(m.Methods))*rowHeight + axisSpace + titleSpace
 	return card{
@@ -69,7 +73,8 @@ func (m Tails) Figure() (*Figure, error) {
 					}
 				}
 				area := draw.Canvas{Canvas: c.Canvas, Rectangle: vg.Rectangle{
-					Min: vg.Point{X: left, Y: top - vg.Length(len(m.Methods))*rowHeight}, Max: vg.Point{X: left + width, Y: top}}}
+					Min: vg.Point{X: left, Y: top - vg.Length(len(m.Methods))*rowHeight}, Max: vg.Point{X: left + width,
+						Y: top}}}
 				m.paint(area, panel, looks, xs, rowHeight)
 			}
 		},
@@ -78,7 +83,8 @@ func (m Tails) Figure() (*Figure, error) {
 
 func (m Tails) paint(c draw.Canvas, panel TailPanel, looks []appearance, xs span, rowHeight vg.Length) {
 	x := func(v float64) vg.Length { return c.X((v - xs.low) / (xs.high - xs.low)) }
-	c.FillText(bold(textStyle(textSize, ink, draw.XCenter, draw.YBottom)), vg.Point{X: c.Center().X, Y: c.Max.Y + 3}, panel.Title)
+	c.FillText(bold(textStyle(textSize, ink, draw.XCenter, draw.YBottom)), vg.Point{X: c.Center().X, Y: c.Max.Y + 3},
+		panel.Title)
 	for _, t := range (niceTicks{4}).Ticks(xs.low, xs.high) {
 		c.StrokeLine2(draw.LineStyle{Color: gridGrey, Width: thinWidth}, x(t.Value), c.Min.Y, x(t.Value), c.Max.Y)
 		c.FillText(textStyle(smallSize, ink, draw.XCenter, draw.YTop), vg.Point{X: x(t.Value), Y: c.Min.Y - 5}, t.Label)
@@ -132,7 +138,8 @@ func newTail(samples []float64, level float64, xs span) tail {
 	sorted := slices.Clone(samples)
 	slices.Sort(sorted)
 	count := max(1, int(math.Round(level*float64(len(sorted)))))
-	t := tail{mean: stat.Mean(sorted, nil), tail: stat.Mean(sorted[:count], nil), quantile: sorted[count-1], size: stat.PopStdDev(sorted, nil)}
+	t := tail{mean: stat.Mean(sorted, nil), tail: stat.Mean(sorted[:count], nil), quantile: sorted[count-1],
+		size: stat.PopStdDev(sorted, nil)}
 	t.x = uniform(xs, tailPoints)
 	width := t.size * math.Pow(float64(len(sorted)), -0.2)
 	// a distribution that is narrower than the steps is drawn as wide as they are

@@ -14,11 +14,15 @@ func TestTails(t *testing.T) {
 	p := parse(t, m)
 	// The first row of panels has the labels once, the second again.
 	for _, name := range m.Methods {
-		if got := p.count(func(e element) bool { return e.name == "text" && strings.TrimSpace(e.text) == Label(name) }); got != 2 {
+		if got := p.count(func(e element) bool {
+			return e.name == "text" &&
+				strings.TrimSpace(e.text) == Label(name)
+		}); got != 2 {
 			t.Errorf("the label %q stands %d times", Label(name), got)
 		}
 	}
-	for _, text := range []string{"world 0", "world 3", "mean of the worst 10 %", "under the true reward", "normalised return"} {
+	for _, text := range []string{"world 0", "world 3", "mean of the worst 10 %", "under the true reward",
+		"normalised return"} {
 		if !p.hasText(text) {
 			t.Errorf("%q is missing", text)
 		}
@@ -41,7 +45,8 @@ func TestTailHasTheMomentsAndTheMassOfItsSamples(t *testing.T) {
 		}
 	}
 	// the kernel widens the tail a little; the mean of the worst tenth of N(50, 10²) is 32.45 ± 0.25
-	if !scalar.EqualWithinAbs(mass, 1, 0.01) || !scalar.EqualWithinAbs(below, 0.1, 0.02) || !scalar.EqualWithinAbs(tail.mean, 50, 0.6) || !scalar.EqualWithinAbs(tail.tail, 32.45, 1) {
+	if !scalar.EqualWithinAbs(mass, 1, 0.01) || !scalar.EqualWithinAbs(below, 0.1, 0.02) ||
+		!scalar.EqualWithinAbs(tail.mean, 50, 0.6) || !scalar.EqualWithinAbs(tail.tail, 32.45, 1) {
 		t.Errorf("mass %g, of the tail %g, mean %g, of the tail %g", mass, below, tail.mean, tail.tail)
 	}
 	if got := newTail([]float64{3, 1, 2, 10}, 0.5, span{0, 10}); got.tail != 1.5 || got.quantile != 2 || got.mean != 4 {
@@ -71,7 +76,8 @@ func TestTailsVegaLite(t *testing.T) {
 		row := r.(map[string]any)
 		if note, ok := row["note"].(string); ok {
 			notes++
-			if row["p"] == 0 && row["m"] == "ValueWalk, mean policy" && (!strings.Contains(note, "mean 1") || !strings.HasSuffix(note, "true 100.0")) {
+			if row["p"] == 0 && row["m"] == "ValueWalk, mean policy" && (!strings.Contains(note, "mean 1") ||
+				!strings.HasSuffix(note, "true 100.0")) {
 				t.Errorf("note %q", note)
 			}
 		}

@@ -68,8 +68,8 @@ var (
 
 var dashes = map[method.Line][]vg.Length{method.Dashed: dashed, method.Dotted: dotted, method.DashDot: dashDot}
 
-// lookup returns how a method is drawn, and whether that is fixed, as it is for those that the registry lists; a text that is no method's name
-// gets a colour that depends on it alone.
+// lookup returns how a method is drawn, and whether that is fixed, as it is for those that the registry lists; a text
+// that is no method's name gets a colour that depends on it alone.
 func lookup(name string) (a appearance, fixed bool) {
 	m, err := method.Lookup(name)
 	if err != nil {
@@ -84,8 +84,8 @@ func lookup(name string) (a appearance, fixed bool) {
 	return appearance{m.Label, rgb(uint32(v)), dashes[m.Line]}, !m.Variant
 }
 
-// appearances returns how the methods of one figure are drawn: their fixed appearance, except that a variant or another text moves on to
-// the next free colour if an earlier entry of the figure already has its own.
+// appearances returns how the methods of one figure are drawn: their fixed appearance, except that a variant or another
+// text moves on to the next free colour if an earlier entry of the figure already has its own.
 func appearances(names []string) []appearance {
 	out := make([]appearance, len(names))
 	used, fixed := map[color.NRGBA]bool{}, make([]bool, len(names))
@@ -119,12 +119,12 @@ func ours(err error) error {
 	return nil
 }
 
-// Color returns the colour of a method in every figure, as #rrggbb. Method names are those of result rows, such as "qvirl-maxmean"; another
-// text gets a colour that depends on it alone.
+// Color returns the colour of a method in every figure, as #rrggbb. Method names are those of result rows, such as
+// "qvirl-maxmean"; another text gets a colour that depends on it alone.
 func Color(name string) string { a, _ := lookup(name); return hex(a.color) }
 
-// Label returns the name under which figures and tables list a method, for instance "QVIRL, max-mean" for "qvirl-maxmean". Another text is
-// its own label.
+// Label returns the name under which figures and tables list a method, for instance "QVIRL, max-mean" for
+// "qvirl-maxmean". Another text is its own label.
 func Label(name string) string { a, _ := lookup(name); return a.label }
 
 func rgb(v uint32) color.NRGBA {
@@ -140,8 +140,8 @@ func hex(c color.NRGBA) string {
 	return string(out)
 }
 
-// tint mixes a colour with white; amount 1 leaves it as it is, 0 makes it white. It is used in place of transparency, so
-// that overlapping grid lines do not shine through.
+// tint mixes a colour with white; amount 1 leaves it as it is, 0 makes it white. It is used in place of transparency,
+// so that overlapping grid lines do not shine through.
 func tint(c color.NRGBA, amount float64) color.NRGBA {
 	return mix(white, c, amount)
 }

@@ -16,7 +16,8 @@ func TestColors(t *testing.T) {
 	if Color("qvirl") != "#0072b2" || Color("avril") != "#d55e00" || Label("qvirl-maxmean") != "QVIRL, max-mean" {
 		t.Errorf("colours %s and %s, label %q", Color("qvirl"), Color("avril"), Label("qvirl-maxmean"))
 	}
-	if first, again := Color("another curve"), Color("another curve"); first != again || Label("another curve") != "another curve" {
+	if first, again := Color("another curve"), Color("another curve"); first != again ||
+		Label("another curve") != "another curve" {
 		t.Error("a text that is no method has no stable appearance")
 	}
 	if Label("avril-0.17") != "AVRIL, λ = 0.17" {
@@ -46,10 +47,12 @@ func colorOf(name string) color.NRGBA { a, _ := lookup(name); return a.color }
 // A legend refuses what is written like a method but is none, and lists those that there are.
 func TestLegendsRefuseUnknownMethods(t *testing.T) {
 	curve := Curve{X: []float64{1, 2}, Y: []float64{3, 4}}
-	for name, known := range map[string]bool{"qvirl": true, "qvirl-best": true, "avril-0.3": true, "expert's β = 2": true, "qvirl-bets": false} {
+	for name, known := range map[string]bool{"qvirl": true, "qvirl-best": true, "avril-0.3": true,
+		"expert's β = 2": true, "qvirl-bets": false} {
 		curve.Name = name
 		_, err := Curves{Panels: []CurvePanel{{XLabel: "x", YLabel: "y", Curves: []Curve{curve}}}}.Figure()
-		if known && err != nil || !known && (err == nil || !strings.Contains(err.Error(), "there is no \""+name+"\"") || !strings.Contains(err.Error(), "qvirl-matched")) {
+		if known && err != nil || !known && (err == nil || !strings.Contains(err.Error(), "there is no \""+name+"\"") ||
+			!strings.Contains(err.Error(), "qvirl-matched")) {
 			t.Errorf("%q: error %v", name, err)
 		}
 		_, err = Table{Columns: []Column{{Name: "c"}}, Rows: []Row{{Method: name, Cells: make([]Cell, 1)}}}.Text()
@@ -90,9 +93,12 @@ func TestScales(t *testing.T) {
 
 func TestNumbers(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
-		{number(-1.25, 1), "−1.2"}, {number(-0.01, 1), "0.0"}, {number(12345.6, 1), "12,345.6"}, {number(-1234567, 0), "−1,234,567"},
-		{number(999, 0), "999"}, {number(5e8, 0), "5e+08"}, {shortNumber(39.894), "39.9"}, {shortNumber(0.00012345), "0.000123"},
-		{shortNumber(20000), "20,000"}, {shortNumber(4567), "4567"}, {signed(0.04), "0.0"}, {signed(1.26), "+1.3"}, {signed(-2), "−2.0"},
+		{number(-1.25, 1), "−1.2"}, {number(-0.01, 1), "0.0"}, {number(12345.6, 1), "12,345.6"},
+		{number(-1234567, 0), "−1,234,567"},
+		{number(999, 0), "999"}, {number(5e8, 0), "5e+08"}, {shortNumber(39.894), "39.9"}, {shortNumber(0.00012345),
+			"0.000123"},
+		{shortNumber(20000), "20,000"}, {shortNumber(4567), "4567"}, {signed(0.04), "0.0"}, {signed(1.26), "+1.3"},
+		{signed(-2), "−2.0"},
 	} {
 		if c.got != c.want {
 			t.Errorf("got %q, want %q", c.got, c.want)
@@ -116,10 +122,12 @@ func TestTicks(t *testing.T) {
 				t.Fatalf("tick %g outside [%g, %g]", tick.Value, low, low+width)
 			}
 			if i > 1 && !(math.Abs(tick.Value-2*ticks[i-1].Value+ticks[i-2].Value) <= slack) {
-				t.Fatalf("ticks %g, %g and %g are not equally far apart", ticks[i-2].Value, ticks[i-1].Value, tick.Value)
+				t.Fatalf("ticks %g, %g and %g are not equally far apart", ticks[i-2].Value, ticks[i-1].Value,
+					tick.Value)
 			}
 			text := strings.NewReplacer("−", "-", ",", "").Replace(tick.Label)
-			if v, err := strconv.ParseFloat(text, 64); err != nil || !scalar.EqualWithinAbs(v, tick.Value, 1e-6*(1+math.Abs(tick.Value))) {
+			if v, err := strconv.ParseFloat(text, 64); err != nil ||
+				!scalar.EqualWithinAbs(v, tick.Value, 1e-6*(1+math.Abs(tick.Value))) {
 				t.Fatalf("label %q of the tick %g", tick.Label, tick.Value)
 			}
 		}

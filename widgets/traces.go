@@ -62,7 +62,8 @@ func (m Traces) Figure() (*Figure, error) {
 		plots[i] = p
 	}
 	return card{
-		title: m.Title, legend: chainLegend(chains), description: fmt.Sprintf("Draws of %d chains, %d quantities.", chains, len(plots)),
+		title: m.Title, legend: chainLegend(chains), description: fmt.Sprintf("Draws of %d chains, %d quantities.",
+			chains, len(plots)),
 		bodyHeight: vg.Length(len(plots))*95 + 20,
 		body:       func(c draw.Canvas) { drawPanels(c, plots, 1) }, records: m.records,
 	}.figure(), nil
@@ -73,7 +74,8 @@ func chainColor(k int) color.NRGBA { return palette[k%len(palette)] }
 func chainLegend(n int) []legendEntry {
 	var legend []legendEntry
 	for k := range n {
-		legend = append(legend, lineEntry(fmt.Sprintf("chain %d", k+1), draw.LineStyle{Color: chainColor(k), Width: lineWidth}))
+		legend = append(legend, lineEntry(fmt.Sprintf("chain %d", k+1), draw.LineStyle{Color: chainColor(k),
+			Width: lineWidth}))
 	}
 	return legend
 }
@@ -93,9 +95,9 @@ func checkChains(field string, chains [][]float64) error {
 	return nil
 }
 
-// Ranks shows rank histograms with the band in which all but one in a hundred bars lie if the ranks are uniform. It serves
-// simulation-based calibration (Talts et al. 2018: ranks of true values among posterior draws) and, through ChainRanks,
-// the rank plots of Vehtari et al. (2021).
+// Ranks shows rank histograms with the band in which all but one in a hundred bars lie if the ranks are uniform. It
+// serves simulation-based calibration (Talts et al. 2018: ranks of true values among posterior draws) and, through
+// ChainRanks, the rank plots of Vehtari et al. (2021).
 type Ranks struct {
 	Title   string
 	Panels  []RankPanel
@@ -111,8 +113,8 @@ type RankPanel struct {
 	Max    int
 }
 
-// ChainRanks returns the rank plot of several chains: the ranks of each chain's draws among the draws of all chains. All
-// histograms are flat if the chains have the same distribution.
+// ChainRanks returns the rank plot of several chains: the ranks of each chain's draws among the draws of all chains.
+// All histograms are flat if the chains have the same distribution.
 func ChainRanks(title string, chains [][]float64) (Ranks, error) {
 	if err := checkChains("chains", chains); err != nil {
 		return Ranks{}, err
@@ -144,7 +146,8 @@ func (m Ranks) Figure() (*Figure, error) {
 		return nil, fmt.Errorf("widgets: Ranks has no panels")
 	}
 	if m.Bins < 0 || m.Columns < 0 {
-		return nil, fmt.Errorf("widgets: Ranks: Bins = %d, Columns = %d: want 0 (automatic) or positive numbers", m.Bins, m.Columns)
+		return nil, fmt.Errorf("widgets: Ranks: Bins = %d, Columns = %d: want 0 (automatic) or positive numbers",
+			m.Bins, m.Columns)
 	}
 	columns := m.Columns
 	if columns == 0 {
@@ -154,7 +157,8 @@ func (m Ranks) Figure() (*Figure, error) {
 	plots := make([]*plot.Plot, len(m.Panels))
 	for i, panel := range m.Panels {
 		if len(panel.Ranks) == 0 || panel.Max < 1 {
-			return nil, fmt.Errorf("widgets: Ranks.Panels[%d] has %d ranks of at most %d, want some of at least 1", i, len(panel.Ranks), panel.Max)
+			return nil, fmt.Errorf("widgets: Ranks.Panels[%d] has %d ranks of at most %d, want some of at least 1", i,
+				len(panel.Ranks), panel.Max)
 		}
 		if panel.Method != "" {
 			if err := checkMethods(panel.Method); err != nil {
@@ -174,7 +178,8 @@ func (m Ranks) Figure() (*Figure, error) {
 		c.StrokeLine2(draw.LineStyle{Color: axisGrey, Width: 0.8}, c.Min.X, c.Center().Y, c.Max.X, c.Center().Y)
 	}}
 	return card{
-		title: m.Title, legend: []legendEntry{band}, description: fmt.Sprintf("Rank histograms in %d panels.", len(plots)),
+		title: m.Title, legend: []legendEntry{band}, description: fmt.Sprintf("Rank histograms in %d panels.",
+			len(plots)),
 		bodyHeight: vg.Length(rows)*(140+panelGap) + 12,
 		body:       func(c draw.Canvas) { drawPanels(c, plots, columns) }, records: m.records,
 	}.figure(), nil
@@ -213,11 +218,13 @@ func (m Ranks) plot(panel RankPanel, first, last bool) *plot.Plot {
 		look, _ = lookup(panel.Method)
 	}
 	p.Add(painter(func(c draw.Canvas, x, y func(float64) vg.Length) {
-		band := vg.Rectangle{Min: vg.Point{X: c.Min.X, Y: y(math.Max(0, expected-spread))}, Max: vg.Point{X: c.Max.X, Y: y(expected + spread)}}
+		band := vg.Rectangle{Min: vg.Point{X: c.Min.X, Y: y(math.Max(0, expected-spread))}, Max: vg.Point{X: c.Max.X,
+			Y: y(expected + spread)}}
 		fillPath(c, bandGrey, band.Path())
 		for i, count := range counts {
 			low, high := float64(i)/float64(bins)*p.X.Max, float64(i+1)/float64(bins)*p.X.Max
-			fillPath(c, fade(look.color, 0.75), vg.Rectangle{Min: vg.Point{X: x(low) + 0.6, Y: c.Min.Y}, Max: vg.Point{X: x(high) - 0.6, Y: y(count)}}.Path())
+			fillPath(c, fade(look.color, 0.75), vg.Rectangle{Min: vg.Point{X: x(low) + 0.6, Y: c.Min.Y},
+				Max: vg.Point{X: x(high) - 0.6, Y: y(count)}}.Path())
 		}
 		c.StrokeLine2(draw.LineStyle{Color: axisGrey, Width: 0.8}, c.Min.X, y(expected), c.Max.X, y(expected))
 	}))

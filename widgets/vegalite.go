@@ -13,8 +13,8 @@ const (
 	invisible     = 1e-4 // a density below this fraction of the axis is left out
 )
 
-// VegaLite returns the Vega-Lite 5 specification of an interactive view: one panel at a time, chosen with one slider, or
-// with several (see Marginals.Choices).
+// VegaLite returns the Vega-Lite 5 specification of an interactive view: one panel at a time, chosen with one slider,
+// or with several (see Marginals.Choices).
 func (m Marginals) VegaLite() (map[string]any, error) {
 	if err := m.validate(); err != nil {
 		return nil, err
@@ -61,7 +61,8 @@ func (m Marginals) VegaLite() (map[string]any, error) {
 		}
 		for j, s := range shapes {
 			for k, b := range s.bins {
-				rows = append(rows, map[string]any{"p": i, "l": rounded(s.edges[k]), "r": rounded(s.edges[k+1]), curveField(j): rounded(b)})
+				rows = append(rows, map[string]any{"p": i, "l": rounded(s.edges[k]), "r": rounded(s.edges[k+1]),
+					curveField(j): rounded(b)})
 			}
 		}
 		if !math.IsNaN(panel.Truth) {
@@ -86,7 +87,8 @@ func (m Marginals) VegaLite() (map[string]any, error) {
 	layer := func(j int, needs string, mark, encoding map[string]any) {
 		mark["clip"] = true
 		encoding["color"] = map[string]any{"datum": looks[j].label}
-		layers = append(layers, map[string]any{"transform": append(shown(curveField(j)), shown(needs)...), "mark": mark, "encoding": encoding})
+		layers = append(layers, map[string]any{"transform": append(shown(curveField(j)), shown(needs)...), "mark": mark,
+			"encoding": encoding})
 	}
 	for j, kind := range kinds {
 		if kind == "" {
@@ -122,16 +124,20 @@ func (m Marginals) VegaLite() (map[string]any, error) {
 	for _, l := range layers {
 		color := l.(map[string]any)["encoding"].(map[string]any)["color"].(map[string]any)
 		color["scale"] = map[string]any{"domain": names, "range": colors}
-		color["legend"] = map[string]any{"title": nil, "orient": "top", "columns": 4, "labelLimit": 260, "symbolOpacity": 1}
+		color["legend"] = map[string]any{"title": nil, "orient": "top", "columns": 4, "labelLimit": 260,
+			"symbolOpacity": 1}
 	}
 	return map[string]any{
 		"$schema":    "https://vega.github.io/schema/vega-lite/v5.json",
 		"background": "white", "padding": 14, "width": 640, "height": 260,
-		"title":  map[string]any{"text": map[string]any{"expr": strconv.Quote(m.Title+": ") + " + titles[panel]"}, "anchor": "start", "fontSize": 15},
-		"params": append(m.sliders(), map[string]any{"name": "titles", "value": titles}, map[string]any{"name": "tops", "value": tops}),
-		"data":   map[string]any{"values": rows},
-		"layer":  layers,
-		"config": map[string]any{"axis": map[string]any{"labelFontSize": 12, "titleFontSize": 13, "titleFontWeight": "normal", "gridColor": hex(gridGrey)}, "legend": map[string]any{"labelFontSize": 12}},
+		"title": map[string]any{"text": map[string]any{"expr": strconv.Quote(m.Title+": ") + " + titles[panel]"},
+			"anchor": "start", "fontSize": 15},
+		"params": append(m.sliders(), map[string]any{"name": "titles", "value": titles}, map[string]any{"name": "tops",
+			"value": tops}),
+		"data":  map[string]any{"values": rows},
+		"layer": layers,
+		"config": map[string]any{"axis": map[string]any{"labelFontSize": 12, "titleFontSize": 13,
+			"titleFontWeight": "normal", "gridColor": hex(gridGrey)}, "legend": map[string]any{"labelFontSize": 12}},
 	}, nil
 }
 

@@ -126,7 +126,8 @@ func TestSurfaceBrowser(t *testing.T) {
 		t.Fatalf("%d panels, absent number %v, want 3 and nil", len(numbers), numbers[0].([]any)[5])
 	}
 	for i, v := range m.Panels[2].Z {
-		if got := numbers[2].([]any)[i].(float64); !scalar.EqualWithinAbs(got, v, 1e-3*math.Abs(v)) { // four significant digits
+		// four significant digits
+		if got := numbers[2].([]any)[i].(float64); !scalar.EqualWithinAbs(got, v, 1e-3*math.Abs(v)) {
 			t.Fatalf("value %d is %g, want %g", i, got, v)
 		}
 	}

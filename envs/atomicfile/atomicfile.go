@@ -63,7 +63,8 @@ func Check(path string, inputs ...string) error {
 	}
 	for _, input := range inputs {
 		if in, err := os.Stat(input); err == nil && os.SameFile(in, out) {
-			return fmt.Errorf("cannot write %s: it is the file %s that is read, which the result would replace", path, input)
+			return fmt.Errorf("cannot write %s: it is the file %s that is read, which the result would replace", path,
+				input)
 		}
 	}
 	return nil
@@ -114,7 +115,8 @@ func resolve(path string) (target string, former fs.FileInfo, err error) {
 			return "", nil, err
 		}
 		if !filepath.IsAbs(to) {
-			to = filepath.Dir(path) + string(filepath.Separator) + to // not cleaned: .. is the parent of what a link leads to
+			// not cleaned: .. is the parent of what a link leads to
+			to = filepath.Dir(path) + string(filepath.Separator) + to
 		}
 		path = to
 	}

@@ -12,7 +12,8 @@ import (
 func TestWriteReplacesWholeFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.txt")
 	for _, content := range []string{"a long first version\n", "short\n"} {
-		if err := Write(path, func(w io.Writer) error { _, err := io.WriteString(w, content); return err }); err != nil {
+		if err := Write(path,
+			func(w io.Writer) error { _, err := io.WriteString(w, content); return err }); err != nil {
 			t.Fatal(err)
 		}
 		got, err := os.ReadFile(path)
@@ -58,7 +59,8 @@ func TestLinksAreFollowed(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "real"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	link, second, target := filepath.Join(dir, "link"), filepath.Join(dir, "second"), filepath.Join(dir, "real", "x.txt")
+	link, second, target := filepath.Join(dir, "link"), filepath.Join(dir, "second"), filepath.Join(dir, "real",
+		"x.txt")
 	if err := errors.Join(os.Symlink(filepath.Join("real", "x.txt"), link), os.Symlink(link, second)); err != nil {
 		t.Skip(err)
 	}
@@ -92,7 +94,8 @@ func TestCheck(t *testing.T) {
 		t.Skip(err)
 	}
 	for _, path := range []string{in, hard, filepath.Join(dir, ".", "in")} {
-		if err := Check(path, "", filepath.Join(dir, "absent"), in); err == nil || !strings.Contains(err.Error(), "that is read") {
+		if err := Check(path, "", filepath.Join(dir, "absent"), in); err == nil ||
+			!strings.Contains(err.Error(), "that is read") {
 			t.Errorf("%s: error %v", path, err)
 		}
 	}

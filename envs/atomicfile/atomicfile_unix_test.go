@@ -40,7 +40,8 @@ func TestOnlyRegularFilesAreReplaced(t *testing.T) {
 	}
 	for _, path := range []string{dir, pipe, link} {
 		for _, err := range []error{Write(path, content("x")), Check(path)} {
-			if err == nil || !strings.Contains(err.Error(), "not a regular file") || !strings.Contains(err.Error(), path) {
+			if err == nil || !strings.Contains(err.Error(), "not a regular file") ||
+				!strings.Contains(err.Error(), path) {
 				t.Errorf("%s: error %v", path, err)
 			}
 		}

@@ -1,5 +1,5 @@
-// Package command runs the project's commands for scripts in the same way: where results, progress and errors go, what Ctrl-C
-// does, and which exit statuses there are.
+// Package command runs the project's commands for scripts in the same way: where results, progress and errors go, what
+// Ctrl-C does, and which exit statuses there are.
 package command
 
 import (
@@ -59,8 +59,8 @@ func EndSoon(ctx context.Context, stderr io.Writer) (release func()) {
 	return func() { stop(); close(released) }
 }
 
-// Execute runs a command line and returns the exit status: 0, 1 after an error, 130 after an interruption. Results go to
-// stdout, progress and errors to stderr.
+// Execute runs a command line and returns the exit status: 0, 1 after an error, 130 after an interruption. Results go
+// to stdout, progress and errors to stderr.
 func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, stderr io.Writer) int {
 	root.SilenceErrors, root.SilenceUsage = true, true // errors are written here, once
 	root.SetArgs(args)

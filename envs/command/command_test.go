@@ -52,9 +52,11 @@ func TestExecute(t *testing.T) {
 		status int
 		says   string
 	}{
-		"success":      {context.Background(), func(context.Context) error { return nil }, 0, ""},
-		"failure":      {context.Background(), func(context.Context) error { return errors.New("the disk is full") }, 1, "error: the disk is full\n"},
-		"interruption": {cancelled, func(ctx context.Context) error { return fmt.Errorf("world 3: %w", ctx.Err()) }, 130, "interrupted: world 3: context canceled\n"},
+		"success": {context.Background(), func(context.Context) error { return nil }, 0, ""},
+		"failure": {context.Background(), func(context.Context) error { return errors.New("the disk is full") }, 1,
+			"error: the disk is full\n"},
+		"interruption": {cancelled, func(ctx context.Context) error { return fmt.Errorf("world 3: %w", ctx.Err()) },
+			130, "interrupted: world 3: context canceled\n"},
 	} {
 		root := &cobra.Command{Use: "try", RunE: func(cmd *cobra.Command, args []string) error {
 			fmt.Fprint(cmd.OutOrStdout(), args)

@@ -13,6 +13,7 @@ import (
 func endWithGoRun() {
 	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", os.Getppid()))
 	if err == nil && strings.TrimSpace(string(name)) == "go" {
-		_ = unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(syscall.SIGTERM), 0, 0, 0) // refused, the program ends as elsewhere
+		// refused, the program ends as elsewhere
+		_ = unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(syscall.SIGTERM), 0, 0, 0)
 	}
 }

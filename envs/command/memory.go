@@ -62,7 +62,8 @@ func (m *Memory) Check(what string, need float64) error {
 		}
 	}
 	if need > limit {
-		return fmt.Errorf("%s is estimated to take %s of memory, more than the %s %s", what, size(need), size(limit), whose)
+		return fmt.Errorf("%s is estimated to take %s of memory, more than the %s %s", what, size(need), size(limit),
+			whose)
 	}
 	return nil
 }

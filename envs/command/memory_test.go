@@ -7,7 +7,8 @@ import (
 )
 
 func TestMemoryIsReadWithItsUnit(t *testing.T) {
-	for text, want := range map[string]Memory{"16GB": 16e9, "1.5 gb": 1.5e9, "500MB": 5e8, "12": 12, "2TB": 2e12, "3B": 3,
+	for text, want := range map[string]Memory{"16GB": 16e9, "1.5 gb": 1.5e9, "500MB": 5e8, "12": 12, "2TB": 2e12,
+		"3B":  3,
 		"7KB": 7000} {
 		var m Memory
 		if err := m.Set(text); err != nil || m != want {

@@ -79,7 +79,8 @@ var observationColumn = regexp.MustCompile(`^(next_)?obs_\d+$`)
 func findColumns(header []string) (csvColumns, error) {
 	for separator, word := range map[string]string{";": "semicolons", "\t": "tabs"} {
 		if len(header) == 1 && strings.Contains(header[0], separator) {
-			return csvColumns{}, fmt.Errorf("its columns are separated by %s, want commas (and points in numbers)", word)
+			return csvColumns{}, fmt.Errorf("its columns are separated by %s, want commas (and points in numbers)",
+				word)
 		}
 	}
 	index := map[string]int{}
@@ -138,7 +139,8 @@ func (f *flat) appendRow(fields []string, at csvColumns) error {
 		}{{&f.obs, at.obs[i], "obs"}, {&f.next, at.next[i], "next_obs"}} {
 			v, err := strconv.ParseFloat(fields[c.column], 32)
 			if err != nil || v-v != 0 {
-				return fmt.Errorf("%s_%d is %.40q, want a finite number that float32 holds", c.name, i, fields[c.column])
+				return fmt.Errorf("%s_%d is %.40q, want a finite number that float32 holds", c.name, i,
+					fields[c.column])
 			}
 			*c.to = append(*c.to, float32(v))
 		}

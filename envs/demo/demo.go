@@ -1,9 +1,9 @@
 // Package demo holds demonstrations: trajectories that somebody, an expert or a policy at random, went through in an
 // environment. It stores them, and reads what others have stored.
 //
-// [Set.Write] and [Read] use this project's own layout, an .npz file beside a description in JSON; [Import] reads the flat and
-// imitation's layout and CSV; [Open] finds out which of them a file is. Reading trusts nothing that a file says: an error names
-// the file, the array and the index.
+// [Set.Write] and [Read] use this project's own layout, an .npz file beside a description in JSON; [Import] reads the
+// flat and imitation's layout and CSV; [Open] finds out which of them a file is. Reading trusts nothing that a file
+// says: an error names the file, the array and the index.
 package demo
 
 import (
@@ -20,8 +20,8 @@ type Trajectory struct {
 	Actions []int
 	// Rewards [T] of magnitudes up to MaxReward, or nil where they are not known.
 	Rewards []float64
-	// LogProbs [T, |A|] are the demonstrator's log-probabilities of every action, or nil where they are not known. Their
-	// mean at the actions taken is the ceiling of a held-out log-likelihood.
+	// LogProbs [T, |A|] are the demonstrator's log-probabilities of every action, or nil where they are not known.
+	// Their mean at the actions taken is the ceiling of a held-out log-likelihood.
 	LogProbs []float32
 	// Terminated says that the environment reached an end with the last action, Truncated that the episode was cut off
 	// there by the environment. With neither, whoever collected it stopped.
@@ -67,12 +67,13 @@ func (t *Trajectory) Observation(i int) []float32 {
 	return t.Observations[i*size : (i+1)*size : (i+1)*size]
 }
 
-// Slice returns the transitions from, …, to−1 as a trajectory, which shares memory with this one. It ends as this one does if it holds the last
-// transition, and otherwise somebody stopped; its environment's seed is not known.
+// Slice returns the transitions from, …, to−1 as a trajectory, which shares memory with this one. It ends as this one
+// does if it holds the last transition, and otherwise somebody stopped; its environment's seed is not known.
 func (t *Trajectory) Slice(from, to int) Trajectory {
 	size := len(t.Observations) / (t.Len() + 1)
 	last := to == t.Len()
-	out := Trajectory{Observations: t.Observations[from*size : (to+1)*size : (to+1)*size], Actions: t.Actions[from:to:to],
+	out := Trajectory{Observations: t.Observations[from*size : (to+1)*size : (to+1)*size],
+		Actions:    t.Actions[from:to:to],
 		Terminated: t.Terminated && last, Truncated: t.Truncated && last, Seed: NoSeed}
 	if t.Rewards != nil {
 		out.Rewards = t.Rewards[from:to:to]
@@ -98,14 +99,15 @@ func (t *Trajectory) Return() float64 {
 
 // Description says what a set of demonstrations is.
 type Description struct {
-	// Environment is the environment's id, such as "LunarLander-v3", and Versions are those of the packages that it came from.
+	// Environment is the environment's id, such as "LunarLander-v3", and Versions are those of the packages that it
+	// came from.
 	Environment string            `json:"environment"`
 	Versions    map[string]string `json:"versions,omitempty"`
 	// ObservationShape is the shape of one observation, and Actions the number |A| of actions.
 	ObservationShape []int `json:"observation_shape"`
 	Actions          int   `json:"actions"`
-	// Expert says in words who demonstrated, Beta at which rationality coefficient, and Seed is that of the demonstrator's own
-	// random choices.
+	// Expert says in words who demonstrated, Beta at which rationality coefficient, and Seed is that of the
+	// demonstrator's own random choices.
 	Expert string   `json:"expert,omitempty"`
 	Beta   *float64 `json:"beta,omitempty"`
 	Seed   uint64   `json:"seed"`
@@ -130,8 +132,8 @@ func (s *Set) Transitions() int {
 	return n
 }
 
-// ExpertLogLikelihood returns the mean log-probability that the demonstrator gave the actions taken, per transition, and false if
-// it is not known.
+// ExpertLogLikelihood returns the mean log-probability that the demonstrator gave the actions taken, per transition,
+// and false if it is not known.
 func (s *Set) ExpertLogLikelihood() (float64, bool) {
 	sum := 0.0
 	for i := range s.Trajectories {
@@ -156,15 +158,16 @@ func (d *Description) ObservationSize() int {
 	return n
 }
 
-// Validate checks that every trajectory is what the description and its own type promise. The error names trajectory, array and
-// index.
+// Validate checks that every trajectory is what the description and its own type promise. The error names trajectory,
+// array and index.
 func (s *Set) Validate() error {
 	if s.Actions < 1 {
 		return fmt.Errorf("demo: the set has %d actions, want at least one", s.Actions)
 	}
 	for i, k := range s.ObservationShape {
 		if k < 1 {
-			return fmt.Errorf("demo: the observations' shape %v has %d at index %d, want at least 1", s.ObservationShape, k, i)
+			return fmt.Errorf("demo: the observations' shape %v has %d at index %d, want at least 1",
+				s.ObservationShape, k, i)
 		}
 	}
 	size := s.ObservationSize()
@@ -172,8 +175,10 @@ func (s *Set) Validate() error {
 		if err := s.Trajectories[i].validate(size, s.Actions); err != nil {
 			return fmt.Errorf("demo: trajectory %d: %w", i, err)
 		}
-		if a, b := &s.Trajectories[i], &s.Trajectories[0]; (a.Rewards == nil) != (b.Rewards == nil) || (a.LogProbs == nil) != (b.LogProbs == nil) {
-			return fmt.Errorf("demo: of trajectories 0 and %d, one has rewards or log-probabilities and the other has not", i)
+		if a, b := &s.Trajectories[i], &s.Trajectories[0]; (a.Rewards == nil) != (b.Rewards == nil) ||
+			(a.LogProbs == nil) != (b.LogProbs == nil) {
+			return fmt.Errorf("demo: of trajectories 0 and %d, one has rewards or log-probabilities and the other "+
+				"has not", i)
 		}
 	}
 	return nil
@@ -185,7 +190,8 @@ func (t *Trajectory) validate(size, actions int) error {
 		return fmt.Errorf("it has no transitions")
 	}
 	if len(t.Observations) != (n+1)*size {
-		return fmt.Errorf("%d actions want %d observations of %d numbers each, there are %d numbers", n, n+1, size, len(t.Observations))
+		return fmt.Errorf("%d actions want %d observations of %d numbers each, there are %d numbers", n, n+1, size,
+			len(t.Observations))
 	}
 	if t.Rewards != nil && len(t.Rewards) != n {
 		return fmt.Errorf("%d rewards for %d actions", len(t.Rewards), n)
@@ -206,7 +212,8 @@ func (t *Trajectory) validate(size, actions int) error {
 			return fmt.Errorf("reward[%d] %w", i, err)
 		}
 	}
-	if i := slices.IndexFunc(t.LogProbs, func(x float32) bool { return !(x <= 1e-5) }); i >= 0 { // rounding may exceed log 1
+	// rounding may exceed log 1
+	if i := slices.IndexFunc(t.LogProbs, func(x float32) bool { return !(x <= 1e-5) }); i >= 0 {
 		return fmt.Errorf("the log-probability[%d][%d] is %g, want at most 0", i/actions, i%actions, t.LogProbs[i])
 	}
 	if t.Seed < NoSeed || t.Seed > maxSeed {

@@ -14,7 +14,8 @@ import (
 // example makes n trajectories with observations of the given shape and 3 actions.
 func example(n int, seed uint64, shape ...int) *Set {
 	r := rand.New(rand.NewPCG(seed, 1))
-	s := &Set{Description: Description{Environment: "Example-v1", Versions: map[string]string{"example": "1.2"}, ObservationShape: shape, Actions: 3,
+	s := &Set{Description: Description{Environment: "Example-v1", Versions: map[string]string{"example": "1.2"},
+		ObservationShape: shape, Actions: 3,
 		Expert: "a test", Seed: seed, Statistics: map[string]float64{"entropy": 0.5}}}
 	size := s.ObservationSize()
 	for i := range n {
@@ -44,14 +45,17 @@ func TestTrajectory(t *testing.T) {
 }
 
 func TestSliceIsAPieceOfATrajectory(t *testing.T) {
-	whole := Trajectory{Observations: []float32{0, 1, 2, 3, 4, 5, 6, 7}, Actions: []int{0, 1, 1}, Rewards: []float64{0.5, 2, 3},
+	whole := Trajectory{Observations: []float32{0, 1, 2, 3, 4, 5, 6, 7}, Actions: []int{0, 1, 1},
+		Rewards:  []float64{0.5, 2, 3},
 		LogProbs: []float32{-1, -2, -3, -4, -5, -6}, Terminated: true, Truncated: true, Seed: 7}
 	for _, c := range []struct {
 		from, to int
 		want     Trajectory
 	}{
-		{0, 2, Trajectory{Observations: []float32{0, 1, 2, 3, 4, 5}, Actions: []int{0, 1}, Rewards: []float64{0.5, 2}, LogProbs: []float32{-1, -2, -3, -4}, Seed: NoSeed}},
-		{1, 3, Trajectory{Observations: []float32{2, 3, 4, 5, 6, 7}, Actions: []int{1, 1}, Rewards: []float64{2, 3}, LogProbs: []float32{-3, -4, -5, -6},
+		{0, 2, Trajectory{Observations: []float32{0, 1, 2, 3, 4, 5}, Actions: []int{0, 1}, Rewards: []float64{0.5, 2},
+			LogProbs: []float32{-1, -2, -3, -4}, Seed: NoSeed}},
+		{1, 3, Trajectory{Observations: []float32{2, 3, 4, 5, 6, 7}, Actions: []int{1, 1}, Rewards: []float64{2, 3},
+			LogProbs:   []float32{-3, -4, -5, -6},
 			Terminated: true, Truncated: true, Seed: NoSeed}},
 	} {
 		if got := whole.Slice(c.from, c.to); !reflect.DeepEqual(got, c.want) {
@@ -90,7 +94,10 @@ func TestValidateNamesTheFault(t *testing.T) {
 		"trajectory 2: observation[1][0]": func(s *Set) { s.Trajectories[2].Observations[2] = float32(nan) },
 		"trajectory 2: reward[0] is NaN":  func(s *Set) { s.Trajectories[2].Rewards[0] = nan },
 		"log-probability[0][1] is 0.5":    func(s *Set) { s.Trajectories[2].LogProbs[1] = 0.5 },
-		"rewards for":                     func(s *Set) { s.Trajectories[2].Rewards = append(s.Trajectories[2].Rewards, 1) },
+		"rewards for": func(s *Set) {
+			s.Trajectories[2].Rewards = append(s.Trajectories[2].Rewards,
+				1)
+		},
 		"observations of 2 numbers each": func(s *Set) {
 			of := &s.Trajectories[2]
 			of.Observations = of.Observations[1:]
@@ -139,7 +146,8 @@ func TestSplitsAreDisjointAndComplete(t *testing.T) {
 	}
 	again, _ := Split(all, 3, PaperTrain)
 	other, _ := Split(all, 4, PaperTrain)
-	if again[0][5].Seed != parts[0][5].Seed || again[0][5].Seed == other[0][5].Seed && again[0][6].Seed == other[0][6].Seed {
+	if again[0][5].Seed != parts[0][5].Seed || again[0][5].Seed == other[0][5].Seed &&
+		again[0][6].Seed == other[0][6].Seed {
 		t.Error("a split does not depend on the seed, and on it alone")
 	}
 	for i := range all { // the order is not the file's

@@ -135,7 +135,8 @@ func (s *Set) Write(path string) error {
 // arrays packs the trajectories one behind the other.
 func (s *Set) arrays() map[string]npz.Array {
 	n, m := len(s.Trajectories), s.Transitions()
-	observations := npz.Array{Shape: append([]int{m + n}, s.ObservationShape...), Data: make([]float64, 0, (m+n)*s.ObservationSize()), Type: npz.Uint8}
+	observations := npz.Array{Shape: append([]int{m + n}, s.ObservationShape...),
+		Data: make([]float64, 0, (m+n)*s.ObservationSize()), Type: npz.Uint8}
 	var actions, lengths, seeds []int
 	var rewards, logProbs []float64
 	var terminated, truncated []bool
@@ -157,7 +158,8 @@ func (s *Set) arrays() map[string]npz.Array {
 	}
 	out := map[string]npz.Array{
 		arrayObservations: observations, arrayActions: npz.Ints(actions, m), arrayLengths: npz.Ints(lengths, n),
-		arrayTerminated: npz.Bools(terminated, n), arrayTruncated: npz.Bools(truncated, n), arraySeeds: npz.Ints(seeds, n),
+		arrayTerminated: npz.Bools(terminated, n), arrayTruncated: npz.Bools(truncated, n), arraySeeds: npz.Ints(seeds,
+			n),
 	}
 	if rewards != nil {
 		out[arrayRewards] = npz.Floats(rewards, m)
@@ -186,7 +188,8 @@ func Read(path string) (*Set, error) {
 		return nil, fmt.Errorf("demo: %s: %w", path, err)
 	}
 	if sum := hex.EncodeToString(h.Sum(nil)); sum != d.SHA256 {
-		return nil, fmt.Errorf("demo: %s has the SHA-256 %s, its description %s says %s: one of them is damaged, or belongs to another file",
+		return nil, fmt.Errorf("demo: %s has the SHA-256 %s, its description %s says %s: one of them is damaged, or "+
+			"belongs to another file",
 			path, sum, filepath.Base(DescriptionPath(path)), d.SHA256)
 	}
 	a, err := npz.NewArchive(f, size, path)
@@ -200,7 +203,8 @@ func Read(path string) (*Set, error) {
 func readDescription(path string) (*fileDescription, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("demo: %w; it describes the .npz file beside it, and a file of another layout has to be imported", err)
+		return nil, fmt.Errorf("demo: %w; it describes the .npz file beside it, and a file of another layout has to "+
+			"be imported", err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("demo: %w", err)
@@ -234,8 +238,10 @@ func parseDescription(text []byte, path string) (*fileDescription, error) {
 		}
 		size *= k
 	}
-	if d.Actions < 1 || d.Actions > maxNumbers || d.Trajectories < 1 || d.Transitions < d.Trajectories || d.Transitions > maxNumbers {
-		return nil, fmt.Errorf("demo: %s gives %d trajectories %d transitions with %d actions", path, d.Trajectories, d.Transitions, d.Actions)
+	if d.Actions < 1 || d.Actions > maxNumbers || d.Trajectories < 1 || d.Transitions < d.Trajectories ||
+		d.Transitions > maxNumbers {
+		return nil, fmt.Errorf("demo: %s gives %d trajectories %d transitions with %d actions", path, d.Trajectories,
+			d.Transitions, d.Actions)
 	}
 	return &d, nil
 }

@@ -60,7 +60,8 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	if err := json.Unmarshal(text, &d); err != nil {
 		t.Fatal(err)
 	}
-	for key, want := range map[string]any{"environment": "Example-v1", "beta": 3.0, "trajectories": 3.0, "format": format} {
+	for key, want := range map[string]any{"environment": "Example-v1", "beta": 3.0, "trajectories": 3.0,
+		"format": format} {
 		if d[key] != want {
 			t.Errorf("the description's %s is %v, want %v", key, d[key], want)
 		}
@@ -75,7 +76,8 @@ func TestWriteRefuses(t *testing.T) {
 		set  *Set
 		name string
 	}{
-		"action[0] is 7": {bad, "x.npz"}, "no trajectories": {&Set{Description: Description{Actions: 1}}, "x.npz"}, "ends in .npz": {example(1, 1, 2), "x.txt"},
+		"action[0] is 7": {bad, "x.npz"}, "no trajectories": {&Set{Description: Description{Actions: 1}}, "x.npz"},
+		"ends in .npz": {example(1, 1, 2), "x.txt"},
 	} {
 		if err := c.set.Write(filepath.Join(dir, c.name)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
@@ -95,12 +97,21 @@ func TestReadNamesTheFault(t *testing.T) {
 		describe func(*fileDescription)
 		want     []string
 	}{
-		"action out of range": {func(a map[string]npz.Array) { a[arrayActions].Data[2] = 3 }, nil, []string{`array "actions"`, "[2] is 3, want 0 to 2"}},
-		"float actions":       {func(a map[string]npz.Array) { x := a[arrayActions]; x.Type = npz.Float64; a[arrayActions] = x }, nil, []string{`array "actions"`, "floats, want integers"}},
-		"NaN":                 {func(a map[string]npz.Array) { a[arrayObservations].Data[5] = nan() }, nil, []string{`array "observations"`, "[2] has NaN at 1"}},
-		"NaN reward":          {func(a map[string]npz.Array) { a[arrayRewards].Data[1] = nan() }, nil, []string{`array "rewards"`, "[1] is NaN"}},
-		"empty trajectory":    {func(a map[string]npz.Array) { a[arrayLengths].Data[1] = 0 }, nil, []string{`array "lengths"`, "[1] is 0, want 1"}},
-		"lengths":             {func(a map[string]npz.Array) { a[arrayLengths].Data[1]++ }, nil, []string{`array "lengths"`, "they sum to"}},
+		"action out of range": {func(a map[string]npz.Array) { a[arrayActions].Data[2] = 3 }, nil,
+			[]string{`array "actions"`, "[2] is 3, want 0 to 2"}},
+		"float actions": {func(a map[string]npz.Array) {
+			x := a[arrayActions]
+			x.Type = npz.Float64
+			a[arrayActions] = x
+		}, nil, []string{`array "actions"`, "floats, want integers"}},
+		"NaN": {func(a map[string]npz.Array) { a[arrayObservations].Data[5] = nan() }, nil,
+			[]string{`array "observations"`, "[2] has NaN at 1"}},
+		"NaN reward": {func(a map[string]npz.Array) { a[arrayRewards].Data[1] = nan() }, nil,
+			[]string{`array "rewards"`, "[1] is NaN"}},
+		"empty trajectory": {func(a map[string]npz.Array) { a[arrayLengths].Data[1] = 0 }, nil,
+			[]string{`array "lengths"`, "[1] is 0, want 1"}},
+		"lengths": {func(a map[string]npz.Array) { a[arrayLengths].Data[1]++ }, nil,
+			[]string{`array "lengths"`, "they sum to"}},
 		"rank": {func(a map[string]npz.Array) {
 			x := a[arrayActions]
 			x.Shape = []int{m, 1}
@@ -111,12 +122,19 @@ func TestReadNamesTheFault(t *testing.T) {
 			x.Shape = []int{m + 4, 1, 2}
 			a[arrayObservations] = x
 		}, nil, []string{`array "observations"`, "[1 2]", "[2]"}},
-		"flags":       {func(a map[string]npz.Array) { a[arrayTruncated] = npz.Ints([]int{0, 1, 2, 0}, 4) }, nil, []string{`array "truncated"`, "[2] is 2"}},
-		"missing":     {func(a map[string]npz.Array) { delete(a, arrayTerminated) }, nil, []string{"no array", "terminated"}},
-		"log_probs":   {func(a map[string]npz.Array) { x := a[arrayLogProbs]; x.Shape = []int{m, 1, 3}; a[arrayLogProbs] = x }, nil, []string{`array "log_probs"`}},
-		"format":      {nil, func(d *fileDescription) { d.Format = "other" }, []string{`format "other"`}},
-		"dimension":   {nil, func(d *fileDescription) { d.ObservationShape = []int{-1} }, []string{"shape [-1]"}},
-		"size":        {nil, func(d *fileDescription) { d.ObservationShape = []int{1 << 40, 1 << 40} }, []string{"shape"}},
+		"flags": {func(a map[string]npz.Array) { a[arrayTruncated] = npz.Ints([]int{0, 1, 2, 0}, 4) }, nil,
+			[]string{`array "truncated"`, "[2] is 2"}},
+		"missing": {func(a map[string]npz.Array) { delete(a, arrayTerminated) }, nil,
+			[]string{"no array", "terminated"}},
+		"log_probs": {func(a map[string]npz.Array) {
+			x := a[arrayLogProbs]
+			x.Shape = []int{m, 1, 3}
+			a[arrayLogProbs] = x
+		}, nil, []string{`array "log_probs"`}},
+		"format":    {nil, func(d *fileDescription) { d.Format = "other" }, []string{`format "other"`}},
+		"dimension": {nil, func(d *fileDescription) { d.ObservationShape = []int{-1} }, []string{"shape [-1]"}},
+		"size": {nil, func(d *fileDescription) { d.ObservationShape = []int{1 << 40, 1 << 40} },
+			[]string{"shape"}},
 		"few actions": {nil, func(d *fileDescription) { d.Actions = 1 }, []string{`array "actions"`, "want 0 to 0"}},
 		"transitions": {nil, func(d *fileDescription) { d.Transitions = 1 }, []string{"transitions"}},
 	} {
@@ -133,7 +151,8 @@ func TestReadNamesTheFault(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			d := fileDescription{Format: format, Description: good.Description, Trajectories: 4, Transitions: m, SHA256: sum}
+			d := fileDescription{Format: format, Description: good.Description, Trajectories: 4, Transitions: m,
+				SHA256: sum}
 			if c.describe != nil {
 				c.describe(&d)
 			}
@@ -245,7 +264,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// What the fuzzer does for hours, for a second: thousands of damaged copies of each layout, of which none is a surprise.
+// What the fuzzer does for hours, for a second: thousands of damaged copies of each layout, of which none is a
+// surprise.
 func TestMutations(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.npz")
 	r := rand.New(rand.NewPCG(1, 2))

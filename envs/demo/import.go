@@ -17,30 +17,30 @@ import (
 type Layout string
 
 const (
-	// Flat is an .npz file with a row for each transition: obs [M, …], action [M], next_obs [M, …] and episode [M], which
-	// names the episode by any integer, and, where known, reward [M], terminated [M], truncated [M] and expert_logp
-	// [M, |A|]. The rows of an episode follow one another in time.
+	// Flat is an .npz file with a row for each transition: obs [M, …], action [M], next_obs [M, …] and episode [M],
+	// which names the episode by any integer, and, where known, reward [M], terminated [M], truncated [M] and
+	// expert_logp [M, |A|]. The rows of an episode follow one another in time.
 	Flat Layout = "flat"
 	// Imitation is the .npz file of the Python library imitation: obs [M+n, …], acts [M], terminal [n], indices [n−1],
 	// where each episode but the first begins in acts, and, where known, rews [M]. Its infos are not read. It does
 	// not tell termination from truncation: an episode is terminated if it is terminal.
 	Imitation Layout = "imitation"
-	// CSV is a text file with a row for each transition, and the columns of Flat by name: episode, obs_0, obs_1, …, action,
-	// next_obs_0, …, and, where known, reward, terminated and truncated (0 or 1, or true or false).
+	// CSV is a text file with a row for each transition, and the columns of Flat by name: episode, obs_0, obs_1, …,
+	// action, next_obs_0, …, and, where known, reward, terminated and truncated (0 or 1, or true or false).
 	CSV Layout = "csv"
 )
 
 // ImportOptions say what an imported file does not.
 type ImportOptions struct {
-	// Description becomes the set's. Actions may be 0: then |A| is one more than the largest action in the file, or what its
-	// log-probabilities say. The shape of observations always comes from the file.
+	// Description becomes the set's. Actions may be 0: then |A| is one more than the largest action in the file, or
+	// what its log-probabilities say. The shape of observations always comes from the file.
 	Description Description
 	// Layout may be empty: then the file's ending and the names of its arrays tell.
 	Layout Layout
 }
 
-// Open reads a file of any layout: this project's own, if there is a description beside it that says so, else one to import with no
-// options.
+// Open reads a file of any layout: this project's own, if there is a description beside it that says so, else one to
+// import with no options.
 func Open(path string) (*Set, error) {
 	if filepath.Ext(path) == ".npz" {
 		_, err := os.Stat(DescriptionPath(path))
@@ -96,7 +96,8 @@ func importNPZ(a *npz.Archive, o ImportOptions) (*Set, error) {
 		case a.Has("acts"):
 			o.Layout = Imitation
 		default:
-			return nil, fmt.Errorf("demo: %s has neither next_obs, as the flat layout, nor acts, as imitation's; it holds %s", a.Path(), strings.Join(a.Names(), ", "))
+			return nil, fmt.Errorf("demo: %s has neither next_obs, as the flat layout, nor acts, as imitation's; it "+
+				"holds %s", a.Path(), strings.Join(a.Names(), ", "))
 		}
 	}
 	switch o.Layout {
@@ -105,7 +106,8 @@ func importNPZ(a *npz.Archive, o ImportOptions) (*Set, error) {
 	case Imitation:
 		return importImitation(source{a}, o)
 	}
-	return nil, fmt.Errorf("demo: %s: there is no layout %q of .npz files; there are %s and %s", a.Path(), o.Layout, Flat, Imitation)
+	return nil, fmt.Errorf("demo: %s: there is no layout %q of .npz files; there are %s and %s", a.Path(), o.Layout,
+		Flat, Imitation)
 }
 
 // flat holds transitions row by row, as the flat layout and CSV do.
@@ -128,7 +130,8 @@ func importFlat(s source, o ImportOptions) (*Set, error) {
 	f := flat{name: s.archive.Path(), episodes: make([]int, m)}
 	for i, v := range episode.Data {
 		if math.Abs(v) >= maxSeed { // rounded already
-			return nil, s.errorf("episode", "[%d] is about %.0f; beyond 2⁵³ integers are rounded and episodes would merge: "+
+			return nil, s.errorf("episode", "[%d] is about %.0f; beyond 2⁵³ integers are rounded and episodes would "+
+				"merge: "+
 				"number them anew", i, v)
 		}
 		f.episodes[i] = int(v)
@@ -150,10 +153,16 @@ func importFlat(s source, o ImportOptions) (*Set, error) {
 	if f.rewards, err = optional(s, "reward", func() ([]float64, error) { return s.rewards("reward", m) }); err != nil {
 		return nil, err
 	}
-	if f.terminated, err = optional(s, "terminated", func() ([]bool, error) { return s.flags("terminated", m) }); err != nil {
+	if f.terminated, err = optional(s, "terminated", func() ([]bool, error) {
+		return s.flags("terminated",
+			m)
+	}); err != nil {
 		return nil, err
 	}
-	if f.truncated, err = optional(s, "truncated", func() ([]bool, error) { return s.flags("truncated", m) }); err != nil {
+	if f.truncated, err = optional(s, "truncated", func() ([]bool, error) {
+		return s.flags("truncated",
+			m)
+	}); err != nil {
 		return nil, err
 	}
 	if s.archive.Has("expert_logp") {
@@ -190,16 +199,20 @@ func (f *flat) set(o ImportOptions) (*Set, error) {
 		}
 		seen[id] = true
 		t := Trajectory{
-			Observations: append(slices.Clone(f.obs[from*size:to*size]), f.next[(to-1)*size:to*size]...), Actions: f.actions[from:to:to],
-			Rewards: cut(f.rewards, from, to), LogProbs: cut(f.logProbs, from*set.Actions, to*set.Actions),
-			Terminated: f.terminated != nil && f.terminated[to-1], Truncated: f.truncated != nil && f.truncated[to-1], Seed: NoSeed,
+			Observations: append(slices.Clone(f.obs[from*size:to*size]), f.next[(to-1)*size:to*size]...),
+			Actions:      f.actions[from:to:to],
+			Rewards:      cut(f.rewards, from, to), LogProbs: cut(f.logProbs, from*set.Actions, to*set.Actions),
+			Terminated: f.terminated != nil && f.terminated[to-1], Truncated: f.truncated != nil &&
+				f.truncated[to-1], Seed: NoSeed,
 		}
 		for i := from; i < to-1; i++ {
 			if f.terminated != nil && f.terminated[i] || f.truncated != nil && f.truncated[i] {
-				return nil, fmt.Errorf("demo: %s: row %d ends episode %d, and row %d goes on with it", f.name, i, id, i+1)
+				return nil, fmt.Errorf("demo: %s: row %d ends episode %d, and row %d goes on with it", f.name, i, id,
+					i+1)
 			}
 			if !slices.Equal(f.next[i*size:(i+1)*size], f.obs[(i+1)*size:(i+2)*size]) {
-				return nil, fmt.Errorf("demo: %s: next_obs[%d] is not obs[%d], though both are of episode %d", f.name, i, i+1, id)
+				return nil, fmt.Errorf("demo: %s: next_obs[%d] is not obs[%d], though both are of episode %d", f.name,
+					i, i+1, id)
 			}
 		}
 		set.Trajectories = append(set.Trajectories, t)
@@ -224,7 +237,8 @@ func importImitation(s source, o ImportOptions) (*Set, error) {
 	n := len(starts) + 1
 	for i := 1; i < len(starts); i++ {
 		if starts[i] <= starts[i-1] {
-			return nil, s.errorf("indices", "[%d] is %d after %d: an episode without transitions", i, starts[i], starts[i-1])
+			return nil, s.errorf("indices", "[%d] is %d after %d: an episode without transitions", i, starts[i],
+				starts[i-1])
 		}
 	}
 	terminal, err := s.flags("terminal", n)
@@ -243,7 +257,8 @@ func importImitation(s source, o ImportOptions) (*Set, error) {
 	size, from := set.ObservationSize(), 0
 	for i, to := range append(starts, m) {
 		set.Trajectories = append(set.Trajectories, Trajectory{
-			Observations: cut(obs, (from+i)*size, (to+i+1)*size), Actions: cut(actions, from, to), Rewards: cut(rewards, from, to),
+			Observations: cut(obs, (from+i)*size, (to+i+1)*size), Actions: cut(actions, from, to),
+			Rewards:    cut(rewards, from, to),
 			Terminated: terminal[i], Seed: NoSeed,
 		})
 		from = to

@@ -16,7 +16,8 @@ import (
 
 // Two episodes of two and of one transitions, in each layout.
 var imported = []Trajectory{
-	{Observations: []float32{1, 2, 3, 4, 5, 6}, Actions: []int{0, 2}, Rewards: []float64{0.5, -1}, Terminated: true, Seed: NoSeed},
+	{Observations: []float32{1, 2, 3, 4, 5, 6}, Actions: []int{0, 2}, Rewards: []float64{0.5, -1}, Terminated: true,
+		Seed: NoSeed},
 	{Observations: []float32{7, 8, 9, 10}, Actions: []int{1}, Rewards: []float64{2}, Truncated: true, Seed: NoSeed},
 }
 
@@ -24,7 +25,8 @@ func flatArrays() map[string]npz.Array {
 	return map[string]npz.Array{
 		"obs":      {Shape: []int{3, 2}, Data: []float64{1, 2, 3, 4, 7, 8}, Type: npz.Float32},
 		"next_obs": {Shape: []int{3, 2}, Data: []float64{3, 4, 5, 6, 9, 10}, Type: npz.Float32},
-		"action":   npz.Ints([]int{0, 2, 1}, 3), "reward": npz.Floats([]float64{0.5, -1, 2}, 3), "episode": npz.Ints([]int{5, 5, 2}, 3),
+		"action":   npz.Ints([]int{0, 2, 1}, 3), "reward": npz.Floats([]float64{0.5, -1, 2}, 3),
+		"episode":    npz.Ints([]int{5, 5, 2}, 3),
 		"terminated": npz.Bools([]bool{false, true, false}, 3), "truncated": npz.Bools([]bool{false, false, true}, 3),
 	}
 }
@@ -73,7 +75,8 @@ func TestEveryLayoutGivesTheSame(t *testing.T) {
 		if err != nil || more.Actions != 5 || more.Environment != "Mine-v0" {
 			t.Errorf("%s with a description: %+v, error %v", name, more, err)
 		}
-		if _, err := Import(path, ImportOptions{Description: Description{Actions: 2}}); err == nil || !strings.Contains(err.Error(), "action[1] is 2") {
+		if _, err := Import(path, ImportOptions{Description: Description{Actions: 2}}); err == nil ||
+			!strings.Contains(err.Error(), "action[1] is 2") {
 			t.Errorf("%s with two actions: error %v", name, err)
 		}
 		stored := filepath.Join(t.TempDir(), "stored.npz")
@@ -92,12 +95,18 @@ func TestImportNamesTheFault(t *testing.T) {
 		change func(map[string]npz.Array)
 		want   string
 	}{
-		"torn":        {flatArrays(), func(a map[string]npz.Array) { a["next_obs"].Data[1] = 0 }, "next_obs[0] is not obs[1]"},
-		"middle":      {flatArrays(), func(a map[string]npz.Array) { a["terminated"].Data[0] = 1 }, "row 0 ends episode 5"},
-		"interleaved": {flatArrays(), func(a map[string]npz.Array) { copy(a["episode"].Data, []float64{5, 2, 5}) }, "row 2 goes on with episode 5"},
-		"rows":        {flatArrays(), func(a map[string]npz.Array) { a["action"] = npz.Ints([]int{0, 1}, 2) }, `array "action": it has 2 rows, want 3`},
-		"negative":    {flatArrays(), func(a map[string]npz.Array) { a["action"].Data[1] = -1 }, `array "action": [1] is -1`},
-		"NaN":         {flatArrays(), func(a map[string]npz.Array) { a["obs"].Data[3] = nan() }, `array "obs": [1] has NaN at 1`},
+		"torn": {flatArrays(), func(a map[string]npz.Array) { a["next_obs"].Data[1] = 0 },
+			"next_obs[0] is not obs[1]"},
+		"middle": {flatArrays(), func(a map[string]npz.Array) { a["terminated"].Data[0] = 1 },
+			"row 0 ends episode 5"},
+		"interleaved": {flatArrays(), func(a map[string]npz.Array) { copy(a["episode"].Data, []float64{5, 2, 5}) },
+			"row 2 goes on with episode 5"},
+		"rows": {flatArrays(), func(a map[string]npz.Array) { a["action"] = npz.Ints([]int{0, 1}, 2) },
+			`array "action": it has 2 rows, want 3`},
+		"negative": {flatArrays(), func(a map[string]npz.Array) { a["action"].Data[1] = -1 },
+			`array "action": [1] is -1`},
+		"NaN": {flatArrays(), func(a map[string]npz.Array) { a["obs"].Data[3] = nan() },
+			`array "obs": [1] has NaN at 1`},
 		"infinite": {flatArrays(), func(a map[string]npz.Array) { a["next_obs"].Data[1] = math.Inf(-1) },
 			`array "next_obs": [0][1] is -Inf`},
 		"beyond float32": {flatArrays(), func(a map[string]npz.Array) {
@@ -111,14 +120,26 @@ func TestImportNamesTheFault(t *testing.T) {
 		"large episodes": {flatArrays(), func(a map[string]npz.Array) {
 			copy(a["episode"].Data, []float64{1 << 53, 1 << 53, 5})
 		}, `array "episode": [0] is about 9007199254740992`},
-		"empty":           {flatArrays(), func(a map[string]npz.Array) { emptied(a) }, "no transitions"},
-		"expert_logp":     {flatArrays(), func(a map[string]npz.Array) { a["expert_logp"] = npz.Floats([]float64{-1, -1, -1}, 3) }, `array "expert_logp"`},
-		"no layout":       {flatArrays(), func(a map[string]npz.Array) { delete(a, "next_obs") }, "neither next_obs"},
-		"indices":         {imitationArrays(), func(a map[string]npz.Array) { a["indices"].Data[0] = 3 }, `array "indices": [0] is 3, want 1 to 2`},
-		"empty episode":   {imitationArrays(), func(a map[string]npz.Array) { a["indices"] = npz.Ints([]int{2, 2}, 2) }, "without transitions"},
-		"observations":    {imitationArrays(), func(a map[string]npz.Array) { a["obs"] = flatArrays()["obs"] }, `array "obs": it has 3 rows, want 5`},
-		"float actions":   {imitationArrays(), func(a map[string]npz.Array) { a["acts"] = npz.Floats([]float64{0, 1, 2}, 3) }, "floats, want integers"},
-		"no observations": {imitationArrays(), func(a map[string]npz.Array) { a["obs"] = npz.Array{Shape: []int{5, 0}, Type: npz.Float32} }, "shape"},
+		"empty": {flatArrays(), func(a map[string]npz.Array) { emptied(a) }, "no transitions"},
+		"expert_logp": {flatArrays(), func(a map[string]npz.Array) {
+			a["expert_logp"] = npz.Floats([]float64{-1, -1,
+				-1}, 3)
+		}, `array "expert_logp"`},
+		"no layout": {flatArrays(), func(a map[string]npz.Array) { delete(a, "next_obs") }, "neither next_obs"},
+		"indices": {imitationArrays(), func(a map[string]npz.Array) { a["indices"].Data[0] = 3 },
+			`array "indices": [0] is 3, want 1 to 2`},
+		"empty episode": {imitationArrays(), func(a map[string]npz.Array) { a["indices"] = npz.Ints([]int{2, 2}, 2) },
+			"without transitions"},
+		"observations": {imitationArrays(), func(a map[string]npz.Array) { a["obs"] = flatArrays()["obs"] },
+			`array "obs": it has 3 rows, want 5`},
+		"float actions": {imitationArrays(), func(a map[string]npz.Array) {
+			a["acts"] = npz.Floats([]float64{0, 1, 2},
+				3)
+		}, "floats, want integers"},
+		"no observations": {imitationArrays(), func(a map[string]npz.Array) {
+			a["obs"] = npz.Array{Shape: []int{5, 0},
+				Type: npz.Float32}
+		}, "shape"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.change(c.arrays)
@@ -126,7 +147,8 @@ func TestImportNamesTheFault(t *testing.T) {
 			if err := npz.Write(path, c.arrays); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := Open(path); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "x.npz") {
+			if _, err := Open(path); err == nil || !strings.Contains(err.Error(), c.want) ||
+				!strings.Contains(err.Error(), "x.npz") {
 				t.Errorf("error %v, want one with %q", err, c.want)
 			}
 		})
@@ -139,7 +161,8 @@ func TestImportNamesTheFault(t *testing.T) {
 		"short row": {"episode,action,obs_0,next_obs_0\n1,0,1\n", "wrong number of fields"},
 		"gap": {"episode,action,obs_0,next_obs_0,obs_2,next_obs_2\n1,0,1,2,3,4\n",
 			`"obs_2", but obs_1 or next_obs_1 is missing`},
-		"no next":     {"episode,action,obs_0,obs_1,next_obs_0\n1,0,1,2,3\n", `"obs_1", but obs_1 or next_obs_1 is missing`},
+		"no next": {"episode,action,obs_0,obs_1,next_obs_0\n1,0,1,2,3\n",
+			`"obs_1", but obs_1 or next_obs_1 is missing`},
 		"zeros":       {"episode,action,obs_0,next_obs_0,obs_01,next_obs_01\n1,0,1,2,3,4\n", `"obs_01", but obs_1 or`},
 		"again zeros": {"episode,action,obs_0,next_obs_0,obs_00\n1,0,1,2,3\n", `"obs_00", but`},
 		"semicolons":  {"episode;action;obs_0;next_obs_0\n1;0;1,5;2\n", "separated by semicolons"},
@@ -151,7 +174,8 @@ func TestImportNamesTheFault(t *testing.T) {
 		"reward":      {"episode,action,obs_0,next_obs_0,reward\n1,0,1,2,much\n", "line 2: reward"},
 		"flag":        {"episode,action,obs_0,next_obs_0,truncated\n1,0,1,2,maybe\n", "line 2: truncated"},
 	} {
-		if _, err := readCSV(strings.NewReader(c.text), "x.csv", ImportOptions{}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := readCSV(strings.NewReader(c.text), "x.csv", ImportOptions{}); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("CSV, %s: error %v, want one with %q", name, err, c.want)
 		}
 	}
@@ -187,7 +211,8 @@ func TestOneImitationEpisode(t *testing.T) {
 	}
 }
 
-// Demonstrations that this project did not make lie beside its clone on machines that develop it; they are no part of it.
+// Demonstrations that this project did not make lie beside its clone on machines that develop it; they are no part of
+// it.
 func TestIndependentSource(t *testing.T) {
 	const folder = "../../../shared/demos"
 	if _, err := os.Stat(folder); err != nil {
@@ -209,13 +234,17 @@ func TestIndependentSource(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		if len(s.Trajectories) != want.episodes || s.Transitions() != want.steps || s.ObservationSize() != want.size || s.Actions != want.actions {
-			t.Errorf("%s: %d trajectories, %d transitions, observations %v, %d actions", name, len(s.Trajectories), s.Transitions(), s.ObservationShape, s.Actions)
+		if len(s.Trajectories) != want.episodes || s.Transitions() != want.steps || s.ObservationSize() != want.size ||
+			s.Actions != want.actions {
+			t.Errorf("%s: %d trajectories, %d transitions, observations %v, %d actions", name, len(s.Trajectories),
+				s.Transitions(), s.ObservationShape, s.Actions)
 		}
 		if r := s.Returns(); !scalar.EqualWithinAbs(r.Mean, want.meanReturn, want.returnWithin) {
 			t.Errorf("%s: mean return %g, want %g", name, r.Mean, want.meanReturn)
 		}
-		if got, ok := s.ExpertLogLikelihood(); ok != (want.logLikelihood != 0) || !scalar.EqualWithinAbs(got, want.logLikelihood, 0.006) { // printed to two or three digits
+		// printed to two or three digits
+		if got, ok := s.ExpertLogLikelihood(); ok != (want.logLikelihood != 0) ||
+			!scalar.EqualWithinAbs(got, want.logLikelihood, 0.006) {
 			t.Errorf("%s: expert log-likelihood %g (%v), want %g", name, got, ok, want.logLikelihood)
 		}
 		parts, err := Split(s.Trajectories, 1, 40, 5, 5)

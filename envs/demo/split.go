@@ -11,14 +11,15 @@ const (
 	PaperSubsets                           = 10
 )
 
-// Split deals the trajectories into disjoint parts of the given sizes, at random by the seed. The trajectories themselves are shared,
-// not copied. The first part of size n is the beginning of the first part of any larger size at the same seed, so that a study of
-// more and more demonstrations adds to what it had.
+// Split deals the trajectories into disjoint parts of the given sizes, at random by the seed. The trajectories
+// themselves are shared, not copied. The first part of size n is the beginning of the first part of any larger size at
+// the same seed, so that a study of more and more demonstrations adds to what it had.
 func Split(trajectories []Trajectory, seed uint64, sizes ...int) ([][]Trajectory, error) {
 	total := 0
 	for i, n := range sizes {
 		if n < 0 || n > len(trajectories)-total {
-			return nil, fmt.Errorf("demo: part %d of a split is of %d trajectories; %d of %d are left", i, n, len(trajectories)-total, len(trajectories))
+			return nil, fmt.Errorf("demo: part %d of a split is of %d trajectories; %d of %d are left", i, n,
+				len(trajectories)-total, len(trajectories))
 		}
 		total += n
 	}
@@ -37,10 +38,12 @@ func Split(trajectories []Trajectory, seed uint64, sizes ...int) ([][]Trajectory
 // splitStream keeps the random numbers of splits apart from others of the same seed.
 const splitStream = 0x64656d6f
 
-// Subsets deals the trajectories into k disjoint subsets of equal size, at random by the seed; what does not divide is left out.
+// Subsets deals the trajectories into k disjoint subsets of equal size, at random by the seed; what does not divide is
+// left out.
 func Subsets(trajectories []Trajectory, k int, seed uint64) ([][]Trajectory, error) {
 	if k < 1 || k > len(trajectories) {
-		return nil, fmt.Errorf("demo: %d subsets of %d trajectories, want 1 to %d", k, len(trajectories), len(trajectories))
+		return nil, fmt.Errorf("demo: %d subsets of %d trajectories, want 1 to %d", k, len(trajectories),
+			len(trajectories))
 	}
 	sizes := make([]int, k)
 	for i := range sizes {

@@ -171,7 +171,10 @@ func unpack(a *npz.Archive, d *fileDescription) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	logProbs, err := optional(s, arrayLogProbs, func() ([]float32, error) { return s.logProbs(arrayLogProbs, m, d.Actions) })
+	logProbs, err := optional(s, arrayLogProbs, func() ([]float32, error) {
+		return s.logProbs(arrayLogProbs, m,
+			d.Actions)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +183,8 @@ func unpack(a *npz.Archive, d *fileDescription) (*Set, error) {
 		return nil, err
 	}
 	if !slices.Equal(shape, d.ObservationShape) {
-		return nil, s.errorf(arrayObservations, "its observations have the shape %v, the description says %v", shape, d.ObservationShape)
+		return nil, s.errorf(arrayObservations, "its observations have the shape %v, the description says %v", shape,
+			d.ObservationShape)
 	}
 	set := &Set{Description: d.Description, Trajectories: make([]Trajectory, n)}
 	size, at := d.ObservationSize(), 0

@@ -69,7 +69,8 @@ func (t *trainer) resume() (bool, error) {
 		return false, nil
 	}
 	if err := t.load(path); err != nil {
-		return false, fmt.Errorf("expert: cannot go on from the checkpoint: %w; without the file, training begins anew", err)
+		return false, fmt.Errorf("expert: cannot go on from the checkpoint: %w; without the file, training begins anew",
+			err)
 	}
 	return true, nil
 }
@@ -97,7 +98,8 @@ func (t *trainer) load(path string) error {
 	if name := difference(h.Config, t.config); name != "" {
 		return fmt.Errorf("%s is of a run with another %q in its config", path, name)
 	}
-	if h.Steps < 1 || h.Steps > t.config.Steps || h.Steps%t.config.SegmentSteps != 0 || h.Episodes < 0 || len(h.Curve) != h.Steps/t.config.SegmentSteps {
+	if h.Steps < 1 || h.Steps > t.config.Steps || h.Steps%t.config.SegmentSteps != 0 || h.Episodes < 0 ||
+		len(h.Curve) != h.Steps/t.config.SegmentSteps {
 		return fmt.Errorf("%s says that it is at %d steps with %d points of the curve", path, h.Steps, len(h.Curve))
 	}
 	if err := t.learner.setState(a.Array); err != nil {

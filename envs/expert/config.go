@@ -8,8 +8,8 @@ import (
 	"github.com/go-birl/birl/envs/gym"
 )
 
-// Config says how an expert is trained. The same config and seed give the same expert on the same backend, in however many
-// processes the environments run.
+// Config says how an expert is trained. The same config and seed give the same expert on the same backend, in however
+// many processes the environments run.
 type Config struct {
 	// Environment is the id in Gymnasium's registry, and Imports are the modules that register it.
 	Environment string   `json:"environment"`
@@ -20,27 +20,28 @@ type Config struct {
 	Environments int `json:"environments"`
 	// Steps is how many steps the environments make in total, after the pilot's.
 	Steps int `json:"steps"`
-	// SegmentSteps is the number of steps between two points of the learning curve. There the run is stored, and all episodes begin anew,
-	// so that a resumed run goes on as the other would have.
+	// SegmentSteps is the number of steps between two points of the learning curve. There the run is stored, and all
+	// episodes begin anew, so that a resumed run goes on as the other would have.
 	SegmentSteps int `json:"segment_steps"`
 
 	// Discount is γ.
 	Discount float64 `json:"discount"`
-	// Beta is the rationality coefficient that the expert will demonstrate with. Environments that explore act at it already, so
-	// that the values are learnt where the demonstrator goes; 0 lets them act greedily.
+	// Beta is the rationality coefficient that the expert will demonstrate with. Environments that explore act at it
+	// already, so that the values are learnt where the demonstrator goes; 0 lets them act greedily.
 	Beta float64 `json:"beta"`
-	// RewardScale multiplies rewards inside training, where values of the size of one suit the network; the expert's values are
-	// divided by it.
+	// RewardScale multiplies rewards inside training, where values of the size of one suit the network; the expert's
+	// values are divided by it.
 	RewardScale float64 `json:"reward_scale"`
 
-	// Pilot is a Python policy ("module:function", see gym.Pool.PythonPolicy) whose PilotEpisodes fill the replay first.
+	// Pilot is a Python policy ("module:function", see gym.Pool.PythonPolicy) whose PilotEpisodes fill the replay
+	// first.
 	Pilot         string `json:"pilot,omitempty"`
 	PilotEpisodes int    `json:"pilot_episodes,omitempty"`
-	// Undisturbed is how many of the environments act greedily throughout. They show what comes of leaving things alone: a lander
-	// that has come to rest is paid only if nobody fires an engine again.
+	// Undisturbed is how many of the environments act greedily throughout. They show what comes of leaving things
+	// alone: a lander that has come to rest is paid only if nobody fires an engine again.
 	Undisturbed int `json:"undisturbed"`
-	// EpsilonStart and EpsilonEnd are the probabilities of a uniformly random action in the other environments, at first and
-	// after EpsilonSteps, linear in between.
+	// EpsilonStart and EpsilonEnd are the probabilities of a uniformly random action in the other environments, at
+	// first and after EpsilonSteps, linear in between.
 	EpsilonStart float64 `json:"epsilon_start"`
 	EpsilonEnd   float64 `json:"epsilon_end"`
 	EpsilonSteps int     `json:"epsilon_steps"`
@@ -48,15 +49,16 @@ type Config struct {
 	// Replay is how many transitions are remembered, the last ones. Learning begins after LearnAfter of them.
 	Replay     int `json:"replay"`
 	LearnAfter int `json:"learn_after"`
-	// Batch is the number of transitions in a gradient step, drawn uniformly. GradientSteps follow each step of all environments.
+	// Batch is the number of transitions in a gradient step, drawn uniformly. GradientSteps follow each step of all
+	// environments.
 	Batch         int `json:"batch"`
 	GradientSteps int `json:"gradient_steps"`
-	// Magnify gives the network, beside each number x of an observation, asinh(Magnify·x)/asinh(Magnify), which tells small numbers of
-	// different size apart; 0 does not. A lander is paid half a second after it has come to rest, and a tremor of 10⁻³ is all that
-	// an observation says of how long that is ago.
+	// Magnify gives the network, beside each number x of an observation, asinh(Magnify·x)/asinh(Magnify), which tells
+	// small numbers of different size apart; 0 does not. A lander is paid half a second after it has come to rest, and
+	// a tremor of 10⁻³ is all that an observation says of how long that is ago.
 	Magnify float64 `json:"magnify,omitempty"`
-	// Hidden are the widths of the hidden layers, of rectified linear units, and Quantiles is the number N of quantiles of each
-	// action's return.
+	// Hidden are the widths of the hidden layers, of rectified linear units, and Quantiles is the number N of quantiles
+	// of each action's return.
 	Hidden    []int `json:"hidden"`
 	Quantiles int   `json:"quantiles"`
 	// Huber is the threshold κ of the quantile Huber loss (Eq. 10), on the scale of the scaled rewards.
@@ -64,12 +66,12 @@ type Config struct {
 	// LearningRate of Adam falls linearly to FinalLearningRate.
 	LearningRate      float64 `json:"learning_rate"`
 	FinalLearningRate float64 `json:"final_learning_rate"`
-	// TargetRate is the part of the way that the target network goes towards the trained one in each gradient step. The target network,
-	// an average over the last 1/TargetRate steps, is the expert in the end.
+	// TargetRate is the part of the way that the target network goes towards the trained one in each gradient step. The
+	// target network, an average over the last 1/TargetRate steps, is the expert in the end.
 	TargetRate float64 `json:"target_rate"`
 
-	// CurveEpisodes are played greedily at each point of the learning curve, and EvaluationEpisodes at the end, greedily and
-	// at Beta.
+	// CurveEpisodes are played greedily at each point of the learning curve, and EvaluationEpisodes at the end,
+	// greedily and at Beta.
 	CurveEpisodes      int `json:"curve_episodes"`
 	EvaluationEpisodes int `json:"evaluation_episodes"`
 }
@@ -81,7 +83,8 @@ func Default(environment string) Config {
 		Discount: 0.99, Beta: 1, RewardScale: 1,
 		Undisturbed: 4, EpsilonStart: 1, EpsilonEnd: 0.02, EpsilonSteps: 40_000,
 		Replay: 200_000, LearnAfter: 2000, Batch: 128, GradientSteps: 4,
-		Hidden: []int{128, 128}, Quantiles: 32, Huber: 1, LearningRate: 5e-4, FinalLearningRate: 5e-5, TargetRate: 0.005,
+		Hidden: []int{128, 128}, Quantiles: 32, Huber: 1, LearningRate: 5e-4, FinalLearningRate: 5e-5,
+		TargetRate:    0.005,
 		CurveEpisodes: 16, EvaluationEpisodes: 100,
 	}
 }
@@ -96,8 +99,8 @@ func LunarLander() Config {
 	return c
 }
 
-// Highway returns the config of the paper's expert of highway-fast-v0, which demonstrates at β = 5. The environment is slow, so it
-// learns much from each step.
+// Highway returns the config of the paper's expert of highway-fast-v0, which demonstrates at β = 5. The environment is
+// slow, so it learns much from each step.
 func Highway() Config {
 	c := Default("highway-fast-v0")
 	c.Imports = []string{"highway_env"}
@@ -115,7 +118,8 @@ func (c Config) Validate() error {
 	}{
 		{"Environments", c.Environments, 1}, {"Steps", c.Steps, 1}, {"SegmentSteps", c.SegmentSteps, 1},
 		{"PilotEpisodes", c.PilotEpisodes, 0}, {"Undisturbed", c.Undisturbed, 0}, {"EpsilonSteps", c.EpsilonSteps, 0},
-		{"LearnAfter", c.LearnAfter, 1}, {"Batch", c.Batch, 1}, {"GradientSteps", c.GradientSteps, 1}, {"Quantiles", c.Quantiles, 1},
+		{"LearnAfter", c.LearnAfter, 1}, {"Batch", c.Batch, 1}, {"GradientSteps", c.GradientSteps, 1},
+		{"Quantiles", c.Quantiles, 1},
 		{"CurveEpisodes", c.CurveEpisodes, 1}, {"EvaluationEpisodes", c.EvaluationEpisodes, 1},
 	}
 	for _, n := range counts {
@@ -129,7 +133,8 @@ func (c Config) Validate() error {
 	case c.Environment == "":
 		return fmt.Errorf("expert: Environment is empty, want the id of a Gymnasium environment")
 	case c.SegmentSteps%c.Environments != 0:
-		return fmt.Errorf("expert: SegmentSteps = %d, want a multiple of the %d Environments", c.SegmentSteps, c.Environments)
+		return fmt.Errorf("expert: SegmentSteps = %d, want a multiple of the %d Environments", c.SegmentSteps,
+			c.Environments)
 	case c.Steps%c.SegmentSteps != 0:
 		return fmt.Errorf("expert: Steps = %d, want a multiple of SegmentSteps, %d", c.Steps, c.SegmentSteps)
 	case c.Undisturbed > c.Environments:
@@ -157,21 +162,24 @@ func (c Config) Validate() error {
 	case !positive(c.LearningRate):
 		return fmt.Errorf("expert: LearningRate = %g, want a finite positive number", c.LearningRate)
 	case !within(c.FinalLearningRate, 0, c.LearningRate):
-		return fmt.Errorf("expert: FinalLearningRate = %g, want 0 to LearningRate, %g", c.FinalLearningRate, c.LearningRate)
+		return fmt.Errorf("expert: FinalLearningRate = %g, want 0 to LearningRate, %g", c.FinalLearningRate,
+			c.LearningRate)
 	case !(c.TargetRate > 0 && c.TargetRate <= 1):
 		return fmt.Errorf("expert: TargetRate = %g, want above 0 and at most 1", c.TargetRate)
 	}
 	return nil
 }
 
-// Gym returns the config of the pool that Train and Evaluate want, with the environments dealt out to a number of processes that
-// divides Environments.
+// Gym returns the config of the pool that Train and Evaluate want, with the environments dealt out to a number of
+// processes that divides Environments.
 func (c Config) Gym(workers int) (gym.Config, error) {
 	if workers < 1 || c.Environments%workers != 0 {
-		return gym.Config{}, fmt.Errorf("expert: %d workers, want a number that divides the %d Environments", workers, c.Environments)
+		return gym.Config{}, fmt.Errorf("expert: %d workers, want a number that divides the %d Environments", workers,
+			c.Environments)
 	}
 	return gym.Config{
-		ID: c.Environment, Imports: c.Imports, Workers: workers, EnvsPerWorker: c.Environments / workers, Autoreset: gym.Disabled,
+		ID: c.Environment, Imports: c.Imports, Workers: workers, EnvsPerWorker: c.Environments / workers,
+		Autoreset: gym.Disabled,
 	}, nil
 }
 

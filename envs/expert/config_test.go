@@ -22,14 +22,18 @@ func TestConfigs(t *testing.T) {
 	}
 	for name, change := range map[string]func(*Config){
 		"Environment": func(c *Config) { c.Environment = "" }, "Steps": func(c *Config) { c.Steps = 0 },
-		"SegmentSteps": func(c *Config) { c.SegmentSteps = 17 }, "multiple": func(c *Config) { c.Steps += c.Environments },
-		"Undisturbed": func(c *Config) { c.Undisturbed = 17 }, "PilotEpisodes": func(c *Config) { c.Pilot = "module:function" },
-		"Discount": func(c *Config) { c.Discount = 1.1 }, "Beta": func(c *Config) { c.Beta = math.NaN() },
+		"SegmentSteps":  func(c *Config) { c.SegmentSteps = 17 },
+		"multiple":      func(c *Config) { c.Steps += c.Environments },
+		"Undisturbed":   func(c *Config) { c.Undisturbed = 17 },
+		"PilotEpisodes": func(c *Config) { c.Pilot = "module:function" },
+		"Discount":      func(c *Config) { c.Discount = 1.1 }, "Beta": func(c *Config) { c.Beta = math.NaN() },
 		"RewardScale": func(c *Config) { c.RewardScale = 0 }, "EpsilonStart": func(c *Config) { c.EpsilonStart = -1 },
 		"EpsilonEnd": func(c *Config) { c.EpsilonEnd = math.NaN() }, "Replay": func(c *Config) { c.Replay = 10 },
 		"Hidden": func(c *Config) { c.Hidden = []int{8, 0} }, "Huber": func(c *Config) { c.Huber = math.Inf(1) },
-		"LearningRate": func(c *Config) { c.LearningRate = 0 }, "FinalLearningRate": func(c *Config) { c.FinalLearningRate = 1 },
-		"Magnify": func(c *Config) { c.Magnify = -1 }, "TargetRate": func(c *Config) { c.TargetRate = 0 }, "Batch": func(c *Config) { c.Batch = 0 },
+		"LearningRate":      func(c *Config) { c.LearningRate = 0 },
+		"FinalLearningRate": func(c *Config) { c.FinalLearningRate = 1 },
+		"Magnify":           func(c *Config) { c.Magnify = -1 }, "TargetRate": func(c *Config) { c.TargetRate = 0 },
+		"Batch": func(c *Config) { c.Batch = 0 },
 	} {
 		c := Default("any")
 		change(&c)
@@ -43,8 +47,10 @@ func TestSchedules(t *testing.T) {
 	c := Default("any")
 	c.Steps, c.EpsilonStart, c.EpsilonEnd, c.EpsilonSteps = 1000, 1, 0.2, 400
 	c.LearningRate, c.FinalLearningRate = 0.01, 0.002
-	for steps, want := range map[int][2]float64{0: {1, 0.01}, 100: {0.8, 0.0092}, 400: {0.2, 0.0068}, 1000: {0.2, 0.002}} {
-		if got := [2]float64{c.epsilon(steps), c.learningRate(steps)}; !scalar.EqualWithinAbs(got[0], want[0], 1e-12) || !scalar.EqualWithinAbs(got[1], want[1], 1e-12) {
+	for steps, want := range map[int][2]float64{0: {1, 0.01}, 100: {0.8, 0.0092}, 400: {0.2, 0.0068},
+		1000: {0.2, 0.002}} {
+		if got := [2]float64{c.epsilon(steps), c.learningRate(steps)}; !scalar.EqualWithinAbs(got[0], want[0], 1e-12) ||
+			!scalar.EqualWithinAbs(got[1], want[1], 1e-12) {
 			t.Errorf("after %d steps: ε and learning rate %v, want %v", steps, got, want)
 		}
 	}

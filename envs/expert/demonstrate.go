@@ -28,17 +28,20 @@ type DemonstrateOptions struct {
 const (
 	// ActionEntropy is the mean of the policy's entropy in the states visited, in nats.
 	ActionEntropy = "action_entropy"
-	// LogLikelihood is the mean log-probability that the policy gave the actions taken: the most that a model of it can reach on average.
+	// LogLikelihood is the mean log-probability that the policy gave the actions taken: the most that a model of it can
+	// reach on average.
 	LogLikelihood = "log_likelihood"
 	// GreedyActions is the part of the actions that were the best ones.
 	GreedyActions = "greedy_actions"
 )
 
-// Demonstrate collects episodes of the expert's Boltzmann policy. The pool has to be opened as Config.Gym says. With an error comes what
-// was collected until then.
+// Demonstrate collects episodes of the expert's Boltzmann policy. The pool has to be opened as Config.Gym says. With an
+// error comes what was collected until then.
 func Demonstrate(ctx context.Context, pool *gym.Pool, e *Expert, o DemonstrateOptions) (*demo.Set, error) {
-	if spec := pool.Spec(); spec.ID != e.Config.Environment || spec.Actions != e.Actions || !slices.Equal(spec.Shape, e.ObservationShape) {
-		return nil, fmt.Errorf("expert: the pool is of %s with observations %v and %d actions, the expert of %s with %v and %d", spec.ID, spec.Shape,
+	if spec := pool.Spec(); spec.ID != e.Config.Environment || spec.Actions != e.Actions ||
+		!slices.Equal(spec.Shape, e.ObservationShape) {
+		return nil, fmt.Errorf("expert: the pool is of %s with observations %v and %d actions, the expert of %s with "+
+			"%v and %d", spec.ID, spec.Shape,
 			spec.Actions, e.Config.Environment, e.ObservationShape, e.Actions)
 	}
 	if !(o.Beta >= 0) {
@@ -84,7 +87,8 @@ func (e *Expert) annotate(set *demo.Set, beta float64) error {
 		}
 	}
 	n := float64(set.Transitions())
-	set.Statistics = map[string]float64{ActionEntropy: disorder / n, LogLikelihood: logLikelihood / n, GreedyActions: greedy / n}
+	set.Statistics = map[string]float64{ActionEntropy: disorder / n, LogLikelihood: logLikelihood / n,
+		GreedyActions: greedy / n}
 	slices.Sort(returns)
 	for _, q := range []float64{0.05, 0.25, 0.5, 0.75, 0.95} {
 		set.Statistics[fmt.Sprintf("return_q%02.0f", 100*q)] = stat.Quantile(q, stat.LinInterp, returns, nil)

@@ -64,7 +64,8 @@ type fileDescription struct {
 	SHA256 string `json:"sha256"` // of the .npz file
 }
 
-// Values returns the mean quantile values [k, actions] of observations [k, …], on the scale of the environment's rewards.
+// Values returns the mean quantile values [k, actions] of observations [k, …], on the scale of the environment's
+// rewards.
 func (e *Expert) Values(observations []float32) ([]float64, error) {
 	quantiles, err := e.Quantiles(observations)
 	if err != nil {
@@ -78,8 +79,8 @@ func (e *Expert) Values(observations []float32) ([]float64, error) {
 	return out, nil
 }
 
-// Quantiles returns the quantiles [k, actions, N] of the return at the levels (2i − 1)/2N, for observations [k, …], on the scale of
-// the environment's rewards.
+// Quantiles returns the quantiles [k, actions, N] of the return at the levels (2i − 1)/2N, for observations [k, …], on
+// the scale of the environment's rewards.
 func (e *Expert) Quantiles(observations []float32) ([]float64, error) {
 	size := 1
 	for _, k := range e.ObservationShape {
@@ -91,8 +92,8 @@ func (e *Expert) Quantiles(observations []float32) ([]float64, error) {
 	return unscaled(e.network.forward(e.Config.features(observations)), e.Config.RewardScale), nil
 }
 
-// Write stores the network at path, which has to end in .npz, and the description in JSON beside it. Each file appears whole or not at
-// all; between the two, the description's digest tells that they do not belong together.
+// Write stores the network at path, which has to end in .npz, and the description in JSON beside it. Each file appears
+// whole or not at all; between the two, the description's digest tells that they do not belong together.
 func (e *Expert) Write(path string) error {
 	if filepath.Ext(path) != ".npz" {
 		return fmt.Errorf("expert: %s: want a name that ends in .npz", path)
@@ -153,7 +154,8 @@ func Open(path string) (*Expert, error) {
 		return nil, err
 	}
 	if sum := digest(stored); sum != d.SHA256 {
-		return nil, fmt.Errorf("expert: %s has the SHA-256 %s, its description %s says %s: one of them is damaged, or belongs to another file",
+		return nil, fmt.Errorf("expert: %s has the SHA-256 %s, its description %s says %s: one of them is damaged, "+
+			"or belongs to another file",
 			path, sum, filepath.Base(beside), d.SHA256)
 	}
 	a, err := npz.NewArchive(bytes.NewReader(stored), int64(len(stored)), path)

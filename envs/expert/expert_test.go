@@ -19,8 +19,10 @@ func someExpert() *Expert {
 	c := Default("toy")
 	c.Hidden, c.Quantiles = []int{6}, 5
 	return &Expert{network: newNetwork(c.widths(3, 2), 7), Description: Description{
-		Config: c, ObservationShape: []int{3}, Actions: 2, Curve: []Point{{Steps: 10, Episodes: 1, Return: 2.5, Loss: 0.5}},
-		Evaluations: []Evaluation{{Policy: "greedy", Episodes: 3, Returns: demo.Returns{Mean: 1, Min: -1, Max: 2}, Length: 4}},
+		Config: c, ObservationShape: []int{3}, Actions: 2, Curve: []Point{{Steps: 10, Episodes: 1, Return: 2.5,
+			Loss: 0.5}},
+		Evaluations: []Evaluation{{Policy: "greedy", Episodes: 3, Returns: demo.Returns{Mean: 1, Min: -1, Max: 2},
+			Length: 4}},
 	}}
 }
 
@@ -48,7 +50,8 @@ func TestWriteAndOpen(t *testing.T) {
 			t.Errorf("value[%d] = %g, want %g", i, got[i], want[i])
 		}
 	}
-	if back.Curve[0] != e.Curve[0] || back.Evaluations[0] != e.Evaluations[0] || difference(back.Config, e.Config) != "" {
+	if back.Curve[0] != e.Curve[0] || back.Evaluations[0] != e.Evaluations[0] ||
+		difference(back.Config, e.Config) != "" {
 		t.Errorf("the description came back as %+v", back.Description)
 	}
 	if _, err := back.Values(observations[:4]); err == nil {
@@ -77,7 +80,8 @@ func TestDamagedExpertsAreRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "expert.") {
-				t.Errorf("%s cut off after %d of %d bytes: error %v, want one that names the file", filepath.Base(file), n, len(text), err)
+				t.Errorf("%s cut off after %d of %d bytes: error %v, want one that names the file", filepath.Base(file),
+					n, len(text), err)
 			}
 		}
 		if err := os.WriteFile(file, text, 0o600); err != nil {
@@ -85,7 +89,8 @@ func TestDamagedExpertsAreRefused(t *testing.T) {
 		}
 	}
 	for old, changed := range map[string]string{
-		`"actions": 2`: `"actions": 3`, `"quantiles": 5`: `"quantiles": 0`, `birl-expert-1`: `birl-expert-9`, "3\n  ],": "0\n  ],", `"sha256": "`: `"sha256": "0`,
+		`"actions": 2`: `"actions": 3`, `"quantiles": 5`: `"quantiles": 0`, `birl-expert-1`: `birl-expert-9`,
+		"3\n  ],": "0\n  ],", `"sha256": "`: `"sha256": "0`,
 	} {
 		text := strings.Replace(string(whole[beside]), old, changed, 1)
 		if text == string(whole[beside]) {
@@ -112,7 +117,8 @@ func TestBoltzmannPolicyDrawsWhatItSays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := logProbs[1]-logProbs[0], beta*(values[1]-values[0]); !scalar.EqualWithinAbs(got, want, 1e-9) || want == 0 {
+	if got, want := logProbs[1]-logProbs[0], beta*(values[1]-values[0]); !scalar.EqualWithinAbs(got, want, 1e-9) ||
+		want == 0 {
 		t.Errorf("the log-probabilities differ by %g, want β × the difference of values, %g", got, want)
 	}
 	p := math.Exp(logProbs[0])

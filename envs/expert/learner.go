@@ -38,7 +38,8 @@ func newLearner(on compute.Backend, c Config, observation, actions int) (*learne
 	for _, scope := range []string{onlineScope, targetScope} {
 		for i, layer := range first {
 			arrays := []*tensors.Tensor{
-				tensors.FromFlatDataAndDimensions(layer.weights, layer.in, layer.out), tensors.FromFlatDataAndDimensions(layer.biases, layer.out),
+				tensors.FromFlatDataAndDimensions(layer.weights, layer.in, layer.out),
+				tensors.FromFlatDataAndDimensions(layer.biases, layer.out),
 			}
 			for k, value := range arrays {
 				v, err := l.store.Scope("/"+scope).CreateVariable(arrayName(2*i+k), value)
@@ -119,7 +120,8 @@ func (l *learner) follow(scope *model.Scope, g *Graph) {
 func (l *learner) learn(rate float64, b batch) (float64, error) {
 	n, size := l.config.Batch, l.widths[0]
 	out, err := l.call(l.step, float32(rate),
-		tensors.FromFlatDataAndDimensions(l.config.features(b.observations), n, size), tensors.FromFlatDataAndDimensions(b.actions, n),
+		tensors.FromFlatDataAndDimensions(l.config.features(b.observations), n, size),
+		tensors.FromFlatDataAndDimensions(b.actions, n),
 		tensors.FromFlatDataAndDimensions(b.rewards, n), tensors.FromFlatDataAndDimensions(b.discounts, n),
 		tensors.FromFlatDataAndDimensions(l.config.features(b.nexts), n, size))
 	if err != nil {

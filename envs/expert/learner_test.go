@@ -17,9 +17,9 @@ func toyConfig() Config {
 	return c
 }
 
-// toyReplay holds each outcome of a world of two states in proportion to its probability. In state 0, action 0 ends the episode and pays 2
-// with probability ¾, else 0; action 1 leads to state 1 for nothing. In state 1 every action ends the episode: action 0 pays 0, 1, 2 or 3, action
-// 1 takes 1. At γ = ½ the returns are known.
+// toyReplay holds each outcome of a world of two states in proportion to its probability. In state 0, action 0 ends the
+// episode and pays 2 with probability ¾, else 0; action 1 leads to state 1 for nothing. In state 1 every action ends
+// the episode: action 0 pays 0, 1, 2 or 3, action 1 takes 1. At γ = ½ the returns are known.
 func toyReplay(scale float64) *replay {
 	r := newReplay(2, 16)
 	first, second := []float32{1, 0}, []float32{0, 1}
@@ -161,7 +161,8 @@ func TestFeaturesTellSmallNumbersApart(t *testing.T) {
 	c.Magnify = 1000
 	got := c.features(observation)
 	// asinh 1 = log(1 + √2), and asinh is odd.
-	want := []float64{0, 0, 1e-3, math.Log(1+math.Sqrt2) / math.Asinh(1000), -1, -1, 0.5, math.Asinh(500) / math.Asinh(1000)}
+	want := []float64{0, 0, 1e-3, math.Log(1+math.Sqrt2) / math.Asinh(1000), -1, -1, 0.5,
+		math.Asinh(500) / math.Asinh(1000)}
 	if len(got) != c.widths(4, 1)[0] {
 		t.Fatalf("%d features, the network wants %d", len(got), c.widths(4, 1)[0])
 	}

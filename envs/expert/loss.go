@@ -13,8 +13,8 @@ func midpoints(quantiles int) []float32 {
 	return levels
 }
 
-// quantileHuberLoss returns Σ_i E_j[ρ^κ_τ̂i(target_j − quantile_i)], the mean over the batch (Eq. 10 and Algorithm 1). ρ^κ is divided by κ,
-// so that it tends to the quantile loss as κ tends to zero.
+// quantileHuberLoss returns Σ_i E_j[ρ^κ_τ̂i(target_j − quantile_i)], the mean over the batch (Eq. 10 and Algorithm 1).
+// ρ^κ is divided by κ, so that it tends to the quantile loss as κ tends to zero.
 //
 //	quantiles [batch, N], target [batch, N'] → scalar
 func quantileHuberLoss(quantiles, target *Node, kappa float64) *Node {

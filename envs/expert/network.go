@@ -23,7 +23,8 @@ type layer struct {
 // network is a perceptron from an observation to the quantiles of each action, [actions, quantiles].
 type network []layer
 
-// features returns what the network is given for observations: each number, and beside it, where Magnify asks for it, the number magnified.
+// features returns what the network is given for observations: each number, and beside it, where Magnify asks for it,
+// the number magnified.
 func (c Config) features(observations []float32) []float32 {
 	if c.Magnify == 0 {
 		return observations
@@ -44,7 +45,8 @@ func (c Config) widths(observation, actions int) []int {
 	return append(append([]int{observation}, c.Hidden...), actions*c.Quantiles)
 }
 
-// newNetwork draws first weights of variance 2/in (He et al. 2015), a hundredth of that for the quantiles, so that no action is preferred.
+// newNetwork draws first weights of variance 2/in (He et al. 2015), a hundredth of that for the quantiles, so that no
+// action is preferred.
 func newNetwork(widths []int, seed uint64) network {
 	r := rand.New(rand.NewPCG(seed, streamWeights))
 	n := make(network, len(widths)-1)
@@ -71,7 +73,8 @@ func (n network) forward(x []float32) []float32 {
 		for range k {
 			y = append(y, l.biases...)
 		}
-		blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, general(k, l.in, x), general(l.in, l.out, l.weights), 1, general(k, l.out, y))
+		blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, general(k, l.in, x), general(l.in, l.out, l.weights), 1,
+			general(k, l.out, y))
 		if i < len(n)-1 {
 			for j, v := range y {
 				y[j] = max(v, 0)
@@ -119,7 +122,10 @@ func networkOf(widths []int, get func(name string) (*npz.Array, error)) (network
 			if !slices.Equal(a.Shape, shape) {
 				return nil, fmt.Errorf("array %q has the shape %v, want %v", name, a.Shape, shape)
 			}
-			if at := slices.IndexFunc(a.Data, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) }); at >= 0 {
+			if at := slices.IndexFunc(a.Data, func(x float64) bool {
+				return math.IsNaN(x) ||
+					math.IsInf(x, 0)
+			}); at >= 0 {
 				return nil, fmt.Errorf("array %q holds %g at index %d", name, a.Data[at], at)
 			}
 			if k == 0 {

@@ -89,8 +89,8 @@ type Evaluation struct {
 	Length float64 `json:"length"`
 }
 
-// evaluationSeed is the first seed of an evaluation's environments, curveSeed that of the episodes in the learning curve, pilotSeed that of
-// the pilot's. Training's own are from trainingSeed on.
+// evaluationSeed is the first seed of an evaluation's environments, curveSeed that of the episodes in the learning
+// curve, pilotSeed that of the pilot's. Training's own are from trainingSeed on.
 const evaluationSeed, curveSeed, pilotSeed, trainingSeed = 1_000_000, 2_000_000, 3_000_000, 1 << 30
 
 // Evaluate lets a policy play, always from the same seeds. The pool has to be opened as Config.Gym says.
@@ -101,11 +101,13 @@ func Evaluate(ctx context.Context, pool *gym.Pool, policy gym.Policy, episodes i
 func evaluate(ctx context.Context, pool *gym.Pool, policy gym.Policy, episodes int, seed int64) (Evaluation, error) {
 	set := &demo.Set{Description: pool.Describe()}
 	var err error
-	set.Trajectories, err = gym.Collect(ctx, pool, policy, gym.CollectOptions{Episodes: episodes, FirstSeed: seed, PolicySeed: uint64(seed)})
+	set.Trajectories, err = gym.Collect(ctx, pool, policy, gym.CollectOptions{Episodes: episodes, FirstSeed: seed,
+		PolicySeed: uint64(seed)})
 	if err != nil {
 		return Evaluation{}, fmt.Errorf("expert: evaluating: %w", err)
 	}
-	return Evaluation{Episodes: episodes, Returns: *set.Returns(), Length: float64(set.Transitions()) / float64(episodes)}, nil
+	return Evaluation{Episodes: episodes, Returns: *set.Returns(),
+		Length: float64(set.Transitions()) / float64(episodes)}, nil
 }
 
 // entropy returns −Σ p log p of log-probabilities.

@@ -93,7 +93,8 @@ func (r *replay) load(a *npz.Archive, actions, next int) error {
 	}
 	n := len(stored.Data)
 	if len(stored.Shape) != 1 || n > r.capacity || next < 0 || next >= r.capacity || n < r.capacity && next != n {
-		return fmt.Errorf("%s: a replay of shape %v that goes on at %d cannot be one of %d transitions", a.Path(), stored.Shape, next, r.capacity)
+		return fmt.Errorf("%s: a replay of shape %v that goes on at %d cannot be one of %d transitions", a.Path(),
+			stored.Shape, next, r.capacity)
 	}
 	for i, action := range stored.Data {
 		if action < 0 || action >= float64(actions) {
@@ -106,14 +107,16 @@ func (r *replay) load(a *npz.Archive, actions, next int) error {
 		to   *[]float32
 		size int
 	}{
-		{replayObservations, &r.observations, r.size}, {replayNexts, &r.nexts, r.size}, {replayRewards, &r.rewards, 1}, {replayDiscounts, &r.discounts, 1},
+		{replayObservations, &r.observations, r.size}, {replayNexts, &r.nexts, r.size}, {replayRewards, &r.rewards, 1},
+		{replayDiscounts, &r.discounts, 1},
 	} {
 		values, err := a.Array(part.name)
 		if err != nil {
 			return err
 		}
 		if len(values.Data) != n*part.size {
-			return fmt.Errorf("%s: %s holds %d numbers, want %d for %d transitions", a.Path(), part.name, len(values.Data), n*part.size, n)
+			return fmt.Errorf("%s: %s holds %d numbers, want %d for %d transitions", a.Path(), part.name,
+				len(values.Data), n*part.size, n)
 		}
 		*part.to = narrow[float32](values.Data)
 	}

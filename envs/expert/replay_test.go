@@ -20,7 +20,8 @@ func TestReplayKeepsTheLast(t *testing.T) {
 	for k := range 2000 {
 		x := b.observations[2*k]
 		seen[x]++
-		if i := int(x); b.observations[2*k+1] != -x || b.nexts[2*k] != x+1 || int(b.actions[k]) != i%3 || b.rewards[k] != 10*x || b.discounts[k] != 0.5 {
+		if i := int(x); b.observations[2*k+1] != -x || b.nexts[2*k] != x+1 || int(b.actions[k]) != i%3 ||
+			b.rewards[k] != 10*x || b.discounts[k] != 0.5 {
 			t.Fatalf("transition %d came back in parts", i)
 		}
 	}
@@ -56,12 +57,14 @@ func TestReplayIsStored(t *testing.T) {
 		back.add(transition{[]float32{100}, []float32{101}, 1, 9, 0})
 		one, two := r.sample(50, rand.New(rand.NewPCG(2, 2))), back.sample(50, rand.New(rand.NewPCG(2, 2)))
 		for k := range 50 {
-			if one.observations[k] != two.observations[k] || one.nexts[k] != two.nexts[k] || one.actions[k] != two.actions[k] ||
+			if one.observations[k] != two.observations[k] || one.nexts[k] != two.nexts[k] ||
+				one.actions[k] != two.actions[k] ||
 				one.rewards[k] != two.rewards[k] || one.discounts[k] != two.discounts[k] {
 				t.Fatalf("after %d transitions, draw %d differs from the original's", added, k)
 			}
 		}
-		for _, wrong := range []struct{ capacity, actions, next int }{{2, 2, 0}, {5, 1, r.next}, {5, 2, -1}, {5, 2, 5}} {
+		for _, wrong := range []struct{ capacity, actions, next int }{{2, 2, 0}, {5, 1, r.next}, {5, 2, -1},
+			{5, 2, 5}} {
 			if err := newReplay(1, wrong.capacity).load(a, wrong.actions, wrong.next); err == nil {
 				t.Errorf("%+v was accepted", wrong)
 			}
@@ -91,7 +94,8 @@ func TestDamagedRunsAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := run()
-	if ok, err := second.resume(); err != nil || !ok || second.steps != first.steps || second.episodes != 7 || second.curve[0] != first.curve[0] {
+	if ok, err := second.resume(); err != nil || !ok || second.steps != first.steps || second.episodes != 7 ||
+		second.curve[0] != first.curve[0] {
 		t.Fatalf("went on at %d steps with the curve %v (error %v)", second.steps, second.curve, err)
 	}
 	other := run()

@@ -37,7 +37,8 @@ func TestStoredExpertsAreWhatTheirConfigsMake(t *testing.T) {
 		}
 		for i, least := range []float64{want.greedy, want.boltzmann} {
 			if v := e.Evaluations[i]; v.Episodes < 100 || v.Returns.Mean < least {
-				t.Errorf("%s, %s: mean return %.2f over %d episodes, want %g", want.folder, v.Policy, v.Returns.Mean, v.Episodes, least)
+				t.Errorf("%s, %s: mean return %.2f over %d episodes, want %g", want.folder, v.Policy, v.Returns.Mean,
+					v.Episodes, least)
 			}
 		}
 	}
@@ -53,8 +54,10 @@ func TestStoredDemonstrationsAreTheExperts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(set.Trajectories) != 1000 || set.Environment != e.Config.Environment || set.Beta == nil || *set.Beta != beta {
-			t.Errorf("%s: %d trajectories of %s, want 1000 at β = %g", folder, len(set.Trajectories), set.Environment, beta)
+		if len(set.Trajectories) != 1000 || set.Environment != e.Config.Environment || set.Beta == nil ||
+			*set.Beta != beta {
+			t.Errorf("%s: %d trajectories of %s, want 1000 at β = %g", folder, len(set.Trajectories), set.Environment,
+				beta)
 		}
 		for _, i := range []int{0, len(set.Trajectories) - 1} {
 			j := &set.Trajectories[i]
@@ -63,9 +66,11 @@ func TestStoredDemonstrationsAreTheExperts(t *testing.T) {
 				t.Fatal(err)
 			}
 			for k := range want {
-				// Single precision leaves values of about 100 uncertain by 1e-5, and the order of a sum varies with the machine.
+				// Single precision leaves values of about 100 uncertain by 1e-5, and the order of a sum varies with the
+				// machine.
 				if !scalar.EqualWithinAbs(want[k], float64(j.LogProbs[k]), 2e-3*(1+math.Abs(want[k]))) {
-					t.Fatalf("%s: trajectory %d, log-probability %d is %g, the expert's %g", folder, i, k, j.LogProbs[k], want[k])
+					t.Fatalf("%s: trajectory %d, log-probability %d is %g, the expert's %g", folder, i, k,
+						j.LogProbs[k], want[k])
 				}
 			}
 		}

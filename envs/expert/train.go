@@ -25,8 +25,8 @@ const recent = 100
 
 // Options say what training does beside learning.
 type Options struct {
-	// Checkpoint is a file, ending in .npz, in which the run is stored at each point of the learning curve, and from which it goes on if it
-	// is there. Empty stores nothing.
+	// Checkpoint is a file, ending in .npz, in which the run is stored at each point of the learning curve, and from
+	// which it goes on if it is there. Empty stores nothing.
 	Checkpoint string
 	// Progress is told how training goes on, after each step of the environments, if it is not nil.
 	Progress func(Progress)
@@ -42,21 +42,23 @@ type Progress struct {
 	StepsPerSecond float64
 }
 
-// Train trains an expert in the pool, which has to be opened as Config.Gym says. A run that was stopped, at whatever moment, goes on from
-// its checkpoint, and ends with the same expert as if it had not been.
+// Train trains an expert in the pool, which has to be opened as Config.Gym says. A run that was stopped, at whatever
+// moment, goes on from its checkpoint, and ends with the same expert as if it had not been.
 func Train(ctx context.Context, on compute.Backend, pool *gym.Pool, c Config, o Options) (*Expert, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
 	spec := pool.Spec()
 	if spec.ID != c.Environment || pool.Len() != c.Environments {
-		return nil, fmt.Errorf("expert: the pool has %d environments %s, the config says %d of %s", pool.Len(), spec.ID, c.Environments, c.Environment)
+		return nil, fmt.Errorf("expert: the pool has %d environments %s, the config says %d of %s", pool.Len(), spec.ID,
+			c.Environments, c.Environment)
 	}
 	l, err := newLearner(on, c, spec.Size(), spec.Actions)
 	if err != nil {
 		return nil, err
 	}
-	t := &trainer{config: c, options: o, pool: pool, learner: l, replay: newReplay(spec.Size(), c.Replay), loss: math.NaN()}
+	t := &trainer{config: c, options: o, pool: pool, learner: l, replay: newReplay(spec.Size(), c.Replay),
+		loss: math.NaN()}
 	resumed, err := t.resume()
 	if err != nil {
 		return nil, err
@@ -131,8 +133,9 @@ func (t *trainer) expert() (*Expert, error) {
 	}
 	spec := t.pool.Spec()
 	return &Expert{network: n, Description: Description{
-		Config: t.config, ObservationShape: append([]int{}, spec.Shape...), Actions: spec.Actions, Versions: spec.Versions,
-		Seconds: t.seconds, Curve: t.curve,
+		Config: t.config, ObservationShape: append([]int{}, spec.Shape...), Actions: spec.Actions,
+		Versions: spec.Versions,
+		Seconds:  t.seconds, Curve: t.curve,
 	}}, nil
 }
 
@@ -142,7 +145,8 @@ func (t *trainer) fly(ctx context.Context) error {
 	if c.Pilot == "" {
 		return nil
 	}
-	trajectories, err := gym.Collect(ctx, t.pool, t.pool.PythonPolicy(ctx, c.Pilot), gym.CollectOptions{Episodes: c.PilotEpisodes, FirstSeed: pilotSeed})
+	trajectories, err := gym.Collect(ctx, t.pool, t.pool.PythonPolicy(ctx, c.Pilot),
+		gym.CollectOptions{Episodes: c.PilotEpisodes, FirstSeed: pilotSeed})
 	if err != nil {
 		return fmt.Errorf("expert: the pilot: %w", err)
 	}
@@ -155,14 +159,15 @@ func (t *trainer) fly(ctx context.Context) error {
 	return nil
 }
 
-// remember puts a transition into the replay. Only an end that the environment has reached ends the return: one that was cut off would
-// have gone on.
+// remember puts a transition into the replay. Only an end that the environment has reached ends the return: one that
+// was cut off would have gone on.
 func (t *trainer) remember(observation, next []float32, action int, reward float64, terminated bool) {
 	discount := t.config.Discount
 	if terminated {
 		discount = 0
 	}
-	t.replay.add(transition{observation: observation, next: next, action: action, reward: t.config.RewardScale * reward, discount: discount})
+	t.replay.add(transition{observation: observation, next: next, action: action, reward: t.config.RewardScale * reward,
+		discount: discount})
 }
 
 // moved is what came of a step of all environments.
@@ -213,7 +218,8 @@ func (t *trainer) segment(ctx context.Context) error {
 		now = m.next
 		if t.options.Progress != nil {
 			t.options.Progress(Progress{
-				Steps: t.steps, Total: c.Steps, Episodes: t.episodes, Return: stat.Mean(t.returns, nil), Loss: t.loss, Epsilon: c.epsilon(t.steps),
+				Steps: t.steps, Total: c.Steps, Episodes: t.episodes, Return: stat.Mean(t.returns, nil), Loss: t.loss,
+				Epsilon:        c.epsilon(t.steps),
 				StepsPerSecond: float64(t.steps-end+c.SegmentSteps) / time.Since(began).Seconds(),
 			})
 		}
@@ -294,7 +300,8 @@ func (t *trainer) learn(random *rand.Rand) error {
 			return err
 		}
 		if math.IsNaN(loss) || math.IsInf(loss, 0) {
-			return fmt.Errorf("expert: the loss is %g after %d steps; a smaller LearningRate or RewardScale may help", loss, t.steps)
+			return fmt.Errorf("expert: the loss is %g after %d steps; a smaller LearningRate or RewardScale may help",
+				loss, t.steps)
 		}
 		t.loss, t.losses = loss, append(t.losses, loss)
 	}

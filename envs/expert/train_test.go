@@ -88,8 +88,10 @@ func demonstrates(t *testing.T, e *Expert) {
 	}
 	ll, ok := back.ExpertLogLikelihood()
 	h := back.Statistics[ActionEntropy]
-	if n := float64(back.Transitions()); !ok || !(h > 0.005) || ll+h > 0.2 || ll+h < -0.2 || n < 150 || *back.Beta != 1 {
-		t.Errorf("%g transitions at β = %g, log-likelihood %g, entropy %g: want the one to be about minus the other", n, *back.Beta, ll, h)
+	if n := float64(back.Transitions()); !ok || !(h > 0.005) || ll+h > 0.2 || ll+h < -0.2 || n < 150 ||
+		*back.Beta != 1 {
+		t.Errorf("%g transitions at β = %g, log-likelihood %g, entropy %g: want the one to be about minus the other", n,
+			*back.Beta, ll, h)
 	}
 	for i := range back.Trajectories {
 		if back.Trajectories[i].Seed != int64(i) {
@@ -98,7 +100,8 @@ func demonstrates(t *testing.T, e *Expert) {
 	}
 	other := poleConfig()
 	other.Environment = "Acrobot-v1"
-	if _, err := Demonstrate(t.Context(), openPool(t, other, 1), e, DemonstrateOptions{Beta: 1, Episodes: 1}); err == nil {
+	if _, err := Demonstrate(t.Context(), openPool(t, other, 1), e, DemonstrateOptions{Beta: 1,
+		Episodes: 1}); err == nil {
 		t.Error("an expert of CartPole demonstrated in Acrobot")
 	}
 }

@@ -2,8 +2,8 @@
 //
 // States are numbered row by row from the top left. The five actions are to stay or to move one cell; a move across the
 // edge leaves the agent in place, and with the slip probability a uniformly drawn action is executed instead of the
-// intended one. Executing any action in a state pays the state's reward; in a terminal state it also ends the episode, so
-// that Q(s,a) = V(s) = R(s) there.
+// intended one. Executing any action in a state pays the state's reward; in a terminal state it also ends the episode,
+// so that Q(s,a) = V(s) = R(s) there.
 package gridworld
 
 import (

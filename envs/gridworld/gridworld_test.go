@@ -234,7 +234,8 @@ func TestRefuses(t *testing.T) {
 	if _, err := New(2, 1, []float64{1}, flags, 0, nil); err == nil {
 		t.Error("one reward for two cells is accepted")
 	}
-	if _, err := New(2, 1, []float64{1, math.Inf(1)}, flags, 0, nil); err == nil || !strings.Contains(err.Error(), "reward[1] = +Inf") {
+	if _, err := New(2, 1, []float64{1, math.Inf(1)}, flags, 0, nil); err == nil ||
+		!strings.Contains(err.Error(), "reward[1] = +Inf") {
 		t.Errorf("an infinite reward gives the error %v", err)
 	}
 	if _, err := New(2, 1, []float64{1, 2}, flags, 0, []float64{1, 1}); err == nil {

@@ -22,7 +22,8 @@ func Parse(drawing string, slip float64) (*World, error) {
 			continue
 		}
 		if height > 0 && len(cells) != width {
-			return nil, fmt.Errorf("gridworld: drawing, line %d: %d cells, but the lines above have %d", number+1, len(cells), width)
+			return nil, fmt.Errorf("gridworld: drawing, line %d: %d cells, but the lines above have %d", number+1,
+				len(cells), width)
 		}
 		width = len(cells)
 		height++
@@ -30,7 +31,8 @@ func Parse(drawing string, slip float64) (*World, error) {
 			digits := strings.TrimRight(cell, "TS")
 			value, err := strconv.ParseFloat(digits, 64)
 			if err != nil {
-				return nil, fmt.Errorf("gridworld: drawing, line %d, cell %d: %q is not a reward with the marks T and S",
+				return nil, fmt.Errorf("gridworld: drawing, line %d, cell %d: %q is not a reward with the marks T "+
+					"and S",
 					number+1, column+1, cell)
 			}
 			marks := cell[len(digits):]

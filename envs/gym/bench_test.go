@@ -13,18 +13,19 @@ import (
 	"github.com/go-birl/birl/envs/peerbench"
 )
 
-// BenchmarkThroughput measures steps per second of 8 environments through the bridge, by [Pool.Step], beside a loop in plain
-// Python that steps the same environments in one process, resets those whose episodes end, and gathers observations, rewards
-// and ends in arrays. The two take turns of a tenth of a second in one run, and the lower quartiles of their turns are
-// compared, which other work on the machine disturbs less than means. The overhead is the bridge's time over plain Python's,
-// less one; two workers make it negative where there are processors for them.
+// BenchmarkThroughput measures steps per second of 8 environments through the bridge, by [Pool.Step], beside a loop in
+// plain Python that steps the same environments in one process, resets those whose episodes end, and gathers
+// observations, rewards and ends in arrays. The two take turns of a tenth of a second in one run, and the lower
+// quartiles of their turns are compared, which other work on the machine disturbs less than means. The overhead is the
+// bridge's time over plain Python's, less one; two workers make it negative where there are processors for them.
 func BenchmarkThroughput(b *testing.B) {
 	for _, c := range []struct {
 		name    string
 		config  Config
 		workers int
 		batches int // in a turn
-	}{{"LunarLander", lunar, 1, 250}, {"Pong", pong, 1, 25}, {"Highway", highway, 1, 1}, {"HighwayByTwo", highway, 2, 1}} {
+	}{{"LunarLander", lunar, 1, 250}, {"Pong", pong, 1, 25}, {"Highway", highway, 1, 1}, {"HighwayByTwo", highway, 2,
+		1}} {
 		b.Run(c.name, func(b *testing.B) {
 			const envs, turns = 8, 40
 			c.config.Workers, c.config.EnvsPerWorker = c.workers, envs/c.workers
@@ -72,8 +73,8 @@ func startPlain(b *testing.B, c Config, envs, batches int) (turn func() time.Dur
 	return peerbench.Start(b, exec.Command(python, "-I", "testdata/throughput.py", string(text), strconv.Itoa(batches)))
 }
 
-// BenchmarkRestore measures how long Lunar Lander takes to come back to a snapshot, by how many steps of its episode have to be
-// replayed. A simple pilot keeps it in the air.
+// BenchmarkRestore measures how long Lunar Lander takes to come back to a snapshot, by how many steps of its episode
+// have to be replayed. A simple pilot keeps it in the air.
 func BenchmarkRestore(b *testing.B) {
 	p := open(b, lunar)
 	state := reset(b, p).Float64()

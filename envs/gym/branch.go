@@ -7,12 +7,12 @@ import (
 	"math"
 )
 
-// Branch takes an action in copies of environment env, whose episode must be under way, one copy for each seed of its random
-// generator, and returns what they gave, copy by copy: draws of what the action leads to. The environment itself stays where it
-// is. The batch has no final observations.
+// Branch takes an action in copies of environment env, whose episode must be under way, one copy for each seed of its
+// random generator, and returns what they gave, copy by copy: draws of what the action leads to. The environment itself
+// stays where it is. The batch has no final observations.
 //
-// A copy is one of the whole worker process, wrappers and emulators included, of which a system without fork has none. Randomness
-// that does not come from the environment's own np_random is the same in all copies.
+// A copy is one of the whole worker process, wrappers and emulators included, of which a system without fork has none.
+// Randomness that does not come from the environment's own np_random is the same in all copies.
 func (p *Pool) Branch(ctx context.Context, env, action int, seeds []int64) (*Batch, error) {
 	if action < 0 || action >= p.spec.Actions {
 		return nil, fmt.Errorf("gym: a branch with action %d, want 0 to %d", action, p.spec.Actions-1)
@@ -27,7 +27,8 @@ func (p *Pool) Branch(ctx context.Context, env, action int, seeds []int64) (*Bat
 	}
 	n := len(seeds)
 	b := &Batch{
-		Obs:     Array{DType: p.spec.DType, Shape: append([]int{n}, p.spec.Shape...), Bytes: make([]byte, n*p.spec.bytes())},
+		Obs: Array{DType: p.spec.DType, Shape: append([]int{n}, p.spec.Shape...),
+			Bytes: make([]byte, n*p.spec.bytes())},
 		Rewards: make([]float64, n), Terminated: make([]bool, n), Truncated: make([]bool, n),
 	}
 	more := map[string]any{"action": action, "seeds": seeds}

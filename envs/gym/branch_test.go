@@ -11,8 +11,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Lunar Lander's main engine pushes with a dispersion, which every branch draws anew; without an engine nothing is random. The
-// environment itself goes on as if there had been no branches.
+// Lunar Lander's main engine pushes with a dispersion, which every branch draws anew; without an engine nothing is
+// random. The environment itself goes on as if there had been no branches.
 func TestBranchesDrawWhatAnActionLeadsTo(t *testing.T) {
 	c := lunar
 	c.EnvsPerWorker = 2
@@ -75,7 +75,8 @@ func TestBranchesSayWhereTheyEnd(t *testing.T) {
 	c.Workers, c.EnvsPerWorker = 1, 1
 	c.Options["start"] = 4
 	p := open(t, c)
-	if _, err := p.Branch(t.Context(), 0, 1, []int64{1}); err == nil || !strings.Contains(err.Error(), "reset it first") {
+	if _, err := p.Branch(t.Context(), 0, 1, []int64{1}); err == nil ||
+		!strings.Contains(err.Error(), "reset it first") {
 		t.Errorf("before the first episode: error %v", err)
 	}
 	reset(t, p)
@@ -96,7 +97,8 @@ func TestBranchesSayWhereTheyEnd(t *testing.T) {
 	step(t, p, []int{0})
 	step(t, p, []int{0})
 	_, err = p.Branch(t.Context(), 0, 0, []int64{1, 2}) // the third step raises
-	if err == nil || !strings.Contains(err.Error(), "the wheel came off") || !strings.Contains(err.Error(), "environment 0 (seed 100)") {
+	if err == nil || !strings.Contains(err.Error(), "the wheel came off") ||
+		!strings.Contains(err.Error(), "environment 0 (seed 100)") {
 		t.Errorf("error %v, want one that says what went wrong and where", err)
 	}
 

@@ -9,9 +9,9 @@ import (
 	"github.com/go-birl/birl/envs/demo"
 )
 
-// Policy chooses an action for each of the observations [k, …]. random[i] is the generator of the episode that observation i
-// belongs to; a policy that draws from it alone, and treats each observation by itself, gives the same episodes in a pool of
-// any size.
+// Policy chooses an action for each of the observations [k, …]. random[i] is the generator of the episode that
+// observation i belongs to; a policy that draws from it alone, and treats each observation by itself, gives the same
+// episodes in a pool of any size.
 type Policy func(observations Array, random []*rand.Rand) (actions []int, err error)
 
 // RandomPolicy chooses among n actions with equal probabilities.
@@ -36,8 +36,9 @@ type CollectOptions struct {
 	MaxSteps int
 	// Progress is told how many episodes have ended, if it is not nil.
 	Progress func(done int)
-	// MaxRestarts is how often new worker processes take the place of a pool of which one died or exceeded its time limit.
-	// Episodes that have ended are kept, and those under way begin anew, so that the episodes are the same as without.
+	// MaxRestarts is how often new worker processes take the place of a pool of which one died or exceeded its time
+	// limit. Episodes that have ended are kept, and those under way begin anew, so that the episodes are the same as
+	// without.
 	MaxRestarts int
 	// Restarted is told why, if it is not nil.
 	Restarted func(cause error)
@@ -51,13 +52,15 @@ type episode struct {
 	last       Array // the observation to act on
 }
 
-// Collect lets the policy act until the episodes have ended, and returns them in the order of their seeds. The pool has to be
-// opened with autoreset Disabled. With an error comes what was collected until then, in which episodes may be missing or
-// have neither end. After a restart the pool stays closed, and the processes in its place end with the collection.
+// Collect lets the policy act until the episodes have ended, and returns them in the order of their seeds. The pool has
+// to be opened with autoreset Disabled. With an error comes what was collected until then, in which episodes may be
+// missing or have neither end. After a restart the pool stays closed, and the processes in its place end with the
+// collection.
 func Collect(ctx context.Context, p *Pool, policy Policy, o CollectOptions) (_ []demo.Trajectory, err error) {
 	switch {
 	case p.config.Autoreset != Disabled:
-		return nil, fmt.Errorf("gym: collecting wants a pool with Config.Autoreset %q, this one has %q", Disabled, p.config.Autoreset)
+		return nil, fmt.Errorf("gym: collecting wants a pool with Config.Autoreset %q, this one has %q", Disabled,
+			p.config.Autoreset)
 	case o.Episodes < 1:
 		return nil, fmt.Errorf("gym: CollectOptions.Episodes is %d, want at least 1", o.Episodes)
 	case o.FirstSeed < 0 || o.MaxSteps < 0 || o.MaxRestarts < 0:
@@ -196,7 +199,8 @@ func (c *collector) begin(ctx context.Context) error {
 		c.running[i].last = obs.Row(k)
 		first := obs.Row(k).Float32()
 		if err := checkStep(0, first); err != nil {
-			return &Error{ID: c.pool.config.ID, First: i, Last: i, Seeds: seeds[k : k+1 : k+1], Doing: "reset", Err: err}
+			return &Error{ID: c.pool.config.ID, First: i, Last: i, Seeds: seeds[k : k+1 : k+1], Doing: "reset",
+				Err: err}
 		}
 		c.running[i].trajectory.Observations = first
 	}
@@ -227,7 +231,8 @@ func (c *collector) act(policy Policy) ([]int, error) {
 	}
 	for k, i := range envs {
 		if chosen[k] < 0 || chosen[k] >= spec.Actions {
-			return nil, fmt.Errorf("gym: the policy chose the action %d at index %d, want 0 to %d", chosen[k], k, spec.Actions-1)
+			return nil, fmt.Errorf("gym: the policy chose the action %d at index %d, want 0 to %d", chosen[k], k,
+				spec.Actions-1)
 		}
 		actions[i] = chosen[k]
 	}

@@ -19,7 +19,8 @@ import (
 func TestCollectedEpisodes(t *testing.T) {
 	o := CollectOptions{Episodes: 7, FirstSeed: 40, PolicySeed: 3}
 	var sets [][]demo.Trajectory
-	for _, c := range []Config{{Workers: 1, EnvsPerWorker: 1}, {Workers: 2, EnvsPerWorker: 2}, {Workers: 1, EnvsPerWorker: 9}} {
+	for _, c := range []Config{{Workers: 1, EnvsPerWorker: 1}, {Workers: 2, EnvsPerWorker: 2},
+		{Workers: 1, EnvsPerWorker: 9}} {
 		c.ID, c.Autoreset = "CartPole-v1", Disabled
 		p := open(t, c)
 		told := 0
@@ -45,7 +46,8 @@ func TestCollectedEpisodes(t *testing.T) {
 	p := open(t, Config{ID: "CartPole-v1", Autoreset: Disabled})
 	for k, want := range sets[0] {
 		if want.Seed != 40+int64(k) || !want.Terminated || want.Truncated || want.Return() != float64(want.Len()) {
-			t.Errorf("episode %d: seed %d, terminated %v, return %g of %d steps", k, want.Seed, want.Terminated, want.Return(), want.Len())
+			t.Errorf("episode %d: seed %d, terminated %v, return %g of %d steps", k, want.Seed, want.Terminated,
+				want.Return(), want.Len())
 		}
 		obs, err := p.Reset(t.Context(), []int64{want.Seed})
 		if err != nil {
@@ -61,7 +63,8 @@ func TestCollectedEpisodes(t *testing.T) {
 	}
 	o.MaxSteps = 5
 	cut, err := Collect(t.Context(), p, RandomPolicy(2), o)
-	if err != nil || cut[6].Len() != 5 || cut[6].Terminated || cut[6].Truncated || !cmp.Equal(cut[6].Actions, sets[0][6].Actions[:5]) {
+	if err != nil || cut[6].Len() != 5 || cut[6].Terminated || cut[6].Truncated ||
+		!cmp.Equal(cut[6].Actions, sets[0][6].Actions[:5]) {
 		t.Errorf("cut after 5 steps: %+v, error %v", cut, err)
 	}
 }
@@ -103,7 +106,8 @@ func TestCollectedBeforeAnInfinity(t *testing.T) {
 		c := faulty(t, fault)
 		c.Options["at"], c.Workers, c.EnvsPerWorker, c.Autoreset = 6, 1, 1, Disabled
 		got, err := Collect(t.Context(), open(t, c), RandomPolicy(3), CollectOptions{Episodes: 10, FirstSeed: 7})
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "environment 0 (seed 7)") ||
+		if err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), "environment 0 (seed 7)") ||
 			len(got) != 1 || got[0].Len() != 5 {
 			t.Errorf("%s: error %v, kept %+v", fault, err, got)
 		}
@@ -130,7 +134,8 @@ func TestCollectRestartsWorkers(t *testing.T) {
 		t.Fatalf("without a fault: %d episodes, restarts %v, error %v", len(want), causes, err)
 	}
 	got, causes, err := collect("exit once", 2)
-	if err != nil || len(causes) != 1 || !strings.Contains(causes[0].Error(), "exit status 7") || !cmp.Equal(got, want) {
+	if err != nil || len(causes) != 1 || !strings.Contains(causes[0].Error(), "exit status 7") ||
+		!cmp.Equal(got, want) {
 		t.Errorf("after a death: %d episodes, restarts %v, error %v", len(got), causes, err)
 	}
 	if _, causes, err := collect("exit", 2); err == nil || len(causes) != 2 || !strings.Contains(err.Error(),
@@ -165,7 +170,8 @@ func TestCollectRefuses(t *testing.T) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
-	if _, err := Collect(t.Context(), open(t, Config{ID: "CartPole-v1"}), RandomPolicy(2), CollectOptions{Episodes: 1}); err == nil || !strings.Contains(err.Error(), "Autoreset") {
+	if _, err := Collect(t.Context(), open(t, Config{ID: "CartPole-v1"}), RandomPolicy(2),
+		CollectOptions{Episodes: 1}); err == nil || !strings.Contains(err.Error(), "Autoreset") {
 		t.Errorf("a pool with autoreset: error %v", err)
 	}
 }

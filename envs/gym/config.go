@@ -14,14 +14,15 @@ const (
 	// AutoresetMode.SAME_STEP does: the batch holds the new episode's first observation, and the ended one's last
 	// observation is in [Batch.Final]. It is the default.
 	SameStep Autoreset = "same-step"
-	// Disabled leaves the reset to the caller ([Pool.ResetEnvs]), as AutoresetMode.DISABLED does; a step before it is an
-	// error. The batch holds the ended episode's last observation.
+	// Disabled leaves the reset to the caller ([Pool.ResetEnvs]), as AutoresetMode.DISABLED does; a step before it is
+	// an error. The batch holds the ended episode's last observation.
 	Disabled Autoreset = "disabled"
 )
 
 // Config says which environments a pool holds. The zero value of every field but ID is a default.
 type Config struct {
-	// ID is the environment's name in Gymnasium's registry, such as "CartPole-v1". "module:id" imports the module first.
+	// ID is the environment's name in Gymnasium's registry, such as "CartPole-v1". "module:id" imports the module
+	// first.
 	ID string
 	// Options are keyword arguments of the environment's constructor, such as "render_mode": "rgb_array". They must be
 	// expressible in JSON.
@@ -30,7 +31,8 @@ type Config struct {
 	Imports []string
 	// Wrappers are put around the environment, the first one innermost.
 	Wrappers []Wrapper
-	// Workers is the number of processes, 1 by default, and EnvsPerWorker the number of environments in each, 1 by default.
+	// Workers is the number of processes, 1 by default, and EnvsPerWorker the number of environments in each, 1 by
+	// default.
 	Workers, EnvsPerWorker int
 	// Autoreset is SameStep by default.
 	Autoreset Autoreset
@@ -56,8 +58,8 @@ type Wrapper struct {
 	Options map[string]any `json:"options"`
 }
 
-// Atari returns the config of an Atari game in the usual preprocessing: every fourth frame, grey, 84×84, scaled to no other
-// range, a stack of 4. Observations are uint8 [4, 84, 84].
+// Atari returns the config of an Atari game in the usual preprocessing: every fourth frame, grey, 84×84, scaled to no
+// other range, a stack of 4. Observations are uint8 [4, 84, 84].
 func Atari(id string) Config {
 	return Config{
 		ID: id, Imports: []string{"ale_py"}, Options: map[string]any{"frameskip": 1},

@@ -47,7 +47,8 @@ func TestFaultsNameTheirEnvironment(t *testing.T) {
 		fault string
 		want  []string
 	}{
-		{"raise", []string{"environment 0 (seed 100)", "step with action 0", "ZeroDivisionError: the wheel came off", "faulty.py", "line"}},
+		{"raise", []string{"environment 0 (seed 100)", "step with action 0", "ZeroDivisionError: the wheel came off",
+			"faulty.py", "line"}},
 		{"exit", []string{"environments 0 to 1 (seeds 100, 101)", "exit status 7", "last words"}},
 		{"nan", []string{"environment 0 (seed 100)", "observation[1] is NaN"}},
 		{"nan reward", []string{"environment 0 (seed 100)", "the reward is NaN"}},
@@ -111,11 +112,13 @@ func TestPrintsDoNoHarm(t *testing.T) {
 // A Python that greets on its standard output before the bridge's script runs cannot be talked to.
 func TestGarbageIsQuoted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "python")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\necho Welcome to this wonderful Python\nexec sleep 100\n"), 0o700); err != nil {
+	if err := os.WriteFile(path, []byte("#!/bin/sh\necho Welcome to this wonderful Python\nexec sleep 100\n"),
+		0o700); err != nil {
 		t.Fatal(err)
 	}
 	_, err := Open(t.Context(), Config{ID: "CartPole-v1", Python: path})
-	if !errors.Is(err, errGarbage) || !strings.Contains(err.Error(), "Welcome to this wonderful") || !strings.Contains(err.Error(), "CartPole-v1") {
+	if !errors.Is(err, errGarbage) || !strings.Contains(err.Error(), "Welcome to this wonderful") ||
+		!strings.Contains(err.Error(), "CartPole-v1") {
 		t.Errorf("error %v, want one that quotes the garbage", err)
 	}
 }
@@ -134,7 +137,8 @@ func TestKilledWorker(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := run(t, t.Context(), p, 10)
-	if err == nil || !strings.Contains(err.Error(), "signal: killed") || !strings.Contains(err.Error(), "environments 2 to 3 (seeds 102, 103)") {
+	if err == nil || !strings.Contains(err.Error(), "signal: killed") ||
+		!strings.Contains(err.Error(), "environments 2 to 3 (seeds 102, 103)") {
 		t.Errorf("error %v, want one that names the dead worker's environments", err)
 	}
 }
@@ -230,8 +234,9 @@ func expectEnd(t *testing.T, pid int) {
 // roles of this test program as a child process: a caller that ends without closing its pool.
 func init() {
 	play = func(role string) {
-		p, err := Open(context.Background(), Config{ID: "Faulty-v0", Imports: []string{"faulty"}, PythonPath: []string{os.Getenv("TESTDATA")},
-			Options: map[string]any{"fault": "hang"}, Workers: 2})
+		p, err := Open(context.Background(), Config{ID: "Faulty-v0", Imports: []string{"faulty"},
+			PythonPath: []string{os.Getenv("TESTDATA")},
+			Options:    map[string]any{"fault": "hang"}, Workers: 2})
 		if err != nil {
 			fmt.Println(err)
 			os.Exit(1)
@@ -288,7 +293,8 @@ func TestArgumentsAreRefusedWithoutHarm(t *testing.T) {
 	for _, c := range []struct {
 		actions []int
 		want    string
-	}{{[]int{0, 2}, "actions[1] is 2, want 0 to 1"}, {[]int{-1, 0}, "actions[0] is -1"}, {[]int{0}, "1 actions for 2"}} {
+	}{{[]int{0, 2}, "actions[1] is 2, want 0 to 1"}, {[]int{-1, 0}, "actions[0] is -1"},
+		{[]int{0}, "1 actions for 2"}} {
 		if _, err := p.Step(t.Context(), c.actions); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("actions %v: error %v, want %q", c.actions, err, c.want)
 		}
@@ -296,7 +302,8 @@ func TestArgumentsAreRefusedWithoutHarm(t *testing.T) {
 	if _, err := p.Snapshot(t.Context(), 2); err == nil {
 		t.Error("a snapshot of an environment that is not there")
 	}
-	if _, err := p.Restore(t.Context(), 0, Snapshot(`{"kind":"dream"}`)); err == nil || !strings.Contains(err.Error(), "dream") {
+	if _, err := p.Restore(t.Context(), 0, Snapshot(`{"kind":"dream"}`)); err == nil ||
+		!strings.Contains(err.Error(), "dream") {
 		t.Errorf("restoring nonsense: error %v", err)
 	}
 	if _, err := p.Restore(t.Context(), 0, Snapshot(`{`)); err == nil {
@@ -340,13 +347,20 @@ func TestOpeningSaysWhatIsMissing(t *testing.T) {
 			[]string{"gymnasium is not installed", mend}, true},
 		"broken Gymnasium": {with(func(c *Config) { c.PythonPath = []string{broken} }),
 			[]string{"starting: ImportError: a library of its own is missing", "gymnasium.py"}, false},
-		"no module":      {with(func(c *Config) { c.Imports = []string{"moonbase"} }), []string{"moonbase is not installed", mend}, true},
-		"no such id":     {with(func(c *Config) { c.ID = "CartPool-v1" }), []string{"CartPool-v1", "doesn't exist"}, false},
-		"no such option": {with(func(c *Config) { c.Options = map[string]any{"moon": 1} }), []string{"moon", "unexpected keyword"}, false},
-		"spaces":         {Config{ID: "Odd-v0", Imports: []string{"faulty"}, PythonPath: []string{testdata(t)}}, []string{"Odd-v0", "Discrete"}, true},
-		"not JSON":       {with(func(c *Config) { c.Options = map[string]any{"f": func() {}} }), []string{"not JSON"}, true},
-		"constructor":    {with(func(c *Config) { *c = faulty(t, "constructor") }), []string{"Faulty-v0", "never succeeds"}, false},
-		"start limit":    {with(func(c *Config) { c.StartLimit = time.Millisecond }), []string{"time limit of 1ms"}, false},
+		"no module": {with(func(c *Config) { c.Imports = []string{"moonbase"} }),
+			[]string{"moonbase is not installed", mend}, true},
+		"no such id": {with(func(c *Config) { c.ID = "CartPool-v1" }), []string{"CartPool-v1", "doesn't exist"},
+			false},
+		"no such option": {with(func(c *Config) { c.Options = map[string]any{"moon": 1} }),
+			[]string{"moon", "unexpected keyword"}, false},
+		"spaces": {Config{ID: "Odd-v0", Imports: []string{"faulty"}, PythonPath: []string{testdata(t)}},
+			[]string{"Odd-v0", "Discrete"}, true},
+		"not JSON": {with(func(c *Config) { c.Options = map[string]any{"f": func() {}} }), []string{"not JSON"},
+			true},
+		"constructor": {with(func(c *Config) { *c = faulty(t, "constructor") }),
+			[]string{"Faulty-v0", "never succeeds"}, false},
+		"start limit": {with(func(c *Config) { c.StartLimit = time.Millisecond }), []string{"time limit of 1ms"},
+			false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Open(t.Context(), c.config)

@@ -7,14 +7,16 @@ import (
 	"math/rand/v2"
 )
 
-// PythonPolicy returns the policy of a Python function, given as "module:function", such as the pilot that comes with Lunar Lander,
-// "gymnasium.envs.box2d.lunar_lander:heuristic". It is called as function(env, observation) and returns an action. env is one of the
-// environments, to ask about its kind; the observation need not be its own. The first worker computes for all.
+// PythonPolicy returns the policy of a Python function, given as "module:function", such as the pilot that comes with
+// Lunar Lander, "gymnasium.envs.box2d.lunar_lander:heuristic". It is called as function(env, observation) and returns
+// an action. env is one of the environments, to ask about its kind; the observation need not be its own. The first
+// worker computes for all.
 func (p *Pool) PythonPolicy(ctx context.Context, function string) Policy {
 	return func(observations Array, random []*rand.Rand) ([]int, error) {
 		var actions []int
 		more := map[string]any{
-			"function": function, "count": len(random), "observations": base64.StdEncoding.EncodeToString(observations.Bytes),
+			"function": function, "count": len(random),
+			"observations": base64.StdEncoding.EncodeToString(observations.Bytes),
 		}
 		err := p.single(ctx, 0, "ask the policy "+function, askPolicy, askPolicy, more, func(body []byte) error {
 			rest, err := splitText(body, &actions)

@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// Pool is one vectorised environment: its environments 0, …, Len() − 1 are spread over worker processes. Its methods may be
-// called from several goroutines; they take turns.
+// Pool is one vectorised environment: its environments 0, …, Len() − 1 are spread over worker processes. Its methods
+// may be called from several goroutines; they take turns.
 type Pool struct {
 	config  Config
 	spec    Spec
@@ -63,7 +63,8 @@ func Open(ctx context.Context, c Config) (_ *Pool, err error) {
 		}
 		if i == 0 {
 			p.spec = spec
-		} else if !slices.Equal(spec.Shape, p.spec.Shape) || spec.DType != p.spec.DType || spec.Actions != p.spec.Actions {
+		} else if !slices.Equal(spec.Shape, p.spec.Shape) || spec.DType != p.spec.DType ||
+			spec.Actions != p.spec.Actions {
 			return nil, fmt.Errorf("gym: opening %s: its spaces differ from worker to worker", c.ID)
 		}
 	}
@@ -156,8 +157,8 @@ func (p *Pool) nanFault(env int, doing, what string) error {
 		Err: fmt.Errorf("%s is NaN", what)})
 }
 
-// Reset begins a new episode in every environment and returns the first observations [n, …]. seeds holds a seed for each,
-// or is nil: then each goes on with its random generator, which is a random one before the first seed.
+// Reset begins a new episode in every environment and returns the first observations [n, …]. seeds holds a seed for
+// each, or is nil: then each goes on with its random generator, which is a random one before the first seed.
 func (p *Pool) Reset(ctx context.Context, seeds []int64) (Array, error) {
 	envs := make([]int, p.Len())
 	for i := range envs {
@@ -217,7 +218,8 @@ func (p *Pool) ResetEnvs(ctx context.Context, envs []int, seeds []int64) (Array,
 			return Array{}, p.faultOf(w, "reset", w.explain(ctx, w.limit, err))
 		}
 	}
-	out := Array{DType: p.spec.DType, Shape: append([]int{len(envs)}, p.spec.Shape...), Bytes: make([]byte, len(envs)*p.spec.bytes())}
+	out := Array{DType: p.spec.DType, Shape: append([]int{len(envs)}, p.spec.Shape...),
+		Bytes: make([]byte, len(envs)*p.spec.bytes())}
 	for i, w := range p.workers {
 		if len(perWorker[i].Envs) == 0 {
 			continue
@@ -245,7 +247,8 @@ func (p *Pool) ResetEnvs(ctx context.Context, envs []int, seeds []int64) (Array,
 
 // Batch is what a step gave, environment by environment.
 type Batch struct {
-	// Obs [n, …] are the observations to act on next: after the end of an episode, under SameStep, the new episode's first.
+	// Obs [n, …] are the observations to act on next: after the end of an episode, under SameStep, the new episode's
+	// first.
 	Obs Array
 	// Rewards [n] are those of the actions taken, also where they ended the episode.
 	Rewards []float64
@@ -259,11 +262,12 @@ type Batch struct {
 // Done reports whether environment i's episode ended in this step.
 func (b *Batch) Done(i int) bool { return b.Terminated[i] || b.Truncated[i] }
 
-// Leave is the action that leaves an environment alone, under Disabled only: it is not stepped, the batch repeats its last
-// observation, with no reward and no end.
+// Leave is the action that leaves an environment alone, under Disabled only: it is not stepped, the batch repeats its
+// last observation, with no reward and no end.
 const Leave = -1
 
-// Step takes one action in every environment. An action out of range is refused, with its index, before anything happens.
+// Step takes one action in every environment. An action out of range is refused, with its index, before anything
+// happens.
 func (p *Pool) Step(ctx context.Context, actions []int) (*Batch, error) {
 	if len(actions) != p.Len() {
 		return nil, fmt.Errorf("gym: %d actions for %d environments", len(actions), p.Len())
@@ -289,7 +293,8 @@ func (p *Pool) Step(ctx context.Context, actions []int) (*Batch, error) {
 	}
 	n := p.Len()
 	b := &Batch{
-		Obs:     Array{DType: p.spec.DType, Shape: append([]int{n}, p.spec.Shape...), Bytes: make([]byte, n*p.spec.bytes())},
+		Obs: Array{DType: p.spec.DType, Shape: append([]int{n}, p.spec.Shape...),
+			Bytes: make([]byte, n*p.spec.bytes())},
 		Rewards: make([]float64, n), Terminated: make([]bool, n), Truncated: make([]bool, n), Final: make([]Array, n),
 	}
 	for _, w := range p.workers {
@@ -304,8 +309,8 @@ func (p *Pool) Step(ctx context.Context, actions []int) (*Batch, error) {
 	return b, p.checkNaN(actions, b)
 }
 
-// unpack copies a worker's answer to a step to its place in the batch: rewards, terminated, truncated, padding to a multiple of
-// 8 bytes, observations, final observations.
+// unpack copies a worker's answer to a step to its place in the batch: rewards, terminated, truncated, padding to a
+// multiple of 8 bytes, observations, final observations.
 func (p *Pool) unpack(w *worker, body []byte, b *Batch) error {
 	size, n := p.spec.bytes(), w.count
 	flags := 8 * n

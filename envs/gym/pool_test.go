@@ -42,7 +42,8 @@ func reference(c Config, seeds []int64, raw []byte, dir string) ([]byte, error) 
 	if err := os.WriteFile(actions, raw, 0o600); err != nil {
 		return nil, err
 	}
-	if text, err := exec.Command(python, "-I", "testdata/plain.py", string(text), actions, out).CombinedOutput(); err != nil {
+	if text, err := exec.Command(python, "-I", "testdata/plain.py", string(text), actions,
+		out).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("plain Python: %w\n%s", err, text)
 	}
 	return os.ReadFile(out)
@@ -57,7 +58,9 @@ func TestEqualsPlainPython(t *testing.T) {
 		episodes      int // at least so many end
 	}{
 		{lunar, 2, 2, 1000, 20}, {highway, 2, 1, 500, 50}, {pong, 1, 1, 1000, 1},
-		{Config{ID: "CartPole-v1"}, 1, 3, 1000, 30}, {Config{ID: "FrozenLake-v1", Wrappers: []Wrapper{{Class: "gymnasium.wrappers:FlattenObservation"}}}, 1, 2, 100, 5},
+		{Config{ID: "CartPole-v1"}, 1, 3, 1000, 30},
+		{Config{ID: "FrozenLake-v1", Wrappers: []Wrapper{{Class: "gymnasium.wrappers:FlattenObservation"}}}, 1, 2,
+			100, 5},
 	} {
 		t.Run(strings.ReplaceAll(c.config.ID, "/", "-"), func(t *testing.T) {
 			c.config.Workers, c.config.EnvsPerWorker = c.workers, c.envs
@@ -86,9 +89,12 @@ func TestEqualsPlainPython(t *testing.T) {
 				rewards := Array{DType: "float64", Bytes: want.Next(8 * p.Len())}.Float64()
 				terminated, truncated := want.Next(p.Len()), want.Next(p.Len())
 				for i := range row {
-					if math.Float64bits(b.Rewards[i]) != math.Float64bits(rewards[i]) || b.Terminated[i] != (terminated[i] != 0) || b.Truncated[i] != (truncated[i] != 0) {
-						t.Fatalf("step %d, environment %d: reward %v, terminated %v, truncated %v; plain Python has %v, %v, %v",
-							k, i, b.Rewards[i], b.Terminated[i], b.Truncated[i], rewards[i], terminated[i], truncated[i])
+					if math.Float64bits(b.Rewards[i]) != math.Float64bits(rewards[i]) ||
+						b.Terminated[i] != (terminated[i] != 0) || b.Truncated[i] != (truncated[i] != 0) {
+						t.Fatalf("step %d, environment %d: reward %v, terminated %v, truncated %v; plain Python has "+
+							"%v, %v, %v",
+							k, i, b.Rewards[i], b.Terminated[i], b.Truncated[i], rewards[i], terminated[i],
+							truncated[i])
 					}
 				}
 				if !bytes.Equal(b.Obs.Bytes, want.Next(len(b.Obs.Bytes))) {
@@ -116,16 +122,19 @@ func TestSpacesComeAcross(t *testing.T) {
 	if fmt.Sprint(s.Shape) != "[4]" || s.DType != "float32" || s.Actions != 2 || s.Size() != 4 || p.Len() != 2 {
 		t.Errorf("spec %+v", s)
 	}
-	if !scalar.EqualWithinAbs(s.High[0], 4.8, 1e-6) || s.Low[0] != -s.High[0] || !math.IsInf(s.High[1], 1) || !math.IsInf(s.Low[3], -1) {
+	if !scalar.EqualWithinAbs(s.High[0], 4.8, 1e-6) || s.Low[0] != -s.High[0] || !math.IsInf(s.High[1], 1) ||
+		!math.IsInf(s.Low[3], -1) {
 		t.Errorf("bounds %v to %v", s.Low, s.High)
 	}
 	if s.Versions["gymnasium"] != "1.2.3" {
 		t.Errorf("versions %v", s.Versions)
 	}
-	if s := open(t, pong).Spec(); fmt.Sprint(s.Shape) != "[4 84 84]" || s.DType != "uint8" || s.Actions != 6 || s.High[7] != 255 || s.Versions["ale-py"] != "0.12.1" {
+	if s := open(t, pong).Spec(); fmt.Sprint(s.Shape) != "[4 84 84]" || s.DType != "uint8" || s.Actions != 6 ||
+		s.High[7] != 255 || s.Versions["ale-py"] != "0.12.1" {
 		t.Errorf("Pong: %v %v, %d actions, versions %v", s.Shape, s.DType, s.Actions, s.Versions)
 	}
-	start := Config{ID: "Faulty-v0", Imports: []string{"faulty"}, PythonPath: []string{testdata(t)}, Options: map[string]any{"start": 5}}
+	start := Config{ID: "Faulty-v0", Imports: []string{"faulty"}, PythonPath: []string{testdata(t)},
+		Options: map[string]any{"start": 5}}
 	p = open(t, start)
 	reset(t, p)
 	if b := step(t, p, []int{2}); b.Rewards[0] != 7 { // the environment rewards with its own number of the action

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// isolate puts a worker into a process group of its own: Ctrl-C at a terminal then reaches this program alone, which ends
-// its workers in order, and a worker can be ended together with what it started.
+// isolate puts a worker into a process group of its own: Ctrl-C at a terminal then reaches this program alone, which
+// ends its workers in order, and a worker can be ended together with what it started.
 func isolate(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	endWithParent(cmd.SysProcAttr)

@@ -10,9 +10,9 @@ import (
 	"slices"
 )
 
-// Snapshot is the state of one environment in the middle of an episode, in JSON. It can be stored, and restored in any pool
-// of the same environment with the same options and wrappers. Restore only snapshots that you trust: an emulator's state
-// that was tampered with can crash the worker.
+// Snapshot is the state of one environment in the middle of an episode, in JSON. It can be stored, and restored in any
+// pool of the same environment with the same options and wrappers. Restore only snapshots that you trust: an emulator's
+// state that was tampered with can crash the worker.
 type Snapshot []byte
 
 // snapshotHeader is what every snapshot has.
@@ -35,8 +35,8 @@ func (p *Pool) Snapshot(ctx context.Context, env int) (Snapshot, error) {
 	return s, err
 }
 
-// Restore brings environment env to the snapshot's state and returns the observation [1, …] there. The steps that follow
-// repeat those that followed the snapshot; the package comment says how exactly.
+// Restore brings environment env to the snapshot's state and returns the observation [1, …] there. The steps that
+// follow repeat those that followed the snapshot; the package comment says how exactly.
 func (p *Pool) Restore(ctx context.Context, env int, s Snapshot) (Array, error) {
 	var head snapshotHeader
 	if err := json.Unmarshal(s, &head); err != nil {
@@ -78,7 +78,8 @@ func (p *Pool) Render(ctx context.Context, env int) (*image.RGBA, error) {
 }
 
 // single asks the worker of environment env for something about it. What the worker refuses leaves the pool open.
-func (p *Pool) single(ctx context.Context, env int, doing string, kind, want byte, more map[string]any, use func(body []byte) error) error {
+func (p *Pool) single(ctx context.Context, env int, doing string, kind, want byte, more map[string]any,
+	use func(body []byte) error) error {
 	if env < 0 || env >= p.Len() {
 		return fmt.Errorf("gym: environment %d, want 0 to %d", env, p.Len()-1)
 	}
@@ -142,28 +143,29 @@ func (s Snapshot) Highway() (HighwayState, error) {
 		return HighwayState{}, fmt.Errorf("gym: that is no snapshot: %w", err)
 	}
 	if head.Highway == nil {
-		return HighwayState{}, fmt.Errorf("gym: the snapshot is of %s (%s), which has no highway's state", head.ID, head.Kind)
+		return HighwayState{}, fmt.Errorf("gym: the snapshot is of %s (%s), which has no highway's state", head.ID,
+			head.Kind)
 	}
 	return *head.Highway, nil
 }
 
-// Snapshot returns a snapshot with this state. The random generator of the environment that it is restored in goes on from
-// where it is; no vehicle draws from it during an episode.
+// Snapshot returns a snapshot with this state. The random generator of the environment that it is restored in goes on
+// from where it is; no vehicle draws from it during an episode.
 func (h HighwayState) Snapshot() (Snapshot, error) {
 	return snapshotHeader{Kind: "highway", Highway: &h}.encode()
 }
 
-// LunarState is an observation of Lunar Lander: position, velocity, angle, angular velocity, contact of the left and of the
-// right leg.
+// LunarState is an observation of Lunar Lander: position, velocity, angle, angular velocity, contact of the left and of
+// the right leg.
 type LunarState [8]float64
 
 // Snapshot returns a snapshot of about this state, at the beginning of an episode's time. The legs are put where their
 // springs hold them in flight, at rest with the lander, and the ground beside the landing pad is that of a new episode.
 //
-// In the air, the observations that follow are closer to the original's than the main engine's own noise makes them to one
-// another: one step later the root mean square error is 3e-5 in position, 1e-3 in velocity, 2e-4 in angle and 4e-3 in angular
-// velocity, the noise 3e-4, 1e-2, 5e-4 and 1e-2. At touchdown it is not: one step later the velocity is off by 0.4 and
-// the angular velocity by 0.9, and one landing in five becomes a crash. Replay is exact there.
+// In the air, the observations that follow are closer to the original's than the main engine's own noise makes them to
+// one another: one step later the root mean square error is 3e-5 in position, 1e-3 in velocity, 2e-4 in angle and 4e-3
+// in angular velocity, the noise 3e-4, 1e-2, 5e-4 and 1e-2. At touchdown it is not: one step later the velocity is off
+// by 0.4 and the angular velocity by 0.9, and one landing in five becomes a crash. Replay is exact there.
 func (l LunarState) Snapshot() (Snapshot, error) {
 	v := [8]float64(l)
 	return snapshotHeader{Kind: "lunar", Lunar: &v}.encode()

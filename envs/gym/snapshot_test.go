@@ -12,7 +12,8 @@ import (
 	"gonum.org/v1/gonum/floats/scalar"
 )
 
-// rollout takes the actions in environment env and idles in the others; it returns all that came, and stops when the episode ends.
+// rollout takes the actions in environment env and idles in the others; it returns all that came, and stops when the
+// episode ends.
 func rollout(t testing.TB, p *Pool, env int, actions []int) (obs [][]byte, rewards []float64) {
 	t.Helper()
 	for _, a := range actions {
@@ -28,7 +29,8 @@ func rollout(t testing.TB, p *Pool, env int, actions []int) (obs [][]byte, rewar
 	return obs, rewards
 }
 
-// A restored rollout repeats the original observation for observation, in the same pool and in another one that was somewhere else.
+// A restored rollout repeats the original observation for observation, in the same pool and in another one that was
+// somewhere else.
 func TestRestoredRolloutsRepeat(t *testing.T) {
 	sticky := pong
 	sticky.Options = map[string]any{"frameskip": 1, "repeat_action_probability": 0.25}
@@ -38,12 +40,17 @@ func TestRestoredRolloutsRepeat(t *testing.T) {
 		kind          string
 		policy        []int // actions to choose from
 	}{
-		"LunarLander":     {lunar, 60, 200, "replay", []int{0, 1, 2, 2, 3}},
-		"Highway":         {highway, 5, 15, "highway", []int{1, 3, 0, 2, 4, 4}},
-		"Pong":            {sticky, 100, 150, "ale", []int{0, 2, 3}},
-		"CartPole":        {Config{ID: "CartPole-v1"}, 8, 60, "replay", []int{0, 1}},
-		"Highway, framed": {Config{ID: "highway-v0", Imports: []string{"highway_env"}, Options: map[string]any{"config": map[string]any{"vehicles_count": 10}}, Wrappers: []Wrapper{{Class: "gymnasium.wrappers:FlattenObservation"}, {Class: "gymnasium.wrappers:FrameStackObservation", Options: map[string]any{"stack_size": 2}}}}, 2, 4, "highway", []int{1, 3, 4}},
-		"unknown wrapper": {Config{ID: "CartPole-v1", Wrappers: []Wrapper{{Class: "gymnasium.wrappers:TimeAwareObservation"}}}, 8, 30, "replay", []int{0, 1}},
+		"LunarLander": {lunar, 60, 200, "replay", []int{0, 1, 2, 2, 3}},
+		"Highway":     {highway, 5, 15, "highway", []int{1, 3, 0, 2, 4, 4}},
+		"Pong":        {sticky, 100, 150, "ale", []int{0, 2, 3}},
+		"CartPole":    {Config{ID: "CartPole-v1"}, 8, 60, "replay", []int{0, 1}},
+		"Highway, framed": {Config{ID: "highway-v0", Imports: []string{"highway_env"},
+			Options: map[string]any{"config": map[string]any{"vehicles_count": 10}},
+			Wrappers: []Wrapper{{Class: "gymnasium.wrappers:FlattenObservation"},
+				{Class: "gymnasium.wrappers:FrameStackObservation", Options: map[string]any{"stack_size": 2}}}}, 2,
+			4, "highway", []int{1, 3, 4}},
+		"unknown wrapper": {Config{ID: "CartPole-v1",
+			Wrappers: []Wrapper{{Class: "gymnasium.wrappers:TimeAwareObservation"}}}, 8, 30, "replay", []int{0, 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.config.EnvsPerWorker = 1
@@ -99,7 +106,8 @@ func TestRestoredRolloutsRepeat(t *testing.T) {
 func TestSnapshotOfALaterEpisode(t *testing.T) {
 	p := open(t, Config{ID: "CartPole-v1", EnvsPerWorker: 2})
 	reset(t, p)
-	for _, before := range []int{12, 4082, 10} { // the worker's history is folded at row 4096, in the middle of an episode
+	// the worker's history is folded at row 4096, in the middle of an episode
+	for _, before := range []int{12, 4082, 10} {
 		for range before {
 			step(t, p, []int{0, 0})
 		}
@@ -123,7 +131,8 @@ func TestSnapshotOfALaterEpisode(t *testing.T) {
 			t.Errorf("after %d steps, the restored episodes differ", before)
 		}
 		other := open(t, lunar)
-		if _, err := other.Restore(t.Context(), 0, s); err == nil || !strings.Contains(err.Error(), "the snapshot is of CartPole-v1") {
+		if _, err := other.Restore(t.Context(), 0, s); err == nil ||
+			!strings.Contains(err.Error(), "the snapshot is of CartPole-v1") {
 			t.Errorf("restored in Lunar Lander: error %v", err)
 		}
 	}
@@ -185,7 +194,8 @@ func TestHighwayStateCanBeEdited(t *testing.T) {
 		t.Fatal(err)
 	}
 	ego := h.Vehicles[0]
-	if len(h.Vehicles) != 21 || ego.Speed < 20 || ego.TargetSpeed < 20 || h.Vehicles[1].Exponent < 3.5 || h.Vehicles[1].Exponent > 4.5 {
+	if len(h.Vehicles) != 21 || ego.Speed < 20 || ego.TargetSpeed < 20 || h.Vehicles[1].Exponent < 3.5 ||
+		h.Vehicles[1].Exponent > 4.5 {
 		t.Errorf("%d vehicles, the ego %+v, the next %+v", len(h.Vehicles), ego, h.Vehicles[1])
 	}
 	same, err := h.Snapshot()
@@ -210,7 +220,8 @@ func TestHighwayStateCanBeEdited(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if y := obs.Float64()[2]; !scalar.EqualWithinAbs(y, 4.0/12, 1e-6) { // lanes are 4 m wide and y is divided by the width of three
+	// lanes are 4 m wide and y is divided by the width of three
+	if y := obs.Float64()[2]; !scalar.EqualWithinAbs(y, 4.0/12, 1e-6) {
 		t.Errorf("after the move the ego is seen at y = %v, want 1/3", y)
 	}
 	h.Vehicles[0].TargetLane = 3
@@ -223,13 +234,14 @@ func TestHighwayStateCanBeEdited(t *testing.T) {
 	if _, err := h.Snapshot(); err == nil {
 		t.Error("a vehicle at NaN makes a snapshot")
 	}
-	if _, err := (Snapshot(`{"kind":"replay","id":"X-v0"}`)).Highway(); err == nil || !strings.Contains(err.Error(), "X-v0") {
+	if _, err := (Snapshot(`{"kind":"replay","id":"X-v0"}`)).Highway(); err == nil ||
+		!strings.Contains(err.Error(), "X-v0") {
 		t.Errorf("the highway's state of something else: error %v", err)
 	}
 }
 
-// From a bare observation, Lunar Lander is restored approximately. One step later in the air, the error is to be below what
-// the engines' own noise does; both are measured over states of random flights.
+// From a bare observation, Lunar Lander is restored approximately. One step later in the air, the error is to be below
+// what the engines' own noise does; both are measured over states of random flights.
 func TestLunarStateIsCloseInTheAir(t *testing.T) {
 	p := open(t, lunar)
 	names := []string{"x", "y", "vx", "vy", "angle", "angular velocity"}

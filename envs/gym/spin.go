@@ -2,19 +2,19 @@ package gym
 
 import "time"
 
-// spinner waits for an answer by polling for it, for a while, before the reader sleeps until it comes. To wake a thread that
-// sleeps on another processor takes tens of microseconds, a good part of what a batch of a fast environment takes; to poll
-// takes one. It is of use only while nobody else wants the processor and answers come soon. Therefore after a vain attempt a
-// number of answers are slept for, twice as many each time. Wire.py waits for requests in the same way. Where the system does
-// not tell whether others want the processor, both always sleep.
+// spinner waits for an answer by polling for it, for a while, before the reader sleeps until it comes. To wake a thread
+// that sleeps on another processor takes tens of microseconds, a good part of what a batch of a fast environment takes;
+// to poll takes one. It is of use only while nobody else wants the processor and answers come soon. Therefore after a
+// vain attempt a number of answers are slept for, twice as many each time. Wire.py waits for requests in the same way.
+// Where the system does not tell whether others want the processor, both always sleep.
 type spinner struct {
 	skip  float64 // answers to sleep for before the next attempt
 	pause float64 // skip after the next vain attempt; 0 is 1
 }
 
 const (
-	// longestSpin is how long an attempt lasts at most: several times what a batch of a fast environment takes in which some
-	// episodes end, as to reset Lunar Lander takes as long as tens of its steps.
+	// longestSpin is how long an attempt lasts at most: several times what a batch of a fast environment takes in which
+	// some episodes end, as to reset Lunar Lander takes as long as tens of its steps.
 	longestSpin = 5 * time.Millisecond
 	// disturbed is a turn of the loop so long that another process must have had the processor, not only an interrupt.
 	disturbed = 200 * time.Microsecond

@@ -15,7 +15,8 @@ func TestMessagesArriveInPieces(t *testing.T) {
 	large := bytes.Repeat([]byte("0123456789"), 2000)
 	first := append(appendHeader(nil, tellBatch, 5), "hello"...)
 	second := append(appendHeader(nil, tellError, len(large)), large...)
-	for name, wrap := range map[string]func(io.Reader) io.Reader{"bytes": iotest.OneByteReader, "halves": iotest.HalfReader} {
+	for name, wrap := range map[string]func(io.Reader) io.Reader{"bytes": iotest.OneByteReader,
+		"halves": iotest.HalfReader} {
 		r := reader{}
 		for _, want := range []struct {
 			message []byte
@@ -101,7 +102,8 @@ func TestArrayReadsEveryType(t *testing.T) {
 
 func TestNaNIsFound(t *testing.T) {
 	le := binary.LittleEndian
-	f32 := le.AppendUint32(le.AppendUint32(nil, math.Float32bits(float32(math.Inf(1)))), math.Float32bits(float32(math.NaN())))
+	f32 := le.AppendUint32(le.AppendUint32(nil, math.Float32bits(float32(math.Inf(1)))),
+		math.Float32bits(float32(math.NaN())))
 	f64 := le.AppendUint64(le.AppendUint64(nil, math.Float64bits(math.Inf(-1))), math.Float64bits(math.NaN()))
 	for _, c := range []struct {
 		a    Array
@@ -122,7 +124,8 @@ func TestConfigIsChecked(t *testing.T) {
 		config Config
 		want   string
 	}{
-		{Config{}, "Config.ID"}, {Config{ID: "x", Workers: -1}, "Workers"}, {Config{ID: "x", EnvsPerWorker: 1 << 20}, "EnvsPerWorker"},
+		{Config{}, "Config.ID"}, {Config{ID: "x", Workers: -1}, "Workers"}, {Config{ID: "x", EnvsPerWorker: 1 << 20},
+			"EnvsPerWorker"},
 		{Config{ID: "x", Autoreset: "sometimes"}, "sometimes"}, {Config{ID: "x", StepLimit: -1}, "limit"},
 	} {
 		if _, err := Open(t.Context(), c.config); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -130,7 +133,8 @@ func TestConfigIsChecked(t *testing.T) {
 		}
 	}
 	got, err := Config{ID: "x"}.withDefaults()
-	if err != nil || got.Workers != 1 || got.EnvsPerWorker != 1 || got.Autoreset != SameStep || got.StepLimit <= 0 || got.StartLimit <= 0 {
+	if err != nil || got.Workers != 1 || got.EnvsPerWorker != 1 || got.Autoreset != SameStep || got.StepLimit <= 0 ||
+		got.StartLimit <= 0 {
 		t.Errorf("defaults %+v, error %v", got, err)
 	}
 }
@@ -147,12 +151,14 @@ func TestTailKeepsTheEnd(t *testing.T) {
 }
 
 func TestErrorNamesEnvironmentAndSeed(t *testing.T) {
-	e := &Error{ID: "X-v1", First: 3, Last: 3, Seeds: []int64{17}, Doing: "step with action 2", Err: io.EOF, Traceback: "File a\n  line b\n"}
+	e := &Error{ID: "X-v1", First: 3, Last: 3, Seeds: []int64{17}, Doing: "step with action 2", Err: io.EOF,
+		Traceback: "File a\n  line b\n"}
 	want := "gym: X-v1, environment 3 (seed 17), step with action 2: EOF\n    File a\n      line b"
 	if e.Error() != want {
 		t.Errorf("%q, want %q", e.Error(), want)
 	}
-	e = &Error{ID: "X-v1", First: 0, Last: 9, Seeds: []int64{17, -1, 3, 4, 5, 6, 7, 8, 9, 10}, Doing: "step", Err: io.EOF}
+	e = &Error{ID: "X-v1", First: 0, Last: 9, Seeds: []int64{17, -1, 3, 4, 5, 6, 7, 8, 9, 10}, Doing: "step",
+		Err: io.EOF}
 	if want := "gym: X-v1, environments 0 to 9 (seeds 17, none, 3, 4, 5, 6, 7, 8, …), step: EOF"; e.Error() != want {
 		t.Errorf("%q, want %q", e.Error(), want)
 	}

@@ -53,10 +53,11 @@ type worker struct {
 	killOnce     sync.Once
 }
 
-// startWorker starts a process, which isolated keeps from the user's own packages and PYTHON variables. Its environments are
-// made by the first request.
+// startWorker starts a process, which isolated keeps from the user's own packages and PYTHON variables. Its
+// environments are made by the first request.
 func startWorker(ctx context.Context, python string, isolated bool, c Config, first int) (*worker, error) {
-	w := &worker{first: first, count: c.EnvsPerWorker, limit: c.StepLimit, open: ctx, stderr: &tail{}, ended: make(chan struct{})}
+	w := &worker{first: first, count: c.EnvsPerWorker, limit: c.StepLimit, open: ctx, stderr: &tail{},
+		ended: make(chan struct{})}
 	w.started, w.unwatch = time.Now(), func() bool { return true }
 	theirIn, in, err := pipe()
 	if err != nil {
@@ -100,7 +101,8 @@ func startWorker(ctx context.Context, python string, isolated bool, c Config, fi
 func workerEnvironment() []string {
 	env := os.Environ()
 	for _, v := range [][2]string{
-		{"SDL_VIDEODRIVER", "dummy"}, {"SDL_AUDIODRIVER", "dummy"}, {"PYGAME_HIDE_SUPPORT_PROMPT", "1"}, {"MPLBACKEND", "Agg"},
+		{"SDL_VIDEODRIVER", "dummy"}, {"SDL_AUDIODRIVER", "dummy"}, {"PYGAME_HIDE_SUPPORT_PROMPT", "1"},
+		{"MPLBACKEND", "Agg"},
 		{"OMP_NUM_THREADS", "1"}, {"OPENBLAS_NUM_THREADS", "1"},
 	} {
 		if _, set := os.LookupEnv(v[0]); !set {
@@ -139,8 +141,9 @@ func (w *worker) send(message []byte) error {
 	return err
 }
 
-// watch ends the worker when ctx does, or after the limit, so that a read of its answer returns. The caller calls idle when it
-// has the answer. What watches is kept from request to request, because making it anew costs more than a fast step's share.
+// watch ends the worker when ctx does, or after the limit, so that a read of its answer returns. The caller calls idle
+// when it has the answer. What watches is kept from request to request, because making it anew costs more than a fast
+// step's share.
 func (w *worker) watch(ctx context.Context, limit time.Duration) {
 	w.allowed.Store(int64(limit))
 	w.since.Store(w.now())
@@ -230,12 +233,14 @@ func (w *worker) receive(ctx context.Context, want byte, limit time.Duration) ([
 		return nil, err
 	}
 	if t.Missing != "" {
-		return nil, fmt.Errorf("%s is not installed for %s; `%s` installs what the project's environments need", t.Missing, w.cmd.Path, mend)
+		return nil, fmt.Errorf("%s is not installed for %s; `%s` installs what the project's environments need",
+			t.Missing, w.cmd.Path, mend)
 	}
 	if t.Refused {
 		return nil, refusal{t.Message}
 	}
-	e := &Error{Doing: t.Doing, Err: errors.New(t.Message), Traceback: t.Traceback, First: w.first, Last: w.first + w.count - 1}
+	e := &Error{Doing: t.Doing, Err: errors.New(t.Message), Traceback: t.Traceback, First: w.first, Last: w.first +
+		w.count - 1}
 	if t.Slot >= 0 && t.Slot < w.count {
 		e.First, e.Last = w.first+t.Slot, w.first+t.Slot
 	}
@@ -303,7 +308,8 @@ func (w *worker) ready(ctx context.Context, c Config) (Spec, error) {
 	if err != nil {
 		return Spec{}, err
 	}
-	spec := Spec{ID: c.ID, Shape: s.Shape, DType: s.DType, Actions: s.Actions, Versions: s.Versions, Snapshot: s.Snapshot, start: s.Start}
+	spec := Spec{ID: c.ID, Shape: s.Shape, DType: s.DType, Actions: s.Actions, Versions: s.Versions,
+		Snapshot: s.Snapshot, start: s.Start}
 	if s.DType.size() == 0 {
 		return Spec{}, fmt.Errorf("its observations are of the type %s, which the bridge does not know", s.DType)
 	}

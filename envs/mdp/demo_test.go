@@ -30,7 +30,8 @@ func TestBoltzmann(t *testing.T) {
 	if gap := largestGap(got, want); gap > 1e-15 {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if got = Boltzmann(got, []float64{0, math.Log(3) / 2, 0, 0, 0, -1e300}, 2, 2); !scalar.EqualWithinAbs(got[1], 0.75, 1e-15) || got[4] != 1 {
+	if got = Boltzmann(got, []float64{0, math.Log(3) / 2, 0, 0, 0, -1e300}, 2, 2); !scalar.EqualWithinAbs(got[1], 0.75,
+		1e-15) || got[4] != 1 {
 		t.Errorf("β = 2 gives %v", got)
 	}
 }
@@ -59,7 +60,8 @@ func TestPoliciesProperties(t *testing.T) {
 
 // Demonstrated actions have the Boltzmann probabilities, first states the initial ones, and successors the dynamics'.
 func TestDemonstrateFrequencies(t *testing.T) {
-	m, err := New(2, 2, [][]Transition{{{0, 0.3}, {1, 0.7}}, {{0, 1}}, {{0, 0.6}, {1, 0.4}}, {{1, 1}}}, []float64{0.2, 0.8})
+	m, err := New(2, 2, [][]Transition{{{0, 0.3}, {1, 0.7}}, {{0, 1}}, {{0, 0.6}, {1, 0.4}}, {{1, 1}}},
+		[]float64{0.2, 0.8})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,8 @@ func FromDense(states, actions int, p, initial []float64) (*MDP, error) {
 		return nil, err
 	}
 	if len(p) != states*actions*states {
-		return nil, fmt.Errorf("mdp: transitions: got %d numbers, want the shape [%d,%d,%d]", len(p), states, actions, states)
+		return nil, fmt.Errorf("mdp: transitions: got %d numbers, want the shape [%d,%d,%d]", len(p), states, actions,
+			states)
 	}
 	row := make([]Transition, 0, states)
 	return build(states, actions, func(i int) []Transition {
@@ -73,7 +74,8 @@ func checkSize(states, actions int) error {
 	return nil
 }
 
-// build builds an MDP from its rows, each of which is used before the next is asked for, in time linear in their lengths.
+// build builds an MDP from its rows, each of which is used before the next is asked for, in time linear in their
+// lengths.
 func build(states, actions int, rowOf func(i int) []Transition, initial []float64) (*MDP, error) {
 	m := &MDP{states: states, actions: actions, rowStart: make([]int32, 1, states*actions+1)}
 	last := make([]int, states) // 1 + where in m.next the state was put last
@@ -81,15 +83,18 @@ func build(states, actions int, rowOf func(i int) []Transition, initial []float6
 		row, sum := rowOf(i), 0.0
 		for _, t := range row {
 			if t.Next < 0 || t.Next >= states {
-				return nil, fmt.Errorf("mdp: transitions[%d,%d]: successor %d is outside 0..%d", i/actions, i%actions, t.Next, states-1)
+				return nil, fmt.Errorf("mdp: transitions[%d,%d]: successor %d is outside 0..%d", i/actions, i%actions,
+					t.Next, states-1)
 			}
 			if !(t.Prob >= 0 && t.Prob <= 1+rowTolerance) { // also refuses NaN
-				return nil, fmt.Errorf("mdp: transitions[%d,%d,%d] = %g is not a probability", i/actions, i%actions, t.Next, t.Prob)
+				return nil, fmt.Errorf("mdp: transitions[%d,%d,%d] = %g is not a probability", i/actions, i%actions,
+					t.Next, t.Prob)
 			}
 			sum += t.Prob
 		}
 		if len(row) > 0 && sum != 0 && math.Abs(sum-1) > rowTolerance {
-			return nil, fmt.Errorf("mdp: transitions[%d,%d] sums to %g; a row must sum to 1, or be all zero where the episode ends",
+			return nil, fmt.Errorf("mdp: transitions[%d,%d] sums to %g; a row must sum to 1, or be all zero where "+
+				"the episode ends",
 				i/actions, i%actions, sum)
 		}
 		first := len(m.next)
@@ -121,7 +126,8 @@ func initialDistribution(initial []float64, states int) ([]float64, error) {
 		return out, nil
 	}
 	if len(initial) != states {
-		return nil, fmt.Errorf("mdp: initial: got %d probabilities, want one for each of the %d states", len(initial), states)
+		return nil, fmt.Errorf("mdp: initial: got %d probabilities, want one for each of the %d states", len(initial),
+			states)
 	}
 	sum := 0.0
 	for s, p := range initial {
@@ -167,8 +173,8 @@ func (m *MDP) Terminal(s int) bool {
 	return m.rowStart[s*m.actions] == m.rowStart[(s+1)*m.actions]
 }
 
-// Backup returns Σ_s' p(s'|s,a) v(s') for every state-action pair, [S·A]; zero where the episode ends. dst is used if it
-// has that length, and allocated if it is nil.
+// Backup returns Σ_s' p(s'|s,a) v(s') for every state-action pair, [S·A]; zero where the episode ends. dst is used if
+// it has that length, and allocated if it is nil.
 func (m *MDP) Backup(dst, v []float64) []float64 {
 	if dst == nil {
 		dst = make([]float64, m.states*m.actions)

@@ -73,7 +73,8 @@ func TestNewRefuses(t *testing.T) {
 		{"too few rows", 2, 1, ok[:1], nil, "got 1 rows"},
 		{"successor", 2, 1, [][]Transition{{{0, 1}}, {{2, 1}}}, nil, "transitions[1,0]: successor 2"},
 		{"negative successor", 2, 1, [][]Transition{{{-1, 1}}, {{1, 1}}}, nil, "transitions[0,0]: successor -1"},
-		{"negative probability", 2, 1, [][]Transition{{{0, 1}}, {{0, -0.5}, {1, 1.5}}}, nil, "transitions[1,0,0] = -0.5"},
+		{"negative probability", 2, 1, [][]Transition{{{0, 1}}, {{0, -0.5}, {1, 1.5}}}, nil,
+			"transitions[1,0,0] = -0.5"},
 		{"NaN", 2, 1, [][]Transition{{{0, math.NaN()}}, {{1, 1}}}, nil, "transitions[0,0,0] = NaN"},
 		{"sum", 1, 2, [][]Transition{{{0, 1}}, {{0, 0.9}}}, nil, "transitions[0,1] sums to 0.9"},
 		{"initial length", 2, 1, ok, []float64{1}, "got 1 probabilities"},
@@ -92,7 +93,8 @@ func TestNewRefuses(t *testing.T) {
 
 func TestNewMergesAndNormalises(t *testing.T) {
 	// 1e-7 too much is rounding in a float32 file; equal successors merge; zeros vanish
-	m, err := New(2, 1, [][]Transition{{{1, 0.5}, {0, 0.25}, {1, 0.25 + 1e-7}}, {{0, 0}, {1, 1}}}, []float64{0.25, 0.75})
+	m, err := New(2, 1, [][]Transition{{{1, 0.5}, {0, 0.25}, {1, 0.25 + 1e-7}}, {{0, 0}, {1, 1}}},
+		[]float64{0.25, 0.75})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -79,8 +79,8 @@ func (o *Solver) Solve(reward []float64) (*Solution, error) {
 }
 
 // SolveFrom returns what Solve does, by policy iteration from the given deterministic policy [S]: a single policy
-// evaluation if that is optimal. Where actions are equally good, it returns the policy's. The solution is valid until the
-// next call; the policy may be the Greedy of the last one.
+// evaluation if that is optimal. Where actions are equally good, it returns the policy's. The solution is valid until
+// the next call; the policy may be the Greedy of the last one.
 func (o *Solver) SolveFrom(reward []float64, policy []int) (*Solution, error) {
 	if err := o.m.expandReward(o.immediate, reward); err != nil {
 		return nil, err
@@ -138,8 +138,8 @@ func (o *Solver) evaluate() {
 	o.system.solve(o.solution.V)
 }
 
-// ValueIteration returns the optimal Q-values [S·A] and state values [S] for a reward of length S or S·A, iterated until
-// the largest error is below tol: the stopping rule ‖V_k+1 − V_k‖∞ ≤ tol·(1−γ)/γ guarantees it.
+// ValueIteration returns the optimal Q-values [S·A] and state values [S] for a reward of length S or S·A, iterated
+// until the largest error is below tol: the stopping rule ‖V_k+1 − V_k‖∞ ≤ tol·(1−γ)/γ guarantees it.
 func (m *MDP) ValueIteration(reward []float64, discount, tol float64) (q, v []float64, err error) {
 	r, err := m.ExpandReward(reward)
 	if err != nil {

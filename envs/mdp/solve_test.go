@@ -156,7 +156,8 @@ func TestSolveWithTies(t *testing.T) {
 		t.Fatal(err)
 	}
 	if gap := largestGap(v, sol.V); gap > 1e-3 || floats.Norm(v, 1) == 0 {
-		t.Errorf("values of size %g differ from value iteration by %g, want ≤ its tolerance 1e-3", floats.Norm(v, math.Inf(1)), gap)
+		t.Errorf("values of size %g differ from value iteration by %g, want ≤ its tolerance 1e-3",
+			floats.Norm(v, math.Inf(1)), gap)
 	}
 }
 

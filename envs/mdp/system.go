@@ -1,8 +1,9 @@
 package mdp
 
 // system is the matrix I − γ P_π of a policy in band storage, and after factorize its LU factors in the same place.
-// Elimination needs no pivoting: for γ < 1 every row is strictly diagonally dominant (Golub & Van Loan, Sec. 4.1), which
-// also bounds the growth of rounding errors by 2. In a gridworld numbered row by row the band is as wide as the grid.
+// Elimination needs no pivoting: for γ < 1 every row is strictly diagonally dominant (Golub & Van Loan, Sec. 4.1),
+// which also bounds the growth of rounding errors by 2. In a gridworld numbered row by row the band is as wide as the
+// grid.
 type system struct {
 	states       int
 	lower, upper int       // number of diagonals below and above the main one

@@ -32,8 +32,8 @@ var (
 	shapeField   = regexp.MustCompile(`['"]shape['"]\s*:\s*\(([^()]*)\)`)
 )
 
-// readArray reads one .npy stream out of an archive of archiveSize bytes. A limit other than 0 is the most numbers that it may
-// have.
+// readArray reads one .npy stream out of an archive of archiveSize bytes. A limit other than 0 is the most numbers that
+// it may have.
 func readArray(r io.Reader, archiveSize int64, limit int) (*Array, error) {
 	header, err := readHeader(r)
 	if err != nil {
@@ -106,7 +106,8 @@ func readText(r io.Reader) (string, error) {
 	if _, err := io.ReadFull(r, raw); err != nil {
 		return "", fmt.Errorf("cut off in its text: %w", noEOF(err))
 	}
-	if n, err := io.ReadFull(r, make([]byte, 1)); n > 0 || !errors.Is(err, io.EOF) { // the end also verifies the checksum
+	// the end also verifies the checksum
+	if n, err := io.ReadFull(r, make([]byte, 1)); n > 0 || !errors.Is(err, io.EOF) {
 		return "", errors.Join(errors.New("it does not end after its text"), err)
 	}
 	if width == 1 {
@@ -147,7 +148,8 @@ func readHeader(r io.Reader) (string, error) {
 }
 
 func parseHeader(header string) (dtype, fortran string, shape []int, err error) {
-	d, f, s := descrField.FindStringSubmatch(header), fortranField.FindStringSubmatch(header), shapeField.FindStringSubmatch(header)
+	d, f, s := descrField.FindStringSubmatch(header), fortranField.FindStringSubmatch(header),
+		shapeField.FindStringSubmatch(header)
 	if d == nil || f == nil || s == nil {
 		return "", "", nil, fmt.Errorf("its header is not understood: %.200q", strings.TrimSpace(header))
 	}
@@ -256,7 +258,8 @@ func writeArray(w io.Writer, a Array) error {
 			b.Write(binary.LittleEndian.AppendUint64(b.AvailableBuffer(), uint64(int64(v))))
 		case Uint8, Bool:
 			if v != math.Trunc(v) || v < 0 || v > 255 || a.Type == Bool && v > 1 {
-				return fmt.Errorf("element %d = %g does not fit into %s", i, v, [...]string{Uint8: "uint8", Bool: "bool"}[a.Type])
+				return fmt.Errorf("element %d = %g does not fit into %s", i, v, [...]string{Uint8: "uint8",
+					Bool: "bool"}[a.Type])
 			}
 			b.WriteByte(byte(v))
 		case Text:

@@ -1,8 +1,9 @@
 // Package npz reads and writes NumPy's .npz archives of real numbers and of texts.
 //
 // Reading trusts nothing that a file says about itself: memory is taken as data arrive, never by a declared size, and
-// each error names the file and the array. Floats (of 32 and 64 bits), integers of every width, and truth values, in either byte
-// order, in C and in Fortran order, stored or deflated, are accepted; the numbers come out as float64 in C order.
+// each error names the file and the array. Floats (of 32 and 64 bits), integers of every width, and truth values, in
+// either byte order, in C and in Fortran order, stored or deflated, are accepted; the numbers come out as float64 in C
+// order.
 package npz
 
 import (
@@ -178,8 +179,8 @@ func (a *Archive) read(name string, read func(io.Reader) error) error {
 	return nil
 }
 
-// Write writes the arrays to an archive at path, deflated, in the order of their names. The file appears whole or not at
-// all. Its folder must exist.
+// Write writes the arrays to an archive at path, deflated, in the order of their names. The file appears whole or not
+// at all. Its folder must exist.
 func Write(path string, arrays map[string]Array) error {
 	names := make([]string, 0, len(arrays))
 	for name, a := range arrays {

@@ -48,7 +48,8 @@ func TestReadsWhatNumPyWrites(t *testing.T) {
 			}
 		}
 		for _, name := range []string{"text", "half", "complex"} {
-			if _, err := a.Array(name); err == nil || !strings.Contains(err.Error(), "dtype") || !strings.Contains(err.Error(), name) {
+			if _, err := a.Array(name); err == nil || !strings.Contains(err.Error(), "dtype") ||
+				!strings.Contains(err.Error(), name) {
 				t.Errorf("%s: error %v, want one that names the array and its dtype", name, err)
 			}
 		}
@@ -65,7 +66,8 @@ func TestRoundTrip(t *testing.T) {
 		n, _ := elements(shape)
 		floats := rapid.SliceOfN(rapid.Float64(), n, n).Draw(t, "floats")
 		want := Floats(floats, shape...)
-		if err := Write(path, map[string]Array{"a": want, "limits": Floats([]float64{math.Inf(1), math.Inf(-1), -0.1}, 3)}); err != nil {
+		if err := Write(path, map[string]Array{"a": want, "limits": Floats([]float64{math.Inf(1), math.Inf(-1), -0.1},
+			3)}); err != nil {
 			t.Fatal(err)
 		}
 		a, err := Open(path)
@@ -119,14 +121,17 @@ func TestHostileFiles(t *testing.T) {
 		entry []byte
 		want  string
 	}{
-		"nothing":        {nil, "cut off"},
-		"no magic":       {[]byte("hello, this is text"), "not a NumPy array"},
-		"no header":      {[]byte(magic + "\x01\x00\x50"), "cut off"},
-		"long header":    {[]byte(magic + "\x02\x00\xff\xff\xff\xff"), "claims 4294967295 bytes"},
-		"odd header":     {header("{'shape': 3}", nil), "not understood"},
-		"structured":     {header("{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (2,)}", nil), "not understood"},
-		"huge shape":     {header("{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999,)}", nil), "cannot fit"},
-		"overflow":       {header("{'descr': '<f8', 'fortran_order': False, 'shape': (4294967296,4294967296)}", nil), "cannot fit"},
+		"nothing":     {nil, "cut off"},
+		"no magic":    {[]byte("hello, this is text"), "not a NumPy array"},
+		"no header":   {[]byte(magic + "\x01\x00\x50"), "cut off"},
+		"long header": {[]byte(magic + "\x02\x00\xff\xff\xff\xff"), "claims 4294967295 bytes"},
+		"odd header":  {header("{'shape': 3}", nil), "not understood"},
+		"structured": {header("{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (2,)}", nil),
+			"not understood"},
+		"huge shape": {header("{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999,)}", nil),
+			"cannot fit"},
+		"overflow": {header("{'descr': '<f8', 'fortran_order': False, 'shape': (4294967296,4294967296)}", nil),
+			"cannot fit"},
 		"negative shape": {header("{'descr': '<f8', 'fortran_order': False, 'shape': (-2,)}", nil), "shape"},
 		"short":          {good[:len(good)-3], "cut off after 0 of 2"},
 		"long":           {append(bytes.Clone(good), 0), "more than the 2 numbers"},
@@ -143,7 +148,8 @@ func TestHostileFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err = a.Array("bad"); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), `x.npz: array "bad"`) {
+		if _, err = a.Array("bad"); err == nil || !strings.Contains(err.Error(), c.want) ||
+			!strings.Contains(err.Error(), `x.npz: array "bad"`) {
 			t.Errorf("%s: error %v, want one with %q", name, err, c.want)
 		}
 		a.Close()
@@ -205,7 +211,8 @@ func TestSmallTypes(t *testing.T) {
 	}
 	got := readAll(t, path)
 	bytes.Type = Int64 // as all integers come out
-	for name, want := range map[string]Array{"bytes": bytes, "flags": {Shape: []int{2}, Data: []float64{1, 0}, Type: Bool}} {
+	for name, want := range map[string]Array{"bytes": bytes, "flags": {Shape: []int{2}, Data: []float64{1, 0},
+		Type: Bool}} {
 		if diff := cmp.Diff(&want, got[name]); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
@@ -222,7 +229,8 @@ func TestLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.Limit = 23
-	if _, err := a.Array("f8"); err == nil || !strings.Contains(err.Error(), `a name: array "f8": its shape [2 3 4] is of more than 23 numbers`) {
+	if _, err := a.Array("f8"); err == nil ||
+		!strings.Contains(err.Error(), `a name: array "f8": its shape [2 3 4] is of more than 23 numbers`) {
 		t.Errorf("24 numbers where 23 are allowed: error %v", err)
 	}
 	if _, err := a.Array("i8"); err != nil {
@@ -245,7 +253,8 @@ func TestReadsTexts(t *testing.T) {
 	for name, want := range map[string]string{
 		"two": "want a single text", "number": `dtype is "<f8"`, "long": "2000 characters", "absent": "no array",
 	} {
-		if _, err := a.Text(name); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), name) {
+		if _, err := a.Text(name); err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), name) {
 			t.Errorf("%s: error %v, want %q", name, err, want)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Reader reads arrays of known shapes until the first error, after which it reads nothing more. Errors name the file, the array, and the
-// entry where one is to blame.
+// Reader reads arrays of known shapes until the first error, after which it reads nothing more. Errors name the file,
+// the array, and the entry where one is to blame.
 type Reader struct {
 	archive *Archive
 	prefix  string
@@ -24,8 +24,8 @@ func OpenReader(path string) (*Reader, error) {
 	return &Reader{archive: a}, nil
 }
 
-// Under returns a reader of the arrays whose names begin with prefix, by the rest of their names. It does not own the archive:
-// whoever opened that closes it.
+// Under returns a reader of the arrays whose names begin with prefix, by the rest of their names. It does not own the
+// archive: whoever opened that closes it.
 func (a *Archive) Under(prefix string) *Reader { return &Reader{archive: a, prefix: prefix} }
 
 // Close closes the file.
@@ -41,7 +41,8 @@ func (r *Reader) Fail(text string, args ...any) {
 	}
 }
 
-// Numbers returns the numbers of an array of the given shape, in which −1 stands for any length. It returns nil after an error.
+// Numbers returns the numbers of an array of the given shape, in which −1 stands for any length. It returns nil after
+// an error.
 func (r *Reader) Numbers(name string, shape ...int) []float64 {
 	a := r.array(name, shape)
 	if a == nil {

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// Start starts a peer. The function that it returns has it take a turn, and returns how long one of what the peer counts took in it,
-// such as a step: for each line of its input the peer prints that, in nanoseconds. What else it prints is left alone, as packages
-// greet. The peer ends with the benchmark, at the end of its input.
+// Start starts a peer. The function that it returns has it take a turn, and returns how long one of what the peer
+// counts took in it, such as a step: for each line of its input the peer prints that, in nanoseconds. What else it
+// prints is left alone, as packages greet. The peer ends with the benchmark, at the end of its input.
 func Start(b *testing.B, cmd *exec.Cmd) (turn func() time.Duration) {
 	b.Helper()
 	in, err := cmd.StdinPipe()

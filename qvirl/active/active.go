@@ -1,5 +1,5 @@
-// Package active chooses the states from which to ask an expert for the next demonstration, so that the reward is learnt
-// from few of them (Sec. "Active Learning").
+// Package active chooses the states from which to ask an expert for the next demonstration, so that the reward is
+// learnt from few of them (Sec. "Active Learning").
 package active
 
 import (
@@ -12,8 +12,9 @@ import (
 type Acquisition interface {
 	// Name is its short name.
 	Name() string
-	// Score returns a score for each candidate state, from joint samples of the posterior of the problem; what of them it does not use
-	// may be nil. A higher one is better. The answer depends on rng as far as the acquisition function simulates. Candidates may repeat.
+	// Score returns a score for each candidate state, from joint samples of the posterior of the problem; what of them
+	// it does not use may be nil. A higher one is better. The answer depends on rng as far as the acquisition function
+	// simulates. Candidates may repeat.
 	Score(p *irl.Problem, samples *irl.Samples, candidates []int, rng *rand.Rand) ([]Score, error)
 }
 
@@ -58,7 +59,8 @@ func check(p *irl.Problem, samples *irl.Samples, candidates []int) error {
 		return fmt.Errorf("active: samples: want Q-values")
 	}
 	if n, pairs := samples.Q.Dims(); n < 2 || pairs != p.MDP.States()*p.MDP.Actions() {
-		return fmt.Errorf("active: samples: Q-values are [%d,%d], want [n,%d] with n ≥ 2", n, pairs, p.MDP.States()*p.MDP.Actions())
+		return fmt.Errorf("active: samples: Q-values are [%d,%d], want [n,%d] with n ≥ 2", n, pairs,
+			p.MDP.States()*p.MDP.Actions())
 	}
 	return checkCandidates(p, candidates)
 }

@@ -15,8 +15,8 @@ import (
 //
 //	I(R; τ | s₀) = E_R E_{τ∼p(·|R,s₀)} [log p(τ|R) − log E_R' p(τ|R')]
 //
-// of the reward and the trajectory τ of the given length that a Boltzmann-rational expert would demonstrate from s₀. The
-// transition probabilities cancel, which leaves those of the actions, Π_t π_R(a_t|s_t).
+// of the reward and the trajectory τ of the given length that a Boltzmann-rational expert would demonstrate from s₀.
+// The transition probabilities cancel, which leaves those of the actions, Π_t π_R(a_t|s_t).
 //
 // # The estimator
 //
@@ -31,18 +31,19 @@ import (
 //
 // # Its errors
 //
-// Given the samples the estimate is unbiased. As an estimate for the posterior they come from, it is biased downwards by
-// about (N·E_τ Σ_j w_j² − 1)/2N, with the weights after the last step, and it cannot exceed log N: N samples cannot tell
-// more than N rewards apart (Foster et al., 2020, prior contrastive estimation). The standard error covers both sources
-// of chance: the simulated trajectories, and the draw of the samples, if they are independent. For the second, it takes
-// the variance over rewards and trajectories of Σ_t KL(π_R(·|s_t) ‖ Σ_j w_j π_j(·|s_t)), whose mean is the information
-// too; this bounds the variance over rewards, which is what counts, from above.
+// Given the samples the estimate is unbiased. As an estimate for the posterior they come from, it is biased downwards
+// by about (N·E_τ Σ_j w_j² − 1)/2N, with the weights after the last step, and it cannot exceed log N: N samples cannot
+// tell more than N rewards apart (Foster et al., 2020, prior contrastive estimation). The standard error covers both
+// sources of chance: the simulated trajectories, and the draw of the samples, if they are independent. For the second,
+// it takes the variance over rewards and trajectories of Σ_t KL(π_R(·|s_t) ‖ Σ_j w_j π_j(·|s_t)), whose mean is the
+// information too; this bounds the variance over rewards, which is what counts, from above.
 //
 // # The choice
 //
-// What is asked for is the best candidate, so that only differences between good ones matter. All candidates are scored with
-// the same random numbers: simulation k follows the same sample's policy from each. And the finalists, the candidates with the
-// highest scores, are scored a second time, by more simulations that have nothing to do with their having won.
+// What is asked for is the best candidate, so that only differences between good ones matter. All candidates are scored
+// with the same random numbers: simulation k follows the same sample's policy from each. And the finalists, the
+// candidates with the highest scores, are scored a second time, by more simulations that have nothing to do with their
+// having won.
 type RewardEIG struct {
 	Length            int // steps of a demonstration, at most
 	Trajectories      int // simulated from each candidate
@@ -53,15 +54,17 @@ type RewardEIG struct {
 // Name returns "reward-eig".
 func (RewardEIG) Name() string { return "reward-eig" }
 
-// Score returns the expected information gain in nats from each candidate. The highest score is a finalist's: where the second
-// scoring leaves another candidate in front, that one is scored a second time too. The time is in proportion to
+// Score returns the expected information gain in nats from each candidate. The highest score is a finalist's: where the
+// second scoring leaves another candidate in front, that one is scored a second time too. The time is in proportion to
 // (candidates × Trajectories + finalists × FinalTrajectories) × length × actions × samples.
 func (e RewardEIG) Score(p *irl.Problem, samples *irl.Samples, candidates []int, rng *rand.Rand) ([]Score, error) {
 	if e.Length < 1 || e.Trajectories < 2 {
-		return nil, fmt.Errorf("active: Length = %d, Trajectories = %d: want at least 1 and 2", e.Length, e.Trajectories)
+		return nil, fmt.Errorf("active: Length = %d, Trajectories = %d: want at least 1 and 2", e.Length,
+			e.Trajectories)
 	}
 	if e.Finalists < 0 || e.Finalists > 0 && e.FinalTrajectories < 2 {
-		return nil, fmt.Errorf("active: Finalists = %d, FinalTrajectories = %d: want none, or at least 1 and 2", e.Finalists, e.FinalTrajectories)
+		return nil, fmt.Errorf("active: Finalists = %d, FinalTrajectories = %d: want none, or at least 1 and 2",
+			e.Finalists, e.FinalTrajectories)
 	}
 	if err := check(p, samples, candidates); err != nil {
 		return nil, err
@@ -92,8 +95,8 @@ func (e RewardEIG) Score(p *irl.Problem, samples *irl.Samples, candidates []int,
 	return out, nil
 }
 
-// scorer returns the function that estimates the information in a trajectory from a state, with the same random numbers for
-// each state.
+// scorer returns the function that estimates the information in a trajectory from a state, with the same random numbers
+// for each state.
 func (x *expert) scorer(length, trajectories int, rng *rand.Rand) func(start int) Score {
 	first, second := rng.Uint64(), rng.Uint64()
 	return func(start int) Score {
@@ -115,7 +118,8 @@ func newExpert(p *irl.Problem, samples *irl.Samples) *expert {
 	states, actions := p.MDP.States(), p.MDP.Actions()
 	policies := samples.Policies(actions, p.Beta)
 	n, pairs := policies.Dims()
-	x := &expert{problem: p, n: n, policies: make([][]float64, n), probs: table(pairs, n), entropy: table(states, n), weights: make([]float64, n)}
+	x := &expert{problem: p, n: n, policies: make([][]float64, n), probs: table(pairs, n), entropy: table(states, n),
+		weights: make([]float64, n)}
 	for j := range x.policies {
 		x.policies[j] = policies.RawRowView(j)
 		for i, prob := range x.policies[j] {

@@ -99,7 +99,8 @@ func (x *twoStates) enumerate(start, length int) enumeration {
 func TestEIGOfOneStepIsExact(t *testing.T) {
 	x := newTwoStates(t)
 	alone := &irl.Samples{Q: x.samples.Q} // the expert goes by the values, whatever the rewards
-	scores, err := RewardEIG{Length: 1, Trajectories: 2}.Score(x.problem, alone, []int{0, 1, 2}, rand.New(rand.NewPCG(1, 1)))
+	scores, err := RewardEIG{Length: 1, Trajectories: 2}.Score(x.problem, alone, []int{0, 1, 2},
+		rand.New(rand.NewPCG(1, 1)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +121,8 @@ func TestEIGMatchesEnumeration(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 1))
 	estimates := [2][]float64{}
 	for range repeats {
-		scores, err := RewardEIG{Length: length, Trajectories: trajectories}.Score(x.problem, x.samples, []int{0, 1}, rng)
+		scores, err := RewardEIG{Length: length, Trajectories: trajectories}.Score(x.problem, x.samples, []int{0, 1},
+			rng)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,10 +137,12 @@ func TestEIGMatchesEnumeration(t *testing.T) {
 			t.Errorf("state %d: mean %g ± %g, enumeration gives %g", s, mean, stdErr, want.information)
 		}
 		if nested := math.Sqrt(want.variance / trajectories); !(std < nested/3) {
-			t.Errorf("state %d: standard deviation %g; nested Monte Carlo has %g with as many trajectories", s, std, nested)
+			t.Errorf("state %d: standard deviation %g; nested Monte Carlo has %g with as many trajectories", s, std,
+				nested)
 		}
 		if one := x.enumerate(s, 1).information; want.information < 1.2*one {
-			t.Errorf("state %d: the test has no power: %g nats in %d steps, %g in one", s, want.information, length, one)
+			t.Errorf("state %d: the test has no power: %g nats in %d steps, %g in one", s, want.information, length,
+				one)
 		}
 	}
 }
@@ -164,7 +168,8 @@ func TestEIGStandardErrorAndBias(t *testing.T) {
 	mean, std := stat.MeanStdDev(values, nil)
 	// N·E Σ w_j² does not depend on N when samples are drawn from a discrete set of 6.
 	biased := want.information - (6*want.squares-1)/(2*n)
-	if stdErr := std / math.Sqrt(repeats); !scalar.EqualWithinAbs(mean, biased, 4*stdErr) || math.Abs(mean-want.information) < 2*stdErr {
+	if stdErr := std / math.Sqrt(repeats); !scalar.EqualWithinAbs(mean, biased, 4*stdErr) ||
+		math.Abs(mean-want.information) < 2*stdErr {
 		t.Errorf("mean %g ± %g, want %g (the information %g with its bias)", mean, stdErr, biased, want.information)
 	}
 	if ratio := stat.Mean(stdErrs, nil) / std; !(ratio > 1 && ratio < 2) { // an upper bound, and not a useless one
@@ -195,14 +200,15 @@ func TestBadScoring(t *testing.T) {
 		{RewardEIG{Length: 1, Trajectories: 2}, &irl.Samples{Reward: x.samples.Reward}, nil, "want Q-values"},
 		{Random{}, x.samples, []int{-1}, "candidates[0] = -1"},
 	} {
-		if _, err := c.of.Score(x.problem, c.samples, c.candidates, rng); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := c.of.Score(x.problem, c.samples, c.candidates, rng); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one with %q", c.of.Name(), err, c.want)
 		}
 	}
 }
 
-// TestFinalistsDecide checks that the winner was scored with the second number of trajectories, and that its score is not
-// biased by its having won.
+// TestFinalistsDecide checks that the winner was scored with the second number of trajectories, and that its score is
+// not biased by its having won.
 func TestFinalistsDecide(t *testing.T) {
 	x := newTwoStates(t)
 	const length, repeats = 4, 200
@@ -232,14 +238,16 @@ func TestFinalistsDecide(t *testing.T) {
 	stdErr := std / math.Sqrt(repeats)
 	// of equally good candidates, three trajectories alone make one win by luck
 	if !scalar.EqualWithinAbs(mean, want, 4*stdErr) || !(stat.Mean(firsts, nil) > want+20*stdErr) {
-		t.Errorf("winners score %g ± %g on average, want %g; without a final %g", mean, stdErr, want, stat.Mean(firsts, nil))
+		t.Errorf("winners score %g ± %g on average, want %g; without a final %g", mean, stdErr, want,
+			stat.Mean(firsts, nil))
 	}
 }
 
 // TestCandidatesShareTheirLuck checks that candidates are simulated with the same random numbers.
 func TestCandidatesShareTheirLuck(t *testing.T) {
 	x := newTwoStates(t)
-	scores, err := RewardEIG{Length: 4, Trajectories: 5}.Score(x.problem, x.samples, []int{0, 1, 0, 1}, rand.New(rand.NewPCG(5, 1)))
+	scores, err := RewardEIG{Length: 4, Trajectories: 5}.Score(x.problem, x.samples, []int{0, 1, 0, 1},
+		rand.New(rand.NewPCG(5, 1)))
 	if err != nil {
 		t.Fatal(err)
 	}

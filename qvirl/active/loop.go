@@ -17,12 +17,14 @@ import (
 
 // Fitter fits posteriors to a batch of problems. previous are the posteriors of the same problems before the latest
 // demonstrations were added, or nil at first; it may start from them.
-type Fitter func(ctx context.Context, problems []*irl.Problem, previous []irl.Posterior, progress irl.Progress) ([]irl.Posterior, error)
+type Fitter func(ctx context.Context, problems []*irl.Problem, previous []irl.Posterior,
+	progress irl.Progress) ([]irl.Posterior, error)
 
 // Fit returns the fitter of a method. QVIRL trains on from the previous posteriors; other methods start afresh.
 func Fit(m irl.Method) Fitter {
 	v, ok := m.(*tabular.Variational)
-	return func(ctx context.Context, problems []*irl.Problem, previous []irl.Posterior, progress irl.Progress) ([]irl.Posterior, error) {
+	return func(ctx context.Context, problems []*irl.Problem, previous []irl.Posterior,
+		progress irl.Progress) ([]irl.Posterior, error) {
 		if !ok || previous == nil {
 			return m.Fit(ctx, problems, progress)
 		}
@@ -77,9 +79,10 @@ func (l *Loop) Validate() error {
 	return nil
 }
 
-// Do takes the runs through all queries. visit is called after 0, 1, … Queries queries with a step of each run; its error
-// ends the loop. The same runs give the same steps, as far as the fits do.
-func (l *Loop) Do(ctx context.Context, runs []Run, visit func(queries int, steps []Step) error, progress irl.Progress) error {
+// Do takes the runs through all queries. visit is called after 0, 1, … Queries queries with a step of each run; its
+// error ends the loop. The same runs give the same steps, as far as the fits do.
+func (l *Loop) Do(ctx context.Context, runs []Run, visit func(queries int, steps []Step) error,
+	progress irl.Progress) error {
 	if err := l.Validate(); err != nil {
 		return err
 	}
@@ -99,7 +102,8 @@ func (l *Loop) Do(ctx context.Context, runs []Run, visit func(queries int, steps
 	for k := 0; ; k++ {
 		var err error
 		posteriors, err = l.Fit(ctx, problems, posteriors, func(done, total int, status string) {
-			progress.Report(k*resolution+done*resolution/max(total, 1), (l.Queries+1)*resolution, fmt.Sprintf("%d queries: %s", k, status))
+			progress.Report(k*resolution+done*resolution/max(total, 1), (l.Queries+1)*resolution,
+				fmt.Sprintf("%d queries: %s", k, status))
 		})
 		if err != nil {
 			return fmt.Errorf("active: after %d queries: %w", k, err)
@@ -166,10 +170,12 @@ func Stream(seed uint64, purpose string, number int) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, h.Sum64()))
 }
 
-// Expert answers queries in the MDP of a problem as a Boltzmann-rational expert for the true reward, who demonstrates at
-// most length steps. An answer depends on the seed, the state, and how often that state was asked for before: learners who
-// ask for the same states are told the same, in whatever order they ask, and which one knows more does not depend on luck.
-func Expert(p *irl.Problem, reward []float64, length int, seed uint64) (func(state, before int) (mdp.Trajectory, error), error) {
+// Expert answers queries in the MDP of a problem as a Boltzmann-rational expert for the true reward, who demonstrates
+// at most length steps. An answer depends on the seed, the state, and how often that state was asked for before:
+// learners who ask for the same states are told the same, in whatever order they ask, and which one knows more does not
+// depend on luck.
+func Expert(p *irl.Problem, reward []float64, length int, seed uint64) (func(state, before int) (mdp.Trajectory, error),
+	error) {
 	if length < 1 {
 		return nil, fmt.Errorf("active: length = %d, want at least 1", length)
 	}
@@ -180,7 +186,8 @@ func Expert(p *irl.Problem, reward []float64, length int, seed uint64) (func(sta
 	policy := mdp.Boltzmann(nil, sol.Q, p.MDP.Actions(), p.Beta)
 	return func(state, before int) (mdp.Trajectory, error) {
 		if state < 0 || state >= p.MDP.States() {
-			return nil, fmt.Errorf("active: the expert was asked for state %d, which is outside 0..%d", state, p.MDP.States()-1)
+			return nil, fmt.Errorf("active: the expert was asked for state %d, which is outside 0..%d", state,
+				p.MDP.States()-1)
 		}
 		return p.MDP.Rollout(Stream(seed, fmt.Sprintf("expert in state %d", state), before), policy, state, length), nil
 	}, nil

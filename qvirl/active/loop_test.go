@@ -48,7 +48,8 @@ func (d *discrete) Sample(rng *rand.Rand, n int) (*irl.Samples, error) {
 }
 
 // fit is a Fitter of exact posteriors.
-func (x *twoStates) fit(_ context.Context, problems []*irl.Problem, _ []irl.Posterior, _ irl.Progress) ([]irl.Posterior, error) {
+func (x *twoStates) fit(_ context.Context, problems []*irl.Problem, _ []irl.Posterior, _ irl.Progress) ([]irl.Posterior,
+	error) {
 	policies := x.samples.Policies(2, x.problem.Beta)
 	out := make([]irl.Posterior, len(problems))
 	for i, p := range problems {
@@ -90,7 +91,8 @@ func TestLoopFindsTheTrueReward(t *testing.T) {
 					}
 					continue
 				}
-				if len(s.Scores) != 3 || s.Query != Best(s.Scores) || s.Answer[0].State != s.Query || len(s.Answer) > 4 {
+				if len(s.Scores) != 3 || s.Query != Best(s.Scores) || s.Answer[0].State != s.Query ||
+					len(s.Answer) > 4 {
 					t.Errorf("run %d, %d queries: %+v", i, k, s)
 				}
 				queries = append(queries, s.Query)
@@ -121,7 +123,8 @@ func TestLoopFindsTheTrueReward(t *testing.T) {
 	if again, _ := course(RewardEIG{Length: 4, Trajectories: 20}); !slices.Equal(again, queries) {
 		t.Error("the same runs took another course")
 	}
-	if random, _ := course(Random{}); !slices.Contains(random, 0) || !slices.Contains(random, 1) || !slices.Contains(random, 2) {
+	if random, _ := course(Random{}); !slices.Contains(random, 0) || !slices.Contains(random, 1) ||
+		!slices.Contains(random, 2) {
 		t.Errorf("random queries %v: want every state", random)
 	}
 	if len(x.problem.Demos) != 0 {
@@ -191,8 +194,8 @@ func (o inOrder) Score(_ *irl.Problem, _ *irl.Samples, candidates []int, _ *rand
 	return out, nil
 }
 
-// TestTheOrderOfQueriesDoesNotMatter checks that two learners who ask for the same states in different orders have been told
-// the same in the end.
+// TestTheOrderOfQueriesDoesNotMatter checks that two learners who ask for the same states in different orders have been
+// told the same in the end.
 func TestTheOrderOfQueriesDoesNotMatter(t *testing.T) {
 	x := newTwoStates(t)
 	told := func(order ...int) (answers []string) {
@@ -251,16 +254,19 @@ func TestLoopErrors(t *testing.T) {
 		t.Errorf("error %v, want the visitor's", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	if err := good.Do(ctx, runs, func(int, []Step) error { cancel(); return nil }, nil); !errors.Is(err, context.Canceled) {
+	if err := good.Do(ctx, runs, func(int, []Step) error { cancel(); return nil }, nil); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("error %v, want the context's", err)
 	}
-	if err := good.Do(context.Background(), []Run{{x.problem, nil, 1}}, none, nil); err == nil || !strings.Contains(err.Error(), "run 0") {
+	if err := good.Do(context.Background(), []Run{{x.problem, nil, 1}}, none, nil); err == nil ||
+		!strings.Contains(err.Error(), "run 0") {
 		t.Errorf("error %v for a run without an expert", err)
 	}
 }
 
 func failSecond(fit Fitter) Fitter {
-	return func(ctx context.Context, problems []*irl.Problem, previous []irl.Posterior, p irl.Progress) ([]irl.Posterior, error) {
+	return func(ctx context.Context, problems []*irl.Problem, previous []irl.Posterior,
+		p irl.Progress) ([]irl.Posterior, error) {
 		if previous != nil {
 			return nil, errors.New("no more")
 		}
@@ -277,7 +283,8 @@ func grid(t *testing.T) Run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &irl.Problem{MDP: w.MDP, Prior: irl.IndependentPrior(9, -1, 3), Discount: 0.9, Beta: 2, Demos: []mdp.Step{{State: 4, Action: 1}}}
+	p := &irl.Problem{MDP: w.MDP, Prior: irl.IndependentPrior(9, -1, 3), Discount: 0.9, Beta: 2,
+		Demos: []mdp.Step{{State: 4, Action: 1}}}
 	ask, err := Expert(p, w.Reward, 5, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -295,7 +302,8 @@ func TestWarmQVIRLFollowsColdOne(t *testing.T) {
 	}
 	var last irl.Posterior
 	loop := Loop{Fit: Fit(m), Acquisition: Random{}, Queries: 1, Samples: 2}
-	err = loop.Do(context.Background(), []Run{grid(t)}, func(_ int, steps []Step) error { last = steps[0].Posterior; return nil }, nil)
+	err = loop.Do(context.Background(), []Run{grid(t)},
+		func(_ int, steps []Step) error { last = steps[0].Posterior; return nil }, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,11 +318,13 @@ func TestWarmQVIRLFollowsColdOne(t *testing.T) {
 	// Gaussian's mean by √0.2 ≈ 0.45 standard deviations
 	for i := 0; i < 9; i++ {
 		a, b := last.Reward(i), cold[0].Reward(i)
-		if !scalar.EqualWithinAbs(a.Mean(), b.Mean(), 0.45*b.StdDev()) || !(math.Abs(math.Log(a.StdDev()/b.StdDev())) <= 0.2) {
+		if !scalar.EqualWithinAbs(a.Mean(), b.Mean(), 0.45*b.StdDev()) ||
+			!(math.Abs(math.Log(a.StdDev()/b.StdDev())) <= 0.2) {
 			t.Errorf("reward %d: %g ± %g warm, %g ± %g cold", i, a.Mean(), a.StdDev(), b.Mean(), b.StdDev())
 		}
 	}
-	if _, err := Fit(m)(context.Background(), []*irl.Problem{grid(t).Problem}, []irl.Posterior{&discrete{}}, nil); err == nil ||
+	if _, err := Fit(m)(context.Background(), []*irl.Problem{grid(t).Problem}, []irl.Posterior{&discrete{}},
+		nil); err == nil ||
 		!strings.Contains(err.Error(), "discrete") {
 		t.Errorf("error %v for a start from another kind of posterior", err)
 	}

@@ -13,13 +13,14 @@ import (
 	"github.com/go-birl/birl/qvirl/irl"
 )
 
-// ActiveVaR is the value at risk of the apprentice's policy loss (Brown, Cui & Niekum, 2018): from each candidate s, the
-// Level quantile over the posterior of
+// ActiveVaR is the value at risk of the apprentice's policy loss (Brown, Cui & Niekum, 2018): from each candidate s,
+// the Level quantile over the posterior of
 //
 //	V*_R(s) − V^π_R(s),   π = the optimal policy of the samples' mean reward.
 //
-// (A posterior may give a mean of its own that differs from its samples': qvirl's samples have exact maxima, its closed form Clark's.)
-// It asks for demonstrations where the apprentice may be far from optimal, not where the reward is unknown.
+// (A posterior may give a mean of its own that differs from its samples': qvirl's samples have exact maxima, its closed
+// form Clark's.) It asks for demonstrations where the apprentice may be far from optimal, not where the reward is
+// unknown.
 type ActiveVaR struct {
 	Level float64 // α in (0, 1); 0.95
 }
@@ -27,9 +28,9 @@ type ActiveVaR struct {
 // Name returns "active-var".
 func (ActiveVaR) Name() string { return "active-var" }
 
-// Score returns the value at risk from each candidate, in units of reward. It is the smallest sampled loss that at least
-// a fraction Level of the samples do not exceed; its standard error is that of an order statistic, from the losses one
-// binomial standard deviation of ranks above and below. It does not use rng.
+// Score returns the value at risk from each candidate, in units of reward. It is the smallest sampled loss that at
+// least a fraction Level of the samples do not exceed; its standard error is that of an order statistic, from the
+// losses one binomial standard deviation of ranks above and below. It does not use rng.
 func (v ActiveVaR) Score(p *irl.Problem, samples *irl.Samples, candidates []int, _ *rand.Rand) ([]Score, error) {
 	if !(v.Level > 0 && v.Level < 1) {
 		return nil, fmt.Errorf("active: Level = %g is outside (0, 1)", v.Level)

@@ -28,7 +28,8 @@ func twoStates(t *testing.T, samples, dim int, seed uint64) (*irl.Problem, *mat.
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &irl.Problem{MDP: m, Prior: irl.IndependentPrior(dim, 0, 1), Discount: 0.8, Beta: 1}, normals(samples, dim, seed)
+	return &irl.Problem{MDP: m, Prior: irl.IndependentPrior(dim, 0, 1), Discount: 0.8, Beta: 1},
+		normals(samples, dim, seed)
 }
 
 // normals returns standard normal numbers, shifted by ½ in every other column.
@@ -74,7 +75,8 @@ func solve(t *testing.T, p *irl.Problem, rewards *mat.Dense, alpha float64) *Ris
 	if again, err := CVaR(returns, alpha); err != nil || !scalar.EqualWithinAbs(again, r.CVaR, 1e-10) {
 		t.Errorf("alpha = %g: CVaR %g, but that of the policy's returns is %g (%v)", alpha, r.CVaR, again, err)
 	}
-	if sol, err := p.MDP.Solve(r.Worst, p.Discount); err != nil || !scalar.EqualWithinAbs(floats.Dot(p.MDP.Initial(), sol.V), r.Bound, 1e-10) {
+	if sol, err := p.MDP.Solve(r.Worst, p.Discount); err != nil ||
+		!scalar.EqualWithinAbs(floats.Dot(p.MDP.Initial(), sol.V), r.Bound, 1e-10) {
 		t.Errorf("alpha = %g: the bound is not the optimal return under the worst reward (%v)", alpha, err)
 	}
 	return r
@@ -117,7 +119,8 @@ func TestCVaRPolicyAgainstSimplex(t *testing.T) {
 			r := solve(t, p, rewards, alpha)
 			want := simplex(t, p, rewards, alpha)
 			if want > r.Bound+1e-8 || want < r.CVaR-1e-8 { // the simplex' own tolerance
-				t.Errorf("seed %d, alpha %g: simplex finds %.9g, outside [%.9g, %.9g]", seed, alpha, want, r.CVaR, r.Bound)
+				t.Errorf("seed %d, alpha %g: simplex finds %.9g, outside [%.9g, %.9g]", seed, alpha, want, r.CVaR,
+					r.Bound)
 			}
 		}
 	}
@@ -191,7 +194,8 @@ func TestCVaRPolicyOverLevels(t *testing.T) {
 			t.Errorf("alpha = %g: the mean policy has the higher CVaR %g > %g", alpha, own, r.CVaR)
 		}
 		if alpha == 0.1 && r.CVaR < own+0.1 {
-			t.Errorf("alpha = %g: CVaR %g, hardly above that of the mean policy, %g: nothing is tested", alpha, r.CVaR, own)
+			t.Errorf("alpha = %g: CVaR %g, hardly above that of the mean policy, %g: nothing is tested", alpha, r.CVaR,
+				own)
 		}
 	}
 	if want := floats.Dot(p.MDP.Initial(), best.V); !scalar.EqualWithinAbs(last, want, 1e-9) {
@@ -238,7 +242,8 @@ func TestCVaRPolicyOnDegenerateProblems(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, rewards := range []*mat.Dense{certain, certain.Slice(0, 1, 0, 9).(*mat.Dense)} {
-		if r := solve(t, p, rewards, 0.3); !scalar.EqualWithinAbs(r.CVaR, optimal, 1e-9) || !slices.Equal(r.Policy, want) {
+		if r := solve(t, p, rewards, 0.3); !scalar.EqualWithinAbs(r.CVaR, optimal, 1e-9) ||
+			!slices.Equal(r.Policy, want) {
 			t.Errorf("CVaR %g of a certain reward, want the optimal return %g", r.CVaR, optimal)
 		}
 	}
@@ -259,8 +264,8 @@ func TestCVaR(t *testing.T) {
 	if !slices.Equal(values, []float64{4, -1, 7, 2, 0}) {
 		t.Error("CVaR changed its argument")
 	}
-	// the standard normal's CVaR at 0.1 is −φ(z)/0.1 with z = −1.2816; its estimate of 100,000 values has a standard error
-	// of about 0.006
+	// the standard normal's CVaR at 0.1 is −φ(z)/0.1 with z = −1.2816; its estimate of 100,000 values has a standard
+	// error of about 0.006
 	returns := mat.Col(nil, 0, normals(100_000, 1, 5))
 	if got, err := CVaR(returns, 0.1); err != nil || !(math.Abs(got+1.75498) <= 0.024) {
 		t.Errorf("CVaR of a standard normal is %g (%v), want −1.755", got, err)
@@ -333,7 +338,8 @@ func TestBadInput(t *testing.T) {
 	if _, err := CVaR([]float64{1, math.NaN()}, 0.9); err == nil {
 		t.Error("the CVaR of NaN exists")
 	}
-	if _, err := Returns(p, []float64{1, 1, 1, 1}, normals(5, 2, 1)); err == nil || !strings.Contains(err.Error(), "policy") {
+	if _, err := Returns(p, []float64{1, 1, 1, 1}, normals(5, 2, 1)); err == nil ||
+		!strings.Contains(err.Error(), "policy") {
 		t.Errorf("bad policy: error %v", err)
 	}
 }

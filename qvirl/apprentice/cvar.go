@@ -11,9 +11,9 @@ import (
 	"github.com/go-birl/birl/qvirl/irl"
 )
 
-// tolerance is the largest certified gap of an answer in relation to the returns that are possible: the largest absolute
-// reward times the discounted number of decisions. On the paper's gridworlds it is about 0.01 % of the difference between
-// the optimal and the random policy.
+// tolerance is the largest certified gap of an answer in relation to the returns that are possible: the largest
+// absolute reward times the discounted number of decisions. On the paper's gridworlds it is about 0.01 % of the
+// difference between the optimal and the random policy.
 const tolerance = 1e-5
 
 // maxIterations is how many interior-point iterations are made before giving up; about twenty are needed.
@@ -24,8 +24,8 @@ type RiskAverse struct {
 	Policy []float64 // stochastic, [S·A]
 	CVaR   float64   // of its return under the reward samples, computed exactly
 	Bound  float64   // no policy has a higher CVaR: the optimal return under the reward Worst
-	// Worst is the reward that the policy guards against, of the samples' length: a weighted mean of the samples, in which
-	// none weighs more than 1/(alpha·n), for which even the best policy has no higher return than Bound.
+	// Worst is the reward that the policy guards against, of the samples' length: a weighted mean of the samples, in
+	// which none weighs more than 1/(alpha·n), for which even the best policy has no higher return than Bound.
 	Worst      []float64
 	Iterations int
 }
@@ -36,8 +36,8 @@ func (r *RiskAverse) Gap() float64 { return r.Bound - r.CVaR }
 // CVaRPolicy returns the stochastic policy that maximises the CVaR at level alpha in (0, 1] of the return under equally
 // probable rewards [n, RewardDim]. At alpha = 1 it maximises the mean return, and for alpha ≤ 1/n the worst.
 //
-// CVaR is the least weighted mean of the returns over weights q_i ≤ 1/(alpha·n) that sum to one, so that the problem is a
-// game between the policy's visits x and the weights,
+// CVaR is the least weighted mean of the returns over weights q_i ≤ 1/(alpha·n) that sum to one, so that the problem is
+// a game between the policy's visits x and the weights,
 //
 //	max_x min_q Σ_i q_i r_i·x,
 //

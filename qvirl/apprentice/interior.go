@@ -16,10 +16,11 @@ import (
 //	max ν − cap·Σ_i u_i   with  r_i·x − ν + u_i = w_i,  A x = ρ0,  x, u, w ≥ 0
 //	min ρ0·V              with  Aᵀ V − Σ_i q_i r_i = s,  q_i + p_i = cap,  Σ q_i = 1,  s, q, p ≥ 0
 //
-// where x are the visits of state-action pairs, A x = ρ0 says that visits flow as the MDP has it, ν is the value at risk,
-// q the weights of the samples, cap = 1/(alpha·n), and V bounds the optimal values under the weighted reward. All iterates
-// are strictly feasible, so that x·s + w·q + u·p is the gap between the two; the method drives each of these products to
-// zero at about the same speed. A step costs one factorisation of order S·A and one weighted covariance of the samples.
+// where x are the visits of state-action pairs, A x = ρ0 says that visits flow as the MDP has it, ν is the value at
+// risk, q the weights of the samples, cap = 1/(alpha·n), and V bounds the optimal values under the weighted reward. All
+// iterates are strictly feasible, so that x·s + w·q + u·p is the gap between the two; the method drives each of these
+// products to zero at about the same speed. A step costs one factorisation of order S·A and one weighted covariance of
+// the samples.
 type point struct {
 	game    *game
 	actions int
@@ -36,9 +37,9 @@ type point struct {
 	schur   blas64.General // Cholesky factor of reducedᵀ reduced, lower, [S, S]
 }
 
-// reachable is the probability of starting anywhere that is added where some states cannot be reached: without any visits
-// there would be no strictly feasible point. It moves the optimum by less than the tolerance, and the bounds, which are
-// computed without it, stay valid.
+// reachable is the probability of starting anywhere that is added where some states cannot be reached: without any
+// visits there would be no strictly feasible point. It moves the optimum by less than the tolerance, and the bounds,
+// which are computed without it, stay valid.
 const reachable = 1e-7
 
 // stepFraction is how far a step goes towards the border of the feasible points.
@@ -51,7 +52,8 @@ func newPoint(g *game) (*point, error) {
 	n, dim := g.rewards.Dims()
 	y := &point{game: g, actions: actions, flow: general(pairs, states), group: make([]int, pairs),
 		s: make([]float64, pairs), w: make([]float64, n), u: make([]float64, n), theta: make([]float64, n),
-		centred: mat.NewDense(n, dim, nil), factor: general(pairs, pairs), reduced: general(pairs, states), schur: general(states, states)}
+		centred: mat.NewDense(n, dim, nil), factor: general(pairs, pairs), reduced: general(pairs, states),
+		schur: general(states, states)}
 	for i := range y.group {
 		y.group[i] = i
 		if dim == states {
@@ -129,7 +131,8 @@ func (y *point) advance() bool {
 	}
 	for i := range y.q {
 		before += y.w[i]*y.q[i] + y.u[i]*y.p[i]
-		after += (y.w[i]+primal*affine.w[i])*(y.q[i]+dual*affine.q[i]) + (y.u[i]+primal*affine.u[i])*(y.p[i]+dual*affine.p[i])
+		after += (y.w[i]+primal*affine.w[i])*(y.q[i]+dual*affine.q[i]) +
+			(y.u[i]+primal*affine.u[i])*(y.p[i]+dual*affine.p[i])
 	}
 	// corrector: towards the centre, less the error of the linearisation that the predictor would have made
 	centre := math.Pow(after/before, 3) * before / count
@@ -220,7 +223,8 @@ func (y *point) factorise() bool {
 // solve returns the direction in which the products x∘s, w∘q and u∘p change to first order by the given amounts.
 func (y *point) solve(xs, wq, up []float64) *direction {
 	n := len(y.q)
-	d := &direction{x: make([]float64, len(y.x)), s: make([]float64, len(y.x)), w: make([]float64, n), q: make([]float64, n),
+	d := &direction{x: make([]float64, len(y.x)), s: make([]float64, len(y.x)), w: make([]float64, n),
+		q: make([]float64, n),
 		u: make([]float64, n), p: make([]float64, n)}
 	change := make([]float64, n) // of q if x and ν stayed, and then weighted by theta
 	total := 0.0

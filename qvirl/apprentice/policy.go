@@ -1,9 +1,9 @@
 // Package apprentice chooses policies under an uncertain reward.
 //
 // The return of a policy is linear in the reward: it is the inner product of the reward with the policy's discounted
-// visits (mdp.MDP.Occupancy). A policy therefore maximises the posterior mean return if and only if it is optimal for the
-// posterior mean reward (MeanPolicy), and the conditional value at risk of the return is a concave function of the visits,
-// whose maximum CVaRPolicy finds with a certificate (Sec. "Apprenticeship Learning").
+// visits (mdp.MDP.Occupancy). A policy therefore maximises the posterior mean return if and only if it is optimal for
+// the posterior mean reward (MeanPolicy), and the conditional value at risk of the return is a concave function of the
+// visits, whose maximum CVaRPolicy finds with a certificate (Sec. "Apprenticeship Learning").
 //
 // Returns are expected discounted returns from the MDP's initial distribution, in units of reward.
 package apprentice
@@ -36,8 +36,9 @@ func MeanPolicy(post irl.Posterior) ([]float64, error) {
 	return OptimalPolicy(p, mean)
 }
 
-// Visits returns the discounted visits of a policy [S·A] in the shape of the problem's rewards: per state for state-only
-// rewards, [S], and per state-action pair otherwise, [S·A]. The return under a reward is the inner product of the two.
+// Visits returns the discounted visits of a policy [S·A] in the shape of the problem's rewards: per state for
+// state-only rewards, [S], and per state-action pair otherwise, [S·A]. The return under a reward is the inner product
+// of the two.
 func Visits(p *irl.Problem, policy []float64) ([]float64, error) {
 	pairs, err := p.MDP.Occupancy(policy, p.Discount)
 	if err != nil {
@@ -74,8 +75,8 @@ func inner(rewards *mat.Dense, visits []float64) []float64 {
 }
 
 // CVaR returns the conditional value at risk of equally probable values at level alpha in (0, 1]: the mean of the worst
-// (smallest) fraction alpha of them. Where alpha·n is not whole, the value at the border counts with the remaining weight
-// (Rockafellar & Uryasev, 2002).
+// (smallest) fraction alpha of them. Where alpha·n is not whole, the value at the border counts with the remaining
+// weight (Rockafellar & Uryasev, 2002).
 func CVaR(values []float64, alpha float64) (float64, error) {
 	if err := checkLevel(alpha); err != nil {
 		return 0, err
@@ -110,7 +111,8 @@ func checkLevel(alpha float64) error {
 func checkRewards(p *irl.Problem, rewards *mat.Dense) error {
 	n, dim := rewards.Dims()
 	if n == 0 || dim != p.RewardDim() {
-		return fmt.Errorf("apprentice: rewards: got the shape [%d,%d], want a row of %d for each of at least one sample", n, dim, p.RewardDim())
+		return fmt.Errorf("apprentice: rewards: got the shape [%d,%d], want a row of %d for each of at least one "+
+			"sample", n, dim, p.RewardDim())
 	}
 	for i := 0; i < n; i++ {
 		for j, r := range rewards.RawRowView(i) {

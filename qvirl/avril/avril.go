@@ -5,8 +5,8 @@
 //
 //	Σ_demos log softmax_β Q(s,·)[a]  +  λ Σ_{s,a} log N(R(s,a); m, s²)  −  KL(N(m, diag s²) ‖ prior)
 //
-// with R(s,a) = Q(s,a) − γ Σ_s' p(s'|s,a) max_a' Q(s',a'); where the episode ends, R = Q. Under state-only rewards the A
-// terms of a state share one reward posterior.
+// with R(s,a) = Q(s,a) − γ Σ_s' p(s'|s,a) max_a' Q(s',a'); where the episode ends, R = Q. Under state-only rewards the
+// A terms of a state share one reward posterior.
 //
 // # What λ does
 //
@@ -19,16 +19,16 @@
 // posterior is the prior; with five actions, λ = 0.17 keeps 39 % of the prior's standard deviation in states that were
 // never visited, and from λ = 1/5 on the objective is unbounded and the posterior collapses to a point. The standard
 // deviation is kept above e^MinLogStd prior standard deviations, so that the optimisation stays finite. How deep a
-// collapse goes above that bound is where Adam stops, not a property of the objective: Diagnostics counts the rewards that
-// fell below a thousandth of their prior standard deviation.
+// collapse goes above that bound is where Adam stops, not a property of the objective: Diagnostics counts the rewards
+// that fell below a thousandth of their prior standard deviation.
 //
 // # How far the answer depends on the optimisation
 //
-// The objective is not concave, for R contains a maximum over Q, and AVRIL's answer could depend on where Adam starts and
-// stops. On ten of the paper's worlds it hardly does for λ ≤ 0.17: other seeds, starts (InitStd from 0.01 to 1), learning
-// rates (0.001 to 0.03) and a fixed number of steps changed the objective (about −98 nats at λ = 0.17) by at most
-// 0.04 nats, the log density of the true reward by 0.003 and the mean standard deviation by 0.1 %. At λ = 0.19 the log
-// density moves by 0.02; at and above 1/A nothing is robust but the collapse itself.
+// The objective is not concave, for R contains a maximum over Q, and AVRIL's answer could depend on where Adam starts
+// and stops. On ten of the paper's worlds it hardly does for λ ≤ 0.17: other seeds, starts (InitStd from 0.01 to 1),
+// learning rates (0.001 to 0.03) and a fixed number of steps changed the objective (about −98 nats at λ = 0.17) by at
+// most 0.04 nats, the log density of the true reward by 0.003 and the mean standard deviation by 0.1 %. At λ = 0.19 the
+// log density moves by 0.02; at and above 1/A nothing is robust but the collapse itself.
 package avril
 
 import (
@@ -136,7 +136,8 @@ func (m *Method) Fit(ctx context.Context, problems []*irl.Problem, progress irl.
 					continue
 				}
 				out[i] = posterior
-				progress.Report(int(done.Add(1)), len(problems), fmt.Sprintf("objective %.2f", posterior.diagnostics.Objective))
+				progress.Report(int(done.Add(1)), len(problems), fmt.Sprintf("objective %.2f",
+					posterior.diagnostics.Objective))
 			}
 		}()
 	}

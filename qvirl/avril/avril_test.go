@@ -33,7 +33,8 @@ func paperProblem(t testing.TB, seed uint64) *irl.Problem {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &irl.Problem{MDP: w.MDP, Prior: irl.IndependentPrior(64, -1, 3), Discount: 0.9, Beta: 2, Demos: mdp.Flatten(demos)}
+	return &irl.Problem{MDP: w.MDP, Prior: irl.IndependentPrior(64, -1, 3), Discount: 0.9, Beta: 2,
+		Demos: mdp.Flatten(demos)}
 }
 
 // fit fits one problem.
@@ -85,7 +86,8 @@ func TestWidthIsSetByLambdaAlone(t *testing.T) {
 		want := 3 * math.Sqrt(1-float64(c.k)*c.lambda)
 		for i := 0; i < c.rewards; i++ {
 			// the optimisation ends within 1e-3 nats of its maximum, at which the std is within a few per cent
-			if m := post.Reward(i); !scalar.EqualWithinAbs(m.StdDev(), want, 0.02*want) || !(math.Abs(m.Mean()+1) <= 0.05) {
+			if m := post.Reward(i); !scalar.EqualWithinAbs(m.StdDev(), want, 0.02*want) ||
+				!(math.Abs(m.Mean()+1) <= 0.05) {
 				t.Errorf("λ = %g: reward %d is N(%g, %g²), want N(-1, %g²)", c.lambda, i, m.Mean(), m.StdDev(), want)
 			}
 		}
@@ -101,7 +103,8 @@ func TestOneDecisionAgainstStationarity(t *testing.T) {
 		t.Fatal(err)
 	}
 	const n, beta, sigma, lambda = 3, 1.5, 2.0, 0.4
-	p := &irl.Problem{MDP: m, Prior: irl.IndependentPrior(2, 0, sigma), Discount: 0.9, Beta: beta, Demos: make([]mdp.Step, n)}
+	p := &irl.Problem{MDP: m, Prior: irl.IndependentPrior(2, 0, sigma), Discount: 0.9, Beta: beta,
+		Demos: make([]mdp.Step, n)}
 	c := withLambda(lambda)
 	c.Tolerance = 1e-9
 	post := fit(t, c, p)
@@ -143,7 +146,8 @@ func TestCollapse(t *testing.T) {
 		t.Errorf("λ = 0.2: standard deviations %.3g, want them between prior and collapse", middle.std)
 	}
 	if got := high.Diagnostics().Collapsed; got < 8 || floats.Min(high.std) < 66*math.Exp(MinLogStd)*(1-1e-12) {
-		t.Errorf("λ = 0.5: %d of 9 rewards collapsed, to %.3g; want at least 8, and none below the bound", got, high.std)
+		t.Errorf("λ = 0.5: %d of 9 rewards collapsed, to %.3g; want at least 8, and none below the bound", got,
+			high.std)
 	}
 	if floats.Norm(low.mean, math.Inf(1)) < 0.1 {
 		t.Error("λ = 0.1: the demonstrations have moved no mean")
@@ -193,7 +197,8 @@ func TestFitBatch(t *testing.T) {
 	}
 	for i, p := range problems {
 		alone := fit(t, c, p)
-		if post := got[i].(*Posterior); post.Problem() != p || !cmp.Equal(post.mean, alone.mean) || !cmp.Equal(post.q, alone.q) {
+		if post := got[i].(*Posterior); post.Problem() != p || !cmp.Equal(post.mean, alone.mean) ||
+			!cmp.Equal(post.q, alone.q) {
 			t.Errorf("problem %d: in a batch the result differs from that alone", i)
 		}
 		if d := alone.Diagnostics(); d.Steps != 1000 || d.Converged || len(d.Curve) != 2 || !(d.Curve[1] > d.Curve[0]) {
@@ -212,8 +217,10 @@ func TestSample(t *testing.T) {
 	for i := range post.mean {
 		mean, std := stat.MeanStdDev(mat.Col(nil, i, samples.Reward), nil)
 		// five standard errors: there are 128 comparisons
-		if !scalar.EqualWithinAbs(mean, post.mean[i], 5*post.std[i]/math.Sqrt(2000)) || !scalar.EqualWithinAbs(std/post.std[i], 1, 5/math.Sqrt(4000)) {
-			t.Errorf("reward %d: samples have mean %g and std %g, want %g and %g", i, mean, std, post.mean[i], post.std[i])
+		if !scalar.EqualWithinAbs(mean, post.mean[i], 5*post.std[i]/math.Sqrt(2000)) ||
+			!scalar.EqualWithinAbs(std/post.std[i], 1, 5/math.Sqrt(4000)) {
+			t.Errorf("reward %d: samples have mean %g and std %g, want %g and %g", i, mean, std, post.mean[i],
+				post.std[i])
 		}
 	}
 	for _, i := range []int{0, 1, 1999} { // the first ones of both workers, and the last
@@ -292,7 +299,8 @@ func TestRefuses(t *testing.T) {
 	if m.Name() != "avril" {
 		t.Errorf("the name is %q", m.Name())
 	}
-	if labelled, err := New(Config{Label: "avril-0.5", LearningRate: 1, Steps: 1}); err != nil || labelled.Name() != "avril-0.5" {
+	if labelled, err := New(Config{Label: "avril-0.5", LearningRate: 1, Steps: 1}); err != nil ||
+		labelled.Name() != "avril-0.5" {
 		t.Errorf("the label is not the name: %v", err)
 	}
 	if _, err := m.Fit(t.Context(), nil, nil); err == nil {
@@ -300,7 +308,8 @@ func TestRefuses(t *testing.T) {
 	}
 	bad := oneState(t)
 	bad.Discount = 1
-	if _, err := m.Fit(t.Context(), []*irl.Problem{oneState(t), bad}, nil); err == nil || !strings.Contains(err.Error(), "problem 1") {
+	if _, err := m.Fit(t.Context(), []*irl.Problem{oneState(t), bad}, nil); err == nil ||
+		!strings.Contains(err.Error(), "problem 1") {
 		t.Errorf("a bad problem gives the error %v", err)
 	}
 	singular := paperProblem(t, 1000)

@@ -33,7 +33,8 @@ func (p CurvePoint) Summary() map[string]metric.Summary { return metric.Summaris
 
 // Curve fits the worlds at each λ, everything else as in c, and measures the posteriors by the given number of samples.
 // progress counts the values of λ.
-func Curve(ctx context.Context, c Config, lambdas []float64, worlds []World, samples int, progress irl.Progress) ([]CurvePoint, error) {
+func Curve(ctx context.Context, c Config, lambdas []float64, worlds []World, samples int,
+	progress irl.Progress) ([]CurvePoint, error) {
 	problems := make([]*irl.Problem, len(worlds))
 	for i, w := range worlds {
 		problems[i] = w.Problem

@@ -65,7 +65,8 @@ func TestCurveAgainstPrior(t *testing.T) {
 	if _, err := Curve(cancelled, Default(), Lambdas, worlds, 300, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelling gives the error %v", err)
 	}
-	if _, err := Curve(t.Context(), Default(), []float64{-1}, []World{{Problem: &irl.Problem{}}}, 300, nil); err == nil {
+	if _, err := Curve(t.Context(), Default(), []float64{-1}, []World{{Problem: &irl.Problem{}}}, 300,
+		nil); err == nil {
 		t.Error("a negative λ is accepted")
 	}
 }

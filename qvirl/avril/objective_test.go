@@ -38,7 +38,8 @@ func smallProblems(t *testing.T) map[string]*irl.Problem {
 		var cov mat.SymDense
 		cov.SymOuterK(1, root)
 		demos := []mdp.Step{{State: 0, Action: 2}, {State: 1, Action: 2}, {State: 1, Action: 3}, {State: 2, Action: 0}}
-		for kind, prior := range map[string]irl.Prior{"independent": prior, "correlated": {Mean: prior.Mean, Cov: &cov}} {
+		for kind, prior := range map[string]irl.Prior{"independent": prior, "correlated": {Mean: prior.Mean,
+			Cov: &cov}} {
 			p := &irl.Problem{MDP: w.MDP, Prior: prior, Discount: 0.8, Beta: 1.5, Demos: demos}
 			if err := p.Validate(); err != nil {
 				t.Fatal(err)

@@ -115,7 +115,8 @@ func (p *Posterior) Store() (kind string, arrays map[string]npz.Array) {
 func Restore(r *npz.Reader, problem *irl.Problem) (irl.Posterior, error) {
 	n := problem.RewardDim()
 	p := &Posterior{
-		problem: problem, q: r.Finite(arrayQ, problem.MDP.States(), problem.MDP.Actions()), mean: r.Finite(arrayMean, n), std: r.Finite(arrayStd, n),
+		problem: problem, q: r.Finite(arrayQ, problem.MDP.States(), problem.MDP.Actions()), mean: r.Finite(arrayMean,
+			n), std: r.Finite(arrayStd, n),
 	}
 	for i, v := range p.std {
 		if v <= 0 {
@@ -126,6 +127,7 @@ func Restore(r *npz.Reader, problem *irl.Problem) (irl.Posterior, error) {
 	if err := r.Err(); err != nil {
 		return nil, fmt.Errorf("avril: cannot restore a posterior: %w", err)
 	}
-	p.diagnostics = Diagnostics{Steps: int(d[0]), Converged: d[1] == 1, Objective: d[2], Collapsed: int(d[3]), Curve: curve}
+	p.diagnostics = Diagnostics{Steps: int(d[0]), Converged: d[1] == 1, Objective: d[2], Collapsed: int(d[3]),
+		Curve: curve}
 	return p, nil
 }

@@ -9,9 +9,9 @@ import (
 )
 
 // seeingOneProcessor calls f where the system says that there is one processor, so that an XLA client made there starts
-// one thread for its operations instead of one a processor: with several, it cuts even a small matrix product into tasks,
-// and the threads spend their time taking them from each other. The threads may run anywhere afterwards. Where the system
-// does not allow it, f is called as it is.
+// one thread for its operations instead of one a processor: with several, it cuts even a small matrix product into
+// tasks, and the threads spend their time taking them from each other. The threads may run anywhere afterwards. Where
+// the system does not allow it, f is called as it is.
 func seeingOneProcessor(f func()) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -80,7 +80,8 @@ func open(name string) (Choice, error) {
 	case "xla":
 		plugins := Plugins()
 		if len(plugins) == 0 {
-			return Choice{}, fmt.Errorf("backend: no XLA plugin in %s=%q; %s", pathsVariable, os.Getenv(pathsVariable), install)
+			return Choice{}, fmt.Errorf("backend: no XLA plugin in %s=%q; %s", pathsVariable, os.Getenv(pathsVariable),
+				install)
 		}
 		name = "xla:" + plugins[0]
 	}
@@ -124,8 +125,9 @@ func newBackend(config string) (b compute.Backend, err error) {
 		config += ",tf32=false" // ten bits of mantissa are too few for covariances
 	}
 	if config == "go" {
-		// Otherwise operations of a graph run side by side in the same pool of workers in which some of them (products of small matrices, in
-		// batches) wait for workers of their own: once all wait, none ends. Those products use all cores either way.
+		// Otherwise operations of a graph run side by side in the same pool of workers in which some of them (products
+		// of small matrices, in batches) wait for workers of their own: once all wait, none ends. Those products use
+		// all cores either way.
 		config = "go:ops_sequential"
 	}
 	forbidDownload()

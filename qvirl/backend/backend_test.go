@@ -16,7 +16,8 @@ func TestPureGoComputes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := graph.CallOnce(c.Backend, func(x *graph.Node) *graph.Node { return graph.ReduceAllSum(graph.Square(x)) }, []float64{1, 2, 3})
+	got, err := graph.CallOnce(c.Backend,
+		func(x *graph.Node) *graph.Node { return graph.ReduceAllSum(graph.Square(x)) }, []float64{1, 2, 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,14 +144,15 @@ func TestProgramsOnXLAHaveClientsOfTheirOwn(t *testing.T) {
 	}
 	release()
 	releaseSecond()
-	got, err := graph.CallOnce(second, func(x *graph.Node) *graph.Node { return graph.ReduceAllSum(x) }, []float64{1, 2, 3})
+	got, err := graph.CallOnce(second, func(x *graph.Node) *graph.Node { return graph.ReduceAllSum(x) },
+		[]float64{1, 2, 3})
 	if err != nil || got.Value() != 6.0 {
 		t.Errorf("1 + 2 + 3 = %v in the second client (error %v)", got.Value(), err)
 	}
 }
 
-// TestPureGoDoesNotWaitForItself runs products of small matrices, in batches, side by side: on GoMLX's own settings they take all workers of a
-// pool, and then wait for workers.
+// TestPureGoDoesNotWaitForItself runs products of small matrices, in batches, side by side: on GoMLX's own settings
+// they take all workers of a pool, and then wait for workers.
 func TestPureGoDoesNotWaitForItself(t *testing.T) {
 	c, err := Get("go")
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/gomlx/compute"
 )
 
-// clientPool holds the clients of one XLA CPU plugin. A client executes one program at a time, whoever calls it, so programs
-// that shall run side by side need a client each.
+// clientPool holds the clients of one XLA CPU plugin. A client executes one program at a time, whoever calls it, so
+// programs that shall run side by side need a client each.
 type clientPool struct {
 	config string
 	limit  int
@@ -20,9 +20,9 @@ type clientPool struct {
 	users   []int // of each client, at present
 }
 
-// Client returns a backend for a program that shall run beside others, and what gives it back. It is c.Backend unless that
-// is an XLA client for the CPU: then it is the client with the fewest users, of at most as many as there are processors.
-// Callers that keep compiled programs keep them by the backend that they were compiled for.
+// Client returns a backend for a program that shall run beside others, and what gives it back. It is c.Backend unless
+// that is an XLA client for the CPU: then it is the client with the fewest users, of at most as many as there are
+// processors. Callers that keep compiled programs keep them by the backend that they were compiled for.
 func (c Choice) Client() (on compute.Backend, release func(), err error) {
 	l := c.clients
 	if l == nil {

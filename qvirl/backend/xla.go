@@ -13,7 +13,8 @@ import (
 // forbidDownload keeps GoMLX from fetching a plugin from the network.
 func forbidDownload() { xla.EnableAutoInstall(false) }
 
-// newXLACPU returns a client of an XLA plugin for the CPU, with one device and one thread, where it can be limited to that.
+// newXLACPU returns a client of an XLA plugin for the CPU, with one device and one thread, where it can be limited to
+// that.
 func newXLACPU(config string) (b compute.Backend, err error) {
 	_, plugin, _ := strings.Cut(config, ":")
 	seeingOneProcessor(func() {

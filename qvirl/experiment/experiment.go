@@ -37,9 +37,9 @@ type Plan struct {
 	Scale      string
 	Config     any    // marshals to JSON; identifies the rows
 	Units      []Unit // determined by the config, never by how the work is shared out
-	// Part returns what of a config the rows of the unit of that name depend on, as JSON, and an error if the config has no
-	// such unit. With it, units that were computed under another config, of more methods for instance, can be kept by a run
-	// that resumes. Without it they depend on the whole config.
+	// Part returns what of a config the rows of the unit of that name depend on, as JSON, and an error if the config
+	// has no such unit. With it, units that were computed under another config, of more methods for instance, can be
+	// kept by a run that resumes. Without it they depend on the whole config.
 	Part func(config json.RawMessage, unit string) (json.RawMessage, error)
 	// Run computes one unit. It returns ctx's error soon after ctx ends.
 	Run func(ctx context.Context, unit int, progress irl.Progress) (*Result, error)
@@ -66,7 +66,8 @@ func (p *Plan) validate() error {
 	seen := map[string]bool{}
 	for i, u := range p.Units {
 		if !namePattern.MatchString(u.Name) || seen[u.Name] || !(u.Cost > 0) {
-			return fmt.Errorf("experiment: %s: unit %d: %q with cost %g: want a file name of its own and a positive cost", p.Experiment, i, u.Name, u.Cost)
+			return fmt.Errorf("experiment: %s: unit %d: %q with cost %g: want a file name of its own and a positive "+
+				"cost", p.Experiment, i, u.Name, u.Cost)
 		}
 		seen[u.Name] = true
 	}

@@ -8,10 +8,12 @@ import (
 	"testing"
 )
 
-// Rows, records and configs that were stored under former names of methods and experiments are read under the present ones.
+// Rows, records and configs that were stored under former names of methods and experiments are read under the present
+// ones.
 func TestFormerNames(t *testing.T) {
 	rows, err := ParseRows([]byte("experiment,environment,method,demos,seed,metric,value\n"+
-		"dial,w,paper-k08,5,1,w1,2\nbetas,w,qvirl-best,5,1,w1,3\nposterior-quality,w,qvirl-best,5,1,w1,4\n"), "rows.csv")
+		"dial,w,paper-k08,5,1,w1,2\nbetas,w,qvirl-best,5,1,w1,3\nposterior-quality,w,qvirl-best,5,1,w1,4\n"),
+		"rows.csv")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +39,8 @@ func TestFormerNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Experiment != "refinement" || r.Seconds["qvirl"] != 1 || r.Seconds["qvirl-matched"] != 2 || r.Units[0].Seconds["qvirl-start"] != 3 ||
+	if r.Experiment != "refinement" || r.Seconds["qvirl"] != 1 || r.Seconds["qvirl-matched"] != 2 ||
+		r.Units[0].Seconds["qvirl-start"] != 3 ||
 		r.Renewals[0].Methods[0] != "qvirl-matched" || r.Renewals[0].Run.Seconds["qvirl-matched"] != 4 {
 		t.Errorf("record %+v", r)
 	}

@@ -22,8 +22,10 @@ func (j *Jobs) Add(u Unit, key string, job Job) {
 	j.units, j.keys, j.jobs = append(j.units, u), append(j.keys, key), append(j.jobs, job)
 }
 
-// AddChunks adds a unit for each chunk of at most size seeds, named by kind and the place of its first seed. A seed costs each.
-func (j *Jobs) AddChunks(kind string, seeds []uint64, size int, each float64, job func(ctx context.Context, seeds []uint64, t *Stages) (*Result, error)) {
+// AddChunks adds a unit for each chunk of at most size seeds, named by kind and the place of its first seed. A seed
+// costs each.
+func (j *Jobs) AddChunks(kind string, seeds []uint64, size int, each float64, job func(ctx context.Context,
+	seeds []uint64, t *Stages) (*Result, error)) {
 	for first := 0; first < len(seeds); first += size {
 		chunk := seeds[first:min(first+size, len(seeds))]
 		j.Add(Unit{Name: fmt.Sprintf("%s-%04d", kind, first), Cost: float64(len(chunk)) * each}, "",

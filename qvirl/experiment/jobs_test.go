@@ -12,10 +12,14 @@ import (
 func TestJobs(t *testing.T) {
 	var jobs Jobs
 	stage := func(s *Stages) error { return s.Run("work", "work", 1, func(irl.Progress) error { return nil }) }
-	jobs.Add(Unit{Name: "first", Cost: 1}, "apart", func(_ context.Context, s *Stages) (*Result, error) { return &Result{}, stage(s) })
+	jobs.Add(Unit{Name: "first", Cost: 1}, "apart", func(_ context.Context, s *Stages) (*Result,
+		error) {
+		return &Result{}, stage(s)
+	})
 	var seen [][]uint64
 	failure := errors.New("out of luck")
-	jobs.AddChunks("worlds", []uint64{5, 6, 7}, 2, 3, func(_ context.Context, seeds []uint64, s *Stages) (*Result, error) {
+	jobs.AddChunks("worlds", []uint64{5, 6, 7}, 2, 3, func(_ context.Context, seeds []uint64, s *Stages) (*Result,
+		error) {
 		seen = append(seen, seeds)
 		if seeds[0] == 7 {
 			return nil, failure

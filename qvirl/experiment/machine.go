@@ -28,9 +28,11 @@ type Machine struct {
 
 // ThisMachine describes the present machine and program; backend is what it computes on.
 func ThisMachine(backend string) Machine {
-	m := Machine{Backend: backend, OS: runtime.GOOS, Arch: runtime.GOARCH, Go: runtime.Version(), Cores: runtime.GOMAXPROCS(0)}
+	m := Machine{Backend: backend, OS: runtime.GOOS, Arch: runtime.GOARCH, Go: runtime.Version(),
+		Cores: runtime.GOMAXPROCS(0)}
 	m.CPU = procField("/proc/cpuinfo", "model name")
-	if kB, err := strconv.ParseFloat(strings.TrimSuffix(procField("/proc/meminfo", "MemTotal"), " kB"), 64); err == nil {
+	if kB, err := strconv.ParseFloat(strings.TrimSuffix(procField("/proc/meminfo", "MemTotal"), " kB"),
+		64); err == nil {
 		m.MemoryGB = float64(int(kB/1e5)) / 10
 	}
 	info, ok := debug.ReadBuildInfo()

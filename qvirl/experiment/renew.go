@@ -17,9 +17,9 @@ type Renewal struct {
 	Run     Record   `json:"run"`  // the record of the later run, in which other methods may have been computed too
 }
 
-// Renew replaces the rows of methods in a folder with results by those of a later run, which need not have computed the other
-// methods, and notes it in the record. The rows of other methods that both runs hold must be the same: they show that both are
-// of the same worlds, and that distances are to the same reference.
+// Renew replaces the rows of methods in a folder with results by those of a later run, which need not have computed the
+// other methods, and notes it in the record. The rows of other methods that both runs hold must be the same: they show
+// that both are of the same worlds, and that distances are to the same reference.
 func Renew(dir, from string, methods []string) (*Record, error) {
 	rows, record, err := ReadResults(dir)
 	if err != nil {
@@ -31,9 +31,11 @@ func Renew(dir, from string, methods []string) (*Record, error) {
 	}
 	switch {
 	case !run.Complete:
-		return nil, fmt.Errorf("experiment: %s is not complete: the units %s are missing", from, strings.Join(run.Missing, ", "))
+		return nil, fmt.Errorf("experiment: %s is not complete: the units %s are missing", from,
+			strings.Join(run.Missing, ", "))
 	case run.Experiment != record.Experiment:
-		return nil, fmt.Errorf("experiment: %s is of experiment %s, but %s is of %s", from, run.Experiment, dir, record.Experiment)
+		return nil, fmt.Errorf("experiment: %s is of experiment %s, but %s is of %s", from, run.Experiment, dir,
+			record.Experiment)
 	case len(methods) == 0:
 		return nil, fmt.Errorf("experiment: no methods to renew from %s", from)
 	}
@@ -41,7 +43,8 @@ func Renew(dir, from string, methods []string) (*Record, error) {
 		m = method.Canonical(m)
 		methods[i] = m
 		if !slices.Contains(Methods(later), m) || slices.Contains(methods[:i], m) {
-			return nil, fmt.Errorf("experiment: %s holds no rows of method %q, or it was named twice; its methods are %s", from, m, strings.Join(Methods(later), ", "))
+			return nil, fmt.Errorf("experiment: %s holds no rows of method %q, or it was named twice; its methods "+
+				"are %s", from, m, strings.Join(Methods(later), ", "))
 		}
 	}
 	renewed := func(r Row) bool { return slices.Contains(methods, r.Method) }
@@ -65,17 +68,20 @@ func Renew(dir, from string, methods []string) (*Record, error) {
 		}
 		value, ok := kept[key(r)]
 		if ok && value != r.Value {
-			return nil, fmt.Errorf("experiment: %s and %s differ in %s of %s in seed %d: %g and %g: compute all methods again", dir, from, r.Metric, r.Method, r.Seed, value, r.Value)
+			return nil, fmt.Errorf("experiment: %s and %s differ in %s of %s in seed %d: %g and %g: compute all "+
+				"methods again", dir, from, r.Metric, r.Method, r.Seed, value, r.Value)
 		} else if ok {
 			shared++
 		}
 	}
 	if shared == 0 {
-		return nil, fmt.Errorf("experiment: %s and %s have no rows of other methods in common, which would show that they are of the same worlds", dir, from)
+		return nil, fmt.Errorf("experiment: %s and %s have no rows of other methods in common, which would show that "+
+			"they are of the same worlds", dir, from)
 	}
 	for r := range old {
 		if !fresh[r] {
-			return nil, fmt.Errorf("experiment: %s holds rows of %s with %d demonstrations in seed %d of %s, but %s does not", dir, r.Method, r.Demos, r.Seed, r.Environment, from)
+			return nil, fmt.Errorf("experiment: %s holds rows of %s with %d demonstrations in seed %d of %s, but %s "+
+				"does not", dir, r.Method, r.Demos, r.Seed, r.Environment, from)
 		}
 	}
 	record.Renewals = append(record.Renewals, Renewal{Methods: methods, Rows: count, Run: *run})
@@ -87,7 +93,8 @@ func key(r Row) Row { r.Value = 0; return r }
 
 func place(r Row) Row { r.Metric, r.Value = "", 0; return r }
 
-// ReadResults reads the rows and the record of a folder with results, and refuses rows that are not those of the record.
+// ReadResults reads the rows and the record of a folder with results, and refuses rows that are not those of the
+// record.
 func ReadResults(dir string) ([]Row, *Record, error) {
 	path := filepath.Join(dir, RowsFile)
 	text, err := os.ReadFile(path)
@@ -103,7 +110,8 @@ func ReadResults(dir string) ([]Row, *Record, error) {
 		return nil, nil, err
 	}
 	if digest(text) != record.SHA256 {
-		return nil, nil, fmt.Errorf("experiment: %s was changed or damaged after its run: its checksum is not that of %s; "+
+		return nil, nil, fmt.Errorf("experiment: %s was changed or damaged after its run: its checksum is not that "+
+			"of %s; "+
 			"restore it, or run again with --resume or --overwrite", path, filepath.Join(dir, RunFile))
 	}
 	return rows, record, nil

@@ -25,19 +25,21 @@ func TestRenewReplacesTheRowsOfMethods(t *testing.T) {
 	row := func(method string, seed uint64, value float64) Row {
 		return Row{Environment: "world", Method: method, Demos: 5, Seed: seed, Metric: "w1", Value: value}
 	}
-	dir := keep(t, "e", true, row("exact", 0, 1), row("exact", 1, 2), row("a", 0, 3), row("a", 1, 4), row("b", 0, 5), row("b", 1, 6))
+	dir := keep(t, "e", true, row("exact", 0, 1), row("exact", 1, 2), row("a", 0, 3), row("a", 1, 4), row("b", 0, 5),
+		row("b", 1, 6))
 	before, err := os.ReadFile(filepath.Join(dir, RowsFile))
 	if err != nil {
 		t.Fatal(err)
 	}
 	good := []Row{row("exact", 0, 1), row("exact", 1, 2), row("b", 0, 7), row("b", 1, 8), row("new", 0, 9)}
 	for want, from := range map[string]string{
-		"differ in w1 of exact in seed 1: 2 and 2.5": keep(t, "e", true, row("exact", 0, 1), row("exact", 1, 2.5), row("b", 0, 7), row("b", 1, 8)),
-		"no rows of other methods in common":         keep(t, "e", true, row("b", 0, 7), row("b", 1, 8)),
-		"in seed 1 of world":                         keep(t, "e", true, row("exact", 0, 1), row("b", 0, 7)),
-		"is of experiment f":                         keep(t, "f", true, good...),
-		"not complete":                               keep(t, "e", false, good...),
-		`no rows of method "b"`:                      keep(t, "e", true, row("exact", 0, 1), row("a", 0, 1)),
+		"differ in w1 of exact in seed 1: 2 and 2.5": keep(t, "e", true, row("exact", 0, 1), row("exact", 1, 2.5),
+			row("b", 0, 7), row("b", 1, 8)),
+		"no rows of other methods in common": keep(t, "e", true, row("b", 0, 7), row("b", 1, 8)),
+		"in seed 1 of world":                 keep(t, "e", true, row("exact", 0, 1), row("b", 0, 7)),
+		"is of experiment f":                 keep(t, "f", true, good...),
+		"not complete":                       keep(t, "e", false, good...),
+		`no rows of method "b"`:              keep(t, "e", true, row("exact", 0, 1), row("a", 0, 1)),
 	} {
 		if _, err := Renew(dir, from, []string{"b"}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
@@ -65,10 +67,12 @@ func TestRenewReplacesTheRowsOfMethods(t *testing.T) {
 	if len(rows) != 7 || got["exact"] != 12 || got["a"] != 34 || got["b"] != 78 || got["new"] != 9 {
 		t.Errorf("rows %v", rows)
 	}
-	if len(record.Renewals) != 1 || record.Renewals[0].Rows != 3 || record.Renewals[0].Run.Seconds["run"] != 5 || record.Seconds["run"] != 6 || record.Rows != 7 {
+	if len(record.Renewals) != 1 || record.Renewals[0].Rows != 3 || record.Renewals[0].Run.Seconds["run"] != 5 ||
+		record.Seconds["run"] != 6 || record.Rows != 7 {
 		t.Errorf("record %+v", record)
 	}
-	if text := record.SecondsText(); !strings.Contains(text, "run 6.0") || !strings.Contains(text, "b, new are of: ") || !strings.Contains(text, "run 5.0") {
+	if text := record.SecondsText(); !strings.Contains(text, "run 6.0") || !strings.Contains(text, "b, new are of: ") ||
+		!strings.Contains(text, "run 5.0") {
 		t.Errorf("seconds: %s", text)
 	}
 

@@ -43,9 +43,10 @@ func Average(rows []Row, name, metricName string) *exhibit.Estimate {
 	return &exhibit.Estimate{Mean: s.Mean, StdErr: s.StdErr, N: s.N}
 }
 
-// Tabulate averages rows over seeds, and sets published values beside them. Methods without rows are left out; names of no method are an
-// error.
-func Tabulate(rows []Row, methods []string, columns []exhibit.Column, references ...exhibit.Reference) (*exhibit.Table, error) {
+// Tabulate averages rows over seeds, and sets published values beside them. Methods without rows are left out; names of
+// no method are an error.
+func Tabulate(rows []Row, methods []string, columns []exhibit.Column, references ...exhibit.Reference) (*exhibit.Table,
+	error) {
 	if err := method.Check(methods...); err != nil {
 		return nil, fmt.Errorf("experiment: %w", err)
 	}
@@ -92,7 +93,8 @@ func Methods(rows []Row) []string {
 	return out
 }
 
-// SecondsText lists in words how long each method took: the processor time if the record has it, else the time by the clock.
+// SecondsText lists in words how long each method took: the processor time if the record has it, else the time by the
+// clock.
 func (r *Record) SecondsText() string {
 	text, seconds := "Seconds of processor time", r.Processor
 	if len(seconds) == 0 {
@@ -104,7 +106,8 @@ func (r *Record) SecondsText() string {
 	}
 	text += ", summed over units: " + strings.Join(parts, ", ") + "."
 	for i := range r.Renewals {
-		text += fmt.Sprintf(" Of the later run that the rows of %s are of: %s", strings.Join(r.Renewals[i].Methods, ", "), r.Renewals[i].Run.SecondsText())
+		text += fmt.Sprintf(" Of the later run that the rows of %s are of: %s", strings.Join(r.Renewals[i].Methods,
+			", "), r.Renewals[i].Run.SecondsText())
 	}
 	return text
 }

@@ -11,7 +11,8 @@ import (
 )
 
 func TestTabulate(t *testing.T) {
-	rows := []Row{{"e", "w", "qvirl", 5, 1, "w1", 1}, {"e", "w", "qvirl", 5, 2, "w1", 3}, {"e", "w", "qvirl", 5, 3, "w1", 5},
+	rows := []Row{{"e", "w", "qvirl", 5, 1, "w1", 1}, {"e", "w", "qvirl", 5, 2, "w1", 3}, {"e", "w", "qvirl", 5, 3,
+		"w1", 5},
 		{"e", "w", "qvirl", 5, 1, "tv", 7}, {"e", "w", "avril", 5, 1, "w1", 9}}
 	paper := exhibit.Reference{Name: "paper", Values: map[string]map[string]exhibit.Estimate{
 		"qvirl": {"w1": {Mean: 2, StdErr: 0.5}}, "valuewalk": {"tv": {StdErr: math.NaN()}}}}

@@ -55,7 +55,8 @@ func presentName(experiment string) string {
 func (r Row) Validate() error {
 	for i, name := range []string{r.Experiment, r.Environment, r.Method, r.Metric} {
 		if !namePattern.MatchString(name) {
-			return fmt.Errorf("%s %q is not a name of letters, digits and . _ + -", []string{"experiment", "environment", "method", "metric"}[i], name)
+			return fmt.Errorf("%s %q is not a name of letters, digits and . _ + -",
+				[]string{"experiment", "environment", "method", "metric"}[i], name)
 		}
 	}
 	if r.Demos < 0 {
@@ -113,7 +114,8 @@ func ReadRowsFile(path string) ([]Row, error) {
 	return ParseRows(text, path)
 }
 
-// ParseRows reads rows from CSV text; experiments and methods under former names get their present ones. Errors name the file and the line.
+// ParseRows reads rows from CSV text; experiments and methods under former names get their present ones. Errors name
+// the file and the line.
 func ParseRows(text []byte, file string) ([]Row, error) {
 	c := csv.NewReader(bytes.NewReader(text))
 	c.ReuseRecord, c.FieldsPerRecord = true, len(header)
@@ -122,7 +124,8 @@ func ParseRows(text []byte, file string) ([]Row, error) {
 		return nil, fmt.Errorf("experiment: %s, line 1: the header is not %q", file, csvLine(header))
 	}
 	if text[len(text)-1] != '\n' { // a number that was cut off would look like another one
-		return nil, fmt.Errorf("experiment: %s, line %d: the last line is cut off", file, bytes.Count(text, []byte{'\n'})+1)
+		return nil, fmt.Errorf("experiment: %s, line %d: the last line is cut off", file,
+			bytes.Count(text, []byte{'\n'})+1)
 	}
 	var rows []Row
 	for {
@@ -143,7 +146,8 @@ func ParseRows(text []byte, file string) ([]Row, error) {
 }
 
 func parseRow(fields []string) (Row, error) {
-	r := Row{Experiment: presentName(fields[0]), Environment: fields[1], Method: method.Canonical(fields[2]), Metric: fields[5]}
+	r := Row{Experiment: presentName(fields[0]), Environment: fields[1], Method: method.Canonical(fields[2]),
+		Metric: fields[5]}
 	var err error
 	if r.Demos, err = strconv.Atoi(fields[3]); err != nil {
 		return r, fmt.Errorf("demos %q is not a whole number", fields[3])

@@ -17,7 +17,8 @@ func TestRowsRoundTrip(t *testing.T) {
 			return Row{name.Draw(t, "e"), name.Draw(t, "env"), name.Draw(t, "m"), rapid.IntRange(0, 99).Draw(t, "d"),
 				rapid.Uint64().Draw(t, "s"), name.Draw(t, "metric"), rapid.Float64().Draw(t, "v")}
 		})).Draw(t, "rows")
-		rows = append(rows, Row{"e", "w", "m", 5, math.MaxUint64, "x", math.Inf(-1)}, Row{"e", "w", "m", 5, 0, "x", 0.1 + 0.2})
+		rows = append(rows, Row{"e", "w", "m", 5, math.MaxUint64, "x", math.Inf(-1)}, Row{"e", "w", "m", 5, 0, "x",
+			0.1 + 0.2})
 		var b bytes.Buffer
 		if err := WriteRows(&b, rows); err != nil {
 			t.Fatal(err)
@@ -66,7 +67,8 @@ func TestBadRowFiles(t *testing.T) {
 
 func TestDuplicateRowsAreAnError(t *testing.T) {
 	r := Row{"e", "w", "m", 5, 1, "x", 1}
-	if err := Sort([]Row{r, {"e", "w", "m", 5, 2, "x", 1}, r}); err == nil || !strings.Contains(err.Error(), "two rows") {
+	if err := Sort([]Row{r, {"e", "w", "m", 5, 2, "x", 1}, r}); err == nil ||
+		!strings.Contains(err.Error(), "two rows") {
 		t.Errorf("error %v, want one that says so", err)
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// Shard is one of several equal parts of a run: the units whose number, counted from 0, leaves Index − 1 when divided by
-// Count. The zero value is the whole run.
+// Shard is one of several equal parts of a run: the units whose number, counted from 0, leaves Index − 1 when divided
+// by Count. The zero value is the whole run.
 type Shard struct{ Index, Count int } // 1 ≤ Index ≤ Count
 
 // ParseShard reads a shard written as "i/n".
@@ -142,7 +142,8 @@ func prepare(plan *Plan, o Options) (*runner, error) {
 	}
 	if o.Overwrite {
 		if o.Shard.Count > 0 {
-			return nil, fmt.Errorf("experiment %s: a shard cannot overwrite: it would remove what other shards have finished", plan.Experiment)
+			return nil, fmt.Errorf("experiment %s: a shard cannot overwrite: it would remove what other shards have "+
+				"finished", plan.Experiment)
 		}
 		if err := removeResults(o.Out); err != nil {
 			return nil, err
@@ -183,10 +184,12 @@ func (r *runner) choose() error {
 		switch {
 		case sameRun(mine, u, "", "") == nil:
 		case !r.adoptable(u):
-			return fmt.Errorf("experiment: %s holds results of another experiment or config (%s); use another folder, or --overwrite",
+			return fmt.Errorf("experiment: %s holds results of another experiment or config (%s); use another "+
+				"folder, or --overwrite",
 				r.options.Out, r.store.recordPath(name))
 		case !r.options.Resume:
-			return fmt.Errorf("experiment: %s holds units of another config that these settings have too (%s); --resume keeps them and goes on, --overwrite starts over",
+			return fmt.Errorf("experiment: %s holds units of another config that these settings have too (%s); "+
+				"--resume keeps them and goes on, --overwrite starts over",
 				r.options.Out, r.store.recordPath(name))
 		default:
 			r.adopted = append(r.adopted, u)
@@ -196,7 +199,8 @@ func (r *runner) choose() error {
 		}
 	}
 	if _, err := os.Stat(filepath.Join(r.options.Out, RowsFile)); err == nil && len(done) == 0 {
-		return fmt.Errorf("experiment: %s holds results already, without the units to resume from; use another folder, or --overwrite", r.options.Out)
+		return fmt.Errorf("experiment: %s holds results already, without the units to resume from; use another "+
+			"folder, or --overwrite", r.options.Out)
 	}
 	for i, u := range r.plan.Units {
 		if !r.options.Shard.holds(i) {
@@ -205,7 +209,8 @@ func (r *runner) choose() error {
 		r.share++
 		if done[u.Name] != nil {
 			if !r.options.Resume {
-				return fmt.Errorf("experiment: %s holds %d finished units of this run already; --resume keeps them and goes on, --overwrite starts over",
+				return fmt.Errorf("experiment: %s holds %d finished units of this run already; --resume keeps them "+
+					"and goes on, --overwrite starts over",
 					r.options.Out, len(done))
 			}
 			r.done++
@@ -308,7 +313,8 @@ func removeResults(dir string) error {
 	paths = append(paths, filepath.Join(dir, RowsFile), filepath.Join(dir, RunFile))
 	for _, path := range paths {
 		if err := checkOurs(path); err != nil {
-			return fmt.Errorf("experiment: cannot overwrite %s, which holds something else than an experiment's results: %w; "+
+			return fmt.Errorf("experiment: cannot overwrite %s, which holds something else than an experiment's "+
+				"results: %w; "+
 				"use another folder, or move it", dir, err)
 		}
 	}

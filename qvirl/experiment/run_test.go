@@ -28,7 +28,8 @@ func fake(c fakeConfig) (*Plan, *atomic.Int32) {
 	}
 	p.Run = func(ctx context.Context, unit int, progress irl.Progress) (*Result, error) {
 		calls.Add(1)
-		r := &Result{Times: Times{map[string]float64{"a": 1.5}, map[string]float64{"a": 2.5}}, Notes: []string{"a note"}}
+		r := &Result{Times: Times{map[string]float64{"a": 1.5}, map[string]float64{"a": 2.5}},
+			Notes: []string{"a note"}}
 		for j := 0; j < c.Chunk; j++ {
 			if err := ctx.Err(); err != nil {
 				return nil, err
@@ -65,7 +66,8 @@ func whole(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !record.Complete || record.Rows != 28 || record.Seconds["a"] != 7*1.5 || record.Processor["a"] != 7*2.5 || len(record.Machines) != 1 || len(record.Units) != 7 {
+	if !record.Complete || record.Rows != 28 || record.Seconds["a"] != 7*1.5 || record.Processor["a"] != 7*2.5 ||
+		len(record.Machines) != 1 || len(record.Units) != 7 {
 		t.Errorf("record %+v: want a complete run of 28 rows in 7 units on one machine, 10.5 seconds", record)
 	}
 	stored, err := ReadRecord(dir)
@@ -82,12 +84,14 @@ func whole(t *testing.T) string {
 func TestShardsInAnyOrderGiveTheRowsOfOneRun(t *testing.T) {
 	want := whole(t)
 	for _, count := range []int{1, 3, 7, 9} { // with 9 some shards have nothing to do
-		for _, order := range [][]int{rand.New(rand.NewPCG(1, 1)).Perm(count), rand.New(rand.NewPCG(2, 1)).Perm(count)} {
+		for _, order := range [][]int{rand.New(rand.NewPCG(1, 1)).Perm(count),
+			rand.New(rand.NewPCG(2, 1)).Perm(count)} {
 			shared, apart := t.TempDir(), t.TempDir()
 			var dirs []string
 			for _, i := range order {
 				plan, _ := fake(config)
-				if _, err := Run(context.Background(), plan, Options{Out: shared, Shard: Shard{i + 1, count}}); err != nil {
+				if _, err := Run(context.Background(), plan,
+					Options{Out: shared, Shard: Shard{i + 1, count}}); err != nil {
 					t.Fatal(err)
 				}
 				dir := filepath.Join(apart, fmt.Sprint(i))
@@ -154,7 +158,8 @@ func TestInterruptedRunResumes(t *testing.T) {
 	if record == nil || record.Complete || len(record.Units) != 3 || len(record.Missing) != 4 {
 		t.Fatalf("record %+v, want 3 units of 7", record)
 	}
-	if _, err := Run(context.Background(), plan, Options{Out: dir}); err == nil || !strings.Contains(err.Error(), "--resume") {
+	if _, err := Run(context.Background(), plan, Options{Out: dir}); err == nil ||
+		!strings.Contains(err.Error(), "--resume") {
 		t.Errorf("running again: error %v, want one that names --resume", err)
 	}
 	calls.Store(0)
@@ -206,7 +211,8 @@ func TestFoldersWithOtherResultsAreProtected(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(dir, UnitsDir)); err != nil { // as results are published
 		t.Fatal(err)
 	}
-	if _, err := Run(context.Background(), plan, Options{Out: dir, Resume: true}); err == nil || !strings.Contains(err.Error(), "--overwrite") {
+	if _, err := Run(context.Background(), plan, Options{Out: dir, Resume: true}); err == nil ||
+		!strings.Contains(err.Error(), "--overwrite") {
 		t.Errorf("rows without units: error %v, want one that names --overwrite", err)
 	}
 	if _, err := Run(context.Background(), other, Options{Out: dir, Overwrite: true}); err != nil {
@@ -285,25 +291,30 @@ func TestUnitsOfAnotherConfigAreKeptWhereTheyDependOnTheSamePart(t *testing.T) {
 		t.Fatal(err)
 	}
 	plan, calls := withPart(more)
-	if _, err := Run(context.Background(), plan, Options{Out: dir}); err == nil || !strings.Contains(err.Error(), "--resume") {
+	if _, err := Run(context.Background(), plan, Options{Out: dir}); err == nil ||
+		!strings.Contains(err.Error(), "--resume") {
 		t.Errorf("without Resume: error %v, want one that names --resume", err)
 	}
 	other, _ := withPart(fakeConfig{Worlds: 20, Chunk: 2, Offset: 1})
 	fewer, _ := withPart(fakeConfig{Worlds: 10, Chunk: 2})
 	plain, _ := fake(more)
-	for name, p := range map[string]*Plan{"another part": other, "a plan that lacks finished units": fewer, "a plan without parts": plain} {
-		if _, err := Run(context.Background(), p, Options{Out: dir, Resume: true}); err == nil || !strings.Contains(err.Error(), "config") {
+	for name, p := range map[string]*Plan{"another part": other, "a plan that lacks finished units": fewer,
+		"a plan without parts": plain} {
+		if _, err := Run(context.Background(), p, Options{Out: dir, Resume: true}); err == nil ||
+			!strings.Contains(err.Error(), "config") {
 			t.Errorf("%s: error %v, want one about the config", name, err)
 		}
 	}
-	for _, shard := range []Shard{{2, 2}, {1, 2}} { // the first one meets units of the old config, the second one its own
+	// the first one meets units of the old config, the second one its own
+	for _, shard := range []Shard{{2, 2}, {1, 2}} {
 		if _, err := Run(context.Background(), plan, Options{Out: dir, Resume: true, Shard: shard}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	record, err := ReadRecord(dir)
 	if err != nil || !record.Complete || calls.Load() != 3 || !strings.Contains(string(record.Config), "20") {
-		t.Errorf("computed %d units, record %+v, error %v, want 3 and a complete record of the new config", calls.Load(), record, err)
+		t.Errorf("computed %d units, record %+v, error %v, want 3 and a complete record of the new config",
+			calls.Load(), record, err)
 	}
 	if read(t, dir, RowsFile) != read(t, reference, RowsFile) {
 		t.Error("rows differ from those of one run")
@@ -315,10 +326,13 @@ func TestDamagedUnitsAreNoticed(t *testing.T) {
 		damage func(dir string) error
 		want   string
 	}{
-		"changed rows":     {func(d string) error { return os.WriteFile(d+"/worlds-002.csv", []byte("x"), 0o644) }, "worlds-002.csv was changed"},
-		"missing rows":     {func(d string) error { return os.Remove(d + "/worlds-002.csv") }, "worlds-002.csv"},
-		"truncated record": {func(d string) error { return os.Truncate(d+"/worlds-002.json", 100) }, "worlds-002.json is damaged"},
-		"foreign record":   {func(d string) error { return os.Rename(d+"/worlds-002.json", d+"/elsewhere.json") }, "elsewhere.json"},
+		"changed rows": {func(d string) error { return os.WriteFile(d+"/worlds-002.csv", []byte("x"), 0o644) },
+			"worlds-002.csv was changed"},
+		"missing rows": {func(d string) error { return os.Remove(d + "/worlds-002.csv") }, "worlds-002.csv"},
+		"truncated record": {func(d string) error { return os.Truncate(d+"/worlds-002.json", 100) },
+			"worlds-002.json is damaged"},
+		"foreign record": {func(d string) error { return os.Rename(d+"/worlds-002.json", d+"/elsewhere.json") },
+			"elsewhere.json"},
 	} {
 		dir := t.TempDir()
 		plan, _ := fake(config)
@@ -328,7 +342,8 @@ func TestDamagedUnitsAreNoticed(t *testing.T) {
 		if err := c.damage(filepath.Join(dir, UnitsDir)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Run(context.Background(), plan, Options{Out: dir, Resume: true}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Run(context.Background(), plan, Options{Out: dir, Resume: true}); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: resuming: error %v, want one with %q", name, err, c.want)
 		}
 		if _, err := Merge([]string{dir}, t.TempDir()); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -381,7 +396,8 @@ func TestMergeRefusesWhatDoesNotBelongTogether(t *testing.T) {
 	}
 	for name, want := range map[string]string{"other config": "different configs", "other rows": "different rows",
 		"other experiment": "another", "empty": "no finished units"} {
-		if _, err := Merge([]string{dirs["a"], dirs[name]}, t.TempDir()); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Merge([]string{dirs["a"], dirs[name]}, t.TempDir()); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("merging %s: error %v, want one with %q", name, err, want)
 		}
 	}
@@ -397,7 +413,8 @@ func TestUnwritableFolder(t *testing.T) {
 	}
 	plan, calls := fake(config)
 	out := filepath.Join(file, "out")
-	if _, err := Run(context.Background(), plan, Options{Out: out}); err == nil || !strings.Contains(err.Error(), out) || calls.Load() != 0 {
+	if _, err := Run(context.Background(), plan, Options{Out: out}); err == nil ||
+		!strings.Contains(err.Error(), out) || calls.Load() != 0 {
 		t.Errorf("error %v after %d units, want one that names the folder before any unit", err, calls.Load())
 	}
 }
@@ -405,7 +422,8 @@ func TestUnwritableFolder(t *testing.T) {
 func TestEventsTellHowFar(t *testing.T) {
 	plan, _ := fake(config)
 	var events []Event
-	if _, err := Run(context.Background(), plan, Options{Out: t.TempDir(), Shard: Shard{2, 2}, Events: func(e Event) { events = append(events, e) }}); err != nil {
+	if _, err := Run(context.Background(), plan, Options{Out: t.TempDir(), Shard: Shard{2, 2},
+		Events: func(e Event) { events = append(events, e) }}); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(events); n != 3*(1+2+1)+1 {

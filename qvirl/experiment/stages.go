@@ -24,8 +24,8 @@ const steps = 10_000
 // Times say how long each method took.
 type Times struct {
 	Seconds map[string]float64 // by the clock
-	// Processor is the processor time of all threads together, in seconds, where the system tells it. Other work on the machine
-	// makes it longer by little, but the clock by much: methods are compared by this.
+	// Processor is the processor time of all threads together, in seconds, where the system tells it. Other work on the
+	// machine makes it longer by little, but the clock by much: methods are compared by this.
 	Processor map[string]float64
 }
 

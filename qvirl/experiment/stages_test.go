@@ -18,7 +18,8 @@ func TestStagesCoverTheWholeUnit(t *testing.T) {
 		var at []int
 		s := NewStages(4, key, func(done, total int, _ string) { at = append(at, done*100/total) })
 		for _, cost := range []float64{1, 3} {
-			if err := s.Run("m", "m", cost, func(p irl.Progress) error { p.Report(1, 2, "half"); p.Report(2, 2, ""); return nil }); err != nil {
+			if err := s.Run("m", "m", cost,
+				func(p irl.Progress) error { p.Report(1, 2, "half"); p.Report(2, 2, ""); return nil }); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -53,7 +54,10 @@ func TestProcessorTimeIsThatOfWork(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	err := s.Run("outer", "outer", 1, func(irl.Progress) error { return s.Run("inner", "inner", 1, work(20*time.Millisecond)) })
+	err := s.Run("outer", "outer", 1, func(irl.Progress) error {
+		return s.Run("inner", "inner", 1,
+			work(20*time.Millisecond))
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +79,8 @@ func TestProcessorTimeIsThatOfWork(t *testing.T) {
 func TestParallelRunsEachJobOnceAndStopsAtAnError(t *testing.T) {
 	var runs [50]atomic.Int32
 	last := 0
-	err := Parallel(context.Background(), len(runs), func(done, total int, _ string) { last = done }, func(i int) error { runs[i].Add(1); return nil })
+	err := Parallel(context.Background(), len(runs), func(done, total int, _ string) { last = done },
+		func(i int) error { runs[i].Add(1); return nil })
 	if err != nil || last != len(runs) {
 		t.Errorf("error %v, %d jobs reported", err, last)
 	}
@@ -90,7 +95,8 @@ func TestParallelRunsEachJobOnceAndStopsAtAnError(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := Parallel(ctx, 5, nil, func(i int) error { t.Error("a job ran after the end"); return nil }); !errors.Is(err, context.Canceled) {
+	if err := Parallel(ctx, 5, nil,
+		func(i int) error { t.Error("a job ran after the end"); return nil }); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want the context's", err)
 	}
 }

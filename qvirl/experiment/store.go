@@ -52,15 +52,17 @@ type Record struct {
 	Missing    []string           `json:"missing_units,omitempty"`
 	Rows       int                `json:"rows"`
 	SHA256     string             `json:"rows_sha256"`
-	Seconds    map[string]float64 `json:"seconds_per_method"`                     // by the clock, summed over units
-	Processor  map[string]float64 `json:"processor_seconds_per_method,omitempty"` // of all threads together; absent if a unit lacks it
-	Started    time.Time          `json:"started"`                                // of the first unit
-	Finished   time.Time          `json:"finished"`                               // of the last
-	Notes      []string           `json:"notes,omitempty"`
-	Config     json.RawMessage    `json:"config"`
-	Machines   []Machine          `json:"machines"`
-	Units      []UnitSummary      `json:"units"`
-	Renewals   []Renewal          `json:"renewals,omitempty"` // methods whose rows are of later runs; all else describes the first run
+	Seconds    map[string]float64 `json:"seconds_per_method"` // by the clock, summed over units
+	// of all threads together; absent if a unit lacks it
+	Processor map[string]float64 `json:"processor_seconds_per_method,omitempty"`
+	Started   time.Time          `json:"started"`  // of the first unit
+	Finished  time.Time          `json:"finished"` // of the last
+	Notes     []string           `json:"notes,omitempty"`
+	Config    json.RawMessage    `json:"config"`
+	Machines  []Machine          `json:"machines"`
+	Units     []UnitSummary      `json:"units"`
+	// methods whose rows are of later runs; all else describes the first run
+	Renewals []Renewal `json:"renewals,omitempty"`
 }
 
 // UnitSummary says of one unit what differs between units.
@@ -129,7 +131,8 @@ func (s store) put(r UnitRecord, rows []Row) error {
 		return err
 	}
 	r.Rows, r.SHA256 = len(rows), digest(text.Bytes())
-	if err := atomicfile.Write(s.rowsPath(r.Unit), func(w io.Writer) error { _, err := w.Write(text.Bytes()); return err }); err != nil {
+	if err := atomicfile.Write(s.rowsPath(r.Unit),
+		func(w io.Writer) error { _, err := w.Write(text.Bytes()); return err }); err != nil {
 		return err
 	}
 	return writeJSON(s.recordPath(r.Unit), r)
@@ -168,15 +171,16 @@ func (s store) rows(r *UnitRecord) ([]Row, error) {
 		return nil, fmt.Errorf("experiment: the rows of a finished unit: %w", err)
 	}
 	if digest(text) != r.SHA256 {
-		return nil, fmt.Errorf("experiment: %s was changed or damaged after it was written; remove it with %s, and compute the unit again with --resume",
+		return nil, fmt.Errorf("experiment: %s was changed or damaged after it was written; remove it with %s, and "+
+			"compute the unit again with --resume",
 			path, filepath.Base(s.recordPath(r.Unit)))
 	}
 	return ParseRows(text, path)
 }
 
-// derive writes rows.csv and run.json from the units that are finished. If another process finishes a unit meanwhile, it
-// starts over, so that the last process to finish leaves the files complete. If the files cannot be written, the record
-// comes back with the error.
+// derive writes rows.csv and run.json from the units that are finished. If another process finishes a unit meanwhile,
+// it starts over, so that the last process to finish leaves the files complete. If the files cannot be written, the
+// record comes back with the error.
 func (s store) derive() (*Record, error) {
 	for {
 		units, err := s.units()
@@ -203,7 +207,8 @@ func (s store) derive() (*Record, error) {
 func (s store) combine(units map[string]*UnitRecord) (*Record, []Row, error) {
 	names := slices.Sorted(maps.Keys(units))
 	first := units[names[0]]
-	record := &Record{Experiment: first.Experiment, Scale: first.Scale, Config: first.Config, Seconds: map[string]float64{}, Processor: map[string]float64{}}
+	record := &Record{Experiment: first.Experiment, Scale: first.Scale, Config: first.Config,
+		Seconds: map[string]float64{}, Processor: map[string]float64{}}
 	var rows []Row
 	for _, name := range first.Plan {
 		u := units[name]
@@ -248,7 +253,8 @@ func (r *Record) add(u *UnitRecord) {
 		machine = len(r.Machines)
 		r.Machines = append(r.Machines, u.Machine)
 	}
-	r.Units = append(r.Units, UnitSummary{Unit: u.Unit, Rows: u.Rows, Seconds: u.Seconds, Processor: u.Processor, Started: u.Started, Finished: u.Finished, Machine: machine})
+	r.Units = append(r.Units, UnitSummary{Unit: u.Unit, Rows: u.Rows, Seconds: u.Seconds, Processor: u.Processor,
+		Started: u.Started, Finished: u.Finished, Machine: machine})
 	for method, seconds := range u.Seconds {
 		r.Seconds[method] += seconds
 	}
@@ -278,10 +284,12 @@ func (m Machine) same(other Machine) bool {
 // sameRun refuses units of different experiments or configs; pathA and pathB are their records.
 func sameRun(a, b *UnitRecord, pathA, pathB string) error {
 	if a.Experiment != b.Experiment {
-		return fmt.Errorf("experiment: %s is of experiment %s, but %s is of %s", pathA, a.Experiment, pathB, b.Experiment)
+		return fmt.Errorf("experiment: %s is of experiment %s, but %s is of %s", pathA, a.Experiment, pathB,
+			b.Experiment)
 	}
 	if !bytes.Equal(compact(a.Config), compact(b.Config)) || !slices.Equal(a.Plan, b.Plan) {
-		return fmt.Errorf("experiment: %s and %s were computed with different configs; keep them in different folders", pathA, pathB)
+		return fmt.Errorf("experiment: %s and %s were computed with different configs; keep them in different folders",
+			pathA, pathB)
 	}
 	return nil
 }
@@ -321,7 +329,8 @@ func Merge(dirs []string, out string) (*Record, error) {
 			}
 			if old := have[name]; old != nil {
 				if old.SHA256 != u.SHA256 {
-					return nil, fmt.Errorf("experiment: %s and %s hold different rows for the same unit; remove one of them",
+					return nil, fmt.Errorf("experiment: %s and %s hold different rows for the same unit; remove one "+
+						"of them",
 						where[name].rowsPath(name), s.rowsPath(name))
 				}
 				continue
@@ -352,7 +361,8 @@ func digest(text []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// compact returns a config in the one form in which two can be compared: without spaces, fields in order, methods under their present names.
+// compact returns a config in the one form in which two can be compared: without spaces, fields in order, methods under
+// their present names.
 func compact(raw json.RawMessage) []byte {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber() // seeds have more digits than a float64

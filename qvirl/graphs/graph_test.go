@@ -14,8 +14,8 @@ import (
 	"gonum.org/v1/gonum/stat/distmv"
 )
 
-// The algebra of the graph functions is tested in double precision on the pure Go backend, which every machine has; that
-// the backends agree is a test of its own.
+// The algebra of the graph functions is tested in double precision on the pure Go backend, which every machine has;
+// that the backends agree is a test of its own.
 
 func TestClarkFollowsTheRecursion(t *testing.T) {
 	const actions, states = 5, 6
@@ -36,12 +36,14 @@ func TestClarkFollowsTheRecursion(t *testing.T) {
 	got := graphstest.Evaluate(t, func(in []*Node) []*Node {
 		m, v, w := clarkMax(in[0], in[1], in[2], func(x *Node) *Node { return x })
 		return []*Node{m, v, w}
-	}, graphstest.Tensor(mean, 1, actions, states), graphstest.Tensor(cov, 1, actions, actions, states), graphstest.Tensor(ones, 1, actions, states))
+	}, graphstest.Tensor(mean, 1, actions, states), graphstest.Tensor(cov, 1, actions, actions, states),
+		graphstest.Tensor(ones, 1, actions, states))
 
 	for s := range means {
 		wantMean, wantVar, wantWeights := graphstest.Clark(means[s], covs[s])
 		if !scalar.EqualWithinAbs(got[0][s], wantMean, 1e-10) || !scalar.EqualWithinAbs(got[1][s], wantVar, 1e-10) {
-			t.Errorf("state %d: mean %.12g, variance %.12g; the recursion gives %.12g, %.12g", s, got[0][s], got[1][s], wantMean, wantVar)
+			t.Errorf("state %d: mean %.12g, variance %.12g; the recursion gives %.12g, %.12g", s, got[0][s], got[1][s],
+				wantMean, wantVar)
 		}
 		for a, w := range wantWeights {
 			if !scalar.EqualWithinAbs(got[2][a*states+s], w, 1e-12) {
@@ -59,7 +61,8 @@ func TestClarkIsExactForTwo(t *testing.T) {
 	got := graphstest.Evaluate(t, func(in []*Node) []*Node {
 		m, v, w := clarkMax(in[0], in[1], in[2], func(x *Node) *Node { return x })
 		return []*Node{m, v, w}
-	}, graphstest.Tensor(mean, 1, 2, 1), graphstest.Tensor(packedCov, 1, 2, 2, 1), graphstest.Tensor([]float64{1, 1}, 1, 2, 1))
+	}, graphstest.Tensor(mean, 1, 2, 1), graphstest.Tensor(packedCov, 1, 2, 2, 1), graphstest.Tensor([]float64{1, 1}, 1,
+		2, 1))
 	normal, _ := distmv.NewNormal(means, cov, rand.NewPCG(3, 4))
 	tops, firsts := make([]float64, draws), make([]float64, draws)
 	x := make([]float64, 2)
@@ -78,7 +81,8 @@ func TestClarkIsExactForTwo(t *testing.T) {
 	want := stat.Covariance(tops, firsts, nil)
 	linear := got[2][0]*cov.At(0, 0) + got[2][1]*cov.At(0, 1) // Eq. clark-linear
 	if e := math.Abs(linear-want) / (1.5 * math.Sqrt(2.0/draws)); e > 4 {
-		t.Errorf("covariance of the maximum with the first variable %.5f is %.1f standard errors off Monte Carlo's %.5f", linear, e, want)
+		t.Errorf("covariance of the maximum with the first variable %.5f is %.1f standard errors off Monte Carlo's "+
+			"%.5f", linear, e, want)
 	}
 }
 
@@ -90,7 +94,8 @@ func TestClarkLeavesOutRepeatedVariables(t *testing.T) {
 	got := graphstest.Evaluate(t, func(in []*Node) []*Node {
 		m, v, w := clarkMax(in[0], in[1], in[2], func(x *Node) *Node { return x })
 		return []*Node{m, v, w}
-	}, graphstest.Tensor(mean, 1, 3, 1), graphstest.Tensor(cov, 1, 3, 3, 1), graphstest.Tensor([]float64{1, 1, 0}, 1, 3, 1))
+	}, graphstest.Tensor(mean, 1, 3, 1), graphstest.Tensor(cov, 1, 3, 3, 1), graphstest.Tensor([]float64{1, 1, 0}, 1, 3,
+		1))
 	wantMean, wantVar, wantWeights := graphstest.Clark([]float64{0.5, 0.2}, two)
 	if !scalar.EqualWithinAbs(got[0][0], wantMean, 1e-12) || !scalar.EqualWithinAbs(got[1][0], wantVar, 1e-12) {
 		t.Errorf("mean %g, variance %g; want %g, %g", got[0][0], got[1][0], wantMean, wantVar)
@@ -103,7 +108,8 @@ func TestClarkLeavesOutRepeatedVariables(t *testing.T) {
 }
 
 func TestMaxMeanTakesTheBestAction(t *testing.T) {
-	covs := []*mat.SymDense{mat.NewSymDense(2, []float64{1, 0.5, 0.5, 4}), mat.NewSymDense(2, []float64{3, 0.5, 0.5, 2})}
+	covs := []*mat.SymDense{mat.NewSymDense(2, []float64{1, 0.5, 0.5, 4}),
+		mat.NewSymDense(2, []float64{3, 0.5, 0.5, 2})}
 	mean, cov := graphstest.Packed([][]float64{{1, 2}, {5, -1}}, covs)
 	got := graphstest.Evaluate(t, func(in []*Node) []*Node {
 		m, v, w := maxMean(in[0], in[1])
@@ -124,10 +130,12 @@ func TestActionProbsFollowTheClosedFormAndMonteCarlo(t *testing.T) {
 	const beta, draws = 2.0, 100000
 	means := [][]float64{{1, 0.2, -0.5}, {0, 0, 0}, {3, -2, 30}}
 	rng := rand.New(rand.NewPCG(5, 6))
-	covs := []*mat.SymDense{graphstest.RandomCovariance(rng, 3, 0.6), graphstest.RandomCovariance(rng, 3, 1), graphstest.RandomCovariance(rng, 3, 2)}
+	covs := []*mat.SymDense{graphstest.RandomCovariance(rng, 3, 0.6), graphstest.RandomCovariance(rng, 3, 1),
+		graphstest.RandomCovariance(rng, 3, 2)}
 	mean, cov := graphstest.Packed(means, covs)
 	got := graphstest.Evaluate(t, func(in []*Node) []*Node { return []*Node{LogActionProbs(in[0], in[1], in[2])} },
-		graphstest.Tensor(mean, 1, 3, 3), graphstest.Tensor(cov, 1, 3, 3, 3), graphstest.Tensor([]float64{beta}, 1, 1, 1, 1))[0]
+		graphstest.Tensor(mean, 1, 3, 3), graphstest.Tensor(cov, 1, 3, 3, 3), graphstest.Tensor([]float64{beta}, 1, 1,
+			1, 1))[0]
 	for s := range means {
 		normal, _ := distmv.NewNormal(means[s], covs[s], rand.NewPCG(7, uint64(s)))
 		sums, x := make([]float64, 3), make([]float64, 3)

@@ -8,12 +8,12 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// The functions in this file are the approximations of the objective on plain numbers, for one state, in double precision:
-// to study them, and as a second implementation that the graph is tested against.
+// The functions in this file are the approximations of the objective on plain numbers, for one state, in double
+// precision: to study them, and as a second implementation that the graph is tested against.
 
-// ActionProbs approximates the expected Boltzmann policy under Gaussian Q-values of one state by the closed form of Lu et
-// al. (2021) (Eq. mean-field-action-prob): means [A], covariance [A, A], rationality coefficient β > 0. The result [A] sums
-// to one exactly for up to two actions, and approximately for more.
+// ActionProbs approximates the expected Boltzmann policy under Gaussian Q-values of one state by the closed form of Lu
+// et al. (2021) (Eq. mean-field-action-prob): means [A], covariance [A, A], rationality coefficient β > 0. The result
+// [A] sums to one exactly for up to two actions, and approximately for more.
 func ActionProbs(mean []float64, cov mat.Symmetric, beta float64) ([]float64, error) {
 	if err := checkGaussian(mean, cov); err != nil {
 		return nil, err
@@ -33,9 +33,9 @@ func ActionProbs(mean []float64, cov mat.Symmetric, beta float64) ([]float64, er
 	return out, nil
 }
 
-// ClarkMax approximates the maximum of jointly Gaussian X, means [A] and covariance [A, A], by a Gaussian, and returns the
-// weights [A] of the linear surrogate that stands for it in covariances (Clark, 1961; Eq. clark-weights). Variables are
-// taken in order; those that are equal to an earlier one must be left out beforehand.
+// ClarkMax approximates the maximum of jointly Gaussian X, means [A] and covariance [A, A], by a Gaussian, and returns
+// the weights [A] of the linear surrogate that stands for it in covariances (Clark, 1961; Eq. clark-weights). Variables
+// are taken in order; those that are equal to an earlier one must be left out beforehand.
 func ClarkMax(mean []float64, cov mat.Symmetric) (meanMax, varMax float64, weights []float64, err error) {
 	if err := checkGaussian(mean, cov); err != nil {
 		return 0, 0, nil, err
@@ -73,7 +73,8 @@ func leastOf(sum, gap float64) float64 { return 1e-10*sum + 1e-12*gap*gap + 1e-2
 // checkGaussian refuses moments of different sizes, and those that are not finite.
 func checkGaussian(mean []float64, cov mat.Symmetric) error {
 	if len(mean) == 0 || cov.SymmetricDim() != len(mean) {
-		return fmt.Errorf("graphs: got %d means and a covariance of %d variables, want as many of each, and at least 1", len(mean), cov.SymmetricDim())
+		return fmt.Errorf("graphs: got %d means and a covariance of %d variables, want as many of each, and at least 1",
+			len(mean), cov.SymmetricDim())
 	}
 	if err := irl.CheckFinite("mean", mean); err != nil {
 		return err

@@ -32,7 +32,8 @@ func TestPlainAgainstGraph(t *testing.T) {
 	out := graphstest.Evaluate(t, func(in []*Node) []*Node {
 		m, v, w := clarkMax(in[0], in[1], in[2], Materializer(in[3]))
 		return []*Node{m, v, w, LogActionProbs(in[0], in[1], in[4])}
-	}, graphstest.Tensor(mean, 1, actions, states), graphstest.Tensor(cov, 1, actions, actions, states), graphstest.Tensor(distinct, 1, actions, states),
+	}, graphstest.Tensor(mean, 1, actions, states), graphstest.Tensor(cov, 1, actions, actions, states),
+		graphstest.Tensor(distinct, 1, actions, states),
 		graphstest.Tensor(identity, states, states), graphstest.Tensor([]float64{beta}, 1, 1, 1, 1))
 	for s := range means {
 		m, v, w, err := ClarkMax(means[s], covs[s])

@@ -55,9 +55,9 @@ func correlationInverse(x *Node) (inverse, logDet *Node) {
 	return inverse, Add(logDetA, logDetS)
 }
 
-// eliminate inverts small matrices in place by Gauss–Jordan elimination: with c and r the column and row of pivot p, and
-// e the unit vector, x − (c − e)(r + e)ᵀ/p has the eliminated rows, −c/p in the column, r/p in the row, and 1/p at the
-// pivot.
+// eliminate inverts small matrices in place by Gauss–Jordan elimination: with c and r the column and row of pivot p,
+// and e the unit vector, x − (c − e)(r + e)ᵀ/p has the eliminated rows, −c/p in the column, r/p in the row, and 1/p at
+// the pivot.
 func eliminate(x *Node) (inverse, logDet *Node) {
 	n := x.Shape().Dim(-1)
 	identity := IdentityLike(x)

@@ -45,8 +45,8 @@ func (e *Empirical) Quantile(p float64) float64 {
 	return e.sorted[i] + t*(e.sorted[i+1]-e.sorted[i])
 }
 
-// QuantilePosition returns where the quantile at p in [0, 1] lies among n ≥ 2 samples in ascending order: at a share t of
-// the way from sample i to the next.
+// QuantilePosition returns where the quantile at p in [0, 1] lies among n ≥ 2 samples in ascending order: at a share t
+// of the way from sample i to the next.
 func QuantilePosition(p float64, n int) (i int, t float64) {
 	at := math.Min(math.Max(p*float64(n)-0.5, 0), float64(n-1))
 	i = min(int(at), n-2)

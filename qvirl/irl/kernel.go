@@ -44,14 +44,16 @@ func Kernels() []string { return []string{"rbf", "matern12", "matern32", "matern
 func KernelPrior(kernel Kernel, features *mat.Dense, mean []float64) (Prior, error) {
 	c, stationary := kernels[kernel.Name]
 	if !stationary && kernel.Name != linear {
-		return Prior{}, fmt.Errorf("irl: there is no kernel %q; there are %s", kernel.Name, strings.Join(Kernels(), ", "))
+		return Prior{}, fmt.Errorf("irl: there is no kernel %q; there are %s", kernel.Name,
+			strings.Join(Kernels(), ", "))
 	}
 	if features == nil || features.IsEmpty() {
 		return Prior{}, fmt.Errorf("irl: the kernel needs at least one feature of each reward")
 	}
 	n, d := features.Dims()
 	if len(mean) != n {
-		return Prior{}, fmt.Errorf("irl: kernel: got features of %d rewards, want %d as in the prior mean", n, len(mean))
+		return Prior{}, fmt.Errorf("irl: kernel: got features of %d rewards, want %d as in the prior mean", n,
+			len(mean))
 	}
 	lengthscale, err := kernelScales("lengthscale", "feature", kernel.Lengthscale, d)
 	if err != nil {

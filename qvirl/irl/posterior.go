@@ -35,14 +35,14 @@ func (p Progress) Report(done, total int, status string) {
 	}
 }
 
-// Stage returns a Progress for a stage of a computation that begins after from of its all equal parts and takes share of them. What p is told
-// of its status starts with what.
+// Stage returns a Progress for a stage of a computation that begins after from of its all equal parts and takes share
+// of them. What p is told of its status starts with what.
 func (p Progress) Stage(what string, from, share, all int) Progress {
 	return func(done, total int, status string) { p.Report(from*total+share*done, all*total, what+status) }
 }
 
-// shared returns a Progress for n concurrent parts of one computation, each of which reports its own done and total; what
-// p is told are their sums.
+// shared returns a Progress for n concurrent parts of one computation, each of which reports its own done and total;
+// what p is told are their sums.
 func (p Progress) Shared(n int) func(part int) Progress {
 	var mutex sync.Mutex
 	done, total := make([]int, n), make([]int, n)
@@ -99,8 +99,8 @@ type Samples struct {
 	Beta   []float64  // rationality coefficients where they are inferred, [n]; nil otherwise
 }
 
-// Policies returns the Boltzmann policy of each sample, [n, S·A]: with the sample's own β where it is inferred, and with the
-// given one otherwise.
+// Policies returns the Boltzmann policy of each sample, [n, S·A]: with the sample's own β where it is inferred, and
+// with the given one otherwise.
 func (s *Samples) Policies(actions int, beta float64) *mat.Dense {
 	n, m := s.Q.Dims()
 	out := mat.NewDense(n, m, nil)
@@ -179,9 +179,9 @@ func (p *Problem) SolveSamplesContext(ctx context.Context, rewards *mat.Dense) (
 	return &Samples{Reward: rewards, Q: q}, nil
 }
 
-// SamplesOfValues returns the rewards and Q-values that belong to samples of optimal values: V(s) for state-only rewards,
-// Q(s,a) otherwise, a row each (Eq. bellman-reward, Appendix "State-only reward variant"), and log β at its end if that is
-// inferred.
+// SamplesOfValues returns the rewards and Q-values that belong to samples of optimal values: V(s) for state-only
+// rewards, Q(s,a) otherwise, a row each (Eq. bellman-reward, Appendix "State-only reward variant"), and log β at its
+// end if that is inferred.
 func (p *Problem) SamplesOfValues(x *mat.Dense) *Samples {
 	m := p.MDP
 	actions := m.Actions()
@@ -219,7 +219,8 @@ func (p *Problem) SamplesOfValues(x *mat.Dense) *Samples {
 	return out
 }
 
-// Convergent is a posterior that says whether the computation that it is the result of had converged, and if not, why not.
+// Convergent is a posterior that says whether the computation that it is the result of had converged, and if not, why
+// not.
 type Convergent interface {
 	Convergence() (ok bool, reason string)
 }
@@ -235,7 +236,8 @@ func Converged(post Posterior) (ok bool, reason string) {
 // Storable is a posterior that can be written to a file and read again (problemfile.Save, qvirl.Load).
 type Storable interface {
 	Posterior
-	// Store returns the posterior as plain arrays by name, without the problem, and the kind by which the function is found that restores it.
+	// Store returns the posterior as plain arrays by name, without the problem, and the kind by which the function is
+	// found that restores it.
 	Store() (kind string, arrays map[string]npz.Array)
 }
 

@@ -25,7 +25,8 @@ const (
 
 // ErrSingularPrior is the error of methods that need the inverse of the prior covariance where it has none.
 var ErrSingularPrior = errors.New("the prior covariance is singular to working precision, and this method " +
-	"needs its inverse; policywalk needs none, and 1e-8 of the largest variance added to its diagonal would give it one")
+	"needs its inverse; policywalk needs none, and 1e-8 of the largest variance added to its diagonal would give it " +
+	"one")
 
 // Prior is a Gaussian prior N(m, Σ) over the reward vector: one number a state (state-only rewards, n = S), or one a
 // state-action pair (n = S·A, index s·A + a). The covariance is given in one of three forms:
@@ -214,7 +215,8 @@ func eigen(corr *mat.SymDense) ([]float64, *mat.Dense, error) {
 		return nil, nil, fmt.Errorf("irl: prior covariance is zero everywhere: all rewards would be known")
 	}
 	if smallest < -indefinite*largest {
-		return nil, nil, fmt.Errorf("irl: prior covariance is not positive semi-definite: of the correlations in it the "+
+		return nil, nil, fmt.Errorf("irl: prior covariance is not positive semi-definite: of the correlations in it "+
+			"the "+
 			"smallest eigenvalue is %.6g and the largest %.6g; rounding would excuse no less than %g of the largest",
 			smallest, largest, -indefinite)
 	}
@@ -282,7 +284,8 @@ func (p Prior) validate(states, actions int) error {
 	}
 	for i, m := range p.Mean {
 		if math.Abs(m) > maxScale {
-			return fmt.Errorf("irl: prior mean[%d] = %g, want a number between %g and %g; choose a larger unit of reward",
+			return fmt.Errorf("irl: prior mean[%d] = %g, want a number between %g and %g; choose a larger unit of "+
+				"reward",
 				i, m, -maxScale, maxScale)
 		}
 	}
@@ -322,7 +325,8 @@ func (p Prior) validateCovariance() error {
 			}
 		}
 		if v := p.Cov.At(i, i); v > 0 {
-			if err := checkScale(fmt.Sprintf("square root of prior covariance[%d,%d]", i, i), math.Sqrt(v)); err != nil {
+			if err := checkScale(fmt.Sprintf("square root of prior covariance[%d,%d]", i, i),
+				math.Sqrt(v)); err != nil {
 				return err
 			}
 		}

@@ -185,7 +185,8 @@ func TestDrawMoments(t *testing.T) {
 		for _, c := range []struct{ got, want, stdErr float64 }{ // the standard errors of Gaussian moments
 			{stat.Mean(a, nil), 1, math.Sqrt(cov.At(0, 0) / n)}, {stat.Mean(b, nil), -2, math.Sqrt(cov.At(1, 1) / n)},
 			{stat.Variance(a, nil), cov.At(0, 0), cov.At(0, 0) * math.Sqrt(2.0/n)},
-			{stat.Covariance(a, b, nil), cov.At(0, 1), math.Sqrt((cov.At(0, 0)*cov.At(1, 1) + cov.At(0, 1)*cov.At(0, 1)) / n)},
+			{stat.Covariance(a, b, nil), cov.At(0, 1),
+				math.Sqrt((cov.At(0, 0)*cov.At(1, 1) + cov.At(0, 1)*cov.At(0, 1)) / n)},
 		} {
 			if !scalar.EqualWithinAbs(c.got, c.want, 4*c.stdErr) {
 				t.Errorf("moment %g, want %g ± %g", c.got, c.want, c.stdErr)
@@ -236,7 +237,8 @@ func TestSemidefiniteToWorkingPrecision(t *testing.T) {
 	if factor, err := known.Factor(); err != nil || math.Abs(factor.At(0, 0)) != 2 || factor.At(1, 0) != 0 {
 		t.Errorf("a known reward: factor %v, error %v", factor, err)
 	}
-	for want, cov := range map[string][]float64{"covariance[1,1] = -1": {4, 0, 0, -1}, "covariance[0,1] = 1 beside": {4, 1, 1, 0}} {
+	for want, cov := range map[string][]float64{"covariance[1,1] = -1": {4, 0, 0, -1}, "covariance[0,1] = 1 beside": {4,
+		1, 1, 0}} {
 		p := Prior{Mean: make([]float64, 2), Cov: mat.NewSymDense(2, cov)}
 		if err := p.validate(2, 1); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
@@ -248,7 +250,8 @@ func TestSemidefiniteToWorkingPrecision(t *testing.T) {
 // integral.
 func TestKernels(t *testing.T) {
 	bessel := func(nu, z float64) float64 { // ∫₀^∞ exp(−z cosh t) cosh(νt) dt
-		return quad.Fixed(func(t float64) float64 { return math.Exp(-z*math.Cosh(t)) * math.Cosh(nu*t) }, 0, 12, 400, quad.Legendre{}, 0)
+		return quad.Fixed(func(t float64) float64 { return math.Exp(-z*math.Cosh(t)) * math.Cosh(nu*t) }, 0, 12, 400,
+			quad.Legendre{}, 0)
 	}
 	matern := func(nu float64) func(float64) float64 {
 		return func(r float64) float64 {
@@ -259,8 +262,9 @@ func TestKernels(t *testing.T) {
 	features := mat.NewDense(3, 2, []float64{0, 0, 3, 4, 0, .5})
 	ell, std := []float64{2, 4}, []float64{1, 2, 3}
 	for name, c := range map[string]func(float64) float64{
-		"rbf": func(r float64) float64 { return math.Exp(-r * r / 2) }, "matern12": matern(.5), "matern32": matern(1.5), "matern52": matern(2.5),
-		"linear": nil,
+		"rbf": func(r float64) float64 { return math.Exp(-r * r / 2) }, "matern12": matern(.5), "matern32": matern(1.5),
+		"matern52": matern(2.5),
+		"linear":   nil,
 	} {
 		p, err := KernelPrior(Kernel{Name: name, Lengthscale: ell, Std: std, Nugget: .25}, features, []float64{1, 2, 3})
 		if err != nil {
@@ -295,12 +299,15 @@ func TestKernels(t *testing.T) {
 	good := Kernel{Name: "rbf", Lengthscale: []float64{1}, Std: []float64{1}}
 	for want, change := range map[string]func(*Kernel, *mat.Dense){
 		`no kernel "rfb"; there are rbf, matern12`: func(k *Kernel, _ *mat.Dense) { k.Name = "rfb" },
-		"kernel lengthscale: got 3 numbers":        func(k *Kernel, _ *mat.Dense) { k.Lengthscale = []float64{1, 1, 1} },
-		"kernel lengthscale[0] = 0":                func(k *Kernel, _ *mat.Dense) { k.Lengthscale = []float64{0} },
-		"kernel std[1] = -1":                       func(k *Kernel, _ *mat.Dense) { k.Std = []float64{1, -1, 1} },
-		"kernel std: got 0 numbers":                func(k *Kernel, _ *mat.Dense) { k.Std = nil },
-		"kernel nugget = -1":                       func(k *Kernel, _ *mat.Dense) { k.Nugget = -1 },
-		"features[2][1] = +Inf":                    func(_ *Kernel, x *mat.Dense) { x.Set(2, 1, math.Inf(1)) },
+		"kernel lengthscale: got 3 numbers": func(k *Kernel, _ *mat.Dense) {
+			k.Lengthscale = []float64{1, 1,
+				1}
+		},
+		"kernel lengthscale[0] = 0": func(k *Kernel, _ *mat.Dense) { k.Lengthscale = []float64{0} },
+		"kernel std[1] = -1":        func(k *Kernel, _ *mat.Dense) { k.Std = []float64{1, -1, 1} },
+		"kernel std: got 0 numbers": func(k *Kernel, _ *mat.Dense) { k.Std = nil },
+		"kernel nugget = -1":        func(k *Kernel, _ *mat.Dense) { k.Nugget = -1 },
+		"features[2][1] = +Inf":     func(_ *Kernel, x *mat.Dense) { x.Set(2, 1, math.Inf(1)) },
 	} {
 		k, x := good, mat.DenseCopyOf(features)
 		change(&k, x)
@@ -325,7 +332,8 @@ func TestSmoothKernelsAreFactorised(t *testing.T) {
 	}
 	for _, name := range Kernels() {
 		for _, ell := range []float64{1e-8, 1, 3, 30, 1e6} {
-			p, err := KernelPrior(Kernel{Name: name, Lengthscale: []float64{ell}, Std: []float64{1e-3}}, x, make([]float64, 36))
+			p, err := KernelPrior(Kernel{Name: name, Lengthscale: []float64{ell}, Std: []float64{1e-3}}, x,
+				make([]float64, 36))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -342,8 +350,10 @@ func TestSmoothKernelsAreFactorised(t *testing.T) {
 			cov, variances := p.Covariance(), p.Variances()
 			for i := 0; i < 36; i++ {
 				for j := 0; j < 36; j++ {
-					if unit := math.Sqrt(variances[i] * variances[j]); math.Abs(square.At(i, j)-cov.At(i, j)) > 1e-12*unit {
-						t.Fatalf("%s, lengthscale %g: (L Lᵀ)[%d,%d] = %g, want %g", name, ell, i, j, square.At(i, j), cov.At(i, j))
+					if unit := math.Sqrt(variances[i] * variances[j]); math.Abs(square.At(i, j)-cov.At(i,
+						j)) > 1e-12*unit {
+						t.Fatalf("%s, lengthscale %g: (L Lᵀ)[%d,%d] = %g, want %g", name, ell, i, j, square.At(i, j),
+							cov.At(i, j))
 					}
 				}
 			}

@@ -17,8 +17,8 @@ type Problem struct {
 	Prior    Prior
 	Discount float64 // γ in [0, 1)
 	Beta     float64 // rationality coefficient β, from 1e-60 to 1e60, or the median of its prior
-	// BetaLogStd is the standard deviation of log β under a log-normal prior, with which β is inferred too; 0: β is known.
-	// Not every method can infer it; those that cannot say so.
+	// BetaLogStd is the standard deviation of log β under a log-normal prior, with which β is inferred too; 0: β is
+	// known. Not every method can infer it; those that cannot say so.
 	BetaLogStd float64
 	Demos      []mdp.Step // demonstrated decisions; none is legal, and then the posterior is the prior
 }
@@ -52,7 +52,8 @@ func (p *Problem) check() error {
 		return err
 	}
 	if !(p.BetaLogStd >= 0) || math.IsInf(p.BetaLogStd, 0) {
-		return fmt.Errorf("irl: standard deviation of log β = %g, want a finite number that is not negative", p.BetaLogStd)
+		return fmt.Errorf("irl: standard deviation of log β = %g, want a finite number that is not negative",
+			p.BetaLogStd)
 	}
 	if err := p.Prior.validate(p.MDP.States(), p.MDP.Actions()); err != nil {
 		return err
@@ -80,7 +81,8 @@ func (p *Problem) InfersBeta() bool { return p.BetaLogStd > 0 }
 func CheckBetaKnown(method string, problems []*Problem) error {
 	for i, p := range problems {
 		if p.InfersBeta() {
-			return fmt.Errorf("problem %d: β has a prior (BetaLogStd = %g), but %s takes β as known; valuewalk and matched QVIRL infer it", i, p.BetaLogStd, method)
+			return fmt.Errorf("problem %d: β has a prior (BetaLogStd = %g), but %s takes β as known; valuewalk and "+
+				"matched QVIRL infer it", i, p.BetaLogStd, method)
 		}
 	}
 	return nil
@@ -92,8 +94,8 @@ func (p *Problem) StateOnly() bool { return len(p.Prior.Mean) == p.MDP.States() 
 // RewardDim returns the length n of the reward vector.
 func (p *Problem) RewardDim() int { return len(p.Prior.Mean) }
 
-// ValueDim returns the length of the vectors that posteriors over values are over: n optimal values, V*(s) or Q*(s,a), and
-// log β after them if it is inferred.
+// ValueDim returns the length of the vectors that posteriors over values are over: n optimal values, V*(s) or Q*(s,a),
+// and log β after them if it is inferred.
 func (p *Problem) ValueDim() int {
 	if p.InfersBeta() {
 		return p.RewardDim() + 1

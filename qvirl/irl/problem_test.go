@@ -51,7 +51,8 @@ func TestLogLikelihoodByHand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Problem{MDP: m, Prior: IndependentPrior(2, 0, 1), Beta: 2, Demos: []mdp.Step{{State: 1, Action: 0}, {State: 1, Action: 1}}}
+	p := &Problem{MDP: m, Prior: IndependentPrior(2, 0, 1), Beta: 2, Demos: []mdp.Step{{State: 1, Action: 0},
+		{State: 1, Action: 1}}}
 	want := -math.Log1p(math.Exp(-2)) - math.Log1p(math.Exp(2))
 	for _, shift := range []float64{0, 1e4} { // neither overflow nor underflow
 		q := []float64{700, -700, 1 + shift, shift}

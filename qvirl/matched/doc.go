@@ -1,9 +1,9 @@
-// Package matched is the recommended posterior: rewards with skewed marginals and Gaussian dependence ([Warped]), whose moments are those
-// of a short Hamiltonian walk from a brief training of the paper's method.
+// Package matched is the recommended posterior: rewards with skewed marginals and Gaussian dependence ([Warped]), whose
+// moments are those of a short Hamiltonian walk from a brief training of the paper's method.
 //
 //	start, err := tabular.New(tabular.StartConfig())
 //	method, err := matched.New("qvirl-matched", start, matched.WarpedRewards, matched.Default())
 //
-// It is closer to the exact posterior than the paper's, and costs less. valuewalk.Refine takes it closer still, and valuewalk.Diagnose
-// says whether that is needed. With Problem.BetaLogStd, β is inferred with the rewards.
+// It is closer to the exact posterior than the paper's, and costs less. valuewalk.Refine takes it closer still, and
+// valuewalk.Diagnose says whether that is needed. With Problem.BetaLogStd, β is inferred with the rewards.
 package matched

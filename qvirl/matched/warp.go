@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Warp is the sinh-arcsinh function u = Location + Scale · sinh((arcsinh z + Skew) / Tail). Of a standard normal z it makes a
-// distribution that is skewed to the side of Skew's sign, and with heavier tails than normal for Tail < 1.
+// Warp is the sinh-arcsinh function u = Location + Scale · sinh((arcsinh z + Skew) / Tail). Of a standard normal z it
+// makes a distribution that is skewed to the side of Skew's sign, and with heavier tails than normal for Tail < 1.
 type Warp struct{ Location, Scale, Skew, Tail float64 }
 
 // identity changes nothing.
@@ -34,14 +34,16 @@ func (w Warp) undo(u float64) (z, logSlope float64) {
 	return math.Sinh(a), math.Log(w.Tail/w.Scale) + math.Log(math.Cosh(a)) - 0.5*math.Log1p(y*y)
 }
 
-// Bounds of what fitWarp finds: beyond them, two peaks or an outlier would make distributions without a spread to speak of.
+// Bounds of what fitWarp finds: beyond them, two peaks or an outlier would make distributions without a spread to speak
+// of.
 const (
 	maxSkew    = 1.5
 	maxLogTail = 0.7 // tails between half and twice as heavy
 )
 
-// fitWarp returns the warp of a standard normal that has the samples' first four L-moments (Hosking, 1990, "L-moments"), or
-// comes closest to their ratios. Unlike skewness and kurtosis they are not at the mercy of a few samples.
+// fitWarp returns the warp of a standard normal that has the samples' first four L-moments (Hosking, 1990,
+// "L-moments"), or comes closest to their ratios. Unlike skewness and kurtosis they are not at the mercy of a few
+// samples.
 func fitWarp(samples []float64) (Warp, error) {
 	sorted := slices.Clone(samples)
 	slices.Sort(sorted)
@@ -66,7 +68,8 @@ func fitWarp(samples []float64) (Warp, error) {
 			return sum
 		}
 		return math.Inf(1)
-	}}, []float64{0, 0}, &optimize.Settings{FuncEvaluations: 150, Converger: &optimize.FunctionConverge{Absolute: 1e-10, Iterations: 10}},
+	}}, []float64{0, 0}, &optimize.Settings{FuncEvaluations: 150, Converger: &optimize.FunctionConverge{Absolute: 1e-10,
+		Iterations: 10}},
 		&optimize.NelderMead{SimplexSize: 0.1})
 	if result == nil {
 		return Warp{}, err

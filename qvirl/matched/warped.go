@@ -14,8 +14,8 @@ import (
 	"github.com/go-birl/birl/qvirl/irl"
 )
 
-// The draws that the answers without a closed form are made of, each of which is planned for: the Monte Carlo error of a
-// mean value is a forty-fifth of its standard deviation, that of an action probability at most 0.011.
+// The draws that the answers without a closed form are made of, each of which is planned for: the Monte Carlo error of
+// a mean value is a forty-fifth of its standard deviation, that of an action probability at most 0.011.
 const (
 	matchedDraws  = 2000
 	matchedStream = 4
@@ -50,8 +50,10 @@ func NewWarped(ctx context.Context, problem *irl.Problem, rewards *mat.Dense, be
 	}
 	rows, n := rewards.Dims()
 	dim := problem.ValueDim()
-	if n != problem.RewardDim() || rows <= dim || problem.InfersBeta() != (betas != nil) || betas != nil && len(betas) != rows {
-		return nil, fmt.Errorf("qvirl: samples to match: rewards [%d,%d] and %d of β, want [n,%d] with n > %d, and as many of β if it is inferred",
+	if n != problem.RewardDim() || rows <= dim || problem.InfersBeta() != (betas != nil) || betas != nil &&
+		len(betas) != rows {
+		return nil, fmt.Errorf("qvirl: samples to match: rewards [%d,%d] and %d of β, want [n,%d] with n > %d, and "+
+			"as many of β if it is inferred",
 			rows, n, len(betas), problem.RewardDim(), dim)
 	}
 	if err := irl.CheckFinite("samples of rewards", rewards.RawMatrix().Data); err != nil {
@@ -94,7 +96,8 @@ func NewWarped(ctx context.Context, problem *irl.Problem, rewards *mat.Dense, be
 func (p *Warped) complete(ctx context.Context) error {
 	for lift := 1e-12; !p.chol.Factorize(p.cov); lift *= 10 { // rewards that determine each other
 		if lift > 1e-6 {
-			return fmt.Errorf("qvirl: a warped posterior: the covariance of the warped rewards is not positive definite")
+			return fmt.Errorf("qvirl: a warped posterior: the covariance of the warped rewards is not positive " +
+				"definite")
 		}
 		for i := range p.mean {
 			p.cov.SetSym(i, i, (1+lift)*p.cov.At(i, i))
@@ -110,7 +113,8 @@ func (p *Warped) complete(ctx context.Context) error {
 	}
 	samples.Beta = betas
 	actions := p.problem.MDP.Actions()
-	p.values, p.probs = irl.Empiricals(samples.Values(actions)), irl.ColumnMeans(samples.Policies(actions, p.problem.Beta))
+	p.values, p.probs = irl.Empiricals(samples.Values(actions)),
+		irl.ColumnMeans(samples.Policies(actions, p.problem.Beta))
 	return nil
 }
 
@@ -271,7 +275,8 @@ func (p *Warped) Store() (kind string, arrays map[string]npz.Array) {
 // Restore reads a Warped that Store returned, as the answer to the given problem, and plans as NewWarped does.
 func Restore(r *npz.Reader, problem *irl.Problem) (irl.Posterior, error) {
 	n := problem.ValueDim()
-	mean, cov, warps, converged := r.Finite("z_mean", n), r.Finite("z_cov", n, n), r.Finite("warps", n, 4), r.Scalar("converged")
+	mean, cov, warps, converged := r.Finite("z_mean", n), r.Finite("z_cov", n, n), r.Finite("warps", n, 4),
+		r.Scalar("converged")
 	if err := r.Err(); err != nil {
 		return nil, fmt.Errorf("matched: cannot restore a posterior: %w", err)
 	}

@@ -51,10 +51,11 @@ func TestFittedWarpsFindTheirOwn(t *testing.T) {
 		}
 		spread := w.Of(1) - w.Of(-1)
 		for _, z := range []float64{-2, -1, 0, 1, 2} {
-			// the standard error of a quantile at 2 deviations from 20,000 samples is about 0.02 deviations; the grid of
-			// quantiles that stands for the normal makes heavy tails a little too heavy
+			// the standard error of a quantile at 2 deviations from 20,000 samples is about 0.02 deviations; the grid
+			// of quantiles that stands for the normal makes heavy tails a little too heavy
 			if gap := math.Abs(got.Of(z) - w.Of(z)); gap > 0.06*spread {
-				t.Errorf("%+v was fitted as %+v: at z = %g it is %.3f off, %.3f of the spread", w, got, z, gap, gap/spread)
+				t.Errorf("%+v was fitted as %+v: at z = %g it is %.3f off, %.3f of the spread", w, got, z, gap,
+					gap/spread)
 			}
 		}
 	}
@@ -73,7 +74,8 @@ func TestFittedWarpsFindTheirOwn(t *testing.T) {
 // skewed returns a problem, and samples of skewed, correlated rewards and of β.
 func skewed(t *testing.T, n int) (*irl.Problem, *mat.Dense, []float64) {
 	t.Helper()
-	m, err := mdp.New(2, 2, [][]mdp.Transition{{{Next: 0, Prob: 1}}, {{Next: 1, Prob: 1}}, {{Next: 0, Prob: 1}}, nil}, nil)
+	m, err := mdp.New(2, 2, [][]mdp.Transition{{{Next: 0, Prob: 1}}, {{Next: 1, Prob: 1}}, {{Next: 0, Prob: 1}}, nil},
+		nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,22 +117,30 @@ func TestWarpedPosteriorIsMatched(t *testing.T) {
 		// quantiles of 20,000 samples: standard errors of 0.01 to 0.02 standard deviations, of heavy tails more
 		for _, q := range []float64{0.05, 0.3, 0.5, 0.7, 0.95} {
 			tolerance := 0.08 * want.StdDev()
-			if got := w.Reward(i).Quantile(q); !scalar.EqualWithinAbs(got, want.Quantile(q), tolerance) || !scalar.EqualWithinAbs(again.Quantile(q), got, tolerance) {
-				t.Errorf("reward %d: quantile at %g is %.3f, that of draws %.3f, want %.3f", i, q, got, again.Quantile(q), want.Quantile(q))
+			if got := w.Reward(i).Quantile(q); !scalar.EqualWithinAbs(got, want.Quantile(q), tolerance) ||
+				!scalar.EqualWithinAbs(again.Quantile(q), got, tolerance) {
+				t.Errorf("reward %d: quantile at %g is %.3f, that of draws %.3f, want %.3f", i, q, got,
+					again.Quantile(q), want.Quantile(q))
 			}
 		}
-		if g := plain.Reward(i); !scalar.EqualWithinAbs(g.Mean(), want.Mean(), 1e-9) || !scalar.EqualWithinAbs(g.StdDev()/want.StdDev(), 1, 1e-9) {
-			t.Errorf("reward %d of the plain Gaussian: mean %g, deviation %g, want %g and %g", i, g.Mean(), g.StdDev(), want.Mean(), want.StdDev())
+		if g := plain.Reward(i); !scalar.EqualWithinAbs(g.Mean(), want.Mean(), 1e-9) ||
+			!scalar.EqualWithinAbs(g.StdDev()/want.StdDev(), 1, 1e-9) {
+			t.Errorf("reward %d of the plain Gaussian: mean %g, deviation %g, want %g and %g", i, g.Mean(), g.StdDev(),
+				want.Mean(), want.StdDev())
 		}
-		if m := w.Reward(i); !scalar.EqualWithinAbs(m.Mean(), want.Mean(), 0.05*want.StdDev()) || !scalar.EqualWithinAbs(m.StdDev()/want.StdDev(), 1, 0.1) {
-			t.Errorf("reward %d: mean %g, deviation %g, want %g and %g", i, m.Mean(), m.StdDev(), want.Mean(), want.StdDev())
+		if m := w.Reward(i); !scalar.EqualWithinAbs(m.Mean(), want.Mean(), 0.05*want.StdDev()) ||
+			!scalar.EqualWithinAbs(m.StdDev()/want.StdDev(), 1, 0.1) {
+			t.Errorf("reward %d: mean %g, deviation %g, want %g and %g", i, m.Mean(), m.StdDev(), want.Mean(),
+				want.StdDev())
 		}
 	}
 	if got, want := stat.Correlation(mat.Col(nil, 0, drawn.Reward), mat.Col(nil, 1, drawn.Reward), nil),
-		stat.Correlation(mat.Col(nil, 0, rewards), mat.Col(nil, 1, rewards), nil); !scalar.EqualWithinAbs(got, want, 0.03) {
+		stat.Correlation(mat.Col(nil, 0, rewards), mat.Col(nil, 1, rewards), nil); !scalar.EqualWithinAbs(got, want,
+		0.03) {
 		t.Errorf("correlation of rewards %.3f, want %.3f", got, want)
 	}
-	if got, want := w.Beta().Mean(), stat.Mean(betas, nil); !scalar.EqualWithinAbs(got/want, 1, 0.02) || !scalar.EqualWithinAbs(stat.Mean(drawn.Beta, nil)/want, 1, 0.02) {
+	if got, want := w.Beta().Mean(), stat.Mean(betas, nil); !scalar.EqualWithinAbs(got/want, 1, 0.02) ||
+		!scalar.EqualWithinAbs(stat.Mean(drawn.Beta, nil)/want, 1, 0.02) {
 		t.Errorf("mean of β %g, of draws %g, want %g", got, stat.Mean(drawn.Beta, nil), want)
 	}
 	sol, err := p.MDP.Solve(drawn.Reward.RawRowView(7), p.Discount)
@@ -140,12 +150,14 @@ func TestWarpedPosteriorIsMatched(t *testing.T) {
 	if !scalar.EqualWithinAbs(sol.Q[2], drawn.Q.At(7, 2), 1e-10) {
 		t.Errorf("Q-value %g of a draw, want %g", drawn.Q.At(7, 2), sol.Q[2])
 	}
-	if v := stat.Mean(mat.Col(nil, 1, drawn.Values(2)), nil); !scalar.EqualWithinAbs(w.Value(1).Mean(), v, 0.1*w.Value(1).StdDev()) {
+	if v := stat.Mean(mat.Col(nil, 1, drawn.Values(2)), nil); !scalar.EqualWithinAbs(w.Value(1).Mean(), v,
+		0.1*w.Value(1).StdDev()) {
 		t.Errorf("mean value %g, of other draws %g", w.Value(1).Mean(), v)
 	}
 }
 
-// TestWarpedDensity integrates the density of the rewards over β and one reward, which leaves the marginal of the other.
+// TestWarpedDensity integrates the density of the rewards over β and one reward, which leaves the marginal of the
+// other.
 func TestWarpedDensity(t *testing.T) {
 	p, rewards, betas := skewed(t, 2000)
 	w, err := NewWarped(t.Context(), p, rewards, betas, false, true)
@@ -157,7 +169,8 @@ func TestWarpedDensity(t *testing.T) {
 		const logLow, logHigh = -1.5, 2.5
 		grid := mat.NewDense(steps*steps, 3, nil)
 		for i := range steps * steps {
-			grid.SetRow(i, []float64{at, low + (high-low)*(float64(i%steps)+0.5)/steps, logLow + (logHigh-logLow)*(float64(i/steps)+0.5)/steps})
+			grid.SetRow(i, []float64{at, low + (high-low)*(float64(i%steps)+0.5)/steps,
+				logLow + (logHigh-logLow)*(float64(i/steps)+0.5)/steps})
 		}
 		logs, err := w.RewardLogProbs(grid)
 		if err != nil {
@@ -167,7 +180,8 @@ func TestWarpedDensity(t *testing.T) {
 		for _, l := range logs {
 			sum += math.Exp(l) * (high - low) * (logHigh - logLow) / (steps * steps)
 		}
-		if want := math.Exp(w.Reward(0).LogProb(at)); !scalar.EqualWithinAbs(sum/want, 1, 0.01) { // the midpoint rule, and the tails beyond the grid
+		// the midpoint rule, and the tails beyond the grid
+		if want := math.Exp(w.Reward(0).LogProb(at)); !scalar.EqualWithinAbs(sum/want, 1, 0.01) {
 			t.Errorf("density of reward 0 at %g: %g integrated, %g in closed form", at, sum, want)
 		}
 	}
@@ -196,7 +210,8 @@ func TestWarpedPosteriorIsKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a, b := w.Reward(1).Quantile(0.8), got.Reward(1).Quantile(0.8); a == 0 || a != b || !got.Converged() || got.ActionProbs()[1] != w.ActionProbs()[1] {
+	if a, b := w.Reward(1).Quantile(0.8), got.Reward(1).Quantile(0.8); a == 0 || a != b || !got.Converged() ||
+		got.ActionProbs()[1] != w.ActionProbs()[1] {
 		t.Errorf("quantile %g became %g", a, b)
 	}
 	known := *p
@@ -205,7 +220,8 @@ func TestWarpedPosteriorIsKept(t *testing.T) {
 		"no β":      func() (*Warped, error) { return NewWarped(t.Context(), p, rewards, nil, false, true) },
 		"a known β": func() (*Warped, error) { return NewWarped(t.Context(), &known, rewards, betas, false, true) },
 		"too few": func() (*Warped, error) {
-			return NewWarped(t.Context(), p, mat.NewDense(3, 2, []float64{1, 2, 3, 4, 5, 7}), []float64{1, 2, 3}, false, true)
+			return NewWarped(t.Context(), p, mat.NewDense(3, 2, []float64{1, 2, 3, 4, 5, 7}), []float64{1, 2, 3}, false,
+				true)
 		},
 	} {
 		if _, err := make(); err == nil || !strings.Contains(err.Error(), "samples to match") {

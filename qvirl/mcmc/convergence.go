@@ -17,7 +17,8 @@ type Diagnostics struct {
 	Iterations int     // of each chain after the warm-up
 	Seconds    float64 // of work by the clock, summed over the chains; more than on an idle core where they share one
 
-	// StdError is the largest Monte Carlo error of a reward's or a value's standard deviation, relative to it; 0 where MaxStdError is.
+	// StdError is the largest Monte Carlo error of a reward's or a value's standard deviation, relative to it; 0 where
+	// MaxStdError is.
 	StdError float64
 
 	MinESS, MaxRHat float64 // the targets, from the configuration
@@ -109,8 +110,8 @@ func converge(n int, chains func(i int) [][]float64) Convergence {
 	return c
 }
 
-// StdError returns the Monte Carlo error of the draws' standard deviation relative to it, sd((x − μ)²) / (2 σ² √n) with n the effective
-// sample size of (x − μ)². It is large where tails are heavy.
+// StdError returns the Monte Carlo error of the draws' standard deviation relative to it, sd((x − μ)²) / (2 σ² √n) with
+// n the effective sample size of (x − μ)². It is large where tails are heavy.
 func StdError(chains [][]float64) float64 {
 	if !usable(chains) || known(chains) {
 		return 0

@@ -26,7 +26,8 @@ func TestVerdict(t *testing.T) {
 // TestKnownQuantities checks that what never differs between chains counts as converged, and chains that are stuck
 // apart do not.
 func TestKnownQuantities(t *testing.T) {
-	same, apart := [][]float64{make([]float64, 8), make([]float64, 8)}, [][]float64{make([]float64, 8), make([]float64, 8)}
+	same, apart := [][]float64{make([]float64, 8), make([]float64, 8)}, [][]float64{make([]float64, 8),
+		make([]float64, 8)}
 	for i := range 8 {
 		same[0][i], same[1][i] = 1+1e-15*float64(i), 1-1e-15*float64(i)
 		apart[0][i], apart[1][i] = 1, 1+1e-9

@@ -47,7 +47,8 @@ func Fit(ctx context.Context, problems []*irl.Problem, progress irl.Progress,
 					done += finished
 					progress.Report(done, len(problems), fmt.Sprintf("problem %d: %s", i, status))
 				}
-				posterior, err := sample(ctx, problems[i], &Job{Problem: i, busy: busy, report: func(status string) { report(status, 0) }})
+				posterior, err := sample(ctx, problems[i], &Job{Problem: i, busy: busy,
+					report: func(status string) { report(status, 0) }})
 				if err != nil {
 					cancel(fmt.Errorf("problem %d: %w", i, err))
 					continue // to empty the queue
@@ -92,7 +93,8 @@ func (j *Job) Time(f func() error) error {
 	return f()
 }
 
-// Each runs f for each of n chains, as many at a time as there are processors free, and returns the first chain's error.
+// Each runs f for each of n chains, as many at a time as there are processors free, and returns the first chain's
+// error.
 func (j *Job) Each(n int, f func(i int) error) error {
 	errs := make([]error, n)
 	var wait sync.WaitGroup
@@ -131,13 +133,15 @@ func (b Budget) Validate() error {
 	case b.Chains < 1:
 		return fmt.Errorf("Chains = %d, want at least 1", b.Chains)
 	case b.Samples < MinPerChain*b.Chains || b.Samples%b.Chains != 0:
-		return fmt.Errorf("Samples = %d, want a multiple of the %d chains with at least %d samples each", b.Samples, b.Chains, MinPerChain)
+		return fmt.Errorf("Samples = %d, want a multiple of the %d chains with at least %d samples each", b.Samples,
+			b.Chains, MinPerChain)
 	case !(b.MinESS >= 0):
 		return fmt.Errorf("MinESS = %g, want a number that is not negative", b.MinESS)
 	case !(b.MaxRHat > 1):
 		return fmt.Errorf("MaxRHat = %g, want more than 1", b.MaxRHat)
 	case b.MaxIterations < b.Samples/b.Chains:
-		return fmt.Errorf("MaxIterations = %d is less than the %d samples that each chain must keep", b.MaxIterations, b.Samples/b.Chains)
+		return fmt.Errorf("MaxIterations = %d is less than the %d samples that each chain must keep", b.MaxIterations,
+			b.Samples/b.Chains)
 	}
 	return nil
 }
@@ -148,9 +152,10 @@ const (
 )
 
 // Converge samples until the budget's targets are met or it is spent. advance continues chain i until it has made the
-// given number of iterations; collect makes a posterior of that many samples of each chain. The diagnostics come without
-// Acceptance.
-func (j *Job) Converge(b Budget, advance func(chain, iterations int) error, collect func(perChain int) *Posterior) (*Posterior, Diagnostics, error) {
+// given number of iterations; collect makes a posterior of that many samples of each chain. The diagnostics come
+// without Acceptance.
+func (j *Job) Converge(b Budget, advance func(chain, iterations int) error,
+	collect func(perChain int) *Posterior) (*Posterior, Diagnostics, error) {
 	perChain := b.Samples / b.Chains
 	next := max(firstRound*perChain, b.MinIterations)
 	for {
@@ -175,7 +180,8 @@ func (j *Job) Converge(b Budget, advance func(chain, iterations int) error, coll
 				d.Beta = converge(1, func(int) [][]float64 { return p.ByChain(p.beta) })
 			}
 			if b.MaxStdError > 0 {
-				d.StdError = math.Max(worstStdError(p.problem.RewardDim(), p.RewardChains), worstStdError(p.problem.MDP.States(), p.ValueChains))
+				d.StdError = math.Max(worstStdError(p.problem.RewardDim(), p.RewardChains),
+					worstStdError(p.problem.MDP.States(), p.ValueChains))
 			}
 			err := d.Clean()
 			if errors.Is(err, ErrHeavyTails) { // of samples nearly independent: only more of them help

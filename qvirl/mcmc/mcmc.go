@@ -1,11 +1,11 @@
 // Package mcmc holds what the samplers of posteriors by Markov chains have in common: the posterior that consists of
 // chains' samples, the running of chains until they converge, and the diagnostics of their convergence.
 //
-// The diagnostics are the rank-normalised split-R̂ and the bulk and tail effective sample sizes of Vehtari, Gelman, Simpson,
-// Carpenter and Bürkner (2021), "Rank-normalization, folding, and localization: an improved R̂ for assessing convergence of
-// MCMC". Each takes the draws of one scalar quantity as chains of equal length, at least minLength draws each, and returns
-// NaN where it does not exist: chains that are too short or of unequal lengths, draws that are not finite, or draws that
-// are all the same.
+// The diagnostics are the rank-normalised split-R̂ and the bulk and tail effective sample sizes of Vehtari, Gelman,
+// Simpson, Carpenter and Bürkner (2021), "Rank-normalization, folding, and localization: an improved R̂ for assessing
+// convergence of MCMC". Each takes the draws of one scalar quantity as chains of equal length, at least minLength draws
+// each, and returns NaN where it does not exist: chains that are too short or of unequal lengths, draws that are not
+// finite, or draws that are all the same.
 package mcmc
 
 import (
@@ -21,15 +21,16 @@ import (
 // minLength is the shortest chain for which the diagnostics are defined: its halves then have two draws each.
 const minLength = 4
 
-// RHat returns the rank-normalised split-R̂: the larger of the bulk's and of the folded draws' (which notices chains that
-// differ in spread). It is near 1 for chains that agree; above 1.01 they have not mixed.
+// RHat returns the rank-normalised split-R̂: the larger of the bulk's and of the folded draws' (which notices chains
+// that differ in spread). It is near 1 for chains that agree; above 1.01 they have not mixed.
 func RHat(chains [][]float64) float64 {
 	if !usable(chains) {
 		return math.NaN()
 	}
 	median := quantile(pooled(chains), 0.5)
 	folded := mapDraws(chains, func(x float64) float64 { return math.Abs(x - median) })
-	bulk, spread := potentialScaleReduction(split(rankNormalise(chains))), potentialScaleReduction(split(rankNormalise(folded)))
+	bulk, spread := potentialScaleReduction(split(rankNormalise(chains))),
+		potentialScaleReduction(split(rankNormalise(folded)))
 	if math.IsNaN(spread) { // draws of two values, symmetric about their median, have no spread to compare
 		return bulk
 	}
@@ -119,8 +120,8 @@ func mapDraws(chains [][]float64, f func(float64) float64) [][]float64 {
 	return out
 }
 
-// rankNormalise replaces each draw by the standard normal quantile at (rank − 3/8) / (draws + 1/4), the rank being among
-// the draws of all chains and averaged over ties.
+// rankNormalise replaces each draw by the standard normal quantile at (rank − 3/8) / (draws + 1/4), the rank being
+// among the draws of all chains and averaged over ties.
 func rankNormalise(chains [][]float64) [][]float64 {
 	length := len(chains[0])
 	all := pooled(chains)

@@ -71,7 +71,8 @@ func TestDisagreementShows(t *testing.T) {
 	for i := range shifted[0] {
 		shifted[0][i] += 1
 	}
-	// One of four chains off by 1: eight halves whose means vary by 3/16·8/7 give √(1 + 0.21) before rank normalisation.
+	// One of four chains off by 1: eight halves whose means vary by 3/16·8/7 give √(1 + 0.21) before rank
+	// normalisation.
 	if got := RHat(shifted); !scalar.EqualWithinAbs(got, math.Sqrt(1+3.0/16*8/7), 0.05) {
 		t.Errorf("R̂ = %.3f of chains with different means", got)
 	}
@@ -122,7 +123,8 @@ func TestUndefined(t *testing.T) {
 		"not a number":    {{1, 2, 3, math.NaN()}},
 		"infinite":        {{1, 2, 3, math.Inf(1)}},
 	} {
-		for function, f := range map[string]func([][]float64) float64{"RHat": RHat, "ESS": ESS, "BulkESS": BulkESS, "TailESS": TailESS} {
+		for function, f := range map[string]func([][]float64) float64{"RHat": RHat, "ESS": ESS, "BulkESS": BulkESS,
+			"TailESS": TailESS} {
 			if got := f(x); !math.IsNaN(got) {
 				t.Errorf("%s of %s = %g, want NaN", function, name, got)
 			}

@@ -9,16 +9,17 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Pareto-smoothed importance sampling judges and steadies importance sampling by the shape of the tail of the importance ratios (Vehtari,
-// Simpson, Gelman, Yao and Gabry, 2024, "Pareto smoothed importance sampling").
+// Pareto-smoothed importance sampling judges and steadies importance sampling by the shape of the tail of the
+// importance ratios (Vehtari, Simpson, Gelman, Yao and Gabry, 2024, "Pareto smoothed importance sampling").
 
 // Smoothed are importance weights whose tail is smoothed, and what the tail says about them.
 type Smoothed struct {
 	LogWeights []float64 // in the order of the ratios; their exponentials sum to one
-	// KHat estimates the shape of the tail: the ratios have about 1/k̂ finite moments. It is −Inf where no ratio stands out,
-	// and +Inf where so few do that no tail can be fitted to them: then these few draws are the whole estimate.
+	// KHat estimates the shape of the tail: the ratios have about 1/k̂ finite moments. It is −Inf where no ratio stands
+	// out, and +Inf where so few do that no tail can be fitted to them: then these few draws are the whole estimate.
 	KHat float64
-	// Threshold is the k̂ above which estimates from so many draws cannot be trusted, min(1 − 1/log₁₀ n, 0.7) (Vehtari et al., Sec. 3).
+	// Threshold is the k̂ above which estimates from so many draws cannot be trusted, min(1 − 1/log₁₀ n, 0.7) (Vehtari
+	// et al., Sec. 3).
 	Threshold float64
 	ESS       float64 // effective sample size of the draws with these weights, 1 / Σ weight²
 }
@@ -29,8 +30,8 @@ const minTail = 5
 // MinDraws is the smallest number of ratios that Smooth takes: a fifth of them are the tail.
 const MinDraws = 5 * minTail
 
-// Smooth smooths the importance weights of draws from a proposal, given the logs of the ratios of the target's density to
-// the proposal's, each up to a constant. Ratios of zero, −Inf, are allowed if there are others.
+// Smooth smooths the importance weights of draws from a proposal, given the logs of the ratios of the target's density
+// to the proposal's, each up to a constant. Ratios of zero, −Inf, are allowed if there are others.
 func Smooth(logRatios []float64) (*Smoothed, error) {
 	n := len(logRatios)
 	if n < MinDraws {
@@ -45,7 +46,8 @@ func Smooth(logRatios []float64) (*Smoothed, error) {
 	if math.IsInf(top, -1) {
 		return nil, fmt.Errorf("mcmc: all %d ratios are zero: the proposal has no draw where the target has mass", n)
 	}
-	s := &Smoothed{LogWeights: make([]float64, n), KHat: math.Inf(-1), Threshold: math.Min(1-1/math.Log10(float64(n)), 0.7)}
+	s := &Smoothed{LogWeights: make([]float64, n), KHat: math.Inf(-1), Threshold: math.Min(1-1/math.Log10(float64(n)),
+		0.7)}
 	order := make([]int, n)
 	for i, l := range logRatios {
 		order[i], s.LogWeights[i] = i, l-top
@@ -78,7 +80,8 @@ func Smooth(logRatios []float64) (*Smoothed, error) {
 	return s, nil
 }
 
-// smooth fits the tail, indices of ratios in ascending order above the cut, and replaces it by the expected order statistics.
+// smooth fits the tail, indices of ratios in ascending order above the cut, and replaces it by the expected order
+// statistics.
 func (s *Smoothed) smooth(tail []int, cut float64) {
 	excess := make([]float64, len(tail))
 	for i, at := range tail {
@@ -92,7 +95,8 @@ func (s *Smoothed) smooth(tail []int, cut float64) {
 	}
 }
 
-// steady shrinks an estimate of the shape from few exceedances towards ½, as ten more of that shape would (Vehtari et al., App. C).
+// steady shrinks an estimate of the shape from few exceedances towards ½, as ten more of that shape would (Vehtari et
+// al., App. C).
 func steady(k float64, exceedances int) float64 {
 	n := float64(exceedances)
 	return (n*k + 10*0.5) / (n + 10)
@@ -107,9 +111,9 @@ func paretoQuantile(p, k, sigma float64) float64 {
 }
 
 // fitPareto estimates the shape k and the scale σ of a generalised Pareto distribution, whose density is
-// (1 + k x/σ)^(−1/k − 1) / σ, from ascending positive draws: the posterior mean of θ = −k/σ under the data-dependent prior
-// of Zhang and Stephens (2009), "A new and efficient estimation method for the generalized Pareto distribution", and the
-// k that maximises the likelihood at that θ.
+// (1 + k x/σ)^(−1/k − 1) / σ, from ascending positive draws: the posterior mean of θ = −k/σ under the data-dependent
+// prior of Zhang and Stephens (2009), "A new and efficient estimation method for the generalized Pareto distribution",
+// and the k that maximises the likelihood at that θ.
 func fitPareto(x []float64) (k, sigma float64) {
 	n := len(x)
 	points := 30 + int(math.Sqrt(float64(n)))

@@ -23,7 +23,8 @@ func TestFitParetoFindsTheParameters(t *testing.T) {
 		}
 		slices.Sort(x)
 		k, sigma := fitPareto(x)
-		if !scalar.EqualWithinAbs(k, want.k, 4*(1+want.k)/math.Sqrt(n)) || !scalar.EqualWithinAbs(sigma, want.sigma, 4*want.sigma*math.Sqrt(2*(1+want.k)/n)) {
+		if !scalar.EqualWithinAbs(k, want.k, 4*(1+want.k)/math.Sqrt(n)) ||
+			!scalar.EqualWithinAbs(sigma, want.sigma, 4*want.sigma*math.Sqrt(2*(1+want.k)/n)) {
 			t.Errorf("k = %.4f, σ = %.4f, want %g and %g", k, sigma, want.k, want.sigma)
 		}
 	}
@@ -44,9 +45,9 @@ func TestQuantileInvertsTheDistributionFunction(t *testing.T) {
 	}
 }
 
-// TestExponentialTarget has an analytic answer: for draws of an exponential distribution of rate 1 and a target of rate r < 1,
-// the ratios r e^((1 − r) x) have a Pareto tail of shape 1 − r, the mean of the target is 1/r, and for r > ½ the effective
-// sample size tends to n / E[ratio²] = n (2r − 1) / r².
+// TestExponentialTarget has an analytic answer: for draws of an exponential distribution of rate 1 and a target of rate
+// r < 1, the ratios r e^((1 − r) x) have a Pareto tail of shape 1 − r, the mean of the target is 1/r, and for r > ½ the
+// effective sample size tends to n / E[ratio²] = n (2r − 1) / r².
 func TestExponentialTarget(t *testing.T) {
 	const n = 40_000
 	for _, rate := range []float64{0.9, 0.7, 0.4, 0.15} {
@@ -86,7 +87,8 @@ func TestExponentialTarget(t *testing.T) {
 	}
 }
 
-// TestSmoothingKeepsTheBulk checks that only the tail changes, that its order stays, and that no weight exceeds the largest.
+// TestSmoothingKeepsTheBulk checks that only the tail changes, that its order stays, and that no weight exceeds the
+// largest.
 func TestSmoothingKeepsTheBulk(t *testing.T) {
 	const n = 1000
 	rng := rand.New(rand.NewPCG(5, 6))
@@ -116,7 +118,8 @@ func TestSmoothingKeepsTheBulk(t *testing.T) {
 		}
 	}
 	if changed < 80 || s.LogWeights[order[n-1]] > shift+floats.Max(logs)+1e-12 || s.ESS < 1 || s.ESS > n {
-		t.Errorf("%d ratios changed, the largest from %g to %g, ESS %g", changed, floats.Max(logs)+shift, s.LogWeights[order[n-1]], s.ESS)
+		t.Errorf("%d ratios changed, the largest from %g to %g, ESS %g", changed, floats.Max(logs)+shift,
+			s.LogWeights[order[n-1]], s.ESS)
 	}
 	if want := 1 - 1/3.; !scalar.EqualWithinAbs(s.Threshold, want, 1e-12) {
 		t.Errorf("threshold %g for 1000 draws, want %g", s.Threshold, want)
@@ -147,7 +150,8 @@ func TestBadRatios(t *testing.T) {
 	for i := range none {
 		none[i] = math.Inf(-1)
 	}
-	for want, x := range map[string][]float64{"24 ratios": make([]float64, MinDraws-1), "ratio 0 is NaN": ratios(math.NaN()),
+	for want, x := range map[string][]float64{"24 ratios": make([]float64, MinDraws-1),
+		"ratio 0 is NaN":  ratios(math.NaN()),
 		"ratio 0 is +Inf": ratios(math.Inf(1)), "are zero": none} {
 		if _, err := Smooth(x); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)

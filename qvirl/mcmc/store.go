@@ -9,10 +9,11 @@ import (
 	"github.com/go-birl/birl/qvirl/irl"
 )
 
-// Arrays returns the samples as they are stored: in single precision reward [kept, RewardDim] and value [kept, S] or [kept, S·A] and, where
-// it is inferred, beta [kept], chain by chain, and chains, their number.
+// Arrays returns the samples as they are stored: in single precision reward [kept, RewardDim] and value [kept, S] or
+// [kept, S·A] and, where it is inferred, beta [kept], chain by chain, and chains, their number.
 func (p *Posterior) Arrays() map[string]npz.Array {
-	arrays := map[string]npz.Array{"reward": single(p.Rewards()), "value": single(p.Values()), "chains": npz.Ints([]int{p.Chains()})}
+	arrays := map[string]npz.Array{"reward": single(p.Rewards()), "value": single(p.Values()),
+		"chains": npz.Ints([]int{p.Chains()})}
 	if betas := p.Betas(); betas != nil {
 		arrays["beta"] = npz.Floats(betas, len(betas))
 	}
@@ -24,7 +25,8 @@ func single(x *mat.Dense) npz.Array {
 	return npz.Array{Shape: []int{rows, columns}, Data: x.RawMatrix().Data, Type: npz.Float32}
 }
 
-// Restore reads what Arrays returned for a problem, at least so many samples a chain. It returns nil after an error of the reader.
+// Restore reads what Arrays returned for a problem, at least so many samples a chain. It returns nil after an error of
+// the reader.
 func Restore(r *npz.Reader, problem *irl.Problem, minPerChain int) *Posterior {
 	chains, n := r.Int("chains"), problem.RewardDim()
 	reward := r.Finite("reward", -1, n)
@@ -68,7 +70,8 @@ func (d *Diagnostics) Restore(r *npz.Reader, p *irl.Problem) {
 }
 
 func (d *Diagnostics) numbers() map[string]*float64 {
-	return map[string]*float64{"acceptance": &d.Acceptance, "seconds": &d.Seconds, "min_ess": &d.MinESS, "max_rhat": &d.MaxRHat,
+	return map[string]*float64{"acceptance": &d.Acceptance, "seconds": &d.Seconds, "min_ess": &d.MinESS,
+		"max_rhat":  &d.MaxRHat,
 		"std_error": &d.StdError, "max_std_error": &d.MaxStdError}
 }
 
@@ -81,7 +84,8 @@ type vector struct {
 func (d *Diagnostics) vectors(p *irl.Problem) map[string]vector {
 	out := map[string]vector{}
 	add := func(of string, c *Convergence, length int) {
-		out[of+"_rhat"], out[of+"_ess_bulk"], out[of+"_ess_tail"] = vector{&c.RHat, length}, vector{&c.BulkESS, length}, vector{&c.TailESS, length}
+		out[of+"_rhat"], out[of+"_ess_bulk"], out[of+"_ess_tail"] = vector{&c.RHat, length}, vector{&c.BulkESS, length},
+			vector{&c.TailESS, length}
 	}
 	add("reward", &d.Reward, p.RewardDim())
 	add("value", &d.Value, p.MDP.States())

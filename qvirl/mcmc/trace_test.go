@@ -15,7 +15,8 @@ func TestTrace(t *testing.T) {
 		thinned := trace.Thinned(10)
 		for k, x := range thinned {
 			// the middle of the k-th tenth, up to the distance of kept positions (at most added/20) and one
-			if want := (float64(k) + 0.5) / 10 * float64(added); x[0] != -x[1] || x[0] < want-float64(added)/20-1 || x[0] > want+float64(added)/20+1 {
+			if want := (float64(k) + 0.5) / 10 * float64(added); x[0] != -x[1] || x[0] < want-float64(added)/20-1 ||
+				x[0] > want+float64(added)/20+1 {
 				t.Errorf("%d positions added: draw %d is %v, want about %g", added, k, x, want)
 			}
 		}

@@ -1,5 +1,5 @@
-// Package method is the registry of methods: for each its name, how tables and figures show it, one sentence, and what it can answer. It is
-// plain data, so that commands, result rows, legends and notebooks read the same list.
+// Package method is the registry of methods: for each its name, how tables and figures show it, one sentence, and what
+// it can answer. It is plain data, so that commands, result rows, legends and notebooks read the same list.
 package method
 
 import (
@@ -18,9 +18,10 @@ type Method struct {
 	Line     Line
 	Sentence string   // what it is
 	Answers  []Answer // of methods that Fit a problem; nil for variants, policies and learners from observations
-	Sampler  bool     // whether its posteriors consist of the samples of Markov chains, which say themselves whether they agree
-	Former   []string // names that it has in older rows, the first name first
-	Variant  bool     // whether it is not listed but put together, such as avril-0.17 (see Lookup)
+	// whether its posteriors consist of the samples of Markov chains, which say themselves whether they agree
+	Sampler bool
+	Former  []string // names that it has in older rows, the first name first
+	Variant bool     // whether it is not listed but put together, such as avril-0.17 (see Lookup)
 }
 
 // Line is how a line is drawn.
@@ -56,8 +57,8 @@ const (
 	Fit        = "fit" // what the command does with the recommended method
 )
 
-// The palette of Okabe and Ito (2008), which stays distinct under the common colour-vision deficiencies, without its yellow, which vanishes
-// on white; and greys for references.
+// The palette of Okabe and Ito (2008), which stays distinct under the common colour-vision deficiencies, without its
+// yellow, which vanishes on white; and greys for references.
 const (
 	orange     = "#e69f00"
 	skyBlue    = "#56b4e9"
@@ -74,8 +75,9 @@ const (
 // registry lists all methods, those that fit problems first.
 var registry = []Method{
 	{Name: Matched, Label: "QVIRL, matched", Color: purple, Line: Dashed,
-		Sentence: "rewards with skewed marginals and Gaussian dependence, matched to a short walk from a brief training",
-		Answers:  []Answer{Rewards, Values, Beta}, Former: []string{"qvirl-best"}},
+		Sentence: "rewards with skewed marginals and Gaussian dependence, matched to a short walk from a brief " +
+			"training",
+		Answers: []Answer{Rewards, Values, Beta}, Former: []string{"qvirl-best"}},
 	{Name: QVIRL, Label: "QVIRL", Color: blue,
 		Sentence: "the paper's method: its closed-form objective, trained to convergence",
 		Answers:  []Answer{Rewards, Values}, Former: []string{"paper"}},
@@ -96,7 +98,8 @@ var registry = []Method{
 		Answers:  []Answer{Rewards}},
 
 	{Name: Fit, Label: "fit", Color: green,
-		Sentence: "QVIRL, matched, judged on the problem itself and left for the samples of its judge where it is not trusted"},
+		Sentence: "QVIRL, matched, judged on the problem itself and left for the samples of its judge where it is " +
+			"not trusted"},
 	{Name: "valuewalk-nodet", Label: "ValueWalk without determinant", Color: grey, Line: Dashed,
 		Sentence: "ValueWalk without the log-determinant of the change of variables"},
 	{Name: "valuewalk-again", Label: "ValueWalk, a second run", Color: grey, Line: Dotted,
@@ -233,9 +236,10 @@ func Names(methods []Method) []string {
 	return names
 }
 
-// Lookup returns the method of a name as result rows have it, a former name too. Beside the registry's there are variants: a policy for a
-// posterior ("-mean", "-cvar"), AVRIL at one λ ("avril-0.17"), another learning rate ("-rate-0.01"), a posterior refined by so many
-// transitions ("-k08"), a learner who assumes one β ("-beta-2"). An unknown name is an error that lists the known.
+// Lookup returns the method of a name as result rows have it, a former name too. Beside the registry's there are
+// variants: a policy for a posterior ("-mean", "-cvar"), AVRIL at one λ ("avril-0.17"), another learning rate
+// ("-rate-0.01"), a posterior refined by so many transitions ("-k08"), a learner who assumes one β ("-beta-2"). An
+// unknown name is an error that lists the known.
 func Lookup(name string) (Method, error) {
 	name = Canonical(name)
 	for _, m := range registry {
@@ -281,8 +285,8 @@ func variant(name string) (Method, bool) {
 		k, _ := strconv.Atoi(parts[2])
 		return of(parts[1], fmt.Sprintf(", %d transitions", k))
 	}
-	// AVRIL at one λ: the colour says whether λ is below, in or above the range in which the posterior of a state-only reward with five
-	// actions is neither the prior nor a point.
+	// AVRIL at one λ: the colour says whether λ is below, in or above the range in which the posterior of a state-only
+	// reward with five actions is neither the prior nor a point.
 	digits, ok := strings.CutPrefix(name, AVRIL+"-")
 	lambda, err := strconv.ParseFloat(digits, 64)
 	if !ok || err != nil {
@@ -308,7 +312,8 @@ func number(s string) bool {
 	return err == nil
 }
 
-// Canonical returns the present name of a method or variant that older rows have under a former one; other names stay as they are.
+// Canonical returns the present name of a method or variant that older rows have under a former one; other names stay
+// as they are.
 func Canonical(name string) string {
 	for _, m := range registry {
 		for _, former := range m.Former {
@@ -323,8 +328,8 @@ func Canonical(name string) string {
 // like is how names of methods are written, unlike other texts in a legend, such as n or "expert's β = 2".
 var like = regexp.MustCompile(`^[a-z][a-z0-9.]+(-[a-z0-9.]+)*$`)
 
-// Check refuses names of methods that are none: those written in lower-case letters, digits, dots and hyphens, as methods' are. Other texts
-// pass.
+// Check refuses names of methods that are none: those written in lower-case letters, digits, dots and hyphens, as
+// methods' are. Other texts pass.
 func Check(names ...string) error {
 	for _, name := range names {
 		if !like.MatchString(name) {
@@ -337,7 +342,8 @@ func Check(names ...string) error {
 	return nil
 }
 
-// CheckCurves is Check for names of curves, which need not be methods' but are where they begin like one, as "qvirl-svi" and "qvirl-sv" do.
+// CheckCurves is Check for names of curves, which need not be methods' but are where they begin like one, as
+// "qvirl-svi" and "qvirl-sv" do.
 func CheckCurves(names ...string) error {
 	for _, name := range names {
 		first, _, _ := strings.Cut(Canonical(name), "-")

@@ -30,9 +30,12 @@ func TestTheRegistryIsComplete(t *testing.T) {
 
 func TestLookup(t *testing.T) {
 	for name, want := range map[string]string{
-		"qvirl": "QVIRL", "qvirl-best": "QVIRL, matched", "paper": "QVIRL", "paper-k08": "QVIRL, 8 transitions", "start": "QVIRL, trained briefly",
-		"qvirl-best-cvar": "QVIRL, matched, CVaR policy", "avril-0.17": "AVRIL, λ = 0.17", "avril-0.2-rate-0.01": "AVRIL, λ = 0.2, learning rate 0.01",
-		"qvirl-beta-0.5": "QVIRL, β = 0.5", "avril-0.17-cvar": "AVRIL, λ = 0.17, CVaR policy", "qvirl-log-e-p-mean": "QVIRL, Clark, log E p from draws, mean policy",
+		"qvirl": "QVIRL", "qvirl-best": "QVIRL, matched", "paper": "QVIRL", "paper-k08": "QVIRL, 8 transitions",
+		"start":           "QVIRL, trained briefly",
+		"qvirl-best-cvar": "QVIRL, matched, CVaR policy", "avril-0.17": "AVRIL, λ = 0.17",
+		"avril-0.2-rate-0.01": "AVRIL, λ = 0.2, learning rate 0.01",
+		"qvirl-beta-0.5":      "QVIRL, β = 0.5", "avril-0.17-cvar": "AVRIL, λ = 0.17, CVaR policy",
+		"qvirl-log-e-p-mean": "QVIRL, Clark, log E p from draws, mean policy",
 	} {
 		m, err := Lookup(name)
 		if err != nil || m.Label != want || m.Name != Canonical(name) {

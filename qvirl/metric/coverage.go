@@ -25,9 +25,9 @@ func RewardCurve(post irl.Posterior, reward, levels []float64) []float64 {
 	return out
 }
 
-// PolicyCurve returns, for each level in [0, 1], the fraction of the expert's action probabilities [S·A] that lie in the
-// central credible interval of that probability of the sampled policies [n, S·A]. With nonterminal, only states that
-// are not terminal count; where there are none, the fractions are NaN.
+// PolicyCurve returns, for each level in [0, 1], the fraction of the expert's action probabilities [S·A] that lie in
+// the central credible interval of that probability of the sampled policies [n, S·A]. With nonterminal, only states
+// that are not terminal count; where there are none, the fractions are NaN.
 func PolicyCurve(p *irl.Problem, policies *mat.Dense, expert, levels []float64, nonterminal bool) ([]float64, error) {
 	if _, m := policies.Dims(); m != len(expert) || m != p.MDP.States()*p.MDP.Actions() {
 		return nil, fmt.Errorf("metric: got %d sampled and %d true action probabilities, want %d",

@@ -16,17 +16,21 @@ import (
 
 // The metrics, by the names that they have in result rows.
 const (
-	W1                        = "w1"                          // Wasserstein-1 distance to the reference, mean over rewards
-	LogDensity                = "log_density"                 // marginal log density of the true reward, mean over rewards
+	// Wasserstein-1 distance to the reference, mean over rewards
+	W1 = "w1"
+	// marginal log density of the true reward, mean over rewards
+	LogDensity                = "log_density"
 	RewardCoverage            = "reward_coverage"             // fraction of true rewards in their 90 % interval
 	PolicyCoverage            = "policy_coverage"             // fraction of the expert's action probabilities in theirs
 	PolicyCoverageNonterminal = "policy_coverage_nonterminal" // the same over non-terminal states
-	PolicyTV                  = "policy_tv"                   // total variation to the reference's policy, mean over states
-	PolicyTVNonterminal       = "policy_tv_nonterminal"       // the same over non-terminal states
-	PolicyL1                  = "policy_l1"                   // L1 distance (twice the total variation), mean over states
-	PolicyL1Nonterminal       = "policy_l1_nonterminal"       // the same over non-terminal states
-	W1NoDet                   = "w1_nodet"                    // as w1, to ValueWalk without the log-determinant
-	PolicyTVNoDet             = "policy_tv_nodet"             // as policy_tv, to ValueWalk without the log-determinant
+	// total variation to the reference's policy, mean over states
+	PolicyTV            = "policy_tv"
+	PolicyTVNonterminal = "policy_tv_nonterminal" // the same over non-terminal states
+	// L1 distance (twice the total variation), mean over states
+	PolicyL1            = "policy_l1"
+	PolicyL1Nonterminal = "policy_l1_nonterminal" // the same over non-terminal states
+	W1NoDet             = "w1_nodet"              // as w1, to ValueWalk without the log-determinant
+	PolicyTVNoDet       = "policy_tv_nodet"       // as policy_tv, to ValueWalk without the log-determinant
 )
 
 // Names lists all metrics in the order of a table.
@@ -100,9 +104,9 @@ type References struct {
 	NoDet *Reference // ValueWalk without the log-determinant of its change of variables
 }
 
-// Evaluate computes all metrics of a posterior. Those of rewards (W1, LogDensity, RewardCoverage) judge its marginals, Reward;
-// those of policies the Q-values of samples drawn from it. Of the paper's posterior these are the same for Sample and
-// ImpliedSample, whose rewards differ.
+// Evaluate computes all metrics of a posterior. Those of rewards (W1, LogDensity, RewardCoverage) judge its marginals,
+// Reward; those of policies the Q-values of samples drawn from it. Of the paper's posterior these are the same for
+// Sample and ImpliedSample, whose rewards differ.
 func Evaluate(post irl.Posterior, samples *irl.Samples, truth *Truth, refs References) (Result, error) {
 	p := post.Problem()
 	if err := checkSamples(p, samples); err != nil {
@@ -204,7 +208,8 @@ func checkSamples(p *irl.Problem, samples *irl.Samples) error {
 	n, dim := samples.Reward.Dims()
 	m, pairs := samples.Q.Dims()
 	if want := p.MDP.States() * p.MDP.Actions(); dim != p.RewardDim() || pairs != want || n != m || n < 2 {
-		return fmt.Errorf("metric: samples: rewards are [%d,%d] and Q-values [%d,%d], want [n,%d] and [n,%d] with n ≥ 2",
+		return fmt.Errorf("metric: samples: rewards are [%d,%d] and Q-values [%d,%d], want [n,%d] and [n,%d] with n "+
+			"≥ 2",
 			n, dim, m, pairs, p.RewardDim(), want)
 	}
 	return nil

@@ -212,14 +212,19 @@ func TestEvaluateRefusesWrongShapes(t *testing.T) {
 		truth   *Truth
 		refs    References
 	}{
-		"rewards":      {&irl.Samples{Reward: mat.NewDense(3, 3, nil), Q: mat.NewDense(3, 4, nil)}, truth, References{}},
-		"Q-values":     {&irl.Samples{Reward: mat.NewDense(3, 2, nil), Q: mat.NewDense(3, 6, nil)}, truth, References{}},
-		"counts":       {&irl.Samples{Reward: mat.NewDense(3, 2, nil), Q: mat.NewDense(4, 4, nil)}, truth, References{}},
-		"one sample":   {&irl.Samples{Reward: mat.NewDense(1, 2, nil), Q: mat.NewDense(1, 4, nil)}, truth, References{}},
-		"true reward":  {good, &Truth{Reward: make([]float64, 3), Policy: make([]float64, 4)}, References{}},
-		"true policy":  {good, &Truth{Reward: make([]float64, 2), Policy: make([]float64, 2)}, References{}},
-		"reference":    {good, truth, References{Exact: &Reference{}}},
-		"NaN Q-values": {&irl.Samples{Reward: mat.NewDense(3, 2, nil), Q: mat.NewDense(3, 4, []float64{0, 0, 0, 0, math.NaN(), 0, 0, 0, 0, 0, 0, 0})}, truth, References{}},
+		"rewards": {&irl.Samples{Reward: mat.NewDense(3, 3, nil), Q: mat.NewDense(3, 4, nil)}, truth,
+			References{}},
+		"Q-values": {&irl.Samples{Reward: mat.NewDense(3, 2, nil), Q: mat.NewDense(3, 6, nil)}, truth,
+			References{}},
+		"counts": {&irl.Samples{Reward: mat.NewDense(3, 2, nil), Q: mat.NewDense(4, 4, nil)}, truth,
+			References{}},
+		"one sample": {&irl.Samples{Reward: mat.NewDense(1, 2, nil), Q: mat.NewDense(1, 4, nil)}, truth,
+			References{}},
+		"true reward": {good, &Truth{Reward: make([]float64, 3), Policy: make([]float64, 4)}, References{}},
+		"true policy": {good, &Truth{Reward: make([]float64, 2), Policy: make([]float64, 2)}, References{}},
+		"reference":   {good, truth, References{Exact: &Reference{}}},
+		"NaN Q-values": {&irl.Samples{Reward: mat.NewDense(3, 2, nil),
+			Q: mat.NewDense(3, 4, []float64{0, 0, 0, 0, math.NaN(), 0, 0, 0, 0, 0, 0, 0})}, truth, References{}},
 	} {
 		if _, err := Evaluate(post, c.samples, c.truth, c.refs); err == nil {
 			t.Errorf("%s: no error", name)

@@ -6,8 +6,8 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// order deals the indices 0, …, n − 1 in batches: all of them in random order, then all in another one, and so on. Which
-// indices a step gets depends on the seed, the stream and the step alone.
+// order deals the indices 0, …, n − 1 in batches: all of them in random order, then all in another one, and so on.
+// Which indices a step gets depends on the seed, the stream and the step alone.
 type order struct {
 	seed      uint64
 	stream, n int
@@ -59,7 +59,8 @@ func (d *dealer) setAux(aux []*Data) {
 	}
 }
 
-// draw returns the inputs of the steps from, …, from+count−1 (see unpackBatch): each has leading axes over steps and runs.
+// draw returns the inputs of the steps from, …, from+count−1 (see unpackBatch): each has leading axes over steps and
+// runs.
 func (d *dealer) draw(from, count int) []*tensors.Tensor {
 	out := d.transitions(d.expert, d.expertOrder, d.expertSize, from, count)
 	if d.aux != nil {
@@ -96,7 +97,8 @@ const (
 	successorInputs  = 2
 )
 
-// transitions draws state, next, action, nextAction and discount, and the successors and their weights if there are further ones.
+// transitions draws state, next, action, nextAction and discount, and the successors and their weights if there are
+// further ones.
 func (d *dealer) transitions(data []*Data, orders []*order, n, from, count int) []*tensors.Tensor {
 	runs, size := len(data), data[0].size()
 	state := make([]float32, 0, count*runs*n*size)
@@ -122,12 +124,15 @@ func (d *dealer) transitions(data []*Data, orders []*order, n, from, count int) 
 		}
 	}
 	out := []*tensors.Tensor{
-		tensors.FromFlatDataAndDimensions(state, count, runs, n, size), tensors.FromFlatDataAndDimensions(next, count, runs, n, size),
-		tensors.FromFlatDataAndDimensions(action, count, runs, n), tensors.FromFlatDataAndDimensions(nextAction, count, runs, n),
+		tensors.FromFlatDataAndDimensions(state, count, runs, n, size), tensors.FromFlatDataAndDimensions(next, count,
+			runs, n, size),
+		tensors.FromFlatDataAndDimensions(action, count, runs, n), tensors.FromFlatDataAndDimensions(nextAction, count,
+			runs, n),
 		tensors.FromFlatDataAndDimensions(discount, count, runs, n),
 	}
 	if m > 0 {
-		out = append(out, tensors.FromFlatDataAndDimensions(successor, count, runs, n, m, size), tensors.FromFlatDataAndDimensions(weight, count, runs, n, m))
+		out = append(out, tensors.FromFlatDataAndDimensions(successor, count, runs, n, m, size),
+			tensors.FromFlatDataAndDimensions(weight, count, runs, n, m))
 	}
 	return out
 }
@@ -140,7 +145,8 @@ func unpackBatch(inputs []*graph.Node, k, actions int, s shape) *Batch {
 	at := func(i int) *graph.Node { return graph.Squeeze(graph.SliceAxis(inputs[i], 0, graph.AxisElem(k)), 0) }
 	transitions := func(first int) Transitions {
 		oneHot := func(i int) *graph.Node { return graph.OneHot(at(i), actions, dtypes.Float32) }
-		t := Transitions{State: at(first), Next: at(first + 1), Action: oneHot(first + 2), NextAction: oneHot(first + 3), Discount: at(first + 4)}
+		t := Transitions{State: at(first), Next: at(first + 1), Action: oneHot(first + 2),
+			NextAction: oneHot(first + 3), Discount: at(first + 4)}
 		if s.successors {
 			t.Successor, t.Weight = at(first+transitionInputs), at(first+transitionInputs+1)
 		}

@@ -8,9 +8,9 @@ import (
 	"github.com/go-birl/birl/envs/demo"
 )
 
-// BenchmarkStep takes steps of training at the paper's size (two layers of 128 units, batches of 64, 8 features, 4 actions) on the best
-// backend. The time of ten runs over that of one is what batching them gains; ten runs are two programs, side by side on a CPU of
-// several cores.
+// BenchmarkStep takes steps of training at the paper's size (two layers of 128 units, batches of 64, 8 features, 4
+// actions) on the best backend. The time of ten runs over that of one is what batching them gains; ten runs are two
+// programs, side by side on a CPU of several cores.
 func BenchmarkStep(b *testing.B) {
 	for _, runs := range []int{1, groupSize, 10} {
 		b.Run(fmt.Sprintf("%d runs", runs), func(b *testing.B) {

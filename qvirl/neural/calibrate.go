@@ -10,13 +10,15 @@ import (
 	"github.com/go-birl/birl/qvirl/irl"
 )
 
-// Calibration says how far a model's action probabilities are to be trusted where it was shown nothing. What it predicts is
+// Calibration says how far a model's action probabilities are to be trusted where it was shown nothing. What it
+// predicts is
 //
 //	π(a|s) = τ p(a|s) + (1 − τ) f(a)
 //
-// with p the model's own probabilities and f how often each action was demonstrated. τ is the weight by which models that learnt from
-// a part of the demonstrations foresee the rest best: stacking of predictive distributions (Yao, Vehtari, Simpson and Gelman 2018) with
-// the parts of Config.Folds. The apprentice acts by the model's values, which this leaves alone.
+// with p the model's own probabilities and f how often each action was demonstrated. τ is the weight by which models
+// that learnt from a part of the demonstrations foresee the rest best: stacking of predictive distributions (Yao,
+// Vehtari, Simpson and Gelman 2018) with the parts of Config.Folds. The apprentice acts by the model's values, which
+// this leaves alone.
 type Calibration struct {
 	Trust       float64   `json:"trust"`       // τ
 	Frequencies []float64 `json:"frequencies"` // f [|A|]
@@ -25,8 +27,9 @@ type Calibration struct {
 const (
 	// foldSeeds keeps the seeds of the models of parts apart from those of runs and of an ensemble's members.
 	foldSeeds = 0xD1B54A32D192ED03
-	// frequencyPrior is the number of times that each action counts as demonstrated beforehand. It is more than the usual one, as
-	// successive actions are alike: a trajectory says less of their frequencies than as many independent actions would.
+	// frequencyPrior is the number of times that each action counts as demonstrated beforehand. It is more than the
+	// usual one, as successive actions are alike: a trajectory says less of their frequencies than as many independent
+	// actions would.
 	frequencyPrior = 5
 )
 
@@ -52,7 +55,8 @@ func (c *Calibration) validate(actions int) error {
 		sum += f
 	}
 	if !(c.Trust >= 0 && c.Trust <= 1) || len(c.Frequencies) != actions || math.Abs(sum-1) > 1e-6 {
-		return fmt.Errorf("neural: calibration: trust %g, and frequencies of %d actions that sum to %g: want 0 to 1, %d actions and 1",
+		return fmt.Errorf("neural: calibration: trust %g, and frequencies of %d actions that sum to %g: want 0 to 1, "+
+			"%d actions and 1",
 			c.Trust, len(c.Frequencies), sum, actions)
 	}
 	return nil
@@ -74,8 +78,9 @@ func frequencies(demos []demo.Trajectory, actions int) []float64 {
 	return out
 }
 
-// stack returns the weight τ of the first of two models that gave the actions taken these probabilities: the greatest posterior density of
-// τ, with the prior of one action foreseen by each alone. The logarithm of the density is concave, and its slope falls from ∞ to −∞.
+// stack returns the weight τ of the first of two models that gave the actions taken these probabilities: the greatest
+// posterior density of τ, with the prior of one action foreseen by each alone. The logarithm of the density is concave,
+// and its slope falls from ∞ to −∞.
 func stack(first, second []float64) float64 {
 	low, high := 0.0, 1.0
 	for range 50 { // to the precision of float64
@@ -99,10 +104,11 @@ type part struct {
 	foresee []demo.Trajectory
 }
 
-// calibrate trains a model on all but a part of the demonstrations, for each part of each run, and calibrates the models of the runs by
-// how well these foresee the parts. aux are what the runs of a task that explores have explored. A run of which nothing is left without one
-// of its parts stays as it is.
-func (l *Learner) calibrate(ctx context.Context, t *Task, models []*Fitted, aux []explored, progress irl.Progress) error {
+// calibrate trains a model on all but a part of the demonstrations, for each part of each run, and calibrates the
+// models of the runs by how well these foresee the parts. aux are what the runs of a task that explores have explored.
+// A run of which nothing is left without one of its parts stays as it is.
+func (l *Learner) calibrate(ctx context.Context, t *Task, models []*Fitted, aux []explored,
+	progress irl.Progress) error {
 	var parts []part // that the runs of the task learn without
 	task := *t
 	task.Runs, task.Explore, task.Watch = nil, nil, nil
@@ -148,15 +154,16 @@ func (l *Learner) calibrate(ctx context.Context, t *Task, models []*Fitted, aux 
 	}
 	for r, m := range models {
 		if len(own[r]) > 0 {
-			m.calibration = &Calibration{Trust: stack(own[r], frequent[r]), Frequencies: frequencies(t.Runs[r].Demos, t.Actions)}
+			m.calibration = &Calibration{Trust: stack(own[r], frequent[r]), Frequencies: frequencies(t.Runs[r].Demos,
+				t.Actions)}
 		}
 	}
 	return nil
 }
 
-// without takes part k of folds out of a run's demonstrations. With at least as many trajectories the parts are whole ones; with fewer,
-// each trajectory is cut into as many stretches, which the parts take in turns, so that what comes at one time of an episode is not
-// missing from all.
+// without takes part k of folds out of a run's demonstrations. With at least as many trajectories the parts are whole
+// ones; with fewer, each trajectory is cut into as many stretches, which the parts take in turns, so that what comes at
+// one time of an episode is not missing from all.
 func without(run Run, k, folds int) (rest []demo.Trajectory, successors []Successors, foresee []demo.Trajectory) {
 	for i := range run.Demos {
 		d := &run.Demos[i]
@@ -188,5 +195,6 @@ func without(run Run, k, folds int) (rest []demo.Trajectory, successors []Succes
 // slice returns the successors of the transitions from, …, to−1 of n.
 func (s *Successors) slice(from, to, n int) Successors {
 	numbers, flags := len(s.Observations)/n, len(s.Terminated)/n
-	return Successors{Observations: s.Observations[from*numbers : to*numbers], Terminated: s.Terminated[from*flags : to*flags]}
+	return Successors{Observations: s.Observations[from*numbers : to*numbers],
+		Terminated: s.Terminated[from*flags : to*flags]}
 }

@@ -18,7 +18,8 @@ import (
 	"github.com/go-birl/birl/qvirl/irl"
 )
 
-// noisyTask is testTask with one action in so many drawn at random: networks that remember them are too sure of themselves.
+// noisyTask is testTask with one action in so many drawn at random: networks that remember them are too sure of
+// themselves.
 func noisyTask(runs, every int) *Task {
 	t := testTask(runs)
 	random := rand.New(rand.NewPCG(3, 3))
@@ -67,7 +68,8 @@ func TestStackIsTheGreatestPosteriorDensity(t *testing.T) {
 	}
 }
 
-// TestPartsAreForeseenOnce holds the parts of a run against its transitions, which the first number of their state identifies.
+// TestPartsAreForeseenOnce holds the parts of a run against its transitions, which the first number of their state
+// identifies.
 func TestPartsAreForeseenOnce(t *testing.T) {
 	for _, lengths := range [][]int{{11}, {2}, {7, 5}, {4, 3, 6, 1, 2, 5, 9}} {
 		const folds, m = 3, 2
@@ -80,7 +82,8 @@ func TestPartsAreForeseenOnce(t *testing.T) {
 				d.Observations = append(d.Observations, float32(all+k), 0)
 				if k < n {
 					d.Actions = append(d.Actions, (all+k)%2)
-					s.Observations, s.Terminated = append(s.Observations, float32(all+k), 1), append(s.Terminated, (all+k)%2 == 1)
+					s.Observations, s.Terminated = append(s.Observations, float32(all+k), 1),
+						append(s.Terminated, (all+k)%2 == 1)
 				}
 			}
 			all += n
@@ -93,16 +96,19 @@ func TestPartsAreForeseenOnce(t *testing.T) {
 			for i, pieces := range [][]demo.Trajectory{rest, foresee} {
 				for p, d := range pieces {
 					if len(d.Observations) != m*(d.Len()+1) || d.Seed != demo.NoSeed {
-						t.Fatalf("%v: a piece of %d transitions has %d numbers and the seed %d", lengths, d.Len(), len(d.Observations), d.Seed)
+						t.Fatalf("%v: a piece of %d transitions has %d numbers and the seed %d", lengths, d.Len(),
+							len(d.Observations), d.Seed)
 					}
 					for j, a := range d.Actions {
 						at := int(d.Observations[m*j])
 						here[at]++
 						times[at] += i
 						if a != at%2 || int(d.Observations[m*(j+1)]) != at+1 {
-							t.Fatalf("%v: transition %d has the action %d and leads to %g", lengths, at, a, d.Observations[m*(j+1)])
+							t.Fatalf("%v: transition %d has the action %d and leads to %g", lengths, at, a,
+								d.Observations[m*(j+1)])
 						}
-						if i == 0 && (successors[p].Observations[m*j] != float32(at) || successors[p].Terminated[j] != (at%2 == 1)) {
+						if i == 0 && (successors[p].Observations[m*j] != float32(at) ||
+							successors[p].Terminated[j] != (at%2 == 1)) {
 							t.Fatalf("%v: transition %d has the successors of another", lengths, at)
 						}
 					}
@@ -162,7 +168,8 @@ func TestCalibrationIsThatOfModelsOfParts(t *testing.T) {
 			}
 		}
 		got := m.Calibration()
-		if want := stack(first, second); got == nil || !scalar.EqualWithinAbs(got.Trust, want, 1e-4) { // programs of one run and of five round otherwise
+		// programs of one run and of five round otherwise
+		if want := stack(first, second); got == nil || !scalar.EqualWithinAbs(got.Trust, want, 1e-4) {
 			t.Fatalf("run %d: the calibration is %+v, want a trust of %g", r, got, want)
 		}
 		for a, f := range got.Frequencies {
@@ -187,7 +194,8 @@ func TestCalibrationIsThatOfModelsOfParts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(calibrated.Own, before.LogProbs) || !slices.Equal(before.Own, before.LogProbs) || !slices.Equal(calibrated.Values, before.Values) {
+		if !slices.Equal(calibrated.Own, before.LogProbs) || !slices.Equal(before.Own, before.LogProbs) ||
+			!slices.Equal(calibrated.Values, before.Values) {
 			t.Errorf("run %d: calibration changed the model", r)
 		}
 		for i, l := range calibrated.LogProbs {
@@ -211,7 +219,8 @@ func TestCalibrationHoldsBackConfidence(t *testing.T) {
 		}
 		own := calibrated.Uncalibrated
 		if own.LogLikelihood > -1 || calibrated.LogLikelihood < -0.8 { // a guess has −0.69
-			t.Errorf("run %d: log-likelihood %g, and %g before calibration: want about that of a guess, and much less", r, calibrated.LogLikelihood, own.LogLikelihood)
+			t.Errorf("run %d: log-likelihood %g, and %g before calibration: want about that of a guess, and much less",
+				r, calibrated.LogLikelihood, own.LogLikelihood)
 		}
 	}
 }
@@ -240,7 +249,8 @@ func TestCalibrationIsStoredAndResumed(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := models[0].(*Fitted)
-	if g, w := got.Calibration(), want.Calibration(); g.Trust != w.Trust || !slices.Equal(g.Frequencies, w.Frequencies) || !slices.Equal(got.trained, want.trained) {
+	if g, w := got.Calibration(), want.Calibration(); g.Trust != w.Trust ||
+		!slices.Equal(g.Frequencies, w.Frequencies) || !slices.Equal(got.trained, want.trained) {
 		t.Errorf("resumed, the calibration is %+v, want %+v", g, w)
 	}
 	dir := t.TempDir()
@@ -251,7 +261,8 @@ func TestCalibrationIsStoredAndResumed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if g, w := loaded.Calibration(), want.Calibration(); g.Trust != w.Trust || !slices.Equal(g.Frequencies, w.Frequencies) {
+	if g, w := loaded.Calibration(), want.Calibration(); g.Trust != w.Trust ||
+		!slices.Equal(g.Frequencies, w.Frequencies) {
 		t.Errorf("read again, the calibration is %+v, want %+v", g, w)
 	}
 	path := filepath.Join(dir, descriptionFile)
@@ -270,7 +281,8 @@ func TestCalibrationIsStoredAndResumed(t *testing.T) {
 	if err := os.WriteFile(path, text, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Load[classifier](dir, "go"); err == nil || !strings.Contains(err.Error(), "trust 1.5") || !strings.Contains(err.Error(), path) {
+	if _, err := Load[classifier](dir, "go"); err == nil || !strings.Contains(err.Error(), "trust 1.5") ||
+		!strings.Contains(err.Error(), path) {
 		t.Errorf("error %v for a trust of 1.5", err)
 	}
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/go-birl/birl/envs/atomicfile"
 )
 
-// checkpointEvery is how much work may be lost when a training is killed, beside the steps to the next point of its curves.
+// checkpointEvery is how much work may be lost when a training is killed, beside the steps to the next point of its
+// curves.
 const checkpointEvery = 20 * time.Second
 
 // checkpoint is a file with the state of a job: the SHA-256 of what follows, and a savedState in gob's encoding. A nil
@@ -37,10 +38,11 @@ type savedState struct {
 	Aux                       []explored
 }
 
-// newCheckpoint returns the checkpoint, in a folder, of the job whose first run is the given one. It loads no state of a
-// training of another identity.
+// newCheckpoint returns the checkpoint, in a folder, of the job whose first run is the given one. It loads no state of
+// a training of another identity.
 func newCheckpoint(dir string, first int, identity string) *checkpoint {
-	return &checkpoint{path: filepath.Join(dir, fmt.Sprintf("runs-%03d.checkpoint", first)), identity: identity, last: time.Now()}
+	return &checkpoint{path: filepath.Join(dir, fmt.Sprintf("runs-%03d.checkpoint", first)), identity: identity,
+		last: time.Now()}
 }
 
 // due tells whether a state should be saved.
@@ -104,13 +106,16 @@ func (c *checkpoint) load(s *state) error {
 		return fmt.Errorf("neural: the checkpoint %s is damaged; remove it to start over: %w", c.path, err)
 	}
 	if saved.Identity != c.identity {
-		return fmt.Errorf("neural: the checkpoint %s is of a training with other data, settings or seeds; remove it to start over", c.path)
+		return fmt.Errorf("neural: the checkpoint %s is of a training with other data, settings or seeds; remove it "+
+			"to start over", c.path)
 	}
-	if len(saved.Trained) != len(s.trained) || len(saved.Moment1) != len(s.trained) || len(saved.Moment2) != len(s.trained) ||
+	if len(saved.Trained) != len(s.trained) || len(saved.Moment1) != len(s.trained) ||
+		len(saved.Moment2) != len(s.trained) ||
 		len(saved.Curves) != len(s.curves) || len(saved.Best) != len(s.best) {
 		return fmt.Errorf("neural: the checkpoint %s does not hold what it should; remove it to start over", c.path)
 	}
-	s.step, s.trained, s.moment1, s.moment2, s.curves = saved.Step, saved.Trained, saved.Moment1, saved.Moment2, saved.Curves
+	s.step, s.trained, s.moment1, s.moment2, s.curves = saved.Step, saved.Trained, saved.Moment1, saved.Moment2,
+		saved.Curves
 	s.best, s.bestLikelihood, s.bestPoint, s.aux = saved.Best, saved.BestLikelihood, saved.BestPoint, saved.Aux
 	return nil
 }

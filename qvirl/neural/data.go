@@ -17,9 +17,10 @@ type Data struct {
 	Discount    []float32 // [n]: γ, and 0 where the transition terminated the episode
 	Starts      []int     // index of each trajectory's first transition
 
-	// Successors is the number m of successors of each transition, of which Next is one; 0 without further ones. Of all of them,
-	// Successor [n, m, observation] are the states, the first one as in Next, and Weight [n, m] the weights that their values have
-	// in a reward: γ by m, and 0 where the successor ended the episode; of equal ones the first has the weight of all.
+	// Successors is the number m of successors of each transition, of which Next is one; 0 without further ones. Of all
+	// of them, Successor [n, m, observation] are the states, the first one as in Next, and Weight [n, m] the weights
+	// that their values have in a reward: γ by m, and 0 where the successor ended the episode; of equal ones the first
+	// has the weight of all.
 	Successors        int
 	Successor, Weight []float32
 }
@@ -28,7 +29,8 @@ type Data struct {
 func (d *Data) Len() int { return len(d.Action) }
 
 // newData takes trajectories, and the further successors of their transitions if there are any, apart.
-func newData(trajectories []demo.Trajectory, successors []Successors, scale *Scale, actions int, discount float64) *Data {
+func newData(trajectories []demo.Trajectory, successors []Successors, scale *Scale, actions int,
+	discount float64) *Data {
 	d := &Data{Scale: scale, Actions: actions}
 	size := len(scale.Mean)
 	for i := range trajectories {
@@ -66,23 +68,24 @@ func (s *Scale) validate(observation int) error {
 	}
 	for f := range s.Mean {
 		if mean, std := float64(s.Mean[f]), float64(s.Std[f]); mean-mean != 0 || !(std > 0) || math.IsInf(std, 0) {
-			return fmt.Errorf("neural: the scale of feature %d has mean %g and std %g, want finite numbers, the second positive", f, mean, std)
+			return fmt.Errorf("neural: the scale of feature %d has mean %g and std %g, want finite numbers, the "+
+				"second positive", f, mean, std)
 		}
 	}
 	return nil
 }
 
-// constantFeature is the standard deviation, in relation to the feature's largest magnitude, below which it counts as constant:
-// about the rounding errors of float32.
+// constantFeature is the standard deviation, in relation to the feature's largest magnitude, below which it counts as
+// constant: about the rounding errors of float32.
 const constantFeature = 1e-6
 
-// largeFeature is the root mean square in the demonstrations beyond which a feature is standardised before it is seen in multiples of
-// Config.Unit.
+// largeFeature is the root mean square in the demonstrations beyond which a feature is standardised before it is seen
+// in multiples of Config.Unit.
 const largeFeature = 1
 
-// NewScale returns the scale that standardises observations: the means and standard deviations of the states of trajectories in which
-// an action was taken. A feature that does not vary, such as a leg that never touches the ground, is centred and otherwise left in its
-// own unit.
+// NewScale returns the scale that standardises observations: the means and standard deviations of the states of
+// trajectories in which an action was taken. A feature that does not vary, such as a leg that never touches the ground,
+// is centred and otherwise left in its own unit.
 func NewScale(trajectories []demo.Trajectory, observation int) *Scale {
 	return standard(moments(trajectories, observation))
 }
@@ -116,8 +119,8 @@ func (c Config) scale(demos []demo.Trajectory, observation int) *Scale {
 	return s
 }
 
-// moments returns the mean and the standard deviation of each feature of the states in which an action was taken; 0 for the deviation of
-// one that does not vary.
+// moments returns the mean and the standard deviation of each feature of the states in which an action was taken; 0 for
+// the deviation of one that does not vary.
 func moments(trajectories []demo.Trajectory, observation int) (mean, std []float64) {
 	mean, square, largest := make([]float64, observation), make([]float64, observation), make([]float64, observation)
 	n := 0

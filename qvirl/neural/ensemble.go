@@ -15,8 +15,8 @@ import (
 	"github.com/go-birl/birl/qvirl/irl"
 )
 
-// EnsembleLearner is the method that learns several models, of different seeds, from the same demonstrations, and averages their
-// action probabilities.
+// EnsembleLearner is the method that learns several models, of different seeds, from the same demonstrations, and
+// averages their action probabilities.
 type EnsembleLearner struct {
 	name    string
 	member  *Learner
@@ -40,8 +40,8 @@ func (l *EnsembleLearner) Config() Config { return l.member.Config() }
 // memberSeeds keeps the seeds of members apart from those of runs.
 const memberSeeds = 0x9E3779B97F4A7C15
 
-// Fit returns an *Ensemble for each run of the task. All members of all runs train as runs of one task; its Watch, if there is
-// one, hears about each of them.
+// Fit returns an *Ensemble for each run of the task. All members of all runs train as runs of one task; its Watch, if
+// there is one, hears about each of them.
 func (l *EnsembleLearner) Fit(ctx context.Context, t *Task, progress irl.Progress) ([]Model, error) {
 	all := *t
 	all.Runs = nil
@@ -87,7 +87,8 @@ func (e *Ensemble) Calibration() *Calibration { return nil }
 // Curve is nil: each member has its own.
 func (e *Ensemble) Curve() []CurvePoint { return nil }
 
-// Predict returns the means of the members' action probabilities. The apprentice takes the most probable action before calibration.
+// Predict returns the means of the members' action probabilities. The apprentice takes the most probable action before
+// calibration.
 func (e *Ensemble) Predict(observations []float32) (*Prediction, error) {
 	var calibrated, own [][]float32 // by member
 	for _, m := range e.members {
@@ -102,7 +103,8 @@ func (e *Ensemble) Predict(observations []float32) (*Prediction, error) {
 	return out, nil
 }
 
-// logMean returns the logarithms of the mean probabilities, given those of several models, which may be too small for a number of their own.
+// logMean returns the logarithms of the mean probabilities, given those of several models, which may be too small for a
+// number of their own.
 func logMean(logProbs [][]float32) []float32 {
 	out, each := make([]float32, len(logProbs[0])), make([]float64, len(logProbs))
 	for i := range out {
@@ -126,7 +128,8 @@ func (e *Ensemble) Save(dir string) error {
 			return err
 		}
 	}
-	return writeDescription(dir, &description{Format: modelFormat, Method: e.name, Spec: e.Spec(), Members: len(e.members), Seconds: e.Seconds()})
+	return writeDescription(dir, &description{Format: modelFormat, Method: e.name, Spec: e.Spec(),
+		Members: len(e.members), Seconds: e.Seconds()})
 }
 
 // writeDescription writes the description of the model in a folder.

@@ -13,9 +13,9 @@ import (
 // Explore says how auxiliary transitions are gathered from rollouts of the apprentices while they learn.
 //
 // The first round, of the untrained apprentices, comes before the first step. From then on, at every Every'th step, the
-// trajectories of the last round join the auxiliary ones, and a round of the present apprentices begins, which takes place while
-// training goes on. Which transitions a step sees depends on the steps alone, not on how long rounds take; training waits for
-// one that takes longer than Every steps.
+// trajectories of the last round join the auxiliary ones, and a round of the present apprentices begins, which takes
+// place while training goes on. Which transitions a step sees depends on the steps alone, not on how long rounds take;
+// training waits for one that takes longer than Every steps.
 type Explore struct {
 	// Every is the number of steps between rounds, a multiple of Config.ReportEvery.
 	Every int
@@ -23,11 +23,11 @@ type Explore struct {
 	Keep int
 	// Source says where Rollout gathers them, and how. A training that was interrupted goes on only with the same.
 	Source string
-	// Rollout returns trajectories of a run's apprentice. The same round has to return the same, whenever it takes place. It is
-	// called by several goroutines at a time.
+	// Rollout returns trajectories of a run's apprentice. The same round has to return the same, whenever it takes
+	// place. It is called by several goroutines at a time.
 	Rollout func(ctx context.Context, run, round int, m Model) ([]demo.Trajectory, error)
-	// Successors returns further successors of what Rollout returned, as many of each transition as Run.Successors has; nil where
-	// runs have none. It has to repeat itself as Rollout has, and is called as that is.
+	// Successors returns further successors of what Rollout returned, as many of each transition as Run.Successors has;
+	// nil where runs have none. It has to repeat itself as Rollout has, and is called as that is.
 	Successors func(ctx context.Context, run, round int, of []demo.Trajectory) ([]Successors, error)
 }
 
@@ -35,7 +35,8 @@ type Explore struct {
 func (e *Explore) validate(reportEvery int) error {
 	switch {
 	case e.Every < 1 || e.Every%reportEvery != 0:
-		return fmt.Errorf("neural: Explore.Every is %d, want a multiple of Config.ReportEvery, %d", e.Every, reportEvery)
+		return fmt.Errorf("neural: Explore.Every is %d, want a multiple of Config.ReportEvery, %d", e.Every,
+			reportEvery)
 	case e.Keep < 1:
 		return fmt.Errorf("neural: Explore.Keep is %d, want at least 1", e.Keep)
 	case e.Rollout == nil:
@@ -122,7 +123,8 @@ func (e *explorer) join() error {
 	}
 	j := e.job
 	for r, found := range e.found {
-		all := explored{slices.Concat(j.aux[r].Trajectories, found.Trajectories), slices.Concat(j.aux[r].Successors, found.Successors)}
+		all := explored{slices.Concat(j.aux[r].Trajectories, found.Trajectories), slices.Concat(j.aux[r].Successors,
+			found.Successors)}
 		j.aux[r] = all.last(e.Keep)
 	}
 	return e.deal()
@@ -174,7 +176,8 @@ func (e *explorer) start(ctx context.Context, v *vectors) error {
 	return e.join()
 }
 
-// settled tells whether a state that is kept now can be gone on with: a round has just been taken up, or there are none.
+// settled tells whether a state that is kept now can be gone on with: a round has just been taken up, or there are
+// none.
 func (e *explorer) settled() bool {
 	return e == nil || e.job.step%e.Every == 0 || e.job.step >= e.job.config.Steps
 }

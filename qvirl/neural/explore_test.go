@@ -57,7 +57,8 @@ func TestExplorationDependsOnStepsAlone(t *testing.T) {
 	first := &dreamer{}
 	whole := fit(t, c, classifier{}, exploringTask(first))
 	slices.Sort(first.rounds)
-	if want := []string{"0/0", "0/1", "0/2", "1/0", "1/1", "1/2"}; !slices.Equal(first.rounds, want) { // at steps 0, 20, 40
+	// at steps 0, 20, 40
+	if want := []string{"0/0", "0/1", "0/2", "1/0", "1/1", "1/2"}; !slices.Equal(first.rounds, want) {
 		t.Errorf("rounds %v, want %v", first.rounds, want)
 	}
 	for r, m := range fit(t, c, classifier{}, exploringTask(&dreamer{})) {
@@ -78,14 +79,16 @@ func TestExplorationDependsOnStepsAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if j.program, err = l.acquire(j, shape{on: goBackend(t), layout: j.layout.signature(), beta: 1, discount: 0.9, noise: true, aux: true}); err != nil {
+	if j.program, err = l.acquire(j, shape{on: goBackend(t), layout: j.layout.signature(), beta: 1, discount: 0.9,
+		noise: true, aux: true}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	err = j.train(ctx, func(p Point) {
 		switch p.Step {
 		case 10:
-			j.checkpoint.last = j.checkpoint.last.Add(-checkpointEvery) // due, but kept only where a round has been taken up
+			// due, but kept only where a round has been taken up
+			j.checkpoint.last = j.checkpoint.last.Add(-checkpointEvery)
 		case 40:
 			cancel()
 		}
@@ -102,7 +105,8 @@ func TestExplorationDependsOnStepsAlone(t *testing.T) {
 		t.Errorf("after the interruption training reported %d points, want 3", points)
 	}
 	task.Explore.Source = "elsewhere"
-	if _, err := l.Fit(context.Background(), task, nil); err == nil || !strings.Contains(err.Error(), "other data, settings or seeds") {
+	if _, err := l.Fit(context.Background(), task, nil); err == nil ||
+		!strings.Contains(err.Error(), "other data, settings or seeds") {
 		t.Errorf("error %v for a checkpoint of explorers of another environment", err)
 	}
 }

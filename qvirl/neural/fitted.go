@@ -149,7 +149,8 @@ func row(vector []float32) *tensors.Tensor {
 }
 
 // Evaluate computes a graph of the model's weights, with one run, and inputs. It compiles the graph each time.
-func (f *Fitted) Evaluate(build func(w *Weights, inputs []*graph.Node) []*graph.Node, inputs ...*tensors.Tensor) ([]*tensors.Tensor, error) {
+func (f *Fitted) Evaluate(build func(w *Weights, inputs []*graph.Node) []*graph.Node,
+	inputs ...*tensors.Tensor) ([]*tensors.Tensor, error) {
 	p, release, err := f.learner.inference(f)
 	if err != nil {
 		return nil, err
@@ -188,7 +189,8 @@ func (l *Learner) inference(f *Fitted) (*program, func(), error) {
 		return nil, nil, err
 	}
 	at := shape{on: on, layout: f.layout.signature(), beta: f.spec.Beta, discount: f.spec.Discount}
-	e := &encoder{architecture: l.config.Architecture, hidden: l.config.Hidden, span: l.config.Range, observation: f.spec.Observation, actions: f.spec.Actions}
+	e := &encoder{architecture: l.config.Architecture, hidden: l.config.Hidden, span: l.config.Range,
+		observation: f.spec.Observation, actions: f.spec.Actions}
 	p, err := l.acquire(&job{encoder: e, layout: f.layout}, at)
 	if err != nil {
 		release()
@@ -208,7 +210,8 @@ func (f *Fitted) Save(dir string) error {
 	}
 	config := f.learner.config
 	config.Backend = "" // a model says nothing about machines
-	d := description{Format: modelFormat, Method: f.name, Spec: f.spec, Config: &config, Objective: objective, Scale: f.scale,
+	d := description{Format: modelFormat, Method: f.name, Spec: f.spec, Config: &config, Objective: objective,
+		Scale:       f.scale,
 		Calibration: f.calibration, Seconds: f.seconds, Curve: f.curve}
 	arrays := map[string]npz.Array{}
 	for _, p := range f.Parameters() {

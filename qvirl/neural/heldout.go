@@ -8,8 +8,8 @@ import (
 	"github.com/go-birl/birl/envs/demo"
 )
 
-// heldOutLimit is the most transitions that the held-out log-likelihood is computed on while training: evenly spaced ones, where
-// there are more.
+// heldOutLimit is the most transitions that the held-out log-likelihood is computed on while training: evenly spaced
+// ones, where there are more.
 const heldOutLimit = 2048
 
 // heldOut are transitions that several runs are watched on.

@@ -8,8 +8,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// layout says where in two vectors, one trained and one fixed, the parameters of a run are. Being one vector, all parameters
-// take a step of Adam in one operation, and a checkpoint is a handful of arrays.
+// layout says where in two vectors, one trained and one fixed, the parameters of a run are. Being one vector, all
+// parameters take a step of Adam in one operation, and a checkpoint is a handful of arrays.
 type layout struct {
 	slots          []slot
 	trained, fixed int // lengths of the vectors
@@ -32,7 +32,8 @@ func newLayout(parameters []Parameter) (l *layout, trained, fixed []float32, err
 			size *= max(d, 0) // a stored shape may say anything
 		}
 		if len(p.Value) != size {
-			return nil, nil, nil, fmt.Errorf("neural: the parameter %q has %d values, its shape %v wants %d", p.Name, len(p.Value), p.Dims, size)
+			return nil, nil, nil, fmt.Errorf("neural: the parameter %q has %d values, its shape %v wants %d", p.Name,
+				len(p.Value), p.Dims, size)
 		}
 		if slices.ContainsFunc(l.slots, func(s slot) bool { return s.name == p.Name }) {
 			return nil, nil, nil, fmt.Errorf("neural: the parameter %q is listed twice", p.Name)

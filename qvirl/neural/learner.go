@@ -20,12 +20,13 @@ import (
 	"github.com/go-birl/birl/qvirl/irl"
 )
 
-// groupSize is the number of runs that train in one program on a CPU: enough to amortise what a program costs beside its
-// arithmetic, few enough that several programs keep all cores busy. It does not depend on the machine, and neither do the
-// results.
+// groupSize is the number of runs that train in one program on a CPU: enough to amortise what a program costs beside
+// its arithmetic, few enough that several programs keep all cores busy. It does not depend on the machine, and neither
+// do the results.
 const groupSize = 5
 
-// Learner is the method of an objective. It keeps the programs that it compiled, so that tasks of one shape compile once.
+// Learner is the method of an objective. It keeps the programs that it compiled, so that tasks of one shape compile
+// once.
 type Learner struct {
 	name      string
 	config    Config
@@ -49,14 +50,15 @@ func (l *Learner) Name() string { return l.name }
 // Config is how the learner trains.
 func (l *Learner) Config() Config { return l.config }
 
-// Fit trains a model for each run of the task, several runs at a time in one program, and calibrates it if the configuration asks for
-// that.
+// Fit trains a model for each run of the task, several runs at a time in one program, and calibrates it if the
+// configuration asks for that.
 func (l *Learner) Fit(ctx context.Context, t *Task, progress irl.Progress) ([]Model, error) {
 	if err := t.Validate(); err != nil {
 		return nil, err
 	}
 	if l.config.Patience > 0 && len(t.HeldOut) == 0 {
-		return nil, fmt.Errorf("neural: Config.Patience is %d, but the task has no held-out demonstrations", l.config.Patience)
+		return nil, fmt.Errorf("neural: Config.Patience is %d, but the task has no held-out demonstrations",
+			l.config.Patience)
 	}
 	if t.Explore != nil {
 		if err := t.Explore.validate(l.config.ReportEvery); err != nil {
@@ -69,7 +71,8 @@ func (l *Learner) Fit(ctx context.Context, t *Task, progress irl.Progress) ([]Mo
 		return nil, err
 	}
 	if l.config.Folds > 0 {
-		if err := l.calibrate(ctx, t, models, aux, progress.Stage("calibration: ", 1, l.config.Folds, 1+l.config.Folds)); err != nil {
+		if err := l.calibrate(ctx, t, models, aux, progress.Stage("calibration: ", 1, l.config.Folds,
+			1+l.config.Folds)); err != nil {
 			return nil, err
 		}
 	}
@@ -82,7 +85,8 @@ func (l *Learner) Fit(ctx context.Context, t *Task, progress irl.Progress) ([]Mo
 	return out, nil
 }
 
-// train trains a model for each run of a valid task. With Task.Explore it returns what each run has explored at last, too.
+// train trains a model for each run of a valid task. With Task.Explore it returns what each run has explored at last,
+// too.
 func (l *Learner) train(ctx context.Context, t *Task, progress irl.Progress) ([]*Fitted, []explored, error) {
 	choice, err := backend.Get(l.config.Backend)
 	if err != nil {
@@ -108,8 +112,10 @@ func (l *Learner) train(ctx context.Context, t *Task, progress irl.Progress) ([]
 			if err != nil {
 				return err
 			}
-			job.program, err = l.acquire(job, shape{on: on, layout: job.layout.signature(), beta: t.Beta, discount: t.Discount,
-				aux: job.dealer.aux != nil || t.Explore != nil, noise: job.dealer.noise > 0, successors: job.dealer.expert[0].Successors > 0})
+			job.program, err = l.acquire(job, shape{on: on, layout: job.layout.signature(), beta: t.Beta,
+				discount: t.Discount,
+				aux:      job.dealer.aux != nil || t.Explore != nil, noise: job.dealer.noise > 0,
+				successors: job.dealer.expert[0].Successors > 0})
 			if err != nil {
 				return err
 			}
@@ -133,7 +139,8 @@ func (l *Learner) train(ctx context.Context, t *Task, progress irl.Progress) ([]
 // newJob prepares the runs first, …, end−1 of a task.
 func (l *Learner) newJob(t *Task, first, end int) (*job, error) {
 	j := &job{config: l.config, task: t, first: first, runs: t.Runs[first:end],
-		encoder: &encoder{architecture: l.config.Architecture, hidden: l.config.Hidden, span: l.config.Range, observation: t.Observation, actions: t.Actions}}
+		encoder: &encoder{architecture: l.config.Architecture, hidden: l.config.Hidden, span: l.config.Range,
+			observation: t.Observation, actions: t.Actions}}
 	var expert, aux []*Data
 	var seeds []uint64
 	for r, run := range j.runs {
@@ -157,7 +164,8 @@ func (l *Learner) newJob(t *Task, first, end int) (*job, error) {
 			return nil, fmt.Errorf("run %d: %w", first+r, err)
 		}
 		if r > 0 && layout.signature() != j.layout.signature() {
-			return nil, fmt.Errorf("neural: runs %d and %d: the objective lists different parameters for them", first, first+r)
+			return nil, fmt.Errorf("neural: runs %d and %d: the objective lists different parameters for them", first,
+				first+r)
 		}
 		j.layout = layout
 		j.trained, j.fixed = append(j.trained, trained...), append(j.fixed, fixed...)
@@ -166,7 +174,8 @@ func (l *Learner) newJob(t *Task, first, end int) (*job, error) {
 	if aux != nil || t.Explore != nil {
 		auxSize = l.config.AuxBatch
 	}
-	j.dealer = newDealer(expert, aux, seeds, l.config.Batch, l.config.AuxBatch, l.objective.Noise(l.config.Batch, auxSize, t.Actions))
+	j.dealer = newDealer(expert, aux, seeds, l.config.Batch, l.config.AuxBatch, l.objective.Noise(l.config.Batch,
+		auxSize, t.Actions))
 	if t.Explore != nil {
 		j.explorer = &explorer{Explore: t.Explore, job: j, learner: l}
 	}
@@ -185,7 +194,8 @@ func (l *Learner) identity(t *Task, first, end int) (string, error) {
 	c := l.config
 	c.Backend = ""
 	text, err := json.Marshal(map[string]any{
-		"method": l.name, "config": c, "objective": l.objective, "discount": t.Discount, "beta": t.Beta, "actions": t.Actions,
+		"method": l.name, "config": c, "objective": l.objective, "discount": t.Discount, "beta": t.Beta,
+		"actions": t.Actions,
 	})
 	if err != nil {
 		return "", fmt.Errorf("neural: %w", err)
@@ -246,7 +256,8 @@ func (l *Learner) release(p *program) {
 func (s Spec) validate() error {
 	switch {
 	case s.Observation < 1 || s.Actions < 2:
-		return fmt.Errorf("neural: a model for observations of %d numbers and %d actions, want at least 1 and 2", s.Observation, s.Actions)
+		return fmt.Errorf("neural: a model for observations of %d numbers and %d actions, want at least 1 and 2",
+			s.Observation, s.Actions)
 	case !(s.Discount >= 0 && s.Discount < 1):
 		return fmt.Errorf("neural: a model of the discount γ = %g, want 0 ≤ γ < 1", s.Discount)
 	case !(s.Beta > 0) || math.IsInf(s.Beta, 0):
@@ -255,8 +266,8 @@ func (s Spec) validate() error {
 	return nil
 }
 
-// Model returns the model with the given parameters, which are those of the networks (in the order of Objective.Networks, as
-// Fitted.Parameters lists them) and the objective's.
+// Model returns the model with the given parameters, which are those of the networks (in the order of
+// Objective.Networks, as Fitted.Parameters lists them) and the objective's.
 func (l *Learner) Model(spec Spec, scale *Scale, parameters []Parameter) (*Fitted, error) {
 	if err := spec.validate(); err != nil {
 		return nil, err

@@ -19,8 +19,8 @@ func StoredMethod(dir string) (string, error) {
 	return d.Method, nil
 }
 
-// Load reads a model of an objective of type O that Fitted.Save wrote. backendName is what predictions are computed on, as
-// backend.Get takes it.
+// Load reads a model of an objective of type O that Fitted.Save wrote. backendName is what predictions are computed on,
+// as backend.Get takes it.
 func Load[O Objective](dir, backendName string) (*Fitted, error) {
 	d, err := readDescription(dir)
 	if err != nil {
@@ -88,7 +88,8 @@ func (d *description) parameters(dir string) ([]Parameter, error) {
 	var out []Parameter
 	for _, s := range d.Slots {
 		values := r.Finite(arrayName(s.Name), s.Dims...)
-		p := Parameter{Name: s.Name, Dims: s.Dims, Fixed: s.Fixed, NoDecay: s.NoDecay, Value: make([]float32, len(values))}
+		p := Parameter{Name: s.Name, Dims: s.Dims, Fixed: s.Fixed, NoDecay: s.NoDecay,
+			Value: make([]float32, len(values))}
 		for i, v := range values {
 			p.Value[i] = float32(v)
 		}
@@ -112,10 +113,11 @@ const (
 
 // description is a model as it is described on disk.
 type description struct {
-	Format      string          `json:"format"`
-	Method      string          `json:"method"`
-	Spec        Spec            `json:"spec"`
-	Members     int             `json:"members,omitempty"` // of an ensemble, which has nothing of what follows but Seconds
+	Format string `json:"format"`
+	Method string `json:"method"`
+	Spec   Spec   `json:"spec"`
+	// of an ensemble, which has nothing of what follows but Seconds
+	Members     int             `json:"members,omitempty"`
 	Config      *Config         `json:"config,omitempty"`
 	Objective   json.RawMessage `json:"objective,omitempty"`
 	Scale       *Scale          `json:"scale,omitempty"`

@@ -52,11 +52,13 @@ func TestStoredModelsPredictTheSame(t *testing.T) {
 	if !slices.Equal(got.LogProbs, want.LogProbs) || !slices.Equal(got.Values, want.Values) || len(got.Values) != 51*2 {
 		t.Errorf("after loading %v, before %v", got, want)
 	}
-	if loaded.Spec() != m.Spec() || loaded.Name() != "test" || loaded.Seconds() != m.Seconds() || len(loaded.Curve()) != len(m.Curve()) {
+	if loaded.Spec() != m.Spec() || loaded.Name() != "test" || loaded.Seconds() != m.Seconds() ||
+		len(loaded.Curve()) != len(m.Curve()) {
 		t.Errorf("after loading %+v, before %+v", loaded.Spec(), m.Spec())
 	}
 	for i := 0; i < len(want.LogProbs); i += 2 {
-		if sum := math.Exp(float64(want.LogProbs[i])) + math.Exp(float64(want.LogProbs[i+1])); !scalar.EqualWithinAbs(sum, 1, 1e-5) {
+		if sum := math.Exp(float64(want.LogProbs[i])) +
+			math.Exp(float64(want.LogProbs[i+1])); !scalar.EqualWithinAbs(sum, 1, 1e-5) {
 			t.Fatalf("the probabilities of state %d sum to %g", i/2, sum)
 		}
 	}
@@ -70,7 +72,8 @@ func TestStoredModelsPredictTheSame(t *testing.T) {
 	if err := spoilt.Save(dir); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Load[classifier](dir, "go"); err == nil || !strings.Contains(err.Error(), "is not finite") || !strings.Contains(err.Error(), weightsFile) {
+	if _, err := Load[classifier](dir, "go"); err == nil || !strings.Contains(err.Error(), "is not finite") ||
+		!strings.Contains(err.Error(), weightsFile) {
 		t.Errorf("error %v for a weight that is no number", err)
 	}
 	if err := os.Remove(filepath.Join(dir, weightsFile)); err != nil {
@@ -97,7 +100,8 @@ func TestModelsThatCannotBeAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for field, values := range map[string][]string{
-		"beta": {"0", "-1"}, "discount": {"7", "1", "-0.5"}, "std": {"[1, 0, 1]", "[1, -2, 1]", "[1]"}, "mean": {"[1, 2]"},
+		"beta": {"0", "-1"}, "discount": {"7", "1", "-0.5"}, "std": {"[1, 0, 1]", "[1, -2, 1]", "[1]"},
+		"mean":        {"[1, 2]"},
 		"actions":     {"1"},
 		"observation": {"0"},
 	} {
@@ -160,11 +164,13 @@ func TestScoresOfKnownProbabilities(t *testing.T) {
 		}
 		return out
 	}
-	// Four states with 0.75 : 0.25, in which the likely action was taken three times, are calibrated; two with 0.95 : 0.05, in
-	// which it was taken once, are off by 0.45 in both bins.
-	probs := slices.Concat(logOf(.75, .25), logOf(.75, .25), logOf(.75, .25), logOf(.75, .25), logOf(.95, .05), logOf(.95, .05))
+	// Four states with 0.75 : 0.25, in which the likely action was taken three times, are calibrated; two with 0.95 :
+	// 0.05, in which it was taken once, are off by 0.45 in both bins.
+	probs := slices.Concat(logOf(.75, .25), logOf(.75, .25), logOf(.75, .25), logOf(.75, .25), logOf(.95, .05),
+		logOf(.95, .05))
 	s := scores(probs, []int{0, 0, 0, 1, 0, 1}, 2)
-	if want := (3*math.Log(.75) + math.Log(.25) + math.Log(.95) + math.Log(.05)) / 6; !scalar.EqualWithinAbs(s.LogLikelihood, want, 1e-6) {
+	if want := (3*math.Log(.75) + math.Log(.25) + math.Log(.95) +
+		math.Log(.05)) / 6; !scalar.EqualWithinAbs(s.LogLikelihood, want, 1e-6) {
 		t.Errorf("log-likelihood %g, want %g", s.LogLikelihood, want)
 	}
 	if want := 4 * 0.45 / 12; !scalar.EqualWithinAbs(s.ECE, want, 1e-6) {

@@ -23,7 +23,8 @@ const (
 type Network struct {
 	Name    string
 	Outputs int // numbers for each state-action pair
-	// Bias [Outputs], if not nil, are the output biases that training starts from; otherwise they are drawn as all others.
+	// Bias [Outputs], if not nil, are the output biases that training starts from; otherwise they are drawn as all
+	// others.
 	Bias []float32
 }
 
@@ -50,7 +51,8 @@ func (e *encoder) parameters(n Network, random *rand.Rand) []Parameter {
 		for i := range value {
 			value[i] = float32(limit * (2*random.Float64() - 1))
 		}
-		out = append(out, Parameter{Name: n.Name + "." + name, Dims: dims, Value: value, NoDecay: strings.HasPrefix(name, "bias")})
+		out = append(out, Parameter{Name: n.Name + "." + name, Dims: dims, Value: value,
+			NoDecay: strings.HasPrefix(name, "bias")})
 		return value
 	}
 	inputs := e.observation
@@ -107,8 +109,8 @@ func (w *Weights) Parameter(name string) *graph.Node {
 	return n
 }
 
-// Network returns the outputs [runs, n, actions, outputs] of a network for all actions at states [runs, n, observation],
-// in units of the run's scale. Features saturate at Config.Range.
+// Network returns the outputs [runs, n, actions, outputs] of a network for all actions at states [runs, n,
+// observation], in units of the run's scale. Features saturate at Config.Range.
 func (w *Weights) Network(name string, states *graph.Node) *graph.Node {
 	e, n := w.encoder, states.Shape().Dim(1)
 	x := states
@@ -119,7 +121,8 @@ func (w *Weights) Network(name string, states *graph.Node) *graph.Node {
 		layer := func(part string) *graph.Node { return w.Parameter(fmt.Sprintf("%s.%s%d", name, part, i)) }
 		x = graph.Add(matMul(x, layer("weight")), graph.ExpandAxes(layer("bias"), 1)) // [runs, rows, units]
 		if i == 0 && e.architecture == Pairs {
-			x = graph.Add(graph.ExpandAxes(x, 2), graph.ExpandAxes(w.Parameter(name+".action"), 1)) // [runs, n, actions, units]
+			// [runs, n, actions, units]
+			x = graph.Add(graph.ExpandAxes(x, 2), graph.ExpandAxes(w.Parameter(name+".action"), 1))
 			x = graph.Reshape(x, w.runs, n*e.actions, units)
 		}
 		x = elu(x)

@@ -4,26 +4,27 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Objective is what distinguishes one learner from another. Its methods build graphs in which every array has a leading axis
-// over runs; they may panic as GoMLX's functions do. An objective is a value that marshals to JSON and determines its graphs.
+// Objective is what distinguishes one learner from another. Its methods build graphs in which every array has a leading
+// axis over runs; they may panic as GoMLX's functions do. An objective is a value that marshals to JSON and determines
+// its graphs.
 type Objective interface {
 	// Networks lists the encoders by name. Each maps a state to Outputs numbers for every action.
 	Networks() []Network
-	// Parameters lists what there is beside the networks' weights, with the values of one run. They may depend on the run's
-	// data, but names and shapes may not.
+	// Parameters lists what there is beside the networks' weights, with the values of one run. They may depend on the
+	// run's data, but names and shapes may not.
 	Parameters(data *Data) ([]Parameter, error)
 	// Noise returns how many standard normal draws Loss takes for each run, given the sizes of the batches and |A|.
 	Noise(expert, aux, actions int) int
 	// Loss returns what is minimised.
 	Loss(w *Weights, b *Batch) Loss
-	// Predict returns what the learner says of states [runs, n, observation], in units of each run's scale: log π(a|s), the
-	// log-probabilities of the demonstrator's actions, and the values whose greatest one is the apprentice's action; both
-	// [runs, n, actions].
+	// Predict returns what the learner says of states [runs, n, observation], in units of each run's scale: log π(a|s),
+	// the log-probabilities of the demonstrator's actions, and the values whose greatest one is the apprentice's
+	// action; both [runs, n, actions].
 	Predict(w *Weights, states *graph.Node) (logProbs, values *graph.Node)
 }
 
-// Unrolled is an objective that says how many steps of training one execution takes. For others it is several, which saves time between
-// them; a large graph costs more time to compile for each of them than that saves.
+// Unrolled is an objective that says how many steps of training one execution takes. For others it is several, which
+// saves time between them; a large graph costs more time to compile for each of them than that saves.
 type Unrolled interface {
 	Objective
 	Unroll() int
@@ -34,8 +35,8 @@ type Loss struct {
 	Total *graph.Node // [runs]
 	// Surrogate [runs], if not nil, has the gradient of Total, while its value means nothing.
 	Surrogate *graph.Node
-	// Terms are what Total is made of, and other figures to watch, each [runs]. The first of them that is not finite is what
-	// training names when it stops.
+	// Terms are what Total is made of, and other figures to watch, each [runs]. The first of them that is not finite is
+	// what training names when it stops.
 	Terms []Term
 }
 
@@ -65,8 +66,8 @@ type Parameter struct {
 // Batch is what a step of training sees.
 type Batch struct {
 	Expert Transitions
-	// Aux are auxiliary transitions, which say where the environment leads but nothing about the demonstrator; nil where the
-	// task has none.
+	// Aux are auxiliary transitions, which say where the environment leads but nothing about the demonstrator; nil
+	// where the task has none.
 	Aux *Transitions
 	// Initial [runs, n, observation] are first states of demonstrations, as many as there are expert transitions.
 	Initial *graph.Node
@@ -79,11 +80,12 @@ type Transitions struct {
 	State, Next *graph.Node // [runs, n, observation]
 	Action      *graph.Node // [runs, n, actions], one-hot
 	NextAction  *graph.Node // [runs, n, actions], one-hot; zero where the trajectory ends with the transition
-	Discount    *graph.Node // [runs, n]: γ, and 0 where the transition terminated the episode; a truncated episode goes on
+	// [runs, n]: γ, and 0 where the transition terminated the episode; a truncated episode goes on
+	Discount *graph.Node
 
-	// Successor [runs, n, m, observation] are m successors of each transition, the first one as in Next, and Weight [runs, n, m]
-	// the weights that their values have in a reward, which Discount is the sum of where none ended the episode. Both are nil where
-	// tasks have no further successors.
+	// Successor [runs, n, m, observation] are m successors of each transition, the first one as in Next, and Weight
+	// [runs, n, m] the weights that their values have in a reward, which Discount is the sum of where none ended the
+	// episode. Both are nil where tasks have no further successors.
 	Successor, Weight *graph.Node
 }
 

@@ -49,7 +49,8 @@ type program struct {
 // weights returns the parameters as nodes.
 func (p *program) weights(trained, fixed *graph.Node) (*Weights, []*graph.Node) {
 	parts := p.layout.nodes(trained, fixed)
-	w := &Weights{beta: p.shape.beta, discount: p.shape.discount, encoder: p.encoder, runs: trained.Shape().Dim(0), nodes: map[string]*graph.Node{}}
+	w := &Weights{beta: p.shape.beta, discount: p.shape.discount, encoder: p.encoder, runs: trained.Shape().Dim(0),
+		nodes: map[string]*graph.Node{}}
 	for i, s := range p.layout.slots {
 		w.nodes[s.name] = parts[i]
 	}
@@ -100,7 +101,8 @@ func (p *program) buildStep(inputs []*graph.Node) []*graph.Node {
 
 		first = graph.Add(graph.MulScalar(first, adamBeta1), graph.MulScalar(gradient, 1-adamBeta1))
 		second = graph.Add(graph.MulScalar(second, adamBeta2), graph.MulScalar(graph.Square(gradient), 1-adamBeta2))
-		direction := graph.Div(graph.Mul(first, rate(1)), graph.AddScalar(graph.Sqrt(graph.Mul(second, rate(2))), adamEpsilon))
+		direction := graph.Div(graph.Mul(first, rate(1)), graph.AddScalar(graph.Sqrt(graph.Mul(second, rate(2))),
+			adamEpsilon))
 		direction = graph.Add(direction, graph.Mul(graph.ExpandAxes(decay, 0), trained))
 		trained = graph.Sub(trained, graph.Mul(rate(0), direction))
 	}
@@ -170,7 +172,8 @@ func (c Config) rates(from, count int) *tensors.Tensor {
 	out := make([]float32, 0, 3*count)
 	for step := from; step < from+count; step++ {
 		t := float64(step + 1)
-		out = append(out, float32(c.learningRate(step)), float32(1/(1-math.Pow(adamBeta1, t))), float32(1/(1-math.Pow(adamBeta2, t))))
+		out = append(out, float32(c.learningRate(step)), float32(1/(1-math.Pow(adamBeta1, t))),
+			float32(1/(1-math.Pow(adamBeta2, t))))
 	}
 	return tensors.FromFlatDataAndDimensions(out, count, 3)
 }

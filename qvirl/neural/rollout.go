@@ -16,8 +16,8 @@ type RolloutOptions struct {
 	Episodes int
 	// Seed of the first episode's environment; those that follow have the next ones.
 	Seed int64
-	// Sample lets the apprentice draw its actions from the demonstrator's probabilities, as the model sees them; otherwise it
-	// takes the best one.
+	// Sample lets the apprentice draw its actions from the demonstrator's probabilities, as the model sees them;
+	// otherwise it takes the best one.
 	Sample bool
 	// MaxSteps ends an episode after so many steps, if it is not 0.
 	MaxSteps int
@@ -34,7 +34,8 @@ type RolloutOptions struct {
 func Rollout(ctx context.Context, p *gym.Pool, m Model, o RolloutOptions) ([]demo.Trajectory, error) {
 	spec, env := m.Spec(), p.Spec()
 	if env.Size() != spec.Observation || env.Actions != spec.Actions {
-		return nil, fmt.Errorf("neural: %s has observations of %d numbers and %d actions, the model was learnt for %d and %d",
+		return nil, fmt.Errorf("neural: %s has observations of %d numbers and %d actions, the model was learnt for "+
+			"%d and %d",
 			env.ID, env.Size(), env.Actions, spec.Observation, spec.Actions)
 	}
 	return gym.Collect(ctx, p, Policy(m, o.Sample), gym.CollectOptions{
@@ -43,9 +44,9 @@ func Rollout(ctx context.Context, p *gym.Pool, m Model, o RolloutOptions) ([]dem
 	})
 }
 
-// Policy returns the apprentice's policy: the action of the greatest value or, with sample, one drawn from the demonstrator's
-// probabilities as the model sees them. Those are the model's own: its calibration says how little it knows of what the demonstrator
-// does where nothing was shown, which is no reason to act at random there.
+// Policy returns the apprentice's policy: the action of the greatest value or, with sample, one drawn from the
+// demonstrator's probabilities as the model sees them. Those are the model's own: its calibration says how little it
+// knows of what the demonstrator does where nothing was shown, which is no reason to act at random there.
 func Policy(m Model, sample bool) gym.Policy {
 	return func(observations gym.Array, random []*rand.Rand) ([]int, error) {
 		p, err := m.Predict(observations.Float32())
@@ -88,32 +89,36 @@ type ExploreOptions struct {
 	Episodes, MaxSteps int
 	// Seed of the environments.
 	Seed int64
-	// Successors is the number m of successors of each transition (see Run.Successors); 0 or 1 for that which it led to.
+	// Successors is the number m of successors of each transition (see Run.Successors); 0 or 1 for that which it led
+	// to.
 	Successors int `json:",omitempty"`
 }
 
 // runSeeds keeps the seeds of the environments of a task's runs apart.
 const runSeeds = 1_000_000
 
-// NewExplore lets apprentices explore in a pool of environments, opened with autoreset Disabled, which must stay open while they
-// learn. They draw their actions from the demonstrator's probabilities as they see them, which leads to more places than the
-// best action does. Runs take turns.
+// NewExplore lets apprentices explore in a pool of environments, opened with autoreset Disabled, which must stay open
+// while they learn. They draw their actions from the demonstrator's probabilities as they see them, which leads to more
+// places than the best action does. Runs take turns.
 func NewExplore(pool *gym.Pool, o ExploreOptions) *Explore {
 	var turn sync.Mutex
 	seed := func(run, round int) int64 { return o.Seed + int64(run)*runSeeds + int64(round*o.Episodes) }
-	e := &Explore{Every: o.Every, Keep: o.Keep, Source: fmt.Sprintf("%s %+v", pool.Spec().ID, o), Rollout: func(ctx context.Context, run, round int, m Model) ([]demo.Trajectory, error) {
-		turn.Lock()
-		defer turn.Unlock()
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		return Rollout(ctx, pool, m, RolloutOptions{Episodes: o.Episodes, MaxSteps: o.MaxSteps, Sample: true, Seed: seed(run, round)})
-	}}
+	e := &Explore{Every: o.Every, Keep: o.Keep, Source: fmt.Sprintf("%s %+v", pool.Spec().ID, o),
+		Rollout: func(ctx context.Context, run, round int, m Model) ([]demo.Trajectory, error) {
+			turn.Lock()
+			defer turn.Unlock()
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			return Rollout(ctx, pool, m, RolloutOptions{Episodes: o.Episodes, MaxSteps: o.MaxSteps, Sample: true,
+				Seed: seed(run, round)})
+		}}
 	if o.Successors > 1 {
 		e.Successors = func(ctx context.Context, run, round int, of []demo.Trajectory) ([]Successors, error) {
 			turn.Lock()
 			defer turn.Unlock()
-			return SampleSuccessors(ctx, pool, of, SuccessorOptions{Successors: o.Successors, Seed: uint64(seed(run, round))})
+			return SampleSuccessors(ctx, pool, of, SuccessorOptions{Successors: o.Successors,
+				Seed: uint64(seed(run, round))})
 		}
 	}
 	return e

@@ -13,23 +13,24 @@ type Scores struct {
 	Transitions int `json:"transitions"`
 	// LogLikelihood is the mean log-probability of the demonstrated actions.
 	LogLikelihood float64 `json:"log_likelihood"`
-	// ECE is the expected calibration error of the action probabilities: those of all actions in all states are sorted into
-	// ten bins of equal width, and ECE is the mean, over probabilities, of how far their bin's mean probability is from the
-	// fraction of its actions that were demonstrated.
+	// ECE is the expected calibration error of the action probabilities: those of all actions in all states are sorted
+	// into ten bins of equal width, and ECE is the mean, over probabilities, of how far their bin's mean probability is
+	// from the fraction of its actions that were demonstrated.
 	ECE float64 `json:"ece"`
 	// Accuracy is the fraction of the demonstrated actions that the model held for the most probable ones.
 	Accuracy float64 `json:"accuracy"`
 	// Uncalibrated are the scores of the probabilities that a calibrated model had of its own; nil for other models.
 	Uncalibrated *Scores `json:"uncalibrated,omitempty"`
-	// ExpertLogLikelihood is what the demonstrator's own probabilities give: the ceiling of LogLikelihood. nil if it is not known.
+	// ExpertLogLikelihood is what the demonstrator's own probabilities give: the ceiling of LogLikelihood. nil if it is
+	// not known.
 	ExpertLogLikelihood *float64 `json:"expert_log_likelihood,omitempty"`
 }
 
 // calibrationBins is the number of bins of Scores.ECE.
 const calibrationBins = 10
 
-// Score compares a model's action probabilities with demonstrated actions. A filter that is not nil chooses the transitions to
-// look at by the state that they start from, in the environment's units.
+// Score compares a model's action probabilities with demonstrated actions. A filter that is not nil chooses the
+// transitions to look at by the state that they start from, in the environment's units.
 func Score(m Model, trajectories []demo.Trajectory, filter func(observation []float32) bool) (*Scores, error) {
 	spec := m.Spec()
 	var observations []float32
@@ -38,7 +39,8 @@ func Score(m Model, trajectories []demo.Trajectory, filter func(observation []fl
 	for i := range trajectories {
 		t := &trajectories[i]
 		if err := checkTrajectory(t, spec.Observation, spec.Actions); err != nil {
-			return nil, fmt.Errorf("neural: a model of %d actions and observations of %d numbers: trajectory %d: %w", spec.Actions, spec.Observation, i, err)
+			return nil, fmt.Errorf("neural: a model of %d actions and observations of %d numbers: trajectory %d: %w",
+				spec.Actions, spec.Observation, i, err)
 		}
 		for k, a := range t.Actions {
 			if o := t.Observation(k); filter == nil || filter(o) {

@@ -21,26 +21,30 @@ type SuccessorOptions struct {
 	Progress func(done int)
 }
 
-// replayTolerance is how far an observation of a replayed episode may be from what the trajectory has there, in relation to 1 plus its
-// magnitude: above what processors and libraries differ by, below the noise of environments.
+// replayTolerance is how far an observation of a replayed episode may be from what the trajectory has there, in
+// relation to 1 plus its magnitude: above what processors and libraries differ by, below the noise of environments.
 const replayTolerance = 1e-4
 
-// SampleSuccessors draws further successors of the transitions of trajectories (see Run.Successors) in environment 0 of a pool, opened
-// with autoreset Disabled. It replays each episode from its seed, and at every step lets copies of the environment take the action
-// with random generators of their own (gym.Pool.Branch). It refuses trajectories without a seed, and those that the environment does
-// not repeat.
-func SampleSuccessors(ctx context.Context, p *gym.Pool, of []demo.Trajectory, o SuccessorOptions) ([]Successors, error) {
+// SampleSuccessors draws further successors of the transitions of trajectories (see Run.Successors) in environment 0 of
+// a pool, opened with autoreset Disabled. It replays each episode from its seed, and at every step lets copies of the
+// environment take the action with random generators of their own (gym.Pool.Branch). It refuses trajectories without a
+// seed, and those that the environment does not repeat.
+func SampleSuccessors(ctx context.Context, p *gym.Pool, of []demo.Trajectory, o SuccessorOptions) ([]Successors,
+	error) {
 	if o.Successors < 2 {
-		return nil, fmt.Errorf("neural: %d successors of each transition, want at least 2, of which one is known", o.Successors)
+		return nil, fmt.Errorf("neural: %d successors of each transition, want at least 2, of which one is known",
+			o.Successors)
 	}
 	for i := range of {
 		if of[i].Seed == demo.NoSeed {
-			return nil, fmt.Errorf("neural: trajectory %d: its environment's seed is not known, without which it cannot be replayed to draw successors", i)
+			return nil, fmt.Errorf("neural: trajectory %d: its environment's seed is not known, without which it "+
+				"cannot be replayed to draw successors", i)
 		}
 	}
 	out := make([]Successors, len(of))
 	for i := range of {
-		s := simulator{pool: p, trajectory: &of[i], seeds: rand.New(rand.NewPCG(o.Seed, uint64(i))), draws: o.Successors - 1}
+		s := simulator{pool: p, trajectory: &of[i], seeds: rand.New(rand.NewPCG(o.Seed, uint64(i))),
+			draws: o.Successors - 1}
 		if err := s.run(ctx, &out[i]); err != nil {
 			return nil, fmt.Errorf("neural: trajectory %d (seed %d): %w", i, of[i].Seed, err)
 		}
@@ -105,7 +109,8 @@ func (s *simulator) compare(k int, obs gym.Array) error {
 	}
 	for f := range got {
 		if !(math.Abs(float64(got[f]-want[f])) <= replayTolerance*(1+math.Abs(float64(want[f])))) {
-			return fmt.Errorf("replayed, observation[%d][%d] is %g, and %g in the trajectory: %s", k, f, got[f], want[f], otherEnvironment)
+			return fmt.Errorf("replayed, observation[%d][%d] is %g, and %g in the trajectory: %s", k, f, got[f],
+				want[f], otherEnvironment)
 		}
 	}
 	return nil

@@ -20,7 +20,8 @@ func simulation(t *testing.T, id string, steps int) (*gym.Pool, []demo.Trajector
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { p.Close() })
-	of, err := gym.Collect(t.Context(), p, gym.RandomPolicy(p.Spec().Actions), gym.CollectOptions{Episodes: 2, FirstSeed: 7, MaxSteps: steps})
+	of, err := gym.Collect(t.Context(), p, gym.RandomPolicy(p.Spec().Actions), gym.CollectOptions{Episodes: 2,
+		FirstSeed: 7, MaxSteps: steps})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,8 +48,10 @@ func TestSuccessorsFromTheEnvironment(t *testing.T) {
 				if equal := slices.Equal(x, next); equal != (a == 0) { // the engines' push alone is random
 					t.Errorf("trajectory %d, step %d: action %d led to %v, a draw is %v", i, k, a, next, x)
 				}
-				if !(math.Abs(float64(x[3]-next[3])) <= 0.1) || got[i].Terminated[at] { // the push moves vy by about 0.01
-					t.Errorf("trajectory %d, step %d: a draw is %v, terminated %t, what happened is %v", i, k, x, got[i].Terminated[at], next)
+				// the push moves vy by about 0.01
+				if !(math.Abs(float64(x[3]-next[3])) <= 0.1) || got[i].Terminated[at] {
+					t.Errorf("trajectory %d, step %d: a draw is %v, terminated %t, what happened is %v", i, k, x,
+						got[i].Terminated[at], next)
 				}
 			}
 		}
@@ -73,9 +76,11 @@ func TestSuccessorsFromTheEnvironment(t *testing.T) {
 		"observation[5][": func(d *demo.Trajectory) { d.Actions[4] = (d.Actions[4] + 1) % 4 },
 		"have 8 numbers":  func(d *demo.Trajectory) { d.Observations = d.Observations[:4*13] },
 	} {
-		d := demo.Trajectory{Observations: slices.Clone(of[0].Observations), Actions: slices.Clone(of[0].Actions), Seed: of[0].Seed}
+		d := demo.Trajectory{Observations: slices.Clone(of[0].Observations), Actions: slices.Clone(of[0].Actions),
+			Seed: of[0].Seed}
 		spoil(&d)
-		if _, err := SampleSuccessors(t.Context(), p, []demo.Trajectory{d}, o); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "seed") {
+		if _, err := SampleSuccessors(t.Context(), p, []demo.Trajectory{d}, o); err == nil ||
+			!strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "seed") {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
@@ -95,7 +100,8 @@ func TestSuccessorsOfDeterministicDynamics(t *testing.T) {
 		}
 	}
 	for i := range of {
-		if ends := got[i].Terminated; !of[i].Terminated || !ends[len(ends)-1] || slices.Contains(ends[:len(ends)-1], true) {
+		if ends := got[i].Terminated; !of[i].Terminated || !ends[len(ends)-1] ||
+			slices.Contains(ends[:len(ends)-1], true) {
 			t.Errorf("trajectory %d terminates %t, its draws %v", i, of[i].Terminated, ends)
 		}
 	}
@@ -104,7 +110,8 @@ func TestSuccessorsOfDeterministicDynamics(t *testing.T) {
 // An exploring apprentice's successors are drawn in the environment that it explores.
 func TestExplorersDrawFromTheEnvironment(t *testing.T) {
 	p, of := simulation(t, "CartPole-v1", 0)
-	m := fit(t, testConfig(), classifier{}, &Task{Observation: 4, Actions: 2, Discount: 0.9, Beta: 1, Runs: []Run{{Demos: of}}})[0]
+	m := fit(t, testConfig(), classifier{}, &Task{Observation: 4, Actions: 2, Discount: 0.9, Beta: 1,
+		Runs: []Run{{Demos: of}}})[0]
 	e := NewExplore(p, ExploreOptions{Every: 10, Keep: 2, Episodes: 2, MaxSteps: 5, Seed: 3, Successors: 3})
 	found, err := e.Rollout(t.Context(), 0, 1, m)
 	if err != nil {
@@ -114,7 +121,8 @@ func TestExplorersDrawFromTheEnvironment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(s) != 2 || len(s[1].Terminated) != 2*found[1].Len() || !slices.Equal(s[1].Observations[:4], found[1].Observation(1)) {
+	if len(s) != 2 || len(s[1].Terminated) != 2*found[1].Len() ||
+		!slices.Equal(s[1].Observations[:4], found[1].Observation(1)) {
 		t.Errorf("successors %v of %v", s, found)
 	}
 	if NewExplore(p, ExploreOptions{Successors: 1}).Successors != nil {

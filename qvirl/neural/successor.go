@@ -8,9 +8,9 @@ import (
 	"github.com/go-birl/birl/envs/demo"
 )
 
-// Successors are further states that the transitions of a trajectory of T transitions could have led to, m − 1 for each beside
-// the one that it did lead to: draws of a simulator. A learner takes the mean of all m for the expectation over the successor
-// (Appendix "Evaluating Expectations over Next States").
+// Successors are further states that the transitions of a trajectory of T transitions could have led to, m − 1 for each
+// beside the one that it did lead to: draws of a simulator. A learner takes the mean of all m for the expectation over
+// the successor (Appendix "Evaluating Expectations over Next States").
 type Successors struct {
 	Observations []float32 // [T, m − 1, observation]
 	Terminated   []bool    // [T, m − 1]: which of them end the episode
@@ -24,7 +24,8 @@ func (t *Task) successors() int {
 	return 1
 }
 
-// checkSuccessors refuses further successors of trajectories other than m − 1 of each transition, or with numbers that are not finite.
+// checkSuccessors refuses further successors of trajectories other than m − 1 of each transition, or with numbers that
+// are not finite.
 func (t *Task) checkSuccessors(of []demo.Trajectory, successors []Successors) error {
 	m := t.successors()
 	if m == 1 && len(successors) == 0 {
@@ -36,12 +37,14 @@ func (t *Task) checkSuccessors(of []demo.Trajectory, successors []Successors) er
 	for i := range of {
 		s, n := &successors[i], of[i].Len()*(m-1)
 		if m == 1 || len(s.Terminated) != n || len(s.Observations) != n*t.Observation {
-			return fmt.Errorf("trajectory %d: %d flags and %d numbers of further successors of %d transitions, want as many successors of each as in the first trajectory of run 0 (%d), at least one, of %d numbers",
+			return fmt.Errorf("trajectory %d: %d flags and %d numbers of further successors of %d transitions, want "+
+				"as many successors of each as in the first trajectory of run 0 (%d), at least one, of %d numbers",
 				i, len(s.Terminated), len(s.Observations), of[i].Len(), m-1, t.Observation)
 		}
 		for k, x := range s.Observations {
 			if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-				return fmt.Errorf("trajectory %d: further successor[%d][%d] is %g, want a finite number", i, k/t.Observation, k%t.Observation, x)
+				return fmt.Errorf("trajectory %d: further successor[%d][%d] is %g, want a finite number", i,
+					k/t.Observation, k%t.Observation, x)
 			}
 		}
 	}
@@ -75,9 +78,9 @@ func (d *Data) addSuccessors(of []demo.Trajectory, successors []Successors, disc
 	}
 }
 
-// weights returns the weights of m successors of a transition, given their states [m, observation] and discounts [m]: their
-// discounts by m. Of equal successors, the first has the weight of all: that several draws coincide does not make the values of
-// one state independent, and where the dynamics are deterministic all is as with one successor.
+// weights returns the weights of m successors of a transition, given their states [m, observation] and discounts [m]:
+// their discounts by m. Of equal successors, the first has the weight of all: that several draws coincide does not make
+// the values of one state independent, and where the dynamics are deterministic all is as with one successor.
 func weights(states, discounts []float32) []float32 {
 	m := len(discounts)
 	size := len(states) / m

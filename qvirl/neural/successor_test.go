@@ -19,11 +19,12 @@ func TestSuccessorsOfTransitions(t *testing.T) {
 		{Observations: []float32{11, 7, 12, 7}, Terminated: []bool{false, false}},
 	}
 	d := newData(trajectories, further, &Scale{Mean: []float32{0, 7}, Std: []float32{2, 1}}, 3, 0.9)
-	if want := []float32{0.5, 0, 0.5, 0, 2.5, 0, 1, 0, 1, 0, 1, 0, 5.5, 0, 5.5, 0, 6, 0}; d.Successors != 3 || !slices.Equal(d.Successor, want) {
+	if want := []float32{0.5, 0, 0.5, 0, 2.5, 0, 1, 0, 1, 0, 1, 0, 5.5, 0, 5.5, 0, 6, 0}; d.Successors != 3 ||
+		!slices.Equal(d.Successor, want) {
 		t.Errorf("%d successors %v, want %v", d.Successors, d.Successor, want)
 	}
-	// Of the first transition two coincide and one ends the episode; the second one ended it, but one that coincides with it did not;
-	// of the third, two coincide.
+	// Of the first transition two coincide and one ends the episode; the second one ended it, but one that coincides
+	// with it did not; of the third, two coincide.
 	for i, want := range []float32{0.6, 0, 0, 0, 0.3, 0, 0.6, 0, 0.3} {
 		if !(math.Abs(float64(d.Weight[i]-want)) <= 1e-7) {
 			t.Errorf("weight of successor %d of transition %d is %g, want %g", i%3, i/3, d.Weight[i], want)
@@ -32,7 +33,8 @@ func TestSuccessorsOfTransitions(t *testing.T) {
 	if want := []float32{0.9, 0, 0.9}; !slices.Equal(d.Discount, want) {
 		t.Errorf("discounts %v, want %v", d.Discount, want)
 	}
-	if without := newData(trajectories, nil, d.Scale, 3, 0.9); without.Successors != 0 || without.Weight != nil || !slices.Equal(without.Next, d.Next) {
+	if without := newData(trajectories, nil, d.Scale, 3, 0.9); without.Successors != 0 || without.Weight != nil ||
+		!slices.Equal(without.Next, d.Next) {
 		t.Errorf("without further ones there are %d successors", without.Successors)
 	}
 }
@@ -105,7 +107,8 @@ func TestSuccessorsAreDealtWithTheirTransitions(t *testing.T) {
 		task.Runs[r].Aux = task.HeldOut
 		task.Runs[r].AuxSuccessors = drawn(task.HeldOut, 3, 5)
 	}
-	if with := fit(t, c, follower{}, task); with[0].Curve()[0].Terms["apart"] != 0 || with[0].Curve()[4].Loss == three[0].Curve()[4].Loss {
+	if with := fit(t, c, follower{}, task); with[0].Curve()[0].Terms["apart"] != 0 ||
+		with[0].Curve()[4].Loss == three[0].Curve()[4].Loss {
 		t.Errorf("with auxiliary ones: terms %v", with[0].Curve()[0].Terms)
 	}
 }
@@ -138,7 +141,8 @@ func TestExplorersDrawSuccessors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if j.program, err = l.acquire(j, shape{on: goBackend(t), layout: j.layout.signature(), beta: 1, discount: 0.9, noise: true, aux: true, successors: true}); err != nil {
+	if j.program, err = l.acquire(j, shape{on: goBackend(t), layout: j.layout.signature(), beta: 1, discount: 0.9,
+		noise: true, aux: true, successors: true}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -220,7 +224,8 @@ func TestSuccessorsArePartOfATrainingsIdentity(t *testing.T) {
 
 func TestSuccessorsOfEpisodesWithoutASeedAreRefused(t *testing.T) {
 	of := []demo.Trajectory{{Seed: 3}, {Seed: demo.NoSeed}}
-	if _, err := SampleSuccessors(t.Context(), nil, of, SuccessorOptions{Successors: 2}); err == nil || !strings.Contains(err.Error(), "trajectory 1: its environment's seed is not known") {
+	if _, err := SampleSuccessors(t.Context(), nil, of, SuccessorOptions{Successors: 2}); err == nil ||
+		!strings.Contains(err.Error(), "trajectory 1: its environment's seed is not known") {
 		t.Errorf("error %v", err)
 	}
 	if _, err := SampleSuccessors(t.Context(), nil, of, SuccessorOptions{Successors: 1}); err == nil {

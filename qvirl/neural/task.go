@@ -15,8 +15,8 @@ type Task struct {
 	Discount    float64
 	Beta        float64 // rationality coefficient β of the demonstrator
 	Runs        []Run
-	// HeldOut are demonstrations to watch the log-likelihood on, and to stop early by, if the configuration asks for it. They
-	// are the same for all runs and change nothing else.
+	// HeldOut are demonstrations to watch the log-likelihood on, and to stop early by, if the configuration asks for
+	// it. They are the same for all runs and change nothing else.
 	HeldOut []demo.Trajectory
 	// Explore, if not nil, gathers auxiliary transitions for all runs; these then have none in Run.Aux.
 	Explore *Explore
@@ -29,12 +29,12 @@ type Task struct {
 // Run is one training within a task.
 type Run struct {
 	Demos []demo.Trajectory
-	// Aux are trajectories of anybody, whose transitions say where the environment leads. Of the runs of a task all have some
-	// or none has. Methods that have no use for them leave them.
+	// Aux are trajectories of anybody, whose transitions say where the environment leads. Of the runs of a task all
+	// have some or none has. Methods that have no use for them leave them.
 	Aux []demo.Trajectory
-	// Successors are further successors of the transitions of each of Demos, AuxSuccessors of each of Aux, the same number for every
-	// transition of all runs; nil where the successor that a transition led to is all there is. Methods that have no use for them
-	// leave them.
+	// Successors are further successors of the transitions of each of Demos, AuxSuccessors of each of Aux, the same
+	// number for every transition of all runs; nil where the successor that a transition led to is all there is.
+	// Methods that have no use for them leave them.
 	Successors, AuxSuccessors []Successors
 	// Seed of all that is drawn at random for the run: initial weights, order of the data, noise.
 	Seed uint64
@@ -80,7 +80,8 @@ func (t *Task) Validate() error {
 			return fmt.Errorf("neural: of runs 0 and %d, one has auxiliary trajectories and the other has none", i)
 		}
 		if t.Explore != nil && len(r.Aux) > 0 {
-			return fmt.Errorf("neural: run %d has auxiliary trajectories, and Task.Explore gathers others: want one of them", i)
+			return fmt.Errorf("neural: run %d has auxiliary trajectories, and Task.Explore gathers others: want one "+
+				"of them", i)
 		}
 		if err := t.check(r.Demos); err != nil {
 			return fmt.Errorf("neural: run %d: demonstration %w", i, err)
@@ -96,7 +97,8 @@ func (t *Task) Validate() error {
 		}
 	}
 	if t.Explore != nil && (t.Explore.Successors != nil) != (t.successors() > 1) {
-		return fmt.Errorf("neural: of the demonstrations and Task.Explore, one has further successors and the other has none")
+		return fmt.Errorf("neural: of the demonstrations and Task.Explore, one has further successors and the other " +
+			"has none")
 	}
 	if err := t.check(t.HeldOut); err != nil {
 		return fmt.Errorf("neural: held-out trajectory %w", err)
@@ -116,7 +118,8 @@ func (t *Task) check(trajectories []demo.Trajectory) error {
 
 func checkTrajectory(t *demo.Trajectory, observation, actions int) error {
 	if t.Len() == 0 || len(t.Observations) != (t.Len()+1)*observation {
-		return fmt.Errorf("%d actions and %d numbers of observations, want at least one action and observations of %d numbers",
+		return fmt.Errorf("%d actions and %d numbers of observations, want at least one action and observations of "+
+			"%d numbers",
 			t.Len(), len(t.Observations), observation)
 	}
 	for k, a := range t.Actions {

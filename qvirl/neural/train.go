@@ -163,8 +163,8 @@ func (j *job) record(v *vectors, terms []*tensors.Tensor, from int) error {
 	return j.keepBest(v, likelihood)
 }
 
-// checkFinite refuses figures [runs, terms] of a step that are not finite, and names the first: the terms come before the
-// total, which they break.
+// checkFinite refuses figures [runs, terms] of a step that are not finite, and names the first: the terms come before
+// the total, which they break.
 func (j *job) checkFinite(figures []float32, step int) error {
 	names := j.program.terms
 	for r := range j.runs {
@@ -232,8 +232,9 @@ func (j *job) model(l *Learner, r int, from []float32) *Fitted {
 	d := j.dealer.expert[r]
 	return &Fitted{
 		name: l.name, learner: l, scale: d.Scale, layout: j.layout, curve: j.curves[r],
-		spec: Spec{Environment: j.task.Environment, Observation: j.task.Observation, Actions: j.task.Actions, Discount: j.task.Discount,
-			Beta: j.task.Beta, Demos: len(j.runs[r].Demos), Transitions: d.Len(), Seed: j.runs[r].Seed},
+		spec: Spec{Environment: j.task.Environment, Observation: j.task.Observation, Actions: j.task.Actions,
+			Discount: j.task.Discount,
+			Beta:     j.task.Beta, Demos: len(j.runs[r].Demos), Transitions: d.Len(), Seed: j.runs[r].Seed},
 		trained: append([]float32(nil), from[r*j.layout.trained:(r+1)*j.layout.trained]...),
 		fixed:   append([]float32(nil), j.fixed[r*j.layout.fixed:(r+1)*j.layout.fixed]...),
 		device:  newResident(),
@@ -255,8 +256,9 @@ func newVectors(j *job) *vectors {
 	for i := range decay {
 		decay[i] *= float32(j.config.WeightDecay)
 	}
-	return &vectors{on: j.program.shape.on, trained: matrix(j.trained), moment1: matrix(j.moment1), moment2: matrix(j.moment2),
-		fixed: matrix(j.fixed), decay: tensors.FromFlatDataAndDimensions(decay, len(decay))}
+	return &vectors{on: j.program.shape.on, trained: matrix(j.trained), moment1: matrix(j.moment1),
+		moment2: matrix(j.moment2),
+		fixed:   matrix(j.fixed), decay: tensors.FromFlatDataAndDimensions(decay, len(decay))}
 }
 
 // advance takes count steps and returns their terms [count, runs, terms].

@@ -20,8 +20,8 @@ import (
 
 // classifier is the cross-entropy of a small network, with a parameter of its own and noise.
 type classifier struct {
-	// Break is the value of the parameter "drift", which grows by the learning rate in each step, at which the term "broken"
-	// stops being a number. 0 for never.
+	// Break is the value of the parameter "drift", which grows by the learning rate in each step, at which the term
+	// "broken" stops being a number. 0 for never.
 	Break float64
 }
 
@@ -45,7 +45,8 @@ func (c classifier) Loss(w *Weights, b *Batch) Loss {
 		Terms: []Term{{TermLogLikelihood, logLikelihood}, {"drift", drift}}}
 	if b.Aux != nil { // what is done there is to be unlikely
 		aux, _ := c.Predict(w, b.Aux.State)
-		l.Total = graph.Add(l.Total, graph.MulScalar(graph.ReduceMean(graph.ReduceSum(graph.Mul(aux, b.Aux.Action), -1), -1), 0.1))
+		l.Total = graph.Add(l.Total, graph.MulScalar(graph.ReduceMean(graph.ReduceSum(graph.Mul(aux, b.Aux.Action), -1),
+			-1), 0.1))
 	}
 	if c.Break > 0 {
 		// one run only: the one with the most data
@@ -78,7 +79,8 @@ func testTask(runs int) *Task {
 		}
 		return d
 	}
-	t := &Task{Environment: "signs", Observation: 3, Actions: 2, Discount: 0.9, Beta: 1, HeldOut: []demo.Trajectory{trajectory(50), trajectory(30)}}
+	t := &Task{Environment: "signs", Observation: 3, Actions: 2, Discount: 0.9, Beta: 1,
+		HeldOut: []demo.Trajectory{trajectory(50), trajectory(30)}}
 	for r := range runs {
 		t.Runs = append(t.Runs, Run{Demos: []demo.Trajectory{trajectory(12 + r), trajectory(5)}, Seed: uint64(r)})
 	}
@@ -87,7 +89,8 @@ func testTask(runs int) *Task {
 
 func testConfig() Config {
 	c := DefaultConfig()
-	c.Hidden, c.Batch, c.Steps, c.ReportEvery, c.LearningRate, c.Folds, c.Backend = []int{8, 6}, 4, 50, 10, 0.01, 0, "go"
+	c.Hidden, c.Batch, c.Steps, c.ReportEvery, c.LearningRate, c.Folds, c.Backend = []int{8, 6}, 4, 50, 10, 0.01, 0,
+		"go"
 	c.Cosine = false // where a test counts steps, each moves as far
 	return c
 }
@@ -109,7 +112,8 @@ func fit(t *testing.T, c Config, o Objective, task *Task) []*Fitted {
 	return out
 }
 
-// sameCurve compares curves; equal programs give equal numbers, others the same up to float32 rounding that grows with training.
+// sameCurve compares curves; equal programs give equal numbers, others the same up to float32 rounding that grows with
+// training.
 func sameCurve(t *testing.T, what string, got, want []CurvePoint, tolerance float64) {
 	t.Helper()
 	if len(got) != len(want) || len(got) == 0 {
@@ -117,8 +121,10 @@ func sameCurve(t *testing.T, what string, got, want []CurvePoint, tolerance floa
 	}
 	for i := range got {
 		close := func(a, b float64) bool { return math.Abs(a-b) <= tolerance*(1+math.Abs(b)) }
-		if got[i].Step != want[i].Step || !close(got[i].Loss, want[i].Loss) || !close(*got[i].HeldOut, *want[i].HeldOut) {
-			t.Fatalf("%s: point %d is step %d, loss %g, held out %g; want %d, %g, %g", what, i, got[i].Step, got[i].Loss, *got[i].HeldOut,
+		if got[i].Step != want[i].Step || !close(got[i].Loss, want[i].Loss) ||
+			!close(*got[i].HeldOut, *want[i].HeldOut) {
+			t.Fatalf("%s: point %d is step %d, loss %g, held out %g; want %d, %g, %g", what, i, got[i].Step,
+				got[i].Loss, *got[i].HeldOut,
 				want[i].Step, want[i].Loss, *want[i].HeldOut)
 		}
 		for name, x := range want[i].Terms {
@@ -137,7 +143,8 @@ func TestTrainingLearns(t *testing.T) {
 			curve := m.Curve()
 			last := *curve[len(curve)-1].HeldOut
 			if last < -0.4 || curve[len(curve)-1].Loss > curve[0].Loss { // chance is −0.69
-				t.Errorf("%s, run %d: the held-out log-likelihood is %g in the end, the loss %g after %g", a, r, last, curve[len(curve)-1].Loss, curve[0].Loss)
+				t.Errorf("%s, run %d: the held-out log-likelihood is %g in the end, the loss %g after %g", a, r, last,
+					curve[len(curve)-1].Loss, curve[0].Loss)
 			}
 			s, err := Score(m, testTask(2).HeldOut, nil)
 			if err != nil {
@@ -181,7 +188,8 @@ func TestKilledTrainingGoesOnAsIfNothingHadHappened(t *testing.T) {
 	}
 	j.checkpoint.last = j.checkpoint.last.Add(-checkpointEvery) // so that the first point is kept
 	ctx, cancel := context.WithCancel(context.Background())
-	if j.program, err = l.acquire(j, shape{on: goBackend(t), layout: j.layout.signature(), beta: 1, discount: 0.9, noise: true}); err != nil {
+	if j.program, err = l.acquire(j, shape{on: goBackend(t), layout: j.layout.signature(), beta: 1, discount: 0.9,
+		noise: true}); err != nil {
 		t.Fatal(err)
 	}
 	err = j.train(ctx, func(p Point) {
@@ -208,10 +216,12 @@ func TestKilledTrainingGoesOnAsIfNothingHadHappened(t *testing.T) {
 		}
 	}
 	task.Runs[0].Seed = 99
-	if _, err := l.Fit(context.Background(), task, nil); err == nil || !strings.Contains(err.Error(), "other data, settings or seeds") {
+	if _, err := l.Fit(context.Background(), task, nil); err == nil ||
+		!strings.Contains(err.Error(), "other data, settings or seeds") {
 		t.Errorf("error %v for a checkpoint of another seed", err)
 	}
-	if err := os.WriteFile(filepath.Join(task.Checkpoint, "runs-000.checkpoint"), []byte("damaged"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(task.Checkpoint, "runs-000.checkpoint"), []byte("damaged"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := l.Fit(context.Background(), task, nil); err == nil || !strings.Contains(err.Error(), "damaged") {
@@ -255,8 +265,8 @@ func TestOneFlippedBitIsNoCheckpoint(t *testing.T) {
 }
 
 func TestNaNStopsTrainingAndNamesStepRunAndTerm(t *testing.T) {
-	// Adam moves "drift", whose gradient is constant, by 0.01 a step: it is 0.01 k at step k. Of two runs with 17 and 18
-	// transitions, the logarithm's argument 0.2 − drift · n/12 turns negative at step 15 and 14.
+	// Adam moves "drift", whose gradient is constant, by 0.01 a step: it is 0.01 k at step k. Of two runs with 17 and
+	// 18 transitions, the logarithm's argument 0.2 − drift · n/12 turns negative at step 15 and 14.
 	_, err := func() ([]Model, error) {
 		l, err := NewLearner("test", testConfig(), classifier{Break: 0.2})
 		if err != nil {
@@ -264,14 +274,16 @@ func TestNaNStopsTrainingAndNamesStepRunAndTerm(t *testing.T) {
 		}
 		return l.Fit(context.Background(), testTask(2), nil)
 	}()
-	if err == nil || !strings.Contains(err.Error(), "run 1") || !strings.Contains(err.Error(), `"broken"`) || !strings.Contains(err.Error(), "step 14") {
+	if err == nil || !strings.Contains(err.Error(), "run 1") || !strings.Contains(err.Error(), `"broken"`) ||
+		!strings.Contains(err.Error(), "step 14") {
 		t.Errorf("error %v, want one that names run 1, the term and step 14", err)
 	}
 }
 
 func TestEarlyStoppingKeepsTheBestModel(t *testing.T) {
 	task := testTask(2)
-	for i := range task.HeldOut { // labels that have nothing to do with the demonstrations': the best model is an early one
+	// labels that have nothing to do with the demonstrations': the best model is an early one
+	for i := range task.HeldOut {
 		for k := range task.HeldOut[i].Actions {
 			task.HeldOut[i].Actions[k] = (k / 3) % 2
 		}

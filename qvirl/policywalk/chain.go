@@ -51,8 +51,9 @@ func newChain(p *irl.Problem, factor *mat.Dense, rng *rand.Rand, stored int) (*c
 	}
 	_, components := factor.Dims()
 	k := &chain{
-		problem: p, factor: factor, counts: p.DemoCounts(), solver: solver, rng: rng, width: make([]float64, components),
-		z: make([]float64, components), value: make([]float64, values), policy: make([]int, p.MDP.States()),
+		problem: p, factor: factor, counts: p.DemoCounts(), solver: solver, rng: rng,
+		width: make([]float64, components),
+		z:     make([]float64, components), value: make([]float64, values), policy: make([]int, p.MDP.States()),
 		proposed: make([]float64, n), position: make([]float64, n+values), trace: mcmc.NewTrace(n+values, stored),
 	}
 	for i := range k.z {

@@ -29,7 +29,8 @@ func (m *Method) Name() string { return Name }
 // neither on its place in the batch nor on the other problems nor on GOMAXPROCS, so that batches may be split freely.
 // Poor convergence is not an error: see Posterior.Diagnostics.
 func (m *Method) Fit(ctx context.Context, problems []*irl.Problem, progress irl.Progress) ([]irl.Posterior, error) {
-	return mcmc.Fit(ctx, problems, progress, func(ctx context.Context, problem *irl.Problem, job *mcmc.Job) (irl.Posterior, error) {
+	return mcmc.Fit(ctx, problems, progress, func(ctx context.Context, problem *irl.Problem,
+		job *mcmc.Job) (irl.Posterior, error) {
 		posterior, err := m.sample(ctx, problem, job)
 		if err != nil {
 			return nil, err
@@ -76,7 +77,8 @@ func (m *Method) sample(ctx context.Context, problem *irl.Problem, job *mcmc.Job
 			return err
 		}
 		for i := range chains {
-			if chains[i], err = newChain(problem, factor, mcmc.Stream(c.Seed, hash, uint64(i)), storeLimit*c.Samples/c.Chains); err != nil {
+			if chains[i], err = newChain(problem, factor, mcmc.Stream(c.Seed, hash, uint64(i)),
+				storeLimit*c.Samples/c.Chains); err != nil {
 				return err
 			}
 		}
@@ -85,7 +87,10 @@ func (m *Method) sample(ctx context.Context, problem *irl.Problem, job *mcmc.Job
 	if err != nil {
 		return nil, err
 	}
-	if err := job.Each(len(chains), func(i int) error { return chains[i].adapt(ctx, c.Warmup, c.TargetAccept) }); err != nil {
+	if err := job.Each(len(chains), func(i int) error {
+		return chains[i].adapt(ctx, c.Warmup,
+			c.TargetAccept)
+	}); err != nil {
 		return nil, err
 	}
 	samples, convergence, err := job.Converge(c.budget(),

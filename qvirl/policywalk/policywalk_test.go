@@ -63,8 +63,8 @@ func estimate(chains [][]float64, f func(float64) float64) (mean, stdErr float64
 	return mean, std / math.Sqrt(mcmc.ESS(mapped))
 }
 
-// moments are functions of one quantity whose posterior means two computations must agree on: the mean, the variance about
-// a point, and the distribution function at some points.
+// moments are functions of one quantity whose posterior means two computations must agree on: the mean, the variance
+// about a point, and the distribution function at some points.
 func moments(centre float64, points ...float64) map[string]func(float64) float64 {
 	out := map[string]func(float64) float64{
 		"mean":     func(x float64) float64 { return x },
@@ -81,7 +81,8 @@ func moments(centre float64, points ...float64) map[string]func(float64) float64
 	return out
 }
 
-// twoStates has a state from which one action stays and the other moves, and a state in which one action ends the episode.
+// twoStates has a state from which one action stays and the other moves, and a state in which one action ends the
+// episode.
 func twoStates(t testing.TB) *irl.Problem {
 	t.Helper()
 	m, err := mdp.New(2, 2, [][]mdp.Transition{
@@ -91,8 +92,10 @@ func twoStates(t testing.TB) *irl.Problem {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &irl.Problem{MDP: m, Prior: irl.Prior{Mean: []float64{0.5, -0.5}, Std: []float64{2, 1}}, Discount: 0.9, Beta: 0.7,
-		Demos: []mdp.Step{{State: 0, Action: 1}, {State: 0, Action: 1}, {State: 0, Action: 0}, {State: 1, Action: 0}, {State: 1, Action: 1}}}
+	return &irl.Problem{MDP: m, Prior: irl.Prior{Mean: []float64{0.5, -0.5}, Std: []float64{2, 1}}, Discount: 0.9,
+		Beta: 0.7,
+		Demos: []mdp.Step{{State: 0, Action: 1}, {State: 0, Action: 1}, {State: 0, Action: 0}, {State: 1, Action: 0},
+			{State: 1, Action: 1}}}
 }
 
 // TestQuadrature compares rewards and values with exact planning on a fine grid over the two rewards, under priors
@@ -103,7 +106,8 @@ func TestQuadrature(t *testing.T) {
 	correlated.Prior = irl.Prior{Mean: []float64{0.5, -0.5}, Cov: mat.NewSymDense(2, []float64{4, 1.4, 1.4, 1})}
 	singular, lowRank := correlated, correlated
 	singular.Prior.Cov = mat.NewSymDense(2, []float64{2.25, 1.5, 1.5, 1})
-	lowRank.Prior = irl.Prior{Mean: []float64{0.5, -0.5}, LowRank: mat.NewDense(2, 1, []float64{1, 1}), Std: []float64{1.5, 0}}
+	lowRank.Prior = irl.Prior{Mean: []float64{0.5, -0.5}, LowRank: mat.NewDense(2, 1, []float64{1, 1}),
+		Std: []float64{1.5, 0}}
 	for name, p := range map[string]*irl.Problem{
 		"independent": independent, "correlated": &correlated, "singular": &singular, "low rank": &lowRank,
 	} {
@@ -150,12 +154,14 @@ func TestQuadrature(t *testing.T) {
 				for what, pair := range map[string]struct {
 					exact  []float64
 					chains [][]float64
-				}{"reward": {mat.Col(nil, s, rewards), posterior.RewardChains(s)}, "value": {mat.Col(nil, s, values), posterior.ValueChains(s)}} {
+				}{"reward": {mat.Col(nil, s, rewards), posterior.RewardChains(s)}, "value": {mat.Col(nil, s, values),
+					posterior.ValueChains(s)}} {
 					mean := expect(pair.exact, func(x float64) float64 { return x })
 					for name, f := range moments(mean, mean-1, mean, mean+1) {
 						want := expect(pair.exact, f)
 						got, stdErr := estimate(pair.chains, f)
-						// 4 Monte Carlo standard errors; a distribution function is off by up to half a cell's mass, 1/400
+						// 4 Monte Carlo standard errors; a distribution function is off by up to half a cell's mass,
+						// 1/400
 						tolerance := 4*stdErr + 1e-4
 						if strings.HasPrefix(name, "P") {
 							tolerance += 0.0025
@@ -183,7 +189,8 @@ func grid(t testing.TB, seed uint64) *irl.Problem {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &irl.Problem{MDP: w.MDP, Prior: irl.IndependentPrior(9, -1, 3), Discount: 0.9, Beta: 2, Demos: mdp.Flatten(demos)}
+	return &irl.Problem{MDP: w.MDP, Prior: irl.IndependentPrior(9, -1, 3), Discount: 0.9, Beta: 2,
+		Demos: mdp.Flatten(demos)}
 }
 
 // TestValueWalk compares all rewards and values of a 3×3 gridworld with ValueWalk, which walks in another space.
@@ -200,13 +207,15 @@ func TestValueWalk(t *testing.T) {
 	moved := 0.0
 	for s := range 9 {
 		for what, pair := range map[string][2][][]float64{
-			"reward": {posterior.RewardChains(s), other.RewardChains(s)}, "value": {posterior.ValueChains(s), other.ValueChains(s)},
+			"reward": {posterior.RewardChains(s), other.RewardChains(s)}, "value": {posterior.ValueChains(s),
+				other.ValueChains(s)},
 		} {
 			centre, _ := estimate(pair[1], func(x float64) float64 { return x })
 			for name, f := range moments(centre, centre-2, centre, centre+2) {
 				got, e1 := estimate(pair[0], f)
 				want, e2 := estimate(pair[1], f)
-				// 18 quantities × 5 moments: 4 standard errors leave a false alarm less than 1 in 150, and the seed is fixed
+				// 18 quantities × 5 moments: 4 standard errors leave a false alarm less than 1 in 150, and the seed is
+				// fixed
 				if !(math.Abs(got-want) <= 4*math.Hypot(e1, e2)) {
 					t.Errorf("%s %d: %s = %.4f ± %.4f, ValueWalk's %.4f ± %.4f", what, s, name, got, e1, want, e2)
 				}
@@ -228,7 +237,8 @@ func TestStateActionRewards(t *testing.T) {
 	posterior := walk(t, precise(10000), &p)[0]
 	for i := range 4 {
 		for name, want := range map[string]float64{"mean": -1, "variance": 4, "P(x ≤ -1)": 0.5} {
-			if got, stdErr := estimate(posterior.RewardChains(i), moments(-1, -1)[name]); !scalar.EqualWithinAbs(got, want, 4*stdErr) {
+			if got, stdErr := estimate(posterior.RewardChains(i), moments(-1, -1)[name]); !scalar.EqualWithinAbs(got,
+				want, 4*stdErr) {
 				t.Errorf("reward %d: %s = %.4f ± %.4f, want the prior's %g", i, name, got, stdErr, want)
 			}
 		}

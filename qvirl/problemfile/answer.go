@@ -11,7 +11,8 @@ import (
 	"github.com/go-birl/birl/qvirl/irl"
 )
 
-// Answer is a posterior as it is written to a file: in numbers to look at, and whole, to be loaded again. State-action rewards have an axis of actions after that of states.
+// Answer is a posterior as it is written to a file: in numbers to look at, and whole, to be loaded again. State-action
+// rewards have an axis of actions after that of states.
 type Answer struct {
 	Problem       *irl.Problem // written as Write writes it
 	Posterior     irl.Storable // written as Save writes it; nil: not written
@@ -27,8 +28,9 @@ type Answer struct {
 	RHat          []float64    // rhat [S] or [S,A], of the rewards; nil: not written
 	ESSBulk       []float64    // ess_bulk [S] or [S,A]; nil: not written
 
-	// Verdict says what the answer is worth, Returned which method it is of, and Reason why it may be relied on, or why not; texts of
-	// the same names, written with converged (1 if it may be relied on, 0 if not) unless Verdict is empty.
+	// Verdict says what the answer is worth, Returned which method it is of, and Reason why it may be relied on, or why
+	// not; texts of the same names, written with converged (1 if it may be relied on, 0 if not) unless Verdict is
+	// empty.
 	Verdict, Returned, Reason string
 	Converged                 bool
 }
@@ -53,7 +55,8 @@ type correlated interface{ RewardCov() *mat.Dense }
 func NewAnswer(post irl.Posterior, o AnswerOptions) (*Answer, error) {
 	p := post.Problem()
 	if o.Samples < 0 || o.Draws < 2 {
-		return nil, fmt.Errorf("problemfile: %d samples and %d draws: want none or more, and at least 2", o.Samples, o.Draws)
+		return nil, fmt.Errorf("problemfile: %d samples and %d draws: want none or more, and at least 2", o.Samples,
+			o.Draws)
 	}
 	rng := rand.New(rand.NewPCG(o.Seed, 0))
 	a := &Answer{Problem: p}
@@ -128,7 +131,8 @@ func (a *Answer) Write(path string) error {
 		arrays["ess_bulk"] = npz.Floats(a.ESSBulk, rewardShape(p)...)
 	}
 	if a.Verdict != "" {
-		arrays["verdict"], arrays["returned"], arrays["reason"] = npz.String(a.Verdict), npz.String(a.Returned), npz.String(a.Reason)
+		arrays["verdict"], arrays["returned"], arrays["reason"] = npz.String(a.Verdict), npz.String(a.Returned),
+			npz.String(a.Reason)
 		converged := npz.Bools([]bool{a.Converged})
 		converged.Shape = nil
 		arrays["converged"] = converged

@@ -54,7 +54,8 @@ func TestAnswers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		answer.RHat, answer.ESSBulk = make([]float64, post.problem.RewardDim()), make([]float64, post.problem.RewardDim())
+		answer.RHat, answer.ESSBulk = make([]float64, post.problem.RewardDim()),
+			make([]float64, post.problem.RewardDim())
 		path := filepath.Join(t.TempDir(), "a.npz")
 		if err := answer.Write(path); err != nil {
 			t.Fatal(err)
@@ -70,7 +71,8 @@ func TestAnswers(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		shapes := map[string][]int{"reward_mean": {2}, "reward_cov": {2, 2}, "reward_samples": {7, 2}, "rhat": {2}, "ess_bulk": {2},
+		shapes := map[string][]int{"reward_mean": {2}, "reward_cov": {2, 2}, "reward_samples": {7, 2}, "rhat": {2},
+			"ess_bulk":   {2},
 			"value_mean": {2}, "value_std": {2}, "action_probs": {2, 2}}
 		valueMean, valueStd := 1.0, 2.0
 		if pairs {

@@ -26,7 +26,8 @@ const version = 1
 //	posterior_version  []  1
 //	posterior_…            arrays of the kind's own
 //
-// An answer to a problem (see Answer) holds the same. A posterior that is no irl.Storable is an error. The folder must exist.
+// An answer to a problem (see Answer) holds the same. A posterior that is no irl.Storable is an error. The folder must
+// exist.
 func Save(path string, post irl.Posterior) error {
 	p, ok := post.(irl.Storable)
 	if !ok {
@@ -49,7 +50,8 @@ func addPosterior(to map[string]npz.Array, p irl.Storable) {
 	}
 }
 
-// Load reads a posterior that Save wrote, or an answer, with its problem. restore holds what makes posteriors of each kind.
+// Load reads a posterior that Save wrote, or an answer, with its problem. restore holds what makes posteriors of each
+// kind.
 func Load(path string, restore map[string]irl.Restore) (irl.Posterior, error) {
 	archive, err := npz.Open(path)
 	if err != nil {
@@ -61,7 +63,8 @@ func Load(path string, restore map[string]irl.Restore) (irl.Posterior, error) {
 		return nil, err
 	}
 	if !archive.Has(posteriorKind) {
-		return nil, fmt.Errorf("problemfile: %s holds a problem but no posterior: it has no array %q", path, posteriorKind)
+		return nil, fmt.Errorf("problemfile: %s holds a problem but no posterior: it has no array %q", path,
+			posteriorKind)
 	}
 	kind, err := archive.Text(posteriorKind)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package problemfile reads IRL problems from NumPy archives (.npz), and writes problems and the answers to them, so that
-// any finite MDP can be solved from any language.
+// Package problemfile reads IRL problems from NumPy archives (.npz), and writes problems and the answers to them, so
+// that any finite MDP can be solved from any language.
 //
 // A problem on S states and A actions consists of the arrays
 //
@@ -72,7 +72,8 @@ const maxNumbers = 1 << 27
 // within it.
 const asymmetry = 1e-6
 
-// Read reads a problem and validates it. Errors name the file, and the array with index and value where one is to blame.
+// Read reads a problem and validates it. Errors name the file, and the array with index and value where one is to
+// blame.
 func Read(path string) (*irl.Problem, error) {
 	archive, err := npz.Open(path)
 	if err != nil {
@@ -274,7 +275,8 @@ func (r *reader) std(shape []int) []float64 {
 		return slices.Repeat(a.Data, n)
 	}
 	if !slices.Equal(a.Shape, shape) {
-		r.err = fmt.Errorf("%s has the shape %v, want %v as %s, or a single number", priorStd, a.Shape, shape, priorMean)
+		r.err = fmt.Errorf("%s has the shape %v, want %v as %s, or a single number", priorStd, a.Shape, shape,
+			priorMean)
 		return nil
 	}
 	return a.Data
@@ -304,7 +306,8 @@ func (r *reader) kernel(mean *npz.Array, std []float64) irl.Prior {
 	x := r.rows(features, mean.Shape)
 	if a := r.array(lengthscale); a != nil {
 		if k.Lengthscale = a.Data; len(a.Shape) > 1 {
-			r.err = fmt.Errorf("%s has the shape %v, want a single number, or one for each feature", lengthscale, a.Shape)
+			r.err = fmt.Errorf("%s has the shape %v, want a single number, or one for each feature", lengthscale,
+				a.Shape)
 		}
 	}
 	if r.archive.Has(nugget) {
@@ -330,7 +333,8 @@ func (r *reader) covariance(n int, pairs bool) *mat.SymDense {
 		return nil
 	}
 	if !is(a.Shape, n, n) && !(pairs && is(a.Shape, r.states, r.actions, r.states, r.actions)) {
-		r.err = fmt.Errorf("%s has the shape %v, want [%d %d], since %s holds %d numbers", priorCov, a.Shape, n, n, priorMean, n)
+		r.err = fmt.Errorf("%s has the shape %v, want [%d %d], since %s holds %d numbers", priorCov, a.Shape, n, n,
+			priorMean, n)
 		return nil
 	}
 	largest := 0.0
@@ -342,7 +346,8 @@ func (r *reader) covariance(n int, pairs bool) *mat.SymDense {
 		for j := i; j < n; j++ {
 			above, below := a.Data[i*n+j], a.Data[j*n+i]
 			if math.Abs(above-below) > asymmetry*largest {
-				r.err = fmt.Errorf("%s is not symmetric: %g at [%d %d], %g at [%d %d]", priorCov, above, i, j, below, j, i)
+				r.err = fmt.Errorf("%s is not symmetric: %g at [%d %d], %g at [%d %d]", priorCov, above, i, j, below, j,
+					i)
 				return nil
 			}
 			out.SetSym(i, j, (above+below)/2)

@@ -28,7 +28,8 @@ func TestReadsNumPyStateOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !p.StateOnly() || p.MDP.States() != 3 || p.MDP.Actions() != 2 || !p.MDP.Ends(0, 1) || !p.MDP.Terminal(2) || p.MDP.Terminal(0) {
+	if !p.StateOnly() || p.MDP.States() != 3 || p.MDP.Actions() != 2 || !p.MDP.Ends(0, 1) || !p.MDP.Terminal(2) ||
+		p.MDP.Terminal(0) {
 		t.Errorf("%d states, %d actions, state-only %v", p.MDP.States(), p.MDP.Actions(), p.StateOnly())
 	}
 	want := &irl.Problem{Prior: irl.Prior{Mean: []float64{-1, 0, 2}, Std: []float64{3, 1, .5}}, Discount: .9, Beta: 2,
@@ -42,7 +43,8 @@ func TestReadsNumPyStateOnly(t *testing.T) {
 }
 
 func TestReadsNumPyStateAction(t *testing.T) {
-	p, err := Read("testdata/stateaction.npz") // float32, big-endian, Fortran order, empty float demos, covariance [3,2,3,2]
+	// float32, big-endian, Fortran order, empty float demos, covariance [3,2,3,2]
+	p, err := Read("testdata/stateaction.npz")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +87,8 @@ func TestReadsNumPyLowRank(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !mat.Equal(p.Prior.LowRank, mat.NewDense(3, 2, []float64{1, 0, 2, 1, 0, 3})) || p.Prior.Std[1] != .5 || p.Prior.Std[0] != 0 {
+	if !mat.Equal(p.Prior.LowRank, mat.NewDense(3, 2, []float64{1, 0, 2, 1, 0, 3})) || p.Prior.Std[1] != .5 ||
+		p.Prior.Std[0] != 0 {
 		t.Errorf("prior %v", p.Prior)
 	}
 }
@@ -106,14 +109,18 @@ func problems(t testing.TB) map[string]*irl.Problem {
 		cov.SetSym(i, (i+1)%6, 1.0/3)
 	}
 	return map[string]*irl.Problem{
-		"state-only": {MDP: world.MDP, Prior: irl.IndependentPrior(6, -1, 3), Discount: .9, Beta: 2, Demos: mdp.Flatten(steps)},
+		"state-only": {MDP: world.MDP, Prior: irl.IndependentPrior(6, -1, 3), Discount: .9, Beta: 2,
+			Demos: mdp.Flatten(steps)},
 		"covariance": {MDP: world.MDP, Prior: irl.Prior{Mean: world.Reward, Cov: cov}, Discount: 0, Beta: .1},
 		"low rank": {MDP: world.MDP, Discount: 0, Beta: 1, Prior: irl.Prior{Mean: world.Reward,
 			LowRank: mat.NewDense(6, 2, []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3})}},
-		"low rank and std of pairs": {MDP: world.MDP, Prior: irl.Prior{Mean: make([]float64, 30), Std: slices.Repeat([]float64{0, 2}, 15),
+		"low rank and std of pairs": {MDP: world.MDP, Prior: irl.Prior{Mean: make([]float64, 30),
+			Std:     slices.Repeat([]float64{0, 2}, 15),
 			LowRank: mat.NewDense(30, 1, slices.Repeat([]float64{1, 2, 3}, 10))}, Discount: 0, Beta: 1},
-		"state-action": {MDP: world.MDP, Prior: irl.IndependentPrior(30, 1, 2), Discount: .9, Beta: 2, Demos: mdp.Flatten(steps)},
-		"unknown β":    {MDP: world.MDP, Prior: irl.IndependentPrior(6, -1, 3), Discount: .9, Beta: 2, BetaLogStd: .7, Demos: mdp.Flatten(steps)},
+		"state-action": {MDP: world.MDP, Prior: irl.IndependentPrior(30, 1, 2), Discount: .9, Beta: 2,
+			Demos: mdp.Flatten(steps)},
+		"unknown β": {MDP: world.MDP, Prior: irl.IndependentPrior(6, -1, 3), Discount: .9, Beta: 2, BetaLogStd: .7,
+			Demos: mdp.Flatten(steps)},
 	}
 }
 
@@ -128,11 +135,16 @@ func TestProblemsRoundTrip(t *testing.T) {
 			t.Fatal(err)
 		}
 		equal := cmp.Comparer(func(a, b *mat.Dense) bool { return a == b || a != nil && b != nil && mat.Equal(a, b) })
-		equalSym := cmp.Comparer(func(a, b *mat.SymDense) bool { return a == b || a != nil && b != nil && mat.Equal(a, b) })
-		if diff := cmp.Diff(p, got, cmpopts.IgnoreFields(irl.Problem{}, "MDP"), equal, equalSym, cmpopts.EquateEmpty()); diff != "" {
+		equalSym := cmp.Comparer(func(a, b *mat.SymDense) bool {
+			return a == b || a != nil && b != nil &&
+				mat.Equal(a, b)
+		})
+		if diff := cmp.Diff(p, got, cmpopts.IgnoreFields(irl.Problem{}, "MDP"), equal, equalSym,
+			cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s (-wrote +read):\n%s", name, diff)
 		}
-		if diff := cmp.Diff(p.MDP.Dense(), got.MDP.Dense(), cmpopts.EquateApprox(0, 1e-15)); diff != "" { // rows are normalised again
+		// rows are normalised again
+		if diff := cmp.Diff(p.MDP.Dense(), got.MDP.Dense(), cmpopts.EquateApprox(0, 1e-15)); diff != "" {
 			t.Errorf("%s: transitions (-wrote +read):\n%s", name, diff)
 		}
 	}
@@ -156,7 +168,8 @@ func TestArraysAreLimited(t *testing.T) {
 		}
 	}
 	header := "{'descr': '<f8', 'fortran_order': False, 'shape': (12000, 1, 12000), }\n"
-	entry("transitions", zip.Deflate, append([]byte{0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, byte(len(header)), 0}, header...))
+	entry("transitions", zip.Deflate, append([]byte{0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, byte(len(header)), 0},
+		header...))
 	for _, name := range []string{"prior_mean", "prior_std", "demos", "discount", "beta"} {
 		entry(name, zip.Store, nil)
 	}
@@ -164,7 +177,8 @@ func TestArraysAreLimited(t *testing.T) {
 	if err := errors.Join(z.Close(), f.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Read(path); err == nil || !strings.Contains(err.Error(), `"transitions": its shape [12000 1 12000] is of more than 134217728`) {
+	if _, err := Read(path); err == nil ||
+		!strings.Contains(err.Error(), `"transitions": its shape [12000 1 12000] is of more than 134217728`) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -203,41 +217,62 @@ func TestBadProblems(t *testing.T) {
 		want  string
 	}{
 		"missing arrays": {func(m map[string]npz.Array) { delete(m, "beta"); delete(m, "prior_std") },
-			"missing beta, prior_std (or prior_cov, prior_low_rank, or prior_kernel); it holds demos, discount, prior_mean, transitions"},
-		"two priors":   {func(m map[string]npz.Array) { m["prior_cov"] = npz.Floats(make([]float64, 9), 3, 3) }, "both prior_std and prior_cov"},
-		"rank":         {func(m map[string]npz.Array) { m["transitions"] = npz.Floats(wantP, 6, 3) }, "transitions has the shape [6 3]"},
-		"not square":   {func(m map[string]npz.Array) { m["transitions"] = npz.Floats(wantP, 2, 3, 3) }, "transitions has the shape [2 3 3]"},
-		"no states":    {func(m map[string]npz.Array) { m["transitions"] = npz.Floats(nil, 0, 2, 0) }, "transitions has the shape"},
-		"NaN":          {func(m map[string]npz.Array) { m["transitions"].Data[10] = math.NaN() }, "transitions[1,1,1] = NaN"},
-		"row sum":      {func(m map[string]npz.Array) { m["transitions"].Data[0] = .2 }, "transitions[0,0] sums to 1.1"},
-		"negative":     {func(m map[string]npz.Array) { m["transitions"].Data[0], m["transitions"].Data[1] = -.1, 1.1 }, "transitions[0,0,0] = -0.1"},
-		"prior shape":  {func(m map[string]npz.Array) { m["prior_mean"] = npz.Floats(make([]float64, 2), 2) }, "prior_mean has the shape [2]"},
-		"std shape":    {func(m map[string]npz.Array) { m["prior_std"] = npz.Floats(make([]float64, 6), 3, 2) }, "prior_std has the shape [3 2]"},
-		"β's std":      {func(m map[string]npz.Array) { m["beta_log_std"] = npz.Scalar(-1) }, "log β = -1"},
-		"zero std":     {func(m map[string]npz.Array) { m["prior_std"].Data[1] = 0 }, "prior std[1] = 0"},
-		"infinite":     {func(m map[string]npz.Array) { m["prior_mean"].Data[1] = math.Inf(1) }, "prior_mean[1] = +Inf"},
-		"demos shape":  {func(m map[string]npz.Array) { m["demos"] = npz.Ints([]int{0, 0, 0, 1}, 4) }, "demos has the shape [4]"},
-		"float demos":  {func(m map[string]npz.Array) { m["demos"] = npz.Floats([]float64{0, 0}, 1, 2) }, "demos holds floats"},
-		"demo state":   {func(m map[string]npz.Array) { m["demos"].Data[2] = 3 }, "demos[1]: state 3"},
-		"demo action":  {func(m map[string]npz.Array) { m["demos"].Data[1] = -1 }, "demos[0]: action -1"},
-		"discount":     {func(m map[string]npz.Array) { m["discount"] = npz.Scalar(1) }, "discount = 1"},
-		"two betas":    {func(m map[string]npz.Array) { m["beta"] = npz.Floats([]float64{1, 2}, 2) }, "beta has the shape [2]"},
-		"beta":         {func(m map[string]npz.Array) { m["beta"] = npz.Scalar(0) }, "β = 0"},
-		"initial":      {func(m map[string]npz.Array) { m["initial"] = npz.Floats([]float64{1, 1, 0}, 3) }, "initial sums to 2"},
-		"initial size": {func(m map[string]npz.Array) { m["initial"] = npz.Floats([]float64{1, 0}, 2) }, "initial has the shape [2]"},
+			"missing beta, prior_std (or prior_cov, prior_low_rank, or prior_kernel); it holds demos, discount, " +
+				"prior_mean, transitions"},
+		"two priors": {func(m map[string]npz.Array) { m["prior_cov"] = npz.Floats(make([]float64, 9), 3, 3) },
+			"both prior_std and prior_cov"},
+		"rank": {func(m map[string]npz.Array) { m["transitions"] = npz.Floats(wantP, 6, 3) },
+			"transitions has the shape [6 3]"},
+		"not square": {func(m map[string]npz.Array) { m["transitions"] = npz.Floats(wantP, 2, 3, 3) },
+			"transitions has the shape [2 3 3]"},
+		"no states": {func(m map[string]npz.Array) { m["transitions"] = npz.Floats(nil, 0, 2, 0) },
+			"transitions has the shape"},
+		"NaN": {func(m map[string]npz.Array) { m["transitions"].Data[10] = math.NaN() },
+			"transitions[1,1,1] = NaN"},
+		"row sum": {func(m map[string]npz.Array) { m["transitions"].Data[0] = .2 },
+			"transitions[0,0] sums to 1.1"},
+		"negative": {func(m map[string]npz.Array) { m["transitions"].Data[0], m["transitions"].Data[1] = -.1, 1.1 },
+			"transitions[0,0,0] = -0.1"},
+		"prior shape": {func(m map[string]npz.Array) { m["prior_mean"] = npz.Floats(make([]float64, 2), 2) },
+			"prior_mean has the shape [2]"},
+		"std shape": {func(m map[string]npz.Array) { m["prior_std"] = npz.Floats(make([]float64, 6), 3, 2) },
+			"prior_std has the shape [3 2]"},
+		"β's std":  {func(m map[string]npz.Array) { m["beta_log_std"] = npz.Scalar(-1) }, "log β = -1"},
+		"zero std": {func(m map[string]npz.Array) { m["prior_std"].Data[1] = 0 }, "prior std[1] = 0"},
+		"infinite": {func(m map[string]npz.Array) { m["prior_mean"].Data[1] = math.Inf(1) },
+			"prior_mean[1] = +Inf"},
+		"demos shape": {func(m map[string]npz.Array) { m["demos"] = npz.Ints([]int{0, 0, 0, 1}, 4) },
+			"demos has the shape [4]"},
+		"float demos": {func(m map[string]npz.Array) { m["demos"] = npz.Floats([]float64{0, 0}, 1, 2) },
+			"demos holds floats"},
+		"demo state":  {func(m map[string]npz.Array) { m["demos"].Data[2] = 3 }, "demos[1]: state 3"},
+		"demo action": {func(m map[string]npz.Array) { m["demos"].Data[1] = -1 }, "demos[0]: action -1"},
+		"discount":    {func(m map[string]npz.Array) { m["discount"] = npz.Scalar(1) }, "discount = 1"},
+		"two betas": {func(m map[string]npz.Array) { m["beta"] = npz.Floats([]float64{1, 2}, 2) },
+			"beta has the shape [2]"},
+		"beta": {func(m map[string]npz.Array) { m["beta"] = npz.Scalar(0) }, "β = 0"},
+		"initial": {func(m map[string]npz.Array) { m["initial"] = npz.Floats([]float64{1, 1, 0}, 3) },
+			"initial sums to 2"},
+		"initial size": {func(m map[string]npz.Array) { m["initial"] = npz.Floats([]float64{1, 0}, 2) },
+			"initial has the shape [2]"},
 		"cov shape": {func(m map[string]npz.Array) {
 			delete(m, "prior_std")
 			m["prior_cov"] = npz.Floats(make([]float64, 3), 3)
 		},
 			"prior_cov has the shape [3]"},
-		"no lengthscale":    {kernel(map[string]*npz.Array{"prior_lengthscale": nil}), "missing prior_lengthscale (of prior_kernel)"},
-		"no output std":     {kernel(map[string]*npz.Array{"prior_std": nil}), "missing prior_std (of prior_kernel)"},
-		"no features":       {kernel(map[string]*npz.Array{"state_features": nil}), `no array "state_features"`},
-		"kernel and cov":    {kernel(map[string]*npz.Array{"prior_cov": {Shape: []int{0}}}), "both prior_cov and prior_kernel"},
-		"number for kernel": {kernel(nil), `array "prior_kernel": its dtype is "<f8" and its shape [], want a single text`},
-		"features' shape": {kernel(map[string]*npz.Array{"state_features": {Shape: []int{3}, Data: make([]float64, 3)}}),
+		"no lengthscale": {kernel(map[string]*npz.Array{"prior_lengthscale": nil}),
+			"missing prior_lengthscale (of prior_kernel)"},
+		"no output std": {kernel(map[string]*npz.Array{"prior_std": nil}), "missing prior_std (of prior_kernel)"},
+		"no features":   {kernel(map[string]*npz.Array{"state_features": nil}), `no array "state_features"`},
+		"kernel and cov": {kernel(map[string]*npz.Array{"prior_cov": {Shape: []int{0}}}),
+			"both prior_cov and prior_kernel"},
+		"number for kernel": {kernel(nil),
+			`array "prior_kernel": its dtype is "<f8" and its shape [], want a single text`},
+		"features' shape": {kernel(map[string]*npz.Array{"state_features": {Shape: []int{3},
+			Data: make([]float64, 3)}}),
 			"state_features has the shape [3], want [3] as prior_mean and one more axis"},
-		"lengthscale's shape": {kernel(map[string]*npz.Array{"prior_lengthscale": {Shape: []int{1, 1}, Data: []float64{1}}}),
+		"lengthscale's shape": {kernel(map[string]*npz.Array{"prior_lengthscale": {Shape: []int{1, 1},
+			Data: []float64{1}}}),
 			"prior_lengthscale has the shape [1 1]"},
 		"low rank's shape": {func(m map[string]npz.Array) {
 			m["prior_low_rank"] = npz.Floats(make([]float64, 4), 2, 2)
@@ -245,7 +280,8 @@ func TestBadProblems(t *testing.T) {
 		"low rank's numbers": {func(m map[string]npz.Array) {
 			m["prior_low_rank"] = npz.Floats([]float64{0, 1, math.NaN()}, 3, 1)
 		}, "prior_low_rank[2,0] = NaN"},
-		"tiny std": {func(m map[string]npz.Array) { m["prior_std"].Data[2] = 1e-300 }, "prior std[2] = 1e-300, want a number from"},
+		"tiny std": {func(m map[string]npz.Array) { m["prior_std"].Data[2] = 1e-300 },
+			"prior std[2] = 1e-300, want a number from"},
 		"asymmetric": {func(m map[string]npz.Array) {
 			delete(m, "prior_std")
 			m["prior_cov"] = npz.Floats([]float64{1, .5, 0, 0, 1, 0, 0, 0, 1}, 3, 3)
@@ -260,7 +296,8 @@ func TestBadProblems(t *testing.T) {
 		if err := npz.Write(path, arrays); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Read(path); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), path) {
+		if _, err := Read(path); err == nil || !strings.Contains(err.Error(), c.want) ||
+			!strings.Contains(err.Error(), path) {
 			t.Errorf("%s: error %v, want one with the path and %q", name, err, c.want)
 		}
 	}

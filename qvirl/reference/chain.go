@@ -117,8 +117,8 @@ func (k *chain) walk() float64 {
 	return accept
 }
 
-// rescale proposes z → c z and β → β/c with log c ~ N(0, ridge²), along which the likelihood of a zero prior mean is constant.
-// The Jacobian is c^k, and c is as probable as 1/c.
+// rescale proposes z → c z and β → β/c with log c ~ N(0, ridge²), along which the likelihood of a zero prior mean is
+// constant. The Jacobian is c^k, and c is as probable as 1/c.
 func (k *chain) rescale() {
 	if k.at.known < likelihoodToo {
 		k.at.evaluate(k.target, likelihoodToo)

@@ -12,9 +12,10 @@ type Config struct {
 	Chains  int // chains from draws of the prior; 4
 	Warmup  int // iterations of each chain that adapt the kernels and are thrown away; 400
 
-	// Sampling goes on until each reward and each value has at least MinESS effective samples (bulk) among the kept ones
-	// and a split-R̂ of at most MaxRHat, and its standard deviation a relative Monte Carlo error of at most MaxStdError, or until each chain has made MaxIterations, or about MaxWork multiplications.
-	// Diagnostics.Clean tells which.
+	// Sampling goes on until each reward and each value has at least MinESS effective samples (bulk) among the kept
+	// ones and a split-R̂ of at most MaxRHat, and its standard deviation a relative Monte Carlo error of at most
+	// MaxStdError, or until each chain has made MaxIterations, or about MaxWork multiplications. Diagnostics.Clean
+	// tells which.
 	MinESS        float64 // 1000
 	MaxRHat       float64 // 1.01
 	MaxStdError   float64 // 0.04; 0: whatever it is
@@ -28,7 +29,8 @@ type Config struct {
 
 // Default returns the default configuration with seed 0.
 func Default() Config {
-	return Config{Samples: 8000, Chains: 4, Warmup: 400, MinESS: 1000, MaxRHat: 1.01, MaxStdError: 0.04, MaxIterations: 200000, MaxWork: 3e10,
+	return Config{Samples: 8000, Chains: 4, Warmup: 400, MinESS: 1000, MaxRHat: 1.01, MaxStdError: 0.04,
+		MaxIterations: 200000, MaxWork: 3e10,
 		TargetAccept: 0.8, Trajectory: 2}
 }
 
@@ -36,7 +38,8 @@ func Default() Config {
 const minWarmup = 80
 
 func (c Config) budget() mcmc.Budget {
-	return mcmc.Budget{Samples: c.Samples, Chains: c.Chains, MinESS: c.MinESS, MaxRHat: c.MaxRHat, MaxStdError: c.MaxStdError, MaxIterations: c.MaxIterations}
+	return mcmc.Budget{Samples: c.Samples, Chains: c.Chains, MinESS: c.MinESS, MaxRHat: c.MaxRHat,
+		MaxStdError: c.MaxStdError, MaxIterations: c.MaxIterations}
 }
 
 // Validate reports the first field that is out of range.

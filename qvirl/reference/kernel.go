@@ -154,8 +154,9 @@ func (h *hamiltonian) kick(at *state, scale float64) {
 	}
 }
 
-// slice makes transitions of elliptical slice sampling (Murray, Adams and MacKay, 2010), which needs neither a gradient nor tuning:
-// from u, along the ellipse u cos θ + ν sin θ with ν ~ N(0, I), to a point whose likelihood exceeds a random share of the present.
+// slice makes transitions of elliptical slice sampling (Murray, Adams and MacKay, 2010), which needs neither a gradient
+// nor tuning: from u, along the ellipse u cos θ + ν sin θ with ν ~ N(0, I), to a point whose likelihood exceeds a
+// random share of the present.
 type slice struct {
 	likelihood Likelihood
 	from, nu   []float64
@@ -176,8 +177,8 @@ func (s *slice) move(at *state, rng *rand.Rand) { s.moveIn(s.all, at, rng) }
 // sweepSize is the largest number of coordinates that a sweep visits.
 const sweepSize = 32
 
-// sweep makes a transition of one coordinate after the other, in random order. Each has a width of its own, where a transition of all
-// together is as short as the narrowest direction.
+// sweep makes a transition of one coordinate after the other, in random order. Each has a width of its own, where a
+// transition of all together is as short as the narrowest direction.
 func (s *slice) sweep(at *state, rng *rand.Rand) {
 	order := rng.Perm(len(s.all))
 	for _, i := range order[:min(sweepSize, len(order))] {
@@ -214,8 +215,8 @@ func (s *slice) moveIn(coordinates []int, at *state, rng *rand.Rand) {
 	}
 }
 
-// averaging adapts a step size by dual averaging towards an acceptance probability (Hoffman and Gelman, 2014, Algorithm 5, with
-// their constants).
+// averaging adapts a step size by dual averaging towards an acceptance probability (Hoffman and Gelman, 2014, Algorithm
+// 5, with their constants).
 type averaging struct {
 	target, centre   float64
 	deficit, average float64

@@ -176,9 +176,10 @@ func TestKernelsOnProblems(t *testing.T) {
 		"plain": {MDP: m, Prior: irl.IndependentPrior(2, 0, 2), Discount: 0.9, Beta: 1, Demos: toEnd},
 		"correlated": {MDP: m, Prior: irl.Prior{Mean: []float64{1, 0}, Cov: mat.NewSymDense(2, []float64{4, 3, 3, 9})},
 			Discount: 0.9, Beta: 1, Demos: toEnd},
-		"no demos":   {MDP: m, Prior: irl.IndependentPrior(2, 0, 2), Discount: 0.9, Beta: 1},
-		"β 1e4":      {MDP: m, Prior: irl.IndependentPrior(2, 0, 2), Discount: 0.9, Beta: 1e4, Demos: toEnd[:1]},
-		"β inferred": {MDP: m, Prior: irl.IndependentPrior(2, 0, 2), Discount: 0.9, Beta: 1, BetaLogStd: 0.5, Demos: toEnd},
+		"no demos": {MDP: m, Prior: irl.IndependentPrior(2, 0, 2), Discount: 0.9, Beta: 1},
+		"β 1e4":    {MDP: m, Prior: irl.IndependentPrior(2, 0, 2), Discount: 0.9, Beta: 1e4, Demos: toEnd[:1]},
+		"β inferred": {MDP: m, Prior: irl.IndependentPrior(2, 0, 2), Discount: 0.9, Beta: 1, BetaLogStd: 0.5,
+			Demos: toEnd},
 	} {
 		exact := quadrature(t, p)
 		for kernel, kernelName := range []string{"Hamiltonian", "slice", "walk"} {
@@ -214,7 +215,8 @@ func TestKernelsOnProblems(t *testing.T) {
 				std := append(append([]float64(nil), exact.RewardStd...), exact.ValueStd...)[j]
 				what := name + ": " + kernelName + ": " + []string{"reward 0", "reward 1", "value 0", "value 1"}[j]
 				expectMean(t, what+": mean", draws[j], func(x float64) float64 { return x }, mean)
-				expectMean(t, what+": variance", draws[j], func(x float64) float64 { return (x - mean) * (x - mean) }, std*std)
+				expectMean(t, what+": variance", draws[j], func(x float64) float64 { return (x - mean) * (x - mean) },
+					std*std)
 			}
 		}
 	}

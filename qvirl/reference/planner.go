@@ -11,8 +11,8 @@ import (
 	"github.com/go-birl/birl/envs/mdp"
 )
 
-// planner finds the optimal values of one reward after another, each by policy iteration from the policy of the last. It keeps
-// the inverse M = (I − γ P_π)⁻¹: an action that changes in one state changes one row of I − γ P_π,
+// planner finds the optimal values of one reward after another, each by policy iteration from the policy of the last.
+// It keeps the inverse M = (I − γ P_π)⁻¹: an action that changes in one state changes one row of I − γ P_π,
 //
 //	(A + e_s dᵀ)⁻¹ = M − (M e_s)(dᵀ M) / (1 + dᵀ M e_s)    (Sherman and Morrison, 1950),
 //
@@ -111,7 +111,8 @@ func (p *planner) evaluate(immediate []float64) float64 {
 // multiply writes M x or Mᵀ x to dst.
 func (p *planner) multiply(t blas.Transpose, dst, x []float64) {
 	p.work += float64(p.states * p.states)
-	blas64.Gemv(t, 1, p.inverse, blas64.Vector{N: len(x), Data: x, Inc: 1}, 0, blas64.Vector{N: len(dst), Data: dst, Inc: 1})
+	blas64.Gemv(t, 1, p.inverse, blas64.Vector{N: len(x), Data: x, Inc: 1}, 0, blas64.Vector{N: len(dst), Data: dst,
+		Inc: 1})
 }
 
 // change lets π take action a in state s.
@@ -129,7 +130,8 @@ func (p *planner) change(s, a int) {
 	for i := range p.column {
 		p.column[i] = p.inverse.Data[i*p.states+s]
 	}
-	blas64.Ger(-1/(1+p.row[s]), blas64.Vector{N: p.states, Data: p.column, Inc: 1}, blas64.Vector{N: p.states, Data: p.row, Inc: 1}, p.inverse)
+	blas64.Ger(-1/(1+p.row[s]), blas64.Vector{N: p.states, Data: p.column, Inc: 1}, blas64.Vector{N: p.states,
+		Data: p.row, Inc: 1}, p.inverse)
 	p.policy[s] = a
 }
 

@@ -80,10 +80,11 @@ func TestPlannerSolves(t *testing.T) {
 						t.Fatalf("reward %d: a value is off by %g, want %g", k, gap, tolerance)
 					}
 				}
-				// Updates must be right to save factorisations: one for each reward, and more of the whole numbers, would be S³
-				// each.
+				// Updates must be right to save factorisations: one for each reward, and more of the whole numbers,
+				// would be S³ each.
 				if cube := float64(states * states * states); states > 20 && !(p.work-start < 0.8*rewards*cube) {
-					t.Errorf("%.2g multiplications, %.2g for each reward's factorisation", p.work-start, (p.work-start)/rewards/cube)
+					t.Errorf("%.2g multiplications, %.2g for each reward's factorisation", p.work-start,
+						(p.work-start)/rewards/cube)
 				}
 				inverse := mat.NewDense(states, states, p.inverse.Data)
 				var product mat.Dense

@@ -69,11 +69,13 @@ func quadrature(t testing.TB, p *irl.Problem) *summary.Summary {
 	}
 	width := 2 * wide / float64(coarse)
 	top := math.Inf(-1)
-	visit([2]float64{-wide, -wide}, [2]float64{wide, wide}, coarse, func(_ [2]float64, _ *mdp.Solution, logs []float64) {
+	visit([2]float64{-wide, -wide}, [2]float64{wide, wide}, coarse, func(_ [2]float64, _ *mdp.Solution,
+		logs []float64) {
 		top = math.Max(top, floats.Max(logs))
 	})
 	low, high := [2]float64{wide, wide}, [2]float64{-wide, -wide}
-	visit([2]float64{-wide, -wide}, [2]float64{wide, wide}, coarse, func(z [2]float64, _ *mdp.Solution, logs []float64) {
+	visit([2]float64{-wide, -wide}, [2]float64{wide, wide}, coarse, func(z [2]float64, _ *mdp.Solution,
+		logs []float64) {
 		if floats.Max(logs) > top-25 {
 			for axis := range z {
 				low[axis], high[axis] = math.Min(low[axis], z[axis]-width), math.Max(high[axis], z[axis]+width)

@@ -1,9 +1,10 @@
-// Package reference samples the posterior of any tabular problem by Markov chains, so that every other answer can be measured
-// against it. A chain alternates four kernels, each of which leaves the posterior invariant:
+// Package reference samples the posterior of any tabular problem by Markov chains, so that every other answer can be
+// measured against it. A chain alternates four kernels, each of which leaves the posterior invariant:
 //
-//   - Hamiltonian Monte Carlo in whitened rewards z, R = m + L z, with a mass matrix learnt in the warm-up (see Target);
-//   - elliptical slice sampling in z, which no steepness of the likelihood or shape of the prior upsets, of all coordinates together
-//     and of one after the other;
+//   - Hamiltonian Monte Carlo in whitened rewards z, R = m + L z, with a mass matrix learnt in the warm-up (see
+//     Target);
+//   - elliptical slice sampling in z, which no steepness of the likelihood or shape of the prior upsets, of all
+//     coordinates together and of one after the other;
 //   - the walk over optimal values of package valuewalk, which costs least where demonstrations say much.
 //
 // The warm-up measures how far each moves every reward and value for its cost, and sets their shares.
@@ -60,19 +61,21 @@ func (p *Posterior) Convergence() (ok bool, reason string) { return p.diagnostic
 // Diagnostics returns how well the posterior was sampled.
 func (p *Posterior) Diagnostics() Diagnostics { return p.diagnostics }
 
-// Fit samples the posterior of each problem; every one is a *Posterior. The samples of a problem depend on the problem and the
-// configuration, seed included, alone. Poor convergence is not an error: see Posterior.Diagnostics.
+// Fit samples the posterior of each problem; every one is a *Posterior. The samples of a problem depend on the problem
+// and the configuration, seed included, alone. Poor convergence is not an error: see Posterior.Diagnostics.
 func (m *Method) Fit(ctx context.Context, problems []*irl.Problem, progress irl.Progress) ([]irl.Posterior, error) {
-	return mcmc.Fit(ctx, problems, progress, func(ctx context.Context, problem *irl.Problem, job *mcmc.Job) (irl.Posterior, error) {
+	return mcmc.Fit(ctx, problems, progress, func(ctx context.Context, problem *irl.Problem,
+		job *mcmc.Job) (irl.Posterior, error) {
 		s := sampling{config: m.config, problem: problem, job: job}
 		return s.run(ctx)
 	})
 }
 
-// FitFrom is Fit of the problem of a posterior, with every second chain started from a draw of that posterior in place of the
-// prior: chains that agree then do not depend on where they began.
+// FitFrom is Fit of the problem of a posterior, with every second chain started from a draw of that posterior in place
+// of the prior: chains that agree then do not depend on where they began.
 func (m *Method) FitFrom(ctx context.Context, start irl.Posterior, progress irl.Progress) (*Posterior, error) {
-	posts, err := mcmc.Fit(ctx, []*irl.Problem{start.Problem()}, progress, func(ctx context.Context, problem *irl.Problem, job *mcmc.Job) (irl.Posterior, error) {
+	posts, err := mcmc.Fit(ctx, []*irl.Problem{start.Problem()}, progress, func(ctx context.Context,
+		problem *irl.Problem, job *mcmc.Job) (irl.Posterior, error) {
 		s := sampling{config: m.config, problem: problem, job: job, from: start}
 		return s.run(ctx)
 	})
@@ -119,8 +122,8 @@ func (s *sampling) run(ctx context.Context) (*Posterior, error) {
 	return &Posterior{samples, d}, nil
 }
 
-// storeLimit is the number of positions stored per kept sample: of problems with many rewards no more than are needed, of others so many
-// that more can be kept where tails are heavy.
+// storeLimit is the number of positions stored per kept sample: of problems with many rewards no more than are needed,
+// of others so many that more can be kept where tails are heavy.
 func (s *sampling) storeLimit() int {
 	if s.problem.RewardDim() > manyRewards {
 		return 2
@@ -148,7 +151,8 @@ func (s *sampling) prepare() error {
 		rng := mcmc.Stream(s.config.Seed, hash, uint64(i))
 		t := base.Clone()
 		k := &chain{target: t, rng: rng, at: newState(t.Dim()), draw: make([]float64, t.n+s.problem.ValueDim()),
-			hamiltonian: newHamiltonian(t, s.config.Trajectory, maxLeapfrog), slice: newSlice(t), unroot: unroot, ridge: 1 / math.Sqrt(float64(t.k))}
+			hamiltonian: newHamiltonian(t, s.config.Trajectory, maxLeapfrog), slice: newSlice(t), unroot: unroot,
+			ridge: 1 / math.Sqrt(float64(t.k))}
 		k.trace = mcmc.NewTrace(len(k.draw), s.storeLimit()*s.config.Samples/s.config.Chains)
 		if base.diag != nil || unroot != nil {
 			if w, err := valuewalk.NewWalker(s.problem, rng, walkTrajectory); err == nil {
@@ -193,8 +197,8 @@ const (
 	cheapIterations = 20000
 )
 
-// budget returns what the config says about the length of the chains: at most MaxWork of each, but long enough for its samples, and
-// cheapWork in any case.
+// budget returns what the config says about the length of the chains: at most MaxWork of each, but long enough for its
+// samples, and cheapWork in any case.
 func (s *sampling) budget() mcmc.Budget {
 	c, b := s.config, s.config.budget()
 	iterations := c.MaxWork / s.chains[0].cost
@@ -280,8 +284,8 @@ func (s *sampling) newCurvature() []*mat.SymDense {
 	return out
 }
 
-// turns makes count transitions of each chain, of the kernels in turn, while it adapts their step sizes. It adds the curvature at
-// every curvatureEvery-th position to the chain's element of curvature, unless that is nil.
+// turns makes count transitions of each chain, of the kernels in turn, while it adapts their step sizes. It adds the
+// curvature at every curvatureEvery-th position to the chain's element of curvature, unless that is nil.
 func (s *sampling) turns(ctx context.Context, count, limit int, curvature []*mat.SymDense) error {
 	return s.job.Each(len(s.chains), func(j int) error {
 		k := s.chains[j]
@@ -323,7 +327,8 @@ func (s *sampling) turns(ctx context.Context, count, limit int, curvature []*mat
 // walkAccept is the acceptance of the walk's leapfrog integration that its step size is adapted to (valuewalk.Default).
 const walkAccept = 0.65
 
-// useCurvature makes the mean curvature of the chains their mass matrix: the identity of the prior and the mean information.
+// useCurvature makes the mean curvature of the chains their mass matrix: the identity of the prior and the mean
+// information.
 func (s *sampling) useCurvature(curvature []*mat.SymDense) {
 	dim := s.chains[0].target.Dim()
 	mass := mat.NewSymDense(dim, nil)
@@ -349,13 +354,15 @@ func (s *sampling) useCurvature(curvature []*mat.SymDense) {
 	}
 	if len(walkers) == len(s.chains) && valuewalk.UseCurvature(walkers) != nil {
 		for _, k := range s.chains {
-			k.walker = nil // the curvature over values is singular to rounding: the prior or the discount is too extreme
+			// the curvature over values is singular to rounding: the prior or the discount is too extreme
+			k.walker = nil
 		}
 	}
 }
 
-// setShares lets each kernel make transitions alone, and sets the shares that make the least moved quantity move most for its cost.
-// The movement of a reward or value by a kernel is its mean squared jump over twice its variance, one minus its autocorrelation.
+// setShares lets each kernel make transitions alone, and sets the shares that make the least moved quantity move most
+// for its cost. The movement of a reward or value by a kernel is its mean squared jump over twice its variance, one
+// minus its autocorrelation.
 func (s *sampling) setShares(ctx context.Context) error {
 	size := len(s.chains[0].draw)
 	jumps := make([][kernels][]float64, len(s.chains))
@@ -432,8 +439,8 @@ func (s *sampling) setShares(ctx context.Context) error {
 	return nil
 }
 
-// bestShares returns the shares of the cost, in tenths, that maximise the smallest movement, min_i Σ_k share_k moved_k[i]. A kernel
-// without movements is left out.
+// bestShares returns the shares of the cost, in tenths, that maximise the smallest movement, min_i Σ_k share_k
+// moved_k[i]. A kernel without movements is left out.
 func bestShares(moved [kernels][]float64) (best [kernels]float64) {
 	const tenths = 10
 	top := -1.0

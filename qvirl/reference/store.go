@@ -14,7 +14,8 @@ const Kind = "reference"
 // Store implements irl.Storable. Samples are stored in single precision.
 func (p *Posterior) Store() (kind string, arrays map[string]npz.Array) {
 	d := p.diagnostics
-	return Kind, mcmc.Join(p.Arrays(), d.Diagnostics.Arrays(p.Problem()), map[string]npz.Array{"shares": npz.Floats(d.Shares[:], kernels)})
+	return Kind, mcmc.Join(p.Arrays(), d.Diagnostics.Arrays(p.Problem()),
+		map[string]npz.Array{"shares": npz.Floats(d.Shares[:], kernels)})
 }
 
 // Restore reads a posterior that Store returned. It refuses samples that are not finite.

@@ -13,15 +13,15 @@ import (
 	"github.com/go-birl/birl/qvirl/irl"
 )
 
-// Target is the posterior of one problem in coordinates in which its prior is standard normal: u = (z, b) ∈ R^k (and one more
-// where β is inferred) with
+// Target is the posterior of one problem in coordinates in which its prior is standard normal: u = (z, b) ∈ R^k (and
+// one more where β is inferred) with
 //
 //	R = m + L z,   L Lᵀ = Σ₀,   log β = log β₀ + σ_β b,
 //	log p(u | D) = −½ ‖u‖² + Σ_(s,a) n(s,a) log softmax_a β Q*(s,·; R) + const    (Eq. boltzmann-likelihood).
 //
-// Q* is found by policy iteration. It is differentiable almost everywhere, with V* = (I − γ P_π)⁻¹ R_π for the greedy policy π, so
-// that the gradient in R takes one product with the transposed inverse. A Target keeps scratch space: Clone makes one for another
-// goroutine.
+// Q* is found by policy iteration. It is differentiable almost everywhere, with V* = (I − γ P_π)⁻¹ R_π for the greedy
+// policy π, so that the gradient in R takes one product with the transposed inverse. A Target keeps scratch space:
+// Clone makes one for another goroutine.
 type Target struct {
 	problem *irl.Problem
 	planner *planner
@@ -93,8 +93,8 @@ func (t *Target) Dim() int {
 	return t.k
 }
 
-// LogLikelihood returns the log probability of the demonstrated actions at u, [Dim], and unless it is nil writes its gradient to
-// grad, [Dim].
+// LogLikelihood returns the log probability of the demonstrated actions at u, [Dim], and unless it is nil writes its
+// gradient to grad, [Dim].
 func (t *Target) LogLikelihood(u, grad []float64) float64 {
 	t.rewardAt(u)
 	t.planner.solve(t.immediate)
@@ -178,7 +178,8 @@ func (t *Target) gradient(grad []float64) {
 	for d, s := range t.demoed {
 		base := t.planner.q[s*actions]
 		for a, count := range t.counts[d*actions : (d+1)*actions] {
-			g := t.beta * (count - t.total[d]*t.probs[d*actions+a]) // ∂/∂Q(s,a); sums to zero over the actions of a state
+			// ∂/∂Q(s,a); sums to zero over the actions of a state
+			g := t.beta * (count - t.total[d]*t.probs[d*actions+a])
 			slope += g * (t.planner.q[s*actions+a] - base)
 			if !t.problem.StateOnly() {
 				t.rewardG[s*actions+a] = g
@@ -209,8 +210,8 @@ func (t *Target) gradient(grad []float64) {
 	}
 }
 
-// addInformation adds the Fisher information of the demonstrations at the last evaluation to h, [Dim, Dim] (upper triangle): with
-// the scores f(s,a) = β Q(s,a), Σ_s n(s) Cov_(a∼π_β) ∂f(s,a)/∂u.
+// addInformation adds the Fisher information of the demonstrations at the last evaluation to h, [Dim, Dim] (upper
+// triangle): with the scores f(s,a) = β Q(s,a), Σ_s n(s) Cov_(a∼π_β) ∂f(s,a)/∂u.
 func (t *Target) addInformation(h *mat.SymDense) {
 	if len(t.demoed) == 0 {
 		return
@@ -282,5 +283,6 @@ func (t *Target) values() []float64 {
 
 // gemv adds a x or aᵀ x to scale · y.
 func gemv(trans blas.Transpose, a *mat.Dense, x []float64, scale float64, y []float64) {
-	blas64.Gemv(trans, 1, a.RawMatrix(), blas64.Vector{N: len(x), Data: x, Inc: 1}, scale, blas64.Vector{N: len(y), Data: y, Inc: 1})
+	blas64.Gemv(trans, 1, a.RawMatrix(), blas64.Vector{N: len(x), Data: x, Inc: 1}, scale,
+		blas64.Vector{N: len(y), Data: y, Inc: 1})
 }

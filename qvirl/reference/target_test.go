@@ -187,7 +187,8 @@ func TestInformation(t *testing.T) {
 		for i := range dim {
 			for j := i; j < dim; j++ {
 				if !scalar.EqualWithinAbs(got.At(i, j), want.At(i, j), 1e-6*size) {
-					t.Errorf("%s: information[%d,%d] = %.8g, by differences %.8g", name, i, j, got.At(i, j), want.At(i, j))
+					t.Errorf("%s: information[%d,%d] = %.8g, by differences %.8g", name, i, j, got.At(i, j),
+						want.At(i, j))
 				}
 			}
 		}

@@ -38,8 +38,9 @@ const (
 	// Level is the probability with which a right method is called wrong.
 	Level = 0.01
 
-	maxEach     = 100 // the most rewards, and the most values, whose ranks are taken; of more, some are chosen at random
-	functionals = 5   // random linear combinations of rewards
+	// the most rewards, and the most values, whose ranks are taken; of more, some are chosen at random
+	maxEach     = 100
+	functionals = 5 // random linear combinations of rewards
 	// slack is how far numbers may be apart, relative to the largest draw, to count as equal: known rewards, and
 	// values that depend on nothing else, differ by no more than rounding.
 	slack = 1e-11
@@ -52,9 +53,9 @@ type Method func(ctx context.Context, p *irl.Problem, seed uint64) (*irl.Samples
 
 // Options say how much is simulated.
 type Options struct {
-	// Problems is the number of simulated problems, at least MinProblems. With 100, a posterior whose standard deviation is 30
-	// % too small is noticed in nearly all cases, and about nine times in ten where that is so of one of seven
-	// independent quantities.
+	// Problems is the number of simulated problems, at least MinProblems. With 100, a posterior whose standard
+	// deviation is 30 % too small is noticed in nearly all cases, and about nine times in ten where that is so of one
+	// of seven independent quantities.
 	Problems int
 	Seed     uint64 // of everything random
 	Workers  int    // problems simulated at a time; 0: GOMAXPROCS
@@ -220,7 +221,8 @@ type group struct {
 
 func newQuantities(p *irl.Problem, rng *rand.Rand) *quantities {
 	n := p.RewardDim()
-	q := &quantities{reward: choose(n, rng), state: choose(p.MDP.States(), rng), linear: mat.NewDense(functionals, n, nil)}
+	q := &quantities{reward: choose(n, rng), state: choose(p.MDP.States(), rng), linear: mat.NewDense(functionals, n,
+		nil)}
 	begin := func(name string) { q.groups = append(q.groups, group{name: name, from: len(q.names)}) }
 	end := func() { q.groups[len(q.groups)-1].to = len(q.names) }
 	begin("rewards")
@@ -228,7 +230,8 @@ func newQuantities(p *irl.Problem, rng *rand.Rand) *quantities {
 		if p.StateOnly() {
 			q.names = append(q.names, fmt.Sprintf("reward of state %d", i))
 		} else {
-			q.names = append(q.names, fmt.Sprintf("reward of state %d and action %d", i/p.MDP.Actions(), i%p.MDP.Actions()))
+			q.names = append(q.names, fmt.Sprintf("reward of state %d and action %d", i/p.MDP.Actions(),
+				i%p.MDP.Actions()))
 		}
 	}
 	end()

@@ -64,7 +64,8 @@ func importance(_ context.Context, p *irl.Problem, seed uint64) (*irl.Samples, e
 		weights[i] = math.Exp(w - top)
 	}
 	choice := distuv.NewCategorical(weights, rng)
-	out := &irl.Samples{Reward: mat.NewDense(kept, p.RewardDim(), nil), Q: mat.NewDense(kept, p.MDP.States()*p.MDP.Actions(), nil)}
+	out := &irl.Samples{Reward: mat.NewDense(kept, p.RewardDim(), nil),
+		Q: mat.NewDense(kept, p.MDP.States()*p.MDP.Actions(), nil)}
 	for i := range kept {
 		j := int(choice.Rand())
 		out.Reward.SetRow(i, all.Reward.RawRowView(j))
@@ -116,7 +117,8 @@ func TestExactPassesAndOthersFail(t *testing.T) {
 		t.Errorf("%d false alarms in 16 checks", alarms)
 	}
 	for name, method := range map[string]Method{
-		"too narrow": changed(.7, 0), "too wide": changed(1.4, 0), "too high": changed(1, 1.2), "too low": changed(1, -1.2), "prior": prior,
+		"too narrow": changed(.7, 0), "too wide": changed(1.4, 0), "too high": changed(1, 1.2),
+		"too low": changed(1, -1.2), "prior": prior,
 	} {
 		for seed := range uint64(3) {
 			r, err := Check(t.Context(), p, method, Options{Problems: 100, Seed: seed}, nil)
@@ -166,7 +168,8 @@ func TestReasons(t *testing.T) {
 				}
 			}
 			r := test(q, ranks, rng)
-			if !strings.HasSuffix(r.Reason, want) || r.OK != strings.HasPrefix(want, "may") || !r.OK && wrong == 1 && r.WorstQuantity != "a" {
+			if !strings.HasSuffix(r.Reason, want) || r.OK != strings.HasPrefix(want, "may") || !r.OK && wrong == 1 &&
+				r.WorstQuantity != "a" {
 				t.Errorf("%d quantities, %q: %+v", wrong, want, r)
 			}
 		}
@@ -203,7 +206,10 @@ func TestUnknownBeta(t *testing.T) {
 // Singular priors, known rewards, state-action rewards and problems without demonstrations are problems too.
 func TestKindsOfProblems(t *testing.T) {
 	for name, change := range map[string]func(*irl.Problem){
-		"singular":     func(p *irl.Problem) { p.Prior.Std, p.Prior.LowRank = nil, mat.NewDense(3, 1, []float64{1, 2, 0}) },
+		"singular": func(p *irl.Problem) {
+			p.Prior.Std, p.Prior.LowRank = nil,
+				mat.NewDense(3, 1, []float64{1, 2, 0})
+		},
 		"state-action": func(p *irl.Problem) { p.Prior = irl.IndependentPrior(6, 1, 1) },
 		"no demos":     func(p *irl.Problem) { p.Demos = nil },
 		"scales":       func(p *irl.Problem) { p.Prior.Std = []float64{1e-6, 1, 1e3} },
@@ -222,7 +228,8 @@ func TestDeterminedBySeed(t *testing.T) {
 	p := corridor(t)
 	var reports []*Report
 	var told atomic.Int64
-	for _, o := range []Options{{Problems: 30, Seed: 5, Workers: 1}, {Problems: 30, Seed: 5, Workers: 4}, {Problems: 30, Seed: 6}} {
+	for _, o := range []Options{{Problems: 30, Seed: 5, Workers: 1}, {Problems: 30, Seed: 5, Workers: 4},
+		{Problems: 30, Seed: 6}} {
 		r, err := Check(t.Context(), p, importance, o, func(done, total int, _ string) {
 			if told.Add(1); done < 1 || done > total || total != 30 {
 				t.Errorf("%d of %d done", done, total)
@@ -289,27 +296,36 @@ func TestBadMethods(t *testing.T) {
 		}
 	}
 	for want, m := range map[string]Method{
-		"simulated problem":        func(context.Context, *irl.Problem, uint64) (*irl.Samples, error) { return nil, dull },
-		"no draws":                 func(context.Context, *irl.Problem, uint64) (*irl.Samples, error) { return nil, nil },
+		"simulated problem": func(context.Context, *irl.Problem, uint64) (*irl.Samples, error) {
+			return nil,
+				dull
+		},
+		"no draws": func(context.Context, *irl.Problem, uint64) (*irl.Samples, error) {
+			return nil,
+				nil
+		},
 		"rewards [98,3]":           draws(98, 3, 0),
 		"rewards [99,4]":           draws(99, 4, 0),
 		"Q-values that are not fi": draws(99, 3, math.NaN()),
 	} {
-		if _, err := Check(t.Context(), p, m, Options{Problems: 20}, nil); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Check(t.Context(), p, m, Options{Problems: 20}, nil); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
 	if r, err := Check(t.Context(), p, draws(99, 3, 0), Options{Problems: 20}, nil); err != nil || r.OK {
 		t.Errorf("draws of zeros: %v, error %v", r, err)
 	}
-	if _, err := Check(t.Context(), p, importance, Options{Problems: 19}, nil); err == nil || !strings.Contains(err.Error(), "19 problems") {
+	if _, err := Check(t.Context(), p, importance, Options{Problems: 19}, nil); err == nil ||
+		!strings.Contains(err.Error(), "19 problems") {
 		t.Errorf("too few problems: error %v", err)
 	}
 	if _, err := Check(t.Context(), &irl.Problem{}, importance, Options{Problems: 20}, nil); err == nil {
 		t.Error("a problem without MDP was accepted")
 	}
 	p.BetaLogStd = 1
-	if _, err := Check(t.Context(), p, draws(99, 3, 0), Options{Problems: 20}, nil); err == nil || !strings.Contains(err.Error(), "0 draws of β") {
+	if _, err := Check(t.Context(), p, draws(99, 3, 0), Options{Problems: 20}, nil); err == nil ||
+		!strings.Contains(err.Error(), "0 draws of β") {
 		t.Errorf("no β: error %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -368,7 +384,8 @@ func TestStatistics(t *testing.T) {
 	if got := math.Exp(-tail.minusLog(location, -1.96*math.Sqrt(20*meanSquare))); math.Abs(got-.05) > 1e-4 {
 		t.Errorf("two-sided tail of −1.96 standard deviations: %g", got)
 	}
-	if got := math.Exp(-tail.minusLog(spread, 34.17)); math.Abs(got-.05) > 1e-4 { // the 97.5 % point with 20 degrees of freedom
+	// the 97.5 % point with 20 degrees of freedom
+	if got := math.Exp(-tail.minusLog(spread, 34.17)); math.Abs(got-.05) > 1e-4 {
 		t.Errorf("two-sided tail of χ² = 34.17: %g", got)
 	}
 }

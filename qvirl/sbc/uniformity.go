@@ -262,11 +262,14 @@ func describe(r *Report, were string, statistic int, x float64) string {
 	var what, meaning string
 	switch {
 	case statistic == location && x < 0:
-		what, meaning = fmt.Sprintf("%.2g standard deviations below the median of the draws on the mean of", -x/n), "too high"
+		what, meaning = fmt.Sprintf("%.2g standard deviations below the median of the draws on the mean of", -x/n),
+			"too high"
 	case statistic == location:
-		what, meaning = fmt.Sprintf("%.2g standard deviations above the median of the draws on the mean of", x/n), "too low"
+		what, meaning = fmt.Sprintf("%.2g standard deviations above the median of the draws on the mean of", x/n),
+			"too low"
 	case statistic == spread:
-		what, meaning = fmt.Sprintf("%.2g times as far from the median of the draws as expected in", math.Sqrt(x/n)), "too wide"
+		what, meaning = fmt.Sprintf("%.2g times as far from the median of the draws as expected in", math.Sqrt(x/n)),
+			"too wide"
 		if x > n {
 			meaning = "too narrow"
 		}

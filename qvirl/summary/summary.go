@@ -1,4 +1,5 @@
-// Package summary holds what is asked of a posterior: means, standard deviations and the policy, with their Monte Carlo errors.
+// Package summary holds what is asked of a posterior: means, standard deviations and the policy, with their Monte Carlo
+// errors.
 package summary
 
 import (
@@ -110,8 +111,9 @@ func Of(post irl.Posterior, draws int, seed uint64) (*Summary, error) {
 }
 
 // moments returns mean and standard deviation of samples, with their Monte Carlo errors: sd(x)/√n and
-// sd((x − μ)²)/(2 σ √n), where n is the effective sample size of x or of (x − μ)² in the chains that the samples come from,
-// or their number if these are nil. The errors of chains that are too short to tell are as large as the deviation.
+// sd((x − μ)²)/(2 σ √n), where n is the effective sample size of x or of (x − μ)² in the chains that the samples come
+// from, or their number if these are nil. The errors of chains that are too short to tell are as large as the
+// deviation.
 func moments(x []float64, chains [][]float64) (mean, std, meanError, stdError float64) {
 	mean, std = stat.MeanStdDev(x, nil)
 	if !(std > 0) {
@@ -132,7 +134,8 @@ func moments(x []float64, chains [][]float64) (mean, std, meanError, stdError fl
 		}
 		squareSize = mcmc.ESS(squared)
 	}
-	return mean, std, std / math.Sqrt(atLeastOne(size)), stat.StdDev(squares, nil) / (2 * std * math.Sqrt(atLeastOne(squareSize)))
+	return mean, std, std / math.Sqrt(atLeastOne(size)),
+		stat.StdDev(squares, nil) / (2 * std * math.Sqrt(atLeastOne(squareSize)))
 }
 
 // atLeastOne is an effective sample size, or 1 if it does not exist.

@@ -93,22 +93,30 @@ func hardProblems(t testing.TB) map[string]*irl.Problem {
 	room, walk := corridor(t), grid(t, 5, 4)
 	demos := []mdp.Step{{State: 0, Action: 1}, {State: 1, Action: 1}}
 	out := map[string]*irl.Problem{
-		"scales":        {MDP: room, Prior: irl.Prior{Mean: make([]float64, 3), Std: []float64{1e-3, 1, 1e3}}, Discount: 0.9, Beta: 2, Demos: demos},
-		"near-singular": {MDP: room, Prior: irl.Prior{Mean: make([]float64, 3), Cov: nearlyEqual(3)}, Discount: 0.9, Beta: 2, Demos: demos},
-		"offset":        {MDP: room, Prior: irl.IndependentPrior(3, 1000, 2), Discount: 0.9, Beta: 2, Demos: demos},
+		"scales": {MDP: room, Prior: irl.Prior{Mean: make([]float64, 3), Std: []float64{1e-3, 1, 1e3}},
+			Discount: 0.9, Beta: 2, Demos: demos},
+		"near-singular": {MDP: room, Prior: irl.Prior{Mean: make([]float64, 3), Cov: nearlyEqual(3)}, Discount: 0.9,
+			Beta: 2, Demos: demos},
+		"offset": {MDP: room, Prior: irl.IndependentPrior(3, 1000, 2), Discount: 0.9, Beta: 2, Demos: demos},
 		"smooth": {MDP: walk, Prior: irl.Prior{Mean: make([]float64, 25), Cov: smooth(5, 3, 3)}, Discount: 0.9, Beta: 2,
 			Demos: []mdp.Step{{State: 0, Action: 0}, {State: 1, Action: 0}, {State: 2, Action: 2}}},
-		"low rank": {MDP: walk, Prior: irl.Prior{Mean: make([]float64, 25), LowRank: slopes(5), Std: irl.IndependentPrior(25, 0, 1e-2).Std},
-			Discount: 0.9, Beta: 2, Demos: []mdp.Step{{State: 0, Action: 0}, {State: 1, Action: 0}, {State: 2, Action: 2}}},
-		"smooth, by state and action": {MDP: room, Prior: irl.Prior{Mean: make([]float64, 6), Cov: nearlyEqual(6)}, Discount: 0.9, Beta: 2, Demos: demos},
+		"low rank": {MDP: walk, Prior: irl.Prior{Mean: make([]float64, 25), LowRank: slopes(5),
+			Std: irl.IndependentPrior(25, 0, 1e-2).Std},
+			Discount: 0.9, Beta: 2, Demos: []mdp.Step{{State: 0, Action: 0}, {State: 1, Action: 0},
+				{State: 2, Action: 2}}},
+		"smooth, by state and action": {MDP: room, Prior: irl.Prior{Mean: make([]float64, 6), Cov: nearlyEqual(6)},
+			Discount: 0.9, Beta: 2, Demos: demos},
 		"contradictory": {MDP: room, Prior: irl.IndependentPrior(3, 0, 2), Discount: 0.9, Beta: 50,
-			Demos: []mdp.Step{{State: 0, Action: 1}, {State: 0, Action: 0}, {State: 1, Action: 0}, {State: 1, Action: 1}}},
+			Demos: []mdp.Step{{State: 0, Action: 1}, {State: 0, Action: 0}, {State: 1, Action: 0},
+				{State: 1, Action: 1}}},
 	}
 	for _, discount := range []float64{0.99, 0.999, 0.9999} {
-		out[fmt.Sprintf("discount %g", discount)] = &irl.Problem{MDP: room, Prior: irl.IndependentPrior(3, 0, 2), Discount: discount, Beta: 2, Demos: demos}
+		out[fmt.Sprintf("discount %g", discount)] = &irl.Problem{MDP: room, Prior: irl.IndependentPrior(3, 0, 2),
+			Discount: discount, Beta: 2, Demos: demos}
 	}
 	for _, beta := range []float64{0.01, 20, 1e4} {
-		out[fmt.Sprintf("beta %g", beta)] = &irl.Problem{MDP: room, Prior: irl.IndependentPrior(3, 0, 2), Discount: 0.9, Beta: beta, Demos: demos}
+		out[fmt.Sprintf("beta %g", beta)] = &irl.Problem{MDP: room, Prior: irl.IndependentPrior(3, 0, 2), Discount: 0.9,
+			Beta: beta, Demos: demos}
 	}
 	return out
 }
@@ -180,7 +188,8 @@ func TestPrecisionIsChosen(t *testing.T) {
 			t.Errorf("world %d of the paper: %s", i, why)
 		}
 	}
-	for name, double := range map[string]bool{"scales": true, "near-singular": true, "smooth": true, "beta 10000": true, "offset": true,
+	for name, double := range map[string]bool{"scales": true, "near-singular": true, "smooth": true, "beta 10000": true,
+		"offset":       true,
 		"discount 0.9": false, "beta 0.01": false} {
 		p := hardProblems(t)[name]
 		if p == nil {
@@ -205,11 +214,14 @@ func TestWithOneActionThePosteriorIsThePrior(t *testing.T) {
 		spread.Mean[i], spread.Std[i] = 1000+float64(i), math.Pow(10, float64(i%7)-3)
 	}
 	for name, p := range map[string]*irl.Problem{
-		"smooth":        {MDP: one, Prior: irl.Prior{Mean: make([]float64, n), Cov: smooth(width, 3, 3)}, Discount: 0.99, Beta: 2},
-		"near-singular": {MDP: one, Prior: irl.Prior{Mean: make([]float64, n), Cov: nearlyEqual(n)}, Discount: 0.9999, Beta: 2},
-		"spread":        {MDP: one, Prior: spread, Discount: 0.9999, Beta: 1e4},
-		"low rank": {MDP: one, Prior: irl.Prior{Mean: make([]float64, n), LowRank: slopes(width), Std: spread.Std}, Discount: 0.99,
+		"smooth": {MDP: one, Prior: irl.Prior{Mean: make([]float64, n), Cov: smooth(width, 3, 3)},
+			Discount: 0.99, Beta: 2},
+		"near-singular": {MDP: one, Prior: irl.Prior{Mean: make([]float64, n), Cov: nearlyEqual(n)}, Discount: 0.9999,
 			Beta: 2},
+		"spread": {MDP: one, Prior: spread, Discount: 0.9999, Beta: 1e4},
+		"low rank": {MDP: one, Prior: irl.Prior{Mean: make([]float64, n), LowRank: slopes(width), Std: spread.Std},
+			Discount: 0.99,
+			Beta:     2},
 		"in single": {MDP: one, Prior: irl.IndependentPrior(n, 1000, 2), Discount: 0.9999, Beta: 0.01},
 	} {
 		p.Demos = []mdp.Step{{State: 3}, {State: 7}}
@@ -223,12 +235,16 @@ func TestWithOneActionThePosteriorIsThePrior(t *testing.T) {
 		cov := p.Prior.Covariance()
 		for i := range n {
 			std := math.Sqrt(cov.At(i, i))
-			if got := g.Reward(i); !scalar.EqualWithinAbs(got.Mean(), p.Prior.Mean[i], tolerance*std) || !scalar.EqualWithinAbs(got.StdDev()/std, 1, tolerance) {
-				t.Fatalf("%s: reward %d is N(%.9g, %.9g), the prior is N(%.9g, %.9g)", name, i, got.Mean(), got.StdDev(), p.Prior.Mean[i], std)
+			if got := g.Reward(i); !scalar.EqualWithinAbs(got.Mean(), p.Prior.Mean[i], tolerance*std) ||
+				!scalar.EqualWithinAbs(got.StdDev()/std, 1, tolerance) {
+				t.Fatalf("%s: reward %d is N(%.9g, %.9g), the prior is N(%.9g, %.9g)", name, i, got.Mean(),
+					got.StdDev(), p.Prior.Mean[i], std)
 			}
 			for j := range n {
-				if scale := std * math.Sqrt(cov.At(j, j)); !scalar.EqualWithinAbs(g.RewardCov().At(i, j), cov.At(i, j), tolerance*scale) {
-					t.Fatalf("%s: covariance[%d,%d] = %g, the prior's is %g", name, i, j, g.RewardCov().At(i, j), cov.At(i, j))
+				if scale := std * math.Sqrt(cov.At(j, j)); !scalar.EqualWithinAbs(g.RewardCov().At(i, j), cov.At(i, j),
+					tolerance*scale) {
+					t.Fatalf("%s: covariance[%d,%d] = %g, the prior's is %g", name, i, j, g.RewardCov().At(i, j),
+						cov.At(i, j))
 				}
 			}
 		}
@@ -249,7 +265,8 @@ func TestUnitsOfRewardDoNotMatter(t *testing.T) {
 			for _, unit := range []float64{1e-6, 1e-12, 1e12} {
 				p := *base
 				p.Beta = base.Beta / unit
-				p.Prior = irl.Prior{Mean: make([]float64, len(base.Prior.Mean)), Std: make([]float64, len(base.Prior.Mean))}
+				p.Prior = irl.Prior{Mean: make([]float64, len(base.Prior.Mean)),
+					Std: make([]float64, len(base.Prior.Mean))}
 				for i := range p.Prior.Mean {
 					p.Prior.Mean[i], p.Prior.Std[i] = unit*base.Prior.Mean[i], unit*base.Prior.Std[i]
 				}
@@ -259,8 +276,10 @@ func TestUnitsOfRewardDoNotMatter(t *testing.T) {
 				}
 				for i := range p.Prior.Mean {
 					a, b := want.Reward(i), g.Reward(i)
-					if !scalar.EqualWithinAbs(b.Mean()/unit, a.Mean(), 1e-4*a.StdDev()) || !scalar.EqualWithinAbs(b.StdDev()/unit/a.StdDev(), 1, 1e-4) {
-						t.Fatalf("float64=%v, stateOnly=%v: reward %d in units of %g is N(%g, %g), want N(%g, %g)", double, stateOnly, i, unit,
+					if !scalar.EqualWithinAbs(b.Mean()/unit, a.Mean(), 1e-4*a.StdDev()) ||
+						!scalar.EqualWithinAbs(b.StdDev()/unit/a.StdDev(), 1, 1e-4) {
+						t.Fatalf("float64=%v, stateOnly=%v: reward %d in units of %g is N(%g, %g), want N(%g, %g)",
+							double, stateOnly, i, unit,
 							b.Mean()/unit, b.StdDev()/unit, a.Mean(), a.StdDev())
 					}
 				}
@@ -282,7 +301,8 @@ func TestClarkInAnyUnit(t *testing.T) {
 	for exponent := -12; exponent <= 12; exponent++ {
 		c := math.Pow(10, float64(exponent))
 		cov := []float64{c * c, 0, 0, c * c}
-		wide := graphstest.Evaluate(t, f, graphstest.Tensor([]float64{0, 0}, 1, 2, 1), graphstest.Tensor(cov, 1, 2, 2, 1), graphstest.Tensor([]float64{1, 1}, 1, 2, 1))
+		wide := graphstest.Evaluate(t, f, graphstest.Tensor([]float64{0, 0}, 1, 2, 1), graphstest.Tensor(cov, 1, 2, 2,
+			1), graphstest.Tensor([]float64{1, 1}, 1, 2, 1))
 		narrow, err := CallOnceN(choice.Backend, f, tensors.FromFlatDataAndDimensions([]float32{0, 0}, 1, 2, 1),
 			tensors.FromFlatDataAndDimensions([]float32{float32(c * c), 0, 0, float32(c * c)}, 1, 2, 2, 1),
 			tensors.FromFlatDataAndDimensions([]float32{1, 1}, 1, 2, 1))
@@ -295,9 +315,11 @@ func TestClarkInAnyUnit(t *testing.T) {
 		}
 		for what, got := range map[string][3]float64{
 			"double": {wide[0][0], wide[1][0], 1e-9}, "plain": {plainMean, plainVar, 1e-9},
-			"single": {float64(tensors.MustCopyFlatData[float32](narrow[0])[0]), float64(tensors.MustCopyFlatData[float32](narrow[1])[0]), 1e-5},
+			"single": {float64(tensors.MustCopyFlatData[float32](narrow[0])[0]),
+				float64(tensors.MustCopyFlatData[float32](narrow[1])[0]), 1e-5},
 		} {
-			if !scalar.EqualWithinAbs(got[0]/c, 1/math.Sqrt(math.Pi), got[2]) || !scalar.EqualWithinAbs(got[1]/(c*c), 1-1/math.Pi, got[2]) {
+			if !scalar.EqualWithinAbs(got[0]/c, 1/math.Sqrt(math.Pi), got[2]) ||
+				!scalar.EqualWithinAbs(got[1]/(c*c), 1-1/math.Pi, got[2]) {
 				t.Errorf("%s, c = %g: mean/c = %.6f, variance/c² = %.6f", what, c, got[0]/c, got[1]/(c*c))
 			}
 		}
@@ -308,7 +330,8 @@ func TestClarkInAnyUnit(t *testing.T) {
 func TestConvergedMeansConverged(t *testing.T) {
 	c := testConfig()
 	c.LearningRate, c.Steps, c.Rounds, c.Decay = 5, 3, 6, false
-	p := &irl.Problem{MDP: corridor(t), Prior: irl.IndependentPrior(3, 0, 2), Discount: 0.9, Beta: 2, Demos: []mdp.Step{{State: 0, Action: 1}}}
+	p := &irl.Problem{MDP: corridor(t), Prior: irl.IndependentPrior(3, 0, 2), Discount: 0.9, Beta: 2,
+		Demos: []mdp.Step{{State: 0, Action: 1}}}
 	m, err := New(c)
 	if err != nil {
 		t.Fatal(err)
@@ -390,7 +413,8 @@ func TestASweepCompilesOnce(t *testing.T) {
 	if err := m.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.Fit(context.Background(), []*irl.Problem{p}, nil); err == nil || !strings.Contains(err.Error(), "closed") {
+	if _, err := m.Fit(context.Background(), []*irl.Problem{p}, nil); err == nil ||
+		!strings.Contains(err.Error(), "closed") {
 		t.Errorf("error %v after Close", err)
 	}
 }
@@ -398,8 +422,9 @@ func TestASweepCompilesOnce(t *testing.T) {
 func TestHopelessProblemsAreNamed(t *testing.T) {
 	room, zero := corridor(t), make([]float64, 3)
 	for want, p := range map[string]*irl.Problem{
-		"Beta = 1e+60 is too large":   {MDP: room, Prior: irl.IndependentPrior(3, 0, 1e60), Discount: 0.9, Beta: 1e60},
-		"prior std[1] = 1e-60 is too": {MDP: room, Prior: irl.Prior{Mean: zero, Std: []float64{1, 1e-60, 1e60}}, Discount: 0.9, Beta: 2e-60},
+		"Beta = 1e+60 is too large": {MDP: room, Prior: irl.IndependentPrior(3, 0, 1e60), Discount: 0.9, Beta: 1e60},
+		"prior std[1] = 1e-60 is too": {MDP: room, Prior: irl.Prior{Mean: zero, Std: []float64{1, 1e-60, 1e60}},
+			Discount: 0.9, Beta: 2e-60},
 	} {
 		good := &irl.Problem{MDP: corridor(t), Prior: irl.IndependentPrior(3, 0, 2), Discount: 0.9, Beta: 2}
 		p.Demos = []mdp.Step{{State: 0, Action: 1}}
@@ -408,7 +433,8 @@ func TestHopelessProblemsAreNamed(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = m.Fit(context.Background(), []*irl.Problem{good, p}, nil)
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Count(err.Error(), "problem") != 1 || !strings.Contains(err.Error(), "problem 1:") {
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Count(err.Error(), "problem") != 1 ||
+			!strings.Contains(err.Error(), "problem 1:") {
 			t.Errorf("error %v, want problem 1 and %q", err, want)
 		}
 	}
@@ -423,7 +449,8 @@ func TestSampleIsThePosterior(t *testing.T) {
 		if !stateOnly {
 			n, far = 36, 0.01 // of standard errors of 0.0035
 		}
-		p := &irl.Problem{MDP: grid(t, 3, 4), Prior: irl.IndependentPrior(n, 0, 3), Discount: 0.9, Beta: 1, Demos: []mdp.Step{{State: 0, Action: 0}}}
+		p := &irl.Problem{MDP: grid(t, 3, 4), Prior: irl.IndependentPrior(n, 0, 3), Discount: 0.9, Beta: 1,
+			Demos: []mdp.Step{{State: 0, Action: 0}}}
 		c := testConfig()
 		c.Steps, c.Rounds = 100, 1
 		g := fit(t, c, p)[0]
@@ -440,14 +467,17 @@ func TestSampleIsThePosterior(t *testing.T) {
 			want := g.Reward(i)
 			mean, std := stat.MeanStdDev(mat.Col(nil, i, samples.Reward), nil)
 			// four standard errors; that of a deviation is std/√(2n)
-			if !scalar.EqualWithinAbs(mean, want.Mean(), 4*want.StdDev()/math.Sqrt(draws)) || !scalar.EqualWithinAbs(std/want.StdDev(), 1, 4/math.Sqrt(2*draws)) {
-				t.Errorf("stateOnly=%v: reward %d: draws have mean %g, deviation %g, the marginal %g, %g", stateOnly, i, mean, std, want.Mean(), want.StdDev())
+			if !scalar.EqualWithinAbs(mean, want.Mean(), 4*want.StdDev()/math.Sqrt(draws)) ||
+				!scalar.EqualWithinAbs(std/want.StdDev(), 1, 4/math.Sqrt(2*draws)) {
+				t.Errorf("stateOnly=%v: reward %d: draws have mean %g, deviation %g, the marginal %g, %g", stateOnly, i,
+					mean, std, want.Mean(), want.StdDev())
 			}
 			other := stat.StdDev(mat.Col(nil, i, implied.Reward), nil)
 			apart = math.Max(apart, math.Abs(other/want.StdDev()-1))
 		}
 		if apart < far {
-			t.Errorf("stateOnly=%v: implied rewards are at most %g deviations off: the fixture tests nothing", stateOnly, apart)
+			t.Errorf("stateOnly=%v: implied rewards are at most %g deviations off: the fixture tests nothing",
+				stateOnly, apart)
 		}
 	}
 }

@@ -54,7 +54,8 @@ func (b *batch) arrays(c Config) []array {
 		for i := range embedding {
 			embedding[i] = rng.NormFloat64()
 		}
-		repeated := make([]float64, 0, size*len(embedding)) // the same for each problem, whatever its place in the batch
+		// the same for each problem, whatever its place in the batch
+		repeated := make([]float64, 0, size*len(embedding))
 		for i := 0; i < size; i++ {
 			repeated = append(repeated, embedding...)
 		}
@@ -143,7 +144,8 @@ func (b *batch) inverseTemperatures() []float64 {
 // startFrom makes the variational parameters among the arrays those of the given posteriors.
 func (b *batch) startFrom(start []*Gaussian, indices []int, arrays []array, c Config) error {
 	if c.Covariance != FullCovariance {
-		return fmt.Errorf("qvirl: training can start from a posterior only with Covariance %q, not %q", FullCovariance, c.Covariance)
+		return fmt.Errorf("qvirl: training can start from a posterior only with Covariance %q, not %q", FullCovariance,
+			c.Covariance)
 	}
 	n := b.dim
 	var means, factors []float64

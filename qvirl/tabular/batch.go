@@ -81,8 +81,10 @@ func checkBatch(problems []*irl.Problem) error {
 	}
 	first := problems[0]
 	for i, p := range problems {
-		if p.MDP.States() != first.MDP.States() || p.MDP.Actions() != first.MDP.Actions() || p.RewardDim() != first.RewardDim() {
-			return fmt.Errorf("qvirl: problem %d has %d states, %d actions and %d rewards, but problem 0 has %d, %d and %d; "+
+		if p.MDP.States() != first.MDP.States() || p.MDP.Actions() != first.MDP.Actions() ||
+			p.RewardDim() != first.RewardDim() {
+			return fmt.Errorf("qvirl: problem %d has %d states, %d actions and %d rewards, but problem 0 has %d, %d "+
+				"and %d; "+
 				"a batch needs equal sizes", i, p.MDP.States(), p.MDP.Actions(), p.RewardDim(),
 				first.MDP.States(), first.MDP.Actions(), first.RewardDim())
 		}
@@ -153,7 +155,7 @@ func stepTo(p *irl.Problem) *mat.Dense {
 			for k, to := range next {
 				t.Set(i, int(to), t.At(i, int(to))+p.Discount*prob[k])
 			}
-		} else if !p.MDP.Terminal(i) { // Appendix "Evaluating Expectations over Next States": γ = 0 at terminal transitions
+		} else if !p.MDP.Terminal(i) { // γ = 0 there (Appendix "Evaluating Expectations over Next States")
 			t.Set(i, i, p.Discount)
 		}
 	}
@@ -162,8 +164,8 @@ func stepTo(p *irl.Problem) *mat.Dense {
 
 // Limits of the coordinates.
 const (
-	// leastUnexplained is the smallest standard deviation that a reward may keep when those before it are known, in units
-	// of its own: its square has 4 of a float64's 16 digits.
+	// leastUnexplained is the smallest standard deviation that a reward may keep when those before it are known, in
+	// units of its own: its square has 4 of a float64's 16 digits.
 	leastUnexplained = 1e-6
 	// farFromUniform is how many prior standard deviations rewards may lie from the prior mean, where values have
 	// those that the prior mean has under the uniform policy, for that to be the reference.
@@ -204,8 +206,9 @@ func newFrame(p *irl.Problem, candidates [][]mdp.Transition, reference []float64
 	return f, nil
 }
 
-// scaledFactor returns the lower triangular L [n, n] with L Lᵀ the prior covariance, divided by a power of two that makes
-// its largest row of about unit length, and that power; an irl.ErrSingularPrior where L has no inverse to speak of.
+// scaledFactor returns the lower triangular L [n, n] with L Lᵀ the prior covariance, divided by a power of two that
+// makes its largest row of about unit length, and that power; an irl.ErrSingularPrior where L has no inverse to speak
+// of.
 func scaledFactor(p irl.Prior) (*mat.TriDense, float64, error) {
 	root, err := p.Factor()
 	if err != nil {

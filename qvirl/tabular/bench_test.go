@@ -25,7 +25,8 @@ func paperProblems(tb testing.TB, n int) []*irl.Problem {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		out[i] = &irl.Problem{MDP: w.MDP, Prior: irl.IndependentPrior(64, -1, 3), Discount: 0.9, Beta: 2, Demos: mdp.Flatten(demos)}
+		out[i] = &irl.Problem{MDP: w.MDP, Prior: irl.IndependentPrior(64, -1, 3), Discount: 0.9, Beta: 2,
+			Demos: mdp.Flatten(demos)}
 	}
 	return out
 }

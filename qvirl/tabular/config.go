@@ -60,8 +60,8 @@ type Config struct {
 	Rounds int
 	// Tolerance in nats, of the ELBO from one round to the next.
 	Tolerance float64
-	// Float64 computes in double precision always; otherwise only problems do whose covariances or means single precision
-	// would lose (see Gaussian.Info).
+	// Float64 computes in double precision always; otherwise only problems do whose covariances or means single
+	// precision would lose (see Gaussian.Info).
 	Float64 bool
 	// Backend is a name for backend.Get; empty chooses the best there is.
 	Backend string
@@ -110,11 +110,13 @@ func (c Config) draws() bool { return c.Objective == MonteCarlo || c.Objective =
 func (c Config) Validate() error {
 	switch {
 	case c.Objective != ClosedForm && !c.draws():
-		return fmt.Errorf("qvirl: Objective = %q, want %q, %q or %q", c.Objective, ClosedForm, MonteCarlo, ClosedDivergence)
+		return fmt.Errorf("qvirl: Objective = %q, want %q, %q or %q", c.Objective, ClosedForm, MonteCarlo,
+			ClosedDivergence)
 	case c.draws() && c.Covariance != FullCovariance:
 		return fmt.Errorf("qvirl: Objective %q needs Covariance %q, not %q", c.Objective, FullCovariance, c.Covariance)
 	case c.LogExpected && !c.draws():
-		return fmt.Errorf("qvirl: LogExpected needs Objective %q or %q, not %q", MonteCarlo, ClosedDivergence, c.Objective)
+		return fmt.Errorf("qvirl: LogExpected needs Objective %q or %q, not %q", MonteCarlo, ClosedDivergence,
+			c.Objective)
 	case c.Maximum != graphs.Clark && c.Maximum != graphs.MaxMean:
 		return fmt.Errorf("qvirl: Maximum = %q, want %q or %q", c.Maximum, graphs.Clark, graphs.MaxMean)
 	case c.Covariance != FullCovariance && c.Covariance != KernelCovariance:

@@ -1,6 +1,6 @@
-// Package tabular is the paper's method on finite MDPs: variational inference over optimal values, in three files: batch.go packs
-// problems into arrays, objective.go builds the loss from them, and variational.go trains. montecarlo.go builds another loss, which
-// replaces the paper's approximations by draws; Config.Objective says which of them.
+// Package tabular is the paper's method on finite MDPs: variational inference over optimal values, in three files:
+// batch.go packs problems into arrays, objective.go builds the loss from them, and variational.go trains. montecarlo.go
+// builds another loss, which replaces the paper's approximations by draws; Config.Objective says which of them.
 //
 // # Notation
 //

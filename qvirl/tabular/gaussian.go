@@ -301,7 +301,8 @@ func (b *batch) posterior(i int, c Config, t *training, info FitInfo) (*Gaussian
 	surrogate := mat.NewDense(states, n, nil) // Σ_a w_a D_a
 	for s := range states {
 		for a := range actions {
-			floats.AddScaled(surrogate.RawRowView(s), r.weights[a*states+s], contrast[(s*actions+a)*n:(s*actions+a+1)*n])
+			floats.AddScaled(surrogate.RawRowView(s), r.weights[a*states+s],
+				contrast[(s*actions+a)*n:(s*actions+a+1)*n])
 		}
 	}
 	var moved, gain, residual, both mat.Dense
@@ -402,7 +403,8 @@ func (p *Gaussian) Store() (kind string, arrays map[string]npz.Array) {
 		"value_mean": npz.Floats(p.meanV, states), "value_var": npz.Floats(p.varV, states),
 		"x_mean": npz.Floats(p.meanX, n), "x_cov": npz.Floats(p.covX.RawMatrix().Data, n, n),
 		"x_root":      npz.Floats(p.rootX.RawMatrix().Data, n, n),
-		"reward_mean": npz.Floats(p.meanR, rewards), "reward_cov": npz.Floats(p.covR.RawMatrix().Data, rewards, rewards),
+		"reward_mean": npz.Floats(p.meanR, rewards), "reward_cov": npz.Floats(p.covR.RawMatrix().Data, rewards,
+			rewards),
 		"action_probs": npz.Floats(p.probs, states, len(p.probs)/states),
 		"curve":        npz.Floats(curve, len(p.curve), 4),
 		"converged":    npz.Scalar(converged), "seconds": npz.Scalar(p.seconds),
@@ -440,7 +442,8 @@ func Restore(r *npz.Reader, problem *irl.Problem) (irl.Posterior, error) {
 		p.exact = &exactMarginals{}
 	}
 	for ; len(curve) > 0; curve = curve[4:] {
-		p.curve = append(p.curve, CurvePoint{Step: int(curve[0]), ELBO: curve[1], KL: curve[2], LogLikelihood: curve[3]})
+		p.curve = append(p.curve, CurvePoint{Step: int(curve[0]), ELBO: curve[1], KL: curve[2],
+			LogLikelihood: curve[3]})
 	}
 	return p, nil
 }

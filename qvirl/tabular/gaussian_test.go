@@ -11,8 +11,8 @@ import (
 	"gonum.org/v1/gonum/stat/distmv"
 )
 
-// TestSampleRewardsHasTheMoments checks both a regular covariance and a singular one, for which the Cholesky factorisation
-// does not exist.
+// TestSampleRewardsHasTheMoments checks both a regular covariance and a singular one, for which the Cholesky
+// factorisation does not exist.
 func TestSampleRewardsHasTheMoments(t *testing.T) {
 	const n = 40_000
 	for name, cov := range map[string][]float64{"regular": {4, -1, -1, 2}, "singular": {4, 2, 2, 1}} {
@@ -25,7 +25,8 @@ func TestSampleRewardsHasTheMoments(t *testing.T) {
 		stat.CovarianceMatrix(&got, rewards, nil)
 		for i := range 2 {
 			// four standard errors, which for a covariance are at most √(2/n) times the larger variance
-			if mean := stat.Mean(mat.Col(nil, i, rewards), nil); !scalar.EqualWithinAbs(mean, p.meanR[i], 4*math.Sqrt(cov[3*i]/n)) {
+			if mean := stat.Mean(mat.Col(nil, i, rewards), nil); !scalar.EqualWithinAbs(mean, p.meanR[i],
+				4*math.Sqrt(cov[3*i]/n)) {
 				t.Errorf("%s: mean %d is %g, want %g", name, i, mean, p.meanR[i])
 			}
 			for j := range 2 {
@@ -40,8 +41,8 @@ func TestSampleRewardsHasTheMoments(t *testing.T) {
 	}
 }
 
-// TestDensityOfValues compares the density with that of another implementation, and where two values are equal but for one
-// part in 10⁹, too close for the covariance to be factorised, with the formula. Where they are equal there is none.
+// TestDensityOfValues compares the density with that of another implementation, and where two values are equal but for
+// one part in 10⁹, too close for the covariance to be factorised, with the formula. Where they are equal there is none.
 func TestDensityOfValues(t *testing.T) {
 	mean := []float64{3, -1}
 	at := func(root []float64, x ...float64) (float64, error) {
@@ -62,7 +63,8 @@ func TestDensityOfValues(t *testing.T) {
 	if got, err = at([]float64{1, 0, 1, 1e-9}, 4, 2e-9); err != nil { // z = (1, 2)
 		t.Fatal(err)
 	}
-	if want := -2.5 - math.Log(2*math.Pi*1e-9); !scalar.EqualWithinAbs(got, want, 1e-6) { // 1 + 2e-9 has seven digits of the 2
+	// 1 + 2e-9 has seven digits of the 2
+	if want := -2.5 - math.Log(2*math.Pi*1e-9); !scalar.EqualWithinAbs(got, want, 1e-6) {
 		t.Errorf("log density %g, want %g", got, want)
 	}
 	if _, err := at([]float64{1, 0, 1, 0}, 3, -1); err == nil {

@@ -34,7 +34,8 @@ func TestKLDivergence(t *testing.T) {
 	got := graphstest.Evaluate(t, func(in []*Node) []*Node {
 		kl, _ := whitenedKL(in[0], in[1], jitter(true))
 		return []*Node{kl}
-	}, graphstest.Tensor(f.whitened(gap).RawMatrix().Data, 1, n), graphstest.Tensor(whitened.RawMatrix().Data, 1, n, n))[0][0]
+	}, graphstest.Tensor(f.whitened(gap).RawMatrix().Data, 1, n), graphstest.Tensor(whitened.RawMatrix().Data, 1, n,
+		n))[0][0]
 	q, _ := distmv.NewNormal(mean, cov, nil)
 	p, _ := distmv.NewNormal(priorMean, priorCov, nil)
 	want := distmv.KullbackLeibler{}.DistNormal(q, p)

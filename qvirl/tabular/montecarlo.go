@@ -16,8 +16,8 @@ const (
 	noiseBank = 4096
 	// evaluations is the number of steps' draws, always the same, that the ELBO is averaged over at the end of a round.
 	evaluations = 64
-	// loopTemperature softens the greedy policy in the stand-in for the determinant, as a fraction of the prior's standard
-	// deviation.
+	// loopTemperature softens the greedy policy in the stand-in for the determinant, as a fraction of the prior's
+	// standard deviation.
 	loopTemperature = 0.05
 )
 
@@ -61,7 +61,8 @@ func newMonteCarloObjective(scope *model.Scope, rows *Node, b shape, c Config) o
 
 	diagonal := ReduceSum(Mul(factor, graphs.IdentityLike(factor)), -1)
 	entropy := AddScalar(ReduceSum(Log(Abs(diagonal)), -1), 0.5*float64(b.dim)) // of z, less ½ n log 2π as logPrior
-	entropy = Sub(entropy, get("logDet"))                                       // to units of the prior: log|det A₀| − log|det L|
+	// to units of the prior: log|det A₀| − log|det L|
+	entropy = Sub(entropy, get("logDet"))
 
 	logLikelihood := drawnLikelihood(get, behind, c)
 	kl := Neg(Add(Add(entropy, logPrior), logDet))

@@ -28,7 +28,8 @@ func monteCarloTestConfig() Config {
 
 // drawnOutputs evaluates the configured objective at the given arrays: loss, KL divergence and log-likelihood [B], and
 // the gradients of the summed loss by name.
-func drawnOutputs(t *testing.T, b *batch, c Config, arrays []array, rows []int32) (losses [3][]float64, gradients map[string][]float64) {
+func drawnOutputs(t *testing.T, b *batch, c Config, arrays []array, rows []int32) (losses [3][]float64,
+	gradients map[string][]float64) {
 	t.Helper()
 	choice, err := backend.Get(c.Backend)
 	if err != nil {
@@ -74,7 +75,8 @@ func arrayOf(arrays []array, name string) []float64 {
 }
 
 // plainMonteCarlo computes the KL divergence and the log-likelihood of problem i as their definitions read.
-func plainMonteCarlo(t *testing.T, b *batch, c Config, arrays []array, rows []int32, i int) (kl, logLikelihood float64) {
+func plainMonteCarlo(t *testing.T, b *batch, c Config, arrays []array, rows []int32, i int) (kl,
+	logLikelihood float64) {
 	t.Helper()
 	n, p := b.dim, b.problems[i]
 	mean := append([]float64(nil), arrayOf(arrays, "mean")[i*n:(i+1)*n]...)
@@ -159,10 +161,12 @@ func TestObjectivesWithDrawsMatchTheirDefinition(t *testing.T) {
 		for _, variant := range []struct {
 			whiten, logExpected bool
 			objective           Objective
-		}{{true, false, MonteCarlo}, {false, false, MonteCarlo}, {true, true, MonteCarlo}, {true, false, ClosedDivergence}, {false, false, ClosedDivergence}, {true, true, ClosedDivergence}} {
+		}{{true, false, MonteCarlo}, {false, false, MonteCarlo}, {true, true, MonteCarlo},
+			{true, false, ClosedDivergence}, {false, false, ClosedDivergence}, {true, true, ClosedDivergence}} {
 			whiten := variant.whiten
 			for _, b := range smallBatches(t, stateOnly, whiten) {
-				t.Run(fmt.Sprintf("stateOnly=%v/diagonal=%v/whiten=%v/logExpected=%v/%s", stateOnly, b.diagonal, whiten, variant.logExpected, variant.objective), func(t *testing.T) {
+				t.Run(fmt.Sprintf("stateOnly=%v/diagonal=%v/whiten=%v/logExpected=%v/%s", stateOnly, b.diagonal, whiten,
+					variant.logExpected, variant.objective), func(t *testing.T) {
 					c := monteCarloTestConfig()
 					c.Whiten, c.LogExpected, c.Objective = whiten, variant.logExpected, variant.objective
 					arrays := perturbed(b.arrays(c))
@@ -176,18 +180,21 @@ func TestObjectivesWithDrawsMatchTheirDefinition(t *testing.T) {
 						if c.Objective == ClosedDivergence {
 							kl = closed[1][i]
 						}
-						if loss := kl - logLikelihood; !scalar.EqualWithinAbs(got[0][i], loss, 1e-9*(1+math.Abs(loss))) {
+						if loss := kl - logLikelihood; !scalar.EqualWithinAbs(got[0][i], loss,
+							1e-9*(1+math.Abs(loss))) {
 							t.Errorf("problem %d: loss %.12g, its definition gives %.12g", i, got[0][i], loss)
 						}
 						if !scalar.EqualWithinAbs(got[1][i], kl, 1e-9*(1+math.Abs(kl))) {
 							t.Errorf("problem %d: KL divergence %.12g, its definition gives %.12g", i, got[1][i], kl)
 						}
 						if !scalar.EqualWithinAbs(got[2][i], logLikelihood, 1e-9*(1+math.Abs(logLikelihood))) {
-							t.Errorf("problem %d: log-likelihood %.12g, its definition gives %.12g", i, got[2][i], logLikelihood)
+							t.Errorf("problem %d: log-likelihood %.12g, its definition gives %.12g", i, got[2][i],
+								logLikelihood)
 						}
 					}
 					rng := rand.New(rand.NewPCG(16, 17))
-					const h = 1e-6 // small: a draw whose best action changes between the two sides would spoil the difference
+					// small: a draw whose best action changes between the two sides would spoil the difference
+					const h = 1e-6
 					for name, gradient := range gradients {
 						at := arrayOf(arrays, name)
 						for range 4 {
@@ -230,10 +237,13 @@ func TestPosteriorsOfDrawsMatchQuadrature(t *testing.T) {
 		for i := range mean {
 			m := g.Reward(i)
 			// What a Gaussian over values errs where the posterior is not one, and the noise of training.
-			if !scalar.EqualWithinAbs(m.Mean(), mean[i], 0.12*std[i]) || !scalar.EqualWithinAbs(m.StdDev()/std[i], 1, 0.12) {
-				t.Errorf("%s: reward %d: mean %.3f, std %.3f; quadrature gives %.3f, %.3f", objective, i, m.Mean(), m.StdDev(), mean[i], std[i])
+			if !scalar.EqualWithinAbs(m.Mean(), mean[i], 0.12*std[i]) ||
+				!scalar.EqualWithinAbs(m.StdDev()/std[i], 1, 0.12) {
+				t.Errorf("%s: reward %d: mean %.3f, std %.3f; quadrature gives %.3f, %.3f", objective, i, m.Mean(),
+					m.StdDev(), mean[i], std[i])
 			}
-			if !scalar.EqualWithinAbs(m.Mean(), g.RewardMean()[i], 1e-9) || !scalar.EqualWithinAbs(m.StdDev(), math.Sqrt(g.RewardCov().At(i, i)), 1e-9) {
+			if !scalar.EqualWithinAbs(m.Mean(), g.RewardMean()[i], 1e-9) ||
+				!scalar.EqualWithinAbs(m.StdDev(), math.Sqrt(g.RewardCov().At(i, i)), 1e-9) {
 				t.Errorf("%s: reward %d: the marginal's moments are not those of the joint distribution", objective, i)
 			}
 		}

@@ -46,8 +46,8 @@ func newObjective(scope *model.Scope, g *Graph, rows *Node, b shape, c Config) o
 	get := func(name string) *Node { return scope.GetVariable(name).NodeValue(g) }
 	mean, spread := get("mean"), latentSpread(get, c)
 
-	// The moments of the candidates less the first, [B, A, S] and [B, A, A, S]: with D the contrasts, means D z̄ + d and
-	// covariance (D F)(D F)ᵀ.
+	// The moments of the candidates less the first, [B, A, S] and [B, A, A, S]: with D the contrasts, means D z̄ + d
+	// and covariance (D F)(D F)ᵀ.
 	contrast := get("contrast") // [B, (A−1)·S, n]
 	byAction := func(x *Node) *Node { return Reshape(x, b.size, -1, b.states, b.dim) }
 	meanH := Reshape(matVec(contrast, mean), get("contrastOrigin").Shape().Dimensions...)
@@ -66,9 +66,9 @@ func newObjective(scope *model.Scope, g *Graph, rows *Node, b shape, c Config) o
 	keep := graphs.Materializer(get("identity"))
 	meanH, covH = keep(meanH), keep(covH)
 
-	// max h is replaced by its surrogate Σ_a w(a,s) h(a,s), whose variance falls short of the maximum's by the residual,
-	// clamped at zero (Appendix "Positive semi-definiteness"). The clamp and the moments of the maximum commute with
-	// taking the same variable from all candidates.
+	// max h is replaced by its surrogate Σ_a w(a,s) h(a,s), whose variance falls short of the maximum's by the
+	// residual, clamped at zero (Appendix "Positive semi-definiteness"). The clamp and the moments of the maximum
+	// commute with taking the same variable from all candidates.
 	reference := get("reference")
 	meanMax, varMax, weights := c.Maximum.Graph(meanH, covH, get("distinct"), keep)
 	rise := Sub(meanMax, ReduceSum(Mul(reference, meanH), 1))
@@ -109,7 +109,8 @@ func newObjective(scope *model.Scope, g *Graph, rows *Node, b shape, c Config) o
 		cov = MatMul(MatMul(root, spread), graphs.SwapLast(root))
 	} else {
 		cov = MatMul(root, graphs.SwapLast(StopGradient(root)))
-		cov = Sub(MulScalar(cov, 2), StopGradient(cov)) // the divergence's gradient in it is symmetric: half of it twice
+		// the divergence's gradient in it is symmetric: half of it twice
+		cov = Sub(MulScalar(cov, 2), StopGradient(cov))
 	}
 	cov = Add(cov, lift)
 
@@ -181,7 +182,8 @@ func whitenedKL(mean, cov *Node, jitter float64) (kl, gradient *Node) {
 //	result    [..., n, n]
 func kernelCovariance(logStd, embedding *Node) *Node {
 	squares := ReduceSum(Square(embedding), -1)
-	distance2 := Sub(Add(ExpandAxes(squares, -1), ExpandAxes(squares, -2)), MulScalar(MatMul(embedding, graphs.SwapLast(embedding)), 2))
+	distance2 := Sub(Add(ExpandAxes(squares, -1), ExpandAxes(squares, -2)),
+		MulScalar(MatMul(embedding, graphs.SwapLast(embedding)), 2))
 	distance2 = Max(distance2, ZerosLike(distance2))
 	std := Exp(logStd)
 	correlation := Exp(MulScalar(distance2, -0.5))
@@ -192,7 +194,8 @@ func kernelCovariance(logStd, embedding *Node) *Node {
 // diagonalMatrix returns the matrices [B, n, n] with the given diagonals [B, n].
 func diagonalMatrix(d *Node) *Node {
 	column := ExpandAxes(d, -1)
-	return Mul(column, graphs.IdentityLike(BroadcastToDims(column, d.Shape().Dim(0), d.Shape().Dim(1), d.Shape().Dim(1))))
+	return Mul(column, graphs.IdentityLike(BroadcastToDims(column, d.Shape().Dim(0), d.Shape().Dim(1),
+		d.Shape().Dim(1))))
 }
 
 // matVec returns the products [B, r] of matrices a [B, r, c] and vectors x [B, c].

@@ -25,7 +25,8 @@ func smallProblems(tb testing.TB, stateOnly bool) []*irl.Problem {
 	tb.Helper()
 	out := make([]*irl.Problem, 2)
 	for i := range out {
-		c := gridworld.Config{Width: 3, Height: 2, RewardStd: 2, TerminalProb: 0.1, TopFraction: 0.2, Slip: 0.1 + 0.1*float64(i)}
+		c := gridworld.Config{Width: 3, Height: 2, RewardStd: 2, TerminalProb: 0.1, TopFraction: 0.2, Slip: 0.1 +
+			0.1*float64(i)}
 		w, err := gridworld.Random(c, uint64(2000+i))
 		if err != nil {
 			tb.Fatal(err)
@@ -38,7 +39,8 @@ func smallProblems(tb testing.TB, stateOnly bool) []*irl.Problem {
 		if !stateOnly {
 			n *= gridworld.Actions
 		}
-		out[i] = &irl.Problem{MDP: w.MDP, Prior: irl.IndependentPrior(n, -1+float64(i), 2), Discount: 0.9, Beta: 1 + float64(i), Demos: mdp.Flatten(demos)}
+		out[i] = &irl.Problem{MDP: w.MDP, Prior: irl.IndependentPrior(n, -1+float64(i), 2), Discount: 0.9,
+			Beta: 1 + float64(i), Demos: mdp.Flatten(demos)}
 	}
 	rng := rand.New(rand.NewPCG(1, 1)) // the second has correlated rewards
 	out[1].Prior.Std, out[1].Prior.Cov = nil, graphstest.RandomCovariance(rng, len(out[1].Prior.Mean), 2)
@@ -136,7 +138,8 @@ func outputsOf(t *testing.T, b *batch, c Config, arrays []array) (out []*reading
 	}
 	for i := range b.size {
 		of := func(k int) []float64 { return part(data[k], i, b.size) }
-		out = append(out, &reading{loss: of(0)[0], mean: of(1), spread: of(2), weights: of(3), rise: of(4), residual: of(5), logProbs: of(6)})
+		out = append(out, &reading{loss: of(0)[0], mean: of(1), spread: of(2), weights: of(3), rise: of(4),
+			residual: of(5), logProbs: of(6)})
 	}
 	return out, gradients
 }
@@ -145,7 +148,8 @@ func TestGradientsMatchFiniteDifferences(t *testing.T) {
 	for _, stateOnly := range []bool{true, false} {
 		for _, c := range variants() {
 			for _, b := range smallBatches(t, stateOnly, c.Whiten) {
-				t.Run(fmt.Sprintf("stateOnly=%v/diagonal=%v/%s/%s/whiten=%v", stateOnly, b.diagonal, c.Maximum, c.Covariance, c.Whiten), func(t *testing.T) {
+				t.Run(fmt.Sprintf("stateOnly=%v/diagonal=%v/%s/%s/whiten=%v", stateOnly, b.diagonal, c.Maximum,
+					c.Covariance, c.Whiten), func(t *testing.T) {
 					arrays := perturbed(b.arrays(c))
 					_, gradients := outputsOf(t, b, c, arrays)
 					total := func() float64 {
@@ -170,7 +174,8 @@ func TestGradientsMatchFiniteDifferences(t *testing.T) {
 							down := total()
 							a.floats[i] = at
 							want := (up - down) / (2 * h)
-							if got := gradients[a.name][i]; !scalar.EqualWithinAbs(got, want, 1e-6*(1+math.Abs(want))*10) {
+							if got := gradients[a.name][i]; !scalar.EqualWithinAbs(got, want,
+								1e-6*(1+math.Abs(want))*10) {
 								t.Errorf("∂/∂%s[%d] = %.9g, finite differences give %.9g", a.name, i, got, want)
 							}
 						}
@@ -190,28 +195,33 @@ func TestRewardMomentsFollowThePropositions(t *testing.T) {
 				continue
 			}
 			for _, b := range smallBatches(t, stateOnly, c.Whiten) {
-				t.Run(fmt.Sprintf("stateOnly=%v/diagonal=%v/%s/whiten=%v", stateOnly, b.diagonal, c.Maximum, c.Whiten), func(t *testing.T) {
-					out, _ := outputsOf(t, b, c, perturbed(b.arrays(c)))
-					for k, p := range b.problems {
-						g, err := b.posterior(k, c, &training{curves: make([][]CurvePoint, b.size), converged: make([]bool, b.size), best: out}, FitInfo{})
-						if err != nil {
-							t.Fatal(err)
-						}
-						wantMean, wantCov := rewardMoments(p, g.meanX, g.covX, c.Maximum)
-						var joint mat.Dense // covariance of rewards as Sample draws them
-						joint.Mul(g.joint, g.joint.T())
-						for i := range b.dim {
-							if got := g.meanR[i]; !scalar.EqualWithinAbs(got, wantMean[i], 1e-9) {
-								t.Fatalf("problem %d: μ_R[%d] = %.12g, want %.12g", k, i, got, wantMean[i])
+				t.Run(fmt.Sprintf("stateOnly=%v/diagonal=%v/%s/whiten=%v", stateOnly, b.diagonal, c.Maximum, c.Whiten),
+					func(t *testing.T) {
+						out, _ := outputsOf(t, b, c, perturbed(b.arrays(c)))
+						for k, p := range b.problems {
+							g, err := b.posterior(k, c, &training{curves: make([][]CurvePoint, b.size),
+								converged: make([]bool, b.size), best: out}, FitInfo{})
+							if err != nil {
+								t.Fatal(err)
 							}
-							for j := range b.dim {
-								if got := g.covR.At(i, j); !scalar.EqualWithinAbs(got, wantCov.At(i, j), 1e-9) || !scalar.EqualWithinAbs(joint.At(i, j), got, 1e-9) {
-									t.Fatalf("problem %d: Σ_R[%d,%d] = %.12g, of the joint distribution %.12g, want %.12g", k, i, j, got, joint.At(i, j), wantCov.At(i, j))
+							wantMean, wantCov := rewardMoments(p, g.meanX, g.covX, c.Maximum)
+							var joint mat.Dense // covariance of rewards as Sample draws them
+							joint.Mul(g.joint, g.joint.T())
+							for i := range b.dim {
+								if got := g.meanR[i]; !scalar.EqualWithinAbs(got, wantMean[i], 1e-9) {
+									t.Fatalf("problem %d: μ_R[%d] = %.12g, want %.12g", k, i, got, wantMean[i])
+								}
+								for j := range b.dim {
+									if got := g.covR.At(i, j); !scalar.EqualWithinAbs(got, wantCov.At(i, j), 1e-9) ||
+										!scalar.EqualWithinAbs(joint.At(i, j), got, 1e-9) {
+										t.Fatalf("problem %d: Σ_R[%d,%d] = %.12g, of the joint distribution %.12g, "+
+											"want "+
+											"%.12g", k, i, j, got, joint.At(i, j), wantCov.At(i, j))
+									}
 								}
 							}
 						}
-					}
-				})
+					})
 			}
 		}
 	}

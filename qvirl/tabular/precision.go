@@ -72,11 +72,14 @@ func (b *batch) conditions() conditions {
 func (c conditions) needsDouble() string {
 	switch {
 	case !(c.reach <= singleReach):
-		return fmt.Sprintf("one choice of the expert moves a reward by up to %.3g of its prior standard deviations", c.reach)
+		return fmt.Sprintf("one choice of the expert moves a reward by up to %.3g of its prior standard deviations",
+			c.reach)
 	case !(c.information <= singleInformation):
-		return fmt.Sprintf("demonstrations raise the precision of values up to %.3g times over the prior's", c.information)
+		return fmt.Sprintf("demonstrations raise the precision of values up to %.3g times over the prior's",
+			c.information)
 	case !(c.offset <= singleOffset):
-		return fmt.Sprintf("the prior mean sets values up to %.3g prior standard deviations or units of 1/β apart", c.offset)
+		return fmt.Sprintf("the prior mean sets values up to %.3g prior standard deviations or units of 1/β apart",
+			c.offset)
 	}
 	return ""
 }
@@ -85,23 +88,27 @@ func (c conditions) needsDouble() string {
 // terms; empty if nothing stands out.
 func (c conditions) blame(p *irl.Problem, from float64) string {
 	if !(c.sharpness <= from) || !(c.information <= from*from) {
-		return fmt.Sprintf("Beta = %g is too large for rewards of prior standard deviations up to %.3g: it makes differences "+
+		return fmt.Sprintf("Beta = %g is too large for rewards of prior standard deviations up to %.3g: it makes "+
+			"differences "+
 			"of values that the prior expects %.3g times as large as what the expert tells apart",
 			p.Beta, floats.Max(deviations(p.Prior)), c.sharpness)
 	}
 	if !(c.reach <= from) {
 		std := deviations(p.Prior)
 		if !p.Prior.Independent() {
-			return fmt.Sprintf("the prior covariance is too close to singular (standard deviations from %.3g to %.3g): a choice "+
+			return fmt.Sprintf("the prior covariance is too close to singular (standard deviations from %.3g to "+
+				"%.3g): a choice "+
 				"of the expert moves rewards by %.3g of the smallest deviations that it leaves",
 				floats.Min(std), floats.Max(std), c.reach)
 		}
 		i := floats.MinIdx(std)
-		return fmt.Sprintf("prior std[%d] = %g is too small beside the others, which reach %g: a choice of the expert moves "+
+		return fmt.Sprintf("prior std[%d] = %g is too small beside the others, which reach %g: a choice of the "+
+			"expert moves "+
 			"that reward by %.3g deviations", i, std[i], floats.Max(std), c.reach)
 	}
 	if !(c.offset <= from) {
-		return fmt.Sprintf("the prior mean, up to %.3g in size, is too far from zero for prior standard deviations from %.3g "+
+		return fmt.Sprintf("the prior mean, up to %.3g in size, is too far from zero for prior standard deviations "+
+			"from %.3g "+
 			"on (or for Beta = %g)", maxAbs(p.Prior.Mean), floats.Min(deviations(p.Prior)), p.Beta)
 	}
 	return ""

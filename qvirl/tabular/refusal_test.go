@@ -15,23 +15,38 @@ import (
 
 func TestBadProblemsAreRefusedBeforeAnyGraphIsBuilt(t *testing.T) {
 	for want, change := range map[string]func(*irl.Problem){
-		"no MDP":                               func(p *irl.Problem) { p.MDP = nil },
-		"discount = 1 is outside":              func(p *irl.Problem) { p.Discount = 1 },
-		"discount = NaN":                       func(p *irl.Problem) { p.Discount = math.NaN() },
-		"β = 0":                                func(p *irl.Problem) { p.Beta = 0 },
-		"β = +Inf":                             func(p *irl.Problem) { p.Beta = math.Inf(1) },
-		"prior mean: got 5 numbers":            func(p *irl.Problem) { p.Prior.Mean = make([]float64, 5) },
-		"prior mean[2] = NaN":                  func(p *irl.Problem) { p.Prior.Mean[2] = math.NaN() },
-		"prior std[1] = 0":                     func(p *irl.Problem) { p.Prior.Std[1] = 0 },
-		"prior std: got 3":                     func(p *irl.Problem) { p.Prior.Std = p.Prior.Std[:3] },
-		"exactly one of":                       func(p *irl.Problem) { p.Prior.Cov = mat.NewSymDense(6, nil) },
-		"it has none":                          func(p *irl.Problem) { p.Prior.Std = nil },
-		"covariance: got 2×2":                  func(p *irl.Problem) { p.Prior.Std, p.Prior.Cov = nil, mat.NewSymDense(2, nil) },
-		"zero everywhere":                      func(p *irl.Problem) { p.Prior.Std, p.Prior.Cov = nil, mat.NewSymDense(6, nil) },
-		"factor: got 5×1, want 6 rows":         func(p *irl.Problem) { p.Prior.LowRank = mat.NewDense(5, 1, nil) },
-		"factor[3][0] = NaN is not finite":     func(p *irl.Problem) { p.Prior.LowRank = column(0, 0, 0, math.NaN(), 0, 0) },
-		"row 1 of the prior low-rank":          func(p *irl.Problem) { p.Prior.Std, p.Prior.LowRank = nil, column(1, 1e-90, 0, 0, 0, 0) },
-		"is zero everywhere":                   func(p *irl.Problem) { p.Prior.Std, p.Prior.LowRank = nil, column(0, 0, 0, 0, 0, 0) },
+		"no MDP":                    func(p *irl.Problem) { p.MDP = nil },
+		"discount = 1 is outside":   func(p *irl.Problem) { p.Discount = 1 },
+		"discount = NaN":            func(p *irl.Problem) { p.Discount = math.NaN() },
+		"β = 0":                     func(p *irl.Problem) { p.Beta = 0 },
+		"β = +Inf":                  func(p *irl.Problem) { p.Beta = math.Inf(1) },
+		"prior mean: got 5 numbers": func(p *irl.Problem) { p.Prior.Mean = make([]float64, 5) },
+		"prior mean[2] = NaN":       func(p *irl.Problem) { p.Prior.Mean[2] = math.NaN() },
+		"prior std[1] = 0":          func(p *irl.Problem) { p.Prior.Std[1] = 0 },
+		"prior std: got 3":          func(p *irl.Problem) { p.Prior.Std = p.Prior.Std[:3] },
+		"exactly one of":            func(p *irl.Problem) { p.Prior.Cov = mat.NewSymDense(6, nil) },
+		"it has none":               func(p *irl.Problem) { p.Prior.Std = nil },
+		"covariance: got 2×2": func(p *irl.Problem) {
+			p.Prior.Std, p.Prior.Cov = nil,
+				mat.NewSymDense(2, nil)
+		},
+		"zero everywhere": func(p *irl.Problem) {
+			p.Prior.Std, p.Prior.Cov = nil,
+				mat.NewSymDense(6, nil)
+		},
+		"factor: got 5×1, want 6 rows": func(p *irl.Problem) { p.Prior.LowRank = mat.NewDense(5, 1, nil) },
+		"factor[3][0] = NaN is not finite": func(p *irl.Problem) {
+			p.Prior.LowRank = column(0, 0, 0, math.NaN(), 0,
+				0)
+		},
+		"row 1 of the prior low-rank": func(p *irl.Problem) {
+			p.Prior.Std, p.Prior.LowRank = nil,
+				column(1, 1e-90, 0, 0, 0, 0)
+		},
+		"is zero everywhere": func(p *irl.Problem) {
+			p.Prior.Std, p.Prior.LowRank = nil,
+				column(0, 0, 0, 0, 0, 0)
+		},
 		"std[1] = 1e-300, want a number from":  func(p *irl.Problem) { p.Prior.Std[1] = 1e-300 },
 		"β = 1e+300, want a number from 1e-60": func(p *irl.Problem) { p.Beta = 1e300 },
 		"mean[2] = -1e+200, want a number":     func(p *irl.Problem) { p.Prior.Mean[2] = -1e200 },

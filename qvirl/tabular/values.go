@@ -20,9 +20,9 @@ func (p *Gaussian) SampleValues(rng *rand.Rand, n int) (*mat.Dense, error) {
 	return affine(p.meanX, p.rootX, normals(rng, n, len(p.meanX))), nil
 }
 
-// ValueLogProbs returns the log densities of the variational posterior at optimal values as SampleValues draws them, one a
-// row: with L the triangular root of the covariance, that of x is log N(L⁻¹(x − μ); 0, I) − log det L. A singular L has no
-// density, which is an error.
+// ValueLogProbs returns the log densities of the variational posterior at optimal values as SampleValues draws them,
+// one a row: with L the triangular root of the covariance, that of x is log N(L⁻¹(x − μ); 0, I) − log det L. A singular
+// L has no density, which is an error.
 func (p *Gaussian) ValueLogProbs(x *mat.Dense) ([]float64, error) {
 	rows, n := x.Dims()
 	if n != len(p.meanX) {

@@ -81,7 +81,8 @@ func (m *Variational) Close() error {
 }
 
 // Fit returns the posterior of each problem, a *Gaussian.
-func (m *Variational) Fit(ctx context.Context, problems []*irl.Problem, progress irl.Progress) ([]irl.Posterior, error) {
+func (m *Variational) Fit(ctx context.Context, problems []*irl.Problem, progress irl.Progress) ([]irl.Posterior,
+	error) {
 	return m.FitFrom(ctx, problems, nil, progress)
 }
 

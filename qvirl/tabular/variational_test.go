@@ -101,20 +101,23 @@ func TestPosteriorMatchesQuadrature(t *testing.T) {
 	}
 	for i := range mean {
 		m := g.Reward(i)
-		// The posterior is not Gaussian and the objective not the exact ELBO: a tenth of a standard deviation in the mean
-		// and a seventh in the standard deviation is what the method itself errs here.
+		// The posterior is not Gaussian and the objective not the exact ELBO: a tenth of a standard deviation in the
+		// mean and a seventh in the standard deviation is what the method itself errs here.
 		if !scalar.EqualWithinAbs(m.Mean(), mean[i], 0.1*std[i]) || !scalar.EqualWithinAbs(m.StdDev()/std[i], 1, 0.15) {
-			t.Errorf("reward %d: N(%.3f, %.3f), quadrature gives mean %.3f, std %.3f", i, m.Mean(), m.StdDev(), mean[i], std[i])
+			t.Errorf("reward %d: N(%.3f, %.3f), quadrature gives mean %.3f, std %.3f", i, m.Mean(), m.StdDev(), mean[i],
+				std[i])
 		}
 	}
 	if math.Abs(mean[1]-p.Prior.Mean[1]) < 0.3*std[1] {
-		t.Errorf("the demonstrations moved the mean only from %g to %g: the fixture tests nothing", p.Prior.Mean[1], mean[1])
+		t.Errorf("the demonstrations moved the mean only from %g to %g: the fixture tests nothing", p.Prior.Mean[1],
+			mean[1])
 	}
 }
 
 func TestWithoutDemonstrationsThePosteriorIsThePrior(t *testing.T) {
-	// Rewards are independent under the prior. (With strongly correlated ones Clark's residual variance, which is added to
-	// the diagonal of the reward covariance, cannot be part of the prior, and the objective shrinks the values instead.)
+	// Rewards are independent under the prior. (With strongly correlated ones Clark's residual variance, which is added
+	// to the diagonal of the reward covariance, cannot be part of the prior, and the objective shrinks the values
+	// instead.)
 	for _, stateOnly := range []bool{true, false} {
 		p := smallProblems(t, stateOnly)[0]
 		p.Demos = nil
@@ -122,11 +125,12 @@ func TestWithoutDemonstrationsThePosteriorIsThePrior(t *testing.T) {
 		c.Steps, c.Rounds = 800, 1
 		g := fit(t, c, p)[0]
 		for i, mean := range p.Prior.Mean {
-			// Values under the prior are not Gaussian, and the objective trades the mean for the covariance: a seventh of a
-			// standard deviation is what the method itself errs here.
+			// Values under the prior are not Gaussian, and the objective trades the mean for the covariance: a seventh
+			// of a standard deviation is what the method itself errs here.
 			m, std := g.Reward(i), p.Prior.Std[i]
 			if !scalar.EqualWithinAbs(m.Mean(), mean, 0.2*std) || !scalar.EqualWithinAbs(m.StdDev()/std, 1, 0.1) {
-				t.Errorf("stateOnly=%v, reward %d: N(%.3f, %.3f), the prior is N(%.3f, %.3f)", stateOnly, i, m.Mean(), m.StdDev(), mean, std)
+				t.Errorf("stateOnly=%v, reward %d: N(%.3f, %.3f), the prior is N(%.3f, %.3f)", stateOnly, i, m.Mean(),
+					m.StdDev(), mean, std)
 			}
 		}
 	}
@@ -145,7 +149,8 @@ func TestBackendsAndPrecisionsAgree(t *testing.T) {
 		for i := range problems[k].Prior.Mean {
 			for _, g := range []*Gaussian{best[k], pure[k]} {
 				// rounding in single precision, after 200 steps of an optimizer that amplifies it
-				if a, b := g.Reward(i), double[k].Reward(i); !scalar.EqualWithinAbs(a.Mean(), b.Mean(), 2e-3) || !scalar.EqualWithinAbs(a.StdDev(), b.StdDev(), 2e-3) {
+				if a, b := g.Reward(i), double[k].Reward(i); !scalar.EqualWithinAbs(a.Mean(), b.Mean(), 2e-3) ||
+					!scalar.EqualWithinAbs(a.StdDev(), b.StdDev(), 2e-3) {
 					t.Errorf("problem %d, reward %d: N(%.6f, %.6f) in single precision, N(%.6f, %.6f) in double", k, i,
 						a.Mean(), a.StdDev(), b.Mean(), b.StdDev())
 				}
@@ -212,7 +217,8 @@ func TestARefitContinuesFromAPosterior(t *testing.T) {
 		for k := range problems {
 			reached := before[k].Curve()[len(before[k].Curve())-1].ELBO
 			if first := after[k].(*Gaussian).Curve()[0].ELBO; !scalar.EqualWithinAbs(first, reached, 1e-6) {
-				t.Errorf("whiten=%v, problem %d: the refit starts at an ELBO of %g, the first fit ended at %g", whiten, k, first, reached)
+				t.Errorf("whiten=%v, problem %d: the refit starts at an ELBO of %g, the first fit ended at %g", whiten,
+					k, first, reached)
 			}
 		}
 		if _, err := m.FitFrom(context.Background(), problems, before[:1], nil); err == nil {
@@ -263,7 +269,8 @@ func TestSamplesObeyTheBellmanEquation(t *testing.T) {
 			}
 			for j, q := range samples.Q.RawRowView(i) {
 				if !scalar.EqualWithinAbs(q, sol.Q[j], 1e-8) {
-					t.Fatalf("stateOnly=%v: sample %d: Q[%d] = %g, solving its reward gives %g", stateOnly, i, j, q, sol.Q[j])
+					t.Fatalf("stateOnly=%v: sample %d: Q[%d] = %g, solving its reward gives %g", stateOnly, i, j, q,
+						sol.Q[j])
 				}
 			}
 		}
@@ -271,14 +278,17 @@ func TestSamplesObeyTheBellmanEquation(t *testing.T) {
 		for s := 0; s < p.MDP.States(); s++ {
 			m, got := g.Value(s), irl.ColumnMeans(values)[s]
 			// Monte Carlo error, and for state-action rewards Clark's
-			if tolerance := m.StdDev() * (4/math.Sqrt(2000) + map[bool]float64{true: 0, false: 0.15}[stateOnly]); !scalar.EqualWithinAbs(got, m.Mean(), tolerance) {
-				t.Errorf("stateOnly=%v: mean of V(%d) over samples %.3f, marginal %.3f ± %.3f", stateOnly, s, got, m.Mean(), m.StdDev())
+			if tolerance := m.StdDev() * (4/math.Sqrt(2000) + map[bool]float64{true: 0,
+				false: 0.15}[stateOnly]); !scalar.EqualWithinAbs(got, m.Mean(), tolerance) {
+				t.Errorf("stateOnly=%v: mean of V(%d) over samples %.3f, marginal %.3f ± %.3f", stateOnly, s, got,
+					m.Mean(), m.StdDev())
 			}
 		}
 		policy := irl.ColumnMeans(samples.Policies(p.MDP.Actions(), p.Beta))
 		for i, prob := range g.ActionProbs() {
 			if !scalar.EqualWithinAbs(policy[i], prob, 0.15) { // Lu's approximation, of five strongly dependent actions
-				t.Errorf("stateOnly=%v: action probability %d: closed form %.3f, samples %.3f", stateOnly, i, prob, policy[i])
+				t.Errorf("stateOnly=%v: action probability %d: closed form %.3f, samples %.3f", stateOnly, i, prob,
+					policy[i])
 			}
 		}
 	}
@@ -347,18 +357,26 @@ func TestADivergingFitSaysSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = m.Fit(context.Background(), smallProblems(t, true), nil)
-	if err == nil || !strings.Contains(err.Error(), "step") || !strings.Contains(err.Error(), "KL") || !strings.Contains(err.Error(), "LearningRate = 1e+200") {
+	if err == nil || !strings.Contains(err.Error(), "step") || !strings.Contains(err.Error(), "KL") ||
+		!strings.Contains(err.Error(), "LearningRate = 1e+200") {
 		t.Errorf("error %v, want the step, the terms of the loss and the learning rate", err)
 	}
 }
 
 func TestBadConfigurations(t *testing.T) {
 	for want, change := range map[string]func(*Config){
-		"Objective":                              func(c *Config) { c.Objective = "" },
-		"\"monte-carlo\" needs Covariance":       func(c *Config) { c.Objective, c.Covariance = MonteCarlo, KernelCovariance },
-		"\"closed-divergence\" needs Covariance": func(c *Config) { c.Objective, c.Covariance = ClosedDivergence, KernelCovariance },
-		"LogExpected":                            func(c *Config) { c.LogExpected = true },
-		"Maximum":                                func(c *Config) { c.Maximum = "best" }, "Covariance": func(c *Config) { c.Covariance = "" },
+		"Objective": func(c *Config) { c.Objective = "" },
+		"\"monte-carlo\" needs Covariance": func(c *Config) {
+			c.Objective, c.Covariance = MonteCarlo,
+				KernelCovariance
+		},
+		"\"closed-divergence\" needs Covariance": func(c *Config) {
+			c.Objective, c.Covariance = ClosedDivergence,
+				KernelCovariance
+		},
+		"LogExpected":  func(c *Config) { c.LogExpected = true },
+		"Maximum":      func(c *Config) { c.Maximum = "best" },
+		"Covariance":   func(c *Config) { c.Covariance = "" },
 		"LearningRate": func(c *Config) { c.LearningRate = math.NaN() }, "Steps": func(c *Config) { c.Steps = 0 },
 		"Rounds": func(c *Config) { c.Rounds = -1 }, "Tolerance": func(c *Config) { c.Tolerance = math.NaN() },
 	} {

@@ -13,8 +13,9 @@ import (
 	"github.com/go-birl/birl/qvirl/problemfile"
 )
 
-// betaQuadrature returns the posterior of log β and its weights on a grid of 81 points over 4 prior standard deviations on
-// each side, and the posterior mean of each reward: at each point, the evidence and the mean by quadrature over rewards.
+// betaQuadrature returns the posterior of log β and its weights on a grid of 81 points over 4 prior standard deviations
+// on each side, and the posterior mean of each reward: at each point, the evidence and the mean by quadrature over
+// rewards.
 func betaQuadrature(t *testing.T, p *irl.Problem, n int) (points, weights, reward []float64) {
 	t.Helper()
 	const size = 81
@@ -55,7 +56,8 @@ func betaQuadrature(t *testing.T, p *irl.Problem, n int) (points, weights, rewar
 	return points, weights, reward
 }
 
-// betaProblem is a problem with two rewards and an unknown β, on which the demonstrations say something: nearly all agree.
+// betaProblem is a problem with two rewards and an unknown β, on which the demonstrations say something: nearly all
+// agree.
 func betaProblem(t *testing.T) *irl.Problem {
 	p := *tractables(t)[0].problem
 	p.BetaLogStd = 0.8
@@ -84,7 +86,10 @@ func TestBetaAgreesWithQuadrature(t *testing.T) {
 	}
 	check := func(what string, betas [][]float64, rewards func(i int) [][]float64) {
 		for _, m := range []betaMoment{{"mean of log β", mean, math.Log},
-			{"variance of log β", variance, func(b float64) float64 { return (math.Log(b) - mean) * (math.Log(b) - mean) }}} {
+			{"variance of log β", variance, func(b float64) float64 {
+				return (math.Log(b) - mean) * (math.Log(b) -
+					mean)
+			}}} {
 			got, stderr := estimate(betas, m.f)
 			// 4 Monte Carlo standard errors, and 1e-3 for the grids' discretisation
 			if !scalar.EqualWithinAbs(got, m.want, 4*stderr+1e-3) || !(stderr < 0.05) {
@@ -127,7 +132,8 @@ func TestBetaIsKeptWithTheSamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(sampled.Betas(), loaded.Betas()) + cmp.Diff(sampled.Diagnostics(), loaded.Diagnostics()); diff != "" || len(loaded.Betas()) != loaded.Len() {
+	if diff := cmp.Diff(sampled.Betas(), loaded.Betas()) + cmp.Diff(sampled.Diagnostics(),
+		loaded.Diagnostics()); diff != "" || len(loaded.Betas()) != loaded.Len() {
 		t.Errorf("β and diagnostics (-saved +loaded):\n%s", diff)
 	}
 	if d := loaded.Diagnostics(); len(d.Beta.RHat) != 1 || !(d.Beta.BulkESS[0] > 50) {
@@ -158,7 +164,8 @@ func TestRefinedPosteriorsAreKept(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(refined.Diagnostics(), loaded.Diagnostics()) + cmp.Diff(refined.Betas(), loaded.Betas()); diff != "" || loaded.Chains() != 40 {
+		if diff := cmp.Diff(refined.Diagnostics(), loaded.Diagnostics()) + cmp.Diff(refined.Betas(),
+			loaded.Betas()); diff != "" || loaded.Chains() != 40 {
 			t.Errorf("%s: %d walkers (-saved +loaded):\n%s", name, loaded.Chains(), diff)
 		}
 		// samples are kept in single precision

@@ -12,8 +12,9 @@ type Config struct {
 	Chains  int // chains from dispersed starts; 4
 	Warmup  int // iterations of each chain that adapt the walk and are thrown away; 600
 
-	// Sampling goes on until each reward and each value has at least MinESS effective samples (bulk) among the kept ones
-	// and a split-R̂ of at most MaxRHat, or until each chain has made MaxIterations. Diagnostics.Clean tells which.
+	// Sampling goes on until each reward and each value has at least MinESS effective samples (bulk) among the kept
+	// ones and a split-R̂ of at most MaxRHat, or until each chain has made MaxIterations. Diagnostics.Clean tells
+	// which.
 	MinESS        float64 // 1000
 	MaxRHat       float64 // 1.01
 	MaxIterations int     // per chain, after the warm-up; 50000
@@ -36,7 +37,8 @@ const minWarmup = 40
 
 // budget returns what the config says about the length of the chains.
 func (c Config) budget() mcmc.Budget {
-	return mcmc.Budget{Samples: c.Samples, Chains: c.Chains, MinESS: c.MinESS, MaxRHat: c.MaxRHat, MaxIterations: c.MaxIterations}
+	return mcmc.Budget{Samples: c.Samples, Chains: c.Chains, MinESS: c.MinESS, MaxRHat: c.MaxRHat,
+		MaxIterations: c.MaxIterations}
 }
 
 // Validate reports the first field that is out of range.

@@ -10,8 +10,8 @@ import (
 	"github.com/go-birl/birl/qvirl/mcmc"
 )
 
-// Density is an approximation whose density is known, so that it can be compared with the exact posterior's. *tabular.Gaussian is
-// one.
+// Density is an approximation whose density is known, so that it can be compared with the exact posterior's.
+// *tabular.Gaussian is one.
 type Density interface {
 	Approximation
 	// ValueLogProbs returns its log density at each row of x, [n, RewardDim].
@@ -21,7 +21,8 @@ type Density interface {
 // RewardDensity is an approximation whose density over rewards is known instead. *matched.Warped is one.
 type RewardDensity interface {
 	Approximation
-	// RewardLogProbs returns its log density at rewards, with log β after them if it is inferred, a row each: [n, ValueDim].
+	// RewardLogProbs returns its log density at rewards, with log β after them if it is inferred, a row each: [n,
+	// ValueDim].
 	RewardLogProbs(rewards *mat.Dense) ([]float64, error)
 }
 
@@ -46,7 +47,8 @@ const (
 
 // Diagnosis says how far an approximate posterior is from the exact one. The distances are those of RefineDiagnostics.
 type Diagnosis struct {
-	KHat      float64 // shape of the tail of the ratios of the exact posterior's density over values to the approximation's
+	// shape of the tail of the ratios of the exact posterior's density over values to the approximation's
+	KHat      float64
 	Threshold float64 // k̂ up to which importance sampling with the approximation works
 	ESS       float64 // effective sample size of the smoothed importance weights
 	Draws     int     // that it is of
@@ -65,33 +67,35 @@ const streamRatios = 1 << 23
 // diagnosisDraws is the number of draws for importance sampling.
 const diagnosisDraws = 4000
 
-// Diagnose judges the approximate posterior that a refinement started from: by the refinement, by Pareto-smoothed importance
-// sampling (Vehtari et al., 2024) and by the agreement of other fits of the same problem, of which there may be none. The verdict
-// is
+// Diagnose judges the approximate posterior that a refinement started from: by the refinement, by Pareto-smoothed
+// importance sampling (Vehtari et al., 2024) and by the agreement of other fits of the same problem, of which there may
+// be none. The verdict is
 //
-//   - "do not use" if the refinement has not come to rest, so that it vouches for nothing: from the first to the second half
-//     of the walkers' samples, the reward marginals still move, by 0.04 posterior standard deviations beyond Monte Carlo error
-//     and 1.3 times that error, or more than 5 % of the walkers never moved;
+//   - "do not use" if the refinement has not come to rest, so that it vouches for nothing: from the first to the second
+//     half of the walkers' samples, the reward marginals still move, by 0.04 posterior standard deviations beyond Monte
+//     Carlo error and 1.3 times that error, or more than 5 % of the walkers never moved;
 //   - "trust" if refinement moves the reward marginals by no more than 0.1 posterior standard deviations (W1, mean over
-//     rewards, Monte Carlo error taken off) and the posterior-predictive policy by no more than 0.05 (total variation, mean
-//     over states), and no other fit is further away than that either;
+//     rewards, Monte Carlo error taken off) and the posterior-predictive policy by no more than 0.05 (total variation,
+//     mean over states), and no other fit is further away than that either;
 //   - "refine" otherwise.
 //
-// The limits are conventions. They were set with the errors against ValueWalk of 24 fits on 8×8 worlds of the paper that no
-// reported result uses (seeds 1020–1027): the drift was within 10 % of the true error, except where training was cut short
-// and the refinement had not come to rest; there it was a quarter too small, and the verdict is "do not use". k̂ is reported
-// but does not decide, because it answers another question, whether importance weights could repair the joint density (k̂
-// below min(1 − 1/log₁₀ n, 0.7), ibid.): in tens of dimensions they cannot even where all marginals are accurate, and in few
-// dimensions they can where the marginals are not.
+// The limits are conventions. They were set with the errors against ValueWalk of 24 fits on 8×8 worlds of the paper
+// that no reported result uses (seeds 1020–1027): the drift was within 10 % of the true error, except where training
+// was cut short and the refinement had not come to rest; there it was a quarter too small, and the verdict is "do not
+// use". k̂ is reported but does not decide, because it answers another question, whether importance weights could
+// repair the joint density (k̂ below min(1 − 1/log₁₀ n, 0.7), ibid.): in tens of dimensions they cannot even where all
+// marginals are accurate, and in few dimensions they can where the marginals are not.
 func Diagnose(refined *Refined, seed uint64, restarts ...Approximation) (*Diagnosis, error) {
 	problem := refined.Problem()
 	if refined.Start() == nil {
-		return nil, fmt.Errorf("valuewalk: diagnosis: the refined posterior was loaded without the approximation that it started from")
+		return nil, fmt.Errorf("valuewalk: diagnosis: the refined posterior was loaded without the approximation " +
+			"that it started from")
 	}
 	approximation := refined.Start()
 	ratios := ratiosTo(approximation)
 	if ratios == nil {
-		return nil, fmt.Errorf("valuewalk: diagnosis: a posterior of type %T has no density over values or rewards to compare", refined.Start())
+		return nil, fmt.Errorf("valuewalk: diagnosis: a posterior of type %T has no density over values or rewards "+
+			"to compare", refined.Start())
 	}
 	hash, err := mcmc.Fingerprint(problem)
 	if err != nil {
@@ -106,13 +110,15 @@ func Diagnose(refined *Refined, seed uint64, restarts ...Approximation) (*Diagno
 	}
 	r := refined.diagnostics
 	if r.StepSize == 0 {
-		return nil, fmt.Errorf("valuewalk: diagnosis: the refined posterior has made no transition, and says nothing about the approximation")
+		return nil, fmt.Errorf("valuewalk: diagnosis: the refined posterior has made no transition, and says nothing " +
+			"about the approximation")
 	}
 	t, err := newTarget(problem)
 	if err != nil {
 		return nil, err
 	}
-	d := &Diagnosis{Drift: r.Drift, PolicyDrift: r.PolicyDrift, Settling: r.Settling, Noise: r.Noise, Stuck: r.Stuck, Restarts: math.NaN()}
+	d := &Diagnosis{Drift: r.Drift, PolicyDrift: r.PolicyDrift, Settling: r.Settling, Noise: r.Noise, Stuck: r.Stuck,
+		Restarts: math.NaN()}
 	rng := mcmc.Stream(seed, hash, streamRatios)
 	x, err := approximation.SampleValues(rng, diagnosisDraws)
 	if err != nil {
@@ -149,11 +155,12 @@ func (d *Diagnosis) weigh(t *target, ratios ratios, x *mat.Dense) error {
 	return nil
 }
 
-// ratios returns the logs of the ratios of the exact posterior's density to an approximation's at values in the rows of x.
+// ratios returns the logs of the ratios of the exact posterior's density to an approximation's at values in the rows of
+// x.
 type ratios func(t *target, x *mat.Dense) ([]float64, error)
 
-// ratiosTo returns the ratios to an approximation, or nil if it has no density. Over rewards, the exact one is prior times
-// likelihood; over values, the change of variables adds its determinant.
+// ratiosTo returns the ratios to an approximation, or nil if it has no density. Over rewards, the exact one is prior
+// times likelihood; over values, the change of variables adds its determinant.
 func ratiosTo(a Approximation) ratios {
 	switch a := a.(type) {
 	case Density:
@@ -184,8 +191,8 @@ func ratiosTo(a Approximation) ratios {
 	return nil
 }
 
-// LogRatios draws from an approximation and returns the logs of the ratios of the exact posterior's density to its own at the draws,
-// each up to a constant. The prior and the approximation must have a density.
+// LogRatios draws from an approximation and returns the logs of the ratios of the exact posterior's density to its own
+// at the draws, each up to a constant. The prior and the approximation must have a density.
 func LogRatios(a Approximation, rng *rand.Rand, draws int) ([]float64, error) {
 	ratios := ratiosTo(a)
 	if ratios == nil {
@@ -208,18 +215,24 @@ func (d *Diagnosis) judge() {
 	drift, settling := beyond(d.Drift, d.Noise), beyond(d.Settling, noise)
 	switch {
 	case d.Stuck > maxStuck:
-		d.Verdict, d.Reason = DoNotUse, fmt.Sprintf("%.0f %% of the walkers never moved, more than %.0f %%", 100*d.Stuck, 100*maxStuck)
+		d.Verdict, d.Reason = DoNotUse, fmt.Sprintf("%.0f %% of the walkers never moved, more than %.0f %%",
+			100*d.Stuck, 100*maxStuck)
 	case settling > maxSettling && d.Settling > maxUnrest*noise:
-		d.Verdict, d.Reason = DoNotUse, fmt.Sprintf("the refinement has not come to rest: between its halves, the reward marginals move by %.2f standard deviations, more than %.2f; "+
+		d.Verdict, d.Reason = DoNotUse, fmt.Sprintf("the refinement has not come to rest: between its halves, the "+
+			"reward marginals move by %.2f standard deviations, more than %.2f; "+
 			"refine for longer, or sample", settling, maxSettling)
 	case drift > maxDrift:
-		d.Verdict, d.Reason = Improve, fmt.Sprintf("refinement moves the reward marginals by %.2f standard deviations, more than %.2f", drift, maxDrift)
+		d.Verdict, d.Reason = Improve, fmt.Sprintf("refinement moves the reward marginals by %.2f standard "+
+			"deviations, more than %.2f", drift, maxDrift)
 	case d.PolicyDrift > maxPolicyDrift:
-		d.Verdict, d.Reason = Improve, fmt.Sprintf("refinement moves the policy by %.3f in total variation, more than %.2f", d.PolicyDrift, maxPolicyDrift)
+		d.Verdict, d.Reason = Improve, fmt.Sprintf("refinement moves the policy by %.3f in total variation, more "+
+			"than %.2f", d.PolicyDrift, maxPolicyDrift)
 	case d.Restarts > maxDrift:
-		d.Verdict, d.Reason = Improve, fmt.Sprintf("another fit has reward marginals %.2f standard deviations away, more than %.2f", d.Restarts, maxDrift)
+		d.Verdict, d.Reason = Improve, fmt.Sprintf("another fit has reward marginals %.2f standard deviations away, "+
+			"more than %.2f", d.Restarts, maxDrift)
 	default:
-		d.Verdict, d.Reason = Trust, fmt.Sprintf("refinement moves the reward marginals by %.2f standard deviations and the policy by %.3f, no more than %.2f and %.2f",
+		d.Verdict, d.Reason = Trust, fmt.Sprintf("refinement moves the reward marginals by %.2f standard deviations "+
+			"and the policy by %.3f, no more than %.2f and %.2f",
 			drift, d.PolicyDrift, maxDrift, maxPolicyDrift)
 	}
 }
@@ -239,7 +252,9 @@ func (d *Diagnosis) String() string {
 		restarts = fmt.Sprintf(", to another fit %.3f", d.Restarts)
 	}
 	return fmt.Sprintf("verdict: %s: %s\n"+
-		"refinement: reward marginals move by %.3f standard deviations (Monte Carlo error %.3f, between its halves %.3f%s), policy by %.3f\n"+
+		"refinement: reward marginals move by %.3f standard deviations (Monte Carlo error %.3f, between its halves "+
+		"%.3f%s), policy by %.3f\n"+
 		"importance weights %s: k̂ = %.2f (threshold %.2f), effective sample size %.0f of %d",
-		d.Verdict, d.Reason, d.Drift, d.Noise, d.Settling, restarts, d.PolicyDrift, weights, d.KHat, d.Threshold, d.ESS, d.Draws)
+		d.Verdict, d.Reason, d.Drift, d.Noise, d.Settling, restarts, d.PolicyDrift, weights, d.KHat, d.Threshold, d.ESS,
+		d.Draws)
 }

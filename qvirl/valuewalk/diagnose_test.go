@@ -43,9 +43,9 @@ func diagnosed(t *testing.T, c RefineConfig, a Density, restarts ...Approximatio
 	return d
 }
 
-// TestImportanceSamplingOfAGaussian has an analytic answer: with the discount 0, values are rewards, and without demonstrations
-// their posterior is the prior. For a standard normal target and draws of variance v, the mean squared ratio is
-// v/√(2v − 1) for v > ½, and the tail of the ratios has the shape 1 − v if that is positive.
+// TestImportanceSamplingOfAGaussian has an analytic answer: with the discount 0, values are rewards, and without
+// demonstrations their posterior is the prior. For a standard normal target and draws of variance v, the mean squared
+// ratio is v/√(2v − 1) for v > ½, and the tail of the ratios has the shape 1 − v if that is positive.
 func TestImportanceSamplingOfAGaussian(t *testing.T) {
 	m, err := mdp.New(1, 2, [][]mdp.Transition{{{Next: 0, Prob: 1}}, {{Next: 0, Prob: 1}}}, nil)
 	if err != nil {
@@ -62,7 +62,8 @@ func TestImportanceSamplingOfAGaussian(t *testing.T) {
 				t.Errorf("variance %g: ESS %.0f of %d, want %.0f", v, d.ESS, d.Draws, want)
 			}
 		}
-		// the density of a Gaussian falls faster than the power law by a logarithm, which takes about 0.15 off the shape
+		// the density of a Gaussian falls faster than the power law by a logarithm, which takes about 0.15 off the
+		// shape
 		if shape := 1 - v; v < 1 && !scalar.EqualWithinAbs(d.KHat, shape, 0.3) || v > 1 && d.KHat > 0.1 {
 			t.Errorf("variance %g: k̂ = %.2f, want about %.2f", v, d.KHat, math.Max(shape, 0))
 		}
@@ -107,7 +108,8 @@ func TestVerdicts(t *testing.T) {
 		{"far away, and a hasty refinement", hasty, spoilt(exact, 8, 1), DoNotUse, "come to rest"},
 	} {
 		d := diagnosed(t, test.config, test.start)
-		if d.Verdict != test.verdict || !strings.Contains(d.Reason, test.reason) || !strings.Contains(d.String(), string(test.verdict)) {
+		if d.Verdict != test.verdict || !strings.Contains(d.Reason, test.reason) ||
+			!strings.Contains(d.String(), string(test.verdict)) {
 			t.Errorf("%s: %+v", test.name, d)
 		}
 		if !math.IsNaN(d.Restarts) || !(d.Noise > 0 && d.Drift > 0 && d.ESS >= 1) {
@@ -125,7 +127,8 @@ func TestVerdicts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := distance(base.rewardsOf(x), everyFourth(exact.Rewards())); !scalar.EqualWithinAbs(d.Drift/want, 1, 0.15) {
+	if want := distance(base.rewardsOf(x), everyFourth(exact.Rewards())); !scalar.EqualWithinAbs(d.Drift/want, 1,
+		0.15) {
 		t.Errorf("drift %.3f, but the distance to the exact posterior is %.3f", d.Drift, want)
 	}
 	if !scalar.EqualWithinAbs(d.Restarts/d.Drift, 1, 0.3) {
@@ -134,7 +137,8 @@ func TestVerdicts(t *testing.T) {
 }
 
 func TestVerdictRule(t *testing.T) {
-	clean := Diagnosis{KHat: 1, Threshold: 0.7, Drift: 0.05, Noise: 0.03, Settling: 0.04, PolicyDrift: 0.02, Restarts: math.NaN()}
+	clean := Diagnosis{KHat: 1, Threshold: 0.7, Drift: 0.05, Noise: 0.03, Settling: 0.04, PolicyDrift: 0.02,
+		Restarts: math.NaN()}
 	for want, change := range map[string]func(*Diagnosis){
 		"trust: refinement":                   func(d *Diagnosis) {},
 		"refine: refinement moves the reward": func(d *Diagnosis) { d.Drift = 0.2 },
@@ -142,7 +146,8 @@ func TestVerdictRule(t *testing.T) {
 		"refine: another fit":                 func(d *Diagnosis) { d.Restarts = 0.3 },
 		"do not use: 20 % of":                 func(d *Diagnosis) { d.Stuck = 0.2 },
 		"do not use: the refinement":          func(d *Diagnosis) { d.Settling = 0.2 },
-		"trust: refinement moves":             func(d *Diagnosis) { d.Drift, d.Noise = 0.12, 0.1 }, // most of it is Monte Carlo error
+		// most of it is Monte Carlo error
+		"trust: refinement moves": func(d *Diagnosis) { d.Drift, d.Noise = 0.12, 0.1 },
 	} {
 		d := clean
 		change(&d)

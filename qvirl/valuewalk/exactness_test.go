@@ -132,7 +132,8 @@ func (c *cells) expect(column [][]float64, i int, f func(float64) float64) float
 	return sum
 }
 
-// tractable is a problem with so few rewards that quadrature on a grid of so many points a dimension gives its posterior.
+// tractable is a problem with so few rewards that quadrature on a grid of so many points a dimension gives its
+// posterior.
 type tractable struct {
 	name    string
 	problem *irl.Problem
@@ -181,8 +182,10 @@ func TestQuadrature(t *testing.T) {
 			compare := func(what string, i int, column [][]float64, draws []float64, thresholds bool) {
 				mean := exact.expect(column, i, func(x float64) float64 { return x })
 				var points []float64
-				if thresholds { // grid edges, so that cells are wholly on one side, about −1, 0 and 1 posterior deviations away
-					std := math.Sqrt(exact.expect(column, i, func(x float64) float64 { return (x - mean) * (x - mean) }))
+				// grid edges, so that cells are wholly on one side, about −1, 0 and 1 posterior deviations away
+				if thresholds {
+					std := math.Sqrt(exact.expect(column, i,
+						func(x float64) float64 { return (x - mean) * (x - mean) }))
 					for _, at := range []float64{mean - std, mean, mean + std} {
 						cell := 12 * p.Prior.Std[i] / float64(test.grid)
 						points = append(points, p.Prior.Mean[i]+cell*math.Round((at-p.Prior.Mean[i])/cell))
@@ -266,7 +269,8 @@ func ellipticalSlice(t testing.TB, p *irl.Problem, chains, n int, seed uint64) [
 	return out
 }
 
-// smallWorld is a 3×3 gridworld with one terminal state and demonstrations of an expert for a reward drawn from the prior.
+// smallWorld is a 3×3 gridworld with one terminal state and demonstrations of an expert for a reward drawn from the
+// prior.
 func smallWorld(t testing.TB, seed uint64) (world *gridworld.World, problem *irl.Problem) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 77))
@@ -283,7 +287,8 @@ func smallWorld(t testing.TB, seed uint64) (world *gridworld.World, problem *irl
 	if err != nil {
 		t.Fatal(err)
 	}
-	return world, &irl.Problem{MDP: world.MDP, Prior: irl.IndependentPrior(9, -1, 3), Discount: 0.9, Beta: 2, Demos: mdp.Flatten(demos)}
+	return world, &irl.Problem{MDP: world.MDP, Prior: irl.IndependentPrior(9, -1, 3), Discount: 0.9, Beta: 2,
+		Demos: mdp.Flatten(demos)}
 }
 
 // worstScore returns the largest difference between two samplers' moments of any reward, in standard errors of the
@@ -302,19 +307,21 @@ func worstScore(posterior *Posterior, draws [][][]float64) (worst float64, what 
 		if err != nil {
 			return math.Inf(1), err.Error()
 		}
-		for _, m := range moments(reference.Mean(), reference.Quantile(0.05), reference.Quantile(0.5), reference.Quantile(0.95)) {
+		for _, m := range moments(reference.Mean(), reference.Quantile(0.05), reference.Quantile(0.5),
+			reference.Quantile(0.95)) {
 			want, e1 := estimate(chains, m.f)
 			got, e2 := estimate(posterior.RewardChains(i), m.f)
 			if z := math.Abs(got-want) / math.Hypot(e1, e2); !(z <= worst) {
-				worst, what = z, fmt.Sprintf("reward %d: %s = %.4f ± %.4f, the other sampler's is %.4f ± %.4f", i, m.name, got, e2, want, e1)
+				worst, what = z, fmt.Sprintf("reward %d: %s = %.4f ± %.4f, the other sampler's is %.4f ± %.4f", i,
+					m.name, got, e2, want, e1)
 			}
 		}
 	}
 	return worst, what
 }
 
-// TestEllipticalSlice compares marginals with an independent sampler over rewards, and shows that the comparison has the
-// power to tell the posterior without the determinant from the true one.
+// TestEllipticalSlice compares marginals with an independent sampler over rewards, and shows that the comparison has
+// the power to tell the posterior without the determinant from the true one.
 func TestEllipticalSlice(t *testing.T) {
 	_, grid := smallWorld(t, 5)
 	pair := *grid // state-action rewards on a 2-state MDP
@@ -341,18 +348,21 @@ func TestEllipticalSlice(t *testing.T) {
 			config := precise(12)
 			config.NoDeterminant = true
 			if z, _ := worstScore(fit(t, config, test.problem)[0], draws); !(z > 10) {
-				t.Errorf("without the determinant the difference is only %.1f standard errors: the comparison has no power", z)
+				t.Errorf("without the determinant the difference is only %.1f standard errors: the comparison has no "+
+					"power", z)
 			}
 		})
 	}
 }
 
-// TestCalibration is simulation-based calibration (Talts et al., 2018): rewards are drawn from the prior, demonstrations
-// from the rewards, and the rank of each true reward among near-independent posterior samples must be uniform.
+// TestCalibration is simulation-based calibration (Talts et al., 2018): rewards are drawn from the prior,
+// demonstrations from the rewards, and the rank of each true reward among near-independent posterior samples must be
+// uniform.
 func TestCalibration(t *testing.T) {
 	const replicates, samples, bins = 200, 39, 8
 	config := Default()
-	config.Chains, config.Samples, config.Warmup, config.MaxIterations, config.MinESS = 3, samples, 200, 600, math.MaxFloat64
+	config.Chains, config.Samples, config.Warmup, config.MaxIterations, config.MinESS = 3, samples, 200, 600,
+		math.MaxFloat64
 	problems, truth := make([]*irl.Problem, replicates), make([][]float64, replicates)
 	for i := range problems {
 		world, problem := smallWorld(t, 3000+uint64(i))
@@ -382,8 +392,8 @@ func TestCalibration(t *testing.T) {
 	}
 }
 
-// TestPriorIsRecovered checks that a posterior given nothing to learn from is the prior: no demonstrations, or state-only
-// rewards without a future.
+// TestPriorIsRecovered checks that a posterior given nothing to learn from is the prior: no demonstrations, or
+// state-only rewards without a future.
 func TestPriorIsRecovered(t *testing.T) {
 	problems := make(map[string]*irl.Problem)
 	for name, p := range smallProblems(t) {
@@ -405,7 +415,8 @@ func TestPriorIsRecovered(t *testing.T) {
 				want := append([]float64{mean, std * std}, 0.1, 0.5, 0.9)
 				points := []float64{mean - 1.2815515655*std, mean, mean + 1.2815515655*std}
 				for k, m := range moments(mean, points...) {
-					if got, stderr := estimate(posterior.RewardChains(i), m.f); !scalar.EqualWithinAbs(got, want[k], 4.5*stderr) {
+					if got, stderr := estimate(posterior.RewardChains(i), m.f); !scalar.EqualWithinAbs(got, want[k],
+						4.5*stderr) {
 						t.Errorf("reward %d: %s = %.4f ± %.4f, want %.4f", i, m.name, got, stderr, want[k])
 					}
 				}
@@ -416,7 +427,8 @@ func TestPriorIsRecovered(t *testing.T) {
 					}
 					got, stderr := estimate(posterior.ByChain(a), func(x float64) float64 { return x })
 					if !scalar.EqualWithinAbs(got, cov.At(i, j), 4.5*stderr) {
-						t.Errorf("covariance of rewards %d and %d = %.4f ± %.4f, want %.4f", i, j, got, stderr, cov.At(i, j))
+						t.Errorf("covariance of rewards %d and %d = %.4f ± %.4f, want %.4f", i, j, got, stderr,
+							cov.At(i, j))
 					}
 				}
 			}

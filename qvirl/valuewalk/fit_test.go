@@ -25,8 +25,8 @@ func paperProblem(t testing.TB, seed uint64) *irl.Problem {
 		Demos: mdp.Flatten(demos)}
 }
 
-// BenchmarkFit8x8 samples the posteriors of five worlds and reports the smallest bulk ESS of a reward or a value in each
-// second of one core's work, the worst world counting.
+// BenchmarkFit8x8 samples the posteriors of five worlds and reports the smallest bulk ESS of a reward or a value in
+// each second of one core's work, the worst world counting.
 func BenchmarkFit8x8(b *testing.B) {
 	for _, noDeterminant := range []bool{false, true} {
 		for seed := uint64(1000); seed < 1005; seed++ {

@@ -38,8 +38,8 @@ func (t *target) findLoops() {
 // staying in place; in the paper's gridworlds, log det has a standard deviation of 2.2 in the posterior, and what the
 // hard diagonal leaves of it one of 0.25.
 //
-// The softmax weights of the actions are (1 + u/16)¹⁶ with the score u ≤ 0 relative to the best action's, in units of the
-// temperature: within 0.5 % of exp(u) where it matters, without the cost of an exponential.
+// The softmax weights of the actions are (1 + u/16)¹⁶ with the score u ≤ 0 relative to the best action's, in units of
+// the temperature: within 0.5 % of exp(u) where it matters, without the cost of an exponential.
 func (t *target) addLoopForce(x, grad []float64) float64 {
 	score := t.backup
 	if !t.stateOnly {

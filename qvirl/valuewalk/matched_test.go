@@ -63,7 +63,8 @@ var families = map[matched.Family]map[string]irl.Restore{
 	matched.WarpedRewards:   {matched.Kind: matched.Restore},
 }
 
-// TestMatchedMomentsAreThoseOfQuadrature starts far away, and compares moments of what a family is over with quadrature.
+// TestMatchedMomentsAreThoseOfQuadrature starts far away, and compares moments of what a family is over with
+// quadrature.
 func TestMatchedMomentsAreThoseOfQuadrature(t *testing.T) {
 	problem, exact := valuewalk.TractableMoments(t)
 	c := matched.Default()
@@ -76,10 +77,12 @@ func TestMatchedMomentsAreThoseOfQuadrature(t *testing.T) {
 				want, m = exact.Value[i], g.Value(i)
 			}
 			mean, std := want.Mu, want.Sigma
-			// 1000 walkers: at least as many effective samples, so a standard error of at most 0.03 standard deviations; the
-			// warped marginals have L-moments for their targets, and their standard deviations follow less closely
+			// 1000 walkers: at least as many effective samples, so a standard error of at most 0.03 standard
+			// deviations; the warped marginals have L-moments for their targets, and their standard deviations follow
+			// less closely
 			if !scalar.EqualWithinAbs(m.Mean(), mean, 0.12*std) || !scalar.EqualWithinAbs(m.StdDev()/std, 1, 0.12) {
-				t.Errorf("%s: reward or value %d: mean %.3f, standard deviation %.3f, want %.3f and %.3f", family, i, m.Mean(), m.StdDev(), mean, std)
+				t.Errorf("%s: reward or value %d: mean %.3f, standard deviation %.3f, want %.3f and %.3f", family, i,
+					m.Mean(), m.StdDev(), mean, std)
 			}
 		}
 		if !g.Converged() {
@@ -92,8 +95,8 @@ func TestMatchedMomentsAreThoseOfQuadrature(t *testing.T) {
 	}
 }
 
-// TestMatchingImprovesAPoorStart compares distances to the exact posterior before and after, and those of a posterior that
-// was saved and loaded.
+// TestMatchingImprovesAPoorStart compares distances to the exact posterior before and after, and those of a posterior
+// that was saved and loaded.
 func TestMatchingImprovesAPoorStart(t *testing.T) {
 	exact := valuewalk.ExactSmall(t)
 	start := valuewalk.Spoilt(exact, 0.7, 0.8)
@@ -105,11 +108,12 @@ func TestMatchingImprovesAPoorStart(t *testing.T) {
 		}
 		return sum / float64(p.Problem().RewardDim())
 	}
-	before := valuewalk.RefineStarts(t, valuewalk.RefineConfig{Kept: 1, Samples: 3000, TargetAccept: 0.65, Trajectory: 1.5}, start)[0]
+	before := valuewalk.RefineStarts(t, valuewalk.RefineConfig{Kept: 1, Samples: 3000, TargetAccept: 0.65,
+		Trajectory: 1.5}, start)[0]
 	for family, kinds := range families {
 		g := match(t, family, matched.Default(), start)
-		// the start is 0.7 deviations off in its values and 0.2 too narrow; Monte Carlo error of a thousand effective samples
-		// is about 0.05
+		// the start is 0.7 deviations off in its values and 0.2 too narrow; Monte Carlo error of a thousand effective
+		// samples is about 0.05
 		if was, is := off(before), off(g); !(was > 0.4) || !(is < 0.15) {
 			t.Errorf("%s: error of means and standard deviations %.3f before, %.3f after matching", family, was, is)
 		}
@@ -125,11 +129,15 @@ func TestMatchingImprovesAPoorStart(t *testing.T) {
 		if a, b := off(g), off(loaded); !scalar.EqualWithinAbs(a, b, 1e-9) || loaded.Converged() != g.Converged() {
 			t.Errorf("%s: error %g became %g by saving", family, a, b)
 		}
-		if probs := g.ActionProbs(); !scalar.EqualWithinAbs(floats.Sum(probs), float64(g.Problem().MDP.States()), 1e-9) {
+		if probs := g.ActionProbs(); !scalar.EqualWithinAbs(floats.Sum(probs), float64(g.Problem().MDP.States()),
+			1e-9) {
 			t.Errorf("%s: action probabilities sum to %g", family, floats.Sum(probs))
 		}
-		if x := valuewalk.Must(g.SampleValues(rand.New(rand.NewPCG(1, 2)), 4000)); !scalar.EqualWithinAbs(stat.Mean(mat.Col(nil, 0, x), nil), g.Value(0).Mean(), 0.1*g.Value(0).StdDev()) {
-			t.Errorf("%s: values are drawn from another distribution than the marginal of the first: mean %g, %g", family,
+		if x := valuewalk.Must(g.SampleValues(rand.New(rand.NewPCG(1, 2)),
+			4000)); !scalar.EqualWithinAbs(stat.Mean(mat.Col(nil, 0, x), nil), g.Value(0).Mean(),
+			0.1*g.Value(0).StdDev()) {
+			t.Errorf("%s: values are drawn from another distribution than the marginal of the first: mean %g, %g",
+				family,
 				stat.Mean(mat.Col(nil, 0, x), nil), g.Value(0).Mean())
 		}
 	}
@@ -139,7 +147,8 @@ func TestBadMatches(t *testing.T) {
 	_, problem := valuewalk.SmallWorld(t, 70)
 	c := matched.Default()
 	c.Kept = 0
-	if _, err := matched.New("m", given{}, matched.WarpedRewards, c); err == nil || !strings.Contains(err.Error(), "Kept = 0") {
+	if _, err := matched.New("m", given{}, matched.WarpedRewards, c); err == nil ||
+		!strings.Contains(err.Error(), "Kept = 0") {
 		t.Errorf("error %v for a bad config", err)
 	}
 	c = matched.Default()
@@ -148,10 +157,12 @@ func TestBadMatches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.Fit(context.Background(), []*irl.Problem{problem}, nil); err == nil || !strings.Contains(err.Error(), "raise Samples") {
+	if _, err := m.Fit(context.Background(), []*irl.Problem{problem}, nil); err == nil ||
+		!strings.Contains(err.Error(), "raise Samples") {
 		t.Errorf("error %v for too few samples", err)
 	}
-	if _, err := matched.New("m", given{}, "skewed", matched.Default()); err == nil || !strings.Contains(err.Error(), "skewed") {
+	if _, err := matched.New("m", given{}, "skewed", matched.Default()); err == nil ||
+		!strings.Contains(err.Error(), "skewed") {
 		t.Errorf("error %v for an unknown family", err)
 	}
 }
@@ -167,7 +178,8 @@ func TestMatchedBetaAgreesWithQuadrature(t *testing.T) {
 		if got := math.Log(g.Quantile(0.5)); !scalar.EqualWithinAbs(got, mean, 0.12*math.Sqrt(variance)) {
 			t.Errorf("%s: median of β %g, want %g", family, g.Quantile(0.5), math.Exp(mean))
 		}
-		if got, want := math.Log(g.Quantile(0.95)/g.Quantile(0.05)), 3.2897*math.Sqrt(variance); !scalar.EqualWithinAbs(got/want, 1, 0.12) {
+		if got, want := math.Log(g.Quantile(0.95)/g.Quantile(0.05)),
+			3.2897*math.Sqrt(variance); !scalar.EqualWithinAbs(got/want, 1, 0.12) {
 			t.Errorf("%s: log of the 95 %% quantile of β over the 5 %% quantile %g, want %g", family, got, want)
 		}
 	}

@@ -20,7 +20,8 @@ type metric struct {
 func newMetric(mass *mat.SymDense) (*metric, error) {
 	var chol mat.Cholesky
 	if !chol.Factorize(mass) {
-		return nil, fmt.Errorf("valuewalk: the mass matrix is not positive definite to rounding: the prior or the discount is too extreme")
+		return nil, fmt.Errorf("valuewalk: the mass matrix is not positive definite to rounding: the prior or the " +
+			"discount is too extreme")
 	}
 	var inverse mat.SymDense
 	if err := chol.InverseTo(&inverse); err != nil {
@@ -44,11 +45,13 @@ func (m *metric) momentum(p, scratch []float64, rng *rand.Rand) float64 {
 }
 
 func multiply(dst []float64, a blas64.General, x []float64) {
-	blas64.Gemv(blas.NoTrans, 1, a, blas64.Vector{N: len(x), Data: x, Inc: 1}, 0, blas64.Vector{N: len(dst), Data: dst, Inc: 1})
+	blas64.Gemv(blas.NoTrans, 1, a, blas64.Vector{N: len(x), Data: x, Inc: 1}, 0, blas64.Vector{N: len(dst), Data: dst,
+		Inc: 1})
 }
 
-// addCurvature adds to h, [dim·dim], the Gauss–Newton approximation of minus the Hessian of the log density at the last eval:
-// Jᵀ Λ J with the Jacobian J = ∂R/∂x and the prior's precision Λ, and the Fisher information of the demonstrations.
+// addCurvature adds to h, [dim·dim], the Gauss–Newton approximation of minus the Hessian of the log density at the last
+// eval: Jᵀ Λ J with the Jacobian J = ∂R/∂x and the prior's precision Λ, and the Fisher information of the
+// demonstrations.
 func (t *target) addCurvature(h []float64) {
 	n := t.dim // of h; the rewards depend on the values alone
 	jacobian := make([]sparse, t.n)

@@ -14,21 +14,23 @@ import (
 	"github.com/go-birl/birl/qvirl/mcmc"
 )
 
-// Approximation is an approximate posterior over the optimal values x that the walk moves in, V* [S] for state-only rewards
-// and Q* [S·A] for state-action rewards. *tabular.Gaussian is one.
+// Approximation is an approximate posterior over the optimal values x that the walk moves in, V* [S] for state-only
+// rewards and Q* [S·A] for state-action rewards. *tabular.Gaussian is one.
 type Approximation interface {
 	irl.Posterior
 	// SampleValues draws n values, [n, RewardDim].
 	SampleValues(rng *rand.Rand, n int) (*mat.Dense, error)
 }
 
-// RefineConfig says how an approximate posterior is refined. DefaultRefine returns values that suit the paper's gridworlds.
+// RefineConfig says how an approximate posterior is refined. DefaultRefine returns values that suit the paper's
+// gridworlds.
 type RefineConfig struct {
 	// Transitions, k, leads from the approximate posterior to the exact one: every sample is at least so many
-	// Hamiltonian transitions away from a draw of the approximation. With 0, the samples are such draws, with the rewards
-	// that belong to them exactly; as it grows, they become those of ValueWalk.
+	// Hamiltonian transitions away from a draw of the approximation. With 0, the samples are such draws, with the
+	// rewards that belong to them exactly; as it grows, they become those of ValueWalk.
 	Transitions int
-	// Kept is the number of samples that a walker gives: its positions after Transitions, Transitions + 1, … transitions.
+	// Kept is the number of samples that a walker gives: its positions after Transitions, Transitions + 1, …
+	// transitions.
 	Kept    int
 	Samples int // of the refined posterior, a multiple of Kept: there are Samples / Kept walkers
 
@@ -37,10 +39,10 @@ type RefineConfig struct {
 	Seed         uint64
 }
 
-// DefaultRefine returns the default configuration with seed 0: 240 walkers. On 8×8 worlds of the paper (seeds from 1000), from
-// the posterior that tabular.StartConfig gives, its samples are nearly as close to a run of ValueWalk as a second run is, in less
-// than half of the time. Such a start is forgotten after a dozen transitions; then only the number of samples counts, and longer
-// trajectories bring no more than they cost.
+// DefaultRefine returns the default configuration with seed 0: 240 walkers. On 8×8 worlds of the paper (seeds from
+// 1000), from the posterior that tabular.StartConfig gives, its samples are nearly as close to a run of ValueWalk as a
+// second run is, in less than half of the time. Such a start is forgotten after a dozen transitions; then only the
+// number of samples counts, and longer trajectories bring no more than they cost.
 func DefaultRefine() RefineConfig {
 	return RefineConfig{Transitions: 15, Kept: 50, Samples: 12000, TargetAccept: 0.65, Trajectory: 1.5}
 }
@@ -53,7 +55,8 @@ func (c RefineConfig) Validate() error {
 	case c.Kept < 1:
 		return fmt.Errorf("valuewalk: Kept = %d, want at least 1", c.Kept)
 	case c.Samples < 2*c.Kept || c.Samples%c.Kept != 0:
-		return fmt.Errorf("valuewalk: Samples = %d, want a multiple of the %d samples of a walker, and at least two walkers", c.Samples, c.Kept)
+		return fmt.Errorf("valuewalk: Samples = %d, want a multiple of the %d samples of a walker, and at least two "+
+			"walkers", c.Samples, c.Kept)
 	case !(c.TargetAccept > 0 && c.TargetAccept < 1):
 		return fmt.Errorf("valuewalk: TargetAccept = %g is outside (0, 1)", c.TargetAccept)
 	case !(c.Trajectory > 0 && c.Trajectory <= 100):
@@ -70,13 +73,13 @@ const (
 	betaSpread     = 0.1  // of the starts' log β about the median of its prior, in its standard deviations
 	compared       = 2000 // samples that the diagnostics compare, at most
 	curvatureDraws = 40   // draws of the approximation whose mean curvature is the mass matrix
-	// groups is the number of groups of walkers, each with one random stream and one scratch space. It does not depend on
-	// the machine, and neither do the samples.
+	// groups is the number of groups of walkers, each with one random stream and one scratch space. It does not depend
+	// on the machine, and neither do the samples.
 	groups = 16
 )
 
-// Random streams of the refinement of one problem: the pilots have the numbers from streamPilots on, and so on. ValueWalk's
-// own streams are below them.
+// Random streams of the refinement of one problem: the pilots have the numbers from streamPilots on, and so on.
+// ValueWalk's own streams are below them.
 const (
 	streamDraws  = 1 << 20
 	streamPilots = 1 << 21
@@ -85,11 +88,11 @@ const (
 	streamBetas  = 1<<23 + 2
 )
 
-// Refine moves samples of approximate posteriors towards the exact ones, by transitions of the Hamiltonian Monte Carlo that
-// ValueWalk uses. The mass matrix is the mean curvature of the exact log posterior over draws of the approximation: the
-// inverse of the approximation's covariance, which would be at hand, needs steps half as long on the paper's gridworlds. It
-// works on as many walkers at a time as GOMAXPROCS allows; like those of Method.Fit, the samples of a problem depend on
-// neither that nor the other problems.
+// Refine moves samples of approximate posteriors towards the exact ones, by transitions of the Hamiltonian Monte Carlo
+// that ValueWalk uses. The mass matrix is the mean curvature of the exact log posterior over draws of the
+// approximation: the inverse of the approximation's covariance, which would be at hand, needs steps half as long on the
+// paper's gridworlds. It works on as many walkers at a time as GOMAXPROCS allows; like those of Method.Fit, the samples
+// of a problem depend on neither that nor the other problems.
 func Refine(ctx context.Context, c RefineConfig, starts []Approximation, progress irl.Progress) ([]*Refined, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -117,13 +120,16 @@ func Refine(ctx context.Context, c RefineConfig, starts []Approximation, progres
 	return out, nil
 }
 
-// walkAll walks towards the posteriors of problems from approximations, one each, and returns what answer makes of each walk.
-// At least so many draws are made of an approximation, up to the number of samples.
-func walkAll(ctx context.Context, c RefineConfig, problems []*irl.Problem, starts []Approximation, draws int, progress irl.Progress,
+// walkAll walks towards the posteriors of problems from approximations, one each, and returns what answer makes of each
+// walk. At least so many draws are made of an approximation, up to the number of samples.
+func walkAll(ctx context.Context, c RefineConfig, problems []*irl.Problem, starts []Approximation, draws int,
+	progress irl.Progress,
 	answer func(*refinement) (irl.Posterior, error)) ([]irl.Posterior, error) {
-	return mcmc.Fit(ctx, problems, progress, func(ctx context.Context, problem *irl.Problem, job *mcmc.Job) (irl.Posterior, error) {
+	return mcmc.Fit(ctx, problems, progress, func(ctx context.Context, problem *irl.Problem,
+		job *mcmc.Job) (irl.Posterior, error) {
 		walkers := c.Samples / c.Kept
-		r := &refinement{config: c, start: starts[job.Problem], problem: problem, job: job, walkers: walkers, drawn: max(walkers, min(draws, c.Samples))}
+		r := &refinement{config: c, start: starts[job.Problem], problem: problem, job: job, walkers: walkers,
+			drawn: max(walkers, min(draws, c.Samples))}
 		if err := r.run(ctx); err != nil {
 			return nil, err
 		}
@@ -186,12 +192,14 @@ func (r *refinement) prepare() (err error) {
 	if r.hash, err = mcmc.Fingerprint(r.problem); err != nil {
 		return err
 	}
-	if r.draws, err = r.start.SampleValues(mcmc.Stream(r.config.Seed, r.hash, streamDraws), r.drawn+pilots); err != nil {
+	if r.draws, err = r.start.SampleValues(mcmc.Stream(r.config.Seed, r.hash, streamDraws),
+		r.drawn+pilots); err != nil {
 		return err
 	}
 	n, dim := r.draws.Dims()
 	if n != r.drawn+pilots || dim != r.base.n && dim != r.base.dim {
-		return fmt.Errorf("valuewalk: the approximation gave draws [%d,%d], want [%d,%d]", n, dim, r.drawn+pilots, r.base.dim)
+		return fmt.Errorf("valuewalk: the approximation gave draws [%d,%d], want [%d,%d]", n, dim, r.drawn+pilots,
+			r.base.dim)
 	}
 	for i, x := range r.draws.RawMatrix().Data {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
@@ -215,9 +223,9 @@ func (r *refinement) prepare() (err error) {
 	return err
 }
 
-// adapt finds the step size: the geometric mean of those that the pilots adapt to. Where β is inferred, the approximation does
-// not say where, and the mean curvature over its draws may be far from that over the posterior: the pilots first walk there,
-// and their positions on the way give a mass matrix, twice, and the walkers their starts.
+// adapt finds the step size: the geometric mean of those that the pilots adapt to. Where β is inferred, the
+// approximation does not say where, and the mean curvature over its draws may be far from that over the posterior: the
+// pilots first walk there, and their positions on the way give a mass matrix, twice, and the walkers their starts.
 func (r *refinement) adapt(ctx context.Context) error {
 	chains, curvature, visited := make([]*chain, pilots), make([][]float64, pilots), make([][]float64, pilots)
 	for i := range chains {

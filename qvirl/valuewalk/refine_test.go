@@ -40,8 +40,8 @@ func isotropic(p *irl.Problem, std float64, mean ...float64) *crude {
 	return c
 }
 
-// spoilt returns the Gaussian with the moments of a sampled posterior, but its means moved by shift standard deviations, and
-// the standard deviations multiplied by spread.
+// spoilt returns the Gaussian with the moments of a sampled posterior, but its means moved by shift standard
+// deviations, and the standard deviations multiplied by spread.
 func spoilt(p *Posterior, shift, spread float64) *crude {
 	c := isotropic(p.Problem(), 1)
 	var cov mat.SymDense
@@ -158,7 +158,8 @@ func TestRefinementApproachesTheExactPosterior(t *testing.T) {
 		}
 	}
 	if !(at[0] > 0.3 && at[1] < 0.8*at[0] && at[4] < 0.035) {
-		t.Errorf("distances %.3f after 0, 1, 2, 4 and 10 transitions: want a fall from above 0.3 to the Monte Carlo error of 0.02", at)
+		t.Errorf("distances %.3f after 0, 1, 2, 4 and 10 transitions: want a fall from above 0.3 to the Monte Carlo "+
+			"error of 0.02", at)
 	}
 }
 
@@ -171,8 +172,8 @@ func everyFourth(x *mat.Dense) *mat.Dense {
 	return out
 }
 
-// TestNoTransitionsGiveTheDraws checks that the samples without a transition are draws of the approximation, with the rewards
-// whose optimal values they are.
+// TestNoTransitionsGiveTheDraws checks that the samples without a transition are draws of the approximation, with the
+// rewards whose optimal values they are.
 func TestNoTransitionsGiveTheDraws(t *testing.T) {
 	for name, p := range smallProblems(t) {
 		start := isotropic(p, 2, 0, 1, 2)
@@ -201,7 +202,8 @@ func TestNoTransitionsGiveTheDraws(t *testing.T) {
 				t.Fatalf("%s: sample %d has the reward of the values %v, want %v", name, i, x, want.RawRowView(i))
 			}
 		}
-		if d := refined.Diagnostics(); d.Drift != 0 || d.Stuck != 1 || d.Acceptance != 0 || d.StepSize != 0 || !(d.Noise > 0) {
+		if d := refined.Diagnostics(); d.Drift != 0 || d.Stuck != 1 || d.Acceptance != 0 || d.StepSize != 0 ||
+			!(d.Noise > 0) {
 			t.Errorf("%s: diagnostics %+v of no transition", name, d)
 		}
 	}
@@ -226,7 +228,8 @@ func TestRefinementIsDeterminedBySeedAndProblem(t *testing.T) {
 		t.Error("the samples of the problems are mixed up")
 	}
 	// the same problem twice, from different starts
-	if pair := refine(t, c, starts[2], isotropic(starts[2].Problem(), 3, 5)); !mat.Equal(pair[0].Rewards(), alone.Rewards()) || mat.Equal(pair[1].Rewards(), alone.Rewards()) {
+	if pair := refine(t, c, starts[2], isotropic(starts[2].Problem(), 3, 5)); !mat.Equal(pair[0].Rewards(),
+		alone.Rewards()) || mat.Equal(pair[1].Rewards(), alone.Rewards()) {
 		t.Error("two approximations of one problem are mixed up")
 	}
 	c.Seed++
@@ -264,7 +267,8 @@ func TestRefinedMethod(t *testing.T) {
 	p := posts[0].(*Refined)
 	var _ irl.ValuePosterior = p
 	d := p.Diagnostics()
-	if p.Len() != 1000 || p.Chains() != 1000/c.Kept || !(d.Acceptance > 0.3 && d.StepSize > 0 && d.Seconds > 0) || d.Divergences > 0 {
+	if p.Len() != 1000 || p.Chains() != 1000/c.Kept || !(d.Acceptance > 0.3 && d.StepSize > 0 && d.Seconds > 0) ||
+		d.Divergences > 0 {
 		t.Errorf("%d samples of %d walkers, diagnostics %+v", p.Len(), p.Chains(), d)
 	}
 	// the leapfrog steps and a start for each walker, and what the pilots took
@@ -276,7 +280,8 @@ func TestRefinedMethod(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := walked.Fit(context.Background(), []*irl.Problem{problem}, nil); err == nil || !strings.Contains(err.Error(), "cannot be refined") {
+	if _, err := walked.Fit(context.Background(), []*irl.Problem{problem}, nil); err == nil ||
+		!strings.Contains(err.Error(), "cannot be refined") {
 		t.Errorf("refining ValueWalk: error %v", err)
 	}
 }
@@ -321,10 +326,13 @@ func TestBadRefinements(t *testing.T) {
 	c := DefaultRefine()
 	c.Samples = 200
 	for want, starts := range map[string][]Approximation{
-		"no problems":         {},
-		"problem 1":           {good, nil},
-		"state 9":             {&crude{problem: &bad}},
-		"draw 0":              {broken{good, func(n int) (*mat.Dense, error) { return mat.NewDense(n, 9, repeat(math.NaN(), 9*n)), nil }}},
+		"no problems": {},
+		"problem 1":   {good, nil},
+		"state 9":     {&crude{problem: &bad}},
+		"draw 0": {broken{good, func(n int) (*mat.Dense, error) {
+			return mat.NewDense(n, 9,
+				repeat(math.NaN(), 9*n)), nil
+		}}},
 		"want [":              {broken{good, func(n int) (*mat.Dense, error) { return mat.NewDense(n, 8, nil), nil }}},
 		"problem 0: no draws": {broken{good, func(int) (*mat.Dense, error) { return nil, errors.New("no draws") }}},
 	} {

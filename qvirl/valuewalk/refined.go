@@ -33,7 +33,8 @@ func NewRefined(name string, base irl.Method, c RefineConfig) (*RefinedMethod, e
 func (m *RefinedMethod) Name() string { return m.name }
 
 // Fit fits and refines the posterior of each problem; every one is a *Refined.
-func (m *RefinedMethod) Fit(ctx context.Context, problems []*irl.Problem, progress irl.Progress) ([]irl.Posterior, error) {
+func (m *RefinedMethod) Fit(ctx context.Context, problems []*irl.Problem, progress irl.Progress) ([]irl.Posterior,
+	error) {
 	posts, err := m.base.Fit(ctx, problems, progress.Stage(m.base.Name()+": ", 0, 1, 2))
 	if err != nil {
 		return nil, err
@@ -42,7 +43,8 @@ func (m *RefinedMethod) Fit(ctx context.Context, problems []*irl.Problem, progre
 }
 
 // RefineAll is Refine for posteriors as a method returns them. They must be Approximations.
-func RefineAll(ctx context.Context, c RefineConfig, posts []irl.Posterior, progress irl.Progress) ([]irl.Posterior, error) {
+func RefineAll(ctx context.Context, c RefineConfig, posts []irl.Posterior, progress irl.Progress) ([]irl.Posterior,
+	error) {
 	starts, err := approximations(posts)
 	if err != nil {
 		return nil, err
@@ -77,7 +79,8 @@ func (p *Refined) Convergence() (ok bool, reason string) {
 	case d.Stuck > maxStuck:
 		return false, fmt.Sprintf("%.0f %% of the walkers never moved", 100*d.Stuck)
 	case d.restless():
-		return false, fmt.Sprintf("between its halves, the reward marginals move by %.2f standard deviations", d.Settling)
+		return false, fmt.Sprintf("between its halves, the reward marginals move by %.2f standard deviations",
+			d.Settling)
 	}
 	return true, ""
 }
@@ -91,8 +94,8 @@ func (d *RefineDiagnostics) restless() bool {
 // Diagnostics returns how the refinement went.
 func (p *Refined) Diagnostics() RefineDiagnostics { return p.diagnostics }
 
-// RefineDiagnostics says how a refinement went. The distances are Wasserstein-1 distances of reward marginals in units of
-// their posterior standard deviations, averaged over the rewards.
+// RefineDiagnostics says how a refinement went. The distances are Wasserstein-1 distances of reward marginals in units
+// of their posterior standard deviations, averaged over the rewards.
 type RefineDiagnostics struct {
 	Acceptance    float64 // mean acceptance probability
 	Divergences   int     // trajectories whose energy error exceeded 1000 nats
@@ -101,8 +104,9 @@ type RefineDiagnostics struct {
 	Evaluations   int     // of the posterior density and its gradient, those that found the step size included
 	Stuck         float64 // share of the walkers that never moved
 
-	Drift       float64 // from the approximation to the samples: the approximation's error, as far as Settling is small
-	Settling    float64 // from the first half of each walker's samples to the second: what a longer walk would still change
+	Drift float64 // from the approximation to the samples: the approximation's error, as far as Settling is small
+	// from the first half of each walker's samples to the second: what a longer walk would still change
+	Settling    float64
 	Noise       float64 // that Monte Carlo error alone makes between as many samples
 	PolicyDrift float64 // total variation between the posterior-predictive policies of both, mean over states
 
@@ -148,9 +152,11 @@ func (r *refinement) diagnose() (d RefineDiagnostics) {
 		return mat.NewDense(len(data)/r.base.n, r.base.n, data)
 	}
 	d.Drift = distance(before.Rewards(), after.Rewards())
-	d.Noise = distance(where(func(w, _ int) bool { return w%2 == 0 }), where(func(w, _ int) bool { return w%2 == 1 })) / math.Sqrt2
+	d.Noise = distance(where(func(w, _ int) bool { return w%2 == 0 }),
+		where(func(w, _ int) bool { return w%2 == 1 })) / math.Sqrt2
 	if half := kept / 2; half > 0 {
-		d.Settling = distance(where(func(_, j int) bool { return j < half }), where(func(_, j int) bool { return j >= kept-half }))
+		d.Settling = distance(where(func(_, j int) bool { return j < half }),
+			where(func(_, j int) bool { return j >= kept-half }))
 	}
 	actions, beta := r.problem.MDP.Actions(), r.problem.Beta
 	first := irl.ColumnMeans(before.Samples().Policies(actions, beta))
@@ -159,8 +165,8 @@ func (r *refinement) diagnose() (d RefineDiagnostics) {
 	return d
 }
 
-// distance returns the Wasserstein-1 distance between the columns of x and y, in standard deviations of y's and averaged
-// over the columns. Rows that one of them has more than the other are left out.
+// distance returns the Wasserstein-1 distance between the columns of x and y, in standard deviations of y's and
+// averaged over the columns. Rows that one of them has more than the other are left out.
 func distance(x, y *mat.Dense) float64 {
 	n, columns := x.Dims()
 	m, _ := y.Dims()

@@ -21,8 +21,9 @@ func (p *Posterior) Store() (kind string, arrays map[string]npz.Array) {
 		determinant = 1
 	}
 	d := p.diagnostics
-	return Kind, mcmc.Join(p.Arrays(), d.Diagnostics.Arrays(p.Problem()), mcmc.ArraysOf(d.numbers()), map[string]npz.Array{
-		"determinant": npz.Ints([]int{determinant}), "divergences": npz.Ints([]int{d.Divergences})})
+	return Kind, mcmc.Join(p.Arrays(), d.Diagnostics.Arrays(p.Problem()), mcmc.ArraysOf(d.numbers()),
+		map[string]npz.Array{
+			"determinant": npz.Ints([]int{determinant}), "divergences": npz.Ints([]int{d.Divergences})})
 }
 
 func (d *Diagnostics) numbers() map[string]*float64 {
@@ -49,12 +50,15 @@ func (p *Refined) Store() (kind string, arrays map[string]npz.Array) {
 }
 
 func (d *RefineDiagnostics) numbers() map[string]*float64 {
-	return map[string]*float64{"acceptance": &d.Acceptance, "step_size": &d.StepSize, "leapfrog_steps": &d.LeapfrogSteps,
-		"stuck": &d.Stuck, "drift": &d.Drift, "settling": &d.Settling, "noise": &d.Noise, "policy_drift": &d.PolicyDrift,
-		"seconds": &d.Seconds}
+	return map[string]*float64{"acceptance": &d.Acceptance, "step_size": &d.StepSize,
+		"leapfrog_steps": &d.LeapfrogSteps,
+		"stuck":          &d.Stuck, "drift": &d.Drift, "settling": &d.Settling, "noise": &d.Noise,
+		"policy_drift": &d.PolicyDrift,
+		"seconds":      &d.Seconds}
 }
 
-// RestoreRefined reads a posterior that Refined.Store returned. It has no approximation to start from, and so nothing to judge for Diagnose.
+// RestoreRefined reads a posterior that Refined.Store returned. It has no approximation to start from, and so nothing
+// to judge for Diagnose.
 func RestoreRefined(r *npz.Reader, problem *irl.Problem) (irl.Posterior, error) {
 	p := &Refined{Posterior: mcmc.Restore(r, problem, 1)}
 	mcmc.RestoreNumbers(r, p.diagnostics.numbers())

@@ -96,7 +96,8 @@ func TestSaveAndLoad(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got.Method() != p.Method() || got.Len() != p.Len() || got.Chains() != p.Chains() {
-			t.Errorf("%s: %s with %d samples in %d chains became %s with %d in %d", name, p.Method(), p.Len(), p.Chains(), got.Method(), got.Len(), got.Chains())
+			t.Errorf("%s: %s with %d samples in %d chains became %s with %d in %d", name, p.Method(), p.Len(),
+				p.Chains(), got.Method(), got.Len(), got.Chains())
 		}
 		if diff := cmp.Diff(p.Diagnostics(), got.Diagnostics()); diff != "" {
 			t.Errorf("%s: diagnostics (-saved +loaded):\n%s", name, diff)
@@ -152,13 +153,19 @@ func TestLoadRefusesBadFiles(t *testing.T) {
 		"do not make 7 chains":           func(a map[string]npz.Array) { a["posterior_chains"] = npz.Ints([]int{7}) },
 		"posterior_chains = 1.5":         func(a map[string]npz.Array) { a["posterior_chains"] = npz.Scalar(1.5) },
 		`"posterior_value_rhat" has the`: func(a map[string]npz.Array) { a["posterior_value_rhat"] = npz.Floats([]float64{1}, 1) },
-		`"posterior_acceptance" has the`: func(a map[string]npz.Array) { a["posterior_acceptance"] = npz.Floats(nil, 0) },
-		"do not make 0 chains":           func(a map[string]npz.Array) { a["posterior_chains"] = npz.Ints([]int{0}) },
-		"0 samples do not make":          func(a map[string]npz.Array) { a["posterior_reward"] = npz.Floats(nil, 0, 9) },
-		"the version 2":                  func(a map[string]npz.Array) { a["posterior_version"] = npz.Ints([]int{2}) },
-		`kind "magic"; want one`:         func(a map[string]npz.Array) { a["posterior_kind"] = npz.String("magic") },
-		"no posterior":                   func(a map[string]npz.Array) { delete(a, "posterior_kind") },
-		"missing transitions":            func(a map[string]npz.Array) { delete(a, "transitions") },
+		`"posterior_acceptance" has the`: func(a map[string]npz.Array) {
+			a["posterior_acceptance"] = npz.Floats(nil,
+				0)
+		},
+		"do not make 0 chains": func(a map[string]npz.Array) { a["posterior_chains"] = npz.Ints([]int{0}) },
+		"0 samples do not make": func(a map[string]npz.Array) {
+			a["posterior_reward"] = npz.Floats(nil, 0,
+				9)
+		},
+		"the version 2":          func(a map[string]npz.Array) { a["posterior_version"] = npz.Ints([]int{2}) },
+		`kind "magic"; want one`: func(a map[string]npz.Array) { a["posterior_kind"] = npz.String("magic") },
+		"no posterior":           func(a map[string]npz.Array) { delete(a, "posterior_kind") },
+		"missing transitions":    func(a map[string]npz.Array) { delete(a, "transitions") },
 	} {
 		arrays := read()
 		change(arrays)

@@ -62,7 +62,8 @@ func newTarget(p *irl.Problem) (*target, error) {
 	m := p.MDP
 	t := &target{
 		states: m.States(), actions: m.Actions(), n: p.RewardDim(), dim: p.ValueDim(), stateOnly: p.StateOnly(),
-		discount: p.Discount, beta: p.Beta, logBeta: math.Log(p.Beta), betaStd: p.BetaLogStd, mean: p.Prior.Mean, rowStart: make([]int32, 1, m.States()*m.Actions()+1),
+		discount: p.Discount, beta: p.Beta, logBeta: math.Log(p.Beta), betaStd: p.BetaLogStd, mean: p.Prior.Mean,
+		rowStart: make([]int32, 1, m.States()*m.Actions()+1),
 	}
 	for s := 0; s < t.states; s++ {
 		for a := 0; a < t.actions; a++ {
@@ -120,8 +121,9 @@ func (t *target) eval(x, grad []float64) float64 {
 	logBeta := x[t.n]
 	t.beta = math.Exp(logBeta)
 	logp := t.evalValues(x[:t.n], grad[:t.n])
-	// The likelihood depends on β and the scores through their product alone: its derivative in log β is that in the scores,
-	// times the scores. Scores relative to the first action's will do, because the derivatives of a state sum to zero.
+	// The likelihood depends on β and the scores through their product alone: its derivative in log β is that in the
+	// scores, times the scores. Scores relative to the first action's will do, because the derivatives of a state sum
+	// to zero.
 	score, slope := t.backup, 0.0
 	if !t.stateOnly {
 		score = x

@@ -13,8 +13,8 @@ import (
 	"github.com/go-birl/birl/qvirl/irl"
 )
 
-// smallProblems are one problem of each kind: state-only and state-action rewards, independent and correlated priors. In
-// the state-only MDP, state 2 has an action that ends the episode beside others that do not.
+// smallProblems are one problem of each kind: state-only and state-action rewards, independent and correlated priors.
+// In the state-only MDP, state 2 has an action that ends the episode beside others that do not.
 func smallProblems(t testing.TB) map[string]*irl.Problem {
 	t.Helper()
 	rows := [][]mdp.Transition{
@@ -27,7 +27,8 @@ func smallProblems(t testing.TB) map[string]*irl.Problem {
 	if err != nil {
 		t.Fatal(err)
 	}
-	demos := []mdp.Step{{State: 0, Action: 1}, {State: 0, Action: 1}, {State: 0, Action: 0}, {State: 1, Action: 0}, {State: 2, Action: 1}}
+	demos := []mdp.Step{{State: 0, Action: 1}, {State: 0, Action: 1}, {State: 0, Action: 0}, {State: 1, Action: 0},
+		{State: 2, Action: 1}}
 	correlated := func(n int) irl.Prior {
 		cov := mat.NewSymDense(n, nil)
 		mean := make([]float64, n)
@@ -197,7 +198,8 @@ func TestLogDetIsJacobian(t *testing.T) {
 		t.Fatal(err)
 	}
 	problems["gridworld"] = &irl.Problem{MDP: world.MDP, Prior: irl.IndependentPrior(6, 0, 1), Discount: 0.9, Beta: 1}
-	problems["gridworld, state-action"] = &irl.Problem{MDP: world.MDP, Prior: irl.IndependentPrior(30, 0, 1), Discount: 0.9, Beta: 1}
+	problems["gridworld, state-action"] = &irl.Problem{MDP: world.MDP, Prior: irl.IndependentPrior(30, 0, 1),
+		Discount: 0.9, Beta: 1}
 	const h = 1e-6
 	for name, p := range problems {
 		target, err := newTarget(p)
@@ -256,8 +258,8 @@ func TestBandLogDet(t *testing.T) {
 }
 
 // TestCurvature compares the mass matrix with central differences of the gradient. The Hessian of log softmax does not
-// depend on which actions were demonstrated, only on how many, and the scores are linear away from policy boundaries, so
-// that Gauss–Newton is exact.
+// depend on which actions were demonstrated, only on how many, and the scores are linear away from policy boundaries,
+// so that Gauss–Newton is exact.
 func TestCurvature(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	const h = 1e-5
@@ -270,7 +272,8 @@ func TestCurvature(t *testing.T) {
 		x := randomPosition(n, rng)
 		grad := make([]float64, n)
 		target.eval(x, grad)
-		for d := range target.demoed { // demonstrations as they are expected at x, which leave only the Fisher information in β
+		// demonstrations as they are expected at x, which leave only the Fisher information in β
+		for d := range target.demoed {
 			for a := range target.actions {
 				i := d*target.actions + a
 				target.counts[i] -= target.scoreG[i] / target.scoreScale()

@@ -34,7 +34,8 @@ func methodName(determinant bool) string {
 // neither on its place in the batch nor on the other problems nor on GOMAXPROCS, so that batches may be split freely.
 // Poor convergence is not an error: see Posterior.Diagnostics.
 func (m *Method) Fit(ctx context.Context, problems []*irl.Problem, progress irl.Progress) ([]irl.Posterior, error) {
-	return mcmc.Fit(ctx, problems, progress, func(ctx context.Context, problem *irl.Problem, job *mcmc.Job) (irl.Posterior, error) {
+	return mcmc.Fit(ctx, problems, progress, func(ctx context.Context, problem *irl.Problem,
+		job *mcmc.Job) (irl.Posterior, error) {
 		w := walk{config: m.config, problem: problem, job: job}
 		posterior, err := w.run(ctx)
 		if err != nil {
@@ -128,7 +129,8 @@ func (w *walk) prepare() error {
 		base.eval(x, grad)
 		base.addCurvature(curvature)
 		if i < w.config.Chains {
-			w.chains = append(w.chains, newChain(base.clone(), mcmc.Stream(w.config.Seed, hash, streamChains+uint64(i)), x, w.config))
+			w.chains = append(w.chains, newChain(base.clone(), mcmc.Stream(w.config.Seed, hash, streamChains+uint64(i)),
+				x, w.config))
 		}
 	}
 	w.metric, err = newMetric(symmetric(curvature, base.dim, float64(max(referenceDraws, w.config.Chains))))

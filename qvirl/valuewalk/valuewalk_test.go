@@ -41,7 +41,8 @@ func TestConverges(t *testing.T) {
 		if d.Value.RHat[r] > 1.01 || d.Value.BulkESS[e] < 1000 || p.Len() != 5000 {
 			t.Errorf("%s: R̂ %g, bulk ESS %g of %d samples", p.Method(), d.Value.RHat[r], d.Value.BulkESS[e], p.Len())
 		}
-		if d.Divergences > 0 || !(d.Acceptance > 0.3 && d.Acceptance < 0.95) || d.LeapfrogSteps < 2 || !(d.Seconds > 0) {
+		if d.Divergences > 0 || !(d.Acceptance > 0.3 && d.Acceptance < 0.95) || d.LeapfrogSteps < 2 ||
+			!(d.Seconds > 0) {
 			t.Errorf("%s: suspicious diagnostics %+v", p.Method(), d)
 		}
 	}
@@ -103,8 +104,10 @@ func TestSamplesSolveTheMDP(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := posterior.Value(s); !scalar.EqualWithinAbs(got.Mean(), want.Mean(), 1e-9) || !scalar.EqualWithinAbs(got.StdDev(), want.StdDev(), 1e-9) {
-				t.Errorf("%s: V(%d) = %g ± %g, want %g ± %g", name, s, got.Mean(), got.StdDev(), want.Mean(), want.StdDev())
+			if got := posterior.Value(s); !scalar.EqualWithinAbs(got.Mean(), want.Mean(), 1e-9) ||
+				!scalar.EqualWithinAbs(got.StdDev(), want.StdDev(), 1e-9) {
+				t.Errorf("%s: V(%d) = %g ± %g, want %g ± %g", name, s, got.Mean(), got.StdDev(), want.Mean(),
+					want.StdDev())
 			}
 		}
 	}
@@ -174,13 +177,15 @@ func TestBadInput(t *testing.T) {
 		"problem 1":   {good, &bad},
 		"state 9":     {&bad},
 	} {
-		if _, err := method.Fit(context.Background(), problems, nil); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := method.Fit(context.Background(), problems, nil); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
 	singular := *good
 	singular.Prior = irl.Prior{Mean: good.Prior.Mean, LowRank: mat.NewDense(9, 1, slices.Repeat([]float64{1}, 9))}
-	if _, err := method.Fit(context.Background(), []*irl.Problem{&singular}, nil); !errors.Is(err, irl.ErrSingularPrior) {
+	if _, err := method.Fit(context.Background(), []*irl.Problem{&singular}, nil); !errors.Is(err,
+		irl.ErrSingularPrior) {
 		t.Errorf("a singular prior: error %v", err)
 	}
 }
@@ -208,7 +213,8 @@ func TestNames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff([]string{test.want, test.want}, []string{m.Name(), fit(t, c, problem)[0].Method()}); diff != "" {
+		if diff := cmp.Diff([]string{test.want, test.want},
+			[]string{m.Name(), fit(t, c, problem)[0].Method()}); diff != "" {
 			t.Error(diff)
 		}
 	}

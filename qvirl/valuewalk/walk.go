@@ -21,9 +21,11 @@ type Walk struct {
 	Settled   bool            // whether the moments no longer depend on where the walk began
 }
 
-// WalkFrom walks from approximate posteriors towards those of problems, one each, as Refine does, and returns what answer makes of each
-// walk. The posteriors must be Approximations; they may take β as known where the problems infer it.
-func WalkFrom(ctx context.Context, c RefineConfig, problems []*irl.Problem, posts []irl.Posterior, progress irl.Progress,
+// WalkFrom walks from approximate posteriors towards those of problems, one each, as Refine does, and returns what
+// answer makes of each walk. The posteriors must be Approximations; they may take β as known where the problems infer
+// it.
+func WalkFrom(ctx context.Context, c RefineConfig, problems []*irl.Problem, posts []irl.Posterior,
+	progress irl.Progress,
 	answer func(Walk) (irl.Posterior, error)) ([]irl.Posterior, error) {
 	starts, err := approximations(posts)
 	if err != nil {
@@ -54,9 +56,9 @@ const (
 	restlessNoise = 1.5  // times the Monte Carlo error
 )
 
-// settled reports whether the moments no longer depend on where the walk began: no more than 5 % of the walkers never moved,
-// and the means of their first and second halves differ by no more than 0.15 standard deviations, or half as much again as
-// those of two halves of the walkers do (root mean squares over the values).
+// settled reports whether the moments no longer depend on where the walk began: no more than 5 % of the walkers never
+// moved, and the means of their first and second halves differ by no more than 0.15 standard deviations, or half as
+// much again as those of two halves of the walkers do (root mean squares over the values).
 func (r *refinement) settled() bool {
 	stuck := 0
 	for _, f := range r.groups {
@@ -96,7 +98,8 @@ func approximations(posts []irl.Posterior) ([]Approximation, error) {
 	for i, p := range posts {
 		var ok bool
 		if starts[i], ok = p.(Approximation); !ok {
-			return nil, fmt.Errorf("valuewalk: problem %d: a posterior of type %T cannot be refined: it has no draws of optimal values", i, p)
+			return nil, fmt.Errorf("valuewalk: problem %d: a posterior of type %T cannot be refined: it has no draws "+
+				"of optimal values", i, p)
 		}
 	}
 	return starts, nil

@@ -8,8 +8,9 @@ import (
 	"github.com/go-birl/birl/qvirl/irl"
 )
 
-// Walker makes the Hamiltonian transitions of the walk over values one at a time, for samplers that alternate them with others:
-// they leave the posterior over x invariant, the optimal values of a reward (and log β after them where it is inferred), [Dim].
+// Walker makes the Hamiltonian transitions of the walk over values one at a time, for samplers that alternate them with
+// others: they leave the posterior over x invariant, the optimal values of a reward (and log β after them where it is
+// inferred), [Dim].
 type Walker struct {
 	chain     *chain
 	metric    *metric
@@ -18,8 +19,8 @@ type Walker struct {
 	placed    bool // it has a position
 }
 
-// NewWalker returns a walker in the posterior of a problem, whose prior must have a density. It has no position yet. trajectory
-// is the mean length of a trajectory in units of posterior standard deviations.
+// NewWalker returns a walker in the posterior of a problem, whose prior must have a density. It has no position yet.
+// trajectory is the mean length of a trajectory in units of posterior standard deviations.
 func NewWalker(problem *irl.Problem, rng *rand.Rand, trajectory float64) (*Walker, error) {
 	t, err := newTarget(problem)
 	if err != nil {
@@ -36,7 +37,8 @@ func (w *Walker) MoveTo(x []float64) {
 	}
 }
 
-// AddCurvature adds the posterior's curvature at the present position to that of which UseCurvature makes the mass matrix.
+// AddCurvature adds the posterior's curvature at the present position to that of which UseCurvature makes the mass
+// matrix.
 func (w *Walker) AddCurvature() {
 	w.chain.target.eval(w.chain.at.x, w.chain.at.grad)
 	w.chain.target.addCurvature(w.curvature)
@@ -44,8 +46,8 @@ func (w *Walker) AddCurvature() {
 	w.positions++
 }
 
-// UseCurvature makes the mean of the curvatures that were added to walkers of one problem the mass matrix of each, and forgets
-// them.
+// UseCurvature makes the mean of the curvatures that were added to walkers of one problem the mass matrix of each, and
+// forgets them.
 func UseCurvature(walkers []*Walker) error {
 	n := walkers[0].chain.target.dim
 	sum, count := make([]float64, n*n), 0

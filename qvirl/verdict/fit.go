@@ -13,8 +13,8 @@ import (
 // Result is a posterior with the verdict on it.
 type Result struct {
 	Posterior irl.Posterior
-	// Returned says what Posterior is: the name of the method that was asked, "refined" for the samples that the verdict
-	// rests on, or "reference" for a longer run of that sampler from the prior.
+	// Returned says what Posterior is: the name of the method that was asked, "refined" for the samples that the
+	// verdict rests on, or "reference" for a longer run of that sampler from the prior.
 	Returned  string
 	Verdict   Verdict    // on what the method that was asked gave
 	Diagnosis *Diagnosis // that the verdict rests on; nil of a sampler
@@ -43,7 +43,8 @@ const longer = 3
 // Fit fits a problem by a variational method and judges the answer. Unless it is trusted, and with escalate, Fit goes
 // on: from "refine" to the samples that it was judged by, from "do not use" to a longer run of the reference sampler.
 // What fails on a valid problem, or cannot be judged, is not to be used; without escalate, the error is returned.
-func Fit(ctx context.Context, method irl.Method, problem *irl.Problem, escalate bool, c Config, progress irl.Progress) (*Result, error) {
+func Fit(ctx context.Context, method irl.Method, problem *irl.Problem, escalate bool, c Config,
+	progress irl.Progress) (*Result, error) {
 	if err := problem.Validate(); err != nil {
 		return nil, err
 	}

@@ -1,10 +1,10 @@
-// Package verdict says of an approximate posterior whether it is to be believed, on the user's own problem, and goes on to a better
-// one where it is not.
+// Package verdict says of an approximate posterior whether it is to be believed, on the user's own problem, and goes on
+// to a better one where it is not.
 //
-// The judge is a run of package reference on the same problem: chains of which one half starts from draws of the prior and the other
-// from draws of the approximation. Where they agree, whatever they began from, their samples are of the exact posterior up to a
-// known Monte Carlo error, and the approximation is compared with them number by number. Where they do not, nothing vouches for the
-// approximation.
+// The judge is a run of package reference on the same problem: chains of which one half starts from draws of the prior
+// and the other from draws of the approximation. Where they agree, whatever they began from, their samples are of the
+// exact posterior up to a known Monte Carlo error, and the approximation is compared with them number by number. Where
+// they do not, nothing vouches for the approximation.
 package verdict
 
 import (
@@ -26,8 +26,9 @@ type Verdict string
 
 // The verdicts on approximations.
 const (
-	Trust    Verdict = "trust"      // the approximation may be used as it is
-	Refine   Verdict = "refine"     // the samples that it was judged by should be used in its place: they have converged
+	Trust Verdict = "trust" // the approximation may be used as it is
+	// the samples that it was judged by should be used in its place: they have converged
+	Refine   Verdict = "refine"
 	DoNotUse Verdict = "do not use" // these samples have not converged either: sample for longer
 )
 
@@ -37,8 +38,8 @@ const (
 	NotConverged Verdict = "not converged" // they do not, or are not
 )
 
-// Limits of the errors of an approximation that is trusted: each is the largest over the rewards, the optimal values of the states,
-// and β where it is inferred.
+// Limits of the errors of an approximation that is trusted: each is the largest over the rewards, the optimal values of
+// the states, and β where it is inferred.
 const (
 	MaxMean   = 0.1  // of a mean, in posterior standard deviations
 	MaxStd    = 0.1  // of a standard deviation, relative
@@ -65,7 +66,8 @@ type Diagnosis struct {
 	Verdict Verdict
 	Reason  string // the rule that gave it, with the figures
 
-	Mean, Std float64 // largest error of a reward's mean, in posterior standard deviations, and of its standard deviation, relative
+	// largest error of a reward's mean, in posterior standard deviations, and of its standard deviation, relative
+	Mean, Std float64
 	ValueMean float64 // the same of an optimal value's
 	ValueStd  float64
 	Policy    float64 // total variation of the policy in the worst state
@@ -79,13 +81,15 @@ type Diagnosis struct {
 // Diagnose judges an approximate posterior and returns the samples that it was judged by too. The verdict is
 //
 //   - "do not use" if the judging chains disagree or are too short;
-//   - "refine" if the approximation's own computation has not converged, if it is further from the samples than MaxMean, MaxStd or
-//     MaxPolicy allow, or if k̂ > MaxKHat or the effective size of the weights is below MinWeight: then its tails are wrong, or so many
-//     small errors add up that no importance weights could repair them; or if there is no k̂, because it or the prior has no density;
+//   - "refine" if the approximation's own computation has not converged, if it is further from the samples than
+//     MaxMean, MaxStd or MaxPolicy allow, or if k̂ > MaxKHat or the effective size of the weights is below MinWeight:
+//     then its tails are wrong, or so many small errors add up that no importance weights could repair them; or if
+//     there is no k̂, because it or the prior has no density;
 //   - "trust" otherwise.
 //
 // Monte Carlo error counts against the approximation: it is not taken off.
-func Diagnose(ctx context.Context, post irl.Posterior, c Config, progress irl.Progress) (*Diagnosis, *reference.Posterior, error) {
+func Diagnose(ctx context.Context, post irl.Posterior, c Config, progress irl.Progress) (*Diagnosis,
+	*reference.Posterior, error) {
 	sampler, err := reference.New(c.Reference)
 	if err != nil {
 		return nil, nil, err
@@ -110,7 +114,8 @@ func Diagnose(ctx context.Context, post irl.Posterior, c Config, progress irl.Pr
 	d.ValueMean, d.ValueStd = worst(mine.ValueMean, mine.ValueStd, exact.ValueMean, exact.ValueStd)
 	beta, betaStd := 0.0, 0.0
 	if post.Problem().InfersBeta() {
-		beta, betaStd = worst([]float64{mine.BetaMean}, []float64{mine.BetaStd}, []float64{exact.BetaMean}, []float64{exact.BetaStd})
+		beta, betaStd = worst([]float64{mine.BetaMean}, []float64{mine.BetaStd}, []float64{exact.BetaMean},
+			[]float64{exact.BetaStd})
 	}
 	for s := range post.Problem().MDP.States() {
 		tv := 0.0
@@ -127,9 +132,11 @@ func Diagnose(ctx context.Context, post irl.Posterior, c Config, progress irl.Pr
 	case !ok:
 		refine("its computation has not converged: %s", why)
 	case max(d.Mean, d.ValueMean, beta) > MaxMean:
-		refine("a mean is off by %.2f posterior standard deviations, more than %g", max(d.Mean, d.ValueMean, beta), MaxMean)
+		refine("a mean is off by %.2f posterior standard deviations, more than %g", max(d.Mean, d.ValueMean, beta),
+			MaxMean)
 	case max(d.Std, d.ValueStd, betaStd) > MaxStd:
-		refine("a standard deviation is off by %.0f %%, more than %.0f %%", 100*max(d.Std, d.ValueStd, betaStd), 100*MaxStd)
+		refine("a standard deviation is off by %.0f %%, more than %.0f %%", 100*max(d.Std, d.ValueStd, betaStd),
+			100*MaxStd)
 	case d.Policy > MaxPolicy:
 		refine("the policy of a state is off by %.3f in total variation, more than %g", d.Policy, MaxPolicy)
 	case math.IsNaN(d.KHat):
@@ -137,9 +144,11 @@ func Diagnose(ctx context.Context, post irl.Posterior, c Config, progress irl.Pr
 	case d.KHat > MaxKHat:
 		refine("k̂ of the importance ratios is %.2f, above %g", d.KHat, MaxKHat)
 	case d.WeightESS < MinWeight*float64(c.Draws):
-		refine("the importance weights of %d draws are worth %.0f, less than %g of them", c.Draws, d.WeightESS, MinWeight)
+		refine("the importance weights of %d draws are worth %.0f, less than %g of them", c.Draws, d.WeightESS,
+			MinWeight)
 	default:
-		d.Verdict, d.Reason = Trust, fmt.Sprintf("means within %.2f standard deviations, standard deviations within %.0f %%, the policy within %.3f, k̂ %.2f",
+		d.Verdict, d.Reason = Trust, fmt.Sprintf("means within %.2f standard deviations, standard deviations within "+
+			"%.0f %%, the policy within %.3f, k̂ %.2f",
 			max(d.Mean, d.ValueMean, beta), 100*max(d.Std, d.ValueStd, betaStd), d.Policy, d.KHat)
 	}
 	return d, samples, nil
@@ -170,8 +179,8 @@ func gap(a, b float64) float64 {
 	return math.Abs(a - b)
 }
 
-// weigh returns k̂ and the effective sample size of importance sampling with draws of the approximation, NaN where it or the prior
-// has no density.
+// weigh returns k̂ and the effective sample size of importance sampling with draws of the approximation, NaN where it
+// or the prior has no density.
 func weigh(post irl.Posterior, c Config) (khat, ess float64) {
 	khat, ess = math.NaN(), math.NaN()
 	a, ok := post.(valuewalk.Approximation)
@@ -199,7 +208,8 @@ func (d *Diagnosis) String() string {
 		verdict,
 		fmt.Sprintf("largest errors: reward mean %.2f sd, sd %.0f %%; value mean %.2f sd, sd %.0f %%; policy %.3f",
 			d.Mean, 100*d.Std, d.ValueMean, 100*d.ValueStd, d.Policy),
-		fmt.Sprintf("importance weights: k̂ %.2f, effective sample size %.0f; chains from the prior and from the fit: R̂ %.3f, bulk ESS %.0f",
+		fmt.Sprintf("importance weights: k̂ %.2f, effective sample size %.0f; chains from the prior and from the "+
+			"fit: R̂ %.3f, bulk ESS %.0f",
 			d.KHat, d.WeightESS, d.RHat, d.ESS),
 	}, "\n")
 }

@@ -193,8 +193,10 @@ func TestDiagnose(t *testing.T) {
 		"values off":         {withValue{change(p, func(n *normal) { n.valueShift = 2 })}, Refine, "a mean is off by"},
 		"β off": {withBeta{change(&inferred, func(n *normal) { n.betaScale = 1.3 })},
 			Refine, "a mean is off by 0"},
-		"policy too sharp":         {change(p, func(n *normal) { n.sharpness = 1.5 }), Refine, "the policy of a state is off"},
-		"tails too light":          {change(p, func(n *normal) { n.claimed = 0.6 }), Refine, "k̂ of the importance ratios is"},
+		"policy too sharp": {change(p, func(n *normal) { n.sharpness = 1.5 }), Refine,
+			"the policy of a state is off"},
+		"tails too light": {change(p, func(n *normal) { n.claimed = 0.6 }), Refine,
+			"k̂ of the importance ratios is"},
 		"no density":               {noDensity{right(p)}, Refine, "no density"},
 		"not converged":            {change(p, func(n *normal) { n.stuck = true }), Refine, "it stood still"},
 		"a mean that is no number": {change(p, func(n *normal) { n.nan = true }), Refine, "a mean is off by +Inf"},
@@ -213,7 +215,8 @@ func TestDiagnoseMatched(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &irl.Problem{MDP: m, Prior: irl.Prior{Mean: []float64{3, -1}, Cov: mat.NewSymDense(2, []float64{1, 0.6, 0.6, 1})},
+	p := &irl.Problem{MDP: m, Prior: irl.Prior{Mean: []float64{3, -1},
+		Cov: mat.NewSymDense(2, []float64{1, 0.6, 0.6, 1})},
 		Discount: 0.9, Beta: 1, Demos: []mdp.Step{{State: 0, Action: 0}}}
 	for correlation, want := range map[float64]Verdict{0.6: Trust, -0.6: Refine} {
 		prior := irl.Prior{Mean: p.Prior.Mean, Cov: mat.NewSymDense(2, []float64{1, correlation, correlation, 1})}
@@ -339,7 +342,8 @@ func TestFit(t *testing.T) {
 		if r.Returned != c.returned || r.Verdict != c.verdict || r.Diagnosis.Verdict != c.verdict ||
 			r.Converged != c.converged ||
 			(r.Err() == nil) != c.converged || strings.Join(stages, " ") != c.stages {
-			t.Errorf("%s: returned %s after %v, verdict %s, converged %v: %s", name, r.Returned, stages, r.Verdict, r.Converged,
+			t.Errorf("%s: returned %s after %v, verdict %s, converged %v: %s", name, r.Returned, stages, r.Verdict,
+				r.Converged,
 				r.Reason)
 		}
 		if r.Posterior == nil || r.Posterior.Problem() != p || r.Reason == "" || !(last > 0.3 && last <= 1) {

@@ -179,7 +179,8 @@ func singular(b *builder) {
 		}
 	}
 	b.add("low-rank-1",
-		"A 4×4 gridworld whose rewards are one unknown weight times a feature, but for 10⁻⁸ of variance.", grid(4), lowRank(16, 1, 1e-8))
+		"A 4×4 gridworld whose rewards are one unknown weight times a feature, but for 10⁻⁸ of variance.", grid(4),
+		lowRank(16, 1, 1e-8))
 	b.add("low-rank-2", "A 4×4 gridworld whose rewards are linear in two features, but for 10⁻⁸ of variance.", grid(4),
 		lowRank(16, 2, 1e-8))
 	b.add("low-rank-3", "A 5×5 gridworld whose rewards are linear in three features, but for 10⁻⁴ of variance.",
@@ -280,7 +281,8 @@ func improbable(b *builder) {
 			Demos: slices.Concat(repeat(3, 2, 0), repeat(3, 1, 0))}
 	}
 	b.add("into-the-pit",
-		"The expert walks into a pit of −10, and not to the goal of 10; both are known up to a standard deviation of 1.", pit(1, 2), nil)
+		"The expert walks into a pit of −10, and not to the goal of 10; both are known up to a standard deviation of "+
+			"1.", pit(1, 2), nil)
 	b.add("into-the-pit-known", "The same with rewards known up to 0.1: the steps are all but impossible.", pit(0.1, 2),
 		nil)
 	b.add("into-the-pit-rational", "The same with a standard deviation of 3 and β = 20.", pit(3, 20), nil)

@@ -49,7 +49,10 @@ func Judge(c *Case, answer *summary.Summary) (*Errors, error) {
 	}
 	exact := &c.Exact.Summary
 	j := &judge{worst: 1}
-	j.Mean, j.Std = j.compare("reward", answer, exact, func(s *summary.Summary) (mean, std []float64) { return s.RewardMean, s.RewardStd })
+	j.Mean, j.Std = j.compare("reward", answer, exact, func(s *summary.Summary) (mean,
+		std []float64) {
+		return s.RewardMean, s.RewardStd
+	})
 	j.ValueMean, j.ValueStd = j.compare("the value of state", answer, exact,
 		func(s *summary.Summary) (mean, std []float64) { return s.ValueMean, s.ValueStd })
 	if c.Problem.InfersBeta() {
@@ -74,7 +77,8 @@ func Judge(c *Case, answer *summary.Summary) (*Errors, error) {
 }
 
 // compare judges means and standard deviations, which of picks out of a summary, and returns the worst errors.
-func (j *judge) compare(what string, answer, exact *summary.Summary, of func(*summary.Summary) (mean, std []float64)) (worstMean, worstStd float64) {
+func (j *judge) compare(what string, answer, exact *summary.Summary, of func(*summary.Summary) (mean,
+	std []float64)) (worstMean, worstStd float64) {
 	mean, std := of(answer)
 	exactMean, exactStd := of(exact)
 	meanErr, stdErr := of(errorsOf(answer))

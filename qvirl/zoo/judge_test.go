@@ -73,8 +73,9 @@ func TestJudge(t *testing.T) {
 			func(e *Errors) float64 { return e.Std }, math.Inf(1)},
 		"samples' own error": {func(s *summary.Summary) {
 			s.RewardMean[0] += 0.25 // 0.1 and four errors of 0.05
-			s.Error = &summary.Summary{RewardMean: []float64{0.05, 0}, RewardStd: []float64{0, 0}, ValueMean: []float64{0, 0},
-				ValueStd: []float64{0, 0}, Policy: make([]float64, 4)}
+			s.Error = &summary.Summary{RewardMean: []float64{0.05, 0}, RewardStd: []float64{0, 0},
+				ValueMean: []float64{0, 0},
+				ValueStd:  []float64{0, 0}, Policy: make([]float64, 4)}
 		}, true, func(e *Errors) float64 { return e.Mean }, 0.25},
 		"an error that is no number": {func(s *summary.Summary) {
 			s.RewardMean[0] += 0.5
@@ -84,8 +85,9 @@ func TestJudge(t *testing.T) {
 		}, false, func(e *Errors) float64 { return e.Mean }, 0.5},
 		"too few samples": {func(s *summary.Summary) {
 			s.RewardMean[0] += 0.5 // excused by an error of 0.2, if that were believed
-			s.Error = &summary.Summary{RewardMean: []float64{0.2, 0}, RewardStd: []float64{0, 0}, ValueMean: []float64{0, 0},
-				ValueStd: []float64{0, 0}, Policy: make([]float64, 4)}
+			s.Error = &summary.Summary{RewardMean: []float64{0.2, 0}, RewardStd: []float64{0, 0},
+				ValueMean: []float64{0, 0},
+				ValueStd:  []float64{0, 0}, Policy: make([]float64, 4)}
 		}, false, func(e *Errors) float64 { return e.Mean }, 0.5},
 	} {
 		c := judged()

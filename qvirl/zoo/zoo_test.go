@@ -172,7 +172,8 @@ func TestUpdateKeepsWhatIsThere(t *testing.T) {
 		if asked++; c.Name == cases[1].Name {
 			return nil, nil
 		}
-		s := summary.Summary{RewardMean: []float64{1, 2, 3}, RewardStd: []float64{1, 1, 1}, ValueMean: []float64{4, 5, 6},
+		s := summary.Summary{RewardMean: []float64{1, 2, 3}, RewardStd: []float64{1, 1, 1}, ValueMean: []float64{4, 5,
+			6},
 			ValueStd: []float64{1, 1, 1}, Policy: []float64{.5, .5, .5, .5, .5, .5}}
 		errors := s
 		s.Error = &errors

@@ -1,5 +1,5 @@
-// Package nb keeps the cells of a notebook short: an error ends the cell, and a statement about numbers is checked where it
-// is made, whenever the notebook runs.
+// Package nb keeps the cells of a notebook short: an error ends the cell, and a statement about numbers is checked
+// where it is made, whenever the notebook runs.
 package nb
 
 import "fmt"

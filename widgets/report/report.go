@@ -25,7 +25,8 @@ func Table(t exhibit.Table) widgets.Table {
 		for i, c := range r.Cells {
 			cell := widgets.Cell{Estimate: estimate(c.Estimate)}
 			if c.Estimate != nil && cell.Estimate == nil {
-				out.Notes = append(out.Notes, fmt.Sprintf("%s of %s is %g.", t.Columns[i].Title, r.Method, c.Estimate.Mean))
+				out.Notes = append(out.Notes, fmt.Sprintf("%s of %s is %g.", t.Columns[i].Title, r.Method,
+					c.Estimate.Mean))
 			}
 			for _, ref := range c.References {
 				cell.References = append(cell.References, estimate(ref))
@@ -76,7 +77,8 @@ func Chart(c exhibit.Chart) widgets.Curves {
 	for _, p := range c.Panels {
 		panel := widgets.CurvePanel{Title: p.Title, XLabel: p.XLabel, YLabel: p.YLabel, LogX: p.LogX, LogY: p.LogY}
 		for _, curve := range p.Curves {
-			panel.Curves = append(panel.Curves, widgets.Curve{Name: curve.Name, X: curve.X, Y: curve.Y, StdErr: curve.StdErr,
+			panel.Curves = append(panel.Curves, widgets.Curve{Name: curve.Name, X: curve.X, Y: curve.Y,
+				StdErr: curve.StdErr,
 				Points: len(curve.X) <= mostPoints})
 		}
 		for _, l := range p.Levels {
@@ -94,7 +96,8 @@ func Chart(c exhibit.Chart) widgets.Curves {
 func Ranks(c exhibit.RankChart) widgets.Ranks {
 	out := widgets.Ranks{Title: c.Title, Bins: c.Bins, Columns: len(c.Panels)}
 	for _, p := range c.Panels {
-		out.Panels = append(out.Panels, widgets.RankPanel{Title: widgets.Label(p.Method), Method: p.Method, Ranks: p.Ranks, Max: p.Max})
+		out.Panels = append(out.Panels, widgets.RankPanel{Title: widgets.Label(p.Method), Method: p.Method,
+			Ranks: p.Ranks, Max: p.Max})
 	}
 	return out
 }
@@ -140,7 +143,8 @@ func Write(r *exhibit.Report, dir string) ([]string, error) {
 	var files []string
 	write := func(name, text string) error {
 		files = append(files, name)
-		return atomicfile.Write(filepath.Join(dir, name), func(w io.Writer) error { _, err := io.WriteString(w, text); return err })
+		return atomicfile.Write(filepath.Join(dir, name),
+			func(w io.Writer) error { _, err := io.WriteString(w, text); return err })
 	}
 	page := "# " + r.Title + "\n\n"
 	for _, paragraph := range r.Text {

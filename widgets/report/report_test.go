@@ -14,15 +14,20 @@ func sample() *exhibit.Report {
 	return &exhibit.Report{
 		Title: "A report", Text: []string{"A paragraph."},
 		Tables: []exhibit.Table{{
-			Name: "table1", Title: "Distances", Columns: []exhibit.Column{{Metric: "w1", Title: "W1", Decimals: 3}, {Metric: "log_density", Title: "log density", Decimals: 2}},
+			Name: "table1", Title: "Distances", Columns: []exhibit.Column{{Metric: "w1", Title: "W1", Decimals: 3},
+				{Metric: "log_density", Title: "log density", Decimals: 2}},
 			References: []string{"paper"}, Notes: []string{"A note."},
 			Rows: []exhibit.TableRow{
-				{Method: "qvirl", Cells: []exhibit.Cell{{Estimate: &exhibit.Estimate{Mean: 0.25, StdErr: 0.5, N: 3}, References: []*exhibit.Estimate{published}}, {References: []*exhibit.Estimate{nil}}}},
-				{Method: "avril", Cells: []exhibit.Cell{{References: []*exhibit.Estimate{nil}}, {Estimate: &exhibit.Estimate{Mean: math.Inf(-1), StdErr: math.NaN(), N: 1}, References: []*exhibit.Estimate{nil}}}},
+				{Method: "qvirl", Cells: []exhibit.Cell{{Estimate: &exhibit.Estimate{Mean: 0.25, StdErr: 0.5, N: 3},
+					References: []*exhibit.Estimate{published}}, {References: []*exhibit.Estimate{nil}}}},
+				{Method: "avril", Cells: []exhibit.Cell{{References: []*exhibit.Estimate{nil}},
+					{Estimate: &exhibit.Estimate{Mean: math.Inf(-1), StdErr: math.NaN(), N: 1},
+						References: []*exhibit.Estimate{nil}}}},
 			},
 		}},
 		Charts: []exhibit.Chart{{Name: "curve", Title: "A curve", Panels: []exhibit.Panel{{XLabel: "λ", YLabel: "W1",
-			Curves: []exhibit.Curve{{Name: "avril", X: []float64{0, 1, 2}, Y: []float64{3, 4, 5}, StdErr: []float64{1, 1, 1}}},
+			Curves: []exhibit.Curve{{Name: "avril", X: []float64{0, 1, 2}, Y: []float64{3, 4, 5},
+				StdErr: []float64{1, 1, 1}}},
 			Levels: []exhibit.Level{{Name: "nominal", Y: 4}}, Marks: []exhibit.Mark{{Note: "best", X: 1}}}}}},
 		Ranks: []exhibit.RankChart{{Name: "ranks", Title: "Some ranks", Bins: 5, Panels: []exhibit.RankPanel{
 			{Method: "qvirl", Ranks: []int{0, 1, 2, 9}, Max: 9}, {Method: "avril", Ranks: []int{9, 9, 0, 0}, Max: 9}}}},
@@ -39,7 +44,8 @@ func TestWrite(t *testing.T) {
 		t.Errorf("files %s", got)
 	}
 	for file, parts := range map[string][]string{
-		"report.md":  {"# A report", "A paragraph.", "Distances", "0.250 ± 0.500", "0.486 ± 0.011", "A note.", "log density of avril is -Inf", "](curve.svg)"},
+		"report.md": {"# A report", "A paragraph.", "Distances", "0.250 ± 0.500", "0.486 ± 0.011", "A note.",
+			"log density of avril is -Inf", "](curve.svg)"},
 		"table1.csv": {"qvirl", "0.25", "0.486"},
 		"ranks.svg":  {"<svg", "Some ranks", "QVIRL", "AVRIL"},
 		"curve.svg":  {"<svg", "A curve", "best", "nominal", "AVRIL"},
@@ -80,7 +86,8 @@ func TestWriteSaysWhatCannotBeDrawn(t *testing.T) {
 
 func TestDots(t *testing.T) {
 	d := Dots(sample().Tables[0])
-	if len(d.Methods) != 2 || len(d.Panels) != 2 || d.Panels[0].Estimates[0].Mean != 0.25 || d.Panels[0].Published[0].Mean != 0.486 {
+	if len(d.Methods) != 2 || len(d.Panels) != 2 || d.Panels[0].Estimates[0].Mean != 0.25 ||
+		d.Panels[0].Published[0].Mean != 0.486 {
 		t.Errorf("dots %+v", d)
 	}
 	if d.Panels[1].Estimates[1] != nil || d.Panels[0].Published[1] != nil {

@@ -53,7 +53,8 @@ interruption or a fault, what was collected until then is stored all the same; w
 	f.IntVar(&o.maxSteps, "max-steps", 0, "end an episode after so many steps (default: where the environment ends it)")
 	f.Int64Var(&o.seed, "seed", 1, "seed of the first episode, and of the policy")
 	f.StringSliceVar(&o.imports, "import", nil, "Python modules that register the environment")
-	f.StringArrayVar(&o.options, "option", nil, "an option NAME=VALUE of the environment's constructor, the value in JSON")
+	f.StringArrayVar(&o.options, "option", nil, "an option NAME=VALUE of the environment's constructor, the value in "+
+		"JSON")
 	f.StringArrayVar(&o.pythonPath, "python-path", nil, "folder in which Python modules are looked for first")
 	f.StringVar(&o.python, "python", "", "Python interpreter (default: BIRL_PYTHON, the one that kernel-setup "+
 		"installed, or python3)")
@@ -85,7 +86,8 @@ func (o *collectOptions) config(id string) (gym.Config, error) {
 		name, text, ok := strings.Cut(option, "=")
 		var value any
 		if err := json.Unmarshal([]byte(text), &value); !ok || err != nil {
-			return c, fmt.Errorf("--option %s: want NAME=VALUE with the value in JSON, such as gravity=-9.8 or render_mode='\"rgb_array\"'", option)
+			return c, fmt.Errorf("--option %s: want NAME=VALUE with the value in JSON, such as gravity=-9.8 or "+
+				"render_mode='\"rgb_array\"'", option)
 		}
 		if c.Options == nil {
 			c.Options = map[string]any{}

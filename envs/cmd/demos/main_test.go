@@ -32,11 +32,13 @@ func TestConvertAndShow(t *testing.T) {
 	if err := os.WriteFile(text, []byte(recorded), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	status, stdout, stderr := run(t, "convert", text, "--env", "Moonbase-v0", "--expert", "the pilot", "--actions", "4", "--out", out)
+	status, stdout, stderr := run(t, "convert", text, "--env", "Moonbase-v0", "--expert", "the pilot", "--actions", "4",
+		"--out", out)
 	if status != 0 {
 		t.Fatal(stderr)
 	}
-	want := out + ": 2 trajectories of Moonbase-v0, 3 transitions\n  observations [1], 4 actions\n  by the pilot\n  return 4.00 ± 1.41, from 3.00 to 5.00\n"
+	want := out + ": 2 trajectories of Moonbase-v0, 3 transitions\n  observations [1], 4 actions\n  by the pilot\n  " +
+		"return 4.00 ± 1.41, from 3.00 to 5.00\n"
 	if stdout != want {
 		t.Errorf("convert says\n%s\nwant\n%s", stdout, want)
 	}
@@ -44,7 +46,8 @@ func TestConvertAndShow(t *testing.T) {
 		t.Errorf("show: status %d, says\n%s%s\nwant\n%s", status, stdout, stderr, want)
 	}
 	if status, stdout, stderr := run(t, "show", filepath.Join(dir, "absent.npz"), text); status != 1 ||
-		!strings.Contains(stdout, "2 trajectories of an environment not named") || !strings.Contains(stderr, "absent.npz") {
+		!strings.Contains(stdout, "2 trajectories of an environment not named") ||
+		!strings.Contains(stderr, "absent.npz") {
 		t.Errorf("show of two files of which one is absent: status %d, says\n%s%s", status, stdout, stderr)
 	}
 }
@@ -122,8 +125,9 @@ func TestOneRuleForInfinities(t *testing.T) {
 			bad := filepath.Join(dir, "bad.csv")
 			write(bad, strings.Replace(recorded, "2,0,1,5,1,1\n", fmt.Sprintf(line, number), 1))
 			for _, args := range [][]string{{"show", bad}, {"convert", bad, "--out", out}} {
-				if status, _, stderr := run(t, args...); status != 1 || !strings.Contains(stderr, what) || !strings.Contains(stderr,
-					"line 4") {
+				if status, _, stderr := run(t, args...); status != 1 || !strings.Contains(stderr, what) ||
+					!strings.Contains(stderr,
+						"line 4") {
 					t.Errorf("%s of %s %s: status %d, says %q", args[0], what, number, status, stderr)
 				}
 			}
@@ -143,9 +147,11 @@ func TestWrongCommandLines(t *testing.T) {
 		"ends in .npz":              {"collect", "CartPole-v1", "--out", "x.txt"},
 		"no such file or directory": {"collect", "CartPole-v1", "--out", filepath.Join(t.TempDir(), "absent", "x.npz")},
 		"NAME=VALUE":                {"collect", "CartPole-v1", "--out", "x.npz", "--option", "gravity"},
-		"that is read":              {"convert", "../../npz/testdata/stored.npz", "--out", "../../npz/testdata/stored.npz"},
-		"no layout":                 {"convert", "../../npz/testdata/stored.npz", "--layout", "odd", "--out", "x.npz"},
-		"/nowhere/python":           {"collect", "CartPole-v1", "--out", filepath.Join(t.TempDir(), "x.npz"), "--python", "/nowhere/python"},
+		"that is read": {"convert", "../../npz/testdata/stored.npz", "--out",
+			"../../npz/testdata/stored.npz"},
+		"no layout": {"convert", "../../npz/testdata/stored.npz", "--layout", "odd", "--out", "x.npz"},
+		"/nowhere/python": {"collect", "CartPole-v1", "--out", filepath.Join(t.TempDir(), "x.npz"),
+			"--python", "/nowhere/python"},
 	} {
 		if status, _, stderr := run(t, args...); status != 1 || !strings.Contains(stderr, want) {
 			t.Errorf("%v: status %d, says %q, want %q", args, status, stderr, want)

@@ -90,7 +90,8 @@ checks every array, and writes FILE.npz with a description in FILE.json.`,
 				return err
 			}
 			set, err := demo.Import(args[0], demo.ImportOptions{
-				Description: demo.Description{Environment: env, Expert: expert, Actions: actions}, Layout: demo.Layout(layout),
+				Description: demo.Description{Environment: env, Expert: expert, Actions: actions},
+				Layout:      demo.Layout(layout),
 			})
 			if err != nil {
 				return err

@@ -109,14 +109,19 @@ the ranks of the truth are uniform (simulation-based calibration; 100 problems t
 	f.StringVar(&o.problem, "problem", "", "file with the problem (required)")
 	f.StringVar(&o.method, "method", method.Matched, strings.Join(method.Names(method.Fitters()), ", "))
 	f.StringVar(&o.out, "out", "", "file for the answer (required)")
-	f.IntVar(&o.samples, "samples", 0, "number of reward samples in the answer (default: all samples of samplers, none of others)")
+	f.IntVar(&o.samples, "samples", 0, "number of reward samples in the answer (default: all samples of samplers, "+
+		"none of others)")
 	f.Uint64Var(&o.seed, "seed", 1, "seed of everything random")
-	f.Float64Var(&o.lambda, "lambda", avril.Default().Lambda, "avril: weight of the constraint that ties rewards to values")
-	f.IntVar(&o.refine, "refine", noRefinement, "qvirl-matched and qvirl: move samples by at least so many Hamiltonian transitions first")
+	f.Float64Var(&o.lambda, "lambda", avril.Default().Lambda,
+		"avril: weight of the constraint that ties rewards to values")
+	f.IntVar(&o.refine, "refine", noRefinement, "qvirl-matched and qvirl: move samples by at least so many "+
+		"Hamiltonian transitions first")
 	f.BoolVar(&o.noDet, "nodet", false, "valuewalk: leave out the log-determinant (not the posterior; for comparison)")
 	f.BoolVar(&o.noEscalate, "no-escalate", false, "keep a variational answer that is not trusted")
-	f.BoolVar(&o.strict, "strict", false, "end with an error if the answer may not be relied on, or --check fails; it is written all the same")
-	f.IntVar(&o.check, "check", 0, "simulate so many problems like this one, at least 20, and test the calibration of the method on them")
+	f.BoolVar(&o.strict, "strict", false, "end with an error if the answer may not be relied on, or --check fails; "+
+		"it is written all the same")
+	f.IntVar(&o.check, "check", 0, "simulate so many problems like this one, at least 20, and test the calibration "+
+		"of the method on them")
 	f.StringVar(&o.configFile, "config", "", "JSON file with fields that replace those of the method's default config")
 	f.StringVar(&o.backend, "backend", "", "qvirl-matched, qvirl and qvirl-refined: "+backendHelp)
 	f.BoolVar(&o.asJSON, "json", false, "write progress as JSON to standard output, one event a line")
@@ -167,7 +172,8 @@ func fit(cmd *cobra.Command, o *fitOptions) error {
 		return err
 	}
 	elapsed, _ := clock.estimate(1)
-	listener(experiment.Event{Kind: experiment.Finished, Unit: o.method, Done: 1, Total: 1, Fraction: 1, Elapsed: elapsed, Out: o.out, Notes: describeFit(result)})
+	listener(experiment.Event{Kind: experiment.Finished, Unit: o.method, Done: 1, Total: 1, Fraction: 1,
+		Elapsed: elapsed, Out: o.out, Notes: describeFit(result)})
 	if err := answer.Write(o.out); err != nil {
 		return err
 	}
@@ -176,7 +182,8 @@ func fit(cmd *cobra.Command, o *fitOptions) error {
 		if !result.Converged {
 			state = "WARNING: NOT CONVERGED: " + result.Reason
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%s: %s posterior over %d rewards in %s\n", state, result.Returned, problem.RewardDim(), o.out)
+		fmt.Fprintf(cmd.OutOrStdout(), "%s: %s posterior over %d rewards in %s\n", state, result.Returned,
+			problem.RewardDim(), o.out)
 	}
 	if o.check > 0 {
 		if err := o.checkCalibration(cmd, m, problem, listener); err != nil {
@@ -190,7 +197,8 @@ func fit(cmd *cobra.Command, o *fitOptions) error {
 }
 
 // infer fits the problem: a sampler's answer is what it is; a variational one is judged.
-func (o *fitOptions) infer(ctx context.Context, m irl.Method, problem *irl.Problem, progress irl.Progress) (*verdict.Result, error) {
+func (o *fitOptions) infer(ctx context.Context, m irl.Method, problem *irl.Problem,
+	progress irl.Progress) (*verdict.Result, error) {
 	if entry, err := method.Lookup(o.method); err == nil && entry.Sampler {
 		return verdict.Sample(ctx, m, problem, progress)
 	}
@@ -199,7 +207,8 @@ func (o *fitOptions) infer(ctx context.Context, m irl.Method, problem *irl.Probl
 
 // answer asks the posterior for what is written.
 func (o *fitOptions) answer(r *verdict.Result) (*problemfile.Answer, error) {
-	a, err := problemfile.NewAnswer(r.Posterior, problemfile.AnswerOptions{Samples: o.samples, Draws: answerDraws, Seed: o.seed})
+	a, err := problemfile.NewAnswer(r.Posterior, problemfile.AnswerOptions{Samples: o.samples, Draws: answerDraws,
+		Seed: o.seed})
 	if err != nil {
 		return nil, err
 	}
@@ -231,7 +240,8 @@ func describeFit(r *verdict.Result) []string {
 }
 
 // checkCalibration simulates problems like this one and tests the method that was asked on them.
-func (o *fitOptions) checkCalibration(cmd *cobra.Command, m irl.Method, problem *irl.Problem, listener func(experiment.Event)) error {
+func (o *fitOptions) checkCalibration(cmd *cobra.Command, m irl.Method, problem *irl.Problem,
+	listener func(experiment.Event)) error {
 	fitOne := func(ctx context.Context, p *irl.Problem, seed uint64) (*irl.Samples, error) {
 		r, err := o.infer(ctx, m, p, nil)
 		if err != nil {
@@ -240,7 +250,8 @@ func (o *fitOptions) checkCalibration(cmd *cobra.Command, m irl.Method, problem 
 		return r.Posterior.Sample(rand.New(rand.NewPCG(seed, 0)), sbc.Draws)
 	}
 	clock := newStopwatch()
-	report, err := sbc.Check(cmd.Context(), problem, fitOne, sbc.Options{Problems: o.check, Seed: o.seed}, fitProgress(listener, "check", clock))
+	report, err := sbc.Check(cmd.Context(), problem, fitOne, sbc.Options{Problems: o.check, Seed: o.seed},
+		fitProgress(listener, "check", clock))
 	if err != nil {
 		return fmt.Errorf("--check: %w; the answer is in %s", err, o.out)
 	}
@@ -264,10 +275,12 @@ func (o *fitOptions) newMethod(flags *pflag.FlagSet, stderr io.Writer) (irl.Meth
 		}
 	}
 	trained := []string{method.Matched, method.QVIRL}
-	of := map[string][]string{"lambda": {method.AVRIL}, "nodet": {method.ValueWalk}, "backend": append(trained, method.Refined), "refine": trained}
+	of := map[string][]string{"lambda": {method.AVRIL}, "nodet": {method.ValueWalk}, "backend": append(trained,
+		method.Refined), "refine": trained}
 	for flag, methods := range of {
 		if flags.Changed(flag) && !slices.Contains(methods, o.method) {
-			return nil, fmt.Errorf("--%s is a flag of the method %s, not of %s", flag, strings.Join(methods, " or "), o.method)
+			return nil, fmt.Errorf("--%s is a flag of the method %s, not of %s", flag, strings.Join(methods, " or "),
+				o.method)
 		}
 	}
 	switch o.method {
@@ -291,7 +304,8 @@ func (o *fitOptions) newMethod(flags *pflag.FlagSet, stderr io.Writer) (irl.Meth
 	return o.refined(m)
 }
 
-// withField adds a field of a finite value to a JSON object that lacks it; what is no object stays as it is, for the method to refuse.
+// withField adds a field of a finite value to a JSON object that lacks it; what is no object stays as it is, for the
+// method to refuse.
 func withField(object json.RawMessage, name string, value any) json.RawMessage {
 	fields := map[string]any{}
 	if len(object) > 0 {

@@ -19,8 +19,8 @@ import (
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
-// writeProblem writes a corridor of three states (action 0 stays, action 1 moves right) as problem.npz, where the demonstrator
-// walks to the end; with state-action rewards if pairs.
+// writeProblem writes a corridor of three states (action 0 stays, action 1 moves right) as problem.npz, where the
+// demonstrator walks to the end; with state-action rewards if pairs.
 func writeProblem(t *testing.T, pairs bool) {
 	t.Helper()
 	to := func(s int) []mdp.Transition { return []mdp.Transition{{Next: s, Prob: 1}} }
@@ -92,7 +92,8 @@ func TestFitWithEveryMethod(t *testing.T) {
 			inScratch(t)
 			writeProblem(t, pairs)
 			os.WriteFile("c.json", []byte(config), 0o644)
-			args := []string{"fit", "--problem", "problem.npz", "--method", method, "--out", "a.npz", "--config", "c.json"}
+			args := []string{"fit", "--problem", "problem.npz", "--method", method, "--out", "a.npz", "--config",
+				"c.json"}
 			sampler := method == "reference" || method == "valuewalk" || method == "policywalk"
 			if !sampler {
 				args = append(args, "--samples", "50")
@@ -107,12 +108,17 @@ func TestFitWithEveryMethod(t *testing.T) {
 			expect(t, method, out, "converged: ", "in a.npz")
 			expect(t, method, errs, "cost: ")
 			a := readAnswer(t, "a.npz")
-			// Every method ends at an answer that may be relied on: its own if that is trusted, and that of chains otherwise.
-			want := map[string]string{"converged": method, "trust": method, "refine": "refined", "do not use": "reference"}[a.verdict]
-			if !a.converged || a.returned != want || sampler != (a.verdict == "converged") || !sampler != strings.Contains(errs, "verdict: "+a.verdict) {
-				t.Errorf("%s: verdict %q, returned %q, converged %v: %s", method, a.verdict, a.returned, a.converged, a.reason)
+			// Every method ends at an answer that may be relied on: its own if that is trusted, and that of chains
+			// otherwise.
+			want := map[string]string{"converged": method, "trust": method, "refine": "refined",
+				"do not use": "reference"}[a.verdict]
+			if !a.converged || a.returned != want || sampler != (a.verdict == "converged") ||
+				!sampler != strings.Contains(errs, "verdict: "+a.verdict) {
+				t.Errorf("%s: verdict %q, returned %q, converged %v: %s", method, a.verdict, a.returned, a.converged,
+					a.reason)
 			}
-			for name, shape := range map[string]int{"reward_mean": 3, "reward_cov": 9, "value_mean": 3, "value_std": 3, "action_probs": 6} {
+			for name, shape := range map[string]int{"reward_mean": 3, "reward_cov": 9, "value_mean": 3, "value_std": 3,
+				"action_probs": 6} {
 				if pairs && strings.HasPrefix(name, "reward") {
 					shape = map[string]int{"reward_mean": 6, "reward_cov": 36}[name]
 				}
@@ -128,19 +134,24 @@ func TestFitWithEveryMethod(t *testing.T) {
 				t.Errorf("%s: reward_samples %v, want %d", method, x, rows)
 			}
 			rhat, ess := a.arrays["rhat"], a.arrays["ess_bulk"]
-			if chains := a.returned != method || sampler; chains != (rhat != nil) || chains != (ess != nil) || chains && !(rhat.Data[1] < 1.05 && ess.Data[1] > 100) {
+			if chains := a.returned != method || sampler; chains != (rhat != nil) || chains != (ess != nil) || chains &&
+				!(rhat.Data[1] < 1.05 && ess.Data[1] > 100) {
 				t.Errorf("%s: rhat %v, ess_bulk %v", method, rhat, ess)
 			}
 			if p := a.arrays["action_probs"].Data; !(p[1] > 0.55) || !scalar.EqualWithinAbs(p[0]+p[1], 1, 1e-6) {
-				t.Errorf("%s: action probabilities %v: want the demonstrated action 1 to be likely in state 0", method, p)
+				t.Errorf("%s: action probabilities %v: want the demonstrated action 1 to be likely in state 0", method,
+					p)
 			}
 			means[method] = a.arrays["reward_mean"].Data
 		}
 		for i, exact := range means["reference"] {
 			for method := range quickFlags {
-				// 0.1 of the standard deviation of at most 2 that a trusted answer may be off, and 4 errors of 400 effective samples in either
-				if tolerance := 2 * (0.1 + 4*math.Sqrt(2./400)); !scalar.EqualWithinAbs(means[method][i], exact, tolerance) {
-					t.Errorf("pairs %v: mean of reward %d: reference %g, %s %g", pairs, i, exact, method, means[method][i])
+				// 0.1 of the standard deviation of at most 2 that a trusted answer may be off, and 4 errors of 400
+				// effective samples in either
+				if tolerance := 2 * (0.1 + 4*math.Sqrt(2./400)); !scalar.EqualWithinAbs(means[method][i], exact,
+					tolerance) {
+					t.Errorf("pairs %v: mean of reward %d: reference %g, %s %g", pairs, i, exact, method,
+						means[method][i])
 				}
 			}
 		}
@@ -165,14 +176,16 @@ func TestFitKeepsWhatIsNotTrusted(t *testing.T) {
 	expect(t, "verdict", errs, "verdict: refine", "not to be relied on")
 	os.Remove("a.npz")
 	status, _, errs = run(t, append(args, "--strict")...)
-	if status != 1 || !strings.Contains(errs, "--strict: not converged: ") || !strings.Contains(errs, "the answer is in a.npz") {
+	if status != 1 || !strings.Contains(errs, "--strict: not converged: ") ||
+		!strings.Contains(errs, "the answer is in a.npz") {
 		t.Errorf("strict: status %d, %q", status, errs)
 	}
 	if a := readAnswer(t, "a.npz"); a.converged || a.returned != "avril" {
 		t.Errorf("strict: the answer holds %+v", a)
 	}
 	os.WriteFile("short.json", []byte(`{"Samples": 16, "MaxIterations": 8}`), 0o644)
-	status, out, errs = run(t, "fit", "--problem", "problem.npz", "--method", "reference", "--out", "a.npz", "--config", "short.json", "--strict")
+	status, out, errs = run(t, "fit", "--problem", "problem.npz", "--method", "reference", "--out", "a.npz", "--config",
+		"short.json", "--strict")
 	if status != 1 || !strings.Contains(out, "WARNING: NOT CONVERGED") || !strings.Contains(errs, "--strict") {
 		t.Errorf("short chains: status %d, %q, %q", status, out, errs)
 	}
@@ -221,12 +234,14 @@ func TestRefinedFit(t *testing.T) {
 	inScratch(t)
 	writeProblem(t, false)
 	os.WriteFile("c.json", []byte(quickFlags["qvirl-matched"]), 0o644)
-	if status, _, errs := run(t, "fit", "--problem", "problem.npz", "--method", "reference", "--out", "exact.npz"); status != 0 {
+	if status, _, errs := run(t, "fit", "--problem", "problem.npz", "--method", "reference", "--out",
+		"exact.npz"); status != 0 {
 		t.Fatal(errs)
 	}
 	exact := readAnswer(t, "exact.npz").arrays["reward_mean"].Data
 	for _, k := range []string{"0", "10"} {
-		status, out, errs := run(t, "fit", "--problem", "problem.npz", "--method", "qvirl-matched", "--refine", k, "--no-escalate", "--out", "a.npz", "--config", "c.json")
+		status, out, errs := run(t, "fit", "--problem", "problem.npz", "--method", "qvirl-matched", "--refine", k,
+			"--no-escalate", "--out", "a.npz", "--config", "c.json")
 		if status != 0 {
 			t.Fatal(errs)
 		}
@@ -258,7 +273,8 @@ func TestFitInfersBeta(t *testing.T) {
 		t.Fatal(err)
 	}
 	means := map[string]float64{}
-	for _, args := range [][]string{{"--method", "reference"}, {"--method", "valuewalk"}, {"--method", "qvirl-matched", "--no-escalate", "--samples", "100"},
+	for _, args := range [][]string{{"--method", "reference"}, {"--method", "valuewalk"}, {"--method", "qvirl-matched",
+		"--no-escalate", "--samples", "100"},
 		{"--method", "qvirl-matched", "--no-escalate", "--refine", "10"}} {
 		status, out, errs := run(t, append([]string{"fit", "--problem", "problem.npz", "--out", "a.npz"}, args...)...)
 		if status != 0 {
@@ -266,7 +282,8 @@ func TestFitInfersBeta(t *testing.T) {
 		}
 		expect(t, args[1], out, "in a.npz")
 		a := readAnswer(t, "a.npz").arrays
-		if a["beta_mean"] == nil || a["beta_std"] == nil || len(a["beta_samples"].Data) != a["reward_samples"].Shape[0] {
+		if a["beta_mean"] == nil || a["beta_std"] == nil ||
+			len(a["beta_samples"].Data) != a["reward_samples"].Shape[0] {
 			t.Fatalf("%v: the answer holds no β", args)
 		}
 		means[args[len(args)-1]] = a["beta_mean"].Data[0]
@@ -278,7 +295,8 @@ func TestFitInfersBeta(t *testing.T) {
 		}
 	}
 	for _, method := range []string{"qvirl", "avril"} {
-		status, _, errs := run(t, "fit", "--problem", "problem.npz", "--out", "a.npz", "--no-escalate", "--method", method)
+		status, _, errs := run(t, "fit", "--problem", "problem.npz", "--out", "a.npz", "--no-escalate", "--method",
+			method)
 		if status != 1 || !strings.Contains(errs, "takes β as known") && !strings.Contains(errs, "take β as known") {
 			t.Errorf("%s: status %d, %q", method, status, errs)
 		}
@@ -298,21 +316,25 @@ func TestCheckedFit(t *testing.T) {
 		t.Fatal(err)
 	}
 	os.WriteFile("c.json", []byte(`{"Samples": 400, "Warmup": 80, "MinESS": 100}`), 0o644)
-	status, out, errs := run(t, "fit", "--problem", "problem.npz", "--method", "reference", "--out", "a.npz", "--config", "c.json", "--check", "20", "--strict")
+	status, out, errs := run(t, "fit", "--problem", "problem.npz", "--method", "reference", "--out", "a.npz",
+		"--config", "c.json", "--check", "20", "--strict")
 	if status != 0 {
 		t.Fatal(errs)
 	}
 	expect(t, "check", out, "in a.npz")
 	expect(t, "check", errs, "check: calibrated", "20 simulated problems")
 	// The walk without its determinant samples another distribution.
-	os.WriteFile("c.json", []byte(`{"Samples": 400, "Warmup": 200, "MinESS": 50, "MaxRHat": 2, "MaxIterations": 2000}`), 0o644)
-	args := []string{"fit", "--problem", "problem.npz", "--method", "valuewalk", "--nodet", "--out", "a.npz", "--config", "c.json", "--check", "60"}
+	os.WriteFile("c.json", []byte(`{"Samples": 400, "Warmup": 200, "MinESS": 50, "MaxRHat": 2, "MaxIterations": 2000}`),
+		0o644)
+	args := []string{"fit", "--problem", "problem.npz", "--method", "valuewalk", "--nodet", "--out", "a.npz",
+		"--config", "c.json", "--check", "60"}
 	status, _, errs = run(t, args...)
 	if status != 0 {
 		t.Fatal(errs)
 	}
 	expect(t, "check", errs, "check: NOT calibrated")
-	if status, _, errs = run(t, append(args, "--strict")...); status != 1 || !strings.Contains(errs, "--strict: NOT calibrated") {
+	if status, _, errs = run(t, append(args, "--strict")...); status != 1 ||
+		!strings.Contains(errs, "--strict: NOT calibrated") {
 		t.Errorf("strict: status %d, %q", status, errs)
 	}
 }
@@ -322,7 +344,8 @@ func TestFitIsDeterminedByItsSeed(t *testing.T) {
 	writeProblem(t, false)
 	var means []float64
 	for _, seed := range []string{"1", "1", "2"} {
-		if status, _, errs := run(t, "fit", "--problem", "problem.npz", "--method", "valuewalk", "--seed", seed, "--out", "a.npz"); status != 0 {
+		if status, _, errs := run(t, "fit", "--problem", "problem.npz", "--method", "valuewalk", "--seed", seed,
+			"--out", "a.npz"); status != 0 {
 			t.Fatal(errs)
 		}
 		means = append(means, readAnswer(t, "a.npz").arrays["reward_mean"].Data[0])
@@ -357,7 +380,8 @@ func TestBadFits(t *testing.T) {
 		"--check 19":                     {"--check", "19"},
 		"--check -1":                     {"--check", "-1"},
 	} {
-		args := append([]string{"fit", "--problem", "problem.npz", "--method", "valuewalk", "--out", "a.npz"}, change...)
+		args := append([]string{"fit", "--problem", "problem.npz", "--method", "valuewalk", "--out", "a.npz"},
+			change...)
 		status, _, errs := run(t, args...)
 		if status != 1 || !strings.Contains(errs, want) {
 			t.Errorf("%v: status %d, %q; want 1 and %q", change, status, errs, want)
@@ -377,7 +401,8 @@ func TestInterruptedFitWritesNothing(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
 	var out, errs bytes.Buffer
-	status := command.Execute(ctx, newRoot(nil), []string{"fit", "--problem", "problem.npz", "--method", "valuewalk", "--out", "a.npz"}, &out, &errs)
+	status := command.Execute(ctx, newRoot(nil), []string{"fit", "--problem", "problem.npz", "--method", "valuewalk",
+		"--out", "a.npz"}, &out, &errs)
 	if status != 130 || !strings.Contains(errs.String(), "nothing was written") {
 		t.Errorf("status %d, %q", status, errs.String())
 	}

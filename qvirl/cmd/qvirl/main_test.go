@@ -42,9 +42,11 @@ var fake = experiment.Definition{
 			}
 			progress.Report(1, 2, "half")
 			row := func(method string, v float64) experiment.Row {
-				return experiment.Row{Environment: "world", Method: method, Demos: 5, Seed: uint64(unit), Metric: "w1", Value: v + float64(c.Offset)}
+				return experiment.Row{Environment: "world", Method: method, Demos: 5, Seed: uint64(unit), Metric: "w1",
+					Value: v + float64(c.Offset)}
 			}
-			r := &experiment.Result{Rows: []experiment.Row{row("qvirl", float64(unit)), row("avril", 2)}, Times: experiment.Times{Seconds: map[string]float64{"qvirl": 1}}}
+			r := &experiment.Result{Rows: []experiment.Row{row("qvirl", float64(unit)), row("avril", 2)},
+				Times: experiment.Times{Seconds: map[string]float64{"qvirl": 1}}}
 			if unit == 1 {
 				r.Notes = []string{"look here"}
 			}
@@ -53,8 +55,10 @@ var fake = experiment.Definition{
 		return p, nil
 	},
 	Report: func(rows []experiment.Row, _ *experiment.Record) (*exhibit.Report, error) {
-		t, err := experiment.Tabulate(rows, []string{"qvirl", "avril"}, []exhibit.Column{{Metric: "w1", Title: "W1", Decimals: 3}},
-			exhibit.Reference{Name: "paper", Values: map[string]map[string]exhibit.Estimate{"qvirl": {"w1": {Mean: 0.486, StdErr: 0.011}}}})
+		t, err := experiment.Tabulate(rows, []string{"qvirl", "avril"},
+			[]exhibit.Column{{Metric: "w1", Title: "W1", Decimals: 3}},
+			exhibit.Reference{Name: "paper",
+				Values: map[string]map[string]exhibit.Estimate{"qvirl": {"w1": {Mean: 0.486, StdErr: 0.011}}}})
 		if err != nil {
 			return nil, err
 		}
@@ -98,7 +102,8 @@ func TestRunThenReport(t *testing.T) {
 	if status != 0 {
 		t.Fatal(errs)
 	}
-	expect(t, "output", out, "8 rows of fake (quick scale) in .birl/runs/fake-quick/rows.csv", "qvirl report fake --from .birl/runs/fake-quick")
+	expect(t, "output", out, "8 rows of fake (quick scale) in .birl/runs/fake-quick/rows.csv",
+		"qvirl report fake --from .birl/runs/fake-quick")
 	expect(t, "progress", errs, "4/4 units", "note: world-1: look here")
 	status, out, errs = run(t, "report", "fake", "--from", ".birl/runs/fake-quick", "--out", "made/here")
 	if status != 0 {
@@ -142,7 +147,8 @@ func TestReportsTakeMethodsOfOtherRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{"b/rows.csv": later.String(),
-		"b/run.json": fmt.Sprintf(`{"experiment": "fake", "rows_sha256": "%x"}`, sha256.Sum256([]byte(later.String())))} {
+		"b/run.json": fmt.Sprintf(`{"experiment": "fake", "rows_sha256": "%x"}`,
+			sha256.Sum256([]byte(later.String())))} {
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -160,7 +166,8 @@ func TestReportsTakeMethodsOfOtherRuns(t *testing.T) {
 	if strings.Contains(out, "2.000") {
 		t.Errorf("the report still has the first run's rows:\n%s", out)
 	}
-	if status, _, errs := run(t, "report", "fake", "--from", "a", "--with", "nowhere"); status != 1 || !strings.Contains(errs, "--with") {
+	if status, _, errs := run(t, "report", "fake", "--from", "a", "--with", "nowhere"); status != 1 ||
+		!strings.Contains(errs, "--with") {
 		t.Errorf("status %d, %q for a folder without rows", status, errs)
 	}
 }
@@ -213,7 +220,8 @@ func TestReportSaysWhatIsMissing(t *testing.T) {
 
 func TestShardsMerge(t *testing.T) {
 	inScratch(t)
-	for _, args := range [][]string{{"--out", "whole"}, {"--shard", "2/2", "--out", "b"}, {"--shard", "1/2", "--out", "a"}} {
+	for _, args := range [][]string{{"--out", "whole"}, {"--shard", "2/2", "--out", "b"}, {"--shard", "1/2", "--out",
+		"a"}} {
 		if status, _, errs := run(t, append([]string{"run", "fake", "--scale", "paper"}, args...)...); status != 0 {
 			t.Fatal(errs)
 		}
@@ -266,7 +274,8 @@ func TestInterruptAndResume(t *testing.T) {
 	if status, _, errs := run(t, "run", "fake", "--out", "x"); status != 1 || !strings.Contains(errs, "--resume") {
 		t.Errorf("without --resume: status %d, %s", status, errs)
 	}
-	if status, out, errs := run(t, "run", "fake", "--out", "x", "--resume"); status != 0 || !strings.Contains(out, "8 rows") {
+	if status, out, errs := run(t, "run", "fake", "--out", "x", "--resume"); status != 0 ||
+		!strings.Contains(out, "8 rows") {
 		t.Errorf("with --resume: status %d, %s, %s", status, out, errs)
 	}
 }
@@ -296,7 +305,8 @@ func TestJSONEvents(t *testing.T) {
 func TestConfigFile(t *testing.T) {
 	inScratch(t)
 	os.WriteFile("c.json", []byte(`{"Worlds": 2, "Offset": 10}`), 0o644)
-	if status, out, errs := run(t, "run", "fake", "--config", "c.json", "--out", "x"); status != 0 || !strings.Contains(out, "4 rows") {
+	if status, out, errs := run(t, "run", "fake", "--config", "c.json", "--out", "x"); status != 0 ||
+		!strings.Contains(out, "4 rows") {
 		t.Fatalf("status %d: %s%s", status, out, errs)
 	}
 	rows, err := experiment.ReadRowsFile("x/rows.csv")
@@ -335,7 +345,8 @@ func TestBadCommandLines(t *testing.T) {
 }
 
 func TestHelpHasExamples(t *testing.T) {
-	for _, args := range [][]string{{"--help"}, {"run", "--help"}, {"merge", "--help"}, {"renew", "--help"}, {"report", "--help"}, {"list", "--help"}} {
+	for _, args := range [][]string{{"--help"}, {"run", "--help"}, {"merge", "--help"}, {"renew", "--help"},
+		{"report", "--help"}, {"list", "--help"}} {
 		status, out, _ := run(t, args...)
 		if status != 0 || !strings.Contains(out, "Examples:") {
 			t.Errorf("%v: status %d, %s", args, status, out)
@@ -357,8 +368,10 @@ func TestDefinitionsArePlannable(t *testing.T) {
 }
 
 func TestRecordsHoldNoPaths(t *testing.T) {
-	const described = "xla:/home/a.b/pjrt/plugin.so - PJRT plugin (/home/a.b/pjrt/plugin.so) v0.81 [4 device(s)], 3/4 used"
-	if got := folders.ReplaceAllString(described, ""); got != "xla:plugin.so - PJRT plugin (plugin.so) v0.81 [4 device(s)], 3/4 used" {
+	const described = "xla:/home/a.b/pjrt/plugin.so - PJRT plugin (/home/a.b/pjrt/plugin.so) v0.81 [4 device(s)], " +
+		"3/4 used"
+	if got := folders.ReplaceAllString(described,
+		""); got != "xla:plugin.so - PJRT plugin (plugin.so) v0.81 [4 device(s)], 3/4 used" {
 		t.Errorf("%q", got)
 	}
 }
@@ -370,7 +383,8 @@ func (brokenPipe) Write([]byte) (int, error) { return 0, errors.New("broken pipe
 
 func TestRunOutlivesItsListener(t *testing.T) {
 	inScratch(t)
-	if status := command.Execute(context.Background(), newRoot([]experiment.Definition{fake}), []string{"run", "fake", "--json", "--out", "x"}, brokenPipe{}, brokenPipe{}); status != 0 {
+	if status := command.Execute(context.Background(), newRoot([]experiment.Definition{fake}),
+		[]string{"run", "fake", "--json", "--out", "x"}, brokenPipe{}, brokenPipe{}); status != 0 {
 		t.Errorf("status %d, want 0", status)
 	}
 }

@@ -30,7 +30,8 @@ func TestMethods(t *testing.T) {
 	if err := os.WriteFile("c.json", []byte(out), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"fit", "--problem", "problem.npz", "--method", method.AVRIL, "--config", "c.json", "--no-escalate", "--out", "a.npz"}
+	args := []string{"fit", "--problem", "problem.npz", "--method", method.AVRIL, "--config", "c.json", "--no-escalate",
+		"--out", "a.npz"}
 	if status, _, errs := run(t, args...); status != 0 {
 		t.Errorf("fit does not take the config that methods shows: %s", errs)
 	}

@@ -49,8 +49,12 @@ are printed as well. With --with, methods of other runs stand beside those of FR
 					return fmt.Errorf("--with: %w", err)
 				}
 				methods := experiment.Methods(later)
-				rows = append(slices.DeleteFunc(rows, func(r experiment.Row) bool { return slices.Contains(methods, r.Method) }), later...)
-				replaced = append(replaced, fmt.Sprintf("The rows of %s are those in %s.", strings.Join(methods, ", "), dir))
+				rows = append(slices.DeleteFunc(rows, func(r experiment.Row) bool {
+					return slices.Contains(methods,
+						r.Method)
+				}), later...)
+				replaced = append(replaced, fmt.Sprintf("The rows of %s are those in %s.", strings.Join(methods, ", "),
+					dir))
 			}
 			made, err := d.Report(rows, record)
 			if err != nil {
@@ -69,9 +73,11 @@ are printed as well. With --with, methods of other runs stand beside those of FR
 			return nil
 		},
 	}
-	c.Flags().StringVar(&from, "from", "", "folder with the results (default: "+defaultDir("EXPERIMENT", paperScale)+")")
+	c.Flags().StringVar(&from, "from", "", "folder with the results (default: "+defaultDir("EXPERIMENT",
+		paperScale)+")")
 	c.Flags().StringVar(&out, "out", "", "folder for the report (default: FROM/report)")
-	c.Flags().StringArrayVar(&others, "with", nil, "folder with results of another run, whose methods' rows take the place of those in FROM")
+	c.Flags().StringArrayVar(&others, "with", nil,
+		"folder with results of another run, whose methods' rows take the place of those in FROM")
 	return c
 }
 
@@ -83,7 +89,8 @@ func resultsOf(name, dir string) ([]experiment.Row, *experiment.Record, error) {
 	}
 	for i, r := range rows {
 		if r.Experiment != name {
-			return nil, nil, fmt.Errorf("%s: row %d is of experiment %s, not %s", filepath.Join(dir, experiment.RowsFile), i+1,
+			return nil, nil, fmt.Errorf("%s: row %d is of experiment %s, not %s",
+				filepath.Join(dir, experiment.RowsFile), i+1,
 				r.Experiment, name)
 		}
 	}
@@ -105,7 +112,8 @@ func provenance(r *experiment.Record) string {
 		text += fmt.Sprintf(". **Incomplete:** the units %s are missing", strings.Join(r.Missing, ", "))
 	}
 	for _, later := range r.Renewals {
-		text += fmt.Sprintf("; the rows of %s are of a later run, finished %s", strings.Join(later.Methods, ", "), later.Run.Finished.Format("2006-01-02"))
+		text += fmt.Sprintf("; the rows of %s are of a later run, finished %s", strings.Join(later.Methods, ", "),
+			later.Run.Finished.Format("2006-01-02"))
 	}
 	return text + "."
 }

@@ -81,7 +81,8 @@ FILE.partial.npz.`,
 	o.add(c, "id of the Gymnasium environment (required)")
 	f.IntVar(&o.episodes, "episodes", 30, "number of episodes")
 	f.Int64Var(&o.seed, "seed", 0, "seed of the first episode")
-	f.BoolVar(&o.sample, "sample", false, "draw actions from the demonstrator's probabilities instead of taking the best")
+	f.BoolVar(&o.sample, "sample", false, "draw actions from the demonstrator's probabilities instead of taking the "+
+		"best")
 	f.StringVar(&o.out, "out", "", "file for the episodes, ending in .npz (default: they are not kept)")
 	f.IntVar(&o.maxRestarts, "max-restarts", 3, "how often the worker processes are started again after one died")
 	f.BoolVar(&o.force, "force", false, command.ForceHelp)
@@ -99,7 +100,8 @@ func rollout(cmd *cobra.Command, o *rolloutOptions) error {
 		return err
 	}
 	if o.episodes < 1 || o.seed < 0 || o.maxRestarts < 0 {
-		return fmt.Errorf("--episodes %d --seed %d --max-restarts %d: want at least one episode, and no negative number",
+		return fmt.Errorf("--episodes %d --seed %d --max-restarts %d: want at least one episode, and no negative "+
+			"number",
 			o.episodes, o.seed, o.maxRestarts)
 	}
 	if o.out != "" {
@@ -126,7 +128,8 @@ func rollout(cmd *cobra.Command, o *rolloutOptions) error {
 	restarts := 0
 	trajectories, failed := neural.Rollout(cmd.Context(), pool, m, neural.RolloutOptions{
 		Episodes: o.episodes, Seed: o.seed, Sample: o.sample, Progress: func(done int) {
-			e := experiment.Event{Kind: experiment.Progressed, Unit: o.env, Done: done, Total: o.episodes, Fraction: float64(done) / float64(o.episodes)}
+			e := experiment.Event{Kind: experiment.Progressed, Unit: o.env, Done: done, Total: o.episodes,
+				Fraction: float64(done) / float64(o.episodes)}
 			e.Elapsed, e.Left = clock.estimate(e.Fraction)
 			listener(e)
 		},
@@ -164,7 +167,8 @@ func (o *rolloutOptions) tell(w io.Writer, set *demo.Set, method string, restart
 	result := rolledOut{Method: method, Environment: o.env, Mean: r.Mean, Std: r.Std, Restarts: restarts}
 	for i := range set.Trajectories {
 		t := &set.Trajectories[i]
-		result.Returns, result.Lengths, result.Seeds = append(result.Returns, t.Return()), append(result.Lengths, t.Len()),
+		result.Returns, result.Lengths, result.Seeds = append(result.Returns, t.Return()),
+			append(result.Lengths, t.Len()),
 			append(result.Seeds, t.Seed)
 	}
 	if o.asJSON {

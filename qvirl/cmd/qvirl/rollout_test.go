@@ -25,7 +25,8 @@ func TestRolloutOutlivesItsWorkers(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("ONCE_FILE", "once")
 	writeDemos(t, "demos.npz", 6)
-	if err := os.WriteFile("small.json", []byte(`{"Training": {"Hidden": [4, 4], "Batch": 4, "ReportEvery": 10, "Folds": 0}}`), 0o644); err != nil {
+	if err := os.WriteFile("small.json",
+		[]byte(`{"Training": {"Hidden": [4, 4], "Batch": 4, "ReportEvery": 10, "Folds": 0}}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, stderr, status := runQVIRL("train", "--demos", "demos.npz", "--method", "bc", "--beta", "1", "--actions", "3",
@@ -37,7 +38,8 @@ func TestRolloutOutlivesItsWorkers(t *testing.T) {
 		t.Helper()
 		stdout, stderr, status := runQVIRL(append([]string{"rollout", "--model", "model", "--backend", "go",
 			"--env", "Faulty-v0", "--import", "faulty", "--python-path", python, "--option", "shape=[3]",
-			"--option", `fault="` + fault + `"`, "--episodes", "3", "--seed", "5", "--out", "x.npz", "--json"}, more...)...)
+			"--option", `fault="` + fault + `"`, "--episodes", "3", "--seed", "5", "--out", "x.npz", "--json"},
+			more...)...)
 		if stdout != "" {
 			if err := json.Unmarshal([]byte(stdout), &result); err != nil {
 				t.Fatal(err)
@@ -53,8 +55,9 @@ func TestRolloutOutlivesItsWorkers(t *testing.T) {
 		t.Errorf("onto an earlier file: status %d, %s", status, stderr)
 	}
 	got, stderr, status := rollout("exit once", "--option", "length=20", "--option", "at=15", "--force")
-	if status != 0 || got.Restarts != 1 || !slices.Equal(got.Returns, want.Returns) || !slices.Equal(got.Seeds, []int64{5,
-		6, 7}) || !strings.Contains(stderr, "note: restart 1 of at most 3") {
+	if status != 0 || got.Restarts != 1 || !slices.Equal(got.Returns, want.Returns) ||
+		!slices.Equal(got.Seeds, []int64{5,
+			6, 7}) || !strings.Contains(stderr, "note: restart 1 of at most 3") {
 		t.Errorf("after a death: status %d, %+v, want %+v; %s", status, got, want, stderr)
 	}
 	got, stderr, status = rollout("hang in the second episode", "--option", "length=20", "--step-timeout", "1s",

@@ -31,7 +31,8 @@ func defaultDir(name, scale string) string {
 	return filepath.Join(scratchDir, name+"-"+scale)
 }
 
-const backendHelp = "what GoMLX computes on: xla, go, or xla:/path/of/plugin.so (default: $GOMLX_BACKEND, else the best there is)"
+const backendHelp = "what GoMLX computes on: xla, go, or xla:/path/of/plugin.so (default: $GOMLX_BACKEND, else the " +
+	"best there is)"
 
 func newRun(definitions []experiment.Definition) *cobra.Command {
 	var o experiment.Options
@@ -92,7 +93,8 @@ to folders of their own, which "qvirl merge" joins; the rows are the same as tho
 			switch {
 			case asJSON:
 			case record == nil:
-				fmt.Fprintf(out, "nothing to compute: the plan of %s (%s scale) has %d units, and none is in the shard %s\n",
+				fmt.Fprintf(out, "nothing to compute: the plan of %s (%s scale) has %d units, and none is in the "+
+					"shard %s\n",
 					d.Name, s.Scale, len(plan.Units), shard)
 			default:
 				summarise(out, record, o.Out)
@@ -105,7 +107,8 @@ to folders of their own, which "qvirl merge" joins; the rows are the same as tho
 	f.StringVar(&shard, "shard", "", "i/n: compute every n-th unit, from the i-th on (1 ≤ i ≤ n)")
 	f.BoolVar(&o.Resume, "resume", false, "keep finished units in OUT and compute what is missing")
 	f.BoolVar(&o.Overwrite, "overwrite", false, "remove the results that OUT holds, and start over")
-	f.StringVar(&o.Out, "out", "", "folder for the results (default: "+defaultDir("EXPERIMENT", paperScale)+" at paper scale, else "+defaultDir("EXPERIMENT", "SCALE")+")")
+	f.StringVar(&o.Out, "out", "", "folder for the results (default: "+defaultDir("EXPERIMENT",
+		paperScale)+" at paper scale, else "+defaultDir("EXPERIMENT", "SCALE")+")")
 	f.StringVar(&configFile, "config", "", "JSON file with fields that replace those of the scale's config")
 	f.StringVar(&s.Backend, "backend", "", backendHelp)
 	f.BoolVar(&asJSON, "json", false, "write events as JSON to standard output, one a line")
@@ -124,8 +127,8 @@ func describeBackend(name string, stderr io.Writer) (string, error) {
 	return folders.ReplaceAllString(choice.Backend.Description(), ""), nil
 }
 
-// folders matches what stands before a file's name in a path: records are published, and where a plugin lies on one machine
-// says nothing on another.
+// folders matches what stands before a file's name in a path: records are published, and where a plugin lies on one
+// machine says nothing on another.
 var folders = regexp.MustCompile(`(/[^\s/:()]+)+/`)
 
 // withHint adds how to go on to the error of a run that did not come to its end.
@@ -137,15 +140,18 @@ func withHint(err error, record *experiment.Record, cmd *cobra.Command, o experi
 	if errors.Is(err, context.Canceled) {
 		verb = "was interrupted"
 	}
-	return fmt.Errorf("%w\nThe run %s; %d finished units are kept in %s. The same command with --resume goes on from there",
+	return fmt.Errorf("%w\nThe run %s; %d finished units are kept in %s. The same command with --resume goes on from "+
+		"there",
 		err, verb, len(record.Units), o.Out)
 }
 
 // summarise says what a folder holds after a run or a merge.
 func summarise(w io.Writer, r *experiment.Record, out string) {
-	fmt.Fprintf(w, "%d rows of %s (%s scale) in %s\n", r.Rows, r.Experiment, r.Scale, filepath.Join(out, experiment.RowsFile))
+	fmt.Fprintf(w, "%d rows of %s (%s scale) in %s\n", r.Rows, r.Experiment, r.Scale,
+		filepath.Join(out, experiment.RowsFile))
 	if !r.Complete {
-		fmt.Fprintf(w, "incomplete: %d of %d units are missing: %s\n", len(r.Missing), len(r.Missing)+len(r.Units), strings.Join(r.Missing, ", "))
+		fmt.Fprintf(w, "incomplete: %d of %d units are missing: %s\n", len(r.Missing), len(r.Missing)+len(r.Units),
+			strings.Join(r.Missing, ", "))
 		return
 	}
 	fmt.Fprintf(w, "tables and figures: qvirl report %s --from %s\n", r.Experiment, out)

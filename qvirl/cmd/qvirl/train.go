@@ -78,19 +78,29 @@ Methods:
 	f.IntVar(&o.trajectories, "trajectories", 0, "number of trajectories to learn from (default: all)")
 	f.StringVar(&o.episodes, "episodes", "", "A:B, the episodes of the file to choose them from (default: all)")
 	f.Uint64Var(&o.seed, "seed", 0, "seed of everything random, and the place of the trajectories in the file")
-	f.Float64Var(&o.beta, "beta", 0, "rationality coefficient of the demonstrator (default: what the file's description says)")
+	f.Float64Var(&o.beta, "beta", 0, "rationality coefficient of the demonstrator (default: what the file's "+
+		"description says)")
 	f.Float64Var(&o.discount, "discount", 0.99, "discount γ")
 	f.StringVar(&o.aux, "aux", "", "file with auxiliary trajectories of anybody, for methods that have a use for them")
 	o.add(c, "id of the Gymnasium environment in which the apprentice gathers auxiliary trajectories while it learns; "+
 		"instead of --aux")
-	f.IntVar(&o.exploreEvery, "explore-every", 500, "number of steps after which the apprentice gathers trajectories anew with --env, a multiple of the config's ReportEvery")
-	f.BoolVar(&o.explore, "explore", true, "with --explore=false the environment of --env serves --successors alone, and there are no auxiliary trajectories")
-	f.IntVar(&o.successors, "successors", 1, "number of successors of each transition that rewards take the expectation over: that which it led to, and draws of the environment of --env, for which the file has to hold the seeds of its episodes, as this project's own do")
-	f.IntVar(&o.actions, "actions", 0, "number of actions (default: what the file says, or one more than the largest action in it)")
-	f.StringVar(&o.heldOut, "held-out", "", "A:B, episodes of the file on which to watch the log-likelihood; they change nothing, unless --config asks for early stopping: {\"Training\": {\"Patience\": K}} keeps the model of the best one, and stops K reports after it")
+	f.IntVar(&o.exploreEvery, "explore-every", 500,
+		"number of steps after which the apprentice gathers trajectories anew with --env, a multiple of the config's "+
+			"ReportEvery")
+	f.BoolVar(&o.explore, "explore", true, "with --explore=false the environment of --env serves --successors alone, "+
+		"and there are no auxiliary trajectories")
+	f.IntVar(&o.successors, "successors", 1, "number of successors of each transition that rewards take the "+
+		"expectation over: that which it led to, and draws of the environment of --env, for which the file has to "+
+		"hold the seeds of its episodes, as this project's own do")
+	f.IntVar(&o.actions, "actions", 0, "number of actions (default: what the file says, or one more than the largest "+
+		"action in it)")
+	f.StringVar(&o.heldOut, "held-out", "", "A:B, episodes of the file on which to watch the log-likelihood; they "+
+		"change nothing, unless --config asks for early stopping: {\"Training\": {\"Patience\": K}} keeps the model "+
+		"of the best one, and stops K reports after it")
 	f.StringVar(&o.out, "out", "", "folder for the model (required)")
 	f.IntVar(&o.steps, "steps", neural.DefaultConfig().Steps, "number of training steps")
-	f.StringVar(&o.configFile, "config", "", `JSON file with fields that replace those of the method's config, {"Training": {…}, "Objective": {…}}`)
+	f.StringVar(&o.configFile, "config", "",
+		`JSON file with fields that replace those of the method's config, {"Training": {…}, "Objective": {…}}`)
 	f.StringVar(&o.backend, "backend", "", backendHelp)
 	f.BoolVar(&o.asJSON, "json", false, "write progress as JSON to standard output, one event a line")
 	f.BoolVar(&o.force, "force", false, command.ForceHelp)
@@ -149,7 +159,8 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := o.memory.Check(fmt.Sprintf("training for %d actions", task.Actions), method.MemoryNeed(task)); err != nil {
+	if err := o.memory.Check(fmt.Sprintf("training for %d actions", task.Actions),
+		method.MemoryNeed(task)); err != nil {
 		return errors.Join(err, o.outlier(task))
 	}
 	if err := os.MkdirAll(o.out, 0o755); err != nil {
@@ -193,7 +204,8 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 		return fmt.Errorf("removing the checkpoint: %w", err)
 	}
 	elapsed, _ := clock.estimate(1)
-	listener(experiment.Event{Kind: experiment.Finished, Unit: o.method, Done: 1, Total: 1, Fraction: 1, Elapsed: elapsed, Out: o.out})
+	listener(experiment.Event{Kind: experiment.Finished, Unit: o.method, Done: 1, Total: 1, Fraction: 1,
+		Elapsed: elapsed, Out: o.out})
 	if !o.asJSON {
 		spec := models[0].Spec()
 		fmt.Fprintf(cmd.OutOrStdout(), "%s learnt from %d trajectories (%d transitions) in %.0f s: model in %s\n",
@@ -218,7 +230,8 @@ func (o *trainOptions) outlier(t *neural.Task) error {
 	}
 	return fmt.Errorf("the demonstrations have only %d different actions, of which the largest, in demonstration %d, "+
 		"is %d: "+
-		"if that is a mistake, mend %s; if most actions never occur, number them anew", len(seen), episode, largest, o.demos)
+		"if that is a mistake, mend %s; if most actions never occur, number them anew", len(seen), episode, largest,
+		o.demos)
 }
 
 // claim keeps other commands from training into the folder until the release, and refuses one that holds a model,
@@ -231,7 +244,8 @@ func (o *trainOptions) claim() (release func(), err error) {
 		return nil, fmt.Errorf("--out: cannot lock %s: %w", path, err)
 	}
 	if !mine {
-		return nil, fmt.Errorf("--out: another command trains into %s at the moment; name another folder, or wait for it",
+		return nil, fmt.Errorf("--out: another command trains into %s at the moment; name another folder, or wait "+
+			"for it",
 			o.out)
 	}
 	defer func() {
@@ -325,7 +339,8 @@ func (o *trainOptions) open(ctx context.Context) (*gym.Pool, error) {
 }
 
 // simulate has the task make use of the environment: the apprentice explores it, and it draws successors.
-func (o *trainOptions) simulate(ctx context.Context, pool *gym.Pool, t *neural.Task, listener func(experiment.Event)) (err error) {
+func (o *trainOptions) simulate(ctx context.Context, pool *gym.Pool, t *neural.Task,
+	listener func(experiment.Event)) (err error) {
 	if o.explore {
 		t.Explore = neural.NewExplore(pool, neural.ExploreOptions{
 			Every: o.exploreEvery, Keep: exploreKeep, Episodes: exploreEpisodes, Successors: o.successors,
@@ -338,7 +353,10 @@ func (o *trainOptions) simulate(ctx context.Context, pool *gym.Pool, t *neural.T
 	}
 	run, progress := &t.Runs[0], fitProgress(listener, "successors", newStopwatch())
 	run.Successors, err = neural.SampleSuccessors(ctx, pool, run.Demos, neural.SuccessorOptions{
-		Successors: o.successors, Seed: o.seed, Progress: func(done int) { progress.Report(done, len(run.Demos), "drawn in "+o.env) },
+		Successors: o.successors, Seed: o.seed, Progress: func(done int) {
+			progress.Report(done, len(run.Demos),
+				"drawn in "+o.env)
+		},
 	})
 	if err != nil {
 		return fmt.Errorf("--successors: %w", err)
@@ -353,7 +371,8 @@ func readAux(path string, t *neural.Task) ([]demo.Trajectory, error) {
 		return nil, err
 	}
 	if set.ObservationSize() != t.Observation || set.Actions > t.Actions {
-		return nil, fmt.Errorf("--aux: %s has observations of %d numbers and %d actions, the demonstrations have %d and %d",
+		return nil, fmt.Errorf("--aux: %s has observations of %d numbers and %d actions, the demonstrations have %d "+
+			"and %d",
 			path, set.ObservationSize(), set.Actions, t.Observation, t.Actions)
 	}
 	return set.Trajectories, nil

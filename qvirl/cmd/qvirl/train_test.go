@@ -18,8 +18,8 @@ import (
 	"github.com/go-birl/birl/qvirl/neural/catalogue"
 )
 
-// writeDemos writes demonstrations in the flat layout: the sign of the first feature, the same throughout an episode, is the action. Two
-// in three episodes are terminated and the others truncated. The third feature is constant.
+// writeDemos writes demonstrations in the flat layout: the sign of the first feature, the same throughout an episode,
+// is the action. Two in three episodes are terminated and the others truncated. The third feature is constant.
 func writeDemos(t *testing.T, path string, episodes int) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, 1))
@@ -45,7 +45,8 @@ func writeDemos(t *testing.T, path string, episodes int) {
 	}
 	m := len(action)
 	float32s := func(data []float64) npz.Array { return npz.Array{Shape: []int{m, 3}, Data: data, Type: npz.Float32} }
-	err := npz.Write(path, map[string]npz.Array{"obs": float32s(obs), "next_obs": float32s(next), "action": npz.Ints(action, m),
+	err := npz.Write(path, map[string]npz.Array{"obs": float32s(obs), "next_obs": float32s(next),
+		"action":  npz.Ints(action, m),
 		"episode": npz.Ints(episode, m), "terminated": npz.Bools(terminated, m), "truncated": npz.Bools(truncated, m)})
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +64,8 @@ func TestTrainAndScoreEveryMethod(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeDemos(t, "demos.npz", 12)
 	const training = `"Training": {"Hidden": [8, 8], "LearningRate": 0.02, "Batch": 16, "ReportEvery": 50}`
-	for file, text := range map[string]string{"small.json": `{` + training + `}`, "qvirl.json": `{` + training + `, "Objective": {"kl_weight": 0.1}}`} {
+	for file, text := range map[string]string{"small.json": `{` + training + `}`, "qvirl.json": `{` + training +
+		`, "Objective": {"kl_weight": 0.1}}`} {
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -73,12 +75,14 @@ func TestTrainAndScoreEveryMethod(t *testing.T) {
 		if method == "qvirl" { // forty transitions say little against a prior
 			config = "qvirl.json"
 		}
-		_, stderr, status := runQVIRL("train", "--demos", "demos.npz", "--method", method, "--trajectories", "4", "--seed", "1", "--beta", "2",
+		_, stderr, status := runQVIRL("train", "--demos", "demos.npz", "--method", method, "--trajectories", "4",
+			"--seed", "1", "--beta", "2",
 			"--discount", "0.9", "--steps", "150", "--config", config, "--backend", "go", "--out", method)
 		if status != 0 {
 			t.Fatalf("%s: %s", method, stderr)
 		}
-		stdout, stderr, status := runQVIRL("score", "--model", method, "--demos", "demos.npz", "--episodes", "8:12", "--backend", "go", "--json")
+		stdout, stderr, status := runQVIRL("score", "--model", method, "--demos", "demos.npz", "--episodes", "8:12",
+			"--backend", "go", "--json")
 		if status != 0 {
 			t.Fatalf("%s: %s", method, stderr)
 		}
@@ -89,11 +93,13 @@ func TestTrainAndScoreEveryMethod(t *testing.T) {
 		if got.Method != method || got.Episodes != 4 || got.Transitions != 37 || got.TrainedOn != 0 {
 			t.Errorf("%s: %s, want 37 transitions of 4 episodes, none of them learnt from", method, stdout)
 		}
-		if !(got.LogLikelihood > -math.Ln2 && got.LogLikelihood < 0) || !(got.ECE > 0 && got.ECE < 0.5) || got.Accuracy < 0.7 {
+		if !(got.LogLikelihood > -math.Ln2 && got.LogLikelihood < 0) || !(got.ECE > 0 && got.ECE < 0.5) ||
+			got.Accuracy < 0.7 {
 			t.Errorf("%s: %s, want better than chance, log ½ = −0.69", method, stdout)
 		}
 		stdout, stderr, status = runQVIRL("score", "--model", method, "--demos", "demos.npz", "--backend", "go")
-		if status != 0 || !strings.Contains(stderr, "trained on 4 of these 12 episodes") || !strings.Contains(stdout, "mean log-likelihood") {
+		if status != 0 || !strings.Contains(stderr, "trained on 4 of these 12 episodes") ||
+			!strings.Contains(stdout, "mean log-likelihood") {
 			t.Errorf("%s: status %d, output %q, %q", method, status, stdout, stderr)
 		}
 		if _, err := os.Stat(method + "/" + checkpointDir); err == nil {
@@ -106,7 +112,8 @@ func TestTrainAndScoreEveryMethod(t *testing.T) {
 		err = json.Unmarshal(text, &used)
 	}
 	if err != nil || len(used.Episodes) != 4 || used.Episodes[0] != 4 || used.Episodes[3] != 7 {
-		t.Errorf("the model says that it learnt from %v (error %v), want episodes 4 to 7 with seed 1", used.Episodes, err)
+		t.Errorf("the model says that it learnt from %v (error %v), want episodes 4 to 7 with seed 1", used.Episodes,
+			err)
 	}
 
 	t.Setenv("BIRL_PYTHON", "no-such-python")
@@ -138,8 +145,9 @@ func TestTrainAndScoreSayWhatIsWrong(t *testing.T) {
 		"LearnRate":               with("--method", "bc", "--beta", "1", "--config", "bad.json"),
 		"Discount":                with("--method", "bc", "--beta", "1", "--discount", "1"),
 		"has the action 1":        with("--method", "bc", "--beta", "1", "--actions", "1"),
-		"missing.npz":             {"train", "--demos", "missing.npz", "--method", "bc", "--beta", "1", "--out", "model"},
-		"holds no model":          {"score", "--model", "nowhere", "--demos", "demos.npz"},
+		"missing.npz": {"train", "--demos", "missing.npz", "--method", "bc", "--beta", "1", "--out",
+			"model"},
+		"holds no model": {"score", "--model", "nowhere", "--demos", "demos.npz"},
 	} {
 		_, stderr, status := runQVIRL(args...)
 		if status != 1 || !strings.Contains(stderr, want) {
@@ -157,7 +165,8 @@ func TestTrainingIsRefusedBeforeItFillsTheMemory(t *testing.T) {
 	}
 	for _, method := range catalogue.Names() {
 		began := time.Now()
-		_, stderr, status := runQVIRL("train", "--demos", "demos.csv", "--method", method, "--beta", "1", "--out", "model",
+		_, stderr, status := runQVIRL("train", "--demos", "demos.csv", "--method", method, "--beta", "1", "--out",
+			"model",
 			"--backend", "go", "--memory", "64GB")
 		if status != 1 || time.Since(began) > 10*time.Second {
 			t.Errorf("%s: status %d after %v", method, status, time.Since(began))
@@ -184,7 +193,8 @@ func TestTrainingReplacesNothingUnasked(t *testing.T) {
 			"--backend", "go", "--steps", "10",
 			"--config", "small.json"}, more...)
 	}
-	if err := os.WriteFile("small.json", []byte(`{"Training": {"Hidden": [4, 4], "Batch": 4, "ReportEvery": 10, "Folds": 0}}`), 0o644); err != nil {
+	if err := os.WriteFile("small.json",
+		[]byte(`{"Training": {"Hidden": [4, 4], "Batch": 4, "ReportEvery": 10, "Folds": 0}}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, stderr, status := runQVIRL(args()...); status != 0 {
@@ -233,7 +243,8 @@ func TestSeedsTakeTheirTurnsInTheFile(t *testing.T) {
 		n    int
 		from string
 		want []int
-	}{{0, 3, "", []int{0, 1, 2}}, {2, 3, "", []int{6, 7, 8}}, {3, 3, "", []int{9, 0, 1}}, {1, 2, "4:8", []int{6, 7}}, {7, 2, "4:8", []int{6, 7}}} {
+	}{{0, 3, "", []int{0, 1, 2}}, {2, 3, "", []int{6, 7, 8}}, {3, 3, "", []int{9, 0, 1}}, {1, 2, "4:8", []int{6, 7}},
+		{7, 2, "4:8", []int{6, 7}}} {
 		o := trainOptions{demos: "demos.npz", beta: 1, discount: 0.9, trajectories: c.n, seed: c.seed, episodes: c.from}
 		_, used, err := o.task()
 		if err != nil {

@@ -47,7 +47,8 @@ func (u *usedEpisodes) write(dir string) error {
 	})
 }
 
-// countUsed returns how many of the episodes first, …, end−1 of a file the model in dir was trained on, as far as its folder tells.
+// countUsed returns how many of the episodes first, …, end−1 of a file the model in dir was trained on, as far as its
+// folder tells.
 func countUsed(dir, path string, first, end int) (int, error) {
 	text, err := os.ReadFile(filepath.Join(dir, usedFile))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -30,7 +30,8 @@ func tiny() Config {
 	return c
 }
 
-func run(t *testing.T, c Config, shards ...experiment.Shard) (rows []experiment.Row, text string, record *experiment.Record) {
+func run(t *testing.T, c Config, shards ...experiment.Shard) (rows []experiment.Row, text string,
+	record *experiment.Record) {
 	t.Helper()
 	dir := t.TempDir()
 	for _, s := range shards {
@@ -38,7 +39,8 @@ func run(t *testing.T, c Config, shards ...experiment.Shard) (rows []experiment.
 		if err != nil {
 			t.Fatal(err)
 		}
-		if record, err = experiment.Run(context.Background(), plan, experiment.Options{Out: dir, Shard: s}); err != nil {
+		if record, err = experiment.Run(context.Background(), plan, experiment.Options{Out: dir,
+			Shard: s}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -69,7 +71,8 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 		mean[key(r.Method, r.Metric, r.Demos)] += r.Value / 3
 	}
 	for _, method := range c.Methods {
-		for name, n := range map[string]int{ReturnTrue: 12, RewardEntropy: 12, W1: 3, PolicyTV: 3, Query: 9, QueryScore: 9} {
+		for name, n := range map[string]int{ReturnTrue: 12, RewardEntropy: 12, W1: 3, PolicyTV: 3, Query: 9,
+			QueryScore: 9} {
 			if got := count[method+name]; got != n {
 				t.Errorf("%d rows of %s for %s, want %d", got, name, method, n)
 			}
@@ -86,7 +89,8 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 			t.Errorf("return of %s after 3 queries: %g", method, last)
 		}
 	}
-	// The floor is σ/√n·√(2/π)·√2 ≈ 0.2 for σ ≈ 3 and n ≈ 400 effective samples (at least 200); QVIRL is within one of the prior's 3.
+	// The floor is σ/√n·√(2/π)·√2 ≈ 0.2 for σ ≈ 3 and n ≈ 400 effective samples (at least 200); QVIRL is within one of
+	// the prior's 3.
 	vw := mean[key(ValueWalk, W1, 3)]
 	for _, method := range []string{QVIRL, QVIRLSVI} {
 		if q := mean[key(method, W1, 3)]; !(vw > 0.01 && vw < 0.4 && q > vw && q < 1.5) {
@@ -98,20 +102,24 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if panels := report.Charts[0].Panels; len(panels) != 2 || len(panels[0].Curves) != 4 || len(panels[0].Curves[0].X) != 4 || len(panels[0].Curves[0].StdErr) != 4 {
+	if panels := report.Charts[0].Panels; len(panels) != 2 || len(panels[0].Curves) != 4 ||
+		len(panels[0].Curves[0].X) != 4 || len(panels[0].Curves[0].StdErr) != 4 {
 		t.Errorf("chart %+v", panels)
 	}
 	if len(report.Tables) != 3 {
 		t.Fatalf("%d tables, want 3", len(report.Tables))
 	}
-	if at := report.Tables[1]; len(at.Columns) != 1 || at.Columns[0].Title != "after 3" || !scalar.EqualWithinAbs(at.Rows[0].Cells[0].Estimate.Mean, mean[key(QVIRL, W1, 3)], 1e-9) {
+	if at := report.Tables[1]; len(at.Columns) != 1 || at.Columns[0].Title != "after 3" ||
+		!scalar.EqualWithinAbs(at.Rows[0].Cells[0].Estimate.Mean, mean[key(QVIRL, W1, 3)], 1e-9) {
 		t.Errorf("distances %+v", at)
 	}
 	row := report.Tables[0].Rows[0]
-	if row.Method != QVIRL || !scalar.EqualWithinAbs(row.Cells[0].Estimate.Mean, mean[key(QVIRL, ReturnTrue, 0)], 1e-9) || row.Cells[0].Estimate.N != 3 {
+	if row.Method != QVIRL || !scalar.EqualWithinAbs(row.Cells[0].Estimate.Mean, mean[key(QVIRL, ReturnTrue, 0)],
+		1e-9) || row.Cells[0].Estimate.N != 3 {
 		t.Errorf("table row %+v", row)
 	}
-	if text := strings.Join(report.Text, " "); !strings.Contains(text, "of qvirl lies within") || !strings.Contains(text, "of 3 queries") {
+	if text := strings.Join(report.Text, " "); !strings.Contains(text, "of qvirl lies within") ||
+		!strings.Contains(text, "of 3 queries") {
 		t.Errorf("text %q", text)
 	}
 }
@@ -121,7 +129,8 @@ func TestShardsGiveTheSameRows(t *testing.T) {
 	c := tiny()
 	c.Methods = []string{"avril-0.02", "avril-0.17"}
 	_, text, _ := run(t, c, experiment.Shard{})
-	if _, again, _ := run(t, c, experiment.Shard{Index: 2, Count: 2}, experiment.Shard{Index: 1, Count: 2}); again != text {
+	if _, again, _ := run(t, c, experiment.Shard{Index: 2, Count: 2}, experiment.Shard{Index: 1,
+		Count: 2}); again != text {
 		t.Error("two shards gave other rows than one run")
 	}
 }
@@ -178,7 +187,8 @@ func TestCoursesAreAveraged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := strings.Join(report.Text, " "); !strings.Contains(text, "valuewalk are those of 3 courses") || strings.Count(text, "of 3, ") != 2 {
+	if text := strings.Join(report.Text, " "); !strings.Contains(text, "valuewalk are those of 3 courses") ||
+		strings.Count(text, "of 3, ") != 2 {
 		t.Errorf("text %q", text)
 	}
 }
@@ -186,7 +196,8 @@ func TestCoursesAreAveraged(t *testing.T) {
 // TestCoursesHaveSeedsOfTheirOwn checks every seed that a course draws from, and that the others stay.
 func TestCoursesHaveSeedsOfTheirOwn(t *testing.T) {
 	seeds := func(c Config) []uint64 {
-		return []uint64{c.QVIRL.Seed, c.QVIRLSVI.Seed, c.QVIRLStart.Seed, c.Match.Seed, c.Refine.Seed, c.AVRIL.Seed, c.ValueWalk.Seed, c.QuerySeed}
+		return []uint64{c.QVIRL.Seed, c.QVIRLSVI.Seed, c.QVIRLStart.Seed, c.Match.Seed, c.Refine.Seed, c.AVRIL.Seed,
+			c.ValueWalk.Seed, c.QuerySeed}
 	}
 	c := Paper()
 	for i, seed := range seeds(c.course(2)) {
@@ -194,7 +205,8 @@ func TestCoursesHaveSeedsOfTheirOwn(t *testing.T) {
 			t.Errorf("seed %d of the third course is %d", i, seed)
 		}
 	}
-	if got := c.course(2); got.Reference.Seed != c.Reference.Seed || !slices.Equal(got.Seeds, c.Seeds) || !slices.Equal(seeds(c.course(0)), seeds(c)) {
+	if got := c.course(2); got.Reference.Seed != c.Reference.Seed || !slices.Equal(got.Seeds, c.Seeds) ||
+		!slices.Equal(seeds(c.course(0)), seeds(c)) {
 		t.Error("the reference, the worlds or the first course have other seeds")
 	}
 }
@@ -252,22 +264,26 @@ func TestGaussianEntropy(t *testing.T) {
 		}
 		total += entropy / repeats
 	}
-	// The sums have a unit Jacobian, so that the determinant is 4^dim. The log-determinant has the variance Σ ψ'((n−1−i)/2)
-	// ≈ 2·dim/n, which leaves a standard error of 0.02; without the correction the mean would be off by 0.9.
+	// The sums have a unit Jacobian, so that the determinant is 4^dim. The log-determinant has the variance Σ
+	// ψ'((n−1−i)/2) ≈ 2·dim/n, which leaves a standard error of 0.02; without the correction the mean would be off by
+	// 0.9.
 	if want := dim * 0.5 * math.Log(2*math.Pi*math.E*4); !scalar.EqualWithinAbs(total, want, 0.08) {
 		t.Errorf("entropy %g, want %g", total, want)
 	}
-	if _, err := GaussianEntropy(mat.NewDense(20, 20, nil)); err == nil || !strings.Contains(err.Error(), "more than 20 samples") {
+	if _, err := GaussianEntropy(mat.NewDense(20, 20, nil)); err == nil ||
+		!strings.Contains(err.Error(), "more than 20 samples") {
 		t.Errorf("error %v for too few samples", err)
 	}
-	if _, err := GaussianEntropy(mat.NewDense(30, 20, nil)); err == nil || !strings.Contains(err.Error(), "positive definite") {
+	if _, err := GaussianEntropy(mat.NewDense(30, 20, nil)); err == nil ||
+		!strings.Contains(err.Error(), "positive definite") {
 		t.Errorf("error %v for constant samples", err)
 	}
 }
 
 func TestPaperConfigIsThePapers(t *testing.T) {
 	c := Paper()
-	if len(c.Seeds) != 16 || c.Seeds[15] != 15 || c.World.Width != 8 || c.Initial != 1 || c.Queries != 30 || c.Length != 5 || c.Beta != 2 || c.Discount != 0.9 {
+	if len(c.Seeds) != 16 || c.Seeds[15] != 15 || c.World.Width != 8 || c.Initial != 1 || c.Queries != 30 ||
+		c.Length != 5 || c.Beta != 2 || c.Discount != 0.9 {
 		t.Errorf("%+v", c)
 	}
 	if err := c.Validate(); err != nil {
@@ -278,7 +294,8 @@ func TestPaperConfigIsThePapers(t *testing.T) {
 			t.Errorf("seed %d is reported and tuned on", seed)
 		}
 	}
-	names := map[string]string{QVIRL: "reward-eig", QVIRLActiveVaR: "active-var", QVIRLRandom: "random", "avril-0.17": "reward-eig", ValueWalk: "reward-eig",
+	names := map[string]string{QVIRL: "reward-eig", QVIRLActiveVaR: "active-var", QVIRLRandom: "random",
+		"avril-0.17": "reward-eig", ValueWalk: "reward-eig",
 		"valuewalk-random": "random", "avril-0.17-activevar": "active-var"}
 	for method, want := range names {
 		if l := c.Loop(method, nil); l.Acquisition.Name() != want || l.Queries != 30 || l.Candidates != nil {
@@ -314,7 +331,8 @@ func TestBadConfigs(t *testing.T) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
-	if _, err := New(experiment.Settings{Scale: "quick", Override: []byte(`{"Query": 3}`)}); err == nil || !strings.Contains(err.Error(), "Query") {
+	if _, err := New(experiment.Settings{Scale: "quick", Override: []byte(`{"Query": 3}`)}); err == nil ||
+		!strings.Contains(err.Error(), "Query") {
 		t.Errorf("unknown field: error %v", err)
 	}
 	if _, err := New(experiment.Settings{Scale: "huge"}); err == nil {
@@ -340,7 +358,8 @@ func TestInsideBand(t *testing.T) {
 	for k, means := range [][2]float64{{0, 0}, {10, 11}, {10, 12.5}, {10, 8.5}} {
 		for seed, offset := range []float64{-math.Sqrt2, math.Sqrt2} { // standard error √2
 			for m, method := range []string{ValueWalk, QVIRL} {
-				rows = append(rows, experiment.Row{Method: method, Demos: k, Seed: uint64(seed), Metric: ReturnTrue, Value: means[m] + offset})
+				rows = append(rows, experiment.Row{Method: method, Demos: k, Seed: uint64(seed), Metric: ReturnTrue,
+					Value: means[m] + offset})
 			}
 		}
 	}

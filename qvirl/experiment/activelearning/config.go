@@ -1,5 +1,5 @@
-// Package activelearning is the paper's experiment on active learning in gridworlds (Fig. learning_curve): which posterior
-// chooses the demonstrations that teach an apprentice fastest.
+// Package activelearning is the paper's experiment on active learning in gridworlds (Fig. learning_curve): which
+// posterior chooses the demonstrations that teach an apprentice fastest.
 package activelearning
 
 import (
@@ -22,14 +22,16 @@ import (
 // Name is the experiment's name in result rows.
 const Name = "active-gridworld"
 
-// The methods, by their names in result rows: a posterior (valuewalk, qvirl, qvirl-svi, qvirl-matched, qvirl-refined, or avril- and the
-// number λ), which is asked by RewardEIG unless a suffix says otherwise.
+// The methods, by their names in result rows: a posterior (valuewalk, qvirl, qvirl-svi, qvirl-matched, qvirl-refined,
+// or avril- and the number λ), which is asked by RewardEIG unless a suffix says otherwise.
 const (
-	ValueWalk      = "valuewalk"
-	QVIRL          = "qvirl"
-	QVIRLSVI       = worlds.QVIRLSVI     // trained on draws through the exact maximum and likelihood
-	QVIRLMatched   = worlds.QVIRLMatched // warped marginals, matched to a short walk from the paper's objective, trained briefly
-	QVIRLRefined   = worlds.QVIRLRefined // the paper's objective, trained briefly, and refined by Hamiltonian transitions
+	ValueWalk = "valuewalk"
+	QVIRL     = "qvirl"
+	QVIRLSVI  = worlds.QVIRLSVI // trained on draws through the exact maximum and likelihood
+	// warped marginals, matched to a short walk from the paper's objective, trained briefly
+	QVIRLMatched = worlds.QVIRLMatched
+	// the paper's objective, trained briefly, and refined by Hamiltonian transitions
+	QVIRLRefined   = worlds.QVIRLRefined
 	QVIRLActiveVaR = QVIRL + varSuffix
 	QVIRLRandom    = QVIRL + randomSuffix
 	avrilPrefix    = "avril-"
@@ -39,10 +41,12 @@ const (
 
 // The metrics. The column demos of their rows is the number of queries that have been answered.
 const (
-	// ReturnTrue is the return of the apprentice, the optimal policy of the posterior mean reward, under the true reward:
-	// 0 for the uniformly random policy, 100 for the optimal one. It is the mean over the courses in a world, and so is RewardEntropy.
+	// ReturnTrue is the return of the apprentice, the optimal policy of the posterior mean reward, under the true
+	// reward: 0 for the uniformly random policy, 100 for the optimal one. It is the mean over the courses in a world,
+	// and so is RewardEntropy.
 	ReturnTrue = "return_true"
-	// RewardEntropy is the entropy in nats of the Gaussian with the covariance of the posterior's rewards, all together.
+	// RewardEntropy is the entropy in nats of the Gaussian with the covariance of the posterior's rewards, all
+	// together.
 	RewardEntropy = "reward_entropy"
 	// W1 and PolicyTV are those of package metric, to a posterior that ValueWalk samples from the same demonstrations.
 	W1       = "w1"
@@ -66,9 +70,10 @@ type Config struct {
 	Seeds    []uint64 // of the runs, each in a world of its own
 	Chunk    int      // runs to a unit; QVIRL trains the runs of a unit as one batch
 	Methods  []string
-	// Courses is how often a method goes through all queries in each world, with random numbers of its own each time; once if it is not
-	// listed (a --config adds to the list, and null empties it). The chance in the samples of a posterior decides between questions that promise
-	// nearly the same, and so what is learnt: return and entropy of a world are means over its courses. All else is of the first.
+	// Courses is how often a method goes through all queries in each world, with random numbers of its own each time;
+	// once if it is not listed (a --config adds to the list, and null empties it). The chance in the samples of a
+	// posterior decides between questions that promise nearly the same, and so what is learnt: return and entropy of a
+	// world are means over its courses. All else is of the first.
 	Courses map[string]int
 
 	Samples           int     // posterior samples by which queries are chosen
@@ -78,9 +83,10 @@ type Config struct {
 	Level             float64 // of ActiveVaR
 	QuerySeed         uint64  // added to each run's seed, for these samples and simulations
 
-	QVIRL      tabular.Config         // trained on after each query, until it has converged again
-	QVIRLSVI   tabular.Config         // likewise
-	QVIRLStart tabular.Config         // of the posterior from which the walks of QVIRLMatched and QVIRLRefined start, afresh after each query
+	QVIRL    tabular.Config // trained on after each query, until it has converged again
+	QVIRLSVI tabular.Config // likewise
+	// of the posterior from which the walks of QVIRLMatched and QVIRLRefined start, afresh after each query
+	QVIRLStart tabular.Config
 	Match      valuewalk.RefineConfig // of QVIRLMatched's walk
 	Refine     valuewalk.RefineConfig // of QVIRLRefined's
 	AVRIL      avril.Config
@@ -95,28 +101,34 @@ type Config struct {
 func Paper() Config {
 	c := Config{
 		World: gridworld.Paper(), Initial: 1, Queries: 30, Length: 5, Beta: 2, Discount: 0.9, Chunk: 16,
-		Methods: []string{QVIRL, QVIRLActiveVaR, QVIRLRandom, QVIRLSVI, QVIRLRefined, "avril-0.02", "avril-0.17", ValueWalk},
+		Methods: []string{QVIRL, QVIRLActiveVaR, QVIRLRandom, QVIRLSVI, QVIRLRefined, "avril-0.02", "avril-0.17",
+			ValueWalk},
 		// Three of each are what the hour that all experiments on gridworlds may take has room for.
 		Courses: map[string]int{QVIRLRefined: 3, ValueWalk: 3},
-		// In worlds with seeds from 1000, after 3 and 9 queries, two runs of ValueWalk chose the same state in 78 of 100 cases with 500
-		// samples and 50 trajectories from each state, and in 97 with 1000 samples or 500 trajectories. The standard deviation of the
-		// difference between the best two states fell from 0.09 nats to 0.04; in a quarter of the cases they differ by less than 0.02.
+		// In worlds with seeds from 1000, after 3 and 9 queries, two runs of ValueWalk chose the same state in 78 of
+		// 100 cases with 500 samples and 50 trajectories from each state, and in 97 with 1000 samples or 500
+		// trajectories. The standard deviation of the difference between the best two states fell from 0.09 nats to
+		// 0.04; in a quarter of the cases they differ by less than 0.02.
 		Samples: 1000, Trajectories: 50, Finalists: 8, FinalTrajectories: 500, Level: 0.95,
-		QVIRL: tabular.DefaultConfig(), QVIRLSVI: tabular.MonteCarloConfig(), QVIRLStart: tabular.StartConfig(), Match: matched.Default(), Refine: valuewalk.DefaultRefine(),
+		QVIRL: tabular.DefaultConfig(), QVIRLSVI: tabular.MonteCarloConfig(), QVIRLStart: tabular.StartConfig(),
+		Match: matched.Default(), Refine: valuewalk.DefaultRefine(),
 		AVRIL: avril.Default(), ValueWalk: valuewalk.Default(),
 		ReferenceAt: []int{1, 10, 30},
 	}
 	for seed := uint64(0); seed < 16; seed++ {
 		c.Seeds = append(c.Seeds, seed)
 	}
-	c.QVIRL.Steps, c.QVIRL.LearningRate, c.QVIRL.Rounds = 400, 0.02, 12 // short rounds: most refits have a short way to go
-	// With warm starts, in worlds with seeds from 1000: W1 0.22 after eight queries, and 0.20 with four times the time (4000 steps, 0.1 nats).
+	// short rounds: most refits have a short way to go
+	c.QVIRL.Steps, c.QVIRL.LearningRate, c.QVIRL.Rounds = 400, 0.02, 12
+	// With warm starts, in worlds with seeds from 1000: W1 0.22 after eight queries, and 0.20 with four times the time
+	// (4000 steps, 0.1 nats).
 	c.QVIRLSVI.Steps, c.QVIRLSVI.Tolerance = 600, 0.5
 	c.ValueWalk.Samples, c.ValueWalk.MinESS, c.ValueWalk.MaxRHat = 1000, 400, 1.02
 	c.Reference = c.ValueWalk
 	c.Reference.Samples, c.Reference.Seed = 2000, 1 // another seed: ValueWalk's own distance is Monte Carlo error
-	// In worlds with seeds from 1000, after 4, 10 and 20 queries, two runs of either sampler with these settings chose the same state in 29
-	// of 36 cases; with 400 effective samples, or 50 of each walker, in 28, at 1.3 and 1.6 times the cost.
+	// In worlds with seeds from 1000, after 4, 10 and 20 queries, two runs of either sampler with these settings chose
+	// the same state in 29 of 36 cases; with 400 effective samples, or 50 of each walker, in 28, at 1.3 and 1.6 times
+	// the cost.
 	c.ValueWalk.MinESS, c.ValueWalk.Warmup, c.ValueWalk.Trajectory = 200, 300, 1.5
 	c.Match.Samples = 3000
 	c.Refine.Samples, c.Refine.Kept = 2500, 25
@@ -145,13 +157,15 @@ func (c Config) Environment() string {
 func (c Config) Validate() error {
 	switch {
 	case c.Initial < 0 || c.Queries < 0 || c.Length < 1:
-		return fmt.Errorf("activelearning: Initial = %d, Queries = %d, Length = %d: want at least 0, 0 and 1", c.Initial, c.Queries, c.Length)
+		return fmt.Errorf("activelearning: Initial = %d, Queries = %d, Length = %d: want at least 0, 0 and 1",
+			c.Initial, c.Queries, c.Length)
 	case len(c.Seeds) == 0 || c.Chunk < 1:
 		return fmt.Errorf("activelearning: %d seeds in chunks of %d: want at least 1 of each", len(c.Seeds), c.Chunk)
 	case len(c.Methods) == 0:
 		return fmt.Errorf("activelearning: no methods")
 	case c.Samples <= c.World.Width*c.World.Height:
-		return fmt.Errorf("activelearning: Samples = %d, want more than the %d rewards, whose entropy is taken from them",
+		return fmt.Errorf("activelearning: Samples = %d, want more than the %d rewards, whose entropy is taken from "+
+			"them",
 			c.Samples, c.World.Width*c.World.Height)
 	}
 	if sorted := slices.Sorted(slices.Values(c.Seeds)); len(slices.Compact(sorted)) != len(c.Seeds) {
@@ -159,7 +173,8 @@ func (c Config) Validate() error {
 	}
 	for _, k := range c.ReferenceAt {
 		if k < 0 || k > c.Queries {
-			return fmt.Errorf("activelearning: ReferenceAt %d: want numbers of queries in 0..%d", c.ReferenceAt, c.Queries)
+			return fmt.Errorf("activelearning: ReferenceAt %d: want numbers of queries in 0..%d", c.ReferenceAt,
+				c.Queries)
 		}
 	}
 	for method, n := range c.Courses {
@@ -207,13 +222,14 @@ func (c Config) Loop(method string, fit active.Fitter) *active.Loop {
 	case strings.HasSuffix(method, randomSuffix):
 		l.Acquisition = active.Random{}
 	default:
-		l.Acquisition = active.RewardEIG{Length: c.Length, Trajectories: c.Trajectories, Finalists: c.Finalists, FinalTrajectories: c.FinalTrajectories}
+		l.Acquisition = active.RewardEIG{Length: c.Length, Trajectories: c.Trajectories, Finalists: c.Finalists,
+			FinalTrajectories: c.FinalTrajectories}
 	}
 	return l
 }
 
-// posterior returns a method's name without its suffix. Methods of one posterior share its fitter, so that QVIRL compiles its
-// program once.
+// posterior returns a method's name without its suffix. Methods of one posterior share its fitter, so that QVIRL
+// compiles its program once.
 func posterior(method string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(method, varSuffix), randomSuffix)
 }
@@ -226,7 +242,8 @@ const courseStride = 1000
 
 // course returns the config with the seeds of a course, from 0 on. The reference and the worlds remain what they are.
 func (c Config) course(i int) Config {
-	for _, seed := range []*uint64{&c.QVIRL.Seed, &c.QVIRLSVI.Seed, &c.QVIRLStart.Seed, &c.Match.Seed, &c.Refine.Seed, &c.AVRIL.Seed, &c.ValueWalk.Seed, &c.QuerySeed} {
+	for _, seed := range []*uint64{&c.QVIRL.Seed, &c.QVIRLSVI.Seed, &c.QVIRLStart.Seed, &c.Match.Seed, &c.Refine.Seed,
+		&c.AVRIL.Seed, &c.ValueWalk.Seed, &c.QuerySeed} {
 		*seed += courseStride * uint64(i)
 	}
 	return c
@@ -238,7 +255,8 @@ func (c Config) Fitter(method, backendName string) (active.Fitter, error) {
 	var err error
 	switch name := posterior(method); name {
 	case QVIRL, QVIRLSVI, QVIRLMatched, QVIRLRefined:
-		m, err = worlds.Config{QVIRL: c.QVIRL, QVIRLSVI: c.QVIRLSVI, QVIRLStart: c.QVIRLStart, Match: c.Match, Refine: c.Refine}.Method(name, backendName)
+		m, err = worlds.Config{QVIRL: c.QVIRL, QVIRLSVI: c.QVIRLSVI, QVIRLStart: c.QVIRLStart, Match: c.Match,
+			Refine: c.Refine}.Method(name, backendName)
 	case ValueWalk:
 		m, err = valuewalk.New(c.ValueWalk)
 	default:

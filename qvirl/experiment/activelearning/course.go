@@ -21,9 +21,10 @@ type Snapshot struct {
 	Answer    mdp.Trajectory
 }
 
-// Course takes a method through all queries in the world of one seed, in its first course, with a snapshot of each number of queries.
-// backendName is what QVIRL computes on, as backend.Get takes it.
-func (c Config) Course(ctx context.Context, method, backendName string, seed uint64, progress irl.Progress) (*worlds.World, []Snapshot, error) {
+// Course takes a method through all queries in the world of one seed, in its first course, with a snapshot of each
+// number of queries. backendName is what QVIRL computes on, as backend.Get takes it.
+func (c Config) Course(ctx context.Context, method, backendName string, seed uint64,
+	progress irl.Progress) (*worlds.World, []Snapshot, error) {
 	if err := c.Validate(); err != nil {
 		return nil, nil, err
 	}
@@ -48,7 +49,8 @@ func (c Config) Course(ctx context.Context, method, backendName string, seed uin
 		if err != nil {
 			return err
 		}
-		s := Snapshot{Queries: k, Demos: slices.Clone(demos), Return: found[ReturnTrue], Scores: step.Scores, Query: step.Query, Answer: step.Answer}
+		s := Snapshot{Queries: k, Demos: slices.Clone(demos), Return: found[ReturnTrue], Scores: step.Scores,
+			Query: step.Query, Answer: step.Answer}
 		for i := range w.Grid.Reward {
 			m := step.Posterior.Reward(i)
 			s.Mean, s.Std = append(s.Mean, m.Mean()), append(s.Std, m.StdDev())

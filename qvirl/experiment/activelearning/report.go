@@ -21,17 +21,23 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 	if err != nil {
 		return nil, err
 	}
-	r := &exhibit.Report{Title: "Active learning in random gridworlds", Tables: tables, Charts: []exhibit.Chart{LearningCurves(rows)}}
-	r.Text = append(r.Text, "Means over runs ± standard error. The return is that of the optimal policy of the posterior mean reward under the "+
-		"true reward, 0 for the random policy and 100 for the optimal one. The entropy is that of the Gaussian with the posterior's "+
-		"covariance of all rewards. W1 is the Wasserstein-1 distance of the reward marginals to a posterior that ValueWalk samples "+
+	r := &exhibit.Report{Title: "Active learning in random gridworlds", Tables: tables,
+		Charts: []exhibit.Chart{LearningCurves(rows)}}
+	r.Text = append(r.Text, "Means over runs ± standard error. The return is that of the optimal policy of the "+
+		"posterior mean reward under the "+
+		"true reward, 0 for the random policy and 100 for the optimal one. The entropy is that of the Gaussian with "+
+		"the posterior's "+
+		"covariance of all rewards. W1 is the Wasserstein-1 distance of the reward marginals to a posterior that "+
+		"ValueWalk samples "+
 		"from the same demonstrations.")
 	for _, method := range ordered(rows) {
 		if inside, of := InsideBand(rows, method, ReturnTrue); of > 0 && method != ValueWalk {
-			r.Text = append(r.Text, fmt.Sprintf("The mean return of %s lies within a standard error of ValueWalk's after %d of %d queries.", method, inside, of))
+			r.Text = append(r.Text, fmt.Sprintf("The mean return of %s lies within a standard error of ValueWalk's "+
+				"after %d of %d queries.", method, inside, of))
 		}
 		if metrics := courses(rows, method); len(metrics) > 0 {
-			text := fmt.Sprintf("The returns, entropies and times of %s are those of %d courses in each world.", method, len(metrics))
+			text := fmt.Sprintf("The returns, entropies and times of %s are those of %d courses in each world.", method,
+				len(metrics))
 			var counts []string
 			for _, name := range metrics {
 				if inside, of := InsideBand(rows, method, name); of > 0 {
@@ -39,7 +45,8 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 				}
 			}
 			if len(counts) > 0 {
-				text += " Each course alone is within a standard error of ValueWalk's mean after " + strings.Join(counts, ", ") + " queries."
+				text += " Each course alone is within a standard error of ValueWalk's mean after " +
+					strings.Join(counts, ", ") + " queries."
 			}
 			r.Text = append(r.Text, text)
 		}
@@ -122,8 +129,8 @@ func LearningCurves(rows []experiment.Row) exhibit.Chart {
 	return chart
 }
 
-// Tables returns a table of the returns after some numbers of queries and of the entropy after the last, and one of each distance to the exact
-// posterior that there are rows of, after the numbers of queries for which there are any.
+// Tables returns a table of the returns after some numbers of queries and of the entropy after the last, and one of
+// each distance to the exact posterior that there are rows of, after the numbers of queries for which there are any.
 func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 	last := 0
 	measured := map[string]map[int]bool{W1: {}, PolicyTV: {}}
@@ -138,7 +145,8 @@ func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 		var chosen []experiment.Row
 		for _, c := range columns {
 			key := fmt.Sprintf("%s-%d", c.metric, c.queries)
-			shown = append(shown, exhibit.Column{Metric: key, Title: fmt.Sprintf("%safter %d", c.prefix, c.queries), Decimals: c.decimals})
+			shown = append(shown, exhibit.Column{Metric: key, Title: fmt.Sprintf("%safter %d", c.prefix, c.queries),
+				Decimals: c.decimals})
 			for _, r := range rows {
 				if r.Metric == c.metric && r.Demos == c.queries {
 					r.Metric = key
@@ -166,7 +174,8 @@ func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 	}
 	out := []exhibit.Table{*table}
 	for _, d := range []struct{ metric, name, title string }{
-		{W1, "w1", "W1 of the rewards to the exact posterior by number of queries"}, {PolicyTV, "tv", "TV of the policy to the exact one by number of queries"},
+		{W1, "w1", "W1 of the rewards to the exact posterior by number of queries"},
+		{PolicyTV, "tv", "TV of the policy to the exact one by number of queries"},
 	} {
 		var columns []column
 		for _, k := range slices.Sorted(maps.Keys(measured[d.metric])) {
@@ -190,8 +199,9 @@ type column struct {
 	queries, decimals int
 }
 
-// InsideBand returns after how many of the queries, from the first on, the mean of a method's return lies within a standard error
-// of ValueWalk's mean; of is the number of queries at which both are known. name is ReturnTrue, or that of one course.
+// InsideBand returns after how many of the queries, from the first on, the mean of a method's return lies within a
+// standard error of ValueWalk's mean; of is the number of queries at which both are known. name is ReturnTrue, or that
+// of one course.
 func InsideBand(rows []experiment.Row, method, name string) (inside, of int) {
 	theirs := map[int]metric.Summary{}
 	for _, p := range curve(rows, ValueWalk, ReturnTrue) {

@@ -19,8 +19,8 @@ import (
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
-// cost is about how many seconds a posterior takes for a query of a run, for the estimate of the time left; otherCost is that
-// of the posteriors which cost does not list, and referenceCost that of comparing a posterior with ValueWalk's.
+// cost is about how many seconds a posterior takes for a query of a run, for the estimate of the time left; otherCost
+// is that of the posteriors which cost does not list, and referenceCost that of comparing a posterior with ValueWalk's.
 var cost = map[string]float64{ValueWalk: 1, QVIRL: 0.4, QVIRLMatched: 0.4}
 
 const (
@@ -54,7 +54,8 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 			units = append(units, unit{method, seeds})
 			p.Units = append(p.Units, experiment.Unit{
 				Name: fmt.Sprintf("%s-runs-%04d", method, first),
-				Cost: float64(len(seeds)) * (perQuery*float64(c.Queries+1)*float64(c.courses(method)) + referenceCost*float64(len(c.ReferenceAt))),
+				Cost: float64(len(seeds)) * (perQuery*float64(c.Queries+1)*float64(c.courses(method)) +
+					referenceCost*float64(len(c.ReferenceAt))),
 			})
 		}
 	}
@@ -76,7 +77,8 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 }
 
 // unit takes a method through its courses on a chunk of worlds. fitter gives the fitter of each.
-func (c Config) unit(ctx context.Context, method string, seeds []uint64, fitter func(course int) (active.Fitter, error), progress irl.Progress) (*experiment.Result, error) {
+func (c Config) unit(ctx context.Context, method string, seeds []uint64, fitter func(course int) (active.Fitter, error),
+	progress irl.Progress) (*experiment.Result, error) {
 	j := &judge{config: c, worlds: make([]*worlds.World, len(seeds)), stages: experiment.NewStages(1, "", nil)}
 	for i, seed := range seeds {
 		var err error
@@ -111,7 +113,8 @@ func (c Config) unit(ctx context.Context, method string, seeds []uint64, fitter 
 	result := &experiment.Result{Rows: j.rows(method), Times: j.stages.Times()}
 	result.Times.Move(referenceKey, method)
 	if j.unclean > 0 {
-		result.Notes = append(result.Notes, fmt.Sprintf("%s: %d of %d fits did not converge as configured", method, j.unclean, j.fits))
+		result.Notes = append(result.Notes, fmt.Sprintf("%s: %d of %d fits did not converge as configured", method,
+			j.unclean, j.fits))
 	}
 	return result, nil
 }
@@ -119,8 +122,8 @@ func (c Config) unit(ctx context.Context, method string, seeds []uint64, fitter 
 // referenceKey is the seconds of the posteriors that W1 is taken to.
 const referenceKey = "reference"
 
-// Follow takes a method through all queries in the given worlds, as one batch, with the fitter that Fitter gives for it.
-// visit is told of each number of queries.
+// Follow takes a method through all queries in the given worlds, as one batch, with the fitter that Fitter gives for
+// it. visit is told of each number of queries.
 func (c Config) Follow(ctx context.Context, method string, fit active.Fitter, worlds []*worlds.World,
 	visit func(queries int, steps []active.Step) error, progress irl.Progress) error {
 	runs := make([]active.Run, len(worlds))
@@ -177,7 +180,10 @@ func (j *judge) judge(ctx context.Context, k int, steps []active.Step) error {
 		return err
 	}
 	if len(j.found) == 1 && slices.Contains(j.config.ReferenceAt, k) {
-		err := j.stages.Run(referenceKey, referenceKey, 0, func(irl.Progress) error { return j.compare(ctx, steps, found) })
+		err := j.stages.Run(referenceKey, referenceKey, 0, func(irl.Progress) error {
+			return j.compare(ctx, steps,
+				found)
+		})
 		if err != nil {
 			return err
 		}
@@ -265,7 +271,8 @@ func (j *judge) compare(ctx context.Context, steps []active.Step, found []metric
 		if err != nil {
 			return err
 		}
-		result, err := metric.Evaluate(steps[i].Posterior, steps[i].Samples, j.worlds[i].Truth, metric.References{Exact: reference})
+		result, err := metric.Evaluate(steps[i].Posterior, steps[i].Samples, j.worlds[i].Truth,
+			metric.References{Exact: reference})
 		if err != nil {
 			return err
 		}
@@ -295,7 +302,8 @@ func clean(post irl.Posterior) bool {
 func GaussianEntropy(samples *mat.Dense) (float64, error) {
 	n, dim := samples.Dims()
 	if n <= dim {
-		return 0, fmt.Errorf("activelearning: the entropy of %d rewards needs more than %d samples, got %d", dim, dim, n)
+		return 0, fmt.Errorf("activelearning: the entropy of %d rewards needs more than %d samples, got %d", dim, dim,
+			n)
 	}
 	var cov mat.SymDense
 	stat.CovarianceMatrix(&cov, samples, nil)

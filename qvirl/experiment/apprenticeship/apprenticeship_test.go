@@ -41,7 +41,8 @@ func run(t *testing.T, shards ...experiment.Shard) (rows []experiment.Row, text 
 		if err != nil {
 			t.Fatal(err)
 		}
-		if record, err = experiment.Run(context.Background(), plan, experiment.Options{Out: dir, Shard: s}); err != nil {
+		if record, err = experiment.Run(context.Background(), plan, experiment.Options{Out: dir,
+			Shard: s}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -57,7 +58,8 @@ func run(t *testing.T, shards ...experiment.Shard) (rows []experiment.Row, text 
 
 func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 	rows, text, record := run(t, experiment.Shard{})
-	if _, again, _ := run(t, experiment.Shard{Index: 2, Count: 2}, experiment.Shard{Index: 1, Count: 2}); again != text {
+	if _, again, _ := run(t, experiment.Shard{Index: 2, Count: 2}, experiment.Shard{Index: 1,
+		Count: 2}); again != text {
 		t.Error("two shards gave other rows than one run")
 	}
 	value := func(method, metric string, seed uint64) float64 {
@@ -89,18 +91,22 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 			if v := value(method, ReturnCVaR, seed); v > best+gap+1e-9 {
 				t.Errorf("seed %d: %s has the posterior CVaR %g > %g", seed, method, v, best)
 			}
-			if mean, cvar := value(method, ReturnMeanHeldOut, seed), value(method, ReturnCVaRHeldOut, seed); cvar >= mean || mean == value(method, ReturnMean, seed) {
+			if mean, cvar := value(method, ReturnMeanHeldOut, seed), value(method, ReturnCVaRHeldOut,
+				seed); cvar >= mean || mean == value(method, ReturnMean, seed) {
 				t.Errorf("seed %d: %s: held-out mean %g, CVaR %g", seed, method, mean, cvar)
 			}
 		}
 		for _, name := range append([]string{"valuewalk"}, tiny().Posteriors.Methods...) {
-			mean, cvar, gap := value(name+MeanSuffix, OwnCVaR, seed), value(name+CVaRSuffix, OwnCVaR, seed), value(name+CVaRSuffix, Gap, seed)
+			mean, cvar, gap := value(name+MeanSuffix, OwnCVaR, seed), value(name+CVaRSuffix, OwnCVaR, seed),
+				value(name+CVaRSuffix, Gap, seed)
 			if cvar < mean-gap-1e-9 || gap < -1e-9 || gap > 0.1 {
-				t.Errorf("seed %d, %s: own CVaR %g of the mean policy, %g of the CVaR policy, gap %g", seed, name, mean, cvar, gap)
+				t.Errorf("seed %d, %s: own CVaR %g of the mean policy, %g of the CVaR policy, gap %g", seed, name, mean,
+					cvar, gap)
 			}
 		}
 		for _, name := range tableMethods {
-			if gap := experiment.Series(rows, name, Gap)[seed]; gap < -1e-9 || gap > 0.1 || strings.HasSuffix(name, CVaRSuffix) != (len(experiment.Series(rows, name, Gap)) > 0) {
+			if gap := experiment.Series(rows, name, Gap)[seed]; gap < -1e-9 || gap > 0.1 ||
+				strings.HasSuffix(name, CVaRSuffix) != (len(experiment.Series(rows, name, Gap)) > 0) {
 				t.Errorf("seed %d, %s: gap %g", seed, name, gap)
 			}
 		}
@@ -117,16 +123,23 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 		t.Fatal(err)
 	}
 	table := report.Tables[0]
-	cell := table.Rows[slices.IndexFunc(table.Rows, func(r exhibit.TableRow) bool { return r.Method == "qvirl-cvar" })].Cells[2]
-	if *cell.Estimate != *experiment.Average(rows, "qvirl-cvar", ReturnCVaR) || cell.References[0].Mean != 49.7 || cell.References[1].Mean != 57.2 {
+	cell := table.Rows[slices.IndexFunc(table.Rows,
+		func(r exhibit.TableRow) bool { return r.Method == "qvirl-cvar" })].Cells[2]
+	if *cell.Estimate != *experiment.Average(rows, "qvirl-cvar", ReturnCVaR) || cell.References[0].Mean != 49.7 ||
+		cell.References[1].Mean != 57.2 {
 		t.Errorf("CVaR of qvirl-cvar in the table: %+v", cell)
 	}
-	without := slices.DeleteFunc(slices.Clone(rows), func(r experiment.Row) bool { return strings.HasSuffix(r.Metric, "_heldout") })
+	without := slices.DeleteFunc(slices.Clone(rows), func(r experiment.Row) bool {
+		return strings.HasSuffix(r.Metric,
+			"_heldout")
+	})
 	tables, err := Tables(without)
 	if err != nil || len(tables[1].Columns) != 4 || len(report.Tables[1].Columns) != 7 {
-		t.Errorf("without held-out samples: %d columns (error %v); with them %d", len(tables[1].Columns), err, len(report.Tables[1].Columns))
+		t.Errorf("without held-out samples: %d columns (error %v); with them %d", len(tables[1].Columns), err,
+			len(report.Tables[1].Columns))
 	}
-	if len(report.Tables) != 2 || len(table.Rows) != len(tableMethods) || !strings.Contains(strings.Join(report.Text, " "), "3 worlds") {
+	if len(report.Tables) != 2 || len(table.Rows) != len(tableMethods) ||
+		!strings.Contains(strings.Join(report.Text, " "), "3 worlds") {
 		t.Errorf("report %+v", report)
 	}
 }
@@ -143,8 +156,10 @@ func TestFitGivesTheWorldOfThePictures(t *testing.T) {
 		t.Fatalf("%d worlds, policies %+v", len(worlds), w.Policies)
 	}
 	p := w.Policy("valuewalk-cvar")
-	if len(p.Returns) != 1000 || p.Certificate == nil || !scalar.EqualWithinAbs(floats.Sum(p.Returns)/1000, p.Metrics[ReturnMean], 1e-9) {
-		t.Errorf("%d returns with the mean %g, want %g", len(p.Returns), floats.Sum(p.Returns)/1000, p.Metrics[ReturnMean])
+	if len(p.Returns) != 1000 || p.Certificate == nil || !scalar.EqualWithinAbs(floats.Sum(p.Returns)/1000,
+		p.Metrics[ReturnMean], 1e-9) {
+		t.Errorf("%d returns with the mean %g, want %g", len(p.Returns), floats.Sum(p.Returns)/1000,
+			p.Metrics[ReturnMean])
 	}
 	if _, held := p.Metrics[ReturnCVaRHeldOut]; held {
 		t.Error("a held-out metric without held-out samples")
@@ -152,12 +167,14 @@ func TestFitGivesTheWorldOfThePictures(t *testing.T) {
 	if v := w.Normalise(floats.Dot(p.Visits, w.Reward)); !scalar.EqualWithinAbs(v, p.Metrics[ReturnTrue], 1e-9) {
 		t.Errorf("visits give the true return %g, want %g", v, p.Metrics[ReturnTrue])
 	}
-	if mean, std := w.RewardMean["valuewalk"], w.RewardStd["valuewalk"]; len(mean) != 9 || len(std) != 9 || std[0] <= 0 {
+	if mean, std := w.RewardMean["valuewalk"], w.RewardStd["valuewalk"]; len(mean) != 9 || len(std) != 9 ||
+		std[0] <= 0 {
 		t.Errorf("reward means %v, standard deviations %v", mean, std)
 	}
 	var stored bytes.Buffer
 	var read World
-	if err := errors.Join(gob.NewEncoder(&stored).Encode(w), gob.NewDecoder(&stored).Decode(&read)); err != nil || len(read.Policies) != 6 {
+	if err := errors.Join(gob.NewEncoder(&stored).Encode(w), gob.NewDecoder(&stored).Decode(&read)); err != nil ||
+		len(read.Policies) != 6 {
 		t.Errorf("the world cannot be stored: %v", err)
 	}
 	found, err := c.Posteriors.NewWorld(2001)
@@ -170,7 +187,8 @@ func TestFitGivesTheWorldOfThePictures(t *testing.T) {
 }
 
 func TestConfigs(t *testing.T) {
-	if c := Paper(); len(c.Posteriors.Seeds) != 100 || c.Posteriors.Seeds[99] != 99 || c.Level != 0.1 || c.Validate() != nil {
+	if c := Paper(); len(c.Posteriors.Seeds) != 100 || c.Posteriors.Seeds[99] != 99 || c.Level != 0.1 ||
+		c.Validate() != nil {
 		t.Errorf("%+v", c)
 	}
 	c := tiny()

@@ -1,6 +1,6 @@
-// Package apprenticeship is the paper's comparison of policies that are learnt from reward posteriors on random gridworlds
-// (Table 2): for each method the policy that maximises the posterior mean of the return, and the one that maximises its
-// CVaR.
+// Package apprenticeship is the paper's comparison of policies that are learnt from reward posteriors on random
+// gridworlds (Table 2): for each method the policy that maximises the posterior mean of the return, and the one that
+// maximises its CVaR.
 package apprenticeship
 
 import (
@@ -19,21 +19,22 @@ const Name = "apprenticeship"
 const (
 	MeanSuffix = "-mean" // maximises the posterior mean of the return
 	CVaRSuffix = "-cvar" // maximises the CVaR of the return over the posterior
-	// ExactSuffix marks another CVaR policy of QVIRL. CVaRSuffix is for its Gaussian over rewards; this one is for the rewards
-	// that belong to samples of its values, without the approximation of the maximum.
+	// ExactSuffix marks another CVaR policy of QVIRL. CVaRSuffix is for its Gaussian over rewards; this one is for the
+	// rewards that belong to samples of its values, without the approximation of the maximum.
 	ExactSuffix = "-exactmax-cvar"
 	Optimal     = "optimal"
 	Random      = "random" // every action with the same probability
 )
 
-// The metrics. Returns are normalised in each world: 0 is the return of the random policy under the true reward, and 100
-// that of the optimal one.
+// The metrics. Returns are normalised in each world: 0 is the return of the random policy under the true reward, and
+// 100 that of the optimal one.
 const (
-	ReturnTrue        = "return_true"                   // under the true reward
-	ReturnMean        = "return_posterior_mean"         // mean under ValueWalk's samples
-	ReturnCVaR        = "return_posterior_cvar"         // CVaR under them
-	ReturnStd         = "return_posterior_std"          // and standard deviation
-	ReturnMeanHeldOut = "return_posterior_mean_heldout" // the same under the samples of a second run of ValueWalk, which no
+	ReturnTrue = "return_true"           // under the true reward
+	ReturnMean = "return_posterior_mean" // mean under ValueWalk's samples
+	ReturnCVaR = "return_posterior_cvar" // CVaR under them
+	ReturnStd  = "return_posterior_std"  // and standard deviation
+	// the same under the samples of a second run of ValueWalk, which no
+	ReturnMeanHeldOut = "return_posterior_mean_heldout"
 	ReturnCVaRHeldOut = "return_posterior_cvar_heldout" // policy was fitted to
 	ReturnStdHeldOut  = "return_posterior_std_heldout"
 	OwnMean           = "return_own_mean" // and under the samples of the method that the policy comes from
@@ -44,8 +45,8 @@ const (
 
 // Config determines the rows of the experiment, up to rounding of the backend.
 type Config struct {
-	// Posteriors says which worlds there are, which methods are fitted to them beside ValueWalk, and how. Its worlds for the
-	// choice of λ are not used.
+	// Posteriors says which worlds there are, which methods are fitted to them beside ValueWalk, and how. Its worlds
+	// for the choice of λ are not used.
 	Posteriors worlds.Config
 	Level      float64 // of the CVaR
 	HeldOut    bool    // whether ValueWalk is run twice, for the metrics on held-out samples
@@ -58,14 +59,15 @@ func Paper() Config { return from(worlds.Paper()) }
 func Quick() Config { return from(worlds.Quick()) }
 
 func from(c worlds.Config) Config {
-	// What makes the closed form's apprentice cautious: QVIRLLogEP has its likelihood from draws, QVIRLELogP also E log p in place of log E p,
-	// QVIRLSVILogEP and QVIRLSVI the same with the exact maximum and divergence, and QVIRLMaxMean the paper's other approximation of the maximum.
+	// What makes the closed form's apprentice cautious: QVIRLLogEP has its likelihood from draws, QVIRLELogP also E log
+	// p in place of log E p, QVIRLSVILogEP and QVIRLSVI the same with the exact maximum and divergence, and
+	// QVIRLMaxMean the paper's other approximation of the maximum.
 	c.Methods = []string{worlds.QVIRL, worlds.QVIRLMaxMean, worlds.QVIRLLogEP, worlds.QVIRLELogP,
 		worlds.QVIRLSVILogEP, worlds.QVIRLSVI, worlds.QVIRLMatched, worlds.QVIRLRefined, worlds.AVRIL, "avril-0.17"}
 	c.QVIRLMaxMean = c.QVIRL // trained to convergence, unlike that of Table 1
 	c.QVIRLMaxMean.Maximum = graphs.MaxMean
-	// Half of the time of the default, and hardly other policies: on 12 worlds with seeds from 1000 QVIRLSVI's CVaR policy has a CVaR of 78.2 with
-	// either and a true return of 80.6 in place of 80.9.
+	// Half of the time of the default, and hardly other policies: on 12 worlds with seeds from 1000 QVIRLSVI's CVaR
+	// policy has a CVaR of 78.2 with either and a true return of 80.6 in place of 80.9.
 	c.QVIRLSVI.LearningRate, c.QVIRLSVI.Steps, c.QVIRLSVI.Rounds, c.QVIRLSVI.Tolerance = 0.02, 1500, 4, 0.3
 	c.HeldOut, c.Lambdas, c.Again = nil, nil, 0
 	return Config{Posteriors: c, Level: 0.1, HeldOut: true}
@@ -87,8 +89,9 @@ func New(s experiment.Settings) (*experiment.Plan, error) {
 // Definition is the experiment as the command lists it.
 func Definition() experiment.Definition {
 	return experiment.Definition{
-		Name:   Name,
-		Short:  "Risk-neutral and risk-averse apprentices of ValueWalk, QVIRL and AVRIL on random 8×8 gridworlds (Table 2)",
+		Name: Name,
+		Short: "Risk-neutral and risk-averse apprentices of ValueWalk, QVIRL and AVRIL on random 8×8 gridworlds " +
+			"(Table 2)",
 		Scales: []string{"quick", "paper"},
 		Plan:   New,
 		Report: Report,

@@ -11,13 +11,15 @@ import (
 
 // tableMethods are the policies in the order of the tables.
 var tableMethods = []string{"valuewalk-mean", "valuewalk-cvar", "qvirl-mean", "qvirl-cvar", "qvirl-exactmax-cvar",
-	"qvirl-maxmean-mean", "qvirl-maxmean-cvar", "qvirl-maxmean-exactmax-cvar", "qvirl-log-e-p-mean", "qvirl-log-e-p-cvar", "qvirl-log-e-p-exactmax-cvar", "qvirl-e-log-p-mean", "qvirl-e-log-p-cvar", "qvirl-e-log-p-exactmax-cvar",
+	"qvirl-maxmean-mean", "qvirl-maxmean-cvar", "qvirl-maxmean-exactmax-cvar", "qvirl-log-e-p-mean",
+	"qvirl-log-e-p-cvar", "qvirl-log-e-p-exactmax-cvar", "qvirl-e-log-p-mean", "qvirl-e-log-p-cvar",
+	"qvirl-e-log-p-exactmax-cvar",
 	"qvirl-svi-log-e-p-mean", "qvirl-svi-log-e-p-cvar", "qvirl-svi-mean", "qvirl-svi-cvar",
 	"qvirl-matched-mean", "qvirl-matched-cvar", "qvirl-refined-mean", "qvirl-refined-cvar", "avril-mean", "avril-cvar",
 	"avril-0.17-mean", "avril-0.17-cvar", Optimal, Random}
 
-// published returns the values of a table of mean and standard error of the return under the true reward, and of the mean
-// and the CVaR under the posterior.
+// published returns the values of a table of mean and standard error of the return under the true reward, and of the
+// mean and the CVaR under the posterior.
 func published(name string, rows map[string][6]float64) exhibit.Reference {
 	ref := exhibit.Reference{Name: name, Values: map[string]map[string]exhibit.Estimate{}}
 	for method, v := range rows {
@@ -42,7 +44,8 @@ var paper = published("paper", map[string][6]float64{
 	Random:            {0, 0, 5.4, 1.4, -17.1, 1.3},
 })
 
-// independent holds the values of another implementation on 61 worlds with the exact posterior; its standard errors are not known.
+// independent holds the values of another implementation on 61 worlds with the exact posterior; its standard errors are
+// not known.
 var independent = func() exhibit.Reference {
 	none := math.NaN()
 	return published("independent", map[string][6]float64{
@@ -64,8 +67,10 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 		return nil, err
 	}
 	r := &exhibit.Report{Title: "Apprenticeship on random gridworlds", Tables: tables}
-	r.Text = append(r.Text, fmt.Sprintf("Means over %d worlds ± standard error. Returns are normalised in each world: 0 is the random policy's "+
-		"and 100 the optimal policy's return under the true reward. A mean policy maximises the mean of the return over its method's posterior, "+
+	r.Text = append(r.Text, fmt.Sprintf("Means over %d worlds ± standard error. Returns are normalised in each "+
+		"world: 0 is the random policy's "+
+		"and 100 the optimal policy's return under the true reward. A mean policy maximises the mean of the return "+
+		"over its method's posterior, "+
 		"a CVaR policy the mean of the worst 10 %%.", len(experiment.Series(rows, Random, ReturnTrue))))
 	if record != nil && len(record.Seconds) > 0 {
 		r.Text = append(r.Text, record.SecondsText())
@@ -73,18 +78,24 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 	return r, nil
 }
 
-// Tables returns Table 2 beside the paper's and the independent run's values, and what the policies promise by their own posteriors.
+// Tables returns Table 2 beside the paper's and the independent run's values, and what the policies promise by their
+// own posteriors.
 func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
-	table2, err := experiment.Tabulate(rows, tableMethods, []exhibit.Column{{Metric: ReturnTrue, Title: "true return", Decimals: 1},
-		{Metric: ReturnMean, Title: "posterior mean", Decimals: 1}, {Metric: ReturnCVaR, Title: "posterior CVaR", Decimals: 1}}, paper, independent)
+	table2, err := experiment.Tabulate(rows, tableMethods, []exhibit.Column{{Metric: ReturnTrue, Title: "true return",
+		Decimals: 1},
+		{Metric: ReturnMean, Title: "posterior mean", Decimals: 1}, {Metric: ReturnCVaR, Title: "posterior CVaR",
+			Decimals: 1}}, paper, independent)
 	if err != nil {
 		return nil, err
 	}
 	table2.Name, table2.Title = "table2", "Returns of the apprentices"
-	table2.Notes = []string{"Mean and CVaR are under ValueWalk's samples.", "The independent run's standard errors are not known and count as 0."}
+	table2.Notes = []string{"Mean and CVaR are under ValueWalk's samples.",
+		"The independent run's standard errors are not known and count as 0."}
 	columns := []exhibit.Column{{Metric: OwnMean, Title: "own mean", Decimals: 1},
-		{Metric: ReturnMeanHeldOut, Title: "held-out mean", Decimals: 1}, {Metric: OwnStd, Title: "own std", Decimals: 1},
-		{Metric: ReturnStdHeldOut, Title: "held-out std", Decimals: 1}, {Metric: OwnCVaR, Title: "own CVaR", Decimals: 1},
+		{Metric: ReturnMeanHeldOut, Title: "held-out mean", Decimals: 1}, {Metric: OwnStd, Title: "own std",
+			Decimals: 1},
+		{Metric: ReturnStdHeldOut, Title: "held-out std", Decimals: 1}, {Metric: OwnCVaR, Title: "own CVaR",
+			Decimals: 1},
 		{Metric: ReturnCVaRHeldOut, Title: "held-out CVaR", Decimals: 1}, {Metric: Gap, Title: "gap", Decimals: 4}}
 	// there may be no held-out samples
 	columns = slices.DeleteFunc(columns, func(c exhibit.Column) bool {
@@ -95,7 +106,8 @@ func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 		return nil, err
 	}
 	own.Name, own.Title = "own", "What the policies promise and what they keep"
-	own.Notes = []string{"Own: under the samples of the policy's own method. Held-out: under a second, independent run of ValueWalk. " +
+	own.Notes = []string{"Own: under the samples of the policy's own method. Held-out: under a second, independent " +
+		"run of ValueWalk. " +
 		"Std: standard deviation of the return. Gap: by how much another policy's own CVaR could at most be higher."}
 	return []exhibit.Table{*table2, *own}, nil
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
-// About how many seconds a fit of ValueWalk, a fit of another method, and the policies of a method take for a world, for
-// the estimate of the time left.
+// About how many seconds a fit of ValueWalk, a fit of another method, and the policies of a method take for a world,
+// for the estimate of the time left.
 const (
 	referenceCost = 3.0
 	fitCost       = 1.0
@@ -25,7 +25,8 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 	}
 	fitter := c.Posteriors.NewFitter(backendName)
 	var jobs experiment.Jobs
-	jobs.AddChunks("worlds", c.Posteriors.Seeds, c.Posteriors.Chunk, c.cost(1), func(ctx context.Context, seeds []uint64, t *experiment.Stages) (*experiment.Result, error) {
+	jobs.AddChunks("worlds", c.Posteriors.Seeds, c.Posteriors.Chunk, c.cost(1), func(ctx context.Context,
+		seeds []uint64, t *experiment.Stages) (*experiment.Result, error) {
 		worlds, notes, err := c.worlds(ctx, seeds, fitter, t)
 		if err != nil {
 			return nil, err
@@ -35,13 +36,14 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 	return jobs.Plan(Name, scale, c), nil
 }
 
-// Fit fits all methods to the worlds of the given seeds, finds their policies and evaluates them. It is what the pictures
-// of single worlds are drawn from. progress may be nil.
+// Fit fits all methods to the worlds of the given seeds, finds their policies and evaluates them. It is what the
+// pictures of single worlds are drawn from. progress may be nil.
 func (c Config) Fit(ctx context.Context, seeds []uint64, backendName string, progress irl.Progress) ([]*World, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	worlds, _, err := c.worlds(ctx, seeds, c.Posteriors.NewFitter(backendName), experiment.NewStages(c.cost(len(seeds)), "", progress))
+	worlds, _, err := c.worlds(ctx, seeds, c.Posteriors.NewFitter(backendName), experiment.NewStages(c.cost(len(seeds)),
+		"", progress))
 	return worlds, err
 }
 
@@ -73,7 +75,8 @@ func (c Config) cost(worlds int) float64 {
 }
 
 // worlds fits and evaluates worlds. The notes are about chains that did not converge.
-func (c Config) worlds(ctx context.Context, seeds []uint64, fitter *worlds.Fitter, t *experiment.Stages) (found []*World, notes []string, err error) {
+func (c Config) worlds(ctx context.Context, seeds []uint64, fitter *worlds.Fitter,
+	t *experiment.Stages) (found []*World, notes []string, err error) {
 	worlds, err := c.Posteriors.Worlds(seeds)
 	if err != nil {
 		return nil, nil, err

@@ -41,12 +41,13 @@ type Policy struct {
 }
 
 // Evaluate finds the policies of the posteriors of a world, which are given by their methods' names, and evaluates them
-// under the true reward and under ValueWalk's posterior. ValueWalk's must be among them; its second run serves the metrics
-// on held-out samples, and is optional.
+// under the true reward and under ValueWalk's posterior. ValueWalk's must be among them; its second run serves the
+// metrics on held-out samples, and is optional.
 func (c Config) Evaluate(w *worlds.World, posts map[string]irl.Posterior) (*World, error) {
 	p := w.Problem
-	out := &World{Seed: w.Seed, Width: w.Grid.Width, Height: w.Grid.Height, Reward: w.Grid.Reward, Terminal: w.Grid.Terminal,
-		Demos: w.Demos, Level: c.Level, RewardMean: map[string][]float64{}, RewardStd: map[string][]float64{}}
+	out := &World{Seed: w.Seed, Width: w.Grid.Width, Height: w.Grid.Height, Reward: w.Grid.Reward,
+		Terminal: w.Grid.Terminal,
+		Demos:    w.Demos, Level: c.Level, RewardMean: map[string][]float64{}, RewardStd: map[string][]float64{}}
 	uniform := p.MDP.Uniform()
 	optimal, err := apprentice.OptimalPolicy(p, w.Grid.Reward)
 	if err != nil {
@@ -59,7 +60,8 @@ func (c Config) Evaluate(w *worlds.World, posts map[string]irl.Posterior) (*Worl
 		return nil, err
 	}
 	if !(out.Optimal > out.Random) {
-		return nil, fmt.Errorf("apprenticeship: the optimal return %g is not above the random policy's, so that returns cannot be normalised", out.Optimal)
+		return nil, fmt.Errorf("apprenticeship: the optimal return %g is not above the random policy's, so that "+
+			"returns cannot be normalised", out.Optimal)
 	}
 	court := judges{problem: p}
 	for _, name := range []string{worlds.ValueWalk, worlds.ValueWalkAgain} {
@@ -72,7 +74,8 @@ func (c Config) Evaluate(w *worlds.World, posts map[string]irl.Posterior) (*Worl
 		court.rewards = append(court.rewards, rewards)
 	}
 	if court.rewards[0] == nil {
-		return nil, fmt.Errorf("apprenticeship: world %d has no posterior of %s to judge policies by", w.Seed, worlds.ValueWalk)
+		return nil, fmt.Errorf("apprenticeship: world %d has no posterior of %s to judge policies by", w.Seed,
+			worlds.ValueWalk)
 	}
 	for _, name := range append([]string{worlds.ValueWalk}, c.Posteriors.Methods...) {
 		if posts[name] != nil {
@@ -89,7 +92,8 @@ func (c Config) Evaluate(w *worlds.World, posts map[string]irl.Posterior) (*Worl
 	return out, nil
 }
 
-// trueReturn returns the return under the true reward. It is computed as add does, so that the ends of the scale are exact.
+// trueReturn returns the return under the true reward. It is computed as add does, so that the ends of the scale are
+// exact.
 func (w *World) trueReturn(p *irl.Problem, policy []float64) (float64, error) {
 	visits, err := apprentice.Visits(p, policy)
 	if err != nil {
@@ -98,7 +102,8 @@ func (w *World) trueReturn(p *irl.Problem, policy []float64) (float64, error) {
 	return floats.Dot(visits, w.Reward), nil
 }
 
-// rewards returns the reward samples of a posterior, [n, RewardDim]. Those of QVIRL come from its Gaussian over rewards.
+// rewards returns the reward samples of a posterior, [n, RewardDim]. Those of QVIRL come from its Gaussian over
+// rewards.
 func (c Config) rewards(post irl.Posterior, seed uint64, method string) (*mat.Dense, error) {
 	if g, ok := post.(*tabular.Gaussian); ok {
 		return g.SampleRewards(worlds.Stream(seed, method), c.Posteriors.Draws)
@@ -218,8 +223,9 @@ func (c Config) Rows(worlds []*World) []experiment.Row {
 	for _, w := range worlds {
 		for _, p := range w.Policies {
 			for name, value := range p.Metrics {
-				rows = append(rows, experiment.Row{Experiment: Name, Environment: c.Posteriors.Environment(), Method: p.Name,
-					Demos: c.Posteriors.Trajectories, Seed: w.Seed, Metric: name, Value: value})
+				rows = append(rows, experiment.Row{Experiment: Name, Environment: c.Posteriors.Environment(),
+					Method: p.Name,
+					Demos:  c.Posteriors.Trajectories, Seed: w.Seed, Metric: name, Value: value})
 			}
 		}
 	}

@@ -83,7 +83,8 @@ func TestExperiment(t *testing.T) {
 	if value(obstacle.ValueWalk, W1) != 0 {
 		t.Error("the reference is not at distance 0 of itself")
 	}
-	// two samplers of one posterior: of rewards spread by 20 to 65, 200 effective samples or more give means within about 5
+	// two samplers of one posterior: of rewards spread by 20 to 65, 200 effective samples or more give means within
+	// about 5
 	if w := value(obstacle.PolicyWalk, W1); !(w > 0 && w < 5) {
 		t.Errorf("W1 of PolicyWalk %g, want Monte Carlo error", w)
 	}
@@ -102,8 +103,10 @@ func TestExperiment(t *testing.T) {
 		}
 	}
 	// where a point is the best answer, the posterior is as narrow as the optimiser's steps are short
-	if long, short := value(obstacle.AtRate(0.5, 0.01), StdMin), value(obstacle.AVRIL(0.5), StdMin); !(short > 0 && long > 3*short) {
-		t.Errorf("AVRIL at 0.5: smallest standard deviations %g and %g at learning rates of 0.01 and 0.001", long, short)
+	if long, short := value(obstacle.AtRate(0.5, 0.01), StdMin), value(obstacle.AVRIL(0.5), StdMin); !(short > 0 &&
+		long > 3*short) {
+		t.Errorf("AVRIL at 0.5: smallest standard deviations %g and %g at learning rates of 0.01 and 0.001", long,
+			short)
 	}
 	if n := value(obstacle.AVRIL(0.5), Below02); n < 7 {
 		t.Errorf("AVRIL at 0.5: %g states collapsed", n)
@@ -115,18 +118,21 @@ func TestExperiment(t *testing.T) {
 	if err != nil || len(report.Tables) != 7 || len(report.Charts) != 1 {
 		t.Fatalf("%+v, error %v", report, err)
 	}
-	if rows := report.Tables[0].Rows; len(rows) != 6 || rows[0].Method != obstacle.ValueWalk || rows[5].Method != obstacle.AVRIL(0.5) {
+	if rows := report.Tables[0].Rows; len(rows) != 6 || rows[0].Method != obstacle.ValueWalk ||
+		rows[5].Method != obstacle.AVRIL(0.5) {
 		t.Errorf("methods in the order %+v", rows)
 	}
 	var rates []string
 	for _, row := range report.Tables[5].Rows {
 		rates = append(rates, row.Method)
 	}
-	if want := []string{"avril-0.2-rate-0.01", "avril-0.2", "avril-0.5-rate-0.01", "avril-0.5"}; !slices.Equal(rates, want) {
+	if want := []string{"avril-0.2-rate-0.01", "avril-0.2", "avril-0.5-rate-0.01", "avril-0.5"}; !slices.Equal(rates,
+		want) {
 		t.Errorf("learning rates %q, want %q", rates, want)
 	}
 	curves := report.Charts[0].Panels[0].Curves
-	if low := curves[0]; !slices.Equal(low.X, []float64{0.05, 0.1, 0.2, 0.5}) || low.Y[0] != value(obstacle.AVRIL(0.05), StdMin) ||
+	if low := curves[0]; !slices.Equal(low.X, []float64{0.05, 0.1, 0.2, 0.5}) ||
+		low.Y[0] != value(obstacle.AVRIL(0.05), StdMin) ||
 		!scalar.EqualWithinAbs(low.Y[0], 66*math.Sqrt(0.75), 3) {
 		t.Errorf("curve %+v", low)
 	}
@@ -147,13 +153,16 @@ func TestExperiment(t *testing.T) {
 
 func TestBadConfigs(t *testing.T) {
 	for want, spoil := range map[string]func(*Config){
-		"4 cells":            func(c *Config) { c.Drawing = "0 0\n0 0" },
-		"slip":               func(c *Config) { c.Slip = 2 },
-		"Trajectories[0]":    func(c *Config) { c.Trajectories = []obstacle.Path{{States: []int{1}}} },
-		"demos[0]: state 12": func(c *Config) { c.Trajectories = []obstacle.Path{{States: []int{12}, Actions: []int{0}}} },
-		"Lambda":             func(c *Config) { c.Lambdas = []float64{-1} },
-		"LearningRate":       func(c *Config) { c.Rates = []float64{0} },
-		"prior std":          func(c *Config) { c.PriorStd = 0 },
+		"4 cells":         func(c *Config) { c.Drawing = "0 0\n0 0" },
+		"slip":            func(c *Config) { c.Slip = 2 },
+		"Trajectories[0]": func(c *Config) { c.Trajectories = []obstacle.Path{{States: []int{1}}} },
+		"demos[0]: state 12": func(c *Config) {
+			c.Trajectories = []obstacle.Path{{States: []int{12},
+				Actions: []int{0}}}
+		},
+		"Lambda":       func(c *Config) { c.Lambdas = []float64{-1} },
+		"LearningRate": func(c *Config) { c.Rates = []float64{0} },
+		"prior std":    func(c *Config) { c.PriorStd = 0 },
 	} {
 		c := Quick()
 		spoil(&c)

@@ -40,15 +40,18 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 		tables = append(tables, *samplers)
 	}
 	return &exhibit.Report{Title: "AVRIL on a 3×3 gridworld", Tables: tables, Charts: c.widths(rows), Text: []string{
-		"Posterior standard deviations of the rewards under the prior N(0, 66²). The paper reports that at λ = 0.2 the standard " +
-			"deviation of five states falls below 0.2 where it should be 40 to 64, that at λ = 0.5 it falls below 0.001 in eight, and that " +
+		"Posterior standard deviations of the rewards under the prior N(0, 66²). The paper reports that at λ = 0.2 " +
+			"the standard " +
+			"deviation of five states falls below 0.2 where it should be 40 to 64, that at λ = 0.5 it falls below " +
+			"0.001 in eight, and that " +
 			"at λ = 0.1 the posterior is essentially the prior."}}, nil
 }
 
-// widths returns the smallest and the largest standard deviation of AVRIL's rewards over λ, beside that which no demonstration changes,
-// PriorStd·√(1 − λ·|A|): a chart, or none where the rows have fewer than two values of λ.
+// widths returns the smallest and the largest standard deviation of AVRIL's rewards over λ, beside that which no
+// demonstration changes, PriorStd·√(1 − λ·|A|): a chart, or none where the rows have fewer than two values of λ.
 func (c Config) widths(rows []experiment.Row) []exhibit.Chart {
-	low, high, free := exhibit.Curve{Name: "smallest of the nine cells"}, exhibit.Curve{Name: "largest of the nine cells"}, exhibit.Curve{Name: fmt.Sprintf("%g √(1 − 5λ)", c.PriorStd)}
+	low, high, free := exhibit.Curve{Name: "smallest of the nine cells"},
+		exhibit.Curve{Name: "largest of the nine cells"}, exhibit.Curve{Name: fmt.Sprintf("%g √(1 − 5λ)", c.PriorStd)}
 	for _, method := range order(experiment.Methods(rows)) {
 		lambda, rate, ok := obstacle.SettingOf(method)
 		if !ok || rate != 0 {
@@ -69,20 +72,26 @@ func (c Config) widths(rows []experiment.Row) []exhibit.Chart {
 		lambda := collapse * 0.999 * float64(i) / (points - 1)
 		free.X, free.Y = append(free.X, lambda), append(free.Y, c.PriorStd*math.Sqrt(1-lambda/collapse))
 	}
-	return []exhibit.Chart{{Name: "widths", Title: "AVRIL: posterior standard deviation of the rewards", Panels: []exhibit.Panel{{
-		XLabel: "λ", YLabel: "standard deviation", LogY: true, Curves: []exhibit.Curve{low, high, free}, Marks: []exhibit.Mark{{Note: "1/5", X: collapse}}}}}}
+	return []exhibit.Chart{{Name: "widths", Title: "AVRIL: posterior standard deviation of the rewards",
+		Panels: []exhibit.Panel{{
+			XLabel: "λ", YLabel: "standard deviation", LogY: true, Curves: []exhibit.Curve{low, high, free},
+			Marks: []exhibit.Mark{{Note: "1/5", X: collapse}}}}}}
 }
 
 // collapse is the λ from which on AVRIL's objective has no maximum: one over the number of actions.
 const collapse = 0.2
 
-// ratesTable compares AVRIL's learning rates at the values of λ that have more than one: a table, or none where none has.
+// ratesTable compares AVRIL's learning rates at the values of λ that have more than one: a table, or none where none
+// has.
 func (c Config) ratesTable(rows []experiment.Row) ([]exhibit.Table, error) {
 	var methods []string
 	all := order(experiment.Methods(rows))
 	for _, method := range all {
 		lambda, _, ok := obstacle.SettingOf(method)
-		if ok && slices.ContainsFunc(all, func(other string) bool { at, rate, _ := obstacle.SettingOf(other); return at == lambda && rate != 0 }) {
+		if ok && slices.ContainsFunc(all, func(other string) bool {
+			at, rate, _ := obstacle.SettingOf(other)
+			return at == lambda && rate != 0
+		}) {
 			methods = append(methods, method)
 		}
 	}
@@ -91,12 +100,14 @@ func (c Config) ratesTable(rows []experiment.Row) ([]exhibit.Table, error) {
 	}
 	table, err := experiment.Tabulate(rows, methods, []exhibit.Column{
 		{Metric: StdMin, Title: "smallest std", Decimals: 5}, {Metric: StdMax, Title: "largest", Decimals: 5},
-		{Metric: Below02, Title: "states with std < 0.2", Decimals: 0}, {Metric: Below0001, Title: "with std < 0.001", Decimals: 0}})
+		{Metric: Below02, Title: "states with std < 0.2", Decimals: 0}, {Metric: Below0001, Title: "with std < 0.001",
+			Decimals: 0}})
 	if err != nil {
 		return nil, err
 	}
 	table.Name, table.Title = "rates", "AVRIL by learning rate"
-	table.Notes = []string{fmt.Sprintf("Without a learning rate in its name: the experiment's own, %g.", c.AVRIL.LearningRate)}
+	table.Notes = []string{fmt.Sprintf("Without a learning rate in its name: the experiment's own, %g.",
+		c.AVRIL.LearningRate)}
 	return []exhibit.Table{*table}, nil
 }
 
@@ -109,8 +120,10 @@ func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 		name, title, metric string
 		decimals            int
 	}{
-		{"reward-std", "Standard deviation of the reward", RewardStd, 2}, {"reward-mean", "Mean of the reward", RewardMean, 1},
-		{"value-mean", "Mean of the optimal value", ValueMean, 1}, {"value-std", "Standard deviation of the optimal value", ValueStd, 1},
+		{"reward-std", "Standard deviation of the reward", RewardStd, 2}, {"reward-mean", "Mean of the reward",
+			RewardMean, 1},
+		{"value-mean", "Mean of the optimal value", ValueMean, 1},
+		{"value-std", "Standard deviation of the optimal value", ValueStd, 1},
 	} {
 		var columns []exhibit.Column
 		for s, name := range obstacle.States {
@@ -124,8 +137,10 @@ func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 		out = append(out, *table)
 	}
 	table, err := experiment.Tabulate(rows, methods, []exhibit.Column{
-		{Metric: W1, Title: "W1 to ValueWalk", Decimals: 2}, {Metric: MeanAbs, Title: "mean |posterior mean|", Decimals: 2},
-		{Metric: Below02, Title: "states with std < 0.2", Decimals: 0}, {Metric: Below0001, Title: "with std < 0.001", Decimals: 0}}, paper)
+		{Metric: W1, Title: "W1 to ValueWalk", Decimals: 2}, {Metric: MeanAbs, Title: "mean |posterior mean|",
+			Decimals: 2},
+		{Metric: Below02, Title: "states with std < 0.2", Decimals: 0}, {Metric: Below0001, Title: "with std < 0.001",
+			Decimals: 0}}, paper)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +148,8 @@ func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 	return append(out, *table), nil
 }
 
-// order puts the methods into the order of the tables: the samplers, QVIRL, and AVRIL by λ and learning rate, the experiment's own last.
+// order puts the methods into the order of the tables: the samplers, QVIRL, and AVRIL by λ and learning rate, the
+// experiment's own last.
 func order(methods []string) []string {
 	rank := func(m string) (int, float64, float64) {
 		if at := slices.Index([]string{obstacle.ValueWalk, obstacle.PolicyWalk, obstacle.QVIRL}, m); at >= 0 {

@@ -84,7 +84,8 @@ func (c Config) methods(backendName string) ([]fitted, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := []fitted{{name: obstacle.ValueWalk, method: valueWalk}, {name: obstacle.PolicyWalk, method: policyWalk}, {name: obstacle.QVIRL, method: variational}}
+	out := []fitted{{name: obstacle.ValueWalk, method: valueWalk}, {name: obstacle.PolicyWalk, method: policyWalk},
+		{name: obstacle.QVIRL, method: variational}}
 	for _, a := range c.AVRILs() {
 		method, err := avril.New(a.Config)
 		if err != nil {
@@ -132,7 +133,8 @@ func (c Config) rows(methods []fitted) *experiment.Result {
 	oracle := methods[0].post.(*valuewalk.Posterior)
 	result := &experiment.Result{}
 	for _, m := range methods {
-		row := experiment.Row{Environment: obstacle.Environment, Method: m.name, Demos: len(c.Trajectories), Seed: c.Seed}
+		row := experiment.Row{Environment: obstacle.Environment, Method: m.name, Demos: len(c.Trajectories),
+			Seed: c.Seed}
 		add := func(metric string, value float64) {
 			row.Metric, row.Value = metric, value
 			result.Rows = append(result.Rows, row)

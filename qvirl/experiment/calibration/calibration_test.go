@@ -32,8 +32,8 @@ func (g gaussian) Sample(rng *rand.Rand, n int) (*irl.Samples, error) {
 	return g.problem.SolveSamples(rewards)
 }
 
-// Without demonstrations the posterior is the prior: its ranks pass every test. A narrower one and a shifted one fail, in the
-// way that the report says.
+// Without demonstrations the posterior is the prior: its ranks pass every test. A narrower one and a shifted one fail,
+// in the way that the report says.
 func TestPriorPassesAndOthersFail(t *testing.T) {
 	c := Paper()
 	c.Posteriors.World.Width, c.Posteriors.World.Height, c.Posteriors.Trajectories = 3, 3, 0
@@ -88,13 +88,15 @@ func TestPriorPassesAndOthersFail(t *testing.T) {
 	near("the prior's spread", spread[0].Cells[0].Estimate, 1)
 	near("the prior's coverage", coverage[0].Cells[0].Estimate, 0.5)
 	near("the prior's coverage", coverage[0].Cells[1].Estimate, 0.9)
-	// the truth x has Φ((x+1)/1.5) of the narrow posterior below it: P(|z| < z_{0.75}/2) = 0.264 and P(|z| < z_{0.95}/2) = 0.589
+	// the truth x has Φ((x+1)/1.5) of the narrow posterior below it: P(|z| < z_{0.75}/2) = 0.264 and P(|z| <
+	// z_{0.95}/2) = 0.589
 	near("the narrow posterior's coverage", coverage[1].Cells[0].Estimate, 0.264)
 	near("the narrow posterior's coverage", coverage[1].Cells[1].Estimate, 0.589)
 	// E Φ(z − 2/3) = Φ(−(2/3)/√2)
 	near("the shifted posterior's mean rank", location[2].Cells[0].Estimate, 0.5*math.Erfc(2.0/3/2))
 	report, err := Report(rows, nil)
-	if err != nil || len(report.Ranks) != 4 || len(report.Charts) != 2 || len(report.Charts[0].Panels) != 2 || len(report.Ranks[0].Panels) != 3 {
+	if err != nil || len(report.Ranks) != 4 || len(report.Charts) != 2 || len(report.Charts[0].Panels) != 2 ||
+		len(report.Ranks[0].Panels) != 3 {
 		t.Errorf("%+v, error %v", report, err)
 	}
 }
@@ -123,7 +125,8 @@ func TestHotellingKeepsItsLevel(t *testing.T) {
 	}
 	// 0.05·400 = 20 with a binomial standard deviation of 4.4; the shares are not quite Gaussian
 	if low < 5 || low > 40 || naive < 390 {
-		t.Errorf("%d of %d p-values below 0.05, want about 20; of the test that counts states %d, want nearly all", low, repetitions, naive)
+		t.Errorf("%d of %d p-values below 0.05, want about 20; of the test that counts states %d, want nearly all", low,
+			repetitions, naive)
 	}
 	if p := make(StateRanks, 5).Hotelling(); !math.IsNaN(p) {
 		t.Errorf("p = %g from five draws", p)

@@ -1,12 +1,13 @@
-// Package calibration is simulation-based calibration of reward posteriors on random gridworlds (Talts et al., 2018), beyond
-// the paper: rewards are drawn from the prior, demonstrations from the Boltzmann policy of each reward, and a posterior is
-// fitted. If it is the true one, then the rank of the true reward among samples of the posterior is uniform; so is that of
-// any quantity computed from the reward and the demonstrations. How it deviates tells what is wrong: ranks piled up at
-// both ends mean a posterior that is too narrow, in the middle one that is too wide, at one end one that is biased.
+// Package calibration is simulation-based calibration of reward posteriors on random gridworlds (Talts et al., 2018),
+// beyond the paper: rewards are drawn from the prior, demonstrations from the Boltzmann policy of each reward, and a
+// posterior is fitted. If it is the true one, then the rank of the true reward among samples of the posterior is
+// uniform; so is that of any quantity computed from the reward and the demonstrations. How it deviates tells what is
+// wrong: ranks piled up at both ends mean a posterior that is too narrow, in the middle one that is too wide, at one
+// end one that is biased.
 //
-// The prior itself passes for each single reward, although it has learnt nothing: over many draws, rewards are distributed
-// as the prior says. Quantities that depend on the demonstrations tell it from the posterior (Modrák et al., 2023): the
-// reward of a state that the expert chose to visit, or the log-likelihood.
+// The prior itself passes for each single reward, although it has learnt nothing: over many draws, rewards are
+// distributed as the prior says. Quantities that depend on the demonstrations tell it from the posterior (Modrák et
+// al., 2023): the reward of a state that the expert chose to visit, or the log-likelihood.
 package calibration
 
 import (
@@ -38,7 +39,8 @@ type Quantity struct{ Metric, Title string }
 
 // Quantities are the quantities in the order of the tables.
 var Quantities = []Quantity{
-	{"rank_visited", "most visited state"},    // reward of the non-terminal state that the demonstrations visit most often
+	// reward of the non-terminal state that the demonstrations visit most often
+	{"rank_visited", "most visited state"},
 	{"rank_unvisited", "unvisited state"},     // of a non-terminal state that they do not visit, chosen at random
 	{"rank_terminal", "terminal state"},       // of a terminal state, chosen at random
 	{"rank_value", "mean value"},              // mean optimal value over the initial states
@@ -47,16 +49,17 @@ var Quantities = []Quantity{
 
 // Config determines the rows of the experiment, up to rounding of the backend.
 type Config struct {
-	// Posteriors says which worlds there are, a draw each, which methods are fitted to them beside ValueWalk, and how. Its
-	// worlds for the choice of λ are not used.
+	// Posteriors says which worlds there are, a draw each, which methods are fitted to them beside ValueWalk, and how.
+	// Its worlds for the choice of λ are not used.
 	Posteriors worlds.Config
 }
 
 // Samples is the number of a posterior's samples among which the truth is ranked.
 const Samples = 99
 
-// Paper returns the config of the full experiment: 200 draws. Terminal states are known to the methods, so they must not
-// depend on the reward: a tenth of the states is terminal by chance, and high rewards are not, unlike in the paper's worlds.
+// Paper returns the config of the full experiment: 200 draws. Terminal states are known to the methods, so they must
+// not depend on the reward: a tenth of the states is terminal by chance, and high rewards are not, unlike in the
+// paper's worlds.
 func Paper() Config {
 	c := worlds.Paper()
 	c.World = gridworld.Paper()
@@ -87,10 +90,12 @@ func seeds(first uint64, n int) []uint64 {
 // Validate reports the first field that is out of range.
 func (c Config) Validate() error {
 	if n := c.Posteriors.ValueWalk.Samples; n < Samples {
-		return fmt.Errorf("calibration: ValueWalk.Samples = %d, want at least the %d among which the truth is ranked", n, Samples)
+		return fmt.Errorf("calibration: ValueWalk.Samples = %d, want at least the %d among which the truth is ranked",
+			n, Samples)
 	}
 	if f := c.Posteriors.World.TopFraction; f != 0 {
-		return fmt.Errorf("calibration: TopFraction = %g, want 0: terminal states that depend on the reward tell about it, and no method knows that", f)
+		return fmt.Errorf("calibration: TopFraction = %g, want 0: terminal states that depend on the reward tell "+
+			"about it, and no method knows that", f)
 	}
 	return c.Posteriors.Validate()
 }

@@ -109,8 +109,8 @@ func (c Config) rows(w *worlds.World, method string, s *irl.Samples, rng *rand.R
 	return out, nil
 }
 
-// chosen returns the states of the first three Quantities; −1 where the world has none. They depend on the demonstrations,
-// the terminal states and the seed alone, which leaves the ranks uniform for the true posterior.
+// chosen returns the states of the first three Quantities; −1 where the world has none. They depend on the
+// demonstrations, the terminal states and the seed alone, which leaves the ranks uniform for the true posterior.
 func chosen(w *worlds.World) [3]int {
 	visits := make([]int, len(w.Grid.Terminal))
 	for _, d := range mdp.Flatten(w.Demos) {

@@ -24,7 +24,8 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 			r.Charts = append(r.Charts, *chart)
 		}
 	}
-	r.Text = append(r.Text, fmt.Sprintf("Rewards drawn from the prior, demonstrations from the expert for them, and the rank of the truth among %d samples "+
+	r.Text = append(r.Text, fmt.Sprintf("Rewards drawn from the prior, demonstrations from the expert for them, and "+
+		"the rank of the truth among %d samples "+
 		"of each posterior. Ranks of the true posterior are uniform.", Samples))
 	if record != nil && len(record.Seconds) > 0 {
 		r.Text = append(r.Text, record.SecondsText())
@@ -41,8 +42,10 @@ func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 	out := []exhibit.Table{*tests}
 	rows = withShape(rows)
 	for _, t := range []struct{ name, title, prefix, note string }{
-		{"location", "Mean rank", meanOf, "In units of the largest rank: 0.5 if the posterior is calibrated, less if it lies too high."},
-		{"spread", "Spread of the ranks", spreadOf, "Mean squared distance to the middle, in units of the uniform distribution's: 1 if the posterior is calibrated, more if it " +
+		{"location", "Mean rank", meanOf, "In units of the largest rank: 0.5 if the posterior is calibrated, less if " +
+			"it lies too high."},
+		{"spread", "Spread of the ranks", spreadOf, "Mean squared distance to the middle, in units of the uniform " +
+			"distribution's: 1 if the posterior is calibrated, more if it " +
 			"is too narrow, less if it is too wide."},
 	} {
 		columns := []exhibit.Column{{Metric: t.prefix + RankState, Title: "all non-terminal states", Decimals: 3}}
@@ -57,7 +60,8 @@ func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 		out = append(out, *table)
 	}
 	table, err := experiment.Tabulate(rows, Methods, []exhibit.Column{
-		{Metric: Coverage50, Title: "in 50 % interval", Decimals: 3}, {Metric: Coverage90, Title: "in 90 % interval", Decimals: 3}})
+		{Metric: Coverage50, Title: "in 50 % interval", Decimals: 3}, {Metric: Coverage90, Title: "in 90 % interval",
+			Decimals: 3}})
 	if err != nil {
 		return nil, err
 	}
@@ -103,9 +107,12 @@ func uniformity(rows []experiment.Row) (*exhibit.Table, error) {
 		return nil, fmt.Errorf("calibration: no row holds ranks of any of the methods %q", Methods)
 	}
 	t.Notes = []string{
-		fmt.Sprintf("Single quantities: χ² over %d bins, one rank in each of %d draws. All non-terminal states: Hotelling's T² of the shares in the bins, "+
-			"a draw counting as one observation, since the states of a draw depend on each other.", Bins, t.Rows[0].Cells[4].Estimate.N),
-		fmt.Sprintf("With %d p-values, one below %.4f stands in at most one of twenty such tables if all posteriors are calibrated (Bonferroni).", tests, 0.05/float64(tests)),
+		fmt.Sprintf("Single quantities: χ² over %d bins, one rank in each of %d draws. All non-terminal states: "+
+			"Hotelling's T² of the shares in the bins, "+
+			"a draw counting as one observation, since the states of a draw depend on each other.", Bins,
+			t.Rows[0].Cells[4].Estimate.N),
+		fmt.Sprintf("With %d p-values, one below %.4f stands in at most one of twenty such tables if all posteriors "+
+			"are calibrated (Bonferroni).", tests, 0.05/float64(tests)),
 		"Mean value and log-likelihood are of samples of QVIRL's values, whichever way its rewards are drawn.",
 	}
 	return t, nil
@@ -117,8 +124,8 @@ const (
 	spreadOf = "spread_"
 )
 
-// withShape adds rows of the mean and the spread of the ranks: of the states that are not terminal, averaged in each draw,
-// and of each quantity.
+// withShape adds rows of the mean and the spread of the ranks: of the states that are not terminal, averaged in each
+// draw, and of each quantity.
 func withShape(rows []experiment.Row) []experiment.Row {
 	out := append([]experiment.Row(nil), rows...)
 	add := func(r experiment.Row, metric string, ranks ...float64) {
@@ -165,7 +172,8 @@ func withShape(rows []experiment.Row) []experiment.Row {
 func RankCharts(rows []experiment.Row) []exhibit.RankChart {
 	var out []exhibit.RankChart
 	for _, q := range Quantities {
-		chart := exhibit.RankChart{Name: "ranks-" + q.Metric[len("rank_"):], Title: "Ranks of the truth: " + q.Title, Bins: Bins}
+		chart := exhibit.RankChart{Name: "ranks-" + q.Metric[len("rank_"):], Title: "Ranks of the truth: " + q.Title,
+			Bins: Bins}
 		for _, method := range Methods {
 			if ranks := Ranks(rows, method, q); len(ranks) > 0 {
 				chart.Panels = append(chart.Panels, exhibit.RankPanel{Method: method, Ranks: ranks, Max: Samples})
@@ -182,7 +190,8 @@ func RankCharts(rows []experiment.Row) []exhibit.RankChart {
 func AllStates(rows []experiment.Row) *exhibit.Chart {
 	chart := &exhibit.Chart{Name: "all-states", Title: "Ranks of the true rewards of all states"}
 	for _, terminal := range []bool{false, true} {
-		panel := exhibit.Panel{Title: kind(terminal), XLabel: "rank", YLabel: "density", Levels: []exhibit.Level{{Name: "uniform", Y: 1}}}
+		panel := exhibit.Panel{Title: kind(terminal), XLabel: "rank", YLabel: "density",
+			Levels: []exhibit.Level{{Name: "uniform", Y: 1}}}
 		for _, method := range Methods {
 			if states := NewStateRanks(rows, method, terminal); len(states) > 1 {
 				x, density, stdErr := states.Histogram()

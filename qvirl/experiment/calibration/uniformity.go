@@ -17,8 +17,8 @@ const Bins = 10
 
 func binOf(rank int) int { return rank * Bins / (Samples + 1) }
 
-// ChiSquare returns Pearson's test of the uniformity of independent ranks, one a draw: the statistic over Bins bins, and
-// the probability of a larger one if they are uniform.
+// ChiSquare returns Pearson's test of the uniformity of independent ranks, one a draw: the statistic over Bins bins,
+// and the probability of a larger one if they are uniform.
 func ChiSquare(ranks []int) (statistic, p float64) {
 	counts, expected := make([]float64, Bins), make([]float64, Bins)
 	for i := range expected {
@@ -42,8 +42,8 @@ func Ranks(rows []experiment.Row, method string, q Quantity) []int {
 	return out
 }
 
-// StateRanks are the ranks of all states of one kind under one method: in each draw of several states, which depend on each
-// other. What is said of them counts draws, not states.
+// StateRanks are the ranks of all states of one kind under one method: in each draw of several states, which depend on
+// each other. What is said of them counts draws, not states.
 type StateRanks [][]int // [draws][states]
 
 // NewStateRanks collects the ranks of a method's states, terminal or not. Draws without such states are left out.
@@ -81,8 +81,8 @@ func (s StateRanks) mean(f func(rank int) float64) (mean, stdErr float64) {
 	return summary.Mean, summary.StdErr
 }
 
-// Histogram returns the middles of the bins in units of the largest rank, and the density of the ranks there, which is 1
-// if they are uniform, with its standard error.
+// Histogram returns the middles of the bins in units of the largest rank, and the density of the ranks there, which is
+// 1 if they are uniform, with its standard error.
 func (s StateRanks) Histogram() (x, density, stdErr []float64) {
 	for bin := range Bins {
 		mean, se := s.mean(func(r int) float64 {
@@ -96,7 +96,8 @@ func (s StateRanks) Histogram() (x, density, stdErr []float64) {
 	return x, density, stdErr
 }
 
-// Coverage returns the share of states whose rank is among the middle ones that make up each level, with its standard error.
+// Coverage returns the share of states whose rank is among the middle ones that make up each level, with its standard
+// error.
 func (s StateRanks) Coverage(levels []float64) (share, stdErr []float64) {
 	for _, level := range levels {
 		mean, se := s.mean(func(r int) float64 {
@@ -110,10 +111,10 @@ func (s StateRanks) Coverage(levels []float64) (share, stdErr []float64) {
 	return share, stdErr
 }
 
-// Hotelling tests the uniformity of the ranks of all states together: a draw counts as one observation, the shares of its
-// states in the bins, whose mean is compared with the uniform distribution in units of their covariance over draws
-// (Hotelling's T²). However the states of a draw depend on each other, p is then uniform for the true posterior, for many
-// draws; NaN if there are too few.
+// Hotelling tests the uniformity of the ranks of all states together: a draw counts as one observation, the shares of
+// its states in the bins, whose mean is compared with the uniform distribution in units of their covariance over draws
+// (Hotelling's T²). However the states of a draw depend on each other, p is then uniform for the true posterior, for
+// many draws; NaN if there are too few.
 func (s StateRanks) Hotelling() (p float64) {
 	const k = Bins - 1 // the shares sum to one
 	n := len(s)

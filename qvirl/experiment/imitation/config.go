@@ -1,5 +1,5 @@
-// Package imitation is the paper's comparison of apprentices that learn from few demonstrations in environments of continuous
-// observations (Figs. app-return and app-likelihood): Lunar Lander and Highway.
+// Package imitation is the paper's comparison of apprentices that learn from few demonstrations in environments of
+// continuous observations (Figs. app-return and app-likelihood): Lunar Lander and Highway.
 package imitation
 
 import (
@@ -25,7 +25,8 @@ const (
 	Highway     = "highway"
 )
 
-// suffixTuned ends the names of learners that were tuned by likelihood. Rivals without it have what their authors, or the paper, published.
+// suffixTuned ends the names of learners that were tuned by likelihood. Rivals without it have what their authors, or
+// the paper, published.
 const suffixTuned = "-tuned"
 
 // QVIRLAux is QVIRL with auxiliary transitions; without, it sees the demonstrations alone, as its rivals do.
@@ -35,14 +36,14 @@ const QVIRLAux = "qvirl-aux"
 const (
 	// Return is the mean return of the apprentice over episodes with fixed seeds, the same for all.
 	Return = "return"
-	// HeldOut is the mean log-likelihood of the held-out actions; HeldOutAirborne is the same where no leg of the lander touches the
-	// ground, as a third of all steps are spent at rest.
+	// HeldOut is the mean log-likelihood of the held-out actions; HeldOutAirborne is the same where no leg of the
+	// lander touches the ground, as a third of all steps are spent at rest.
 	HeldOut         = "held_out_log_likelihood"
 	HeldOutAirborne = "held_out_log_likelihood_airborne"
 	// ECE is the expected calibration error of the probabilities of all actions (see neural.Scores).
 	ECE = "ece"
-	// HeldOutUncalibrated and ECEUncalibrated are HeldOut and ECE of the probabilities that a calibrated model had of its own (see
-	// neural.Calibration).
+	// HeldOutUncalibrated and ECEUncalibrated are HeldOut and ECE of the probabilities that a calibrated model had of
+	// its own (see neural.Calibration).
 	HeldOutUncalibrated = "held_out_log_likelihood_uncalibrated"
 	ECEUncalibrated     = "ece_uncalibrated"
 	// TrainSeconds is the wall-clock time of the training and calibration, which all runs share: a run's part of it.
@@ -55,8 +56,8 @@ type Config struct {
 	Imports     []string `json:",omitempty"` // modules that register it
 	// Demos is the file with the demonstrations, relative to the working folder or one above it.
 	Demos string
-	// The demonstrations are dealt at random by SplitSeed: Train of them, in Subsets disjoint subsets of equal size, to learn from,
-	// Validation to tune on and Test to report on. A file that holds fewer is an error.
+	// The demonstrations are dealt at random by SplitSeed: Train of them, in Subsets disjoint subsets of equal size, to
+	// learn from, Validation to tune on and Test to report on. A file that holds fewer is an error.
 	Train, Validation, Test int
 	Subsets                 int
 	SplitSeed               uint64
@@ -72,7 +73,8 @@ type Config struct {
 	// The apprentices meet Episodes episodes, the first of which has the seed EvaluationSeed.
 	Episodes       int
 	EvaluationSeed int64
-	// Legs are the observation's features that say whether a leg touches the ground; empty where there is no HeldOutAirborne.
+	// Legs are the observation's features that say whether a leg touches the ground; empty where there is no
+	// HeldOutAirborne.
 	Legs []int `json:",omitempty"`
 }
 
@@ -84,11 +86,13 @@ type Learner struct {
 	Config json.RawMessage `json:",omitempty"`
 	// Explore adds auxiliary transitions, from rollouts of the apprentices in the environment while they learn.
 	Explore bool `json:",omitempty"`
-	// Every, if it is not 0, lets the learner see one transition in so many of each trajectory, the first of them first.
+	// Every, if it is not 0, lets the learner see one transition in so many of each trajectory, the first of them
+	// first.
 	Every int `json:",omitempty"`
 }
 
-// UnmarshalJSON reads a learner of a list that replaces the default one. Of the default that was in its place, nothing stays.
+// UnmarshalJSON reads a learner of a list that replaces the default one. Of the default that was in its place, nothing
+// stays.
 func (l *Learner) UnmarshalJSON(text []byte) error {
 	type fields Learner
 	var f fields
@@ -101,9 +105,10 @@ func (l *Learner) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// published returns the learners with the settings that the paper or their authors published, or that are every learner's. config is QVIRL's,
-// whose prior over rewards has, before training, the standard deviation 1, which is the paper's on Highway. On Lunar Lander the paper's is 50:
-// with as much, and with 3 or 10, the held-out likelihood from one and three trajectories was worse on demonstrations that were made for tuning.
+// published returns the learners with the settings that the paper or their authors published, or that are every
+// learner's. config is QVIRL's, whose prior over rewards has, before training, the standard deviation 1, which is the
+// paper's on Highway. On Lunar Lander the paper's is 50: with as much, and with 3 or 10, the held-out likelihood from
+// one and three trajectories was worse on demonstrations that were made for tuning.
 func published(config json.RawMessage) []Learner {
 	return []Learner{
 		{Name: variational.Name, Method: variational.Name, Config: config},
@@ -114,24 +119,25 @@ func published(config json.RawMessage) []Learner {
 	}
 }
 
-// exploring returns QVIRL with auxiliary transitions. On Lunar Lander it is not calibrated, which would take as long as all other learners
-// together: QVIRL without them has the likelihood before its calibration to compare with.
+// exploring returns QVIRL with auxiliary transitions. On Lunar Lander it is not calibrated, which would take as long as
+// all other learners together: QVIRL without them has the likelihood before its calibration to compare with.
 func exploring(config string) Learner {
 	return Learner{Name: QVIRLAux, Method: variational.Name, Config: json.RawMessage(config), Explore: true}
 }
 
-// tuned returns a learner as tuned. Each rival had six settings of what holds it back, on demonstrations that were made for tuning: the mean
-// held-out log-likelihood of three runs from three trajectories decided. Behaviour cloning had the weight decays 0.001 (as all
-// learners), 0.1, 1, 3, 10 and 30; IQ-Learn the α 0.05, 0.15, 0.5 (published) and 5, and at the published α the temperature 0.001
-// (published) and the other form of the second term; AVRIL the λ 0.03, 0.3, 1 (published), 1.5, 3, and 0.6 in Lunar Lander, 0.1 on
-// Highway.
+// tuned returns a learner as tuned. Each rival had six settings of what holds it back, on demonstrations that were made
+// for tuning: the mean held-out log-likelihood of three runs from three trajectories decided. Behaviour cloning had the
+// weight decays 0.001 (as all learners), 0.1, 1, 3, 10 and 30; IQ-Learn the α 0.05, 0.15, 0.5 (published) and 5, and at
+// the published α the temperature 0.001 (published) and the other form of the second term; AVRIL the λ 0.03, 0.3, 1
+// (published), 1.5, 3, and 0.6 in Lunar Lander, 0.1 on Highway.
 //
-// QVIRL's settings were not as systematic: weight decays 0.001 at the KL weights 0.2, 1 and 4, 2 at 0.2 and 3 at 1 in Lunar Lander, 0.001 at 1
-// and 4, 5 at 0.25, 1 and 4, and 20 at 1 and 4 on Highway, mostly of ten runs; on Highway decays of 5 and 20 at the KL weight 4 predicted
-// as well as the one chosen. Before that, its prior, learning rate and number of steps, several dozen settings in all, had been looked for
-// on the same demonstrations, by return too.
+// QVIRL's settings were not as systematic: weight decays 0.001 at the KL weights 0.2, 1 and 4, 2 at 0.2 and 3 at 1 in
+// Lunar Lander, 0.001 at 1 and 4, 5 at 0.25, 1 and 4, and 20 at 1 and 4 on Highway, mostly of ten runs; on Highway
+// decays of 5 and 20 at the KL weight 4 predicted as well as the one chosen. Before that, its prior, learning rate and
+// number of steps, several dozen settings in all, had been looked for on the same demonstrations, by return too.
 //
-// What is tuned by likelihood is not calibrated beside it, and sees standardised observations in Lunar Lander too: that is how it was tuned.
+// What is tuned by likelihood is not calibrated beside it, and sees standardised observations in Lunar Lander too: that
+// is how it was tuned.
 func tuned(method, config string) Learner {
 	return Learner{Name: method + suffixTuned, Method: method, Config: json.RawMessage(config)}
 }
@@ -147,7 +153,8 @@ func paper() Config {
 	return c
 }
 
-// quick returns a config of minutes: fewer runs, sizes, steps and episodes, and the expert's data alone, without ensembles and tuned rivals.
+// quick returns a config of minutes: fewer runs, sizes, steps and episodes, and the expert's data alone, without
+// ensembles and tuned rivals.
 func quick(c Config) Config {
 	c.Runs, c.Sizes, c.Training.Steps, c.Episodes = c.Runs[:3], []int{1, 3}, 2000, 10
 	c.Learners = slices.DeleteFunc(c.Learners, func(l Learner) bool {
@@ -176,8 +183,8 @@ func PaperHighway() Config {
 	c.Discount, c.Beta, c.Sizes = 0.95, 5, []int{1, 2, 3, 5, 10}
 	// Of these observations, in the environment's own units, the positions vary ten times as much as the velocities.
 	c.Training.Unit, c.Training.Range = 0, 2
-	// With less decay or more, or a larger weight of the divergence, the apprentices of one and three trajectories were worse on
-	// demonstrations that were made for tuning.
+	// With less decay or more, or a larger weight of the divergence, the apprentices of one and three trajectories were
+	// worse on demonstrations that were made for tuning.
 	c.Learners = append(published(json.RawMessage(`{"Training": {"WeightDecay": 5}}`)),
 		tuned(variational.Name, `{"Training": {"WeightDecay": 20, "Folds": 0}}`),
 		tuned(cloning.Name, `{"Training": {"WeightDecay": 30, "Folds": 0}}`),
@@ -199,20 +206,25 @@ func (c Config) Validate() error {
 	case c.Environment == "" || c.Demos == "":
 		return fmt.Errorf("imitation: Environment = %q, Demos = %q: want both", c.Environment, c.Demos)
 	case c.Train < 1 || c.Validation < 0 || c.Test < 1 || c.Subsets < 1:
-		return fmt.Errorf("imitation: Train = %d, Validation = %d, Test = %d, Subsets = %d: want at least 1, 0, 1 and 1", c.Train, c.Validation, c.Test, c.Subsets)
+		return fmt.Errorf("imitation: Train = %d, Validation = %d, Test = %d, Subsets = %d: want at least 1, 0, 1 "+
+			"and 1", c.Train, c.Validation, c.Test, c.Subsets)
 	case len(c.Runs) == 0 || len(c.Sizes) == 0 || len(c.Learners) == 0:
-		return fmt.Errorf("imitation: %d runs, %d sizes, %d learners: want at least one of each", len(c.Runs), len(c.Sizes), len(c.Learners))
+		return fmt.Errorf("imitation: %d runs, %d sizes, %d learners: want at least one of each", len(c.Runs),
+			len(c.Sizes), len(c.Learners))
 	case c.Episodes < 1 || c.EvaluationSeed < 0:
-		return fmt.Errorf("imitation: Episodes = %d, EvaluationSeed = %d: want at least 1 and 0", c.Episodes, c.EvaluationSeed)
+		return fmt.Errorf("imitation: Episodes = %d, EvaluationSeed = %d: want at least 1 and 0", c.Episodes,
+			c.EvaluationSeed)
 	}
 	for i, k := range c.Runs {
 		if k >= uint64(c.Subsets) || slices.Contains(c.Runs[:i], k) {
-			return fmt.Errorf("imitation: Runs[%d] is %d: want each once, below the number of subsets, %d", i, k, c.Subsets)
+			return fmt.Errorf("imitation: Runs[%d] is %d: want each once, below the number of subsets, %d", i, k,
+				c.Subsets)
 		}
 	}
 	for i, n := range c.Sizes {
 		if n < 1 || n > c.Train/c.Subsets || slices.Contains(c.Sizes[:i], n) {
-			return fmt.Errorf("imitation: Sizes[%d] is %d: want each once, from 1 to the size of a subset, %d", i, n, c.Train/c.Subsets)
+			return fmt.Errorf("imitation: Sizes[%d] is %d: want each once, from 1 to the size of a subset, %d", i, n,
+				c.Train/c.Subsets)
 		}
 	}
 	for i, l := range c.Learners {
@@ -220,7 +232,8 @@ func (c Config) Validate() error {
 			return fmt.Errorf("imitation: two learners have the name %q", l.Name)
 		}
 		if entry, err := catalogue.Find(l.Method); err == nil && l.Explore && !entry.Aux {
-			return fmt.Errorf("imitation: the learner %q is to explore, but its method has no use for auxiliary transitions", l.Name)
+			return fmt.Errorf("imitation: the learner %q is to explore, but its method has no use for auxiliary "+
+				"transitions", l.Name)
 		}
 		if l.Every < 0 {
 			return fmt.Errorf("imitation: the learner %q: Every = %d, want at least 0", l.Name, l.Every)
@@ -263,7 +276,9 @@ func define(name, short string, quick, paper func() Config) experiment.Definitio
 // Definitions are the experiments as the command lists them.
 func Definitions() []experiment.Definition {
 	return append([]experiment.Definition{
-		define(LunarLander, "Apprentices in Lunar Lander from few demonstrations: return and held-out likelihood", QuickLunarLander, PaperLunarLander),
-		define(Highway, "Apprentices on the highway from few demonstrations: return and held-out likelihood", QuickHighway, PaperHighway),
+		define(LunarLander, "Apprentices in Lunar Lander from few demonstrations: return and held-out likelihood",
+			QuickLunarLander, PaperLunarLander),
+		define(Highway, "Apprentices on the highway from few demonstrations: return and held-out likelihood",
+			QuickHighway, PaperHighway),
 	}, rivalsDefinitions()...)
 }

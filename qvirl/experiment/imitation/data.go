@@ -29,7 +29,8 @@ func (c Config) Open() (*Data, error) {
 		return nil, err
 	}
 	if set.Environment != "" && set.Environment != c.Environment {
-		return nil, fmt.Errorf("imitation: %s is of %s, want demonstrations in %s", c.Demos, set.Environment, c.Environment)
+		return nil, fmt.Errorf("imitation: %s is of %s, want demonstrations in %s", c.Demos, set.Environment,
+			c.Environment)
 	}
 	parts, err := demo.Split(set.Trajectories, c.SplitSeed, c.Train, c.Validation, c.Test)
 	if err != nil {
@@ -59,17 +60,19 @@ func find(path string) (string, error) {
 			return "", fmt.Errorf("imitation: %w", err)
 		}
 		if filepath.Dir(dir) == dir {
-			return "", fmt.Errorf("imitation: there is no file %s in this folder or above it; `go run ./qvirl/cmd/qvirl expert demonstrate --help` tells how to make it", path)
+			return "", fmt.Errorf("imitation: there is no file %s in this folder or above it; `go run "+
+				"./qvirl/cmd/qvirl expert demonstrate --help` tells how to make it", path)
 		}
 		dir = filepath.Dir(dir)
 	}
 }
 
-// Task returns what the runs learn from n trajectories each. The validation set is watched, and changes nothing unless the
-// learners stop early.
+// Task returns what the runs learn from n trajectories each. The validation set is watched, and changes nothing unless
+// the learners stop early.
 func (c Config) Task(d *Data, n int) (*neural.Task, error) {
-	t := &neural.Task{Environment: c.Environment, Observation: d.Set.ObservationSize(), Actions: d.Set.Actions, Discount: c.Discount,
-		Beta: c.Beta, HeldOut: d.Validation}
+	t := &neural.Task{Environment: c.Environment, Observation: d.Set.ObservationSize(), Actions: d.Set.Actions,
+		Discount: c.Discount,
+		Beta:     c.Beta, HeldOut: d.Validation}
 	for _, k := range c.Runs {
 		demos, err := demo.Sample(d.Subsets[k], n, c.SplitSeed)
 		if err != nil {
@@ -80,8 +83,8 @@ func (c Config) Task(d *Data, n int) (*neural.Task, error) {
 	return t, nil
 }
 
-// thin returns one transition in every so many of each trajectory, the first of them first, as trajectories of one step each. What the
-// demonstrator did next is lost, which matters to AVRIL.
+// thin returns one transition in every so many of each trajectory, the first of them first, as trajectories of one step
+// each. What the demonstrator did next is lost, which matters to AVRIL.
 func thin(trajectories []demo.Trajectory, every int) []demo.Trajectory {
 	var out []demo.Trajectory
 	for i := range trajectories {

@@ -19,8 +19,8 @@ import (
 	"github.com/go-birl/birl/qvirl/neural/cloning"
 )
 
-// writeDemos stores 30 trajectories of two features, a position and a leg that touches the ground in every second step; the
-// position's sign is the action.
+// writeDemos stores 30 trajectories of two features, a position and a leg that touches the ground in every second step;
+// the position's sign is the action.
 func writeDemos(t *testing.T) string {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, 1))
@@ -51,7 +51,8 @@ func testConfig(t *testing.T) Config {
 	c.Environment, c.Demos, c.Train, c.Validation, c.Test, c.Subsets = "Signs-v0", writeDemos(t), 20, 4, 6, 5
 	c.Runs, c.Sizes, c.Legs = []uint64{0, 3}, []int{1, 2}, []int{1}
 	c.Learners = []Learner{{Name: cloning.Name, Method: cloning.Name}}
-	c.Training.Hidden, c.Training.Steps, c.Training.ReportEvery, c.Training.LearningRate, c.Training.Backend = []int{8, 8}, 100, 50, 0.02, "go"
+	c.Training.Hidden, c.Training.Steps, c.Training.ReportEvery, c.Training.LearningRate, c.Training.Backend = []int{8,
+		8}, 100, 50, 0.02, "go"
 	if err := c.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +68,8 @@ func TestCommittedConfigsAreValid(t *testing.T) {
 			}
 			c := p.Config.(Config)
 			if len(p.Units) != len(c.Sizes)*len(c.Learners) {
-				t.Errorf("%s %s: %d units for %d sizes and %d learners", d.Name, scale, len(p.Units), len(c.Sizes), len(c.Learners))
+				t.Errorf("%s %s: %d units for %d sizes and %d learners", d.Name, scale, len(p.Units), len(c.Sizes),
+					len(c.Learners))
 			}
 			text, err := json.Marshal(p.Config)
 			if err != nil {
@@ -118,7 +120,8 @@ func TestUnitsDependOnTheirPartOfTheConfig(t *testing.T) {
 	} {
 		p, e := parts(c.change)
 		if (p == plain) != c.samePlain || (e == exploring) != c.sameExploring {
-			t.Errorf("%s: the parts of qvirl and qvirl-aux are the same: %v, %v, want %v, %v", name, p == plain, e == exploring, c.samePlain, c.sameExploring)
+			t.Errorf("%s: the parts of qvirl and qvirl-aux are the same: %v, %v, want %v, %v", name, p == plain,
+				e == exploring, c.samePlain, c.sameExploring)
 		}
 	}
 }
@@ -155,14 +158,16 @@ func TestRunsLearnFromDisjointNestedSubsets(t *testing.T) {
 	}
 	for r, k := range c.Runs {
 		few, more := seeds(one.Runs[r].Demos), seeds(two.Runs[r].Demos)
-		if len(few) != 1 || len(more) != 2 || few[0] != more[0] || !slices.Contains(seeds(d.Subsets[k]), more[1]) || one.Runs[r].Seed != k {
+		if len(few) != 1 || len(more) != 2 || few[0] != more[0] || !slices.Contains(seeds(d.Subsets[k]), more[1]) ||
+			one.Runs[r].Seed != k {
 			t.Errorf("run %d learns from %v, then from %v; its subset is %v", k, few, more, seeds(d.Subsets[k]))
 		}
 	}
 }
 
 func TestThinnedTrajectoriesKeepTheirTransitions(t *testing.T) {
-	long := demo.Trajectory{Observations: []float32{0, 10, 1, 11, 2, 12, 3, 13, 4, 14}, Actions: []int{5, 6, 7, 8}, Terminated: true, Seed: 9}
+	long := demo.Trajectory{Observations: []float32{0, 10, 1, 11, 2, 12, 3, 13, 4, 14}, Actions: []int{5, 6, 7, 8},
+		Terminated: true, Seed: 9}
 	short := demo.Trajectory{Observations: []float32{20, 30, 21, 31}, Actions: []int{9}, Terminated: true}
 	got := thin([]demo.Trajectory{long, short}, 3)
 	want := []demo.Trajectory{
@@ -221,12 +226,14 @@ func TestRowsHoldWhatModelsScore(t *testing.T) {
 			}
 		}
 	}
-	for metric, want := range map[string]float64{Return: 34, HeldOut: all / count, HeldOutUncalibrated: own / count, HeldOutAirborne: air / n} {
+	for metric, want := range map[string]float64{Return: 34, HeldOut: all / count, HeldOutUncalibrated: own / count,
+		HeldOutAirborne: air / n} {
 		if !scalar.EqualWithinAbs(got[metric], want, 1e-9) || want == 0 {
 			t.Errorf("%s is %g, want %g", metric, got[metric], want)
 		}
 	}
-	if len(got) != 7 || !(got[ECE] > 0) || !(got[ECEUncalibrated] > 0) || !(got[TrainSeconds] > 0) || got[HeldOut] == got[HeldOutUncalibrated] {
+	if len(got) != 7 || !(got[ECE] > 0) || !(got[ECEUncalibrated] > 0) || !(got[TrainSeconds] > 0) ||
+		got[HeldOut] == got[HeldOutUncalibrated] {
 		t.Errorf("run 3 has %v, want seven metrics", got)
 	}
 }
@@ -282,10 +289,12 @@ func TestConfigsOutOfRangeAreRefused(t *testing.T) {
 
 func TestReportsKeepWhatIsNotCalibratedApart(t *testing.T) {
 	row := func(method, metric string, value float64) experiment.Row {
-		return experiment.Row{Experiment: Highway, Environment: "highway-fast-v0", Method: method, Demos: 1, Metric: metric, Value: value}
+		return experiment.Row{Experiment: Highway, Environment: "highway-fast-v0", Method: method, Demos: 1,
+			Metric: metric, Value: value}
 	}
 	rows := []experiment.Row{
-		row("bc", HeldOut, -1.5), row("bc", HeldOutUncalibrated, -40), row("bc", ECE, 0.1), row("bc", ECEUncalibrated, 0.3),
+		row("bc", HeldOut, -1.5), row("bc", HeldOutUncalibrated, -40), row("bc", ECE, 0.1), row("bc", ECEUncalibrated,
+			0.3),
 		row("iqlearn-ensemble", HeldOut, -30), row("iqlearn-ensemble", ECE, 0.2), row("bc", TrainSeconds, 3),
 	}
 	r, err := Report(Highway, rows, nil)
@@ -298,8 +307,10 @@ func TestReportsKeepWhatIsNotCalibratedApart(t *testing.T) {
 			got[table.Name+" "+row.Method] = row.Cells[0].Estimate.Mean
 		}
 	}
-	want := map[string]float64{HeldOut + " bc": -1.5, HeldOutUncalibrated + " bc": -40, HeldOutUncalibrated + " iqlearn-ensemble": -30,
-		ECE + " bc": 0.1, ECEUncalibrated + " bc": 0.3, ECEUncalibrated + " iqlearn-ensemble": 0.2, TrainSeconds + " bc": 3}
+	want := map[string]float64{HeldOut + " bc": -1.5, HeldOutUncalibrated + " bc": -40, HeldOutUncalibrated +
+		" iqlearn-ensemble": -30,
+		ECE + " bc": 0.1, ECEUncalibrated + " bc": 0.3, ECEUncalibrated + " iqlearn-ensemble": 0.2, TrainSeconds +
+			" bc": 3}
 	if !maps.Equal(got, want) {
 		t.Errorf("the tables hold %v, want %v", got, want)
 	}
@@ -317,8 +328,10 @@ func TestReportAveragesRuns(t *testing.T) {
 		for k := range uint64(3) {
 			for method, base := range map[string]float64{"bc": 100, "iqlearn": 150} {
 				rows = append(rows,
-					experiment.Row{Environment: "LunarLander-v3", Method: method, Demos: n, Seed: k, Metric: Return, Value: base + float64(n) + float64(k)},
-					experiment.Row{Environment: "LunarLander-v3", Method: method, Demos: n, Seed: k, Metric: HeldOut, Value: -base / 100})
+					experiment.Row{Environment: "LunarLander-v3", Method: method, Demos: n, Seed: k, Metric: Return,
+						Value: base + float64(n) + float64(k)},
+					experiment.Row{Environment: "LunarLander-v3", Method: method, Demos: n, Seed: k, Metric: HeldOut,
+						Value: -base / 100})
 			}
 		}
 	}
@@ -330,14 +343,17 @@ func TestReportAveragesRuns(t *testing.T) {
 		t.Fatalf("%d tables, %d charts, want 3 tables and a chart of 2 panels", len(r.Tables), len(r.Charts))
 	}
 	cell := r.Tables[0].Rows[1].Cells[1]
-	if r.Tables[0].Rows[1].Method != "iqlearn" || cell.Estimate.Mean != 154 || !scalar.EqualWithinAbs(cell.Estimate.StdErr, 1/math.Sqrt(3), 1e-12) || cell.References[0].Mean != 156 {
-		t.Errorf("the return of %s at 3 is %+v, want 154 ± 0.577 beside the trial's 156", r.Tables[0].Rows[1].Method, cell)
+	if r.Tables[0].Rows[1].Method != "iqlearn" || cell.Estimate.Mean != 154 ||
+		!scalar.EqualWithinAbs(cell.Estimate.StdErr, 1/math.Sqrt(3), 1e-12) || cell.References[0].Mean != 156 {
+		t.Errorf("the return of %s at 3 is %+v, want 154 ± 0.577 beside the trial's 156", r.Tables[0].Rows[1].Method,
+			cell)
 	}
 	if s := r.Tables[1].Rows[1].Cells[1].Estimate; s.Mean != 1 || s.StdErr != 0.5 { // of 153, 154, 155
 		t.Errorf("the spread of iqlearn's return at 3 is %+v, want 1 ± 0.5", s)
 	}
 	curve := r.Charts[0].Panels[0].Curves[0]
-	if curve.Name != "bc" || !slices.Equal(curve.X, []float64{1, 3}) || !slices.Equal(curve.Y, []float64{102, 104}) || len(curve.StdErr) != 2 {
+	if curve.Name != "bc" || !slices.Equal(curve.X, []float64{1, 3}) || !slices.Equal(curve.Y, []float64{102, 104}) ||
+		len(curve.StdErr) != 2 {
 		t.Errorf("the first curve is %+v", curve)
 	}
 	for i := range rows {
@@ -346,7 +362,8 @@ func TestReportAveragesRuns(t *testing.T) {
 	if r, err = Report(RivalsCartPole, rows, nil); err != nil {
 		t.Fatal(err)
 	}
-	if got := r.Tables[0]; got.References[0] != "published" || got.Rows[0].Cells[1].References[0].Mean != 300 || got.Rows[1].Cells[1].References[0].Mean != 484.5 {
+	if got := r.Tables[0]; got.References[0] != "published" || got.Rows[0].Cells[1].References[0].Mean != 300 ||
+		got.Rows[1].Cells[1].References[0].Mean != 484.5 {
 		t.Errorf("beside behaviour cloning at 3 stands %+v, beside IQ-Learn %+v, want the published 300 and 484.5",
 			got.Rows[0].Cells[1].References[0], got.Rows[1].Cells[1].References[0])
 	}

@@ -18,7 +18,8 @@ import (
 // titles name the environments for readers.
 var titles = map[string]string{
 	LunarLander: "Lunar Lander", Highway: "Highway",
-	RivalsCartPole: "Rivals in CartPole", RivalsAcrobot: "Rivals in Acrobot", RivalsLunarLander: "Rivals in Lunar Lander",
+	RivalsCartPole: "Rivals in CartPole", RivalsAcrobot: "Rivals in Acrobot",
+	RivalsLunarLander: "Rivals in Lunar Lander",
 }
 
 // measures are the metrics that have a table and, but for the time, a panel.
@@ -29,7 +30,8 @@ var measures = []struct {
 	{Return, "Return of the apprentice", "mean return", 1},
 	{HeldOut, "Log-likelihood of held-out actions", "log-likelihood per action", 3},
 	{HeldOutAirborne, "Log-likelihood of held-out actions in the air", "log-likelihood in the air", 3},
-	{HeldOutUncalibrated, "Log-likelihood of held-out actions before calibration", "log-likelihood before calibration", 3},
+	{HeldOutUncalibrated, "Log-likelihood of held-out actions before calibration", "log-likelihood before calibration",
+		3},
 	{ECE, "Expected calibration error", "calibration error", 3},
 	{ECEUncalibrated, "Expected calibration error before calibration", "the same before calibration", 3},
 	{TrainSeconds, "Seconds of training and calibration", "", 1},
@@ -44,8 +46,8 @@ type known struct {
 // figures are means by method, metric and number of trajectories.
 type figures map[string]map[string]map[int]float64
 
-// references are what is known of the experiments: of the rivals, what their authors published, and otherwise the figures of an
-// independent trial on demonstrations of this kind, at the end of training.
+// references are what is known of the experiments: of the rivals, what their authors published, and otherwise the
+// figures of an independent trial on demonstrations of this kind, at the end of training.
 var references = map[string]known{
 	LunarLander: {"trial", figures{
 		cloning.Name: {
@@ -71,13 +73,20 @@ func Report(name string, rows []experiment.Row, record *experiment.Record) (*exh
 		return nil, fmt.Errorf("imitation: no rows to report")
 	}
 	r := &exhibit.Report{Title: "Few demonstrations: " + titles[name]}
-	r.Text = append(r.Text, "Means over runs ± standard error, by the number of trajectories to learn from. Each run learns from a subset of its own of "+
-		"the training demonstrations; the log-likelihood and the calibration are those of test demonstrations that no run has seen, and all "+
-		"apprentices meet the same episodes. Nothing was chosen by held-out data: all figures are those of the end of training. "+
-		"Runs train together, and a run's seconds are its part of the time that all took, beside whatever else the machine did.")
-	if rows = beforeCalibration(rows); slices.ContainsFunc(rows, func(r experiment.Row) bool { return r.Metric == HeldOutUncalibrated }) {
-		r.Text = append(r.Text, "Most learners were calibrated by parts of the demonstrations that they learnt from. Those that were not, whose "+
-			"probabilities are their own, stand beside the others before calibration; those of actions in the air are all as they came out.")
+	r.Text = append(r.Text, "Means over runs ± standard error, by the number of trajectories to learn from. Each run "+
+		"learns from a subset of its own of "+
+		"the training demonstrations; the log-likelihood and the calibration are those of test demonstrations that "+
+		"no run has seen, and all "+
+		"apprentices meet the same episodes. Nothing was chosen by held-out data: all figures are those of the end "+
+		"of training. "+
+		"Runs train together, and a run's seconds are its part of the time that all took, beside whatever else the "+
+		"machine did.")
+	if rows = beforeCalibration(rows); slices.ContainsFunc(rows,
+		func(r experiment.Row) bool { return r.Metric == HeldOutUncalibrated }) {
+		r.Text = append(r.Text, "Most learners were calibrated by parts of the demonstrations that they learnt from. "+
+			"Those that were not, whose "+
+			"probabilities are their own, stand beside the others before calibration; those of actions in the air "+
+			"are all as they came out.")
 	}
 	chart := exhibit.Chart{Name: "few-demonstrations", Title: titles[name] + ": apprentices from few demonstrations"}
 	reference := references[name]
@@ -104,8 +113,9 @@ func Report(name string, rows []experiment.Row, record *experiment.Record) (*exh
 	return r, nil
 }
 
-// beforeCalibration returns the rows with the measures of what was not calibrated among those before calibration, if other learners were
-// calibrated: by the metric of the calibrated ones, the curves of those would be one line beside them.
+// beforeCalibration returns the rows with the measures of what was not calibrated among those before calibration, if
+// other learners were calibrated: by the metric of the calibrated ones, the curves of those would be one line beside
+// them.
 func beforeCalibration(rows []experiment.Row) []experiment.Row {
 	calibrated := map[string]bool{}
 	for _, r := range rows {
@@ -185,8 +195,9 @@ func spread(values []float64) *exhibit.Estimate {
 	return &exhibit.Estimate{Mean: std, StdErr: std / math.Sqrt(2*float64(len(values)-1)), N: len(values)}
 }
 
-// table returns the table of a metric, a column for each number of trajectories and a row for each method that has it, or nil if no row
-// holds it. What stands in a cell is a summary over runs, and what is known from elsewhere, if that is not nil.
+// table returns the table of a metric, a column for each number of trajectories and a row for each method that has it,
+// or nil if no row holds it. What stands in a cell is a summary over runs, and what is known from elsewhere, if that is
+// not nil.
 func table(rows []experiment.Row, metricName string, decimals int, reference *known,
 	summary func(values []float64) *exhibit.Estimate) *exhibit.Table {
 	sizes := map[int]bool{}
@@ -201,7 +212,8 @@ func table(rows []experiment.Row, metricName string, decimals int, reference *kn
 	t := &exhibit.Table{}
 	ordered := slices.Sorted(maps.Keys(sizes))
 	for _, n := range ordered {
-		t.Columns = append(t.Columns, exhibit.Column{Metric: metricName, Title: fmt.Sprintf("n = %d", n), Decimals: decimals})
+		t.Columns = append(t.Columns, exhibit.Column{Metric: metricName, Title: fmt.Sprintf("n = %d", n),
+			Decimals: decimals})
 	}
 	hasReference := reference != nil && reference.has(metricName)
 	if hasReference {

@@ -17,9 +17,10 @@ const (
 	RivalsLunarLander = "rivals-lunarlander"
 )
 
-// rivals returns the config of such an experiment: demonstrations of an expert that hardly ever errs, and the rivals with the
-// objectives, networks and training of their authors' code. IQ-Learn's sees one transition in every so many, at the given temperature,
-// and behaviour cloning the same with the same training; AVRIL's sees whole trajectories, and has β = 1.
+// rivals returns the config of such an experiment: demonstrations of an expert that hardly ever errs, and the rivals
+// with the objectives, networks and training of their authors' code. IQ-Learn's sees one transition in every so many,
+// at the given temperature, and behaviour cloning the same with the same training; AVRIL's sees whole trajectories, and
+// has β = 1.
 func rivals(environment, demos string, every int, temperature float64) Config {
 	c := paper()
 	c.Environment, c.Demos, c.Discount, c.Beta = environment, demos, 0.99, 1
@@ -29,7 +30,8 @@ func rivals(environment, demos string, every int, temperature float64) Config {
 	c.Training.LearningRate, c.Training.Cosine, c.Training.Steps, c.Training.Folds = 1e-4, false, 5000, 0
 	objective := fmt.Sprintf(`{"Training": {"Batch": 32}, "Objective": {"temperature": %g}}`, temperature)
 	c.Learners = []Learner{
-		{Name: cloning.Name, Method: cloning.Name, Every: every, Config: json.RawMessage(`{"Training": {"Batch": 32}}`)},
+		{Name: cloning.Name, Method: cloning.Name, Every: every,
+			Config: json.RawMessage(`{"Training": {"Batch": 32}}`)},
 		{Name: iqlearn.Name, Method: iqlearn.Name, Every: every, Config: json.RawMessage(objective)},
 		{Name: avril.Name, Method: avril.Name},
 	}
@@ -46,14 +48,15 @@ func PaperRivalsAcrobot() Config {
 	return rivals("Acrobot-v1", "results/expert-acrobot/demos.npz", 5, 0.01)
 }
 
-// PaperRivalsLunarLander returns the config of the rivals in Lunar Lander. The expert is that of the experiment LunarLander.
+// PaperRivalsLunarLander returns the config of the rivals in Lunar Lander. The expert is that of the experiment
+// LunarLander.
 func PaperRivalsLunarLander() Config {
 	return rivals("LunarLander-v3", "results/expert-lunarlander/demos-greedy.npz", 5, 0.001)
 }
 
-// The mean returns in Fig. 2 of Garg et al. (2021), "Offline IL results", to a tenth: the coordinates of the curves in the paper's
-// vector graphics. IQ-Learn's is the curve with χ². Those of AVRIL are multiples of five: they look as if they were read off the figure
-// of Chan and van der Schaar (2021), whose setting that figure follows.
+// The mean returns in Fig. 2 of Garg et al. (2021), "Offline IL results", to a tenth: the coordinates of the curves in
+// the paper's vector graphics. IQ-Learn's is the curve with χ². Those of AVRIL are multiples of five: they look as if
+// they were read off the figure of Chan and van der Schaar (2021), whose setting that figure follows.
 var (
 	publishedCartPole = figures{
 		cloning.Name: {Return: {1: 170, 3: 300, 7: 400, 10: 450, 15: 500}},
@@ -78,8 +81,10 @@ func rivalsDefinitions() []experiment.Definition {
 	for _, e := range []struct {
 		name  string
 		paper func() Config
-	}{{RivalsCartPole, PaperRivalsCartPole}, {RivalsAcrobot, PaperRivalsAcrobot}, {RivalsLunarLander, PaperRivalsLunarLander}} {
-		out = append(out, define(e.name, titles[e.name]+", beside the figures of their authors: return and held-out likelihood",
+	}{{RivalsCartPole, PaperRivalsCartPole}, {RivalsAcrobot, PaperRivalsAcrobot},
+		{RivalsLunarLander, PaperRivalsLunarLander}} {
+		out = append(out, define(e.name, titles[e.name]+", beside the figures of their authors: return and held-out "+
+			"likelihood",
 			func() Config { return quick(e.paper()) }, e.paper))
 	}
 	return out

@@ -16,7 +16,8 @@ import (
 	"github.com/go-birl/birl/qvirl/overlay"
 )
 
-// The cost of a unit, about the seconds of a run: training, in which an ensemble is as many runs as it has members, and episodes.
+// The cost of a unit, about the seconds of a run: training, in which an ensemble is as many runs as it has members, and
+// episodes.
 const (
 	trainingCost = 3.0
 	episodeCost  = 0.3
@@ -41,8 +42,8 @@ func (c Config) episodesCost() float64 {
 	return episodeCost * float64(len(c.Runs)*c.Episodes)
 }
 
-// Plan returns the plan of the experiment of the given name: a unit for each learner and number of trajectories, in which all runs
-// are trained as one batch.
+// Plan returns the plan of the experiment of the given name: a unit for each learner and number of trajectories, in
+// which all runs are trained as one batch.
 func (c Config) Plan(name, scale, backendName string) (*experiment.Plan, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -84,8 +85,8 @@ func (c Config) units() []work {
 	return out
 }
 
-// part returns what of a config a unit depends on: all but the other learners and sizes, and how the learner would explore if it does not.
-// It makes no difference whether the experiment or the learner says how that trains.
+// part returns what of a config a unit depends on: all but the other learners and sizes, and how the learner would
+// explore if it does not. It makes no difference whether the experiment or the learner says how that trains.
 func part(config json.RawMessage, unit string) (json.RawMessage, error) {
 	var c Config
 	if err := overlay.JSON(&c, config); err != nil {
@@ -178,10 +179,11 @@ func (r *runner) run(ctx context.Context, l Learner, n int, stages *experiment.S
 		task.Explore = neural.NewExplore(pool, r.config.Explore)
 	}
 	var models []neural.Model
-	err = stages.Run(l.Name, fmt.Sprintf("%s, %d trajectories", l.Name, n), r.config.trainingCost(l), func(progress irl.Progress) (err error) {
-		models, err = method.Fit(ctx, task, progress)
-		return err
-	})
+	err = stages.Run(l.Name, fmt.Sprintf("%s, %d trajectories", l.Name, n), r.config.trainingCost(l),
+		func(progress irl.Progress) (err error) {
+			models, err = method.Fit(ctx, task, progress)
+			return err
+		})
 	if err != nil {
 		return nil, fmt.Errorf("%s from %d trajectories: %w", l.Name, n, err)
 	}
@@ -197,11 +199,13 @@ func (r *runner) run(ctx context.Context, l Learner, n int, stages *experiment.S
 }
 
 // rows returns the rows of the models of all runs, whose apprentices had the given mean returns.
-func (c Config) rows(method string, n int, data *Data, models []neural.Model, returns []float64) ([]experiment.Row, error) {
+func (c Config) rows(method string, n int, data *Data, models []neural.Model, returns []float64) ([]experiment.Row,
+	error) {
 	var rows []experiment.Row
 	for i, k := range c.Runs {
 		add := func(metric string, value float64) {
-			rows = append(rows, experiment.Row{Environment: c.Environment, Method: method, Demos: n, Seed: k, Metric: metric, Value: value})
+			rows = append(rows, experiment.Row{Environment: c.Environment, Method: method, Demos: n, Seed: k,
+				Metric: metric, Value: value})
 		}
 		add(Return, returns[i])
 		add(TrainSeconds, models[i].Seconds()/float64(len(models)))
@@ -246,7 +250,8 @@ func (c Config) open(ctx context.Context, episodes int) (*gym.Pool, error) {
 }
 
 // returns lets the apprentices act in the environments of a pool and returns the mean return of each.
-func (c Config) returns(ctx context.Context, pool *gym.Pool, models []neural.Model, progress irl.Progress) ([]float64, error) {
+func (c Config) returns(ctx context.Context, pool *gym.Pool, models []neural.Model, progress irl.Progress) ([]float64,
+	error) {
 	out := make([]float64, len(models))
 	for i, m := range models {
 		trajectories, err := neural.Rollout(ctx, pool, m, neural.RolloutOptions{

@@ -2,7 +2,8 @@
 // Q-values (App. "Likelihood Approximation"), against Monte Carlo estimates as the paper does, and exactly.
 //
 // There are two actions with jointly Gaussian Q-values; Q₂ is standard normal. The probability of a₁ depends on the gap
-// D = Q₁ − Q₂ ~ N(d, s²) alone, s² = σ₁² + 1 − 2ρσ₁: its exact value is the one-dimensional integral E[1/(1 + exp(−βD))].
+// D = Q₁ − Q₂ ~ N(d, s²) alone, s² = σ₁² + 1 − 2ρσ₁: its exact value is the one-dimensional integral E[1/(1 +
+// exp(−βD))].
 package likelihood
 
 import (
@@ -51,12 +52,13 @@ type Config struct {
 	MapCorrelations  []float64 // a panel each
 }
 
-// Paper returns the config of the paper's figure, and of a map of the error that the paper does not show. The paper does
-// not give its levels.
+// Paper returns the config of the paper's figure, and of a map of the error that the paper does not show. The paper
+// does not give its levels.
 func Paper() Config {
 	return Config{
 		Beta: 1, Samples: 10_000,
-		Means: grid(-5, 5, 41), Stds: []float64{0.5, 1, 3}, Correlations: grid(-0.99, 0.99, 41), Gaps: []float64{0.5, 1, 2},
+		Means: grid(-5, 5, 41), Stds: []float64{0.5, 1, 3}, Correlations: grid(-0.99, 0.99, 41),
+		Gaps:    []float64{0.5, 1, 2},
 		MapGaps: grid(-8, 8, 65), MapStds: grid(0, 8, 41), MapCorrelations: []float64{-0.9, 0, 0.9},
 	}
 }
@@ -81,9 +83,11 @@ func grid(low, high float64, n int) []float64 {
 // Validate reports the first field that is out of range.
 func (c Config) Validate() error {
 	if !(c.Beta > 0) || c.Samples < 2 {
-		return fmt.Errorf("likelihood: Beta = %g, Samples = %d: want a positive number and at least 2", c.Beta, c.Samples)
+		return fmt.Errorf("likelihood: Beta = %g, Samples = %d: want a positive number and at least 2", c.Beta,
+			c.Samples)
 	}
-	for name, list := range map[string][]float64{"Means": c.Means, "Stds": c.Stds, "Correlations": c.Correlations, "Gaps": c.Gaps,
+	for name, list := range map[string][]float64{"Means": c.Means, "Stds": c.Stds, "Correlations": c.Correlations,
+		"Gaps":    c.Gaps,
 		"MapGaps": c.MapGaps, "MapStds": c.MapStds, "MapCorrelations": c.MapCorrelations} {
 		if len(list) == 0 || !slices.IsSorted(list) || len(slices.Compact(slices.Clone(list))) != len(list) {
 			return fmt.Errorf("likelihood: %s = %v: want ascending numbers", name, list)
@@ -121,8 +125,8 @@ func (p Point) ClosedForm(beta float64) (float64, error) {
 	return probs[0], nil
 }
 
-// Exact returns the probability of a₁ by the trapezoidal rule, which converges geometrically for analytic integrands that
-// vanish at both ends: with the step of 1/80 standard deviations its error is below 1e-10 for βs up to about 20.
+// Exact returns the probability of a₁ by the trapezoidal rule, which converges geometrically for analytic integrands
+// that vanish at both ends: with the step of 1/80 standard deviations its error is below 1e-10 for βs up to about 20.
 func (p Point) Exact(beta float64) float64 {
 	std := math.Sqrt(math.Max(p.Std*p.Std+1-2*p.Correlation*p.Std, 0))
 	const reach, step = 9.0, 1.0 / 80
@@ -157,7 +161,8 @@ func (p Point) environment() string {
 // parsePoint is the inverse of environment.
 func parsePoint(environment string) (Point, error) {
 	var p Point
-	if _, err := fmt.Sscanf(environment, "gaussian-mean_%g-std_%g-corr_%g", &p.Mean, &p.Std, &p.Correlation); err != nil {
+	if _, err := fmt.Sscanf(environment, "gaussian-mean_%g-std_%g-corr_%g", &p.Mean, &p.Std,
+		&p.Correlation); err != nil {
 		return p, fmt.Errorf("likelihood: environment %q is not one of this experiment", environment)
 	}
 	return p, nil
@@ -179,7 +184,8 @@ func (c Config) Plan(scale string) (*experiment.Plan, error) {
 	}
 	units := []func() ([]experiment.Row, error){c.panels, c.errorMap}
 	return &experiment.Plan{
-		Experiment: Name, Scale: scale, Config: c, Units: []experiment.Unit{{Name: "panels", Cost: 1}, {Name: "map", Cost: 1}},
+		Experiment: Name, Scale: scale, Config: c, Units: []experiment.Unit{{Name: "panels", Cost: 1},
+			{Name: "map", Cost: 1}},
 		Run: func(ctx context.Context, unit int, _ irl.Progress) (*experiment.Result, error) {
 			if err := ctx.Err(); err != nil {
 				return nil, err
@@ -216,7 +222,8 @@ func (c Config) panels() ([]experiment.Row, error) {
 		for _, r := range []struct {
 			method, metric string
 			value          float64
-		}{{ClosedForm, Prob, closed}, {MonteCarlo, Prob, mean}, {MonteCarlo, StdErr, stdErr}, {Exact, Prob, p.Exact(c.Beta)}} {
+		}{{ClosedForm, Prob, closed}, {MonteCarlo, Prob, mean}, {MonteCarlo, StdErr, stdErr},
+			{Exact, Prob, p.Exact(c.Beta)}} {
 			row.Method, row.Metric, row.Value = r.method, r.metric, r.value
 			out = append(out, row)
 		}

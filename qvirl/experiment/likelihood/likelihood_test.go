@@ -52,7 +52,8 @@ func TestErrorOfClosedForm(t *testing.T) {
 	if !(largest > 0.005 && largest < 0.03) {
 		t.Errorf("largest error %g", largest)
 	}
-	if closed, err := (Point{1.5, 1, 1}).ClosedForm(2); err != nil || !scalar.EqualWithinAbs(closed, 1/(1+math.Exp(-3)), 1e-12) {
+	if closed, err := (Point{1.5, 1, 1}).ClosedForm(2); err != nil || !scalar.EqualWithinAbs(closed, 1/(1+math.Exp(-3)),
+		1e-12) {
 		t.Errorf("constant gap: %g, error %v", closed, err)
 	}
 }
@@ -106,8 +107,10 @@ func TestExperiment(t *testing.T) {
 		for j, curve := range p.Curves {
 			for k := range curve.Y {
 				both := report.Charts[0].Panels[i].Curves
-				if want := both[j+3].Y[k] - both[j].Y[k]; !scalar.EqualWithinAbs(curve.Y[k], want, 1e-12) || curve.StdErr[k] <= 0 {
-					t.Errorf("panel %d, curve %s: difference %g ± %g, want %g", i, curve.Name, curve.Y[k], curve.StdErr[k], want)
+				if want := both[j+3].Y[k] - both[j].Y[k]; !scalar.EqualWithinAbs(curve.Y[k], want, 1e-12) ||
+					curve.StdErr[k] <= 0 {
+					t.Errorf("panel %d, curve %s: difference %g ± %g, want %g", i, curve.Name, curve.Y[k],
+						curve.StdErr[k], want)
 				}
 			}
 		}

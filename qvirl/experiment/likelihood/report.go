@@ -23,7 +23,8 @@ func Definition() experiment.Definition {
 // Report makes the figure, and tables of the largest errors.
 func Report(rows []experiment.Row, _ *experiment.Record) (*exhibit.Report, error) {
 	r := &exhibit.Report{Title: "The likelihood approximation", Text: []string{
-		"Probability of a₁ when Q₂ ~ N(0, 1): the closed form beside means over Monte Carlo samples with their standard errors " +
+		"Probability of a₁ when Q₂ ~ N(0, 1): the closed form beside means over Monte Carlo samples with their " +
+			"standard errors " +
 			"and the exact value by quadrature."}}
 	for _, figure := range []func([]experiment.Row) (*exhibit.Chart, error){Panels, Differences} {
 		chart, err := figure(rows)
@@ -49,11 +50,12 @@ func Report(rows []experiment.Row, _ *experiment.Record) (*exhibit.Report, error
 
 // Panels returns the paper's figure with its two panels, or nil if the rows hold no points of it.
 func Panels(rows []experiment.Row) (*exhibit.Chart, error) {
-	return figure(rows, "panels", "Probability of a₁: Monte Carlo by level, and the closed form", "probability of a₁", false)
+	return figure(rows, "panels", "Probability of a₁: Monte Carlo by level, and the closed form", "probability of a₁",
+		false)
 }
 
-// Differences returns the same figure with the closed form less the Monte Carlo estimate, whose standard error is that of
-// the difference; or nil if the rows hold no points of it.
+// Differences returns the same figure with the closed form less the Monte Carlo estimate, whose standard error is that
+// of the difference; or nil if the rows hold no points of it.
 func Differences(rows []experiment.Row) (*exhibit.Chart, error) {
 	return figure(rows, "differences", "Closed form less Monte Carlo", "difference", true)
 }
@@ -132,7 +134,8 @@ func figure(rows []experiment.Row, name, title, yLabel string, differences bool)
 	correlation := func(p Point) float64 { return p.Correlation }
 	return &exhibit.Chart{Name: name, Title: title, Panels: []exhibit.Panel{
 		panel("correlation 0", "mean of Q₁", "σ₁", func(p Point) bool { return p.Correlation == 0 }, mean, std),
-		panel("σ₁ = 1", "correlation of Q₁ and Q₂", "mean", func(p Point) bool { return p.Std == 1 }, correlation, mean),
+		panel("σ₁ = 1", "correlation of Q₁ and Q₂", "mean", func(p Point) bool { return p.Std == 1 }, correlation,
+			mean),
 	}}, nil
 }
 
@@ -156,7 +159,8 @@ func NewErrorMap(rows []experiment.Row) (*ErrorMap, error) {
 			return nil, err
 		}
 		values[p] = r.Value
-		m.Gaps, m.Stds, m.Correlations = append(m.Gaps, p.Mean), append(m.Stds, p.Std), append(m.Correlations, p.Correlation)
+		m.Gaps, m.Stds, m.Correlations = append(m.Gaps, p.Mean), append(m.Stds, p.Std),
+			append(m.Correlations, p.Correlation)
 	}
 	if len(values) == 0 {
 		return nil, nil
@@ -190,8 +194,10 @@ const (
 
 // table lists the largest error at each correlation and where it is.
 func (m *ErrorMap) table() exhibit.Table {
-	t := exhibit.Table{Name: "largest-errors", Title: "Largest error of the closed form on the map", Columns: []exhibit.Column{
-		{Metric: worst, Title: "error", Decimals: 4}, {Metric: worstGap, Title: "at mean", Decimals: 2}, {Metric: worstStd, Title: "at σ₁", Decimals: 2}}}
+	t := exhibit.Table{Name: "largest-errors", Title: "Largest error of the closed form on the map",
+		Columns: []exhibit.Column{
+			{Metric: worst, Title: "error", Decimals: 4}, {Metric: worstGap, Title: "at mean", Decimals: 2},
+			{Metric: worstStd, Title: "at σ₁", Decimals: 2}}}
 	for k, correlation := range m.Correlations {
 		at := 0
 		for i, v := range m.Errors[k] {

@@ -1,8 +1,8 @@
 // Package maxmean shows what the approximations of the maximum do to reward posteriors (App. "Max-Mean Approximation").
 //
 // It takes samples of the exact posterior over optimal values on a 3×3 gridworld, by ValueWalk, and deduces the reward
-// from them in three ways: exactly, R(s) = V(s) − γ max_a E V(s'); by max-mean, which takes for the maximum the action of
-// highest mean value; and by Clark's approximation, from the mean and the covariance of the values alone.
+// from them in three ways: exactly, R(s) = V(s) − γ max_a E V(s'); by max-mean, which takes for the maximum the action
+// of highest mean value; and by Clark's approximation, from the mean and the covariance of the values alone.
 package maxmean
 
 import (
@@ -41,10 +41,11 @@ const (
 const (
 	RewardMean = "reward_mean"
 	RewardStd  = "reward_std"
-	W1         = metric.W1         // distance to the exact marginal
-	W1Gaussian = "w1_gaussian"     // distance of the Gaussian of equal mean and variance to the exact marginal
-	WrongMax   = "wrong_max"       // max-mean: probability that another action is better than the one of highest mean
-	Gap        = "max_less_chosen" // max-mean: E[max_a E V(s')] less the chosen action's, discounted: the error of the mean
+	W1         = metric.W1     // distance to the exact marginal
+	W1Gaussian = "w1_gaussian" // distance of the Gaussian of equal mean and variance to the exact marginal
+	WrongMax   = "wrong_max"   // max-mean: probability that another action is better than the one of highest mean
+	// max-mean: E[max_a E V(s')] less the chosen action's, discounted: the error of the mean
+	Gap = "max_less_chosen"
 )
 
 // Config determines the rows of the experiment.
@@ -54,8 +55,8 @@ type Config struct {
 	PolicyWalk policywalk.Config
 }
 
-// Paper returns the config of the experiment. The paper does not say which 3×3 gridworld its figure is of: ours is that of
-// its other 3×3 figure.
+// Paper returns the config of the experiment. The paper does not say which 3×3 gridworld its figure is of: ours is that
+// of its other 3×3 figure.
 func Paper() Config {
 	world := obstacle.Paper()
 	world.Sweep, world.Rates = nil, nil // no part of this experiment
@@ -299,7 +300,8 @@ func (c Config) rows(states []State, again irl.Posterior) []experiment.Row {
 }
 
 func (c Config) row(method, metric string, value float64) experiment.Row {
-	return experiment.Row{Environment: obstacle.Environment, Method: method, Demos: len(c.World.Trajectories), Seed: c.World.Seed, Metric: metric, Value: value}
+	return experiment.Row{Environment: obstacle.Environment, Method: method, Demos: len(c.World.Trajectories),
+		Seed: c.World.Seed, Metric: metric, Value: value}
 }
 
 func ofState(metric string, s int) string { return fmt.Sprintf("%s_%d", metric, s) }
@@ -318,7 +320,8 @@ func Definition() experiment.Definition {
 // Report makes a table of each metric over the states, and one about the samplers.
 func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, error) {
 	r := &exhibit.Report{Title: "Approximations of the maximum", Text: []string{
-		"Reward posteriors deduced from the same samples of the optimal values: exactly, by max-mean, and by Clark's approximation. " +
+		"Reward posteriors deduced from the same samples of the optimal values: exactly, by max-mean, and by Clark's " +
+			"approximation. " +
 			"PolicyWalk samples the exact posterior anew: its distances are Monte Carlo error."}}
 	for _, t := range []struct {
 		metric, title string
@@ -328,7 +331,8 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 		{RewardMean, "Mean of the reward", 1, []string{Exact, PolicyWalk, MaxMean, Clark}},
 		{RewardStd, "Standard deviation of the reward", 1, []string{Exact, PolicyWalk, MaxMean, Clark}},
 		{W1, "W1 to the exact posterior", 2, []string{Exact, PolicyWalk, MaxMean, Clark}},
-		{W1Gaussian, "W1 of the Gaussian with the same mean and variance to the exact posterior", 2, []string{Exact, PolicyWalk, MaxMean, Clark}},
+		{W1Gaussian, "W1 of the Gaussian with the same mean and variance to the exact posterior", 2,
+			[]string{Exact, PolicyWalk, MaxMean, Clark}},
 		{WrongMax, "Probability that another action is better than the one of highest mean", 3, []string{MaxMean}},
 	} {
 		var columns []exhibit.Column

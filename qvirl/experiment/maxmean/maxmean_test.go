@@ -17,7 +17,8 @@ import (
 // In a state whose two actions lead to two independent values, the three deductions are known in closed form.
 func TestDeduceInClosedForm(t *testing.T) {
 	// state 0 leads to 1 or 2 (and a third action repeats the first); both end the episode
-	m, err := mdp.New(3, 3, [][]mdp.Transition{{{Next: 1, Prob: 1}}, {{Next: 2, Prob: 1}}, {{Next: 1, Prob: 1}}, nil, nil, nil, nil, nil, nil}, nil)
+	m, err := mdp.New(3, 3, [][]mdp.Transition{{{Next: 1, Prob: 1}}, {{Next: 2, Prob: 1}}, {{Next: 1, Prob: 1}}, nil,
+		nil, nil, nil, nil, nil}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,10 +81,12 @@ func TestExperiment(t *testing.T) {
 		if got, want := state.Exact.Mean(), post.Reward(s).Mean(); !scalar.EqualWithinAbs(got, want, 1e-8) {
 			t.Errorf("state %d: exact mean %g, but the samples' is %g", s, got, want)
 		}
-		if got := state.MaxMean.Mean() - state.Exact.Mean(); got < -1e-9 || !scalar.EqualWithinAbs(got, state.Gap, 1e-8) {
+		if got := state.MaxMean.Mean() - state.Exact.Mean(); got < -1e-9 ||
+			!scalar.EqualWithinAbs(got, state.Gap, 1e-8) {
 			t.Errorf("state %d: max-mean overestimates by %g, want the gap %g ≥ 0", s, got, state.Gap)
 		}
-		if !scalar.EqualWithinAbs(state.Clark.Mu, state.Exact.Mean(), 6) || state.Clark.Sigma < 5 { // Clark's error, of rewards ± 20 to 60
+		// Clark's error, of rewards ± 20 to 60
+		if !scalar.EqualWithinAbs(state.Clark.Mu, state.Exact.Mean(), 6) || state.Clark.Sigma < 5 {
 			t.Errorf("state %d: Clark %g ± %g, exact %g", s, state.Clark.Mu, state.Clark.Sigma, state.Exact.Mean())
 		}
 	}

@@ -1,5 +1,5 @@
-// Package posteriorquality is the paper's comparison of reward posteriors on random gridworlds (Table 1): QVIRL and AVRIL
-// against the exact posterior, which ValueWalk samples.
+// Package posteriorquality is the paper's comparison of reward posteriors on random gridworlds (Table 1): QVIRL and
+// AVRIL against the exact posterior, which ValueWalk samples.
 package posteriorquality
 
 import (

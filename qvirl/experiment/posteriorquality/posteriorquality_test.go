@@ -22,7 +22,8 @@ func tiny() Config {
 	c.World.Width, c.World.Height = 3, 3
 	c.Seeds, c.Chunk, c.Again, c.Draws = []uint64{2000, 2001, 2002}, 1, 2, 400
 	c.HeldOut, c.Lambdas = []uint64{2003}, []float64{0, 0.1}
-	c.Methods = []string{worlds.QVIRL, worlds.QVIRLMaxMean, worlds.QVIRLMatched, worlds.QVIRLRefined, worlds.AVRIL, "avril-0.17"}
+	c.Methods = []string{worlds.QVIRL, worlds.QVIRLMaxMean, worlds.QVIRLMatched, worlds.QVIRLRefined, worlds.AVRIL,
+		"avril-0.17"}
 	c.ValueWalk.Samples = 1000
 	c.QVIRL.Steps, c.QVIRL.Rounds = 300, 1
 	c.Match.Samples, c.QVIRLStart.Steps = 1500, 75
@@ -39,7 +40,8 @@ func run(t *testing.T, shards ...experiment.Shard) (rows []experiment.Row, text 
 		if err != nil {
 			t.Fatal(err)
 		}
-		if record, err = experiment.Run(context.Background(), plan, experiment.Options{Out: dir, Shard: s}); err != nil {
+		if record, err = experiment.Run(context.Background(), plan, experiment.Options{Out: dir,
+			Shard: s}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -59,14 +61,18 @@ func run(t *testing.T, shards ...experiment.Shard) (rows []experiment.Row, text 
 
 func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 	rows, text, record := run(t, experiment.Shard{})
-	if _, again, _ := run(t, experiment.Shard{Index: 2, Count: 3}, experiment.Shard{Index: 3, Count: 3}, experiment.Shard{Index: 1, Count: 3}); again != text {
+	if _, again, _ := run(t, experiment.Shard{Index: 2, Count: 3}, experiment.Shard{Index: 3, Count: 3},
+		experiment.Shard{Index: 1, Count: 3}); again != text {
 		t.Error("three shards gave other rows than one run")
 	}
 	main, heldOut := split(rows)
-	grids := map[string]int{worlds.ValueWalk: 3, worlds.ValueWalkNoDet: 3, worlds.ValueWalkAgain: 2, worlds.QVIRL: 3, worlds.QVIRLMaxMean: 3, worlds.QVIRLMatched: 3, worlds.QVIRLRefined: 3, worlds.AVRIL: 3, "avril-0.17": 3}
+	grids := map[string]int{worlds.ValueWalk: 3, worlds.ValueWalkNoDet: 3, worlds.ValueWalkAgain: 2, worlds.QVIRL: 3,
+		worlds.QVIRLMaxMean: 3, worlds.QVIRLMatched: 3, worlds.QVIRLRefined: 3, worlds.AVRIL: 3, "avril-0.17": 3}
 	for method, n := range grids {
-		for _, name := range []string{metric.W1, metric.LogDensity, metric.RewardCoverage, metric.PolicyCoverage, metric.PolicyTV,
-			metric.PolicyL1, metric.W1NoDet, metric.PolicyTVNoDet, metric.PolicyCoverageNonterminal, metric.PolicyTVNonterminal} {
+		for _, name := range []string{metric.W1, metric.LogDensity, metric.RewardCoverage, metric.PolicyCoverage,
+			metric.PolicyTV,
+			metric.PolicyL1, metric.W1NoDet, metric.PolicyTVNoDet, metric.PolicyCoverageNonterminal,
+			metric.PolicyTVNonterminal} {
 			if got := len(experiment.Series(main, method, name)); got != n {
 				t.Errorf("%d rows of %s for %s, want %d", got, name, method, n)
 			}
@@ -87,9 +93,10 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 		}
 		return e.Mean
 	}
-	// The order of the distances is what the experiment is about. With 1000 samples, the Monte Carlo floor of W1 is about
-	// σ/√n·√(2/π)·√2 ≈ 0.1 for σ ≈ 3.
-	if mean(worlds.ValueWalk, metric.W1) != 0 || mean(worlds.ValueWalk, metric.PolicyTV) != 0 || mean(worlds.ValueWalkNoDet, metric.W1NoDet) != 0 {
+	// The order of the distances is what the experiment is about. With 1000 samples, the Monte Carlo floor of W1 is
+	// about σ/√n·√(2/π)·√2 ≈ 0.1 for σ ≈ 3.
+	if mean(worlds.ValueWalk, metric.W1) != 0 || mean(worlds.ValueWalk, metric.PolicyTV) != 0 ||
+		mean(worlds.ValueWalkNoDet, metric.W1NoDet) != 0 {
 		t.Error("a reference is not at distance 0 of itself")
 	}
 	if floor := mean(worlds.ValueWalkAgain, metric.W1); !(floor > 0 && floor < 0.3) {
@@ -98,7 +105,8 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 	if q, a := mean(worlds.QVIRL, metric.W1), mean("avril-0.17", metric.W1); !(q > 0.02 && q < a) {
 		t.Errorf("W1 of QVIRL %g, of AVRIL %g: want QVIRL closer to the exact posterior", q, a)
 	}
-	if q, r := mean(worlds.QVIRL, metric.W1), mean(worlds.QVIRLRefined, metric.W1); !(r < q) || mean(worlds.QVIRLRefined, worlds.Drift) <= 0 || mean(worlds.QVIRLRefined, worlds.Settling) <= 0 {
+	if q, r := mean(worlds.QVIRL, metric.W1), mean(worlds.QVIRLRefined, metric.W1); !(r < q) ||
+		mean(worlds.QVIRLRefined, worlds.Drift) <= 0 || mean(worlds.QVIRLRefined, worlds.Settling) <= 0 {
 		t.Errorf("W1 of QVIRL %g, refined %g, drift %g", q, r, mean(worlds.QVIRLRefined, worlds.Drift))
 	}
 	for _, method := range []string{worlds.ValueWalk, worlds.QVIRL, worlds.QVIRLMatched, worlds.QVIRLRefined} {
@@ -107,7 +115,8 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 		}
 	}
 	if mean(worlds.ValueWalk, worlds.RHatMax) < 1 || mean(worlds.ValueWalk, worlds.ESSBulkMin) < 50 {
-		t.Errorf("ValueWalk's diagnostics: R̂ %g, ESS %g", mean(worlds.ValueWalk, worlds.RHatMax), mean(worlds.ValueWalk, worlds.ESSBulkMin))
+		t.Errorf("ValueWalk's diagnostics: R̂ %g, ESS %g", mean(worlds.ValueWalk, worlds.RHatMax),
+			mean(worlds.ValueWalk, worlds.ESSBulkMin))
 	}
 	if !slices.Equal(lambdasOf(heldOut), []float64{0, 0.1}) {
 		t.Errorf("held-out values of λ: %v", lambdasOf(heldOut))
@@ -117,8 +126,10 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cell := report.Tables[0].Rows[slices.IndexFunc(report.Tables[0].Rows, func(r exhibit.TableRow) bool { return r.Method == worlds.QVIRL })].Cells[0]
-	if cell.Estimate.Mean != mean(worlds.QVIRL, metric.W1) || cell.Estimate.N != 3 || cell.References[0].Mean != 0.486 || cell.References[1].Mean != 0.374 {
+	cell := report.Tables[0].Rows[slices.IndexFunc(report.Tables[0].Rows,
+		func(r exhibit.TableRow) bool { return r.Method == worlds.QVIRL })].Cells[0]
+	if cell.Estimate.Mean != mean(worlds.QVIRL, metric.W1) || cell.Estimate.N != 3 ||
+		cell.References[0].Mean != 0.486 || cell.References[1].Mean != 0.374 {
 		t.Errorf("W1 of QVIRL in the table: %+v", cell)
 	}
 	if len(report.Tables) != 4 || len(report.Charts) != 1 || len(report.Charts[0].Panels) != 4 {
@@ -143,7 +154,8 @@ func TestCancelledUnitReturnsContextError(t *testing.T) {
 
 func TestPaperConfigIsThePapers(t *testing.T) {
 	c := Paper()
-	if len(c.Seeds) != 100 || c.Seeds[0] != 0 || c.Seeds[99] != 99 || c.World.Width != 8 || c.Trajectories != 5 || c.Length != 5 || c.Beta != 2 || c.Discount != 0.9 {
+	if len(c.Seeds) != 100 || c.Seeds[0] != 0 || c.Seeds[99] != 99 || c.World.Width != 8 || c.Trajectories != 5 ||
+		c.Length != 5 || c.Beta != 2 || c.Discount != 0.9 {
 		t.Errorf("%+v", c)
 	}
 	for _, seed := range append(slices.Clone(c.HeldOut), Quick().Seeds...) {
@@ -156,10 +168,12 @@ func TestPaperConfigIsThePapers(t *testing.T) {
 		t.Fatal(err)
 	}
 	again, err := Quick().NewWorld(1000)
-	if err != nil || !slices.Equal(w.Grid.Reward, again.Grid.Reward) || !slices.Equal(w.Problem.Demos, again.Problem.Demos) {
+	if err != nil || !slices.Equal(w.Grid.Reward, again.Grid.Reward) ||
+		!slices.Equal(w.Problem.Demos, again.Problem.Demos) {
 		t.Errorf("the same seed gave two worlds (error %v)", err)
 	}
-	if len(w.Demos) != 5 || w.Problem.Prior.Mean[7] != -1 || w.Problem.Prior.Std[7] != 3 || w.Truth.Reward[3] != w.Grid.Reward[3] {
+	if len(w.Demos) != 5 || w.Problem.Prior.Mean[7] != -1 || w.Problem.Prior.Std[7] != 3 ||
+		w.Truth.Reward[3] != w.Grid.Reward[3] {
 		t.Errorf("world %+v", w)
 	}
 	for _, name := range slices.Concat(c.Methods, []string{worlds.ValueWalk, worlds.ValueWalkNoDet}) {
@@ -177,7 +191,8 @@ func TestFitWorldGivesEachPosteriorOfTheWorld(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := 0
-	posts, err := c.FitWorld(context.Background(), w, []string{worlds.ValueWalk, "avril-0.1", worlds.QVIRLMaxMean}, "go", func(done, total int, _ string) { last = done * 100 / total })
+	posts, err := c.FitWorld(context.Background(), w, []string{worlds.ValueWalk, "avril-0.1", worlds.QVIRLMaxMean},
+		"go", func(done, total int, _ string) { last = done * 100 / total })
 	if err != nil || last != 100 {
 		t.Fatalf("error %v, progress %d %%", err, last)
 	}
@@ -216,7 +231,8 @@ func TestBadConfigs(t *testing.T) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
-	if _, err := New(experiment.Settings{Scale: "quick", Override: []byte(`{"Draw": 3}`)}); err == nil || !strings.Contains(err.Error(), "Draw") {
+	if _, err := New(experiment.Settings{Scale: "quick", Override: []byte(`{"Draw": 3}`)}); err == nil ||
+		!strings.Contains(err.Error(), "Draw") {
 		t.Errorf("unknown field: error %v", err)
 	}
 	if _, err := New(experiment.Settings{Scale: "huge"}); err == nil {
@@ -233,7 +249,8 @@ func TestCurveLeavesOutCollapse(t *testing.T) {
 			if m == metric.W1 {
 				v = 2 - float64(i%2)
 			}
-			rows = append(rows, experiment.Row{Environment: "gridworld-8x8-heldout", Method: worlds.AVRILName([]float64{0, 0.1, 1}[i]), Metric: m, Value: v})
+			rows = append(rows, experiment.Row{Environment: "gridworld-8x8-heldout",
+				Method: worlds.AVRILName([]float64{0, 0.1, 1}[i]), Metric: m, Value: v})
 		}
 	}
 	chart := LambdaCurve(rows)

@@ -14,14 +14,17 @@ import (
 )
 
 // tableMethods are the methods in the order of the tables.
-var tableMethods = []string{worlds.ValueWalk, worlds.ValueWalkNoDet, worlds.ValueWalkAgain, worlds.QVIRL, worlds.QVIRL20k, worlds.QVIRLMaxMean, worlds.QVIRLLogEP, worlds.QVIRLELogP, worlds.QVIRLSVILogEP, worlds.QVIRLSVI, worlds.QVIRLMatched, worlds.QVIRLRefined, worlds.AVRIL, "avril-0.17"}
+var tableMethods = []string{worlds.ValueWalk, worlds.ValueWalkNoDet, worlds.ValueWalkAgain, worlds.QVIRL,
+	worlds.QVIRL20k, worlds.QVIRLMaxMean, worlds.QVIRLLogEP, worlds.QVIRLELogP, worlds.QVIRLSVILogEP, worlds.QVIRLSVI,
+	worlds.QVIRLMatched, worlds.QVIRLRefined, worlds.AVRIL, "avril-0.17"}
 
-// paper holds the values of the paper's Table 1. Its AVRIL row stands beside both of ours: λ was to be the best one, but
-// the numbers are those of a smaller posterior.
+// paper holds the values of the paper's Table 1. Its AVRIL row stands beside both of ours: λ was to be the best one,
+// but the numbers are those of a smaller posterior.
 var paper = func() exhibit.Reference {
 	row := func(numbers ...float64) map[string]exhibit.Estimate {
 		out := map[string]exhibit.Estimate{}
-		for i, name := range []string{metric.W1, metric.LogDensity, metric.RewardCoverage, metric.PolicyCoverage, metric.PolicyTV} {
+		for i, name := range []string{metric.W1, metric.LogDensity, metric.RewardCoverage, metric.PolicyCoverage,
+			metric.PolicyTV} {
 			out[name] = exhibit.Estimate{Mean: numbers[2*i], StdErr: numbers[2*i+1]}
 		}
 		return out
@@ -39,12 +42,14 @@ var paper = func() exhibit.Reference {
 var trial = func() exhibit.Reference {
 	row := func(numbers ...float64) map[string]exhibit.Estimate {
 		out := map[string]exhibit.Estimate{}
-		for i, name := range []string{metric.W1, metric.LogDensity, metric.RewardCoverage, metric.PolicyCoverage, metric.PolicyTV} {
+		for i, name := range []string{metric.W1, metric.LogDensity, metric.RewardCoverage, metric.PolicyCoverage,
+			metric.PolicyTV} {
 			out[name] = exhibit.Estimate{Mean: numbers[i], StdErr: math.NaN(), N: 61}
 		}
 		return out
 	}
-	again := map[string]exhibit.Estimate{metric.W1: {Mean: 0.08, StdErr: math.NaN()}, metric.PolicyTV: {Mean: 0.008, StdErr: math.NaN()}}
+	again := map[string]exhibit.Estimate{metric.W1: {Mean: 0.08, StdErr: math.NaN()}, metric.PolicyTV: {Mean: 0.008,
+		StdErr: math.NaN()}}
 	return exhibit.Reference{Name: "trial", Values: map[string]map[string]exhibit.Estimate{
 		worlds.ValueWalk:      row(0, -2.412, 0.881, 0.896, 0),
 		worlds.ValueWalkAgain: again,
@@ -67,9 +72,12 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 			return nil, err
 		}
 		r.Tables = tables
-		r.Text = append(r.Text, fmt.Sprintf("Means over %d worlds ± standard error. W1 is the Wasserstein-1 distance of the reward marginals to the "+
-			"exact posterior (ValueWalk); coverages are of central 90 %% intervals; TV is the total variation distance of the "+
-			"posterior-predictive policy to that of the exact posterior.", len(experiment.Series(main, worlds.ValueWalk, metric.LogDensity))))
+		r.Text = append(r.Text, fmt.Sprintf("Means over %d worlds ± standard error. W1 is the Wasserstein-1 distance "+
+			"of the reward marginals to the "+
+			"exact posterior (ValueWalk); coverages are of central 90 %% intervals; TV is the total variation "+
+			"distance of the "+
+			"posterior-predictive policy to that of the exact posterior.",
+			len(experiment.Series(main, worlds.ValueWalk, metric.LogDensity))))
 	}
 	if chart := LambdaCurve(heldOut); chart != nil {
 		r.Charts = append(r.Charts, *chart)
@@ -111,28 +119,36 @@ func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 	}
 	err := add("table1", "Posterior quality", []string{
 		"The trial's standard errors are not known and count as 0.",
-	}, []exhibit.Column{{Metric: metric.W1, Title: "W1", Decimals: 3}, {Metric: metric.LogDensity, Title: "log density", Decimals: 3},
-		{Metric: metric.RewardCoverage, Title: "reward in 90 % CI", Decimals: 3}, {Metric: metric.PolicyCoverage, Title: "policy in 90 % CI", Decimals: 3},
+	}, []exhibit.Column{{Metric: metric.W1, Title: "W1", Decimals: 3}, {Metric: metric.LogDensity, Title: "log density",
+		Decimals: 3},
+		{Metric: metric.RewardCoverage, Title: "reward in 90 % CI", Decimals: 3}, {Metric: metric.PolicyCoverage,
+			Title: "policy in 90 % CI", Decimals: 3},
 		{Metric: metric.PolicyTV, Title: "TV", Decimals: 3}}, paper, trial)
 	if err != nil {
 		return nil, err
 	}
-	err = add("conventions", "The paper's presumable conventions: distances to ValueWalk without the determinant, L1 instead of total variation",
-		nil, []exhibit.Column{{Metric: metric.W1NoDet, Title: "W1 to nodet", Decimals: 3}, {Metric: metric.PolicyTVNoDet, Title: "TV to nodet", Decimals: 3},
+	err = add("conventions", "The paper's presumable conventions: distances to ValueWalk without the determinant, L1 "+
+		"instead of total variation",
+		nil, []exhibit.Column{{Metric: metric.W1NoDet, Title: "W1 to nodet", Decimals: 3},
+			{Metric: metric.PolicyTVNoDet, Title: "TV to nodet", Decimals: 3},
 			{Metric: metric.PolicyL1, Title: "policy L1", Decimals: 3}}, conventions(paper), trialConventions)
 	if err != nil {
 		return nil, err
 	}
 	err = add("nonterminal", "Policies over non-terminal states only", nil, []exhibit.Column{
 		{Metric: metric.PolicyCoverageNonterminal, Title: "policy in 90 % CI", Decimals: 3},
-		{Metric: metric.PolicyTVNonterminal, Title: "TV", Decimals: 3}, {Metric: metric.PolicyL1Nonterminal, Title: "policy L1", Decimals: 3}})
+		{Metric: metric.PolicyTVNonterminal, Title: "TV", Decimals: 3}, {Metric: metric.PolicyL1Nonterminal,
+			Title: "policy L1", Decimals: 3}})
 	if err != nil {
 		return nil, err
 	}
 	return out, add("diagnostics", "Diagnostics of the computations, averaged over worlds", nil, []exhibit.Column{
-		{Metric: worlds.RHatMax, Title: "largest R̂", Decimals: 4}, {Metric: worlds.ESSBulkMin, Title: "smallest bulk ESS", Decimals: 0},
-		{Metric: worlds.Divergent, Title: "divergences", Decimals: 2}, {Metric: worlds.Converged, Title: "converged", Decimals: 2},
-		{Metric: worlds.Collapsed, Title: "collapsed rewards", Decimals: 2}, {Metric: worlds.Drift, Title: "drift", Decimals: 3},
+		{Metric: worlds.RHatMax, Title: "largest R̂", Decimals: 4}, {Metric: worlds.ESSBulkMin,
+			Title: "smallest bulk ESS", Decimals: 0},
+		{Metric: worlds.Divergent, Title: "divergences", Decimals: 2}, {Metric: worlds.Converged, Title: "converged",
+			Decimals: 2},
+		{Metric: worlds.Collapsed, Title: "collapsed rewards", Decimals: 2}, {Metric: worlds.Drift, Title: "drift",
+			Decimals: 3},
 		{Metric: worlds.Settling, Title: "settling", Decimals: 3}})
 }
 
@@ -140,7 +156,8 @@ func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 func conventions(of exhibit.Reference) exhibit.Reference {
 	out := exhibit.Reference{Name: of.Name, Values: map[string]map[string]exhibit.Estimate{}}
 	for method, values := range of.Values {
-		out.Values[method] = map[string]exhibit.Estimate{metric.W1NoDet: values[metric.W1], metric.PolicyL1: values[metric.PolicyTV]}
+		out.Values[method] = map[string]exhibit.Estimate{metric.W1NoDet: values[metric.W1],
+			metric.PolicyL1: values[metric.PolicyTV]}
 	}
 	// If the paper's ValueWalk left the determinant out, it is ours without it, and the reference of these distances.
 	w1 := of.Values[worlds.ValueWalk][metric.W1]
@@ -151,13 +168,15 @@ func conventions(of exhibit.Reference) exhibit.Reference {
 
 // trialConventions holds what the trial found in these conventions.
 var trialConventions = exhibit.Reference{Name: "trial", Values: map[string]map[string]exhibit.Estimate{
-	worlds.QVIRL: {metric.W1NoDet: {Mean: 0.492, StdErr: math.NaN(), N: 61}, metric.PolicyL1: {Mean: 0.200, StdErr: math.NaN(), N: 61}},
+	worlds.QVIRL: {metric.W1NoDet: {Mean: 0.492, StdErr: math.NaN(), N: 61}, metric.PolicyL1: {Mean: 0.200,
+		StdErr: math.NaN(), N: 61}},
 }}
 
 // lowestDensity is the least log density that the curve over λ shows: collapsed posteriors have millions of nats less.
 const lowestDensity = -20
 
-// LambdaCurve returns the metrics of AVRIL over λ on held-out worlds, or nil if the rows hold fewer than two values of λ.
+// LambdaCurve returns the metrics of AVRIL over λ on held-out worlds, or nil if the rows hold fewer than two values of
+// λ.
 func LambdaCurve(rows []experiment.Row) *exhibit.Chart {
 	_, rows = split(rows)
 	lambdas := lambdasOf(rows)
@@ -183,7 +202,8 @@ func LambdaCurve(rows []experiment.Row) *exhibit.Chart {
 				hidden = append(hidden, strconv.FormatFloat(lambda, 'g', -1, 64))
 				continue
 			}
-			curve.X, curve.Y, curve.StdErr = append(curve.X, lambda), append(curve.Y, e.Mean), append(curve.StdErr, e.StdErr)
+			curve.X, curve.Y, curve.StdErr = append(curve.X, lambda), append(curve.Y, e.Mean),
+				append(curve.StdErr, e.StdErr)
 		}
 		if slices.ContainsFunc(curve.StdErr, math.IsNaN) { // a single world
 			curve.StdErr = nil

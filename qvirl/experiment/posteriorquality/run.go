@@ -17,7 +17,9 @@ import (
 )
 
 // cost is about how many seconds a method takes for a world, for the estimate of the time left.
-var cost = map[string]float64{worlds.ValueWalk: 3, worlds.ValueWalkNoDet: 3, worlds.ValueWalkAgain: 3, worlds.QVIRL: 1, worlds.QVIRL20k: 3, worlds.QVIRLMaxMean: 3, worlds.QVIRLSVI: 1, worlds.QVIRLSVILogEP: 1, worlds.QVIRLLogEP: 1, worlds.QVIRLELogP: 1, worlds.QVIRLMatched: 0.7, worlds.QVIRLRefined: 1}
+var cost = map[string]float64{worlds.ValueWalk: 3, worlds.ValueWalkNoDet: 3, worlds.ValueWalkAgain: 3, worlds.QVIRL: 1,
+	worlds.QVIRL20k: 3, worlds.QVIRLMaxMean: 3, worlds.QVIRLSVI: 1, worlds.QVIRLSVILogEP: 1, worlds.QVIRLLogEP: 1,
+	worlds.QVIRLELogP: 1, worlds.QVIRLMatched: 0.7, worlds.QVIRLRefined: 1}
 
 // otherCost is that of the methods which cost does not list; evaluationCost that of the metrics of a method.
 const (
@@ -37,13 +39,15 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 	var jobs experiment.Jobs
 	if len(c.HeldOut) > 0 {
 		n := float64(len(c.HeldOut))
-		u := experiment.Unit{Name: heldOutUnit, Cost: n * (2*cost[worlds.ValueWalk] + float64(len(c.Lambdas))*(otherCost+evaluationCost))}
+		u := experiment.Unit{Name: heldOutUnit, Cost: n * (2*cost[worlds.ValueWalk] +
+			float64(len(c.Lambdas))*(otherCost+evaluationCost))}
 		jobs.Add(u, heldOutUnit, r.heldOut)
 	}
 	for first := 0; first < len(c.Seeds); first += c.Chunk {
 		chunk := c.Seeds[first:min(first+c.Chunk, len(c.Seeds))]
 		again := min(max(c.Again-first, 0), len(chunk))
-		u := experiment.Unit{Name: fmt.Sprintf("worlds-%04d", first), Cost: float64(len(chunk))*2*cost[worlds.ValueWalk] + float64(again)*cost[worlds.ValueWalkAgain]}
+		u := experiment.Unit{Name: fmt.Sprintf("worlds-%04d", first),
+			Cost: float64(len(chunk))*2*cost[worlds.ValueWalk] + float64(again)*cost[worlds.ValueWalkAgain]}
 		for _, name := range c.Methods {
 			u.Cost += float64(len(chunk)) * (methodCost(name) + evaluationCost)
 		}
@@ -68,7 +72,8 @@ type runner struct {
 }
 
 // fit fits a method to the worlds.
-func (r *runner) fit(ctx context.Context, name string, grids []*worlds.World, t *experiment.Stages) (posts []irl.Posterior, err error) {
+func (r *runner) fit(ctx context.Context, name string, grids []*worlds.World,
+	t *experiment.Stages) (posts []irl.Posterior, err error) {
 	err = t.Run(name, name, float64(len(grids))*methodCost(name), func(progress irl.Progress) (err error) {
 		posts, err = r.fitter.Fit(ctx, name, grids, progress)
 		return err
@@ -80,7 +85,8 @@ func (r *runner) fit(ctx context.Context, name string, grids []*worlds.World, t 
 }
 
 // references fits ValueWalk with and without the determinant.
-func (r *runner) references(ctx context.Context, grids []*worlds.World, t *experiment.Stages) (exact, noDet []irl.Posterior, refs []metric.References, err error) {
+func (r *runner) references(ctx context.Context, grids []*worlds.World, t *experiment.Stages) (exact,
+	noDet []irl.Posterior, refs []metric.References, err error) {
 	if exact, err = r.fit(ctx, worlds.ValueWalk, grids, t); err != nil {
 		return nil, nil, nil, err
 	}
@@ -102,7 +108,8 @@ func (r *runner) references(ctx context.Context, grids []*worlds.World, t *exper
 }
 
 // worlds is the unit of a chunk of worlds; on the first of them ValueWalk runs again.
-func (r *runner) worlds(ctx context.Context, seeds []uint64, again int, t *experiment.Stages) (*experiment.Result, error) {
+func (r *runner) worlds(ctx context.Context, seeds []uint64, again int, t *experiment.Stages) (*experiment.Result,
+	error) {
 	grids, err := r.config.Worlds(seeds)
 	if err != nil {
 		return nil, err
@@ -157,7 +164,8 @@ func (r *runner) heldOut(ctx context.Context, t *experiment.Stages) (*experiment
 		if err != nil {
 			return nil, err
 		}
-		if err := r.evaluate(ctx, result, r.config.Environment()+heldOutSuffix, name, grids, posts, refs, t); err != nil {
+		if err := r.evaluate(ctx, result, r.config.Environment()+heldOutSuffix, name, grids, posts, refs,
+			t); err != nil {
 			return nil, err
 		}
 		if w1 := experiment.Average(result.Rows, name, metric.W1).Mean; w1 < bestW1 {
@@ -165,19 +173,22 @@ func (r *runner) heldOut(ctx context.Context, t *experiment.Stages) (*experiment
 		}
 	}
 	if best != r.config.Lambda {
-		result.Notes = append(result.Notes, fmt.Sprintf("on the held-out worlds λ = %g has the smallest W1, %.3f, but the config chose λ = %g", best, bestW1, r.config.Lambda))
+		result.Notes = append(result.Notes, fmt.Sprintf("on the held-out worlds λ = %g has the smallest W1, %.3f, "+
+			"but the config chose λ = %g", best, bestW1, r.config.Lambda))
 	}
 	return result, nil
 }
 
 // evaluate adds the rows of a method: its metrics, and the diagnostics of its computation.
-func (r *runner) evaluate(ctx context.Context, result *experiment.Result, environment, method string, grids []*worlds.World,
+func (r *runner) evaluate(ctx context.Context, result *experiment.Result, environment, method string,
+	grids []*worlds.World,
 	posts []irl.Posterior, refs []metric.References, t *experiment.Stages) error {
 	var found [][]experiment.Row
-	err := t.Run("metrics", "metrics of "+method, float64(len(grids))*evaluationCost, func(progress irl.Progress) (err error) {
-		found, err = r.config.Measure(ctx, environment, method, grids, posts, refs, progress)
-		return err
-	})
+	err := t.Run("metrics", "metrics of "+method, float64(len(grids))*evaluationCost,
+		func(progress irl.Progress) (err error) {
+			found, err = r.config.Measure(ctx, environment, method, grids, posts, refs, progress)
+			return err
+		})
 	if err != nil {
 		return err
 	}
@@ -211,7 +222,8 @@ func diagnose(post irl.Posterior) (metrics map[string]float64, note string) {
 		return metrics, note
 	case *valuewalk.Refined:
 		d := p.Diagnostics()
-		return map[string]float64{worlds.Divergent: float64(d.Divergences), worlds.Drift: d.Drift, worlds.Settling: d.Settling}, ""
+		return map[string]float64{worlds.Divergent: float64(d.Divergences), worlds.Drift: d.Drift,
+			worlds.Settling: d.Settling}, ""
 	case *tabular.Gaussian:
 		converged := 0.0
 		if p.Converged() {

@@ -1,5 +1,6 @@
-// Package rationality measures what inferring the rationality coefficient β with the reward is worth, the paper's future work:
-// whether its posterior is calibrated, and how much of the loss that a wrong β causes (package sensitivity) it avoids.
+// Package rationality measures what inferring the rationality coefficient β with the reward is worth, the paper's
+// future work: whether its posterior is calibrated, and how much of the loss that a wrong β causes (package
+// sensitivity) it avoids.
 package rationality
 
 import (
@@ -22,8 +23,8 @@ const Name = "rationality"
 // drawnAs is what the draws of true β have always been seeded with.
 const drawnAs = "betas"
 
-// The methods, by their names in result rows: in the calibration ValueWalk and QVIRL, which both infer β; otherwise QVIRL as
-// a learner that knows the expert's β, that assumes a wrong one, or that infers it.
+// The methods, by their names in result rows: in the calibration ValueWalk and QVIRL, which both infer β; otherwise
+// QVIRL as a learner that knows the expert's β, that assumes a wrong one, or that infers it.
 const (
 	ValueWalk  = "valuewalk"
 	QVIRL      = worlds.QVIRLMatched
@@ -41,8 +42,8 @@ const (
 	Low     = "beta_low"     // lower end of its central 90 % interval
 	High    = "beta_high"    // and upper end
 	Covered = "beta_covered" // whether that holds the truth, 1 or 0
-	// LogProbGap is the log probability of the truly optimal action under the demonstrator less that under the learner, mean
-	// over states that are not terminal and that no demonstration visits.
+	// LogProbGap is the log probability of the truly optimal action under the demonstrator less that under the learner,
+	// mean over states that are not terminal and that no demonstration visits.
 	LogProbGap = "log_prob_gap"
 )
 
@@ -77,14 +78,17 @@ type Config struct {
 }
 
 // Paper returns the config of the full experiment: 200 draws, and the 30 worlds of the sensitivity experiment with its
-// largest number of demonstrations, and the learner that loses most in it with the experts with which it does. The prior
-// spans the range of the experts, a factor of ten up and down, within a standard deviation.
+// largest number of demonstrations, and the learner that loses most in it with the experts with which it does. The
+// prior spans the range of the experts, a factor of ten up and down, within a standard deviation.
 func Paper() Config {
 	c := Config{
 		Discount: 0.9, Length: 5, LogStd: math.Log(10),
-		Draws: seeds(0, 200), DrawWorld: gridworld.Paper(), DrawMedian: 1, DrawDemos: 8, DrawChunk: 50, DrawSampling: valuewalk.Default(),
-		Seeds: seeds(0, 30), World: gridworld.Paper(), Demos: 15, Experts: []float64{2, 10}, Wrong: 0.1, Median: 1, Chunk: 5,
-		Start: tabular.StartConfig(), Match: matched.Default(),
+		Draws: seeds(0, 200), DrawWorld: gridworld.Paper(), DrawMedian: 1, DrawDemos: 8, DrawChunk: 50,
+		DrawSampling: valuewalk.Default(),
+		Seeds:        seeds(0, 30), World: gridworld.Paper(), Demos: 15, Experts: []float64{2, 10}, Wrong: 0.1,
+		Median: 1,
+		Chunk:  5,
+		Start:  tabular.StartConfig(), Match: matched.Default(),
 	}
 	c.Match.Kept, c.Match.Samples, c.Match.Trajectory = 15, 3000, 1.5
 	c.DrawWorld.Width, c.DrawWorld.Height, c.DrawWorld.TopFraction = 3, 3, 0
@@ -113,15 +117,19 @@ func seeds(first uint64, n int) []uint64 {
 func (c Config) Validate() error {
 	positive := func(x float64) bool { return x > 0 && !math.IsInf(x, 0) }
 	switch {
-	case len(c.Draws) > 0 && (c.DrawChunk < 1 || c.DrawDemos < 1), len(c.Seeds) > 0 && (c.Chunk < 1 || c.Demos < 1), c.Length < 1:
-		return fmt.Errorf("rationality: DrawChunk = %d, DrawDemos = %d, Chunk = %d, Demos = %d, Length = %d: want at least 1 of each",
+	case len(c.Draws) > 0 && (c.DrawChunk < 1 || c.DrawDemos < 1), len(c.Seeds) > 0 && (c.Chunk < 1 || c.Demos < 1),
+		c.Length < 1:
+		return fmt.Errorf("rationality: DrawChunk = %d, DrawDemos = %d, Chunk = %d, Demos = %d, Length = %d: want at "+
+			"least 1 of each",
 			c.DrawChunk, c.DrawDemos, c.Chunk, c.Demos, c.Length)
 	case len(c.Draws)+len(c.Seeds) == 0:
 		return fmt.Errorf("rationality: neither Draws nor Seeds: want at least one of them")
 	case !positive(c.LogStd) || !positive(c.DrawMedian) || !positive(c.Median) || !positive(c.Wrong):
-		return fmt.Errorf("rationality: LogStd = %g, DrawMedian = %g, Median = %g, Wrong = %g: want finite positive numbers", c.LogStd, c.DrawMedian, c.Median, c.Wrong)
+		return fmt.Errorf("rationality: LogStd = %g, DrawMedian = %g, Median = %g, Wrong = %g: want finite positive "+
+			"numbers", c.LogStd, c.DrawMedian, c.Median, c.Wrong)
 	case c.DrawWorld.TopFraction != 0:
-		return fmt.Errorf("rationality: DrawWorld.TopFraction = %g, want 0: terminal states that depend on the reward tell about it", c.DrawWorld.TopFraction)
+		return fmt.Errorf("rationality: DrawWorld.TopFraction = %g, want 0: terminal states that depend on the "+
+			"reward tell about it", c.DrawWorld.TopFraction)
 	}
 	for i, beta := range c.Experts {
 		if !positive(beta) || slices.Contains(c.Experts[:i], beta) {
@@ -153,8 +161,9 @@ func New(s experiment.Settings) (*experiment.Plan, error) {
 // Definition is the experiment as the command lists it.
 func Definition() experiment.Definition {
 	return experiment.Definition{
-		Name:   Name,
-		Short:  "The rationality coefficient inferred: calibration, and what a wrong one costs otherwise (beyond the paper)",
+		Name: Name,
+		Short: "The rationality coefficient inferred: calibration, and what a wrong one costs otherwise (beyond the " +
+			"paper)",
 		Scales: []string{"quick", "paper"},
 		Plan:   New,
 		Report: Report,

@@ -39,7 +39,8 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, method := range []string{ValueWalk, QVIRL} {
-		truth, low, median, high := experiment.Series(rows, method, True), experiment.Series(rows, method, Low), experiment.Series(rows, method, Median), experiment.Series(rows, method, High)
+		truth, low, median, high := experiment.Series(rows, method, True), experiment.Series(rows, method, Low),
+			experiment.Series(rows, method, Median), experiment.Series(rows, method, High)
 		if len(truth) != 3 {
 			t.Fatalf("%s: %d draws, want 3", method, len(truth))
 		}
@@ -49,16 +50,19 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 			}
 			inside := low[seed] <= truth[seed] && truth[seed] <= high[seed]
 			if covered := experiment.Series(rows, method, Covered)[seed]; inside != (covered == 1) {
-				t.Errorf("%s, draw %d: covered %g, but %g in %g to %g", method, seed, covered, truth[seed], low[seed], high[seed])
+				t.Errorf("%s, draw %d: covered %g, but %g in %g to %g", method, seed, covered, truth[seed], low[seed],
+					high[seed])
 			}
 		}
 	}
 	// two methods for one posterior: their medians agree within a third of its width
 	exact, other := experiment.Series(rows, ValueWalk, Median), experiment.Series(rows, QVIRL, Median)
 	for seed, want := range exact {
-		width := math.Log(experiment.Series(rows, ValueWalk, High)[seed] / experiment.Series(rows, ValueWalk, Low)[seed])
+		width := math.Log(experiment.Series(rows, ValueWalk, High)[seed] / experiment.Series(rows, ValueWalk,
+			Low)[seed])
 		if gap := math.Abs(math.Log(other[seed] / want)); gap > width/3 {
-			t.Errorf("draw %d: median of β %g, of ValueWalk %g, with an interval of log width %g", seed, other[seed], want, width)
+			t.Errorf("draw %d: median of β %g, of ValueWalk %g, with an interval of log width %g", seed, other[seed],
+				want, width)
 		}
 	}
 	if Loss(rows, Known, 2).Mean != 0 || Loss(rows, Wrong, 2) == nil || Loss(rows, Wrong, 3) != nil {
@@ -79,16 +83,19 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 // TestLossIsTheDifferenceInEachWorld checks the arithmetic of the table.
 func TestLossIsTheDifferenceInEachWorld(t *testing.T) {
 	row := func(method, expert string, seed uint64, value float64) experiment.Row {
-		return experiment.Row{Environment: "gridworld-8x8" + expertPart + expert, Method: method, Seed: seed, Metric: LogProbGap, Value: value}
+		return experiment.Row{Environment: "gridworld-8x8" + expertPart + expert, Method: method, Seed: seed,
+			Metric: LogProbGap, Value: value}
 	}
-	rows := []experiment.Row{row(Known, "2", 0, 1), row(Known, "2", 1, 2), row(Known, "10", 0, 5), row(Wrong, "2", 0, 1.5), row(Wrong, "2", 1, 3),
+	rows := []experiment.Row{row(Known, "2", 0, 1), row(Known, "2", 1, 2), row(Known, "10", 0, 5),
+		row(Wrong, "2", 0, 1.5), row(Wrong, "2", 1, 3),
 		row(Wrong, "10", 0, 5.25), row(Inferred, "2", 0, 1.25), row(Inferred, "10", 0, 5)}
 	table := Losses(rows)
 	if len(table.Rows) != 2 || len(table.Columns) != 3 {
 		t.Fatalf("table %+v", table)
 	}
 	wrong := table.Rows[0].Cells
-	if wrong[0].Estimate.Mean != 0.75 || wrong[0].Estimate.N != 2 || wrong[1].Estimate.Mean != 0.25 || wrong[2].Estimate.Mean != 0.75 {
+	if wrong[0].Estimate.Mean != 0.75 || wrong[0].Estimate.N != 2 || wrong[1].Estimate.Mean != 0.25 ||
+		wrong[2].Estimate.Mean != 0.75 {
 		t.Errorf("losses of the wrong β: %+v", wrong)
 	}
 	if c := table.Rows[1].Cells; c[0].Estimate.Mean != 0.25 || c[2].Estimate.Mean != 0.25 {

@@ -34,7 +34,8 @@ func Calibration(rows []experiment.Row) *exhibit.Table {
 			drawn = append(drawn, r)
 		}
 	}
-	t, err := experiment.Tabulate(drawn, []string{ValueWalk, QVIRL}, []exhibit.Column{{Metric: Covered, Title: "β in 90 % interval", Decimals: 3}})
+	t, err := experiment.Tabulate(drawn, []string{ValueWalk, QVIRL},
+		[]exhibit.Column{{Metric: Covered, Title: "β in 90 % interval", Decimals: 3}})
 	if err != nil {
 		return nil
 	}
@@ -56,8 +57,8 @@ func Experts(rows []experiment.Row) []float64 {
 	return slices.Compact(out)
 }
 
-// Loss returns the mean of how much larger a learner's gap is than that of the learner that knows β, over worlds with an
-// expert of the given β; nil if there are no rows.
+// Loss returns the mean of how much larger a learner's gap is than that of the learner that knows β, over worlds with
+// an expert of the given β; nil if there are no rows.
 func Loss(rows []experiment.Row, learner string, expert float64) *exhibit.Estimate {
 	var of []experiment.Row
 	for _, r := range rows {
@@ -69,19 +70,22 @@ func Loss(rows []experiment.Row, learner string, expert float64) *exhibit.Estima
 	var differences []experiment.Row
 	for _, r := range of {
 		if base, ok := known[r.Seed]; ok && r.Method == learner && r.Metric == LogProbGap {
-			differences = append(differences, experiment.Row{Method: learner, Metric: LogProbGap, Seed: r.Seed, Value: r.Value - base})
+			differences = append(differences, experiment.Row{Method: learner, Metric: LogProbGap, Seed: r.Seed,
+				Value: r.Value - base})
 		}
 	}
 	return experiment.Average(differences, learner, LogProbGap)
 }
 
-// Losses returns the table of what learners lose against the one that knows β, or nil if there are none. Its last column is
-// the largest loss over the experts.
+// Losses returns the table of what learners lose against the one that knows β, or nil if there are none. Its last
+// column is the largest loss over the experts.
 func Losses(rows []experiment.Row) *exhibit.Table {
-	t := &exhibit.Table{Name: "losses", Title: "What a learner loses that does not know β: log probability of the optimal action in states that no demonstration visits"}
+	t := &exhibit.Table{Name: "losses", Title: "What a learner loses that does not know β: log probability of the " +
+		"optimal action in states that no demonstration visits"}
 	experts := Experts(rows)
 	for _, expert := range experts {
-		t.Columns = append(t.Columns, exhibit.Column{Metric: fmt.Sprintf("loss_%g", expert), Title: fmt.Sprintf("expert β = %g", expert), Decimals: 3})
+		t.Columns = append(t.Columns, exhibit.Column{Metric: fmt.Sprintf("loss_%g", expert),
+			Title: fmt.Sprintf("expert β = %g", expert), Decimals: 3})
 	}
 	t.Columns = append(t.Columns, exhibit.Column{Metric: "worst", Title: "worst", Decimals: 3})
 	for _, learner := range []string{Wrong, Inferred, Misled} {

@@ -80,7 +80,8 @@ func (r *runner) calibrate(ctx context.Context, seeds []uint64, t *experiment.St
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		for i, seed := range seeds {
-			row := experiment.Row{Environment: fmt.Sprintf("gridworld-%dx%d", c.DrawWorld.Width, c.DrawWorld.Height), Method: name, Demos: c.DrawDemos, Seed: seed}
+			row := experiment.Row{Environment: fmt.Sprintf("gridworld-%dx%d", c.DrawWorld.Width, c.DrawWorld.Height),
+				Method: name, Demos: c.DrawDemos, Seed: seed}
 			result.Rows = append(result.Rows, interval(row, posts[i], truth[i])...)
 			if p, ok := posts[i].(*valuewalk.Posterior); ok {
 				if err := p.Sampling().Clean(); err != nil {
@@ -93,13 +94,15 @@ func (r *runner) calibrate(ctx context.Context, seeds []uint64, t *experiment.St
 }
 
 // problem returns the problem of a world in which an expert of the given β demonstrates, and β known.
-func (c Config) problem(w *gridworld.World, from gridworld.Config, demos int, beta float64, seed uint64) (*irl.Problem, error) {
+func (c Config) problem(w *gridworld.World, from gridworld.Config, demos int, beta float64, seed uint64) (*irl.Problem,
+	error) {
 	trajectories, err := w.Demonstrate(demos, c.Length, beta, c.Discount, seed)
 	if err != nil {
 		return nil, err
 	}
-	return &irl.Problem{MDP: w.MDP, Prior: irl.IndependentPrior(len(w.Reward), from.RewardMean, from.RewardStd), Discount: c.Discount,
-		Beta: beta, Demos: mdp.Flatten(trajectories)}, nil
+	return &irl.Problem{MDP: w.MDP, Prior: irl.IndependentPrior(len(w.Reward), from.RewardMean, from.RewardStd),
+		Discount: c.Discount,
+		Beta:     beta, Demos: mdp.Flatten(trajectories)}, nil
 }
 
 // interval returns the rows of a posterior of β.
@@ -111,7 +114,8 @@ func interval(row experiment.Row, post irl.Posterior, truth float64) []experimen
 		covered = 1
 	}
 	var out []experiment.Row
-	for name, value := range map[string]float64{True: truth, Median: beta.Quantile(0.5), Low: low, High: high, Covered: covered} {
+	for name, value := range map[string]float64{True: truth, Median: beta.Quantile(0.5), Low: low, High: high,
+		Covered: covered} {
 		row.Metric, row.Value = name, value
 		out = append(out, row)
 	}
@@ -157,7 +161,8 @@ func (r *runner) compare(ctx context.Context, seeds []uint64, t *experiment.Stag
 					p.Beta, p.BetaLogStd = c.Wrong, c.LogStd
 				}
 				environment := fmt.Sprintf("gridworld-%dx%d%s%g", c.World.Width, c.World.Height, expertPart, expert)
-				cases[name] = append(cases[name], oneCase{experiment.Row{Environment: environment, Method: name, Demos: c.Demos, Seed: seed}, expert, policy, sol.Greedy})
+				cases[name] = append(cases[name], oneCase{experiment.Row{Environment: environment, Method: name,
+					Demos: c.Demos, Seed: seed}, expert, policy, sol.Greedy})
 				problems[name] = append(problems[name], &p)
 			}
 		}

@@ -1,5 +1,6 @@
-// Package refinement measures what exactness costs, beyond the paper: which approximate posteriors are how close to the exact one,
-// how far Hamiltonian transitions bring them, and whether a diagnosis without the exact posterior says the right thing.
+// Package refinement measures what exactness costs, beyond the paper: which approximate posteriors are how close to the
+// exact one, how far Hamiltonian transitions bring them, and whether a diagnosis without the exact posterior says the
+// right thing.
 package refinement
 
 import (
@@ -35,7 +36,8 @@ const (
 
 // The metrics beside those of package metric and of package worlds.
 const (
-	Error        = "error"         // W1 of the reward marginals to ValueWalk in posterior standard deviations, without its Monte Carlo error
+	// W1 of the reward marginals to ValueWalk in posterior standard deviations, without its Monte Carlo error
+	Error        = "error"
 	RefinedError = "refined_error" // that of the refined posterior
 	RefinedTV    = "refined_tv"    // total variation of its policy to ValueWalk's
 	Verdict      = "verdict"       // of the diagnosis: 0 trust, 1 refine, 2 do not use
@@ -61,8 +63,9 @@ type Config struct {
 // others for the diagnoses, on which nothing was chosen.
 func PaperScale() Config {
 	c := Config{
-		Posteriors:  worlds.Paper(),
-		Families:    []string{Paper, Start, SVI, LogExpected, Values, Rewards, Matched, Refined, ExactValues, ExactRewards, ExactWarped},
+		Posteriors: worlds.Paper(),
+		Families: []string{Paper, Start, SVI, LogExpected, Values, Rewards, Matched, Refined, ExactValues,
+			ExactRewards, ExactWarped},
 		Transitions: []int{0, 1, 2, 4, 8, 16}, Walkers: 1000,
 		Judged: seeds(2000, 30), Suspects: []string{Paper, Start, Matched},
 	}
@@ -97,12 +100,14 @@ func (c Config) Validate() error {
 	}
 	for i, k := range c.Transitions {
 		if k < 0 || k >= maxTransitions || slices.Contains(c.Transitions[:i], k) {
-			return fmt.Errorf("refinement: Transitions[%d] = %d, want different numbers in 0..%d", i, k, maxTransitions-1)
+			return fmt.Errorf("refinement: Transitions[%d] = %d, want different numbers in 0..%d", i, k,
+				maxTransitions-1)
 		}
 	}
 	for _, names := range [][]string{c.Families, c.Suspects} {
 		for i, name := range names {
-			if _, err := c.method(name, ""); err != nil && !slices.Contains([]string{ExactValues, ExactRewards, ExactWarped}, name) {
+			if _, err := c.method(name, ""); err != nil &&
+				!slices.Contains([]string{ExactValues, ExactRewards, ExactWarped}, name) {
 				return err
 			} else if slices.Contains(names[:i], name) {
 				return fmt.Errorf("refinement: the posterior %q stands twice in %q", name, names)
@@ -149,8 +154,9 @@ func New(s experiment.Settings) (*experiment.Plan, error) {
 // Definition is the experiment as the command lists it.
 func Definition() experiment.Definition {
 	return experiment.Definition{
-		Name:   Name,
-		Short:  "Families of approximate posteriors, their refinement step by step, and whether their diagnosis is right (beyond the paper)",
+		Name: Name,
+		Short: "Families of approximate posteriors, their refinement step by step, and whether their diagnosis is " +
+			"right (beyond the paper)",
 		Scales: []string{"quick", "paper"},
 		Plan:   New,
 		Report: Report,

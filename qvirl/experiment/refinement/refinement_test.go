@@ -54,7 +54,8 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 		return e.Mean
 	}
 	// the start is far off, and matching it to a walk brings it closer, as refinement does
-	if start, best, refined := mean(Start, metric.W1), mean(Matched, metric.W1), mean(Refined, metric.W1); !(best < start) || !(refined < start) {
+	if start, best, refined := mean(Start, metric.W1), mean(Matched, metric.W1),
+		mean(Refined, metric.W1); !(best < start) || !(refined < start) {
 		t.Errorf("W1 of the start %.3f, of the matched posterior %.3f, refined %.3f", start, best, refined)
 	}
 	if none, some := mean(turned(Paper, 0), metric.W1), mean(turned(Paper, 8), metric.W1); !(some < none) {
@@ -85,11 +86,13 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 		text.WriteString(table.Title)
 		for _, row := range table.Rows {
 			if len(row.Cells) != len(table.Columns) {
-				t.Errorf("table %s, row %s: %d cells in %d columns", table.Name, row.Method, len(row.Cells), len(table.Columns))
+				t.Errorf("table %s, row %s: %d cells in %d columns", table.Name, row.Method, len(row.Cells),
+					len(table.Columns))
 			}
 		}
 	}
-	if len(report.Tables) != 2 || len(report.Charts) != 1 || len(report.Charts[0].Panels) != 3 || !strings.Contains(text.String(), "Diagnoses") {
+	if len(report.Tables) != 2 || len(report.Charts) != 1 || len(report.Charts[0].Panels) != 3 ||
+		!strings.Contains(text.String(), "Diagnoses") {
 		t.Errorf("%d tables (%s), charts %+v", len(report.Tables), text.String(), report.Charts)
 	}
 	if s := secondsOf(record, Matched, 2); !(s > 0) || !math.IsNaN(secondsOf(record, "nobody", 2)) {
@@ -104,8 +107,10 @@ func TestVerdictsAreJudged(t *testing.T) {
 		good, after bool
 		code, right float64
 	}{
-		{valuewalk.Trust, true, true, 0, 1}, {valuewalk.Trust, false, true, 0, 0}, {valuewalk.Improve, false, true, 1, 1}, {valuewalk.Improve, true, true, 1, 0},
-		{valuewalk.Improve, false, false, 1, 0}, {valuewalk.DoNotUse, false, false, 2, 1}, {valuewalk.DoNotUse, false, true, 2, 0},
+		{valuewalk.Trust, true, true, 0, 1}, {valuewalk.Trust, false, true, 0, 0}, {valuewalk.Improve, false, true, 1,
+			1}, {valuewalk.Improve, true, true, 1, 0},
+		{valuewalk.Improve, false, false, 1, 0}, {valuewalk.DoNotUse, false, false, 2, 1}, {valuewalk.DoNotUse, false,
+			true, 2, 0},
 	} {
 		if code, right := judged(c.verdict, c.good, c.after); code != c.code || right != c.right {
 			t.Errorf("%+v: code %g, right %g", c, code, right)

@@ -12,9 +12,11 @@ import (
 )
 
 // families are the approximate posteriors in the order of the table.
-var families = []string{Paper, Start, SVI, LogExpected, Values, Rewards, Matched, Refined, ExactValues, ExactRewards, ExactWarped}
+var families = []string{Paper, Start, SVI, LogExpected, Values, Rewards, Matched, Refined, ExactValues, ExactRewards,
+	ExactWarped}
 
-// Seconds is a column of the table of families that comes from the record of the run: seconds of processor time a world.
+// Seconds is a column of the table of families that comes from the record of the run: seconds of processor time a
+// world.
 const Seconds = "seconds"
 
 // Report makes the table of families, the figure of refinements, and the table of verdicts.
@@ -61,13 +63,16 @@ func split(rows []experiment.Row) (compared, judged []experiment.Row) {
 // Families returns the table of approximate posteriors. Seconds are those of the record, which may be nil.
 func Families(rows []experiment.Row, record *experiment.Record) (*exhibit.Table, error) {
 	t, err := experiment.Tabulate(rows, families, []exhibit.Column{{Metric: metric.W1, Title: "W1", Decimals: 3},
-		{Metric: metric.PolicyTV, Title: "TV", Decimals: 3}, {Metric: metric.RewardCoverage, Title: "reward in 90 % CI", Decimals: 3},
-		{Metric: metric.PolicyCoverage, Title: "policy in 90 % CI", Decimals: 3}, {Metric: metric.LogDensity, Title: "log density", Decimals: 3}})
+		{Metric: metric.PolicyTV, Title: "TV", Decimals: 3}, {Metric: metric.RewardCoverage, Title: "reward in 90 % CI",
+			Decimals: 3},
+		{Metric: metric.PolicyCoverage, Title: "policy in 90 % CI", Decimals: 3}, {Metric: metric.LogDensity,
+			Title: "log density", Decimals: 3}})
 	if err != nil {
 		return nil, err
 	}
 	t.Name, t.Title = "families", "Families of approximate posteriors, means over tuning worlds"
-	t.Notes = []string{"limit: matched to the exact posterior's own samples, which is what the family could reach at best."}
+	t.Notes = []string{"limit: matched to the exact posterior's own samples, which is what the family could reach at " +
+		"best."}
 	if record == nil || len(record.Processor) == 0 {
 		return t, nil
 	}
@@ -79,12 +84,13 @@ func Families(rows []experiment.Row, record *experiment.Record) (*exhibit.Table,
 		}
 		t.Rows[i].Cells = append(t.Rows[i].Cells, cell)
 	}
-	t.Notes = append(t.Notes, "Seconds are processor time, of all threads together, in the quickest unit of worlds, so that the compilation of a program counts for none but the first.")
+	t.Notes = append(t.Notes, "Seconds are processor time, of all threads together, in the quickest unit of worlds, "+
+		"so that the compilation of a program counts for none but the first.")
 	return t, nil
 }
 
-// secondsOf returns the processor time of a method for a world in its quickest unit, or NaN if that is not known. A refinement's time
-// is without that of the posterior that it started from.
+// secondsOf returns the processor time of a method for a world in its quickest unit, or NaN if that is not known. A
+// refinement's time is without that of the posterior that it started from.
 func secondsOf(record *experiment.Record, method string, worlds int) float64 {
 	if record == nil {
 		return math.NaN()
@@ -101,15 +107,16 @@ func secondsOf(record *experiment.Record, method string, worlds int) float64 {
 	return least * float64(units) / float64(worlds)
 }
 
-// Transitions returns the figure of refinements over their transitions: distance to the exact posterior, and seconds; or nil if the
-// rows hold no refinements.
+// Transitions returns the figure of refinements over their transitions: distance to the exact posterior, and seconds;
+// or nil if the rows hold no refinements.
 func Transitions(rows []experiment.Row, record *experiment.Record) *exhibit.Chart {
 	chart := &exhibit.Chart{Name: "transitions", Title: "From variational to exact"}
 	for _, of := range []struct {
 		label string
 		at    func(name string) (y, stdErr float64)
 	}{
-		{"W1 to the exact posterior", averageOf(rows, metric.W1)}, {"TV to the exact policy", averageOf(rows, metric.PolicyTV)},
+		{"W1 to the exact posterior", averageOf(rows, metric.W1)}, {"TV to the exact policy",
+			averageOf(rows, metric.PolicyTV)},
 		{"CPU seconds a world", func(name string) (float64, float64) {
 			return secondsOf(record, name, len(experiment.Series(rows, name, metric.W1))), 0
 		}},
@@ -119,7 +126,8 @@ func Transitions(rows []experiment.Row, record *experiment.Record) *exhibit.Char
 			curve := exhibit.Curve{Name: from}
 			for k := range maxTransitions {
 				if y, stdErr := of.at(turned(from, k)); !math.IsNaN(y) {
-					curve.X, curve.Y, curve.StdErr = append(curve.X, float64(k)), append(curve.Y, y), append(curve.StdErr, stdErr)
+					curve.X, curve.Y, curve.StdErr = append(curve.X, float64(k)), append(curve.Y, y),
+						append(curve.StdErr, stdErr)
 				}
 			}
 			if len(curve.X) > 1 {
@@ -146,18 +154,24 @@ func averageOf(rows []experiment.Row, metricName string) func(string) (float64, 
 	}
 }
 
-// Verdicts returns the table of diagnoses: how often each verdict was given to an approximate posterior and how often it was
-// right; or nil if there are none.
+// Verdicts returns the table of diagnoses: how often each verdict was given to an approximate posterior and how often
+// it was right; or nil if there are none.
 func Verdicts(rows []experiment.Row) *exhibit.Table {
-	t := &exhibit.Table{Name: "verdicts", Title: "Diagnoses, and how often they were right", Notes: []string{fmt.Sprintf(
-		"“trust” is right if the reward marginals are within %g posterior standard deviations of the exact ones and the policy within %g in total "+
-			"variation; “refine” if they are not but those of the refined posterior are; “do not use” if neither are.", errorLimit, tvLimit)}}
+	t := &exhibit.Table{Name: "verdicts", Title: "Diagnoses, and how often they were right",
+		Notes: []string{fmt.Sprintf(
+			"“trust” is right if the reward marginals are within %g posterior standard deviations of the exact ones "+
+				"and "+
+				"the policy within %g in total "+
+				"variation; “refine” if they are not but those of the refined posterior are; “do not use” if neither "+
+				"are.",
+			errorLimit, tvLimit)}}
 	verdicts := []valuewalk.Verdict{valuewalk.Trust, valuewalk.Improve, valuewalk.DoNotUse}
 	for code, v := range verdicts {
 		t.Columns = append(t.Columns, exhibit.Column{Metric: fmt.Sprintf("given_%d", code), Title: string(v)},
 			exhibit.Column{Metric: fmt.Sprintf("right_%d", code), Title: "right"})
 	}
-	t.Columns = append(t.Columns, exhibit.Column{Metric: Error, Title: "error", Decimals: 3}, exhibit.Column{Metric: RefinedError, Title: "refined", Decimals: 3},
+	t.Columns = append(t.Columns, exhibit.Column{Metric: Error, Title: "error", Decimals: 3},
+		exhibit.Column{Metric: RefinedError, Title: "refined", Decimals: 3},
 		exhibit.Column{Metric: KHat, Title: "k̂", Decimals: 2})
 	for _, name := range families {
 		given := experiment.Series(rows, name, Verdict)

@@ -30,8 +30,8 @@ func costOf(name string) float64 {
 	return otherCost
 }
 
-// Plan returns the plan of the experiment: units of worlds on which families and refinements are compared, and units of worlds
-// on which diagnoses are judged.
+// Plan returns the plan of the experiment: units of worlds on which families and refinements are compared, and units of
+// worlds on which diagnoses are judged.
 func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -66,7 +66,8 @@ type runner struct {
 }
 
 // fit fits a method to the worlds.
-func (r *runner) fit(ctx context.Context, name string, grids []*worlds.World, t *experiment.Stages) (posts []irl.Posterior, err error) {
+func (r *runner) fit(ctx context.Context, name string, grids []*worlds.World,
+	t *experiment.Stages) (posts []irl.Posterior, err error) {
 	err = t.Run(name, name, float64(len(grids))*costOf(name), func(progress irl.Progress) error {
 		m := r.methods[name]
 		if m == nil {
@@ -90,7 +91,8 @@ func (r *runner) fit(ctx context.Context, name string, grids []*worlds.World, t 
 }
 
 // references fits ValueWalk.
-func (r *runner) references(ctx context.Context, seeds []uint64, t *experiment.Stages) (grids []*worlds.World, exact []*valuewalk.Posterior, refs []metric.References, err error) {
+func (r *runner) references(ctx context.Context, seeds []uint64, t *experiment.Stages) (grids []*worlds.World,
+	exact []*valuewalk.Posterior, refs []metric.References, err error) {
 	if grids, err = r.config.Posteriors.Worlds(seeds); err != nil {
 		return nil, nil, nil, err
 	}
@@ -136,10 +138,11 @@ func (r *runner) compare(ctx context.Context, seeds []uint64, t *experiment.Stag
 			c := r.config.Posteriors.Refine
 			c.Transitions, c.Kept, c.Samples = k, 1, r.config.Walkers
 			var posts []irl.Posterior
-			err := t.Run(name, name, float64(len(grids))*r.config.costOfTurning(k), func(progress irl.Progress) (err error) {
-				posts, err = valuewalk.RefineAll(ctx, c, fitted[from], progress)
-				return err
-			})
+			err := t.Run(name, name, float64(len(grids))*r.config.costOfTurning(k),
+				func(progress irl.Progress) (err error) {
+					posts, err = valuewalk.RefineAll(ctx, c, fitted[from], progress)
+					return err
+				})
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
@@ -152,7 +155,8 @@ func (r *runner) compare(ctx context.Context, seeds []uint64, t *experiment.Stag
 }
 
 // family fits an approximate posterior, or makes one of the exact posterior's samples.
-func (r *runner) family(ctx context.Context, name string, grids []*worlds.World, exact []*valuewalk.Posterior, t *experiment.Stages) ([]irl.Posterior, error) {
+func (r *runner) family(ctx context.Context, name string, grids []*worlds.World, exact []*valuewalk.Posterior,
+	t *experiment.Stages) ([]irl.Posterior, error) {
 	var from func(p *valuewalk.Posterior) (irl.Posterior, error)
 	switch name {
 	case ExactValues:
@@ -183,7 +187,8 @@ func covariance(x *mat.Dense) *mat.SymDense {
 }
 
 // evaluate adds the rows of approximate posteriors.
-func (r *runner) evaluate(ctx context.Context, result *experiment.Result, name string, grids []*worlds.World, posts []irl.Posterior, refs []metric.References) error {
+func (r *runner) evaluate(ctx context.Context, result *experiment.Result, name string, grids []*worlds.World,
+	posts []irl.Posterior, refs []metric.References) error {
 	c := r.config.Posteriors
 	found, err := c.Measure(ctx, c.Environment(), drawnAs(name), grids, posts, refs, nil)
 	for _, rows := range found {
@@ -206,7 +211,8 @@ func drawnAs(name string) string {
 }
 
 func (r *runner) row(w *worlds.World, method, metricName string, value float64) experiment.Row {
-	return experiment.Row{Environment: r.config.Posteriors.Environment(), Method: method, Demos: r.config.Posteriors.Trajectories, Seed: w.Seed,
+	return experiment.Row{Environment: r.config.Posteriors.Environment(), Method: method,
+		Demos: r.config.Posteriors.Trajectories, Seed: w.Seed,
 		Metric: metricName, Value: value}
 }
 
@@ -216,8 +222,9 @@ const (
 	tvLimit    = 0.05
 )
 
-// judge is the unit of worlds on which the diagnoses of approximate posteriors are compared with the exact one: "trust" is
-// right if the approximation is within the limits, "refine" if it is not but its refinement is, and "do not use" if neither is.
+// judge is the unit of worlds on which the diagnoses of approximate posteriors are compared with the exact one: "trust"
+// is right if the approximation is within the limits, "refine" if it is not but its refinement is, and "do not use" if
+// neither is.
 func (r *runner) judge(ctx context.Context, seeds []uint64, t *experiment.Stages) (*experiment.Result, error) {
 	grids, exact, refs, err := r.references(ctx, seeds, t)
 	if err != nil {
@@ -230,10 +237,11 @@ func (r *runner) judge(ctx context.Context, seeds []uint64, t *experiment.Stages
 			return nil, err
 		}
 		var refined []irl.Posterior
-		err = t.Run(Refined, name+", refined", float64(len(grids))*costOf(Refined), func(progress irl.Progress) (err error) {
-			refined, err = valuewalk.RefineAll(ctx, r.config.Posteriors.Refine, posts, progress)
-			return err
-		})
+		err = t.Run(Refined, name+", refined", float64(len(grids))*costOf(Refined),
+			func(progress irl.Progress) (err error) {
+				refined, err = valuewalk.RefineAll(ctx, r.config.Posteriors.Refine, posts, progress)
+				return err
+			})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
@@ -250,8 +258,10 @@ func (r *runner) judge(ctx context.Context, seeds []uint64, t *experiment.Stages
 			if err != nil {
 				return nil, err
 			}
-			verdict, right := judged(diagnosis.Verdict, before <= errorLimit && tvBefore <= tvLimit, after <= errorLimit && tvAfter <= tvLimit)
-			for metricName, value := range map[string]float64{Error: before, metric.PolicyTV: tvBefore, RefinedError: after, RefinedTV: tvAfter,
+			verdict, right := judged(diagnosis.Verdict, before <= errorLimit && tvBefore <= tvLimit,
+				after <= errorLimit && tvAfter <= tvLimit)
+			for metricName, value := range map[string]float64{Error: before, metric.PolicyTV: tvBefore,
+				RefinedError: after, RefinedTV: tvAfter,
 				worlds.Drift: diagnosis.Drift, worlds.Settling: diagnosis.Settling, Verdict: verdict, Right: right} {
 				result.Rows = append(result.Rows, r.row(w, name, metricName, value))
 			}
@@ -263,7 +273,8 @@ func (r *runner) judge(ctx context.Context, seeds []uint64, t *experiment.Stages
 	return result, nil
 }
 
-// judged returns a verdict as a number, and whether it is right, given whether the approximation and its refinement are good.
+// judged returns a verdict as a number, and whether it is right, given whether the approximation and its refinement are
+// good.
 func judged(v valuewalk.Verdict, good, refinedGood bool) (code, right float64) {
 	ok := good
 	switch v {
@@ -279,7 +290,8 @@ func judged(v valuewalk.Verdict, good, refinedGood bool) (code, right float64) {
 }
 
 // distance returns how far a posterior is from ValueWalk's: Error, and the total variation of policies.
-func (r *runner) distance(w *worlds.World, name string, post irl.Posterior, exact *valuewalk.Posterior, refs metric.References) (reward, tv float64, err error) {
+func (r *runner) distance(w *worlds.World, name string, post irl.Posterior, exact *valuewalk.Posterior,
+	refs metric.References) (reward, tv float64, err error) {
 	samples, err := worlds.Samples(post, r.config.Posteriors.Draws, w.Seed, drawnAs(name))
 	if err != nil {
 		return 0, 0, err

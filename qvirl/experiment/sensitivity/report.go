@@ -92,12 +92,14 @@ func betaOf(name, mark string) (float64, error) {
 
 // Table returns the grid at a number of demonstrations: a row for each learner, a column for each expert.
 func (g *Grid) Table(name, title string, demos int) exhibit.Table {
-	t := exhibit.Table{Name: fmt.Sprintf("%s-%d", name, demos), Title: fmt.Sprintf("%s, %d demonstrations", title, demos)}
+	t := exhibit.Table{Name: fmt.Sprintf("%s-%d", name, demos), Title: fmt.Sprintf("%s, %d demonstrations", title,
+		demos)}
 	if demos == 1 {
 		t.Title = title + ", 1 demonstration"
 	}
 	for _, expert := range g.Experts {
-		t.Columns = append(t.Columns, exhibit.Column{Metric: fmt.Sprint(expert), Title: fmt.Sprintf("expert β = %g", expert), Decimals: 3})
+		t.Columns = append(t.Columns, exhibit.Column{Metric: fmt.Sprint(expert), Title: fmt.Sprintf("expert β = %g",
+			expert), Decimals: 3})
 	}
 	for i, learner := range g.Learners {
 		row := exhibit.TableRow{Method: fmt.Sprintf("learner β = %g", learner)}
@@ -113,7 +115,8 @@ func (g *Grid) Table(name, title string, demos int) exhibit.Table {
 func (g *Grid) Chart(name, title, label string) exhibit.Chart {
 	c := exhibit.Chart{Name: name, Title: title}
 	for _, demos := range g.Demos {
-		p := exhibit.Panel{Title: fmt.Sprintf("%d demonstrations", demos), XLabel: "learner's β", YLabel: label, LogX: true,
+		p := exhibit.Panel{Title: fmt.Sprintf("%d demonstrations", demos), XLabel: "learner's β", YLabel: label,
+			LogX:   true,
 			Levels: []exhibit.Level{{Name: "as the demonstrator", Y: 0}}}
 		if demos == 1 {
 			p.Title = "1 demonstration"
@@ -123,7 +126,8 @@ func (g *Grid) Chart(name, title, label string) exhibit.Chart {
 			known := true
 			for i, learner := range g.Learners {
 				if e := g.Cells[demos][i][j]; e != nil {
-					curve.X, curve.Y, curve.StdErr = append(curve.X, learner), append(curve.Y, e.Mean), append(curve.StdErr, e.StdErr)
+					curve.X, curve.Y, curve.StdErr = append(curve.X, learner), append(curve.Y, e.Mean),
+						append(curve.StdErr, e.StdErr)
 					known = known && !math.IsNaN(e.StdErr)
 				}
 			}
@@ -137,9 +141,9 @@ func (g *Grid) Chart(name, title, label string) exhibit.Chart {
 	return c
 }
 
-// Best returns, for each expert and number of demonstrations, the β of the learner with the smallest mean of a metric, and
-// by how much it beats the learner that knows the expert's β: the mean of the differences in each world. The best of
-// several looks better than it is, so a difference below two standard errors says little.
+// Best returns, for each expert and number of demonstrations, the β of the learner with the smallest mean of a metric,
+// and by how much it beats the learner that knows the expert's β: the mean of the differences in each world. The best
+// of several looks better than it is, so a difference below two standard errors says little.
 func Best(rows []experiment.Row, metricName, name, title string) (*exhibit.Table, error) {
 	g, err := NewGrid(rows, metricName)
 	if err != nil {
@@ -157,13 +161,15 @@ func Best(rows []experiment.Row, metricName, name, title string) (*exhibit.Table
 		}
 	}
 	t := &exhibit.Table{Name: name, Title: title, Notes: []string{
-		"The advantage over the learner that knows the expert's β is the mean over worlds of the difference of the two gaps."}}
+		"The advantage over the learner that knows the expert's β is the mean over worlds of the difference of the " +
+			"two gaps."}}
 	for _, demos := range g.Demos {
 		plural := "s"
 		if demos == 1 {
 			plural = ""
 		}
-		t.Columns = append(t.Columns, exhibit.Column{Metric: fmt.Sprintf("best_%d", demos), Title: fmt.Sprintf("best β, %d demo%s", demos, plural), Decimals: 1},
+		t.Columns = append(t.Columns, exhibit.Column{Metric: fmt.Sprintf("best_%d", demos),
+			Title: fmt.Sprintf("best β, %d demo%s", demos, plural), Decimals: 1},
 			exhibit.Column{Metric: fmt.Sprintf("advantage_%d", demos), Title: "advantage", Decimals: 3})
 	}
 	for j, expert := range g.Experts {
@@ -181,17 +187,21 @@ func Best(rows []experiment.Row, metricName, name, title string) (*exhibit.Table
 			}
 			var differences []experiment.Row
 			for k, v := range values {
-				if beta, err := betaOf(k.environment, expertInfix); err != nil || beta != expert || k.demos != demos || k.method != Learner(expert) {
+				if beta, err := betaOf(k.environment, expertInfix); err != nil || beta != expert || k.demos != demos ||
+					k.method != Learner(expert) {
 					continue
 				}
 				other := k
 				other.method = Learner(g.Learners[best])
 				if w, ok := values[other]; ok {
-					differences = append(differences, experiment.Row{Method: name, Metric: metricName, Seed: k.seed, Value: v - w})
+					differences = append(differences, experiment.Row{Method: name, Metric: metricName, Seed: k.seed,
+						Value: v - w})
 				}
 			}
-			slices.SortFunc(differences, func(a, b experiment.Row) int { return cmp.Compare(a.Seed, b.Seed) }) // for equal sums
-			row.Cells = append(row.Cells, exhibit.Cell{Estimate: &exhibit.Estimate{Mean: g.Learners[best], StdErr: math.NaN()}},
+			// for equal sums
+			slices.SortFunc(differences, func(a, b experiment.Row) int { return cmp.Compare(a.Seed, b.Seed) })
+			row.Cells = append(row.Cells, exhibit.Cell{Estimate: &exhibit.Estimate{Mean: g.Learners[best],
+				StdErr: math.NaN()}},
 				exhibit.Cell{Estimate: experiment.Average(differences, name, metricName)})
 		}
 		t.Rows = append(t.Rows, row)
@@ -199,11 +209,12 @@ func Best(rows []experiment.Row, metricName, name, title string) (*exhibit.Table
 	return t, nil
 }
 
-// Report makes a table for each metric and number of demonstrations, a figure of each metric on held-out states, and a table of the
-// best learners.
+// Report makes a table for each metric and number of demonstrations, a figure of each metric on held-out states, and a
+// table of the best learners.
 func Report(rows []experiment.Row, _ *experiment.Record) (*exhibit.Report, error) {
 	r := &exhibit.Report{Title: "Sensitivity to the rationality coefficient", Text: []string{
-		"How much less probability the learner gives to the truly optimal action than the demonstrator, averaged over states that are " +
+		"How much less probability the learner gives to the truly optimal action than the demonstrator, averaged " +
+			"over states that are " +
 			"not terminal and that no demonstration visits. Positive: the learner gives it less."}}
 	for _, m := range []struct{ metric, name, title, label string }{
 		{LogProbGap, "log-prob", "Log probability, demonstrator less learner", "log probability gap"},

@@ -1,5 +1,5 @@
-// Package sensitivity measures what a wrong rationality coefficient costs QVIRL (App. "Sensitivity of QVIRL to Rationality
-// Coefficient β"): experts of several β demonstrate in random gridworlds, and learners assume each of them.
+// Package sensitivity measures what a wrong rationality coefficient costs QVIRL (App. "Sensitivity of QVIRL to
+// Rationality Coefficient β"): experts of several β demonstrate in random gridworlds, and learners assume each of them.
 package sensitivity
 
 import (
@@ -19,8 +19,8 @@ import (
 // Name is the experiment's name in result rows.
 const Name = "sensitivity"
 
-// Methods in result rows: QVIRL that assumes β is "qvirl-beta-" and the number. The environment says what the expert's β
-// is, by the suffix "-expert-" and the number. Expert is the demonstrator itself.
+// Methods in result rows: QVIRL that assumes β is "qvirl-beta-" and the number. The environment says what the expert's
+// β is, by the suffix "-expert-" and the number. Expert is the demonstrator itself.
 const (
 	learnerPrefix = "qvirl-beta-"
 	expertInfix   = "-expert-"
@@ -34,8 +34,9 @@ const (
 	LogProbGap    = "log_prob_gap"     // difference of log probabilities, held-out states
 	ProbGapAll    = "prob_gap_all"     // the same over all states that are not terminal
 	LogProbGapAll = "log_prob_gap_all" //
-	OptimalProb   = "optimal_prob"     // of the expert alone: its probability of the optimal action, all non-terminal states
-	Converged     = "converged"        // whether the learner's training converged, 1 or 0
+	// of the expert alone: its probability of the optimal action, all non-terminal states
+	OptimalProb = "optimal_prob"
+	Converged   = "converged" // whether the learner's training converged, 1 or 0
 )
 
 // Config determines the rows of the experiment, up to rounding of the backend.
@@ -51,14 +52,14 @@ type Config struct {
 	QVIRL tabular.Config
 }
 
-// Paper returns the config of the paper's experiment: 30 worlds; 1, 7 and 15 demonstrations. The paper does not give its
-// four β "that produced distinct behaviours, ranging from random actions to optimal experts". With ours, the expert's
-// probability of the optimal action is 0.28, 0.55, 0.84 and 0.95 (over states of worlds that are not among the 30; random
-// is 0.2).
+// Paper returns the config of the paper's experiment: 30 worlds; 1, 7 and 15 demonstrations. The paper does not give
+// its four β "that produced distinct behaviours, ranging from random actions to optimal experts". With ours, the
+// expert's probability of the optimal action is 0.28, 0.55, 0.84 and 0.95 (over states of worlds that are not among the
+// 30; random is 0.2).
 //
 // Training stops earlier than by default: what is measured are probabilities, averaged over states and worlds, which a
-// tenth of a nat does not move visibly. Rounds are short: on three worlds with seeds from 1000, all problems converge in two thirds of the time
-// that rounds of 1000 steps at the default learning rate take, after which a tenth have not.
+// tenth of a nat does not move visibly. Rounds are short: on three worlds with seeds from 1000, all problems converge
+// in two thirds of the time that rounds of 1000 steps at the default learning rate take, after which a tenth have not.
 func Paper() Config {
 	c := Config{
 		World: gridworld.Paper(), Discount: 0.9, Length: 5, Demos: []int{1, 7, 15}, Betas: []float64{0.1, 0.5, 2, 10},
@@ -91,7 +92,8 @@ func (c Config) Validate() error {
 	case len(c.Seeds) == 0 || c.Chunk < 1:
 		return fmt.Errorf("sensitivity: %d seeds in chunks of %d: want at least 1 of each", len(c.Seeds), c.Chunk)
 	case len(c.Betas) == 0 || len(c.Demos) == 0:
-		return fmt.Errorf("sensitivity: %d values of β, %d numbers of demonstrations: want at least 1 of each", len(c.Betas), len(c.Demos))
+		return fmt.Errorf("sensitivity: %d values of β, %d numbers of demonstrations: want at least 1 of each",
+			len(c.Betas), len(c.Demos))
 	case c.Length < 1:
 		return fmt.Errorf("sensitivity: Length = %d, want at least 1", c.Length)
 	}
@@ -148,7 +150,8 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 		for first := 0; first < len(c.Seeds); first += c.Chunk {
 			chunk := c.Seeds[first:min(first+c.Chunk, len(c.Seeds))]
 			units = append(units, unit{demos, chunk})
-			p.Units = append(p.Units, experiment.Unit{Name: fmt.Sprintf("demos-%02d-worlds-%04d", demos, first), Cost: float64(len(chunk))})
+			p.Units = append(p.Units, experiment.Unit{Name: fmt.Sprintf("demos-%02d-worlds-%04d", demos, first),
+				Cost: float64(len(chunk))})
 		}
 	}
 	p.Run = func(ctx context.Context, i int, progress irl.Progress) (*experiment.Result, error) {
@@ -209,8 +212,10 @@ func (c Config) cases(demos int, seeds []uint64) ([]pairing, error) {
 			}
 			policy := mdp.Boltzmann(nil, sol.Q, w.MDP.Actions(), expert)
 			for i, learner := range c.Betas {
-				out = append(out, pairing{seed: seed, demos: demos, expert: expert, learner: learner, policy: policy, optimal: sol.Greedy, first: i == 0,
-					problem: &irl.Problem{MDP: w.MDP, Prior: prior, Discount: c.Discount, Beta: learner, Demos: mdp.Flatten(trajectories)}})
+				out = append(out, pairing{seed: seed, demos: demos, expert: expert, learner: learner, policy: policy,
+					optimal: sol.Greedy, first: i == 0,
+					problem: &irl.Problem{MDP: w.MDP, Prior: prior, Discount: c.Discount, Beta: learner,
+						Demos: mdp.Flatten(trajectories)}})
 			}
 		}
 	}
@@ -219,7 +224,8 @@ func (c Config) cases(demos int, seeds []uint64) ([]pairing, error) {
 
 // measure returns the rows of a pairing.
 func (c Config) measure(t pairing, post *tabular.Gaussian) []experiment.Row {
-	row := experiment.Row{Environment: c.environment(t.expert), Method: Learner(t.learner), Demos: t.demos, Seed: t.seed}
+	row := experiment.Row{Environment: c.environment(t.expert), Method: Learner(t.learner), Demos: t.demos,
+		Seed: t.seed}
 	var out []experiment.Row
 	add := func(method, metric string, value float64) {
 		row.Method, row.Metric, row.Value = method, metric, value

@@ -50,13 +50,14 @@ func TestExperiment(t *testing.T) {
 		for i, line := range lines {
 			for j, e := range line {
 				if e == nil || e.N != 4 || !(math.Abs(e.Mean) <= 1) || e.Mean == 0 {
-					t.Fatalf("%d demonstrations, learner %g, expert %g: %+v", demos, grid.Learners[i], grid.Experts[j], e)
+					t.Fatalf("%d demonstrations, learner %g, expert %g: %+v", demos, grid.Learners[i], grid.Experts[j],
+						e)
 				}
 			}
 		}
 	}
-	// a learner that takes a rational expert (2) for a random one (0.1) predicts nearly random actions, for ever; one that
-	// knows better learns from more demonstrations
+	// a learner that takes a rational expert (2) for a random one (0.1) predicts nearly random actions, for ever; one
+	// that knows better learns from more demonstrations
 	if wrong, right := grid.Cells[15][0][1].Mean, grid.Cells[15][1][1].Mean; !(wrong > right+0.1) {
 		t.Errorf("gap to a rational expert: %g of the learner with β = 0.1, %g of that with 2", wrong, right)
 	}
@@ -69,7 +70,8 @@ func TestExperiment(t *testing.T) {
 	}
 	// the learner that knows the rational expert's β is the best after 15 demonstrations, by no margin over itself
 	if best := report.Tables[4].Rows[1].Cells; best[2].Estimate.Mean != 2 || best[3].Estimate.Mean != 0 {
-		t.Errorf("best learner after 15 demonstrations: β = %g, ahead by %g", best[2].Estimate.Mean, best[3].Estimate.Mean)
+		t.Errorf("best learner after 15 demonstrations: β = %g, ahead by %g", best[2].Estimate.Mean,
+			best[3].Estimate.Mean)
 	}
 	if p := experiment.Average(rows, Expert, OptimalProb); p == nil || p.Mean < 0.2 || p.Mean > 1 {
 		t.Errorf("the experts' probability of the optimal action: %+v", p)
@@ -92,7 +94,8 @@ func TestBadConfigs(t *testing.T) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
-	if _, err := NewGrid([]experiment.Row{{Environment: "x", Method: Learner(1), Metric: ProbGap}}, ProbGap); err == nil {
+	if _, err := NewGrid([]experiment.Row{{Environment: "x", Method: Learner(1), Metric: ProbGap}},
+		ProbGap); err == nil {
 		t.Error("a foreign environment was accepted")
 	}
 }
@@ -101,8 +104,9 @@ func TestBest(t *testing.T) {
 	var rows []experiment.Row
 	for seed, gaps := range [][2]float64{{0.5, 0.2}, {0.7, 0.6}} { // of learners with β = 2 and 0.1, in each world
 		for i, beta := range []float64{2, 0.1} {
-			rows = append(rows, experiment.Row{Environment: "gridworld" + expertInfix + "2", Method: Learner(beta), Demos: 1,
-				Seed: uint64(seed), Metric: LogProbGap, Value: gaps[i]})
+			rows = append(rows, experiment.Row{Environment: "gridworld" + expertInfix + "2", Method: Learner(beta),
+				Demos: 1,
+				Seed:  uint64(seed), Metric: LogProbGap, Value: gaps[i]})
 		}
 	}
 	best, err := Best(rows, LogProbGap, "best", "Best")
@@ -110,7 +114,8 @@ func TestBest(t *testing.T) {
 		t.Fatal(err)
 	}
 	cells := best.Rows[0].Cells // advantages 0.3 and 0.1
-	if cells[0].Estimate.Mean != 0.1 || !scalar.EqualWithinAbs(cells[1].Estimate.Mean, 0.2, 1e-12) || !scalar.EqualWithinAbs(cells[1].Estimate.StdErr, 0.1, 1e-12) {
+	if cells[0].Estimate.Mean != 0.1 || !scalar.EqualWithinAbs(cells[1].Estimate.Mean, 0.2, 1e-12) ||
+		!scalar.EqualWithinAbs(cells[1].Estimate.StdErr, 0.1, 1e-12) {
 		t.Errorf("best β %+v, advantage %+v, want 0.1 and 0.2 ± 0.1", cells[0].Estimate, cells[1].Estimate)
 	}
 }

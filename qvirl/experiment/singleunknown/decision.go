@@ -67,7 +67,8 @@ func NewWeighted(p *irl.Problem, n int, seed uint64) (*Weighted, error) {
 		return nil, err
 	}
 	if !p.Prior.Independent() || n < 2 {
-		return nil, fmt.Errorf("singleunknown: weighting draws needs an independent prior and at least 2 draws, got %d", n)
+		return nil, fmt.Errorf("singleunknown: weighting draws needs an independent prior and at least 2 draws, got %d",
+			n)
 	}
 	rng := rand.New(rand.NewPCG(seed, 0))
 	draws := mat.NewDense(n, p.RewardDim(), nil)
@@ -99,7 +100,8 @@ func NewWeighted(p *irl.Problem, n int, seed uint64) (*Weighted, error) {
 		return nil, fmt.Errorf("singleunknown: no draw of the prior explains the demonstrations")
 	}
 	w := &Weighted{problem: p, LogEvidence: math.Log(sum / float64(n)), ESS: sum * sum / squares,
-		samples: &irl.Samples{Reward: mat.NewDense(n, p.RewardDim(), nil), Q: mat.NewDense(n, len(p.MDP.Uniform()), nil)}}
+		samples: &irl.Samples{Reward: mat.NewDense(n, p.RewardDim(), nil), Q: mat.NewDense(n, len(p.MDP.Uniform()),
+			nil)}}
 	cumulative, at := 0.0, 0
 	offset := rng.Float64() // systematic resampling: one draw for each of n equidistant points
 	for i := range weights {
@@ -131,7 +133,8 @@ func (w *Weighted) Sample(rng *rand.Rand, n int) (*irl.Samples, error) {
 		return nil, fmt.Errorf("singleunknown: cannot draw %d samples, want at least 1", n)
 	}
 	have, _ := w.samples.Reward.Dims()
-	out := &irl.Samples{Reward: mat.NewDense(n, w.problem.RewardDim(), nil), Q: mat.NewDense(n, len(w.problem.MDP.Uniform()), nil)}
+	out := &irl.Samples{Reward: mat.NewDense(n, w.problem.RewardDim(), nil),
+		Q: mat.NewDense(n, len(w.problem.MDP.Uniform()), nil)}
 	for i := 0; i < n; i++ {
 		at := rng.IntN(have)
 		out.Reward.SetRow(i, w.samples.Reward.RawRowView(at))

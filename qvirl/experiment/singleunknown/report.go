@@ -15,7 +15,8 @@ var tableMethods = []string{Exact, ValueWalk, ValueWalkNoDet, QVIRL, QVIRLHighes
 // paper holds the numbers in the paper's text, which are QVIRL's. The posterior mean follows from them and the map.
 var paper = func() exhibit.Reference {
 	values := map[string]exhibit.Estimate{}
-	for metric, v := range map[string]float64{RewardMean: -4.75, QThrough: 8.0, QAround: 5.2, CautiousThrough: 2.7, OnlyTile: 2.7} {
+	for metric, v := range map[string]float64{RewardMean: -4.75, QThrough: 8.0, QAround: 5.2, CautiousThrough: 2.7,
+		OnlyTile: 2.7} {
 		values[metric] = exhibit.Estimate{Mean: v, StdErr: math.NaN()}
 	}
 	return exhibit.Reference{Name: "paper", Values: map[string]map[string]exhibit.Estimate{
@@ -25,8 +26,10 @@ var paper = func() exhibit.Reference {
 // Report makes two tables for each standard deviation of the known rewards: decisions, and diagnostics.
 func Report(rows []experiment.Row, _ *experiment.Record) (*exhibit.Report, error) {
 	r := &exhibit.Report{Title: "One unknown reward: through or around?", Text: []string{
-		"The apprentice in the bottom right cell can cut through the tile of unknown reward (prior N(−1, 10²)) or go around. " +
-			"It plans with the posterior mean reward, or, cautious, with the mean less two standard deviations in every cell. " +
+		"The apprentice in the bottom right cell can cut through the tile of unknown reward (prior N(−1, 10²)) or go " +
+			"around. " +
+			"It plans with the posterior mean reward, or, cautious, with the mean less two standard deviations in " +
+			"every cell. " +
 			"The last but one column lowers the reward of the unknown tile alone."}}
 	tables, err := Tables(rows)
 	r.Tables = tables
@@ -56,17 +59,21 @@ func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 		t, err := experiment.Tabulate(byEnvironment[name], tableMethods, []exhibit.Column{
 			{Metric: RewardMean, Title: "mean of r", Decimals: 2}, {Metric: RewardStd, Title: "std of r", Decimals: 2},
 			{Metric: QThrough, Title: "Q through", Decimals: 2}, {Metric: QAround, Title: "Q around", Decimals: 2},
-			{Metric: CautiousThrough, Title: "cautious: through", Decimals: 2}, {Metric: CautiousAround, Title: "cautious: around", Decimals: 2},
+			{Metric: CautiousThrough, Title: "cautious: through", Decimals: 2},
+			{Metric: CautiousAround, Title: "cautious: around", Decimals: 2},
 			{Metric: OnlyTile, Title: "through, tile lowered", Decimals: 2}, {Metric: ELBO, Title: "ELBO", Decimals: 2},
 		}, paper)
 		if err != nil {
 			return nil, err
 		}
 		t.Name, t.Title = name, fmt.Sprintf("Other rewards known up to a standard deviation of %g", std)
-		t.Notes = []string{"The ELBO of exact is the log evidence, which no ELBO exceeds but for the closed form of the likelihood."}
+		t.Notes = []string{"The ELBO of exact is the log evidence, which no ELBO exceeds but for the closed form of " +
+			"the likelihood."}
 		out = append(out, *t)
-		if t, err = experiment.Tabulate(byEnvironment[name], []string{Exact, ValueWalk, ValueWalkNoDet}, []exhibit.Column{
-			{Metric: RHatMax, Title: "largest R̂", Decimals: 3}, {Metric: ESS, Title: "effective draws", Decimals: 0}}); err != nil {
+		if t, err = experiment.Tabulate(byEnvironment[name], []string{Exact, ValueWalk, ValueWalkNoDet},
+			[]exhibit.Column{
+				{Metric: RHatMax, Title: "largest R̂", Decimals: 3}, {Metric: ESS, Title: "effective draws",
+					Decimals: 0}}); err != nil {
 			return nil, err
 		}
 		t.Name, t.Title = name+"-diagnostics", fmt.Sprintf("Diagnostics at %g", std)

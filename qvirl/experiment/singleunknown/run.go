@@ -79,10 +79,14 @@ func (c Config) Fit(ctx context.Context, backendName string, stages *experiment.
 	if err != nil {
 		return nil, err
 	}
-	return fits, stages.Run(QVIRL, QVIRL, 2, func(progress irl.Progress) error { return c.optima(ctx, backendName, fits, progress) })
+	return fits, stages.Run(QVIRL, QVIRL, 2, func(progress irl.Progress) error {
+		return c.optima(ctx, backendName, fits,
+			progress)
+	})
 }
 
-// optima trains QVIRL from all starts, as one batch. A start at some r is the posterior under a prior that is narrow there.
+// optima trains QVIRL from all starts, as one batch. A start at some r is the posterior under a prior that is narrow
+// there.
 func (c Config) optima(ctx context.Context, backendName string, fits []*Fits, progress irl.Progress) error {
 	config := c.QVIRL
 	config.Backend = backendName
@@ -183,7 +187,8 @@ func (c Config) measure(post irl.Posterior) (map[string]float64, string, error) 
 	r := post.Reward(c.Tile)
 	out := map[string]float64{
 		RewardMean: r.Mean(), RewardStd: r.StdDev(),
-		QThrough: plain.Through(c.Cell), QAround: plain.Around(c.Cell), Through: indicator(plain.Through(c.Cell) > plain.Around(c.Cell)),
+		QThrough: plain.Through(c.Cell), QAround: plain.Around(c.Cell),
+		Through:         indicator(plain.Through(c.Cell) > plain.Around(c.Cell)),
 		CautiousThrough: cautious.Through(c.Cell), CautiousAround: cautious.Around(c.Cell),
 		ThroughCautious: indicator(cautious.Through(c.Cell) > cautious.Around(c.Cell)), OnlyTile: tile.Through(c.Cell),
 	}

@@ -1,13 +1,14 @@
-// Package singleunknown is the paper's illustration with one unknown reward (App. "Illustrative Gridworld Experiment with
-// a Single Unknown State"): is it worth cutting through a tile of unknown reward, or should the apprentice go around?
+// Package singleunknown is the paper's illustration with one unknown reward (App. "Illustrative Gridworld Experiment
+// with a Single Unknown State"): is it worth cutting through a tile of unknown reward, or should the apprentice go
+// around?
 //
 // The paper prints the map as a picture only. A goal of 20 and −1 in all other cells are what gives its Q-values: going
-// around takes four steps, −1 − 0.8 − 0.64 − 0.512 + 0.4096·20 = 5.24 (the paper's 5.2), and going up through the tile is
-// worth −1 + 0.8 r + 0.64·20 = 11.8 + 0.8 r, the paper's 8.0 at a posterior mean of r = −4.75.
+// around takes four steps, −1 − 0.8 − 0.64 − 0.512 + 0.4096·20 = 5.24 (the paper's 5.2), and going up through the tile
+// is worth −1 + 0.8 r + 0.64·20 = 11.8 + 0.8 r, the paper's 8.0 at a posterior mean of r = −4.75.
 //
-// The posterior has a difficulty that the paper does not mention. Which way is best changes at r = −8.25 (from the cell in
-// question) and at r = −1 (from the centre), and where it does, the optimal values have a kink as functions of r. The
-// tighter the other rewards are known, the less can a Gaussian over values reach beyond a kink, and at a standard
+// The posterior has a difficulty that the paper does not mention. Which way is best changes at r = −8.25 (from the cell
+// in question) and at r = −1 (from the centre), and where it does, the optimal values have a kink as functions of r.
+// The tighter the other rewards are known, the less can a Gaussian over values reach beyond a kink, and at a standard
 // deviation of 0.1 the ELBO has a local maximum for each interval between kinks. Config.Starts begins training in each.
 package singleunknown
 
@@ -32,16 +33,18 @@ const (
 	ValueWalkNoDet = "valuewalk-nodet" // without the log-determinant
 	QVIRL          = "qvirl"           // trained from its usual start
 	QVIRLHighest   = "qvirl-highest"   // the one with the highest ELBO of all starts
-	QVIRLBetween   = "qvirl-between"   // started where the tile is worth cutting through from the cell, but not from the centre
+	// started where the tile is worth cutting through from the cell, but not from the centre
+	QVIRLBetween = "qvirl-between"
 )
 
 // The metrics.
 const (
-	RewardMean      = "reward_mean"        // posterior mean of the unknown reward r
-	RewardStd       = "reward_std"         // its standard deviation
-	QThrough        = "q_through"          // Q-value of going through the tile, for the posterior mean reward
-	QAround         = "q_around"           // Q-value of going around
-	CautiousThrough = "q_through_cautious" // the same for the mean less Config.Caution standard deviations, in all cells
+	RewardMean = "reward_mean" // posterior mean of the unknown reward r
+	RewardStd  = "reward_std"  // its standard deviation
+	QThrough   = "q_through"   // Q-value of going through the tile, for the posterior mean reward
+	QAround    = "q_around"    // Q-value of going around
+	// the same for the mean less Config.Caution standard deviations, in all cells
+	CautiousThrough = "q_through_cautious"
 	CautiousAround  = "q_around_cautious"
 	OnlyTile        = "q_through_cautious_tile" // as q_through_cautious, with only the tile's reward lowered
 	Through         = "through"                 // whether the mean's apprentice goes through, 1 or 0
@@ -74,8 +77,8 @@ type Config struct {
 	QVIRL     tabular.Config
 }
 
-// Paper returns the config of the paper's illustration. It gives the demonstration as a picture only: ours goes from the
-// top left along the top to the goal, which says nothing about the way from the bottom right.
+// Paper returns the config of the paper's illustration. It gives the demonstration as a picture only: ours goes from
+// the top left along the top to the goal, which says nothing about the way from the bottom right.
 func Paper() Config {
 	c := Config{
 		Drawing: "-1 -1 20T\n-1 -1 -1\n-1 -1 -1", Tile: 5, Cell: 8, TileMean: -1, TileStd: 10,
@@ -131,7 +134,8 @@ func (c Config) Validate() error {
 	n := len(w.Reward)
 	switch {
 	case c.Tile < 0 || c.Tile >= n || c.Cell < 0 || c.Cell >= n || c.Start < 0 || c.Start >= n:
-		return fmt.Errorf("singleunknown: Tile = %d, Cell = %d, Start = %d: want cells in 0..%d", c.Tile, c.Cell, c.Start, n-1)
+		return fmt.Errorf("singleunknown: Tile = %d, Cell = %d, Start = %d: want cells in 0..%d", c.Tile, c.Cell,
+			c.Start, n-1)
 	case gridworld.Neighbour(w.Width, w.Height, c.Cell, gridworld.Up) != c.Tile:
 		return fmt.Errorf("singleunknown: Tile = %d is not the cell above Cell = %d", c.Tile, c.Cell)
 	case len(c.KnownStds) == 0:
@@ -163,8 +167,9 @@ func environment(knownStd float64) string { return fmt.Sprintf("gridworld-3x3-kn
 // Definition is the experiment as the command lists it.
 func Definition() experiment.Definition {
 	return experiment.Definition{
-		Name:   Name,
-		Short:  "A tile of unknown reward on a 3×3 gridworld: cut through or go around? (Fig. 3x3-gridworld-single-rew)",
+		Name: Name,
+		Short: "A tile of unknown reward on a 3×3 gridworld: cut through or go around? (Fig. " +
+			"3x3-gridworld-single-rew)",
 		Scales: []string{"quick", "paper"},
 		Plan:   New,
 		Report: Report,

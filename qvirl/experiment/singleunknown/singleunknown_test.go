@@ -46,8 +46,8 @@ func TestMapGivesThePapersQValues(t *testing.T) {
 	}
 }
 
-// With a single decision and one unknown reward, the posterior follows from quadrature over it; the other rewards, known
-// up to 0.1, move it by less than the Monte Carlo error.
+// With a single decision and one unknown reward, the posterior follows from quadrature over it; the other rewards,
+// known up to 0.1, move it by less than the Monte Carlo error.
 func TestWeightedAgainstQuadrature(t *testing.T) {
 	c := Paper()
 	w, err := c.World()
@@ -112,13 +112,15 @@ func TestExperiment(t *testing.T) {
 	}
 	for _, method := range []string{Exact, ValueWalk, QVIRL, QVIRLHighest, QVIRLBetween} {
 		// the exact posterior at known rewards ± 1 is r = −5.7 ± 7.2; short computations stay within 2 of it
-		if m, s := value(method, RewardMean), value(method, RewardStd); !(math.Abs(m+5.7) <= 2) || !scalar.EqualWithinAbs(s, 7.2, 2) {
+		if m, s := value(method, RewardMean), value(method, RewardStd); !(math.Abs(m+5.7) <= 2) ||
+			!scalar.EqualWithinAbs(s, 7.2, 2) {
 			t.Errorf("%s: r = %.2f ± %.2f, want about −5.7 ± 7.2", method, m, s)
 		}
 		if value(method, Through) != 1 || value(method, ThroughCautious) != 0 {
 			t.Errorf("%s: the mean's apprentice should go through, the cautious one around", method)
 		}
-		if got, want := value(method, QThrough), 11.8+0.8*value(method, RewardMean); !scalar.EqualWithinAbs(got, want, 1) {
+		if got, want := value(method, QThrough), 11.8+0.8*value(method, RewardMean); !scalar.EqualWithinAbs(got, want,
+			1) {
 			t.Errorf("%s: Q through %g, want about %g", method, got, want)
 		}
 	}

@@ -1,5 +1,5 @@
-// Package worlds holds what several experiments share: the paper's random gridworlds with their demonstrations ([World]), the methods that
-// are compared on them by name ([Fitter]), and how their posteriors are measured.
+// Package worlds holds what several experiments share: the paper's random gridworlds with their demonstrations
+// ([World]), the methods that are compared on them by name ([Fitter]), and how their posteriors are measured.
 package worlds
 
 import (
@@ -27,10 +27,12 @@ const (
 	QVIRLSVILogEP  = "qvirl-svi-log-e-p" // the same with the log of the expected likelihood, as in the closed form
 	QVIRLLogEP     = "qvirl-log-e-p"     // the paper's divergence with the likelihood of QVIRLSVILogEP, from draws
 	QVIRLELogP     = "qvirl-e-log-p"     // the paper's divergence with the likelihood of QVIRLSVI, from draws
-	QVIRLMatched   = method.Matched      // warped marginals, matched to a short walk from the paper's objective, trained briefly
-	QVIRLRefined   = method.Refined      // the paper's objective, trained briefly, and refined by Hamiltonian transitions
-	AVRIL          = method.AVRIL        // with the λ that is best on held-out worlds
-	AVRILPrefix    = AVRIL + "-"
+	// warped marginals, matched to a short walk from the paper's objective, trained briefly
+	QVIRLMatched = method.Matched
+	// the paper's objective, trained briefly, and refined by Hamiltonian transitions
+	QVIRLRefined = method.Refined
+	AVRIL        = method.AVRIL // with the λ that is best on held-out worlds
+	AVRILPrefix  = AVRIL + "-"
 )
 
 // The metrics beside those of package metric. They describe the computation, not the posterior.
@@ -47,10 +49,11 @@ const (
 
 // WorldConfig determines the rows of the experiment, up to rounding of the backend.
 type Config struct {
-	World        gridworld.Config // of the random worlds; the prior over rewards is the distribution they are drawn from
-	Trajectories int              // demonstrations in each world
-	Length       int              // steps of each, at most
-	Beta         float64          // rationality of the expert
+	// of the random worlds; the prior over rewards is the distribution they are drawn from
+	World        gridworld.Config
+	Trajectories int     // demonstrations in each world
+	Length       int     // steps of each, at most
+	Beta         float64 // rationality of the expert
 	Discount     float64
 	Seeds        []uint64 // of the worlds
 	Chunk        int      // worlds to a unit; QVIRL trains the worlds of a unit as one batch
@@ -66,15 +69,16 @@ type Config struct {
 	QVIRL        tabular.Config
 	QVIRL20k     tabular.Config
 	QVIRLMaxMean tabular.Config
-	QVIRLSVI     tabular.Config         // of QVIRLSVILogEP, QVIRLLogEP and QVIRLELogP, too, but for what their names say
-	QVIRLStart   tabular.Config         // of the posterior from which the walks of QVIRLMatched and QVIRLRefined start
-	Match        valuewalk.RefineConfig // of QVIRLMatched's walk
-	Refine       valuewalk.RefineConfig // of QVIRLRefined's
-	AVRIL        avril.Config
+	// of QVIRLSVILogEP, QVIRLLogEP and QVIRLELogP, too, but for what their names say
+	QVIRLSVI   tabular.Config
+	QVIRLStart tabular.Config         // of the posterior from which the walks of QVIRLMatched and QVIRLRefined start
+	Match      valuewalk.RefineConfig // of QVIRLMatched's walk
+	Refine     valuewalk.RefineConfig // of QVIRLRefined's
+	AVRIL      avril.Config
 }
 
-// PaperWorlds returns the config of the full experiment: 100 worlds, seeds 0–99. They were committed before anything was tuned;
-// tuning used seeds from 1000 on.
+// PaperWorlds returns the config of the full experiment: 100 worlds, seeds 0–99. They were committed before anything
+// was tuned; tuning used seeds from 1000 on.
 func Paper() Config {
 	maxMean := tabular.PaperConfig()
 	maxMean.Name, maxMean.Maximum = QVIRLMaxMean, graphs.MaxMean
@@ -83,9 +87,11 @@ func Paper() Config {
 		Seeds: seeds(0, 100), Chunk: 20, Again: 20, Draws: 5000,
 		Methods: []string{QVIRL, QVIRL20k, QVIRLMaxMean, QVIRLMatched, QVIRLRefined, AVRIL, "avril-0.17"},
 		HeldOut: seeds(1000, 10), Lambdas: avril.Lambdas, Lambda: 0.02,
-		ValueWalk: valuewalk.Default(), QVIRL: tabular.DefaultConfig(), QVIRL20k: tabular.PaperConfig(), QVIRLMaxMean: maxMean,
-		QVIRLSVI: tabular.MonteCarloConfig(), QVIRLStart: tabular.StartConfig(), Match: matched.Default(), Refine: valuewalk.DefaultRefine(),
-		AVRIL: avril.Default(),
+		ValueWalk: valuewalk.Default(), QVIRL: tabular.DefaultConfig(), QVIRL20k: tabular.PaperConfig(),
+		QVIRLMaxMean: maxMean,
+		QVIRLSVI:     tabular.MonteCarloConfig(), QVIRLStart: tabular.StartConfig(), Match: matched.Default(),
+		Refine: valuewalk.DefaultRefine(),
+		AVRIL:  avril.Default(),
 	}
 }
 

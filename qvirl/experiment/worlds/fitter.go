@@ -6,8 +6,8 @@ import (
 	"github.com/go-birl/birl/qvirl/irl"
 )
 
-// Fitter fits the methods of a config to worlds. It keeps the methods, some of which compile a program once. It is not safe
-// for concurrent use.
+// Fitter fits the methods of a config to worlds. It keeps the methods, some of which compile a program once. It is not
+// safe for concurrent use.
 type Fitter struct {
 	config  Config
 	backend string
@@ -20,7 +20,8 @@ func (c Config) NewFitter(backendName string) *Fitter {
 }
 
 // Fit fits the method of the given name to worlds, and returns their posteriors. progress may be nil.
-func (f *Fitter) Fit(ctx context.Context, name string, worlds []*World, progress irl.Progress) ([]irl.Posterior, error) {
+func (f *Fitter) Fit(ctx context.Context, name string, worlds []*World, progress irl.Progress) ([]irl.Posterior,
+	error) {
 	m := f.methods[name]
 	if m == nil {
 		var err error

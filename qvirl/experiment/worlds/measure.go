@@ -13,8 +13,10 @@ import (
 	"github.com/go-birl/birl/qvirl/tabular"
 )
 
-// Measure returns the rows of a method's metrics in each world, [worlds][metrics]. progress counts worlds and may be nil.
-func (c Config) Measure(ctx context.Context, environment, method string, worlds []*World, posts []irl.Posterior, refs []metric.References,
+// Measure returns the rows of a method's metrics in each world, [worlds][metrics]. progress counts worlds and may be
+// nil.
+func (c Config) Measure(ctx context.Context, environment, method string, worlds []*World, posts []irl.Posterior,
+	refs []metric.References,
 	progress irl.Progress) ([][]experiment.Row, error) {
 	out := make([][]experiment.Row, len(worlds))
 	err := experiment.Parallel(ctx, len(worlds), progress, func(i int) error {
@@ -41,9 +43,9 @@ func (c Config) Measure(ctx context.Context, environment, method string, worlds 
 	return out, nil
 }
 
-// Samples returns the joint samples by which a posterior is judged: all of its own if it consists of samples, and n draws
-// otherwise (tabular.ImpliedSamples: rewards that belong exactly to draws of values), which depend on the seed of the world and
-// the name of the method.
+// Samples returns the joint samples by which a posterior is judged: all of its own if it consists of samples, and n
+// draws otherwise (tabular.ImpliedSamples: rewards that belong exactly to draws of values), which depend on the seed of
+// the world and the name of the method.
 func Samples(post irl.Posterior, n int, seed uint64, method string) (*irl.Samples, error) {
 	if p, ok := post.(interface{ Samples() *irl.Samples }); ok {
 		return p.Samples(), nil

@@ -12,16 +12,16 @@ import (
 	"github.com/go-birl/birl/qvirl/irl"
 )
 
-// Study is one world and its posteriors, kept in a folder: what a notebook looks at cell by cell without fitting a method
-// twice.
+// Study is one world and its posteriors, kept in a folder: what a notebook looks at cell by cell without fitting a
+// method twice.
 type Study struct {
 	Config Config
 	World  *World
 	dir    string
 }
 
-// NewStudy returns the study of the world with the given seed. Posteriors are kept in dir, which is made if need be, under
-// names that depend on the config.
+// NewStudy returns the study of the world with the given seed. Posteriors are kept in dir, which is made if need be,
+// under names that depend on the config.
 func NewStudy(c Config, seed uint64, dir string) (*Study, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -53,7 +53,8 @@ func (s *Study) Posterior(ctx context.Context, name string, progress irl.Progres
 }
 
 // Posteriors returns the posteriors of several methods by name.
-func (s *Study) Posteriors(ctx context.Context, names []string, progress irl.Progress) (map[string]irl.Posterior, error) {
+func (s *Study) Posteriors(ctx context.Context, names []string, progress irl.Progress) (map[string]irl.Posterior,
+	error) {
 	out := map[string]irl.Posterior{}
 	for _, name := range names {
 		var err error

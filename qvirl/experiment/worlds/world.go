@@ -125,9 +125,10 @@ func (c Config) variational(name string) tabular.Config {
 	return config
 }
 
-// FitWorld fits the methods of the given names to one world, one after the other, and returns their posteriors by name. It
-// is what the pictures of a single world are drawn from. progress counts methods and may be nil.
-func (c Config) FitWorld(ctx context.Context, w *World, names []string, backendName string, progress irl.Progress) (map[string]irl.Posterior, error) {
+// FitWorld fits the methods of the given names to one world, one after the other, and returns their posteriors by name.
+// It is what the pictures of a single world are drawn from. progress counts methods and may be nil.
+func (c Config) FitWorld(ctx context.Context, w *World, names []string, backendName string,
+	progress irl.Progress) (map[string]irl.Posterior, error) {
 	out, fitter := map[string]irl.Posterior{}, c.NewFitter(backendName)
 	for i, name := range names {
 		progress.Report(i, len(names), name)

@@ -82,7 +82,8 @@ func (c Config) posteriorOf(m irl.Method) Fitter {
 	}
 }
 
-// judged is the Fitter of what the command fit does: a method whose answer is judged, and left for samples where it is not trusted.
+// judged is the Fitter of what the command fit does: a method whose answer is judged, and left for samples where it is
+// not trusted.
 func (c Config) judged(m irl.Method) Fitter {
 	return func(ctx context.Context, p *irl.Problem, progress irl.Progress) (*summary.Summary, bool, string, error) {
 		r, err := verdict.Fit(ctx, m, p, true, c.Verdict, progress)

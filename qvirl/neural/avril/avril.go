@@ -22,13 +22,14 @@ const (
 	rewardOutputs
 )
 
-// Continuous is AVRIL in continuous spaces, in its batch form (Chan & van der Schaar 2021, Sec. 3.3): it sees demonstrated
-// transitions (s, a, s', a') alone. It minimises, per transition,
+// Continuous is AVRIL in continuous spaces, in its batch form (Chan & van der Schaar 2021, Sec. 3.3): it sees
+// demonstrated transitions (s, a, s', a') alone. It minimises, per transition,
 //
 //	−log π(a|s) + KL(N(m, d²) ‖ N(0, σ²)) − λ log N(Q(s,a) − γ Q(s',a'); m, d²)
 //
-// with π(a|s) ∝ exp(βQ(s,a)), and the mean m and deviation d of the reward R(s,a) given by a second network. A transition that
-// ended the episode has no future; the last one of a trajectory that ended otherwise has no a' and no part in the last term.
+// with π(a|s) ∝ exp(βQ(s,a)), and the mean m and deviation d of the reward R(s,a) given by a second network. A
+// transition that ended the episode has no future; the last one of a trajectory that ended otherwise has no a' and no
+// part in the last term.
 type Objective struct {
 	// Lambda is λ; the authors' code has 1.
 	Lambda float64 `json:"lambda"`
@@ -76,7 +77,8 @@ func (Objective) Noise(expert, aux, actions int) int { return 0 }
 func (o Objective) Loss(w *neural.Weights, b *neural.Batch) neural.Loss {
 	t := &b.Expert
 	n := t.Len()
-	q := graph.Squeeze(w.Network(networkQ, graph.Concatenate([]*graph.Node{t.State, t.Next}, 1)), -1) // [runs, 2n, actions]
+	// [runs, 2n, actions]
+	q := graph.Squeeze(w.Network(networkQ, graph.Concatenate([]*graph.Node{t.State, t.Next}, 1)), -1)
 	now, next := graph.SliceAxis(q, 1, graph.AxisRange(0, n)), graph.SliceAxis(q, 1, graph.AxisRange(n))
 	logProbs := graph.LogSoftmax(graph.MulScalar(now, w.Beta()), -1)
 	logLikelihood := graph.ReduceMean(choose(logProbs, t.Action), -1) // [runs]
@@ -92,7 +94,8 @@ func (o Objective) Loss(w *neural.Weights, b *neural.Batch) neural.Loss {
 
 	difference := graph.Sub(choose(now, t.Action), graph.Mul(t.Discount, choose(next, t.NextAction)))
 	standardised := graph.Mul(graph.Sub(difference, mean), graph.Exp(graph.Neg(logStd)))
-	logDensity := graph.AddScalar(graph.Sub(graph.MulScalar(graph.Square(standardised), -0.5), logStd), -math.Log(2*math.Pi)/2)
+	logDensity := graph.AddScalar(graph.Sub(graph.MulScalar(graph.Square(standardised), -0.5), logStd),
+		-math.Log(2*math.Pi)/2)
 	known := graph.ReduceSum(t.NextAction, -1) // 1 where there is a', [runs, n]
 	ended := graph.ConvertDType(graph.Equal(t.Discount, graph.ZerosLike(t.Discount)), known.DType())
 	known = graph.Max(known, ended)

@@ -37,8 +37,9 @@ func fitContinuous(t *testing.T, o Objective) *neural.Fitted {
 	for i := range d.Actions {
 		d.Actions[i] = random.IntN(testActions)
 	}
-	models, err := l.Fit(context.Background(), &neural.Task{Observation: testObservation, Actions: testActions, Discount: testDiscount,
-		Beta: testBeta, Runs: []neural.Run{{Demos: []demo.Trajectory{d}, Seed: 3}}}, nil)
+	models, err := l.Fit(context.Background(), &neural.Task{Observation: testObservation, Actions: testActions,
+		Discount: testDiscount,
+		Beta:     testBeta, Runs: []neural.Run{{Demos: []demo.Trajectory{d}, Seed: 3}}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +47,8 @@ func fitContinuous(t *testing.T, o Objective) *neural.Fitted {
 }
 
 // plainContinuous is the loss in plain Go, and what it is made of.
-func plainContinuous(p neuraltest.Parameters, o Objective, b *neuraltest.Batch) (total, logLikelihood, kl, constraint float64) {
+func plainContinuous(p neuraltest.Parameters, o Objective, b *neuraltest.Batch) (total, logLikelihood, kl,
+	constraint float64) {
 	n := float64(len(b.State))
 	value := func(s []float64) (q []float64) {
 		for _, out := range p.Network(networkQ, neural.Heads, testActions, s) {
@@ -90,7 +92,8 @@ func TestContinuousLossAndGradientAgreeWithPlainGo(t *testing.T) {
 		if !scalar.EqualWithinAbs(total, want, 2e-6*(1+math.Abs(want))) { // float32
 			t.Errorf("%+v: loss %g, plain Go has %g", o, total, want)
 		}
-		for name, want := range map[string]float64{neural.TermLogLikelihood: logLikelihood, neural.TermKL: kl, "constraint": constraint} {
+		for name, want := range map[string]float64{neural.TermLogLikelihood: logLikelihood, neural.TermKL: kl,
+			"constraint": constraint} {
 			if got := terms[name]; !scalar.EqualWithinAbs(got, want, 2e-6*(1+math.Abs(want))) || want == 0 {
 				t.Errorf("%+v: %s %g, plain Go has %g", o, name, got, want)
 			}

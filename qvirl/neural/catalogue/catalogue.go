@@ -37,8 +37,8 @@ type Method struct {
 // members is the number of models of an ensemble; the paper's.
 const members = 5
 
-// ofEnsembles are the fields of an ensemble's default config that are not those of all methods: the average of its members is what holds back
-// their confidence, and to calibrate each would take six times as long.
+// ofEnsembles are the fields of an ensemble's default config that are not those of all methods: the average of its
+// members is what holds back their confidence, and to calibrate each would take six times as long.
 const ofEnsembles = `{"Training": {"Folds": 0}}`
 
 // defaultPriorStd is the standard deviation of rewards under QVIRL's prior at the beginning of training.
@@ -48,22 +48,27 @@ const defaultPriorStd = 1
 var methods = []Method{
 	{
 		Name: variational.Name, Short: "Q-based variational IRL, with a Gaussian-process prior over rewards", Aux: true,
-		build: builder(variational.DefaultObjective(defaultPriorStd), 0, "", func(c Config[variational.Objective]) (neural.Method, error) {
-			return variational.New(c.Training, c.Objective)
-		}),
+		build: builder(variational.DefaultObjective(defaultPriorStd), 0, "",
+			func(c Config[variational.Objective]) (neural.Method, error) {
+				return variational.New(c.Training, c.Objective)
+			}),
 		load: load[variational.Objective],
 	},
 	{
 		Name: variational.NameEnsemble, Short: "an ensemble of QVIRL's models", Aux: true, Members: members,
-		build: builder(variational.DefaultObjective(defaultPriorStd), members, ofEnsembles, func(c Config[variational.Objective]) (neural.Method, error) {
-			return variational.NewEnsemble(c.Training, c.Objective, c.Members)
-		}),
+		build: builder(variational.DefaultObjective(defaultPriorStd), members, ofEnsembles,
+			func(c Config[variational.Objective]) (neural.Method, error) {
+				return variational.NewEnsemble(c.Training, c.Objective, c.Members)
+			}),
 		load: loadEnsemble[variational.Objective],
 	},
 	{
 		Name: cloning.Name, Short: "behaviour cloning",
-		build: builder(cloning.Objective{}, 0, "", func(c Config[cloning.Objective]) (neural.Method, error) { return cloning.New(c.Training) }),
-		load:  load[cloning.Objective],
+		build: builder(cloning.Objective{}, 0, "", func(c Config[cloning.Objective]) (neural.Method,
+			error) {
+			return cloning.New(c.Training)
+		}),
+		load: load[cloning.Objective],
 	},
 	{
 		Name: iqlearn.Name, Short: "IQ-Learn (Garg et al. 2021), offline",
@@ -74,9 +79,10 @@ var methods = []Method{
 	},
 	{
 		Name: iqlearn.NameEnsemble, Short: "an ensemble of IQ-Learn's models", Members: members,
-		build: builder(iqlearn.DefaultObjective(), members, ofEnsembles, func(c Config[iqlearn.Objective]) (neural.Method, error) {
-			return iqlearn.NewEnsemble(c.Training, c.Objective, c.Members)
-		}),
+		build: builder(iqlearn.DefaultObjective(), members, ofEnsembles,
+			func(c Config[iqlearn.Objective]) (neural.Method, error) {
+				return iqlearn.NewEnsemble(c.Training, c.Objective, c.Members)
+			}),
 		load: loadEnsemble[iqlearn.Objective],
 	},
 	{
@@ -88,9 +94,10 @@ var methods = []Method{
 	},
 }
 
-// builder returns what builds a method from its default config, with the fields that the JSON objects own, the method's, and then override
-// replace.
-func builder[O any](objective O, members int, own string, build func(Config[O]) (neural.Method, error)) func(neural.Config, []byte) (neural.Method, error) {
+// builder returns what builds a method from its default config, with the fields that the JSON objects own, the
+// method's, and then override replace.
+func builder[O any](objective O, members int, own string, build func(Config[O]) (neural.Method,
+	error)) func(neural.Config, []byte) (neural.Method, error) {
 	return func(training neural.Config, override []byte) (neural.Method, error) {
 		c := Config[O]{Training: training, Objective: objective, Members: members}
 		for _, fields := range [][]byte{[]byte(own), override} {
@@ -131,8 +138,8 @@ func Find(name string) (*Method, error) {
 	return nil, fmt.Errorf("there is no method %q; there are %s", name, strings.Join(Names(), ", "))
 }
 
-// New returns the method with the given training and its default objective. override, if not nil, is a JSON object with fields of
-// Config that replace those.
+// New returns the method with the given training and its default objective. override, if not nil, is a JSON object with
+// fields of Config that replace those.
 func (m *Method) New(training neural.Config, override []byte) (neural.Method, error) {
 	method, err := m.build(training, override)
 	if err != nil {
@@ -141,7 +148,8 @@ func (m *Method) New(training neural.Config, override []byte) (neural.Method, er
 	return method, nil
 }
 
-// Load reads a model of any method from its folder. backend is what predictions are computed on, as backend.Get takes it.
+// Load reads a model of any method from its folder. backend is what predictions are computed on, as backend.Get takes
+// it.
 func Load(dir, backend string) (neural.Model, error) {
 	name, err := neural.StoredMethod(dir)
 	if err != nil {

@@ -14,10 +14,12 @@ import (
 // sharedDemos is where demonstrations that others have made lie beside the project, on machines that have them.
 const sharedDemos = "../../../../shared/demos"
 
-// TestMethodsLearnFromDemonstrationsOfOthers trains each method for a moment, and holds it against what knows only how often each
-// action is taken: about log ½ on CartPole and −0.77 on Acrobot, of whose demonstrators the log-likelihood is −0.555 and −0.550.
+// TestMethodsLearnFromDemonstrationsOfOthers trains each method for a moment, and holds it against what knows only how
+// often each action is taken: about log ½ on CartPole and −0.77 on Acrobot, of whose demonstrators the log-likelihood
+// is −0.555 and −0.550.
 func TestMethodsLearnFromDemonstrationsOfOthers(t *testing.T) {
-	for file, want := range map[string]float64{"cartpole_zoo_qrdqn_beta3.npz": -0.66, "acrobot_zoo_qrdqn_beta3.npz": -0.72} {
+	for file, want := range map[string]float64{"cartpole_zoo_qrdqn_beta3.npz": -0.66,
+		"acrobot_zoo_qrdqn_beta3.npz": -0.72} {
 		path := filepath.Join(sharedDemos, file)
 		if _, err := os.Stat(path); err != nil {
 			t.Logf("%s is not on this machine: nothing was learnt from it", file)
@@ -34,7 +36,8 @@ func TestMethodsLearnFromDemonstrationsOfOthers(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := neural.DefaultConfig()
-			c.Hidden, c.Steps, c.ReportEvery, c.LearningRate, c.Folds, c.Backend = []int{32, 32}, 200, 100, 5e-3, 2, "go"
+			c.Hidden, c.Steps, c.ReportEvery, c.LearningRate, c.Folds, c.Backend = []int{32, 32}, 200, 100, 5e-3, 2,
+				"go"
 			var override []byte
 			if entry.Members > 0 {
 				override = []byte(`{"Members": 2}`) // to save time
@@ -43,7 +46,8 @@ func TestMethodsLearnFromDemonstrationsOfOthers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			models, err := m.Fit(context.Background(), &neural.Task{Observation: set.ObservationSize(), Actions: set.Actions, Discount: 0.99,
+			models, err := m.Fit(context.Background(), &neural.Task{Observation: set.ObservationSize(),
+				Actions: set.Actions, Discount: 0.99,
 				Beta: 3, Runs: []neural.Run{{Demos: set.Trajectories[:10]}}}, nil)
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
@@ -52,7 +56,8 @@ func TestMethodsLearnFromDemonstrationsOfOthers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Logf("%s, %s: held-out log-likelihood %.3f (demonstrator %.3f), calibration error %.3f", file, name, s.LogLikelihood, *s.ExpertLogLikelihood, s.ECE)
+			t.Logf("%s, %s: held-out log-likelihood %.3f (demonstrator %.3f), calibration error %.3f", file, name,
+				s.LogLikelihood, *s.ExpertLogLikelihood, s.ECE)
 			if s.LogLikelihood < want {
 				t.Errorf("%s, %s: held-out log-likelihood %g, want at least %g", file, name, s.LogLikelihood, want)
 			}
@@ -61,7 +66,8 @@ func TestMethodsLearnFromDemonstrationsOfOthers(t *testing.T) {
 }
 
 func TestUnknownMethodsAndFieldsAreRefused(t *testing.T) {
-	if _, err := Find("dqn"); err == nil || !strings.Contains(err.Error(), "dqn") || !strings.Contains(err.Error(), "iqlearn-ensemble") {
+	if _, err := Find("dqn"); err == nil || !strings.Contains(err.Error(), "dqn") ||
+		!strings.Contains(err.Error(), "iqlearn-ensemble") {
 		t.Errorf("error %v, want one that lists the methods", err)
 	}
 	for _, name := range Names() {
@@ -69,7 +75,8 @@ func TestUnknownMethodsAndFieldsAreRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := m.New(neural.DefaultConfig(), []byte(`{"Objective": {"gravity": 1}}`)); err == nil || !strings.Contains(err.Error(), name) {
+		if _, err := m.New(neural.DefaultConfig(), []byte(`{"Objective": {"gravity": 1}}`)); err == nil ||
+			!strings.Contains(err.Error(), name) {
 			t.Errorf("%s: error %v for a field that its objective does not have", name, err)
 		}
 		learner, err := m.New(neural.DefaultConfig(), []byte(`{"Training": {"Steps": 7}}`))

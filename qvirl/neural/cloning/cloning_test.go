@@ -36,7 +36,8 @@ func started(t *testing.T, a neural.Architecture) *neural.Fitted {
 	for i := range d.Actions {
 		d.Actions[i] = random.IntN(actions)
 	}
-	models, err := m.Fit(context.Background(), &neural.Task{Observation: observation, Actions: actions, Discount: 0.9, Beta: 2,
+	models, err := m.Fit(context.Background(), &neural.Task{Observation: observation, Actions: actions, Discount: 0.9,
+		Beta: 2,
 		Runs: []neural.Run{{Demos: []demo.Trajectory{d}, Seed: 5}}}, nil)
 	if err != nil {
 		t.Fatal(err)

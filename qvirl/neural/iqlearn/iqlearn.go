@@ -19,7 +19,8 @@ const (
 // network is the name of the Q-function.
 const network = "q"
 
-// ValueTerm names how the second term of the objective, the soft value of the initial states, is estimated from demonstrations.
+// ValueTerm names how the second term of the objective, the soft value of the initial states, is estimated from
+// demonstrations.
 type ValueTerm string
 
 const (

@@ -44,7 +44,8 @@ func testTask(runs int) *neural.Task {
 }
 
 // plainLoss is the negative objective in plain Go, and what it is made of.
-func plainLoss(p neuraltest.Parameters, o Objective, b *neuraltest.Batch) (total, logLikelihood, reward, value, chi2 float64) {
+func plainLoss(p neuraltest.Parameters, o Objective, b *neuraltest.Batch) (total, logLikelihood, reward, value,
+	chi2 float64) {
 	temperature := o.Temperature
 	if temperature == 0 {
 		temperature = 1 / beta
@@ -96,7 +97,8 @@ func TestLossAndGradientAgreeWithPlainGo(t *testing.T) {
 		if !scalar.EqualWithinAbs(total, want, 2e-6*(1+math.Abs(want))) { // float32
 			t.Errorf("%+v: loss %g, plain Go has %g", o, total, want)
 		}
-		for name, want := range map[string]float64{neural.TermLogLikelihood: logLikelihood, "reward": reward, "value": value, "chi2": chi2} {
+		for name, want := range map[string]float64{neural.TermLogLikelihood: logLikelihood, "reward": reward,
+			"value": value, "chi2": chi2} {
 			if got := terms[name]; !scalar.EqualWithinAbs(got, want, 2e-6*(1+math.Abs(want))) || want == 0 {
 				t.Errorf("%+v: %s %g, plain Go has %g", o, name, got, want)
 			}
@@ -130,7 +132,9 @@ func TestWithTDTheLossIsClonesWithRegularisation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := -terms[neural.TermLogLikelihood]/beta + terms["chi2"]; !scalar.EqualWithinAbs(total, want, 1e-5) || total == 0 { // float32
+	// float32
+	if want := -terms[neural.TermLogLikelihood]/beta + terms["chi2"]; !scalar.EqualWithinAbs(total, want, 1e-5) ||
+		total == 0 {
 		t.Errorf("loss %g, want −log-likelihood/β + χ² = %g", total, want)
 	}
 }
@@ -173,8 +177,10 @@ func TestEnsembleAveragesProbabilities(t *testing.T) {
 		if !scalar.EqualWithinAbs(math.Exp(float64(got.LogProbs[k])), mean[k], 1e-6) { // float32
 			t.Fatalf("probability %d is %g, the members' mean %g", k, math.Exp(float64(got.LogProbs[k])), mean[k])
 		}
-		if !scalar.EqualWithinAbs(math.Exp(float64(got.Own[k])), own[k], 1e-6) || got.Values[k] != got.Own[k] || math.Abs(mean[k]-own[k]) < 1e-6 {
-			t.Fatalf("before calibration, probability %d is %g, the members' mean %g, the value %g", k, math.Exp(float64(got.Own[k])), own[k], got.Values[k])
+		if !scalar.EqualWithinAbs(math.Exp(float64(got.Own[k])), own[k], 1e-6) || got.Values[k] != got.Own[k] ||
+			math.Abs(mean[k]-own[k]) < 1e-6 {
+			t.Fatalf("before calibration, probability %d is %g, the members' mean %g, the value %g", k,
+				math.Exp(float64(got.Own[k])), own[k], got.Values[k])
 		}
 		differ = differ || math.Abs(float64(got.LogProbs[k]-first[k])) > 1e-3
 	}
@@ -185,7 +191,10 @@ func TestEnsembleAveragesProbabilities(t *testing.T) {
 	if err := e.Save(dir); err != nil {
 		t.Fatal(err)
 	}
-	loaded, err := neural.LoadEnsemble(dir, func(dir string) (neural.Model, error) { return neural.Load[Objective](dir, "go") })
+	loaded, err := neural.LoadEnsemble(dir, func(dir string) (neural.Model, error) {
+		return neural.Load[Objective](dir,
+			"go")
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +211,8 @@ func TestEnsembleAveragesProbabilities(t *testing.T) {
 
 func TestObjectivesOutOfRangeAreRefused(t *testing.T) {
 	for field, o := range map[string]Objective{
-		"Temperature": {Temperature: math.NaN(), Alpha: 1, Value: TD}, "Alpha": {Value: TD}, "Value": {Alpha: 1, Value: "v1"},
+		"Temperature": {Temperature: math.NaN(), Alpha: 1, Value: TD}, "Alpha": {Value: TD},
+		"Value": {Alpha: 1, Value: "v1"},
 	} {
 		if _, err := New(testConfig(), o); err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("%+v: error %v, want one that names %s", o, err, field)

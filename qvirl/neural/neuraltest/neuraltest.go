@@ -109,13 +109,14 @@ func NewBatch(n, observation, actions int, discount float64, random *rand.Rand) 
 		case 4: // truncated
 			next = -1
 		}
-		b.Action, b.NextAction, b.Discount = append(b.Action, random.IntN(actions)), append(b.NextAction, next), append(b.Discount, factor)
+		b.Action, b.NextAction, b.Discount = append(b.Action, random.IntN(actions)), append(b.NextAction, next),
+			append(b.Discount, factor)
 	}
 	return b
 }
 
-// Evaluate computes an objective of a model, which has one run, on the batch: its value, its terms, and its gradient in every
-// parameter of the networks and the objective that is not fixed.
+// Evaluate computes an objective of a model, which has one run, on the batch: its value, its terms, and its gradient in
+// every parameter of the networks and the objective that is not fixed.
 func Evaluate(m *neural.Fitted, b *Batch) (total float64, terms map[string]float64, gradient Parameters, err error) {
 	actions := m.Spec().Actions
 	oneHot := func(indices []int) *tensors.Tensor {
@@ -190,7 +191,8 @@ func matrix(rows [][]float64) *tensors.Tensor {
 	return tensors.FromFlatDataAndDimensions(flat, 1, len(rows), len(rows[0]))
 }
 
-// Difference returns the derivative of f, a function of the parameters, in entry i of the named one, by central differences.
+// Difference returns the derivative of f, a function of the parameters, in entry i of the named one, by central
+// differences.
 func (p Parameters) Difference(name string, i int, f func(Parameters) float64) float64 {
 	const h = 1e-5
 	at := p[name][i]

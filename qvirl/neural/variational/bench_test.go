@@ -11,8 +11,9 @@ import (
 	"github.com/go-birl/birl/qvirl/neural"
 )
 
-// BenchmarkTrainingStep reports the time of a training step at the paper's size, 64 transitions of the demonstrator and 64 auxiliary
-// ones with 8 features and 4 actions, for several runs at once, and the time until the first step is done, compilation included.
+// BenchmarkTrainingStep reports the time of a training step at the paper's size, 64 transitions of the demonstrator and
+// 64 auxiliary ones with 8 features and 4 actions, for several runs at once, and the time until the first step is done,
+// compilation included.
 func BenchmarkTrainingStep(b *testing.B) {
 	for _, architecture := range []neural.Architecture{neural.Heads, neural.Pairs} {
 		for _, runs := range []int{1, 5, 10} {

@@ -4,9 +4,10 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// combination is n Gaussian variables, each a weighted sum of the values of P points of a latent space, where the values of any
-// two points p and q of unit variance correlate as k(p, q) = exp(−½‖p − q‖²). The reward of a transition is such a sum, of one
-// optimal Q-value and those that the successor's maximum is made of (Appendix "Positive semi-definiteness").
+// combination is n Gaussian variables, each a weighted sum of the values of P points of a latent space, where the
+// values of any two points p and q of unit variance correlate as k(p, q) = exp(−½‖p − q‖²). The reward of a transition
+// is such a sum, of one optimal Q-value and those that the successor's maximum is made of (Appendix "Positive
+// semi-definiteness").
 type combination struct {
 	weight *Node // [runs, P, n]
 	point  *Node // [runs, P, n, d]
@@ -23,11 +24,12 @@ func (c combination) covariance() (cov, corr *Node) {
 	return ReduceSum(weighted, 1, 3), corr
 }
 
-// pull returns a node [runs] whose gradient in the weights and points is that of Σ_ij slope_ij cov_ij, for a constant symmetric
-// slope [runs, n, n]; its value means nothing. With P_pq = slope_pq k(p, q), the gradient in the weights c is 2 P c, and that in
-// point p is 2 c_p Σ_q P_pq c_q (q − p): one product of P with a thin matrix, where differentiating covariance step by step
-// would pass over arrays of the size of corr several times. The difference is that of two sums, so points must not lie further from
-// the origin than the precision of a float32 tells apart from what lies within a few units of them; an embedding's do not.
+// pull returns a node [runs] whose gradient in the weights and points is that of Σ_ij slope_ij cov_ij, for a constant
+// symmetric slope [runs, n, n]; its value means nothing. With P_pq = slope_pq k(p, q), the gradient in the weights c is
+// 2 P c, and that in point p is 2 c_p Σ_q P_pq c_q (q − p): one product of P with a thin matrix, where differentiating
+// covariance step by step would pass over arrays of the size of corr several times. The difference is that of two sums,
+// so points must not lie further from the origin than the precision of a float32 tells apart from what lies within a
+// few units of them; an embedding's do not.
 func (c combination) pull(slope, corr *Node) *Node {
 	runs, points, n := c.weight.Shape().Dim(0), c.weight.Shape().Dim(1), c.weight.Shape().Dim(2)
 	slope = Mul(Reshape(corr, runs, points, n, points, n), Reshape(slope, runs, 1, n, 1, n))
@@ -49,9 +51,9 @@ func (c combination) flat() *Node {
 	return Reshape(c.point, shape.Dim(0), shape.Dim(1)*shape.Dim(2), shape.Dim(3))
 }
 
-// correlation returns k of all pairs of points [runs, m, d]: [runs, m, m]. It takes differences coordinate by coordinate: the shorter
-// |p|² + |q|² − 2 pᵀq leaves points that are close together but far from the origin with rounding errors in place of distances, and
-// no positive definite matrix.
+// correlation returns k of all pairs of points [runs, m, d]: [runs, m, m]. It takes differences coordinate by
+// coordinate: the shorter |p|² + |q|² − 2 pᵀq leaves points that are close together but far from the origin with
+// rounding errors in place of distances, and no positive definite matrix.
 func correlation(points *Node) *Node {
 	var distance2 *Node
 	for k := range points.Shape().Dim(-1) {

@@ -4,11 +4,12 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// gaussianKL returns KL(N(mean, cov) ‖ N(priorMean, priorCov)) [runs] (Eq. kl-gaussians), all of it with gradients in the means but
-// none in the covariances: those are slope = ½(Σ₂⁻¹ − Σ₁⁻¹) in cov and priorSlope = ½(Σ₂⁻¹ − Σ₂⁻¹(Σ₁ + δδᵀ)Σ₂⁻¹) in priorCov, with
-// Σ₁, Σ₂ the covariances and δ the difference of the means.
+// gaussianKL returns KL(N(mean, cov) ‖ N(priorMean, priorCov)) [runs] (Eq. kl-gaussians), all of it with gradients in
+// the means but none in the covariances: those are slope = ½(Σ₂⁻¹ − Σ₁⁻¹) in cov and priorSlope = ½(Σ₂⁻¹ − Σ₂⁻¹(Σ₁ +
+// δδᵀ)Σ₂⁻¹) in priorCov, with Σ₁, Σ₂ the covariances and δ the difference of the means.
 //
-// It computes in double precision: transitions that are nearly alike leave matrices that single precision cannot invert.
+// It computes in double precision: transitions that are nearly alike leave matrices that single precision cannot
+// invert.
 //
 //	mean, priorMean    [runs, n]
 //	cov, priorCov      [runs, n, n], positive definite

@@ -1,6 +1,6 @@
-// Package variational is QVIRL in continuous spaces: a neural network gives the optimal Q-value of any state and action a mean, a
-// standard deviation and a latent embedding, whose distances say how the values of different states and actions correlate
-// (Eq. q-mean-cov). What that implies for rewards is held against a Gaussian-process prior over them.
+// Package variational is QVIRL in continuous spaces: a neural network gives the optimal Q-value of any state and action
+// a mean, a standard deviation and a latent embedding, whose distances say how the values of different states and
+// actions correlate (Eq. q-mean-cov). What that implies for rewards is held against a Gaussian-process prior over them.
 //
 // [Objective] is the loss, which package neural trains; [Posterior] answers questions of a trained model.
 //

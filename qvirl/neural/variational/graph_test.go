@@ -62,8 +62,8 @@ func evaluate(t *testing.T, f func(in []*Node) []*Node, inputs ...array) [][]flo
 	return out
 }
 
-// checkGradients compares the derivatives of the sum of surrogate with the finite differences of the sum of value, in random directions of
-// each input.
+// checkGradients compares the derivatives of the sum of surrogate with the finite differences of the sum of value, in
+// random directions of each input.
 func checkGradients(t *testing.T, f func(in []*Node) (value, surrogate *Node), inputs ...array) {
 	t.Helper()
 	choice, err := backend.Get("go")
@@ -94,7 +94,8 @@ func checkGradients(t *testing.T, f func(in []*Node) (value, surrogate *Node), i
 			}
 			const step = 1e-5
 			got, want := floats.Dot(gradient, direction), (at(step)-at(-step))/(2*step)
-			if want == 0 || !scalar.EqualWithinAbs(got, want, 1e-6*max(floats.Norm(gradient, 2), 1)) { // the second-order rest is far below
+			// the second-order rest is far below
+			if want == 0 || !scalar.EqualWithinAbs(got, want, 1e-6*max(floats.Norm(gradient, 2), 1)) {
 				t.Errorf("input %d: the derivative is %g, finite differences give %g", k, got, want)
 			}
 		}
@@ -203,8 +204,10 @@ const exampleEmbedding, exampleObservation = 2, 3
 
 func newExample(rng *rand.Rand, runs, n, actions int) example {
 	e := example{
-		now: random(rng, 0.7, runs, n, actions, 2+exampleEmbedding), next: random(rng, 0.7, runs, n, actions, 2+exampleEmbedding),
-		action: random(rng, 0, runs, n, actions), discount: random(rng, 0, runs, n), state: random(rng, 1, runs, n, exampleObservation),
+		now: random(rng, 0.7, runs, n, actions, 2+exampleEmbedding), next: random(rng, 0.7, runs, n, actions,
+			2+exampleEmbedding),
+		action: random(rng, 0, runs, n, actions), discount: random(rng, 0, runs, n), state: random(rng, 1, runs, n,
+			exampleObservation),
 	}
 	for i := range e.discount.data {
 		e.action.data[i*actions+rng.IntN(actions)] = 1
@@ -237,10 +240,11 @@ func TestRewardAgainstSampledMaxima(t *testing.T) {
 	}, func(i, j int) bool { return i == j })
 }
 
-// checkRewards holds the means and covariances of the rewards of n transitions of one run with two actions against draws of the values,
-// within 4 standard errors. future returns what follows transition i, given the successors' values in the order of e.next. Where a
-// covariance is not exact, Clark's approximation may be 0.02 standard deviations off.
-func checkRewards(t *testing.T, what string, e example, mean, cov []float64, seed uint64, future func(x []float64, i int) float64, exact func(i, j int) bool) {
+// checkRewards holds the means and covariances of the rewards of n transitions of one run with two actions against
+// draws of the values, within 4 standard errors. future returns what follows transition i, given the successors' values
+// in the order of e.next. Where a covariance is not exact, Clark's approximation may be 0.02 standard deviations off.
+func checkRewards(t *testing.T, what string, e example, mean, cov []float64, seed uint64,
+	future func(x []float64, i int) float64, exact func(i, j int) bool) {
 	t.Helper()
 	const actions, draws = 2, 50_000 // the moments of a maximum of two are exact
 	n := len(mean)
@@ -281,7 +285,8 @@ func checkRewards(t *testing.T, what string, e example, mean, cov []float64, see
 	}
 	for i := range n {
 		if se := math.Sqrt(square.At(i, i) / draws); !(math.Abs(sum[i]/draws) <= 4*se) {
-			t.Errorf("%s: mean of reward %d is %g off, want less than 4 standard errors of %g", what, i, sum[i]/draws, se)
+			t.Errorf("%s: mean of reward %d is %g off, want less than 4 standard errors of %g", what, i, sum[i]/draws,
+				se)
 		}
 		for j := range n {
 			tolerance := 4 * math.Sqrt((fourth.At(i, j)-square.At(i, j)*square.At(i, j))/draws)
@@ -289,7 +294,8 @@ func checkRewards(t *testing.T, what string, e example, mean, cov []float64, see
 				tolerance += 0.02 * math.Sqrt(square.At(i, i)*square.At(j, j))
 			}
 			if d := cov[i*n+j] - square.At(i, j); !(math.Abs(d) <= tolerance) {
-				t.Errorf("%s: covariance of rewards %d and %d is %g, draws give %g ± %g", what, i, j, cov[i*n+j], square.At(i, j), tolerance)
+				t.Errorf("%s: covariance of rewards %d and %d is %g, draws give %g ± %g", what, i, j, cov[i*n+j],
+					square.At(i, j), tolerance)
 			}
 		}
 	}
@@ -306,7 +312,8 @@ func TestTerminatedRewardIsTheValue(t *testing.T) {
 		if e.action.data[3+a] == 1 {
 			out := e.now.data[(3+a)*4:]
 			if got[0][1] != out[outMean] || !scalar.EqualWithinAbs(got[1][4], math.Exp(2*out[outLogStd]), 1e-12) {
-				t.Errorf("reward of mean %g and variance %g, the value's are %g and %g", got[0][1], got[1][4], out[outMean], math.Exp(2*out[outLogStd]))
+				t.Errorf("reward of mean %g and variance %g, the value's are %g and %g", got[0][1], got[1][4],
+					out[outMean], math.Exp(2*out[outLogStd]))
 			}
 		}
 	}
@@ -329,10 +336,11 @@ func TestDivergenceGradient(t *testing.T) {
 func TestLengthscales(t *testing.T) {
 	d := &neural.Data{
 		Scale: &neural.Scale{Mean: make([]float32, 2), Std: []float32{1, 1}}, Actions: 3,
-		State: []float32{0, 0.5, 3, 0.5, -1, 0.5000001, 100, 5, 102, 5}, Action: []int32{0, 1, 1, 0, 0}, Starts: []int{0, 3},
+		State: []float32{0, 0.5, 3, 0.5, -1, 0.5000001, 100, 5, 102, 5}, Action: []int32{0, 1, 1, 0, 0},
+		Starts: []int{0, 3},
 	}
-	// differences 3, −4 and 2; the jump to the second trajectory is none. Actions 0 and 1 change once. The rest does not change, but for
-	// a rounding error.
+	// differences 3, −4 and 2; the jump to the second trajectory is none. Actions 0 and 1 change once. The rest does
+	// not change, but for a rounding error.
 	want := []float64{math.Sqrt(29. / 3), 1, math.Sqrt(1. / 3), math.Sqrt(1. / 3), 1}
 	for f, l := range lengthscales(d) {
 		if !scalar.EqualWithinAbs(l, want[f], 1e-12) {

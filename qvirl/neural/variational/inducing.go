@@ -17,23 +17,25 @@ const (
 	paramDisplacement      = "inducing.displacement"
 )
 
-// inducing returns the transitions at the inducing points (Appendix "KL and the loss", last paragraph): each is a demonstrated one
-// whose state and successors are displaced together, by up to one standard deviation of each feature (see climb). What an action
-// changes is taken to be what it changed at the demonstrated state: true nearby only, which is why a point can get no farther.
+// inducing returns the transitions at the inducing points (Appendix "KL and the loss", last paragraph): each is a
+// demonstrated one whose state and successors are displaced together, by up to one standard deviation of each feature
+// (see climb). What an action changes is taken to be what it changed at the demonstrated state: true nearby only, which
+// is why a point can get no farther.
 //
-// Of the rewards of all states and actions, those at the points are a marginal, whose divergence is at most that of all. The points
-// that bring the bound nearest are where the divergence is greatest: there, the displacement climbs, while all else descends. Its
-// gradient is therefore reversed.
+// Of the rewards of all states and actions, those at the points are a marginal, whose divergence is at most that of
+// all. The points that bring the bound nearest are where the divergence is greatest: there, the displacement climbs,
+// while all else descends. Its gradient is therefore reversed.
 func inducing(w *neural.Weights) neural.Transitions {
 	shift := climb(w.Parameter(paramDisplacement))
 	return neural.Transitions{
 		State: Add(w.Parameter(paramInducingState), shift), Action: w.Parameter(paramInducingAction),
-		Successor: Add(w.Parameter(paramInducingSuccessor), ExpandAxes(shift, 2)), Weight: w.Parameter(paramInducingWeight),
+		Successor: Add(w.Parameter(paramInducingSuccessor), ExpandAxes(shift, 2)),
+		Weight:    w.Parameter(paramInducingWeight),
 	}
 }
 
-// climbRate is how much faster displacements move than other parameters. Adam moves all of them at about the learning rate; points that
-// are no faster than the network lag behind it, while it fits the prior at them and nowhere else.
+// climbRate is how much faster displacements move than other parameters. Adam moves all of them at about the learning
+// rate; points that are no faster than the network lag behind it, while it fits the prior at them and nowhere else.
 const climbRate = 10
 
 // climb returns the displacements tanh(climbRate x), with their gradient reversed.
@@ -41,10 +43,12 @@ func climb(x *Node) *Node {
 	return Tanh(MulScalar(Sub(MulScalar(StopGradient(x), 2), x), climbRate))
 }
 
-// inducingPoints returns the parameters of m inducing points, undisplaced: m of the demonstrated transitions, spread over them.
+// inducingPoints returns the parameters of m inducing points, undisplaced: m of the demonstrated transitions, spread
+// over them.
 func inducingPoints(d *neural.Data, m int) ([]neural.Parameter, error) {
 	if d.Len() < m {
-		return nil, fmt.Errorf("variational: Inducing = %d, but there are only %d demonstrated transitions to start from", m, d.Len())
+		return nil, fmt.Errorf("variational: Inducing = %d, but there are only %d demonstrated transitions to start "+
+			"from", m, d.Len())
 	}
 	size := len(d.Scale.Mean)
 	count, successor, weight := d.Successors, d.Successor, d.Weight
@@ -68,8 +72,8 @@ func inducingPoints(d *neural.Data, m int) ([]neural.Parameter, error) {
 	}, nil
 }
 
-// spread returns the indices of m transitions that lie far apart in state ⊕ one-hot action, standardised: the first one, then always
-// the one that is farthest from all before.
+// spread returns the indices of m transitions that lie far apart in state ⊕ one-hot action, standardised: the first
+// one, then always the one that is farthest from all before.
 func spread(d *neural.Data, m int) []int {
 	size := len(d.Scale.Mean)
 	nearest := make([]float64, d.Len()) // squared distance of each transition to those chosen

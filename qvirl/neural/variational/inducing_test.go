@@ -35,7 +35,8 @@ func TestSpreadTakesTheFarthest(t *testing.T) {
 	}
 }
 
-// divergenceAt is the divergence at a model's inducing points in double precision, from what its posterior and prior say there.
+// divergenceAt is the divergence at a model's inducing points in double precision, from what its posterior and prior
+// say there.
 func divergenceAt(t *testing.T, m *neural.Fitted) float64 {
 	t.Helper()
 	p, err := NewPosterior(m)
@@ -44,7 +45,8 @@ func divergenceAt(t *testing.T, m *neural.Fitted) float64 {
 	}
 	o, spec, scale := p.objective, m.Spec(), m.Scale()
 	size, n := spec.Observation, o.Inducing
-	state, next, action := p.parameter(paramInducingState), p.parameter(paramInducingSuccessor), p.parameter(paramInducingAction)
+	state, next, action := p.parameter(paramInducingState), p.parameter(paramInducingSuccessor),
+		p.parameter(paramInducingAction)
 	weight, displacement := p.parameter(paramInducingWeight), p.parameter(paramDisplacement)
 	var q Transitions
 	raw := func(x []float64, i, f int) float32 {
@@ -69,7 +71,8 @@ func divergenceAt(t *testing.T, m *neural.Fitted) float64 {
 		for k := range i + 1 {
 			distance := 0.0
 			for f := range size {
-				distance += math.Pow(float64(q.Observations[i*size+f]-q.Observations[k*size+f])/learnt.Lengthscales[f], 2)
+				distance += math.Pow(float64(q.Observations[i*size+f]-q.Observations[k*size+f])/learnt.Lengthscales[f],
+					2)
 			}
 			for a := range spec.Actions {
 				distance += math.Pow((action[i*spec.Actions+a]-action[k*spec.Actions+a])/learnt.Lengthscales[size+a], 2)
@@ -127,7 +130,8 @@ func TestLossAtInducingPoints(t *testing.T) {
 		t.Errorf("the divergence is %g, want %g", got, want)
 	}
 	_, again, _, err := neuraltest.Evaluate(m, neuraltest.NewBatch(8, 2, 3, 0.9, rng))
-	if err != nil || !scalar.EqualWithinAbs(again[neural.TermKL], want, 1e-4*want) || again[neural.TermLogLikelihood] == terms[neural.TermLogLikelihood] {
+	if err != nil || !scalar.EqualWithinAbs(again[neural.TermKL], want, 1e-4*want) ||
+		again[neural.TermLogLikelihood] == terms[neural.TermLogLikelihood] {
 		t.Errorf("with another batch the terms are %v, want %g, error %v", again, want, err)
 	}
 	if want -= 8 * terms[neural.TermLogLikelihood]; !scalar.EqualWithinAbs(total, want, 1e-3) {
@@ -148,7 +152,8 @@ func TestLossAtInducingPoints(t *testing.T) {
 			}
 			return 8. / 80 * divergenceAt(t, moved(t, m, d))
 		}
-		if want := (at(h) - at(-h)) / (2 * h); !scalar.EqualWithinAbs(got, want, 1e-2*(0.1+math.Abs(want))) { // float32 values, by 2h
+		// float32 values, by 2h
+		if want := (at(h) - at(-h)) / (2 * h); !scalar.EqualWithinAbs(got, want, 1e-2*(0.1+math.Abs(want))) {
 			t.Errorf("the displacements' gradient is reversed %g, finite differences give %g", got, want)
 		}
 	}
@@ -160,12 +165,15 @@ func TestDisplacementAloneIsReversed(t *testing.T) {
 	slope := random(rng, 1, 4, 2)
 	got := evaluate(t, func(in []*Node) []*Node {
 		shift := climb(in[0])
-		loss := ReduceAllSum(Mul(ConstTensor(in[0].Graph(), tensors.FromFlatDataAndDimensions(slope.data, 4, 2)), Add(shift, in[1])))
+		loss := ReduceAllSum(Mul(ConstTensor(in[0].Graph(), tensors.FromFlatDataAndDimensions(slope.data, 4, 2)),
+			Add(shift, in[1])))
 		return append([]*Node{shift}, Gradient(loss, in...)...)
 	}, random(rng, 1./climbRate, 4, 2), random(rng, 1, 4, 2))
 	for i, shift := range got[0] {
-		if want := -climbRate * slope.data[i] * (1 - shift*shift); !scalar.EqualWithinAbs(got[1][i], want, 1e-12) || got[2][i] != slope.data[i] || !(math.Abs(shift) < 1) || shift == 0 {
-			t.Errorf("displacement %g of gradient %g, want %g; beside it %g, want %g", shift, got[1][i], want, got[2][i], slope.data[i])
+		if want := -climbRate * slope.data[i] * (1 - shift*shift); !scalar.EqualWithinAbs(got[1][i], want, 1e-12) ||
+			got[2][i] != slope.data[i] || !(math.Abs(shift) < 1) || shift == 0 {
+			t.Errorf("displacement %g of gradient %g, want %g; beside it %g, want %g", shift, got[1][i], want,
+				got[2][i], slope.data[i])
 		}
 	}
 }
@@ -194,7 +202,8 @@ func TestInducingPointsClimb(t *testing.T) {
 		}
 		here, there := divergenceAt(t, m), divergenceAt(t, moved(t, m, back))
 		if far < 0.1/climbRate || here < 1.1*there {
-			t.Errorf("run %d: a point is displaced by %g, the divergence is %g at the points and %g where they came from", r, far, here, there)
+			t.Errorf("run %d: a point is displaced by %g, the divergence is %g at the points and %g where they came "+
+				"from", r, far, here, there)
 		}
 	}
 }
@@ -203,7 +212,9 @@ func TestInducingPointsAreStored(t *testing.T) {
 	o := inducingObjective()
 	together := train(t, o, 5, 2)
 	m := together[0]
-	if alone := train(t, o, 5, 1)[0]; !scalar.EqualWithinAbs(alone.Curve()[0].Loss, m.Curve()[0].Loss, 1e-4*math.Abs(m.Curve()[0].Loss)) { // float32
+	// float32
+	if alone := train(t, o, 5, 1)[0]; !scalar.EqualWithinAbs(alone.Curve()[0].Loss, m.Curve()[0].Loss,
+		1e-4*math.Abs(m.Curve()[0].Loss)) {
 		t.Errorf("a run's loss is %g by itself, %g beside another", alone.Curve()[0].Loss, m.Curve()[0].Loss)
 	}
 	loaded := stored(t, m)
@@ -213,7 +224,8 @@ func TestInducingPointsAreStored(t *testing.T) {
 	moved := false
 	for i, p := range loaded.Parameters() {
 		want := m.Parameters()[i]
-		if p.Name != want.Name || p.Fixed != want.Fixed || p.NoDecay != want.NoDecay || !slices.Equal(p.Value, want.Value) {
+		if p.Name != want.Name || p.Fixed != want.Fixed || p.NoDecay != want.NoDecay ||
+			!slices.Equal(p.Value, want.Value) {
 			t.Errorf("loaded %+v, want %+v", p, want)
 		}
 		if p.Name == paramDisplacement {
@@ -232,7 +244,8 @@ func TestInducingPointsNeedDemonstrations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.Fit(context.Background(), planeTask(1), nil); err == nil || !strings.Contains(err.Error(), "only 80 demonstrated transitions") {
+	if _, err := l.Fit(context.Background(), planeTask(1), nil); err == nil ||
+		!strings.Contains(err.Error(), "only 80 demonstrated transitions") {
 		t.Errorf("error %v for 81 points", err)
 	}
 	o.Inducing = -1
@@ -257,7 +270,8 @@ func TestInducingPointsWithSeveralSuccessors(t *testing.T) {
 	}
 	want := train(t, inducingObjective(), 5, 2)
 	for r, m := range models {
-		if got, one := m.Curve()[0].Loss, want[r].Curve()[0].Loss; !scalar.EqualWithinAbs(got, one, 1e-5*math.Abs(one)) {
+		if got, one := m.Curve()[0].Loss, want[r].Curve()[0].Loss; !scalar.EqualWithinAbs(got, one,
+			1e-5*math.Abs(one)) {
 			t.Errorf("run %d: the loss is %g with three equal successors, %g with one", r, got, one)
 		}
 		for _, p := range m.(*neural.Fitted).Parameters() {

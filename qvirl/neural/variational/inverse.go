@@ -15,11 +15,12 @@ const pivots = 8
 //	P R    the turn of block P makes it    P⁻¹     P⁻¹R
 //	C D                                    −CP⁻¹   D − CP⁻¹R
 //
-// and every turn then rotates the blocks, so that the next one is in the corner where this one was and the loop needs no index. It is
-// a loop because unrolled it takes longer to compile than everything else together. There is no gradient.
+// and every turn then rotates the blocks, so that the next one is in the corner where this one was and the loop needs
+// no index. It is a loop because unrolled it takes longer to compile than everything else together. There is no
+// gradient.
 //
-// (graphs.SPDInverse, which splits matrices in halves, inverts the leading half explicitly; the rounding errors of that grow with the
-// condition number once for every level, too many for rewards of transitions that resemble each other.)
+// (graphs.SPDInverse, which splits matrices in halves, inverts the leading half explicitly; the rounding errors of that
+// grow with the condition number once for every level, too many for rewards of transitions that resemble each other.)
 func spdInverse(x *Node) (inverse, logDet *Node) {
 	g, dtype := x.Graph(), x.DType()
 	batch, size := x.Shape().Dim(0), x.Shape().Dim(1)
@@ -34,7 +35,8 @@ func spdInverse(x *Node) (inverse, logDet *Node) {
 		return cut(inverse), logDet
 	}
 	// What the loop's body reads has to be part of its state: it cannot see nodes outside.
-	state := []*Node{Const(g, int32(0)), Const(g, int32(n/pivots)), Const(g, int32(1)), identity, x, Zeros(g, shapes.Make(dtype, batch))}
+	state := []*Node{Const(g, int32(0)), Const(g, int32(n/pivots)), Const(g, int32(1)), identity, x,
+		Zeros(g, shapes.Make(dtype, batch))}
 	parameters := func(g *Graph) []*Node {
 		out := make([]*Node, len(state))
 		for i, s := range state {
@@ -65,8 +67,9 @@ func spdInverse(x *Node) (inverse, logDet *Node) {
 	return cut(out[4]), out[5]
 }
 
-// eliminate inverts matrices x [batch, pivots, pivots] in place, one pivot at a time: with c and r the column and row of pivot p, and
-// e the unit vector, x − (c − e)(r + e)ᵀ/p has the eliminated rows, −c/p in the column, r/p in the row, and 1/p at the pivot.
+// eliminate inverts matrices x [batch, pivots, pivots] in place, one pivot at a time: with c and r the column and row
+// of pivot p, and e the unit vector, x − (c − e)(r + e)ᵀ/p has the eliminated rows, −c/p in the column, r/p in the row,
+// and 1/p at the pivot.
 func eliminate(x, identity *Node) (inverse, logDet *Node) {
 	var product *Node
 	for k := range pivots {

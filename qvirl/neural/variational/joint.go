@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Joint is the joint distribution of n quantities: a Gaussian, or, with SinhArcsinh marginals, one whose quantities are each a function
-// of one of n jointly Gaussian variables.
+// Joint is the joint distribution of n quantities: a Gaussian, or, with SinhArcsinh marginals, one whose quantities are
+// each a function of one of n jointly Gaussian variables.
 type Joint struct {
 	Mean []float64
 	Cov  *mat.SymDense // [n, n]
@@ -30,7 +30,8 @@ func (j *Joint) Difference(i, k int) (mean, std float64) {
 // Interval returns the central credible interval of quantity i that holds the given probability.
 func (j *Joint) Interval(i int, probability float64) (low, high float64, err error) {
 	if !(probability > 0 && probability < 1) {
-		return 0, 0, fmt.Errorf("variational: the probability of a credible interval is %g, want one between 0 and 1", probability)
+		return 0, 0, fmt.Errorf("variational: the probability of a credible interval is %g, want one between 0 and 1",
+			probability)
 	}
 	z := distuv.UnitNormal.Quantile((1 + probability) / 2)
 	return j.value(i, -z), j.value(i, z), nil

@@ -9,9 +9,11 @@ import (
 type Likelihood string
 
 const (
-	// ClosedForm is the log of the actions' expected probabilities, in closed form (Eq. mean-field-action-prob); the paper's.
+	// ClosedForm is the log of the actions' expected probabilities, in closed form (Eq. mean-field-action-prob); the
+	// paper's.
 	ClosedForm Likelihood = "closed-form"
-	// Sampled is the expectation of the actions' log-probabilities, from draws of the optimal values by the reparametrisation trick.
+	// Sampled is the expectation of the actions' log-probabilities, from draws of the optimal values by the
+	// reparametrisation trick.
 	Sampled Likelihood = "sampled"
 )
 
@@ -50,7 +52,8 @@ func sampledLogLikelihood(v values, action, noise *Node, beta float64) *Node {
 	return MulScalar(ReduceSum(Mul(logProbs, ExpandAxes(action, 1)), 1, 2, 3), 1/float64(noise.Shape().Dim(1)))
 }
 
-// factorFloor is what the remaining variance of a value of unit variance, given those of earlier actions, is at least taken for.
+// factorFloor is what the remaining variance of a value of unit variance, given those of earlier actions, is at least
+// taken for.
 const factorFloor = 1e-6
 
 // factor returns the lower triangular factors of the states' correlations k, entry by entry [runs, n].

@@ -21,7 +21,8 @@ func TestSampledLikelihood(t *testing.T) {
 		return ConstTensor(g, tensors.FromFlatDataAndDimensions(a.data, a.dims...))
 	}
 	likelihood := func(in *Node) *Node {
-		w := newWarp(Const(in.Graph(), []float64{skew, skew}), Const(in.Graph(), []float64{math.Log(tail), math.Log(tail)}))
+		w := newWarp(Const(in.Graph(), []float64{skew, skew}),
+			Const(in.Graph(), []float64{math.Log(tail), math.Log(tail)}))
 		return sampledLogLikelihood(newValues(in, w), constant(in.Graph(), action), constant(in.Graph(), noise), beta)
 	}
 	got := evaluate(t, func(in []*Node) []*Node { return []*Node{likelihood(in[0])} }, out)[0]

@@ -26,23 +26,24 @@ const (
 //
 //	λ/|B_all| KL(q_R(R_B_all) ‖ p(R_B_all)) − Σ_B_expert log p(a|s),
 //
-// with B_all the expert's and the auxiliary transitions of a batch, or |B_expert|/N KL(q_R(R_Z) ‖ p(R_Z)) in place of the first term with
-// inducing points Z.
+// with B_all the expert's and the auxiliary transitions of a batch, or |B_expert|/N KL(q_R(R_Z) ‖ p(R_Z)) in place of
+// the first term with inducing points Z.
 type Objective struct {
-	// KLWeight is the weight of the divergence in relation to the one that Bayes' theorem gives it where the rewards of a batch, or
-	// those at the inducing points, determine all others. The paper's λ, for which it has no value, is
+	// KLWeight is the weight of the divergence in relation to the one that Bayes' theorem gives it where the rewards of
+	// a batch, or those at the inducing points, determine all others. The paper's λ, for which it has no value, is
 	// KLWeight · |B_expert| · |B_all| / N for N demonstrated transitions.
 	KLWeight float64 `json:"kl_weight"`
 	// Embedding is the dimension of the latent embedding; the paper's is 4.
 	Embedding int `json:"embedding"`
-	// Inducing is the number of trainable inducing points at which the divergence is computed, instead of at the transitions of a
-	// batch, where auxiliary ones then are of no use; the paper mentions them, but has 0, for none. There have to be as many
-	// demonstrated transitions.
+	// Inducing is the number of trainable inducing points at which the divergence is computed, instead of at the
+	// transitions of a batch, where auxiliary ones then are of no use; the paper mentions them, but has 0, for none.
+	// There have to be as many demonstrated transitions.
 	Inducing int `json:"inducing,omitempty"`
 	// Maximum is the approximation of the maximum over the successor's actions; the paper's is graphs.Clark.
 	Maximum graphs.Maximum `json:"maximum"`
-	// PriorMean, PriorStd are the constant mean and the standard deviation σ_0 of the prior over rewards that training starts
-	// from; the paper's are −1, and 50 on Lunar Lander or 1 on Highway. They are learnt, and so are the lengthscales.
+	// PriorMean, PriorStd are the constant mean and the standard deviation σ_0 of the prior over rewards that training
+	// starts from; the paper's are −1, and 50 on Lunar Lander or 1 on Highway. They are learnt, and so are the
+	// lengthscales.
 	PriorMean float64 `json:"prior_mean"`
 	PriorStd  float64 `json:"prior_std"`
 	// ValueStd is the standard deviation of the optimal values that training starts from, in relation to PriorStd.
@@ -52,17 +53,19 @@ type Objective struct {
 	// Draws is the number of draws of each state's values in a step with Sampled; nothing else reads it.
 	Draws int `json:"draws"`
 	// Marginals is the family of the optimal values' marginal distributions; the paper's is Normal. ClosedForm
-	// goes by the values' moments alone, to which another family makes a difference only by its correlations; Sampled by all of it.
+	// goes by the values' moments alone, to which another family makes a difference only by its correlations; Sampled
+	// by all of it.
 	Marginals Marginals `json:"marginals"`
-	// Nugget is the variance of each reward, in relation to PriorStd², that is independent of all others, under the prior and
-	// under the posterior: transitions that are alike otherwise leave no inverse.
+	// Nugget is the variance of each reward, in relation to PriorStd², that is independent of all others, under the
+	// prior and under the posterior: transitions that are alike otherwise leave no inverse.
 	Nugget float64 `json:"nugget"`
 }
 
 // DefaultObjective returns the paper's choices, and ours for KLWeight, with a prior over rewards of the given standard
 // deviation; the paper's is 50 on Lunar Lander and 1 on Highway.
 func DefaultObjective(priorStd float64) Objective {
-	return Objective{KLWeight: 1, Embedding: 4, Maximum: graphs.Clark, Likelihood: ClosedForm, Draws: 8, Marginals: Normal,
+	return Objective{KLWeight: 1, Embedding: 4, Maximum: graphs.Clark, Likelihood: ClosedForm, Draws: 8,
+		Marginals: Normal,
 		PriorMean: -1, PriorStd: priorStd, ValueStd: 1, Nugget: 1e-4}
 }
 
@@ -104,7 +107,8 @@ func New(c neural.Config, o Objective) (*neural.Learner, error) {
 	return neural.NewLearner(Name, c, o)
 }
 
-// NewEnsemble returns an ensemble of QVIRL's models: the mean of their expected policies, as under the mixture of their posteriors.
+// NewEnsemble returns an ensemble of QVIRL's models: the mean of their expected policies, as under the mixture of their
+// posteriors.
 func NewEnsemble(c neural.Config, o Objective, members int) (*neural.EnsembleLearner, error) {
 	member, err := New(c, o)
 	if err != nil {
@@ -165,8 +169,8 @@ func (o Objective) Numbers(n, m, actions int) float64 {
 // Unroll returns 1: the graph is large.
 func (o Objective) Unroll() int { return 1 }
 
-// Loss returns the loss. Its surrogate's gradient in the displacements of inducing points is the opposite of the loss's (see
-// inducing).
+// Loss returns the loss. Its surrogate's gradient in the displacements of inducing points is the opposite of the loss's
+// (see inducing).
 func (o Objective) Loss(w *neural.Weights, b *neural.Batch) neural.Loss {
 	at := b.Expert // where the divergence is computed
 	switch {
@@ -212,8 +216,8 @@ func (o Objective) warp(w *neural.Weights) *warp {
 	return newWarp(w.Parameter(paramSkew), w.Parameter(paramLogTail))
 }
 
-// Predict returns the log of the expected Boltzmann policy (Eq. mean-field-action-prob), normalised, and the posterior means of the
-// optimal values.
+// Predict returns the log of the expected Boltzmann policy (Eq. mean-field-action-prob), normalised, and the posterior
+// means of the optimal values.
 func (o Objective) Predict(w *neural.Weights, states *Node) (logProbs, means *Node) {
 	v := newValues(w.Network(network, states), o.warp(w))
 	logProbs = logActionProbs(v, w.Beta())

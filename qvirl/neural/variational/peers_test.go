@@ -23,8 +23,8 @@ import (
 	"github.com/go-birl/birl/qvirl/neural/neuraltest"
 )
 
-// Peers are the same training step in PyTorch and JAX (testdata/step.py), which the project does not install: these tests and
-// benchmarks run with
+// Peers are the same training step in PyTorch and JAX (testdata/step.py), which the project does not install: these
+// tests and benchmarks run with
 //
 //	BIRL_PEERS_PYTHON=/path/of/python go test -tags peers -run Peers -bench Peers ./qvirl/neural/variational
 //
@@ -67,7 +67,8 @@ func TestPeersComputeTheSameLoss(t *testing.T) {
 		t.Fatal(err)
 	}
 	batch := filepath.Join(dir, "batch.npz")
-	err = npz.Write(batch, map[string]npz.Array{"state": flat(b.State), "next": flat(b.Next), "action": npz.Ints(b.Action, 40),
+	err = npz.Write(batch, map[string]npz.Array{"state": flat(b.State), "next": flat(b.Next),
+		"action":   npz.Ints(b.Action, 40),
 		"discount": {Shape: []int{40}, Data: b.Discount, Type: npz.Float32}})
 	if err != nil {
 		t.Fatal(err)
@@ -87,8 +88,8 @@ func TestPeersComputeTheSameLoss(t *testing.T) {
 	}
 }
 
-// BenchmarkPeers takes turns with the peers: 50 steps each, of one run with 64 transitions of the demonstrator and 64 auxiliary ones.
-// The medians of their turns are compared.
+// BenchmarkPeers takes turns with the peers: 50 steps each, of one run with 64 transitions of the demonstrator and 64
+// auxiliary ones. The medians of their turns are compared.
 func BenchmarkPeers(b *testing.B) {
 	const steps, turns = 50, 9
 	threads := "2"

@@ -14,8 +14,8 @@ import (
 	"github.com/go-birl/birl/qvirl/neural"
 )
 
-// Posterior answers questions of a trained model, in double precision and in the environment's own units. It is safe for
-// concurrent use.
+// Posterior answers questions of a trained model, in double precision and in the environment's own units. It is safe
+// for concurrent use.
 type Posterior struct {
 	model     *neural.Fitted
 	objective Objective
@@ -26,7 +26,8 @@ type Posterior struct {
 func NewPosterior(m *neural.Fitted) (*Posterior, error) {
 	o, ok := m.Objective().(Objective)
 	if !ok {
-		return nil, fmt.Errorf("variational: the model of the method %q is not of an objective of this package", m.Name())
+		return nil, fmt.Errorf("variational: the model of the method %q is not of an objective of this package",
+			m.Name())
 	}
 	p := &Posterior{model: m, objective: o}
 	if o.Marginals == SinhArcsinh {
@@ -35,8 +36,8 @@ func NewPosterior(m *neural.Fitted) (*Posterior, error) {
 	return p, nil
 }
 
-// Values returns the optimal Q-values of all actions in n observations [n, observation], those of an observation next to each
-// other: quantity i·|A| + a is Q(s_i, a).
+// Values returns the optimal Q-values of all actions in n observations [n, observation], those of an observation next
+// to each other: quantity i·|A| + a is Q(s_i, a).
 func (p *Posterior) Values(observations []float32) (*Joint, error) {
 	points, err := p.points(observations)
 	if err != nil {
@@ -63,8 +64,8 @@ func valuesOf(points []point, w *plainWarp) *Joint {
 	return j
 }
 
-// Transitions are n transitions to ask for the rewards of, with m successors each, over which the expectation is taken: one that a
-// transition led to, or draws of a simulator.
+// Transitions are n transitions to ask for the rewards of, with m successors each, over which the expectation is taken:
+// one that a transition led to, or draws of a simulator.
 type Transitions struct {
 	Observations []float32 // [n, observation]
 	Actions      []int     // [n]
@@ -80,7 +81,8 @@ func TransitionsOf(t *demo.Trajectory) Transitions {
 	if n > 0 {
 		terminated[n-1] = t.Terminated
 	}
-	return Transitions{Observations: t.Observations[:n*size], Next: t.Observations[size:], Actions: t.Actions, Terminated: terminated}
+	return Transitions{Observations: t.Observations[:n*size], Next: t.Observations[size:], Actions: t.Actions,
+		Terminated: terminated}
 }
 
 // successors returns m, and refuses transitions whose lengths do not match.
@@ -88,14 +90,15 @@ func (t *Transitions) successors(observation int) (int, error) {
 	n := len(t.Actions)
 	if n == 0 || len(t.Observations) != n*observation || len(t.Next) == 0 || len(t.Next)%len(t.Observations) != 0 ||
 		t.Terminated != nil && len(t.Terminated)*observation != len(t.Next) {
-		return 0, fmt.Errorf("variational: %d actions, %d and %d numbers of observations, %d flags; want observations of %d numbers, and as many successors of each",
+		return 0, fmt.Errorf("variational: %d actions, %d and %d numbers of observations, %d flags; want "+
+			"observations of %d numbers, and as many successors of each",
 			n, len(t.Observations), len(t.Next), len(t.Terminated), observation)
 	}
 	return len(t.Next) / len(t.Observations), nil
 }
 
-// Rewards returns the rewards of transitions (Corollary joint-reward), without the independent part that Objective.Nugget adds: a Gaussian, with
-// SinhArcsinh marginals of the values too.
+// Rewards returns the rewards of transitions (Corollary joint-reward), without the independent part that
+// Objective.Nugget adds: a Gaussian, with SinhArcsinh marginals of the values too.
 func (p *Posterior) Rewards(t Transitions) (*Joint, error) {
 	spec := p.model.Spec()
 	n := len(t.Actions)
@@ -155,8 +158,8 @@ func (p *Posterior) Rewards(t Transitions) (*Joint, error) {
 	return j, nil
 }
 
-// shares returns the shares that the m successors of transition i have in the expectation, where those that terminated have none, and
-// the first of equal ones has that of all.
+// shares returns the shares that the m successors of transition i have in the expectation, where those that terminated
+// have none, and the first of equal ones has that of all.
 func (t *Transitions) shares(i, m, observation int) []float64 {
 	out := make([]float64, m)
 	at := func(k int) []float32 { return t.Next[(i*m+k)*observation : (i*m+k+1)*observation] }
@@ -189,8 +192,8 @@ func (o Objective) maximum(v *Joint) (mean, variance float64, weights []float64,
 	return v.Mean[best], v.Cov.At(best, best), weights, nil
 }
 
-// ActionProbs returns the demonstrator's expected action probabilities [n, actions] (Eq. mean-field-action-prob) in observations
-// [n, observation], without the model's calibration.
+// ActionProbs returns the demonstrator's expected action probabilities [n, actions] (Eq. mean-field-action-prob) in
+// observations [n, observation], without the model's calibration.
 func (p *Posterior) ActionProbs(observations []float32) ([]float64, error) {
 	prediction, err := p.model.Predict(observations)
 	if err != nil {
@@ -227,7 +230,8 @@ func (p point) covariance(q point, w *plainWarp) float64 {
 func (p *Posterior) points(observations []float32) ([]point, error) {
 	size := p.model.Spec().Observation
 	if len(observations) == 0 || len(observations)%size != 0 {
-		return nil, fmt.Errorf("variational: %d numbers are no observations of %d numbers each", len(observations), size)
+		return nil, fmt.Errorf("variational: %d numbers are no observations of %d numbers each", len(observations),
+			size)
 	}
 	states := tensors.FromFlatDataAndDimensions(p.model.Scale().Apply(observations), 1, len(observations)/size, size)
 	out, err := p.model.Evaluate(func(w *neural.Weights, in []*Node) []*Node {

@@ -20,8 +20,9 @@ import (
 	"github.com/go-birl/birl/qvirl/neural/neuraltest"
 )
 
-// walk returns trajectories of a state in the plane, of which actions 0 and 1 change the first coordinate by ∓½ and action 2 the second
-// by ½, with noise. A demonstrator moves towards the line on which the first coordinate is 0; others act at random.
+// walk returns trajectories of a state in the plane, of which actions 0 and 1 change the first coordinate by ∓½ and
+// action 2 the second by ½, with noise. A demonstrator moves towards the line on which the first coordinate is 0;
+// others act at random.
 func walk(seed uint64, count int, demonstrator bool) []demo.Trajectory {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	out := make([]demo.Trajectory, count)
@@ -49,7 +50,8 @@ func walk(seed uint64, count int, demonstrator bool) []demo.Trajectory {
 // smallConfig is a training of a small network.
 func smallConfig(steps int) neural.Config {
 	c := neural.DefaultConfig()
-	c.Hidden, c.Batch, c.AuxBatch, c.Steps, c.ReportEvery, c.LearningRate, c.Folds, c.Backend = []int{16, 16}, 12, 12, steps, steps, 0.01, 0, "go"
+	c.Hidden, c.Batch, c.AuxBatch, c.Steps, c.ReportEvery, c.LearningRate, c.Folds, c.Backend = []int{16, 16}, 12, 12,
+		steps, steps, 0.01, 0, "go"
 	c.Unit, c.Range = 0, 2 // a plane has no unit
 	return c
 }
@@ -58,7 +60,8 @@ func smallConfig(steps int) neural.Config {
 func planeTask(runs int) *neural.Task {
 	task := &neural.Task{Observation: 2, Actions: 3, Discount: 0.9, Beta: 2, HeldOut: walk(100, 5, true)}
 	for r := range runs {
-		task.Runs = append(task.Runs, neural.Run{Demos: walk(uint64(r), 4, true), Aux: walk(uint64(50+r), 4, false), Seed: uint64(r)})
+		task.Runs = append(task.Runs, neural.Run{Demos: walk(uint64(r), 4, true), Aux: walk(uint64(50+r), 4, false),
+			Seed: uint64(r)})
 	}
 	return task
 }
@@ -154,7 +157,8 @@ func testValues(t *testing.T, o Objective, m *neural.Fitted) {
 			}
 		}
 		mean, std := stat.MeanStdDev(column, nil)
-		if want := j.Std(i); !scalar.EqualWithinAbs(mean, j.Mean[i], 4*want/200) || !scalar.EqualWithinAbs(std, want, 4*want/280) {
+		if want := j.Std(i); !scalar.EqualWithinAbs(mean, j.Mean[i], 4*want/200) ||
+			!scalar.EqualWithinAbs(std, want, 4*want/280) {
 			t.Errorf("draws of value %d have mean %g and deviation %g, want %g and %g", i, mean, std, j.Mean[i], want)
 		}
 		if !scalar.EqualWithinAbs(inside, 0.8, 4*0.4/200) {
@@ -166,7 +170,8 @@ func testValues(t *testing.T, o Objective, m *neural.Fitted) {
 		gaps[k] = draws.At(k, 0) - draws.At(k, 2)
 	}
 	mean, std := stat.MeanStdDev(gaps, nil)
-	if wantMean, want := j.Difference(0, 2); !scalar.EqualWithinAbs(mean, wantMean, 4*want/200) || !scalar.EqualWithinAbs(std, want, 4*want/280) {
+	if wantMean, want := j.Difference(0, 2); !scalar.EqualWithinAbs(mean, wantMean, 4*want/200) ||
+		!scalar.EqualWithinAbs(std, want, 4*want/280) {
 		t.Errorf("values 0 and 2 differ in draws by %g with deviation %g, want %g and %g", mean, std, wantMean, want)
 	}
 	if _, _, err := j.Interval(0, 1); err == nil {
@@ -176,7 +181,8 @@ func testValues(t *testing.T, o Objective, m *neural.Fitted) {
 
 func TestTransitionsOfATrajectory(t *testing.T) {
 	d := demo.Trajectory{Observations: []float32{1, 2, 3, 4, 5, 6}, Actions: []int{2, 0}, Terminated: true}
-	want := Transitions{Observations: []float32{1, 2, 3, 4}, Next: []float32{3, 4, 5, 6}, Actions: []int{2, 0}, Terminated: []bool{false, true}}
+	want := Transitions{Observations: []float32{1, 2, 3, 4}, Next: []float32{3, 4, 5, 6}, Actions: []int{2, 0},
+		Terminated: []bool{false, true}}
 	if got := TransitionsOf(&d); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
@@ -209,7 +215,8 @@ func TestPosteriorOfRewardsIsThatOfTheLoss(t *testing.T) {
 		oneHot := tensors.FromFlatDataAndDimensions([]float32{0, 1, 0, 1, 0, 0, 0, 0, 1}, 1, 3, 3)
 		discount := tensors.FromFlatDataAndDimensions([]float32{0.9, 0, 0.9}, 1, 3)
 		out, err := m.Evaluate(func(w *neural.Weights, in []*Node) []*Node {
-			r := newReward(o.Maximum, w.Network(network, in[0]), w.Network(network, in[1]), &neural.Transitions{Action: in[2], Discount: in[3]}, o.warp(w))
+			r := newReward(o.Maximum, w.Network(network, in[0]), w.Network(network, in[1]),
+				&neural.Transitions{Action: in[2], Discount: in[3]}, o.warp(w))
 			cov, _ := r.covariance()
 			return []*Node{r.mean, addDiagonal(cov, r.lift)}
 		}, array(q.Observations), array(q.Next), oneHot, discount)
@@ -225,7 +232,8 @@ func TestPosteriorOfRewardsIsThatOfTheLoss(t *testing.T) {
 	}
 }
 
-// checkAgainstLoss holds the posterior of three rewards against the means [1, 3] and covariances [1, 3, 3] that the loss has.
+// checkAgainstLoss holds the posterior of three rewards against the means [1, 3] and covariances [1, 3, 3] that the
+// loss has.
 func checkAgainstLoss(t *testing.T, what string, j *Joint, means, covariances *tensors.Tensor) {
 	t.Helper()
 	mean, cov := tensors.MustCopyFlatData[float32](means), tensors.MustCopyFlatData[float32](covariances)
@@ -235,14 +243,16 @@ func checkAgainstLoss(t *testing.T, what string, j *Joint, means, covariances *t
 		}
 		for k := range mean {
 			if c := float64(cov[i*3+k]); !scalar.EqualWithinAbs(c, j.Cov.At(i, k), 1e-5) {
-				t.Errorf("%s: covariance of rewards %d and %d is %g, that of the loss %g", what, i, k, j.Cov.At(i, k), c)
+				t.Errorf("%s: covariance of rewards %d and %d is %g, that of the loss %g", what, i, k, j.Cov.At(i, k),
+					c)
 			}
 		}
 	}
 }
 
-// testSeveralSuccessors holds the rewards of transitions of which each has three successors against the loss. The first transition has
-// two equal ones and one that ends the episode; the second one's are all equal, and all end it; the third one's are all different.
+// testSeveralSuccessors holds the rewards of transitions of which each has three successors against the loss. The first
+// transition has two equal ones and one that ends the episode; the second one's are all equal, and all end it; the
+// third one's are all different.
 func testSeveralSuccessors(t *testing.T, o Objective, m *neural.Fitted, q Transitions, one *Joint) {
 	p, err := NewPosterior(m)
 	if err != nil {
@@ -260,7 +270,8 @@ func testSeveralSuccessors(t *testing.T, o Objective, m *neural.Fitted, q Transi
 	oneHot := tensors.FromFlatDataAndDimensions([]float32{0, 1, 0, 1, 0, 0, 0, 0, 1}, 1, 3, 3)
 	weight := tensors.FromFlatDataAndDimensions([]float32{0.6, 0, 0, 0, 0, 0, 0.3, 0.3, 0.3}, 1, 3, 3)
 	out, err := m.Evaluate(func(w *neural.Weights, in []*Node) []*Node {
-		r := newReward(o.Maximum, w.Network(network, in[0]), w.Network(network, in[1]), &neural.Transitions{Action: in[2], Weight: in[3]}, o.warp(w))
+		r := newReward(o.Maximum, w.Network(network, in[0]), w.Network(network, in[1]),
+			&neural.Transitions{Action: in[2], Weight: in[3]}, o.warp(w))
 		cov, _ := r.covariance()
 		return []*Node{r.mean, addDiagonal(cov, r.lift)}
 	}, array(q.Observations, 3), array(q.Next, 9), oneHot, weight)
@@ -269,7 +280,8 @@ func testSeveralSuccessors(t *testing.T, o Objective, m *neural.Fitted, q Transi
 	}
 	checkAgainstLoss(t, fmt.Sprintf("%+v, three successors", o), j, out[0], out[1])
 	if j.Mean[1] != one.Mean[1] || j.Cov.At(1, 1) != one.Cov.At(1, 1) || j.Mean[2] == one.Mean[2] {
-		t.Errorf("%+v: means %v with three successors, %v with one, of which the second has to be the same", o, j.Mean, one.Mean)
+		t.Errorf("%+v: means %v with three successors, %v with one, of which the second has to be the same", o, j.Mean,
+			one.Mean)
 	}
 	q.Terminated = q.Terminated[:8]
 	if _, err := p.Rewards(q); err == nil {
@@ -310,7 +322,8 @@ func TestStoredModel(t *testing.T) {
 	for a, x := range probs {
 		sum += x
 		if x != math.Exp(float64(prediction.LogProbs[a])) {
-			t.Errorf("probability of action %d is %g after loading, was %g", a, x, math.Exp(float64(prediction.LogProbs[a])))
+			t.Errorf("probability of action %d is %g after loading, was %g", a, x,
+				math.Exp(float64(prediction.LogProbs[a])))
 		}
 	}
 	if !scalar.EqualWithinAbs(sum, 1, 1e-6) {

@@ -14,8 +14,8 @@ const (
 	paramLengthscales = "prior.log_lengthscale" // log ℓ_d [observation + actions]
 )
 
-// prior is a Gaussian process over rewards of constant mean and a radial basis function kernel with a lengthscale for each feature
-// of state ⊕ one-hot action (Appendix "Prior Distribution").
+// prior is a Gaussian process over rewards of constant mean and a radial basis function kernel with a lengthscale for
+// each feature of state ⊕ one-hot action (Appendix "Prior Distribution").
 type prior struct {
 	mean, std   *Node // [runs]
 	lengthscale *Node // [runs, features]
@@ -28,16 +28,17 @@ func newPrior(w *neural.Weights) prior {
 	}
 }
 
-// farApart is a squared difference of features beyond which no rewards correlate, and what larger ones are taken for: an infinite one
-// would leave no gradient.
+// farApart is a squared difference of features beyond which no rewards correlate, and what larger ones are taken for:
+// an infinite one would leave no gradient.
 const farApart = 1e30
 
-// covariance returns the covariances of the rewards [runs, n, n] of states [runs, n, observation] and one-hot actions [runs, n, actions].
-// The features are those that the network sees, which the paper standardises: their unit and origin make no difference, as the
-// lengthscales have the same unit.
+// covariance returns the covariances of the rewards [runs, n, n] of states [runs, n, observation] and one-hot actions
+// [runs, n, actions]. The features are those that the network sees, which the paper standardises: their unit and origin
+// make no difference, as the lengthscales have the same unit.
 //
-// A feature that hardly varied in the demonstrations may do so later, and is then some 10^10 standard deviations from 0. The lengthscales
-// therefore scale differences: divided by them, features as large would leave their gradients nothing but rounding errors.
+// A feature that hardly varied in the demonstrations may do so later, and is then some 10^10 standard deviations from
+//  0. The lengthscales therefore scale differences: divided by them, features as large would leave their gradients
+//     nothing but rounding errors.
 func (p prior) covariance(states, actions *Node) *Node {
 	features := Concatenate([]*Node{states, actions}, -1)
 	apart2 := Square(Sub(ExpandAxes(features, 2), ExpandAxes(features, 1))) // [runs, n, n, features]
@@ -46,13 +47,15 @@ func (p prior) covariance(states, actions *Node) *Node {
 	return Mul(corr, ExpandAxes(Square(p.std), 1, 2))
 }
 
-// unchanging is the root mean square, in the network's units, below which the changes of a feature are taken for rounding: numbers of order
-// one are no closer together in single precision. A prior with such a lengthscale would tell rewards apart by nothing else.
+// unchanging is the root mean square, in the network's units, below which the changes of a feature are taken for
+// rounding: numbers of order one are no closer together in single precision. A prior with such a lengthscale would tell
+// rewards apart by nothing else.
 const unchanging = 1e-6
 
-// lengthscales returns the prior's initial lengthscales: the root mean square of the differences between successive transitions of a
-// trajectory, feature by feature. As a lengthscale starts from the feature's own differences, and training moves its logarithm, the unit
-// of a feature makes no difference. A feature that does not change from one transition to the next, but for rounding, gets 1.
+// lengthscales returns the prior's initial lengthscales: the root mean square of the differences between successive
+// transitions of a trajectory, feature by feature. As a lengthscale starts from the feature's own differences, and
+// training moves its logarithm, the unit of a feature makes no difference. A feature that does not change from one
+// transition to the next, but for rounding, gets 1.
 func lengthscales(d *neural.Data) []float64 {
 	observation := len(d.Scale.Mean)
 	square := make([]float64, observation+d.Actions)

@@ -10,8 +10,9 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// A feature that varied by rounding alone in the demonstrations is some 10^10 of its standard deviations away from them elsewhere. In
-// single precision, as training has it, the lengthscales' gradients are to be those of a sum in double precision all the same.
+// A feature that varied by rounding alone in the demonstrations is some 10^10 of its standard deviations away from them
+// elsewhere. In single precision, as training has it, the lengthscales' gradients are to be those of a sum in double
+// precision all the same.
 func TestPriorGradientWhereFeaturesAreHuge(t *testing.T) {
 	const n, features, actions = 6, 2, 2
 	rng := rand.New(rand.NewPCG(31, 31))

@@ -60,13 +60,14 @@ func TestRewardOfSeveralSuccessorsAgainstSampledMaxima(t *testing.T) {
 	for _, apart := range []bool{false, true} {
 		b := newBranching(rand.New(rand.NewPCG(21, 21)), 1, n, m, actions, apart)
 		mean, cov := b.reward(t, graphs.Clark)
-		checkRewards(t, fmt.Sprintf("three successors, apart %t", apart), b.example, mean, cov, 22, func(x []float64, i int) (sum float64) {
-			for k := range m {
-				at := (i*m + k) * actions
-				sum += b.weight.data[i*m+k] * max(x[at], x[at+1])
-			}
-			return sum
-		}, func(int, int) bool { return apart }) // otherwise two successors of a transition have correlated maxima
+		checkRewards(t, fmt.Sprintf("three successors, apart %t", apart), b.example, mean, cov, 22,
+			func(x []float64, i int) (sum float64) {
+				for k := range m {
+					at := (i*m + k) * actions
+					sum += b.weight.data[i*m+k] * max(x[at], x[at+1])
+				}
+				return sum
+			}, func(int, int) bool { return apart }) // otherwise two successors of a transition have correlated maxima
 	}
 }
 
@@ -99,8 +100,8 @@ func TestDivergenceGradientWithSeveralSuccessors(t *testing.T) {
 		random(rng, 0.3, runs), random(rng, 0.1, runs))
 }
 
-// copies returns m − 1 further successors of each transition of a run's demonstrations and auxiliary trajectories: the same as it led to,
-// displaced by noise.
+// copies returns m − 1 further successors of each transition of a run's demonstrations and auxiliary trajectories: the
+// same as it led to, displaced by noise.
 func copies(r neural.Run, m int, noise float32) neural.Run {
 	rng := rand.New(rand.NewPCG(r.Seed, 9))
 	for i := range r.Demos {
@@ -108,7 +109,8 @@ func copies(r neural.Run, m int, noise float32) neural.Run {
 			t  []float32
 			to *[]neural.Successors
 			n  int
-		}{{r.Demos[i].Observations, &r.Successors, r.Demos[i].Len()}, {r.Aux[i].Observations, &r.AuxSuccessors, r.Aux[i].Len()}} {
+		}{{r.Demos[i].Observations, &r.Successors, r.Demos[i].Len()}, {r.Aux[i].Observations, &r.AuxSuccessors,
+			r.Aux[i].Len()}} {
 			var s neural.Successors
 			for k := range of.n {
 				for range m - 1 {
@@ -154,11 +156,13 @@ func TestEqualSuccessorsChangeNothing(t *testing.T) {
 	}
 	one, equal, different := fit(1, 0), fit(4, 0), fit(4, 0.1)
 	for r := range one {
-		if !scalar.EqualWithinAbs(equal[r].Loss, one[r].Loss, 1e-5*math.Abs(one[r].Loss)) { // float32; later, a batch of transitions that resemble each other magnifies it
+		// float32; later, a batch of transitions that resemble each other magnifies it
+		if !scalar.EqualWithinAbs(equal[r].Loss, one[r].Loss, 1e-5*math.Abs(one[r].Loss)) {
 			t.Errorf("run %d: the loss is %g with four equal successors, %g with one", r, equal[r].Loss, one[r].Loss)
 		}
 		if math.Abs(different[r].Loss-one[r].Loss) < 1e-4*math.Abs(one[r].Loss) {
-			t.Errorf("run %d: the loss is %g with four different successors, %g with one", r, different[r].Loss, one[r].Loss)
+			t.Errorf("run %d: the loss is %g with four different successors, %g with one", r, different[r].Loss,
+				one[r].Loss)
 		}
 	}
 }

@@ -12,8 +12,8 @@ const (
 	outEmbedding
 )
 
-// values are the optimal Q-values of all actions at n states, jointly Gaussian (Eq. q-mean-cov). The axis of states comes last, as
-// package qvirl has it.
+// values are the optimal Q-values of all actions at n states, jointly Gaussian (Eq. q-mean-cov). The axis of states
+// comes last, as package qvirl has it.
 type values struct {
 	mean, std *Node // [runs, actions, n]
 	embedding *Node // [runs, d, actions, n]
@@ -46,7 +46,8 @@ func (v values) correlation() *Node {
 }
 
 // maximum approximates the greatest value of each state by a Gaussian: its mean and variance [runs, n], the weights
-// [runs, actions, n] of its linear surrogate, and by how much the surrogate's variance falls short, clamped at zero [runs, n].
+// [runs, actions, n] of its linear surrogate, and by how much the surrogate's variance falls short, clamped at zero
+// [runs, n].
 func (v values) maximum(m graphs.Maximum) (mean, variance, weights, residual *Node) {
 	cov := v.covariance()
 	mean, variance, weights = m.Graph(v.mean, cov, OnesLike(v.mean), graphs.Materializer(identityFor(v.mean)))
@@ -54,8 +55,8 @@ func (v values) maximum(m graphs.Maximum) (mean, variance, weights, residual *No
 	return mean, variance, weights, Max(residual, ZerosLike(residual))
 }
 
-// identityFor returns the identity matrix of the size of x's last axis, which the compiler takes for something else: for all it
-// knows, x might be huge.
+// identityFor returns the identity matrix of the size of x's last axis, which the compiler takes for something else:
+// for all it knows, x might be huge.
 func identityFor(x *Node) *Node {
 	n := x.Shape().Dim(-1)
 	zero := AddScalar(StopGradient(ReduceAllMax(x)), -1e30)

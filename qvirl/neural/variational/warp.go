@@ -14,7 +14,8 @@ type Marginals string
 const (
 	// Normal marginals are the paper's.
 	Normal Marginals = "normal"
-	// SinhArcsinh marginals are normal ones whose skewness and tails are learnt (Jones and Pewsey 2009), the same for all values.
+	// SinhArcsinh marginals are normal ones whose skewness and tails are learnt (Jones and Pewsey 2009), the same for
+	// all values.
 	SinhArcsinh Marginals = "sinh-arcsinh"
 )
 
@@ -31,9 +32,10 @@ const (
 	warpNodes = 32
 )
 
-// warp makes a value Q = μ + σ W(z) of a standard normal z, with W(z) = (S(z) − m)/s standardised: mean and standard deviation stay what
-// the network says. Values whose z correlate by k correlate by Σ_j h_j² k^j, with h_j the coefficients of W in normalised Hermite
-// polynomials; the h_j of the first warpTerms are scaled so that the sum is 1 at k = 1.
+// warp makes a value Q = μ + σ W(z) of a standard normal z, with W(z) = (S(z) − m)/s standardised: mean and standard
+// deviation stay what the network says. Values whose z correlate by k correlate by Σ_j h_j² k^j, with h_j the
+// coefficients of W in normalised Hermite polynomials; the h_j of the first warpTerms are scaled so that the sum is 1
+// at k = 1.
 type warp struct {
 	skew, tail, mean, std *Node   // [runs]
 	coefficients          []*Node // h_1, …, [runs]
@@ -43,7 +45,8 @@ type warp struct {
 func newWarp(skew, logTail *Node) *warp {
 	g, dtype := skew.Graph(), skew.DType()
 	row := func(x []float64) *Node {
-		return ExpandAxes(ConvertDType(ConstTensor(g, tensors.FromFlatDataAndDimensions(x, len(x))), dtype), 0) // [1, nodes]
+		// [1, nodes]
+		return ExpandAxes(ConvertDType(ConstTensor(g, tensors.FromFlatDataAndDimensions(x, len(x))), dtype), 0)
 	}
 	z, weights := normalQuadrature()
 	w := &warp{skew: skew, tail: Exp(logTail)}
@@ -75,7 +78,8 @@ func (w *warp) apply(z *Node) *Node {
 	return Div(Sub(w.shape(z, 2), expand(w.mean, 2)), expand(w.std, 2))
 }
 
-// correlation returns the correlations that the latent ones k [runs, …], with the given number of axes after the first, become.
+// correlation returns the correlations that the latent ones k [runs, …], with the given number of axes after the first,
+// become.
 func (w *warp) correlation(k *Node, axes int) *Node {
 	power, sum := k, ZerosLike(k)
 	for j, h := range w.coefficients {
@@ -113,7 +117,8 @@ func normalQuadrature() (z, weights []float64) {
 	return z, weights
 }
 
-// hermite returns the Hermite polynomial of degree j at each z, normalised: of variance 1 for a standard normal variable.
+// hermite returns the Hermite polynomial of degree j at each z, normalised: of variance 1 for a standard normal
+// variable.
 func hermite(z []float64, j int) []float64 {
 	out := make([]float64, len(z))
 	for i, x := range z {
@@ -127,15 +132,16 @@ func hermite(z []float64, j int) []float64 {
 	return out
 }
 
-// parts returns the combination of warped values as a sum of independent ones of unwarped values: k^j is the correlation of points √j
-// times as far apart. A nil warp changes nothing.
+// parts returns the combination of warped values as a sum of independent ones of unwarped values: k^j is the
+// correlation of points √j times as far apart. A nil warp changes nothing.
 func (w *warp) parts(values combination) []combination {
 	if w == nil {
 		return []combination{values}
 	}
 	out := make([]combination, len(w.coefficients))
 	for j, h := range w.coefficients {
-		out[j] = combination{weight: Mul(expand(h, 2), values.weight), point: MulScalar(values.point, math.Sqrt(float64(j+1)))}
+		out[j] = combination{weight: Mul(expand(h, 2), values.weight), point: MulScalar(values.point,
+			math.Sqrt(float64(j+1)))}
 	}
 	return out
 }

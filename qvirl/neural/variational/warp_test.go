@@ -24,14 +24,16 @@ func TestWarpIsStandardised(t *testing.T) {
 			product += a * b / draws
 			spread += a * a * b * b / draws
 		}
-		if !(math.Abs(mean) <= 4/math.Sqrt(draws)) || !scalar.EqualWithinAbs(square, 1, 0.02) { // heavy tails: a standard error of 0.004 at most
+		// heavy tails: a standard error of 0.004 at most
+		if !(math.Abs(mean) <= 4/math.Sqrt(draws)) || !scalar.EqualWithinAbs(square, 1, 0.02) {
 			t.Errorf("%+v: draws have mean %g and second moment %g", c, mean, square)
 		}
 		if !(math.Abs(third) <= 0.05) && (third > 0) != (c.skew > 0) {
 			t.Errorf("%+v: draws have the third moment %g", c, third)
 		}
 		tolerance := 4*math.Sqrt(spread/draws) + 0.005 // for the terms that the sum leaves out
-		if got := w.correlation(k); !scalar.EqualWithinAbs(got, product, tolerance) || c.skew != 0 && math.Abs(product-k) < 1e-3 {
+		if got := w.correlation(k); !scalar.EqualWithinAbs(got, product, tolerance) || c.skew != 0 &&
+			math.Abs(product-k) < 1e-3 {
 			t.Errorf("%+v: correlation %g, draws give %g ± %g", c, got, product, tolerance)
 		}
 	}

@@ -48,7 +48,8 @@ func (p *problem) chains(ctx context.Context, points [][]float64, proposal propo
 	}
 	return &zoo.Answer{Summary: s.summary(p.Problem), EffectiveSize: s.size,
 		Recipe: fmt.Sprintf("elliptical slice sampling with independent jumps, %d draws, R̂ %.4f; "+
-			"ValueWalk (effective size %.0f, R̂ %.4f) agrees within %.1f Monte Carlo errors", s.draws, s.rHat, other.size, other.rHat, worst)}, nil
+			"ValueWalk (effective size %.0f, R̂ %.4f) agrees within %.1f Monte Carlo errors", s.draws, s.rHat,
+			other.size, other.rHat, worst)}, nil
 }
 
 // walk makes chains from points of the cloud until their effective size does, or they have length draws each.

@@ -25,8 +25,9 @@ func newDemonstrate() *cobra.Command {
 		Long: `demonstrate lets an expert play by the Boltzmann policy on its values, and stores the episodes in DEMOS.npz with a description in JSON
 beside it: the distribution of returns, the policy's action entropy, and the log-likelihood of its own actions. After an interruption,
 what was collected until then is stored all the same; where it would replace a file, in DEMOS.partial.npz.`,
-		Example: "  qvirl expert demonstrate results/expert-lunarlander/expert.npz --beta 3 --episodes 1000 --out demos.npz",
-		Args:    cobra.ExactArgs(1),
+		Example: "  qvirl expert demonstrate results/expert-lunarlander/expert.npz --beta 3 --episodes 1000 --out " +
+			"demos.npz",
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, err := expert.Open(args[0])
 			if err != nil {
@@ -55,7 +56,8 @@ what was collected until then is stored all the same; where it would replace a f
 	return c
 }
 
-func demonstrate(cmd *cobra.Command, e *expert.Expert, flags *poolFlags, o expert.DemonstrateOptions, out string) error {
+func demonstrate(cmd *cobra.Command, e *expert.Expert, flags *poolFlags, o expert.DemonstrateOptions,
+	out string) error {
 	pool, err := flags.open(cmd.Context(), e.Config)
 	if err != nil {
 		return err
@@ -78,7 +80,8 @@ func demonstrate(cmd *cobra.Command, e *expert.Expert, flags *poolFlags, o exper
 		return err
 	}
 	w, r := cmd.OutOrStdout(), set.Returns()
-	fmt.Fprintf(w, "%s: %d trajectories of %s, %d transitions, β = %g\n", out, len(set.Trajectories), set.Environment, set.Transitions(), o.Beta)
+	fmt.Fprintf(w, "%s: %d trajectories of %s, %d transitions, β = %g\n", out, len(set.Trajectories), set.Environment,
+		set.Transitions(), o.Beta)
 	fmt.Fprintf(w, "  return %.2f ± %.2f, from %.2f to %.2f\n", r.Mean, r.Std, r.Min, r.Max)
 	for _, name := range slices.Sorted(maps.Keys(set.Statistics)) {
 		fmt.Fprintf(w, "  %s %.4f\n", name, set.Statistics[name])

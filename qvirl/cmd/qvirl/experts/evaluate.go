@@ -43,7 +43,8 @@ func evaluate(cmd *cobra.Command, e *expert.Expert, flags *poolFlags, episodes i
 		policy gym.Policy
 	}
 	plays := []play{
-		{"greedy", e.Greedy()}, {fmt.Sprintf("Boltzmann, β = %g", beta), e.Boltzmann(beta)}, {"uniformly random", gym.RandomPolicy(e.Actions)},
+		{"greedy", e.Greedy()}, {fmt.Sprintf("Boltzmann, β = %g", beta), e.Boltzmann(beta)},
+		{"uniformly random", gym.RandomPolicy(e.Actions)},
 	}
 	for a := range e.Actions {
 		plays = append(plays, play{fmt.Sprintf("always action %d", a), expert.Always(a)})

@@ -1,4 +1,5 @@
-// Package experts is the verb of command qvirl that trains demonstrators by QR-DQN, evaluates them, and lets them demonstrate.
+// Package experts is the verb of command qvirl that trains demonstrators by QR-DQN, evaluates them, and lets them
+// demonstrate.
 package experts
 
 import (
@@ -70,6 +71,7 @@ func every(interval time.Duration) func() bool {
 
 // showEvaluation writes one line for a policy.
 func showEvaluation(w io.Writer, v expert.Evaluation) {
-	fmt.Fprintf(w, "  %-20s return %8.2f ± %.2f, from %.2f to %.2f, in %.1f steps\n", v.Policy, v.Returns.Mean, v.Returns.Std, v.Returns.Min,
+	fmt.Fprintf(w, "  %-20s return %8.2f ± %.2f, from %.2f to %.2f, in %.1f steps\n", v.Policy, v.Returns.Mean,
+		v.Returns.Std, v.Returns.Min,
 		v.Returns.Max, v.Length)
 }

@@ -33,9 +33,10 @@ func TestWrongCommandLines(t *testing.T) {
 		"abacus":                 {"train", "CartPole-v1", "--out", out, "--backend", "abacus"},
 		"--step-timeout":         {"train", "CartPole-v1", "--out", out, "--backend", "go", "--step-timeout", "0s"},
 		"3 workers":              {"train", "CartPole-v1", "--out", out, "--backend", "go", "--workers", "3"},
-		"/nowhere/python":        {"train", "CartPole-v1", "--out", out, "--backend", "go", "--python", "/nowhere/python"},
-		"absent.json":            {"evaluate", filepath.Join(dir, "absent.npz")},
-		"no such file":           {"demonstrate", filepath.Join(dir, "absent.npz"), "--out", out},
+		"/nowhere/python": {"train", "CartPole-v1", "--out", out, "--backend", "go", "--python",
+			"/nowhere/python"},
+		"absent.json":  {"evaluate", filepath.Join(dir, "absent.npz")},
+		"no such file": {"demonstrate", filepath.Join(dir, "absent.npz"), "--out", out},
 	} {
 		if status, _, stderr := run(t, args...); status != 1 || !strings.Contains(stderr, want) {
 			t.Errorf("%v: status %d, says %q, want %q", args, status, stderr, want)

@@ -127,7 +127,8 @@ func train(cmd *cobra.Command, c expert.Config, flags *poolFlags, backendName, o
 	now := every(5 * time.Second)
 	e, err := expert.Train(ctx, on, pool, c, expert.Options{Checkpoint: run, Progress: func(p expert.Progress) {
 		if now() || p.Steps == p.Total {
-			fmt.Fprintf(stderr, "%d of %d steps, %d episodes, return %.2f, loss %.4f, ε %.2f, %.0f steps/s\n", p.Steps, p.Total, p.Episodes, p.Return,
+			fmt.Fprintf(stderr, "%d of %d steps, %d episodes, return %.2f, loss %.4f, ε %.2f, %.0f steps/s\n", p.Steps,
+				p.Total, p.Episodes, p.Return,
 				p.Loss, p.Epsilon, p.StepsPerSecond)
 		}
 	}})

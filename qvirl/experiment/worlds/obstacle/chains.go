@@ -32,7 +32,8 @@ func ChainMetrics(s Sampler) map[string]float64 {
 	d := s.Sampling()
 	out := map[string]float64{Acceptance: d.Acceptance, Iterations: float64(d.Iterations)}
 	rhat, bulk := d.Worst()
-	for metric, v := range map[string]float64{RHatMax: rhat, ESSBulkMin: bulk, ESSTailMin: min(floats.Min(d.Reward.TailESS), floats.Min(d.Value.TailESS))} {
+	for metric, v := range map[string]float64{RHatMax: rhat, ESSBulkMin: bulk,
+		ESSTailMin: min(floats.Min(d.Reward.TailESS), floats.Min(d.Value.TailESS))} {
 		if !math.IsNaN(v) {
 			out[metric] = v
 		}
@@ -40,12 +41,14 @@ func ChainMetrics(s Sampler) map[string]float64 {
 	return out
 }
 
-// SamplerTable compares Markov chains that sampled the same posterior: their convergence, by rows of ChainMetrics, and the
-// effective samples a second, if the record of the run is given. It is nil where there are no such rows.
+// SamplerTable compares Markov chains that sampled the same posterior: their convergence, by rows of ChainMetrics, and
+// the effective samples a second, if the record of the run is given. It is nil where there are no such rows.
 func SamplerTable(rows []experiment.Row, record *experiment.Record, methods ...string) *exhibit.Table {
 	table, err := experiment.Tabulate(rows, methods, []exhibit.Column{
-		{Metric: RHatMax, Title: "largest R̂", Decimals: 4}, {Metric: ESSBulkMin, Title: "smallest bulk ESS", Decimals: 0},
-		{Metric: ESSTailMin, Title: "smallest tail ESS", Decimals: 0}, {Metric: Acceptance, Title: "acceptance", Decimals: 2},
+		{Metric: RHatMax, Title: "largest R̂", Decimals: 4}, {Metric: ESSBulkMin, Title: "smallest bulk ESS",
+			Decimals: 0},
+		{Metric: ESSTailMin, Title: "smallest tail ESS", Decimals: 0}, {Metric: Acceptance, Title: "acceptance",
+			Decimals: 2},
 		{Metric: Iterations, Title: "iterations", Decimals: 0}})
 	if err != nil {
 		return nil
@@ -55,7 +58,8 @@ func SamplerTable(rows []experiment.Row, record *experiment.Record, methods ...s
 	if len(table.Rows) == 0 {
 		return nil
 	}
-	table.Notes = []string{"Of all rewards and values, the worst counts. Effective samples are those of the samples that are kept. " +
+	table.Notes = []string{"Of all rewards and values, the worst counts. Effective samples are those of the samples " +
+		"that are kept. " +
 		"An iteration of ValueWalk is a trajectory through all values, one of PolicyWalk a proposal for each reward."}
 	if record == nil {
 		return table

@@ -1,5 +1,5 @@
-// Package obstacle is the paper's 3×3 gridworld with an obstacle (App. "3x3 Gridworld and a Comparison to AVRIL"): its demonstrations, the
-// methods that are compared on it, and how their Markov chains are judged.
+// Package obstacle is the paper's 3×3 gridworld with an obstacle (App. "3x3 Gridworld and a Comparison to AVRIL"): its
+// demonstrations, the methods that are compared on it, and how their Markov chains are judged.
 package obstacle
 
 import (
@@ -20,8 +20,8 @@ import (
 // Environment is the name of the gridworld in result rows.
 const Environment = "gridworld-3x3-obstacle"
 
-// The methods, by their names in result rows. AVRIL at a given λ is "avril-" and the number, and with another learning rate than the
-// experiment's "-rate-" and that.
+// The methods, by their names in result rows. AVRIL at a given λ is "avril-" and the number, and with another learning
+// rate than the experiment's "-rate-" and that.
 const (
 	ValueWalk   = "valuewalk"
 	PolicyWalk  = policywalk.Name
@@ -56,23 +56,27 @@ type Config struct {
 // Path is a trajectory: the states visited, and the actions intended there.
 type Path struct{ States, Actions []int }
 
-// PaperObstacle returns the config of the paper's experiment. Read as the standard deviation, the 66 of the prior "N(0, 66)" fits
-// the standard deviations of 40 to 64 that the paper reports for the posterior. The discount and β are those of its other
-// gridworlds. The demonstrations are the figure's: five ways along left, centre and right to the goal, on one of which the
-// expert slips from the right cell to the bottom right one. What is done in the goal changes nothing and is left out.
+// PaperObstacle returns the config of the paper's experiment. Read as the standard deviation, the 66 of the prior "N(0,
+// 66)" fits the standard deviations of 40 to 64 that the paper reports for the posterior. The discount and β are those
+// of its other gridworlds. The demonstrations are the figure's: five ways along left, centre and right to the goal, on
+// one of which the expert slips from the right cell to the bottom right one. What is done in the goal changes nothing
+// and is left out.
 func Paper() Config {
 	direct := Path{[]int{0, 3, 4, 5}, []int{gridworld.Down, gridworld.Right, gridworld.Right, gridworld.Up}}
-	slipped := Path{[]int{0, 3, 4, 5, 8, 5}, []int{gridworld.Down, gridworld.Right, gridworld.Right, gridworld.Up, gridworld.Up, gridworld.Up}}
+	slipped := Path{[]int{0, 3, 4, 5, 8, 5}, []int{gridworld.Down, gridworld.Right, gridworld.Right, gridworld.Up,
+		gridworld.Up, gridworld.Up}}
 	c := Config{
 		Drawing: "0S -30 100T\n0 0 0\n0 0 0", Slip: 0.1, PriorStd: 66, Discount: 0.9, Beta: 2,
 		Trajectories: []Path{direct, direct, direct, direct, slipped},
 		Lambdas:      []float64{0.1, 0.2, 0.5},
 		Sweep:        []float64{0.01, 0.05, 0.13, 0.15, 0.17, 0.18, 0.19, 0.195, 0.21, 0.25, 0.3},
 		Rates:        []float64{0.01, 0.001, 0.0003},
-		ValueWalk:    valuewalk.Default(), PolicyWalk: policywalk.Default(), QVIRL: tabular.DefaultConfig(), AVRIL: avril.Default(),
+		ValueWalk:    valuewalk.Default(), PolicyWalk: policywalk.Default(), QVIRL: tabular.DefaultConfig(),
+		AVRIL: avril.Default(),
 	}
 	c.ValueWalk.Samples, c.PolicyWalk.Samples = 2000, 2000
-	// λ = 0.2 is one over the number of actions, where a collapse has no bound but takes for ever: small steps, and many.
+	// λ = 0.2 is one over the number of actions, where a collapse has no bound but takes for ever: small steps, and
+	// many.
 	c.AVRIL.LearningRate, c.AVRIL.Steps, c.AVRIL.Tolerance = 1e-4, 200_000, 0
 	return c
 }
@@ -102,7 +106,8 @@ func (c Config) Demos() []mdp.Trajectory {
 // Problem returns what a method sees.
 func (c Config) Problem(w *gridworld.World) *irl.Problem {
 	return &irl.Problem{
-		MDP: w.MDP, Prior: irl.IndependentPrior(len(w.Reward), c.PriorMean, c.PriorStd), Discount: c.Discount, Beta: c.Beta,
+		MDP: w.MDP, Prior: irl.IndependentPrior(len(w.Reward), c.PriorMean, c.PriorStd), Discount: c.Discount,
+		Beta:  c.Beta,
 		Demos: mdp.Flatten(c.Demos()),
 	}
 }
@@ -118,7 +123,8 @@ func (c Config) Validate() error {
 	}
 	for i, path := range c.Trajectories {
 		if len(path.States) != len(path.Actions) {
-			return fmt.Errorf("obstacle: Trajectories[%d] has %d states and %d actions", i, len(path.States), len(path.Actions))
+			return fmt.Errorf("obstacle: Trajectories[%d] has %d states and %d actions", i, len(path.States),
+				len(path.Actions))
 		}
 	}
 	if err := c.Problem(w).Validate(); err != nil {
@@ -148,7 +154,10 @@ type setting struct {
 func (c Config) AVRILs() []setting {
 	var out []setting
 	add := func(lambda, rate float64, name string, brief bool) {
-		if slices.ContainsFunc(out, func(s setting) bool { return s.Config.Lambda == lambda && s.Config.LearningRate == rate }) {
+		if slices.ContainsFunc(out, func(s setting) bool {
+			return s.Config.Lambda == lambda &&
+				s.Config.LearningRate == rate
+		}) {
 			return
 		}
 		config := c.AVRIL

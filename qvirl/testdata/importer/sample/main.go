@@ -25,7 +25,8 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	problem := &irl.Problem{MDP: world.MDP, Prior: irl.IndependentPrior(9, 0, 3), Discount: 0.9, Beta: 2, Demos: mdp.Flatten(demos)}
+	problem := &irl.Problem{MDP: world.MDP, Prior: irl.IndependentPrior(9, 0, 3), Discount: 0.9, Beta: 2,
+		Demos: mdp.Flatten(demos)}
 	posteriors, err := method.Fit(context.Background(), []*irl.Problem{problem}, nil)
 	if err != nil {
 		log.Fatal(err)
