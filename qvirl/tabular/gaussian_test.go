@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distmv"
 )
 
 // TestSampleRewardsHasTheMoments checks both a regular covariance and a singular one, for which the Cholesky factorisation
@@ -39,26 +40,32 @@ func TestSampleRewardsHasTheMoments(t *testing.T) {
 	}
 }
 
-// TestDensityOfARoundedCovariance checks that a covariance which rounding in single precision has left with an eigenvalue
-// below zero has a density, nearly that of the covariance without rounding, and that one which is singular has none.
-func TestDensityOfARoundedCovariance(t *testing.T) {
-	x := mat.NewDense(1, 2, []float64{0.5, 0.1})
-	at := func(cov ...float64) (float64, error) {
-		logs, err := (&Gaussian{meanX: []float64{0, 0}, covX: mat.NewDense(2, 2, cov)}).ValueLogProbs(x)
+// TestDensityOfValues compares the density with that of another implementation, and where two values are equal but for one
+// part in 10⁹, too close for the covariance to be factorised, with the formula. Where they are equal there is none.
+func TestDensityOfValues(t *testing.T) {
+	mean := []float64{3, -1}
+	at := func(root []float64, x ...float64) (float64, error) {
+		logs, err := (&Gaussian{meanX: mean, rootX: mat.NewDense(2, 2, root)}).ValueLogProbs(mat.NewDense(1, 2, x))
 		if err != nil {
 			return 0, err
 		}
 		return logs[0], nil
 	}
-	got, err := at(2, 0, 0, -1e-7)
+	got, err := at([]float64{2, 0, 1, 0.5}, 3.5, 0.1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// variances 2 and about 10⁻⁶, to which the diagonal is raised: the second coordinate is a hundred deviations out
-	if want := -0.5*(0.25/2+0.01/0.9e-6) - math.Log(2*math.Pi*math.Sqrt(2*0.9e-6)); !scalar.EqualWithinAbs(got/want, 1, 1e-3) {
+	normal, ok := distmv.NewNormal(mean, mat.NewSymDense(2, []float64{4, 2, 2, 1.25}), nil)
+	if want := normal.LogProb([]float64{3.5, 0.1}); !ok || !scalar.EqualWithinAbs(got, want, 1e-12) {
 		t.Errorf("log density %g, want %g", got, want)
 	}
-	if _, err := at(2, 0, 0, -1e-3); err == nil {
-		t.Error("a covariance with a negative variance has a density")
+	if got, err = at([]float64{1, 0, 1, 1e-9}, 4, 2e-9); err != nil { // z = (1, 2)
+		t.Fatal(err)
+	}
+	if want := -2.5 - math.Log(2*math.Pi*1e-9); !scalar.EqualWithinAbs(got, want, 1e-6) { // 1 + 2e-9 has seven digits of the 2
+		t.Errorf("log density %g, want %g", got, want)
+	}
+	if _, err := at([]float64{1, 0, 1, 0}, 3, -1); err == nil {
+		t.Error("a singular covariance has a density")
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
@@ -19,40 +21,30 @@ func (p *Gaussian) SampleValues(rng *rand.Rand, n int) (*mat.Dense, error) {
 }
 
 // ValueLogProbs returns the log densities of the variational posterior at optimal values as SampleValues draws them, one a
-// row. Where training in single precision has left the covariance with eigenvalues below zero, its diagonal is raised by a
-// millionth of its mean, or ten; a covariance that is singular beyond that has no density, which is an error.
+// row: with L the triangular root of the covariance, that of x is log N(L⁻¹(x − μ); 0, I) − log det L. A singular L has no
+// density, which is an error.
 func (p *Gaussian) ValueLogProbs(x *mat.Dense) ([]float64, error) {
 	rows, n := x.Dims()
 	if n != len(p.meanX) {
 		return nil, fmt.Errorf("qvirl: values have %d columns, want %d", n, len(p.meanX))
 	}
-	cov := symmetric(p.covX)
-	var chol mat.Cholesky
-	ok := chol.Factorize(cov)
-	for _, lift := range []float64{1e-6, 9e-6} {
-		if ok {
-			break
-		}
-		lift *= mat.Trace(p.covX) / float64(n)
-		for i := range n {
-			cov.SetSym(i, i, cov.At(i, i)+lift)
-		}
-		ok = chol.Factorize(cov)
+	constant := -0.5 * float64(n) * math.Log(2*math.Pi)
+	for i := range n {
+		constant -= math.Log(p.rootX.At(i, i))
 	}
-	if !ok {
-		return nil, fmt.Errorf("qvirl: the covariance of the values is singular to rounding, so that they have no density")
+	if math.IsInf(constant, 1) {
+		return nil, fmt.Errorf("qvirl: the covariance of the values is singular, so that they have no density")
 	}
-	centred := mat.DenseCopyOf(x)
-	for i := range rows {
-		floats.Sub(centred.RawRowView(i), p.meanX)
+	whitened := mat.DenseCopyOf(x.T()) // L⁻¹ (x − μ), a column each
+	for i := range n {
+		floats.AddConst(-p.meanX[i], whitened.RawRowView(i))
 	}
-	var scaled mat.Dense // Σ⁻¹ (x − μ), a column each
-	if err := chol.SolveTo(&scaled, centred.T()); err != nil {
-		return nil, fmt.Errorf("qvirl: the covariance of the values is ill-conditioned: %w", err)
-	}
-	logs, constant := make([]float64, rows), -0.5*(float64(n)*math.Log(2*math.Pi)+chol.LogDet())
+	lower := mat.NewTriDense(n, mat.Lower, p.rootX.RawMatrix().Data)
+	blas64.Trsm(blas.Left, blas.NoTrans, 1, lower.RawTriangular(), whitened.RawMatrix())
+	logs := make([]float64, rows)
 	for i := range logs {
-		logs[i] = constant - 0.5*floats.Dot(centred.RawRowView(i), mat.Col(nil, i, &scaled))
+		z := whitened.ColView(i)
+		logs[i] = constant - 0.5*mat.Dot(z, z)
 	}
 	return logs, nil
 }

@@ -44,6 +44,7 @@ const (
 	MaxStd    = 0.1  // of a standard deviation, relative
 	MaxPolicy = 0.02 // of the posterior-predictive policy in any state, total variation
 	MaxKHat   = 0.7  // shape of the tail of the importance ratios (Vehtari et al., 2024)
+	MinWeight = 0.02 // effective sample size of the importance weights, as a share of the draws
 )
 
 // Config says how an approximation is judged.
@@ -79,8 +80,8 @@ type Diagnosis struct {
 //
 //   - "do not use" if the judging chains disagree or are too short;
 //   - "refine" if the approximation's own computation has not converged, if it is further from the samples than MaxMean, MaxStd or
-//     MaxPolicy allow, or if k̂ > MaxKHat: then its tails are wrong, or so many small errors add up that no importance weights
-//     could repair them; or if there is no k̂, because it or the prior has no density;
+//     MaxPolicy allow, or if k̂ > MaxKHat or the effective size of the weights is below MinWeight: then its tails are wrong, or so many
+//     small errors add up that no importance weights could repair them; or if there is no k̂, because it or the prior has no density;
 //   - "trust" otherwise.
 //
 // Monte Carlo error counts against the approximation: it is not taken off.
@@ -135,6 +136,8 @@ func Diagnose(ctx context.Context, post irl.Posterior, c Config, progress irl.Pr
 		refine("it or the prior has no density to tell its tails by")
 	case d.KHat > MaxKHat:
 		refine("k̂ of the importance ratios is %.2f, above %g", d.KHat, MaxKHat)
+	case d.WeightESS < MinWeight*float64(c.Draws):
+		refine("the importance weights of %d draws are worth %.0f, less than %g of them", c.Draws, d.WeightESS, MinWeight)
 	default:
 		d.Verdict, d.Reason = Trust, fmt.Sprintf("means within %.2f standard deviations, standard deviations within %.0f %%, the policy within %.3f, k̂ %.2f",
 			max(d.Mean, d.ValueMean, beta), 100*max(d.Std, d.ValueStd, betaStd), d.Policy, d.KHat)
