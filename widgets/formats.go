@@ -173,6 +173,9 @@ func (c outlined) FillString(face font.Face, at vg.Point, text string) {
 // CSV returns the numbers that the figure shows: a header, and a line for each point, bar or cell. Methods go by their
 // names in result rows; an absent number is an empty field.
 func (f *Figure) CSV() ([]byte, error) {
+	if f.records == nil {
+		return nil, fmt.Errorf("widgets: %q has no numbers to write", f.title)
+	}
 	var out bytes.Buffer
 	if err := csv.NewWriter(&out).WriteAll(f.records()); err != nil {
 		return nil, fmt.Errorf("widgets: writing the numbers of %q: %w", f.title, err)
@@ -339,6 +342,20 @@ func (m Surface) records() [][]string {
 	for _, p := range m.Panels {
 		for i, z := range p.Z {
 			out = append(out, []string{p.Title, field(m.X[i%len(m.X)]), field(m.Y[i/len(m.X)]), field(z)})
+		}
+	}
+	return out
+}
+
+func (m Verdicts) records() [][]string {
+	out := [][]string{{"family", "problem", "method", "error", "verdict"}}
+	for _, f := range m.Families {
+		for i, row := range f.Verdicts {
+			for j, v := range row {
+				if v != nil {
+					out = append(out, []string{f.Title, f.Problems[i], m.Methods[j], field(v.Error), verdictNames[v.Kind]})
+				}
+			}
 		}
 	}
 	return out

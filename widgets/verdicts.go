@@ -89,6 +89,7 @@ func (m Verdicts) Figure() (*Figure, error) {
 	full := vg.Length(len(stacks))*(width+verdictGap) + barWidth
 	return card{
 		title: m.Title, legend: legend, width: max(full+2*cardPad, 460), bodyHeight: max(body, header+110),
+		records:     m.records,
 		description: fmt.Sprintf("Errors and verdicts of %s on %s.", labels(m.Methods), m.counted()),
 		body: func(c draw.Canvas) {
 			for i, families := range stacks {
