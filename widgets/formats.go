@@ -353,7 +353,8 @@ func (m Verdicts) records() [][]string {
 		for i, row := range f.Verdicts {
 			for j, v := range row {
 				if v != nil {
-					out = append(out, []string{f.Title, f.Problems[i], m.Methods[j], field(v.Error), verdictNames[v.Kind]})
+					out = append(out, []string{f.Title, f.Problems[i], m.Methods[j], field(v.Error),
+						verdictNames[v.Kind]})
 				}
 			}
 		}
