@@ -225,6 +225,20 @@ func eigen(corr *mat.SymDense) ([]float64, *mat.Dense, error) {
 	return values, &vectors, nil
 }
 
+// Condition returns the condition number of the prior's correlation matrix, 1 for independent rewards, and +Inf for one
+// that is singular to working precision.
+func (p Prior) Condition() float64 {
+	if p.Independent() {
+		return 1
+	}
+	corr, _, err := correlation(p.Covariance())
+	var chol mat.Cholesky
+	if err != nil || !chol.Factorize(corr) {
+		return math.Inf(1)
+	}
+	return chol.Cond()
+}
+
 // Precision returns Σ⁻¹ [n, n] and log det Σ, or an ErrSingularPrior where they are not known to working precision.
 func (p Prior) Precision() (precision mat.Symmetric, logDet float64, err error) {
 	n := len(p.Mean)
