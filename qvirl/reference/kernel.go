@@ -214,28 +214,3 @@ func (s *slice) moveIn(coordinates []int, at *state, rng *rand.Rand) {
 		angle = low + (high-low)*rng.Float64()
 	}
 }
-
-// averaging adapts a step size by dual averaging towards an acceptance probability (Hoffman and Gelman, 2014, Algorithm
-// 5, with their constants).
-type averaging struct {
-	target, centre   float64
-	deficit, average float64
-	count            float64
-}
-
-func newAveraging(step, target float64) averaging {
-	return averaging{target: target, centre: math.Log(10 * step), average: math.Log(step)}
-}
-
-// next returns the step size to try after a transition with the given acceptance probability.
-func (a *averaging) next(accept float64) float64 {
-	const shrink, delay, forget = 0.05, 10, 0.75
-	a.count++
-	a.deficit += (a.target - accept - a.deficit) / (a.count + delay)
-	log := a.centre - math.Sqrt(a.count)/shrink*a.deficit
-	a.average += math.Pow(a.count, -forget) * (log - a.average)
-	return math.Exp(log)
-}
-
-// step returns the averaged step size.
-func (a *averaging) step() float64 { return math.Exp(a.average) }

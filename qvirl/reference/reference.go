@@ -290,22 +290,22 @@ func (s *sampling) turns(ctx context.Context, count, limit int, curvature []*mat
 	return s.job.Each(len(s.chains), func(j int) error {
 		k := s.chains[j]
 		k.hamiltonian.limit = limit
-		leap := newAveraging(k.hamiltonian.step, s.config.TargetAccept)
-		var walk averaging
+		leap := mcmc.NewStepSize(k.hamiltonian.step, s.config.TargetAccept)
+		var walk mcmc.StepSize
 		walking := k.walker != nil && k.walker.Ready()
 		if walking {
-			walk = newAveraging(k.walker.StepSize(), walkAccept)
+			walk = mcmc.NewStepSize(k.walker.StepSize(), walkAccept)
 		}
 		for i := range count {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			k.hamiltonian.step = leap.next(k.move(hamiltonianKernel))
+			k.hamiltonian.step = leap.Next(k.move(hamiltonianKernel))
 			if i%sliceEvery == 0 {
 				k.move(sliceKernel)
 			}
 			if walking {
-				k.walker.SetStepSize(walk.next(k.move(walkKernel)))
+				k.walker.SetStepSize(walk.Next(k.move(walkKernel)))
 			}
 			if curvature != nil && i%curvatureEvery == 0 {
 				k.at.evaluate(k.target, gradientToo)
@@ -316,9 +316,9 @@ func (s *sampling) turns(ctx context.Context, count, limit int, curvature []*mat
 				}
 			}
 		}
-		k.hamiltonian.step = leap.step()
+		k.hamiltonian.step = leap.Average()
 		if walking {
-			k.walker.SetStepSize(walk.step())
+			k.walker.SetStepSize(walk.Average())
 		}
 		return nil
 	})

@@ -124,27 +124,21 @@ func (k *chain) iterate(m *metric) (accept, integration float64) {
 	return accept, integration
 }
 
-// adapt makes the given number of iterations while it adapts the step size by dual averaging (Hoffman and Gelman, 2014,
-// Algorithm 5, with their constants), and leaves the averaged step size in k. visit, if not nil, is called after each.
+// adapt makes the given number of iterations while it adapts the step size, and leaves the averaged one in k. visit, if
+// not nil, is called after each.
 func (k *chain) adapt(ctx context.Context, m *metric, iterations int, targetAccept float64, visit func()) error {
-	const shrink, delay, forget = 0.05, 10, 0.75
-	centre := math.Log(10 * k.step)
-	deficit, average := 0.0, math.Log(k.step)
-	for i := 1; i <= iterations; i++ {
+	size := mcmc.NewStepSize(k.step, targetAccept)
+	for range iterations {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		_, integration := k.iterate(m)
-		n := float64(i)
-		deficit += (targetAccept - integration - deficit) / (n + delay)
-		log := centre - math.Sqrt(n)/shrink*deficit
-		average += math.Pow(n, -forget) * (log - average)
-		k.step = math.Exp(log)
+		k.step = size.Next(integration)
 		if visit != nil {
 			visit()
 		}
 	}
-	k.step = math.Exp(average)
+	k.step = size.Average()
 	return nil
 }
 

@@ -1,0 +1,29 @@
+package mcmc
+
+import "math"
+
+// StepSize adapts the step size of an integrator by dual averaging towards an acceptance probability (Hoffman and
+// Gelman, 2014, Algorithm 5, with their constants).
+type StepSize struct {
+	target, centre   float64
+	deficit, average float64
+	count            float64
+}
+
+// NewStepSize starts from a step size, towards an acceptance probability.
+func NewStepSize(step, target float64) StepSize {
+	return StepSize{target: target, centre: math.Log(10 * step), average: math.Log(step)}
+}
+
+// Next returns the step size to try after a transition with the given acceptance probability.
+func (a *StepSize) Next(accept float64) float64 {
+	const shrink, delay, forget = 0.05, 10, 0.75
+	a.count++
+	a.deficit += (a.target - accept - a.deficit) / (a.count + delay)
+	log := a.centre - math.Sqrt(a.count)/shrink*a.deficit
+	a.average += math.Pow(a.count, -forget) * (log - a.average)
+	return math.Exp(log)
+}
+
+// Average returns the averaged step size.
+func (a *StepSize) Average() float64 { return math.Exp(a.average) }
