@@ -45,7 +45,7 @@ It computes no experiment, and writes the same bytes from the same files. In not
   go run ./notebooks/cmd/pages --check`,
 		Args: cobra.NoArgs, SilenceUsage: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := build(root, !skip)
+			s, err := build(root, options{notebooks: !skip, pictures: !check})
 			if err != nil {
 				return err
 			}

@@ -23,6 +23,14 @@ type layout struct {
 	Pages     []page             `yaml:"pages"`
 	Tables    map[string]tableOf `yaml:"tables"`
 	Notebooks []entry            `yaml:"notebooks"`
+	Shown     []shown            `yaml:"shown"`
+}
+
+// shown is a figure of a notebook that another page shows: the first whose description holds the words.
+type shown struct {
+	Notebook string `yaml:"notebook"`
+	Words    string `yaml:"words"`
+	Path     string `yaml:"path"` // of the PNG, from the root
 }
 
 // page is a page of an experiment, around the prose of its name.
@@ -50,13 +58,15 @@ type entry struct {
 	Name  string `yaml:"name"`
 	Title string `yaml:"title"`
 	Line  string `yaml:"line"`
-	// Figure is the number of the picture that becomes the thumbnail, from 0, the first by default.
+	// Figure is the number of the picture that becomes the thumbnail, from 0, the first by default; the last picture
+	// where there are fewer.
 	Figure int `yaml:"figure"`
 }
 
 // site holds all that pages are made of, and the files that are made.
 type site struct {
 	root    string
+	options options
 	results *results
 	ledger  *ledger
 	layout  *layout
@@ -67,9 +77,15 @@ type site struct {
 const banner = "<!-- Made by `go run ./notebooks/cmd/pages` from claims.yaml, pages/pages.yaml, pages/prose and results; " +
 	"edit those. -->\n\n"
 
-// build makes all files. Boxes and thumbnails of notebooks are left out where they are not asked for.
-func build(root string, notebooks bool) (*site, error) {
-	s := &site{root: root, results: newResults(root), layout: new(layout), files: map[string][]byte{},
+// options say what is made.
+type options struct {
+	notebooks bool // boxes and thumbnails, too
+	pictures  bool // their bytes; else they are nil
+}
+
+// build makes all files.
+func build(root string, opts options) (*site, error) {
+	s := &site{root: root, options: opts, results: newResults(root), layout: new(layout), files: map[string][]byte{},
 		used: map[string]bool{}}
 	var err error
 	if err = readYAML(filepath.Join(root, "notebooks", "pages", "pages.yaml"), s.layout); err != nil {
@@ -84,7 +100,7 @@ func build(root string, notebooks bool) (*site, error) {
 		if err := s.makePage(p); err != nil {
 			return nil, fmt.Errorf("page %s: %w", p.Name, err)
 		}
-		if p.Notebook != "" && notebooks {
+		if p.Notebook != "" && opts.notebooks {
 			if err := s.makeBox(p); err != nil {
 				return nil, fmt.Errorf("notebook %s: %w", p.Notebook, err)
 			}
@@ -95,9 +111,14 @@ func build(root string, notebooks bool) (*site, error) {
 			return nil, fmt.Errorf("claims.yaml: %q: there is no page %q", c.Claim, c.Page)
 		}
 	}
-	if notebooks {
+	if opts.notebooks {
 		if err := s.makeThumbnails(); err != nil {
 			return nil, err
+		}
+		for _, f := range s.layout.Shown {
+			if err := s.copyFigure(f); err != nil {
+				return nil, err
+			}
 		}
 	}
 	for path, prose := range map[string]string{
@@ -135,10 +156,12 @@ func (s *site) verdictOf(p page) string {
 		return p.Verdict
 	case attempted == 0:
 		return "Not attempted"
-	case counts[reproduced] == attempted:
+	case counts[reproduced] == len(claims):
 		return "Reproduced"
 	case counts[not] == attempted:
 		return "Not reproduced"
+	case counts[reproduced] == 0 && counts[not] > counts[partly]:
+		return "Mostly not reproduced"
 	}
 	return "Partly reproduced"
 }
@@ -263,18 +286,37 @@ func (s *site) makeThumbnails() error {
 			return err
 		}
 		pictures := slices.DeleteFunc(nb.figures(), func(f figure) bool { return f.png == nil })
-		n := s.layout.Notebooks[i].Figure
-		if n >= len(pictures) {
-			return fmt.Errorf("notebook %s has %d figures, no number %d", name, len(pictures), n)
+		if len(pictures) == 0 {
+			continue
 		}
-		small, err := thumbnail(pictures[n].png)
-		if err != nil {
-			return fmt.Errorf("notebook %s: %w", name, err)
+		var small []byte
+		if s.options.pictures {
+			n := min(s.layout.Notebooks[i].Figure, len(pictures)-1)
+			if small, err = thumbnail(pictures[n].png); err != nil {
+				return fmt.Errorf("notebook %s: %w", name, err)
+			}
 		}
-		s.files["notebooks/figures/thumb-"+name+".png"] = small
+		s.files[thumbnailPath(name)] = small
 	}
 	return nil
 }
+
+// copyFigure writes a figure of a notebook to a file.
+func (s *site) copyFigure(f shown) error {
+	nb, err := readNotebook(s.root, f.Notebook)
+	if err != nil {
+		return err
+	}
+	for _, picture := range nb.figures() {
+		if picture.png != nil && strings.Contains(picture.description, f.Words) {
+			s.files[f.Path] = picture.png
+			return nil
+		}
+	}
+	return fmt.Errorf("pages.yaml: shown: no figure of %s is described by %q", f.Notebook, f.Words)
+}
+
+func thumbnailPath(notebook string) string { return "notebooks/figures/thumb-" + notebook + ".png" }
 
 // prose fills the placeholders of a prose file.
 func (s *site) prose(name string) (string, error) {
@@ -496,8 +538,12 @@ func (s *site) gallery() (string, error) {
 				verdict = fmt.Sprintf(" **%s** ([page](pages/%s.md)).", s.verdictOf(p), p.Name)
 			}
 		}
-		fmt.Fprintf(&b, "| <a href=\"%[1]s.ipynb\"><img src=\"figures/thumb-%[1]s.png\" width=\"180\" alt=\"%[2]s\"></a> | "+
-			"[%[2]s](%[1]s.ipynb) | %[3]s%[4]s |\n", e.Name, e.Title, line, verdict)
+		picture := ""
+		if _, err := os.Stat(filepath.Join(s.root, thumbnailPath(e.Name))); err == nil || has(s.files, thumbnailPath(e.Name)) {
+			picture = fmt.Sprintf("<a href=\"%[1]s.ipynb\"><img src=\"figures/thumb-%[1]s.png\" width=\"180\" alt=\"%[2]s\"></a>",
+				e.Name, e.Title)
+		}
+		fmt.Fprintf(&b, "| %s | [%s](%s.ipynb) | %s%s |\n", picture, e.Title, e.Name, line, verdict)
 	}
 	return b.String(), nil
 }
@@ -562,9 +608,11 @@ func (s *site) makeFigure(name string, f figureOf) error {
 		return err
 	}
 	for ending, write := range map[string]func() ([]byte, error){"svg": drawn.SVG, "png": drawn.PNG, "csv": drawn.CSV} {
-		text, err := write()
-		if err != nil {
-			return err
+		var text []byte
+		if ending == "csv" || s.options.pictures {
+			if text, err = write(); err != nil {
+				return err
+			}
 		}
 		s.files["notebooks/pages/figures/"+name+"."+ending] = text
 	}
@@ -580,6 +628,8 @@ func value(e *estimate) *widgets.Estimate {
 }
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
+
+func has[K comparable, V any](m map[K]V, key K) bool { _, ok := m[key]; return ok }
 
 // sortedBy returns the keys of counts, the most frequent first, equally frequent ones by key.
 func sortedBy[K comparable](counts map[K]int, key func(K) uint32) []K {

@@ -58,7 +58,8 @@ func (t tableOf) choice(r rowOf, c column) string {
 	if c.Experiment != "" {
 		experiment = c.Experiment
 	}
-	return strings.Join(strings.Fields(strings.Join([]string{experiment, r.Method, metric, r.Choose, c.Choose}, " ")), " ")
+	words := []string{experiment, r.Method, metric, r.Choose, c.Choose}
+	return strings.Join(strings.Fields(strings.Join(words, " ")), " ")
 }
 
 func (r rowOf) title() string {
@@ -190,7 +191,10 @@ func (s *site) drawing(f figureOf) (widgets.Drawing, error) {
 	if f.Table != "" {
 		return s.dots(f)
 	}
-	out := widgets.Curves{Title: f.Title, Columns: min(len(f.Panels), 2)}
+	out := widgets.Curves{Title: f.Title, Columns: len(f.Panels)}
+	if len(f.Panels) == 4 { // two rows of two
+		out.Columns = 2
+	}
 	for _, p := range f.Panels {
 		panel := widgets.CurvePanel{Title: p.Title, XLabel: p.XLabel, YLabel: p.YLabel, YRange: p.YRange}
 		for _, m := range p.Methods {
@@ -199,7 +203,8 @@ func (s *site) drawing(f figureOf) (widgets.Drawing, error) {
 				curve.Name = p.Names[m]
 			}
 			for _, x := range p.X {
-				e, err := s.results.estimate(fmt.Sprintf("%s %s %s demos=%d %s", p.Experiment, m, p.Metric, x, p.Choose))
+				choice := fmt.Sprintf("%s %s %s demos=%d %s", p.Experiment, m, p.Metric, x, p.Choose)
+				e, err := s.results.estimate(choice)
 				if err != nil {
 					return nil, err
 				}
@@ -233,9 +238,7 @@ func (s *site) dots(f figureOf) (widgets.Drawing, error) {
 	})
 	for _, r := range rows {
 		name := r.Method
-		if r.Title != "" && (t.Published == nil) && slices.ContainsFunc(rows, func(o rowOf) bool {
-			return o.Method == r.Method && o.Title != r.Title
-		}) {
+		if r.Title != "" && widgets.Label(name) == name { // a name that the registry has no words for
 			name = r.Title
 		}
 		out.Methods = append(out.Methods, name)
