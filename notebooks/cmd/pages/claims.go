@@ -39,7 +39,7 @@ func (c claim) paperCell() string {
 	var parts []string
 	for _, o := range c.outcomes {
 		if o.paper != nil {
-			parts = append(parts, o.Of+" "+minus(o.Paper))
+			parts = append(parts, o.Of+": "+minus(o.Paper))
 		}
 	}
 	if len(parts) > 0 && len(parts) <= 2*most {
@@ -86,7 +86,7 @@ func (o outcome) sentence() string {
 		_, digits, _ := strings.Cut(strings.TrimSpace(strings.Split(o.Paper, "±")[0]), ".")
 		decimals = len(digits)
 	}
-	text := fmt.Sprintf("%s %s %s", tick, o.Of, o.ours.text(decimals))
+	text := fmt.Sprintf("%s %s: %s", tick, o.Of, o.ours.text(decimals))
 	if o.than != nil {
 		text += " against " + o.than.text(decimals)
 	}

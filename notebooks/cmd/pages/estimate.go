@@ -100,7 +100,8 @@ func parseChoice(text string) (choice, error) {
 // fits reports whether a row is among those chosen.
 func (c choice) fits(r experiment.Row) bool {
 	return r.Method == c.method && c.metric.MatchString(r.Metric) && (c.demos < 0 || r.Demos == c.demos) &&
-		(c.environment == nil || c.environment.MatchString(r.Environment)) && r.Seed >= c.seeds[0] && r.Seed <= c.seeds[1]
+		(c.environment == nil || c.environment.MatchString(r.Environment)) &&
+		r.Seed >= c.seeds[0] && r.Seed <= c.seeds[1]
 }
 
 // estimate computes what a choice describes.
@@ -176,7 +177,8 @@ func known(stdErr float64) float64 {
 	return stdErr
 }
 
-// decimalsOf returns how many decimals a number is written with: two digits of its standard error, or three of itself.
+// decimals returns how many decimals a number is written with: one or two digits of its standard error, such that they
+// are at most 29, or three of itself.
 func (e *estimate) decimals() int {
 	digits, size := 2.0, known(e.stdErr)
 	if size == 0 {
@@ -185,7 +187,11 @@ func (e *estimate) decimals() int {
 	if size == 0 {
 		return 0
 	}
-	return int(min(max(digits-1-math.Floor(math.Log10(size)), 0), 6))
+	exponent := math.Floor(math.Log10(size))
+	if digits == 2 && size/math.Pow(10, exponent) >= 2.95 {
+		digits = 1
+	}
+	return int(min(max(digits-1-exponent, 0), 6))
 }
 
 // text writes an estimate with so many decimals, with its standard error if that is known and not 0.

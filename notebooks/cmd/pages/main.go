@@ -71,8 +71,8 @@ It computes no experiment, and writes the same bytes from the same files. In not
 	return cmd
 }
 
-// stale returns the files whose text is not what would be written. Pictures need only be there: their numbers lie beside
-// them as CSV, and their look may change with the theme.
+// stale returns the files whose text is not what would be written. Pictures need only be there: their numbers lie
+// beside them as CSV, and their look may change with the theme.
 func (s *site) stale() ([]string, error) {
 	var out []string
 	for _, path := range sortedKeys(s.files) {

@@ -168,7 +168,8 @@ func (nb *notebook) withBox(box string) ([]byte, error) {
 		return nil, errors.New("the first cell is not a title in markdown")
 	}
 	var b bytes.Buffer
-	b.WriteString(",\n  {\n   \"cell_type\": \"markdown\",\n   \"id\": \"verdict\",\n   \"metadata\": {},\n   \"source\": [\n")
+	b.WriteString(",\n  {\n   \"cell_type\": \"markdown\",\n   \"id\": \"verdict\",\n   \"metadata\": {},\n")
+	b.WriteString("   \"source\": [\n")
 	parts := strings.SplitAfter(text, "\n")
 	for i, line := range parts {
 		quoted, err := quote(line)

@@ -263,13 +263,14 @@ func TestEstimates(t *testing.T) {
 	if math.Abs(d-1) > 4*0.0141 || se < 0.010 || se > 0.018 {
 		t.Errorf("paired difference %g ± %g, want 1 ± 0.0141", d, se)
 	}
-	for _, bad := range []string{"made-up qvirl", "made-up qvirl w2", "made-up qvirl w1 demo=5", "made-up qvirl w1 take=median",
-		"none qvirl w1", "made-up qvirl w1 demos=6"} {
+	for _, bad := range []string{"made-up qvirl", "made-up qvirl w2", "made-up qvirl w1 demo=5",
+		"made-up qvirl w1 take=median", "none qvirl w1", "made-up qvirl w1 demos=6"} {
 		if _, err := r.estimate(bad); err == nil {
 			t.Errorf("%q is taken", bad)
 		}
 	}
-	twice := append(rows, experiment.Row{Experiment: "made-up", Environment: "other", Method: "qvirl", Demos: 5, Metric: "w1"})
+	twice := append(rows, experiment.Row{Experiment: "made-up", Environment: "other", Method: "qvirl", Demos: 5,
+		Metric: "w1"})
 	if _, err := store(t, twice...).estimate("made-up qvirl w1"); err == nil ||
 		!strings.Contains(err.Error(), "more than one row of seed 0") {
 		t.Errorf("two rows of a seed: %v", err)
@@ -403,8 +404,8 @@ func TestBox(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := string(nb.cells[1].Source); got != mark+"\n> Other words.\n>\n> And lines." || nb.cells[1].Type != "markdown" {
-			t.Errorf("%s: the second cell is %q", path, got)
+		if c := nb.cells[1]; string(c.Source) != mark+"\n> Other words.\n>\n> And lines." || c.Type != "markdown" {
+			t.Errorf("%s: the second cell is %q", path, c.Source)
 		}
 		// Without the box's own bytes the text is what it was without a box.
 		bare := func(text []byte) []byte {
@@ -437,9 +438,10 @@ func TestBox(t *testing.T) {
 		}
 	}
 	// A box that someone has moved goes back to the second place.
-	moved := strings.Replace(minimal, "  {\n   \"cell_type\": \"code\"", "  {\n   \"cell_type\": \"raw\",\n   \"id\": \"c\",\n"+
-		"   \"metadata\": {},\n   \"source\": []\n  },\n  {\n   \"cell_type\": \"markdown\",\n   \"id\": \"verdict\",\n"+
-		"   \"metadata\": {},\n   \"source\": \""+mark+"\\nold\"\n  },\n  {\n   \"cell_type\": \"code\"", 1)
+	moved := strings.Replace(minimal, "  {\n   \"cell_type\": \"code\"", `  {"cell_type": "raw", "source": []},
+  {"cell_type": "markdown", "id": "verdict", "source": "`+mark+`\nold"},
+  {
+   "cell_type": "code"`, 1)
 	nb, err := parseNotebook(box([]byte(moved), "new"))
 	if err != nil || len(nb.cells) != 4 || string(nb.cells[1].Source) != mark+"\nnew" {
 		t.Errorf("a moved box: %d cells, %v", len(nb.cells), err)

@@ -74,8 +74,8 @@ type site struct {
 	used    map[string]bool   // the tables that some page shows
 }
 
-const banner = "<!-- Made by `go run ./notebooks/cmd/pages` from claims.yaml, pages/pages.yaml, pages/prose and results; " +
-	"edit those. -->\n\n"
+const banner = "<!-- Made by `go run ./notebooks/cmd/pages` from claims.yaml, pages/pages.yaml, pages/prose and " +
+	"results; edit those. -->\n\n"
 
 // options say what is made.
 type options struct {
@@ -538,9 +538,9 @@ func (s *site) gallery() (string, error) {
 				verdict = fmt.Sprintf(" **%s** ([page](pages/%s.md)).", s.verdictOf(p), p.Name)
 			}
 		}
-		picture := ""
-		if _, err := os.Stat(filepath.Join(s.root, thumbnailPath(e.Name))); err == nil || has(s.files, thumbnailPath(e.Name)) {
-			picture = fmt.Sprintf("<a href=\"%[1]s.ipynb\"><img src=\"figures/thumb-%[1]s.png\" width=\"180\" alt=\"%[2]s\"></a>",
+		picture, path := "", thumbnailPath(e.Name)
+		if _, err := os.Stat(filepath.Join(s.root, path)); err == nil || has(s.files, path) {
+			picture = fmt.Sprintf(`<a href="%[1]s.ipynb"><img src="figures/thumb-%[1]s.png" width="180" alt="%[2]s"></a>`,
 				e.Name, e.Title)
 		}
 		fmt.Fprintf(&b, "| %s | [%s](%s.ipynb) | %s%s |\n", picture, e.Title, e.Name, line, verdict)

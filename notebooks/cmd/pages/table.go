@@ -24,7 +24,8 @@ type tableOf struct {
 type rowOf struct {
 	Method string `yaml:"method"`
 	Title  string `yaml:"title"`
-	// Choose are options of the choice of rows, as in "environment=E"; Metric, if it is not empty, replaces the column's.
+	// Choose are options of the choice of rows, as in "environment=E"; Metric, if it is not empty, replaces the
+	// column's.
 	Choose string `yaml:"choose"`
 	Metric string `yaml:"metric"`
 }
