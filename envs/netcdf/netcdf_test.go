@@ -57,15 +57,15 @@ func (f *full) Write(p []byte) (int, error) {
 func TestRefuses(t *testing.T) {
 	x := Variable{Name: "x", Dims: []string{"x"}, Data: []int64{1, 2}}
 	for want, g := range map[string]Group{
-		`no variable "y"`:        {Variables: []Variable{x, {Name: "z", Dims: []string{"x", "y"}, Data: []float64{1}}}},
-		"/z holds 3 numbers":     {Variables: []Variable{x, {Name: "z", Dims: []string{"x"}, Data: make([]float64, 3)}}},
-		"neither []float64":      {Variables: []Variable{{Name: "z", Data: []float32{1}}}},
-		"given twice":            {Variables: []Variable{x, x}},
-		"zero byte":              {Variables: []Variable{{Name: "z", Data: []string{"a\x00b"}}}},
-		`group "/g"`:             {Groups: []Group{{Name: "g", Variables: []Variable{{Data: []int64{1}}}}}},
-		`group name "x" is`:      {Variables: []Variable{x}, Groups: []Group{{Name: "x"}}},
-		`attribute ""`:           {Attributes: map[string]string{"": "text"}},
-		"the text \"aaaaaaaaaaaa": {Variables: []Variable{{Name: "z", Data: []string{strings.Repeat("a", maxHeader+1)}}}},
+		`no variable "y"`:    {Variables: []Variable{x, {Name: "z", Dims: []string{"y"}, Data: []float64{1}}}},
+		"/z holds 3 numbers": {Variables: []Variable{x, {Name: "z", Dims: []string{"x"}, Data: make([]float64, 3)}}},
+		"neither []float64":  {Variables: []Variable{{Name: "z", Data: []float32{1}}}},
+		"given twice":        {Variables: []Variable{x, x}},
+		"zero byte":          {Variables: []Variable{{Name: "z", Data: []string{"a\x00b"}}}},
+		`group "/g"`:         {Groups: []Group{{Name: "g", Variables: []Variable{{Data: []int64{1}}}}}},
+		`group name "x" is`:  {Variables: []Variable{x}, Groups: []Group{{Name: "x"}}},
+		`attribute ""`:       {Attributes: map[string]string{"": "text"}},
+		"the text \"aaa":     {Variables: []Variable{{Name: "z", Data: []string{strings.Repeat("a", maxHeader+1)}}}},
 	} {
 		if err := Write(&bytes.Buffer{}, &g); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)

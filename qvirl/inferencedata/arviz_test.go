@@ -29,7 +29,8 @@ func TestArviZ(t *testing.T) {
 			}
 			post := sample(t, p)
 			path := filepath.Join(t.TempDir(), "p.nc")
-			if err := Write(path, post, Options{Draws: 100, Seed: 1, Attributes: map[string]string{"method": "reference"}}); err != nil {
+			o := Options{Draws: 100, Seed: 1, Attributes: map[string]string{"method": "reference"}}
+			if err := Write(path, post, o); err != nil {
 				t.Fatal(err)
 			}
 			out, err := exec.Command(python, "testdata/look.py", path).Output()
@@ -60,8 +61,9 @@ func TestArviZ(t *testing.T) {
 				if !ok {
 					t.Errorf("ArviZ has no %s", l.Name)
 				}
-				for column, ours := range map[string]float64{"mean": l.Mean, "sd": l.Std, "hdi_3%": l.Low, "hdi_97%": l.High,
-					"mcse_mean": l.MeanError, "ess_bulk": l.BulkESS, "ess_tail": l.TailESS, "r_hat": l.RHat} {
+				for column, ours := range map[string]float64{"mean": l.Mean, "sd": l.Std, "hdi_3%": l.Low,
+					"hdi_97%": l.High, "mcse_mean": l.MeanError, "ess_bulk": l.BulkESS, "ess_tail": l.TailESS,
+					"r_hat": l.RHat} {
 					if !(math.Abs(theirs[column]-ours) <= 1e-6*(1e-3+math.Abs(ours))) {
 						t.Errorf("%s of %s: ArviZ has %.9g, we have %.9g", column, l.Name, theirs[column], ours)
 					}

@@ -31,7 +31,8 @@ func newProblem(t testing.TB, pairs, inferBeta bool) *irl.Problem {
 		n = 6
 	}
 	p := &irl.Problem{MDP: m, Prior: irl.IndependentPrior(n, 0.5, 2), Discount: 0.8, Beta: 1.5,
-		Demos:       []mdp.Step{{State: 0, Action: 1}, {State: 1, Action: 1}, {State: 0, Action: 1}, {State: 2, Action: 0}},
+		Demos: []mdp.Step{{State: 0, Action: 1}, {State: 1, Action: 1}, {State: 0, Action: 1},
+			{State: 2, Action: 0}},
 		ActionNames: []string{"stay", "go"}}
 	if inferBeta {
 		p.BetaLogStd = 0.5
