@@ -24,9 +24,7 @@ func TestArviZ(t *testing.T) {
 	for name, c := range map[string]struct{ pairs, beta bool }{"states": {}, "pairs": {true, true}} {
 		t.Run(name, func(t *testing.T) {
 			p := newProblem(t, c.pairs, c.beta)
-			if !c.pairs {
-				p.StateNames = []string{"start", "größe Ω", "end"}
-			}
+			p.StateNames = []string{"start", "größe Ω", "end"}
 			post := sample(t, p)
 			path := filepath.Join(t.TempDir(), "p.nc")
 			o := Options{Draws: 100, Seed: 1, Attributes: map[string]string{"method": "reference"}}

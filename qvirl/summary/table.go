@@ -47,11 +47,13 @@ func Table(post irl.Posterior, draws int, seed uint64) ([]Line, error) {
 	actions := p.MDP.Actions()
 	var lines []Line
 	for i := range p.RewardDim() {
-		name := "reward[" + p.StateName(i) + "]"
-		if !p.StateOnly() {
-			name = "reward[" + p.StateName(i/actions) + ", " + p.ActionName(i%actions) + "]"
+		place := ""
+		if p.StateOnly() {
+			place = p.StateName(i)
+		} else {
+			place = p.StateName(i/actions) + ", " + p.ActionName(i%actions)
 		}
-		lines = append(lines, newLine(name, chains(mat.Col(nil, i, samples.Reward))))
+		lines = append(lines, newLine("reward["+place+"]", chains(mat.Col(nil, i, samples.Reward))))
 	}
 	values := samples.Values(actions)
 	for s := range p.MDP.States() {
