@@ -39,7 +39,8 @@ type claim struct {
 // check is one comparison. Rule is one of
 //
 //	agree K    |ours − other| ≤ K standard errors of the difference
-//	above K    ours − other  >  K standard errors of the difference; by its sign where none is known
+//	above K    ours − other  >  K standard errors of the difference; by its sign where none is known. above -2: not
+//	           significantly below
 //	below K    other − ours  >  K standard errors
 //	within X   |ours − other| ≤ X
 //	at least X, at most X
