@@ -34,6 +34,7 @@ type rowOf struct {
 type column struct {
 	Title    string   `yaml:"title"`
 	Metric   string   `yaml:"metric"`
+	Less     string   `yaml:"less"` // a metric that is subtracted, seed by seed
 	Choose   string   `yaml:"choose"`
 	Decimals int      `yaml:"decimals"`
 	Target   *float64 `yaml:"target"` // of a figure
@@ -109,12 +110,19 @@ func (s *site) table(name string) (string, error) {
 			if err != nil {
 				return "", fmt.Errorf("table %s: %w", name, err)
 			}
-			if t.Against != "" {
-				other, err := s.results.estimate(t.choice(rowOf{Method: t.Against}, c))
+			other := ""
+			switch {
+			case t.Against != "":
+				other = t.choice(rowOf{Method: t.Against}, c)
+			case c.Less != "":
+				other = t.choice(r, column{Metric: c.Less, Choose: c.Choose})
+			}
+			if other != "" {
+				o, err := s.results.estimate(other)
 				if err != nil {
 					return "", fmt.Errorf("table %s: %w", name, err)
 				}
-				d, se := difference(e, other)
+				d, se := difference(e, o)
 				e = &estimate{mean: d, stdErr: se}
 			}
 			cell := e.text(c.Decimals)
