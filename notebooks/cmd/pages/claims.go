@@ -82,12 +82,20 @@ func (o outcome) sentence() string {
 		return fmt.Sprintf("%s %s: in `%s`", tick, o.Of, name)
 	}
 	decimals := o.ours.decimals()
+	bound, err := parsePaper(o.Than)
+	constant := bound != nil && err == nil
+	if o.than != nil && !constant {
+		decimals = max(decimals, o.than.decimals())
+	}
 	if o.paper != nil && o.Than == "" {
 		_, digits, _ := strings.Cut(strings.TrimSpace(strings.Split(o.Paper, "±")[0]), ".")
 		decimals = len(digits)
 	}
 	text := fmt.Sprintf("%s %s: %s", tick, o.Of, o.ours.text(decimals))
-	if o.than != nil {
+	switch {
+	case constant:
+		text += " against " + minus(o.Than)
+	case o.than != nil:
 		text += " against " + o.than.text(decimals)
 	}
 	if o.difference != "" {
@@ -109,6 +117,10 @@ func ruleInWords(k check) string {
 	case "above", "below":
 		if limit == "0" {
 			return name
+		}
+		if allowed, ok := strings.CutPrefix(limit, "-"); ok {
+			opposite := map[string]string{"above": "below", "below": "above"}[name]
+			return "not " + opposite + " by " + allowed + " standard errors of the difference"
 		}
 		return name + " by more than " + limit + " standard errors of the difference"
 	case "within":

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -50,6 +52,7 @@ func (r *results) read(name string) ([]experiment.Row, *experiment.Record, error
 //
 // METRIC and E are regular expressions for the whole name. T is mean (the default: of one value a seed), spread (their
 // standard deviation), min, max or maxabs (of all values that fit). from=X takes the distance |estimate − X| instead.
+// Of a folder with demonstrations, as expert-lunarlander, METHOD is demonstrator and METRIC return or log_likelihood.
 type choice struct {
 	experiment, method  string
 	metric, environment *regexp.Regexp
@@ -110,6 +113,13 @@ func (r *results) estimate(text string) (*estimate, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.method == "demonstrator" {
+		e, err := r.demonstrator(c)
+		if err != nil {
+			return nil, fmt.Errorf("%q: %w", text, err)
+		}
+		return e, nil
+	}
 	rows, _, err := r.read(c.experiment)
 	if err != nil {
 		return nil, fmt.Errorf("%q: %w", text, err)
@@ -150,6 +160,29 @@ func (r *results) estimate(text string) (*estimate, error) {
 		e.mean, e.bySeed = math.Abs(e.mean-c.from), nil
 	}
 	return e, nil
+}
+
+// demonstrator reads what the description of stored demonstrations says.
+func (r *results) demonstrator(c choice) (*estimate, error) {
+	text, err := os.ReadFile(filepath.Join(r.root, "results", c.experiment, "demos.json"))
+	if err != nil {
+		return nil, err
+	}
+	var d struct {
+		Trajectories float64
+		Returns      struct{ Mean, Std float64 }
+		Statistics   map[string]float64
+	}
+	if err := json.Unmarshal(text, &d); err != nil {
+		return nil, err
+	}
+	switch likelihood, ok := d.Statistics["log_likelihood"]; {
+	case c.metric.MatchString("return") && d.Trajectories > 0:
+		return &estimate{mean: d.Returns.Mean, stdErr: d.Returns.Std / math.Sqrt(d.Trajectories)}, nil
+	case c.metric.MatchString("log_likelihood") && ok:
+		return &estimate{mean: likelihood, stdErr: math.NaN()}, nil
+	}
+	return nil, fmt.Errorf("demos.json does not say it")
 }
 
 // difference returns a − b and its standard error: of the paired differences where both are means over the same seeds,

@@ -39,7 +39,8 @@ type claim struct {
 // check is one comparison. Rule is one of
 //
 //	agree K    |ours − other| ≤ K standard errors of the difference
-//	above K    ours − other  >  K standard errors of the difference; by its sign where none is known
+//	above K    ours − other  >  K standard errors of the difference; by its sign where none is known. above -2: not
+//	           significantly below
 //	below K    other − ours  >  K standard errors
 //	within X   |ours − other| ≤ X
 //	at least X, at most X
@@ -252,7 +253,7 @@ func hasTest(root, text string) (bool, error) {
 	return false, fmt.Errorf("test: %s has no %s", dir, name)
 }
 
-// hasPicture reports whether a notebook holds a figure whose description begins with the words after its name.
+// hasPicture reports whether a notebook holds a figure whose description has the words after its name.
 func hasPicture(root, text string) (bool, error) {
 	name, words, _ := strings.Cut(text, " ")
 	nb, err := readNotebook(root, name)
@@ -260,9 +261,9 @@ func hasPicture(root, text string) (bool, error) {
 		return false, err
 	}
 	for _, f := range nb.figures() {
-		if strings.Contains(f.description, words) {
+		if strings.Contains(strings.ToLower(f.description), strings.ToLower(words)) {
 			return true, nil
 		}
 	}
-	return false, nil
+	return false, fmt.Errorf("picture: no figure of %s is described by %q", name, words)
 }

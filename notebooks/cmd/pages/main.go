@@ -45,9 +45,12 @@ It computes no experiment, and writes the same bytes from the same files. In not
   go run ./notebooks/cmd/pages --check`,
 		Args: cobra.NoArgs, SilenceUsage: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if _, err := os.Stat(filepath.Join(root, "notebooks", "claims.yaml")); err != nil {
+				return fmt.Errorf("pages: %w; run it in the clone, or name that by --root", err)
+			}
 			s, err := build(root, options{notebooks: !skip, pictures: !check})
 			if err != nil {
-				return err
+				return fmt.Errorf("pages: %w", err)
 			}
 			stale, err := s.stale()
 			if err != nil {
@@ -55,7 +58,7 @@ It computes no experiment, and writes the same bytes from the same files. In not
 			}
 			if check {
 				if len(stale) > 0 {
-					return fmt.Errorf("%s: not as the ledger and the rows say; run go run ./notebooks/cmd/pages",
+					return fmt.Errorf("pages: %s: not as the ledger and the rows say; run go run ./notebooks/cmd/pages",
 						strings.Join(stale, ", "))
 				}
 				return nil

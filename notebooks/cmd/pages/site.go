@@ -166,7 +166,7 @@ func (s *site) verdictOf(p page) string {
 	return "Partly reproduced"
 }
 
-// counted says how many of a page's claims have which verdict.
+// counted says how many claims have which verdict.
 func (s *site) counted(claims []claim) string {
 	counts := map[verdict]int{}
 	for _, c := range claims {
@@ -224,7 +224,8 @@ func (s *site) makePage(p page) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(&b, "## Claim by claim\n\n%s\n%s\n%s", s.claimTable(claims, false), notes, details(claims))
+		fmt.Fprintf(&b, "## Claim by claim\n\n%s.\n\n%s\n%s\n%s", s.counted(claims),
+			s.claimTable(claims, false), notes, details(claims))
 	}
 	if len(p.Experiments) > 0 {
 		b.WriteString("## Compute it again\n\n")
@@ -514,7 +515,10 @@ func duration(r *experiment.Record) string {
 	for _, name := range sortedKeys(seconds) {
 		total += seconds[name]
 	}
-	if total < 90 {
+	switch {
+	case total < 1:
+		return "under 1 s " + kind
+	case total < 90:
 		return fmt.Sprintf("%s s %s", number(total, 0), kind)
 	}
 	return fmt.Sprintf("%s min %s", number(total/60, 0), kind)

@@ -26,18 +26,19 @@ type rowOf struct {
 	Title  string `yaml:"title"`
 	// Choose are options of the choice of rows, as in "environment=E"; Metric, if it is not empty, replaces the
 	// column's.
-	Choose string `yaml:"choose"`
-	Metric string `yaml:"metric"`
+	Choose     string `yaml:"choose"`
+	Metric     string `yaml:"metric"`
+	Experiment string `yaml:"experiment"` // other than the table's
 }
 
 type column struct {
-	Title      string   `yaml:"title"`
-	Experiment string   `yaml:"experiment"` // other than the table's
-	Metric     string   `yaml:"metric"`
-	Choose     string   `yaml:"choose"`
-	Decimals   int      `yaml:"decimals"`
-	Target     *float64 `yaml:"target"` // of a figure
-	Best       string   `yaml:"best"`   // high or low: the arrow in the head
+	Title    string   `yaml:"title"`
+	Metric   string   `yaml:"metric"`
+	Less     string   `yaml:"less"` // a metric that is subtracted, seed by seed
+	Choose   string   `yaml:"choose"`
+	Decimals int      `yaml:"decimals"`
+	Target   *float64 `yaml:"target"` // of a figure
+	Best     string   `yaml:"best"`   // high or low: the arrow in the head
 }
 
 func (c column) head() string {
@@ -56,8 +57,8 @@ func (t tableOf) choice(r rowOf, c column) string {
 	if r.Metric != "" {
 		metric = r.Metric
 	}
-	if c.Experiment != "" {
-		experiment = c.Experiment
+	if r.Experiment != "" {
+		experiment = r.Experiment
 	}
 	words := []string{experiment, r.Method, metric, r.Choose, c.Choose}
 	return strings.Join(strings.Fields(strings.Join(words, " ")), " ")
@@ -109,12 +110,19 @@ func (s *site) table(name string) (string, error) {
 			if err != nil {
 				return "", fmt.Errorf("table %s: %w", name, err)
 			}
-			if t.Against != "" {
-				other, err := s.results.estimate(t.choice(rowOf{Method: t.Against}, c))
+			other := ""
+			switch {
+			case t.Against != "":
+				other = t.choice(rowOf{Method: t.Against}, c)
+			case c.Less != "":
+				other = t.choice(r, column{Metric: c.Less, Choose: c.Choose})
+			}
+			if other != "" {
+				o, err := s.results.estimate(other)
 				if err != nil {
 					return "", fmt.Errorf("table %s: %w", name, err)
 				}
-				d, se := difference(e, other)
+				d, se := difference(e, o)
 				e = &estimate{mean: d, stdErr: se}
 			}
 			cell := e.text(c.Decimals)
@@ -182,7 +190,7 @@ type panelOf struct {
 	X          []int             `yaml:"x"` // numbers of demonstrations
 	XLabel     string            `yaml:"xlabel"`
 	YLabel     string            `yaml:"ylabel"`
-	Levels     map[string]string `yaml:"levels"` // numbers by name
+	Levels     map[string]string `yaml:"levels"` // choices of rows by name
 	Names      map[string]string `yaml:"names"`  // of methods, other than their labels
 	YRange     *[2]float64       `yaml:"yrange"`
 }
@@ -215,7 +223,7 @@ func (s *site) drawing(f figureOf) (widgets.Drawing, error) {
 			panel.Curves = append(panel.Curves, curve)
 		}
 		for _, name := range sortedKeys(p.Levels) {
-			level, err := parsePaper(p.Levels[name])
+			level, err := s.results.estimate(p.Levels[name])
 			if err != nil {
 				return nil, err
 			}
