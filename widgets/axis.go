@@ -75,7 +75,7 @@ type gridLines struct{}
 func (gridLines) Plot(c draw.Canvas, p *plot.Plot) {
 	_, yOf := p.Transforms(&c)
 	for _, t := range p.Y.Tick.Marker.Ticks(p.Y.Min, p.Y.Max) {
-		if t.Value > p.Y.Min && t.Value <= p.Y.Max {
+		if t.Label != "" && t.Value > p.Y.Min && t.Value <= p.Y.Max {
 			y := yOf(t.Value)
 			c.StrokeLine2(draw.LineStyle{Color: gridGrey, Width: thinWidth}, c.Min.X, y, c.Max.X, y)
 		}
@@ -124,12 +124,16 @@ func decimals(step float64) int {
 	return 12
 }
 
-// logTicks are ticks for a logarithmic axis: the powers of ten, and 2 and 5 times them where there are few.
+// logTicks are ticks for a logarithmic axis: the powers of ten, and 2 and 5 times them where there are few; those of a
+// linear one where the range is short.
 type logTicks struct{}
 
 func (logTicks) Ticks(low, high float64) []plot.Tick {
 	first, last := int(math.Floor(math.Log10(low))), int(math.Ceil(math.Log10(high)))
 	decades := math.Log10(high / low)
+	if decades < 0.6 {
+		return niceTicks{4}.Ticks(low, high)
+	}
 	every := max(1, int(math.Ceil(decades/6)))
 	var ticks []plot.Tick
 	for e := first; e <= last; e++ {

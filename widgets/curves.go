@@ -81,6 +81,9 @@ func (m Curves) Figure() (*Figure, error) {
 	}
 	plots := make([]*plot.Plot, len(m.Panels))
 	height := vg.Length(185)
+	if columns == 2 {
+		height = 230
+	}
 	width := maxWidth
 	if len(m.Panels) == 1 {
 		height, width = 250, 520
@@ -269,7 +272,11 @@ func (p CurvePanel) plot(looks map[string]appearance, room vg.Length) *plot.Plot
 	for _, mark := range p.Marks {
 		xs.include(mark.X)
 	}
-	setRange(&out.X, xs, p.LogX, 0.02)
+	pad := 0.02
+	if p.Bars {
+		pad = 0.06 // room for those that are moved sideways
+	}
+	setRange(&out.X, xs, p.LogX, pad)
 	setRange(&out.Y, ys, p.LogY, 0.06)
 	if len(p.Marks) > 0 && !p.LogY { // room for the notes
 		out.Y.Max += 0.1 * (out.Y.Max - out.Y.Min)

@@ -67,6 +67,7 @@ type Panel struct {
 	Curves                []Curve
 	Levels                []Level // horizontal reference lines
 	Marks                 []Mark  // vertical lines with a note
+	Bars                  bool    // error bars in place of bands: for few X that curves have in common
 }
 
 // Curve is a line through means, with their standard errors.
