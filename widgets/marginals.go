@@ -116,9 +116,10 @@ func (m Marginals) Figure() (*Figure, error) {
 	rows := (len(m.Panels) + m.columns() - 1) / m.columns()
 	return card{
 		title: m.Title, legend: legend,
-		description: fmt.Sprintf("Densities of %s in %d panels: %s.", m.XLabel, len(m.Panels), labels(m.Methods)),
-		bodyHeight:  vg.Length(rows)*(panelHeight+panelGap) + 12,
-		body:        func(c draw.Canvas) { drawPanels(c, plots, m.columns()) }, records: m.records,
+		description: fmt.Sprintf("Densities of %s in %s: %s.", m.XLabel, count(len(m.Panels), "panel"),
+			labels(m.Methods)),
+		bodyHeight: vg.Length(rows)*(panelHeight+panelGap) + 12,
+		body:       func(c draw.Canvas) { drawPanels(c, plots, m.columns()) }, records: m.records,
 	}.figure(), nil
 }
 
@@ -393,6 +394,14 @@ func (s shape) legend() legendEntry {
 	return legendEntry{s.look.label, func(c draw.Canvas) {
 		fillPath(c, tint(s.look.color, histogramTint), draw.Crop(c, 3, -3, 3, -3).Rectangle.Path())
 	}}
+}
+
+// count writes how many there are of something.
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // labels lists the labels of methods in prose.

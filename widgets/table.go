@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/go-birl/birl/qvirl/method"
 )
 
 // Estimate is a mean with its standard error.
@@ -183,16 +185,26 @@ func (c Column) reference(cell Cell, k int) entry {
 	return out
 }
 
-// best reports whether an estimate of column j is the best, to the decimals that are shown. What is exactly 0 ± 0, as
-// the distance of a reference to itself, is left out.
-func (t Table) best(j int, e *Estimate) bool {
-	column := t.Columns[j]
-	if column.Better == Neither || e == nil || *e == (Estimate{}) || len(t.Rows) < 2 {
+// competes reports whether the estimate of a row in column j can be the best. What knows the truth or nothing cannot,
+// nor what is exactly 0 ± 0, as the distance of a reference to itself.
+func (r Row) competes(j int) bool {
+	if _, m := lookup(r.Method); m != nil && (m.Family == method.Demonstrator || m.Family == method.Baseline) {
 		return false
 	}
+	e := r.Cells[j].Estimate
+	return e != nil && *e != (Estimate{})
+}
+
+// best reports whether the estimate of a row in column j is the best, to the decimals that are shown.
+func (t Table) best(j int, r Row) bool {
+	column := t.Columns[j]
+	if column.Better == Neither || len(t.Rows) < 2 || !r.competes(j) {
+		return false
+	}
+	e := r.Cells[j].Estimate
 	for _, row := range t.Rows {
 		other := row.Cells[j].Estimate
-		if other == nil || *other == (Estimate{}) || number(other.Mean, column.Decimals) == number(e.Mean, column.Decimals) {
+		if !row.competes(j) || number(other.Mean, column.Decimals) == number(e.Mean, column.Decimals) {
 			continue
 		}
 		if (other.Mean > e.Mean) == (column.Better == Higher) {

@@ -37,7 +37,7 @@ func (t Table) lines(blank string) (lines [][]textField, sub []bool) {
 		var own []entry
 		for j, cell := range row.Cells {
 			e := t.Columns[j].entry(cell.Estimate)
-			e.best = t.best(j, cell.Estimate)
+			e.best = t.best(j, row)
 			own = append(own, e)
 		}
 		add(Label(row.Method), own, false)

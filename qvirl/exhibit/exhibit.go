@@ -28,6 +28,20 @@ type Table struct {
 	Notes      []string
 }
 
+// Only returns the table with the rows of the given methods, in this order; methods without rows are left out.
+func (t Table) Only(methods ...string) Table {
+	var rows []TableRow
+	for _, method := range methods {
+		for _, row := range t.Rows {
+			if row.Method == method {
+				rows = append(rows, row)
+			}
+		}
+	}
+	t.Rows = rows
+	return t
+}
+
 // Column is a metric of a table.
 type Column struct {
 	Metric   string // as in result rows

@@ -6,14 +6,14 @@ import "strings"
 // where neither are, such as the coverage of an interval, which ought to be what it claims.
 func Better(name string) int {
 	switch name {
-	case LogDensity, "return", "return_true", "return_posterior_mean", "return_posterior_cvar",
-		"return_posterior_mean_heldout", "return_posterior_cvar_heldout", "ess_per_second":
+	case LogDensity, "return", "ess_per_second":
 		return 1
 	case "ece", "ece_uncalibrated", "return_spread", "cvar_gap":
 		return -1
 	}
 	switch {
-	case strings.HasPrefix(name, "held_out_log_likelihood"):
+	case strings.HasPrefix(name, "held_out_log_likelihood"), strings.HasPrefix(name, "return_true"),
+		strings.HasPrefix(name, "return_posterior_mean"), strings.HasPrefix(name, "return_posterior_cvar"):
 		return 1
 	case strings.HasPrefix(name, W1), strings.HasPrefix(name, PolicyTV), strings.HasPrefix(name, PolicyL1),
 		strings.HasSuffix(name, "seconds"):
