@@ -32,7 +32,8 @@ func ShowAnimations(width, perSecond int, animations ...Animation) error {
 	return showPictures(0, pictures)
 }
 
-// ShowPictures displays pictures side by side, each so many pixels wide, under a title, as output of the notebook's cell.
+// ShowPictures displays pictures side by side, each so many pixels wide, under a title, as output of the notebook's
+// cell.
 func ShowPictures(title string, width int, pictures ...image.Image) error {
 	if len(pictures) == 0 {
 		return fmt.Errorf("widgets: ShowPictures needs pictures for %q", title)

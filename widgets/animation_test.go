@@ -70,7 +70,8 @@ func TestPicturesAreRefusedAsSuch(t *testing.T) {
 	if err := ShowPictures("none", 10); err == nil || !strings.Contains(err.Error(), `"none"`) {
 		t.Errorf("error %v for no pictures", err)
 	}
-	if err := ShowAnimations(10, 5, Animation{Title: "empty"}); err == nil || !strings.Contains(err.Error(), "needs pictures") {
+	err := ShowAnimations(10, 5, Animation{Title: "empty"})
+	if err == nil || !strings.Contains(err.Error(), "needs pictures") {
 		t.Errorf("error %v for an animation of nothing", err)
 	}
 	one := image.NewRGBA(image.Rect(0, 0, 2, 2))

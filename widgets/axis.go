@@ -57,7 +57,8 @@ func drawLabelled(c draw.Canvas, plots []*plot.Plot, columns int, room vg.Length
 	for len(grid[rows-1]) < columns {
 		grid[rows-1] = append(grid[rows-1], nil)
 	}
-	tiles := draw.Tiles{Rows: rows, Cols: columns, PadX: panelGap + room, PadY: panelGap/2 + space, PadTop: space, PadRight: 4 + room}
+	tiles := draw.Tiles{Rows: rows, Cols: columns, PadX: panelGap + room, PadY: panelGap/2 + space,
+		PadTop: space, PadRight: 4 + room}
 	style := bold(textStyle(textSize, ink, draw.XCenter, draw.YCenter))
 	canvases := plot.Align(grid, tiles, c)
 	for i, p := range plots {

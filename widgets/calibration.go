@@ -58,7 +58,8 @@ func (m Calibration) Figure() (*Figure, error) {
 	rows := (len(plots) + columns - 1) / columns
 	side := vg.Length(285)
 	return card{
-		title: m.Title, legend: curves.legend(order, looks), description: "Covered fraction over nominal level of credible intervals: " +
+		title: m.Title, legend: curves.legend(order, looks),
+		description: "Covered fraction over nominal level of credible intervals: " +
 			labels(order) + ".",
 		width:      vg.Length(columns)*(side+panelGap+20) + 2*cardPad,
 		bodyHeight: vg.Length(rows) * (side + 40),

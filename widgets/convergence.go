@@ -100,7 +100,8 @@ func barPanel(title, xLabel string, values []float64, base, limit float64, wrong
 				Y: y(v)}}.Path())
 		}
 		if limit != 0 {
-			c.StrokeLine2(draw.LineStyle{Color: ink, Width: 1, Dashes: dashes[method.Dashed]}, c.Min.X, y(limit), c.Max.X, y(limit))
+			c.StrokeLine2(draw.LineStyle{Color: ink, Width: 1, Dashes: dashes[method.Dashed]}, c.Min.X, y(limit),
+				c.Max.X, y(limit))
 		}
 	}))
 	return p

@@ -237,7 +237,7 @@ func TestCurves(t *testing.T) {
 	m := exampleCurves()
 	p := parse(t, m)
 	avril := paint(colorOf("avril"))
-	if got := p.stroked(avril); got != 9 { // in each of three panels the line, and at its end two pieces before its name
+	if got := p.stroked(avril); got != 9 { // in each of three panels the line, and two pieces before its name
 		t.Errorf("%d lines, want 9", got)
 	}
 	isBand := func(e element) bool { return sameColor(e.style["fill"], avril) && e.style["fill-opacity"] != "" }

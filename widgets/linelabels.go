@@ -89,7 +89,8 @@ func (p CurvePanel) paintLabels(c draw.Canvas, x, y func(float64) vg.Length, loo
 	left := c.Max.X + labelGap
 	for i, at := range apart(wanted, heights, c.Min.Y-4, c.Max.Y+4) {
 		l := labels[i]
-		c.StrokeLines(draw.LineStyle{Color: fade(l.look.color, 0.6), Width: thinWidth}, []vg.Point{l.at, {X: left, Y: at}})
+		c.StrokeLines(draw.LineStyle{Color: fade(l.look.color, 0.6), Width: thinWidth},
+			[]vg.Point{l.at, {X: left, Y: at}})
 		c.StrokeLine2(l.look.line(lineWidth), left, at, left+labelStub, at)
 		for k, line := range l.text {
 			writeText(c, style, left+labelStub+3, at+labelLine*(vg.Length(len(l.text)-1)/2-vg.Length(k)), line)
@@ -100,8 +101,8 @@ func (p CurvePanel) paintLabels(c draw.Canvas, x, y func(float64) vg.Length, loo
 // apart returns places as near as can be (by least squares) to the wanted ones, which ascend, at which labels of the
 // given heights do not overlap and lie between low and high, if these leave room.
 func apart(wanted, heights []vg.Length, low, high vg.Length) []vg.Length {
-	// With o_i the least distance of label i from the first, w_i − o_i must not descend: isotonic regression, by pooling
-	// neighbours.
+	// With o_i the least distance of label i from the first, w_i − o_i must not descend: isotonic regression, by
+	// pooling neighbours.
 	type pool struct {
 		sum vg.Length
 		n   int

@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Labels keep their order, do not overlap, lie within the ends where these leave room, and stay where they are wanted if
-// nothing is in their way.
+// Labels keep their order, do not overlap, lie within the ends where these leave room, and stay where they are wanted
+// if nothing is in their way.
 func TestLabelsLieApart(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 6).Draw(t, "n")

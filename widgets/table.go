@@ -261,7 +261,9 @@ func (t Table) notes() []string {
 		reading = append(reading, "Mean ± standard error; in parentheses, our value minus the reference in standard "+
 			"errors of the difference.")
 	} else if slices.ContainsFunc(t.Rows, func(r Row) bool {
-		return slices.ContainsFunc(r.Cells, func(c Cell) bool { return c.Estimate != nil && !math.IsNaN(c.Estimate.StdErr) })
+		return slices.ContainsFunc(r.Cells, func(c Cell) bool {
+			return c.Estimate != nil && !math.IsNaN(c.Estimate.StdErr)
+		})
 	}) {
 		reading = append(reading, "Mean ± standard error.")
 	}

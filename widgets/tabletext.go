@@ -186,7 +186,7 @@ func (t Table) HTML() (string, error) {
 				tag = `th scope="col"`
 				style += "border-bottom:2px solid rgba(128,128,128,0.8);"
 			case sub[i]:
-				style += small
+				style += "opacity:0.75;" // of the size of the others, so that decimal points stand below one another
 				if j == 0 {
 					style += "padding-left:18px;"
 				}

@@ -98,7 +98,8 @@ func TestNumbers(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
 		{number(-1.25, 1), "−1.2"}, {number(-0.01, 1), "0.0"}, {number(12345.6, 1), "12,345.6"},
 		{number(-1234567, 0), "−1,234,567"},
-		{number(999, 0), "999"}, {number(-8.19e8, 1), "−8.19 × 10⁸"}, {number(5e8, 0), "5 × 10⁸"}, {shortNumber(1.5e-7), "1.5 × 10⁻⁷"}, {shortNumber(39.894), "39.9"}, {shortNumber(0.00012345),
+		{number(999, 0), "999"}, {number(-8.19e8, 1), "−8.19 × 10⁸"}, {number(5e8, 0), "5 × 10⁸"},
+		{shortNumber(1.5e-7), "1.5 × 10⁻⁷"}, {shortNumber(39.894), "39.9"}, {shortNumber(0.00012345),
 			"0.000123"},
 		{shortNumber(20000), "20,000"}, {shortNumber(4567), "4567"}, {signed(0.04), "0.0"}, {signed(1.26), "+1.3"},
 		{signed(-2), "−2.0"},

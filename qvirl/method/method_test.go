@@ -69,7 +69,8 @@ func TestFamilies(t *testing.T) {
 		v, err1 := Lookup(variant)
 		b, err2 := Lookup(base)
 		if err1 != nil || err2 != nil || v.Color() != b.Color() || v.Line == b.Line && variant != "qvirl-k08" {
-			t.Errorf("%s is %s %q, and %s %s %q: %v %v", variant, v.Color(), v.Line, base, b.Color(), b.Line, err1, err2)
+			t.Errorf("%s is %s %q, and %s %s %q: %v %v", variant, v.Color(), v.Line, base, b.Color(), b.Line, err1,
+				err2)
 		}
 	}
 }

@@ -22,6 +22,7 @@ func TestKeptComputesOnce(t *testing.T) {
 		Rate float64
 		Next *int
 	}
+	one, other := new(int), new(int)
 	computed := 0
 	number := func(inputs ...any) int {
 		return Kept("number", load, save, func(progress func(int, int, string)) (int, error) {
@@ -34,9 +35,11 @@ func TestKeptComputesOnce(t *testing.T) {
 		inputs []any
 		want   int
 	}{
-		{nil, 1}, {nil, 1}, {[]any{config{Rate: 0.5}}, 2}, {[]any{&config{Rate: 0.5}}, 3}, {[]any{&config{Rate: 0.5}}, 3},
-		{[]any{config{Rate: 0.25}}, 4}, {[]any{config{Rate: 0.5}}, 2}, {[]any{[]int{1, 2}, 3}, 5}, {[]any{[]int{1}, 2, 3}, 6},
-		{[]any{config{Next: new(int)}}, 7}, {[]any{config{Next: new(int)}}, 8},
+		{nil, 1}, {nil, 1},
+		{[]any{config{Rate: 0.5}}, 2}, {[]any{&config{Rate: 0.5}}, 3}, {[]any{&config{Rate: 0.5}}, 3},
+		{[]any{config{Rate: 0.25}}, 4}, {[]any{config{Rate: 0.5}}, 2},
+		{[]any{[]int{1, 2}, 3}, 5}, {[]any{[]int{1}, 2, 3}, 6},
+		{[]any{config{Next: one}}, 7}, {[]any{config{Next: other}}, 8},
 	} {
 		if got := number(c.inputs...); got != c.want {
 			t.Errorf("with inputs %v: number %d, want %d", c.inputs, got, c.want)
