@@ -337,7 +337,7 @@ func paintShapes(c draw.Canvas, x, y func(float64) vg.Length, shapes []shape, to
 			outline = append(outline, vg.Point{X: x(s.edges[i]), Y: y(math.Min(b, top))},
 				vg.Point{X: x(s.edges[i+1]), Y: y(math.Min(b, top))})
 		}
-		c.StrokeLines(draw.LineStyle{Color: s.look.color, Width: 1}, outline)
+		c.StrokeLines(s.look.line(1), outline)
 	}
 	for _, s := range shapes {
 		if s.bins != nil {
@@ -385,11 +385,7 @@ func notePeaks(c draw.Canvas, x func(float64) vg.Length, shapes []shape, top flo
 
 func (s shape) legend() legendEntry {
 	if s.bins == nil || !s.filled {
-		look := s.look
-		if s.bins != nil { // an outline
-			look.dashes = nil
-		}
-		return lineEntry(look.label, look.line(lineWidth))
+		return lineEntry(s.look.label, s.look.line(lineWidth))
 	}
 	return legendEntry{s.look.label, func(c draw.Canvas) {
 		fillPath(c, tint(s.look.color, histogramTint), draw.Crop(c, 3, -3, 3, -3).Rectangle.Path())
