@@ -91,7 +91,8 @@ func TestMomentsOfValues(t *testing.T) {
 	stat.CovarianceMatrix(&drawn, x, nil)
 	for i := range 2 {
 		got := p.ValueMean()[i]
-		if got != mean[i] || !scalar.EqualWithinAbs(got, stat.Mean(mat.Col(nil, i, x), nil), 4*math.Sqrt(cov.At(i, i)/n)) {
+		average := stat.Mean(mat.Col(nil, i, x), nil)
+		if got != mean[i] || !scalar.EqualWithinAbs(got, average, 4*math.Sqrt(cov.At(i, i)/n)) {
 			t.Errorf("mean %d is %g, want %g", i, got, mean[i])
 		}
 		for j := range 2 {

@@ -11,7 +11,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// ValueMean returns the means of the variational posterior over optimal values, [ValueDim], in the order of SampleValues.
+// ValueMean returns the means of the variational posterior over optimal values, [ValueDim], ordered as SampleValues has
+// them.
 func (p *Gaussian) ValueMean() []float64 { return append([]float64(nil), p.meanX...) }
 
 // ValueCov returns its covariance, [ValueDim, ValueDim].

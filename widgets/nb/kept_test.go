@@ -35,8 +35,10 @@ func TestKeptComputesOnce(t *testing.T) {
 		inputs []any
 		want   int
 	}{
-		{nil, 1}, {nil, 1}, {[]any{config{Rate: 0.5}}, 2}, {[]any{&config{Rate: 0.5}}, 3}, {[]any{&config{Rate: 0.5}}, 3},
-		{[]any{config{Rate: 0.25}}, 4}, {[]any{config{Rate: 0.5}}, 2}, {[]any{[]int{1, 2}, 3}, 5}, {[]any{[]int{1}, 2, 3}, 6},
+		{nil, 1}, {nil, 1},
+		{[]any{config{Rate: 0.5}}, 2}, {[]any{&config{Rate: 0.5}}, 3}, {[]any{&config{Rate: 0.5}}, 3},
+		{[]any{config{Rate: 0.25}}, 4}, {[]any{config{Rate: 0.5}}, 2},
+		{[]any{[]int{1, 2}, 3}, 5}, {[]any{[]int{1}, 2, 3}, 6},
 		{[]any{config{Next: one}}, 7}, {[]any{config{Next: other}}, 8},
 	} {
 		if got := number(c.inputs...); got != c.want {

@@ -93,10 +93,10 @@ func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 		out = append(out, *t)
 		return nil
 	}
-	err := add("table1", "Posterior quality", nil, []exhibit.Column{{Metric: metric.W1, Title: "W1", Decimals: 3}, {Metric: metric.LogDensity, Title: "log density",
-		Decimals: 3},
-		{Metric: metric.RewardCoverage, Title: "reward in 90 % CI", Decimals: 3}, {Metric: metric.PolicyCoverage,
-			Title: "policy in 90 % CI", Decimals: 3},
+	err := add("table1", "Posterior quality", nil, []exhibit.Column{{Metric: metric.W1, Title: "W1", Decimals: 3},
+		{Metric: metric.LogDensity, Title: "log density", Decimals: 3},
+		{Metric: metric.RewardCoverage, Title: "reward in 90 % CI", Decimals: 3},
+		{Metric: metric.PolicyCoverage, Title: "policy in 90 % CI", Decimals: 3},
 		{Metric: metric.PolicyTV, Title: "TV", Decimals: 3}}, paper)
 	if err != nil {
 		return nil, err
