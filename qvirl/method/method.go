@@ -180,6 +180,11 @@ var registry = []Method{
 		Sentence: "an ensemble of IQ-Learn's models"},
 	{Name: "qvirl-aux", Label: "QVIRL, with rollouts", Color: skyBlue, Line: Dashed,
 		Sentence: "QVIRL with transitions of its own rollouts"},
+	{Name: "qvirl-planned", Label: "QVIRL, planned", Color: black,
+		Sentence: "reinforcement learning in the environment on QVIRL's posterior mean of the rewards of demonstrations " +
+			"and rollouts, carried on to all states by a Gaussian process"},
+	{Name: "qvirl-planned-averse", Label: "QVIRL, planned, risk-averse", Color: darkGrey, Line: Dashed,
+		Sentence: "the same, less a multiple of the rewards' standard deviation"},
 	{Name: "qvirl-pairs", Label: "QVIRL, joint over pairs", Color: skyBlue, Line: DashDot,
 		Sentence: "QVIRL with a divergence over pairs of transitions"},
 	{Name: "qvirl-tuned", Label: "QVIRL, tuned", Color: blue, Line: Dotted,

@@ -8,11 +8,15 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/go-birl/birl/envs/demo"
+	"github.com/go-birl/birl/envs/expert"
 	"github.com/go-birl/birl/envs/gym"
+	"github.com/go-birl/birl/qvirl/backend"
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/neural"
 	"github.com/go-birl/birl/qvirl/neural/catalogue"
+	"github.com/go-birl/birl/qvirl/neural/planning"
 	"github.com/go-birl/birl/qvirl/overlay"
 )
 
@@ -21,6 +25,7 @@ import (
 const (
 	trainingCost = 3.0
 	episodeCost  = 0.3
+	planCost     = 60.0
 )
 
 // trainingCost returns the cost of training a learner in all runs, and of calibrating it.
@@ -37,6 +42,14 @@ func (c Config) trainingCost(l Learner) float64 {
 	return cost * float64(training.Steps*(1+training.Folds)) / float64(neural.DefaultConfig().Steps)
 }
 
+// planCost returns the cost of planning the apprentices of all runs.
+func (c Config) planCost(l Learner) float64 {
+	if l.Plan == nil {
+		return 0
+	}
+	return planCost * float64(len(c.Runs))
+}
+
 // episodesCost returns the cost of the episodes of all runs.
 func (c Config) episodesCost() float64 {
 	return episodeCost * float64(len(c.Runs)*c.Episodes)
@@ -49,10 +62,12 @@ func (c Config) Plan(name, scale, backendName string) (*experiment.Plan, error) 
 		return nil, err
 	}
 	p := &experiment.Plan{Experiment: name, Scale: scale, Config: c, Part: part}
-	r := &runner{config: c, backend: backendName, methods: map[string]neural.Method{}}
+	r := &runner{config: c, backend: backendName, methods: map[string]neural.Method{},
+		fits: map[string][]neural.Model{}}
 	units := c.units()
 	for _, u := range units {
-		p.Units = append(p.Units, experiment.Unit{Name: u.name(), Cost: c.trainingCost(u.learner) + c.episodesCost()})
+		p.Units = append(p.Units, experiment.Unit{Name: u.name(), Cost: c.trainingCost(u.learner) + c.planCost(u.learner) +
+			c.episodesCost()})
 	}
 	p.Run = func(ctx context.Context, unit int, progress irl.Progress) (*experiment.Result, error) {
 		stages := experiment.NewStages(p.Units[unit].Cost, units[unit].learner.Name, progress)
@@ -79,7 +94,9 @@ func (c Config) units() []work {
 	var out []work
 	for _, l := range c.Learners {
 		for _, n := range c.Sizes {
-			out = append(out, work{l, n})
+			if l.Sizes == nil || slices.Contains(l.Sizes, n) {
+				out = append(out, work{l, n})
+			}
 		}
 	}
 	return out
@@ -110,6 +127,7 @@ func part(config json.RawMessage, unit string) (json.RawMessage, error) {
 	if l.Config, err = json.Marshal(fields); err != nil {
 		return nil, err
 	}
+	l.Sizes = nil
 	c.Training, c.Learners, c.Sizes = method.Config(), []Learner{l}, []int{units[i].size}
 	if !l.Explore {
 		c.Explore = neural.ExploreOptions{}
@@ -125,6 +143,7 @@ type runner struct {
 	mutex   sync.Mutex
 	data    *Data
 	methods map[string]neural.Method
+	fits    map[string][]neural.Model // what apprentices are planned on
 }
 
 // prepare returns the demonstrations and a learner's method.
@@ -178,16 +197,28 @@ func (r *runner) run(ctx context.Context, l Learner, n int, stages *experiment.S
 		defer pool.Close()
 		task.Explore = neural.NewExplore(pool, r.config.Explore)
 	}
-	var models []neural.Model
-	err = stages.Run(l.Name, fmt.Sprintf("%s, %d trajectories", l.Name, n), r.config.trainingCost(l),
-		func(progress irl.Progress) (err error) {
-			models, err = method.Fit(ctx, task, progress)
+	models := r.fitted(l, n)
+	if models == nil {
+		err = stages.Run(l.Name, fmt.Sprintf("%s, %d trajectories", l.Name, n), r.config.trainingCost(l),
+			func(progress irl.Progress) (err error) {
+				models, err = method.Fit(ctx, task, progress)
+				return err
+			})
+		if err != nil {
+			return nil, fmt.Errorf("%s from %d trajectories: %w", l.Name, n, err)
+		}
+	}
+	if l.Plan != nil {
+		r.keep(l, n, models)
+		err = stages.Run(l.Name, "planning of "+l.Name, r.config.planCost(l), func(progress irl.Progress) (err error) {
+			models, err = r.plan(ctx, l, task, models, progress)
 			return err
 		})
-	if err != nil {
-		return nil, fmt.Errorf("%s from %d trajectories: %w", l.Name, n, err)
+		if err != nil {
+			return nil, fmt.Errorf("%s from %d trajectories: %w", l.Name, n, err)
+		}
 	}
-	var returns []float64
+	var returns []outcome
 	err = stages.Run(l.Name, "episodes of "+l.Name, r.config.episodesCost(), func(progress irl.Progress) (err error) {
 		returns, err = r.config.returns(ctx, episodes, models, progress)
 		return err
@@ -198,8 +229,98 @@ func (r *runner) run(ctx context.Context, l Learner, n int, stages *experiment.S
 	return r.config.rows(l.Name, n, data, models, returns)
 }
 
-// rows returns the rows of the models of all runs, whose apprentices had the given mean returns.
-func (c Config) rows(method string, n int, data *Data, models []neural.Model, returns []float64) ([]experiment.Row,
+// fitKey is the same for learners that learn the same from n trajectories and differ in how they plan.
+func fitKey(l Learner, n int) string {
+	return fmt.Sprintf("%s %s %t %d %d", l.Method, l.Config, l.Explore, l.Every, n)
+}
+
+// fitted returns the models that another learner's apprentices were planned on, if this one's are to be planned on the
+// same; nil otherwise.
+func (r *runner) fitted(l Learner, n int) []neural.Model {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if l.Plan == nil {
+		return nil
+	}
+	return r.fits[fitKey(l, n)]
+}
+
+// keep remembers models to plan on.
+func (r *runner) keep(l Learner, n int, models []neural.Model) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.fits[fitKey(l, n)] = models
+}
+
+// plan plans the apprentices of all runs, one after the other.
+func (r *runner) plan(ctx context.Context, l Learner, task *neural.Task, models []neural.Model,
+	progress irl.Progress) ([]neural.Model, error) {
+	choice, err := backend.Get(r.backend)
+	if err != nil {
+		return nil, err
+	}
+	on, release, err := choice.Client()
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	config, err := l.Plan.Learner.Gym(1)
+	if err != nil {
+		return nil, err
+	}
+	pool, err := gym.Open(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	defer pool.Close()
+	out := make([]neural.Model, len(models))
+	for i, m := range models {
+		out[i], err = planning.Plan(ctx, on, pool, m, task.Runs[i].Demos, *l.Plan, planning.Options{
+			Progress: func(p expert.Progress) { progress.Report(i*p.Total+p.Steps, len(models)*p.Total, "") },
+		})
+		if err != nil {
+			return nil, fmt.Errorf("run %d: %w", r.config.Runs[i], err)
+		}
+	}
+	return out, nil
+}
+
+// outcome is what came of an apprentice's episodes.
+type outcome struct {
+	mean       float64 // return
+	worst      float64 // mean return of the worst twentieth
+	terminated float64 // fraction
+}
+
+// outcomeOf sums episodes up.
+func outcomeOf(episodes []demo.Trajectory) outcome {
+	var o outcome
+	var returns []float64
+	n := float64(len(episodes))
+	for i := range episodes {
+		returns = append(returns, episodes[i].Return())
+		o.mean += episodes[i].Return() / n
+		if episodes[i].Terminated {
+			o.terminated += 1 / n
+		}
+	}
+	slices.Sort(returns)
+	left := worstPart * n
+	for _, x := range returns { // the last of them counts in part
+		share := min(left, 1)
+		o.worst += share * x / (worstPart * n)
+		if left -= share; left <= 0 {
+			break
+		}
+	}
+	return o
+}
+
+// worstPart is the part of the episodes that ReturnWorst is of.
+const worstPart = 0.05
+
+// rows returns the rows of the models of all runs, whose apprentices had the given outcomes.
+func (c Config) rows(method string, n int, data *Data, models []neural.Model, returns []outcome) ([]experiment.Row,
 	error) {
 	var rows []experiment.Row
 	for i, k := range c.Runs {
@@ -207,8 +328,15 @@ func (c Config) rows(method string, n int, data *Data, models []neural.Model, re
 			rows = append(rows, experiment.Row{Environment: c.Environment, Method: method, Demos: n, Seed: k,
 				Metric: metric, Value: value})
 		}
-		add(Return, returns[i])
-		add(TrainSeconds, models[i].Seconds()/float64(len(models)))
+		add(Return, returns[i].mean)
+		seconds := models[i].Seconds() / float64(len(models))
+		if p, ok := models[i].(*planning.Model); ok {
+			seconds = p.Base().Seconds()/float64(len(models)) + p.Apprentice().Seconds
+			add(ReturnWorst, returns[i].worst)
+			add(Terminated, returns[i].terminated)
+			add(EnvironmentSteps, float64(p.EnvironmentSteps()))
+		}
+		add(TrainSeconds, seconds)
 		s, err := neural.Score(models[i], data.Test, nil)
 		if err != nil {
 			return nil, err
@@ -249,10 +377,10 @@ func (c Config) open(ctx context.Context, episodes int) (*gym.Pool, error) {
 		Workers: workers, EnvsPerWorker: max(1, min(environmentsAtATime, episodes)/workers)})
 }
 
-// returns lets the apprentices act in the environments of a pool and returns the mean return of each.
-func (c Config) returns(ctx context.Context, pool *gym.Pool, models []neural.Model, progress irl.Progress) ([]float64,
+// returns lets the apprentices act in the environments of a pool and returns what came of it for each.
+func (c Config) returns(ctx context.Context, pool *gym.Pool, models []neural.Model, progress irl.Progress) ([]outcome,
 	error) {
-	out := make([]float64, len(models))
+	out := make([]outcome, len(models))
 	for i, m := range models {
 		trajectories, err := neural.Rollout(ctx, pool, m, neural.RolloutOptions{
 			Episodes: c.Episodes, Seed: c.EvaluationSeed, Progress: func(done int) {
@@ -262,9 +390,7 @@ func (c Config) returns(ctx context.Context, pool *gym.Pool, models []neural.Mod
 		if err != nil {
 			return nil, err
 		}
-		for k := range trajectories {
-			out[i] += trajectories[k].Return() / float64(len(trajectories))
-		}
+		out[i] = outcomeOf(trajectories)
 	}
 	return out, nil
 }
