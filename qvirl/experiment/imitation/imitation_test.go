@@ -69,9 +69,10 @@ func TestCommittedConfigsAreValid(t *testing.T) {
 			c := p.Config.(Config)
 			want := 0
 			for _, l := range c.Learners {
-				if l.Sizes != nil {
-					want += len(l.Sizes)
-				} else {
+				switch {
+				case l.Plan != nil:
+					want += len(l.Sizes) * len(c.Runs)
+				default:
 					want += len(c.Sizes)
 				}
 			}
@@ -151,38 +152,40 @@ func TestTheWorstTwentieth(t *testing.T) {
 func TestPlannedApprenticesShareWhatTheyArePlannedOn(t *testing.T) {
 	c := PaperLunarLander()
 	n := len(c.Learners)
-	neutral, averse := c.Learners[n-2], c.Learners[n-1]
-	if neutral.Plan.Risk != 0 || !(averse.Plan.Risk > 0) || fitKey(neutral, 3) != fitKey(averse, 3) {
-		t.Errorf("risks %g and %g, models %q and %q", neutral.Plan.Risk, averse.Plan.Risk, fitKey(neutral, 3),
-			fitKey(averse, 3))
+	averse, neutral := c.Learners[n-2], c.Learners[n-1]
+	key := func(l Learner, run uint64) string { return work{l, 3, []uint64{run}}.fitKey() }
+	if neutral.Plan.Risk != 0 || !(averse.Plan.Risk > 0) || key(neutral, 2) != key(averse, 2) ||
+		key(neutral, 2) == key(neutral, 3) {
+		t.Errorf("risks %g and %g, models %q and %q", neutral.Plan.Risk, averse.Plan.Risk, key(neutral, 2),
+			key(averse, 2))
 	}
 	sizes := map[string]int{}
 	for _, u := range c.units() {
 		sizes[u.learner.Name]++
 	}
-	if sizes[neutral.Name] != len(neutral.Sizes) || sizes["bc"] != len(c.Sizes) {
+	if sizes[neutral.Name] != len(neutral.Sizes)*len(c.Runs) || sizes["bc"] != len(c.Sizes) {
 		t.Errorf("there are %v units by learner", sizes)
 	}
 	text, err := json.Marshal(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := part(text, neutral.Name+"-01")
+	a, err := part(text, neutral.Name+"-01-run-2")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Learners[n-2].Sizes = []int{1}
+	c.Learners[n-1].Sizes = []int{1}
 	if text, err = json.Marshal(c); err != nil {
 		t.Fatal(err)
 	}
-	if b, err := part(text, neutral.Name+"-01"); err != nil || string(a) != string(b) {
+	if b, err := part(text, neutral.Name+"-01-run-2"); err != nil || string(a) != string(b) {
 		t.Errorf("other sizes change what a unit depends on (error %v)", err)
 	}
-	c.Learners[n-2].Plan.Length = 7
+	c.Learners[n-1].Plan.Length = 7
 	if text, err = json.Marshal(c); err != nil {
 		t.Fatal(err)
 	}
-	if b, err := part(text, neutral.Name+"-01"); err != nil || string(a) == string(b) {
+	if b, err := part(text, neutral.Name+"-01-run-2"); err != nil || string(a) == string(b) {
 		t.Errorf("another plan changes nothing of what a unit depends on (error %v)", err)
 	}
 }

@@ -34,6 +34,9 @@ var measures = []struct {
 		3},
 	{ECE, "Expected calibration error", "calibration error", 3},
 	{ECEUncalibrated, "Expected calibration error before calibration", "the same before calibration", 3},
+	{ReturnWorst, "Return of planned apprentices in the worst twentieth of the episodes", "", 1},
+	{Terminated, "Episodes of planned apprentices that the environment ended before their time", "", 2},
+	{EnvironmentSteps, "Steps of the environment that planning took", "", 0},
 	{TrainSeconds, "Seconds of training and calibration", "", 1},
 }
 

@@ -28,7 +28,7 @@ const (
 	planCost     = 60.0
 )
 
-// trainingCost returns the cost of training a learner in all runs, and of calibrating it.
+// trainingCost returns the cost of training a learner in the config's runs, and of calibrating it.
 func (c Config) trainingCost(l Learner) float64 {
 	cost := trainingCost * float64(len(c.Runs))
 	if entry, err := catalogue.Find(l.Method); err == nil {
@@ -42,7 +42,7 @@ func (c Config) trainingCost(l Learner) float64 {
 	return cost * float64(training.Steps*(1+training.Folds)) / float64(neural.DefaultConfig().Steps)
 }
 
-// planCost returns the cost of planning the apprentices of all runs.
+// planCost returns the cost of planning the apprentices of the config's runs.
 func (c Config) planCost(l Learner) float64 {
 	if l.Plan == nil {
 		return 0
@@ -50,13 +50,13 @@ func (c Config) planCost(l Learner) float64 {
 	return planCost * float64(len(c.Runs))
 }
 
-// episodesCost returns the cost of the episodes of all runs.
+// episodesCost returns the cost of the episodes of the config's runs.
 func (c Config) episodesCost() float64 {
 	return episodeCost * float64(len(c.Runs)*c.Episodes)
 }
 
 // Plan returns the plan of the experiment of the given name: a unit for each learner and number of trajectories, in
-// which all runs are trained as one batch.
+// which all runs are trained as one batch, and one for each run of a learner whose apprentices are planned.
 func (c Config) Plan(name, scale, backendName string) (*experiment.Plan, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -66,12 +66,13 @@ func (c Config) Plan(name, scale, backendName string) (*experiment.Plan, error) 
 		fits: map[string][]neural.Model{}}
 	units := c.units()
 	for _, u := range units {
-		p.Units = append(p.Units, experiment.Unit{Name: u.name(), Cost: c.trainingCost(u.learner) + c.planCost(u.learner) +
-			c.episodesCost()})
+		of := c.of(u)
+		p.Units = append(p.Units, experiment.Unit{Name: u.name(), Cost: of.trainingCost(u.learner) +
+			of.planCost(u.learner) + of.episodesCost()})
 	}
 	p.Run = func(ctx context.Context, unit int, progress irl.Progress) (*experiment.Result, error) {
 		stages := experiment.NewStages(p.Units[unit].Cost, units[unit].learner.Name, progress)
-		rows, err := r.run(ctx, units[unit].learner, units[unit].size, stages)
+		rows, err := r.run(ctx, units[unit], stages)
 		if err != nil {
 			return nil, err
 		}
@@ -80,22 +81,42 @@ func (c Config) Plan(name, scale, backendName string) (*experiment.Plan, error) 
 	return p, nil
 }
 
-// work is what a unit computes: a learner that learns from a number of trajectories.
+// work is what a unit computes: a learner that learns from a number of trajectories, in some runs.
 type work struct {
 	learner Learner
 	size    int
+	runs    []uint64
 }
 
 // name is that of the unit.
-func (w work) name() string { return fmt.Sprintf("%s-%02d", w.learner.Name, w.size) }
+func (w work) name() string {
+	name := fmt.Sprintf("%s-%02d", w.learner.Name, w.size)
+	if w.learner.Plan != nil {
+		name += fmt.Sprintf("-run-%d", w.runs[0])
+	}
+	return name
+}
+
+// of returns the config with the runs of a unit alone.
+func (c Config) of(w work) Config {
+	c.Runs = w.runs
+	return c
+}
 
 // units returns what the units of the experiment compute.
 func (c Config) units() []work {
 	var out []work
 	for _, l := range c.Learners {
 		for _, n := range c.Sizes {
-			if l.Sizes == nil || slices.Contains(l.Sizes, n) {
-				out = append(out, work{l, n})
+			if l.Sizes != nil && !slices.Contains(l.Sizes, n) {
+				continue
+			}
+			if l.Plan == nil {
+				out = append(out, work{l, n, c.Runs})
+				continue
+			}
+			for _, k := range c.Runs {
+				out = append(out, work{l, n, []uint64{k}})
 			}
 		}
 	}
@@ -128,7 +149,7 @@ func part(config json.RawMessage, unit string) (json.RawMessage, error) {
 		return nil, err
 	}
 	l.Sizes = nil
-	c.Training, c.Learners, c.Sizes = method.Config(), []Learner{l}, []int{units[i].size}
+	c.Training, c.Learners, c.Sizes, c.Runs = method.Config(), []Learner{l}, []int{units[i].size}, units[i].runs
 	if !l.Explore {
 		c.Explore = neural.ExploreOptions{}
 	}
@@ -168,13 +189,14 @@ func (r *runner) prepare(l Learner) (*Data, neural.Method, error) {
 	return r.data, m, nil
 }
 
-// run trains a learner on n trajectories in each run, and returns the rows.
-func (r *runner) run(ctx context.Context, l Learner, n int, stages *experiment.Stages) ([]experiment.Row, error) {
+// run trains a learner in the runs of a unit, and returns the rows.
+func (r *runner) run(ctx context.Context, w work, stages *experiment.Stages) ([]experiment.Row, error) {
+	l, n, c := w.learner, w.size, r.config.of(w)
 	data, method, err := r.prepare(l)
 	if err != nil {
 		return nil, err
 	}
-	task, err := r.config.Task(data, n)
+	task, err := c.Task(data, n)
 	if err != nil {
 		return nil, err
 	}
@@ -184,22 +206,22 @@ func (r *runner) run(ctx context.Context, l Learner, n int, stages *experiment.S
 		}
 	}
 	// Before the training, so that nobody waits for that to hear that the environment is not there.
-	episodes, err := r.config.open(ctx, r.config.Episodes)
+	episodes, err := c.open(ctx, c.Episodes)
 	if err != nil {
 		return nil, err
 	}
 	defer episodes.Close()
 	if l.Explore {
-		pool, err := r.config.open(ctx, r.config.Explore.Episodes)
+		pool, err := c.open(ctx, c.Explore.Episodes)
 		if err != nil {
 			return nil, err
 		}
 		defer pool.Close()
-		task.Explore = neural.NewExplore(pool, r.config.Explore)
+		task.Explore = neural.NewExplore(pool, c.Explore)
 	}
-	models := r.fitted(l, n)
+	models := r.fitted(w)
 	if models == nil {
-		err = stages.Run(l.Name, fmt.Sprintf("%s, %d trajectories", l.Name, n), r.config.trainingCost(l),
+		err = stages.Run(l.Name, fmt.Sprintf("%s, %d trajectories", l.Name, n), c.trainingCost(l),
 			func(progress irl.Progress) (err error) {
 				models, err = method.Fit(ctx, task, progress)
 				return err
@@ -209,8 +231,8 @@ func (r *runner) run(ctx context.Context, l Learner, n int, stages *experiment.S
 		}
 	}
 	if l.Plan != nil {
-		r.keep(l, n, models)
-		err = stages.Run(l.Name, "planning of "+l.Name, r.config.planCost(l), func(progress irl.Progress) (err error) {
+		r.keep(w, models)
+		err = stages.Run(l.Name, "planning of "+l.Name, c.planCost(l), func(progress irl.Progress) (err error) {
 			models, err = r.plan(ctx, l, task, models, progress)
 			return err
 		})
@@ -219,40 +241,41 @@ func (r *runner) run(ctx context.Context, l Learner, n int, stages *experiment.S
 		}
 	}
 	var returns []outcome
-	err = stages.Run(l.Name, "episodes of "+l.Name, r.config.episodesCost(), func(progress irl.Progress) (err error) {
-		returns, err = r.config.returns(ctx, episodes, models, progress)
+	err = stages.Run(l.Name, "episodes of "+l.Name, c.episodesCost(), func(progress irl.Progress) (err error) {
+		returns, err = c.returns(ctx, episodes, models, progress)
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s from %d trajectories: %w", l.Name, n, err)
 	}
-	return r.config.rows(l.Name, n, data, models, returns)
+	return c.rows(l.Name, n, data, models, returns)
 }
 
-// fitKey is the same for learners that learn the same from n trajectories and differ in how they plan.
-func fitKey(l Learner, n int) string {
-	return fmt.Sprintf("%s %s %t %d %d", l.Method, l.Config, l.Explore, l.Every, n)
+// fitKey is the same for units that learn the same and differ in how they plan.
+func (w work) fitKey() string {
+	l := w.learner
+	return fmt.Sprintf("%s %s %t %d %d %d", l.Method, l.Config, l.Explore, l.Every, w.size, w.runs)
 }
 
 // fitted returns the models that another learner's apprentices were planned on, if this one's are to be planned on the
 // same; nil otherwise.
-func (r *runner) fitted(l Learner, n int) []neural.Model {
+func (r *runner) fitted(w work) []neural.Model {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	if l.Plan == nil {
+	if w.learner.Plan == nil {
 		return nil
 	}
-	return r.fits[fitKey(l, n)]
+	return r.fits[w.fitKey()]
 }
 
 // keep remembers models to plan on.
-func (r *runner) keep(l Learner, n int, models []neural.Model) {
+func (r *runner) keep(w work, models []neural.Model) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	r.fits[fitKey(l, n)] = models
+	r.fits[w.fitKey()] = models
 }
 
-// plan plans the apprentices of all runs, one after the other.
+// plan plans the apprentices of a unit's runs, one after the other.
 func (r *runner) plan(ctx context.Context, l Learner, task *neural.Task, models []neural.Model,
 	progress irl.Progress) ([]neural.Model, error) {
 	choice, err := backend.Get(r.backend)
@@ -279,7 +302,7 @@ func (r *runner) plan(ctx context.Context, l Learner, task *neural.Task, models 
 			Progress: func(p expert.Progress) { progress.Report(i*p.Total+p.Steps, len(models)*p.Total, "") },
 		})
 		if err != nil {
-			return nil, fmt.Errorf("run %d: %w", r.config.Runs[i], err)
+			return nil, fmt.Errorf("the run of seed %d: %w", m.Spec().Seed, err)
 		}
 	}
 	return out, nil

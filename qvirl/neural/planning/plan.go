@@ -40,7 +40,7 @@ func Default(environment string, discount float64) Config {
 	l.Steps, l.SegmentSteps, l.EpsilonSteps = 128_000, 16_000, 20_000
 	l.Norm, l.Double, l.Demonstrated, l.LearnAfter, l.Quantiles, l.GradientSteps = true, true, 32, 1000, 16, 5
 	l.LearningRate, l.FinalLearningRate, l.CurveEpisodes = 1e-3, 1e-5, 8
-	return Config{Length: 1, Alike: 0.5, Rollouts: 10, Inducing: 500, Learner: l}
+	return Config{Length: 1, Alike: 0.5, Rollouts: 10, Inducing: 300, Learner: l}
 }
 
 // Validate reports the first field that is out of range.
@@ -131,7 +131,7 @@ func (c Config) process(p *variational.Posterior, spec neural.Spec, known []demo
 	var pairs Pairs
 	var mean, variance []float64
 	for i := range known {
-		of, m, v, err := believed(p, spec.Discount, &known[i])
+		of, m, v, err := believed(p, &known[i])
 		if err != nil {
 			return nil, fmt.Errorf("planning: trajectory %d: %w", i, err)
 		}
@@ -150,24 +150,23 @@ const atATime = 100
 // noise is added to the variance of a believed reward, in relation to the prior's: a single number is not surer than that.
 const noise = 1e-3
 
-// believed returns the posterior means and variances of the rewards of a trajectory's transitions. A transition that
-// ended the episode is worth Q(s, a), which stands for (1 − γ) Q(s, a) for ever.
-func believed(p *variational.Posterior, discount float64, t *demo.Trajectory) (pairs Pairs, mean, variance []float64,
-	err error) {
-	prior := p.Prior()
-	for from := 0; from < t.Len(); from += atATime {
-		part := t.Slice(from, min(from+atATime, t.Len()))
+// believed returns the posterior means and variances of the rewards of a trajectory's transitions, but of the one that
+// ended the episode, if there is one: to the model it pays a single reward, after which there is none, and to the plan
+// the rewards of all steps to come.
+func believed(p *variational.Posterior, t *demo.Trajectory) (pairs Pairs, mean, variance []float64, err error) {
+	prior, n := p.Prior(), t.Len()
+	if t.Terminated {
+		n--
+	}
+	for from := 0; from < n; from += atATime {
+		part := t.Slice(from, min(from+atATime, n))
 		j, err := p.Rewards(variational.TransitionsOf(&part))
 		if err != nil {
 			return pairs, nil, nil, err
 		}
 		for k, m := range j.Mean {
-			v := j.Cov.At(k, k)
-			if part.Terminated && k == part.Len()-1 {
-				m, v = (1-discount)*m, (1-discount)*(1-discount)*v
-			}
 			pairs.add(part.Observation(k), part.Actions[k])
-			mean, variance = append(mean, m), append(variance, v+noise*prior.Std*prior.Std)
+			mean, variance = append(mean, m), append(variance, j.Cov.At(k, k)+noise*prior.Std*prior.Std)
 		}
 	}
 	return pairs, mean, variance, nil
