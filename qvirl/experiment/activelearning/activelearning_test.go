@@ -331,11 +331,11 @@ func TestBadConfigs(t *testing.T) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
-	if _, err := New(experiment.Settings{Scale: "quick", Override: []byte(`{"Query": 3}`)}); err == nil ||
+	if _, err := Definition().Plan(experiment.Settings{Scale: "quick", Override: []byte(`{"Query": 3}`)}); err == nil ||
 		!strings.Contains(err.Error(), "Query") {
 		t.Errorf("unknown field: error %v", err)
 	}
-	if _, err := New(experiment.Settings{Scale: "huge"}); err == nil {
+	if _, err := Definition().Plan(experiment.Settings{Scale: "huge"}); err == nil {
 		t.Error("an unknown scale was accepted")
 	}
 }

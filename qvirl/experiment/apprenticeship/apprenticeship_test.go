@@ -196,10 +196,10 @@ func TestConfigs(t *testing.T) {
 	if _, err := c.Plan("tiny", "go"); err == nil || !strings.Contains(err.Error(), "Level") {
 		t.Errorf("level 1.5: error %v", err)
 	}
-	if _, err := New(experiment.Settings{Scale: "huge"}); err == nil {
+	if _, err := Definition().Plan(experiment.Settings{Scale: "huge"}); err == nil {
 		t.Error("an unknown scale was accepted")
 	}
-	plan, err := New(experiment.Settings{Scale: "quick", Override: []byte(`{"Level": 0.2, "Posteriors": {"Chunk": 3}}`)})
+	plan, err := Definition().Plan(experiment.Settings{Scale: "quick", Override: []byte(`{"Level": 0.2, "Posteriors": {"Chunk": 3}}`)})
 	if err != nil || plan.Config.(Config).Level != 0.2 || len(plan.Units) != 2 {
 		t.Errorf("plan %+v, error %v", plan, err)
 	}

@@ -59,7 +59,7 @@ func TestErrorOfClosedForm(t *testing.T) {
 }
 
 func TestExperiment(t *testing.T) {
-	plan, err := New(experiment.Settings{Scale: "quick"})
+	plan, err := Definition().Plan(experiment.Settings{Scale: "quick"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestBadConfigs(t *testing.T) {
 	} {
 		c := Quick()
 		spoil(&c)
-		if _, err := c.Plan("tiny"); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := c.Plan("tiny", ""); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
