@@ -389,7 +389,8 @@ func TestBadConfigurations(t *testing.T) {
 		"\"l-bfgs\" needs Objective": func(c *Config) { c.Optimizer, c.Whiten = LBFGS, false },
 		"LearningRate":               func(c *Config) { c.LearningRate = math.NaN() },
 		"Steps":                      func(c *Config) { c.Steps = 0 },
-		"Rounds":                     func(c *Config) { c.Rounds = -1 }, "Tolerance": func(c *Config) { c.Tolerance = math.NaN() },
+		"Rounds":                     func(c *Config) { c.Rounds = -1 },
+		"Tolerance": func(c *Config) { c.Tolerance = math.NaN() },
 	} {
 		c := testConfig()
 		change(&c)
