@@ -181,7 +181,8 @@ var registry = []Method{
 	{Name: "qvirl-aux", Label: "QVIRL, with rollouts", Color: skyBlue, Line: Dashed,
 		Sentence: "QVIRL with transitions of its own rollouts"},
 	{Name: "qvirl-planned", Label: "QVIRL, planned", Color: black,
-		Sentence: "reinforcement learning in the environment on QVIRL's posterior mean of the rewards of demonstrations " +
+		Sentence: "reinforcement learning in the environment on QVIRL's posterior mean of the rewards of " +
+			"demonstrations " +
 			"and rollouts, carried on to all states by a Gaussian process"},
 	{Name: "qvirl-planned-averse", Label: "QVIRL, planned, risk-averse", Color: darkGrey, Line: Dashed,
 		Sentence: "the same, less a multiple of the rewards' standard deviation"},
