@@ -8,41 +8,94 @@ import (
 	"image"
 	colors "image/color/palette"
 	"image/gif"
+	"image/png"
 )
 
-// ShowAnimation displays pictures of one size as an animation, which begins again when it has ended, as output of the
-// notebook's cell. It is so many pixels wide, at most as wide as the pictures, and shows perSecond of them a second,
-// from 1 to 50.
-func ShowAnimation(title string, pictures []image.Image, width, perSecond int) error {
-	animation, err := animate(pictures, width, perSecond)
-	if err != nil {
-		return err
+// Animation is pictures of one size, one after another.
+type Animation struct {
+	Title    string
+	Pictures []image.Image
+}
+
+// ShowAnimations displays animations side by side, which begin again when they have ended, as output of the notebook's
+// cell. Each is so many pixels wide, at most as wide as its pictures, and shows perSecond of them a second, from 1 to
+// 50.
+func ShowAnimations(width, perSecond int, animations ...Animation) error {
+	var pictures []encoded
+	for _, a := range animations {
+		data, err := animate(a.Pictures, width, perSecond)
+		if err != nil {
+			return err
+		}
+		pictures = append(pictures, encoded{a.Title, "image/gif", data})
 	}
-	escaped := html.EscapeString(title)
-	return ShowHTML(fmt.Sprintf(`<p><b>%s</b><br><img alt="%s" src="data:image/gif;base64,%s"></p>`, escaped, escaped,
-		base64.StdEncoding.EncodeToString(animation)), title)
+	return showPictures(0, pictures)
+}
+
+// ShowPictures displays pictures side by side, each so many pixels wide, under a title, as output of the notebook's
+// cell.
+func ShowPictures(title string, width int, pictures ...image.Image) error {
+	if len(pictures) == 0 {
+		return fmt.Errorf("widgets: ShowPictures needs pictures for %q", title)
+	}
+	out := make([]encoded, len(pictures))
+	for i, p := range pictures {
+		var b bytes.Buffer
+		if err := png.Encode(&b, p); err != nil {
+			return fmt.Errorf("widgets: a picture of %q: %w", title, err)
+		}
+		out[i] = encoded{"", "image/png", b.Bytes()}
+	}
+	out[0].title = title
+	return showPictures(width, out)
+}
+
+// encoded is a picture as a browser takes it.
+type encoded struct {
+	title, mime string
+	data        []byte
+}
+
+// showPictures displays pictures side by side, in their own width if that is 0, each under its title.
+func showPictures(width int, pictures []encoded) error {
+	fragment, alternative := "", ""
+	for i, p := range pictures {
+		title := html.EscapeString(p.title)
+		size := ""
+		if width > 0 {
+			size = fmt.Sprintf(` width="%d"`, width)
+		}
+		fragment += fmt.Sprintf(`<figure style="display:inline-block;margin:4px 12px 4px 0"><figcaption><b>%s</b></figcaption>`+
+			`<img%s alt="%s" src="data:%s;base64,%s"></figure>`, title, size, title, p.mime,
+			base64.StdEncoding.EncodeToString(p.data))
+		if i > 0 && p.title != "" {
+			alternative += "; "
+		}
+		alternative += p.title
+	}
+	return ShowHTML("<div>"+fragment+"</div>", alternative)
 }
 
 // animate returns the pictures as an animated GIF.
 func animate(pictures []image.Image, width, perSecond int) ([]byte, error) {
 	switch {
 	case len(pictures) == 0:
-		return nil, fmt.Errorf("widgets: ShowAnimation needs pictures")
+		return nil, fmt.Errorf("widgets: ShowAnimations needs pictures")
 	case perSecond < 1 || perSecond > 50:
-		return nil, fmt.Errorf("widgets: ShowAnimation: perSecond = %d, want 1 to 50", perSecond)
+		return nil, fmt.Errorf("widgets: ShowAnimations: perSecond = %d, want 1 to 50", perSecond)
 	case width < 1:
-		return nil, fmt.Errorf("widgets: ShowAnimation: width = %d, want at least 1", width)
+		return nil, fmt.Errorf("widgets: ShowAnimations: width = %d, want at least 1", width)
 	}
 	size := pictures[0].Bounds().Size()
 	if size.X == 0 || size.Y == 0 {
-		return nil, fmt.Errorf("widgets: ShowAnimation: picture 0 is empty")
+		return nil, fmt.Errorf("widgets: ShowAnimations: picture 0 is empty")
 	}
 	width = min(width, size.X)
 	height := max(1, width*size.Y/size.X)
 	out := gif.GIF{}
 	for i, p := range pictures {
 		if p.Bounds().Size() != size {
-			return nil, fmt.Errorf("widgets: ShowAnimation: picture %d has the size %v, picture 0 has %v", i,
+			return nil, fmt.Errorf("widgets: ShowAnimations: picture %d has the size %v, picture 0 has %v", i,
 				p.Bounds().Size(), size)
 		}
 		frame := image.NewPaletted(image.Rect(0, 0, width, height), colors.Plan9)

@@ -2,6 +2,7 @@ package widgets
 
 import (
 	"bytes"
+	"errors"
 	"image"
 	"image/color"
 	"image/gif"
@@ -61,5 +62,20 @@ func TestAnimationRefusesWhatItCannotShow(t *testing.T) {
 		if _, err := animate(c.pictures, c.width, c.perSecond); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("error %v, want one about %q", err, name)
 		}
+	}
+}
+
+// Without a notebook nothing is shown; what cannot be shown is said first.
+func TestPicturesAreRefusedAsSuch(t *testing.T) {
+	if err := ShowPictures("none", 10); err == nil || !strings.Contains(err.Error(), `"none"`) {
+		t.Errorf("error %v for no pictures", err)
+	}
+	err := ShowAnimations(10, 5, Animation{Title: "empty"})
+	if err == nil || !strings.Contains(err.Error(), "needs pictures") {
+		t.Errorf("error %v for an animation of nothing", err)
+	}
+	one := image.NewRGBA(image.Rect(0, 0, 2, 2))
+	if err := ShowPictures("one", 10, one); !errors.Is(err, ErrNoNotebook) {
+		t.Errorf("error %v, want that there is no notebook", err)
 	}
 }

@@ -40,7 +40,10 @@ const (
 )
 
 // drawPanels paints plots row by row in aligned tiles, columns to a row.
-func drawPanels(c draw.Canvas, plots []*plot.Plot, columns int) {
+func drawPanels(c draw.Canvas, plots []*plot.Plot, columns int) { drawLabelled(c, plots, columns, 0) }
+
+// drawLabelled does so and leaves room on the right of each panel for labels.
+func drawLabelled(c draw.Canvas, plots []*plot.Plot, columns int, room vg.Length) {
 	rows := (len(plots) + columns - 1) / columns
 	grid, titles := make([][]*plot.Plot, rows), make([]string, len(plots))
 	space := vg.Length(4)
@@ -54,7 +57,8 @@ func drawPanels(c draw.Canvas, plots []*plot.Plot, columns int) {
 	for len(grid[rows-1]) < columns {
 		grid[rows-1] = append(grid[rows-1], nil)
 	}
-	tiles := draw.Tiles{Rows: rows, Cols: columns, PadX: panelGap, PadY: panelGap/2 + space, PadTop: space, PadRight: 4}
+	tiles := draw.Tiles{Rows: rows, Cols: columns, PadX: panelGap + room, PadY: panelGap/2 + space,
+		PadTop: space, PadRight: 4 + room}
 	style := bold(textStyle(textSize, ink, draw.XCenter, draw.YCenter))
 	canvases := plot.Align(grid, tiles, c)
 	for i, p := range plots {
@@ -72,7 +76,7 @@ type gridLines struct{}
 func (gridLines) Plot(c draw.Canvas, p *plot.Plot) {
 	_, yOf := p.Transforms(&c)
 	for _, t := range p.Y.Tick.Marker.Ticks(p.Y.Min, p.Y.Max) {
-		if t.Value > p.Y.Min && t.Value <= p.Y.Max {
+		if t.Label != "" && t.Value > p.Y.Min && t.Value <= p.Y.Max {
 			y := yOf(t.Value)
 			c.StrokeLine2(draw.LineStyle{Color: gridGrey, Width: thinWidth}, c.Min.X, y, c.Max.X, y)
 		}
@@ -121,12 +125,16 @@ func decimals(step float64) int {
 	return 12
 }
 
-// logTicks are ticks for a logarithmic axis: the powers of ten, and 2 and 5 times them where there are few.
+// logTicks are ticks for a logarithmic axis: the powers of ten, and 2 and 5 times them where there are few; those of a
+// linear one where the range is short.
 type logTicks struct{}
 
 func (logTicks) Ticks(low, high float64) []plot.Tick {
 	first, last := int(math.Floor(math.Log10(low))), int(math.Ceil(math.Log10(high)))
 	decades := math.Log10(high / low)
+	if decades < 0.6 {
+		return niceTicks{4}.Ticks(low, high)
+	}
 	every := max(1, int(math.Ceil(decades/6)))
 	var ticks []plot.Tick
 	for e := first; e <= last; e++ {
@@ -145,12 +153,13 @@ func (logTicks) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// number formats with a true minus sign; numbers that would be very long are written with an exponent.
+// number formats with a true minus sign; numbers that would be very long are written with a power of ten.
 func number(v float64, decimals int) string {
 	s := strconv.FormatFloat(v, 'f', decimals, 64)
 	if math.Abs(v) >= 1e7 || decimals > 6 && v != 0 {
-		s = strconv.FormatFloat(v, 'g', 3, 64)
-	} else if math.Abs(v) >= 1e4 {
+		return scientific(v)
+	}
+	if math.Abs(v) >= 1e4 {
 		whole, fraction, point := strings.Cut(s, ".")
 		s = thousands(whole)
 		if point {
@@ -176,7 +185,20 @@ func shortNumber(v float64) string {
 	if a := math.Abs(v); a >= 1e3 && a < 1e7 {
 		return number(v, 0)
 	}
+	if v != 0 && (math.Abs(v) >= 1e7 || math.Abs(v) < 1e-4) {
+		return scientific(v)
+	}
 	return strings.Replace(strconv.FormatFloat(v, 'g', 3, 64), "-", "−", 1)
+}
+
+// scientific writes three significant digits and a power of ten, as −8.19 × 10⁸.
+func scientific(v float64) string {
+	digits, exponent, _ := strings.Cut(strconv.FormatFloat(v, 'e', 2, 64), "e")
+	digits = strings.TrimSuffix(strings.TrimRight(digits, "0"), ".")
+	power, _ := strconv.Atoi(exponent)
+	superscript := strings.NewReplacer("-", "⁻", "0", "⁰", "1", "¹", "2", "²", "3", "³", "4", "⁴", "5", "⁵", "6", "⁶",
+		"7", "⁷", "8", "⁸", "9", "⁹").Replace(strconv.Itoa(power))
+	return strings.Replace(digits, "-", "−", 1) + " × 10" + superscript
 }
 
 // span is a closed range of numbers that grows to include what it is given.

@@ -42,7 +42,7 @@ func (m Calibration) Figure() (*Figure, error) {
 	looks, order := curves.looks()
 	plots := make([]*plot.Plot, len(m.Panels))
 	for i, panel := range curves.Panels {
-		p := panel.plot(looks)
+		p := panel.plot(looks, 0)
 		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1, 0, 1
 		p.Y.Tick.Marker = p.X.Tick.Marker
 		p.Add(painter(func(c draw.Canvas, x, y func(float64) vg.Length) {
@@ -54,15 +54,12 @@ func (m Calibration) Figure() (*Figure, error) {
 		}))
 		plots[i] = p
 	}
-	var legend []legendEntry
-	for _, name := range order {
-		legend = append(legend, curves.legend(name, looks[name]))
-	}
 	columns := min(2, len(plots))
 	rows := (len(plots) + columns - 1) / columns
 	side := vg.Length(285)
 	return card{
-		title: m.Title, legend: legend, description: "Covered fraction over nominal level of credible intervals: " +
+		title: m.Title, legend: curves.legend(order, looks),
+		description: "Covered fraction over nominal level of credible intervals: " +
 			labels(order) + ".",
 		width:      vg.Length(columns)*(side+panelGap+20) + 2*cardPad,
 		bodyHeight: vg.Length(rows) * (side + 40),

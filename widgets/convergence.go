@@ -7,6 +7,8 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/go-birl/birl/qvirl/method"
 )
 
 // Convergence shows split-R̂ and effective sample sizes of many quantities as bars, with the lines that they should
@@ -98,7 +100,8 @@ func barPanel(title, xLabel string, values []float64, base, limit float64, wrong
 				Y: y(v)}}.Path())
 		}
 		if limit != 0 {
-			c.StrokeLine2(draw.LineStyle{Color: ink, Width: 1, Dashes: dashed}, c.Min.X, y(limit), c.Max.X, y(limit))
+			c.StrokeLine2(draw.LineStyle{Color: ink, Width: 1, Dashes: dashes[method.Dashed]}, c.Min.X, y(limit),
+				c.Max.X, y(limit))
 		}
 	}))
 	return p

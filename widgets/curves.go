@@ -11,8 +11,9 @@ import (
 	"github.com/go-birl/birl/qvirl/method"
 )
 
-// Curves shows lines with error bands in one or more panels with one legend: learning curves, a metric over a
-// hyper-parameter, an objective during optimisation.
+// Curves shows lines with error bands in one or more panels: learning curves, a metric over a hyper-parameter, an
+// objective during optimisation. Labels stand at the ends of lines where no panel has more than four and there is room;
+// otherwise there is one legend.
 type Curves struct {
 	Title   string
 	Panels  []CurvePanel
@@ -29,6 +30,8 @@ type CurvePanel struct {
 	Levels []Level     // horizontal reference lines
 	Marks  []Mark      // vertical lines with a note, such as the chosen value of a hyper-parameter
 	YRange *[2]float64 // nil: all that is drawn
+	// error bars in place of bands, and the points of different curves a little apart sideways: for few X in common
+	Bars bool
 }
 
 // Curve is a line through points, with a band of ± one standard error if there is one.
@@ -77,24 +80,28 @@ func (m Curves) Figure() (*Figure, error) {
 		}
 	}
 	plots := make([]*plot.Plot, len(m.Panels))
-	for i, panel := range m.Panels {
-		plots[i] = panel.plot(looks)
-	}
-	var legend []legendEntry
-	for _, name := range order {
-		legend = append(legend, m.legend(name, looks[name]))
-	}
 	height := vg.Length(185)
+	if columns == 2 {
+		height = 230
+	}
 	width := maxWidth
 	if len(m.Panels) == 1 {
 		height, width = 250, 520
+	}
+	room := m.labelRoom(looks, (width-2*cardPad)/vg.Length(columns))
+	legend := m.legend(order, looks)
+	if room > 0 {
+		legend = m.bands()
+	}
+	for i, panel := range m.Panels {
+		plots[i] = panel.plot(looks, room)
 	}
 	rows := (len(m.Panels) + columns - 1) / columns
 	return card{
 		title: m.Title, legend: legend, width: width,
 		description: fmt.Sprintf("Curves of %s over %s: %s.", m.Panels[0].YLabel, m.Panels[0].XLabel, labels(order)),
 		bodyHeight:  vg.Length(rows)*(height+panelGap) - panelGap,
-		body:        func(c draw.Canvas) { drawPanels(c, plots, columns) }, records: m.records,
+		body:        func(c draw.Canvas) { drawLabelled(c, plots, columns, room) }, records: m.records,
 	}.figure(), nil
 }
 
@@ -123,27 +130,38 @@ func (m Curves) looks() (map[string]appearance, []string) {
 	return looks, order
 }
 
-// legend returns the entry of the curves of a name.
-func (m Curves) legend(name string, a appearance) legendEntry {
-	if band := m.band(name); band != "" {
-		return bandEntry(a.label+" ("+band+")", a)
+// legend returns an entry for each name, and those of bands.
+func (m Curves) legend(order []string, looks map[string]appearance) []legendEntry {
+	var out []legendEntry
+	for _, name := range order {
+		out = append(out, lineEntry(looks[name].label, looks[name].line(lineWidth)))
 	}
-	return lineEntry(a.label, a.line(lineWidth))
+	return append(out, m.bands()...)
 }
 
-// band says what the band around the curves of a name is; empty if they have none.
-func (m Curves) band(name string) string {
+// bands returns an entry for each kind of band or bar, which says what it is.
+func (m Curves) bands() []legendEntry {
+	var out []legendEntry
+	seen := map[string]bool{}
 	for _, panel := range m.Panels {
 		for _, curve := range panel.Curves {
-			switch {
-			case curve.Name == name && curve.Low != nil:
-				return curve.Band
-			case curve.Name == name && curve.StdErr != nil:
-				return "± s.e."
+			name := curve.Band
+			if curve.StdErr != nil {
+				name = "± s.e."
+			}
+			if curve.StdErr == nil && curve.Low == nil || seen[name] {
+				continue
+			}
+			seen[name] = true
+			grey := appearance{color: axisGrey}
+			if panel.Bars {
+				out = append(out, verticalEntry(name, grey.line(1)))
+			} else {
+				out = append(out, bandEntry(name, grey))
 			}
 		}
 	}
-	return ""
+	return out
 }
 
 func (p CurvePanel) validate(field string) error {
@@ -237,7 +255,7 @@ func (k Curve) bounds(i int, logY bool) (low, high float64) {
 	return low, high
 }
 
-func (p CurvePanel) plot(looks map[string]appearance) *plot.Plot {
+func (p CurvePanel) plot(looks map[string]appearance, room vg.Length) *plot.Plot {
 	out := newPanel(p.Title, p.XLabel, p.YLabel)
 	xs, ys := emptySpan(), emptySpan()
 	for _, curves := range [][]Curve{p.Curves, p.Thin} {
@@ -254,7 +272,11 @@ func (p CurvePanel) plot(looks map[string]appearance) *plot.Plot {
 	for _, mark := range p.Marks {
 		xs.include(mark.X)
 	}
-	setRange(&out.X, xs, p.LogX, 0.02)
+	pad := 0.02
+	if p.Bars {
+		pad = 0.06 // room for those that are moved sideways
+	}
+	setRange(&out.X, xs, p.LogX, pad)
 	setRange(&out.Y, ys, p.LogY, 0.06)
 	if len(p.Marks) > 0 && !p.LogY { // room for the notes
 		out.Y.Max += 0.1 * (out.Y.Max - out.Y.Min)
@@ -273,18 +295,21 @@ func (p CurvePanel) plot(looks map[string]appearance) *plot.Plot {
 		for _, level := range p.Levels {
 			c.StrokeLine2(looks[level.Name].line(1), c.Min.X, y(level.Y), c.Max.X, y(level.Y))
 		}
-		for _, curve := range p.Curves {
-			curve.paintBand(c, x, y, looks[curve.Name], p.LogY)
-		}
-		for _, curve := range p.Curves {
-			a := looks[curve.Name]
-			curve.paintLine(c, x, y, a.line(lineWidth))
-			for i := range curve.X {
-				if at := (vg.Point{X: x(curve.X[i]), Y: y(curve.Y[i])}); curve.Points && !math.IsNaN(curve.Y[i]) &&
-					c.Contains(at) {
-					dot(c, a.color, at, 2.3)
-				}
+		shifts := p.shifts(x)
+		for i, curve := range p.Curves {
+			if p.Bars {
+				curve.paintBars(c, shifts[i], y, looks[curve.Name], p.LogY)
+			} else {
+				curve.paintBand(c, x, y, looks[curve.Name], p.LogY)
 			}
+		}
+		for i, curve := range p.Curves {
+			a := looks[curve.Name]
+			curve.paintLine(c, shifts[i], y, a.line(lineWidth))
+			curve.paintDots(c, shifts[i], y, a)
+		}
+		if room > 0 {
+			p.paintLabels(c, x, y, looks, room)
 		}
 		for _, mark := range p.Marks {
 			c.StrokeLine2(draw.LineStyle{Color: ink, Width: 0.8, Dashes: dotted}, x(mark.X), c.Min.Y, x(mark.X),
@@ -334,6 +359,45 @@ func (k Curve) paintLine(c draw.Canvas, x, y func(float64) vg.Length, style draw
 		}
 		c.StrokeLines(style, c.ClipLinesXY(points)...)
 	})
+}
+
+// shifts returns how the points of each curve are moved from x to canvas: apart sideways where they have error bars.
+func (p CurvePanel) shifts(x func(float64) vg.Length) []func(float64) vg.Length {
+	out := make([]func(float64) vg.Length, len(p.Curves))
+	for i := range out {
+		by := vg.Length(0)
+		if p.Bars {
+			by = 2.8 * (vg.Length(i) - vg.Length(len(p.Curves)-1)/2)
+		}
+		out[i] = func(v float64) vg.Length { return x(v) + by }
+	}
+	return out
+}
+
+// dotSpace is how far apart points of a broken line are at least that get dots, so that these leave dashes visible.
+const dotSpace = vg.Length(13)
+
+func (k Curve) paintDots(c draw.Canvas, x, y func(float64) vg.Length, a appearance) {
+	for i := range k.X {
+		if !k.Points || a.dashes != nil && i > 0 && x(k.X[i])-x(k.X[i-1]) < dotSpace {
+			return
+		}
+	}
+	for i := range k.X {
+		at := vg.Point{X: x(k.X[i]), Y: y(k.Y[i])}
+		if !math.IsNaN(k.Y[i]) && c.Contains(at) {
+			fillPath(c, a.color, disc(at, 2.1))
+		}
+	}
+}
+
+func (k Curve) paintBars(c draw.Canvas, x, y func(float64) vg.Length, a appearance, logY bool) {
+	for i := range k.X {
+		if low, high := k.bounds(i, logY); high > low {
+			line := c.ClipLinesXY([]vg.Point{{X: x(k.X[i]), Y: y(low)}, {X: x(k.X[i]), Y: y(high)}})
+			c.StrokeLines(draw.LineStyle{Color: a.color, Width: 1}, line...)
+		}
+	}
 }
 
 func (k Curve) paintBand(c draw.Canvas, x, y func(float64) vg.Length, a appearance, logY bool) {

@@ -232,8 +232,9 @@ func exampleSurface() Surface {
 
 func exampleTable() Table {
 	paper := func(e *Estimate) []*Estimate { return []*Estimate{e, nil} }
-	return Table{Title: "Posterior quality on 100 random 8×8 gridworlds", References: []string{"paper", "trial"},
-		Columns: []Column{{"W₁", 3}, {"log density", 3}, {"reward 90 % CI", 3}},
+	return Table{Title: "Posterior quality on 100 random 8×8 gridworlds", References: []string{"paper", "other"},
+		Columns: []Column{{Name: "W₁", Decimals: 3, Better: Lower}, {Name: "log density", Decimals: 3, Better: Higher},
+			{Name: "reward 90 % CI", Decimals: 3}},
 		Rows: []Row{
 			{"valuewalk", []Cell{{Value(0, 0), nil}, {Value(-2.412, 0.012), paper(Value(-2.432, 0.016))},
 				{Value(0.881, 0.005), []*Estimate{Value(0.888, 0.004), Value(0.881, math.NaN())}}}},

@@ -43,7 +43,7 @@ func TestBadInput(t *testing.T) {
 		return Verdicts{Methods: []string{"qvirl"}, Families: []VerdictFamily{f}}
 	}
 	cell := func(c Cell) tableDrawing {
-		return tableDrawing{Table{Columns: []Column{{"m", 2}}, References: []string{"paper"},
+		return tableDrawing{Table{Columns: []Column{{Name: "m", Decimals: 2}}, References: []string{"paper"},
 			Rows: []Row{{"qvirl", []Cell{c}}}}}
 	}
 	for _, c := range []struct {
@@ -142,8 +142,9 @@ func TestBadInput(t *testing.T) {
 			Panels: []SurfacePanel{{Z: []float64{-inf, 0, 0, 0}}}}},
 		{"Table needs", tableDrawing{}},
 		{"Table.Columns[0].Decimals = -1",
-			tableDrawing{Table{Columns: []Column{{"m", -1}}, Rows: []Row{{"a", []Cell{{}}}}}}},
-		{"Table.Rows[0].Cells has 0", tableDrawing{Table{Columns: []Column{{"m", 1}}, Rows: []Row{{}}}}},
+			tableDrawing{Table{Columns: []Column{{Name: "m", Decimals: -1}}, Rows: []Row{{"a", []Cell{{}}}}}}},
+		{"Table.Rows[0].Cells has 0",
+			tableDrawing{Table{Columns: []Column{{Name: "m", Decimals: 1}}, Rows: []Row{{}}}}},
 		{"Table.Rows[0].Cells[0].Estimate = +Inf", cell(Cell{Estimate: Value(inf, 0)})},
 		{"Cells[0].Estimate = 1 ± -1", cell(Cell{Estimate: Value(1, -1)})},
 		{"Cells[0].References has 2", cell(Cell{References: make([]*Estimate, 2)})},

@@ -57,9 +57,8 @@ func (m Map) Figure() (*Figure, error) {
 	size := min(max(58, 240/vg.Length(m.Width)), (maxWidth-2*cardPad-bar)/vg.Length(m.Width), 560/vg.Length(m.Height))
 	return card{
 		title: m.Title, legend: m.legend(),
-		description: fmt.Sprintf("Gridworld of %d × %d states, %s, %d demonstrated steps.", m.Width, m.Height,
-			m.ValueLabel,
-			len(mdp.Flatten(m.Demonstrations))),
+		description: fmt.Sprintf("Gridworld of %d × %d states, %s, %s.", m.Width, m.Height,
+			m.ValueLabel, count(len(mdp.Flatten(m.Demonstrations)), "demonstrated step")),
 		width:      max(vg.Length(m.Width)*size+bar+2*cardPad, 330),
 		bodyHeight: vg.Length(m.Height)*size + 2, records: m.records,
 		body: func(c draw.Canvas) {

@@ -116,9 +116,10 @@ func (m Marginals) Figure() (*Figure, error) {
 	rows := (len(m.Panels) + m.columns() - 1) / m.columns()
 	return card{
 		title: m.Title, legend: legend,
-		description: fmt.Sprintf("Densities of %s in %d panels: %s.", m.XLabel, len(m.Panels), labels(m.Methods)),
-		bodyHeight:  vg.Length(rows)*(panelHeight+panelGap) + 12,
-		body:        func(c draw.Canvas) { drawPanels(c, plots, m.columns()) }, records: m.records,
+		description: fmt.Sprintf("Densities of %s in %s: %s.", m.XLabel, count(len(m.Panels), "panel"),
+			labels(m.Methods)),
+		bodyHeight: vg.Length(rows)*(panelHeight+panelGap) + 12,
+		body:       func(c draw.Canvas) { drawPanels(c, plots, m.columns()) }, records: m.records,
 	}.figure(), nil
 }
 
@@ -336,7 +337,7 @@ func paintShapes(c draw.Canvas, x, y func(float64) vg.Length, shapes []shape, to
 			outline = append(outline, vg.Point{X: x(s.edges[i]), Y: y(math.Min(b, top))},
 				vg.Point{X: x(s.edges[i+1]), Y: y(math.Min(b, top))})
 		}
-		c.StrokeLines(draw.LineStyle{Color: s.look.color, Width: 1}, outline)
+		c.StrokeLines(s.look.line(1), outline)
 	}
 	for _, s := range shapes {
 		if s.bins != nil {
@@ -384,15 +385,19 @@ func notePeaks(c draw.Canvas, x func(float64) vg.Length, shapes []shape, top flo
 
 func (s shape) legend() legendEntry {
 	if s.bins == nil || !s.filled {
-		look := s.look
-		if s.bins != nil { // an outline
-			look.dashes = nil
-		}
-		return lineEntry(look.label, look.line(lineWidth))
+		return lineEntry(s.look.label, s.look.line(lineWidth))
 	}
 	return legendEntry{s.look.label, func(c draw.Canvas) {
 		fillPath(c, tint(s.look.color, histogramTint), draw.Crop(c, 3, -3, 3, -3).Rectangle.Path())
 	}}
+}
+
+// count writes how many there are of something.
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // labels lists the labels of methods in prose.

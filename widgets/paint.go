@@ -28,7 +28,7 @@ func writeText(c draw.Canvas, style text.Style, x, y vg.Length, s string) {
 func writeBacked(c draw.Canvas, style text.Style, x, y vg.Length, s string) {
 	width := style.Width(s)
 	left := x + vg.Length(style.XAlign)*width
-	fillPath(c, fade(white, 0.85), vg.Rectangle{Min: vg.Point{X: left - 1.5, Y: y - 5.5},
+	fillPath(c, white, vg.Rectangle{Min: vg.Point{X: left - 1.5, Y: y - 5.5},
 		Max: vg.Point{X: left + width + 1.5, Y: y + 5.5}}.Path())
 	writeText(c, style, x, y, s)
 }

@@ -3,6 +3,9 @@ package widgets
 import (
 	"fmt"
 	"math"
+	"slices"
+
+	"github.com/go-birl/birl/qvirl/method"
 )
 
 // Estimate is a mean with its standard error.
@@ -55,7 +58,22 @@ type Table struct {
 type Column struct {
 	Name     string
 	Decimals int
+	Better   Direction // the best of such a column is bold
+	Unit     string    // for instance "s"; empty where there is none
 }
+
+// Direction says which of two numbers is the better one.
+type Direction int
+
+// The directions.
+const (
+	Neither Direction = iota
+	Higher
+	Lower
+)
+
+// arrow stands behind the name of what has a direction.
+func (d Direction) arrow() string { return []string{"", " ↑", " ↓"}[d] }
 
 // Row is a method.
 type Row struct {
@@ -129,30 +147,102 @@ func (r Row) hasReference(k int) bool {
 	return false
 }
 
-// format writes an estimate with a column's decimals.
-func (c Column) format(e *Estimate) string {
-	switch {
-	case e == nil:
-		return "–"
-	case math.IsNaN(e.StdErr):
-		return number(e.Mean, c.Decimals)
-	}
-	return number(e.Mean, c.Decimals) + " ± " + number(e.StdErr, c.Decimals)
+// entry is a cell in the making: its parts are set below one another in a column.
+type entry struct {
+	mean, err, difference string
+	best                  bool
 }
 
-// formatReference writes a reference with the difference of the estimate to it.
-func (c Column) formatReference(cell Cell, k int) string {
+// entry writes an estimate with a column's decimals.
+func (c Column) entry(e *Estimate) entry {
+	switch {
+	case e == nil:
+		return entry{mean: "–"}
+	case math.IsNaN(e.StdErr):
+		return entry{mean: number(e.Mean, c.Decimals)}
+	case e.StdErr == 0:
+		return entry{mean: number(e.Mean, c.Decimals), err: "0"}
+	}
+	err := number(e.StdErr, c.Decimals)
+	if least := math.Pow(10, -float64(c.Decimals)); e.StdErr < least/2 {
+		err = "<" + number(least, c.Decimals)
+	}
+	return entry{mean: number(e.Mean, c.Decimals), err: err}
+}
+
+// reference writes a reference with the difference of the estimate to it.
+func (c Column) reference(cell Cell, k int) entry {
 	ref := cell.reference(k)
 	if ref == nil {
-		return ""
+		return entry{}
 	}
-	text := c.format(ref)
+	out := c.entry(ref)
 	if cell.Estimate != nil {
 		if d := cell.Estimate.Difference(*ref); !math.IsNaN(d) {
-			text += fmt.Sprintf(" (%s)", signed(d))
+			out.difference = " (" + signed(d) + ")"
 		}
 	}
-	return text
+	return out
+}
+
+// competes reports whether the estimate of a row in column j can be the best. What knows the truth or nothing cannot,
+// nor what is exactly 0 ± 0, as the distance of a reference to itself.
+func (r Row) competes(j int) bool {
+	if _, m := lookup(r.Method); m != nil && (m.Family == method.Demonstrator || m.Family == method.Baseline) {
+		return false
+	}
+	e := r.Cells[j].Estimate
+	return e != nil && *e != (Estimate{})
+}
+
+// best reports whether the estimate of a row in column j is the best, to the decimals that are shown.
+func (t Table) best(j int, r Row) bool {
+	column := t.Columns[j]
+	if column.Better == Neither || len(t.Rows) < 2 || !r.competes(j) {
+		return false
+	}
+	e := r.Cells[j].Estimate
+	for _, row := range t.Rows {
+		other := row.Cells[j].Estimate
+		if !row.competes(j) || number(other.Mean, column.Decimals) == number(e.Mean, column.Decimals) {
+			continue
+		}
+		if (other.Mean > e.Mean) == (column.Better == Higher) {
+			return false
+		}
+	}
+	return true
+}
+
+// common returns the direction that all columns have, if they have one.
+func (t Table) common() Direction {
+	for _, c := range t.Columns {
+		if c.Better != t.Columns[0].Better {
+			return Neither
+		}
+	}
+	return t.Columns[0].Better
+}
+
+// title is the table's title; an arrow that all columns have in common stands there once.
+func (t Table) title() string {
+	if t.Title == "" {
+		return ""
+	}
+	return t.Title + t.common().arrow()
+}
+
+// head is what stands above column j.
+func (t Table) head(j int) string {
+	c := t.Columns[j]
+	name := c.Name
+	if c.Unit != "" {
+		name += " (" + c.Unit + ")"
+	}
+	if t.Title != "" && t.common() != Neither {
+		return name
+	}
+	return name + c.Better.arrow()
 }
 
 func signed(v float64) string {
@@ -163,18 +253,22 @@ func signed(v float64) string {
 	return s
 }
 
-// notes are the sentences below the table. The first explains its reading, where estimates have standard errors.
+// notes are the sentences below the table. The first explain its reading: standard errors where there are some, and
+// what is bold.
 func (t Table) notes() []string {
+	var reading []string
 	if len(t.References) > 0 {
-		return append([]string{"Mean ± standard error; in parentheses, our value minus the reference in standard " +
-			"errors of the difference."}, t.Notes...)
+		reading = append(reading, "Mean ± standard error; in parentheses, our value minus the reference in standard "+
+			"errors of the difference.")
+	} else if slices.ContainsFunc(t.Rows, func(r Row) bool {
+		return slices.ContainsFunc(r.Cells, func(c Cell) bool {
+			return c.Estimate != nil && !math.IsNaN(c.Estimate.StdErr)
+		})
+	}) {
+		reading = append(reading, "Mean ± standard error.")
 	}
-	for _, row := range t.Rows {
-		for _, cell := range row.Cells {
-			if cell.Estimate != nil && !math.IsNaN(cell.Estimate.StdErr) {
-				return append([]string{"Mean ± standard error."}, t.Notes...)
-			}
-		}
+	if len(t.Rows) > 1 && slices.ContainsFunc(t.Columns, func(c Column) bool { return c.Better != Neither }) {
+		reading = append(reading, "Best in bold: ↑ the more, ↓ the less the better.")
 	}
-	return t.Notes
+	return append(reading, t.Notes...)
 }

@@ -34,17 +34,18 @@ func TestTableText(t *testing.T) {
 	}
 	want := `Posterior quality on 100 random 8×8 gridworlds
 
-method           W₁                    log density            reward 90 % CI
+method           W₁ ↓                  log density ↑          reward 90 % CI
 ──────────────────────────────────────────────────────────────────────────────────
-ValueWalk        0.000 ± 0.000         −2.412 ± 0.012         0.881 ± 0.005
+ValueWalk        0.000 ± 0             −2.412 ± 0.012         0.881 ± 0.005
   paper                                −2.432 ± 0.016 (+1.0)  0.888 ± 0.004 (−1.1)
-  trial                                                       0.881 (0.0)
+  other                                                       0.881         (0.0)
 QVIRL            0.374 ± 0.013         −2.428 ± 0.015         0.909 ± 0.005
   paper          0.486 ± 0.011 (−6.6)  −2.437 ± 0.014 (+0.4)  0.901 ± 0.004 (+1.2)
-AVRIL, λ = 0.17  1.480 ± 0.050         –                      0.515 ± 0.010
+AVRIL, λ = 0.17  1.480 ± 0.050              –                 0.515 ± 0.010
   paper          1.704 ± 0.060 (−2.9)
 
 Mean ± standard error; in parentheses, our value minus the reference in standard errors of the difference.
+Best in bold: ↑ the more, ↓ the less the better.
 W₁ is the distance to the exact ValueWalk posterior.
 `
 	if text != want {
@@ -71,8 +72,9 @@ func TestTableMarkdown(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"| method | W₁ | log density | reward 90 % CI |\n|:--|:--|:--|:--|\n",
-		"| **a\\|b** | 0.000 ± 0.000 | −2.412 ± 0.012 | 0.881 ± 0.005 |\n",
+		"| method | W₁ ↓ | log density ↑ | reward 90 % CI |\n|:--|:--|:--|:--|\n",
+		"| a\\|b | 0.000 ± 0 | **−2.412 ± 0.012** | 0.881 ± 0.005 |\n",
+		"| QVIRL | **0.374 ± 0.013** | −2.428 ± 0.015 | 0.909 ± 0.005 |\n",
 		"| *paper* | *0.486 ± 0.011 (−6.6)* | *−2.437 ± 0.014 (+0.4)* | *0.901 ± 0.004 (+1.2)* |\n",
 		"W₁ is the distance",
 	} {
@@ -111,7 +113,7 @@ func TestTableHTML(t *testing.T) {
 	if want := 4 * (1 + 3 + 4); cells != want { // header, methods, reference lines
 		t.Errorf("%d cells, want %d", cells, want)
 	}
-	if !strings.Contains(fragment, "0.374 ± 0.013") || !strings.Contains(fragment, "(−6.6)") {
+	if !strings.Contains(fragment, "<b>0.374 ± 0.013</b>") || !strings.Contains(fragment, "(−6.6)") {
 		t.Error("numbers are missing")
 	}
 	if strings.Contains(fragment, "color:#") || strings.Contains(fragment, "background:#") {
@@ -136,7 +138,7 @@ func TestTableCSV(t *testing.T) {
 	}
 	want := map[string]string{
 		"qvirl,W₁,ours": "0.30000000000000004,0.013,", "qvirl,W₁,paper": "0.486,0.011,",
-		"valuewalk,reward 90 % CI,trial": "0.881,,0",
+		"valuewalk,reward 90 % CI,other": "0.881,,0",
 	}
 	for _, r := range records {
 		key := strings.Join(r[:3], ",")
@@ -149,5 +151,29 @@ func TestTableCSV(t *testing.T) {
 	}
 	if len(want) > 0 {
 		t.Errorf("lines %v are missing", want)
+	}
+}
+
+// Means end below one another and so do standard errors, too small a one says so, and what is best is bold in its own
+// direction only.
+func TestTableReading(t *testing.T) {
+	table := Table{Title: "T", Columns: []Column{{Name: "time", Unit: "s", Decimals: 1, Better: Lower}}, Rows: []Row{
+		{"a b", []Cell{{Estimate: Value(-10.25, 0.01)}}}, {"c d", []Cell{{Estimate: Value(123.4, 12.3)}}},
+		{"e f", []Cell{{Estimate: Value(3, math.NaN())}}}}}
+	text, err := table.Text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "T ↓\n\nmethod  time (s)\n────────────────────\na b     −10.2 ± <0.1\nc d     123.4 ± 12.3\n" +
+		"e f       3.0\n\nMean ± standard error.\nBest in bold: ↑ the more, ↓ the less the better.\n"
+	if text != want {
+		t.Errorf("got\n%s\nwant\n%s", text, want)
+	}
+	for direction, best := range map[Direction]string{Lower: "−10.2", Higher: "123.4"} {
+		table.Columns[0].Better = direction
+		if text, err := table.Markdown(); err != nil || !strings.Contains(text, "| **"+best) ||
+			strings.Count(text, "**") != 4 {
+			t.Errorf("%s is not the one in bold (%v):\n%s", best, err, text)
+		}
 	}
 }

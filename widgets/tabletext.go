@@ -11,57 +11,102 @@ import (
 	"unicode/utf8"
 )
 
+// textField is a field of a line of the table: text, what stands before it to align it, and whether it is the best.
+type textField struct {
+	before, text string
+	best         bool
+}
+
+func (f textField) String() string { return f.before + f.text }
+
 // lines returns the table as rows of text: the header, then for each method its estimates and a line for each
-// reference. sub reports for each line whether it is a reference line.
-func (t Table) lines() (lines [][]string, sub []bool) {
-	header := []string{"method"}
-	for _, column := range t.Columns {
-		header = append(header, column.Name)
+// reference. Means end below one another, and so do standard errors; gaps are filled by the blank. sub reports for each
+// line whether it is a reference line.
+func (t Table) lines(blank string) (lines [][]textField, sub []bool) {
+	header := []textField{{text: "method"}}
+	for j := range t.Columns {
+		header = append(header, textField{text: t.head(j)})
 	}
 	lines, sub = append(lines, header), append(sub, false)
+	var entries [][]entry
+	add := func(name string, row []entry, reference bool) {
+		lines, sub = append(lines, []textField{{text: name}}), append(sub, reference)
+		entries = append(entries, row)
+	}
 	for _, row := range t.Rows {
-		line := []string{Label(row.Method)}
+		var own []entry
 		for j, cell := range row.Cells {
-			line = append(line, t.Columns[j].format(cell.Estimate))
+			e := t.Columns[j].entry(cell.Estimate)
+			e.best = t.best(j, row)
+			own = append(own, e)
 		}
-		lines, sub = append(lines, line), append(sub, false)
+		add(Label(row.Method), own, false)
 		for k, name := range t.References {
 			if !row.hasReference(k) {
 				continue
 			}
-			line := []string{name}
+			var reference []entry
 			for j, cell := range row.Cells {
-				line = append(line, t.Columns[j].formatReference(cell, k))
+				reference = append(reference, t.Columns[j].reference(cell, k))
 			}
-			lines, sub = append(lines, line), append(sub, true)
+			add(name, reference, true)
+		}
+	}
+	for j := range t.Columns {
+		mean, err := 0, 0
+		for _, row := range entries {
+			mean, err = max(mean, length(row[j].mean)), max(err, length(row[j].err))
+		}
+		for i, row := range entries {
+			e := row[j]
+			if e.mean == "" {
+				lines[i+1] = append(lines[i+1], textField{})
+				continue
+			}
+			f := textField{before: strings.Repeat(blank, mean-length(e.mean)), text: e.mean, best: e.best}
+			switch {
+			case e.err == "0": // no need to end where others do
+				f.text += " ± 0"
+			case e.err != "":
+				f.text += " ± " + strings.Repeat(blank, err-length(e.err)) + e.err
+			case err > 0 && e.difference != "":
+				f.text += strings.Repeat(blank, err+3)
+			}
+			f.text += e.difference
+			lines[i+1] = append(lines[i+1], f)
 		}
 	}
 	return lines, sub
 }
+
+func length(s string) int { return utf8.RuneCountInString(s) }
+
+// figureSpace is a blank of the width of a digit.
+const figureSpace = "\u2007"
 
 // Text returns the table as aligned plain text.
 func (t Table) Text() (string, error) {
 	if err := t.validate(); err != nil {
 		return "", err
 	}
-	lines, sub := t.lines()
+	lines, sub := t.lines(" ")
 	widths := make([]int, len(lines[0]))
 	for i, line := range lines {
 		if sub[i] {
-			line[0] = "  " + line[0]
+			line[0].before = "  "
 		}
 		for j, cell := range line {
-			widths[j] = max(widths[j], utf8.RuneCountInString(cell))
+			widths[j] = max(widths[j], length(cell.String()))
 		}
 	}
 	var out strings.Builder
 	if t.Title != "" {
-		fmt.Fprintf(&out, "%s\n\n", t.Title)
+		fmt.Fprintf(&out, "%s\n\n", t.title())
 	}
 	for i, line := range lines {
 		text := ""
 		for j, cell := range line {
-			text += cell + strings.Repeat(" ", widths[j]-utf8.RuneCountInString(cell)+2)
+			text += cell.String() + strings.Repeat(" ", widths[j]-length(cell.String())+2)
 		}
 		out.WriteString(strings.TrimRight(text, " ") + "\n")
 		if i == 0 {
@@ -86,23 +131,23 @@ func (t Table) Markdown() (string, error) {
 	if err := t.validate(); err != nil {
 		return "", err
 	}
-	lines, sub := t.lines()
+	lines, sub := t.lines(figureSpace)
 	escape := strings.NewReplacer("|", "\\|", "\n", " ")
 	var out strings.Builder
 	if t.Title != "" {
-		fmt.Fprintf(&out, "**%s**\n\n", escape.Replace(t.Title))
+		fmt.Fprintf(&out, "**%s**\n\n", escape.Replace(t.title()))
 	}
 	for i, line := range lines {
-		for j, cell := range line {
-			cell = escape.Replace(cell)
+		for _, cell := range line {
+			text := escape.Replace(cell.text)
 			switch {
-			case i == 0 || cell == "":
+			case i == 0 || text == "":
 			case sub[i]:
-				cell = "*" + cell + "*"
-			case j == 0:
-				cell = "**" + cell + "**"
+				text = "*" + text + "*"
+			case cell.best:
+				text = "**" + text + "**"
 			}
-			out.WriteString("| " + cell + " ")
+			out.WriteString("| " + cell.before + text + " ")
 		}
 		out.WriteString("|\n")
 		if i == 0 {
@@ -126,11 +171,11 @@ func (t Table) HTML() (string, error) {
 		small = `font-size:85%;opacity:0.75;`
 		rule  = `border-top:1px solid rgba(128,128,128,0.5);`
 	)
-	lines, sub := t.lines()
+	lines, sub := t.lines(figureSpace)
 	var out strings.Builder
 	out.WriteString(`<table style="border-collapse:collapse;background:none;color:inherit;font-variant-numeric:tabular-nums">` + "\n")
 	if t.Title != "" {
-		fmt.Fprintf(&out, `<caption style="text-align:left;font-weight:bold;color:inherit;padding:4px">%s</caption>`+"\n", html.EscapeString(t.Title))
+		fmt.Fprintf(&out, `<caption style="text-align:left;font-weight:bold;color:inherit;padding:4px">%s</caption>`+"\n", html.EscapeString(t.title()))
 	}
 	for i, line := range lines {
 		out.WriteString(`<tr style="background:none">`)
@@ -141,7 +186,7 @@ func (t Table) HTML() (string, error) {
 				tag = `th scope="col"`
 				style += "border-bottom:2px solid rgba(128,128,128,0.8);"
 			case sub[i]:
-				style += small
+				style += "opacity:0.75;" // of the size of the others, so that decimal points stand below one another
 				if j == 0 {
 					style += "padding-left:18px;"
 				}
@@ -149,10 +194,15 @@ func (t Table) HTML() (string, error) {
 				style += rule
 				if j == 0 {
 					tag = `th scope="row"`
+					style += "font-weight:normal;"
 				}
 			}
 			name, _, _ := strings.Cut(tag, " ")
-			fmt.Fprintf(&out, `<%s style="%s">%s</%s>`, tag, style, html.EscapeString(cell), name)
+			text := html.EscapeString(cell.String())
+			if cell.best {
+				text = html.EscapeString(cell.before) + "<b>" + html.EscapeString(cell.text) + "</b>"
+			}
+			fmt.Fprintf(&out, `<%s style="%s">%s</%s>`, tag, style, text, name)
 		}
 		out.WriteString("</tr>\n")
 	}

@@ -60,8 +60,9 @@ func (m Tails) Figure() (*Figure, error) {
 	block := vg.Length(len(m.Methods))*rowHeight + axisSpace + titleSpace
 	return card{
 		title: m.Title, legend: legend,
-		description: fmt.Sprintf("Densities of %s in %d panels: %s.", m.XLabel, len(m.Panels), labels(m.Methods)),
-		bodyHeight:  vg.Length(rows) * block, records: m.records,
+		description: fmt.Sprintf("Densities of %s in %s: %s.", m.XLabel, count(len(m.Panels), "panel"),
+			labels(m.Methods)),
+		bodyHeight: vg.Length(rows) * block, records: m.records,
 		body: func(c draw.Canvas) {
 			width := (c.Max.X-c.Min.X-names)/vg.Length(columns) - panelGap
 			for i, panel := range m.Panels {

@@ -16,15 +16,14 @@ import (
 	"github.com/go-birl/birl/qvirl/method"
 )
 
-// The palette of Okabe and Ito (2008), which stays distinct under the common colour-vision deficiencies, without its
-// yellow, which vanishes on white.
+// Colours that are no method's, for what is no method: curves of a training, say.
+var others = []color.NRGBA{rgb(0x7A5230), rgb(0x5B3FA0), rgb(0x6B7A1E), rgb(0xA0307A), rgb(0x1B7F8C), rgb(0x8C8C8C)}
+
+// Colours of marks.
 var (
-	orange     = rgb(0xE69F00)
 	skyBlue    = rgb(0x56B4E9)
-	green      = rgb(0x009E73)
 	blue       = rgb(0x0072B2)
 	vermillion = rgb(0xD55E00)
-	purple     = rgb(0xCC79A7)
 	black      = rgb(0x000000)
 )
 
@@ -38,8 +37,6 @@ var (
 	oracle   = rgb(0x4D4D4D) // the reference posterior
 	white    = rgb(0xFFFFFF)
 )
-
-var palette = []color.NRGBA{blue, vermillion, green, purple, orange, skyBlue, black}
 
 // Sizes in points; 1 pt = 4/3 px.
 const (
@@ -60,50 +57,57 @@ type appearance struct {
 	dashes []vg.Length
 }
 
-var (
-	dashed  = []vg.Length{5, 2.5}
-	dotted  = []vg.Length{1.5, 2}
-	dashDot = []vg.Length{6, 2, 1.5, 2}
-)
+// dashes are how lines are broken: each repeats within 20 points, so that a short line in a legend tells them apart.
+var dashes = map[method.Line][]vg.Length{
+	method.Dashed: {5, 2.5}, method.Dotted: {1.5, 2}, method.DashDot: {6, 2, 1.5, 2}, method.LongDash: {9, 3},
+	method.DashDotDot: {6, 2, 1.5, 2, 1.5, 2},
+}
 
-var dashes = map[method.Line][]vg.Length{method.Dashed: dashed, method.Dotted: dotted, method.DashDot: dashDot}
+// dotted is the line of marks and targets.
+var dotted = dashes[method.Dotted]
 
-// lookup returns how a method is drawn, and whether that is fixed, as it is for those that the registry lists; a text
-// that is no method's name gets a colour that depends on it alone.
-func lookup(name string) (a appearance, fixed bool) {
+// lookup returns how a method is drawn, and its entry; nil for a text that is no method's name, which gets a colour
+// that depends on it alone.
+func lookup(name string) (appearance, *method.Method) {
 	m, err := method.Lookup(name)
 	if err != nil {
 		h := fnv.New32a()
 		h.Write([]byte(name))
-		return appearance{label: name, color: palette[h.Sum32()%uint32(len(palette))]}, false
+		return appearance{label: name, color: others[h.Sum32()%uint32(len(others))]}, nil
 	}
-	v, err := strconv.ParseUint(m.Color[1:], 16, 24)
+	v, err := strconv.ParseUint(m.Color()[1:], 16, 24)
 	if err != nil {
-		panic(fmt.Sprintf("widgets: the colour %q of %s", m.Color, name)) // a fault of the registry
+		panic(fmt.Sprintf("widgets: the colour %q of %s", m.Color(), name)) // a fault of the registry
 	}
-	return appearance{m.Label, rgb(uint32(v)), dashes[m.Line]}, !m.Variant
+	return appearance{m.Label, rgb(uint32(v)), dashes[m.Line]}, &m
 }
 
-// appearances returns how the methods of one figure are drawn: their fixed appearance, except that a variant or another
-// text moves on to the next free colour if an earlier entry of the figure already has its own.
+// appearances returns how the methods of one figure are drawn: in the colour of their family and with their own line,
+// except that one whose line another of its family has already gets the next that is free. Other texts get colours that
+// no method has, one after another.
 func appearances(names []string) []appearance {
 	out := make([]appearance, len(names))
-	used, fixed := map[color.NRGBA]bool{}, make([]bool, len(names))
-	for i, name := range names {
-		if out[i], fixed[i] = lookup(name); fixed[i] {
-			used[out[i].color] = true
-		}
+	type style struct {
+		family method.Family
+		line   method.Line
 	}
-	for i := range out {
-		if fixed[i] {
+	used, rest := map[style]string{}, 0
+	for i, name := range names {
+		var m *method.Method
+		if out[i], m = lookup(name); m == nil {
+			out[i].color = others[rest%len(others)]
+			rest++
 			continue
 		}
-		for j := 0; j < len(palette) && used[out[i].color]; j++ {
-			if !used[palette[j]] {
-				out[i].color = palette[j]
+		line := m.Line
+		for _, next := range append([]method.Line{line}, method.Lines()...) {
+			if owner, taken := used[style{m.Family, next}]; !taken || owner == m.Name {
+				line = next
+				break
 			}
 		}
-		used[out[i].color] = true
+		used[style{m.Family, line}] = m.Name
+		out[i].dashes = dashes[line]
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package widgets
 
 import (
+	"fmt"
 	"image/color"
 	"math"
 	"slices"
@@ -10,6 +11,8 @@ import (
 
 	"gonum.org/v1/gonum/floats/scalar"
 	"pgregory.net/rapid"
+
+	"github.com/go-birl/birl/qvirl/method"
 )
 
 func TestColors(t *testing.T) {
@@ -23,21 +26,21 @@ func TestColors(t *testing.T) {
 	if Label("avril-0.17") != "AVRIL, λ = 0.17" {
 		t.Errorf("label %q", Label("avril-0.17"))
 	}
-	// The methods of Table 1 are told apart by colour.
-	seen := map[string]string{}
-	for _, method := range []string{"valuewalk", "valuewalk-nodet", "qvirl", "qvirl-20k", "qvirl-maxmean", "avril"} {
-		if other, taken := seen[Color(method)]; taken {
-			t.Errorf("%s and %s have the same colour", method, other)
-		}
-		seen[Color(method)] = method
+	// In a figure methods are told apart by colour and dashes, and what is no method has no method's colour.
+	methods := map[color.NRGBA]bool{}
+	for _, m := range method.All() {
+		methods[colorOf(m.Name)] = true
 	}
-	names := []string{"qvirl", "A", "B", "C", "D", "avril-0.1", "avril-0.11"}
-	used := map[color.NRGBA]bool{}
-	for i, a := range appearances(names) {
-		if used[a.color] {
-			t.Errorf("%s has the colour of an earlier method", names[i])
+	for _, names := range [][]string{{"valuewalk", "valuewalk-nodet", "qvirl", "qvirl-20k", "qvirl-maxmean", "avril"},
+		{"qvirl", "A", "B", "C", "D", "avril-0.1", "avril-0.11", "avril-0.17", "qvirl-k02", "qvirl-k04"}} {
+		used := map[string]bool{}
+		for i, a := range appearances(names) {
+			look := fmt.Sprint(a.color, a.dashes)
+			if used[look] || len(names[i]) == 1 && methods[a.color] {
+				t.Errorf("%s is drawn as another, or as a method: %s", names[i], look)
+			}
+			used[look] = true
 		}
-		used[a.color] = true
 	}
 }
 
@@ -95,7 +98,8 @@ func TestNumbers(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
 		{number(-1.25, 1), "−1.2"}, {number(-0.01, 1), "0.0"}, {number(12345.6, 1), "12,345.6"},
 		{number(-1234567, 0), "−1,234,567"},
-		{number(999, 0), "999"}, {number(5e8, 0), "5e+08"}, {shortNumber(39.894), "39.9"}, {shortNumber(0.00012345),
+		{number(999, 0), "999"}, {number(-8.19e8, 1), "−8.19 × 10⁸"}, {number(5e8, 0), "5 × 10⁸"},
+		{shortNumber(1.5e-7), "1.5 × 10⁻⁷"}, {shortNumber(39.894), "39.9"}, {shortNumber(0.00012345),
 			"0.000123"},
 		{shortNumber(20000), "20,000"}, {shortNumber(4567), "4567"}, {signed(0.04), "0.0"}, {signed(1.26), "+1.3"},
 		{signed(-2), "−2.0"},

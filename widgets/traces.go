@@ -69,7 +69,7 @@ func (m Traces) Figure() (*Figure, error) {
 	}.figure(), nil
 }
 
-func chainColor(k int) color.NRGBA { return palette[k%len(palette)] }
+func chainColor(k int) color.NRGBA { return others[k%len(others)] }
 
 func chainLegend(n int) []legendEntry {
 	var legend []legendEntry

@@ -5,6 +5,8 @@ import (
 	"math"
 	"sort"
 	"strconv"
+
+	"gonum.org/v1/plot/vg"
 )
 
 // The browser's data are stored in the notebook, so they are kept small.
@@ -72,7 +74,7 @@ func (m Marginals) VegaLite() (map[string]any, error) {
 		titles = append(titles, panel.Title)
 		tops = append(tops, rounded(top))
 	}
-	var names, colors, layers []any
+	var names, colors, dashed, layers []any
 	x := func(field string) map[string]any {
 		return map[string]any{"field": field, "type": "quantitative", "title": m.XLabel,
 			"scale": map[string]any{"domain": []any{rounded(xs.low), rounded(xs.high)}}}
@@ -95,6 +97,7 @@ func (m Marginals) VegaLite() (map[string]any, error) {
 			continue
 		}
 		names, colors = append(names, looks[j].label), append(colors, hex(looks[j].color))
+		dashed = append(dashed, vegaDashes(looks[j].dashes))
 		if kind == "bars" {
 			left := x("l")
 			left["bin"] = "binned"
@@ -104,28 +107,26 @@ func (m Marginals) VegaLite() (map[string]any, error) {
 	}
 	for j, kind := range kinds {
 		if kind == "curve" {
-			mark := map[string]any{"type": "line", "strokeWidth": 2.2}
-			if looks[j].dashes != nil {
-				var dashes []any
-				for _, d := range looks[j].dashes {
-					dashes = append(dashes, 1.4*d.Points())
-				}
-				mark["strokeDash"] = dashes
-			}
-			layer(j, "x", mark, map[string]any{"x": x("x"), "y": y(j)})
+			layer(j, "x", map[string]any{"type": "line", "strokeWidth": 2.2}, map[string]any{"x": x("x"), "y": y(j),
+				"strokeDash": map[string]any{"datum": looks[j].label}})
 		}
 	}
 	if truth {
-		names, colors = append(names, "true value"), append(colors, hex(black))
+		names, colors, dashed = append(names, "true value"), append(colors, hex(black)), append(dashed, []any{4, 3})
 		layers = append(layers, map[string]any{"transform": shown("t"),
-			"mark":     map[string]any{"type": "rule", "strokeWidth": 2, "strokeDash": []any{4, 3}},
-			"encoding": map[string]any{"x": x("t"), "color": map[string]any{"datum": "true value"}}})
+			"mark": map[string]any{"type": "rule", "strokeWidth": 2},
+			"encoding": map[string]any{"x": x("t"), "color": map[string]any{"datum": "true value"},
+				"strokeDash": map[string]any{"datum": "true value"}}})
 	}
+	// One legend for colours and dashes: Vega-Lite merges those of scales with the same domain.
 	for _, l := range layers {
-		color := l.(map[string]any)["encoding"].(map[string]any)["color"].(map[string]any)
-		color["scale"] = map[string]any{"domain": names, "range": colors}
-		color["legend"] = map[string]any{"title": nil, "orient": "top", "columns": 4, "labelLimit": 260,
-			"symbolOpacity": 1}
+		for channel, values := range map[string][]any{"color": colors, "strokeDash": dashed} {
+			if of, ok := l.(map[string]any)["encoding"].(map[string]any)[channel].(map[string]any); ok {
+				of["scale"] = map[string]any{"domain": names, "range": values}
+				of["legend"] = map[string]any{"title": nil, "orient": "top", "columns": 4, "labelLimit": 260,
+					"symbolOpacity": 1, "symbolType": "stroke", "symbolStrokeWidth": 2.2, "symbolSize": 500}
+			}
+		}
 	}
 	return map[string]any{
 		"$schema":    "https://vega.github.io/schema/vega-lite/v5.json",
@@ -158,6 +159,18 @@ func (m Marginals) sliders() []any {
 		panel = fmt.Sprintf("(%s) * %d + %s", panel, c.Positions, param)
 	}
 	return append(out, map[string]any{"name": "panel", "expr": panel})
+}
+
+// vegaDashes are dashes in pixels; [1, 0] is a line without gaps.
+func vegaDashes(dashes []vg.Length) []any {
+	if dashes == nil {
+		return []any{1, 0}
+	}
+	var out []any
+	for _, d := range dashes {
+		out = append(out, 1.4*d.Points())
+	}
+	return out
 }
 
 func curveField(j int) string { return "m" + strconv.Itoa(j) }

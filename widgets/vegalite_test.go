@@ -2,6 +2,7 @@ package widgets
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"testing"
 
@@ -141,5 +142,33 @@ func TestSurfaceBrowser(t *testing.T) {
 	m.Y = nil
 	if _, err := m.VegaLite("σ"); err == nil {
 		t.Error("a surface without a grid was accepted")
+	}
+}
+
+// Variants of a method have its colour, and dashes of their own in the legend, which goes through the same names.
+func TestVegaLiteTellsVariantsApart(t *testing.T) {
+	spec, err := exampleMarginals().VegaLite()
+	if err != nil {
+		t.Fatal(err)
+	}
+	looks := map[string]int{}
+	for _, l := range spec["layer"].([]any) {
+		encoding := l.(map[string]any)["encoding"].(map[string]any)
+		dash, ok := encoding["strokeDash"].(map[string]any)
+		if !ok {
+			continue
+		}
+		colors, dashes := encoding["color"].(map[string]any)["scale"].(map[string]any), dash["scale"].(map[string]any)
+		if fmt.Sprint(colors["domain"]) != fmt.Sprint(dashes["domain"]) {
+			t.Fatalf("colours of %v, dashes of %v: two legends", colors["domain"], dashes["domain"])
+		}
+		for i, name := range dashes["domain"].([]any) {
+			if name == dash["datum"] {
+				looks[fmt.Sprint(colors["range"].([]any)[i], dashes["range"].([]any)[i])]++
+			}
+		}
+	}
+	if len(looks) != 5 { // QVIRL, AVRIL at three λ, the true value
+		t.Errorf("%d ways to draw a line, want 5: %v", len(looks), looks)
 	}
 }

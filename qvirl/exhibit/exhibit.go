@@ -28,6 +28,20 @@ type Table struct {
 	Notes      []string
 }
 
+// Only returns the table with the rows of the given methods, in this order; methods without rows are left out.
+func (t Table) Only(methods ...string) Table {
+	var rows []TableRow
+	for _, method := range methods {
+		for _, row := range t.Rows {
+			if row.Method == method {
+				rows = append(rows, row)
+			}
+		}
+	}
+	t.Rows = rows
+	return t
+}
+
 // Column is a metric of a table.
 type Column struct {
 	Metric   string // as in result rows
@@ -67,6 +81,7 @@ type Panel struct {
 	Curves                []Curve
 	Levels                []Level // horizontal reference lines
 	Marks                 []Mark  // vertical lines with a note
+	Bars                  bool    // error bars in place of bands: for few X that curves have in common
 }
 
 // Curve is a line through means, with their standard errors.

@@ -12,10 +12,10 @@ import (
 
 // Method is an entry of the registry: a method, or a variant of one that has rows of its own.
 type Method struct {
-	Name     string // in result rows and flags
-	Label    string // in tables and figures
-	Color    string // of its lines, #rrggbb
-	Line     Line
+	Name     string   // in result rows and flags
+	Label    string   // in tables and figures
+	Family   Family   // gives its lines their colour
+	Line     Line     // tells it from others of its family
 	Sentence string   // what it is
 	Answers  []Answer // of methods that Fit a problem; nil for variants, policies and learners from observations
 	// whether its posteriors consist of the samples of Markov chains, which say themselves whether they agree
@@ -24,16 +24,47 @@ type Method struct {
 	Variant bool     // whether it is not listed but put together, such as avril-0.17 (see Lookup)
 }
 
+// Family is a group of methods that are drawn in one colour.
+type Family string
+
+// The families.
+const (
+	QVIRLs       Family = "QVIRL"                      // the paper's closed form, and what is varied around it
+	Draws        Family = "QVIRL, trained on draws"    // likelihood or maximum from draws
+	Sampled      Family = "QVIRL, matched and refined" // moved or matched to a short walk
+	Exact        Family = "exact samplers"
+	AVRILs       Family = "AVRIL"
+	Cloning      Family = "behaviour cloning"
+	IQLearn      Family = "IQ-Learn"
+	Demonstrator Family = "demonstrator"
+	Baseline     Family = "baselines" // what knows nothing
+)
+
+// colors are the palette of Okabe and Ito (2008), which stays distinct under the common colour-vision deficiencies,
+// without its yellow, which vanishes on white; and greys.
+var colors = map[Family]string{
+	QVIRLs: "#0072b2", Draws: "#56b4e9", Sampled: "#cc79a7", Exact: "#4d4d4d", AVRILs: "#d55e00", Cloning: "#009e73",
+	IQLearn: "#e69f00", Demonstrator: "#000000", Baseline: "#999999",
+}
+
+// Color returns the colour of the method's lines, #rrggbb.
+func (m Method) Color() string { return colors[m.Family] }
+
 // Line is how a line is drawn.
 type Line string
 
 // The lines.
 const (
-	Solid   Line = ""
-	Dashed  Line = "dashed"
-	Dotted  Line = "dotted"
-	DashDot Line = "dash-dot"
+	Solid      Line = ""
+	Dashed     Line = "dashed"
+	Dotted     Line = "dotted"
+	DashDot    Line = "dash-dot"
+	LongDash   Line = "long dash"
+	DashDotDot Line = "dash-dot-dot"
 )
+
+// Lines returns all lines.
+func Lines() []Line { return []Line{Solid, Dashed, Dotted, DashDot, LongDash, DashDotDot} }
 
 // Answer is a question that a method's posteriors can answer.
 type Answer string
@@ -57,165 +88,150 @@ const (
 	Fit        = "fit" // what the command does with the recommended method
 )
 
-// The palette of Okabe and Ito (2008), which stays distinct under the common colour-vision deficiencies, without its
-// yellow, which vanishes on white; and greys for references.
-const (
-	orange     = "#e69f00"
-	skyBlue    = "#56b4e9"
-	green      = "#009e73"
-	blue       = "#0072b2"
-	vermillion = "#d55e00"
-	purple     = "#cc79a7"
-	black      = "#000000"
-	darkGrey   = "#4d4d4d"
-	grey       = "#8c8c8c"
-	paleGrey   = "#999999"
-)
-
 // registry lists all methods, those that fit problems first.
 var registry = []Method{
-	{Name: Matched, Label: "QVIRL, matched", Color: purple, Line: Dashed,
+	{Name: Matched, Label: "QVIRL, matched", Family: Sampled,
 		Sentence: "rewards with skewed marginals and Gaussian dependence, matched to a short walk from a brief " +
 			"training",
 		Answers: []Answer{Rewards, Values, Beta}, Former: []string{"qvirl-best"}},
-	{Name: QVIRL, Label: "QVIRL", Color: blue,
+	{Name: QVIRL, Label: "QVIRL", Family: QVIRLs,
 		Sentence: "the paper's method: its closed-form objective, trained to convergence",
 		Answers:  []Answer{Rewards, Values}, Former: []string{"paper"}},
-	{Name: Refined, Label: "QVIRL, refined", Color: purple,
+	{Name: Refined, Label: "QVIRL, refined", Family: Sampled, Line: Dashed,
 		Sentence: "samples of a brief training, moved towards the exact posterior by Hamiltonian transitions",
 		Answers:  []Answer{Rewards, Values, Beta}},
-	{Name: Reference, Label: "reference sampler", Color: darkGrey, Line: DashDot,
+	{Name: Reference, Label: "reference sampler", Family: Exact, Line: DashDot,
 		Sentence: "Markov chains from the exact posterior of any tabular problem, by three kernels in turn",
 		Answers:  []Answer{Rewards, Values, Beta}, Sampler: true},
-	{Name: ValueWalk, Label: "ValueWalk", Color: darkGrey,
+	{Name: ValueWalk, Label: "ValueWalk", Family: Exact,
 		Sentence: "Hamiltonian Monte Carlo over optimal values, from the exact posterior",
 		Answers:  []Answer{Rewards, Values, Beta}, Sampler: true},
-	{Name: PolicyWalk, Label: "PolicyWalk", Color: skyBlue, Line: DashDot,
+	{Name: PolicyWalk, Label: "PolicyWalk", Family: Exact, Line: LongDash,
 		Sentence: "Metropolis-Hastings over rewards, from the exact posterior",
 		Answers:  []Answer{Rewards, Values}, Sampler: true},
-	{Name: AVRIL, Label: "AVRIL", Color: vermillion,
+	{Name: AVRIL, Label: "AVRIL", Family: AVRILs,
 		Sentence: "approximate variational reward imitation learning (Chan and van der Schaar, 2021)",
 		Answers:  []Answer{Rewards}},
 
-	{Name: Fit, Label: "fit", Color: green,
+	{Name: Fit, Label: "QVIRL, matched, judged", Family: Sampled, Line: Dotted,
 		Sentence: "QVIRL, matched, judged on the problem itself and left for the samples of its judge where it is " +
 			"not trusted"},
-	{Name: "valuewalk-nodet", Label: "ValueWalk without determinant", Color: grey, Line: Dashed,
+	{Name: "valuewalk-nodet", Label: "ValueWalk without determinant", Family: Exact, Line: Dashed,
 		Sentence: "ValueWalk without the log-determinant of the change of variables"},
-	{Name: "valuewalk-again", Label: "ValueWalk, a second run", Color: grey, Line: Dotted,
+	{Name: "valuewalk-again", Label: "ValueWalk, a second run", Family: Exact, Line: Dotted,
 		Sentence: "an independent second run, whose distances are Monte Carlo error"},
-	{Name: "qvirl-20k", Label: "QVIRL, 20,000 steps", Color: skyBlue, Line: Dashed,
+	{Name: "qvirl-20k", Label: "QVIRL, 20,000 steps", Family: QVIRLs, Line: Dotted,
 		Sentence: "the paper's training to the letter"},
-	{Name: "qvirl-maxmean", Label: "QVIRL, max-mean", Color: green, Line: DashDot,
+	{Name: "qvirl-maxmean", Label: "QVIRL, max-mean", Family: QVIRLs, Line: DashDot,
 		Sentence: "the paper's training with the max-mean approximation"},
-	{Name: "qvirl-svi", Label: "QVIRL, trained on draws", Color: blue, Line: DashDot,
+	{Name: "qvirl-svi", Label: "QVIRL, trained on draws", Family: Draws,
 		Sentence: "trained on draws through the exact maximum and likelihood"},
-	{Name: "qvirl-start", Label: "QVIRL, trained briefly", Color: skyBlue, Line: Dashed,
+	{Name: "qvirl-start", Label: "QVIRL, trained briefly", Family: QVIRLs, Line: LongDash,
 		Sentence: "the paper's objective, trained briefly", Former: []string{"start"}},
-	{Name: "qvirl-log-e-p", Label: "QVIRL, Clark, log E p from draws", Color: green, Line: Dashed,
+	{Name: "qvirl-log-e-p", Label: "QVIRL, Clark, log E p from draws", Family: Draws, Line: Dashed,
 		Sentence: "the paper's divergence with the log of the expected likelihood, from draws"},
-	{Name: "qvirl-e-log-p", Label: "QVIRL, Clark, E log p from draws", Color: purple, Line: Dotted,
+	{Name: "qvirl-e-log-p", Label: "QVIRL, Clark, E log p from draws", Family: Draws, Line: DashDot,
 		Sentence: "the paper's divergence with the expected log likelihood, from draws"},
-	{Name: "qvirl-svi-log-e-p", Label: "QVIRL, trained on draws, log E p", Color: green, Line: Dotted,
+	{Name: "qvirl-svi-log-e-p", Label: "QVIRL, trained on draws, log E p", Family: Draws, Line: Dotted,
 		Sentence: "trained on draws, with the log of the expected likelihood"},
-	{Name: "qvirl-exactmax", Label: "QVIRL, exact max", Color: skyBlue, Line: Dashed,
+	{Name: "qvirl-exactmax", Label: "QVIRL, exact max", Family: QVIRLs, Line: DashDotDot,
 		Sentence: "the rewards that belong exactly to draws of QVIRL's values"},
-	{Name: "matched-values", Label: "QVIRL, matched, Gaussian over values", Color: green, Line: DashDot,
+	{Name: "matched-values", Label: "QVIRL, matched, Gaussian over values", Family: Sampled, Line: DashDot,
 		Sentence: "a Gaussian over optimal values, matched to a short walk"},
-	{Name: "matched-rewards", Label: "QVIRL, matched, Gaussian over rewards", Color: green, Line: Dashed,
+	{Name: "matched-rewards", Label: "QVIRL, matched, Gaussian over rewards", Family: Sampled, Line: LongDash,
 		Sentence: "a Gaussian over rewards, matched to a short walk"},
-	{Name: "limit-values", Label: "limit-values", Color: vermillion,
+	{Name: "limit-values", Label: "best Gaussian over values", Family: Sampled, Line: DashDot,
 		Sentence: "a Gaussian over optimal values, matched to ValueWalk's samples"},
-	{Name: "limit-rewards", Label: "limit-rewards", Color: purple,
+	{Name: "limit-rewards", Label: "best Gaussian over rewards", Family: Sampled, Line: LongDash,
 		Sentence: "a Gaussian over rewards, matched to ValueWalk's samples"},
-	{Name: "limit-warped", Label: "limit-warped", Color: orange,
+	{Name: "limit-warped", Label: "best skewed marginals", Family: Sampled, Line: Dotted,
 		Sentence: "rewards with skewed marginals, matched to ValueWalk's samples"},
-	{Name: "qvirl-highest", Label: "qvirl-highest", Color: green,
+	{Name: "qvirl-highest", Label: "QVIRL, best of several starts", Family: QVIRLs, Line: Dashed,
 		Sentence: "QVIRL from the best of several starts"},
-	{Name: "qvirl-between", Label: "qvirl-between", Color: purple,
+	{Name: "qvirl-between", Label: "QVIRL, start between the modes", Family: QVIRLs, Line: Dotted,
 		Sentence: "QVIRL from a start between the modes"},
-	{Name: "qvirl-activevar", Label: "QVIRL, ActiveVaR", Color: green, Line: Dashed,
+	{Name: "qvirl-activevar", Label: "QVIRL, ActiveVaR", Family: QVIRLs, Line: Dashed,
 		Sentence: "queries by value at risk instead of information"},
-	{Name: "qvirl-random", Label: "QVIRL, random queries", Color: skyBlue, Line: Dotted,
+	{Name: "qvirl-random", Label: "QVIRL, random queries", Family: QVIRLs, Line: Dotted,
 		Sentence: "queries at random"},
-	{Name: "known", Label: "β known", Color: blue,
+	{Name: "known", Label: "β known", Family: QVIRLs,
 		Sentence: "the rationality coefficient is given, and is the expert's"},
-	{Name: "inferred", Label: "inferred", Color: green,
+	{Name: "inferred", Label: "β inferred", Family: QVIRLs, Line: Dashed,
 		Sentence: "the rationality coefficient is inferred"},
-	{Name: "inferred-wrong", Label: "inferred-wrong", Color: purple,
+	{Name: "inferred-wrong", Label: "β inferred, wrong prior", Family: QVIRLs, Line: DashDot,
 		Sentence: "the rationality coefficient is inferred, under a prior around a wrong one"},
-	{Name: "wrong", Label: "wrong", Color: vermillion,
+	{Name: "wrong", Label: "β wrong", Family: QVIRLs, Line: Dotted,
 		Sentence: "the rationality coefficient is given, and is not the expert's"},
 
-	{Name: "qvirl-mean", Label: "QVIRL, mean policy", Color: blue,
+	{Name: "qvirl-mean", Label: "QVIRL, mean policy", Family: QVIRLs,
 		Sentence: "the policy for QVIRL's posterior mean"},
-	{Name: "qvirl-cvar", Label: "QVIRL, CVaR policy", Color: blue, Line: Dashed,
+	{Name: "qvirl-cvar", Label: "QVIRL, CVaR policy", Family: QVIRLs, Line: Dashed,
 		Sentence: "the risk-averse policy for QVIRL's posterior"},
-	{Name: "qvirl-exactmax-cvar", Label: "QVIRL, CVaR policy, exact max", Color: skyBlue, Line: Dashed,
+	{Name: "qvirl-exactmax-cvar", Label: "QVIRL, CVaR policy, exact max", Family: QVIRLs, Line: Dotted,
 		Sentence: "the same for the rewards that belong exactly to its values"},
-	{Name: "qvirl-svi-mean", Label: "QVIRL, trained on draws, mean policy", Color: green,
+	{Name: "qvirl-svi-mean", Label: "QVIRL, trained on draws, mean policy", Family: Draws,
 		Sentence: "the policy for the mean of the posterior trained on draws"},
-	{Name: "qvirl-svi-cvar", Label: "QVIRL, trained on draws, CVaR policy", Color: green, Line: Dashed,
+	{Name: "qvirl-svi-cvar", Label: "QVIRL, trained on draws, CVaR policy", Family: Draws, Line: Dashed,
 		Sentence: "the risk-averse policy for the posterior trained on draws"},
-	{Name: "valuewalk-mean", Label: "ValueWalk, mean policy", Color: darkGrey,
+	{Name: "valuewalk-mean", Label: "ValueWalk, mean policy", Family: Exact,
 		Sentence: "the policy for the exact posterior mean"},
-	{Name: "valuewalk-cvar", Label: "ValueWalk, CVaR policy", Color: darkGrey, Line: Dashed,
+	{Name: "valuewalk-cvar", Label: "ValueWalk, CVaR policy", Family: Exact, Line: Dashed,
 		Sentence: "the risk-averse policy for the exact posterior"},
-	{Name: "avril-mean", Label: "AVRIL, mean policy", Color: vermillion,
+	{Name: "avril-mean", Label: "AVRIL, mean policy", Family: AVRILs,
 		Sentence: "the policy for AVRIL's posterior mean"},
-	{Name: "avril-cvar", Label: "AVRIL, CVaR policy", Color: vermillion, Line: Dashed,
+	{Name: "avril-cvar", Label: "AVRIL, CVaR policy", Family: AVRILs, Line: Dashed,
 		Sentence: "the risk-averse policy for AVRIL's posterior"},
-	{Name: "avril-0.17-mean", Label: "AVRIL, λ = 0.17, mean policy", Color: orange,
+	{Name: "avril-0.17-mean", Label: "AVRIL, λ = 0.17, mean policy", Family: AVRILs, Line: DashDot,
 		Sentence: "the policy for AVRIL's posterior mean at the paper's λ"},
-	{Name: "avril-0.17-cvar", Label: "AVRIL, λ = 0.17, CVaR policy", Color: orange, Line: Dashed,
+	{Name: "avril-0.17-cvar", Label: "AVRIL, λ = 0.17, CVaR policy", Family: AVRILs, Line: DashDotDot,
 		Sentence: "the risk-averse policy for AVRIL's posterior at the paper's λ"},
 
-	{Name: "bc", Label: "behaviour cloning", Color: green,
+	{Name: "bc", Label: "behaviour cloning", Family: Cloning,
 		Sentence: "maximum likelihood of the demonstrated actions"},
-	{Name: "iqlearn", Label: "IQ-Learn", Color: purple,
+	{Name: "iqlearn", Label: "IQ-Learn", Family: IQLearn,
 		Sentence: "inverse soft Q-learning (Garg et al., 2021), offline"},
-	{Name: "qvirl-ensemble", Label: "QVIRL, ensemble", Color: blue, Line: Dashed,
+	{Name: "qvirl-ensemble", Label: "QVIRL, ensemble", Family: QVIRLs, Line: Dashed,
 		Sentence: "an ensemble of QVIRL's models"},
-	{Name: "iqlearn-ensemble", Label: "IQ-Learn, ensemble", Color: purple, Line: Dashed,
+	{Name: "iqlearn-ensemble", Label: "IQ-Learn, ensemble", Family: IQLearn, Line: Dashed,
 		Sentence: "an ensemble of IQ-Learn's models"},
-	{Name: "qvirl-aux", Label: "QVIRL, with rollouts", Color: skyBlue, Line: Dashed,
+	{Name: "qvirl-aux", Label: "QVIRL, with rollouts", Family: QVIRLs, Line: LongDash,
 		Sentence: "QVIRL with transitions of its own rollouts"},
-	{Name: "qvirl-pairs", Label: "QVIRL, joint over pairs", Color: skyBlue, Line: DashDot,
+	{Name: "qvirl-pairs", Label: "QVIRL, joint over pairs", Family: QVIRLs, Line: DashDot,
 		Sentence: "QVIRL with a divergence over pairs of transitions"},
-	{Name: "qvirl-tuned", Label: "QVIRL, tuned", Color: blue, Line: Dotted,
+	{Name: "qvirl-tuned", Label: "QVIRL, tuned", Family: QVIRLs, Line: Dotted,
 		Sentence: "QVIRL with hyperparameters chosen on held-out demonstrations"},
-	{Name: "bc-tuned", Label: "behaviour cloning, tuned", Color: green, Line: Dotted,
+	{Name: "bc-tuned", Label: "behaviour cloning, tuned", Family: Cloning, Line: Dotted,
 		Sentence: "behaviour cloning with hyperparameters chosen on held-out demonstrations"},
-	{Name: "iqlearn-tuned", Label: "IQ-Learn, tuned", Color: purple, Line: Dotted,
+	{Name: "iqlearn-tuned", Label: "IQ-Learn, tuned", Family: IQLearn, Line: Dotted,
 		Sentence: "IQ-Learn with hyperparameters chosen on held-out demonstrations"},
-	{Name: "avril-tuned", Label: "AVRIL, tuned", Color: vermillion, Line: Dotted,
+	{Name: "avril-tuned", Label: "AVRIL, tuned", Family: AVRILs, Line: Dotted,
 		Sentence: "AVRIL with hyperparameters chosen on held-out demonstrations"},
 
-	{Name: "clark", Label: "Clark", Color: blue,
+	{Name: "clark", Label: "Clark", Family: QVIRLs,
 		Sentence: "Clark's approximation of the maximum"},
-	{Name: "max-mean", Label: "max-mean", Color: green, Line: DashDot,
+	{Name: "max-mean", Label: "max-mean", Family: QVIRLs, Line: DashDot,
 		Sentence: "the value of highest mean for the maximum"},
-	{Name: "lu2021", Label: "lu2021", Color: blue,
+	{Name: "lu2021", Label: "Lu et al. (2021)", Family: QVIRLs,
 		Sentence: "the closed-form likelihood of Lu et al. (2021)"},
-	{Name: "monte-carlo", Label: "monte-carlo", Color: darkGrey,
+	{Name: "monte-carlo", Label: "Monte Carlo", Family: Exact,
 		Sentence: "an average over draws"},
-	{Name: "exact", Label: "exact", Color: skyBlue,
+	{Name: "exact", Label: "exact", Family: Exact, Line: DashDot,
 		Sentence: "by quadrature"},
-	{Name: "prior", Label: "prior", Color: paleGrey, Line: Dotted,
+	{Name: "prior", Label: "prior", Family: Baseline, Line: Dotted,
 		Sentence: "the prior"},
-	{Name: "expert", Label: "expert", Color: black,
+	{Name: "expert", Label: "expert", Family: Demonstrator,
 		Sentence: "the demonstrator"},
-	{Name: "demonstrator", Label: "demonstrator", Color: black,
+	{Name: "demonstrator", Label: "demonstrator", Family: Demonstrator,
 		Sentence: "the policy that demonstrations were collected with"},
-	{Name: "idle", Label: "idle", Color: skyBlue,
+	{Name: "idle", Label: "idle", Family: Baseline, Line: Dashed,
 		Sentence: "always the action that does nothing"},
-	{Name: "optimal", Label: "optimal", Color: black,
+	{Name: "optimal", Label: "optimal", Family: Demonstrator, Line: Dashed,
 		Sentence: "the policy that is optimal for the true reward"},
-	{Name: "random", Label: "random", Color: paleGrey, Line: Dotted,
+	{Name: "random", Label: "random", Family: Baseline, Line: Dotted,
 		Sentence: "uniformly random actions"},
-	{Name: "nominal", Label: "nominal", Color: paleGrey, Line: Dotted,
+	{Name: "nominal", Label: "nominal", Family: Baseline, Line: Dotted,
 		Sentence: "the probability that an interval claims"},
-	{Name: "uniform", Label: "uniform", Color: paleGrey, Line: Dotted,
+	{Name: "uniform", Label: "uniform", Family: Baseline, Line: Dotted,
 		Sentence: "ranks of calibrated posteriors"},
 }
 
@@ -285,7 +301,7 @@ func variant(name string) (Method, bool) {
 		k, _ := strconv.Atoi(parts[2])
 		return of(parts[1], fmt.Sprintf(", %d transitions", k))
 	}
-	// AVRIL at one λ: the colour says whether λ is below, in or above the range in which the posterior of a state-only
+	// AVRIL at one λ: the line says whether λ is below, in or above the range in which the posterior of a state-only
 	// reward with five actions is neither the prior nor a point.
 	digits, ok := strings.CutPrefix(name, AVRIL+"-")
 	lambda, err := strconv.ParseFloat(digits, 64)
@@ -295,11 +311,11 @@ func variant(name string) (Method, bool) {
 	m, _ := of(AVRIL, ", λ = "+digits)
 	switch {
 	case lambda <= 0.12:
-		m.Color, m.Line = orange, Dotted
+		m.Line = Dotted
 	case lambda < 0.2:
-		m.Color, m.Line = vermillion, Dashed
+		m.Line = Dashed
 	default:
-		m.Color, m.Line = purple, DashDot
+		m.Line = DashDot
 	}
 	return m, true
 }

@@ -16,12 +16,22 @@ func TestTheRegistryIsComplete(t *testing.T) {
 			}
 			seen[name] = true
 		}
-		if m.Label == "" || m.Sentence == "" || !regexp.MustCompile(`^#[0-9a-f]{6}$`).MatchString(m.Color) {
-			t.Errorf("%s: label %q, sentence %q, colour %q", m.Name, m.Label, m.Sentence, m.Color)
+		if m.Label == "" || m.Sentence == "" || !regexp.MustCompile(`^#[0-9a-f]{6}$`).MatchString(m.Color()) {
+			t.Errorf("%s: label %q, sentence %q, colour %q", m.Name, m.Label, m.Sentence, m.Color())
 		}
-		if slices.IndexFunc([]Line{Solid, Dashed, Dotted, DashDot}, func(l Line) bool { return l == m.Line }) < 0 {
+		if strings.Contains(m.Name, "-") && m.Label == m.Name && m.Name != "max-mean" {
+			t.Errorf("%s has its name in rows as its label", m.Name)
+		}
+		if !slices.Contains(Lines(), m.Line) {
 			t.Errorf("%s: there is no line %q", m.Name, m.Line)
 		}
+	}
+	families := map[string]Family{}
+	for family, color := range colors {
+		if other, ok := families[color]; ok {
+			t.Errorf("%s and %s have the same colour", family, other)
+		}
+		families[color] = family
 	}
 	if got := Names(Fitters()); len(got) < 6 || got[0] != Matched || slices.Contains(got, "bc") {
 		t.Errorf("methods that fit problems: %v", got)
@@ -49,6 +59,19 @@ func TestLookup(t *testing.T) {
 	}
 	if Canonical("paperweight") != "paperweight" || Canonical("qvirl-best-mean") != "qvirl-matched-mean" {
 		t.Error("names are not canonical")
+	}
+}
+
+// A variant has the colour of the method that it is one of.
+func TestFamilies(t *testing.T) {
+	for variant, base := range map[string]string{"avril-0.1": "avril", "avril-0.17-cvar": "avril", "qvirl-k08": "qvirl",
+		"qvirl-best-cvar": "qvirl-matched", "bc-tuned": "bc", "qvirl-tuned": "qvirl", "reference": "valuewalk"} {
+		v, err1 := Lookup(variant)
+		b, err2 := Lookup(base)
+		if err1 != nil || err2 != nil || v.Color() != b.Color() || v.Line == b.Line && variant != "qvirl-k08" {
+			t.Errorf("%s is %s %q, and %s %s %q: %v %v", variant, v.Color(), v.Line, base, b.Color(), b.Line, err1,
+				err2)
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-birl/birl/envs/atomicfile"
 	"github.com/go-birl/birl/qvirl/exhibit"
+	"github.com/go-birl/birl/qvirl/metric"
 	"github.com/go-birl/birl/widgets"
 )
 
@@ -18,15 +19,23 @@ import (
 func Table(t exhibit.Table) widgets.Table {
 	out := widgets.Table{Title: t.Title, References: t.References, Notes: append([]string(nil), t.Notes...)}
 	for _, c := range t.Columns {
-		out.Columns = append(out.Columns, widgets.Column{Name: c.Title, Decimals: c.Decimals})
+		column := widgets.Column{Name: c.Title, Decimals: c.Decimals}
+		switch metric.Better(c.Metric) {
+		case 1:
+			column.Better = widgets.Higher
+		case -1:
+			column.Better = widgets.Lower
+		}
+		out.Columns = append(out.Columns, column)
 	}
 	for _, r := range t.Rows {
 		row := widgets.Row{Method: r.Method}
 		for i, c := range r.Cells {
 			cell := widgets.Cell{Estimate: estimate(c.Estimate)}
 			if c.Estimate != nil && cell.Estimate == nil {
-				out.Notes = append(out.Notes, fmt.Sprintf("%s of %s is %g.", t.Columns[i].Title, r.Method,
-					c.Estimate.Mean))
+				sign := map[bool]string{true: "−"}[c.Estimate.Mean < 0]
+				out.Notes = append(out.Notes, fmt.Sprintf("The %s of %s is %s∞.", t.Columns[i].Title,
+					widgets.Label(r.Method), sign))
 			}
 			for _, ref := range c.References {
 				cell.References = append(cell.References, estimate(ref))
@@ -75,7 +84,8 @@ func Chart(c exhibit.Chart) widgets.Curves {
 		out.Columns = 2
 	}
 	for _, p := range c.Panels {
-		panel := widgets.CurvePanel{Title: p.Title, XLabel: p.XLabel, YLabel: p.YLabel, LogX: p.LogX, LogY: p.LogY}
+		panel := widgets.CurvePanel{Title: p.Title, XLabel: p.XLabel, YLabel: p.YLabel, LogX: p.LogX, LogY: p.LogY,
+			Bars: p.Bars}
 		for _, curve := range p.Curves {
 			panel.Curves = append(panel.Curves, widgets.Curve{Name: curve.Name, X: curve.X, Y: curve.Y,
 				StdErr: curve.StdErr,

@@ -45,7 +45,7 @@ func TestWrite(t *testing.T) {
 	}
 	for file, parts := range map[string][]string{
 		"report.md": {"# A report", "A paragraph.", "Distances", "0.250 ± 0.500", "0.486 ± 0.011", "A note.",
-			"log density of avril is -Inf", "](curve.svg)"},
+			"The log density of AVRIL is −∞", "](curve.svg)"},
 		"table1.csv": {"qvirl", "0.25", "0.486"},
 		"ranks.svg":  {"<svg", "Some ranks", "QVIRL", "AVRIL"},
 		"curve.svg":  {"<svg", "A curve", "best", "nominal", "AVRIL"},

@@ -2,7 +2,6 @@ package apprenticeship
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/go-birl/birl/qvirl/exhibit"
@@ -44,22 +43,6 @@ var paper = published("paper", map[string][6]float64{
 	Random:            {0, 0, 5.4, 1.4, -17.1, 1.3},
 })
 
-// independent holds the values of another implementation on 61 worlds with the exact posterior; its standard errors are
-// not known.
-var independent = func() exhibit.Reference {
-	none := math.NaN()
-	return published("independent", map[string][6]float64{
-		"valuewalk-mean":  {78.7, none, 131.7, none, 79.0, none},
-		"valuewalk-cvar":  {79.2, none, 130.1, none, 80.8, none},
-		"qvirl-mean":      {74.5, none, 127.1, none, 74.6, none},
-		"qvirl-cvar":      {61.0, none, 91.1, none, 57.2, none}, // and this neither
-		"avril-0.17-mean": {41.5, none, 37.0, none, 22.6, none},
-		"avril-0.17-cvar": {34.6, none, 25.8, none, 14.0, none},
-		Optimal:           {100, none, 73.1, none, 7.5, none},
-		Random:            {0, none, 3.5, none, -18.2, none},
-	})
-}()
-
 // Report makes the tables.
 func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, error) {
 	tables, err := Tables(rows)
@@ -78,19 +61,17 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 	return r, nil
 }
 
-// Tables returns Table 2 beside the paper's and the independent run's values, and what the policies promise by their
-// own posteriors.
+// Tables returns Table 2 beside the paper's values, and what the policies promise by their own posteriors.
 func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 	table2, err := experiment.Tabulate(rows, tableMethods, []exhibit.Column{{Metric: ReturnTrue, Title: "true return",
 		Decimals: 1},
 		{Metric: ReturnMean, Title: "posterior mean", Decimals: 1}, {Metric: ReturnCVaR, Title: "posterior CVaR",
-			Decimals: 1}}, paper, independent)
+			Decimals: 1}}, paper)
 	if err != nil {
 		return nil, err
 	}
 	table2.Name, table2.Title = "table2", "Returns of the apprentices"
-	table2.Notes = []string{"Mean and CVaR are under ValueWalk's samples.",
-		"The independent run's standard errors are not known and count as 0."}
+	table2.Notes = []string{"Mean and CVaR are under ValueWalk's samples."}
 	columns := []exhibit.Column{{Metric: OwnMean, Title: "own mean", Decimals: 1},
 		{Metric: ReturnMeanHeldOut, Title: "held-out mean", Decimals: 1}, {Metric: OwnStd, Title: "own std",
 			Decimals: 1},

@@ -314,8 +314,9 @@ func TestReportsKeepWhatIsNotCalibratedApart(t *testing.T) {
 	if !maps.Equal(got, want) {
 		t.Errorf("the tables hold %v, want %v", got, want)
 	}
-	if n := len(r.Charts[0].Panels); n != 4 {
-		t.Errorf("the figure has %d panels, want one for each measure but the time", n)
+	// The return is missing, so that only the figure of calibration can be drawn, and that of calibrated methods.
+	if len(r.Charts) != 1 || r.Charts[0].Name != "calibrated" || len(r.Charts[0].Panels[0].Curves) != 1 {
+		t.Errorf("the figures are %+v, want that of behaviour cloning after calibration", r.Charts)
 	}
 	if rows[4].Metric != HeldOut {
 		t.Error("the rows themselves were changed")
@@ -344,12 +345,15 @@ func TestReportAveragesRuns(t *testing.T) {
 	}
 	cell := r.Tables[0].Rows[1].Cells[1]
 	if r.Tables[0].Rows[1].Method != "iqlearn" || cell.Estimate.Mean != 154 ||
-		!scalar.EqualWithinAbs(cell.Estimate.StdErr, 1/math.Sqrt(3), 1e-12) || cell.References[0].Mean != 156 {
-		t.Errorf("the return of %s at 3 is %+v, want 154 ± 0.577 beside the trial's 156", r.Tables[0].Rows[1].Method,
+		!scalar.EqualWithinAbs(cell.Estimate.StdErr, 1/math.Sqrt(3), 1e-12) || len(cell.References) != 0 {
+		t.Errorf("the return of %s at 3 is %+v, want 154 ± 0.577", r.Tables[0].Rows[1].Method,
 			cell)
 	}
 	if s := r.Tables[1].Rows[1].Cells[1].Estimate; s.Mean != 1 || s.StdErr != 0.5 { // of 153, 154, 155
 		t.Errorf("the spread of iqlearn's return at 3 is %+v, want 1 ± 0.5", s)
+	}
+	if y := r.Charts[0].Panels[1].Curves[1].Y; !r.Charts[0].Panels[1].LogY || !slices.Equal(y, []float64{1.5, 1.5}) {
+		t.Errorf("IQ-Learn's negative log-likelihoods are %v, want 1.5", y)
 	}
 	curve := r.Charts[0].Panels[0].Curves[0]
 	if curve.Name != "bc" || !slices.Equal(curve.X, []float64{1, 3}) || !slices.Equal(curve.Y, []float64{102, 104}) ||
@@ -366,6 +370,15 @@ func TestReportAveragesRuns(t *testing.T) {
 		got.Rows[1].Cells[1].References[0].Mean != 484.5 {
 		t.Errorf("beside behaviour cloning at 3 stands %+v, beside IQ-Learn %+v, want the published 300 and 484.5",
 			got.Rows[0].Cells[1].References[0], got.Rows[1].Cells[1].References[0])
+	}
+	rows = append(rows, experiment.Row{Method: "qvirl", Demos: 1, Metric: Return, Value: 1},
+		experiment.Row{Method: "qvirl", Demos: 1, Metric: HeldOut, Value: -1},
+		experiment.Row{Method: "qvirl-tuned", Demos: 1, Metric: Return, Value: 2},
+		experiment.Row{Method: "qvirl-tuned", Demos: 1, Metric: HeldOut, Value: -2})
+	varied, err := Report(LunarLander, rows, nil)
+	if err != nil || len(varied.Charts) != 2 || len(varied.Charts[0].Panels[0].Curves) != 3 ||
+		len(varied.Charts[1].Panels[0].Curves) != 2 {
+		t.Errorf("figures %+v, error %v: want the three of the paper, and QVIRL beside its variant", varied, err)
 	}
 	if len(r.Tables[2].References) != 0 {
 		t.Errorf("the log-likelihoods have the references %v, want none", r.Tables[2].References)

@@ -11,8 +11,7 @@ import (
 	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/metric"
-	"github.com/go-birl/birl/qvirl/neural/cloning"
-	"github.com/go-birl/birl/qvirl/neural/iqlearn"
+	"github.com/go-birl/birl/qvirl/neural/variational"
 )
 
 // titles name the environments for readers.
@@ -22,19 +21,18 @@ var titles = map[string]string{
 	RivalsLunarLander: "Rivals in Lunar Lander",
 }
 
-// measures are the metrics that have a table and, but for the time, a panel.
+// measures are the metrics that have a table.
 var measures = []struct {
-	metric, title, label string
-	decimals             int
+	metric, title string
+	decimals      int
 }{
-	{Return, "Return of the apprentice", "mean return", 1},
-	{HeldOut, "Log-likelihood of held-out actions", "log-likelihood per action", 3},
-	{HeldOutAirborne, "Log-likelihood of held-out actions in the air", "log-likelihood in the air", 3},
-	{HeldOutUncalibrated, "Log-likelihood of held-out actions before calibration", "log-likelihood before calibration",
-		3},
-	{ECE, "Expected calibration error", "calibration error", 3},
-	{ECEUncalibrated, "Expected calibration error before calibration", "the same before calibration", 3},
-	{TrainSeconds, "Seconds of training and calibration", "", 1},
+	{Return, "Return of the apprentice", 1},
+	{HeldOut, "Log-likelihood of held-out actions", 3},
+	{HeldOutAirborne, "Log-likelihood of held-out actions in the air", 3},
+	{HeldOutUncalibrated, "Log-likelihood of held-out actions before calibration", 3},
+	{ECE, "Expected calibration error", 3},
+	{ECEUncalibrated, "Expected calibration error before calibration", 3},
+	{TrainSeconds, "Seconds of training and calibration", 1},
 }
 
 // known is what is known of an experiment's metrics from elsewhere, and from where.
@@ -46,22 +44,8 @@ type known struct {
 // figures are means by method, metric and number of trajectories.
 type figures map[string]map[string]map[int]float64
 
-// references are what is known of the experiments: of the rivals, what their authors published, and otherwise the
-// figures of an independent trial on demonstrations of this kind, at the end of training.
+// references are what the authors of rivals published.
 var references = map[string]known{
-	LunarLander: {"trial", figures{
-		cloning.Name: {
-			Return:              {1: 15, 3: 151, 7: 254, 15: 225},
-			HeldOutUncalibrated: {1: -7.4, 3: -1.94, 7: -1.04, 15: -0.84},
-		},
-		iqlearn.Name: {
-			Return:              {1: -9, 3: 156, 7: 247, 15: 223},
-			HeldOutUncalibrated: {1: -5.8, 3: -1.62, 7: -0.95, 15: -0.83},
-		},
-	}},
-	Highway: {"trial", figures{
-		cloning.Name: {Return: {1: 15, 3: 21, 10: 22}, HeldOutUncalibrated: {1: -52, 3: -16, 10: -4.9}},
-	}},
 	RivalsCartPole:    {"published", publishedCartPole},
 	RivalsAcrobot:     {"published", publishedAcrobot},
 	RivalsLunarLander: {"published", publishedLunarLander},
@@ -88,7 +72,6 @@ func Report(name string, rows []experiment.Row, record *experiment.Record) (*exh
 			"probabilities are their own, stand beside the others before calibration; those of actions in the air "+
 			"are all as they came out.")
 	}
-	chart := exhibit.Chart{Name: "few-demonstrations", Title: titles[name] + ": apprentices from few demonstrations"}
 	reference := references[name]
 	for _, m := range measures {
 		t := table(rows, m.metric, m.decimals, &reference, estimate)
@@ -97,16 +80,16 @@ func Report(name string, rows []experiment.Row, record *experiment.Record) (*exh
 		}
 		t.Name, t.Title = m.metric, titles[name]+": "+m.title
 		r.Tables = append(r.Tables, *t)
-		if m.label != "" {
-			chart.Panels = append(chart.Panels, panel(rows, m.metric, m.label))
-		}
 		if m.metric == Return {
 			t := table(rows, Return, m.decimals, nil, spread)
+			for i := range t.Columns {
+				t.Columns[i].Metric = "return_spread"
+			}
 			t.Name, t.Title = "return_spread", titles[name]+": Standard deviation of the return from run to run"
 			r.Tables = append(r.Tables, *t)
 		}
 	}
-	r.Charts = append(r.Charts, chart)
+	r.Charts = charts(name, rows)
 	if record != nil && len(record.Seconds) > 0 {
 		r.Text = append(r.Text, record.SecondsText())
 	}
@@ -241,15 +224,61 @@ func table(rows []experiment.Row, metricName string, decimals int, reference *kn
 	return t
 }
 
-// panel returns the curves of a metric over the number of trajectories.
-func panel(rows []experiment.Row, metricName, label string) exhibit.Panel {
-	p := exhibit.Panel{XLabel: "trajectories", YLabel: label, LogX: true}
+// Compared are the methods of the paper's comparison.
+func Compared() []string {
+	var out []string
+	for _, l := range published(nil) {
+		out = append(out, l.Name)
+	}
+	return out
+}
+
+// Main returns the rows of the methods of the paper's comparison, without the variants.
+func Main(rows []experiment.Row) []experiment.Row {
+	return slices.DeleteFunc(slices.Clone(rows), func(r experiment.Row) bool {
+		return !slices.Contains(Compared(), r.Method)
+	})
+}
+
+// charts returns the figures of rows that beforeCalibration has sorted: the paper's comparison in its two panels, what
+// calibration makes of it, and QVIRL beside the variants, each if there are rows for it.
+func charts(name string, rows []experiment.Row) []exhibit.Chart {
+	own := HeldOutUncalibrated // the paper calibrates nothing
+	if !slices.ContainsFunc(rows, func(r experiment.Row) bool { return r.Metric == own }) {
+		own = HeldOut
+	}
+	main := []exhibit.Panel{panel(Main(rows), Return, "mean return", 1),
+		panel(Main(rows), own, "−log-likelihood (nats)", -1)}
+	variants := slices.DeleteFunc(slices.Clone(rows), func(r experiment.Row) bool {
+		return r.Method != variational.Name && slices.Contains(Compared(), r.Method)
+	})
+	all := []exhibit.Chart{{Name: "few-demonstrations", Title: titles[name] + ": apprentices from few demonstrations",
+		Panels: main}}
+	if own != HeldOut {
+		all = append(all, exhibit.Chart{Name: "calibrated", Title: titles[name] + ": calibrated by the demonstrations",
+			Panels: []exhibit.Panel{panel(Main(rows), HeldOut, "log-likelihood (nats)", 1),
+				panel(Main(rows), ECE, "expected calibration error", 1)}})
+	}
+	if len(experiment.Methods(variants)) > 1 {
+		all = append(all, exhibit.Chart{Name: "variants", Title: titles[name] + ": QVIRL and the variants",
+			Panels: []exhibit.Panel{panel(variants, Return, "mean return", 1),
+				panel(variants, own, "−log-likelihood (nats)", -1)}})
+	}
+	return slices.DeleteFunc(all, func(c exhibit.Chart) bool {
+		return slices.ContainsFunc(c.Panels, func(p exhibit.Panel) bool { return len(p.Curves) == 0 })
+	})
+}
+
+// panel returns the curves of a metric over the number of trajectories, times the sign; a negated one has a logarithmic
+// axis, since the log-likelihoods of those that are sure and wrong are many times those of others.
+func panel(rows []experiment.Row, metricName, label string, sign float64) exhibit.Panel {
+	p := exhibit.Panel{XLabel: "demonstrated trajectories", YLabel: label, LogX: true, LogY: sign < 0, Bars: true}
 	for _, method := range methods(rows) {
 		c := exhibit.Curve{Name: method}
 		values := bySize(rows, method, metricName)
 		for _, n := range slices.Sorted(maps.Keys(values)) {
 			e := estimate(values[n])
-			c.X, c.Y, c.StdErr = append(c.X, float64(n)), append(c.Y, e.Mean), append(c.StdErr, e.StdErr)
+			c.X, c.Y, c.StdErr = append(c.X, float64(n)), append(c.Y, sign*e.Mean), append(c.StdErr, e.StdErr)
 		}
 		if slices.ContainsFunc(c.StdErr, math.IsNaN) { // a single run
 			c.StdErr = nil
