@@ -33,8 +33,8 @@ func tiny() Config {
 
 func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 	rows, text, record := experimenttest.Run(t, tiny())
-	if _, again, _ := experimenttest.Run(t, tiny(), experiment.Shard{Index: 2, Count: 3}, experiment.Shard{Index: 3, Count: 3},
-		experiment.Shard{Index: 1, Count: 3}); again != text {
+	if _, again, _ := experimenttest.Run(t, tiny(), experiment.Shard{Index: 2, Count: 3},
+		experiment.Shard{Index: 3, Count: 3}, experiment.Shard{Index: 1, Count: 3}); again != text {
 		t.Error("three shards gave other rows than one run")
 	}
 	main, heldOut := split(rows)
