@@ -12,7 +12,8 @@ import (
 func TestEveryJobRunsOnce(t *testing.T) {
 	for _, n := range []int{0, 1, 1000} {
 		counts := make([]atomic.Int64, n)
-		if err := Each(t.Context(), n, func(_ context.Context, i int) error { counts[i].Add(1); return nil }); err != nil {
+		err := Each(t.Context(), n, func(_ context.Context, i int) error { counts[i].Add(1); return nil })
+		if err != nil {
 			t.Fatal(err)
 		}
 		for i := range counts {
