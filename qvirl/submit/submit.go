@@ -67,7 +67,8 @@ const (
 	Running
 )
 
-func (p Phase) live() bool { return p == Waiting || p == Running }
+// Live reports whether the task has yet to end.
+func (p Phase) Live() bool { return p == Waiting || p == Running }
 
 // State is what the engine says of a task.
 type State struct {

@@ -11,10 +11,10 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/gofrs/flock"
 	"github.com/spf13/cobra"
 
 	"github.com/go-birl/birl/envs/atomicfile"
+	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/submit"
 )
@@ -147,7 +147,7 @@ func (o *submitOptions) run(cmd *cobra.Command, d *experiment.Definition) (err e
 	if len(left) == 0 {
 		fmt.Fprintf(stderr, "all %d units of %s are finished; nothing is submitted\n", len(plan.Units), d.Name)
 	} else {
-		release, err := o.claimOut(job.Out)
+		release, err := command.Claim(job.Out, true)
 		if err != nil {
 			return err
 		}
@@ -189,7 +189,7 @@ func (o *submitOptions) job(name string, units int) (submit.Job, error) {
 	if o.engine == "kubernetes" {
 		program, dir = "qvirl", ""
 	}
-	words := []string{program, "run", name, "--scale", o.settings.Scale, "--resume", "--out", out}
+	words := []string{program, "run", name, "--scale", o.settings.Scale, "--resume", "--units-only", "--out", out}
 	if o.config != "" {
 		words = append(words, "--config", filepath.Join(out, configFile))
 	}
@@ -201,19 +201,6 @@ func (o *submitOptions) job(name string, units int) (submit.Job, error) {
 		Tasks: min(o.tasks, units), CPUs: o.cpus}, nil
 }
 
-// claimOut keeps other commands from following the same job until the release.
-func (o *submitOptions) claimOut(out string) (release func(), err error) {
-	lock := flock.New(filepath.Join(out, lockFile))
-	mine, err := lock.TryLock()
-	if err != nil {
-		return nil, fmt.Errorf("--out: cannot lock %s: %w", lock.Path(), err)
-	}
-	if !mine {
-		return nil, fmt.Errorf("--out: another qvirl submit follows the tasks that write to %s", out)
-	}
-	return func() { _ = lock.Unlock() }, nil // the process's end does it otherwise
-}
-
 // prepare stores what the tasks read, unless they are on their way: then they must be those that would be submitted.
 func (o *submitOptions) prepare(cmd *cobra.Command, job submit.Job, engine submit.Engine, script string) error {
 	states, err := engine.Tasks(cmd.Context(), job)
@@ -222,7 +209,7 @@ func (o *submitOptions) prepare(cmd *cobra.Command, job submit.Job, engine submi
 	}
 	live := 0
 	for _, s := range states {
-		if s.Phase == submit.Waiting || s.Phase == submit.Running {
+		if s.Phase.Live() {
 			live++
 		}
 	}
