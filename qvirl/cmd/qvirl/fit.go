@@ -168,6 +168,13 @@ func fit(cmd *cobra.Command, o *fitOptions) error {
 	if err := atomicfile.Check(o.out, o.problem, o.configFile); err != nil {
 		return err
 	}
+	need, err := problemfile.MemoryNeed(o.problem)
+	if err != nil {
+		return err
+	}
+	if err := o.memory.Check("reading "+o.problem, need); err != nil {
+		return err
+	}
 	problem, err := problemfile.Read(o.problem)
 	if err != nil {
 		return err

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gofrs/flock"
 	"github.com/spf13/cobra"
 
 	"github.com/go-birl/birl/envs/command"
@@ -244,31 +243,21 @@ func (o *trainOptions) outlier(t *neural.Task) error {
 // claim keeps other commands from training into the folder until the release, and refuses one that holds a model,
 // unless that is to be replaced with --force, or its training, whose state lies at checkpoint, was interrupted.
 func claim(out, checkpoint string, force bool) (release func(), err error) {
-	path := filepath.Join(out, lockFile)
-	lock := flock.New(path)
-	mine, err := lock.TryLock()
+	release, err = command.Claim(out, true)
 	if err != nil {
-		return nil, fmt.Errorf("--out: cannot lock %s: %w", path, err)
-	}
-	if !mine {
-		return nil, fmt.Errorf("--out: another command trains into %s at the moment; name another folder, or wait "+
-			"for it",
-			out)
+		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			_ = lock.Unlock() // the process's end does it otherwise
+			release()
 		}
 	}()
 	_, err = os.Stat(checkpoint)
 	if err := command.CheckOutput(force || err == nil, []string{filepath.Join(out, "model.json")}); err != nil {
 		return nil, err
 	}
-	return func() { _ = lock.Unlock() }, nil
+	return release, nil
 }
-
-// lockFile is what a training locks in the model's folder.
-const lockFile = ".lock"
 
 // checkpointDir is where the state of a training lies, in the model's folder.
 const checkpointDir = "checkpoint"
