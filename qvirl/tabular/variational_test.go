@@ -390,7 +390,7 @@ func TestBadConfigurations(t *testing.T) {
 		"LearningRate":               func(c *Config) { c.LearningRate = math.NaN() },
 		"Steps":                      func(c *Config) { c.Steps = 0 },
 		"Rounds":                     func(c *Config) { c.Rounds = -1 },
-		"Tolerance": func(c *Config) { c.Tolerance = math.NaN() },
+		"Tolerance":                  func(c *Config) { c.Tolerance = math.NaN() },
 	} {
 		c := testConfig()
 		change(&c)
