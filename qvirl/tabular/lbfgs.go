@@ -13,7 +13,6 @@ import (
 )
 
 const (
-	lbfgsPairs = 30 // steps that L-BFGS remembers
 	// lineSearch is the number of evaluations of a line search after which rounding hides what it looks for.
 	lineSearch = 40
 	// A round need not be run to its end where stall steps have changed the loss by no more than stalled tolerances.
@@ -68,7 +67,7 @@ func (m *Variational) fitAlone(ctx context.Context, g *group, progress irl.Progr
 		d.searchedFrom = d.evaluations
 		result, err := optimize.Minimize(
 			optimize.Problem{Func: d.evaluate, Grad: d.derivative, Status: d.interrupted}, x,
-			&optimize.Settings{MajorIterations: total - done, Converger: d}, &optimize.LBFGS{Store: lbfgsPairs})
+			&optimize.Settings{MajorIterations: total - done, Converger: d}, &optimize.LBFGS{})
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
