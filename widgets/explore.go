@@ -177,8 +177,8 @@ func (m Explore) mapView(state int) map[string]any {
 		row["q"] = values
 		for j := range m.Methods {
 			d := m.Distributions[j][s]
-			row[curveField(j)] = fmt.Sprintf("%.2f ± %.2f, 90 %% in %.2f … %.2f", d.Mean(), d.StdDev(), d.Quantile(0.05),
-				d.Quantile(0.95))
+			row[curveField(j)] = fmt.Sprintf("%.2f ± %.2f, 90 %% in %.2f … %.2f", d.Mean(), d.StdDev(),
+				d.Quantile(0.05), d.Quantile(0.95))
 		}
 		if m.Terminal != nil && m.Terminal[s] {
 			row["end"] = true
