@@ -4,6 +4,7 @@ go 1.26.5
 
 require (
 	github.com/chromedp/chromedp v0.22.1
+	github.com/goccy/go-yaml v1.19.2
 	github.com/gofrs/flock v0.13.0
 	github.com/gomlx/compute v0.1.2
 	github.com/gomlx/go-xla v0.4.1

@@ -25,7 +25,7 @@ SVG = re.compile(r"<svg\b.*?</svg>", re.DOTALL)
 # GoNB reports these two on standard error only, each as one message, and goes on with the next cell.
 SHELL_FAILURE = re.compile(r"(exit status \d+|signal: .+)\n?")
 UNKNOWN_MAGIC = re.compile(r'"%\S*" unknown or not implemented yet\.\n?')
-SHELL_LINE = re.compile(r"^\s*(//gonb:)?!", re.MULTILINE)
+SHELL_LINE = re.compile(r"^\s*(//gonb:)?!|^%%(bash|sh|script)\b", re.MULTILINE)
 
 
 def emit(event, **fields):

@@ -140,7 +140,7 @@ interrupted is repaired by running the command again. The options are remembered
 	cmd.Flags().BoolVar(&noXLA, "no-xla", false, "do without XLA: compute on the pure Go backend, about ten times "+
 		"slower")
 	cmd.Flags().StringSliceVar(&with, "with", nil,
-		`further parts: "envs", the Gymnasium environments (650 MB); --with= goes back to none`)
+		`further parts: "envs", the Gymnasium environments (700 MB); --with= goes back to none`)
 	return cmd
 }
 

@@ -24,7 +24,7 @@ var requirements string
 //go:embed requirements-cuda.txt
 var requirementsCUDA string
 
-// requirementsEnvs pins Gymnasium with the environments of the experiments.
+// requirementsEnvs pins Gymnasium with the environments of the experiments, and ArviZ.
 //
 //go:embed requirements-envs.txt
 var requirementsEnvs string
@@ -70,7 +70,7 @@ func (in *installer) pythonStep(s *state) step {
 func (in *installer) envsStep(s *state) step {
 	return step{
 		name:   envsStepName,
-		title:  "Gymnasium environments (Box2D, highway-env, Atari)",
+		title:  "Gymnasium environments (Box2D, highway-env, Atari) and ArviZ",
 		digest: digest("envs 1", requirementsEnvs, builtOn(s)),
 		run: func(ctx context.Context, say func(string)) ([]output, error) {
 			if err := in.pipInstall(ctx, requirementsEnvs, say); err != nil {

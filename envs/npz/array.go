@@ -77,23 +77,28 @@ func readArray(r io.Reader, archiveSize int64, limit int) (*Array, error) {
 	return a, nil
 }
 
-// readText reads one .npy stream of a text: shape () or (1,), a dtype U (four bytes a character) or S (one byte).
-func readText(r io.Reader) (string, error) {
+// readTexts reads one .npy stream of texts: of at most one dimension, of a dtype U (four bytes a character) or S (one
+// byte), and no more of them than the limit, unless that is 0.
+func readTexts(r io.Reader, limit int) ([]string, error) {
 	header, err := readHeader(r)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	dtype, _, shape, err := parseHeader(header)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	field := textType.FindStringSubmatch(dtype)
-	if n, ok := elements(shape); field == nil || !ok || n != 1 {
-		return "", fmt.Errorf("its dtype is %q and its shape %v, want a single text", dtype, shape)
+	count, ok := elements(shape)
+	if field == nil || !ok || len(shape) > 1 {
+		return nil, fmt.Errorf("its dtype is %q and its shape %v, want texts in at most one dimension", dtype, shape)
 	}
 	n, _ := strconv.Atoi(field[3]) // up to six digits
 	if n > maxText {
-		return "", fmt.Errorf("it has room for %d characters, more than %d", n, maxText)
+		return nil, fmt.Errorf("it has room for %d characters, more than %d", n, maxText)
+	}
+	if limit > 0 && count > limit {
+		return nil, fmt.Errorf("it holds %d texts, more than %d", count, limit)
 	}
 	width, order := 4, binary.ByteOrder(binary.LittleEndian)
 	if field[2] == "S" {
@@ -102,22 +107,27 @@ func readText(r io.Reader) (string, error) {
 	if field[1] == ">" {
 		order = binary.BigEndian
 	}
+	var texts []string
 	raw := make([]byte, n*width)
-	if _, err := io.ReadFull(r, raw); err != nil {
-		return "", fmt.Errorf("cut off in its text: %w", noEOF(err))
+	for i := range count { // memory is taken as texts arrive
+		if _, err := io.ReadFull(r, raw); err != nil {
+			return nil, fmt.Errorf("cut off in text %d of %d: %w", i, count, noEOF(err))
+		}
+		text := string(raw)
+		if width == 4 {
+			points := make([]rune, n)
+			for k := range points {
+				points[k] = rune(order.Uint32(raw[width*k:]))
+			}
+			text = string(points)
+		}
+		texts = append(texts, strings.TrimRight(text, "\x00"))
 	}
 	// the end also verifies the checksum
 	if n, err := io.ReadFull(r, make([]byte, 1)); n > 0 || !errors.Is(err, io.EOF) {
-		return "", errors.Join(errors.New("it does not end after its text"), err)
+		return nil, errors.Join(errors.New("it does not end after its texts"), err)
 	}
-	if width == 1 {
-		return strings.TrimRight(string(raw), "\x00"), nil
-	}
-	var text []rune
-	for ; len(raw) > 0; raw = raw[width:] {
-		text = append(text, rune(order.Uint32(raw)))
-	}
-	return strings.TrimRight(string(text), "\x00"), nil
+	return texts, nil
 }
 
 // readHeader returns the text header of a .npy stream.
@@ -237,7 +247,11 @@ func writeArray(w io.Writer, a Array) error {
 	for _, d := range a.Shape {
 		dims += strconv.Itoa(d) + ","
 	}
-	dtype := [...]string{"<f8", "<f4", "<i8", "|u1", "|b1", fmt.Sprintf("<U%d", max(len(a.Data), 1))}[a.Type]
+	width := 1 // of a text, in characters
+	if n, _ := elements(a.Shape); a.Type == Text && n > 0 {
+		width = max(len(a.Data)/n, 1)
+	}
+	dtype := [...]string{"<f8", "<f4", "<i8", "|u1", "|b1", fmt.Sprintf("<U%d", width)}[a.Type]
 	text := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", dtype, dims)
 	prefix := len(magic) + 4 // the version and the header's length
 	text += strings.Repeat(" ", 63-(prefix+len(text))%64) + "\n"
@@ -270,9 +284,6 @@ func writeArray(w io.Writer, a Array) error {
 				return err
 			}
 		}
-	}
-	if a.Type == Text && len(a.Data) == 0 {
-		b.Write(make([]byte, 4)) // NumPy knows no text of no characters
 	}
 	_, err := b.WriteTo(w)
 	return err

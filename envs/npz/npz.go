@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-birl/birl/envs/atomicfile"
 )
@@ -30,7 +31,7 @@ const (
 	Int64
 	Uint8
 	Bool
-	Text // characters by their code points; only written, see Archive.Text
+	Text // texts of one width, as their characters' code points, filled up with zeros; only written, see Archive.Texts
 )
 
 // Array is an array of real numbers in C order (the last index runs fastest). A shape of no dimensions is a scalar.
@@ -68,9 +69,23 @@ func Scalar(v float64) Array { return Array{Data: []float64{v}} }
 
 // String returns an array of no dimensions that holds a text.
 func String(text string) Array {
-	a := Array{Type: Text}
-	for _, r := range text {
-		a.Data = append(a.Data, float64(r))
+	a := Strings([]string{text})
+	a.Shape = nil
+	return a
+}
+
+// Strings returns an array of texts, of the shape [len(texts)].
+func Strings(texts []string) Array {
+	a := Array{Shape: []int{len(texts)}, Type: Text}
+	width := 1 // NumPy knows no text of no characters
+	for _, text := range texts {
+		width = max(width, utf8.RuneCountInString(text))
+	}
+	for i, text := range texts {
+		for _, r := range text {
+			a.Data = append(a.Data, float64(r))
+		}
+		a.Data = append(a.Data, make([]float64, (i+1)*width-len(a.Data))...)
 	}
 	return a
 }
@@ -158,8 +173,20 @@ func (a *Archive) Array(name string) (*Array, error) {
 
 // Text reads an array of that name which holds one text, as of np.array("rbf"), in ASCII or UTF-32.
 func (a *Archive) Text(name string) (string, error) {
-	var out string
-	err := a.read(name, func(r io.Reader) (err error) { out, err = readText(r); return err })
+	texts, err := a.Texts(name)
+	if err == nil && len(texts) != 1 {
+		err = fmt.Errorf("npz: %s: array %q: it holds %d texts, want a single text", a.path, name, len(texts))
+	}
+	if err != nil {
+		return "", err
+	}
+	return texts[0], nil
+}
+
+// Texts reads an array of that name which holds texts, as of np.array(["left", "right"]), in ASCII or UTF-32.
+func (a *Archive) Texts(name string) ([]string, error) {
+	var out []string
+	err := a.read(name, func(r io.Reader) (err error) { out, err = readTexts(r, a.Limit); return err })
 	return out, err
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -21,6 +22,39 @@ type Problem struct {
 	// known. Not every method can infer it; those that cannot say so.
 	BetaLogStd float64
 	Demos      []mdp.Step // demonstrated decisions; none is legal, and then the posterior is the prior
+	// StateNames [S] and ActionNames [A] are what tables and files call states and actions; nil: by their numbers.
+	StateNames, ActionNames []string
+}
+
+// StateName returns the name of a state, or its number.
+func (p *Problem) StateName(s int) string { return nameOf(p.StateNames, s) }
+
+// ActionName returns the name of an action, or its number.
+func (p *Problem) ActionName(a int) string { return nameOf(p.ActionNames, a) }
+
+func nameOf(names []string, i int) string {
+	if names == nil {
+		return strconv.Itoa(i)
+	}
+	return names[i]
+}
+
+// checkNames refuses names that are not as many as what they name, empty, or given twice.
+func checkNames(what string, names []string, n int) error {
+	if names == nil {
+		return nil
+	}
+	if len(names) != n {
+		return fmt.Errorf("irl: %d names of %d %s", len(names), n, what)
+	}
+	first := map[string]int{}
+	for i, name := range names {
+		if j, ok := first[name]; ok || name == "" {
+			return fmt.Errorf("irl: name %d of the %s is %q, which is empty or that of number %d too", i, what, name, j)
+		}
+		first[name] = i
+	}
+	return nil
 }
 
 // ErrBadProblem is the error of a problem that Validate refuses.
@@ -56,6 +90,10 @@ func (p *Problem) check() error {
 			p.BetaLogStd)
 	}
 	if err := p.Prior.validate(p.MDP.States(), p.MDP.Actions()); err != nil {
+		return err
+	}
+	if err := errors.Join(checkNames("states", p.StateNames, p.MDP.States()),
+		checkNames("actions", p.ActionNames, p.MDP.Actions())); err != nil {
 		return err
 	}
 	return p.MDP.CheckSteps(p.Demos)

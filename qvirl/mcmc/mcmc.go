@@ -177,8 +177,13 @@ func variances(chains [][]float64) (within, total float64) {
 	return within, within*(n-1)/n + stat.Variance(means, nil)
 }
 
-// effectiveSize returns the effective sample size of chains that are already split: their autocorrelations are combined
-// as 1 − (W − mean autocovariance) / var⁺ and summed up to Geyer's (1992) initial monotone sequence.
+// effectiveSize returns the effective sample size of chains that are already split, N/τ with
+//
+//	τ = −1 + 2 Σ_{t ≤ T} ρ_t + ρ_{T+1},    ρ_t = 1 − (W − mean autocovariance at lag t) / var⁺,
+//
+// where T ends Geyer's (1992) initial positive sequence of pairs ρ_2k + ρ_2k+1, which are made monotone; the even one
+// after it counts once where it is positive, which matters to antithetic chains (Vehtari et al. 2021, as Stan and ArviZ
+// compute it).
 func effectiveSize(chains [][]float64) float64 {
 	n := len(chains[0])
 	within, total := variances(chains)
@@ -195,18 +200,24 @@ func effectiveSize(chains [][]float64) float64 {
 		for _, c := range centred {
 			sum += floats.Dot(c[:n-lag], c[lag:])
 		}
-		return 1 - (within-sum/float64((n-1)*len(chains)))/total
+		return 1 - (within-sum/float64(n*len(chains)))/total
 	}
-	sum, previous := 0.0, math.Inf(1)
-	for lag := 0; lag+1 < n; lag += 2 {
-		pair := correlation(lag) + correlation(lag+1)
-		if pair <= 0 {
+	even, odd := 1.0, correlation(1)
+	var rho []float64 // of whole pairs
+	for lag := 2; even+odd > 0; lag += 2 {
+		rho = append(rho, even, odd)
+		if k := len(rho); k > 2 && even+odd > rho[k-4]+rho[k-3] {
+			rho[k-2] = (rho[k-4] + rho[k-3]) / 2
+			rho[k-1] = rho[k-2]
+		}
+		if lag+1 >= n-1 { // the last pair counts as the one after the sequence
+			even, rho = rho[len(rho)-2], rho[:len(rho)-2]
 			break
 		}
-		previous = math.Min(previous, pair)
-		sum += previous
+		even, odd = correlation(lag), correlation(lag+1)
 	}
+	tau := 2*floats.Sum(rho) - 1 + math.Max(even, 0)
 	draws := float64(n * len(chains))
 	// Antithetic chains may beat independent draws, but an estimate beyond this bound is noise (Vehtari et al. 2021).
-	return draws / math.Max(2*sum-1, 1/math.Log10(draws))
+	return draws / math.Max(tau, 1/math.Log10(draws))
 }

@@ -13,6 +13,8 @@
 //	beta_log_std []       standard deviation of a log-normal prior over β, whose median beta then is; optional, 0 by default: β
 //	                      is known
 //	initial      [S]      distribution of the first state; optional, uniform by default
+//	state_names  [S]      texts: what tables and netCDF files call the states; optional, their numbers by default
+//	action_names [A]      likewise the actions
 //
 // The prior's covariance is one of
 //
@@ -63,6 +65,8 @@ const (
 	beta        = "beta"
 	betaLogStd  = "beta_log_std"
 	initial     = "initial"
+	stateNames  = "state_names"
+	actionNames = "action_names"
 )
 
 // maxNumbers bounds an array, and with it the memory that reading takes: a file of zeros deflates a thousandfold.
@@ -119,6 +123,7 @@ func (r *reader) problem() (*irl.Problem, error) {
 		p.BetaLogStd = r.scalar(betaLogStd)
 	}
 	p.Prior = r.prior()
+	p.StateNames, p.ActionNames = r.texts(stateNames), r.texts(actionNames)
 	if r.err == nil {
 		r.err = p.Validate()
 	}
@@ -174,6 +179,16 @@ func (r *reader) array(name string) *npz.Array {
 		return nil
 	}
 	return a
+}
+
+// texts reads an array of texts, nil where there is none.
+func (r *reader) texts(name string) []string {
+	if r.err != nil || !r.archive.Has(name) {
+		return nil
+	}
+	var out []string
+	out, r.err = r.archive.Texts(name)
+	return out
 }
 
 func (r *reader) mdp() *mdp.MDP {
@@ -381,6 +396,11 @@ func arraysOf(p *irl.Problem) map[string]npz.Array {
 		demos:       npz.Ints(steps, len(p.Demos), 2),
 		discount:    npz.Scalar(p.Discount),
 		beta:        npz.Scalar(p.Beta),
+	}
+	for name, texts := range map[string][]string{stateNames: p.StateNames, actionNames: p.ActionNames} {
+		if texts != nil {
+			arrays[name] = npz.Strings(texts)
+		}
 	}
 	if p.InfersBeta() {
 		arrays[betaLogStd] = npz.Scalar(p.BetaLogStd)

@@ -267,7 +267,7 @@ func TestBadProblems(t *testing.T) {
 		"kernel and cov": {kernel(map[string]*npz.Array{"prior_cov": {Shape: []int{0}}}),
 			"both prior_cov and prior_kernel"},
 		"number for kernel": {kernel(nil),
-			`array "prior_kernel": its dtype is "<f8" and its shape [], want a single text`},
+			`array "prior_kernel": its dtype is "<f8" and its shape [], want texts`},
 		"features' shape": {kernel(map[string]*npz.Array{"state_features": {Shape: []int{3},
 			Data: make([]float64, 3)}}),
 			"state_features has the shape [3], want [3] as prior_mean and one more axis"},

@@ -161,16 +161,17 @@ func finite(p irl.ValuePosterior, probs []float64) error {
 
 func TestHardProblemsHaveFinitePosteriors(t *testing.T) {
 	for name, p := range hardProblems(t) {
-		for _, objective := range []Objective{ClosedForm, MonteCarlo} {
-			c := testConfig()
-			c.Objective, c.Steps, c.Rounds = objective, 200, 2
+		adam, drawn := testConfig(), testConfig()
+		drawn.Objective = MonteCarlo
+		adam.Steps, adam.Rounds, drawn.Steps, drawn.Rounds = 200, 2, 200, 2
+		for _, c := range []Config{DefaultConfig(), adam, drawn} {
 			g := fit(t, c, p)[0]
 			if err := finite(g, g.ActionProbs()); err != nil {
-				t.Errorf("%s, %s: %v", name, objective, err)
+				t.Errorf("%s, %s, %s: %v", name, c.Objective, c.Optimizer, err)
 			}
 			for _, point := range g.Curve() {
 				if math.IsNaN(point.ELBO) || math.IsInf(point.ELBO, 0) {
-					t.Errorf("%s, %s: ELBO %g at step %d", name, objective, point.ELBO, point.Step)
+					t.Errorf("%s, %s, %s: ELBO %g at step %d", name, c.Objective, c.Optimizer, point.ELBO, point.Step)
 				}
 			}
 		}
@@ -231,9 +232,10 @@ func TestWithOneActionThePosteriorIsThePrior(t *testing.T) {
 		if !c.Float64 {
 			tolerance = 1e-4 // Adam follows gradients that are nothing but rounding
 		}
-		g := fit(t, c, p)[0]
 		cov := p.Prior.Covariance()
-		for i := range n {
+		both := []*Gaussian{fit(t, c, p)[0], fit(t, DefaultConfig(), p)[0]}
+		for at := range len(both) * n {
+			g, i := both[at/n], at%n
 			std := math.Sqrt(cov.At(i, i))
 			if got := g.Reward(i); !scalar.EqualWithinAbs(got.Mean(), p.Prior.Mean[i], tolerance*std) ||
 				!scalar.EqualWithinAbs(got.StdDev()/std, 1, tolerance) {
@@ -248,19 +250,19 @@ func TestWithOneActionThePosteriorIsThePrior(t *testing.T) {
 				}
 			}
 		}
-		if g.ActionProbs()[4] != 1 {
-			t.Errorf("%s: probability %g of the only action", name, g.ActionProbs()[4])
+		if p := both[0].ActionProbs()[4] * both[1].ActionProbs()[4]; p != 1 {
+			t.Errorf("%s: probability %g of the only action", name, p)
 		}
 	}
 }
 
 // TestUnitsOfRewardDoNotMatter: dividing rewards by c and multiplying β by it divides the posterior.
 func TestUnitsOfRewardDoNotMatter(t *testing.T) {
-	for _, double := range []bool{false, true} {
+	single, double := testConfig(), testConfig()
+	single.Steps, single.Rounds, double.Steps, double.Rounds, double.Float64 = 300, 1, 300, 1, true
+	for _, c := range []Config{single, double, DefaultConfig()} {
 		for _, stateOnly := range []bool{true, false} {
 			base := smallProblems(t, stateOnly)[0]
-			c := testConfig()
-			c.Steps, c.Rounds, c.Float64 = 300, 1, double
 			want := fit(t, c, base)[0]
 			for _, unit := range []float64{1e-6, 1e-12, 1e12} {
 				p := *base
@@ -278,8 +280,8 @@ func TestUnitsOfRewardDoNotMatter(t *testing.T) {
 					a, b := want.Reward(i), g.Reward(i)
 					if !scalar.EqualWithinAbs(b.Mean()/unit, a.Mean(), 1e-4*a.StdDev()) ||
 						!scalar.EqualWithinAbs(b.StdDev()/unit/a.StdDev(), 1, 1e-4) {
-						t.Fatalf("float64=%v, stateOnly=%v: reward %d in units of %g is N(%g, %g), want N(%g, %g)",
-							double, stateOnly, i, unit,
+						t.Fatalf("%s, float64=%v, stateOnly=%v: reward %d in units of %g is N(%g, %g), want N(%g, %g)",
+							c.Optimizer, c.Float64, stateOnly, i, unit,
 							b.Mean()/unit, b.StdDev()/unit, a.Mean(), a.StdDev())
 					}
 				}
@@ -355,7 +357,16 @@ func TestConvergedMeansConverged(t *testing.T) {
 		t.Errorf("the ELBO kept is %g, the best of a round %g", g.ELBO(), best)
 	}
 	if g = fit(t, testConfig(), p)[0]; !g.Converged() {
-		t.Error("the default did not converge")
+		t.Error("Adam did not converge")
+	}
+
+	c = DefaultConfig()
+	if g = fit(t, c, p)[0]; !g.Converged() || g.ELBO() != g.Curve()[len(g.Curve())-1].ELBO {
+		t.Errorf("L-BFGS converged: %v, its ELBO is %g", g.Converged(), g.ELBO())
+	}
+	c.Steps, c.Rounds = 2, 2
+	if g = fit(t, c, p)[0]; g.Converged() {
+		t.Error("L-BFGS converged in 4 iterations")
 	}
 }
 
@@ -428,7 +439,7 @@ func TestHopelessProblemsAreNamed(t *testing.T) {
 	} {
 		good := &irl.Problem{MDP: corridor(t), Prior: irl.IndependentPrior(3, 0, 2), Discount: 0.9, Beta: 2}
 		p.Demos = []mdp.Step{{State: 0, Action: 1}}
-		m, err := New(testConfig())
+		m, err := New(DefaultConfig())
 		if err != nil {
 			t.Fatal(err)
 		}

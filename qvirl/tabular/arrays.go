@@ -141,17 +141,16 @@ func (b *batch) inverseTemperatures() []float64 {
 	return out
 }
 
-// startFrom makes the variational parameters among the arrays those of the given posteriors.
-func (b *batch) startFrom(start []*Gaussian, indices []int, arrays []array, c Config) error {
+// startPoint returns the variational parameters of the given posteriors, means [B, n] and factors [B, n, n].
+func (b *batch) startPoint(start []*Gaussian, indices []int, c Config) (means, factors []float64, err error) {
 	if c.Covariance != FullCovariance {
-		return fmt.Errorf("qvirl: training can start from a posterior only with Covariance %q, not %q", FullCovariance,
+		return nil, nil, fmt.Errorf("qvirl: training can start from a posterior only with Covariance %q, not %q", FullCovariance,
 			c.Covariance)
 	}
 	n := b.dim
-	var means, factors []float64
 	for i, from := range start {
 		if from == nil || len(from.meanX) != n {
-			return fmt.Errorf("qvirl: problem %d: the posterior to start from is not one of %d values", indices[i], n)
+			return nil, nil, fmt.Errorf("qvirl: problem %d: the posterior to start from is not one of %d values", indices[i], n)
 		}
 		f := b.frames[i]
 		mean := mat.NewVecDense(n, append([]float64(nil), from.meanX...)) // z = A₀⁻¹(x − x₀)
@@ -165,18 +164,17 @@ func (b *batch) startFrom(start []*Gaussian, indices []int, arrays []array, c Co
 			var z mat.VecDense
 			var r mat.Dense
 			if err := lu.SolveVecTo(&z, false, mean); err != nil && !isCondition(err) {
-				return fmt.Errorf("qvirl: problem %d: the posterior to start from: %w", indices[i], err)
+				return nil, nil, fmt.Errorf("qvirl: problem %d: the posterior to start from: %w", indices[i], err)
 			}
 			if err := lu.SolveTo(&r, false, root); err != nil && !isCondition(err) {
-				return fmt.Errorf("qvirl: problem %d: the posterior to start from: %w", indices[i], err)
+				return nil, nil, fmt.Errorf("qvirl: problem %d: the posterior to start from: %w", indices[i], err)
 			}
 			mean, root = &z, &r
 		}
 		means = append(means, mean.RawVector().Data...)
 		factors = append(factors, triangularRoot(root).RawMatrix().Data...)
 	}
-	setTrainable(arrays, means, factors)
-	return nil
+	return means, factors, nil
 }
 
 // setTrainable makes the variational parameters of FullCovariance among the arrays the given ones.

@@ -35,7 +35,7 @@ func paperProblems(tb testing.TB, n int) []*irl.Problem {
 func BenchmarkTrainingStep(b *testing.B) {
 	for _, worlds := range []int{1, 10, 50, 100} {
 		b.Run(fmt.Sprintf("worlds=%d", worlds), func(b *testing.B) {
-			c := DefaultConfig()
+			c := AdamConfig()
 			c.Steps, c.Rounds = 1, 1
 			problems := paperProblems(b, worlds)
 			m, err := New(c)

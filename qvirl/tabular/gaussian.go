@@ -52,7 +52,8 @@ type FitInfo struct {
 	Float64 bool
 	// Why is the reason for double precision, in words; empty in single precision.
 	Why          string
-	LearningRate float64 // of the training that succeeded
+	LearningRate float64 // of the training that succeeded, by Adam
+	Evaluations  int     // of the loss and its gradient, by LBFGS
 }
 
 // Problem returns the problem that the posterior answers.

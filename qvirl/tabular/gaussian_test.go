@@ -9,6 +9,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distmv"
+
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 // TestSampleRewardsHasTheMoments checks both a regular covariance and a singular one, for which the Cholesky
@@ -69,5 +71,37 @@ func TestDensityOfValues(t *testing.T) {
 	}
 	if _, err := at([]float64{1, 0, 1, 0}, 3, -1); err == nil {
 		t.Error("a singular covariance has a density")
+	}
+}
+
+// TestMomentsOfValues compares the moments with those that the posterior was made of, and with those of its draws.
+func TestMomentsOfValues(t *testing.T) {
+	const n = 40_000
+	problem := &irl.Problem{MDP: chain(t), Prior: irl.IndependentPrior(2, 0, 1), Discount: 0.5, Beta: 1}
+	mean, cov := []float64{3, -1}, mat.NewSymDense(2, []float64{4, -1, -1, 2})
+	p, err := NewGaussian(problem, mean, cov, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := p.SampleValues(rand.New(rand.NewPCG(1, 2)), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var drawn mat.SymDense
+	stat.CovarianceMatrix(&drawn, x, nil)
+	for i := range 2 {
+		got := p.ValueMean()[i]
+		average := stat.Mean(mat.Col(nil, i, x), nil)
+		if got != mean[i] || !scalar.EqualWithinAbs(got, average, 4*math.Sqrt(cov.At(i, i)/n)) {
+			t.Errorf("mean %d is %g, want %g", i, got, mean[i])
+		}
+		for j := range 2 {
+			got := p.ValueCov().At(i, j)
+			// four standard errors of draws, at most √(2/n) times the larger variance each
+			if !scalar.EqualWithinAbs(got, cov.At(i, j), 1e-12) ||
+				!scalar.EqualWithinAbs(got, drawn.At(i, j), 4*4*math.Sqrt(2./n)) {
+				t.Errorf("covariance %d,%d is %g, want %g", i, j, got, cov.At(i, j))
+			}
+		}
 	}
 }

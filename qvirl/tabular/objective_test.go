@@ -53,7 +53,7 @@ func variants() []Config {
 	for _, maximum := range []graphs.Maximum{graphs.Clark, graphs.MaxMean} {
 		for _, covariance := range []Covariance{FullCovariance, KernelCovariance} {
 			for _, whiten := range []bool{false, true} {
-				c := DefaultConfig()
+				c := AdamConfig()
 				c.Maximum, c.Covariance, c.Whiten = maximum, covariance, whiten
 				c.Float64, c.Backend = true, "go"
 				out = append(out, c)

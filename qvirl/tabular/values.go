@@ -11,6 +11,13 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
+// ValueMean returns the means of the variational posterior over optimal values, [ValueDim], ordered as SampleValues has
+// them.
+func (p *Gaussian) ValueMean() []float64 { return append([]float64(nil), p.meanX...) }
+
+// ValueCov returns its covariance, [ValueDim, ValueDim].
+func (p *Gaussian) ValueCov() *mat.SymDense { return symmetric(p.covX) }
+
 // SampleValues draws from the variational posterior over optimal values, [n, ValueDim]: V*(s) for state-only rewards,
 // Q*(s,a) for state-action rewards, and then log β if it is inferred.
 func (p *Gaussian) SampleValues(rng *rand.Rand, n int) (*mat.Dense, error) {

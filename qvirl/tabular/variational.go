@@ -39,7 +39,8 @@ const groupSize = 10
 // first.
 const maxIdle = 16
 
-// Variational is tabular QVIRL. It compiles one program for each shape of batch, and keeps the last maxIdle of them,
+// Variational is tabular QVIRL. By LBFGS it fits each problem on its own, a core each; by Adam it compiles one program
+// for each shape of batch, and keeps the last maxIdle of them,
 // so that fitting many batches of one shape compiles once, whatever their priors, discounts, β and demonstrations. It
 // is safe for concurrent use.
 type Variational struct {
@@ -89,11 +90,17 @@ func (m *Variational) Fit(ctx context.Context, problems []*irl.Problem, progress
 // FitFrom is Fit with training started from given posteriors, one a problem: those of the same MDPs and priors before
 // some demonstrations were added, say. A nil slice starts afresh. It needs FullCovariance.
 //
-// It computes in single precision where that is enough and Config.Float64 is false: see FitInfo.Float64. Where the
+// Adam computes in single precision where that is enough and Config.Float64 is false: see FitInfo.Float64. Where the
 // loss stops being a number, the problem is fitted again in double precision, then from its best state with a tenth of
 // the learning rate, before the fit fails.
 func (m *Variational) FitFrom(ctx context.Context, problems []*irl.Problem, start []*Gaussian, progress irl.Progress) (
 	[]irl.Posterior, error) {
+	m.mutex.Lock()
+	closed := m.closed
+	m.mutex.Unlock()
+	if closed {
+		return nil, fmt.Errorf("qvirl: the method %s was closed", m.config.Name)
+	}
 	if err := checkBatch(problems); err != nil {
 		return nil, err
 	}
@@ -101,12 +108,27 @@ func (m *Variational) FitFrom(ctx context.Context, problems []*irl.Problem, star
 		return nil, fmt.Errorf("qvirl: got %d posteriors to start from, want one for each of the %d problems",
 			len(start), len(problems))
 	}
-	choice, err := backend.Get(m.config.Backend)
-	if err != nil {
-		return nil, err
-	}
 	began := time.Now()
-	groups, err := m.groups(problems, start, choice.OnCPU)
+	fit, size := m.fitAlone, 1
+	if m.config.Optimizer == Adam {
+		choice, err := backend.Get(m.config.Backend)
+		if err != nil {
+			return nil, err
+		}
+		size = len(problems)
+		if choice.OnCPU {
+			size = groupSize
+		}
+		fit = func(ctx context.Context, g *group, progress irl.Progress) ([]*Gaussian, error) {
+			on, release, err := choice.Client()
+			if err != nil {
+				return nil, err
+			}
+			defer release()
+			return m.fitGroup(ctx, on, g, progress)
+		}
+	}
+	groups, err := m.groups(problems, start, size)
 	if err != nil {
 		return nil, err
 	}
@@ -116,12 +138,7 @@ func (m *Variational) FitFrom(ctx context.Context, problems []*irl.Problem, star
 	work.SetLimit(runtime.GOMAXPROCS(0))
 	for i, g := range groups {
 		work.Go(func() error {
-			on, release, err := choice.Client()
-			if err != nil {
-				return err
-			}
-			defer release()
-			posteriors, err := m.fitGroup(ctx, on, g, part(i))
+			posteriors, err := fit(ctx, g, part(i))
 			for k, p := range posteriors {
 				out[g.indices[k]] = p
 			}
@@ -146,8 +163,8 @@ type group struct {
 	why     []string // why a problem needs double precision
 }
 
-// groups sorts problems by the programs that they need, and cuts these batches to size: on a CPU.
-func (m *Variational) groups(problems []*irl.Problem, start []*Gaussian, onCPU bool) ([]*group, error) {
+// groups sorts problems by the programs that they need, and cuts these batches to a size.
+func (m *Variational) groups(problems []*irl.Problem, start []*Gaussian, size int) ([]*group, error) {
 	var all []*group
 	alike := map[shape]*group{}
 	for i, p := range problems {
@@ -175,12 +192,9 @@ func (m *Variational) groups(problems []*irl.Problem, start []*Gaussian, onCPU b
 			g.start = append(g.start, start[i])
 		}
 	}
-	if !onCPU {
-		return all, nil
-	}
 	var out []*group
 	for _, g := range all {
-		count := (len(g.parts) + groupSize - 1) / groupSize
+		count := (len(g.parts) + size - 1) / size
 		for k := range count {
 			out = append(out, g.slice(k*len(g.parts)/count, (k+1)*len(g.parts)/count))
 		}
@@ -236,7 +250,10 @@ func (m *Variational) fitGroup(ctx context.Context, on compute.Backend, g *group
 // explain turns the failure of the last attempt at a problem into an error that names what to change.
 func (m *Variational) explain(failed *diverged, part *batch) error {
 	cause := part.conditions().blame(part.problems[0], suspicious)
-	if cause == "" {
+	switch {
+	case cause == "" && m.config.Optimizer == LBFGS:
+		cause = "no step of L-BFGS can begin there"
+	case cause == "":
 		cause = fmt.Sprintf("LearningRate = %g is too large, and so is a tenth of it", m.config.LearningRate)
 	}
 	return fmt.Errorf("%w: %s", failed, cause)
@@ -253,17 +270,16 @@ func (m *Variational) train(ctx context.Context, on compute.Backend, g *group, f
 	c.Float64 = b.float64
 	arrays := b.arrays(c)
 	if g.start != nil {
-		if err := b.startFrom(g.start, g.indices, arrays, c); err != nil {
+		means, factors, err := b.startPoint(g.start, g.indices, c)
+		if err != nil {
 			return nil, err
 		}
+		setTrainable(arrays, means, factors)
 	}
 	if from != nil && c.Covariance == FullCovariance {
 		setTrainable(arrays, from.mean, from.spread)
 	}
-	p, err := m.acquire(home{b.shape, on})
-	if err != nil {
-		return nil, err
-	}
+	p := m.acquire(home{b.shape, on})
 	defer m.release(p)
 	if err := p.load(c, arrays); err != nil {
 		return nil, err
@@ -283,20 +299,17 @@ func (m *Variational) train(ctx context.Context, on compute.Backend, g *group, f
 }
 
 // acquire returns a program that nobody else uses.
-func (m *Variational) acquire(at home) (*program, error) {
+func (m *Variational) acquire(at home) *program {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	if m.closed {
-		return nil, fmt.Errorf("qvirl: the method %s was closed", m.config.Name)
-	}
 	for i := len(m.idle) - 1; i >= 0; i-- {
 		if p := m.idle[i]; p.home == at {
 			m.idle = slices.Delete(m.idle, i, i+1)
-			return p, nil
+			return p
 		}
 	}
 	m.compiled++
-	return &program{home: at, store: model.NewStore()}, nil
+	return &program{home: at, store: model.NewStore()}
 }
 
 // release gives a program back.

@@ -18,9 +18,9 @@ import (
 	"github.com/go-birl/birl/qvirl/problemfile"
 )
 
-// testConfig is DefaultConfig on the pure Go backend: compiling a small program by XLA takes longer than running it.
+// testConfig is AdamConfig on the pure Go backend: compiling a small program by XLA takes longer than running it.
 func testConfig() Config {
-	c := DefaultConfig()
+	c := AdamConfig()
 	c.Backend = "go"
 	return c
 }
@@ -93,7 +93,7 @@ func TestPosteriorMatchesQuadrature(t *testing.T) {
 		Demos: []mdp.Step{{State: 0, Action: 1}, {State: 0, Action: 1}, {State: 0, Action: 1}},
 	}
 	mean, std := chainMoments(t, p)
-	c := testConfig()
+	c := DefaultConfig()
 	c.Steps = 500
 	g := fit(t, c, p)[0]
 	if !g.Converged() {
@@ -138,7 +138,7 @@ func TestWithoutDemonstrationsThePosteriorIsThePrior(t *testing.T) {
 
 func TestBackendsAndPrecisionsAgree(t *testing.T) {
 	problems := smallProblems(t, true)
-	c := DefaultConfig()
+	c := AdamConfig()
 	c.Steps, c.Rounds = 200, 1
 	best := fit(t, c, problems...) // XLA where it is installed
 	c.Backend = "go"
@@ -164,14 +164,17 @@ func TestBackendsAndPrecisionsAgree(t *testing.T) {
 
 func TestABatchFitsEachProblemAsIfAlone(t *testing.T) {
 	problems := smallProblems(t, true)
-	c := testConfig()
-	c.Steps, c.Rounds, c.Float64 = 300, 1, true
-	together := fit(t, c, problems...)
-	for k, p := range problems {
-		alone := fit(t, c, p)[0]
-		for i := range p.Prior.Mean {
-			if d := math.Abs(alone.Reward(i).Mean() - together[k].Reward(i).Mean()); d > 1e-8 {
-				t.Errorf("problem %d: mean of reward %d differs by %g from that of the problem alone", k, i, d)
+	adam := testConfig()
+	adam.Steps, adam.Rounds, adam.Float64 = 300, 1, true
+	for _, c := range []Config{adam, DefaultConfig()} {
+		together := fit(t, c, problems...)
+		for k, p := range problems {
+			alone := fit(t, c, p)[0]
+			for i := range p.Prior.Mean {
+				if d := math.Abs(alone.Reward(i).Mean() - together[k].Reward(i).Mean()); d > 1e-8 {
+					t.Errorf("%s, problem %d: mean of reward %d differs by %g from that of the problem alone", c.Optimizer, k,
+						i, d)
+				}
 			}
 		}
 	}
@@ -202,9 +205,11 @@ func TestARefitStartsAfresh(t *testing.T) {
 
 func TestARefitContinuesFromAPosterior(t *testing.T) {
 	problems := smallProblems(t, true)
-	for _, whiten := range []bool{true, false} {
-		c := testConfig()
-		c.Steps, c.Rounds, c.Whiten, c.Float64 = 100, 1, whiten, true
+	whitened, plain, lbfgs := testConfig(), testConfig(), DefaultConfig()
+	whitened.Steps, whitened.Rounds, whitened.Float64 = 100, 1, true
+	plain.Steps, plain.Rounds, plain.Whiten, plain.Float64 = 100, 1, false, true
+	lbfgs.Steps, lbfgs.Rounds = 10, 1
+	for _, c := range []Config{whitened, plain, lbfgs} {
 		before := fit(t, c, problems...)
 		m, err := New(c)
 		if err != nil {
@@ -217,8 +222,8 @@ func TestARefitContinuesFromAPosterior(t *testing.T) {
 		for k := range problems {
 			reached := before[k].Curve()[len(before[k].Curve())-1].ELBO
 			if first := after[k].(*Gaussian).Curve()[0].ELBO; !scalar.EqualWithinAbs(first, reached, 1e-6) {
-				t.Errorf("whiten=%v, problem %d: the refit starts at an ELBO of %g, the first fit ended at %g", whiten,
-					k, first, reached)
+				t.Errorf("%s, whiten=%v, problem %d: the refit starts at an ELBO of %g, the first fit ended at %g",
+					c.Optimizer, c.Whiten, k, first, reached)
 			}
 		}
 		if _, err := m.FitFrom(context.Background(), problems, before[:1], nil); err == nil {
@@ -248,8 +253,8 @@ func TestKernelCovarianceFits(t *testing.T) {
 func TestSamplesObeyTheBellmanEquation(t *testing.T) {
 	for _, stateOnly := range []bool{true, false} {
 		p := smallProblems(t, stateOnly)[1]
-		c := testConfig()
-		c.Steps, c.Rounds = 100, 1
+		c := DefaultConfig()
+		c.Steps, c.Rounds = 20, 1
 		g := fit(t, c, p)[0]
 		samples, err := g.ImpliedSample(gridworld.Stream(3, 3), 2000)
 		if err != nil {
@@ -305,8 +310,8 @@ func load(path string) (*Gaussian, error) {
 
 func TestSaveAndLoad(t *testing.T) {
 	problems := smallProblems(t, false)
-	c := testConfig()
-	c.Steps, c.Rounds = 30, 1
+	c := DefaultConfig()
+	c.Steps, c.Rounds = 10, 1
 	g := fit(t, c, problems...)[1]
 	path := filepath.Join(t.TempDir(), "posterior.npz")
 	if err := problemfile.Save(path, g); err != nil {
@@ -333,18 +338,21 @@ func TestSaveAndLoad(t *testing.T) {
 }
 
 func TestFitStopsWhenCancelled(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	m, err := New(testConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = m.Fit(ctx, smallProblems(t, true), func(done, total int, _ string) {
-		if done >= 50 {
-			cancel()
+	for at, c := range map[int]Config{50: testConfig(), 3: DefaultConfig()} {
+		ctx, cancel := context.WithCancel(context.Background())
+		m, err := New(c)
+		if err != nil {
+			t.Fatal(err)
 		}
-	})
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v, want that of the context", err)
+		last := 0
+		_, err = m.Fit(ctx, smallProblems(t, true)[:1], func(done, total int, _ string) {
+			if last = done; done >= at {
+				cancel()
+			}
+		})
+		if !errors.Is(err, context.Canceled) || last > at+curveEvery {
+			t.Errorf("%s: error %v after step %d, want that of the context", c.Optimizer, err, last)
+		}
 	}
 }
 
@@ -374,10 +382,12 @@ func TestBadConfigurations(t *testing.T) {
 			c.Objective, c.Covariance = ClosedDivergence,
 				KernelCovariance
 		},
-		"LogExpected":  func(c *Config) { c.LogExpected = true },
-		"Maximum":      func(c *Config) { c.Maximum = "best" },
-		"Covariance":   func(c *Config) { c.Covariance = "" },
-		"LearningRate": func(c *Config) { c.LearningRate = math.NaN() }, "Steps": func(c *Config) { c.Steps = 0 },
+		"LogExpected":                func(c *Config) { c.LogExpected = true },
+		"Maximum":                    func(c *Config) { c.Maximum = "best" },
+		"Covariance":                 func(c *Config) { c.Covariance = "" },
+		"Optimizer = \"sgd\"":        func(c *Config) { c.Optimizer = "sgd" },
+		"\"l-bfgs\" needs Objective": func(c *Config) { c.Optimizer, c.Whiten = LBFGS, false },
+		"LearningRate":               func(c *Config) { c.LearningRate = math.NaN() }, "Steps": func(c *Config) { c.Steps = 0 },
 		"Rounds": func(c *Config) { c.Rounds = -1 }, "Tolerance": func(c *Config) { c.Tolerance = math.NaN() },
 	} {
 		c := testConfig()

@@ -9,7 +9,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -21,11 +23,13 @@ import (
 	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/avril"
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/inferencedata"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/mcmc"
 	"github.com/go-birl/birl/qvirl/method"
 	"github.com/go-birl/birl/qvirl/problemfile"
 	"github.com/go-birl/birl/qvirl/sbc"
+	"github.com/go-birl/birl/qvirl/summary"
 	"github.com/go-birl/birl/qvirl/verdict"
 )
 
@@ -46,6 +50,8 @@ type fitOptions struct {
 	backend              string
 	asJSON               bool
 	memory               command.Memory
+	format               string
+	summary              bool
 }
 
 func newFit() *cobra.Command {
@@ -63,6 +69,7 @@ The problem holds the arrays
   discount, beta       γ in [0, 1), and the rationality coefficient β > 0 of the demonstrator
   beta_log_std         standard deviation of a log-normal prior over β with the median beta (optional; without it β is known)
   initial [S]          distribution of the first state (optional)
+  state_names [S], action_names [A]  texts for tables and netCDF files (optional)
 
 Rewards that depend on each other take one of these priors, singular ones included:
   prior_cov [S,S]      covariance; [S·A,S·A] for rewards of state-action pairs
@@ -76,6 +83,8 @@ The answer holds reward_mean [S], reward_cov [S,S], value_mean [S] and value_std
 action_probs [S,A] (of the demonstrator, averaged over the posterior), reward_samples [k,S] from samplers or with --samples,
 and from samplers rhat [S] and ess_bulk [S]. With state-action rewards, [S] is [S,A] for everything about rewards, and
 reward_cov is [S·A,S·A]. Where β has a prior there are beta_mean, beta_std and, beside reward_samples, beta_samples [k] too.
+With --format netcdf, or an --out that ends in .nc, it is a file for ArviZ instead (arviz.from_netcdf), with the groups posterior,
+prior, sample_stats, log_likelihood and observed_data.
 Three texts say what it is worth: verdict ("trust", "refine", "do not use"; of samplers "converged" or "not converged"),
 returned (the method that the answer is of) and reason; converged is 1 if the answer may be relied on, and 0 if not.
 
@@ -101,6 +110,7 @@ the ranks of the truth are uniform (simulation-based calibration; 100 problems t
   qvirl fit --problem corridor.npz --samples 1000 --strict --out posterior.npz
   qvirl fit --problem corridor.npz --method reference --out posterior.npz
   qvirl fit --problem corridor.npz --method qvirl --no-escalate --out posterior.npz
+  qvirl fit --problem corridor.npz --summary --out posterior.nc          # arviz.from_netcdf("posterior.nc")
   qvirl fit --problem corridor.npz --check 100 --out posterior.npz`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return fit(cmd, &o) },
@@ -125,6 +135,8 @@ the ranks of the truth are uniform (simulation-based calibration; 100 problems t
 	f.StringVar(&o.configFile, "config", "", "JSON file with fields that replace those of the method's default config")
 	f.StringVar(&o.backend, "backend", "", "qvirl-matched, qvirl and qvirl-refined: "+backendHelp)
 	f.BoolVar(&o.asJSON, "json", false, "write progress as JSON to standard output, one event a line")
+	f.StringVar(&o.format, "format", "", "npz or netcdf (default: by the ending of --out, .nc for netcdf)")
+	f.BoolVar(&o.summary, "summary", false, "print a table of the posterior: means, intervals, Monte Carlo errors")
 	o.memory.AddTo(c)
 	for _, name := range []string{"problem", "out"} {
 		c.MarkFlagRequired(name)
@@ -143,6 +155,15 @@ func fit(cmd *cobra.Command, o *fitOptions) error {
 	}
 	if o.check != 0 && o.check < sbc.MinProblems {
 		return fmt.Errorf("--check %d: want none or at least %d simulated problems", o.check, sbc.MinProblems)
+	}
+	if o.format == "" {
+		o.format = formatNPZ
+		if filepath.Ext(o.out) == ".nc" {
+			o.format = formatNetCDF
+		}
+	}
+	if o.format != formatNPZ && o.format != formatNetCDF {
+		return fmt.Errorf("--format %q: want %s or %s", o.format, formatNPZ, formatNetCDF)
 	}
 	if err := atomicfile.Check(o.out, o.problem, o.configFile); err != nil {
 		return err
@@ -167,16 +188,12 @@ func fit(cmd *cobra.Command, o *fitOptions) error {
 		}
 		return err
 	}
-	answer, err := o.answer(result)
-	if err != nil {
+	if err := o.write(result); err != nil {
 		return err
 	}
 	elapsed, _ := clock.estimate(1)
 	listener(experiment.Event{Kind: experiment.Finished, Unit: o.method, Done: 1, Total: 1, Fraction: 1,
 		Elapsed: elapsed, Out: o.out, Notes: describeFit(result)})
-	if err := answer.Write(o.out); err != nil {
-		return err
-	}
 	if !o.asJSON {
 		state := "converged"
 		if !result.Converged {
@@ -184,6 +201,19 @@ func fit(cmd *cobra.Command, o *fitOptions) error {
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "%s: %s posterior over %d rewards in %s\n", state, result.Returned,
 			problem.RewardDim(), o.out)
+	}
+	if o.summary {
+		table, err := summary.Table(result.Posterior, answerDraws, o.seed)
+		if err != nil {
+			return err
+		}
+		w := cmd.OutOrStdout()
+		if o.asJSON { // whose lines are for programs
+			w = cmd.ErrOrStderr()
+		}
+		if err := summary.Print(w, table); err != nil {
+			return err
+		}
 	}
 	if o.check > 0 {
 		if err := o.checkCalibration(cmd, m, problem, listener); err != nil {
@@ -203,6 +233,30 @@ func (o *fitOptions) infer(ctx context.Context, m irl.Method, problem *irl.Probl
 		return verdict.Sample(ctx, m, problem, progress)
 	}
 	return verdict.Fit(ctx, m, problem, !o.noEscalate, verdict.Default(o.seed), progress)
+}
+
+// The formats of answers.
+const (
+	formatNPZ    = "npz"
+	formatNetCDF = "netcdf"
+)
+
+// write writes the answer.
+func (o *fitOptions) write(r *verdict.Result) error {
+	if o.format == formatNetCDF {
+		draws := answerDraws
+		if o.samples > 0 {
+			draws = o.samples
+		}
+		return inferencedata.Write(o.out, r.Posterior, inferencedata.Options{Draws: draws, Seed: o.seed,
+			Attributes: map[string]string{"method": r.Returned, "verdict": string(r.Verdict), "reason": r.Reason,
+				"converged": strconv.FormatBool(r.Converged)}})
+	}
+	answer, err := o.answer(r)
+	if err != nil {
+		return err
+	}
+	return answer.Write(o.out)
 }
 
 // answer asks the posterior for what is written.

@@ -163,6 +163,31 @@ func TestFitWithEveryMethod(t *testing.T) {
 }
 
 // TestFitKeepsWhatIsNotTrusted takes AVRIL's answer, which no verdict trusts, as it is, and asks to be told.
+// An answer for ArviZ is a netCDF file, asked for by its ending or by the flag; the table of the posterior is printed.
+func TestFitForArviZ(t *testing.T) {
+	inScratch(t)
+	writeProblem(t, false)
+	fit := []string{"fit", "--problem", "problem.npz", "--method", "reference"}
+	status, out, errs := run(t, append(fit, "--summary", "--out", "a.nc")...)
+	if status != 0 {
+		t.Fatal(errs)
+	}
+	expect(t, "the table", out, "hdi_97%", "reward[2]", "value[0]")
+	if status, _, errs = run(t, append(fit, "--format", "netcdf", "--out", "b")...); status != 0 {
+		t.Fatal(errs)
+	}
+	a, errA := os.ReadFile("a.nc")
+	b, errB := os.ReadFile("b")
+	if errA != nil || errB != nil || !bytes.Equal(a, b) || !bytes.HasPrefix(a, []byte("\x89HDF\r\n")) {
+		t.Errorf("%d and %d bytes, %v, %v; want the same HDF5 file", len(a), len(b), errA, errB)
+	}
+	status, _, errs = run(t, append(fit, "--format", "zarr", "--out", "c")...)
+	if status == 0 {
+		t.Error("the format zarr was accepted")
+	}
+	expect(t, "the format zarr", errs, "npz or netcdf")
+}
+
 func TestFitKeepsWhatIsNotTrusted(t *testing.T) {
 	inScratch(t)
 	writeProblem(t, false)

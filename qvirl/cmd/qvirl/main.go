@@ -53,6 +53,6 @@ posteriors to any finite Markov decision process. It also learns from demonstrat
   qvirl train --demos lander.npz --method qvirl --trajectories 3 --beta 3 --out model`,
 	}
 	root.AddCommand(newRun(definitions), newMerge(), newRenew(), newReport(definitions), newList(definitions), newFit(),
-		newMethods(), newTrain(), newScore(), newRollout(), experts.New(), newScaling(), newZoo())
+		newMethods(), newTrain(), newScore(), newPlan(), newRollout(), experts.New(), newScaling(), newZoo())
 	return root
 }

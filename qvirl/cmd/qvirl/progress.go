@@ -48,12 +48,12 @@ func (p *progress) event(e experiment.Event) {
 	}
 	p.last = time.Now()
 	if p.terminal {
-		p.draw(bar(e.Fraction) + " " + summary(e))
+		p.draw(bar(e.Fraction) + " " + progressLine(e))
 		if e.Kind == experiment.Finished || e.Kind == experiment.Failed {
 			fmt.Fprintln(p.w)
 		}
 	} else {
-		fmt.Fprintln(p.w, summary(e))
+		fmt.Fprintln(p.w, progressLine(e))
 	}
 	for _, note := range e.Notes {
 		p.clear()
@@ -81,7 +81,7 @@ func bar(fraction float64) string {
 	return "[" + strings.Repeat("█", full) + strings.Repeat("·", barWidth-full) + "]"
 }
 
-func summary(e experiment.Event) string {
+func progressLine(e experiment.Event) string {
 	parts := []string{fmt.Sprintf("%3.0f %%", 100*e.Fraction), fmt.Sprintf("%d/%d units", e.Done, e.Total)}
 	switch {
 	case e.Kind == experiment.Finished:

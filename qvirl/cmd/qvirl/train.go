@@ -166,7 +166,7 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	if err := os.MkdirAll(o.out, 0o755); err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
-	unlock, err := o.claim()
+	unlock, err := claim(o.out, filepath.Join(o.out, checkpointDir), o.force)
 	if err != nil {
 		return err
 	}
@@ -235,9 +235,9 @@ func (o *trainOptions) outlier(t *neural.Task) error {
 }
 
 // claim keeps other commands from training into the folder until the release, and refuses one that holds a model,
-// unless that is to be replaced or its training, with --force, was interrupted.
-func (o *trainOptions) claim() (release func(), err error) {
-	path := filepath.Join(o.out, lockFile)
+// unless that is to be replaced with --force, or its training, whose state lies at checkpoint, was interrupted.
+func claim(out, checkpoint string, force bool) (release func(), err error) {
+	path := filepath.Join(out, lockFile)
 	lock := flock.New(path)
 	mine, err := lock.TryLock()
 	if err != nil {
@@ -246,15 +246,15 @@ func (o *trainOptions) claim() (release func(), err error) {
 	if !mine {
 		return nil, fmt.Errorf("--out: another command trains into %s at the moment; name another folder, or wait "+
 			"for it",
-			o.out)
+			out)
 	}
 	defer func() {
 		if err != nil {
 			_ = lock.Unlock() // the process's end does it otherwise
 		}
 	}()
-	_, err = os.Stat(filepath.Join(o.out, checkpointDir))
-	if err := command.CheckOutput(o.force || err == nil, []string{filepath.Join(o.out, "model.json")}); err != nil {
+	_, err = os.Stat(checkpoint)
+	if err := command.CheckOutput(force || err == nil, []string{filepath.Join(out, "model.json")}); err != nil {
 		return nil, err
 	}
 	return func() { _ = lock.Unlock() }, nil

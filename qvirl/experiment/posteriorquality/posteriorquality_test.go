@@ -129,7 +129,7 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 	cell := report.Tables[0].Rows[slices.IndexFunc(report.Tables[0].Rows,
 		func(r exhibit.TableRow) bool { return r.Method == worlds.QVIRL })].Cells[0]
 	if cell.Estimate.Mean != mean(worlds.QVIRL, metric.W1) || cell.Estimate.N != 3 ||
-		cell.References[0].Mean != 0.486 || cell.References[1].Mean != 0.374 {
+		cell.References[0].Mean != 0.486 {
 		t.Errorf("W1 of QVIRL in the table: %+v", cell)
 	}
 	if len(report.Tables) != 4 || len(report.Charts) != 1 || len(report.Charts[0].Panels) != 4 {

@@ -38,30 +38,6 @@ var paper = func() exhibit.Reference {
 	}}
 }()
 
-// trial holds the values of an independent trial on 61 worlds; its standard errors are not known.
-var trial = func() exhibit.Reference {
-	row := func(numbers ...float64) map[string]exhibit.Estimate {
-		out := map[string]exhibit.Estimate{}
-		for i, name := range []string{metric.W1, metric.LogDensity, metric.RewardCoverage, metric.PolicyCoverage,
-			metric.PolicyTV} {
-			out[name] = exhibit.Estimate{Mean: numbers[i], StdErr: math.NaN(), N: 61}
-		}
-		return out
-	}
-	again := map[string]exhibit.Estimate{metric.W1: {Mean: 0.08, StdErr: math.NaN()}, metric.PolicyTV: {Mean: 0.008,
-		StdErr: math.NaN()}}
-	return exhibit.Reference{Name: "trial", Values: map[string]map[string]exhibit.Estimate{
-		worlds.ValueWalk:      row(0, -2.412, 0.881, 0.896, 0),
-		worlds.ValueWalkAgain: again,
-		worlds.ValueWalkNoDet: row(0.326, -2.393, 0.891, 0.916, 0.112),
-		worlds.QVIRL:          row(0.374, -2.428, 0.909, 0.917, 0.100),
-		worlds.QVIRL20k:       row(0.537, -2.408, 0.899, 0.921, 0.186),
-		worlds.QVIRLMaxMean:   row(0.528, -2.429, 0.899, 0.950, 0.180),
-		worlds.AVRIL:          row(0.77, -2.51, 0.897, 0.927, 0.254),
-		"avril-0.17":          row(1.48, -4.05, 0.515, 0.745, 0.222),
-	}}
-}()
-
 // Report makes the tables and the figure of the curve over λ.
 func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, error) {
 	main, heldOut := split(rows)
@@ -103,7 +79,7 @@ func split(rows []experiment.Row) (main, heldOut []experiment.Row) {
 	return main, heldOut
 }
 
-// Tables returns Table 1 beside the paper's and the trial's values, the same in the paper's presumable conventions, the
+// Tables returns Table 1 beside the paper's values, the same in the paper's presumable conventions, the
 // metrics over non-terminal states, and the diagnostics of the computations. Rows on held-out worlds are ignored.
 func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 	rows, _ = split(rows)
@@ -117,13 +93,11 @@ func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 		out = append(out, *t)
 		return nil
 	}
-	err := add("table1", "Posterior quality", []string{
-		"The trial's standard errors are not known and count as 0.",
-	}, []exhibit.Column{{Metric: metric.W1, Title: "W1", Decimals: 3}, {Metric: metric.LogDensity, Title: "log density",
-		Decimals: 3},
-		{Metric: metric.RewardCoverage, Title: "reward in 90 % CI", Decimals: 3}, {Metric: metric.PolicyCoverage,
-			Title: "policy in 90 % CI", Decimals: 3},
-		{Metric: metric.PolicyTV, Title: "TV", Decimals: 3}}, paper, trial)
+	err := add("table1", "Posterior quality", nil, []exhibit.Column{{Metric: metric.W1, Title: "W1", Decimals: 3},
+		{Metric: metric.LogDensity, Title: "log density", Decimals: 3},
+		{Metric: metric.RewardCoverage, Title: "reward in 90 % CI", Decimals: 3},
+		{Metric: metric.PolicyCoverage, Title: "policy in 90 % CI", Decimals: 3},
+		{Metric: metric.PolicyTV, Title: "TV", Decimals: 3}}, paper)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +105,7 @@ func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 		"instead of total variation",
 		nil, []exhibit.Column{{Metric: metric.W1NoDet, Title: "W1 to nodet", Decimals: 3},
 			{Metric: metric.PolicyTVNoDet, Title: "TV to nodet", Decimals: 3},
-			{Metric: metric.PolicyL1, Title: "policy L1", Decimals: 3}}, conventions(paper), trialConventions)
+			{Metric: metric.PolicyL1, Title: "policy L1", Decimals: 3}}, conventions(paper))
 	if err != nil {
 		return nil, err
 	}
@@ -165,12 +139,6 @@ func conventions(of exhibit.Reference) exhibit.Reference {
 	delete(out.Values, worlds.ValueWalk)
 	return out
 }
-
-// trialConventions holds what the trial found in these conventions.
-var trialConventions = exhibit.Reference{Name: "trial", Values: map[string]map[string]exhibit.Estimate{
-	worlds.QVIRL: {metric.W1NoDet: {Mean: 0.492, StdErr: math.NaN(), N: 61}, metric.PolicyL1: {Mean: 0.200,
-		StdErr: math.NaN(), N: 61}},
-}}
 
 // lowestDensity is the least log density that the curve over λ shows: collapsed posteriors have millions of nats less.
 const lowestDensity = -20

@@ -18,7 +18,7 @@ func TestThePageSaysWhatIsStored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := os.ReadFile(filepath.Join(root, "notebooks", "README.md"))
+	page, err := os.ReadFile(filepath.Join(root, "notebooks", "pages", "zoo.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// most is how many comparisons stand in the table of claims; of more it says how many hold.
+const most = 6
+
+// allClaims writes the table of all claims, with links to their pages.
+func (s *site) allClaims() string { return s.claimTable(s.ledger.Claims, true) }
+
+// claimTable writes a row for each claim.
+func (s *site) claimTable(claims []claim, links bool) string {
+	head := []string{"claim", "the paper", "ours", "verdict"}
+	if links {
+		head = append(head, "page")
+	}
+	var b strings.Builder
+	b.WriteString("| " + strings.Join(head, " | ") + " |\n" + strings.Repeat("|:--", len(head)) + "|\n")
+	for _, c := range claims {
+		where := c.Section
+		line := []string{fmt.Sprintf("%s <sub>%s</sub>", c.Claim, where), c.paperCell(), c.ourCell(),
+			"**" + string(c.verdict) + "**"}
+		if links {
+			line = append(line, fmt.Sprintf("[%s](pages/%[1]s.md)", c.Page))
+		}
+		for i := range line {
+			line[i] = strings.ReplaceAll(line[i], "|", "\\|")
+		}
+		b.WriteString("| " + strings.Join(line, " | ") + " |\n")
+	}
+	return b.String()
+}
+
+// paperCell returns the paper's numbers, or its words where it gives none.
+func (c claim) paperCell() string {
+	var parts []string
+	for _, o := range c.outcomes {
+		if o.paper != nil {
+			parts = append(parts, o.Of+": "+minus(o.Paper))
+		}
+	}
+	if len(parts) > 0 && len(parts) <= 2*most {
+		return strings.Join(parts, "<br>")
+	}
+	return "“" + c.Quote + "”"
+}
+
+// ourCell returns our numbers, or how many comparisons hold.
+func (c claim) ourCell() string {
+	if c.NotAttempted != "" {
+		return "–"
+	}
+	held := 0
+	var parts []string
+	for _, o := range c.outcomes {
+		if o.holds {
+			held++
+		}
+		parts = append(parts, o.sentence())
+	}
+	if len(parts) <= most {
+		return strings.Join(parts, "<br>")
+	}
+	return fmt.Sprintf("%d of %d comparisons hold", held, len(parts))
+}
+
+// sentence is an outcome in a line.
+func (o outcome) sentence() string {
+	tick := "✗"
+	if o.holds {
+		tick = "✓"
+	}
+	switch o.Rule {
+	case "test":
+		_, name, _ := strings.Cut(o.Ours, " ")
+		return fmt.Sprintf("%s %s: `%s`", tick, o.Of, name)
+	case "picture":
+		name, _, _ := strings.Cut(o.Ours, " ")
+		return fmt.Sprintf("%s %s: in `%s`", tick, o.Of, name)
+	}
+	decimals := o.ours.decimals()
+	bound, err := parsePaper(o.Than)
+	constant := bound != nil && err == nil
+	if o.than != nil && !constant {
+		decimals = max(decimals, o.than.decimals())
+	}
+	if o.paper != nil && o.Than == "" {
+		_, digits, _ := strings.Cut(strings.TrimSpace(strings.Split(o.Paper, "±")[0]), ".")
+		decimals = len(digits)
+	}
+	text := fmt.Sprintf("%s %s: %s", tick, o.Of, o.ours.text(decimals))
+	switch {
+	case constant:
+		text += " against " + minus(o.Than)
+	case o.than != nil:
+		text += " against " + o.than.text(decimals)
+	}
+	if o.difference != "" {
+		text += " (" + o.difference + ")"
+	}
+	return text
+}
+
+// rules says in words what the rules of checks are.
+func ruleInWords(k check) string {
+	name := k.Rule
+	if i := strings.LastIndex(k.Rule, " "); i > 0 {
+		name = k.Rule[:i]
+	}
+	limit := strings.TrimPrefix(k.Rule, name+" ")
+	switch name {
+	case "agree":
+		return "within " + limit + " standard errors of the difference"
+	case "above", "below":
+		if limit == "0" {
+			return name
+		}
+		if allowed, ok := strings.CutPrefix(limit, "-"); ok {
+			opposite := map[string]string{"above": "below", "below": "above"}[name]
+			return "not " + opposite + " by " + allowed + " standard errors of the difference"
+		}
+		return name + " by more than " + limit + " standard errors of the difference"
+	case "within":
+		return "within " + limit
+	case "at least", "at most":
+		return name + " " + minus(limit)
+	case "test":
+		return "a test of the code checks it"
+	}
+	return "a saved figure shows it"
+}
+
+// notes lists what claims say beside their numbers.
+func (s *site) notes(claims []claim) (string, error) {
+	var b strings.Builder
+	for _, c := range claims {
+		note, err := s.fill(c.Note)
+		if err != nil {
+			return "", err
+		}
+		if c.NotAttempted != "" {
+			note = "Not attempted. " + c.NotAttempted
+		}
+		if note != "" {
+			fmt.Fprintf(&b, "- *%s.* %s\n", c.Claim, note)
+		}
+	}
+	return b.String(), nil
+}
+
+// details lists the quotation, the rules and the outcomes of claims.
+func details(claims []claim) string {
+	var b strings.Builder
+	b.WriteString("<details><summary>Quotations, rules and all comparisons</summary>\n\n")
+	for _, c := range claims {
+		fmt.Fprintf(&b, "**%s** (%s). “%s”\n\n", c.Claim, c.Section, c.Quote)
+		for _, o := range c.outcomes {
+			if c.NotAttempted == "" {
+				fmt.Fprintf(&b, "- %s. Rule: %s.\n", o.sentence(), ruleInWords(o.check))
+			}
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString("</details>\n\n")
+	return b.String()
+}
+
+// minus writes the minus sign of a number as typed in YAML.
+func minus(text string) string {
+	if strings.HasPrefix(text, "-") {
+		return "−" + text[1:]
+	}
+	return text
+}

@@ -1,0 +1,256 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/method"
+)
+
+// estimate is a mean over seeds.
+type estimate struct {
+	mean, stdErr float64            // stdErr is NaN where there is one value only
+	bySeed       map[uint64]float64 // nil where the value is not a mean over seeds
+}
+
+// results are the stored rows and records, read when they are first asked for.
+type results struct {
+	root    string
+	rows    map[string][]experiment.Row
+	records map[string]*experiment.Record
+}
+
+func newResults(root string) *results {
+	return &results{root: root, rows: map[string][]experiment.Row{}, records: map[string]*experiment.Record{}}
+}
+
+// read returns the stored rows and the record of an experiment; name is its folder in results.
+func (r *results) read(name string) ([]experiment.Row, *experiment.Record, error) {
+	if r.records[name] == nil {
+		rows, record, err := experiment.ReadResults(filepath.Join(r.root, "results", name))
+		if err != nil {
+			return nil, nil, err
+		}
+		r.rows[name], r.records[name] = rows, record
+	}
+	return r.rows[name], r.records[name], nil
+}
+
+// choice says which rows make an estimate. It is written as
+//
+//	EXPERIMENT METHOD METRIC [environment=E] [demos=N] [seeds=A-B] [take=T] [from=X]
+//
+// METRIC and E are regular expressions for the whole name. T is mean (the default: of one value a seed), spread (their
+// standard deviation), min, max or maxabs (of all values that fit). from=X takes the distance |estimate − X| instead.
+// Of a folder with demonstrations, as expert-lunarlander, METHOD is demonstrator and METRIC return or log_likelihood.
+type choice struct {
+	experiment, method  string
+	metric, environment *regexp.Regexp
+	demos               int // -1 for any
+	seeds               [2]uint64
+	take                string
+	from                float64 // NaN for none
+}
+
+func parseChoice(text string) (choice, error) {
+	fields := strings.Fields(text)
+	if len(fields) < 3 {
+		return choice{}, fmt.Errorf("%q: want EXPERIMENT METHOD METRIC and options", text)
+	}
+	c := choice{experiment: fields[0], method: method.Canonical(fields[1]), demos: -1, take: "mean", from: math.NaN(),
+		seeds: [2]uint64{0, math.MaxUint64}}
+	whole := func(pattern string) (*regexp.Regexp, error) { return regexp.Compile("^(?:" + pattern + ")$") }
+	var err error
+	if c.metric, err = whole(fields[2]); err != nil {
+		return c, fmt.Errorf("%q: %w", text, err)
+	}
+	for _, option := range fields[3:] {
+		key, value, _ := strings.Cut(option, "=")
+		switch key {
+		case "environment":
+			c.environment, err = whole(value)
+		case "demos":
+			c.demos, err = strconv.Atoi(value)
+		case "seeds":
+			_, err = fmt.Sscanf(value, "%d-%d", &c.seeds[0], &c.seeds[1])
+		case "from":
+			c.from, err = strconv.ParseFloat(value, 64)
+		case "take":
+			c.take = value
+			if !slices.Contains([]string{"mean", "spread", "min", "max", "maxabs"}, value) {
+				err = fmt.Errorf("take=%s: want mean, spread, min, max or maxabs", value)
+			}
+		default:
+			err = fmt.Errorf("unknown option %q", key)
+		}
+		if err != nil {
+			return c, fmt.Errorf("%q: %w", text, err)
+		}
+	}
+	return c, nil
+}
+
+// fits reports whether a row is among those chosen.
+func (c choice) fits(r experiment.Row) bool {
+	return r.Method == c.method && c.metric.MatchString(r.Metric) && (c.demos < 0 || r.Demos == c.demos) &&
+		(c.environment == nil || c.environment.MatchString(r.Environment)) &&
+		r.Seed >= c.seeds[0] && r.Seed <= c.seeds[1]
+}
+
+// estimate computes what a choice describes.
+func (r *results) estimate(text string) (*estimate, error) {
+	c, err := parseChoice(text)
+	if err != nil {
+		return nil, err
+	}
+	if c.method == "demonstrator" {
+		e, err := r.demonstrator(c)
+		if err != nil {
+			return nil, fmt.Errorf("%q: %w", text, err)
+		}
+		return e, nil
+	}
+	rows, _, err := r.read(c.experiment)
+	if err != nil {
+		return nil, fmt.Errorf("%q: %w", text, err)
+	}
+	bySeed := map[uint64]float64{}
+	var values []float64
+	for _, row := range rows {
+		if !c.fits(row) {
+			continue
+		}
+		if _, twice := bySeed[row.Seed]; twice && (c.take == "mean" || c.take == "spread") {
+			return nil, fmt.Errorf("%q: more than one row of seed %d; choose an environment, demos or a metric", text,
+				row.Seed)
+		}
+		bySeed[row.Seed] = row.Value
+		values = append(values, row.Value)
+	}
+	if len(values) == 0 {
+		return nil, fmt.Errorf("%q: no row of results/%s fits", text, c.experiment)
+	}
+	e := &estimate{stdErr: math.NaN()}
+	switch c.take {
+	case "mean":
+		e.mean, e.bySeed = stat.Mean(values, nil), bySeed
+		if n := len(values); n > 1 {
+			e.stdErr = stat.StdErr(stat.StdDev(values, nil), float64(n))
+		}
+	case "spread":
+		e.mean = stat.StdDev(values, nil)
+	case "min":
+		e.mean = slices.Min(values)
+	case "max":
+		e.mean = slices.Max(values)
+	case "maxabs":
+		e.mean = math.Max(slices.Max(values), -slices.Min(values))
+	}
+	if !math.IsNaN(c.from) {
+		e.mean, e.bySeed = math.Abs(e.mean-c.from), nil
+	}
+	return e, nil
+}
+
+// demonstrator reads what the description of stored demonstrations says.
+func (r *results) demonstrator(c choice) (*estimate, error) {
+	text, err := os.ReadFile(filepath.Join(r.root, "results", c.experiment, "demos.json"))
+	if err != nil {
+		return nil, err
+	}
+	var d struct {
+		Trajectories float64
+		Returns      struct{ Mean, Std float64 }
+		Statistics   map[string]float64
+	}
+	if err := json.Unmarshal(text, &d); err != nil {
+		return nil, err
+	}
+	switch likelihood, ok := d.Statistics["log_likelihood"]; {
+	case c.metric.MatchString("return") && d.Trajectories > 0:
+		return &estimate{mean: d.Returns.Mean, stdErr: d.Returns.Std / math.Sqrt(d.Trajectories)}, nil
+	case c.metric.MatchString("log_likelihood") && ok:
+		return &estimate{mean: likelihood, stdErr: math.NaN()}, nil
+	}
+	return nil, fmt.Errorf("demos.json does not say it")
+}
+
+// difference returns a − b and its standard error: of the paired differences where both are means over the same seeds,
+// else √(se(a)² + se(b)²), an unknown one counting as 0. The error is 0 where none is known.
+func difference(a, b *estimate) (mean, stdErr float64) {
+	mean = a.mean - b.mean
+	if len(a.bySeed) > 1 && len(a.bySeed) == len(b.bySeed) {
+		var paired []float64
+		for _, seed := range sortedKeys(a.bySeed) {
+			if v, ok := b.bySeed[seed]; ok {
+				paired = append(paired, a.bySeed[seed]-v)
+			}
+		}
+		if n := len(paired); n == len(a.bySeed) {
+			return mean, stat.StdErr(stat.StdDev(paired, nil), float64(n))
+		}
+	}
+	return mean, math.Hypot(known(a.stdErr), known(b.stdErr))
+}
+
+func known(stdErr float64) float64 {
+	if math.IsNaN(stdErr) {
+		return 0
+	}
+	return stdErr
+}
+
+// decimals returns how many decimals a number is written with: one or two digits of its standard error, such that they
+// are at most 29, or three of itself.
+func (e *estimate) decimals() int {
+	digits, size := 2.0, known(e.stdErr)
+	if size == 0 {
+		digits, size = 3, math.Abs(e.mean)
+	}
+	if size == 0 {
+		return 0
+	}
+	exponent := math.Floor(math.Log10(size))
+	if digits == 2 && size/math.Pow(10, exponent) >= 2.95 {
+		digits = 1
+	}
+	return int(min(max(digits-1-exponent, 0), 6))
+}
+
+// text writes an estimate with so many decimals, with its standard error if that is known and not 0.
+func (e *estimate) text(decimals int) string {
+	if known(e.stdErr) == 0 {
+		return number(e.mean, decimals)
+	}
+	return number(e.mean, decimals) + " ± " + number(e.stdErr, decimals)
+}
+
+// number writes a number with a minus sign, and without one if all digits are zero.
+func number(v float64, decimals int) string {
+	s := strconv.FormatFloat(v, 'f', decimals, 64)
+	if rest, ok := strings.CutPrefix(s, "-"); ok {
+		if strings.Trim(rest, "0.") == "" {
+			return rest
+		}
+		return "−" + rest
+	}
+	return s
+}
+
+func signed(v float64, decimals int) string {
+	s := number(v, decimals)
+	if v > 0 && strings.Trim(s, "0.") != "" {
+		return "+" + s
+	}
+	return s
+}

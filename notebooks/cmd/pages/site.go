@@ -1,0 +1,645 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/template"
+	"time"
+
+	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/widgets"
+)
+
+// layout is notebooks/pages/pages.yaml: what pages, tables and figures there are.
+type layout struct {
+	Pages     []page             `yaml:"pages"`
+	Tables    map[string]tableOf `yaml:"tables"`
+	Notebooks []entry            `yaml:"notebooks"`
+	Shown     []shown            `yaml:"shown"`
+}
+
+// shown is a figure of a notebook that another page shows: the first whose description holds the words.
+type shown struct {
+	Notebook string `yaml:"notebook"`
+	Words    string `yaml:"words"`
+	Path     string `yaml:"path"` // of the PNG, from the root
+}
+
+// page is a page of an experiment, around the prose of its name.
+type page struct {
+	Name        string       `yaml:"name"`
+	Title       string       `yaml:"title"`
+	Experiments []string     `yaml:"experiments"` // folders in results
+	Command     string       `yaml:"command"`     // other than `qvirl run EXPERIMENT --scale paper`
+	Notebook    string       `yaml:"notebook"`    // that gets its box; empty for none
+	Says        string       `yaml:"says"`        // what the paper says; a template, as all texts here
+	Found       string       `yaml:"found"`       // what was found
+	Verdict     string       `yaml:"verdict"`     // of pages without claims of the paper's, such as "beyond the paper"
+	Figure      *figureOf    `yaml:"figure"`
+	Picture     *storedImage `yaml:"picture"` // a file instead of a figure
+}
+
+// storedImage is a picture that another command has made.
+type storedImage struct {
+	Path string `yaml:"path"` // from the page
+	Alt  string `yaml:"alt"`
+}
+
+// entry is a line of the gallery. A notebook that does not exist yet is left out.
+type entry struct {
+	Name  string `yaml:"name"`
+	Title string `yaml:"title"`
+	Line  string `yaml:"line"`
+	// Figure is the number of the picture that becomes the thumbnail, from 0, the first by default; the last picture
+	// where there are fewer.
+	Figure int `yaml:"figure"`
+}
+
+// site holds all that pages are made of, and the files that are made.
+type site struct {
+	root    string
+	options options
+	results *results
+	ledger  *ledger
+	layout  *layout
+	files   map[string][]byte // by path from the root
+	used    map[string]bool   // the tables that some page shows
+}
+
+const banner = "<!-- Made by `go run ./notebooks/cmd/pages` from claims.yaml, pages/pages.yaml, pages/prose and " +
+	"results; edit those. -->\n\n"
+
+// options say what is made.
+type options struct {
+	notebooks bool // boxes and thumbnails, too
+	pictures  bool // their bytes; else they are nil
+}
+
+// build makes all files.
+func build(root string, opts options) (*site, error) {
+	s := &site{root: root, options: opts, results: newResults(root), layout: new(layout), files: map[string][]byte{},
+		used: map[string]bool{}}
+	var err error
+	if err = readYAML(filepath.Join(root, "notebooks", "pages", "pages.yaml"), s.layout); err != nil {
+		return nil, err
+	}
+	if s.ledger, err = readLedger(root, s.results); err != nil {
+		return nil, err
+	}
+	names := map[string]bool{}
+	for _, p := range s.layout.Pages {
+		names[p.Name] = true
+		if err := s.makePage(p); err != nil {
+			return nil, fmt.Errorf("page %s: %w", p.Name, err)
+		}
+		if p.Notebook != "" && opts.notebooks {
+			if err := s.makeBox(p); err != nil {
+				return nil, fmt.Errorf("notebook %s: %w", p.Notebook, err)
+			}
+		}
+	}
+	for _, c := range s.ledger.Claims {
+		if !names[c.Page] {
+			return nil, fmt.Errorf("claims.yaml: %q: there is no page %q", c.Claim, c.Page)
+		}
+	}
+	if opts.notebooks {
+		if err := s.makeThumbnails(); err != nil {
+			return nil, err
+		}
+		for _, f := range s.layout.Shown {
+			if err := s.copyFigure(f); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for path, prose := range map[string]string{
+		"notebooks/REPRODUCTION.md": "REPRODUCTION.md", "notebooks/README.md": "README.md",
+	} {
+		text, err := s.prose(prose)
+		if err != nil {
+			return nil, err
+		}
+		s.files[path] = []byte(banner + text + "\n")
+	}
+	for _, name := range sortedKeys(s.layout.Tables) {
+		if !s.used[name] {
+			return nil, fmt.Errorf("pages.yaml: no page shows the table %s", name)
+		}
+	}
+	return s, nil
+}
+
+// claimsOf returns the claims of a page.
+func (s *site) claimsOf(name string) []claim {
+	return slices.DeleteFunc(slices.Clone(s.ledger.Claims), func(c claim) bool { return c.Page != name })
+}
+
+// verdictOf sums the verdicts of a page's claims up.
+func (s *site) verdictOf(p page) string {
+	counts := map[verdict]int{}
+	claims := s.claimsOf(p.Name)
+	for _, c := range claims {
+		counts[c.verdict]++
+	}
+	attempted := len(claims) - counts[notAttempted]
+	switch {
+	case len(claims) == 0:
+		return p.Verdict
+	case attempted == 0:
+		return "Not attempted"
+	case counts[reproduced] == len(claims):
+		return "Reproduced"
+	case counts[not] == attempted:
+		return "Not reproduced"
+	case counts[reproduced] == 0 && counts[not] > counts[partly]:
+		return "Mostly not reproduced"
+	}
+	return "Partly reproduced"
+}
+
+// counted says how many claims have which verdict.
+func (s *site) counted(claims []claim) string {
+	counts := map[verdict]int{}
+	for _, c := range claims {
+		counts[c.verdict]++
+	}
+	var parts []string
+	for _, v := range []verdict{reproduced, partly, not, notAttempted} {
+		if counts[v] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", counts[v], v))
+		}
+	}
+	noun := "claims"
+	if len(claims) == 1 {
+		noun = "claim"
+	}
+	return fmt.Sprintf("%d %s: %s", len(claims), noun, strings.Join(parts, ", "))
+}
+
+// makePage writes a page, and the figure beside it.
+func (s *site) makePage(p page) error {
+	says, err := s.fill(p.Says)
+	if err != nil {
+		return err
+	}
+	found, err := s.fill(p.Found)
+	if err != nil {
+		return err
+	}
+	prose, err := s.prose(p.Name + ".md")
+	if err != nil {
+		return err
+	}
+	why, rest, _ := strings.Cut(prose, "\n## ")
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s# %s\n\n", banner, p.Title)
+	claims := s.claimsOf(p.Name)
+	fmt.Fprintf(&b, "**%s.** ", s.verdictOf(p))
+	if says != "" {
+		fmt.Fprintf(&b, "The paper: %s ", says)
+	}
+	fmt.Fprintf(&b, "Found: %s\n\n", found)
+	switch {
+	case p.Picture != nil:
+		fmt.Fprintf(&b, "![%s](%s)\n\n", p.Picture.Alt, p.Picture.Path)
+	case p.Figure != nil:
+		if err := s.makeFigure(p.Name, *p.Figure); err != nil {
+			return fmt.Errorf("figure: %w", err)
+		}
+		fmt.Fprintf(&b, "![%s](figures/%s.svg)\n\n", p.Figure.Title, p.Name)
+		fmt.Fprintf(&b, "<sub>[PNG](figures/%[1]s.png) · [numbers as CSV](figures/%[1]s.csv)</sub>\n\n", p.Name)
+	}
+	b.WriteString(strings.TrimSpace(why) + "\n\n")
+	if len(claims) > 0 {
+		notes, err := s.notes(claims)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&b, "## Claim by claim\n\n%s.\n\n%s\n%s\n%s", s.counted(claims),
+			s.claimTable(claims, false), notes, details(claims))
+	}
+	if len(p.Experiments) > 0 {
+		b.WriteString("## Compute it again\n\n")
+		text, err := s.provenance(p)
+		if err != nil {
+			return err
+		}
+		b.WriteString(text)
+	}
+	if rest != "" {
+		b.WriteString("## " + strings.TrimSpace(rest) + "\n\n")
+	}
+	b.WriteString("[All claims](../REPRODUCTION.md) · [all notebooks](../README.md)\n")
+	s.files["notebooks/pages/"+p.Name+".md"] = []byte(b.String())
+	return nil
+}
+
+// makeBox writes the verdict into the page's notebook.
+func (s *site) makeBox(p page) error {
+	nb, err := readNotebook(s.root, p.Notebook)
+	if err != nil {
+		return err
+	}
+	says, err := s.fill(p.Says)
+	if err != nil {
+		return err
+	}
+	found, err := s.fill(p.Found)
+	if err != nil {
+		return err
+	}
+	box := fmt.Sprintf("> **%s.** ", s.verdictOf(p))
+	if says != "" {
+		box += "*The paper:* " + says + " "
+	}
+	box += fmt.Sprintf("*Found:* %s [More](pages/%s.md), [all claims](REPRODUCTION.md).", found, p.Name)
+	text, err := nb.withBox(box)
+	if err != nil {
+		return err
+	}
+	s.files["notebooks/"+p.Notebook+".ipynb"] = text
+	return nil
+}
+
+// makeThumbnails makes a small picture of each notebook of the gallery, and refuses notebooks that have no line there.
+func (s *site) makeThumbnails() error {
+	paths, err := filepath.Glob(filepath.Join(s.root, "notebooks", "*.ipynb"))
+	if err != nil {
+		return err
+	}
+	for _, path := range paths {
+		name := strings.TrimSuffix(filepath.Base(path), ".ipynb")
+		i := slices.IndexFunc(s.layout.Notebooks, func(e entry) bool { return e.Name == name })
+		if i < 0 {
+			return fmt.Errorf("pages.yaml: notebooks has no line for %s", name)
+		}
+		nb, err := readNotebook(s.root, name)
+		if err != nil {
+			return err
+		}
+		pictures := slices.DeleteFunc(nb.figures(), func(f figure) bool { return f.png == nil })
+		if len(pictures) == 0 {
+			continue
+		}
+		var small []byte
+		if s.options.pictures {
+			n := min(s.layout.Notebooks[i].Figure, len(pictures)-1)
+			if small, err = thumbnail(pictures[n].png); err != nil {
+				return fmt.Errorf("notebook %s: %w", name, err)
+			}
+		}
+		s.files[thumbnailPath(name)] = small
+	}
+	return nil
+}
+
+// copyFigure writes a figure of a notebook to a file.
+func (s *site) copyFigure(f shown) error {
+	nb, err := readNotebook(s.root, f.Notebook)
+	if err != nil {
+		return err
+	}
+	for _, picture := range nb.figures() {
+		if picture.png != nil && strings.Contains(picture.description, f.Words) {
+			s.files[f.Path] = picture.png
+			return nil
+		}
+	}
+	return fmt.Errorf("pages.yaml: shown: no figure of %s is described by %q", f.Notebook, f.Words)
+}
+
+func thumbnailPath(notebook string) string { return "notebooks/figures/thumb-" + notebook + ".png" }
+
+// prose fills the placeholders of a prose file.
+func (s *site) prose(name string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(s.root, "notebooks", "pages", "prose", name))
+	if err != nil {
+		return "", err
+	}
+	out, err := s.fill(string(text))
+	if err != nil {
+		return "", fmt.Errorf("prose %s: %w", name, err)
+	}
+	return out, nil
+}
+
+// fill replaces the placeholders of a text:
+//
+//	{{row "EXPERIMENT METHOD METRIC …" [decimals]}}        mean ± standard error
+//	{{mean "EXPERIMENT METHOD METRIC …" [decimals]}}       the mean alone
+//	{{diff "EXPERIMENT …" "EXPERIMENT …" [decimals]}}      first less second ± its standard error, paired where it can be
+//	{{paper "EXPERIMENT METHOD METRIC …"}}                 what the paper has for these rows, by the ledger
+//	{{count "EXPERIMENT METHOD METRIC" VALUE}}             how many rows have the value; countFrom: or more
+//	{{apart "EXPERIMENT METHOD METRIC …"}}                 our difference from that, in standard errors
+//	{{table "NAME"}}                                       a table of pages.yaml
+//	{{gallery}}, {{claims}}, {{counted}}                   the notebooks, all claims, their verdicts counted
+//	{{answers}}, {{zooSize}}, {{zooRight "METHOD"}}, {{zooSaid "METHOD"}}   the zoo's answers by kind, its problems, right
+//	                                                      ones, and those that say so
+func (s *site) fill(text string) (string, error) {
+	t, err := template.New("prose").Option("missingkey=error").Funcs(template.FuncMap{
+		"row":  func(c string, d ...int) (string, error) { return s.write(c, true, d) },
+		"mean": func(c string, d ...int) (string, error) { return s.write(c, false, d) },
+		"diff": s.diff, "table": s.table, "gallery": s.gallery, "claims": s.allClaims, "answers": s.answers,
+		"apart": s.apart, "count": s.count, "paper": s.paperText,
+		"countFrom": s.countFrom,
+		"zooSize": func() (int, error) {
+			n, err := s.zooCounts("fit")
+			return n[0] + n[1] + n[2] + n[3] + n[4], err
+		},
+		"zooRight": func(name string) (int, error) { n, err := s.zooCounts(name); return n[0] + n[3], err },
+		"zooSaid":  func(name string) (int, error) { n, err := s.zooCounts(name); return n[0], err },
+		"counted":  func() string { return s.counted(s.ledger.Claims) },
+	}).Parse(text)
+	if err != nil {
+		return "", err
+	}
+	var b bytes.Buffer
+	if err := t.Execute(&b, nil); err != nil {
+		return "", err
+	}
+	return strings.TrimSpace(b.String()), nil
+}
+
+func (s *site) write(text string, withError bool, decimals []int) (string, error) {
+	e, err := s.results.estimate(text)
+	if err != nil {
+		return "", err
+	}
+	d := e.decimals()
+	if len(decimals) > 0 {
+		d = decimals[0]
+	}
+	if !withError {
+		return number(e.mean, d), nil
+	}
+	return e.text(d), nil
+}
+
+func (s *site) diff(a, b string, decimals ...int) (string, error) {
+	x, err := s.results.estimate(a)
+	if err != nil {
+		return "", err
+	}
+	y, err := s.results.estimate(b)
+	if err != nil {
+		return "", err
+	}
+	d, se := difference(x, y)
+	e := estimate{mean: d, stdErr: se}
+	n := e.decimals()
+	if len(decimals) > 0 {
+		n = decimals[0]
+	}
+	return e.text(n), nil
+}
+
+// paperText returns what the paper has for a choice of rows.
+func (s *site) paperText(choice string) (string, error) {
+	p := s.paperOf(choice)
+	if p == nil {
+		return "", fmt.Errorf("the ledger has no number of the paper for %q", choice)
+	}
+	return p.text(p.decimals()), nil
+}
+
+// apart returns the difference of ours from the paper's in standard errors.
+func (s *site) apart(choice string) (string, error) {
+	e, err := s.results.estimate(choice)
+	if err != nil {
+		return "", err
+	}
+	p := s.paperOf(choice)
+	if p == nil {
+		return "", fmt.Errorf("the ledger has no number of the paper for %q", choice)
+	}
+	d, se := difference(e, p)
+	return signed(d/se, 0), nil
+}
+
+// count returns how many rows of a choice have a value.
+func (s *site) count(text string, value float64) (int, error) {
+	return s.countIf(text, func(v float64) bool { return v == value })
+}
+
+// countFrom returns how many rows of a choice have a value or more.
+func (s *site) countFrom(text string, value float64) (int, error) {
+	return s.countIf(text, func(v float64) bool { return v >= value })
+}
+
+func (s *site) countIf(text string, holds func(float64) bool) (int, error) {
+	c, err := parseChoice(text)
+	if err != nil {
+		return 0, err
+	}
+	rows, _, err := s.results.read(c.experiment)
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, r := range rows {
+		if c.fits(r) && holds(r.Value) {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// provenance says how a page's rows are computed again, and how they were.
+func (s *site) provenance(p page) (string, error) {
+	var b strings.Builder
+	b.WriteString("```sh\n")
+	if p.Command != "" {
+		b.WriteString(strings.TrimSpace(p.Command) + "\n")
+	} else {
+		for _, name := range p.Experiments {
+			fmt.Fprintf(&b, "go run ./qvirl/cmd/qvirl run %s --scale paper --out DIR   # rows and their record\n", name)
+		}
+	}
+	b.WriteString("go run ./notebooks/cmd/pages   # this page, from the stored rows\n```\n\n")
+	b.WriteString("| rows | computed | time | on | commit |\n|:--|:--|:--|:--|:--|\n")
+	for _, name := range p.Experiments {
+		_, record, err := s.results.read(name)
+		if err != nil {
+			return "", err
+		}
+		folder := "../../results/" + name
+		link := fmt.Sprintf("[%s](%s/rows.csv) ([record](%[2]s/run.json))", name, folder)
+		fmt.Fprintf(&b, "| %s | %s |\n", link, described(record))
+		for i := range record.Renewals {
+			r := record.Renewals[i]
+			fmt.Fprintf(&b, "| of these, %s | %s |\n", strings.Join(r.Methods, ", "), described(&r.Run))
+		}
+	}
+	if p.Notebook != "" {
+		fmt.Fprintf(&b, "\nNotebook: [%s](../%[1]s.ipynb), `go run ./kernel-setup run %[1]s`.\n", p.Notebook)
+	}
+	return b.String() + "\n", nil
+}
+
+// described returns the cells of a record: day, time, machine, commit.
+func described(r *experiment.Record) string {
+	var machines, commits []string
+	for _, m := range r.Machines {
+		name := strings.TrimSpace(fmt.Sprintf("%s, %d cores", cmp.Or(m.CPU, m.Arch), m.Cores))
+		if !slices.Contains(machines, name) {
+			machines = append(machines, name)
+		}
+		commit := m.Commit[:min(len(m.Commit), 9)]
+		if m.Dirty {
+			commit += " with changes"
+		}
+		if !slices.Contains(commits, commit) {
+			commits = append(commits, commit)
+		}
+	}
+	return fmt.Sprintf("%s | %s | %s | %s", r.Started.UTC().Format(time.DateOnly), duration(r),
+		strings.Join(machines, "; "), strings.Join(commits, ", "))
+}
+
+// duration says how long a run took: of processors if the record knows it, else by the clock.
+func duration(r *experiment.Record) string {
+	kind, seconds := "of processor time", r.Processor
+	if len(seconds) == 0 {
+		kind, seconds = "by the clock", r.Seconds
+	}
+	total := 0.0
+	for _, name := range sortedKeys(seconds) {
+		total += seconds[name]
+	}
+	switch {
+	case total < 1:
+		return "under 1 s " + kind
+	case total < 90:
+		return fmt.Sprintf("%s s %s", number(total, 0), kind)
+	}
+	return fmt.Sprintf("%s min %s", number(total/60, 0), kind)
+}
+
+// gallery lists the notebooks that exist.
+func (s *site) gallery() (string, error) {
+	var b strings.Builder
+	b.WriteString("| | notebook | what it shows |\n|:--|:--|:--|\n")
+	for _, e := range s.layout.Notebooks {
+		if _, err := os.Stat(filepath.Join(s.root, "notebooks", e.Name+".ipynb")); errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		line, err := s.fill(e.Line)
+		if err != nil {
+			return "", err
+		}
+		verdict := ""
+		for _, p := range s.layout.Pages {
+			if p.Notebook == e.Name {
+				verdict = fmt.Sprintf(" **%s** ([page](pages/%s.md)).", s.verdictOf(p), p.Name)
+			}
+		}
+		picture, path := "", thumbnailPath(e.Name)
+		if _, err := os.Stat(filepath.Join(s.root, path)); err == nil || has(s.files, path) {
+			picture = fmt.Sprintf(`<a href="%[1]s.ipynb"><img src="figures/thumb-%[1]s.png" width="180" alt="%[2]s"></a>`,
+				e.Name, e.Title)
+		}
+		fmt.Fprintf(&b, "| %s | [%s](%s.ipynb) | %s%s |\n", picture, e.Title, e.Name, line, verdict)
+	}
+	return b.String(), nil
+}
+
+// zooMethods are the methods that answer the zoo.
+var zooMethods = []string{"fit", "reference", "qvirl-matched", "qvirl", "valuewalk"}
+
+// zooCounts counts a method's answers: right and says so; wrong and says so; wrong, trusted; right, doubted; none.
+func (s *site) zooCounts(name string) (n [5]int, err error) {
+	rows, _, err := s.results.read("zoo")
+	if err != nil {
+		return n, err
+	}
+	value, problems := map[[2]string]float64{}, map[string]bool{}
+	for _, r := range rows {
+		if r.Method == name {
+			value[[2]string{r.Environment, r.Metric}] = r.Value
+			problems[r.Environment] = true
+		}
+	}
+	for problem := range problems {
+		right, claims := value[[2]string{problem, "right"}] == 1, value[[2]string{problem, "claims"}] == 1
+		switch {
+		case value[[2]string{problem, "failed"}] == 1:
+			n[4]++
+		case right && claims:
+			n[0]++
+		case right:
+			n[3]++
+		case claims:
+			n[2]++
+		default:
+			n[1]++
+		}
+	}
+	return n, nil
+}
+
+// answers is the table of the zoo's answers by kind.
+func (s *site) answers() (string, error) {
+	var b strings.Builder
+	b.WriteString("| | right, says so | wrong, says so | wrong, trusted | right, doubted | no answer |\n" +
+		"|:--|--:|--:|--:|--:|--:|\n")
+	for _, name := range zooMethods {
+		n, err := s.zooCounts(name)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&b, "| `%s` | %d | %d | %d | %d | %d |\n", name, n[0], n[1], n[2], n[3], n[4])
+	}
+	return b.String(), nil
+}
+
+// makeFigure draws a page's figure: SVG, PNG, and its numbers as CSV.
+func (s *site) makeFigure(name string, f figureOf) error {
+	drawing, err := s.drawing(f)
+	if err != nil {
+		return err
+	}
+	drawn, err := drawing.Figure()
+	if err != nil {
+		return err
+	}
+	for ending, write := range map[string]func() ([]byte, error){"svg": drawn.SVG, "png": drawn.PNG, "csv": drawn.CSV} {
+		var text []byte
+		if ending == "csv" || s.options.pictures {
+			if text, err = write(); err != nil {
+				return err
+			}
+		}
+		s.files["notebooks/pages/figures/"+name+"."+ending] = text
+	}
+	return nil
+}
+
+// value returns an estimate for a figure, nil where there is none.
+func value(e *estimate) *widgets.Estimate {
+	if e == nil {
+		return nil
+	}
+	return widgets.Value(e.mean, e.stdErr)
+}
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
+
+func has[K comparable, V any](m map[K]V, key K) bool { _, ok := m[key]; return ok }
+
+// sortedBy returns the keys of counts, the most frequent first, equally frequent ones by key.
+func sortedBy[K comparable](counts map[K]int, key func(K) uint32) []K {
+	return slices.SortedFunc(maps.Keys(counts), func(a, b K) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(key(a), key(b)))
+	})
+}
+
+var nan = math.NaN()

@@ -1,0 +1,275 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-birl/birl/widgets"
+)
+
+// tableOf describes a table of stored rows: a row for each method, and columns of metrics, or of numbers of
+// demonstrations, or of environments.
+type tableOf struct {
+	Experiment string              `yaml:"experiment"`
+	Rows       []rowOf             `yaml:"rows"`
+	Columns    []column            `yaml:"columns"`
+	Published  map[string][]string `yaml:"published"` // by method, one for each column, of others than the paper
+	Head       string              `yaml:"head"`      // of the first column; "method" by default
+	Flip       bool                `yaml:"flip"`      // columns become rows
+	Against    string              `yaml:"against"`   // a method that is subtracted from all, seed by seed
+}
+
+// rowOf is a method; Title, if it is not empty, is what it is called.
+type rowOf struct {
+	Method string `yaml:"method"`
+	Title  string `yaml:"title"`
+	// Choose are options of the choice of rows, as in "environment=E"; Metric, if it is not empty, replaces the
+	// column's.
+	Choose     string `yaml:"choose"`
+	Metric     string `yaml:"metric"`
+	Experiment string `yaml:"experiment"` // other than the table's
+}
+
+type column struct {
+	Title    string   `yaml:"title"`
+	Metric   string   `yaml:"metric"`
+	Less     string   `yaml:"less"` // a metric that is subtracted, seed by seed
+	Choose   string   `yaml:"choose"`
+	Decimals int      `yaml:"decimals"`
+	Target   *float64 `yaml:"target"` // of a figure
+	Best     string   `yaml:"best"`   // high or low: the arrow in the head
+}
+
+func (c column) head() string {
+	switch c.Best {
+	case "high":
+		return c.Title + " ↑"
+	case "low":
+		return c.Title + " ↓"
+	}
+	return c.Title
+}
+
+// choice returns what a cell of the table is.
+func (t tableOf) choice(r rowOf, c column) string {
+	metric, experiment := c.Metric, t.Experiment
+	if r.Metric != "" {
+		metric = r.Metric
+	}
+	if r.Experiment != "" {
+		experiment = r.Experiment
+	}
+	words := []string{experiment, r.Method, metric, r.Choose, c.Choose}
+	return strings.Join(strings.Fields(strings.Join(words, " ")), " ")
+}
+
+func (r rowOf) title() string {
+	if r.Title != "" {
+		return r.Title
+	}
+	return widgets.Label(r.Method)
+}
+
+// paperOf returns what the paper has for a choice of rows, by the ledger; nil where it has nothing.
+func (s *site) paperOf(choice string) *estimate {
+	for _, c := range s.ledger.Claims {
+		for _, o := range c.outcomes {
+			if o.paper != nil && o.Than == "" && strings.Join(strings.Fields(o.Ours), " ") == choice {
+				return o.paper
+			}
+		}
+	}
+	return nil
+}
+
+// table writes a table in Markdown. In parentheses stands what the paper has, or others have published.
+func (s *site) table(name string) (string, error) {
+	t, ok := s.layout.Tables[name]
+	if !ok {
+		return "", fmt.Errorf("pages.yaml: there is no table %q", name)
+	}
+	s.used[name] = true
+	head := []string{t.Head}
+	if t.Head == "" {
+		head[0] = "method"
+	}
+	for _, c := range t.Columns {
+		head = append(head, c.head())
+	}
+	grid := [][]string{head}
+	for _, r := range t.Rows {
+		line := []string{r.title()}
+		for i, c := range t.Columns {
+			choice := t.choice(r, c)
+			e, err := s.results.estimate(choice)
+			if err != nil && strings.Contains(err.Error(), "no row of") {
+				line = append(line, "–")
+				continue
+			}
+			if err != nil {
+				return "", fmt.Errorf("table %s: %w", name, err)
+			}
+			other := ""
+			switch {
+			case t.Against != "":
+				other = t.choice(rowOf{Method: t.Against}, c)
+			case c.Less != "":
+				other = t.choice(r, column{Metric: c.Less, Choose: c.Choose})
+			}
+			if other != "" {
+				o, err := s.results.estimate(other)
+				if err != nil {
+					return "", fmt.Errorf("table %s: %w", name, err)
+				}
+				d, se := difference(e, o)
+				e = &estimate{mean: d, stdErr: se}
+			}
+			cell := e.text(c.Decimals)
+			if p := s.paperOf(choice); p != nil {
+				cell += " (" + number(p.mean, c.Decimals) + ")"
+			}
+			if p := t.Published[r.Method]; p != nil {
+				if len(p) != len(t.Columns) {
+					return "", fmt.Errorf("table %s: published: %s has %d numbers, want %d", name, r.Method, len(p),
+						len(t.Columns))
+				}
+				cell += " (" + p[i] + ")"
+			}
+			line = append(line, cell)
+		}
+		grid = append(grid, line)
+	}
+	for method := range t.Published {
+		if !slices.ContainsFunc(t.Rows, func(r rowOf) bool { return r.Method == method }) {
+			return "", fmt.Errorf("table %s: published: no row is of %s", name, method)
+		}
+	}
+	if t.Flip {
+		grid = transposed(grid)
+	}
+	return strings.TrimSpace(markdown(grid)), nil
+}
+
+func transposed(grid [][]string) [][]string {
+	out := make([][]string, len(grid[0]))
+	for i := range out {
+		for _, line := range grid {
+			out[i] = append(out[i], line[i])
+		}
+	}
+	return out
+}
+
+// markdown writes a table, its numbers aligned to the right.
+func markdown(grid [][]string) string {
+	var b strings.Builder
+	for i, line := range grid {
+		b.WriteString("| " + strings.Join(line, " | ") + " |\n")
+		if i == 0 {
+			b.WriteString("|:--" + strings.Repeat("|--:", len(line)-1) + "|\n")
+		}
+	}
+	return b.String()
+}
+
+// figureOf describes a page's figure: dots of a table, or curves over the number of demonstrations.
+type figureOf struct {
+	Title  string    `yaml:"title"`
+	Table  string    `yaml:"table"` // dots: rows are methods, columns are panels; with the paper's values
+	Only   []string  `yaml:"only"`  // the methods of the table that are drawn; all by default
+	Panels []panelOf `yaml:"panels"`
+}
+
+type panelOf struct {
+	Title      string            `yaml:"title"`
+	Experiment string            `yaml:"experiment"`
+	Metric     string            `yaml:"metric"`
+	Choose     string            `yaml:"choose"`
+	Methods    []string          `yaml:"methods"`
+	X          []int             `yaml:"x"` // numbers of demonstrations
+	XLabel     string            `yaml:"xlabel"`
+	YLabel     string            `yaml:"ylabel"`
+	Levels     map[string]string `yaml:"levels"` // choices of rows by name
+	Names      map[string]string `yaml:"names"`  // of methods, other than their labels
+	YRange     *[2]float64       `yaml:"yrange"`
+}
+
+// drawing returns the figure that is described.
+func (s *site) drawing(f figureOf) (widgets.Drawing, error) {
+	if f.Table != "" {
+		return s.dots(f)
+	}
+	out := widgets.Curves{Title: f.Title, Columns: len(f.Panels)}
+	if len(f.Panels) == 4 { // two rows of two
+		out.Columns = 2
+	}
+	for _, p := range f.Panels {
+		panel := widgets.CurvePanel{Title: p.Title, XLabel: p.XLabel, YLabel: p.YLabel, YRange: p.YRange}
+		for _, m := range p.Methods {
+			curve := widgets.Curve{Name: m, Points: len(p.X) < 12}
+			if p.Names[m] != "" {
+				curve.Name = p.Names[m]
+			}
+			for _, x := range p.X {
+				choice := fmt.Sprintf("%s %s %s demos=%d %s", p.Experiment, m, p.Metric, x, p.Choose)
+				e, err := s.results.estimate(choice)
+				if err != nil {
+					return nil, err
+				}
+				curve.X = append(curve.X, float64(x))
+				curve.Y, curve.StdErr = append(curve.Y, e.mean), append(curve.StdErr, e.stdErr)
+			}
+			panel.Curves = append(panel.Curves, curve)
+		}
+		for _, name := range sortedKeys(p.Levels) {
+			level, err := s.results.estimate(p.Levels[name])
+			if err != nil {
+				return nil, err
+			}
+			panel.Levels = append(panel.Levels, widgets.Level{Name: name, Y: level.mean})
+		}
+		out.Panels = append(out.Panels, panel)
+	}
+	return out, nil
+}
+
+// dots draws a table with the paper's values beside ours.
+func (s *site) dots(f figureOf) (widgets.Drawing, error) {
+	t, ok := s.layout.Tables[f.Table]
+	if !ok {
+		return nil, fmt.Errorf("pages.yaml: there is no table %q", f.Table)
+	}
+	s.used[f.Table] = true
+	out := widgets.Dots{Title: f.Title}
+	rows := slices.DeleteFunc(slices.Clone(t.Rows), func(r rowOf) bool {
+		return f.Only != nil && !slices.Contains(f.Only, r.Method)
+	})
+	for _, r := range rows {
+		name := r.Method
+		if r.Title != "" && widgets.Label(name) == name { // a name that the registry has no words for
+			name = r.Title
+		}
+		out.Methods = append(out.Methods, name)
+	}
+	for _, c := range t.Columns {
+		panel := widgets.DotPanel{Title: c.Title, Target: nan}
+		if c.Target != nil {
+			panel.Target = *c.Target
+		}
+		for _, r := range rows {
+			choice := t.choice(r, c)
+			e, err := s.results.estimate(choice)
+			if err != nil {
+				return nil, err
+			}
+			panel.Estimates = append(panel.Estimates, value(e))
+			panel.Published = append(panel.Published, value(s.paperOf(choice)))
+		}
+		if !slices.ContainsFunc(panel.Published, func(e *widgets.Estimate) bool { return e != nil }) {
+			panel.Published = nil
+		}
+		out.Panels = append(out.Panels, panel)
+	}
+	return out, nil
+}

@@ -1,0 +1,90 @@
+//go:build installed
+
+package inferencedata
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/go-birl/birl/envs/command"
+	"github.com/go-birl/birl/qvirl/summary"
+)
+
+// The real ArviZ opens what is written, draws it, and finds the numbers that this project finds: R̂, effective sample
+// sizes, intervals and Monte Carlo errors agree to 1e-6.
+func TestArviZ(t *testing.T) {
+	command.UseInstallation()
+	python := os.Getenv(command.PythonVariable)
+	for name, c := range map[string]struct{ pairs, beta bool }{"states": {}, "pairs": {true, true}} {
+		t.Run(name, func(t *testing.T) {
+			p := newProblem(t, c.pairs, c.beta)
+			p.StateNames = []string{"start", "größe Ω", "end"}
+			post := sample(t, p)
+			path := filepath.Join(t.TempDir(), "p.nc")
+			o := Options{Draws: 100, Seed: 1, Attributes: map[string]string{"method": "reference"}}
+			if err := Write(path, post, o); err != nil {
+				t.Fatal(err)
+			}
+			out, err := exec.Command(python, "testdata/look.py", path).Output()
+			if err != nil {
+				t.Fatalf("%v: %s", err, err.(*exec.ExitError).Stderr)
+			}
+			var got struct {
+				Summary       map[string]map[string]float64
+				ELPD          float64 `json:"elpd_loo"`
+				LogLikelihood float64 `json:"log_likelihood"`
+				Actions       []string
+				Groups        []string
+				Attributes    map[string]string
+				Dims          map[string][]string
+			}
+			if err := json.Unmarshal(out, &got); err != nil {
+				t.Fatal(err)
+			}
+			lines, err := summary.Table(post, 100, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(lines) != len(got.Summary) {
+				t.Errorf("%d lines, ArviZ has %d", len(lines), len(got.Summary))
+			}
+			for _, l := range lines {
+				theirs, ok := got.Summary[l.Name]
+				if !ok {
+					t.Errorf("ArviZ has no %s", l.Name)
+				}
+				for column, ours := range map[string]float64{"mean": l.Mean, "sd": l.Std, "hdi_3%": l.Low,
+					"hdi_97%": l.High, "mcse_mean": l.MeanError, "ess_bulk": l.BulkESS, "ess_tail": l.TailESS,
+					"r_hat": l.RHat} {
+					if !(math.Abs(theirs[column]-ours) <= 1e-6*(1e-3+math.Abs(ours))) {
+						t.Errorf("%s of %s: ArviZ has %.9g, we have %.9g", column, l.Name, theirs[column], ours)
+					}
+				}
+			}
+			// Leaving one decision out predicts it worse than with it, and better than by a fair coin.
+			if !(got.ELPD < got.LogLikelihood && got.ELPD > 4*math.Log(0.5)) {
+				t.Errorf("expected log density %g; of the decisions that were seen %g", got.ELPD, got.LogLikelihood)
+			}
+			if !reflect.DeepEqual(got.Actions, p.ActionNames) || got.Attributes["method"] != "reference" {
+				t.Errorf("actions %v, attributes %v", got.Actions, got.Attributes)
+			}
+			want := "chain draw state"
+			if c.pairs {
+				want += " action"
+			}
+			if dims := strings.Join(got.Dims["reward"], " "); dims != want {
+				t.Errorf("the reward's dimensions are %s, want %s", dims, want)
+			}
+			if groups := strings.Join(got.Groups, " "); groups !=
+				"constant_data log_likelihood observed_data posterior prior sample_stats" {
+				t.Errorf("groups %s", groups)
+			}
+		})
+	}
+}

@@ -1,0 +1,268 @@
+// Package inferencedata hands posteriors on to ArviZ: as netCDF files in the layout of InferenceData, which
+// arviz.from_netcdf opens.
+package inferencedata
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"strconv"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/go-birl/birl/envs/atomicfile"
+	"github.com/go-birl/birl/envs/netcdf"
+	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/mcmc"
+)
+
+// Options say what a file holds.
+type Options struct {
+	Draws      int               // of a posterior that does not consist of samples, and of the prior
+	Seed       uint64            // of these draws
+	Attributes map[string]string // of the file, such as the method
+}
+
+// chained is a posterior that consists of the samples of Markov chains.
+type chained interface {
+	Samples() *irl.Samples
+	Chains() int
+}
+
+// maxLikelihoods bounds the log-likelihoods of all draws and decisions, 1 GiB.
+const maxLikelihoods = 1 << 27
+
+// Write writes a posterior to a file, atomically; the folder must exist. The file has the groups (S states, A actions)
+//
+//	posterior        reward [chain, draw, state] or [chain, draw, state, action], value (V*) [chain, draw, state],
+//	                 q (Q*) [chain, draw, state, action], and beta [chain, draw] where β is inferred
+//	prior            reward, independent draws in one chain; beta likewise
+//	sample_stats     lp [chain, draw]: log-likelihood and log prior density, where the prior has one
+//	log_likelihood   demonstrated_action [chain, draw, decision]: log π(a|s) of each demonstrated decision
+//	observed_data    demonstrated_action [decision], by its number
+//	constant_data    demonstrated_state [decision], by its number
+//
+// with the names of states and actions as coordinates. The draws of a posterior that does not consist of chains are
+// independent, in one chain. Without demonstrations the last three groups are missing; log_likelihood is missing, too,
+// where it would hold more than 2²⁷ numbers, and the file's attribute left_out says so.
+func Write(path string, post irl.Posterior, o Options) error {
+	root, err := New(post, o)
+	if err != nil {
+		return err
+	}
+	if err := atomicfile.Write(path, func(w io.Writer) error { return netcdf.Write(w, root) }); err != nil {
+		return fmt.Errorf("inferencedata: %w", err)
+	}
+	return nil
+}
+
+// New returns what Write writes.
+func New(post irl.Posterior, o Options) (*netcdf.Group, error) {
+	if o.Draws < 2 {
+		return nil, fmt.Errorf("inferencedata: %d draws, want at least 2", o.Draws)
+	}
+	p, rng := post.Problem(), rand.New(rand.NewPCG(o.Seed, 0))
+	b := &builder{problem: p, chains: 1}
+	var err error
+	if c, ok := post.(chained); ok {
+		b.samples, b.chains = c.Samples(), c.Chains()
+	} else if b.samples, err = post.Sample(rng, o.Draws); err != nil {
+		return nil, fmt.Errorf("inferencedata: %w", err)
+	}
+	n, _ := b.samples.Reward.Dims()
+	b.draws = n / b.chains
+	root := &netcdf.Group{Attributes: map[string]string{"inference_library": "github.com/go-birl/birl"}}
+	for name, text := range o.Attributes {
+		root.Attributes[name] = text
+	}
+	likelihood := b.logLikelihoods()
+	prior, err := b.prior(rng, o.Draws)
+	if err != nil {
+		return nil, fmt.Errorf("inferencedata: %w", err)
+	}
+	stats := b.group("sample_stats", draw, b.lp(likelihood))
+	if s, ok := post.(interface{ Sampling() *mcmc.Diagnostics }); ok {
+		stats.Attributes = map[string]string{"acceptance": strconv.FormatFloat(s.Sampling().Acceptance, 'g', -1, 64)}
+	}
+	root.Groups = append(root.Groups, b.posterior(), *prior, stats)
+	if len(p.Demos) == 0 {
+		return root, nil
+	}
+	actions, states := make([]int64, len(p.Demos)), make([]int64, len(p.Demos))
+	for i, d := range p.Demos {
+		actions[i], states[i] = int64(d.Action), int64(d.State)
+	}
+	if len(p.Demos)*n > maxLikelihoods {
+		root.Attributes["left_out"] = fmt.Sprintf("log_likelihood: %d decisions in %d draws", len(p.Demos), n)
+	} else {
+		each := make([]float64, 0, n*len(p.Demos))
+		for i := range n {
+			row := likelihood.RawRowView(i)
+			for _, d := range p.Demos {
+				each = append(each, row[d.State*p.MDP.Actions()+d.Action])
+			}
+		}
+		root.Groups = append(root.Groups, b.group("log_likelihood", append(draw, decision),
+			netcdf.Variable{Name: demonstrated, Dims: append(draw, decision), Data: each}))
+	}
+	root.Groups = append(root.Groups,
+		b.group("observed_data", []string{decision},
+			netcdf.Variable{Name: demonstrated, Dims: []string{decision}, Data: actions}),
+		b.group("constant_data", []string{decision},
+			netcdf.Variable{Name: "demonstrated_state", Dims: []string{decision}, Data: states}))
+	return root, nil
+}
+
+// The dimensions.
+const (
+	state    = "state"
+	action   = "action"
+	decision = "decision"
+)
+
+// demonstrated is the variable that is observed.
+const demonstrated = "demonstrated_action"
+
+// draw are the dimensions of the draws.
+var draw = []string{"chain", "draw"}
+
+// builder makes the groups of a file.
+type builder struct {
+	problem       *irl.Problem
+	samples       *irl.Samples
+	chains, draws int
+}
+
+// group returns a group with the coordinates of the dimensions and the variables.
+func (b *builder) group(name string, dims []string, variables ...netcdf.Variable) netcdf.Group {
+	g := netcdf.Group{Name: name}
+	for _, d := range dims {
+		g.Variables = append(g.Variables, netcdf.Variable{Name: d, Dims: []string{d}, Data: b.coordinate(d)})
+	}
+	g.Variables = append(g.Variables, variables...)
+	return g
+}
+
+// coordinate returns the names or numbers of the places of a dimension.
+func (b *builder) coordinate(dim string) any {
+	p, n := b.problem, 0
+	switch dim {
+	case "chain":
+		n = b.chains
+	case "draw":
+		n = b.draws
+	case decision:
+		n = len(p.Demos)
+	case state:
+		if p.StateNames != nil {
+			return p.StateNames
+		}
+		n = p.MDP.States()
+	case action:
+		if p.ActionNames != nil {
+			return p.ActionNames
+		}
+		n = p.MDP.Actions()
+	}
+	out := make([]int64, n)
+	for i := range out {
+		out[i] = int64(i)
+	}
+	return out
+}
+
+// rewardDims are the dimensions of draws of rewards.
+func (b *builder) rewardDims() []string {
+	if b.problem.StateOnly() {
+		return append(draw, state)
+	}
+	return append(draw, state, action)
+}
+
+func (b *builder) posterior() netcdf.Group {
+	variables := []netcdf.Variable{
+		{Name: "reward", Dims: b.rewardDims(), Data: flat(b.samples.Reward)},
+		{Name: "value", Dims: append(draw, state), Data: flat(b.samples.Values(b.problem.MDP.Actions()))},
+		{Name: "q", Dims: append(draw, state, action), Data: flat(b.samples.Q)},
+	}
+	if b.samples.Beta != nil {
+		variables = append(variables, netcdf.Variable{Name: "beta", Dims: draw, Data: b.samples.Beta})
+	}
+	return b.group("posterior", append(draw, state, action), variables...)
+}
+
+// prior returns so many independent draws from the prior.
+func (b *builder) prior(rng *rand.Rand, n int) (*netcdf.Group, error) {
+	p := b.problem
+	factor, err := p.Prior.Factor()
+	if err != nil {
+		return nil, err
+	}
+	one := &builder{problem: p, chains: 1, draws: n}
+	var rewards, betas []float64
+	for range n {
+		rewards = append(rewards, p.Prior.Draw(rng, factor)...)
+		betas = append(betas, p.Beta*math.Exp(p.BetaLogStd*rng.NormFloat64()))
+	}
+	variables := []netcdf.Variable{{Name: "reward", Dims: b.rewardDims(), Data: rewards}}
+	if p.InfersBeta() {
+		variables = append(variables, netcdf.Variable{Name: "beta", Dims: draw, Data: betas})
+	}
+	g := one.group("prior", b.rewardDims(), variables...)
+	return &g, nil
+}
+
+// logLikelihoods returns log π(a|s) = β Q(s,a) − log Σ exp(β Q(s,·)) of each draw, [draws, S·A].
+func (b *builder) logLikelihoods() *mat.Dense {
+	out, actions := mat.DenseCopyOf(b.samples.Q), b.problem.MDP.Actions()
+	n, dim := out.Dims()
+	for i := range n {
+		beta := b.problem.Beta
+		if b.samples.Beta != nil {
+			beta = b.samples.Beta[i]
+		}
+		row := out.RawRowView(i)
+		floats.Scale(beta, row)
+		for s := 0; s < dim; s += actions {
+			floats.AddConst(-floats.LogSumExp(row[s:s+actions]), row[s:s+actions])
+		}
+	}
+	return out
+}
+
+// lp returns the log density of each draw up to a constant,
+//
+//	Σ log π(aᵢ|sᵢ) − ½ (r − m)ᵀ Σ⁻¹ (r − m) − ½ (log β/β₀)²/σ²,
+//
+// of the rewards (and of log β): NaN where the prior has no density.
+func (b *builder) lp(likelihood *mat.Dense) netcdf.Variable {
+	p := b.problem
+	n, dim := b.samples.Reward.Dims()
+	out := make([]float64, n)
+	precision, _, err := p.Prior.Precision()
+	counts := p.DemoCounts()
+	deviation := mat.NewVecDense(dim, nil)
+	for i := range out {
+		if err != nil {
+			out[i] = math.NaN()
+			continue
+		}
+		for j, l := range likelihood.RawRowView(i) {
+			if counts[j] > 0 {
+				out[i] += counts[j] * l
+			}
+		}
+		deviation.SubVec(mat.NewVecDense(dim, b.samples.Reward.RawRowView(i)), mat.NewVecDense(dim, p.Prior.Mean))
+		out[i] -= mat.Inner(deviation, precision, deviation) / 2
+		if b.samples.Beta != nil {
+			z := math.Log(b.samples.Beta[i]/p.Beta) / p.BetaLogStd
+			out[i] -= z * z / 2
+		}
+	}
+	return netcdf.Variable{Name: "lp", Dims: draw, Data: out}
+}
+
+// flat returns the numbers of a matrix, row by row.
+func flat(m *mat.Dense) []float64 { return mat.DenseCopyOf(m).RawMatrix().Data }

@@ -1,0 +1,244 @@
+package tabular
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/lapack/lapack64"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/go-birl/birl/envs/mdp"
+	"github.com/go-birl/birl/qvirl/graphs"
+)
+
+// closedForm is the ClosedForm objective of one problem with FullCovariance and Whiten, in double precision, with its
+// gradient by hand: a second implementation of newObjective's graph. In a batch's notation, with z ~ N(z̄, F Fᵀ) and the
+// sparse contrasts E(a,s) = C_a(s) − C_0(s) of candidates with the first, so that E(a,s)·A₀ = D(a,s) − D(0,s),
+//
+//	W = A₀ F,   M(a,s) = E(a,s)·W,   h(a,s) ~ mean E(a,s)·A₀ z̄ + d(a,s) − d(0,s), covariances M(a,s)·M(b,s),
+//	S(s) = Σ_a (w(a,s) − π(a,s)) M(a,s),   G = F − U S,   Σ = G Gᵀ + U diag(residual) Uᵀ,   μ = z̄ − U rise,
+//	loss = ½ (tr Σ + |μ|² − log det Σ − n) − Σ counts·log p,
+//
+// where w, rise, residual and p follow from the moments of h, state by state (moments). Products of n × n matrices are
+// all that grows as n³; contrasts are as sparse as transitions.
+type closedForm struct {
+	*batch
+	maximum   graphs.Maximum
+	contrasts [][]mdp.Transition // E: [S·(A−1)], index s·(A−1) + a − 1
+	offsets   []float64          // d(a,s) − d(0,s), likewise
+	states    []moments
+
+	// what the last evaluation leaves: see objective
+	kl, logLikelihood       float64
+	rise, residual          []float64  // [S]
+	values, whitened        []float64  // A₀ z̄, μ: [n]
+	w, moved, surrogate     *mat.Dense // W [n, n], M [S·(A−1), n], S [S, n]
+	gain, solved, inverse   *mat.Dense // G, R⁻ᵀG and then Σ⁻¹G, R⁻¹ or R⁻ᵀU with Σ = RᵀR
+	lifted                  *mat.Dense // U √residual [n, S]; nil if diagonal
+	cov                     *mat.SymDense
+	slopeW, slopeMoved      *mat.Dense // derivatives of the loss, as all that follows
+	slopeSurrogate          *mat.Dense
+	slopeRise, slopeResidue []float64
+	slopeValues             []float64
+}
+
+// newClosedForm prepares the objective of a batch of one.
+func newClosedForm(b *batch, maximum graphs.Maximum) *closedForm {
+	n, states, others := b.dim, b.states, b.actions-1
+	c := &closedForm{batch: b, maximum: maximum, states: make([]moments, states),
+		rise: make([]float64, states), residual: make([]float64, states),
+		values: make([]float64, n), whitened: make([]float64, n),
+		w: mat.NewDense(n, n, nil), surrogate: mat.NewDense(states, n, nil),
+		gain: mat.NewDense(n, n, nil), solved: mat.NewDense(n, n, nil), cov: mat.NewSymDense(n, nil),
+		slopeW: mat.NewDense(n, n, nil), slopeSurrogate: mat.NewDense(states, n, nil),
+		slopeRise: make([]float64, states), slopeResidue: make([]float64, states), slopeValues: make([]float64, n)}
+	c.moved, c.slopeMoved = mat.NewDense(states*max(others, 1), n, nil), mat.NewDense(states*max(others, 1), n, nil)
+	if b.diagonal {
+		c.inverse = mat.NewDense(n, n, nil)
+	} else {
+		c.inverse, c.lifted = mat.NewDense(n, states, nil), mat.NewDense(n, states, nil)
+	}
+	candidates := candidatesOf(b.problems[0])
+	for s := range states {
+		c.states[s] = newMoments(b.actions)
+		for a := range b.actions {
+			c.states[s].distinct[a] = b.distinct[a*states+s] != 0
+			c.states[s].counts[a] = b.counts[a*states+s]
+			c.states[s].reference[a] = b.frames[0].reference[s*b.actions+a]
+		}
+		for a := range others {
+			first, row := candidates[s*b.actions], candidates[s*b.actions+a+1]
+			gap := append([]mdp.Transition(nil), row...)
+		terms:
+			for _, t := range first {
+				for i := range gap {
+					if gap[i].Next == t.Next {
+						gap[i].Prob -= t.Prob
+						continue terms
+					}
+				}
+				gap = append(gap, mdp.Transition{Next: t.Next, Prob: -t.Prob})
+			}
+			c.contrasts = append(c.contrasts, gap)
+			c.offsets = append(c.offsets, b.contrastOrigin[(a+1)*states+s]-b.contrastOrigin[s])
+		}
+	}
+	return c
+}
+
+// evaluate returns the loss at a mean z̄ [n] and a lower triangular factor F [n, n], and unless slopeMean is nil sets its
+// derivatives in them; those above the diagonal mean nothing. Where Σ is not positive definite the loss is +Inf.
+func (c *closedForm) evaluate(mean []float64, factor *mat.TriDense, slopeMean []float64, slopeFactor *mat.Dense) float64 {
+	n, others := c.dim, c.actions-1
+	basis, f := c.frames[0].basis.RawMatrix(), factor.RawTriangular()
+	blas64.Gemv(blas.NoTrans, 1, basis, vector(mean), 0, vector(c.values))
+	c.w.Copy(c.frames[0].basis)
+	blas64.Trmm(blas.Right, blas.NoTrans, 1, f, c.w.RawMatrix())
+	c.moved.Zero()
+	c.surrogate.Zero()
+	c.logLikelihood = 0
+	for s := range c.states {
+		m := &c.states[s]
+		for a := range others {
+			row := c.moved.RawRowView(s*others + a)
+			m.mean[a+1] = c.offsets[s*others+a]
+			for _, t := range c.contrasts[s*others+a] {
+				floats.AddScaled(row, t.Prob, c.w.RawRowView(t.Next))
+				m.mean[a+1] += t.Prob * c.values[t.Next]
+			}
+			for b := range a + 1 {
+				dot := floats.Dot(row, c.moved.RawRowView(s*others+b))
+				m.cov[(a+1)*c.actions+b+1], m.cov[(b+1)*c.actions+a+1] = dot, dot
+			}
+		}
+		c.logLikelihood += m.evaluate(c.maximum, c.beta[0])
+		c.rise[s], c.residual[s] = m.rise, m.residual
+		for a := range others {
+			floats.AddScaled(c.surrogate.RawRowView(s), m.weights[a+1]-m.reference[a+1],
+				c.moved.RawRowView(s*others+a))
+		}
+	}
+
+	// G, Σ and μ
+	copy(c.whitened, mean)
+	c.gain.Zero()
+	for i := range n {
+		copy(c.gain.RawRowView(i)[:i+1], f.Data[i*f.Stride:])
+	}
+	if c.diagonal {
+		for s, u := range c.pull {
+			c.whitened[s] -= u * c.rise[s]
+			floats.AddScaled(c.gain.RawRowView(s), -u, c.surrogate.RawRowView(s))
+		}
+	} else {
+		pull := mat.NewDense(n, c.batch.states, c.pull).RawMatrix()
+		blas64.Gemv(blas.NoTrans, -1, pull, vector(c.rise), 1, vector(c.whitened))
+		blas64.Gemm(blas.NoTrans, blas.NoTrans, -1, pull, c.surrogate.RawMatrix(), 1, c.gain.RawMatrix())
+	}
+	blas64.Syrk(blas.NoTrans, 1, c.gain.RawMatrix(), 0, c.cov.RawSymmetric())
+	if c.diagonal {
+		for s, u := range c.pull {
+			c.cov.SetSym(s, s, c.cov.At(s, s)+u*u*c.residual[s])
+		}
+	} else {
+		c.lifted.Apply(func(i, s int, _ float64) float64 {
+			return c.pull[i*c.batch.states+s] * math.Sqrt(c.residual[s])
+		}, c.lifted)
+		blas64.Syrk(blas.NoTrans, 1, c.lifted.RawMatrix(), 1, c.cov.RawSymmetric())
+	}
+	trace := 0.0
+	for i := range n {
+		v := c.cov.At(i, i)
+		v += jitter(true) * max(v, 1)
+		c.cov.SetSym(i, i, v)
+		trace += v
+	}
+	root, ok := lapack64.Potrf(c.cov.RawSymmetric())
+	if !ok {
+		return math.Inf(1)
+	}
+	logDet := 0.0
+	for i := range n {
+		logDet += 2 * math.Log(root.Data[i*root.Stride+i])
+	}
+	c.kl = 0.5 * (trace + floats.Dot(c.whitened, c.whitened) - logDet - float64(n))
+	if slopeMean != nil {
+		c.differentiate(root, f, slopeMean, slopeFactor)
+	}
+	return c.kl - c.logLikelihood
+}
+
+// differentiate runs the chain rule back through evaluate: with P = ½(I − Σ⁻¹) the divergence's derivative in Σ and μ
+// that in μ,
+//
+//	∂G = 2 P G,   ∂residual(s) = u_sᵀ P u_s,   ∂rise = −Uᵀ μ,   ∂S = −Uᵀ ∂G,   ∂F = ∂G + A₀ᵀ ∂W,   ∂z̄ = μ + A₀ᵀ ∂(A₀ z̄),
+//	∂M(a,s) = (w(a,s) − π(a,s)) ∂S(s) + Σ_b (∂cov(a,b) + ∂cov(b,a)) M(b,s),   ∂w(a,s) = ∂S(s)·M(a,s),
+//
+// u_s the columns of U, ∂W and ∂(A₀ z̄) the sums of Eᵀ(a,s) ∂M(a,s) and of Eᵀ(a,s) ∂mean(a,s).
+func (c *closedForm) differentiate(root blas64.Triangular, f blas64.Triangular, slopeMean []float64,
+	slopeFactor *mat.Dense) {
+	n, others := c.dim, c.actions-1
+	c.solved.Copy(c.gain)
+	blas64.Trsm(blas.Left, blas.Trans, 1, root, c.solved.RawMatrix())
+	blas64.Trsm(blas.Left, blas.NoTrans, 1, root, c.solved.RawMatrix())
+	slopeFactor.Sub(c.gain, c.solved)
+	if c.diagonal {
+		inverse := blas64.Triangular{N: n, Stride: n, Data: c.inverse.RawMatrix().Data, Uplo: blas.Upper,
+			Diag: blas.NonUnit}
+		for i := range n {
+			copy(c.inverse.RawRowView(i)[i:], root.Data[i*root.Stride+i:i*root.Stride+n])
+		}
+		lapack64.Trtri(inverse)
+		for s, u := range c.pull {
+			row := c.inverse.RawRowView(s)[s:]
+			c.slopeResidue[s] = 0.5 * u * u * (1 - floats.Dot(row, row))
+			c.slopeRise[s] = -u * c.whitened[s]
+			floats.ScaleTo(c.slopeSurrogate.RawRowView(s), -u, slopeFactor.RawRowView(s))
+		}
+	} else {
+		pull := mat.NewDense(n, c.batch.states, c.pull)
+		c.inverse.Copy(pull)
+		blas64.Trsm(blas.Left, blas.Trans, 1, root, c.inverse.RawMatrix())
+		clear(c.slopeResidue)
+		for i := range n {
+			for s, u := range pull.RawRowView(i) {
+				v := c.inverse.At(i, s)
+				c.slopeResidue[s] += 0.5 * (u*u - v*v)
+			}
+		}
+		blas64.Gemv(blas.Trans, -1, pull.RawMatrix(), vector(c.whitened), 0, vector(c.slopeRise))
+		blas64.Gemm(blas.Trans, blas.NoTrans, -1, pull.RawMatrix(), slopeFactor.RawMatrix(), 0,
+			c.slopeSurrogate.RawMatrix())
+	}
+
+	clear(c.slopeValues)
+	c.slopeW.Zero()
+	for s := range c.states {
+		m, through := &c.states[s], c.slopeSurrogate.RawRowView(s)
+		for a := range others {
+			m.slopeWeights[a+1] = floats.Dot(through, c.moved.RawRowView(s*others+a))
+		}
+		m.differentiate(c.maximum, c.beta[0], c.slopeRise[s], c.slopeResidue[s])
+		for a := range others {
+			row := c.slopeMoved.RawRowView(s*others + a)
+			floats.ScaleTo(row, m.weights[a+1]-m.reference[a+1], through)
+			for b := range others {
+				slope := m.slopeCov[(a+1)*c.actions+b+1] + m.slopeCov[(b+1)*c.actions+a+1]
+				floats.AddScaled(row, slope, c.moved.RawRowView(s*others+b))
+			}
+			for _, t := range c.contrasts[s*others+a] {
+				floats.AddScaled(c.slopeW.RawRowView(t.Next), t.Prob, row)
+				c.slopeValues[t.Next] += t.Prob * m.slopeMean[a+1]
+			}
+		}
+	}
+	basis := c.frames[0].basis.RawMatrix()
+	blas64.Gemm(blas.Trans, blas.NoTrans, 1, basis, c.slopeW.RawMatrix(), 1, slopeFactor.RawMatrix())
+	copy(slopeMean, c.whitened)
+	blas64.Gemv(blas.Trans, 1, basis, vector(c.slopeValues), 1, vector(slopeMean))
+}
+
+// vector is a slice as BLAS takes it.
+func vector(x []float64) blas64.Vector { return blas64.Vector{N: len(x), Inc: 1, Data: x} }
