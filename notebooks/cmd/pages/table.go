@@ -175,7 +175,8 @@ func markdown(grid [][]string) string {
 	return b.String()
 }
 
-// figureOf describes a page's figure: dots of a table, curves over the number of demonstrations, or an experiment's own.
+// figureOf describes a page's figure: dots of a table, curves over the number of demonstrations, or an experiment's own
+// comparison.
 type figureOf struct {
 	Title  string    `yaml:"title"`
 	Table  string    `yaml:"table"` // dots: rows are methods, columns are panels; with the paper's values
