@@ -59,8 +59,8 @@ type Config struct {
 	// small numbers of different size apart; 0 does not. A lander is paid half a second after it has come to rest, and
 	// a tremor of 10⁻³ is all that an observation says of how long that is ago.
 	Magnify float64 `json:"magnify,omitempty"`
-	// Norm standardises each hidden layer's sums over its units (Ba et al. 2016, without gains), and passes them through
-	// exponential linear units instead of rectified ones.
+	// Norm standardises each hidden layer's sums over its units (Ba et al. 2016, without gains), and passes them
+	// through exponential linear units instead of rectified ones.
 	Norm bool `json:"norm,omitempty"`
 	// Hidden are the widths of the hidden layers, of rectified linear units, and Quantiles is the number N of quantiles
 	// of each action's return.
@@ -125,7 +125,8 @@ func (c Config) Validate() error {
 		value, from int
 	}{
 		{"Environments", c.Environments, 1}, {"Steps", c.Steps, 1}, {"SegmentSteps", c.SegmentSteps, 1},
-		{"PilotEpisodes", c.PilotEpisodes, 0}, {"Demonstrated", c.Demonstrated, 0}, {"Undisturbed", c.Undisturbed, 0}, {"EpsilonSteps", c.EpsilonSteps, 0},
+		{"PilotEpisodes", c.PilotEpisodes, 0}, {"Demonstrated", c.Demonstrated, 0}, {"Undisturbed", c.Undisturbed, 0},
+		{"EpsilonSteps", c.EpsilonSteps, 0},
 		{"LearnAfter", c.LearnAfter, 1}, {"Batch", c.Batch, 1}, {"GradientSteps", c.GradientSteps, 1},
 		{"Quantiles", c.Quantiles, 1},
 		{"CurveEpisodes", c.CurveEpisodes, 1}, {"EvaluationEpisodes", c.EvaluationEpisodes, 1},

@@ -75,8 +75,8 @@ func (t *trainer) forever(state []float32) (float64, error) {
 	return best / (1 - t.config.Discount), nil
 }
 
-// objective returns the mean over trajectories of Σ_k γ^k r(s_k, a_k) + γ^T max_a r(s_T, a)/(1 − γ): those that were cut
-// off after T steps count as if their last state went on.
+// objective returns the mean over trajectories of Σ_k γ^k r(s_k, a_k) + γ^T max_a r(s_T, a)/(1 − γ): those that were
+// cut off after T steps count as if their last state went on.
 func (t *trainer) objective(trajectories []demo.Trajectory) (float64, error) {
 	mean := 0.0
 	for i := range trajectories {
@@ -104,7 +104,8 @@ func (t *trainer) demonstrate() error {
 		total += t.options.Demonstrations[i].Len()
 	}
 	if (t.config.Demonstrated == 0) != (total == 0) {
-		return fmt.Errorf("expert: Demonstrated = %d with %d transitions in Options.Demonstrations, want both or neither",
+		return fmt.Errorf("expert: Demonstrated = %d with %d transitions in Options.Demonstrations, want both or "+
+			"neither",
 			t.config.Demonstrated, total)
 	}
 	t.demonstrated = newReplay(t.replay.size, max(1, total))

@@ -81,8 +81,10 @@ func TestDemonstrationsAreRememberedWithTheirEnds(t *testing.T) {
 	for i, want := range []transition{{reward: 0.1, discount: 0.5}, {reward: 1 + 2.1, discount: 0},
 		{reward: 1, discount: 0.5}} {
 		r := tr.demonstrated
-		if !scalar.EqualWithinAbs(float64(r.rewards[i]), want.reward, 1e-6) || float64(r.discounts[i]) != want.discount {
-			t.Errorf("transition %d: reward %g, discount %g, want %g and %g", i, r.rewards[i], r.discounts[i], want.reward,
+		if !scalar.EqualWithinAbs(float64(r.rewards[i]), want.reward, 1e-6) ||
+			float64(r.discounts[i]) != want.discount {
+			t.Errorf("transition %d: reward %g, discount %g, want %g and %g", i, r.rewards[i], r.discounts[i],
+				want.reward,
 				want.discount)
 		}
 	}

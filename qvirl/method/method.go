@@ -197,8 +197,8 @@ var registry = []Method{
 	{Name: "qvirl-aux", Label: "QVIRL, with rollouts", Family: QVIRLs, Line: LongDash,
 		Sentence: "QVIRL with transitions of its own rollouts"},
 	{Name: "qvirl-planned", Label: "QVIRL, planned", Family: QVIRLs, Line: DashDotDot,
-		Sentence: "reinforcement learning in the environment on QVIRL's posterior mean of the rewards of demonstrations " +
-			"and rollouts, carried on to all states by a Gaussian process"},
+		Sentence: "reinforcement learning in the environment on QVIRL's posterior mean of the rewards of " +
+			"demonstrations and rollouts, carried on to all states by a Gaussian process"},
 	{Name: "qvirl-planned-averse", Label: "QVIRL, planned, risk-averse", Family: QVIRLs, Line: DashDot,
 		Sentence: "the same, less a multiple of the rewards' standard deviation"},
 	{Name: "qvirl-pairs", Label: "QVIRL, action as an input", Family: QVIRLs, Line: DashDot,

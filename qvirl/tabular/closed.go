@@ -14,8 +14,8 @@ import (
 )
 
 // closedForm is the ClosedForm objective of one problem with FullCovariance and Whiten, in double precision, with its
-// gradient by hand: a second implementation of newObjective's graph. In a batch's notation, with z ~ N(z̄, F Fᵀ) and the
-// sparse contrasts E(a,s) = C_a(s) − C_0(s) of candidates with the first, so that E(a,s)·A₀ = D(a,s) − D(0,s),
+// gradient by hand: a second implementation of newObjective's graph. In a batch's notation, with z ~ N(z̄, F Fᵀ) and
+// the sparse contrasts E(a,s) = C_a(s) − C_0(s) of candidates with the first, so that E(a,s)·A₀ = D(a,s) − D(0,s),
 //
 //	W = A₀ F,   M(a,s) = E(a,s)·W,   h(a,s) ~ mean E(a,s)·A₀ z̄ + d(a,s) − d(0,s), covariances M(a,s)·M(b,s),
 //	S(s) = Σ_a (w(a,s) − π(a,s)) M(a,s),   G = F − U S,   Σ = G Gᵀ + U diag(residual) Uᵀ,   μ = z̄ − U rise,
@@ -88,9 +88,10 @@ func newClosedForm(b *batch, maximum graphs.Maximum) *closedForm {
 	return c
 }
 
-// evaluate returns the loss at a mean z̄ [n] and a lower triangular factor F [n, n], and unless slopeMean is nil sets its
-// derivatives in them; those above the diagonal mean nothing. Where Σ is not positive definite the loss is +Inf.
-func (c *closedForm) evaluate(mean []float64, factor *mat.TriDense, slopeMean []float64, slopeFactor *mat.Dense) float64 {
+// evaluate returns the loss at a mean z̄ [n] and a lower triangular factor F [n, n], and unless slopeMean is nil sets
+// its derivatives in them; those above the diagonal mean nothing. Where Σ is not positive definite the loss is +Inf.
+func (c *closedForm) evaluate(mean []float64, factor *mat.TriDense, slopeMean []float64,
+	slopeFactor *mat.Dense) float64 {
 	n, others := c.dim, c.actions-1
 	basis, f := c.frames[0].basis.RawMatrix(), factor.RawTriangular()
 	blas64.Gemv(blas.NoTrans, 1, basis, vector(mean), 0, vector(c.values))

@@ -29,8 +29,8 @@ func Dir(name string) string {
 //
 // Inputs are equal if fmt.Sprint writes them alike: it writes what a pointer points to, but of a pointer inside of an
 // input its address, so that such an input never equals an earlier one.
-func Kept[T any](label string, load func(path string) (T, error), save func(path string, result T) error,
-	compute func(progress func(done, total int, status string)) (T, error), inputs ...any) T {
+func Kept[T any, Progress ~func(done, total int, status string)](label string, load func(path string) (T, error),
+	save func(path string, result T) error, compute func(progress Progress) (T, error), inputs ...any) T {
 	digest := sha256.New()
 	for _, input := range append([]any{label}, inputs...) {
 		fmt.Fprintf(digest, "%v\n", input)

@@ -350,7 +350,7 @@ func (o *fitOptions) newMethod(flags *pflag.FlagSet, stderr io.Writer) (irl.Meth
 	if err != nil {
 		return nil, err
 	}
-	if slices.Contains(of["backend"], o.method) {
+	if flags.Changed("backend") || override != nil && slices.Contains(of["backend"], o.method) { // for Adam alone
 		if _, err := describeBackend(o.backend, stderr); err != nil {
 			return nil, err
 		}

@@ -88,7 +88,7 @@ A config is a JSON file with fields of qvirl/neural/planning's Config, such as {
 	return c
 }
 
-// config returns the config that the flags ask for.
+// planning returns the config that the flags ask for.
 func (o *planOptions) planning(cmd *cobra.Command, spec neural.Spec) (planning.Config, error) {
 	c := planning.Default(o.env, spec.Discount)
 	if o.configFile != "" {
@@ -119,7 +119,8 @@ func (o *planOptions) demonstrations() ([]demo.Trajectory, *usedEpisodes, error)
 		return nil, nil, err
 	}
 	if used == nil {
-		return nil, nil, fmt.Errorf("--model: %s does not tell which episodes it was trained on (%s)", o.model, usedFile)
+		return nil, nil, fmt.Errorf("--model: %s does not tell which episodes it was trained on (%s)", o.model,
+			usedFile)
 	}
 	this, err := newUsedEpisodes(o.demos)
 	if err != nil {
@@ -136,7 +137,8 @@ func (o *planOptions) demonstrations() ([]demo.Trajectory, *usedEpisodes, error)
 	var out []demo.Trajectory
 	for _, i := range used.Episodes {
 		if i < 0 || i >= len(set.Trajectories) {
-			return nil, nil, fmt.Errorf("--model: %s names the episode %d, %s has %d", filepath.Join(o.model, usedFile), i,
+			return nil, nil, fmt.Errorf("--model: %s names the episode %d, %s has %d", filepath.Join(o.model,
+				usedFile), i,
 				o.demos, len(set.Trajectories))
 		}
 		out = append(out, set.Trajectories[i])
@@ -196,7 +198,8 @@ func plan(cmd *cobra.Command, o *planOptions) error {
 		Progress: func(p expert.Progress) {
 			if time.Since(told) > 5*time.Second || p.Steps == p.Total {
 				told = time.Now()
-				fmt.Fprintf(stderr, "%d of %d steps, %d episodes, loss %.4f, %.0f steps/s\n", p.Steps, p.Total, p.Episodes,
+				fmt.Fprintf(stderr, "%d of %d steps, %d episodes, loss %.4f, %.0f steps/s\n", p.Steps, p.Total,
+					p.Episodes,
 					p.Loss, p.StepsPerSecond)
 			}
 		}})
@@ -221,7 +224,8 @@ func plan(cmd *cobra.Command, o *planOptions) error {
 	if o.asJSON {
 		return json.NewEncoder(cmd.OutOrStdout()).Encode(result)
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "%s in %s: planned in %d steps of the environment and %.0f s, objective %.2f: model in %s\n",
+	fmt.Fprintf(cmd.OutOrStdout(), "%s in %s: planned in %d steps of the environment and %.0f s, objective %.2f: "+
+		"model in %s\n",
 		result.Method, o.env, result.EnvironmentSteps, result.Seconds, result.Objective, o.out)
 	return nil
 }

@@ -34,6 +34,7 @@ type trainOptions struct {
 	configFile, backend     string
 	exploreEvery            int
 	asJSON, explore, force  bool
+	branches                bool
 }
 
 func newTrain() *cobra.Command {
@@ -89,6 +90,9 @@ Methods:
 			"ReportEvery")
 	f.BoolVar(&o.explore, "explore", true, "with --explore=false the environment of --env serves --successors alone, "+
 		"and there are no auxiliary trajectories")
+	f.BoolVar(&o.branches, "branches", false, "the auxiliary trajectories are, instead of the apprentice's, one step "+
+		"with each action that the demonstrator did not take in each state of the demonstrations, in the environment "+
+		"of --env; the file has to hold the seeds of its episodes")
 	f.IntVar(&o.successors, "successors", 1, "number of successors of each transition that rewards take the "+
 		"expectation over: that which it led to, and draws of the environment of --env, for which the file has to "+
 		"hold the seeds of its episodes, as this project's own do")
@@ -137,8 +141,11 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	if o.successors < 1 {
 		return fmt.Errorf("--successors %d: want at least 1", o.successors)
 	}
-	if !o.explore && o.successors == 1 {
-		return fmt.Errorf("--explore=false: then --env has no use, but for --successors")
+	if o.branches && (o.env == "" || o.successors > 1) {
+		return fmt.Errorf("--branches: want the environment to take them in, --env, and no --successors")
+	}
+	if !o.explore && !o.branches && o.successors == 1 {
+		return fmt.Errorf("--explore=false: then --env has no use, but for --successors and --branches")
 	}
 	if o.successors > 1 && o.env == "" {
 		return fmt.Errorf("--successors %d: want the environment to draw them in, --env", o.successors)
@@ -341,6 +348,15 @@ func (o *trainOptions) open(ctx context.Context) (*gym.Pool, error) {
 // simulate has the task make use of the environment: the apprentice explores it, and it draws successors.
 func (o *trainOptions) simulate(ctx context.Context, pool *gym.Pool, t *neural.Task,
 	listener func(experiment.Event)) (err error) {
+	if o.branches {
+		run, progress := &t.Runs[0], fitProgress(listener, "branches", newStopwatch())
+		run.Aux, err = neural.SampleBranches(ctx, pool, run.Demos, neural.BranchOptions{Seed: o.seed,
+			Progress: func(done int) { progress.Report(done, len(run.Demos), "taken in "+o.env) }})
+		if err != nil {
+			return fmt.Errorf("--branches: %w", err)
+		}
+		return nil
+	}
 	if o.explore {
 		t.Explore = neural.NewExplore(pool, neural.ExploreOptions{
 			Every: o.exploreEvery, Keep: exploreKeep, Episodes: exploreEpisodes, Successors: o.successors,

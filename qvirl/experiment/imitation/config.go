@@ -47,9 +47,9 @@ const (
 	// its own (see neural.Calibration).
 	HeldOutUncalibrated = "held_out_log_likelihood_uncalibrated"
 	ECEUncalibrated     = "ece_uncalibrated"
-	// ReturnWorst is the mean return of the worst twentieth of the episodes, Terminated the fraction of episodes that the
-	// environment ended before their time, which on the highway is by a crash, and EnvironmentSteps how many steps of it
-	// planning took. They are those of planned apprentices.
+	// ReturnWorst is the mean return of the worst twentieth of the episodes, Terminated the fraction of episodes that
+	// the environment ended before their time, which on the highway is by a crash, and EnvironmentSteps how many steps
+	// of it planning took. They are those of planned apprentices.
 	ReturnWorst      = "return_worst_5"
 	Terminated       = "terminated"
 	EnvironmentSteps = "environment_steps"
@@ -148,16 +148,18 @@ func planned(c Config, config string) []Learner {
 		name string
 		plan planning.Config
 	}{{planning.NameAverse, averse}, {planning.Name, p}} {
-		out = append(out, Learner{Name: p.name, Method: variational.Name, Config: json.RawMessage(config), Explore: true,
-			Sizes: []int{1, 3}, Plan: &p.plan})
+		out = append(out, Learner{Name: p.name, Method: variational.Name, Config: json.RawMessage(config),
+			Explore: true,
+			Sizes:   []int{1, 3}, Plan: &p.plan})
 	}
 	return out
 }
 
-// planRisk is the risk aversion of those who have some. The first value that was tried, from one trajectory each of three
-// validation demonstrations, is this one: with 0 the apprentices had the returns 81, 189 and 132, with 0.1 268, 230 and
-// 194. The uncertainty tells what is near the demonstrations from what is very near, such as a crash from a landing. The
-// lengthscales were chosen on the same demonstrations, by the return.
+// planRisk is the risk aversion of those who have some. The first value that was tried, from one trajectory each of
+// three validation demonstrations, is this one: with 0 the apprentices had the returns 81, 189 and 132, with 0.1 268,
+// 230 and 194, while what ended an episode still counted among the rewards that the process was given. The uncertainty
+// tells what is very near the demonstrations from what is near, such as a landing from a crash. The lengthscales were
+// chosen on the same demonstrations, by the return.
 const planRisk = 0.1
 
 // tuned returns a learner as tuned. Each rival had six settings of what holds it back, on demonstrations that were made
@@ -273,7 +275,8 @@ func (c Config) Validate() error {
 		}
 		for _, n := range l.Sizes {
 			if !slices.Contains(c.Sizes, n) {
-				return fmt.Errorf("imitation: the learner %q has the size %d, which is none of the experiment's %v", l.Name, n,
+				return fmt.Errorf("imitation: the learner %q has the size %d, which is none of the experiment's %v",
+					l.Name, n,
 					c.Sizes)
 			}
 		}

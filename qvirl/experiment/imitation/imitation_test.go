@@ -77,7 +77,8 @@ func TestCommittedConfigsAreValid(t *testing.T) {
 				}
 			}
 			if len(p.Units) != want {
-				t.Errorf("%s %s: %d units for %d sizes and %d learners, want %d", d.Name, scale, len(p.Units), len(c.Sizes),
+				t.Errorf("%s %s: %d units for %d sizes and %d learners, want %d", d.Name, scale, len(p.Units),
+					len(c.Sizes),
 					len(c.Learners), want)
 			}
 			text, err := json.Marshal(p.Config)

@@ -48,7 +48,8 @@ func TestPlansResumesAndIsStored(t *testing.T) {
 		return pool
 	}
 	training := neural.DefaultConfig()
-	training.Hidden, training.Steps, training.ReportEvery, training.Folds, training.Backend = []int{32, 32}, 400, 100, 0,
+	training.Hidden, training.Steps, training.ReportEvery, training.Folds, training.Backend = []int{32, 32}, 400, 100,
+		0,
 		"go"
 	learner, err := variational.New(training, variational.DefaultObjective(1))
 	if err != nil {

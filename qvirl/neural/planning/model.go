@@ -130,7 +130,8 @@ func Load(dir string, load func(dir string) (neural.Model, error)) (*Model, erro
 		size *= n
 	}
 	if size != spec.Observation || m.plan.Actions != spec.Actions || len(m.plan.Curve) == 0 {
-		return nil, fmt.Errorf("planning: the plan in %s is for observations of %d numbers and %d actions with %d points "+
+		return nil, fmt.Errorf("planning: the plan in %s is for observations of %d numbers and %d actions with %d "+
+			"points "+
 			"of its curve, the model is for %d and %d", dir, size, m.plan.Actions, len(m.plan.Curve), spec.Observation,
 			spec.Actions)
 	}

@@ -81,7 +81,8 @@ func Plan(ctx context.Context, on compute.Backend, pool *gym.Pool, m neural.Mode
 	}
 	fitted, ok := m.(*neural.Fitted)
 	if !ok {
-		return nil, fmt.Errorf("planning: %s is no single model with a posterior over rewards, want one of %s", m.Name(),
+		return nil, fmt.Errorf("planning: %s is no single model with a posterior over rewards, want one of %s",
+			m.Name(),
 			variational.Name)
 	}
 	posterior, err := variational.NewPosterior(fitted)
@@ -114,7 +115,8 @@ func Plan(ctx context.Context, on compute.Backend, pool *gym.Pool, m neural.Mode
 	learner.Seed += spec.Seed
 	e, err := expert.Train(ctx, on, pool, learner, expert.Options{Checkpoint: o.Checkpoint, Progress: o.Progress,
 		Rewards: rewards, Demonstrations: demos,
-		Source: fmt.Sprintf("%s of seed %d, %d transitions, risk %g, length %g, alike %g, %d rollouts, %d pairs", m.Name(),
+		Source: fmt.Sprintf("%s of seed %d, %d transitions, risk %g, length %g, alike %g, %d rollouts, %d pairs",
+			m.Name(),
 			spec.Seed, spec.Transitions, c.Risk, c.Length, c.Alike, c.Rollouts, c.Inducing)})
 	if err != nil {
 		return nil, fmt.Errorf("planning: %w", err)
@@ -147,7 +149,8 @@ func (c Config) process(p *variational.Posterior, spec neural.Spec, known []demo
 // atATime is the number of transitions whose rewards are asked for together: their joint distribution takes the square.
 const atATime = 100
 
-// noise is added to the variance of a believed reward, in relation to the prior's: a single number is not surer than that.
+// noise is added to the variance of a believed reward, in relation to the prior's: a single number is not surer than
+// that.
 const noise = 1e-3
 
 // believed returns the posterior means and variances of the rewards of a trajectory's transitions, but of the one that
@@ -206,7 +209,8 @@ func (c Config) rewards(p *Process, demos []demo.Trajectory, priorMean float64) 
 	unit := stat.Mean(mean, nil) - priorMean
 	if !(unit > 0) {
 		return nil, fmt.Errorf("planning: the model does not put the demonstrated rewards above its prior's mean (%g "+
-			"below), so that there is nothing to plan for; with auxiliary transitions, from --env or --aux in training, it "+
+			"below), so that there is nothing to plan for; with auxiliary transitions, from --env or --aux in "+
+			"training, it "+
 			"may", -unit)
 	}
 	return func(observations []float32, actions []int) ([]float64, error) {

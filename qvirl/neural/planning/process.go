@@ -48,7 +48,8 @@ type Process struct {
 	spread  *mat.Dense // K⁻¹ − K⁻¹ S K⁻¹ [n, n]
 }
 
-// jitter is added to the diagonal of K, in relation to the prior's variance, so that it has a factor in double precision.
+// jitter is added to the diagonal of K, in relation to the prior's variance, so that it has a factor in double
+// precision.
 const jitter = 1e-6
 
 // NewProcess returns the process with the given prior, whose lengthscales are those of the observation's numbers and
@@ -65,7 +66,8 @@ func NewProcess(prior variational.Prior, actions int, at Pairs, mean []float64, 
 	}
 	var factor mat.Cholesky
 	if !factor.Factorize(p.between()) {
-		return nil, fmt.Errorf("planning: the prior's covariances of the rewards of %d pairs are not positive definite", n)
+		return nil, fmt.Errorf("planning: the prior's covariances of the rewards of %d pairs are not positive "+
+			"definite", n)
 	}
 	apart := mat.NewVecDense(n, nil)
 	for i, m := range mean {
@@ -107,7 +109,8 @@ func newProcess(prior variational.Prior, actions int, at Pairs) (*Process, error
 		return nil, fmt.Errorf("planning: %d lengthscales for %d actions, want those of the observation and of the "+
 			"actions", len(prior.Lengthscales), actions)
 	case n == 0 || len(at.Observations) != n*size:
-		return nil, fmt.Errorf("planning: %d pairs with %d numbers of observations, want at least one pair of %d numbers",
+		return nil, fmt.Errorf("planning: %d pairs with %d numbers of observations, want at least one pair of %d "+
+			"numbers",
 			n, len(at.Observations), size)
 	case !(prior.Std > 0) || math.IsInf(prior.Std, 0) || math.IsNaN(prior.Mean) || math.IsInf(prior.Mean, 0):
 		return nil, fmt.Errorf("planning: the prior's mean and standard deviation are %g and %g, want finite numbers, "+
@@ -140,7 +143,8 @@ func (p *Process) scaled(observations []float32) *mat.Dense {
 	return out
 }
 
-// alike returns the correlation of the rewards of two actions in the same state, exp(−½ Σ_c (1[a = c] − 1[b = c])²/ℓ_c²).
+// alike returns the correlation of the rewards of two actions in the same state, exp(−½ Σ_c (1[a = c] − 1[b =
+// c])²/ℓ_c²).
 func (p *Process) alike(a, b int) float64 {
 	if a == b {
 		return 1
@@ -249,8 +253,9 @@ func Inducing(prior variational.Prior, actions int, of Pairs, limit int) ([]int,
 	return chosen, nil
 }
 
-// Regress returns the process given observed rewards y [n] of pairs, with independent noise of the given variances [n], by
-// way of at most limit inducing pairs U (Titsias 2009): with K = k(U, U), K_f = k(U, F) and N the diagonal of the noise,
+// Regress returns the process given observed rewards y [n] of pairs, with independent noise of the given variances [n],
+// by way of at most limit inducing pairs U (Titsias 2009): with K = k(U, U), K_f = k(U, F) and N the diagonal of the
+// noise,
 //
 //	Σ = K + K_f N⁻¹ K_fᵀ,
 //	r(U) ~ N(μ + K Σ⁻¹ K_f N⁻¹ (y − μ), K Σ⁻¹ K),
@@ -258,7 +263,8 @@ func Inducing(prior variational.Prior, actions int, of Pairs, limit int) ([]int,
 // which is exact if U is F.
 func Regress(prior variational.Prior, actions int, of Pairs, y, noise []float64, limit int) (*Process, error) {
 	if len(y) != len(of.Actions) || len(noise) != len(y) || limit < 1 {
-		return nil, fmt.Errorf("planning: %d rewards with %d variances of %d pairs, by way of %d: want as many, and at "+
+		return nil, fmt.Errorf("planning: %d rewards with %d variances of %d pairs, by way of %d: want as many, and "+
+			"at "+
 			"least one", len(y), len(noise), len(of.Actions), limit)
 	}
 	for i, v := range noise {

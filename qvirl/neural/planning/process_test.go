@@ -100,7 +100,8 @@ func TestProcessIsThePosteriorAtPairsAndThePriorAway(t *testing.T) {
 				want += gain.At(i, j) * (m - priorOfTest.Mean)
 			}
 			std := math.Sqrt(variance - less.At(i, i) + more.At(i, i))
-			if !scalar.EqualWithinAbs(gotMean[i], want, tolerance) || !scalar.EqualWithinAbs(gotStd[i], std, tolerance) {
+			if !scalar.EqualWithinAbs(gotMean[i], want, tolerance) || !scalar.EqualWithinAbs(gotStd[i], std,
+				tolerance) {
 				t.Errorf("reward %d is %.9f ± %.9f, want %.9f ± %.9f", i, gotMean[i], gotStd[i], want, std)
 			}
 			averse := p.Averse(at, 0.4)[i]
@@ -112,13 +113,15 @@ func TestProcessIsThePosteriorAtPairsAndThePriorAway(t *testing.T) {
 	check(x, 1e-8)
 	atPairs, stds := p.Rewards(z, true)
 	for i := range mean { // the jitter is 1e-6
-		if !scalar.EqualWithinAbs(atPairs[i], mean[i], 1e-3) || !scalar.EqualWithinAbs(stds[i], math.Sqrt(cov.At(i, i)), 1e-2) {
+		if !scalar.EqualWithinAbs(atPairs[i], mean[i], 1e-3) || !scalar.EqualWithinAbs(stds[i], math.Sqrt(cov.At(i,
+			i)), 1e-2) {
 			t.Errorf("at pair %d the reward is %g ± %g, the posterior %g ± %g", i, atPairs[i], stds[i], mean[i],
 				math.Sqrt(cov.At(i, i)))
 		}
 	}
 	far, farStd := p.Rewards(x.at([]int{5}), true)
-	if !scalar.EqualWithinAbs(far[0], priorOfTest.Mean, 1e-12) || !scalar.EqualWithinAbs(farStd[0], priorOfTest.Std, 1e-12) {
+	if !scalar.EqualWithinAbs(far[0], priorOfTest.Mean, 1e-12) || !scalar.EqualWithinAbs(farStd[0], priorOfTest.Std,
+		1e-12) {
 		t.Errorf("far away the reward is %g ± %g, want the prior", far[0], farStd[0])
 	}
 }
@@ -189,12 +192,21 @@ func TestRefusesWhatIsNoProcess(t *testing.T) {
 	for name, f := range map[string]func() error{
 		"too few means": func() error { _, err := NewProcess(priorOfTest, 3, z, nil, one); return err },
 		"action 3": func() error {
-			_, err := NewProcess(priorOfTest, 3, Pairs{Observations: z.Observations, Actions: []int{3}}, []float64{1}, one)
+			_, err := NewProcess(priorOfTest, 3, Pairs{Observations: z.Observations, Actions: []int{3}}, []float64{1},
+				one)
 			return err
 		},
-		"no pairs":      func() error { _, err := Inducing(priorOfTest, 3, Pairs{}, 3); return err },
-		"half a number": func() error { _, err := Inducing(priorOfTest, 3, Pairs{[]float32{1}, []int{1}}, 3); return err },
-		"no noise":      func() error { _, err := Regress(priorOfTest, 3, z, []float64{1}, []float64{0}, 3); return err },
+		"no pairs": func() error { _, err := Inducing(priorOfTest, 3, Pairs{}, 3); return err },
+		"half a number": func() error {
+			_, err := Inducing(priorOfTest, 3, Pairs{[]float32{1}, []int{1}},
+				3)
+			return err
+		},
+		"no noise": func() error {
+			_, err := Regress(priorOfTest, 3, z, []float64{1}, []float64{0},
+				3)
+			return err
+		},
 	} {
 		if f() == nil {
 			t.Errorf("%s: no error", name)
