@@ -1,11 +1,9 @@
 package main
 
 import (
-	"errors"
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -37,27 +35,9 @@ arguments: it lets a random policy act in the environment, stores the episodes, 
 					return err
 				}
 			}
-			return runDemos(cmd, l, append([]string{"collect"}, args...))
+			return runTool(cmd, l, "demos", "./envs/cmd/demos", append([]string{"collect"}, args...))
 		},
 	}
-}
-
-// runDemos builds the command demos and runs it in the folder that the user is in, so that its relative paths are hers.
-func runDemos(cmd *cobra.Command, l layout, args []string) error {
-	program := filepath.Join(l.bin(), "demos")
-	build := command{name: "go", args: []string{"build", "-o", program, "./envs/cmd/demos"}, dir: l.root,
-		env: l.environment()}
-	if err := build.run(cmd.Context()); err != nil {
-		return err
-	}
-	run := exec.Command(program, args...) // its own output is the answer
-	run.Env = l.environment()
-	run.Stdin, run.Stdout, run.Stderr = os.Stdin, cmd.OutOrStdout(), os.Stderr
-	err := runPassing(run)
-	if _, ended := errors.AsType[*exec.ExitError](err); ended {
-		return errReported
-	}
-	return err
 }
 
 // runPassing runs a command, in a process group of its own, and passes the signals on to it that ask this program to

@@ -41,7 +41,7 @@ neither read nor changed.`,
 				l.notebooks()}, args...)...)
 			lab.Dir, lab.Env = l.notebooks(), l.environment(env...)
 			lab.Stdin, lab.Stdout, lab.Stderr = os.Stdin, os.Stdout, os.Stderr
-			endWithParent(lab)
+			commands.EndWithParent(lab)
 			terminated := make(chan os.Signal, 1)
 			isCtrlC := func(s os.Signal) bool { return s == os.Interrupt }
 			// These are sent to this process only, unlike Ctrl-C.

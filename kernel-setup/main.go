@@ -50,6 +50,6 @@ To undo it all, delete .birl.`,
 		SilenceErrors: true,
 	}
 	root.AddCommand(newInstallCommand(), newDoctorCommand(), newLabCommand(), newRunCommand(), newTestCommand(),
-		newCollectCommand())
+		newCollectCommand(), newSoakCommand())
 	return root
 }

@@ -16,10 +16,7 @@ const (
 )
 
 // longer are notebooks that have longer cells still.
-var longer = map[string]bool{
-	"posterior-quality.ipynb": true, "approximations.ipynb": true, "calibration.ipynb": true,
-	"sensitivity.ipynb": true, "avril-3x3.ipynb": true,
-}
+var longer = map[string]bool{"approximations.ipynb": true}
 
 func TestCellsAreShort(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join("..", "notebooks", "*.ipynb"))

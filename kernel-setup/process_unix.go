@@ -6,12 +6,14 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
+
+	commands "github.com/go-birl/birl/envs/command"
 )
 
 // ownGroup puts the command into a process group of its own, so that it can be stopped together with its children.
 func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	endWithParent(cmd)
+	commands.EndWithParent(cmd) // so that no pip goes on writing into an environment that the next install repairs
 }
 
 func interruptGroup(p *os.Process) error { return syscall.Kill(-p.Pid, syscall.SIGTERM) }

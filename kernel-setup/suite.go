@@ -28,8 +28,9 @@ func newTestCommand() *cobra.Command {
 		Short: "Run the whole test suite: gofmt, go vet, all tests on XLA, the core on pure Go, every notebook",
 		Long: `Run the whole test suite. What is missing is installed first, the Gymnasium environments too: formatting, go vet, the
 core's tests on the pure Go backend, then all tests on XLA (where this machine has it), which include the execution of
-every notebook at its default scale and a look at every saved figure in a browser. Nothing is skipped, except that look
-where neither Chromium nor Chrome is on PATH. It ends with go test's own lines, and with its exit status.`,
+every notebook at its default scale, a look at every saved figure in a browser, and an experiment on a Slurm cluster of this
+machine. Nothing is skipped, except the look where neither Chromium nor Chrome is on PATH and the cluster where Slurm is not or
+this is not root; what was not run is counted in the last lines. It ends with go test's exit status.`,
 		Example: `  go run ./kernel-setup test`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -92,14 +93,29 @@ func runSuite(ctx context.Context, l layout, w io.Writer, xla bool) error {
 			fmt.Fprintf(w, "✓ go vet  %s\n", seconds(time.Since(start)))
 		}
 	}
-	if findBrowser() == "" {
-		fmt.Fprintln(w, "–", noBrowser)
+	notRun := leftOut()
+	for _, what := range notRun {
+		fmt.Fprintln(w, "– NOT RUN:", what)
 	}
+	fmt.Fprintf(w, "checks not run: %d\n", len(notRun))
 	return nil
 }
 
-const noBrowser = "not looked at: saved figures, for want of Chromium or Chrome on PATH (on Debian: apt install " +
-	"chromium)"
+const noBrowser = "the look at saved figures, for want of Chromium or Chrome on PATH (on Debian: apt install chromium)"
+
+// leftOut names the checks that this machine lacks something for, and what.
+func leftOut() (checks []string) {
+	if findBrowser() == "" {
+		checks = append(checks, noBrowser)
+	}
+	for _, name := range []string{"munged", "slurmctld", "slurmd", "sbatch"} {
+		if _, err := exec.LookPath(name); err != nil || os.Getuid() != 0 {
+			return append(checks, "an experiment on a Slurm cluster of this machine, for want of Slurm and munge on "+
+				"PATH (on Debian: apt install slurm-wlm munge), or of root, whom its daemons need")
+		}
+	}
+	return checks
+}
 
 // findBrowser returns the path of a browser for the test of saved figures, empty if there is none.
 func findBrowser() string {

@@ -191,14 +191,17 @@ func shortNumber(v float64) string {
 	return strings.Replace(strconv.FormatFloat(v, 'g', 3, 64), "-", "−", 1)
 }
 
-// scientific writes three significant digits and a power of ten, as −8.19 × 10⁸.
+// scientific writes three significant digits and the power of ten in letters that the figures' font has, as −8.19e8.
 func scientific(v float64) string {
+	digits, power := mantissa(v)
+	return strings.ReplaceAll(fmt.Sprintf("%se%d", digits, power), "-", "−")
+}
+
+// mantissa returns v = digits · 10^power, with at most three digits.
+func mantissa(v float64) (digits string, power int) {
 	digits, exponent, _ := strings.Cut(strconv.FormatFloat(v, 'e', 2, 64), "e")
-	digits = strings.TrimSuffix(strings.TrimRight(digits, "0"), ".")
-	power, _ := strconv.Atoi(exponent)
-	superscript := strings.NewReplacer("-", "⁻", "0", "⁰", "1", "¹", "2", "²", "3", "³", "4", "⁴", "5", "⁵", "6", "⁶",
-		"7", "⁷", "8", "⁸", "9", "⁹").Replace(strconv.Itoa(power))
-	return strings.Replace(digits, "-", "−", 1) + " × 10" + superscript
+	power, _ = strconv.Atoi(exponent)
+	return strings.TrimSuffix(strings.TrimRight(digits, "0"), "."), power
 }
 
 // span is a closed range of numbers that grows to include what it is given.

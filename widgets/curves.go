@@ -257,6 +257,9 @@ func (k Curve) bounds(i int, logY bool) (low, high float64) {
 
 func (p CurvePanel) plot(looks map[string]appearance, room vg.Length) *plot.Plot {
 	out := newPanel(p.Title, p.XLabel, p.YLabel)
+	if room > 0 { // which the panel lacks
+		out.X.Tick.Marker = niceTicks{4}
+	}
 	xs, ys := emptySpan(), emptySpan()
 	for _, curves := range [][]Curve{p.Curves, p.Thin} {
 		for _, curve := range curves {

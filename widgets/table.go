@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/go-birl/birl/qvirl/method"
 )
@@ -153,21 +155,32 @@ type entry struct {
 	best                  bool
 }
 
+// write formats as number does, but large numbers as −8.19 × 10⁸, which text has letters for.
+func (c Column) write(v float64) string {
+	if math.Abs(v) < 1e7 {
+		return number(v, c.Decimals)
+	}
+	digits, power := mantissa(v)
+	superscript := strings.NewReplacer("0", "⁰", "1", "¹", "2", "²", "3", "³", "4", "⁴", "5", "⁵", "6", "⁶", "7", "⁷",
+		"8", "⁸", "9", "⁹").Replace(strconv.Itoa(power))
+	return strings.Replace(digits, "-", "−", 1) + " × 10" + superscript
+}
+
 // entry writes an estimate with a column's decimals.
 func (c Column) entry(e *Estimate) entry {
 	switch {
 	case e == nil:
 		return entry{mean: "–"}
 	case math.IsNaN(e.StdErr):
-		return entry{mean: number(e.Mean, c.Decimals)}
+		return entry{mean: c.write(e.Mean)}
 	case e.StdErr == 0:
-		return entry{mean: number(e.Mean, c.Decimals), err: "0"}
+		return entry{mean: c.write(e.Mean), err: "0"}
 	}
-	err := number(e.StdErr, c.Decimals)
+	err := c.write(e.StdErr)
 	if least := math.Pow(10, -float64(c.Decimals)); e.StdErr < least/2 {
-		err = "<" + number(least, c.Decimals)
+		err = "<" + c.write(least)
 	}
-	return entry{mean: number(e.Mean, c.Decimals), err: err}
+	return entry{mean: c.write(e.Mean), err: err}
 }
 
 // reference writes a reference with the difference of the estimate to it.

@@ -169,6 +169,11 @@ func TestTableReading(t *testing.T) {
 	if text != want {
 		t.Errorf("got\n%s\nwant\n%s", text, want)
 	}
+	table.Rows[0].Cells[0].Estimate = Value(-8.19e8, math.NaN())
+	if text, err := table.Text(); err != nil || !strings.Contains(text, "−8.19 × 10⁸") {
+		t.Errorf("a large number is not written as a power of ten (%v):\n%s", err, text)
+	}
+	table.Rows[0].Cells[0].Estimate = Value(-10.25, 0.01)
 	for direction, best := range map[Direction]string{Lower: "−10.2", Higher: "123.4"} {
 		table.Columns[0].Better = direction
 		if text, err := table.Markdown(); err != nil || !strings.Contains(text, "| **"+best) ||

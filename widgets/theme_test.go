@@ -9,7 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/image/font/sfnt"
 	"gonum.org/v1/gonum/floats/scalar"
+	"gonum.org/v1/plot/font"
 	"pgregory.net/rapid"
 
 	"github.com/go-birl/birl/qvirl/method"
@@ -98,8 +100,8 @@ func TestNumbers(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
 		{number(-1.25, 1), "−1.2"}, {number(-0.01, 1), "0.0"}, {number(12345.6, 1), "12,345.6"},
 		{number(-1234567, 0), "−1,234,567"},
-		{number(999, 0), "999"}, {number(-8.19e8, 1), "−8.19 × 10⁸"}, {number(5e8, 0), "5 × 10⁸"},
-		{shortNumber(1.5e-7), "1.5 × 10⁻⁷"}, {shortNumber(39.894), "39.9"}, {shortNumber(0.00012345),
+		{number(999, 0), "999"}, {number(-8.19e8, 1), "−8.19e8"}, {number(5e8, 0), "5e8"},
+		{shortNumber(1.5e-7), "1.5e−7"}, {shortNumber(39.894), "39.9"}, {shortNumber(0.00012345),
 			"0.000123"},
 		{shortNumber(20000), "20,000"}, {shortNumber(4567), "4567"}, {signed(0.04), "0.0"}, {signed(1.26), "+1.3"},
 		{signed(-2), "−2.0"},
@@ -156,5 +158,21 @@ func TestLogTicks(t *testing.T) {
 	}
 	if count < 3 || count > 8 {
 		t.Errorf("%d labels over 18 decades", count)
+	}
+}
+
+// The font of the figures has every letter that numbers and names of methods are made of: it leaves out others, so that
+// 10⁻⁵ would read 10⁵.
+func TestTheFontHasAllLetters(t *testing.T) {
+	text := "0123456789.,−+±eσ↑" + number(-1.5e9, 0) + shortNumber(-2e-9)
+	for _, m := range method.All() {
+		text += m.Label
+	}
+	face := font.DefaultCache.Lookup(textStyle(smallSize, ink, 0, 0).Font, smallSize).Face
+	var buffer sfnt.Buffer
+	for _, r := range text {
+		if glyph, err := face.GlyphIndex(&buffer, r); err != nil || glyph == 0 {
+			t.Errorf("there is no %q in the font (error %v)", r, err)
+		}
 	}
 }

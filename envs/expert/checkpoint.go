@@ -25,7 +25,11 @@ type runHeader struct {
 	Next     int     `json:"next"` // place in the replay
 	Seconds  float64 `json:"seconds"`
 	Curve    []Point `json:"curve"`
+	Source   string  `json:"source,omitempty"`
 }
+
+// bestPrefix begins the names of the arrays of the best network.
+const bestPrefix = "best."
 
 // store writes the run to the checkpoint. What a kill leaves is the checkpoint before it.
 func (t *trainer) store() error {
@@ -38,7 +42,11 @@ func (t *trainer) store() error {
 		return err
 	}
 	t.replay.store(arrays)
-	text, err := json.Marshal(runHeader{runFormat, t.config, t.steps, t.episodes, t.replay.next, t.seconds, t.curve})
+	for name, a := range t.best.arrays() {
+		arrays[bestPrefix+name] = a
+	}
+	text, err := json.Marshal(runHeader{runFormat, t.config, t.steps, t.episodes, t.replay.next, t.seconds, t.curve,
+		t.options.Source})
 	if err != nil {
 		return fmt.Errorf("expert: the run cannot be stored: %w", err)
 	}
@@ -98,6 +106,9 @@ func (t *trainer) load(path string) error {
 	if name := difference(h.Config, t.config); name != "" {
 		return fmt.Errorf("%s is of a run with another %q in its config", path, name)
 	}
+	if h.Source != t.options.Source {
+		return fmt.Errorf("%s is of a run with the rewards %q, this one has %q", path, h.Source, t.options.Source)
+	}
 	if h.Steps < 1 || h.Steps > t.config.Steps || h.Steps%t.config.SegmentSteps != 0 || h.Episodes < 0 ||
 		len(h.Curve) != h.Steps/t.config.SegmentSteps {
 		return fmt.Errorf("%s says that it is at %d steps with %d points of the curve", path, h.Steps, len(h.Curve))
@@ -107,6 +118,14 @@ func (t *trainer) load(path string) error {
 	}
 	if err := t.replay.load(a, t.learner.actions, h.Next); err != nil {
 		return err
+	}
+	if t.options.Rewards != nil {
+		t.best, err = networkOf(t.learner.widths, func(name string) (*npz.Array, error) {
+			return a.Array(bestPrefix + name)
+		})
+		if err != nil {
+			return fmt.Errorf("%s: the best network: %w", path, err)
+		}
 	}
 	t.steps, t.episodes, t.seconds, t.curve = h.Steps, h.Episodes, h.Seconds, h.Curve
 	return nil

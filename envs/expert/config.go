@@ -51,16 +51,24 @@ type Config struct {
 	LearnAfter int `json:"learn_after"`
 	// Batch is the number of transitions in a gradient step, drawn uniformly. GradientSteps follow each step of all
 	// environments.
-	Batch         int `json:"batch"`
+	Batch int `json:"batch"`
+	// Demonstrated is how many of them are demonstrated ones (see Options.Demonstrations).
+	Demonstrated  int `json:"demonstrated,omitempty"`
 	GradientSteps int `json:"gradient_steps"`
 	// Magnify gives the network, beside each number x of an observation, asinh(Magnify·x)/asinh(Magnify), which tells
 	// small numbers of different size apart; 0 does not. A lander is paid half a second after it has come to rest, and
 	// a tremor of 10⁻³ is all that an observation says of how long that is ago.
 	Magnify float64 `json:"magnify,omitempty"`
+	// Norm standardises each hidden layer's sums over its units (Ba et al. 2016, without gains), and passes them
+	// through exponential linear units instead of rectified ones.
+	Norm bool `json:"norm,omitempty"`
 	// Hidden are the widths of the hidden layers, of rectified linear units, and Quantiles is the number N of quantiles
 	// of each action's return.
 	Hidden    []int `json:"hidden"`
 	Quantiles int   `json:"quantiles"`
+	// Double lets the trained network choose the successor's action, and the target network say what it is worth (van
+	// Hasselt et al. 2016); otherwise the target network does both.
+	Double bool `json:"double,omitempty"`
 	// Huber is the threshold κ of the quantile Huber loss (Eq. 10), on the scale of the scaled rewards.
 	Huber float64 `json:"huber"`
 	// LearningRate of Adam falls linearly to FinalLearningRate.
@@ -117,7 +125,8 @@ func (c Config) Validate() error {
 		value, from int
 	}{
 		{"Environments", c.Environments, 1}, {"Steps", c.Steps, 1}, {"SegmentSteps", c.SegmentSteps, 1},
-		{"PilotEpisodes", c.PilotEpisodes, 0}, {"Undisturbed", c.Undisturbed, 0}, {"EpsilonSteps", c.EpsilonSteps, 0},
+		{"PilotEpisodes", c.PilotEpisodes, 0}, {"Demonstrated", c.Demonstrated, 0}, {"Undisturbed", c.Undisturbed, 0},
+		{"EpsilonSteps", c.EpsilonSteps, 0},
 		{"LearnAfter", c.LearnAfter, 1}, {"Batch", c.Batch, 1}, {"GradientSteps", c.GradientSteps, 1},
 		{"Quantiles", c.Quantiles, 1},
 		{"CurveEpisodes", c.CurveEpisodes, 1}, {"EvaluationEpisodes", c.EvaluationEpisodes, 1},
@@ -139,6 +148,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("expert: Steps = %d, want a multiple of SegmentSteps, %d", c.Steps, c.SegmentSteps)
 	case c.Undisturbed > c.Environments:
 		return fmt.Errorf("expert: Undisturbed = %d, there are %d Environments", c.Undisturbed, c.Environments)
+	case c.Demonstrated > c.Batch:
+		return fmt.Errorf("expert: Demonstrated = %d, the Batch has %d transitions", c.Demonstrated, c.Batch)
 	case (c.Pilot == "") != (c.PilotEpisodes == 0):
 		return fmt.Errorf("expert: Pilot = %q with PilotEpisodes = %d, want both or neither", c.Pilot, c.PilotEpisodes)
 	case !within(c.Discount, 0, 1):

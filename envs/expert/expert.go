@@ -49,6 +49,10 @@ type Point struct {
 	Return float64 `json:"return"`
 	// Loss is the mean quantile Huber loss since the point before.
 	Loss float64 `json:"loss"`
+	// Objective is the mean discounted return of the same episodes by Options.Rewards, and Played the number of steps
+	// of all episodes of the curve so far; both are 0 without such rewards.
+	Objective float64 `json:"objective,omitempty"`
+	Played    int     `json:"played,omitempty"`
 }
 
 const (
@@ -89,7 +93,7 @@ func (e *Expert) Quantiles(observations []float32) ([]float64, error) {
 	if len(observations)%size != 0 {
 		return nil, fmt.Errorf("expert: %d numbers are no observations of %d numbers each", len(observations), size)
 	}
-	return unscaled(e.network.forward(e.Config.features(observations)), e.Config.RewardScale), nil
+	return unscaled(e.network.forward(e.Config.features(observations), e.Config.Norm), e.Config.RewardScale), nil
 }
 
 // Write stores the network at path, which has to end in .npz, and the description in JSON beside it. Each file appears

@@ -53,13 +53,19 @@ func newLearner(on compute.Backend, c Config, observation, actions int) (*learne
 	adam := optimizer.Adam().Epsilon(1e-8).Done()
 	err := guard("building the programs", func() {
 		l.act = model.MustNewExec(on, l.store, func(scope *model.Scope, x *Node) *Node {
-			return ReduceMean(l.nodes(scope, onlineScope, x.Graph()).forward(x, actions), 2)
+			return ReduceMean(l.nodes(scope, onlineScope, x.Graph()).forward(x, actions, c.Norm), 2)
 		})
 		l.step = model.MustNewExec(on, l.store, func(scope *model.Scope, rate, x, a, r, discount, next *Node) *Node {
 			g := rate.Graph()
 			optimizer.LearningRateVar(scope, dtypes.Float32, 0).SetNodeValue(rate)
-			target := bellmanTarget(r, discount, l.nodes(scope, targetScope, g).forward(next, actions))
-			loss := quantileHuberLoss(choose(l.nodes(scope, onlineScope, g).forward(x, actions), a), target, c.Huber)
+			online := l.nodes(scope, onlineScope, g)
+			after := l.nodes(scope, targetScope, g).forward(next, actions, c.Norm)
+			chooser := after
+			if c.Double {
+				chooser = online.forward(next, actions, c.Norm)
+			}
+			target := bellmanTarget(r, discount, after, chooser)
+			loss := quantileHuberLoss(choose(online.forward(x, actions, c.Norm), a), target, c.Huber)
 			adam.UpdateGraph(scope, g, loss)
 			l.follow(scope, g)
 			return loss

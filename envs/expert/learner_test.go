@@ -89,8 +89,14 @@ func TestLearnsTheQuantilesOfAKnownWorld(t *testing.T) {
 }
 
 func TestBackendAndPlainGoAgree(t *testing.T) {
+	for _, norm := range []bool{false, true} {
+		backendAndPlainGoAgree(t, norm)
+	}
+}
+
+func backendAndPlainGoAgree(t *testing.T, norm bool) {
 	c := Default("any")
-	c.Hidden, c.Magnify = []int{24, 16}, 1000
+	c.Hidden, c.Magnify, c.Norm = []int{24, 16}, 1000, norm
 	l, err := newLearner(pureGo(t), c, 8, 4)
 	if err != nil {
 		t.Fatal(err)

@@ -35,10 +35,11 @@ func choose(quantiles, actions *Node) *Node {
 	return ReduceSum(Mul(quantiles, ExpandAxes(chosen, 2)), 1)
 }
 
-// bellmanTarget returns r + γ θ_j(x', a*) with a* = argmax of the mean quantiles (Algorithm 1). No gradient passes.
+// bellmanTarget returns r + γ θ_j(x', a*) with a* = argmax of the chooser's mean quantiles (Algorithm 1, where the
+// target network is the chooser). No gradient passes.
 //
-//	reward, discount [batch]; next [batch, actions, N], the target network's quantiles → [batch, N]
-func bellmanTarget(reward, discount, next *Node) *Node {
-	greedy := ArgMax(ReduceMean(next, 2), 1)
+//	reward, discount [batch]; next [batch, actions, N], the target network's quantiles; chooser like it → [batch, N]
+func bellmanTarget(reward, discount, next, chooser *Node) *Node {
+	greedy := ArgMax(ReduceMean(chooser, 2), 1)
 	return StopGradient(Add(ExpandAxes(reward, 1), Mul(ExpandAxes(discount, 1), choose(next, greedy))))
 }

@@ -84,8 +84,14 @@ func TestQuantileHuberLossAndGradient(t *testing.T) {
 
 func TestBellmanTargetFollowsTheBestMean(t *testing.T) {
 	// In row 0 action 1 has the greater mean and the smaller maximum; row 1 has ended.
-	next := tensors.FromFlatDataAndDimensions([]float32{0, 5, 3, 4, 1, 1, 2, 2}, 2, 2, 2)
-	out, err := CallOnce(pureGo(t), bellmanTarget, []float32{10, 20}, []float32{0.5, 0}, next)
+	on, next := pureGo(t), []float32{0, 5, 3, 4, 1, 1, 2, 2}
+	target := func(chooser []float32) (*tensors.Tensor, error) {
+		of := func(quantiles []float32) *tensors.Tensor {
+			return tensors.FromFlatDataAndDimensions(quantiles, 2, 2, 2)
+		}
+		return CallOnce(on, bellmanTarget, []float32{10, 20}, []float32{0.5, 0}, of(next), of(chooser))
+	}
+	out, err := target(next)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,6 +99,16 @@ func TestBellmanTargetFollowsTheBestMean(t *testing.T) {
 	for i, got := range tensors.MustCopyFlatData[float32](out) {
 		if got != want[i] {
 			t.Errorf("target[%d] = %g, want %g", i, got, want[i])
+		}
+	}
+	// Another chooser prefers action 0 in row 0: its quantiles there are 0 and 5.
+	if out, err = target([]float32{9, 9, 1, 1, 0, 0, 0, 0}); err != nil {
+		t.Fatal(err)
+	}
+	want = []float32{10, 12.5, 20, 20}
+	for i, got := range tensors.MustCopyFlatData[float32](out) {
+		if got != want[i] {
+			t.Errorf("with another chooser, target[%d] = %g, want %g", i, got, want[i])
 		}
 	}
 }

@@ -65,8 +65,8 @@ func newNetwork(widths []int, seed uint64) network {
 	return n
 }
 
-// forward returns the outputs [k, out] for inputs [k, in].
-func (n network) forward(x []float32) []float32 {
+// forward returns the outputs [k, out] for inputs [k, in], with hidden layers as Config.Norm says.
+func (n network) forward(x []float32, norm bool) []float32 {
 	k := len(x) / n[0].in
 	for i, l := range n {
 		y := make([]float32, 0, k*l.out)
@@ -75,7 +75,13 @@ func (n network) forward(x []float32) []float32 {
 		}
 		blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, general(k, l.in, x), general(l.in, l.out, l.weights), 1,
 			general(k, l.out, y))
-		if i < len(n)-1 {
+		switch {
+		case i == len(n)-1:
+		case norm:
+			for row := range slices.Chunk(y, l.out) {
+				normalise(row)
+			}
+		default:
 			for j, v := range y {
 				y[j] = max(v, 0)
 			}
@@ -83,6 +89,27 @@ func (n network) forward(x []float32) []float32 {
 		x = y
 	}
 	return x
+}
+
+// normEpsilon keeps the variance that layer normalisation divides by from 0.
+const normEpsilon = 1e-5
+
+// normalise replaces a layer's sums x by elu((x − mean x)/√(var x + ε)).
+func normalise(x []float32) {
+	mean, square := 0.0, 0.0
+	for _, v := range x {
+		mean += float64(v) / float64(len(x))
+	}
+	for _, v := range x {
+		square += (float64(v) - mean) * (float64(v) - mean) / float64(len(x))
+	}
+	for i, v := range x {
+		z := (float64(v) - mean) / math.Sqrt(square+normEpsilon)
+		if z < 0 {
+			z = math.Expm1(z)
+		}
+		x[i] = float32(z)
+	}
 }
 
 func general(rows, cols int, data []float32) blas32.General {
@@ -93,10 +120,16 @@ func general(rows, cols int, data []float32) blas32.General {
 type nodes []*Node
 
 // forward returns the quantiles [batch, actions, quantiles] for observations [batch, in].
-func (n nodes) forward(x *Node, actions int) *Node {
+func (n nodes) forward(x *Node, actions int, norm bool) *Node {
 	for i := 0; i < len(n); i += 2 {
 		x = Add(MatMul(x, n[i]), ExpandAxes(n[i+1], 0))
-		if i+2 < len(n) {
+		switch {
+		case i+2 == len(n):
+		case norm:
+			x = Sub(x, ReduceAndKeep(x, ReduceMean, -1))
+			x = Div(x, Sqrt(AddScalar(ReduceAndKeep(Square(x), ReduceMean, -1), normEpsilon)))
+			x = Where(GreaterThan(x, ZerosLike(x)), x, AddScalar(Exp(Min(x, ZerosLike(x))), -1))
+		default:
 			x = Max(x, ZerosLike(x))
 		}
 	}

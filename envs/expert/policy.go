@@ -95,19 +95,24 @@ const evaluationSeed, curveSeed, pilotSeed, trainingSeed = 1_000_000, 2_000_000,
 
 // Evaluate lets a policy play, always from the same seeds. The pool has to be opened as Config.Gym says.
 func Evaluate(ctx context.Context, pool *gym.Pool, policy gym.Policy, episodes int) (Evaluation, error) {
-	return evaluate(ctx, pool, policy, episodes, evaluationSeed)
+	set, err := play(ctx, pool, policy, episodes, evaluationSeed)
+	if err != nil {
+		return Evaluation{}, err
+	}
+	return Evaluation{Episodes: episodes, Returns: *set.Returns(),
+		Length: float64(set.Transitions()) / float64(episodes)}, nil
 }
 
-func evaluate(ctx context.Context, pool *gym.Pool, policy gym.Policy, episodes int, seed int64) (Evaluation, error) {
+// play returns episodes with the seeds that follow seed.
+func play(ctx context.Context, pool *gym.Pool, policy gym.Policy, episodes int, seed int64) (*demo.Set, error) {
 	set := &demo.Set{Description: pool.Describe()}
 	var err error
 	set.Trajectories, err = gym.Collect(ctx, pool, policy, gym.CollectOptions{Episodes: episodes, FirstSeed: seed,
 		PolicySeed: uint64(seed)})
 	if err != nil {
-		return Evaluation{}, fmt.Errorf("expert: evaluating: %w", err)
+		return nil, fmt.Errorf("expert: evaluating: %w", err)
 	}
-	return Evaluation{Episodes: episodes, Returns: *set.Returns(),
-		Length: float64(set.Transitions()) / float64(episodes)}, nil
+	return set, nil
 }
 
 // entropy returns −Σ p log p of log-probabilities.

@@ -64,6 +64,15 @@ func (r *replay) sample(n int, random *rand.Rand) batch {
 	return b
 }
 
+// join appends the transitions of another batch.
+func (b batch) join(o batch) batch {
+	return batch{
+		observations: append(b.observations, o.observations...), nexts: append(b.nexts, o.nexts...),
+		actions: append(b.actions, o.actions...), rewards: append(b.rewards, o.rewards...),
+		discounts: append(b.discounts, o.discounts...),
+	}
+}
+
 // The arrays of a stored replay.
 const (
 	replayObservations = "replay.observations"

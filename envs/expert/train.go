@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/gym"
 )
 
@@ -30,6 +31,14 @@ type Options struct {
 	Checkpoint string
 	// Progress is told how training goes on, after each step of the environments, if it is not nil.
 	Progress func(Progress)
+	// Rewards, if it is not nil, takes the place of the environment's rewards. The end of an episode is then worth its
+	// last state's reward for ever, and the expert is the network of the greatest Point.Objective, whose episodes stand
+	// in for the evaluations at the end: the environment's own rewards decide nothing.
+	Rewards Rewards
+	// Demonstrations are trajectories of which each batch has Config.Demonstrated transitions.
+	Demonstrations []demo.Trajectory
+	// Source says what Rewards and Demonstrations are: a run goes on from a checkpoint only with the same.
+	Source string
 }
 
 // Progress is how far training has come.
@@ -57,8 +66,14 @@ func Train(ctx context.Context, on compute.Backend, pool *gym.Pool, c Config, o 
 	if err != nil {
 		return nil, err
 	}
+	if o.Rewards != nil && c.Discount == 1 {
+		return nil, fmt.Errorf("expert: Discount = 1, want less with Options.Rewards: ends are worth them for ever")
+	}
 	t := &trainer{config: c, options: o, pool: pool, learner: l, replay: newReplay(spec.Size(), c.Replay),
 		loss: math.NaN()}
+	if err := t.demonstrate(); err != nil {
+		return nil, err
+	}
 	resumed, err := t.resume()
 	if err != nil {
 		return nil, err
@@ -87,6 +102,10 @@ func Train(ctx context.Context, on compute.Backend, pool *gym.Pool, c Config, o 
 		return nil, err
 	}
 	e.Backend = on.Name()
+	if o.Rewards != nil {
+		e.network = t.best
+		return e, nil
+	}
 	return e, e.evaluate(ctx, pool)
 }
 
@@ -115,14 +134,17 @@ type trainer struct {
 	pool    *gym.Pool
 	learner *learner
 	replay  *replay
+	// demonstrated are the transitions of Options.Demonstrations, which are never forgotten.
+	demonstrated *replay
 
 	steps, episodes int
 	curve           []Point
+	best            network // of the point of the greatest objective, with Options.Rewards
 	seconds         float64 // up to the last checkpoint
 
-	returns []float64 // of the last episodes
-	loss    float64
-	losses  []float64 // since the last point of the curve
+	sums   []float64 // returns of the last episodes
+	loss   float64
+	losses []float64 // since the last point of the curve
 }
 
 // expert returns the target network as it is.
@@ -150,23 +172,17 @@ func (t *trainer) fly(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("expert: the pilot: %w", err)
 	}
-	for i := range trajectories {
-		j := &trajectories[i]
-		for k, a := range j.Actions {
-			t.remember(j.Observation(k), j.Observation(k+1), a, j.Rewards[k], j.Terminated && k == j.Len()-1)
-		}
-	}
-	return nil
+	return t.recall(t.replay, trajectories)
 }
 
-// remember puts a transition into the replay. Only an end that the environment has reached ends the return: one that
-// was cut off would have gone on.
-func (t *trainer) remember(observation, next []float32, action int, reward float64, terminated bool) {
+// remember puts a transition into a replay. Only an end that the environment has reached ends the return: one that was
+// cut off would have gone on.
+func (t *trainer) remember(into *replay, observation, next []float32, action int, reward float64, terminated bool) {
 	discount := t.config.Discount
 	if terminated {
 		discount = 0
 	}
-	t.replay.add(transition{observation: observation, next: next, action: action, reward: t.config.RewardScale * reward,
+	into.add(transition{observation: observation, next: next, action: action, reward: t.config.RewardScale * reward,
 		discount: discount})
 }
 
@@ -206,8 +222,13 @@ func (t *trainer) segment(ctx context.Context) error {
 		}
 		size := t.replay.size
 		after := m.batch.Obs.Float32()
+		returns, err := t.returns(now, actions, m.batch.Rewards, after, m.batch.Terminated)
+		if err != nil {
+			return err
+		}
 		for i, a := range actions {
-			t.remember(now[i*size:(i+1)*size], after[i*size:(i+1)*size], a, m.batch.Rewards[i], m.batch.Terminated[i])
+			t.remember(t.replay, now[i*size:(i+1)*size], after[i*size:(i+1)*size], a, returns[i],
+				m.batch.Terminated[i])
 			sums[i] += m.batch.Rewards[i]
 			if m.batch.Done(i) {
 				t.ended(sums[i])
@@ -218,7 +239,7 @@ func (t *trainer) segment(ctx context.Context) error {
 		now = m.next
 		if t.options.Progress != nil {
 			t.options.Progress(Progress{
-				Steps: t.steps, Total: c.Steps, Episodes: t.episodes, Return: stat.Mean(t.returns, nil), Loss: t.loss,
+				Steps: t.steps, Total: c.Steps, Episodes: t.episodes, Return: stat.Mean(t.sums, nil), Loss: t.loss,
 				Epsilon:        c.epsilon(t.steps),
 				StepsPerSecond: float64(t.steps-end+c.SegmentSteps) / time.Since(began).Seconds(),
 			})
@@ -295,7 +316,11 @@ func (t *trainer) learn(random *rand.Rand) error {
 		return nil
 	}
 	for range c.GradientSteps {
-		loss, err := t.learner.learn(c.learningRate(t.steps), t.replay.sample(c.Batch, random))
+		drawn := t.replay.sample(c.Batch-c.Demonstrated, random)
+		if c.Demonstrated > 0 {
+			drawn = drawn.join(t.demonstrated.sample(c.Demonstrated, random))
+		}
+		loss, err := t.learner.learn(c.learningRate(t.steps), drawn)
 		if err != nil {
 			return err
 		}
@@ -311,9 +336,9 @@ func (t *trainer) learn(random *rand.Rand) error {
 // ended notes the return of an episode.
 func (t *trainer) ended(sum float64) {
 	t.episodes++
-	t.returns = append(t.returns, sum)
-	if len(t.returns) > recent {
-		t.returns = t.returns[1:]
+	t.sums = append(t.sums, sum)
+	if len(t.sums) > recent {
+		t.sums = t.sums[1:]
 	}
 }
 
@@ -323,11 +348,27 @@ func (t *trainer) mark(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v, err := evaluate(ctx, t.pool, e.Greedy(), t.config.CurveEpisodes, curveSeed)
+	played, err := play(ctx, t.pool, e.Greedy(), t.config.CurveEpisodes, curveSeed)
 	if err != nil {
 		return err
 	}
-	p := Point{Steps: t.steps, Episodes: t.episodes, Return: v.Returns.Mean}
+	p := Point{Steps: t.steps, Episodes: t.episodes, Return: played.Returns().Mean}
+	if t.options.Rewards != nil {
+		if p.Objective, err = t.objective(played.Trajectories); err != nil {
+			return err
+		}
+		p.Played = played.Transitions()
+		best := math.Inf(-1)
+		for _, q := range t.curve {
+			best = max(best, q.Objective)
+		}
+		if p.Objective > best {
+			t.best = e.network
+		}
+		if n := len(t.curve); n > 0 {
+			p.Played += t.curve[n-1].Played
+		}
+	}
 	if len(t.losses) > 0 {
 		p.Loss = stat.Mean(t.losses, nil)
 	}

@@ -5,6 +5,7 @@ package expert
 import (
 	"context"
 	"errors"
+	"math"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -71,6 +72,78 @@ func TestTrainsAndResumes(t *testing.T) {
 	}
 
 	demonstrates(t, whole)
+}
+
+// Rewards of one's own: upright is good. The environment's rewards are of no use here, as each of its steps pays 1 and
+// Options.Rewards is all that the learner is told; the pole stays up all the same.
+func TestPlansOnOtherRewardsAndResumes(t *testing.T) {
+	c := poleConfig()
+	c.Norm, c.Double, c.Demonstrated, c.Beta, c.Discount, c.RewardScale = true, true, 8, 0, 0.95, 0.5
+	upright := func(observations []float32, actions []int) ([]float64, error) {
+		out := make([]float64, len(actions))
+		for i := range out {
+			lean := float64(observations[4*i+2]) / 0.1
+			out[i] = math.Exp(-lean*lean) - 1
+		}
+		return out, nil
+	}
+	pool := openPool(t, c, 1)
+	demos, err := gym.Collect(t.Context(), pool, gym.RandomPolicy(2), gym.CollectOptions{Episodes: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Rewards: upright, Demonstrations: demos, Source: "upright"}
+	whole, err := Train(t.Context(), pureGo(t), pool, c, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	best := whole.Curve[0]
+	for _, p := range whole.Curve {
+		if p.Objective > best.Objective {
+			best = p
+		}
+	}
+	played, err := play(t.Context(), pool, whole.Greedy(), c.CurveEpisodes, curveSeed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// At random, a pole falls after about 22 steps.
+	if got := played.Returns().Mean; got != best.Return || got < 60 || !(best.Objective < 0) {
+		t.Errorf("the pole stays up for %g steps, the best point of %+v has %g", got, whole.Curve, best.Return)
+	}
+	if last := whole.Curve[len(whole.Curve)-1]; last.Played < len(whole.Curve)*c.CurveEpisodes*8 {
+		t.Errorf("the curve took %d steps", last.Played)
+	}
+
+	o.Checkpoint = filepath.Join(t.TempDir(), "run.npz")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	o.Progress = func(p Progress) {
+		if p.Steps == 4800 {
+			cancel()
+		}
+	}
+	if _, err := Train(ctx, pureGo(t), openPool(t, c, 2), c, o); !errors.Is(err, context.Canceled) {
+		t.Fatalf("error %v, want a cancellation", err)
+	}
+	o.Progress = nil
+	other := o
+	other.Source = "another"
+	if _, err := Train(t.Context(), pureGo(t), openPool(t, c, 2), c, other); err == nil {
+		t.Error("a run went on with other rewards")
+	}
+	resumed, err := Train(t.Context(), pureGo(t), openPool(t, c, 2), c, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(whole.Curve, resumed.Curve) {
+		t.Errorf("the curve is %v, of the run that was stopped %v", whole.Curve, resumed.Curve)
+	}
+	for i := range whole.network {
+		if !slices.Equal(whole.network[i].weights, resumed.network[i].weights) {
+			t.Errorf("the weights of layer %d differ from those of the run that was stopped", i)
+		}
+	}
 }
 
 func demonstrates(t *testing.T, e *Expert) {

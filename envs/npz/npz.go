@@ -171,6 +171,20 @@ func (a *Archive) Array(name string) (*Array, error) {
 	return out, err
 }
 
+// Shape returns the shape that the header of an array declares, without reading its numbers.
+func (a *Archive) Shape(name string) ([]int, error) {
+	var shape []int
+	err := a.read(name, func(r io.Reader) error {
+		header, err := readHeader(r)
+		if err != nil {
+			return err
+		}
+		_, _, shape, err = parseHeader(header)
+		return err
+	})
+	return shape, err
+}
+
 // Text reads an array of that name which holds one text, as of np.array("rbf"), in ASCII or UTF-32.
 func (a *Archive) Text(name string) (string, error) {
 	texts, err := a.Texts(name)

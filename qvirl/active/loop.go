@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
-	"runtime"
 	"slices"
-	"sync"
 
 	"github.com/go-birl/birl/envs/mdp"
+	"github.com/go-birl/birl/envs/parallel"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/tabular"
 )
@@ -109,9 +108,11 @@ func (l *Loop) Do(ctx context.Context, runs []Run, visit func(queries int, steps
 			return fmt.Errorf("active: after %d queries: %w", k, err)
 		}
 		steps := make([]Step, len(runs))
-		err = parallel(ctx, len(runs), func(i int) (err error) {
-			steps[i], err = l.step(k, runs[i], posteriors[i], asked[i])
-			return err
+		err = parallel.Each(ctx, len(runs), func(_ context.Context, i int) (err error) {
+			if steps[i], err = l.step(k, runs[i], posteriors[i], asked[i]); err != nil {
+				return fmt.Errorf("run %d: %w", i, err)
+			}
+			return nil
 		})
 		if err != nil {
 			return fmt.Errorf("active: after %d queries: %w", k, err)
@@ -191,30 +192,4 @@ func Expert(p *irl.Problem, reward []float64, length int, seed uint64) (func(sta
 		}
 		return p.MDP.Rollout(Stream(seed, fmt.Sprintf("expert in state %d", state), before), policy, state, length), nil
 	}, nil
-}
-
-// parallel runs n jobs on all processors, and stops at the first error or when ctx ends.
-func parallel(ctx context.Context, n int, job func(i int) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	queue := make(chan int)
-	var wait sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), n) {
-		wait.Go(func() {
-			for i := range queue {
-				if ctx.Err() != nil {
-					continue
-				}
-				if err := job(i); err != nil {
-					cancel(fmt.Errorf("run %d: %w", i, err))
-				}
-			}
-		})
-	}
-	for i := range n {
-		queue <- i
-	}
-	close(queue)
-	wait.Wait()
-	return context.Cause(ctx)
 }

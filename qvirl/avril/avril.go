@@ -33,13 +33,12 @@ package avril
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"github.com/go-birl/birl/qvirl/irl"
 	"math"
-	"runtime"
-	"sync"
 	"sync/atomic"
+
+	"github.com/go-birl/birl/envs/parallel"
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 // MinLogStd bounds each log standard deviation from below, in units of the prior's: s ≥ e⁻¹² ≈ 6e-6 of it.
@@ -122,30 +121,18 @@ func (m *Method) Fit(ctx context.Context, problems []*irl.Problem, progress irl.
 		return nil, err
 	}
 	out := make([]irl.Posterior, len(problems))
-	errs := make([]error, len(problems))
-	var next, done atomic.Int64
-	var wait sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(problems)) {
-		wait.Add(1)
-		go func() {
-			defer wait.Done()
-			for i := int(next.Add(1)) - 1; i < len(problems); i = int(next.Add(1)) - 1 {
-				posterior, err := m.fit(ctx, problems[i])
-				if err != nil {
-					errs[i] = fmt.Errorf("avril: problem %d: %w", i, err)
-					continue
-				}
-				out[i] = posterior
-				progress.Report(int(done.Add(1)), len(problems), fmt.Sprintf("objective %.2f",
-					posterior.diagnostics.Objective))
-			}
-		}()
-	}
-	wait.Wait()
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if err := errors.Join(errs...); err != nil {
+	var done atomic.Int64
+	err := parallel.Each(ctx, len(problems), func(ctx context.Context, i int) error {
+		posterior, err := m.fit(ctx, problems[i])
+		if err != nil {
+			return fmt.Errorf("avril: problem %d: %w", i, err)
+		}
+		out[i] = posterior
+		progress.Report(int(done.Add(1)), len(problems), fmt.Sprintf("objective %.2f",
+			posterior.diagnostics.Objective))
+		return nil
+	})
+	if err != nil {
 		return nil, err
 	}
 	return out, nil

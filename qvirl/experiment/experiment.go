@@ -24,6 +24,25 @@ type Definition struct {
 	Report func(rows []Row, record *Record) (*exhibit.Report, error)
 }
 
+// Config determines the rows of an experiment, up to rounding of the backend.
+type Config interface {
+	// Plan returns the plan of the experiment at a scale; backendName is what it computes on, as backend.Get takes it.
+	Plan(scale, backendName string) (*Plan, error)
+}
+
+// Define returns the definition of an experiment of two scales, whose configs quick and paper return.
+func Define[C Config](name, short string, quick, paper func() C,
+	report func([]Row, *Record) (*exhibit.Report, error)) Definition {
+	return Definition{Name: name, Short: short, Scales: []string{"quick", "paper"}, Report: report,
+		Plan: func(s Settings) (*Plan, error) {
+			c, err := Configure(s, quick, paper)
+			if err != nil {
+				return nil, err
+			}
+			return c.Plan(s.Scale, s.Backend)
+		}}
+}
+
 // Settings are what a plan is made from.
 type Settings struct {
 	Scale    string

@@ -46,14 +46,3 @@ func (j *Jobs) Plan(experiment, scale string, config any) *Plan {
 			return result, nil
 		}}
 }
-
-// NewPlan returns the plan of the config that Configure returns.
-func NewPlan[C interface {
-	Plan(scale, backendName string) (*Plan, error)
-}](s Settings, quick, paper func() C) (*Plan, error) {
-	c, err := Configure(s, quick, paper)
-	if err != nil {
-		return nil, err
-	}
-	return c.Plan(s.Scale, s.Backend)
-}

@@ -80,6 +80,13 @@ func checkout(module string) (commit string, dirty bool) {
 	return strings.TrimSpace(string(head)), err != nil || len(changes) > 0
 }
 
+// PeakMiB returns the largest resident memory of the program so far, in units of 2²⁰ bytes, or 0 where the system does
+// not say.
+func PeakMiB() float64 {
+	kB, _ := strconv.ParseFloat(strings.TrimSuffix(procField("/proc/self/status", "VmHWM"), " kB"), 64)
+	return kB / 1024
+}
+
 // procField returns the first value of a field in one of Linux's "name : value" files, or nothing.
 func procField(path, name string) string {
 	f, err := os.Open(path)

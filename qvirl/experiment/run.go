@@ -42,6 +42,7 @@ type Options struct {
 	Shard     Shard
 	Resume    bool        // keep the units that are finished; without it they are an error
 	Overwrite bool        // remove the results that the folder holds; not with a shard
+	UnitsOnly bool        // leave rows.csv and run.json to a later Merge, and other shards' units alone
 	Backend   string      // description of what is computed on, for the record
 	Events    func(Event) // told what happens, one call at a time; may be nil
 }
@@ -78,7 +79,7 @@ const (
 // Run computes the units of the plan that the options ask for, and keeps each as it ends. When ctx ends, the unit that
 // is being computed is given up; those that are finished stay, and a later run with Resume goes on. The error then
 // wraps ctx's. The record covers all units in the folder, also those of other shards; it is nil if there is none, which
-// is no error of a shard that holds no unit of the plan.
+// is no error of a shard that holds no unit of the plan, and with UnitsOnly.
 func Run(ctx context.Context, plan *Plan, o Options) (*Record, error) {
 	r, err := prepare(plan, o)
 	if err != nil {
@@ -86,6 +87,14 @@ func Run(ctx context.Context, plan *Plan, o Options) (*Record, error) {
 	}
 	if err = r.units(ctx); err != nil {
 		err = fmt.Errorf("experiment %s: %w", plan.Experiment, err)
+	}
+	if o.UnitsOnly {
+		if err != nil {
+			r.report(Event{Kind: Failed, Done: r.done, Out: o.Out, Error: err.Error()})
+			return nil, err
+		}
+		r.report(Event{Kind: Finished, Done: r.share, Out: o.Out})
+		return nil, nil
 	}
 	if units, unitsErr := r.store.units(); unitsErr != nil || len(units) == 0 {
 		if err = errors.Join(err, unitsErr); err != nil {
@@ -175,7 +184,15 @@ func prepare(plan *Plan, o Options) (*runner, error) {
 
 // choose finds the units to compute, given what the folder holds.
 func (r *runner) choose() error {
-	done, err := r.store.units()
+	want := func(string) bool { return true }
+	if r.options.UnitsOnly {
+		share := map[string]bool{}
+		for _, i := range r.options.Shard.Units(r.plan) {
+			share[r.names[i]] = true
+		}
+		want = func(name string) bool { return share[name] }
+	}
+	done, err := r.store.read(want)
 	if err != nil {
 		return err
 	}
@@ -198,7 +215,7 @@ func (r *runner) choose() error {
 			return err
 		}
 	}
-	if _, err := os.Stat(filepath.Join(r.options.Out, RowsFile)); err == nil && len(done) == 0 {
+	if _, err := os.Stat(filepath.Join(r.options.Out, RowsFile)); err == nil && len(done) == 0 && !r.options.UnitsOnly {
 		return fmt.Errorf("experiment: %s holds results already, without the units to resume from; use another "+
 			"folder, or --overwrite", r.options.Out)
 	}

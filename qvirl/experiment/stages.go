@@ -3,10 +3,10 @@ package experiment
 import (
 	"context"
 	"math"
-	"runtime"
 	"sync"
 	"time"
 
+	"github.com/go-birl/birl/envs/parallel"
 	"github.com/go-birl/birl/qvirl/irl"
 )
 
@@ -73,34 +73,18 @@ func (t *Stages) Run(key, label string, cost float64, run func(irl.Progress) err
 // Times returns the time of each key.
 func (t *Stages) Times() Times { return t.times }
 
-// Parallel runs n jobs on all processors, and stops at the first error or when ctx ends.
+// Parallel is parallel.Each, with progress.
 func Parallel(ctx context.Context, n int, progress irl.Progress, job func(i int) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var wait sync.WaitGroup
-	var mutex sync.Mutex
-	next, done := 0, 0
-	for range min(runtime.GOMAXPROCS(0), n) {
-		wait.Go(func() {
-			for {
-				mutex.Lock()
-				i := next
-				next++
-				mutex.Unlock()
-				if i >= n || ctx.Err() != nil {
-					return
-				}
-				if err := job(i); err != nil {
-					cancel(err)
-					return
-				}
-				mutex.Lock()
-				done++
-				progress.Report(done, n, "")
-				mutex.Unlock()
-			}
-		})
-	}
-	wait.Wait()
-	return context.Cause(ctx)
+	var lock sync.Mutex
+	done := 0
+	return parallel.Each(ctx, n, func(_ context.Context, i int) error {
+		if err := job(i); err != nil {
+			return err
+		}
+		lock.Lock()
+		defer lock.Unlock()
+		done++
+		progress.Report(done, n, "")
+		return nil
+	})
 }

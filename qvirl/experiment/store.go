@@ -140,6 +140,11 @@ func (s store) put(r UnitRecord, rows []Row) error {
 
 // units returns the records of the finished units, by name.
 func (s store) units() (map[string]*UnitRecord, error) {
+	return s.read(func(string) bool { return true })
+}
+
+// read returns the records of the finished units that are wanted, by name.
+func (s store) read(want func(unit string) bool) (map[string]*UnitRecord, error) {
 	entries, err := os.ReadDir(filepath.Join(s.dir, UnitsDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("experiment: %w", err)
@@ -147,7 +152,7 @@ func (s store) units() (map[string]*UnitRecord, error) {
 	out := map[string]*UnitRecord{}
 	for _, e := range entries {
 		name, ok := strings.CutSuffix(e.Name(), ".json")
-		if !ok || strings.HasPrefix(name, ".") {
+		if !ok || strings.HasPrefix(name, ".") || !want(name) {
 			continue
 		}
 		r := new(UnitRecord)

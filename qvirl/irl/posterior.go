@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"runtime"
 	"sync"
 
 	"gonum.org/v1/gonum/floats"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/envs/npz"
+	"github.com/go-birl/birl/envs/parallel"
 )
 
 // Method infers reward posteriors. QVIRL, ValueWalk and AVRIL are methods.
@@ -150,31 +150,16 @@ func (p *Problem) SolveSamplesContext(ctx context.Context, rewards *mat.Dense) (
 		return nil, fmt.Errorf("irl: reward samples have %d columns, want %d", dim, p.RewardDim())
 	}
 	q := mat.NewDense(n, p.MDP.States()*p.MDP.Actions(), nil)
-	workers := min(runtime.GOMAXPROCS(0), n)
-	errs := make([]error, workers)
-	var wait sync.WaitGroup
-	for w := 0; w < workers; w++ {
-		wait.Add(1)
-		go func() {
-			defer wait.Done()
-			solver, err := p.MDP.NewSolver(p.Discount)
-			for i := w; i < n && err == nil; i += workers {
-				if err = ctx.Err(); err != nil {
-					break
-				}
-				var sol *mdp.Solution
-				if sol, err = solver.Solve(rewards.RawRowView(i)); err == nil {
-					q.SetRow(i, sol.Q)
-				}
+	err := parallel.With(ctx, n, func() (*mdp.Solver, error) { return p.MDP.NewSolver(p.Discount) },
+		func(_ context.Context, solver *mdp.Solver, i int) error {
+			sol, err := solver.Solve(rewards.RawRowView(i))
+			if err == nil {
+				q.SetRow(i, sol.Q)
 			}
-			errs[w] = err
-		}()
-	}
-	wait.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return nil, err
-		}
+			return err
+		})
+	if err != nil {
+		return nil, err
 	}
 	return &Samples{Reward: rewards, Q: q}, nil
 }

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
+	"sync"
+	"sync/atomic"
 
 	"gonum.org/v1/gonum/stat"
 )
@@ -98,16 +101,30 @@ func (d *Diagnostics) Converged() (ok bool, reason string) {
 
 func converge(n int, chains func(i int) [][]float64) Convergence {
 	c := Convergence{make([]float64, n), make([]float64, n), make([]float64, n)}
-	for i := range c.RHat {
+	each(n, func(i int) {
 		x := chains(i)
 		if known(x) {
 			draws := float64(len(x) * len(x[0]))
 			c.RHat[i], c.BulkESS[i], c.TailESS[i] = 1, draws, draws
-			continue
+			return
 		}
 		c.RHat[i], c.BulkESS[i], c.TailESS[i] = RHat(x), BulkESS(x), TailESS(x)
-	}
+	})
 	return c
+}
+
+// each runs f for each of n quantities, as many at a time as there are processors.
+func each(n int, f func(i int)) {
+	var next atomic.Int64
+	var wait sync.WaitGroup
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		wait.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				f(i)
+			}
+		})
+	}
+	wait.Wait()
 }
 
 // StdError returns the Monte Carlo error of the draws' standard deviation relative to it, sd((x − μ)²) / (2 σ² √n) with
@@ -123,9 +140,11 @@ func StdError(chains [][]float64) float64 {
 
 // worstStdError returns the largest StdError of several quantities.
 func worstStdError(n int, chains func(i int) [][]float64) float64 {
+	errs := make([]float64, n)
+	each(n, func(i int) { errs[i] = StdError(chains(i)) })
 	worst := 0.0
-	for i := range n {
-		worst = math.Max(worst, StdError(chains(i)))
+	for _, e := range errs {
+		worst = math.Max(worst, e) // NaN if any is
 	}
 	return worst
 }

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/go-birl/birl/qvirl/irl"
 	"math"
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/go-birl/birl/envs/parallel"
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 // Job is what the chains of one problem share: the processors that they work on, and the time that they took.
@@ -29,45 +31,28 @@ func Fit(ctx context.Context, problems []*irl.Problem, progress irl.Progress,
 	if err := irl.ValidateAll(problems); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	workers := runtime.GOMAXPROCS(0)
-	busy := make(chan struct{}, workers)
-	queue := make(chan int)
+	busy := make(chan struct{}, runtime.GOMAXPROCS(0))
 	posteriors := make([]irl.Posterior, len(problems))
-	var wait sync.WaitGroup
 	var count sync.Mutex
 	done := 0
-	for range min(workers, len(problems)) {
-		wait.Go(func() {
-			for i := range queue {
-				report := func(status string, finished int) {
-					count.Lock()
-					defer count.Unlock()
-					done += finished
-					progress.Report(done, len(problems), fmt.Sprintf("problem %d: %s", i, status))
-				}
-				posterior, err := sample(ctx, problems[i], &Job{Problem: i, busy: busy,
-					report: func(status string) { report(status, 0) }})
-				if err != nil {
-					cancel(fmt.Errorf("problem %d: %w", i, err))
-					continue // to empty the queue
-				}
-				posteriors[i] = posterior
-				report("done", 1)
-			}
-		})
-	}
-	for i := range problems {
-		if ctx.Err() != nil {
-			break
+	err := parallel.Each(ctx, len(problems), func(ctx context.Context, i int) error {
+		report := func(status string, finished int) {
+			count.Lock()
+			defer count.Unlock()
+			done += finished
+			progress.Report(done, len(problems), fmt.Sprintf("problem %d: %s", i, status))
 		}
-		queue <- i
-	}
-	close(queue)
-	wait.Wait()
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+		posterior, err := sample(ctx, problems[i], &Job{Problem: i, busy: busy,
+			report: func(status string) { report(status, 0) }})
+		if err != nil {
+			return fmt.Errorf("problem %d: %w", i, err)
+		}
+		posteriors[i] = posterior
+		report("done", 1)
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return posteriors, nil
 }

@@ -194,20 +194,27 @@ func (p *Posterior) rows(index []int) *irl.Samples {
 // smallestMeanESS returns the smallest effective sample size of a reward's, a state value's or β's mean, of those that
 // are not known.
 func (p *Posterior) smallestMeanESS() float64 {
-	smallest := math.Inf(1)
-	look := func(chains [][]float64) {
-		if !known(chains) {
-			smallest = math.Min(smallest, ESS(chains))
+	rewards, states := p.problem.RewardDim(), p.problem.MDP.States()
+	ess := make([]float64, rewards+states, rewards+states+1)
+	look := func(chains [][]float64) float64 {
+		if known(chains) {
+			return math.Inf(1)
 		}
+		return ESS(chains)
 	}
-	for i := 0; i < p.problem.RewardDim(); i++ {
-		look(p.RewardChains(i))
-	}
-	for s := 0; s < p.problem.MDP.States(); s++ {
-		look(p.ValueChains(s))
-	}
+	each(len(ess), func(i int) {
+		if i < rewards {
+			ess[i] = look(p.RewardChains(i))
+		} else {
+			ess[i] = look(p.ValueChains(i - rewards))
+		}
+	})
 	if p.beta != nil {
-		look(p.ByChain(p.beta))
+		ess = append(ess, look(p.ByChain(p.beta)))
+	}
+	smallest := math.Inf(1)
+	for _, x := range ess {
+		smallest = math.Min(smallest, x)
 	}
 	return smallest
 }

@@ -132,6 +132,12 @@ func (e *Ensemble) Save(dir string) error {
 		Members: len(e.members), Seconds: e.Seconds()})
 }
 
+// Describe writes the description of a model that consists of others, which it has saved in its folder itself.
+func Describe(dir string, m Model) error {
+	return writeDescription(dir, &description{Format: modelFormat, Method: m.Name(), Spec: m.Spec(),
+		Seconds: m.Seconds()})
+}
+
 // writeDescription writes the description of the model in a folder.
 func writeDescription(dir string, d *description) error {
 	err := atomicfile.Write(filepath.Join(dir, descriptionFile), func(w io.Writer) error {

@@ -8,14 +8,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/go-birl/birl/envs/demo"
+	"github.com/go-birl/birl/envs/parallel"
 	"github.com/go-birl/birl/qvirl/backend"
 	"github.com/go-birl/birl/qvirl/irl"
 )
@@ -98,39 +96,35 @@ func (l *Learner) train(ctx context.Context, t *Task, progress irl.Progress) ([]
 	}
 	out, aux := make([]*Fitted, len(t.Runs)), make([]explored, len(t.Runs))
 	watch := newWatcher(t, progress, l.config.Steps, groups)
-	work, ctx := errgroup.WithContext(ctx)
-	work.SetLimit(runtime.GOMAXPROCS(0))
-	for g := range groups {
+	err = parallel.Each(ctx, groups, func(ctx context.Context, g int) error {
 		first, end := g*len(t.Runs)/groups, (g+1)*len(t.Runs)/groups
-		work.Go(func() error {
-			on, release, err := choice.Client()
-			if err != nil {
-				return err
-			}
-			defer release()
-			job, err := l.newJob(t, first, end)
-			if err != nil {
-				return err
-			}
-			job.program, err = l.acquire(job, shape{on: on, layout: job.layout.signature(), beta: t.Beta,
-				discount: t.Discount,
-				aux:      job.dealer.aux != nil || t.Explore != nil, noise: job.dealer.noise > 0,
-				successors: job.dealer.expert[0].Successors > 0})
-			if err != nil {
-				return err
-			}
-			defer l.release(job.program)
-			if err := job.train(ctx, watch.program(g)); err != nil {
-				return err
-			}
-			for r := range job.runs {
-				out[first+r] = job.model(l, r, job.learnt())
-			}
-			copy(aux[first:end], job.aux)
-			return nil
-		})
-	}
-	if err := work.Wait(); err != nil {
+		on, release, err := choice.Client()
+		if err != nil {
+			return err
+		}
+		defer release()
+		job, err := l.newJob(t, first, end)
+		if err != nil {
+			return err
+		}
+		job.program, err = l.acquire(job, shape{on: on, layout: job.layout.signature(), beta: t.Beta,
+			discount: t.Discount,
+			aux:      job.dealer.aux != nil || t.Explore != nil, noise: job.dealer.noise > 0,
+			successors: job.dealer.expert[0].Successors > 0})
+		if err != nil {
+			return err
+		}
+		defer l.release(job.program)
+		if err := job.train(ctx, watch.program(g)); err != nil {
+			return err
+		}
+		for r := range job.runs {
+			out[first+r] = job.model(l, r, job.learnt())
+		}
+		copy(aux[first:end], job.aux)
+		return nil
+	})
+	if err != nil {
 		return nil, nil, err
 	}
 	return out, aux, nil

@@ -35,35 +35,95 @@ func SampleSuccessors(ctx context.Context, p *gym.Pool, of []demo.Trajectory, o 
 		return nil, fmt.Errorf("neural: %d successors of each transition, want at least 2, of which one is known",
 			o.Successors)
 	}
-	for i := range of {
-		if of[i].Seed == demo.NoSeed {
-			return nil, fmt.Errorf("neural: trajectory %d: its environment's seed is not known, without which it "+
-				"cannot be replayed to draw successors", i)
-		}
-	}
 	out := make([]Successors, len(of))
-	for i := range of {
-		s := simulator{pool: p, trajectory: &of[i], seeds: rand.New(rand.NewPCG(o.Seed, uint64(i))),
-			draws: o.Successors - 1}
-		if err := s.run(ctx, &out[i]); err != nil {
-			return nil, fmt.Errorf("neural: trajectory %d (seed %d): %w", i, of[i].Seed, err)
+	seeds := make([]int64, o.Successors-1)
+	err := replay(ctx, p, of, o.Seed, o.Progress, func(i, k int, random *rand.Rand) error {
+		for d := range seeds {
+			seeds[d] = random.Int64()
 		}
-		if o.Progress != nil {
-			o.Progress(i + 1)
+		drawn, err := p.Branch(ctx, 0, of[i].Actions[k], seeds)
+		if err != nil {
+			return err
 		}
+		out[i].Observations = append(out[i].Observations, drawn.Obs.Float32()...)
+		out[i].Terminated = append(out[i].Terminated, drawn.Terminated...)
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return out, nil
 }
 
-// simulator draws successors along a trajectory.
+// BranchOptions say how branches are taken.
+type BranchOptions struct {
+	// Seed of the environment's random numbers in the branches.
+	Seed uint64
+	// Progress is told how many trajectories are done, if it is not nil.
+	Progress func(done int)
+}
+
+// SampleBranches returns what the demonstrator did not choose: a trajectory of one step for each state of the given
+// trajectories in which an action was taken and each of the other actions there, in the order of the states and then of
+// the actions. They serve as auxiliary transitions (see Run.Aux). It replays the episodes as SampleSuccessors does, and
+// refuses the same.
+func SampleBranches(ctx context.Context, p *gym.Pool, of []demo.Trajectory, o BranchOptions) ([]demo.Trajectory,
+	error) {
+	var out []demo.Trajectory
+	err := replay(ctx, p, of, o.Seed, o.Progress, func(i, k int, random *rand.Rand) error {
+		for a := range p.Spec().Actions {
+			if a == of[i].Actions[k] {
+				continue
+			}
+			b, err := p.Branch(ctx, 0, a, []int64{random.Int64()})
+			if err != nil {
+				return err
+			}
+			out = append(out, demo.Trajectory{
+				Observations: slices.Concat(of[i].Observation(k), b.Obs.Float32()), Actions: []int{a},
+				Rewards:    b.Rewards,
+				Terminated: b.Terminated[0], Truncated: b.Truncated[0], Seed: demo.NoSeed,
+			})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// replay replays trajectories in environment 0 of a pool from their seeds, and visits them before each step k of
+// trajectory i, with a generator of the trajectory's own.
+func replay(ctx context.Context, p *gym.Pool, of []demo.Trajectory, seed uint64, progress func(done int),
+	visit func(i, k int, random *rand.Rand) error) error {
+	for i := range of {
+		if of[i].Seed == demo.NoSeed {
+			return fmt.Errorf("neural: trajectory %d: its environment's seed is not known, without which it cannot be "+
+				"replayed to draw successors", i)
+		}
+	}
+	for i := range of {
+		random := rand.New(rand.NewPCG(seed, uint64(i)))
+		s := simulator{pool: p, trajectory: &of[i], visit: func(k int) error { return visit(i, k, random) }}
+		if err := s.run(ctx); err != nil {
+			return fmt.Errorf("neural: trajectory %d (seed %d): %w", i, of[i].Seed, err)
+		}
+		if progress != nil {
+			progress(i + 1)
+		}
+	}
+	return nil
+}
+
+// simulator replays a trajectory.
 type simulator struct {
 	pool       *gym.Pool
 	trajectory *demo.Trajectory
-	seeds      *rand.Rand
-	draws      int // for each transition
+	visit      func(k int) error // before step k
 }
 
-func (s *simulator) run(ctx context.Context, out *Successors) error {
+func (s *simulator) run(ctx context.Context) error {
 	t := s.trajectory
 	obs, err := s.pool.ResetEnvs(ctx, []int{0}, []int64{t.Seed})
 	if err != nil {
@@ -73,17 +133,10 @@ func (s *simulator) run(ctx context.Context, out *Successors) error {
 		return err
 	}
 	actions := slices.Repeat([]int{gym.Leave}, s.pool.Len())
-	seeds := make([]int64, s.draws)
 	for k, a := range t.Actions {
-		for i := range seeds {
-			seeds[i] = s.seeds.Int64()
-		}
-		drawn, err := s.pool.Branch(ctx, 0, a, seeds)
-		if err != nil {
+		if err := s.visit(k); err != nil {
 			return err
 		}
-		out.Observations = append(out.Observations, drawn.Obs.Float32()...)
-		out.Terminated = append(out.Terminated, drawn.Terminated...)
 		actions[0] = a
 		b, err := s.pool.Step(ctx, actions)
 		if err != nil {

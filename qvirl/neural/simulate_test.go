@@ -107,6 +107,37 @@ func TestSuccessorsOfDeterministicDynamics(t *testing.T) {
 	}
 }
 
+func TestBranchesAreWhatWasNotChosen(t *testing.T) {
+	p, of := simulation(t, "CartPole-v1", 0)
+	got, err := SampleBranches(t.Context(), p, of, BranchOptions{Seed: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != of[0].Len()+of[1].Len() {
+		t.Fatalf("%d branches of %d states with one other action each", len(got), of[0].Len()+of[1].Len())
+	}
+	at := 0
+	for i := range of {
+		for k, a := range of[i].Actions {
+			b := got[at]
+			at++
+			if b.Len() != 1 || b.Actions[0] != 1-a || !slices.Equal(b.Observation(0), of[i].Observation(k)) {
+				t.Fatalf("trajectory %d, step %d: the branch is %+v", i, k, b)
+			}
+			// The positions that follow are the velocities', which the action has not changed yet; the velocities are
+			// pushed to the other side.
+			x, y := of[i].Observation(k+1), b.Observation(1)
+			if x[0] != y[0] || x[2] != y[2] || (y[1] > x[1]) != (a == 0) {
+				t.Errorf("trajectory %d, step %d: action %d leads to %v, the other one to %v", i, k, a, x, y)
+			}
+		}
+	}
+	of[1].Seed = demo.NoSeed
+	if _, err := SampleBranches(t.Context(), p, of, BranchOptions{}); err == nil {
+		t.Error("branches of an episode without a seed")
+	}
+}
+
 // An exploring apprentice's successors are drawn in the environment that it explores.
 func TestExplorersDrawFromTheEnvironment(t *testing.T) {
 	p, of := simulation(t, "CartPole-v1", 0)

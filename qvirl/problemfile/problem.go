@@ -87,6 +87,35 @@ func Read(path string) (*irl.Problem, error) {
 	return read(archive)
 }
 
+// bytesOfTransition is the most that reading takes for a transition: the array while it grows, and a place among the
+// successors. bytesOfNumber is that for any other number.
+const bytesOfTransition, bytesOfNumber = 40, 24
+
+// MemoryNeed estimates how many bytes Read takes at most, by the shapes that the headers of the arrays declare.
+func MemoryNeed(path string) (float64, error) {
+	archive, err := npz.Open(path)
+	if err != nil {
+		return 0, fmt.Errorf("problem file: %w", err)
+	}
+	defer archive.Close()
+	need := 0.
+	for _, name := range archive.Names() {
+		shape, err := archive.Shape(name)
+		if err != nil {
+			return 0, fmt.Errorf("problem file: %w", err)
+		}
+		bytes := float64(bytesOfNumber)
+		if name == transitions {
+			bytes = bytesOfTransition
+		}
+		for _, d := range shape {
+			bytes *= float64(d)
+		}
+		need += bytes
+	}
+	return need, nil
+}
+
 // read reads the problem from an archive.
 func read(archive *npz.Archive) (*irl.Problem, error) {
 	archive.Limit = maxNumbers

@@ -144,13 +144,14 @@ func (b *batch) inverseTemperatures() []float64 {
 // startPoint returns the variational parameters of the given posteriors, means [B, n] and factors [B, n, n].
 func (b *batch) startPoint(start []*Gaussian, indices []int, c Config) (means, factors []float64, err error) {
 	if c.Covariance != FullCovariance {
-		return nil, nil, fmt.Errorf("qvirl: training can start from a posterior only with Covariance %q, not %q", FullCovariance,
-			c.Covariance)
+		return nil, nil, fmt.Errorf("qvirl: training can start from a posterior only with Covariance %q, not %q",
+			FullCovariance, c.Covariance)
 	}
 	n := b.dim
 	for i, from := range start {
 		if from == nil || len(from.meanX) != n {
-			return nil, nil, fmt.Errorf("qvirl: problem %d: the posterior to start from is not one of %d values", indices[i], n)
+			return nil, nil, fmt.Errorf("qvirl: problem %d: the posterior to start from is not one of %d values",
+				indices[i], n)
 		}
 		f := b.frames[i]
 		mean := mat.NewVecDense(n, append([]float64(nil), from.meanX...)) // z = A₀⁻¹(x − x₀)

@@ -2,7 +2,9 @@ package tabular
 
 import (
 	"math"
+	"runtime"
 
+	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
@@ -14,8 +16,8 @@ import (
 )
 
 // closedForm is the ClosedForm objective of one problem with FullCovariance and Whiten, in double precision, with its
-// gradient by hand: a second implementation of newObjective's graph. In a batch's notation, with z ~ N(z̄, F Fᵀ) and the
-// sparse contrasts E(a,s) = C_a(s) − C_0(s) of candidates with the first, so that E(a,s)·A₀ = D(a,s) − D(0,s),
+// gradient by hand: a second implementation of newObjective's graph. In a batch's notation, with z ~ N(z̄, F Fᵀ) and
+// the sparse contrasts E(a,s) = C_a(s) − C_0(s) of candidates with the first, so that E(a,s)·A₀ = D(a,s) − D(0,s),
 //
 //	W = A₀ F,   M(a,s) = E(a,s)·W,   h(a,s) ~ mean E(a,s)·A₀ z̄ + d(a,s) − d(0,s), covariances M(a,s)·M(b,s),
 //	S(s) = Σ_a (w(a,s) − π(a,s)) M(a,s),   G = F − U S,   Σ = G Gᵀ + U diag(residual) Uᵀ,   μ = z̄ − U rise,
@@ -88,36 +90,31 @@ func newClosedForm(b *batch, maximum graphs.Maximum) *closedForm {
 	return c
 }
 
-// evaluate returns the loss at a mean z̄ [n] and a lower triangular factor F [n, n], and unless slopeMean is nil sets its
-// derivatives in them; those above the diagonal mean nothing. Where Σ is not positive definite the loss is +Inf.
-func (c *closedForm) evaluate(mean []float64, factor *mat.TriDense, slopeMean []float64, slopeFactor *mat.Dense) float64 {
-	n, others := c.dim, c.actions-1
-	basis, f := c.frames[0].basis.RawMatrix(), factor.RawTriangular()
-	blas64.Gemv(blas.NoTrans, 1, basis, vector(mean), 0, vector(c.values))
-	c.w.Copy(c.frames[0].basis)
-	blas64.Trmm(blas.Right, blas.NoTrans, 1, f, c.w.RawMatrix())
+// evaluate returns the loss at a mean z̄ [n] and a lower triangular factor F [n, n], and unless slopeMean is nil sets
+// its derivatives in them; those above the diagonal mean nothing. Where Σ is not positive definite the loss is +Inf.
+func (c *closedForm) evaluate(mean []float64, factor *mat.TriDense, slopeMean []float64,
+	slopeFactor *mat.Dense) float64 {
+	n := c.dim
+	basis, f := c.frames[0].basis, factor.RawTriangular()
+	blas64.Gemv(blas.NoTrans, 1, basis.RawMatrix(), vector(mean), 0, vector(c.values))
+	inBlocks(n, func(from, to int) {
+		rows := c.w.Slice(from, to, 0, n).(*mat.Dense)
+		rows.Copy(basis.Slice(from, to, 0, n))
+		blas64.Trmm(blas.Right, blas.NoTrans, 1, f, rows.RawMatrix())
+	})
 	c.moved.Zero()
 	c.surrogate.Zero()
+	inBlocks(c.batch.states, func(from, to int) {
+		for s := from; s < to; s++ {
+			c.evaluateState(s)
+		}
+	})
 	c.logLikelihood = 0
 	for s := range c.states {
 		m := &c.states[s]
-		for a := range others {
-			row := c.moved.RawRowView(s*others + a)
-			m.mean[a+1] = c.offsets[s*others+a]
-			for _, t := range c.contrasts[s*others+a] {
-				floats.AddScaled(row, t.Prob, c.w.RawRowView(t.Next))
-				m.mean[a+1] += t.Prob * c.values[t.Next]
-			}
-			for b := range a + 1 {
-				dot := floats.Dot(row, c.moved.RawRowView(s*others+b))
-				m.cov[(a+1)*c.actions+b+1], m.cov[(b+1)*c.actions+a+1] = dot, dot
-			}
-		}
-		c.logLikelihood += m.evaluate(c.maximum, c.beta[0])
 		c.rise[s], c.residual[s] = m.rise, m.residual
-		for a := range others {
-			floats.AddScaled(c.surrogate.RawRowView(s), m.weights[a+1]-m.reference[a+1],
-				c.moved.RawRowView(s*others+a))
+		for a, count := range m.counts {
+			c.logLikelihood += count * m.logProbs[a]
 		}
 	}
 
@@ -137,7 +134,7 @@ func (c *closedForm) evaluate(mean []float64, factor *mat.TriDense, slopeMean []
 		blas64.Gemv(blas.NoTrans, -1, pull, vector(c.rise), 1, vector(c.whitened))
 		blas64.Gemm(blas.NoTrans, blas.NoTrans, -1, pull, c.surrogate.RawMatrix(), 1, c.gain.RawMatrix())
 	}
-	blas64.Syrk(blas.NoTrans, 1, c.gain.RawMatrix(), 0, c.cov.RawSymmetric())
+	square(c.gain, 0, c.cov)
 	if c.diagonal {
 		for s, u := range c.pull {
 			c.cov.SetSym(s, s, c.cov.At(s, s)+u*u*c.residual[s])
@@ -146,7 +143,7 @@ func (c *closedForm) evaluate(mean []float64, factor *mat.TriDense, slopeMean []
 		c.lifted.Apply(func(i, s int, _ float64) float64 {
 			return c.pull[i*c.batch.states+s] * math.Sqrt(c.residual[s])
 		}, c.lifted)
-		blas64.Syrk(blas.NoTrans, 1, c.lifted.RawMatrix(), 1, c.cov.RawSymmetric())
+		square(c.lifted, 1, c.cov)
 	}
 	trace := 0.0
 	for i := range n {
@@ -165,9 +162,30 @@ func (c *closedForm) evaluate(mean []float64, factor *mat.TriDense, slopeMean []
 	}
 	c.kl = 0.5 * (trace + floats.Dot(c.whitened, c.whitened) - logDet - float64(n))
 	if slopeMean != nil {
-		c.differentiate(root, f, slopeMean, slopeFactor)
+		c.differentiate(root, slopeMean, slopeFactor)
 	}
 	return c.kl - c.logLikelihood
+}
+
+// evaluateState finds M, the moments of h, what follows from them, and S of one state.
+func (c *closedForm) evaluateState(s int) {
+	m, others := &c.states[s], c.actions-1
+	for a := range others {
+		row := c.moved.RawRowView(s*others + a)
+		m.mean[a+1] = c.offsets[s*others+a]
+		for _, t := range c.contrasts[s*others+a] {
+			floats.AddScaled(row, t.Prob, c.w.RawRowView(t.Next))
+			m.mean[a+1] += t.Prob * c.values[t.Next]
+		}
+		for b := range a + 1 {
+			dot := floats.Dot(row, c.moved.RawRowView(s*others+b))
+			m.cov[(a+1)*c.actions+b+1], m.cov[(b+1)*c.actions+a+1] = dot, dot
+		}
+	}
+	m.evaluate(c.maximum, c.beta[0])
+	for a := range others {
+		floats.AddScaled(c.surrogate.RawRowView(s), m.weights[a+1]-m.reference[a+1], c.moved.RawRowView(s*others+a))
+	}
 }
 
 // differentiate runs the chain rule back through evaluate: with P = ½(I − Σ⁻¹) the divergence's derivative in Σ and μ
@@ -177,13 +195,16 @@ func (c *closedForm) evaluate(mean []float64, factor *mat.TriDense, slopeMean []
 //	∂M(a,s) = (w(a,s) − π(a,s)) ∂S(s) + Σ_b (∂cov(a,b) + ∂cov(b,a)) M(b,s),   ∂w(a,s) = ∂S(s)·M(a,s),
 //
 // u_s the columns of U, ∂W and ∂(A₀ z̄) the sums of Eᵀ(a,s) ∂M(a,s) and of Eᵀ(a,s) ∂mean(a,s).
-func (c *closedForm) differentiate(root blas64.Triangular, f blas64.Triangular, slopeMean []float64,
-	slopeFactor *mat.Dense) {
+func (c *closedForm) differentiate(root blas64.Triangular, slopeMean []float64, slopeFactor *mat.Dense) {
 	n, others := c.dim, c.actions-1
-	c.solved.Copy(c.gain)
-	blas64.Trsm(blas.Left, blas.Trans, 1, root, c.solved.RawMatrix())
-	blas64.Trsm(blas.Left, blas.NoTrans, 1, root, c.solved.RawMatrix())
-	slopeFactor.Sub(c.gain, c.solved)
+	inBlocks(n, func(from, to int) {
+		columns := c.solved.Slice(0, n, from, to).(*mat.Dense)
+		gain := c.gain.Slice(0, n, from, to)
+		columns.Copy(gain)
+		blas64.Trsm(blas.Left, blas.Trans, 1, root, columns.RawMatrix())
+		blas64.Trsm(blas.Left, blas.NoTrans, 1, root, columns.RawMatrix())
+		slopeFactor.Slice(0, n, from, to).(*mat.Dense).Sub(gain, columns)
+	})
 	if c.diagonal {
 		inverse := blas64.Triangular{N: n, Stride: n, Data: c.inverse.RawMatrix().Data, Uplo: blas.Upper,
 			Diag: blas.NonUnit}
@@ -213,31 +234,86 @@ func (c *closedForm) differentiate(root blas64.Triangular, f blas64.Triangular, 
 			c.slopeSurrogate.RawMatrix())
 	}
 
-	clear(c.slopeValues)
-	c.slopeW.Zero()
-	for s := range c.states {
-		m, through := &c.states[s], c.slopeSurrogate.RawRowView(s)
-		for a := range others {
-			m.slopeWeights[a+1] = floats.Dot(through, c.moved.RawRowView(s*others+a))
+	inBlocks(c.batch.states, func(from, to int) {
+		for s := from; s < to; s++ {
+			c.differentiateState(s)
 		}
-		m.differentiate(c.maximum, c.beta[0], c.slopeRise[s], c.slopeResidue[s])
-		for a := range others {
-			row := c.slopeMoved.RawRowView(s*others + a)
-			floats.ScaleTo(row, m.weights[a+1]-m.reference[a+1], through)
-			for b := range others {
-				slope := m.slopeCov[(a+1)*c.actions+b+1] + m.slopeCov[(b+1)*c.actions+a+1]
-				floats.AddScaled(row, slope, c.moved.RawRowView(s*others+b))
-			}
-			for _, t := range c.contrasts[s*others+a] {
-				floats.AddScaled(c.slopeW.RawRowView(t.Next), t.Prob, row)
-				c.slopeValues[t.Next] += t.Prob * m.slopeMean[a+1]
-			}
+	})
+	clear(c.slopeValues)
+	for i, contrast := range c.contrasts {
+		for _, t := range contrast {
+			c.slopeValues[t.Next] += t.Prob * c.states[i/others].slopeMean[i%others+1]
 		}
 	}
-	basis := c.frames[0].basis.RawMatrix()
-	blas64.Gemm(blas.Trans, blas.NoTrans, 1, basis, c.slopeW.RawMatrix(), 1, slopeFactor.RawMatrix())
+	basis := c.frames[0].basis
+	inBlocks(n, func(from, to int) {
+		columns := c.slopeW.Slice(0, n, from, to).(*mat.Dense)
+		columns.Zero()
+		for i, contrast := range c.contrasts {
+			for _, t := range contrast {
+				floats.AddScaled(columns.RawRowView(t.Next), t.Prob, c.slopeMoved.RawRowView(i)[from:to])
+			}
+		}
+	})
+	inBlocks(n, func(from, to int) { // the lower triangle
+		blas64.Gemm(blas.Trans, blas.NoTrans, 1, basis.Slice(0, n, from, to).(*mat.Dense).RawMatrix(),
+			c.slopeW.Slice(0, n, 0, to).(*mat.Dense).RawMatrix(), 1,
+			slopeFactor.Slice(from, to, 0, to).(*mat.Dense).RawMatrix())
+	})
 	copy(slopeMean, c.whitened)
-	blas64.Gemv(blas.Trans, 1, basis, vector(c.slopeValues), 1, vector(slopeMean))
+	blas64.Gemv(blas.Trans, 1, basis.RawMatrix(), vector(c.slopeValues), 1, vector(slopeMean))
+}
+
+// differentiateState finds the derivatives in the moments of one state and in its rows of M.
+func (c *closedForm) differentiateState(s int) {
+	m, others, through := &c.states[s], c.actions-1, c.slopeSurrogate.RawRowView(s)
+	for a := range others {
+		m.slopeWeights[a+1] = floats.Dot(through, c.moved.RawRowView(s*others+a))
+	}
+	m.differentiate(c.maximum, c.beta[0], c.slopeRise[s], c.slopeResidue[s])
+	for a := range others {
+		row := c.slopeMoved.RawRowView(s*others + a)
+		floats.ScaleTo(row, m.weights[a+1]-m.reference[a+1], through)
+		for b := range others {
+			slope := m.slopeCov[(a+1)*c.actions+b+1] + m.slopeCov[(b+1)*c.actions+a+1]
+			floats.AddScaled(row, slope, c.moved.RawRowView(s*others+b))
+		}
+	}
+}
+
+// block is the size of the blocks that products of large matrices are shared out in.
+const block = 128
+
+// inBlocks runs f on consecutive blocks of 0, …, n − 1, as many at a time as there are processors.
+func inBlocks(n int, f func(from, to int)) {
+	if n <= block {
+		f(0, n)
+		return
+	}
+	var work errgroup.Group
+	work.SetLimit(runtime.GOMAXPROCS(0))
+	for from := 0; from < n; from += block {
+		work.Go(func() error {
+			f(from, min(from+block, n))
+			return nil
+		})
+	}
+	_ = work.Wait() // there are no errors
+}
+
+// square sets c to a·aᵀ + scale·c.
+func square(a *mat.Dense, scale float64, c *mat.SymDense) {
+	n, k := a.Dims()
+	raw := c.RawSymmetric()
+	inBlocks(n, func(from, to int) {
+		rows, at := a.Slice(from, to, 0, k).(*mat.Dense).RawMatrix(), from*raw.Stride
+		blas64.Syrk(blas.NoTrans, 1, rows, scale, blas64.Symmetric{N: to - from, Stride: raw.Stride,
+			Data: raw.Data[at+from:], Uplo: raw.Uplo})
+		if to < n {
+			blas64.Gemm(blas.NoTrans, blas.Trans, 1, rows, a.Slice(to, n, 0, k).(*mat.Dense).RawMatrix(), scale,
+				blas64.General{Rows: to - from, Cols: n - to, Stride: raw.Stride, Data: raw.Data[at+to:]})
+		}
+	})
 }
 
 // vector is a slice as BLAS takes it.

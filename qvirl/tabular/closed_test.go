@@ -123,8 +123,8 @@ func TestClosedFormIsTheGraphs(t *testing.T) {
 // L-BFGS ends no lower than Adam, by less than Adam's tolerance, and with a small part of its evaluations.
 func TestLBFGSIsAsGoodAsAdam(t *testing.T) {
 	problems := unlikeProblems(t)
-	for _, name := range []string{"small 0, stateOnly=true", "small 1, stateOnly=true", "small 0, stateOnly=false", "scales",
-		"near-singular", "offset", "beta 20"} {
+	for _, name := range []string{"small 0, stateOnly=true", "small 1, stateOnly=true", "small 0, stateOnly=false",
+		"scales", "near-singular", "offset", "beta 20"} {
 		adam := AdamConfig()
 		adam.Backend = "go"
 		want, got := fit(t, adam, problems[name])[0], fit(t, DefaultConfig(), problems[name])[0]

@@ -34,7 +34,7 @@ const (
 type Optimizer string
 
 const (
-	// LBFGS is the limited-memory BFGS method on the closed form, in Go and in double precision: the fewest evaluations.
+	// LBFGS is the limited-memory BFGS method on the closed form, in Go and in double precision.
 	LBFGS Optimizer = "l-bfgs"
 	// Adam is the paper's, for every objective, in programs that are compiled for a backend.
 	Adam Optimizer = "adam"
@@ -145,8 +145,8 @@ func (c Config) Validate() error {
 	case c.Optimizer != LBFGS && c.Optimizer != Adam:
 		return fmt.Errorf("qvirl: Optimizer = %q, want %q or %q", c.Optimizer, LBFGS, Adam)
 	case c.Optimizer == LBFGS && (c.Objective != ClosedForm || c.Covariance != FullCovariance || !c.Whiten):
-		return fmt.Errorf("qvirl: Optimizer %q needs Objective %q, Covariance %q and Whiten; have %q, %q and %v: choose %q",
-			LBFGS, ClosedForm, FullCovariance, c.Objective, c.Covariance, c.Whiten, Adam)
+		return fmt.Errorf("qvirl: Optimizer %q needs Objective %q, Covariance %q and Whiten; have %q, %q and %v: "+
+			"choose %q", LBFGS, ClosedForm, FullCovariance, c.Objective, c.Covariance, c.Whiten, Adam)
 	case c.Optimizer == Adam && !(c.LearningRate > 0) || math.IsInf(c.LearningRate, 0):
 		return fmt.Errorf("qvirl: LearningRate = %g, want a finite positive number", c.LearningRate)
 	case c.Steps <= 0:

@@ -1,6 +1,7 @@
-// Package tabular is the paper's method on finite MDPs: variational inference over optimal values, in three files:
-// batch.go packs problems into arrays, objective.go builds the loss from them, and variational.go trains. montecarlo.go
-// builds another loss, which replaces the paper's approximations by draws; Config.Objective says which of them.
+// Package tabular is the paper's method on finite MDPs: variational inference over optimal values. batch.go packs
+// problems into arrays. The paper's objective is computed by closed.go and moments.go, in Go with a gradient by hand,
+// and minimised by lbfgs.go. objective.go builds it as a graph too, and montecarlo.go others, which replace the paper's
+// approximations by draws; variational.go trains graphs by Adam. Config.Objective and Config.Optimizer say which.
 //
 // # Notation
 //

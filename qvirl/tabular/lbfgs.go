@@ -13,7 +13,6 @@ import (
 )
 
 const (
-	lbfgsPairs = 30 // steps that L-BFGS remembers
 	// lineSearch is the number of evaluations of a line search after which rounding hides what it looks for.
 	lineSearch = 40
 	// A round need not be run to its end where stall steps have changed the loss by no more than stalled tolerances.
@@ -66,8 +65,9 @@ func (m *Variational) fitAlone(ctx context.Context, g *group, progress irl.Progr
 	for total := m.config.Rounds * m.config.Steps; !d.converged && d.iterations < total; {
 		done := d.iterations
 		d.searchedFrom = d.evaluations
-		result, err := optimize.Minimize(optimize.Problem{Func: d.evaluate, Grad: d.derivative, Status: d.interrupted}, x,
-			&optimize.Settings{MajorIterations: total - done, Converger: d}, &optimize.LBFGS{Store: lbfgsPairs})
+		result, err := optimize.Minimize(
+			optimize.Problem{Func: d.evaluate, Grad: d.derivative, Status: d.interrupted}, x,
+			&optimize.Settings{MajorIterations: total - done, Converger: d}, &optimize.LBFGS{})
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -99,7 +99,8 @@ func (m *Variational) fitAlone(ctx context.Context, g *group, progress irl.Progr
 		}
 	}
 	p, err := b.posterior(0, m.config, &training{curves: [][]CurvePoint{d.curve}, converged: []bool{d.converged},
-		best: []*reading{r}}, FitInfo{Float64: true, Why: "L-BFGS computes in double precision", Evaluations: d.evaluations})
+		best: []*reading{r}}, FitInfo{Float64: true, Why: "L-BFGS computes in double precision",
+		Evaluations: d.evaluations})
 	if err != nil {
 		return nil, fmt.Errorf("qvirl: problem %d: %w", index, err)
 	}

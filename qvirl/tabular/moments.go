@@ -20,7 +20,6 @@ type moments struct {
 	slopeMean, slopeCov, slopeWeights []float64 // derivatives of the loss in mean, cov and weights
 
 	sweep  []pair    // of Clark's, [A]
-	varMax float64   // of the maximum
 	moved  []float64 // cov·w [A]
 	shares []float64 // [A]
 }
@@ -45,8 +44,8 @@ func newMoments(actions int) moments {
 	return m
 }
 
-// evaluate finds rise, residual, weights and logProbs, and returns the log-likelihood of the demonstrations.
-func (m *moments) evaluate(maximum graphs.Maximum, beta float64) float64 {
+// evaluate finds rise, residual, weights and logProbs.
+func (m *moments) evaluate(maximum graphs.Maximum, beta float64) {
 	var mean, variance float64
 	if maximum == graphs.MaxMean {
 		best := floats.MaxIdx(m.mean)
@@ -59,19 +58,15 @@ func (m *moments) evaluate(maximum graphs.Maximum, beta float64) float64 {
 	for a := range m.weights {
 		m.moved[a] = floats.Dot(m.cov[a*len(m.mean):(a+1)*len(m.mean)], m.weights)
 	}
-	m.varMax = variance
 	m.residual = max(variance-floats.Dot(m.weights, m.moved), 0)
 	m.rise = mean - floats.Dot(m.reference, m.mean)
 
-	logLikelihood := 0.0
 	for a := range m.mean {
 		for b := range m.mean {
 			_, _, m.shares[b] = m.exponent(a, b, beta)
 		}
 		m.logProbs[a] = -floats.LogSumExp(m.shares)
-		logLikelihood += m.counts[a] * m.logProbs[a]
 	}
-	return logLikelihood
 }
 
 func (m *moments) at(a, b int) float64 { return m.cov[a*len(m.mean)+b] }

@@ -172,8 +172,8 @@ func TestABatchFitsEachProblemAsIfAlone(t *testing.T) {
 			alone := fit(t, c, p)[0]
 			for i := range p.Prior.Mean {
 				if d := math.Abs(alone.Reward(i).Mean() - together[k].Reward(i).Mean()); d > 1e-8 {
-					t.Errorf("%s, problem %d: mean of reward %d differs by %g from that of the problem alone", c.Optimizer, k,
-						i, d)
+					t.Errorf("%s, problem %d: mean of reward %d differs by %g from that of the problem alone",
+						c.Optimizer, k, i, d)
 				}
 			}
 		}
@@ -387,8 +387,10 @@ func TestBadConfigurations(t *testing.T) {
 		"Covariance":                 func(c *Config) { c.Covariance = "" },
 		"Optimizer = \"sgd\"":        func(c *Config) { c.Optimizer = "sgd" },
 		"\"l-bfgs\" needs Objective": func(c *Config) { c.Optimizer, c.Whiten = LBFGS, false },
-		"LearningRate":               func(c *Config) { c.LearningRate = math.NaN() }, "Steps": func(c *Config) { c.Steps = 0 },
-		"Rounds": func(c *Config) { c.Rounds = -1 }, "Tolerance": func(c *Config) { c.Tolerance = math.NaN() },
+		"LearningRate":               func(c *Config) { c.LearningRate = math.NaN() },
+		"Steps":                      func(c *Config) { c.Steps = 0 },
+		"Rounds":                     func(c *Config) { c.Rounds = -1 },
+		"Tolerance":                  func(c *Config) { c.Tolerance = math.NaN() },
 	} {
 		c := testConfig()
 		change(&c)

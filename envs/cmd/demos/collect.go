@@ -108,6 +108,11 @@ func collect(cmd *cobra.Command, id string, o *collectOptions) error {
 	if err := checkFolder(o.out); err != nil {
 		return err
 	}
+	release, err := command.Claim(o.out, false)
+	if err != nil {
+		return err
+	}
+	defer release()
 	if err := command.CheckOutput(o.force, demo.Files(o.out)); err != nil {
 		return err
 	}

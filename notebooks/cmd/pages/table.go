@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-birl/birl/qvirl/experiment/imitation"
 	"github.com/go-birl/birl/widgets"
+	"github.com/go-birl/birl/widgets/report"
 )
 
 // tableOf describes a table of stored rows: a row for each method, and columns of metrics, or of numbers of
@@ -173,12 +175,16 @@ func markdown(grid [][]string) string {
 	return b.String()
 }
 
-// figureOf describes a page's figure: dots of a table, or curves over the number of demonstrations.
+// figureOf describes a page's figure: dots of a table, curves over the number of demonstrations, or an experiment's own
+// comparison.
 type figureOf struct {
 	Title  string    `yaml:"title"`
 	Table  string    `yaml:"table"` // dots: rows are methods, columns are panels; with the paper's values
 	Only   []string  `yaml:"only"`  // the methods of the table that are drawn; all by default
 	Panels []panelOf `yaml:"panels"`
+	// the comparison that the report of this experiment draws, and choices of levels by name for its first panel
+	Comparison string            `yaml:"comparison"`
+	Levels     map[string]string `yaml:"levels"`
 }
 
 type panelOf struct {
@@ -199,6 +205,9 @@ type panelOf struct {
 func (s *site) drawing(f figureOf) (widgets.Drawing, error) {
 	if f.Table != "" {
 		return s.dots(f)
+	}
+	if f.Comparison != "" {
+		return s.comparison(f)
 	}
 	out := widgets.Curves{Title: f.Title, Columns: len(f.Panels)}
 	if len(f.Panels) == 4 { // two rows of two
@@ -230,6 +239,28 @@ func (s *site) drawing(f figureOf) (widgets.Drawing, error) {
 			panel.Levels = append(panel.Levels, widgets.Level{Name: name, Y: level.mean})
 		}
 		out.Panels = append(out.Panels, panel)
+	}
+	return out, nil
+}
+
+// comparison draws the first figure of an experiment's report, as its notebook does.
+func (s *site) comparison(f figureOf) (widgets.Drawing, error) {
+	rows, _, err := s.results.read(f.Comparison)
+	if err != nil {
+		return nil, err
+	}
+	r, err := imitation.Report(f.Comparison, imitation.Main(rows), nil)
+	if err != nil {
+		return nil, err
+	}
+	out := report.Chart(r.Charts[0])
+	out.Title = f.Title
+	for _, name := range sortedKeys(f.Levels) {
+		level, err := s.results.estimate(f.Levels[name])
+		if err != nil {
+			return nil, err
+		}
+		out.Panels[0].Levels = append(out.Panels[0].Levels, widgets.Level{Name: name, Y: level.mean})
 	}
 	return out, nil
 }

@@ -168,6 +168,13 @@ func fit(cmd *cobra.Command, o *fitOptions) error {
 	if err := atomicfile.Check(o.out, o.problem, o.configFile); err != nil {
 		return err
 	}
+	need, err := problemfile.MemoryNeed(o.problem)
+	if err != nil {
+		return err
+	}
+	if err := o.memory.Check("reading "+o.problem, need); err != nil {
+		return err
+	}
 	problem, err := problemfile.Read(o.problem)
 	if err != nil {
 		return err
@@ -350,7 +357,7 @@ func (o *fitOptions) newMethod(flags *pflag.FlagSet, stderr io.Writer) (irl.Meth
 	if err != nil {
 		return nil, err
 	}
-	if slices.Contains(of["backend"], o.method) {
+	if flags.Changed("backend") || override != nil && slices.Contains(of["backend"], o.method) { // for Adam alone
 		if _, err := describeBackend(o.backend, stderr); err != nil {
 			return nil, err
 		}

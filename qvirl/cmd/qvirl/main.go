@@ -36,7 +36,7 @@ var definitions = append([]experiment.Definition{
 	refinement.Definition(),
 	rationality.Definition(),
 	zoostudy.Definition(),
-}, imitation.Definitions()...)
+}, append(imitation.Definitions(), scaleDefinition(posteriorquality.Definition()))...)
 
 func main() { command.Main(newRoot(definitions)) }
 
@@ -52,7 +52,8 @@ posteriors to any finite Markov decision process. It also learns from demonstrat
   qvirl fit --problem corridor.npz --out posterior.npz
   qvirl train --demos lander.npz --method qvirl --trajectories 3 --beta 3 --out model`,
 	}
-	root.AddCommand(newRun(definitions), newMerge(), newRenew(), newReport(definitions), newList(definitions), newFit(),
-		newMethods(), newTrain(), newScore(), newRollout(), experts.New(), newScaling(), newZoo())
+	root.AddCommand(newRun(definitions), newSubmit(definitions), newMerge(), newRenew(), newReport(definitions),
+		newList(definitions), newFit(), newMethods(), newTrain(), newScore(), newPlan(), newRollout(), experts.New(),
+		newScaling(), newZoo(), newBench())
 	return root
 }

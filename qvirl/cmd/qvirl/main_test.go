@@ -353,7 +353,7 @@ func TestHelpHasExamples(t *testing.T) {
 		}
 	}
 	_, out, _ := run(t, "help", "scaling")
-	expect(t, "help scaling", out, "SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX", "qvirl merge")
+	expect(t, "help scaling", out, "--engine slurm", "--engine kubernetes", "qvirl merge")
 }
 
 func TestDefinitionsArePlannable(t *testing.T) {

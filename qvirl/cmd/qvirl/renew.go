@@ -13,7 +13,8 @@ func newRenew() *cobra.Command {
 		Use:   "renew FROM --methods NAME,... --out DIR",
 		Short: "Replace the rows of some methods in stored results by those of a later run",
 		Long: `renew replaces the rows of the named methods in DIR by those in FROM, of a run that need not have computed the others, and
-adds the record of that run to DIR/run.json. What both folders hold of other methods, such as the reference, must be the same.`,
+adds the record of that run to DIR/run.json. What both folders hold of other methods, such as the reference,
+	must be the same.`,
 		Example: `  echo '{"Methods": ["qvirl-matched"], "HeldOut": [], "Again": 0}' >only.json
   qvirl run posterior-quality --scale paper --config only.json --out best
   qvirl renew best --methods qvirl-matched --out results/posterior-quality`,

@@ -108,6 +108,11 @@ func rollout(cmd *cobra.Command, o *rolloutOptions) error {
 		if filepath.Ext(o.out) != ".npz" {
 			return fmt.Errorf("--out %s: want a name that ends in .npz", o.out)
 		}
+		release, err := command.Claim(o.out, false)
+		if err != nil {
+			return err
+		}
+		defer release()
 		if err := command.CheckOutput(o.force, demo.Files(o.out)); err != nil {
 			return err
 		}

@@ -48,7 +48,8 @@ units are still there: the same command with --resume goes on from them. In luna
 experiments a config with more learners or sizes goes on from them, too.
 
 With --shard i/n it computes every n-th unit, from the i-th on. Shards may write to the same folder, at the same time, or
-to folders of their own, which "qvirl merge" joins; the rows are the same as those of one run. See "qvirl help scaling".`,
+to folders of their own,
+	which "qvirl merge" joins; the rows are the same as those of one run. See "qvirl help scaling".`,
 		Example: `  qvirl run posterior-quality                               # quick scale, minutes
   qvirl run posterior-quality --scale paper --resume        # all worlds, to results/posterior-quality
   qvirl run posterior-quality --scale paper --shard 2/8 --out /scratch/pq
@@ -92,6 +93,9 @@ to folders of their own, which "qvirl merge" joins; the rows are the same as tho
 			}
 			switch {
 			case asJSON:
+			case o.UnitsOnly:
+				fmt.Fprintf(out, "the units are in %s; qvirl merge makes their rows.csv and run.json\n",
+					filepath.Join(o.Out, experiment.UnitsDir))
 			case record == nil:
 				fmt.Fprintf(out, "nothing to compute: the plan of %s (%s scale) has %d units, and none is in the "+
 					"shard %s\n",
@@ -107,6 +111,9 @@ to folders of their own, which "qvirl merge" joins; the rows are the same as tho
 	f.StringVar(&shard, "shard", "", "i/n: compute every n-th unit, from the i-th on (1 ≤ i ≤ n)")
 	f.BoolVar(&o.Resume, "resume", false, "keep finished units in OUT and compute what is missing")
 	f.BoolVar(&o.Overwrite, "overwrite", false, "remove the results that OUT holds, and start over")
+	f.BoolVar(&o.UnitsOnly, "units-only", false,
+		"leave rows.csv and run.json to \"qvirl merge\"; for one of many shards "+
+			"in one folder")
 	f.StringVar(&o.Out, "out", "", "folder for the results (default: "+defaultDir("EXPERIMENT",
 		paperScale)+" at paper scale, else "+defaultDir("EXPERIMENT", "SCALE")+")")
 	f.StringVar(&configFile, "config", "", "JSON file with fields that replace those of the scale's config")
@@ -171,12 +178,13 @@ func completeNames(definitions []experiment.Definition) cobra.CompletionFunc {
 func newMerge() *cobra.Command {
 	var out string
 	c := &cobra.Command{
-		Use:   "merge DIR... --out DIR",
+		Use:   "merge [DIR...] --out DIR",
 		Short: "Join the results of shards that wrote to different folders",
 		Long: `merge copies the finished units of all folders to one, and writes its rows.csv and run.json. The folders must hold
-units of the same experiment and config. Some units may still be missing; a later merge to the same folder adds them.`,
+units of the same experiment and config; without any,
+	OUT's own units are joined. Some units may still be missing; a later merge to the same folder adds them.`,
 		Example: `  qvirl merge shard-1 shard-2 shard-3 --out results/posterior-quality`,
-		Args:    cobra.MinimumNArgs(1),
+		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			record, err := experiment.Merge(args, out)
 			if err != nil {

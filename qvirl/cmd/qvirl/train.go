@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gofrs/flock"
 	"github.com/spf13/cobra"
 
 	"github.com/go-birl/birl/envs/command"
@@ -34,6 +33,7 @@ type trainOptions struct {
 	configFile, backend     string
 	exploreEvery            int
 	asJSON, explore, force  bool
+	branches                bool
 }
 
 func newTrain() *cobra.Command {
@@ -89,6 +89,9 @@ Methods:
 			"ReportEvery")
 	f.BoolVar(&o.explore, "explore", true, "with --explore=false the environment of --env serves --successors alone, "+
 		"and there are no auxiliary trajectories")
+	f.BoolVar(&o.branches, "branches", false, "the auxiliary trajectories are, instead of the apprentice's, one step "+
+		"with each action that the demonstrator did not take in each state of the demonstrations, in the environment "+
+		"of --env; the file has to hold the seeds of its episodes")
 	f.IntVar(&o.successors, "successors", 1, "number of successors of each transition that rewards take the "+
 		"expectation over: that which it led to, and draws of the environment of --env, for which the file has to "+
 		"hold the seeds of its episodes, as this project's own do")
@@ -137,8 +140,11 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	if o.successors < 1 {
 		return fmt.Errorf("--successors %d: want at least 1", o.successors)
 	}
-	if !o.explore && o.successors == 1 {
-		return fmt.Errorf("--explore=false: then --env has no use, but for --successors")
+	if o.branches && (o.env == "" || o.successors > 1) {
+		return fmt.Errorf("--branches: want the environment to take them in, --env, and no --successors")
+	}
+	if !o.explore && !o.branches && o.successors == 1 {
+		return fmt.Errorf("--explore=false: then --env has no use, but for --successors and --branches")
 	}
 	if o.successors > 1 && o.env == "" {
 		return fmt.Errorf("--successors %d: want the environment to draw them in, --env", o.successors)
@@ -166,7 +172,7 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	if err := os.MkdirAll(o.out, 0o755); err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
-	unlock, err := o.claim()
+	unlock, err := claim(o.out, filepath.Join(o.out, checkpointDir), o.force)
 	if err != nil {
 		return err
 	}
@@ -235,33 +241,23 @@ func (o *trainOptions) outlier(t *neural.Task) error {
 }
 
 // claim keeps other commands from training into the folder until the release, and refuses one that holds a model,
-// unless that is to be replaced or its training, with --force, was interrupted.
-func (o *trainOptions) claim() (release func(), err error) {
-	path := filepath.Join(o.out, lockFile)
-	lock := flock.New(path)
-	mine, err := lock.TryLock()
+// unless that is to be replaced with --force, or its training, whose state lies at checkpoint, was interrupted.
+func claim(out, checkpoint string, force bool) (release func(), err error) {
+	release, err = command.Claim(out, true)
 	if err != nil {
-		return nil, fmt.Errorf("--out: cannot lock %s: %w", path, err)
-	}
-	if !mine {
-		return nil, fmt.Errorf("--out: another command trains into %s at the moment; name another folder, or wait "+
-			"for it",
-			o.out)
+		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			_ = lock.Unlock() // the process's end does it otherwise
+			release()
 		}
 	}()
-	_, err = os.Stat(filepath.Join(o.out, checkpointDir))
-	if err := command.CheckOutput(o.force || err == nil, []string{filepath.Join(o.out, "model.json")}); err != nil {
+	_, err = os.Stat(checkpoint)
+	if err := command.CheckOutput(force || err == nil, []string{filepath.Join(out, "model.json")}); err != nil {
 		return nil, err
 	}
-	return func() { _ = lock.Unlock() }, nil
+	return release, nil
 }
-
-// lockFile is what a training locks in the model's folder.
-const lockFile = ".lock"
 
 // checkpointDir is where the state of a training lies, in the model's folder.
 const checkpointDir = "checkpoint"
@@ -341,6 +337,15 @@ func (o *trainOptions) open(ctx context.Context) (*gym.Pool, error) {
 // simulate has the task make use of the environment: the apprentice explores it, and it draws successors.
 func (o *trainOptions) simulate(ctx context.Context, pool *gym.Pool, t *neural.Task,
 	listener func(experiment.Event)) (err error) {
+	if o.branches {
+		run, progress := &t.Runs[0], fitProgress(listener, "branches", newStopwatch())
+		run.Aux, err = neural.SampleBranches(ctx, pool, run.Demos, neural.BranchOptions{Seed: o.seed,
+			Progress: func(done int) { progress.Report(done, len(run.Demos), "taken in "+o.env) }})
+		if err != nil {
+			return fmt.Errorf("--branches: %w", err)
+		}
+		return nil
+	}
 	if o.explore {
 		t.Explore = neural.NewExplore(pool, neural.ExploreOptions{
 			Every: o.exploreEvery, Keep: exploreKeep, Episodes: exploreEpisodes, Successors: o.successors,

@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gofrs/flock"
-
 	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/npz"
 	"github.com/go-birl/birl/qvirl/neural/catalogue"
@@ -213,17 +211,15 @@ func TestTrainingReplacesNothingUnasked(t *testing.T) {
 		read() != before {
 		t.Errorf("a second training: status %d, %q", status, stderr)
 	}
-	lock := flock.New("model/" + lockFile)
-	if mine, err := lock.TryLock(); !mine || err != nil {
-		t.Fatalf("the lock is held after the training (error %v)", err)
+	release, err := command.Claim("model", true)
+	if err != nil {
+		t.Fatalf("the lock is held after the training: %v", err)
 	}
 	if _, stderr, status := runQVIRL(args("--force")...); status != 1 || !strings.Contains(stderr,
-		"another command trains into model") || read() != before {
+		"another command writes to model") || read() != before {
 		t.Errorf("a training beside another: status %d, %q", status, stderr)
 	}
-	if err := lock.Unlock(); err != nil {
-		t.Fatal(err)
-	}
+	release()
 	if _, stderr, status := runQVIRL(args("--force", "--seed", "2")...); status != 0 || read() == before {
 		t.Errorf("with --force: status %d, %q", status, stderr)
 	}

@@ -47,19 +47,28 @@ func (u *usedEpisodes) write(dir string) error {
 	})
 }
 
+// readUsed returns which episodes the model in dir was trained on; nil if its folder does not tell.
+func readUsed(dir string) (*usedEpisodes, error) {
+	text, err := os.ReadFile(filepath.Join(dir, usedFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	used := new(usedEpisodes)
+	if err := json.Unmarshal(text, used); err != nil {
+		return nil, fmt.Errorf("%s is damaged: %w", filepath.Join(dir, usedFile), err)
+	}
+	return used, nil
+}
+
 // countUsed returns how many of the episodes first, …, end−1 of a file the model in dir was trained on, as far as its
 // folder tells.
 func countUsed(dir, path string, first, end int) (int, error) {
-	text, err := os.ReadFile(filepath.Join(dir, usedFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
-	if err != nil {
+	used, err := readUsed(dir)
+	if err != nil || used == nil {
 		return 0, err
-	}
-	var used usedEpisodes
-	if err := json.Unmarshal(text, &used); err != nil {
-		return 0, fmt.Errorf("%s is damaged: %w", filepath.Join(dir, usedFile), err)
 	}
 	this, err := newUsedEpisodes(path)
 	if err != nil || this.SHA256 != used.SHA256 {

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/experiment/experimenttest"
 )
 
 // tiny is the experiment on three 3×3 worlds with short computations.
@@ -30,33 +29,9 @@ func tiny() Config {
 	return c
 }
 
-func run(t *testing.T, c Config, shards ...experiment.Shard) (rows []experiment.Row, text string,
-	record *experiment.Record) {
-	t.Helper()
-	dir := t.TempDir()
-	for _, s := range shards {
-		plan, err := c.Plan("tiny", "go")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if record, err = experiment.Run(context.Background(), plan, experiment.Options{Out: dir,
-			Shard: s}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	raw, err := os.ReadFile(filepath.Join(dir, experiment.RowsFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if rows, err = experiment.ParseRows(raw, "rows"); err != nil {
-		t.Fatal(err)
-	}
-	return rows, string(raw), record
-}
-
 func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 	c := tiny()
-	rows, _, record := run(t, c, experiment.Shard{})
+	rows, _, record := experimenttest.Run(t, c)
 	if !record.Complete {
 		t.Fatalf("units %v are missing", record.Missing)
 	}
@@ -128,8 +103,8 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 func TestShardsGiveTheSameRows(t *testing.T) {
 	c := tiny()
 	c.Methods = []string{"avril-0.02", "avril-0.17"}
-	_, text, _ := run(t, c, experiment.Shard{})
-	if _, again, _ := run(t, c, experiment.Shard{Index: 2, Count: 2}, experiment.Shard{Index: 1,
+	_, text, _ := experimenttest.Run(t, c)
+	if _, again, _ := experimenttest.Run(t, c, experiment.Shard{Index: 2, Count: 2}, experiment.Shard{Index: 1,
 		Count: 2}); again != text {
 		t.Error("two shards gave other rows than one run")
 	}
@@ -145,7 +120,7 @@ func TestCoursesAreAveraged(t *testing.T) {
 		demos  int
 	}
 	values := func(c Config) (map[key]float64, []experiment.Row) {
-		rows, _, _ := run(t, c, experiment.Shard{})
+		rows, _, _ := experimenttest.Run(t, c)
 		out := map[key]float64{}
 		for _, r := range rows {
 			out[key{r.Metric, r.Seed, r.Demos}] = r.Value
@@ -215,7 +190,7 @@ func TestCoursesHaveSeedsOfTheirOwn(t *testing.T) {
 func TestCourseIsARunOfTheExperiment(t *testing.T) {
 	c := tiny()
 	c.Methods = []string{ValueWalk}
-	rows, _, _ := run(t, c, experiment.Shard{})
+	rows, _, _ := experimenttest.Run(t, c)
 	w, course, err := c.Course(context.Background(), ValueWalk, "", 2001, nil)
 	if err != nil || len(course) != 4 {
 		t.Fatalf("%d snapshots, error %v", len(course), err)
@@ -331,11 +306,11 @@ func TestBadConfigs(t *testing.T) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
-	if _, err := New(experiment.Settings{Scale: "quick", Override: []byte(`{"Query": 3}`)}); err == nil ||
+	if _, err := Definition().Plan(experiment.Settings{Scale: "quick", Override: []byte(`{"Query": 3}`)}); err == nil ||
 		!strings.Contains(err.Error(), "Query") {
 		t.Errorf("unknown field: error %v", err)
 	}
-	if _, err := New(experiment.Settings{Scale: "huge"}); err == nil {
+	if _, err := Definition().Plan(experiment.Settings{Scale: "huge"}); err == nil {
 		t.Error("an unknown scale was accepted")
 	}
 }

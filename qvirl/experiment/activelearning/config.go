@@ -280,18 +280,8 @@ func AtScale(scale string) (Config, error) {
 	return experiment.Configure(experiment.Settings{Scale: scale}, Quick, Paper)
 }
 
-// New returns the plan of a scale, "quick" or "paper".
-func New(s experiment.Settings) (*experiment.Plan, error) {
-	return experiment.NewPlan(s, Quick, Paper)
-}
-
 // Definition is the experiment as the command lists it.
 func Definition() experiment.Definition {
-	return experiment.Definition{
-		Name:   Name,
-		Short:  "Active learning with QVIRL, AVRIL and ValueWalk on random 8×8 gridworlds (Fig. learning_curve)",
-		Scales: []string{"quick", "paper"},
-		Plan:   New,
-		Report: Report,
-	}
+	return experiment.Define(Name, "Active learning with QVIRL, AVRIL and ValueWalk on random 8×8 gridworlds (Fig. "+
+		"learning_curve)", Quick, Paper, Report)
 }

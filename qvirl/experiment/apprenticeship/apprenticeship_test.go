@@ -5,8 +5,6 @@ import (
 	"context"
 	"encoding/gob"
 	"errors"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +14,7 @@ import (
 
 	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/experiment/experimenttest"
 	"github.com/go-birl/birl/qvirl/tabular"
 )
 
@@ -33,32 +32,9 @@ func tiny() Config {
 	return c
 }
 
-func run(t *testing.T, shards ...experiment.Shard) (rows []experiment.Row, text string, record *experiment.Record) {
-	t.Helper()
-	dir := t.TempDir()
-	for _, s := range shards {
-		plan, err := tiny().Plan("tiny", "go")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if record, err = experiment.Run(context.Background(), plan, experiment.Options{Out: dir,
-			Shard: s}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	raw, err := os.ReadFile(filepath.Join(dir, experiment.RowsFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if rows, err = experiment.ParseRows(raw, "rows"); err != nil {
-		t.Fatal(err)
-	}
-	return rows, string(raw), record
-}
-
 func TestWholeExperimentOnTinyWorlds(t *testing.T) {
-	rows, text, record := run(t, experiment.Shard{})
-	if _, again, _ := run(t, experiment.Shard{Index: 2, Count: 2}, experiment.Shard{Index: 1,
+	rows, text, record := experimenttest.Run(t, tiny())
+	if _, again, _ := experimenttest.Run(t, tiny(), experiment.Shard{Index: 2, Count: 2}, experiment.Shard{Index: 1,
 		Count: 2}); again != text {
 		t.Error("two shards gave other rows than one run")
 	}
@@ -196,10 +172,10 @@ func TestConfigs(t *testing.T) {
 	if _, err := c.Plan("tiny", "go"); err == nil || !strings.Contains(err.Error(), "Level") {
 		t.Errorf("level 1.5: error %v", err)
 	}
-	if _, err := New(experiment.Settings{Scale: "huge"}); err == nil {
+	if _, err := Definition().Plan(experiment.Settings{Scale: "huge"}); err == nil {
 		t.Error("an unknown scale was accepted")
 	}
-	plan, err := New(experiment.Settings{Scale: "quick", Override: []byte(`{"Level": 0.2, "Posteriors": {"Chunk": 3}}`)})
+	plan, err := Definition().Plan(experiment.Settings{Scale: "quick", Override: []byte(`{"Level": 0.2, "Posteriors": {"Chunk": 3}}`)})
 	if err != nil || plan.Config.(Config).Level != 0.2 || len(plan.Units) != 2 {
 		t.Errorf("plan %+v, error %v", plan, err)
 	}

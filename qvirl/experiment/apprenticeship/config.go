@@ -81,19 +81,8 @@ func (c Config) Validate() error {
 	return c.Posteriors.Validate()
 }
 
-// New returns the plan of a scale, "quick" or "paper".
-func New(s experiment.Settings) (*experiment.Plan, error) {
-	return experiment.NewPlan(s, Quick, Paper)
-}
-
 // Definition is the experiment as the command lists it.
 func Definition() experiment.Definition {
-	return experiment.Definition{
-		Name: Name,
-		Short: "Risk-neutral and risk-averse apprentices of ValueWalk, QVIRL and AVRIL on random 8×8 gridworlds " +
-			"(Table 2)",
-		Scales: []string{"quick", "paper"},
-		Plan:   New,
-		Report: Report,
-	}
+	return experiment.Define(Name, "Risk-neutral and risk-averse apprentices of ValueWalk, QVIRL and AVRIL on random "+
+		"8×8 gridworlds (Table 2)", Quick, Paper, Report)
 }

@@ -22,11 +22,6 @@ func Quick() Config { return Config{obstacle.Quick()} }
 
 // Definition is the experiment as the command lists it.
 func Definition() experiment.Definition {
-	return experiment.Definition{
-		Name:   Name,
-		Short:  "AVRIL's posterior on a 3×3 gridworld collapses or reverts to the prior (Fig. 3x3-gridworld-multirew)",
-		Scales: []string{"quick", "paper"},
-		Plan:   New,
-		Report: Report,
-	}
+	return experiment.Define(Name, "AVRIL's posterior on a 3×3 gridworld collapses or reverts to the prior (Fig. "+
+		"3x3-gridworld-multirew)", Quick, Paper, Report)
 }

@@ -1,7 +1,6 @@
 package calibration
 
 import (
-	"context"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/experiment/experimenttest"
 	"github.com/go-birl/birl/qvirl/experiment/worlds"
 	"github.com/go-birl/birl/qvirl/irl"
 )
@@ -195,24 +195,7 @@ func TestExperiment(t *testing.T) {
 	c.Posteriors.Seeds, c.Posteriors.Chunk = seeds(7000, 6), 3
 	c.Posteriors.QVIRL.Steps, c.Posteriors.QVIRL.Rounds = 100, 1
 	c.Posteriors.ValueWalk.Samples, c.Posteriors.ValueWalk.MinESS, c.Posteriors.ValueWalk.MaxIterations = 400, 0, 400
-	plan, err := c.Plan("tiny", "go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var rows []experiment.Row
-	for unit := range plan.Units {
-		result, err := plan.Run(context.Background(), unit, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		rows = append(rows, result.Rows...)
-	}
-	for i := range rows {
-		rows[i].Experiment = Name
-	}
-	if err := experiment.Sort(rows); err != nil {
-		t.Fatal(err)
-	}
+	rows, _, _ := experimenttest.Run(t, c)
 	for _, method := range Methods {
 		states := 0
 		for _, terminal := range []bool{false, true} {

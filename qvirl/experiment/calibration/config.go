@@ -100,18 +100,8 @@ func (c Config) Validate() error {
 	return c.Posteriors.Validate()
 }
 
-// New returns the plan of a scale, "quick" or "paper".
-func New(s experiment.Settings) (*experiment.Plan, error) {
-	return experiment.NewPlan(s, Quick, Paper)
-}
-
 // Definition is the experiment as the command lists it.
 func Definition() experiment.Definition {
-	return experiment.Definition{
-		Name:   Name,
-		Short:  "Simulation-based calibration of ValueWalk, QVIRL and AVRIL on random 5×5 gridworlds",
-		Scales: []string{"quick", "paper"},
-		Plan:   New,
-		Report: Report,
-	}
+	return experiment.Define(Name, "Simulation-based calibration of ValueWalk, QVIRL and AVRIL on random 5×5 "+
+		"gridworlds", Quick, Paper, Report)
 }

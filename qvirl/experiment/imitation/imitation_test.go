@@ -67,9 +67,19 @@ func TestCommittedConfigsAreValid(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := p.Config.(Config)
-			if len(p.Units) != len(c.Sizes)*len(c.Learners) {
-				t.Errorf("%s %s: %d units for %d sizes and %d learners", d.Name, scale, len(p.Units), len(c.Sizes),
-					len(c.Learners))
+			want := 0
+			for _, l := range c.Learners {
+				switch {
+				case l.Plan != nil:
+					want += len(l.Sizes) * len(c.Runs)
+				default:
+					want += len(c.Sizes)
+				}
+			}
+			if len(p.Units) != want {
+				t.Errorf("%s %s: %d units for %d sizes and %d learners, want %d", d.Name, scale, len(p.Units),
+					len(c.Sizes),
+					len(c.Learners), want)
 			}
 			text, err := json.Marshal(p.Config)
 			if err != nil {
@@ -123,6 +133,61 @@ func TestUnitsDependOnTheirPartOfTheConfig(t *testing.T) {
 			t.Errorf("%s: the parts of qvirl and qvirl-aux are the same: %v, %v, want %v, %v", name, p == plain,
 				e == exploring, c.samePlain, c.sameExploring)
 		}
+	}
+}
+
+func TestTheWorstTwentieth(t *testing.T) {
+	var episodes []demo.Trajectory
+	for k := range 30 {
+		episodes = append(episodes, demo.Trajectory{Actions: []int{0}, Rewards: []float64{float64((7*k)%30 + 1)},
+			Terminated: k < 6})
+	}
+	got := outcomeOf(episodes)
+	// a twentieth of the returns 1, …, 30 are one and a half: (1 + ½·2)/1.5
+	if !scalar.EqualWithinAbs(got.mean, 15.5, 1e-9) || !scalar.EqualWithinAbs(got.worst, 4.0/3, 1e-9) ||
+		!scalar.EqualWithinAbs(got.terminated, 0.2, 1e-9) {
+		t.Errorf("mean, worst and terminated are %+v, want 15.5, 1.333 and 0.2", got)
+	}
+}
+
+func TestPlannedApprenticesShareWhatTheyArePlannedOn(t *testing.T) {
+	c := PaperLunarLander()
+	n := len(c.Learners)
+	averse, neutral := c.Learners[n-2], c.Learners[n-1]
+	key := func(l Learner, run uint64) string { return work{l, 3, []uint64{run}}.fitKey() }
+	if neutral.Plan.Risk != 0 || !(averse.Plan.Risk > 0) || key(neutral, 2) != key(averse, 2) ||
+		key(neutral, 2) == key(neutral, 3) {
+		t.Errorf("risks %g and %g, models %q and %q", neutral.Plan.Risk, averse.Plan.Risk, key(neutral, 2),
+			key(averse, 2))
+	}
+	sizes := map[string]int{}
+	for _, u := range c.units() {
+		sizes[u.learner.Name]++
+	}
+	if sizes[neutral.Name] != len(neutral.Sizes)*len(c.Runs) || sizes["bc"] != len(c.Sizes) {
+		t.Errorf("there are %v units by learner", sizes)
+	}
+	text, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := part(text, neutral.Name+"-01-run-2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Learners[n-1].Sizes = []int{1}
+	if text, err = json.Marshal(c); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := part(text, neutral.Name+"-01-run-2"); err != nil || string(a) != string(b) {
+		t.Errorf("other sizes change what a unit depends on (error %v)", err)
+	}
+	c.Learners[n-1].Plan.Length = 7
+	if text, err = json.Marshal(c); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := part(text, neutral.Name+"-01-run-2"); err != nil || string(a) == string(b) {
+		t.Errorf("another plan changes nothing of what a unit depends on (error %v)", err)
 	}
 }
 
@@ -198,7 +263,7 @@ func TestRowsHoldWhatModelsScore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := c.rows("bc", 2, d, models, []float64{12, 34})
+	rows, err := c.rows("bc", 2, d, models, []outcome{{mean: 12}, {mean: 34}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,6 +32,9 @@ var measures = []struct {
 	{HeldOutUncalibrated, "Log-likelihood of held-out actions before calibration", 3},
 	{ECE, "Expected calibration error", 3},
 	{ECEUncalibrated, "Expected calibration error before calibration", 3},
+	{ReturnWorst, "Return of planned apprentices in the worst twentieth of the episodes", 1},
+	{Terminated, "Episodes of planned apprentices that the environment ended before their time", 2},
+	{EnvironmentSteps, "Steps of the environment that planning took", 0},
 	{TrainSeconds, "Seconds of training and calibration", 1},
 }
 

@@ -8,11 +8,15 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/go-birl/birl/envs/demo"
+	"github.com/go-birl/birl/envs/expert"
 	"github.com/go-birl/birl/envs/gym"
+	"github.com/go-birl/birl/qvirl/backend"
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/neural"
 	"github.com/go-birl/birl/qvirl/neural/catalogue"
+	"github.com/go-birl/birl/qvirl/neural/planning"
 	"github.com/go-birl/birl/qvirl/overlay"
 )
 
@@ -21,9 +25,10 @@ import (
 const (
 	trainingCost = 3.0
 	episodeCost  = 0.3
+	planCost     = 60.0
 )
 
-// trainingCost returns the cost of training a learner in all runs, and of calibrating it.
+// trainingCost returns the cost of training a learner in the config's runs, and of calibrating it.
 func (c Config) trainingCost(l Learner) float64 {
 	cost := trainingCost * float64(len(c.Runs))
 	if entry, err := catalogue.Find(l.Method); err == nil {
@@ -37,26 +42,37 @@ func (c Config) trainingCost(l Learner) float64 {
 	return cost * float64(training.Steps*(1+training.Folds)) / float64(neural.DefaultConfig().Steps)
 }
 
-// episodesCost returns the cost of the episodes of all runs.
+// planCost returns the cost of planning the apprentices of the config's runs.
+func (c Config) planCost(l Learner) float64 {
+	if l.Plan == nil {
+		return 0
+	}
+	return planCost * float64(len(c.Runs))
+}
+
+// episodesCost returns the cost of the episodes of the config's runs.
 func (c Config) episodesCost() float64 {
 	return episodeCost * float64(len(c.Runs)*c.Episodes)
 }
 
 // Plan returns the plan of the experiment of the given name: a unit for each learner and number of trajectories, in
-// which all runs are trained as one batch.
+// which all runs are trained as one batch, and one for each run of a learner whose apprentices are planned.
 func (c Config) Plan(name, scale, backendName string) (*experiment.Plan, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
 	p := &experiment.Plan{Experiment: name, Scale: scale, Config: c, Part: part}
-	r := &runner{config: c, backend: backendName, methods: map[string]neural.Method{}}
+	r := &runner{config: c, backend: backendName, methods: map[string]neural.Method{},
+		fits: map[string][]neural.Model{}}
 	units := c.units()
 	for _, u := range units {
-		p.Units = append(p.Units, experiment.Unit{Name: u.name(), Cost: c.trainingCost(u.learner) + c.episodesCost()})
+		of := c.of(u)
+		p.Units = append(p.Units, experiment.Unit{Name: u.name(), Cost: of.trainingCost(u.learner) +
+			of.planCost(u.learner) + of.episodesCost()})
 	}
 	p.Run = func(ctx context.Context, unit int, progress irl.Progress) (*experiment.Result, error) {
 		stages := experiment.NewStages(p.Units[unit].Cost, units[unit].learner.Name, progress)
-		rows, err := r.run(ctx, units[unit].learner, units[unit].size, stages)
+		rows, err := r.run(ctx, units[unit], stages)
 		if err != nil {
 			return nil, err
 		}
@@ -65,21 +81,43 @@ func (c Config) Plan(name, scale, backendName string) (*experiment.Plan, error) 
 	return p, nil
 }
 
-// work is what a unit computes: a learner that learns from a number of trajectories.
+// work is what a unit computes: a learner that learns from a number of trajectories, in some runs.
 type work struct {
 	learner Learner
 	size    int
+	runs    []uint64
 }
 
 // name is that of the unit.
-func (w work) name() string { return fmt.Sprintf("%s-%02d", w.learner.Name, w.size) }
+func (w work) name() string {
+	name := fmt.Sprintf("%s-%02d", w.learner.Name, w.size)
+	if w.learner.Plan != nil {
+		name += fmt.Sprintf("-run-%d", w.runs[0])
+	}
+	return name
+}
+
+// of returns the config with the runs of a unit alone.
+func (c Config) of(w work) Config {
+	c.Runs = w.runs
+	return c
+}
 
 // units returns what the units of the experiment compute.
 func (c Config) units() []work {
 	var out []work
 	for _, l := range c.Learners {
 		for _, n := range c.Sizes {
-			out = append(out, work{l, n})
+			if l.Sizes != nil && !slices.Contains(l.Sizes, n) {
+				continue
+			}
+			if l.Plan == nil {
+				out = append(out, work{l, n, c.Runs})
+				continue
+			}
+			for _, k := range c.Runs {
+				out = append(out, work{l, n, []uint64{k}})
+			}
 		}
 	}
 	return out
@@ -110,7 +148,8 @@ func part(config json.RawMessage, unit string) (json.RawMessage, error) {
 	if l.Config, err = json.Marshal(fields); err != nil {
 		return nil, err
 	}
-	c.Training, c.Learners, c.Sizes = method.Config(), []Learner{l}, []int{units[i].size}
+	l.Sizes = nil
+	c.Training, c.Learners, c.Sizes, c.Runs = method.Config(), []Learner{l}, []int{units[i].size}, units[i].runs
 	if !l.Explore {
 		c.Explore = neural.ExploreOptions{}
 	}
@@ -125,6 +164,7 @@ type runner struct {
 	mutex   sync.Mutex
 	data    *Data
 	methods map[string]neural.Method
+	fits    map[string][]neural.Model // what apprentices are planned on
 }
 
 // prepare returns the demonstrations and a learner's method.
@@ -149,13 +189,14 @@ func (r *runner) prepare(l Learner) (*Data, neural.Method, error) {
 	return r.data, m, nil
 }
 
-// run trains a learner on n trajectories in each run, and returns the rows.
-func (r *runner) run(ctx context.Context, l Learner, n int, stages *experiment.Stages) ([]experiment.Row, error) {
+// run trains a learner in the runs of a unit, and returns the rows.
+func (r *runner) run(ctx context.Context, w work, stages *experiment.Stages) ([]experiment.Row, error) {
+	l, n, c := w.learner, w.size, r.config.of(w)
 	data, method, err := r.prepare(l)
 	if err != nil {
 		return nil, err
 	}
-	task, err := r.config.Task(data, n)
+	task, err := c.Task(data, n)
 	if err != nil {
 		return nil, err
 	}
@@ -165,41 +206,144 @@ func (r *runner) run(ctx context.Context, l Learner, n int, stages *experiment.S
 		}
 	}
 	// Before the training, so that nobody waits for that to hear that the environment is not there.
-	episodes, err := r.config.open(ctx, r.config.Episodes)
+	episodes, err := c.open(ctx, c.Episodes)
 	if err != nil {
 		return nil, err
 	}
 	defer episodes.Close()
 	if l.Explore {
-		pool, err := r.config.open(ctx, r.config.Explore.Episodes)
+		pool, err := c.open(ctx, c.Explore.Episodes)
 		if err != nil {
 			return nil, err
 		}
 		defer pool.Close()
-		task.Explore = neural.NewExplore(pool, r.config.Explore)
+		task.Explore = neural.NewExplore(pool, c.Explore)
 	}
-	var models []neural.Model
-	err = stages.Run(l.Name, fmt.Sprintf("%s, %d trajectories", l.Name, n), r.config.trainingCost(l),
-		func(progress irl.Progress) (err error) {
-			models, err = method.Fit(ctx, task, progress)
+	models := r.fitted(w)
+	if models == nil {
+		err = stages.Run(l.Name, fmt.Sprintf("%s, %d trajectories", l.Name, n), c.trainingCost(l),
+			func(progress irl.Progress) (err error) {
+				models, err = method.Fit(ctx, task, progress)
+				return err
+			})
+		if err != nil {
+			return nil, fmt.Errorf("%s from %d trajectories: %w", l.Name, n, err)
+		}
+	}
+	if l.Plan != nil {
+		r.keep(w, models)
+		err = stages.Run(l.Name, "planning of "+l.Name, c.planCost(l), func(progress irl.Progress) (err error) {
+			models, err = r.plan(ctx, l, task, models, progress)
 			return err
 		})
-	if err != nil {
-		return nil, fmt.Errorf("%s from %d trajectories: %w", l.Name, n, err)
+		if err != nil {
+			return nil, fmt.Errorf("%s from %d trajectories: %w", l.Name, n, err)
+		}
 	}
-	var returns []float64
-	err = stages.Run(l.Name, "episodes of "+l.Name, r.config.episodesCost(), func(progress irl.Progress) (err error) {
-		returns, err = r.config.returns(ctx, episodes, models, progress)
+	var returns []outcome
+	err = stages.Run(l.Name, "episodes of "+l.Name, c.episodesCost(), func(progress irl.Progress) (err error) {
+		returns, err = c.returns(ctx, episodes, models, progress)
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s from %d trajectories: %w", l.Name, n, err)
 	}
-	return r.config.rows(l.Name, n, data, models, returns)
+	return c.rows(l.Name, n, data, models, returns)
 }
 
-// rows returns the rows of the models of all runs, whose apprentices had the given mean returns.
-func (c Config) rows(method string, n int, data *Data, models []neural.Model, returns []float64) ([]experiment.Row,
+// fitKey is the same for units that learn the same and differ in how they plan.
+func (w work) fitKey() string {
+	l := w.learner
+	return fmt.Sprintf("%s %s %t %d %d %d", l.Method, l.Config, l.Explore, l.Every, w.size, w.runs)
+}
+
+// fitted returns the models that another learner's apprentices were planned on, if this one's are to be planned on the
+// same; nil otherwise.
+func (r *runner) fitted(w work) []neural.Model {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if w.learner.Plan == nil {
+		return nil
+	}
+	return r.fits[w.fitKey()]
+}
+
+// keep remembers models to plan on.
+func (r *runner) keep(w work, models []neural.Model) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.fits[w.fitKey()] = models
+}
+
+// plan plans the apprentices of a unit's runs, one after the other.
+func (r *runner) plan(ctx context.Context, l Learner, task *neural.Task, models []neural.Model,
+	progress irl.Progress) ([]neural.Model, error) {
+	choice, err := backend.Get(r.backend)
+	if err != nil {
+		return nil, err
+	}
+	on, release, err := choice.Client()
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	config, err := l.Plan.Learner.Gym(1)
+	if err != nil {
+		return nil, err
+	}
+	pool, err := gym.Open(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	defer pool.Close()
+	out := make([]neural.Model, len(models))
+	for i, m := range models {
+		out[i], err = planning.Plan(ctx, on, pool, m, task.Runs[i].Demos, *l.Plan, planning.Options{
+			Progress: func(p expert.Progress) { progress.Report(i*p.Total+p.Steps, len(models)*p.Total, "") },
+		})
+		if err != nil {
+			return nil, fmt.Errorf("the run of seed %d: %w", m.Spec().Seed, err)
+		}
+	}
+	return out, nil
+}
+
+// outcome is what came of an apprentice's episodes.
+type outcome struct {
+	mean       float64 // return
+	worst      float64 // mean return of the worst twentieth
+	terminated float64 // fraction
+}
+
+// outcomeOf sums episodes up.
+func outcomeOf(episodes []demo.Trajectory) outcome {
+	var o outcome
+	var returns []float64
+	n := float64(len(episodes))
+	for i := range episodes {
+		returns = append(returns, episodes[i].Return())
+		o.mean += episodes[i].Return() / n
+		if episodes[i].Terminated {
+			o.terminated += 1 / n
+		}
+	}
+	slices.Sort(returns)
+	left := worstPart * n
+	for _, x := range returns { // the last of them counts in part
+		share := min(left, 1)
+		o.worst += share * x / (worstPart * n)
+		if left -= share; left <= 0 {
+			break
+		}
+	}
+	return o
+}
+
+// worstPart is the part of the episodes that ReturnWorst is of.
+const worstPart = 0.05
+
+// rows returns the rows of the models of all runs, whose apprentices had the given outcomes.
+func (c Config) rows(method string, n int, data *Data, models []neural.Model, returns []outcome) ([]experiment.Row,
 	error) {
 	var rows []experiment.Row
 	for i, k := range c.Runs {
@@ -207,8 +351,15 @@ func (c Config) rows(method string, n int, data *Data, models []neural.Model, re
 			rows = append(rows, experiment.Row{Environment: c.Environment, Method: method, Demos: n, Seed: k,
 				Metric: metric, Value: value})
 		}
-		add(Return, returns[i])
-		add(TrainSeconds, models[i].Seconds()/float64(len(models)))
+		add(Return, returns[i].mean)
+		seconds := models[i].Seconds() / float64(len(models))
+		if p, ok := models[i].(*planning.Model); ok {
+			seconds = p.Base().Seconds()/float64(len(models)) + p.Apprentice().Seconds
+			add(ReturnWorst, returns[i].worst)
+			add(Terminated, returns[i].terminated)
+			add(EnvironmentSteps, float64(p.EnvironmentSteps()))
+		}
+		add(TrainSeconds, seconds)
 		s, err := neural.Score(models[i], data.Test, nil)
 		if err != nil {
 			return nil, err
@@ -249,10 +400,10 @@ func (c Config) open(ctx context.Context, episodes int) (*gym.Pool, error) {
 		Workers: workers, EnvsPerWorker: max(1, min(environmentsAtATime, episodes)/workers)})
 }
 
-// returns lets the apprentices act in the environments of a pool and returns the mean return of each.
-func (c Config) returns(ctx context.Context, pool *gym.Pool, models []neural.Model, progress irl.Progress) ([]float64,
+// returns lets the apprentices act in the environments of a pool and returns what came of it for each.
+func (c Config) returns(ctx context.Context, pool *gym.Pool, models []neural.Model, progress irl.Progress) ([]outcome,
 	error) {
-	out := make([]float64, len(models))
+	out := make([]outcome, len(models))
 	for i, m := range models {
 		trajectories, err := neural.Rollout(ctx, pool, m, neural.RolloutOptions{
 			Episodes: c.Episodes, Seed: c.EvaluationSeed, Progress: func(done int) {
@@ -262,9 +413,7 @@ func (c Config) returns(ctx context.Context, pool *gym.Pool, models []neural.Mod
 		if err != nil {
 			return nil, err
 		}
-		for k := range trajectories {
-			out[i] += trajectories[k].Return() / float64(len(trajectories))
-		}
+		out[i] = outcomeOf(trajectories)
 	}
 	return out, nil
 }

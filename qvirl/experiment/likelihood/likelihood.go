@@ -168,17 +168,8 @@ func parsePoint(environment string) (Point, error) {
 	return p, nil
 }
 
-// New returns the plan of a scale, "quick" or "paper".
-func New(s experiment.Settings) (*experiment.Plan, error) {
-	c, err := experiment.Configure(s, Quick, Paper)
-	if err != nil {
-		return nil, err
-	}
-	return c.Plan(s.Scale)
-}
-
 // Plan returns the plan of the experiment: the two panels of the figure, and the error map.
-func (c Config) Plan(scale string) (*experiment.Plan, error) {
+func (c Config) Plan(scale, _ string) (*experiment.Plan, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package likelihood
 
 import (
-	"context"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -9,7 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/floats/scalar"
 
-	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/experiment/experimenttest"
 )
 
 func TestExactAgainstKnownValues(t *testing.T) {
@@ -59,27 +58,7 @@ func TestErrorOfClosedForm(t *testing.T) {
 }
 
 func TestExperiment(t *testing.T) {
-	plan, err := New(experiment.Settings{Scale: "quick"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var rows []experiment.Row
-	for unit := range plan.Units {
-		result, err := plan.Run(context.Background(), unit, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		rows = append(rows, result.Rows...)
-	}
-	for i := range rows {
-		rows[i].Experiment = Name
-		if err := rows[i].Validate(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := experiment.Sort(rows); err != nil {
-		t.Fatal(err)
-	}
+	rows, _, _ := experimenttest.Run(t, Quick())
 	report, err := Report(rows, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +109,7 @@ func TestBadConfigs(t *testing.T) {
 	} {
 		c := Quick()
 		spoil(&c)
-		if _, err := c.Plan("tiny"); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := c.Plan("tiny", ""); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}

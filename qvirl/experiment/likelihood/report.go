@@ -11,13 +11,8 @@ import (
 
 // Definition is the experiment as the command lists it.
 func Definition() experiment.Definition {
-	return experiment.Definition{
-		Name:   Name,
-		Short:  "The closed-form likelihood against Monte Carlo and quadrature (Fig. likelihood-approximation)",
-		Scales: []string{"quick", "paper"},
-		Plan:   New,
-		Report: Report,
-	}
+	return experiment.Define(Name, "The closed-form likelihood against Monte Carlo and quadrature (Fig. "+
+		"likelihood-approximation)", Quick, Paper, Report)
 }
 
 // Report makes the figure, and tables of the largest errors.

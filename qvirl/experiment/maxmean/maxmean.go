@@ -220,17 +220,8 @@ func clark(v []float64, next [][]float64, discount float64) (distuv.Normal, erro
 	return distuv.Normal{Mu: stat.Mean(v, nil) - discount*meanMax, Sigma: math.Sqrt(math.Max(variance, 0))}, nil
 }
 
-// New returns the plan of a scale, "quick" or "paper".
-func New(s experiment.Settings) (*experiment.Plan, error) {
-	c, err := experiment.Configure(s, Quick, Paper)
-	if err != nil {
-		return nil, err
-	}
-	return c.Plan(s.Scale)
-}
-
 // Plan returns the plan of the experiment, of a single unit.
-func (c Config) Plan(scale string) (*experiment.Plan, error) {
+func (c Config) Plan(scale, _ string) (*experiment.Plan, error) {
 	if err := c.World.Validate(); err != nil {
 		return nil, err
 	}
@@ -308,13 +299,8 @@ func ofState(metric string, s int) string { return fmt.Sprintf("%s_%d", metric, 
 
 // Definition is the experiment as the command lists it.
 func Definition() experiment.Definition {
-	return experiment.Definition{
-		Name:   Name,
-		Short:  "Max-mean and Clark's approximation of the maximum against MCMC on a 3×3 gridworld (Fig. maxmean)",
-		Scales: []string{"quick", "paper"},
-		Plan:   New,
-		Report: Report,
-	}
+	return experiment.Define(Name, "Max-mean and Clark's approximation of the maximum against MCMC on a 3×3 gridworld "+
+		"(Fig. maxmean)", Quick, Paper, Report)
 }
 
 // Report makes a table of each metric over the states, and one about the samplers.

@@ -90,7 +90,7 @@ func TestExperiment(t *testing.T) {
 			t.Errorf("state %d: Clark %g ± %g, exact %g", s, state.Clark.Mu, state.Clark.Sigma, state.Exact.Mean())
 		}
 	}
-	plan, err := c.Plan("tiny")
+	plan, err := c.Plan("tiny", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,10 +114,10 @@ func TestExperiment(t *testing.T) {
 func TestBadConfigs(t *testing.T) {
 	c := Quick()
 	c.World.PriorStd = -1
-	if _, err := c.Plan("tiny"); err == nil {
+	if _, err := c.Plan("tiny", ""); err == nil {
 		t.Error("a negative standard deviation was accepted")
 	}
-	if _, err := New(experiment.Settings{Scale: "huge"}); err == nil {
+	if _, err := Definition().Plan(experiment.Settings{Scale: "huge"}); err == nil {
 		t.Error("an unknown scale was accepted")
 	}
 }

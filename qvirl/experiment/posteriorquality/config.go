@@ -22,18 +22,8 @@ func Paper() Config { return Config{worlds.Paper()} }
 // Quick returns the config of a run of minutes: four worlds, fewer samples.
 func Quick() Config { return Config{worlds.Quick()} }
 
-// New returns the plan of a scale, "quick" or "paper".
-func New(s experiment.Settings) (*experiment.Plan, error) {
-	return experiment.NewPlan(s, Quick, Paper)
-}
-
 // Definition is the experiment as the command lists it.
 func Definition() experiment.Definition {
-	return experiment.Definition{
-		Name:   Name,
-		Short:  "Reward posteriors of QVIRL and AVRIL against ValueWalk on random 8×8 gridworlds (Table 1)",
-		Scales: []string{"quick", "paper"},
-		Plan:   New,
-		Report: Report,
-	}
+	return experiment.Define(Name, "Reward posteriors of QVIRL and AVRIL against ValueWalk on random 8×8 gridworlds "+
+		"(Table 1)", Quick, Paper, Report)
 }

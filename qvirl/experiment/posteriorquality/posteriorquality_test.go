@@ -3,14 +3,13 @@ package posteriorquality
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/experiment/experimenttest"
 	"github.com/go-birl/birl/qvirl/experiment/worlds"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/metric"
@@ -32,37 +31,10 @@ func tiny() Config {
 	return c
 }
 
-func run(t *testing.T, shards ...experiment.Shard) (rows []experiment.Row, text string, record *experiment.Record) {
-	t.Helper()
-	dir := t.TempDir()
-	for _, s := range shards {
-		plan, err := tiny().Plan("tiny", "go")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if record, err = experiment.Run(context.Background(), plan, experiment.Options{Out: dir,
-			Shard: s}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if !record.Complete {
-		t.Fatalf("units %v are missing", record.Missing)
-	}
-	raw, err := os.ReadFile(filepath.Join(dir, experiment.RowsFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows, err = experiment.ParseRows(raw, "rows")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return rows, string(raw), record
-}
-
 func TestWholeExperimentOnTinyWorlds(t *testing.T) {
-	rows, text, record := run(t, experiment.Shard{})
-	if _, again, _ := run(t, experiment.Shard{Index: 2, Count: 3}, experiment.Shard{Index: 3, Count: 3},
-		experiment.Shard{Index: 1, Count: 3}); again != text {
+	rows, text, record := experimenttest.Run(t, tiny())
+	if _, again, _ := experimenttest.Run(t, tiny(), experiment.Shard{Index: 2, Count: 3},
+		experiment.Shard{Index: 3, Count: 3}, experiment.Shard{Index: 1, Count: 3}); again != text {
 		t.Error("three shards gave other rows than one run")
 	}
 	main, heldOut := split(rows)
@@ -231,11 +203,11 @@ func TestBadConfigs(t *testing.T) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
-	if _, err := New(experiment.Settings{Scale: "quick", Override: []byte(`{"Draw": 3}`)}); err == nil ||
+	if _, err := Definition().Plan(experiment.Settings{Scale: "quick", Override: []byte(`{"Draw": 3}`)}); err == nil ||
 		!strings.Contains(err.Error(), "Draw") {
 		t.Errorf("unknown field: error %v", err)
 	}
-	if _, err := New(experiment.Settings{Scale: "huge"}); err == nil {
+	if _, err := Definition().Plan(experiment.Settings{Scale: "huge"}); err == nil {
 		t.Error("an unknown scale was accepted")
 	}
 }

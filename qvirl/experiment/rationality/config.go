@@ -153,19 +153,8 @@ func (c Config) Validate() error {
 	return c.Start.Validate()
 }
 
-// New returns the plan of a scale, "quick" or "paper".
-func New(s experiment.Settings) (*experiment.Plan, error) {
-	return experiment.NewPlan(s, Quick, Paper)
-}
-
 // Definition is the experiment as the command lists it.
 func Definition() experiment.Definition {
-	return experiment.Definition{
-		Name: Name,
-		Short: "The rationality coefficient inferred: calibration, and what a wrong one costs otherwise (beyond the " +
-			"paper)",
-		Scales: []string{"quick", "paper"},
-		Plan:   New,
-		Report: Report,
-	}
+	return experiment.Define(Name, "The rationality coefficient inferred: calibration, and what a wrong one costs "+
+		"otherwise (beyond the paper)", Quick, Paper, Report)
 }

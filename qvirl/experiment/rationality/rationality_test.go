@@ -1,14 +1,12 @@
 package rationality
 
 import (
-	"context"
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/experiment/experimenttest"
 )
 
 // tiny is the experiment with three draws and two 3×3 worlds, and short computations.
@@ -21,23 +19,7 @@ func tiny() Config {
 }
 
 func TestWholeExperimentOnTinyWorlds(t *testing.T) {
-	dir := t.TempDir()
-	plan, err := tiny().Plan("tiny", "go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	record, err := experiment.Run(context.Background(), plan, experiment.Options{Out: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := os.ReadFile(filepath.Join(dir, experiment.RowsFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows, err := experiment.ParseRows(raw, "rows")
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows, _, record := experimenttest.Run(t, tiny())
 	for _, method := range []string{ValueWalk, QVIRL} {
 		truth, low, median, high := experiment.Series(rows, method, True), experiment.Series(rows, method, Low),
 			experiment.Series(rows, method, Median), experiment.Series(rows, method, High)

@@ -146,19 +146,8 @@ func (c Config) method(name, backendName string) (irl.Method, error) {
 	return m, nil
 }
 
-// New returns the plan of a scale, "quick" or "paper".
-func New(s experiment.Settings) (*experiment.Plan, error) {
-	return experiment.NewPlan(s, Quick, PaperScale)
-}
-
 // Definition is the experiment as the command lists it.
 func Definition() experiment.Definition {
-	return experiment.Definition{
-		Name: Name,
-		Short: "Families of approximate posteriors, their refinement step by step, and whether their diagnosis is " +
-			"right (beyond the paper)",
-		Scales: []string{"quick", "paper"},
-		Plan:   New,
-		Report: Report,
-	}
+	return experiment.Define(Name, "Families of approximate posteriors, their refinement step by step, and whether "+
+		"their diagnosis is right (beyond the paper)", Quick, PaperScale, Report)
 }

@@ -2,14 +2,12 @@ package refinement
 
 import (
 	"bytes"
-	"context"
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/experiment/experimenttest"
 	"github.com/go-birl/birl/qvirl/metric"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
@@ -28,23 +26,7 @@ func tiny() Config {
 }
 
 func TestWholeExperimentOnTinyWorlds(t *testing.T) {
-	dir := t.TempDir()
-	plan, err := tiny().Plan("tiny", "go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	record, err := experiment.Run(context.Background(), plan, experiment.Options{Out: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := os.ReadFile(filepath.Join(dir, experiment.RowsFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows, err := experiment.ParseRows(raw, "rows")
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows, _, record := experimenttest.Run(t, tiny())
 	compared, judged := split(rows)
 	mean := func(method, name string) float64 {
 		e := experiment.Average(compared, method, name)

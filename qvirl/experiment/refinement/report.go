@@ -71,8 +71,8 @@ func Families(rows []experiment.Row, record *experiment.Record) (*exhibit.Table,
 		return nil, err
 	}
 	t.Name, t.Title = "families", "Families of approximate posteriors, means over tuning worlds"
-	t.Notes = []string{"Best: matched to the exact posterior's own samples, which is what the family could reach at " +
-		"best."}
+	t.Notes = []string{"Rows “best …”: matched to the exact posterior's own samples, which is what the family could " +
+		"reach at best."}
 	if record == nil || len(record.Processor) == 0 {
 		return t, nil
 	}

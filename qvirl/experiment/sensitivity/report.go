@@ -14,13 +14,8 @@ import (
 
 // Definition is the experiment as the command lists it.
 func Definition() experiment.Definition {
-	return experiment.Definition{
-		Name:   Name,
-		Short:  "QVIRL with a wrong rationality coefficient on random 8×8 gridworlds (Fig. diffs)",
-		Scales: []string{"quick", "paper"},
-		Plan:   New,
-		Report: Report,
-	}
+	return experiment.Define(Name, "QVIRL with a wrong rationality coefficient on random 8×8 gridworlds (Fig. diffs)",
+		Quick, Paper, Report)
 }
 
 // Grid is a metric over experts and learners.

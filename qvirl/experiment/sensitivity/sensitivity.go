@@ -124,11 +124,6 @@ func (c Config) environment(beta float64) string {
 	return fmt.Sprintf("gridworld-%dx%d%s%g", c.World.Width, c.World.Height, expertInfix, beta)
 }
 
-// New returns the plan of a scale, "quick" or "paper".
-func New(s experiment.Settings) (*experiment.Plan, error) {
-	return experiment.NewPlan(s, Quick, Paper)
-}
-
 // Plan returns the plan of the experiment: a unit for each number of demonstrations and chunk of worlds.
 func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 	if err := c.Validate(); err != nil {

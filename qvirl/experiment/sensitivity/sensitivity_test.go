@@ -1,7 +1,6 @@
 package sensitivity
 
 import (
-	"context"
 	"math"
 	"strings"
 	"testing"
@@ -9,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/floats/scalar"
 
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/experiment/experimenttest"
 )
 
 // tiny is the experiment on four 3×3 worlds with two values of β.
@@ -21,26 +21,9 @@ func tiny() Config {
 }
 
 func TestExperiment(t *testing.T) {
-	plan, err := tiny().Plan("tiny", "go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(plan.Units) != 4 {
-		t.Fatalf("%d units, want 2 chunks for each of 2 numbers of demonstrations", len(plan.Units))
-	}
-	var rows []experiment.Row
-	for unit := range plan.Units {
-		result, err := plan.Run(context.Background(), unit, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		rows = append(rows, result.Rows...)
-	}
-	for i := range rows {
-		rows[i].Experiment = Name
-	}
-	if err := experiment.Sort(rows); err != nil {
-		t.Fatal(err)
+	rows, _, record := experimenttest.Run(t, tiny())
+	if len(record.Units) != 4 {
+		t.Fatalf("%d units, want 2 chunks for each of 2 numbers of demonstrations", len(record.Units))
 	}
 	grid, err := NewGrid(rows, ProbGapAll)
 	if err != nil {

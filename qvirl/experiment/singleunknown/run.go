@@ -12,11 +12,6 @@ import (
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
-// New returns the plan of a scale, "quick" or "paper".
-func New(s experiment.Settings) (*experiment.Plan, error) {
-	return experiment.NewPlan(s, Quick, Paper)
-}
-
 // Plan returns the plan of the experiment, of a single unit.
 func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 	if err := c.Validate(); err != nil {

@@ -158,7 +158,7 @@ func TestBadConfigs(t *testing.T) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
-	if _, err := New(experiment.Settings{Scale: "huge"}); err == nil {
+	if _, err := Definition().Plan(experiment.Settings{Scale: "huge"}); err == nil {
 		t.Error("an unknown scale was accepted")
 	}
 }

@@ -169,18 +169,8 @@ func part(config json.RawMessage, unit string) (json.RawMessage, error) {
 		"method": c.configOf(method)})
 }
 
-// New returns the plan of a scale, "quick" or "paper".
-func New(s experiment.Settings) (*experiment.Plan, error) {
-	return experiment.NewPlan(s, Quick, Full)
-}
-
 // Definition is the experiment as the command lists it.
 func Definition() experiment.Definition {
-	return experiment.Definition{
-		Name:   Name,
-		Short:  "Small problems with exact answers: which methods are right, and know it (beyond the paper)",
-		Scales: []string{"quick", "paper"},
-		Plan:   New,
-		Report: Report,
-	}
+	return experiment.Define(Name, "Small problems with exact answers: which methods are right, and know it (beyond "+
+		"the paper)", Quick, Full, Report)
 }

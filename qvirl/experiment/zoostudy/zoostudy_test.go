@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/go-birl/birl/qvirl/exhibit"
+	"github.com/go-birl/birl/qvirl/experiment/experimenttest"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/summary"
 
@@ -24,19 +25,7 @@ func tiny() Config {
 }
 
 func TestWholeExperimentOnTinyProblems(t *testing.T) {
-	dir := t.TempDir()
-	plan, err := tiny().Plan("tiny", "go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	record, err := experiment.Run(context.Background(), plan, experiment.Options{Out: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows, err := experiment.ReadRowsFile(dir + "/" + experiment.RowsFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows, _, record := experimenttest.Run(t, tiny())
 	value := func(problem, method, metric string) float64 {
 		i := slices.IndexFunc(rows, func(r experiment.Row) bool {
 			return r.Environment == problem && r.Method == method && r.Metric == metric

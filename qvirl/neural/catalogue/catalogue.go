@@ -7,6 +7,7 @@ import (
 	"github.com/go-birl/birl/qvirl/neural/avril"
 	"github.com/go-birl/birl/qvirl/neural/cloning"
 	"github.com/go-birl/birl/qvirl/neural/iqlearn"
+	"github.com/go-birl/birl/qvirl/neural/planning"
 	"github.com/go-birl/birl/qvirl/neural/variational"
 	"github.com/go-birl/birl/qvirl/overlay"
 	"strings"
@@ -154,6 +155,9 @@ func Load(dir, backend string) (neural.Model, error) {
 	name, err := neural.StoredMethod(dir)
 	if err != nil {
 		return nil, err
+	}
+	if name == planning.Name || name == planning.NameAverse {
+		return planning.Load(dir, func(dir string) (neural.Model, error) { return Load(dir, backend) })
 	}
 	m, err := Find(name)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/go-birl/birl/qvirl/irl"
@@ -57,7 +58,7 @@ const (
 type problem struct {
 	*irl.Problem
 	hash        uint64
-	likelihoods []*likelihood
+	likelihoods sync.Pool // of *likelihood
 }
 
 func (p *problem) rng(stream uint64) *rand.Rand { return mcmc.Stream(21, p.hash, stream) }

@@ -4,9 +4,8 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
-	"runtime"
-	"sync"
 
+	"github.com/go-birl/birl/envs/parallel"
 	"github.com/go-birl/birl/qvirl/mcmc"
 )
 
@@ -108,31 +107,16 @@ func (s *sampling) until(ctx context.Context, target float64, limit int) error {
 
 // parallel runs n jobs, each with a likelihood that no other uses at the time.
 func (p *problem) parallel(ctx context.Context, n int, job func(l *likelihood, i int)) error {
-	var wait sync.WaitGroup
-	var mutex sync.Mutex
-	next := 0
-	workers := min(runtime.GOMAXPROCS(0), n)
-	for len(p.likelihoods) < workers {
-		l, err := newLikelihood(p.Problem)
-		if err != nil {
-			return err
-		}
-		p.likelihoods = append(p.likelihoods, l)
-	}
-	for _, l := range p.likelihoods[:workers] {
-		wait.Go(func() {
-			for {
-				mutex.Lock()
-				i := next
-				next++
-				mutex.Unlock()
-				if i >= n || ctx.Err() != nil {
-					return
-				}
-				job(l, i)
+	return parallel.Each(ctx, n, func(_ context.Context, i int) error {
+		l, _ := p.likelihoods.Get().(*likelihood)
+		if l == nil {
+			var err error
+			if l, err = newLikelihood(p.Problem); err != nil {
+				return err
 			}
-		})
-	}
-	wait.Wait()
-	return ctx.Err()
+		}
+		defer p.likelihoods.Put(l)
+		job(l, i)
+		return nil
+	})
 }

@@ -36,6 +36,11 @@ what was collected until then is stored all the same; where it would replace a f
 			if filepath.Ext(out) != ".npz" {
 				return fmt.Errorf("--out %s: want a name that ends in .npz", out)
 			}
+			release, err := command.Claim(out, false)
+			if err != nil {
+				return err
+			}
+			defer release()
 			if err := command.CheckOutput(force, demo.Files(out), demo.Files(args[0])...); err != nil {
 				return err
 			}

@@ -98,8 +98,13 @@ func train(cmd *cobra.Command, c expert.Config, flags *poolFlags, backendName, o
 	if err := c.Validate(); err != nil {
 		return err
 	}
+	release, err := command.Claim(out, false)
+	if err != nil {
+		return err
+	}
+	defer release()
 	run := strings.TrimSuffix(out, ".npz") + ".run.npz"
-	_, err := os.Stat(run)
+	_, err = os.Stat(run)
 	resumes := err == nil
 	if err := command.CheckOutput(force || resumes, demo.Files(out)); err != nil {
 		return err
@@ -111,11 +116,11 @@ func train(cmd *cobra.Command, c expert.Config, flags *poolFlags, backendName, o
 	if choice.Notice != "" {
 		fmt.Fprintln(stderr, choice.Notice)
 	}
-	on, release, err := choice.Client()
+	on, releaseClient, err := choice.Client()
 	if err != nil {
 		return err
 	}
-	defer release()
+	defer releaseClient()
 	pool, err := flags.open(ctx, c)
 	if err != nil {
 		return err

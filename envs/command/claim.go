@@ -1,0 +1,26 @@
+package command
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/gofrs/flock"
+)
+
+// Claim keeps other commands from writing to out, a file or a folder, until the release, or this process's end. It
+// locks a file in the folder, or beside the file, that stays.
+func Claim(out string, folder bool) (release func(), err error) {
+	path := filepath.Join(out, ".lock")
+	if !folder {
+		path = filepath.Join(filepath.Dir(out), "."+filepath.Base(out)+".lock")
+	}
+	lock := flock.New(path)
+	mine, err := lock.TryLock()
+	if err != nil {
+		return nil, fmt.Errorf("--out: cannot lock %s: %w", path, err)
+	}
+	if !mine {
+		return nil, fmt.Errorf("--out: another command writes to %s at the moment; name another, or wait for it", out)
+	}
+	return func() { _ = lock.Unlock() }, nil // the process's end does it otherwise
+}

@@ -1,0 +1,136 @@
+package expert
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/go-birl/birl/envs/demo"
+)
+
+// Rewards returns r(s, a) [k] of observations [k, …] and actions [k]. It is called by one goroutine at a time.
+type Rewards func(observations []float32, actions []int) ([]float64, error)
+
+// returns gives what transitions [k] pay: by the environment, or with other rewards r(s, a), and where the transition
+// ended the episode
+//
+//	r(s, a) + γ max_b r(s', b)/(1 − γ):
+//
+// the last state is worth its reward for ever, whether the episode ended well or badly. Otherwise to end it, or not to,
+// would pay in itself.
+func (t *trainer) returns(now []float32, actions []int, paid []float64, after []float32,
+	terminated []bool) ([]float64, error) {
+	if t.options.Rewards == nil {
+		return paid, nil
+	}
+	out, err := t.rewards(now, actions)
+	if err != nil {
+		return nil, err
+	}
+	size := t.replay.size
+	for i, ended := range terminated {
+		if !ended {
+			continue
+		}
+		end, err := t.forever(after[i*size : (i+1)*size])
+		if err != nil {
+			return nil, err
+		}
+		out[i] += t.config.Discount * end
+	}
+	return out, nil
+}
+
+// rewards returns Options.Rewards, and refuses what is no finite number.
+func (t *trainer) rewards(observations []float32, actions []int) ([]float64, error) {
+	out, err := t.options.Rewards(observations, actions)
+	if err != nil {
+		return nil, fmt.Errorf("expert: Options.Rewards: %w", err)
+	}
+	if len(out) != len(actions) {
+		return nil, fmt.Errorf("expert: Options.Rewards gave %d rewards of %d transitions", len(out), len(actions))
+	}
+	for i, r := range out {
+		if math.IsNaN(r) || math.IsInf(r, 0) {
+			return nil, fmt.Errorf("expert: Options.Rewards[%d] is %g, want a finite number", i, r)
+		}
+	}
+	return out, nil
+}
+
+// forever returns max_a r(s, a)/(1 − γ), the value of staying in state s for ever.
+func (t *trainer) forever(state []float32) (float64, error) {
+	n := t.learner.actions
+	states, actions := make([]float32, 0, n*len(state)), make([]int, n)
+	for a := range n {
+		states, actions[a] = append(states, state...), a
+	}
+	out, err := t.rewards(states, actions)
+	if err != nil {
+		return 0, err
+	}
+	best := math.Inf(-1)
+	for _, r := range out {
+		best = max(best, r)
+	}
+	return best / (1 - t.config.Discount), nil
+}
+
+// objective returns the mean over trajectories of Σ_k γ^k r(s_k, a_k) + γ^T max_a r(s_T, a)/(1 − γ): those that were
+// cut off after T steps count as if their last state went on.
+func (t *trainer) objective(trajectories []demo.Trajectory) (float64, error) {
+	mean := 0.0
+	for i := range trajectories {
+		j := &trajectories[i]
+		out, err := t.rewards(j.Observations[:j.Len()*t.replay.size], j.Actions)
+		if err != nil {
+			return 0, err
+		}
+		sum, err := t.forever(j.Observation(j.Len()))
+		if err != nil {
+			return 0, err
+		}
+		for k := len(out) - 1; k >= 0; k-- {
+			sum = out[k] + t.config.Discount*sum
+		}
+		mean += sum / float64(len(trajectories))
+	}
+	return mean, nil
+}
+
+// demonstrate fills the demonstrated transitions.
+func (t *trainer) demonstrate() error {
+	total := 0
+	for i := range t.options.Demonstrations {
+		total += t.options.Demonstrations[i].Len()
+	}
+	if (t.config.Demonstrated == 0) != (total == 0) {
+		return fmt.Errorf("expert: Demonstrated = %d with %d transitions in Options.Demonstrations, want both or "+
+			"neither",
+			t.config.Demonstrated, total)
+	}
+	t.demonstrated = newReplay(t.replay.size, max(1, total))
+	return t.recall(t.demonstrated, t.options.Demonstrations)
+}
+
+// recall puts trajectories into a replay.
+func (t *trainer) recall(into *replay, trajectories []demo.Trajectory) error {
+	for i := range trajectories {
+		j := &trajectories[i]
+		n, size := j.Len(), t.replay.size
+		if len(j.Observations) != (n+1)*size {
+			return fmt.Errorf("expert: trajectory %d has %d numbers of %d observations, want %d of each", i,
+				len(j.Observations), n+1, size)
+		}
+		terminated := make([]bool, n)
+		terminated[n-1] = j.Terminated
+		now, after := j.Observations[:n*size], j.Observations[size:]
+		returns, err := t.returns(now, j.Actions, j.Rewards, after, terminated)
+		if err != nil {
+			return err
+		}
+		for k, a := range j.Actions {
+			t.remember(into, j.Observation(k), j.Observation(k+1), a, returns[k], terminated[k])
+		}
+	}
+	return nil
+}

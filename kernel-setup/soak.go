@@ -1,0 +1,55 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"slices"
+
+	"github.com/spf13/cobra"
+)
+
+func newSoakCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "soak [OPTION...]",
+		Short: "Fit, predict and step for a long time, and find out whether anything is left behind",
+		Long: `Install what is missing, then run the program kernel-setup/soak with the same options: it fits and predicts in one
+process, steps environments whose worker processes it kills at random, and fails if memory grew, or if file handles or processes
+are left. "soak --help" shows the options.`,
+		Example: `  go run ./kernel-setup soak          # some minutes
+  go run ./kernel-setup soak --full   # hours`,
+		// The options are the program's own.
+		DisableFlagParsing: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			l, err := currentLayout()
+			if err != nil {
+				return err
+			}
+			if !slices.Contains(args, "--help") && !slices.Contains(args, "-h") {
+				in := installer{layout: l, progress: newProgress(os.Stderr), choose: withEnvs}
+				if _, err := in.ensure(cmd.Context()); err != nil {
+					return err
+				}
+			}
+			return runTool(cmd, l, "soak", "./kernel-setup/soak", args)
+		},
+	}
+}
+
+// runTool builds a program of the clone and runs it in the folder that the user is in, so that its relative paths are
+// hers. Its own output is the answer.
+func runTool(cmd *cobra.Command, l layout, name, folder string, args []string) error {
+	program := l.tool(name)
+	build := command{name: "go", args: []string{"build", "-o", program, folder}, dir: l.root, env: l.environment()}
+	if err := build.run(cmd.Context()); err != nil {
+		return err
+	}
+	run := exec.Command(program, args...)
+	run.Env = l.environment()
+	run.Stdin, run.Stdout, run.Stderr = os.Stdin, cmd.OutOrStdout(), os.Stderr
+	err := runPassing(run)
+	if _, ended := errors.AsType[*exec.ExitError](err); ended {
+		return errReported
+	}
+	return err
+}

@@ -1,0 +1,233 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/go-birl/birl/envs/atomicfile"
+	"github.com/go-birl/birl/envs/gridworld"
+	"github.com/go-birl/birl/envs/mdp"
+	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/mcmc"
+	"github.com/go-birl/birl/qvirl/method"
+	"github.com/go-birl/birl/qvirl/tabular"
+	"github.com/go-birl/birl/qvirl/verdict"
+)
+
+// benchSeed is of the problems of bench, which no reported results are of.
+const benchSeed = 1000
+
+// cost is what one method takes for one problem, in a process of its own.
+type cost struct {
+	States      int
+	Method      string
+	Seconds     float64 // by the clock, of the whole process
+	Processor   float64 // seconds of all its threads
+	PeakMiB     float64 // resident memory; 0 where the system does not say
+	Compile     float64 // seconds in which programs are compiled; methods without any compile none
+	Evaluations int     // of the loss with its gradient, or iterations of a chain
+	Converged   bool
+	RHat, ESS   float64 // worst, of samplers; 0 of others
+}
+
+// newBench is the command that measures what methods cost.
+func newBench() *cobra.Command {
+	var sizes, methods []string
+	var out, cell string
+	c := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure what methods cost: time, processor time, memory, evaluations",
+		Long: `bench fits random gridworlds of the paper's kind (5 actions, 25 demonstrations, γ 0.9, β 2) of several sizes by several methods, one
+problem each, in a process of its own, so that the time is that of a user who starts from nothing. A size is a number of states,
+which must be a square. Methods are those of fit, and "fit" for the recommended method with its verdict, as the command fit runs it.
+Processor time tells methods apart on a machine that does other things too; time by the clock only does on an idle one.
+
+--out writes a folder with rows.csv, a row for each problem and method, and machine.json, what it was measured on.`,
+		Example: `  qvirl bench
+  qvirl bench --sizes 64,256,576,1024 --methods qvirl,qvirl-matched,reference --out results/bench`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cell != "" {
+				return benchCell(cmd.Context(), cell, cmd.OutOrStdout())
+			}
+			return bench(cmd, sizes, methods, out)
+		},
+	}
+	f := c.Flags()
+	f.StringSliceVar(&sizes, "sizes", []string{"64", "256"}, "numbers of states")
+	f.StringSliceVar(&methods, "methods", []string{method.QVIRL, method.Matched, method.Reference, method.Fit},
+		"methods")
+	f.StringVar(&out, "out", "", "folder for rows.csv and machine.json")
+	f.StringVar(&cell, "cell", "", "")
+	_ = f.MarkHidden("cell")
+	return c
+}
+
+// bench measures all sizes and methods, and prints a table.
+func bench(cmd *cobra.Command, sizes, methods []string, out string) error {
+	for _, size := range sizes {
+		if _, err := benchProblem(size); err != nil {
+			return err
+		}
+	}
+	for _, name := range methods {
+		if _, err := benchMethod(name); err != nil {
+			return err
+		}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	var costs []cost
+	for _, size := range sizes {
+		for _, name := range methods {
+			child := exec.CommandContext(cmd.Context(), self, "bench", "--cell", size+" "+name)
+			var text bytes.Buffer
+			child.Stdout, child.Stderr = &text, cmd.ErrOrStderr()
+			began := time.Now()
+			if err := child.Run(); err != nil {
+				return errors.Join(cmd.Context().Err(), fmt.Errorf("%s on %s states: %w", name, size, err))
+			}
+			one := cost{Seconds: time.Since(began).Seconds()}
+			if err := json.Unmarshal(text.Bytes(), &one); err != nil {
+				return fmt.Errorf("%s on %s states: %w", name, size, err)
+			}
+			one.Seconds = time.Since(began).Seconds()
+			one.Processor = (child.ProcessState.UserTime() + child.ProcessState.SystemTime()).Seconds()
+			costs = append(costs, one)
+			fmt.Fprintf(cmd.ErrOrStderr(), "%s on %s states: %.2f s\n", name, size, one.Seconds)
+		}
+	}
+	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, strings.Join(benchColumns, "\t")+"\t")
+	for _, one := range costs {
+		fmt.Fprintln(w, strings.Join(one.cells(), "\t")+"\t")
+	}
+	if err := w.Flush(); err != nil || out == "" {
+		return err
+	}
+	return writeBench(out, costs)
+}
+
+// benchColumns are the columns of the table and of rows.csv.
+var benchColumns = []string{"states", "method", "seconds", "processor_seconds", "peak_mib", "compile_seconds",
+	"evaluations", "converged", "rhat", "ess_bulk"}
+
+// cells are the entries of benchColumns.
+func (c cost) cells() []string {
+	return []string{strconv.Itoa(c.States), c.Method, fmt.Sprintf("%.2f", c.Seconds), fmt.Sprintf("%.2f", c.Processor),
+		fmt.Sprintf("%.0f", c.PeakMiB), fmt.Sprintf("%.2f", c.Compile), strconv.Itoa(c.Evaluations),
+		strconv.FormatBool(c.Converged), fmt.Sprintf("%.3f", c.RHat), fmt.Sprintf("%.0f", c.ESS)}
+}
+
+// writeBench writes the costs and the machine into a folder.
+func writeBench(dir string, costs []cost) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	err := atomicfile.Write(filepath.Join(dir, "rows.csv"), func(w io.Writer) error {
+		rows := csv.NewWriter(w)
+		_ = rows.Write(benchColumns)
+		for _, c := range costs {
+			_ = rows.Write(c.cells())
+		}
+		rows.Flush()
+		return rows.Error()
+	})
+	if err != nil {
+		return err
+	}
+	return atomicfile.Write(filepath.Join(dir, "machine.json"), func(w io.Writer) error {
+		text, err := json.MarshalIndent(experiment.ThisMachine(""), "", "  ")
+		if err != nil {
+			return err
+		}
+		_, err = w.Write(append(text, '\n'))
+		return err
+	})
+}
+
+// benchProblem returns the problem of a number of states.
+func benchProblem(size string) (*irl.Problem, error) {
+	states, err := strconv.Atoi(size)
+	width := int(math.Sqrt(float64(states)))
+	if err != nil || width < 2 || width*width != states {
+		return nil, fmt.Errorf("--sizes %s: want a square number of states, such as 64", size)
+	}
+	c := gridworld.Paper()
+	c.Width, c.Height = width, width
+	w, err := gridworld.Random(c, benchSeed)
+	if err != nil {
+		return nil, err
+	}
+	demos, err := w.Demonstrate(5, 5, 2, 0.9, benchSeed)
+	if err != nil {
+		return nil, err
+	}
+	return &irl.Problem{MDP: w.MDP, Prior: irl.IndependentPrior(states, c.RewardMean, c.RewardStd),
+		Discount: 0.9, Beta: 2, Demos: mdp.Flatten(demos)}, nil
+}
+
+// benchMethod returns the method of a name; "fit" is the recommended one.
+func benchMethod(name string) (irl.Method, error) {
+	if name == method.Fit {
+		name = method.Matched
+	}
+	return qvirl.NewMethod(name, qvirl.Options{Seed: 1})
+}
+
+// benchCell fits the problem of a size by a method and writes what it can tell of the cost.
+func benchCell(ctx context.Context, cell string, out io.Writer) error {
+	size, name, _ := strings.Cut(cell, " ")
+	problem, err := benchProblem(size)
+	if err != nil {
+		return err
+	}
+	m, err := benchMethod(name)
+	if err != nil {
+		return err
+	}
+	c := cost{States: problem.MDP.States(), Method: name}
+	var post irl.Posterior
+	if name == method.Fit {
+		result, err := verdict.Fit(ctx, m, problem, true, verdict.Default(1), nil)
+		if err != nil {
+			return err
+		}
+		post, c.Converged = result.Posterior, result.Converged
+	} else {
+		posts, err := m.Fit(ctx, []*irl.Problem{problem}, nil)
+		if err != nil {
+			return err
+		}
+		post = posts[0]
+		c.Converged, _ = irl.Converged(post)
+	}
+	if g, ok := post.(*tabular.Gaussian); ok {
+		c.Evaluations = g.Info().Evaluations
+	}
+	if s, ok := post.(interface{ Sampling() *mcmc.Diagnostics }); ok {
+		c.Evaluations = s.Sampling().Iterations
+		c.RHat, c.ESS = s.Sampling().Worst()
+	}
+	c.PeakMiB = experiment.PeakMiB()
+	return json.NewEncoder(out).Encode(c)
+}

@@ -1,0 +1,231 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/go-birl/birl/envs/command"
+	"github.com/go-birl/birl/envs/demo"
+	"github.com/go-birl/birl/envs/expert"
+	"github.com/go-birl/birl/envs/gym"
+	"github.com/go-birl/birl/qvirl/backend"
+	"github.com/go-birl/birl/qvirl/neural"
+	"github.com/go-birl/birl/qvirl/neural/catalogue"
+	"github.com/go-birl/birl/qvirl/neural/planning"
+	"github.com/go-birl/birl/qvirl/overlay"
+)
+
+// planOptions are the flags of plan.
+type planOptions struct {
+	environmentOptions
+	model, demos, out, backend, configFile string
+	risk                                   float64
+	steps                                  int
+	seed                                   uint64
+	asJSON, force                          bool
+}
+
+// planned is what plan writes as JSON.
+type planned struct {
+	Method string `json:"method"`
+	// EnvironmentSteps are those of rollouts, training and the episodes of the curve.
+	EnvironmentSteps int            `json:"environment_steps"`
+	Seconds          float64        `json:"seconds"`
+	Objective        float64        `json:"objective"` // the best one, of the apprentice
+	Curve            []expert.Point `json:"curve"`
+	Out              string         `json:"out"`
+}
+
+func newPlan() *cobra.Command {
+	var o planOptions
+	c := &cobra.Command{
+		Use:   "plan --model DIR --demos FILE --env ID --out DIR",
+		Short: "Plan an apprentice in its environment on a model's posterior over rewards",
+		Long: `plan trains an apprentice in a Gymnasium environment by reinforcement learning (QR-DQN) on what a model of QVIRL believes of the
+rewards: the mean, less --risk standard deviations, of a Gaussian process that is the model's posterior at the demonstrated transitions
+and at rollouts of the model's apprentice, and the prior away from them. The environment's own rewards decide nothing.
+
+The model has to put the rewards of the demonstrations above its prior's mean, which one that was trained with auxiliary transitions
+("qvirl train --env ID") mostly does, and one of demonstrations alone mostly does not. --demos is the file that it was trained on.
+
+The end of an episode is worth its last state's reward for ever, in a closed form; an episode that was cut off goes on. At each point
+of the learning curve a few episodes are played greedily, and in the end the network of the greatest planning objective, their
+discounted return by the planned rewards, is the apprentice. DIR/plan.json holds the curve with the steps of the environment.
+
+The planned model in DIR is for "qvirl rollout" and "qvirl score": the demonstrator's probabilities are those of the model that was planned
+on. After an interruption the same command goes on, and ends with the same apprentice.
+
+A config is a JSON file with fields of qvirl/neural/planning's Config, such as {"length": 0.5, "learner": {"gradient_steps": 8}}.`,
+		Example: `  qvirl train --demos lander.npz --method qvirl --trajectories 3 --env LunarLander-v3 --out model
+  qvirl plan --model model --demos lander.npz --env LunarLander-v3 --out planned
+  qvirl plan --model model --demos lander.npz --env LunarLander-v3 --risk 0.3 --out averse
+  qvirl rollout --model planned --env LunarLander-v3`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, args []string) error { return plan(cmd, &o) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.model, "model", "", "folder with the model (required)")
+	f.StringVar(&o.demos, "demos", "", "file with the demonstrations that it was trained on (required)")
+	o.add(c, "id of the Gymnasium environment (required)")
+	f.StringVar(&o.out, "out", "", "folder for the planned model (required)")
+	f.Float64Var(&o.risk, "risk", 0, "standard deviations of a reward that are taken off its mean")
+	f.IntVar(&o.steps, "steps", 0, "steps of the environments in training (default: the config's)")
+	f.Uint64Var(&o.seed, "seed", 1, "seed of everything random, beside the model's")
+	f.StringVar(&o.configFile, "config", "", "JSON file with fields of the config")
+	f.StringVar(&o.backend, "backend", "", backendHelp)
+	f.BoolVar(&o.asJSON, "json", false, "write the result as JSON")
+	f.BoolVar(&o.force, "force", false, command.ForceHelp)
+	for _, name := range []string{"model", "demos", "env", "out"} {
+		c.MarkFlagRequired(name)
+	}
+	return c
+}
+
+// planning returns the config that the flags ask for.
+func (o *planOptions) planning(cmd *cobra.Command, spec neural.Spec) (planning.Config, error) {
+	c := planning.Default(o.env, spec.Discount)
+	if o.configFile != "" {
+		text, err := os.ReadFile(o.configFile)
+		if err != nil {
+			return c, fmt.Errorf("--config: %w", err)
+		}
+		if err := overlay.JSON(&c, text); err != nil {
+			return c, fmt.Errorf("--config %s: %w", o.configFile, err)
+		}
+	}
+	if cmd.Flags().Changed("risk") {
+		c.Risk = o.risk
+	}
+	if cmd.Flags().Changed("seed") {
+		c.Learner.Seed = o.seed
+	}
+	if o.steps != 0 {
+		c.Learner.Steps = o.steps
+	}
+	return c, c.Validate()
+}
+
+// demonstrations returns the episodes that the model was trained on.
+func (o *planOptions) demonstrations() ([]demo.Trajectory, *usedEpisodes, error) {
+	used, err := readUsed(o.model)
+	if err != nil {
+		return nil, nil, err
+	}
+	if used == nil {
+		return nil, nil, fmt.Errorf("--model: %s does not tell which episodes it was trained on (%s)", o.model,
+			usedFile)
+	}
+	this, err := newUsedEpisodes(o.demos)
+	if err != nil {
+		return nil, nil, err
+	}
+	if this.SHA256 != used.SHA256 {
+		return nil, nil, fmt.Errorf("--demos: %s is not the file that the model was trained on, which was called %s",
+			o.demos, used.File)
+	}
+	set, err := demo.Open(o.demos)
+	if err != nil {
+		return nil, nil, err
+	}
+	var out []demo.Trajectory
+	for _, i := range used.Episodes {
+		if i < 0 || i >= len(set.Trajectories) {
+			return nil, nil, fmt.Errorf("--model: %s names the episode %d, %s has %d", filepath.Join(o.model,
+				usedFile), i,
+				o.demos, len(set.Trajectories))
+		}
+		out = append(out, set.Trajectories[i])
+	}
+	return out, used, nil
+}
+
+// plan does what the command says.
+func plan(cmd *cobra.Command, o *planOptions) error {
+	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
+	m, err := catalogue.Load(o.model, o.backend)
+	if err != nil {
+		return err
+	}
+	c, err := o.planning(cmd, m.Spec())
+	if err != nil {
+		return err
+	}
+	demos, used, err := o.demonstrations()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(o.out, 0o755); err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	run := filepath.Join(o.out, "plan.run.npz")
+	unlock, err := claim(o.out, run, o.force)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if _, err := describeBackend(o.backend, stderr); err != nil {
+		return err
+	}
+	choice, err := backend.Get(o.backend)
+	if err != nil {
+		return err
+	}
+	on, release, err := choice.Client()
+	if err != nil {
+		return err
+	}
+	defer release()
+	config, err := o.config(1)
+	if err != nil {
+		return err
+	}
+	config.EnvsPerWorker = c.Learner.Environments
+	pool, err := gym.Open(ctx, config)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	defer command.EndSoon(ctx, stderr)()
+	var told time.Time
+	out, err := planning.Plan(ctx, on, pool, m, demos, c, planning.Options{Checkpoint: run,
+		Progress: func(p expert.Progress) {
+			if time.Since(told) > 5*time.Second || p.Steps == p.Total {
+				told = time.Now()
+				fmt.Fprintf(stderr, "%d of %d steps, %d episodes, loss %.4f, %.0f steps/s\n", p.Steps, p.Total,
+					p.Episodes,
+					p.Loss, p.StepsPerSecond)
+			}
+		}})
+	if err != nil {
+		return err
+	}
+	if err := out.Save(o.out); err != nil {
+		return err
+	}
+	if err := used.write(o.out); err != nil {
+		return err
+	}
+	if err := os.Remove(run); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	e := out.Apprentice()
+	result := planned{Method: out.Name(), EnvironmentSteps: out.EnvironmentSteps(), Seconds: e.Seconds, Curve: e.Curve,
+		Objective: e.Curve[0].Objective, Out: o.out}
+	for _, p := range e.Curve {
+		result.Objective = max(result.Objective, p.Objective)
+	}
+	if o.asJSON {
+		return json.NewEncoder(cmd.OutOrStdout()).Encode(result)
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "%s in %s: planned in %d steps of the environment and %.0f s, objective %.2f: "+
+		"model in %s\n",
+		result.Method, o.env, result.EnvironmentSteps, result.Seconds, result.Objective, o.out)
+	return nil
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+func TestSubmitDryRun(t *testing.T) {
+	inScratch(t)
+	if err := os.WriteFile("c.json", []byte(`{"Offset": 10}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for engine, parts := range map[string][]string{
+		"slurm": {`#SBATCH "--array=1-9"`, `#SBATCH "--partition=short"`, `"$SLURM_ARRAY_TASK_ID"/9`,
+			"/d/config.json'"},
+		"kubernetes": {`"completions": 9`, `"claimName": "c"`, "/d/logs"},
+		"local":      {"GOMAXPROCS=2", "'--shard' '9/9'"},
+	} {
+		here, _ := os.Getwd()
+		status, out, errs := run(t, "submit", "fake", "--scale", "paper", "--engine", engine, "--tasks", "16",
+			"--cpus", "2",
+			"--out", "d", "--config", "c.json", "--partition", "short", "--image", "i", "--claim", "c", "--mount",
+			here, "--dry-run")
+		if status != 0 {
+			t.Fatal(errs)
+		}
+		expect(t, engine, out, parts...)
+		expect(t, engine, out, here+"/d")
+		if _, err := os.Stat("d"); err == nil {
+			t.Errorf("%s: a dry run made the folder", engine)
+		}
+	}
+}
+
+// TestSubmitOfWhatIsFinished submits nothing, and makes the rows anew.
+func TestSubmitOfWhatIsFinished(t *testing.T) {
+	inScratch(t)
+	if status, _, errs := run(t, "run", "fake", "--out", "d"); status != 0 {
+		t.Fatal(errs)
+	}
+	if err := os.Remove("d/rows.csv"); err != nil {
+		t.Fatal(err)
+	}
+	status, out, errs := run(t, "submit", "fake", "--engine", "local", "--tasks", "2", "--out", "d")
+	if status != 0 {
+		t.Fatal(errs)
+	}
+	expect(t, "output", out, "8 rows of fake")
+	expect(t, "message", errs, "all 4 units of fake are finished; nothing is submitted")
+}
+
+func TestSubmitRefuses(t *testing.T) {
+	inScratch(t)
+	for says, args := range map[string][]string{
+		"there is slurm, kubernetes and local": {"--engine", "sge", "--tasks", "2"},
+		"needs --image and --claim":            {"--engine", "kubernetes", "--tasks", "2"},
+		"--tasks 0":                            {"--engine", "local", "--tasks", "0"},
+		`required flag(s) "engine", "tasks"`:   nil,
+		"is not on PATH":                       {"--engine", "slurm", "--tasks", "2", "--out", "d"},
+		"not on the volume": {"--engine", "kubernetes", "--tasks", "2", "--image", "i",
+			"--claim", "c"},
+	} {
+		t.Setenv("PATH", "")
+		if status, _, errs := run(t, append([]string{"submit", "fake"}, args...)...); status != 1 ||
+			!strings.Contains(errs, says) {
+			t.Errorf("%q: status %d, %q, want %q", args, status, errs, says)
+		}
+	}
+}

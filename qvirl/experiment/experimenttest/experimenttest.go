@@ -1,0 +1,43 @@
+// Package experimenttest runs whole experiments in tests.
+package experimenttest
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/go-birl/birl/qvirl/experiment"
+)
+
+// Run runs an experiment on the pure Go backend, whole or shard after shard, in a folder of its own, and returns its
+// rows, the text of their file and the record. A unit that is missing at the end fails the test.
+func Run(t testing.TB, c experiment.Config, shards ...experiment.Shard) (rows []experiment.Row, text string,
+	record *experiment.Record) {
+	t.Helper()
+	dir := t.TempDir()
+	if len(shards) == 0 {
+		shards = []experiment.Shard{{}}
+	}
+	for _, s := range shards {
+		plan, err := c.Plan("tiny", "go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		record, err = experiment.Run(context.Background(), plan, experiment.Options{Out: dir, Shard: s})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !record.Complete {
+		t.Fatalf("units %v are missing", record.Missing)
+	}
+	raw, err := os.ReadFile(filepath.Join(dir, experiment.RowsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rows, err = experiment.ParseRows(raw, experiment.RowsFile); err != nil {
+		t.Fatal(err)
+	}
+	return rows, string(raw), record
+}

@@ -1,0 +1,16 @@
+// Package planning makes apprentices that use the environment: it plans, by reinforcement learning there, on what a
+// model believes of the rewards.
+//
+// The model is QVIRL's of qvirl/neural/variational, best trained with auxiliary rollouts. Its posterior over the
+// rewards of the demonstrated transitions, and of rollouts of its own apprentice, is carried on to all states and
+// actions by a Gaussian process ([Process]): near the demonstrations rewards are what was inferred there, away from
+// them the prior's. [Plan] lets the learner of envs/expert, QR-DQN, maximise mean − risk · standard deviation of that.
+// Rewards of the environment decide nothing: the best network is the one of the greatest planning objective.
+//
+// From demonstrations alone nothing puts their rewards above the prior's mean, which is learnt, too: on Lunar Lander it
+// is off by a tenth of the prior's standard deviation, with rollouts by a quarter, as these were not chosen by the
+// demonstrator. Plan refuses a posterior that does not put the demonstrated rewards above the prior.
+//
+// The end of an episode is worth its last state's reward for ever, whether it is a landing or a crash; an episode that
+// was cut off would have gone on.
+package planning

@@ -1,0 +1,139 @@
+package planning
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/go-birl/birl/envs/atomicfile"
+	"github.com/go-birl/birl/envs/expert"
+	"github.com/go-birl/birl/qvirl/neural"
+)
+
+// The methods' names in result rows.
+const (
+	Name       = "qvirl-planned"
+	NameAverse = "qvirl-planned-averse"
+)
+
+// Model is a model whose apprentice was planned. What the demonstrator does, and how sure that is, says the model that
+// it was planned on.
+type Model struct {
+	name string
+	base neural.Model
+	plan *expert.Expert
+	details
+}
+
+// details are stored beside the two.
+type details struct {
+	Config Config `json:"config"`
+	Rolled int    `json:"rolled"` // steps of the rollouts
+}
+
+// Name is that of the method.
+func (m *Model) Name() string { return m.name }
+
+// Spec says what the model was learnt for.
+func (m *Model) Spec() neural.Spec { return m.base.Spec() }
+
+// Base returns the model that was planned on.
+func (m *Model) Base() neural.Model { return m.base }
+
+// Apprentice returns what was planned, with the curve of the planning objective.
+func (m *Model) Apprentice() *expert.Expert { return m.plan }
+
+// EnvironmentSteps is how many steps of the environment planning took: those of rollouts, of training, and of the
+// episodes by which the best network was chosen.
+func (m *Model) EnvironmentSteps() int {
+	last := m.plan.Curve[len(m.plan.Curve)-1]
+	return m.Rolled + last.Steps + last.Played
+}
+
+// Predict returns the action probabilities of the model that was planned on, and the plan's values, in units of the
+// demonstrated rewards' mean above the prior's.
+func (m *Model) Predict(observations []float32) (*neural.Prediction, error) {
+	p, err := m.base.Predict(observations)
+	if err != nil {
+		return nil, err
+	}
+	values, err := m.plan.Values(observations)
+	if err != nil {
+		return nil, err
+	}
+	p.Values = make([]float32, len(values))
+	for i, v := range values {
+		p.Values[i] = float32(v)
+	}
+	return p, nil
+}
+
+// Seconds is the wall-clock time of the model's training, of all runs that were trained with it, and of planning.
+func (m *Model) Seconds() float64 { return m.base.Seconds() + m.plan.Seconds }
+
+// Calibration is what the action probabilities were calibrated by; nil if they were not.
+func (m *Model) Calibration() *neural.Calibration { return m.base.Calibration() }
+
+// Curve is the course of the model's training.
+func (m *Model) Curve() []neural.CurvePoint { return m.base.Curve() }
+
+// The files of a planned model's folder beside its description.
+const (
+	baseDir     = "model"
+	planFile    = "plan.npz"
+	detailsFile = "planning.json"
+)
+
+// Save writes the model that was planned on and the plan to a folder, which is made if need be.
+func (m *Model) Save(dir string) error {
+	if err := m.base.Save(filepath.Join(dir, baseDir)); err != nil {
+		return err
+	}
+	if err := m.plan.Write(filepath.Join(dir, planFile)); err != nil {
+		return fmt.Errorf("planning: %w", err)
+	}
+	err := atomicfile.Write(filepath.Join(dir, detailsFile), func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(m.details)
+	})
+	if err != nil {
+		return fmt.Errorf("planning: %w", err)
+	}
+	return neural.Describe(dir, m)
+}
+
+// Load reads a model that Save wrote; load reads the model that was planned on from its folder.
+func Load(dir string, load func(dir string) (neural.Model, error)) (*Model, error) {
+	name, err := neural.StoredMethod(dir)
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{name: name}
+	if m.base, err = load(filepath.Join(dir, baseDir)); err != nil {
+		return nil, err
+	}
+	if m.plan, err = expert.Open(filepath.Join(dir, planFile)); err != nil {
+		return nil, fmt.Errorf("planning: %w", err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, detailsFile))
+	if err != nil {
+		return nil, fmt.Errorf("planning: %w", err)
+	}
+	if err := json.Unmarshal(text, &m.details); err != nil {
+		return nil, fmt.Errorf("planning: %s is damaged: %w", filepath.Join(dir, detailsFile), err)
+	}
+	spec, size := m.base.Spec(), 1
+	for _, n := range m.plan.ObservationShape {
+		size *= n
+	}
+	if size != spec.Observation || m.plan.Actions != spec.Actions || len(m.plan.Curve) == 0 {
+		return nil, fmt.Errorf("planning: the plan in %s is for observations of %d numbers and %d actions with %d "+
+			"points "+
+			"of its curve, the model is for %d and %d", dir, size, m.plan.Actions, len(m.plan.Curve), spec.Observation,
+			spec.Actions)
+	}
+	return m, nil
+}

@@ -1,0 +1,223 @@
+package planning
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/gomlx/compute"
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/go-birl/birl/envs/demo"
+	"github.com/go-birl/birl/envs/expert"
+	"github.com/go-birl/birl/envs/gym"
+	"github.com/go-birl/birl/qvirl/neural"
+	"github.com/go-birl/birl/qvirl/neural/variational"
+)
+
+// Config says how an apprentice is planned. The same config and model give the same apprentice on the same backend.
+type Config struct {
+	// Risk is how many standard deviations of a reward are taken off its mean.
+	Risk float64 `json:"risk"`
+	// Length is the lengthscale of each number of an observation, in multiples of its standard deviation over the
+	// demonstrations and rollouts. The lengthscales that a model learns are those of one step, which carry nothing on
+	// to other episodes.
+	Length float64 `json:"length"`
+	// Alike is the correlation of the rewards of two actions in one state.
+	Alike float64 `json:"alike"`
+	// Rollouts is the number of episodes of the model's apprentice, whose rewards the posterior knows, too.
+	Rollouts int `json:"rollouts"`
+	// Inducing is the greatest number of pairs of state and action by which the process stands for all of them.
+	Inducing int `json:"inducing"`
+	// Learner is how the learner trains; its seed is added to the model's.
+	Learner expert.Config `json:"learner"`
+}
+
+// Default returns a config for an environment, with the discount that the model was trained with.
+func Default(environment string, discount float64) Config {
+	l := expert.Default(environment)
+	l.Discount, l.Beta, l.RewardScale = discount, 0, 10*(1-discount)
+	l.Steps, l.SegmentSteps, l.EpsilonSteps = 128_000, 16_000, 20_000
+	l.Norm, l.Double, l.Demonstrated, l.LearnAfter, l.Quantiles, l.GradientSteps = true, true, 32, 1000, 16, 5
+	l.LearningRate, l.FinalLearningRate, l.CurveEpisodes = 1e-3, 1e-5, 8
+	return Config{Length: 1, Alike: 0.5, Rollouts: 10, Inducing: 300, Learner: l}
+}
+
+// Validate reports the first field that is out of range.
+func (c Config) Validate() error {
+	positive := func(x float64) bool { return x > 0 && !math.IsInf(x, 0) }
+	switch {
+	case !(c.Risk >= 0) || math.IsInf(c.Risk, 0):
+		return fmt.Errorf("planning: Risk = %g, want a finite number of at least 0", c.Risk)
+	case !positive(c.Length):
+		return fmt.Errorf("planning: Length = %g, want a finite positive number", c.Length)
+	case !(c.Alike > 0 && c.Alike < 1):
+		return fmt.Errorf("planning: Alike = %g, want a number between 0 and 1", c.Alike)
+	case c.Rollouts < 0 || c.Inducing < 1:
+		return fmt.Errorf("planning: Rollouts = %d, Inducing = %d: want at least 0 and 1", c.Rollouts, c.Inducing)
+	case !(c.Learner.Discount < 1):
+		return fmt.Errorf("planning: Learner.Discount = %g, want less than 1", c.Learner.Discount)
+	}
+	return c.Learner.Validate()
+}
+
+// Options say what planning does beside.
+type Options struct {
+	// Checkpoint is a file, ending in .npz, in which the run is stored and from which it goes on; empty for none.
+	Checkpoint string
+	// Progress, if it is not nil, is told how training goes on.
+	Progress func(expert.Progress)
+}
+
+// rolloutSeed is the first seed of rollouts, of which each seed of a model has so many.
+const rolloutSeed, rolloutSeeds = 4_000_000, 1000
+
+// Plan plans an apprentice in a pool, opened as Config.Learner's Gym says, on the posterior of a model that was trained
+// by QVIRL from the demonstrations.
+func Plan(ctx context.Context, on compute.Backend, pool *gym.Pool, m neural.Model, demos []demo.Trajectory, c Config,
+	o Options) (*Model, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	fitted, ok := m.(*neural.Fitted)
+	if !ok {
+		return nil, fmt.Errorf("planning: %s is no single model with a posterior over rewards, want one of %s",
+			m.Name(),
+			variational.Name)
+	}
+	posterior, err := variational.NewPosterior(fitted)
+	if err != nil {
+		return nil, fmt.Errorf("planning: %w", err)
+	}
+	spec := m.Spec()
+	known := append([]demo.Trajectory{}, demos...)
+	rolled := 0
+	if c.Rollouts > 0 {
+		rollouts, err := neural.Rollout(ctx, pool, m, neural.RolloutOptions{Episodes: c.Rollouts, Sample: true,
+			Seed: rolloutSeed + int64(spec.Seed%rolloutSeeds)*rolloutSeeds})
+		if err != nil {
+			return nil, fmt.Errorf("planning: rollouts: %w", err)
+		}
+		for i := range rollouts {
+			rolled += rollouts[i].Len()
+		}
+		known = append(known, rollouts...)
+	}
+	process, err := c.process(posterior, spec, known)
+	if err != nil {
+		return nil, err
+	}
+	rewards, err := c.rewards(process, demos, posterior.Prior().Mean)
+	if err != nil {
+		return nil, err
+	}
+	learner := c.Learner
+	learner.Seed += spec.Seed
+	e, err := expert.Train(ctx, on, pool, learner, expert.Options{Checkpoint: o.Checkpoint, Progress: o.Progress,
+		Rewards: rewards, Demonstrations: demos,
+		Source: fmt.Sprintf("%s of seed %d, %d transitions, risk %g, length %g, alike %g, %d rollouts, %d pairs",
+			m.Name(),
+			spec.Seed, spec.Transitions, c.Risk, c.Length, c.Alike, c.Rollouts, c.Inducing)})
+	if err != nil {
+		return nil, fmt.Errorf("planning: %w", err)
+	}
+	name := Name
+	if c.Risk > 0 {
+		name = NameAverse
+	}
+	return &Model{name: name, base: m, plan: e, details: details{Config: c, Rolled: rolled}}, nil
+}
+
+// process carries what the posterior says of the transitions of trajectories on to all others.
+func (c Config) process(p *variational.Posterior, spec neural.Spec, known []demo.Trajectory) (*Process, error) {
+	var pairs Pairs
+	var mean, variance []float64
+	for i := range known {
+		of, m, v, err := believed(p, &known[i])
+		if err != nil {
+			return nil, fmt.Errorf("planning: trajectory %d: %w", i, err)
+		}
+		pairs.Observations = append(pairs.Observations, of.Observations...)
+		pairs.Actions = append(pairs.Actions, of.Actions...)
+		mean, variance = append(mean, m...), append(variance, v...)
+	}
+	prior := p.Prior()
+	prior.Lengthscales = c.lengthscales(pairs.Observations, spec)
+	return Regress(prior, spec.Actions, pairs, mean, variance, c.Inducing)
+}
+
+// atATime is the number of transitions whose rewards are asked for together: their joint distribution takes the square.
+const atATime = 100
+
+// noise is added to the variance of a believed reward, in relation to the prior's: a single number is not surer than
+// that.
+const noise = 1e-3
+
+// believed returns the posterior means and variances of the rewards of a trajectory's transitions, but of the one that
+// ended the episode, if there is one: to the model it pays a single reward, after which there is none, and to the plan
+// the rewards of all steps to come.
+func believed(p *variational.Posterior, t *demo.Trajectory) (pairs Pairs, mean, variance []float64, err error) {
+	prior, n := p.Prior(), t.Len()
+	if t.Terminated {
+		n--
+	}
+	for from := 0; from < n; from += atATime {
+		part := t.Slice(from, min(from+atATime, n))
+		j, err := p.Rewards(variational.TransitionsOf(&part))
+		if err != nil {
+			return pairs, nil, nil, err
+		}
+		for k, m := range j.Mean {
+			pairs.add(part.Observation(k), part.Actions[k])
+			mean, variance = append(mean, m), append(variance, j.Cov.At(k, k)+noise*prior.Std*prior.Std)
+		}
+	}
+	return pairs, mean, variance, nil
+}
+
+// lengthscales returns those of the observation's numbers and of the actions.
+func (c Config) lengthscales(observations []float32, spec neural.Spec) []float64 {
+	n := len(observations) / spec.Observation
+	column := make([]float64, n)
+	var out []float64
+	for f := range spec.Observation {
+		for i := range column {
+			column[i] = float64(observations[i*spec.Observation+f])
+		}
+		std := stat.PopStdDev(column, nil)
+		if !(std > 0) { // it does not vary
+			std = 1
+		}
+		out = append(out, c.Length*std)
+	}
+	for range spec.Actions {
+		out = append(out, math.Sqrt(-1/math.Log(c.Alike)))
+	}
+	return out
+}
+
+// rewards returns (mean − risk · standard deviation − μ)/u of the process, where u makes the mean at demonstrated pairs
+// 1: a shift changes no plan, as ends are worth their state for ever, and the scale is the learner's.
+func (c Config) rewards(p *Process, demos []demo.Trajectory, priorMean float64) (expert.Rewards, error) {
+	var pairs Pairs
+	for i := range demos {
+		for k, a := range demos[i].Actions {
+			pairs.add(demos[i].Observation(k), a)
+		}
+	}
+	mean, _ := p.Rewards(pairs, false)
+	unit := stat.Mean(mean, nil) - priorMean
+	if !(unit > 0) {
+		return nil, fmt.Errorf("planning: the model does not put the demonstrated rewards above its prior's mean (%g "+
+			"below), so that there is nothing to plan for; with auxiliary transitions, from --env or --aux in "+
+			"training, it "+
+			"may", -unit)
+	}
+	return func(observations []float32, actions []int) ([]float64, error) {
+		out := p.Averse(Pairs{Observations: observations, Actions: actions}, c.Risk)
+		for i := range out {
+			out[i] = (out[i] - priorMean) / unit
+		}
+		return out, nil
+	}, nil
+}

@@ -1,0 +1,165 @@
+package planning
+
+import (
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/floats/scalar"
+
+	"github.com/go-birl/birl/envs/demo"
+	"github.com/go-birl/birl/qvirl/neural"
+	"github.com/go-birl/birl/qvirl/neural/variational"
+)
+
+// signs are demonstrations in which the action is the sign of the first number: 0 or 1.
+func signs(n int) []demo.Trajectory {
+	var out []demo.Trajectory
+	for e := range n {
+		t := demo.Trajectory{Observations: []float32{0.2, 1}, Seed: demo.NoSeed, Terminated: e%2 == 0}
+		for k := range 12 {
+			x := float32(math.Sin(float64(7*e + 3*k)))
+			action := 0
+			if t.Observations[2*k] > 0 {
+				action = 1
+			}
+			t.Actions, t.Observations = append(t.Actions, action), append(t.Observations, x,
+				float32(math.Cos(float64(k+e))))
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+func fitted(t *testing.T) *neural.Fitted {
+	t.Helper()
+	c := neural.DefaultConfig()
+	c.Hidden, c.Steps, c.ReportEvery, c.Folds, c.Backend = []int{16, 16}, 150, 50, 0, "go"
+	learner, err := variational.New(c, variational.DefaultObjective(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	models, err := learner.Fit(t.Context(), &neural.Task{Observation: 2, Actions: 2, Discount: 0.9, Beta: 2,
+		Runs: []neural.Run{{Demos: signs(4), Seed: 3}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return models[0].(*neural.Fitted)
+}
+
+func TestBelievesWhatThePosteriorDoes(t *testing.T) {
+	m := fitted(t)
+	p, err := variational.NewPosterior(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trajectory := signs(1)[0] // terminated
+	pairs, mean, variance, err := believed(p, &trajectory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := trajectory.Len() - 1 // the last one ended the episode
+	if len(mean) != n || len(pairs.Actions) != n {
+		t.Fatalf("%d rewards of %d transitions", len(mean), n)
+	}
+	joint, err := p.Rewards(variational.TransitionsOf(&trajectory))
+	if err != nil {
+		t.Fatal(err)
+	}
+	added := noise * math.Pow(p.Prior().Std, 2)
+	for i := range n {
+		// the network computes in single precision
+		if !scalar.EqualWithinAbs(mean[i], joint.Mean[i], 1e-6) ||
+			!scalar.EqualWithinAbs(variance[i], joint.Cov.At(i, i)+added, 1e-6) {
+			t.Errorf("reward %d is %g with variance %g, the posterior's %g and %g", i, mean[i], variance[i],
+				joint.Mean[i],
+				joint.Cov.At(i, i))
+		}
+	}
+	trajectory.Terminated = false
+	if _, mean, _, err = believed(p, &trajectory); err != nil || len(mean) != n+1 {
+		t.Errorf("%d rewards of a trajectory of %d transitions that has not ended (error %v)", len(mean), n+1, err)
+	}
+}
+
+func TestLengthscalesGoByTheSpread(t *testing.T) {
+	c := Default("any", 0.9)
+	c.Length, c.Alike = 2, 0.3
+	got := c.lengthscales([]float32{1, 5, 3, 5, 5, 5}, neural.Spec{Observation: 2, Actions: 3})
+	want := []float64{2 * math.Sqrt(8.0/3), 2} // 1, 3 and 5 have the variance 8/3; the other number does not vary
+	for i := range want {
+		if !scalar.EqualWithinAbs(got[i], want[i], 1e-9) {
+			t.Errorf("lengthscale %d is %g, want %g", i, got[i], want[i])
+		}
+	}
+	p := Process{prior: variational.Prior{Lengthscales: got}, actions: 3}
+	if r := p.alike(0, 2); !scalar.EqualWithinAbs(r, 0.3, 1e-12) || p.alike(1, 1) != 1 {
+		t.Errorf("the rewards of two actions have the correlation %g, want 0.3", r)
+	}
+}
+
+func TestRewardsAreInUnitsOfTheDemonstratedOnes(t *testing.T) {
+	demos := signs(2)
+	var pairs Pairs
+	var y, noise []float64
+	for i := range demos {
+		for k, a := range demos[i].Actions {
+			pairs.add(demos[i].Observation(k), a)
+			y, noise = append(y, -0.2), append(noise, 0.01)
+		}
+	}
+	prior := variational.Prior{Mean: -0.7, Std: 1, Lengthscales: []float64{0.5, 0.5, 1, 1}}
+	p, err := Regress(prior, 2, pairs, y, noise, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Default("any", 0.9)
+	rewards, err := c.rewards(p, demos, prior.Mean)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := rewards(pairs.Observations, pairs.Actions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := 0.0
+	for _, r := range got {
+		sum += r / float64(len(got))
+	}
+	far, err := rewards([]float32{1000, 1000}, []int{0})
+	if err != nil || !scalar.EqualWithinAbs(sum, 1, 1e-9) || !scalar.EqualWithinAbs(far[0], 0, 1e-9) {
+		t.Errorf("demonstrated rewards are %g on average, far ones %v (error %v), want 1 and 0", sum, far, err)
+	}
+	// With risk, what is not known is worth less than what is.
+	c.Risk = 0.5
+	if rewards, err = c.rewards(p, demos, prior.Mean); err != nil {
+		t.Fatal(err)
+	}
+	if far, err = rewards([]float32{1000, 1000}, []int{0}); err != nil || !(far[0] < -0.5) {
+		t.Errorf("far rewards, less half their deviation, are %v (error %v)", far, err)
+	}
+	for i := range y {
+		y[i] = -0.9
+	}
+	if p, err = Regress(prior, 2, pairs, y, noise, 100); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.rewards(p, demos, prior.Mean); err == nil {
+		t.Error("demonstrated rewards below the prior's mean were planned for")
+	}
+}
+
+func TestConfigs(t *testing.T) {
+	if err := Default("CartPole-v1", 0.99).Validate(); err != nil {
+		t.Error(err)
+	}
+	for name, change := range map[string]func(*Config){
+		"risk": func(c *Config) { c.Risk = -1 }, "length": func(c *Config) { c.Length = 0 },
+		"alike": func(c *Config) { c.Alike = 1 }, "inducing": func(c *Config) { c.Inducing = 0 },
+		"discount": func(c *Config) { c.Learner.Discount = 1 }, "learner": func(c *Config) { c.Learner.Batch = 0 },
+	} {
+		c := Default("CartPole-v1", 0.99)
+		if change(&c); c.Validate() == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
