@@ -117,7 +117,8 @@ func (m Explore) VegaLite(state int) (map[string]any, error) {
 		return nil, err
 	}
 	if state < 0 || state >= m.Width*m.Height {
-		return nil, fmt.Errorf("widgets: Explore begins with state %d, which is outside 0..%d", state, m.Width*m.Height-1)
+		return nil, fmt.Errorf("widgets: Explore begins with state %d, which is outside 0..%d", state,
+			m.Width*m.Height-1)
 	}
 	marginals := Marginals{Title: m.Title, XLabel: m.XLabel, Methods: m.Methods}
 	for s := range m.Width * m.Height {
