@@ -68,7 +68,8 @@ func (m Explore) validate() error {
 		}
 		for s, d := range of {
 			if d == nil || !finite(d.Mean(), d.StdDev()) {
-				return fmt.Errorf("widgets: Explore.Distributions[%d][%d] has no finite mean and standard deviation", j, s)
+				return fmt.Errorf("widgets: Explore.Distributions[%d][%d] has no finite mean and standard deviation",
+					j, s)
 			}
 		}
 	}
