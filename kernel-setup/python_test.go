@@ -98,6 +98,11 @@ func TestSharedRequirementsAgree(t *testing.T) {
 			t.Errorf("requirements-envs.txt pins %s %s, requirements.txt %v", name, version, base[name])
 		}
 	}
+	for _, name := range []string{"pip", "setuptools"} { // which a new virtual environment holds in other versions
+		if added[name] != "" && base[name] == nil {
+			t.Errorf("requirements-envs.txt would replace %s, and with it what the Python step has installed", name)
+		}
+	}
 	if shared < 3 {
 		t.Errorf("%d shared packages found: the lists were not read", shared)
 	}
