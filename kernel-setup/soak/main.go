@@ -101,13 +101,29 @@ func (a *amounts) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// fits fits corridors of three lengths, each with a method of its own.
+// renewals is how often the method of the fits is closed, with its compiled programs, and made anew.
+const renewals = 8
+
+// fits fits corridors of three lengths.
 func fits(ctx context.Context, rng *rand.Rand, n int, w *watch) error {
 	config := json.RawMessage(`{"Steps": 40, "Rounds": 1}`)
+	var method qvirl.Method
+	freed := func() error {
+		if c, ok := method.(interface{ Close() error }); ok {
+			return c.Close()
+		}
+		return nil
+	}
+	defer func() { _ = freed() }()
 	for i := range n {
-		method, err := qvirl.NewMethod("qvirl", qvirl.Options{Seed: rng.Uint64(), Config: config})
-		if err != nil {
-			return err
+		if i%max(n/renewals, 1) == 0 {
+			err := freed()
+			if err != nil {
+				return err
+			}
+			if method, err = qvirl.NewMethod("qvirl", qvirl.Options{Seed: rng.Uint64(), Config: config}); err != nil {
+				return err
+			}
 		}
 		problem, err := corridor(rng, 3+i%3)
 		if err != nil {

@@ -236,20 +236,20 @@ func (o *trainOptions) outlier(t *neural.Task) error {
 // claim keeps other commands from training into the folder until the release, and refuses one that holds a model,
 // unless that is to be replaced or its training, with --force, was interrupted.
 func (o *trainOptions) claim() (release func(), err error) {
-	release, err = command.Claim(o.out, true)
+	unlock, err := command.Claim(o.out, true)
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			release()
+			unlock()
 		}
 	}()
 	_, err = os.Stat(filepath.Join(o.out, checkpointDir))
 	if err := command.CheckOutput(o.force || err == nil, []string{filepath.Join(o.out, "model.json")}); err != nil {
 		return nil, err
 	}
-	return release, nil
+	return unlock, nil
 }
 
 // checkpointDir is where the state of a training lies, in the model's folder.
