@@ -17,7 +17,8 @@ func TestClaim(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Claim(out, folder); err == nil || !strings.Contains(err.Error(), "another command writes to "+out) {
+		if _, err := Claim(out, folder); err == nil ||
+			!strings.Contains(err.Error(), "another command writes to "+out) {
 			t.Errorf("%s: error %v", out, err)
 		}
 		if other, err := Claim(filepath.Join(dir, "y.npz"), false); err != nil {
@@ -32,7 +33,8 @@ func TestClaim(t *testing.T) {
 		}
 		again()
 	}
-	if _, err := Claim(filepath.Join(dir, "absent", "x"), false); err == nil || !strings.Contains(err.Error(), "absent") {
+	if _, err := Claim(filepath.Join(dir, "absent", "x"), false); err == nil ||
+		!strings.Contains(err.Error(), "absent") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -65,8 +65,8 @@ func (a *amounts) run(cmd *cobra.Command) error {
 		a.fits, a.predictions, a.steps, a.killEvery = 1e5, 1e6, 1e7, 1e5
 	}
 	if min(a.fits, a.predictions, a.steps) < 0 || a.killEvery < 1 || !(a.growth > 0) {
-		return fmt.Errorf("soak: %d fits, %d predictions, %d steps, a kill every %d, growth %g: want none or more, and "+
-			"positive numbers", a.fits, a.predictions, a.steps, a.killEvery, a.growth)
+		return fmt.Errorf("soak: %d fits, %d predictions, %d steps, a kill every %d, growth %g: want none or more, "+
+			"and positive numbers", a.fits, a.predictions, a.steps, a.killEvery, a.growth)
 	}
 	if _, err := look(); err != nil {
 		return err
@@ -324,7 +324,8 @@ func (w *watch) verdict(growth float64) (text string, ok bool) {
 		mark = "✓"
 	}
 	return fmt.Sprintf("%s %d %s: %.1f MB, then %.1f MB (%+.1f %%); file handles %d, then %d; goroutines %d, then "+
-		"%d; %d child processes left; %d workers killed and reported", mark, w.done, w.name, early.memory/1e6, late.memory/1e6,
+		"%d; %d child processes left; %d workers killed and reported", mark, w.done, w.name, early.memory/1e6,
+		late.memory/1e6,
 		100*grew,
 		early.handles, late.handles, early.goroutines, late.goroutines, len(left), w.restarts), ok
 }
