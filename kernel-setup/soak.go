@@ -15,7 +15,8 @@ func newSoakCommand() *cobra.Command {
 		Short: "Fit, predict and step for a long time, and find out whether anything is left behind",
 		Long: `Install what is missing, then run the program kernel-setup/soak with the same options: it fits and predicts in one
 process, steps environments whose worker processes it kills at random, and fails if memory grew, or if file handles or processes
-are left. "soak --help" shows the options.`,
+are left. "soak --help" shows the options. The program runs with MALLOC_ARENA_MAX=1: without it the C library keeps, for
+each thread, what XLA has freed after compiling, which looks like a leak. It is a good setting for any process that runs for days.`,
 		Example: `  go run ./kernel-setup soak          # some minutes
   go run ./kernel-setup soak --full   # hours`,
 		// The options are the program's own.
@@ -31,21 +32,21 @@ are left. "soak --help" shows the options.`,
 					return err
 				}
 			}
-			return runTool(cmd, l, "soak", "./kernel-setup/soak", args)
+			return runTool(cmd, l, "soak", "./kernel-setup/soak", args, "MALLOC_ARENA_MAX=1")
 		},
 	}
 }
 
 // runTool builds a program of the clone and runs it in the folder that the user is in, so that its relative paths are
-// hers. Its own output is the answer.
-func runTool(cmd *cobra.Command, l layout, name, folder string, args []string) error {
+// hers. Its own output is the answer. env is set besides the clone's environment.
+func runTool(cmd *cobra.Command, l layout, name, folder string, args []string, env ...string) error {
 	program := l.tool(name)
 	build := command{name: "go", args: []string{"build", "-o", program, folder}, dir: l.root, env: l.environment()}
 	if err := build.run(cmd.Context()); err != nil {
 		return err
 	}
 	run := exec.Command(program, args...)
-	run.Env = l.environment()
+	run.Env = l.environment(env...)
 	run.Stdin, run.Stdout, run.Stderr = os.Stdin, cmd.OutOrStdout(), os.Stderr
 	err := runPassing(run)
 	if _, ended := errors.AsType[*exec.ExitError](err); ended {

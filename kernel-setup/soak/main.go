@@ -66,8 +66,7 @@ func (a *amounts) run(cmd *cobra.Command) error {
 	}
 	if min(a.fits, a.predictions, a.steps) < 0 || a.killEvery < 1 || !(a.growth > 0) {
 		return fmt.Errorf("soak: %d fits, %d predictions, %d steps, a kill every %d, growth %g: want none or more, "+
-			"and "+
-			"positive numbers", a.fits, a.predictions, a.steps, a.killEvery, a.growth)
+			"and positive numbers", a.fits, a.predictions, a.steps, a.killEvery, a.growth)
 	}
 	if _, err := look(); err != nil {
 		return err
@@ -102,13 +101,29 @@ func (a *amounts) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// fits fits corridors of three lengths, each with a method of its own.
+// renewals is how often the method of the fits is closed, with its compiled programs, and made anew.
+const renewals = 8
+
+// fits fits corridors of three lengths.
 func fits(ctx context.Context, rng *rand.Rand, n int, w *watch) error {
 	config := json.RawMessage(`{"Steps": 40, "Rounds": 1}`)
+	var method qvirl.Method
+	freed := func() error {
+		if c, ok := method.(interface{ Close() error }); ok {
+			return c.Close()
+		}
+		return nil
+	}
+	defer func() { _ = freed() }()
 	for i := range n {
-		method, err := qvirl.NewMethod("qvirl", qvirl.Options{Seed: rng.Uint64(), Config: config})
-		if err != nil {
-			return err
+		if i%max(n/renewals, 1) == 0 {
+			err := freed()
+			if err != nil {
+				return err
+			}
+			if method, err = qvirl.NewMethod("qvirl", qvirl.Options{Seed: rng.Uint64(), Config: config}); err != nil {
+				return err
+			}
 		}
 		problem, err := corridor(rng, 3+i%3)
 		if err != nil {
@@ -309,8 +324,8 @@ func (w *watch) verdict(growth float64) (text string, ok bool) {
 		mark = "✓"
 	}
 	return fmt.Sprintf("%s %d %s: %.1f MB, then %.1f MB (%+.1f %%); file handles %d, then %d; goroutines %d, then "+
-		"%d; %d child processes left; %d workers killed and reported", mark, w.done, w.name,
-		early.memory/1e6, late.memory/1e6,
+		"%d; %d child processes left; %d workers killed and reported", mark, w.done, w.name, early.memory/1e6,
+		late.memory/1e6,
 		100*grew,
 		early.handles, late.handles, early.goroutines, late.goroutines, len(left), w.restarts), ok
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -309,5 +310,42 @@ func TestBadProblems(t *testing.T) {
 	}
 	if err := Write(path, &irl.Problem{}); err == nil {
 		t.Error("a problem without MDP was written")
+	}
+}
+
+// TestMemoryNeed: by the headers alone, and not less than what reading takes.
+func TestMemoryNeed(t *testing.T) {
+	const states, actions = 300, 4
+	path := filepath.Join(t.TempDir(), "dense.npz")
+	p := make([]float64, states*actions*states)
+	for i := range p {
+		p[i] = 1. / states
+	}
+	if err := npz.Write(path, map[string]npz.Array{
+		"transitions": npz.Floats(p, states, actions, states),
+		"prior_mean":  npz.Floats(make([]float64, states), states),
+		"prior_std":   npz.Scalar(1), "demos": npz.Ints(nil, 0, 2), "discount": npz.Scalar(0.9), "beta": npz.Scalar(1),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	need, err := MemoryNeed(path)
+	if want := 40. * states * actions * states; err != nil || need < want || need > 1.01*want {
+		t.Errorf("%.0f bytes (error %v), want a little more than %.0f", need, err, want)
+	}
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	problem, err := Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime.GC() // of what the array has left while it grew
+	runtime.ReadMemStats(&after)
+	if took := float64(after.HeapAlloc) - float64(before.HeapAlloc); took > need || took < need/10 {
+		t.Errorf("reading took %.0f bytes, estimated %.0f", took, need)
+	}
+	runtime.KeepAlive(problem)
+	if _, err := MemoryNeed(path + "x"); err == nil {
+		t.Error("no error")
 	}
 }

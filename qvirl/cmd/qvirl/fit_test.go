@@ -435,3 +435,20 @@ func TestInterruptedFitWritesNothing(t *testing.T) {
 		t.Errorf("the folder holds %v (error %v), want the problem alone", entries, err)
 	}
 }
+
+// TestFitIsRefusedBeforeTheProblemIsRead: by what the headers of its arrays declare.
+func TestFitIsRefusedBeforeTheProblemIsRead(t *testing.T) {
+	inScratch(t)
+	const states = 120
+	if err := npz.Write("wide.npz", map[string]npz.Array{
+		"transitions": npz.Floats(make([]float64, states*states), states, 1, states),
+		"prior_mean":  npz.Floats(make([]float64, states), states), "prior_std": npz.Scalar(1),
+		"demos": npz.Ints(nil, 0, 2), "discount": npz.Scalar(0.9), "beta": npz.Scalar(1),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	status, _, errs := run(t, "fit", "--problem", "wide.npz", "--out", "x.npz", "--memory", "500KB")
+	if status != 1 || !strings.Contains(errs, "reading wide.npz is estimated to take 579 KB") {
+		t.Errorf("status %d, %q", status, errs)
+	}
+}

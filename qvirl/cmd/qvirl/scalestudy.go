@@ -442,8 +442,7 @@ func scaleReport(rows []experiment.Row, _ *experiment.Record) (*exhibit.Report, 
 	}
 	text := []string{fmt.Sprintf("A task costs %.1f seconds of processor time beside its work on 4×4 worlds, most of "+
 		"it for the compilation of QVIRL's program, which takes %.1f seconds on 8×8 worlds; a process alone takes "+
-		"%.2f. "+
-		"Merging takes %.2f seconds for a million rows and %.0f for a gigabyte of records.",
+		"%.2f. Merging takes %.2f seconds for a million rows and %.0f for a gigabyte of records.",
 		c.start, c.compile, process, 1e6*c.perRow, 1e3*c.perMB),
 		fmt.Sprintf("A unit's record lists all worlds of the config: %.0f bytes for each, in every unit.",
 			1e6*c.mbPerUnitWorld)}

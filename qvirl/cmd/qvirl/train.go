@@ -243,20 +243,20 @@ func (o *trainOptions) outlier(t *neural.Task) error {
 // claim keeps other commands from training into the folder until the release, and refuses one that holds a model,
 // unless that is to be replaced with --force, or its training, whose state lies at checkpoint, was interrupted.
 func claim(out, checkpoint string, force bool) (release func(), err error) {
-	release, err = command.Claim(out, true)
+	unlock, err := command.Claim(out, true)
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			release()
+			unlock()
 		}
 	}()
 	_, err = os.Stat(checkpoint)
 	if err := command.CheckOutput(force || err == nil, []string{filepath.Join(out, "model.json")}); err != nil {
 		return nil, err
 	}
-	return release, nil
+	return unlock, nil
 }
 
 // checkpointDir is where the state of a training lies, in the model's folder.
