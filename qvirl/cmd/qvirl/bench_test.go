@@ -1,0 +1,61 @@
+package main
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What a process of bench says of one problem, and what is refused before any is measured.
+func TestBenchMeasuresOneProblem(t *testing.T) {
+	for _, cell := range []string{"16 qvirl", "16 valuewalk"} {
+		status, out, errs := run(t, "bench", "--cell", cell)
+		if status != 0 {
+			t.Fatal(errs)
+		}
+		var c cost
+		if err := json.Unmarshal([]byte(out), &c); err != nil {
+			t.Fatal(err)
+		}
+		if c.States != 16 || c.Method != strings.Fields(cell)[1] || c.Evaluations < 10 || !c.Converged {
+			t.Errorf("%s: %+v", cell, c)
+		}
+	}
+	for want, args := range map[string][]string{
+		"square number": {"--sizes", "60"}, "no method": {"--methods", "qvirl,best"},
+	} {
+		status, _, errs := run(t, append([]string{"bench"}, args...)...)
+		if status == 0 || !strings.Contains(errs, want) {
+			t.Errorf("%v: error %q, want one with %q", args, errs, want)
+		}
+	}
+}
+
+func TestBenchWritesRows(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "bench")
+	want := cost{States: 16, Method: "qvirl", Seconds: 1.5, Processor: 2.25, PeakMiB: 40, Evaluations: 7,
+		Converged: true}
+	if err := writeBench(dir, []cost{want}); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(filepath.Join(dir, "rows.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	if err != nil || len(rows) != 2 {
+		t.Fatalf("%v, %v", rows, err)
+	}
+	got := strings.Join(rows[1], " ")
+	if got != "16 qvirl 1.50 2.25 40 7 true 0.000 0" || len(rows[0]) != len(rows[1]) {
+		t.Errorf("rows %v", rows)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "machine.json"))
+	if err != nil || !strings.Contains(string(text), `"go"`) {
+		t.Errorf("machine.json: %s, %v", text, err)
+	}
+}
