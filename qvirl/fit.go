@@ -44,6 +44,7 @@ type settings struct {
 	name     string
 	seed     uint64
 	escalate bool
+	unjudged bool
 	progress Progress
 }
 
@@ -61,6 +62,10 @@ func WithProgress(f Progress) Option { return func(s *settings) { s.progress = f
 
 // WithoutEscalation keeps a variational posterior that is not trusted.
 func WithoutEscalation() Option { return func(s *settings) { s.escalate = false } }
+
+// WithoutVerdict returns a variational posterior that nothing vouches for, in a fraction of the time. The error is an
+// ErrNotConverged beside the result.
+func WithoutVerdict() Option { return func(s *settings) { s.unjudged = true } }
 
 // Fit infers the posterior over the reward of a problem, and says whether to believe it. A variational posterior is
 // judged by Markov chains that start from it and from the prior (package verdict); one that is not trusted is replaced
@@ -91,9 +96,12 @@ func Fit(ctx context.Context, problem *Problem, options ...Option) (*Result, err
 		}
 	}
 	var result *Result
-	if entry.Sampler {
+	switch {
+	case entry.Sampler:
 		result, err = verdict.Sample(ctx, m, problem, s.progress)
-	} else {
+	case s.unjudged:
+		result, err = verdict.Unjudged(ctx, m, problem, s.progress)
+	default:
 		result, err = verdict.Fit(ctx, m, problem, s.escalate, verdict.Default(s.seed), s.progress)
 	}
 	if err != nil {

@@ -111,17 +111,40 @@ func Fit(ctx context.Context, method irl.Method, problem *irl.Problem, escalate 
 
 // Sample fits a problem by a sampler, whose chains say themselves whether they agree.
 func Sample(ctx context.Context, sampler irl.Method, problem *irl.Problem, progress irl.Progress) (*Result, error) {
-	start := time.Now()
-	posts, err := sampler.Fit(ctx, []*irl.Problem{problem}, progress)
+	r, err := alone(ctx, sampler, problem, progress)
 	if err != nil {
 		return nil, err
 	}
-	r := &Result{Posterior: posts[0], Returned: sampler.Name(), Verdict: NotConverged,
-		Stages: []Stage{{sampler.Name(), time.Since(start).Seconds()}}}
+	r.Verdict = NotConverged
 	if r.Converged, r.Reason = irl.Converged(r.Posterior); r.Converged {
 		r.Verdict = Converged
 	}
 	return r, nil
+}
+
+// Unjudged fits a problem by an approximate method and leaves it at that: the answer is not to be relied on until
+// something vouches for it.
+func Unjudged(ctx context.Context, m irl.Method, problem *irl.Problem, progress irl.Progress) (*Result, error) {
+	r, err := alone(ctx, m, problem, progress)
+	if err != nil {
+		return nil, err
+	}
+	r.Verdict, r.Reason = NotJudged, "it was not judged, and nothing vouches for it"
+	if ok, reason := irl.Converged(r.Posterior); !ok {
+		r.Reason += "; " + reason
+	}
+	return r, nil
+}
+
+// alone fits a problem by a method and judges nothing.
+func alone(ctx context.Context, m irl.Method, problem *irl.Problem, progress irl.Progress) (*Result, error) {
+	start := time.Now()
+	posts, err := m.Fit(ctx, []*irl.Problem{problem}, progress)
+	if err != nil {
+		return nil, err
+	}
+	return &Result{Posterior: posts[0], Returned: m.Name(),
+		Stages: []Stage{{m.Name(), time.Since(start).Seconds()}}}, nil
 }
 
 // ErrNotConverged is that of a posterior that is not to be relied on.

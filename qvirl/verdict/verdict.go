@@ -32,6 +32,9 @@ const (
 	DoNotUse Verdict = "do not use" // these samples have not converged either: sample for longer
 )
 
+// NotJudged is that on an approximation that nobody asked to judge.
+const NotJudged Verdict = "not judged"
+
 // The verdicts on samples of Markov chains, which tell by themselves.
 const (
 	Converged    Verdict = "converged"     // the chains agree and are long enough

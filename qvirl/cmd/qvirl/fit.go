@@ -46,6 +46,7 @@ type fitOptions struct {
 	check                int // simulated problems
 	noDet                bool
 	noEscalate, strict   bool
+	noVerdict            bool
 	configFile           string
 	backend              string
 	asJSON               bool
@@ -85,7 +86,7 @@ and from samplers rhat [S] and ess_bulk [S]. With state-action rewards, [S] is [
 reward_cov is [S·A,S·A]. Where β has a prior there are beta_mean, beta_std and, beside reward_samples, beta_samples [k] too.
 With --format netcdf, or an --out that ends in .nc, it is a file for ArviZ instead (arviz.from_netcdf), with the groups posterior,
 prior, sample_stats, log_likelihood and observed_data.
-Three texts say what it is worth: verdict ("trust", "refine", "do not use"; of samplers "converged" or "not converged"),
+Three texts say what it is worth: verdict ("trust", "refine", "do not use", "not judged"; of samplers "converged" or "not converged"),
 returned (the method that the answer is of) and reason; converged is 1 if the answer may be relied on, and 0 if not.
 
 Methods:
@@ -100,7 +101,7 @@ Methods:
 A variational answer is judged on the problem itself, by chains that start from it and from the prior: "trust" if means, standard
 deviations, values, policy and importance weights agree, "refine" if these chains agree with each other but not with the answer,
 "do not use" if nothing vouches for it. fit then goes on by itself: from "refine" it returns the chains' samples, from "do not use"
-those of a longer run of the reference sampler; --no-escalate keeps the variational answer. --strict makes it an error
+those of a longer run of the reference sampler; --no-escalate keeps the variational answer, and --no-verdict does not judge it. --strict makes it an error
 if the answer that was written may not be relied on, or if --check finds the method not calibrated.
 
 --refine K moves samples of a variational posterior by at least K transitions of Hamiltonian Monte Carlo first (0: none, with the
@@ -128,6 +129,8 @@ the ranks of the truth are uniform (simulation-based calibration; 100 problems t
 		"Hamiltonian transitions first")
 	f.BoolVar(&o.noDet, "nodet", false, "valuewalk: leave out the log-determinant (not the posterior; for comparison)")
 	f.BoolVar(&o.noEscalate, "no-escalate", false, "keep a variational answer that is not trusted")
+	f.BoolVar(&o.noVerdict, "no-verdict", false, "return a variational answer without judging it, in a fraction "+
+		"of the time; nothing vouches for it")
 	f.BoolVar(&o.strict, "strict", false, "end with an error if the answer may not be relied on, or --check fails; "+
 		"it is written all the same")
 	f.IntVar(&o.check, "check", 0, "simulate so many problems like this one, at least 20, and test the calibration "+
@@ -206,6 +209,9 @@ func fit(cmd *cobra.Command, o *fitOptions) error {
 		if !result.Converged {
 			state = "WARNING: NOT CONVERGED: " + result.Reason
 		}
+		if result.Verdict == verdict.NotJudged {
+			state = "not judged"
+		}
 		fmt.Fprintf(cmd.OutOrStdout(), "%s: %s posterior over %d rewards in %s\n", state, result.Returned,
 			problem.RewardDim(), o.out)
 	}
@@ -238,6 +244,9 @@ func (o *fitOptions) infer(ctx context.Context, m irl.Method, problem *irl.Probl
 	progress irl.Progress) (*verdict.Result, error) {
 	if entry, err := method.Lookup(o.method); err == nil && entry.Sampler {
 		return verdict.Sample(ctx, m, problem, progress)
+	}
+	if o.noVerdict {
+		return verdict.Unjudged(ctx, m, problem, progress)
 	}
 	return verdict.Fit(ctx, m, problem, !o.noEscalate, verdict.Default(o.seed), progress)
 }

@@ -188,6 +188,28 @@ func TestFitForArviZ(t *testing.T) {
 	expect(t, "the format zarr", errs, "npz or netcdf")
 }
 
+// Without a verdict nothing is judged, and the answer says so.
+func TestFitWithoutVerdict(t *testing.T) {
+	inScratch(t)
+	writeProblem(t, false)
+	fit := []string{"fit", "--problem", "problem.npz", "--no-verdict", "--out", "a.npz"}
+	status, out, errs := run(t, fit...)
+	if status != 0 {
+		t.Fatal(errs)
+	}
+	expect(t, "the end", out, "not judged: qvirl-matched posterior")
+	a := readAnswer(t, "a.npz")
+	if a.verdict != "not judged" || a.converged || a.returned != "qvirl-matched" ||
+		strings.Contains(errs, "diagnosis") {
+		t.Errorf("verdict %q, converged %v, of %q; %s", a.verdict, a.converged, a.returned, errs)
+	}
+	status, _, errs = run(t, append(fit, "--strict")...)
+	if status == 0 {
+		t.Error("--strict took an answer that was not judged")
+	}
+	expect(t, "--strict", errs, "nothing vouches for it")
+}
+
 func TestFitKeepsWhatIsNotTrusted(t *testing.T) {
 	inScratch(t)
 	writeProblem(t, false)
