@@ -6,7 +6,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// order deals the indices 0, …, n − 1 in batches: all of them in random order, then all in another one, and so on.
+// order gives the indices 0, …, n − 1 in batches: all of them in random order, then all in another one, and so on.
 // Which indices a step gets depends on the seed, the stream and the step alone.
 type order struct {
 	seed      uint64
@@ -19,8 +19,8 @@ func newOrder(seed uint64, stream, n int) *order {
 	return &order{seed: seed, stream: stream, n: n, epoch: -1}
 }
 
-// deal writes the indices of a step's batch.
-func (o *order) deal(step int, batch []int) {
+// batch writes the indices of a step's batch.
+func (o *order) batch(step int, batch []int) {
 	for i := range batch {
 		at := step*len(batch) + i
 		if epoch := at / o.n; epoch != o.epoch {
@@ -30,8 +30,8 @@ func (o *order) deal(step int, batch []int) {
 	}
 }
 
-// dealer draws the batches of several runs.
-type dealer struct {
+// sampler draws the batches of several runs.
+type sampler struct {
 	expert, aux         []*Data // by run; aux is nil without auxiliary transitions
 	expertSize, auxSize int
 	noise               int
@@ -40,8 +40,8 @@ type dealer struct {
 	auxOrder            []*order
 }
 
-func newDealer(expert, aux []*Data, seeds []uint64, expertSize, auxSize, noise int) *dealer {
-	d := &dealer{expert: expert, aux: aux, expertSize: expertSize, auxSize: auxSize, noise: noise, seeds: seeds}
+func newSampler(expert, aux []*Data, seeds []uint64, expertSize, auxSize, noise int) *sampler {
+	d := &sampler{expert: expert, aux: aux, expertSize: expertSize, auxSize: auxSize, noise: noise, seeds: seeds}
 	for r, seed := range seeds {
 		d.expertOrder = append(d.expertOrder, newOrder(seed, streamOrder, expert[r].Len()))
 	}
@@ -52,7 +52,7 @@ func newDealer(expert, aux []*Data, seeds []uint64, expertSize, auxSize, noise i
 }
 
 // setAux sets the auxiliary transitions.
-func (d *dealer) setAux(aux []*Data) {
+func (d *sampler) setAux(aux []*Data) {
 	d.aux, d.auxOrder = aux, nil
 	for r, seed := range d.seeds {
 		d.auxOrder = append(d.auxOrder, newOrder(seed, streamAuxOrder, aux[r].Len()))
@@ -61,7 +61,7 @@ func (d *dealer) setAux(aux []*Data) {
 
 // draw returns the inputs of the steps from, …, from+count−1 (see unpackBatch): each has leading axes over steps and
 // runs.
-func (d *dealer) draw(from, count int) []*tensors.Tensor {
+func (d *sampler) draw(from, count int) []*tensors.Tensor {
 	out := d.transitions(d.expert, d.expertOrder, d.expertSize, from, count)
 	if d.aux != nil {
 		out = append(out, d.transitions(d.aux, d.auxOrder, d.auxSize, from, count)...)
@@ -99,7 +99,7 @@ const (
 
 // transitions draws state, next, action, nextAction and discount, and the successors and their weights if there are
 // further ones.
-func (d *dealer) transitions(data []*Data, orders []*order, n, from, count int) []*tensors.Tensor {
+func (d *sampler) transitions(data []*Data, orders []*order, n, from, count int) []*tensors.Tensor {
 	runs, size := len(data), data[0].size()
 	state := make([]float32, 0, count*runs*n*size)
 	next := make([]float32, 0, count*runs*n*size)
@@ -112,7 +112,7 @@ func (d *dealer) transitions(data []*Data, orders []*order, n, from, count int) 
 	batch := make([]int, n)
 	for k := range count {
 		for r, x := range data {
-			orders[r].deal(from+k, batch)
+			orders[r].batch(from+k, batch)
 			for _, i := range batch {
 				state = append(state, x.State[i*size:(i+1)*size]...)
 				next = append(next, x.Next[i*size:(i+1)*size]...)

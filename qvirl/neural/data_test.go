@@ -98,33 +98,33 @@ func TestUnitScalesWhatIsOfOrderOne(t *testing.T) {
 func TestOrderDealsEverythingOnceAnEpochByTheStepAlone(t *testing.T) {
 	const n, batch = 10, 4
 	o := newOrder(3, streamOrder, n)
-	var dealt []int
+	var given []int
 	for step := range 5 { // two epochs
 		b := make([]int, batch)
-		o.deal(step, b)
-		dealt = append(dealt, b...)
+		o.batch(step, b)
+		given = append(given, b...)
 	}
 	for epoch := range 2 {
-		part := slices.Clone(dealt[epoch*n : (epoch+1)*n])
+		part := slices.Clone(given[epoch*n : (epoch+1)*n])
 		slices.Sort(part)
 		for i := range part {
 			if part[i] != i {
-				t.Fatalf("epoch %d deals %v", epoch, dealt[epoch*n:(epoch+1)*n])
+				t.Fatalf("epoch %d gives %v", epoch, given[epoch*n:(epoch+1)*n])
 			}
 		}
 	}
-	if slices.Equal(dealt[:n], dealt[n:]) {
+	if slices.Equal(given[:n], given[n:]) {
 		t.Error("both epochs have the same order")
 	}
 	late := make([]int, batch)
-	newOrder(3, streamOrder, n).deal(2, late)
-	if !slices.Equal(late, dealt[2*batch:3*batch]) {
-		t.Errorf("step 2 deals %v when it comes first, %v otherwise", late, dealt[2*batch:3*batch])
+	newOrder(3, streamOrder, n).batch(2, late)
+	if !slices.Equal(late, given[2*batch:3*batch]) {
+		t.Errorf("step 2 gives %v when it comes first, %v otherwise", late, given[2*batch:3*batch])
 	}
 	other := make([]int, batch)
-	newOrder(4, streamOrder, n).deal(0, other)
-	if slices.Equal(other, dealt[:batch]) {
-		t.Error("another seed deals the same")
+	newOrder(4, streamOrder, n).batch(0, other)
+	if slices.Equal(other, given[:batch]) {
+		t.Error("another seed gives the same")
 	}
 }
 

@@ -127,20 +127,20 @@ func (e *explorer) join() error {
 			found.Successors)}
 		j.aux[r] = all.last(e.Keep)
 	}
-	return e.deal()
+	return e.handOver()
 }
 
-// deal hands the auxiliary trajectories over to the dealer.
-func (e *explorer) deal() error {
+// handOver gives the auxiliary trajectories to the sampler.
+func (e *explorer) handOver() error {
 	j := e.job
 	aux := make([]*Data, len(j.runs))
 	for r, kept := range j.aux {
 		if len(kept.Trajectories) == 0 {
 			return fmt.Errorf("neural: run %d: the first round of auxiliary rollouts has no trajectories", j.first+r)
 		}
-		aux[r] = newData(kept.Trajectories, kept.Successors, j.dealer.expert[r].Scale, j.task.Actions, j.task.Discount)
+		aux[r] = newData(kept.Trajectories, kept.Successors, j.sampler.expert[r].Scale, j.task.Actions, j.task.Discount)
 	}
-	j.dealer.setAux(aux)
+	j.sampler.setAux(aux)
 	return nil
 }
 
@@ -164,7 +164,7 @@ func (e *explorer) start(ctx context.Context, v *vectors) error {
 		return nil
 	}
 	if e.job.step > 0 { // a checkpoint had them
-		if err := e.deal(); err != nil {
+		if err := e.handOver(); err != nil {
 			return err
 		}
 		return e.begin(ctx, v)

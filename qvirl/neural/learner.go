@@ -109,8 +109,8 @@ func (l *Learner) train(ctx context.Context, t *Task, progress irl.Progress) ([]
 		}
 		job.program, err = l.acquire(job, shape{on: on, layout: job.layout.signature(), beta: t.Beta,
 			discount: t.Discount,
-			aux:      job.dealer.aux != nil || t.Explore != nil, noise: job.dealer.noise > 0,
-			successors: job.dealer.expert[0].Successors > 0})
+			aux:      job.sampler.aux != nil || t.Explore != nil, noise: job.sampler.noise > 0,
+			successors: job.sampler.expert[0].Successors > 0})
 		if err != nil {
 			return err
 		}
@@ -168,7 +168,7 @@ func (l *Learner) newJob(t *Task, first, end int) (*job, error) {
 	if aux != nil || t.Explore != nil {
 		auxSize = l.config.AuxBatch
 	}
-	j.dealer = newDealer(expert, aux, seeds, l.config.Batch, l.config.AuxBatch, l.objective.Noise(l.config.Batch,
+	j.sampler = newSampler(expert, aux, seeds, l.config.Batch, l.config.AuxBatch, l.objective.Noise(l.config.Batch,
 		auxSize, t.Actions))
 	if t.Explore != nil {
 		j.explorer = &explorer{Explore: t.Explore, job: j, learner: l}

@@ -20,7 +20,7 @@ type job struct {
 	runs       []Run
 	encoder    *encoder
 	layout     *layout
-	dealer     *dealer
+	sampler    *sampler
 	program    *program
 	heldOut    *heldOut
 	checkpoint *checkpoint // nil for none
@@ -57,7 +57,7 @@ func (j *job) train(ctx context.Context, report func(Point)) error {
 		}
 	}
 	if len(j.task.HeldOut) > 0 {
-		j.heldOut = newHeldOut(j.task.HeldOut, j.dealer.expert)
+		j.heldOut = newHeldOut(j.task.HeldOut, j.sampler.expert)
 	}
 	if err := j.checkpoint.load(&j.state); err != nil {
 		return err
@@ -229,7 +229,7 @@ func (j *job) learnt() []float32 {
 
 // model returns the model of run r with its part of the parameters from [runs, P].
 func (j *job) model(l *Learner, r int, from []float32) *Fitted {
-	d := j.dealer.expert[r]
+	d := j.sampler.expert[r]
 	return &Fitted{
 		name: l.name, learner: l, scale: d.Scale, layout: j.layout, curve: j.curves[r],
 		spec: Spec{Environment: j.task.Environment, Observation: j.task.Observation, Actions: j.task.Actions,
@@ -263,7 +263,7 @@ func newVectors(j *job) *vectors {
 
 // advance takes count steps and returns their terms [count, runs, terms].
 func (v *vectors) advance(j *job, count int) (*tensors.Tensor, error) {
-	batches := j.dealer.draw(j.step, count)
+	batches := j.sampler.draw(j.step, count)
 	rates := j.config.rates(j.step, count)
 	args := make([]any, 0, 6+len(batches))
 	for _, t := range []**tensors.Tensor{&v.trained, &v.moment1, &v.moment2} {

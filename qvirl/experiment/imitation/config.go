@@ -63,7 +63,7 @@ type Config struct {
 	Imports     []string `json:",omitempty"` // modules that register it
 	// Demos is the file with the demonstrations, relative to the working folder or one above it.
 	Demos string
-	// The demonstrations are dealt at random by SplitSeed: Train of them, in Subsets disjoint subsets of equal size, to
+	// The demonstrations are split at random by SplitSeed: Train of them, in Subsets disjoint subsets of equal size, to
 	// learn from, Validation to tune on and Test to report on. A file that holds fewer is an error.
 	Train, Validation, Test int
 	Subsets                 int

@@ -11,14 +11,14 @@ import (
 	"github.com/go-birl/birl/qvirl/neural"
 )
 
-// Data are an experiment's demonstrations, as they are dealt.
+// Data are an experiment's demonstrations, as they are split.
 type Data struct {
 	Set              *demo.Set // description of all
 	Subsets          [][]demo.Trajectory
 	Validation, Test []demo.Trajectory
 }
 
-// Open reads the demonstrations and deals them.
+// Open reads the demonstrations and splits them.
 func (c Config) Open() (*Data, error) {
 	path, err := find(c.Demos)
 	if err != nil {
