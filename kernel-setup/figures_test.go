@@ -36,6 +36,7 @@ func TestSavedFigures(t *testing.T) {
 	// The lab belongs to an empty clone: it has no kernels, and no key by which it could trust anything.
 	empty := layout{root: t.TempDir()}
 	home := t.TempDir()
+	t.Setenv("JUPYTER_PATH", "") // where the suite's own kernels are
 	env := empty.environment("HOME="+home, "XDG_CONFIG_HOME=", "XDG_DATA_HOME=", "XDG_CACHE_HOME=", "XDG_RUNTIME_DIR=")
 	writeFiles(t, empty.private("jupyter", "lab", "user-settings", "@jupyterlab"), map[string]string{
 		// Without this, cells are drawn only once they are scrolled to, and questions lie over them.

@@ -101,8 +101,8 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 	table := report.Tables[0]
 	cell := table.Rows[slices.IndexFunc(table.Rows,
 		func(r exhibit.TableRow) bool { return r.Method == "qvirl-cvar" })].Cells[2]
-	if *cell.Estimate != *experiment.Average(rows, "qvirl-cvar", ReturnCVaR) || cell.References[0].Mean != 49.7 ||
-		cell.References[1].Mean != 57.2 {
+	if *cell.Estimate != *experiment.Average(rows, "qvirl-cvar", ReturnCVaR) ||
+		cell.References[0].Mean != 49.7 {
 		t.Errorf("CVaR of qvirl-cvar in the table: %+v", cell)
 	}
 	without := slices.DeleteFunc(slices.Clone(rows), func(r experiment.Row) bool {
