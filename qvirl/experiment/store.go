@@ -5,15 +5,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/go-birl/birl/envs/atomicfile"
@@ -145,14 +142,13 @@ func (s store) units() (map[string]*UnitRecord, error) {
 
 // read returns the records of the finished units that are wanted, by name.
 func (s store) read(want func(unit string) bool) (map[string]*UnitRecord, error) {
-	entries, err := os.ReadDir(filepath.Join(s.dir, UnitsDir))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("experiment: %w", err)
+	finished, err := FinishedUnits(s.dir)
+	if err != nil {
+		return nil, err
 	}
 	out := map[string]*UnitRecord{}
-	for _, e := range entries {
-		name, ok := strings.CutSuffix(e.Name(), ".json")
-		if !ok || strings.HasPrefix(name, ".") || !want(name) {
+	for _, name := range slices.Sorted(maps.Keys(finished)) {
+		if !want(name) {
 			continue
 		}
 		r := new(UnitRecord)

@@ -1,14 +1,14 @@
 package mcmc
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
-	"sync"
-	"sync/atomic"
 
 	"gonum.org/v1/gonum/stat"
+
+	"github.com/go-birl/birl/envs/parallel"
 )
 
 // Diagnostics says how well a posterior was sampled. What concerns convergence is measured on the kept samples.
@@ -115,16 +115,10 @@ func converge(n int, chains func(i int) [][]float64) Convergence {
 
 // each runs f for each of n quantities, as many at a time as there are processors.
 func each(n int, f func(i int)) {
-	var next atomic.Int64
-	var wait sync.WaitGroup
-	for range min(n, runtime.GOMAXPROCS(0)) {
-		wait.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				f(i)
-			}
-		})
-	}
-	wait.Wait()
+	_ = parallel.Each(context.Background(), n, func(_ context.Context, i int) error { // there are no errors
+		f(i)
+		return nil
+	})
 }
 
 // StdError returns the Monte Carlo error of the draws' standard deviation relative to it, sd((x − μ)²) / (2 σ² √n) with

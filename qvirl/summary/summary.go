@@ -54,25 +54,32 @@ type chained interface {
 	ByChain(column []float64) [][]float64
 }
 
+// draw returns all samples of a posterior that consists of chains, with what cuts a number of each into the chains; and
+// of others so many draws, of which there must be the least at least, and nil.
+func draw(post irl.Posterior, draws, least int, seed uint64) (*irl.Samples, func([]float64) [][]float64, error) {
+	if c, ok := post.(chained); ok {
+		return c.Samples(), c.ByChain, nil
+	}
+	if draws < least {
+		return nil, nil, fmt.Errorf("summary: %d draws, want at least %d", draws, least)
+	}
+	samples, err := post.Sample(rand.New(rand.NewPCG(seed, 0)), draws)
+	return samples, nil, err
+}
+
 // Of asks a posterior for what it is judged by. Of one that consists of chains, everything comes from its samples,
 // and their effective sizes give the Monte Carlo errors. Of others, what they know in closed form has no error, and the
 // rest comes from so many draws, at least 2.
 func Of(post irl.Posterior, draws int, seed uint64) (*Summary, error) {
 	p := post.Problem()
 	n, states, actions := p.RewardDim(), p.MDP.States(), p.MDP.Actions()
-	var samples *irl.Samples
-	chains := func(column []float64) [][]float64 { return nil }
-	markov, ok := post.(chained)
-	if ok {
-		samples, chains = markov.Samples(), markov.ByChain
-	} else {
-		if draws < 2 {
-			return nil, fmt.Errorf("summary: %d draws, want at least 2", draws)
-		}
-		var err error
-		if samples, err = post.Sample(rand.New(rand.NewPCG(seed, 0)), draws); err != nil {
-			return nil, err
-		}
+	samples, chains, err := draw(post, draws, 2, seed)
+	if err != nil {
+		return nil, err
+	}
+	ok := chains != nil
+	if !ok {
+		chains = func([]float64) [][]float64 { return nil }
 	}
 	s := &Summary{Error: &Summary{}}
 	each := func(x mat.Matrix, count int, mean, std, meanError, stdError *[]float64) {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"text/tabwriter"
 
@@ -31,18 +30,12 @@ const Probability = 0.94
 // does not consist of samples is drawn from so many times, at least 4.
 func Table(post irl.Posterior, draws int, seed uint64) ([]Line, error) {
 	p := post.Problem()
-	var samples *irl.Samples
-	chains := func(column []float64) [][]float64 { return [][]float64{column} }
-	if c, ok := post.(chained); ok {
-		samples, chains = c.Samples(), c.ByChain
-	} else {
-		if draws < 4 {
-			return nil, fmt.Errorf("summary: %d draws, want at least 4", draws)
-		}
-		var err error
-		if samples, err = post.Sample(rand.New(rand.NewPCG(seed, 0)), draws); err != nil {
-			return nil, err
-		}
+	samples, chains, err := draw(post, draws, 4, seed)
+	if err != nil {
+		return nil, err
+	}
+	if chains == nil { // independent draws are one chain
+		chains = func(column []float64) [][]float64 { return [][]float64{column} }
 	}
 	actions := p.MDP.Actions()
 	var lines []Line

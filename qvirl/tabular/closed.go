@@ -1,10 +1,9 @@
 package tabular
 
 import (
+	"context"
 	"math"
-	"runtime"
 
-	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
@@ -12,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/envs/mdp"
+	"github.com/go-birl/birl/envs/parallel"
 	"github.com/go-birl/birl/qvirl/graphs"
 )
 
@@ -290,15 +290,11 @@ func inBlocks(n int, f func(from, to int)) {
 		f(0, n)
 		return
 	}
-	var work errgroup.Group
-	work.SetLimit(runtime.GOMAXPROCS(0))
-	for from := 0; from < n; from += block {
-		work.Go(func() error {
-			f(from, min(from+block, n))
-			return nil
-		})
-	}
-	_ = work.Wait() // there are no errors
+	blocks := (n + block - 1) / block
+	_ = parallel.Each(context.Background(), blocks, func(_ context.Context, i int) error { // there are no errors
+		f(i*block, min((i+1)*block, n))
+		return nil
+	})
 }
 
 // square sets c to a·aᵀ + scale·c.

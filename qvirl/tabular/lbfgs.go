@@ -76,7 +76,7 @@ func (m *Variational) fitAlone(ctx context.Context, g *group, progress irl.Progr
 			d.converged = true
 		}
 		if d.iterations == done { // a search that rounding ends is begun anew, unless it began just there
-			d.converged = d.converged || d.before-result.F <= m.config.Tolerance
+			d.converged = d.converged || math.Abs(d.before-result.F) <= m.config.Tolerance
 			break
 		}
 	}
@@ -156,7 +156,7 @@ func (d *descent) Converged(*optimize.Location) optimize.Status {
 	d.searchedFrom = d.evaluations
 	d.record()
 	if d.iterations%d.config.Steps == 0 {
-		d.converged = d.before-d.loss <= d.config.Tolerance
+		d.converged = math.Abs(d.before-d.loss) <= d.config.Tolerance
 		d.before = d.loss
 	}
 	if k := len(d.curve) - 1 - stall; k >= 0 && -d.curve[k].ELBO-d.loss <= stalled*d.config.Tolerance {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -17,9 +16,9 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/gomlx/gomlx/support/exceptions"
-	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/floats"
 
+	"github.com/go-birl/birl/envs/parallel"
 	"github.com/go-birl/birl/qvirl/backend"
 	"github.com/go-birl/birl/qvirl/irl"
 )
@@ -134,18 +133,14 @@ func (m *Variational) FitFrom(ctx context.Context, problems []*irl.Problem, star
 	}
 	part := progress.Shared(len(groups))
 	out := make([]irl.Posterior, len(problems))
-	work, ctx := errgroup.WithContext(ctx)
-	work.SetLimit(runtime.GOMAXPROCS(0))
-	for i, g := range groups {
-		work.Go(func() error {
-			posteriors, err := fit(ctx, g, part(i))
-			for k, p := range posteriors {
-				out[g.indices[k]] = p
-			}
-			return err
-		})
-	}
-	if err := work.Wait(); err != nil {
+	err = parallel.Each(ctx, len(groups), func(ctx context.Context, i int) error {
+		posteriors, err := fit(ctx, groups[i], part(i))
+		for k, p := range posteriors {
+			out[groups[i].indices[k]] = p
+		}
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
 	seconds := time.Since(began).Seconds()

@@ -185,13 +185,18 @@ func (s *site) counted(claims []claim) string {
 	return fmt.Sprintf("%d %s: %s", len(claims), noun, strings.Join(parts, ", "))
 }
 
+// sentences returns what the paper says and what was found, on a page and in its box, with the numbers filled in.
+func (s *site) sentences(p page) (says, found string, err error) {
+	if says, err = s.fill(p.Says); err != nil {
+		return "", "", err
+	}
+	found, err = s.fill(p.Found)
+	return says, found, err
+}
+
 // makePage writes a page, and the figure beside it.
 func (s *site) makePage(p page) error {
-	says, err := s.fill(p.Says)
-	if err != nil {
-		return err
-	}
-	found, err := s.fill(p.Found)
+	says, found, err := s.sentences(p)
 	if err != nil {
 		return err
 	}
@@ -249,11 +254,7 @@ func (s *site) makeBox(p page) error {
 	if err != nil {
 		return err
 	}
-	says, err := s.fill(p.Says)
-	if err != nil {
-		return err
-	}
-	found, err := s.fill(p.Found)
+	says, found, err := s.sentences(p)
 	if err != nil {
 		return err
 	}
