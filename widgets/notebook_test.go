@@ -224,7 +224,7 @@ func TestProgress(t *testing.T) {
 	}
 	first, last := got[0].Data[protocol.MIMETextHTML].(string), got[len(got)-1].Data[protocol.MIMETextHTML].(string)
 	if !strings.Contains(first, "QVIRL &lt;8×8&gt;") || !strings.Contains(first, "ELBO −23") ||
-		!strings.Contains(last, " s · ELBO −23") {
+		!strings.Contains(last, "s · ELBO −23") {
 		t.Errorf("first %q, last %q", first, last)
 	}
 	if got[0].DisplayID == "" || got[0].DisplayID != got[len(got)-1].DisplayID {
@@ -251,6 +251,9 @@ func TestProgressLine(t *testing.T) {
 	if line := progressHTML("a", 0, 0, "", time.Minute); strings.Contains(line, "NaN") ||
 		strings.Contains(line, "left") {
 		t.Errorf("without a total: %q", line)
+	}
+	if got := brief(20 * time.Millisecond); got != "20 ms" {
+		t.Errorf("20 ms are %q", got)
 	}
 	if got := brief(125 * time.Second); got != "2 min 05 s" {
 		t.Errorf("125 s is written %q", got)

@@ -77,6 +77,8 @@ func progressHTML(label string, done, total int, status string, elapsed time.Dur
 // brief is a duration to two or three digits.
 func brief(d time.Duration) string {
 	switch {
+	case d < 100*time.Millisecond:
+		return fmt.Sprintf("%.0f ms", 1000*d.Seconds())
 	case d < 10*time.Second:
 		return fmt.Sprintf("%.1f s", d.Seconds())
 	case d < 2*time.Minute:
