@@ -24,9 +24,9 @@ type Progress struct {
 	last  string    // status of the last report
 }
 
-// NewProgress returns a progress line that begins with the label.
+// NewProgress returns a progress line that begins with a label, or with the Label of a method.
 func NewProgress(label string) *Progress {
-	return &Progress{label: label, id: "birl-progress-" + gonbui.UniqueId(), start: time.Now()}
+	return &Progress{label: Label(label), id: "birl-progress-" + gonbui.UniqueId(), start: time.Now()}
 }
 
 // Report says that done of total units are complete, with a short status such as the present loss. The line is updated
