@@ -298,7 +298,7 @@ func TestBadConfigs(t *testing.T) {
 		"TerminalProb":   func(c *Config) { c.World.TerminalProb = 2 },
 		"β":              func(c *Config) { c.Beta = 0 },
 		"valuewalk":      func(c *Config) { c.Reference.Samples = -1 },
-		"qvirl: Rounds":  func(c *Config) { c.QVIRL.Rounds = 0 },
+		"tabular: Rounds":  func(c *Config) { c.QVIRL.Rounds = 0 },
 	} {
 		c := tiny()
 		spoil(&c)

@@ -150,7 +150,7 @@ func TestBadConfigs(t *testing.T) {
 		"Draws = 1":    func(c *Config) { c.Draws = 1 },
 		"Actions[0]":   func(c *Config) { c.Actions = []int{5} },
 		"StartSpread":  func(c *Config) { c.StartSpread = 0 },
-		"qvirl: Steps": func(c *Config) { c.QVIRL.Steps = 0 },
+		"tabular: Steps": func(c *Config) { c.QVIRL.Steps = 0 },
 	} {
 		c := tiny()
 		spoil(&c)
