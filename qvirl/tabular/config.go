@@ -134,7 +134,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("tabular: Objective = %q, want %q, %q or %q", c.Objective, ClosedForm, MonteCarlo,
 			ClosedDivergence)
 	case c.draws() && c.Covariance != FullCovariance:
-		return fmt.Errorf("tabular: Objective %q needs Covariance %q, not %q", c.Objective, FullCovariance, c.Covariance)
+		return fmt.Errorf("tabular: Objective %q needs Covariance %q, not %q", c.Objective, FullCovariance,
+			c.Covariance)
 	case c.LogExpected && !c.draws():
 		return fmt.Errorf("tabular: LogExpected needs Objective %q or %q, not %q", MonteCarlo, ClosedDivergence,
 			c.Objective)
