@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/go-birl/birl/envs/command"
+	"github.com/go-birl/birl/qvirl/mcmc"
 	"github.com/go-birl/birl/qvirl/summary"
 )
 
@@ -43,6 +44,10 @@ func TestArviZ(t *testing.T) {
 				Groups        []string
 				Attributes    map[string]string
 				Dims          map[string][]string
+				Stats         struct {
+					Energy, AcceptanceRate, Diverging float64
+					Type                              string
+				}
 			}
 			if err := json.Unmarshal(out, &got); err != nil {
 				t.Fatal(err)
@@ -73,6 +78,20 @@ func TestArviZ(t *testing.T) {
 			}
 			if !reflect.DeepEqual(got.Actions, p.ActionNames) || got.Attributes["method"] != "reference" {
 				t.Errorf("actions %v, attributes %v", got.Actions, got.Attributes)
+			}
+			// Means over the draws, against the sampler's own record.
+			var accepted, diverged float64
+			transitions := post.(interface{ Transitions() []mcmc.Transition }).Transitions()
+			for _, t := range transitions {
+				accepted += t.Acceptance / float64(len(transitions))
+				if t.Divergent {
+					diverged += 1 / float64(len(transitions))
+				}
+			}
+			if s := got.Stats; s.Type != "bool" || math.Abs(s.AcceptanceRate-accepted) > 1e-9 ||
+				math.Abs(s.Diverging-diverged) > 1e-9 || math.IsNaN(s.Energy) {
+				t.Errorf("sample_stats %+v; the mean acceptance is %g and the share of divergences %g", s, accepted,
+					diverged)
 			}
 			want := "chain draw state"
 			if c.pairs {
