@@ -21,8 +21,8 @@ func NewTrace(n, limit int) *Trace { return &Trace{n: n, limit: limit, stride: 1
 // Len returns the number of positions that were added, kept or not.
 func (t *Trace) Len() int { return t.seen }
 
-// Add adds a position, which is copied, and the transition that led to it. It halves the number of positions that are kept, by doubling the distance
-// between them, when that exceeds the limit.
+// Add adds a position, which is copied, and the transition that led to it. It halves the number of positions that are
+// kept, by doubling the distance between them, when that exceeds the limit.
 func (t *Trace) Add(x []float64, by Transition) {
 	t.seen++
 	if t.seen%t.stride != 0 {

@@ -116,8 +116,8 @@ func TestTrainAndScoreEveryMethod(t *testing.T) {
 
 	// What was learnt, along a trajectory that it was not learnt from.
 	export := func(model, episode, out string) (string, string, int) {
-		return runQVIRL("export", "--model", model, "--demos", "demos.npz", "--episode", episode, "--draws", "50", "--out",
-			out, "--backend", "go")
+		return runQVIRL("export", "--model", model, "--demos", "demos.npz", "--episode", episode, "--draws", "50",
+			"--out", out, "--backend", "go")
 	}
 	if stdout, stderr, status := export("qvirl", "9", "walk.nc"); status != 0 ||
 		!strings.Contains(stdout, "50 draws along 8 steps of episode 9") {
