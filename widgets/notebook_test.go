@@ -6,6 +6,7 @@ import (
 	"encoding/gob"
 	"errors"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -238,6 +239,29 @@ func TestProgress(t *testing.T) {
 	p.Done()
 	if got := k.take(); len(got) != 1 {
 		t.Errorf("%d outputs without a reader, want 1", len(got))
+	}
+}
+
+// An interrupt ends the line, and reaches whoever else waits for it: here, this test.
+func TestProgressIsInterrupted(t *testing.T) {
+	k := inNotebook(t)
+	interrupts := make(chan os.Signal, 2)
+	signal.Notify(interrupts, os.Interrupt)
+	defer signal.Stop(interrupts)
+	p := NewProgress("ValueWalk")
+	p.Interrupted = "the first half is kept"
+	p.Report(40, 100, "")
+	if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	<-interrupts // ours
+	<-interrupts // and what the line handed on, after it was ended
+	p.Done()     // changes nothing any more
+	got := k.take()
+	last := got[len(got)-1].Data[protocol.MIMETextHTML].(string)
+	if !strings.Contains(last, "ValueWalk: interrupted after") || strings.Contains(last, "width") ||
+		!strings.Contains(last, "at 40 %; the first half is kept") {
+		t.Errorf("the line ends with %q", last)
 	}
 }
 

@@ -53,7 +53,7 @@ posteriors to any finite Markov decision process. It also learns from demonstrat
   qvirl train --demos lander.npz --method qvirl --trajectories 3 --beta 3 --out model`,
 	}
 	root.AddCommand(newRun(definitions), newSubmit(definitions), newMerge(), newRenew(), newReport(definitions),
-		newList(definitions), newFit(), newMethods(), newTrain(), newScore(), newPlan(), newRollout(), experts.New(),
-		newScaling(), newZoo(), newBench())
+		newList(definitions), newFit(), newMethods(), newTrain(), newScore(), newExport(), newPlan(), newRollout(),
+		experts.New(), newScaling(), newZoo(), newBench())
 	return root
 }
