@@ -16,6 +16,8 @@ import (
 type Trajectory struct {
 	// Observations [T+1, …] in C order, finite. The last one is that of the state which the last action led to.
 	Observations []float32
+	// Frames take the place of Observations, which are nil then, where observations are stacks of pictures.
+	Frames *Frames
 	// Actions [T] are 0, …, |A| − 1.
 	Actions []int
 	// Rewards [T] of magnitudes up to MaxReward, or nil where they are not known.
@@ -72,7 +74,7 @@ func (t *Trajectory) Observation(i int) []float32 {
 func (t *Trajectory) Slice(from, to int) Trajectory {
 	size := len(t.Observations) / (t.Len() + 1)
 	last := to == t.Len()
-	out := Trajectory{Observations: t.Observations[from*size : (to+1)*size : (to+1)*size],
+	out := Trajectory{Observations: cut(t.Observations, from*size, (to+1)*size), Frames: t.Frames.slice(from, to),
 		Actions:    t.Actions[from:to:to],
 		Terminated: t.Terminated && last, Truncated: t.Truncated && last, Seed: NoSeed}
 	if t.Rewards != nil {
@@ -170,24 +172,31 @@ func (s *Set) Validate() error {
 				s.ObservationShape, k, i)
 		}
 	}
-	size := s.ObservationSize()
 	for i := range s.Trajectories {
-		if err := s.Trajectories[i].validate(size, s.Actions); err != nil {
+		if err := s.Trajectories[i].validate(s.ObservationShape, s.Actions); err != nil {
 			return fmt.Errorf("demo: trajectory %d: %w", i, err)
 		}
 		if a, b := &s.Trajectories[i], &s.Trajectories[0]; (a.Rewards == nil) != (b.Rewards == nil) ||
-			(a.LogProbs == nil) != (b.LogProbs == nil) {
-			return fmt.Errorf("demo: of trajectories 0 and %d, one has rewards or log-probabilities and the other "+
-				"has not", i)
+			(a.LogProbs == nil) != (b.LogProbs == nil) || (a.Frames == nil) != (b.Frames == nil) {
+			return fmt.Errorf("demo: of trajectories 0 and %d, one has rewards, log-probabilities or frames and the "+
+				"other has not", i)
 		}
 	}
 	return nil
 }
 
-func (t *Trajectory) validate(size, actions int) error {
+func (t *Trajectory) validate(shape []int, actions int) error {
 	n := t.Len()
 	if n == 0 {
 		return fmt.Errorf("it has no transitions")
+	}
+	d := Description{ObservationShape: shape}
+	size := d.ObservationSize()
+	if t.Frames != nil {
+		if err := t.Frames.validate(n, shape); err != nil {
+			return err
+		}
+		size = 0 // there are no other observations
 	}
 	if len(t.Observations) != (n+1)*size {
 		return fmt.Errorf("%d actions want %d observations of %d numbers each, there are %d numbers", n, n+1, size,
