@@ -130,13 +130,16 @@ func Highway() Config {
 }
 
 // Pong returns the config of the expert of ALE/Pong-v5. It sees the ball's place, the two paddles' heights, and how they
-// have moved in the last two steps.
+// have moved in the last two steps. The pilot that it begins with follows the ball.
 func Pong() Config {
 	c := Default("ALE/Pong-v5")
 	c.Memory = &gym.Memory{Addresses: []int{49, 54, 51, 50}, Changes: 2} // ball's x and y, own paddle, the other one
-	c.Steps, c.SegmentSteps, c.EpsilonSteps, c.EpsilonEnd = 900_000, 50_000, 50_000, 0.01
-	c.Beta, c.Double, c.ReturnSteps, c.GradientSteps = 300, true, 5, 8
-	c.Replay, c.CurveEpisodes = 300_000, 8
+	c.Pilot, c.PilotEpisodes = "__main__:pong_pilot", 16
+	c.Steps, c.SegmentSteps = 500_000, 25_000
+	c.EpsilonStart, c.EpsilonEnd, c.EpsilonSteps = 0.1, 0.01, 50_000
+	c.Environments, c.Undisturbed, c.Replay, c.CurveEpisodes = 8, 2, 300_000, 8
+	c.Beta, c.Double, c.ReturnSteps = 300, true, 5
+	c.Batch, c.Quantiles = 64, 16
 	return c
 }
 
@@ -234,6 +237,15 @@ func (c Config) Gym(workers int) (gym.Config, error) {
 	}
 	g.Workers, g.EnvsPerWorker, g.Autoreset = workers, c.Environments/workers, gym.Disabled
 	return g, nil
+}
+
+// Shown returns the config of the environment as those see it who learn from the expert's demonstrations: gym.Atari's
+// where the expert sees the memory, and otherwise the expert's own.
+func (c Config) Shown() gym.Config {
+	if c.Memory != nil {
+		return gym.Atari(c.Environment)
+	}
+	return gym.Config{ID: c.Environment, Imports: c.Imports}
 }
 
 // epsilon returns the probability of a random action after a number of steps.

@@ -48,3 +48,17 @@ def atari_memory(env, addresses, changes, bits):
     return AtariMemory()
 
 
+def pong_pilot(env, observation):
+    """Follows Pong's ball with the paddle, but for one step in ten, from what atari_memory shows of ball and paddles."""
+    import zlib
+
+    chance = zlib.crc32(observation.tobytes())  # the same observation, the same action
+    if chance % 10 == 0:
+        return chance // 10 % 6
+    _, ball, paddle = 255 * observation[:3]
+    fall = 16 * observation[5]
+    above = ball + fall - paddle - 4 if abs(fall) < 16 else ball - paddle - 4
+    still, up, down = (0, 1), (2, 4), (3, 5)  # each with and without fire, which is the same in a rally
+    return (still if abs(above) <= 4 else down if above > 0 else up)[chance // 10 % 2]
+
+
