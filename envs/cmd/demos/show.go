@@ -69,11 +69,11 @@ func show(w io.Writer, path string, s *demo.Set) {
 }
 
 func newConvert() *cobra.Command {
-	var out, env, expert, layout string
+	var out, env, expert, layout, python string
 	var actions int
 	var force bool
 	c := &cobra.Command{
-		Use:   "convert FILE --out FILE.npz",
+		Use:   "convert FILE|FOLDER --out FILE.npz",
 		Short: "Convert a file that others have made to this project's layout",
 		Long: `convert reads one of the layouts
 
@@ -82,17 +82,29 @@ func newConvert() *cobra.Command {
   imitation  .npz of the Python library imitation: obs, acts, terminal, indices, and where known rews
   csv        text with the columns episode, action, obs_0, ..., next_obs_0, ..., and where known reward, terminated, truncated
 
+and, by Python, with h5py (which kernel-setup install --with envs brings along) or pyarrow,
+
+  Minari     a data set's folder, or its data/main_data.hdf5
+  datasets   a folder that imitation.data.serialize.save or Hugging Face's save_to_disk wrote, a file .arrow or .parquet, with
+             imitation's columns obs, acts, terminal, and where known rews
+
 checks every array, and writes FILE.npz with a description in FILE.json.`,
-		Example: "  demos convert recorded.csv --env Moonbase-v0 --expert 'the pilot' --out moonbase.npz",
-		Args:    cobra.ExactArgs(1),
+		Example: `  demos convert recorded.csv --env Moonbase-v0 --expert 'the pilot' --out moonbase.npz
+  demos convert ~/.minari/datasets/cartpole/expert-v0 --out cartpole.npz`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := atomicfile.Check(out, args[0]); err != nil {
 				return err
 			}
-			set, err := demo.Import(args[0], demo.ImportOptions{
-				Description: demo.Description{Environment: env, Expert: expert, Actions: actions},
-				Layout:      demo.Layout(layout),
-			})
+			o := demo.ImportOptions{Description: demo.Description{Environment: env, Expert: expert, Actions: actions},
+				Layout: demo.Layout(layout)}
+			read := demo.Import
+			if layout == "" && needsPython(args[0]) {
+				read = func(path string, o demo.ImportOptions) (*demo.Set, error) {
+					return importByPython(cmd.Context(), python, path, o)
+				}
+			}
+			set, err := read(args[0], o)
 			if err != nil {
 				return err
 			}
@@ -112,6 +124,8 @@ checks every array, and writes FILE.npz with a description in FILE.json.`,
 	f.StringVar(&expert, "expert", "", "who demonstrated")
 	f.IntVar(&actions, "actions", 0, "number of actions (default: one more than the largest in the file)")
 	f.StringVar(&layout, "layout", "", "flat, imitation or csv (default: by the file's ending and arrays)")
+	f.StringVar(&python, "python", "", "Python interpreter, where one is needed (default: BIRL_PYTHON, the one that "+
+		"kernel-setup installed, or python3)")
 	f.BoolVar(&force, "force", false, command.ForceHelp)
 	c.MarkFlagRequired("out")
 	return c
