@@ -26,7 +26,7 @@ type replayFlags struct{ options gym.ReplayOptions }
 
 func (r *replayFlags) add(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&r.options.Python, "python", "", "Python interpreter for a replay (default: BIRL_PYTHON, the one that "+
+	f.StringVar(&r.options.Python, "python", "", "Python interpreter, where one is needed (default: BIRL_PYTHON, the one that "+
 		"kernel-setup installed, or python3)")
 	f.StringArrayVar(&r.options.PythonPath, "python-path", nil, "folder in which Python modules are looked for first")
 }
@@ -155,7 +155,7 @@ func newConvert() *cobra.Command {
 	var force, plain bool
 	var replay replayFlags
 	c := &cobra.Command{
-		Use:   "convert FILE --out FILE.npz",
+		Use:   "convert FILE|FOLDER --out FILE.npz",
 		Short: "Convert a file that others have made to this project's layout",
 		Long: `convert reads one of the layouts
 
@@ -164,27 +164,38 @@ func newConvert() *cobra.Command {
   imitation  .npz of the Python library imitation: obs, acts, terminal, indices, and where known rews
   csv        text with the columns episode, action, obs_0, ..., next_obs_0, ..., and where known reward, terminated, truncated
 
+and, by Python, with h5py (which kernel-setup install --with envs brings along) or pyarrow,
+
+  Minari     a data set's folder, or its data/main_data.hdf5
+  datasets   a folder that imitation.data.serialize.save or Hugging Face's save_to_disk wrote, a file .arrow or .parquet, with
+             imitation's columns obs, acts, terminal, and where known rews
+
 checks every array, and writes FILE.npz with a description in FILE.json.
 
 With --plain, it reads a file of this project's layout that holds seeds and actions in place of observations, plays the episodes
 again, checks them, and writes observations as plain arrays; of stacks of frames, each frame once (array frames).`,
 		Example: `  demos convert recorded.csv --env Moonbase-v0 --expert 'the pilot' --out moonbase.npz
+  demos convert ~/.minari/datasets/cartpole/expert-v0 --out cartpole.npz
   demos convert results/expert-pong/demos.npz --plain --out pong.npz`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := atomicfile.Check(out, args[0]); err != nil {
 				return err
 			}
-			read := func() (*demo.Set, error) {
-				return demo.Import(args[0], demo.ImportOptions{
-					Description: demo.Description{Environment: env, Expert: expert, Actions: actions},
-					Layout:      demo.Layout(layout),
-				})
+			o := demo.ImportOptions{Description: demo.Description{Environment: env, Expert: expert, Actions: actions},
+				Layout: demo.Layout(layout)}
+			read := demo.Import
+			switch {
+			case plain:
+				read = func(path string, _ demo.ImportOptions) (*demo.Set, error) {
+					return gym.OpenDemos(cmd.Context(), path, replay.options)
+				}
+			case layout == "" && needsPython(args[0]):
+				read = func(path string, o demo.ImportOptions) (*demo.Set, error) {
+					return importByPython(cmd.Context(), replay.options.Python, path, o)
+				}
 			}
-			if plain {
-				read = func() (*demo.Set, error) { return gym.OpenDemos(cmd.Context(), args[0], replay.options) }
-			}
-			set, err := read()
+			set, err := read(args[0], o)
 			if err != nil {
 				return err
 			}
