@@ -63,6 +63,11 @@ func TestReplay(t *testing.T) {
 			if diff := cmp.Diff(want.Trajectories, got.Trajectories); diff != "" {
 				t.Fatalf("the replay differs (-want +got):\n%.2000s", diff)
 			}
+			for _, x := range got.Trajectories {
+				if f := x.Frames; f != nil && cap(f.Pixels) != (x.Len()+1)*84*84 {
+					t.Errorf("%d frames take %d bytes", x.Len()+1, cap(f.Pixels))
+				}
+			}
 			got.Replay = nil
 			if err := got.Write(plain); err != nil {
 				t.Fatal(err)
