@@ -58,7 +58,8 @@ type Wrapper = demo.Wrapper
 // Atari returns the config of an Atari game in the usual preprocessing, by Gymnasium's own wrappers: up to 30 steps of
 // nothing at an episode's beginning, every fourth frame, as the maximum of the last two, grey, 84×84, not scaled, in
 // stacks of 4. No action is repeated at random, and the actions are those that the game knows. Observations are uint8
-// [4, 84, 84], and rewards are the game's own, so that a return is a score. An episode follows from its seed and actions.
+// [4, 84, 84], and rewards are the game's own, so that a return is a score. An episode follows from its seed and
+// actions.
 func Atari(id string) Config {
 	c := atari(id)
 	c.Wrappers = []Wrapper{
@@ -69,21 +70,25 @@ func Atari(id string) Config {
 }
 
 // AtariMemory returns the config of the same games as [Atari], step for step, which shows bytes of the console's memory
-// in place of the screen. Observations are float32 [(1+m.Changes)·len(m.Addresses) + 8·len(m.Bits)].
+// in place of the screen. Observations are float32 [n], n = (1+m.Changes)·len(m.Addresses) + len(m.Pairs) +
+// 8·len(m.Bits).
 func AtariMemory(id string, m Memory) Config {
 	c := atari(id)
 	c.Options["obs_type"] = "ram" // no picture is drawn
 	c.Wrappers = []Wrapper{{Class: "__main__:atari_memory", Options: map[string]any{
-		"addresses": append([]int{}, m.Addresses...), "changes": m.Changes, "bits": append([]int{}, m.Bits...)}}}
+		"addresses": append([]int{}, m.Addresses...), "changes": m.Changes,
+		"pairs": append([][2]int{}, m.Pairs...), "bits": append([]int{}, m.Bits...)}}}
 	return c
 }
 
 // Memory says what is seen of an Atari console's memory of 128 bytes.
 type Memory struct {
-	// Addresses are 0 to 127. Each byte there is seen over 255, then the changes that it made in the last Changes steps,
-	// in units of 16 and at most 1.
+	// Addresses are 0 to 127. Each byte there is seen over 255, then the changes that it made in the last Changes
+	// steps, in units of 16 and at most 1.
 	Addresses []int `json:"addresses"`
 	Changes   int   `json:"changes"`
+	// Pairs are addresses of two bytes of which the difference is seen, in units of 16 and at most 1.
+	Pairs [][2]int `json:"pairs,omitempty"`
 	// Bits are addresses of bytes of which each bit is seen by itself, after all that.
 	Bits []int `json:"bits,omitempty"`
 }
