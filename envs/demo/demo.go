@@ -193,7 +193,7 @@ func (t *Trajectory) validate(shape []int, actions int) error {
 	d := Description{ObservationShape: shape}
 	size := d.ObservationSize()
 	if t.Frames != nil {
-		if err := t.Frames.validate(n, shape); err != nil {
+		if err := t.Frames.Check(n, shape); err != nil {
 			return err
 		}
 		size = 0 // there are no other observations

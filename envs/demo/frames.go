@@ -40,8 +40,8 @@ func (f *Frames) slice(from, to int) *Frames {
 	return &Frames{Pixels: f.Pixels[begin*f.Size : end : end], Size: f.Size, Stack: f.Stack, First: f.First + from - begin}
 }
 
-// validate checks that the frames are those of n transitions with observations of a shape.
-func (f *Frames) validate(n int, shape []int) error {
+// Check checks that the frames are those of n transitions with observations of a shape.
+func (f *Frames) Check(n int, shape []int) error {
 	d := Description{ObservationShape: shape}
 	switch {
 	case len(shape) < 2 || f.Stack != shape[0] || f.Size*f.Stack != d.ObservationSize():
