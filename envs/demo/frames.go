@@ -40,9 +40,9 @@ func (f *Frames) slice(from, to int) *Frames {
 	return &Frames{Pixels: f.Pixels[begin*f.Size : end : end], Size: f.Size, Stack: f.Stack, First: f.First + from - begin}
 }
 
-// Check checks that the frames are those of n transitions with observations of a shape.
-func (f *Frames) Check(n int, shape []int) error {
-	d := Description{ObservationShape: shape}
+// Check checks that the frames are those of n transitions with observations as described.
+func (f *Frames) Check(n int, d *Description) error {
+	shape := d.ObservationShape
 	switch {
 	case len(shape) < 2 || f.Stack != shape[0] || f.Size*f.Stack != d.ObservationSize():
 		return fmt.Errorf("%w: they are %d numbers each in stacks of %d, the observations' shape is %v, which wants the "+

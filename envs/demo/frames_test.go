@@ -1,9 +1,17 @@
 package demo
 
 import (
+	"crypto/sha256"
 	"errors"
+	"fmt"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/go-birl/birl/envs/npz"
 )
 
 // film makes n trajectories with stacks of 4 frames of 2×3 pixels, of which all differ.
@@ -47,7 +55,7 @@ func TestStacksOfFrames(t *testing.T) {
 	for from := range x.Len() {
 		for to := from + 1; to <= x.Len(); to++ {
 			part := x.Slice(from, to)
-			if err := part.validate(s.ObservationShape, s.Actions); err != nil || part.Observations != nil {
+			if err := part.validate(&s.Description); err != nil || part.Observations != nil {
 				t.Fatalf("transitions %d to %d: %v, observations %v", from, to, err, part.Observations)
 			}
 			if n := len(part.Frames.Pixels) / 6; n > part.Len()+4 {
@@ -88,5 +96,108 @@ func TestFramesOfAnotherShapeAreRefused(t *testing.T) {
 	s.Trajectories[1].Frames, s.Trajectories[1].Observations = nil, make([]float32, 24*6)
 	if err := s.Validate(); err == nil {
 		t.Error("frames of one trajectory and observations of another are accepted")
+	}
+}
+
+func TestFramesAreStoredOnce(t *testing.T) {
+	dir := t.TempDir()
+	whole := film(4)
+	part := film(4)
+	for i := range part.Trajectories {
+		part.Trajectories[i] = part.Trajectories[i].Slice(1, 3) // with frames before the first
+	}
+	replay := film(4)
+	replay.Replay = &Recipe{Imports: []string{"films"}, Options: map[string]any{"length": 3.0},
+		Wrappers: []Wrapper{{Class: "films:Colour", Options: map[string]any{"hue": "red"}}}}
+	for name, want := range map[string]*Set{"whole": whole, "part": part, "replay": replay} {
+		path := filepath.Join(dir, name+".npz")
+		if err := want.Write(path); err != nil {
+			t.Fatal(err)
+		}
+		if name == "replay" {
+			for i := range want.Trajectories {
+				x := &want.Trajectories[i]
+				x.Digest, x.Frames = fmt.Sprintf("%x", sha256.Sum256(x.Frames.Pixels)), nil
+			}
+		}
+		for range 2 { // what was read is written as it was
+			got, err := Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", name, diff)
+			}
+			if err := got.Write(path); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	a, err := npz.Open(filepath.Join(dir, "whole.npz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	frames := whole.Transitions() + len(whole.Trajectories)
+	if shape, err := a.Shape(arrayFrames); err != nil || !slices.Equal(shape, []int{frames, 2, 3}) || a.Has(arrayBefore) {
+		t.Errorf("frames of the shape %v (error %v), want [%d 2 3]", shape, err, frames)
+	}
+}
+
+// TestFilesOfOtherFrames: what is wrong with the frames of a file is said under a name that can be asked for.
+func TestFilesOfOtherFrames(t *testing.T) {
+	pixels := func(n int, shape ...int) npz.Array {
+		return npz.Array{Shape: append([]int{n}, shape...), Type: npz.Uint8,
+			Bytes: [][]uint8{make([]uint8, n*max(1, shape[0])*max(1, shape[len(shape)-1]))}}
+	}
+	path := filepath.Join(t.TempDir(), "x.npz")
+	for want, frames := range map[string]npz.Array{
+		"want uint8":     npz.Floats(make([]float64, 60), 10, 2, 3),
+		"[10 3 2]":       pixels(10, 3, 2),
+		"end within":     pixels(9, 2, 3),
+		"1 frames are":   pixels(11, 2, 3),
+		"[40 3 84 84]":   {Shape: []int{40, 3, 84, 84}, Type: npz.Uint8, Bytes: [][]uint8{make([]uint8, 40*3*84*84)}},
+		"are left after": pixels(20, 2, 3),
+	} {
+		s := film(2) // of 4 and 6 frames
+		if err := s.Write(path); err != nil {
+			t.Fatal(err)
+		}
+		arrays := s.arrays()
+		arrays[arrayFrames] = frames
+		if err := npz.Write(path, arrays); err != nil {
+			t.Fatal(err)
+		}
+		d, err := readDescription(DescriptionPath(path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := npz.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := unpack(a, d); !errors.Is(err, ErrFrames) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v", want, err)
+		}
+		a.Close()
+	}
+}
+
+func TestDigestsAreWanted(t *testing.T) {
+	s := film(2)
+	s.Replay = &Recipe{}
+	for i := range s.Trajectories {
+		s.Trajectories[i].Frames = nil
+	}
+	if err := s.Validate(); err == nil || !strings.Contains(err.Error(), "digest") {
+		t.Errorf("neither frames nor a digest: error %v", err)
+	}
+	s.Trajectories[0].Digest, s.Trajectories[1].Digest = strings.Repeat("0f", 32), strings.Repeat("f0", 32)
+	if err := s.Validate(); err != nil {
+		t.Error(err)
+	}
+	s.Replay = nil
+	if err := s.Validate(); err == nil {
+		t.Error("digests are accepted where no replay can give the observations")
 	}
 }
