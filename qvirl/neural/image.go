@@ -194,8 +194,8 @@ func unscaled(m Image, scale *Scale, observations []float32, block int) (*tensor
 	for i, x := range observations {
 		padded[i] = uint8(x)
 		if float32(padded[i]) != x {
-			return nil, fmt.Errorf("neural: an observation's number %d is %g, want a pixel, a whole number from 0 to 255",
-				i%m.Size(), x)
+			return nil, fmt.Errorf("neural: an observation's number %d is %g, want a pixel, a whole number from 0 to "+
+				"255", i%m.Size(), x)
 		}
 	}
 	return tensors.FromFlatDataAndDimensions(padded, 1, block, m.Size()), nil

@@ -14,8 +14,8 @@ import (
 	"github.com/go-birl/birl/envs/demo"
 )
 
-// smallImage and smallEncoder have what NatureCNN has, in small: filters of an even size with a stride and more than one
-// block, first and later ones, and of an odd size; and borders that no filter reaches.
+// smallImage and smallEncoder have what NatureCNN has, in small: filters of an even size with a stride and more than
+// one block, first and later ones, and of an odd size; and borders that no filter reaches.
 var smallImage = Image{Frames: 2, Height: 25, Width: 24}
 
 func smallEncoder() Config {
@@ -24,7 +24,7 @@ func smallEncoder() Config {
 	return c
 }
 
-// pictures is a trajectory of n transitions between noise, in which a brighter left half or right half says the action.
+// pictures is a trajectory of n transitions between noise, in which the brighter half, left or right, says the action.
 func pictures(n int, m Image, random *rand.Rand) demo.Trajectory {
 	size := m.Height * m.Width
 	t := demo.Trajectory{Terminated: true, Frames: &demo.Frames{Size: size, Stack: m.Frames,
@@ -174,7 +174,8 @@ func TestImageEncoderIsThatOfPlainGo(t *testing.T) {
 			if largest == 0 {
 				t.Errorf("%q: the gradient in %s is zero", on, name)
 			}
-			for step := max(1, len(gradient)/20); len(gradient) > 0; gradient = gradient[min(step, len(gradient)):] {
+			step := max(1, len(gradient)/20)
+			for ; len(gradient) > 0; gradient = gradient[min(step, len(gradient)):] {
 				values, at := parameters[name], len(parameters[name])-len(gradient)
 				const h = 1e-6
 				old := values[at]
@@ -192,8 +193,8 @@ func TestImageEncoderIsThatOfPlainGo(t *testing.T) {
 	}
 }
 
-// TestRunsLearnFromImagesAsAlone: runs in one program learn what each learns alone, foresee held-out actions, and a model
-// of them predicts from numbers what it does from bytes.
+// TestRunsLearnFromImagesAsAlone: runs in one program learn what each learns alone, foresee held-out actions, and a
+// model of them predicts from numbers what it does from bytes.
 func TestRunsLearnFromImagesAsAlone(t *testing.T) {
 	c := smallEncoder()
 	c.Steps, c.ReportEvery, c.Batch, c.LearningRate = 60, 20, 8, 0.003
@@ -244,9 +245,11 @@ func TestImagesThatCannotBeAreRefused(t *testing.T) {
 			t.Image.Height--
 			t.Observation = t.Image.Size()
 		}, "frames of another shape"},
-		"another size":   {func(t *Task) { t.Observation++ }, "Task.Observation"},
-		"no images":      {func(t *Task) { t.Image = Image{} }, "frames of another shape"},
-		"a shorter file": {func(t *Task) { t.HeldOut[0].Frames.Pixels = t.HeldOut[0].Frames.Pixels[1:] }, "held-out trajectory 0"},
+		"another size": {func(t *Task) { t.Observation++ }, "Task.Observation"},
+		"no images":    {func(t *Task) { t.Image = Image{} }, "frames of another shape"},
+		"a shorter file": {func(t *Task) {
+			t.HeldOut[0].Frames.Pixels = t.HeldOut[0].Frames.Pixels[1:]
+		}, "held-out trajectory 0"},
 		"too small": {func(t *Task) {
 			*t = *imageTask(Image{2, 12, 12}, 1)
 		}, "too small"},

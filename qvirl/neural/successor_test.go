@@ -33,7 +33,8 @@ func TestSuccessorsOfTransitions(t *testing.T) {
 	if want := []float32{0.9, 0, 0.9}; !slices.Equal(d.Discount, want) {
 		t.Errorf("discounts %v, want %v", d.Discount, want)
 	}
-	if without := newData(trajectories, nil, Image{}, d.Scale, 3, 0.9); without.Successors != 0 || without.Weight != nil ||
+	if without := newData(trajectories, nil, d.Image, d.Scale, 3,
+		0.9); without.Successors != 0 || without.Weight != nil ||
 		!slices.Equal(without.Next, d.Next) {
 		t.Errorf("without further ones there are %d successors", without.Successors)
 	}

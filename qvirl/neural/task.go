@@ -127,7 +127,8 @@ func checkTrajectory(t *demo.Trajectory, observation int, image Image, actions i
 		return fmt.Errorf("%w: of observations that are pictures and others, want one kind", demo.ErrFrames)
 	}
 	if t.Frames != nil {
-		if err := t.Frames.Check(t.Len(), &demo.Description{ObservationShape: []int{image.Frames, image.Height, image.Width}}); err != nil {
+		shape := []int{image.Frames, image.Height, image.Width}
+		if err := t.Frames.Check(t.Len(), &demo.Description{ObservationShape: shape}); err != nil {
 			return err
 		}
 		observation = 0 // there are no others

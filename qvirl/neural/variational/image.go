@@ -151,8 +151,8 @@ func (m ImagePrior) actionKernel(actions int) [][]float32 {
 	return out
 }
 
-// correlation returns the prior correlations [runs, n, n] of the rewards of states [runs, n, frames·height·width], bytes,
-// and one-hot actions [runs, n, actions], given the lengthscales [runs, 3]. It has no gradient.
+// correlation returns the prior correlations [runs, n, n] of the rewards of states [runs, n, frames·height·width],
+// bytes, and one-hot actions [runs, n, actions], given the lengthscales [runs, 3]. It has no gradient.
 func (m ImagePrior) correlation(image neural.Image, states, actions, scales *Node) *Node {
 	m = m.orDefault()
 	runs, n := states.Shape().Dim(0), states.Shape().Dim(1)
@@ -174,24 +174,27 @@ func (m ImagePrior) correlation(image neural.Image, states, actions, scales *Nod
 	return Mul(sum, alike)
 }
 
-// patchKernel returns the mean over patches of exp(precision ‖p − p'‖²), and ‖x − x'‖², both [runs, n, n], for pictures x
-// [runs, n, frames, height, width] of whole numbers. A patch is four squares of the stride's size, and its squared
+// patchKernel returns the mean over patches of exp(precision ‖p − p'‖²), and ‖x − x'‖², both [runs, n, n], for pictures
+// x [runs, n, frames, height, width] of whole numbers. A patch is four squares of the stride's size, and its squared
 // distance the sum of theirs, which ‖p‖² + ‖p'‖² − 2pᵀp' gives without rounding: below 2²⁴ whole numbers are exact.
 // Pixels beyond a multiple of the stride are left out.
 func patchKernel(x, precision *Node) (patches, total *Node) {
 	dims := x.Shape().Dimensions
 	runs, n, frames, rows, columns := dims[0], dims[1], dims[2], dims[3]/patchStride, dims[4]/patchStride
-	x = Slice(x, AxisRange(), AxisRange(), AxisRange(), AxisRange(0, rows*patchStride), AxisRange(0, columns*patchStride))
+	x = Slice(x, AxisRange(), AxisRange(), AxisRange(), AxisRange(0, rows*patchStride),
+		AxisRange(0, columns*patchStride))
 	x = Reshape(x, runs, n, frames, rows, patchStride, columns, patchStride)
 	x = Reshape(TransposeAllAxes(x, 0, 3, 5, 1, 2, 4, 6), runs, rows*columns, n, frames*patchStride*patchStride)
 	square := ReduceSum(Square(x), -1) // [runs, cells, n]
-	distance2 := Sub(Add(ExpandAxes(square, 3), ExpandAxes(square, 2)), MulScalar(Einsum("rcnd,rcmd->rcnm", x, x), 2))
+	products := Einsum("rcnd,rcmd->rcnm", x, x)
+	distance2 := Sub(Add(ExpandAxes(square, 3), ExpandAxes(square, 2)), MulScalar(products, 2))
 	total = ReduceSum(distance2, 1)
 	distance2 = Reshape(distance2, runs, rows, columns, n, n)
 	var sum *Node
 	for i := range patchCells {
 		for j := range patchCells {
-			part := Slice(distance2, AxisRange(), AxisRange(i, rows-patchCells+1+i), AxisRange(j, columns-patchCells+1+j))
+			part := Slice(distance2, AxisRange(), AxisRange(i, rows-patchCells+1+i),
+				AxisRange(j, columns-patchCells+1+j))
 			if sum == nil {
 				sum = part
 			} else {
@@ -244,8 +247,8 @@ const (
 	scalePlaces = 10
 )
 
-// imageScales returns the lengthscales of patches, motion and pixels: the median distance between patches, or images, of
-// two random states of the demonstrations at one random place. Pairs that are equal do not count: of a picture that
+// imageScales returns the lengthscales of patches, motion and pixels: the median distance between patches, or images,
+// of two random states of the demonstrations at one random place. Pairs that are equal do not count: of a picture that
 // hardly changes they are most.
 func imageScales(d *neural.Data) []float32 {
 	random := rand.New(rand.NewPCG(streamImageScales, uint64(d.Len())))

@@ -19,8 +19,8 @@ import (
 	"github.com/go-birl/birl/qvirl/neural"
 )
 
-// realFrames are n frame stacks of random play with random actions, the lengthscales, and the kernel that NumPy makes of
-// them in double precision (testdata/images.py).
+// realFrames are n frame stacks of random play with random actions, the lengthscales, and the kernel that NumPy makes
+// of them in double precision (testdata/images.py).
 type realFrames struct {
 	states       []uint8   // [n, 4, 84, 84]
 	actions      []float32 // [n, |A|], one-hot
@@ -38,7 +38,8 @@ func newRealFrames(t testing.TB, environment string, n int, m ImagePrior) realFr
 	path := filepath.Join(t.TempDir(), "frames.npz")
 	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 	cmd := exec.Command(os.Getenv(command.PythonVariable), "testdata/images.py", environment, strconv.Itoa(n),
-		strconv.Itoa(compared), strconv.Itoa(m.Levels), number(m.Patches), number(m.Motion), number(m.Pyramid), number(m.Pixels), path)
+		strconv.Itoa(compared), strconv.Itoa(m.Levels), number(m.Patches), number(m.Motion), number(m.Pyramid),
+		number(m.Pixels), path)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

@@ -139,10 +139,12 @@ func (o Objective) Parameters(d *neural.Data) ([]neural.Parameter, error) {
 			return nil, err
 		}
 		if o.Inducing > 0 {
-			return nil, fmt.Errorf("variational: Inducing = %d, but there are no inducing points between images", o.Inducing)
+			return nil, fmt.Errorf("variational: Inducing = %d, but there are no inducing points between images",
+				o.Inducing)
 		}
 		scales := imageScales(d)
-		out = append(out, neural.Parameter{Name: paramImageScales, Dims: []int{len(scales)}, Value: scales, Fixed: true})
+		out = append(out, neural.Parameter{Name: paramImageScales, Dims: []int{len(scales)}, Value: scales,
+			Fixed: true})
 	} else {
 		scales := lengthscales(d)
 		logScales := make([]float32, len(scales))
