@@ -129,36 +129,46 @@ func Highway() Config {
 	return c
 }
 
-// Pong returns the config of the expert of ALE/Pong-v5. It sees the ball's place, the two paddles' heights, and how they
-// have moved in the last two steps. The pilot that it begins with follows the ball.
+// Pong returns the config of the expert of ALE/Pong-v5. It sees the ball's place, the two paddles' heights, how they have
+// moved in the last two steps, and how far the ball is above either paddle. The pilot that it begins with follows the
+// ball.
 func Pong() Config {
 	c := Default("ALE/Pong-v5")
-	c.Memory = &gym.Memory{Addresses: []int{49, 54, 51, 50}, Changes: 2} // ball's x and y, own paddle, the other one
+	c.Memory = &gym.Memory{Addresses: []int{49, 54, 51, 50}, Changes: 2, // ball's x and y, own paddle, the other one
+		Pairs: [][2]int{{54, 51}, {54, 50}}}
 	c.Pilot, c.PilotEpisodes = "__main__:pong_pilot", 16
 	c.Steps, c.SegmentSteps = 500_000, 25_000
-	c.EpsilonStart, c.EpsilonEnd, c.EpsilonSteps = 0.1, 0.01, 50_000
-	c.Environments, c.Undisturbed, c.Replay, c.CurveEpisodes = 8, 2, 300_000, 8
-	c.Beta, c.Double, c.ReturnSteps = 300, true, 5
-	c.Batch, c.Quantiles = 64, 16
+	c.atari()
+	c.Beta = 300
 	return c
 }
 
 // SpaceInvaders returns the config of the expert of ALE/SpaceInvaders-v5. It sees the whole memory but for two counters,
-// with the last changes, and the invaders' rows bit by bit. It learns to score often and to lose no life.
+// with the last changes, the way from the player to the two bombs, its own shot and the invaders, and the invaders' rows
+// bit by bit. It learns to score often and to lose no life. The pilot that it begins with fires and dodges bombs.
 func SpaceInvaders() Config {
 	c := Default("ALE/SpaceInvaders-v5")
-	c.Memory = &gym.Memory{Changes: 1, Bits: []int{18, 19, 20, 21, 22, 23}}
+	c.Memory = &gym.Memory{Changes: 1, Pairs: [][2]int{{83, 28}, {84, 28}, {87, 28}, {26, 28}},
+		Bits: []int{18, 19, 20, 21, 22, 23}}
 	for a := range 128 {
 		if a != 90 && a != 106 {
 			c.Memory.Addresses = append(c.Memory.Addresses, a)
 		}
 	}
 	lives := slices.Index(c.Memory.Addresses, 73)
-	c.Lives, c.ClipRewards, c.ReturnSteps = &lives, true, 3
-	c.Steps, c.SegmentSteps, c.EpsilonSteps = 2_000_000, 100_000, 100_000
-	c.Beta, c.Double, c.CurveEpisodes = 20, true, 8
-	c.Batch, c.Hidden, c.Quantiles, c.LearningRate = 64, []int{256, 128}, 16, 3e-4
+	c.Lives, c.ClipRewards = &lives, true
+	c.Pilot, c.PilotEpisodes = "__main__:invaders_pilot", 60
+	c.Steps, c.SegmentSteps = 600_000, 50_000
+	c.atari()
+	c.Beta, c.GradientSteps, c.Hidden, c.LearningRate = 30, 2, []int{256, 128}, 3e-4
 	return c
+}
+
+// atari sets what the two games have in common.
+func (c *Config) atari() {
+	c.Environments, c.Undisturbed, c.Replay, c.CurveEpisodes = 8, 2, 200_000, 8
+	c.EpsilonStart, c.EpsilonEnd, c.EpsilonSteps = 0.1, 0.01, 50_000
+	c.Double, c.ReturnSteps, c.Batch, c.Quantiles = true, 5, 64, 16
 }
 
 // Validate reports the first field that is out of range.

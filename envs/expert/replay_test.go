@@ -163,3 +163,27 @@ func TestReturnsOfSeveralSteps(t *testing.T) {
 		}
 	}
 }
+
+// TestRewardsOfTransitions: signs alone count where the config says so, and a life lost ends the return.
+func TestRewardsOfTransitions(t *testing.T) {
+	lives := 1
+	for _, c := range []struct {
+		config            Config
+		reward            float64
+		before, after     float32
+		terminated        bool
+		want, wantedAfter float64
+	}{
+		{Config{RewardScale: 2, Discount: 0.9}, -30, 3, 2, false, -60, 0.9},
+		{Config{RewardScale: 2, Discount: 0.9}, 5, 3, 3, true, 10, 0},
+		{Config{RewardScale: 2, Discount: 0.9, ClipRewards: true}, -30, 3, 3, false, -2, 0.9},
+		{Config{RewardScale: 1, Discount: 0.9, ClipRewards: true, Lives: &lives}, 200, 3, 2, false, 1, 0},
+		{Config{RewardScale: 1, Discount: 0.9, ClipRewards: true, Lives: &lives}, 0, 0, 3, false, 0, 0.9},
+	} {
+		r := trainer{config: c.config}
+		got := r.transition([]float32{9, c.before}, []float32{1, c.after}, 0, c.reward, c.terminated)
+		if got.reward != c.want || got.discount != c.wantedAfter {
+			t.Errorf("%+v: reward %g, discount %g", c, got.reward, got.discount)
+		}
+	}
+}

@@ -66,7 +66,8 @@ func (e *episode) see(observation Array, stack int) error {
 		return nil
 	}
 	if t.Frames == nil {
-		t.Frames = &demo.Frames{Size: len(observation.Bytes) / stack, Stack: stack}
+		size := len(observation.Bytes) / stack
+		t.Frames = &demo.Frames{Size: size, Stack: stack, Pixels: make([]uint8, 0, (len(e.script)+1)*size)}
 	}
 	t.Frames.Pixels = append(t.Frames.Pixels, observation.Bytes[len(observation.Bytes)-t.Frames.Size:]...)
 	return nil

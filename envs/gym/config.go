@@ -69,12 +69,14 @@ func Atari(id string) Config {
 }
 
 // AtariMemory returns the config of the same games as [Atari], step for step, which shows bytes of the console's memory
-// in place of the screen. Observations are float32 [(1+m.Changes)·len(m.Addresses) + 8·len(m.Bits)].
+// in place of the screen. Observations are float32 [n], n = (1+m.Changes)·len(m.Addresses) + len(m.Pairs) +
+// 8·len(m.Bits).
 func AtariMemory(id string, m Memory) Config {
 	c := atari(id)
 	c.Options["obs_type"] = "ram" // no picture is drawn
 	c.Wrappers = []Wrapper{{Class: "__main__:atari_memory", Options: map[string]any{
-		"addresses": append([]int{}, m.Addresses...), "changes": m.Changes, "bits": append([]int{}, m.Bits...)}}}
+		"addresses": append([]int{}, m.Addresses...), "changes": m.Changes,
+		"pairs": append([][2]int{}, m.Pairs...), "bits": append([]int{}, m.Bits...)}}}
 	return c
 }
 
@@ -84,6 +86,8 @@ type Memory struct {
 	// in units of 16 and at most 1.
 	Addresses []int `json:"addresses"`
 	Changes   int   `json:"changes"`
+	// Pairs are addresses of two bytes of which the difference is seen, in units of 16 and at most 1.
+	Pairs [][2]int `json:"pairs,omitempty"`
 	// Bits are addresses of bytes of which each bit is seen by itself, after all that.
 	Bits []int `json:"bits,omitempty"`
 }

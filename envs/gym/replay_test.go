@@ -63,6 +63,11 @@ func TestReplay(t *testing.T) {
 			if diff := cmp.Diff(want.Trajectories, got.Trajectories); diff != "" {
 				t.Fatalf("the replay differs (-want +got):\n%.2000s", diff)
 			}
+			for _, x := range got.Trajectories {
+				if f := x.Frames; f != nil && cap(f.Pixels) != (x.Len()+1)*84*84 {
+					t.Errorf("%d frames take %d bytes", x.Len()+1, cap(f.Pixels))
+				}
+			}
 			got.Replay = nil
 			if err := got.Write(plain); err != nil {
 				t.Fatal(err)
@@ -82,12 +87,12 @@ func TestReplay(t *testing.T) {
 func TestMemoryIsOfTheSameEpisodes(t *testing.T) {
 	for id, m := range map[string]Memory{
 		"ALE/Pong-v5":          {Addresses: []int{49, 54, 51, 50}, Changes: 2},
-		"ALE/SpaceInvaders-v5": {Addresses: []int{28, 73}, Changes: 1, Bits: []int{18}},
+		"ALE/SpaceInvaders-v5": {Addresses: []int{28, 73}, Changes: 1, Pairs: [][2]int{{73, 28}}, Bits: []int{18}},
 	} {
 		seen := recorded(t, AtariMemory(id, m), 2, 0)
 		first := seen.Trajectories[0].Observation(0)
 		n := len(m.Addresses)
-		if len(first) != n*(1+m.Changes)+8*len(m.Bits) {
+		if len(first) != n*(1+m.Changes)+len(m.Pairs)+8*len(m.Bits) {
 			t.Fatalf("%s: observations of %d numbers", id, len(first))
 		}
 		if slices.ContainsFunc(first[n:n*(1+m.Changes)], func(x float32) bool { return x != 0 }) {

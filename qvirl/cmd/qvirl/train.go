@@ -161,7 +161,7 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	if err != nil {
 		return err
 	}
-	task, used, err := o.task()
+	task, used, err := o.task(cmd.Context())
 	if err != nil {
 		return err
 	}
@@ -263,8 +263,8 @@ func claim(out, checkpoint string, force bool) (release func(), err error) {
 const checkpointDir = "checkpoint"
 
 // task reads the demonstrations and makes the task, which has one run.
-func (o *trainOptions) task() (*neural.Task, *usedEpisodes, error) {
-	set, err := demo.Open(o.demos)
+func (o *trainOptions) task(ctx context.Context) (*neural.Task, *usedEpisodes, error) {
+	set, err := gym.OpenDemos(ctx, o.demos, gym.ReplayOptions{})
 	if err != nil {
 		return nil, nil, err
 	}

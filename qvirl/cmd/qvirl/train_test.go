@@ -242,7 +242,7 @@ func TestSeedsTakeTheirTurnsInTheFile(t *testing.T) {
 	}{{0, 3, "", []int{0, 1, 2}}, {2, 3, "", []int{6, 7, 8}}, {3, 3, "", []int{9, 0, 1}}, {1, 2, "4:8", []int{6, 7}},
 		{7, 2, "4:8", []int{6, 7}}} {
 		o := trainOptions{demos: "demos.npz", beta: 1, discount: 0.9, trajectories: c.n, seed: c.seed, episodes: c.from}
-		_, used, err := o.task()
+		_, used, err := o.task(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
