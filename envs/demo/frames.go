@@ -37,7 +37,8 @@ func (f *Frames) slice(from, to int) *Frames {
 	}
 	begin := max(0, f.First+from-f.Stack+1)
 	end := (f.First + to + 1) * f.Size
-	return &Frames{Pixels: f.Pixels[begin*f.Size : end : end], Size: f.Size, Stack: f.Stack, First: f.First + from - begin}
+	return &Frames{Pixels: f.Pixels[begin*f.Size : end : end], Size: f.Size, Stack: f.Stack,
+		First: f.First + from - begin}
 }
 
 // Check checks that the frames are those of n transitions with observations as described.
@@ -45,11 +46,11 @@ func (f *Frames) Check(n int, d *Description) error {
 	shape := d.ObservationShape
 	switch {
 	case len(shape) < 2 || f.Stack != shape[0] || f.Size*f.Stack != d.ObservationSize():
-		return fmt.Errorf("%w: they are %d numbers each in stacks of %d, the observations' shape is %v, which wants the "+
-			"stack first", ErrFrames, f.Size, f.Stack, shape)
+		return fmt.Errorf("%w: they are %d numbers each in stacks of %d, the observations' shape is %v, which wants "+
+			"the stack first", ErrFrames, f.Size, f.Stack, shape)
 	case f.First < 0 || len(f.Pixels) != (f.First+n+1)*f.Size:
-		return fmt.Errorf("%w: %d actions after frame %d want %d frames of %d numbers, there are %d numbers", ErrFrames, n,
-			f.First, f.First+n+1, f.Size, len(f.Pixels))
+		return fmt.Errorf("%w: %d actions after frame %d want %d frames of %d numbers, there are %d numbers", ErrFrames,
+			n, f.First, f.First+n+1, f.Size, len(f.Pixels))
 	}
 	return nil
 }

@@ -139,7 +139,8 @@ func TestFramesAreStoredOnce(t *testing.T) {
 	}
 	defer a.Close()
 	frames := whole.Transitions() + len(whole.Trajectories)
-	if shape, err := a.Shape(arrayFrames); err != nil || !slices.Equal(shape, []int{frames, 2, 3}) || a.Has(arrayBefore) {
+	shape, err := a.Shape(arrayFrames)
+	if err != nil || !slices.Equal(shape, []int{frames, 2, 3}) || a.Has(arrayBefore) {
 		t.Errorf("frames of the shape %v (error %v), want [%d 2 3]", shape, err, frames)
 	}
 }

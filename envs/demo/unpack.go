@@ -234,8 +234,8 @@ func (s source) frames(set *Set) error {
 		return fmt.Errorf("demo: %w: %w", ErrFrames, err)
 	}
 	if len(set.ObservationShape) < 2 || len(shape) == 0 || !slices.Equal(shape[1:], set.FrameShape()) {
-		return fmt.Errorf("demo: %s: array %q: %w: its shape is %v, the description gives observations, which are stacks "+
-			"of frames, %v", s.archive.Path(), arrayFrames, ErrFrames, shape, set.ObservationShape)
+		return fmt.Errorf("demo: %s: array %q: %w: its shape is %v, the description gives observations, which are "+
+			"stacks of frames, %v", s.archive.Path(), arrayFrames, ErrFrames, shape, set.ObservationShape)
 	}
 	before, err := optional(s, arrayBefore, func() ([]int, error) {
 		return s.integers(arrayBefore, len(set.Trajectories), 0, maxNumbers)

@@ -129,9 +129,9 @@ func Highway() Config {
 	return c
 }
 
-// Pong returns the config of the expert of ALE/Pong-v5. It sees the ball's place, the two paddles' heights, how they have
-// moved in the last two steps, and how far the ball is above either paddle. The pilot that it begins with follows the
-// ball.
+// Pong returns the config of the expert of ALE/Pong-v5. It sees the ball's place, the two paddles' heights, how they
+// have moved in the last two steps, and how far the ball is above either paddle. The pilot that it begins with follows
+// the ball.
 func Pong() Config {
 	c := Default("ALE/Pong-v5")
 	c.Memory = &gym.Memory{Addresses: []int{49, 54, 51, 50}, Changes: 2, // ball's x and y, own paddle, the other one
@@ -143,9 +143,10 @@ func Pong() Config {
 	return c
 }
 
-// SpaceInvaders returns the config of the expert of ALE/SpaceInvaders-v5. It sees the whole memory but for two counters,
-// with the last changes, the way from the player to the two bombs, its own shot and the invaders, and the invaders' rows
-// bit by bit. It learns to score often and to lose no life. The pilot that it begins with fires and dodges bombs.
+// SpaceInvaders returns the config of the expert of ALE/SpaceInvaders-v5. It sees the whole memory but for two
+// counters, with the last changes, the way from the player to the two bombs, its own shot and the invaders, and the
+// invaders' rows bit by bit. It learns to score often and to lose no life. The pilot that it begins with fires and
+// dodges bombs.
 func SpaceInvaders() Config {
 	c := Default("ALE/SpaceInvaders-v5")
 	c.Memory = &gym.Memory{Changes: 1, Pairs: [][2]int{{83, 28}, {84, 28}, {87, 28}, {26, 28}},

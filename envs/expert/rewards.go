@@ -130,8 +130,8 @@ func (t *trainer) recall(into *replay, trajectories []demo.Trajectory) error {
 		}
 		var w window
 		for k, a := range j.Actions {
-			w.push(t.transition(j.Observation(k), j.Observation(k+1), a, returns[k], terminated[k]), t.config.ReturnSteps,
-				k == n-1, into)
+			w.push(t.transition(j.Observation(k), j.Observation(k+1), a, returns[k], terminated[k]),
+				t.config.ReturnSteps, k == n-1, into)
 		}
 	}
 	return nil

@@ -74,9 +74,9 @@ func (e *episode) see(observation Array, stack int) error {
 }
 
 // Collect lets the policy act until the episodes have ended, and returns them in the order of their seeds. Observations
-// that Gymnasium's FrameStackObservation makes of bytes come out as frames, each once. The pool has to be opened with autoreset Disabled. With an error comes what was collected until then, in which episodes may be
-// missing or have neither end. After a restart the pool stays closed, and the processes in its place end with the
-// collection.
+// that Gymnasium's FrameStackObservation makes of bytes come out as frames, each once. The pool has to be opened with
+// autoreset Disabled. With an error comes what was collected until then, in which episodes may be missing or have
+// neither end. After a restart the pool stays closed, and the processes in its place end with the collection.
 func Collect(ctx context.Context, p *Pool, policy Policy, o CollectOptions) (_ []demo.Trajectory, err error) {
 	switch {
 	case p.config.Autoreset != Disabled:

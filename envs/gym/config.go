@@ -58,7 +58,8 @@ type Wrapper = demo.Wrapper
 // Atari returns the config of an Atari game in the usual preprocessing, by Gymnasium's own wrappers: up to 30 steps of
 // nothing at an episode's beginning, every fourth frame, as the maximum of the last two, grey, 84×84, not scaled, in
 // stacks of 4. No action is repeated at random, and the actions are those that the game knows. Observations are uint8
-// [4, 84, 84], and rewards are the game's own, so that a return is a score. An episode follows from its seed and actions.
+// [4, 84, 84], and rewards are the game's own, so that a return is a score. An episode follows from its seed and
+// actions.
 func Atari(id string) Config {
 	c := atari(id)
 	c.Wrappers = []Wrapper{
@@ -82,8 +83,8 @@ func AtariMemory(id string, m Memory) Config {
 
 // Memory says what is seen of an Atari console's memory of 128 bytes.
 type Memory struct {
-	// Addresses are 0 to 127. Each byte there is seen over 255, then the changes that it made in the last Changes steps,
-	// in units of 16 and at most 1.
+	// Addresses are 0 to 127. Each byte there is seen over 255, then the changes that it made in the last Changes
+	// steps, in units of 16 and at most 1.
 	Addresses []int `json:"addresses"`
 	Changes   int   `json:"changes"`
 	// Pairs are addresses of two bytes of which the difference is seen, in units of 16 and at most 1.

@@ -48,8 +48,8 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// ErrROM is in the chain of errors about the file of an Atari game that is not there, or is not the one that the emulator
-// knows.
+// ErrROM is in the chain of errors about the file of an Atari game that is not there, or is not the one that the
+// emulator knows.
 var ErrROM = errors.New("the game's ROM is missing")
 
 // Unwrap returns the cause.

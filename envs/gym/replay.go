@@ -32,8 +32,8 @@ type ReplayError struct {
 
 // Error implements the error interface.
 func (e *ReplayError) Error() string {
-	cause := "these versions are the same: the environment does not follow from its seed and actions alone, or the file " +
-		"was changed"
+	cause := "these versions are the same: the environment does not follow from its seed and actions alone, or the " +
+		"file was changed"
 	if !maps.Equal(e.Recorded, e.Here) {
 		cause = "install the versions that it was recorded with"
 	}
@@ -57,8 +57,8 @@ func versionText(versions map[string]string) string {
 // observations are not those that were recorded.
 func Replay(ctx context.Context, set *demo.Set, o ReplayOptions) (*demo.Set, error) {
 	if set.Replay == nil {
-		return nil, fmt.Errorf("gym: the demonstrations of %s do not say how to make their environment, which a replay "+
-			"wants", set.Environment)
+		return nil, fmt.Errorf("gym: the demonstrations of %s do not say how to make their environment, which a "+
+			"replay wants", set.Environment)
 	}
 	out := *set
 	var err error
@@ -112,8 +112,8 @@ func (c Config) Recipe() *demo.Recipe {
 	return &demo.Recipe{Imports: c.Imports, Options: c.Options, Wrappers: c.Wrappers}
 }
 
-// replay plays the trajectories of a set again, and lets done take from each, as soon as it has ended, what is not to be
-// kept.
+// replay plays the trajectories of a set again, and lets done take from each, as soon as it has ended, what is not to
+// be kept.
 func replay(ctx context.Context, set *demo.Set, o ReplayOptions, done func(i int, t *demo.Trajectory)) (
 	[]demo.Trajectory, Spec, error) {
 	if err := checkScripts(set); err != nil {
@@ -129,8 +129,8 @@ func replay(ctx context.Context, set *demo.Set, o ReplayOptions, done func(i int
 	defer p.Close()
 	if p.spec.Actions != set.Actions || set.ObservationShape != nil &&
 		!slices.Equal(p.spec.Shape, set.ObservationShape) {
-		return nil, Spec{}, fmt.Errorf("gym: %s: %w: the environment has observations %v and %d actions, the set %v and %d",
-			set.Environment, demo.ErrFrames, p.spec.Shape, p.spec.Actions, set.ObservationShape, set.Actions)
+		return nil, Spec{}, fmt.Errorf("gym: %s: %w: the environment has observations %v and %d actions, the set %v "+
+			"and %d", set.Environment, demo.ErrFrames, p.spec.Shape, p.spec.Actions, set.ObservationShape, set.Actions)
 	}
 	c := newCollector(p, CollectOptions{Episodes: len(set.Trajectories), Progress: o.Progress})
 	c.scripts = set.Trajectories
@@ -162,8 +162,8 @@ func checkScripts(set *demo.Set) error {
 	for i := range set.Trajectories {
 		t := &set.Trajectories[i]
 		if t.Seed < 0 || t.Len() == 0 {
-			return fmt.Errorf("gym: trajectory %d has the seed %d and %d actions; a replay wants a seed and an action", i,
-				t.Seed, t.Len())
+			return fmt.Errorf("gym: trajectory %d has the seed %d and %d actions; a replay wants a seed and an action",
+				i, t.Seed, t.Len())
 		}
 		if at := slices.IndexFunc(t.Actions, func(a int) bool { return a < 0 || a >= set.Actions }); at >= 0 {
 			return fmt.Errorf("gym: trajectory %d: action[%d] is %d, want 0 to %d", i, at, t.Actions[at], set.Actions-1)

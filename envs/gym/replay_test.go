@@ -53,7 +53,8 @@ func TestReplay(t *testing.T) {
 				t.Errorf("the file has %d bytes, want at most %d", n, c.most)
 			}
 			told := 0
-			got, err := OpenDemos(t.Context(), path, ReplayOptions{EnvsPerWorker: 2, Progress: func(n int) { told = n }})
+			got, err := OpenDemos(t.Context(), path, ReplayOptions{EnvsPerWorker: 2,
+				Progress: func(n int) { told = n }})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -160,7 +161,8 @@ func TestReplaysThatDiffer(t *testing.T) {
 			}
 		}
 		bad.Versions = maps.Clone(failed.Here)
-		if _, err := Replay(t.Context(), &bad, ReplayOptions{}); err == nil || !strings.Contains(err.Error(), "the same") {
+		_, err = Replay(t.Context(), &bad, ReplayOptions{})
+		if err == nil || !strings.Contains(err.Error(), "the same") {
 			t.Errorf("%s: of the same version: error %v", want, err)
 		}
 	}

@@ -240,8 +240,8 @@ func (w *worker) receive(ctx context.Context, want byte, limit time.Duration) ([
 			t.Missing, w.cmd.Path, mend)
 	}
 	if t.ROM != "" {
-		return nil, fmt.Errorf("%w: %s; the wheel of ale-py brings the games, and `%s` installs it (ALE_ROMS_DIR, where it "+
-			"is set, names another folder)", ErrROM, t.ROM, mend)
+		return nil, fmt.Errorf("%w: %s; the wheel of ale-py brings the games, and `%s` installs it (ALE_ROMS_DIR, "+
+			"where it is set, names another folder)", ErrROM, t.ROM, mend)
 	}
 	if t.Refused {
 		return nil, refusal{t.Message}
