@@ -230,7 +230,7 @@ func (t *Trajectory) validate(d *Description) error {
 	size := d.ObservationSize()
 	switch {
 	case t.Frames != nil:
-		if err := t.Frames.validate(n, d); err != nil {
+		if err := t.Frames.Check(n, d); err != nil {
 			return err
 		}
 		size = 0 // there are no other observations

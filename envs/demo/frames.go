@@ -41,8 +41,8 @@ func (f *Frames) slice(from, to int) *Frames {
 		First: f.First + from - begin}
 }
 
-// validate checks that the frames are those of n transitions with observations as described.
-func (f *Frames) validate(n int, d *Description) error {
+// Check checks that the frames are those of n transitions with observations as described.
+func (f *Frames) Check(n int, d *Description) error {
 	shape := d.ObservationShape
 	switch {
 	case len(shape) < 2 || f.Stack != shape[0] || f.Size*f.Stack != d.ObservationSize():

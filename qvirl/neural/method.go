@@ -39,6 +39,7 @@ type Model interface {
 type Spec struct {
 	Environment string  `json:"environment,omitempty"`
 	Observation int     `json:"observation"` // how many numbers an observation has
+	Image       Image   `json:"image,omitzero"`
 	Actions     int     `json:"actions"`
 	Discount    float64 `json:"discount"`
 	Beta        float64 `json:"beta"`

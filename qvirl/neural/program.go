@@ -30,6 +30,7 @@ type shape struct {
 	beta, discount float64
 	aux, noise     bool
 	successors     bool // further ones
+	image          Image
 }
 
 // program are the compiled graphs of a learner for one shape.
@@ -59,6 +60,9 @@ func (p *program) weights(trained, fixed *graph.Node) (*Weights, []*graph.Node) 
 
 // unroll returns the most steps that one execution takes.
 func (p *program) unroll() int {
+	if p.shape.image != (Image{}) {
+		return 1 // a step of images takes long, and so does its compilation
+	}
 	if o, ok := p.objective.(Unrolled); ok {
 		return o.Unroll()
 	}

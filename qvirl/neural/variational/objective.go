@@ -46,6 +46,9 @@ type Objective struct {
 	// lengthscales.
 	PriorMean float64 `json:"prior_mean"`
 	PriorStd  float64 `json:"prior_std"`
+	// Image is the prior's kernel where observations are images, of which nothing is learnt; zeros for PongPrior(nil).
+	// The paper's PriorMean and PriorStd are 0 and 0.5 there. There can be no inducing points.
+	Image ImagePrior `json:"image,omitzero"`
 	// ValueStd is the standard deviation of the optimal values that training starts from, in relation to PriorStd.
 	ValueStd float64 `json:"value_std"`
 	// Likelihood is how training computes the log-likelihood; the paper's is ClosedForm.
@@ -96,7 +99,7 @@ func (o Objective) Validate() error {
 	case !positive(o.Nugget):
 		return fmt.Errorf("variational: Nugget = %g, want a finite positive number", o.Nugget)
 	}
-	return nil
+	return o.Image.validate()
 }
 
 // New returns continuous QVIRL with the given training and objective.
@@ -126,17 +129,32 @@ func (o Objective) Networks() []neural.Network {
 
 // Parameters returns the prior's, and the number of demonstrated transitions.
 func (o Objective) Parameters(d *neural.Data) ([]neural.Parameter, error) {
-	scales := lengthscales(d)
-	logScales := make([]float32, len(scales))
-	for i, l := range scales {
-		logScales[i] = float32(math.Log(l))
-	}
+	images := d.Image != (neural.Image{})
 	out := []neural.Parameter{
-		{Name: paramPriorMean, Value: []float32{float32(o.PriorMean)}, NoDecay: true},
-		{Name: paramPriorLogStd, Value: []float32{float32(math.Log(o.PriorStd))}, NoDecay: true},
-		{Name: paramLengthscales, Dims: []int{len(scales)}, Value: logScales, NoDecay: true},
-		{Name: paramTransitions, Value: []float32{float32(d.Len())}, Fixed: true},
+		{Name: paramPriorMean, Value: []float32{float32(o.PriorMean)}, Fixed: images, NoDecay: true},
+		{Name: paramPriorLogStd, Value: []float32{float32(math.Log(o.PriorStd))}, Fixed: images, NoDecay: true},
 	}
+	if images {
+		if err := o.Image.check(d.Image, d.Actions); err != nil {
+			return nil, err
+		}
+		if o.Inducing > 0 {
+			return nil, fmt.Errorf("variational: Inducing = %d, but there are no inducing points between images",
+				o.Inducing)
+		}
+		scales := imageScales(d)
+		out = append(out, neural.Parameter{Name: paramImageScales, Dims: []int{len(scales)}, Value: scales,
+			Fixed: true})
+	} else {
+		scales := lengthscales(d)
+		logScales := make([]float32, len(scales))
+		for i, l := range scales {
+			logScales[i] = float32(math.Log(l))
+		}
+		out = append(out, neural.Parameter{Name: paramLengthscales, Dims: []int{len(scales)}, Value: logScales,
+			NoDecay: true})
+	}
+	out = append(out, neural.Parameter{Name: paramTransitions, Value: []float32{float32(d.Len())}, Fixed: true})
 	if o.Marginals == SinhArcsinh {
 		out = append(out, neural.Parameter{Name: paramSkew, Value: []float32{0}, NoDecay: true},
 			neural.Parameter{Name: paramLogTail, Value: []float32{0}, NoDecay: true})
@@ -192,7 +210,7 @@ func (o Objective) Loss(w *neural.Weights, b *neural.Batch) neural.Loss {
 		demonstrated = SliceAxis(out, 1, AxisRange(n+states[1].Shape().Dim(1)))
 	}
 
-	p, q := newPrior(w), o.warp(w)
+	p, q := o.newPrior(w), o.warp(w)
 	kl, klSurrogate := o.divergence(newReward(o.Maximum, now, next, &at, q), p, &at)
 	weight := Div(ConstAs(kl, o.KLWeight*float64(expert)), w.Parameter(paramTransitions)) // λ/|B_all|
 	kl, klSurrogate = Mul(kl, weight), Mul(klSurrogate, weight)

@@ -233,7 +233,10 @@ func (p *Posterior) points(observations []float32) ([]point, error) {
 		return nil, fmt.Errorf("variational: %d numbers are no observations of %d numbers each", len(observations),
 			size)
 	}
-	states := tensors.FromFlatDataAndDimensions(p.model.Scale().Apply(observations), 1, len(observations)/size, size)
+	states, err := p.model.States(observations)
+	if err != nil {
+		return nil, err
+	}
 	out, err := p.model.Evaluate(func(w *neural.Weights, in []*Node) []*Node {
 		return []*Node{w.Network(network, in[0])}
 	}, states)
