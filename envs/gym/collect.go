@@ -260,17 +260,10 @@ func (c *collector) act(policy Policy) ([]int, error) {
 	}
 	obs.Shape = append([]int{len(envs)}, spec.Shape...)
 	chosen, err := policy(obs, random)
-	if err != nil {
-		return nil, fmt.Errorf("gym: the policy: %w", err)
-	}
-	if len(chosen) != len(envs) {
-		return nil, fmt.Errorf("gym: the policy chose %d actions for %d observations", len(chosen), len(envs))
+	if err = c.pool.checkChosen(chosen, len(envs), err); err != nil {
+		return nil, err
 	}
 	for k, i := range envs {
-		if chosen[k] < 0 || chosen[k] >= spec.Actions {
-			return nil, fmt.Errorf("gym: the policy chose the action %d at index %d, want 0 to %d", chosen[k], k,
-				spec.Actions-1)
-		}
 		actions[i] = chosen[k]
 	}
 	return actions, nil

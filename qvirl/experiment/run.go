@@ -254,6 +254,10 @@ func (r *runner) adoptable(u *UnitRecord) bool {
 
 // units computes what is to be computed.
 func (r *runner) units(ctx context.Context) error {
+	unfinished := filepath.Join(r.options.Out, UnfinishedDir)
+	if r.plan.Unfinished != nil {
+		r.plan.Unfinished(unfinished)
+	}
 	for _, i := range r.todo {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -277,6 +281,9 @@ func (r *runner) units(ctx context.Context) error {
 			result.Rows[j].Experiment = r.plan.Experiment
 		}
 		if err := r.store.put(record, result.Rows); err != nil {
+			return fmt.Errorf("unit %s: %w", unit.Name, err)
+		}
+		if err := os.RemoveAll(filepath.Join(unfinished, unit.Name)); err != nil {
 			return fmt.Errorf("unit %s: %w", unit.Name, err)
 		}
 		r.mutex.Lock()
@@ -334,6 +341,9 @@ func removeResults(dir string) error {
 				"results: %w; "+
 				"use another folder, or move it", dir, err)
 		}
+	}
+	if err := os.RemoveAll(filepath.Join(dir, UnfinishedDir)); err != nil {
+		return fmt.Errorf("experiment: cannot overwrite: %w", err)
 	}
 	for _, path := range append(paths, filepath.Join(dir, UnitsDir)) {
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {

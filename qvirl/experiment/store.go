@@ -20,8 +20,10 @@ import (
 // The files of a folder with results.
 const (
 	UnitsDir = "units"
-	RowsFile = "rows.csv"
-	RunFile  = "run.json"
+	// UnfinishedDir is the folder of units that are under way (see Plan.Unfinished).
+	UnfinishedDir = ".unfinished"
+	RowsFile      = "rows.csv"
+	RunFile       = "run.json"
 )
 
 // UnitRecord is the record of a finished unit, kept beside its rows.

@@ -99,6 +99,25 @@ func (f *Fitted) States(observations []float32) (*tensors.Tensor, error) {
 
 // Predict returns the model's opinion on n observations, in the environment's units [n, observation].
 func (f *Fitted) Predict(observations []float32) (*Prediction, error) {
+	if len(observations) == 0 {
+		return &Prediction{}, nil
+	}
+	figures, err := f.answers("a prediction", observations, func(p *program) *graph.Exec { return p.predict })
+	if err != nil {
+		return nil, err
+	}
+	return &Prediction{Own: figures[0], LogProbs: f.calibration.apply(figures[0]), Values: figures[1]}, nil
+}
+
+// Outputs returns what each of the objective's networks, in their order, gives for n observations, in the environment's
+// units [n, observation]: [n, actions, Network.Outputs].
+func (f *Fitted) Outputs(observations []float32) ([][]float32, error) {
+	return f.answers("the networks' outputs", observations, func(p *program) *graph.Exec { return p.outputs })
+}
+
+// answers runs one of the program's executors on observations, block by block, and returns each of its outputs, of
+// which the states are the first axis, flat.
+func (f *Fitted) answers(what string, observations []float32, choose func(*program) *graph.Exec) ([][]float32, error) {
 	size := f.spec.Observation
 	if len(observations)%size != 0 {
 		return nil, fmt.Errorf("neural: %d numbers are no observations of %d numbers each", len(observations), size)
@@ -112,7 +131,7 @@ func (f *Fitted) Predict(observations []float32) (*Prediction, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Prediction{}
+	var out [][]float32
 	blocks := blocks(f.spec.Image)
 	for len(observations) > 0 {
 		block := blocks[len(blocks)-1]
@@ -128,31 +147,35 @@ func (f *Fitted) Predict(observations []float32) (*Prediction, error) {
 			return nil, err
 		}
 		observations = observations[n*size:]
-		err = p.opinion(out, trained, fixed, states, n*f.spec.Actions)
+		out, err = answer(out, what, choose(p), trained, fixed, states, n)
 		states.MustFinalizeAll()
 		if err != nil {
 			return nil, err
 		}
 	}
-	out.LogProbs = f.calibration.apply(out.Own)
 	return out, nil
 }
 
-// opinion appends the first count numbers of the program's answers on a block of states [runs, n, observation].
-func (p *program) opinion(out *Prediction, trained, fixed, states *tensors.Tensor, count int) error {
-	figures, err := call("a prediction", p.predict, trained, fixed, states)
+// answer appends to each output of an executor what it gives for the first n of a block of states [runs, …,
+// observation]: all of them, or those of one run.
+func answer(out [][]float32, what string, exec *graph.Exec, trained, fixed, states *tensors.Tensor, n int) ([][]float32,
+	error) {
+	figures, err := call(what, exec, trained, fixed, states)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for i, to := range []*[]float32{&out.Own, &out.Values} {
-		defer figures[i].MustFinalizeAll()
-		values, err := tensors.CopyFlatData[float32](figures[i])
+	if out == nil {
+		out = make([][]float32, len(figures))
+	}
+	for i, figure := range figures {
+		defer figure.MustFinalizeAll()
+		values, err := tensors.CopyFlatData[float32](figure)
 		if err != nil {
-			return fmt.Errorf("neural: reading a prediction: %w", err)
+			return nil, fmt.Errorf("neural: reading %s: %w", what, err)
 		}
-		*to = append(*to, values[:count]...)
+		out[i] = append(out[i], values[:n*(len(values)/states.Shape().Dim(1))]...)
 	}
-	return nil
+	return out, nil
 }
 
 // row returns the vector as a matrix of one row.

@@ -52,9 +52,9 @@ func (h *heldOut) logLikelihood(p *program, v *vectors) ([]float64, error) {
 	var means []float64
 	actions := h.actions
 	for _, states := range h.states {
-		var o Prediction
 		runs, n := states.Shape().Dim(0), states.Shape().Dim(1)
-		if err := p.opinion(&o, v.trained, v.fixed, states, runs*n*p.encoder.actions); err != nil {
+		out, err := answer(nil, "the held-out log-likelihood", p.predict, v.trained, v.fixed, states, n)
+		if err != nil {
 			return nil, err
 		}
 		if means == nil {
@@ -62,7 +62,7 @@ func (h *heldOut) logLikelihood(p *program, v *vectors) ([]float64, error) {
 		}
 		for r := range means {
 			for i, a := range actions[:n] {
-				means[r] += float64(o.Own[(r*n+i)*p.encoder.actions+a]) / float64(len(h.actions))
+				means[r] += float64(out[0][(r*n+i)*p.encoder.actions+a]) / float64(len(h.actions))
 			}
 		}
 		actions = actions[n:]

@@ -58,6 +58,10 @@ func (l *Learner) Fit(ctx context.Context, t *Task, progress irl.Progress) ([]Mo
 		return nil, fmt.Errorf("neural: Config.Patience is %d, but the task has no held-out demonstrations",
 			l.config.Patience)
 	}
+	if l.config.Folds > 0 && slices.ContainsFunc(t.Runs, func(r Run) bool { return r.From != nil }) {
+		return nil, fmt.Errorf("neural: Config.Folds is %d, and a run has a model to go on from, which has seen what "+
+			"the models of parts are to foresee: want 0", l.config.Folds)
+	}
 	if t.Explore != nil {
 		if err := t.Explore.validate(l.config.ReportEvery); err != nil {
 			return nil, err
@@ -141,6 +145,9 @@ func (l *Learner) newJob(t *Task, first, end int) (*job, error) {
 	var seeds []uint64
 	for r, run := range j.runs {
 		scale := l.config.scale(run.Demos, t.Observation, t.Image)
+		if run.From != nil {
+			scale = run.From.scale
+		}
 		data := newData(run.Demos, run.Successors, t.Image, scale, t.Actions, t.Discount)
 		expert, seeds = append(expert, data), append(seeds, run.Seed)
 		if len(run.Aux) > 0 {
@@ -158,6 +165,13 @@ func (l *Learner) newJob(t *Task, first, end int) (*job, error) {
 		layout, trained, fixed, err := newLayout(append(parameters, more...))
 		if err != nil {
 			return nil, fmt.Errorf("run %d: %w", first+r, err)
+		}
+		if run.From != nil {
+			if run.From.layout.signature() != layout.signature() {
+				return nil, fmt.Errorf("neural: run %d: Run.From is a model of other parameters than this training has",
+					first+r)
+			}
+			trained = slices.Clone(run.From.trained)
 		}
 		if r > 0 && layout.signature() != j.layout.signature() {
 			return nil, fmt.Errorf("neural: runs %d and %d: the objective lists different parameters for them", first,
@@ -217,6 +231,11 @@ func (l *Learner) identity(t *Task, first, end int) (string, error) {
 	}
 	for _, r := range t.Runs[first:end] {
 		put(r.Seed)
+		if r.From != nil {
+			put(r.From.trained)
+			put(r.From.scale.Mean)
+			put(r.From.scale.Std)
+		}
 		puts(r.Demos)
 		puts(r.Aux)
 		for _, s := range slices.Concat(r.Successors, r.AuxSuccessors) {

@@ -42,6 +42,7 @@ type program struct {
 
 	step    *graph.Exec // see buildStep
 	predict *graph.Exec // see buildPredict
+	outputs *graph.Exec // see buildOutputs
 
 	mutex sync.Mutex
 	terms []string // names of the terms, known once the step is built
@@ -74,6 +75,7 @@ func (p *program) build() error {
 	return guard("building the training step", func() {
 		p.step = graph.MustNewExec(p.shape.on, p.buildStep).SetMaxCache(-1)
 		p.predict = graph.MustNewExec(p.shape.on, p.buildPredict).SetMaxCache(-1)
+		p.outputs = graph.MustNewExec(p.shape.on, p.buildOutputs).SetMaxCache(-1)
 	})
 }
 
@@ -150,6 +152,17 @@ func (p *program) buildPredict(inputs []*graph.Node) []*graph.Node {
 	w, _ := p.weights(inputs[0], inputs[1])
 	logProbs, values := p.objective.Predict(w, inputs[2])
 	return []*graph.Node{logProbs, values}
+}
+
+// buildOutputs returns the outputs [runs, n, actions, outputs] of each of the objective's networks, for the same inputs
+// as buildPredict.
+func (p *program) buildOutputs(inputs []*graph.Node) []*graph.Node {
+	w, _ := p.weights(inputs[0], inputs[1])
+	var out []*graph.Node
+	for _, n := range p.objective.Networks() {
+		out = append(out, w.Network(n.Name, inputs[2]))
+	}
+	return out
 }
 
 // call runs an executor, and turns what goes wrong into an error.

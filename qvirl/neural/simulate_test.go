@@ -160,3 +160,24 @@ func TestExplorersDrawFromTheEnvironment(t *testing.T) {
 		t.Error("with one successor there are draws")
 	}
 }
+
+func TestSnapshotsOfATrajectory(t *testing.T) {
+	p, of := simulation(t, "LunarLander-v3", 12)
+	steps := []int{7, 0, 7, 11}
+	got, err := Snapshots(t.Context(), p, &of[1], steps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, k := range steps {
+		o, err := p.Restore(t.Context(), 1, got[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(o.Row(0).Float32(), of[1].Observation(k)) {
+			t.Errorf("before step %d: %v, want %v", k, o.Row(0).Float32(), of[1].Observation(k))
+		}
+	}
+	if _, err := Snapshots(t.Context(), p, &of[1], []int{12}); err == nil {
+		t.Error("no error for a step that the trajectory does not have")
+	}
+}

@@ -37,6 +37,9 @@ type Run struct {
 	// number for every transition of all runs; nil where the successor that a transition led to is all there is.
 	// Methods that have no use for them leave them.
 	Successors, AuxSuccessors []Successors
+	// From, if not nil, is a model of the same method whose training goes on with these demonstrations: from its
+	// parameters, and with states in its units. Its seed should be another, or the order of the data is the same again.
+	From *Fitted
 	// Seed of all that is drawn at random for the run: initial weights, order of the data, noise.
 	Seed uint64
 }
@@ -81,6 +84,10 @@ func (t *Task) Validate() error {
 		}
 		if (len(r.Aux) > 0) != (len(t.Runs[0].Aux) > 0) {
 			return fmt.Errorf("neural: of runs 0 and %d, one has auxiliary trajectories and the other has none", i)
+		}
+		if f := r.From; f != nil && (f.spec.Observation != t.Observation || f.spec.Actions != t.Actions) {
+			return fmt.Errorf("neural: run %d: Run.From is a model for observations of %d numbers and %d actions, "+
+				"want %d and %d", i, f.spec.Observation, f.spec.Actions, t.Observation, t.Actions)
 		}
 		if t.Explore != nil && len(r.Aux) > 0 {
 			return fmt.Errorf("neural: run %d has auxiliary trajectories, and Task.Explore gathers others: want one "+

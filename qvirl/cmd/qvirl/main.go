@@ -7,6 +7,7 @@ import (
 	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/qvirl/cmd/qvirl/experts"
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/experiment/activelander"
 	"github.com/go-birl/birl/qvirl/experiment/activelearning"
 	"github.com/go-birl/birl/qvirl/experiment/apprenticeship"
 	"github.com/go-birl/birl/qvirl/experiment/avril3x3"
@@ -32,6 +33,7 @@ var definitions = append([]experiment.Definition{
 	likelihood.Definition(),
 	sensitivity.Definition(),
 	activelearning.Definition(),
+	activelander.Definition(),
 	calibration.Definition(),
 	refinement.Definition(),
 	rationality.Definition(),

@@ -5,8 +5,6 @@ import (
 	"math"
 	"slices"
 
-	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/envs/demo"
@@ -233,20 +231,11 @@ func (p *Posterior) points(observations []float32) ([]point, error) {
 		return nil, fmt.Errorf("variational: %d numbers are no observations of %d numbers each", len(observations),
 			size)
 	}
-	states, err := p.model.States(observations)
+	outputs, err := p.model.Outputs(observations)
 	if err != nil {
 		return nil, err
 	}
-	out, err := p.model.Evaluate(func(w *neural.Weights, in []*Node) []*Node {
-		return []*Node{w.Network(network, in[0])}
-	}, states)
-	if err != nil {
-		return nil, err
-	}
-	figures, err := tensors.CopyFlatData[float32](out[0])
-	if err != nil {
-		return nil, fmt.Errorf("variational: reading the values: %w", err)
-	}
+	figures := outputs[0]
 	width := outEmbedding + p.objective.Embedding
 	points := make([]point, len(figures)/width)
 	for i := range points {
