@@ -17,7 +17,6 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
-	"github.com/chromedp/chromedp/kb"
 )
 
 // pictureOf is a JavaScript function that returns what an element shows: its images, canvases and drawings.
@@ -27,42 +26,22 @@ const pictureOf = `e => [...e.querySelectorAll("img, canvas, svg")].map(p =>
 // panel is the notebook of the page.
 const panel = `[...jupyterapp.shell.widgets("main")][0]`
 
-// TestInTheBrowser does what a reader does, in JupyterLab and a real browser: it runs the quickstart, moves a slider that
-// the kernel answers, saves, reopens it where it is not trusted and has no kernel, moves a slider there, and clicks a
-// cell of an explorer. Each changes a picture, and nothing is asked of another host. The screenshots stay in
-// .birl/runs/browser.
-func TestInTheBrowser(t *testing.T) {
+// TestQuickstartInTheBrowser does what a reader does, in JupyterLab and a real browser: runs the quickstart, moves a
+// slider that the kernel answers, saves, and reopens it where it is not trusted and has no kernel. Nothing is asked of
+// another host. The screenshots of the tests in this file stay in .birl/runs/browser.
+func TestQuickstartInTheBrowser(t *testing.T) {
 	l := installed(t)
-	browser := findBrowser()
-	if browser == "" {
-		t.Skip(noBrowser)
-	}
-	// What notebooks see of the clone, so that its own are not written to: their folder, and the results beside it.
+	r := newVisitor(t, l, "quickstart")
+	// What the notebook sees of the clone, so that its own is not written to: its folder, and the results beside it.
 	clone := layout{root: t.TempDir()}
 	writeFiles(t, clone.notebooks(), map[string]string{"quickstart.ipynb": withSlider(t, l)})
-	for _, name := range []string{"posterior-quality.ipynb", "approximations.ipynb"} {
-		text, err := os.ReadFile(filepath.Join(l.notebooks(), name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		writeFiles(t, clone.notebooks(), map[string]string{name: string(text)})
-	}
 	if err := os.Symlink(filepath.Join(l.root, "results"), filepath.Join(clone.root, "results")); err != nil {
-		t.Fatal(err)
-	}
-	r := &visitor{t: t, ctx: startBrowser(t, browser), shots: filepath.Join(l.runs(), "browser")}
-	if err := os.MkdirAll(r.shots, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := chromedp.Listen(r.ctx, r.listen); err != nil {
 		t.Fatal(err)
 	}
 	quickstart := filepath.Join(clone.notebooks(), "quickstart.ipynb")
 	saved := figureOutputs(t, quickstart)
 
-	// With the kernel.
-	kernels := layout{root: t.TempDir()}
-	env := settled(t, kernels, t.TempDir(), "JUPYTER_PATH="+l.jupyter(), headlessVariable+"=", "PATH="+
+	env := settled(t, layout{root: t.TempDir()}, t.TempDir(), "JUPYTER_PATH="+l.jupyter(), headlessVariable+"=", "PATH="+
 		strings.Join([]string{l.scripts(), l.bin(), os.Getenv("PATH")}, string(os.PathListSeparator)))
 	r.open(startLab(t, l, clone.notebooks(), env) + "/doc/tree/quickstart.ipynb")
 	r.wait("a kernel", time.Minute, panel+`?.context.sessionContext.session?.kernel?.connectionStatus === "connected"`)
@@ -70,14 +49,14 @@ func TestInTheBrowser(t *testing.T) {
 	r.do(`jupyterapp.commands.execute("notebook:run-all-cells"), null`)
 	const last = `[...document.querySelectorAll(".jp-CodeCell")].at(-1)`
 	const slider = last + `?.querySelector("input[type=range]")`
-	r.wait("the slider of the last cell, after all others ran", 10*time.Minute, slider+` && (`+showsFigure+`)(`+last+`)`)
+	r.wait("the slider of the last cell, after all others ran", 20*time.Minute, slider+` && (`+showsFigure+`)(`+last+`)`)
 	if got := ask[[]string](r, `[...document.querySelectorAll('[data-mime-type="application/vnd.jupyter.error"], `+
 		`[data-mime-type="application/vnd.jupyter.stderr"]')].map(e => e.textContent)`); len(got) > 0 {
 		t.Fatalf("cells failed: %q", got)
 	}
-	r.changes("a slider that the kernel answers", last, func() {
-		r.do(slider + `.focus(), null`)
-		r.press(kb.ArrowRight)
+	r.changes("a slider", last, func() {
+		at := r.box(slider)
+		r.click(at.X+0.9*at.Width, at.Y+at.Height/2)
 	})
 	r.do(`[...` + last + `.querySelectorAll("button")].find(b => b.textContent == "done").click(), null`)
 	r.wait("the last cell has ended", time.Minute, `[...document.querySelectorAll(".jp-CodeCell")].every(c => /\[\d+\]/.`+
@@ -89,9 +68,7 @@ func TestInTheBrowser(t *testing.T) {
 			len(saved), len(again))
 	}
 
-	// Without a kernel, and untrusted.
-	untrusted := layout{root: t.TempDir()}
-	address := startLab(t, l, clone.notebooks(), untrusting(t, untrusted, t.TempDir()))
+	address := startLab(t, l, clone.notebooks(), untrusting(t, layout{root: t.TempDir()}, t.TempDir()))
 	if missing := missingFigures(t, r.ctx, address+"/doc/tree/quickstart.ipynb", again); len(missing) > 0 {
 		t.Errorf("reopened, the quickstart does not show %s", strings.Join(missing, ", "))
 	}
@@ -99,27 +76,27 @@ func TestInTheBrowser(t *testing.T) {
 		`c.model.trusted && c.model.outputs.length).length`); n > 0 {
 		t.Errorf("reopened, %d cells are trusted, want none", n)
 	}
-	r.shoot("quickstart reopened")
+	r.shoot("reopened")
+	r.checkHosts()
+}
 
-	const view = `document.querySelector('[data-mime-type^="application/vnd.vegalite"]')`
-	r.open(address + "/doc/tree/approximations.ipynb")
+// TestSavedViewsInTheBrowser moves a slider and clicks a cell of an explorer in saved notebooks, which are not trusted
+// and have no kernel. Each changes its picture, and nothing is asked of another host.
+func TestSavedViewsInTheBrowser(t *testing.T) {
+	l := installed(t)
+	r := newVisitor(t, l, "saved")
+	address := startLab(t, l, l.notebooks(), untrusting(t, layout{root: t.TempDir()}, t.TempDir()))
+	const view = `document.querySelector('[class*="RenderedVega"]')`
+	r.openSaved(address + "/doc/tree/approximations.ipynb")
 	r.wait("the view with a slider", time.Minute, view+`?.querySelector("input[type=range]") && (`+showsFigure+`)(`+view+`)`)
-	r.changes("a slider without a kernel", view, func() {
-		r.do(view + `.querySelector("input[type=range]").focus(), null`)
-		r.press(kb.ArrowRight)
+	r.changes("a slider", view, func() {
+		at := r.box(view + `.querySelector("input[type=range]")`)
+		r.click(at.X+0.9*at.Width, at.Y+at.Height/2)
 	})
-	r.open(address + "/doc/tree/posterior-quality.ipynb")
+	r.openSaved(address + "/doc/tree/posterior-quality.ipynb")
 	r.wait("the explorer", time.Minute, view+` && (`+showsFigure+`)(`+view+`)`)
 	r.changes("a cell of the explorer", view, func() { r.clickAround(view) })
-
-	if len(r.asked) == 0 {
-		t.Error("no request was seen")
-	}
-	for _, asked := range r.asked {
-		if u, err := url.Parse(asked); err != nil || u.Host != "" && u.Hostname() != "127.0.0.1" {
-			t.Errorf("%s was asked for", asked)
-		}
-	}
+	r.checkHosts()
 }
 
 // withSlider returns the quickstart with one cell more, of a slider that its kernel answers.
@@ -157,6 +134,41 @@ type visitor struct {
 
 	lock  sync.Mutex
 	asked []string // addresses of all requests
+}
+
+// newVisitor starts a browser, or skips the test where there is none.
+func newVisitor(t *testing.T, l layout, test string) *visitor {
+	t.Helper()
+	browser := findBrowser()
+	if browser == "" {
+		t.Skip(noBrowser)
+	}
+	r := &visitor{t: t, ctx: startBrowser(t, browser), shots: filepath.Join(l.runs(), "browser", test)}
+	if err := os.RemoveAll(r.shots); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(r.shots, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := chromedp.Listen(r.ctx, r.listen); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// checkHosts fails if anything was asked of another host, or if no request was seen.
+func (r *visitor) checkHosts() {
+	r.t.Helper()
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	if len(r.asked) == 0 {
+		r.t.Error("no request was seen")
+	}
+	for _, asked := range r.asked {
+		if u, err := url.Parse(asked); err != nil || u.Host != "" && u.Hostname() != "127.0.0.1" {
+			r.t.Errorf("%s was asked for", asked)
+		}
+	}
 }
 
 // listen notes the address of each request.
@@ -200,6 +212,15 @@ func (r *visitor) open(address string) {
 	}
 }
 
+// openSaved opens a notebook without a kernel.
+func (r *visitor) openSaved(address string) {
+	r.t.Helper()
+	r.open(address)
+	const answer = `document.querySelector(".jp-Dialog .jp-mod-reject")`
+	r.wait("the question which kernel", time.Minute, answer)
+	r.do(answer + `.click(), null`)
+}
+
 // wait waits until an expression holds.
 func (r *visitor) wait(what string, limit time.Duration, script string) {
 	r.t.Helper()
@@ -236,9 +257,19 @@ func (r *visitor) rest() {
 	}
 }
 
-func (r *visitor) press(key string) {
+// box is where an element is in the window.
+type box struct{ X, Y, Width, Height float64 }
+
+func (r *visitor) box(element string) box {
 	r.t.Helper()
-	if err := chromedp.Do(r.ctx, chromedp.KeyEvent(key)); err != nil {
+	return ask[box](r, `(e => { const b = e.getBoundingClientRect(); return {X: b.x, Y: b.y, Width: b.width, `+
+		`Height: b.height}; })(`+element+`)`)
+}
+
+func (r *visitor) click(x, y float64) {
+	r.t.Helper()
+	if err := chromedp.Do(r.ctx, chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, x, y),
+		chromedp.MouseClickXY(x, y)); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -247,17 +278,14 @@ func (r *visitor) press(key string) {
 func (r *visitor) clickAround(element string) {
 	r.t.Helper()
 	before := ask[string](r, `(`+pictureOf+`)(`+element+`)`)
-	box := ask[struct{ X, Y, Width, Height float64 }](r, `(e => { const b = e.getBoundingClientRect(); return {X: b.x, `+
-		`Y: b.y, Width: b.width, Height: b.height}; })(`+element+`.querySelector("canvas, svg"))`)
+	at := r.box(`[...` + element + `.querySelectorAll("canvas, svg")].sort((a, b) => b.clientWidth - a.clientWidth)[0]`)
 	for row := range 8 {
 		for column := range 8 {
-			x, y := box.X+(float64(column)+0.5)/8*box.Width, box.Y+(float64(row)+0.5)/8*box.Height
+			x, y := at.X+(float64(column)+0.5)/8*at.Width, at.Y+(float64(row)+0.5)/8*at.Height
 			if x < 0 || y < 0 || x > wide || y > high {
 				continue
 			}
-			if err := chromedp.Do(r.ctx, chromedp.MouseClickXY(x, y)); err != nil {
-				r.t.Fatal(err)
-			}
+			r.click(x, y)
 			r.rest()
 			if ask[string](r, `(`+pictureOf+`)(`+element+`)`) != before {
 				return
