@@ -26,13 +26,17 @@ func (p *Pool) Continue(ctx context.Context, snapshots []Snapshot, steps int, ch
 	out := make([]demo.Trajectory, len(snapshots))
 	for first := 0; first < len(snapshots); first += p.Len() {
 		end := min(first+p.Len(), len(snapshots))
-		last := make([]Array, end-first) // observations to act on
+		envs := make([]int, end-first)
+		for i := range envs {
+			envs[i] = i
+		}
+		obs, err := p.RestoreEnvs(ctx, envs, snapshots[first:end])
+		if err != nil {
+			return nil, err
+		}
+		last := make([]Array, len(envs)) // observations to act on
 		for i := range last {
-			obs, err := p.Restore(ctx, i, snapshots[first+i])
-			if err != nil {
-				return nil, fmt.Errorf("snapshot %d: %w", first+i, err)
-			}
-			last[i] = obs.Row(0)
+			last[i] = obs.Row(i)
 			out[first+i] = demo.Trajectory{Observations: last[i].Float32(), Seed: demo.NoSeed}
 		}
 		for range steps {

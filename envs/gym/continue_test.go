@@ -81,3 +81,40 @@ func TestContinueRepeatsWhatFollowed(t *testing.T) {
 		t.Errorf("error %v for a pool that resets", err)
 	}
 }
+
+func TestRestoreEnvsOfSeveralWorkers(t *testing.T) {
+	c := lunar
+	c.Workers, c.EnvsPerWorker = 2, 2
+	p := open(t, c)
+	reset(t, p)
+	want := step(t, p, []int{0, 1, 2, 3})
+	var snapshots []Snapshot
+	envs := []int{3, 0, 2}
+	for _, env := range envs {
+		s, err := p.Snapshot(t.Context(), env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		snapshots = append(snapshots, s)
+	}
+	step(t, p, []int{1, 1, 1, 1})
+	got, err := p.RestoreEnvs(t.Context(), envs, snapshots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, env := range envs {
+		if !bytes.Equal(got.Row(k).Bytes, want.Obs.Row(env).Bytes) {
+			t.Errorf("environment %d: %v, want %v", env, got.Row(k).Float32(), want.Obs.Row(env).Float32())
+		}
+	}
+	for name, bad := range map[string]struct {
+		envs      []int
+		snapshots []Snapshot
+	}{"2 snapshots for 3": {envs, snapshots[:2]}, "environment 4": {[]int{0, 4}, snapshots[:2]},
+		"no snapshot": {[]int{0, 1}, []Snapshot{snapshots[0], Snapshot("{")}}} {
+		if _, err := p.RestoreEnvs(t.Context(), bad.envs, bad.snapshots); err == nil ||
+			!strings.Contains(err.Error(), name) {
+			t.Errorf("error %v, want one with %q", err, name)
+		}
+	}
+}

@@ -27,7 +27,8 @@ func (b *Belief) Forget() {
 //
 //	H(Σ_j w_j π_j) − Σ_j w_j H(π_j),
 //
-// and sets predictive [actions] to Σ_j w_j π_j. probs are the π_j(a) in that state [actions][n], entropy the H(π_j) [n].
+// and sets predictive [actions] to Σ_j w_j π_j. probs are the π_j(a) in that state [actions][n], entropy the H(π_j)
+// [n].
 func (b *Belief) Information(probs [][]float64, entropy, predictive []float64) float64 {
 	for a := range predictive {
 		predictive[a] = floats.Dot(b.weights, probs[a])

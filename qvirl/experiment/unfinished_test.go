@@ -25,7 +25,10 @@ func TestUnitsKeepHowFarTheyHaveCome(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(mine, "file")); err == nil {
 				found++
 			}
-			if err := errors.Join(os.MkdirAll(mine, 0o755), os.WriteFile(filepath.Join(mine, "file"), nil, 0o644)); err != nil {
+			if err := os.MkdirAll(mine, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(mine, "file"), nil, 0o644); err != nil {
 				t.Fatal(err)
 			}
 			if fail && unit == 1 {

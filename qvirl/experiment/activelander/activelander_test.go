@@ -2,14 +2,19 @@ package activelander
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/floats/scalar"
 
+	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/neural"
 	"github.com/go-birl/birl/qvirl/neural/active"
+	"github.com/go-birl/birl/qvirl/neural/variational"
 )
 
 func TestPaperConfigIsThePapers(t *testing.T) {
@@ -39,8 +44,8 @@ func TestUnitsAreCompleteRunsOneAfterAnother(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(plan.Units) != 30 || plan.Units[0].Name != "run-00-qvirl-eig" || plan.Units[2].Name != "run-00-qvirl-random" ||
-		plan.Units[3].Name != "run-01-qvirl-eig" {
+	if len(plan.Units) != 30 || plan.Units[0].Name != "run-00-qvirl-eig" ||
+		plan.Units[2].Name != "run-00-qvirl-random" || plan.Units[3].Name != "run-01-qvirl-eig" {
 		t.Errorf("%+v", plan.Units)
 	}
 }
@@ -116,5 +121,81 @@ func TestReportTakesDifferencesWithinRuns(t *testing.T) {
 	}
 	if _, err := Report(nil, nil); err == nil {
 		t.Error("no error without rows")
+	}
+}
+
+// TestLeadsAreDifferencesOfValues compares leads with what the values of each state say, for a demonstrator whose
+// probabilities are known.
+func TestLeadsAreDifferencesOfValues(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 3))
+	trajectory := func() demo.Trajectory {
+		d := demo.Trajectory{}
+		for range 25 {
+			d.Actions = append(d.Actions, rng.IntN(4))
+			row := make([]float64, 4)
+			for a := range row {
+				row[a] = 2 * rng.NormFloat64()
+			}
+			floats.AddConst(-floats.LogSumExp(row), row)
+			for _, l := range row {
+				d.LogProbs = append(d.LogProbs, float32(l))
+			}
+		}
+		for range 8 * 26 {
+			d.Observations = append(d.Observations, float32(rng.NormFloat64()))
+		}
+		return d
+	}
+	c := Paper()
+	c.Training.Hidden, c.Training.Batch, c.Training.Steps = []int{8}, 8, 5
+	first, _, err := c.Learners("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &Data{Test: []demo.Trajectory{trajectory(), trajectory()}}
+	models, err := first.Fit(t.Context(), &neural.Task{Observation: 8, Actions: 4, Discount: 0.9, Beta: c.Beta,
+		Runs: []neural.Run{{Demos: []demo.Trajectory{trajectory()}}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := models[0].(*neural.Fitted)
+	got, err := c.Leads(d, m, 25) // every other state
+	if err != nil || len(got.Mean) != 25 {
+		t.Fatalf("%+v, error %v", got, err)
+	}
+	posterior, err := variational.NewPosterior(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inside := 0.0
+	for k := range 25 {
+		of, i := &d.Test[2*k/25], 2*k%25
+		values, err := posterior.Values(of.Observation(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		row := slices.Clone(of.LogProbs[4*i : 4*i+4])
+		sorted := slices.Sorted(slices.Values(row))
+		best, second := slices.Index(row, sorted[3]), slices.Index(row, sorted[2])
+		mean, std := values.Difference(best, second)
+		truth := float64(sorted[3]-sorted[2]) / 3
+		if !scalar.EqualWithinAbs(got.Mean[k], mean, 1e-5) || !scalar.EqualWithinAbs(got.Std[k], std, 1e-5) ||
+			got.Truth[k] != truth || !(std > 0) || got.Errors()[k] != math.Abs(got.Mean[k]-truth) {
+			t.Errorf("state %d: %g ± %g for %g, want %g ± %g for %g", k, got.Mean[k], got.Std[k], got.Truth[k], mean, std,
+				truth)
+		}
+		if math.Abs(got.Mean[k]-truth) < 0.5*got.Std[k] {
+			inside += 1. / 25
+		}
+	}
+	if w := got.Within(0.5); !scalar.EqualWithinAbs(w, inside, 1e-12) || got.Within(1e9) != 1 {
+		t.Errorf("%g within half a standard deviation, want %g", w, inside)
+	}
+	if _, err := c.Leads(d, m, 51); err == nil {
+		t.Error("no error for more states than there are")
+	}
+	d.Test[1].LogProbs = nil
+	if _, err := c.Leads(d, m, 5); err == nil || !strings.Contains(err.Error(), "trajectory 1") {
+		t.Errorf("error %v without the demonstrator's probabilities", err)
 	}
 }

@@ -56,7 +56,8 @@ func TestWholeExperiment(t *testing.T) {
 			t.Errorf("%s asks about %v", method, candidates)
 		}
 		if first[method] != first[EIG] || record.Seconds[method] <= 0 {
-			t.Errorf("%s begins with %g, %s with %g; seconds %v", method, first[method], EIG, first[EIG], record.Seconds)
+			t.Errorf("%s begins with %g, %s with %g; seconds %v", method, first[method], EIG, first[EIG],
+				record.Seconds)
 		}
 	}
 }

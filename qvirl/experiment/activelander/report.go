@@ -30,22 +30,25 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 	for _, row := range rows {
 		runs[row.Seed] = true
 	}
-	r.Text = append(r.Text, fmt.Sprintf("Means over %d runs ± standard error, by the number of queries. All methods of "+
-		"a run begin with the same trajectory and choose among the same candidates, and all apprentices meet the same "+
-		"episodes. Differences are those within runs.", len(runs)))
+	r.Text = append(r.Text, fmt.Sprintf("Means over %d runs ± standard error, by the number of queries. All methods "+
+		"of a run begin with the same trajectory and choose among the same candidates, and all apprentices meet the "+
+		"same episodes. Differences are those within runs.", len(runs)))
 	for _, m := range measures {
 		t := exhibit.Table{Name: m.metric, Title: m.title}
-		differences := exhibit.Table{Name: m.metric + "_difference", Title: m.title + ", less that with queries at random"}
+		differences := exhibit.Table{Name: m.metric + "_difference",
+			Title: m.title + ", less that with queries at random"}
 		at := queries(rows, m.metric)
 		for _, k := range at {
-			column := exhibit.Column{Metric: m.metric, Title: fmt.Sprintf("after %d", k), Decimals: m.decimals}
-			t.Columns, differences.Columns = append(t.Columns, column), append(differences.Columns, column)
+			c := exhibit.Column{Metric: m.metric, Title: fmt.Sprintf("after %d", k), Decimals: m.decimals}
+			t.Columns, differences.Columns = append(t.Columns, c), append(differences.Columns, c)
 		}
 		for _, method := range ordered(rows) {
 			row, difference := exhibit.TableRow{Method: method}, exhibit.TableRow{Method: method}
 			for _, k := range at {
-				row.Cells = append(row.Cells, exhibit.Cell{Estimate: experiment.Average(after(rows, k), method, m.metric)})
-				difference.Cells = append(difference.Cells, exhibit.Cell{Estimate: Difference(rows, method, m.metric, k)})
+				row.Cells = append(row.Cells, exhibit.Cell{
+					Estimate: experiment.Average(after(rows, k), method, m.metric)})
+				difference.Cells = append(difference.Cells, exhibit.Cell{
+					Estimate: Difference(rows, method, m.metric, k)})
 			}
 			t.Rows = append(t.Rows, row)
 			if method != Random {
@@ -97,7 +100,9 @@ func queries(rows []experiment.Row, metricName string) []int {
 // ordered lists the methods of the rows in the order of the experiment.
 func ordered(rows []experiment.Row) []string {
 	have := experiment.Methods(rows)
-	return slices.DeleteFunc(slices.Clone(Paper().Methods), func(name string) bool { return !slices.Contains(have, name) })
+	return slices.DeleteFunc(slices.Clone(Paper().Methods), func(name string) bool {
+		return !slices.Contains(have, name)
+	})
 }
 
 // LearningCurves returns the means over runs by the number of queries, a panel for each metric.

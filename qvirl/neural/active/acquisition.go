@@ -145,9 +145,9 @@ func (s Segments) score(ctx context.Context, q *Question, rng *rand.Rand, begin 
 	return out, nil
 }
 
-// RewardEIG is the expected information gain about the reward (Bajgar et al., 2025): the mutual information, in nats, of
-// the reward R and the segment τ that a Boltzmann-rational demonstrator shows from the candidate s₀. The segment depends
-// on the reward by its optimal values Q alone, and the transition probabilities cancel:
+// RewardEIG is the expected information gain about the reward (Bajgar et al., 2025): the mutual information, in nats,
+// of the reward R and the segment τ that a Boltzmann-rational demonstrator shows from the candidate s₀. The segment
+// depends on the reward by its optimal values Q alone, and the transition probabilities cancel:
 //
 //	I(R; τ | s₀) = I(Q; τ | s₀) = E_τ Σ_t [ H(Σ_j w_j π_j(·|s_t)) − Σ_j w_j H(π_j(·|s_t)) ]
 //
