@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/gomlx/compute"
@@ -99,28 +100,34 @@ func (f *Fitted) States(observations []float32) (*tensors.Tensor, error) {
 
 // Predict returns the model's opinion on n observations, in the environment's units [n, observation].
 func (f *Fitted) Predict(observations []float32) (*Prediction, error) {
-	if len(observations) == 0 {
-		return &Prediction{}, nil
-	}
-	figures, err := f.answers("a prediction", observations, func(p *program) *graph.Exec { return p.predict })
+	outputs, err := f.Outputs(observations)
 	if err != nil {
 		return nil, err
 	}
-	return &Prediction{Own: figures[0], LogProbs: f.calibration.apply(figures[0]), Values: figures[1]}, nil
+	predict := f.Objective().Predictor(Constants{Beta: f.spec.Beta, Actions: f.spec.Actions, Parameter: f.parameter})
+	p := &Prediction{}
+	for state := range slices.Chunk(outputs, f.spec.Actions*f.learner.objective.Networks()[0].Outputs) {
+		own, values := predict(state)
+		p.Own, p.Values = append(p.Own, own...), append(p.Values, values...)
+	}
+	p.LogProbs = f.calibration.apply(p.Own)
+	return p, nil
 }
 
-// Outputs returns what each of the objective's networks, in their order, gives for n observations, in the environment's
-// units [n, observation]: [n, actions, Network.Outputs].
-func (f *Fitted) Outputs(observations []float32) ([][]float32, error) {
-	return f.answers("the networks' outputs", observations, func(p *program) *graph.Exec { return p.outputs })
-}
+// parameter returns the one of the given name.
+func (f *Fitted) parameter(name string) []float32 { return f.layout.find(name, f.trained, f.fixed) }
 
-// answers runs one of the program's executors on observations, block by block, and returns each of its outputs, of
-// which the states are the first axis, flat.
-func (f *Fitted) answers(what string, observations []float32, choose func(*program) *graph.Exec) ([][]float32, error) {
+// Outputs returns what the first of the objective's networks puts out for n observations, in the environment's units
+// [n, observation]: [n, actions, Network.Outputs].
+func (f *Fitted) Outputs(observations []float32) ([]float32, error) {
 	size := f.spec.Observation
 	if len(observations)%size != 0 {
 		return nil, fmt.Errorf("neural: %d numbers are no observations of %d numbers each", len(observations), size)
+	}
+	network := f.learner.objective.Networks()[0]
+	e := f.learner.config.newEncoder(size, f.spec.Actions, f.spec.Image)
+	if e.image == (Image{}) && len(observations) <= plainStates*size {
+		return e.outputs(network, f.scale.Apply(observations), f.parameter), nil
 	}
 	p, release, err := f.learner.inference(f)
 	if err != nil {
@@ -131,7 +138,7 @@ func (f *Fitted) answers(what string, observations []float32, choose func(*progr
 	if err != nil {
 		return nil, err
 	}
-	var out [][]float32
+	var out []float32
 	blocks := blocks(f.spec.Image)
 	for len(observations) > 0 {
 		block := blocks[len(blocks)-1]
@@ -147,33 +154,26 @@ func (f *Fitted) answers(what string, observations []float32, choose func(*progr
 			return nil, err
 		}
 		observations = observations[n*size:]
-		out, err = answer(out, what, choose(p), trained, fixed, states, n)
+		part, err := p.of(trained, fixed, states)
 		states.MustFinalizeAll()
 		if err != nil {
 			return nil, err
 		}
+		out = append(out, part[:n*e.actions*network.Outputs]...)
 	}
 	return out, nil
 }
 
-// answer appends to each output of an executor what it gives for the first n of a block of states [runs, …,
-// observation]: all of them, or those of one run.
-func answer(out [][]float32, what string, exec *graph.Exec, trained, fixed, states *tensors.Tensor, n int) ([][]float32,
-	error) {
-	figures, err := call(what, exec, trained, fixed, states)
+// of returns the outputs [runs, n, actions, outputs] of the first of the objective's networks at states.
+func (p *program) of(trained, fixed, states *tensors.Tensor) ([]float32, error) {
+	figures, err := call("a prediction", p.outputs, trained, fixed, states)
 	if err != nil {
 		return nil, err
 	}
-	if out == nil {
-		out = make([][]float32, len(figures))
-	}
-	for i, figure := range figures {
-		defer figure.MustFinalizeAll()
-		values, err := tensors.CopyFlatData[float32](figure)
-		if err != nil {
-			return nil, fmt.Errorf("neural: reading %s: %w", what, err)
-		}
-		out[i] = append(out[i], values[:n*(len(values)/states.Shape().Dim(1))]...)
+	defer figures[0].MustFinalizeAll()
+	out, err := tensors.CopyFlatData[float32](figures[0])
+	if err != nil {
+		return nil, fmt.Errorf("neural: reading a prediction: %w", err)
 	}
 	return out, nil
 }

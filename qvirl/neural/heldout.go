@@ -49,20 +49,26 @@ func newHeldOut(trajectories []demo.Trajectory, runs []*Data) *heldOut {
 
 // logLikelihood returns the mean log-likelihood of the actions, by run.
 func (h *heldOut) logLikelihood(p *program, v *vectors) ([]float64, error) {
+	predictors, err := p.predictors(v)
+	if err != nil {
+		return nil, err
+	}
 	var means []float64
 	actions := h.actions
 	for _, states := range h.states {
 		runs, n := states.Shape().Dim(0), states.Shape().Dim(1)
-		out, err := answer(nil, "the held-out log-likelihood", p.predict, v.trained, v.fixed, states, n)
+		out, err := p.of(v.trained, v.fixed, states)
 		if err != nil {
 			return nil, err
 		}
+		size := len(out) / (runs * n)
 		if means == nil {
 			means = make([]float64, runs)
 		}
 		for r := range means {
 			for i, a := range actions[:n] {
-				means[r] += float64(out[0][(r*n+i)*p.encoder.actions+a]) / float64(len(h.actions))
+				logProbs, _ := predictors[r](out[(r*n+i)*size:][:size])
+				means[r] += float64(logProbs[a]) / float64(len(h.actions))
 			}
 		}
 		actions = actions[n:]

@@ -2,6 +2,7 @@ package neural
 
 import (
 	"context"
+
 	"github.com/go-birl/birl/qvirl/irl"
 )
 

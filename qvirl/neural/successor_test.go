@@ -53,7 +53,7 @@ func (f follower) Loss(w *Weights, b *Batch) Loss {
 		first := graph.Squeeze(graph.SliceAxis(t.Successor, 2, graph.AxisElem(0)), 2)
 		apart := graph.ReduceSum(graph.Abs(graph.Sub(first, t.Next)), 1, 2)
 		further := graph.Reshape(t.Successor, dims[0], dims[1]*dims[2], dims[3])
-		logProbs, _ := f.Predict(w, further)
+		logProbs := f.logProbs(w, further)
 		weight := graph.Reshape(t.Weight, dims[0], dims[1]*dims[2], 1)
 		loss.Total = graph.Sub(loss.Total, graph.ReduceSum(graph.Mul(logProbs, weight), 1, 2))
 		loss.Terms = append(loss.Terms, Term{"apart", apart}, Term{"weight", graph.ReduceSum(t.Weight, 1, 2)})

@@ -8,13 +8,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-birl/birl/qvirl/neural"
-	"github.com/go-birl/birl/qvirl/neural/neuraltest"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distmv"
+
+	"github.com/go-birl/birl/qvirl/neural"
+	"github.com/go-birl/birl/qvirl/neural/neuraltest"
 )
 
 // inducingObjective has more nugget than usual, so that single precision is far from what the tests look at.

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"math"
 
+	. "github.com/gomlx/gomlx/core/graph"
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/go-birl/birl/qvirl/graphs"
 	"github.com/go-birl/birl/qvirl/neural"
-	. "github.com/gomlx/gomlx/core/graph"
 )
 
 // The methods' names in result rows.
@@ -234,13 +236,22 @@ func (o Objective) warp(w *neural.Weights) *warp {
 	return newWarp(w.Parameter(paramSkew), w.Parameter(paramLogTail))
 }
 
-// Predict returns the log of the expected Boltzmann policy (Eq. mean-field-action-prob), normalised, and the posterior
+// Predictor returns the log of the expected Boltzmann policy (Eq. mean-field-action-prob), normalised, and the posterior
 // means of the optimal values.
-func (o Objective) Predict(w *neural.Weights, states *Node) (logProbs, means *Node) {
-	v := newValues(w.Network(network, states), o.warp(w))
-	logProbs = logActionProbs(v, w.Beta())
-	logProbs = Sub(logProbs, Log(ReduceAndKeep(Exp(logProbs), ReduceSum, 1)))
-	return Transpose(logProbs, 1, 2), Transpose(v.mean, 1, 2)
+func (o Objective) Predictor(c neural.Constants) neural.Predictor {
+	var w *plainWarp
+	if o.Marginals == SinhArcsinh {
+		w = newPlainWarp(float64(c.Parameter(paramSkew)[0]), math.Exp(float64(c.Parameter(paramLogTail)[0])))
+	}
+	return func(outputs []float32) (logProbs, values []float32) {
+		j := valuesOf(o.points(outputs), w)
+		all := graphs.PlainLogActionProbs(j.Mean, j.Cov, c.Beta)
+		sum := floats.LogSumExp(all)
+		for a, l := range all {
+			logProbs, values = append(logProbs, float32(l-sum)), append(values, float32(j.Mean[a]))
+		}
+		return logProbs, values
+	}
 }
 
 // logLikelihood returns Σ log p(a|s) [runs] over the expert transitions of a batch, given the values at their states.

@@ -3,8 +3,9 @@ package variational
 import (
 	"math"
 
-	"github.com/go-birl/birl/qvirl/neural"
 	. "github.com/gomlx/gomlx/core/graph"
+
+	"github.com/go-birl/birl/qvirl/neural"
 )
 
 // The parameters of the prior over rewards.
