@@ -69,9 +69,6 @@ type Plan struct {
 	// has no such unit. With it, units that were computed under another config, of more methods for instance, can be
 	// kept by a run that resumes. Without it they depend on the whole config.
 	Part func(config json.RawMessage, unit string) (json.RawMessage, error)
-	// Unfinished, if not nil, is told of a folder before units are computed. A unit that takes long may keep how far it
-	// has come under its name there, in a folder that it makes; it is removed once the unit is finished.
-	Unfinished func(dir string)
 	// Run computes one unit. It returns ctx's error soon after ctx ends.
 	Run func(ctx context.Context, unit int, progress irl.Progress) (*Result, error)
 }

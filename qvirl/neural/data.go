@@ -38,7 +38,8 @@ type frame struct {
 	step int
 }
 
-// Pixels writes the image [frames, height, width] that transition i starts from, or with ahead 1 the one that it led to.
+// Pixels writes the image [frames, height, width] that transition i starts from, or with ahead 1 the one that it led
+// to.
 func (d *Data) Pixels(into []uint8, i, ahead int) {
 	at := d.frames[i]
 	at.of.Observation(into, at.step+ahead)

@@ -241,7 +241,8 @@ func averages(size, parts int) [][]float32 {
 	return out
 }
 
-// The pairs of demonstrated states that lengthscales are chosen by, and the places at which patches of each are compared.
+// The pairs of demonstrated states that lengthscales are chosen by, and the places at which patches of each are
+// compared.
 const (
 	scalePairs  = 500
 	scalePlaces = 10
