@@ -196,6 +196,7 @@ func TestHeadlessChoices(t *testing.T) {
 	for name, choose := range map[string]func(string, []string, int, func(int) (Drawing, error)) error{"slider": Slider,
 		"select": Select} {
 		drawn = -1
+		k.take()
 		if err := choose("β", []string{"1", "2", "5"}, 1, draw); err != nil {
 			t.Fatal(err)
 		}

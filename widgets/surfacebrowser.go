@@ -101,11 +101,11 @@ func spread(s colorScale) []any {
 func ShowSurface(m Surface, slider string, static ...int) error {
 	spec, err := m.VegaLite(slider)
 	if err != nil {
-		return err
+		return apologise(err)
 	}
 	some := m
 	if some.Panels, err = staticPanels("ShowSurface", m.Panels, static, 3); err != nil {
-		return err
+		return apologise(err)
 	}
 	return ShowVegaLite(spec, some)
 }

@@ -119,11 +119,11 @@ func (m Tails) VegaLite(first, second int) (map[string]any, error) {
 func ShowTails(m Tails, first, second int, static ...int) error {
 	spec, err := m.VegaLite(first, second)
 	if err != nil {
-		return err
+		return apologise(err)
 	}
 	some := m
 	if some.Panels, err = staticPanels("ShowTails", m.Panels, static, 1); err != nil {
-		return err
+		return apologise(err)
 	}
 	return ShowVegaLite(spec, some)
 }

@@ -16,6 +16,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/go-birl/birl/envs/command"
+	"github.com/go-birl/birl/qvirl/loo"
 	"github.com/go-birl/birl/qvirl/mcmc"
 	"github.com/go-birl/birl/qvirl/summary"
 )
@@ -42,6 +43,7 @@ func TestArviZ(t *testing.T) {
 			var got struct {
 				Summary       map[string]map[string]float64
 				ELPD          float64 `json:"elpd_loo"`
+				Loo, KHat     []float64
 				LogLikelihood float64 `json:"log_likelihood"`
 				Actions       []string
 				Groups        []string
@@ -78,6 +80,16 @@ func TestArviZ(t *testing.T) {
 			// Leaving one decision out predicts it worse than with it, and better than by a fair coin.
 			if !(got.ELPD < got.LogLikelihood && got.ELPD > 4*math.Log(0.5)) {
 				t.Errorf("expected log density %g; of the decisions that were seen %g", got.ELPD, got.LogLikelihood)
+			}
+			ours, err := loo.Of("reference", post, 0, 0)
+			if err != nil || len(ours.Pointwise) != len(got.Loo) {
+				t.Fatalf("%d decisions, ArviZ has %d; %v", len(ours.Pointwise), len(got.Loo), err)
+			}
+			for i, v := range ours.Pointwise {
+				if !(math.Abs(v-got.Loo[i]) <= 1e-6) || !(math.Abs(ours.KHat[i]-got.KHat[i]) <= 1e-6) {
+					t.Errorf("decision %d left out: ArviZ has %.9g and k̂ %.9g, we have %.9g and %.9g", i, got.Loo[i],
+						got.KHat[i], v, ours.KHat[i])
+				}
 			}
 			if !reflect.DeepEqual(got.Actions, p.ActionNames) || got.Attributes["method"] != "reference" {
 				t.Errorf("actions %v, attributes %v", got.Actions, got.Attributes)

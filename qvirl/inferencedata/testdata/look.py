@@ -20,9 +20,12 @@ arviz.plot_trace(data, var_names=["reward"])
 table = arviz.summary(data, var_names=["reward", "value"] + (["beta"] if "beta" in data.posterior else []),
                       round_to="none", hdi_prob=0.94)
 log = data.log_likelihood["demonstrated_action"].values.reshape(-1, data.log_likelihood.sizes["decision"])
+loo = arviz.loo(data, pointwise=True, reff=1.0)
 print(json.dumps({
     "summary": {name: row.to_dict() for name, row in table.iterrows()},
-    "elpd_loo": float(arviz.loo(data).elpd_loo),
+    "elpd_loo": float(loo.elpd_loo),
+    "loo": [float(v) for v in loo.loo_i.values],
+    "khat": [float(v) for v in loo.pareto_k.values],
     "log_likelihood": float(log.sum(1).mean()),
     "actions": [str(a) for a in data.posterior["action"].values],
     "groups": sorted(data.groups()),

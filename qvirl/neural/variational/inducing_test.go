@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -219,7 +220,7 @@ func TestInducingPointsAreStored(t *testing.T) {
 		t.Errorf("a run's loss is %g by itself, %g beside another", alone.Curve()[0].Loss, m.Curve()[0].Loss)
 	}
 	loaded := stored(t, m)
-	if loaded.Objective() != m.Objective() {
+	if !reflect.DeepEqual(loaded.Objective(), m.Objective()) {
 		t.Errorf("loaded %+v, want %+v", loaded.Objective(), m.Objective())
 	}
 	moved := false
