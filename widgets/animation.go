@@ -21,11 +21,14 @@ type Animation struct {
 // cell. Each is so many pixels wide, at most as wide as its pictures, and shows perSecond of them a second, from 1 to
 // 50.
 func ShowAnimations(width, perSecond int, animations ...Animation) error {
+	if len(animations) == 0 {
+		return apologise(fmt.Errorf("widgets: ShowAnimations needs animations"))
+	}
 	var pictures []encoded
 	for _, a := range animations {
 		data, err := animate(a.Pictures, width, perSecond)
 		if err != nil {
-			return err
+			return apologise(err)
 		}
 		pictures = append(pictures, encoded{a.Title, "image/gif", data})
 	}
@@ -36,13 +39,13 @@ func ShowAnimations(width, perSecond int, animations ...Animation) error {
 // cell.
 func ShowPictures(title string, width int, pictures ...image.Image) error {
 	if len(pictures) == 0 {
-		return fmt.Errorf("widgets: ShowPictures needs pictures for %q", title)
+		return apologise(fmt.Errorf("widgets: ShowPictures needs pictures for %q", title))
 	}
 	out := make([]encoded, len(pictures))
 	for i, p := range pictures {
 		var b bytes.Buffer
 		if err := png.Encode(&b, p); err != nil {
-			return fmt.Errorf("widgets: a picture of %q: %w", title, err)
+			return apologise(fmt.Errorf("widgets: a picture of %q: %w", title, err))
 		}
 		out[i] = encoded{"", "image/png", b.Bytes()}
 	}

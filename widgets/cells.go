@@ -18,6 +18,10 @@ func checkGrid(field string, width, height int) error {
 	if width <= 0 || height <= 0 {
 		return fmt.Errorf("widgets: %s: size %d×%d, want both positive", field, width, height)
 	}
+	if width > maxCells || height > maxCells || width*height > maxCells {
+		return fmt.Errorf("widgets: %s: %d×%d cells, want at most %d: show a part of the world", field, width, height,
+			maxCells)
+	}
 	return nil
 }
 

@@ -23,11 +23,18 @@ type Convergence struct {
 	MinimumN float64   // effective sample size that is wanted; 0 means no line
 }
 
+// maxBars is how many bars can be told apart, nearly.
+const maxBars = 4000
+
 // Figure implements Drawing.
 func (m Convergence) Figure() (*Figure, error) {
 	n := len(m.Rhat)
 	if n == 0 {
 		return nil, fmt.Errorf("widgets: Convergence.Rhat is empty")
+	}
+	if n > maxBars {
+		return nil, fmt.Errorf("widgets: Convergence has %d quantities, want at most %d: show the worst of them", n,
+			maxBars)
 	}
 	if err := checkLength("Convergence.BulkESS", len(m.BulkESS), n, "as Rhat"); err != nil {
 		return nil, err

@@ -14,7 +14,10 @@ type HeatMaps struct {
 	Width, Height int      // in cells
 	Columns       []string // methods, as in result rows, or other titles
 	Rows          []HeatRow
-	Terminal      []bool // states that get a thick frame, [Width·Height] or nil
+	Terminal      []bool         // states that get a thick frame, [Width·Height] or nil
+	Marked        map[int]string // short labels of single states
+
+	side vg.Length // of a map at most; 0 for as large as fits
 }
 
 // HeatRow is one quantity of HeatMaps.
@@ -33,6 +36,9 @@ func (m HeatMaps) Figure() (*Figure, error) {
 	inner := maxWidth - 2*cardPad - barWidth
 	gaps := vg.Length(len(m.Columns)) * panelGap
 	size := min((inner-gaps)/vg.Length(len(m.Columns)*m.Width), 200/vg.Length(m.Width), 230/vg.Length(m.Height))
+	if m.side > 0 {
+		size = min(size, m.side/vg.Length(max(m.Width, m.Height)))
+	}
 	mapWidth, mapHeight := size*vg.Length(m.Width), size*vg.Length(m.Height)
 	scales := make([]colorScale, len(m.Rows))
 	for i, row := range m.Rows {
@@ -86,6 +92,11 @@ func (m HeatMaps) Figure() (*Figure, error) {
 							writeText(c, style, g.centre(s).X, g.centre(s).Y, number(v, row.Decimals))
 						}
 					}
+					for s, label := range m.Marked {
+						style := bold(textStyle(smallSize, contrast(scales[i].color(values[s])), draw.XCenter,
+							draw.YCenter))
+						writeText(c, style, g.centre(s).X, g.box(s).Min.Y+7, label)
+					}
 				}
 				side := draw.Crop(c, vg.Length(len(m.Columns))*(mapWidth+panelGap), 0, 0, 0)
 				side.Max.Y, side.Min.Y = top, top-mapHeight
@@ -106,6 +117,11 @@ func (m HeatMaps) validate() error {
 	if m.Terminal != nil {
 		if err := checkLength("HeatMaps.Terminal", len(m.Terminal), n, "one for each state"); err != nil {
 			return err
+		}
+	}
+	for s := range m.Marked {
+		if s < 0 || s >= n {
+			return fmt.Errorf("widgets: HeatMaps.Marked: state %d is outside 0..%d", s, n-1)
 		}
 	}
 	for i, row := range m.Rows {

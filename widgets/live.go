@@ -36,7 +36,7 @@ func (l *Live) Update(d Drawing) error {
 	l.shown = now
 	out, err := renderFast(d)
 	if err != nil {
-		return err
+		return apologise(err)
 	}
 	update(l.id, out)
 	return nil
@@ -51,7 +51,7 @@ func (l *Live) Done() error {
 	}
 	out, err := render(l.last)
 	if err != nil {
-		return err
+		return apologise(err)
 	}
 	update(l.id, out)
 	gonbui.Sync()

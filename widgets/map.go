@@ -28,6 +28,8 @@ type Map struct {
 	// action probabilities, [Width·Height·5] or nil; arrows are as long as they are probable
 	Policy []float64
 	Marked map[int]string // short labels of single states, such as the start
+
+	side vg.Length // of the map at most; 0 for as large as fits
 }
 
 // WorldMap returns the map of a gridworld's true rewards and of demonstrations in it, which may be nil.
@@ -55,6 +57,9 @@ func (m Map) Figure() (*Figure, error) {
 		bar = barWidth + panelGap
 	}
 	size := min(max(58, 240/vg.Length(m.Width)), (maxWidth-2*cardPad-bar)/vg.Length(m.Width), 560/vg.Length(m.Height))
+	if m.side > 0 {
+		size = min(size, m.side/vg.Length(max(m.Width, m.Height)))
+	}
 	return card{
 		title: m.Title, legend: m.legend(),
 		description: fmt.Sprintf("Gridworld of %d × %d states, %s, %s.", m.Width, m.Height,
@@ -173,7 +178,7 @@ func (m Map) paintCell(c draw.Canvas, g cells, s int, scale colorScale, counts [
 		textColor = contrast(scale.color(m.Values[s]))
 	}
 	figure := textStyle(smallSize, textColor, draw.XLeft, draw.YCenter)
-	if m.Values != nil && g.size >= 26 {
+	if m.Values != nil && g.size >= 26 && (m.Policy == nil || g.size >= 36) {
 		text := number(m.Values[s], m.Decimals)
 		if len(m.Demonstrations) == 0 && m.Policy == nil { // nothing else in the cells
 			figure.XAlign = draw.XCenter

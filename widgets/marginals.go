@@ -56,6 +56,7 @@ const (
 	curvePoints  = 240 // points of a density curve over the horizontal range
 	spikeFactor  = 3.0 // a peak is cut off where it is this many times higher than the reference
 	panelHeight  = vg.Length(165)
+	maxPanels    = 1000
 	marginalTail = 0.004 // the horizontal range leaves out this much of each distribution at each end
 )
 
@@ -149,6 +150,10 @@ func (m Marginals) columns() int {
 func (m Marginals) validate() error {
 	if len(m.Panels) == 0 || len(m.Methods) == 0 {
 		return fmt.Errorf("widgets: Marginals needs panels and methods, got %d and %d", len(m.Panels), len(m.Methods))
+	}
+	if len(m.Panels) > maxPanels {
+		return fmt.Errorf("widgets: Marginals has %d panels, want at most %d: show some of them", len(m.Panels),
+			maxPanels)
 	}
 	if err := checkMethods(m.Methods...); err != nil {
 		return err

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"os"
+	"strings"
 
 	"github.com/janpfeifer/gonb/gonbui"
 	"github.com/janpfeifer/gonb/gonbui/protocol"
@@ -15,8 +17,11 @@ import (
 var ErrNoNotebook = errors.New("widgets: no notebook to show in: the program was not started by a GoNB kernel; use " +
 	"Save to write a file")
 
-// vegaLite is the MIME type that JupyterLab renders by itself, without a network.
-const vegaLite protocol.MIMEType = "application/vnd.vegalite.v5+json"
+// MIME types that JupyterLab renders by itself, without a network.
+const (
+	vegaLite protocol.MIMEType = "application/vnd.vegalite.v5+json"
+	vega     protocol.MIMEType = "application/vnd.vega.v5+json"
+)
 
 func init() {
 	// The Vega-Lite specification travels to the kernel as a tree of these.
@@ -52,13 +57,29 @@ func NotebookScale() (Scale, error) {
 	}
 }
 
-// Show displays a drawing as output of the notebook's cell.
+// Show displays a drawing as output of the notebook's cell. Where it cannot be drawn, it displays a sentence that says
+// why in place of the picture, and returns the error.
 func Show(d Drawing) error {
 	out, err := render(d)
 	if err != nil {
-		return err
+		return apologise(err)
 	}
 	return send(out)
+}
+
+// sentence says why something is not drawn.
+func sentence(err error) string {
+	return "This cannot be drawn: " + strings.TrimPrefix(err.Error(), "widgets: ") + "."
+}
+
+// apologise displays an error as a sentence in place of a picture, and returns it.
+func apologise(err error) error {
+	if !gonbui.IsNotebook {
+		return err
+	}
+	text := sentence(err)
+	return errors.Join(err, ShowHTML(`<p class="birl-sentence" style="color:#1a1a1a;background:#fff;padding:8px">`+
+		html.EscapeString(text)+"</p>", text))
 }
 
 // render returns a drawing in all formats of an output: as SVG, which scales, as PNG, which JupyterLab shows in a
@@ -78,6 +99,9 @@ func render(d Drawing) (*protocol.DisplayData, error) {
 	return out, err
 }
 
+// maxPicture is the largest SVG in bytes that a notebook may hold.
+const maxPicture = 8_000_000
+
 // renderFast leaves out the PNG, which takes a tenth of a second, for a picture that is soon replaced by another.
 func renderFast(d Drawing) (*protocol.DisplayData, error) {
 	f, err := d.Figure()
@@ -85,6 +109,10 @@ func renderFast(d Drawing) (*protocol.DisplayData, error) {
 		return nil, err
 	}
 	svg, err := f.SVG()
+	if err == nil && len(svg) > maxPicture {
+		err = fmt.Errorf("widgets: %q takes %d MB, want at most %d: show less of it", f.title, len(svg)/1_000_000,
+			maxPicture/1_000_000)
+	}
 	return &protocol.DisplayData{Data: map[protocol.MIMEType]any{
 		protocol.MIMEImageSVG: string(svg), protocol.MIMETextPlain: f.title + ". " + f.description}}, err
 }
@@ -112,31 +140,34 @@ func ShowHTML(fragment, alternative string) error {
 func ShowTable(t Table) error {
 	text, err := t.Text()
 	if err != nil {
-		return err
+		return apologise(err)
 	}
 	fragment, err := t.HTML()
 	if err != nil {
-		return err
+		return apologise(err)
 	}
 	return ShowHTML(fragment, text)
 }
 
 // ShowVegaLite displays an interactive Vega-Lite 5 specification as output of the notebook's cell. JupyterLab draws it,
 // also in a saved notebook and without a network; the static drawing stands for it elsewhere, such as in exported HTML.
-func ShowVegaLite(spec map[string]any, static Drawing) error {
+func ShowVegaLite(spec map[string]any, static Drawing) error { return showSpec(vegaLite, spec, static) }
+
+// showSpec displays a specification of the MIME type.
+func showSpec(mime protocol.MIMEType, spec map[string]any, static Drawing) error {
 	out, err := render(static)
 	if err != nil {
-		return err
+		return apologise(err)
 	}
 	text, err := json.Marshal(spec)
 	if err != nil {
-		return fmt.Errorf("widgets: Vega-Lite specification: %w", err)
+		return apologise(fmt.Errorf("widgets: Vega specification: %w", err))
 	}
 	var plain map[string]any // of the registered types only
 	if err := json.Unmarshal(text, &plain); err != nil {
-		return fmt.Errorf("widgets: Vega-Lite specification: %w", err)
+		return apologise(fmt.Errorf("widgets: Vega specification: %w", err))
 	}
-	out.Data[vegaLite] = plain
+	out.Data[mime] = plain
 	return send(out)
 }
 
@@ -145,12 +176,12 @@ func ShowVegaLite(spec map[string]any, static Drawing) error {
 func ShowBrowser(m Marginals, static ...int) error {
 	spec, err := m.VegaLite()
 	if err != nil {
-		return err
+		return apologise(err)
 	}
 	some := m
 	some.Choices = nil
 	if some.Panels, err = staticPanels("ShowBrowser", m.Panels, static, 3); err != nil {
-		return err
+		return apologise(err)
 	}
 	return ShowVegaLite(spec, some)
 }

@@ -19,7 +19,7 @@ import (
 // better: they also work in a saved notebook.
 func Slider(label string, options []string, start int, draw func(option int) (Drawing, error)) error {
 	if err := checkChoice("Slider", options, start, draw != nil); err != nil {
-		return err
+		return apologise(err)
 	}
 	return interact(label, options, start, draw, func(parent string) *comms.AddressChan[int] {
 		return gonbwidgets.Slider(0, len(options)-1, start).AppendTo(parent).Done().Listen()
@@ -29,7 +29,7 @@ func Slider(label string, options []string, start int, draw func(option int) (Dr
 // Select is Slider with a drop-down list, for options without an order.
 func Select(label string, options []string, start int, draw func(option int) (Drawing, error)) error {
 	if err := checkChoice("Select", options, start, draw != nil); err != nil {
-		return err
+		return apologise(err)
 	}
 	return interact(label, options, start, draw, func(parent string) *comms.AddressChan[int] {
 		escaped := make([]string, len(options))
@@ -63,7 +63,7 @@ func interact(label string, options []string, start int, draw func(int) (Drawing
 		}
 		d, err := draw(start)
 		if err != nil {
-			return err
+			return apologise(err)
 		}
 		return Show(d)
 	}
@@ -75,12 +75,16 @@ func interact(label string, options []string, start int, draw func(int) (Drawing
 	defer done.Close()
 	picture := "birl-picture-" + gonbui.UniqueId()
 	for choice := start; ; {
-		if err := redraw(picture, label+": "+options[choice], choice, draw, renderFast); err != nil {
-			return err
+		d, err := draw(choice)
+		if err == nil {
+			err = redraw(picture, label+": "+options[choice], d, renderFast)
+		}
+		if err != nil {
+			return apologise(err)
 		}
 		select {
 		case <-done.C:
-			return redraw(picture, label+": "+options[choice], choice, draw, render) // what the saved notebook shows
+			return redraw(picture, label+": "+options[choice], d, render) // what the saved notebook shows
 		case choice = <-choices.C:
 		}
 		for len(choices.C) > 0 { // only the latest position counts
@@ -90,12 +94,10 @@ func interact(label string, options []string, start int, draw func(int) (Drawing
 	}
 }
 
-func redraw(id, caption string, choice int, draw func(int) (Drawing, error),
-	render func(Drawing) (*protocol.DisplayData, error)) error {
-	d, err := draw(choice)
-	if err != nil {
-		return err
-	}
+// renderer makes a drawing an output.
+type renderer func(Drawing) (*protocol.DisplayData, error)
+
+func redraw(id, caption string, d Drawing, render renderer) error {
 	out, err := render(d)
 	if err != nil {
 		return err

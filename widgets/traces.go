@@ -113,6 +113,21 @@ type RankPanel struct {
 	Max    int
 }
 
+func (p RankPanel) validate(name string) error {
+	if len(p.Ranks) == 0 || p.Max < 1 {
+		return fmt.Errorf("widgets: %s has %d ranks of at most %d, want some of at least 1", name, len(p.Ranks), p.Max)
+	}
+	for j, r := range p.Ranks {
+		if r < 0 || r > p.Max {
+			return fmt.Errorf("widgets: %s.Ranks[%d] = %d is outside 0..%d", name, j, r, p.Max)
+		}
+	}
+	if p.Method != "" {
+		return checkMethods(p.Method)
+	}
+	return nil
+}
+
 // ChainRanks returns the rank plot of several chains: the ranks of each chain's draws among the draws of all chains.
 // All histograms are flat if the chains have the same distribution.
 func ChainRanks(title string, chains [][]float64) (Ranks, error) {
@@ -156,19 +171,8 @@ func (m Ranks) Figure() (*Figure, error) {
 	columns = min(columns, len(m.Panels))
 	plots := make([]*plot.Plot, len(m.Panels))
 	for i, panel := range m.Panels {
-		if len(panel.Ranks) == 0 || panel.Max < 1 {
-			return nil, fmt.Errorf("widgets: Ranks.Panels[%d] has %d ranks of at most %d, want some of at least 1", i,
-				len(panel.Ranks), panel.Max)
-		}
-		if panel.Method != "" {
-			if err := checkMethods(panel.Method); err != nil {
-				return nil, err
-			}
-		}
-		for j, r := range panel.Ranks {
-			if r < 0 || r > panel.Max {
-				return nil, fmt.Errorf("widgets: Ranks.Panels[%d].Ranks[%d] = %d is outside 0..%d", i, j, r, panel.Max)
-			}
+		if err := panel.validate(fmt.Sprintf("Ranks.Panels[%d]", i)); err != nil {
+			return nil, err
 		}
 		plots[i] = m.plot(panel, i%columns == 0, i+columns >= len(m.Panels))
 	}

@@ -47,7 +47,12 @@ def number(reward):
 
 
 def make(gymnasium, config):
-    env = gymnasium.make(config["id"], disable_env_checker=True, **config["options"])
+    try:
+        env = gymnasium.make(config["id"], disable_env_checker=True, **config["options"])
+    except OSError as e:
+        if config["id"].startswith("ALE/"):
+            raise NoROM(str(e)) from e
+        raise
     for wrapper in config["wrappers"]:
         env = load(wrapper["class"])(env, **wrapper["options"])
     return env
@@ -303,6 +308,7 @@ def describe(error):
     return {
         "refused": isinstance(error, Refused),
         "missing": str(error) if isinstance(error, Missing) else "",
+        "rom": str(error) if isinstance(error, NoROM) else "",
         "slot": slot,
         "doing": getattr(error, "doing", ""),
         "message": str(error) if isinstance(error, Refused) else "".join(traceback.format_exception_only(cause)).strip(),

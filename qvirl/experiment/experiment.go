@@ -43,6 +43,15 @@ func Define[C Config](name, short string, quick, paper func() C,
 		}}
 }
 
+// Seeds returns the n seeds from first on.
+func Seeds(first uint64, n int) []uint64 {
+	out := make([]uint64, n)
+	for i := range out {
+		out[i] = first + uint64(i)
+	}
+	return out
+}
+
 // Settings are what a plan is made from.
 type Settings struct {
 	Scale    string
@@ -60,9 +69,6 @@ type Plan struct {
 	// has no such unit. With it, units that were computed under another config, of more methods for instance, can be
 	// kept by a run that resumes. Without it they depend on the whole config.
 	Part func(config json.RawMessage, unit string) (json.RawMessage, error)
-	// Unfinished, if not nil, is told of a folder before units are computed. A unit that takes long may keep how far it
-	// has come under its name there, in a folder that it makes; it is removed once the unit is finished.
-	Unfinished func(dir string)
 	// Run computes one unit. It returns ctx's error soon after ctx ends.
 	Run func(ctx context.Context, unit int, progress irl.Progress) (*Result, error)
 }

@@ -26,7 +26,8 @@ func Locate(path string) (string, error) {
 			return "", fmt.Errorf("experiment: %w", err)
 		}
 		if filepath.Dir(dir) == dir {
-			return "", fmt.Errorf("experiment: the file %s in this folder or above it: %w", path, fs.ErrNotExist)
+			return "", fmt.Errorf("experiment: the file %s in this folder or above it: %w; `go run ./qvirl/cmd/qvirl "+
+				"expert --help` tells how experts and their demonstrations are made", path, fs.ErrNotExist)
 		}
 		dir = filepath.Dir(dir)
 	}

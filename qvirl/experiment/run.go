@@ -254,10 +254,6 @@ func (r *runner) adoptable(u *UnitRecord) bool {
 
 // units computes what is to be computed.
 func (r *runner) units(ctx context.Context) error {
-	unfinished := filepath.Join(r.options.Out, UnfinishedDir)
-	if r.plan.Unfinished != nil {
-		r.plan.Unfinished(unfinished)
-	}
 	for _, i := range r.todo {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -269,7 +265,7 @@ func (r *runner) units(ctx context.Context) error {
 		r.report(Event{Kind: Started, Unit: unit.Name, Done: r.done})
 		record := UnitRecord{Experiment: r.plan.Experiment, Scale: r.plan.Scale, Unit: unit.Name, Plan: r.names,
 			Config: r.config, Machine: r.machine, Started: time.Now().UTC()}
-		result, err := r.plan.Run(ctx, i, func(done, total int, status string) {
+		result, err := r.plan.Run(r.withScratch(ctx, unit.Name), i, func(done, total int, status string) {
 			r.progress(unit.Name, done, total, status)
 		})
 		if err != nil {
@@ -283,8 +279,8 @@ func (r *runner) units(ctx context.Context) error {
 		if err := r.store.put(record, result.Rows); err != nil {
 			return fmt.Errorf("unit %s: %w", unit.Name, err)
 		}
-		if err := os.RemoveAll(filepath.Join(unfinished, unit.Name)); err != nil {
-			return fmt.Errorf("unit %s: %w", unit.Name, err)
+		if err := os.RemoveAll(filepath.Join(r.options.Out, scratchDir, unit.Name)); err != nil {
+			return fmt.Errorf("unit %s: its state: %w", unit.Name, err)
 		}
 		r.mutex.Lock()
 		r.within, r.unitCost, r.spent = 0, 0, r.spent+unit.Cost
@@ -342,7 +338,7 @@ func removeResults(dir string) error {
 				"use another folder, or move it", dir, err)
 		}
 	}
-	if err := os.RemoveAll(filepath.Join(dir, UnfinishedDir)); err != nil {
+	if err := os.RemoveAll(filepath.Join(dir, scratchDir)); err != nil {
 		return fmt.Errorf("experiment: cannot overwrite: %w", err)
 	}
 	for _, path := range append(paths, filepath.Join(dir, UnitsDir)) {

@@ -20,10 +20,8 @@ import (
 // The files of a folder with results.
 const (
 	UnitsDir = "units"
-	// UnfinishedDir is the folder of units that are under way (see Plan.Unfinished).
-	UnfinishedDir = ".unfinished"
-	RowsFile      = "rows.csv"
-	RunFile       = "run.json"
+	RowsFile = "rows.csv"
+	RunFile  = "run.json"
 )
 
 // UnitRecord is the record of a finished unit, kept beside its rows.

@@ -80,7 +80,7 @@ func TestOutputsAreWhatPredictionsAreMadeOf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(outputs) != 1 || !slices.Equal(outputs[0], p.Values) { // the logits are the values
+	if !slices.Equal(outputs, p.Values) { // the logits are the values
 		t.Errorf("outputs %v, values %v", outputs, p.Values)
 	}
 	if _, err := m.Outputs(states[:4]); err == nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/go-birl/birl/qvirl/experiment/activelander"
 	"github.com/go-birl/birl/qvirl/experiment/activelearning"
 	"github.com/go-birl/birl/qvirl/experiment/apprenticeship"
+	"github.com/go-birl/birl/qvirl/experiment/atari"
 	"github.com/go-birl/birl/qvirl/experiment/avril3x3"
 	"github.com/go-birl/birl/qvirl/experiment/calibration"
 	"github.com/go-birl/birl/qvirl/experiment/imitation"
@@ -38,6 +39,7 @@ var definitions = append([]experiment.Definition{
 	refinement.Definition(),
 	rationality.Definition(),
 	zoostudy.Definition(),
+	atari.Definition(),
 }, append(imitation.Definitions(), scaleDefinition(posteriorquality.Definition()))...)
 
 func main() { command.Main(newRoot(definitions)) }
@@ -55,7 +57,7 @@ posteriors to any finite Markov decision process. It also learns from demonstrat
   qvirl train --demos lander.npz --method qvirl --trajectories 3 --beta 3 --out model`,
 	}
 	root.AddCommand(newRun(definitions), newSubmit(definitions), newMerge(), newRenew(), newReport(definitions),
-		newList(definitions), newFit(), newMethods(), newTrain(), newScore(), newPlan(), newRollout(), experts.New(),
-		newScaling(), newZoo(), newBench())
+		newList(definitions), newFit(), newMethods(), newTrain(), newScore(), newExport(), newPlan(), newRollout(),
+		experts.New(), newScaling(), newZoo(), newBench())
 	return root
 }

@@ -38,8 +38,7 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 		return nil, err
 	}
 	r := &runner{config: c, backend: backendName}
-	p := &experiment.Plan{Experiment: Name, Scale: scale, Config: c,
-		Unfinished: func(dir string) { r.unfinished = dir }}
+	p := &experiment.Plan{Experiment: Name, Scale: scale, Config: c}
 	type unit struct {
 		method string
 		run    uint64
@@ -56,11 +55,7 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 		stages := experiment.NewStages(1, units[i].method, nil)
 		result := &experiment.Result{}
 		err := stages.Run(units[i].method, "", 1, func(irl.Progress) (err error) {
-			folder := ""
-			if r.unfinished != "" {
-				folder = filepath.Join(r.unfinished, p.Units[i].Name)
-			}
-			result.Rows, err = r.run(ctx, units[i].method, units[i].run, folder, progress)
+			result.Rows, err = r.run(ctx, units[i].method, units[i].run, experiment.Scratch(ctx), progress)
 			return err
 		})
 		if err != nil {
@@ -74,9 +69,8 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 
 // runner runs units. It keeps what several of them need.
 type runner struct {
-	config     Config
-	backend    string
-	unfinished string // folder for units that are under way; empty for none
+	config  Config
+	backend string
 
 	mutex       sync.Mutex
 	data        *Data

@@ -1,9 +1,7 @@
 package imitation
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/qvirl/experiment"
@@ -20,10 +18,6 @@ type Data struct {
 // Open reads the demonstrations and splits them.
 func (c Config) Open() (*Data, error) {
 	path, err := experiment.Locate(c.Demos)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("imitation: %w; `go run ./qvirl/cmd/qvirl expert demonstrate --help` tells how to make "+
-			"it", err)
-	}
 	if err != nil {
 		return nil, err
 	}

@@ -235,17 +235,20 @@ func (p *Posterior) points(observations []float32) ([]point, error) {
 	if err != nil {
 		return nil, err
 	}
-	figures := outputs[0]
-	width := outEmbedding + p.objective.Embedding
-	points := make([]point, len(figures)/width)
-	for i := range points {
-		row := make([]float64, width)
-		for k := range row {
-			row[k] = float64(figures[i*width+k])
+	return p.objective.points(outputs), nil
+}
+
+// points reads a network's outputs [points, 2 + d].
+func (o Objective) points(outputs []float32) []point {
+	var points []point
+	for row := range slices.Chunk(outputs, outEmbedding+o.Embedding) {
+		q := point{mean: float64(row[outMean]), std: math.Exp(float64(row[outLogStd]))}
+		for _, x := range row[outEmbedding:] {
+			q.embedding = append(q.embedding, float64(x))
 		}
-		points[i] = point{mean: row[outMean], std: math.Exp(row[outLogStd]), embedding: row[outEmbedding:]}
+		points = append(points, q)
 	}
-	return points, nil
+	return points
 }
 
 // Prior is the prior over rewards as training left it.

@@ -1,0 +1,188 @@
+package widgets
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/go-birl/birl/qvirl/exhibit"
+)
+
+// Correlations is a map of how the reward of one state goes together with those of all others under a posterior. The
+// reader clicks the state; in the figure, the States stand side by side.
+type Correlations struct {
+	Title  string
+	World  exhibit.World
+	Draws  [][]float64 // joint draws, [draws][states]
+	States []int       // in the figure; the view begins with the first
+}
+
+func (m Correlations) validate() error {
+	if err := checkWorld("Correlations.World", m.World); err != nil {
+		return err
+	}
+	states := m.World.Width * m.World.Height
+	if len(m.States) == 0 || len(m.States) > 4 {
+		return fmt.Errorf("widgets: Correlations has %d states, want 1 to 4", len(m.States))
+	}
+	for i, s := range m.States {
+		if s < 0 || s >= states {
+			return fmt.Errorf("widgets: Correlations.States[%d] = %d is outside 0..%d", i, s, states-1)
+		}
+	}
+	return checkDraws("Correlations.Draws", m.Draws, states)
+}
+
+// with returns the correlations of all states' rewards with that of one. A reward without spread has none: 0.
+func (m Correlations) with(columns [][]float64, state int) []float64 {
+	out := make([]float64, len(columns))
+	for s := range out {
+		if out[s] = stat.Correlation(columns[s], columns[state], nil); math.IsNaN(out[s]) {
+			out[s] = 0
+		}
+	}
+	return out
+}
+
+func (m Correlations) columns() [][]float64 {
+	out := make([][]float64, m.World.Width*m.World.Height)
+	for s := range out {
+		out[s] = column(m.Draws, s)
+	}
+	return out
+}
+
+// Figure implements Drawing.
+func (m Correlations) Figure() (*Figure, error) {
+	if err := m.validate(); err != nil {
+		return nil, err
+	}
+	columns, names := m.columns(), stateNames(m.World)
+	row := HeatRow{Label: "correlation", Diverges: true, Decimals: 1}
+	var titles []string
+	for _, s := range m.States {
+		titles, row.Values = append(titles, "with state "+names[s]), append(row.Values, m.with(columns, s))
+	}
+	return HeatMaps{Title: m.Title, Width: m.World.Width, Height: m.World.Height, Terminal: m.World.Terminal,
+		Columns: titles, Rows: []HeatRow{row}}.Figure()
+}
+
+// Vega returns the Vega 5 specification of the interactive view.
+func (m Correlations) Vega() (map[string]any, error) {
+	if err := m.validate(); err != nil {
+		return nil, err
+	}
+	v, err := newVegaView("correlations")
+	if err != nil {
+		return nil, err
+	}
+	columns := m.columns()
+	rows := [][]string{{"s", "r"}} // in hundredths
+	for s := range columns {
+		var texts []string
+		for _, r := range m.with(columns, s) {
+			texts = append(texts, strconv.Itoa(int(math.Round(100*r))))
+		}
+		rows = append(rows, []string{strconv.Itoa(s), strings.Join(texts, " ")})
+	}
+	ends := m.World.Terminal
+	if ends == nil {
+		ends = make([]bool, len(columns))
+	}
+	v.set(map[string]any{"names": list(stateNames(m.World)), "ends": list(ends), "columns": m.World.Width,
+		"rows": m.World.Height, "size": cellPixels(m.World), "diverging": diverging.hex(), "title": m.Title,
+		"state": strconv.Itoa(m.States[0])})
+	v.bind("state", map[string]any{"max": len(columns) - 1})
+	if err := v.table("correlations", rows); err != nil {
+		return nil, err
+	}
+	return v, checkSize("Correlations", v)
+}
+
+// cellPixels is how large cells of an interactive map are.
+func cellPixels(w exhibit.World) int { return max(8, min(44, 360/w.Width, 400/w.Height)) }
+
+// ShowCorrelations displays the interactive view of m: a click on a state, or the arrow keys while its number is being
+// edited, choose the state. Elsewhere stands the figure.
+func ShowCorrelations(m Correlations) error { return showVega(m, m.Vega) }
+
+// Change shows what a demonstration changed: maps of the posterior means before and after, of the share of the standard
+// deviation that is left, and the marginals that changed most.
+type Change struct {
+	Title         string
+	World         exhibit.World
+	Before, After *exhibit.Posterior
+	Demonstrated  map[int]string // labels of states on the map, such as what was done there; nil for none
+}
+
+// changedMost is how many marginals are shown.
+const changedMost = 3
+
+// Figure implements Drawing.
+func (m Change) Figure() (*Figure, error) {
+	e := Explore(m.World, m.Before, m.After)
+	if m.Before != nil && m.After != nil && m.Before.Method != m.After.Method {
+		return nil, fmt.Errorf("widgets: Change is from %q to %q, want one method", m.Before.Method, m.After.Method)
+	}
+	if err := e.validate(); err != nil {
+		return nil, err
+	}
+	names := stateNames(m.World)
+	before, after := eachMarginal(m.Before, exhibit.Marginal.Mean), eachMarginal(m.After, exhibit.Marginal.Mean)
+	left := make([]float64, len(before))
+	order := make([]int, len(before))
+	change := make([]float64, len(before)) // the distance of the quantiles, on average
+	for s := range left {
+		left[s], order[s] = 1, s
+		if std := m.Before.Marginals[s].StdDev(); std > 0 {
+			left[s] = m.After.Marginals[s].StdDev() / std
+		}
+		for u := 0.05; u < 1; u += 0.1 {
+			change[s] += math.Abs(m.After.Marginals[s].Quantile(u)-m.Before.Marginals[s].Quantile(u)) / 10
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		switch {
+		case change[a] > change[b]:
+			return -1
+		case change[a] < change[b]:
+			return 1
+		}
+		return 0
+	})
+	w, h := m.World.Width, m.World.Height
+	marginals := Marginals{Title: "The rewards that changed most", XLabel: "reward", Methods: []string{"before it",
+		"after it"}}
+	for _, s := range order[:min(changedMost, len(order))] {
+		panel := MarginalPanel{Title: "state " + names[s], Truth: math.NaN(),
+			Distributions: []Distribution{m.Before.Marginals[s], m.After.Marginals[s]}}
+		if m.World.Truth != nil {
+			panel.Truth = m.World.Truth[s]
+		}
+		marginals.Panels = append(marginals.Panels, panel)
+	}
+	return Stack{Title: m.Title, Rows: [][]Drawing{
+		{HeatMaps{side: 160, Width: w, Height: h, Columns: []string{"mean before", "mean after"},
+			Terminal: m.World.Terminal,
+			Marked:   m.Demonstrated,
+			Rows: []HeatRow{{Label: "posterior mean", Diverges: true, Decimals: 1, Values: [][]float64{before,
+				after}}}},
+			HeatMaps{side: 160, Width: w, Height: h, Columns: []string{"σ after over σ before"},
+				Terminal: m.World.Terminal,
+				Marked:   m.Demonstrated, Rows: []HeatRow{{Label: "ratio", Decimals: 2, Values: [][]float64{left}}}}},
+		{marginals}}}.Figure()
+}
+
+// Mixing returns the traces of chains, and beneath them the ranks of their draws among those of all chains: both look
+// alike for all chains if these have the same distribution (Vehtari et al. 2021).
+func Mixing(title, quantity string, chains [][]float64) (Stack, error) {
+	ranks, err := ChainRanks("", chains)
+	if err != nil {
+		return Stack{}, err
+	}
+	return Stack{Title: title, Rows: [][]Drawing{{Traces{Panels: []TracePanel{{quantity, chains}}}}, {ranks}}}, nil
+}

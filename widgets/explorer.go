@@ -1,0 +1,444 @@
+package widgets
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/go-birl/birl/qvirl/exhibit"
+)
+
+// Explorer is an interactive view of posteriors over a world: a map of means, standard deviations, policies and more,
+// and the marginals of the state that is clicked, or reached by the arrow keys. The first posterior is what the others
+// are compared with.
+//
+// With Knobs there are several Settings, one for each combination of their values, the last knob varying fastest: the
+// reader chooses demonstrations, β, or the number of refining transitions, by value.
+type Explorer struct {
+	Title    string
+	XLabel   string // of the reward, with its unit if it has one
+	World    exhibit.World
+	Knobs    []Knob
+	Settings []Setting
+}
+
+// Knob is something that the reader sets to one of several values. Values that are numbers at equal distances become a
+// slider, others a list.
+type Knob struct {
+	Name   string
+	Values []string
+	Start  int // the position of the value that the view begins with
+}
+
+// Setting is what is shown at one combination of the knobs' values: the same methods in each setting, in the same
+// order. A posterior that several settings share is stored once.
+type Setting struct {
+	Visits     []int // demonstrated decisions in each state, or nil
+	Posteriors []*exhibit.Posterior
+}
+
+// Explore returns the view of posteriors over the rewards of one world. Title and XLabel may be changed.
+func Explore(world exhibit.World, posteriors ...*exhibit.Posterior) Explorer {
+	return Explorer{Title: "Posterior explorer", XLabel: "reward", World: world,
+		Settings: []Setting{{Posteriors: posteriors}}}
+}
+
+// maxExplored is the largest specification in bytes: it is stored in the notebook.
+const maxExplored = 600_000
+
+// start is the setting that the view begins with.
+func (m Explorer) start() Setting {
+	at := 0
+	for _, k := range m.Knobs {
+		at = at*len(k.Values) + k.Start
+	}
+	return m.Settings[at]
+}
+
+// Figure implements Drawing: the maps of means and standard deviations in the setting that the view begins with, which
+// stand for it where it is not shown.
+func (m Explorer) Figure() (*Figure, error) {
+	if err := m.validate(); err != nil {
+		return nil, err
+	}
+	mean, std := HeatRow{Label: "mean", Diverges: true, Decimals: 1}, HeatRow{Label: "standard deviation", Decimals: 1}
+	for _, p := range m.start().Posteriors {
+		mean.Values = append(mean.Values, eachMarginal(p, exhibit.Marginal.Mean))
+		std.Values = append(std.Values, eachMarginal(p, exhibit.Marginal.StdDev))
+	}
+	return HeatMaps{Title: m.Title, Width: m.World.Width, Height: m.World.Height, Columns: m.methods(),
+		Rows: []HeatRow{mean, std}, Terminal: m.World.Terminal}.Figure()
+}
+
+func eachMarginal(p *exhibit.Posterior, f func(exhibit.Marginal) float64) []float64 {
+	out := make([]float64, len(p.Marginals))
+	for s, d := range p.Marginals {
+		out[s] = f(d)
+	}
+	return out
+}
+
+// methods are the names of the posteriors' methods.
+func (m Explorer) methods() (out []string) {
+	for _, p := range m.Settings[0].Posteriors {
+		out = append(out, p.Method)
+	}
+	return out
+}
+
+func (m Explorer) validate() error {
+	if err := checkWorld("Explorer.World", m.World); err != nil {
+		return err
+	}
+	combinations := 1
+	for i, k := range m.Knobs {
+		if len(k.Values) == 0 {
+			return fmt.Errorf("widgets: Explorer.Knobs[%d], %q, has no values", i, k.Name)
+		}
+		if k.Start < 0 || k.Start >= len(k.Values) {
+			return fmt.Errorf("widgets: Explorer.Knobs[%d].Start = %d is outside 0..%d", i, k.Start, len(k.Values)-1)
+		}
+		combinations *= len(k.Values)
+	}
+	if len(m.Settings) != combinations {
+		return fmt.Errorf("widgets: Explorer has %d settings, want %d, one for each combination of the knobs' values",
+			len(m.Settings), combinations)
+	}
+	states := m.World.Width * m.World.Height
+	for i, s := range m.Settings {
+		if len(s.Posteriors) == 0 {
+			return fmt.Errorf("widgets: Explorer.Settings[%d] has no posteriors", i)
+		}
+		if s.Visits != nil {
+			if err := checkLength(fmt.Sprintf("Explorer.Settings[%d].Visits", i), len(s.Visits), states,
+				"one for each state"); err != nil {
+				return err
+			}
+		}
+		var methods []string
+		for j, p := range s.Posteriors {
+			field := fmt.Sprintf("Explorer.Settings[%d].Posteriors[%d]", i, j)
+			if err := m.checkPosterior(field, p); err != nil {
+				return err
+			}
+			methods = append(methods, p.Method)
+		}
+		if !slices.Equal(methods, m.methods()) {
+			return fmt.Errorf("widgets: Explorer.Settings[%d] has the methods %q, the first setting %q", i, methods,
+				m.methods())
+		}
+	}
+	return checkMethods(m.methods()...)
+}
+
+func (m Explorer) checkPosterior(field string, p *exhibit.Posterior) error {
+	if p == nil {
+		return fmt.Errorf("widgets: %s is nil", field)
+	}
+	states := m.World.Width * m.World.Height
+	if err := checkLength(field+".Marginals", len(p.Marginals), states, "one for each state"); err != nil {
+		return err
+	}
+	for s, d := range p.Marginals {
+		if d == nil {
+			return fmt.Errorf("widgets: %s.Marginals[%d] is nil", field, s)
+		}
+		if of, ok := d.(Sampled); ok && len(of.Sorted()) < 2 {
+			return fmt.Errorf("widgets: %s.Marginals[%d] has %d samples, want at least 2", field, s, len(of.Sorted()))
+		}
+		if err := checkFinite(fmt.Sprintf("%s.Marginals[%d]: mean, std, quantiles", field, s), []float64{d.Mean(),
+			d.StdDev(), d.Quantile(marginalTail), d.Quantile(1 - marginalTail)}); err != nil {
+			return err
+		}
+	}
+	for name, of := range map[string][]float64{"RHat": p.RHat, "ESS": p.ESS} {
+		if of != nil && len(of) != states {
+			return fmt.Errorf("widgets: %s.%s has %d entries, want %d, one for each state, or none", field, name,
+				len(of), states)
+		}
+	}
+	actions, err := checkPolicy(field+".Policy", p.Policy, states)
+	if err != nil {
+		return err
+	}
+	for name, n := range map[string]int{"Actions": len(m.World.Actions), "Moves": len(m.World.Moves)} {
+		if n != 0 && n != actions {
+			return fmt.Errorf("widgets: %s.Policy has %d actions, Explorer.World.%s %d", field, actions, name, n)
+		}
+	}
+	return nil
+}
+
+// Vega returns the Vega 5 specification of the view, which begins with the given state. Its inputs are called state,
+// method, quantity, show0, show1 … (the methods) and knob0, knob1 …
+func (m Explorer) Vega(state int) (map[string]any, error) {
+	if err := m.validate(); err != nil {
+		return nil, err
+	}
+	states := m.World.Width * m.World.Height
+	if state < 0 || state >= states {
+		return nil, fmt.Errorf("widgets: Explorer begins with state %d, which is outside 0..%d", state, states-1)
+	}
+	v, err := newVegaView("explorer")
+	if err != nil {
+		return nil, err
+	}
+	d, err := m.fill(v)
+	if err != nil {
+		return nil, err
+	}
+	methods := m.methods()
+	looks := appearances(methods)
+	var labels, colors, dashes []any
+	for _, a := range looks {
+		labels, colors, dashes = append(labels, a.label), append(colors, hex(a.color)), append(dashes,
+			vegaDashes(a.dashes))
+	}
+	first := looks[0].label
+	actions := len(m.Settings[0].Posteriors[0].Policy) / states
+	ends := m.World.Terminal
+	if ends == nil {
+		ends = make([]bool, states)
+	}
+	titles := map[string]any{"mean": "mean", "deviation": "standard deviation", "ratio": "σ over that of " + first,
+		"difference": "mean less that of " + first + ", in its σ", "policy": "probability of the best action",
+		"visits": "demonstrated decisions"}
+	v.set(map[string]any{"labels": labels, "colors": colors, "dashes": dashes, "posteriors": d.ids,
+		"names": list(stateNames(m.World)), "actions": list(namesOr(m.World.Actions, actions)), "moves": moves(m.World),
+		"truth": list(m.World.Truth), "ends": list(ends), "columns": m.World.Width, "rows": m.World.Height,
+		"size":   cellPixels(m.World),
+		"extent": []any{rounded(d.xs.low), rounded(d.xs.high)}, "domains": d.domains, "sequential": sequential.hex(),
+		"diverging": diverging.hex(), "mapTitles": titles, "title": m.Title, "xLabel": m.XLabel,
+		"state": strconv.Itoa(state), "method": labels[0]})
+	v.bind("state", map[string]any{"max": states - 1})
+	v.bind("method", map[string]any{"options": labels})
+	v.bind("quantity", map[string]any{"labels": []any{titles["mean"], titles["deviation"], titles["ratio"],
+		titles["difference"], titles["policy"], titles["visits"]}})
+	m.controls(v, labels)
+	return v, checkSize("Explorer", v)
+}
+
+// controls adds the knobs, and a box for each method.
+func (m Explorer) controls(v vegaView, labels []any) {
+	var signals []any
+	setting, shown := "0", ""
+	for i, k := range m.Knobs {
+		name := "knob" + strconv.Itoa(i)
+		signal, position := k.signal(name)
+		signals = append(signals, signal)
+		setting = fmt.Sprintf("(%s) * %d + %s", setting, len(k.Values), position)
+	}
+	for j, label := range labels {
+		name := "show" + strconv.Itoa(j)
+		signals = append(signals, map[string]any{"name": name, "value": true,
+			"bind": map[string]any{"input": "checkbox", "name": label}})
+		shown += name + ", "
+	}
+	delete(v.named("signals", "setting"), "value")
+	delete(v.named("signals", "shown"), "value")
+	v.named("signals", "setting")["update"] = setting
+	v.named("signals", "shown")["update"] = "[" + shown[:len(shown)-2] + "]"
+	v.addSignals(signals...)
+}
+
+// signal returns the signal of a knob, and the expression for the position of its value.
+func (k Knob) signal(name string) (signal map[string]any, position string) {
+	if first, step, ok := k.steps(); ok {
+		last := first + step*float64(len(k.Values)-1)
+		bind := map[string]any{"input": "range", "min": first, "max": last, "step": step, "name": k.Name + " "}
+		return map[string]any{"name": name, "value": first + step*float64(k.Start), "bind": bind},
+			fmt.Sprintf("round((%s - %g) / %g)", name, first, step)
+	}
+	bind := map[string]any{"input": "select", "options": list(k.Values), "name": k.Name + " "}
+	return map[string]any{"name": name, "value": k.Values[k.Start], "bind": bind},
+		fmt.Sprintf("indexof(%s, %s)", vegaTexts(k.Values), name)
+}
+
+// steps returns the first value and the distance of numbers at equal distances.
+func (k Knob) steps() (first, step float64, ok bool) {
+	if len(k.Values) < 3 {
+		return 0, 0, false
+	}
+	numbers := make([]float64, len(k.Values))
+	for i, text := range k.Values {
+		var err error
+		if numbers[i], err = strconv.ParseFloat(text, 64); err != nil {
+			return 0, 0, false
+		}
+	}
+	first, step = numbers[0], numbers[1]-numbers[0]
+	for i, v := range numbers {
+		if step <= 0 || math.Abs(v-first-step*float64(i)) > 1e-9*step {
+			return 0, 0, false
+		}
+	}
+	return first, step, true
+}
+
+// vegaTexts writes texts as a list of Vega's expressions.
+func vegaTexts(texts []string) string {
+	out := "["
+	for i, t := range texts {
+		if i > 0 {
+			out += ", "
+		}
+		out += strconv.Quote(t)
+	}
+	return out + "]"
+}
+
+// explored is what fill finds beside the tables.
+type explored struct {
+	ids     []any          // of each setting's posteriors
+	xs      span           // of all marginals
+	domains map[string]any // of the colours, by quantity
+}
+
+const (
+	exploredPoints = 40 // of a curve
+	exploredBars   = 28 // of a histogram
+)
+
+// fill fills the tables of the view.
+func (m Explorer) fill(v vegaView) (explored, error) {
+	out := explored{xs: emptySpan()}
+	seen := map[*exhibit.Posterior]int{}
+	marginals := [][]string{{"q", "s", "mean", "sd", "low", "high", "rhat", "ess", "rank", "from", "to", "peak", "bars",
+		"density"}}
+	policies, visits := [][]string{{"q", "s", "p"}}, [][]string{{"v", "s", "n"}}
+	means, stds, ratios, apart, most := emptySpan(), emptySpan(), emptySpan(), emptySpan(), 1
+	for i, setting := range m.Settings {
+		var ids []any
+		for _, p := range setting.Posteriors {
+			id, ok := seen[p]
+			if !ok {
+				id = len(seen)
+				seen[p] = id
+				actions := len(p.Policy) / len(p.Marginals)
+				for s := range p.Marginals {
+					marginals = append(marginals, m.row(id, s, p, &out.xs))
+					policies = append(policies, []string{strconv.Itoa(id), strconv.Itoa(s),
+						percentages(p.Policy[s*actions : (s+1)*actions])})
+				}
+			}
+			ids = append(ids, id)
+			for s, d := range p.Marginals {
+				means.include(d.Mean())
+				stds.include(d.StdDev())
+				if first := setting.Posteriors[0].Marginals[s]; first.StdDev() > 0 {
+					ratios.include(d.StdDev() / first.StdDev())
+					apart.include((d.Mean() - first.Mean()) / first.StdDev())
+				}
+			}
+		}
+		out.ids = append(out.ids, ids)
+		for s, n := range setting.Visits {
+			if n > 0 {
+				visits = append(visits, []string{strconv.Itoa(i), strconv.Itoa(s), strconv.Itoa(n)})
+				most = max(most, n)
+			}
+		}
+	}
+	about := func(s span) []any { // 0
+		top := math.Max(math.Max(-s.low, s.high), 1e-9)
+		return []any{rounded(-top), rounded(top)}
+	}
+	from := func(s span) []any {
+		if s = (span{s.low, math.Max(s.high, s.low+1e-9)}); s.low > s.high {
+			s = span{0, 1}
+		}
+		return []any{rounded(s.low), rounded(s.high)}
+	}
+	if apart.low > apart.high {
+		apart = span{0, 0}
+	}
+	out.domains = map[string]any{"mean": about(means), "deviation": from(stds), "ratio": from(ratios),
+		"difference": about(apart), "policy": []any{0, 1}, "visits": []any{0, most}}
+	out.xs = out.xs.padded(0.02)
+	for name, rows := range map[string][][]string{"marginals": marginals, "policies": policies, "visits": visits} {
+		if err := v.table(name, rows); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// row describes the marginal of a state.
+func (m Explorer) row(id, s int, p *exhibit.Posterior, xs *span) []string {
+	d := p.Marginals[s]
+	rhat, ess, rank := math.NaN(), math.NaN(), math.NaN()
+	if p.RHat != nil {
+		rhat = p.RHat[s]
+	}
+	if p.ESS != nil {
+		ess = p.ESS[s]
+	}
+	if m.World.Truth != nil {
+		rank = shareBelow(d, m.World.Truth[s])
+		xs.include(m.World.Truth[s])
+	}
+	from, to, heights, bars := outline(d)
+	xs.include(from, to)
+	row := []string{strconv.Itoa(id), strconv.Itoa(s)}
+	for _, v := range []float64{d.Mean(), d.StdDev(), d.Quantile(0.05), d.Quantile(0.95), rhat, ess, rank, from, to,
+		slices.Max(heights)} {
+		row = append(row, short(v))
+	}
+	return append(row, bars, scaled(heights))
+}
+
+// outline returns the density of a distribution at points from one end of the central 99.2 % to the other, or the
+// heights
+// of bars ("1") where it is known by samples.
+func outline(d exhibit.Marginal) (from, to float64, heights []float64, bars string) {
+	xs := span{d.Quantile(marginalTail), d.Quantile(1 - marginalTail)}
+	if !(xs.high > xs.low) { // a point
+		xs = xs.padded(1e-3)
+	} else {
+		xs = xs.padded(0.05)
+	}
+	if of, ok := d.(Sampled); ok {
+		heights = make([]float64, exploredBars)
+		width := (xs.high - xs.low) / exploredBars
+		sorted := of.Sorted()
+		for _, x := range sorted {
+			if at := int(math.Floor((x - xs.low) / width)); at >= 0 && at < exploredBars {
+				heights[at] += 1 / (float64(len(sorted)) * width)
+			}
+		}
+		return xs.low, xs.high, heights, "1"
+	}
+	for _, x := range uniform(xs, exploredPoints) {
+		heights = append(heights, density(d, x))
+	}
+	return xs.low, xs.high, heights, "0"
+}
+
+// shareBelow returns the probability of a value below x: the share of samples, or by bisection of the quantiles.
+func shareBelow(d exhibit.Marginal, x float64) float64 {
+	if of, ok := d.(Sampled); ok {
+		at, _ := slices.BinarySearch(of.Sorted(), x)
+		return float64(at) / float64(len(of.Sorted()))
+	}
+	low, high := 0.0, 1.0
+	for range 40 {
+		if middle := (low + high) / 2; d.Quantile(middle) < x {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return (low + high) / 2
+}
+
+// ShowExplorer displays the interactive view of m, which begins with the given state. JupyterLab draws it, also in a
+// saved notebook, one that it does not trust, and without a kernel; elsewhere stand maps of means and standard
+// deviations.
+//
+// The arrow keys move through the map while its number is being edited, or, outside of JupyterLab, which has uses of
+// its
+// own for them, while the pointer is over the view.
+func ShowExplorer(m Explorer, state int) error {
+	return showVega(m, func() (map[string]any, error) { return m.Vega(state) })
+}

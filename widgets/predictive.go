@@ -1,0 +1,225 @@
+package widgets
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/go-birl/birl/qvirl/exhibit"
+)
+
+// Predictive checks a posterior by what it has seen: how probable was what the expert did, state by state? A row is an
+// action in a state: how often it was demonstrated there, and the probability that the posterior predicts, with the
+// central 90 % of it. The least probable stand first.
+type Predictive struct {
+	Title     string
+	Decisions []exhibit.Decision
+	Most      int // rows; 0 means 20
+}
+
+// Figure implements Drawing.
+func (m Predictive) Figure() (*Figure, error) {
+	if err := m.validate(); err != nil {
+		return nil, err
+	}
+	rows := slices.Clone(m.Decisions)
+	slices.SortStableFunc(rows, func(a, b exhibit.Decision) int {
+		switch {
+		case a.Mean < b.Mean:
+			return -1
+		case a.Mean > b.Mean:
+			return 1
+		}
+		return 0
+	})
+	most := m.Most
+	if most == 0 {
+		most = 20
+	}
+	shown := rows[:min(most, len(rows))]
+	style := textStyle(textSize, ink, draw.XLeft, draw.YCenter)
+	names := vg.Length(0)
+	for _, d := range shown {
+		names = max(names, style.Width(decisionName(d))+12)
+	}
+	const rowHeight, foot = vg.Length(17), vg.Length(36)
+	sum, total := 0.0, 0
+	for _, d := range m.Decisions {
+		sum, total = sum+float64(d.Times)*math.Log(d.Mean), total+d.Times
+	}
+	legend := []legendEntry{
+		{"predicted: mean and 90 %", func(c draw.Canvas) {
+			c.StrokeLine2(draw.LineStyle{Color: blue, Width: 2}, c.Min.X, c.Center().Y, c.Max.X, c.Center().Y)
+			dot(c, blue, c.Center(), 2.8)
+		}},
+		{"demonstrated share", func(c draw.Canvas) { diamond(c, vermillion, c.Center()) }},
+	}
+	left := ""
+	if len(shown) < len(rows) {
+		left = fmt.Sprintf(" The %d least probable of %d are shown.", len(shown), len(rows))
+	}
+	note := fmt.Sprintf("A decision is predicted with the probability %.2f (geometric mean of %d).%s",
+		math.Exp(sum/float64(total)), total, left)
+	return card{title: m.Title, legend: legend, width: min(maxWidth, names+420), description: note,
+		bodyHeight: vg.Length(len(shown))*rowHeight + foot + 16, records: m.records,
+		body: func(c draw.Canvas) {
+			top := c.Max.Y - 16
+			writeText(c, textStyle(smallSize, paleInk, draw.XLeft, draw.YCenter), c.Min.X, c.Max.Y-6, note)
+			low, high := c.Min.X+names, c.Max.X-10
+			x := func(p float64) vg.Length { return low + vg.Length(p)*(high-low) }
+			bottom := top - vg.Length(len(shown))*rowHeight
+			for _, t := range (niceTicks{5}).Ticks(0, 1) {
+				c.StrokeLine2(draw.LineStyle{Color: gridGrey, Width: thinWidth}, x(t.Value), bottom, x(t.Value), top)
+				c.FillText(textStyle(smallSize, ink, draw.XCenter, draw.YTop), vg.Point{X: x(t.Value), Y: bottom - 4},
+					t.Label)
+			}
+			c.FillText(textStyle(textSize, ink, draw.XCenter, draw.YTop), vg.Point{X: x(0.5), Y: bottom - 18},
+				"probability of the action in the state")
+			for i, d := range shown {
+				y := top - (vg.Length(i)+0.5)*rowHeight
+				writeText(c, style, c.Min.X, y, decisionName(d))
+				c.StrokeLine2(draw.LineStyle{Color: blue, Width: 2}, x(d.Low), y, x(d.High), y)
+				dot(c, blue, vg.Point{X: x(d.Mean), Y: y}, 2.8)
+				diamond(c, vermillion, vg.Point{X: x(float64(d.Times) / float64(d.Of)), Y: y})
+			}
+		}}.figure(), nil
+}
+
+func (m Predictive) validate() error {
+	if len(m.Decisions) == 0 {
+		return fmt.Errorf("widgets: Predictive has no decisions: nothing was demonstrated")
+	}
+	if m.Most < 0 {
+		return fmt.Errorf("widgets: Predictive.Most = %d, want 0 (automatic) or a positive number", m.Most)
+	}
+	for i, d := range m.Decisions {
+		if d.Times < 1 || d.Of < d.Times {
+			return fmt.Errorf("widgets: Predictive.Decisions[%d]: %d of %d decisions", i, d.Times, d.Of)
+		}
+		if !(0 <= d.Low && d.Low <= d.High && d.High <= 1+1e-9 && d.Mean > 0 && d.Mean <= 1+1e-9) {
+			return fmt.Errorf("widgets: Predictive.Decisions[%d]: mean %g, from %g to %g: want probabilities", i,
+				d.Mean,
+				d.Low, d.High)
+		}
+	}
+	return nil
+}
+
+// decisionName is what stands before a row.
+func decisionName(d exhibit.Decision) string {
+	return fmt.Sprintf("%s: %s (%d of %d)", d.State, d.Action, d.Times, d.Of)
+}
+
+func (m Predictive) records() [][]string {
+	out := [][]string{{"state", "action", "times", "of", "mean", "low", "high"}}
+	for _, d := range m.Decisions {
+		out = append(out, []string{d.State, d.Action, strconv.Itoa(d.Times), strconv.Itoa(d.Of), field(d.Mean),
+			field(d.Low), field(d.High)})
+	}
+	return out
+}
+
+// Comparison compares posteriors, or models, by how well they foresee each decision from all others (leave-one-out
+// cross-validation): by how much each is behind the best, with the standard error of the difference over decisions; and
+// for each decision k̂, above whose threshold the estimate is not to be trusted.
+type Comparison struct {
+	Title  string
+	Models []exhibit.LOO // the same decisions in each
+}
+
+// difference returns how much less all decisions are foreseen by a than by b, in nats, with its standard error
+// √(n Var(aᵢ − bᵢ)).
+func difference(a, b []float64) (sum, stdErr float64) {
+	n := float64(len(a))
+	for i := range a {
+		sum += a[i] - b[i]
+	}
+	if n < 2 {
+		return sum, math.NaN()
+	}
+	squares := 0.0
+	for i := range a {
+		squares += (a[i] - b[i] - sum/n) * (a[i] - b[i] - sum/n)
+	}
+	return sum, math.Sqrt(n * squares / (n - 1))
+}
+
+// Figure implements Drawing.
+func (m Comparison) Figure() (*Figure, error) {
+	if err := m.validate(); err != nil {
+		return nil, err
+	}
+	var names []string
+	best, highest := 0, math.Inf(-1)
+	sums := make([]float64, len(m.Models))
+	for j, model := range m.Models {
+		names = append(names, model.Method)
+		for _, v := range model.Pointwise {
+			sums[j] += v
+		}
+		if sums[j] > highest {
+			best, highest = j, sums[j]
+		}
+	}
+	behind := DotPanel{Title: fmt.Sprintf("behind the best, %s (nats)", Label(names[best])), Target: math.NaN()}
+	total := DotPanel{Title: "log predictive density (nats)", Target: math.NaN()}
+	shape := CurvePanel{XLabel: "decision", YLabel: "Pareto k̂", Levels: []Level{{Name: "threshold",
+		Y: m.Models[0].Threshold}}}
+	for j, model := range m.Models {
+		d, e := difference(model.Pointwise, m.Models[best].Pointwise)
+		if j == best {
+			e = math.NaN()
+		}
+		behind.Estimates = append(behind.Estimates, Value(d, e))
+		_, e = difference(model.Pointwise, make([]float64, len(model.Pointwise)))
+		total.Estimates = append(total.Estimates, Value(sums[j], e))
+		curve := Curve{Name: model.Method, Points: true}
+		for i, k := range model.KHat {
+			if !finite(k) { // no ratio stands out, or too few to say
+				k = math.NaN()
+			}
+			curve.X, curve.Y = append(curve.X, float64(i)), append(curve.Y, k)
+		}
+		shape.Curves = append(shape.Curves, curve)
+	}
+	return Stack{Title: m.Title, Rows: [][]Drawing{
+		{Dots{Methods: names, Panels: []DotPanel{total, behind}}},
+		{Curves{Panels: []CurvePanel{shape}}}}}.Figure()
+}
+
+func (m Comparison) validate() error {
+	if len(m.Models) == 0 {
+		return fmt.Errorf("widgets: Comparison has no models")
+	}
+	var names []string
+	for j, model := range m.Models {
+		field := fmt.Sprintf("Comparison.Models[%d]", j)
+		n := len(m.Models[0].Pointwise)
+		if n == 0 {
+			return fmt.Errorf("widgets: %s has no decisions", field)
+		}
+		if err := checkLength(field+".Pointwise", len(model.Pointwise), n, "one for each decision"); err != nil {
+			return err
+		}
+		if err := checkLength(field+".KHat", len(model.KHat), n, "one for each decision"); err != nil {
+			return err
+		}
+		if err := checkFinite(field+".Pointwise", model.Pointwise); err != nil {
+			return err
+		}
+		for i, k := range model.KHat {
+			if math.IsNaN(k) {
+				return fmt.Errorf("widgets: %s.KHat[%d] = %g is not a number", field, i, k)
+			}
+		}
+		if !finite(model.Threshold) {
+			return fmt.Errorf("widgets: %s.Threshold = %g is not finite", field, model.Threshold)
+		}
+		names = append(names, model.Method)
+	}
+	return checkMethods(names...)
+}

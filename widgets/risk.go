@@ -1,0 +1,283 @@
+package widgets
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/go-birl/birl/envs/gridworld"
+	"github.com/go-birl/birl/qvirl/exhibit"
+)
+
+// Risk shows what an apprentice does at each level of caution: its policy, and the distribution of its return under the
+// posterior. At the level α it maximises the conditional value at risk, the mean return in the worst α of all draws; at
+// 1, the mean. The reader slides the level.
+type Risk struct {
+	Title  string
+	XLabel string // of the return
+	World  exhibit.World
+	Values []float64 // of the states, for the colours of the map, [states]; nil leaves it white
+	Label  string    // of the values
+	Levels []RiskLevel
+}
+
+// RiskLevel is the apprentice at one level.
+type RiskLevel struct {
+	Level   float64   // in (0, 1], ascending
+	Policy  []float64 // [states·actions]
+	Returns []float64 // under each draw of the posterior
+}
+
+// riskLabel names a level.
+func (l RiskLevel) label() string { return fmt.Sprintf("α = %g", l.Level) }
+
+// Figure implements Drawing: the policies and distributions of the lowest and the highest level.
+func (m Risk) Figure() (*Figure, error) {
+	if err := m.validate(); err != nil {
+		return nil, err
+	}
+	first, last := m.Levels[0], m.Levels[len(m.Levels)-1]
+	tails := Tails{XLabel: m.XLabel, Level: math.Min(first.Level, 0.999), Panels: []TailPanel{{}}}
+	var maps []Drawing
+	for _, l := range []RiskLevel{first, last} {
+		tails.Methods = append(tails.Methods, l.label())
+		tails.Panels[0].Samples = append(tails.Panels[0].Samples, l.Returns)
+		worldMap := Map{Title: l.label(), Width: m.World.Width, Height: m.World.Height, Values: m.Values,
+			ValueLabel: m.Label, Decimals: 1, Terminal: m.World.Terminal, side: 260}
+		if gridMoves(m.World) {
+			worldMap.Policy = l.Policy
+		}
+		maps = append(maps, worldMap)
+	}
+	return Stack{Title: m.Title, Rows: [][]Drawing{maps, {tails}}}.Figure()
+}
+
+func (m Risk) validate() error {
+	if err := checkWorld("Risk.World", m.World); err != nil {
+		return err
+	}
+	states := m.World.Width * m.World.Height
+	if m.Values != nil {
+		if err := checkLength("Risk.Values", len(m.Values), states, "one for each state"); err != nil {
+			return err
+		}
+		if err := checkFinite("Risk.Values", m.Values); err != nil {
+			return err
+		}
+	}
+	if len(m.Levels) < 2 {
+		return fmt.Errorf("widgets: Risk has %d levels, want at least 2", len(m.Levels))
+	}
+	for i, l := range m.Levels {
+		field := fmt.Sprintf("Risk.Levels[%d]", i)
+		if !(l.Level > 0 && l.Level <= 1) || i > 0 && l.Level <= m.Levels[i-1].Level {
+			return fmt.Errorf("widgets: %s.Level = %g, want ascending numbers in (0, 1]", field, l.Level)
+		}
+		actions, err := checkPolicy(field+".Policy", l.Policy, states)
+		if err != nil {
+			return err
+		}
+		if n := len(m.World.Moves); n != 0 && n != actions {
+			return fmt.Errorf("widgets: %s.Policy has %d actions, Risk.World.Moves %d", field, actions, n)
+		}
+		if len(l.Returns) < 2 {
+			return fmt.Errorf("widgets: %s.Returns has %d entries, want at least 2", field, len(l.Returns))
+		}
+		if err := checkFinite(field+".Returns", l.Returns); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Vega returns the Vega 5 specification of the interactive view, whose slider is called level.
+func (m Risk) Vega() (map[string]any, error) {
+	if err := m.validate(); err != nil {
+		return nil, err
+	}
+	v, err := newVegaView("risk")
+	if err != nil {
+		return nil, err
+	}
+	states := m.World.Width * m.World.Height
+	xs := Tails{Panels: []TailPanel{{Samples: [][]float64{m.Levels[0].Returns,
+		m.Levels[len(m.Levels)-1].Returns}}}}.extent()
+	var values []string
+	policies, densities, levels := [][]string{{"l", "s", "p"}}, [][]string{{"l", "x", "y", "worst"}}, [][]string{{"l",
+		"mean", "tail", "quantile"}}
+	for i, l := range m.Levels {
+		values = append(values, strconv.FormatFloat(l.Level, 'g', -1, 64))
+		actions := len(l.Policy) / states
+		for s := range states {
+			policies = append(policies, []string{strconv.Itoa(i), strconv.Itoa(s),
+				percentages(l.Policy[s*actions : (s+1)*actions])})
+		}
+		t := newTail(l.Returns, math.Min(l.Level, 1), xs)
+		for k, x := range t.x {
+			worst := "0"
+			if x <= t.quantile {
+				worst = "1"
+			}
+			densities = append(densities, []string{strconv.Itoa(i), short(x), short(t.density[k]), worst})
+		}
+		levels = append(levels, []string{strconv.Itoa(i), short(t.mean), short(t.tail), short(t.quantile)})
+	}
+	scale := newScale(true, m.Values)
+	v.set(map[string]any{"values": list(m.Values), "columns": m.World.Width, "rows": m.World.Height,
+		"size": cellPixels(m.World), "moves": moves(m.World), "names": list(stateNames(m.World)),
+		"actions": list(namesOr(m.World.Actions, len(m.Levels[0].Policy)/states)), "ends": list(orFalse(m.World)),
+		"title": m.Title, "xLabel": m.XLabel, "label": m.Label, "extent": []any{rounded(xs.low), rounded(xs.high)},
+		"highest": m.Levels[len(m.Levels)-1].Level, "domain": []any{rounded(scale.low), rounded(scale.high)},
+		"diverging": diverging.hex()})
+	signal, position := Knob{Name: "level α", Values: values, Start: 0}.signal("level")
+	v.addSignals(signal, map[string]any{"name": "at", "update": position})
+	for name, rows := range map[string][][]string{"policies": policies, "densities": densities, "levels": levels} {
+		if err := v.table(name, rows); err != nil {
+			return nil, err
+		}
+	}
+	return v, checkSize("Risk", v)
+}
+
+// gridMoves reports whether the world's actions are those of package gridworld, which Map draws.
+func gridMoves(w exhibit.World) bool { return slices.Equal(w.Moves, gridworld.Moves[:]) }
+
+// orFalse says of each state whether it ends an episode.
+func orFalse(w exhibit.World) []bool {
+	if w.Terminal == nil {
+		return make([]bool, w.Width*w.Height)
+	}
+	return w.Terminal
+}
+
+// ShowRisk displays the interactive view of m. JupyterLab draws it, also in a saved notebook and without a kernel;
+// elsewhere stands the figure of the lowest and the highest level.
+func ShowRisk(m Risk) error { return showVega(m, m.Vega) }
+
+// Queries shows what a learner asked for next, after each number of queries: the worth of asking in each state, and how
+// much is unknown before the answer and after it. The reader slides the number of queries.
+type Queries struct {
+	Title string
+	Label string // of the scores, such as “expected information gain (nats)”
+	World exhibit.World
+	Steps []QueryStep
+}
+
+// QueryStep is what stood after so many queries as there were steps before.
+type QueryStep struct {
+	Scores []float64 // of asking in each state; nil after the last query
+	Query  int       // the state that is asked for; −1 for none
+	Std    []float64 // of each reward
+	Visits []int     // demonstrated decisions in each state
+	Return float64   // of the apprentice
+}
+
+func (m Queries) validate() error {
+	if err := checkWorld("Queries.World", m.World); err != nil {
+		return err
+	}
+	if len(m.Steps) < 2 {
+		return fmt.Errorf("widgets: Queries has %d steps, want at least 2: before the first answer and after it",
+			len(m.Steps))
+	}
+	states := m.World.Width * m.World.Height
+	for i, s := range m.Steps {
+		field := fmt.Sprintf("Queries.Steps[%d]", i)
+		last := i == len(m.Steps)-1
+		if s.Query < -1 || s.Query >= states || s.Query < 0 && !last {
+			return fmt.Errorf("widgets: %s.Query = %d, want 0..%d", field, s.Query, states-1)
+		}
+		for name, values := range map[string][]float64{"Scores": s.Scores, "Std": s.Std} {
+			if name == "Scores" && last && values == nil {
+				continue
+			}
+			if err := checkLength(field+"."+name, len(values), states, "one for each state"); err != nil {
+				return err
+			}
+			if err := checkFinite(field+"."+name, values); err != nil {
+				return err
+			}
+		}
+		if err := checkLength(field+".Visits", len(s.Visits), states, "one for each state"); err != nil {
+			return err
+		}
+		if !finite(s.Return) {
+			return fmt.Errorf("widgets: %s.Return = %g is not finite", field, s.Return)
+		}
+	}
+	return nil
+}
+
+// Figure implements Drawing: the first query, and one half way, and the last.
+func (m Queries) Figure() (*Figure, error) {
+	if err := m.validate(); err != nil {
+		return nil, err
+	}
+	last := len(m.Steps) - 2 // the last query
+	at := slices.Compact([]int{0, last / 2, last})
+	scores, std := HeatRow{Label: m.Label, Decimals: 1}, HeatRow{Label: "reward std", Decimals: 1}
+	var titles []string
+	marked := map[int]string{}
+	for _, i := range at {
+		s := m.Steps[i]
+		titles = append(titles, fmt.Sprintf("after %s: return %.0f, asks in state %s", queriesText(i), s.Return,
+			stateNames(m.World)[s.Query]))
+		scores.Values, std.Values = append(scores.Values, s.Scores), append(std.Values, s.Std)
+		marked[s.Query] = "?"
+	}
+	if len(at) > 1 {
+		marked = nil
+	}
+	return HeatMaps{Title: m.Title, Width: m.World.Width, Height: m.World.Height, Terminal: m.World.Terminal,
+		Columns: titles, Rows: []HeatRow{scores, std}, Marked: marked}.Figure()
+}
+
+func queriesText(n int) string {
+	if n == 1 {
+		return "1 query"
+	}
+	return fmt.Sprintf("%d queries", n)
+}
+
+// Vega returns the Vega 5 specification of the interactive view, whose slider is called queries.
+func (m Queries) Vega() (map[string]any, error) {
+	if err := m.validate(); err != nil {
+		return nil, err
+	}
+	v, err := newVegaView("queries")
+	if err != nil {
+		return nil, err
+	}
+	cells := [][]string{{"i", "s", "score", "before", "after", "visits"}}
+	steps := [][]string{{"i", "query", "return", "next"}}
+	scores, stds := emptySpan(), emptySpan()
+	for i, step := range m.Steps[:len(m.Steps)-1] {
+		next := m.Steps[i+1]
+		scores.include(step.Scores...)
+		stds.include(step.Std...)
+		stds.include(next.Std...)
+		for s := range step.Std {
+			cells = append(cells, []string{strconv.Itoa(i), strconv.Itoa(s), short(step.Scores[s]), short(step.Std[s]),
+				short(next.Std[s]), strconv.Itoa(step.Visits[s])})
+		}
+		steps = append(steps, []string{strconv.Itoa(i), strconv.Itoa(step.Query), short(step.Return),
+			short(next.Return)})
+	}
+	v.set(map[string]any{"columns": m.World.Width, "rows": m.World.Height, "size": max(8, min(44, 260/m.World.Width)),
+		"names": list(stateNames(m.World)), "ends": list(orFalse(m.World)), "title": m.Title, "label": m.Label,
+		"scores":     []any{rounded(scores.low), rounded(math.Max(scores.high, scores.low+1e-9))},
+		"stds":       []any{rounded(stds.low), rounded(math.Max(stds.high, stds.low+1e-9))},
+		"sequential": sequential.hex()})
+	v.bind("queries", map[string]any{"max": len(m.Steps) - 2})
+	for name, rows := range map[string][][]string{"cells": cells, "steps": steps} {
+		if err := v.table(name, rows); err != nil {
+			return nil, err
+		}
+	}
+	return v, checkSize("Queries", v)
+}
+
+// ShowQueries displays the interactive view of m. JupyterLab draws it, also in a saved notebook and without a kernel;
+// elsewhere stand the first query, one half way, and the last.
+func ShowQueries(m Queries) error { return showVega(m, m.Vega) }

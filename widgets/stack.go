@@ -1,0 +1,73 @@
+package widgets
+
+import (
+	"fmt"
+	"strconv"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Stack sets drawings beside and above one another.
+type Stack struct {
+	Title string
+	Rows  [][]Drawing // from the top; of each row from the left
+}
+
+// Figure implements Drawing.
+func (m Stack) Figure() (*Figure, error) {
+	var rows [][]*Figure
+	k := card{title: m.Title, records: func() [][]string { return stackRecords(rows) }}
+	var heights []vg.Length
+	for i, row := range m.Rows {
+		if len(row) == 0 {
+			return nil, fmt.Errorf("widgets: Stack.Rows[%d] is empty", i)
+		}
+		rows = append(rows, nil)
+		width, height := vg.Length(0), vg.Length(0)
+		for _, d := range row {
+			f, err := d.Figure()
+			if err != nil {
+				return nil, err
+			}
+			rows[i] = append(rows[i], f)
+			width, height = width+f.width, max(height, f.height)
+			k.description += f.description + " "
+		}
+		k.width, k.bodyHeight = max(k.width, width), k.bodyHeight+height
+		heights = append(heights, height)
+	}
+	if len(rows) == 0 {
+		return nil, fmt.Errorf("widgets: Stack has no rows")
+	}
+	k.width += 2 * cardPad
+	k.body = func(c draw.Canvas) {
+		top := c.Max.Y
+		for i, row := range rows {
+			left := c.Min.X
+			for _, f := range row {
+				f.paint(draw.Canvas{Canvas: c.Canvas, Rectangle: vg.Rectangle{
+					Min: vg.Point{X: left, Y: top - f.height}, Max: vg.Point{X: left + f.width, Y: top}}})
+				left += f.width
+			}
+			top -= heights[i]
+		}
+	}
+	return k.figure(), nil
+}
+
+// stackRecords are the numbers of all figures, one a line.
+func stackRecords(rows [][]*Figure) [][]string {
+	out := [][]string{{"figure", "line", "column", "value"}}
+	for _, row := range rows {
+		for _, f := range row {
+			records := f.records()
+			for i, line := range records[1:] {
+				for j, value := range line {
+					out = append(out, []string{f.title, strconv.Itoa(i), records[0][j], value})
+				}
+			}
+		}
+	}
+	return out
+}

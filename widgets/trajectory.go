@@ -1,0 +1,219 @@
+package widgets
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"image"
+	"image/jpeg"
+	"math"
+	"strconv"
+
+	scaling "golang.org/x/image/draw"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Trajectory shows an episode picture by picture, and in step with it what a posterior says: the values of all actions,
+// and the reward, both with credible intervals. The reader slides the step, or clicks it on the curve of rewards.
+type Trajectory struct {
+	Title    string
+	Pictures []image.Image // of every Stride-th step, from the first
+	Stride   int           // 0 means 1
+	Actions  []string
+	Taken    []int        // the action of each step
+	Values   [][]Interval // of each step and action
+	Rewards  []Interval   // of each step
+	Level    float64      // probability of the intervals, for the legend
+	Width    int          // of a picture in pixels; 0 means 360
+}
+
+// Interval is a mean with a credible interval.
+type Interval struct{ Mean, Low, High float64 }
+
+// Gaussian returns the mean and the central 90 % of a normal distribution.
+func Gaussian(mean, std float64) Interval {
+	return Interval{mean, mean - 1.6449*std, mean + 1.6449*std}
+}
+
+func (v Interval) valid() bool { return finite(v.Mean, v.Low, v.High) && v.Low <= v.High }
+
+func (m Trajectory) stride() int { return max(m.Stride, 1) }
+
+func (m Trajectory) validate() error {
+	steps := len(m.Taken)
+	switch {
+	case steps == 0 || len(m.Pictures) == 0 || len(m.Actions) == 0:
+		return fmt.Errorf("widgets: Trajectory has %d steps, %d pictures and %d actions, want some of each", steps,
+			len(m.Pictures), len(m.Actions))
+	case m.Stride < 0 || m.Width < 0:
+		return fmt.Errorf("widgets: Trajectory: Stride = %d, Width = %d, want none or positive numbers", m.Stride,
+			m.Width)
+	case (len(m.Pictures)-1)*m.stride() >= steps:
+		return fmt.Errorf("widgets: Trajectory has %d pictures of every %d. step, but %d steps", len(m.Pictures),
+			m.stride(), steps)
+	case !(m.Level > 0 && m.Level < 1):
+		return fmt.Errorf("widgets: Trajectory.Level = %g is outside (0, 1)", m.Level)
+	}
+	for i, p := range m.Pictures {
+		if p == nil || p.Bounds().Empty() || p.Bounds().Size() != m.Pictures[0].Bounds().Size() {
+			return fmt.Errorf("widgets: Trajectory.Pictures[%d] is empty, or of another size than the first", i)
+		}
+	}
+	if err := checkLength("Trajectory.Values", len(m.Values), steps, "one set for each step"); err != nil {
+		return err
+	}
+	if err := checkLength("Trajectory.Rewards", len(m.Rewards), steps, "one for each step"); err != nil {
+		return err
+	}
+	for i, a := range m.Taken {
+		if a < 0 || a >= len(m.Actions) {
+			return fmt.Errorf("widgets: Trajectory.Taken[%d] = %d is outside 0..%d", i, a, len(m.Actions)-1)
+		}
+		if err := checkLength(fmt.Sprintf("Trajectory.Values[%d]", i), len(m.Values[i]), len(m.Actions),
+			"one for each action"); err != nil {
+			return err
+		}
+		for k, v := range append(m.Values[i][:len(m.Actions):len(m.Actions)], m.Rewards[i]) {
+			if !v.valid() {
+				return fmt.Errorf("widgets: Trajectory: interval %d of step %d is %v, want finite numbers in order",
+					k, i, v)
+			}
+		}
+	}
+	return nil
+}
+
+// stripMost is how many pictures stand side by side in the figure.
+const stripMost = 5
+
+// Figure implements Drawing: a strip of pictures, the values of the actions that were taken, and the rewards.
+func (m Trajectory) Figure() (*Figure, error) {
+	if err := m.validate(); err != nil {
+		return nil, err
+	}
+	s := strip{width: maxWidth - 2*cardPad}
+	n := min(stripMost, len(m.Pictures))
+	var marks []Mark
+	for k := range n {
+		i := 0
+		if n > 1 {
+			i = k * (len(m.Pictures) - 1) / (n - 1)
+		}
+		step := i * m.stride()
+		s.pictures = append(s.pictures, m.scaled(i))
+		s.captions = append(s.captions, fmt.Sprintf("step %d: %s", step, m.Actions[m.Taken[step]]))
+		marks = append(marks, Mark{X: float64(step)})
+	}
+	band := fmt.Sprintf("%g %% credible", 100*m.Level)
+	value, reward := Curve{Name: "value of the action taken", Band: band}, Curve{Name: "its reward", Band: band}
+	for i, a := range m.Taken {
+		for c, v := range map[*Curve]Interval{&value: m.Values[i][a], &reward: m.Rewards[i]} {
+			c.X, c.Y = append(c.X, float64(i)), append(c.Y, v.Mean)
+			c.Low, c.High = append(c.Low, v.Low), append(c.High, v.High)
+		}
+	}
+	return Stack{Title: m.Title, Rows: [][]Drawing{{s}, {Curves{Columns: 2, Panels: []CurvePanel{
+		{XLabel: "step", YLabel: "value", Curves: []Curve{value}, Marks: marks},
+		{XLabel: "step", YLabel: "reward", Curves: []Curve{reward}, Marks: marks}}}}}}.Figure()
+}
+
+// scaled returns a picture as large as it is shown.
+func (m Trajectory) scaled(i int) image.Image {
+	size := m.Pictures[i].Bounds().Size()
+	width := m.Width
+	if width == 0 {
+		width = 360
+	}
+	width = min(width, size.X)
+	out := image.NewRGBA(image.Rect(0, 0, width, max(1, width*size.Y/size.X)))
+	scaling.ApproxBiLinear.Scale(out, out.Bounds(), m.Pictures[i], m.Pictures[i].Bounds(), scaling.Src, nil)
+	return out
+}
+
+// strip is pictures side by side, each under its caption.
+type strip struct {
+	width    vg.Length
+	pictures []image.Image
+	captions []string
+}
+
+// Figure implements Drawing.
+func (m strip) Figure() (*Figure, error) {
+	each := (m.width-2*cardPad)/vg.Length(len(m.pictures)) - 6
+	size := m.pictures[0].Bounds().Size()
+	height := each * vg.Length(size.Y) / vg.Length(size.X)
+	return card{description: fmt.Sprintf("%s of an episode.", count(len(m.pictures), "picture")), width: m.width,
+		bodyHeight: height + 14, records: m.records,
+		body: func(c draw.Canvas) {
+			for i, p := range m.pictures {
+				left := c.Min.X + vg.Length(i)*(each+6)
+				writeText(c, textStyle(smallSize, ink, draw.XLeft, draw.YCenter), left, c.Max.Y-5, m.captions[i])
+				c.DrawImage(vg.Rectangle{Min: vg.Point{X: left, Y: c.Max.Y - 14 - height},
+					Max: vg.Point{X: left + each, Y: c.Max.Y - 14}}, p)
+			}
+		}}.figure(), nil
+}
+
+func (m strip) records() [][]string {
+	out := [][]string{{"picture"}}
+	for _, c := range m.captions {
+		out = append(out, []string{c})
+	}
+	return out
+}
+
+// Vega returns the Vega 5 specification of the interactive view, whose slider is called step.
+func (m Trajectory) Vega() (map[string]any, error) {
+	if err := m.validate(); err != nil {
+		return nil, err
+	}
+	v, err := newVegaView("trajectory")
+	if err != nil {
+		return nil, err
+	}
+	var pictures []any
+	for i := range m.Pictures {
+		var b bytes.Buffer
+		if err := jpeg.Encode(&b, m.scaled(i), &jpeg.Options{Quality: 72}); err != nil {
+			return nil, fmt.Errorf("widgets: Trajectory.Pictures[%d]: %w", i, err)
+		}
+		pictures = append(pictures, "data:image/jpeg;base64,"+base64.StdEncoding.EncodeToString(b.Bytes()))
+	}
+	size := m.scaled(0).Bounds().Size()
+	values, steps := [][]string{{"t", "a", "mean", "low", "high"}}, [][]string{{"t", "taken", "mean", "low", "high",
+		"value"}}
+	for t, a := range m.Taken {
+		for k, u := range m.Values[t] {
+			if t%m.stride() == 0 {
+				values = append(values, []string{strconv.Itoa(t), strconv.Itoa(k), short(u.Mean), short(u.Low),
+					short(u.High)})
+			}
+		}
+		r := m.Rewards[t]
+		steps = append(steps, []string{strconv.Itoa(t), strconv.Itoa(a), short(r.Mean), short(r.Low), short(r.High),
+			short(m.Values[t][a].Mean)})
+	}
+	xs := emptySpan()
+	for t := 0; t < len(m.Taken); t += m.stride() {
+		for _, u := range m.Values[t] {
+			xs.include(u.Low, u.High)
+		}
+	}
+	xs = xs.padded(0.03)
+	v.set(map[string]any{"pictures": pictures, "stride": m.stride(), "pictureWidth": size.X, "pictureHeight": size.Y,
+		"actions": list(m.Actions), "title": m.Title, "level": math.Round(100 * m.Level),
+		"extent": []any{rounded(xs.low), rounded(xs.high)}, "last": len(m.Taken) - 1})
+	v.bind("step", map[string]any{"max": (len(m.Pictures) - 1) * m.stride(), "step": m.stride()})
+	for name, rows := range map[string][][]string{"values": values, "steps": steps} {
+		if err := v.table(name, rows); err != nil {
+			return nil, err
+		}
+	}
+	return v, checkSize("Trajectory", v)
+}
+
+// ShowTrajectory displays the interactive view of m. JupyterLab draws it, also in a saved notebook, one that it does
+// not
+// trust, and without a kernel; elsewhere stands a strip of pictures over the curves.
+func ShowTrajectory(m Trajectory) error { return showVega(m, m.Vega) }

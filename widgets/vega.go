@@ -1,0 +1,221 @@
+package widgets
+
+import (
+	"embed"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/go-birl/birl/qvirl/exhibit"
+)
+
+//go:embed vega/*.vg.json
+var vegaFiles embed.FS
+
+// vegaView is a Vega 5 specification whose signals and tables are filled in. What a reader operates has the name of its
+// signal: an input of a page is found by it, as input[name="state"].
+type vegaView map[string]any
+
+// newVegaView reads a specification of the folder vega.
+func newVegaView(name string) (vegaView, error) {
+	text, err := vegaFiles.ReadFile("vega/" + name + ".vg.json")
+	if err != nil {
+		return nil, fmt.Errorf("widgets: %w", err)
+	}
+	var v vegaView
+	if err := json.Unmarshal(text, &v); err != nil {
+		return nil, fmt.Errorf("widgets: the Vega specification %s: %w", name, err)
+	}
+	return v, nil
+}
+
+// named returns the entry of a list of the specification that bears the name.
+func (v vegaView) named(list, name string) map[string]any {
+	for _, entry := range v[list].([]any) {
+		if entry := entry.(map[string]any); entry["name"] == name {
+			return entry
+		}
+	}
+	panic(fmt.Sprintf("widgets: the Vega specification has no %s in its %s", name, list)) // a fault of this package
+}
+
+// set gives signals their first values.
+func (v vegaView) set(values map[string]any) {
+	for name, value := range values {
+		v.named("signals", name)["value"] = value
+	}
+}
+
+// bind changes how a signal is operated.
+func (v vegaView) bind(signal string, options map[string]any) {
+	bind := v.named("signals", signal)["bind"].(map[string]any)
+	for key, value := range options {
+		bind[key] = value
+	}
+}
+
+// addSignals puts signals before the others.
+func (v vegaView) addSignals(signals ...any) { v["signals"] = append(signals, v["signals"].([]any)...) }
+
+// table fills a table. It goes into the notebook as one text, where lists would take a line for each number.
+func (v vegaView) table(name string, rows [][]string) error {
+	var b strings.Builder
+	w := csv.NewWriter(&b)
+	if err := w.WriteAll(rows); err != nil {
+		return fmt.Errorf("widgets: %w", err)
+	}
+	v.named("data", name)["values"] = b.String()
+	return nil
+}
+
+// list returns the values as Vega takes them.
+func list[T any](values []T) []any {
+	out := make([]any, len(values))
+	for i, v := range values {
+		out[i] = v
+		if f, ok := any(v).(float64); ok {
+			if out[i] = rounded(f); !finite(f) {
+				out[i] = nil
+			}
+		}
+	}
+	return out
+}
+
+func (r ramp) hex() []any {
+	out := make([]any, len(r))
+	for i, c := range r {
+		out[i] = hex(c)
+	}
+	return out
+}
+
+// short writes four significant digits, and nothing for what is not finite.
+func short(v float64) string {
+	if !finite(v) {
+		return ""
+	}
+	return strconv.FormatFloat(rounded(v), 'g', -1, 64)
+}
+
+// scaled writes heights in thousandths of the highest.
+func scaled(heights []float64) string {
+	top, out := slices.Max(heights), make([]string, len(heights))
+	for i, h := range heights {
+		out[i] = "0"
+		if top > 0 {
+			out[i] = strconv.Itoa(int(math.Round(999 * h / top)))
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+func finite(x ...float64) bool {
+	for _, v := range x {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// maxCells is the largest map: what is shown of each state is stored in the notebook, and cells must be seen.
+const maxCells = 2500
+
+// checkWorld refuses worlds that cannot be shown as a map. field is named in errors.
+func checkWorld(field string, w exhibit.World) error {
+	if err := checkGrid(field, w.Width, w.Height); err != nil {
+		return err
+	}
+	n := w.Width * w.Height
+	for name, got := range map[string]int{"States": len(w.States), "Terminal": len(w.Terminal), "Truth": len(w.Truth)} {
+		if got != 0 && got != n {
+			return fmt.Errorf("widgets: %s.%s has %d entries, want %d, one for each state, or none", field, name, got,
+				n)
+		}
+	}
+	if w.Moves != nil && w.Actions != nil && len(w.Moves) != len(w.Actions) {
+		return fmt.Errorf("widgets: %s has %d moves of %d actions", field, len(w.Moves), len(w.Actions))
+	}
+	return checkFinite(field+".Truth", w.Truth)
+}
+
+// stateNames are the names of a world's states, or their numbers.
+func stateNames(w exhibit.World) []string { return namesOr(w.States, w.Width*w.Height) }
+
+func namesOr(names []string, n int) []string {
+	if names != nil {
+		return names
+	}
+	out := make([]string, n)
+	for i := range out {
+		out[i] = strconv.Itoa(i)
+	}
+	return out
+}
+
+// checkPolicy refuses what are no action probabilities of so many states, and returns the number of actions.
+func checkPolicy(field string, policy []float64, states int) (actions int, err error) {
+	if len(policy) == 0 || len(policy)%states != 0 {
+		return 0, fmt.Errorf("widgets: %s has %d entries, want as many for each of %d states", field, len(policy),
+			states)
+	}
+	actions = len(policy) / states
+	for i, p := range policy {
+		if !(p >= 0 && p <= 1+1e-9) {
+			return 0, fmt.Errorf("widgets: %s[%d] = %g is not a probability", field, i, p)
+		}
+	}
+	for s := range states {
+		if sum := floats.Sum(policy[s*actions : (s+1)*actions]); math.Abs(sum-1) > 1e-6 {
+			return 0, fmt.Errorf("widgets: %s: the probabilities of state %d sum to %g", field, s, sum)
+		}
+	}
+	return actions, nil
+}
+
+// moves are those of a world as Vega takes them.
+func moves(w exhibit.World) []any {
+	out := []any{}
+	for _, m := range w.Moves {
+		out = append(out, []any{m[0], m[1]})
+	}
+	return out
+}
+
+// percentages writes the action probabilities of a state as whole percentages.
+func percentages(p []float64) string {
+	out := make([]string, len(p))
+	for i, v := range p {
+		out[i] = strconv.Itoa(int(math.Round(100 * v)))
+	}
+	return strings.Join(out, " ")
+}
+
+// checkSize refuses a specification that would weigh the notebook down.
+func checkSize(name string, v vegaView) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("widgets: the Vega specification of %s: %w", name, err)
+	}
+	if len(text) > maxExplored {
+		return fmt.Errorf("widgets: %s would store %d kB in the notebook, want at most %d: show fewer states, "+
+			"methods or settings", name, len(text)/1000, maxExplored/1000)
+	}
+	return nil
+}
+
+// showVega displays a Vega view, with the figure where it is not drawn.
+func showVega(static Drawing, spec func() (map[string]any, error)) error {
+	view, err := spec()
+	if err != nil {
+		return apologise(err)
+	}
+	return showSpec(vega, view, static)
+}
