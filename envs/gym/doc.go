@@ -43,5 +43,6 @@
 //   - Lunar Lander from a bare observation, [LunarState]: approximate, because an observation leaves out the legs' own
 //     motion and the shape of the ground.
 //
-// [Pool.Branch] draws what an action could lead to, without a snapshot.
+// [Pool.Continue] lets episodes go on from snapshots, side by side; [Pool.Branch] draws what an action could lead to,
+// without a snapshot.
 package gym

@@ -17,18 +17,25 @@ import (
 type Leads struct {
 	Truth     []float64 // the demonstrator's: (log π(a|s) − log π(b|s))/β = Q(s,a) − Q(s,b)
 	Mean, Std []float64 // of the posterior over the same difference
+	// Certain is a lead beyond which the choice is certain, so that a greater one is not to be told from it: errors
+	// count leads up to ±Certain.
+	Certain float64
 }
 
-// Errors returns |Mean − Truth|.
+// certainOdds is the logarithm of the odds of the best action at which its choice counts as certain: all but 1 in 400.
+const certainOdds = 6
+
+// Errors returns |Mean − Truth|, of leads up to ±Certain.
 func (l Leads) Errors() []float64 {
+	cut := func(x float64) float64 { return max(-l.Certain, min(x, l.Certain)) }
 	out := make([]float64, len(l.Mean))
 	for i := range out {
-		out[i] = math.Abs(l.Mean[i] - l.Truth[i])
+		out[i] = math.Abs(cut(l.Mean[i]) - cut(l.Truth[i]))
 	}
 	return out
 }
 
-// Within returns the part of the truths that lie at most z standard deviations from the mean.
+// Within returns the part of the errors that are at most z standard deviations.
 func (l Leads) Within(z float64) float64 {
 	n := 0.0
 	for i, e := range l.Errors() {
@@ -77,7 +84,7 @@ func (c Config) Leads(d *Data, m *neural.Fitted, n int) (*Leads, error) {
 	if n < 1 || n > total {
 		return nil, fmt.Errorf("activelander: %d of %d held-out states, want at least 1 and at most all", n, total)
 	}
-	out, size := &Leads{}, m.Spec().Observation
+	out, size := &Leads{Certain: certainOdds / c.Beta}, m.Spec().Observation
 	for first := 0; first < n; first += leadsAtATime {
 		var states []float32
 		var at []int
