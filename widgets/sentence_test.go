@@ -7,8 +7,8 @@ import (
 	"go/parser"
 	"go/token"
 	"image"
-	"io/fs"
 	"math"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -151,14 +151,19 @@ func TestBadInputBecomesASentence(t *testing.T) {
 		checkSentence(t, k, reflect.TypeOf(c.d).String(), c.want, err)
 	}
 	// There is no widget without a line above.
-	files, err := parser.ParseDir(token.NewFileSet(), ".", func(f fs.FileInfo) bool {
-		return !strings.HasSuffix(f.Name(), "_test.go")
-	}, 0)
+	paths, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	widgets := 0
-	for _, file := range files["widgets"].Files {
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, d := range file.Decls {
 			f, ok := d.(*ast.FuncDecl)
 			if !ok || f.Recv == nil || f.Name.Name != "Figure" {
