@@ -280,3 +280,39 @@ func TestRefitWithoutReader(t *testing.T) {
 		t.Errorf("the script begins with %.300s, %v", script, err)
 	}
 }
+
+// Each interactive view is shown with a picture in all formats, and reaches the notebook whole.
+func TestShowViews(t *testing.T) {
+	k := inNotebook(t)
+	e := exampleExplorer()
+	e.World.Truth, e.World.Moves = nil, nil
+	for name, show := range map[string]func() error{
+		"explorer":     func() error { return ShowExplorer(e, 1) },
+		"correlations": func() error { return ShowCorrelations(exampleCorrelations()) },
+		"risk":         func() error { return ShowRisk(exampleRisk()) },
+		"queries":      func() error { return ShowQueries(exampleQueries()) },
+		"trajectory":   func() error { return ShowTrajectory(exampleTrajectory()) },
+	} {
+		if err := show(); err != nil {
+			t.Fatal(err)
+		}
+		got := k.take()
+		if len(got) != 1 || got[0].Data[protocol.MIMEImagePNG] == nil || got[0].Data[protocol.MIMEImageSVG] == nil ||
+			got[0].Data[protocol.MIMETextPlain] == "" {
+			t.Fatalf("%s: %d outputs, or a picture is missing", name, len(got))
+		}
+		spec, ok := got[0].Data[vega].(map[string]any)
+		if !ok {
+			t.Fatalf("%s: the view is a %T", name, got[0].Data[vega])
+		}
+		for _, s := range spec["signals"].([]any) {
+			signal := s.(map[string]any)
+			if value, ok := signal["value"]; ok && value == nil {
+				t.Errorf("%s: the signal %s arrives as null", name, signal["name"])
+			}
+			if of, ok := signal["value"].([]any); ok && len(of) == 0 {
+				t.Errorf("%s: the signal %s arrives empty", name, signal["name"])
+			}
+		}
+	}
+}
