@@ -72,8 +72,7 @@ func TestUnfinishedCoursesGoOn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plan.Unfinished(dir)
-		r, err := plan.Run(ctx, 0, func(done, _ int, _ string) { stop(done) })
+		r, err := plan.Run(experiment.WithScratch(ctx, filepath.Join(dir, plan.Units[0].Name)), 0, func(done, _ int, _ string) { stop(done) })
 		if err != nil {
 			return nil, err
 		}
