@@ -623,6 +623,27 @@ func TestVegaSpecificationsAreWhole(t *testing.T) {
 	}
 }
 
+// No view is wider than a notebook's column.
+func TestViewsFitTheColumn(t *testing.T) {
+	change := Change{Title: "c", World: sixStates(), Before: examplePosterior("qvirl", 0, 1),
+		After: examplePosterior("qvirl", 1, 1)}
+	mixing, err := Mixing("Chains", "reward", [][]float64{{1, 2, 3, 4}, {4, 3, 2, 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range []Drawing{exampleExplorer(), exampleRisk(), exampleQueries(), exampleTrajectory(),
+		exampleCorrelations(),
+		examplePairs(), exampleComparison(), examplePredictive(), change, mixing} {
+		f, err := d.Figure()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w, _ := f.Size(); w > 960 {
+			t.Errorf("%T is %d pixels wide", d, w)
+		}
+	}
+}
+
 func TestStack(t *testing.T) {
 	m := Stack{Title: "both", Rows: [][]Drawing{{exampleELBO()}, {examplePredictive()}}}
 	f, err := m.Figure()
@@ -640,7 +661,7 @@ func TestStack(t *testing.T) {
 	_, h := f.Size()
 	_, h1 := one.Size()
 	_, h2 := two.Size()
-	if h < h1+h2 || !parse(t, m).hasText("hall: right (1 of 4)") {
+	if h < h1+h2-2*16 || h > h1+h2+48 || !parse(t, m).hasText("hall: right (1 of 4)") {
 		t.Errorf("%d pixels high, of %d and %d", h, h1, h2)
 	}
 	if text, err := f.CSV(); err != nil || !strings.Contains(string(text), "Check,1,mean,0.2") {
