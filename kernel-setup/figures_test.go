@@ -74,7 +74,8 @@ func TestSavedFigures(t *testing.T) {
 func untrusting(t *testing.T, empty layout, home string) []string {
 	t.Helper()
 	t.Setenv("JUPYTER_PATH", "") // where the suite's own kernels are
-	return settled(t, empty, "HOME="+home, "XDG_CONFIG_HOME=", "XDG_DATA_HOME=", "XDG_CACHE_HOME=", "XDG_RUNTIME_DIR=")
+	return settled(t, empty, "HOME="+home, "XDG_CONFIG_HOME=", "XDG_DATA_HOME=", "XDG_CACHE_HOME=",
+		"XDG_RUNTIME_DIR=")
 }
 
 // settled returns the environment of a lab of its own, with settings under which it can be looked at.
@@ -121,8 +122,8 @@ func startLab(t *testing.T, l layout, folder string, env []string) string {
 	ended := make(chan error, 1)
 	lab := command{name: l.python(), args: []string{"-I", "-m", "jupyterlab", "--no-browser", "--allow-root",
 		"--ServerApp.ip=127.0.0.1", "--ServerApp.port=" + port,
-		"--IdentityProvider.token=", "--ServerApp.root_dir=" + folder, "--expose-app-in-browser"}, dir: folder, env: env,
-		output: func(line string) { fmt.Fprintln(&log, line) }, grace: 10 * time.Second}
+		"--IdentityProvider.token=", "--ServerApp.root_dir=" + folder, "--expose-app-in-browser"}, dir: folder,
+		env: env, output: func(line string) { fmt.Fprintln(&log, line) }, grace: 10 * time.Second}
 	go func() { ended <- lab.run(ctx) }()
 	t.Cleanup(func() {
 		stop()
