@@ -17,6 +17,8 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
+
+	commands "github.com/go-birl/birl/envs/command"
 )
 
 // pictureOf is a JavaScript function that returns what an element shows: its images, canvases and drawings.
@@ -41,8 +43,10 @@ func TestQuickstartInTheBrowser(t *testing.T) {
 	quickstart := filepath.Join(clone.notebooks(), "quickstart.ipynb")
 	saved := figureOutputs(t, quickstart)
 
-	env := settled(t, layout{root: t.TempDir()}, t.TempDir(), "JUPYTER_PATH="+l.jupyter(), headlessVariable+"=", "PATH="+
-		strings.Join([]string{l.scripts(), l.bin(), os.Getenv("PATH")}, string(os.PathListSeparator)))
+	// The home folder is the user's, where Go keeps what it has compiled.
+	env := settled(t, layout{root: t.TempDir()}, "JUPYTER_PATH="+l.jupyter(), headlessVariable+"=",
+		commands.PluginsVariable+"="+l.plugins(), commands.PythonVariable+"="+l.python(), "PATH="+
+			strings.Join([]string{l.scripts(), l.bin(), os.Getenv("PATH")}, string(os.PathListSeparator)))
 	r.open(startLab(t, l, clone.notebooks(), env) + "/doc/tree/quickstart.ipynb")
 	r.wait("a kernel", time.Minute, panel+`?.context.sessionContext.session?.kernel?.connectionStatus === "connected"`)
 	r.do(`jupyterapp.shell.activateById(` + panel + `.id), null`)
