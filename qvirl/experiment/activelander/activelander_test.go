@@ -181,8 +181,8 @@ func TestLeadsAreDifferencesOfValues(t *testing.T) {
 		truth := float64(sorted[3]-sorted[2]) / 3
 		if !scalar.EqualWithinAbs(got.Mean[k], mean, 1e-5) || !scalar.EqualWithinAbs(got.Std[k], std, 1e-5) ||
 			got.Truth[k] != truth || !(std > 0) || got.Errors()[k] != math.Abs(got.Mean[k]-truth) {
-			t.Errorf("state %d: %g ± %g for %g, want %g ± %g for %g", k, got.Mean[k], got.Std[k], got.Truth[k], mean, std,
-				truth)
+			t.Errorf("state %d: %g ± %g for %g, want %g ± %g for %g", k, got.Mean[k], got.Std[k], got.Truth[k], mean,
+				std, truth)
 		}
 		if math.Abs(got.Mean[k]-truth) < 0.5*got.Std[k] {
 			inside += 1. / 25
@@ -190,6 +190,10 @@ func TestLeadsAreDifferencesOfValues(t *testing.T) {
 	}
 	if w := got.Within(0.5); !scalar.EqualWithinAbs(w, inside, 1e-12) || got.Within(1e9) != 1 {
 		t.Errorf("%g within half a standard deviation, want %g", w, inside)
+	}
+	monotone := Leads{Truth: []float64{0, 0, 0}, Mean: []float64{-1, 9, 2}, Std: []float64{1, 3, 2}} // errors 1, 9, 2
+	if r := monotone.RankCorrelation(); !scalar.EqualWithinAbs(r, 1, 1e-12) {
+		t.Errorf("rank correlation %g of numbers in the same order", r)
 	}
 	if _, err := c.Leads(d, m, 51); err == nil {
 		t.Error("no error for more states than there are")

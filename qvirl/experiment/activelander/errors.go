@@ -3,6 +3,10 @@ package activelander
 import (
 	"fmt"
 	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/go-birl/birl/qvirl/neural"
 	"github.com/go-birl/birl/qvirl/neural/variational"
@@ -33,6 +37,21 @@ func (l Leads) Within(z float64) float64 {
 		}
 	}
 	return n / float64(len(l.Mean))
+}
+
+// RankCorrelation returns Spearman's correlation of the errors and the standard deviations.
+func (l Leads) RankCorrelation() float64 {
+	return stat.Correlation(ranks(l.Errors()), ranks(l.Std), nil)
+}
+
+// ranks returns the places of numbers in their order.
+func ranks(x []float64) []float64 {
+	order, out := make([]int, len(x)), make([]float64, len(x))
+	floats.Argsort(slices.Clone(x), order)
+	for place, i := range order {
+		out[i] = float64(place)
+	}
+	return out
 }
 
 // leadsAtATime is the number of states whose values are computed together.
