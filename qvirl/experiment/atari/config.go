@@ -95,7 +95,8 @@ func Paper() Config {
 			{Name: "pong", Environment: "ALE/Pong-v5", Demos: "results/expert-pong/demos.npz", Steps: 200_000,
 				Prior: variational.PongPrior(actions)},
 			{Name: "spaceinvaders", Environment: "ALE/SpaceInvaders-v5",
-				Demos: "results/expert-spaceinvaders/demos.npz", Steps: 1_000_000, Prior: variational.SpaceInvadersPrior(actions)},
+				Demos: "results/expert-spaceinvaders/demos.npz", Steps: 1_000_000,
+				Prior: variational.SpaceInvadersPrior(actions)},
 		},
 		Learners: []Learner{
 			// rewards are of the size of signs
