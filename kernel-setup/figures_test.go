@@ -33,16 +33,8 @@ func TestSavedFigures(t *testing.T) {
 	if err != nil || len(notebooks) == 0 {
 		t.Fatalf("%s holds no notebooks (error %v)", l.notebooks(), err)
 	}
-	// The lab belongs to an empty clone: it has no kernels, and no key by which it could trust anything.
-	empty := layout{root: t.TempDir()}
-	home := t.TempDir()
-	t.Setenv("JUPYTER_PATH", "") // where the suite's own kernels are
-	env := empty.environment("HOME="+home, "XDG_CONFIG_HOME=", "XDG_DATA_HOME=", "XDG_CACHE_HOME=", "XDG_RUNTIME_DIR=")
-	writeFiles(t, empty.private("jupyter", "lab", "user-settings", "@jupyterlab"), map[string]string{
-		// Without this, cells are drawn only once they are scrolled to, and questions lie over them.
-		"notebook-extension/tracker.jupyterlab-settings":      `{"windowingMode": "none"}`,
-		"apputils-extension/notification.jupyterlab-settings": `{"fetchNews": "false", "checkForUpdates": false}`,
-	})
+	empty, home := layout{root: t.TempDir()}, t.TempDir()
+	env := untrusting(t, empty, home)
 	pages := t.TempDir()
 	export := command{name: l.python(), args: append([]string{"-I", "-m", "nbconvert", "--to", "html", "--output-dir",
 		pages}, notebooks...),
@@ -50,12 +42,8 @@ func TestSavedFigures(t *testing.T) {
 	if err := export.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	address := startLab(t, l, env)
-	ctx, cancel := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(browser), chromedp.NoSandbox, chromedp.WindowSize(1200, 900))...)
-	defer cancel()
-	ctx, cancel = chromedp.NewContext(ctx)
-	defer cancel()
+	address := startLab(t, l, l.notebooks(), env)
+	ctx := startBrowser(t, browser)
 	for _, path := range notebooks {
 		name := filepath.Base(path)
 		t.Run(name, func(t *testing.T) {
@@ -81,8 +69,43 @@ func TestSavedFigures(t *testing.T) {
 	}
 }
 
-// startLab starts JupyterLab for the notebooks and returns its address.
-func startLab(t *testing.T, l layout, env []string) string {
+// untrusting returns the environment of a lab of an empty clone: it has no kernels, and no key by which it could trust
+// anything.
+func untrusting(t *testing.T, empty layout, home string) []string {
+	t.Helper()
+	t.Setenv("JUPYTER_PATH", "") // where the suite's own kernels are
+	return settled(t, empty, "HOME="+home, "XDG_CONFIG_HOME=", "XDG_DATA_HOME=", "XDG_CACHE_HOME=",
+		"XDG_RUNTIME_DIR=")
+}
+
+// settled returns the environment of a lab of its own, with settings under which it can be looked at.
+func settled(t *testing.T, of layout, extra ...string) []string {
+	t.Helper()
+	writeFiles(t, of.private("jupyter", "lab", "user-settings", "@jupyterlab"), map[string]string{
+		// Without this, cells are drawn only once they are scrolled to, and questions lie over them.
+		"notebook-extension/tracker.jupyterlab-settings":      `{"windowingMode": "none"}`,
+		"apputils-extension/notification.jupyterlab-settings": `{"fetchNews": "false", "checkForUpdates": false}`,
+	})
+	return of.environment(extra...)
+}
+
+// Size of the browser's window; what it has around the page is no part of a tab.
+const wide, high = 1200, 900
+
+// startBrowser starts a browser that resolves no other host's name, and opens a tab in it.
+func startBrowser(t *testing.T, path string) context.Context {
+	t.Helper()
+	ctx, cancel := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WindowSize(wide, high),
+		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"))...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// startLab starts JupyterLab for a folder of notebooks and returns its address.
+func startLab(t *testing.T, l layout, folder string, env []string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0") // for a port that is free
 	if err != nil {
@@ -99,8 +122,8 @@ func startLab(t *testing.T, l layout, env []string) string {
 	ended := make(chan error, 1)
 	lab := command{name: l.python(), args: []string{"-I", "-m", "jupyterlab", "--no-browser", "--allow-root",
 		"--ServerApp.ip=127.0.0.1", "--ServerApp.port=" + port,
-		"--IdentityProvider.token=", "--ServerApp.root_dir=" + l.notebooks()}, dir: l.notebooks(), env: env,
-		output: func(line string) { fmt.Fprintln(&log, line) }, grace: 10 * time.Second}
+		"--IdentityProvider.token=", "--ServerApp.root_dir=" + folder, "--expose-app-in-browser"}, dir: folder,
+		env: env, output: func(line string) { fmt.Fprintln(&log, line) }, grace: 10 * time.Second}
 	go func() { ended <- lab.run(ctx) }()
 	t.Cleanup(func() {
 		stop()

@@ -68,7 +68,7 @@ type installer struct {
 }
 
 func newInstallCommand() *cobra.Command {
-	var python string
+	var python, kernelspec string
 	var cuda, noXLA bool
 	var with []string
 	cmd := &cobra.Command{
@@ -78,13 +78,18 @@ func newInstallCommand() *cobra.Command {
 
 Python packages come through your own pip configuration (mirrors, proxies, local indexes), Go modules through your own
 GOPROXY. Everything is pinned and checked by SHA-256. What is there already is left alone, and an installation that was
-interrupted is repaired by running the command again. The options are remembered.`,
+interrupted is repaired by running the command again. The options are remembered, but --kernelspec.
+
+With --kernelspec, a kernelspec of the name gonb is written where other programs look for kernels, so that VS Code and a
+Jupyter of your own run the notebooks: --kernelspec user for all of yours, --kernelspec PREFIX for the one of a
+virtual environment. It starts the kernel of this clone; to undo it, delete the folder that the command names.`,
 		Example: `  go run ./kernel-setup install
   go run ./kernel-setup install --python /usr/bin/python3.12
   go run ./kernel-setup install --cuda            # on a machine with an NVIDIA GPU
   go run ./kernel-setup install --no-xla          # pure Go computation only
   go run ./kernel-setup install --no-xla=false    # back to XLA
-  go run ./kernel-setup install --with envs       # Gymnasium, Box2D, highway-env and Atari for the package envs/gym`,
+  go run ./kernel-setup install --with envs       # Gymnasium, Box2D, highway-env and Atari for the package envs/gym
+  go run ./kernel-setup install --kernelspec user # the Go kernel, for VS Code and every Jupyter of yours`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			l, err := currentLayout()
@@ -123,6 +128,13 @@ interrupted is repaired by running the command again. The options are remembered
 			if err != nil {
 				return err
 			}
+			if kernelspec != "" {
+				folder, err := writeKernelspec(l, kernelspec)
+				if err != nil {
+					return fmt.Errorf("--kernelspec %s: %w", kernelspec, err)
+				}
+				fmt.Fprintf(os.Stderr, "the Go kernel of this clone can be found in %s\n", folder)
+			}
 			if !did {
 				fmt.Fprintf(os.Stderr, "everything is installed already (checked in %s)\n",
 					time.Since(started).Round(time.Millisecond))
@@ -139,6 +151,8 @@ interrupted is repaired by running the command again. The options are remembered
 		"x86-64, several GB)")
 	cmd.Flags().BoolVar(&noXLA, "no-xla", false, "do without XLA: compute on the pure Go backend, about ten times "+
 		"slower")
+	cmd.Flags().StringVar(&kernelspec, "kernelspec", "", `also write a kernelspec for other programs: "user" for all of `+
+		`yours, or a prefix, below which it goes to share/jupyter/kernels`)
 	cmd.Flags().StringSliceVar(&with, "with", nil,
 		`further parts: "envs", the Gymnasium environments (700 MB); --with= goes back to none`)
 	return cmd

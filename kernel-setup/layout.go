@@ -85,7 +85,7 @@ func (l layout) notebooks() string { return filepath.Join(l.root, "notebooks") }
 func (l layout) jupyter() string   { return filepath.Join(l.root, "kernel-setup", "jupyter") }
 
 // kernelspec is the folder of the Go kernel, which is part of the repository.
-func (l layout) kernelspec() string { return filepath.Join(l.jupyter(), "kernels", "gonb") }
+func (l layout) kernelspec() string { return filepath.Join(l.jupyter(), "kernels", kernelName) }
 
 func (l layout) scripts() string {
 	if runtime.GOOS == "windows" {

@@ -44,8 +44,8 @@ func newRoot() *cobra.Command {
 		Long: `Kernel-setup prepares this clone for work and drives its notebooks.
 
 Everything goes into the git-ignored folder .birl of the clone: a Python virtual environment with JupyterLab, the GoNB
-kernel built at the version of go.mod, and the XLA plugin. Nothing needs root, and nothing outside the clone changes.
-To undo it all, delete .birl.`,
+kernel built at the version of go.mod, and the XLA plugin. Nothing needs root, and nothing outside the clone
+changes, unless install is asked for a --kernelspec. To undo it all, delete .birl.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}

@@ -28,9 +28,9 @@ func newTestCommand() *cobra.Command {
 		Short: "Run the whole test suite: gofmt, go vet, all tests on XLA, the core on pure Go, every notebook",
 		Long: `Run the whole test suite. What is missing is installed first, the Gymnasium environments too: formatting, go vet, the
 core's tests on the pure Go backend, then all tests on XLA (where this machine has it), which include the execution of
-every notebook at its default scale, a look at every saved figure in a browser, and an experiment on a Slurm cluster of this
-machine. Nothing is skipped, except the look where neither Chromium nor Chrome is on PATH and the cluster where Slurm is not or
-this is not root; what was not run is counted in the last lines. It ends with go test's exit status.`,
+every notebook at its default scale, a look at every saved figure in a browser, a run of the quickstart there, whose
+screenshots stay in .birl/runs/browser, and an experiment on a Slurm cluster of this machine. Nothing is skipped, except
+the browser where neither Chromium nor Chrome is on PATH and the cluster where Slurm is not or this is not root; what was not run is counted in the last lines. It ends with go test's exit status.`,
 		Example: `  go run ./kernel-setup test`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -101,7 +101,8 @@ func runSuite(ctx context.Context, l layout, w io.Writer, xla bool) error {
 	return nil
 }
 
-const noBrowser = "the look at saved figures, for want of Chromium or Chrome on PATH (on Debian: apt install chromium)"
+const noBrowser = "the looks at notebooks in a browser, for want of Chromium or Chrome on PATH (on Debian: apt " +
+	"install chromium)"
 
 // leftOut names the checks that this machine lacks something for, and what.
 func leftOut() (checks []string) {
@@ -117,7 +118,7 @@ func leftOut() (checks []string) {
 	return checks
 }
 
-// findBrowser returns the path of a browser for the test of saved figures, empty if there is none.
+// findBrowser returns the path of a browser for the tests of what notebooks show, empty if there is none.
 func findBrowser() string {
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"} {
 		if path, err := exec.LookPath(name); err == nil {

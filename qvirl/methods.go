@@ -30,16 +30,18 @@ type MatchedConfig struct {
 
 // RefinedConfig is the configuration of qvirl-refined.
 type RefinedConfig struct {
-	Start  tabular.Config
-	Refine valuewalk.RefineConfig
+	Start tabular.Config
+	Walk  valuewalk.RefineConfig
 }
 
-// builders make the methods that package method lists as Fitters: each its default configuration, and the method of
-// one.
-var builders = map[string]struct {
+// builder makes the default configuration of a method, and the method of one.
+type builder struct {
 	config func(o Options) any
 	build  func(config any) (Method, error)
-}{
+}
+
+// builders make the methods that package method lists as Fitters.
+var builders = map[string]builder{
 	method.Matched: {
 		func(o Options) any {
 			c := &MatchedConfig{Start: tabular.StartConfig(), Match: matched.Default()}
@@ -65,8 +67,8 @@ var builders = map[string]struct {
 	},
 	method.Refined: {
 		func(o Options) any {
-			c := &RefinedConfig{Start: tabular.StartConfig(), Refine: valuewalk.DefaultRefine()}
-			c.Start.Seed, c.Start.Backend, c.Refine.Seed = o.Seed, o.Backend, o.Seed
+			c := &RefinedConfig{Start: tabular.StartConfig(), Walk: valuewalk.DefaultRefine()}
+			c.Start.Seed, c.Start.Backend, c.Walk.Seed = o.Seed, o.Backend, o.Seed
 			return c
 		},
 		func(config any) (Method, error) {
@@ -75,7 +77,7 @@ var builders = map[string]struct {
 			if err != nil {
 				return nil, err
 			}
-			return valuewalk.NewRefined(method.Refined, start, c.Refine)
+			return valuewalk.NewRefined(method.Refined, start, c.Walk)
 		},
 	},
 	method.Reference: {
@@ -114,11 +116,9 @@ var builders = map[string]struct {
 
 // NewMethod returns a method by its name: qvirl-matched, the recommended one, or another of method.Fitters.
 func NewMethod(name string, o Options) (Method, error) {
-	name = method.Canonical(name)
-	b, ok := builders[name]
-	if !ok {
-		return nil, fmt.Errorf("qvirl: no method %q fits problems on finite MDPs; want one of %s",
-			name, strings.Join(method.Names(method.Fitters()), ", "))
+	b, err := builderOf(name)
+	if err != nil {
+		return nil, err
 	}
 	c := b.config(o)
 	if err := overlay.JSON(c, o.Config); err != nil {
@@ -129,11 +129,18 @@ func NewMethod(name string, o Options) (Method, error) {
 
 // MethodConfig returns the default configuration of a method of method.Fitters, to be shown as JSON.
 func MethodConfig(name string) (any, error) {
-	name = method.Canonical(name)
-	b, ok := builders[name]
-	if !ok {
-		return nil, fmt.Errorf("qvirl: no method %q fits problems on finite MDPs; want one of %s",
-			name, strings.Join(method.Names(method.Fitters()), ", "))
+	b, err := builderOf(name)
+	if err != nil {
+		return nil, err
 	}
 	return b.config(Options{}), nil
+}
+
+func builderOf(name string) (builder, error) {
+	b, ok := builders[method.Canonical(name)]
+	if !ok {
+		return b, fmt.Errorf("qvirl: no method %q fits problems on finite MDPs; want one of %s",
+			name, strings.Join(method.Names(method.Fitters()), ", "))
+	}
+	return b, nil
 }

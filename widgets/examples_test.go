@@ -230,6 +230,20 @@ func exampleSurface() Surface {
 	return m
 }
 
+func exampleScatter() Scatter {
+	m := Scatter{Title: "Candidates and what is expected of them", XLabel: "position", YLabel: "height", ZLabel: "nats"}
+	for k := range 2 {
+		panel := ScatterPanel{Title: fmt.Sprintf("after %d queries", 10*k), Marked: map[int]string{3: "1", 17: "2"}}
+		for i := range 60 {
+			x := math.Sin(float64(7 * i))
+			y := math.Abs(math.Cos(float64(3*i))) * 1.5
+			panel.X, panel.Y, panel.Z = append(panel.X, x), append(panel.Y, y), append(panel.Z, y/float64(1+k)+x*x)
+		}
+		m.Panels = append(m.Panels, panel)
+	}
+	return m
+}
+
 func exampleTable() Table {
 	paper := func(e *Estimate) []*Estimate { return []*Estimate{e, nil} }
 	return Table{Title: "Posterior quality on 100 random 8×8 gridworlds", References: []string{"paper", "other"},
@@ -305,6 +319,7 @@ func examples(t testing.TB) map[string]Drawing {
 		"curves":      exampleCurves(), "elbo": exampleELBO(), "convergence": exampleConvergence(), "sbc": exampleSBC(),
 		"traces": Traces{Title: "Four chains", Panels: []TracePanel{{"reward 3", chains}, {"reward 9", chains[:2]}}},
 		"ranks":  ranks, "dots": exampleDots(), "surface": exampleSurface(), "heatmaps-small": small,
+		"scatter": exampleScatter(),
 		"returns": returns, "tails": tails, "verdicts": exampleVerdicts(),
 		"policy": Map{Title: "A stochastic policy", Width: 3, Height: 3, Policy: policy, Values: []float64{0, -30, 100,
 			0, 0, 0, 0, 0, 0},

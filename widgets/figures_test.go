@@ -384,3 +384,24 @@ func TestSurface(t *testing.T) {
 		}
 	}
 }
+
+func TestScatter(t *testing.T) {
+	m := exampleScatter()
+	p := parse(t, m)
+	shapes := func(p picture) int {
+		return p.count(func(e element) bool { return e.name == "path" && e.style["fill"] != "none" })
+	}
+	if got := shapes(p); got < 120 {
+		t.Errorf("%d shapes for 120 points", got)
+	}
+	rings := func(e element) bool { return e.style["stroke-width"] == "1.2" }
+	if got := p.count(rings); got != 4 || !p.hasText("1") || !p.hasText("2") || !p.hasText("nats") {
+		t.Errorf("%d rings, want one for each of 4 marks", got)
+	}
+	m.Panels = m.Panels[:1]
+	m.Panels[0].Marked, m.Panels[0].Z, m.Panels[0].Line = nil, nil, []float64{-1, 0, 1, 1}
+	p = parse(t, m)
+	if got := p.count(rings); got != 0 || p.hasText("nats") {
+		t.Errorf("%d rings without marks; colour bar without colours: %t", got, p.hasText("nats"))
+	}
+}

@@ -347,6 +347,20 @@ func (m Surface) records() [][]string {
 	return out
 }
 
+func (m Scatter) records() [][]string {
+	out := [][]string{{"panel", m.XLabel, m.YLabel, m.ZLabel, "mark"}}
+	for _, p := range m.Panels {
+		for i, x := range p.X {
+			row := []string{p.Title, field(x), field(p.Y[i]), "", p.Marked[i]}
+			if p.Z != nil {
+				row[3] = field(p.Z[i])
+			}
+			out = append(out, row)
+		}
+	}
+	return out
+}
+
 func (m Verdicts) records() [][]string {
 	out := [][]string{{"family", "problem", "method", "error", "verdict"}}
 	for _, f := range m.Families {

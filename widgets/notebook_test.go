@@ -6,6 +6,7 @@ import (
 	"encoding/gob"
 	"errors"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -225,7 +226,7 @@ func TestProgress(t *testing.T) {
 	}
 	first, last := got[0].Data[protocol.MIMETextHTML].(string), got[len(got)-1].Data[protocol.MIMETextHTML].(string)
 	if !strings.Contains(first, "QVIRL &lt;8×8&gt;") || !strings.Contains(first, "ELBO −23") ||
-		!strings.Contains(last, " s · ELBO −23") {
+		!strings.Contains(last, "s · ELBO −23") {
 		t.Errorf("first %q, last %q", first, last)
 	}
 	if got[0].DisplayID == "" || got[0].DisplayID != got[len(got)-1].DisplayID {
@@ -242,6 +243,29 @@ func TestProgress(t *testing.T) {
 	}
 }
 
+// An interrupt ends the line, and reaches whoever else waits for it: here, this test.
+func TestProgressIsInterrupted(t *testing.T) {
+	k := inNotebook(t)
+	interrupts := make(chan os.Signal, 2)
+	signal.Notify(interrupts, os.Interrupt)
+	defer signal.Stop(interrupts)
+	p := NewProgress("ValueWalk")
+	p.Interrupted = "the first half is kept"
+	p.Report(40, 100, "")
+	if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	<-interrupts // ours
+	<-interrupts // and what the line handed on, after it was ended
+	p.Done()     // changes nothing any more
+	got := k.take()
+	last := got[len(got)-1].Data[protocol.MIMETextHTML].(string)
+	if !strings.Contains(last, "ValueWalk: interrupted after") || strings.Contains(last, "width") ||
+		!strings.Contains(last, "at 40 %; the first half is kept") {
+		t.Errorf("the line ends with %q", last)
+	}
+}
+
 func TestProgressLine(t *testing.T) {
 	line := progressHTML("a", 25, 100, "b", 30*time.Second)
 	for _, want := range []string{"width:25.0%", "25 % · b", "90 s left"} {
@@ -252,6 +276,9 @@ func TestProgressLine(t *testing.T) {
 	if line := progressHTML("a", 0, 0, "", time.Minute); strings.Contains(line, "NaN") ||
 		strings.Contains(line, "left") {
 		t.Errorf("without a total: %q", line)
+	}
+	if got := brief(20 * time.Millisecond); got != "20 ms" {
+		t.Errorf("20 ms are %q", got)
 	}
 	if got := brief(125 * time.Second); got != "2 min 05 s" {
 		t.Errorf("125 s is written %q", got)

@@ -137,6 +137,10 @@ var worse = func() []struct {
 		{"Curves has no panels", Curves{}},
 		{"Dots needs", Dots{}},
 		{"Surface needs", Surface{}},
+		{"Scatter has no panels", Scatter{}},
+		{"Scatter.Panels[0].Z[1] = NaN", Scatter{Panels: []ScatterPanel{{X: []float64{1, 2}, Y: []float64{1, 2},
+			Z: []float64{1, nan}}}}},
+		{"100000 points", Scatter{Panels: []ScatterPanel{{X: many, Y: many}}}},
 		{"Verdicts needs", Verdicts{}},
 	}
 }()

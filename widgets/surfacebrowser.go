@@ -60,8 +60,8 @@ func (m Surface) VegaLite(slider string) (map[string]any, error) {
 		return map[string]any{"field": field, "type": "quantitative", "title": title, "format": ".4~g"}
 	}
 	return map[string]any{
-		"$schema":    "https://vega.github.io/schema/vega-lite/v5.json",
-		"background": "white", "padding": 14, "width": 560, "height": 320,
+		"$schema": "https://vega.github.io/schema/vega-lite/v5.json",
+		"padding": 14, "width": 560, "height": 320,
 		"title": map[string]any{"text": map[string]any{"expr": strconv.Quote(m.Title+": ") + " + titles[panel]"},
 			"anchor": "start", "fontSize": 15},
 		"params": []any{
@@ -83,8 +83,7 @@ func (m Surface) VegaLite(slider string) (map[string]any, error) {
 				"legend": map[string]any{"gradientLength": 220, "titleLimit": 260}},
 			"tooltip": []any{number("x", m.XLabel), number("y", m.YLabel), number("z", m.ZLabel)},
 		},
-		"config": map[string]any{"axis": map[string]any{"labelFontSize": 12, "titleFontSize": 13,
-			"titleFontWeight": "normal", "grid": false}, "legend": map[string]any{"labelFontSize": 12}},
+		"config": vegaConfig(false),
 	}, nil
 }
 

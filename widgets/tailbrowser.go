@@ -98,8 +98,8 @@ func (m Tails) VegaLite(first, second int) (map[string]any, error) {
 	panel := choose("panel", "show ", 0, numbers)
 	panel["bind"].(map[string]any)["labels"] = titles
 	return map[string]any{
-		"$schema":    "https://vega.github.io/schema/vega-lite/v5.json",
-		"background": "white", "padding": 14, "width": 680, "height": 300,
+		"$schema": "https://vega.github.io/schema/vega-lite/v5.json",
+		"padding": 14, "width": 680, "height": 300,
 		"title": map[string]any{"text": map[string]any{"expr": strconv.Quote(m.Title+": ") + " + titles[panel]"},
 			"anchor": "start", "fontSize": 15, "offset": noteSpace,
 			"subtitle":      "lines: mean; dashed: mean of the worst; diamonds: under the true reward",
@@ -107,10 +107,9 @@ func (m Tails) VegaLite(first, second int) (map[string]any, error) {
 		"params": []any{panel, choose("first", "blue ", looks[first].label, options), choose("second", "orange ",
 			looks[second].label, options),
 			map[string]any{"name": "titles", "value": titles}},
-		"data":  map[string]any{"values": rows},
-		"layer": layers,
-		"config": map[string]any{"axis": map[string]any{"labelFontSize": 12, "titleFontSize": 13,
-			"titleFontWeight": "normal", "gridColor": hex(gridGrey)}},
+		"data":   map[string]any{"values": rows},
+		"layer":  layers,
+		"config": vegaConfig(true),
 	}, nil
 }
 

@@ -129,16 +129,15 @@ func (m Marginals) VegaLite() (map[string]any, error) {
 		}
 	}
 	return map[string]any{
-		"$schema":    "https://vega.github.io/schema/vega-lite/v5.json",
-		"background": "white", "padding": 14, "width": 640, "height": 260,
+		"$schema": "https://vega.github.io/schema/vega-lite/v5.json",
+		"padding": 14, "width": 640, "height": 260,
 		"title": map[string]any{"text": map[string]any{"expr": strconv.Quote(m.Title+": ") + " + titles[panel]"},
 			"anchor": "start", "fontSize": 15},
 		"params": append(m.sliders(), map[string]any{"name": "titles", "value": titles}, map[string]any{"name": "tops",
 			"value": tops}),
-		"data":  map[string]any{"values": rows},
-		"layer": layers,
-		"config": map[string]any{"axis": map[string]any{"labelFontSize": 12, "titleFontSize": 13,
-			"titleFontWeight": "normal", "gridColor": hex(gridGrey)}, "legend": map[string]any{"labelFontSize": 12}},
+		"data":   map[string]any{"values": rows},
+		"layer":  layers,
+		"config": vegaConfig(true),
 	}, nil
 }
 

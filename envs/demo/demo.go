@@ -2,11 +2,15 @@
 // environment. It stores them, and reads what others have stored.
 //
 // [Set.Write] and [Read] use this project's own layout, an .npz file beside a description in JSON; [Import] reads the
-// flat and imitation's layout and CSV; [Open] finds out which of them a file is. Reading trusts nothing that a file
+// flat and imitation's layout and CSV; [Open] finds out which of them a file is. The command demos also converts what
+// Minari and datasets store. Reading trusts nothing that a file
 // says: an error names the file, the array and the index.
 package demo
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"math"
 	"slices"
@@ -16,6 +20,10 @@ import (
 type Trajectory struct {
 	// Observations [T+1, …] in C order, finite. The last one is that of the state which the last action led to.
 	Observations []float32
+	// Frames take the place of Observations, which are nil then, where observations are stacks of pictures.
+	Frames *Frames
+	// Digest is, where both are nil because a replay gives them, what Sum returns of them.
+	Digest string
 	// Actions [T] are 0, …, |A| − 1.
 	Actions []int
 	// Rewards [T] of magnitudes up to MaxReward, or nil where they are not known.
@@ -67,12 +75,24 @@ func (t *Trajectory) Observation(i int) []float32 {
 	return t.Observations[i*size : (i+1)*size : (i+1)*size]
 }
 
+// Sum returns the SHA-256, in hexadecimal, of the frames' bytes or, of other observations, of float32s, little-endian.
+func (t *Trajectory) Sum() string {
+	h := sha256.New()
+	if t.Frames != nil {
+		h.Write(t.Frames.Pixels)
+	}
+	for _, x := range t.Observations {
+		h.Write(binary.LittleEndian.AppendUint32(nil, math.Float32bits(x)))
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
 // Slice returns the transitions from, …, to−1 as a trajectory, which shares memory with this one. It ends as this one
 // does if it holds the last transition, and otherwise somebody stopped; its environment's seed is not known.
 func (t *Trajectory) Slice(from, to int) Trajectory {
 	size := len(t.Observations) / (t.Len() + 1)
 	last := to == t.Len()
-	out := Trajectory{Observations: t.Observations[from*size : (to+1)*size : (to+1)*size],
+	out := Trajectory{Observations: cut(t.Observations, from*size, (to+1)*size), Frames: t.Frames.slice(from, to),
 		Actions:    t.Actions[from:to:to],
 		Terminated: t.Terminated && last, Truncated: t.Truncated && last, Seed: NoSeed}
 	if t.Rewards != nil {
@@ -113,8 +133,28 @@ type Description struct {
 	Seed   uint64   `json:"seed"`
 	// Source says where an imported set came from.
 	Source string `json:"source,omitempty"`
+	// Replay, if it is not nil, says how to make the environment, which repeats an episode from its seed and actions:
+	// a file of the set then holds no observations but their digests, and gym.Replay makes them again.
+	Replay *Recipe `json:"replay,omitempty"`
 	// Statistics are further figures by name, such as the demonstrator's action entropy.
 	Statistics map[string]float64 `json:"statistics,omitempty"`
+}
+
+// Recipe is how an environment is made, beside its id.
+type Recipe struct {
+	// Imports are Python modules that register it, Options keyword arguments of its constructor, in JSON, and Wrappers
+	// are put around it, the first one innermost.
+	Imports  []string       `json:"imports,omitempty"`
+	Options  map[string]any `json:"options,omitempty"`
+	Wrappers []Wrapper      `json:"wrappers,omitempty"`
+}
+
+// Wrapper is a Gymnasium wrapper.
+type Wrapper struct {
+	// Class is "module:name", such as "gymnasium.wrappers:FrameStackObservation".
+	Class string `json:"class"`
+	// Options are its keyword arguments, beside the environment.
+	Options map[string]any `json:"options"`
 }
 
 // Set is a description with its trajectories.
@@ -170,24 +210,36 @@ func (s *Set) Validate() error {
 				s.ObservationShape, k, i)
 		}
 	}
-	size := s.ObservationSize()
 	for i := range s.Trajectories {
-		if err := s.Trajectories[i].validate(size, s.Actions); err != nil {
+		if err := s.Trajectories[i].validate(&s.Description); err != nil {
 			return fmt.Errorf("demo: trajectory %d: %w", i, err)
 		}
 		if a, b := &s.Trajectories[i], &s.Trajectories[0]; (a.Rewards == nil) != (b.Rewards == nil) ||
-			(a.LogProbs == nil) != (b.LogProbs == nil) {
-			return fmt.Errorf("demo: of trajectories 0 and %d, one has rewards or log-probabilities and the other "+
-				"has not", i)
+			(a.LogProbs == nil) != (b.LogProbs == nil) || (a.Frames == nil) != (b.Frames == nil) {
+			return fmt.Errorf("demo: of trajectories 0 and %d, one has rewards, log-probabilities or frames and the "+
+				"other has not", i)
 		}
 	}
 	return nil
 }
 
-func (t *Trajectory) validate(size, actions int) error {
-	n := t.Len()
+func (t *Trajectory) validate(d *Description) error {
+	n, actions := t.Len(), d.Actions
 	if n == 0 {
 		return fmt.Errorf("it has no transitions")
+	}
+	size := d.ObservationSize()
+	switch {
+	case t.Frames != nil:
+		if err := t.Frames.Check(n, d); err != nil {
+			return err
+		}
+		size = 0 // there are no other observations
+	case d.Replay != nil && t.Observations == nil:
+		if _, err := hex.DecodeString(t.Digest); err != nil || len(t.Digest) != 2*sha256.Size {
+			return fmt.Errorf("it has neither observations nor their digest, but %.70q", t.Digest)
+		}
+		size = 0
 	}
 	if len(t.Observations) != (n+1)*size {
 		return fmt.Errorf("%d actions want %d observations of %d numbers each, there are %d numbers", n, n+1, size,

@@ -12,6 +12,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/go-birl/birl/envs/atomicfile"
@@ -21,13 +22,19 @@ import (
 // The arrays of a file; n trajectories have M transitions together, and M + n observations.
 const (
 	arrayObservations = "observations" // [M+n, …], float32, or uint8 where that is exact
-	arrayActions      = "actions"      // [M], integers
-	arrayRewards      = "rewards"      // [M], float64; optional
-	arrayLogProbs     = "log_probs"    // [M, |A|], float32; optional
-	arrayLengths      = "lengths"      // [n], integers: transitions of each trajectory
-	arrayTerminated   = "terminated"   // [n], bool
-	arrayTruncated    = "truncated"    // [n], bool
-	arraySeeds        = "seeds"        // [n], integers; −1 where there is none
+	// In the place of observations, where these are stacks of frames:
+	arrayFrames = "frames"        // [M+n+Σ before, …], uint8
+	arrayBefore = "frames_before" // [n], integers: frames of a trajectory before the one it begins with; optional
+	// or where a replay gives them:
+	arrayDigests = "digests" // [n, 32], uint8
+
+	arrayActions    = "actions"    // [M], integers
+	arrayRewards    = "rewards"    // [M], float64; optional
+	arrayLogProbs   = "log_probs"  // [M, |A|], float32; optional
+	arrayLengths    = "lengths"    // [n], integers: transitions of each trajectory
+	arrayTerminated = "terminated" // [n], bool
+	arrayTruncated  = "truncated"  // [n], bool
+	arraySeeds      = "seeds"      // [n], integers; −1 where there is none
 )
 
 const (
@@ -135,19 +142,11 @@ func (s *Set) Write(path string) error {
 // arrays packs the trajectories one behind the other.
 func (s *Set) arrays() map[string]npz.Array {
 	n, m := len(s.Trajectories), s.Transitions()
-	observations := npz.Array{Shape: append([]int{m + n}, s.ObservationShape...),
-		Data: make([]float64, 0, (m+n)*s.ObservationSize()), Type: npz.Uint8}
 	var actions, lengths, seeds []int
 	var rewards, logProbs []float64
 	var terminated, truncated []bool
 	for i := range s.Trajectories {
 		t := &s.Trajectories[i]
-		for _, x := range t.Observations {
-			if x < 0 || x > 255 || x != float32(uint8(x)) || math.Signbit(float64(x)) {
-				observations.Type = npz.Float32
-			}
-			observations.Data = append(observations.Data, float64(x))
-		}
 		for _, x := range t.LogProbs {
 			logProbs = append(logProbs, float64(x))
 		}
@@ -157,9 +156,17 @@ func (s *Set) arrays() map[string]npz.Array {
 		terminated, truncated = append(terminated, t.Terminated), append(truncated, t.Truncated)
 	}
 	out := map[string]npz.Array{
-		arrayObservations: observations, arrayActions: npz.Ints(actions, m), arrayLengths: npz.Ints(lengths, n),
+		arrayActions: npz.Ints(actions, m), arrayLengths: npz.Ints(lengths, n),
 		arrayTerminated: npz.Bools(terminated, n), arrayTruncated: npz.Bools(truncated, n), arraySeeds: npz.Ints(seeds,
 			n),
+	}
+	switch {
+	case s.Replay != nil:
+		out[arrayDigests] = s.digests()
+	case s.Trajectories[0].Frames != nil:
+		s.frames(out)
+	default:
+		out[arrayObservations] = s.observations()
 	}
 	if rewards != nil {
 		out[arrayRewards] = npz.Floats(rewards, m)
@@ -170,7 +177,58 @@ func (s *Set) arrays() map[string]npz.Array {
 	return out
 }
 
-// Read reads what Write has stored, and checks all of it.
+// observations packs the observations, as bytes where these are exact.
+func (s *Set) observations() npz.Array {
+	rows := s.Transitions() + len(s.Trajectories)
+	out := npz.Array{Shape: append([]int{rows}, s.ObservationShape...),
+		Data: make([]float64, 0, rows*s.ObservationSize()), Type: npz.Uint8}
+	for i := range s.Trajectories {
+		for _, x := range s.Trajectories[i].Observations {
+			if x < 0 || x > 255 || x != float32(uint8(x)) || math.Signbit(float64(x)) {
+				out.Type = npz.Float32
+			}
+			out.Data = append(out.Data, float64(x))
+		}
+	}
+	return out
+}
+
+// frames adds the arrays of frames.
+func (s *Set) frames(out map[string]npz.Array) {
+	pixels := npz.Array{Shape: append([]int{0}, s.FrameShape()...), Type: npz.Uint8}
+	var before []int
+	for i := range s.Trajectories {
+		f := s.Trajectories[i].Frames
+		pixels.Bytes = append(pixels.Bytes, f.Pixels)
+		pixels.Shape[0] += len(f.Pixels) / f.Size
+		before = append(before, f.First)
+	}
+	out[arrayFrames] = pixels
+	if slices.Max(before) > 0 {
+		out[arrayBefore] = npz.Ints(before, len(before))
+	}
+}
+
+// digests packs the digests of the observations, or those that take the observations' place.
+func (s *Set) digests() npz.Array {
+	out := npz.Array{Shape: []int{len(s.Trajectories), sha256.Size}, Type: npz.Uint8}
+	for i := range s.Trajectories {
+		t := &s.Trajectories[i]
+		digest := t.Digest
+		if t.Frames != nil || t.Observations != nil {
+			digest = t.Sum()
+		}
+		sum, err := hex.DecodeString(digest)
+		if err != nil { // Validate has seen to it
+			panic(err)
+		}
+		out.Bytes = append(out.Bytes, sum)
+	}
+	return out
+}
+
+// Read reads what Write has stored, and checks all of it. Where the description has a Replay, the trajectories have
+// digests in place of observations.
 func Read(path string) (*Set, error) {
 	d, err := readDescription(DescriptionPath(path))
 	if err != nil {

@@ -1,6 +1,8 @@
 package demo
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
 
@@ -178,29 +180,104 @@ func unpack(a *npz.Archive, d *fileDescription) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	shape, observations, err := s.observations(arrayObservations, m+n)
-	if err != nil {
-		return nil, err
-	}
-	if !slices.Equal(shape, d.ObservationShape) {
-		return nil, s.errorf(arrayObservations, "its observations have the shape %v, the description says %v", shape,
-			d.ObservationShape)
-	}
 	set := &Set{Description: d.Description, Trajectories: make([]Trajectory, n)}
-	size, at := d.ObservationSize(), 0
+	at := 0
 	for i, k := range lengths {
-		t := Trajectory{
-			Observations: cut(observations, (at+i)*size, (at+i+k+1)*size), Actions: cut(actions, at, at+k),
-			Rewards: cut(rewards, at, at+k), LogProbs: cut(logProbs, at*d.Actions, (at+k)*d.Actions),
+		set.Trajectories[i] = Trajectory{
+			Actions: cut(actions, at, at+k), Rewards: cut(rewards, at, at+k),
+			LogProbs:   cut(logProbs, at*d.Actions, (at+k)*d.Actions),
 			Terminated: terminated[i], Truncated: truncated[i], Seed: int64(seeds[i]),
 		}
-		set.Trajectories[i] = t
 		at += k
+	}
+	switch {
+	case d.Replay != nil:
+		err = s.digests(set)
+	case a.Has(arrayFrames):
+		err = s.frames(set)
+	default:
+		err = s.pack(set)
+	}
+	if err != nil {
+		return nil, err
 	}
 	if err := set.Validate(); err != nil {
 		return nil, fmt.Errorf("demo: %s: %w", a.Path(), err)
 	}
 	return set, nil
+}
+
+// pack gives the trajectories of a set their observations.
+func (s source) pack(set *Set) error {
+	shape, data, err := s.observations(arrayObservations, set.Transitions()+len(set.Trajectories))
+	if err != nil {
+		return err
+	}
+	if !slices.Equal(shape, set.ObservationShape) {
+		return s.errorf(arrayObservations, "its observations have the shape %v, the description says %v", shape,
+			set.ObservationShape)
+	}
+	size, at := set.ObservationSize(), 0
+	for i := range set.Trajectories {
+		t := &set.Trajectories[i]
+		end := at + (t.Len()+1)*size
+		t.Observations = cut(data, at, end)
+		at = end
+	}
+	return nil
+}
+
+// frames gives the trajectories of a set their frames.
+func (s source) frames(set *Set) error {
+	shape, pixels, err := s.archive.Bytes(arrayFrames)
+	if err != nil {
+		return fmt.Errorf("demo: %w: %w", ErrFrames, err)
+	}
+	if len(set.ObservationShape) < 2 || len(shape) == 0 || !slices.Equal(shape[1:], set.FrameShape()) {
+		return fmt.Errorf("demo: %s: array %q: %w: its shape is %v, the description gives observations, which are "+
+			"stacks of frames, %v", s.archive.Path(), arrayFrames, ErrFrames, shape, set.ObservationShape)
+	}
+	before, err := optional(s, arrayBefore, func() ([]int, error) {
+		return s.integers(arrayBefore, len(set.Trajectories), 0, maxNumbers)
+	})
+	if err != nil {
+		return err
+	}
+	stack := set.ObservationShape[0]
+	size := set.ObservationSize() / stack
+	for i := range set.Trajectories {
+		t := &set.Trajectories[i]
+		t.Frames = &Frames{Size: size, Stack: stack}
+		if before != nil {
+			t.Frames.First = before[i]
+		}
+		end := (t.Frames.First + t.Len() + 1) * size
+		if end > len(pixels) {
+			return fmt.Errorf("demo: %s: array %q: %w: its %d frames end within trajectory %d", s.archive.Path(),
+				arrayFrames, ErrFrames, shape[0], i)
+		}
+		t.Frames.Pixels, pixels = cut(pixels, 0, end), pixels[end:]
+	}
+	if len(pixels) > 0 {
+		return fmt.Errorf("demo: %s: array %q: %w: %d frames are left after the last trajectory", s.archive.Path(),
+			arrayFrames, ErrFrames, len(pixels)/size)
+	}
+	return nil
+}
+
+// digests gives the trajectories of a set the digests of their observations.
+func (s source) digests(set *Set) error {
+	shape, sums, err := s.archive.Bytes(arrayDigests)
+	if err != nil {
+		return fmt.Errorf("demo: %w", err)
+	}
+	if !slices.Equal(shape, []int{len(set.Trajectories), sha256.Size}) {
+		return s.errorf(arrayDigests, "its shape is %v, want [%d, %d]", shape, len(set.Trajectories), sha256.Size)
+	}
+	for i := range set.Trajectories {
+		set.Trajectories[i].Digest = hex.EncodeToString(sums[i*sha256.Size : (i+1)*sha256.Size])
+	}
+	return nil
 }
 
 // cut returns x[from:to], which cannot grow into what follows, and nil for nil.

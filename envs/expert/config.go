@@ -14,6 +14,12 @@ type Config struct {
 	// Environment is the id in Gymnasium's registry, and Imports are the modules that register it.
 	Environment string   `json:"environment"`
 	Imports     []string `json:"imports,omitempty"`
+	// Memory lets the expert of an Atari game see bytes of the console's memory, where those who learn from it see
+	// the screen.
+	Memory *gym.Memory `json:"memory,omitempty"`
+	// Lives is, of an observation's numbers, the index of the one that counts lives, if it is not nil: in training, a
+	// life lost ends the return as an episode's end does.
+	Lives *int `json:"lives,omitempty"`
 	// Seed is that of everything random: first weights, environments, exploration, replay.
 	Seed uint64 `json:"seed"`
 	// Environments is how many are stepped together.
@@ -26,9 +32,14 @@ type Config struct {
 
 	// Discount is γ.
 	Discount float64 `json:"discount"`
+	// ReturnSteps is the number n of steps of which the reward is counted before the target network says what the rest
+	// is worth (Sutton 1988); 0 is 1.
+	ReturnSteps int `json:"return_steps,omitempty"`
 	// Beta is the rationality coefficient that the expert will demonstrate with. Environments that explore act at it
 	// already, so that the values are learnt where the demonstrator goes; 0 lets them act greedily.
 	Beta float64 `json:"beta"`
+	// ClipRewards lets only the rewards' signs count in training; the curve and the evaluations are of the rewards.
+	ClipRewards bool `json:"clip_rewards,omitempty"`
 	// RewardScale multiplies rewards inside training, where values of the size of one suit the network; the expert's
 	// values are divided by it.
 	RewardScale float64 `json:"reward_scale"`
@@ -118,6 +129,49 @@ func Highway() Config {
 	return c
 }
 
+// Pong returns the config of the expert of ALE/Pong-v5. It sees the ball's place, the two paddles' heights, how they
+// have moved in the last two steps, and how far the ball is above either paddle. The pilot that it begins with follows
+// the ball.
+func Pong() Config {
+	c := Default("ALE/Pong-v5")
+	c.Memory = &gym.Memory{Addresses: []int{49, 54, 51, 50}, Changes: 2, // ball's x and y, own paddle, the other one
+		Pairs: [][2]int{{54, 51}, {54, 50}}}
+	c.Pilot, c.PilotEpisodes = "__main__:pong_pilot", 16
+	c.Steps, c.SegmentSteps = 500_000, 25_000
+	c.atari()
+	c.Beta = 300
+	return c
+}
+
+// SpaceInvaders returns the config of the expert of ALE/SpaceInvaders-v5. It sees the whole memory but for two
+// counters, with the last changes, the way from the player to the two bombs, its own shot and the invaders, and the
+// invaders' rows bit by bit. It learns to score often and to lose no life. The pilot that it begins with fires and
+// dodges bombs.
+func SpaceInvaders() Config {
+	c := Default("ALE/SpaceInvaders-v5")
+	c.Memory = &gym.Memory{Changes: 1, Pairs: [][2]int{{83, 28}, {84, 28}, {87, 28}, {26, 28}},
+		Bits: []int{18, 19, 20, 21, 22, 23}}
+	for a := range 128 {
+		if a != 90 && a != 106 {
+			c.Memory.Addresses = append(c.Memory.Addresses, a)
+		}
+	}
+	lives := slices.Index(c.Memory.Addresses, 73)
+	c.Lives, c.ClipRewards = &lives, true
+	c.Pilot, c.PilotEpisodes = "__main__:invaders_pilot", 60
+	c.Steps, c.SegmentSteps = 600_000, 50_000
+	c.atari()
+	c.Beta, c.GradientSteps, c.Hidden, c.LearningRate = 30, 2, []int{256, 128}, 3e-4
+	return c
+}
+
+// atari sets what the two games have in common.
+func (c *Config) atari() {
+	c.Environments, c.Undisturbed, c.Replay, c.CurveEpisodes = 8, 2, 200_000, 8
+	c.EpsilonStart, c.EpsilonEnd, c.EpsilonSteps = 0.1, 0.01, 50_000
+	c.Double, c.ReturnSteps, c.Batch, c.Quantiles = true, 5, 64, 16
+}
+
 // Validate reports the first field that is out of range.
 func (c Config) Validate() error {
 	counts := []struct {
@@ -126,7 +180,7 @@ func (c Config) Validate() error {
 	}{
 		{"Environments", c.Environments, 1}, {"Steps", c.Steps, 1}, {"SegmentSteps", c.SegmentSteps, 1},
 		{"PilotEpisodes", c.PilotEpisodes, 0}, {"Demonstrated", c.Demonstrated, 0}, {"Undisturbed", c.Undisturbed, 0},
-		{"EpsilonSteps", c.EpsilonSteps, 0},
+		{"EpsilonSteps", c.EpsilonSteps, 0}, {"ReturnSteps", c.ReturnSteps, 0},
 		{"LearnAfter", c.LearnAfter, 1}, {"Batch", c.Batch, 1}, {"GradientSteps", c.GradientSteps, 1},
 		{"Quantiles", c.Quantiles, 1},
 		{"CurveEpisodes", c.CurveEpisodes, 1}, {"EvaluationEpisodes", c.EvaluationEpisodes, 1},
@@ -188,10 +242,21 @@ func (c Config) Gym(workers int) (gym.Config, error) {
 		return gym.Config{}, fmt.Errorf("expert: %d workers, want a number that divides the %d Environments", workers,
 			c.Environments)
 	}
-	return gym.Config{
-		ID: c.Environment, Imports: c.Imports, Workers: workers, EnvsPerWorker: c.Environments / workers,
-		Autoreset: gym.Disabled,
-	}, nil
+	g := gym.Config{ID: c.Environment, Imports: c.Imports}
+	if m := c.Memory; m != nil {
+		g = gym.AtariMemory(c.Environment, *m)
+	}
+	g.Workers, g.EnvsPerWorker, g.Autoreset = workers, c.Environments/workers, gym.Disabled
+	return g, nil
+}
+
+// Shown returns the config of the environment as those see it who learn from the expert's demonstrations: gym.Atari's
+// where the expert sees the memory, and otherwise the expert's own.
+func (c Config) Shown() gym.Config {
+	if c.Memory != nil {
+		return gym.Atari(c.Environment)
+	}
+	return gym.Config{ID: c.Environment, Imports: c.Imports}
 }
 
 // epsilon returns the probability of a random action after a number of steps.

@@ -24,6 +24,32 @@ type transition struct {
 	reward, discount  float64
 }
 
+// window holds the last transitions of an episode until each is one of n steps: from s_t by a_t, with the reward
+// Σ_k<n γᵏ r_t+k, to s_t+n, discounted by γⁿ.
+type window struct{ held []transition }
+
+// push adds a transition of one step, and puts into a replay those of n steps, or of the fewer that an episode's end
+// leaves.
+func (w *window) push(next transition, n int, end bool, into *replay) {
+	for k := range w.held {
+		t := &w.held[k]
+		t.reward += t.discount * next.reward
+		t.discount *= next.discount
+		t.next = next.next
+	}
+	w.held = append(w.held, next)
+	if !end && next.discount > 0 && len(w.held) < n {
+		return
+	}
+	for len(w.held) > 0 {
+		into.add(w.held[0])
+		w.held = w.held[1:]
+		if !end && next.discount > 0 {
+			return
+		}
+	}
+}
+
 func newReplay(size, capacity int) *replay { return &replay{size: size, capacity: capacity} }
 
 func (r *replay) add(t transition) {

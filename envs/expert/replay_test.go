@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"gonum.org/v1/gonum/floats/scalar"
+
 	"github.com/go-birl/birl/envs/npz"
 )
 
@@ -113,6 +115,75 @@ func TestDamagedRunsAreRefused(t *testing.T) {
 		}
 		if _, err := run().resume(); err == nil {
 			t.Errorf("a run cut off after %d of %d bytes was gone on with", n, len(whole))
+		}
+	}
+}
+
+// TestReturnsOfSeveralSteps holds the window against the sums by their definition: r_t + γ r_t+1 + … up to n steps, the
+// end of the episode, or a transition that ends the return.
+func TestReturnsOfSeveralSteps(t *testing.T) {
+	const gamma = 0.9
+	for _, n := range []int{0, 1, 3, 20} {
+		for _, ends := range []int{-1, 4, 9} { // the step that ends the return
+			into := newReplay(1, 100)
+			var w window
+			const steps = 10
+			for k := range steps {
+				d := gamma
+				if k == ends {
+					d = 0
+				}
+				w.push(transition{observation: []float32{float32(k)}, next: []float32{float32(k + 1)}, action: k,
+					reward: float64(k + 1), discount: d}, n, k == steps-1, into)
+			}
+			if into.count != steps {
+				t.Fatalf("n = %d: %d transitions, want %d", n, into.count, steps)
+			}
+			for i, k := range into.actions {
+				reward, discount, last := 0.0, 1.0, int(k)
+				for j := range max(1, n) {
+					if last = int(k) + j; last >= steps {
+						last = steps - 1
+						break
+					}
+					reward += discount * float64(last+1)
+					discount *= gamma
+					if last == ends {
+						discount = 0
+						break
+					}
+				}
+				if !scalar.EqualWithinAbsOrRel(float64(into.rewards[i]), reward, 1e-5, 1e-5) ||
+					!scalar.EqualWithinAbs(float64(into.discounts[i]), discount, 1e-6) ||
+					into.observations[i] != float32(k) || into.nexts[i] != float32(last+1) {
+					t.Errorf("n = %d, end at %d, step %d: reward %g, discount %g, to %g; want %g, %g, %d", n, ends, k,
+						into.rewards[i], into.discounts[i], into.nexts[i], reward, discount, last+1)
+				}
+			}
+		}
+	}
+}
+
+// TestRewardsOfTransitions: signs alone count where the config says so, and a life lost ends the return.
+func TestRewardsOfTransitions(t *testing.T) {
+	lives := 1
+	for _, c := range []struct {
+		config            Config
+		reward            float64
+		before, after     float32
+		terminated        bool
+		want, wantedAfter float64
+	}{
+		{Config{RewardScale: 2, Discount: 0.9}, -30, 3, 2, false, -60, 0.9},
+		{Config{RewardScale: 2, Discount: 0.9}, 5, 3, 3, true, 10, 0},
+		{Config{RewardScale: 2, Discount: 0.9, ClipRewards: true}, -30, 3, 3, false, -2, 0.9},
+		{Config{RewardScale: 1, Discount: 0.9, ClipRewards: true, Lives: &lives}, 200, 3, 2, false, 1, 0},
+		{Config{RewardScale: 1, Discount: 0.9, ClipRewards: true, Lives: &lives}, 0, 0, 3, false, 0, 0.9},
+	} {
+		r := trainer{config: c.config}
+		got := r.transition([]float32{9, c.before}, []float32{1, c.after}, 0, c.reward, c.terminated)
+		if got.reward != c.want || got.discount != c.wantedAfter {
+			t.Errorf("%+v: reward %g, discount %g", c, got.reward, got.discount)
 		}
 	}
 }

@@ -128,8 +128,10 @@ func (t *trainer) recall(into *replay, trajectories []demo.Trajectory) error {
 		if err != nil {
 			return err
 		}
+		var w window
 		for k, a := range j.Actions {
-			t.remember(into, j.Observation(k), j.Observation(k+1), a, returns[k], terminated[k])
+			w.push(t.transition(j.Observation(k), j.Observation(k+1), a, returns[k], terminated[k]),
+				t.config.ReturnSteps, k == n-1, into)
 		}
 	}
 	return nil

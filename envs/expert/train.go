@@ -175,15 +175,18 @@ func (t *trainer) fly(ctx context.Context) error {
 	return t.recall(t.replay, trajectories)
 }
 
-// remember puts a transition into a replay. Only an end that the environment has reached ends the return: one that was
-// cut off would have gone on.
-func (t *trainer) remember(into *replay, observation, next []float32, action int, reward float64, terminated bool) {
+// transition returns what happened in a step, as it is learnt from. Only an end that the environment has reached, or
+// a life lost where Config.Lives counts them, ends the return: an episode that was cut off would have gone on.
+func (t *trainer) transition(observation, next []float32, action int, reward float64, terminated bool) transition {
 	discount := t.config.Discount
-	if terminated {
+	if l := t.config.Lives; terminated || l != nil && next[*l] < observation[*l] {
 		discount = 0
 	}
-	into.add(transition{observation: observation, next: next, action: action, reward: t.config.RewardScale * reward,
-		discount: discount})
+	if t.config.ClipRewards && reward != 0 {
+		reward = math.Copysign(1, reward)
+	}
+	return transition{observation: observation, next: next, action: action, reward: t.config.RewardScale * reward,
+		discount: discount}
 }
 
 // moved is what came of a step of all environments.
@@ -202,7 +205,7 @@ func (t *trainer) segment(ctx context.Context) error {
 		return fmt.Errorf("expert: %w", err)
 	}
 	began, now := time.Now(), first.Float32()
-	sums := make([]float64, c.Environments)
+	sums, windows := make([]float64, c.Environments), make([]window, c.Environments)
 	t.losses = nil
 	for end := t.steps + c.SegmentSteps; t.steps < end; {
 		actions, err := t.act(now, random)
@@ -227,8 +230,8 @@ func (t *trainer) segment(ctx context.Context) error {
 			return err
 		}
 		for i, a := range actions {
-			t.remember(t.replay, now[i*size:(i+1)*size], after[i*size:(i+1)*size], a, returns[i],
-				m.batch.Terminated[i])
+			windows[i].push(t.transition(now[i*size:(i+1)*size], after[i*size:(i+1)*size], a, returns[i],
+				m.batch.Terminated[i]), c.ReturnSteps, m.batch.Done(i), t.replay)
 			sums[i] += m.batch.Rewards[i]
 			if m.batch.Done(i) {
 				t.ended(sums[i])

@@ -24,8 +24,9 @@ func BenchmarkThroughput(b *testing.B) {
 		config  Config
 		workers int
 		batches int // in a turn
-	}{{"LunarLander", lunar, 1, 250}, {"Pong", pong, 1, 25}, {"Highway", highway, 1, 1}, {"HighwayByTwo", highway, 2,
-		1}} {
+	}{{"LunarLander", lunar, 1, 250}, {"Pong", pong, 1, 25}, {"PongByTwo", pong, 2, 25},
+		{"SpaceInvadersByTwo", invader, 2, 25}, {"Highway", highway, 1, 1}, {"HighwayByTwo", highway, 2,
+			1}} {
 		b.Run(c.name, func(b *testing.B) {
 			const envs, turns = 8, 40
 			c.config.Workers, c.config.EnvsPerWorker = c.workers, envs/c.workers

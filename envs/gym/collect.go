@@ -50,12 +50,33 @@ type episode struct {
 	trajectory demo.Trajectory
 	random     *rand.Rand
 	last       Array // the observation to act on
+	script     []int // in a replay, the actions of the episode
 }
 
-// Collect lets the policy act until the episodes have ended, and returns them in the order of their seeds. The pool has
-// to be opened with autoreset Disabled. With an error comes what was collected until then, in which episodes may be
-// missing or have neither end. After a restart the pool stays closed, and the processes in its place end with the
-// collection.
+// see adds an observation to the trajectory: the last frame of a stack as bytes, others as float32s.
+func (e *episode) see(observation Array, stack int) error {
+	e.last = observation
+	t := &e.trajectory
+	if stack == 0 {
+		numbers := observation.Float32()
+		if err := demo.CheckObservation(numbers); err != nil {
+			return fmt.Errorf("observation%w", err)
+		}
+		t.Observations = append(t.Observations, numbers...)
+		return nil
+	}
+	if t.Frames == nil {
+		size := len(observation.Bytes) / stack
+		t.Frames = &demo.Frames{Size: size, Stack: stack, Pixels: make([]uint8, 0, (len(e.script)+1)*size)}
+	}
+	t.Frames.Pixels = append(t.Frames.Pixels, observation.Bytes[len(observation.Bytes)-t.Frames.Size:]...)
+	return nil
+}
+
+// Collect lets the policy act until the episodes have ended, and returns them in the order of their seeds. Observations
+// that Gymnasium's FrameStackObservation makes of bytes come out as frames, each once. The pool has to be opened with
+// autoreset Disabled. With an error comes what was collected until then, in which episodes may be missing or have
+// neither end. After a restart the pool stays closed, and the processes in its place end with the collection.
 func Collect(ctx context.Context, p *Pool, policy Policy, o CollectOptions) (_ []demo.Trajectory, err error) {
 	switch {
 	case p.config.Autoreset != Disabled:
@@ -66,7 +87,7 @@ func Collect(ctx context.Context, p *Pool, policy Policy, o CollectOptions) (_ [
 	case o.FirstSeed < 0 || o.MaxSteps < 0 || o.MaxRestarts < 0:
 		return nil, fmt.Errorf("gym: CollectOptions has a negative seed or number of steps or restarts")
 	}
-	c := collector{pool: p, options: o, running: make([]*episode, p.Len()), all: make([]*episode, o.Episodes)}
+	c := newCollector(p, o)
 	err = c.run(ctx, policy)
 	for range o.MaxRestarts {
 		if fault, ok := errors.AsType[*Error](err); !ok || !fault.Died || ctx.Err() != nil {
@@ -97,10 +118,18 @@ func Collect(ctx context.Context, p *Pool, policy Policy, o CollectOptions) (_ [
 type collector struct {
 	pool    *Pool
 	options CollectOptions
-	running []*episode // by environment; nil where there is nothing left to do
-	all     []*episode // by number; nil where it has not begun
-	next    int        // no episode before this number is waiting to begin
+	stack   int                  // frames in an observation, or 0
+	scripts []demo.Trajectory    // in a replay, what has to happen in each episode
+	finish  func(*episode) error // is told of each that has ended, if it is not nil
+	running []*episode           // by environment; nil where there is nothing left to do
+	all     []*episode           // by number; nil where it has not begun
+	next    int                  // no episode before this number is waiting to begin
 	done    int
+}
+
+func newCollector(p *Pool, o CollectOptions) *collector {
+	return &collector{pool: p, options: o, stack: p.config.stack(p.spec), running: make([]*episode, p.Len()),
+		all: make([]*episode, o.Episodes)}
 }
 
 // restart goes on in another pool: what was under way begins anew.
@@ -139,17 +168,26 @@ func (c *collector) run(ctx context.Context, policy Policy) error {
 				continue
 			}
 			t := &e.trajectory
-			e.last = b.Obs.Row(i)
-			if err := checkStep(b.Rewards[i], e.last.Float32()); err != nil {
+			err := demo.CheckReward(b.Rewards[i])
+			if err != nil {
+				err = fmt.Errorf("the reward %w", err)
+			} else {
+				err = e.see(b.Obs.Row(i), c.stack)
+			}
+			if err != nil {
 				return &Error{ID: c.pool.config.ID, First: i, Last: i, Seeds: []int64{t.Seed},
 					Doing: fmt.Sprintf("step with action %d", actions[i]), Err: err}
 			}
 			t.Actions, t.Rewards = append(t.Actions, actions[i]), append(t.Rewards, b.Rewards[i])
-			t.Observations = append(t.Observations, e.last.Float32()...)
 			t.Terminated, t.Truncated = b.Terminated[i], b.Truncated[i]
-			if b.Done(i) || c.options.MaxSteps > 0 && t.Len() >= c.options.MaxSteps {
+			if b.Done(i) || c.options.MaxSteps > 0 && t.Len() >= c.options.MaxSteps || t.Len() == len(e.script) {
 				c.running[i] = nil
 				c.done++
+				if c.finish != nil {
+					if err := c.finish(e); err != nil {
+						return err
+					}
+				}
 				if c.options.Progress != nil {
 					c.options.Progress(c.done)
 				}
@@ -162,17 +200,6 @@ func (c *collector) run(ctx context.Context, policy Policy) error {
 	return nil
 }
 
-// checkStep refuses what a set of demonstrations cannot hold.
-func checkStep(reward float64, observation []float32) error {
-	if err := demo.CheckReward(reward); err != nil {
-		return fmt.Errorf("the reward %w", err)
-	}
-	if err := demo.CheckObservation(observation); err != nil {
-		return fmt.Errorf("observation%w", err)
-	}
-	return nil
-}
-
 // begin starts episodes in the environments that have none, as long as there are any left.
 func (c *collector) begin(ctx context.Context) error {
 	var envs []int
@@ -180,8 +207,12 @@ func (c *collector) begin(ctx context.Context) error {
 	for i, e := range c.running {
 		if n := c.waiting(); e == nil && n < len(c.all) {
 			seed := c.options.FirstSeed + int64(n)
+			var script []int
+			if c.scripts != nil {
+				seed, script = c.scripts[n].Seed, c.scripts[n].Actions
+			}
 			c.running[i] = &episode{
-				number: n, trajectory: demo.Trajectory{Seed: seed},
+				number: n, trajectory: demo.Trajectory{Seed: seed}, script: script,
 				random: rand.New(rand.NewPCG(c.options.PolicySeed, uint64(n))),
 			}
 			c.all[n] = c.running[i]
@@ -196,13 +227,10 @@ func (c *collector) begin(ctx context.Context) error {
 		return err
 	}
 	for k, i := range envs {
-		c.running[i].last = obs.Row(k)
-		first := obs.Row(k).Float32()
-		if err := checkStep(0, first); err != nil {
+		if err := c.running[i].see(obs.Row(k), c.stack); err != nil {
 			return &Error{ID: c.pool.config.ID, First: i, Last: i, Seeds: seeds[k : k+1 : k+1], Doing: "reset",
 				Err: err}
 		}
-		c.running[i].trajectory.Observations = first
 	}
 	return nil
 }
@@ -211,6 +239,15 @@ func (c *collector) begin(ctx context.Context) error {
 func (c *collector) act(policy Policy) ([]int, error) {
 	spec := c.pool.Spec()
 	actions := make([]int, len(c.running))
+	if c.scripts != nil {
+		for i, e := range c.running {
+			actions[i] = Leave
+			if e != nil {
+				actions[i] = e.script[e.trajectory.Len()]
+			}
+		}
+		return actions, nil
+	}
 	var envs []int
 	var random []*rand.Rand
 	obs := Array{DType: spec.DType}
@@ -223,17 +260,10 @@ func (c *collector) act(policy Policy) ([]int, error) {
 	}
 	obs.Shape = append([]int{len(envs)}, spec.Shape...)
 	chosen, err := policy(obs, random)
-	if err != nil {
-		return nil, fmt.Errorf("gym: the policy: %w", err)
-	}
-	if len(chosen) != len(envs) {
-		return nil, fmt.Errorf("gym: the policy chose %d actions for %d observations", len(chosen), len(envs))
+	if err = c.pool.checkChosen(chosen, len(envs), err); err != nil {
+		return nil, err
 	}
 	for k, i := range envs {
-		if chosen[k] < 0 || chosen[k] >= spec.Actions {
-			return nil, fmt.Errorf("gym: the policy chose the action %d at index %d, want 0 to %d", chosen[k], k,
-				spec.Actions-1)
-		}
 		actions[i] = chosen[k]
 	}
 	return actions, nil

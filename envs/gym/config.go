@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/go-birl/birl/envs/demo"
 )
 
 // Autoreset is what a pool does with an environment whose episode has ended.
@@ -51,23 +53,51 @@ type Config struct {
 }
 
 // Wrapper is a Gymnasium wrapper.
-type Wrapper struct {
-	// Class is "module:name", such as "gymnasium.wrappers:FrameStackObservation".
-	Class string `json:"class"`
-	// Options are its keyword arguments, beside the environment.
-	Options map[string]any `json:"options"`
+type Wrapper = demo.Wrapper
+
+// Atari returns the config of an Atari game in the usual preprocessing, by Gymnasium's own wrappers: up to 30 steps of
+// nothing at an episode's beginning, every fourth frame, as the maximum of the last two, grey, 84×84, not scaled, in
+// stacks of 4. No action is repeated at random, and the actions are those that the game knows. Observations are uint8
+// [4, 84, 84], and rewards are the game's own, so that a return is a score. An episode follows from its seed and
+// actions.
+func Atari(id string) Config {
+	c := atari(id)
+	c.Wrappers = []Wrapper{
+		{Class: "gymnasium.wrappers:AtariPreprocessing"},
+		{Class: "gymnasium.wrappers:FrameStackObservation", Options: map[string]any{"stack_size": 4}},
+	}
+	return c
 }
 
-// Atari returns the config of an Atari game in the usual preprocessing: every fourth frame, grey, 84×84, scaled to no
-// other range, a stack of 4. Observations are uint8 [4, 84, 84].
-func Atari(id string) Config {
-	return Config{
-		ID: id, Imports: []string{"ale_py"}, Options: map[string]any{"frameskip": 1},
-		Wrappers: []Wrapper{
-			{Class: "gymnasium.wrappers:AtariPreprocessing"},
-			{Class: "gymnasium.wrappers:FrameStackObservation", Options: map[string]any{"stack_size": 4}},
-		},
-	}
+// AtariMemory returns the config of the same games as [Atari], step for step, which shows bytes of the console's memory
+// in place of the screen. Observations are float32 [n], n = (1+m.Changes)·len(m.Addresses) + len(m.Pairs) +
+// 8·len(m.Bits).
+func AtariMemory(id string, m Memory) Config {
+	c := atari(id)
+	c.Options["obs_type"] = "ram" // no picture is drawn
+	c.Wrappers = []Wrapper{{Class: "__main__:atari_memory", Options: map[string]any{
+		"addresses": append([]int{}, m.Addresses...), "changes": m.Changes,
+		"pairs": append([][2]int{}, m.Pairs...), "bits": append([]int{}, m.Bits...)}}}
+	return c
+}
+
+// Memory says what is seen of an Atari console's memory of 128 bytes.
+type Memory struct {
+	// Addresses are 0 to 127. Each byte there is seen over 255, then the changes that it made in the last Changes
+	// steps, in units of 16 and at most 1.
+	Addresses []int `json:"addresses"`
+	Changes   int   `json:"changes"`
+	// Pairs are addresses of two bytes of which the difference is seen, in units of 16 and at most 1.
+	Pairs [][2]int `json:"pairs,omitempty"`
+	// Bits are addresses of bytes of which each bit is seen by itself, after all that.
+	Bits []int `json:"bits,omitempty"`
+}
+
+// atari returns the emulator's own config. full_action_space is false and all else the registry's, but for the part of
+// the actions that it repeats, a quarter, and the frames that it skips, which are wrappers' business.
+func atari(id string) Config {
+	return Config{ID: id, Imports: []string{"ale_py"},
+		Options: map[string]any{"frameskip": 1, "repeat_action_probability": 0}}
 }
 
 // withDefaults checks the config and fills in what it leaves open.
@@ -97,6 +127,19 @@ func (c Config) withDefaults() (Config, error) {
 		c.StepLimit = time.Minute
 	}
 	return c, nil
+}
+
+// stack returns how many frames an observation holds: those of Gymnasium's FrameStackObservation, which begins an
+// episode with copies of its first frame. It is 0 for other observations.
+func (c Config) stack(spec Spec) int {
+	if len(c.Wrappers) == 0 || spec.DType != "uint8" || len(spec.Shape) < 2 {
+		return 0
+	}
+	last := c.Wrappers[len(c.Wrappers)-1]
+	if _, padded := last.Options["padding_type"]; padded || last.Class != "gymnasium.wrappers:FrameStackObservation" {
+		return 0
+	}
+	return spec.Shape[0]
 }
 
 // request is the config as a worker reads it.

@@ -20,6 +20,15 @@
 // wants the processor. For 8 environments of Lunar Lander in one worker the bridge then adds about a tenth to their own
 // time, and a third or more while other work keeps the processors busy.
 //
+// # Atari and replay
+//
+// [Atari] is the usual preprocessing of Atari games by Gymnasium's own wrappers. Observations stay bytes from the
+// emulator to a [demo.Trajectory], which holds each frame once. [AtariMemory] shows the console's memory in place of
+// the screen, in the same episodes step for step.
+//
+// Where an episode follows from its seed and actions, these are all that a file of demonstrations need hold: [Replay]
+// plays them again and compares rewards, the end, and the observations' SHA-256 with what was recorded.
+//
 // # Snapshots
 //
 // [Pool.Snapshot] and [Pool.Restore] bring an environment back to a state, in the same pool or another one. By

@@ -1,6 +1,7 @@
 package gym
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -46,6 +47,10 @@ func (e *Error) Error() string {
 	}
 	return b.String()
 }
+
+// ErrROM is in the chain of errors about the file of an Atari game that is not there, or is not the one that the
+// emulator knows.
+var ErrROM = errors.New("the game's ROM is missing")
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }

@@ -38,22 +38,56 @@ func (p *Pool) Snapshot(ctx context.Context, env int) (Snapshot, error) {
 // Restore brings environment env to the snapshot's state and returns the observation [1, …] there. The steps that
 // follow repeat those that followed the snapshot; the package comment says how exactly.
 func (p *Pool) Restore(ctx context.Context, env int, s Snapshot) (Array, error) {
-	var head snapshotHeader
-	if err := json.Unmarshal(s, &head); err != nil {
-		return Array{}, fmt.Errorf("gym: that is no snapshot: %w", err)
+	return p.RestoreEnvs(ctx, []int{env}, []Snapshot{s})
+}
+
+// RestoreEnvs brings each of the given environments to a snapshot's state and returns the observations [len(envs), …]
+// there, in that order. A worker is asked once for all of its environments.
+func (p *Pool) RestoreEnvs(ctx context.Context, envs []int, snapshots []Snapshot) (Array, error) {
+	if len(envs) != len(snapshots) {
+		return Array{}, fmt.Errorf("gym: %d snapshots for %d environments", len(snapshots), len(envs))
 	}
-	out := Array{DType: p.spec.DType, Shape: append([]int{1}, p.spec.Shape...)}
-	more := map[string]any{"snapshot": json.RawMessage(s)}
-	err := p.single(ctx, env, "restore", askRestore, tellObservations, more, func(body []byte) error {
-		size := p.spec.bytes()
-		slot := env % p.config.EnvsPerWorker
-		if len(body) != p.config.EnvsPerWorker*size {
-			return fmt.Errorf("%w: %d bytes of observations", errGarbage, len(body))
+	for k, s := range snapshots {
+		if envs[k] < 0 || envs[k] >= p.Len() {
+			return Array{}, fmt.Errorf("gym: environment %d, want 0 to %d", envs[k], p.Len()-1)
 		}
-		out.Bytes = slices.Clone(body[slot*size : (slot+1)*size])
-		return nil
-	})
-	return out, err
+		var head snapshotHeader
+		if err := json.Unmarshal(s, &head); err != nil {
+			return Array{}, fmt.Errorf("gym: that is no snapshot: %w", err)
+		}
+	}
+	out := Array{DType: p.spec.DType, Shape: append([]int{len(envs)}, p.spec.Shape...),
+		Bytes: make([]byte, len(envs)*p.spec.bytes())}
+	each := p.config.EnvsPerWorker
+	for w := range p.workers {
+		var slots []int
+		var states []json.RawMessage
+		for k, env := range envs {
+			if env/each == w {
+				slots, states = append(slots, env%each), append(states, json.RawMessage(snapshots[k]))
+			}
+		}
+		if len(slots) == 0 {
+			continue
+		}
+		more := map[string]any{"envs": slots, "snapshots": states}
+		err := p.single(ctx, w*each+slots[0], "restore", askRestore, tellObservations, more, func(body []byte) error {
+			size := p.spec.bytes()
+			if len(body) != each*size {
+				return fmt.Errorf("%w: %d bytes of observations", errGarbage, len(body))
+			}
+			for k, env := range envs {
+				if env/each == w {
+					copy(out.Row(k).Bytes, body[env%each*size:])
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return Array{}, err
+		}
+	}
+	return out, nil
 }
 
 // Render returns a picture of environment env, which must have been opened with the option "render_mode": "rgb_array".

@@ -43,6 +43,10 @@ class Missing(Exception):
     """A Python package that is not installed."""
 
 
+class NoROM(Exception):
+    """A file of a console's game that is not there, or is another."""
+
+
 class Failure(Exception):
     """Something went wrong in one environment."""
 

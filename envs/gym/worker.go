@@ -21,6 +21,8 @@ var (
 	snapshotScript string
 	//go:embed branch.py
 	branchScript string
+	//go:embed atari.py
+	atariScript string
 	//go:embed worker.py
 	workerScript string
 )
@@ -68,7 +70,7 @@ func startWorker(ctx context.Context, python string, isolated bool, c Config, fi
 		return nil, errors.Join(err, theirIn.Close(), in.Close())
 	}
 	w.in, w.out, w.messages = in, out, reader{r: out}
-	args := []string{"-u", "-c", wireScript + snapshotScript + branchScript + workerScript}
+	args := []string{"-u", "-c", wireScript + snapshotScript + branchScript + atariScript + workerScript}
 	if isolated {
 		args = append([]string{"-I"}, args...)
 	}
@@ -200,6 +202,7 @@ func (w *worker) overdue() {
 type told struct {
 	Refused   bool   `json:"refused"`
 	Missing   string `json:"missing"`
+	ROM       string `json:"rom"`
 	Slot      int    `json:"slot"`
 	Seed      *int64 `json:"seed"`
 	Doing     string `json:"doing"`
@@ -235,6 +238,10 @@ func (w *worker) receive(ctx context.Context, want byte, limit time.Duration) ([
 	if t.Missing != "" {
 		return nil, fmt.Errorf("%s is not installed for %s; `%s` installs what the project's environments need",
 			t.Missing, w.cmd.Path, mend)
+	}
+	if t.ROM != "" {
+		return nil, fmt.Errorf("%w: %s; the wheel of ale-py brings the games, and `%s` installs it (ALE_ROMS_DIR, "+
+			"where it is set, names another folder)", ErrROM, t.ROM, mend)
 	}
 	if t.Refused {
 		return nil, refusal{t.Message}

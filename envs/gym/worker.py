@@ -47,7 +47,12 @@ def number(reward):
 
 
 def make(gymnasium, config):
-    env = gymnasium.make(config["id"], disable_env_checker=True, **config["options"])
+    try:
+        env = gymnasium.make(config["id"], disable_env_checker=True, **config["options"])
+    except OSError as e:
+        if config["id"].startswith("ALE/"):
+            raise NoROM(str(e)) from e
+        raise
     for wrapper in config["wrappers"]:
         env = load(wrapper["class"])(env, **wrapper["options"])
     return env
@@ -215,8 +220,12 @@ class Worker:
         send_json("P", state)
 
     def restore(self, request):
-        i = request["env"]
-        slot, state = self.slots[i], request["snapshot"]
+        for i, state in zip(request["envs"], request["snapshots"]):
+            self.restore_one(i, state)
+        send("O", self.answer[self.first : self.fixed])
+
+    def restore_one(self, i, state):
+        slot = self.slots[i]
         ours, theirs = slot.env.unwrapped.spec.id, state.get("id")
         if theirs and theirs != ours:
             raise Refused(f"the snapshot is of {theirs}, the environment is {ours}")
@@ -238,7 +247,6 @@ class Worker:
             elif observation.tobytes() != stored.tobytes():
                 raise Failure(slot, "restore") from RuntimeError("replaying its actions led elsewhere: the environment is not deterministic")
         self.put(i, observation)
-        send("O", self.answer[self.first : self.fixed])
 
     def branch(self, request):
         """Takes a step in copies of an environment, one for each seed of its random generator, which leaves itself where it is."""
@@ -300,6 +308,7 @@ def describe(error):
     return {
         "refused": isinstance(error, Refused),
         "missing": str(error) if isinstance(error, Missing) else "",
+        "rom": str(error) if isinstance(error, NoROM) else "",
         "slot": slot,
         "doing": getattr(error, "doing", ""),
         "message": str(error) if isinstance(error, Refused) else "".join(traceback.format_exception_only(cause)).strip(),

@@ -77,6 +77,35 @@ func readArray(r io.Reader, archiveSize int64, limit int) (*Array, error) {
 	return a, nil
 }
 
+// readBytes reads one .npy stream of uint8. A limit other than 0 is an eighth of the most that it may have.
+func readBytes(r io.Reader, limit int) (shape []int, data []uint8, err error) {
+	header, err := readHeader(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	dtype, order, shape, err := parseHeader(header)
+	if err != nil {
+		return nil, nil, err
+	}
+	if strings.TrimLeft(dtype, "<>|=") != "u1" || order == "True" && len(shape) > 1 {
+		return nil, nil, fmt.Errorf("its dtype is %q and its Fortran order %s, want uint8 in C order", dtype, order)
+	}
+	n, ok := elements(shape)
+	if !ok || limit > 0 && n > 8*limit {
+		return nil, nil, fmt.Errorf("its shape %v is of more than %d bytes", shape, 8*limit)
+	}
+	data, err = io.ReadAll(io.LimitReader(r, int64(n)+1)) // to the end, which also verifies the checksum
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case len(data) < n:
+		return nil, nil, fmt.Errorf("cut off after %d of %d numbers: %w", len(data), n, io.ErrUnexpectedEOF)
+	case len(data) > n:
+		return nil, nil, fmt.Errorf("it holds more than the %d numbers of its shape %v", n, shape)
+	}
+	return shape, data, nil
+}
+
 // readTexts reads one .npy stream of texts: of at most one dimension, of a dtype U (four bytes a character) or S (one
 // byte), and no more of them than the limit, unless that is 0.
 func readTexts(r io.Reader, limit int) ([]string, error) {
@@ -259,6 +288,14 @@ func writeArray(w io.Writer, a Array) error {
 	b.WriteString(magic + "\x01\x00")
 	b.Write(binary.LittleEndian.AppendUint16(nil, uint16(len(text))))
 	b.WriteString(text)
+	for _, part := range a.Bytes {
+		if _, err := b.WriteTo(w); err != nil {
+			return err
+		}
+		if _, err := w.Write(part); err != nil {
+			return err
+		}
+	}
 	for i, v := range a.Data {
 		switch a.Type {
 		case Float64:

@@ -39,6 +39,18 @@ type Array struct {
 	Shape []int
 	Data  []float64 // as many as the product of the shape; integers beyond 2⁵³ are rounded
 	Type  Type
+	// Bytes, if it is not nil, are the numbers of the Type Uint8 in place of Data, in parts one behind the other, for
+	// arrays so large that float64s would fill the memory. It is only written; see Archive.Bytes.
+	Bytes [][]uint8
+}
+
+// count returns how many numbers there are.
+func (a Array) count() int {
+	n := len(a.Data)
+	for _, part := range a.Bytes {
+		n += len(part)
+	}
+	return n
 }
 
 // Floats returns an array of float64 with the given shape.
@@ -171,6 +183,13 @@ func (a *Archive) Array(name string) (*Array, error) {
 	return out, err
 }
 
+// Bytes reads the array of that name, which holds uint8, without making other numbers of them. Limit bounds it to eight
+// times as many numbers as other arrays, which is as much memory.
+func (a *Archive) Bytes(name string) (shape []int, data []uint8, err error) {
+	err = a.read(name, func(r io.Reader) (err error) { shape, data, err = readBytes(r, a.Limit); return err })
+	return shape, data, err
+}
+
 // Shape returns the shape that the header of an array declares, without reading its numbers.
 func (a *Archive) Shape(name string) ([]int, error) {
 	var shape []int
@@ -225,8 +244,11 @@ func (a *Archive) read(name string, read func(io.Reader) error) error {
 func Write(path string, arrays map[string]Array) error {
 	names := make([]string, 0, len(arrays))
 	for name, a := range arrays {
-		if n, ok := elements(a.Shape); a.Type != Text && (!ok || n != len(a.Data)) {
-			return fmt.Errorf("npz: array %q: %d numbers do not fill the shape %v", name, len(a.Data), a.Shape)
+		if n, ok := elements(a.Shape); a.Type != Text && (!ok || n != a.count()) {
+			return fmt.Errorf("npz: array %q: %d numbers do not fill the shape %v", name, a.count(), a.Shape)
+		}
+		if a.Bytes != nil && (a.Type != Uint8 || a.Data != nil) {
+			return fmt.Errorf("npz: array %q has Bytes, which want the type Uint8 and no Data", name)
 		}
 		if name == "" || name != filepath.Base(name) {
 			return fmt.Errorf("npz: %q cannot be the name of an array", name)

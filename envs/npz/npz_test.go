@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -278,6 +279,50 @@ func TestWritesTexts(t *testing.T) {
 	for name, text := range want {
 		if got, err := a.Text(name); err != nil || got != text {
 			t.Errorf("%s: %q, %v; want %q", name, got, err, text)
+		}
+	}
+}
+
+func TestBytesComeAsTheyAre(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.npz")
+	want := make([]uint8, 600)
+	for i := range want {
+		want[i] = uint8(7 * i)
+	}
+	arrays := map[string]Array{
+		"bytes":  {Shape: []int{20, 30}, Type: Uint8, Bytes: [][]uint8{want[:70], {}, want[70:]}},
+		"floats": Floats([]float64{1, 2}, 2),
+	}
+	if err := Write(path, arrays); err != nil {
+		t.Fatal(err)
+	}
+	a, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	shape, got, err := a.Bytes("bytes")
+	if err != nil || !slices.Equal(shape, []int{20, 30}) || !slices.Equal(got, want) {
+		t.Errorf("shape %v, %d bytes, error %v", shape, len(got), err)
+	}
+	numbers, err := a.Array("bytes")
+	if err != nil || numbers.Data[3] != 21 || len(numbers.Data) != 600 {
+		t.Errorf("as numbers: error %v", err)
+	}
+	if _, _, err := a.Bytes("floats"); err == nil || !strings.Contains(err.Error(), "uint8") {
+		t.Errorf("floats as bytes: error %v", err)
+	}
+	a.Limit = 74
+	if _, _, err := a.Bytes("bytes"); err == nil || !strings.Contains(err.Error(), "more than 592") {
+		t.Errorf("beyond the limit: error %v", err)
+	}
+	for _, bad := range []Array{
+		{Shape: []int{3}, Type: Uint8, Bytes: [][]uint8{{1, 2}}},
+		{Shape: []int{2}, Type: Float32, Bytes: [][]uint8{{1, 2}}},
+		{Shape: []int{2}, Type: Uint8, Data: []float64{1}, Bytes: [][]uint8{{1}}},
+	} {
+		if err := Write(path, map[string]Array{"x": bad}); err == nil {
+			t.Errorf("%+v is written", bad)
 		}
 	}
 }

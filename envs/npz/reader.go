@@ -41,6 +41,9 @@ func (r *Reader) Fail(text string, args ...any) {
 	}
 }
 
+// Has reports whether there is an array of that name.
+func (r *Reader) Has(name string) bool { return r.archive.Has(r.prefix + name) }
+
 // Numbers returns the numbers of an array of the given shape, in which −1 stands for any length. It returns nil after
 // an error.
 func (r *Reader) Numbers(name string, shape ...int) []float64 {

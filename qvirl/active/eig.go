@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/go-birl/birl/qvirl/irl"
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 )
 
@@ -111,7 +110,7 @@ type expert struct {
 	policies [][]float64 // of each sample, [N][S·A]
 	probs    [][]float64 // the same by action, [S·A][N]
 	entropy  [][]float64 // of each sample's policy in each state, in nats, [S][N]
-	weights  []float64   // of the samples after the past of the present trajectory, [N]
+	belief   *Belief     // after the past of the present trajectory
 }
 
 func newExpert(p *irl.Problem, samples *irl.Samples) *expert {
@@ -119,7 +118,7 @@ func newExpert(p *irl.Problem, samples *irl.Samples) *expert {
 	policies := samples.Policies(actions, p.Beta)
 	n, pairs := policies.Dims()
 	x := &expert{problem: p, n: n, policies: make([][]float64, n), probs: table(pairs, n), entropy: table(states, n),
-		weights: make([]float64, n)}
+		belief: NewBelief(n)}
 	for j := range x.policies {
 		x.policies[j] = policies.RawRowView(j)
 		for i, prob := range x.policies[j] {
@@ -144,7 +143,7 @@ func table(rows, columns int) [][]float64 {
 
 // gain estimates the information in a trajectory from state start.
 func (x *expert) gain(length, trajectories, start int, rng *rand.Rand) Score {
-	x.forget()
+	x.belief.Forget()
 	predictive := make([]float64, x.problem.MDP.Actions())
 	first := x.step(start, predictive)
 	if length == 1 || x.problem.MDP.Terminal(start) {
@@ -159,7 +158,7 @@ func (x *expert) gain(length, trajectories, start int, rng *rand.Rand) Score {
 	offset := rng.IntN(x.n)
 	for k := range gains {
 		i := (offset + k*x.n/trajectories) % x.n // evenly over the samples, which come in random order
-		x.forget()
+		x.belief.Forget()
 		for t, d := range x.problem.MDP.Rollout(rng, x.policies[i], start, length) {
 			if t == 0 {
 				gains[k] = first
@@ -168,27 +167,16 @@ func (x *expert) gain(length, trajectories, start int, rng *rand.Rand) Score {
 				gains[k] += x.step(d.State, predictive)
 			}
 			divergences[k] += x.divergence(i, d.State, predictive)
-			floats.Mul(x.weights, x.probs[d.State*len(predictive)+d.Action])
-			floats.Scale(1/predictive[d.Action], x.weights)
+			x.belief.Observe(x.probs[d.State*len(predictive)+d.Action], predictive[d.Action])
 		}
 	}
 	mean, variance := stat.MeanVariance(gains, nil)
 	return Score{mean, math.Sqrt(variance/float64(trajectories) + stat.Variance(divergences, nil)/float64(x.n))}
 }
 
-// forget makes all samples equally likely.
-func (x *expert) forget() {
-	for j := range x.weights {
-		x.weights[j] = 1 / float64(x.n)
-	}
-}
-
 // step returns the information in the action in a state given the past, and sets the probabilities of the actions.
 func (x *expert) step(s int, predictive []float64) float64 {
-	for a := range predictive {
-		predictive[a] = floats.Dot(x.weights, x.probs[s*len(predictive)+a])
-	}
-	return max(0, stat.Entropy(predictive)-floats.Dot(x.weights, x.entropy[s])) // negative by rounding only
+	return x.belief.Information(x.probs[s*len(predictive):(s+1)*len(predictive)], x.entropy[s], predictive)
 }
 
 // divergence returns the Kullback–Leibler divergence of a sample's policy in a state from the predictive one.

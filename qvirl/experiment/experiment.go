@@ -43,6 +43,15 @@ func Define[C Config](name, short string, quick, paper func() C,
 		}}
 }
 
+// Seeds returns the n seeds from first on.
+func Seeds(first uint64, n int) []uint64 {
+	out := make([]uint64, n)
+	for i := range out {
+		out[i] = first + uint64(i)
+	}
+	return out
+}
+
 // Settings are what a plan is made from.
 type Settings struct {
 	Scale    string

@@ -30,8 +30,11 @@ type Row struct {
 
 var header = []string{"experiment", "environment", "method", "demos", "seed", "metric", "value"}
 
-// names of experiments, environments, methods and metrics.
-var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]*$`)
+// names of experiments, methods and metrics, and of environments, whose ids may have a namespace.
+var (
+	namePattern        = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]*$`)
+	environmentPattern = regexp.MustCompile(`^([A-Za-z0-9]+/)?[A-Za-z0-9][A-Za-z0-9._+-]*$`)
+)
 
 // Compare orders rows by experiment, environment, method, demos, seed and metric, which together identify a row.
 func Compare(a, b Row) int {
@@ -54,7 +57,11 @@ func presentName(experiment string) string {
 // Validate reports the first field that cannot stand in a result file.
 func (r Row) Validate() error {
 	for i, name := range []string{r.Experiment, r.Environment, r.Method, r.Metric} {
-		if !namePattern.MatchString(name) {
+		pattern := namePattern
+		if i == 1 {
+			pattern = environmentPattern
+		}
+		if !pattern.MatchString(name) {
 			return fmt.Errorf("%s %q is not a name of letters, digits and . _ + -",
 				[]string{"experiment", "environment", "method", "metric"}[i], name)
 		}

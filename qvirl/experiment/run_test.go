@@ -452,3 +452,39 @@ func TestParseShard(t *testing.T) {
 		}
 	}
 }
+
+// TestUnitsKeepTheirStateUntilTheyAreFinished: an interrupted unit finds what it left, a finished one leaves nothing.
+func TestUnitsKeepTheirStateUntilTheyAreFinished(t *testing.T) {
+	dir, found := t.TempDir(), ""
+	fails := true
+	plan := &Plan{Experiment: "stateful", Scale: "tiny", Config: 1, Units: []Unit{{Name: "a", Cost: 1}},
+		Run: func(ctx context.Context, _ int, _ irl.Progress) (*Result, error) {
+			path := filepath.Join(Scratch(ctx), "state")
+			text, _ := os.ReadFile(path)
+			found = string(text)
+			if err := os.MkdirAll(Scratch(ctx), 0o755); err != nil {
+				return nil, err
+			}
+			if err := os.WriteFile(path, []byte("half"), 0o644); err != nil {
+				return nil, err
+			}
+			if fails {
+				return nil, errors.New("interrupted")
+			}
+			return &Result{Rows: []Row{{Environment: "ALE/Pong-v5", Method: "m", Metric: "x"}}}, nil
+		}}
+	if _, err := Run(t.Context(), plan, Options{Out: dir}); err == nil || found != "" {
+		t.Errorf("error %v; found %q before anything was kept", err, found)
+	}
+	fails = false
+	record, err := Run(t.Context(), plan, Options{Out: dir, Resume: true})
+	if err != nil || found != "half" || !record.Complete {
+		t.Errorf("error %v; found %q, want what the interrupted unit left", err, found)
+	}
+	if left, err := os.ReadDir(filepath.Join(dir, scratchDir)); err != nil || len(left) > 0 {
+		t.Errorf("after the unit there is %v (%v)", left, err)
+	}
+	if Scratch(t.Context()) != "" {
+		t.Error("there is a folder without a run")
+	}
+}

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/go-birl/birl/qvirl/irl"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 // The functions in this file are the approximations of the objective on plain numbers, for one state, in double
@@ -21,16 +23,24 @@ func ActionProbs(mean []float64, cov mat.Symmetric, beta float64) ([]float64, er
 	if !(beta > 0) || math.IsInf(beta, 0) {
 		return nil, fmt.Errorf("graphs: β = %g, want a finite positive number", beta)
 	}
-	out := make([]float64, len(mean))
-	for a := range out {
-		sum := 0.0
-		for b := range mean {
-			std := beta * math.Sqrt(math.Max(cov.At(a, a)+cov.At(b, b)-2*cov.At(a, b), 0))
-			sum += math.Exp(-beta * (mean[a] - mean[b]) / math.Sqrt(1+3*std*std/(math.Pi*math.Pi)))
-		}
-		out[a] = 1 / sum
+	out := PlainLogActionProbs(mean, cov, beta)
+	for a, l := range out {
+		out[a] = math.Exp(l)
 	}
 	return out, nil
+}
+
+// PlainLogActionProbs returns the logarithms of what ActionProbs returns, of arguments that it would not refuse.
+func PlainLogActionProbs(mean []float64, cov mat.Symmetric, beta float64) []float64 {
+	out, exponents := make([]float64, len(mean)), make([]float64, len(mean))
+	for a := range out {
+		for b := range mean {
+			std := beta * math.Sqrt(math.Max(cov.At(a, a)+cov.At(b, b)-2*cov.At(a, b), 0))
+			exponents[b] = -beta * (mean[a] - mean[b]) / math.Sqrt(1+3*std*std/(math.Pi*math.Pi))
+		}
+		out[a] = -floats.LogSumExp(exponents)
+	}
+	return out
 }
 
 // ClarkMax approximates the maximum of jointly Gaussian X, means [A] and covariance [A, A], by a Gaussian, and returns

@@ -12,8 +12,12 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/qvirl/loo"
+	"github.com/go-birl/birl/qvirl/mcmc"
 	"github.com/go-birl/birl/qvirl/summary"
 )
 
@@ -45,6 +49,10 @@ func TestArviZ(t *testing.T) {
 				Groups        []string
 				Attributes    map[string]string
 				Dims          map[string][]string
+				Stats         struct {
+					Energy, AcceptanceRate, Diverging float64
+					Type                              string
+				}
 			}
 			if err := json.Unmarshal(out, &got); err != nil {
 				t.Fatal(err)
@@ -86,6 +94,20 @@ func TestArviZ(t *testing.T) {
 			if !reflect.DeepEqual(got.Actions, p.ActionNames) || got.Attributes["method"] != "reference" {
 				t.Errorf("actions %v, attributes %v", got.Actions, got.Attributes)
 			}
+			// Means over the draws, against the sampler's own record.
+			var accepted, diverged float64
+			transitions := post.(interface{ Transitions() []mcmc.Transition }).Transitions()
+			for _, t := range transitions {
+				accepted += t.Acceptance / float64(len(transitions))
+				if t.Divergent {
+					diverged += 1 / float64(len(transitions))
+				}
+			}
+			if s := got.Stats; s.Type != "bool" || math.Abs(s.AcceptanceRate-accepted) > 1e-9 ||
+				math.Abs(s.Diverging-diverged) > 1e-9 || math.IsNaN(s.Energy) {
+				t.Errorf("sample_stats %+v; the mean acceptance is %g and the share of divergences %g", s, accepted,
+					diverged)
+			}
 			want := "chain draw state"
 			if c.pairs {
 				want += " action"
@@ -98,5 +120,50 @@ func TestArviZ(t *testing.T) {
 				t.Errorf("groups %s", groups)
 			}
 		})
+	}
+}
+
+// ArviZ opens a trajectory's file, summarises each step as we do, and leaves one action out after the other.
+func TestArviZTrajectory(t *testing.T) {
+	command.UseInstallation()
+	path := filepath.Join(t.TempDir(), "t.nc")
+	walk := lineTrajectory(3, 12)
+	m := trainQVIRL(t)
+	if err := WriteTrajectory(path, m, &walk, Options{Draws: 400, Seed: 1}); err != nil {
+		t.Fatal(err)
+	}
+	root, err := NewTrajectory(m, &walk, Options{Draws: 400, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(os.Getenv(command.PythonVariable), "-W", "ignore", "-c", `
+import sys, json, arviz
+data = arviz.from_netcdf(sys.argv[1])
+table = arviz.summary(data, var_names=["reward"], round_to="none")
+arviz.plot_forest(data, var_names=["reward"])
+print(json.dumps({"mean": list(table["mean"]), "elpd": float(arviz.loo(data).elpd_loo), "groups": sorted(data.groups()),
+                  "dims": list(data.posterior["q"].dims), "method": data.attrs["method"]}))`, path).Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, err.(*exec.ExitError).Stderr)
+	}
+	var got struct {
+		Mean         []float64
+		ELPD         float64
+		Groups, Dims []string
+		Method       string
+	}
+	if err := json.Unmarshal(out, &got); err != nil {
+		t.Fatal(err)
+	}
+	reward := mat.NewDense(400, walk.Len(), find(t, root, "posterior", "reward").Data.([]float64))
+	for i, mean := range got.Mean {
+		if want := stat.Mean(mat.Col(nil, i, reward), nil); math.Abs(mean-want) > 1e-9*(1+math.Abs(want)) {
+			t.Errorf("step %d: ArviZ has the mean %g, we have %g", i, mean, want)
+		}
+	}
+	if len(got.Mean) != walk.Len() || !(got.ELPD < 0 && got.ELPD > -100) || got.Method != "qvirl" ||
+		strings.Join(got.Dims, " ") != "chain draw step action" || strings.Join(got.Groups, " ") !=
+		"constant_data log_likelihood observed_data posterior prior" {
+		t.Errorf("%+v", got)
 	}
 }

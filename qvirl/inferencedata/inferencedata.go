@@ -39,7 +39,8 @@ const maxLikelihoods = 1 << 27
 //	posterior        reward [chain, draw, state] or [chain, draw, state, action], value (V*) [chain, draw, state],
 //	                 q (Q*) [chain, draw, state, action], and beta [chain, draw] where β is inferred
 //	prior            reward, independent draws in one chain; beta likewise
-//	sample_stats     lp [chain, draw]: log-likelihood and log prior density, where the prior has one
+//	sample_stats     lp [chain, draw]: log-likelihood and log prior density, NaN where the prior has none; energy: −lp;
+//	                 and of samplers acceptance_rate and diverging, of the transition that led to the draw
 //	log_likelihood   demonstrated_action [chain, draw, decision]: log π(a|s) of each demonstrated decision
 //	observed_data    demonstrated_action [decision], by its number
 //	constant_data    demonstrated_state [decision], by its number
@@ -82,7 +83,7 @@ func New(post irl.Posterior, o Options) (*netcdf.Group, error) {
 	if err != nil {
 		return nil, fmt.Errorf("inferencedata: %w", err)
 	}
-	stats := b.group("sample_stats", draw, b.lp(likelihood))
+	stats := b.group("sample_stats", draw, b.stats(likelihood, post)...)
 	if s, ok := post.(interface{ Sampling() *mcmc.Diagnostics }); ok {
 		stats.Attributes = map[string]string{"acceptance": strconv.FormatFloat(s.Sampling().Acceptance, 'g', -1, 64)}
 	}
@@ -232,12 +233,35 @@ func (b *builder) logLikelihoods() *mat.Dense {
 	return out
 }
 
+// stats returns what is known of each draw beside its position.
+func (b *builder) stats(likelihood *mat.Dense, post irl.Posterior) []netcdf.Variable {
+	lp := b.lp(likelihood)
+	energy := make([]float64, len(lp))
+	floats.SubTo(energy, energy, lp)
+	out := []netcdf.Variable{{Name: "lp", Dims: draw, Data: lp}, {Name: "energy", Dims: draw, Data: energy,
+		Attributes: map[string]string{"description": "negative log density of the draw: no kinetic energy in it"}}}
+	sampled, ok := post.(interface{ Transitions() []mcmc.Transition })
+	if !ok || sampled.Transitions() == nil {
+		return out
+	}
+	accepted, diverging := make([]float64, len(lp)), make([]int64, len(lp))
+	for i, t := range sampled.Transitions() {
+		accepted[i] = t.Acceptance
+		if t.Divergent {
+			diverging[i] = 1
+		}
+	}
+	return append(out, netcdf.Variable{Name: "acceptance_rate", Dims: draw, Data: accepted},
+		netcdf.Variable{Name: "diverging", Dims: draw, Data: diverging,
+			Attributes: map[string]string{"dtype": "bool"}}) // so xarray stores truth values
+}
+
 // lp returns the log density of each draw up to a constant,
 //
 //	Σ log π(aᵢ|sᵢ) − ½ (r − m)ᵀ Σ⁻¹ (r − m) − ½ (log β/β₀)²/σ²,
 //
 // of the rewards (and of log β): NaN where the prior has no density.
-func (b *builder) lp(likelihood *mat.Dense) netcdf.Variable {
+func (b *builder) lp(likelihood *mat.Dense) []float64 {
 	p := b.problem
 	n, dim := b.samples.Reward.Dims()
 	out := make([]float64, n)
@@ -261,7 +285,7 @@ func (b *builder) lp(likelihood *mat.Dense) netcdf.Variable {
 			out[i] -= z * z / 2
 		}
 	}
-	return netcdf.Variable{Name: "lp", Dims: draw, Data: out}
+	return out
 }
 
 // flat returns the numbers of a matrix, row by row.

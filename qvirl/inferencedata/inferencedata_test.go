@@ -81,6 +81,7 @@ func TestDensities(t *testing.T) {
 		draws := post.(chained).Samples()
 		lp := find(t, root, "sample_stats", "lp").Data.([]float64)
 		each := find(t, root, "log_likelihood", demonstrated).Data.([]float64)
+		energy := find(t, root, "sample_stats", "energy").Data.([]float64)
 		n, dim := draws.Reward.Dims()
 		if len(lp) != n || len(each) != n*len(p.Demos) {
 			t.Fatalf("%d densities and %d likelihoods of %d draws", len(lp), len(each), n)
@@ -104,8 +105,8 @@ func TestDensities(t *testing.T) {
 				z := (draws.Reward.At(i, j) - p.Prior.Mean[j]) / p.Prior.Std[j]
 				want -= z * z / 2
 			}
-			if math.Abs(lp[i]-want) > 1e-9*(1+math.Abs(want)) {
-				t.Fatalf("draw %d: log density %g, want %g", i, lp[i], want)
+			if math.Abs(lp[i]-want) > 1e-9*(1+math.Abs(want)) || energy[i] != -lp[i] {
+				t.Fatalf("draw %d: log density %g, want %g; energy %g", i, lp[i], want, energy[i])
 			}
 		}
 	}

@@ -52,7 +52,7 @@ func NewWarped(ctx context.Context, problem *irl.Problem, rewards *mat.Dense, be
 	dim := problem.ValueDim()
 	if n != problem.RewardDim() || rows <= dim || problem.InfersBeta() != (betas != nil) || betas != nil &&
 		len(betas) != rows {
-		return nil, fmt.Errorf("qvirl: samples to match: rewards [%d,%d] and %d of β, want [n,%d] with n > %d, and "+
+		return nil, fmt.Errorf("matched: samples to match: rewards [%d,%d] and %d of β, want [n,%d] with n > %d, and "+
 			"as many of β if it is inferred",
 			rows, n, len(betas), problem.RewardDim(), dim)
 	}
@@ -74,7 +74,7 @@ func NewWarped(ctx context.Context, problem *irl.Problem, rewards *mat.Dense, be
 		if !plain {
 			w, err := fitWarp(column)
 			if err != nil {
-				return nil, fmt.Errorf("qvirl: reward %d of the samples: %w", j, err)
+				return nil, fmt.Errorf("matched: reward %d of the samples: %w", j, err)
 			}
 			p.warps[j] = w
 		}
@@ -96,7 +96,7 @@ func NewWarped(ctx context.Context, problem *irl.Problem, rewards *mat.Dense, be
 func (p *Warped) complete(ctx context.Context) error {
 	for lift := 1e-12; !p.chol.Factorize(p.cov); lift *= 10 { // rewards that determine each other
 		if lift > 1e-6 {
-			return fmt.Errorf("qvirl: a warped posterior: the covariance of the warped rewards is not positive " +
+			return fmt.Errorf("matched: a warped posterior: the covariance of the warped rewards is not positive " +
 				"definite")
 		}
 		for i := range p.mean {
@@ -159,7 +159,7 @@ func (p *Warped) Beta() irl.Marginal {
 // draw draws rewards [n, RewardDim], and β [n] if that is inferred.
 func (p *Warped) draw(rng *rand.Rand, n int) (*mat.Dense, []float64, error) {
 	if n <= 0 {
-		return nil, nil, fmt.Errorf("qvirl: cannot draw %d samples", n)
+		return nil, nil, fmt.Errorf("matched: cannot draw %d samples", n)
 	}
 	var lower mat.TriDense
 	p.chol.LTo(&lower)
@@ -225,7 +225,7 @@ func (p *Warped) SampleValues(rng *rand.Rand, n int) (*mat.Dense, error) {
 func (p *Warped) RewardLogProbs(rewards *mat.Dense) ([]float64, error) {
 	rows, n := rewards.Dims()
 	if n != len(p.mean) {
-		return nil, fmt.Errorf("qvirl: rewards have %d columns, want %d", n, len(p.mean))
+		return nil, fmt.Errorf("matched: rewards have %d columns, want %d", n, len(p.mean))
 	}
 	logs := make([]float64, rows)
 	z := mat.NewVecDense(n, nil)
@@ -239,7 +239,7 @@ func (p *Warped) RewardLogProbs(rewards *mat.Dense) ([]float64, error) {
 			logs[i] += slope
 		}
 		if err := p.chol.SolveVecTo(&solved, z); err != nil {
-			return nil, fmt.Errorf("qvirl: the covariance of a warped posterior is ill-conditioned: %w", err)
+			return nil, fmt.Errorf("matched: the covariance of a warped posterior is ill-conditioned: %w", err)
 		}
 		logs[i] -= 0.5 * mat.Dot(z, &solved)
 	}

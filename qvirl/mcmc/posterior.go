@@ -20,6 +20,8 @@ type Posterior struct {
 	value   *mat.Dense // V* [kept, S] for state-only rewards, Q* [kept, S·A] for state-action rewards
 	beta    []float64  // [kept] where it is inferred, nil otherwise
 
+	transitions []Transition // [kept], nil if they are not known
+
 	lock                                    sync.Mutex
 	rewardMarginal, vMarginal, betaMarginal []*irl.Empirical // made when asked for
 }
@@ -56,6 +58,13 @@ func (p *Posterior) SetValues(i int, reward, x []float64) {
 		p.beta[i] = math.Exp(x[n])
 	}
 }
+
+// SetTransitions says by which transition each sample was reached, [Len], chain by chain.
+func (p *Posterior) SetTransitions(by []Transition) { p.transitions = by }
+
+// Transitions returns the transition that led to each sample, [Len], chain by chain; nil if they are not known. The
+// caller must not change them.
+func (p *Posterior) Transitions() []Transition { return p.transitions }
 
 // Problem returns the problem that this is the posterior of.
 func (p *Posterior) Problem() *irl.Problem { return p.problem }

@@ -10,15 +10,29 @@ import (
 )
 
 // Arrays returns the samples as they are stored: in single precision reward [kept, RewardDim] and value [kept, S] or
-// [kept, S·A] and, where it is inferred, beta [kept], chain by chain, and chains, their number.
+// [kept, S·A] and, where they are known, beta [kept] and transitions [kept, 2] (acceptance probability, and 1 for a
+// divergence), chain by chain, and chains, their number.
 func (p *Posterior) Arrays() map[string]npz.Array {
 	arrays := map[string]npz.Array{"reward": single(p.Rewards()), "value": single(p.Values()),
 		"chains": npz.Ints([]int{p.Chains()})}
 	if betas := p.Betas(); betas != nil {
 		arrays["beta"] = npz.Floats(betas, len(betas))
 	}
+	if p.transitions != nil {
+		x := mat.NewDense(p.Len(), 2, nil)
+		for i, t := range p.transitions {
+			x.Set(i, 0, t.Acceptance)
+			if t.Divergent {
+				x.Set(i, 1, 1)
+			}
+		}
+		arrays[transitions] = single(x)
+	}
 	return arrays
 }
+
+// transitions is an array that files of before it was stored lack.
+const transitions = "transitions"
 
 func single(x *mat.Dense) npz.Array {
 	rows, columns := x.Dims()
@@ -39,6 +53,10 @@ func Restore(r *npz.Reader, problem *irl.Problem, minPerChain int) *Posterior {
 	if problem.InfersBeta() {
 		beta = r.Finite("beta", kept)
 	}
+	var by []float64
+	if r.Has(transitions) {
+		by = r.Numbers(transitions, kept, 2)
+	}
 	if r.Err() != nil {
 		return nil
 	}
@@ -47,6 +65,9 @@ func Restore(r *npz.Reader, problem *irl.Problem, minPerChain int) *Posterior {
 		p.Set(i, reward[i*n:(i+1)*n], value[i*n:(i+1)*n])
 	}
 	copy(p.Betas(), beta)
+	for i := 0; i < len(by); i += 2 {
+		p.transitions = append(p.transitions, Transition{by[i], by[i+1] != 0})
+	}
 	return p
 }
 

@@ -67,14 +67,14 @@ func (d *sampler) draw(from, count int) []*tensors.Tensor {
 		out = append(out, d.transitions(d.aux, d.auxOrder, d.auxSize, from, count)...)
 	}
 	runs, size := len(d.seeds), d.expert[0].size()
-	initial := make([]float32, 0, count*runs*d.expertSize*size)
+	var initial states
 	noise := make([]float32, 0, count*runs*d.noise)
 	for k := range count {
 		for r, seed := range d.seeds {
 			pick := random(seed, streamInitial, from+k)
 			for range d.expertSize {
 				at := d.expert[r].Starts[pick.IntN(len(d.expert[r].Starts))]
-				initial = append(initial, d.expert[r].State[at*size:(at+1)*size]...)
+				initial.add(d.expert[r], at, 0)
 			}
 			if d.noise > 0 {
 				normal := random(seed, streamNoise, from+k)
@@ -84,7 +84,7 @@ func (d *sampler) draw(from, count int) []*tensors.Tensor {
 			}
 		}
 	}
-	out = append(out, tensors.FromFlatDataAndDimensions(initial, count, runs, d.expertSize, size))
+	out = append(out, initial.tensor(count, runs, d.expertSize, size))
 	if d.noise > 0 {
 		out = append(out, tensors.FromFlatDataAndDimensions(noise, count, runs, d.noise))
 	}
@@ -101,8 +101,7 @@ const (
 // further ones.
 func (d *sampler) transitions(data []*Data, orders []*order, n, from, count int) []*tensors.Tensor {
 	runs, size := len(data), data[0].size()
-	state := make([]float32, 0, count*runs*n*size)
-	next := make([]float32, 0, count*runs*n*size)
+	var state, next states
 	action := make([]int32, 0, count*runs*n)
 	nextAction := make([]int32, 0, count*runs*n)
 	discount := make([]float32, 0, count*runs*n)
@@ -114,8 +113,8 @@ func (d *sampler) transitions(data []*Data, orders []*order, n, from, count int)
 		for r, x := range data {
 			orders[r].batch(from+k, batch)
 			for _, i := range batch {
-				state = append(state, x.State[i*size:(i+1)*size]...)
-				next = append(next, x.Next[i*size:(i+1)*size]...)
+				state.add(x, i, 0)
+				next.add(x, i, 1)
 				action, nextAction = append(action, x.Action[i]), append(nextAction, x.NextAction[i])
 				discount = append(discount, x.Discount[i])
 				successor = append(successor, x.Successor[i*m*size:(i+1)*m*size]...)
@@ -124,8 +123,7 @@ func (d *sampler) transitions(data []*Data, orders []*order, n, from, count int)
 		}
 	}
 	out := []*tensors.Tensor{
-		tensors.FromFlatDataAndDimensions(state, count, runs, n, size), tensors.FromFlatDataAndDimensions(next, count,
-			runs, n, size),
+		state.tensor(count, runs, n, size), next.tensor(count, runs, n, size),
 		tensors.FromFlatDataAndDimensions(action, count, runs, n), tensors.FromFlatDataAndDimensions(nextAction, count,
 			runs, n),
 		tensors.FromFlatDataAndDimensions(discount, count, runs, n),
@@ -138,7 +136,12 @@ func (d *sampler) transitions(data []*Data, orders []*order, n, from, count int)
 }
 
 // size returns the length of a state.
-func (d *Data) size() int { return len(d.Scale.Mean) }
+func (d *Data) size() int {
+	if d.Scale == nil {
+		return d.Image.Size()
+	}
+	return len(d.Scale.Mean)
+}
 
 // unpackBatch returns the batch of step k of what draw returned for a program's shape.
 func unpackBatch(inputs []*graph.Node, k, actions int, s shape) *Batch {

@@ -142,8 +142,13 @@ func (l *Learner) calibrate(ctx context.Context, t *Task, models []*Fitted, aux 
 	for i, p := range parts {
 		often := frequencies(task.Runs[i].Demos, t.Actions)
 		for _, d := range p.foresee {
-			prediction, err := judges[i].Predict(d.Observations[:d.Len()*t.Observation])
-			if err != nil {
+			prediction := survey{model: judges[i]}
+			for k := range d.Actions {
+				if err := prediction.add(Observation(&d, k, t.Observation)); err != nil {
+					return err
+				}
+			}
+			if err := prediction.flush(); err != nil {
 				return err
 			}
 			for k, a := range d.Actions {

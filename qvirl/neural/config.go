@@ -10,9 +10,14 @@ type Config struct {
 	Architecture Architecture
 	// Hidden are the units of the layers; the paper's are 128 and 128.
 	Hidden []int
-	// Unit, if it is not 0, is what the networks see observations in multiples of. Features of a root mean square above
-	// 1 in the demonstrations are standardised first, so that two of their standard deviations become 1. With 0 all
-	// features are in multiples of their standard deviations, which suits any environment; but a handful of
+	// Convolutions and Features are the encoder that images pass before the layers: convolutions, and then so many
+	// features, each a rectified linear unit. nil and 0 for those of Mnih et al. (2015), the paper's: 32 filters of 8 ×
+	// 8 with stride 4, 64 of 4 × 4 with stride 2, 64 of 3 × 3 with stride 1, and 512 features.
+	Convolutions []Convolution `json:",omitempty"`
+	Features     int           `json:",omitempty"`
+	// Unit, if it is not 0, is what the networks see observations, but images, in multiples of. Features of a root mean
+	// square above 1 in the demonstrations are standardised first, so that two of their standard deviations become 1.
+	// With 0 all features are in multiples of their standard deviations, which suits any environment; but a handful of
 	// trajectories say little of how far a feature varies, and networks make too much of what hardly does in them. The
 	// paper does not say what its networks see.
 	Unit float64 `json:",omitempty"`
@@ -80,6 +85,15 @@ func (c Config) Validate() error {
 		return fmt.Errorf("neural: Patience = %d, want at least 0", c.Patience)
 	case c.Folds < 0 || c.Folds == 1:
 		return fmt.Errorf("neural: Folds = %d, want 0, for no calibration, or at least 2", c.Folds)
+	}
+	for i, v := range c.Convolutions {
+		if v.Filters < 1 || v.Size < 1 || v.Stride < 1 || v.Size%v.Stride != 0 {
+			return fmt.Errorf("neural: Convolutions[%d] = %+v, want at least 1 each, and a Size that is a multiple of "+
+				"the Stride", i, v)
+		}
+	}
+	if c.Features < 0 {
+		return fmt.Errorf("neural: Features = %d, want at least 0", c.Features)
 	}
 	for i, n := range c.Hidden {
 		if n < 1 {

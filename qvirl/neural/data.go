@@ -17,6 +17,10 @@ type Data struct {
 	Discount    []float32 // [n]: γ, and 0 where the transition terminated the episode
 	Starts      []int     // index of each trajectory's first transition
 
+	// Image is the shape of states that are images, in bytes. Scale, State and Next are nil then; see Pixels.
+	Image  Image
+	frames []frame // [n]
+
 	// Successors is the number m of successors of each transition, of which Next is one; 0 without further ones. Of all
 	// of them, Successor [n, m, observation] are the states, the first one as in Next, and Weight [n, m] the weights
 	// that their values have in a reward: γ by m, and 0 where the successor ended the episode; of equal ones the first
@@ -28,18 +32,37 @@ type Data struct {
 // Len returns the number n of transitions.
 func (d *Data) Len() int { return len(d.Action) }
 
+// frame is the place of a transition of images: step of a trajectory.
+type frame struct {
+	of   *demo.Frames
+	step int
+}
+
+// Pixels writes the image [frames, height, width] that transition i starts from, or with ahead 1 the one that it led
+// to.
+func (d *Data) Pixels(into []uint8, i, ahead int) {
+	at := d.frames[i]
+	at.of.Observation(into, at.step+ahead)
+}
+
 // newData takes trajectories, and the further successors of their transitions if there are any, apart.
-func newData(trajectories []demo.Trajectory, successors []Successors, scale *Scale, actions int,
+func newData(trajectories []demo.Trajectory, successors []Successors, image Image, scale *Scale, actions int,
 	discount float64) *Data {
-	d := &Data{Scale: scale, Actions: actions}
-	size := len(scale.Mean)
+	d := &Data{Image: image, Scale: scale, Actions: actions}
+	size := d.size()
 	for i := range trajectories {
 		t := &trajectories[i]
 		n := t.Len()
 		d.Starts = append(d.Starts, d.Len())
-		states := scale.Apply(t.Observations)
-		d.State = append(d.State, states[:n*size]...)
-		d.Next = append(d.Next, states[size:]...)
+		if image == (Image{}) {
+			states := scale.Apply(t.Observations)
+			d.State = append(d.State, states[:n*size]...)
+			d.Next = append(d.Next, states[size:]...)
+		} else {
+			for k := range n {
+				d.frames = append(d.frames, frame{t.Frames, k})
+			}
+		}
 		for k, a := range t.Actions {
 			next, factor := int32(-1), float32(discount)
 			if k+1 < n {
@@ -61,9 +84,12 @@ type Scale struct {
 	Std  []float32 `json:"std"`  // the unit: a standard deviation, or Config.Unit
 }
 
-// validate refuses what is not the scale of observations of so many numbers.
-func (s *Scale) validate(observation int) error {
-	if s == nil || len(s.Mean) != observation || len(s.Std) != observation {
+// validate refuses what is not the scale of observations of so many numbers. Images have none.
+func (s *Scale) validate(observation int, image Image) error {
+	if image != (Image{}) && s == nil {
+		return nil
+	}
+	if s == nil || image != (Image{}) || len(s.Mean) != observation || len(s.Std) != observation {
 		return fmt.Errorf("neural: the scale is not that of observations of %d numbers", observation)
 	}
 	for f := range s.Mean {
@@ -102,8 +128,11 @@ func standard(mean, std []float64) *Scale {
 	return s
 }
 
-// scale returns the scale that networks see a run by.
-func (c Config) scale(demos []demo.Trajectory, observation int) *Scale {
+// scale returns the scale that networks see a run by; nil for images, which they see in multiples of the largest byte.
+func (c Config) scale(demos []demo.Trajectory, observation int, image Image) *Scale {
+	if image != (Image{}) {
+		return nil
+	}
 	mean, std := moments(demos, observation)
 	s := standard(mean, std)
 	if c.Unit == 0 {

@@ -24,7 +24,7 @@ func TestOnlyTerminationEndsTheFuture(t *testing.T) {
 	trajectories := []demo.Trajectory{walk(0, 2, true, false), walk(10, 2, false, true), walk(20, 1, false, false),
 		walk(30, 1, true, true)}
 	scale := &Scale{Mean: []float32{0, 0}, Std: []float32{1, 1}}
-	d := newData(trajectories, nil, scale, 3, 0.9)
+	d := newData(trajectories, nil, Image{}, scale, 3, 0.9)
 	if want := []float32{0.9, 0, 0.9, 0.9, 0.9, 0}; !slices.Equal(d.Discount, want) {
 		t.Errorf("discounts %v, want %v", d.Discount, want)
 	}
@@ -75,11 +75,11 @@ func TestUnitScalesWhatIsOfOrderOne(t *testing.T) {
 			demos[i].Observations[k] /= 8 // root mean squares of 0.5 and 0.9
 		}
 	}
-	if s := (Config{Unit: 0.5}).scale(demos, 2); !slices.Equal(s.Mean, []float32{0, 0}) ||
+	if s := (Config{Unit: 0.5}).scale(demos, 2, Image{}); !slices.Equal(s.Mean, []float32{0, 0}) ||
 		!slices.Equal(s.Std, []float32{0.5, 0.5}) {
 		t.Errorf("scale %+v, want that of multiples of 0.5", s)
 	}
-	if s, want := (Config{}).scale(demos, 2), NewScale(demos, 2); !slices.Equal(s.Mean, want.Mean) ||
+	if s, want := (Config{}).scale(demos, 2, Image{}), NewScale(demos, 2); !slices.Equal(s.Mean, want.Mean) ||
 		!slices.Equal(s.Std, want.Std) {
 		t.Errorf("without a unit the scale is %+v, want %+v", s, want)
 	}
@@ -88,7 +88,7 @@ func TestUnitScalesWhatIsOfOrderOne(t *testing.T) {
 			demos[i].Observations[k] = 100 + 20*demos[i].Observations[k]
 		}
 	}
-	s, standard := (Config{Unit: 0.5}).scale(demos, 2), NewScale(demos, 2)
+	s, standard := (Config{Unit: 0.5}).scale(demos, 2, Image{}), NewScale(demos, 2)
 	if s.Mean[0] != standard.Mean[0] || s.Std[0] != standard.Std[0] || s.Mean[1] != 0 || s.Std[1] != 0.5 {
 		t.Errorf("scale %+v, want the first feature standardised, in multiples of half of two deviations, and the "+
 			"second as it is", s)

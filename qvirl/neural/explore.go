@@ -138,7 +138,8 @@ func (e *explorer) handOver() error {
 		if len(kept.Trajectories) == 0 {
 			return fmt.Errorf("neural: run %d: the first round of auxiliary rollouts has no trajectories", j.first+r)
 		}
-		aux[r] = newData(kept.Trajectories, kept.Successors, j.sampler.expert[r].Scale, j.task.Actions, j.task.Discount)
+		aux[r] = newData(kept.Trajectories, kept.Successors, j.task.Image, j.sampler.expert[r].Scale, j.task.Actions,
+			j.task.Discount)
 	}
 	j.sampler.setAux(aux)
 	return nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/gomlx/compute"
@@ -74,7 +75,7 @@ func (f *Fitted) Objective() Objective { return f.learner.objective }
 // Config is how the model was trained.
 func (f *Fitted) Config() Config { return f.learner.config }
 
-// Scale is what the networks see states in units of.
+// Scale is what the networks see states in units of; nil for images.
 func (f *Fitted) Scale() *Scale { return f.scale }
 
 // Parameters returns the weights of the networks and the objective's parameters.
@@ -83,64 +84,98 @@ func (f *Fitted) Parameters() []Parameter { return f.layout.gather(f.trained, f.
 // Calibration is what the model's action probabilities were calibrated by; nil if they were not.
 func (f *Fitted) Calibration() *Calibration { return f.calibration }
 
-// blocks are the numbers of states that predictions are compiled for: a step of a pool of environments, and a data set.
-var blocks = []int{16, 128, 2048}
+// blocks returns the numbers of states that predictions are compiled for: a step of a pool of environments, and a data
+// set; of images, whose activations take a megabyte each, a part of one.
+func blocks(m Image) []int {
+	if m != (Image{}) {
+		return []int{16, 128}
+	}
+	return []int{16, 128, 2048}
+}
+
+// States returns observations in the environment's units [n, observation] as the networks see them [1, n, observation].
+func (f *Fitted) States(observations []float32) (*tensors.Tensor, error) {
+	return unscaled(f.spec.Image, f.scale, observations, len(observations)/f.spec.Observation)
+}
 
 // Predict returns the model's opinion on n observations, in the environment's units [n, observation].
 func (f *Fitted) Predict(observations []float32) (*Prediction, error) {
+	outputs, err := f.Outputs(observations)
+	if err != nil {
+		return nil, err
+	}
+	predict := f.Objective().Predictor(Constants{Beta: f.spec.Beta, Actions: f.spec.Actions, Parameter: f.parameter})
+	p := &Prediction{}
+	for state := range slices.Chunk(outputs, f.spec.Actions*f.learner.objective.Networks()[0].Outputs) {
+		own, values := predict(state)
+		p.Own, p.Values = append(p.Own, own...), append(p.Values, values...)
+	}
+	p.LogProbs = f.calibration.apply(p.Own)
+	return p, nil
+}
+
+// parameter returns the one of the given name.
+func (f *Fitted) parameter(name string) []float32 { return f.layout.find(name, f.trained, f.fixed) }
+
+// Outputs returns what the first of the objective's networks puts out for n observations, in the environment's units
+// [n, observation]: [n, actions, Network.Outputs].
+func (f *Fitted) Outputs(observations []float32) ([]float32, error) {
 	size := f.spec.Observation
 	if len(observations)%size != 0 {
 		return nil, fmt.Errorf("neural: %d numbers are no observations of %d numbers each", len(observations), size)
+	}
+	network := f.learner.objective.Networks()[0]
+	e := f.learner.config.newEncoder(size, f.spec.Actions, f.spec.Image)
+	if e.image == (Image{}) && len(observations) <= plainStates*size {
+		return e.outputs(network, f.scale.Apply(observations), f.parameter), nil
 	}
 	p, release, err := f.learner.inference(f)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	states := f.scale.Apply(observations)
 	trained, fixed, err := f.weights(p.shape.on)
 	if err != nil {
 		return nil, err
 	}
-	out := &Prediction{}
-	for len(states) > 0 {
+	var out []float32
+	blocks := blocks(f.spec.Image)
+	for len(observations) > 0 {
 		block := blocks[len(blocks)-1]
 		for _, b := range blocks {
-			if len(states) <= b*size {
+			if len(observations) <= b*size {
 				block = b
 				break
 			}
 		}
-		n := min(len(states)/size, block)
-		padded := make([]float32, block*size)
-		copy(padded, states[:n*size])
-		states = states[n*size:]
-		if err := p.opinion(out, trained, fixed, tensors.FromFlatDataAndDimensions(padded, 1, block, size),
-			n*f.spec.Actions); err != nil {
+		n := min(len(observations)/size, block)
+		states, err := unscaled(f.spec.Image, f.scale, observations[:n*size], block)
+		if err != nil {
 			return nil, err
 		}
+		observations = observations[n*size:]
+		part, err := p.of(trained, fixed, states)
+		states.MustFinalizeAll()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, part[:n*e.actions*network.Outputs]...)
 	}
-	out.LogProbs = f.calibration.apply(out.Own)
 	return out, nil
 }
 
-// opinion appends the first count numbers of the program's answers on a block of states [1, n, observation], which it
-// frees.
-func (p *program) opinion(out *Prediction, trained, fixed, states *tensors.Tensor, count int) error {
-	defer states.MustFinalizeAll()
-	figures, err := call("a prediction", p.predict, trained, fixed, states)
+// of returns the outputs [runs, n, actions, outputs] of the first of the objective's networks at states.
+func (p *program) of(trained, fixed, states *tensors.Tensor) ([]float32, error) {
+	figures, err := call("a prediction", p.outputs, trained, fixed, states)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for i, to := range []*[]float32{&out.Own, &out.Values} {
-		defer figures[i].MustFinalizeAll()
-		values, err := tensors.CopyFlatData[float32](figures[i])
-		if err != nil {
-			return fmt.Errorf("neural: reading a prediction: %w", err)
-		}
-		*to = append(*to, values[:count]...)
+	defer figures[0].MustFinalizeAll()
+	out, err := tensors.CopyFlatData[float32](figures[0])
+	if err != nil {
+		return nil, fmt.Errorf("neural: reading a prediction: %w", err)
 	}
-	return nil
+	return out, nil
 }
 
 // row returns the vector as a matrix of one row.
@@ -188,9 +223,9 @@ func (l *Learner) inference(f *Fitted) (*program, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	at := shape{on: on, layout: f.layout.signature(), beta: f.spec.Beta, discount: f.spec.Discount}
-	e := &encoder{architecture: l.config.Architecture, hidden: l.config.Hidden, span: l.config.Range,
-		observation: f.spec.Observation, actions: f.spec.Actions}
+	at := shape{on: on, layout: f.layout.signature(), beta: f.spec.Beta, discount: f.spec.Discount,
+		image: f.spec.Image}
+	e := l.config.newEncoder(f.spec.Observation, f.spec.Actions, f.spec.Image)
 	p, err := l.acquire(&job{encoder: e, layout: f.layout}, at)
 	if err != nil {
 		release()

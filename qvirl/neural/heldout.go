@@ -1,7 +1,7 @@
 package neural
 
 import (
-	"fmt"
+	"slices"
 
 	"github.com/gomlx/gomlx/core/tensors"
 
@@ -15,57 +15,63 @@ const heldOutLimit = 2048
 // heldOut are transitions that several runs are watched on.
 type heldOut struct {
 	actions []int
-	states  *tensors.Tensor // [runs, n, observation], in units of each run's scale
+	states  []*tensors.Tensor // blocks [runs, n, observation], in units of each run's scale
 }
 
 func newHeldOut(trajectories []demo.Trajectory, runs []*Data) *heldOut {
 	h := &heldOut{}
-	total := 0
-	for i := range trajectories {
-		total += trajectories[i].Len()
+	all := make([]*Data, len(runs))
+	for r, d := range runs {
+		all[r] = newData(trajectories, nil, d.Image, d.Scale, d.Actions, 0)
 	}
-	n := min(total, heldOutLimit)
-	var states []float32
-	at, size := 0, runs[0].size()
-	for i := range trajectories {
-		t := &trajectories[i]
-		for k, a := range t.Actions {
-			if at*n/total != (at+1)*n/total {
-				h.actions = append(h.actions, a)
-				states = append(states, t.Observations[k*size:(k+1)*size]...)
-			}
-			at++
+	total := all[0].Len()
+	n, block := min(total, heldOutLimit), slices.Max(blocks(all[0].Image))
+	if n > block { // whole blocks, as each size of one is compiled for
+		n -= n % block
+	}
+	var chosen []int
+	for i, a := range all[0].Action {
+		if i*n/total != (i+1)*n/total {
+			chosen, h.actions = append(chosen, i), append(h.actions, int(a))
 		}
 	}
-	var all []float32
-	for _, d := range runs {
-		all = append(all, d.Scale.Apply(states)...)
+	for part := range slices.Chunk(chosen, block) {
+		var block states
+		for _, d := range all {
+			for _, i := range part {
+				block.add(d, i, 0)
+			}
+		}
+		h.states = append(h.states, block.tensor(len(runs), len(part), all[0].size()))
 	}
-	h.states = tensors.FromFlatDataAndDimensions(all, len(runs), n, size)
 	return h
 }
 
 // logLikelihood returns the mean log-likelihood of the actions, by run.
 func (h *heldOut) logLikelihood(p *program, v *vectors) ([]float64, error) {
-	out, err := call("the held-out log-likelihood", p.predict, v.trained, v.fixed, h.states)
+	predictors, err := p.predictors(v)
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		for _, t := range out {
-			t.MustFinalizeAll()
+	var means []float64
+	actions := h.actions
+	for _, states := range h.states {
+		runs, n := states.Shape().Dim(0), states.Shape().Dim(1)
+		out, err := p.of(v.trained, v.fixed, states)
+		if err != nil {
+			return nil, err
 		}
-	}()
-	logProbs, err := tensors.CopyFlatData[float32](out[0])
-	if err != nil {
-		return nil, fmt.Errorf("neural: reading the held-out log-likelihood: %w", err)
-	}
-	n, actions := len(h.actions), p.encoder.actions
-	means := make([]float64, len(logProbs)/(n*actions))
-	for r := range means {
-		for i, a := range h.actions {
-			means[r] += float64(logProbs[(r*n+i)*actions+a]) / float64(n)
+		size := len(out) / (runs * n)
+		if means == nil {
+			means = make([]float64, runs)
 		}
+		for r := range means {
+			for i, a := range actions[:n] {
+				logProbs, _ := predictors[r](out[(r*n+i)*size:][:size])
+				means[r] += float64(logProbs[a]) / float64(len(h.actions))
+			}
+		}
+		actions = actions[n:]
 	}
 	return means, nil
 }

@@ -105,6 +105,19 @@ func (l *layout) gather(trained, fixed []float32) []Parameter {
 	return out
 }
 
+// find returns a parameter of a run's vectors by its name, which the layout has.
+func (l *layout) find(name string, trained, fixed []float32) []float32 {
+	for _, s := range l.slots {
+		if s.name == name {
+			if s.fixed {
+				return fixed[s.from:s.to]
+			}
+			return trained[s.from:s.to]
+		}
+	}
+	panic(fmt.Errorf("neural: the model has no parameter %q", name))
+}
+
 // The random streams of a run.
 const (
 	streamWeights = iota + 1

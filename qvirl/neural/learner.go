@@ -58,6 +58,10 @@ func (l *Learner) Fit(ctx context.Context, t *Task, progress irl.Progress) ([]Mo
 		return nil, fmt.Errorf("neural: Config.Patience is %d, but the task has no held-out demonstrations",
 			l.config.Patience)
 	}
+	if l.config.Folds > 0 && slices.ContainsFunc(t.Runs, func(r Run) bool { return r.From != nil }) {
+		return nil, fmt.Errorf("neural: Config.Folds is %d, and a run has a model to go on from, which has seen what "+
+			"the models of parts are to foresee: want 0", l.config.Folds)
+	}
 	if t.Explore != nil {
 		if err := t.Explore.validate(l.config.ReportEvery); err != nil {
 			return nil, err
@@ -108,8 +112,8 @@ func (l *Learner) train(ctx context.Context, t *Task, progress irl.Progress) ([]
 			return err
 		}
 		job.program, err = l.acquire(job, shape{on: on, layout: job.layout.signature(), beta: t.Beta,
-			discount: t.Discount,
-			aux:      job.sampler.aux != nil || t.Explore != nil, noise: job.sampler.noise > 0,
+			discount: t.Discount, image: t.Image,
+			aux: job.sampler.aux != nil || t.Explore != nil, noise: job.sampler.noise > 0,
 			successors: job.sampler.expert[0].Successors > 0})
 		if err != nil {
 			return err
@@ -133,16 +137,21 @@ func (l *Learner) train(ctx context.Context, t *Task, progress irl.Progress) ([]
 // newJob prepares the runs first, …, end−1 of a task.
 func (l *Learner) newJob(t *Task, first, end int) (*job, error) {
 	j := &job{config: l.config, task: t, first: first, runs: t.Runs[first:end],
-		encoder: &encoder{architecture: l.config.Architecture, hidden: l.config.Hidden, span: l.config.Range,
-			observation: t.Observation, actions: t.Actions}}
+		encoder: l.config.newEncoder(t.Observation, t.Actions, t.Image)}
+	if err := t.Image.check(j.encoder.convolutions); err != nil {
+		return nil, err
+	}
 	var expert, aux []*Data
 	var seeds []uint64
 	for r, run := range j.runs {
-		scale := l.config.scale(run.Demos, t.Observation)
-		data := newData(run.Demos, run.Successors, scale, t.Actions, t.Discount)
+		scale := l.config.scale(run.Demos, t.Observation, t.Image)
+		if run.From != nil {
+			scale = run.From.scale
+		}
+		data := newData(run.Demos, run.Successors, t.Image, scale, t.Actions, t.Discount)
 		expert, seeds = append(expert, data), append(seeds, run.Seed)
 		if len(run.Aux) > 0 {
-			aux = append(aux, newData(run.Aux, run.AuxSuccessors, scale, t.Actions, t.Discount))
+			aux = append(aux, newData(run.Aux, run.AuxSuccessors, t.Image, scale, t.Actions, t.Discount))
 		}
 		var parameters []Parameter
 		draw := random(run.Seed, streamWeights, 0)
@@ -156,6 +165,13 @@ func (l *Learner) newJob(t *Task, first, end int) (*job, error) {
 		layout, trained, fixed, err := newLayout(append(parameters, more...))
 		if err != nil {
 			return nil, fmt.Errorf("run %d: %w", first+r, err)
+		}
+		if run.From != nil {
+			if run.From.layout.signature() != layout.signature() {
+				return nil, fmt.Errorf("neural: run %d: Run.From is a model of other parameters than this training has",
+					first+r)
+			}
+			trained = slices.Clone(run.From.trained)
 		}
 		if r > 0 && layout.signature() != j.layout.signature() {
 			return nil, fmt.Errorf("neural: runs %d and %d: the objective lists different parameters for them", first,
@@ -203,6 +219,10 @@ func (l *Learner) identity(t *Task, first, end int) (string, error) {
 			d := &trajectories[i]
 			put(int64(d.Len()))
 			put(d.Observations)
+			if f := d.Frames; f != nil {
+				put(f.Pixels)
+				put([]int64{int64(f.Size), int64(f.Stack), int64(f.First)})
+			}
 			for _, a := range d.Actions {
 				put(int64(a))
 			}
@@ -211,6 +231,11 @@ func (l *Learner) identity(t *Task, first, end int) (string, error) {
 	}
 	for _, r := range t.Runs[first:end] {
 		put(r.Seed)
+		if r.From != nil {
+			put(r.From.trained)
+			put(r.From.scale.Mean)
+			put(r.From.scale.Std)
+		}
 		puts(r.Demos)
 		puts(r.Aux)
 		for _, s := range slices.Concat(r.Successors, r.AuxSuccessors) {
@@ -252,6 +277,9 @@ func (s Spec) validate() error {
 	case s.Observation < 1 || s.Actions < 2:
 		return fmt.Errorf("neural: a model for observations of %d numbers and %d actions, want at least 1 and 2",
 			s.Observation, s.Actions)
+	case s.Image != (Image{}) && s.Image.Size() != s.Observation:
+		return fmt.Errorf("neural: a model for images of %d frames of %d × %d, and observations of %d numbers",
+			s.Image.Frames, s.Image.Height, s.Image.Width, s.Observation)
 	case !(s.Discount >= 0 && s.Discount < 1):
 		return fmt.Errorf("neural: a model of the discount γ = %g, want 0 ≤ γ < 1", s.Discount)
 	case !(s.Beta > 0) || math.IsInf(s.Beta, 0):
@@ -266,7 +294,10 @@ func (l *Learner) Model(spec Spec, scale *Scale, parameters []Parameter) (*Fitte
 	if err := spec.validate(); err != nil {
 		return nil, err
 	}
-	if err := scale.validate(spec.Observation); err != nil {
+	if err := scale.validate(spec.Observation, spec.Image); err != nil {
+		return nil, err
+	}
+	if err := spec.Image.check(l.config.convolutions()); err != nil {
 		return nil, err
 	}
 	layout, trained, fixed, err := newLayout(parameters)

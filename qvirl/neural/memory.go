@@ -28,7 +28,7 @@ func (l *Learner) MemoryNeed(t *Task) float64 {
 	if t.Explore != nil || len(t.Runs[0].Aux) > 0 {
 		n += c.AuxBatch
 	}
-	weights, activations := l.sizes(t.Observation, t.Actions)
+	weights, activations := l.sizes(t.Observation, t.Actions, t.Image)
 	states := float64(n * (2 + m)) // now, next and initial ones
 	numbers := perWeight*weights + perActivation*states*activations
 	if o, ok := l.objective.(Sized); ok {
@@ -40,6 +40,9 @@ func (l *Learner) MemoryNeed(t *Task) float64 {
 		for _, demos := range [][]demo.Trajectory{r.Demos, r.Aux} {
 			for i := range demos {
 				bytes += 4 * float64((2+m)*len(demos[i].Observations)*folds)
+				if f := demos[i].Frames; f != nil {
+					bytes += float64(len(f.Pixels)) // once, for all
+				}
 			}
 		}
 	}
@@ -47,8 +50,24 @@ func (l *Learner) MemoryNeed(t *Task) float64 {
 }
 
 // sizes returns the number of weights of the objective's networks for a run, and that of the activations for a state.
-func (l *Learner) sizes(observation, actions int) (weights, activations float64) {
+func (l *Learner) sizes(observation, actions int, image Image) (weights, activations float64) {
 	for _, network := range l.objective.Networks() {
+		if image != (Image{}) {
+			channels, height, width := image.Frames, image.Height, image.Width
+			activations += float64(image.Size())
+			for i, v := range l.config.convolutions() {
+				weights += float64((v.Size*v.Size*channels + 1) * v.Filters)
+				height, width = v.outputs(height, width)
+				activations += float64(height * width * v.Filters)
+				if !v.direct(i == 0) {
+					activations += float64(height * width * v.Size * v.Size * channels)
+				}
+				channels = v.Filters
+			}
+			observation = l.config.features()
+			weights += float64((height*width*channels + 1) * observation)
+			activations += float64(observation)
+		}
 		inputs, outputs, times := float64(observation), float64(network.Outputs), 1.0
 		if l.config.Architecture == Heads {
 			outputs *= float64(actions)

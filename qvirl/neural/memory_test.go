@@ -21,7 +21,7 @@ func TestMemoryNeedCountsTheWeights(t *testing.T) {
 				}
 			}
 		}
-		if got, _ := l.sizes(task.Observation, task.Actions); got != float64(networks) || networks == 0 {
+		if got, _ := l.sizes(task.Observation, task.Actions, task.Image); got != float64(networks) || networks == 0 {
 			t.Errorf("%s: %g weights, the model has %d", architecture, got, networks)
 		}
 		few := l.MemoryNeed(task)

@@ -2,6 +2,7 @@ package neural
 
 import (
 	"context"
+
 	"github.com/go-birl/birl/qvirl/irl"
 )
 
@@ -39,6 +40,7 @@ type Model interface {
 type Spec struct {
 	Environment string  `json:"environment,omitempty"`
 	Observation int     `json:"observation"` // how many numbers an observation has
+	Image       Image   `json:"image,omitzero"`
 	Actions     int     `json:"actions"`
 	Discount    float64 `json:"discount"`
 	Beta        float64 `json:"beta"`

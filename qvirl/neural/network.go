@@ -34,6 +34,16 @@ type encoder struct {
 	hidden               []int
 	span                 float64 // Config.Range
 	observation, actions int
+
+	image        Image // what observations are; zeros if they are vectors of numbers
+	convolutions []Convolution
+	features     int
+}
+
+// newEncoder returns the encoder of a learner for observations of a kind.
+func (c Config) newEncoder(observation, actions int, image Image) *encoder {
+	return &encoder{architecture: c.Architecture, hidden: c.Hidden, span: c.Range, observation: observation,
+		actions: actions, image: image, convolutions: c.convolutions(), features: c.features()}
 }
 
 // parameters lists a network's weights for one run, as PyTorch's linear layers begin: uniform in ±1/√(inputs).
@@ -56,6 +66,20 @@ func (e *encoder) parameters(n Network, random *rand.Rand) []Parameter {
 		return value
 	}
 	inputs := e.observation
+	if e.image != (Image{}) {
+		channels, height, width := e.image.Frames, e.image.Height, e.image.Width
+		for i, v := range e.convolutions {
+			fan := v.Size * v.Size * channels
+			add(fmt.Sprintf("%s%d", partFilters, i), fan, v.Size, v.Size, channels, v.Filters)
+			add(fmt.Sprintf("%s%d", partFiltersBias, i), fan, v.Filters)
+			channels = v.Filters
+			height, width = v.outputs(height, width)
+		}
+		inputs = height * width * channels
+		add(partFeatures, inputs, inputs, e.features)
+		add(partFeaturesBias, inputs, e.features)
+		inputs = e.features
+	}
 	for i, units := range e.hidden {
 		fan := inputs
 		if i == 0 && e.architecture == Pairs {
@@ -94,6 +118,9 @@ func (w *Weights) Beta() float64 { return w.beta }
 // Discount returns γ.
 func (w *Weights) Discount() float64 { return w.discount }
 
+// Image returns the shape of states that are images; zeros for others.
+func (w *Weights) Image() Image { return w.encoder.image }
+
 // Runs returns the number of runs.
 func (w *Weights) Runs() int { return w.runs }
 
@@ -110,11 +137,13 @@ func (w *Weights) Parameter(name string) *graph.Node {
 }
 
 // Network returns the outputs [runs, n, actions, outputs] of a network for all actions at states [runs, n,
-// observation], in units of the run's scale. Features saturate at Config.Range.
+// observation], in units of the run's scale, where features saturate at Config.Range, or in the bytes of images.
 func (w *Weights) Network(name string, states *graph.Node) *graph.Node {
 	e, n := w.encoder, states.Shape().Dim(1)
 	x := states
-	if e.span > 0 {
+	if e.image != (Image{}) {
+		x = w.image(name, states)
+	} else if e.span > 0 {
 		x = graph.MulScalar(graph.Tanh(graph.MulScalar(x, 1/e.span)), e.span)
 	}
 	for i, units := range e.hidden {

@@ -1,6 +1,9 @@
 package neural
 
 import (
+	"math"
+	"slices"
+
 	"github.com/gomlx/gomlx/core/graph"
 )
 
@@ -17,10 +20,32 @@ type Objective interface {
 	Noise(expert, aux, actions int) int
 	// Loss returns what is minimised.
 	Loss(w *Weights, b *Batch) Loss
-	// Predict returns what the learner says of states [runs, n, observation], in units of each run's scale: log π(a|s),
-	// the log-probabilities of the demonstrator's actions, and the values whose greatest one is the apprentice's
-	// action; both [runs, n, actions].
-	Predict(w *Weights, states *graph.Node) (logProbs, values *graph.Node)
+	// Predictor returns what the learner says of a state, given what the first of its Networks puts out there.
+	Predictor(c Constants) Predictor
+}
+
+// Predictor returns, of the outputs of a network for a state [actions, outputs], log π(a|s), the log-probabilities of
+// the demonstrator's actions, and the values whose greatest one is the apprentice's action; both [actions].
+type Predictor func(outputs []float32) (logProbs, values []float32)
+
+// Constants are what predictions depend on beside the networks' outputs.
+type Constants struct {
+	Beta      float64                     // the demonstrator's rationality coefficient β
+	Actions   int                         // |A|
+	Parameter func(name string) []float32 // of the objective
+}
+
+// LogSoftmax returns log(exp(β xᵢ) / Σⱼ exp(β xⱼ)) of each xᵢ.
+func LogSoftmax(x []float32, beta float64) []float32 {
+	top, sum := slices.Max(x), 0.0
+	for _, v := range x {
+		sum += math.Exp(beta * float64(v-top))
+	}
+	out := make([]float32, len(x))
+	for i, v := range x {
+		out[i] = float32(beta*float64(v-top) - math.Log(sum))
+	}
+	return out
 }
 
 // Unrolled is an objective that says how many steps of training one execution takes. For others it is several, which

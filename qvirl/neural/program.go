@@ -30,6 +30,7 @@ type shape struct {
 	beta, discount float64
 	aux, noise     bool
 	successors     bool // further ones
+	image          Image
 }
 
 // program are the compiled graphs of a learner for one shape.
@@ -40,7 +41,7 @@ type program struct {
 	shape     shape
 
 	step    *graph.Exec // see buildStep
-	predict *graph.Exec // see buildPredict
+	outputs *graph.Exec // see buildOutputs
 
 	mutex sync.Mutex
 	terms []string // names of the terms, known once the step is built
@@ -59,6 +60,9 @@ func (p *program) weights(trained, fixed *graph.Node) (*Weights, []*graph.Node) 
 
 // unroll returns the most steps that one execution takes.
 func (p *program) unroll() int {
+	if p.shape.image != (Image{}) {
+		return 1 // a step of images takes long, and so does its compilation
+	}
 	if o, ok := p.objective.(Unrolled); ok {
 		return o.Unroll()
 	}
@@ -69,7 +73,7 @@ func (p *program) unroll() int {
 func (p *program) build() error {
 	return guard("building the training step", func() {
 		p.step = graph.MustNewExec(p.shape.on, p.buildStep).SetMaxCache(-1)
-		p.predict = graph.MustNewExec(p.shape.on, p.buildPredict).SetMaxCache(-1)
+		p.outputs = graph.MustNewExec(p.shape.on, p.buildOutputs).SetMaxCache(-1)
 	})
 }
 
@@ -140,12 +144,30 @@ func (p *program) name(terms []Term) {
 	}
 }
 
-// buildPredict returns the log-probabilities and values [runs, n, actions] for trained [runs, P], fixed [runs, F] and
-// states [runs, n, observation] in units of their scales.
-func (p *program) buildPredict(inputs []*graph.Node) []*graph.Node {
+// buildOutputs returns the outputs [runs, n, actions, outputs] of the first of the objective's networks for trained
+// [runs, P], fixed [runs, F] and states [runs, n, observation] in units of their scales.
+func (p *program) buildOutputs(inputs []*graph.Node) []*graph.Node {
 	w, _ := p.weights(inputs[0], inputs[1])
-	logProbs, values := p.objective.Predict(w, inputs[2])
-	return []*graph.Node{logProbs, values}
+	return []*graph.Node{w.Network(p.objective.Networks()[0].Name, inputs[2])}
+}
+
+// predictors returns the objective's for the parameters of each run.
+func (p *program) predictors(v *vectors) ([]Predictor, error) {
+	trained, err := tensors.CopyFlatData[float32](v.trained)
+	if err != nil {
+		return nil, fmt.Errorf("neural: reading the parameters: %w", err)
+	}
+	fixed, err := tensors.CopyFlatData[float32](v.fixed)
+	if err != nil {
+		return nil, fmt.Errorf("neural: reading the parameters: %w", err)
+	}
+	out := make([]Predictor, v.trained.Shape().Dim(0))
+	for r := range out {
+		of := func(x []float32) []float32 { return x[r*len(x)/len(out):][:len(x)/len(out)] }
+		out[r] = p.objective.Predictor(Constants{Beta: p.shape.beta, Actions: p.encoder.actions,
+			Parameter: func(name string) []float32 { return p.layout.find(name, of(trained), of(fixed)) }})
+	}
+	return out, nil
 }
 
 // call runs an executor, and turns what goes wrong into an error.

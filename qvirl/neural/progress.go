@@ -2,8 +2,9 @@ package neural
 
 import (
 	"fmt"
-	"github.com/go-birl/birl/qvirl/irl"
 	"sync"
+
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 // watcher puts the progress of the programs of a task together.

@@ -33,18 +33,21 @@ const calibrationBins = 10
 // transitions to look at by the state that they start from, in the environment's units.
 func Score(m Model, trajectories []demo.Trajectory, filter func(observation []float32) bool) (*Scores, error) {
 	spec := m.Spec()
-	var observations []float32
+	p := survey{model: m}
 	var actions []int
 	expert, known := 0.0, true
 	for i := range trajectories {
 		t := &trajectories[i]
-		if err := checkTrajectory(t, spec.Observation, spec.Actions); err != nil {
+		if err := checkTrajectory(t, spec.Observation, spec.Image, spec.Actions); err != nil {
 			return nil, fmt.Errorf("neural: a model of %d actions and observations of %d numbers: trajectory %d: %w",
 				spec.Actions, spec.Observation, i, err)
 		}
 		for k, a := range t.Actions {
-			if o := t.Observation(k); filter == nil || filter(o) {
-				observations, actions = append(observations, o...), append(actions, a)
+			if o := Observation(t, k, spec.Observation); filter == nil || filter(o) {
+				if err := p.add(o); err != nil {
+					return nil, err
+				}
+				actions = append(actions, a)
 				if known = known && t.LogProbs != nil && len(t.LogProbs) == spec.Actions*t.Len(); known {
 					expert += float64(t.LogProbs[k*spec.Actions+a])
 				}
@@ -54,8 +57,7 @@ func Score(m Model, trajectories []demo.Trajectory, filter func(observation []fl
 	if len(actions) == 0 {
 		return nil, errors.New("neural: there are no transitions to score")
 	}
-	p, err := m.Predict(observations)
-	if err != nil {
+	if err := p.flush(); err != nil {
 		return nil, err
 	}
 	s := scores(p.LogProbs, actions, spec.Actions)
@@ -67,6 +69,36 @@ func Score(m Model, trajectories []demo.Trajectory, filter func(observation []fl
 		s.Uncalibrated = scores(p.Own, actions, spec.Actions)
 	}
 	return s, nil
+}
+
+// survey is a model's opinion on many observations, which it is asked for in pieces of surveyPiece numbers: images as
+// numbers of four bytes would take gigabytes at once.
+type survey struct {
+	model   Model
+	pending []float32
+	Prediction
+}
+
+const surveyPiece = 1 << 22
+
+// add adds an observation.
+func (s *survey) add(observation []float32) error {
+	if s.pending = append(s.pending, observation...); len(s.pending) < surveyPiece {
+		return nil
+	}
+	return s.flush()
+}
+
+// flush asks for the opinion on what was added last.
+func (s *survey) flush() error {
+	p, err := s.model.Predict(s.pending)
+	if err != nil {
+		return err
+	}
+	s.LogProbs, s.Own, s.Values = append(s.LogProbs, p.LogProbs...), append(s.Own, p.Own...),
+		append(s.Values, p.Values...)
+	s.pending = s.pending[:0]
+	return nil
 }
 
 // scores computes them from log-probabilities [n, |A|] and the demonstrated actions [n].

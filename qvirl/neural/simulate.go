@@ -93,6 +93,33 @@ func SampleBranches(ctx context.Context, p *gym.Pool, of []demo.Trajectory, o Br
 	return out, nil
 }
 
+// Snapshots returns snapshots of a trajectory's episode before each of the given steps, in their order. It replays the
+// episode as SampleSuccessors does, and refuses the same.
+func Snapshots(ctx context.Context, p *gym.Pool, t *demo.Trajectory, steps []int) ([]gym.Snapshot, error) {
+	for _, k := range steps {
+		if k < 0 || k >= t.Len() {
+			return nil, fmt.Errorf("neural: a snapshot before step %d of a trajectory of %d steps", k, t.Len())
+		}
+	}
+	out := make([]gym.Snapshot, len(steps))
+	err := replay(ctx, p, []demo.Trajectory{*t}, 0, nil, func(_, k int, _ *rand.Rand) error {
+		if !slices.Contains(steps, k) {
+			return nil
+		}
+		snapshot, err := p.Snapshot(ctx, 0)
+		for i := range steps {
+			if steps[i] == k {
+				out[i] = snapshot
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // replay replays trajectories in environment 0 of a pool from their seeds, and visits them before each step k of
 // trajectory i, with a generator of the trajectory's own.
 func replay(ctx context.Context, p *gym.Pool, of []demo.Trajectory, seed uint64, progress func(done int),
@@ -100,7 +127,7 @@ func replay(ctx context.Context, p *gym.Pool, of []demo.Trajectory, seed uint64,
 	for i := range of {
 		if of[i].Seed == demo.NoSeed {
 			return fmt.Errorf("neural: trajectory %d: its environment's seed is not known, without which it cannot be "+
-				"replayed to draw successors", i)
+				"replayed", i)
 		}
 	}
 	for i := range of {

@@ -93,7 +93,7 @@ func TestSuccessorsOfDeterministicDynamics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := newData(of, got, NewScale(of, 4), 2, 0.9)
+	d := newData(of, got, Image{}, NewScale(of, 4), 2, 0.9)
 	for i, w := range d.Weight {
 		if want := d.Discount[i/2]; i%2 == 0 && w != want || i%2 == 1 && w != 0 {
 			t.Errorf("weight of successor %d of transition %d is %g, the discount %g", i%2, i/2, w, want)
@@ -158,5 +158,26 @@ func TestExplorersDrawFromTheEnvironment(t *testing.T) {
 	}
 	if NewExplore(p, ExploreOptions{Successors: 1}).Successors != nil {
 		t.Error("with one successor there are draws")
+	}
+}
+
+func TestSnapshotsOfATrajectory(t *testing.T) {
+	p, of := simulation(t, "LunarLander-v3", 12)
+	steps := []int{7, 0, 7, 11}
+	got, err := Snapshots(t.Context(), p, &of[1], steps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, k := range steps {
+		o, err := p.Restore(t.Context(), 1, got[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(o.Row(0).Float32(), of[1].Observation(k)) {
+			t.Errorf("before step %d: %v, want %v", k, o.Row(0).Float32(), of[1].Observation(k))
+		}
+	}
+	if _, err := Snapshots(t.Context(), p, &of[1], []int{12}); err == nil {
+		t.Error("no error for a step that the trajectory does not have")
 	}
 }

@@ -57,7 +57,7 @@ func (d *Data) addSuccessors(of []demo.Trajectory, successors []Successors, disc
 		return
 	}
 	d.Successors = 1 + len(successors[0].Terminated)/of[0].Len()
-	size := len(d.Scale.Mean)
+	size := d.size()
 	i := 0
 	for t := range of {
 		further := d.Scale.Apply(successors[t].Observations)

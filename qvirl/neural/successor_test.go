@@ -18,7 +18,7 @@ func TestSuccessorsOfTransitions(t *testing.T) {
 		{Observations: []float32{1, 7, 5, 7, 2, 7, 2, 7}, Terminated: []bool{false, true, false, true}},
 		{Observations: []float32{11, 7, 12, 7}, Terminated: []bool{false, false}},
 	}
-	d := newData(trajectories, further, &Scale{Mean: []float32{0, 7}, Std: []float32{2, 1}}, 3, 0.9)
+	d := newData(trajectories, further, Image{}, &Scale{Mean: []float32{0, 7}, Std: []float32{2, 1}}, 3, 0.9)
 	if want := []float32{0.5, 0, 0.5, 0, 2.5, 0, 1, 0, 1, 0, 1, 0, 5.5, 0, 5.5, 0, 6, 0}; d.Successors != 3 ||
 		!slices.Equal(d.Successor, want) {
 		t.Errorf("%d successors %v, want %v", d.Successors, d.Successor, want)
@@ -33,7 +33,8 @@ func TestSuccessorsOfTransitions(t *testing.T) {
 	if want := []float32{0.9, 0, 0.9}; !slices.Equal(d.Discount, want) {
 		t.Errorf("discounts %v, want %v", d.Discount, want)
 	}
-	if without := newData(trajectories, nil, d.Scale, 3, 0.9); without.Successors != 0 || without.Weight != nil ||
+	if without := newData(trajectories, nil, d.Image, d.Scale, 3,
+		0.9); without.Successors != 0 || without.Weight != nil ||
 		!slices.Equal(without.Next, d.Next) {
 		t.Errorf("without further ones there are %d successors", without.Successors)
 	}
@@ -52,7 +53,7 @@ func (f follower) Loss(w *Weights, b *Batch) Loss {
 		first := graph.Squeeze(graph.SliceAxis(t.Successor, 2, graph.AxisElem(0)), 2)
 		apart := graph.ReduceSum(graph.Abs(graph.Sub(first, t.Next)), 1, 2)
 		further := graph.Reshape(t.Successor, dims[0], dims[1]*dims[2], dims[3])
-		logProbs, _ := f.Predict(w, further)
+		logProbs := f.logProbs(w, further)
 		weight := graph.Reshape(t.Weight, dims[0], dims[1]*dims[2], 1)
 		loss.Total = graph.Sub(loss.Total, graph.ReduceSum(graph.Mul(logProbs, weight), 1, 2))
 		loss.Terms = append(loss.Terms, Term{"apart", apart}, Term{"weight", graph.ReduceSum(t.Weight, 1, 2)})

@@ -11,6 +11,7 @@ import (
 type Task struct {
 	Environment string // id, for the models' descriptions
 	Observation int    // how many numbers an observation has
+	Image       Image  // their shape if they are images, which trajectories then have as Frames
 	Actions     int    // |A|
 	Discount    float64
 	Beta        float64 // rationality coefficient β of the demonstrator
@@ -36,6 +37,9 @@ type Run struct {
 	// number for every transition of all runs; nil where the successor that a transition led to is all there is.
 	// Methods that have no use for them leave them.
 	Successors, AuxSuccessors []Successors
+	// From, if not nil, is a model of the same method whose training goes on with these demonstrations: from its
+	// parameters, and with states in its units. Its seed should be another, or the order of the data is the same again.
+	From *Fitted
 	// Seed of all that is drawn at random for the run: initial weights, order of the data, noise.
 	Seed uint64
 }
@@ -63,6 +67,8 @@ func (t *Task) Validate() error {
 	switch {
 	case t.Observation < 1:
 		return fmt.Errorf("neural: Task.Observation is %d, want at least 1", t.Observation)
+	case t.Image != (Image{}) && t.Image.Size() != t.Observation:
+		return fmt.Errorf("neural: Task.Image is %+v, and Task.Observation %d", t.Image, t.Observation)
 	case t.Actions < 2:
 		return fmt.Errorf("neural: Task.Actions is %d, want at least 2", t.Actions)
 	case !(t.Discount >= 0 && t.Discount < 1):
@@ -79,6 +85,10 @@ func (t *Task) Validate() error {
 		if (len(r.Aux) > 0) != (len(t.Runs[0].Aux) > 0) {
 			return fmt.Errorf("neural: of runs 0 and %d, one has auxiliary trajectories and the other has none", i)
 		}
+		if f := r.From; f != nil && (f.spec.Observation != t.Observation || f.spec.Actions != t.Actions) {
+			return fmt.Errorf("neural: run %d: Run.From is a model for observations of %d numbers and %d actions, "+
+				"want %d and %d", i, f.spec.Observation, f.spec.Actions, t.Observation, t.Actions)
+		}
 		if t.Explore != nil && len(r.Aux) > 0 {
 			return fmt.Errorf("neural: run %d has auxiliary trajectories, and Task.Explore gathers others: want one "+
 				"of them", i)
@@ -88,6 +98,9 @@ func (t *Task) Validate() error {
 		}
 		if err := t.check(r.Aux); err != nil {
 			return fmt.Errorf("neural: run %d: auxiliary trajectory %w", i, err)
+		}
+		if t.Image != (Image{}) && (r.Successors != nil || r.AuxSuccessors != nil) {
+			return fmt.Errorf("neural: run %d has further successors, which transitions between images have not", i)
 		}
 		if err := t.checkSuccessors(r.Demos, r.Successors); err != nil {
 			return fmt.Errorf("neural: run %d: demonstrations: %w", i, err)
@@ -109,14 +122,24 @@ func (t *Task) Validate() error {
 // check refuses trajectories of another environment, or with numbers that are not finite.
 func (t *Task) check(trajectories []demo.Trajectory) error {
 	for i := range trajectories {
-		if err := checkTrajectory(&trajectories[i], t.Observation, t.Actions); err != nil {
+		if err := checkTrajectory(&trajectories[i], t.Observation, t.Image, t.Actions); err != nil {
 			return fmt.Errorf("%d: %w", i, err)
 		}
 	}
 	return nil
 }
 
-func checkTrajectory(t *demo.Trajectory, observation, actions int) error {
+func checkTrajectory(t *demo.Trajectory, observation int, image Image, actions int) error {
+	if (t.Frames != nil) != (image != (Image{})) {
+		return fmt.Errorf("%w: of observations that are pictures and others, want one kind", demo.ErrFrames)
+	}
+	if t.Frames != nil {
+		shape := []int{image.Frames, image.Height, image.Width}
+		if err := t.Frames.Check(t.Len(), &demo.Description{ObservationShape: shape}); err != nil {
+			return err
+		}
+		observation = 0 // there are no others
+	}
 	if t.Len() == 0 || len(t.Observations) != (t.Len()+1)*observation {
 		return fmt.Errorf("%d actions and %d numbers of observations, want at least one action and observations of "+
 			"%d numbers",

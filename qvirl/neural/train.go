@@ -232,7 +232,8 @@ func (j *job) model(l *Learner, r int, from []float32) *Fitted {
 	d := j.sampler.expert[r]
 	return &Fitted{
 		name: l.name, learner: l, scale: d.Scale, layout: j.layout, curve: j.curves[r],
-		spec: Spec{Environment: j.task.Environment, Observation: j.task.Observation, Actions: j.task.Actions,
+		spec: Spec{Environment: j.task.Environment, Observation: j.task.Observation, Image: j.task.Image,
+			Actions:  j.task.Actions,
 			Discount: j.task.Discount,
 			Beta:     j.task.Beta, Demos: len(j.runs[r].Demos), Transitions: d.Len(), Seed: j.runs[r].Seed},
 		trained: append([]float32(nil), from[r*j.layout.trained:(r+1)*j.layout.trained]...),

@@ -37,14 +37,14 @@ func (classifier) Parameters(d *Data) ([]Parameter, error) {
 func (classifier) Noise(expert, aux, actions int) int { return 1 }
 
 func (c classifier) Loss(w *Weights, b *Batch) Loss {
-	logProbs, _ := c.Predict(w, b.Expert.State)
+	logProbs := c.logProbs(w, b.Expert.State)
 	logLikelihood := graph.ReduceMean(graph.ReduceSum(graph.Mul(logProbs, b.Expert.Action), -1), -1)
 	drift := w.Parameter("drift")
 	noise := graph.MulScalar(graph.Reshape(b.Noise, w.Runs()), 1e-2)
 	l := Loss{Total: graph.Sub(graph.Add(graph.Neg(logLikelihood), noise), drift),
 		Terms: []Term{{TermLogLikelihood, logLikelihood}, {"drift", drift}}}
 	if b.Aux != nil { // what is done there is to be unlikely
-		aux, _ := c.Predict(w, b.Aux.State)
+		aux := c.logProbs(w, b.Aux.State)
 		l.Total = graph.Add(l.Total, graph.MulScalar(graph.ReduceMean(graph.ReduceSum(graph.Mul(aux, b.Aux.Action), -1),
 			-1), 0.1))
 	}
@@ -57,9 +57,12 @@ func (c classifier) Loss(w *Weights, b *Batch) Loss {
 	return l
 }
 
-func (classifier) Predict(w *Weights, states *graph.Node) (logProbs, values *graph.Node) {
-	logits := graph.Squeeze(w.Network("logits", states), -1)
-	return graph.LogSoftmax(logits, -1), logits
+func (classifier) logProbs(w *Weights, states *graph.Node) *graph.Node {
+	return graph.LogSoftmax(graph.Squeeze(w.Network("logits", states), -1), -1)
+}
+
+func (classifier) Predictor(Constants) Predictor {
+	return func(logits []float32) (logProbs, values []float32) { return LogSoftmax(logits, 1), logits }
 }
 
 // testTask is one in which the sign of the first feature is the action, with runs of different data.

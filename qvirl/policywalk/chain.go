@@ -37,6 +37,7 @@ type chain struct {
 	position []float64   // scratch: reward and value, [n + len(value)]
 	trace    *mcmc.Trace // rewards and values since the warm-up
 	accepted float64     // sum of acceptance probabilities since the warm-up
+	last     float64     // mean acceptance probability of the last iteration
 }
 
 // newChain returns a chain that starts at a draw of the prior.
@@ -95,6 +96,7 @@ func (k *chain) keep(solution *mdp.Solution) {
 
 // iterate makes one proposal for each component. visit, if not nil, is told the acceptance probability of each.
 func (k *chain) iterate(visit func(i int, accept float64)) error {
+	k.last = 0
 	for i, z := range k.z {
 		step := k.width[i] * k.rng.NormFloat64()
 		copy(k.proposed, k.reward)
@@ -107,6 +109,7 @@ func (k *chain) iterate(visit func(i int, accept float64)) error {
 		gain := logLikelihood - k.logLikelihood - step*(z+step/2) // the last is the prior's: ½(z+step)² − ½z²
 		accept := math.Min(1, math.Exp(gain))
 		k.accepted += accept / float64(len(k.z))
+		k.last += accept / float64(len(k.z))
 		if k.rng.Float64() < accept {
 			k.z[i], k.logLikelihood = z+step, logLikelihood
 			copy(k.reward, k.proposed)
@@ -147,7 +150,7 @@ func (k *chain) sample(ctx context.Context, total int) error {
 		}
 		copy(k.position, k.reward)
 		copy(k.position[len(k.reward):], k.value)
-		k.trace.Add(k.position)
+		k.trace.Add(k.position, mcmc.Transition{Acceptance: k.last})
 	}
 	return nil
 }

@@ -98,11 +98,15 @@ func (m *Method) sample(ctx context.Context, problem *irl.Problem, job *mcmc.Job
 		func(perChain int) *mcmc.Posterior {
 			p := mcmc.NewPosterior(problem, len(chains), perChain)
 			n := problem.RewardDim()
+			var transitions []mcmc.Transition
 			for j, k := range chains {
-				for i, x := range k.trace.Thinned(perChain) {
+				draws, by := k.trace.Thinned(perChain)
+				for i, x := range draws {
 					p.Set(j*perChain+i, x[:n], x[n:])
 				}
+				transitions = append(transitions, by...)
 			}
+			p.SetTransitions(transitions)
 			return p
 		})
 	if err != nil {

@@ -41,6 +41,7 @@ type chain struct {
 
 	accepted float64 // sum of the acceptance probabilities of Hamiltonian transitions since the warm-up
 	tried    int
+	last     mcmc.Transition // of any kernel
 }
 
 // rescaleShare is the probability of a scale move after another transition.
@@ -69,19 +70,21 @@ func (k *chain) move(kernel int) (accept float64) {
 	case hamiltonianKernel:
 		old := k.at.u[0]
 		accept = k.hamiltonian.move(&k.at, k.rng)
+		k.last = k.hamiltonian.last
 		if k.at.u[0] != old {
 			k.keep()
 		}
 	case sliceKernel:
-		accept = 1
+		accept, k.last = 1, mcmc.Transition{Acceptance: 1}
 		k.slice.move(&k.at, k.rng)
 		k.keep()
 	case sweepKernel:
-		accept = 1
+		accept, k.last = 1, mcmc.Transition{Acceptance: 1}
 		k.slice.sweep(&k.at, k.rng)
 		k.keep()
 	case walkKernel:
 		accept = k.walk()
+		k.last = k.walker.Last()
 	}
 	if k.target.problem.InfersBeta() && k.rng.Float64() < rescaleShare {
 		k.rescale()
@@ -148,7 +151,7 @@ func (k *chain) sample() {
 		k.accepted += accept
 		k.tried++
 	}
-	k.trace.Add(k.draw)
+	k.trace.Add(k.draw, k.last)
 }
 
 // work returns the multiplications so far.

@@ -8,6 +8,8 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/go-birl/birl/qvirl/mcmc"
 )
 
 // Likelihood is a log-likelihood of u ∈ R^Dim, whose prior is standard normal: the kernels leave the density
@@ -106,6 +108,7 @@ type hamiltonian struct {
 
 	from               state
 	momentum, velocity []float64
+	last               mcmc.Transition
 }
 
 // divergent is the loss of energy, in nats, at which a trajectory is given up.
@@ -141,6 +144,7 @@ func (h *hamiltonian) move(at *state, rng *rand.Rand) float64 {
 	if math.IsNaN(accept) {
 		accept = 0
 	}
+	h.last = mcmc.Transition{Acceptance: accept, Divergent: !(energy-start < divergent)}
 	if !(rng.Float64() < accept) {
 		at.copyFrom(&h.from)
 	}

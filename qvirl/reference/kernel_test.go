@@ -221,3 +221,16 @@ func TestKernelsOnProblems(t *testing.T) {
 		}
 	}
 }
+
+// Steps much longer than the posterior is wide end a trajectory as a divergence, short ones are accepted.
+func TestDivergence(t *testing.T) {
+	g := gaussian{mat.NewSymDense(2, []float64{4, 0, 0, 9}), []float64{1, 2}}
+	for step, want := range map[float64]bool{1e-3: false, 50: true} {
+		h := newHamiltonian(g, 1, 20)
+		h.step = step
+		at := newState(2)
+		if h.move(&at, rand.New(rand.NewPCG(1, 0))); h.last.Divergent != want || (h.last.Acceptance > 0.5) == want {
+			t.Errorf("steps of %g: %+v", step, h.last)
+		}
+	}
+}

@@ -182,11 +182,15 @@ func (s *sampling) prepare() error {
 func (s *sampling) collect(perChain int) *mcmc.Posterior {
 	p := mcmc.NewPosterior(s.problem, len(s.chains), perChain)
 	n := s.problem.RewardDim()
+	var transitions []mcmc.Transition
 	for j, k := range s.chains {
-		for i, x := range k.trace.Thinned(perChain) {
+		draws, by := k.trace.Thinned(perChain)
+		for i, x := range draws {
 			p.SetValues(j*perChain+i, x[:n], x[n:])
 		}
+		transitions = append(transitions, by...)
 	}
+	p.SetTransitions(transitions)
 	return p
 }
 

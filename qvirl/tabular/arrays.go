@@ -144,13 +144,13 @@ func (b *batch) inverseTemperatures() []float64 {
 // startPoint returns the variational parameters of the given posteriors, means [B, n] and factors [B, n, n].
 func (b *batch) startPoint(start []*Gaussian, indices []int, c Config) (means, factors []float64, err error) {
 	if c.Covariance != FullCovariance {
-		return nil, nil, fmt.Errorf("qvirl: training can start from a posterior only with Covariance %q, not %q",
+		return nil, nil, fmt.Errorf("tabular: training can start from a posterior only with Covariance %q, not %q",
 			FullCovariance, c.Covariance)
 	}
 	n := b.dim
 	for i, from := range start {
 		if from == nil || len(from.meanX) != n {
-			return nil, nil, fmt.Errorf("qvirl: problem %d: the posterior to start from is not one of %d values",
+			return nil, nil, fmt.Errorf("tabular: problem %d: the posterior to start from is not one of %d values",
 				indices[i], n)
 		}
 		f := b.frames[i]
@@ -165,10 +165,10 @@ func (b *batch) startPoint(start []*Gaussian, indices []int, c Config) (means, f
 			var z mat.VecDense
 			var r mat.Dense
 			if err := lu.SolveVecTo(&z, false, mean); err != nil && !isCondition(err) {
-				return nil, nil, fmt.Errorf("qvirl: problem %d: the posterior to start from: %w", indices[i], err)
+				return nil, nil, fmt.Errorf("tabular: problem %d: the posterior to start from: %w", indices[i], err)
 			}
 			if err := lu.SolveTo(&r, false, root); err != nil && !isCondition(err) {
-				return nil, nil, fmt.Errorf("qvirl: problem %d: the posterior to start from: %w", indices[i], err)
+				return nil, nil, fmt.Errorf("tabular: problem %d: the posterior to start from: %w", indices[i], err)
 			}
 			mean, root = &z, &r
 		}

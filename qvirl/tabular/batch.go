@@ -83,7 +83,7 @@ func checkBatch(problems []*irl.Problem) error {
 	for i, p := range problems {
 		if p.MDP.States() != first.MDP.States() || p.MDP.Actions() != first.MDP.Actions() ||
 			p.RewardDim() != first.RewardDim() {
-			return fmt.Errorf("qvirl: problem %d has %d states, %d actions and %d rewards, but problem 0 has %d, %d "+
+			return fmt.Errorf("tabular: problem %d has %d states, %d actions and %d rewards, but problem 0 has %d, %d "+
 				"and %d; "+
 				"a batch needs equal sizes", i, p.MDP.States(), p.MDP.Actions(), p.RewardDim(),
 				first.MDP.States(), first.MDP.Actions(), first.RewardDim())
@@ -98,7 +98,7 @@ func newBatch(problems []*irl.Problem, indices []int, whiten bool) (*batch, erro
 	for i, p := range problems {
 		var err error
 		if parts[i], err = newPart(p, whiten); err != nil {
-			return nil, fmt.Errorf("qvirl: problem %d: %w", indices[i], err)
+			return nil, fmt.Errorf("tabular: problem %d: %w", indices[i], err)
 		}
 	}
 	return join(parts), nil

@@ -131,30 +131,31 @@ func (c Config) draws() bool { return c.Objective == MonteCarlo || c.Objective =
 func (c Config) Validate() error {
 	switch {
 	case c.Objective != ClosedForm && !c.draws():
-		return fmt.Errorf("qvirl: Objective = %q, want %q, %q or %q", c.Objective, ClosedForm, MonteCarlo,
+		return fmt.Errorf("tabular: Objective = %q, want %q, %q or %q", c.Objective, ClosedForm, MonteCarlo,
 			ClosedDivergence)
 	case c.draws() && c.Covariance != FullCovariance:
-		return fmt.Errorf("qvirl: Objective %q needs Covariance %q, not %q", c.Objective, FullCovariance, c.Covariance)
+		return fmt.Errorf("tabular: Objective %q needs Covariance %q, not %q", c.Objective, FullCovariance,
+			c.Covariance)
 	case c.LogExpected && !c.draws():
-		return fmt.Errorf("qvirl: LogExpected needs Objective %q or %q, not %q", MonteCarlo, ClosedDivergence,
+		return fmt.Errorf("tabular: LogExpected needs Objective %q or %q, not %q", MonteCarlo, ClosedDivergence,
 			c.Objective)
 	case c.Maximum != graphs.Clark && c.Maximum != graphs.MaxMean:
-		return fmt.Errorf("qvirl: Maximum = %q, want %q or %q", c.Maximum, graphs.Clark, graphs.MaxMean)
+		return fmt.Errorf("tabular: Maximum = %q, want %q or %q", c.Maximum, graphs.Clark, graphs.MaxMean)
 	case c.Covariance != FullCovariance && c.Covariance != KernelCovariance:
-		return fmt.Errorf("qvirl: Covariance = %q, want %q or %q", c.Covariance, FullCovariance, KernelCovariance)
+		return fmt.Errorf("tabular: Covariance = %q, want %q or %q", c.Covariance, FullCovariance, KernelCovariance)
 	case c.Optimizer != LBFGS && c.Optimizer != Adam:
-		return fmt.Errorf("qvirl: Optimizer = %q, want %q or %q", c.Optimizer, LBFGS, Adam)
+		return fmt.Errorf("tabular: Optimizer = %q, want %q or %q", c.Optimizer, LBFGS, Adam)
 	case c.Optimizer == LBFGS && (c.Objective != ClosedForm || c.Covariance != FullCovariance || !c.Whiten):
-		return fmt.Errorf("qvirl: Optimizer %q needs Objective %q, Covariance %q and Whiten; have %q, %q and %v: "+
+		return fmt.Errorf("tabular: Optimizer %q needs Objective %q, Covariance %q and Whiten; have %q, %q and %v: "+
 			"choose %q", LBFGS, ClosedForm, FullCovariance, c.Objective, c.Covariance, c.Whiten, Adam)
 	case c.Optimizer == Adam && !(c.LearningRate > 0) || math.IsInf(c.LearningRate, 0):
-		return fmt.Errorf("qvirl: LearningRate = %g, want a finite positive number", c.LearningRate)
+		return fmt.Errorf("tabular: LearningRate = %g, want a finite positive number", c.LearningRate)
 	case c.Steps <= 0:
-		return fmt.Errorf("qvirl: Steps = %d, want at least 1", c.Steps)
+		return fmt.Errorf("tabular: Steps = %d, want at least 1", c.Steps)
 	case c.Rounds <= 0:
-		return fmt.Errorf("qvirl: Rounds = %d, want at least 1", c.Rounds)
+		return fmt.Errorf("tabular: Rounds = %d, want at least 1", c.Rounds)
 	case !(c.Tolerance >= 0):
-		return fmt.Errorf("qvirl: Tolerance = %g, want a number that is not negative", c.Tolerance)
+		return fmt.Errorf("tabular: Tolerance = %g, want a number that is not negative", c.Tolerance)
 	}
 	return nil
 }

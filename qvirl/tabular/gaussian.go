@@ -130,7 +130,7 @@ func (p *Gaussian) Sample(rng *rand.Rand, n int) (*irl.Samples, error) {
 		return p.ImpliedSample(rng, n)
 	}
 	if n <= 0 {
-		return nil, fmt.Errorf("qvirl: cannot draw %d samples", n)
+		return nil, fmt.Errorf("tabular: cannot draw %d samples", n)
 	}
 	noise := normals(rng, n, len(p.meanX))
 	samples := p.problem.SamplesOfValues(affine(p.meanX, p.rootX, noise))
@@ -164,7 +164,7 @@ func ImpliedSamples(post irl.Posterior, rng *rand.Rand, n int) (*irl.Samples, er
 // gives.
 func (p *Gaussian) SampleRewards(rng *rand.Rand, n int) (*mat.Dense, error) {
 	if n <= 0 {
-		return nil, fmt.Errorf("qvirl: cannot draw %d rewards", n)
+		return nil, fmt.Errorf("tabular: cannot draw %d rewards", n)
 	}
 	if p.exact != nil {
 		samples, err := p.Sample(rng, n)
@@ -213,7 +213,7 @@ func covarianceRoot(cov *mat.Dense) (*mat.Dense, error) {
 	}
 	var eig mat.EigenSym
 	if !eig.Factorize(sym, true) {
-		return nil, fmt.Errorf("qvirl: the posterior covariance has no eigendecomposition")
+		return nil, fmt.Errorf("tabular: the posterior covariance has no eigendecomposition")
 	}
 	var root mat.Dense
 	eig.VectorsTo(&root)

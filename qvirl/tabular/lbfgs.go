@@ -102,7 +102,7 @@ func (m *Variational) fitAlone(ctx context.Context, g *group, progress irl.Progr
 		best: []*reading{r}}, FitInfo{Float64: true, Why: "L-BFGS computes in double precision",
 		Evaluations: d.evaluations})
 	if err != nil {
-		return nil, fmt.Errorf("qvirl: problem %d: %w", index, err)
+		return nil, fmt.Errorf("tabular: problem %d: %w", index, err)
 	}
 	return []*Gaussian{p}, nil
 }

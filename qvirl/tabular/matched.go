@@ -17,7 +17,7 @@ func NewGaussian(problem *irl.Problem, mean []float64, cov mat.Symmetric, conver
 	}
 	n := problem.ValueDim()
 	if len(mean) != n || cov.SymmetricDim() != n {
-		return nil, fmt.Errorf("qvirl: a Gaussian over values: got %d means and a covariance of %d, want %d of both",
+		return nil, fmt.Errorf("tabular: a Gaussian over values: got %d means and a covariance of %d, want %d of both",
 			len(mean), cov.SymmetricDim(), n)
 	}
 	if err := irl.CheckFinite("mean of the values", mean); err != nil {
@@ -25,7 +25,7 @@ func NewGaussian(problem *irl.Problem, mean []float64, cov mat.Symmetric, conver
 	}
 	var chol mat.Cholesky
 	if !chol.Factorize(cov) {
-		return nil, fmt.Errorf("qvirl: a Gaussian over values: the covariance is not positive definite")
+		return nil, fmt.Errorf("tabular: a Gaussian over values: the covariance is not positive definite")
 	}
 	var lower mat.TriDense
 	chol.LTo(&lower)

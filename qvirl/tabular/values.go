@@ -22,7 +22,7 @@ func (p *Gaussian) ValueCov() *mat.SymDense { return symmetric(p.covX) }
 // Q*(s,a) for state-action rewards, and then log β if it is inferred.
 func (p *Gaussian) SampleValues(rng *rand.Rand, n int) (*mat.Dense, error) {
 	if n <= 0 {
-		return nil, fmt.Errorf("qvirl: cannot draw %d samples", n)
+		return nil, fmt.Errorf("tabular: cannot draw %d samples", n)
 	}
 	return affine(p.meanX, p.rootX, normals(rng, n, len(p.meanX))), nil
 }
@@ -33,14 +33,14 @@ func (p *Gaussian) SampleValues(rng *rand.Rand, n int) (*mat.Dense, error) {
 func (p *Gaussian) ValueLogProbs(x *mat.Dense) ([]float64, error) {
 	rows, n := x.Dims()
 	if n != len(p.meanX) {
-		return nil, fmt.Errorf("qvirl: values have %d columns, want %d", n, len(p.meanX))
+		return nil, fmt.Errorf("tabular: values have %d columns, want %d", n, len(p.meanX))
 	}
 	constant := -0.5 * float64(n) * math.Log(2*math.Pi)
 	for i := range n {
 		constant -= math.Log(p.rootX.At(i, i))
 	}
 	if math.IsInf(constant, 1) {
-		return nil, fmt.Errorf("qvirl: the covariance of the values is singular, so that they have no density")
+		return nil, fmt.Errorf("tabular: the covariance of the values is singular, so that they have no density")
 	}
 	whitened := mat.DenseCopyOf(x.T()) // L⁻¹ (x − μ), a column each
 	for i := range n {

@@ -98,13 +98,13 @@ func (m *Variational) FitFrom(ctx context.Context, problems []*irl.Problem, star
 	closed := m.closed
 	m.mutex.Unlock()
 	if closed {
-		return nil, fmt.Errorf("qvirl: the method %s was closed", m.config.Name)
+		return nil, fmt.Errorf("tabular: the method %s was closed", m.config.Name)
 	}
 	if err := checkBatch(problems); err != nil {
 		return nil, err
 	}
 	if start != nil && len(start) != len(problems) {
-		return nil, fmt.Errorf("qvirl: got %d posteriors to start from, want one for each of the %d problems",
+		return nil, fmt.Errorf("tabular: got %d posteriors to start from, want one for each of the %d problems",
 			len(start), len(problems))
 	}
 	began := time.Now()
@@ -165,11 +165,11 @@ func (m *Variational) groups(problems []*irl.Problem, start []*Gaussian, size in
 	for i, p := range problems {
 		part, err := newPart(p, m.config.Whiten)
 		if err != nil {
-			return nil, fmt.Errorf("qvirl: problem %d: %w", i, err)
+			return nil, fmt.Errorf("tabular: problem %d: %w", i, err)
 		}
 		conditions := part.conditions()
 		if cause := conditions.blame(p, beyondFloats); cause != "" {
-			return nil, fmt.Errorf("qvirl: problem %d: %s", i, cause)
+			return nil, fmt.Errorf("tabular: problem %d: %s", i, cause)
 		}
 		why := conditions.needsDouble()
 		if m.config.Float64 {
@@ -287,7 +287,7 @@ func (m *Variational) train(ctx context.Context, on compute.Backend, g *group, f
 	for i := range out {
 		info := FitInfo{Float64: c.Float64, Why: g.why[i], LearningRate: c.LearningRate}
 		if out[i], err = b.posterior(i, c, training, info); err != nil {
-			return nil, fmt.Errorf("qvirl: problem %d: %w", g.indices[i], err)
+			return nil, fmt.Errorf("tabular: problem %d: %w", g.indices[i], err)
 		}
 	}
 	return out, nil
@@ -355,7 +355,7 @@ func (p *program) load(c Config, arrays []array) error {
 		return err
 	}
 	if err := c.load(p.store.Scope(objectiveScope), arrays); err != nil {
-		return fmt.Errorf("qvirl: loading a batch: %w", err)
+		return fmt.Errorf("tabular: loading a batch: %w", err)
 	}
 	if p.step != nil {
 		return nil
@@ -394,7 +394,7 @@ func (p *program) optimizerState() (map[string]*tensors.Tensor, error) {
 			state[v.Path()], err = value.LocalClone()
 		}
 		if err != nil {
-			return nil, fmt.Errorf("qvirl: reading %s: %w", v.Path(), err)
+			return nil, fmt.Errorf("tabular: reading %s: %w", v.Path(), err)
 		}
 	}
 	return state, nil
@@ -411,7 +411,7 @@ func (p *program) setOptimizer(state map[string]*tensors.Tensor) error {
 			value = tensors.FromShape(v.Shape())
 		}
 		if err := v.SetValue(value); err != nil {
-			return fmt.Errorf("qvirl: setting %s: %w", v.Path(), err)
+			return fmt.Errorf("tabular: setting %s: %w", v.Path(), err)
 		}
 	}
 	return nil
@@ -530,7 +530,7 @@ func (p *program) call(c Config, learningRate float64, rows []int32) ([]*tensors
 		return nil, failed
 	}
 	if err != nil {
-		return nil, fmt.Errorf("qvirl: a training step: %w", err)
+		return nil, fmt.Errorf("tabular: a training step: %w", err)
 	}
 	return out, nil
 }
@@ -542,7 +542,7 @@ type losses [outLogLikelihood + 1][]float64
 func (c Config) losses(out []*tensors.Tensor) (parts losses, err error) {
 	for i := range parts {
 		if parts[i], err = c.wide(out[i]); err != nil {
-			return parts, fmt.Errorf("qvirl: reading the loss: %w", err)
+			return parts, fmt.Errorf("tabular: reading the loss: %w", err)
 		}
 	}
 	return parts, nil
@@ -588,7 +588,7 @@ func (p *program) evaluate(c Config) ([]*reading, losses, error) {
 	var data [outputs][]float64
 	for i := range out {
 		if data[i], err = c.wide(out[i]); err != nil {
-			return nil, mean, fmt.Errorf("qvirl: reading the posterior: %w", err)
+			return nil, mean, fmt.Errorf("tabular: reading the posterior: %w", err)
 		}
 	}
 	readings := make([]*reading, p.size)
@@ -620,7 +620,7 @@ func (t *training) record(parts losses, indices []int, step int) (float64, error
 // guard turns the panics of graph building and execution into errors.
 func guard(what string, f func()) error {
 	if err := exceptions.TryCatch[error](f); err != nil {
-		return fmt.Errorf("qvirl: %s: %w", what, err)
+		return fmt.Errorf("tabular: %s: %w", what, err)
 	}
 	return nil
 }

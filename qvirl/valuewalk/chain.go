@@ -45,6 +45,7 @@ type chain struct {
 
 	leapfrogs, divergences int     // since the warm-up
 	accepted               float64 // sum of acceptance probabilities since the warm-up
+	last                   mcmc.Transition
 }
 
 func newChain(t *target, rng *rand.Rand, start []float64, c Config) *chain {
@@ -112,10 +113,11 @@ func (k *chain) iterate(m *metric) (accept, integration float64) {
 	if math.IsNaN(exact) || math.IsNaN(smooth) { // the trajectory left the range of float64
 		exact, smooth = math.Inf(-1), math.Inf(-1)
 	}
-	if smooth < -divergenceError {
+	accept, integration = math.Min(1, math.Exp(exact)), math.Min(1, math.Exp(smooth))
+	k.last = mcmc.Transition{Acceptance: accept, Divergent: smooth < -divergenceError}
+	if k.last.Divergent {
 		k.divergences++
 	}
-	accept, integration = math.Min(1, math.Exp(exact)), math.Min(1, math.Exp(smooth))
 	k.leapfrogs += steps
 	k.accepted += accept
 	if !(k.rng.Float64() < accept) {
@@ -152,7 +154,7 @@ func (k *chain) sample(ctx context.Context, m *metric, total int) error {
 			return err
 		}
 		k.iterate(m)
-		k.trace.Add(k.at.x)
+		k.trace.Add(k.at.x, k.last)
 	}
 	return nil
 }

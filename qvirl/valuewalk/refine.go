@@ -155,6 +155,7 @@ type refinement struct {
 	spent   atomic.Int64 // evaluations of the target
 
 	samples *mcmc.Posterior
+	reached []mcmc.Transition // of each sample, the transition that led to it
 	groups  []group
 }
 
@@ -176,6 +177,10 @@ func (r *refinement) run(ctx context.Context) error {
 	r.job.Report(fmt.Sprintf("%d walkers of %d transitions", r.walkers, r.transitions()))
 	r.samples = mcmc.NewPosterior(r.problem, r.walkers, r.config.Kept)
 	r.groups = make([]group, min(groups, r.walkers))
+	if r.config.Transitions > 0 { // otherwise the first samples are draws of the approximation
+		r.reached = make([]mcmc.Transition, r.config.Samples)
+		r.samples.SetTransitions(r.reached)
+	}
 	return r.job.Each(len(r.groups), func(i int) error {
 		return r.walk(ctx, i, i*r.walkers/len(r.groups), (i+1)*r.walkers/len(r.groups))
 	})
@@ -306,6 +311,9 @@ func (r *refinement) walk(ctx context.Context, i, first, end int) error {
 			if j := t - r.config.Transitions; j >= 0 {
 				k.target.invert(k.at.x) // a rejected trajectory has left the target elsewhere
 				r.samples.SetValues(w*r.config.Kept+j, k.target.reward, k.at.x)
+				if r.reached != nil {
+					r.reached[w*r.config.Kept+j] = k.last
+				}
 			}
 		}
 		if k.at.x[0] == start[0] { // a transition moves every value

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 
@@ -101,6 +102,10 @@ func TestSaveAndLoad(t *testing.T) {
 		}
 		if diff := cmp.Diff(p.Diagnostics(), got.Diagnostics()); diff != "" {
 			t.Errorf("%s: diagnostics (-saved +loaded):\n%s", name, diff)
+		}
+		if diff := cmp.Diff(p.Transitions(), got.Transitions(), cmpopts.EquateApprox(1e-7, 0)); diff != "" ||
+			len(p.Transitions()) != p.Len() {
+			t.Errorf("%s: transitions (-saved +loaded, in single precision):\n%s", name, diff)
 		}
 		before, after := p.Samples(), got.Samples()
 		for i := range p.Len() {

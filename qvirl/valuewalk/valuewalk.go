@@ -190,11 +190,15 @@ func (w *walk) warmUp(ctx context.Context) error {
 func (w *walk) collect(perChain int) *mcmc.Posterior {
 	t := w.chains[0].target.clone()
 	p := mcmc.NewPosterior(w.problem, len(w.chains), perChain)
+	var transitions []mcmc.Transition
 	for j, k := range w.chains {
-		for i, x := range k.trace.Thinned(perChain) {
+		draws, by := k.trace.Thinned(perChain)
+		for i, x := range draws {
 			t.invert(x)
 			p.SetValues(j*perChain+i, t.reward, x)
 		}
+		transitions = append(transitions, by...)
 	}
+	p.SetTransitions(transitions)
 	return p
 }

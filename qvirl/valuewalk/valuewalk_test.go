@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
@@ -109,6 +110,38 @@ func TestSamplesSolveTheMDP(t *testing.T) {
 				t.Errorf("%s: V(%d) = %g ± %g, want %g ± %g", name, s, got.Mean(), got.StdDev(), want.Mean(),
 					want.StdDev())
 			}
+		}
+	}
+}
+
+// TestTransitions keeps every position, so that what is known of the samples' transitions adds up to what the walk says
+// of all.
+func TestTransitions(t *testing.T) {
+	_, problem := smallWorld(t, 50)
+	c := brief()
+	c.MaxIterations = c.Samples / c.Chains
+	p := fit(t, c, problem)[0]
+	accepted, divergent := 0.0, 0
+	for _, by := range p.Transitions() {
+		accepted += by.Acceptance / float64(p.Len())
+		if by.Divergent {
+			divergent++
+		}
+	}
+	if d := p.Diagnostics(); !scalar.EqualWithinAbs(accepted, d.Acceptance, 1e-12) || divergent != d.Divergences {
+		t.Errorf("the mean acceptance is %g, %d diverged; the walk says %+v", accepted, divergent, d)
+	}
+	target := must(newTarget(problem))
+	k := newWalker(target, rand.New(rand.NewPCG(1, 0)), 3, true)
+	k.moveTo(p.Values().RawRowView(0))
+	curvature, grad := make([]float64, target.dim*target.dim), make([]float64, target.dim)
+	target.eval(k.at.x, grad)
+	target.addCurvature(curvature)
+	metric := must(newMetric(symmetric(curvature, target.dim, 1)))
+	for step, want := range map[float64]bool{1e-3: false, 1e3: true} { // of the posterior's standard deviations
+		k.step = step
+		if k.iterate(metric); k.last.Divergent != want || (k.last.Acceptance > 0.5) == want {
+			t.Errorf("with steps of %g, %+v", step, k.last)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/mcmc"
 )
 
 // Walker makes the Hamiltonian transitions of the walk over values one at a time, for samplers that alternate them with
@@ -78,6 +79,9 @@ func (w *Walker) Step() (x []float64, integration float64) {
 	_, integration = w.chain.iterate(w.metric)
 	return w.chain.at.x, integration
 }
+
+// Last returns the last transition.
+func (w *Walker) Last() mcmc.Transition { return w.chain.last }
 
 // StepSize returns the size of a leapfrog step.
 func (w *Walker) StepSize() float64 { return w.chain.step }

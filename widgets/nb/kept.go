@@ -38,6 +38,7 @@ func Kept[T any, Progress ~func(done, total int, status string)](label string, l
 	path := filepath.Join(Dir("kept"), fmt.Sprintf("%x.npz", digest.Sum(nil)[:16]))
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		line := widgets.NewProgress(label)
+		line.Interrupted = "nothing of this is kept, what ended before is"
 		result := Must(compute(line.Report))
 		line.Done()
 		Check(save(path, result))

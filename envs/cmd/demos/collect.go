@@ -25,7 +25,7 @@ type collectOptions struct {
 	options       []string
 	pythonPath    []string
 	python        string
-	atari         bool
+	atari, replay bool
 	workers, envs int
 	force         bool
 	stepTimeout   time.Duration
@@ -39,10 +39,13 @@ func newCollect() *cobra.Command {
 		Short: "Collect episodes by a random policy, store them, and read them back",
 		Long: `collect makes an environment by its Gymnasium id, lets a policy that chooses actions uniformly at random act in it, stores the
 episodes in FILE.npz with a description in FILE.json, and reads the file back. Episode k is reset with the seed --seed + k. After an
-interruption or a fault, what was collected until then is stored all the same; where it would replace a file, in FILE.partial.npz.`,
+interruption or a fault, what was collected until then is stored all the same; where it would replace a file, in FILE.partial.npz.
+
+With --replay, seeds and actions are stored in place of observations, with these observations' SHA-256. It is for environments in
+which an episode follows from its seed and actions.`,
 		Example: `  demos collect CartPole-v1 --episodes 20 --out cartpole.npz
   demos collect highway-fast-v0 --import highway_env --option 'config={"vehicles_count": 10}' --workers 2 --out highway.npz
-  demos collect ALE/Pong-v5 --atari --episodes 1 --out pong.npz
+  demos collect ALE/Pong-v5 --atari --replay --episodes 1 --out pong.npz
   demos collect Moonbase-v0 --import moonbase --python-path ~/moonbase --out moonbase.npz`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return collect(cmd, args[0], &o) },
@@ -59,6 +62,7 @@ interruption or a fault, what was collected until then is stored all the same; w
 	f.StringVar(&o.python, "python", "", "Python interpreter (default: BIRL_PYTHON, the one that kernel-setup "+
 		"installed, or python3)")
 	f.BoolVar(&o.atari, "atari", false, "an Atari game in the usual preprocessing: 4 grey frames of 84×84")
+	f.BoolVar(&o.replay, "replay", false, "store seeds and actions, of which a replay makes the observations")
 	f.IntVar(&o.workers, "workers", 1, "number of processes")
 	f.IntVar(&o.envs, "envs", 4, "environments in each process")
 	f.DurationVar(&o.stepTimeout, "step-timeout", time.Minute, "how long a step of the environments may take")
@@ -123,6 +127,9 @@ func collect(cmd *cobra.Command, id string, o *collectOptions) error {
 	defer pool.Close()
 	set := &demo.Set{Description: pool.Describe()}
 	set.Expert, set.Seed = "uniformly random policy", uint64(max(0, o.seed))
+	if o.replay {
+		set.Replay = c.Recipe()
+	}
 	last := time.Now()
 	var failed error
 	set.Trajectories, failed = gym.Collect(cmd.Context(), pool, gym.RandomPolicy(set.Actions), gym.CollectOptions{

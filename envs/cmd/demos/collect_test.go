@@ -5,6 +5,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"image/color"
+	"image/png"
 	"os"
 	"path/filepath"
 	"strings"
@@ -95,3 +97,70 @@ func TestFaultsReplaceNoFile(t *testing.T) {
 type writer func(string)
 
 func (w writer) Write(p []byte) (int, error) { w(string(p)); return len(p), nil }
+
+// TestReplayedFrames: an Atari episode is stored in kilobytes, drawn, and exported with each frame once.
+func TestReplayedFrames(t *testing.T) {
+	dir := t.TempDir()
+	out, plain, picture := filepath.Join(dir, "x.npz"), filepath.Join(dir, "plain.npz"), filepath.Join(dir, "x.png")
+	must := func(want string, args ...string) {
+		t.Helper()
+		if status, stdout, stderr := run(t, args...); status != 0 || !strings.Contains(stdout, want) {
+			t.Fatalf("%v: status %d, says\n%s%s", args, status, stdout, stderr)
+		}
+	}
+	must("[4 84 84] by replay of seeds and actions", "collect", "ALE/Pong-v5", "--atari", "--replay", "--episodes", "2",
+		"--max-steps", "90", "--envs", "2", "--out", out)
+	if info, err := os.Stat(out); err != nil || info.Size() > 4000 {
+		t.Errorf("the file: %v (error %v)", info, err)
+	}
+	must("180 transitions", "show", out, "--frames", picture, "--episode", "1")
+	f, err := os.Open(picture)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	drawn, err := png.Decode(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	must("180 transitions", "convert", out, "--plain", "--out", plain)
+	set, err := demo.Read(plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	frames := set.Trajectories[1].Frames
+	if frames == nil || len(frames.Pixels) != 91*84*84 || set.Replay != nil {
+		t.Fatalf("the export holds %d transitions without their frames", set.Transitions())
+	}
+	for _, at := range []struct{ x, y, frame int }{{1, 1, 0}, {1 + 7*86, 1 + 3*86, 90}} { // the first and the last
+		shades := map[uint8]bool{}
+		for y := range 84 {
+			for x := range 84 {
+				want := frames.Pixels[(at.frame*84+y)*84+x]
+				if got := drawn.At(at.x+x, at.y+y).(color.Gray).Y; got != want {
+					t.Fatalf("frame %d is drawn as %d at %d, %d, want %d", at.frame, got, x, y, want)
+				}
+				shades[want] = true
+			}
+		}
+		if len(shades) < 3 {
+			t.Errorf("frame %d has %d shades", at.frame, len(shades))
+		}
+	}
+	for want, args := range map[string][]string{
+		"exists already": {"show", out, "--frames", picture},
+		"--episode 2":    {"show", out, "--frames", picture, "--force", "--episode", "2"},
+		".png":           {"show", out, "--frames", "x.gif"},
+		"[plain env]":    {"convert", out, "--plain", "--env", "x", "--out", filepath.Join(dir, "y.npz")},
+	} {
+		if status, _, stderr := run(t, args...); status != 1 || !strings.Contains(stderr, want) {
+			t.Errorf("%v: status %d, says %q", args, status, stderr)
+		}
+	}
+	vectors := filepath.Join(dir, "v.npz")
+	must("by replay", "collect", "CartPole-v1", "--replay", "--episodes", "1", "--out", vectors)
+	if status, _, stderr := run(t, "show", vectors, "--frames", filepath.Join(dir, "v.png")); status != 1 ||
+		!strings.Contains(stderr, "no stacks of frames") {
+		t.Errorf("vectors are drawn: status %d, %q", status, stderr)
+	}
+}

@@ -1,10 +1,15 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"image"
+	imagedraw "image/draw"
+	"image/png"
 	"io"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -13,17 +18,47 @@ import (
 	"github.com/go-birl/birl/envs/atomicfile"
 	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/demo"
+	"github.com/go-birl/birl/envs/gym"
 )
 
+// replayFlags are the flags that say where a replay runs.
+type replayFlags struct{ options gym.ReplayOptions }
+
+func (r *replayFlags) add(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&r.options.Python, "python", "", "Python interpreter, where one is needed (default: BIRL_PYTHON, the one that "+
+		"kernel-setup installed, or python3)")
+	f.StringArrayVar(&r.options.PythonPath, "python-path", nil, "folder in which Python modules are looked for first")
+}
+
 func newShow() *cobra.Command {
-	return &cobra.Command{
+	var picture string
+	var episode int
+	var force bool
+	var replay replayFlags
+	c := &cobra.Command{
 		Use:   "show FILE...",
 		Short: "Check files of demonstrations and say what they hold",
 		Long: `show reads files of demonstrations in any layout that the project knows (its own, flat .npz, imitation's .npz, CSV), checks
-every array, and says what they hold.`,
-		Example: "  demos show cartpole.npz recorded.csv",
-		Args:    cobra.MinimumNArgs(1),
+every array, and says what they hold.
+
+With --frames, it draws frames of one episode, at even distances, into a picture. Where a file holds seeds and actions in place of
+observations, the episode is played again, and checked.`,
+		Example: `  demos show cartpole.npz recorded.csv
+  demos show results/expert-pong/demos.npz --frames pong.png`,
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if picture != "" {
+				if len(args) > 1 {
+					return fmt.Errorf("--frames draws of one file, there are %d", len(args))
+				}
+				if filepath.Ext(picture) != ".png" {
+					return fmt.Errorf("--frames %s: want a name that ends in .png", picture)
+				}
+				if err := command.CheckOutput(force, []string{picture}, demo.Files(args[0])...); err != nil {
+					return err
+				}
+			}
 			var errs []error
 			for _, path := range args {
 				set, err := demo.Open(path)
@@ -32,10 +67,52 @@ every array, and says what they hold.`,
 					continue
 				}
 				show(cmd.OutOrStdout(), path, set)
+				if picture != "" {
+					errs = append(errs, draw(cmd.Context(), set, episode, picture, replay.options))
+				}
 			}
 			return errors.Join(errs...)
 		},
 	}
+	f := c.Flags()
+	f.StringVar(&picture, "frames", "", "draw frames of an episode into this file, ending in .png")
+	f.IntVar(&episode, "episode", 0, "which episode --frames draws")
+	f.BoolVar(&force, "force", false, command.ForceHelp)
+	replay.add(c)
+	return c
+}
+
+// The frames of a picture, in rows from left to right.
+const drawnRows, drawnColumns = 4, 8
+
+// draw draws frames of an episode, at even distances, into a file.
+func draw(ctx context.Context, set *demo.Set, episode int, path string, o gym.ReplayOptions) error {
+	if episode < 0 || episode >= len(set.Trajectories) {
+		return fmt.Errorf("--episode %d: want 0 to %d", episode, len(set.Trajectories)-1)
+	}
+	one := *set
+	one.Trajectories = set.Trajectories[episode : episode+1]
+	if set.Replay != nil {
+		played, err := gym.Replay(ctx, &one, o)
+		if err != nil {
+			return err
+		}
+		one = *played
+	}
+	shape, f := set.ObservationShape, one.Trajectories[0].Frames
+	if f == nil || len(shape) != 3 {
+		return fmt.Errorf("--frames: observations %v are no stacks of frames, of which there is nothing to draw", shape)
+	}
+	height, width := shape[1], shape[2]
+	out := image.NewGray(image.Rect(0, 0, drawnColumns*(width+2), drawnRows*(height+2)))
+	last := len(f.Pixels)/f.Size - 1
+	for i := range drawnRows * drawnColumns {
+		at := (last*i + (drawnRows*drawnColumns-1)/2) / (drawnRows*drawnColumns - 1)
+		frame := &image.Gray{Pix: f.Pixels[at*f.Size:], Stride: width, Rect: image.Rect(0, 0, width, height)}
+		place := image.Pt(i%drawnColumns*(width+2)+1, i/drawnColumns*(height+2)+1)
+		imagedraw.Draw(out, frame.Rect.Add(place), frame, image.Point{}, imagedraw.Src)
+	}
+	return atomicfile.Write(path, func(w io.Writer) error { return png.Encode(w, out) })
 }
 
 // show writes what a set holds.
@@ -45,7 +122,11 @@ func show(w io.Writer, path string, s *demo.Set) {
 		name = "an environment not named"
 	}
 	fmt.Fprintf(w, "%s: %d trajectories of %s, %d transitions\n", path, len(s.Trajectories), name, s.Transitions())
-	fmt.Fprintf(w, "  observations %v, %d actions\n", s.ObservationShape, s.Actions)
+	replayed := ""
+	if s.Replay != nil {
+		replayed = " by replay of seeds and actions"
+	}
+	fmt.Fprintf(w, "  observations %v%s, %d actions\n", s.ObservationShape, replayed, s.Actions)
 	if s.Expert != "" {
 		fmt.Fprintf(w, "  by %s", s.Expert)
 		if s.Beta != nil {
@@ -71,9 +152,10 @@ func show(w io.Writer, path string, s *demo.Set) {
 func newConvert() *cobra.Command {
 	var out, env, expert, layout string
 	var actions int
-	var force bool
+	var force, plain bool
+	var replay replayFlags
 	c := &cobra.Command{
-		Use:   "convert FILE --out FILE.npz",
+		Use:   "convert FILE|FOLDER --out FILE.npz",
 		Short: "Convert a file that others have made to this project's layout",
 		Long: `convert reads one of the layouts
 
@@ -82,20 +164,42 @@ func newConvert() *cobra.Command {
   imitation  .npz of the Python library imitation: obs, acts, terminal, indices, and where known rews
   csv        text with the columns episode, action, obs_0, ..., next_obs_0, ..., and where known reward, terminated, truncated
 
-checks every array, and writes FILE.npz with a description in FILE.json.`,
-		Example: "  demos convert recorded.csv --env Moonbase-v0 --expert 'the pilot' --out moonbase.npz",
-		Args:    cobra.ExactArgs(1),
+and, by Python, with h5py (which kernel-setup install --with envs brings along) or pyarrow,
+
+  Minari     a data set's folder, or its data/main_data.hdf5
+  datasets   a folder that imitation.data.serialize.save or Hugging Face's save_to_disk wrote, a file .arrow or .parquet, with
+             imitation's columns obs, acts, terminal, and where known rews
+
+checks every array, and writes FILE.npz with a description in FILE.json.
+
+With --plain, it reads a file of this project's layout that holds seeds and actions in place of observations, plays the episodes
+again, checks them, and writes observations as plain arrays; of stacks of frames, each frame once (array frames).`,
+		Example: `  demos convert recorded.csv --env Moonbase-v0 --expert 'the pilot' --out moonbase.npz
+  demos convert ~/.minari/datasets/cartpole/expert-v0 --out cartpole.npz
+  demos convert results/expert-pong/demos.npz --plain --out pong.npz`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := atomicfile.Check(out, args[0]); err != nil {
 				return err
 			}
-			set, err := demo.Import(args[0], demo.ImportOptions{
-				Description: demo.Description{Environment: env, Expert: expert, Actions: actions},
-				Layout:      demo.Layout(layout),
-			})
+			o := demo.ImportOptions{Description: demo.Description{Environment: env, Expert: expert, Actions: actions},
+				Layout: demo.Layout(layout)}
+			read := demo.Import
+			switch {
+			case plain:
+				read = func(path string, _ demo.ImportOptions) (*demo.Set, error) {
+					return gym.OpenDemos(cmd.Context(), path, replay.options)
+				}
+			case layout == "" && needsPython(args[0]):
+				read = func(path string, o demo.ImportOptions) (*demo.Set, error) {
+					return importByPython(cmd.Context(), replay.options.Python, path, o)
+				}
+			}
+			set, err := read(args[0], o)
 			if err != nil {
 				return err
 			}
+			set.Replay = nil
 			if err := command.CheckOutput(force, demo.Files(out), demo.Files(args[0])...); err != nil {
 				return err
 			}
@@ -112,7 +216,12 @@ checks every array, and writes FILE.npz with a description in FILE.json.`,
 	f.StringVar(&expert, "expert", "", "who demonstrated")
 	f.IntVar(&actions, "actions", 0, "number of actions (default: one more than the largest in the file)")
 	f.StringVar(&layout, "layout", "", "flat, imitation or csv (default: by the file's ending and arrays)")
+	f.BoolVar(&plain, "plain", false, "store observations where FILE has seeds and actions")
 	f.BoolVar(&force, "force", false, command.ForceHelp)
+	replay.add(c)
+	for _, other := range []string{"env", "expert", "actions", "layout"} {
+		c.MarkFlagsMutuallyExclusive("plain", other)
+	}
 	c.MarkFlagRequired("out")
 	return c
 }

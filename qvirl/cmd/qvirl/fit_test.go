@@ -80,7 +80,7 @@ var quickFlags = map[string]string{
 	"valuewalk":     `{"Samples": 2000, "Warmup": 300, "MinESS": 400}`,
 	"qvirl-matched": `{"Start": {"Steps": 300}, "Match": {"Transitions": 10}}`,
 	"qvirl":         `{"Steps": 300, "Rounds": 2}`,
-	"qvirl-refined": `{"Start": {"Steps": 300}, "Refine": {"Transitions": 10, "Samples": 2000}}`,
+	"qvirl-refined": `{"Start": {"Steps": 300}, "Walk": {"Transitions": 10, "Samples": 2000}}`,
 	"policywalk":    `{"Samples": 2000, "MinESS": 400}`,
 	"avril":         `{}`,
 }

@@ -7,8 +7,10 @@ import (
 	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/qvirl/cmd/qvirl/experts"
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/experiment/activelander"
 	"github.com/go-birl/birl/qvirl/experiment/activelearning"
 	"github.com/go-birl/birl/qvirl/experiment/apprenticeship"
+	"github.com/go-birl/birl/qvirl/experiment/atari"
 	"github.com/go-birl/birl/qvirl/experiment/avril3x3"
 	"github.com/go-birl/birl/qvirl/experiment/calibration"
 	"github.com/go-birl/birl/qvirl/experiment/imitation"
@@ -32,10 +34,12 @@ var definitions = append([]experiment.Definition{
 	likelihood.Definition(),
 	sensitivity.Definition(),
 	activelearning.Definition(),
+	activelander.Definition(),
 	calibration.Definition(),
 	refinement.Definition(),
 	rationality.Definition(),
 	zoostudy.Definition(),
+	atari.Definition(),
 }, append(imitation.Definitions(), scaleDefinition(posteriorquality.Definition()))...)
 
 func main() { command.Main(newRoot(definitions)) }
@@ -53,7 +57,7 @@ posteriors to any finite Markov decision process. It also learns from demonstrat
   qvirl train --demos lander.npz --method qvirl --trajectories 3 --beta 3 --out model`,
 	}
 	root.AddCommand(newRun(definitions), newSubmit(definitions), newMerge(), newRenew(), newReport(definitions),
-		newList(definitions), newFit(), newMethods(), newTrain(), newScore(), newPlan(), newRollout(), experts.New(),
-		newScaling(), newZoo(), newBench())
+		newList(definitions), newFit(), newMethods(), newTrain(), newScore(), newExport(), newPlan(), newRollout(),
+		experts.New(), newScaling(), newZoo(), newBench())
 	return root
 }

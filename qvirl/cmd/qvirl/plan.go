@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -113,7 +114,7 @@ func (o *planOptions) planning(cmd *cobra.Command, spec neural.Spec) (planning.C
 }
 
 // demonstrations returns the episodes that the model was trained on.
-func (o *planOptions) demonstrations() ([]demo.Trajectory, *usedEpisodes, error) {
+func (o *planOptions) demonstrations(ctx context.Context) ([]demo.Trajectory, *usedEpisodes, error) {
 	used, err := readUsed(o.model)
 	if err != nil {
 		return nil, nil, err
@@ -130,7 +131,7 @@ func (o *planOptions) demonstrations() ([]demo.Trajectory, *usedEpisodes, error)
 		return nil, nil, fmt.Errorf("--demos: %s is not the file that the model was trained on, which was called %s",
 			o.demos, used.File)
 	}
-	set, err := demo.Open(o.demos)
+	set, err := gym.OpenDemos(ctx, o.demos, gym.ReplayOptions{})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -157,7 +158,7 @@ func plan(cmd *cobra.Command, o *planOptions) error {
 	if err != nil {
 		return err
 	}
-	demos, used, err := o.demonstrations()
+	demos, used, err := o.demonstrations(ctx)
 	if err != nil {
 		return err
 	}

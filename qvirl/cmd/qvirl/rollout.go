@@ -196,8 +196,12 @@ const poolSize = 16
 
 // config returns the config of a pool for a number of episodes.
 func (o *environmentOptions) config(episodes int) (gym.Config, error) {
-	c := gym.Config{ID: o.env, Imports: o.imports, Autoreset: gym.Disabled, Options: map[string]any{},
-		PythonPath: o.pythonPath, StepLimit: o.stepTimeout}
+	c := gym.Config{ID: o.env, Options: map[string]any{}}
+	if strings.HasPrefix(o.env, "ALE/") {
+		c = gym.Atari(o.env)
+	}
+	c.Imports, c.Autoreset = append(c.Imports, o.imports...), gym.Disabled
+	c.PythonPath, c.StepLimit = o.pythonPath, o.stepTimeout
 	if o.stepTimeout <= 0 {
 		return c, fmt.Errorf("--step-timeout %v: want a positive time", o.stepTimeout)
 	}

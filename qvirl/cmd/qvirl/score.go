@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/go-birl/birl/envs/demo"
+	"github.com/go-birl/birl/envs/gym"
 	"github.com/go-birl/birl/qvirl/neural"
 	"github.com/go-birl/birl/qvirl/neural/catalogue"
 )
@@ -60,7 +60,7 @@ func score(cmd *cobra.Command, o *scoreOptions) error {
 	if err != nil {
 		return err
 	}
-	set, err := demo.Open(o.demos)
+	set, err := gym.OpenDemos(cmd.Context(), o.demos, gym.ReplayOptions{})
 	if err != nil {
 		return err
 	}

@@ -55,6 +55,11 @@ The networks see features that are of order one (at most 1 in the root mean squa
 others standardised; --config with {"Training": {"Unit": 0, "Range": 2}} standardises all, which suits any units, but from a few
 trajectories makes too much of what hardly varies in them.
 
+Where observations are pictures (frames, height, width), as bytes, they pass the convolutions of Mnih et al. (2015) before the layers.
+QVIRL's prior over rewards then compares pictures, by default with the paper's weights for Pong; --config says what actions do, and what
+scale rewards have: {"Training": {"Folds": 0}, "Objective": {"prior_mean": 0, "prior_std": 0.5, "image": {"patches": 0.45, "motion": 0.45,
+"pyramid": 0.05, "pixels": 0.05, "levels": 3, "actions": ["NOOP", "FIRE", "RIGHT", "LEFT", "RIGHTFIRE", "LEFTFIRE"]}}}.
+
 The action probabilities, but those of ensembles, are calibrated by models that each learn from four fifths of the demonstrations and
 foresee the rest, which takes most of the time; --config with {"Training": {"Folds": 0}} leaves that out. It changes nothing about what
 the apprentice does.
@@ -67,6 +72,7 @@ Methods:
 		Example: `  qvirl train --demos lander.npz --method bc --trajectories 7 --beta 3 --discount 0.99 --out bc
   qvirl train --demos lander.npz --method iqlearn --trajectories 3 --seed 4 --beta 3 --discount 0.99 --held-out 200:300 --out iq
   qvirl train --demos lander.npz --method qvirl --env LunarLander-v3 --explore=false --successors 4 --discount 0.99 --out qvirl
+  qvirl train --demos pong.npz --method bc --steps 20000 --out pong-bc
   qvirl score --model iq --demos lander.npz --episodes 200:300
   qvirl rollout --model iq --env LunarLander-v3 --episodes 30`,
 		Args: cobra.NoArgs,
@@ -161,7 +167,7 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	if err != nil {
 		return err
 	}
-	task, used, err := o.task()
+	task, used, err := o.task(cmd.Context())
 	if err != nil {
 		return err
 	}
@@ -263,8 +269,8 @@ func claim(out, checkpoint string, force bool) (release func(), err error) {
 const checkpointDir = "checkpoint"
 
 // task reads the demonstrations and makes the task, which has one run.
-func (o *trainOptions) task() (*neural.Task, *usedEpisodes, error) {
-	set, err := demo.Open(o.demos)
+func (o *trainOptions) task(ctx context.Context) (*neural.Task, *usedEpisodes, error) {
+	set, err := gym.OpenDemos(ctx, o.demos, gym.ReplayOptions{})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -289,7 +295,8 @@ func (o *trainOptions) task() (*neural.Task, *usedEpisodes, error) {
 		return nil, nil, fmt.Errorf("--trajectories %d: %s has %d to choose from", n, o.demos, available)
 	}
 	t := &neural.Task{
-		Environment: set.Environment, Observation: set.ObservationSize(), Actions: max(set.Actions, o.actions),
+		Environment: set.Environment, Observation: set.ObservationSize(), Image: neural.ImageOf(set),
+		Actions:  max(set.Actions, o.actions),
 		Discount: o.discount, Beta: o.beta, Checkpoint: filepath.Join(o.out, checkpointDir),
 	}
 	used, err := newUsedEpisodes(o.demos)

@@ -114,6 +114,23 @@ func TestTrainAndScoreEveryMethod(t *testing.T) {
 			err)
 	}
 
+	// What was learnt, along a trajectory that it was not learnt from.
+	export := func(model, episode, out string) (string, string, int) {
+		return runQVIRL("export", "--model", model, "--demos", "demos.npz", "--episode", episode, "--draws", "50",
+			"--out", out, "--backend", "go")
+	}
+	if stdout, stderr, status := export("qvirl", "9", "walk.nc"); status != 0 ||
+		!strings.Contains(stdout, "50 draws along 8 steps of episode 9") {
+		t.Errorf("export: status %d, %q, %q", status, stdout, stderr)
+	}
+	for want, args := range map[string][3]string{"exists already": {"qvirl", "9", "walk.nc"},
+		"counted from 0": {"qvirl", "12", "x.nc"}, "ends in .nc": {"qvirl", "9", "x.npz"},
+		`the method "bc"`: {"bc", "9", "x.nc"}, "no posterior along": {"qvirl-ensemble", "9", "x.nc"}} {
+		if _, stderr, status := export(args[0], args[1], args[2]); status != 1 || !strings.Contains(stderr, want) {
+			t.Errorf("export: status %d, %q, want %q", status, stderr, want)
+		}
+	}
+
 	t.Setenv("BIRL_PYTHON", "no-such-python")
 	_, stderr, status := runQVIRL("rollout", "--model", "bc", "--env", "CartPole-v1", "--backend", "go")
 	if status != 1 || !strings.Contains(stderr, "kernel-setup install") {
@@ -242,7 +259,7 @@ func TestSeedsTakeTheirTurnsInTheFile(t *testing.T) {
 	}{{0, 3, "", []int{0, 1, 2}}, {2, 3, "", []int{6, 7, 8}}, {3, 3, "", []int{9, 0, 1}}, {1, 2, "4:8", []int{6, 7}},
 		{7, 2, "4:8", []int{6, 7}}} {
 		o := trainOptions{demos: "demos.npz", beta: 1, discount: 0.9, trajectories: c.n, seed: c.seed, episodes: c.from}
-		_, used, err := o.task()
+		_, used, err := o.task(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

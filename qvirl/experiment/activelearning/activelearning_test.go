@@ -284,21 +284,21 @@ func TestPaperConfigIsThePapers(t *testing.T) {
 
 func TestBadConfigs(t *testing.T) {
 	for want, spoil := range map[string]func(*Config){
-		"Queries = -1":   func(c *Config) { c.Queries = -1 },
-		"Length = 0":     func(c *Config) { c.Length = 0 },
-		"0 seeds":        func(c *Config) { c.Seeds = nil },
-		"stands twice":   func(c *Config) { c.Seeds = []uint64{1, 1} },
-		"no methods":     func(c *Config) { c.Methods = nil },
-		"ReferenceAt":    func(c *Config) { c.ReferenceAt = []int{4} },
-		"\"avril-x\"":    func(c *Config) { c.Methods = []string{"avril-x"} },
-		"magic-random":   func(c *Config) { c.Methods = []string{"magic-random"} },
-		"\"qvirl\"] = 0": func(c *Config) { c.Courses = map[string]int{QVIRL: 0} },
-		"Courses":        func(c *Config) { c.Courses = map[string]int{"valuwalk": 2} },
-		"Samples = 1":    func(c *Config) { c.Samples = 1 },
-		"TerminalProb":   func(c *Config) { c.World.TerminalProb = 2 },
-		"β":              func(c *Config) { c.Beta = 0 },
-		"valuewalk":      func(c *Config) { c.Reference.Samples = -1 },
-		"qvirl: Rounds":  func(c *Config) { c.QVIRL.Rounds = 0 },
+		"Queries = -1":    func(c *Config) { c.Queries = -1 },
+		"Length = 0":      func(c *Config) { c.Length = 0 },
+		"0 seeds":         func(c *Config) { c.Seeds = nil },
+		"stands twice":    func(c *Config) { c.Seeds = []uint64{1, 1} },
+		"no methods":      func(c *Config) { c.Methods = nil },
+		"ReferenceAt":     func(c *Config) { c.ReferenceAt = []int{4} },
+		"\"avril-x\"":     func(c *Config) { c.Methods = []string{"avril-x"} },
+		"magic-random":    func(c *Config) { c.Methods = []string{"magic-random"} },
+		"\"qvirl\"] = 0":  func(c *Config) { c.Courses = map[string]int{QVIRL: 0} },
+		"Courses":         func(c *Config) { c.Courses = map[string]int{"valuwalk": 2} },
+		"Samples = 1":     func(c *Config) { c.Samples = 1 },
+		"TerminalProb":    func(c *Config) { c.World.TerminalProb = 2 },
+		"β":               func(c *Config) { c.Beta = 0 },
+		"valuewalk":       func(c *Config) { c.Reference.Samples = -1 },
+		"tabular: Rounds": func(c *Config) { c.QVIRL.Rounds = 0 },
 	} {
 		c := tiny()
 		spoil(&c)

@@ -37,7 +37,7 @@ func (g gaussian) Sample(rng *rand.Rand, n int) (*irl.Samples, error) {
 func TestPriorPassesAndOthersFail(t *testing.T) {
 	c := Paper()
 	c.Posteriors.World.Width, c.Posteriors.World.Height, c.Posteriors.Trajectories = 3, 3, 0
-	grids, err := c.Posteriors.Worlds(seeds(5000, 300))
+	grids, err := c.Posteriors.Worlds(experiment.Seeds(5000, 300))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestRanksByHand(t *testing.T) {
 }
 
 func TestChosenStates(t *testing.T) {
-	grids, err := Quick().Posteriors.Worlds(seeds(6000, 1))
+	grids, err := Quick().Posteriors.Worlds(experiment.Seeds(6000, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func TestChosenStates(t *testing.T) {
 func TestExperiment(t *testing.T) {
 	c := Quick()
 	c.Posteriors.World.Width, c.Posteriors.World.Height = 3, 3
-	c.Posteriors.Seeds, c.Posteriors.Chunk = seeds(7000, 6), 3
+	c.Posteriors.Seeds, c.Posteriors.Chunk = experiment.Seeds(7000, 6), 3
 	c.Posteriors.QVIRL.Steps, c.Posteriors.QVIRL.Rounds = 100, 1
 	c.Posteriors.ValueWalk.Samples, c.Posteriors.ValueWalk.MinESS, c.Posteriors.ValueWalk.MaxIterations = 400, 0, 400
 	rows, _, _ := experimenttest.Run(t, c)

@@ -64,7 +64,7 @@ func Paper() Config {
 	c := worlds.Paper()
 	c.World = gridworld.Paper()
 	c.World.Width, c.World.Height, c.World.TopFraction = 5, 5, 0
-	c.Seeds, c.Chunk = seeds(0, 200), 50
+	c.Seeds, c.Chunk = experiment.Seeds(0, 200), 50
 	c.Methods = []string{worlds.QVIRL, worlds.AVRIL, "avril-0.17"}
 	c.HeldOut, c.Lambdas, c.Again = nil, nil, 0
 	c.ValueWalk.Samples, c.ValueWalk.MinESS = 2000, 400 // those that the truth is ranked among are nearly independent
@@ -74,17 +74,9 @@ func Paper() Config {
 // Quick returns the config of a run of less than a minute: 16 other draws, shorter training.
 func Quick() Config {
 	c := Paper()
-	c.Posteriors.Seeds, c.Posteriors.Chunk = seeds(1000, 16), 16
+	c.Posteriors.Seeds, c.Posteriors.Chunk = experiment.Seeds(1000, 16), 16
 	c.Posteriors.QVIRL.Steps, c.Posteriors.QVIRL.Rounds, c.Posteriors.QVIRL.Tolerance = 800, 2, 0.1
 	return c
-}
-
-func seeds(first uint64, n int) []uint64 {
-	out := make([]uint64, n)
-	for i := range out {
-		out[i] = first + uint64(i)
-	}
-	return out
 }
 
 // Validate reports the first field that is out of range.

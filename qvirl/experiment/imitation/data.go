@@ -1,13 +1,10 @@
 package imitation
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 
 	"github.com/go-birl/birl/envs/demo"
+	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/neural"
 )
 
@@ -20,7 +17,7 @@ type Data struct {
 
 // Open reads the demonstrations and splits them.
 func (c Config) Open() (*Data, error) {
-	path, err := find(c.Demos)
+	path, err := experiment.Locate(c.Demos)
 	if err != nil {
 		return nil, err
 	}
@@ -41,30 +38,6 @@ func (c Config) Open() (*Data, error) {
 		return nil, fmt.Errorf("imitation: dealing %s: %w", c.Demos, err)
 	}
 	return d, nil
-}
-
-// find looks for a file in the working folder and those above it.
-func find(path string) (string, error) {
-	if filepath.IsAbs(path) {
-		return path, nil
-	}
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", fmt.Errorf("imitation: looking for %s: %w", path, err)
-	}
-	for {
-		at := filepath.Join(dir, path)
-		if _, err := os.Stat(at); err == nil {
-			return at, nil
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			return "", fmt.Errorf("imitation: %w", err)
-		}
-		if filepath.Dir(dir) == dir {
-			return "", fmt.Errorf("imitation: there is no file %s in this folder or above it; `go run "+
-				"./qvirl/cmd/qvirl expert demonstrate --help` tells how to make it", path)
-		}
-		dir = filepath.Dir(dir)
-	}
 }
 
 // Task returns what the runs learn from n trajectories each. The validation set is watched, and changes nothing unless

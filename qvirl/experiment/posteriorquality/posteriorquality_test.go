@@ -193,7 +193,7 @@ func TestBadConfigs(t *testing.T) {
 		"RewardStd":       func(c *Config) { c.World.RewardStd = -1 },
 		"length -1":       func(c *Config) { c.Length = -1 },
 		"valuewalk":       func(c *Config) { c.ValueWalk.Samples = -1 },
-		"qvirl: Steps":    func(c *Config) { c.Methods = []string{worlds.QVIRL}; c.QVIRL.Steps = 0 },
+		"tabular: Steps":  func(c *Config) { c.Methods = []string{worlds.QVIRL}; c.QVIRL.Steps = 0 },
 		"Trajectory":      func(c *Config) { c.Methods = []string{worlds.QVIRLRefined}; c.Refine.Trajectory = 0 },
 		"avril: Learning": func(c *Config) { c.Methods = []string{worlds.AVRIL}; c.AVRIL.LearningRate = 0 },
 	} {

@@ -83,9 +83,9 @@ type Config struct {
 func Paper() Config {
 	c := Config{
 		Discount: 0.9, Length: 5, LogStd: math.Log(10),
-		Draws: seeds(0, 200), DrawWorld: gridworld.Paper(), DrawMedian: 1, DrawDemos: 8, DrawChunk: 50,
+		Draws: experiment.Seeds(0, 200), DrawWorld: gridworld.Paper(), DrawMedian: 1, DrawDemos: 8, DrawChunk: 50,
 		DrawSampling: valuewalk.Default(),
-		Seeds:        seeds(0, 30), World: gridworld.Paper(), Demos: 15, Experts: []float64{2, 10}, Wrong: 0.1,
+		Seeds:        experiment.Seeds(0, 30), World: gridworld.Paper(), Demos: 15, Experts: []float64{2, 10}, Wrong: 0.1,
 		Median: 1,
 		Chunk:  5,
 		Start:  tabular.StartConfig(), Match: matched.Default(),
@@ -100,17 +100,9 @@ func Paper() Config {
 // Quick returns the config of a run of a minute: other draws and worlds, fewer and smaller.
 func Quick() Config {
 	c := Paper()
-	c.Draws, c.Seeds = seeds(1000, 10), seeds(1000, 2)
+	c.Draws, c.Seeds = experiment.Seeds(1000, 10), experiment.Seeds(1000, 2)
 	c.World.Width, c.World.Height, c.Experts = 5, 5, []float64{2}
 	return c
-}
-
-func seeds(first uint64, n int) []uint64 {
-	out := make([]uint64, n)
-	for i := range out {
-		out[i] = first + uint64(i)
-	}
-	return out
 }
 
 // Validate reports the first field that is out of range.

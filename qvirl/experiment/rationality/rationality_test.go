@@ -12,7 +12,7 @@ import (
 // tiny is the experiment with three draws and two 3×3 worlds, and short computations.
 func tiny() Config {
 	c := Quick()
-	c.Draws, c.DrawChunk, c.Seeds, c.Chunk = seeds(3000, 3), 2, seeds(3000, 2), 1
+	c.Draws, c.DrawChunk, c.Seeds, c.Chunk = experiment.Seeds(3000, 3), 2, experiment.Seeds(3000, 2), 1
 	c.DrawWorld.Width, c.DrawWorld.Height, c.World.Width, c.World.Height = 3, 3, 4, 4
 	c.DrawSampling.Samples, c.DrawSampling.MinESS, c.Match.Samples = 1000, 200, 1500
 	return c

@@ -67,9 +67,9 @@ func PaperScale() Config {
 		Families: []string{Paper, Start, SVI, LogExpected, Values, Rewards, Matched, Refined, ExactValues,
 			ExactRewards, ExactWarped},
 		Transitions: []int{0, 1, 2, 4, 8, 16}, Walkers: 1000,
-		Judged: seeds(2000, 30), Suspects: []string{Paper, Start, Matched},
+		Judged: experiment.Seeds(2000, 30), Suspects: []string{Paper, Start, Matched},
 	}
-	c.Posteriors.Seeds, c.Posteriors.Chunk, c.Posteriors.Draws = seeds(1000, 8), 4, 1000
+	c.Posteriors.Seeds, c.Posteriors.Chunk, c.Posteriors.Draws = experiment.Seeds(1000, 8), 4, 1000
 	c.Posteriors.HeldOut, c.Posteriors.Lambdas, c.Posteriors.Methods = nil, nil, nil
 	return c
 }
@@ -78,19 +78,11 @@ func PaperScale() Config {
 func Quick() Config {
 	c := PaperScale()
 	c.Posteriors.World.Width, c.Posteriors.World.Height = 5, 5
-	c.Posteriors.Seeds, c.Posteriors.Draws = seeds(1000, 2), 500
+	c.Posteriors.Seeds, c.Posteriors.Draws = experiment.Seeds(1000, 2), 500
 	c.Posteriors.ValueWalk.Samples, c.Posteriors.ValueWalk.MinESS = 2000, 400
 	c.Families, c.Suspects = []string{Paper, Start, Values, Matched, Refined, ExactWarped}, []string{Start, Matched}
-	c.Transitions, c.Walkers, c.Judged = []int{0, 2, 8}, 500, seeds(2000, 2)
+	c.Transitions, c.Walkers, c.Judged = []int{0, 2, 8}, 500, experiment.Seeds(2000, 2)
 	return c
-}
-
-func seeds(first uint64, n int) []uint64 {
-	out := make([]uint64, n)
-	for i := range out {
-		out[i] = first + uint64(i)
-	}
-	return out
 }
 
 // Validate reports the first field that is out of range.

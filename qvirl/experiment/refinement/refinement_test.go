@@ -17,11 +17,11 @@ func tiny() Config {
 	c := Quick()
 	p := &c.Posteriors
 	p.World.Width, p.World.Height = 3, 3
-	p.Seeds, p.Draws, p.Chunk = seeds(3000, 2), 400, 1
+	p.Seeds, p.Draws, p.Chunk = experiment.Seeds(3000, 2), 400, 1
 	p.ValueWalk.Samples, p.QVIRL.Steps, p.QVIRL.Rounds = 2000, 300, 1
 	p.Match.Samples, p.Refine.Samples = 1500, 2000
 	c.Families = []string{Paper, Start, Values, Rewards, Matched, Refined, ExactValues, ExactRewards, ExactWarped}
-	c.Transitions, c.Walkers, c.Judged = []int{0, 8}, 1000, seeds(3002, 1)
+	c.Transitions, c.Walkers, c.Judged = []int{0, 8}, 1000, experiment.Seeds(3002, 1)
 	return c
 }
 

@@ -63,7 +63,7 @@ type Config struct {
 func Paper() Config {
 	c := Config{
 		World: gridworld.Paper(), Discount: 0.9, Length: 5, Demos: []int{1, 7, 15}, Betas: []float64{0.1, 0.5, 2, 10},
-		Seeds: seeds(0, 30), Chunk: 15, QVIRL: tabular.DefaultConfig(),
+		Seeds: experiment.Seeds(0, 30), Chunk: 15, QVIRL: tabular.DefaultConfig(),
 	}
 	c.QVIRL.Steps, c.QVIRL.LearningRate, c.QVIRL.Rounds, c.QVIRL.Tolerance = 400, 0.02, 10, 0.1
 	return c
@@ -73,17 +73,9 @@ func Paper() Config {
 func Quick() Config {
 	c := Paper()
 	c.World.Width, c.World.Height = 5, 5
-	c.Seeds = seeds(1000, 3)
+	c.Seeds = experiment.Seeds(1000, 3)
 	c.QVIRL.Steps, c.QVIRL.Rounds = 500, 2
 	return c
-}
-
-func seeds(first uint64, n int) []uint64 {
-	out := make([]uint64, n)
-	for i := range out {
-		out[i] = first + uint64(i)
-	}
-	return out
 }
 
 // Validate reports the first field that is out of range.

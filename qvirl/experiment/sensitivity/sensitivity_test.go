@@ -15,7 +15,7 @@ import (
 func tiny() Config {
 	c := Quick()
 	c.World.Width, c.World.Height = 3, 3
-	c.Seeds, c.Chunk, c.Betas, c.Demos = seeds(2000, 4), 2, []float64{0.1, 2}, []int{1, 15}
+	c.Seeds, c.Chunk, c.Betas, c.Demos = experiment.Seeds(2000, 4), 2, []float64{0.1, 2}, []int{1, 15}
 	c.QVIRL.Steps, c.QVIRL.Rounds = 300, 1
 	return c
 }

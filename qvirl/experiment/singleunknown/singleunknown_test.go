@@ -142,15 +142,15 @@ func TestExperiment(t *testing.T) {
 
 func TestBadConfigs(t *testing.T) {
 	for want, spoil := range map[string]func(*Config){
-		"line 1":       func(c *Config) { c.Drawing = "x" },
-		"above":        func(c *Config) { c.Tile = 4 },
-		"Start = 9":    func(c *Config) { c.Start = 9 },
-		"KnownStds":    func(c *Config) { c.KnownStds = nil },
-		"prior std[0]": func(c *Config) { c.KnownStds = []float64{-1} },
-		"Draws = 1":    func(c *Config) { c.Draws = 1 },
-		"Actions[0]":   func(c *Config) { c.Actions = []int{5} },
-		"StartSpread":  func(c *Config) { c.StartSpread = 0 },
-		"qvirl: Steps": func(c *Config) { c.QVIRL.Steps = 0 },
+		"line 1":         func(c *Config) { c.Drawing = "x" },
+		"above":          func(c *Config) { c.Tile = 4 },
+		"Start = 9":      func(c *Config) { c.Start = 9 },
+		"KnownStds":      func(c *Config) { c.KnownStds = nil },
+		"prior std[0]":   func(c *Config) { c.KnownStds = []float64{-1} },
+		"Draws = 1":      func(c *Config) { c.Draws = 1 },
+		"Actions[0]":     func(c *Config) { c.Actions = []int{5} },
+		"StartSpread":    func(c *Config) { c.StartSpread = 0 },
+		"tabular: Steps": func(c *Config) { c.QVIRL.Steps = 0 },
 	} {
 		c := tiny()
 		spoil(&c)

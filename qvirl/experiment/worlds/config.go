@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/qvirl/avril"
+	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/graphs"
 	"github.com/go-birl/birl/qvirl/matched"
 	"github.com/go-birl/birl/qvirl/method"
@@ -84,9 +85,9 @@ func Paper() Config {
 	maxMean.Name, maxMean.Maximum = QVIRLMaxMean, graphs.MaxMean
 	return Config{
 		World: gridworld.Paper(), Trajectories: 5, Length: 5, Beta: 2, Discount: 0.9,
-		Seeds: seeds(0, 100), Chunk: 20, Again: 20, Draws: 5000,
+		Seeds: experiment.Seeds(0, 100), Chunk: 20, Again: 20, Draws: 5000,
 		Methods: []string{QVIRL, QVIRL20k, QVIRLMaxMean, QVIRLMatched, QVIRLRefined, AVRIL, "avril-0.17"},
-		HeldOut: seeds(1000, 10), Lambdas: avril.Lambdas, Lambda: 0.02,
+		HeldOut: experiment.Seeds(1000, 10), Lambdas: avril.Lambdas, Lambda: 0.02,
 		ValueWalk: valuewalk.Default(), QVIRL: tabular.DefaultConfig(), QVIRL20k: tabular.PaperConfig(),
 		QVIRLMaxMean: maxMean,
 		QVIRLSVI:     tabular.MonteCarloConfig(), QVIRLStart: tabular.StartConfig(), Match: matched.Default(),
@@ -98,20 +99,12 @@ func Paper() Config {
 // QuickWorlds returns the config of a run of minutes: four worlds, fewer samples.
 func Quick() Config {
 	c := Paper()
-	c.Seeds, c.Chunk, c.Again, c.Draws = seeds(1000, 4), 4, 2, 1000
-	c.HeldOut, c.Lambdas = seeds(1004, 2), []float64{0, 0.02, 0.1, 0.17, 0.3}
+	c.Seeds, c.Chunk, c.Again, c.Draws = experiment.Seeds(1000, 4), 4, 2, 1000
+	c.HeldOut, c.Lambdas = experiment.Seeds(1004, 2), []float64{0, 0.02, 0.1, 0.17, 0.3}
 	c.Methods = []string{QVIRL, AVRIL, "avril-0.17"} // in three minutes, on pure Go too
 	c.ValueWalk.Samples, c.ValueWalk.MinESS = 2000, 400
 	c.Match.Samples, c.Refine.Samples = 3000, 4000
 	return c
-}
-
-func seeds(first uint64, n int) []uint64 {
-	out := make([]uint64, n)
-	for i := range out {
-		out[i] = first + uint64(i)
-	}
-	return out
 }
 
 // Environment returns the name of the environment in result rows.

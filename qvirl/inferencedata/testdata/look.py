@@ -13,7 +13,9 @@ import xarray
 data = arviz.from_netcdf(sys.argv[1])
 xarray.open_datatree(sys.argv[1], engine="h5netcdf").close()
 arviz.plot_rank(data, var_names=["reward"])
-arviz.plot_pair(data, var_names=["value"])
+arviz.plot_pair(data, var_names=["value"], divergences=True)
+arviz.plot_energy(data)
+stats = data.sample_stats
 arviz.plot_trace(data, var_names=["reward"])
 table = arviz.summary(data, var_names=["reward", "value"] + (["beta"] if "beta" in data.posterior else []),
                       round_to="none", hdi_prob=0.94)
@@ -28,5 +30,8 @@ print(json.dumps({
     "actions": [str(a) for a in data.posterior["action"].values],
     "groups": sorted(data.groups()),
     "attributes": {k: str(v) for k, v in data.attrs.items()},
+    "stats": {"energy": float((stats["energy"] + stats["lp"]).max()),
+              "acceptancerate": float(stats["acceptance_rate"].mean()),
+              "diverging": float(stats["diverging"].mean()), "type": str(stats["diverging"].dtype)},
     "dims": {k: list(v.dims) for k, v in data.posterior.data_vars.items()},
 }))

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/go-birl/birl/qvirl/neural"
 	"github.com/gomlx/gomlx/core/graph"
+
+	"github.com/go-birl/birl/qvirl/neural"
 )
 
 // The networks of the continuous form.
@@ -112,10 +113,9 @@ func (o Objective) Loss(w *neural.Weights, b *neural.Batch) neural.Loss {
 	}
 }
 
-// Predict returns the Boltzmann policy of the Q-values, and these.
-func (Objective) Predict(w *neural.Weights, states *graph.Node) (logProbs, values *graph.Node) {
-	q := graph.Squeeze(w.Network(networkQ, states), -1)
-	return graph.LogSoftmax(graph.MulScalar(q, w.Beta()), -1), q
+// Predictor returns the Boltzmann policy of the Q-values, and these.
+func (Objective) Predictor(c neural.Constants) neural.Predictor {
+	return func(q []float32) (logProbs, values []float32) { return neural.LogSoftmax(q, c.Beta), q }
 }
 
 // choose returns the entries [runs, n] of x [runs, n, actions] at one-hot actions.

@@ -3,6 +3,8 @@ package catalogue
 
 import (
 	"fmt"
+	"strings"
+
 	"github.com/go-birl/birl/qvirl/neural"
 	"github.com/go-birl/birl/qvirl/neural/avril"
 	"github.com/go-birl/birl/qvirl/neural/cloning"
@@ -10,7 +12,6 @@ import (
 	"github.com/go-birl/birl/qvirl/neural/planning"
 	"github.com/go-birl/birl/qvirl/neural/variational"
 	"github.com/go-birl/birl/qvirl/overlay"
-	"strings"
 )
 
 // Config is the configuration of a method: how it trains, and its objective.

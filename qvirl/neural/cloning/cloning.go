@@ -2,8 +2,9 @@
 package cloning
 
 import (
-	"github.com/go-birl/birl/qvirl/neural"
 	. "github.com/gomlx/gomlx/core/graph"
+
+	"github.com/go-birl/birl/qvirl/neural"
 )
 
 // Name is the method's name in result rows.
@@ -33,7 +34,7 @@ func (Objective) Noise(expert, aux, actions int) int { return 0 }
 
 // Loss returns the cross-entropy on the expert transitions.
 func (o Objective) Loss(w *neural.Weights, b *neural.Batch) neural.Loss {
-	logProbs, _ := o.Predict(w, b.Expert.State)
+	logProbs := LogSoftmax(Squeeze(w.Network(network, b.Expert.State), -1), -1)
 	logLikelihood := ReduceMean(ReduceSum(Mul(logProbs, b.Expert.Action), -1), -1) // [runs]
 	return neural.Loss{
 		Total: Neg(logLikelihood),
@@ -41,9 +42,10 @@ func (o Objective) Loss(w *neural.Weights, b *neural.Batch) neural.Loss {
 	}
 }
 
-// Predict returns the classifier's log-probabilities; the apprentice takes the most probable action.
-func (Objective) Predict(w *neural.Weights, states *Node) (logProbs, values *Node) {
-	logits := Squeeze(w.Network(network, states), -1)
-	logProbs = LogSoftmax(logits, -1)
-	return logProbs, logProbs
+// Predictor returns the classifier's log-probabilities; the apprentice takes the most probable action.
+func (Objective) Predictor(neural.Constants) neural.Predictor {
+	return func(logits []float32) (logProbs, values []float32) {
+		logProbs = neural.LogSoftmax(logits, 1)
+		return logProbs, logProbs
+	}
 }

@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/go-birl/birl/qvirl/neural"
 	. "github.com/gomlx/gomlx/core/graph"
+
+	"github.com/go-birl/birl/qvirl/neural"
 )
 
 // The methods' names in result rows.
@@ -112,7 +113,7 @@ func (o Objective) Loss(w *neural.Weights, b *neural.Batch) neural.Loss {
 	return neural.Loss{
 		Total: Add(Sub(value, meanReward), chi2),
 		Terms: []neural.Term{
-			{Name: neural.TermLogLikelihood, Value: MulScalar(ReduceMean(Sub(taken, part(0)), -1), 1/o.temperature(w))},
+			{Name: neural.TermLogLikelihood, Value: MulScalar(ReduceMean(Sub(taken, part(0)), -1), 1/o.temperature(w.Beta()))},
 			{Name: "reward", Value: meanReward},
 			{Name: "value", Value: value},
 			{Name: "chi2", Value: chi2},
@@ -120,23 +121,24 @@ func (o Objective) Loss(w *neural.Weights, b *neural.Batch) neural.Loss {
 	}
 }
 
-// Predict returns the soft policy and the Q-values.
-func (o Objective) Predict(w *neural.Weights, states *Node) (logProbs, values *Node) {
-	q := Squeeze(w.Network(network, states), -1)
-	return MulScalar(Sub(q, ExpandAxes(o.softMax(w, q), -1)), 1/o.temperature(w)), q
+// Predictor returns the soft policy and the Q-values.
+func (o Objective) Predictor(c neural.Constants) neural.Predictor {
+	return func(q []float32) (logProbs, values []float32) {
+		return neural.LogSoftmax(q, 1/o.temperature(c.Beta)), q
+	}
 }
 
-// temperature returns T.
-func (o Objective) temperature(w *neural.Weights) float64 {
+// temperature returns T for a demonstrator of rationality β.
+func (o Objective) temperature(beta float64) float64 {
 	if o.Temperature == 0 {
-		return 1 / w.Beta()
+		return 1 / beta
 	}
 	return o.Temperature
 }
 
 // softMax returns V(s) [runs, n] for Q [runs, n, actions].
 func (o Objective) softMax(w *neural.Weights, q *Node) *Node {
-	t := o.temperature(w)
+	t := o.temperature(w.Beta())
 	greatest := StopGradient(ReduceMax(q, -1))
 	shifted := Exp(MulScalar(Sub(q, ExpandAxes(greatest, -1)), 1/t))
 	return Add(greatest, MulScalar(Log(ReduceSum(shifted, -1)), t))

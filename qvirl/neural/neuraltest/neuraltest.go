@@ -6,9 +6,10 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/go-birl/birl/qvirl/neural"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/go-birl/birl/qvirl/neural"
 )
 
 // Parameters are the parameters of a model by name, in double precision.

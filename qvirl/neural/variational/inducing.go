@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/go-birl/birl/qvirl/neural"
 	. "github.com/gomlx/gomlx/core/graph"
+
+	"github.com/go-birl/birl/qvirl/neural"
 )
 
 // The parameters of M inducing points, of which only the displacement is trained.

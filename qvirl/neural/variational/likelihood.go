@@ -1,8 +1,9 @@
 package variational
 
 import (
-	"github.com/go-birl/birl/qvirl/graphs"
 	. "github.com/gomlx/gomlx/core/graph"
+
+	"github.com/go-birl/birl/qvirl/graphs"
 )
 
 // Likelihood names how the log-likelihood of demonstrated actions is computed in training.

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"math"
 
+	. "github.com/gomlx/gomlx/core/graph"
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/go-birl/birl/qvirl/graphs"
 	"github.com/go-birl/birl/qvirl/neural"
-	. "github.com/gomlx/gomlx/core/graph"
 )
 
 // The methods' names in result rows.
@@ -46,6 +48,9 @@ type Objective struct {
 	// lengthscales.
 	PriorMean float64 `json:"prior_mean"`
 	PriorStd  float64 `json:"prior_std"`
+	// Image is the prior's kernel where observations are images, of which nothing is learnt; zeros for PongPrior(nil).
+	// The paper's PriorMean and PriorStd are 0 and 0.5 there. There can be no inducing points.
+	Image ImagePrior `json:"image,omitzero"`
 	// ValueStd is the standard deviation of the optimal values that training starts from, in relation to PriorStd.
 	ValueStd float64 `json:"value_std"`
 	// Likelihood is how training computes the log-likelihood; the paper's is ClosedForm.
@@ -96,7 +101,7 @@ func (o Objective) Validate() error {
 	case !positive(o.Nugget):
 		return fmt.Errorf("variational: Nugget = %g, want a finite positive number", o.Nugget)
 	}
-	return nil
+	return o.Image.validate()
 }
 
 // New returns continuous QVIRL with the given training and objective.
@@ -126,17 +131,32 @@ func (o Objective) Networks() []neural.Network {
 
 // Parameters returns the prior's, and the number of demonstrated transitions.
 func (o Objective) Parameters(d *neural.Data) ([]neural.Parameter, error) {
-	scales := lengthscales(d)
-	logScales := make([]float32, len(scales))
-	for i, l := range scales {
-		logScales[i] = float32(math.Log(l))
-	}
+	images := d.Image != (neural.Image{})
 	out := []neural.Parameter{
-		{Name: paramPriorMean, Value: []float32{float32(o.PriorMean)}, NoDecay: true},
-		{Name: paramPriorLogStd, Value: []float32{float32(math.Log(o.PriorStd))}, NoDecay: true},
-		{Name: paramLengthscales, Dims: []int{len(scales)}, Value: logScales, NoDecay: true},
-		{Name: paramTransitions, Value: []float32{float32(d.Len())}, Fixed: true},
+		{Name: paramPriorMean, Value: []float32{float32(o.PriorMean)}, Fixed: images, NoDecay: true},
+		{Name: paramPriorLogStd, Value: []float32{float32(math.Log(o.PriorStd))}, Fixed: images, NoDecay: true},
 	}
+	if images {
+		if err := o.Image.check(d.Image, d.Actions); err != nil {
+			return nil, err
+		}
+		if o.Inducing > 0 {
+			return nil, fmt.Errorf("variational: Inducing = %d, but there are no inducing points between images",
+				o.Inducing)
+		}
+		scales := imageScales(d)
+		out = append(out, neural.Parameter{Name: paramImageScales, Dims: []int{len(scales)}, Value: scales,
+			Fixed: true})
+	} else {
+		scales := lengthscales(d)
+		logScales := make([]float32, len(scales))
+		for i, l := range scales {
+			logScales[i] = float32(math.Log(l))
+		}
+		out = append(out, neural.Parameter{Name: paramLengthscales, Dims: []int{len(scales)}, Value: logScales,
+			NoDecay: true})
+	}
+	out = append(out, neural.Parameter{Name: paramTransitions, Value: []float32{float32(d.Len())}, Fixed: true})
 	if o.Marginals == SinhArcsinh {
 		out = append(out, neural.Parameter{Name: paramSkew, Value: []float32{0}, NoDecay: true},
 			neural.Parameter{Name: paramLogTail, Value: []float32{0}, NoDecay: true})
@@ -192,7 +212,7 @@ func (o Objective) Loss(w *neural.Weights, b *neural.Batch) neural.Loss {
 		demonstrated = SliceAxis(out, 1, AxisRange(n+states[1].Shape().Dim(1)))
 	}
 
-	p, q := newPrior(w), o.warp(w)
+	p, q := o.newPrior(w), o.warp(w)
 	kl, klSurrogate := o.divergence(newReward(o.Maximum, now, next, &at, q), p, &at)
 	weight := Div(ConstAs(kl, o.KLWeight*float64(expert)), w.Parameter(paramTransitions)) // λ/|B_all|
 	kl, klSurrogate = Mul(kl, weight), Mul(klSurrogate, weight)
@@ -216,13 +236,22 @@ func (o Objective) warp(w *neural.Weights) *warp {
 	return newWarp(w.Parameter(paramSkew), w.Parameter(paramLogTail))
 }
 
-// Predict returns the log of the expected Boltzmann policy (Eq. mean-field-action-prob), normalised, and the posterior
+// Predictor returns the log of the expected Boltzmann policy (Eq. mean-field-action-prob), normalised, and the posterior
 // means of the optimal values.
-func (o Objective) Predict(w *neural.Weights, states *Node) (logProbs, means *Node) {
-	v := newValues(w.Network(network, states), o.warp(w))
-	logProbs = logActionProbs(v, w.Beta())
-	logProbs = Sub(logProbs, Log(ReduceAndKeep(Exp(logProbs), ReduceSum, 1)))
-	return Transpose(logProbs, 1, 2), Transpose(v.mean, 1, 2)
+func (o Objective) Predictor(c neural.Constants) neural.Predictor {
+	var w *plainWarp
+	if o.Marginals == SinhArcsinh {
+		w = newPlainWarp(float64(c.Parameter(paramSkew)[0]), math.Exp(float64(c.Parameter(paramLogTail)[0])))
+	}
+	return func(outputs []float32) (logProbs, values []float32) {
+		j := valuesOf(o.points(outputs), w)
+		all := graphs.PlainLogActionProbs(j.Mean, j.Cov, c.Beta)
+		sum := floats.LogSumExp(all)
+		for a, l := range all {
+			logProbs, values = append(logProbs, float32(l-sum)), append(values, float32(j.Mean[a]))
+		}
+		return logProbs, values
+	}
 }
 
 // logLikelihood returns Σ log p(a|s) [runs] over the expert transitions of a batch, given the values at their states.

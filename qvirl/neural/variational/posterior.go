@@ -5,8 +5,6 @@ import (
 	"math"
 	"slices"
 
-	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/envs/demo"
@@ -233,27 +231,24 @@ func (p *Posterior) points(observations []float32) ([]point, error) {
 		return nil, fmt.Errorf("variational: %d numbers are no observations of %d numbers each", len(observations),
 			size)
 	}
-	states := tensors.FromFlatDataAndDimensions(p.model.Scale().Apply(observations), 1, len(observations)/size, size)
-	out, err := p.model.Evaluate(func(w *neural.Weights, in []*Node) []*Node {
-		return []*Node{w.Network(network, in[0])}
-	}, states)
+	outputs, err := p.model.Outputs(observations)
 	if err != nil {
 		return nil, err
 	}
-	figures, err := tensors.CopyFlatData[float32](out[0])
-	if err != nil {
-		return nil, fmt.Errorf("variational: reading the values: %w", err)
-	}
-	width := outEmbedding + p.objective.Embedding
-	points := make([]point, len(figures)/width)
-	for i := range points {
-		row := make([]float64, width)
-		for k := range row {
-			row[k] = float64(figures[i*width+k])
+	return p.objective.points(outputs), nil
+}
+
+// points reads a network's outputs [points, 2 + d].
+func (o Objective) points(outputs []float32) []point {
+	var points []point
+	for row := range slices.Chunk(outputs, outEmbedding+o.Embedding) {
+		q := point{mean: float64(row[outMean]), std: math.Exp(float64(row[outLogStd]))}
+		for _, x := range row[outEmbedding:] {
+			q.embedding = append(q.embedding, float64(x))
 		}
-		points[i] = point{mean: row[outMean], std: math.Exp(row[outLogStd]), embedding: row[outEmbedding:]}
+		points = append(points, q)
 	}
-	return points, nil
+	return points
 }
 
 // Prior is the prior over rewards as training left it.

@@ -3,8 +3,9 @@ package variational
 import (
 	"math"
 
-	"github.com/go-birl/birl/qvirl/neural"
 	. "github.com/gomlx/gomlx/core/graph"
+
+	"github.com/go-birl/birl/qvirl/neural"
 )
 
 // The parameters of the prior over rewards.
@@ -18,14 +19,21 @@ const (
 // each feature of state ⊕ one-hot action (Appendix "Prior Distribution").
 type prior struct {
 	mean, std   *Node // [runs]
-	lengthscale *Node // [runs, features]
+	lengthscale *Node // [runs, features], or those of an ImagePrior
+
+	image       ImagePrior
+	observation neural.Image // zeros where states are vectors of numbers, which image is not for
 }
 
-func newPrior(w *neural.Weights) prior {
-	return prior{
-		mean: w.Parameter(paramPriorMean), std: Exp(w.Parameter(paramPriorLogStd)),
-		lengthscale: Exp(w.Parameter(paramLengthscales)),
+func (o Objective) newPrior(w *neural.Weights) prior {
+	p := prior{mean: w.Parameter(paramPriorMean), std: Exp(w.Parameter(paramPriorLogStd)), image: o.Image,
+		observation: w.Image()}
+	if p.observation == (neural.Image{}) {
+		p.lengthscale = Exp(w.Parameter(paramLengthscales))
+	} else {
+		p.lengthscale = w.Parameter(paramImageScales)
 	}
+	return p
 }
 
 // farApart is a squared difference of features beyond which no rewards correlate, and what larger ones are taken for:
@@ -40,11 +48,15 @@ const farApart = 1e30
 //  0. The lengthscales therefore scale differences: divided by them, features as large would leave their gradients
 //     nothing but rounding errors.
 func (p prior) covariance(states, actions *Node) *Node {
+	variance := ExpandAxes(Square(p.std), 1, 2)
+	if p.observation != (neural.Image{}) {
+		return Mul(p.image.correlation(p.observation, states, actions, p.lengthscale), variance)
+	}
 	features := Concatenate([]*Node{states, actions}, -1)
 	apart2 := Square(Sub(ExpandAxes(features, 2), ExpandAxes(features, 1))) // [runs, n, n, features]
 	apart2 = Min(apart2, ConstAs(apart2, farApart))
 	corr := Exp(MulScalar(Einsum("rijf,rf->rij", apart2, Inverse(Square(p.lengthscale))), -0.5))
-	return Mul(corr, ExpandAxes(Square(p.std), 1, 2))
+	return Mul(corr, variance)
 }
 
 // unchanging is the root mean square, in the network's units, below which the changes of a feature are taken for

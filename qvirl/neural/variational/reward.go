@@ -1,9 +1,10 @@
 package variational
 
 import (
+	. "github.com/gomlx/gomlx/core/graph"
+
 	"github.com/go-birl/birl/qvirl/graphs"
 	"github.com/go-birl/birl/qvirl/neural"
-	. "github.com/gomlx/gomlx/core/graph"
 )
 
 // reward is the joint posterior of the rewards of n transitions, Gaussian (Corollary joint-reward): R_i = Q(s_i, a_i) −

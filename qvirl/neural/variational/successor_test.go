@@ -8,11 +8,12 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/go-birl/birl/qvirl/graphs"
-	"github.com/go-birl/birl/qvirl/neural"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/floats/scalar"
+
+	"github.com/go-birl/birl/qvirl/graphs"
+	"github.com/go-birl/birl/qvirl/neural"
 )
 
 // branching are transitions of a test with m successors each, whose values correlate unless apart.

@@ -1,8 +1,9 @@
 package variational
 
 import (
-	"github.com/go-birl/birl/qvirl/graphs"
 	. "github.com/gomlx/gomlx/core/graph"
+
+	"github.com/go-birl/birl/qvirl/graphs"
 )
 
 // The network's outputs for a state and an action: mean, log standard deviation, and the embedding from there on.

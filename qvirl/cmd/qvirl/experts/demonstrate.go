@@ -12,21 +12,26 @@ import (
 	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/expert"
+	"github.com/go-birl/birl/envs/gym"
 )
 
 func newDemonstrate() *cobra.Command {
 	var pool poolFlags
 	var out string
-	var force bool
+	var force, replay bool
 	var o expert.DemonstrateOptions
 	c := &cobra.Command{
 		Use:   "demonstrate FILE.npz --out DEMOS.npz",
 		Short: "Collect demonstrations of an expert's Boltzmann policy",
 		Long: `demonstrate lets an expert play by the Boltzmann policy on its values, and stores the episodes in DEMOS.npz with a description in JSON
 beside it: the distribution of returns, the policy's action entropy, and the log-likelihood of its own actions. After an interruption,
-what was collected until then is stored all the same; where it would replace a file, in DEMOS.partial.npz.`,
-		Example: "  qvirl expert demonstrate results/expert-lunarlander/expert.npz --beta 3 --episodes 1000 --out " +
-			"demos.npz",
+what was collected until then is stored all the same; where it would replace a file, in DEMOS.partial.npz.
+
+With --replay, seeds and actions are stored in place of observations, with these observations' SHA-256: in an environment where an
+episode follows from them, ` + "`demos show`" + ` and all that reads demonstrations play it again. Of an expert that sees an Atari console's
+memory the observations are then those of the screen. Nothing is stored after an interruption.`,
+		Example: `  qvirl expert demonstrate results/expert-lunarlander/expert.npz --beta 3 --episodes 1000 --out demos.npz
+  qvirl expert demonstrate results/expert-pong/expert.npz --episodes 65 --replay --out demos.npz`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, err := expert.Open(args[0])
@@ -47,7 +52,7 @@ what was collected until then is stored all the same; where it would replace a f
 			if !cmd.Flags().Changed("beta") {
 				o.Beta = e.Config.Beta
 			}
-			return demonstrate(cmd, e, &pool, o, out)
+			return demonstrate(cmd, e, &pool, o, out, replay)
 		},
 	}
 	f := c.Flags()
@@ -55,6 +60,7 @@ what was collected until then is stored all the same; where it would replace a f
 	f.IntVar(&o.Episodes, "episodes", 1000, "number of episodes")
 	f.Float64Var(&o.Beta, "beta", 0, "rationality coefficient (default: the expert's)")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of the policy")
+	f.BoolVar(&replay, "replay", false, "store seeds and actions, of which a replay makes the observations")
 	f.BoolVar(&force, "force", false, command.ForceHelp)
 	pool.add(c)
 	c.MarkFlagRequired("out")
@@ -62,7 +68,7 @@ what was collected until then is stored all the same; where it would replace a f
 }
 
 func demonstrate(cmd *cobra.Command, e *expert.Expert, flags *poolFlags, o expert.DemonstrateOptions,
-	out string) error {
+	out string, replay bool) error {
 	pool, err := flags.open(cmd.Context(), e.Config)
 	if err != nil {
 		return err
@@ -78,8 +84,18 @@ func demonstrate(cmd *cobra.Command, e *expert.Expert, flags *poolFlags, o exper
 	if set == nil {
 		return failed
 	}
+	if replay && failed != nil {
+		return failed
+	}
 	if failed != nil {
 		out = demo.PartialPath(out)
+	}
+	if replay {
+		set, err = gym.Show(cmd.Context(), set, e.Config.Shown(), gym.ReplayOptions{Python: flags.python,
+			Workers: flags.workers, EnvsPerWorker: e.Config.Environments / flags.workers})
+		if err != nil {
+			return err
+		}
 	}
 	if err := set.Write(out); err != nil {
 		return err

@@ -20,7 +20,8 @@ import (
 )
 
 // presets are the configs that have a name.
-var presets = map[string]func() expert.Config{"lunarlander": expert.LunarLander, "highway": expert.Highway}
+var presets = map[string]func() expert.Config{"lunarlander": expert.LunarLander, "highway": expert.Highway,
+	"pong": expert.Pong, "spaceinvaders": expert.SpaceInvaders}
 
 func newTrain() *cobra.Command {
 	var pool poolFlags

@@ -1,0 +1,108 @@
+//go:build installed
+
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-birl/birl/envs/command"
+	"github.com/go-birl/birl/envs/demo"
+)
+
+// Files that the libraries themselves have written (testdata/make.py) hold what was put into them.
+func TestConvertWhatLibrariesStore(t *testing.T) {
+	command.UseInstallation()
+	python := os.Getenv(command.PythonVariable)
+	text, err := os.ReadFile("testdata/truth.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var truth []struct {
+		Observations          [][]float32
+		Actions               []int
+		Rewards               []float64
+		Terminated, Truncated bool
+	}
+	if err := json.Unmarshal(text, &truth); err != nil || len(truth) != 3 {
+		t.Fatalf("%d episodes, error %v", len(truth), err)
+	}
+	for name, c := range map[string]struct {
+		path, module, environment string
+		truncation                bool // whether the layout tells it from a record that was stopped
+	}{
+		"Minari":              {"testdata/minari", "h5py", "CartPole-v1", true},
+		"Minari's file":       {"testdata/minari/data/main_data.hdf5", "h5py", "CartPole-v1", true},
+		"imitation":           {"testdata/imitation", "pyarrow", "", false},
+		"imitation's shard":   {"testdata/imitation/data-00000-of-00001.arrow", "pyarrow", "", false},
+		"imitation's parquet": {"", "pyarrow", "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out := filepath.Join(t.TempDir(), "x.npz")
+			if exec.Command(python, "-I", "-c", "import "+c.module).Run() != nil {
+				status, _, stderr := run(t, "convert", "testdata/imitation", "--out", out)
+				if status != 1 || !strings.Contains(stderr, "lacks pyarrow: install it there") {
+					t.Errorf("status %d, %q", status, stderr)
+				}
+				t.Logf("NOT TESTED: %s has no %s", python, c.module)
+				return
+			}
+			if c.path == "" {
+				c.path = filepath.Join(t.TempDir(), "x.parquet")
+				err := exec.Command(python, "-I", "-c", "import sys, pyarrow.ipc as i, pyarrow.parquet as q; "+
+					"q.write_table(i.open_stream(sys.argv[1]).read_all(), sys.argv[2])",
+					"testdata/imitation/data-00000-of-00001.arrow", c.path).Run()
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			status, stdout, stderr := run(t, "convert", c.path, "--out", out)
+			if status != 0 {
+				t.Fatal(stderr)
+			}
+			set, err := demo.Read(out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if set.Environment != c.environment || len(set.Trajectories) != len(truth) ||
+				set.Source != filepath.Base(c.path) || !strings.Contains(stdout, "3 trajectories") {
+				t.Errorf("%+v; convert says %s", set.Description, stdout)
+			}
+			for i, want := range truth {
+				got := set.Trajectories[i]
+				if got.Terminated != want.Terminated || got.Truncated != (want.Truncated && c.truncation) {
+					t.Errorf("episode %d: terminated %v, truncated %v", i, got.Terminated, got.Truncated)
+				}
+				if got.Len() != len(want.Actions) {
+					t.Fatalf("episode %d has %d steps, want %d", i, got.Len(), len(want.Actions))
+				}
+				for k, o := range want.Observations {
+					for j, x := range o {
+						if got.Observation(k)[j] != x {
+							t.Fatalf("episode %d: observation[%d][%d] = %g, want %g", i, k, j, got.Observation(k)[j], x)
+						}
+					}
+					if k < got.Len() && (got.Actions[k] != want.Actions[k] || got.Rewards[k] != want.Rewards[k]) {
+						t.Fatalf("episode %d: action[%d] %d with the reward %g, want %d and %g", i, k, got.Actions[k],
+							got.Rewards[k], want.Actions[k], want.Rewards[k])
+					}
+				}
+			}
+		})
+	}
+	// What is none of these says so.
+	empty := t.TempDir()
+	for want, path := range map[string]string{"it holds no episodes": empty, "absent.hdf5": "absent.hdf5"} {
+		if want == "it holds no episodes" && exec.Command(python, "-I", "-c", "import pyarrow").Run() != nil {
+			continue
+		}
+		status, _, stderr := run(t, "convert", path, "--out", filepath.Join(t.TempDir(), "x.npz"))
+		if status != 1 || !strings.Contains(stderr, want) {
+			t.Errorf("%s: status %d, %q, want %q", path, status, stderr, want)
+		}
+	}
+}

@@ -1,0 +1,120 @@
+//go:build installed
+
+package gym
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestContinueRepeatsWhatFollowed: more snapshots than environments, one of them close to the end of its episode, and
+// the actions that were taken after each.
+func TestContinueRepeatsWhatFollowed(t *testing.T) {
+	c := lunar
+	c.EnvsPerWorker, c.Autoreset = 2, Disabled
+	p := open(t, c)
+	reset(t, p)
+	const steps = 6
+	var snapshots []Snapshot
+	var actions []int
+	var states []Array
+	ended := 0
+	for k := 0; ended == 0; k++ {
+		if k > 300 {
+			t.Fatal("the episode does not end")
+		}
+		s, err := p.Snapshot(t.Context(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := step(t, p, []int{k % 2 * 3, Leave}) // the side engine, every other step
+		snapshots, actions, states = append(snapshots, s), append(actions, k%2*3), append(states, b.Obs.Row(0))
+		if b.Done(0) {
+			ended = k + 1
+		}
+	}
+	chosen := []int{3, 10, ended - 2}
+	var from []Snapshot
+	for _, k := range chosen {
+		from = append(from, snapshots[k])
+	}
+	taken := make([]int, len(chosen))
+	got, err := p.Continue(t.Context(), from, steps, func(which []int, o Array) ([]int, error) {
+		out := make([]int, len(which))
+		for i, n := range which {
+			at := chosen[n] + taken[n]
+			if at > 0 && !bytes.Equal(o.Row(i).Bytes, states[at-1].Bytes) {
+				t.Errorf("snapshot %d, step %d: another observation than in the episode", n, taken[n])
+			}
+			out[i] = actions[at]
+			taken[n]++
+		}
+		return out, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, k := range chosen {
+		end := min(k+steps, ended)
+		if g := &got[n]; !slices.Equal(g.Actions, actions[k:end]) || g.Terminated != (end == ended) ||
+			len(g.Observations) != 8*(end-k+1) || !slices.Equal(g.Observation(end-k), states[end-1].Float32()) {
+			t.Errorf("snapshot %d: %d steps, terminated %t, to %v", n, g.Len(), g.Terminated, g.Observation(g.Len()))
+		}
+	}
+	if _, err := p.Continue(t.Context(), from, 1, func(which []int, _ Array) ([]int, error) {
+		return make([]int, len(which)+1), nil
+	}); err == nil || !strings.Contains(err.Error(), "chose 3 actions for 2 observations") {
+		t.Errorf("error %v for an action too many", err)
+	}
+	if _, err := p.Continue(t.Context(), from, 1, func(which []int, _ Array) ([]int, error) {
+		return slices.Repeat([]int{Leave}, len(which)), nil
+	}); err == nil || !strings.Contains(err.Error(), "chose the action -1") {
+		t.Errorf("error %v for an action that is none", err)
+	}
+	if _, err := p.Continue(t.Context(), from, 0, nil); err == nil {
+		t.Error("no error for no steps")
+	}
+	if _, err := open(t, lunar).Continue(t.Context(), from, 1, nil); err == nil ||
+		!strings.Contains(err.Error(), "Autoreset") {
+		t.Errorf("error %v for a pool that resets", err)
+	}
+}
+
+func TestRestoreEnvsOfSeveralWorkers(t *testing.T) {
+	c := lunar
+	c.Workers, c.EnvsPerWorker = 2, 2
+	p := open(t, c)
+	reset(t, p)
+	want := step(t, p, []int{0, 1, 2, 3})
+	var snapshots []Snapshot
+	envs := []int{3, 0, 2}
+	for _, env := range envs {
+		s, err := p.Snapshot(t.Context(), env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		snapshots = append(snapshots, s)
+	}
+	step(t, p, []int{1, 1, 1, 1})
+	got, err := p.RestoreEnvs(t.Context(), envs, snapshots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, env := range envs {
+		if !bytes.Equal(got.Row(k).Bytes, want.Obs.Row(env).Bytes) {
+			t.Errorf("environment %d: %v, want %v", env, got.Row(k).Float32(), want.Obs.Row(env).Float32())
+		}
+	}
+	for name, bad := range map[string]struct {
+		envs      []int
+		snapshots []Snapshot
+	}{"2 snapshots for 3": {envs, snapshots[:2]}, "environment 4": {[]int{0, 4}, snapshots[:2]},
+		"no snapshot": {[]int{0, 1}, []Snapshot{snapshots[0], Snapshot("{")}}} {
+		if _, err := p.RestoreEnvs(t.Context(), bad.envs, bad.snapshots); err == nil ||
+			!strings.Contains(err.Error(), name) {
+			t.Errorf("error %v, want one with %q", err, name)
+		}
+	}
+}

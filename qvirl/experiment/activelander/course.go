@@ -1,0 +1,116 @@
+package activelander
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+
+	"github.com/go-birl/birl/envs/demo"
+	"github.com/go-birl/birl/envs/expert"
+	"github.com/go-birl/birl/envs/gym"
+	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/neural"
+	"github.com/go-birl/birl/qvirl/neural/active"
+)
+
+// Data are the demonstrations, as they are split, and the one who made them.
+type Data struct {
+	Set     *demo.Set
+	Subsets [][]demo.Trajectory
+	Test    []demo.Trajectory
+	Expert  *expert.Expert
+}
+
+// Open reads the demonstrations and the expert.
+func (c Config) Open() (*Data, error) {
+	var paths [2]string
+	for i, name := range []string{c.Demos, c.Expert} {
+		var err error
+		if paths[i], err = experiment.Locate(name); err != nil {
+			return nil, fmt.Errorf("activelander: %w", err)
+		}
+	}
+	set, err := demo.Open(paths[0])
+	if err != nil {
+		return nil, err
+	}
+	d := &Data{Set: set}
+	if d.Expert, err = expert.Open(paths[1]); err != nil {
+		return nil, err
+	}
+	if set.Environment != c.Environment || d.Expert.Config.Environment != c.Environment {
+		return nil, fmt.Errorf("activelander: %s is of %s and %s of %s, want both of %s", c.Demos, set.Environment,
+			c.Expert, d.Expert.Config.Environment, c.Environment)
+	}
+	parts, err := demo.Split(set.Trajectories, c.SplitSeed, c.Train, c.Validation, c.Test)
+	if err != nil {
+		return nil, fmt.Errorf("activelander: dealing %s: %w", c.Demos, err)
+	}
+	d.Test = parts[2]
+	if d.Subsets, err = demo.Subsets(parts[0], c.Subsets, c.SplitSeed); err != nil {
+		return nil, fmt.Errorf("activelander: dealing %s: %w", c.Demos, err)
+	}
+	return d, nil
+}
+
+// Pool opens the environments in which candidates are brought back, segments predicted and apprentices measured.
+func (c Config) Pool(ctx context.Context, d *Data) (*gym.Pool, error) {
+	workers := min(runtime.GOMAXPROCS(0), c.Candidates)
+	return gym.Open(ctx, gym.Config{ID: c.Environment, Imports: d.Expert.Config.Imports, Autoreset: gym.Disabled,
+		Workers: workers, EnvsPerWorker: (c.Candidates + workers - 1) / workers})
+}
+
+// Start is what all methods of a run begin with.
+type Start struct {
+	First      demo.Trajectory
+	Candidates []active.Candidate
+}
+
+// Start returns the first trajectory of a run and its candidates.
+func (c Config) Start(ctx context.Context, pool *gym.Pool, d *Data, run uint64) (*Start, error) {
+	dealt, err := demo.Split(d.Subsets[run], c.SplitSeed, 1, len(d.Subsets[run])-1)
+	if err != nil {
+		return nil, fmt.Errorf("activelander: run %d: %w", run, err)
+	}
+	s := &Start{First: dealt[0][0]}
+	if s.Candidates, err = active.Candidates(ctx, pool, dealt[1], c.Candidates, run); err != nil {
+		return nil, fmt.Errorf("activelander: run %d: %w", run, err)
+	}
+	return s, nil
+}
+
+// Course returns the course of a method in a run.
+func (c Config) Course(pool *gym.Pool, d *Data, s *Start, method string, run uint64, first,
+	more *neural.Learner) (*active.Course, error) {
+	acquisition, err := c.Acquisition(method)
+	if err != nil {
+		return nil, err
+	}
+	return &active.Course{
+		Task: neural.Task{Environment: c.Environment, Observation: d.Set.ObservationSize(), Actions: d.Set.Actions,
+			Discount: c.Discount, Beta: c.Beta,
+			Runs: []neural.Run{{Demos: []demo.Trajectory{s.First}, Seed: run}}},
+		First: first, More: more, Candidates: s.Candidates, Acquisition: acquisition, Simulator: pool, Seed: run,
+		Ask: func(ctx context.Context, candidate active.Candidate) (*demo.Trajectory, error) {
+			return d.Expert.GoOn(ctx, pool, candidate.Moment, expert.DemonstrateOptions{Beta: c.Beta, Seed: d.Set.Seed},
+				c.Length)
+		},
+	}, nil
+}
+
+// Measure returns the mean return of a model's apprentice, and the mean log-likelihood of the held-out actions.
+func (c Config) Measure(ctx context.Context, pool *gym.Pool, d *Data, m neural.Model) (mean, heldOut float64,
+	err error) {
+	episodes, err := neural.Rollout(ctx, pool, m, neural.RolloutOptions{Episodes: c.Episodes, Seed: c.EvaluationSeed})
+	if err != nil {
+		return 0, 0, err
+	}
+	for i := range episodes {
+		mean += episodes[i].Return() / float64(len(episodes))
+	}
+	s, err := neural.Score(m, d.Test, nil)
+	if err != nil {
+		return 0, 0, err
+	}
+	return mean, s.LogLikelihood, nil
+}

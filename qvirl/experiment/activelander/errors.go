@@ -1,0 +1,118 @@
+package activelander
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/go-birl/birl/qvirl/neural"
+	"github.com/go-birl/birl/qvirl/neural/variational"
+)
+
+// Leads are, state by state, by how much the demonstrator's best action leads the second best: what the choice between
+// them depends on.
+type Leads struct {
+	Truth     []float64 // the demonstrator's: (log π(a|s) − log π(b|s))/β = Q(s,a) − Q(s,b)
+	Mean, Std []float64 // of the posterior over the same difference
+}
+
+// Errors returns |Mean − Truth|.
+func (l Leads) Errors() []float64 {
+	out := make([]float64, len(l.Mean))
+	for i := range out {
+		out[i] = math.Abs(l.Mean[i] - l.Truth[i])
+	}
+	return out
+}
+
+// Within returns the part of the truths that lie at most z standard deviations from the mean.
+func (l Leads) Within(z float64) float64 {
+	n := 0.0
+	for i, e := range l.Errors() {
+		if e <= z*l.Std[i] {
+			n++
+		}
+	}
+	return n / float64(len(l.Mean))
+}
+
+// RankCorrelation returns Spearman's correlation of the errors and the standard deviations.
+func (l Leads) RankCorrelation() float64 {
+	return stat.Correlation(ranks(l.Errors()), ranks(l.Std), nil)
+}
+
+// ranks returns the places of numbers in their order.
+func ranks(x []float64) []float64 {
+	order, out := make([]int, len(x)), make([]float64, len(x))
+	floats.Argsort(slices.Clone(x), order)
+	for place, i := range order {
+		out[i] = float64(place)
+	}
+	return out
+}
+
+// leadsAtATime is the number of states whose values are computed together.
+const leadsAtATime = 16
+
+// Leads compares a model with the demonstrator in n held-out states, evenly over all of them.
+func (c Config) Leads(d *Data, m *neural.Fitted, n int) (*Leads, error) {
+	posterior, err := variational.NewPosterior(m)
+	if err != nil {
+		return nil, err
+	}
+	actions := m.Spec().Actions
+	var observations, logProbs []float32
+	for i := range d.Test {
+		t := &d.Test[i]
+		if len(t.LogProbs) != actions*t.Len() {
+			return nil, fmt.Errorf("activelander: held-out trajectory %d lacks the demonstrator's probabilities", i)
+		}
+		observations = append(observations, t.Observations[:t.Len()*m.Spec().Observation]...)
+		logProbs = append(logProbs, t.LogProbs...)
+	}
+	total := len(logProbs) / actions
+	if n < 1 || n > total {
+		return nil, fmt.Errorf("activelander: %d of %d held-out states, want at least 1 and at most all", n, total)
+	}
+	out, size := &Leads{}, m.Spec().Observation
+	for first := 0; first < n; first += leadsAtATime {
+		var states []float32
+		var at []int
+		for k := first; k < min(first+leadsAtATime, n); k++ {
+			at = append(at, k*total/n)
+			states = append(states, observations[at[k-first]*size:(at[k-first]+1)*size]...)
+		}
+		values, err := posterior.Values(states)
+		if err != nil {
+			return nil, err
+		}
+		for k, i := range at {
+			row := logProbs[i*actions : (i+1)*actions]
+			best, second := firstTwo(row)
+			mean, std := values.Difference(k*actions+best, k*actions+second)
+			out.Truth = append(out.Truth, float64(row[best]-row[second])/c.Beta)
+			out.Mean, out.Std = append(out.Mean, mean), append(out.Std, std)
+		}
+	}
+	return out, nil
+}
+
+// firstTwo returns the indices of the greatest and the second greatest number.
+func firstTwo(row []float32) (best, second int) {
+	best, second = 0, 1
+	if row[1] > row[0] {
+		best, second = 1, 0
+	}
+	for a := 2; a < len(row); a++ {
+		switch {
+		case row[a] > row[best]:
+			best, second = a, best
+		case row[a] > row[second]:
+			second = a
+		}
+	}
+	return best, second
+}

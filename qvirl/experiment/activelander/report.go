@@ -1,0 +1,128 @@
+package activelander
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/go-birl/birl/qvirl/exhibit"
+	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/metric"
+)
+
+// measures are the metrics that have a panel and a table.
+var measures = []struct {
+	metric, title, label string
+	decimals             int
+}{
+	{Return, "Return of the apprentice", "mean return", 1},
+	{HeldOut, "Log-likelihood of held-out actions", "log-likelihood (nats)", 3},
+}
+
+// Report makes the learning curves, and tables of some of their points and of the paired differences.
+func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, error) {
+	if len(rows) == 0 {
+		return nil, fmt.Errorf("activelander: no rows to report")
+	}
+	r := &exhibit.Report{Title: "Active learning in Lunar Lander", Charts: []exhibit.Chart{LearningCurves(rows)}}
+	runs := map[uint64]bool{}
+	for _, row := range rows {
+		runs[row.Seed] = true
+	}
+	r.Text = append(r.Text, fmt.Sprintf("Means over %d runs ± standard error, by the number of queries. All methods "+
+		"of a run begin with the same trajectory and choose among the same candidates, and all apprentices meet the "+
+		"same episodes. Differences are those within runs.", len(runs)))
+	for _, m := range measures {
+		t := exhibit.Table{Name: m.metric, Title: m.title}
+		differences := exhibit.Table{Name: m.metric + "_difference",
+			Title: m.title + ", less that with queries at random"}
+		at := queries(rows, m.metric)
+		for _, k := range at {
+			c := exhibit.Column{Metric: m.metric, Title: fmt.Sprintf("after %d", k), Decimals: m.decimals}
+			t.Columns, differences.Columns = append(t.Columns, c), append(differences.Columns, c)
+		}
+		for _, method := range ordered(rows) {
+			row, difference := exhibit.TableRow{Method: method}, exhibit.TableRow{Method: method}
+			for _, k := range at {
+				row.Cells = append(row.Cells, exhibit.Cell{
+					Estimate: experiment.Average(after(rows, k), method, m.metric)})
+				difference.Cells = append(difference.Cells, exhibit.Cell{
+					Estimate: Difference(rows, method, m.metric, k)})
+			}
+			t.Rows = append(t.Rows, row)
+			if method != Random {
+				differences.Rows = append(differences.Rows, difference)
+			}
+		}
+		r.Tables = append(r.Tables, t, differences)
+	}
+	if record != nil && len(record.Seconds) > 0 {
+		r.Text = append(r.Text, record.SecondsText())
+	}
+	return r, nil
+}
+
+// Difference returns by how much a method's metric is above that of random queries after a number of queries, as a mean
+// over runs of the differences within them; nil without at least two runs that have both.
+func Difference(rows []experiment.Row, method, metricName string, queries int) *exhibit.Estimate {
+	rows = after(rows, queries)
+	own, theirs := experiment.Series(rows, method, metricName), experiment.Series(rows, Random, metricName)
+	var differences []float64
+	for _, run := range slices.Sorted(maps.Keys(own)) {
+		if x, ok := theirs[run]; ok {
+			differences = append(differences, own[run]-x)
+		}
+	}
+	if len(differences) < 2 {
+		return nil
+	}
+	s := metric.Summarise(differences)
+	return &exhibit.Estimate{Mean: s.Mean, StdErr: s.StdErr, N: s.N}
+}
+
+// after returns the rows after a number of queries.
+func after(rows []experiment.Row, queries int) []experiment.Row {
+	return slices.DeleteFunc(slices.Clone(rows), func(r experiment.Row) bool { return r.Demos != queries })
+}
+
+// queries lists the numbers of queries that there are rows of a metric for.
+func queries(rows []experiment.Row, metricName string) []int {
+	at := map[int]bool{}
+	for _, r := range rows {
+		if r.Metric == metricName {
+			at[r.Demos] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(at))
+}
+
+// ordered lists the methods of the rows in the order of the experiment.
+func ordered(rows []experiment.Row) []string {
+	have := experiment.Methods(rows)
+	return slices.DeleteFunc(slices.Clone(Paper().Methods), func(name string) bool {
+		return !slices.Contains(have, name)
+	})
+}
+
+// LearningCurves returns the means over runs by the number of queries, a panel for each metric.
+func LearningCurves(rows []experiment.Row) exhibit.Chart {
+	chart := exhibit.Chart{Name: "learning-curve", Title: "Active learning in Lunar Lander"}
+	for _, m := range measures {
+		panel := exhibit.Panel{XLabel: "queries", YLabel: m.label}
+		for _, method := range ordered(rows) {
+			c := exhibit.Curve{Name: method}
+			for _, k := range queries(rows, m.metric) {
+				if e := experiment.Average(after(rows, k), method, m.metric); e != nil {
+					c.X, c.Y, c.StdErr = append(c.X, float64(k)), append(c.Y, e.Mean), append(c.StdErr, e.StdErr)
+				}
+			}
+			if slices.ContainsFunc(c.StdErr, math.IsNaN) { // a single run
+				c.StdErr = nil
+			}
+			panel.Curves = append(panel.Curves, c)
+		}
+		chart.Panels = append(chart.Panels, panel)
+	}
+	return chart
+}

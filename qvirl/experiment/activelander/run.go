@@ -1,0 +1,263 @@
+package activelander
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-birl/birl/envs/atomicfile"
+	"github.com/go-birl/birl/envs/gym"
+	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/neural"
+	"github.com/go-birl/birl/qvirl/neural/active"
+	"github.com/go-birl/birl/qvirl/neural/variational"
+)
+
+// The cost of a unit, in about seconds: the first training, a query, and a measurement.
+const (
+	firstCost   = 5.0
+	queryCost   = 2.0
+	measureCost = 3.0
+)
+
+// Plan returns the plan of the experiment: a unit for each run and method, all methods of a run one after the other, so
+// that what is finished early is complete runs.
+func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	r := &runner{config: c, backend: backendName}
+	p := &experiment.Plan{Experiment: Name, Scale: scale, Config: c}
+	type unit struct {
+		method string
+		run    uint64
+	}
+	var units []unit
+	for _, run := range c.Runs {
+		for _, method := range c.Methods {
+			units = append(units, unit{method, run})
+			p.Units = append(p.Units, experiment.Unit{Name: fmt.Sprintf("run-%02d-%s", run, method),
+				Cost: firstCost + queryCost*float64(c.Queries()) + measureCost*float64(len(c.At))})
+		}
+	}
+	p.Run = func(ctx context.Context, i int, progress irl.Progress) (*experiment.Result, error) {
+		stages := experiment.NewStages(1, units[i].method, nil)
+		result := &experiment.Result{}
+		err := stages.Run(units[i].method, "", 1, func(irl.Progress) (err error) {
+			result.Rows, err = r.run(ctx, units[i].method, units[i].run, experiment.Scratch(ctx), progress)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		result.Times = stages.Times()
+		return result, nil
+	}
+	return p, nil
+}
+
+// runner runs units. It keeps what several of them need.
+type runner struct {
+	config  Config
+	backend string
+
+	mutex       sync.Mutex
+	data        *Data
+	first, more *neural.Learner
+}
+
+// prepare returns the demonstrations, and brings about the learners.
+func (r *runner) prepare() (*Data, error) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.data != nil {
+		return r.data, nil
+	}
+	data, err := r.config.Open()
+	if err != nil {
+		return nil, err
+	}
+	if r.first, r.more, err = r.config.Learners(r.backend); err != nil {
+		return nil, err
+	}
+	r.data = data
+	return data, nil
+}
+
+// run takes a method through the queries of a run. What it finds it keeps in a folder, query by query, from which it
+// goes on; without a folder it keeps nothing.
+func (r *runner) run(ctx context.Context, method string, run uint64, folder string, progress irl.Progress) (
+	[]experiment.Row, error) {
+	c := r.config
+	data, err := r.prepare()
+	if err != nil {
+		return nil, err
+	}
+	pool, err := c.Pool(ctx, data)
+	if err != nil {
+		return nil, err
+	}
+	defer pool.Close()
+	start, err := c.Start(ctx, pool, data, run)
+	if err != nil {
+		return nil, err
+	}
+	course, err := c.Course(pool, data, start, method, run, r.first, r.more)
+	if err != nil {
+		return nil, err
+	}
+	l := &ledger{config: c, method: method, run: run, folder: folder}
+	state, err := l.load(ctx, course, r.backend)
+	if err != nil {
+		return nil, err
+	}
+	if state == nil {
+		progress.Report(0, c.Queries()+1, method+": learning from one trajectory")
+		if state, err = course.Begin(ctx); err != nil {
+			return nil, err
+		}
+		if err := l.measure(ctx, pool, data, state); err != nil {
+			return nil, err
+		}
+	}
+	for k := len(state.Asked); k < c.Queries(); k++ {
+		progress.Report(k+1, c.Queries()+1, fmt.Sprintf("%s: query %d", method, k+1))
+		began := time.Now()
+		choice, err := course.Choose(ctx, state)
+		if err != nil {
+			return nil, err
+		}
+		l.add(k, ChoosingSeconds, time.Since(began).Seconds())
+		score := choice.Score()
+		l.add(k, Query, float64(choice.Candidate))
+		l.add(k, QueryScore, score.Value)
+		l.add(k, QueryStdErr, score.StdErr)
+		began = time.Now()
+		if state, err = course.Learn(ctx, state, choice.Candidate); err != nil {
+			return nil, err
+		}
+		l.add(k, TrainingSeconds, time.Since(began).Seconds())
+		if err := l.measure(ctx, pool, data, state); err != nil {
+			return nil, err
+		}
+	}
+	return l.rows, nil
+}
+
+// ledger is what is found on a course, in memory and in a folder.
+type ledger struct {
+	config Config
+	method string
+	run    uint64
+	folder string
+	rows   []experiment.Row
+}
+
+func (l *ledger) add(queries int, metric string, value float64) {
+	l.rows = append(l.rows, experiment.Row{Environment: l.config.Environment, Method: l.method, Demos: queries,
+		Seed: l.run, Metric: metric, Value: value})
+}
+
+// measure measures a state's apprentice, if it is to be measured after that many queries, and keeps the state.
+func (l *ledger) measure(ctx context.Context, pool *gym.Pool, d *Data, s *active.State) error {
+	k := len(s.Asked)
+	if slices.Contains(l.config.At, k) {
+		mean, heldOut, err := l.config.Measure(ctx, pool, d, s.Model)
+		if err != nil {
+			return err
+		}
+		l.add(k, Return, mean)
+		l.add(k, HeldOut, heldOut)
+	}
+	return l.keep(s)
+}
+
+// progressFile is the file of a unit that is under way; the model of the state lies beside it, in a folder of the
+// number of its queries.
+const progressFile = "progress.json"
+
+// stored is how far a course has come.
+type stored struct {
+	Config json.RawMessage  `json:"config"`
+	Asked  []int            `json:"asked"`
+	Rows   []experiment.Row `json:"rows"`
+}
+
+// keep stores a state and the rows. The file comes after the model that it is of, and that of the state before goes
+// last.
+func (l *ledger) keep(s *active.State) error {
+	if l.folder == "" {
+		return nil
+	}
+	config, err := json.Marshal(l.config)
+	if err != nil {
+		return fmt.Errorf("activelander: %w", err)
+	}
+	text, err := json.Marshal(stored{Config: config, Asked: s.Asked, Rows: l.rows})
+	if err != nil {
+		return fmt.Errorf("activelander: %w", err)
+	}
+	if err := s.Model.Save(l.model(len(s.Asked))); err != nil {
+		return err
+	}
+	err = atomicfile.Write(filepath.Join(l.folder, progressFile), func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("activelander: %w", err)
+	}
+	if k := len(s.Asked); k > 0 {
+		err = os.RemoveAll(l.model(k - 1))
+	}
+	return err
+}
+
+// model is the folder of the model after a number of queries.
+func (l *ledger) model(queries int) string {
+	return filepath.Join(l.folder, fmt.Sprintf("model-%d", queries))
+}
+
+// load reads what was kept, and returns the state to go on from; nil if there is none of this config.
+func (l *ledger) load(ctx context.Context, c *active.Course, backendName string) (*active.State, error) {
+	if l.folder == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(filepath.Join(l.folder, progressFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("activelander: %w", err)
+	}
+	config, err := json.Marshal(l.config)
+	if err != nil {
+		return nil, fmt.Errorf("activelander: %w", err)
+	}
+	var s stored
+	decoder := json.NewDecoder(strings.NewReader(string(text)))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&s); err != nil {
+		return nil, fmt.Errorf("activelander: %s: %w", filepath.Join(l.folder, progressFile), err)
+	}
+	if !bytes.Equal(s.Config, config) {
+		return nil, nil
+	}
+	m, err := neural.Load[variational.Objective](l.model(len(s.Asked)), backendName)
+	if err != nil {
+		return nil, err
+	}
+	l.rows = s.Rows
+	return c.Resume(ctx, s.Asked, m)
+}

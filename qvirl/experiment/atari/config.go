@@ -1,0 +1,216 @@
+// Package atari is the paper's comparison of apprentices that learn from raw pixels (Table atari-results): Pong and
+// Space Invaders.
+package atari
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/neural"
+	"github.com/go-birl/birl/qvirl/neural/avril"
+	"github.com/go-birl/birl/qvirl/neural/catalogue"
+	"github.com/go-birl/birl/qvirl/neural/cloning"
+	"github.com/go-birl/birl/qvirl/neural/iqlearn"
+	"github.com/go-birl/birl/qvirl/neural/variational"
+)
+
+// Name is the experiment's name in result rows.
+const Name = "atari"
+
+// The metrics.
+const (
+	// Return is the mean score of full episodes with fixed seeds, the same for all.
+	Return = "return"
+	// HeldOut is the mean log-likelihood of held-out actions at the end of training, and HeldOutBest the best one at
+	// any point of its curve. The curve is rows of the metric HeldOut + At + the number of steps.
+	HeldOut     = "held_out_log_likelihood"
+	HeldOutBest = "held_out_log_likelihood_best"
+	At          = "_at_"
+	// Frequencies is HeldOut of the frequencies of the actions in the demonstrations, which stands beside the
+	// demonstrator's own HeldOut.
+	Frequencies = "held_out_log_likelihood_frequencies"
+	// TrainSeconds is the wall-clock time of training.
+	TrainSeconds = "train_seconds"
+)
+
+// The rows of those who do not learn.
+const (
+	demonstrator = "demonstrator"
+	random       = "random"
+)
+
+// Config determines the rows, up to rounding of the backend.
+type Config struct {
+	Games    []Game
+	Learners []Learner
+	// The demonstrations of a game are split at random by SplitSeed: Subsets disjoint ones of Train trajectories each
+	// to learn from, and HeldOut that all are judged by. Run k learns from subset k.
+	Train, HeldOut, Subsets int
+	SplitSeed               uint64
+	Runs                    []uint64
+	// Trajectories is the number of a subset's that runs learn from; 0 for all.
+	Trajectories int `json:",omitempty"`
+	Discount     float64
+	Training     neural.Config // of all learners, but for Steps
+	// The apprentices meet Episodes episodes of at most MaxSteps steps, 0 for full ones, of which the first has the
+	// seed EvaluationSeed.
+	Episodes       int
+	MaxSteps       int `json:",omitempty"`
+	EvaluationSeed int64
+}
+
+// Game is one of the games.
+type Game struct {
+	Name        string // of its units
+	Environment string // id in Gymnasium's registry
+	// Demos is the file with the demonstrations, relative to the working folder or one above it.
+	Demos string
+	Steps int // of training
+	// Prior is QVIRL's over rewards.
+	Prior variational.ImagePrior
+}
+
+// Learner is a method of the comparison.
+type Learner struct {
+	Method string // in the catalogue, and in result rows
+	// Config holds fields of the method's catalogue.Config that replace its default and the experiment's Training.
+	Config json.RawMessage `json:",omitempty"`
+}
+
+// actions are what both games know, in the order of their numbers.
+var actions = []string{"NOOP", "FIRE", "RIGHT", "LEFT", "RIGHTFIRE", "LEFTFIRE"}
+
+// The demonstrations of a game: 3 subsets to learn from, and those held out.
+const (
+	trainTrajectories, heldOutTrajectories = 20, 5
+	subsets                                = 3
+)
+
+// Paper returns the config of the paper's size, for a GPU.
+func Paper() Config {
+	c := Config{
+		Games: []Game{
+			{Name: "pong", Environment: "ALE/Pong-v5", Demos: "results/expert-pong/demos.npz", Steps: 200_000,
+				Prior: variational.PongPrior(actions)},
+			{Name: "spaceinvaders", Environment: "ALE/SpaceInvaders-v5",
+				Demos: "results/expert-spaceinvaders/demos.npz", Steps: 1_000_000,
+				Prior: variational.SpaceInvadersPrior(actions)},
+		},
+		Learners: []Learner{
+			// rewards are of the size of signs
+			{Method: variational.Name, Config: json.RawMessage(`{"Objective": {"prior_mean": 0, "prior_std": 0.5}}`)},
+			{Method: cloning.Name},
+			// what the authors ran on these games (temperature, constant rate of learning, no decay of weights)
+			{Method: iqlearn.Name, Config: json.RawMessage(`{"Objective": {"temperature": 0.001},
+				"Training": {"LearningRate": 0.0001, "Cosine": false, "WeightDecay": 0}}`)},
+			{Method: avril.Name},
+		},
+		Train: trainTrajectories, HeldOut: heldOutTrajectories, Subsets: subsets, SplitSeed: 1, Runs: []uint64{0, 1, 2},
+		Discount: 0.99, Training: neural.DefaultConfig(), Episodes: 10, EvaluationSeed: 1_000_000,
+	}
+	c.Training.Folds, c.Training.ReportEvery = 0, 5000
+	return c
+}
+
+// CPU returns the config of what two cores of a processor can do: as many steps as take QVIRL about an hour.
+func CPU() Config {
+	c := Paper()
+	for i := range c.Games {
+		c.Games[i].Steps = 20_000
+	}
+	c.Training.ReportEvery = 500
+	return c
+}
+
+// Quick returns a config of a minute, of a handful of steps, which shows that it runs and nothing else.
+func Quick() Config {
+	c := CPU()
+	c.Games, c.Runs, c.Trajectories = c.Games[:1], c.Runs[:1], 1
+	c.Games[0].Steps, c.Training.ReportEvery = 20, 10
+	c.Episodes, c.MaxSteps = 2, 100
+	return c
+}
+
+// Validate reports the first field that is out of range.
+func (c Config) Validate() error {
+	switch {
+	case len(c.Games) == 0 || len(c.Learners) == 0 || len(c.Runs) == 0:
+		return fmt.Errorf("atari: %d games, %d learners, %d runs: want at least one of each", len(c.Games),
+			len(c.Learners), len(c.Runs))
+	case c.Train < 1 || c.HeldOut < 1 || c.Subsets < 1 || c.Trajectories < 0 || c.Trajectories > c.Train:
+		return fmt.Errorf("atari: Train = %d, HeldOut = %d, Subsets = %d, Trajectories = %d: want at least 1 each, "+
+			"and Trajectories from 0 to Train", c.Train, c.HeldOut, c.Subsets, c.Trajectories)
+	case c.Episodes < 1 || c.MaxSteps < 0 || c.EvaluationSeed < 0:
+		return fmt.Errorf("atari: Episodes = %d, MaxSteps = %d, EvaluationSeed = %d: want at least 1, 0 and 0",
+			c.Episodes, c.MaxSteps, c.EvaluationSeed)
+	}
+	for i, k := range c.Runs {
+		if k >= uint64(c.Subsets) || slices.Contains(c.Runs[:i], k) {
+			return fmt.Errorf("atari: Runs[%d] is %d: want each once, below the number of subsets, %d", i, k, c.Subsets)
+		}
+	}
+	for i, g := range c.Games {
+		if g.Name == "" || g.Environment == "" || g.Demos == "" {
+			return fmt.Errorf("atari: Games[%d] = %+v: want a name, an environment and demonstrations", i, g)
+		}
+		for _, l := range c.Learners {
+			if _, err := c.Method(g, l, ""); err != nil {
+				return fmt.Errorf("atari: the learner %s in %s: %w", l.Method, g.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// Method returns a learner's method in a game. backendName is what it computes on, as backend.Get takes it.
+func (c Config) Method(g Game, l Learner, backendName string) (neural.Method, error) {
+	entry, err := catalogue.Find(l.Method)
+	if err != nil {
+		return nil, err
+	}
+	training := c.Training
+	training.Steps, training.Backend = g.Steps, backendName
+	own := l.Config
+	if l.Method == variational.Name {
+		if own, err = withPrior(own, g.Prior); err != nil {
+			return nil, err
+		}
+	}
+	return entry.New(training, own)
+}
+
+// withPrior returns the fields of a config with a prior over rewards of images.
+func withPrior(config json.RawMessage, prior variational.ImagePrior) (json.RawMessage, error) {
+	fields := struct {
+		Training  json.RawMessage `json:",omitempty"`
+		Objective map[string]any
+	}{Objective: map[string]any{}}
+	if config != nil {
+		if err := json.Unmarshal(config, &fields); err != nil {
+			return nil, err
+		}
+	}
+	fields.Objective["image"] = prior
+	return json.Marshal(fields)
+}
+
+// Definition is the experiment as the command lists it.
+func Definition() experiment.Definition {
+	return experiment.Definition{
+		Name: Name, Short: "Apprentices of Pong and Space Invaders from raw pixels: score and held-out likelihood",
+		Scales: []string{"quick", "cpu", "paper"}, Report: Report,
+		Plan: func(s experiment.Settings) (*experiment.Plan, error) {
+			full, of := Paper, s
+			if s.Scale == "cpu" {
+				full, of.Scale = CPU, "paper"
+			}
+			c, err := experiment.Configure(of, Quick, full)
+			if err != nil {
+				return nil, err
+			}
+			return c.Plan(s.Scale, s.Backend)
+		},
+	}
+}

@@ -1,0 +1,114 @@
+package atari
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-birl/birl/qvirl/exhibit"
+	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/neural/avril"
+	"github.com/go-birl/birl/qvirl/neural/cloning"
+	"github.com/go-birl/birl/qvirl/neural/iqlearn"
+	"github.com/go-birl/birl/qvirl/neural/variational"
+)
+
+// methods are those of the tables, in their order.
+var methods = []string{cloning.Name, iqlearn.Name, avril.Name, variational.Name, demonstrator, random}
+
+// published returns a game's column of the paper's table: mean and standard error of the return and of the held-out
+// log-likelihood, which is theirs at the end of training.
+func published(rows map[string][4]float64) exhibit.Reference {
+	ref := exhibit.Reference{Name: "paper", Values: map[string]map[string]exhibit.Estimate{}}
+	for method, v := range rows {
+		ref.Values[method] = map[string]exhibit.Estimate{Return: {Mean: v[0], StdErr: v[1]},
+			HeldOut: {Mean: v[2], StdErr: v[3]}}
+	}
+	return ref
+}
+
+// paper holds the values of the paper's Table atari-results, by environment.
+var paper = map[string]exhibit.Reference{
+	"ALE/Pong-v5": published(map[string][4]float64{
+		cloning.Name: {19.1, 0.8, -14.81, 0.49}, iqlearn.Name: {20.0, 0.2, -12.43, 2.27},
+		avril.Name: {-5.2, 9.7, -8.79, 3.80}, variational.Name: {19.7, 0.6, -2.09, 0.12},
+	}),
+	"ALE/SpaceInvaders-v5": published(map[string][4]float64{
+		cloning.Name: {597, 48, -18.67, 0.05}, iqlearn.Name: {740, 31, -8.99, 1.79},
+		avril.Name: {658, 34, -18.62, 0.07}, variational.Name: {701, 42, -5.19, 1.04},
+	}),
+}
+
+// Report makes the tables and the curves.
+func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, error) {
+	r := &exhibit.Report{Title: "Apprentices from raw pixels"}
+	byGame := map[string][]experiment.Row{}
+	for _, row := range rows {
+		byGame[row.Environment] = append(byGame[row.Environment], row)
+	}
+	r.Text = append(r.Text, "Means over runs ± standard error; each run learns from a subset of its own of the "+
+		"demonstrations. The return is the mean score of full episodes, the same for all. The log-likelihood is "+
+		"that of the actions of demonstrations that no run has seen: at the end of training, and at the best point of "+
+		"the curve, which nobody could choose without looking at them.")
+	for _, environment := range slices.Sorted(maps.Keys(byGame)) {
+		of, game := byGame[environment], strings.TrimPrefix(environment, "ALE/")
+		t, err := experiment.Tabulate(of, methods, []exhibit.Column{{Metric: Return, Title: "return", Decimals: 1},
+			{Metric: HeldOut, Title: "held-out log-likelihood", Decimals: 2},
+			{Metric: HeldOutBest, Title: "at its best", Decimals: 2}}, paper[environment])
+		if err != nil {
+			return nil, err
+		}
+		t.Name, t.Title = game, game
+		if e := experiment.Average(of, demonstrator, Frequencies); e != nil {
+			t.Notes = append(t.Notes, fmt.Sprintf("How often each action was demonstrated alone foresees "+
+				"held-out actions with the log-likelihood %.2f.", e.Mean))
+		}
+		r.Tables = append(r.Tables, *t)
+		if panel := curves(of); len(panel.Curves) > 0 {
+			panel.Title = game
+			r.Charts = append(r.Charts, exhibit.Chart{Name: game + "-curves", Title: game + ": held-out log-likelihood",
+				Panels: []exhibit.Panel{panel}})
+		}
+	}
+	if record != nil && len(record.Seconds) > 0 {
+		r.Text = append(r.Text, record.SecondsText())
+	}
+	return r, nil
+}
+
+// curves returns the held-out log-likelihoods of a game against the steps of training.
+func curves(rows []experiment.Row) exhibit.Panel {
+	p := exhibit.Panel{XLabel: "steps of training", YLabel: "held-out log-likelihood (nats)"}
+	metrics := map[int]string{} // by step
+	for _, r := range rows {
+		if text, ok := strings.CutPrefix(r.Metric, HeldOut+At); ok {
+			if step, err := strconv.Atoi(text); err == nil {
+				metrics[step] = r.Metric
+			}
+		}
+	}
+	for _, method := range methods {
+		c := exhibit.Curve{Name: method}
+		for _, step := range slices.Sorted(maps.Keys(metrics)) {
+			if e := experiment.Average(rows, method, metrics[step]); e != nil {
+				c.X, c.Y, c.StdErr = append(c.X, float64(step)), append(c.Y, e.Mean), append(c.StdErr, e.StdErr)
+			}
+		}
+		if slices.ContainsFunc(c.StdErr, math.IsNaN) { // a single run
+			c.StdErr = nil
+		}
+		if len(c.X) > 0 {
+			p.Curves = append(p.Curves, c)
+		}
+	}
+	if e := experiment.Average(rows, demonstrator, HeldOut); e != nil {
+		p.Levels = append(p.Levels, exhibit.Level{Name: demonstrator, Y: e.Mean})
+	}
+	if e := experiment.Average(rows, demonstrator, Frequencies); e != nil {
+		p.Levels = append(p.Levels, exhibit.Level{Name: "frequencies of actions", Y: e.Mean})
+	}
+	return p
+}

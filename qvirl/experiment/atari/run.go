@@ -1,0 +1,255 @@
+package atari
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"strconv"
+	"sync"
+
+	"github.com/go-birl/birl/envs/demo"
+	"github.com/go-birl/birl/envs/gym"
+	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/neural"
+)
+
+// The cost of a step of training and of an episode, in about seconds.
+const (
+	stepCost    = 0.2
+	episodeCost = 30.0
+)
+
+// Plan returns the plan: a unit for each game, run and learner, and one for each game of those who do not learn.
+func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	r := &runner{config: c, backend: backendName, games: map[string]*demo.Set{}}
+	var jobs experiment.Jobs
+	for _, g := range c.Games {
+		jobs.Add(experiment.Unit{Name: g.Name + "-references", Cost: episodeCost * float64(c.Episodes)}, random,
+			func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
+				return r.references(ctx, g, t)
+			})
+		for _, k := range c.Runs {
+			for _, l := range c.Learners {
+				unit := experiment.Unit{Name: fmt.Sprintf("%s-%s-%d", g.Name, l.Method, k), Cost: c.cost(g)}
+				jobs.Add(unit, "", func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
+					return r.run(ctx, g, l, k, t)
+				})
+			}
+		}
+	}
+	return jobs.Plan(Name, scale, c), nil
+}
+
+// cost returns the cost of a unit that learns.
+func (c Config) cost(g Game) float64 {
+	return stepCost*float64(g.Steps) + episodeCost*float64(c.Episodes)
+}
+
+// runner runs units. It keeps the demonstrations, without their pictures.
+type runner struct {
+	config  Config
+	backend string
+
+	mutex sync.Mutex
+	games map[string]*demo.Set // by name
+}
+
+// open returns the demonstrations of a game: those to learn from in subsets, and those that are held out.
+func (r *runner) open(g Game) (set *demo.Set, train [][]demo.Trajectory, heldOut []demo.Trajectory, err error) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	c := r.config
+	if set = r.games[g.Name]; set == nil {
+		path, err := experiment.Locate(g.Demos)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		if set, err = demo.Open(path); err != nil {
+			return nil, nil, nil, err
+		}
+		switch {
+		case set.Environment != g.Environment:
+			return nil, nil, nil, fmt.Errorf("atari: %s is of %s, want demonstrations in %s", g.Demos, set.Environment,
+				g.Environment)
+		case set.Beta == nil:
+			return nil, nil, nil, fmt.Errorf("atari: %s does not say how rational its demonstrator was", g.Demos)
+		}
+		r.games[g.Name] = set
+	}
+	parts, err := demo.Split(set.Trajectories, c.SplitSeed, c.Train*c.Subsets, c.HeldOut)
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("atari: dealing %s: %w", g.Demos, err)
+	}
+	if train, err = demo.Subsets(parts[0], c.Subsets, c.SplitSeed); err != nil {
+		return nil, nil, nil, fmt.Errorf("atari: dealing %s: %w", g.Demos, err)
+	}
+	if c.Trajectories > 0 {
+		for k := range train {
+			train[k] = train[k][:c.Trajectories]
+		}
+	}
+	return set, train, parts[1], nil
+}
+
+// show returns trajectories of a set with their observations, by a replay where the set has none.
+func show(ctx context.Context, set *demo.Set, trajectories []demo.Trajectory) (*demo.Set, error) {
+	of := *set
+	of.Trajectories = trajectories
+	if set.Replay == nil {
+		return &of, nil
+	}
+	workers := min(runtime.GOMAXPROCS(0), len(trajectories))
+	return gym.Replay(ctx, &of, gym.ReplayOptions{Workers: workers,
+		EnvsPerWorker: (len(trajectories) + workers - 1) / workers})
+}
+
+// run trains a learner in a run, and lets its apprentice play.
+func (r *runner) run(ctx context.Context, g Game, l Learner, k uint64,
+	t *experiment.Stages) (*experiment.Result, error) {
+	c := r.config
+	method, err := c.Method(g, l, r.backend)
+	if err != nil {
+		return nil, err
+	}
+	set, train, heldOut, err := r.open(g)
+	if err != nil {
+		return nil, err
+	}
+	pool, err := c.pool(ctx, g) // before the training, so that nobody waits for that to hear that there is no emulator
+	if err != nil {
+		return nil, err
+	}
+	defer pool.Close()
+	var models []neural.Model
+	demos := len(train[k])
+	err = t.Run(l.Method, l.Method+" in "+g.Environment, stepCost*float64(g.Steps), func(progress irl.Progress) error {
+		shown, err := show(ctx, set, append(train[k][:demos:demos], heldOut...))
+		if err != nil {
+			return err
+		}
+		task := &neural.Task{Environment: g.Environment, Observation: shown.ObservationSize(),
+			Image: neural.ImageOf(shown), Actions: set.Actions, Discount: c.Discount, Beta: *set.Beta,
+			Runs:    []neural.Run{{Demos: shown.Trajectories[:demos], Seed: k}},
+			HeldOut: shown.Trajectories[demos:], Checkpoint: experiment.Scratch(ctx)}
+		models, err = method.Fit(ctx, task, progress)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	var score float64
+	err = t.Run(l.Method, "episodes of "+l.Method, episodeCost*float64(c.Episodes), func(progress irl.Progress) error {
+		score, err = c.play(ctx, pool, neural.Policy(models[0], false), progress)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	rows := c.curve(g, l, k, demos, models[0].Curve())
+	rows = append(rows, c.row(g, l.Method, k, demos, Return, score),
+		c.row(g, l.Method, k, demos, TrainSeconds, models[0].Seconds()))
+	return &experiment.Result{Rows: rows}, nil
+}
+
+// row returns a row.
+func (c Config) row(g Game, method string, seed uint64, demos int, metric string, value float64) experiment.Row {
+	return experiment.Row{Environment: g.Environment, Method: method, Demos: demos, Seed: seed, Metric: metric,
+		Value: value}
+}
+
+// curve returns the rows of the held-out log-likelihood along the training, at its end, and at its best.
+func (c Config) curve(g Game, l Learner, k uint64, demos int, points []neural.CurvePoint) []experiment.Row {
+	var rows []experiment.Row
+	best := math.Inf(-1)
+	for _, p := range points {
+		best = max(best, *p.HeldOut)
+		rows = append(rows, c.row(g, l.Method, k, demos, HeldOut+At+strconv.Itoa(p.Step), *p.HeldOut))
+	}
+	return append(rows, c.row(g, l.Method, k, demos, HeldOut, *points[len(points)-1].HeldOut),
+		c.row(g, l.Method, k, demos, HeldOutBest, best))
+}
+
+// references returns the rows of the demonstrator, in each run's own demonstrations and those held out, and of a random
+// policy in the episodes that all apprentices meet.
+func (r *runner) references(ctx context.Context, g Game, t *experiment.Stages) (*experiment.Result, error) {
+	c := r.config
+	set, train, heldOut, err := r.open(g)
+	if err != nil {
+		return nil, err
+	}
+	result := &experiment.Result{}
+	for _, k := range c.Runs {
+		add := func(metric string, value float64) {
+			result.Rows = append(result.Rows, c.row(g, demonstrator, k, len(train[k]), metric, value))
+		}
+		own, held := demo.Set{Description: set.Description, Trajectories: train[k]},
+			demo.Set{Description: set.Description, Trajectories: heldOut}
+		if returns := own.Returns(); returns != nil {
+			add(Return, returns.Mean)
+		}
+		if likelihood, ok := held.ExpertLogLikelihood(); ok {
+			add(HeldOut, likelihood)
+		}
+		add(Frequencies, frequencies(train[k], heldOut, set.Actions))
+	}
+	pool, err := c.pool(ctx, g)
+	if err != nil {
+		return nil, err
+	}
+	defer pool.Close()
+	return result, t.Run(random, "random play of "+g.Environment, episodeCost*float64(c.Episodes),
+		func(progress irl.Progress) error {
+			score, err := c.play(ctx, pool, gym.RandomPolicy(set.Actions), progress)
+			result.Rows = append(result.Rows, c.row(g, random, 0, 0, Return, score))
+			return err
+		})
+}
+
+// frequencies returns the mean log-likelihood of held-out actions by how often each was demonstrated, each once more
+// than it was.
+func frequencies(train, heldOut []demo.Trajectory, actions int) float64 {
+	counts, total := make([]float64, actions), float64(actions)
+	for a := range counts {
+		counts[a] = 1
+	}
+	for _, t := range train {
+		for _, a := range t.Actions {
+			counts[a]++
+			total++
+		}
+	}
+	sum, n := 0.0, 0.0
+	for _, t := range heldOut {
+		for _, a := range t.Actions {
+			sum += math.Log(counts[a] / total)
+			n++
+		}
+	}
+	return sum / n
+}
+
+// pool opens the environments that episodes take place in.
+func (c Config) pool(ctx context.Context, g Game) (*gym.Pool, error) {
+	config := gym.Atari(g.Environment)
+	config.Autoreset = gym.Disabled
+	config.Workers = min(runtime.GOMAXPROCS(0), c.Episodes)
+	config.EnvsPerWorker = (c.Episodes + config.Workers - 1) / config.Workers
+	return gym.Open(ctx, config)
+}
+
+// play returns the mean score of a policy.
+func (c Config) play(ctx context.Context, pool *gym.Pool, policy gym.Policy, progress irl.Progress) (float64, error) {
+	episodes, err := gym.Collect(ctx, pool, policy, gym.CollectOptions{Episodes: c.Episodes,
+		FirstSeed: c.EvaluationSeed, PolicySeed: uint64(c.EvaluationSeed), MaxSteps: c.MaxSteps,
+		Progress: func(done int) { progress.Report(done, c.Episodes, "") }})
+	if err != nil {
+		return 0, err
+	}
+	set := demo.Set{Trajectories: episodes}
+	return set.Returns().Mean, nil
+}

@@ -1,0 +1,122 @@
+package variational
+
+import (
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/go-birl/birl/envs/command"
+	"github.com/go-birl/birl/envs/npz"
+	"github.com/go-birl/birl/qvirl/backend"
+	"github.com/go-birl/birl/qvirl/neural"
+)
+
+// realFrames are n frame stacks of random play with random actions, the lengthscales, and the kernel that NumPy makes
+// of them in double precision (testdata/images.py).
+type realFrames struct {
+	states       []uint8   // [n, 4, 84, 84]
+	actions      []float32 // [n, |A|], one-hot
+	names        []string
+	lengthscales []float32
+	prior        *mat.SymDense // of the first compared
+}
+
+// compared is the number of states whose kernel NumPy computes, which takes time.
+const compared = 40
+
+func newRealFrames(t testing.TB, environment string, n int, m ImagePrior) realFrames {
+	t.Helper()
+	command.UseInstallation()
+	path := filepath.Join(t.TempDir(), "frames.npz")
+	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+	cmd := exec.Command(os.Getenv(command.PythonVariable), "testdata/images.py", environment, strconv.Itoa(n),
+		strconv.Itoa(compared), strconv.Itoa(m.Levels), number(m.Patches), number(m.Motion), number(m.Pyramid),
+		number(m.Pixels), path)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("the installed Python, with ale-py: %v", err)
+	}
+	r, err := npz.OpenReader(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	f := realFrames{names: strings.Fields(string(out))}
+	for _, x := range r.Numbers("states", n, 4, 84, 84) {
+		f.states = append(f.states, uint8(x))
+	}
+	f.actions = make([]float32, n*len(f.names))
+	for i, a := range r.Numbers("actions", n) {
+		f.actions[i*len(f.names)+int(a)] = 1
+	}
+	for _, x := range r.Numbers("lengthscales", 3) {
+		f.lengthscales = append(f.lengthscales, float32(x))
+	}
+	f.prior = mat.NewSymDense(compared, r.Numbers("prior", compared, compared))
+	if err := r.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// TestImageKernelIsThatOfNumPy on real frames, and it is positive definite on 500 of them with random actions.
+func TestImageKernelIsThatOfNumPy(t *testing.T) {
+	for environment, m := range map[string]ImagePrior{"ALE/Pong-v5": PongPrior(nil),
+		"ALE/SpaceInvaders-v5": SpaceInvadersPrior(nil)} {
+		t.Run(filepath.Base(environment), func(t *testing.T) {
+			const n = 500
+			f := newRealFrames(t, environment, n, m)
+			m.Actions = f.names
+			if err := m.validate(); err != nil {
+				t.Fatal(err)
+			}
+			choice, err := backend.Get("")
+			if err != nil {
+				t.Fatal(err)
+			}
+			exec := MustNewExec(choice.Backend, func(states, actions, scales *Node) *Node {
+				return m.correlation(neural.Image{Frames: 4, Height: 84, Width: 84}, states, actions, scales)
+			})
+			out := exec.MustExec(tensors.FromFlatDataAndDimensions(f.states, 1, n, 4*84*84),
+				tensors.FromFlatDataAndDimensions(f.actions, 1, n, len(f.names)),
+				tensors.FromFlatDataAndDimensions(f.lengthscales, 1, 3))[0]
+			got, err := tensors.CopyFlatData[float32](out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			worst, sum := 0.0, 0.0
+			symmetric := mat.NewSymDense(n, nil)
+			for i := range n {
+				for k := range n {
+					x := float64(got[i*n+k])
+					if i < compared && k < compared {
+						worst, sum = math.Max(worst, math.Abs(x-f.prior.At(i, k))), sum+x/compared/compared
+					}
+					symmetric.SetSym(min(i, k), max(i, k), x)
+				}
+			}
+			if !(worst <= 1e-5) { // of a kernel of at most 1, in single precision
+				t.Errorf("differs by up to %g from NumPy, want at most 1e-5", worst)
+			}
+			t.Logf("worst difference %.2g, mean correlation %.3f", worst, sum)
+			var e mat.EigenSym
+			if !e.Factorize(symmetric, false) {
+				t.Fatal("no eigenvalues")
+			}
+			values := e.Values(nil)
+			t.Logf("smallest eigenvalue %.3g, largest %.3g", values[0], values[n-1])
+			if !(values[0] > 0) {
+				t.Errorf("the smallest eigenvalue is %g, want a positive one", values[0])
+			}
+		})
+	}
+}
