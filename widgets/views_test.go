@@ -623,6 +623,31 @@ func TestVegaSpecificationsAreWhole(t *testing.T) {
 	}
 }
 
+// A world without a map, without true values and without names has no lists that are null when they have reached the
+// kernel, which Vega takes for broken.
+func TestVegaOfBareWorlds(t *testing.T) {
+	bare := exhibit.World{Width: 3, Height: 2}
+	e, r, q, c := exampleExplorer(), exampleRisk(), exampleQueries(), exampleCorrelations()
+	e.World, r.World, q.World, c.World, r.Values = bare, bare, bare, bare, nil
+	for name, vega := range map[string]func() (map[string]any, error){"explorer": func() (map[string]any, error) {
+		return e.Vega(0)
+	}, "risk": r.Vega, "queries": q.Vega, "correlations": c.Vega, "trajectory": exampleTrajectory().Vega} {
+		spec, err := vega()
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.Marshal(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, broken := range []string{`:[]`, `[],`, `[]]`} {
+			if at := strings.Index(string(text), broken); at >= 0 {
+				t.Errorf("%s has an empty list: …%s", name, text[max(0, at-60):at+10])
+			}
+		}
+	}
+}
+
 // No view is wider than a notebook's column.
 func TestViewsFitTheColumn(t *testing.T) {
 	change := Change{Title: "c", World: sixStates(), Before: examplePosterior("qvirl", 0, 1),
