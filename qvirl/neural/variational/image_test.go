@@ -2,6 +2,7 @@ package variational
 
 import (
 	"math"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/envs/command"
+	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/npz"
 	"github.com/go-birl/birl/qvirl/backend"
 	"github.com/go-birl/birl/qvirl/neural"
@@ -118,5 +120,81 @@ func TestImageKernelIsThatOfNumPy(t *testing.T) {
 				t.Errorf("the smallest eigenvalue is %g, want a positive one", values[0])
 			}
 		})
+	}
+}
+
+// TestRewardsOfImages: the posterior answers of a trajectory of pictures, and where an episode ends the reward is the
+// value of the last action.
+func TestRewardsOfImages(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	m := neural.Image{Frames: 2, Height: 12, Width: 16}
+	const n = 150 // more than the network is asked about at once
+	d := demo.Trajectory{Terminated: true, Frames: &demo.Frames{Size: 12 * 16, Stack: 2,
+		Pixels: make([]uint8, 12*16*(n+1))}}
+	for i := range d.Frames.Pixels {
+		d.Frames.Pixels[i] = uint8(random.Uint32())
+	}
+	for range n {
+		d.Actions = append(d.Actions, random.IntN(3))
+	}
+	c := neural.DefaultConfig()
+	c.Convolutions, c.Features, c.Hidden = []neural.Convolution{{Filters: 2, Size: 4, Stride: 4}}, 8, []int{8}
+	c.Batch, c.Steps, c.ReportEvery, c.Folds, c.Backend = 8, 2, 1, 0, "go"
+	l, err := New(c, DefaultObjective(0.5))
+	if err != nil {
+		t.Fatal(err)
+	}
+	models, err := l.Fit(t.Context(), &neural.Task{Observation: m.Size(), Image: m, Actions: 3, Discount: 0.9, Beta: 2,
+		Runs: []neural.Run{{Demos: []demo.Trajectory{d}}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := NewPosterior(models[0].(*neural.Fitted))
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := TransitionsOf(&d)
+	rewards, err := p.Rewards(of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values, err := p.Values(of.Observations[(n-1)*m.Size():])
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := d.Actions[n-1]
+	if len(rewards.Mean) != n || len(values.Mean) != 3 ||
+		math.Abs(rewards.Mean[n-1]-values.Mean[last]) > 1e-6 || values.Mean[last] == 0 ||
+		math.Abs(rewards.Std(n-1)-values.Std(last)) > 1e-6 || !(rewards.Std(0) > 0) {
+		t.Errorf("%d rewards; the last is %g ± %g, its value %g ± %g", len(rewards.Mean), rewards.Mean[n-1],
+			rewards.Std(n-1), values.Mean[last], values.Std(last))
+	}
+	if prior := p.Prior(); prior.Mean != -1 || math.Abs(prior.Std-0.5) > 1e-6 || prior.Lengthscales != nil {
+		t.Errorf("the prior is %+v, want what it was", prior)
+	}
+}
+
+func TestImagePriorsThatCannotBeAreRefused(t *testing.T) {
+	for want, change := range map[string]func(*Objective){
+		"weights of Image sum to": func(o *Objective) { o.Image.Patches = 0.5 },
+		"Image has the weight":    func(o *Objective) { o.Image.Patches, o.Image.Motion = 1.9, -1 },
+		"Image.Levels = 9":        func(o *Objective) { o.Image.Levels = 9 },
+		"Image.Actions[1]":        func(o *Objective) { o.Image.Actions = []string{"NOOP", "JUMP"} },
+	} {
+		o := DefaultObjective(0.5)
+		o.Image = PongPrior(nil)
+		change(&o)
+		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one that says %q", err, want)
+		}
+	}
+	image := neural.Image{Frames: 4, Height: 84, Width: 84}
+	err := PongPrior([]string{"NOOP"}).check(image, 6)
+	if err == nil || !strings.Contains(err.Error(), "1 actions do") {
+		t.Errorf("error %v for a kernel of 1 action and 6 actions", err)
+	}
+	image.Frames = 1
+	if err := PongPrior(nil).check(image, 6); err == nil || !strings.Contains(err.Error(), "at least 2 of 8 × 8") {
+		t.Errorf("error %v for single pictures", err)
 	}
 }

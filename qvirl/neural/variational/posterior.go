@@ -73,15 +73,21 @@ type Transitions struct {
 	Terminated   []bool    // [n, m], or nil if none of them terminated its episode
 }
 
-// TransitionsOf returns the transitions of a trajectory, with the successors that they led to.
+// TransitionsOf returns the transitions of a trajectory, with the successors that they led to. Pictures become numbers
+// of four bytes each.
 func TransitionsOf(t *demo.Trajectory) Transitions {
-	n := t.Len()
-	size := len(t.Observations) / (n + 1)
+	n, observations := t.Len(), t.Observations
+	if f := t.Frames; f != nil {
+		for i := range n + 1 {
+			observations = append(observations, neural.Observation(t, i, f.Size*f.Stack)...)
+		}
+	}
+	size := len(observations) / (n + 1)
 	terminated := make([]bool, n)
 	if n > 0 {
 		terminated[n-1] = t.Terminated
 	}
-	return Transitions{Observations: t.Observations[:n*size], Next: t.Observations[size:], Actions: t.Actions,
+	return Transitions{Observations: observations[:n*size], Next: observations[size:], Actions: t.Actions,
 		Terminated: terminated}
 }
 
@@ -233,6 +239,28 @@ func (p *Posterior) points(observations []float32) ([]point, error) {
 		return nil, fmt.Errorf("variational: %d numbers are no observations of %d numbers each", len(observations),
 			size)
 	}
+	var points []point
+	for part := range slices.Chunk(observations, size*p.piece()) {
+		more, err := p.pointsOf(part)
+		if err != nil {
+			return nil, err
+		}
+		points = append(points, more...)
+	}
+	return points, nil
+}
+
+// piece returns how many observations the network is asked about at once: as few images as its activations for take no
+// more than some hundred megabytes.
+func (p *Posterior) piece() int {
+	if p.model.Spec().Image != (neural.Image{}) {
+		return 128
+	}
+	return 1 << 20
+}
+
+// pointsOf returns the points of observations that the network is asked about at once.
+func (p *Posterior) pointsOf(observations []float32) ([]point, error) {
 	states, err := p.model.States(observations)
 	if err != nil {
 		return nil, err
@@ -262,7 +290,8 @@ func (p *Posterior) points(observations []float32) ([]point, error) {
 // Prior is the prior over rewards as training left it.
 type Prior struct {
 	Mean, Std float64
-	// Lengthscales are those of the observation's features and of the one-hot action, in the environment's units.
+	// Lengthscales are those of the observation's features and of the one-hot action, in the environment's units; nil
+	// for images.
 	Lengthscales []float64
 }
 
