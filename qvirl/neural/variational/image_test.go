@@ -26,7 +26,7 @@ import (
 type realFrames struct {
 	states       []uint8   // [n, 4, 84, 84]
 	actions      []float32 // [n, |A|], one-hot
-	names        []string
+	names        string    // of the actions
 	lengthscales []float32
 	prior        *mat.SymDense // of the first compared
 }
@@ -52,13 +52,14 @@ func newRealFrames(t testing.TB, environment string, n int, m ImagePrior) realFr
 		t.Fatal(err)
 	}
 	defer r.Close()
-	f := realFrames{names: strings.Fields(string(out))}
+	f := realFrames{names: strings.TrimSpace(string(out))}
+	count := len(strings.Fields(f.names))
 	for _, x := range r.Numbers("states", n, 4, 84, 84) {
 		f.states = append(f.states, uint8(x))
 	}
-	f.actions = make([]float32, n*len(f.names))
+	f.actions = make([]float32, n*count)
 	for i, a := range r.Numbers("actions", n) {
-		f.actions[i*len(f.names)+int(a)] = 1
+		f.actions[i*count+int(a)] = 1
 	}
 	for _, x := range r.Numbers("lengthscales", 3) {
 		f.lengthscales = append(f.lengthscales, float32(x))
@@ -72,8 +73,8 @@ func newRealFrames(t testing.TB, environment string, n int, m ImagePrior) realFr
 
 // TestImageKernelIsThatOfNumPy on real frames, and it is positive definite on 500 of them with random actions.
 func TestImageKernelIsThatOfNumPy(t *testing.T) {
-	for environment, m := range map[string]ImagePrior{"ALE/Pong-v5": PongPrior(nil),
-		"ALE/SpaceInvaders-v5": SpaceInvadersPrior(nil)} {
+	for environment, m := range map[string]ImagePrior{"ALE/Pong-v5": PongPrior(""),
+		"ALE/SpaceInvaders-v5": SpaceInvadersPrior("")} {
 		t.Run(filepath.Base(environment), func(t *testing.T) {
 			const n = 500
 			f := newRealFrames(t, environment, n, m)
@@ -89,7 +90,7 @@ func TestImageKernelIsThatOfNumPy(t *testing.T) {
 				return m.correlation(neural.Image{Frames: 4, Height: 84, Width: 84}, states, actions, scales)
 			})
 			out := exec.MustExec(tensors.FromFlatDataAndDimensions(f.states, 1, n, 4*84*84),
-				tensors.FromFlatDataAndDimensions(f.actions, 1, n, len(f.names)),
+				tensors.FromFlatDataAndDimensions(f.actions, 1, n, len(f.actions)/n),
 				tensors.FromFlatDataAndDimensions(f.lengthscales, 1, 3))[0]
 			got, err := tensors.CopyFlatData[float32](out)
 			if err != nil {
@@ -179,22 +180,22 @@ func TestImagePriorsThatCannotBeAreRefused(t *testing.T) {
 		"weights of Image sum to": func(o *Objective) { o.Image.Patches = 0.5 },
 		"Image has the weight":    func(o *Objective) { o.Image.Patches, o.Image.Motion = 1.9, -1 },
 		"Image.Levels = 9":        func(o *Objective) { o.Image.Levels = 9 },
-		"Image.Actions[1]":        func(o *Objective) { o.Image.Actions = []string{"NOOP", "JUMP"} },
+		"Image.Actions: word 1":   func(o *Objective) { o.Image.Actions = "NOOP JUMP" },
 	} {
 		o := DefaultObjective(0.5)
-		o.Image = PongPrior(nil)
+		o.Image = PongPrior("")
 		change(&o)
 		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one that says %q", err, want)
 		}
 	}
 	image := neural.Image{Frames: 4, Height: 84, Width: 84}
-	err := PongPrior([]string{"NOOP"}).check(image, 6)
+	err := PongPrior("NOOP").check(image, 6)
 	if err == nil || !strings.Contains(err.Error(), "1 actions do") {
 		t.Errorf("error %v for a kernel of 1 action and 6 actions", err)
 	}
 	image.Frames = 1
-	if err := PongPrior(nil).check(image, 6); err == nil || !strings.Contains(err.Error(), "at least 2 of 8 × 8") {
+	if err := PongPrior("").check(image, 6); err == nil || !strings.Contains(err.Error(), "at least 2 of 8 × 8") {
 		t.Errorf("error %v for single pictures", err)
 	}
 }
