@@ -48,7 +48,7 @@ type Objective struct {
 	// lengthscales.
 	PriorMean float64 `json:"prior_mean"`
 	PriorStd  float64 `json:"prior_std"`
-	// Image is the prior's kernel where observations are images, of which nothing is learnt; zeros for PongPrior(nil).
+	// Image is the prior's kernel where observations are images, of which nothing is learnt; zeros for PongPrior("").
 	// The paper's PriorMean and PriorStd are 0 and 0.5 there. There can be no inducing points.
 	Image ImagePrior `json:"image,omitzero"`
 	// ValueStd is the standard deviation of the optimal values that training starts from, in relation to PriorStd.
