@@ -1,7 +1,7 @@
 package widgets
 
-// vegaConfig is the look of a Vega or Vega-Lite view, with or without lines of a grid. Its background is white, as that of
-// other figures; every colour of text and lines is set, since a page of another theme would choose ones for its own.
+// vegaConfig is the look of a Vega or Vega-Lite view, with or without lines of a grid. Its background is white, as that
+// of other figures; every colour of text and lines is set, since a page of another theme would choose ones for its own.
 func vegaConfig(grid bool) map[string]any {
 	ink, line := hex(black), hex(axisGrey)
 	return map[string]any{

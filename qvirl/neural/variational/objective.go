@@ -236,8 +236,8 @@ func (o Objective) warp(w *neural.Weights) *warp {
 	return newWarp(w.Parameter(paramSkew), w.Parameter(paramLogTail))
 }
 
-// Predictor returns the log of the expected Boltzmann policy (Eq. mean-field-action-prob), normalised, and the posterior
-// means of the optimal values.
+// Predictor returns the log of the expected Boltzmann policy (Eq. mean-field-action-prob), normalised, and the
+// posterior means of the optimal values.
 func (o Objective) Predictor(c neural.Constants) neural.Predictor {
 	var w *plainWarp
 	if o.Marginals == SinhArcsinh {
