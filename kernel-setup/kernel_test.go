@@ -60,11 +60,11 @@ func TestKernelElsewhere(t *testing.T) {
 	if saw.Picture.Status != "ok" || !slices.Contains(saw.Picture.Formats, "image/png") {
 		t.Errorf("a figure comes as %v: %+v", saw.Picture.Formats, saw.Picture.Status)
 	}
-	t.Logf("completion after %.2f s, the interrupt after %.2f s", saw.Seconds, *saw.After)
-	if !slices.Contains(saw.Matches, "Show") || slices.Min(saw.Seconds[1:]) > 2 {
+	t.Logf("completion after %.2f s", saw.Seconds) // gopls first loads the packages
+	if !slices.Contains(saw.Matches, "Show") || slices.Min(saw.Seconds) > 2 {
 		t.Errorf("after “widgets.” there are %d completions, in %.2f s", len(saw.Matches), saw.Seconds)
 	}
-	if saw.After == nil || !strings.Contains(saw.Interrupted.Text, "slow work: interrupted after") ||
+	if saw.After == nil || *saw.After > 5 || !strings.Contains(saw.Interrupted.Text, "slow work: interrupted after") ||
 		!strings.Contains(saw.Interrupted.Text, "at 40 %; the first part is kept") || saw.Interrupted.Status == "ok" {
 		t.Errorf("an interrupted cell: %+v", saw.Interrupted)
 	}

@@ -32,6 +32,7 @@ func newVegaView(name string) (vegaView, error) {
 	if err := json.Unmarshal(text, &v); err != nil {
 		return nil, fmt.Errorf("widgets: the Vega specification %s: %w", name, err)
 	}
+	v["config"] = vegaConfig(false)
 	return v, nil
 }
 

@@ -80,7 +80,7 @@ type Learner struct {
 }
 
 // actions are what both games know, in the order of their numbers.
-var actions = []string{"NOOP", "FIRE", "RIGHT", "LEFT", "RIGHTFIRE", "LEFTFIRE"}
+const actions = "NOOP FIRE RIGHT LEFT RIGHTFIRE LEFTFIRE"
 
 // The demonstrations of a game: 3 subsets to learn from, and those held out.
 const (

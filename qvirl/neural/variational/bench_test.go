@@ -83,7 +83,7 @@ func noise(seed uint64, count int) []demo.Trajectory {
 func BenchmarkImages(b *testing.B) {
 	m := neural.Image{Frames: 4, Height: 84, Width: 84}
 	o := DefaultObjective(0.5)
-	o.Image = PongPrior([]string{"NOOP", "FIRE", "RIGHT", "LEFT", "RIGHTFIRE", "LEFTFIRE"})
+	o.Image = PongPrior("NOOP FIRE RIGHT LEFT RIGHTFIRE LEFTFIRE")
 	random := rand.New(rand.NewPCG(1, 1))
 	pictures := func(n int) demo.Trajectory {
 		t := demo.Trajectory{Frames: &demo.Frames{Size: 84 * 84, Stack: 4, Pixels: make([]uint8, 84*84*(n+1))}}

@@ -33,18 +33,19 @@ type ImagePrior struct {
 	// Levels is the number of the pyramid's levels.
 	Levels int `json:"levels"`
 	// Actions say what each action does in the words of the Arcade Learning Environment: NOOP, FIRE, UP, RIGHT, LEFT,
-	// DOWN, or several of them in one, such as UPRIGHTFIRE. k_A is a radial basis function of such features, of
-	// lengthscale 1, mixed with 1 for equal actions and 0 for others. Without Actions it is the latter alone.
-	Actions []string `json:"actions,omitempty"`
+	// DOWN, or several of them in one, such as UPRIGHTFIRE; a word for each action, between spaces. k_A is a radial
+	// basis function of such features, of lengthscale 1, mixed with 1 for equal actions and 0 for others. Without
+	// Actions it is the latter alone.
+	Actions string `json:"actions,omitempty"`
 }
 
 // PongPrior returns the paper's kernel for Pong, and SpaceInvadersPrior that for Space Invaders, for the given actions.
-func PongPrior(actions []string) ImagePrior {
+func PongPrior(actions string) ImagePrior {
 	return ImagePrior{Patches: 0.45, Motion: 0.45, Pyramid: 0.05, Pixels: 0.05, Levels: 3, Actions: actions}
 }
 
 // SpaceInvadersPrior returns it.
-func SpaceInvadersPrior(actions []string) ImagePrior {
+func SpaceInvadersPrior(actions string) ImagePrior {
 	return ImagePrior{Patches: 0.25, Motion: 0.35, Pyramid: 0.35, Pixels: 0.05, Levels: 4, Actions: actions}
 }
 
@@ -88,9 +89,9 @@ func (m ImagePrior) validate() error {
 	if m.Levels < 1 || m.Levels > maxLevels {
 		return fmt.Errorf("variational: Image.Levels = %d, want 1 to %d", m.Levels, maxLevels)
 	}
-	for i, a := range m.Actions {
+	for i, a := range strings.Fields(m.Actions) {
 		if _, err := actionFeatures(a); err != nil {
-			return fmt.Errorf("variational: Image.Actions[%d] = %q: %w", i, a, err)
+			return fmt.Errorf("variational: Image.Actions: word %d is %q: %w", i, a, err)
 		}
 	}
 	return nil
@@ -99,8 +100,8 @@ func (m ImagePrior) validate() error {
 // check refuses images, or a number of actions, that the kernel is not for.
 func (m ImagePrior) check(image neural.Image, actions int) error {
 	m = m.orDefault()
-	if m.Actions != nil && len(m.Actions) != actions {
-		return fmt.Errorf("variational: Image.Actions says what %d actions do, there are %d", len(m.Actions), actions)
+	if n := len(strings.Fields(m.Actions)); n > 0 && n != actions {
+		return fmt.Errorf("variational: Image.Actions says what %d actions do, there are %d", n, actions)
 	}
 	if least := max(patchSize, 1<<(m.Levels-1)); image.Frames < 2 || min(image.Height, image.Width) < least {
 		return fmt.Errorf("variational: images of %d frames of %d × %d, want at least 2 of %d × %d for the prior over "+
@@ -128,14 +129,14 @@ func actionFeatures(action string) ([]float64, error) {
 
 // actionKernel returns k_A [actions, actions].
 func (m ImagePrior) actionKernel(actions int) [][]float32 {
-	out := make([][]float32, actions)
+	names, out := strings.Fields(m.Actions), make([][]float32, actions)
 	for a := range out {
 		out[a] = make([]float32, actions)
 		for b := range out[a] {
 			k := 0.0
-			if m.Actions != nil {
-				x, _ := actionFeatures(m.Actions[a]) // validate has refused others
-				y, _ := actionFeatures(m.Actions[b])
+			if len(names) > 0 {
+				x, _ := actionFeatures(names[a]) // validate has refused others
+				y, _ := actionFeatures(names[b])
 				distance2 := 0.0
 				for i := range x {
 					distance2 += (x[i] - y[i]) * (x[i] - y[i])
