@@ -31,7 +31,8 @@ const panel = `[...jupyterapp.shell.widgets("main")][0]`
 // view is the first view of Vega of the page, and slidingView the first with a slider.
 const (
 	view        = `document.querySelector('[class*="RenderedVega"]')`
-	slidingView = `[...document.querySelectorAll('[class*="RenderedVega"]')].find(v => v.querySelector("input[type=range]"))`
+	slidingView = `[...document.querySelectorAll('[class*="RenderedVega"]')].find(v =>
+		v.querySelector("input[type=range]"))`
 )
 
 // TestQuickstartInTheBrowser does what a reader does, in JupyterLab and a real browser: runs the quickstart, clicks a cell
