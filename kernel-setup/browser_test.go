@@ -35,9 +35,9 @@ const (
 		v.querySelector("input[type=range]"))`
 )
 
-// TestQuickstartInTheBrowser does what a reader does, in JupyterLab and a real browser: runs the quickstart, clicks a cell
-// of its explorer and moves a slider, and one that the kernel answers, saves, and reopens it where it is not trusted
-// and has no kernel. Nothing is asked of another host. The screenshots of the tests in this file stay in
+// TestQuickstartInTheBrowser does what a reader does, in JupyterLab and a real browser: runs the quickstart, clicks a
+// cell of its explorer and moves a slider, and one that the kernel answers, saves, and reopens it where it is not
+// trusted and has no kernel. Nothing is asked of another host. The screenshots of the tests in this file stay in
 // .birl/runs/browser.
 func TestQuickstartInTheBrowser(t *testing.T) {
 	l := installed(t)
