@@ -65,7 +65,12 @@ func newLearner(on compute.Backend, c Config, observation, actions int) (*learne
 				chooser = online.forward(next, actions, c.Norm)
 			}
 			target := bellmanTarget(r, discount, after, chooser)
-			loss := quantileHuberLoss(choose(online.forward(x, actions, c.Norm), a), target, c.Huber)
+			quantiles := online.forward(x, actions, c.Norm)
+			loss := quantileHuberLoss(choose(quantiles, a), target, c.Huber)
+			if c.Margin > 0 {
+				shown := AxisRange(c.Batch - c.Demonstrated) // batch.join puts them last
+				loss = Add(loss, marginLoss(Slice(ReduceMean(quantiles, 2), shown), Slice(a, shown), c.Margin))
+			}
 			adam.UpdateGraph(scope, g, loss)
 			l.follow(scope, g)
 			return loss
