@@ -63,7 +63,8 @@ func Train(ctx context.Context, on compute.Backend, pool *gym.Pool, c Config, o 
 			c.Environments, c.Environment)
 	}
 	if c.Lives != nil && (*c.Lives < 0 || *c.Lives >= spec.Size()) {
-		return nil, fmt.Errorf("expert: Lives = %d, want an index of the observation's %d numbers", *c.Lives, spec.Size())
+		return nil, fmt.Errorf("expert: Lives = %d, want an index of the observation's %d numbers", *c.Lives,
+			spec.Size())
 	}
 	l, err := newLearner(on, c, spec.Size(), spec.Actions)
 	if err != nil {
