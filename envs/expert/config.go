@@ -48,11 +48,6 @@ type Config struct {
 	// first.
 	Pilot         string `json:"pilot,omitempty"`
 	PilotEpisodes int    `json:"pilot_episodes,omitempty"`
-	// Margin is by how much, on the scale of the scaled rewards, the pilot's action is to be worth more than any other
-	// where the pilot took it: the large-margin loss of learning from demonstrations (Hester et al. 2018, Eq. 2). The
-	// pilot's transitions are then remembered for ever, Demonstrated of them in each batch. 0 learns from its rewards
-	// alone.
-	Margin float64 `json:"margin,omitempty"`
 	// Undisturbed is how many of the environments act greedily throughout. They show what comes of leaving things
 	// alone: a lander that has come to rest is paid only if nobody fires an engine again.
 	Undisturbed int `json:"undisturbed"`
@@ -68,7 +63,7 @@ type Config struct {
 	// Batch is the number of transitions in a gradient step, drawn uniformly. GradientSteps follow each step of all
 	// environments.
 	Batch int `json:"batch"`
-	// Demonstrated is how many of them are demonstrated ones (see Options.Demonstrations, and Margin).
+	// Demonstrated is how many of them are demonstrated ones (see Options.Demonstrations).
 	Demonstrated  int `json:"demonstrated,omitempty"`
 	GradientSteps int `json:"gradient_steps"`
 	// Magnify gives the network, beside each number x of an observation, asinh(Magnify·x)/asinh(Magnify), which tells
@@ -141,10 +136,10 @@ func Pong() Config {
 	c := Default("ALE/Pong-v5")
 	c.Memory = &gym.Memory{Addresses: []int{49, 54, 51, 50}, Changes: 2, // ball's x and y, own paddle, the other one
 		Pairs: [][2]int{{54, 51}, {54, 50}}}
-	c.Pilot, c.PilotEpisodes, c.Margin, c.Demonstrated = "__main__:pong_pilot", 12, 0.05, 16
-	c.Steps, c.SegmentSteps = 160_000, 20_000
+	c.Pilot, c.PilotEpisodes = "__main__:pong_pilot", 16
+	c.Steps, c.SegmentSteps = 500_000, 25_000
 	c.atari()
-	c.Beta, c.GradientSteps, c.CurveEpisodes, c.EvaluationEpisodes = 50, 8, 2, 20
+	c.Beta = 300
 	return c
 }
 
@@ -155,14 +150,18 @@ func Pong() Config {
 func SpaceInvaders() Config {
 	c := Default("ALE/SpaceInvaders-v5")
 	c.Memory = &gym.Memory{Changes: 1, Pairs: [][2]int{{83, 28}, {84, 28}, {87, 28}, {26, 28}},
-		Addresses: []int{9, 16, 17, 24, 26, 28, 30, 4, 72, 73, 76, 77, 78, 81, 82, 83, 84, 85, 87, 88},
-		Bits:      []int{18, 19, 20, 21, 22, 23}}
+		Bits: []int{18, 19, 20, 21, 22, 23}}
+	for a := range 128 {
+		if a != 90 && a != 106 {
+			c.Memory.Addresses = append(c.Memory.Addresses, a)
+		}
+	}
 	lives := slices.Index(c.Memory.Addresses, 73)
 	c.Lives, c.ClipRewards = &lives, true
-	c.Pilot, c.PilotEpisodes, c.Margin, c.Demonstrated = "__main__:invaders_pilot", 60, 0.3, 32
-	c.Steps, c.SegmentSteps = 100_000, 20_000
+	c.Pilot, c.PilotEpisodes = "__main__:invaders_pilot", 60
+	c.Steps, c.SegmentSteps = 600_000, 50_000
 	c.atari()
-	c.Beta, c.GradientSteps = 10, 8
+	c.Beta, c.GradientSteps, c.Hidden, c.LearningRate = 30, 2, []int{256, 128}, 3e-4
 	return c
 }
 
@@ -207,9 +206,6 @@ func (c Config) Validate() error {
 		return fmt.Errorf("expert: Demonstrated = %d, the Batch has %d transitions", c.Demonstrated, c.Batch)
 	case (c.Pilot == "") != (c.PilotEpisodes == 0):
 		return fmt.Errorf("expert: Pilot = %q with PilotEpisodes = %d, want both or neither", c.Pilot, c.PilotEpisodes)
-	case !within(c.Margin, 0, math.MaxFloat32) || c.Margin > 0 && (c.Pilot == "" || c.Demonstrated == 0):
-		return fmt.Errorf("expert: Margin = %g, want a finite number that is not negative, and with it a Pilot and "+
-			"Demonstrated transitions", c.Margin)
 	case !within(c.Discount, 0, 1):
 		return fmt.Errorf("expert: Discount = %g, want 0 to 1", c.Discount)
 	case !within(c.Beta, 0, math.MaxFloat64):

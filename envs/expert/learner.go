@@ -65,12 +65,7 @@ func newLearner(on compute.Backend, c Config, observation, actions int) (*learne
 				chooser = online.forward(next, actions, c.Norm)
 			}
 			target := bellmanTarget(r, discount, after, chooser)
-			quantiles := online.forward(x, actions, c.Norm)
-			loss := quantileHuberLoss(choose(quantiles, a), target, c.Huber)
-			if c.Margin > 0 {
-				shown := AxisRange(c.Batch - c.Demonstrated) // batch.join puts them last
-				loss = Add(loss, marginLoss(Slice(ReduceMean(quantiles, 2), shown), Slice(a, shown), c.Margin))
-			}
+			loss := quantileHuberLoss(choose(online.forward(x, actions, c.Norm), a), target, c.Huber)
 			adam.UpdateGraph(scope, g, loss)
 			l.follow(scope, g)
 			return loss

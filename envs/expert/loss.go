@@ -29,16 +29,6 @@ func quantileHuberLoss(quantiles, target *Node, kappa float64) *Node {
 	return ReduceAllMean(ReduceSum(ReduceMean(Mul(weight, huber), 2), 1))
 }
 
-// marginLoss returns max_a [Q(s, a) + m·1(a ≠ a_E)] − Q(s, a_E), the mean over the batch (Hester et al. 2018, Eq. 2).
-// It is 0 where the demonstrated action a_E is worth at least m more than any other.
-//
-//	values [batch, actions], demonstrated [batch] → scalar
-func marginLoss(values, demonstrated *Node, margin float64) *Node {
-	taken := OneHot(demonstrated, values.Shape().Dim(1), values.DType())
-	best := ReduceMax(Add(values, MulScalar(AddScalar(Neg(taken), 1), margin)), 1)
-	return ReduceAllMean(Sub(best, ReduceSum(Mul(values, taken), 1)))
-}
-
 // choose returns the quantiles [batch, N] of one action for each row of [batch, actions, N].
 func choose(quantiles, actions *Node) *Node {
 	chosen := OneHot(actions, quantiles.Shape().Dim(1), quantiles.DType())

@@ -112,24 +112,3 @@ func TestBellmanTargetFollowsTheBestMean(t *testing.T) {
 		}
 	}
 }
-
-func TestMarginLoss(t *testing.T) {
-	values := tensors.FromFlatDataAndDimensions([]float64{1, 2, 1.8, 3, 0, 0, 0, 0.6, 2}, 3, 3)
-	out, err := CallOnceN(pureGo(t), func(q, a *Node) []*Node {
-		loss := marginLoss(q, a, 0.5)
-		return append([]*Node{loss}, Gradient(loss, q)...)
-	}, values, []int32{1, 1, 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	// 1.8 + 0.5 − 2; 3 + 0.5 − 0; nothing, as 2 is more than 0.6 + 0.5
-	if x := tensors.MustCopyFlatData[float64](out[0])[0]; !scalar.EqualWithinAbs(x, (0.3+3.5)/3, 1e-12) {
-		t.Errorf("the loss is %g", x)
-	}
-	want := []float64{0, -1, 1, 1, -1, 0, 0, 0, 0}
-	for i, g := range tensors.MustCopyFlatData[float64](out[1]) {
-		if !scalar.EqualWithinAbs(3*g, want[i], 1e-12) {
-			t.Errorf("∂loss/∂value[%d] = %g, want %g/3", i, g, want[i])
-		}
-	}
-}

@@ -103,10 +103,7 @@ func (t *trainer) demonstrate() error {
 	for i := range t.options.Demonstrations {
 		total += t.options.Demonstrations[i].Len()
 	}
-	if t.config.Margin > 0 && total == 0 {
-		return nil // the pilot demonstrates
-	}
-	if (t.config.Demonstrated == 0) != (total == 0) || t.config.Margin > 0 {
+	if (t.config.Demonstrated == 0) != (total == 0) {
 		return fmt.Errorf("expert: Demonstrated = %d with %d transitions in Options.Demonstrations, want both or "+
 			"neither",
 			t.config.Demonstrated, total)

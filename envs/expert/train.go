@@ -83,7 +83,7 @@ func Train(ctx context.Context, on compute.Backend, pool *gym.Pool, c Config, o 
 		return nil, err
 	}
 	began := time.Now()
-	if !resumed || c.Margin > 0 {
+	if !resumed {
 		if err := t.fly(ctx); err != nil {
 			return nil, err
 		}
@@ -165,7 +165,7 @@ func (t *trainer) expert() (*Expert, error) {
 	}}, nil
 }
 
-// fly fills the replay with the pilot's episodes or, where there is a margin, the demonstrated transitions.
+// fly fills the replay with the pilot's episodes.
 func (t *trainer) fly(ctx context.Context) error {
 	c := t.config
 	if c.Pilot == "" {
@@ -176,15 +176,7 @@ func (t *trainer) fly(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("expert: the pilot: %w", err)
 	}
-	if c.Margin == 0 {
-		return t.recall(t.replay, trajectories)
-	}
-	total := 0
-	for i := range trajectories {
-		total += trajectories[i].Len()
-	}
-	t.demonstrated = newReplay(t.replay.size, total)
-	return t.recall(t.demonstrated, trajectories)
+	return t.recall(t.replay, trajectories)
 }
 
 // transition returns what happened in a step, as it is learnt from. Only an end that the environment has reached, or

@@ -50,7 +50,8 @@ type Config struct {
 	Train, HeldOut, Subsets int
 	SplitSeed               uint64
 	Runs                    []uint64
-	// Trajectories is the number of a subset's that runs learn from; 0 for all.
+	// Trajectories is the number of a subset's that runs learn from, and of those held out that they are judged by; 0
+	// for all.
 	Trajectories int `json:",omitempty"`
 	Discount     float64
 	Training     neural.Config // of all learners, but for Steps
