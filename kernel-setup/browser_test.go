@@ -17,6 +17,8 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
+
+	commands "github.com/go-birl/birl/envs/command"
 )
 
 // pictureOf is a JavaScript function that returns what an element shows: its images, canvases and drawings.
@@ -26,9 +28,17 @@ const pictureOf = `e => [...e.querySelectorAll("img, canvas, svg")].map(p =>
 // panel is the notebook of the page.
 const panel = `[...jupyterapp.shell.widgets("main")][0]`
 
-// TestQuickstartInTheBrowser does what a reader does, in JupyterLab and a real browser: runs the quickstart, moves a
-// slider that the kernel answers, saves, and reopens it where it is not trusted and has no kernel. Nothing is asked of
-// another host. The screenshots of the tests in this file stay in .birl/runs/browser.
+// view is the first view of Vega of the page, and slidingView the first with a slider.
+const (
+	view        = `document.querySelector('[class*="RenderedVega"]')`
+	slidingView = `[...document.querySelectorAll('[class*="RenderedVega"]')].find(v =>
+		v.querySelector("input[type=range]"))`
+)
+
+// TestQuickstartInTheBrowser does what a reader does, in JupyterLab and a real browser: runs the quickstart, clicks a
+// cell of its explorer and moves a slider, and one that the kernel answers, saves, and reopens it where it is not
+// trusted and has no kernel. Nothing is asked of another host. The screenshots of the tests in this file stay in
+// .birl/runs/browser.
 func TestQuickstartInTheBrowser(t *testing.T) {
 	l := installed(t)
 	r := newVisitor(t, l, "quickstart")
@@ -41,8 +51,10 @@ func TestQuickstartInTheBrowser(t *testing.T) {
 	quickstart := filepath.Join(clone.notebooks(), "quickstart.ipynb")
 	saved := figureOutputs(t, quickstart)
 
-	env := settled(t, layout{root: t.TempDir()}, t.TempDir(), "JUPYTER_PATH="+l.jupyter(), headlessVariable+"=", "PATH="+
-		strings.Join([]string{l.scripts(), l.bin(), os.Getenv("PATH")}, string(os.PathListSeparator)))
+	// The home folder is the user's, where Go keeps what it has compiled.
+	env := settled(t, layout{root: t.TempDir()}, "JUPYTER_PATH="+l.jupyter(), headlessVariable+"=",
+		commands.PluginsVariable+"="+l.plugins(), commands.PythonVariable+"="+l.python(), "PATH="+
+			strings.Join([]string{l.scripts(), l.bin(), os.Getenv("PATH")}, string(os.PathListSeparator)))
 	r.open(startLab(t, l, clone.notebooks(), env) + "/doc/tree/quickstart.ipynb")
 	r.wait("a kernel", time.Minute, panel+`?.context.sessionContext.session?.kernel?.connectionStatus === "connected"`)
 	r.do(`jupyterapp.shell.activateById(` + panel + `.id), null`)
@@ -54,10 +66,9 @@ func TestQuickstartInTheBrowser(t *testing.T) {
 		`[data-mime-type="application/vnd.jupyter.stderr"]')].map(e => e.textContent)`); len(got) > 0 {
 		t.Fatalf("cells failed: %q", got)
 	}
-	r.changes("a slider", last, func() {
-		at := r.box(slider)
-		r.click(at.X+0.9*at.Width, at.Y+at.Height/2)
-	})
+	r.changes("a cell of the explorer", view, func() { r.clickAround(view) })
+	r.changes("a slider", slidingView, func() { r.slide(slidingView) })
+	r.changes("a slider that the kernel answers", last, func() { r.slide(last) })
 	r.do(`[...` + last + `.querySelectorAll("button")].find(b => b.textContent == "done").click(), null`)
 	r.wait("the last cell has ended", time.Minute, `[...document.querySelectorAll(".jp-CodeCell")].every(c => /\[\d+\]/.`+
 		`test(c.querySelector(".jp-InputPrompt").textContent))`)
@@ -86,13 +97,9 @@ func TestSavedViewsInTheBrowser(t *testing.T) {
 	l := installed(t)
 	r := newVisitor(t, l, "saved")
 	address := startLab(t, l, l.notebooks(), untrusting(t, layout{root: t.TempDir()}, t.TempDir()))
-	const view = `document.querySelector('[class*="RenderedVega"]')`
 	r.openSaved(address + "/doc/tree/approximations.ipynb")
-	r.wait("the view with a slider", time.Minute, view+`?.querySelector("input[type=range]") && (`+showsFigure+`)(`+view+`)`)
-	r.changes("a slider", view, func() {
-		at := r.box(view + `.querySelector("input[type=range]")`)
-		r.click(at.X+0.9*at.Width, at.Y+at.Height/2)
-	})
+	r.wait("the view with a slider", time.Minute, slidingView+` && (`+showsFigure+`)(`+slidingView+`)`)
+	r.changes("a slider", slidingView, func() { r.slide(slidingView) })
 	r.openSaved(address + "/doc/tree/posterior-quality.ipynb")
 	r.wait("the explorer", time.Minute, view+` && (`+showsFigure+`)(`+view+`)`)
 	r.changes("a cell of the explorer", view, func() { r.clickAround(view) })
@@ -272,6 +279,17 @@ func (r *visitor) click(x, y float64) {
 		chromedp.MouseClickXY(x, y)); err != nil {
 		r.t.Fatal(err)
 	}
+}
+
+// slide moves the first slider in an element to its other half.
+func (r *visitor) slide(element string) {
+	r.t.Helper()
+	slider := element + `.querySelector("input[type=range]")`
+	at, to := r.box(slider), 0.95
+	if ask[bool](r, `(s => s.value - s.min > (s.max - s.min) / 2)(`+slider+`)`) {
+		to = 0.05
+	}
+	r.click(at.X+to*at.Width, at.Y+at.Height/2)
 }
 
 // clickAround clicks at one place of an element's picture after the other, until it changes.

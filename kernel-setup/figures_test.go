@@ -74,19 +74,19 @@ func TestSavedFigures(t *testing.T) {
 func untrusting(t *testing.T, empty layout, home string) []string {
 	t.Helper()
 	t.Setenv("JUPYTER_PATH", "") // where the suite's own kernels are
-	return settled(t, empty, home)
+	return settled(t, empty, "HOME="+home, "XDG_CONFIG_HOME=", "XDG_DATA_HOME=", "XDG_CACHE_HOME=",
+		"XDG_RUNTIME_DIR=")
 }
 
 // settled returns the environment of a lab of its own, with settings under which it can be looked at.
-func settled(t *testing.T, of layout, home string, extra ...string) []string {
+func settled(t *testing.T, of layout, extra ...string) []string {
 	t.Helper()
 	writeFiles(t, of.private("jupyter", "lab", "user-settings", "@jupyterlab"), map[string]string{
 		// Without this, cells are drawn only once they are scrolled to, and questions lie over them.
 		"notebook-extension/tracker.jupyterlab-settings":      `{"windowingMode": "none"}`,
 		"apputils-extension/notification.jupyterlab-settings": `{"fetchNews": "false", "checkForUpdates": false}`,
 	})
-	return of.environment(append([]string{"HOME=" + home, "XDG_CONFIG_HOME=", "XDG_DATA_HOME=", "XDG_CACHE_HOME=",
-		"XDG_RUNTIME_DIR="}, extra...)...)
+	return of.environment(extra...)
 }
 
 // Size of the browser's window; what it has around the page is no part of a tab.
@@ -122,8 +122,8 @@ func startLab(t *testing.T, l layout, folder string, env []string) string {
 	ended := make(chan error, 1)
 	lab := command{name: l.python(), args: []string{"-I", "-m", "jupyterlab", "--no-browser", "--allow-root",
 		"--ServerApp.ip=127.0.0.1", "--ServerApp.port=" + port,
-		"--IdentityProvider.token=", "--ServerApp.root_dir=" + folder, "--expose-app-in-browser"}, dir: folder, env: env,
-		output: func(line string) { fmt.Fprintln(&log, line) }, grace: 10 * time.Second}
+		"--IdentityProvider.token=", "--ServerApp.root_dir=" + folder, "--expose-app-in-browser"}, dir: folder,
+		env: env, output: func(line string) { fmt.Fprintln(&log, line) }, grace: 10 * time.Second}
 	go func() { ended <- lab.run(ctx) }()
 	t.Cleanup(func() {
 		stop()

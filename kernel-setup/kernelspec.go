@@ -72,7 +72,8 @@ func writeKernelspec(l layout, where string) (folder string, err error) {
 	}
 	if err == nil && !ofAClone(former) {
 		return "", fmt.Errorf("%s is another Go kernel's, which is left alone\n  What to do: remove that folder, or "+
-			"name a prefix of its own: --kernelspec PREFIX, and JUPYTER_PATH=PREFIX/share/jupyter where it is to be found", path)
+			"name a prefix of its own: --kernelspec PREFIX, and JUPYTER_PATH=PREFIX/share/jupyter where it is to be "+
+			"found", path)
 	}
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return "", err

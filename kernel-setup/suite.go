@@ -101,8 +101,8 @@ func runSuite(ctx context.Context, l layout, w io.Writer, xla bool) error {
 	return nil
 }
 
-const noBrowser = "the looks at notebooks in a browser, for want of Chromium or Chrome on PATH (on Debian: apt install " +
-	"chromium)"
+const noBrowser = "the looks at notebooks in a browser, for want of Chromium or Chrome on PATH (on Debian: apt " +
+	"install chromium)"
 
 // leftOut names the checks that this machine lacks something for, and what.
 func leftOut() (checks []string) {

@@ -208,7 +208,7 @@ func (m Explorer) Vega(state int) (map[string]any, error) {
 		"names": list(stateNames(m.World)), "actions": list(namesOr(m.World.Actions, actions)), "moves": moves(m.World),
 		"truth": list(m.World.Truth), "ends": list(ends), "columns": m.World.Width, "rows": m.World.Height,
 		"size":   cellPixels(m.World),
-		"extent": []any{rounded(d.xs.low), rounded(d.xs.high)}, "domains": d.domains, "sequential": sequential.hex(),
+		"extent": m.truths(), "domains": d.domains, "sequential": sequential.hex(),
 		"diverging": diverging.hex(), "mapTitles": titles, "title": m.Title, "xLabel": m.XLabel,
 		"state": strconv.Itoa(state), "method": labels[0]})
 	v.bind("state", map[string]any{"max": states - 1})
@@ -217,6 +217,14 @@ func (m Explorer) Vega(state int) (map[string]any, error) {
 		titles["difference"], titles["policy"], titles["visits"]}})
 	m.controls(v, labels)
 	return v, checkSize("Explorer", v)
+}
+
+// truths are the lowest and the highest true value, if there are any.
+func (m Explorer) truths() []any {
+	if m.World.Truth == nil {
+		return []any{}
+	}
+	return []any{rounded(slices.Min(m.World.Truth)), rounded(slices.Max(m.World.Truth))}
 }
 
 // controls adds the knobs, and a box for each method.
@@ -291,7 +299,6 @@ func vegaTexts(texts []string) string {
 // explored is what fill finds beside the tables.
 type explored struct {
 	ids     []any          // of each setting's posteriors
-	xs      span           // of all marginals
 	domains map[string]any // of the colours, by quantity
 }
 
@@ -302,7 +309,7 @@ const (
 
 // fill fills the tables of the view.
 func (m Explorer) fill(v vegaView) (explored, error) {
-	out := explored{xs: emptySpan()}
+	out := explored{}
 	seen := map[*exhibit.Posterior]int{}
 	marginals := [][]string{{"q", "s", "mean", "sd", "low", "high", "rhat", "ess", "rank", "from", "to", "peak", "bars",
 		"density"}}
@@ -317,7 +324,7 @@ func (m Explorer) fill(v vegaView) (explored, error) {
 				seen[p] = id
 				actions := len(p.Policy) / len(p.Marginals)
 				for s := range p.Marginals {
-					marginals = append(marginals, m.row(id, s, p, &out.xs))
+					marginals = append(marginals, m.row(id, s, p))
 					policies = append(policies, []string{strconv.Itoa(id), strconv.Itoa(s),
 						percentages(p.Policy[s*actions : (s+1)*actions])})
 				}
@@ -355,7 +362,6 @@ func (m Explorer) fill(v vegaView) (explored, error) {
 	}
 	out.domains = map[string]any{"mean": about(means), "deviation": from(stds), "ratio": from(ratios),
 		"difference": about(apart), "policy": []any{0, 1}, "visits": []any{0, most}}
-	out.xs = out.xs.padded(0.02)
 	for name, rows := range map[string][][]string{"marginals": marginals, "policies": policies, "visits": visits} {
 		if err := v.table(name, rows); err != nil {
 			return out, err
@@ -365,7 +371,7 @@ func (m Explorer) fill(v vegaView) (explored, error) {
 }
 
 // row describes the marginal of a state.
-func (m Explorer) row(id, s int, p *exhibit.Posterior, xs *span) []string {
+func (m Explorer) row(id, s int, p *exhibit.Posterior) []string {
 	d := p.Marginals[s]
 	rhat, ess, rank := math.NaN(), math.NaN(), math.NaN()
 	if p.RHat != nil {
@@ -376,10 +382,8 @@ func (m Explorer) row(id, s int, p *exhibit.Posterior, xs *span) []string {
 	}
 	if m.World.Truth != nil {
 		rank = shareBelow(d, m.World.Truth[s])
-		xs.include(m.World.Truth[s])
 	}
 	from, to, heights, bars := outline(d)
-	xs.include(from, to)
 	row := []string{strconv.Itoa(id), strconv.Itoa(s)}
 	for _, v := range []float64{d.Mean(), d.StdDev(), d.Quantile(0.05), d.Quantile(0.95), rhat, ess, rank, from, to,
 		slices.Max(heights)} {

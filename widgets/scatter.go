@@ -17,6 +17,9 @@ type Scatter struct {
 	Panels         []ScatterPanel
 }
 
+// maxPoints is the most points of a panel of Scatter that can be told apart.
+const maxPoints = 20_000
+
 // ScatterPanel is one panel of Scatter.
 type ScatterPanel struct {
 	Title   string
@@ -100,6 +103,10 @@ func (m Scatter) validate() error {
 		field := fmt.Sprintf("Scatter.Panels[%d]", i)
 		if len(panel.X) == 0 {
 			return fmt.Errorf("widgets: %s has no points", field)
+		}
+		if len(panel.X) > maxPoints {
+			return fmt.Errorf("widgets: %s has %d points, want at most %d: draw a part of them", field, len(panel.X),
+				maxPoints)
 		}
 		if err := checkLength(field+".Y", len(panel.Y), len(panel.X), "one for each X"); err != nil {
 			return err

@@ -7,8 +7,8 @@ import (
 	"go/parser"
 	"go/token"
 	"image"
-	"io/fs"
 	"math"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -137,6 +137,10 @@ var worse = func() []struct {
 		{"Curves has no panels", Curves{}},
 		{"Dots needs", Dots{}},
 		{"Surface needs", Surface{}},
+		{"Scatter has no panels", Scatter{}},
+		{"Scatter.Panels[0].Z[1] = NaN", Scatter{Panels: []ScatterPanel{{X: []float64{1, 2}, Y: []float64{1, 2},
+			Z: []float64{1, nan}}}}},
+		{"100000 points", Scatter{Panels: []ScatterPanel{{X: many, Y: many}}}},
 		{"Verdicts needs", Verdicts{}},
 	}
 }()
@@ -151,14 +155,19 @@ func TestBadInputBecomesASentence(t *testing.T) {
 		checkSentence(t, k, reflect.TypeOf(c.d).String(), c.want, err)
 	}
 	// There is no widget without a line above.
-	files, err := parser.ParseDir(token.NewFileSet(), ".", func(f fs.FileInfo) bool {
-		return !strings.HasSuffix(f.Name(), "_test.go")
-	}, 0)
+	paths, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	widgets := 0
-	for _, file := range files["widgets"].Files {
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, d := range file.Decls {
 			f, ok := d.(*ast.FuncDecl)
 			if !ok || f.Recv == nil || f.Name.Name != "Figure" {
@@ -273,5 +282,41 @@ func TestRefitWithoutReader(t *testing.T) {
 	if err != nil || !strings.Contains(script, "const demos = [[0,2]];") || !strings.Contains(script,
 		"let state = 1;") {
 		t.Errorf("the script begins with %.300s, %v", script, err)
+	}
+}
+
+// Each interactive view is shown with a picture in all formats, and reaches the notebook whole.
+func TestShowViews(t *testing.T) {
+	k := inNotebook(t)
+	e := exampleExplorer()
+	e.World.Truth, e.World.Moves = nil, nil
+	for name, show := range map[string]func() error{
+		"explorer":     func() error { return ShowExplorer(e, 1) },
+		"correlations": func() error { return ShowCorrelations(exampleCorrelations()) },
+		"risk":         func() error { return ShowRisk(exampleRisk()) },
+		"queries":      func() error { return ShowQueries(exampleQueries()) },
+		"trajectory":   func() error { return ShowTrajectory(exampleTrajectory()) },
+	} {
+		if err := show(); err != nil {
+			t.Fatal(err)
+		}
+		got := k.take()
+		if len(got) != 1 || got[0].Data[protocol.MIMEImagePNG] == nil || got[0].Data[protocol.MIMEImageSVG] == nil ||
+			got[0].Data[protocol.MIMETextPlain] == "" {
+			t.Fatalf("%s: %d outputs, or a picture is missing", name, len(got))
+		}
+		spec, ok := got[0].Data[vega].(map[string]any)
+		if !ok {
+			t.Fatalf("%s: the view is a %T", name, got[0].Data[vega])
+		}
+		for _, s := range spec["signals"].([]any) {
+			signal := s.(map[string]any)
+			if value, ok := signal["value"]; ok && value == nil {
+				t.Errorf("%s: the signal %s arrives as null", name, signal["name"])
+			}
+			if of, ok := signal["value"].([]any); ok && len(of) == 0 {
+				t.Errorf("%s: the signal %s arrives empty", name, signal["name"])
+			}
+		}
 	}
 }

@@ -40,11 +40,11 @@ func (m Stack) Figure() (*Figure, error) {
 	if len(rows) == 0 {
 		return nil, fmt.Errorf("widgets: Stack has no rows")
 	}
-	k.width += 2 * cardPad
+	k.bodyHeight -= cardPad // figures have margins of their own
 	k.body = func(c draw.Canvas) {
 		top := c.Max.Y
 		for i, row := range rows {
-			left := c.Min.X
+			left := c.Min.X - cardPad
 			for _, f := range row {
 				f.paint(draw.Canvas{Canvas: c.Canvas, Rectangle: vg.Rectangle{
 					Min: vg.Point{X: left, Y: top - f.height}, Max: vg.Point{X: left + f.width, Y: top}}})

@@ -32,6 +32,7 @@ func newVegaView(name string) (vegaView, error) {
 	if err := json.Unmarshal(text, &v); err != nil {
 		return nil, fmt.Errorf("widgets: the Vega specification %s: %w", name, err)
 	}
+	v["config"] = vegaConfig(false)
 	return v, nil
 }
 
@@ -45,10 +46,17 @@ func (v vegaView) named(list, name string) map[string]any {
 	panic(fmt.Sprintf("widgets: the Vega specification has no %s in its %s", name, list)) // a fault of this package
 }
 
-// set gives signals their first values.
+// set gives signals their first values. An empty list becomes an expression: on the way to the kernel, which is by
+// package gob, the list itself would become null.
 func (v vegaView) set(values map[string]any) {
 	for name, value := range values {
-		v.named("signals", name)["value"] = value
+		signal := v.named("signals", name)
+		if of, ok := value.([]any); ok && len(of) == 0 {
+			delete(signal, "value")
+			signal["update"] = "[]"
+			continue
+		}
+		signal["value"] = value
 	}
 }
 

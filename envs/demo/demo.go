@@ -2,7 +2,8 @@
 // environment. It stores them, and reads what others have stored.
 //
 // [Set.Write] and [Read] use this project's own layout, an .npz file beside a description in JSON; [Import] reads the
-// flat and imitation's layout and CSV; [Open] finds out which of them a file is. Reading trusts nothing that a file
+// flat and imitation's layout and CSV; [Open] finds out which of them a file is. The command demos also converts what
+// Minari and datasets store. Reading trusts nothing that a file
 // says: an error names the file, the array and the index.
 package demo
 

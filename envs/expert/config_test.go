@@ -33,7 +33,8 @@ func TestConfigs(t *testing.T) {
 		"LearningRate":      func(c *Config) { c.LearningRate = 0 },
 		"FinalLearningRate": func(c *Config) { c.FinalLearningRate = 1 },
 		"Magnify":           func(c *Config) { c.Magnify = -1 }, "TargetRate": func(c *Config) { c.TargetRate = 0 },
-		"Batch": func(c *Config) { c.Batch = 0 },
+		"Batch":       func(c *Config) { c.Batch = 0 },
+		"ReturnSteps": func(c *Config) { c.ReturnSteps = -1 },
 	} {
 		c := Default("any")
 		change(&c)

@@ -62,6 +62,10 @@ func Train(ctx context.Context, on compute.Backend, pool *gym.Pool, c Config, o 
 		return nil, fmt.Errorf("expert: the pool has %d environments %s, the config says %d of %s", pool.Len(), spec.ID,
 			c.Environments, c.Environment)
 	}
+	if c.Lives != nil && (*c.Lives < 0 || *c.Lives >= spec.Size()) {
+		return nil, fmt.Errorf("expert: Lives = %d, want an index of the observation's %d numbers", *c.Lives,
+			spec.Size())
+	}
 	l, err := newLearner(on, c, spec.Size(), spec.Actions)
 	if err != nil {
 		return nil, err

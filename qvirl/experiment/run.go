@@ -265,7 +265,8 @@ func (r *runner) units(ctx context.Context) error {
 		r.report(Event{Kind: Started, Unit: unit.Name, Done: r.done})
 		record := UnitRecord{Experiment: r.plan.Experiment, Scale: r.plan.Scale, Unit: unit.Name, Plan: r.names,
 			Config: r.config, Machine: r.machine, Started: time.Now().UTC()}
-		result, err := r.plan.Run(r.withScratch(ctx, unit.Name), i, func(done, total int, status string) {
+		scratch := filepath.Join(r.options.Out, scratchDir, unit.Name)
+		result, err := r.plan.Run(WithScratch(ctx, scratch), i, func(done, total int, status string) {
 			r.progress(unit.Name, done, total, status)
 		})
 		if err != nil {
@@ -279,7 +280,7 @@ func (r *runner) units(ctx context.Context) error {
 		if err := r.store.put(record, result.Rows); err != nil {
 			return fmt.Errorf("unit %s: %w", unit.Name, err)
 		}
-		if err := os.RemoveAll(filepath.Join(r.options.Out, scratchDir, unit.Name)); err != nil {
+		if err := os.RemoveAll(scratch); err != nil {
 			return fmt.Errorf("unit %s: its state: %w", unit.Name, err)
 		}
 		r.mutex.Lock()

@@ -453,7 +453,7 @@ func TestParseShard(t *testing.T) {
 	}
 }
 
-// TestUnitsKeepTheirStateUntilTheyAreFinished: an interrupted unit finds what it left, and a finished one leaves nothing.
+// TestUnitsKeepTheirStateUntilTheyAreFinished: an interrupted unit finds what it left, a finished one leaves nothing.
 func TestUnitsKeepTheirStateUntilTheyAreFinished(t *testing.T) {
 	dir, found := t.TempDir(), ""
 	fails := true

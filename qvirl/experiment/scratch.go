@@ -1,9 +1,6 @@
 package experiment
 
-import (
-	"context"
-	"path/filepath"
-)
+import "context"
 
 // scratchDir is the folder of a run's results in which units that are not finished keep their state.
 const scratchDir = ".unfinished"
@@ -17,7 +14,7 @@ func Scratch(ctx context.Context) string {
 	return dir
 }
 
-// withScratch returns a context of a unit's own scratch folder.
-func (r *runner) withScratch(ctx context.Context, unit string) context.Context {
-	return context.WithValue(ctx, scratchKey{}, filepath.Join(r.options.Out, scratchDir, unit))
+// WithScratch returns a context of a unit whose scratch folder is dir.
+func WithScratch(ctx context.Context, dir string) context.Context {
+	return context.WithValue(ctx, scratchKey{}, dir)
 }

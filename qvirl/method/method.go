@@ -3,6 +3,8 @@
 package method
 
 import (
+	_ "embed"
+	"encoding/csv"
 	"fmt"
 	"regexp"
 	"slices"
@@ -88,160 +90,32 @@ const (
 	Fit        = "fit" // what the command does with the recommended method
 )
 
-// registry lists all methods, those that fit problems first.
-var registry = []Method{
-	{Name: Matched, Label: "QVIRL, matched", Family: Sampled,
-		Sentence: "rewards with skewed marginals and Gaussian dependence, matched to a short walk from a brief " +
-			"training",
-		Answers: []Answer{Rewards, Values, Beta}, Former: []string{"qvirl-best"}},
-	{Name: QVIRL, Label: "QVIRL", Family: QVIRLs,
-		Sentence: "the paper's method: its closed-form objective, trained to convergence",
-		Answers:  []Answer{Rewards, Values}, Former: []string{"paper"}},
-	{Name: Refined, Label: "QVIRL, refined", Family: Sampled, Line: Dashed,
-		Sentence: "samples of a brief training, moved towards the exact posterior by Hamiltonian transitions",
-		Answers:  []Answer{Rewards, Values, Beta}},
-	{Name: Reference, Label: "reference sampler", Family: Exact, Line: DashDot,
-		Sentence: "Markov chains from the exact posterior of any tabular problem, by three kernels in turn",
-		Answers:  []Answer{Rewards, Values, Beta}, Sampler: true},
-	{Name: ValueWalk, Label: "ValueWalk", Family: Exact,
-		Sentence: "Hamiltonian Monte Carlo over optimal values, from the exact posterior",
-		Answers:  []Answer{Rewards, Values, Beta}, Sampler: true},
-	{Name: PolicyWalk, Label: "PolicyWalk", Family: Exact, Line: LongDash,
-		Sentence: "Metropolis-Hastings over rewards, from the exact posterior",
-		Answers:  []Answer{Rewards, Values}, Sampler: true},
-	{Name: AVRIL, Label: "AVRIL", Family: AVRILs,
-		Sentence: "approximate variational reward imitation learning (Chan and van der Schaar, 2021)",
-		Answers:  []Answer{Rewards}},
+//go:embed registry.csv
+var table string
 
-	{Name: Fit, Label: "QVIRL, matched, judged", Family: Sampled, Line: Dotted,
-		Sentence: "QVIRL, matched, judged on the problem itself and left for the samples of its judge where it is " +
-			"not trusted"},
-	{Name: "valuewalk-nodet", Label: "ValueWalk without determinant", Family: Exact, Line: Dashed,
-		Sentence: "ValueWalk without the log-determinant of the change of variables"},
-	{Name: "valuewalk-again", Label: "ValueWalk, a second run", Family: Exact, Line: Dotted,
-		Sentence: "an independent second run, whose distances are Monte Carlo error"},
-	{Name: "qvirl-20k", Label: "QVIRL, 20,000 steps", Family: QVIRLs, Line: Dotted,
-		Sentence: "the paper's training to the letter"},
-	{Name: "qvirl-maxmean", Label: "QVIRL, max-mean", Family: QVIRLs, Line: DashDot,
-		Sentence: "the paper's training with the max-mean approximation"},
-	{Name: "qvirl-svi", Label: "QVIRL, trained on draws", Family: Draws,
-		Sentence: "trained on draws through the exact maximum and likelihood"},
-	{Name: "qvirl-start", Label: "QVIRL, trained briefly", Family: QVIRLs, Line: LongDash,
-		Sentence: "the paper's objective, trained briefly", Former: []string{"start"}},
-	{Name: "qvirl-log-e-p", Label: "QVIRL, Clark, log E p from draws", Family: Draws, Line: Dashed,
-		Sentence: "the paper's divergence with the log of the expected likelihood, from draws"},
-	{Name: "qvirl-e-log-p", Label: "QVIRL, Clark, E log p from draws", Family: Draws, Line: DashDot,
-		Sentence: "the paper's divergence with the expected log likelihood, from draws"},
-	{Name: "qvirl-svi-log-e-p", Label: "QVIRL, trained on draws, log E p", Family: Draws, Line: Dotted,
-		Sentence: "trained on draws, with the log of the expected likelihood"},
-	{Name: "qvirl-exactmax", Label: "QVIRL, exact max", Family: QVIRLs, Line: DashDotDot,
-		Sentence: "the rewards that belong exactly to draws of QVIRL's values"},
-	{Name: "matched-values", Label: "QVIRL, matched, Gaussian over values", Family: Sampled, Line: DashDot,
-		Sentence: "a Gaussian over optimal values, matched to a short walk"},
-	{Name: "matched-rewards", Label: "QVIRL, matched, Gaussian over rewards", Family: Sampled, Line: LongDash,
-		Sentence: "a Gaussian over rewards, matched to a short walk"},
-	{Name: "limit-values", Label: "best Gaussian over values", Family: Sampled, Line: DashDot,
-		Sentence: "a Gaussian over optimal values, matched to ValueWalk's samples"},
-	{Name: "limit-rewards", Label: "best Gaussian over rewards", Family: Sampled, Line: LongDash,
-		Sentence: "a Gaussian over rewards, matched to ValueWalk's samples"},
-	{Name: "limit-warped", Label: "best skewed marginals", Family: Sampled, Line: Dotted,
-		Sentence: "rewards with skewed marginals, matched to ValueWalk's samples"},
-	{Name: "qvirl-highest", Label: "QVIRL, best of several starts", Family: QVIRLs, Line: Dashed,
-		Sentence: "QVIRL from the best of several starts"},
-	{Name: "qvirl-between", Label: "QVIRL, start between the modes", Family: QVIRLs, Line: Dotted,
-		Sentence: "QVIRL from a start between the modes"},
-	{Name: "qvirl-activevar", Label: "QVIRL, ActiveVaR", Family: QVIRLs, Line: Dashed,
-		Sentence: "queries by value at risk instead of information"},
-	{Name: "qvirl-eig", Label: "QVIRL, Reward EIG", Family: QVIRLs,
-		Sentence: "queries by expected information about the reward"},
-	{Name: "qvirl-var", Label: "QVIRL, ActiveVaR", Family: QVIRLs, Line: Dashed,
-		Sentence: "queries by the value at risk of the apprentice's loss"},
-	{Name: "qvirl-random", Label: "QVIRL, random queries", Family: QVIRLs, Line: Dotted,
-		Sentence: "queries at random"},
-	{Name: "known", Label: "β known", Family: QVIRLs,
-		Sentence: "the rationality coefficient is given, and is the expert's"},
-	{Name: "inferred", Label: "β inferred", Family: QVIRLs, Line: Dashed,
-		Sentence: "the rationality coefficient is inferred"},
-	{Name: "inferred-wrong", Label: "β inferred, wrong prior", Family: QVIRLs, Line: DashDot,
-		Sentence: "the rationality coefficient is inferred, under a prior around a wrong one"},
-	{Name: "wrong", Label: "β wrong", Family: QVIRLs, Line: Dotted,
-		Sentence: "the rationality coefficient is given, and is not the expert's"},
+// registry lists all methods, those that fit problems first: a line of the table each.
+var registry = parse(table)
 
-	{Name: "qvirl-mean", Label: "QVIRL, mean policy", Family: QVIRLs,
-		Sentence: "the policy for QVIRL's posterior mean"},
-	{Name: "qvirl-cvar", Label: "QVIRL, CVaR policy", Family: QVIRLs, Line: Dashed,
-		Sentence: "the risk-averse policy for QVIRL's posterior"},
-	{Name: "qvirl-exactmax-cvar", Label: "QVIRL, CVaR policy, exact max", Family: QVIRLs, Line: Dotted,
-		Sentence: "the same for the rewards that belong exactly to its values"},
-	{Name: "qvirl-svi-mean", Label: "QVIRL, trained on draws, mean policy", Family: Draws,
-		Sentence: "the policy for the mean of the posterior trained on draws"},
-	{Name: "qvirl-svi-cvar", Label: "QVIRL, trained on draws, CVaR policy", Family: Draws, Line: Dashed,
-		Sentence: "the risk-averse policy for the posterior trained on draws"},
-	{Name: "valuewalk-mean", Label: "ValueWalk, mean policy", Family: Exact,
-		Sentence: "the policy for the exact posterior mean"},
-	{Name: "valuewalk-cvar", Label: "ValueWalk, CVaR policy", Family: Exact, Line: Dashed,
-		Sentence: "the risk-averse policy for the exact posterior"},
-	{Name: "avril-mean", Label: "AVRIL, mean policy", Family: AVRILs,
-		Sentence: "the policy for AVRIL's posterior mean"},
-	{Name: "avril-cvar", Label: "AVRIL, CVaR policy", Family: AVRILs, Line: Dashed,
-		Sentence: "the risk-averse policy for AVRIL's posterior"},
-	{Name: "avril-0.17-mean", Label: "AVRIL, λ = 0.17, mean policy", Family: AVRILs, Line: DashDot,
-		Sentence: "the policy for AVRIL's posterior mean at the paper's λ"},
-	{Name: "avril-0.17-cvar", Label: "AVRIL, λ = 0.17, CVaR policy", Family: AVRILs, Line: DashDotDot,
-		Sentence: "the risk-averse policy for AVRIL's posterior at the paper's λ"},
-
-	{Name: "bc", Label: "behaviour cloning", Family: Cloning,
-		Sentence: "maximum likelihood of the demonstrated actions"},
-	{Name: "iqlearn", Label: "IQ-Learn", Family: IQLearn,
-		Sentence: "inverse soft Q-learning (Garg et al., 2021), offline"},
-	{Name: "qvirl-ensemble", Label: "QVIRL, ensemble", Family: QVIRLs, Line: Dashed,
-		Sentence: "an ensemble of QVIRL's models"},
-	{Name: "iqlearn-ensemble", Label: "IQ-Learn, ensemble", Family: IQLearn, Line: Dashed,
-		Sentence: "an ensemble of IQ-Learn's models"},
-	{Name: "qvirl-aux", Label: "QVIRL, with rollouts", Family: QVIRLs, Line: LongDash,
-		Sentence: "QVIRL with transitions of its own rollouts"},
-	{Name: "qvirl-planned", Label: "QVIRL, planned", Family: QVIRLs, Line: DashDotDot,
-		Sentence: "reinforcement learning in the environment on QVIRL's posterior mean of the rewards of " +
-			"demonstrations and rollouts, carried on to all states by a Gaussian process"},
-	{Name: "qvirl-planned-averse", Label: "QVIRL, planned, risk-averse", Family: QVIRLs, Line: DashDot,
-		Sentence: "the same, less a multiple of the rewards' standard deviation"},
-	{Name: "qvirl-pairs", Label: "QVIRL, action as an input", Family: QVIRLs, Line: DashDot,
-		Sentence: "QVIRL whose network takes the action as an input"},
-	{Name: "qvirl-tuned", Label: "QVIRL, tuned", Family: QVIRLs, Line: Dotted,
-		Sentence: "QVIRL with hyperparameters chosen on held-out demonstrations"},
-	{Name: "bc-tuned", Label: "behaviour cloning, tuned", Family: Cloning, Line: Dotted,
-		Sentence: "behaviour cloning with hyperparameters chosen on held-out demonstrations"},
-	{Name: "iqlearn-tuned", Label: "IQ-Learn, tuned", Family: IQLearn, Line: Dotted,
-		Sentence: "IQ-Learn with hyperparameters chosen on held-out demonstrations"},
-	{Name: "avril-tuned", Label: "AVRIL, tuned", Family: AVRILs, Line: Dotted,
-		Sentence: "AVRIL with hyperparameters chosen on held-out demonstrations"},
-
-	{Name: "clark", Label: "Clark", Family: QVIRLs,
-		Sentence: "Clark's approximation of the maximum"},
-	{Name: "max-mean", Label: "max-mean", Family: QVIRLs, Line: DashDot,
-		Sentence: "the value of highest mean for the maximum"},
-	{Name: "lu2021", Label: "Lu et al. (2021)", Family: QVIRLs,
-		Sentence: "the closed-form likelihood of Lu et al. (2021)"},
-	{Name: "monte-carlo", Label: "Monte Carlo", Family: Exact,
-		Sentence: "an average over draws"},
-	{Name: "exact", Label: "exact", Family: Exact, Line: DashDot,
-		Sentence: "by quadrature"},
-	{Name: "prior", Label: "prior", Family: Baseline, Line: Dotted,
-		Sentence: "the prior"},
-	{Name: "expert", Label: "expert", Family: Demonstrator,
-		Sentence: "the demonstrator"},
-	{Name: "demonstrator", Label: "demonstrator", Family: Demonstrator,
-		Sentence: "the policy that demonstrations were collected with"},
-	{Name: "idle", Label: "idle", Family: Baseline, Line: Dashed,
-		Sentence: "always the action that does nothing"},
-	{Name: "optimal", Label: "optimal", Family: Demonstrator, Line: Dashed,
-		Sentence: "the policy that is optimal for the true reward"},
-	{Name: "random", Label: "random", Family: Baseline, Line: Dotted,
-		Sentence: "uniformly random actions"},
-	{Name: "nominal", Label: "nominal", Family: Baseline, Line: Dotted,
-		Sentence: "the probability that an interval claims"},
-	{Name: "uniform", Label: "uniform", Family: Baseline, Line: Dotted,
-		Sentence: "ranks of calibrated posteriors"},
+// parse reads a registry, of the columns name, label, family, line, sentence, answers, sampler and former. It panics
+// where it is not right.
+func parse(table string) []Method {
+	rows, err := csv.NewReader(strings.NewReader(table)).ReadAll()
+	if err != nil {
+		panic(err)
+	}
+	var out []Method
+	for _, r := range rows[1:] {
+		m := Method{Name: r[0], Label: r[1], Family: Family(r[2]), Line: Line(r[3]), Sentence: r[4],
+			Sampler: r[6] == "sampler", Former: strings.Fields(r[7])}
+		for _, a := range strings.Fields(r[5]) {
+			m.Answers = append(m.Answers, Answer(a))
+		}
+		if colors[m.Family] == "" || !slices.Contains(Lines(), m.Line) {
+			panic(fmt.Sprintf("method: %s is of the family %q, with the line %q", m.Name, m.Family, m.Line))
+		}
+		out = append(out, m)
+	}
+	return out
 }
 
 // All returns the methods of the registry.

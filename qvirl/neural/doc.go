@@ -5,6 +5,9 @@
 // the same for all of them and lives here: the data of a [Task], the encoder, [Learner] which trains, the [Model] that
 // comes out, [Score] on held-out demonstrations and [Rollout] in the environment.
 //
+// Observations that are stacks of pictures ([Image]) stay bytes, each frame held once, until a graph scales them to
+// [0, 1]; they pass an encoder of convolutions before the layers that all learners have.
+//
 // From a few trajectories networks are too sure of what they have not seen. [Calibration] holds their action
 // probabilities back as far as parts of the demonstrations ask for it.
 //

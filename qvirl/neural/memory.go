@@ -54,10 +54,14 @@ func (l *Learner) sizes(observation, actions int, image Image) (weights, activat
 	for _, network := range l.objective.Networks() {
 		if image != (Image{}) {
 			channels, height, width := image.Frames, image.Height, image.Width
-			for _, v := range l.config.convolutions() {
+			activations += float64(image.Size())
+			for i, v := range l.config.convolutions() {
 				weights += float64((v.Size*v.Size*channels + 1) * v.Filters)
 				height, width = v.outputs(height, width)
 				activations += float64(height * width * v.Filters)
+				if !v.direct(i == 0) {
+					activations += float64(height * width * v.Size * v.Size * channels)
+				}
 				channels = v.Filters
 			}
 			observation = l.config.features()

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestPlainNetworksAreThoseOfGraphs compares what few states get, in plain Go, with what the same states get among many,
-// from the compiled graph. Both round in single precision, over sums of at most 130 terms.
+// TestPlainNetworksAreThoseOfGraphs compares what few states get, in plain Go, with what the same states get among
+// many, from the compiled graph. Both round in single precision, over sums of at most 130 terms.
 func TestPlainNetworksAreThoseOfGraphs(t *testing.T) {
 	for _, architecture := range []Architecture{Heads, Pairs} {
 		for _, span := range []float64{0, 2} {

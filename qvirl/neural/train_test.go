@@ -175,11 +175,19 @@ func TestRunsInOneProgramAreRunsByThemselves(t *testing.T) {
 }
 
 func TestKilledTrainingGoesOnAsIfNothingHadHappened(t *testing.T) {
-	c := testConfig()
-	c.Patience = 100 // keeps the best parameters, too
-	whole := fit(t, c, classifier{}, testTask(2))
+	t.Run("numbers", func(t *testing.T) {
+		testResumption(t, testConfig(), func() *Task { return testTask(2) })
+	})
+	t.Run("images", func(t *testing.T) {
+		testResumption(t, smallEncoder(), func() *Task { return imageTask(smallImage, 2) })
+	})
+}
 
-	task := testTask(2)
+func testResumption(t *testing.T, c Config, newTask func() *Task) {
+	c.Patience = 100 // keeps the best parameters, too
+	whole := fit(t, c, classifier{}, newTask())
+
+	task := newTask()
 	task.Checkpoint = t.TempDir()
 	l, err := NewLearner("test", c, classifier{})
 	if err != nil {
@@ -192,7 +200,7 @@ func TestKilledTrainingGoesOnAsIfNothingHadHappened(t *testing.T) {
 	j.checkpoint.last = j.checkpoint.last.Add(-checkpointEvery) // so that the first point is kept
 	ctx, cancel := context.WithCancel(context.Background())
 	if j.program, err = l.acquire(j, shape{on: goBackend(t), layout: j.layout.signature(), beta: 1, discount: 0.9,
-		noise: true}); err != nil {
+		noise: true, image: task.Image}); err != nil {
 		t.Fatal(err)
 	}
 	err = j.train(ctx, func(p Point) {

@@ -57,8 +57,8 @@ func importByPython(ctx context.Context, python, path string, o demo.ImportOptio
 			return nil, ctx.Err()
 		}
 		if _, failed := errors.AsType[*exec.ExitError](err); !failed {
-			return nil, fmt.Errorf("reading %s needs Python: %w; install it with: go run ./kernel-setup install --with envs",
-				path, err)
+			return nil, fmt.Errorf("reading %s needs Python: %w; install it with: go run ./kernel-setup install "+
+				"--with envs", path, err)
 		}
 		lines := strings.Split(strings.TrimSpace(said.String()), "\n")
 		return nil, fmt.Errorf("%s: %s", path, lines[len(lines)-1])

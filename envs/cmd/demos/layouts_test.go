@@ -4,7 +4,6 @@ package main
 
 import (
 	"encoding/json"
-	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -87,7 +86,7 @@ func TestConvertWhatLibrariesStore(t *testing.T) {
 							t.Fatalf("episode %d: observation[%d][%d] = %g, want %g", i, k, j, got.Observation(k)[j], x)
 						}
 					}
-					if k < got.Len() && (got.Actions[k] != want.Actions[k] || math.Abs(got.Rewards[k]-want.Rewards[k]) > 0) {
+					if k < got.Len() && (got.Actions[k] != want.Actions[k] || got.Rewards[k] != want.Rewards[k]) {
 						t.Fatalf("episode %d: action[%d] %d with the reward %g, want %d and %g", i, k, got.Actions[k],
 							got.Rewards[k], want.Actions[k], want.Rewards[k])
 					}

@@ -26,8 +26,8 @@ type replayFlags struct{ options gym.ReplayOptions }
 
 func (r *replayFlags) add(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&r.options.Python, "python", "", "Python interpreter, where one is needed (default: BIRL_PYTHON, the one that "+
-		"kernel-setup installed, or python3)")
+	f.StringVar(&r.options.Python, "python", "", "Python interpreter, where one is needed (default: BIRL_PYTHON, "+
+		"the one that kernel-setup installed, or python3)")
 	f.StringArrayVar(&r.options.PythonPath, "python-path", nil, "folder in which Python modules are looked for first")
 }
 

@@ -107,7 +107,7 @@ to folders of their own,
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&s.Scale, "scale", "quick", "quick or paper; \"qvirl list\" shows the scales of each experiment")
+	f.StringVar(&s.Scale, "scale", "quick", "quick, paper, or what else \"qvirl list\" shows of each experiment")
 	f.StringVar(&shard, "shard", "", "i/n: compute every n-th unit, from the i-th on (1 ≤ i ≤ n)")
 	f.BoolVar(&o.Resume, "resume", false, "keep finished units in OUT and compute what is missing")
 	f.BoolVar(&o.Overwrite, "overwrite", false, "remove the results that OUT holds, and start over")

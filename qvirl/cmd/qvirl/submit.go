@@ -66,7 +66,7 @@ command follows them again, and computes nothing that is finished.`,
 	}
 	f := c.Flags()
 	f.StringVar(&o.settings.Scale, "scale", "quick",
-		"quick or paper; \"qvirl list\" shows the scales of each experiment")
+		"quick, paper, or what else \"qvirl list\" shows of each experiment")
 	f.StringVar(&o.engine, "engine", "", "slurm, kubernetes or local (required)")
 	f.IntVar(&o.tasks, "tasks", 0, "number of tasks; more than there are units are not submitted (required)")
 	f.IntVar(&o.cpus, "cpus", 1, "processor cores of a task")

@@ -58,7 +58,7 @@ trajectories makes too much of what hardly varies in them.
 Where observations are pictures (frames, height, width), as bytes, they pass the convolutions of Mnih et al. (2015) before the layers.
 QVIRL's prior over rewards then compares pictures, by default with the paper's weights for Pong; --config says what actions do, and what
 scale rewards have: {"Training": {"Folds": 0}, "Objective": {"prior_mean": 0, "prior_std": 0.5, "image": {"patches": 0.45, "motion": 0.45,
-"pyramid": 0.05, "pixels": 0.05, "levels": 3, "actions": ["NOOP", "FIRE", "RIGHT", "LEFT", "RIGHTFIRE", "LEFTFIRE"]}}}.
+"pyramid": 0.05, "pixels": 0.05, "levels": 3, "actions": "NOOP FIRE RIGHT LEFT RIGHTFIRE LEFTFIRE"}}}.
 
 The action probabilities, but those of ensembles, are calibrated by models that each learn from four fifths of the demonstrations and
 foresee the rest, which takes most of the time; --config with {"Training": {"Folds": 0}} leaves that out. It changes nothing about what

@@ -72,7 +72,7 @@ func TestUnfinishedCoursesGoOn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plan.Unfinished(dir)
+		ctx = experiment.WithScratch(ctx, filepath.Join(dir, plan.Units[0].Name))
 		r, err := plan.Run(ctx, 0, func(done, _ int, _ string) { stop(done) })
 		if err != nil {
 			return nil, err

@@ -50,7 +50,8 @@ type Config struct {
 	Train, HeldOut, Subsets int
 	SplitSeed               uint64
 	Runs                    []uint64
-	// Trajectories is the number of a subset's that runs learn from; 0 for all.
+	// Trajectories is the number of a subset's that runs learn from, and of those held out that they are judged by; 0
+	// for all.
 	Trajectories int `json:",omitempty"`
 	Discount     float64
 	Training     neural.Config // of all learners, but for Steps
@@ -80,7 +81,7 @@ type Learner struct {
 }
 
 // actions are what both games know, in the order of their numbers.
-var actions = []string{"NOOP", "FIRE", "RIGHT", "LEFT", "RIGHTFIRE", "LEFTFIRE"}
+const actions = "NOOP FIRE RIGHT LEFT RIGHTFIRE LEFTFIRE"
 
 // The demonstrations of a game: 3 subsets to learn from, and those held out.
 const (
@@ -95,7 +96,8 @@ func Paper() Config {
 			{Name: "pong", Environment: "ALE/Pong-v5", Demos: "results/expert-pong/demos.npz", Steps: 200_000,
 				Prior: variational.PongPrior(actions)},
 			{Name: "spaceinvaders", Environment: "ALE/SpaceInvaders-v5",
-				Demos: "results/expert-spaceinvaders/demos.npz", Steps: 1_000_000, Prior: variational.SpaceInvadersPrior(actions)},
+				Demos: "results/expert-spaceinvaders/demos.npz", Steps: 1_000_000,
+				Prior: variational.SpaceInvadersPrior(actions)},
 		},
 		Learners: []Learner{
 			// rewards are of the size of signs

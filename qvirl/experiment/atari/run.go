@@ -88,12 +88,14 @@ func (r *runner) open(g Game) (set *demo.Set, train [][]demo.Trajectory, heldOut
 	if train, err = demo.Subsets(parts[0], c.Subsets, c.SplitSeed); err != nil {
 		return nil, nil, nil, fmt.Errorf("atari: dealing %s: %w", g.Demos, err)
 	}
+	heldOut = parts[1]
 	if c.Trajectories > 0 {
 		for k := range train {
 			train[k] = train[k][:c.Trajectories]
 		}
+		heldOut = heldOut[:min(c.Trajectories, len(heldOut))]
 	}
-	return set, train, parts[1], nil
+	return set, train, heldOut, nil
 }
 
 // show returns trajectories of a set with their observations, by a replay where the set has none.

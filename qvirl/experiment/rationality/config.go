@@ -85,10 +85,10 @@ func Paper() Config {
 		Discount: 0.9, Length: 5, LogStd: math.Log(10),
 		Draws: experiment.Seeds(0, 200), DrawWorld: gridworld.Paper(), DrawMedian: 1, DrawDemos: 8, DrawChunk: 50,
 		DrawSampling: valuewalk.Default(),
-		Seeds:        experiment.Seeds(0, 30), World: gridworld.Paper(), Demos: 15, Experts: []float64{2, 10}, Wrong: 0.1,
-		Median: 1,
-		Chunk:  5,
-		Start:  tabular.StartConfig(), Match: matched.Default(),
+		Seeds:        experiment.Seeds(0, 30), World: gridworld.Paper(), Demos: 15, Experts: []float64{2, 10},
+		Wrong: 0.1, Median: 1,
+		Chunk: 5,
+		Start: tabular.StartConfig(), Match: matched.Default(),
 	}
 	c.Match.Kept, c.Match.Samples, c.Match.Trajectory = 15, 3000, 1.5
 	c.DrawWorld.Width, c.DrawWorld.Height, c.DrawWorld.TopFraction = 3, 3, 0

@@ -113,7 +113,8 @@ func (o Objective) Loss(w *neural.Weights, b *neural.Batch) neural.Loss {
 	return neural.Loss{
 		Total: Add(Sub(value, meanReward), chi2),
 		Terms: []neural.Term{
-			{Name: neural.TermLogLikelihood, Value: MulScalar(ReduceMean(Sub(taken, part(0)), -1), 1/o.temperature(w.Beta()))},
+			{Name: neural.TermLogLikelihood,
+				Value: MulScalar(ReduceMean(Sub(taken, part(0)), -1), 1/o.temperature(w.Beta()))},
 			{Name: "reward", Value: meanReward},
 			{Name: "value", Value: value},
 			{Name: "chi2", Value: chi2},

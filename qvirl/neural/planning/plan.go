@@ -90,6 +90,10 @@ func Plan(ctx context.Context, on compute.Backend, pool *gym.Pool, m neural.Mode
 		return nil, fmt.Errorf("planning: %w", err)
 	}
 	spec := m.Spec()
+	if spec.Image != (neural.Image{}) {
+		return nil, fmt.Errorf("planning: %s was learnt from images; apprentices are planned on vectors of numbers "+
+			"alone", m.Name())
+	}
 	known := append([]demo.Trajectory{}, demos...)
 	rolled := 0
 	if c.Rollouts > 0 {

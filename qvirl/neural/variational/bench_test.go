@@ -7,7 +7,11 @@ import (
 	"testing"
 	"time"
 
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
 	"github.com/go-birl/birl/envs/demo"
+	"github.com/go-birl/birl/qvirl/backend"
 	"github.com/go-birl/birl/qvirl/neural"
 )
 
@@ -72,4 +76,69 @@ func noise(seed uint64, count int) []demo.Trajectory {
 		}
 	}
 	return out
+}
+
+// BenchmarkImages reports the time of a training step on stacks of four pictures of 84 × 84 and 6 actions, of 64
+// transitions of the demonstrator and as many auxiliary ones or none, and that of the prior's kernel in it alone.
+func BenchmarkImages(b *testing.B) {
+	m := neural.Image{Frames: 4, Height: 84, Width: 84}
+	o := DefaultObjective(0.5)
+	o.Image = PongPrior("NOOP FIRE RIGHT LEFT RIGHTFIRE LEFTFIRE")
+	random := rand.New(rand.NewPCG(1, 1))
+	pictures := func(n int) demo.Trajectory {
+		t := demo.Trajectory{Frames: &demo.Frames{Size: 84 * 84, Stack: 4, Pixels: make([]uint8, 84*84*(n+1))}}
+		for i := range t.Frames.Pixels {
+			t.Frames.Pixels[i] = uint8(random.Uint32())
+		}
+		for range n {
+			t.Actions = append(t.Actions, random.IntN(6))
+		}
+		return t
+	}
+	for _, n := range []int{64, 128} {
+		b.Run(fmt.Sprintf("step/transitions=%d", n), func(b *testing.B) {
+			c := neural.DefaultConfig()
+			c.ReportEvery, c.Folds = 1, 0
+			task := &neural.Task{Observation: m.Size(), Image: m, Actions: 6, Discount: 0.99, Beta: 3,
+				Runs: []neural.Run{{Demos: []demo.Trajectory{pictures(500)}}}}
+			if n > c.Batch {
+				task.Runs[0].Aux = []demo.Trajectory{pictures(500)}
+			}
+			c.Steps = b.N + 1
+			task.Watch = func(p neural.Point) {
+				if p.Step == 1 { // compiled
+					b.ResetTimer()
+				}
+			}
+			l, err := New(c, o)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if _, err := l.Fit(context.Background(), task, nil); err != nil {
+				b.Fatal(err)
+			}
+		})
+		b.Run(fmt.Sprintf("kernel/transitions=%d", n), func(b *testing.B) {
+			choice, err := backend.Get("")
+			if err != nil {
+				b.Fatal(err)
+			}
+			exec := MustNewExec(choice.Backend, func(states, actions, scales *Node) *Node {
+				return ReduceAllSum(o.Image.correlation(m, states, actions, scales))
+			})
+			frames, actions := pictures(n).Frames, make([]float32, 6*n)
+			states := make([]uint8, n*m.Size())
+			for i := range n {
+				frames.Observation(states[i*m.Size():(i+1)*m.Size()], i)
+				actions[6*i+i%6] = 1
+			}
+			args := []any{tensors.FromFlatDataAndDimensions(states, 1, n, m.Size()),
+				tensors.FromFlatDataAndDimensions(actions, 1, n, 6),
+				tensors.FromFlatDataAndDimensions([]float32{1, 1, 9}, 1, 3)}
+			exec.MustExec(args...)
+			for b.Loop() {
+				exec.MustExec(args...)[0].Value()
+			}
+		})
+	}
 }

@@ -14,5 +14,6 @@
 //	σ_0, ℓ_d                  prior.log_std, prior.log_lengthscale, exponentiated
 //	s'_1, …, s'_m             neural.Transitions.Successor, with weights γ/m in Weight
 //	inducing points           Objective.Inducing
+//	k_A, k̃_j, α_j             ImagePrior.actionKernel; patchKernel, pyramid; weights
 //	λ, B_expert, B_aux        KLWeight, neural.Batch.Expert, Aux
 package variational

@@ -33,18 +33,19 @@ type ImagePrior struct {
 	// Levels is the number of the pyramid's levels.
 	Levels int `json:"levels"`
 	// Actions say what each action does in the words of the Arcade Learning Environment: NOOP, FIRE, UP, RIGHT, LEFT,
-	// DOWN, or several of them in one, such as UPRIGHTFIRE. k_A is a radial basis function of such features, of
-	// lengthscale 1, mixed with 1 for equal actions and 0 for others. Without Actions it is the latter alone.
-	Actions []string `json:"actions,omitempty"`
+	// DOWN, or several of them in one, such as UPRIGHTFIRE; a word for each action, between spaces. k_A is a radial
+	// basis function of such features, of lengthscale 1, mixed with 1 for equal actions and 0 for others. Without
+	// Actions it is the latter alone.
+	Actions string `json:"actions,omitempty"`
 }
 
 // PongPrior returns the paper's kernel for Pong, and SpaceInvadersPrior that for Space Invaders, for the given actions.
-func PongPrior(actions []string) ImagePrior {
+func PongPrior(actions string) ImagePrior {
 	return ImagePrior{Patches: 0.45, Motion: 0.45, Pyramid: 0.05, Pixels: 0.05, Levels: 3, Actions: actions}
 }
 
 // SpaceInvadersPrior returns it.
-func SpaceInvadersPrior(actions []string) ImagePrior {
+func SpaceInvadersPrior(actions string) ImagePrior {
 	return ImagePrior{Patches: 0.25, Motion: 0.35, Pyramid: 0.35, Pixels: 0.05, Levels: 4, Actions: actions}
 }
 
@@ -88,9 +89,9 @@ func (m ImagePrior) validate() error {
 	if m.Levels < 1 || m.Levels > maxLevels {
 		return fmt.Errorf("variational: Image.Levels = %d, want 1 to %d", m.Levels, maxLevels)
 	}
-	for i, a := range m.Actions {
+	for i, a := range strings.Fields(m.Actions) {
 		if _, err := actionFeatures(a); err != nil {
-			return fmt.Errorf("variational: Image.Actions[%d] = %q: %w", i, a, err)
+			return fmt.Errorf("variational: Image.Actions: word %d is %q: %w", i, a, err)
 		}
 	}
 	return nil
@@ -99,8 +100,8 @@ func (m ImagePrior) validate() error {
 // check refuses images, or a number of actions, that the kernel is not for.
 func (m ImagePrior) check(image neural.Image, actions int) error {
 	m = m.orDefault()
-	if m.Actions != nil && len(m.Actions) != actions {
-		return fmt.Errorf("variational: Image.Actions says what %d actions do, there are %d", len(m.Actions), actions)
+	if n := len(strings.Fields(m.Actions)); n > 0 && n != actions {
+		return fmt.Errorf("variational: Image.Actions says what %d actions do, there are %d", n, actions)
 	}
 	if least := max(patchSize, 1<<(m.Levels-1)); image.Frames < 2 || min(image.Height, image.Width) < least {
 		return fmt.Errorf("variational: images of %d frames of %d × %d, want at least 2 of %d × %d for the prior over "+
@@ -128,14 +129,14 @@ func actionFeatures(action string) ([]float64, error) {
 
 // actionKernel returns k_A [actions, actions].
 func (m ImagePrior) actionKernel(actions int) [][]float32 {
-	out := make([][]float32, actions)
+	names, out := strings.Fields(m.Actions), make([][]float32, actions)
 	for a := range out {
 		out[a] = make([]float32, actions)
 		for b := range out[a] {
 			k := 0.0
-			if m.Actions != nil {
-				x, _ := actionFeatures(m.Actions[a]) // validate has refused others
-				y, _ := actionFeatures(m.Actions[b])
+			if len(names) > 0 {
+				x, _ := actionFeatures(names[a]) // validate has refused others
+				y, _ := actionFeatures(names[b])
 				distance2 := 0.0
 				for i := range x {
 					distance2 += (x[i] - y[i]) * (x[i] - y[i])
@@ -156,40 +157,72 @@ func (m ImagePrior) actionKernel(actions int) [][]float32 {
 func (m ImagePrior) correlation(image neural.Image, states, actions, scales *Node) *Node {
 	m = m.orDefault()
 	runs, n := states.Shape().Dim(0), states.Shape().Dim(1)
-	x := ConvertDType(Reshape(states, runs, n, image.Frames, image.Height, image.Width), dtypes.Float32)
+	pictures := Reshape(states, runs, n, image.Frames, image.Height, image.Width)
 	precision := DivScalar(Inverse(Square(scales)), -2*math.MaxUint8*math.MaxUint8) // −1/2ℓ², per unit of a byte
 	of := func(i, rank int) *Node {
 		dims := append([]int{runs}, slices.Repeat([]int{1}, rank-1)...)
 		return Reshape(SliceAxis(precision, 1, AxisElem(i)), dims...)
 	}
+	x := squares(pictures)
 	patches, total := patchKernel(x, of(0, 5))
 	before, after := AxisRange(0, image.Frames-1), AxisRange(1)
-	motion, _ := patchKernel(Sub(SliceAxis(x, 2, after), SliceAxis(x, 2, before)), of(1, 5))
+	motion, _ := patchKernel(Sub(SliceAxis(x, 4, after), SliceAxis(x, 4, before)), of(1, 5))
+	bright := MulScalar(ConvertDType(pictures, dtypes.Float32), 1./math.MaxUint8)
 	sum := MulScalar(patches, m.Patches)
 	sum = Add(sum, MulScalar(motion, m.Motion))
-	sum = Add(sum, MulScalar(m.pyramid(MulScalar(x, 1./math.MaxUint8)), m.Pyramid))
+	sum = Add(sum, MulScalar(m.pyramid(bright), m.Pyramid))
 	sum = Add(sum, MulScalar(Exp(Mul(total, of(2, 3))), m.Pixels))
 	byAction := Const(x.Graph(), m.actionKernel(actions.Shape().Dim(2)))
 	alike := Einsum("rna,rma->rnm", Einsum("rna,ab->rnb", actions, byAction), actions)
 	return Mul(sum, alike)
 }
 
-// patchKernel returns the mean over patches of exp(precision ‖p − p'‖²), and ‖x − x'‖², both [runs, n, n], for pictures
-// x [runs, n, frames, height, width] of whole numbers. A patch is four squares of the stride's size, and its squared
-// distance the sum of theirs, which ‖p‖² + ‖p'‖² − 2pᵀp' gives without rounding: below 2²⁴ whole numbers are exact.
-// Pixels beyond a multiple of the stride are left out.
-func patchKernel(x, precision *Node) (patches, total *Node) {
-	dims := x.Shape().Dimensions
+// squares cuts pictures [runs, n, frames, height, width] of bytes into squares of the stride's size, [runs, rows,
+// columns, n, frames, stride²]. Pixels beyond a multiple of the stride are left out.
+func squares(pictures *Node) *Node {
+	dims := pictures.Shape().Dimensions
 	runs, n, frames, rows, columns := dims[0], dims[1], dims[2], dims[3]/patchStride, dims[4]/patchStride
-	x = Slice(x, AxisRange(), AxisRange(), AxisRange(), AxisRange(0, rows*patchStride),
+	x := Slice(pictures, AxisRange(), AxisRange(), AxisRange(), AxisRange(0, rows*patchStride),
 		AxisRange(0, columns*patchStride))
 	x = Reshape(x, runs, n, frames, rows, patchStride, columns, patchStride)
-	x = Reshape(TransposeAllAxes(x, 0, 3, 5, 1, 2, 4, 6), runs, rows*columns, n, frames*patchStride*patchStride)
-	square := ReduceSum(Square(x), -1) // [runs, cells, n]
-	products := Einsum("rcnd,rcmd->rcnm", x, x)
-	distance2 := Sub(Add(ExpandAxes(square, 3), ExpandAxes(square, 2)), MulScalar(products, 2))
-	total = ReduceSum(distance2, 1)
-	distance2 = Reshape(distance2, runs, rows, columns, n, n)
+	x = Reshape(TransposeAllAxes(x, 0, 3, 5, 1, 2, 4, 6), runs, rows, columns, n, frames, patchStride*patchStride)
+	return ConvertDType(x, dtypes.Float32)
+}
+
+// patchKernel returns the mean over patches of exp(precision ‖p − p'‖²), and ‖x − x'‖², both [runs, n, n], for pictures
+// in squares x [runs, rows, columns, n, frames, stride²] of whole numbers. Both are symmetric: of an even number of
+// states, the second half is compared with the first, but not the first with the second.
+func patchKernel(x, precision *Node) (patches, total *Node) {
+	dims := x.Shape().Dimensions
+	n := dims[3]
+	x = Reshape(x, dims[0], dims[1], dims[2], n, dims[4]*dims[5])
+	if n%2 == 1 {
+		return patchPairs(x, x, precision)
+	}
+	a, b := SliceAxis(x, 3, AxisRange(0, n/2)), SliceAxis(x, 3, AxisRange(n/2))
+	patchesAA, totalAA := patchPairs(a, a, precision)
+	patchesAB, totalAB := patchPairs(a, b, precision)
+	patchesBB, totalBB := patchPairs(b, b, precision)
+	whole := func(aa, ab, bb *Node) *Node {
+		above, below := Concatenate([]*Node{aa, ab}, 2), Concatenate([]*Node{Transpose(ab, 1, 2), bb}, 2)
+		return Concatenate([]*Node{above, below}, 1)
+	}
+	return whole(patchesAA, patchesAB, patchesBB), whole(totalAA, totalAB, totalBB)
+}
+
+// patchPairs returns what patchKernel does [runs, n, m] for squares a [runs, rows, columns, n, d] and b
+// [runs, rows, columns, m, d]. The squared distances of squares are one product of matrices,
+//
+//	‖a − b‖² = (−2a, ‖a‖², 1)ᵀ (b, 1, ‖b‖²),
+//
+// without rounding, as whole numbers below 2²⁴ are exact. A patch is of four squares, and its squared distance the sum
+// of theirs.
+func patchPairs(a, b, precision *Node) (patches, total *Node) {
+	rows, columns := a.Shape().Dim(1), a.Shape().Dim(2)
+	square := func(x *Node) *Node { return ReduceAndKeep(Square(x), ReduceSum, -1) }
+	left := Concatenate([]*Node{MulScalar(a, -2), square(a), OnesLike(square(a))}, -1)
+	right := Concatenate([]*Node{b, OnesLike(square(b)), square(b)}, -1)
+	distance2 := Einsum("rijnd,rijmd->rijnm", left, right)
 	var sum *Node
 	for i := range patchCells {
 		for j := range patchCells {
@@ -202,7 +235,7 @@ func patchKernel(x, precision *Node) (patches, total *Node) {
 			}
 		}
 	}
-	return ReduceMean(Exp(Mul(sum, precision)), 1, 2), total
+	return ReduceMean(Exp(Mul(sum, precision)), 1, 2), ReduceSum(distance2, 1, 2)
 }
 
 // pyramid returns the pyramid's kernel [runs, n, n] for pictures x [runs, n, frames, height, width].

@@ -2,6 +2,7 @@ package variational
 
 import (
 	"math"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/envs/command"
+	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/npz"
 	"github.com/go-birl/birl/qvirl/backend"
 	"github.com/go-birl/birl/qvirl/neural"
@@ -24,7 +26,7 @@ import (
 type realFrames struct {
 	states       []uint8   // [n, 4, 84, 84]
 	actions      []float32 // [n, |A|], one-hot
-	names        []string
+	names        string    // of the actions
 	lengthscales []float32
 	prior        *mat.SymDense // of the first compared
 }
@@ -50,13 +52,14 @@ func newRealFrames(t testing.TB, environment string, n int, m ImagePrior) realFr
 		t.Fatal(err)
 	}
 	defer r.Close()
-	f := realFrames{names: strings.Fields(string(out))}
+	f := realFrames{names: strings.TrimSpace(string(out))}
+	count := len(strings.Fields(f.names))
 	for _, x := range r.Numbers("states", n, 4, 84, 84) {
 		f.states = append(f.states, uint8(x))
 	}
-	f.actions = make([]float32, n*len(f.names))
+	f.actions = make([]float32, n*count)
 	for i, a := range r.Numbers("actions", n) {
-		f.actions[i*len(f.names)+int(a)] = 1
+		f.actions[i*count+int(a)] = 1
 	}
 	for _, x := range r.Numbers("lengthscales", 3) {
 		f.lengthscales = append(f.lengthscales, float32(x))
@@ -70,8 +73,8 @@ func newRealFrames(t testing.TB, environment string, n int, m ImagePrior) realFr
 
 // TestImageKernelIsThatOfNumPy on real frames, and it is positive definite on 500 of them with random actions.
 func TestImageKernelIsThatOfNumPy(t *testing.T) {
-	for environment, m := range map[string]ImagePrior{"ALE/Pong-v5": PongPrior(nil),
-		"ALE/SpaceInvaders-v5": SpaceInvadersPrior(nil)} {
+	for environment, m := range map[string]ImagePrior{"ALE/Pong-v5": PongPrior(""),
+		"ALE/SpaceInvaders-v5": SpaceInvadersPrior("")} {
 		t.Run(filepath.Base(environment), func(t *testing.T) {
 			const n = 500
 			f := newRealFrames(t, environment, n, m)
@@ -87,7 +90,7 @@ func TestImageKernelIsThatOfNumPy(t *testing.T) {
 				return m.correlation(neural.Image{Frames: 4, Height: 84, Width: 84}, states, actions, scales)
 			})
 			out := exec.MustExec(tensors.FromFlatDataAndDimensions(f.states, 1, n, 4*84*84),
-				tensors.FromFlatDataAndDimensions(f.actions, 1, n, len(f.names)),
+				tensors.FromFlatDataAndDimensions(f.actions, 1, n, len(f.actions)/n),
 				tensors.FromFlatDataAndDimensions(f.lengthscales, 1, 3))[0]
 			got, err := tensors.CopyFlatData[float32](out)
 			if err != nil {
@@ -118,5 +121,81 @@ func TestImageKernelIsThatOfNumPy(t *testing.T) {
 				t.Errorf("the smallest eigenvalue is %g, want a positive one", values[0])
 			}
 		})
+	}
+}
+
+// TestRewardsOfImages: the posterior answers of a trajectory of pictures, and where an episode ends the reward is the
+// value of the last action.
+func TestRewardsOfImages(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	m := neural.Image{Frames: 2, Height: 12, Width: 16}
+	const n = 150 // more than the network is asked about at once
+	d := demo.Trajectory{Terminated: true, Frames: &demo.Frames{Size: 12 * 16, Stack: 2,
+		Pixels: make([]uint8, 12*16*(n+1))}}
+	for i := range d.Frames.Pixels {
+		d.Frames.Pixels[i] = uint8(random.Uint32())
+	}
+	for range n {
+		d.Actions = append(d.Actions, random.IntN(3))
+	}
+	c := neural.DefaultConfig()
+	c.Convolutions, c.Features, c.Hidden = []neural.Convolution{{Filters: 2, Size: 4, Stride: 4}}, 8, []int{8}
+	c.Batch, c.Steps, c.ReportEvery, c.Folds, c.Backend = 8, 2, 1, 0, "go"
+	l, err := New(c, DefaultObjective(0.5))
+	if err != nil {
+		t.Fatal(err)
+	}
+	models, err := l.Fit(t.Context(), &neural.Task{Observation: m.Size(), Image: m, Actions: 3, Discount: 0.9, Beta: 2,
+		Runs: []neural.Run{{Demos: []demo.Trajectory{d}}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := NewPosterior(models[0].(*neural.Fitted))
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := TransitionsOf(&d)
+	rewards, err := p.Rewards(of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values, err := p.Values(of.Observations[(n-1)*m.Size():])
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := d.Actions[n-1]
+	if len(rewards.Mean) != n || len(values.Mean) != 3 ||
+		math.Abs(rewards.Mean[n-1]-values.Mean[last]) > 1e-6 || values.Mean[last] == 0 ||
+		math.Abs(rewards.Std(n-1)-values.Std(last)) > 1e-6 || !(rewards.Std(0) > 0) {
+		t.Errorf("%d rewards; the last is %g ± %g, its value %g ± %g", len(rewards.Mean), rewards.Mean[n-1],
+			rewards.Std(n-1), values.Mean[last], values.Std(last))
+	}
+	if prior := p.Prior(); prior.Mean != -1 || math.Abs(prior.Std-0.5) > 1e-6 || prior.Lengthscales != nil {
+		t.Errorf("the prior is %+v, want what it was", prior)
+	}
+}
+
+func TestImagePriorsThatCannotBeAreRefused(t *testing.T) {
+	for want, change := range map[string]func(*Objective){
+		"weights of Image sum to": func(o *Objective) { o.Image.Patches = 0.5 },
+		"Image has the weight":    func(o *Objective) { o.Image.Patches, o.Image.Motion = 1.9, -1 },
+		"Image.Levels = 9":        func(o *Objective) { o.Image.Levels = 9 },
+		"Image.Actions: word 1":   func(o *Objective) { o.Image.Actions = "NOOP JUMP" },
+	} {
+		o := DefaultObjective(0.5)
+		o.Image = PongPrior("")
+		change(&o)
+		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one that says %q", err, want)
+		}
+	}
+	image := neural.Image{Frames: 4, Height: 84, Width: 84}
+	err := PongPrior("NOOP").check(image, 6)
+	if err == nil || !strings.Contains(err.Error(), "1 actions do") {
+		t.Errorf("error %v for a kernel of 1 action and 6 actions", err)
+	}
+	image.Frames = 1
+	if err := PongPrior("").check(image, 6); err == nil || !strings.Contains(err.Error(), "at least 2 of 8 × 8") {
+		t.Errorf("error %v for single pictures", err)
 	}
 }

@@ -48,7 +48,7 @@ type Objective struct {
 	// lengthscales.
 	PriorMean float64 `json:"prior_mean"`
 	PriorStd  float64 `json:"prior_std"`
-	// Image is the prior's kernel where observations are images, of which nothing is learnt; zeros for PongPrior(nil).
+	// Image is the prior's kernel where observations are images, of which nothing is learnt; zeros for PongPrior("").
 	// The paper's PriorMean and PriorStd are 0 and 0.5 there. There can be no inducing points.
 	Image ImagePrior `json:"image,omitzero"`
 	// ValueStd is the standard deviation of the optimal values that training starts from, in relation to PriorStd.
@@ -236,8 +236,8 @@ func (o Objective) warp(w *neural.Weights) *warp {
 	return newWarp(w.Parameter(paramSkew), w.Parameter(paramLogTail))
 }
 
-// Predictor returns the log of the expected Boltzmann policy (Eq. mean-field-action-prob), normalised, and the posterior
-// means of the optimal values.
+// Predictor returns the log of the expected Boltzmann policy (Eq. mean-field-action-prob), normalised, and the
+// posterior means of the optimal values.
 func (o Objective) Predictor(c neural.Constants) neural.Predictor {
 	var w *plainWarp
 	if o.Marginals == SinhArcsinh {

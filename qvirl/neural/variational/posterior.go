@@ -71,15 +71,21 @@ type Transitions struct {
 	Terminated   []bool    // [n, m], or nil if none of them terminated its episode
 }
 
-// TransitionsOf returns the transitions of a trajectory, with the successors that they led to.
+// TransitionsOf returns the transitions of a trajectory, with the successors that they led to. Pictures become numbers
+// of four bytes each.
 func TransitionsOf(t *demo.Trajectory) Transitions {
-	n := t.Len()
-	size := len(t.Observations) / (n + 1)
+	n, observations := t.Len(), t.Observations
+	if f := t.Frames; f != nil {
+		for i := range n + 1 {
+			observations = append(observations, neural.Observation(t, i, f.Size*f.Stack)...)
+		}
+	}
+	size := len(observations) / (n + 1)
 	terminated := make([]bool, n)
 	if n > 0 {
 		terminated[n-1] = t.Terminated
 	}
-	return Transitions{Observations: t.Observations[:n*size], Next: t.Observations[size:], Actions: t.Actions,
+	return Transitions{Observations: observations[:n*size], Next: observations[size:], Actions: t.Actions,
 		Terminated: terminated}
 }
 
@@ -254,7 +260,8 @@ func (o Objective) points(outputs []float32) []point {
 // Prior is the prior over rewards as training left it.
 type Prior struct {
 	Mean, Std float64
-	// Lengthscales are those of the observation's features and of the one-hot action, in the environment's units.
+	// Lengthscales are those of the observation's features and of the one-hot action, in the environment's units; nil
+	// for images.
 	Lengthscales []float64
 }
 

@@ -1,0 +1,78 @@
+//go:build installed
+
+package expert
+
+import (
+	"math"
+	"path/filepath"
+	"testing"
+
+	"gonum.org/v1/gonum/floats/scalar"
+
+	"github.com/go-birl/birl/envs/demo"
+	"github.com/go-birl/birl/envs/gym"
+)
+
+// TestDemonstrationsByReplay: an expert that sees the memory plays, the stored seeds and actions lead through the same
+// episodes on the screen, and the stored probabilities are those that the expert gives in view of the memory.
+func TestDemonstrationsByReplay(t *testing.T) {
+	c := Pong()
+	c.Pilot, c.PilotEpisodes, c.Hidden = "", 0, []int{8}
+	c.Steps, c.SegmentSteps, c.LearnAfter, c.CurveEpisodes, c.EvaluationEpisodes = 160, 160, 64, 1, 1
+	g, err := c.Gym(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool, err := gym.Open(t.Context(), g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	e, err := Train(t.Context(), pureGo(t), pool, c, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	played, err := Demonstrate(t.Context(), pool, e, DemonstrateOptions{Beta: 1, Episodes: 2, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown, err := gym.Show(t.Context(), played, c.Shown(), gym.ReplayOptions{EnvsPerWorker: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "demos.npz")
+	if err := shown.Write(path); err != nil {
+		t.Fatal(err)
+	}
+	set, err := gym.OpenDemos(t.Context(), path, gym.ReplayOptions{EnvsPerWorker: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored, err := demo.Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range set.Trajectories {
+		j, x := &stored.Trajectories[i], &played.Trajectories[i]
+		if f := set.Trajectories[i].Frames; f == nil || len(f.Pixels) != (x.Len()+1)*84*84 {
+			t.Fatalf("trajectory %d: no frames of %d steps", i, x.Len())
+		}
+		if j.Len() < 700 || j.Return() != x.Return() || j.Return() > 0 { // a player at random loses 21 points
+			t.Errorf("trajectory %d: %d steps, return %g; played %g", i, j.Len(), j.Return(), x.Return())
+		}
+		want, err := e.LogProbs(x.Observations[:x.Len()*played.ObservationSize()], 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k := range want {
+			if !scalar.EqualWithinAbs(want[k], float64(j.LogProbs[k]), 1e-6*(1+math.Abs(want[k]))) { // float32
+				t.Fatalf("trajectory %d, log-probability %d is %g, the expert's %g", i, k, j.LogProbs[k], want[k])
+			}
+		}
+	}
+	lives := 14
+	c.Lives = &lives
+	if _, err := Train(t.Context(), pureGo(t), pool, c, Options{}); err == nil {
+		t.Error("lives beyond the observation are accepted")
+	}
+}
