@@ -69,8 +69,17 @@ const maxSeed = 1 << 53
 // Len returns the number T of transitions.
 func (t *Trajectory) Len() int { return len(t.Actions) }
 
-// Observation returns observation i, of T+1. It shares memory with the trajectory.
+// Observation returns observation i, of T+1. It shares memory with the trajectory, unless that holds frames, whose
+// bytes become numbers.
 func (t *Trajectory) Observation(i int) []float32 {
+	if f := t.Frames; f != nil {
+		pixels, out := make([]uint8, f.Stack*f.Size), make([]float32, f.Stack*f.Size)
+		f.Observation(pixels, i)
+		for k, x := range pixels {
+			out[k] = float32(x)
+		}
+		return out
+	}
 	size := len(t.Observations) / (t.Len() + 1)
 	return t.Observations[i*size : (i+1)*size : (i+1)*size]
 }

@@ -202,3 +202,13 @@ func TestDigestsAreWanted(t *testing.T) {
 		t.Error("digests are accepted where no replay can give the observations")
 	}
 }
+
+// TestObservationsOfFramesAreNumbers: the stack's bytes, as they are.
+func TestObservationsOfFramesAreNumbers(t *testing.T) {
+	d := Trajectory{Frames: &Frames{Pixels: []uint8{1, 2, 30, 40, 255, 0}, Size: 2, Stack: 2}, Actions: []int{0, 1}}
+	for i, want := range [][]float32{{1, 2, 1, 2}, {1, 2, 30, 40}, {30, 40, 255, 0}} {
+		if got := d.Observation(i); !slices.Equal(got, want) {
+			t.Errorf("observation %d is %v, want %v", i, got, want)
+		}
+	}
+}

@@ -144,7 +144,7 @@ func (l *Learner) calibrate(ctx context.Context, t *Task, models []*Fitted, aux 
 		for _, d := range p.foresee {
 			prediction := survey{model: judges[i]}
 			for k := range d.Actions {
-				if err := prediction.add(Observation(&d, k, t.Observation)); err != nil {
+				if err := prediction.add(d.Observation(k)); err != nil {
 					return err
 				}
 			}

@@ -203,16 +203,3 @@ func unscaled(m Image, scale *Scale, observations []float32, block int) (*tensor
 	}
 	return tensors.FromFlatDataAndDimensions(padded, 1, block, m.Size()), nil
 }
-
-// Observation returns observation i of a trajectory, of the given size, in the environment's units.
-func Observation(t *demo.Trajectory, i, size int) []float32 {
-	if t.Frames == nil {
-		return t.Observations[i*size : (i+1)*size]
-	}
-	pixels, out := make([]uint8, size), make([]float32, size)
-	t.Frames.Observation(pixels, i)
-	for k, x := range pixels {
-		out[k] = float32(x)
-	}
-	return out
-}

@@ -229,7 +229,7 @@ func TestRunsLearnFromImagesAsAlone(t *testing.T) {
 	if _, err := loaded.Predict(make([]float32, 5)); err == nil {
 		t.Error("no error for 5 numbers as an image")
 	}
-	odd := Observation(&task.HeldOut[0], 0, smallImage.Size())
+	odd := task.HeldOut[0].Observation(0)
 	odd[7] = 0.5
 	if _, err := loaded.Predict(odd); err == nil || !strings.Contains(err.Error(), "0.5, want a pixel") {
 		t.Errorf("error %v for half a pixel", err)

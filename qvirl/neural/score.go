@@ -43,7 +43,7 @@ func Score(m Model, trajectories []demo.Trajectory, filter func(observation []fl
 				spec.Actions, spec.Observation, i, err)
 		}
 		for k, a := range t.Actions {
-			if o := Observation(t, k, spec.Observation); filter == nil || filter(o) {
+			if o := t.Observation(k); filter == nil || filter(o) {
 				if err := p.add(o); err != nil {
 					return nil, err
 				}

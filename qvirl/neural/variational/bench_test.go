@@ -135,9 +135,9 @@ func BenchmarkImages(b *testing.B) {
 			args := []any{tensors.FromFlatDataAndDimensions(states, 1, n, m.Size()),
 				tensors.FromFlatDataAndDimensions(actions, 1, n, 6),
 				tensors.FromFlatDataAndDimensions([]float32{1, 1, 9}, 1, 3)}
-			exec.MustExec(args...)
+			exec.MustCall(args...)
 			for b.Loop() {
-				exec.MustExec(args...)[0].Value()
+				exec.MustCall(args...)[0].Value()
 			}
 		})
 	}

@@ -89,7 +89,7 @@ func TestImageKernelIsThatOfNumPy(t *testing.T) {
 			exec := MustNewExec(choice.Backend, func(states, actions, scales *Node) *Node {
 				return m.correlation(neural.Image{Frames: 4, Height: 84, Width: 84}, states, actions, scales)
 			})
-			out := exec.MustExec(tensors.FromFlatDataAndDimensions(f.states, 1, n, 4*84*84),
+			out := exec.MustCall(tensors.FromFlatDataAndDimensions(f.states, 1, n, 4*84*84),
 				tensors.FromFlatDataAndDimensions(f.actions, 1, n, len(f.actions)/n),
 				tensors.FromFlatDataAndDimensions(f.lengthscales, 1, 3))[0]
 			got, err := tensors.CopyFlatData[float32](out)

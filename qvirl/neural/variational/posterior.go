@@ -75,9 +75,9 @@ type Transitions struct {
 // of four bytes each.
 func TransitionsOf(t *demo.Trajectory) Transitions {
 	n, observations := t.Len(), t.Observations
-	if f := t.Frames; f != nil {
+	if t.Frames != nil {
 		for i := range n + 1 {
-			observations = append(observations, neural.Observation(t, i, f.Size*f.Stack)...)
+			observations = append(observations, t.Observation(i)...)
 		}
 	}
 	size := len(observations) / (n + 1)
