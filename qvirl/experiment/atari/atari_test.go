@@ -92,6 +92,15 @@ func TestScales(t *testing.T) {
 			t.Errorf("%s has %d units, want %d", scale, len(plan.Units), units)
 		}
 	}
+	plan, err := Definition().Plan(experiment.Settings{Scale: "cpu", Override: []byte(
+		`{"Learners": [{"Method": "bc"}],
+		"Games": [{"Name": "p", "Environment": "P-v0", "Demos": "d.npz", "Steps": 3}]}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := plan.Config.(Config); len(plan.Units) != 4 || c.Learners[0].Config != nil || c.Games[0].Prior.Levels != 0 {
+		t.Errorf("with other learners and games the config is %+v", c)
+	}
 	c := CPU()
 	m, err := c.Method(c.Games[1], c.Learners[0], "")
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/go-birl/birl/qvirl/neural/cloning"
 	"github.com/go-birl/birl/qvirl/neural/iqlearn"
 	"github.com/go-birl/birl/qvirl/neural/variational"
+	"github.com/go-birl/birl/qvirl/overlay"
 )
 
 // Name is the experiment's name in result rows.
@@ -78,6 +79,25 @@ type Learner struct {
 	Method string // in the catalogue, and in result rows
 	// Config holds fields of the method's catalogue.Config that replace its default and the experiment's Training.
 	Config json.RawMessage `json:",omitempty"`
+}
+
+// UnmarshalJSON reads a game of a list that replaces the default one. Of the default that was in its place, nothing
+// stays.
+func (g *Game) UnmarshalJSON(text []byte) error {
+	type fields Game
+	var f fields
+	err := overlay.JSON(&f, text)
+	*g = Game(f)
+	return err
+}
+
+// UnmarshalJSON reads a learner in the same way.
+func (l *Learner) UnmarshalJSON(text []byte) error {
+	type fields Learner
+	var f fields
+	err := overlay.JSON(&f, text)
+	*l = Learner(f)
+	return err
 }
 
 // actions are what both games know, in the order of their numbers.
