@@ -61,7 +61,21 @@ func TestQuickstartInTheBrowser(t *testing.T) {
 	r.do(`jupyterapp.commands.execute("notebook:run-all-cells"), null`)
 	const last = `[...document.querySelectorAll(".jp-CodeCell")].at(-1)`
 	const slider = last + `?.querySelector("input[type=range]")`
-	r.wait("the slider of the last cell, after all others ran", 20*time.Minute, slider+` && (`+showsFigure+`)(`+last+`)`)
+	r.wait("the end of all cells but the last", 20*time.Minute, `[...document.querySelectorAll(".jp-CodeCell")].`+
+		`slice(0, -1).every(c => /\[\d+\]/.test(c.querySelector(".jp-InputPrompt").textContent))`)
+	// GoNB puts a control into the page by a script that it takes away at once; where the page is busy, that is before
+	// the script has run. Then a reader runs the cell again.
+	shown := slider + ` && (` + showsFigure + `)(` + last + `)`
+	for range 3 {
+		if r.holds(20*time.Second, shown) {
+			break
+		}
+		r.do(`jupyterapp.commands.execute("notebook:interrupt-kernel"), null`)
+		r.wait("the end of the last cell", time.Minute, `/\[\d+\]/.test(`+last+`.querySelector(".jp-InputPrompt").textContent)`)
+		r.do(panel + `.content.activeCellIndex = ` + panel + `.content.widgets.length - 1, null`)
+		r.do(`jupyterapp.commands.execute("notebook:run-cell"), null`)
+	}
+	r.wait("the slider of the last cell", 20*time.Second, shown)
 	if got := ask[[]string](r, `[...document.querySelectorAll('[data-mime-type="application/vnd.jupyter.error"], `+
 		`[data-mime-type="application/vnd.jupyter.stderr"]')].map(e => e.textContent)`); len(got) > 0 {
 		t.Fatalf("cells failed: %q", got)
@@ -231,13 +245,21 @@ func (r *visitor) openSaved(address string) {
 // wait waits until an expression holds.
 func (r *visitor) wait(what string, limit time.Duration, script string) {
 	r.t.Helper()
+	if !r.holds(limit, script) {
+		r.shoot("waiting")
+		r.t.Fatalf("after %v there is not: %s (the screenshots are in %s)", limit, what, r.shots)
+	}
+}
+
+// holds reports whether an expression holds within a time.
+func (r *visitor) holds(limit time.Duration, script string) bool {
+	r.t.Helper()
 	for deadline := time.Now().Add(limit); ; time.Sleep(100 * time.Millisecond) {
 		if ask[bool](r, `!!(window.jupyterapp && (`+script+`))`) {
-			return
+			return true
 		}
 		if time.Now().After(deadline) {
-			r.shoot("waiting")
-			r.t.Fatalf("after %v there is not: %s (the screenshots are in %s)", limit, what, r.shots)
+			return false
 		}
 	}
 }

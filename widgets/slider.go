@@ -15,6 +15,8 @@ import (
 // gets the option's index. It returns when the reader clicks “done”. Without a reader (see Headless) it shows the
 // picture of the option at start and returns.
 //
+// Where the page is busy, the control may not appear: then interrupt the cell and run it again.
+//
 // It needs the kernel for each picture. Where all pictures can be computed beforehand, ShowBrowser or ShowVegaLite are
 // better: they also work in a saved notebook.
 func Slider(label string, options []string, start int, draw func(option int) (Drawing, error)) error {
