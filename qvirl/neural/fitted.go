@@ -93,11 +93,6 @@ func blocks(m Image) []int {
 	return []int{16, 128, 2048}
 }
 
-// States returns observations in the environment's units [n, observation] as the networks see them [1, n, observation].
-func (f *Fitted) States(observations []float32) (*tensors.Tensor, error) {
-	return unscaled(f.spec.Image, f.scale, observations, len(observations)/f.spec.Observation)
-}
-
 // Predict returns the model's opinion on n observations, in the environment's units [n, observation].
 func (f *Fitted) Predict(observations []float32) (*Prediction, error) {
 	outputs, err := f.Outputs(observations)
