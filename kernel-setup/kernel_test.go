@@ -16,8 +16,8 @@ import (
 var talk string
 
 // TestKernelElsewhere talks to the kernel as VS Code or a Jupyter of the user's own does: without JUPYTER_PATH, once
-// install --kernelspec has written the kernelspec. It shows figures in a format that needs no trust, completes within
-// two seconds (once gopls has loaded the packages), and an interrupt ends a progress line and leaves the kernel usable.
+// install --kernelspec has written the kernelspec. It shows figures in a format that needs no trust, completes from the
+// first time on, and an interrupt ends a progress line and leaves the kernel usable.
 func TestKernelElsewhere(t *testing.T) {
 	l := installed(t)
 	data := t.TempDir() // stands for the user's Jupyter folder
@@ -43,9 +43,11 @@ func TestKernelElsewhere(t *testing.T) {
 	var saw struct {
 		Error, Kernelspec                  string
 		Header, Picture, Interrupted, Next executed
-		Seconds                            []float64
-		Matches                            []string
-		After                              *float64 // seconds from the interrupt to the end of the cell
+		Completions                        []struct {
+			Seconds float64
+			Matches []string
+		}
+		After *float64 // seconds from the interrupt to the end of the cell
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &saw); err != nil || saw.Error != "" {
@@ -60,9 +62,11 @@ func TestKernelElsewhere(t *testing.T) {
 	if saw.Picture.Status != "ok" || !slices.Contains(saw.Picture.Formats, "image/png") {
 		t.Errorf("a figure comes as %v: %+v", saw.Picture.Formats, saw.Picture.Status)
 	}
-	t.Logf("completion after %.2f s", saw.Seconds) // gopls first loads the packages
-	if !slices.Contains(saw.Matches, "Show") || slices.Min(saw.Seconds) > 2 {
-		t.Errorf("after “widgets.” there are %d completions, in %.2f s", len(saw.Matches), saw.Seconds)
+	for i, c := range saw.Completions {
+		t.Logf("completion %d after %.2f s", i, c.Seconds)
+		if !slices.Contains(c.Matches, "Show") {
+			t.Errorf("completion %d after “widgets.” gives %q", i, c.Matches)
+		}
 	}
 	if saw.After == nil || *saw.After > 5 || !strings.Contains(saw.Interrupted.Text, "slow work: interrupted after") ||
 		!strings.Contains(saw.Interrupted.Text, "at 40 %; the first part is kept") || saw.Interrupted.Status == "ok" {

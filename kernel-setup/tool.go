@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -24,15 +25,18 @@ func (in *installer) toolStep(goMod string) step {
 	return step{
 		name:   "tools",
 		title:  "Go kernel (GoNB, goimports, gopls)",
-		digest: digest("tools 1", goMod, runtime.Version()),
+		digest: digest("tools 2", goMod, fmt.Sprint(gonbMends), runtime.Version()),
 		run: func(ctx context.Context, say func(string)) ([]output, error) {
 			l := in.layout
-			built := filepath.Join(l.temporary(), "bin")
-			install := command{
-				name: "go", args: append([]string{"install", "-v"}, toolPackages...), dir: l.tools(),
-				env:    append(l.environment(), "GOBIN="+built),
-				output: say,
+			work := filepath.Join(l.temporary(), "tools")
+			built := filepath.Join(work, "bin")
+			env := append(l.environment(), "GOBIN="+built)
+			modfile, err := mendedTools(ctx, l.tools(), work, env)
+			if err != nil {
+				return nil, err
 			}
+			args := append([]string{"install", "-v", "-modfile", modfile}, toolPackages...)
+			install := command{name: "go", args: args, dir: l.tools(), env: env, output: say}
 			if err := install.run(ctx); err != nil {
 				return nil, hinted{err, "if modules could not be fetched, check the network and `go env GOPROXY`; " +
 					"then run the same command again"}

@@ -39,18 +39,14 @@ def complete(code):
     while True:
         message = client.get_shell_msg(timeout=120)
         if message["parent_header"].get("msg_id") == request:
-            return time.monotonic() - start, message["content"]["matches"]
+            return {"seconds": time.monotonic() - start, "matches": message["content"]["matches"]}
 
 
 try:
     seen["header"] = execute('%noautoget\nimport (\n\t"time"\n\n\t"github.com/go-birl/birl/widgets"\n)\n%%\nfmt.Println(1 + 1)')
     seen["picture"] = execute('%%\nif err := widgets.Show(widgets.HeatMaps{Width: 2, Height: 1, Columns: []string{"a"}, '
                               'Rows: []widgets.HeatRow{{Values: [][]float64{{1, 2}}}}}); err != nil {\n\tpanic(err)\n}')
-    seen["seconds"], seen["matches"] = [], []
-    for _ in range(3):
-        seconds, matches = complete("%%\nwidgets.")
-        seen["seconds"].append(seconds)
-        seen["matches"] = matches
+    seen["completions"] = [complete("%%\nwidgets.") for _ in range(3)]
     interrupted = []
 
     def interrupt(texts):

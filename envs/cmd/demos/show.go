@@ -164,7 +164,7 @@ func newConvert() *cobra.Command {
   imitation  .npz of the Python library imitation: obs, acts, terminal, indices, and where known rews
   csv        text with the columns episode, action, obs_0, ..., next_obs_0, ..., and where known reward, terminated, truncated
 
-and, by Python, with h5py (which kernel-setup install --with envs brings along) or pyarrow,
+and, by Python, with h5py or pyarrow (which kernel-setup install --with envs brings along),
 
   Minari     a data set's folder, or its data/main_data.hdf5
   datasets   a folder that imitation.data.serialize.save or Hugging Face's save_to_disk wrote, a file .arrow or .parquet, with
