@@ -110,7 +110,7 @@ func TestRestoreEnvsOfSeveralWorkers(t *testing.T) {
 	for name, bad := range map[string]struct {
 		envs      []int
 		snapshots []Snapshot
-	}{"2 snapshots for 3": {envs, snapshots[:2]}, "environment 4": {[]int{0, 4}, snapshots[:2]},
+	}{"2 snapshots for 3": {envs, snapshots[:2]}, "envs[1] is 4": {[]int{0, 4}, snapshots[:2]},
 		"no snapshot": {[]int{0, 1}, []Snapshot{snapshots[0], Snapshot("{")}}} {
 		if _, err := p.RestoreEnvs(t.Context(), bad.envs, bad.snapshots); err == nil ||
 			!strings.Contains(err.Error(), name) {

@@ -173,11 +173,28 @@ func (p *Pool) ResetEnvs(ctx context.Context, envs []int, seeds []int64) (Array,
 	if seeds != nil && len(seeds) != len(envs) {
 		return Array{}, fmt.Errorf("gym: %d seeds for %d environments", len(seeds), len(envs))
 	}
-	type request struct {
-		Envs  []int    `json:"envs"`
-		Seeds []*int64 `json:"seeds"`
+	for k, seed := range seeds {
+		if seed < 0 {
+			return Array{}, fmt.Errorf("gym: seeds[%d] is %d, want none below 0", k, seed)
+		}
 	}
-	perWorker := make([]request, len(p.workers))
+	return p.begin(ctx, "reset", askReset, envs, func(slots, which []int) any {
+		of := make([]*int64, len(which))
+		if seeds != nil {
+			for i, k := range which {
+				of[i], p.seeds[envs[k]] = &seeds[k], seeds[k]
+			}
+		}
+		return map[string]any{"envs": slots, "seeds": of}
+	})
+}
+
+// begin asks each worker for the first observations of those of the environments that are its own, all workers at the
+// same time, and returns the observations [len(envs), …]. request makes what a worker is asked from its slots, those of
+// envs[which]. What a worker refuses leaves the pool open.
+func (p *Pool) begin(ctx context.Context, doing string, kind byte, envs []int, request func(slots, which []int) any) (
+	Array, error) {
+	slots, which := make([][]int, len(p.workers)), make([][]int, len(p.workers))
 	seen := make([]bool, p.Len())
 	for k, env := range envs {
 		if env < 0 || env >= p.Len() {
@@ -187,62 +204,53 @@ func (p *Pool) ResetEnvs(ctx context.Context, envs []int, seeds []int64) (Array,
 			return Array{}, fmt.Errorf("gym: envs[%d] names environment %d a second time", k, env)
 		}
 		seen[env] = true
-		r := &perWorker[env/p.config.EnvsPerWorker]
-		r.Envs = append(r.Envs, env%p.config.EnvsPerWorker)
-		if seeds == nil {
-			r.Seeds = append(r.Seeds, nil)
-			continue
-		}
-		if seeds[k] < 0 {
-			return Array{}, fmt.Errorf("gym: seeds[%d] is %d, want none below 0", k, seeds[k])
-		}
-		r.Seeds = append(r.Seeds, &seeds[k])
+		w := env / p.config.EnvsPerWorker
+		slots[w], which[w] = append(slots[w], env%p.config.EnvsPerWorker), append(which[w], k)
 	}
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	if p.fault != nil {
 		return Array{}, p.fault
 	}
-	for k := range seeds {
-		p.seeds[envs[k]] = seeds[k]
-	}
 	for i, w := range p.workers {
-		if len(perWorker[i].Envs) == 0 {
+		if len(slots[i]) == 0 {
 			continue
 		}
-		message, err := jsonMessage(askReset, perWorker[i])
+		message, err := jsonMessage(kind, request(slots[i], which[i]))
 		if err == nil {
 			err = w.send(message)
 		}
 		if err != nil {
-			return Array{}, p.faultOf(w, "reset", w.explain(ctx, w.limit, err))
+			return Array{}, p.faultOf(w, doing, w.explain(ctx, w.limit, err))
 		}
 	}
+	size := p.spec.bytes()
 	out := Array{DType: p.spec.DType, Shape: append([]int{len(envs)}, p.spec.Shape...),
-		Bytes: make([]byte, len(envs)*p.spec.bytes())}
+		Bytes: make([]byte, len(envs)*size)}
+	var refused error
 	for i, w := range p.workers {
-		if len(perWorker[i].Envs) == 0 {
+		if len(slots[i]) == 0 {
 			continue
 		}
 		body, err := w.receive(ctx, tellObservations, w.limit)
-		if err == nil && len(body) != w.count*p.spec.bytes() {
+		if r, ok := errors.AsType[refusal](err); ok {
+			refused = fmt.Errorf("gym: %s, environment %d, %s: %w", p.config.ID, w.first+slots[i][0], doing, r)
+			continue
+		}
+		if err == nil && len(body) != w.count*size {
 			err = fmt.Errorf("%w: %d bytes of observations", errGarbage, len(body))
 		}
 		if err != nil {
-			return Array{}, p.faultOf(w, "reset", err)
+			return Array{}, p.faultOf(w, doing, err)
 		}
-		for k, env := range envs {
-			if slot := env - w.first; slot >= 0 && slot < w.count {
-				copy(out.Row(k).Bytes, body[slot*p.spec.bytes():(slot+1)*p.spec.bytes()])
+		for n, k := range which[i] {
+			copy(out.Row(k).Bytes, body[slots[i][n]*size:])
+			if at := out.Row(k).nan(); at >= 0 {
+				return Array{}, p.nanFault(envs[k], doing, fmt.Sprintf("observation[%d]", at))
 			}
 		}
 	}
-	for k, env := range envs {
-		if at := out.Row(k).nan(); at >= 0 {
-			return Array{}, p.nanFault(env, "reset", fmt.Sprintf("observation[%d]", at))
-		}
-	}
-	return out, nil
+	return out, refused
 }
 
 // Batch is what a step gave, environment by environment.

@@ -42,52 +42,24 @@ func (p *Pool) Restore(ctx context.Context, env int, s Snapshot) (Array, error) 
 }
 
 // RestoreEnvs brings each of the given environments to a snapshot's state and returns the observations [len(envs), …]
-// there, in that order. A worker is asked once for all of its environments.
+// there, in that order. All workers restore at the same time.
 func (p *Pool) RestoreEnvs(ctx context.Context, envs []int, snapshots []Snapshot) (Array, error) {
 	if len(envs) != len(snapshots) {
 		return Array{}, fmt.Errorf("gym: %d snapshots for %d environments", len(snapshots), len(envs))
 	}
-	for k, s := range snapshots {
-		if envs[k] < 0 || envs[k] >= p.Len() {
-			return Array{}, fmt.Errorf("gym: environment %d, want 0 to %d", envs[k], p.Len()-1)
-		}
+	for _, s := range snapshots {
 		var head snapshotHeader
 		if err := json.Unmarshal(s, &head); err != nil {
 			return Array{}, fmt.Errorf("gym: that is no snapshot: %w", err)
 		}
 	}
-	out := Array{DType: p.spec.DType, Shape: append([]int{len(envs)}, p.spec.Shape...),
-		Bytes: make([]byte, len(envs)*p.spec.bytes())}
-	each := p.config.EnvsPerWorker
-	for w := range p.workers {
-		var slots []int
-		var states []json.RawMessage
-		for k, env := range envs {
-			if env/each == w {
-				slots, states = append(slots, env%each), append(states, json.RawMessage(snapshots[k]))
-			}
+	return p.begin(ctx, "restore", askRestore, envs, func(slots, which []int) any {
+		states := make([]json.RawMessage, len(which))
+		for i, k := range which {
+			states[i] = json.RawMessage(snapshots[k])
 		}
-		if len(slots) == 0 {
-			continue
-		}
-		more := map[string]any{"envs": slots, "snapshots": states}
-		err := p.single(ctx, w*each+slots[0], "restore", askRestore, tellObservations, more, func(body []byte) error {
-			size := p.spec.bytes()
-			if len(body) != each*size {
-				return fmt.Errorf("%w: %d bytes of observations", errGarbage, len(body))
-			}
-			for k, env := range envs {
-				if env/each == w {
-					copy(out.Row(k).Bytes, body[env%each*size:])
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			return Array{}, err
-		}
-	}
-	return out, nil
+		return map[string]any{"envs": slots, "snapshots": states}
+	})
 }
 
 // Render returns a picture of environment env, which must have been opened with the option "render_mode": "rgb_array".
