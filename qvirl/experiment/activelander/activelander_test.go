@@ -167,7 +167,6 @@ func TestLeadsAreDifferencesOfValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	inside := 0.0
 	for k := range 25 {
 		of, i := &d.Test[2*k/25], 2*k%25
 		values, err := posterior.Values(of.Observation(i))
@@ -187,12 +186,6 @@ func TestLeadsAreDifferencesOfValues(t *testing.T) {
 			t.Errorf("state %d: %g ± %g for %g, want %g ± %g for %g", k, got.Mean[k], got.Std[k], got.Truth[k], mean,
 				std, truth)
 		}
-		if got.Errors()[k] < 0.5*got.Std[k] {
-			inside += 1. / 25
-		}
-	}
-	if w := got.Within(0.5); !scalar.EqualWithinAbs(w, inside, 1e-12) || got.Within(1e9) != 1 {
-		t.Errorf("%g within half a standard deviation, want %g", w, inside)
 	}
 	monotone := Leads{Truth: []float64{0, 0, 0}, Mean: []float64{-1, 9, 2}, Std: []float64{1, 3, 2}, Certain: 8}
 	if e := monotone.Errors(); !slices.Equal(e, []float64{1, 8, 2}) {

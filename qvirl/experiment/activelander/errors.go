@@ -35,17 +35,6 @@ func (l Leads) Errors() []float64 {
 	return out
 }
 
-// Within returns the part of the errors that are at most z standard deviations.
-func (l Leads) Within(z float64) float64 {
-	n := 0.0
-	for i, e := range l.Errors() {
-		if e <= z*l.Std[i] {
-			n++
-		}
-	}
-	return n / float64(len(l.Mean))
-}
-
 // RankCorrelation returns Spearman's correlation of the errors and the standard deviations.
 func (l Leads) RankCorrelation() float64 {
 	return stat.Correlation(ranks(l.Errors()), ranks(l.Std), nil)
