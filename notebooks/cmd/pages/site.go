@@ -475,10 +475,6 @@ func (s *site) provenance(p page) (string, error) {
 		folder := "../../results/" + name
 		link := fmt.Sprintf("[%s](%s/rows.csv) ([record](%[2]s/run.json))", name, folder)
 		fmt.Fprintf(&b, "| %s | %s |\n", link, described(record))
-		for i := range record.Renewals {
-			r := record.Renewals[i]
-			fmt.Fprintf(&b, "| of these, %s | %s |\n", strings.Join(r.Methods, ", "), described(&r.Run))
-		}
 	}
 	if p.Notebook != "" {
 		fmt.Fprintf(&b, "\nNotebook: [%s](../%[1]s.ipynb), `go run ./kernel-setup run %[1]s`.\n", p.Notebook)
@@ -564,7 +560,7 @@ func (s *site) zooCounts(name string) (n [5]int, err error) {
 	}
 	value, problems := map[[2]string]float64{}, map[string]bool{}
 	for _, r := range rows {
-		if r.Method == name {
+		if r.Name() == name {
 			value[[2]string{r.Environment, r.Metric}] = r.Value
 			problems[r.Environment] = true
 		}

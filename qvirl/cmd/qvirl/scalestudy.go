@@ -18,7 +18,6 @@ import (
 
 	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
-	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/submit"
 )
 
@@ -33,6 +32,8 @@ type scaleConfig struct {
 	Stores []int // numbers of units of folders that are read and merged
 	Chunk  int   // worlds to a unit in those
 	Rows   int   // to a world in those
+
+	quality experiment.Definition // the experiment that is spread
 }
 
 func paperScaling() scaleConfig {
@@ -60,77 +61,77 @@ const (
 
 // scaleDefinition is the study as the command lists it. It runs this program's own processes.
 func scaleDefinition(quality experiment.Definition) experiment.Definition {
-	return experiment.Definition{
-		Name:   scaleName,
-		Short:  "What spreading an experiment over many tasks costs, and what limits it (beyond the paper)",
-		Scales: []string{"quick", "paper"},
-		Plan: func(s experiment.Settings) (*experiment.Plan, error) {
-			c, err := experiment.Configure(s, quickScaling, paperScaling)
-			if err != nil {
-				return nil, err
-			}
-			return c.plan(s, quality)
-		},
-		Report: scaleReport,
+	of := func(make func() scaleConfig) func() scaleConfig {
+		return func() scaleConfig { c := make(); c.quality = quality; return c }
 	}
+	return experiment.Define(scaleName,
+		"What spreading an experiment over many tasks costs, and what limits it (beyond the paper)",
+		of(quickScaling), of(paperScaling), scaleReport)
 }
 
-func (c scaleConfig) plan(s experiment.Settings, quality experiment.Definition) (*experiment.Plan, error) {
+// Units returns the units of the study: each number of tasks and of units, the program, and what is stored.
+func (c scaleConfig) Units(backendName string) ([]experiment.Unit, error) {
 	if len(c.Tasks) < 2 || len(c.Stores) < 3 || slices.Min(append(slices.Clone(c.Tasks), c.Stores...)) < 1 ||
 		min(c.Worlds, c.Chunk, c.Rows) < 1 || c.Side < 2 {
 		return nil,
 			fmt.Errorf("scaling: %+v: want at least two numbers of tasks, three of units, and positive numbers", c)
 	}
-	p := &experiment.Plan{Experiment: scaleName, Scale: s.Scale, Config: c}
-	var jobs []func(ctx context.Context) (map[string]map[string]float64, error)
-	add := func(name string, cost float64, job func(ctx context.Context) (map[string]map[string]float64, error)) {
-		p.Units = append(p.Units, experiment.Unit{Name: name, Cost: cost})
-		jobs = append(jobs, job)
+	var units []experiment.Unit
+	add := func(name string, measure func(ctx context.Context) (map[string]map[string]float64, error)) {
+		stored := func(r experiment.Row) bool { return slices.Contains(storedNames, r.Method) }
+		units = append(units, experiment.Unit{Name: name, On: []any{name, c},
+			Owns: func(r experiment.Row) bool { return r.Method == name || name == "stored" && stored(r) },
+			Run: func(ctx context.Context, _ *experiment.Stages) (*experiment.Result, error) {
+				measured, err := measure(ctx)
+				if err != nil {
+					return nil, err
+				}
+				result := &experiment.Result{}
+				for method, values := range measured {
+					for metric, v := range values {
+						if !math.IsNaN(v) {
+							result.Rows = append(result.Rows, experiment.Row{Environment: "machine", Method: method,
+								Metric: metric, Value: v})
+						}
+					}
+				}
+				return result, nil
+			}})
 	}
 	for _, n := range c.Tasks {
 		name := "tasks-" + strconv.Itoa(n)
-		add(name, float64(n+c.Worlds), func(ctx context.Context) (map[string]map[string]float64, error) {
-			m, _, err := c.spread(ctx, s, quality, n, c.Worlds, c.Side)
+		add(name, func(ctx context.Context) (map[string]map[string]float64, error) {
+			m, _, err := c.spread(ctx, backendName, n, c.Worlds, c.Side)
 			return map[string]map[string]float64{name: m}, err
 		})
 	}
-	add("program", 8, func(ctx context.Context) (map[string]map[string]float64, error) {
-		m, record, err := c.spread(ctx, s, quality, 1, 2, 8)
+	add("program", func(ctx context.Context) (map[string]map[string]float64, error) {
+		m, record, err := c.spread(ctx, backendName, 1, 2, 8)
 		if err != nil {
 			return nil, err
 		}
-		m[compileSeconds] = record.Units[0].Processor["qvirl"] - record.Units[1].Processor["qvirl"]
+		var seconds []float64 // of QVIRL, world after world
+		for _, u := range record.Units {
+			if s, ok := u.Processor["qvirl"]; ok {
+				seconds = append(seconds, s)
+			}
+		}
+		m[compileSeconds] = seconds[0] - seconds[1]
 		return map[string]map[string]float64{"program": m}, nil
 	})
 	for _, n := range c.Stores {
 		name := "store-" + strconv.Itoa(n)
-		add(name, float64(n)/10, func(ctx context.Context) (map[string]map[string]float64, error) {
+		add(name, func(ctx context.Context) (map[string]map[string]float64, error) {
 			m, err := c.store(ctx, n)
 			return map[string]map[string]float64{name: m}, err
 		})
 	}
-	add("stored", 1, func(context.Context) (map[string]map[string]float64, error) { return storedRuns() })
-	p.Run = func(ctx context.Context, unit int, _ irl.Progress) (*experiment.Result, error) {
-		measured, err := jobs[unit](ctx)
-		if err != nil {
-			return nil, err
-		}
-		result := &experiment.Result{}
-		for method, values := range measured {
-			for metric, v := range values {
-				if !math.IsNaN(v) {
-					result.Rows = append(result.Rows, experiment.Row{Environment: "machine", Method: method,
-						Metric: metric, Value: v})
-				}
-			}
-		}
-		return result, nil
-	}
-	return p, nil
+	add("stored", func(context.Context) (map[string]map[string]float64, error) { return storedRuns() })
+	return units, nil
 }
 
 // spread computes worlds by so many tasks of one core each, as many at a time as this machine has cores.
-func (c scaleConfig) spread(ctx context.Context, s experiment.Settings, quality experiment.Definition, tasks, worlds,
+func (c scaleConfig) spread(ctx context.Context, backendName string, tasks, worlds,
 	side int) (map[string]float64, *experiment.Record, error) {
 	dir, err := os.MkdirTemp("", scaleName)
 	if err != nil {
@@ -154,7 +155,7 @@ func (c scaleConfig) spread(ctx context.Context, s experiment.Settings, quality 
 	if err := writeFile(config, text); err != nil {
 		return nil, nil, err
 	}
-	plan, err := quality.Plan(experiment.Settings{Scale: "quick", Override: text})
+	plan, err := c.quality.Plan(experiment.Settings{Scale: "quick", Override: text})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -163,9 +164,9 @@ func (c scaleConfig) spread(ctx context.Context, s experiment.Settings, quality 
 		return nil, nil, err
 	}
 	out := filepath.Join(dir, "out")
-	command := []string{self, "run", quality.Name, "--resume", "--units-only", "--out", out, "--config", config}
-	if s.Backend != "" {
-		command = append(command, "--backend", s.Backend)
+	command := []string{self, "run", c.quality.Name, "--units-only", "--out", out, "--config", config}
+	if backendName != "" {
+		command = append(command, "--backend", backendName)
 	}
 	here, err := os.Getwd()
 	if err != nil {
@@ -202,21 +203,21 @@ func (c scaleConfig) store(ctx context.Context, units int) (map[string]float64, 
 		seeds[i] = uint64(100_000 + i)
 	}
 	p := &experiment.Plan{Experiment: "store", Scale: "quick", Config: map[string][]uint64{"Seeds": seeds}}
-	for i := range units {
-		p.Units = append(p.Units, experiment.Unit{Name: fmt.Sprintf("worlds-%06d", i*c.Chunk), Cost: 1})
+	for _, chunk := range experiment.Chunks("worlds", seeds, c.Chunk) {
+		p.Units = append(p.Units, experiment.Unit{Name: chunk.Name, On: chunk.Seeds, Owns: chunk.Owns,
+			Run: func(context.Context, *experiment.Stages) (*experiment.Result, error) {
+				r := &experiment.Result{}
+				for _, seed := range chunk.Seeds {
+					for k := range c.Rows {
+						r.Rows = append(r.Rows, experiment.Row{Environment: "gridworld-8x8", Method: "qvirl", Demos: 5,
+							Seed: seed, Metric: fmt.Sprintf("metric_%03d", k),
+							Value: math.Sqrt(float64(seed) + float64(k)/7)})
+					}
+				}
+				return r, nil
+			}})
 	}
-	p.Run = func(_ context.Context, unit int, _ irl.Progress) (*experiment.Result, error) {
-		r := &experiment.Result{}
-		for _, seed := range seeds[unit*c.Chunk : (unit+1)*c.Chunk] {
-			for k := range c.Rows {
-				r.Rows = append(r.Rows, experiment.Row{Environment: "gridworld-8x8", Method: "qvirl", Demos: 5,
-					Seed:   seed,
-					Metric: fmt.Sprintf("metric_%03d", k), Value: math.Sqrt(float64(seed) + float64(k)/7)})
-			}
-		}
-		return r, nil
-	}
-	o := experiment.Options{Out: dir, Resume: true, UnitsOnly: true}
+	o := experiment.Options{Out: dir, UnitsOnly: true}
 	if _, err := experiment.Run(ctx, p, o); err != nil {
 		return nil, err
 	}
@@ -247,10 +248,13 @@ func (c scaleConfig) store(ctx context.Context, units int) (map[string]float64, 
 	return m, nil
 }
 
+// storedNames are the experiments whose stored runs say what is to be spread.
+var storedNames = []string{"posterior-quality", "lunarlander"}
+
 // storedRuns returns what the stored runs that are to be spread have cost.
 func storedRuns() (map[string]map[string]float64, error) {
 	out := map[string]map[string]float64{}
-	for _, name := range []string{"posterior-quality", "lunarlander"} {
+	for _, name := range storedNames {
 		rows, record, err := experiment.ReadResults(defaultDir(name, paperScale))
 		if err != nil {
 			return nil, fmt.Errorf("scaling: the stored run of %s, which is looked for in the working folder: %w",
@@ -274,7 +278,7 @@ func storedRuns() (map[string]map[string]float64, error) {
 		for _, r := range rows {
 			switch name {
 			case "lunarlander": // a learner
-				seen[piece{r.Method, r.Demos, r.Seed}] = true
+				seen[piece{r.Name(), r.Demos, r.Seed}] = true
 			default: // a world, with all its methods
 				seen[piece{seed: r.Seed}] = true
 			}
