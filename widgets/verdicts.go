@@ -143,8 +143,8 @@ func (m Verdicts) counted() string {
 	return fmt.Sprintf("%d problems in %d families", n, len(m.Families))
 }
 
-// paintVerdict paints the cell of an answer: a vermillion cross where a wrong answer is called right, a ring where it is known
-// to be wrong, a dash where a right one is doubted, and grey where there is none.
+// paintVerdict paints the cell of an answer: a vermillion cross where a wrong answer is called right, a ring where it
+// is known to be wrong, a dash where a right one is doubted, and grey where there is none.
 func paintVerdict(c draw.Canvas, v *exhibit.Verdict, scale colorScale, box vg.Rectangle) {
 	col := missing
 	if v.Kind() != exhibit.NoAnswer {
@@ -197,7 +197,8 @@ func (m Verdicts) validate() error {
 			}
 			for k, v := range row {
 				if v != nil && !(v.Error >= 0) {
-					return fmt.Errorf("widgets: %s[%d].Error = %g, want a number that is not negative", field, k, v.Error)
+					return fmt.Errorf("widgets: %s[%d].Error = %g, want a number that is not negative", field, k,
+						v.Error)
 				}
 			}
 		}

@@ -1,9 +1,9 @@
 // Package experiment runs experiments in resumable pieces and keeps their results as plain rows, from which every table
 // and figure is drawn.
 //
-// An experiment is a Definition; with a scale it becomes a Plan: a config, and units, each a method or a variant of one on
-// a chunk of problems. A unit's key is a digest of what its rows depend on. Run computes the units whose keys a folder
-// lacks, all of them or those of a shard, and keeps each as it ends:
+// An experiment is a Definition; with a scale it becomes a Plan: a config, and units, each a method or a variant of one
+// on a chunk of problems. A unit's key is a digest of what its rows depend on. Run computes the units whose keys a
+// folder lacks, all of them or those of a shard, and keeps each as it ends:
 //
 //	OUT/plan.json             the config, and the names and keys of the units that the folder is to hold
 //	OUT/units/NAME.KEY.csv    the rows of a unit

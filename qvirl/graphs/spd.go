@@ -27,8 +27,8 @@ func pivotFloor(dtype dtypes.DType) float64 {
 //	P R    the turn of block P makes it    P⁻¹     P⁻¹R
 //	C D                                    −CP⁻¹   D − CP⁻¹R
 //
-// and every turn then rotates the blocks, so that the next one is in the corner where this one was. There is no gradient
-// through the loop: call it under StopGradient, the KL divergence knows its own.
+// and every turn then rotates the blocks, so that the next one is in the corner where this one was. There is no
+// gradient through the loop: call it under StopGradient, the KL divergence knows its own.
 func SPDInverse(x *Node) (inverse, logDet *Node) {
 	// With a unit diagonal every pivot is at most one, which keeps the elimination accurate in float32.
 	variance := ReduceSum(Mul(x, IdentityLike(x)), -1)

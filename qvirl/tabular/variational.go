@@ -33,8 +33,8 @@ const objectiveScope = "objective"
 const groupSize = 10
 
 // Variational is tabular QVIRL. By LBFGS it fits each problem on its own, a core each; by Adam it compiles one program
-// for each shape of batch, and keeps the last of them, so that fitting many batches of one shape compiles once, whatever
-// their priors, discounts, β and demonstrations. It is safe for concurrent use.
+// for each shape of batch, and keeps the last of them, so that fitting many batches of one shape compiles once,
+// whatever their priors, discounts, β and demonstrations. It is safe for concurrent use.
 type Variational struct {
 	config   Config
 	programs training.Pool[home, *program]
@@ -252,7 +252,9 @@ func (m *Variational) train(ctx context.Context, on compute.Backend, g *group, f
 		setTrainable(arrays, from.mean, from.spread)
 	}
 	at := home{b.shape, on}
-	p, err := m.programs.Acquire(at, func() (*program, error) { return &program{home: at, store: model.NewStore()}, nil })
+	p, err := m.programs.Acquire(at, func() (*program, error) {
+		return &program{home: at, store: model.NewStore()}, nil
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ type kept[K comparable, P Program] struct {
 	program P
 }
 
-// Acquire returns a program for the key that nobody else uses, until it is released. What make returns is compiled anew.
+// Acquire returns a program for the key that nobody else uses until it is released: an idle one, or what make returns.
 func (p *Pool[K, P]) Acquire(key K, make func() (P, error)) (P, error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
