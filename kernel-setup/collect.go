@@ -4,7 +4,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -25,17 +24,7 @@ arguments: it lets a random policy act in the environment, stores the episodes, 
 		// The options are the command's own.
 		DisableFlagParsing: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			l, err := currentLayout()
-			if err != nil {
-				return err
-			}
-			if !slices.Contains(args, "--help") && !slices.Contains(args, "-h") {
-				in := installer{layout: l, progress: newProgress(os.Stderr), choose: withEnvs, only: collectSteps}
-				if _, err := in.ensure(cmd.Context()); err != nil {
-					return err
-				}
-			}
-			return runTool(cmd, l, "demos", "./envs/cmd/demos", append([]string{"collect"}, args...))
+			return runInstalled(cmd, collectSteps, "demos", "./envs/cmd/demos", append([]string{"collect"}, args...))
 		},
 	}
 }

@@ -16,26 +16,30 @@ func newSoakCommand() *cobra.Command {
 		Long: `Install what is missing, then run the program kernel-setup/soak with the same options: it fits and predicts in one
 process, steps environments whose worker processes it kills at random, and fails if memory grew, or if file handles or processes
 are left. "soak --help" shows the options. The program runs with MALLOC_ARENA_MAX=1: without it the C library keeps, for
-each thread, what XLA has freed after compiling,
-	which looks like a leak. It is a good setting for any process that runs for days.`,
+each thread, what XLA has freed after compiling, which looks like a leak. It is a good setting for any process that runs for days.`,
 		Example: `  go run ./kernel-setup soak          # some minutes
   go run ./kernel-setup soak --full   # hours`,
 		// The options are the program's own.
 		DisableFlagParsing: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			l, err := currentLayout()
-			if err != nil {
-				return err
-			}
-			if !slices.Contains(args, "--help") && !slices.Contains(args, "-h") {
-				in := installer{layout: l, progress: newProgress(os.Stderr), choose: withEnvs}
-				if _, err := in.ensure(cmd.Context()); err != nil {
-					return err
-				}
-			}
-			return runTool(cmd, l, "soak", "./kernel-setup/soak", args, "MALLOC_ARENA_MAX=1")
+			return runInstalled(cmd, nil, "soak", "./kernel-setup/soak", args, "MALLOC_ARENA_MAX=1")
 		},
 	}
+}
+
+// runInstalled is runTool once the given steps of the installation are done, or all if there are none; help needs none.
+func runInstalled(cmd *cobra.Command, steps []string, name, folder string, args []string, env ...string) error {
+	l, err := currentLayout()
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(args, "--help") && !slices.Contains(args, "-h") {
+		in := installer{layout: l, progress: newProgress(os.Stderr), choose: withEnvs, only: steps}
+		if _, err := in.ensure(cmd.Context()); err != nil {
+			return err
+		}
+	}
+	return runTool(cmd, l, name, folder, args, env...)
 }
 
 // runTool builds a program of the clone and runs it in the folder that the user is in, so that its relative paths are

@@ -137,7 +137,10 @@ func MethodConfig(name string) (any, error) {
 }
 
 func builderOf(name string) (builder, error) {
-	b, ok := builders[method.Canonical(name)]
+	b, ok := builders[name]
+	if now := method.Canonical(name); !ok && now != name {
+		return b, fmt.Errorf("qvirl: the method %q is now called %s", name, now)
+	}
 	if !ok {
 		return b, fmt.Errorf("qvirl: no method %q fits problems on finite MDPs; want one of %s",
 			name, strings.Join(method.Names(method.Fitters()), ", "))

@@ -74,7 +74,8 @@ func TestEveryMethodOfTheRegistry(t *testing.T) {
 }
 
 func TestUnknownMethods(t *testing.T) {
-	for name, want := range map[string]string{"magic": "qvirl-matched, qvirl, ", "bc": "qvirl-matched, qvirl, "} {
+	for name, want := range map[string]string{"magic": "qvirl-matched, qvirl, ", "bc": "qvirl-matched, qvirl, ",
+		"paper": `"paper" is now called qvirl`, "qvirl-best": "is now called qvirl-matched"} {
 		if _, err := qvirl.NewMethod(name, qvirl.Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v", name, err)
 		}

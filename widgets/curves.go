@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/method"
 )
 
@@ -45,17 +46,11 @@ type Curve struct {
 	Points    bool // a dot on each point
 }
 
-// Level is a horizontal reference line.
-type Level struct {
-	Name string // method as in result rows, or another name; lies in the legend
-	Y    float64
-}
+// Level is a horizontal reference line: a method as in result rows, or another name, which lies in the legend.
+type Level = exhibit.Level
 
 // Mark is a vertical line with a note at its top.
-type Mark struct {
-	Note string
-	X    float64
-}
+type Mark = exhibit.Mark
 
 // Figure implements Drawing.
 func (m Curves) Figure() (*Figure, error) {

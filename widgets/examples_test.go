@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/go-birl/birl/envs/gridworld"
+	"github.com/go-birl/birl/qvirl/exhibit"
 )
 
 // samples is a Sampled of normal draws.
@@ -279,11 +280,12 @@ func exampleTails() Tails {
 func exampleVerdicts() Verdicts {
 	m := Verdicts{Title: "Right, and does it know?", Methods: []string{"qvirl", "valuewalk"}}
 	for i, family := range []string{"scales", "kernel", "data"} {
-		f := VerdictFamily{Title: family}
+		f := exhibit.VerdictFamily{Title: family}
 		for j := range 3 {
 			f.Problems = append(f.Problems, fmt.Sprintf("%s-%d", family, j))
-			f.Verdicts = append(f.Verdicts, []*Verdict{{Error: 0.02 * math.Pow(10, float64(i+j)),
-				Kind: VerdictKind(i + j)}, {Error: 0.05, Kind: RightClaimed}})
+			f.Verdicts = append(f.Verdicts, []*exhibit.Verdict{{Error: 0.02 * math.Pow(10, float64(i+j)),
+				Right: (i+j)%3 == 0, Claims: i+j == 0 || i+j == 2, Failed: i+j == 4},
+				{Error: 0.05, Right: true, Claims: true}})
 		}
 		m.Families = append(m.Families, f)
 	}

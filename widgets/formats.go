@@ -368,7 +368,7 @@ func (m Verdicts) records() [][]string {
 			for j, v := range row {
 				if v != nil {
 					out = append(out, []string{f.Title, f.Problems[i], m.Methods[j], field(v.Error),
-						verdictNames[v.Kind]})
+						verdictLegend[v.Kind()].text})
 				}
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/go-birl/birl/envs/mdp"
+	"github.com/go-birl/birl/qvirl/exhibit"
 )
 
 // tableDrawing lets tables stand among the drawings in the tests of bad input.
@@ -35,12 +36,12 @@ func TestBadInput(t *testing.T) {
 	heat := func(values ...[]float64) HeatMaps {
 		return HeatMaps{Width: 1, Height: 2, Columns: []string{"a"}, Rows: []HeatRow{{Values: values}}}
 	}
-	verdicts := func(v ...*Verdict) Verdicts {
-		f := VerdictFamily{Title: "a", Problems: []string{"b"}}
+	verdicts := func(v ...*exhibit.Verdict) Verdicts {
+		f := exhibit.VerdictFamily{Title: "a", Problems: []string{"b"}}
 		if v != nil {
-			f.Verdicts = [][]*Verdict{v}
+			f.Verdicts = [][]*exhibit.Verdict{v}
 		}
-		return Verdicts{Methods: []string{"qvirl"}, Families: []VerdictFamily{f}}
+		return Verdicts{Methods: []string{"qvirl"}, Families: []exhibit.VerdictFamily{f}}
 	}
 	cell := func(c Cell) tableDrawing {
 		return tableDrawing{Table{Columns: []Column{{Name: "m", Decimals: 2}}, References: []string{"paper"},
@@ -63,8 +64,7 @@ func TestBadInput(t *testing.T) {
 		{"Verdicts needs", Verdicts{}},
 		{"Verdicts.Families[0].Verdicts has 0", verdicts()},
 		{"Verdicts.Families[0].Verdicts[0] has 2", verdicts(nil, nil)},
-		{"Verdicts[0][0].Error = NaN", verdicts(&Verdict{Error: nan})},
-		{"Verdicts[0][0].Kind = 5", verdicts(&Verdict{Kind: 5})},
+		{"Verdicts[0][0].Error = NaN", verdicts(&exhibit.Verdict{Error: nan})},
 		{"Tails needs", Tails{Level: 0.1}},
 		{"Tails.Level = 1", Tails{Level: 1, Methods: []string{"qvirl"}, Panels: []TailPanel{{}}}},
 		{"Tails.Panels[0].Samples has 0", Tails{Level: 0.1, Methods: []string{"qvirl"}, Panels: []TailPanel{{}}}},

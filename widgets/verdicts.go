@@ -7,6 +7,8 @@ import (
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/go-birl/birl/qvirl/exhibit"
 )
 
 // Verdicts is a table of problems, in families, by methods: each cell has the colour of its answer's error, from 0.01
@@ -14,36 +16,20 @@ import (
 type Verdicts struct {
 	Title    string
 	Methods  []string // as in result rows
-	Families []VerdictFamily
+	Families []exhibit.VerdictFamily
 }
 
-// VerdictFamily is a group of problems under a heading.
-type VerdictFamily struct {
-	Title    string
-	Problems []string
-	Verdicts [][]*Verdict // of each problem and method; nil leaves the cell out
+// verdictLegend are the kinds of answers, in their order, with an example of each.
+var verdictLegend = []struct {
+	text string
+	of   exhibit.Verdict
+}{
+	{"right, and says so", exhibit.Verdict{Error: 0.03, Right: true, Claims: true}},
+	{"wrong, and says so", exhibit.Verdict{Error: 3}},
+	{"wrong, and says right", exhibit.Verdict{Error: 3, Claims: true}},
+	{"right, but doubts it", exhibit.Verdict{Error: 0.03, Right: true}},
+	{"no answer", exhibit.Verdict{Failed: true}},
 }
-
-// Verdict is one answer.
-type Verdict struct {
-	Error float64 // in posterior standard deviations; may be +Inf
-	Kind  VerdictKind
-}
-
-// VerdictKind says whether an answer is right, and whether the method knows.
-type VerdictKind int
-
-// The kinds of answers.
-const (
-	RightClaimed VerdictKind = iota // right, and the method says so
-	WrongDoubted                    // wrong, and the method says so
-	WrongTrusted                    // wrong, and the method says that it is right
-	RightDoubted                    // right, and the method doubts it
-	NoAnswer
-)
-
-var verdictNames = [...]string{"right, and says so", "wrong, and says so", "wrong, and says right",
-	"right, but doubts it", "no answer"}
 
 // What a figure of verdicts takes.
 const (
@@ -74,14 +60,10 @@ func (m Verdicts) Figure() (*Figure, error) {
 	width := names + vg.Length(len(m.Methods))*verdictCell
 	scale := errorScale()
 	var legend []legendEntry
-	for kind, name := range verdictNames {
-		legend = append(legend, legendEntry{name, func(c draw.Canvas) {
-			v := Verdict{Error: 0.03, Kind: VerdictKind(kind)}
-			if v.Kind == WrongDoubted || v.Kind == WrongTrusted {
-				v.Error = 3
-			}
+	for _, l := range verdictLegend {
+		legend = append(legend, legendEntry{l.text, func(c draw.Canvas) {
 			x := c.Center().X
-			v.paint(c, scale, vg.Rectangle{Min: vg.Point{X: x - verdictCell/2, Y: c.Min.Y + 1.5},
+			paintVerdict(c, &l.of, scale, vg.Rectangle{Min: vg.Point{X: x - verdictCell/2, Y: c.Min.Y + 1.5},
 				Max: vg.Point{X: x + verdictCell/2, Y: c.Max.Y - 1.5}})
 		}})
 	}
@@ -109,7 +91,7 @@ func (m Verdicts) Figure() (*Figure, error) {
 						for j, v := range f.Verdicts[k] {
 							if v != nil {
 								x := left + names + vg.Length(j)*verdictCell
-								v.paint(c, scale, vg.Rectangle{Min: vg.Point{X: x, Y: y - verdictRow},
+								paintVerdict(c, v, scale, vg.Rectangle{Min: vg.Point{X: x, Y: y - verdictRow},
 									Max: vg.Point{X: x + verdictCell, Y: y}})
 							}
 						}
@@ -128,14 +110,14 @@ func (m Verdicts) Figure() (*Figure, error) {
 func errorScale() colorScale { return colorScale{span{-2, 2}, sequential} }
 
 // stack shares the families out over stacks of about equal height, and returns the rows of the highest.
-func (m Verdicts) stack() (stacks [][]VerdictFamily, rows int) {
+func (m Verdicts) stack() (stacks [][]exhibit.VerdictFamily, rows int) {
 	all := 0
 	for _, f := range m.Families {
 		all += len(f.Problems) + 1
 	}
 	target, past := float64(all)/verdictStacks, 0
 	heights := make([]int, verdictStacks)
-	stacks = make([][]VerdictFamily, verdictStacks)
+	stacks = make([][]exhibit.VerdictFamily, verdictStacks)
 	for _, f := range m.Families {
 		size := len(f.Problems) + 1
 		i := min(int((float64(past)+float64(size)/2)/target), verdictStacks-1)
@@ -161,11 +143,11 @@ func (m Verdicts) counted() string {
 	return fmt.Sprintf("%d problems in %d families", n, len(m.Families))
 }
 
-// paint paints the cell of an answer: a vermillion cross where a wrong answer is called right, a ring where it is known
-// to be wrong, a dash where a right one is doubted, and grey where there is none.
-func (v Verdict) paint(c draw.Canvas, scale colorScale, box vg.Rectangle) {
+// paintVerdict paints the cell of an answer: a vermillion cross where a wrong answer is called right, a ring where it
+// is known to be wrong, a dash where a right one is doubted, and grey where there is none.
+func paintVerdict(c draw.Canvas, v *exhibit.Verdict, scale colorScale, box vg.Rectangle) {
 	col := missing
-	if v.Kind != NoAnswer {
+	if v.Kind() != exhibit.NoAnswer {
 		col = scale.color(math.Log10(math.Min(math.Max(v.Error, 1e-2), 1e2)))
 	}
 	fillPath(c, col, box.Path())
@@ -175,25 +157,25 @@ func (v Verdict) paint(c draw.Canvas, scale colorScale, box vg.Rectangle) {
 		line := func(x0, y0, x1, y1 vg.Length) {
 			c.StrokeLine2(draw.LineStyle{Color: col, Width: width}, x+x0, y+y0, x+x1, y+y1)
 		}
-		switch v.Kind {
-		case WrongTrusted:
+		switch v.Kind() {
+		case exhibit.WrongTrusted:
 			line(-half, -half, half, half)
 			line(-half, half, half, -half)
-		case WrongDoubted:
+		case exhibit.WrongDoubted:
 			strokePath(c, draw.LineStyle{Color: col, Width: width}, disc(vg.Point{X: x, Y: y}, half-0.3))
-		case RightDoubted:
+		case exhibit.RightDoubted:
 			line(-half, 0, half, 0)
-		case NoAnswer:
+		case exhibit.NoAnswer:
 			line(-half, -half, half, half)
 		}
 	}
-	switch v.Kind {
-	case WrongTrusted:
+	switch v.Kind() {
+	case exhibit.WrongTrusted:
 		stroke(white, 3.6)
 		stroke(vermillion, 2)
-	case WrongDoubted, RightDoubted:
+	case exhibit.WrongDoubted, exhibit.RightDoubted:
 		stroke(contrast(col), 1.3)
-	case NoAnswer:
+	case exhibit.NoAnswer:
 		stroke(axisGrey, 1)
 	}
 }
@@ -214,14 +196,9 @@ func (m Verdicts) validate() error {
 				return err
 			}
 			for k, v := range row {
-				switch {
-				case v == nil:
-				case !(v.Error >= 0):
+				if v != nil && !(v.Error >= 0) {
 					return fmt.Errorf("widgets: %s[%d].Error = %g, want a number that is not negative", field, k,
 						v.Error)
-				case v.Kind < 0 || int(v.Kind) >= len(verdictNames):
-					return fmt.Errorf("widgets: %s[%d].Kind = %d is outside 0..%d", field, k, v.Kind,
-						len(verdictNames)-1)
 				}
 			}
 		}

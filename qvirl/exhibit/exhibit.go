@@ -146,10 +146,10 @@ type Kind int
 
 // The kinds of an answer.
 const (
-	RightClaimed Kind = iota
-	WrongDoubted
-	WrongTrusted
-	RightDoubted
+	RightClaimed Kind = iota // right, and the method says so
+	WrongDoubted             // wrong, and the method says so
+	WrongTrusted             // wrong, and the method says that it is right
+	RightDoubted             // right, and the method doubts it
 	NoAnswer
 )
 

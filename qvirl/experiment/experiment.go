@@ -26,21 +26,36 @@ type Definition struct {
 
 // Config determines the rows of an experiment, up to rounding of the backend.
 type Config interface {
-	// Plan returns the plan of the experiment at a scale; backendName is what it computes on, as backend.Get takes it.
-	Plan(scale, backendName string) (*Plan, error)
+	// Units returns the pieces that the experiment is computed in; backendName is what it computes on, as backend.Get
+	// takes it.
+	Units(backendName string) ([]Unit, error)
 }
 
-// Define returns the definition of an experiment of two scales, whose configs quick and paper return.
+// Scale is a committed config.
+type Scale[C Config] struct {
+	Name   string
+	Config func() C
+}
+
+// Define returns the definition of an experiment of the scales quick and paper, and others, if there are any.
 func Define[C Config](name, short string, quick, paper func() C,
-	report func([]Row, *Record) (*exhibit.Report, error)) Definition {
-	return Definition{Name: name, Short: short, Scales: []string{"quick", "paper"}, Report: report,
-		Plan: func(s Settings) (*Plan, error) {
-			c, err := Configure(s, quick, paper)
-			if err != nil {
-				return nil, err
-			}
-			return c.Plan(s.Scale, s.Backend)
-		}}
+	report func([]Row, *Record) (*exhibit.Report, error), others ...Scale[C]) Definition {
+	scales := append([]Scale[C]{{"quick", quick}, {"paper", paper}}, others...)
+	d := Definition{Name: name, Short: short, Report: report}
+	for _, s := range scales {
+		d.Scales = append(d.Scales, s.Name)
+	}
+	d.Plan = func(s Settings) (*Plan, error) {
+		if err := d.CheckScale(s.Scale); err != nil {
+			return nil, err
+		}
+		c := scales[slices.Index(d.Scales, s.Scale)].Config()
+		if err := overlay.JSON(&c, s.Override); err != nil {
+			return nil, err
+		}
+		return NewPlan(name, s.Scale, s.Backend, c)
+	}
+	return d
 }
 
 // Seeds returns the n seeds from first on.
@@ -63,43 +78,129 @@ type Settings struct {
 type Plan struct {
 	Experiment string
 	Scale      string
-	Config     any    // marshals to JSON; identifies the rows
-	Units      []Unit // determined by the config, never by how the work is shared out
-	// Part returns what of a config the rows of the unit of that name depend on, as JSON, and an error if the config
-	// has no such unit. With it, units that were computed under another config, of more methods for instance, can be
-	// kept by a run that resumes. Without it they depend on the whole config.
-	Part func(config json.RawMessage, unit string) (json.RawMessage, error)
-	// Run computes one unit. It returns ctx's error soon after ctx ends.
-	Run func(ctx context.Context, unit int, progress irl.Progress) (*Result, error)
+	Config     any // marshals to JSON
+	Units      []Unit
+
+	of   func(config json.RawMessage) (*Plan, error) // the plan of another config
+	keys []string                                    // of the units, once they are known
 }
 
-// Unit is the smallest piece of work that is kept on disk, for instance twenty worlds.
+// NewPlan returns the plan of an experiment with a config.
+func NewPlan[C Config](experiment, scale, backendName string, c C) (*Plan, error) {
+	units, err := c.Units(backendName)
+	if err != nil {
+		return nil, err
+	}
+	return &Plan{Experiment: experiment, Scale: scale, Config: c, Units: units,
+		of: func(config json.RawMessage) (*Plan, error) {
+			var c C
+			if err := json.Unmarshal(config, &c); err != nil { // fields that are no more are ignored
+				return nil, fmt.Errorf("experiment %s: a stored config: %w", experiment, err)
+			}
+			return NewPlan(experiment, scale, backendName, c)
+		}}, nil
+}
+
+// Unit is the smallest piece of work that is computed and kept: a method, or a variant of one, on a chunk of problems.
 type Unit struct {
-	Name string  // a file name
-	Cost float64 // expected duration in relation to the other units, for the estimate of the time left
+	Name string // a file name
+	// Group is that of units which share work (see Share): they are computed one after the other, by one process.
+	// Without a group a unit is its own.
+	Group string
+	// Method is the one whose rows these are, as the registry has it: its version is part of what they depend on, and
+	// the unit's time is its. It is empty where a unit is of several.
+	Method string
+	// On is all else that the rows depend on, and marshals to JSON: the parts of the config, the seeds, and a number
+	// that is raised when a change of the experiment's code changes the rows.
+	On   any
+	Data []string // files that the rows depend on, as Locate takes them
+	// Owns tells the unit's rows from those of other units. It may be nil where there are no others.
+	Owns func(Row) bool
+	// Run computes the unit. It returns ctx's error soon after ctx ends.
+	Run func(ctx context.Context, t *Stages) (*Result, error)
 }
 
 // Result is what a unit of work produced.
 type Result struct {
-	Rows  []Row // Experiment may be left empty
-	Times Times
+	Rows  []Row    // Experiment and Commit may be left empty
 	Notes []string // what a reader of the numbers should know, such as chains that did not converge
 }
 
+// Chunk is a part of an experiment's seeds.
+type Chunk struct {
+	Name  string
+	Seeds []uint64
+}
+
+// Chunks cuts seeds into chunks of at most size, each named by kind and the place of its first seed.
+func Chunks(kind string, seeds []uint64, size int) []Chunk {
+	var out []Chunk
+	for first := 0; first < len(seeds); first += size {
+		out = append(out, Chunk{fmt.Sprintf("%s-%04d", kind, first), seeds[first:min(first+size, len(seeds))]})
+	}
+	return out
+}
+
+// Owns tells rows of the chunk's seeds.
+func (c Chunk) Owns(r Row) bool { return slices.Contains(c.Seeds, r.Seed) }
+
+// OwnsOf tells rows of a method, by the name that Row.Name gives it, and of the chunk's seeds.
+func (c Chunk) OwnsOf(name string) func(Row) bool {
+	return func(r Row) bool { return r.Name() == name && c.Owns(r) }
+}
+
+// group returns the name of the unit's group.
+func (u *Unit) group() string {
+	if u.Group != "" {
+		return u.Group
+	}
+	return u.Name
+}
+
+// owns reports whether a row is the unit's.
+func (u *Unit) owns(r Row) bool { return u.Owns == nil || u.Owns(r) }
+
+// groups returns the numbers of the plan's units, group by group, in the order in which the groups begin.
+func (p *Plan) groups() [][]int {
+	var out [][]int
+	at := map[string]int{}
+	for i := range p.Units {
+		name := p.Units[i].group()
+		g, ok := at[name]
+		if !ok {
+			g = len(out)
+			at[name], out = g, append(out, nil)
+		}
+		out[g] = append(out[g], i)
+	}
+	return out
+}
+
+// Groups returns the number of groups of units, the most shards among which they can be shared.
+func (p *Plan) Groups() int { return len(p.groups()) }
+
 // validate refuses plans that cannot be kept on disk.
 func (p *Plan) validate() error {
-	if !namePattern.MatchString(p.Experiment) || len(p.Units) == 0 || p.Run == nil {
-		return fmt.Errorf("experiment: the plan of %q needs a name, units and a function to run them", p.Experiment)
+	if !namePattern.MatchString(p.Experiment) || len(p.Units) == 0 {
+		return fmt.Errorf("experiment: the plan of %q needs a name and units", p.Experiment)
 	}
 	seen := map[string]bool{}
-	for i, u := range p.Units {
-		if !namePattern.MatchString(u.Name) || seen[u.Name] || !(u.Cost > 0) {
-			return fmt.Errorf("experiment: %s: unit %d: %q with cost %g: want a file name of its own and a positive "+
-				"cost", p.Experiment, i, u.Name, u.Cost)
+	for i := range p.Units {
+		u := &p.Units[i]
+		if !namePattern.MatchString(u.Name) || seen[u.Name] || u.Run == nil || u.Owns == nil && len(p.Units) > 1 {
+			return fmt.Errorf("experiment: %s: unit %d, %q: want a file name of its own, a function that runs it, and "+
+				"one that tells its rows", p.Experiment, i, u.Name)
 		}
 		seen[u.Name] = true
 	}
 	return nil
+}
+
+// Compute computes a unit apart from any run, with what it would share with others of its group.
+func (p *Plan) Compute(ctx context.Context, unit int, progress irl.Progress) (*Result, Times, error) {
+	t := newStages(p.Units[unit].Method, progress)
+	result, err := p.Units[unit].Run(withShared(ctx), t)
+	return result, t.times, err
 }
 
 // Find returns the definition of that name.
@@ -120,17 +221,4 @@ func (d *Definition) CheckScale(scale string) error {
 		return fmt.Errorf("experiment %s has no scale %q; it has %s", d.Name, scale, strings.Join(d.Scales, ", "))
 	}
 	return nil
-}
-
-// Configure returns the config of the scale that s names, "quick" or "paper", with the fields that s overrides.
-func Configure[C any](s Settings, quick, paper func() C) (c C, err error) {
-	switch s.Scale {
-	case "quick":
-		c = quick()
-	case "paper":
-		c = paper()
-	default:
-		return c, fmt.Errorf("experiment: there is no scale %q; want quick or paper", s.Scale)
-	}
-	return c, overlay.JSON(&c, s.Override)
 }

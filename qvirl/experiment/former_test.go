@@ -17,8 +17,9 @@ func TestFormerNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Row{{"refinement", "w", "qvirl-k08", 5, 1, "w1", 2}, {"rationality", "w", "qvirl-matched", 5, 1, "w1", 3},
-		{"posterior-quality", "w", "qvirl-matched", 5, 1, "w1", 4}}
+	want := []Row{{"refinement", "w", "qvirl", "transitions=08", 5, 1, "w1", 2, ""},
+		{"rationality", "w", "qvirl-matched", "", 5, 1, "w1", 3, ""},
+		{"posterior-quality", "w", "qvirl-matched", "", 5, 1, "w1", 4, ""}}
 	for i, row := range rows {
 		if row != want[i] {
 			t.Errorf("row %+v, want %+v", row, want[i])
@@ -30,8 +31,7 @@ func TestFormerNames(t *testing.T) {
 
 	dir := t.TempDir()
 	text := `{"experiment": "dial", "seconds_per_method": {"paper": 1, "qvirl-best": 2},
-		"units": [{"unit": "a", "seconds_per_method": {"start": 3}}],
-		"renewals": [{"methods": ["qvirl-best"], "run": {"experiment": "dial", "seconds_per_method": {"qvirl-best": 4}}}]}`
+		"units": [{"unit": "a", "seconds_per_method": {"start": 3}}]}`
 	if err := os.WriteFile(filepath.Join(dir, RunFile), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -40,8 +40,7 @@ func TestFormerNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r.Experiment != "refinement" || r.Seconds["qvirl"] != 1 || r.Seconds["qvirl-matched"] != 2 ||
-		r.Units[0].Seconds["qvirl-start"] != 3 ||
-		r.Renewals[0].Methods[0] != "qvirl-matched" || r.Renewals[0].Run.Seconds["qvirl-matched"] != 4 {
+		r.Units[0].Seconds["qvirl-start"] != 3 {
 		t.Errorf("record %+v", r)
 	}
 	if s := r.SecondsText(); strings.Contains(s, "best") || strings.Contains(s, "paper") {

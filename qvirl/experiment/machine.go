@@ -60,6 +60,15 @@ func ThisMachine(backend string) Machine {
 	return m
 }
 
+// commit returns the beginning of the commit's digits, with a + if the checkout differed from it.
+func (m Machine) commit() string {
+	text := m.Commit[:min(len(m.Commit), 12)]
+	if m.Dirty && text != "" {
+		text += "+"
+	}
+	return text
+}
+
 // checkout returns the commit of the git checkout of the module around the working folder, and whether files other than
 // results differ from it. `go run` and `go test` do not stamp the commit into the program.
 func checkout(module string) (commit string, dirty bool) {

@@ -17,7 +17,7 @@ func Series(rows []Row, name, metric string) map[uint64]float64 {
 	name = method.Canonical(name)
 	out := map[uint64]float64{}
 	for _, r := range rows {
-		if r.Method == name && r.Metric == metric {
+		if r.Name() == name && r.Metric == metric {
 			out[r.Seed] = r.Value
 		}
 	}
@@ -29,7 +29,7 @@ func Average(rows []Row, name, metricName string) *exhibit.Estimate {
 	name = method.Canonical(name)
 	var values []float64
 	for _, r := range rows { // in the order of the rows, so that equal rows give equal sums
-		if r.Method == name && r.Metric == metricName {
+		if r.Name() == name && r.Metric == metricName {
 			values = append(values, r.Value)
 		}
 	}
@@ -84,9 +84,9 @@ func Methods(rows []Row) []string {
 	seen := map[string]bool{}
 	var out []string
 	for _, r := range rows {
-		if !seen[r.Method] {
-			seen[r.Method] = true
-			out = append(out, r.Method)
+		if name := r.Name(); !seen[name] {
+			seen[name] = true
+			out = append(out, name)
 		}
 	}
 	slices.Sort(out)
@@ -105,9 +105,5 @@ func (r *Record) SecondsText() string {
 		parts = append(parts, fmt.Sprintf("%s %.1f", name, seconds[name]))
 	}
 	text += ", summed over units: " + strings.Join(parts, ", ") + "."
-	for i := range r.Renewals {
-		text += fmt.Sprintf(" Of the later run that the rows of %s are of: %s", strings.Join(r.Renewals[i].Methods,
-			", "), r.Renewals[i].Run.SecondsText())
-	}
 	return text
 }

@@ -11,9 +11,13 @@ import (
 )
 
 func TestTabulate(t *testing.T) {
-	rows := []Row{{"e", "w", "qvirl", 5, 1, "w1", 1}, {"e", "w", "qvirl", 5, 2, "w1", 3}, {"e", "w", "qvirl", 5, 3,
-		"w1", 5},
-		{"e", "w", "qvirl", 5, 1, "tv", 7}, {"e", "w", "avril", 5, 1, "w1", 9}}
+	row := func(name string, seed uint64, metric string, value float64) Row {
+		r := RowOf(name, "w", 5, seed)
+		r.Experiment, r.Metric, r.Value = "e", metric, value
+		return r
+	}
+	rows := []Row{row("qvirl", 1, "w1", 1), row("qvirl", 2, "w1", 3), row("qvirl", 3, "w1", 5),
+		row("qvirl", 1, "tv", 7), row("avril", 1, "w1", 9)}
 	paper := exhibit.Reference{Name: "paper", Values: map[string]map[string]exhibit.Estimate{
 		"qvirl": {"w1": {Mean: 2, StdErr: 0.5}}, "valuewalk": {"tv": {StdErr: math.NaN()}}}}
 	table, err := Tabulate(rows, []string{"valuewalk", "qvirl", "policywalk"}, []exhibit.Column{

@@ -21,37 +21,51 @@ import (
 type Row struct {
 	Experiment  string
 	Environment string
-	Method      string
+	Method      string // as the registry has it
+	Variant     string // of the method: "setting=value" of what differs from its default, joined by commas
 	Demos       int    // number of demonstrations (trajectories), or of queries
 	Seed        uint64 // of the world, its demonstrations and all that was computed from them
 	Metric      string
 	Value       float64 // not NaN: a metric that does not exist has no row
+	Commit      string  // of the program that computed it, with a + if its files were changed; empty if not known
 }
 
-var header = []string{"experiment", "environment", "method", "demos", "seed", "metric", "value"}
+// RowOf returns a row without metric and value, of the method or variant with the given name.
+func RowOf(name, environment string, demos int, seed uint64) Row {
+	r := Row{Environment: environment, Demos: demos, Seed: seed}
+	r.Method, r.Variant = method.Split(name)
+	return r
+}
+
+// Name returns the name of the method or variant in tables and legends, as method.Lookup takes it.
+func (r Row) Name() string { return method.Name(r.Method, r.Variant) }
+
+var header = []string{"experiment", "environment", "method", "variant", "demos", "seed", "metric", "value", "commit"}
+
+// formerHeader is that of rows whose variants are part of the method's name.
+var formerHeader = []string{"experiment", "environment", "method", "demos", "seed", "metric", "value"}
 
 // names of experiments, methods and metrics, and of environments, whose ids may have a namespace.
 var (
 	namePattern        = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]*$`)
+	variantPattern     = regexp.MustCompile(`^([a-z]+=[A-Za-z0-9.+-]+(,[a-z]+=[A-Za-z0-9.+-]+)*)?$`)
+	commitPattern      = regexp.MustCompile(`^([0-9a-f]+\+?)?$`)
 	environmentPattern = regexp.MustCompile(`^([A-Za-z0-9]+/)?[A-Za-z0-9][A-Za-z0-9._+-]*$`)
 )
 
-// Compare orders rows by experiment, environment, method, demos, seed and metric, which together identify a row.
+// Compare orders rows by experiment, environment, method, variant, demos, seed and metric, which together identify a
+// row.
 func Compare(a, b Row) int {
 	return cmp.Or(cmp.Compare(a.Experiment, b.Experiment), cmp.Compare(a.Environment, b.Environment),
-		cmp.Compare(a.Method, b.Method), cmp.Compare(a.Demos, b.Demos), cmp.Compare(a.Seed, b.Seed),
+		cmp.Compare(a.Name(), b.Name()), cmp.Compare(a.Demos, b.Demos), cmp.Compare(a.Seed, b.Seed),
 		cmp.Compare(a.Metric, b.Metric))
 }
 
-// presentName returns the present name of an experiment that older rows have under a former one.
-func presentName(experiment string) string {
-	switch experiment {
-	case "dial":
-		return "refinement"
-	case "betas":
-		return "rationality"
-	}
-	return experiment
+// Setting returns the number that the variant sets for a key, such as lambda.
+func (r Row) Setting(key string) (float64, bool) {
+	text, ok := method.Setting(r.Variant, key)
+	value, err := strconv.ParseFloat(text, 64)
+	return value, ok && err == nil
 }
 
 // Validate reports the first field that cannot stand in a result file.
@@ -65,6 +79,10 @@ func (r Row) Validate() error {
 			return fmt.Errorf("%s %q is not a name of letters, digits and . _ + -",
 				[]string{"experiment", "environment", "method", "metric"}[i], name)
 		}
+	}
+	if !variantPattern.MatchString(r.Variant) || !commitPattern.MatchString(r.Commit) {
+		return fmt.Errorf("variant %q, commit %q: want settings such as lambda=0.17,rate=0.01, and hexadecimal digits",
+			r.Variant, r.Commit)
 	}
 	if r.Demos < 0 {
 		return fmt.Errorf("demos = %d is negative", r.Demos)
@@ -81,7 +99,7 @@ func Sort(rows []Row) error {
 	for i := 1; i < len(rows); i++ {
 		if r := rows[i]; Compare(rows[i-1], r) == 0 {
 			return fmt.Errorf("experiment: two rows for %s, %s, %s, %d demos, seed %d, %s: %g and %g",
-				r.Experiment, r.Environment, r.Method, r.Demos, r.Seed, r.Metric, rows[i-1].Value, r.Value)
+				r.Experiment, r.Environment, r.Name(), r.Demos, r.Seed, r.Metric, rows[i-1].Value, r.Value)
 		}
 	}
 	return nil
@@ -97,8 +115,8 @@ func WriteRows(w io.Writer, rows []Row) error {
 		if err := r.Validate(); err != nil {
 			return fmt.Errorf("experiment: row %d: %w", i, err)
 		}
-		err := c.Write([]string{r.Experiment, r.Environment, r.Method, strconv.Itoa(r.Demos),
-			strconv.FormatUint(r.Seed, 10), r.Metric, strconv.FormatFloat(r.Value, 'g', -1, 64)})
+		err := c.Write([]string{r.Experiment, r.Environment, r.Method, r.Variant, strconv.Itoa(r.Demos),
+			strconv.FormatUint(r.Seed, 10), r.Metric, strconv.FormatFloat(r.Value, 'g', -1, 64), r.Commit})
 		if err != nil {
 			return err
 		}
@@ -125,9 +143,10 @@ func ReadRowsFile(path string) ([]Row, error) {
 // the file and the line.
 func ParseRows(text []byte, file string) ([]Row, error) {
 	c := csv.NewReader(bytes.NewReader(text))
-	c.ReuseRecord, c.FieldsPerRecord = true, len(header)
+	c.ReuseRecord = true
 	first, err := c.Read()
-	if err != nil || !slices.Equal(first, header) {
+	old := slices.Equal(first, formerHeader)
+	if err != nil || !old && !slices.Equal(first, header) {
 		return nil, fmt.Errorf("experiment: %s, line 1: the header is not %q", file, csvLine(header))
 	}
 	if text[len(text)-1] != '\n' { // a number that was cut off would look like another one
@@ -143,6 +162,10 @@ func ParseRows(text []byte, file string) ([]Row, error) {
 		if err != nil {
 			return nil, fmt.Errorf("experiment: %s: %w", file, err)
 		}
+		if old {
+			base, variant := method.Split(fields[2])
+			fields = []string{fields[0], fields[1], base, variant, fields[3], fields[4], fields[5], fields[6], ""}
+		}
 		row, err := parseRow(fields)
 		if err != nil {
 			line, _ := c.FieldPos(0)
@@ -153,17 +176,17 @@ func ParseRows(text []byte, file string) ([]Row, error) {
 }
 
 func parseRow(fields []string) (Row, error) {
-	r := Row{Experiment: presentName(fields[0]), Environment: fields[1], Method: method.Canonical(fields[2]),
-		Metric: fields[5]}
+	r := Row{Experiment: presentName(fields[0]), Environment: fields[1], Method: fields[2], Variant: fields[3],
+		Metric: fields[6], Commit: fields[8]}
 	var err error
-	if r.Demos, err = strconv.Atoi(fields[3]); err != nil {
-		return r, fmt.Errorf("demos %q is not a whole number", fields[3])
+	if r.Demos, err = strconv.Atoi(fields[4]); err != nil {
+		return r, fmt.Errorf("demos %q is not a whole number", fields[4])
 	}
-	if r.Seed, err = strconv.ParseUint(fields[4], 10, 64); err != nil {
-		return r, fmt.Errorf("seed %q is not a whole number", fields[4])
+	if r.Seed, err = strconv.ParseUint(fields[5], 10, 64); err != nil {
+		return r, fmt.Errorf("seed %q is not a whole number", fields[5])
 	}
-	if r.Value, err = strconv.ParseFloat(fields[6], 64); err != nil {
-		return r, fmt.Errorf("value %q is not a number", fields[6])
+	if r.Value, err = strconv.ParseFloat(fields[7], 64); err != nil {
+		return r, fmt.Errorf("value %q is not a number", fields[7])
 	}
 	return r, r.Validate()
 }

@@ -14,11 +14,13 @@ func TestRowsRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.StringMatching(`[A-Za-z0-9][A-Za-z0-9._+-]{0,9}`)
 		rows := rapid.SliceOf(rapid.Custom(func(t *rapid.T) Row {
-			return Row{name.Draw(t, "e"), name.Draw(t, "env"), name.Draw(t, "m"), rapid.IntRange(0, 99).Draw(t, "d"),
-				rapid.Uint64().Draw(t, "s"), name.Draw(t, "metric"), rapid.Float64().Draw(t, "v")}
+			return Row{name.Draw(t, "e"), name.Draw(t, "env"), name.Draw(t, "m"), rapid.SampledFrom([]string{"",
+				"lambda=0.17", "lambda=1e-05,rate=0.1"}).Draw(t, "variant"), rapid.IntRange(0, 99).Draw(t, "d"),
+				rapid.Uint64().Draw(t, "s"), name.Draw(t, "metric"), rapid.Float64().Draw(t, "v"),
+				rapid.SampledFrom([]string{"", "0123456789ab", "0123456789ab+"}).Draw(t, "commit")}
 		})).Draw(t, "rows")
-		rows = append(rows, Row{"e", "w", "m", 5, math.MaxUint64, "x", math.Inf(-1)}, Row{"e", "w", "m", 5, 0, "x",
-			0.1 + 0.2})
+		rows = append(rows, Row{"e", "w", "m", "", 5, math.MaxUint64, "x", math.Inf(-1), ""},
+			Row{"e", "w", "m", "", 5, 0, "x", 0.1 + 0.2, ""})
 		var b bytes.Buffer
 		if err := WriteRows(&b, rows); err != nil {
 			t.Fatal(err)
@@ -35,10 +37,12 @@ func TestRowsRoundTrip(t *testing.T) {
 
 func TestColumnsAreFixed(t *testing.T) {
 	var b bytes.Buffer
-	if err := WriteRows(&b, []Row{{"posterior-quality", "gridworld-8x8", "qvirl", 5, 7, "w1", 0.25}}); err != nil {
+	if err := WriteRows(&b, []Row{{"posterior-quality", "gridworld-8x8", "avril", "lambda=0.17", 5, 7, "w1", 0.25,
+		"0123456789ab+"}}); err != nil {
 		t.Fatal(err)
 	}
-	want := "experiment,environment,method,demos,seed,metric,value\nposterior-quality,gridworld-8x8,qvirl,5,7,w1,0.25\n"
+	want := "experiment,environment,method,variant,demos,seed,metric,value,commit\n" +
+		"posterior-quality,gridworld-8x8,avril,lambda=0.17,5,7,w1,0.25,0123456789ab+\n"
 	if b.String() != want {
 		t.Errorf("wrote %q, want %q", b.String(), want)
 	}
@@ -46,6 +50,7 @@ func TestColumnsAreFixed(t *testing.T) {
 
 func TestBadRowFiles(t *testing.T) {
 	const head = "experiment,environment,method,demos,seed,metric,value\n"
+	const present = "experiment,environment,method,variant,demos,seed,metric,value,commit\n"
 	for name, c := range map[string]struct{ text, want string }{
 		"empty":          {"", "line 1"},
 		"other header":   {"experiment,environment,method,demos,seed,value,metric\n", "line 1"},
@@ -56,6 +61,8 @@ func TestBadRowFiles(t *testing.T) {
 		"negative seed":  {head + "e,w,m,5,-1,x,1\n", `line 2: seed "-1"`},
 		"negative demos": {head + "e,w,m,-5,1,x,1\n", "line 2: demos = -5"},
 		"odd name":       {head + "e,w,\"m,\nn\",5,1,x,1\n", "line 2: method"},
+		"odd variant":    {present + "e,w,m,lambda,5,1,x,1,\n", `line 2: variant "lambda"`},
+		"odd commit":     {present + "e,w,m,,5,1,x,1,today\n", "line 2: variant"},
 		"binary":         {head + "\x00\x01\"\n", "line 2"},
 	} {
 		_, err := ParseRows([]byte(c.text), "dir/rows.csv")
@@ -66,8 +73,8 @@ func TestBadRowFiles(t *testing.T) {
 }
 
 func TestDuplicateRowsAreAnError(t *testing.T) {
-	r := Row{"e", "w", "m", 5, 1, "x", 1}
-	if err := Sort([]Row{r, {"e", "w", "m", 5, 2, "x", 1}, r}); err == nil ||
+	r := Row{"e", "w", "m", "", 5, 1, "x", 1, ""}
+	if err := Sort([]Row{r, {"e", "w", "m", "", 5, 2, "x", 1, ""}, r}); err == nil ||
 		!strings.Contains(err.Error(), "two rows") {
 		t.Errorf("error %v, want one that says so", err)
 	}

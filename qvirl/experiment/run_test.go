@@ -2,48 +2,73 @@ package experiment
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/go-birl/birl/qvirl/irl"
-	"github.com/go-birl/birl/qvirl/overlay"
 )
 
 type fakeConfig struct{ Worlds, Chunk, Offset int }
 
-// fake returns a plan whose rows are known numbers, and a counter of the units that it computed.
-func fake(c fakeConfig) (*Plan, *atomic.Int32) {
-	calls := new(atomic.Int32)
-	p := &Plan{Experiment: "fake", Scale: "quick", Config: c}
-	for i := 0; i < c.Worlds; i += c.Chunk {
-		p.Units = append(p.Units, Unit{Name: fmt.Sprintf("worlds-%03d", i), Cost: float64(c.Chunk)})
-	}
-	p.Run = func(ctx context.Context, unit int, progress irl.Progress) (*Result, error) {
-		calls.Add(1)
-		r := &Result{Times: Times{map[string]float64{"a": 1.5}, map[string]float64{"a": 2.5}},
-			Notes: []string{"a note"}}
-		for j := 0; j < c.Chunk; j++ {
-			if err := ctx.Err(); err != nil {
-				return nil, err
+// calls counts the units that fake plans computed.
+var calls atomic.Int32
+
+// Units returns units whose rows are known numbers: the methods a and b on chunks of worlds. Offset is a setting of b.
+func (c fakeConfig) Units(string) ([]Unit, error) {
+	var out []Unit
+	for _, chunk := range Chunks("worlds", Seeds(0, c.Worlds), c.Chunk) {
+		for _, name := range []string{"b", "a"} {
+			offset := 0
+			if name == "b" {
+				offset = c.Offset
 			}
-			seed := uint64(unit*c.Chunk + j)
-			rng := rand.New(rand.NewPCG(seed, 0))
-			for _, m := range []string{"b", "a"} {
-				r.Rows = append(r.Rows, Row{"", "world", m, 5, seed, "w1", rng.NormFloat64() + float64(c.Offset)})
-			}
-			progress.Report(j+1, c.Chunk, "world")
+			out = append(out, Unit{Name: name + "-" + chunk.Name, Group: chunk.Name, Method: name,
+				On: []any{name, chunk.Seeds, offset}, Owns: chunk.OwnsOf(name),
+				Run: func(ctx context.Context, t *Stages) (*Result, error) {
+					calls.Add(1)
+					return fakeRows(ctx, name, chunk.Seeds, offset, t)
+				}})
 		}
-		return r, nil
 	}
-	return p, calls
+	return out, nil
+}
+
+func fakeRows(ctx context.Context, name string, seeds []uint64, offset int, t *Stages) (*Result, error) {
+	first, err := Share(ctx, "first", func() (uint64, error) { return seeds[0], nil })
+	if err != nil || first != seeds[0] {
+		return nil, fmt.Errorf("the chunk of %d shares what begins with %d (%w)", seeds[0], first, err)
+	}
+	r := &Result{Notes: []string{"a note"}}
+	return r, t.Run("", "", func(progress irl.Progress) error {
+		for j, seed := range seeds {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			value := rand.New(rand.NewPCG(seed, uint64(name[0]))).NormFloat64()
+			r.Rows = append(r.Rows, Row{Environment: "world", Method: name, Demos: 5, Seed: seed, Metric: "w1",
+				Value: value + float64(offset)})
+			progress.Report(j+1, len(seeds), "world")
+		}
+		return nil
+	})
+}
+
+// fake returns the plan of a config.
+func fake(c fakeConfig) *Plan {
+	p, err := NewPlan("fake", "quick", "go", c)
+	if err != nil {
+		panic(err)
+	}
+	return p
 }
 
 var config = fakeConfig{Worlds: 14, Chunk: 2}
@@ -61,17 +86,17 @@ func read(t *testing.T, path ...string) string {
 func whole(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	plan, _ := fake(config)
+	plan := fake(config)
 	record, err := Run(context.Background(), plan, Options{Out: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !record.Complete || record.Rows != 28 || record.Seconds["a"] != 7*1.5 || record.Processor["a"] != 7*2.5 ||
-		len(record.Machines) != 1 || len(record.Units) != 7 {
-		t.Errorf("record %+v: want a complete run of 28 rows in 7 units on one machine, 10.5 seconds", record)
+	if !record.Complete || record.Rows != 28 || !(record.Seconds["a"] > 0) || len(record.Seconds) != 2 ||
+		len(record.Machines) != 1 || len(record.Units) != 14 {
+		t.Errorf("record %+v: want a complete run of 28 rows in 14 units on one machine", record)
 	}
 	stored, err := ReadRecord(dir)
-	if err != nil || stored.SHA256 != digest([]byte(read(t, dir, RowsFile))) || len(stored.Notes) != 7 {
+	if err != nil || stored.SHA256 != digest([]byte(read(t, dir, RowsFile))) || len(stored.Notes) != 14 {
 		t.Errorf("run.json: %+v, error %v", stored, err)
 	}
 	rows, err := ReadRowsFile(filepath.Join(dir, RowsFile))
@@ -89,9 +114,9 @@ func TestShardsInAnyOrderGiveTheRowsOfOneRun(t *testing.T) {
 			shared, apart := t.TempDir(), t.TempDir()
 			var dirs []string
 			for _, i := range order {
-				plan, _ := fake(config)
+				plan := fake(config)
 				if _, err := Run(context.Background(), plan,
-					Options{Out: shared, Shard: Shard{i + 1, count}}); err != nil {
+					Options{Out: shared, Shard: Shard{i + 1, count}, Parallel: i}); err != nil {
 					t.Fatal(err)
 				}
 				dir := filepath.Join(apart, fmt.Sprint(i))
@@ -101,7 +126,7 @@ func TestShardsInAnyOrderGiveTheRowsOfOneRun(t *testing.T) {
 				}
 				if record != nil {
 					dirs = append(dirs, dir)
-					if record.Complete != (count == 1) || len(record.Units)+len(record.Missing) != 7 {
+					if record.Complete != (count == 1) || len(record.Units)+len(record.Missing) != 14 {
 						t.Errorf("shard %d/%d: complete %v, missing %v", i+1, count, record.Complete, record.Missing)
 					}
 				}
@@ -127,7 +152,7 @@ func TestConcurrentShardsLeaveOneCompleteFile(t *testing.T) {
 		var wait sync.WaitGroup
 		for i := range 5 {
 			wait.Go(func() {
-				plan, _ := fake(config)
+				plan := fake(config)
 				if _, err := Run(context.Background(), plan, Options{Out: dir, Shard: Shard{i + 1, 5}}); err != nil {
 					t.Error(err)
 				}
@@ -143,9 +168,9 @@ func TestConcurrentShardsLeaveOneCompleteFile(t *testing.T) {
 	}
 }
 
-func TestInterruptedRunResumes(t *testing.T) {
+func TestInterruptedRunGoesOn(t *testing.T) {
 	want, dir := whole(t), t.TempDir()
-	plan, calls := fake(config)
+	plan := fake(config)
 	ctx, cancel := context.WithCancel(context.Background())
 	record, err := Run(ctx, plan, Options{Out: dir, Events: func(e Event) {
 		if e.Kind == Progressed && e.Done == 3 {
@@ -155,214 +180,248 @@ func TestInterruptedRunResumes(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("error %v, want the context's", err)
 	}
-	if record == nil || record.Complete || len(record.Units) != 3 || len(record.Missing) != 4 {
-		t.Fatalf("record %+v, want 3 units of 7", record)
-	}
-	if _, err := Run(context.Background(), plan, Options{Out: dir}); err == nil ||
-		!strings.Contains(err.Error(), "--resume") {
-		t.Errorf("running again: error %v, want one that names --resume", err)
+	if record == nil || record.Complete || len(record.Units) != 3 || len(record.Missing) != 11 {
+		t.Fatalf("record %+v, want 3 units of 14", record)
 	}
 	calls.Store(0)
-	if _, err := Run(context.Background(), plan, Options{Out: dir, Resume: true}); err != nil {
+	if _, err := Run(context.Background(), plan, Options{Out: dir}); err != nil {
 		t.Fatal(err)
 	}
-	if calls.Load() != 4 {
-		t.Errorf("resuming computed %d units, want the 4 missing ones", calls.Load())
+	if calls.Load() != 11 {
+		t.Errorf("going on computed %d units, want the 11 missing ones", calls.Load())
 	}
 	if read(t, dir, RowsFile) != want {
 		t.Error("rows differ from those of an uninterrupted run")
 	}
+	calls.Store(0)
+	if _, err := Run(context.Background(), plan, Options{Out: dir, Anew: true}); err != nil || calls.Load() != 14 {
+		t.Errorf("anew: error %v, %d units, want all 14", err, calls.Load())
+	}
 }
 
 func TestFailedUnitKeepsTheOthers(t *testing.T) {
-	dir := t.TempDir()
-	plan, _ := fake(config)
-	broken, run := errors.New("chains diverged"), plan.Run
-	plan.Run = func(ctx context.Context, unit int, p irl.Progress) (*Result, error) {
-		if unit == 2 {
-			return nil, broken
+	for _, parallel := range []int{1, 3} {
+		dir := t.TempDir()
+		plan := fake(config)
+		broken := errors.New("chains diverged")
+		plan.Units[4].Run = func(context.Context, *Stages) (*Result, error) { return nil, broken }
+		record, err := Run(context.Background(), plan, Options{Out: dir, Parallel: parallel})
+		if !errors.Is(err, broken) || !strings.Contains(err.Error(), "b-worlds-0004") {
+			t.Errorf("error %v, want the cause and the unit", err)
 		}
-		return run(ctx, unit, p)
-	}
-	record, err := Run(context.Background(), plan, Options{Out: dir})
-	if !errors.Is(err, broken) || !strings.Contains(err.Error(), "worlds-004") {
-		t.Errorf("error %v, want the cause and the unit", err)
-	}
-	if record == nil || len(record.Units) != 2 {
-		t.Errorf("record %+v, want the two finished units", record)
+		if parallel == 1 && (record == nil || len(record.Units) != 4) {
+			t.Errorf("record %+v, want the four finished units", record)
+		}
 	}
 }
 
-func TestFoldersWithOtherResultsAreProtected(t *testing.T) {
-	dir := t.TempDir()
-	plan, _ := fake(config)
-	other, _ := fake(fakeConfig{Worlds: 14, Chunk: 2, Offset: 1})
-	if _, err := Run(context.Background(), plan, Options{Out: dir}); err != nil {
-		t.Fatal(err)
-	}
-	for _, o := range []Options{{Out: dir}, {Out: dir, Resume: true}} {
-		if _, err := Run(context.Background(), other, o); err == nil || !strings.Contains(err.Error(), "config") {
-			t.Errorf("another config, resume %v: error %v", o.Resume, err)
-		}
-	}
-	if _, err := Run(context.Background(), other, Options{Out: dir, Overwrite: true, Shard: Shard{1, 2}}); err == nil {
-		t.Error("a shard was allowed to overwrite")
-	}
-	if err := os.RemoveAll(filepath.Join(dir, UnitsDir)); err != nil { // as results are published
-		t.Fatal(err)
-	}
-	if _, err := Run(context.Background(), plan, Options{Out: dir, Resume: true}); err == nil ||
-		!strings.Contains(err.Error(), "--overwrite") {
-		t.Errorf("rows without units: error %v, want one that names --overwrite", err)
-	}
-	if _, err := Run(context.Background(), other, Options{Out: dir, Overwrite: true}); err != nil {
-		t.Error(err)
-	}
-	if read(t, dir, RowsFile) == whole(t) {
-		t.Error("the other config gave the same rows")
+// TestAUnitKeepsToItsRows: rows that another unit owns would be two for one thing.
+func TestAUnitKeepsToItsRows(t *testing.T) {
+	plan := fake(config)
+	plan.Units[1].Run = plan.Units[0].Run
+	if _, err := Run(t.Context(), plan, Options{Out: t.TempDir()}); err == nil ||
+		!strings.Contains(err.Error(), "a-worlds-0000") || !strings.Contains(err.Error(), "not its own") {
+		t.Errorf("error %v, want one that names the unit", err)
 	}
 }
 
-// TestOverwriteKeepsWhatIsNotOurs: a folder that is not an experiment's keeps all its files, and so do results beside
-// other files.
-func TestOverwriteKeepsWhatIsNotOurs(t *testing.T) {
-	plan, _ := fake(config)
-	for _, c := range []struct {
-		name, file, text string
-		results          bool // of an experiment lie beside the file
-	}{
-		{"another program's units", "units/metre.txt", "a unit of length", false},
-		{"another file among units", "units/notes.txt", "what I thought of them", true},
-		{"another record", "units/metre.json", `{"length": 1}`, true},
-		{"a folder among units", "units/deep/file", "x", true},
-		{"other rows", "rows.csv", "a,b\n1,2\n", false},
-		{"another run", "run.json", `{"distance": 42195}`, false},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			dir := t.TempDir()
-			if c.results {
-				if _, err := Run(context.Background(), plan, Options{Out: dir}); err != nil {
-					t.Fatal(err)
-				}
+// TestOnlyWhatChangedIsComputed: another setting of one method, and more worlds, in a folder that holds results.
+func TestOnlyWhatChangedIsComputed(t *testing.T) {
+	dir, said := t.TempDir(), ""
+	run := func(c fakeConfig, units int32) {
+		t.Helper()
+		calls.Store(0)
+		said = ""
+		record, err := Run(t.Context(), fake(c), Options{Out: dir, Events: func(e Event) {
+			if e.Unit == "" {
+				said += strings.Join(e.Notes, "\n")
 			}
-			path := filepath.Join(dir, filepath.FromSlash(c.file))
-			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, []byte(c.text), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := Run(context.Background(), plan, Options{Out: dir, Overwrite: true}); err == nil ||
-				!strings.Contains(err.Error(), "cannot overwrite") {
-				t.Errorf("error %v, want a refusal", err)
-			}
-			if got := read(t, path); got != c.text {
-				t.Errorf("the file became %q", got)
-			}
-			if c.results && len(read(t, dir, UnitsDir, "worlds-000.csv")) == 0 {
-				t.Error("the results are gone")
-			}
-		})
+		}})
+		if err != nil || !record.Complete || calls.Load() != units {
+			t.Errorf("%+v: computed %d units (error %v), want %d", c, calls.Load(), err, units)
+		}
+		reference := t.TempDir()
+		if _, err := Run(t.Context(), fake(c), Options{Out: reference}); err != nil {
+			t.Fatal(err)
+		}
+		if read(t, dir, RowsFile) != read(t, reference, RowsFile) {
+			t.Errorf("%+v: the rows are not those of a run from scratch", c)
+		}
 	}
-}
+	run(config, 14)
+	if said != "" {
+		t.Errorf("at first: %q", said)
+	}
+	run(fakeConfig{Worlds: 14, Chunk: 2, Offset: 1}, 7)
+	if !strings.Contains(said, "b: ") || !strings.Contains(said, "7 units") || strings.Contains(said, "a: ") {
+		t.Errorf("after a change of b: %q", said)
+	}
+	run(config, 0) // as before
+	run(fakeConfig{Worlds: 18, Chunk: 2}, 4)
+	run(fakeConfig{Worlds: 14, Chunk: 7}, 4)
 
-func TestUnitsOfAnotherConfigAreKeptWhereTheyDependOnTheSamePart(t *testing.T) {
-	withPart := func(c fakeConfig) (*Plan, *atomic.Int32) {
-		plan, calls := fake(c)
-		plan.Part = func(config json.RawMessage, unit string) (json.RawMessage, error) {
-			var c fakeConfig
-			if err := overlay.JSON(&c, config); err != nil {
-				return nil, err
-			}
-			c.Worlds = 0 // more worlds are more units
-			return json.Marshal(c)
-		}
-		return plan, calls
-	}
-	more := fakeConfig{Worlds: 20, Chunk: 2}
-	reference := t.TempDir()
-	plan, _ := withPart(more)
-	if _, err := Run(context.Background(), plan, Options{Out: reference}); err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	plan, _ = fake(config)
-	if _, err := Run(context.Background(), plan, Options{Out: dir}); err != nil {
-		t.Fatal(err)
-	}
-	plan, calls := withPart(more)
-	if _, err := Run(context.Background(), plan, Options{Out: dir}); err == nil ||
-		!strings.Contains(err.Error(), "--resume") {
-		t.Errorf("without Resume: error %v, want one that names --resume", err)
-	}
-	other, _ := withPart(fakeConfig{Worlds: 20, Chunk: 2, Offset: 1})
-	fewer, _ := withPart(fakeConfig{Worlds: 10, Chunk: 2})
-	plain, _ := fake(more)
-	for name, p := range map[string]*Plan{"another part": other, "a plan that lacks finished units": fewer,
-		"a plan without parts": plain} {
-		if _, err := Run(context.Background(), p, Options{Out: dir, Resume: true}); err == nil ||
-			!strings.Contains(err.Error(), "config") {
-			t.Errorf("%s: error %v, want one about the config", name, err)
-		}
-	}
-	// the first one meets units of the old config, the second one its own
-	for _, shard := range []Shard{{2, 2}, {1, 2}} {
-		if _, err := Run(context.Background(), plan, Options{Out: dir, Resume: true, Shard: shard}); err != nil {
+	for _, path := range []string{UnitsDir, PlanFile} { // as results are published
+		if err := os.RemoveAll(filepath.Join(dir, path)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	record, err := ReadRecord(dir)
-	if err != nil || !record.Complete || calls.Load() != 3 || !strings.Contains(string(record.Config), "20") {
-		t.Errorf("computed %d units, record %+v, error %v, want 3 and a complete record of the new config",
-			calls.Load(), record, err)
+	run(fakeConfig{Worlds: 14, Chunk: 7}, 0)
+	data := filepath.Join(t.TempDir(), "data")
+	for i, text := range []string{"one", "two", "two"} {
+		if err := os.WriteFile(data, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		plan := fake(fakeConfig{Worlds: 2, Chunk: 2})
+		plan.Units[0].Data = []string{data}
+		calls.Store(0)
+		if _, err := Run(t.Context(), plan, Options{Out: dir}); err != nil || calls.Load() != []int32{2, 1, 0}[i] {
+			t.Errorf("data %q: computed %d units, error %v", text, calls.Load(), err)
+		}
 	}
-	if read(t, dir, RowsFile) != read(t, reference, RowsFile) {
-		t.Error("rows differ from those of one run")
+}
+
+// TestResultsOfEarlierVersions: units of all methods on a chunk, each with the whole config, and rows whose variants
+// are part of the method's name; in files of units, and in rows.csv and run.json alone.
+func TestResultsOfEarlierVersions(t *testing.T) {
+	const machine = `{"backend": "go", "cores": 2, "os": "linux", "arch": "amd64", "go": "go1", "commit": "0123456789abcdef",
+		"dirty": true}`
+	want := strings.ReplaceAll(whole(t), ThisMachine("").commit()+"\n", "0123456789ab+\n")
+	rows, err := ParseRows([]byte(want), "rows.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := func(rows []Row) string {
+		text := csvLine(formerHeader) + "\n"
+		for _, r := range rows {
+			text += fmt.Sprintf("fake,world,%s,5,%d,w1,%v\n", r.Method, r.Seed, r.Value)
+		}
+		return text
+	}
+	files := map[bool]map[string]string{true: {}, false: {}}
+	var summaries []string
+	for i := range 7 {
+		name := fmt.Sprintf("worlds-%04d", 2*i)
+		text := old(slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return r.Seed/2 != uint64(i) }))
+		summary := fmt.Sprintf(`"unit": %q, "rows": 4, "seconds_per_method": {"a": 1, "b": 2, "metrics": 4},
+			"started": "2026-11-01T00:00:00Z", "finished": "2026-11-02T00:00:00Z"`, name)
+		summaries = append(summaries, "{"+summary+`, "machine": 0}`)
+		files[true]["units/"+name+".csv"] = text
+		files[true]["units/"+name+".json"] = fmt.Sprintf(`{"experiment": "fake", %s, "sha256": %q, "notes": ["a note"],
+			"config": {"Worlds": 14, "Chunk": 2}, "machine": %s}`, summary, digest([]byte(text)), machine)
+	}
+	files[false][RowsFile] = old(rows)
+	files[false][RunFile] = fmt.Sprintf(`{"experiment": "fake", "complete": true, "rows_sha256": %q, "config":
+		{"Worlds": 14, "Chunk": 2}, "machines": [%s], "units": [%s]}`, digest([]byte(old(rows))), machine,
+		strings.Join(summaries, ","))
+	for units, texts := range files {
+		dir := t.TempDir()
+		if err := os.Mkdir(filepath.Join(dir, UnitsDir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for name, text := range texts {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		calls.Store(0)
+		record, err := Run(t.Context(), fake(config), Options{Out: dir})
+		if err != nil || calls.Load() != 0 {
+			t.Fatalf("units %v: computed %d units, error %v, want none", units, calls.Load(), err)
+		}
+		if read(t, dir, RowsFile) != want {
+			t.Errorf("units %v: the rows are\n%s\nwant\n%s", units, read(t, dir, RowsFile), want)
+		}
+		if s := record.Seconds; s["a"] != 7 || s["b"] != 14 || s["metrics"] != 28 || len(s) != 3 {
+			t.Errorf("units %v: seconds %v", units, s)
+		}
+		if got := record.Commits(); got != "commit 0123456789ab with changes" {
+			t.Errorf("commits: %s", got)
+		}
+	}
+}
+
+// TestFoldersWithOtherResultsAreProtected: what cannot be gone on from stays as it is.
+func TestFoldersWithOtherResultsAreProtected(t *testing.T) {
+	for name, text := range map[string]string{
+		"units/metre.json": `{"length": 1}`,
+		"rows.csv":         "a,b\n1,2\n",
+	} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Run(context.Background(), fake(config), Options{Out: dir}); err == nil {
+			t.Errorf("%s was taken for results", name)
+		}
+		if read(t, path) != text {
+			t.Errorf("%s became %q", name, read(t, path))
+		}
+	}
+	dir := t.TempDir()
+	if _, err := Run(t.Context(), fake(config), Options{Out: dir}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(filepath.Join(dir, UnitsDir)); err != nil {
+		t.Fatal(err)
+	}
+	other := fake(config)
+	other.Experiment = "another"
+	if _, err := Run(t.Context(), other, Options{Out: dir}); err == nil ||
+		!strings.Contains(err.Error(), "not of another") {
+		t.Errorf("results of another experiment: %v", err)
 	}
 }
 
 func TestDamagedUnitsAreNoticed(t *testing.T) {
 	for name, c := range map[string]struct {
-		damage func(dir string) error
+		damage func(unit string) error
 		want   string
 	}{
-		"changed rows": {func(d string) error { return os.WriteFile(d+"/worlds-002.csv", []byte("x"), 0o644) },
-			"worlds-002.csv was changed"},
-		"missing rows": {func(d string) error { return os.Remove(d + "/worlds-002.csv") }, "worlds-002.csv"},
-		"truncated record": {func(d string) error { return os.Truncate(d+"/worlds-002.json", 100) },
-			"worlds-002.json is damaged"},
-		"foreign record": {func(d string) error { return os.Rename(d+"/worlds-002.json", d+"/elsewhere.json") },
+		"changed rows": {func(u string) error { return os.WriteFile(u+".csv", []byte("x"), 0o644) }, "was changed"},
+		"missing rows": {func(u string) error { return os.Remove(u + ".csv") }, "a-worlds-0002"},
+		"truncated record": {func(u string) error { return os.Truncate(u+".json", 100) },
+			"is damaged"},
+		"foreign record": {func(u string) error { return os.Rename(u+".json", filepath.Dir(u)+"/elsewhere.json") },
 			"elsewhere.json"},
 	} {
 		dir := t.TempDir()
-		plan, _ := fake(config)
+		plan := fake(config)
 		if _, err := Run(context.Background(), plan, Options{Out: dir}); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.damage(filepath.Join(dir, UnitsDir)); err != nil {
+		keys, err := plan.Keys()
+		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Run(context.Background(), plan, Options{Out: dir, Resume: true}); err == nil ||
-			!strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: resuming: error %v, want one with %q", name, err, c.want)
+		if err := c.damage(store{dir, nil}.path("a-worlds-0002", keys[3], "")); err != nil {
+			t.Fatal(err)
 		}
-		if _, err := Merge([]string{dir}, t.TempDir()); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: merging: error %v, want one with %q", name, err, c.want)
+		if _, err := Run(context.Background(), plan, Options{Out: dir}); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: going on: error %v, want one with %q", name, err, c.want)
 		}
 	}
 }
 
 func TestUnfinishedUnitsAreComputedAgain(t *testing.T) {
 	want, dir := whole(t), t.TempDir()
-	plan, calls := fake(config)
+	plan := fake(config)
 	if _, err := Run(context.Background(), plan, Options{Out: dir}); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(filepath.Join(dir, UnitsDir, "worlds-002.json")); err != nil { // a crash between the two files
+	keys, err := plan.Keys()
+	if err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Remove(store{dir, nil}.path("a-worlds-0002", keys[3], ".json")); err != nil {
+		t.Fatal(err) // a crash between the two files
+	}
 	calls.Store(0)
-	if _, err := Run(context.Background(), plan, Options{Out: dir, Resume: true}); err != nil || calls.Load() != 1 {
+	if _, err := Run(context.Background(), plan, Options{Out: dir}); err != nil || calls.Load() != 1 {
 		t.Errorf("computed %d units, error %v, want 1", calls.Load(), err)
 	}
 	if read(t, dir, RowsFile) != want {
@@ -372,30 +431,28 @@ func TestUnfinishedUnitsAreComputedAgain(t *testing.T) {
 
 func TestMergeRefusesWhatDoesNotBelongTogether(t *testing.T) {
 	dirs := map[string]string{}
-	for name, c := range map[string]fakeConfig{"a": config, "other config": {Worlds: 14, Chunk: 2, Offset: 1}} {
+	run := func(name string, p *Plan) {
 		dirs[name] = t.TempDir()
-		plan, _ := fake(c)
-		if _, err := Run(context.Background(), plan, Options{Out: dirs[name]}); err != nil {
+		if _, err := Run(context.Background(), p, Options{Out: dirs[name]}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	dirs["other rows"], dirs["other experiment"], dirs["empty"] = t.TempDir(), t.TempDir(), t.TempDir()
-	plan, _ := fake(config)
-	run := plan.Run
-	plan.Run = func(ctx context.Context, unit int, p irl.Progress) (*Result, error) {
-		r, err := run(ctx, unit, p)
+	run("a", fake(config))
+	run("other config", fake(fakeConfig{Worlds: 14, Chunk: 2, Offset: 1}))
+	plan := fake(config)
+	first := plan.Units[0].Run
+	plan.Units[0].Run = func(ctx context.Context, t *Stages) (*Result, error) {
+		r, err := first(ctx, t)
 		r.Rows[0].Value++
 		return r, err
 	}
-	if _, err := Run(context.Background(), plan, Options{Out: dirs["other rows"]}); err != nil {
-		t.Fatal(err)
-	}
+	run("other rows", plan)
+	plan = fake(config)
 	plan.Experiment = "another"
-	if _, err := Run(context.Background(), plan, Options{Out: dirs["other experiment"]}); err != nil {
-		t.Fatal(err)
-	}
+	run("other experiment", plan)
+	dirs["empty"] = t.TempDir()
 	for name, want := range map[string]string{"other config": "different configs", "other rows": "different rows",
-		"other experiment": "another", "empty": "no finished units"} {
+		"other experiment": "another", "empty": PlanFile} {
 		if _, err := Merge([]string{dirs["a"], dirs[name]}, t.TempDir()); err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("merging %s: error %v, want one with %q", name, err, want)
@@ -411,7 +468,8 @@ func TestUnwritableFolder(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	plan, calls := fake(config)
+	plan := fake(config)
+	calls.Store(0)
 	out := filepath.Join(file, "out")
 	if _, err := Run(context.Background(), plan, Options{Out: out}); err == nil ||
 		!strings.Contains(err.Error(), out) || calls.Load() != 0 {
@@ -420,25 +478,42 @@ func TestUnwritableFolder(t *testing.T) {
 }
 
 func TestEventsTellHowFar(t *testing.T) {
-	plan, _ := fake(config)
 	var events []Event
-	if _, err := Run(context.Background(), plan, Options{Out: t.TempDir(), Shard: Shard{2, 2},
+	if _, err := Run(context.Background(), fake(config), Options{Out: t.TempDir(), Shard: Shard{2, 2},
 		Events: func(e Event) { events = append(events, e) }}); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(events); n != 3*(1+2+1)+1 {
-		t.Fatalf("%d events, want start, two worlds and end of three units, and the end", n)
+	if n := len(events); n != 6*(1+3+1)+1 {
+		t.Fatalf("%d events, want start, a stage, two worlds and end of six units, and the end", n)
 	}
 	for i, e := range events {
-		if e.Total != 3 || i > 0 && e.Fraction < events[i-1].Fraction {
+		if e.Total != 6 || i > 0 && e.Fraction < events[i-1].Fraction {
 			t.Errorf("event %d: %+v after fraction %g", i, e, events[max(i-1, 0)].Fraction)
 		}
 	}
-	if e := events[1]; e.Kind != Progressed || e.Fraction != 0.5/3 || e.Status != "world" || e.Left <= 0 {
-		t.Errorf("second event %+v, want a sixth of the work with an estimate of the time left", e)
+	if e := events[2]; e.Kind != Progressed || e.Fraction != 0.25/6 || e.Status != ": world" || e.Left <= 0 {
+		t.Errorf("third event %+v, want half of half a unit with an estimate of the time left", e)
 	}
-	if e := events[len(events)-1]; e.Kind != Finished || e.Done != 3 || e.Fraction != 1 || len(e.Missing) != 4 {
+	if e := events[len(events)-1]; e.Kind != Finished || e.Done != 6 || e.Fraction != 1 || len(e.Missing) != 8 {
 		t.Errorf("last event %+v", e)
+	}
+}
+
+// TestExpectedTimesAreMeasured: the time that is left follows from how long units of the same method took.
+func TestExpectedTimesAreMeasured(t *testing.T) {
+	r := &runner{plan: fake(config), took: map[string]measured{}}
+	if s := r.expected(0); s != 1 {
+		t.Errorf("without any unit: %g", s)
+	}
+	for i, seconds := range []int{6, 2} {
+		u := &UnitRecord{UnitSummary: UnitSummary{Started: time.Unix(0, 0), Finished: time.Unix(int64(seconds), 0)}}
+		r.measure(2*i, u) // of b
+		if i == 0 && r.expected(1) != 6 {
+			t.Errorf("a after a unit of b of 6 s: %g", r.expected(1))
+		}
+	}
+	if s := r.expected(0); s != 4 {
+		t.Errorf("b after units of 6 s and 2 s: %g", s)
 	}
 }
 
@@ -457,8 +532,8 @@ func TestParseShard(t *testing.T) {
 func TestUnitsKeepTheirStateUntilTheyAreFinished(t *testing.T) {
 	dir, found := t.TempDir(), ""
 	fails := true
-	plan := &Plan{Experiment: "stateful", Scale: "tiny", Config: 1, Units: []Unit{{Name: "a", Cost: 1}},
-		Run: func(ctx context.Context, _ int, _ irl.Progress) (*Result, error) {
+	plan := &Plan{Experiment: "stateful", Scale: "tiny", Config: 1, Units: []Unit{{Name: "a",
+		Run: func(ctx context.Context, _ *Stages) (*Result, error) {
 			path := filepath.Join(Scratch(ctx), "state")
 			text, _ := os.ReadFile(path)
 			found = string(text)
@@ -472,12 +547,12 @@ func TestUnitsKeepTheirStateUntilTheyAreFinished(t *testing.T) {
 				return nil, errors.New("interrupted")
 			}
 			return &Result{Rows: []Row{{Environment: "ALE/Pong-v5", Method: "m", Metric: "x"}}}, nil
-		}}
+		}}}}
 	if _, err := Run(t.Context(), plan, Options{Out: dir}); err == nil || found != "" {
 		t.Errorf("error %v; found %q before anything was kept", err, found)
 	}
 	fails = false
-	record, err := Run(t.Context(), plan, Options{Out: dir, Resume: true})
+	record, err := Run(t.Context(), plan, Options{Out: dir})
 	if err != nil || found != "half" || !record.Complete {
 		t.Errorf("error %v; found %q, want what the interrupted unit left", err, found)
 	}

@@ -12,33 +12,27 @@ import (
 	"github.com/go-birl/birl/qvirl/irl"
 )
 
-// TestStagesCoverTheWholeUnit checks that a unit's progress rises to its end, and whose the time is.
-func TestStagesCoverTheWholeUnit(t *testing.T) {
-	for _, key := range []string{"", "together"} {
-		var at []int
-		s := NewStages(4, key, func(done, total int, _ string) { at = append(at, done*100/total) })
-		for _, cost := range []float64{1, 3} {
-			if err := s.Run("m", "m", cost,
-				func(p irl.Progress) error { p.Report(1, 2, "half"); p.Report(2, 2, ""); return nil }); err != nil {
-				t.Fatal(err)
-			}
+// TestStagesShareAUnit checks that a unit's progress rises, and whose the time is.
+func TestStagesShareAUnit(t *testing.T) {
+	var at []int
+	s := newStages("m", func(done, total int, _ string) { at = append(at, done*1000/total) })
+	for _, key := range []string{"", "other"} {
+		if err := s.Run(key, "stage",
+			func(p irl.Progress) error { p.Report(1, 2, "half"); p.Report(2, 2, ""); return nil }); err != nil {
+			t.Fatal(err)
 		}
-		if !slices.Equal(at, []int{0, 12, 25, 25, 62, 100}) {
-			t.Errorf("progress %v", at)
-		}
-		want := key
-		if key == "" {
-			want = "m"
-		}
-		if times := s.Times(); len(times.Seconds) != 1 || times.Seconds[want] <= 0 {
-			t.Errorf("key %q: %v", key, times)
-		}
+	}
+	if !slices.Equal(at, []int{0, 250, 500, 500, 625, 750}) {
+		t.Errorf("progress %v", at)
+	}
+	if times := s.times; len(times.Seconds) != 2 || times.Seconds["m"] <= 0 || times.Seconds["other"] <= 0 {
+		t.Errorf("times %v", times)
 	}
 }
 
 // TestProcessorTimeIsThatOfWork compares stages that compute with one that waits.
 func TestProcessorTimeIsThatOfWork(t *testing.T) {
-	s := NewStages(3, "", nil)
+	s := NewStages(nil)
 	work := func(d time.Duration) func(irl.Progress) error {
 		return func(irl.Progress) error {
 			for until := processorSeconds() + d.Seconds(); processorSeconds() < until; {
@@ -50,19 +44,18 @@ func TestProcessorTimeIsThatOfWork(t *testing.T) {
 		"work": work(100 * time.Millisecond),
 		"wait": func(irl.Progress) error { time.Sleep(100 * time.Millisecond); return nil },
 	} {
-		if err := s.Run(key, key, 1, run); err != nil {
+		if err := s.Run(key, key, run); err != nil {
 			t.Fatal(err)
 		}
 	}
-	err := s.Run("outer", "outer", 1, func(irl.Progress) error {
-		return s.Run("inner", "inner", 1,
+	err := s.Run("outer", "outer", func(irl.Progress) error {
+		return s.Run("inner", "inner",
 			work(20*time.Millisecond))
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	times := s.Times()
-	times.Move("inner", "outer")
+	times := s.times
 	p := times.Processor
 	if len(p) == 0 && math.IsNaN(processorSeconds()) {
 		return // the system does not tell it

@@ -5,40 +5,35 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-birl/birl/envs/atomicfile"
-	"github.com/go-birl/birl/qvirl/method"
 )
 
 // The files of a folder with results.
 const (
 	UnitsDir = "units"
+	PlanFile = "plan.json"
 	RowsFile = "rows.csv"
 	RunFile  = "run.json"
 )
 
 // UnitRecord is the record of a finished unit, kept beside its rows.
 type UnitRecord struct {
-	Experiment string             `json:"experiment"`
-	Scale      string             `json:"scale"`
-	Unit       string             `json:"unit"`
-	Plan       []string           `json:"plan"` // names of all units of the plan, in order
-	Rows       int                `json:"rows"`
-	SHA256     string             `json:"sha256"` // of the CSV file
-	Seconds    map[string]float64 `json:"seconds_per_method"`
-	Processor  map[string]float64 `json:"processor_seconds_per_method,omitempty"`
-	Notes      []string           `json:"notes,omitempty"`
-	Started    time.Time          `json:"started"`
-	Finished   time.Time          `json:"finished"`
-	Config     json.RawMessage    `json:"config"`
-	Machine    Machine            `json:"machine"`
+	Experiment string `json:"experiment"`
+	UnitSummary
+	SHA256  string   `json:"sha256"` // of the CSV file
+	Notes   []string `json:"notes,omitempty"`
+	Machine Machine  `json:"machine"`
 }
 
 // Record is the record of a run, put together from its finished units.
@@ -58,19 +53,42 @@ type Record struct {
 	Config    json.RawMessage    `json:"config"`
 	Machines  []Machine          `json:"machines"`
 	Units     []UnitSummary      `json:"units"`
-	// methods whose rows are of later runs; all else describes the first run
-	Renewals []Renewal `json:"renewals,omitempty"`
 }
 
 // UnitSummary says of one unit what differs between units.
 type UnitSummary struct {
 	Unit      string             `json:"unit"`
+	Key       string             `json:"key"` // see Plan.Keys; results of earlier versions have none
 	Rows      int                `json:"rows"`
 	Seconds   map[string]float64 `json:"seconds_per_method"`
 	Processor map[string]float64 `json:"processor_seconds_per_method,omitempty"`
 	Started   time.Time          `json:"started"`
 	Finished  time.Time          `json:"finished"`
-	Machine   int                `json:"machine"` // index into Machines
+	Machine   int                `json:"machine"` // index into Machines of the run's record
+}
+
+// Commits says in words of which commits the units are, and which of them were computed with changes to it.
+func (r *Record) Commits() string {
+	units := map[string]int{}
+	for _, u := range r.Units {
+		m := r.Machines[u.Machine]
+		if name := m.commit(); name != "" {
+			units[name]++
+		}
+	}
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(units)) {
+		digits, dirty := strings.CutSuffix(name, "+")
+		part := "commit " + digits
+		if dirty {
+			part += " with changes"
+		}
+		if units[name] < len(r.Units) {
+			part += fmt.Sprintf(" (%d of %d units)", units[name], len(r.Units))
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, ", ")
 }
 
 // ReadRecord reads the record of a run from a folder with results.
@@ -81,45 +99,115 @@ func ReadRecord(dir string) (*Record, error) {
 	return r, err
 }
 
-// rename gives the experiment and the methods of a record their present names.
-func (r *Record) rename() {
-	r.Experiment = presentName(r.Experiment)
-	r.Seconds, r.Processor = renamed(r.Seconds), renamed(r.Processor)
-	for i := range r.Units {
-		u := &r.Units[i]
-		u.Seconds, u.Processor = renamed(u.Seconds), renamed(u.Processor)
+// ReadResults reads the rows and the record of a folder with results, and refuses rows that are not those of the
+// record.
+func ReadResults(dir string) ([]Row, *Record, error) {
+	path := filepath.Join(dir, RowsFile)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("experiment: %w", err)
 	}
-	for i := range r.Renewals {
-		for j, name := range r.Renewals[i].Methods {
-			r.Renewals[i].Methods[j] = method.Canonical(name)
-		}
-		r.Renewals[i].Run.rename()
+	rows, err := ParseRows(text, path)
+	if err != nil {
+		return nil, nil, err
 	}
+	record, err := ReadRecord(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	if digest(text) != record.SHA256 {
+		return nil, nil, fmt.Errorf("experiment: %s was changed or damaged after its run: its checksum is not that "+
+			"of %s; restore it, or move both away and run again", path, filepath.Join(dir, RunFile))
+	}
+	return rows, record, nil
 }
 
-// renamed returns numbers by the present names of their methods.
-func renamed(byMethod map[string]float64) map[string]float64 {
-	if byMethod == nil {
-		return nil
+// layout is what a folder is to hold: the units of a plan. It is kept in PlanFile, so that shards can be merged without
+// the plan.
+type layout struct {
+	Experiment string          `json:"experiment"`
+	Scale      string          `json:"scale"`
+	Config     json.RawMessage `json:"config"`
+	Units      []layoutUnit    `json:"units"`
+}
+
+type layoutUnit struct {
+	Unit string `json:"unit"`
+	Key  string `json:"key"`
+}
+
+func newLayout(p *Plan) (*layout, error) {
+	keys, err := p.Keys()
+	if err != nil {
+		return nil, err
 	}
-	out := make(map[string]float64, len(byMethod))
-	for name, v := range byMethod {
-		out[method.Canonical(name)] += v
+	config, err := json.Marshal(p.Config)
+	if err != nil {
+		return nil, fmt.Errorf("experiment %s: config: %w", p.Experiment, err)
+	}
+	l := &layout{Experiment: p.Experiment, Scale: p.Scale, Config: config}
+	for i, key := range keys {
+		l.Units = append(l.Units, layoutUnit{p.Units[i].Name, key})
+	}
+	return l, nil
+}
+
+// record returns the beginning of a unit's record.
+func (l *layout) record(unit int) UnitRecord {
+	u := l.Units[unit]
+	return UnitRecord{Experiment: l.Experiment, UnitSummary: UnitSummary{Unit: u.Unit, Key: u.Key}}
+}
+
+// names returns the names of the units.
+func (l *layout) names() []string {
+	out := make([]string, len(l.Units))
+	for i, u := range l.Units {
+		out[i] = u.Unit
 	}
 	return out
 }
 
-// store is a folder with results.
-type store struct{ dir string }
+// same reports whether two layouts are of the same rows.
+func (l *layout) same(other *layout) bool {
+	return l.Experiment == other.Experiment && slices.Equal(l.Units, other.Units)
+}
 
-func (s store) rowsPath(unit string) string   { return filepath.Join(s.dir, UnitsDir, unit+".csv") }
-func (s store) recordPath(unit string) string { return filepath.Join(s.dir, UnitsDir, unit+".json") }
+// store is a folder with results of a plan.
+type store struct {
+	dir  string
+	plan *layout
+}
+
+// openStore returns the folder with the plan that it says it is of.
+func openStore(dir string) (store, error) {
+	s := store{dir, new(layout)}
+	if err := readJSON(filepath.Join(dir, PlanFile), s.plan); err != nil {
+		return s, fmt.Errorf("experiment: %s holds no units to merge: %w", dir, err)
+	}
+	return s, nil
+}
+
+// writeLayout says in the folder what it is to hold, unless it does so already.
+func (s store) writeLayout() error {
+	if had, err := openStore(s.dir); err == nil && had.plan.same(s.plan) && had.plan.Scale == s.plan.Scale {
+		return nil
+	}
+	return writeJSON(filepath.Join(s.dir, PlanFile), s.plan)
+}
+
+// fileName returns the name of a unit's files without its ending. Rows under another key are another file: they stay,
+// and count again when the settings are what they were.
+func fileName(unit, key string) string { return unit + "." + key }
+
+// keyPattern matches the keys in names of files, as filepath.Match does.
+var keyPattern = strings.Repeat("[0-9a-f]", keyDigits)
+
+func (s store) path(unit, key, ending string) string {
+	return filepath.Join(s.dir, UnitsDir, fileName(unit, key)+ending)
+}
 
 // put keeps a finished unit. The record comes last: it is what makes the unit count.
 func (s store) put(r UnitRecord, rows []Row) error {
-	for i := range rows {
-		rows[i].Method = method.Canonical(rows[i].Method) // a config may have a former name
-	}
 	if err := Sort(rows); err != nil {
 		return err
 	}
@@ -128,68 +216,65 @@ func (s store) put(r UnitRecord, rows []Row) error {
 		return err
 	}
 	r.Rows, r.SHA256 = len(rows), digest(text.Bytes())
-	if err := atomicfile.Write(s.rowsPath(r.Unit),
+	if err := atomicfile.Write(s.path(r.Unit, r.Key, ".csv"),
 		func(w io.Writer) error { _, err := w.Write(text.Bytes()); return err }); err != nil {
 		return err
 	}
-	return writeJSON(s.recordPath(r.Unit), r)
+	return writeJSON(s.path(r.Unit, r.Key, ".json"), r)
 }
 
-// units returns the records of the finished units, by name.
-func (s store) units() (map[string]*UnitRecord, error) {
-	return s.read(func(string) bool { return true })
-}
-
-// read returns the records of the finished units that are wanted, by name.
-func (s store) read(want func(unit string) bool) (map[string]*UnitRecord, error) {
-	finished, err := FinishedUnits(s.dir)
-	if err != nil {
+// read returns the record of a unit; the error wraps fs.ErrNotExist if the unit is not finished.
+func (s store) read(unit int) (*UnitRecord, error) {
+	u := s.plan.Units[unit]
+	path, r := s.path(u.Unit, u.Key, ".json"), new(UnitRecord)
+	if err := readJSON(path, r); err != nil {
 		return nil, err
 	}
-	out := map[string]*UnitRecord{}
-	for _, name := range slices.Sorted(maps.Keys(finished)) {
-		if !want(name) {
-			continue
-		}
-		r := new(UnitRecord)
-		if err := readJSON(s.recordPath(name), r); err != nil {
-			return nil, err
-		}
-		if r.Unit != name || !slices.Contains(r.Plan, name) {
-			return nil, fmt.Errorf("experiment: %s is not the record of unit %q; remove it", s.recordPath(name), name)
-		}
-		r.Experiment, r.Seconds, r.Processor = presentName(r.Experiment), renamed(r.Seconds), renamed(r.Processor)
-		out[name] = r
+	if r.Unit != u.Unit || r.Key != u.Key {
+		return nil, fmt.Errorf("experiment: %s is not the record of unit %q; remove it", path, u.Unit)
 	}
-	return out, nil
+	return r, nil
+}
+
+// units returns the records of the plan's finished units, nil for those that are not.
+func (s store) units() (out []*UnitRecord, finished int, err error) {
+	out = make([]*UnitRecord, len(s.plan.Units))
+	for i := range out {
+		if out[i], err = s.read(i); err == nil {
+			finished++
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return nil, 0, err
+		}
+	}
+	return out, finished, nil
 }
 
 // rows reads the rows of a finished unit and compares them with the record's checksum.
 func (s store) rows(r *UnitRecord) ([]Row, error) {
-	path := s.rowsPath(r.Unit)
+	return readRows(s.path(r.Unit, r.Key, ".csv"), r.SHA256)
+}
+
+// readRows reads the rows of a unit whose record has the given checksum of them.
+func readRows(path, checksum string) ([]Row, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("experiment: the rows of a finished unit: %w", err)
 	}
-	if digest(text) != r.SHA256 {
-		return nil, fmt.Errorf("experiment: %s was changed or damaged after it was written; remove it with %s, and "+
-			"compute the unit again with --resume",
-			path, filepath.Base(s.recordPath(r.Unit)))
+	if digest(text) != checksum {
+		return nil, fmt.Errorf("experiment: %s was changed or damaged after it was written; remove it with the .json "+
+			"beside it, and compute the unit again", path)
 	}
 	return ParseRows(text, path)
 }
 
 // derive writes rows.csv and run.json from the units that are finished. If another process finishes a unit meanwhile,
 // it starts over, so that the last process to finish leaves the files complete. If the files cannot be written, the
-// record comes back with the error.
+// record comes back with the error; without finished units it is nil.
 func (s store) derive() (*Record, error) {
 	for {
-		units, err := s.units()
-		if err != nil {
+		units, finished, err := s.units()
+		if err != nil || finished == 0 {
 			return nil, err
-		}
-		if len(units) == 0 {
-			return nil, fmt.Errorf("experiment: %s holds no finished unit", s.dir)
 		}
 		record, rows, err := s.combine(units)
 		if err != nil {
@@ -198,27 +283,21 @@ func (s store) derive() (*Record, error) {
 		if err := s.write(record, rows); err != nil {
 			return record, err
 		}
-		if now, err := s.units(); err != nil || len(now) == len(units) {
+		if _, now, err := s.units(); err != nil || now == finished {
 			return record, err
 		}
 	}
 }
 
 // combine puts the rows and the records of units together.
-func (s store) combine(units map[string]*UnitRecord) (*Record, []Row, error) {
-	names := slices.Sorted(maps.Keys(units))
-	first := units[names[0]]
-	record := &Record{Experiment: first.Experiment, Scale: first.Scale, Config: first.Config,
+func (s store) combine(units []*UnitRecord) (*Record, []Row, error) {
+	record := &Record{Experiment: s.plan.Experiment, Scale: s.plan.Scale, Config: s.plan.Config,
 		Seconds: map[string]float64{}, Processor: map[string]float64{}}
 	var rows []Row
-	for _, name := range first.Plan {
-		u := units[name]
+	for i, u := range units {
 		if u == nil {
-			record.Missing = append(record.Missing, name)
+			record.Missing = append(record.Missing, s.plan.Units[i].Unit)
 			continue
-		}
-		if err := sameRun(first, u, s.recordPath(first.Unit), s.recordPath(name)); err != nil {
-			return nil, nil, err
 		}
 		more, err := s.rows(u)
 		if err != nil {
@@ -254,13 +333,19 @@ func (r *Record) add(u *UnitRecord) {
 		machine = len(r.Machines)
 		r.Machines = append(r.Machines, u.Machine)
 	}
-	r.Units = append(r.Units, UnitSummary{Unit: u.Unit, Rows: u.Rows, Seconds: u.Seconds, Processor: u.Processor,
-		Started: u.Started, Finished: u.Finished, Machine: machine})
+	summary := u.UnitSummary
+	summary.Machine = machine
+	r.Units = append(r.Units, summary)
 	for method, seconds := range u.Seconds {
 		r.Seconds[method] += seconds
 	}
+	if len(u.Processor) < len(u.Seconds) {
+		r.Processor = nil
+	}
 	for method, seconds := range u.Processor {
-		r.Processor[method] += seconds
+		if r.Processor != nil {
+			r.Processor[method] += seconds
+		}
 	}
 	for _, note := range u.Notes {
 		r.Notes = append(r.Notes, u.Unit+": "+note)
@@ -282,117 +367,78 @@ func (m Machine) same(other Machine) bool {
 	return bytes.Equal(a, b)
 }
 
-// sameRun refuses units of different experiments or configs; pathA and pathB are their records.
-func sameRun(a, b *UnitRecord, pathA, pathB string) error {
-	if a.Experiment != b.Experiment {
-		return fmt.Errorf("experiment: %s is of experiment %s, but %s is of %s", pathA, a.Experiment, pathB,
-			b.Experiment)
-	}
-	if !bytes.Equal(compact(a.Config), compact(b.Config)) || !slices.Equal(a.Plan, b.Plan) {
-		return fmt.Errorf("experiment: %s and %s were computed with different configs; keep them in different folders",
-			pathA, pathB)
-	}
-	return nil
-}
-
 // Merge copies the units of several folders with results into one, and writes its rows.csv and run.json. The folders
-// must hold units of the same config. A unit that stands in several must have the same rows in each.
+// must be of the same plan. A unit that stands in several must have the same rows in each.
 func Merge(dirs []string, out string) (*Record, error) {
-	target := store{out}
-	if err := os.MkdirAll(filepath.Join(out, UnitsDir), 0o755); err != nil {
-		return nil, fmt.Errorf("experiment: cannot write to %s: %w", out, err)
+	if len(dirs) > 0 {
+		if err := os.MkdirAll(filepath.Join(out, UnitsDir), 0o755); err != nil {
+			return nil, fmt.Errorf("experiment: cannot write to %s: %w", out, err)
+		}
 	}
-	have, err := target.units()
+	target, err := openStore(out)
+	if errors.Is(err, fs.ErrNotExist) && len(dirs) > 0 {
+		var first store
+		if first, err = openStore(dirs[0]); err == nil {
+			target.plan = first.plan
+			err = target.writeLayout()
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
-	where := map[string]store{}
-	for name := range have {
-		where[name] = target
-	}
-	var first *UnitRecord
-	firstPath := ""
-	for _, s := range append([]store{target}, stores(dirs)...) {
-		units, err := s.units()
-		if err != nil {
+	for _, dir := range dirs {
+		if err := target.take(dir); err != nil {
 			return nil, err
 		}
-		if len(units) == 0 && s != target {
-			return nil, fmt.Errorf("experiment: %s holds no finished units", s.dir)
-		}
-		for _, name := range slices.Sorted(maps.Keys(units)) {
-			u := units[name]
-			if first == nil {
-				first, firstPath = u, s.recordPath(name)
-			}
-			if err := sameRun(first, u, firstPath, s.recordPath(name)); err != nil {
-				return nil, err
-			}
-			if old := have[name]; old != nil {
-				if old.SHA256 != u.SHA256 {
-					return nil, fmt.Errorf("experiment: %s and %s hold different rows for the same unit; remove one "+
-						"of them",
-						where[name].rowsPath(name), s.rowsPath(name))
-				}
-				continue
-			}
-			rows, err := s.rows(u)
-			if err != nil {
-				return nil, err
-			}
-			if err := target.put(*u, rows); err != nil {
-				return nil, err
-			}
-			have[name], where[name] = u, s
-		}
 	}
-	return target.derive()
+	record, err := target.derive()
+	if record == nil && err == nil {
+		err = fmt.Errorf("experiment: %s holds no finished unit", out)
+	}
+	return record, err
 }
 
-func stores(dirs []string) []store {
-	out := make([]store, len(dirs))
-	for i, dir := range dirs {
-		out[i] = store{dir}
+// take copies the units of another folder.
+func (s store) take(dir string) error {
+	from, err := openStore(dir)
+	if err != nil {
+		return err
 	}
-	return out
+	if !from.plan.same(s.plan) {
+		return fmt.Errorf("experiment: %s is of experiment %s, %s of %s, or they are of different configs; keep them "+
+			"in different folders", dir, from.plan.Experiment, s.dir, s.plan.Experiment)
+	}
+	units, finished, err := from.units()
+	if err == nil && finished == 0 {
+		err = fmt.Errorf("experiment: %s holds no finished units", dir)
+	}
+	for i, u := range units {
+		if err != nil {
+			return err
+		}
+		if u == nil {
+			continue
+		}
+		had, missing := s.read(i)
+		switch {
+		case errors.Is(missing, fs.ErrNotExist):
+			var rows []Row
+			if rows, err = from.rows(u); err == nil {
+				err = s.put(*u, rows)
+			}
+		case missing != nil:
+			err = missing
+		case had.SHA256 != u.SHA256:
+			err = fmt.Errorf("experiment: %s and %s hold different rows for the same unit; remove one of them",
+				s.path(u.Unit, u.Key, ".csv"), from.path(u.Unit, u.Key, ".csv"))
+		}
+	}
+	return err
 }
 
 func digest(text []byte) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
-}
-
-// compact returns a config in the one form in which two can be compared: without spaces, fields in order, methods under
-// their present names.
-func compact(raw json.RawMessage) []byte {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber() // seeds have more digits than a float64
-	var config any
-	if d.Decode(&config) != nil {
-		return raw
-	}
-	text, err := json.Marshal(withPresentNames(config))
-	if err != nil {
-		return raw
-	}
-	return text
-}
-
-// withPresentNames returns a decoded JSON value with every string that is a method's former name replaced.
-func withPresentNames(v any) any {
-	switch v := v.(type) {
-	case string:
-		return method.Canonical(v)
-	case []any:
-		for i := range v {
-			v[i] = withPresentNames(v[i])
-		}
-	case map[string]any:
-		for key := range v {
-			v[key] = withPresentNames(v[key])
-		}
-	}
-	return v
 }
 
 func readJSON(path string, v any) error {

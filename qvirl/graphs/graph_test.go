@@ -170,7 +170,7 @@ func TestActionProbsFollowTheClosedFormAndMonteCarlo(t *testing.T) {
 
 func TestInverseAndLogDeterminant(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 9))
-	for _, n := range []int{1, 2, 7, 8, 9, 16, 27, 64} {
+	for _, n := range []int{1, 2, 7, 8, 9, 16, 27, 33, 64} {
 		t.Run(fmt.Sprint("n=", n), func(t *testing.T) {
 			a, b := graphstest.RandomCovariance(rng, n, 3), graphstest.RandomCovariance(rng, n, 0.01)
 			x := append(mat.DenseCopyOf(a).RawMatrix().Data, mat.DenseCopyOf(b).RawMatrix().Data...)
@@ -196,5 +196,41 @@ func TestInverseAndLogDeterminant(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestInverseOfNearlySingularMatrices is of rewards of transitions that resemble each other: condition numbers of 10⁵.
+func TestInverseOfNearlySingularMatrices(t *testing.T) {
+	for _, n := range []int{8, 29, 64} {
+		rng := rand.New(rand.NewPCG(8, uint64(n)))
+		root := mat.NewDense(n, 5, nil)
+		for i := range root.RawMatrix().Data {
+			root.RawMatrix().Data[i] = rng.NormFloat64()
+		}
+		var s mat.SymDense
+		s.SymOuterK(1, root)
+		for i := range n {
+			s.SetSym(i, i, s.At(i, i)+1e-3)
+		}
+		got := graphstest.Evaluate(t, func(in []*Node) []*Node {
+			inverse, logDet := SPDInverse(in[0])
+			return []*Node{inverse, logDet}
+		}, graphstest.Tensor(mat.DenseCopyOf(&s).RawMatrix().Data, 1, n, n))
+		var chol mat.Cholesky
+		if !chol.Factorize(&s) {
+			t.Fatal("the test's matrix is not positive definite")
+		}
+		if want := chol.LogDet(); !scalar.EqualWithinAbs(got[1][0], want, 1e-8) {
+			t.Errorf("n = %d: log-determinant %g, want %g", n, got[1][0], want)
+		}
+		var want mat.SymDense
+		if err := chol.InverseTo(&want); err != nil {
+			t.Fatal(err)
+		}
+		var off mat.Dense
+		off.Sub(mat.NewDense(n, n, got[0]), &want)
+		if d := mat.Norm(&off, 2) / mat.Norm(&want, 2); d > 1e-7 { // 10⁵ times the rounding of a double, with room
+			t.Errorf("n = %d: the inverse is %g off, in relation to itself", n, d)
+		}
 	}
 }

@@ -23,6 +23,7 @@ type Method struct {
 	// whether its posteriors consist of the samples of Markov chains, which say themselves whether they agree
 	Sampler bool
 	Former  []string // names that it has in older rows, the first name first
+	Version int      // of its code: raised when a change of it changes the rows, which are then computed anew
 	Variant bool     // whether it is not listed but put together, such as avril-0.17 (see Lookup)
 }
 
@@ -96,8 +97,8 @@ var table string
 // registry lists all methods, those that fit problems first: a line of the table each.
 var registry = parse(table)
 
-// parse reads a registry, of the columns name, label, family, line, sentence, answers, sampler and former. It panics
-// where it is not right.
+// parse reads a registry, of the columns name, label, family, line, sentence, answers, sampler, former and version. It
+// panics where it is not right.
 func parse(table string) []Method {
 	rows, err := csv.NewReader(strings.NewReader(table)).ReadAll()
 	if err != nil {
@@ -107,6 +108,11 @@ func parse(table string) []Method {
 	for _, r := range rows[1:] {
 		m := Method{Name: r[0], Label: r[1], Family: Family(r[2]), Line: Line(r[3]), Sentence: r[4],
 			Sampler: r[6] == "sampler", Former: strings.Fields(r[7])}
+		if m.Version = 1; r[8] != "" {
+			if m.Version, err = strconv.Atoi(r[8]); err != nil {
+				panic(fmt.Sprintf("method: the version of %s is %q", m.Name, r[8]))
+			}
+		}
 		for _, a := range strings.Fields(r[5]) {
 			m.Answers = append(m.Answers, Answer(a))
 		}
@@ -152,6 +158,84 @@ func Lookup(name string) (Method, error) {
 	return Method{}, fmt.Errorf("method: there is no %q; there are %s", name, strings.Join(Names(registry), ", "))
 }
 
+// setting is something that variants of a method differ in. The variant's name has a part for it.
+type setting struct {
+	key, part, label string         // part and label before the value
+	value            *regexp.Regexp // how it is written
+	of               string         // the only method that has it, or nothing
+}
+
+// settings are those that there are, in the order in which a name has them.
+var settings = []setting{
+	{"lambda", "-", ", λ = ", number, AVRIL},
+	{"beta", "-beta-", ", β = ", number, ""},
+	{"rate", "-rate-", ", learning rate ", number, ""},
+	{"transitions", "-k", "", regexp.MustCompile(`^\d\d+$`), ""},
+}
+
+var number = regexp.MustCompile(`^\d+(\.\d+)?(e-?\d+)?$`)
+
+// policies are the ends of the names of policies for a posterior.
+var policies = []struct {
+	end, label string
+	line       Line
+}{{"-exactmax-cvar", ", CVaR policy, exact max", Dotted}, {"-mean", ", mean policy", Solid},
+	{"-cvar", ", CVaR policy", Dashed}}
+
+// Split returns the method of a name, as result rows have it, and the variant: its settings as key=value, joined by
+// commas. The name avril-0.2-rate-0.01 is that of the variant lambda=0.2,rate=0.01 of avril.
+func Split(name string) (method, variant string) {
+	method, end := Canonical(name), ""
+	for _, p := range policies {
+		if rest, ok := strings.CutSuffix(method, p.end); ok {
+			method, end = rest, p.end
+			break
+		}
+	}
+	for _, s := range slices.Backward(settings) {
+		at := strings.LastIndex(method, s.part)
+		if at < 1 || s.of != "" && method[:at] != s.of || !s.value.MatchString(method[at+len(s.part):]) {
+			continue
+		}
+		more := s.key + "=" + method[at+len(s.part):]
+		if variant != "" {
+			more += "," + variant
+		}
+		method, variant = method[:at], more
+	}
+	return method + end, variant
+}
+
+// Name returns the name of a variant of a method. It is the inverse of Split.
+func Name(method, variant string) string {
+	if variant == "" {
+		return method
+	}
+	end := ""
+	for _, p := range policies {
+		if rest, ok := strings.CutSuffix(method, p.end); ok {
+			method, end = rest, p.end
+			break
+		}
+	}
+	for _, s := range settings {
+		if value, ok := Setting(variant, s.key); ok {
+			method += s.part + value
+		}
+	}
+	return method + end
+}
+
+// Setting returns the value of one of a variant's settings.
+func Setting(variant, key string) (value string, ok bool) {
+	for _, s := range strings.Split(variant, ",") {
+		if k, v, _ := strings.Cut(s, "="); k == key {
+			return v, true
+		}
+	}
+	return "", false
+}
+
 // variant returns the method of a name that is put together.
 func variant(name string) (Method, bool) {
 	of := func(base, label string) (Method, bool) {
@@ -159,56 +243,50 @@ func variant(name string) (Method, bool) {
 		m.Name, m.Label, m.Answers, m.Former, m.Variant = name, m.Label+label, nil, nil, true
 		return m, err == nil
 	}
-	if base, ok := strings.CutSuffix(name, "-mean"); ok {
-		m, ok := of(base, ", mean policy")
-		m.Line = Solid
-		return m, ok
+	for _, p := range policies {
+		if base, ok := strings.CutSuffix(name, p.end); ok {
+			m, ok := of(base, p.label)
+			m.Line = p.line
+			return m, ok
+		}
 	}
-	if base, ok := strings.CutSuffix(name, "-exactmax-cvar"); ok {
-		m, ok := of(base, ", CVaR policy, exact max")
-		m.Line = Dotted
-		return m, ok
-	}
-	if base, ok := strings.CutSuffix(name, "-cvar"); ok {
-		m, ok := of(base, ", CVaR policy")
-		m.Line = Dashed
-		return m, ok
-	}
-	if base, rate, ok := strings.Cut(name, "-rate-"); ok && number(rate) {
-		return of(base, ", learning rate "+rate)
-	}
-	if base, beta, ok := strings.Cut(name, "-beta-"); ok && number(beta) {
-		return of(base, ", β = "+beta)
-	}
-	if parts := transitions.FindStringSubmatch(name); parts != nil {
-		k, _ := strconv.Atoi(parts[2])
-		return of(parts[1], fmt.Sprintf(", %d transitions", k))
-	}
-	// AVRIL at one λ: the line says whether λ is below, in or above the range in which the posterior of a state-only
-	// reward with five actions is neither the prior nor a point.
-	digits, ok := strings.CutPrefix(name, AVRIL+"-")
-	lambda, err := strconv.ParseFloat(digits, 64)
-	if !ok || err != nil {
+	base, settled := Split(name)
+	if settled == "" {
 		return Method{}, false
 	}
-	m, _ := of(AVRIL, ", λ = "+digits)
-	switch {
-	case lambda <= 0.12:
-		m.Line = Dotted
-	case lambda < 0.2:
-		m.Line = Dashed
-	default:
-		m.Line = DashDot
+	label := ""
+	for _, s := range settings {
+		value, ok := Setting(settled, s.key)
+		if k, err := strconv.Atoi(value); err == nil && s.key == "transitions" {
+			value = fmt.Sprintf(", %d transitions", k)
+		}
+		if ok {
+			label += s.label + value
+		}
 	}
-	return m, true
+	m, ok := of(base, label)
+	// AVRIL at one λ: the line says whether λ is below, in or above the range in which the posterior of a state-only
+	// reward with five actions is neither the prior nor a point.
+	if value, at := Setting(settled, "lambda"); at {
+		switch lambda, _ := strconv.ParseFloat(value, 64); {
+		case lambda <= 0.12:
+			m.Line = Dotted
+		case lambda < 0.2:
+			m.Line = Dashed
+		default:
+			m.Line = DashDot
+		}
+	}
+	return m, ok
 }
 
-// transitions are names of refined posteriors.
-var transitions = regexp.MustCompile(`^(.+)-k(\d+)$`)
-
-func number(s string) bool {
-	_, err := strconv.ParseFloat(s, 64)
-	return err == nil
+// Version returns the version of a method's code, or 1 if there is no such method.
+func Version(name string) int {
+	m, err := Lookup(name)
+	if err != nil {
+		return 1
+	}
+	return m.Version
 }
 
 // Canonical returns the present name of a method or variant that older rows have under a former one; other names stay

@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-birl/birl/envs/npz"
 	"github.com/go-birl/birl/qvirl/backend"
+	"github.com/go-birl/birl/qvirl/training"
 )
 
 // Fitted is the model that a Learner makes.
@@ -161,7 +162,7 @@ func (f *Fitted) Outputs(observations []float32) ([]float32, error) {
 
 // of returns the outputs [runs, n, actions, outputs] of the first of the objective's networks at states.
 func (p *program) of(trained, fixed, states *tensors.Tensor) ([]float32, error) {
-	figures, err := call("a prediction", p.outputs, trained, fixed, states)
+	figures, err := training.Call("neural", "a prediction", p.outputs, trained, fixed, states)
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +188,7 @@ func (f *Fitted) Evaluate(build func(w *Weights, inputs []*graph.Node) []*graph.
 	}
 	defer release()
 	var exec *graph.Exec
-	err = guard("building a graph", func() {
+	err = training.Guard("neural", "building a graph", func() {
 		exec = graph.MustNewExec(p.shape.on, func(nodes []*graph.Node) []*graph.Node {
 			w, _ := p.weights(nodes[0], nodes[1])
 			return build(w, nodes[2:])
@@ -205,7 +206,7 @@ func (f *Fitted) Evaluate(build func(w *Weights, inputs []*graph.Node) []*graph.
 	for _, t := range inputs {
 		args = append(args, t)
 	}
-	return call("evaluating a graph", exec, args...)
+	return training.Call("neural", "evaluating a graph", exec, args...)
 }
 
 // inference returns a program of the model's shape, which others may be using for predictions too.
@@ -226,7 +227,7 @@ func (l *Learner) inference(f *Fitted) (*program, func(), error) {
 		release()
 		return nil, nil, err
 	}
-	return p, func() { l.release(p); release() }, nil
+	return p, func() { l.programs.Release(p.shape, p); release() }, nil
 }
 
 // Save writes the model to a folder, which is made if need be. The description comes last: it makes the folder a model.

@@ -9,13 +9,13 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/parallel"
 	"github.com/go-birl/birl/qvirl/backend"
 	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/training"
 )
 
 // groupSize is the number of runs that train in one program on a CPU: enough to amortise what a program costs beside
@@ -29,9 +29,7 @@ type Learner struct {
 	name      string
 	config    Config
 	objective Objective
-
-	mutex sync.Mutex
-	idle  map[shape][]*program
+	programs  training.Pool[shape, *program]
 }
 
 // NewLearner returns the method that minimises an objective.
@@ -39,7 +37,7 @@ func NewLearner(name string, c Config, o Objective) (*Learner, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	return &Learner{name: name, config: c, objective: o, idle: map[shape][]*program{}}, nil
+	return &Learner{name: name, config: c, objective: o}, nil
 }
 
 // Name returns the method's name in result rows.
@@ -118,7 +116,7 @@ func (l *Learner) train(ctx context.Context, t *Task, progress irl.Progress) ([]
 		if err != nil {
 			return err
 		}
-		defer l.release(job.program)
+		defer l.programs.Release(job.program.shape, job.program)
 		if err := job.train(ctx, watch.program(g)); err != nil {
 			return err
 		}
@@ -254,22 +252,14 @@ func (l *Learner) identity(t *Task, first, end int) (string, error) {
 
 // acquire returns a program that nobody else uses.
 func (l *Learner) acquire(j *job, at shape) (*program, error) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	if idle := l.idle[at]; len(idle) > 0 {
-		l.idle[at] = idle[:len(idle)-1]
-		return idle[len(idle)-1], nil
-	}
-	p := &program{encoder: j.encoder, objective: l.objective, layout: j.layout, shape: at}
-	return p, p.build()
+	return l.programs.Acquire(at, func() (*program, error) {
+		p := &program{encoder: j.encoder, objective: l.objective, layout: j.layout, shape: at}
+		return p, p.build()
+	})
 }
 
-// release gives a program back.
-func (l *Learner) release(p *program) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	l.idle[p.shape] = append(l.idle[p.shape], p)
-}
+// Close frees the programs that the learner compiled.
+func (l *Learner) Close() error { return l.programs.Close() }
 
 // validate reports the first field that no model has.
 func (s Spec) validate() error {

@@ -8,7 +8,8 @@ import (
 	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
-	"github.com/gomlx/gomlx/support/exceptions"
+
+	"github.com/go-birl/birl/qvirl/training"
 )
 
 // Adam's usual constants.
@@ -69,9 +70,17 @@ func (p *program) unroll() int {
 	return defaultUnroll
 }
 
+// Free gives back what the program holds of the device.
+func (p *program) Free() error {
+	return training.Guard("neural", "freeing a program", func() {
+		p.step.Finalize()
+		p.outputs.Finalize()
+	})
+}
+
 // build makes the executors. Graphs are compiled when they are called first.
 func (p *program) build() error {
-	return guard("building the training step", func() {
+	return training.Guard("neural", "building the training step", func() {
 		p.step = graph.MustNewExec(p.shape.on, p.buildStep).SetMaxCache(-1)
 		p.outputs = graph.MustNewExec(p.shape.on, p.buildOutputs).SetMaxCache(-1)
 	})
@@ -168,25 +177,6 @@ func (p *program) predictors(v *vectors) ([]Predictor, error) {
 			Parameter: func(name string) []float32 { return p.layout.find(name, of(trained), of(fixed)) }})
 	}
 	return out, nil
-}
-
-// call runs an executor, and turns what goes wrong into an error.
-func call(what string, exec *graph.Exec, args ...any) (out []*tensors.Tensor, err error) {
-	if failed := guard(what, func() { out, err = exec.Call(args...) }); failed != nil {
-		return nil, failed
-	}
-	if err != nil {
-		return nil, fmt.Errorf("neural: %s: %w", what, err)
-	}
-	return out, nil
-}
-
-// guard turns the panics of graph building and execution into errors.
-func guard(what string, f func()) error {
-	if err := exceptions.TryCatch[error](f); err != nil {
-		return fmt.Errorf("neural: %s: %w", what, err)
-	}
-	return nil
 }
 
 // rates returns the rates of the steps from, …, from+count−1 (see buildStep).

@@ -10,6 +10,8 @@ import (
 	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/go-birl/birl/qvirl/training"
 )
 
 // job is the training of some runs of a task in one program.
@@ -269,7 +271,7 @@ func (v *vectors) advance(j *job, count int) (*tensors.Tensor, error) {
 	args := make([]any, 0, 6+len(batches))
 	for _, t := range []**tensors.Tensor{&v.trained, &v.moment1, &v.moment2} {
 		var buffer any
-		err := guard("handing over the parameters", func() {
+		err := training.Guard("neural", "handing over the parameters", func() {
 			var err error
 			if buffer, err = graph.DonateTensorBuffer(*t, v.on, 0); err != nil {
 				panic(err)
@@ -284,14 +286,12 @@ func (v *vectors) advance(j *job, count int) (*tensors.Tensor, error) {
 	for _, b := range batches {
 		args = append(args, b)
 	}
-	out, err := call("a training step", j.program.step, args...)
+	out, err := training.Call("neural", "a training step", j.program.step, args...)
 	if err != nil {
 		return nil, err
 	}
 	v.trained, v.moment1, v.moment2 = out[0], out[1], out[2]
-	for _, t := range append(batches, rates) {
-		t.MustFinalizeAll()
-	}
+	training.Finalize(append(batches, rates)...)
 	return out[3], nil
 }
 
@@ -310,7 +310,5 @@ func (v *vectors) read(s *state) (err error) {
 
 // finalize frees the vectors without waiting for the garbage collector, which does not see their size.
 func (v *vectors) finalize() {
-	for _, t := range []*tensors.Tensor{v.trained, v.moment1, v.moment2, v.fixed, v.decay} {
-		t.MustFinalizeAll()
-	}
+	training.Finalize(v.trained, v.moment1, v.moment2, v.fixed, v.decay)
 }

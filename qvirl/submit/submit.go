@@ -79,7 +79,7 @@ type State struct {
 // Progress says how far a job has come.
 type Progress struct {
 	Done, Total      int     // units
-	Fraction         float64 // of the cost of all units
+	Fraction         float64 // of all units
 	Running, Waiting int     // tasks
 	Task             int     // that the note is about, if there is one
 	Note             string
@@ -154,26 +154,23 @@ func (f *follower) step(ctx context.Context) (over bool, err error) {
 		return false, err
 	}
 	f.answered = time.Now()
-	finished, err := experiment.FinishedUnits(f.job.Out)
+	finished, err := experiment.FinishedUnits(f.plan, f.job.Out)
 	if err != nil {
 		return false, err
 	}
-	now := Progress{Total: len(f.plan.Units)}
-	all, done := 0., 0.
-	for _, u := range f.plan.Units {
-		all += u.Cost
-		if finished[u.Name] {
-			done += u.Cost
+	now := Progress{Total: len(finished)}
+	for _, is := range finished {
+		if is {
 			now.Done++
 		}
 	}
-	now.Fraction = done / all
+	now.Fraction = float64(now.Done) / float64(now.Total)
 	var again, cancelled []int
 	for task := 1; task <= f.job.Tasks; task++ {
 		units := experiment.Shard{Index: task, Count: f.job.Tasks}.Units(f.plan)
 		have := 0
 		for _, i := range units {
-			if finished[f.plan.Units[i].Name] {
+			if finished[i] {
 				have++
 			}
 		}

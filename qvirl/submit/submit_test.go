@@ -16,7 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/go-birl/birl/qvirl/experiment"
-	"github.com/go-birl/birl/qvirl/irl"
 )
 
 // roleVariable makes the test program compute a shard, and says how: "well", or "badly", which ends after one unit.
@@ -32,7 +31,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	o := experiment.Options{Out: os.Args[1], Shard: shard, Resume: true, Events: func(e experiment.Event) {
+	o := experiment.Options{Out: os.Args[1], Shard: shard, Events: func(e experiment.Event) {
 		if role == "badly" && e.Kind == experiment.UnitFinished {
 			cancel()
 		}
@@ -50,25 +49,27 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// plan is one of eleven units of different costs, whose rows are known numbers.
+// plan is one of eleven units, whose rows are known numbers.
 func plan() *experiment.Plan {
 	p := &experiment.Plan{Experiment: "fake", Scale: "quick", Config: 1}
 	for i := range 11 {
-		p.Units = append(p.Units, experiment.Unit{Name: fmt.Sprintf("unit-%02d", i), Cost: float64(1 + i)})
-	}
-	p.Run = func(ctx context.Context, unit int, _ irl.Progress) (*experiment.Result, error) {
-		rng := rand.New(rand.NewPCG(uint64(unit), 0))
-		return &experiment.Result{Rows: []experiment.Row{{Environment: "world", Method: "a", Seed: uint64(unit),
-			Metric: "w1",
-			Value:  rng.NormFloat64()}}}, ctx.Err()
+		seed := uint64(i)
+		p.Units = append(p.Units, experiment.Unit{Name: fmt.Sprintf("unit-%02d", i), On: i,
+			Owns: func(r experiment.Row) bool { return r.Seed == seed },
+			Run: func(ctx context.Context, _ *experiment.Stages) (*experiment.Result, error) {
+				rng := rand.New(rand.NewPCG(seed, 0))
+				return &experiment.Result{Rows: []experiment.Row{{Environment: "world", Method: "a", Seed: seed,
+					Metric: "w1", Value: rng.NormFloat64()}}}, ctx.Err()
+			}})
 	}
 	return p
 }
 
-// whole returns the rows of an uninterrupted run.
+// whole returns the rows of an uninterrupted run. Like the tasks it is of no checkout, whose commit rows would name.
 func whole(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
+	t.Chdir(dir)
 	if _, err := experiment.Run(context.Background(), plan(), experiment.Options{Out: dir}); err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +228,7 @@ func TestCancellation(t *testing.T) {
 		if asked < 6 {
 			return
 		}
-		if _, err := experiment.Run(t.Context(), two, experiment.Options{Out: j.Out, Resume: true}); err != nil {
+		if _, err := experiment.Run(t.Context(), two, experiment.Options{Out: j.Out}); err != nil {
 			t.Error(err)
 		}
 	}

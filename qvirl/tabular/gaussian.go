@@ -260,7 +260,7 @@ func triangularRoot(root mat.Matrix) *mat.Dense {
 // posterior makes the posterior of problem i of a batch from the best round of its training, in double precision:
 //
 //	x = x₀ + A₀ z,  R = m + L(z₀ − U·rise + G ε + U √residual η),  z₀ = z̄ and G = (I − U Σ_a w_a D_a) F.
-func (b *batch) posterior(i int, c Config, t *training, info FitInfo) (*Gaussian, error) {
+func (b *batch) posterior(i int, c Config, t *course, info FitInfo) (*Gaussian, error) {
 	n, states, actions := b.dim, b.states, b.actions
 	f, r, problem := b.frames[i], t.best[i], b.problems[i]
 	p := &Gaussian{problem: problem, curve: t.curves[i], elbo: -r.loss, converged: t.converged[i], info: info}

@@ -98,7 +98,7 @@ func (m *Variational) fitAlone(ctx context.Context, g *group, progress irl.Progr
 			r.logProbs[a*b.states+s] = d.form.states[s].logProbs[a]
 		}
 	}
-	p, err := b.posterior(0, m.config, &training{curves: [][]CurvePoint{d.curve}, converged: []bool{d.converged},
+	p, err := b.posterior(0, m.config, &course{curves: [][]CurvePoint{d.curve}, converged: []bool{d.converged},
 		best: []*reading{r}}, FitInfo{Float64: true, Why: "L-BFGS computes in double precision",
 		Evaluations: d.evaluations})
 	if err != nil {

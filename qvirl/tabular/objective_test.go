@@ -199,7 +199,7 @@ func TestRewardMomentsFollowThePropositions(t *testing.T) {
 					func(t *testing.T) {
 						out, _ := outputsOf(t, b, c, perturbed(b.arrays(c)))
 						for k, p := range b.problems {
-							g, err := b.posterior(k, c, &training{curves: make([][]CurvePoint, b.size),
+							g, err := b.posterior(k, c, &course{curves: make([][]CurvePoint, b.size),
 								converged: make([]bool, b.size), best: out}, FitInfo{})
 							if err != nil {
 								t.Fatal(err)

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/gomlx/compute"
@@ -15,12 +13,12 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
-	"github.com/gomlx/gomlx/support/exceptions"
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/go-birl/birl/envs/parallel"
 	"github.com/go-birl/birl/qvirl/backend"
 	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/training"
 )
 
 // curveEvery is the number of steps between two points of the ELBO curve.
@@ -34,20 +32,12 @@ const objectiveScope = "objective"
 // on the machine, and neither do the results.
 const groupSize = 10
 
-// maxIdle is the number of compiled programs that are kept for later batches. The one that has been idle longest goes
-// first.
-const maxIdle = 16
-
 // Variational is tabular QVIRL. By LBFGS it fits each problem on its own, a core each; by Adam it compiles one program
-// for each shape of batch, and keeps the last maxIdle of them,
-// so that fitting many batches of one shape compiles once, whatever their priors, discounts, β and demonstrations. It
-// is safe for concurrent use.
+// for each shape of batch, and keeps the last of them, so that fitting many batches of one shape compiles once,
+// whatever their priors, discounts, β and demonstrations. It is safe for concurrent use.
 type Variational struct {
 	config   Config
-	mutex    sync.Mutex
-	idle     []*program // longest idle first
-	compiled int        // programs so far
-	closed   bool
+	programs training.Pool[home, *program]
 }
 
 // home is what a program is compiled for.
@@ -68,17 +58,7 @@ func New(c Config) (*Variational, error) {
 func (m *Variational) Name() string { return m.config.Name }
 
 // Close frees the compiled programs. Fits that are under way end as they would; later ones are refused.
-func (m *Variational) Close() error {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	m.closed = true
-	var err error
-	for _, p := range m.idle {
-		err = errors.Join(err, p.free())
-	}
-	m.idle = nil
-	return err
-}
+func (m *Variational) Close() error { return m.programs.Close() }
 
 // Fit returns the posterior of each problem, a *Gaussian.
 func (m *Variational) Fit(ctx context.Context, problems []*irl.Problem, progress irl.Progress) ([]irl.Posterior,
@@ -94,10 +74,7 @@ func (m *Variational) Fit(ctx context.Context, problems []*irl.Problem, progress
 // the learning rate, before the fit fails.
 func (m *Variational) FitFrom(ctx context.Context, problems []*irl.Problem, start []*Gaussian, progress irl.Progress) (
 	[]irl.Posterior, error) {
-	m.mutex.Lock()
-	closed := m.closed
-	m.mutex.Unlock()
-	if closed {
+	if m.programs.Closed() {
 		return nil, fmt.Errorf("tabular: the method %s was closed", m.config.Name)
 	}
 	if err := checkBatch(problems); err != nil {
@@ -274,48 +251,29 @@ func (m *Variational) train(ctx context.Context, on compute.Backend, g *group, f
 	if from != nil && c.Covariance == FullCovariance {
 		setTrainable(arrays, from.mean, from.spread)
 	}
-	p := m.acquire(home{b.shape, on})
-	defer m.release(p)
+	at := home{b.shape, on}
+	p, err := m.programs.Acquire(at, func() (*program, error) {
+		return &program{home: at, store: model.NewStore()}, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer m.programs.Release(at, p)
 	if err := p.load(c, arrays); err != nil {
 		return nil, err
 	}
-	training, err := p.train(ctx, c, g.indices, progress)
+	course, err := p.train(ctx, c, g.indices, progress)
 	if err != nil {
 		return nil, err
 	}
 	out := make([]*Gaussian, len(g.parts))
 	for i := range out {
 		info := FitInfo{Float64: c.Float64, Why: g.why[i], LearningRate: c.LearningRate}
-		if out[i], err = b.posterior(i, c, training, info); err != nil {
+		if out[i], err = b.posterior(i, c, course, info); err != nil {
 			return nil, fmt.Errorf("tabular: problem %d: %w", g.indices[i], err)
 		}
 	}
 	return out, nil
-}
-
-// acquire returns a program that nobody else uses.
-func (m *Variational) acquire(at home) *program {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	for i := len(m.idle) - 1; i >= 0; i-- {
-		if p := m.idle[i]; p.home == at {
-			m.idle = slices.Delete(m.idle, i, i+1)
-			return p
-		}
-	}
-	m.compiled++
-	return &program{home: at, store: model.NewStore()}
-}
-
-// release gives a program back.
-func (m *Variational) release(p *program) {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	m.idle = append(m.idle, p)
-	for len(m.idle) > maxIdle || m.closed && len(m.idle) > 0 {
-		_ = m.idle[0].free() // memory that cannot be given back is no reason to lose a fit
-		m.idle = slices.Delete(m.idle, 0, 1)
-	}
 }
 
 // program trains batches of one shape.
@@ -325,9 +283,9 @@ type program struct {
 	step  *model.Exec // learning rate (and rows of noise, where the objective draws) → outputs, before the step
 }
 
-// free gives back what the program holds of the device.
-func (p *program) free() error {
-	return guard("freeing a program", func() {
+// Free gives back what the program holds of the device.
+func (p *program) Free() error {
+	return training.Guard("tabular", "freeing a program", func() {
 		if p.step != nil {
 			p.step.Finalize()
 		}
@@ -361,7 +319,7 @@ func (p *program) load(c Config, arrays []array) error {
 		return nil
 	}
 	adam := optimizer.Adam().Epsilon(1e-8).Done()
-	return guard("building the training step", func() {
+	return training.Guard("tabular", "building the training step", func() {
 		step := func(scope *model.Scope, learningRate, rows *graph.Node) []*graph.Node {
 			o := newObjective(scope.At(objectiveScope), learningRate.Graph(), rows, p.shape, c)
 			optimizer.LearningRateVar(scope, learningRate.DType(), 0).SetNodeValue(learningRate)
@@ -417,8 +375,8 @@ func (p *program) setOptimizer(state map[string]*tensors.Tensor) error {
 	return nil
 }
 
-// training is the course of a fit.
-type training struct {
+// course is that of a fit.
+type course struct {
 	curves    [][]CurvePoint // one a problem
 	converged []bool
 	best      []*reading // of each problem, at the end of the round with its highest ELBO, or at the start
@@ -446,8 +404,8 @@ func (e *diverged) Error() string {
 
 // train runs rounds of Adam until every problem has converged: until its loss has changed by no more than the
 // tolerance in a round, and is no further above its best. Errors number the problems by indices.
-func (p *program) train(ctx context.Context, c Config, indices []int, progress irl.Progress) (*training, error) {
-	t := &training{curves: make([][]CurvePoint, p.size), converged: make([]bool, p.size)}
+func (p *program) train(ctx context.Context, c Config, indices []int, progress irl.Progress) (*course, error) {
+	t := &course{curves: make([][]CurvePoint, p.size), converged: make([]bool, p.size)}
 	before := make([]float64, p.size)
 	for i := range before {
 		before[i] = math.Inf(1)
@@ -479,7 +437,7 @@ func (p *program) train(ctx context.Context, c Config, indices []int, progress i
 				}
 				progress.Report(done, total, fmt.Sprintf("mean ELBO %.3f", mean))
 			}
-			finalize(out)
+			training.Finalize(out...)
 		}
 		t.rounds++
 		done := t.rounds * c.Steps
@@ -524,15 +482,7 @@ func (p *program) call(c Config, learningRate float64, rows []int32) ([]*tensors
 	if rows != nil {
 		args = append(args, rows)
 	}
-	var out []*tensors.Tensor
-	var err error
-	if failed := guard("a training step", func() { out, err = p.step.Call(args...) }); failed != nil {
-		return nil, failed
-	}
-	if err != nil {
-		return nil, fmt.Errorf("tabular: a training step: %w", err)
-	}
-	return out, nil
+	return training.Call("tabular", "a training step", p.step, args...)
 }
 
 // losses are the loss, the KL divergence and the log-likelihood of each problem.
@@ -561,9 +511,9 @@ func (p *program) evaluate(c Config) ([]*reading, losses, error) {
 		return nil, mean, err
 	}
 	var out []*tensors.Tensor
-	defer func() { finalize(out) }()
+	defer func() { training.Finalize(out...) }()
 	for k := range count {
-		finalize(out)
+		training.Finalize(out...)
 		if out, err = p.call(c, 0, draws.next()); err != nil {
 			return nil, mean, err
 		}
@@ -604,7 +554,7 @@ func (p *program) evaluate(c Config) ([]*reading, losses, error) {
 }
 
 // record appends the present point to the ELBO curves and returns their mean. A loss that is not a number is an error.
-func (t *training) record(parts losses, indices []int, step int) (float64, error) {
+func (t *course) record(parts losses, indices []int, step int) (float64, error) {
 	mean := 0.0
 	for i, loss := range parts[outLoss] {
 		kl, logLikelihood := parts[outKL][i], parts[outLogLikelihood][i]
@@ -615,19 +565,4 @@ func (t *training) record(parts losses, indices []int, step int) (float64, error
 		mean -= loss / float64(len(parts[outLoss]))
 	}
 	return mean, nil
-}
-
-// guard turns the panics of graph building and execution into errors.
-func guard(what string, f func()) error {
-	if err := exceptions.TryCatch[error](f); err != nil {
-		return fmt.Errorf("tabular: %s: %w", what, err)
-	}
-	return nil
-}
-
-// finalize frees the tensors without waiting for the garbage collector, which does not see their size.
-func finalize(out []*tensors.Tensor) {
-	for _, t := range out {
-		t.MustFinalizeAll()
-	}
 }

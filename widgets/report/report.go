@@ -85,17 +85,11 @@ func Chart(c exhibit.Chart) widgets.Curves {
 	}
 	for _, p := range c.Panels {
 		panel := widgets.CurvePanel{Title: p.Title, XLabel: p.XLabel, YLabel: p.YLabel, LogX: p.LogX, LogY: p.LogY,
-			Bars: p.Bars}
+			Bars: p.Bars, Levels: p.Levels, Marks: p.Marks}
 		for _, curve := range p.Curves {
 			panel.Curves = append(panel.Curves, widgets.Curve{Name: curve.Name, X: curve.X, Y: curve.Y,
 				StdErr: curve.StdErr,
 				Points: len(curve.X) <= mostPoints})
-		}
-		for _, l := range p.Levels {
-			panel.Levels = append(panel.Levels, widgets.Level(l))
-		}
-		for _, m := range p.Marks {
-			panel.Marks = append(panel.Marks, widgets.Mark(m))
 		}
 		out.Panels = append(out.Panels, panel)
 	}
@@ -108,25 +102,6 @@ func Ranks(c exhibit.RankChart) widgets.Ranks {
 	for _, p := range c.Panels {
 		out.Panels = append(out.Panels, widgets.RankPanel{Title: widgets.Label(p.Method), Method: p.Method,
 			Ranks: p.Ranks, Max: p.Max})
-	}
-	return out
-}
-
-// Verdicts returns the figure of answers as a widget.
-func Verdicts(c exhibit.VerdictChart) widgets.Verdicts {
-	out := widgets.Verdicts{Title: c.Title, Methods: c.Methods}
-	for _, f := range c.Families {
-		family := widgets.VerdictFamily{Title: f.Title, Problems: f.Problems}
-		for _, row := range f.Verdicts {
-			marks := make([]*widgets.Verdict, len(row))
-			for i, v := range row {
-				if v != nil {
-					marks[i] = &widgets.Verdict{Error: v.Error, Kind: widgets.VerdictKind(v.Kind())}
-				}
-			}
-			family.Verdicts = append(family.Verdicts, marks)
-		}
-		out.Families = append(out.Families, family)
 	}
 	return out
 }
@@ -188,7 +163,8 @@ func Write(r *exhibit.Report, dir string) ([]string, error) {
 		return write(name+".svg", string(svg))
 	}
 	for _, c := range r.Verdicts {
-		if err := draw(c.Name, c.Title, Verdicts(c)); err != nil {
+		if err := draw(c.Name, c.Title, widgets.Verdicts{Title: c.Title, Methods: c.Methods,
+			Families: c.Families}); err != nil {
 			return nil, err
 		}
 	}

@@ -102,7 +102,7 @@ func parseChoice(text string) (choice, error) {
 
 // fits reports whether a row is among those chosen.
 func (c choice) fits(r experiment.Row) bool {
-	return r.Method == c.method && c.metric.MatchString(r.Metric) && (c.demos < 0 || r.Demos == c.demos) &&
+	return r.Name() == c.method && c.metric.MatchString(r.Metric) && (c.demos < 0 || r.Demos == c.demos) &&
 		(c.environment == nil || c.environment.MatchString(r.Environment)) &&
 		r.Seed >= c.seeds[0] && r.Seed <= c.seeds[1]
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -11,10 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/template"
-	"time"
 
-	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/widgets"
 )
 
@@ -320,211 +316,6 @@ func (s *site) copyFigure(f shown) error {
 
 func thumbnailPath(notebook string) string { return "notebooks/figures/thumb-" + notebook + ".png" }
 
-// prose fills the placeholders of a prose file.
-func (s *site) prose(name string) (string, error) {
-	text, err := os.ReadFile(filepath.Join(s.root, "notebooks", "pages", "prose", name))
-	if err != nil {
-		return "", err
-	}
-	out, err := s.fill(string(text))
-	if err != nil {
-		return "", fmt.Errorf("prose %s: %w", name, err)
-	}
-	return out, nil
-}
-
-// fill replaces the placeholders of a text:
-//
-//	{{row "EXPERIMENT METHOD METRIC …" [decimals]}}        mean ± standard error
-//	{{mean "EXPERIMENT METHOD METRIC …" [decimals]}}       the mean alone
-//	{{diff "EXPERIMENT …" "EXPERIMENT …" [decimals]}}      first less second ± its standard error, paired where it can be
-//	{{paper "EXPERIMENT METHOD METRIC …"}}                 what the paper has for these rows, by the ledger
-//	{{count "EXPERIMENT METHOD METRIC" VALUE}}             how many rows have the value; countFrom: or more
-//	{{apart "EXPERIMENT METHOD METRIC …"}}                 our difference from that, in standard errors
-//	{{table "NAME"}}                                       a table of pages.yaml
-//	{{gallery}}, {{claims}}, {{counted}}                   the notebooks, all claims, their verdicts counted
-//	{{answers}}, {{zooSize}}, {{zooRight "METHOD"}}, {{zooSaid "METHOD"}}   the zoo's answers by kind, its problems, right
-//	                                                      ones, and those that say so
-func (s *site) fill(text string) (string, error) {
-	t, err := template.New("prose").Option("missingkey=error").Funcs(template.FuncMap{
-		"row":  func(c string, d ...int) (string, error) { return s.write(c, true, d) },
-		"mean": func(c string, d ...int) (string, error) { return s.write(c, false, d) },
-		"diff": s.diff, "table": s.table, "gallery": s.gallery, "claims": s.allClaims, "answers": s.answers,
-		"apart": s.apart, "count": s.count, "paper": s.paperText,
-		"countFrom": s.countFrom,
-		"zooSize": func() (int, error) {
-			n, err := s.zooCounts("fit")
-			return n[0] + n[1] + n[2] + n[3] + n[4], err
-		},
-		"zooRight": func(name string) (int, error) { n, err := s.zooCounts(name); return n[0] + n[3], err },
-		"zooSaid":  func(name string) (int, error) { n, err := s.zooCounts(name); return n[0], err },
-		"counted":  func() string { return s.counted(s.ledger.Claims) },
-	}).Parse(text)
-	if err != nil {
-		return "", err
-	}
-	var b bytes.Buffer
-	if err := t.Execute(&b, nil); err != nil {
-		return "", err
-	}
-	return strings.TrimSpace(b.String()), nil
-}
-
-func (s *site) write(text string, withError bool, decimals []int) (string, error) {
-	e, err := s.results.estimate(text)
-	if err != nil {
-		return "", err
-	}
-	d := e.decimals()
-	if len(decimals) > 0 {
-		d = decimals[0]
-	}
-	if !withError {
-		return number(e.mean, d), nil
-	}
-	return e.text(d), nil
-}
-
-func (s *site) diff(a, b string, decimals ...int) (string, error) {
-	x, err := s.results.estimate(a)
-	if err != nil {
-		return "", err
-	}
-	y, err := s.results.estimate(b)
-	if err != nil {
-		return "", err
-	}
-	d, se := difference(x, y)
-	e := estimate{mean: d, stdErr: se}
-	n := e.decimals()
-	if len(decimals) > 0 {
-		n = decimals[0]
-	}
-	return e.text(n), nil
-}
-
-// paperText returns what the paper has for a choice of rows.
-func (s *site) paperText(choice string) (string, error) {
-	p := s.paperOf(choice)
-	if p == nil {
-		return "", fmt.Errorf("the ledger has no number of the paper for %q", choice)
-	}
-	return p.text(p.decimals()), nil
-}
-
-// apart returns the difference of ours from the paper's in standard errors.
-func (s *site) apart(choice string) (string, error) {
-	e, err := s.results.estimate(choice)
-	if err != nil {
-		return "", err
-	}
-	p := s.paperOf(choice)
-	if p == nil {
-		return "", fmt.Errorf("the ledger has no number of the paper for %q", choice)
-	}
-	d, se := difference(e, p)
-	return signed(d/se, 0), nil
-}
-
-// count returns how many rows of a choice have a value.
-func (s *site) count(text string, value float64) (int, error) {
-	return s.countIf(text, func(v float64) bool { return v == value })
-}
-
-// countFrom returns how many rows of a choice have a value or more.
-func (s *site) countFrom(text string, value float64) (int, error) {
-	return s.countIf(text, func(v float64) bool { return v >= value })
-}
-
-func (s *site) countIf(text string, holds func(float64) bool) (int, error) {
-	c, err := parseChoice(text)
-	if err != nil {
-		return 0, err
-	}
-	rows, _, err := s.results.read(c.experiment)
-	if err != nil {
-		return 0, err
-	}
-	n := 0
-	for _, r := range rows {
-		if c.fits(r) && holds(r.Value) {
-			n++
-		}
-	}
-	return n, nil
-}
-
-// provenance says how a page's rows are computed again, and how they were.
-func (s *site) provenance(p page) (string, error) {
-	var b strings.Builder
-	b.WriteString("```sh\n")
-	if p.Command != "" {
-		b.WriteString(strings.TrimSpace(p.Command) + "\n")
-	} else {
-		for _, name := range p.Experiments {
-			fmt.Fprintf(&b, "go run ./qvirl/cmd/qvirl run %s --scale paper --out DIR   # rows and their record\n", name)
-		}
-	}
-	b.WriteString("go run ./notebooks/cmd/pages   # this page, from the stored rows\n```\n\n")
-	b.WriteString("| rows | computed | time | on | commit |\n|:--|:--|:--|:--|:--|\n")
-	for _, name := range p.Experiments {
-		_, record, err := s.results.read(name)
-		if err != nil {
-			return "", err
-		}
-		folder := "../../results/" + name
-		link := fmt.Sprintf("[%s](%s/rows.csv) ([record](%[2]s/run.json))", name, folder)
-		fmt.Fprintf(&b, "| %s | %s |\n", link, described(record))
-		for i := range record.Renewals {
-			r := record.Renewals[i]
-			fmt.Fprintf(&b, "| of these, %s | %s |\n", strings.Join(r.Methods, ", "), described(&r.Run))
-		}
-	}
-	if p.Notebook != "" {
-		fmt.Fprintf(&b, "\nNotebook: [%s](../%[1]s.ipynb), `go run ./kernel-setup run %[1]s`.\n", p.Notebook)
-	}
-	return b.String() + "\n", nil
-}
-
-// described returns the cells of a record: day, time, machine, commit.
-func described(r *experiment.Record) string {
-	var machines, commits []string
-	for _, m := range r.Machines {
-		name := strings.TrimSpace(fmt.Sprintf("%s, %d cores", cmp.Or(m.CPU, m.Arch), m.Cores))
-		if !slices.Contains(machines, name) {
-			machines = append(machines, name)
-		}
-		commit := m.Commit[:min(len(m.Commit), 9)]
-		if m.Dirty {
-			commit += " with changes"
-		}
-		if !slices.Contains(commits, commit) {
-			commits = append(commits, commit)
-		}
-	}
-	return fmt.Sprintf("%s | %s | %s | %s", r.Started.UTC().Format(time.DateOnly), duration(r),
-		strings.Join(machines, "; "), strings.Join(commits, ", "))
-}
-
-// duration says how long a run took: of processors if the record knows it, else by the clock.
-func duration(r *experiment.Record) string {
-	kind, seconds := "of processor time", r.Processor
-	if len(seconds) == 0 {
-		kind, seconds = "by the clock", r.Seconds
-	}
-	total := 0.0
-	for _, name := range sortedKeys(seconds) {
-		total += seconds[name]
-	}
-	switch {
-	case total < 1:
-		return "under 1 s " + kind
-	case total < 90:
-		return fmt.Sprintf("%s s %s", number(total, 0), kind)
-	}
-	return fmt.Sprintf("%s min %s", number(total/60, 0), kind)
-}
-
 // gallery lists the notebooks that exist.
 func (s *site) gallery() (string, error) {
 	var b strings.Builder
@@ -549,55 +340,6 @@ func (s *site) gallery() (string, error) {
 				e.Name, e.Title)
 		}
 		fmt.Fprintf(&b, "| %s | [%s](%s.ipynb) | %s%s |\n", picture, e.Title, e.Name, line, verdict)
-	}
-	return b.String(), nil
-}
-
-// zooMethods are the methods that answer the zoo.
-var zooMethods = []string{"fit", "reference", "qvirl-matched", "qvirl", "valuewalk"}
-
-// zooCounts counts a method's answers: right and says so; wrong and says so; wrong, trusted; right, doubted; none.
-func (s *site) zooCounts(name string) (n [5]int, err error) {
-	rows, _, err := s.results.read("zoo")
-	if err != nil {
-		return n, err
-	}
-	value, problems := map[[2]string]float64{}, map[string]bool{}
-	for _, r := range rows {
-		if r.Method == name {
-			value[[2]string{r.Environment, r.Metric}] = r.Value
-			problems[r.Environment] = true
-		}
-	}
-	for problem := range problems {
-		right, claims := value[[2]string{problem, "right"}] == 1, value[[2]string{problem, "claims"}] == 1
-		switch {
-		case value[[2]string{problem, "failed"}] == 1:
-			n[4]++
-		case right && claims:
-			n[0]++
-		case right:
-			n[3]++
-		case claims:
-			n[2]++
-		default:
-			n[1]++
-		}
-	}
-	return n, nil
-}
-
-// answers is the table of the zoo's answers by kind.
-func (s *site) answers() (string, error) {
-	var b strings.Builder
-	b.WriteString("| | right, says so | wrong, says so | wrong, trusted | right, doubted | no answer |\n" +
-		"|:--|--:|--:|--:|--:|--:|\n")
-	for _, name := range zooMethods {
-		n, err := s.zooCounts(name)
-		if err != nil {
-			return "", err
-		}
-		fmt.Fprintf(&b, "| `%s` | %d | %d | %d | %d | %d |\n", name, n[0], n[1], n[2], n[3], n[4])
 	}
 	return b.String(), nil
 }

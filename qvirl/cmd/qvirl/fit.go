@@ -334,9 +334,6 @@ func (o *fitOptions) checkCalibration(cmd *cobra.Command, m irl.Method, problem 
 
 // newMethod returns the method that the flags ask for.
 func (o *fitOptions) newMethod(flags *pflag.FlagSet, stderr io.Writer) (irl.Method, error) {
-	if o.method == "paper" {
-		return nil, errors.New("the method paper is now called qvirl, and what was called qvirl is qvirl-matched")
-	}
 	var override json.RawMessage
 	if o.configFile != "" {
 		var err error

@@ -14,6 +14,7 @@ import (
 	"github.com/go-birl/birl/qvirl/experiment/avril3x3"
 	"github.com/go-birl/birl/qvirl/experiment/calibration"
 	"github.com/go-birl/birl/qvirl/experiment/imitation"
+	"github.com/go-birl/birl/qvirl/experiment/lambdasize"
 	"github.com/go-birl/birl/qvirl/experiment/likelihood"
 	"github.com/go-birl/birl/qvirl/experiment/maxmean"
 	"github.com/go-birl/birl/qvirl/experiment/posteriorquality"
@@ -37,6 +38,7 @@ var definitions = append([]experiment.Definition{
 	activelander.Definition(),
 	calibration.Definition(),
 	refinement.Definition(),
+	lambdasize.Definition(),
 	rationality.Definition(),
 	zoostudy.Definition(),
 	atari.Definition(),
@@ -56,7 +58,7 @@ posteriors to any finite Markov decision process. It also learns from demonstrat
   qvirl fit --problem corridor.npz --out posterior.npz
   qvirl train --demos lander.npz --method qvirl --trajectories 3 --beta 3 --out model`,
 	}
-	root.AddCommand(newRun(definitions), newSubmit(definitions), newMerge(), newRenew(), newReport(definitions),
+	root.AddCommand(newRun(definitions), newSubmit(definitions), newMerge(), newReport(definitions),
 		newList(definitions), newFit(), newMethods(), newTrain(), newScore(), newExport(), newPlan(), newRollout(),
 		experts.New(), newScaling(), newZoo(), newBench())
 	return root

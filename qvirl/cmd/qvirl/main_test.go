@@ -16,7 +16,6 @@ import (
 	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/irl"
-	"github.com/go-birl/birl/qvirl/overlay"
 )
 
 type fakeConfig struct{ Worlds, Offset int }
@@ -25,48 +24,48 @@ type fakeConfig struct{ Worlds, Offset int }
 var cancel context.CancelFunc
 
 // fake is an experiment of two methods, one world a unit, whose rows are known numbers.
-var fake = experiment.Definition{
-	Name: "fake", Short: "Known numbers", Scales: []string{"quick", "paper"},
-	Plan: func(s experiment.Settings) (*experiment.Plan, error) {
-		c := fakeConfig{Worlds: map[string]int{"quick": 4, "paper": 9}[s.Scale]}
-		if err := overlay.JSON(&c, s.Override); err != nil {
-			return nil, err
-		}
-		p := &experiment.Plan{Experiment: "fake", Scale: s.Scale, Config: c}
-		for i := range c.Worlds {
-			p.Units = append(p.Units, experiment.Unit{Name: fmt.Sprintf("world-%d", i), Cost: 1})
-		}
-		p.Run = func(ctx context.Context, unit int, progress irl.Progress) (*experiment.Result, error) {
-			if unit == 2 && cancel != nil {
-				cancel()
-			}
-			progress.Report(1, 2, "half")
-			row := func(method string, v float64) experiment.Row {
-				return experiment.Row{Environment: "world", Method: method, Demos: 5, Seed: uint64(unit), Metric: "w1",
-					Value: v + float64(c.Offset)}
-			}
-			r := &experiment.Result{Rows: []experiment.Row{row("qvirl", float64(unit)), row("avril", 2)},
-				Times: experiment.Times{Seconds: map[string]float64{"qvirl": 1}}}
-			if unit == 1 {
-				r.Notes = []string{"look here"}
-			}
-			return r, ctx.Err()
-		}
-		return p, nil
-	},
-	Report: func(rows []experiment.Row, _ *experiment.Record) (*exhibit.Report, error) {
-		t, err := experiment.Tabulate(rows, []string{"qvirl", "avril"},
-			[]exhibit.Column{{Metric: "w1", Title: "W1", Decimals: 3}},
-			exhibit.Reference{Name: "paper",
-				Values: map[string]map[string]exhibit.Estimate{"qvirl": {"w1": {Mean: 0.486, StdErr: 0.011}}}})
-		if err != nil {
-			return nil, err
-		}
-		t.Name, t.Title = "distance", "Distances"
-		chart := exhibit.Chart{Name: "curve", Title: "A curve", Panels: []exhibit.Panel{{XLabel: "x", YLabel: "y",
-			Curves: []exhibit.Curve{{Name: "qvirl", X: []float64{1, 2}, Y: []float64{3, 4}}}}}}
-		return &exhibit.Report{Title: "Fake", Tables: []exhibit.Table{*t}, Charts: []exhibit.Chart{chart}}, nil
-	},
+var fake = experiment.Define("fake", "Known numbers", func() fakeConfig { return fakeConfig{Worlds: 4} },
+	func() fakeConfig { return fakeConfig{Worlds: 9} }, fakeReport)
+
+func (c fakeConfig) Units(string) ([]experiment.Unit, error) {
+	var out []experiment.Unit
+	for i := range c.Worlds {
+		seed := uint64(i)
+		out = append(out, experiment.Unit{Name: fmt.Sprintf("world-%d", i), On: []int{i, c.Offset},
+			Owns: func(r experiment.Row) bool { return r.Seed == seed },
+			Run: func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
+				if i == 2 && cancel != nil {
+					cancel()
+				}
+				row := func(method string, v float64) experiment.Row {
+					return experiment.Row{Environment: "world", Method: method, Demos: 5, Seed: seed, Metric: "w1",
+						Value: v + float64(c.Offset)}
+				}
+				r := &experiment.Result{Rows: []experiment.Row{row("qvirl", float64(i)), row("avril", 2)}}
+				if i == 1 {
+					r.Notes = []string{"look here"}
+				}
+				return r, t.Run("qvirl", "half", func(progress irl.Progress) error {
+					progress.Report(1, 2, "")
+					return ctx.Err()
+				})
+			}})
+	}
+	return out, nil
+}
+
+func fakeReport(rows []experiment.Row, _ *experiment.Record) (*exhibit.Report, error) {
+	t, err := experiment.Tabulate(rows, []string{"qvirl", "avril"},
+		[]exhibit.Column{{Metric: "w1", Title: "W1", Decimals: 3}},
+		exhibit.Reference{Name: "paper",
+			Values: map[string]map[string]exhibit.Estimate{"qvirl": {"w1": {Mean: 0.486, StdErr: 0.011}}}})
+	if err != nil {
+		return nil, err
+	}
+	t.Name, t.Title = "distance", "Distances"
+	chart := exhibit.Chart{Name: "curve", Title: "A curve", Panels: []exhibit.Panel{{XLabel: "x", YLabel: "y",
+		Curves: []exhibit.Curve{{Name: "qvirl", X: []float64{1, 2}, Y: []float64{3, 4}}}}}}
+	return &exhibit.Report{Title: "Fake", Tables: []exhibit.Table{*t}, Charts: []exhibit.Chart{chart}}, nil
 }
 
 // run runs a command line in the present folder.
@@ -184,7 +183,7 @@ func TestReportRefusesOtherRows(t *testing.T) {
 	}
 	lines := strings.SplitAfter(string(rows), "\n")
 	for name, text := range map[string]string{
-		"edited":  strings.Replace(string(rows), ",2\n", ",1\n", 1),
+		"edited":  strings.Replace(string(rows), ",w1,2,", ",w1,1,", 1),
 		"missing": strings.Join(append(lines[:1:1], lines[2:]...), ""),
 		"twice":   string(rows) + lines[1],
 	} {
@@ -270,13 +269,10 @@ func TestInterruptAndResume(t *testing.T) {
 	if status != 130 {
 		t.Errorf("status %d, want 130", status)
 	}
-	expect(t, "message", errs, "interrupted", "2 finished units are kept in x", "--resume")
-	if status, _, errs := run(t, "run", "fake", "--out", "x"); status != 1 || !strings.Contains(errs, "--resume") {
-		t.Errorf("without --resume: status %d, %s", status, errs)
-	}
-	if status, out, errs := run(t, "run", "fake", "--out", "x", "--resume"); status != 0 ||
+	expect(t, "message", errs, "interrupted", "2 finished units are kept in x", "The same command goes on")
+	if status, out, errs := run(t, "run", "fake", "--out", "x"); status != 0 ||
 		!strings.Contains(out, "8 rows") {
-		t.Errorf("with --resume: status %d, %s, %s", status, out, errs)
+		t.Errorf("going on: status %d, %s, %s", status, out, errs)
 	}
 }
 
@@ -294,7 +290,7 @@ func TestJSONEvents(t *testing.T) {
 			t.Fatalf("%v in %q", err, line)
 		}
 	}
-	if len(lines) != 4*3+1 || last.Kind != experiment.Finished || last.Rows != 8 || last.Fraction != 1 {
+	if len(lines) != 4*4+1 || last.Kind != experiment.Finished || last.Rows != 8 || last.Fraction != 1 {
 		t.Errorf("%d lines, the last %+v", len(lines), last)
 	}
 	if _, out, _ = run(t, "list", "--json"); !json.Valid([]byte(out)) {
@@ -333,7 +329,7 @@ func TestBadCommandLines(t *testing.T) {
 		"file/x":                             {"run", "fake", "--out", "file/x"},
 		"nowhere/rows.csv":                   {"report", "fake", "--from", "nowhere"},
 		`required flag(s) "out"`:             {"merge", "a"},
-		"a holds no finished units":          {"merge", "a", "--out", "b"},
+		"a holds no units to merge":          {"merge", "a", "--out", "b"},
 		"accepts 1 arg(s)":                   {"run"},
 		`unknown command "rn"`:               {"rn"},
 	} {
@@ -345,7 +341,7 @@ func TestBadCommandLines(t *testing.T) {
 }
 
 func TestHelpHasExamples(t *testing.T) {
-	for _, args := range [][]string{{"--help"}, {"run", "--help"}, {"merge", "--help"}, {"renew", "--help"},
+	for _, args := range [][]string{{"--help"}, {"run", "--help"}, {"merge", "--help"},
 		{"report", "--help"}, {"list", "--help"}} {
 		status, out, _ := run(t, args...)
 		if status != 0 || !strings.Contains(out, "Examples:") {

@@ -57,7 +57,10 @@ func (p *progress) event(e experiment.Event) {
 	}
 	for _, note := range e.Notes {
 		p.clear()
-		fmt.Fprintf(p.w, "note: %s: %s\n", e.Unit, note)
+		if e.Unit != "" {
+			note = e.Unit + ": " + note
+		}
+		fmt.Fprintln(p.w, "note:", note)
 	}
 }
 

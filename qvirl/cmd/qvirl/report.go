@@ -50,8 +50,7 @@ are printed as well. With --with, methods of other runs stand beside those of FR
 				}
 				methods := experiment.Methods(later)
 				rows = append(slices.DeleteFunc(rows, func(r experiment.Row) bool {
-					return slices.Contains(methods,
-						r.Method)
+					return slices.Contains(methods, r.Name())
 				}), later...)
 				replaced = append(replaced, fmt.Sprintf("The rows of %s are those in %s.", strings.Join(methods, ", "),
 					dir))
@@ -102,18 +101,11 @@ func provenance(r *experiment.Record) string {
 	m := r.Machines[0]
 	text := fmt.Sprintf("Drawn from %d rows of a run at %s scale, finished %s on %s (%s)", r.Rows, r.Scale,
 		r.Finished.Format("2006-01-02"), m.Backend, strings.TrimSpace(fmt.Sprintf("%d cores %s", m.Cores, m.CPU)))
-	if m.Commit != "" {
-		text += ", commit " + m.Commit[:min(12, len(m.Commit))]
-		if m.Dirty {
-			text += " with changes"
-		}
+	if commits := r.Commits(); commits != "" {
+		text += ", " + commits
 	}
 	if !r.Complete {
 		text += fmt.Sprintf(". **Incomplete:** the units %s are missing", strings.Join(r.Missing, ", "))
-	}
-	for _, later := range r.Renewals {
-		text += fmt.Sprintf("; the rows of %s are of a later run, finished %s", strings.Join(later.Methods, ", "),
-			later.Run.Finished.Format("2006-01-02"))
 	}
 	return text + "."
 }
@@ -184,6 +176,9 @@ func describe(d experiment.Definition) (listing, error) {
 			s.Stored = fmt.Sprintf("%d rows, complete, of %s", r.Rows, r.Finished.Format("2006-01-02"))
 			if !r.Complete {
 				s.Stored = fmt.Sprintf("%d rows, %d units missing", r.Rows, len(r.Missing))
+			}
+			if commits := r.Commits(); commits != "" {
+				s.Stored += ", " + commits
 			}
 		}
 		l.Scales = append(l.Scales, s)

@@ -42,16 +42,18 @@ func newRun(definitions []experiment.Definition) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run EXPERIMENT",
 		Short: "Run an experiment, or a shard of it, and keep its rows",
-		Long: `run computes the units of an experiment one after the other and keeps each as it ends, in OUT/units. At the end it
-writes OUT/rows.csv, the rows of all finished units, and OUT/run.json, the record of the run. After Ctrl-C, the finished
-units are still there: the same command with --resume goes on from them. In lunarlander, highway and the rivals-
-experiments a config with more learners or sizes goes on from them, too.
+		Long: `run computes the units of an experiment that OUT lacks, and keeps each as it ends, in OUT/units. A unit is a method, or a
+variant of one, on a chunk of problems. At the end it writes OUT/rows.csv, the rows of the experiment's units, and OUT/run.json,
+the record of the run. After Ctrl-C, the finished units are still there, and the same command goes on from them.
 
-With --shard i/n it computes every n-th unit, from the i-th on. Shards may write to the same folder, at the same time, or
-to folders of their own,
-	which "qvirl merge" joins; the rows are the same as those of one run. See "qvirl help scaling".`,
+Each unit is kept under a digest of what its rows depend on: its method's settings, the problems, the data. Where one of
+these has changed, run says so and computes these units anew, and no others; more methods or problems are more units.
+
+With --shard i/n it computes every n-th unit, from the i-th on (units on the same problems stay together). Shards may write
+to the same folder, at the same time, or to folders of their own, which "qvirl merge" joins; the rows are the same as those of
+one run. See "qvirl help scaling".`,
 		Example: `  qvirl run posterior-quality                               # quick scale, minutes
-  qvirl run posterior-quality --scale paper --resume        # all worlds, to results/posterior-quality
+  qvirl run posterior-quality --scale paper                 # all worlds, to results/posterior-quality
   qvirl run posterior-quality --scale paper --shard 2/8 --out /scratch/pq
   qvirl run posterior-quality --json | jq .fraction`,
 		Args:              cobra.ExactArgs(1),
@@ -109,11 +111,11 @@ to folders of their own,
 	f := c.Flags()
 	f.StringVar(&s.Scale, "scale", "quick", "quick, paper, or what else \"qvirl list\" shows of each experiment")
 	f.StringVar(&shard, "shard", "", "i/n: compute every n-th unit, from the i-th on (1 ≤ i ≤ n)")
-	f.BoolVar(&o.Resume, "resume", false, "keep finished units in OUT and compute what is missing")
-	f.BoolVar(&o.Overwrite, "overwrite", false, "remove the results that OUT holds, and start over")
+	f.BoolVar(&o.Anew, "anew", false, "compute all units, those that OUT holds too")
+	f.IntVar(&o.Parallel, "parallel", 1, "units on different problems to compute at a time; with more than one, "+
+		"processor time is not told by method")
 	f.BoolVar(&o.UnitsOnly, "units-only", false,
-		"leave rows.csv and run.json to \"qvirl merge\"; for one of many shards "+
-			"in one folder")
+		"leave rows.csv and run.json to \"qvirl merge\"; for one of many shards in one folder")
 	f.StringVar(&o.Out, "out", "", "folder for the results (default: "+defaultDir("EXPERIMENT",
 		paperScale)+" at paper scale, else "+defaultDir("EXPERIMENT", "SCALE")+")")
 	f.StringVar(&configFile, "config", "", "JSON file with fields that replace those of the scale's config")
@@ -147,8 +149,7 @@ func withHint(err error, record *experiment.Record, cmd *cobra.Command, o experi
 	if errors.Is(err, context.Canceled) {
 		verb = "was interrupted"
 	}
-	return fmt.Errorf("%w\nThe run %s; %d finished units are kept in %s. The same command with --resume goes on from "+
-		"there",
+	return fmt.Errorf("%w\nThe run %s; %d finished units are kept in %s. The same command goes on from there",
 		err, verb, len(record.Units), o.Out)
 }
 
@@ -180,9 +181,8 @@ func newMerge() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "merge [DIR...] --out DIR",
 		Short: "Join the results of shards that wrote to different folders",
-		Long: `merge copies the finished units of all folders to one, and writes its rows.csv and run.json. The folders must hold
-units of the same experiment and config; without any,
-	OUT's own units are joined. Some units may still be missing; a later merge to the same folder adds them.`,
+		Long: `merge copies the finished units of all folders to one, and writes its rows.csv and run.json. The folders must be of
+the same experiment and config; without any, OUT's own units are joined. Some units may still be missing; a later merge to the same folder adds them.`,
 		Example: `  qvirl merge shard-1 shard-2 shard-3 --out results/posterior-quality`,
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -68,7 +68,7 @@ command follows them again, and computes nothing that is finished.`,
 	f.StringVar(&o.settings.Scale, "scale", "quick",
 		"quick, paper, or what else \"qvirl list\" shows of each experiment")
 	f.StringVar(&o.engine, "engine", "", "slurm, kubernetes or local (required)")
-	f.IntVar(&o.tasks, "tasks", 0, "number of tasks; more than there are units are not submitted (required)")
+	f.IntVar(&o.tasks, "tasks", 0, "number of tasks; more than there are sets of problems are not submitted (required)")
 	f.IntVar(&o.cpus, "cpus", 1, "processor cores of a task")
 	f.StringVar(&o.out, "out", "", "folder for the results, which all tasks see (default as for run)")
 	f.StringVar(&o.config, "config", "", "JSON file with fields that replace those of the scale's config")
@@ -127,7 +127,7 @@ func (o *submitOptions) run(cmd *cobra.Command, d *experiment.Definition) (err e
 	if err != nil {
 		return err
 	}
-	job, err := o.job(d.Name, len(plan.Units))
+	job, err := o.job(d.Name, plan.Groups())
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (o *submitOptions) run(cmd *cobra.Command, d *experiment.Definition) (err e
 		_, err := io.WriteString(out, script)
 		return err
 	}
-	left, err := experiment.Left(plan, experiment.Options{Out: job.Out, Resume: true})
+	left, err := experiment.Left(plan, experiment.Options{Out: job.Out})
 	if err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func (o *submitOptions) run(cmd *cobra.Command, d *experiment.Definition) (err e
 }
 
 // job says what is submitted.
-func (o *submitOptions) job(name string, units int) (submit.Job, error) {
+func (o *submitOptions) job(name string, groups int) (submit.Job, error) {
 	if o.out == "" {
 		o.out = defaultDir(name, o.settings.Scale)
 	}
@@ -189,7 +189,7 @@ func (o *submitOptions) job(name string, units int) (submit.Job, error) {
 	if o.engine == "kubernetes" {
 		program, dir = "qvirl", ""
 	}
-	words := []string{program, "run", name, "--scale", o.settings.Scale, "--resume", "--units-only", "--out", out}
+	words := []string{program, "run", name, "--scale", o.settings.Scale, "--units-only", "--out", out}
 	if o.config != "" {
 		words = append(words, "--config", filepath.Join(out, configFile))
 	}
@@ -198,7 +198,7 @@ func (o *submitOptions) job(name string, units int) (submit.Job, error) {
 	}
 	sum := sha256.Sum256([]byte(out))
 	return submit.Job{Name: fmt.Sprintf("qvirl-%s-%x", name, sum[:4]), Command: words, Dir: dir, Out: out,
-		Tasks: min(o.tasks, units), CPUs: o.cpus}, nil
+		Tasks: min(o.tasks, groups), CPUs: o.cpus}, nil
 }
 
 // prepare stores what the tasks read, unless they are on their way: then they must be those that would be submitted.

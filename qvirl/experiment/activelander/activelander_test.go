@@ -40,7 +40,7 @@ func TestPaperConfigIsThePapers(t *testing.T) {
 
 // TestUnitsAreCompleteRunsOneAfterAnother: what is finished early is whole runs of all methods.
 func TestUnitsAreCompleteRunsOneAfterAnother(t *testing.T) {
-	plan, err := Paper().Plan("paper", "go")
+	plan, err := experiment.NewPlan(Name, "paper", "go", Paper())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestBadConfigs(t *testing.T) {
 	} {
 		c := Paper()
 		spoil(&c)
-		if _, err := c.Plan("paper", "go"); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := experiment.NewPlan(Name, "paper", "go", c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}

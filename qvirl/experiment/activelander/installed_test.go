@@ -7,6 +7,7 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/go-birl/birl/qvirl/experiment"
@@ -30,7 +31,7 @@ func measured(rows []experiment.Row) []experiment.Row {
 }
 
 func TestWholeExperiment(t *testing.T) {
-	rows, _, record := experimenttest.Run(t, tiny())
+	rows, _, record := experimenttest.Run(t, Name, tiny())
 	count, asked := map[string]int{}, map[string][]float64{}
 	first := map[string]float64{}
 	for _, r := range rows {
@@ -67,21 +68,21 @@ func TestUnfinishedCoursesGoOn(t *testing.T) {
 	c := tiny()
 	c.Methods = []string{EIG}
 	dir := t.TempDir()
-	run := func(ctx context.Context, stop func(done int)) ([]experiment.Row, error) {
-		plan, err := c.Plan("tiny", "go")
+	run := func(ctx context.Context, stop func(status string)) ([]experiment.Row, error) {
+		plan, err := experiment.NewPlan(Name, "tiny", "go", c)
 		if err != nil {
 			t.Fatal(err)
 		}
 		ctx = experiment.WithScratch(ctx, filepath.Join(dir, plan.Units[0].Name))
-		r, err := plan.Run(ctx, 0, func(done, _ int, _ string) { stop(done) })
+		r, _, err := plan.Compute(ctx, 0, func(_, _ int, status string) { stop(status) })
 		if err != nil {
 			return nil, err
 		}
 		return measured(r.Rows), nil
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	if _, err := run(ctx, func(done int) {
-		if done == 2 {
+	if _, err := run(ctx, func(status string) {
+		if strings.HasSuffix(status, "query 2") {
 			cancel()
 		}
 	}); !errors.Is(err, context.Canceled) {
@@ -92,12 +93,14 @@ func TestUnfinishedCoursesGoOn(t *testing.T) {
 		t.Fatalf("kept %q, want the model after one answer", kept)
 	}
 	begun := false
-	got, err := run(t.Context(), func(done int) { begun = begun || done < 2 })
+	got, err := run(t.Context(), func(status string) {
+		begun = begun || strings.HasSuffix(status, "trajectory") || strings.HasSuffix(status, "query 1")
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir = t.TempDir()
-	want, err := run(t.Context(), func(int) {})
+	want, err := run(t.Context(), func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}

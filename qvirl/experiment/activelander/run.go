@@ -24,47 +24,31 @@ import (
 	"github.com/go-birl/birl/qvirl/neural/variational"
 )
 
-// The cost of a unit, in about seconds: the first training, a query, and a measurement.
-const (
-	firstCost   = 5.0
-	queryCost   = 2.0
-	measureCost = 3.0
-)
-
-// Plan returns the plan of the experiment: a unit for each run and method, all methods of a run one after the other, so
-// that what is finished early is complete runs.
-func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
+// Units returns the units of the experiment: each run of each method, all methods of a run one after the other, so that
+// what is finished early is complete runs.
+func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
 	r := &runner{config: c, backend: backendName}
-	p := &experiment.Plan{Experiment: Name, Scale: scale, Config: c}
-	type unit struct {
-		method string
-		run    uint64
-	}
-	var units []unit
+	var units []experiment.Unit
 	for _, run := range c.Runs {
 		for _, method := range c.Methods {
-			units = append(units, unit{method, run})
-			p.Units = append(p.Units, experiment.Unit{Name: fmt.Sprintf("run-%02d-%s", run, method),
-				Cost: firstCost + queryCost*float64(c.Queries()) + measureCost*float64(len(c.At))})
+			on := c
+			on.Runs, on.Methods = []uint64{run}, []string{method}
+			units = append(units, experiment.Unit{Name: fmt.Sprintf("run-%02d-%s", run, method), Method: method, On: on,
+				Data: []string{c.Demos},
+				Owns: func(r experiment.Row) bool { return r.Method == method && r.Seed == run },
+				Run: func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
+					result := &experiment.Result{}
+					return result, t.Run("", method, func(progress irl.Progress) (err error) {
+						result.Rows, err = r.run(ctx, method, run, experiment.Scratch(ctx), progress)
+						return err
+					})
+				}})
 		}
 	}
-	p.Run = func(ctx context.Context, i int, progress irl.Progress) (*experiment.Result, error) {
-		stages := experiment.NewStages(1, units[i].method, nil)
-		result := &experiment.Result{}
-		err := stages.Run(units[i].method, "", 1, func(irl.Progress) (err error) {
-			result.Rows, err = r.run(ctx, units[i].method, units[i].run, experiment.Scratch(ctx), progress)
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-		result.Times = stages.Times()
-		return result, nil
-	}
-	return p, nil
+	return units, nil
 }
 
 // runner runs units. It keeps what several of them need.

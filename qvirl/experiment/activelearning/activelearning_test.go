@@ -31,7 +31,7 @@ func tiny() Config {
 
 func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 	c := tiny()
-	rows, _, record := experimenttest.Run(t, c)
+	rows, _, record := experimenttest.Run(t, Name, c)
 	if !record.Complete {
 		t.Fatalf("units %v are missing", record.Missing)
 	}
@@ -103,8 +103,8 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 func TestShardsGiveTheSameRows(t *testing.T) {
 	c := tiny()
 	c.Methods = []string{"avril-0.02", "avril-0.17"}
-	_, text, _ := experimenttest.Run(t, c)
-	if _, again, _ := experimenttest.Run(t, c, experiment.Shard{Index: 2, Count: 2}, experiment.Shard{Index: 1,
+	_, text, _ := experimenttest.Run(t, Name, c)
+	if _, again, _ := experimenttest.Run(t, Name, c, experiment.Shard{Index: 2, Count: 2}, experiment.Shard{Index: 1,
 		Count: 2}); again != text {
 		t.Error("two shards gave other rows than one run")
 	}
@@ -120,7 +120,7 @@ func TestCoursesAreAveraged(t *testing.T) {
 		demos  int
 	}
 	values := func(c Config) (map[key]float64, []experiment.Row) {
-		rows, _, _ := experimenttest.Run(t, c)
+		rows, _, _ := experimenttest.Run(t, Name, c)
 		out := map[key]float64{}
 		for _, r := range rows {
 			out[key{r.Metric, r.Seed, r.Demos}] = r.Value
@@ -190,7 +190,7 @@ func TestCoursesHaveSeedsOfTheirOwn(t *testing.T) {
 func TestCourseIsARunOfTheExperiment(t *testing.T) {
 	c := tiny()
 	c.Methods = []string{ValueWalk}
-	rows, _, _ := experimenttest.Run(t, c)
+	rows, _, _ := experimenttest.Run(t, Name, c)
 	w, course, err := c.Course(context.Background(), ValueWalk, "", 2001, nil)
 	if err != nil || len(course) != 4 {
 		t.Fatalf("%d snapshots, error %v", len(course), err)
@@ -302,7 +302,7 @@ func TestBadConfigs(t *testing.T) {
 	} {
 		c := tiny()
 		spoil(&c)
-		if _, err := c.Plan("tiny", "go"); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := experiment.NewPlan(Name, "tiny", "go", c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
@@ -318,12 +318,12 @@ func TestBadConfigs(t *testing.T) {
 func TestCancelledUnitReturnsContextError(t *testing.T) {
 	c := tiny()
 	c.Methods = []string{ValueWalk}
-	plan, err := c.Plan("tiny", "go")
+	plan, err := experiment.NewPlan(Name, "tiny", "go", c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	if _, err = plan.Run(ctx, 0, func(done, total int, status string) { cancel() }); !errors.Is(err, context.Canceled) {
+	if _, _, err = plan.Compute(ctx, 0, func(int, int, string) { cancel() }); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want the context's", err)
 	}
 }

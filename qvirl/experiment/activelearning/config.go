@@ -5,7 +5,6 @@ package activelearning
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/go-birl/birl/envs/gridworld"
@@ -13,8 +12,8 @@ import (
 	"github.com/go-birl/birl/qvirl/avril"
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/experiment/worlds"
-	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/matched"
+	"github.com/go-birl/birl/qvirl/method"
 	"github.com/go-birl/birl/qvirl/tabular"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
@@ -34,7 +33,6 @@ const (
 	QVIRLRefined   = worlds.QVIRLRefined
 	QVIRLActiveVaR = QVIRL + varSuffix
 	QVIRLRandom    = QVIRL + randomSuffix
-	avrilPrefix    = "avril-"
 	varSuffix      = "-activevar"
 	randomSuffix   = "-random"
 )
@@ -249,35 +247,40 @@ func (c Config) course(i int) Config {
 	return c
 }
 
+// posteriors returns the config of the methods of package worlds.
+func (c Config) posteriors() worlds.Config {
+	return worlds.Config{QVIRL: c.QVIRL, QVIRLSVI: c.QVIRLSVI, QVIRLStart: c.QVIRLStart, Match: c.Match,
+		Refine: c.Refine, AVRIL: c.AVRIL, ValueWalk: c.ValueWalk}
+}
+
+// settings returns what a method's posterior depends on beside its problem.
+func (c Config) settings(of string) (any, error) {
+	name, variant := method.Split(posterior(of))
+	if !(name == method.AVRIL && variant != "") &&
+		!slices.Contains([]string{QVIRL, QVIRLSVI, QVIRLMatched, QVIRLRefined, ValueWalk}, posterior(of)) {
+		return nil, fmt.Errorf("activelearning: there is no method %q", of)
+	}
+	return c.posteriors().Settings(posterior(of))
+}
+
 // Fitter returns what fits a method's posteriors. backendName is what QVIRL computes on, as backend.Get takes it.
 func (c Config) Fitter(method, backendName string) (active.Fitter, error) {
-	var m irl.Method
-	var err error
-	switch name := posterior(method); name {
-	case QVIRL, QVIRLSVI, QVIRLMatched, QVIRLRefined:
-		m, err = worlds.Config{QVIRL: c.QVIRL, QVIRLSVI: c.QVIRLSVI, QVIRLStart: c.QVIRLStart, Match: c.Match,
-			Refine: c.Refine}.Method(name, backendName)
-	case ValueWalk:
-		m, err = valuewalk.New(c.ValueWalk)
-	default:
-		digits, ok := strings.CutPrefix(name, avrilPrefix)
-		lambda, notNumber := strconv.ParseFloat(digits, 64)
-		if !ok || notNumber != nil {
-			return nil, fmt.Errorf("activelearning: there is no method %q", method)
-		}
-		config := c.AVRIL
-		config.Label, config.Lambda = name, lambda
-		m, err = avril.New(config)
+	if _, err := c.settings(method); err != nil {
+		return nil, err
 	}
+	m, err := c.posteriors().Method(posterior(method), backendName)
 	if err != nil {
 		return nil, err
 	}
 	return active.Fit(m), nil
 }
 
-// AtScale returns the config of a scale, "quick" or "paper".
+// AtScale returns the config of the scale "paper", or else of "quick".
 func AtScale(scale string) (Config, error) {
-	return experiment.Configure(experiment.Settings{Scale: scale}, Quick, Paper)
+	if scale == "paper" {
+		return Paper(), nil
+	}
+	return Quick(), nil
 }
 
 // Definition is the experiment as the command lists it.

@@ -84,7 +84,7 @@ type point struct {
 func curve(rows []experiment.Row, method, name string) []point {
 	values := map[int][]float64{}
 	for _, r := range rows {
-		if r.Method == method && r.Metric == name {
+		if r.Name() == method && r.Metric == name {
 			values[r.Demos] = append(values[r.Demos], r.Value)
 		}
 	}

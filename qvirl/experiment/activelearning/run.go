@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/mathext"
@@ -15,71 +16,81 @@ import (
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/experiment/worlds"
 	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/method"
 	"github.com/go-birl/birl/qvirl/metric"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
-// cost is about how many seconds a posterior takes for a query of a run, for the estimate of the time left; otherCost
-// is that of the posteriors which cost does not list, and referenceCost that of comparing a posterior with ValueWalk's.
-var cost = map[string]float64{ValueWalk: 1, QVIRL: 0.4, QVIRLMatched: 0.4}
-
-const (
-	otherCost     = 0.5
-	referenceCost = 1.5
-)
-
-// Plan returns the plan of the experiment: a unit for each method and chunk of runs.
-func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
+// Units returns the units of the experiment: each method on each chunk of runs.
+func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	p := &experiment.Plan{Experiment: Name, Scale: scale, Config: c}
-	type unit struct {
-		method string
-		seeds  []uint64
-	}
-	var units []unit
-	type key struct {
-		posterior string
-		course    int
-	}
-	fitters := map[key]active.Fitter{}
-	for _, method := range c.Methods {
-		perQuery, ok := cost[posterior(method)]
-		if !ok {
-			perQuery = otherCost
-		}
-		for first := 0; first < len(c.Seeds); first += c.Chunk {
-			seeds := c.Seeds[first:min(first+c.Chunk, len(c.Seeds))]
-			units = append(units, unit{method, seeds})
-			p.Units = append(p.Units, experiment.Unit{
-				Name: fmt.Sprintf("%s-runs-%04d", method, first),
-				Cost: float64(len(seeds)) * (perQuery*float64(c.Queries+1)*float64(c.courses(method)) +
-					referenceCost*float64(len(c.ReferenceAt))),
-			})
-		}
-	}
-	p.Run = func(ctx context.Context, i int, progress irl.Progress) (*experiment.Result, error) {
-		method := units[i].method
-		return c.unit(ctx, method, units[i].seeds, func(course int) (active.Fitter, error) {
-			k := key{posterior(method), course}
-			if fitters[k] == nil {
-				fit, err := c.course(course).Fitter(method, backendName)
-				if err != nil {
-					return nil, err
-				}
-				fitters[k] = fit
+	fitters := &fitters{config: c, backend: backendName, made: map[courseOf]active.Fitter{}}
+	var units []experiment.Unit
+	for _, name := range c.Methods {
+		for _, chunk := range experiment.Chunks("runs", c.Seeds, c.Chunk) {
+			on, err := c.on(name, chunk.Seeds)
+			if err != nil {
+				return nil, err
 			}
-			return fitters[k], nil
-		}, progress)
+			base, _ := method.Split(posterior(name))
+			units = append(units, experiment.Unit{Name: name + "-" + chunk.Name, Method: base, On: on,
+				Owns: chunk.OwnsOf(name),
+				Run: func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
+					return c.unit(ctx, name, chunk.Seeds, fitters, t)
+				}})
+		}
 	}
-	return p, nil
+	return units, nil
 }
 
-// unit takes a method through its courses on a chunk of worlds. fitter gives the fitter of each.
-func (c Config) unit(ctx context.Context, method string, seeds []uint64, fitter func(course int) (active.Fitter, error),
-	progress irl.Progress) (*experiment.Result, error) {
-	j := &judge{config: c, worlds: make([]*worlds.World, len(seeds)), stages: experiment.NewStages(1, "", nil)}
+// on returns what the rows of a method on the worlds of some seeds depend on: all of the config but the other methods.
+func (c Config) on(name string, seeds []uint64) (any, error) {
+	settings, err := c.settings(name)
+	if err != nil {
+		return nil, err
+	}
+	of := Config{World: c.World, Initial: c.Initial, Queries: c.Queries, Length: c.Length, Beta: c.Beta,
+		Discount: c.Discount, Seeds: seeds, Samples: c.Samples, Trajectories: c.Trajectories, Finalists: c.Finalists,
+		FinalTrajectories: c.FinalTrajectories, Level: c.Level, QuerySeed: c.QuerySeed, ReferenceAt: c.ReferenceAt,
+		Reference: c.Reference}
+	return []any{name, c.courses(name), settings, of}, nil
+}
+
+// courseOf is a course of a posterior.
+type courseOf struct {
+	posterior string
+	course    int
+}
+
+// fitters are what fits the posteriors of all courses: those of one posterior share what it compiles.
+type fitters struct {
+	config  Config
+	backend string
+
+	mutex sync.Mutex
+	made  map[courseOf]active.Fitter
+}
+
+func (f *fitters) of(method string, course int) (active.Fitter, error) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	k := courseOf{posterior(method), course}
+	if f.made[k] == nil {
+		fit, err := f.config.course(course).Fitter(method, f.backend)
+		if err != nil {
+			return nil, err
+		}
+		f.made[k] = fit
+	}
+	return f.made[k], nil
+}
+
+// unit takes a method through its courses on a chunk of worlds.
+func (c Config) unit(ctx context.Context, method string, seeds []uint64, fitters *fitters,
+	t *experiment.Stages) (*experiment.Result, error) {
+	j := &judge{config: c, worlds: make([]*worlds.World, len(seeds)), stages: t}
 	for i, seed := range seeds {
 		var err error
 		if j.worlds[i], err = c.NewWorld(seed); err != nil {
@@ -92,26 +103,25 @@ func (c Config) unit(ctx context.Context, method string, seeds []uint64, fitter 
 	}
 	courses := c.courses(method)
 	for course := range courses {
-		fit, err := fitter(course)
+		fit, err := fitters.of(method, course)
 		if err != nil {
 			return nil, err
 		}
-		label := ""
+		label := method
 		if courses > 1 {
-			label = fmt.Sprintf("course %d of %d: ", course+1, courses)
+			label = fmt.Sprintf("%s, course %d of %d", method, course+1, courses)
 		}
 		j.found = append(j.found, nil)
-		err = j.stages.Run(method, method, 1, func(irl.Progress) error {
+		err = t.Run(method, label, func(progress irl.Progress) error {
 			return c.course(course).Follow(ctx, method, fit, j.worlds, func(k int, steps []active.Step) error {
 				return j.judge(ctx, k, steps)
-			}, progress.Stage(label, course, 1, courses))
+			}, progress)
 		})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", method, err)
 		}
 	}
-	result := &experiment.Result{Rows: j.rows(method), Times: j.stages.Times()}
-	result.Times.Move(referenceKey, method)
+	result := &experiment.Result{Rows: j.rows(method)}
 	if j.unclean > 0 {
 		result.Notes = append(result.Notes, fmt.Sprintf("%s: %d of %d fits did not converge as configured", method,
 			j.unclean, j.fits))
@@ -180,7 +190,7 @@ func (j *judge) judge(ctx context.Context, k int, steps []active.Step) error {
 		return err
 	}
 	if len(j.found) == 1 && slices.Contains(j.config.ReferenceAt, k) {
-		err := j.stages.Run(referenceKey, referenceKey, 0, func(irl.Progress) error {
+		err := j.stages.Run(referenceKey, referenceKey, func(irl.Progress) error {
 			return j.compare(ctx, steps,
 				found)
 		})

@@ -33,9 +33,10 @@ func tiny() Config {
 }
 
 func TestWholeExperimentOnTinyWorlds(t *testing.T) {
-	rows, text, record := experimenttest.Run(t, tiny())
-	if _, again, _ := experimenttest.Run(t, tiny(), experiment.Shard{Index: 2, Count: 2}, experiment.Shard{Index: 1,
-		Count: 2}); again != text {
+	rows, text, record := experimenttest.Run(t, Name, tiny())
+	if _, again, _ := experimenttest.Run(t, Name, tiny(), experiment.Shard{Index: 2, Count: 2},
+		experiment.Shard{Index: 1,
+			Count: 2}); again != text {
 		t.Error("two shards gave other rows than one run")
 	}
 	value := func(method, metric string, seed uint64) float64 {
@@ -169,14 +170,14 @@ func TestConfigs(t *testing.T) {
 	}
 	c := tiny()
 	c.Level = 1.5
-	if _, err := c.Plan("tiny", "go"); err == nil || !strings.Contains(err.Error(), "Level") {
+	if _, err := experiment.NewPlan(Name, "tiny", "go", c); err == nil || !strings.Contains(err.Error(), "Level") {
 		t.Errorf("level 1.5: error %v", err)
 	}
 	if _, err := Definition().Plan(experiment.Settings{Scale: "huge"}); err == nil {
 		t.Error("an unknown scale was accepted")
 	}
 	plan, err := Definition().Plan(experiment.Settings{Scale: "quick", Override: []byte(`{"Level": 0.2, "Posteriors": {"Chunk": 3}}`)})
-	if err != nil || plan.Config.(Config).Level != 0.2 || len(plan.Units) != 2 {
-		t.Errorf("plan %+v, error %v", plan, err)
+	if err != nil || plan.Config.(Config).Level != 0.2 || plan.Groups() != 2 {
+		t.Errorf("error %v, config %+v", err, plan.Config)
 	}
 }

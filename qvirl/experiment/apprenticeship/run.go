@@ -3,37 +3,76 @@ package apprenticeship
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/experiment/worlds"
 	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/method"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
-// About how many seconds a fit of ValueWalk, a fit of another method, and the policies of a method take for a world,
-// for the estimate of the time left.
-const (
-	referenceCost = 3.0
-	fitCost       = 1.0
-	policyCost    = 0.6
-)
-
-// Plan returns the plan of the experiment: a unit for each chunk of worlds.
-func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
+// Units returns the units of the experiment: the policies of each method on each chunk of worlds.
+func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
 	fitter := c.Posteriors.NewFitter(backendName)
-	var jobs experiment.Jobs
-	jobs.AddChunks("worlds", c.Posteriors.Seeds, c.Posteriors.Chunk, c.cost(1), func(ctx context.Context,
-		seeds []uint64, t *experiment.Stages) (*experiment.Result, error) {
-		worlds, notes, err := c.worlds(ctx, seeds, fitter, t)
+	var units []experiment.Unit
+	for _, chunk := range experiment.Chunks("worlds", c.Posteriors.Seeds, c.Posteriors.Chunk) {
+		for _, name := range append([]string{worlds.ValueWalk}, c.Posteriors.Methods...) {
+			on, err := c.Posteriors.On(chunk.Seeds, append(c.references(), name)...)
+			if err != nil {
+				return nil, err
+			}
+			base, _ := method.Split(name)
+			units = append(units, experiment.Unit{Name: name + "-" + chunk.Name, Group: chunk.Name, Method: base,
+				On: []any{on, c.Level, c.HeldOut},
+				Owns: func(r experiment.Row) bool {
+					return slices.Contains(policiesOf(name), r.Name()) && chunk.Owns(r)
+				},
+				Run: func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
+					return c.unit(ctx, name, chunk.Seeds, fitter, t)
+				}})
+		}
+	}
+	return units, nil
+}
+
+// policiesOf returns the names of the policies that are computed with those of a method.
+func policiesOf(name string) []string {
+	out := []string{name + MeanSuffix, name + CVaRSuffix, name + ExactSuffix}
+	if name == worlds.ValueWalk {
+		out = append(out, Optimal, Random)
+	}
+	return out
+}
+
+// unit finds and evaluates the policies of a method on a chunk of worlds.
+func (c Config) unit(ctx context.Context, name string, seeds []uint64, fitter *worlds.Fitter,
+	t *experiment.Stages) (*experiment.Result, error) {
+	k, err := experiment.Share(ctx, "references", func() (*fitted, error) {
+		grids, err := c.Posteriors.Worlds(seeds)
 		if err != nil {
 			return nil, err
 		}
-		return &experiment.Result{Rows: c.Rows(worlds), Notes: notes}, nil
+		k := newFitted(grids)
+		return k, k.add(ctx, fitter, t, c.references()...)
 	})
-	return jobs.Plan(Name, scale, c), nil
+	if err != nil {
+		return nil, err
+	}
+	if name != worlds.ValueWalk {
+		if k, err = k.with(ctx, fitter, t, name); err != nil {
+			return nil, err
+		}
+	}
+	found, err := k.evaluate(ctx, c, t, name)
+	if err != nil {
+		return nil, err
+	}
+	return &experiment.Result{Rows: c.Rows(found), Notes: k.notes}, nil
 }
 
 // Fit fits all methods to the worlds of the given seeds, finds their policies and evaluates them. It is what the
@@ -42,77 +81,85 @@ func (c Config) Fit(ctx context.Context, seeds []uint64, backendName string, pro
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	worlds, _, err := c.worlds(ctx, seeds, c.Posteriors.NewFitter(backendName), experiment.NewStages(c.cost(len(seeds)),
-		"", progress))
-	return worlds, err
+	grids, err := c.Posteriors.Worlds(seeds)
+	if err != nil {
+		return nil, err
+	}
+	k, t := newFitted(grids), experiment.NewStages(progress)
+	if err := k.add(ctx, c.Posteriors.NewFitter(backendName), t, append(c.references(),
+		c.Posteriors.Methods...)...); err != nil {
+		return nil, err
+	}
+	return k.evaluate(ctx, c, t, append([]string{worlds.ValueWalk}, c.Posteriors.Methods...)...)
 }
 
-// fits returns the methods whose posteriors are needed, ValueWalk first.
-func (c Config) fits() []string {
+// references returns the methods that policies are judged by, ValueWalk first.
+func (c Config) references() []string {
 	out := []string{worlds.ValueWalk}
 	if c.HeldOut {
 		out = append(out, worlds.ValueWalkAgain)
 	}
-	return append(out, c.Posteriors.Methods...)
+	return out
 }
 
-func costOf(method string) float64 {
-	if method == worlds.ValueWalk || method == worlds.ValueWalkAgain {
-		return referenceCost
-	}
-	return fitCost
+// fitted are worlds with the posteriors of methods.
+type fitted struct {
+	grids []*worlds.World
+	posts []map[string]irl.Posterior // of each world, by method
+	notes []string                   // about chains that did not converge
 }
 
-func (c Config) policiesCost() float64 { return policyCost * float64(1+len(c.Posteriors.Methods)) }
-
-// cost is the cost of a number of worlds.
-func (c Config) cost(worlds int) float64 {
-	each := c.policiesCost()
-	for _, name := range c.fits() {
-		each += costOf(name)
+func newFitted(grids []*worlds.World) *fitted {
+	f := &fitted{grids: grids}
+	for range grids {
+		f.posts = append(f.posts, map[string]irl.Posterior{})
 	}
-	return float64(worlds) * each
+	return f
 }
 
-// worlds fits and evaluates worlds. The notes are about chains that did not converge.
-func (c Config) worlds(ctx context.Context, seeds []uint64, fitter *worlds.Fitter,
-	t *experiment.Stages) (found []*World, notes []string, err error) {
-	worlds, err := c.Posteriors.Worlds(seeds)
-	if err != nil {
-		return nil, nil, err
-	}
-	posts := make([]map[string]irl.Posterior, len(worlds))
-	for i := range posts {
-		posts[i] = map[string]irl.Posterior{}
-	}
-	for _, name := range c.fits() {
-		err := t.Run(name, name, float64(len(worlds))*costOf(name), func(progress irl.Progress) error {
-			all, err := fitter.Fit(ctx, name, worlds, progress)
+// add fits methods.
+func (f *fitted) add(ctx context.Context, fitter *worlds.Fitter, t *experiment.Stages, names ...string) error {
+	for _, name := range names {
+		err := t.Run(name, name, func(progress irl.Progress) error {
+			all, err := fitter.Fit(ctx, name, f.grids, progress)
 			for i, post := range all {
-				posts[i][name] = post
+				f.posts[i][name] = post
 			}
 			return err
 		})
 		if err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", name, err)
+			return fmt.Errorf("%s: %w", name, err)
 		}
-		for i, w := range worlds {
-			if p, ok := posts[i][name].(*valuewalk.Posterior); ok {
+		for i, w := range f.grids {
+			if p, ok := f.posts[i][name].(*valuewalk.Posterior); ok {
 				d := p.Diagnostics()
 				if err := d.Clean(); err != nil {
-					notes = append(notes, fmt.Sprintf("%s, world %d: %v", name, w.Seed, err))
+					f.notes = append(f.notes, fmt.Sprintf("%s, world %d: %v", name, w.Seed, err))
 				}
 			}
 		}
 	}
-	found = make([]*World, len(worlds))
-	err = t.Run("policies", "policies", float64(len(worlds))*c.policiesCost(), func(progress irl.Progress) error {
-		return experiment.Parallel(ctx, len(worlds), progress, func(i int) (err error) {
-			if found[i], err = c.Evaluate(worlds[i], posts[i]); err != nil {
-				return fmt.Errorf("world %d: %w", worlds[i].Seed, err)
+	return nil
+}
+
+// with returns the same worlds with the posteriors of another method too.
+func (f *fitted) with(ctx context.Context, fitter *worlds.Fitter, t *experiment.Stages, name string) (*fitted, error) {
+	out := &fitted{grids: f.grids}
+	for _, posts := range f.posts {
+		out.posts = append(out.posts, maps.Clone(posts))
+	}
+	return out, out.add(ctx, fitter, t, name)
+}
+
+// evaluate finds and evaluates the policies of methods.
+func (f *fitted) evaluate(ctx context.Context, c Config, t *experiment.Stages, names ...string) ([]*World, error) {
+	out := make([]*World, len(f.grids))
+	return out, t.Run("policies", "policies", func(progress irl.Progress) error {
+		return experiment.Parallel(ctx, len(out), progress, func(i int) (err error) {
+			if out[i], err = c.Evaluate(f.grids[i], f.posts[i], names...); err != nil {
+				return fmt.Errorf("world %d: %w", f.grids[i].Seed, err)
 			}
 			return nil
 		})
 	})
-	return found, notes, err
 }

@@ -2,6 +2,7 @@ package apprenticeship
 
 import (
 	"fmt"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -40,10 +41,10 @@ type Policy struct {
 	Certificate *apprentice.RiskAverse // of CVaR policies, nil for others; in units of reward
 }
 
-// Evaluate finds the policies of the posteriors of a world, which are given by their methods' names, and evaluates them
-// under the true reward and under ValueWalk's posterior. ValueWalk's must be among them; its second run serves the
-// metrics on held-out samples, and is optional.
-func (c Config) Evaluate(w *worlds.World, posts map[string]irl.Posterior) (*World, error) {
+// Evaluate finds the policies of the named methods, of which posts holds the posteriors in a world, and evaluates them
+// under the true reward and under ValueWalk's posterior, which posts must hold too; its second run serves the metrics
+// on held-out samples, and is optional. With ValueWalk's come the policies that need no posterior.
+func (c Config) Evaluate(w *worlds.World, posts map[string]irl.Posterior, names ...string) (*World, error) {
 	p := w.Problem
 	out := &World{Seed: w.Seed, Width: w.Grid.Width, Height: w.Grid.Height, Reward: w.Grid.Reward,
 		Terminal: w.Grid.Terminal,
@@ -77,12 +78,13 @@ func (c Config) Evaluate(w *worlds.World, posts map[string]irl.Posterior) (*Worl
 		return nil, fmt.Errorf("apprenticeship: world %d has no posterior of %s to judge policies by", w.Seed,
 			worlds.ValueWalk)
 	}
-	for _, name := range append([]string{worlds.ValueWalk}, c.Posteriors.Methods...) {
-		if posts[name] != nil {
-			if err := out.addMethod(c, court, name, posts[name]); err != nil {
-				return nil, fmt.Errorf("%s: %w", name, err)
-			}
+	for _, name := range names {
+		if err := out.addMethod(c, court, name, posts[name]); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
+	}
+	if !slices.Contains(names, worlds.ValueWalk) {
+		return out, nil
 	}
 	for _, policy := range []Policy{{Name: Optimal, Policy: optimal}, {Name: Random, Policy: uniform}} {
 		if err := out.add(policy, court, nil); err != nil {
@@ -223,9 +225,9 @@ func (c Config) Rows(worlds []*World) []experiment.Row {
 	for _, w := range worlds {
 		for _, p := range w.Policies {
 			for name, value := range p.Metrics {
-				rows = append(rows, experiment.Row{Experiment: Name, Environment: c.Posteriors.Environment(),
-					Method: p.Name,
-					Demos:  c.Posteriors.Trajectories, Seed: w.Seed, Metric: name, Value: value})
+				row := experiment.RowOf(p.Name, c.Posteriors.Environment(), c.Posteriors.Trajectories, w.Seed)
+				row.Metric, row.Value = name, value
+				rows = append(rows, row)
 			}
 		}
 	}

@@ -48,7 +48,7 @@ func tiny(t *testing.T) Config {
 // TestRowsOfAllMethodsAreReported: a run from stored seeds and actions to tables and curves.
 func TestRowsOfAllMethodsAreReported(t *testing.T) {
 	c := tiny(t)
-	rows, _, record := experimenttest.Run(t, c)
+	rows, _, record := experimenttest.Run(t, Name, c)
 	for _, method := range []string{"bc", "iqlearn", "avril", "qvirl"} {
 		end := experiment.Series(rows, method, HeldOut)[0]
 		first := experiment.Series(rows, method, HeldOut+At+"1")[0]

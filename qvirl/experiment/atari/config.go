@@ -219,19 +219,6 @@ func withPrior(config json.RawMessage, prior variational.ImagePrior) (json.RawMe
 
 // Definition is the experiment as the command lists it.
 func Definition() experiment.Definition {
-	return experiment.Definition{
-		Name: Name, Short: "Apprentices of Pong and Space Invaders from raw pixels: score and held-out likelihood",
-		Scales: []string{"quick", "cpu", "paper"}, Report: Report,
-		Plan: func(s experiment.Settings) (*experiment.Plan, error) {
-			full, of := Paper, s
-			if s.Scale == "cpu" {
-				full, of.Scale = CPU, "paper"
-			}
-			c, err := experiment.Configure(of, Quick, full)
-			if err != nil {
-				return nil, err
-			}
-			return c.Plan(s.Scale, s.Backend)
-		},
-	}
+	return experiment.Define(Name, "Apprentices of Pong and Space Invaders from raw pixels: score and held-out "+
+		"likelihood", Quick, Paper, Report, experiment.Scale[Config]{Name: "cpu", Config: CPU})
 }

@@ -15,39 +15,41 @@ import (
 	"github.com/go-birl/birl/qvirl/neural"
 )
 
-// The cost of a step of training and of an episode, in about seconds.
-const (
-	stepCost    = 0.2
-	episodeCost = 30.0
-)
-
-// Plan returns the plan: a unit for each game, run and learner, and one for each game of those who do not learn.
-func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
+// Units returns the units of the experiment: each learner in each game and run, and for each game those who do not
+// learn.
+func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
 	r := &runner{config: c, backend: backendName, games: map[string]*demo.Set{}}
-	var jobs experiment.Jobs
+	var units []experiment.Unit
 	for _, g := range c.Games {
-		jobs.Add(experiment.Unit{Name: g.Name + "-references", Cost: episodeCost * float64(c.Episodes)}, random,
-			func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
+		on := c
+		on.Games, on.Learners = []Game{g}, nil
+		units = append(units, experiment.Unit{Name: g.Name + "-references", Method: random, On: on,
+			Data: []string{g.Demos},
+			Owns: func(r experiment.Row) bool {
+				return r.Environment == g.Environment && (r.Method == random || r.Method == demonstrator)
+			},
+			Run: func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
 				return r.references(ctx, g, t)
-			})
+			}})
 		for _, k := range c.Runs {
 			for _, l := range c.Learners {
-				unit := experiment.Unit{Name: fmt.Sprintf("%s-%s-%d", g.Name, l.Method, k), Cost: c.cost(g)}
-				jobs.Add(unit, "", func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
-					return r.run(ctx, g, l, k, t)
-				})
+				on := c
+				on.Games, on.Runs, on.Learners = []Game{g}, []uint64{k}, []Learner{l}
+				units = append(units, experiment.Unit{Name: fmt.Sprintf("%s-%s-%d", g.Name, l.Method, k),
+					Method: l.Method, On: on, Data: []string{g.Demos},
+					Owns: func(r experiment.Row) bool {
+						return r.Environment == g.Environment && r.Method == l.Method && r.Seed == k
+					},
+					Run: func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
+						return r.run(ctx, g, l, k, t)
+					}})
 			}
 		}
 	}
-	return jobs.Plan(Name, scale, c), nil
-}
-
-// cost returns the cost of a unit that learns.
-func (c Config) cost(g Game) float64 {
-	return stepCost*float64(g.Steps) + episodeCost*float64(c.Episodes)
+	return units, nil
 }
 
 // runner runs units. It keeps the demonstrations, without their pictures.
@@ -129,7 +131,7 @@ func (r *runner) run(ctx context.Context, g Game, l Learner, k uint64,
 	defer pool.Close()
 	var models []neural.Model
 	demos := len(train[k])
-	err = t.Run(l.Method, l.Method+" in "+g.Environment, stepCost*float64(g.Steps), func(progress irl.Progress) error {
+	err = t.Run(l.Method, l.Method+" in "+g.Environment, func(progress irl.Progress) error {
 		shown, err := show(ctx, set, append(train[k][:demos:demos], heldOut...))
 		if err != nil {
 			return err
@@ -145,7 +147,7 @@ func (r *runner) run(ctx context.Context, g Game, l Learner, k uint64,
 		return nil, err
 	}
 	var score float64
-	err = t.Run(l.Method, "episodes of "+l.Method, episodeCost*float64(c.Episodes), func(progress irl.Progress) error {
+	err = t.Run(l.Method, "episodes of "+l.Method, func(progress irl.Progress) error {
 		score, err = c.play(ctx, pool, neural.Policy(models[0], false), progress)
 		return err
 	})
@@ -204,12 +206,11 @@ func (r *runner) references(ctx context.Context, g Game, t *experiment.Stages) (
 		return nil, err
 	}
 	defer pool.Close()
-	return result, t.Run(random, "random play of "+g.Environment, episodeCost*float64(c.Episodes),
-		func(progress irl.Progress) error {
-			score, err := c.play(ctx, pool, gym.RandomPolicy(set.Actions), progress)
-			result.Rows = append(result.Rows, c.row(g, random, 0, 0, Return, score))
-			return err
-		})
+	return result, t.Run(random, "random play of "+g.Environment, func(progress irl.Progress) error {
+		score, err := c.play(ctx, pool, gym.RandomPolicy(set.Actions), progress)
+		result.Rows = append(result.Rows, c.row(g, random, 0, 0, Return, score))
+		return err
+	})
 }
 
 // frequencies returns the mean log-likelihood of held-out actions by how often each was demonstrated, each once more

@@ -1,7 +1,6 @@
 package avril3x3
 
 import (
-	"context"
 	"math"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/experiment/experimenttest"
 	"github.com/go-birl/birl/qvirl/experiment/worlds/obstacle"
 )
 
@@ -65,16 +65,9 @@ func TestExperiment(t *testing.T) {
 	c.QVIRL.Steps, c.QVIRL.Rounds = 500, 2
 	c.AVRIL.LearningRate, c.AVRIL.Steps = 1e-3, 20_000
 	c.Sweep, c.Rates = []float64{0.05, 0.1}, []float64{0.01, 1e-3} // some of which are there already
-	plan, err := c.Plan("tiny", "go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	result, err := plan.Run(context.Background(), 0, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows, _, _ := experimenttest.Run(t, Name, c)
 	value := func(method, metric string) float64 {
-		e := experiment.Average(result.Rows, method, metric)
+		e := experiment.Average(rows, method, metric)
 		if e == nil {
 			t.Fatalf("no %s of %s", metric, method)
 		}
@@ -111,10 +104,10 @@ func TestExperiment(t *testing.T) {
 	if n := value(obstacle.AVRIL(0.5), Below02); n < 7 {
 		t.Errorf("AVRIL at 0.5: %g states collapsed", n)
 	}
-	for i := range result.Rows {
-		result.Rows[i].Experiment = Name
+	for i := range rows {
+		rows[i].Experiment = Name
 	}
-	report, err := Report(result.Rows, nil)
+	report, err := Report(rows, nil)
 	if err != nil || len(report.Tables) != 7 || len(report.Charts) != 1 {
 		t.Fatalf("%+v, error %v", report, err)
 	}
@@ -140,7 +133,7 @@ func TestExperiment(t *testing.T) {
 		t.Errorf("the formula's curve goes from %g to %g", free.Y[0], free.Y[len(free.Y)-1])
 	}
 	record := &experiment.Record{Seconds: map[string]float64{obstacle.ValueWalk: 2, obstacle.PolicyWalk: 0.5}}
-	for i, row := range obstacle.SamplerTable(result.Rows, record, obstacle.ValueWalk, obstacle.PolicyWalk).Rows {
+	for i, row := range obstacle.SamplerTable(rows, record, obstacle.ValueWalk, obstacle.PolicyWalk).Rows {
 		ess, speed := row.Cells[1].Estimate.Mean, row.Cells[6].Estimate.Mean
 		if want := ess / []float64{2, 0.5}[i]; !(ess > 100) || speed != want {
 			t.Errorf("%s: %g effective samples, %g a second, want %g", row.Method, ess, speed, want)
@@ -166,7 +159,7 @@ func TestBadConfigs(t *testing.T) {
 	} {
 		c := Quick()
 		spoil(&c)
-		if _, err := c.Plan("tiny", "go"); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := experiment.NewPlan(Name, "tiny", "go", c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/experiment/worlds/obstacle"
 	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/method"
 	"github.com/go-birl/birl/qvirl/metric"
 	"github.com/go-birl/birl/qvirl/policywalk"
 	"github.com/go-birl/birl/qvirl/tabular"
@@ -32,39 +33,49 @@ const (
 	MeanAbs    = "mean_abs"        // mean absolute posterior mean of the rewards
 )
 
-// Plan returns the plan of the experiment, of a single unit.
-func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
+// Units returns the units of the experiment: one of each method.
+func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	return &experiment.Plan{
-		Experiment: Name, Scale: scale, Config: c, Units: []experiment.Unit{{Name: "all", Cost: 1}},
-		Run: func(ctx context.Context, _ int, progress irl.Progress) (*experiment.Result, error) {
-			methods, err := c.methods(backendName)
-			if err != nil {
-				return nil, err
-			}
-			stages := experiment.NewStages(float64(len(methods)), "", progress)
-			if err := c.fit(ctx, methods, stages); err != nil {
-				return nil, err
-			}
-			result := c.rows(methods)
-			result.Times = stages.Times()
-			return result, nil
-		},
-	}, nil
+	all, err := c.methods(backendName)
+	if err != nil {
+		return nil, err
+	}
+	world := c.Config
+	world.Lambdas, world.Sweep, world.Rates = nil, nil, nil
+	world.PolicyWalk, world.QVIRL, world.AVRIL = policywalk.Config{}, tabular.Config{}, avril.Config{}
+	var units []experiment.Unit
+	for _, m := range all {
+		base, _ := method.Split(m.name)
+		units = append(units, experiment.Unit{Name: m.name, Group: "all", Method: base,
+			On:   []any{world, m.name, m.settings, m.brief},
+			Owns: func(r experiment.Row) bool { return r.Name() == m.name },
+			Run: func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
+				exact, err := c.fit(ctx, all[0], t)
+				if err != nil {
+					return nil, err
+				}
+				post, err := c.fit(ctx, m, t)
+				if err != nil {
+					return nil, err
+				}
+				return c.measure(m, post, exact.(*valuewalk.Posterior)), nil
+			}})
+	}
+	return units, nil
 }
 
-// fitted is a method and, once it is known, its posterior.
-type fitted struct {
-	name   string
-	method irl.Method
-	brief  bool // only the rewards make rows
-	post   irl.Posterior
+// fitter is a method by its name in result rows.
+type fitter struct {
+	name     string
+	method   irl.Method
+	settings any  // what its posterior depends on
+	brief    bool // only the rewards make rows
 }
 
-// methods returns the methods in the order in which they are fitted, ValueWalk first.
-func (c Config) methods(backendName string) ([]fitted, error) {
+// methods returns the methods, ValueWalk first.
+func (c Config) methods(backendName string) ([]fitter, error) {
 	valueWalk, err := valuewalk.New(c.ValueWalk)
 	if err != nil {
 		return nil, err
@@ -79,39 +90,38 @@ func (c Config) methods(backendName string) ([]fitted, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := []fitted{{name: obstacle.ValueWalk, method: valueWalk}, {name: obstacle.PolicyWalk, method: policyWalk},
-		{name: obstacle.QVIRL, method: variational}}
+	out := []fitter{{name: obstacle.ValueWalk, method: valueWalk},
+		{obstacle.PolicyWalk, policyWalk, c.PolicyWalk, false},
+		{obstacle.QVIRL, variational, c.QVIRL, false}}
 	for _, a := range c.AVRILs() {
-		method, err := avril.New(a.Config)
+		m, err := avril.New(a.Config)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, fitted{name: a.Config.Label, method: method, brief: a.Brief})
+		out = append(out, fitter{a.Config.Label, m, a.Config, a.Brief})
 	}
 	return out, nil
 }
 
-// fit finds the posteriors of the methods. Seconds of each go to stages, which count a method as 1.
-func (c Config) fit(ctx context.Context, methods []fitted, stages *experiment.Stages) error {
-	w, err := c.World()
-	if err != nil {
-		return err
-	}
-	problems := []*irl.Problem{c.Problem(w)}
-	for i := range methods {
-		m := &methods[i]
-		err := stages.Run(m.name, m.name, 1, func(progress irl.Progress) error {
-			posts, err := m.method.Fit(ctx, problems, progress)
+// fit returns the posterior of a method, which is found once.
+func (c Config) fit(ctx context.Context, m fitter, t *experiment.Stages) (irl.Posterior, error) {
+	return experiment.Share(ctx, m.name, func() (post irl.Posterior, err error) {
+		w, err := c.World()
+		if err != nil {
+			return nil, err
+		}
+		err = t.Run(m.name, m.name, func(progress irl.Progress) error {
+			posts, err := m.method.Fit(ctx, []*irl.Problem{c.Problem(w)}, progress)
 			if err == nil {
-				m.post = posts[0]
+				post = posts[0]
 			}
 			return err
 		})
 		if err != nil {
-			return fmt.Errorf("%s: %w", m.name, err)
+			return nil, fmt.Errorf("%s: %w", m.name, err)
 		}
-	}
-	return nil
+		return post, nil
+	})
 }
 
 // Value returns the posterior of the optimal value of a state; AVRIL's is a point.
@@ -123,60 +133,56 @@ func Value(post irl.Posterior, s int) irl.Marginal {
 	return post.(irl.ValuePosterior).Value(s)
 }
 
-// rows measures the posteriors of the methods, the first of which is ValueWalk's.
-func (c Config) rows(methods []fitted) *experiment.Result {
-	oracle := methods[0].post.(*valuewalk.Posterior)
+// measure returns the rows of a method's posterior, given ValueWalk's.
+func (c Config) measure(m fitter, post irl.Posterior, exact *valuewalk.Posterior) *experiment.Result {
 	result := &experiment.Result{}
-	for _, m := range methods {
-		row := experiment.Row{Environment: obstacle.Environment, Method: m.name, Demos: len(c.Trajectories),
-			Seed: c.Seed}
-		add := func(metric string, value float64) {
-			row.Metric, row.Value = metric, value
-			result.Rows = append(result.Rows, row)
+	row := experiment.RowOf(m.name, obstacle.Environment, len(c.Trajectories), c.Seed)
+	add := func(metric string, value float64) {
+		row.Metric, row.Value = metric, value
+		result.Rows = append(result.Rows, row)
+	}
+	w1, size, smallest, largest := 0.0, 0.0, math.Inf(1), 0.0
+	below := map[string]float64{Below02: 0, Below0001: 0}
+	for s := range obstacle.States {
+		reward := post.Reward(s)
+		add(ofState(RewardMean, s), reward.Mean())
+		add(ofState(RewardStd, s), reward.StdDev())
+		smallest, largest = min(smallest, reward.StdDev()), max(largest, reward.StdDev())
+		if reward.StdDev() < 0.2 {
+			below[Below02]++
 		}
-		w1, size, smallest, largest := 0.0, 0.0, math.Inf(1), 0.0
-		below := map[string]float64{Below02: 0, Below0001: 0}
-		for s := range obstacle.States {
-			reward := m.post.Reward(s)
-			add(ofState(RewardMean, s), reward.Mean())
-			add(ofState(RewardStd, s), reward.StdDev())
-			smallest, largest = min(smallest, reward.StdDev()), max(largest, reward.StdDev())
-			if reward.StdDev() < 0.2 {
-				below[Below02]++
-			}
-			if reward.StdDev() < 0.001 {
-				below[Below0001]++
-			}
-			if m.brief {
-				continue
-			}
-			value := Value(m.post, s)
-			add(ofState(ValueMean, s), value.Mean())
-			add(ofState(ValueStd, s), value.StdDev())
-			w1 += metric.Wasserstein(oracle.Reward(s).(*irl.Empirical).Sorted(), reward) / float64(len(obstacle.States))
-			size += max(reward.Mean(), -reward.Mean()) / float64(len(obstacle.States))
+		if reward.StdDev() < 0.001 {
+			below[Below0001]++
 		}
-		if !m.brief {
-			add(W1, w1)
-			add(MeanAbs, size)
+		if m.brief {
+			continue
 		}
-		add(StdMin, smallest)
-		add(StdMax, largest)
-		for _, name := range []string{Below02, Below0001} {
-			add(name, below[name])
+		value := Value(post, s)
+		add(ofState(ValueMean, s), value.Mean())
+		add(ofState(ValueStd, s), value.StdDev())
+		w1 += metric.Wasserstein(exact.Reward(s).(*irl.Empirical).Sorted(), reward) / float64(len(obstacle.States))
+		size += max(reward.Mean(), -reward.Mean()) / float64(len(obstacle.States))
+	}
+	if !m.brief {
+		add(W1, w1)
+		add(MeanAbs, size)
+	}
+	add(StdMin, smallest)
+	add(StdMax, largest)
+	for _, name := range []string{Below02, Below0001} {
+		add(name, below[name])
+	}
+	switch p := post.(type) {
+	case *tabular.Gaussian:
+		if !p.Converged() {
+			result.Notes = append(result.Notes, m.name+": the training did not converge")
 		}
-		switch p := m.post.(type) {
-		case *tabular.Gaussian:
-			if !p.Converged() {
-				result.Notes = append(result.Notes, m.name+": the training did not converge")
-			}
-		case obstacle.Sampler:
-			for metric, v := range obstacle.ChainMetrics(p) {
-				add(metric, v)
-			}
-			if err := p.Sampling().Clean(); err != nil {
-				result.Notes = append(result.Notes, m.name+": "+err.Error())
-			}
+	case obstacle.Sampler:
+		for metric, v := range obstacle.ChainMetrics(p) {
+			add(metric, v)
+		}
+		if err := p.Sampling().Clean(); err != nil {
+			result.Notes = append(result.Notes, m.name+": "+err.Error())
 		}
 	}
 	return result

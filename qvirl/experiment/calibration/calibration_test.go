@@ -195,7 +195,7 @@ func TestExperiment(t *testing.T) {
 	c.Posteriors.Seeds, c.Posteriors.Chunk = experiment.Seeds(7000, 6), 3
 	c.Posteriors.QVIRL.Steps, c.Posteriors.QVIRL.Rounds = 100, 1
 	c.Posteriors.ValueWalk.Samples, c.Posteriors.ValueWalk.MinESS, c.Posteriors.ValueWalk.MaxIterations = 400, 0, 400
-	rows, _, _ := experimenttest.Run(t, c)
+	rows, _, _ := experimenttest.Run(t, Name, c)
 	for _, method := range Methods {
 		states := 0
 		for _, terminal := range []bool{false, true} {
@@ -220,7 +220,7 @@ func TestBadConfigs(t *testing.T) {
 	} {
 		c := Quick()
 		spoil(&c)
-		if _, err := c.Plan("tiny", "go"); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := experiment.NewPlan(Name, "tiny", "go", c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}

@@ -64,7 +64,7 @@ func (c Config) rows(w *worlds.World, method string, s *irl.Samples, rng *rand.R
 	if err != nil {
 		return nil, err
 	}
-	row := experiment.Row{Environment: c.Posteriors.Environment(), Method: method, Demos: len(w.Demos), Seed: w.Seed}
+	row := experiment.RowOf(method, c.Posteriors.Environment(), len(w.Demos), w.Seed)
 	var out []experiment.Row
 	add := func(metric string, value float64) {
 		row.Metric, row.Value = metric, value

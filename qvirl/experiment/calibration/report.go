@@ -155,7 +155,7 @@ func withShape(rows []experiment.Row) []experiment.Row {
 		}
 		var s int
 		if n, _ := fmt.Sscanf(r.Metric, RankState+"_%d", &s); n == 1 {
-			d := draw{r.Method, r.Seed}
+			d := draw{r.Name(), r.Seed}
 			if states[d] == nil {
 				order = append(order, d)
 			}

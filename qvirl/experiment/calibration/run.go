@@ -7,55 +7,64 @@ import (
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/experiment/worlds"
 	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/method"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
-// Plan returns the plan of the experiment: a unit for each chunk of draws.
-func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
+// Units returns the units of the experiment: each method on each chunk of draws.
+func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	fits := append([]string{worlds.ValueWalk}, c.Posteriors.Methods...)
 	fitter := c.Posteriors.NewFitter(backendName)
-	p := &experiment.Plan{Experiment: Name, Scale: scale, Config: c}
-	seeds, chunk := c.Posteriors.Seeds, c.Posteriors.Chunk
-	var chunks [][]uint64
-	for first := 0; first < len(seeds); first += chunk {
-		part := seeds[first:min(first+chunk, len(seeds))]
-		chunks = append(chunks, part)
-		p.Units = append(p.Units, experiment.Unit{Name: fmt.Sprintf("draws-%04d", first), Cost: float64(len(part))})
-	}
-	p.Run = func(ctx context.Context, unit int, progress irl.Progress) (*experiment.Result, error) {
-		worlds, err := c.Posteriors.Worlds(chunks[unit])
-		if err != nil {
-			return nil, err
-		}
-		stages := experiment.NewStages(float64(len(fits)), "", progress)
-		result := &experiment.Result{}
-		for _, name := range fits {
-			var posts []irl.Posterior
-			err := stages.Run(name, name, 1, func(progress irl.Progress) (err error) {
-				posts, err = fitter.Fit(ctx, name, worlds, progress)
-				return err
-			})
+	var units []experiment.Unit
+	for _, chunk := range experiment.Chunks("draws", c.Posteriors.Seeds, c.Posteriors.Chunk) {
+		for _, name := range append([]string{worlds.ValueWalk}, c.Posteriors.Methods...) {
+			on, err := c.Posteriors.On(chunk.Seeds, name)
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", name, err)
+				return nil, err
 			}
-			for k, w := range worlds {
-				rows, err := c.rank(w, name, posts[k])
-				if err != nil {
-					return nil, fmt.Errorf("%s, draw %d: %w", name, w.Seed, err)
-				}
-				result.Rows = append(result.Rows, rows...)
-				if note := verdict(posts[k]); note != "" {
-					result.Notes = append(result.Notes, fmt.Sprintf("%s, draw %d: %s", name, w.Seed, note))
-				}
-			}
+			base, _ := method.Split(name)
+			units = append(units, experiment.Unit{Name: name + "-" + chunk.Name, Group: chunk.Name, Method: base,
+				On: on,
+				Owns: func(r experiment.Row) bool {
+					return (r.Name() == name || name == worlds.QVIRL && r.Method == ExactMax) && chunk.Owns(r)
+				},
+				Run: func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
+					return c.unit(ctx, name, chunk.Seeds, fitter, t)
+				}})
 		}
-		result.Times = stages.Times()
-		return result, nil
 	}
-	return p, nil
+	return units, nil
+}
+
+// unit fits a method to draws and ranks their truth.
+func (c Config) unit(ctx context.Context, name string, seeds []uint64, fitter *worlds.Fitter,
+	t *experiment.Stages) (*experiment.Result, error) {
+	grids, err := c.Posteriors.Worlds(seeds)
+	if err != nil {
+		return nil, err
+	}
+	var posts []irl.Posterior
+	err = t.Run(name, name, func(progress irl.Progress) (err error) {
+		posts, err = fitter.Fit(ctx, name, grids, progress)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	result := &experiment.Result{}
+	for k, w := range grids {
+		rows, err := c.rank(w, name, posts[k])
+		if err != nil {
+			return nil, fmt.Errorf("%s, draw %d: %w", name, w.Seed, err)
+		}
+		result.Rows = append(result.Rows, rows...)
+		if note := verdict(posts[k]); note != "" {
+			result.Notes = append(result.Notes, fmt.Sprintf("%s, draw %d: %s", name, w.Seed, note))
+		}
+	}
+	return result, nil
 }
 
 // verdict says what went wrong with a computation, or nothing.

@@ -35,7 +35,7 @@ func ChiSquare(ranks []int) (statistic, p float64) {
 func Ranks(rows []experiment.Row, method string, q Quantity) []int {
 	var out []int
 	for _, r := range rows {
-		if r.Method == method && r.Metric == q.Metric {
+		if r.Name() == method && r.Metric == q.Metric {
 			out = append(out, int(r.Value))
 		}
 	}
@@ -55,7 +55,7 @@ func NewStateRanks(rows []experiment.Row, method string, terminal bool) StateRan
 	var out StateRanks
 	at := map[uint64]int{}
 	for _, r := range rows {
-		if r.Method != method || !strings.HasPrefix(r.Metric, prefix) {
+		if r.Name() != method || !strings.HasPrefix(r.Metric, prefix) {
 			continue
 		}
 		i, known := at[r.Seed]

@@ -10,17 +10,17 @@ import (
 	"github.com/go-birl/birl/qvirl/experiment"
 )
 
-// Run runs an experiment on the pure Go backend, whole or shard after shard, in a folder of its own, and returns its
-// rows, the text of their file and the record. A unit that is missing at the end fails the test.
-func Run(t testing.TB, c experiment.Config, shards ...experiment.Shard) (rows []experiment.Row, text string,
-	record *experiment.Record) {
+// Run runs an experiment of that name on the pure Go backend, whole or shard after shard, in a folder of its own, and
+// returns its rows, the text of their file and the record. A unit that is missing at the end fails the test.
+func Run[C experiment.Config](t testing.TB, name string, c C, shards ...experiment.Shard) (rows []experiment.Row,
+	text string, record *experiment.Record) {
 	t.Helper()
 	dir := t.TempDir()
 	if len(shards) == 0 {
 		shards = []experiment.Shard{{}}
 	}
 	for _, s := range shards {
-		plan, err := c.Plan("tiny", "go")
+		plan, err := experiment.NewPlan(name, "tiny", "go", c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,4 +40,22 @@ func Run(t testing.TB, c experiment.Config, shards ...experiment.Shard) (rows []
 		t.Fatal(err)
 	}
 	return rows, string(raw), record
+}
+
+// Keys returns the keys of the units of an experiment, by their names.
+func Keys[C experiment.Config](t testing.TB, c C) map[string]string {
+	t.Helper()
+	plan, err := experiment.NewPlan("keys", "tiny", "go", c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, err := plan.Keys()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for i, u := range plan.Units {
+		out[u.Name] = keys[i]
+	}
+	return out
 }

@@ -312,19 +312,10 @@ func (c Config) Method(l Learner, backendName string) (neural.Method, error) {
 
 // define returns the definition of an experiment as the command lists it.
 func define(name, short string, quick, paper func() Config) experiment.Definition {
-	return experiment.Definition{
-		Name: name, Short: short, Scales: []string{"quick", "paper"},
-		Plan: func(s experiment.Settings) (*experiment.Plan, error) {
-			c, err := experiment.Configure(s, quick, paper)
-			if err != nil {
-				return nil, err
-			}
-			return c.Plan(name, s.Scale, s.Backend)
-		},
-		Report: func(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, error) {
-			return Report(name, rows, record)
-		},
-	}
+	return experiment.Define(name, short, quick, paper, func(rows []experiment.Row,
+		record *experiment.Record) (*exhibit.Report, error) {
+		return Report(name, rows, record)
+	})
 }
 
 // Definitions are the experiments as the command lists them.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/experiment/experimenttest"
 	"github.com/go-birl/birl/qvirl/neural/cloning"
 )
 
@@ -96,19 +97,10 @@ func TestUnitsDependOnTheirPartOfTheConfig(t *testing.T) {
 	parts := func(change func(*Config)) (plain, exploring string) {
 		c := PaperHighway()
 		change(&c)
-		text, err := json.Marshal(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for unit, to := range map[string]*string{"qvirl-03": &plain, QVIRLAux + "-03": &exploring} {
-			p, err := part(text, unit)
-			if err != nil {
-				t.Fatal(err)
-			}
-			*to = string(p)
-		}
-		if _, err := part(text, "qvirl-04"); err == nil {
-			t.Error("a unit that the config lacks has a part of it")
+		keys := experimenttest.Keys(t, c)
+		plain, exploring = keys["qvirl-03"], keys[QVIRLAux+"-03"]
+		if plain == "" || exploring == "" {
+			t.Fatalf("there is no such unit in %v", keys)
 		}
 		return plain, exploring
 	}
@@ -167,27 +159,15 @@ func TestPlannedApprenticesShareWhatTheyArePlannedOn(t *testing.T) {
 	if sizes[neutral.Name] != len(neutral.Sizes)*len(c.Runs) || sizes["bc"] != len(c.Sizes) {
 		t.Errorf("there are %v units by learner", sizes)
 	}
-	text, err := json.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := part(text, neutral.Name+"-01-run-2")
-	if err != nil {
-		t.Fatal(err)
-	}
+	unit := neutral.Name + "-01-run-2"
+	a := experimenttest.Keys(t, c)[unit]
 	c.Learners[n-1].Sizes = []int{1}
-	if text, err = json.Marshal(c); err != nil {
-		t.Fatal(err)
-	}
-	if b, err := part(text, neutral.Name+"-01-run-2"); err != nil || string(a) != string(b) {
-		t.Errorf("other sizes change what a unit depends on (error %v)", err)
+	if b := experimenttest.Keys(t, c)[unit]; a != b || a == "" {
+		t.Error("other sizes change what a unit depends on")
 	}
 	c.Learners[n-1].Plan.Length = 7
-	if text, err = json.Marshal(c); err != nil {
-		t.Fatal(err)
-	}
-	if b, err := part(text, neutral.Name+"-01-run-2"); err != nil || string(a) == string(b) {
-		t.Errorf("another plan changes nothing of what a unit depends on (error %v)", err)
+	if b := experimenttest.Keys(t, c)[unit]; a == b {
+		t.Error("another plan changes nothing of what a unit depends on")
 	}
 }
 
@@ -305,11 +285,11 @@ func TestRowsHoldWhatModelsScore(t *testing.T) {
 
 func TestNothingIsTrainedForAnEnvironmentThatIsNotThere(t *testing.T) {
 	t.Setenv("BIRL_PYTHON", "no-such-python")
-	p, err := testConfig(t).Plan(LunarLander, "quick", "go")
+	p, err := experiment.NewPlan(LunarLander, "quick", "go", testConfig(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = p.Run(context.Background(), 0, func(done, total int, status string) {
+	_, _, err = p.Compute(context.Background(), 0, func(done, total int, status string) {
 		t.Errorf("progress before the environment was opened: %d of %d, %s", done, total, status)
 	})
 	if err == nil || !strings.Contains(err.Error(), "no-such-python") {

@@ -15,70 +15,34 @@ import (
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/neural"
-	"github.com/go-birl/birl/qvirl/neural/catalogue"
 	"github.com/go-birl/birl/qvirl/neural/planning"
 	"github.com/go-birl/birl/qvirl/overlay"
 )
 
-// The cost of a unit, about the seconds of a run: training, in which an ensemble is as many runs as it has members, and
-// episodes.
-const (
-	trainingCost = 3.0
-	episodeCost  = 0.3
-	planCost     = 60.0
-)
-
-// trainingCost returns the cost of training a learner in the config's runs, and of calibrating it.
-func (c Config) trainingCost(l Learner) float64 {
-	cost := trainingCost * float64(len(c.Runs))
-	if entry, err := catalogue.Find(l.Method); err == nil {
-		cost *= float64(max(1, entry.Members))
-	}
-	method, err := c.Method(l, "")
-	if err != nil {
-		return cost // Validate refuses it
-	}
-	training := method.Config()
-	return cost * float64(training.Steps*(1+training.Folds)) / float64(neural.DefaultConfig().Steps)
-}
-
-// planCost returns the cost of planning the apprentices of the config's runs.
-func (c Config) planCost(l Learner) float64 {
-	if l.Plan == nil {
-		return 0
-	}
-	return planCost * float64(len(c.Runs))
-}
-
-// episodesCost returns the cost of the episodes of the config's runs.
-func (c Config) episodesCost() float64 {
-	return episodeCost * float64(len(c.Runs)*c.Episodes)
-}
-
-// Plan returns the plan of the experiment of the given name: a unit for each learner and number of trajectories, in
-// which all runs are trained as one batch, and one for each run of a learner whose apprentices are planned.
-func (c Config) Plan(name, scale, backendName string) (*experiment.Plan, error) {
+// Units returns the units of the experiment: each learner and number of trajectories, in which all runs are trained as
+// one batch, and each run of a learner whose apprentices are planned.
+func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	p := &experiment.Plan{Experiment: name, Scale: scale, Config: c, Part: part}
 	r := &runner{config: c, backend: backendName, methods: map[string]neural.Method{},
 		fits: map[string][]neural.Model{}}
-	units := c.units()
-	for _, u := range units {
-		of := c.of(u)
-		p.Units = append(p.Units, experiment.Unit{Name: u.name(), Cost: of.trainingCost(u.learner) +
-			of.planCost(u.learner) + of.episodesCost()})
-	}
-	p.Run = func(ctx context.Context, unit int, progress irl.Progress) (*experiment.Result, error) {
-		stages := experiment.NewStages(p.Units[unit].Cost, units[unit].learner.Name, progress)
-		rows, err := r.run(ctx, units[unit], stages)
+	var units []experiment.Unit
+	for _, w := range c.units() {
+		on, err := c.on(w)
 		if err != nil {
 			return nil, err
 		}
-		return &experiment.Result{Rows: rows, Times: stages.Times()}, nil
+		units = append(units, experiment.Unit{Name: w.name(), Method: w.learner.Name, On: on, Data: []string{c.Demos},
+			Owns: func(r experiment.Row) bool {
+				return r.Name() == w.learner.Name && r.Demos == w.size && slices.Contains(w.runs, r.Seed)
+			},
+			Run: func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
+				rows, err := r.run(ctx, w, t)
+				return &experiment.Result{Rows: rows}, err
+			}})
 	}
-	return p, nil
+	return units, nil
 }
 
 // work is what a unit computes: a learner that learns from a number of trajectories, in some runs.
@@ -123,19 +87,10 @@ func (c Config) units() []work {
 	return out
 }
 
-// part returns what of a config a unit depends on: all but the other learners and sizes, and how the learner would
+// on returns what of a config a unit depends on: all but the other learners and sizes, and how the learner would
 // explore if it does not. It makes no difference whether the experiment or the learner says how that trains.
-func part(config json.RawMessage, unit string) (json.RawMessage, error) {
-	var c Config
-	if err := overlay.JSON(&c, config); err != nil {
-		return nil, err
-	}
-	units := c.units()
-	i := slices.IndexFunc(units, func(w work) bool { return w.name() == unit })
-	if i < 0 {
-		return nil, fmt.Errorf("imitation: the config has no unit %q", unit)
-	}
-	l := units[i].learner
+func (c Config) on(w work) (any, error) {
+	l := w.learner
 	method, err := c.Method(l, "")
 	if err != nil {
 		return nil, err
@@ -149,11 +104,11 @@ func part(config json.RawMessage, unit string) (json.RawMessage, error) {
 		return nil, err
 	}
 	l.Sizes = nil
-	c.Training, c.Learners, c.Sizes, c.Runs = method.Config(), []Learner{l}, []int{units[i].size}, units[i].runs
+	c.Training, c.Learners, c.Sizes, c.Runs = method.Config(), []Learner{l}, []int{w.size}, w.runs
 	if !l.Explore {
 		c.Explore = neural.ExploreOptions{}
 	}
-	return json.Marshal(c)
+	return c, nil
 }
 
 // runner runs units. It keeps what several of them need.
@@ -221,18 +176,17 @@ func (r *runner) run(ctx context.Context, w work, stages *experiment.Stages) ([]
 	}
 	models := r.fitted(w)
 	if models == nil {
-		err = stages.Run(l.Name, fmt.Sprintf("%s, %d trajectories", l.Name, n), c.trainingCost(l),
-			func(progress irl.Progress) (err error) {
-				models, err = method.Fit(ctx, task, progress)
-				return err
-			})
+		err = stages.Run("", fmt.Sprintf("%s, %d trajectories", l.Name, n), func(progress irl.Progress) (err error) {
+			models, err = method.Fit(ctx, task, progress)
+			return err
+		})
 		if err != nil {
 			return nil, fmt.Errorf("%s from %d trajectories: %w", l.Name, n, err)
 		}
 	}
 	if l.Plan != nil {
 		r.keep(w, models)
-		err = stages.Run(l.Name, "planning of "+l.Name, c.planCost(l), func(progress irl.Progress) (err error) {
+		err = stages.Run("", "planning of "+l.Name, func(progress irl.Progress) (err error) {
 			models, err = r.plan(ctx, l, task, models, progress)
 			return err
 		})
@@ -241,7 +195,7 @@ func (r *runner) run(ctx context.Context, w work, stages *experiment.Stages) ([]
 		}
 	}
 	var returns []outcome
-	err = stages.Run(l.Name, "episodes of "+l.Name, c.episodesCost(), func(progress irl.Progress) (err error) {
+	err = stages.Run("", "episodes of "+l.Name, func(progress irl.Progress) (err error) {
 		returns, err = c.returns(ctx, episodes, models, progress)
 		return err
 	})

@@ -17,7 +17,6 @@ import (
 
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/graphs"
-	"github.com/go-birl/birl/qvirl/irl"
 )
 
 // Name is the experiment's name in result rows.
@@ -168,22 +167,24 @@ func parsePoint(environment string) (Point, error) {
 	return p, nil
 }
 
-// Plan returns the plan of the experiment: the two panels of the figure, and the error map.
-func (c Config) Plan(scale, _ string) (*experiment.Plan, error) {
+// Units returns the units of the experiment: the two panels of the figure, and the error map.
+func (c Config) Units(string) ([]experiment.Unit, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	units := []func() ([]experiment.Row, error){c.panels, c.errorMap}
-	return &experiment.Plan{
-		Experiment: Name, Scale: scale, Config: c, Units: []experiment.Unit{{Name: "panels", Cost: 1},
-			{Name: "map", Cost: 1}},
-		Run: func(ctx context.Context, unit int, _ irl.Progress) (*experiment.Result, error) {
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-			rows, err := units[unit]()
-			return &experiment.Result{Rows: rows}, err
-		},
+	unit := func(name string, compute func() ([]experiment.Row, error), owns func(experiment.Row) bool,
+		on ...any) experiment.Unit {
+		return experiment.Unit{Name: name, On: append(on, c.Beta, c.Seed), Owns: owns,
+			Run: func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
+				rows, err := compute()
+				return &experiment.Result{Rows: rows}, err
+			}}
+	}
+	return []experiment.Unit{
+		unit("panels", c.panels, func(r experiment.Row) bool { return r.Metric != Error }, c.Samples, c.Means, c.Stds,
+			c.Correlations, c.Gaps),
+		unit("map", c.errorMap, func(r experiment.Row) bool { return r.Metric == Error }, c.MapGaps, c.MapStds,
+			c.MapCorrelations),
 	}, nil
 }
 

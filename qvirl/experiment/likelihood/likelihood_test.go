@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/floats/scalar"
 
+	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/experiment/experimenttest"
 )
 
@@ -58,7 +59,7 @@ func TestErrorOfClosedForm(t *testing.T) {
 }
 
 func TestExperiment(t *testing.T) {
-	rows, _, _ := experimenttest.Run(t, Quick())
+	rows, _, _ := experimenttest.Run(t, Name, Quick())
 	report, err := Report(rows, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +110,7 @@ func TestBadConfigs(t *testing.T) {
 	} {
 		c := Quick()
 		spoil(&c)
-		if _, err := c.Plan("tiny", ""); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := experiment.NewPlan(Name, "tiny", "", c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}

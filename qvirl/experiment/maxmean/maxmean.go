@@ -16,6 +16,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/go-birl/birl/qvirl/avril"
 	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/experiment/worlds/obstacle"
@@ -23,6 +24,7 @@ import (
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/metric"
 	"github.com/go-birl/birl/qvirl/policywalk"
+	"github.com/go-birl/birl/qvirl/tabular"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
@@ -220,8 +222,8 @@ func clark(v []float64, next [][]float64, discount float64) (distuv.Normal, erro
 	return distuv.Normal{Mu: stat.Mean(v, nil) - discount*meanMax, Sigma: math.Sqrt(math.Max(variance, 0))}, nil
 }
 
-// Plan returns the plan of the experiment, of a single unit.
-func (c Config) Plan(scale, _ string) (*experiment.Plan, error) {
+// Units returns the units of the experiment: what is deduced from ValueWalk's samples, and PolicyWalk.
+func (c Config) Units(string) ([]experiment.Unit, error) {
 	if err := c.World.Validate(); err != nil {
 		return nil, err
 	}
@@ -231,61 +233,90 @@ func (c Config) Plan(scale, _ string) (*experiment.Plan, error) {
 	if err := c.PolicyWalk.Validate(); err != nil {
 		return nil, err
 	}
-	return &experiment.Plan{Experiment: Name, Scale: scale, Config: c, Units: []experiment.Unit{{Name: "all", Cost: 1}},
-		Run: func(ctx context.Context, _ int, progress irl.Progress) (*experiment.Result, error) {
-			stages := experiment.NewStages(2, "", progress)
-			var states []State
-			var exact *valuewalk.Posterior
-			err := stages.Run(Exact, Exact, 1, func(progress irl.Progress) (err error) {
-				states, exact, err = c.Fit(ctx, progress)
-				return err
-			})
-			if err != nil {
-				return nil, err
-			}
-			var again *policywalk.Posterior
-			err = stages.Run(PolicyWalk, PolicyWalk, 1, func(progress irl.Progress) (err error) {
-				again, err = c.FitPolicyWalk(ctx, progress)
-				return err
-			})
-			if err != nil {
-				return nil, err
-			}
-			result := &experiment.Result{Rows: c.rows(states, again), Times: stages.Times()}
-			for _, m := range []struct {
-				name string
-				obstacle.Sampler
-			}{{Exact, exact}, {PolicyWalk, again}} {
-				for metric, v := range obstacle.ChainMetrics(m) {
-					result.Rows = append(result.Rows, c.row(m.name, metric, v))
+	world := c.World // what its problem depends on
+	world.Lambdas, world.ValueWalk, world.PolicyWalk = nil, valuewalk.Config{}, policywalk.Config{}
+	world.QVIRL, world.AVRIL = tabular.Config{}, avril.Config{}
+	deduced := func(r experiment.Row) bool { return r.Method != PolicyWalk }
+	sampled := func(r experiment.Row) bool { return r.Method == PolicyWalk }
+	return []experiment.Unit{
+		{Name: Exact, Group: "all", Method: Exact, On: []any{world, c.ValueWalk}, Owns: deduced,
+			Run: func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
+				k, err := c.known(ctx, t)
+				if err != nil {
+					return nil, err
 				}
-				if err := m.Sampling().Clean(); err != nil {
-					result.Notes = append(result.Notes, m.name+": "+err.Error())
+				return c.result(k.states, Exact, k.exact, nil), nil
+			}},
+		{Name: PolicyWalk, Group: "all", Method: PolicyWalk, On: []any{world, c.ValueWalk, c.PolicyWalk}, Owns: sampled,
+			Run: func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
+				k, err := c.known(ctx, t)
+				if err != nil {
+					return nil, err
 				}
-			}
-			return result, nil
-		}}, nil
+				var again *policywalk.Posterior
+				err = t.Run(PolicyWalk, PolicyWalk, func(progress irl.Progress) (err error) {
+					again, err = c.FitPolicyWalk(ctx, progress)
+					return err
+				})
+				if err != nil {
+					return nil, err
+				}
+				return c.result(k.states, PolicyWalk, again, again), nil
+			}},
+	}, nil
 }
 
-// rows measures the posteriors of each state.
+// known is the exact posterior, and what is deduced from its samples.
+type known struct {
+	states []State
+	exact  *valuewalk.Posterior
+}
+
+// known samples the exact posterior, once for both units.
+func (c Config) known(ctx context.Context, t *experiment.Stages) (*known, error) {
+	return experiment.Share(ctx, Exact, func() (*known, error) {
+		k := new(known)
+		return k, t.Run(Exact, Exact, func(progress irl.Progress) (err error) {
+			k.states, k.exact, err = c.Fit(ctx, progress)
+			return err
+		})
+	})
+}
+
+// result returns the rows of the states' posteriors, of the other sampler's if there is one or else of those that are
+// deduced, and of the chains of a sampler.
+func (c Config) result(states []State, name string, chains obstacle.Sampler, again irl.Posterior) *experiment.Result {
+	result := &experiment.Result{Rows: c.rows(states, again)}
+	for metric, v := range obstacle.ChainMetrics(chains) {
+		result.Rows = append(result.Rows, c.row(name, metric, v))
+	}
+	if err := chains.Sampling().Clean(); err != nil {
+		result.Notes = append(result.Notes, name+": "+err.Error())
+	}
+	return result
+}
+
+// rows measures the posteriors of each state: the other sampler's, or those that are deduced if it is nil.
 func (c Config) rows(states []State, again irl.Posterior) []experiment.Row {
 	var out []experiment.Row
 	for s, state := range states {
 		add := func(method, metric string, value float64) {
 			out = append(out, c.row(method, ofState(metric, s), value))
 		}
-		sorted := state.Exact.Sorted()
-		for _, m := range []struct {
-			name string
-			irl.Marginal
-		}{{Exact, state.Exact}, {PolicyWalk, again.Reward(s)}, {MaxMean, state.MaxMean}, {Clark, state.Clark}} {
-			add(m.name, RewardMean, m.Mean())
-			add(m.name, RewardStd, m.StdDev())
-			add(m.name, W1, metric.Wasserstein(sorted, m.Marginal))
-			add(m.name, W1Gaussian, metric.Wasserstein(sorted, Gaussian(m)))
+		posteriors := map[string]irl.Marginal{Exact: state.Exact, MaxMean: state.MaxMean, Clark: state.Clark}
+		if again != nil {
+			posteriors = map[string]irl.Marginal{PolicyWalk: again.Reward(s)}
+		} else {
+			add(MaxMean, WrongMax, state.WrongMax)
+			add(MaxMean, Gap, state.Gap)
 		}
-		add(MaxMean, WrongMax, state.WrongMax)
-		add(MaxMean, Gap, state.Gap)
+		sorted := state.Exact.Sorted()
+		for name, m := range posteriors {
+			add(name, RewardMean, m.Mean())
+			add(name, RewardStd, m.StdDev())
+			add(name, W1, metric.Wasserstein(sorted, m))
+			add(name, W1Gaussian, metric.Wasserstein(sorted, Gaussian(m)))
+		}
 	}
 	return out
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/experiment/experimenttest"
 	"github.com/go-birl/birl/qvirl/irl"
 )
 
@@ -90,23 +91,16 @@ func TestExperiment(t *testing.T) {
 			t.Errorf("state %d: Clark %g ± %g, exact %g", s, state.Clark.Mu, state.Clark.Sigma, state.Exact.Mean())
 		}
 	}
-	plan, err := c.Plan("tiny", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	result, err := plan.Run(context.Background(), 0, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	report, err := Report(result.Rows, nil)
+	rows, _, _ := experimenttest.Run(t, Name, c)
+	report, err := Report(rows, nil)
 	if err != nil || len(report.Tables) != 6 {
 		t.Fatalf("error %v", err)
 	}
 	// PolicyWalk samples the same posterior: Monte Carlo error only, of rewards spread by 20 to 65
-	if e := experiment.Average(result.Rows, PolicyWalk, ofState(W1, 3)); !(e.Mean > 0 && e.Mean < 8) {
+	if e := experiment.Average(rows, PolicyWalk, ofState(W1, 3)); !(e.Mean > 0 && e.Mean < 8) {
 		t.Errorf("PolicyWalk is at distance %g of the exact posterior", e.Mean)
 	}
-	if e := experiment.Average(result.Rows, Exact, ofState(W1, 3)); e.Mean != 0 {
+	if e := experiment.Average(rows, Exact, ofState(W1, 3)); e.Mean != 0 {
 		t.Errorf("the exact posterior is at distance %g of itself", e.Mean)
 	}
 }
@@ -114,7 +108,7 @@ func TestExperiment(t *testing.T) {
 func TestBadConfigs(t *testing.T) {
 	c := Quick()
 	c.World.PriorStd = -1
-	if _, err := c.Plan("tiny", ""); err == nil {
+	if _, err := experiment.NewPlan(Name, "tiny", "", c); err == nil {
 		t.Error("a negative standard deviation was accepted")
 	}
 	if _, err := Definition().Plan(experiment.Settings{Scale: "huge"}); err == nil {

@@ -32,8 +32,8 @@ func tiny() Config {
 }
 
 func TestWholeExperimentOnTinyWorlds(t *testing.T) {
-	rows, text, record := experimenttest.Run(t, tiny())
-	if _, again, _ := experimenttest.Run(t, tiny(), experiment.Shard{Index: 2, Count: 3},
+	rows, text, record := experimenttest.Run(t, Name, tiny())
+	if _, again, _ := experimenttest.Run(t, Name, tiny(), experiment.Shard{Index: 2, Count: 3},
 		experiment.Shard{Index: 3, Count: 3}, experiment.Shard{Index: 1, Count: 3}); again != text {
 		t.Error("three shards gave other rows than one run")
 	}
@@ -113,12 +113,12 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 }
 
 func TestCancelledUnitReturnsContextError(t *testing.T) {
-	plan, err := tiny().Plan("tiny", "go")
+	plan, err := experiment.NewPlan(Name, "tiny", "go", tiny())
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	_, err = plan.Run(ctx, 1, func(done, total int, status string) { cancel() })
+	_, _, err = plan.Compute(ctx, 1, func(int, int, string) { cancel() })
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want the context's", err)
 	}
@@ -189,7 +189,7 @@ func TestBadConfigs(t *testing.T) {
 		"Draws = 1":       func(c *Config) { c.Draws = 1 },
 		"Lambdas":         func(c *Config) { c.Lambdas = nil },
 		"no method":       func(c *Config) { c.Methods = []string{"magic"} },
-		"not a value":     func(c *Config) { c.Methods = []string{"avril-x"} },
+		"avril-x":         func(c *Config) { c.Methods = []string{"avril-x"} },
 		"RewardStd":       func(c *Config) { c.World.RewardStd = -1 },
 		"length -1":       func(c *Config) { c.Length = -1 },
 		"valuewalk":       func(c *Config) { c.ValueWalk.Samples = -1 },
@@ -199,7 +199,7 @@ func TestBadConfigs(t *testing.T) {
 	} {
 		c := tiny()
 		spoil(&c)
-		if _, err := c.Plan("tiny", "go"); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := experiment.NewPlan(Name, "tiny", "go", c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
@@ -221,8 +221,9 @@ func TestCurveLeavesOutCollapse(t *testing.T) {
 			if m == metric.W1 {
 				v = 2 - float64(i%2)
 			}
-			rows = append(rows, experiment.Row{Environment: "gridworld-8x8-heldout",
-				Method: worlds.AVRILName([]float64{0, 0.1, 1}[i]), Metric: m, Value: v})
+			row := experiment.RowOf(worlds.AVRILName([]float64{0, 0.1, 1}[i]), "gridworld-8x8-heldout", 5, 0)
+			row.Metric, row.Value = m, v
+			rows = append(rows, row)
 		}
 	}
 	chart := LambdaCurve(rows)

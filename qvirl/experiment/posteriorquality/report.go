@@ -1,6 +1,7 @@
 package posteriorquality
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -57,6 +58,12 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 	}
 	if chart := LambdaCurve(heldOut); chart != nil {
 		r.Charts = append(r.Charts, *chart)
+		var c Config
+		if best, w1 := bestLambda(heldOut); record != nil && json.Unmarshal(record.Config, &c) == nil &&
+			best != c.Lambda {
+			r.Text = append(r.Text, fmt.Sprintf("On the held-out worlds λ = %g has the smallest W1, %.3f, but the "+
+				"config chose λ = %g.", best, w1, c.Lambda))
+		}
 	}
 	if len(r.Tables) == 0 && len(r.Charts) == 0 {
 		return nil, fmt.Errorf("posteriorquality: no rows to report")
@@ -140,6 +147,17 @@ func conventions(of exhibit.Reference) exhibit.Reference {
 	return out
 }
 
+// bestLambda returns the λ of the smallest W1 on held-out worlds, +∞ without any.
+func bestLambda(rows []experiment.Row) (best, w1 float64) {
+	w1 = math.Inf(1)
+	for _, lambda := range lambdasOf(rows) {
+		if e := experiment.Average(rows, worlds.AVRILName(lambda), metric.W1); e != nil && e.Mean < w1 {
+			best, w1 = lambda, e.Mean
+		}
+	}
+	return best, w1
+}
+
 // lowestDensity is the least log density that the curve over λ shows: collapsed posteriors have millions of nats less.
 const lowestDensity = -20
 
@@ -152,12 +170,7 @@ func LambdaCurve(rows []experiment.Row) *exhibit.Chart {
 		return nil
 	}
 	chart := &exhibit.Chart{Name: "lambda", Title: "AVRIL over λ, on held-out worlds"}
-	best, bestW1 := 0.0, math.Inf(1)
-	for _, lambda := range lambdas {
-		if e := experiment.Average(rows, worlds.AVRILName(lambda), metric.W1); e != nil && e.Mean < bestW1 {
-			best, bestW1 = lambda, e.Mean
-		}
-	}
+	best, bestW1 := bestLambda(rows)
 	for _, p := range []struct{ metric, label string }{
 		{metric.W1, "W1 to the exact posterior"}, {metric.LogDensity, "log density of the true reward"},
 		{metric.RewardCoverage, "true reward in 90 % interval"}, {metric.PolicyTV, "TV to the exact policy"},

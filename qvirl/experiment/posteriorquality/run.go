@@ -1,8 +1,10 @@
 package posteriorquality
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -11,70 +13,80 @@ import (
 	"github.com/go-birl/birl/qvirl/experiment/worlds"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/matched"
+	"github.com/go-birl/birl/qvirl/method"
 	"github.com/go-birl/birl/qvirl/metric"
 	"github.com/go-birl/birl/qvirl/tabular"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
-// cost is about how many seconds a method takes for a world, for the estimate of the time left.
-var cost = map[string]float64{worlds.ValueWalk: 3, worlds.ValueWalkNoDet: 3, worlds.ValueWalkAgain: 3, worlds.QVIRL: 1,
-	worlds.QVIRL20k: 3, worlds.QVIRLMaxMean: 3, worlds.QVIRLSVI: 1, worlds.QVIRLSVILogEP: 1, worlds.QVIRLLogEP: 1,
-	worlds.QVIRLELogP: 1, worlds.QVIRLMatched: 0.7, worlds.QVIRLRefined: 1}
-
-// otherCost is that of the methods which cost does not list; evaluationCost that of the metrics of a method.
-const (
-	otherCost      = 0.5
-	evaluationCost = 0.3
-)
-
-// heldOutUnit is the unit that gives the curve over λ. Its seconds are not those of the methods in the table.
+// heldOutUnit is the group of the units that give the curve over λ. Their seconds are not those of the methods in the
+// table.
 const heldOutUnit = "heldout"
 
-// Plan returns the plan of the experiment: a unit for the held-out worlds, and one for each chunk of worlds.
-func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
+// Units returns the units of the experiment: each method on each chunk of worlds, and AVRIL at each λ on the held-out
+// worlds.
+func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	r := &runner{config: c, fitter: c.NewFitter(backendName)}
-	var jobs experiment.Jobs
-	if len(c.HeldOut) > 0 {
-		n := float64(len(c.HeldOut))
-		u := experiment.Unit{Name: heldOutUnit, Cost: n * (2*cost[worlds.ValueWalk] +
-			float64(len(c.Lambdas))*(otherCost+evaluationCost))}
-		jobs.Add(u, heldOutUnit, r.heldOut)
-	}
-	for first := 0; first < len(c.Seeds); first += c.Chunk {
-		chunk := c.Seeds[first:min(first+c.Chunk, len(c.Seeds))]
-		again := min(max(c.Again-first, 0), len(chunk))
-		u := experiment.Unit{Name: fmt.Sprintf("worlds-%04d", first),
-			Cost: float64(len(chunk))*2*cost[worlds.ValueWalk] + float64(again)*cost[worlds.ValueWalkAgain]}
-		for _, name := range c.Methods {
-			u.Cost += float64(len(chunk)) * (methodCost(name) + evaluationCost)
+	fitter := c.NewFitter(backendName)
+	var units []experiment.Unit
+	add := func(r runner, chunk experiment.Chunk, seeds []uint64, name string) error {
+		on, err := c.On(chunk.Seeds, worlds.ValueWalk, worlds.ValueWalkNoDet, name)
+		if err != nil {
+			return err
 		}
-		jobs.Add(u, "", func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
-			return r.worlds(ctx, chunk, again, t)
-		})
+		base, _ := method.Split(name)
+		units = append(units, experiment.Unit{Name: name + "-" + chunk.Name, Group: chunk.Name, Method: base,
+			On: []any{on, seeds},
+			Owns: func(row experiment.Row) bool {
+				return row.Environment == r.environment && row.Name() == name && chunk.Owns(row)
+			},
+			Run: func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
+				return r.run(ctx, name, chunk.Seeds, len(seeds), t)
+			}})
+		return nil
 	}
-	return jobs.Plan(Name, scale, c), nil
+	if len(c.HeldOut) > 0 {
+		r := runner{c, fitter, c.Environment() + heldOutSuffix, heldOutUnit}
+		for _, lambda := range c.Lambdas {
+			if err := add(r, experiment.Chunk{Name: heldOutUnit, Seeds: c.HeldOut}, c.HeldOut,
+				worlds.AVRILName(lambda)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	r := runner{c, fitter, c.Environment(), ""}
+	again := c.Again
+	for _, chunk := range experiment.Chunks("worlds", c.Seeds, c.Chunk) {
+		for _, name := range append([]string{worlds.ValueWalk, worlds.ValueWalkNoDet, worlds.ValueWalkAgain},
+			c.Methods...) {
+			seeds := chunk.Seeds
+			if name == worlds.ValueWalkAgain {
+				seeds = seeds[:min(again, len(seeds))]
+				again -= len(seeds)
+			}
+			if len(seeds) > 0 {
+				if err := add(r, chunk, seeds, name); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	return units, nil
 }
 
-func methodCost(name string) float64 {
-	if s, ok := cost[name]; ok {
-		return s
-	}
-	return otherCost
-}
-
-// runner runs units.
+// runner runs units on worlds that are the environment of the rows. If key is not empty, all time counts as its.
 type runner struct {
-	config Config
-	fitter *worlds.Fitter
+	config           Config
+	fitter           *worlds.Fitter
+	environment, key string
 }
 
-// fit fits a method to the worlds.
-func (r *runner) fit(ctx context.Context, name string, grids []*worlds.World,
+// fit fits a method to the worlds, whose time counts as key's.
+func (r runner) fit(ctx context.Context, key, name string, grids []*worlds.World,
 	t *experiment.Stages) (posts []irl.Posterior, err error) {
-	err = t.Run(name, name, float64(len(grids))*methodCost(name), func(progress irl.Progress) (err error) {
+	err = t.Run(cmp.Or(r.key, key), name, func(progress irl.Progress) (err error) {
 		posts, err = r.fitter.Fit(ctx, name, grids, progress)
 		return err
 	})
@@ -84,124 +96,80 @@ func (r *runner) fit(ctx context.Context, name string, grids []*worlds.World,
 	return posts, nil
 }
 
-// references fits ValueWalk with and without the determinant.
-func (r *runner) references(ctx context.Context, grids []*worlds.World, t *experiment.Stages) (exact,
-	noDet []irl.Posterior, refs []metric.References, err error) {
-	if exact, err = r.fit(ctx, worlds.ValueWalk, grids, t); err != nil {
-		return nil, nil, nil, err
-	}
-	if noDet, err = r.fit(ctx, worlds.ValueWalkNoDet, grids, t); err != nil {
-		return nil, nil, nil, err
-	}
-	refs = make([]metric.References, len(grids))
-	for i, w := range grids {
-		for _, of := range []struct {
-			post irl.Posterior
-			ref  **metric.Reference
-		}{{exact[i], &refs[i].Exact}, {noDet[i], &refs[i].NoDet}} {
-			if *of.ref, err = metric.NewReference(w.Problem, of.post.(*valuewalk.Posterior).Samples()); err != nil {
-				return nil, nil, nil, err
-			}
-		}
-	}
-	return exact, noDet, refs, nil
+// known are worlds with their exact posteriors, which all methods are compared with.
+type known struct {
+	grids []*worlds.World
+	posts map[string][]irl.Posterior // ValueWalk's with and without the determinant
+	refs  []metric.References
 }
 
-// worlds is the unit of a chunk of worlds; on the first of them ValueWalk runs again.
-func (r *runner) worlds(ctx context.Context, seeds []uint64, again int, t *experiment.Stages) (*experiment.Result,
-	error) {
+// references fits ValueWalk with and without the determinant. Its time is that of the method that needs it first.
+func (r runner) references(ctx context.Context, of string, seeds []uint64, t *experiment.Stages) (*known, error) {
 	grids, err := r.config.Worlds(seeds)
 	if err != nil {
 		return nil, err
 	}
-	exact, noDet, refs, err := r.references(ctx, grids, t)
-	if err != nil {
-		return nil, err
-	}
-	result := &experiment.Result{}
-	environment := r.config.Environment()
-	if err := r.evaluate(ctx, result, environment, worlds.ValueWalk, grids, exact, refs, t); err != nil {
-		return nil, err
-	}
-	if err := r.evaluate(ctx, result, environment, worlds.ValueWalkNoDet, grids, noDet, refs, t); err != nil {
-		return nil, err
-	}
-	methods := r.config.Methods
-	if again > 0 {
-		methods = append([]string{worlds.ValueWalkAgain}, methods...)
-	}
-	for _, name := range methods {
-		subset := grids
-		if name == worlds.ValueWalkAgain {
-			subset = grids[:again]
+	k := &known{grids: grids, posts: map[string][]irl.Posterior{}, refs: make([]metric.References, len(grids))}
+	for _, name := range []string{worlds.ValueWalk, worlds.ValueWalkNoDet} {
+		key := name
+		if of != worlds.ValueWalk { // which is computed first unless it is stored
+			key = "references"
 		}
-		posts, err := r.fit(ctx, name, subset, t)
-		if err != nil {
+		if k.posts[name], err = r.fit(ctx, key, name, grids, t); err != nil {
 			return nil, err
 		}
-		if err := r.evaluate(ctx, result, environment, name, subset, posts, refs, t); err != nil {
-			return nil, err
+		for i, w := range grids {
+			ref := &k.refs[i].Exact
+			if name == worlds.ValueWalkNoDet {
+				ref = &k.refs[i].NoDet
+			}
+			samples := k.posts[name][i].(*valuewalk.Posterior).Samples()
+			if *ref, err = metric.NewReference(w.Problem, samples); err != nil {
+				return nil, err
+			}
 		}
 	}
-	return result, nil
+	return k, nil
 }
 
-// heldOut is the unit that gives the curve over λ.
-func (r *runner) heldOut(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
-	grids, err := r.config.Worlds(r.config.HeldOut)
+// run is the unit of a method on the first n worlds of a chunk.
+func (r runner) run(ctx context.Context, name string, seeds []uint64, n int,
+	t *experiment.Stages) (*experiment.Result, error) {
+	k, err := experiment.Share(ctx, "references", func() (*known, error) { return r.references(ctx, name, seeds, t) })
 	if err != nil {
 		return nil, err
 	}
-	_, _, refs, err := r.references(ctx, grids, t)
-	if err != nil {
-		return nil, err
+	posts := k.posts[name]
+	if posts == nil {
+		if posts, err = r.fit(ctx, name, name, k.grids[:n], t); err != nil {
+			return nil, err
+		}
 	}
 	result := &experiment.Result{}
-	best, bestW1 := 0.0, math.Inf(1)
-	for _, lambda := range r.config.Lambdas {
-		name := worlds.AVRILName(lambda)
-		posts, err := r.fit(ctx, name, grids, t)
-		if err != nil {
-			return nil, err
-		}
-		if err := r.evaluate(ctx, result, r.config.Environment()+heldOutSuffix, name, grids, posts, refs,
-			t); err != nil {
-			return nil, err
-		}
-		if w1 := experiment.Average(result.Rows, name, metric.W1).Mean; w1 < bestW1 {
-			best, bestW1 = lambda, w1
-		}
-	}
-	if best != r.config.Lambda {
-		result.Notes = append(result.Notes, fmt.Sprintf("on the held-out worlds λ = %g has the smallest W1, %.3f, "+
-			"but the config chose λ = %g", best, bestW1, r.config.Lambda))
-	}
-	return result, nil
+	return result, r.evaluate(ctx, result, name, k.grids[:n], posts, k.refs, t)
 }
 
 // evaluate adds the rows of a method: its metrics, and the diagnostics of its computation.
-func (r *runner) evaluate(ctx context.Context, result *experiment.Result, environment, method string,
-	grids []*worlds.World,
+func (r runner) evaluate(ctx context.Context, result *experiment.Result, name string, grids []*worlds.World,
 	posts []irl.Posterior, refs []metric.References, t *experiment.Stages) error {
 	var found [][]experiment.Row
-	err := t.Run("metrics", "metrics of "+method, float64(len(grids))*evaluationCost,
-		func(progress irl.Progress) (err error) {
-			found, err = r.config.Measure(ctx, environment, method, grids, posts, refs, progress)
-			return err
-		})
+	err := t.Run(cmp.Or(r.key, "metrics"), "metrics of "+name, func(progress irl.Progress) (err error) {
+		found, err = r.config.Measure(ctx, r.environment, name, grids, posts, refs, progress)
+		return err
+	})
 	if err != nil {
 		return err
 	}
 	for i, w := range grids {
 		result.Rows = append(result.Rows, found[i]...)
-		row := experiment.Row{Environment: environment, Method: method, Demos: r.config.Trajectories, Seed: w.Seed}
+		row := experiment.RowOf(name, r.environment, r.config.Trajectories, w.Seed)
 		diagnostics, note := diagnose(posts[i])
 		for name, value := range diagnostics {
 			row.Metric, row.Value = name, value
 			result.Rows = append(result.Rows, row)
 		}
 		if note != "" {
-			result.Notes = append(result.Notes, fmt.Sprintf("%s, world %d: %s", method, w.Seed, note))
+			result.Notes = append(result.Notes, fmt.Sprintf("%s, world %d: %s", name, w.Seed, note))
 		}
 	}
 	return nil
@@ -253,13 +221,11 @@ func diagnose(post irl.Posterior) (metrics map[string]float64, note string) {
 
 // lambdasOf returns the values of λ that rows on held-out worlds are of, ascending.
 func lambdasOf(rows []experiment.Row) []float64 {
-	var out []float64
-	for _, method := range experiment.Methods(rows) {
-		var lambda float64
-		if _, err := fmt.Sscanf(method, worlds.AVRILPrefix+"%g", &lambda); err == nil {
-			out = append(out, lambda)
+	seen := map[float64]bool{}
+	for _, r := range rows {
+		if lambda, ok := r.Setting("lambda"); ok {
+			seen[lambda] = true
 		}
 	}
-	slices.Sort(out)
-	return out
+	return slices.Sorted(maps.Keys(seen))
 }

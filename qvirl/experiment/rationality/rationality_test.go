@@ -19,7 +19,7 @@ func tiny() Config {
 }
 
 func TestWholeExperimentOnTinyWorlds(t *testing.T) {
-	rows, _, record := experimenttest.Run(t, tiny())
+	rows, _, record := experimenttest.Run(t, Name, tiny())
 	for _, method := range []string{ValueWalk, QVIRL} {
 		truth, low, median, high := experiment.Series(rows, method, True), experiment.Series(rows, method, Low),
 			experiment.Series(rows, method, Median), experiment.Series(rows, method, High)

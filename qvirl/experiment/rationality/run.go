@@ -18,8 +18,9 @@ import (
 // policyDraws is the number of draws that a learner's policy is averaged over.
 const policyDraws = 1000
 
-// Plan returns the plan of the experiment: a unit for each chunk of draws, and of worlds.
-func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
+// Units returns the units of the experiment: each method on each chunk of draws, and each learner on each chunk of
+// worlds.
+func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
@@ -36,17 +37,26 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 	if r.sampled, err = valuewalk.New(c.DrawSampling); err != nil {
 		return nil, err
 	}
-	var jobs experiment.Jobs
-	jobs.AddChunks("draws", c.Draws, c.DrawChunk, drawCost, r.calibrate)
-	jobs.AddChunks("worlds", c.Seeds, c.Chunk, float64(len(c.Experts)*len(learners))*learnerCost, r.compare)
-	return jobs.Plan(Name, scale, c), nil
+	var units []experiment.Unit
+	add := func(name string, chunk experiment.Chunk, run func(ctx context.Context, name string, seeds []uint64,
+		t *experiment.Stages) (*experiment.Result, error), on ...any) {
+		units = append(units, experiment.Unit{Name: name + "-" + chunk.Name, Group: chunk.Name, Method: name,
+			On: append(on, name, c.Discount, c.Length, c.LogStd, chunk.Seeds), Owns: chunk.OwnsOf(name),
+			Run: func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
+				return run(ctx, name, chunk.Seeds, t)
+			}})
+	}
+	for _, chunk := range experiment.Chunks("draws", c.Draws, c.DrawChunk) {
+		add(ValueWalk, chunk, r.calibrate, c.DrawWorld, c.DrawMedian, c.DrawDemos, c.DrawSampling)
+		add(QVIRL, chunk, r.calibrate, c.DrawWorld, c.DrawMedian, c.DrawDemos, c.Start, c.Match)
+	}
+	for _, chunk := range experiment.Chunks("worlds", c.Seeds, c.Chunk) {
+		for _, name := range learners {
+			add(name, chunk, r.compare, c.World, c.Demos, c.Experts, c.Wrong, c.Median, c.Start, c.Match)
+		}
+	}
+	return units, nil
 }
-
-// About how many seconds a draw and a learner take, for the estimate of the time left.
-const (
-	drawCost    = 1
-	learnerCost = 0.7
-)
 
 // runner runs units.
 type runner struct {
@@ -54,8 +64,9 @@ type runner struct {
 	matched, sampled irl.Method
 }
 
-// calibrate is the unit of draws from the prior.
-func (r *runner) calibrate(ctx context.Context, seeds []uint64, t *experiment.Stages) (*experiment.Result, error) {
+// calibrate is the unit of a method on draws from the prior.
+func (r *runner) calibrate(ctx context.Context, name string, seeds []uint64,
+	t *experiment.Stages) (*experiment.Result, error) {
 	c := r.config
 	problems, truth := make([]*irl.Problem, len(seeds)), make([]float64, len(seeds))
 	for i, seed := range seeds {
@@ -69,24 +80,26 @@ func (r *runner) calibrate(ctx context.Context, seeds []uint64, t *experiment.St
 		}
 		problems[i].Beta, problems[i].BetaLogStd = c.DrawMedian, c.LogStd
 	}
+	method := r.matched
+	if name == ValueWalk {
+		method = r.sampled
+	}
+	var posts []irl.Posterior
+	err := t.Run(name, name, func(progress irl.Progress) (err error) {
+		posts, err = method.Fit(ctx, problems, progress)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
 	result := &experiment.Result{}
-	for name, method := range map[string]irl.Method{ValueWalk: r.sampled, QVIRL: r.matched} {
-		var posts []irl.Posterior
-		err := t.Run(name, name, float64(len(seeds))*drawCost/2, func(progress irl.Progress) (err error) {
-			posts, err = method.Fit(ctx, problems, progress)
-			return err
-		})
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		for i, seed := range seeds {
-			row := experiment.Row{Environment: fmt.Sprintf("gridworld-%dx%d", c.DrawWorld.Width, c.DrawWorld.Height),
-				Method: name, Demos: c.DrawDemos, Seed: seed}
-			result.Rows = append(result.Rows, interval(row, posts[i], truth[i])...)
-			if p, ok := posts[i].(*valuewalk.Posterior); ok {
-				if err := p.Sampling().Clean(); err != nil {
-					result.Notes = append(result.Notes, fmt.Sprintf("%s, draw %d: %s", name, seed, err))
-				}
+	for i, seed := range seeds {
+		row := experiment.Row{Environment: fmt.Sprintf("gridworld-%dx%d", c.DrawWorld.Width, c.DrawWorld.Height),
+			Method: name, Demos: c.DrawDemos, Seed: seed}
+		result.Rows = append(result.Rows, interval(row, posts[i], truth[i])...)
+		if p, ok := posts[i].(*valuewalk.Posterior); ok {
+			if err := p.Sampling().Clean(); err != nil {
+				result.Notes = append(result.Notes, fmt.Sprintf("%s, draw %d: %s", name, seed, err))
 			}
 		}
 	}
@@ -122,11 +135,9 @@ func interval(row experiment.Row, post irl.Posterior, truth float64) []experimen
 	return out
 }
 
-// learners are the learners of the comparison.
-var learners = []string{Known, Wrong, Inferred, Misled}
-
-// compare is the unit of worlds in which experts of several β demonstrate.
-func (r *runner) compare(ctx context.Context, seeds []uint64, t *experiment.Stages) (*experiment.Result, error) {
+// compare is the unit of a learner on worlds in which experts of several β demonstrate.
+func (r *runner) compare(ctx context.Context, name string, seeds []uint64,
+	t *experiment.Stages) (*experiment.Result, error) {
 	c := r.config
 	type oneCase struct {
 		row     experiment.Row
@@ -134,7 +145,8 @@ func (r *runner) compare(ctx context.Context, seeds []uint64, t *experiment.Stag
 		policy  []float64 // the demonstrator's, [S·A]
 		optimal []int     // optimal action of each state, [S]
 	}
-	cases, problems := map[string][]oneCase{}, map[string][]*irl.Problem{}
+	var cases []oneCase
+	var problems []*irl.Problem
 	for _, seed := range seeds {
 		w, err := gridworld.Random(c.World, seed)
 		if err != nil {
@@ -145,55 +157,52 @@ func (r *runner) compare(ctx context.Context, seeds []uint64, t *experiment.Stag
 			return nil, err
 		}
 		for _, expert := range c.Experts {
-			known, err := c.problem(w, c.World, c.Demos, expert, seed)
+			p, err := c.problem(w, c.World, c.Demos, expert, seed)
 			if err != nil {
 				return nil, err
 			}
-			policy := mdp.Boltzmann(nil, sol.Q, w.MDP.Actions(), expert)
-			for _, name := range learners {
-				p := *known
-				switch name {
-				case Wrong:
-					p.Beta = c.Wrong
-				case Inferred:
-					p.Beta, p.BetaLogStd = c.Median, c.LogStd
-				case Misled:
-					p.Beta, p.BetaLogStd = c.Wrong, c.LogStd
-				}
-				environment := fmt.Sprintf("gridworld-%dx%d%s%g", c.World.Width, c.World.Height, expertPart, expert)
-				cases[name] = append(cases[name], oneCase{experiment.Row{Environment: environment, Method: name,
-					Demos: c.Demos, Seed: seed}, expert, policy, sol.Greedy})
-				problems[name] = append(problems[name], &p)
+			switch name {
+			case Wrong:
+				p.Beta = c.Wrong
+			case Inferred:
+				p.Beta, p.BetaLogStd = c.Median, c.LogStd
+			case Misled:
+				p.Beta, p.BetaLogStd = c.Wrong, c.LogStd
 			}
+			environment := fmt.Sprintf("gridworld-%dx%d%s%g", c.World.Width, c.World.Height, expertPart, expert)
+			cases = append(cases, oneCase{experiment.Row{Environment: environment, Method: name, Demos: c.Demos,
+				Seed: seed}, expert, mdp.Boltzmann(nil, sol.Q, w.MDP.Actions(), expert), sol.Greedy})
+			problems = append(problems, p)
 		}
 	}
+	var posts []irl.Posterior
+	err := t.Run(name, name, func(progress irl.Progress) (err error) {
+		posts, err = r.matched.Fit(ctx, problems, progress)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
 	result := &experiment.Result{}
-	for _, name := range learners {
-		var posts []irl.Posterior
-		err := t.Run(name, name, float64(len(problems[name]))*learnerCost, func(progress irl.Progress) (err error) {
-			posts, err = r.matched.Fit(ctx, problems[name], progress)
-			return err
-		})
+	for i, at := range cases {
+		gap, err := logProbGap(posts[i], at.policy, at.optimal, at.row)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return nil, fmt.Errorf("%s, world %d: %w", name, at.row.Seed, err)
 		}
-		for i, at := range cases[name] {
-			gap, err := logProbGap(posts[i], at.policy, at.optimal, at.row)
-			if err != nil {
-				return nil, fmt.Errorf("%s, world %d: %w", name, at.row.Seed, err)
-			}
-			if !math.IsNaN(gap) {
-				row := at.row
-				row.Metric, row.Value = LogProbGap, gap
-				result.Rows = append(result.Rows, row)
-			}
-			if problems[name][i].InfersBeta() {
-				result.Rows = append(result.Rows, interval(at.row, posts[i], at.expert)...)
-			}
+		if !math.IsNaN(gap) {
+			row := at.row
+			row.Metric, row.Value = LogProbGap, gap
+			result.Rows = append(result.Rows, row)
+		}
+		if problems[i].InfersBeta() {
+			result.Rows = append(result.Rows, interval(at.row, posts[i], at.expert)...)
 		}
 	}
 	return result, nil
 }
+
+// learners are the learners of the comparison.
+var learners = []string{Known, Wrong, Inferred, Misled}
 
 // logProbGap returns the metric of that name; NaN where every state is visited or terminal.
 func logProbGap(post irl.Posterior, policy []float64, optimal []int, row experiment.Row) (float64, error) {

@@ -11,6 +11,7 @@ import (
 	"github.com/go-birl/birl/qvirl/experiment/worlds"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/matched"
+	"github.com/go-birl/birl/qvirl/method"
 	"github.com/go-birl/birl/qvirl/tabular"
 )
 
@@ -98,8 +99,7 @@ func (c Config) Validate() error {
 	}
 	for _, names := range [][]string{c.Families, c.Suspects} {
 		for i, name := range names {
-			if _, err := c.method(name, ""); err != nil &&
-				!slices.Contains([]string{ExactValues, ExactRewards, ExactWarped}, name) {
+			if _, err := c.settings(name); err != nil {
 				return err
 			} else if slices.Contains(names[:i], name) {
 				return fmt.Errorf("refinement: the posterior %q stands twice in %q", name, names)
@@ -110,20 +110,29 @@ func (c Config) Validate() error {
 }
 
 // turned returns the name of a posterior that is refined by k transitions.
-func turned(name string, k int) string { return fmt.Sprintf("%s-k%02d", name, k) }
+func turned(name string, k int) string { return method.Name(name, fmt.Sprintf("transitions=%02d", k)) }
 
-// method returns the method that gives an approximate posterior.
-func (c Config) method(name, backendName string) (irl.Method, error) {
-	config := c.Posteriors.QVIRLStart
+// settings returns what an approximate posterior depends on beside the problem; ValueWalk's are those of its samples.
+func (c Config) settings(name string) (any, error) {
 	switch name {
-	case Paper:
-		return c.Posteriors.Method(worlds.QVIRL, backendName)
-	case SVI, LogExpected, Matched, Refined:
-		return c.Posteriors.Method(name, backendName)
-	case Start, Values, Rewards:
-	default:
-		return nil, fmt.Errorf("refinement: there is no approximate posterior %q", name)
+	case Paper, SVI, LogExpected, Matched, Refined, worlds.ValueWalk:
+		return c.Posteriors.Settings(name)
+	case Start:
+		return c.Posteriors.QVIRLStart, nil
+	case Values, Rewards:
+		return []any{c.Posteriors.QVIRLStart, c.Posteriors.Match}, nil
+	case ExactValues, ExactRewards, ExactWarped:
+		return c.Posteriors.Settings(worlds.ValueWalk)
 	}
+	return nil, fmt.Errorf("refinement: there is no approximate posterior %q", name)
+}
+
+// method returns the method that gives a posterior.
+func (c Config) method(name, backendName string) (irl.Method, error) {
+	if !slices.Contains([]string{Start, Values, Rewards}, name) {
+		return c.Posteriors.Method(name, backendName)
+	}
+	config := c.Posteriors.QVIRLStart
 	config.Name, config.Backend = name, backendName
 	m, err := tabular.New(config)
 	if err != nil {

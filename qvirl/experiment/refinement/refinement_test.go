@@ -26,7 +26,7 @@ func tiny() Config {
 }
 
 func TestWholeExperimentOnTinyWorlds(t *testing.T) {
-	rows, _, record := experimenttest.Run(t, tiny())
+	rows, _, record := experimenttest.Run(t, Name, tiny())
 	compared, judged := split(rows)
 	mean := func(method, name string) float64 {
 		e := experiment.Average(compared, method, name)

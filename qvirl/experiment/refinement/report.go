@@ -97,7 +97,7 @@ func secondsOf(record *experiment.Record, method string, worlds int) float64 {
 	}
 	least, units := math.Inf(1), 0
 	for _, u := range record.Units {
-		if s, ok := u.Processor[method]; ok && strings.HasPrefix(u.Unit, comparedUnits) {
+		if s, ok := u.Processor[method]; ok && strings.Contains(u.Unit, comparedUnits) {
 			least, units = math.Min(least, s), units+1
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
@@ -13,145 +14,142 @@ import (
 	"github.com/go-birl/birl/qvirl/experiment/worlds"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/matched"
+	"github.com/go-birl/birl/qvirl/method"
 	"github.com/go-birl/birl/qvirl/metric"
 	"github.com/go-birl/birl/qvirl/tabular"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
-// cost is about how many seconds a posterior takes for a world, for the estimate of the time left.
-var cost = map[string]float64{worlds.ValueWalk: 4, Paper: 3, Start: 0.2, SVI: 3, LogExpected: 3}
-
-const otherCost = 0.7
-
-func costOf(name string) float64 {
-	if s, ok := cost[name]; ok {
-		return s
-	}
-	return otherCost
-}
-
-// Plan returns the plan of the experiment: units of worlds on which families and refinements are compared, and units of
-// worlds on which diagnoses are judged.
-func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
+// Units returns the units of the experiment: each family, and each refinement, on each chunk of worlds on which they
+// are compared, and each suspect on each chunk of worlds on which diagnoses are judged.
+func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	r := &runner{config: c, backend: backendName, methods: map[string]irl.Method{}}
-	compare, judge := cost[worlds.ValueWalk], cost[worlds.ValueWalk]
-	for _, name := range c.Families {
-		compare += costOf(name)
+	r := &runner{config: c, backend: backendName, exact: c.Posteriors.NewFitter(backendName),
+		methods: map[string]irl.Method{}}
+	var units []experiment.Unit
+	add := func(name string, chunk experiment.Chunk, of string, run func(ctx context.Context, k *worlds.Known,
+		name string, t *experiment.Stages) (*experiment.Result, error), on ...any) error {
+		depends, err := c.Posteriors.On(chunk.Seeds, worlds.ValueWalk)
+		if err != nil {
+			return err
+		}
+		settings, err := c.settings(of)
+		if err != nil {
+			return err
+		}
+		base, _ := method.Split(name)
+		units = append(units, experiment.Unit{Name: name + "-" + chunk.Name, Group: chunk.Name, Method: base,
+			On: append(on, depends, name, settings), Owns: chunk.OwnsOf(name),
+			Run: func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
+				k, err := r.exact.Known(ctx, chunk.Seeds, t)
+				if err != nil {
+					return nil, err
+				}
+				return run(ctx, k, name, t)
+			}})
+		return nil
 	}
-	for _, k := range c.Transitions {
-		compare += 2 * c.costOfTurning(k)
+	for _, chunk := range experiment.Chunks(comparedUnits, c.Posteriors.Seeds, c.Posteriors.Chunk) {
+		for _, name := range c.Families {
+			if err := add(name, chunk, name, r.compare); err != nil {
+				return nil, err
+			}
+		}
+		for _, from := range []string{Paper, Matched} {
+			for _, k := range c.Transitions {
+				refine := c.Posteriors.Refine
+				refine.Transitions, refine.Kept, refine.Samples = k, 1, c.Walkers
+				if err := add(turned(from, k), chunk, from, func(ctx context.Context, k *worlds.Known, name string,
+					t *experiment.Stages) (*experiment.Result, error) {
+					return r.turn(ctx, k, from, name, refine, t)
+				}, refine); err != nil {
+					return nil, err
+				}
+			}
+		}
 	}
-	for _, name := range c.Suspects {
-		judge += costOf(name) + costOf(Refined)
+	for _, chunk := range experiment.Chunks("judged", c.Judged, c.Posteriors.Chunk) {
+		for _, name := range c.Suspects {
+			if err := add(name, chunk, name, r.judge, c.Posteriors.Refine); err != nil {
+				return nil, err
+			}
+		}
 	}
-	var jobs experiment.Jobs
-	jobs.AddChunks(comparedUnits, c.Posteriors.Seeds, c.Posteriors.Chunk, compare, r.compare)
-	jobs.AddChunks("judged", c.Judged, c.Posteriors.Chunk, judge, r.judge)
-	return jobs.Plan(Name, scale, c), nil
+	return units, nil
 }
 
-func (c Config) costOfTurning(k int) float64 { return 1e-4 * float64(c.Walkers*(k+1)) }
-
-// comparedUnits begins the names of units on whose worlds posteriors are compared.
+// comparedUnits begins the names of chunks of worlds on which posteriors are compared.
 const comparedUnits = "worlds"
 
 // runner runs units.
 type runner struct {
 	config  Config
 	backend string
+	exact   *worlds.Fitter
+
+	mutex   sync.Mutex
 	methods map[string]irl.Method // which compile a program once
 }
 
-// fit fits a method to the worlds.
+// method returns a method by its name.
+func (r *runner) method(name string) (m irl.Method, err error) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if m = r.methods[name]; m == nil {
+		if m, err = r.config.method(name, r.backend); err == nil {
+			r.methods[name] = m
+		}
+	}
+	return m, err
+}
+
+// fit fits a method to the worlds, once for all units of a chunk.
 func (r *runner) fit(ctx context.Context, name string, grids []*worlds.World,
-	t *experiment.Stages) (posts []irl.Posterior, err error) {
-	err = t.Run(name, name, float64(len(grids))*costOf(name), func(progress irl.Progress) error {
-		m := r.methods[name]
-		if m == nil {
-			if name == worlds.ValueWalk {
-				m, err = r.config.Posteriors.Method(name, r.backend)
-			} else {
-				m, err = r.config.method(name, r.backend)
-			}
+	t *experiment.Stages) ([]irl.Posterior, error) {
+	return experiment.Share(ctx, "posteriors of "+name, func() (posts []irl.Posterior, err error) {
+		err = t.Run(name, name, func(progress irl.Progress) error {
+			m, err := r.method(name)
 			if err != nil {
 				return err
 			}
-			r.methods[name] = m
+			posts, err = m.Fit(ctx, worlds.Problems(grids), progress)
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		posts, err = m.Fit(ctx, worlds.Problems(grids), progress)
+		return posts, nil
+	})
+}
+
+// compare is the unit of a family on worlds on which it is compared with the exact posterior.
+func (r *runner) compare(ctx context.Context, k *worlds.Known, name string,
+	t *experiment.Stages) (*experiment.Result, error) {
+	posts, err := r.family(ctx, name, k.Grids, k.Exact, t)
+	if err != nil {
+		return nil, err
+	}
+	return r.evaluate(ctx, name, k, posts)
+}
+
+// turn is the unit of a posterior that is refined by some transitions.
+func (r *runner) turn(ctx context.Context, k *worlds.Known, from, name string, refine valuewalk.RefineConfig,
+	t *experiment.Stages) (*experiment.Result, error) {
+	start, err := r.fit(ctx, from, k.Grids, t)
+	if err != nil {
+		return nil, err
+	}
+	var posts []irl.Posterior
+	err = t.Run(name, name, func(progress irl.Progress) (err error) {
+		posts, err = valuewalk.RefineAll(ctx, refine, start, progress)
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return posts, nil
-}
-
-// references fits ValueWalk.
-func (r *runner) references(ctx context.Context, seeds []uint64, t *experiment.Stages) (grids []*worlds.World,
-	exact []*valuewalk.Posterior, refs []metric.References, err error) {
-	if grids, err = r.config.Posteriors.Worlds(seeds); err != nil {
-		return nil, nil, nil, err
-	}
-	posts, err := r.fit(ctx, worlds.ValueWalk, grids, t)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	for i, w := range grids {
-		p := posts[i].(*valuewalk.Posterior)
-		ref, err := metric.NewReference(w.Problem, p.Samples())
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		exact, refs = append(exact, p), append(refs, metric.References{Exact: ref})
-	}
-	return grids, exact, refs, nil
-}
-
-// compare is the unit of worlds on which families and refinements are compared with the exact posterior.
-func (r *runner) compare(ctx context.Context, seeds []uint64, t *experiment.Stages) (*experiment.Result, error) {
-	grids, exact, refs, err := r.references(ctx, seeds, t)
-	if err != nil {
-		return nil, err
-	}
-	result := &experiment.Result{}
-	fitted := map[string][]irl.Posterior{}
-	for _, name := range r.config.Families {
-		if fitted[name], err = r.family(ctx, name, grids, exact, t); err != nil {
-			return nil, err
-		}
-		if err := r.evaluate(ctx, result, name, grids, fitted[name], refs); err != nil {
-			return nil, err
-		}
-	}
-	for _, from := range []string{Paper, Matched} {
-		if len(r.config.Transitions) > 0 && fitted[from] == nil {
-			if fitted[from], err = r.fit(ctx, from, grids, t); err != nil {
-				return nil, err
-			}
-		}
-		for _, k := range r.config.Transitions {
-			name := turned(from, k)
-			c := r.config.Posteriors.Refine
-			c.Transitions, c.Kept, c.Samples = k, 1, r.config.Walkers
-			var posts []irl.Posterior
-			err := t.Run(name, name, float64(len(grids))*r.config.costOfTurning(k),
-				func(progress irl.Progress) (err error) {
-					posts, err = valuewalk.RefineAll(ctx, c, fitted[from], progress)
-					return err
-				})
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", name, err)
-			}
-			if err := r.evaluate(ctx, result, name, grids, posts, refs); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return result, nil
+	return r.evaluate(ctx, name, k, posts)
 }
 
 // family fits an approximate posterior, or makes one of the exact posterior's samples.
@@ -186,18 +184,18 @@ func covariance(x *mat.Dense) *mat.SymDense {
 	return &cov
 }
 
-// evaluate adds the rows of approximate posteriors.
-func (r *runner) evaluate(ctx context.Context, result *experiment.Result, name string, grids []*worlds.World,
-	posts []irl.Posterior, refs []metric.References) error {
-	c := r.config.Posteriors
-	found, err := c.Measure(ctx, c.Environment(), drawnAs(name), grids, posts, refs, nil)
+// evaluate returns the rows of approximate posteriors.
+func (r *runner) evaluate(ctx context.Context, name string, k *worlds.Known,
+	posts []irl.Posterior) (*experiment.Result, error) {
+	c, result := r.config.Posteriors, &experiment.Result{}
+	found, err := c.Measure(ctx, c.Environment(), drawnAs(name), k.Grids, posts, k.Refs, nil)
 	for _, rows := range found {
 		for _, row := range rows {
-			row.Method = name
+			row.Method, row.Variant = method.Split(name)
 			result.Rows = append(result.Rows, row)
 		}
 	}
-	return err
+	return result, err
 }
 
 // drawnAs returns the name that the draws of an approximate posterior, refined or not, have always been seeded with.
@@ -212,8 +210,7 @@ func drawnAs(name string) string {
 
 func (r *runner) row(w *worlds.World, method, metricName string, value float64) experiment.Row {
 	return experiment.Row{Environment: r.config.Posteriors.Environment(), Method: method,
-		Demos: r.config.Posteriors.Trajectories, Seed: w.Seed,
-		Metric: metricName, Value: value}
+		Demos: r.config.Posteriors.Trajectories, Seed: w.Seed, Metric: metricName, Value: value}
 }
 
 // The limits by which a verdict is right, those that Diagnose is to find out about.
@@ -222,52 +219,46 @@ const (
 	tvLimit    = 0.05
 )
 
-// judge is the unit of worlds on which the diagnoses of approximate posteriors are compared with the exact one: "trust"
-// is right if the approximation is within the limits, "refine" if it is not but its refinement is, and "do not use" if
-// neither is.
-func (r *runner) judge(ctx context.Context, seeds []uint64, t *experiment.Stages) (*experiment.Result, error) {
-	grids, exact, refs, err := r.references(ctx, seeds, t)
+// judge is the unit of an approximate posterior on worlds on which its diagnoses are compared with the exact one:
+// "trust" is right if the approximation is within the limits, "refine" if it is not but its refinement is, and "do not
+// use" if neither is.
+func (r *runner) judge(ctx context.Context, k *worlds.Known, name string,
+	t *experiment.Stages) (*experiment.Result, error) {
+	posts, err := r.fit(ctx, name, k.Grids, t)
 	if err != nil {
 		return nil, err
 	}
+	var refined []irl.Posterior
+	err = t.Run(Refined, name+", refined", func(progress irl.Progress) (err error) {
+		refined, err = valuewalk.RefineAll(ctx, r.config.Posteriors.Refine, posts, progress)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
 	result := &experiment.Result{}
-	for _, name := range r.config.Suspects {
-		posts, err := r.fit(ctx, name, grids, t)
+	for i, w := range k.Grids {
+		diagnosis, err := valuewalk.Diagnose(refined[i].(*valuewalk.Refined), w.Seed)
+		if err != nil {
+			return nil, fmt.Errorf("%s, world %d: %w", name, w.Seed, err)
+		}
+		before, tvBefore, err := r.distance(w, name, posts[i], k.Exact[i], k.Refs[i])
 		if err != nil {
 			return nil, err
 		}
-		var refined []irl.Posterior
-		err = t.Run(Refined, name+", refined", float64(len(grids))*costOf(Refined),
-			func(progress irl.Progress) (err error) {
-				refined, err = valuewalk.RefineAll(ctx, r.config.Posteriors.Refine, posts, progress)
-				return err
-			})
+		after, tvAfter, err := r.distance(w, Refined, refined[i], k.Exact[i], k.Refs[i])
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return nil, err
 		}
-		for i, w := range grids {
-			diagnosis, err := valuewalk.Diagnose(refined[i].(*valuewalk.Refined), w.Seed)
-			if err != nil {
-				return nil, fmt.Errorf("%s, world %d: %w", name, w.Seed, err)
-			}
-			before, tvBefore, err := r.distance(w, name, posts[i], exact[i], refs[i])
-			if err != nil {
-				return nil, err
-			}
-			after, tvAfter, err := r.distance(w, Refined, refined[i], exact[i], refs[i])
-			if err != nil {
-				return nil, err
-			}
-			verdict, right := judged(diagnosis.Verdict, before <= errorLimit && tvBefore <= tvLimit,
-				after <= errorLimit && tvAfter <= tvLimit)
-			for metricName, value := range map[string]float64{Error: before, metric.PolicyTV: tvBefore,
-				RefinedError: after, RefinedTV: tvAfter,
-				worlds.Drift: diagnosis.Drift, worlds.Settling: diagnosis.Settling, Verdict: verdict, Right: right} {
-				result.Rows = append(result.Rows, r.row(w, name, metricName, value))
-			}
-			if !math.IsInf(diagnosis.KHat, 0) {
-				result.Rows = append(result.Rows, r.row(w, name, KHat, diagnosis.KHat))
-			}
+		verdict, right := judged(diagnosis.Verdict, before <= errorLimit && tvBefore <= tvLimit,
+			after <= errorLimit && tvAfter <= tvLimit)
+		for metricName, value := range map[string]float64{Error: before, metric.PolicyTV: tvBefore,
+			RefinedError: after, RefinedTV: tvAfter,
+			worlds.Drift: diagnosis.Drift, worlds.Settling: diagnosis.Settling, Verdict: verdict, Right: right} {
+			result.Rows = append(result.Rows, r.row(w, name, metricName, value))
+		}
+		if !math.IsInf(diagnosis.KHat, 0) {
+			result.Rows = append(result.Rows, r.row(w, name, KHat, diagnosis.KHat))
 		}
 	}
 	return result, nil

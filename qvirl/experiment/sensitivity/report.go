@@ -37,13 +37,13 @@ func NewGrid(rows []experiment.Row, metric string) (*Grid, error) {
 		if r.Metric != metric || r.Method == Expert {
 			continue
 		}
-		expert, err := betaOf(r.Environment, expertInfix)
+		expert, err := expertOf(r.Environment)
 		if err != nil {
 			return nil, err
 		}
-		learner, err := betaOf(r.Method, learnerPrefix)
-		if err != nil {
-			return nil, err
+		learner, ok := r.Setting("beta")
+		if !ok {
+			return nil, fmt.Errorf("sensitivity: a row of %s has no β", r.Name())
 		}
 		k := key{r.Demos, expert, learner}
 		cells[k] = append(cells[k], r)
@@ -75,12 +75,13 @@ func NewGrid(rows []experiment.Row, metric string) (*Grid, error) {
 	return g, nil
 }
 
-// betaOf reads the number after the mark in a name.
-func betaOf(name, mark string) (float64, error) {
-	_, digits, ok := strings.Cut(name, mark)
+// expertOf reads the expert's β in the name of an environment.
+func expertOf(environment string) (float64, error) {
+	_, digits, ok := strings.Cut(environment, expertInfix)
 	beta, err := strconv.ParseFloat(digits, 64)
 	if !ok || err != nil {
-		return 0, fmt.Errorf("sensitivity: %q is not a name of this experiment: it lacks %q and a number", name, mark)
+		return 0, fmt.Errorf("sensitivity: %q is not an environment of this experiment: it lacks %q and a number",
+			environment, expertInfix)
 	}
 	return beta, nil
 }
@@ -152,7 +153,7 @@ func Best(rows []experiment.Row, metricName, name, title string) (*exhibit.Table
 	values := map[key]float64{}
 	for _, r := range rows {
 		if r.Metric == metricName {
-			values[key{r.Environment, r.Method, r.Demos, r.Seed}] = r.Value
+			values[key{r.Environment, r.Name(), r.Demos, r.Seed}] = r.Value
 		}
 	}
 	t := &exhibit.Table{Name: name, Title: title, Notes: []string{
@@ -182,7 +183,7 @@ func Best(rows []experiment.Row, metricName, name, title string) (*exhibit.Table
 			}
 			var differences []experiment.Row
 			for k, v := range values {
-				if beta, err := betaOf(k.environment, expertInfix); err != nil || beta != expert || k.demos != demos ||
+				if beta, err := expertOf(k.environment); err != nil || beta != expert || k.demos != demos ||
 					k.method != Learner(expert) {
 					continue
 				}

@@ -13,18 +13,18 @@ import (
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/method"
 	"github.com/go-birl/birl/qvirl/tabular"
 )
 
 // Name is the experiment's name in result rows.
 const Name = "sensitivity"
 
-// Methods in result rows: QVIRL that assumes β is "qvirl-beta-" and the number. The environment says what the expert's
-// β is, by the suffix "-expert-" and the number. Expert is the demonstrator itself.
+// Methods in result rows: QVIRL in the variant that assumes some β. The environment says what the expert's β is, by the
+// suffix "-expert-" and the number. Expert is the demonstrator itself.
 const (
-	learnerPrefix = "qvirl-beta-"
-	expertInfix   = "-expert-"
-	Expert        = "expert"
+	expertInfix = "-expert-"
+	Expert      = "expert"
 )
 
 // The metrics: the probability of the truly optimal action under the demonstrator less that under the learner, averaged
@@ -47,7 +47,7 @@ type Config struct {
 	Demos    []int     // numbers of demonstrations
 	Betas    []float64 // of experts and of learners
 	Seeds    []uint64  // of the worlds
-	Chunk    int       // worlds to a unit; a unit trains Chunk·len(Betas)² problems as one batch
+	Chunk    int       // worlds to a unit; a unit trains Chunk·len(Betas) problems as one batch
 
 	QVIRL tabular.Config
 }
@@ -109,63 +109,70 @@ func (c Config) Validate() error {
 }
 
 // Learner returns the name of QVIRL that assumes β.
-func Learner(beta float64) string { return learnerPrefix + strconv.FormatFloat(beta, 'g', -1, 64) }
+func Learner(beta float64) string {
+	return method.Name(method.QVIRL, "beta="+strconv.FormatFloat(beta, 'g', -1, 64))
+}
 
 // environment returns the name of the worlds in which experts of the given β demonstrate.
 func (c Config) environment(beta float64) string {
 	return fmt.Sprintf("gridworld-%dx%d%s%g", c.World.Width, c.World.Height, expertInfix, beta)
 }
 
-// Plan returns the plan of the experiment: a unit for each number of demonstrations and chunk of worlds.
-func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
+// Units returns the units of the experiment: each learner with each number of demonstrations, on each chunk of worlds.
+func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
 	config := c.QVIRL
 	config.Backend = backendName
-	method, err := tabular.New(config) // compiles one program for all units but perhaps the last chunk's
+	m, err := tabular.New(config) // compiles one program for all units but perhaps the last chunk's
 	if err != nil {
 		return nil, err
 	}
-	p := &experiment.Plan{Experiment: Name, Scale: scale, Config: c}
-	type unit struct {
-		demos int
-		seeds []uint64
-	}
-	var units []unit
+	var units []experiment.Unit
 	for _, demos := range c.Demos {
-		for first := 0; first < len(c.Seeds); first += c.Chunk {
-			chunk := c.Seeds[first:min(first+c.Chunk, len(c.Seeds))]
-			units = append(units, unit{demos, chunk})
-			p.Units = append(p.Units, experiment.Unit{Name: fmt.Sprintf("demos-%02d-worlds-%04d", demos, first),
-				Cost: float64(len(chunk))})
+		for _, chunk := range experiment.Chunks(fmt.Sprintf("demos-%02d-worlds", demos), c.Seeds, c.Chunk) {
+			for i, learner := range c.Betas {
+				units = append(units, experiment.Unit{Name: Learner(learner) + "-" + chunk.Name, Group: chunk.Name,
+					Method: method.QVIRL,
+					On:     []any{c.World, c.Discount, c.Length, demos, c.Betas, learner, chunk.Seeds, c.QVIRL},
+					Owns: func(r experiment.Row) bool {
+						return (r.Name() == Learner(learner) || i == 0 && r.Method == Expert) && r.Demos == demos &&
+							chunk.Owns(r)
+					},
+					Run: func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
+						return c.unit(ctx, m, demos, chunk.Seeds, learner, t)
+					}})
+			}
 		}
 	}
-	p.Run = func(ctx context.Context, i int, progress irl.Progress) (*experiment.Result, error) {
-		stages := experiment.NewStages(1, "", progress)
-		cases, err := c.cases(units[i].demos, units[i].seeds)
-		if err != nil {
-			return nil, err
-		}
-		problems := make([]*irl.Problem, len(cases))
-		for k := range cases {
-			problems[k] = cases[k].problem
-		}
-		var posts []irl.Posterior
-		err = stages.Run("qvirl", "qvirl", 1, func(progress irl.Progress) (err error) {
-			posts, err = method.Fit(ctx, problems, progress)
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-		result := &experiment.Result{Times: stages.Times()}
-		for k, post := range posts {
-			result.Rows = append(result.Rows, c.measure(cases[k], post.(*tabular.Gaussian))...)
-		}
-		return result, nil
+	return units, nil
+}
+
+// unit trains a learner on a chunk of worlds with experts of all β.
+func (c Config) unit(ctx context.Context, m irl.Method, demos int, seeds []uint64, learner float64,
+	t *experiment.Stages) (*experiment.Result, error) {
+	cases, err := c.cases(demos, seeds, learner)
+	if err != nil {
+		return nil, err
 	}
-	return p, nil
+	problems := make([]*irl.Problem, len(cases))
+	for k := range cases {
+		problems[k] = cases[k].problem
+	}
+	var posts []irl.Posterior
+	err = t.Run("qvirl", Learner(learner), func(progress irl.Progress) (err error) {
+		posts, err = m.Fit(ctx, problems, progress)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	result := &experiment.Result{}
+	for k, post := range posts {
+		result.Rows = append(result.Rows, c.measure(cases[k], post.(*tabular.Gaussian))...)
+	}
+	return result, nil
 }
 
 // pairing is a learner's problem and the truth that it is measured by.
@@ -179,8 +186,8 @@ type pairing struct {
 	first           bool      // whether it is the first with this expert, and gives the rows of the expert
 }
 
-// cases returns every expert with every learner on the given worlds.
-func (c Config) cases(demos int, seeds []uint64) ([]pairing, error) {
+// cases returns a learner with every expert on the given worlds.
+func (c Config) cases(demos int, seeds []uint64, learner float64) ([]pairing, error) {
 	var out []pairing
 	for _, seed := range seeds {
 		w, err := gridworld.Random(c.World, seed)
@@ -198,12 +205,10 @@ func (c Config) cases(demos int, seeds []uint64) ([]pairing, error) {
 				return nil, err
 			}
 			policy := mdp.Boltzmann(nil, sol.Q, w.MDP.Actions(), expert)
-			for i, learner := range c.Betas {
-				out = append(out, pairing{seed: seed, demos: demos, expert: expert, learner: learner, policy: policy,
-					optimal: sol.Greedy, first: i == 0,
-					problem: &irl.Problem{MDP: w.MDP, Prior: prior, Discount: c.Discount, Beta: learner,
-						Demos: mdp.Flatten(trajectories)}})
-			}
+			out = append(out, pairing{seed: seed, demos: demos, expert: expert, learner: learner, policy: policy,
+				optimal: sol.Greedy, first: learner == c.Betas[0],
+				problem: &irl.Problem{MDP: w.MDP, Prior: prior, Discount: c.Discount, Beta: learner,
+					Demos: mdp.Flatten(trajectories)}})
 		}
 	}
 	return out, nil
@@ -211,11 +216,10 @@ func (c Config) cases(demos int, seeds []uint64) ([]pairing, error) {
 
 // measure returns the rows of a pairing.
 func (c Config) measure(t pairing, post *tabular.Gaussian) []experiment.Row {
-	row := experiment.Row{Environment: c.environment(t.expert), Method: Learner(t.learner), Demos: t.demos,
-		Seed: t.seed}
 	var out []experiment.Row
-	add := func(method, metric string, value float64) {
-		row.Method, row.Metric, row.Value = method, metric, value
+	add := func(name, metric string, value float64) {
+		row := experiment.RowOf(name, c.environment(t.expert), t.demos, t.seed)
+		row.Metric, row.Value = metric, value
 		out = append(out, row)
 	}
 	m := t.problem.MDP

@@ -21,9 +21,9 @@ func tiny() Config {
 }
 
 func TestExperiment(t *testing.T) {
-	rows, _, record := experimenttest.Run(t, tiny())
-	if len(record.Units) != 4 {
-		t.Fatalf("%d units, want 2 chunks for each of 2 numbers of demonstrations", len(record.Units))
+	rows, _, record := experimenttest.Run(t, Name, tiny())
+	if len(record.Units) != 8 {
+		t.Fatalf("%d units, want 2 chunks for each of 2 learners and 2 numbers of demonstrations", len(record.Units))
 	}
 	grid, err := NewGrid(rows, ProbGapAll)
 	if err != nil {
@@ -73,7 +73,7 @@ func TestBadConfigs(t *testing.T) {
 	} {
 		c := tiny()
 		spoil(&c)
-		if _, err := c.Plan("tiny", "go"); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := experiment.NewPlan(Name, "tiny", "go", c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
@@ -87,9 +87,9 @@ func TestBest(t *testing.T) {
 	var rows []experiment.Row
 	for seed, gaps := range [][2]float64{{0.5, 0.2}, {0.7, 0.6}} { // of learners with β = 2 and 0.1, in each world
 		for i, beta := range []float64{2, 0.1} {
-			rows = append(rows, experiment.Row{Environment: "gridworld" + expertInfix + "2", Method: Learner(beta),
-				Demos: 1,
-				Seed:  uint64(seed), Metric: LogProbGap, Value: gaps[i]})
+			row := experiment.RowOf(Learner(beta), "gridworld"+expertInfix+"2", 1, uint64(seed))
+			row.Metric, row.Value = LogProbGap, gaps[i]
+			rows = append(rows, row)
 		}
 	}
 	best, err := Best(rows, LogProbGap, "best", "Best")

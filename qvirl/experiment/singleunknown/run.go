@@ -12,17 +12,15 @@ import (
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
-// Plan returns the plan of the experiment, of a single unit.
-func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
+// Units returns the single unit of the experiment.
+func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	return &experiment.Plan{
-		Experiment: Name, Scale: scale, Config: c, Units: []experiment.Unit{{Name: "all", Cost: 1}},
-		Run: func(ctx context.Context, _ int, progress irl.Progress) (*experiment.Result, error) {
-			return c.run(ctx, backendName, progress)
-		},
-	}, nil
+	return []experiment.Unit{{Name: "all", On: c,
+		Run: func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
+			return c.run(ctx, backendName, t)
+		}}}, nil
 }
 
 // Fits are the posteriors at one standard deviation of the known rewards.
@@ -53,7 +51,7 @@ func (c Config) Fit(ctx context.Context, backendName string, stages *experiment.
 		if err != nil {
 			return nil, err
 		}
-		err = stages.Run(name, name, 1, func(progress irl.Progress) error {
+		err = stages.Run(name, name, func(progress irl.Progress) error {
 			posts, err := m.Fit(ctx, problems, progress)
 			for i := range posts {
 				fits[i].Posteriors[name] = posts[i]
@@ -64,7 +62,7 @@ func (c Config) Fit(ctx context.Context, backendName string, stages *experiment.
 			return nil, err
 		}
 	}
-	err = stages.Run(Exact, Exact, 1, func(irl.Progress) error {
+	err = stages.Run(Exact, Exact, func(irl.Progress) error {
 		return experiment.Parallel(ctx, len(fits), nil, func(i int) (err error) {
 			w, err := NewWeighted(problems[i], c.Draws, c.Seed)
 			fits[i].Posteriors[Exact] = w
@@ -74,7 +72,7 @@ func (c Config) Fit(ctx context.Context, backendName string, stages *experiment.
 	if err != nil {
 		return nil, err
 	}
-	return fits, stages.Run(QVIRL, QVIRL, 2, func(progress irl.Progress) error {
+	return fits, stages.Run(QVIRL, QVIRL, func(progress irl.Progress) error {
 		return c.optima(ctx, backendName, fits,
 			progress)
 	})
@@ -134,13 +132,12 @@ func finalELBO(g *tabular.Gaussian) float64 {
 	return curve[len(curve)-1].ELBO
 }
 
-func (c Config) run(ctx context.Context, backendName string, progress irl.Progress) (*experiment.Result, error) {
-	stages := experiment.NewStages(5, "", progress)
+func (c Config) run(ctx context.Context, backendName string, stages *experiment.Stages) (*experiment.Result, error) {
 	fits, err := c.Fit(ctx, backendName, stages)
 	if err != nil {
 		return nil, err
 	}
-	result := &experiment.Result{Times: stages.Times()}
+	result := &experiment.Result{}
 	for _, f := range fits {
 		for _, name := range tableMethods {
 			post := f.Posteriors[name]

@@ -1,7 +1,6 @@
 package singleunknown
 
 import (
-	"context"
 	"math"
 	"slices"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/experiment/experimenttest"
 )
 
 // tiny is the illustration with short computations.
@@ -95,16 +95,9 @@ func TestWeightedAgainstQuadrature(t *testing.T) {
 }
 
 func TestExperiment(t *testing.T) {
-	plan, err := tiny().Plan("tiny", "go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	result, err := plan.Run(context.Background(), 0, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows, _, _ := experimenttest.Run(t, Name, tiny())
 	value := func(method, metric string) float64 {
-		e := experiment.Average(result.Rows, method, metric)
+		e := experiment.Average(rows, method, metric)
 		if e == nil {
 			t.Fatalf("no %s of %s", metric, method)
 		}
@@ -128,13 +121,13 @@ func TestExperiment(t *testing.T) {
 		t.Errorf("ELBO of qvirl-highest %g: want at least that of qvirl %g, and hardly more than the log evidence %g",
 			value(QVIRLHighest, ELBO), value(QVIRL, ELBO), value(Exact, ELBO))
 	}
-	for i := range result.Rows {
-		result.Rows[i].Experiment = Name
+	for i := range rows {
+		rows[i].Experiment = Name
 	}
-	if err := experiment.Sort(result.Rows); err != nil {
+	if err := experiment.Sort(rows); err != nil {
 		t.Fatal(err)
 	}
-	report, err := Report(result.Rows, nil)
+	report, err := Report(rows, nil)
 	if err != nil || len(report.Tables) != 2 {
 		t.Fatalf("%d tables, error %v", len(report.Tables), err)
 	}
@@ -154,7 +147,7 @@ func TestBadConfigs(t *testing.T) {
 	} {
 		c := tiny()
 		spoil(&c)
-		if _, err := c.Plan("tiny", "go"); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := experiment.NewPlan(Name, "tiny", "go", c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}

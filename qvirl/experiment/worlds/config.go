@@ -16,7 +16,7 @@ import (
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
-// The methods, by their names in result rows. AVRIL at a given λ is "avril-" and the number, as in "avril-0.17".
+// The methods, by their names. AVRIL at a given λ is its variant (see AVRILName).
 const (
 	ValueWalk      = method.ValueWalk    // the reference, exact up to Monte Carlo error
 	ValueWalkNoDet = "valuewalk-nodet"   // without the log-determinant of the change of variables
@@ -33,7 +33,6 @@ const (
 	// the paper's objective, trained briefly, and refined by Hamiltonian transitions
 	QVIRLRefined = method.Refined
 	AVRIL        = method.AVRIL // with the λ that is best on held-out worlds
-	AVRILPrefix  = AVRIL + "-"
 )
 
 // The metrics beside those of package metric. They describe the computation, not the posterior.
@@ -64,7 +63,7 @@ type Config struct {
 
 	HeldOut []uint64  // seeds of the worlds on which λ is chosen
 	Lambdas []float64 // the values that it is chosen from
-	Lambda  float64   // the one with the smallest W1 on the held-out worlds; a run notes it if that is not so
+	Lambda  float64   // the one with the smallest W1 on the held-out worlds; the report says if that is not so
 
 	ValueWalk    valuewalk.Config
 	QVIRL        tabular.Config

@@ -2,15 +2,21 @@ package worlds
 
 import (
 	"context"
+	"fmt"
+	"sync"
 
+	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/metric"
+	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
-// Fitter fits the methods of a config to worlds. It keeps the methods, some of which compile a program once. It is not
-// safe for concurrent use.
+// Fitter fits the methods of a config to worlds. It keeps the methods, some of which compile a program once.
 type Fitter struct {
 	config  Config
 	backend string
+
+	mutex   sync.Mutex
 	methods map[string]irl.Method
 }
 
@@ -22,13 +28,55 @@ func (c Config) NewFitter(backendName string) *Fitter {
 // Fit fits the method of the given name to worlds, and returns their posteriors. progress may be nil.
 func (f *Fitter) Fit(ctx context.Context, name string, worlds []*World, progress irl.Progress) ([]irl.Posterior,
 	error) {
-	m := f.methods[name]
-	if m == nil {
-		var err error
-		if m, err = f.config.Method(name, f.backend); err != nil {
-			return nil, err
-		}
-		f.methods[name] = m
+	m, err := f.method(name)
+	if err != nil {
+		return nil, err
 	}
 	return m.Fit(ctx, Problems(worlds), progress)
+}
+
+// method returns the method of the given name.
+func (f *Fitter) method(name string) (m irl.Method, err error) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	if m = f.methods[name]; m == nil {
+		if m, err = f.config.Method(name, f.backend); err == nil {
+			f.methods[name] = m
+		}
+	}
+	return m, err
+}
+
+// Known are worlds with their exact posteriors, which others are compared with.
+type Known struct {
+	Grids []*World
+	Exact []*valuewalk.Posterior
+	Refs  []metric.References
+}
+
+// Known samples the exact posteriors of the worlds of some seeds, once for the units of a group.
+func (f *Fitter) Known(ctx context.Context, seeds []uint64, t *experiment.Stages) (*Known, error) {
+	return experiment.Share(ctx, ValueWalk, func() (*Known, error) {
+		grids, err := f.config.Worlds(seeds)
+		if err != nil {
+			return nil, err
+		}
+		k := &Known{Grids: grids}
+		err = t.Run(ValueWalk, ValueWalk, func(progress irl.Progress) error {
+			posts, err := f.Fit(ctx, ValueWalk, grids, progress)
+			if err != nil {
+				return fmt.Errorf("%s: %w", ValueWalk, err)
+			}
+			for i, post := range posts {
+				exact := post.(*valuewalk.Posterior)
+				ref, err := metric.NewReference(grids[i].Problem, exact.Samples())
+				if err != nil {
+					return err
+				}
+				k.Exact, k.Refs = append(k.Exact, exact), append(k.Refs, metric.References{Exact: ref})
+			}
+			return nil
+		})
+		return k, err
+	})
 }

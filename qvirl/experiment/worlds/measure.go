@@ -28,7 +28,7 @@ func (c Config) Measure(ctx context.Context, environment, method string, worlds 
 		if err != nil {
 			return err
 		}
-		row := experiment.Row{Environment: environment, Method: method, Demos: c.Trajectories, Seed: worlds[i].Seed}
+		row := experiment.RowOf(method, environment, c.Trajectories, worlds[i].Seed)
 		for _, name := range metric.Names {
 			if value, ok := found[name]; ok {
 				row.Metric, row.Value = name, value

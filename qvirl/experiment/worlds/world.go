@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/envs/mdp"
@@ -65,9 +64,8 @@ func Problems(worlds []*World) []*irl.Problem {
 	return out
 }
 
-// Method returns a method by its name in result rows, as the config has it. backendName is what QVIRL computes on, as
-// backend.Get takes it.
-func (c Config) Method(name, backendName string) (irl.Method, error) {
+// Settings returns what a method's posteriors depend on beside the problem: its config, or those of its parts.
+func (c Config) Settings(name string) (any, error) {
 	switch name = method.Canonical(name); name {
 	case ValueWalk, ValueWalkNoDet, ValueWalkAgain:
 		config := c.ValueWalk
@@ -75,34 +73,84 @@ func (c Config) Method(name, backendName string) (irl.Method, error) {
 		if name == ValueWalkAgain {
 			config.Seed++
 		}
-		return valuewalk.New(config)
+		return config, nil
 	case QVIRL, QVIRL20k, QVIRLMaxMean, QVIRLLogEP, QVIRLELogP, QVIRLSVILogEP, QVIRLSVI:
 		config := c.variational(name)
-		config.Name, config.Backend = name, backendName
-		return tabular.New(config)
-	case QVIRLMatched, QVIRLRefined:
-		config := c.QVIRLStart
-		config.Backend = backendName
-		start, err := tabular.New(config)
-		if err != nil {
-			return nil, err
-		}
-		if name == QVIRLRefined {
-			return valuewalk.NewRefined(name, start, c.Refine)
-		}
-		return matched.New(name, start, matched.WarpedRewards, c.Match)
+		config.Name = name
+		return config, nil
+	case QVIRLMatched:
+		return walkFrom{c.QVIRLStart, c.Match}, nil
+	case QVIRLRefined:
+		return walkFrom{c.QVIRLStart, c.Refine}, nil
 	}
 	config := c.AVRIL
 	config.Label, config.Lambda = name, c.Lambda
-	if digits, ok := strings.CutPrefix(name, AVRILPrefix); ok {
-		var err error
-		if config.Lambda, err = strconv.ParseFloat(digits, 64); err != nil {
-			return nil, fmt.Errorf("worlds: method %q: %q is not a value of λ", name, digits)
-		}
-	} else if name != AVRIL {
+	base, variant := method.Split(name)
+	if lambda, ok := method.Setting(variant, "lambda"); ok {
+		config.Lambda, _ = strconv.ParseFloat(lambda, 64) // Split has checked it
+	}
+	if base != AVRIL || variant != "" && method.Name(AVRIL, "lambda="+format(config.Lambda)) != name {
 		return nil, fmt.Errorf("worlds: there is no method %q", name)
 	}
-	return avril.New(config)
+	return config, nil
+}
+
+// walkFrom is a posterior, trained briefly, and the walk that starts from it.
+type walkFrom struct {
+	Start tabular.Config
+	Walk  valuewalk.RefineConfig
+}
+
+// Method returns a method by its name in result rows, as the config has it. backendName is what QVIRL computes on, as
+// backend.Get takes it.
+func (c Config) Method(name, backendName string) (irl.Method, error) {
+	settings, err := c.Settings(name)
+	if err != nil {
+		return nil, err
+	}
+	switch s := settings.(type) {
+	case valuewalk.Config:
+		return valuewalk.New(s)
+	case tabular.Config:
+		s.Backend = backendName
+		return tabular.New(s)
+	case avril.Config:
+		return avril.New(s)
+	case walkFrom:
+		s.Start.Backend = backendName
+		start, err := tabular.New(s.Start)
+		if err != nil {
+			return nil, err
+		}
+		if name = method.Canonical(name); name == QVIRLRefined {
+			return valuewalk.NewRefined(name, start, s.Walk)
+		}
+		return matched.New(name, start, matched.WarpedRewards, s.Walk)
+	}
+	panic("worlds: settings of no method")
+}
+
+// On returns what rows on the worlds of some seeds depend on: the worlds, the number of draws, and the settings of
+// methods.
+func (c Config) On(seeds []uint64, methods ...string) (any, error) {
+	on := struct {
+		World        gridworld.Config
+		Trajectories int
+		Length       int
+		Beta         float64
+		Discount     float64
+		Seeds        []uint64
+		Draws        int
+		Settings     []any
+	}{c.World, c.Trajectories, c.Length, c.Beta, c.Discount, seeds, c.Draws, nil}
+	for _, name := range methods {
+		settings, err := c.Settings(name)
+		if err != nil {
+			return nil, err
+		}
+		on.Settings = append(on.Settings, name, settings)
+	}
+	return on, nil
 }
 
 // variational returns the configuration of a variational method by its name in result rows.
@@ -144,5 +192,7 @@ func (c Config) FitWorld(ctx context.Context, w *World, names []string, backendN
 	return out, nil
 }
 
-// avrilName returns the name of AVRIL at the given λ.
-func AVRILName(lambda float64) string { return AVRILPrefix + strconv.FormatFloat(lambda, 'g', -1, 64) }
+// AVRILName returns the name of AVRIL at the given λ.
+func AVRILName(lambda float64) string { return method.Name(AVRIL, "lambda="+format(lambda)) }
+
+func format(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }

@@ -3,7 +3,6 @@
 package zoostudy
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -145,28 +144,6 @@ func (c Config) cases() ([]zoo.Case, error) {
 		}
 	}
 	return out, nil
-}
-
-// separator is between problem and method in the name of a unit.
-const separator = "--"
-
-// part returns what the rows of a unit depend on: the problem with its answer, and the configs of its method.
-func part(config json.RawMessage, unit string) (json.RawMessage, error) {
-	var c Config
-	if err := json.Unmarshal(config, &c); err != nil {
-		return nil, fmt.Errorf("zoostudy: config: %w", err)
-	}
-	problem, method, ok := strings.Cut(unit, separator)
-	if !ok || !slices.Contains(c.Problems, problem) || !slices.Contains(c.Methods, method) {
-		return nil, fmt.Errorf("zoostudy: the config has no unit %q", unit)
-	}
-	c.Problems, c.Methods = []string{problem}, []string{method}
-	cases, err := c.cases()
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(map[string]any{"problem": cases[0].Digest, "answer": cases[0].Exact, "draws": c.Draws,
-		"method": c.configOf(method)})
 }
 
 // Definition is the experiment as the command lists it.

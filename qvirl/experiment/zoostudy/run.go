@@ -11,8 +11,8 @@ import (
 	"github.com/go-birl/birl/qvirl/zoo"
 )
 
-// Plan returns the plan of the experiment: a unit for each problem and method.
-func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
+// Units returns the units of the experiment: each method on each problem.
+func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
@@ -20,31 +20,26 @@ func (c Config) Plan(scale, backendName string) (*experiment.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	var jobs experiment.Jobs
+	var units []experiment.Unit
 	for _, name := range c.Methods {
 		fit, err := c.fitter(name, backendName)
 		if err != nil {
 			return nil, err
 		}
 		for _, z := range cases {
-			unit := experiment.Unit{Name: z.Name + separator + name, Cost: cost(&z)}
-			jobs.Add(unit, name, func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
-				return judge(ctx, &z, name, fit, unit.Cost, t)
-			})
+			units = append(units, experiment.Unit{Name: z.Name + "--" + name, Method: name,
+				On:   []any{z.Digest, z.Exact, c.Draws, c.configOf(name)},
+				Owns: func(r experiment.Row) bool { return r.Environment == z.Name && r.Method == name },
+				Run: func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
+					return judge(ctx, &z, name, fit, t)
+				}})
 		}
 	}
-	plan := jobs.Plan(Name, scale, c)
-	plan.Part = part
-	return plan, nil
-}
-
-// cost is about how many seconds a method takes.
-func cost(z *zoo.Case) float64 {
-	return 3 + 0.1*float64(z.Problem.MDP.States()*z.Problem.MDP.Actions())
+	return units, nil
 }
 
 // judge is the unit of one problem and method. A method that fails has a row that says so, and a note.
-func judge(ctx context.Context, z *zoo.Case, name string, fit Fitter, cost float64,
+func judge(ctx context.Context, z *zoo.Case, name string, fit Fitter,
 	t *experiment.Stages) (*experiment.Result, error) {
 	result := &experiment.Result{}
 	row := func(metric string, value float64) {
@@ -55,14 +50,14 @@ func judge(ctx context.Context, z *zoo.Case, name string, fit Fitter, cost float
 	var claims bool
 	var reason string
 	var failure error
-	err := t.Run(name, z.Name+": "+name, cost, func(progress irl.Progress) error {
+	err := t.Run(name, z.Name+": "+name, func(progress irl.Progress) error {
 		answer, claims, reason, failure = fit(ctx, z.Problem, progress)
 		return ctx.Err()
 	})
 	if err != nil {
 		return nil, err
 	}
-	row(Seconds, t.Times().Seconds[name])
+	row(Seconds, t.Seconds(name))
 	row(Failed, number(failure != nil))
 	if failure != nil {
 		row(Claims, 0)

@@ -1,7 +1,10 @@
 package variational
 
 import (
+	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
+
+	"github.com/go-birl/birl/qvirl/graphs"
 )
 
 // gaussianKL returns KL(N(mean, cov) ‖ N(priorMean, priorCov)) [runs] (Eq. kl-gaussians), all of it with gradients in
@@ -20,7 +23,7 @@ func gaussianKL(mean, cov, priorMean, priorCov *Node) (kl, slope, priorSlope *No
 	mean, priorMean = wide(mean), wide(priorMean)
 	cov, priorCov = wide(StopGradient(cov)), wide(StopGradient(priorCov))
 	// one chain of operations inverts both
-	inverses, logDets := spdInverse(Concatenate([]*Node{cov, priorCov}, 0))
+	inverses, logDets := graphs.SPDInverse(Concatenate([]*Node{cov, priorCov}, 0))
 	inverses, logDets = StopGradient(inverses), StopGradient(logDets)
 	first, second := AxisRange(0, runs), AxisRange(runs)
 	precision, priorPrecision := SliceAxis(inverses, 0, first), SliceAxis(inverses, 0, second)
@@ -39,3 +42,6 @@ func gaussianKL(mean, cov, priorMean, priorCov *Node) (kl, slope, priorSlope *No
 	narrow := func(x *Node) *Node { return ConvertDType(x, dtype) }
 	return narrow(kl), narrow(slope), narrow(priorSlope)
 }
+
+// wide converts to double precision.
+func wide(x *Node) *Node { return ConvertDType(x, dtypes.Float64) }

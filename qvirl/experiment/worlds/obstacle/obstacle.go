@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/avril"
+	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/method"
 	"github.com/go-birl/birl/qvirl/policywalk"
 	"github.com/go-birl/birl/qvirl/tabular"
 	"github.com/go-birl/birl/qvirl/valuewalk"
@@ -20,14 +21,12 @@ import (
 // Environment is the name of the gridworld in result rows.
 const Environment = "gridworld-3x3-obstacle"
 
-// The methods, by their names in result rows. AVRIL at a given λ is "avril-" and the number, and with another learning
-// rate than the experiment's "-rate-" and that.
+// The methods, by their names in result rows. AVRIL at a given λ, and perhaps at another learning rate than the
+// experiment's, is its variant.
 const (
-	ValueWalk   = "valuewalk"
-	PolicyWalk  = policywalk.Name
-	QVIRL       = "qvirl"
-	AVRILPrefix = "avril-"
-	ratePrefix  = "-rate-"
+	ValueWalk  = "valuewalk"
+	PolicyWalk = policywalk.Name
+	QVIRL      = "qvirl"
 )
 
 // States are the names of the cells, row by row.
@@ -179,23 +178,19 @@ func (c Config) AVRILs() []setting {
 }
 
 // AVRIL returns the name of AVRIL at the given λ.
-func AVRIL(lambda float64) string { return AVRILPrefix + strconv.FormatFloat(lambda, 'g', -1, 64) }
+func AVRIL(lambda float64) string { return method.Name(method.AVRIL, "lambda="+format(lambda)) }
 
-// atRate returns the name of AVRIL at the given λ and learning rate.
+// AtRate returns the name of AVRIL at the given λ and learning rate.
 func AtRate(lambda, rate float64) string {
-	return AVRIL(lambda) + ratePrefix + strconv.FormatFloat(rate, 'g', -1, 64)
+	return method.Name(method.AVRIL, "lambda="+format(lambda)+",rate="+format(rate))
 }
 
-// settingOf returns the λ in a method's name, and the learning rate if one stands there, or else 0.
-func SettingOf(method string) (lambda, rate float64, ok bool) {
-	digits, ok := strings.CutPrefix(method, AVRILPrefix)
-	if !ok {
-		return 0, 0, false
-	}
-	digits, rateDigits, hasRate := strings.Cut(digits, ratePrefix)
-	lambda, err := strconv.ParseFloat(digits, 64)
-	if err == nil && hasRate {
-		rate, err = strconv.ParseFloat(rateDigits, 64)
-	}
-	return lambda, rate, err == nil
+func format(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+
+// SettingOf returns the λ of AVRIL's variant of a name, and the learning rate if it sets one, or else 0.
+func SettingOf(name string) (lambda, rate float64, ok bool) {
+	row := experiment.RowOf(name, "", 0, 0)
+	lambda, ok = row.Setting("lambda")
+	rate, _ = row.Setting("rate")
+	return lambda, rate, ok && row.Method == method.AVRIL
 }

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/template"
+)
+
+// prose fills the placeholders of a prose file.
+func (s *site) prose(name string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(s.root, "notebooks", "pages", "prose", name))
+	if err != nil {
+		return "", err
+	}
+	out, err := s.fill(string(text))
+	if err != nil {
+		return "", fmt.Errorf("prose %s: %w", name, err)
+	}
+	return out, nil
+}
+
+// fill replaces the placeholders of a text:
+//
+//	{{row "EXPERIMENT METHOD METRIC …" [decimals]}}        mean ± standard error
+//	{{mean "EXPERIMENT METHOD METRIC …" [decimals]}}       the mean alone
+//	{{diff "EXPERIMENT …" "EXPERIMENT …" [decimals]}}      first less second ± its standard error, paired where it can be
+//	{{paper "EXPERIMENT METHOD METRIC …"}}                 what the paper has for these rows, by the ledger
+//	{{count "EXPERIMENT METHOD METRIC" VALUE}}             how many rows have the value; countFrom: or more
+//	{{apart "EXPERIMENT METHOD METRIC …"}}                 our difference from that, in standard errors
+//	{{table "NAME"}}                                       a table of pages.yaml
+//	{{gallery}}, {{claims}}, {{counted}}                   the notebooks, all claims, their verdicts counted
+//	{{answers}}, {{zooSize}}, {{zooRight "METHOD"}}, {{zooSaid "METHOD"}}   the zoo's answers by kind, its problems, right
+//	                                                      ones, and those that say so
+func (s *site) fill(text string) (string, error) {
+	t, err := template.New("prose").Option("missingkey=error").Funcs(template.FuncMap{
+		"row":  func(c string, d ...int) (string, error) { return s.write(c, true, d) },
+		"mean": func(c string, d ...int) (string, error) { return s.write(c, false, d) },
+		"diff": s.diff, "table": s.table, "gallery": s.gallery, "claims": s.allClaims, "answers": s.answers,
+		"apart": s.apart, "count": s.count, "paper": s.paperText,
+		"countFrom": s.countFrom,
+		"zooSize": func() (int, error) {
+			n, err := s.zooCounts("fit")
+			return n[0] + n[1] + n[2] + n[3] + n[4], err
+		},
+		"zooRight": func(name string) (int, error) { n, err := s.zooCounts(name); return n[0] + n[3], err },
+		"zooSaid":  func(name string) (int, error) { n, err := s.zooCounts(name); return n[0], err },
+		"counted":  func() string { return s.counted(s.ledger.Claims) },
+	}).Parse(text)
+	if err != nil {
+		return "", err
+	}
+	var b bytes.Buffer
+	if err := t.Execute(&b, nil); err != nil {
+		return "", err
+	}
+	return strings.TrimSpace(b.String()), nil
+}
+
+func (s *site) write(text string, withError bool, decimals []int) (string, error) {
+	e, err := s.results.estimate(text)
+	if err != nil {
+		return "", err
+	}
+	d := e.decimals()
+	if len(decimals) > 0 {
+		d = decimals[0]
+	}
+	if !withError {
+		return number(e.mean, d), nil
+	}
+	return e.text(d), nil
+}
+
+func (s *site) diff(a, b string, decimals ...int) (string, error) {
+	x, err := s.results.estimate(a)
+	if err != nil {
+		return "", err
+	}
+	y, err := s.results.estimate(b)
+	if err != nil {
+		return "", err
+	}
+	d, se := difference(x, y)
+	e := estimate{mean: d, stdErr: se}
+	n := e.decimals()
+	if len(decimals) > 0 {
+		n = decimals[0]
+	}
+	return e.text(n), nil
+}
+
+// paperText returns what the paper has for a choice of rows.
+func (s *site) paperText(choice string) (string, error) {
+	p := s.paperOf(choice)
+	if p == nil {
+		return "", fmt.Errorf("the ledger has no number of the paper for %q", choice)
+	}
+	return p.text(p.decimals()), nil
+}
+
+// apart returns the difference of ours from the paper's in standard errors.
+func (s *site) apart(choice string) (string, error) {
+	e, err := s.results.estimate(choice)
+	if err != nil {
+		return "", err
+	}
+	p := s.paperOf(choice)
+	if p == nil {
+		return "", fmt.Errorf("the ledger has no number of the paper for %q", choice)
+	}
+	d, se := difference(e, p)
+	return signed(d/se, 0), nil
+}
+
+// count returns how many rows of a choice have a value.
+func (s *site) count(text string, value float64) (int, error) {
+	return s.countIf(text, func(v float64) bool { return v == value })
+}
+
+// countFrom returns how many rows of a choice have a value or more.
+func (s *site) countFrom(text string, value float64) (int, error) {
+	return s.countIf(text, func(v float64) bool { return v >= value })
+}
+
+func (s *site) countIf(text string, holds func(float64) bool) (int, error) {
+	c, err := parseChoice(text)
+	if err != nil {
+		return 0, err
+	}
+	rows, _, err := s.results.read(c.experiment)
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, r := range rows {
+		if c.fits(r) && holds(r.Value) {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// zooMethods are the methods that answer the zoo.
+var zooMethods = []string{"fit", "reference", "qvirl-matched", "qvirl", "valuewalk"}
+
+// zooCounts counts a method's answers: right and says so; wrong and says so; wrong, trusted; right, doubted; none.
+func (s *site) zooCounts(name string) (n [5]int, err error) {
+	rows, _, err := s.results.read("zoo")
+	if err != nil {
+		return n, err
+	}
+	value, problems := map[[2]string]float64{}, map[string]bool{}
+	for _, r := range rows {
+		if r.Name() == name {
+			value[[2]string{r.Environment, r.Metric}] = r.Value
+			problems[r.Environment] = true
+		}
+	}
+	for problem := range problems {
+		right, claims := value[[2]string{problem, "right"}] == 1, value[[2]string{problem, "claims"}] == 1
+		switch {
+		case value[[2]string{problem, "failed"}] == 1:
+			n[4]++
+		case right && claims:
+			n[0]++
+		case right:
+			n[3]++
+		case claims:
+			n[2]++
+		default:
+			n[1]++
+		}
+	}
+	return n, nil
+}
+
+// answers is the table of the zoo's answers by kind.
+func (s *site) answers() (string, error) {
+	var b strings.Builder
+	b.WriteString("| | right, says so | wrong, says so | wrong, trusted | right, doubted | no answer |\n" +
+		"|:--|--:|--:|--:|--:|--:|\n")
+	for _, name := range zooMethods {
+		n, err := s.zooCounts(name)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&b, "| `%s` | %d | %d | %d | %d | %d |\n", name, n[0], n[1], n[2], n[3], n[4])
+	}
+	return b.String(), nil
+}
