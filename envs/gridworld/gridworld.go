@@ -104,18 +104,6 @@ func Random(c Config, seed uint64) (*World, error) {
 	return New(c.Width, c.Height, reward, terminal, c.Slip, nil)
 }
 
-// RandomBatch draws the worlds of the given seeds.
-func RandomBatch(c Config, seeds []uint64) ([]*World, error) {
-	worlds := make([]*World, len(seeds))
-	for i, seed := range seeds {
-		var err error
-		if worlds[i], err = Random(c, seed); err != nil {
-			return nil, err
-		}
-	}
-	return worlds, nil
-}
-
 // New builds a gridworld from its rewards and terminal states, [width·height] each. initial is the distribution of the
 // first state; nil means uniform.
 func New(width, height int, reward []float64, terminal []bool, slip float64, initial []float64) (*World, error) {

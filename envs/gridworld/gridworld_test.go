@@ -78,21 +78,25 @@ func TestRandomIsDeterministic(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	batch, err := RandomBatch(Paper(), []uint64{8, 7})
+	other, err := Random(Paper(), 8)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !cmp.Equal(a.Reward, batch[1].Reward) || !cmp.Equal(a.Terminal, batch[1].Terminal) {
+	again, err := Random(Paper(), 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !cmp.Equal(a.Reward, again.Reward) || !cmp.Equal(a.Terminal, again.Terminal) {
 		t.Error("the same seed gives another world")
 	}
-	if cmp.Equal(a.Reward, batch[0].Reward) {
+	if cmp.Equal(a.Reward, other.Reward) {
 		t.Error("another seed gives the same world")
 	}
 	one, err := a.Demonstrate(5, 5, 2, 0.9, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
-	two, err := batch[1].Demonstrate(5, 5, 2, 0.9, 3)
+	two, err := again.Demonstrate(5, 5, 2, 0.9, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +230,7 @@ func TestRefuses(t *testing.T) {
 		"slip = NaN":       change(func(c *Config) { c.Slip = math.NaN() }),
 		"slip = 1.5":       change(func(c *Config) { c.Slip = 1.5 }),
 	} {
-		if _, err := RandomBatch(c, []uint64{1}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Random(c, 1); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got the error %v, want one with %q", err, want)
 		}
 	}

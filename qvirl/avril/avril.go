@@ -137,3 +137,6 @@ func (m *Method) Fit(ctx context.Context, problems []*irl.Problem, progress irl.
 	}
 	return out, nil
 }
+
+// Lambdas is the grid over which λ is chosen for five actions: from the prior to collapse, dense below 1/5.
+var Lambdas = []float64{0, 0.02, 0.05, 0.1, 0.13, 0.15, 0.17, 0.18, 0.19, 0.2, 0.25, 0.3, 0.5, 1}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/method"
 	"github.com/go-birl/birl/qvirl/overlay"
 )
 
@@ -147,6 +148,13 @@ func (c Chunk) Owns(r Row) bool { return slices.Contains(c.Seeds, r.Seed) }
 // OwnsOf tells rows of a method, by the name that Row.Name gives it, and of the chunk's seeds.
 func (c Chunk) OwnsOf(name string) func(Row) bool {
 	return func(r Row) bool { return r.Name() == name && c.Owns(r) }
+}
+
+// Unit returns the unit of a method or variant, by the name that Row.Name gives it, on the chunk. It is in the chunk's
+// group, and owns the method's rows of the chunk's seeds.
+func (c Chunk) Unit(name string, on any, run func(ctx context.Context, t *Stages) (*Result, error)) Unit {
+	base, _ := method.Split(name)
+	return Unit{Name: name + "-" + c.Name, Group: c.Name, Method: base, On: on, Owns: c.OwnsOf(name), Run: run}
 }
 
 // group returns the name of the unit's group.

@@ -27,18 +27,3 @@ func Summarise(values []float64) Summary {
 func (s Summary) Difference(mean, stdErr float64) float64 {
 	return (s.Mean - mean) / math.Hypot(s.StdErr, stdErr)
 }
-
-// SummariseResults averages each metric over the results of several worlds that hold it.
-func SummariseResults(results []Result) map[string]Summary {
-	columns := map[string][]float64{}
-	for _, r := range results {
-		for name, value := range r {
-			columns[name] = append(columns[name], value)
-		}
-	}
-	out := map[string]Summary{}
-	for name, values := range columns {
-		out[name] = Summarise(values)
-	}
-	return out
-}

@@ -18,10 +18,3 @@ func TestSummarise(t *testing.T) {
 		t.Errorf("no world gives the mean %g", none.Mean)
 	}
 }
-
-func TestSummariseResults(t *testing.T) {
-	got := SummariseResults([]Result{{W1: 1, PolicyTV: 3}, {W1: 2}})
-	if got[W1].N != 2 || got[W1].Mean != 1.5 || got[PolicyTV].N != 1 || got[PolicyTV].Mean != 3 || len(got) != 2 {
-		t.Errorf("got %+v", got)
-	}
-}

@@ -34,12 +34,12 @@ func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 			if err != nil {
 				return nil, err
 			}
-			base, _ := method.Split(posterior(name))
-			units = append(units, experiment.Unit{Name: name + "-" + chunk.Name, Method: base, On: on,
-				Owns: chunk.OwnsOf(name),
-				Run: func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
-					return c.unit(ctx, name, chunk.Seeds, fitters, t)
-				}})
+			u := chunk.Unit(name, on, func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
+				return c.unit(ctx, name, chunk.Seeds, fitters, t)
+			})
+			u.Method, _ = method.Split(posterior(name))
+			u.Group = "" // nothing is shared
+			units = append(units, u)
 		}
 	}
 	return units, nil

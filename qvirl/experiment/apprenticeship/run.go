@@ -9,7 +9,6 @@ import (
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/experiment/worlds"
 	"github.com/go-birl/birl/qvirl/irl"
-	"github.com/go-birl/birl/qvirl/method"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
@@ -26,15 +25,14 @@ func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 			if err != nil {
 				return nil, err
 			}
-			base, _ := method.Split(name)
-			units = append(units, experiment.Unit{Name: name + "-" + chunk.Name, Group: chunk.Name, Method: base,
-				On: []any{on, c.Level, c.HeldOut},
-				Owns: func(r experiment.Row) bool {
-					return slices.Contains(policiesOf(name), r.Name()) && chunk.Owns(r)
-				},
-				Run: func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
-					return c.unit(ctx, name, chunk.Seeds, fitter, t)
-				}})
+			u := chunk.Unit(name, []any{on, c.Level, c.HeldOut}, func(ctx context.Context,
+				t *experiment.Stages) (*experiment.Result, error) {
+				return c.unit(ctx, name, chunk.Seeds, fitter, t)
+			})
+			u.Owns = func(r experiment.Row) bool {
+				return slices.Contains(policiesOf(name), r.Name()) && chunk.Owns(r)
+			}
+			units = append(units, u)
 		}
 	}
 	return units, nil

@@ -7,7 +7,6 @@ import (
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/experiment/worlds"
 	"github.com/go-birl/birl/qvirl/irl"
-	"github.com/go-birl/birl/qvirl/method"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
@@ -24,15 +23,13 @@ func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 			if err != nil {
 				return nil, err
 			}
-			base, _ := method.Split(name)
-			units = append(units, experiment.Unit{Name: name + "-" + chunk.Name, Group: chunk.Name, Method: base,
-				On: on,
-				Owns: func(r experiment.Row) bool {
-					return (r.Name() == name || name == worlds.QVIRL && r.Method == ExactMax) && chunk.Owns(r)
-				},
-				Run: func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
-					return c.unit(ctx, name, chunk.Seeds, fitter, t)
-				}})
+			u := chunk.Unit(name, on, func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
+				return c.unit(ctx, name, chunk.Seeds, fitter, t)
+			})
+			u.Owns = func(r experiment.Row) bool {
+				return (r.Name() == name || name == worlds.QVIRL && r.Method == ExactMax) && chunk.Owns(r)
+			}
+			units = append(units, u)
 		}
 	}
 	return units, nil

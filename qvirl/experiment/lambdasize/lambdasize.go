@@ -71,26 +71,24 @@ func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 				if err != nil {
 					return nil, err
 				}
-				units = append(units, experiment.Unit{Name: name + "-" + chunk.Name, Group: chunk.Name,
-					Method: worlds.AVRIL, On: on, Owns: func(r experiment.Row) bool {
-						return r.Environment == environment && chunk.OwnsOf(name)(r)
-					},
-					Run: func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
-						k, err := fitter.Known(ctx, chunk.Seeds, t)
+				u := chunk.Unit(name, on, func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
+					k, err := fitter.Known(ctx, chunk.Seeds, t)
+					if err != nil {
+						return nil, err
+					}
+					result := &experiment.Result{}
+					return result, t.Run("", name, func(progress irl.Progress) error {
+						posts, err := fitter.Fit(ctx, name, k.Grids, progress)
 						if err != nil {
-							return nil, err
-						}
-						result := &experiment.Result{}
-						return result, t.Run("", name, func(progress irl.Progress) error {
-							posts, err := fitter.Fit(ctx, name, k.Grids, progress)
-							if err != nil {
-								return err
-							}
-							rows, err := of.Measure(ctx, environment, name, k.Grids, posts, k.Refs, nil)
-							result.Rows = slices.Concat(rows...)
 							return err
-						})
-					}})
+						}
+						rows, err := of.Measure(ctx, environment, name, k.Grids, posts, k.Refs, nil)
+						result.Rows = slices.Concat(rows...)
+						return err
+					})
+				})
+				u.Owns = func(r experiment.Row) bool { return r.Environment == environment && chunk.OwnsOf(name)(r) }
+				units = append(units, u)
 			}
 		}
 	}

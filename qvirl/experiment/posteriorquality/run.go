@@ -13,7 +13,6 @@ import (
 	"github.com/go-birl/birl/qvirl/experiment/worlds"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/matched"
-	"github.com/go-birl/birl/qvirl/method"
 	"github.com/go-birl/birl/qvirl/metric"
 	"github.com/go-birl/birl/qvirl/tabular"
 	"github.com/go-birl/birl/qvirl/valuewalk"
@@ -36,15 +35,14 @@ func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 		if err != nil {
 			return err
 		}
-		base, _ := method.Split(name)
-		units = append(units, experiment.Unit{Name: name + "-" + chunk.Name, Group: chunk.Name, Method: base,
-			On: []any{on, seeds},
-			Owns: func(row experiment.Row) bool {
-				return row.Environment == r.environment && row.Name() == name && chunk.Owns(row)
-			},
-			Run: func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
-				return r.run(ctx, name, chunk.Seeds, len(seeds), t)
-			}})
+		u := chunk.Unit(name, []any{on, seeds}, func(ctx context.Context,
+			t *experiment.Stages) (*experiment.Result, error) {
+			return r.run(ctx, name, chunk.Seeds, len(seeds), t)
+		})
+		u.Owns = func(row experiment.Row) bool {
+			return row.Environment == r.environment && row.Name() == name && chunk.Owns(row)
+		}
+		units = append(units, u)
 		return nil
 	}
 	if len(c.HeldOut) > 0 {

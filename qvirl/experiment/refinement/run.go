@@ -39,16 +39,14 @@ func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 		if err != nil {
 			return err
 		}
-		base, _ := method.Split(name)
-		units = append(units, experiment.Unit{Name: name + "-" + chunk.Name, Group: chunk.Name, Method: base,
-			On: append(on, depends, name, settings), Owns: chunk.OwnsOf(name),
-			Run: func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
+		units = append(units, chunk.Unit(name, append(on, depends, name, settings),
+			func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
 				k, err := r.exact.Known(ctx, chunk.Seeds, t)
 				if err != nil {
 					return nil, err
 				}
 				return run(ctx, k, name, t)
-			}})
+			}))
 		return nil
 	}
 	for _, chunk := range experiment.Chunks(comparedUnits, c.Posteriors.Seeds, c.Posteriors.Chunk) {
