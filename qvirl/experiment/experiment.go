@@ -111,8 +111,9 @@ type Unit struct {
 	// Method is the one whose rows these are, as the registry has it: its version is part of what they depend on, and
 	// the unit's time is its. It is empty where a unit is of several.
 	Method string
-	// On is all else that the rows depend on, and marshals to JSON: the parts of the config, the seeds, and a number
-	// that is raised when a change of the experiment's code changes the rows.
+	// Version is raised when a change of the experiment's code changes the rows, which are then computed anew.
+	Version int
+	// On is all else that the rows depend on, and marshals to JSON: the parts of the config, and the seeds.
 	On   any
 	Data []string // files that the rows depend on, as Locate takes them
 	// Owns tells the unit's rows from those of other units. It may be nil where there are no others.

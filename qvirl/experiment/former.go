@@ -104,8 +104,8 @@ type formerUnit struct {
 
 // adopt brings what the folder holds of former runs into files of units under their keys. A unit of an earlier version,
 // of all methods on a chunk of problems for instance, becomes the units that the plan of its config has today under its
-// name or in the group of its name. Their keys follow from that config: what depends on other settings today is not
-// taken for the same.
+// name or in the group of its name. Their keys follow from that config and the first versions of all code: what depends
+// on other settings or code today is not taken for the same.
 func (s store) adopt(plan *Plan) error {
 	runs, old, err := s.former()
 	if err != nil {
@@ -134,7 +134,11 @@ func (s store) adopt(plan *Plan) error {
 
 // split keeps the units of a former run as those of the plan of its config.
 func (s store) split(run former, plan *Plan) error {
-	l, err := newLayout(plan)
+	keys, err := plan.keysOf(func(*Unit) int { return 1 })
+	if err != nil {
+		return err
+	}
+	l, err := newLayout(plan, keys)
 	if err != nil {
 		return err
 	}

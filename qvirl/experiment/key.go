@@ -13,13 +13,22 @@ import (
 
 // Keys returns the keys of the plan's units. A unit's key is a digest of what its rows depend on,
 //
-//	experiment, version of the method, On, contents of the files Data,
+//	experiment, versions of the method and the unit, On, contents of the files Data,
 //
 // so that rows under the same key need not be computed again, and those under another are not the unit's.
 func (p *Plan) Keys() ([]string, error) {
-	if p.keys != nil {
-		return p.keys, nil
+	if p.keys == nil {
+		keys, err := p.keysOf(func(u *Unit) int { return method.Version(u.Method) + u.Version })
+		if err != nil {
+			return nil, err
+		}
+		p.keys = keys
 	}
+	return p.keys, nil
+}
+
+// keysOf returns the keys that the units have at given versions.
+func (p *Plan) keysOf(version func(*Unit) int) ([]string, error) {
 	digests, keys := map[string]string{}, make([]string, len(p.Units))
 	for i := range p.Units {
 		u := &p.Units[i]
@@ -28,7 +37,7 @@ func (p *Plan) Keys() ([]string, error) {
 			Version    int
 			On         any
 			Data       []string
-		}{Experiment: p.Experiment, Version: method.Version(u.Method), On: u.On}
+		}{Experiment: p.Experiment, Version: version(u), On: u.On}
 		for _, path := range u.Data {
 			if digests[path] == "" {
 				at, err := Locate(path)
@@ -49,7 +58,6 @@ func (p *Plan) Keys() ([]string, error) {
 		}
 		keys[i] = digest(compact(text))[:keyDigits]
 	}
-	p.keys = keys
 	return keys, nil
 }
 

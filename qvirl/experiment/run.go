@@ -163,7 +163,11 @@ func prepare(plan *Plan, o Options) (*runner, error) {
 	if err := plan.validate(); err != nil {
 		return nil, err
 	}
-	layout, err := newLayout(plan)
+	keys, err := plan.Keys()
+	if err != nil {
+		return nil, err
+	}
+	layout, err := newLayout(plan, keys)
 	if err != nil {
 		return nil, err
 	}

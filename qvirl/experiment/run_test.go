@@ -324,6 +324,12 @@ func TestResultsOfEarlierVersions(t *testing.T) {
 			}
 		}
 		calls.Store(0)
+		newer := fake(config)
+		newer.Units[3].Version++ // what was stored is of the first version
+		left, err := Left(newer, Options{Out: dir})
+		if err != nil || !slices.Equal(left, []int{3}) {
+			t.Errorf("units %v: the units %v are left (error %v), want the one of another version", units, left, err)
+		}
 		record, err := Run(t.Context(), fake(config), Options{Out: dir})
 		if err != nil || calls.Load() != 0 {
 			t.Fatalf("units %v: computed %d units, error %v, want none", units, calls.Load(), err)

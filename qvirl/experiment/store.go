@@ -136,11 +136,7 @@ type layoutUnit struct {
 	Key  string `json:"key"`
 }
 
-func newLayout(p *Plan) (*layout, error) {
-	keys, err := p.Keys()
-	if err != nil {
-		return nil, err
-	}
+func newLayout(p *Plan, keys []string) (*layout, error) {
 	config, err := json.Marshal(p.Config)
 	if err != nil {
 		return nil, fmt.Errorf("experiment %s: config: %w", p.Experiment, err)

@@ -65,7 +65,7 @@ func scaleDefinition(quality experiment.Definition) experiment.Definition {
 }
 
 // storeVersion is that of the layout of folders with results, whose costs are measured.
-const storeVersion = 2
+const storeVersion = 1
 
 // Units returns the units of the study: each number of tasks and of units, the program, and what is stored.
 func (c scaleConfig) Units(backendName string) ([]experiment.Unit, error) {
@@ -77,7 +77,7 @@ func (c scaleConfig) Units(backendName string) ([]experiment.Unit, error) {
 	var units []experiment.Unit
 	add := func(name string, version int, measure func(ctx context.Context) (map[string]map[string]float64, error)) {
 		stored := func(r experiment.Row) bool { return slices.Contains(storedNames, r.Method) }
-		units = append(units, experiment.Unit{Name: name, On: []any{name, c, version},
+		units = append(units, experiment.Unit{Name: name, Version: version, On: []any{name, c},
 			Owns: func(r experiment.Row) bool { return r.Method == name || name == "stored" && stored(r) },
 			Run: func(ctx context.Context, _ *experiment.Stages) (*experiment.Result, error) {
 				measured, err := measure(ctx)
@@ -98,12 +98,12 @@ func (c scaleConfig) Units(backendName string) ([]experiment.Unit, error) {
 	}
 	for _, n := range c.Tasks {
 		name := "tasks-" + strconv.Itoa(n)
-		add(name, 1, func(ctx context.Context) (map[string]map[string]float64, error) {
+		add(name, 0, func(ctx context.Context) (map[string]map[string]float64, error) {
 			m, _, err := c.spread(ctx, backendName, n, c.Worlds, c.Side)
 			return map[string]map[string]float64{name: m}, err
 		})
 	}
-	add("program", 1, func(ctx context.Context) (map[string]map[string]float64, error) {
+	add("program", 0, func(ctx context.Context) (map[string]map[string]float64, error) {
 		m, record, err := c.spread(ctx, backendName, 1, 2, 8)
 		if err != nil {
 			return nil, err
@@ -124,7 +124,7 @@ func (c scaleConfig) Units(backendName string) ([]experiment.Unit, error) {
 			return map[string]map[string]float64{name: m}, err
 		})
 	}
-	add("stored", 1, func(context.Context) (map[string]map[string]float64, error) { return storedRuns() })
+	add("stored", 0, func(context.Context) (map[string]map[string]float64, error) { return storedRuns() })
 	return units, nil
 }
 
