@@ -63,6 +63,7 @@ func newClosedForm(b *batch, maximum graphs.Maximum) *closedForm {
 		c.inverse, c.lifted = mat.NewDense(n, states, nil), mat.NewDense(n, states, nil)
 	}
 	candidates := candidatesOf(b.problems[0])
+	c.contrasts = contrastsOf(candidates, b.actions)
 	for s := range states {
 		c.states[s] = newMoments(b.actions)
 		for a := range b.actions {
@@ -71,23 +72,34 @@ func newClosedForm(b *batch, maximum graphs.Maximum) *closedForm {
 			c.states[s].reference[a] = b.frames[0].reference[s*b.actions+a]
 		}
 		for a := range others {
-			first, row := candidates[s*b.actions], candidates[s*b.actions+a+1]
-			gap := append([]mdp.Transition(nil), row...)
-		terms:
-			for _, t := range first {
-				for i := range gap {
-					if gap[i].Next == t.Next {
-						gap[i].Prob -= t.Prob
-						continue terms
-					}
-				}
-				gap = append(gap, mdp.Transition{Next: t.Next, Prob: -t.Prob})
-			}
-			c.contrasts = append(c.contrasts, gap)
 			c.offsets = append(c.offsets, b.contrastOrigin[(a+1)*states+s]-b.contrastOrigin[s])
 		}
 	}
 	return c
+}
+
+// contrastsOf returns E(a,s) = C_a(s) − C_0(s) for a ≥ 1 as sparse combinations of values, index s·(A−1) + a − 1.
+func contrastsOf(candidates [][]mdp.Transition, actions int) [][]mdp.Transition {
+	var out [][]mdp.Transition
+	for i, row := range candidates {
+		first := candidates[i/actions*actions]
+		if i%actions == 0 {
+			continue
+		}
+		gap := append([]mdp.Transition(nil), row...)
+	terms:
+		for _, t := range first {
+			for k := range gap {
+				if gap[k].Next == t.Next {
+					gap[k].Prob -= t.Prob
+					continue terms
+				}
+			}
+			gap = append(gap, mdp.Transition{Next: t.Next, Prob: -t.Prob})
+		}
+		out = append(out, gap)
+	}
+	return out
 }
 
 // evaluate returns the loss at a mean z̄ [n] and a lower triangular factor F [n, n], and unless slopeMean is nil sets
