@@ -44,6 +44,9 @@ type closedForm struct {
 	slopeSurrogate          *mat.Dense
 	slopeRise, slopeResidue []float64
 	slopeValues             []float64
+
+	factor      *mat.TriDense // F and its derivative, between at and evaluate
+	slopeFactor *mat.Dense
 }
 
 // newClosedForm prepares the objective of a batch of one.
@@ -55,7 +58,8 @@ func newClosedForm(b *batch, maximum graphs.Maximum) *closedForm {
 		w: mat.NewDense(n, n, nil), surrogate: mat.NewDense(states, n, nil),
 		gain: mat.NewDense(n, n, nil), solved: mat.NewDense(n, n, nil), cov: mat.NewSymDense(n, nil),
 		slopeW: mat.NewDense(n, n, nil), slopeSurrogate: mat.NewDense(states, n, nil),
-		slopeRise: make([]float64, states), slopeResidue: make([]float64, states), slopeValues: make([]float64, n)}
+		slopeRise: make([]float64, states), slopeResidue: make([]float64, states), slopeValues: make([]float64, n),
+		factor: mat.NewTriDense(n, mat.Lower, nil), slopeFactor: mat.NewDense(n, n, nil)}
 	c.moved, c.slopeMoved = mat.NewDense(states*max(others, 1), n, nil), mat.NewDense(states*max(others, 1), n, nil)
 	if b.diagonal {
 		c.inverse = mat.NewDense(n, n, nil)
@@ -101,6 +105,27 @@ func contrastsOf(candidates [][]mdp.Transition, actions int) [][]mdp.Transition 
 	}
 	return out
 }
+
+// at implements form: n means, then the rows of the triangle of F.
+func (c *closedForm) at(x, gradient []float64) float64 {
+	n, raw := c.dim, c.factor.RawTriangular()
+	at := n
+	for i := range n {
+		at += copy(raw.Data[i*raw.Stride:i*raw.Stride+i+1], x[at:])
+	}
+	if gradient == nil {
+		return c.evaluate(x[:n], c.factor, nil, nil)
+	}
+	loss := c.evaluate(x[:n], c.factor, gradient[:n], c.slopeFactor)
+	at = n
+	for i := range n {
+		at += copy(gradient[at:], c.slopeFactor.RawRowView(i)[:i+1])
+	}
+	return loss
+}
+
+// parts implements form.
+func (c *closedForm) parts() (kl, logLikelihood float64) { return c.kl, c.logLikelihood }
 
 // evaluate returns the loss at a mean z̄ [n] and a lower triangular factor F [n, n], and unless slopeMean is nil sets
 // its derivatives in them; those above the diagonal mean nothing. Where Σ is not positive definite the loss is +Inf.

@@ -42,9 +42,11 @@ type sparseForm struct {
 	locals     []local
 
 	reference, origin []float64 // π [S·A], x₀ [S]
+	scaling           *scaling  // of points; nil: they are as they are
 
 	// what the last evaluation leaves
 	kl, logLikelihood           float64
+	logDet                      float64     // of the values' covariance
 	rise, residual              []float64   // [S]
 	values, whitened            []float64   // B₀⁻¹ L z̄, μ: [S]
 	valueVar, trace             []float64   // diagonals of Σ_x and of L⁻¹ B_w Σ_x B_wᵀ L⁻¹: [S]
@@ -127,12 +129,9 @@ func newSparseForm(p *irl.Problem, maximum graphs.Maximum, rank int) (*sparseFor
 
 // refer makes a policy [S·A] the reference.
 func (f *sparseForm) refer(policy []float64) error {
-	evaluator, err := f.problem.MDP.NewEvaluator(policy, f.problem.Discount)
-	if err != nil {
+	var err error
+	if f.origin, err = f.problem.MDP.PolicyValue(policy, f.problem.Prior.Mean, f.problem.Discount); err != nil {
 		return fmt.Errorf("tabular: the reference policy: %w", err)
-	}
-	if f.origin, err = evaluator.Value(f.problem.Prior.Mean); err != nil {
-		return fmt.Errorf("tabular: the prior mean: %w", err)
 	}
 	f.reference = policy
 	floats.Scale(1/f.unit, f.origin)
@@ -198,28 +197,53 @@ func (f *sparseForm) precisions(logStd []float64) []float64 {
 	return out
 }
 
-// at implements form: z̄ and log d, then the rows of U.
-func (f *sparseForm) at(x, gradient []float64) float64 {
-	mean, logStd, factor := f.unpack(x)
-	n, rank := f.n, f.rank
-	delta := f.precisions(logStd)
+// factorize makes the sparse part of P, whose diagonal is given, and reports whether it is positive definite.
+func (f *sparseForm) factorize(delta []float64) bool {
 	f.base.zero()
 	for s := range f.locals {
 		f.base.addOuter(f.locals[s].index, delta[s], f.locals[s].own)
 	}
-	if !f.base.factorize() {
+	return f.base.factorize()
+}
+
+// information returns Q [S, rank].
+func (f *sparseForm) information(factor *mat.Dense) *mat.Dense {
+	scaled := mat.DenseCopyOf(factor)
+	for s := range f.n {
+		floats.Scale(1/f.std[s], scaled.RawRowView(s))
+	}
+	return f.adjoint(scaled)
+}
+
+// at implements form, in the coordinates of the scaling: z̄ and log d, then the rows of U.
+func (f *sparseForm) at(y, gradient []float64) float64 {
+	if f.scaling == nil {
+		return f.evaluate(y, gradient)
+	}
+	loss := f.evaluate(f.point(y), gradient)
+	if gradient != nil {
+		copy(gradient, f.point(gradient))
+	}
+	return loss
+}
+
+// evaluate is at for points as they are.
+func (f *sparseForm) evaluate(x, gradient []float64) float64 {
+	mean, logStd, factor := f.unpack(x)
+	n, rank := f.n, f.rank
+	delta := f.precisions(logStd)
+	if !f.factorize(delta) {
 		return math.Inf(1)
 	}
 
-	// Q, and base⁻¹ [Q, B₀ᵀ diag(l d)⁻² L z̄], of which the last is B₀⁻¹ L z̄
-	scaled := mat.NewDense(n, rank+1, nil)
+	// base⁻¹ [Q, B₀ᵀ diag(l d)⁻² L z̄], of which the last is B₀⁻¹ L z̄
+	information := f.information(factor)
+	scaled := mat.NewDense(n, 1, nil)
 	for s := range n {
-		row := scaled.RawRowView(s)
-		floats.ScaleTo(row[:rank], 1/f.std[s], factor.RawRowView(s))
-		row[rank] = delta[s] * f.std[s] * mean[s]
+		scaled.Set(s, 0, delta[s]*f.std[s]*mean[s])
 	}
-	solved := f.adjoint(scaled)
-	information := mat.DenseCopyOf(solved.Slice(0, n, 0, rank)) // Q
+	solved := mat.NewDense(n, rank+1, nil)
+	solved.Augment(information, f.adjoint(scaled))
 	f.base.solve(solved)
 	mat.Col(f.values, rank, solved)
 	root, logDet := lowRankRoot(information, solved.Slice(0, n, 0, rank).(*mat.Dense), f.spread)
@@ -233,7 +257,8 @@ func (f *sparseForm) at(x, gradient []float64) float64 {
 			f.evaluateState(s)
 		}
 	})
-	f.logLikelihood, f.kl = 0, -f.base.logDet-logDet
+	f.logLikelihood, f.logDet = 0, 2*float64(n)*math.Log(f.unit)-f.base.logDet-logDet
+	f.kl = -f.base.logDet - logDet
 	f.joint.zero()
 	for s := range f.locals {
 		m, l := &f.states[s], &f.locals[s]
