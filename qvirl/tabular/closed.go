@@ -124,6 +124,22 @@ func (c *closedForm) at(x, gradient []float64) float64 {
 	return loss
 }
 
+// reading returns what a posterior is made of, at the mean and the factor that were evaluated last.
+func (c *closedForm) reading(loss float64, mean []float64, factor *mat.TriDense) *reading {
+	n, states, raw := c.dim, c.batch.states, factor.RawTriangular()
+	r := &reading{loss: loss, mean: mean, spread: make([]float64, n*n), rise: c.rise, residual: c.residual,
+		weights: make([]float64, c.actions*states), logProbs: make([]float64, c.actions*states)}
+	for i := range n {
+		copy(r.spread[i*n:], raw.Data[i*raw.Stride:i*raw.Stride+i+1])
+	}
+	for s, m := range c.states {
+		for a := range c.actions {
+			r.weights[a*states+s], r.logProbs[a*states+s] = m.weights[a], m.logProbs[a]
+		}
+	}
+	return r
+}
+
 // parts implements form.
 func (c *closedForm) parts() (kl, logLikelihood float64) { return c.kl, c.logLikelihood }
 

@@ -121,17 +121,7 @@ func (m *Variational) fitAlone(ctx context.Context, g *group, progress irl.Progr
 	}
 	d.end()
 
-	r := &reading{loss: d.loss, mean: x[:n], spread: make([]float64, n*n), rise: f.rise, residual: f.residual,
-		weights: make([]float64, b.actions*b.states), logProbs: make([]float64, b.actions*b.states)}
-	for i := range n {
-		copy(r.spread[i*n:], f.factor.RawTriangular().Data[i*n:i*n+i+1])
-	}
-	for s := range f.states {
-		for a := range b.actions {
-			r.weights[a*b.states+s] = f.states[s].weights[a]
-			r.logProbs[a*b.states+s] = f.states[s].logProbs[a]
-		}
-	}
+	r := f.reading(d.loss, x[:n], f.factor)
 	p, err := b.posterior(0, m.config, &course{curves: [][]CurvePoint{d.curve}, converged: []bool{d.converged},
 		best: []*reading{r}}, FitInfo{Float64: true, Why: "L-BFGS computes in double precision",
 		Evaluations: d.evaluations})
