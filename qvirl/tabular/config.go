@@ -86,7 +86,7 @@ type Config struct {
 	// Rounds is the largest number of rounds. Training ends earlier once a round has changed no problem's ELBO by more
 	// than Tolerance. The posterior is that of the best round.
 	Rounds int
-	// Tolerance in nats, of the ELBO from one round to the next; with LowRankCovariance, of every 64 states.
+	// Tolerance in nats, of the ELBO from one round to the next; with LowRankCovariance, of every 16 states.
 	Tolerance float64
 	// Float64 computes in double precision always; otherwise only problems do whose covariances or means single
 	// precision would lose (see Gaussian.Info).

@@ -16,11 +16,11 @@ import (
 // and then turns times after turnSteps iterations.
 const (
 	settlings, turns, turnSteps = 3, 5, 10
-	// startNoise is the size of the entries of U at the start; where a column is zero, so is the derivative in it.
-	startNoise = 0.1
-	// toleranceStates is the number of states, those of the paper's worlds, from which Config.Tolerance grows with them:
+	// startNoise is the length of the columns of U at the start; where a column is zero, so is the derivative in it.
+	startNoise = 1.
+	// toleranceStates is the number of states from which Config.Tolerance grows with them:
 	// the loss is a sum over states.
-	toleranceStates = 64
+	toleranceStates = 16
 	// lowRankStore is the number of pairs that L-BFGS keeps.
 	lowRankStore = 30
 )
@@ -47,7 +47,8 @@ func (m *Variational) fitLowRank(ctx context.Context, index int, p *irl.Problem,
 	}
 	rng := rand.New(rand.NewPCG(m.config.Seed, 2))
 	_, _, factor := f.unpack(x)
-	factor.Apply(func(int, int, float64) float64 { return startNoise * rng.NormFloat64() }, factor)
+	factor.Apply(func(int, int, float64) float64 { return startNoise / math.Sqrt(float64(n)) * rng.NormFloat64() },
+		factor)
 	x = f.scale(x)
 	d := m.begin(ctx, f, x, progress)
 	d.config.Tolerance *= max(1, float64(n)/toleranceStates)
