@@ -43,6 +43,12 @@ const MaxCov = 4096
 // mostNumbers bounds the action values of the draws that are held at a time: a quarter of a gigabyte.
 const mostNumbers = 1 << 25
 
+// DrawsAtOnce returns how many draws NewAnswer holds at a time, of a posterior that knows its moments: no more than
+// 5,000, which is what the command fit asks for.
+func DrawsAtOnce(p *irl.Problem) int {
+	return min(5000, max(2, mostNumbers/(p.MDP.States()*p.MDP.Actions())))
+}
+
 // AnswerOptions say what an answer holds.
 type AnswerOptions struct {
 	// Samples is the number k of reward samples; 0 for none, or all of them if the posterior consists of samples.
@@ -81,7 +87,7 @@ func NewAnswer(post irl.Posterior, o AnswerOptions) (*Answer, error) {
 	} else {
 		batch := o.Draws
 		if knowsValues && knowsCov { // nothing else is asked of the draws than their policies
-			batch = min(batch, max(2, mostNumbers/(states*actions)))
+			batch = min(batch, DrawsAtOnce(p))
 		}
 		a.ActionProbs = make([]float64, states*actions)
 		for left := o.Draws; left > 0; left -= batch {
