@@ -16,8 +16,8 @@ import (
 	"github.com/go-birl/birl/qvirl/tabular"
 )
 
-// longCorridor is a row of states, of which action 0 stays and action 1 moves on; the last ends the episode. The demonstrator
-// is seen to walk at its beginning.
+// longCorridor is a row of states, of which action 0 stays and action 1 moves on; the last ends the episode. The
+// demonstrator is seen to walk at its beginning.
 func longCorridor(t *testing.T, states int) *qvirl.Problem {
 	rows := make([][]mdp.Transition, 2*states)
 	for s := range states - 1 {

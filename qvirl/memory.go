@@ -10,13 +10,13 @@ import (
 // method is a name of "qvirl fit", and one that is not known needs as much as the largest. For S states, A actions, n
 // rewards, k = S·A + 2n numbers to a sample, and transitions that reach w up or down the numbering of the states:
 //
-//	reference                 40 MB + 200 kB · k + 160 B · n² + 100 B · S²: samples, mass matrices, inverses of I − γ P
+//	reference                 40 MB + 200 kB · k + 160 B · n² + 100 B · S²: samples, masses, inverses of I − γ P
 //	other samplers            30 MB + 115 kB · k + 160 B · n²
 //	avril                     75 MB + 160 kB · k + 160 B · n²
 //	variational               the largest of what training, judging and answering take:
 //	  training                45 MB + 580 B · n²: products of covariances, and the optimizer's pairs
 //	  with rank r             45 MB + 13 B · n (6 (2w + 128) + 72 (r + 2) + 14 r + 2w): band matrices, pairs, factors
-//	  judging                 40 MB + 280 kB · k + 160 B · n² + 100 B · S²: the reference, and draws; not of a low rank
+//	  judging                 40 MB + 280 kB · k + 160 B · n² + 100 B · S²: reference and draws; not of low rank
 //	  answering               45 MB + 20 B · draws · k + 80 B · n²; of a low rank, without the last
 //	and the transitions, as read and as kept
 //

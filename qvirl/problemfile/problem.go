@@ -23,7 +23,7 @@
 //	transitions_indices  [k,3]    integers: state, action and successor of each; A is that of prior_mean [S,A], or one
 //	                              more than the largest action
 //
-//	transitions_probs    [k]      data, indices and indptr of a sparse matrix [S·A, S] of SciPy's, in its CSR format, of
+//	transitions_probs    [k]      data, indices and indptr of a matrix [S·A, S] in SciPy's CSR format, of
 //	transitions_indices  [k]      which row s·A + a has the successors of action a in state s
 //	transitions_indptr   [S·A+1]
 //
@@ -152,7 +152,7 @@ func ReadArchive(archive *npz.Archive) (*irl.Problem, error) {
 	return p, nil
 }
 
-// reader reads the arrays of a problem, whose size the first that are read set; after the first error it reads nothing more.
+// reader reads the arrays of a problem, whose size the first ones set; after the first error it reads nothing more.
 type reader struct {
 	archive         *npz.Archive
 	states, actions int
@@ -301,8 +301,8 @@ func (r *reader) successors() [][]mdp.Transition {
 	}
 	k := len(p.Data)
 	if !is(p.Shape, k) || !is(at.Shape, k, 3) {
-		r.err = fmt.Errorf("%s and %s have the shapes %v and %v, want [k] and [k, 3]: a state, an action and a successor "+
-			"in each row; or [k] and [k], with %s", probs, indices, p.Shape, at.Shape, rowStarts)
+		r.err = fmt.Errorf("%s and %s have the shapes %v and %v, want [k] and [k, 3]: a state, an action and a "+
+			"successor in each row; or [k] and [k], with %s", probs, indices, p.Shape, at.Shape, rowStarts)
 		return nil
 	}
 	for i := range k {
@@ -320,8 +320,8 @@ func (r *reader) successors() [][]mdp.Transition {
 	for i, v := range p.Data {
 		s, a, next := int(at.Data[3*i]), int(at.Data[3*i+1]), int(at.Data[3*i+2])
 		if s < 0 || s >= r.states || a < 0 || a >= r.actions {
-			r.err = fmt.Errorf("%s[%d] names action %d in state %d, of %d actions in %d states (the length of %s)", indices,
-				i, a, s, r.actions, r.states, priorMean)
+			r.err = fmt.Errorf("%s[%d] names action %d in state %d, of %d actions in %d states (the length of %s)",
+				indices, i, a, s, r.actions, r.states, priorMean)
 			return nil
 		}
 		rows[s*r.actions+a] = append(rows[s*r.actions+a], mdp.Transition{Next: next, Prob: v})
@@ -337,8 +337,9 @@ func (r *reader) compressed(p, at *npz.Array) [][]mdp.Transition {
 	}
 	k, count := len(p.Data), len(starts.Data)-1
 	if !is(p.Shape, k) || !is(at.Shape, k) || len(starts.Shape) != 1 || count < 1 || count%r.states != 0 {
-		r.err = fmt.Errorf("%s, %s and %s have the shapes %v, %v and %v, want [k], [k] and [states·actions + 1] with %d "+
-			"states (the length of %s)", probs, indices, rowStarts, p.Shape, at.Shape, starts.Shape, r.states, priorMean)
+		r.err = fmt.Errorf("%s, %s and %s have the shapes %v, %v and %v, want [k], [k] and [states·actions + 1] with "+
+			"%d states (the length of %s)", probs, indices, rowStarts, p.Shape, at.Shape, starts.Shape, r.states,
+			priorMean)
 		return nil
 	}
 	r.actions = count / r.states
@@ -346,8 +347,8 @@ func (r *reader) compressed(p, at *npz.Array) [][]mdp.Transition {
 	for i := range rows {
 		from, to := int(starts.Data[i]), int(starts.Data[i+1])
 		if from < 0 || to < from || to > k || i == 0 && from != 0 || i == count-1 && to != k {
-			r.err = fmt.Errorf("%s[%d:%d] = %d, %d: want numbers that grow from 0 to %d, the length of %s", rowStarts, i,
-				i+2, from, to, k, probs)
+			r.err = fmt.Errorf("%s[%d:%d] = %d, %d: want numbers that grow from 0 to %d, the length of %s", rowStarts,
+				i, i+2, from, to, k, probs)
 			return nil
 		}
 		for j := from; j < to; j++ {

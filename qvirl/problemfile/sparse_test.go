@@ -72,17 +72,25 @@ func TestBadSparseTransitions(t *testing.T) {
 		"float indices": {false, func(m map[string]npz.Array) {
 			m["transitions_indices"] = npz.Floats(make([]float64, 18), 6, 3)
 		}, "transitions_indices holds floats"},
-		"state":     {false, func(m map[string]npz.Array) { m["transitions_indices"].Data[15] = 3 }, "names action 1 in state 3"},
-		"successor": {false, func(m map[string]npz.Array) { m["transitions_indices"].Data[2] = 7 }, "successor 7"},
-		"actions":   {false, func(m map[string]npz.Array) { m["transitions_indices"].Data[1] = 1e15 }, "1000000000000001 actions"},
-		"sum":       {true, func(m map[string]npz.Array) { m["transitions_probs"].Data[0] = .5 }, "transitions[0,0] sums to 1.4"},
-		"NaN":       {true, func(m map[string]npz.Array) { m["transitions_probs"].Data[0] = math.NaN() }, "transitions_probs[0]"},
+		"state": {false, func(m map[string]npz.Array) { m["transitions_indices"].Data[15] = 3 },
+			"names action 1 in state 3"},
+		"successor": {false, func(m map[string]npz.Array) { m["transitions_indices"].Data[2] = 7 },
+			"successor 7"},
+		"actions": {false, func(m map[string]npz.Array) { m["transitions_indices"].Data[1] = 1e15 },
+			"1000000000000001 actions"},
+		"sum": {true, func(m map[string]npz.Array) { m["transitions_probs"].Data[0] = .5 },
+			"transitions[0,0] sums to 1.4"},
+		"NaN": {true, func(m map[string]npz.Array) { m["transitions_probs"].Data[0] = math.NaN() },
+			"transitions_probs[0]"},
 		"no rows of pairs": {true, func(m map[string]npz.Array) {
 			m["transitions_indptr"] = npz.Ints([]int{0, 2, 2, 3, 6, 6}, 6)
 		}, "want [k], [k] and [states·actions + 1] with 3 states"},
-		"falling": {true, func(m map[string]npz.Array) { m["transitions_indptr"].Data[2] = 1 }, "transitions_indptr[1:3] = 2, 1"},
-		"beyond":  {true, func(m map[string]npz.Array) { m["transitions_indptr"].Data[6] = 9 }, "transitions_indptr[5:7] = 6, 9"},
-		"short":   {true, func(m map[string]npz.Array) { m["transitions_indptr"].Data[6] = 5 }, "transitions_indptr[5:7] = 6, 5"},
+		"falling": {true, func(m map[string]npz.Array) { m["transitions_indptr"].Data[2] = 1 },
+			"transitions_indptr[1:3] = 2, 1"},
+		"beyond": {true, func(m map[string]npz.Array) { m["transitions_indptr"].Data[6] = 9 },
+			"transitions_indptr[5:7] = 6, 9"},
+		"short": {true, func(m map[string]npz.Array) { m["transitions_indptr"].Data[6] = 5 },
+			"transitions_indptr[5:7] = 6, 5"},
 		"no prior": {true, func(m map[string]npz.Array) { m["prior_mean"] = npz.Scalar(1) },
 			"prior_mean has the shape []"},
 	} {

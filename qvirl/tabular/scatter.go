@@ -188,8 +188,8 @@ func (d *lowRank) rewards(x *mat.Dense) *mat.Dense {
 	return out
 }
 
-// information replaces each row z by (I + diag(d)² U Uᵀ)⁻¹ (z − diag(d)² U η), of which z ~ N(0, diag(d)²) and η ~ N(0, I)
-// have the covariance of z; a nil η is zero.
+// conditioned replaces each row z by z − diag(d)² U (I + Uᵀ diag(d)² U)⁻¹ (Uᵀ z + η). Where z ~ N(0, diag(d)²) and
+// η ~ N(0, I), that has the covariance (diag(d)⁻² + U Uᵀ)⁻¹ (Hoffman and Ribak, 1991); a nil η is zero.
 func (d *lowRank) conditioned(z, eta *mat.Dense) *mat.Dense {
 	var inner mat.Dense // [rank, rows]
 	inner.Mul(d.factor.T(), z.T())

@@ -28,8 +28,8 @@ import (
 //	Σ = L⁻¹ B_w Σ_x B_wᵀ L⁻¹ + E,   E = diag(u² residual),   N = P + B_wᵀ H B_w,   H = L⁻¹ E⁻¹ L⁻¹,
 //	log det Σ = log det E + log det N − log det P,
 //
-// B_w the operator of the policy w(a|s) that Clark's weights are. The trace of Σ and the moments of h need Σ_x between a
-// state's neighbours only, which are within the band of the sparse part of P; Q is a few solves more.
+// B_w the operator of the policy w(a|s) that Clark's weights are. The trace of Σ and the moments of h need Σ_x between
+// a state's neighbours only, which are within the band of the sparse part of P; Q is a few solves more.
 type sparseForm struct {
 	problem    *irl.Problem
 	maximum    graphs.Maximum
@@ -355,7 +355,8 @@ func (f *sparseForm) evaluateState(s int) {
 // differentiate runs the chain rule back through at. With K the loss's derivative in the entries of Σ_x that states
 // have seen, that in P and in what P is made of is
 //
-//	Γ = ½ (Σ_x − N⁻¹) − Σ_x K Σ_x,   ∂ log d = −2 (l d)⁻² diag(B₀ Γ B₀ᵀ),   ∂U = 2 L⁻¹ B₀ Γ Q,   ∂z̄ = μ + L B₀⁻ᵀ ∂values.
+//	Γ = ½ (Σ_x − N⁻¹) − Σ_x K Σ_x,   ∂ log d = −2 (l d)⁻² diag(B₀ Γ B₀ᵀ),   ∂U = 2 L⁻¹ B₀ Γ Q,
+//	∂z̄ = μ + L B₀⁻ᵀ ∂values.
 func (f *sparseForm) differentiate(x, delta []float64, root, jointRoot *blas64.Triangular, gradient []float64) {
 	n, rank := f.n, f.rank
 	slopeMean, slopeLogStd, slopeFactor := f.unpack(gradient)

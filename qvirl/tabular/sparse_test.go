@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 
@@ -19,8 +20,8 @@ import (
 	"github.com/go-birl/birl/qvirl/irl"
 )
 
-// sparsePoint returns the sparse objective of a problem with the reference policy of its dense one, a point of it that is
-// not special, and the triangular factor of the covariance that the point stands for.
+// sparsePoint returns the sparse objective of a problem with the reference policy of its dense one, a point of it that
+// is not special, and the triangular factor of the covariance that the point stands for.
 func sparsePoint(t *testing.T, b *batch, maximum graphs.Maximum, rank int) (*sparseForm, []float64, *mat.TriDense) {
 	t.Helper()
 	f, err := newSparseForm(b.problems[0], maximum, rank)
@@ -143,8 +144,8 @@ func compareSparse(t *testing.T, f *sparseForm, x []float64, b *batch, dense *cl
 	near("covariance of rewards", got.RewardCov().RawMatrix().Data, want.RewardCov().RawMatrix().Data)
 	var variances, wantVariances []float64
 	for s := range f.n {
-		variances = append(variances, square1(got.Reward(s).StdDev()), square1(got.Value(s).StdDev()))
-		wantVariances = append(wantVariances, square1(want.Reward(s).StdDev()), square1(want.Value(s).StdDev()))
+		variances = append(variances, squared(got.Reward(s).StdDev()), squared(got.Value(s).StdDev()))
+		wantVariances = append(wantVariances, squared(want.Reward(s).StdDev()), squared(want.Value(s).StdDev()))
 	}
 	near("variances", variances, wantVariances)
 	values, err := want.SampleValues(rand.New(rand.NewPCG(3, 3)), 5)
@@ -162,7 +163,7 @@ func compareSparse(t *testing.T, f *sparseForm, x []float64, b *batch, dense *cl
 	near("log densities", logs, wantLogs)
 }
 
-func square1(x float64) float64 { return x * x }
+func squared(x float64) float64 { return x * x }
 
 // Draws from a covariance of low rank have the moments that the posterior says, of rewards and values together.
 func TestLowRankDraws(t *testing.T) {
@@ -214,13 +215,19 @@ func TestLowRankDraws(t *testing.T) {
 	}
 }
 
-// A covariance of full rank and of low rank end where the full covariance does, or higher: the objective has more optima
-// than one. So little data leaves hardly a direction that is not the prior's.
+// A covariance of full rank and of low rank end where the full covariance does, or higher: the objective has more
+// optima than one. The marginals of rewards and the policies are as close as they should be at 576 states, which are
+// compared too where BIRL_LARGE is set: that takes a minute.
 func TestLowRankFitsAsTheFull(t *testing.T) {
-	for name, p := range map[string]*irl.Problem{"small": sparseProblems(t)["small 0, stateOnly=true"],
-		"5×5": gridProblem(t, 5)} {
+	ranks := map[string][]int{"small": {8}, "5×5": {8, 25}}
+	problems := map[string]*irl.Problem{"small": sparseProblems(t)["small 0, stateOnly=true"], "5×5": gridProblem(t, 5)}
+	if os.Getenv("BIRL_LARGE") != "" {
+		ranks["24×24"], problems["24×24"] = []int{DefaultRank}, gridProblem(t, 24)
+	}
+	for name, p := range problems {
 		want := fit(t, DefaultConfig(), p)[0]
-		for _, rank := range []int{8, p.MDP.States()} {
+		states := float64(p.MDP.States())
+		for _, rank := range ranks[name] {
 			c := DefaultConfig()
 			c.Covariance, c.Rank = LowRankCovariance, rank
 			got := fit(t, c, p)[0]
@@ -228,18 +235,30 @@ func TestLowRankFitsAsTheFull(t *testing.T) {
 				t.Errorf("%s, rank %d: ELBO %.4f (converged: %v), of the full covariance %.4f", name, rank, got.ELBO(),
 					got.Converged(), want.ELBO())
 			}
-			if again := fit(t, c, p)[0]; again.ELBO() != got.ELBO() {
-				t.Errorf("%s, rank %d: ELBO %g and %g", name, rank, got.ELBO(), again.ELBO())
-			}
-			tv := 0.0
+			tv, w1 := 0.0, 0.0
 			for i, v := range got.ActionProbs() {
-				tv += math.Abs(v-want.ActionProbs()[i]) / 2 / float64(p.MDP.States())
+				tv += math.Abs(v-want.ActionProbs()[i]) / 2 / states
 			}
-			if tv > 0.02 {
-				t.Errorf("%s, rank %d: policies differ by %.3f in total variation", name, rank, tv)
+			for s := range p.MDP.States() { // W₁ of Gaussians is E|Δμ + Δσ ε|
+				a, b := got.Reward(s), want.Reward(s)
+				w1 += meanAbs(a.Mean()-b.Mean(), math.Abs(a.StdDev()-b.StdDev())) / states
+			}
+			t.Logf("%s, rank %d: ELBO %.4f and %.4f, total variation %.4f, W₁ %.4f, %d and %d evaluations", name, rank,
+				got.ELBO(), want.ELBO(), tv, w1, got.Info().Evaluations, want.Info().Evaluations)
+			if tv > 0.02 || w1 > 0.1 {
+				t.Errorf("%s, rank %d: policies differ by %.3f in total variation, rewards by W₁ = %.3f", name, rank,
+					tv, w1)
 			}
 		}
 	}
+}
+
+// meanAbs is E|a + b ε| for a standard normal ε.
+func meanAbs(a, b float64) float64 {
+	if b == 0 {
+		return math.Abs(a)
+	}
+	return b*math.Sqrt(2/math.Pi)*math.Exp(-a*a/(2*b*b)) + a*math.Erf(a/(b*math.Sqrt2))
 }
 
 // gridProblem is a random gridworld of the paper's kind.

@@ -61,8 +61,8 @@ Processor time tells methods apart on a machine that does other things too; time
 
 "qvirl-low-rank" is qvirl with a covariance of low rank, as it has by itself on more than 2,048 states.
 
---out writes a folder with rows.csv, a row for each problem and method, machine.json, what it was measured on, and report/, a table and a
-figure of what costs grow as. Rows of other problems and methods that the folder has stay.`,
+--out writes a folder with rows.csv, a row for each problem and method, machine.json, what it was measured on, and report/,
+a table and a figure of what costs grow as. Rows of other problems and methods that the folder has stay.`,
 		Example: `  qvirl bench
   qvirl bench --sizes 64,256,576,1024 --methods qvirl,qvirl-matched,reference --out results/bench`,
 		Args: cobra.NoArgs,
