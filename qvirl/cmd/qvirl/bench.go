@@ -62,7 +62,8 @@ Processor time tells methods apart on a machine that does other things too; time
 "qvirl-low-rank" is qvirl with a covariance of low rank, as it has by itself on more than 2,048 states.
 
 --out writes a folder with rows.csv, a row for each problem and method, machine.json, what it was measured on, and report/,
-a table and a figure of what costs grow as. Rows of other problems and methods that the folder has stay.`,
+a table and a figure of what costs grow as. Rows of other problems and methods that the folder has stay; with
+--sizes "" they are drawn again, and nothing is measured.`,
 		Example: `  qvirl bench
   qvirl bench --sizes 64,256,576,1024 --methods qvirl,qvirl-matched,reference --out results/bench`,
 		Args: cobra.NoArgs,
@@ -132,9 +133,10 @@ func bench(cmd *cobra.Command, sizes, methods []string, out string) error {
 	if err != nil {
 		return err
 	}
-	costs = joinBench(kept, costs)
-	if err := writeBench(out, costs); err != nil {
-		return err
+	if costs = joinBench(kept, costs); len(sizes) > 0 {
+		if err := writeBench(out, costs); err != nil {
+			return err
+		}
 	}
 	_, err = report.Write(growth(costs), filepath.Join(out, "report"))
 	return err
