@@ -18,6 +18,7 @@ var restore = map[string]irl.Restore{
 	policywalk.Kind:       policywalk.Restore,
 	reference.Kind:        reference.Restore,
 	tabular.Kind:          tabular.Restore,
+	tabular.LowRankKind:   tabular.RestoreLowRank,
 	valuewalk.Kind:        valuewalk.Restore,
 	valuewalk.KindRefined: valuewalk.RestoreRefined,
 }

@@ -2,11 +2,13 @@ package qvirl
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/go-birl/birl/qvirl/backend"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/method"
 	"github.com/go-birl/birl/qvirl/summary"
+	"github.com/go-birl/birl/qvirl/tabular"
 	"github.com/go-birl/birl/qvirl/verdict"
 )
 
@@ -51,7 +53,7 @@ type settings struct {
 // Option changes how Fit works.
 type Option func(*settings)
 
-// WithMethod chooses one of method.Fitters by its name; without it, that is method.Matched.
+// WithMethod chooses one of method.Fitters by its name; without it, that is DefaultMethod's.
 func WithMethod(name string) Option { return func(s *settings) { s.name = name } }
 
 // WithSeed sets the seed of everything random; without it, that is 1.
@@ -67,20 +69,42 @@ func WithoutEscalation() Option { return func(s *settings) { s.escalate = false 
 // ErrNotConverged beside the result.
 func WithoutVerdict() Option { return func(s *settings) { s.unjudged = true } }
 
+// DefaultMethod returns the name of the method that fits a problem unless another is asked for: method.Matched, and of
+// more than tabular.LargestFull states method.QVIRL, whose covariance is of low rank there.
+func DefaultMethod(problem *Problem) string {
+	if problem.MDP.States() > tabular.LargestFull {
+		return method.QVIRL
+	}
+	return method.Matched
+}
+
+// Unjudgeable says why a variational posterior of a problem cannot be judged; empty if it can. The chains that judge
+// have a mass matrix.
+func Unjudgeable(problem *Problem) string {
+	if states := problem.MDP.States(); states > tabular.LargestFull {
+		return fmt.Sprintf("the chains that judge would take %.3g GB for %d states, and hours",
+			MemoryNeed(problem, method.Reference)/1e9, states)
+	}
+	return ""
+}
+
 // Fit infers the posterior over the reward of a problem, and says whether to believe it. A variational posterior is
 // judged by Markov chains that start from it and from the prior (package verdict); one that is not trusted is replaced
-// by their samples, or by those of a longer run. The answer depends on the problem, the options and the backend that
-// GoMLX finds alone.
+// by their samples, or by those of a longer run. One of more than tabular.LargestFull states is not judged, as without
+// a verdict. The answer depends on the problem, the options and the backend that GoMLX finds alone.
 //
 // The error is an ErrNotConverged if not even that may be relied on: then there is a result, too. It is an
 // ErrBadProblem, an ErrNoBackend or ctx's otherwise.
 func Fit(ctx context.Context, problem *Problem, options ...Option) (*Result, error) {
-	s := settings{name: method.Matched, seed: 1, escalate: true}
+	s := settings{seed: 1, escalate: true}
 	for _, o := range options {
 		o(&s)
 	}
 	if err := problem.Validate(); err != nil {
 		return nil, err
+	}
+	if s.name == "" {
+		s.name = DefaultMethod(problem)
 	}
 	m, err := NewMethod(s.name, Options{Seed: s.seed})
 	if err != nil {
@@ -95,12 +119,16 @@ func Fit(ctx context.Context, problem *Problem, options ...Option) (*Result, err
 			return nil, err
 		}
 	}
+	why := Unjudgeable(problem)
+	if s.unjudged {
+		why = "nobody asked"
+	}
 	var result *Result
 	switch {
 	case entry.Sampler:
 		result, err = verdict.Sample(ctx, m, problem, s.progress)
-	case s.unjudged:
-		result, err = verdict.Unjudged(ctx, m, problem, s.progress)
+	case why != "":
+		result, err = verdict.Unjudged(ctx, m, problem, why, s.progress)
 	default:
 		result, err = verdict.Fit(ctx, m, problem, s.escalate, verdict.Default(s.seed), s.progress)
 	}

@@ -1,45 +1,52 @@
 package qvirl
 
-// MemoryNeed estimates how many bytes a fit of a problem takes, before it takes any; method is a name of "qvirl fit",
-// and one that is not known needs as much as the largest. For S states, n rewards and at most K successors of a state
-// over all its actions:
+import (
+	"github.com/go-birl/birl/qvirl/method"
+	"github.com/go-birl/birl/qvirl/problemfile"
+	"github.com/go-birl/birl/qvirl/tabular"
+)
+
+// MemoryNeed estimates how many bytes a fit of a problem takes, with its verdict and its answer, before it takes any;
+// method is a name of "qvirl fit", and one that is not known needs as much as the largest. For S states, A actions, n
+// rewards, k = S·A + 2n numbers to a sample, and transitions that reach w up or down the numbering of the states:
 //
-//	variational       350 MB + 2.5 MB · n + 300 B · n² + 20 B · K² S: programs, and covariances of values and of successors' values
-//	reference         30 MB + 1.2 MB · n + 160 B · n² + 100 B · S²: samples, mass matrices, inverses of I − γ P
-//	other samplers    30 MB + 0.5 MB · n + 160 B · n²
+//	reference                 40 MB + 200 kB · k + 160 B · n² + 100 B · S²: samples, masses, inverses of I − γ P
+//	other samplers            30 MB + 115 kB · k + 160 B · n²
+//	avril                     75 MB + 160 kB · k + 160 B · n²
+//	variational               the largest of what training, judging and answering take:
+//	  training                45 MB + 580 B · n²: products of covariances, and the optimizer's pairs
+//	  with rank r             45 MB + 13 B · n (6 (2w + 128) + 72 (r + 2) + 14 r + 2w): band matrices, pairs, factors
+//	  judging                 40 MB + 280 kB · k + 160 B · n² + 100 B · S²: reference and draws; not of low rank
+//	  answering               45 MB + 20 B · draws · k + 80 B · n²; of a low rank, without the last
 //	and the transitions, as read and as kept
 //
-// The constants are those of peaks of processes on problems with dense transitions and four actions, of 25 to 1,000
-// states.
-func MemoryNeed(problem *Problem, method string) float64 {
+// The constants are those of peaks of processes, on gridworlds of 64 to 10,000 states and on problems with dense
+// transitions.
+func MemoryNeed(problem *Problem, name string) float64 {
 	m := problem.MDP
-	s, n := float64(m.States()), float64(problem.RewardDim())
-	entries, widest := 0, 0
-	seen := make([]int, m.States()) // 1 + the last state that has it as a successor
-	for state := range m.States() {
-		width := 0
-		for a := range m.Actions() {
-			next, _ := m.Row(state, a)
-			entries += len(next)
-			for _, to := range next {
-				if seen[to] != state+1 {
-					seen[to] = state + 1
-					width++
-				}
-			}
+	s, n, pairs := float64(m.States()), float64(problem.RewardDim()), float64(m.States()*m.Actions())
+	entries, width := 0, 0
+	for i := range m.States() * m.Actions() {
+		next, _ := m.Row(i/m.Actions(), i%m.Actions())
+		entries += len(next)
+		for _, to := range next {
+			width = max(width, int(to)-i/m.Actions(), i/m.Actions()-int(to))
 		}
-		widest = max(widest, width)
 	}
-	transitions := 3 * 8 * float64(entries)
-	switch method {
-	case "reference":
-		return 30e6 + transitions + 1.2e6*n + 160*n*n + 100*s*s
-	case "valuewalk", "policywalk", "avril":
-		return 30e6 + transitions + 0.5e6*n + 160*n*n
+	transitions, sample := 3*8*float64(entries), pairs+2*n
+	judge := func(perNumber float64) float64 { return 40e6 + perNumber*sample + 160*n*n + 100*s*s }
+	switch name {
+	case method.Reference:
+		return transitions + judge(200e3)
+	case method.ValueWalk, method.PolicyWalk:
+		return transitions + 30e6 + 115e3*sample + 160*n*n
+	case method.AVRIL:
+		return transitions + 75e6 + 160e3*sample + 160*n*n
 	}
-	k := float64(widest)
-	if !problem.StateOnly() {
-		k = float64(m.Actions())
+	answer := 45e6 + 20*float64(problemfile.DrawsAtOnce(problem))*sample
+	if name == method.QVIRL && Unjudgeable(problem) != "" {
+		w, r := float64(width), float64(tabular.DefaultRank)
+		return transitions + max(answer, 45e6+13*n*(6*(2*w+128)+72*(r+2)+14*r+2*w))
 	}
-	return 350e6 + transitions + 2.5e6*n + 300*n*n + 20*k*k*s
+	return transitions + max(45e6+580*n*n, judge(280e3), answer+80*n*n)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
@@ -17,7 +18,8 @@ type Answer struct {
 	Problem       *irl.Problem // written as Write writes it
 	Posterior     irl.Storable // written as Save writes it; nil: not written
 	RewardMean    []float64    // reward_mean [S] or [S,A]
-	RewardCov     *mat.Dense   // reward_cov [S,S] or [S·A,S·A]
+	RewardStd     []float64    // reward_std [S] or [S,A]
+	RewardCov     *mat.Dense   // reward_cov [S,S] or [S·A,S·A]; nil, beyond MaxCov rewards: not written
 	RewardSamples *mat.Dense   // reward_samples [k,S] or [k,S,A]; nil: not written
 	ValueMean     []float64    // value_mean [S], of the optimal state values
 	ValueStd      []float64    // value_std [S]
@@ -33,6 +35,18 @@ type Answer struct {
 	// empty.
 	Verdict, Returned, Reason string
 	Converged                 bool
+}
+
+// MaxCov is the number of rewards up to which an answer holds their covariance: 134 MB.
+const MaxCov = 4096
+
+// mostNumbers bounds the action values of the draws that are held at a time: a quarter of a gigabyte.
+const mostNumbers = 1 << 25
+
+// DrawsAtOnce returns how many draws NewAnswer holds at a time, of a posterior that knows its moments: no more than
+// 5,000, which is what the command fit asks for.
+func DrawsAtOnce(p *irl.Problem) int {
+	return min(5000, max(2, mostNumbers/(p.MDP.States()*p.MDP.Actions())))
 }
 
 // AnswerOptions say what an answer holds.
@@ -61,13 +75,31 @@ func NewAnswer(post irl.Posterior, o AnswerOptions) (*Answer, error) {
 	rng := rand.New(rand.NewPCG(o.Seed, 0))
 	a := &Answer{Problem: p}
 	a.Posterior, _ = post.(irl.Storable)
+	values, knowsValues := post.(irl.ValuePosterior)
+	rewards, knowsCov := post.(correlated)
+	states, actions := p.MDP.States(), p.MDP.Actions()
 	var draws *irl.Samples
 	var err error
 	if s, ok := post.(sampled); ok {
 		draws = s.Samples()
 		a.RewardSamples, a.BetaSamples = draws.Reward, draws.Beta
-	} else if draws, err = post.Sample(rng, o.Draws); err != nil {
-		return nil, err
+		a.ActionProbs = irl.ColumnMeans(draws.Policies(actions, p.Beta))
+	} else {
+		batch := o.Draws
+		if knowsValues && knowsCov { // nothing else is asked of the draws than their policies
+			batch = min(batch, DrawsAtOnce(p))
+		}
+		a.ActionProbs = make([]float64, states*actions)
+		for left := o.Draws; left > 0; left -= batch {
+			if draws, err = post.Sample(rng, min(batch, left)); err != nil {
+				return nil, err
+			}
+			policies := draws.Policies(actions, p.Beta)
+			for i := range min(batch, left) {
+				floats.Add(a.ActionProbs, policies.RawRowView(i))
+			}
+		}
+		floats.Scale(1/float64(o.Draws), a.ActionProbs)
 	}
 	if o.Samples > 0 {
 		s, err := post.Sample(rng, o.Samples)
@@ -76,28 +108,34 @@ func NewAnswer(post irl.Posterior, o AnswerOptions) (*Answer, error) {
 		}
 		a.RewardSamples, a.BetaSamples = s.Reward, s.Beta
 	}
-	for i := 0; i < p.RewardDim(); i++ {
-		a.RewardMean = append(a.RewardMean, post.Reward(i).Mean())
+	for i := range p.RewardDim() {
+		m := post.Reward(i)
+		a.RewardMean, a.RewardStd = append(a.RewardMean, m.Mean()), append(a.RewardStd, m.StdDev())
 	}
-	if c, ok := post.(correlated); ok {
-		a.RewardCov = c.RewardCov()
-	} else {
+	switch {
+	case p.RewardDim() > MaxCov:
+	case knowsCov:
+		a.RewardCov = rewards.RewardCov()
+	default:
 		var cov mat.SymDense
 		stat.CovarianceMatrix(&cov, draws.Reward, nil)
 		a.RewardCov = mat.DenseCopyOf(&cov)
 	}
-	values := draws.Values(p.MDP.Actions())
-	for s := 0; s < p.MDP.States(); s++ {
-		mean, std := stat.MeanStdDev(mat.Col(nil, s, values), nil)
-		if v, ok := post.(irl.ValuePosterior); ok {
-			mean, std = v.Value(s).Mean(), v.Value(s).StdDev()
+	if knowsValues {
+		for s := range states {
+			m := values.Value(s)
+			a.ValueMean, a.ValueStd = append(a.ValueMean, m.Mean()), append(a.ValueStd, m.StdDev())
 		}
-		a.ValueMean, a.ValueStd = append(a.ValueMean, mean), append(a.ValueStd, std)
+	} else {
+		drawn := draws.Values(actions)
+		for s := range states {
+			mean, std := stat.MeanStdDev(mat.Col(nil, s, drawn), nil)
+			a.ValueMean, a.ValueStd = append(a.ValueMean, mean), append(a.ValueStd, std)
+		}
 	}
 	if b, ok := post.(irl.BetaPosterior); ok && p.InfersBeta() {
 		a.BetaMean, a.BetaStd = b.Beta().Mean(), b.Beta().StdDev()
 	}
-	a.ActionProbs = irl.ColumnMeans(draws.Policies(p.MDP.Actions(), p.Beta))
 	return a, nil
 }
 
@@ -110,7 +148,10 @@ func (a *Answer) Write(path string) error {
 		addPosterior(arrays, a.Posterior)
 	}
 	arrays["reward_mean"] = npz.Floats(a.RewardMean, rewardShape(p)...)
-	arrays["reward_cov"] = npz.Floats(dense(a.RewardCov), n, n)
+	arrays["reward_std"] = npz.Floats(a.RewardStd, rewardShape(p)...)
+	if a.RewardCov != nil {
+		arrays["reward_cov"] = npz.Floats(dense(a.RewardCov), n, n)
+	}
 	arrays["value_mean"] = npz.Floats(a.ValueMean, p.MDP.States())
 	arrays["value_std"] = npz.Floats(a.ValueStd, p.MDP.States())
 	arrays["action_probs"] = npz.Floats(a.ActionProbs, p.MDP.States(), p.MDP.Actions())

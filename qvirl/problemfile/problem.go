@@ -3,7 +3,8 @@
 //
 // A problem on S states and A actions consists of the arrays
 //
-//	transitions  [S,A,S]  probabilities of the successors; all-zero rows where the episode ends
+//	transitions  [S,A,S]  probabilities of the successors; all-zero rows where the episode ends; or, where most are
+//	                      zero, the arrays of the next table
 //	prior_mean   [S]      prior mean of state-only rewards, or [S,A] of state-action rewards
 //	prior_std             standard deviations of independent rewards, of the shape of prior_mean, or one for all; or another
 //	                      form of the prior's covariance, from the table below
@@ -15,6 +16,19 @@
 //	initial      [S]      distribution of the first state; optional, uniform by default
 //	state_names  [S]      texts: what tables and netCDF files call the states; optional, their numbers by default
 //	action_names [A]      likewise the actions
+//
+// Transitions of which few are possible are given by those, S being the length of prior_mean, in one of two layouts:
+//
+//	transitions_probs    [k]      probabilities, in any order; where the episode ends there are none
+//	transitions_indices  [k,3]    integers: state, action and successor of each; A is that of prior_mean [S,A], or one
+//	                              more than the largest action
+//
+//	transitions_probs    [k]      data, indices and indptr of a matrix [S·A, S] in SciPy's CSR format, of
+//	transitions_indices  [k]      which row s·A + a has the successors of action a in state s
+//	transitions_indptr   [S·A+1]
+//
+// A problem is written with transitions as long as these are at most 2²² numbers (S = 915 with five actions), and in
+// CSR format beyond.
 //
 // The prior's covariance is one of
 //
@@ -36,6 +50,7 @@
 package problemfile
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -51,6 +66,9 @@ import (
 // Names of the arrays of a problem.
 const (
 	transitions = "transitions"
+	probs       = transitions + "_probs"
+	indices     = transitions + "_indices"
+	rowStarts   = transitions + "_indptr"
 	priorMean   = "prior_mean"
 	priorStd    = "prior_std"
 	priorCov    = "prior_cov"
@@ -71,6 +89,9 @@ const (
 
 // maxNumbers bounds an array, and with it the memory that reading takes: a file of zeros deflates a thousandfold.
 const maxNumbers = 1 << 27
+
+// largestDense is the number of transition probabilities up to which they are written with their zeros.
+const largestDense = 1 << 22
 
 // asymmetry is how far a covariance may be from symmetric, relative to its largest entry. Files written in float32 stay
 // within it.
@@ -105,7 +126,7 @@ func MemoryNeed(path string) (float64, error) {
 			return 0, fmt.Errorf("problem file: %w", err)
 		}
 		bytes := float64(bytesOfNumber)
-		if name == transitions {
+		if name == transitions || name == probs {
 			bytes = bytesOfTransition
 		}
 		for _, d := range shape {
@@ -131,7 +152,7 @@ func ReadArchive(archive *npz.Archive) (*irl.Problem, error) {
 	return p, nil
 }
 
-// reader reads the arrays of a problem; after the first error it reads nothing more.
+// reader reads the arrays of a problem, whose size the first ones set; after the first error it reads nothing more.
 type reader struct {
 	archive         *npz.Archive
 	states, actions int
@@ -162,7 +183,11 @@ func (r *reader) problem() (*irl.Problem, error) {
 // checkNames reports all arrays that are missing at once.
 func (r *reader) checkNames() error {
 	var missing []string
-	for _, name := range []string{transitions, priorMean, demos, discount, beta} {
+	layout := []string{transitions}
+	if !r.archive.Has(transitions) && (r.archive.Has(probs) || r.archive.Has(indices)) {
+		layout = []string{probs, indices}
+	}
+	for _, name := range append(layout, priorMean, demos, discount, beta) {
 		if !r.archive.Has(name) {
 			missing = append(missing, name)
 		}
@@ -187,6 +212,9 @@ func (r *reader) checkNames() error {
 	}
 	if len(missing) > 0 {
 		return fmt.Errorf("missing %s; it holds %s", strings.Join(missing, ", "), strings.Join(r.archive.Names(), ", "))
+	}
+	if r.archive.Has(transitions) && r.archive.Has(probs) {
+		return fmt.Errorf("it holds both %s and %s; want one of them", transitions, probs)
 	}
 	if len(forms) > 1 {
 		return fmt.Errorf("it holds both %s; want one of them", strings.Join(forms, " and "))
@@ -221,30 +249,123 @@ func (r *reader) texts(name string) []string {
 }
 
 func (r *reader) mdp() *mdp.MDP {
-	a := r.array(transitions)
-	if a == nil {
-		return nil
-	}
-	if len(a.Shape) != 3 || a.Shape[0] != a.Shape[2] || len(a.Data) == 0 {
-		r.err = fmt.Errorf("%s has the shape %v, want [states, actions, states]", transitions, a.Shape)
-		return nil
-	}
-	r.states, r.actions = a.Shape[0], a.Shape[1]
-	var start []float64
-	if r.archive.Has(initial) {
-		first := r.array(initial)
-		if first == nil {
+	var m *mdp.MDP
+	if r.archive.Has(probs) {
+		rows := r.successors()
+		if first := r.initial(); r.err == nil {
+			m, r.err = mdp.New(r.states, r.actions, rows, first)
+		}
+	} else if a := r.array(transitions); a != nil {
+		if len(a.Shape) != 3 || a.Shape[0] != a.Shape[2] || len(a.Data) == 0 {
+			r.err = fmt.Errorf("%s has the shape %v, want [states, actions, states]", transitions, a.Shape)
 			return nil
 		}
-		if !is(first.Shape, r.states) {
-			r.err = fmt.Errorf("%s has the shape %v, want [%d]", initial, first.Shape, r.states)
-			return nil
+		r.states, r.actions = a.Shape[0], a.Shape[1]
+		if first := r.initial(); r.err == nil {
+			m, r.err = mdp.FromDense(r.states, r.actions, a.Data, first)
 		}
-		start = first.Data
 	}
-	m, err := mdp.FromDense(r.states, r.actions, a.Data, start)
-	r.err = err
 	return m
+}
+
+// initial reads the distribution of the first state, nil where there is none.
+func (r *reader) initial() []float64 {
+	if !r.archive.Has(initial) {
+		return nil
+	}
+	first := r.array(initial)
+	if first == nil {
+		return nil
+	}
+	if !is(first.Shape, r.states) {
+		r.err = fmt.Errorf("%s has the shape %v, want [%d]", initial, first.Shape, r.states)
+		return nil
+	}
+	return first.Data
+}
+
+// successors reads the transitions that are given without their zeros, and the numbers of states and actions.
+func (r *reader) successors() [][]mdp.Transition {
+	p, at := r.array(probs), r.integers(indices)
+	if r.err != nil {
+		return nil
+	}
+	mean, err := r.archive.Shape(priorMean)
+	if err != nil || len(mean) == 0 || mean[0] == 0 {
+		r.err = errors.Join(err, fmt.Errorf("%s has the shape %v, want [states] or [states, actions]", priorMean, mean))
+		return nil
+	}
+	r.states = mean[0]
+	if r.archive.Has(rowStarts) {
+		return r.compressed(p, at)
+	}
+	k := len(p.Data)
+	if !is(p.Shape, k) || !is(at.Shape, k, 3) {
+		r.err = fmt.Errorf("%s and %s have the shapes %v and %v, want [k] and [k, 3]: a state, an action and a "+
+			"successor in each row; or [k] and [k], with %s", probs, indices, p.Shape, at.Shape, rowStarts)
+		return nil
+	}
+	for i := range k {
+		r.actions = max(r.actions, 1+int(at.Data[3*i+1]))
+	}
+	if len(mean) == 2 {
+		r.actions = mean[1]
+	}
+	if r.actions > maxNumbers/r.states {
+		r.err = fmt.Errorf("%s name %d actions in %d states; want at most %d pairs", indices, r.actions, r.states,
+			maxNumbers)
+		return nil
+	}
+	rows := make([][]mdp.Transition, r.states*r.actions)
+	for i, v := range p.Data {
+		s, a, next := int(at.Data[3*i]), int(at.Data[3*i+1]), int(at.Data[3*i+2])
+		if s < 0 || s >= r.states || a < 0 || a >= r.actions {
+			r.err = fmt.Errorf("%s[%d] names action %d in state %d, of %d actions in %d states (the length of %s)",
+				indices, i, a, s, r.actions, r.states, priorMean)
+			return nil
+		}
+		rows[s*r.actions+a] = append(rows[s*r.actions+a], mdp.Transition{Next: next, Prob: v})
+	}
+	return rows
+}
+
+// compressed is successors in CSR format.
+func (r *reader) compressed(p, at *npz.Array) [][]mdp.Transition {
+	starts := r.integers(rowStarts)
+	if r.err != nil {
+		return nil
+	}
+	k, count := len(p.Data), len(starts.Data)-1
+	if !is(p.Shape, k) || !is(at.Shape, k) || len(starts.Shape) != 1 || count < 1 || count%r.states != 0 {
+		r.err = fmt.Errorf("%s, %s and %s have the shapes %v, %v and %v, want [k], [k] and [states·actions + 1] with "+
+			"%d states (the length of %s)", probs, indices, rowStarts, p.Shape, at.Shape, starts.Shape, r.states,
+			priorMean)
+		return nil
+	}
+	r.actions = count / r.states
+	rows := make([][]mdp.Transition, count)
+	for i := range rows {
+		from, to := int(starts.Data[i]), int(starts.Data[i+1])
+		if from < 0 || to < from || to > k || i == 0 && from != 0 || i == count-1 && to != k {
+			r.err = fmt.Errorf("%s[%d:%d] = %d, %d: want numbers that grow from 0 to %d, the length of %s", rowStarts,
+				i, i+2, from, to, k, probs)
+			return nil
+		}
+		for j := from; j < to; j++ {
+			rows[i] = append(rows[i], mdp.Transition{Next: int(at.Data[j]), Prob: p.Data[j]})
+		}
+	}
+	return rows
+}
+
+// integers reads an array of integers.
+func (r *reader) integers(name string) *npz.Array {
+	a := r.array(name)
+	if a != nil && a.Type != npz.Int64 && len(a.Data) > 0 {
+		r.err = fmt.Errorf("%s holds floats, want integers", name)
+		return nil
+	}
+	return a
 }
 
 // scalar reads a number that is stored as an array of no dimensions, or of one element.
@@ -419,12 +540,28 @@ func arraysOf(p *irl.Problem) map[string]npz.Array {
 		steps = append(steps, d.State, d.Action)
 	}
 	arrays := map[string]npz.Array{
-		transitions: npz.Floats(p.MDP.Dense(), s, a, s),
-		initial:     npz.Floats(p.MDP.Initial(), s),
-		priorMean:   npz.Floats(p.Prior.Mean, rewardShape(p)...),
-		demos:       npz.Ints(steps, len(p.Demos), 2),
-		discount:    npz.Scalar(p.Discount),
-		beta:        npz.Scalar(p.Beta),
+		initial:   npz.Floats(p.MDP.Initial(), s),
+		priorMean: npz.Floats(p.Prior.Mean, rewardShape(p)...),
+		demos:     npz.Ints(steps, len(p.Demos), 2),
+		discount:  npz.Scalar(p.Discount),
+		beta:      npz.Scalar(p.Beta),
+	}
+	if s*a*s <= largestDense {
+		arrays[transitions] = npz.Floats(p.MDP.Dense(), s, a, s)
+	} else {
+		var nonzero []float64
+		var successors []int
+		starts := make([]int, 1, s*a+1)
+		for i := range s * a {
+			next, prob := p.MDP.Row(i/a, i%a)
+			for _, to := range next {
+				successors = append(successors, int(to))
+			}
+			nonzero = append(nonzero, prob...)
+			starts = append(starts, len(nonzero))
+		}
+		arrays[probs], arrays[indices] = npz.Floats(nonzero, len(nonzero)), npz.Ints(successors, len(successors))
+		arrays[rowStarts] = npz.Ints(starts, len(starts))
 	}
 	for name, texts := range map[string][]string{stateNames: p.StateNames, actionNames: p.ActionNames} {
 		if texts != nil {

@@ -54,8 +54,11 @@ type chained interface {
 	ByChain(column []float64) [][]float64
 }
 
+// mostNumbers bounds the action values of all draws together: half a gigabyte.
+const mostNumbers = 1 << 26
+
 // draw returns all samples of a posterior that consists of chains, with what cuts a number of each into the chains; and
-// of others so many draws, of which there must be the least at least, and nil.
+// of others so many draws, of which there must be the least at least, or as many as mostNumbers allows, and nil.
 func draw(post irl.Posterior, draws, least int, seed uint64) (*irl.Samples, func([]float64) [][]float64, error) {
 	if c, ok := post.(chained); ok {
 		return c.Samples(), c.ByChain, nil
@@ -63,6 +66,8 @@ func draw(post irl.Posterior, draws, least int, seed uint64) (*irl.Samples, func
 	if draws < least {
 		return nil, nil, fmt.Errorf("summary: %d draws, want at least %d", draws, least)
 	}
+	m := post.Problem().MDP
+	draws = max(least, min(draws, mostNumbers/(m.States()*m.Actions())))
 	samples, err := post.Sample(rand.New(rand.NewPCG(seed, 0)), draws)
 	return samples, nil, err
 }

@@ -153,11 +153,16 @@ func (b *batch) startPoint(start []*Gaussian, indices []int, c Config) (means, f
 			return nil, nil, fmt.Errorf("tabular: problem %d: the posterior to start from is not one of %d values",
 				indices[i], n)
 		}
+		around, ok := from.around.(*full)
+		if !ok {
+			return nil, nil, fmt.Errorf("tabular: problem %d: the posterior to start from has a covariance of low rank",
+				indices[i])
+		}
 		f := b.frames[i]
 		mean := mat.NewVecDense(n, append([]float64(nil), from.meanX...)) // z = A₀⁻¹(x − x₀)
 		mean.ScaleVec(1/f.unit, mean)
 		mean.SubVec(mean, mat.NewVecDense(n, f.origin))
-		root := mat.DenseCopyOf(from.rootX)
+		root := mat.DenseCopyOf(around.rootX)
 		root.Scale(1/f.unit, root)
 		if c.Whiten {
 			var lu mat.LU

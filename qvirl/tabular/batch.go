@@ -145,6 +145,16 @@ func candidatesOf(p *irl.Problem) [][]mdp.Transition {
 	return rows
 }
 
+// repeats reports whether candidate a of the state whose candidates begin at first is that of an earlier action too.
+func repeats(candidates [][]mdp.Transition, first, a int) bool {
+	for _, earlier := range candidates[first : first+a] {
+		if slices.Equal(earlier, candidates[first+a]) {
+			return true
+		}
+	}
+	return false
+}
+
 // stepTo returns T [n, S].
 func stepTo(p *irl.Problem) *mat.Dense {
 	states := p.MDP.States()
@@ -296,13 +306,11 @@ func (b *batch) add(p *irl.Problem, whiten bool) error {
 	demos := p.DemoCounts()
 	b.contrastOrigin = make([]float64, actions*states)
 	b.distinct, b.counts = make([]float64, actions*states), make([]float64, actions*states)
-	for i, row := range candidates {
+	for i := range candidates {
 		s, a := i/actions, i%actions
-		b.contrastOrigin[a*states+s], b.distinct[a*states+s], b.counts[a*states+s] = origins.At(i, 0), 1, demos[i]
-		for _, earlier := range candidates[i-a : i] {
-			if slices.Equal(earlier, row) {
-				b.distinct[a*states+s] = 0
-			}
+		b.contrastOrigin[a*states+s], b.counts[a*states+s] = origins.At(i, 0), demos[i]
+		if !repeats(candidates, i-a, a) {
+			b.distinct[a*states+s] = 1
 		}
 	}
 	if b.diagonal {

@@ -44,6 +44,9 @@ type closedForm struct {
 	slopeSurrogate          *mat.Dense
 	slopeRise, slopeResidue []float64
 	slopeValues             []float64
+
+	factor      *mat.TriDense // F and its derivative, between at and evaluate
+	slopeFactor *mat.Dense
 }
 
 // newClosedForm prepares the objective of a batch of one.
@@ -55,7 +58,8 @@ func newClosedForm(b *batch, maximum graphs.Maximum) *closedForm {
 		w: mat.NewDense(n, n, nil), surrogate: mat.NewDense(states, n, nil),
 		gain: mat.NewDense(n, n, nil), solved: mat.NewDense(n, n, nil), cov: mat.NewSymDense(n, nil),
 		slopeW: mat.NewDense(n, n, nil), slopeSurrogate: mat.NewDense(states, n, nil),
-		slopeRise: make([]float64, states), slopeResidue: make([]float64, states), slopeValues: make([]float64, n)}
+		slopeRise: make([]float64, states), slopeResidue: make([]float64, states), slopeValues: make([]float64, n),
+		factor: mat.NewTriDense(n, mat.Lower, nil), slopeFactor: mat.NewDense(n, n, nil)}
 	c.moved, c.slopeMoved = mat.NewDense(states*max(others, 1), n, nil), mat.NewDense(states*max(others, 1), n, nil)
 	if b.diagonal {
 		c.inverse = mat.NewDense(n, n, nil)
@@ -63,6 +67,7 @@ func newClosedForm(b *batch, maximum graphs.Maximum) *closedForm {
 		c.inverse, c.lifted = mat.NewDense(n, states, nil), mat.NewDense(n, states, nil)
 	}
 	candidates := candidatesOf(b.problems[0])
+	c.contrasts = contrastsOf(candidates, b.actions)
 	for s := range states {
 		c.states[s] = newMoments(b.actions)
 		for a := range b.actions {
@@ -71,24 +76,72 @@ func newClosedForm(b *batch, maximum graphs.Maximum) *closedForm {
 			c.states[s].reference[a] = b.frames[0].reference[s*b.actions+a]
 		}
 		for a := range others {
-			first, row := candidates[s*b.actions], candidates[s*b.actions+a+1]
-			gap := append([]mdp.Transition(nil), row...)
-		terms:
-			for _, t := range first {
-				for i := range gap {
-					if gap[i].Next == t.Next {
-						gap[i].Prob -= t.Prob
-						continue terms
-					}
-				}
-				gap = append(gap, mdp.Transition{Next: t.Next, Prob: -t.Prob})
-			}
-			c.contrasts = append(c.contrasts, gap)
 			c.offsets = append(c.offsets, b.contrastOrigin[(a+1)*states+s]-b.contrastOrigin[s])
 		}
 	}
 	return c
 }
+
+// contrastsOf returns E(a,s) = C_a(s) − C_0(s) for a ≥ 1 as sparse combinations of values, index s·(A−1) + a − 1.
+func contrastsOf(candidates [][]mdp.Transition, actions int) [][]mdp.Transition {
+	var out [][]mdp.Transition
+	for i, row := range candidates {
+		first := candidates[i/actions*actions]
+		if i%actions == 0 {
+			continue
+		}
+		gap := append([]mdp.Transition(nil), row...)
+	terms:
+		for _, t := range first {
+			for k := range gap {
+				if gap[k].Next == t.Next {
+					gap[k].Prob -= t.Prob
+					continue terms
+				}
+			}
+			gap = append(gap, mdp.Transition{Next: t.Next, Prob: -t.Prob})
+		}
+		out = append(out, gap)
+	}
+	return out
+}
+
+// at implements form: n means, then the rows of the triangle of F.
+func (c *closedForm) at(x, gradient []float64) float64 {
+	n, raw := c.dim, c.factor.RawTriangular()
+	at := n
+	for i := range n {
+		at += copy(raw.Data[i*raw.Stride:i*raw.Stride+i+1], x[at:])
+	}
+	if gradient == nil {
+		return c.evaluate(x[:n], c.factor, nil, nil)
+	}
+	loss := c.evaluate(x[:n], c.factor, gradient[:n], c.slopeFactor)
+	at = n
+	for i := range n {
+		at += copy(gradient[at:], c.slopeFactor.RawRowView(i)[:i+1])
+	}
+	return loss
+}
+
+// reading returns what a posterior is made of, at the mean and the factor that were evaluated last.
+func (c *closedForm) reading(loss float64, mean []float64, factor *mat.TriDense) *reading {
+	n, states, raw := c.dim, c.batch.states, factor.RawTriangular()
+	r := &reading{loss: loss, mean: mean, spread: make([]float64, n*n), rise: c.rise, residual: c.residual,
+		weights: make([]float64, c.actions*states), logProbs: make([]float64, c.actions*states)}
+	for i := range n {
+		copy(r.spread[i*n:], raw.Data[i*raw.Stride:i*raw.Stride+i+1])
+	}
+	for s, m := range c.states {
+		for a := range c.actions {
+			r.weights[a*states+s], r.logProbs[a*states+s] = m.weights[a], m.logProbs[a]
+		}
+	}
+	return r
+}
+
+// parts implements form.
+func (c *closedForm) parts() (kl, logLikelihood float64) { return c.kl, c.logLikelihood }
 
 // evaluate returns the loss at a mean z̄ [n] and a lower triangular factor F [n, n], and unless slopeMean is nil sets
 // its derivatives in them; those above the diagonal mean nothing. Where Σ is not positive definite the loss is +Inf.

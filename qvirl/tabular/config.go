@@ -2,8 +2,10 @@ package tabular
 
 import (
 	"fmt"
-	"github.com/go-birl/birl/qvirl/graphs"
 	"math"
+
+	"github.com/go-birl/birl/qvirl/graphs"
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 // Covariance names how the variational covariance is parametrised.
@@ -15,7 +17,18 @@ const (
 	// KernelCovariance is standard deviations, and correlations by a radial basis function of latent embeddings
 	// (Eq. q-mean-cov).
 	KernelCovariance Covariance = "kernel"
+	// LowRankCovariance is diagonal but for Config.Rank directions, in the coordinates of rewards under the policy that
+	// the posterior expects, by sparse algebra in which nothing is as large as S². It needs state-only rewards that are
+	// independent a priori, and takes the place of FullCovariance on more than LargestFull states.
+	LowRankCovariance Covariance = "low-rank"
 )
+
+// LargestFull is the number of states up to which FullCovariance is what it says: beyond, the matrices take gigabytes,
+// and products of them minutes.
+const LargestFull = 2048
+
+// DefaultRank is the rank of LowRankCovariance where Config.Rank is zero.
+const DefaultRank = 32
 
 // Objective names how the ELBO (Eq. elbo) is computed.
 type Objective string
@@ -56,8 +69,10 @@ type Config struct {
 	Maximum graphs.Maximum
 	// Covariance is the variational family; the paper's experiments on gridworlds are read as FullCovariance.
 	Covariance Covariance
-	// Optimizer is how the objective is optimised. LBFGS needs ClosedForm, FullCovariance and Whiten, and heeds neither
-	// LearningRate, Decay, Float64 nor Backend, which are Adam's.
+	// Rank of LowRankCovariance; 0 for DefaultRank.
+	Rank int `json:",omitempty"`
+	// Optimizer is how the objective is optimised. LBFGS needs ClosedForm, FullCovariance or LowRankCovariance, and
+	// Whiten, and heeds neither LearningRate, Decay, Float64 nor Backend, which are Adam's.
 	Optimizer Optimizer
 	// Whiten trains in coordinates in which the prior is close to standard normal, which converges in a tenth of the
 	// steps. Without it, training starts from standard normal values.
@@ -71,7 +86,7 @@ type Config struct {
 	// Rounds is the largest number of rounds. Training ends earlier once a round has changed no problem's ELBO by more
 	// than Tolerance. The posterior is that of the best round.
 	Rounds int
-	// Tolerance in nats, of the ELBO from one round to the next.
+	// Tolerance in nats, of the ELBO from one round to the next; with LowRankCovariance, of every 16 states.
 	Tolerance float64
 	// Float64 computes in double precision always; otherwise only problems do whose covariances or means single
 	// precision would lose (see Gaussian.Info).
@@ -141,11 +156,16 @@ func (c Config) Validate() error {
 			c.Objective)
 	case c.Maximum != graphs.Clark && c.Maximum != graphs.MaxMean:
 		return fmt.Errorf("tabular: Maximum = %q, want %q or %q", c.Maximum, graphs.Clark, graphs.MaxMean)
-	case c.Covariance != FullCovariance && c.Covariance != KernelCovariance:
-		return fmt.Errorf("tabular: Covariance = %q, want %q or %q", c.Covariance, FullCovariance, KernelCovariance)
+	case c.Covariance != FullCovariance && c.Covariance != KernelCovariance && c.Covariance != LowRankCovariance:
+		return fmt.Errorf("tabular: Covariance = %q, want %q, %q or %q", c.Covariance, FullCovariance,
+			KernelCovariance, LowRankCovariance)
+	case c.Rank < 0:
+		return fmt.Errorf("tabular: Rank = %d, want at least 1, or 0 for %d", c.Rank, DefaultRank)
+	case c.Covariance == LowRankCovariance && c.Optimizer != LBFGS:
+		return fmt.Errorf("tabular: Covariance %q needs Optimizer %q, not %q", c.Covariance, LBFGS, c.Optimizer)
 	case c.Optimizer != LBFGS && c.Optimizer != Adam:
 		return fmt.Errorf("tabular: Optimizer = %q, want %q or %q", c.Optimizer, LBFGS, Adam)
-	case c.Optimizer == LBFGS && (c.Objective != ClosedForm || c.Covariance != FullCovariance || !c.Whiten):
+	case c.Optimizer == LBFGS && (c.Objective != ClosedForm || c.Covariance == KernelCovariance || !c.Whiten):
 		return fmt.Errorf("tabular: Optimizer %q needs Objective %q, Covariance %q and Whiten; have %q, %q and %v: "+
 			"choose %q", LBFGS, ClosedForm, FullCovariance, c.Objective, c.Covariance, c.Whiten, Adam)
 	case c.Optimizer == Adam && !(c.LearningRate > 0) || math.IsInf(c.LearningRate, 0):
@@ -158,6 +178,18 @@ func (c Config) Validate() error {
 		return fmt.Errorf("tabular: Tolerance = %g, want a number that is not negative", c.Tolerance)
 	}
 	return nil
+}
+
+// rankOf returns the rank of the covariance for a problem; 0 for a full one.
+func (c Config) rankOf(p *irl.Problem) int {
+	states, rank := p.MDP.States(), c.Rank
+	if c.Covariance != LowRankCovariance && (c.Optimizer != LBFGS || states <= LargestFull) {
+		return 0
+	}
+	if rank == 0 {
+		rank = DefaultRank
+	}
+	return min(rank, states)
 }
 
 // learningRate returns the learning rate at a step of a round.

@@ -3,6 +3,11 @@
 // and minimised by lbfgs.go. objective.go builds it as a graph too, and montecarlo.go others, which replace the paper's
 // approximations by draws; variational.go trains graphs by Adam. Config.Objective and Config.Optimizer say which.
 //
+// On many states, sparse.go computes the paper's objective for a covariance that is diagonal but for a low rank
+// (lowrank.go), by factors of band matrices (band.go): with transitions that reach w states up or down the numbering,
+// such as w = √S in a gridworld, an evaluation takes time of S·w² and memory of S·(w + rank), where the full covariance
+// takes S³ and S². The posterior of either is a Gaussian, whose deviations from the mean are a scatter.
+//
 // # Notation
 //
 //	paper                        code

@@ -46,7 +46,7 @@ func (p *Gaussian) setExact() error {
 	p.exact = &exactMarginals{}
 	var cov mat.SymDense
 	stat.CovarianceMatrix(&cov, samples.Reward, nil)
-	p.meanR, p.covR = irl.ColumnMeans(samples.Reward), mat.DenseCopyOf(&cov)
+	p.meanR, p.around.(*full).covR = irl.ColumnMeans(samples.Reward), mat.DenseCopyOf(&cov)
 	actions := p.problem.MDP.Actions()
 	values := samples.Values(actions)
 	p.meanV, p.varV = irl.ColumnMeans(values), make([]float64, p.problem.MDP.States())

@@ -28,14 +28,11 @@ type CurvePoint struct {
 type Gaussian struct {
 	exact       *exactMarginals // of the MonteCarlo objective; nil in closed form
 	problem     *irl.Problem
-	meanX       []float64  // means of V(s), or of Q(s,a), and of log β if it is inferred; n of them
-	covX        *mat.Dense // [n, n]
-	rootX       *mat.Dense // [n, n], lower triangular: rootX rootXᵀ = covX
+	meanX       []float64 // means of V(s), or of Q(s,a), and of log β if it is inferred; n of them
 	meanR       []float64
-	covR        *mat.Dense
-	joint       *mat.Dense // [n, 2n], rewards given values: R = μ_R + joint (ε, η), x = μ_X + rootX ε; nil if exact
-	meanV, varV []float64  // [S]
-	probs       []float64  // [S·A]
+	around      scatter   // of values and rewards from their means
+	meanV, varV []float64 // [S]
+	probs       []float64 // [S·A]
 	curve       []CurvePoint
 	elbo        float64
 	converged   bool
@@ -54,6 +51,7 @@ type FitInfo struct {
 	Why          string
 	LearningRate float64 // of the training that succeeded, by Adam
 	Evaluations  int     // of the loss and its gradient, by LBFGS
+	Rank         int     // of LowRankCovariance; 0 of others
 }
 
 // Problem returns the problem that the posterior answers.
@@ -68,7 +66,7 @@ func (p *Gaussian) Reward(i int) irl.Marginal {
 	if p.exact != nil {
 		return p.exact.of(p).rewards[i]
 	}
-	return distuv.Normal{Mu: p.meanR[i], Sigma: math.Sqrt(p.covR.At(i, i))}
+	return distuv.Normal{Mu: p.meanR[i], Sigma: math.Sqrt(p.around.rewardVar(i))}
 }
 
 // Value returns the marginal posterior of the optimal value of state s.
@@ -85,14 +83,14 @@ func (p *Gaussian) Beta() irl.Marginal {
 		return nil
 	}
 	last := len(p.meanX) - 1
-	return distuv.LogNormal{Mu: p.meanX[last], Sigma: math.Sqrt(p.covX.At(last, last))}
+	return distuv.LogNormal{Mu: p.meanX[last], Sigma: math.Sqrt(p.around.valueVar(last))}
 }
 
 // RewardMean returns the posterior means of the rewards, [n].
 func (p *Gaussian) RewardMean() []float64 { return append([]float64(nil), p.meanR...) }
 
 // RewardCov returns the posterior covariance of the rewards, [n, n].
-func (p *Gaussian) RewardCov() *mat.Dense { return mat.DenseCopyOf(p.covR) }
+func (p *Gaussian) RewardCov() *mat.Dense { return p.around.rewardCov() }
 
 // ActionProbs returns the posterior-predictive policy, [S·A]: in closed form (Eq. mean-field-action-prob), or with
 // ExactMaximum the mean over draws.
@@ -132,11 +130,9 @@ func (p *Gaussian) Sample(rng *rand.Rand, n int) (*irl.Samples, error) {
 	if n <= 0 {
 		return nil, fmt.Errorf("tabular: cannot draw %d samples", n)
 	}
-	noise := normals(rng, n, len(p.meanX))
-	samples := p.problem.SamplesOfValues(affine(p.meanX, p.rootX, noise))
-	var all mat.Dense
-	all.Augment(noise, normals(rng, n, len(p.meanX)))
-	samples.Reward = affine(p.meanR, p.joint, &all)
+	values, rewards := p.around.draw(rng, n)
+	samples := p.problem.SamplesOfValues(shift(values, p.meanX))
+	samples.Reward = shift(rewards, p.meanR)
 	return samples, nil
 }
 
@@ -173,11 +169,11 @@ func (p *Gaussian) SampleRewards(rng *rand.Rand, n int) (*mat.Dense, error) {
 		}
 		return samples.Reward, nil
 	}
-	root, err := covarianceRoot(p.covR)
+	rewards, err := p.around.drawRewards(rng, n)
 	if err != nil {
 		return nil, err
 	}
-	return affine(p.meanR, root, normals(rng, n, len(p.meanR))), nil
+	return shift(rewards, p.meanR), nil
 }
 
 // normals returns n rows of standard normal numbers.
@@ -189,14 +185,19 @@ func normals(rng *rand.Rand, n, dim int) *mat.Dense {
 	return noise
 }
 
-// affine returns mean + root·ε for each row ε of the noise, a row each.
-func affine(mean []float64, root, noise *mat.Dense) *mat.Dense {
-	var x mat.Dense
-	x.Mul(noise, root.T())
+// shift adds the mean to each row of x, which it returns.
+func shift(x *mat.Dense, mean []float64) *mat.Dense {
 	n, _ := x.Dims()
 	for i := range n {
 		floats.Add(x.RawRowView(i), mean)
 	}
+	return x
+}
+
+// mapped returns root·ε for each row ε of the noise, a row each.
+func mapped(root, noise *mat.Dense) *mat.Dense {
+	var x mat.Dense
+	x.Mul(noise, root.T())
 	return &x
 }
 
@@ -278,7 +279,8 @@ func (b *batch) posterior(i int, c Config, t *course, info FitInfo) (*Gaussian, 
 	mean.MulVec(f.basis, mat.NewVecDense(n, r.mean))
 	mean.AddVec(mean, mat.NewVecDense(n, f.origin))
 	mean.ScaleVec(f.unit, mean)
-	p.meanX, p.rootX, p.covX = mean.RawVector().Data, triangularRoot(&root), squareOf(&root)
+	around := &full{rootX: triangularRoot(&root), covX: squareOf(&root)}
+	p.meanX, p.around = mean.RawVector().Data, around
 	if c.Objective == MonteCarlo {
 		return p, p.setExact()
 	}
@@ -315,7 +317,7 @@ func (b *batch) posterior(i int, c Config, t *course, info FitInfo) (*Gaussian, 
 	var rewards mat.Dense // [n, n + S]
 	rewards.Mul(f.factor, &both)
 	rewards.Scale(f.unit, &rewards)
-	p.covR = squareOf(&rewards)
+	around.covR = squareOf(&rewards)
 	meanR := mat.NewVecDense(n, nil)
 	meanR.MulVec(f.factor, whitened)
 	p.meanR = meanR.RawVector().Data
@@ -326,14 +328,14 @@ func (b *batch) posterior(i int, c Config, t *course, info FitInfo) (*Gaussian, 
 	stacked := mat.NewDense(2*n, n+states, nil)
 	stacked.Slice(0, n, 0, n).(*mat.Dense).Copy(&root)
 	stacked.Slice(n, 2*n, 0, n+states).(*mat.Dense).Copy(&rewards)
-	p.joint = mat.DenseCopyOf(triangularRoot(stacked).Slice(n, 2*n, 0, 2*n))
+	around.joint = mat.DenseCopyOf(triangularRoot(stacked).Slice(n, 2*n, 0, 2*n))
 
 	p.meanV, p.varV, p.probs = make([]float64, states), make([]float64, states), make([]float64, states*actions)
 	candidates := candidatesOf(problem)
 	follow := mat.NewVecDense(n, nil)
 	for s := range states {
 		if b.stateOnly {
-			p.meanV[s], p.varV[s] = p.meanX[s], p.covX.At(s, s)
+			p.meanV[s], p.varV[s] = p.meanX[s], around.covX.At(s, s)
 		} else {
 			follow.Zero()
 			p.meanV[s] = f.unit * r.rise[s]
@@ -382,8 +384,11 @@ func (b *batch) densePull() *mat.Dense {
 	return u
 }
 
-// Kind is the kind of a stored Gaussian.
-const Kind = "gaussian"
+// The kinds of stored Gaussians: of a full covariance, and of one that is diagonal but for a low rank.
+const (
+	Kind        = "gaussian"
+	LowRankKind = "gaussian-low-rank"
+)
 
 // Store implements irl.Storable.
 func (p *Gaussian) Store() (kind string, arrays map[string]npz.Array) {
@@ -402,42 +407,38 @@ func (p *Gaussian) Store() (kind string, arrays map[string]npz.Array) {
 	}
 	arrays = map[string]npz.Array{
 		"value_mean": npz.Floats(p.meanV, states), "value_var": npz.Floats(p.varV, states),
-		"x_mean": npz.Floats(p.meanX, n), "x_cov": npz.Floats(p.covX.RawMatrix().Data, n, n),
-		"x_root":      npz.Floats(p.rootX.RawMatrix().Data, n, n),
-		"reward_mean": npz.Floats(p.meanR, rewards), "reward_cov": npz.Floats(p.covR.RawMatrix().Data, rewards,
-			rewards),
+		"x_mean": npz.Floats(p.meanX, n), "reward_mean": npz.Floats(p.meanR, rewards),
 		"action_probs": npz.Floats(p.probs, states, len(p.probs)/states),
 		"curve":        npz.Floats(curve, len(p.curve), 4),
 		"converged":    npz.Scalar(converged), "seconds": npz.Scalar(p.seconds),
 		"exact": npz.Scalar(exact), "elbo": npz.Scalar(p.elbo),
 	}
-	if p.joint != nil {
-		arrays["reward_joint"] = npz.Floats(p.joint.RawMatrix().Data, rewards, 2*n)
-	}
-	return Kind, arrays
+	return p.around.store(arrays), arrays
 }
 
-// Restore reads a Gaussian that Store returned, as the answer to the given problem.
+// Restore reads a Gaussian that Store returned with Kind, as the answer to the given problem.
 func Restore(r *npz.Reader, problem *irl.Problem) (irl.Posterior, error) {
+	return restore(r, problem, func() (scatter, error) { return restoreFull(r, problem) })
+}
+
+// RestoreLowRank reads one that Store returned with LowRankKind.
+func RestoreLowRank(r *npz.Reader, problem *irl.Problem) (irl.Posterior, error) {
+	return restore(r, problem, func() (scatter, error) { return restoreLowRank(r, problem) })
+}
+
+func restore(r *npz.Reader, problem *irl.Problem, around func() (scatter, error)) (irl.Posterior, error) {
 	n, rewards, states, actions := problem.ValueDim(), problem.RewardDim(), problem.MDP.States(), problem.MDP.Actions()
 	read := r.Finite
 	p := &Gaussian{
 		problem: problem, meanV: read("value_mean", states), varV: read("value_var", states),
 		meanX: read("x_mean", n), meanR: read("reward_mean", rewards), probs: read("action_probs", states, actions),
 	}
-	covX, rootX, covR := read("x_cov", n, n), read("x_root", n, n), read("reward_cov", rewards, rewards)
 	curve := read("curve", -1, 4)
 	converged, seconds, exact, elbo := r.Scalar("converged"), r.Scalar("seconds"), r.Scalar("exact"), r.Scalar("elbo")
-	if exact == 0 {
-		if joint := read("reward_joint", rewards, 2*n); joint != nil {
-			p.joint = mat.NewDense(rewards, 2*n, joint)
-		}
-	}
-	if err := r.Err(); err != nil {
+	var err error
+	if p.around, err = around(); err != nil {
 		return nil, fmt.Errorf("tabular: cannot restore a posterior: %w", err)
 	}
-	p.covX, p.covR = mat.NewDense(n, n, covX), mat.NewDense(rewards, rewards, covR)
-	p.rootX = mat.NewDense(n, n, rootX)
 	p.converged, p.seconds, p.elbo = converged != 0, seconds, elbo
 	if exact != 0 {
 		p.exact = &exactMarginals{}

@@ -18,7 +18,7 @@ import (
 func TestSampleRewardsHasTheMoments(t *testing.T) {
 	const n = 40_000
 	for name, cov := range map[string][]float64{"regular": {4, -1, -1, 2}, "singular": {4, 2, 2, 1}} {
-		p := &Gaussian{meanR: []float64{1, -3}, covR: mat.NewDense(2, 2, cov)}
+		p := &Gaussian{meanR: []float64{1, -3}, around: &full{covR: mat.NewDense(2, 2, cov)}}
 		rewards, err := p.SampleRewards(rand.New(rand.NewPCG(1, 2)), n)
 		if err != nil {
 			t.Fatal(err)
@@ -48,7 +48,8 @@ func TestSampleRewardsHasTheMoments(t *testing.T) {
 func TestDensityOfValues(t *testing.T) {
 	mean := []float64{3, -1}
 	at := func(root []float64, x ...float64) (float64, error) {
-		logs, err := (&Gaussian{meanX: mean, rootX: mat.NewDense(2, 2, root)}).ValueLogProbs(mat.NewDense(1, 2, x))
+		p := &Gaussian{meanX: mean, around: &full{rootX: mat.NewDense(2, 2, root)}}
+		logs, err := p.ValueLogProbs(mat.NewDense(1, 2, x))
 		if err != nil {
 			return 0, err
 		}

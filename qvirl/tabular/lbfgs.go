@@ -6,7 +6,6 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/optimize"
 
 	"github.com/go-birl/birl/qvirl/irl"
@@ -19,27 +18,84 @@ const (
 	stall, stalled = 10, 1e-3
 )
 
-// descent is the course of L-BFGS on the closed form of one problem, over the mean and the lower triangle of the factor
-// of z. It is an optimize.Converger.
+// form is an objective as L-BFGS sees it.
+type form interface {
+	// at returns the loss at a point and unless gradient is nil sets that. Where there is no loss it is +Inf.
+	at(x, gradient []float64) float64
+	// parts returns what the last loss is the difference of.
+	parts() (kl, logLikelihood float64)
+}
+
+// descent is the course of L-BFGS on the objective of one problem. It is an optimize.Converger.
 type descent struct {
 	ctx      context.Context
-	form     *closedForm
+	form     form
 	config   Config
 	progress irl.Progress
+	store    int // pairs that L-BFGS keeps; 0 for its own default
 
-	point, gradient []float64 // of the last evaluation: n means, then the rows of the triangle
+	point, gradient []float64 // of the last evaluation
 	loss            float64
-	factor          *mat.TriDense
-	slopeFactor     *mat.Dense
 
 	iterations, evaluations int
 	searchedFrom            int // evaluations when the present line search began
 	curve                   []CurvePoint
+	first                   int     // of the curve's points, that of the present objective
 	before                  float64 // loss at the end of the round before
 	converged               bool
 }
 
-// fitAlone fits the problem of a group of one by L-BFGS.
+// begin prepares a descent, and evaluates the point that it starts from.
+func (m *Variational) begin(ctx context.Context, f form, x []float64, progress irl.Progress) *descent {
+	d := &descent{ctx: ctx, form: f, config: m.config, progress: progress, before: math.Inf(1),
+		point: make([]float64, len(x)), gradient: make([]float64, len(x))}
+	if d.evaluate(x); !math.IsInf(d.loss, 1) {
+		d.record()
+	}
+	return d
+}
+
+// run descends from a point until the loss has converged or the iterations are most, and returns where it ends.
+func (d *descent) run(x []float64, most int) ([]float64, error) {
+	for !d.converged && d.iterations < most {
+		done := d.iterations
+		d.searchedFrom = d.evaluations
+		result, err := optimize.Minimize(
+			optimize.Problem{Func: d.evaluate, Grad: d.derivative, Status: d.interrupted}, x,
+			&optimize.Settings{MajorIterations: most - done, Converger: d}, &optimize.LBFGS{Store: d.store})
+		if d.ctx.Err() != nil {
+			return nil, d.ctx.Err()
+		}
+		x = result.X
+		if err == nil && result.Status == optimize.GradientThreshold {
+			d.converged = true
+		}
+		if d.iterations == done { // a search that rounding ends is begun anew, unless it began just there
+			d.converged = d.converged || math.Abs(d.before-result.F) <= d.config.Tolerance
+			break
+		}
+	}
+	d.evaluate(x)
+	return x, nil
+}
+
+// restart goes on from a point of an objective that has changed.
+func (d *descent) restart(x []float64) {
+	d.converged, d.before, d.first = false, math.Inf(1), len(d.curve)
+	d.evaluate(x)
+	d.record()
+}
+
+// end reports how the descent ended.
+func (d *descent) end() {
+	status := "converged"
+	if !d.converged {
+		status = fmt.Sprintf("stopped after %d rounds, not converged", (d.iterations+d.config.Steps-1)/d.config.Steps)
+	}
+	d.progress.Report(d.config.Rounds*d.config.Steps, d.config.Rounds*d.config.Steps, status)
+}
+
+// fitAlone fits the problem of a group of one by L-BFGS, over the mean and the lower triangle of the factor of z.
 func (m *Variational) fitAlone(ctx context.Context, g *group, progress irl.Progress) ([]*Gaussian, error) {
 	b, index := g.parts[0], g.indices[0]
 	n := b.dim
@@ -54,50 +110,18 @@ func (m *Variational) fitAlone(ctx context.Context, g *group, progress irl.Progr
 	for i := range n {
 		x = append(x, factor[i*n:i*n+i+1]...)
 	}
-	d := &descent{ctx: ctx, form: newClosedForm(b, m.config.Maximum), config: m.config, progress: progress,
-		factor: mat.NewTriDense(n, mat.Lower, nil), slopeFactor: mat.NewDense(n, n, nil), before: math.Inf(1),
-		point: make([]float64, len(x)), gradient: make([]float64, len(x))}
-	if loss := d.evaluate(x); math.IsInf(loss, 1) {
-		return nil, m.explain(&diverged{problem: index, loss: loss, kl: d.form.kl, logLikelihood: d.form.logLikelihood},
-			b)
+	f := newClosedForm(b, m.config.Maximum)
+	d := m.begin(ctx, f, x, progress)
+	if math.IsInf(d.loss, 1) {
+		return nil, m.explain(&diverged{problem: index, loss: d.loss, kl: f.kl, logLikelihood: f.logLikelihood}, b)
 	}
-	d.record()
-	for total := m.config.Rounds * m.config.Steps; !d.converged && d.iterations < total; {
-		done := d.iterations
-		d.searchedFrom = d.evaluations
-		result, err := optimize.Minimize(
-			optimize.Problem{Func: d.evaluate, Grad: d.derivative, Status: d.interrupted}, x,
-			&optimize.Settings{MajorIterations: total - done, Converger: d}, &optimize.LBFGS{})
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		x = result.X
-		if err == nil && result.Status == optimize.GradientThreshold {
-			d.converged = true
-		}
-		if d.iterations == done { // a search that rounding ends is begun anew, unless it began just there
-			d.converged = d.converged || math.Abs(d.before-result.F) <= m.config.Tolerance
-			break
-		}
+	x, err := d.run(x, m.config.Rounds*m.config.Steps)
+	if err != nil {
+		return nil, err
 	}
-	loss := d.evaluate(x)
-	status := "converged"
-	if !d.converged {
-		status = fmt.Sprintf("stopped after %d rounds, not converged", (d.iterations+m.config.Steps-1)/m.config.Steps)
-	}
-	progress.Report(m.config.Rounds*m.config.Steps, m.config.Rounds*m.config.Steps, status)
+	d.end()
 
-	r := &reading{loss: loss, mean: x[:n], spread: make([]float64, n*n), rise: d.form.rise, residual: d.form.residual,
-		weights: make([]float64, b.actions*b.states), logProbs: make([]float64, b.actions*b.states)}
-	for i := range n {
-		copy(r.spread[i*n:], d.factor.RawTriangular().Data[i*n:i*n+i+1])
-	}
-	for s := range d.form.states {
-		for a := range b.actions {
-			r.weights[a*b.states+s] = d.form.states[s].weights[a]
-			r.logProbs[a*b.states+s] = d.form.states[s].logProbs[a]
-		}
-	}
+	r := f.reading(d.loss, x[:n], f.factor)
 	p, err := b.posterior(0, m.config, &course{curves: [][]CurvePoint{d.curve}, converged: []bool{d.converged},
 		best: []*reading{r}}, FitInfo{Float64: true, Why: "L-BFGS computes in double precision",
 		Evaluations: d.evaluations})
@@ -110,19 +134,10 @@ func (m *Variational) fitAlone(ctx context.Context, g *group, progress irl.Progr
 // evaluate returns the loss at a point and keeps its gradient; a loss that is not a number is +Inf.
 func (d *descent) evaluate(x []float64) float64 {
 	copy(d.point, x)
-	n, raw := d.form.dim, d.factor.RawTriangular()
-	at := n
-	for i := range n {
-		at += copy(raw.Data[i*raw.Stride:i*raw.Stride+i+1], x[at:])
-	}
 	d.evaluations++
-	d.loss = d.form.evaluate(x[:n], d.factor, d.gradient[:n], d.slopeFactor)
+	d.loss = d.form.at(x, d.gradient)
 	if math.IsNaN(d.loss) {
 		d.loss = math.Inf(1)
-	}
-	at = n
-	for i := range n {
-		at += copy(d.gradient[at:], d.slopeFactor.RawRowView(i)[:i+1])
 	}
 	return d.loss
 }
@@ -159,7 +174,7 @@ func (d *descent) Converged(*optimize.Location) optimize.Status {
 		d.converged = math.Abs(d.before-d.loss) <= d.config.Tolerance
 		d.before = d.loss
 	}
-	if k := len(d.curve) - 1 - stall; k >= 0 && -d.curve[k].ELBO-d.loss <= stalled*d.config.Tolerance {
+	if k := len(d.curve) - 1 - stall; k >= d.first && -d.curve[k].ELBO-d.loss <= stalled*d.config.Tolerance {
 		d.converged = true
 	}
 	if d.converged {
@@ -170,7 +185,7 @@ func (d *descent) Converged(*optimize.Location) optimize.Status {
 
 // record appends the present point to the curve and reports it.
 func (d *descent) record() {
-	d.curve = append(d.curve, CurvePoint{Step: d.iterations, ELBO: -d.loss, KL: d.form.kl,
-		LogLikelihood: d.form.logLikelihood})
+	kl, logLikelihood := d.form.parts()
+	d.curve = append(d.curve, CurvePoint{Step: d.iterations, ELBO: -d.loss, KL: kl, LogLikelihood: logLikelihood})
 	d.progress.Report(d.iterations, d.config.Rounds*d.config.Steps, fmt.Sprintf("ELBO %.3f", -d.loss))
 }

@@ -29,8 +29,7 @@ func NewGaussian(problem *irl.Problem, mean []float64, cov mat.Symmetric, conver
 	}
 	var lower mat.TriDense
 	chol.LTo(&lower)
-	p := &Gaussian{problem: problem, meanX: append([]float64(nil), mean...), covX: mat.DenseCopyOf(cov),
-		rootX:     mat.DenseCopyOf(&lower),
-		converged: converged}
+	p := &Gaussian{problem: problem, meanX: append([]float64(nil), mean...), converged: converged,
+		around: &full{covX: mat.DenseCopyOf(cov), rootX: mat.DenseCopyOf(&lower)}}
 	return p, p.setExact()
 }

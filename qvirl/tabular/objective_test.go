@@ -204,15 +204,17 @@ func TestRewardMomentsFollowThePropositions(t *testing.T) {
 							if err != nil {
 								t.Fatal(err)
 							}
-							wantMean, wantCov := rewardMoments(p, g.meanX, g.covX, c.Maximum)
+							around := g.around.(*full)
+							wantMean, wantCov := rewardMoments(p, g.meanX, around.covX, c.Maximum)
 							var joint mat.Dense // covariance of rewards as Sample draws them
-							joint.Mul(g.joint, g.joint.T())
+							joint.Mul(around.joint, around.joint.T())
 							for i := range b.dim {
 								if got := g.meanR[i]; !scalar.EqualWithinAbs(got, wantMean[i], 1e-9) {
 									t.Fatalf("problem %d: μ_R[%d] = %.12g, want %.12g", k, i, got, wantMean[i])
 								}
 								for j := range b.dim {
-									if got := g.covR.At(i, j); !scalar.EqualWithinAbs(got, wantCov.At(i, j), 1e-9) ||
+									got := around.covR.At(i, j)
+									if !scalar.EqualWithinAbs(got, wantCov.At(i, j), 1e-9) ||
 										!scalar.EqualWithinAbs(joint.At(i, j), got, 1e-9) {
 										t.Fatalf("problem %d: Σ_R[%d,%d] = %.12g, of the joint distribution %.12g, "+
 											"want "+

@@ -104,21 +104,35 @@ func (m *Variational) FitFrom(ctx context.Context, problems []*irl.Problem, star
 			return m.fitGroup(ctx, on, g, progress)
 		}
 	}
-	groups, err := m.groups(problems, start, size)
-	if err != nil {
-		return nil, err
-	}
-	part := progress.Shared(len(groups))
 	out := make([]irl.Posterior, len(problems))
-	err = parallel.Each(ctx, len(groups), func(ctx context.Context, i int) error {
-		posteriors, err := fit(ctx, groups[i], part(i))
-		for k, p := range posteriors {
-			out[groups[i].indices[k]] = p
+	if m.config.rankOf(problems[0]) > 0 {
+		if err := checkSparse(problems, start); err != nil {
+			return nil, err
 		}
-		return err
-	})
-	if err != nil {
-		return nil, err
+		part := progress.Shared(len(problems))
+		for i, p := range problems { // each on all processors
+			post, err := m.fitLowRank(ctx, i, p, part(i))
+			if err != nil {
+				return nil, err
+			}
+			out[i] = post
+		}
+	} else {
+		groups, err := m.groups(problems, start, size)
+		if err != nil {
+			return nil, err
+		}
+		part := progress.Shared(len(groups))
+		err = parallel.Each(ctx, len(groups), func(ctx context.Context, i int) error {
+			posteriors, err := fit(ctx, groups[i], part(i))
+			for k, p := range posteriors {
+				out[groups[i].indices[k]] = p
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
 	}
 	seconds := time.Since(began).Seconds()
 	for _, p := range out {

@@ -122,14 +122,15 @@ func Sample(ctx context.Context, sampler irl.Method, problem *irl.Problem, progr
 	return r, nil
 }
 
-// Unjudged fits a problem by an approximate method and leaves it at that: the answer is not to be relied on until
-// something vouches for it.
-func Unjudged(ctx context.Context, m irl.Method, problem *irl.Problem, progress irl.Progress) (*Result, error) {
+// Unjudged fits a problem by an approximate method and leaves it at that, for the given reason, such as "nobody asked":
+// the answer is not to be relied on until something vouches for it.
+func Unjudged(ctx context.Context, m irl.Method, problem *irl.Problem, why string, progress irl.Progress) (*Result,
+	error) {
 	r, err := alone(ctx, m, problem, progress)
 	if err != nil {
 		return nil, err
 	}
-	r.Verdict, r.Reason = NotJudged, "it was not judged, and nothing vouches for it"
+	r.Verdict, r.Reason = NotJudged, "it was not judged ("+why+"), and nothing vouches for it"
 	if ok, reason := irl.Converged(r.Posterior); !ok {
 		r.Reason += "; " + reason
 	}

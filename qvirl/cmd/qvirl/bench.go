@@ -29,6 +29,7 @@ import (
 	"github.com/go-birl/birl/qvirl/method"
 	"github.com/go-birl/birl/qvirl/tabular"
 	"github.com/go-birl/birl/qvirl/verdict"
+	"github.com/go-birl/birl/widgets/report"
 )
 
 // benchSeed is of the problems of bench, which no reported results are of.
@@ -58,7 +59,11 @@ problem each, in a process of its own, so that the time is that of a user who st
 number of states, which must be a square. Methods are those of fit, and "fit" for the recommended method with its verdict, as the command fit runs it.
 Processor time tells methods apart on a machine that does other things too; time by the clock only does on an idle one.
 
---out writes a folder with rows.csv, a row for each problem and method, and machine.json, what it was measured on.`,
+"qvirl-low-rank" is qvirl with a covariance of low rank, as it has by itself on more than 2,048 states.
+
+--out writes a folder with rows.csv, a row for each problem and method, machine.json, what it was measured on, and report/,
+a table and a figure of what costs grow as. Rows of other problems and methods that the folder has stay; with
+--sizes "" they are drawn again, and nothing is measured.`,
 		Example: `  qvirl bench
   qvirl bench --sizes 64,256,576,1024 --methods qvirl,qvirl-matched,reference --out results/bench`,
 		Args: cobra.NoArgs,
@@ -124,7 +129,17 @@ func bench(cmd *cobra.Command, sizes, methods []string, out string) error {
 	if err := w.Flush(); err != nil || out == "" {
 		return err
 	}
-	return writeBench(out, costs)
+	kept, err := readBench(out)
+	if err != nil {
+		return err
+	}
+	if costs = joinBench(kept, costs); len(sizes) > 0 {
+		if err := writeBench(out, costs); err != nil {
+			return err
+		}
+	}
+	_, err = report.Write(growth(costs), filepath.Join(out, "report"))
+	return err
 }
 
 // benchColumns are the columns of the table and of rows.csv.
@@ -186,12 +201,19 @@ func benchProblem(size string) (*irl.Problem, error) {
 		Discount: 0.9, Beta: 2, Demos: mdp.Flatten(demos)}, nil
 }
 
+// lowRankName is the name of qvirl with a covariance of low rank.
+const lowRankName = method.QVIRL + "-low-rank"
+
 // benchMethod returns the method of a name; "fit" is the recommended one.
 func benchMethod(name string) (irl.Method, error) {
-	if name == method.Fit {
+	o := qvirl.Options{Seed: 1}
+	switch name {
+	case method.Fit:
 		name = method.Matched
+	case lowRankName:
+		name, o.Config = method.QVIRL, withField(nil, "Covariance", tabular.LowRankCovariance)
 	}
-	return qvirl.NewMethod(name, qvirl.Options{Seed: 1})
+	return qvirl.NewMethod(name, o)
 }
 
 // benchCell fits the problem of a size by a method and writes what it can tell of the cost.

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/go-birl/birl/widgets/report"
 )
 
 // What a process of bench says of one problem, and what is refused before any is measured.
@@ -57,5 +59,44 @@ func TestBenchWritesRows(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(dir, "machine.json"))
 	if err != nil || !strings.Contains(string(text), `"go"`) {
 		t.Errorf("machine.json: %s, %v", text, err)
+	}
+}
+
+// Costs that grow as a power of the size are found to, and named where that is steep; rows of other sizes and methods
+// stay in the folder.
+func TestBenchTellsGrowth(t *testing.T) {
+	dir := t.TempDir()
+	var costs []cost
+	for _, n := range []int{64, 256, 1024} {
+		s := float64(n)
+		costs = append(costs, cost{States: n, Method: "qvirl", Processor: 1e-3 * s * s, PeakMiB: 3 * s},
+			cost{States: n, Method: lowRankName, Processor: 1e-2 * s, PeakMiB: 100})
+	}
+	if err := writeBench(dir, costs); err != nil {
+		t.Fatal(err)
+	}
+	kept, err := readBench(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := joinBench(kept, []cost{{States: 256, Method: "qvirl", Processor: 65.536, PeakMiB: 768, Evaluations: 9}})
+	if len(again) != 6 || again[1].Evaluations != 9 || again[2].States != 1024 || again[3].Method != lowRankName {
+		t.Errorf("joined: %+v", again)
+	}
+	r := growth(again)
+	text := strings.Join(r.Text, "\n")
+	if text != "The processor time of qvirl grows faster than S^1.5: as S^2.00 from 64 to 1024 states, and S^2.00 "+
+		"between the two largest." {
+		t.Errorf("text %q", text)
+	}
+	curves := r.Charts[0].Panels[1].Curves
+	if len(curves) != 2 || curves[0].Name != "qvirl: S^1.00" || curves[1].Name != lowRankName+": S^0.00" {
+		t.Errorf("curves %+v", curves)
+	}
+	if got := r.Tables[0].Rows[1].Cells[0].Estimate.Mean; got < 0.999 || got > 1.001 {
+		t.Errorf("power %g, want 1", got)
+	}
+	if _, err := report.Write(r, dir); err != nil {
+		t.Error(err)
 	}
 }

@@ -63,7 +63,10 @@ func newFit() *cobra.Command {
 		Long: `fit reads an IRL problem on any finite MDP from a NumPy archive, and writes the posterior over its reward to another.
 
 The problem holds the arrays
-  transitions [S,A,S]  probabilities of the successors; all-zero rows where the episode ends
+  transitions [S,A,S]  probabilities of the successors; all-zero rows where the episode ends; or without the zeros
+                       transitions_probs [k] and transitions_indices [k,3], the state, action and successor of each,
+                       or transitions_probs [k], transitions_indices [k] and transitions_indptr [S·A+1]: data,
+                       indices and indptr of SciPy's CSR format, row s·A + a
   prior_mean [S]       prior mean of the rewards; [S,A] for rewards of state-action pairs
   prior_std            standard deviations of independent rewards, same shape or one number; or another prior, see below
   demos [n,2]          integers: state and action of each demonstrated decision; n may be 0
@@ -80,7 +83,7 @@ Rewards that depend on each other take one of these priors, singular ones includ
                        (reward_features [S,A,d] for pairs), and optionally prior_nugget, a variance that no two rewards share
 Standard deviations and β lie between 1e-60 and 1e60.
 
-The answer holds reward_mean [S], reward_cov [S,S], value_mean [S] and value_std [S] (of the optimal state values),
+The answer holds reward_mean and reward_std [S], reward_cov [S,S] (of up to 4,096 rewards), value_mean [S] and value_std [S] (of the optimal state values),
 action_probs [S,A] (of the demonstrator, averaged over the posterior), reward_samples [k,S] from samplers or with --samples,
 and from samplers rhat [S] and ess_bulk [S]. With state-action rewards, [S] is [S,A] for everything about rewards, and
 reward_cov is [S·A,S·A]. Where β has a prior there are beta_mean, beta_std and, beside reward_samples, beta_samples [k] too.
@@ -182,6 +185,12 @@ func fit(cmd *cobra.Command, o *fitOptions) error {
 	if err != nil {
 		return err
 	}
+	if best := qvirl.DefaultMethod(problem); best != o.method && !cmd.Flags().Changed("method") {
+		o.method = best
+		if m, err = o.newMethod(cmd.Flags(), cmd.ErrOrStderr()); err != nil {
+			return err
+		}
+	}
 	if err := o.memory.Check("fitting it by "+o.method, qvirl.MemoryNeed(problem, o.method)); err != nil {
 		return err
 	}
@@ -246,7 +255,10 @@ func (o *fitOptions) infer(ctx context.Context, m irl.Method, problem *irl.Probl
 		return verdict.Sample(ctx, m, problem, progress)
 	}
 	if o.noVerdict {
-		return verdict.Unjudged(ctx, m, problem, progress)
+		return verdict.Unjudged(ctx, m, problem, "nobody asked", progress)
+	}
+	if why := qvirl.Unjudgeable(problem); why != "" {
+		return verdict.Unjudged(ctx, m, problem, why, progress)
 	}
 	return verdict.Fit(ctx, m, problem, !o.noEscalate, verdict.Default(o.seed), progress)
 }

@@ -210,6 +210,46 @@ func TestFitWithoutVerdict(t *testing.T) {
 	expect(t, "--strict", errs, "nothing vouches for it")
 }
 
+// A problem of many states, given without the zeros of its transitions, is fitted by the method that can; and refused
+// with what it would take where there may not be taken so much.
+func TestFitOfManyStates(t *testing.T) {
+	inScratch(t)
+	const states = 2100
+	rows := make([][]mdp.Transition, 2*states)
+	for s := range states - 1 {
+		rows[2*s] = []mdp.Transition{{Next: s, Prob: 1}}
+		rows[2*s+1] = []mdp.Transition{{Next: s + 1, Prob: 1}}
+	}
+	m, err := mdp.New(states, 2, rows, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := problemfile.Write("large.npz", &irl.Problem{MDP: m, Prior: irl.IndependentPrior(states, 0, 2),
+		Discount: 0.9, Beta: 2, Demos: []mdp.Step{{State: 0, Action: 1}}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("c.json", []byte(`{"Rank": 3, "Steps": 1, "Rounds": 1}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	fit := []string{"fit", "--problem", "large.npz", "--config", "c.json", "--method", "qvirl", "--out", "a.npz"}
+	status, out, errs := run(t, fit...)
+	if status != 0 {
+		t.Fatal(errs)
+	}
+	expect(t, "the end", out, "not judged: qvirl posterior over 2100 rewards")
+	a := readAnswer(t, "a.npz")
+	if !strings.Contains(a.reason, "the chains that judge would take") || a.converged ||
+		a.arrays["reward_std"].Data[1000] < 1.5 || a.arrays["transitions"] != nil ||
+		len(a.arrays["posterior_z_factor"].Data) != 3*states {
+		t.Errorf("reason %q, converged %v", a.reason, a.converged)
+	}
+	status, _, errs = run(t, append(fit, "--memory", "30MB")...)
+	if status == 0 {
+		t.Error("the fit was not refused")
+	}
+	expect(t, "the refusal", errs, "fitting it by qvirl is estimated to take", "MB of memory, more than the 30 MB")
+}
+
 func TestFitKeepsWhatIsNotTrusted(t *testing.T) {
 	inScratch(t)
 	writeProblem(t, false)
