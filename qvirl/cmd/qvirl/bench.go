@@ -170,11 +170,11 @@ func benchProcess(ctx context.Context, size, name string, o benchOptions) (*cost
 	if err := child.Run(); err != nil {
 		return nil, errors.Join(limited.Err(), err, errors.New(strings.TrimSpace(complaint.String())))
 	}
-	one.Seconds = time.Since(began).Seconds()
+	elapsed := time.Since(began).Seconds()
 	if err := json.Unmarshal(text.Bytes(), one); err != nil {
 		return nil, err
 	}
-	one.States, one.Method = problem.MDP.States(), name
+	one.States, one.Method, one.Seconds = problem.MDP.States(), name, elapsed
 	one.Processor = (child.ProcessState.UserTime() + child.ProcessState.SystemTime()).Seconds()
 	return one, nil
 }
