@@ -22,7 +22,8 @@ func random(rng *rand.Rand, rows, cols int) blas64.General {
 // TestAdd compares with gonum on sizes that fill tiles and blocks, and that leave rests of them.
 func TestAdd(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 0))
-	for _, size := range [][3]int{{1, 1, 1}, {129, 130, 131}, {4, 12, 300}, {3, 200, 5}, {200, 11, 257}, {97, 133, 513}} {
+	for _, size := range [][3]int{{1, 1, 1}, {129, 130, 131}, {4, 12, 300}, {3, 200, 5}, {200, 11, 257},
+		{97, 133, 513}} {
 		m, n, k := size[0], size[1], size[2]
 		for _, tA := range []blas.Transpose{blas.NoTrans, blas.Trans} {
 			for _, tB := range []blas.Transpose{blas.NoTrans, blas.Trans} {
