@@ -184,8 +184,8 @@ func (s *slice) move(at *state, rng *rand.Rand) { s.moveIn(s.all, at, rng) }
 const sweepMoves = 16
 
 // sweep makes transitions of few coordinates each: of one alone as likely as of two to three, of four to seven and so
-// on. Each set has a width of its own, where a transition of all together is as short as the narrowest direction, and far
-// from the demonstrations nothing limits it.
+// on. Each set has a width of its own, where a transition of all together is as short as the narrowest direction, and
+// far from the demonstrations nothing limits it.
 func (s *slice) sweep(at *state, rng *rand.Rand) {
 	doublings := math.Log2(float64(len(s.all) + 1))
 	for range sweepMoves {
