@@ -1,5 +1,5 @@
-// Package matmul multiplies matrices in double precision by the processor's fused multiply-add instructions on vectors of
-// four, which gonum does not use: several times faster on large matrices, on one core.
+// Package matmul multiplies matrices in double precision by the processor's fused multiply-add instructions on vectors
+// of four, which gonum does not use: several times faster on large matrices, on one core.
 package matmul
 
 import (
@@ -52,8 +52,8 @@ func Add(tA, tB blas.Transpose, alpha float64, a, b, c blas64.General) {
 	}
 }
 
-// pack copies count lines of scale · g from the first line on, and of each the elements deep from p on, to dst: lines in
-// groups of width, in a group element after element, with zeros for lines that are missing. A line is a column of g
+// pack copies count lines of scale · g from the first line on, and of each the deep elements from p on, to dst: lines
+// in groups of width, in a group element after element, with zeros for lines that are missing. A line is a column of g
 // where columns says so, and a row otherwise.
 func pack(dst []float64, g blas64.General, columns bool, p, deep, first, count, width int, scale float64) []float64 {
 	groups := (count + width - 1) / width

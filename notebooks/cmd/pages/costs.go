@@ -60,8 +60,8 @@ func (r benchRow) thousand() (float64, error) {
 	return seconds, err
 }
 
-// costs writes a table of a column of the stored costs, methods by numbers of states. "ratio" is the processor time over
-// that of QVIRL on the same problem, of samplers that of 1,000 effective samples.
+// costs writes a table of a column of the stored costs, methods by numbers of states. "ratio" is the processor time
+// over that of QVIRL on the same problem, of samplers that of 1,000 effective samples.
 func (s *site) costs(column string, decimals int) (string, error) {
 	rows, err := s.benchRows()
 	if err != nil {
