@@ -40,6 +40,7 @@ type Solver struct {
 	m         *MDP
 	discount  float64
 	system    *system
+	held      []int     // the policy whose factors the system holds, [S]; nil at first
 	immediate []float64 // reward of each state-action pair, [S·A]
 	solution  Solution
 }
@@ -63,18 +64,9 @@ func (o *Solver) Solve(reward []float64) (*Solution, error) {
 	if err := o.m.expandReward(o.immediate, reward); err != nil {
 		return nil, err
 	}
-	sol, actions := &o.solution, o.m.actions
-	clear(sol.V)
-	for range sweeps {
-		o.backup()
-		for s := range sol.V {
-			q := sol.Q[s*actions : (s+1)*actions]
-			sol.V[s] = q[argmax(q)]
-		}
-	}
-	for s := range sol.Greedy {
-		sol.Greedy[s] = argmax(sol.Q[s*actions : (s+1)*actions])
-	}
+	clear(o.solution.V)
+	o.backup()
+	o.sweep()
 	return o.improve(), nil
 }
 
@@ -97,26 +89,77 @@ func (o *Solver) SolveFrom(reward []float64, policy []int) (*Solution, error) {
 	return o.improve(), nil
 }
 
+// SolveNear returns what Solve does for a reward near the last one: its greedy policy, whose factors are at hand, is
+// evaluated first, and improved by a few sweeps of value iteration. Where actions are equally good, the answer may
+// depend on the rewards before.
+func (o *Solver) SolveNear(reward []float64) (*Solution, error) {
+	if o.held == nil {
+		return o.Solve(reward)
+	}
+	if err := o.m.expandReward(o.immediate, reward); err != nil {
+		return nil, err
+	}
+	o.evaluate()
+	o.backup()
+	if o.better() {
+		o.sweep()
+		o.improve()
+	}
+	return &o.solution, nil
+}
+
+// Adjoint replaces x [S] by the solution y of (I − γ P_π)ᵀ y = x, π the greedy policy of the last solution: with x the
+// gradient of a function in V, y is that in the rewards of π.
+func (o *Solver) Adjoint(x []float64) { o.system.solveTransposed(x) }
+
+// Work returns about how many multiplications SolveNear takes.
+func (o *Solver) Work() float64 {
+	lower, upper := float64(o.system.lower), float64(o.system.upper)
+	return float64(o.system.states)*(lower*upper+2*(lower+upper)) + (sweeps+2)*float64(len(o.m.prob))
+}
+
+// sweep makes the solution's policy greedy after sweeps of value iteration from its Q.
+func (o *Solver) sweep() {
+	sol, actions := &o.solution, o.m.actions
+	for i := range sweeps {
+		if i > 0 {
+			o.backup()
+		}
+		for s := range sol.V {
+			q := sol.Q[s*actions : (s+1)*actions]
+			sol.V[s] = q[argmax(q)]
+		}
+	}
+	for s := range sol.Greedy {
+		sol.Greedy[s] = argmax(sol.Q[s*actions : (s+1)*actions])
+	}
+}
+
 // improve iterates evaluation and improvement from the greedy policy that the solution holds until it is optimal.
 func (o *Solver) improve() *Solution {
-	sol, actions := &o.solution, o.m.actions
 	for {
 		o.evaluate()
 		o.backup()
-		// an action must be better by more than the rounding of the linear solve, whose condition number is below
-		// 2/(1−γ), or exact ties could make the iteration cycle
-		margin := 1e-14 * (floats.Norm(o.immediate, math.Inf(1)) + floats.Norm(sol.V, math.Inf(1))) / (1 - o.discount)
-		changed := false
-		for s := range sol.Greedy {
-			q := sol.Q[s*actions : (s+1)*actions]
-			if best := argmax(q); q[best] > q[sol.Greedy[s]]+margin {
-				sol.Greedy[s], changed = best, true
-			}
-		}
-		if !changed {
-			return sol
+		if !o.better() {
+			return &o.solution
 		}
 	}
+}
+
+// better makes the policy greedy in Q, and reports whether it was not.
+func (o *Solver) better() bool {
+	sol, actions := &o.solution, o.m.actions
+	// an action must be better by more than the rounding of the linear solve, whose condition number is below
+	// 2/(1−γ), or exact ties could make the iteration cycle
+	margin := 1e-14 * (floats.Norm(o.immediate, math.Inf(1)) + floats.Norm(sol.V, math.Inf(1))) / (1 - o.discount)
+	changed := false
+	for s := range sol.Greedy {
+		q := sol.Q[s*actions : (s+1)*actions]
+		if best := argmax(q); q[best] > q[sol.Greedy[s]]+margin {
+			sol.Greedy[s], changed = best, true
+		}
+	}
+	return changed
 }
 
 // backup sets Q = R + γ P V.
@@ -127,14 +170,25 @@ func (o *Solver) backup() {
 	}
 }
 
-// evaluate sets V to the value of the greedy policy.
+// evaluate sets V to the value of the greedy policy. Factors are made anew from the first row on that has changed.
 func (o *Solver) evaluate() {
-	o.system.clear()
-	for s, a := range o.solution.Greedy {
-		o.system.subtract(o.m, s, a, o.discount)
+	first := 0
+	if o.held == nil {
+		o.held = make([]int, len(o.solution.Greedy))
+	} else {
+		for first < len(o.held) && o.held[first] == o.solution.Greedy[first] {
+			first++
+		}
+	}
+	copy(o.held, o.solution.Greedy)
+	for s := first; s < len(o.held); s++ {
+		o.system.clearRow(s)
+		o.system.subtract(o.m, s, o.held[s], o.discount)
+	}
+	o.system.factorizeFrom(first)
+	for s, a := range o.held {
 		o.solution.V[s] = o.immediate[s*o.m.actions+a]
 	}
-	o.system.factorize()
 	o.system.solve(o.solution.V)
 }
 

@@ -124,6 +124,47 @@ func TestSolverHasNoMemory(t *testing.T) {
 	})
 }
 
+// TestSolveNear walks over rewards, so that factors are held from one to the next, and compares with Solve; and the
+// adjoint with V itself: x·V = y·R_π.
+func TestSolveNear(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := randomMDP(t)
+		discount := rapid.SampledFrom([]float64{0, 0.9, 0.999}).Draw(t, "discount")
+		solver, err := m.NewSolver(discount)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reward := make([]float64, m.States()*m.Actions())
+		for range 5 {
+			floats.Add(reward, drawVector(t, len(reward), -3, 3, "step"))
+			want, err := m.Solve(reward, discount)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := solver.SolveNear(reward)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tolerance := 1e-13 / (1 - discount) * (1 + floats.Norm(want.V, math.Inf(1))) // rounding of the linear solve
+			if gap := max(largestGap(got.Q, want.Q), largestGap(got.V, want.V)); gap > tolerance {
+				t.Fatalf("near the last reward, values differ by %g, want at most %g", gap, tolerance)
+			}
+			x := drawVector(t, m.States(), -1, 1, "x")
+			inner, outer := floats.Dot(x, got.V), 0.0
+			solver.Adjoint(x)
+			for s, a := range got.Greedy {
+				outer += x[s] * reward[s*m.Actions()+a]
+			}
+			if !(math.Abs(inner-outer) <= 10*float64(m.States())*tolerance) {
+				t.Fatalf("x·V = %g, y·R = %g", inner, outer)
+			}
+		}
+		if _, err := solver.SolveNear(make([]float64, len(reward)+1)); err == nil {
+			t.Error("SolveNear accepts a reward of another length")
+		}
+	})
+}
+
 // Exact ties must not make policy iteration cycle, even where rounding in the linear solve is large.
 func TestSolveWithTies(t *testing.T) {
 	const states, actions = 40, 4

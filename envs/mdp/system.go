@@ -1,5 +1,7 @@
 package mdp
 
+import "gonum.org/v1/gonum/floats"
+
 // system is the matrix I − γ P_π of a policy in band storage, and after factorize its LU factors in the same place.
 // Elimination needs no pivoting: for γ < 1 every row is strictly diagonally dominant (Golub & Van Loan, Sec. 4.1),
 // which also bounds the growth of rounding errors by 2. In a gridworld numbered row by row the band is as wide as the
@@ -26,10 +28,15 @@ func (y *system) row(r int) []float64 {
 
 // clear sets the system to the identity.
 func (y *system) clear() {
-	clear(y.band)
-	for r := 0; r < y.states; r++ {
-		y.row(r)[y.lower] = 1
+	for r := range y.states {
+		y.clearRow(r)
 	}
+}
+
+// clearRow sets a row to that of the identity.
+func (y *system) clearRow(r int) {
+	clear(y.row(r))
+	y.row(r)[y.lower] = 1
 }
 
 // subtract subtracts weight · p(·|s,a) from row s.
@@ -42,21 +49,21 @@ func (y *system) subtract(m *MDP, s, a int, weight float64) {
 }
 
 // factorize replaces the matrix by its factors: U on and above the diagonal, L without its unit diagonal below.
-func (y *system) factorize() {
-	for pivot := 0; pivot < y.states; pivot++ {
-		above := y.row(pivot)[y.lower:] // columns pivot, pivot+1, …
-		above = above[:min(y.upper+1, y.states-pivot)]
-		for r := pivot + 1; r <= min(pivot+y.lower, y.states-1); r++ {
-			row := y.row(r)[pivot-r+y.lower:]
-			if row[0] == 0 {
+func (y *system) factorize() { y.factorizeFrom(0) }
+
+// factorizeFrom is factorize where the rows before first hold their factors already: a row's depend on no row below.
+func (y *system) factorizeFrom(first int) {
+	for r := first; r < y.states; r++ {
+		row := y.row(r)
+		for pivot := max(0, r-y.lower); pivot < r; pivot++ {
+			at := pivot - r + y.lower
+			if row[at] == 0 {
 				continue
 			}
-			factor := row[0] / above[0]
-			row[0] = factor
-			row = row[:len(above)]
-			for c := 1; c < len(above); c++ {
-				row[c] -= factor * above[c]
-			}
+			above := y.row(pivot)[y.lower:] // columns pivot, pivot+1, …
+			above = above[:min(y.upper+1, y.states-pivot)]
+			row[at] /= above[0]
+			floats.AddScaled(row[at+1:at+len(above)], -row[at], above[1:])
 		}
 	}
 }
@@ -84,15 +91,11 @@ func (y *system) solveTransposed(x []float64) {
 	for r := range x {
 		row := y.row(r)[y.lower:]
 		x[r] /= row[0]
-		for k := min(y.upper, len(x)-1-r); k > 0; k-- {
-			x[r+k] -= row[k] * x[r]
-		}
+		after := min(y.upper, len(x)-1-r)
+		floats.AddScaled(x[r+1:r+1+after], -x[r], row[1:1+after])
 	}
 	for r := len(x) - 1; r >= 0; r-- {
 		first := max(0, r-y.lower)
-		row := y.row(r)[first-r+y.lower : y.lower]
-		for k, l := range row {
-			x[first+k] -= l * x[r]
-		}
+		floats.AddScaled(x[first:r], -x[r], y.row(r)[first-r+y.lower:y.lower])
 	}
 }

@@ -1,6 +1,9 @@
 // Package backend chooses what GoMLX computes on: XLA where it is told of a plugin, the pure Go backend elsewhere. It
 // loads no library that it was not told of, by a name that Get takes or by the environment variables GOMLX_BACKEND and
 // PJRT_PLUGIN_LIBRARY_PATH, and sets no variable. On a CPU the variable XLA_FLAGS had better hold command.XLAFlags.
+//
+// A compiled program is kept as long as the process, not on disk: plugins have PJRT_Executable_Serialize, which go-xla
+// v0.4.1 does not offer to Go.
 package backend
 
 import (

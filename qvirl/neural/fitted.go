@@ -31,11 +31,12 @@ type Fitted struct {
 	seconds        float64
 }
 
-// resident are a model's weights where it predicts: brought there once for each backend, and kept as long as the model
-// is.
+// resident is what a model predicts with, kept as long as the model is: its weights, brought to each backend once, and
+// what the objective makes of them.
 type resident struct {
-	mutex sync.Mutex
-	on    map[compute.Backend][2]*tensors.Tensor // trained [1, P] and fixed [1, F]
+	mutex   sync.Mutex
+	on      map[compute.Backend][2]*tensors.Tensor // trained [1, P] and fixed [1, F]
+	predict Predictor
 }
 
 func newResident() *resident { return &resident{on: map[compute.Backend][2]*tensors.Tensor{}} }
@@ -100,7 +101,7 @@ func (f *Fitted) Predict(observations []float32) (*Prediction, error) {
 	if err != nil {
 		return nil, err
 	}
-	predict := f.Objective().Predictor(Constants{Beta: f.spec.Beta, Actions: f.spec.Actions, Parameter: f.parameter})
+	predict := f.predictor()
 	p := &Prediction{}
 	for state := range slices.Chunk(outputs, f.spec.Actions*f.learner.objective.Networks()[0].Outputs) {
 		own, values := predict(state)
@@ -108,6 +109,18 @@ func (f *Fitted) Predict(observations []float32) (*Prediction, error) {
 	}
 	p.LogProbs = f.calibration.apply(p.Own)
 	return p, nil
+}
+
+// predictor returns what the objective says of the model's outputs, made when it is first asked for.
+func (f *Fitted) predictor() Predictor {
+	r := f.device
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.predict == nil {
+		r.predict = f.Objective().Predictor(Constants{Beta: f.spec.Beta, Actions: f.spec.Actions,
+			Parameter: f.parameter})
+	}
+	return r.predict
 }
 
 // parameter returns the one of the given name.

@@ -26,6 +26,7 @@ type Objective interface {
 
 // Predictor returns, of the outputs of a network for a state [actions, outputs], log π(a|s), the log-probabilities of
 // the demonstrator's actions, and the values whose greatest one is the apprentice's action; both [actions].
+// It is for concurrent use.
 type Predictor func(outputs []float32) (logProbs, values []float32)
 
 // Constants are what predictions depend on beside the networks' outputs.

@@ -16,7 +16,7 @@ import (
 const (
 	hamiltonianKernel = iota // Hamiltonian Monte Carlo in whitened rewards
 	sliceKernel              // elliptical slice sampling there, of all coordinates together
-	sweepKernel              // and of one after the other
+	sweepKernel              // and of few
 	walkKernel               // ValueWalk's walk over values, with its log-determinant
 	kernels
 )

@@ -164,7 +164,8 @@ func (h *hamiltonian) kick(at *state, scale float64) {
 type slice struct {
 	likelihood Likelihood
 	from, nu   []float64
-	all        []int // the numbers of all coordinates
+	all        []int                                // the numbers of all coordinates
+	near       func(rng *rand.Rand, size int) []int // a random set of coordinates that belong together
 }
 
 func newSlice(l Likelihood) *slice {
@@ -172,21 +173,23 @@ func newSlice(l Likelihood) *slice {
 	for i := range s.from {
 		s.all = append(s.all, i)
 	}
+	s.near = func(rng *rand.Rand, size int) []int { return rng.Perm(len(s.all))[:size] }
 	return s
 }
 
 // move makes a transition of all coordinates together.
 func (s *slice) move(at *state, rng *rand.Rand) { s.moveIn(s.all, at, rng) }
 
-// sweepSize is the largest number of coordinates that a sweep visits.
-const sweepSize = 32
+// sweepMoves is the number of transitions of a sweep.
+const sweepMoves = 16
 
-// sweep makes a transition of one coordinate after the other, in random order. Each has a width of its own, where a
-// transition of all together is as short as the narrowest direction.
+// sweep makes transitions of few coordinates each: of one alone as likely as of two to three, of four to seven and so
+// on. Each set has a width of its own, where a transition of all together is as short as the narrowest direction, and
+// far from the demonstrations nothing limits it.
 func (s *slice) sweep(at *state, rng *rand.Rand) {
-	order := rng.Perm(len(s.all))
-	for _, i := range order[:min(sweepSize, len(order))] {
-		s.moveIn(s.all[i:i+1], at, rng)
+	doublings := math.Log2(float64(len(s.all) + 1))
+	for range sweepMoves {
+		s.moveIn(s.near(rng, int(math.Exp2(doublings*rng.Float64()))), at, rng)
 	}
 }
 

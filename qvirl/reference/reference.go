@@ -4,7 +4,7 @@
 //   - Hamiltonian Monte Carlo in whitened rewards z, R = m + L z, with a mass matrix learnt in the warm-up (see
 //     Target);
 //   - elliptical slice sampling in z, which no steepness of the likelihood or shape of the prior upsets, of all
-//     coordinates together and of one after the other;
+//     coordinates together and of few that are neighbours;
 //   - the walk over optimal values of package valuewalk, which costs least where demonstrations say much.
 //
 // The warm-up measures how far each moves every reward and value for its cost, and sets their shares.
@@ -146,13 +146,19 @@ func (s *sampling) prepare() error {
 	if err != nil {
 		return err
 	}
-	unroot := base.invertRoot()
+	unroot, near := base.invertRoot(), base.neighbourhoods()
 	for i := range s.config.Chains {
 		rng := mcmc.Stream(s.config.Seed, hash, uint64(i))
-		t := base.Clone()
+		t, err := base.Clone()
+		if err != nil {
+			return err
+		}
 		k := &chain{target: t, rng: rng, at: newState(t.Dim()), draw: make([]float64, t.n+s.problem.ValueDim()),
 			hamiltonian: newHamiltonian(t, s.config.Trajectory, maxLeapfrog), slice: newSlice(t), unroot: unroot,
 			ridge: 1 / math.Sqrt(float64(t.k))}
+		if base.diag != nil {
+			k.slice.near = near
+		}
 		k.trace = mcmc.NewTrace(len(k.draw), s.storeLimit()*s.config.Samples/s.config.Chains)
 		if base.diag != nil || unroot != nil {
 			if w, err := valuewalk.NewWalker(s.problem, rng, walkTrajectory); err == nil {
@@ -444,7 +450,9 @@ func (s *sampling) setShares(ctx context.Context) error {
 }
 
 // bestShares returns the shares of the cost, in tenths, that maximise the smallest movement, min_i Σ_k share_k
-// moved_k[i]. A kernel without movements is left out.
+// moved_k[i]. A kernel without movements is left out; every other has a tenth at least, but for slices of all
+// coordinates: a pilot is too short to see the slowest of movements, such as a goal far from the demonstrations that
+// becomes another.
 func bestShares(moved [kernels][]float64) (best [kernels]float64) {
 	const tenths = 10
 	top := -1.0
@@ -470,7 +478,11 @@ func bestShares(moved [kernels][]float64) (best [kernels]float64) {
 			}
 			return
 		}
-		for n := 0; n <= left && (n == 0 || moved[kernel] != nil); n++ {
+		least := 1
+		if kernel == sliceKernel || moved[kernel] == nil {
+			least = 0
+		}
+		for n := least; n <= left && (n == 0 || moved[kernel] != nil); n++ {
 			tried[kernel] = float64(n) / tenths
 			try(kernel+1, left-n)
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -39,7 +40,6 @@ type Target struct {
 	immediate []float64 // R of each state-action pair, [S·A]; reward itself for state-action rewards
 	probs     []float64 // Boltzmann policy in the demonstrated states, [len(demoed)·A]
 	valueG    []float64 // scratch: ∂ log-likelihood / ∂V, [S]
-	valueW    []float64 // scratch, [S]
 	rewardG   []float64 // scratch: ∂ log-likelihood / ∂R, [n]
 }
 
@@ -67,22 +67,25 @@ func NewTarget(problem *irl.Problem) (*Target, error) {
 			t.demoed, t.counts, t.total = append(t.demoed, s), append(t.counts, row...), append(t.total, sum)
 		}
 	}
-	return t.Clone(), nil
+	return t.Clone()
 }
 
 // Clone returns a target that shares what is constant and has scratch space of its own.
-func (t *Target) Clone() *Target {
+func (t *Target) Clone() (*Target, error) {
 	c := *t
 	states, pairs := t.problem.MDP.States(), t.problem.MDP.States()*t.problem.MDP.Actions()
-	c.planner = newPlanner(t.problem.MDP, t.problem.Discount)
+	var err error
+	if c.planner, err = newPlanner(t.problem.MDP, t.problem.Discount); err != nil {
+		return nil, fmt.Errorf("reference: %w", err)
+	}
 	c.reward, c.rewardG = make([]float64, t.n), make([]float64, t.n)
 	c.immediate = c.reward
 	if t.problem.StateOnly() {
 		c.immediate = make([]float64, pairs)
 	}
 	c.probs = make([]float64, len(t.counts))
-	c.valueG, c.valueW = make([]float64, states), make([]float64, states)
-	return &c
+	c.valueG = make([]float64, states)
+	return &c, nil
 }
 
 // Dim returns the length of u.
@@ -94,10 +97,13 @@ func (t *Target) Dim() int {
 }
 
 // LogLikelihood returns the log probability of the demonstrated actions at u, [Dim], and unless it is nil writes its
-// gradient to grad, [Dim].
+// gradient to grad, [Dim]. It is NaN, and the gradient zero, where rewards or values leave the range of float64.
 func (t *Target) LogLikelihood(u, grad []float64) float64 {
 	t.rewardAt(u)
-	t.planner.solve(t.immediate)
+	if !t.planner.solve(t.immediate) {
+		clear(grad)
+		return math.NaN()
+	}
 	actions := t.planner.actions
 	sum := 0.0
 	for d, s := range t.demoed {
@@ -190,23 +196,59 @@ func (t *Target) gradient(grad []float64) {
 			}
 		}
 	}
-	t.planner.multiply(blas.Trans, t.valueW, t.valueG)
-	for s, a := range t.planner.policy {
-		if t.problem.StateOnly() {
-			t.rewardG[s] = t.valueW[s]
-		} else {
-			t.rewardG[s*actions+a] += t.valueW[s]
-		}
-	}
-	if t.diag != nil {
-		for i, s := range t.diag {
-			grad[i] = s * t.rewardG[i]
-		}
-	} else {
-		gemv(blas.Trans, t.root, t.rewardG, 0, grad[:t.k])
-	}
+	t.planner.solver.Adjoint(t.valueG)
+	t.addChosen(t.rewardG, t.valueG)
+	t.toWhitened(grad[:t.k], t.rewardG)
 	if t.problem.InfersBeta() {
 		grad[t.k] = t.problem.BetaLogStd * slope
+	}
+}
+
+// neighbourhoods returns a function that finds a random coordinate with so many others around it: those of states that
+// transitions join. Whitened rewards must be those of the states or pairs.
+func (t *Target) neighbourhoods() func(rng *rand.Rand, size int) []int {
+	m := t.problem.MDP
+	joined, width := make([][]int32, m.States()), t.n/m.States()
+	for i := range m.States() * m.Actions() {
+		from := i / m.Actions()
+		next, _ := m.Row(from, i%m.Actions())
+		for _, to := range next {
+			joined[from], joined[to] = append(joined[from], to), append(joined[to], int32(from))
+		}
+	}
+	return func(rng *rand.Rand, size int) []int {
+		centre := rng.IntN(t.Dim())
+		out := []int{centre}
+		if centre == t.n { // β
+			return out
+		}
+		reached, states := make([]bool, m.States()), []int{centre / width}
+		reached[centre/width] = true
+		for at := 0; at < len(states) && len(out) < size; at++ {
+			for i := states[at] * width; i < (states[at]+1)*width && len(out) < size; i++ {
+				if i != centre {
+					out = append(out, i)
+				}
+			}
+			for _, s := range joined[states[at]] {
+				if !reached[s] {
+					reached[s] = true
+					states = append(states, int(s))
+				}
+			}
+		}
+		return out
+	}
+}
+
+// addChosen adds what is said of the rewards of the greedy policy, [S], to what is said of all rewards, [n].
+func (t *Target) addChosen(dst, chosen []float64) {
+	if t.problem.StateOnly() {
+		floats.Add(dst, chosen)
+		return
+	}
+	for s, a := range t.planner.policy {
+		dst[s*t.planner.actions+a] += chosen[s]
 	}
 }
 
@@ -217,7 +259,6 @@ func (t *Target) addInformation(h *mat.SymDense) {
 		return
 	}
 	actions, discount, dim := t.planner.actions, t.problem.Discount, t.Dim()
-	slopes := t.valueSlopes() // ∂V/∂z
 	rows := mat.NewDense(len(t.counts), dim, nil)
 	mean := make([]float64, dim)
 	for d, s := range t.demoed {
@@ -225,13 +266,18 @@ func (t *Target) addInformation(h *mat.SymDense) {
 		clear(mean)
 		for a := range actions {
 			row := rows.RawRowView(d*actions + a)
+			clear(t.valueG) // ∂ Q(s,a) / ∂V and then / ∂R_π
 			next, prob := t.planner.m.Row(s, a)
 			for k, to := range next {
-				floats.AddScaled(row[:t.k], discount*prob[k], slopes.RawRowView(int(to)))
+				t.valueG[to] += discount * prob[k]
 			}
+			t.planner.solver.Adjoint(t.valueG)
+			clear(t.rewardG)
+			t.addChosen(t.rewardG, t.valueG)
 			if !t.problem.StateOnly() {
-				t.addRoot(row[:t.k], s*actions+a)
+				t.rewardG[s*actions+a]++
 			}
+			t.toWhitened(row[:t.k], t.rewardG)
 			floats.Scale(t.beta, row)
 			if t.problem.InfersBeta() {
 				row[t.k] = t.problem.BetaLogStd * t.beta * (t.planner.q[s*actions+a] - base)
@@ -248,29 +294,13 @@ func (t *Target) addInformation(h *mat.SymDense) {
 	blas64.Syrk(blas.Trans, 1, raw, 1, h.RawSymmetric())
 }
 
-// valueSlopes returns ∂V/∂z = M E L, [S, k], with E the selection of the greedy policy's rewards.
-func (t *Target) valueSlopes() *mat.Dense {
-	chosen := mat.NewDense(t.planner.states, t.k, nil) // E L
-	for s, a := range t.planner.policy {
-		i := s
-		if !t.problem.StateOnly() {
-			i = s*t.planner.actions + a
-		}
-		t.addRoot(chosen.RawRowView(s), i)
-	}
-	var out mat.Dense
-	inverse := t.planner.inverse
-	out.Mul(mat.NewDense(inverse.Rows, inverse.Cols, inverse.Data), chosen)
-	return &out
-}
-
-// addRoot adds row i of L to dst.
-func (t *Target) addRoot(dst []float64, i int) {
+// toWhitened sets dst, [k], to the gradient in z of what has the gradient g, [n], in R: Lᵀ g.
+func (t *Target) toWhitened(dst, g []float64) {
 	if t.diag != nil {
-		dst[i] += t.diag[i]
+		floats.MulTo(dst, t.diag, g)
 		return
 	}
-	floats.Add(dst, t.root.RawRowView(i))
+	gemv(blas.Trans, t.root, g, 0, dst)
 }
 
 // values returns the optimal values of the last evaluation: V* [S] for state-only rewards, Q* [S·A] otherwise.

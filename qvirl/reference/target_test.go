@@ -202,3 +202,33 @@ func normal(rng *rand.Rand, n int) []float64 {
 	}
 	return out
 }
+
+// randomMDP has rows of a few successors, of certain self-loops and of endings, and in every third state two actions
+// that are the same.
+func randomMDP(t testing.TB, rng *rand.Rand, states, actions int) *mdp.MDP {
+	t.Helper()
+	rows := make([][]mdp.Transition, states*actions)
+	for i := range rows {
+		s := i / actions
+		switch {
+		case s%3 == 0 && i%actions > 0:
+			rows[i] = rows[i-1]
+		case rng.IntN(8) == 0: // the episode ends
+		case rng.IntN(6) == 0:
+			rows[i] = []mdp.Transition{{Next: s, Prob: 1}}
+		default:
+			left := 1.0
+			for range 2 {
+				p := left * rng.Float64()
+				rows[i] = append(rows[i], mdp.Transition{Next: rng.IntN(states), Prob: p})
+				left -= p
+			}
+			rows[i] = append(rows[i], mdp.Transition{Next: rng.IntN(states), Prob: left})
+		}
+	}
+	m, err := mdp.New(states, actions, rows, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}

@@ -1,18 +1,16 @@
 package tabular
 
 import (
-	"context"
 	"math"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/lapack/lapack64"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/envs/mdp"
-	"github.com/go-birl/birl/envs/parallel"
 	"github.com/go-birl/birl/qvirl/graphs"
+	"github.com/go-birl/birl/qvirl/matmul"
 )
 
 // closedForm is the ClosedForm objective of one problem with FullCovariance and Whiten, in double precision, with its
@@ -150,11 +148,7 @@ func (c *closedForm) evaluate(mean []float64, factor *mat.TriDense, slopeMean []
 	n := c.dim
 	basis, f := c.frames[0].basis, factor.RawTriangular()
 	blas64.Gemv(blas.NoTrans, 1, basis.RawMatrix(), vector(mean), 0, vector(c.values))
-	inBlocks(n, func(from, to int) {
-		rows := c.w.Slice(from, to, 0, n).(*mat.Dense)
-		rows.Copy(basis.Slice(from, to, 0, n))
-		blas64.Trmm(blas.Right, blas.NoTrans, 1, f, rows.RawMatrix())
-	})
+	timesTriangle(basis, f, c.w)
 	c.moved.Zero()
 	c.surrogate.Zero()
 	inBlocks(c.batch.states, func(from, to int) {
@@ -185,7 +179,7 @@ func (c *closedForm) evaluate(mean []float64, factor *mat.TriDense, slopeMean []
 	} else {
 		pull := mat.NewDense(n, c.batch.states, c.pull).RawMatrix()
 		blas64.Gemv(blas.NoTrans, -1, pull, vector(c.rise), 1, vector(c.whitened))
-		blas64.Gemm(blas.NoTrans, blas.NoTrans, -1, pull, c.surrogate.RawMatrix(), 1, c.gain.RawMatrix())
+		matmul.Add(blas.NoTrans, blas.NoTrans, -1, pull, c.surrogate.RawMatrix(), c.gain.RawMatrix())
 	}
 	square(c.gain, 0, c.cov)
 	if c.diagonal {
@@ -205,7 +199,7 @@ func (c *closedForm) evaluate(mean []float64, factor *mat.TriDense, slopeMean []
 		c.cov.SetSym(i, i, v)
 		trace += v
 	}
-	root, ok := lapack64.Potrf(c.cov.RawSymmetric())
+	root, ok := cholesky(c.cov.RawSymmetric())
 	if !ok {
 		return math.Inf(1)
 	}
@@ -254,17 +248,12 @@ func (c *closedForm) differentiate(root blas64.Triangular, slopeMean []float64, 
 		columns := c.solved.Slice(0, n, from, to).(*mat.Dense)
 		gain := c.gain.Slice(0, n, from, to)
 		columns.Copy(gain)
-		blas64.Trsm(blas.Left, blas.Trans, 1, root, columns.RawMatrix())
-		blas64.Trsm(blas.Left, blas.NoTrans, 1, root, columns.RawMatrix())
+		solve(blas.Trans, root, columns.RawMatrix())
+		solve(blas.NoTrans, root, columns.RawMatrix())
 		slopeFactor.Slice(0, n, from, to).(*mat.Dense).Sub(gain, columns)
 	})
 	if c.diagonal {
-		inverse := blas64.Triangular{N: n, Stride: n, Data: c.inverse.RawMatrix().Data, Uplo: blas.Upper,
-			Diag: blas.NonUnit}
-		for i := range n {
-			copy(c.inverse.RawRowView(i)[i:], root.Data[i*root.Stride+i:i*root.Stride+n])
-		}
-		lapack64.Trtri(inverse)
+		invert(root, c.inverse)
 		for s, u := range c.pull {
 			row := c.inverse.RawRowView(s)[s:]
 			c.slopeResidue[s] = 0.5 * u * u * (1 - floats.Dot(row, row))
@@ -274,7 +263,7 @@ func (c *closedForm) differentiate(root blas64.Triangular, slopeMean []float64, 
 	} else {
 		pull := mat.NewDense(n, c.batch.states, c.pull)
 		c.inverse.Copy(pull)
-		blas64.Trsm(blas.Left, blas.Trans, 1, root, c.inverse.RawMatrix())
+		solve(blas.Trans, root, c.inverse.RawMatrix())
 		clear(c.slopeResidue)
 		for i := range n {
 			for s, u := range pull.RawRowView(i) {
@@ -283,7 +272,8 @@ func (c *closedForm) differentiate(root blas64.Triangular, slopeMean []float64, 
 			}
 		}
 		blas64.Gemv(blas.Trans, -1, pull.RawMatrix(), vector(c.whitened), 0, vector(c.slopeRise))
-		blas64.Gemm(blas.Trans, blas.NoTrans, -1, pull.RawMatrix(), slopeFactor.RawMatrix(), 0,
+		c.slopeSurrogate.Zero()
+		matmul.Add(blas.Trans, blas.NoTrans, -1, pull.RawMatrix(), slopeFactor.RawMatrix(),
 			c.slopeSurrogate.RawMatrix())
 	}
 
@@ -309,8 +299,8 @@ func (c *closedForm) differentiate(root blas64.Triangular, slopeMean []float64, 
 		}
 	})
 	inBlocks(n, func(from, to int) { // the lower triangle
-		blas64.Gemm(blas.Trans, blas.NoTrans, 1, basis.Slice(0, n, from, to).(*mat.Dense).RawMatrix(),
-			c.slopeW.Slice(0, n, 0, to).(*mat.Dense).RawMatrix(), 1,
+		matmul.Add(blas.Trans, blas.NoTrans, 1, basis.Slice(0, n, from, to).(*mat.Dense).RawMatrix(),
+			c.slopeW.Slice(0, n, 0, to).(*mat.Dense).RawMatrix(),
 			slopeFactor.Slice(from, to, 0, to).(*mat.Dense).RawMatrix())
 	})
 	copy(slopeMean, c.whitened)
@@ -333,37 +323,3 @@ func (c *closedForm) differentiateState(s int) {
 		}
 	}
 }
-
-// block is the size of the blocks that products of large matrices are shared out in.
-const block = 128
-
-// inBlocks runs f on consecutive blocks of 0, …, n − 1, as many at a time as there are processors.
-func inBlocks(n int, f func(from, to int)) {
-	if n <= block {
-		f(0, n)
-		return
-	}
-	blocks := (n + block - 1) / block
-	_ = parallel.Each(context.Background(), blocks, func(_ context.Context, i int) error { // there are no errors
-		f(i*block, min((i+1)*block, n))
-		return nil
-	})
-}
-
-// square sets c to a·aᵀ + scale·c.
-func square(a *mat.Dense, scale float64, c *mat.SymDense) {
-	n, k := a.Dims()
-	raw := c.RawSymmetric()
-	inBlocks(n, func(from, to int) {
-		rows, at := a.Slice(from, to, 0, k).(*mat.Dense).RawMatrix(), from*raw.Stride
-		blas64.Syrk(blas.NoTrans, 1, rows, scale, blas64.Symmetric{N: to - from, Stride: raw.Stride,
-			Data: raw.Data[at+from:], Uplo: raw.Uplo})
-		if to < n {
-			blas64.Gemm(blas.NoTrans, blas.Trans, 1, rows, a.Slice(to, n, 0, k).(*mat.Dense).RawMatrix(), scale,
-				blas64.General{Rows: to - from, Cols: n - to, Stride: raw.Stride, Data: raw.Data[at+to:]})
-		}
-	})
-}
-
-// vector is a slice as BLAS takes it.
-func vector(x []float64) blas64.Vector { return blas64.Vector{N: len(x), Inc: 1, Data: x} }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -45,18 +46,29 @@ type cost struct {
 	Evaluations int     // of the loss with its gradient, or iterations of a chain
 	Converged   bool
 	RHat, ESS   float64 // worst, of samplers; 0 of others
+	Compile     float64 // seconds by the clock; 0 where nothing is compiled
+	Version     string  // of a peer
+}
+
+// benchOptions say what bench measures.
+type benchOptions struct {
+	sizes, methods []string
+	out, python    string
+	limit          time.Duration // of one fit by the clock
 }
 
 // newBench is the command that measures what methods cost.
 func newBench() *cobra.Command {
-	var sizes, methods []string
-	var out, cell string
+	var o benchOptions
+	var cell string
 	c := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure what methods cost: time, processor time, memory, evaluations",
 		Long: `bench fits random gridworlds of the paper's kind (5 actions, 25 demonstrations, γ 0.9, β 2) of several sizes by several methods, one
 problem each, in a process of its own, so that the time is that of a user who starts from nothing, compilation included. A size is a
-number of states, which must be a square. Methods are those of fit, and "fit" for the recommended method with its verdict, as the command fit runs it.
+number of states, which must be a square. Methods are those of fit, "fit" for the recommended method with its verdict, as the command fit
+runs it, and the peers numpyro and blackjax: No-U-Turn samplers of the same exact posterior, in the Python that --python names. A method
+that takes longer than --limit is stopped, and not tried on the sizes after.
 Processor time tells methods apart on a machine that does other things too; time by the clock only does on an idle one.
 
 "qvirl-low-rank" is qvirl with a covariance of low rank, as it has by itself on more than 2,048 states.
@@ -65,58 +77,62 @@ Processor time tells methods apart on a machine that does other things too; time
 a table and a figure of what costs grow as. Rows of other problems and methods that the folder has stay; with
 --sizes "" they are drawn again, and nothing is measured.`,
 		Example: `  qvirl bench
-  qvirl bench --sizes 64,256,576,1024 --methods qvirl,qvirl-matched,reference --out results/bench`,
+  qvirl bench --sizes 64,256,576,1024 --methods qvirl,qvirl-matched,reference --out results/bench
+  qvirl bench --sizes 64 --methods reference,numpyro --python /path/of/python`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cell != "" {
 				return benchCell(cmd.Context(), cell, cmd.OutOrStdout())
 			}
-			return bench(cmd, sizes, methods, out)
+			return bench(cmd, o)
 		},
 	}
 	f := c.Flags()
-	f.StringSliceVar(&sizes, "sizes", []string{"64", "256"}, "numbers of states")
-	f.StringSliceVar(&methods, "methods", []string{method.QVIRL, method.Matched, method.Reference, method.Fit},
+	f.StringSliceVar(&o.sizes, "sizes", []string{"64", "256"}, "numbers of states")
+	f.StringSliceVar(&o.methods, "methods", []string{method.QVIRL, method.Matched, method.Reference, method.Fit},
 		"methods")
-	f.StringVar(&out, "out", "", "folder for rows.csv and machine.json")
+	f.StringVar(&o.out, "out", "", "folder for rows.csv and machine.json")
+	f.StringVar(&o.python, "python", "", "the Python that has the peers")
+	f.DurationVar(&o.limit, "limit", 10*time.Minute, "longest time of one fit")
 	f.StringVar(&cell, "cell", "", "")
 	_ = f.MarkHidden("cell")
 	return c
 }
 
 // bench measures all sizes and methods, and prints a table.
-func bench(cmd *cobra.Command, sizes, methods []string, out string) error {
-	for _, size := range sizes {
+func bench(cmd *cobra.Command, o benchOptions) error {
+	for _, size := range o.sizes {
 		if _, err := benchProblem(size); err != nil {
 			return err
 		}
 	}
-	for _, name := range methods {
-		if _, err := benchMethod(name); err != nil {
+	gone := map[string]bool{} // methods that are not tried, or not any more
+	for _, name := range o.methods {
+		if _, err := benchMethod(name); err != nil && !slices.Contains(peers, name) {
 			return err
 		}
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return err
+		if err := missingPeer(cmd.Context(), o.python, name); err != nil {
+			fmt.Fprintln(cmd.ErrOrStderr(), err)
+			gone[name] = true
+		}
 	}
 	var costs []cost
-	for _, size := range sizes {
-		for _, name := range methods {
-			child := exec.CommandContext(cmd.Context(), self, "bench", "--cell", size+" "+name)
-			var text bytes.Buffer
-			child.Stdout, child.Stderr = &text, cmd.ErrOrStderr()
-			began := time.Now()
-			if err := child.Run(); err != nil {
+	for _, size := range o.sizes {
+		for _, name := range o.methods {
+			if gone[name] {
+				continue
+			}
+			one, err := benchProcess(cmd.Context(), size, name, o)
+			if errors.Is(err, context.DeadlineExceeded) {
+				fmt.Fprintf(cmd.ErrOrStderr(), "%s on %s states: more than %v; it is not tried any more\n", name, size,
+					o.limit)
+				gone[name] = true
+				continue
+			}
+			if err != nil {
 				return errors.Join(cmd.Context().Err(), fmt.Errorf("%s on %s states: %w", name, size, err))
 			}
-			elapsed, one := time.Since(began).Seconds(), cost{}
-			if err := json.Unmarshal(text.Bytes(), &one); err != nil {
-				return fmt.Errorf("%s on %s states: %w", name, size, err)
-			}
-			one.Seconds = elapsed
-			one.Processor = (child.ProcessState.UserTime() + child.ProcessState.SystemTime()).Seconds()
-			costs = append(costs, one)
+			costs = append(costs, *one)
 			fmt.Fprintf(cmd.ErrOrStderr(), "%s on %s states: %.2f s, %.2f s of processors\n", name, size, one.Seconds,
 				one.Processor)
 		}
@@ -126,31 +142,68 @@ func bench(cmd *cobra.Command, sizes, methods []string, out string) error {
 	for _, one := range costs {
 		fmt.Fprintln(w, strings.Join(one.cells(), "\t")+"\t")
 	}
-	if err := w.Flush(); err != nil || out == "" {
+	if err := w.Flush(); err != nil || o.out == "" {
 		return err
 	}
-	kept, err := readBench(out)
+	kept, err := readBench(o.out)
 	if err != nil {
 		return err
 	}
-	if costs = joinBench(kept, costs); len(sizes) > 0 {
-		if err := writeBench(out, costs); err != nil {
+	if costs = joinBench(kept, costs); len(o.sizes) > 0 {
+		if err := writeBench(o.out, costs); err != nil {
 			return err
 		}
 	}
-	_, err = report.Write(growth(costs), filepath.Join(out, "report"))
+	_, err = report.Write(growth(costs), filepath.Join(o.out, "report"))
 	return err
+}
+
+// benchProcess lets a process of its own fit the problem of a size by a method, within the limit.
+func benchProcess(ctx context.Context, size, name string, o benchOptions) (*cost, error) {
+	limited, cancel := context.WithTimeout(ctx, o.limit)
+	defer cancel()
+	problem, err := benchProblem(size)
+	if err != nil {
+		return nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	child := exec.CommandContext(limited, self, "bench", "--cell", size+" "+name)
+	if slices.Contains(peers, name) {
+		peer, remove, err := peerCommand(limited, o.python, name, problem)
+		if err != nil {
+			return nil, err
+		}
+		defer remove()
+		child = peer
+	}
+	var text, complaint bytes.Buffer
+	child.Stdout, child.Stderr = &text, &complaint
+	began, one := time.Now(), &cost{}
+	if err := child.Run(); err != nil {
+		return nil, errors.Join(limited.Err(), err, errors.New(strings.TrimSpace(complaint.String())))
+	}
+	elapsed := time.Since(began).Seconds()
+	if err := json.Unmarshal(text.Bytes(), one); err != nil {
+		return nil, err
+	}
+	one.States, one.Method, one.Seconds = problem.MDP.States(), name, elapsed
+	one.Processor = (child.ProcessState.UserTime() + child.ProcessState.SystemTime()).Seconds()
+	return one, nil
 }
 
 // benchColumns are the columns of the table and of rows.csv.
 var benchColumns = []string{"states", "method", "seconds", "processor_seconds", "peak_mib",
-	"evaluations", "converged", "rhat", "ess_bulk"}
+	"evaluations", "converged", "rhat", "ess_bulk", "compile_seconds", "version"}
 
 // cells are the entries of benchColumns.
 func (c cost) cells() []string {
 	return []string{strconv.Itoa(c.States), c.Method, fmt.Sprintf("%.2f", c.Seconds), fmt.Sprintf("%.2f", c.Processor),
 		fmt.Sprintf("%.0f", c.PeakMiB), strconv.Itoa(c.Evaluations),
-		strconv.FormatBool(c.Converged), fmt.Sprintf("%.3f", c.RHat), fmt.Sprintf("%.0f", c.ESS)}
+		strconv.FormatBool(c.Converged), fmt.Sprintf("%.3f", c.RHat), fmt.Sprintf("%.0f", c.ESS),
+		fmt.Sprintf("%.1f", c.Compile), c.Version}
 }
 
 // writeBench writes the costs and the machine into a folder.
@@ -227,7 +280,7 @@ func benchCell(ctx context.Context, cell string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	c := cost{States: problem.MDP.States(), Method: name}
+	var c cost
 	var post irl.Posterior
 	if name == method.Fit {
 		result, err := verdict.Fit(ctx, m, problem, true, verdict.Default(1), nil)

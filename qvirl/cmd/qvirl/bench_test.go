@@ -22,7 +22,7 @@ func TestBenchMeasuresOneProblem(t *testing.T) {
 		if err := json.Unmarshal([]byte(out), &c); err != nil {
 			t.Fatal(err)
 		}
-		if c.States != 16 || c.Method != strings.Fields(cell)[1] || c.Evaluations < 10 || !c.Converged {
+		if sampled := c.ESS > 0; sampled != (cell == "16 valuewalk") || c.Evaluations < 10 || !c.Converged {
 			t.Errorf("%s: %+v", cell, c)
 		}
 	}
@@ -36,10 +36,23 @@ func TestBenchMeasuresOneProblem(t *testing.T) {
 	}
 }
 
+// A peer that is not there is left out with a sentence.
+func TestBenchWithoutPeers(t *testing.T) {
+	for want, args := range map[string][]string{
+		"blackjax is left out: --python does not say": {},
+		"blackjax is left out: nowhere/python":        {"--python", "nowhere/python"},
+	} {
+		status, out, errs := run(t, append([]string{"bench", "--sizes", "16", "--methods", "blackjax"}, args...)...)
+		if status != 0 || !strings.Contains(errs, want) || strings.Contains(out, "blackjax") {
+			t.Errorf("%v: %d, %q, errors %q, want %q", args, status, out, errs, want)
+		}
+	}
+}
+
 func TestBenchWritesRows(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "bench")
 	want := cost{States: 16, Method: "qvirl", Seconds: 1.5, Processor: 2.25, PeakMiB: 40, Evaluations: 7,
-		Converged: true}
+		Converged: true, Compile: 0.26, Version: "a 1, b 2"}
 	if err := writeBench(dir, []cost{want}); err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +66,7 @@ func TestBenchWritesRows(t *testing.T) {
 		t.Fatalf("%v, %v", rows, err)
 	}
 	got := strings.Join(rows[1], " ")
-	if got != "16 qvirl 1.50 2.25 40 7 true 0.000 0" || len(rows[0]) != len(rows[1]) {
+	if got != "16 qvirl 1.50 2.25 40 7 true 0.000 0 0.3 a 1, b 2" || len(rows[0]) != len(rows[1]) {
 		t.Errorf("rows %v", rows)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "machine.json"))

@@ -41,7 +41,8 @@ func readBench(dir string) ([]cost, error) {
 		c := cost{States: int(number("states")), Method: row[1], Seconds: number("seconds"),
 			Processor: number("processor_seconds"), PeakMiB: number("peak_mib"),
 			Evaluations: int(number("evaluations")), Converged: row[slices.Index(benchColumns, "converged")] == "true",
-			RHat: number("rhat"), ESS: number("ess_bulk")}
+			RHat: number("rhat"), ESS: number("ess_bulk"), Compile: number("compile_seconds"),
+			Version: row[slices.Index(benchColumns, "version")]}
 		if bad != nil {
 			return nil, fmt.Errorf("%s: %w", f.Name(), bad)
 		}
