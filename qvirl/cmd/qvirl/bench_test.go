@@ -85,7 +85,8 @@ func TestBenchTellsGrowth(t *testing.T) {
 	}
 	r := growth(again)
 	text := strings.Join(r.Text, "\n")
-	if text != "The processor time of qvirl grows faster than S^1.5: as S^2.00 from 64 to 1024 states." {
+	if text != "The processor time of qvirl grows faster than S^1.5: as S^2.00 from 64 to 1024 states, and S^2.00 "+
+		"between the two largest." {
 		t.Errorf("text %q", text)
 	}
 	curves := r.Charts[0].Panels[1].Curves

@@ -77,7 +77,8 @@ func joinBench(earlier, later []cost) []cost {
 const steep = 1.5
 
 // growth makes the figure of what costs grow as: processor time and memory over the number of states S, on logarithmic
-// axes, with the power of S that fits them best, by least squares of the logarithms.
+// axes, with the power of S that fits them best, by least squares of the logarithms. Where that or the power between
+// the two largest sizes, beside which fixed costs count least, is above steep, a sentence says so.
 func growth(costs []cost) *exhibit.Report {
 	quantities := []struct {
 		name, label string
@@ -107,14 +108,16 @@ func growth(costs []cost) *exhibit.Report {
 					x, y = append(x, math.Log(float64(c.States))), append(y, math.Log(v))
 				}
 			}
-			power := math.NaN()
-			if len(x) > 1 {
+			power, last := math.NaN(), math.NaN()
+			if k := len(x) - 1; k > 0 {
 				_, power = stat.LinearRegression(x, y, nil, false)
+				last = (y[k] - y[k-1]) / (x[k] - x[k-1])
 				curve.Name = fmt.Sprintf("%s: S^%.2f", m, power)
 			}
-			if power > steep {
-				text = append(text, fmt.Sprintf("The %s of %s grows faster than S^%g: as S^%.2f from %g to %g states.",
-					q.name, m, steep, power, slices.Min(curve.X), slices.Max(curve.X)))
+			if max(power, last) > steep {
+				text = append(text, fmt.Sprintf("The %s of %s grows faster than S^%g: as S^%.2f from %g to %g states, "+
+					"and S^%.2f between the two largest.", q.name, m, steep, power, curve.X[0],
+					curve.X[len(curve.X)-1], last))
 			}
 			cells[m] = append(cells[m], exhibit.Cell{Estimate: &exhibit.Estimate{Mean: power, StdErr: math.NaN()}})
 			if len(curve.X) > 0 {
