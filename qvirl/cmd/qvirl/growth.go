@@ -78,8 +78,8 @@ func joinBench(earlier, later []cost) []cost {
 const steep = 1.5
 
 // growth makes the figure of what costs grow as: processor time and memory over the number of states S, on logarithmic
-// axes, with the power of S that fits them best, by least squares of the logarithms. Where that or the power between the
-// two largest sizes, beside which fixed costs count least, is above steep, a sentence says so.
+// axes, with the power of S that fits them best, by least squares of the logarithms. Where that or the power between
+// the two largest sizes, beside which fixed costs count least, is above steep, a sentence says so.
 func growth(costs []cost) *exhibit.Report {
 	quantities := []struct {
 		name, label string
