@@ -108,6 +108,9 @@ func (t *trainer) demonstrate() error {
 			"neither",
 			t.config.Demonstrated, total)
 	}
+	if t.options.Loss != nil {
+		total += t.learner.actions * len(t.options.Demonstrations) // what absorb adds
+	}
 	t.demonstrated = newReplay(t.replay.size, max(1, total))
 	return t.recall(t.demonstrated, t.options.Demonstrations)
 }
@@ -133,6 +136,7 @@ func (t *trainer) recall(into *replay, trajectories []demo.Trajectory) error {
 			w.push(t.transition(j.Observation(k), j.Observation(k+1), a, returns[k], terminated[k]),
 				t.config.ReturnSteps, k == n-1, into)
 		}
+		t.absorb(j.Observation(n), j.Terminated, into)
 	}
 	return nil
 }

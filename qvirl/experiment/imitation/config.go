@@ -16,6 +16,7 @@ import (
 	"github.com/go-birl/birl/qvirl/neural/catalogue"
 	"github.com/go-birl/birl/qvirl/neural/cloning"
 	"github.com/go-birl/birl/qvirl/neural/iqlearn"
+	"github.com/go-birl/birl/qvirl/neural/online"
 	"github.com/go-birl/birl/qvirl/neural/planning"
 	"github.com/go-birl/birl/qvirl/neural/variational"
 )
@@ -49,7 +50,7 @@ const (
 	ECEUncalibrated     = "ece_uncalibrated"
 	// ReturnWorst is the mean return of the worst twentieth of the episodes, Terminated the fraction of episodes that
 	// the environment ended before their time, which on the highway is by a crash, and EnvironmentSteps how many steps
-	// of it planning took. They are those of planned apprentices.
+	// of it learning took. They are those of apprentices that learn in the environment.
 	ReturnWorst      = "return_worst_5"
 	Terminated       = "terminated"
 	EnvironmentSteps = "environment_steps"
@@ -100,7 +101,12 @@ type Learner struct {
 	Sizes []int `json:",omitempty"`
 	// Plan, if it is not nil, is how the apprentice is planned in the environment on what was learnt.
 	Plan *planning.Config `json:",omitempty"`
+	// Online, if it is not nil, is how the learner trains in the environment; it then has no Method, Config or Explore.
+	Online *online.Config `json:",omitempty"`
 }
+
+// runs tells whether each run of the learner is a unit of its own.
+func (l *Learner) runs() bool { return l.Plan != nil || l.Online != nil }
 
 // UnmarshalJSON reads a learner of a list that replaces the default one. Of the default that was in its place, nothing
 // stays.
@@ -155,6 +161,17 @@ func planned(c Config, config string) []Learner {
 	return out
 }
 
+// inEnvironment returns the rivals that learn in the environment, as planned apprentices do.
+func inEnvironment(c Config) []Learner {
+	var out []Learner
+	for _, name := range []string{online.NameIQLearn, online.NameSQIL} {
+		o := online.Default(name, c.Environment, c.Discount)
+		o.Learner.Imports = c.Imports
+		out = append(out, Learner{Name: name, Sizes: []int{1, 3}, Online: &o})
+	}
+	return out
+}
+
 // planRisk is the risk aversion of those who have some. The first value that was tried, from one trajectory each of
 // three validation demonstrations, is this one: with 0 the apprentices had the returns 81, 189 and 132, with 0.1 268,
 // 230 and 194, while what ended an episode still counted among the rewards that the process was given. The uncertainty
@@ -195,7 +212,7 @@ func paper() Config {
 func quick(c Config) Config {
 	c.Runs, c.Sizes, c.Training.Steps, c.Episodes = c.Runs[:3], []int{1, 3}, 2000, 10
 	c.Learners = slices.DeleteFunc(c.Learners, func(l Learner) bool {
-		return l.Method == iqlearn.NameEnsemble || l.Explore || strings.HasSuffix(l.Name, suffixTuned)
+		return l.Method == iqlearn.NameEnsemble || l.Explore || l.Online != nil || strings.HasSuffix(l.Name, suffixTuned)
 	})
 	return c
 }
@@ -210,6 +227,7 @@ func PaperLunarLander() Config {
 		tuned(cloning.Name, `{"Training": {"Unit": 0, "Range": 2, "WeightDecay": 3, "Folds": 0}}`),
 		tuned(iqlearn.Name, `{"Training": {"Unit": 0, "Range": 2, "Folds": 0}, "Objective": {"alpha": 0.05}}`),
 		exploring(`{"Training": {"Folds": 0}}`))
+	c.Learners = append(c.Learners, inEnvironment(c)...)
 	c.Learners = append(c.Learners, planned(c, `{"Training": {"Folds": 0}}`)...)
 	return c
 }
@@ -288,6 +306,16 @@ func (c Config) Validate() error {
 				return fmt.Errorf("imitation: the learner %q plans in %s, the experiment is of %s", l.Name,
 					l.Plan.Learner.Environment, c.Environment)
 			}
+		}
+		if o := l.Online; o != nil {
+			if err := o.Validate(); err != nil {
+				return fmt.Errorf("imitation: the learner %q: %w", l.Name, err)
+			}
+			if o.Learner.Environment != c.Environment || l.Method != "" || l.Config != nil || l.Explore || l.Plan != nil {
+				return fmt.Errorf("imitation: the learner %q trains in %s, want %s, without Method, Config, Explore and "+
+					"Plan", l.Name, o.Learner.Environment, c.Environment)
+			}
+			continue
 		}
 		if l.Every < 0 {
 			return fmt.Errorf("imitation: the learner %q: Every = %d, want at least 0", l.Name, l.Every)

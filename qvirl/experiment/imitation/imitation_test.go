@@ -71,7 +71,7 @@ func TestCommittedConfigsAreValid(t *testing.T) {
 			want := 0
 			for _, l := range c.Learners {
 				switch {
-				case l.Plan != nil:
+				case l.runs():
 					want += len(l.Sizes) * len(c.Runs)
 				default:
 					want += len(c.Sizes)
