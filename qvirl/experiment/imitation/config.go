@@ -34,6 +34,9 @@ const suffixTuned = "-tuned"
 // QVIRLAux is QVIRL with auxiliary transitions; without, it sees the demonstrations alone, as its rivals do.
 const QVIRLAux = "qvirl-aux"
 
+// QVIRLBranches is QVIRL with one step of each action that the demonstrator did not choose as auxiliary transitions.
+const QVIRLBranches = "qvirl-branches"
+
 // The metrics. All but Return are of the model, on demonstrations that no method has seen.
 const (
 	// Return is the mean return of the apprentice over episodes with fixed seeds, the same for all.
@@ -94,6 +97,8 @@ type Learner struct {
 	Config json.RawMessage `json:",omitempty"`
 	// Explore adds auxiliary transitions, from rollouts of the apprentices in the environment while they learn.
 	Explore bool `json:",omitempty"`
+	// Branches adds auxiliary transitions: one step of each of the other actions at every demonstrated state.
+	Branches bool `json:",omitempty"`
 	// Every, if it is not 0, lets the learner see one transition in so many of each trajectory, the first of them
 	// first.
 	Every int `json:",omitempty"`
@@ -140,6 +145,15 @@ func published(config json.RawMessage) []Learner {
 // all other learners together: QVIRL without them has the likelihood before its calibration to compare with.
 func exploring(config string) Learner {
 	return Learner{Name: QVIRLAux, Method: variational.Name, Config: json.RawMessage(config), Explore: true}
+}
+
+// branching returns QVIRL with branches, from one and from three trajectories. Its KLWeight is that of the number of
+// distinct transitions: beside n demonstrated ones there are n(|A| − 1) branches, and a batch holds as many of the ones as
+// of the others, so that its divergence stands for |A|/2 times as many transitions as it does without.
+func branching(actions int) Learner {
+	return Learner{Name: QVIRLBranches, Method: variational.Name, Branches: true, Sizes: []int{1, 3},
+		Config: json.RawMessage(fmt.Sprintf(`{"Training": {"Folds": 0}, "Objective": {"kl_weight": %g}}`,
+			float64(actions)/2))}
 }
 
 // planned returns the learners whose apprentices are planned on what QVIRL believes with auxiliary transitions, of the
@@ -212,7 +226,8 @@ func paper() Config {
 func quick(c Config) Config {
 	c.Runs, c.Sizes, c.Training.Steps, c.Episodes = c.Runs[:3], []int{1, 3}, 2000, 10
 	c.Learners = slices.DeleteFunc(c.Learners, func(l Learner) bool {
-		return l.Method == iqlearn.NameEnsemble || l.Explore || l.Online != nil || strings.HasSuffix(l.Name, suffixTuned)
+		return l.Method == iqlearn.NameEnsemble || l.Explore || l.Branches ||
+			l.Online != nil || strings.HasSuffix(l.Name, suffixTuned)
 	})
 	return c
 }
@@ -226,7 +241,7 @@ func PaperLunarLander() Config {
 		tuned(variational.Name, `{"Training": {"Unit": 0, "Range": 2, "WeightDecay": 3, "Folds": 0}}`),
 		tuned(cloning.Name, `{"Training": {"Unit": 0, "Range": 2, "WeightDecay": 3, "Folds": 0}}`),
 		tuned(iqlearn.Name, `{"Training": {"Unit": 0, "Range": 2, "Folds": 0}, "Objective": {"alpha": 0.05}}`),
-		exploring(`{"Training": {"Folds": 0}}`))
+		exploring(`{"Training": {"Folds": 0}}`), branching(4))
 	c.Learners = append(c.Learners, inEnvironment(c)...)
 	c.Learners = append(c.Learners, planned(c, `{"Training": {"Folds": 0}}`)...)
 	return c
@@ -287,9 +302,13 @@ func (c Config) Validate() error {
 		if slices.ContainsFunc(c.Learners[:i], func(other Learner) bool { return other.Name == l.Name }) {
 			return fmt.Errorf("imitation: two learners have the name %q", l.Name)
 		}
-		if entry, err := catalogue.Find(l.Method); err == nil && l.Explore && !entry.Aux {
-			return fmt.Errorf("imitation: the learner %q is to explore, but its method has no use for auxiliary "+
-				"transitions", l.Name)
+		if entry, err := catalogue.Find(l.Method); err == nil && (l.Explore || l.Branches) && !entry.Aux {
+			return fmt.Errorf("imitation: the learner %q is to explore or to branch, but its method has no use for "+
+				"auxiliary transitions", l.Name)
+		}
+		if l.Branches && (l.Explore || l.Every > 0) {
+			return fmt.Errorf("imitation: the learner %q is to branch, and to explore or to see a part of each trajectory",
+				l.Name)
 		}
 		for _, n := range l.Sizes {
 			if !slices.Contains(c.Sizes, n) {
@@ -311,9 +330,9 @@ func (c Config) Validate() error {
 			if err := o.Validate(); err != nil {
 				return fmt.Errorf("imitation: the learner %q: %w", l.Name, err)
 			}
-			if o.Learner.Environment != c.Environment || l.Method != "" || l.Config != nil || l.Explore || l.Plan != nil {
-				return fmt.Errorf("imitation: the learner %q trains in %s, want %s, without Method, Config, Explore and "+
-					"Plan", l.Name, o.Learner.Environment, c.Environment)
+			if o.Learner.Environment != c.Environment || l.Method != "" || l.Config != nil || l.Explore || l.Branches || l.Plan != nil {
+				return fmt.Errorf("imitation: the learner %q trains in %s, want %s, without Method, Config, Explore, "+
+					"Branches and Plan", l.Name, o.Learner.Environment, c.Environment)
 			}
 			continue
 		}

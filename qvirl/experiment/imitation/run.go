@@ -182,6 +182,19 @@ func (r *runner) run(ctx context.Context, w work, stages *experiment.Stages) ([]
 		defer pool.Close()
 		task.Explore = neural.NewExplore(pool, c.Explore)
 	}
+	if l.Branches {
+		pool, err := c.open(ctx, 1)
+		if err != nil {
+			return nil, err
+		}
+		defer pool.Close()
+		for i := range task.Runs {
+			run := &task.Runs[i]
+			if run.Aux, err = neural.SampleBranches(ctx, pool, run.Demos, neural.BranchOptions{Seed: run.Seed}); err != nil {
+				return nil, fmt.Errorf("%s, run %d: %w", l.Name, run.Seed, err)
+			}
+		}
+	}
 	models := r.fitted(w)
 	if models == nil {
 		err = stages.Run("", fmt.Sprintf("%s, %d trajectories", l.Name, n), func(progress irl.Progress) (err error) {
