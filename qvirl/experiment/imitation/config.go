@@ -57,6 +57,15 @@ const (
 	ReturnWorst      = "return_worst_5"
 	Terminated       = "terminated"
 	EnvironmentSteps = "environment_steps"
+	// Objective and those like it are mean discounted returns by the rewards that an apprentice was planned for, in units
+	// of a demonstrated step's: of the plan, of the demonstrations, of the model's rollouts and of the test
+	// demonstrations (see planning.Worth). ObjectiveRank is the rank correlation of objective and return along the
+	// curve of planning.
+	Objective             = "objective"
+	ObjectiveDemonstrated = "objective_demonstrated"
+	ObjectiveRollouts     = "objective_rollouts"
+	ObjectiveOthers       = "objective_others"
+	ObjectiveRank         = "objective_rank"
 	// TrainSeconds is the wall-clock time of the training and calibration, which all runs share: a run's part of it.
 	TrainSeconds = "train_seconds"
 )

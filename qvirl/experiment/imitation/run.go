@@ -212,7 +212,7 @@ func (r *runner) run(ctx context.Context, w work, stages *experiment.Stages) ([]
 	if l.Plan != nil {
 		r.keep(w, models)
 		err = stages.Run("", "planning of "+l.Name, func(progress irl.Progress) (err error) {
-			models, err = r.plan(ctx, l, task, models, progress)
+			models, err = r.plan(ctx, l, task, models, data.Test, progress)
 			return err
 		})
 		if err != nil {
@@ -254,13 +254,13 @@ func (r *runner) keep(w work, models []neural.Model) {
 	r.fits[w.fitKey()] = models
 }
 
-// plan plans the apprentices of a unit's runs.
+// plan plans the apprentices of a unit's runs. Others are demonstrations that none of them has seen.
 func (r *runner) plan(ctx context.Context, l Learner, task *neural.Task, models []neural.Model,
-	progress irl.Progress) ([]neural.Model, error) {
+	others []demo.Trajectory, progress irl.Progress) ([]neural.Model, error) {
 	return r.inTurn(ctx, task, l.Plan.Learner, progress, func(on compute.Backend, pool *gym.Pool, i int,
 		progress func(expert.Progress)) (neural.Model, error) {
 		return planning.Plan(ctx, on, pool, models[i], task.Runs[i].Demos, *l.Plan,
-			planning.Options{Progress: progress})
+			planning.Options{Progress: progress, Others: others})
 	})
 }
 
@@ -354,6 +354,12 @@ func (c Config) rows(method string, n int, data *Data, models []neural.Model, re
 		seconds := models[i].Seconds() / float64(len(models))
 		if p, ok := models[i].(*planning.Model); ok {
 			seconds = p.Base().Seconds()/float64(len(models)) + p.Apprentice().Seconds
+			worth := p.Worth()
+			add(Objective, worth.Plan)
+			add(ObjectiveDemonstrated, worth.Demonstrated)
+			add(ObjectiveRollouts, worth.Rollouts)
+			add(ObjectiveOthers, worth.Others)
+			add(ObjectiveRank, worth.RankOfReturns)
 		}
 		if p, ok := models[i].(interface{ EnvironmentSteps() int }); ok {
 			add(ReturnWorst, returns[i].worst)
