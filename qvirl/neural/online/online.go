@@ -34,13 +34,14 @@ type Config struct {
 	Temperature float64 `json:"temperature"`
 	// Alpha is α of IQ-Learn: the smaller, the smaller the rewards. SQIL has none.
 	Alpha float64 `json:"alpha,omitempty"`
-	// Learner is how the learner trains. Half of each batch is demonstrated.
+	// Learner is how the learner trains, with a part of each batch from the demonstrations.
 	Learner expert.Config `json:"learner"`
 }
 
-// Default returns the config of a method in an environment: the temperature, α, the learning rate and the environments'
-// greedy play in evaluations of IQ-Learn's authors, and as many steps of the environment as planning has. A target
-// network that follows by a half of a percent in each step is slower than theirs.
+// Default returns the config of a method in an environment, with about as many of its steps as planning takes. T, α, the
+// learning rate and half a batch of demonstrations are those of the code of IQ-Learn's authors, which makes a gradient
+// step for each step of the environment; here there is one for four of them, and the target network is slower. SQIL has
+// the same.
 func Default(method, environment string, discount float64) Config {
 	l := expert.Default(environment)
 	l.Discount, l.Steps, l.SegmentSteps, l.Batch, l.Demonstrated, l.Quantiles = discount, 192_000, 32_000, 128, 64, 1
@@ -99,7 +100,8 @@ func Train(ctx context.Context, on compute.Backend, pool *gym.Pool, demos []demo
 //
 //	−E_D[r] + E[V(s) − γV(s')] + E[r²]/(4α)   with   r = Q(s,a) − γV(s'),
 //
-// where E_D is over the demonstrated transitions and E over all of the batch.
+// where E_D is over the demonstrated transitions and E over all of the batch: the form for learning online in the
+// authors' code ("value" with "regularize"), with the actions that were taken.
 func IQLearn(v expert.Values, temperature, alpha float64) *Node {
 	next := Mul(v.Discounts, StopGradient(softMax(v.Next, temperature)))
 	reward := Sub(taken(v), next)
