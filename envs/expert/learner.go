@@ -31,8 +31,8 @@ type learner struct {
 	step    *model.Exec // learning rate, batch → loss
 }
 
-// newLearner draws the first weights and compiles the programs, with the given loss or, if it is nil, the quantile Huber
-// loss.
+// newLearner draws the first weights and compiles the programs, with the given loss or, if it is nil, the quantile
+// Huber loss.
 func newLearner(on compute.Backend, c Config, observation, actions int, given Loss) (*learner, error) {
 	l := &learner{config: c, widths: c.widths(observation, actions), actions: actions, store: model.NewStore()}
 	first := newNetwork(l.widths, c.Seed)

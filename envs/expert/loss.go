@@ -6,7 +6,7 @@ import (
 
 // Values are those of a batch of transitions, of which the last ones are demonstrated (see Options.Loss).
 type Values struct {
-	Now, Next    *Node // [batch, actions]: the trained network's at the states, the target network's at their successors
+	Now, Next    *Node // [batch, actions]: the trained network's at the states, the target's at their successors
 	Actions      *Node // [batch]
 	Discounts    *Node // [batch], of the successors' values
 	Demonstrated int   // how many are demonstrated

@@ -75,8 +75,8 @@ func (t *trainer) forever(state []float32) (float64, error) {
 	return best / (1 - t.config.Discount), nil
 }
 
-// Objective returns what trajectories [n] of an environment with so many actions are worth by rewards of one's own, each
-// its discounted return, whose mean over those that are played at a point of the curve is Point.Objective.
+// Objective returns what trajectories [n] of an environment with so many actions are worth by rewards of one's own,
+// each its discounted return, whose mean over those that are played at a point of the curve is Point.Objective.
 func Objective(r Rewards, discount float64, actions int, trajectories []demo.Trajectory) ([]float64, error) {
 	out := make([]float64, len(trajectories))
 	for i := range trajectories {

@@ -57,8 +57,8 @@ const (
 	ReturnWorst      = "return_worst_5"
 	Terminated       = "terminated"
 	EnvironmentSteps = "environment_steps"
-	// Objective and those like it are mean discounted returns by the rewards that an apprentice was planned for, in units
-	// of a demonstrated step's: of the plan, of the demonstrations, of the model's rollouts and of the test
+	// Objective and those like it are mean discounted returns by the rewards that an apprentice was planned for, in
+	// units of a demonstrated step's: of the plan, of the demonstrations, of the model's rollouts and of the test
 	// demonstrations (see planning.Worth). ObjectiveRank is the rank correlation of objective and return along the
 	// curve of planning.
 	Objective             = "objective"
@@ -115,7 +115,8 @@ type Learner struct {
 	Sizes []int `json:",omitempty"`
 	// Plan, if it is not nil, is how the apprentice is planned in the environment on what was learnt.
 	Plan *planning.Config `json:",omitempty"`
-	// Online, if it is not nil, is how the learner trains in the environment; it then has no Method, Config or Explore.
+	// Online, if it is not nil, is how the learner trains in the environment; it then has no Method, Config or
+	// Explore.
 	Online *online.Config `json:",omitempty"`
 }
 
@@ -157,8 +158,8 @@ func exploring(config string) Learner {
 }
 
 // branching returns QVIRL with branches, from one and from three trajectories. Its KLWeight is that of the number of
-// distinct transitions: beside n demonstrated ones there are n(|A| − 1) branches, and a batch holds as many of the ones as
-// of the others, so that its divergence stands for |A|/2 times as many transitions as it does without.
+// distinct transitions: beside n demonstrated ones there are n(|A| − 1) branches, and a batch holds as many of the ones
+// as of the others, so that its divergence stands for |A|/2 times as many transitions as it does without.
 func branching(actions int) Learner {
 	return Learner{Name: QVIRLBranches, Method: variational.Name, Branches: true, Sizes: []int{1, 3},
 		Config: json.RawMessage(fmt.Sprintf(`{"Training": {"Folds": 0}, "Objective": {"kl_weight": %g}}`,
@@ -316,8 +317,8 @@ func (c Config) Validate() error {
 				"auxiliary transitions", l.Name)
 		}
 		if l.Branches && (l.Explore || l.Every > 0) {
-			return fmt.Errorf("imitation: the learner %q is to branch, and to explore or to see a part of each trajectory",
-				l.Name)
+			return fmt.Errorf("imitation: the learner %q is to branch, and to explore or to see a part of "+
+				"each trajectory", l.Name)
 		}
 		for _, n := range l.Sizes {
 			if !slices.Contains(c.Sizes, n) {
@@ -339,7 +340,8 @@ func (c Config) Validate() error {
 			if err := o.Validate(); err != nil {
 				return fmt.Errorf("imitation: the learner %q: %w", l.Name, err)
 			}
-			if o.Learner.Environment != c.Environment || l.Method != "" || l.Config != nil || l.Explore || l.Branches || l.Plan != nil {
+			if o.Learner.Environment != c.Environment || l.Method != "" || l.Config != nil || l.Explore || l.Branches ||
+				l.Plan != nil {
 				return fmt.Errorf("imitation: the learner %q trains in %s, want %s, without Method, Config, Explore, "+
 					"Branches and Plan", l.Name, o.Learner.Environment, c.Environment)
 			}

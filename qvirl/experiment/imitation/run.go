@@ -190,7 +190,8 @@ func (r *runner) run(ctx context.Context, w work, stages *experiment.Stages) ([]
 		defer pool.Close()
 		for i := range task.Runs {
 			run := &task.Runs[i]
-			if run.Aux, err = neural.SampleBranches(ctx, pool, run.Demos, neural.BranchOptions{Seed: run.Seed}); err != nil {
+			run.Aux, err = neural.SampleBranches(ctx, pool, run.Demos, neural.BranchOptions{Seed: run.Seed})
+			if err != nil {
 				return nil, fmt.Errorf("%s, run %d: %w", l.Name, run.Seed, err)
 			}
 		}

@@ -30,7 +30,8 @@ func TestLearnsAndIsStored(t *testing.T) {
 	for _, method := range []string{NameIQLearn, NameSQIL} {
 		c := Default(method, task.Environment, task.Discount)
 		l := &c.Learner
-		l.Environments, l.Steps, l.SegmentSteps, l.Hidden, l.Batch, l.Demonstrated = 8, 6400, 3200, []int{32, 32}, 32, 16
+		l.Environments, l.Steps, l.SegmentSteps, l.Hidden = 8, 6400, 3200, []int{32, 32}
+		l.Batch, l.Demonstrated = 32, 16
 		l.GradientSteps, l.LearnAfter, l.LearningRate, l.FinalLearningRate, l.Replay = 2, 400, 2e-3, 1e-3, 6400
 		l.TargetRate = 0.02
 		g, err := l.Gym(1)

@@ -38,10 +38,10 @@ type Config struct {
 	Learner expert.Config `json:"learner"`
 }
 
-// Default returns the config of a method in an environment, with about as many of its steps as planning takes. T, α, the
-// learning rate and half a batch of demonstrations are those of the code of IQ-Learn's authors, which makes a gradient
-// step for each step of the environment; here there is one for four of them, and the target network is slower. SQIL has
-// the same.
+// Default returns the config of a method in an environment, with about as many of its steps as planning takes. T, α,
+// the learning rate and half a batch of demonstrations are those of the code of IQ-Learn's authors, which makes a
+// gradient step for each step of the environment; here there is one for four of them, and the target network is slower.
+// SQIL has the same.
 func Default(method, environment string, discount float64) Config {
 	l := expert.Default(environment)
 	l.Discount, l.Steps, l.SegmentSteps, l.Batch, l.Demonstrated, l.Quantiles = discount, 192_000, 32_000, 128, 64, 1

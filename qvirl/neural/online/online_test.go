@@ -152,7 +152,8 @@ func TestConfigs(t *testing.T) {
 		"alpha": func(c *Config) { c.Alpha = 0 }, "β": func(c *Config) { c.Learner.Beta = 1 },
 		"no demonstrations": func(c *Config) { c.Learner.Demonstrated = 0 },
 		"nothing else":      func(c *Config) { c.Learner.Demonstrated = c.Learner.Batch },
-		"steps":             func(c *Config) { c.Learner.ReturnSteps = 3 }, "learner": func(c *Config) { c.Learner.Steps = 0 },
+		"steps":             func(c *Config) { c.Learner.ReturnSteps = 3 },
+		"learner":           func(c *Config) { c.Learner.Steps = 0 },
 	} {
 		c := Default(NameIQLearn, "CartPole-v1", 0.99)
 		if change(&c); c.Validate() == nil {
