@@ -31,8 +31,9 @@ type learner struct {
 	step    *model.Exec // learning rate, batch → loss
 }
 
-// newLearner draws the first weights and compiles the programs.
-func newLearner(on compute.Backend, c Config, observation, actions int) (*learner, error) {
+// newLearner draws the first weights and compiles the programs, with the given loss or, if it is nil, the quantile
+// Huber loss.
+func newLearner(on compute.Backend, c Config, observation, actions int, given Loss) (*learner, error) {
 	l := &learner{config: c, widths: c.widths(observation, actions), actions: actions, store: model.NewStore()}
 	first := newNetwork(l.widths, c.Seed)
 	for _, scope := range []string{onlineScope, targetScope} {
@@ -59,13 +60,19 @@ func newLearner(on compute.Backend, c Config, observation, actions int) (*learne
 			g := rate.Graph()
 			optimizer.LearningRateVar(scope, dtypes.Float32, 0).SetNodeValue(rate)
 			online := l.nodes(scope, onlineScope, g)
+			now := online.forward(x, actions, c.Norm)
 			after := l.nodes(scope, targetScope, g).forward(next, actions, c.Norm)
-			chooser := after
-			if c.Double {
-				chooser = online.forward(next, actions, c.Norm)
+			var loss *Node
+			if given != nil {
+				loss = given(Values{Now: ReduceMean(now, 2), Next: ReduceMean(after, 2), Actions: a,
+					Discounts: discount, Demonstrated: c.Demonstrated})
+			} else {
+				chooser := after
+				if c.Double {
+					chooser = online.forward(next, actions, c.Norm)
+				}
+				loss = quantileHuberLoss(choose(now, a), bellmanTarget(r, discount, after, chooser), c.Huber)
 			}
-			target := bellmanTarget(r, discount, after, chooser)
-			loss := quantileHuberLoss(choose(online.forward(x, actions, c.Norm), a), target, c.Huber)
 			adam.UpdateGraph(scope, g, loss)
 			l.follow(scope, g)
 			return loss

@@ -40,7 +40,7 @@ var toyQuantiles = []float64{
 
 func TestLearnsTheQuantilesOfAKnownWorld(t *testing.T) {
 	c := toyConfig()
-	l, err := newLearner(pureGo(t), c, 2, 2)
+	l, err := newLearner(pureGo(t), c, 2, 2, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestBackendAndPlainGoAgree(t *testing.T) {
 func backendAndPlainGoAgree(t *testing.T, norm bool) {
 	c := Default("any")
 	c.Hidden, c.Magnify, c.Norm = []int{24, 16}, 1000, norm
-	l, err := newLearner(pureGo(t), c, 8, 4)
+	l, err := newLearner(pureGo(t), c, 8, 4, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func backendAndPlainGoAgree(t *testing.T, norm bool) {
 
 func TestFirstStateHasLearntNothing(t *testing.T) {
 	c := toyConfig()
-	l, err := newLearner(pureGo(t), c, 2, 2)
+	l, err := newLearner(pureGo(t), c, 2, 2, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

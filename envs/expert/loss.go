@@ -4,6 +4,17 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
+// Values are those of a batch of transitions, of which the last ones are demonstrated (see Options.Loss).
+type Values struct {
+	Now, Next    *Node // [batch, actions]: the trained network's at the states, the target's at their successors
+	Actions      *Node // [batch]
+	Discounts    *Node // [batch], of the successors' values
+	Demonstrated int   // how many are demonstrated
+}
+
+// Loss returns the scalar that a gradient step on a batch decreases.
+type Loss func(v Values) *Node
+
 // midpoints returns τ̂_i = (2i − 1)/2N, the levels of the N quantiles (Lemma 2).
 func midpoints(quantiles int) []float32 {
 	levels := make([]float32, quantiles)

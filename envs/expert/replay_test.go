@@ -79,7 +79,7 @@ func TestReplayIsStored(t *testing.T) {
 
 func TestDamagedRunsAreRefused(t *testing.T) {
 	c := toyConfig()
-	l, err := newLearner(pureGo(t), c, 2, 2)
+	l, err := newLearner(pureGo(t), c, 2, 2, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

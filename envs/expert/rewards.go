@@ -75,6 +75,22 @@ func (t *trainer) forever(state []float32) (float64, error) {
 	return best / (1 - t.config.Discount), nil
 }
 
+// Objective returns what trajectories [n] of an environment with so many actions are worth by rewards of one's own,
+// each its discounted return, whose mean over those that are played at a point of the curve is Point.Objective.
+func Objective(r Rewards, discount float64, actions int, trajectories []demo.Trajectory) ([]float64, error) {
+	out := make([]float64, len(trajectories))
+	for i := range trajectories {
+		j := &trajectories[i]
+		t := &trainer{config: Config{Discount: discount}, options: Options{Rewards: r},
+			learner: &learner{actions: actions}, replay: newReplay(len(j.Observations)/(j.Len()+1), 1)}
+		var err error
+		if out[i], err = t.objective(trajectories[i : i+1]); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
 // objective returns the mean over trajectories of Σ_k γ^k r(s_k, a_k) + γ^T max_a r(s_T, a)/(1 − γ): those that were
 // cut off after T steps count as if their last state went on.
 func (t *trainer) objective(trajectories []demo.Trajectory) (float64, error) {
@@ -108,6 +124,9 @@ func (t *trainer) demonstrate() error {
 			"neither",
 			t.config.Demonstrated, total)
 	}
+	if t.options.Loss != nil {
+		total += t.learner.actions * len(t.options.Demonstrations) // what absorb adds
+	}
 	t.demonstrated = newReplay(t.replay.size, max(1, total))
 	return t.recall(t.demonstrated, t.options.Demonstrations)
 }
@@ -133,6 +152,7 @@ func (t *trainer) recall(into *replay, trajectories []demo.Trajectory) error {
 			w.push(t.transition(j.Observation(k), j.Observation(k+1), a, returns[k], terminated[k]),
 				t.config.ReturnSteps, k == n-1, into)
 		}
+		t.absorb(j.Observation(n), j.Terminated, into)
 	}
 	return nil
 }

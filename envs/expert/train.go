@@ -35,9 +35,13 @@ type Options struct {
 	// last state's reward for ever, and the expert is the network of the greatest Point.Objective, whose episodes stand
 	// in for the evaluations at the end: the environment's own rewards decide nothing.
 	Rewards Rewards
+	// Loss, if it is not nil, takes the place of the quantile Huber loss, and ends are absorbing: nothing is cut off
+	// there, and each adds, for every action, the transition from the last state to itself. The expert is the network
+	// in the end, and is not evaluated.
+	Loss Loss
 	// Demonstrations are trajectories of which each batch has Config.Demonstrated transitions.
 	Demonstrations []demo.Trajectory
-	// Source says what Rewards and Demonstrations are: a run goes on from a checkpoint only with the same.
+	// Source says what Rewards, Loss and Demonstrations are: a run goes on from a checkpoint only with the same.
 	Source string
 }
 
@@ -66,9 +70,12 @@ func Train(ctx context.Context, on compute.Backend, pool *gym.Pool, c Config, o 
 		return nil, fmt.Errorf("expert: Lives = %d, want an index of the observation's %d numbers", *c.Lives,
 			spec.Size())
 	}
-	l, err := newLearner(on, c, spec.Size(), spec.Actions)
+	l, err := newLearner(on, c, spec.Size(), spec.Actions, o.Loss)
 	if err != nil {
 		return nil, err
+	}
+	if o.Rewards != nil && o.Loss != nil {
+		return nil, fmt.Errorf("expert: Options has Rewards and a Loss, want one of them")
 	}
 	if o.Rewards != nil && c.Discount == 1 {
 		return nil, fmt.Errorf("expert: Discount = 1, want less with Options.Rewards: ends are worth them for ever")
@@ -108,6 +115,9 @@ func Train(ctx context.Context, on compute.Backend, pool *gym.Pool, c Config, o 
 	e.Backend = on.Name()
 	if o.Rewards != nil {
 		e.network = t.best
+		return e, nil
+	}
+	if o.Loss != nil {
 		return e, nil
 	}
 	return e, e.evaluate(ctx, pool)
@@ -183,7 +193,7 @@ func (t *trainer) fly(ctx context.Context) error {
 // a life lost where Config.Lives counts them, ends the return: an episode that was cut off would have gone on.
 func (t *trainer) transition(observation, next []float32, action int, reward float64, terminated bool) transition {
 	discount := t.config.Discount
-	if l := t.config.Lives; terminated || l != nil && next[*l] < observation[*l] {
+	if l := t.config.Lives; terminated && t.options.Loss == nil || l != nil && next[*l] < observation[*l] {
 		discount = 0
 	}
 	if t.config.ClipRewards && reward != 0 {
@@ -191,6 +201,16 @@ func (t *trainer) transition(observation, next []float32, action int, reward flo
 	}
 	return transition{observation: observation, next: next, action: action, reward: t.config.RewardScale * reward,
 		discount: discount}
+}
+
+// absorb puts the transitions of a state at which an episode ended to itself into a replay, with Options.Loss.
+func (t *trainer) absorb(state []float32, terminated bool, into *replay) {
+	if !terminated || t.options.Loss == nil {
+		return
+	}
+	for a := range t.learner.actions {
+		into.add(transition{observation: state, next: state, action: a, discount: t.config.Discount})
+	}
 }
 
 // moved is what came of a step of all environments.
@@ -236,6 +256,7 @@ func (t *trainer) segment(ctx context.Context) error {
 		for i, a := range actions {
 			windows[i].push(t.transition(now[i*size:(i+1)*size], after[i*size:(i+1)*size], a, returns[i],
 				m.batch.Terminated[i]), c.ReturnSteps, m.batch.Done(i), t.replay)
+			t.absorb(after[i*size:(i+1)*size], m.batch.Terminated[i], t.replay)
 			sums[i] += m.batch.Rewards[i]
 			if m.batch.Done(i) {
 				t.ended(sums[i])

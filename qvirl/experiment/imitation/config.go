@@ -16,6 +16,7 @@ import (
 	"github.com/go-birl/birl/qvirl/neural/catalogue"
 	"github.com/go-birl/birl/qvirl/neural/cloning"
 	"github.com/go-birl/birl/qvirl/neural/iqlearn"
+	"github.com/go-birl/birl/qvirl/neural/online"
 	"github.com/go-birl/birl/qvirl/neural/planning"
 	"github.com/go-birl/birl/qvirl/neural/variational"
 )
@@ -33,6 +34,9 @@ const suffixTuned = "-tuned"
 // QVIRLAux is QVIRL with auxiliary transitions; without, it sees the demonstrations alone, as its rivals do.
 const QVIRLAux = "qvirl-aux"
 
+// QVIRLBranches is QVIRL with one step of each action that the demonstrator did not choose as auxiliary transitions.
+const QVIRLBranches = "qvirl-branches"
+
 // The metrics. All but Return are of the model, on demonstrations that no method has seen.
 const (
 	// Return is the mean return of the apprentice over episodes with fixed seeds, the same for all.
@@ -49,10 +53,19 @@ const (
 	ECEUncalibrated     = "ece_uncalibrated"
 	// ReturnWorst is the mean return of the worst twentieth of the episodes, Terminated the fraction of episodes that
 	// the environment ended before their time, which on the highway is by a crash, and EnvironmentSteps how many steps
-	// of it planning took. They are those of planned apprentices.
+	// of it learning took. They are those of apprentices that learn in the environment.
 	ReturnWorst      = "return_worst_5"
 	Terminated       = "terminated"
 	EnvironmentSteps = "environment_steps"
+	// Objective and those like it are mean discounted returns by the rewards that an apprentice was planned for, in
+	// units of a demonstrated step's: of the plan, of the demonstrations, of the model's rollouts and of the test
+	// demonstrations (see planning.Worth). ObjectiveRank is the rank correlation of objective and return along the
+	// curve of planning.
+	Objective             = "objective"
+	ObjectiveDemonstrated = "objective_demonstrated"
+	ObjectiveRollouts     = "objective_rollouts"
+	ObjectiveOthers       = "objective_others"
+	ObjectiveRank         = "objective_rank"
 	// TrainSeconds is the wall-clock time of the training and calibration, which all runs share: a run's part of it.
 	TrainSeconds = "train_seconds"
 )
@@ -93,6 +106,8 @@ type Learner struct {
 	Config json.RawMessage `json:",omitempty"`
 	// Explore adds auxiliary transitions, from rollouts of the apprentices in the environment while they learn.
 	Explore bool `json:",omitempty"`
+	// Branches adds auxiliary transitions: one step of each of the other actions at every demonstrated state.
+	Branches bool `json:",omitempty"`
 	// Every, if it is not 0, lets the learner see one transition in so many of each trajectory, the first of them
 	// first.
 	Every int `json:",omitempty"`
@@ -100,7 +115,13 @@ type Learner struct {
 	Sizes []int `json:",omitempty"`
 	// Plan, if it is not nil, is how the apprentice is planned in the environment on what was learnt.
 	Plan *planning.Config `json:",omitempty"`
+	// Online, if it is not nil, is how the learner trains in the environment; it then has no Method, Config or
+	// Explore.
+	Online *online.Config `json:",omitempty"`
 }
+
+// runs tells whether each run of the learner is a unit of its own.
+func (l *Learner) runs() bool { return l.Plan != nil || l.Online != nil }
 
 // UnmarshalJSON reads a learner of a list that replaces the default one. Of the default that was in its place, nothing
 // stays.
@@ -136,6 +157,15 @@ func exploring(config string) Learner {
 	return Learner{Name: QVIRLAux, Method: variational.Name, Config: json.RawMessage(config), Explore: true}
 }
 
+// branching returns QVIRL with branches, from one and from three trajectories. Its KLWeight is that of the number of
+// distinct transitions: beside n demonstrated ones there are n(|A| − 1) branches, and a batch holds as many of the ones
+// as of the others, so that its divergence stands for |A|/2 times as many transitions as it does without.
+func branching(actions int) Learner {
+	return Learner{Name: QVIRLBranches, Method: variational.Name, Branches: true, Sizes: []int{1, 3},
+		Config: json.RawMessage(fmt.Sprintf(`{"Training": {"Folds": 0}, "Objective": {"kl_weight": %g}}`,
+			float64(actions)/2))}
+}
+
 // planned returns the learners whose apprentices are planned on what QVIRL believes with auxiliary transitions, of the
 // given config: by the mean of the rewards less a part of their standard deviation, and by the mean.
 func planned(c Config, config string) []Learner {
@@ -151,6 +181,17 @@ func planned(c Config, config string) []Learner {
 		out = append(out, Learner{Name: p.name, Method: variational.Name, Config: json.RawMessage(config),
 			Explore: true,
 			Sizes:   []int{1, 3}, Plan: &p.plan})
+	}
+	return out
+}
+
+// inEnvironment returns the rivals that learn in the environment, as planned apprentices do.
+func inEnvironment(c Config) []Learner {
+	var out []Learner
+	for _, name := range []string{online.NameIQLearn, online.NameSQIL} {
+		o := online.Default(name, c.Environment, c.Discount)
+		o.Learner.Imports = c.Imports
+		out = append(out, Learner{Name: name, Sizes: []int{1, 3}, Online: &o})
 	}
 	return out
 }
@@ -195,7 +236,8 @@ func paper() Config {
 func quick(c Config) Config {
 	c.Runs, c.Sizes, c.Training.Steps, c.Episodes = c.Runs[:3], []int{1, 3}, 2000, 10
 	c.Learners = slices.DeleteFunc(c.Learners, func(l Learner) bool {
-		return l.Method == iqlearn.NameEnsemble || l.Explore || strings.HasSuffix(l.Name, suffixTuned)
+		return l.Method == iqlearn.NameEnsemble || l.Explore || l.Branches ||
+			l.Online != nil || strings.HasSuffix(l.Name, suffixTuned)
 	})
 	return c
 }
@@ -209,7 +251,8 @@ func PaperLunarLander() Config {
 		tuned(variational.Name, `{"Training": {"Unit": 0, "Range": 2, "WeightDecay": 3, "Folds": 0}}`),
 		tuned(cloning.Name, `{"Training": {"Unit": 0, "Range": 2, "WeightDecay": 3, "Folds": 0}}`),
 		tuned(iqlearn.Name, `{"Training": {"Unit": 0, "Range": 2, "Folds": 0}, "Objective": {"alpha": 0.05}}`),
-		exploring(`{"Training": {"Folds": 0}}`))
+		exploring(`{"Training": {"Folds": 0}}`), branching(4))
+	c.Learners = append(c.Learners, inEnvironment(c)...)
 	c.Learners = append(c.Learners, planned(c, `{"Training": {"Folds": 0}}`)...)
 	return c
 }
@@ -269,9 +312,13 @@ func (c Config) Validate() error {
 		if slices.ContainsFunc(c.Learners[:i], func(other Learner) bool { return other.Name == l.Name }) {
 			return fmt.Errorf("imitation: two learners have the name %q", l.Name)
 		}
-		if entry, err := catalogue.Find(l.Method); err == nil && l.Explore && !entry.Aux {
-			return fmt.Errorf("imitation: the learner %q is to explore, but its method has no use for auxiliary "+
-				"transitions", l.Name)
+		if entry, err := catalogue.Find(l.Method); err == nil && (l.Explore || l.Branches) && !entry.Aux {
+			return fmt.Errorf("imitation: the learner %q is to explore or to branch, but its method has no use for "+
+				"auxiliary transitions", l.Name)
+		}
+		if l.Branches && (l.Explore || l.Every > 0) {
+			return fmt.Errorf("imitation: the learner %q is to branch, and to explore or to see a part of "+
+				"each trajectory", l.Name)
 		}
 		for _, n := range l.Sizes {
 			if !slices.Contains(c.Sizes, n) {
@@ -288,6 +335,17 @@ func (c Config) Validate() error {
 				return fmt.Errorf("imitation: the learner %q plans in %s, the experiment is of %s", l.Name,
 					l.Plan.Learner.Environment, c.Environment)
 			}
+		}
+		if o := l.Online; o != nil {
+			if err := o.Validate(); err != nil {
+				return fmt.Errorf("imitation: the learner %q: %w", l.Name, err)
+			}
+			if o.Learner.Environment != c.Environment || l.Method != "" || l.Config != nil || l.Explore || l.Branches ||
+				l.Plan != nil {
+				return fmt.Errorf("imitation: the learner %q trains in %s, want %s, without Method, Config, Explore, "+
+					"Branches and Plan", l.Name, o.Learner.Environment, c.Environment)
+			}
+			continue
 		}
 		if l.Every < 0 {
 			return fmt.Errorf("imitation: the learner %q: Every = %d, want at least 0", l.Name, l.Every)

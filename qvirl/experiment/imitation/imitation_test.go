@@ -70,12 +70,14 @@ func TestCommittedConfigsAreValid(t *testing.T) {
 			c := p.Config.(Config)
 			want := 0
 			for _, l := range c.Learners {
-				switch {
-				case l.Plan != nil:
-					want += len(l.Sizes) * len(c.Runs)
-				default:
-					want += len(c.Sizes)
+				sizes := len(c.Sizes)
+				if l.Sizes != nil {
+					sizes = len(l.Sizes)
 				}
+				if l.runs() {
+					sizes *= len(c.Runs)
+				}
+				want += sizes
 			}
 			if len(p.Units) != want {
 				t.Errorf("%s %s: %d units for %d sizes and %d learners, want %d", d.Name, scale, len(p.Units),

@@ -32,9 +32,14 @@ var measures = []struct {
 	{HeldOutUncalibrated, "Log-likelihood of held-out actions before calibration", 3},
 	{ECE, "Expected calibration error", 3},
 	{ECEUncalibrated, "Expected calibration error before calibration", 3},
-	{ReturnWorst, "Return of planned apprentices in the worst twentieth of the episodes", 1},
-	{Terminated, "Episodes of planned apprentices that the environment ended before their time", 2},
-	{EnvironmentSteps, "Steps of the environment that planning took", 0},
+	{ReturnWorst, "Return in the worst twentieth of the episodes", 1},
+	{Terminated, "Episodes that the environment ended before their time", 2},
+	{EnvironmentSteps, "Steps of the environment that learning took", 0},
+	{Objective, "Objective of planning: the plan", 1},
+	{ObjectiveDemonstrated, "Objective of planning: the demonstrations", 1},
+	{ObjectiveRollouts, "Objective of planning: rollouts of the model", 1},
+	{ObjectiveOthers, "Objective of planning: test demonstrations", 1},
+	{ObjectiveRank, "Rank correlation of objective and return along the curve of planning", 2},
 	{TrainSeconds, "Seconds of training and calibration", 1},
 }
 

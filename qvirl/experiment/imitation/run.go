@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/gomlx/compute"
+
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/expert"
 	"github.com/go-birl/birl/envs/gym"
@@ -15,6 +17,7 @@ import (
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/neural"
+	"github.com/go-birl/birl/qvirl/neural/online"
 	"github.com/go-birl/birl/qvirl/neural/planning"
 	"github.com/go-birl/birl/qvirl/overlay"
 )
@@ -55,7 +58,7 @@ type work struct {
 // name is that of the unit.
 func (w work) name() string {
 	name := fmt.Sprintf("%s-%02d", w.learner.Name, w.size)
-	if w.learner.Plan != nil {
+	if w.learner.runs() {
 		name += fmt.Sprintf("-run-%d", w.runs[0])
 	}
 	return name
@@ -75,7 +78,7 @@ func (c Config) units() []work {
 			if l.Sizes != nil && !slices.Contains(l.Sizes, n) {
 				continue
 			}
-			if l.Plan == nil {
+			if !l.runs() {
 				out = append(out, work{l, n, c.Runs})
 				continue
 			}
@@ -91,20 +94,25 @@ func (c Config) units() []work {
 // explore if it does not. It makes no difference whether the experiment or the learner says how that trains.
 func (c Config) on(w work) (any, error) {
 	l := w.learner
-	method, err := c.Method(l, "")
-	if err != nil {
-		return nil, err
-	}
-	fields := map[string]json.RawMessage{}
-	if err := overlay.JSON(&fields, l.Config); err != nil {
-		return nil, err
-	}
-	delete(fields, "Training")
-	if l.Config, err = json.Marshal(fields); err != nil {
-		return nil, err
+	if l.Online != nil {
+		c.Training = neural.Config{}
+	} else {
+		method, err := c.Method(l, "")
+		if err != nil {
+			return nil, err
+		}
+		c.Training = method.Config()
+		fields := map[string]json.RawMessage{}
+		if err := overlay.JSON(&fields, l.Config); err != nil {
+			return nil, err
+		}
+		delete(fields, "Training")
+		if l.Config, err = json.Marshal(fields); err != nil {
+			return nil, err
+		}
 	}
 	l.Sizes = nil
-	c.Training, c.Learners, c.Sizes, c.Runs = method.Config(), []Learner{l}, []int{w.size}, w.runs
+	c.Learners, c.Sizes, c.Runs = []Learner{l}, []int{w.size}, w.runs
 	if !l.Explore {
 		c.Explore = neural.ExploreOptions{}
 	}
@@ -122,7 +130,7 @@ type runner struct {
 	fits    map[string][]neural.Model // what apprentices are planned on
 }
 
-// prepare returns the demonstrations and a learner's method.
+// prepare returns the demonstrations and a learner's method, nil of one that learns in the environment.
 func (r *runner) prepare(l Learner) (*Data, neural.Method, error) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -134,7 +142,7 @@ func (r *runner) prepare(l Learner) (*Data, neural.Method, error) {
 		r.data = data
 	}
 	m := r.methods[l.Name]
-	if m == nil {
+	if m == nil && l.Online == nil {
 		var err error
 		if m, err = r.config.Method(l, r.backend); err != nil {
 			return nil, nil, err
@@ -174,9 +182,27 @@ func (r *runner) run(ctx context.Context, w work, stages *experiment.Stages) ([]
 		defer pool.Close()
 		task.Explore = neural.NewExplore(pool, c.Explore)
 	}
+	if l.Branches {
+		pool, err := c.open(ctx, 1)
+		if err != nil {
+			return nil, err
+		}
+		defer pool.Close()
+		for i := range task.Runs {
+			run := &task.Runs[i]
+			run.Aux, err = neural.SampleBranches(ctx, pool, run.Demos, neural.BranchOptions{Seed: run.Seed})
+			if err != nil {
+				return nil, fmt.Errorf("%s, run %d: %w", l.Name, run.Seed, err)
+			}
+		}
+	}
 	models := r.fitted(w)
 	if models == nil {
 		err = stages.Run("", fmt.Sprintf("%s, %d trajectories", l.Name, n), func(progress irl.Progress) (err error) {
+			if l.Online != nil {
+				models, err = r.online(ctx, *l.Online, task, progress)
+				return err
+			}
 			models, err = method.Fit(ctx, task, progress)
 			return err
 		})
@@ -187,7 +213,7 @@ func (r *runner) run(ctx context.Context, w work, stages *experiment.Stages) ([]
 	if l.Plan != nil {
 		r.keep(w, models)
 		err = stages.Run("", "planning of "+l.Name, func(progress irl.Progress) (err error) {
-			models, err = r.plan(ctx, l, task, models, progress)
+			models, err = r.plan(ctx, l, task, models, data.Test, progress)
 			return err
 		})
 		if err != nil {
@@ -229,9 +255,29 @@ func (r *runner) keep(w work, models []neural.Model) {
 	r.fits[w.fitKey()] = models
 }
 
-// plan plans the apprentices of a unit's runs, one after the other.
+// plan plans the apprentices of a unit's runs. Others are demonstrations that none of them has seen.
 func (r *runner) plan(ctx context.Context, l Learner, task *neural.Task, models []neural.Model,
-	progress irl.Progress) ([]neural.Model, error) {
+	others []demo.Trajectory, progress irl.Progress) ([]neural.Model, error) {
+	return r.inTurn(ctx, task, l.Plan.Learner, progress, func(on compute.Backend, pool *gym.Pool, i int,
+		progress func(expert.Progress)) (neural.Model, error) {
+		return planning.Plan(ctx, on, pool, models[i], task.Runs[i].Demos, *l.Plan,
+			planning.Options{Progress: progress, Others: others})
+	})
+}
+
+// online trains the models of a unit's runs in the environment.
+func (r *runner) online(ctx context.Context, c online.Config, task *neural.Task, progress irl.Progress) ([]neural.Model,
+	error) {
+	return r.inTurn(ctx, task, c.Learner, progress, func(on compute.Backend, pool *gym.Pool, i int,
+		progress func(expert.Progress)) (neural.Model, error) {
+		return online.Learn(ctx, on, pool, task, task.Runs[i], c, expert.Options{Progress: progress})
+	})
+}
+
+// inTurn makes the models of a task's runs one after the other, with a learner in a pool of environments.
+func (r *runner) inTurn(ctx context.Context, task *neural.Task, learner expert.Config, progress irl.Progress,
+	learn func(on compute.Backend, pool *gym.Pool, i int, progress func(expert.Progress)) (neural.Model,
+		error)) ([]neural.Model, error) {
 	choice, err := backend.Get(r.backend)
 	if err != nil {
 		return nil, err
@@ -241,7 +287,7 @@ func (r *runner) plan(ctx context.Context, l Learner, task *neural.Task, models 
 		return nil, err
 	}
 	defer release()
-	config, err := l.Plan.Learner.Gym(1)
+	config, err := learner.Gym(1)
 	if err != nil {
 		return nil, err
 	}
@@ -250,13 +296,13 @@ func (r *runner) plan(ctx context.Context, l Learner, task *neural.Task, models 
 		return nil, err
 	}
 	defer pool.Close()
-	out := make([]neural.Model, len(models))
-	for i, m := range models {
-		out[i], err = planning.Plan(ctx, on, pool, m, task.Runs[i].Demos, *l.Plan, planning.Options{
-			Progress: func(p expert.Progress) { progress.Report(i*p.Total+p.Steps, len(models)*p.Total, "") },
+	out := make([]neural.Model, len(task.Runs))
+	for i, run := range task.Runs {
+		out[i], err = learn(on, pool, i, func(p expert.Progress) {
+			progress.Report(i*p.Total+p.Steps, len(out)*p.Total, "")
 		})
 		if err != nil {
-			return nil, fmt.Errorf("the run of seed %d: %w", m.Spec().Seed, err)
+			return nil, fmt.Errorf("the run of seed %d: %w", run.Seed, err)
 		}
 	}
 	return out, nil
@@ -309,6 +355,14 @@ func (c Config) rows(method string, n int, data *Data, models []neural.Model, re
 		seconds := models[i].Seconds() / float64(len(models))
 		if p, ok := models[i].(*planning.Model); ok {
 			seconds = p.Base().Seconds()/float64(len(models)) + p.Apprentice().Seconds
+			worth := p.Worth()
+			add(Objective, worth.Plan)
+			add(ObjectiveDemonstrated, worth.Demonstrated)
+			add(ObjectiveRollouts, worth.Rollouts)
+			add(ObjectiveOthers, worth.Others)
+			add(ObjectiveRank, worth.RankOfReturns)
+		}
+		if p, ok := models[i].(interface{ EnvironmentSteps() int }); ok {
 			add(ReturnWorst, returns[i].worst)
 			add(Terminated, returns[i].terminated)
 			add(EnvironmentSteps, float64(p.EnvironmentSteps()))

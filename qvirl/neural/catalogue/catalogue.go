@@ -9,6 +9,7 @@ import (
 	"github.com/go-birl/birl/qvirl/neural/avril"
 	"github.com/go-birl/birl/qvirl/neural/cloning"
 	"github.com/go-birl/birl/qvirl/neural/iqlearn"
+	"github.com/go-birl/birl/qvirl/neural/online"
 	"github.com/go-birl/birl/qvirl/neural/planning"
 	"github.com/go-birl/birl/qvirl/neural/variational"
 	"github.com/go-birl/birl/qvirl/overlay"
@@ -156,6 +157,9 @@ func Load(dir, backend string) (neural.Model, error) {
 	name, err := neural.StoredMethod(dir)
 	if err != nil {
 		return nil, err
+	}
+	if name == online.NameIQLearn || name == online.NameSQIL {
+		return online.Load(dir)
 	}
 	if name == planning.Name || name == planning.NameAverse {
 		return planning.Load(dir, func(dir string) (neural.Model, error) { return Load(dir, backend) })

@@ -31,6 +31,19 @@ type Model struct {
 type details struct {
 	Config Config `json:"config"`
 	Rolled int    `json:"rolled"` // steps of the rollouts
+	Worth  Worth  `json:"worth,omitzero"`
+}
+
+// Worth are mean discounted returns by the rewards that were planned for, in the unit of expert.Point's Objective: of
+// the best network, and of others, which nothing was chosen by. Where other demonstrations are worth less than the
+// plan, it is the rewards that do not carry over from the demonstrated transitions, and no longer training helps.
+type Worth struct {
+	Plan          float64 `json:"plan"`
+	Demonstrated  float64 `json:"demonstrated"`  // the demonstrations
+	Rollouts      float64 `json:"rollouts"`      // of the model's apprentice; 0 without any
+	Others        float64 `json:"others"`        // Options.Others; 0 without any
+	OthersSpread  float64 `json:"others_spread"` // standard deviation
+	RankOfReturns float64 `json:"rank"`          // Spearman's correlation of objective and return along the curve
 }
 
 // Name is that of the method.
@@ -51,6 +64,9 @@ func (m *Model) EnvironmentSteps() int {
 	last := m.plan.Curve[len(m.plan.Curve)-1]
 	return m.Rolled + last.Steps + last.Played
 }
+
+// Worth says how far the rewards that were planned for carry.
+func (m *Model) Worth() Worth { return m.details.Worth }
 
 // Predict returns the action probabilities of the model that was planned on, and the plan's values, in units of the
 // demonstrated rewards' mean above the prior's.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/gomlx/compute"
 	"gonum.org/v1/gonum/stat"
@@ -67,6 +68,8 @@ type Options struct {
 	Checkpoint string
 	// Progress, if it is not nil, is told how training goes on.
 	Progress func(expert.Progress)
+	// Others are demonstrations that the model has not seen, to say what they are worth (see Worth).
+	Others []demo.Trajectory
 }
 
 // rolloutSeed is the first seed of rollouts, of which each seed of a model has so many.
@@ -94,10 +97,10 @@ func Plan(ctx context.Context, on compute.Backend, pool *gym.Pool, m neural.Mode
 		return nil, fmt.Errorf("planning: %s was learnt from images; apprentices are planned on vectors of numbers "+
 			"alone", m.Name())
 	}
-	known := append([]demo.Trajectory{}, demos...)
+	var rollouts []demo.Trajectory
 	rolled := 0
 	if c.Rollouts > 0 {
-		rollouts, err := neural.Rollout(ctx, pool, m, neural.RolloutOptions{Episodes: c.Rollouts, Sample: true,
+		rollouts, err = neural.Rollout(ctx, pool, m, neural.RolloutOptions{Episodes: c.Rollouts, Sample: true,
 			Seed: rolloutSeed + int64(spec.Seed%rolloutSeeds)*rolloutSeeds})
 		if err != nil {
 			return nil, fmt.Errorf("planning: rollouts: %w", err)
@@ -105,9 +108,8 @@ func Plan(ctx context.Context, on compute.Backend, pool *gym.Pool, m neural.Mode
 		for i := range rollouts {
 			rolled += rollouts[i].Len()
 		}
-		known = append(known, rollouts...)
 	}
-	process, err := c.process(posterior, spec, known)
+	process, err := c.process(posterior, spec, slices.Concat(demos, rollouts))
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +131,55 @@ func Plan(ctx context.Context, on compute.Backend, pool *gym.Pool, m neural.Mode
 	if c.Risk > 0 {
 		name = NameAverse
 	}
-	return &Model{name: name, base: m, plan: e, details: details{Config: c, Rolled: rolled}}, nil
+	worth, err := c.worth(rewards, spec, e.Curve, demos, rollouts, o.Others)
+	if err != nil {
+		return nil, fmt.Errorf("planning: %w", err)
+	}
+	return &Model{name: name, base: m, plan: e, details: details{c, rolled, worth}}, nil
+}
+
+// worth says how far rewards carry.
+func (c Config) worth(r expert.Rewards, spec neural.Spec, curve []expert.Point, demos, rollouts,
+	others []demo.Trajectory) (w Worth, err error) {
+	for _, of := range []struct {
+		trajectories []demo.Trajectory
+		mean, spread *float64
+	}{{demos, &w.Demonstrated, nil}, {rollouts, &w.Rollouts, nil}, {others, &w.Others, &w.OthersSpread}} {
+		if len(of.trajectories) == 0 {
+			continue
+		}
+		values, err := expert.Objective(r, c.Learner.Discount, spec.Actions, of.trajectories)
+		if err != nil {
+			return w, err
+		}
+		mean, variance := stat.PopMeanVariance(values, nil)
+		*of.mean = mean
+		if of.spread != nil {
+			*of.spread = math.Sqrt(variance)
+		}
+	}
+	var objectives, returns []float64
+	for _, p := range curve {
+		objectives, returns = append(objectives, p.Objective), append(returns, p.Return)
+	}
+	w.Plan = slices.Max(objectives)
+	if w.RankOfReturns = stat.Correlation(ranks(objectives), ranks(returns), nil); math.IsNaN(w.RankOfReturns) {
+		w.RankOfReturns = 0 // of a single point
+	}
+	return w, nil
+}
+
+// ranks returns how many of the numbers each of them exceeds.
+func ranks(x []float64) []float64 {
+	out := make([]float64, len(x))
+	for i, a := range x {
+		for _, b := range x {
+			if a > b {
+				out[i]++
+			}
+		}
+	}
+	return out
 }
 
 // process carries what the posterior says of the transitions of trajectories on to all others.

@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/floats/scalar"
 
 	"github.com/go-birl/birl/envs/demo"
+	"github.com/go-birl/birl/envs/expert"
 	"github.com/go-birl/birl/qvirl/neural"
 	"github.com/go-birl/birl/qvirl/neural/variational"
 )
@@ -145,6 +146,40 @@ func TestRewardsAreInUnitsOfTheDemonstratedOnes(t *testing.T) {
 	}
 	if _, err := c.rewards(p, demos, prior.Mean); err == nil {
 		t.Error("demonstrated rewards below the prior's mean were planned for")
+	}
+}
+
+// Rewards of 1 where the first number is positive, and 0 elsewhere: what is demonstrated half-way is worth, by the
+// discount ½, as much as the sums say.
+func TestWorthSaysWhatOthersAreWorth(t *testing.T) {
+	rewards := func(observations []float32, actions []int) ([]float64, error) {
+		out := make([]float64, len(actions))
+		for i := range out {
+			if observations[2*i] > 0 {
+				out[i] = 1
+			}
+		}
+		return out, nil
+	}
+	path := func(x ...float32) demo.Trajectory {
+		d := demo.Trajectory{Actions: make([]int, len(x)-1)}
+		for _, v := range x {
+			d.Observations = append(d.Observations, v, 0)
+		}
+		return d
+	}
+	c := Default("any", 0.5)
+	got, err := c.worth(rewards, neural.Spec{Actions: 2}, []expert.Point{{Objective: 1, Return: 5},
+		{Objective: 3, Return: 9}, {Objective: 2, Return: 7}}, []demo.Trajectory{path(1, -1, 1)},
+		[]demo.Trajectory{path(-1, -1)}, []demo.Trajectory{path(1, 1), path(-1, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// 1 + ¼·2; 0; 2 and ½·2
+	want := Worth{Plan: 3, Demonstrated: 1.5, Others: 1.5, OthersSpread: 0.5, RankOfReturns: 1}
+	got.RankOfReturns = math.Round(1e9*got.RankOfReturns) / 1e9
+	if got != want {
+		t.Errorf("worth %+v, want %+v", got, want)
 	}
 }
 

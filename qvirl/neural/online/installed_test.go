@@ -1,0 +1,84 @@
+//go:build installed
+
+package online
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/gomlx/compute"
+	_ "github.com/gomlx/compute/gobackend" // registers "go"
+
+	"github.com/go-birl/birl/envs/demo"
+	"github.com/go-birl/birl/envs/expert"
+	"github.com/go-birl/birl/envs/gym"
+	"github.com/go-birl/birl/qvirl/neural"
+)
+
+// Learns in CartPole from three demonstrations of an expert that holds the pole up for all 500 steps.
+func TestLearnsAndIsStored(t *testing.T) {
+	set, err := demo.Read("../../../results/expert-cartpole/demos.npz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	on, err := compute.NewWithConfig("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	task := &neural.Task{Environment: "CartPole-v1", Observation: 4, Actions: 2, Discount: 0.95, Beta: 1,
+		Runs: []neural.Run{{Demos: set.Trajectories[:3], Seed: 2}}}
+	for _, method := range []string{NameIQLearn, NameSQIL} {
+		c := Default(method, task.Environment, task.Discount)
+		l := &c.Learner
+		l.Environments, l.Steps, l.SegmentSteps, l.Hidden = 8, 6400, 3200, []int{32, 32}
+		l.Batch, l.Demonstrated = 32, 16
+		l.GradientSteps, l.LearnAfter, l.LearningRate, l.FinalLearningRate, l.Replay = 2, 400, 2e-3, 1e-3, 6400
+		l.TargetRate = 0.02
+		g, err := l.Gym(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pool, err := gym.Open(t.Context(), g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer pool.Close()
+		m, err := Learn(t.Context(), on, pool, task, task.Runs[0], c, expert.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		played, err := neural.Rollout(t.Context(), pool, m, neural.RolloutOptions{Episodes: 8, Seed: 50})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mean := 0.0
+		for i := range played {
+			mean += played[i].Return() / 8
+		}
+		t.Logf("%s: return %g", method, mean)
+		if mean < 60 { // at random, a pole falls after about 22 steps
+			t.Errorf("%s: the pole stays up for %g steps", method, mean)
+		}
+		dir := t.TempDir()
+		if err := m.Save(dir); err != nil {
+			t.Fatal(err)
+		}
+		stored, err := Load(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := set.Trajectories[0].Observations[:80]
+		want, err := m.Predict(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := stored.Predict(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got.Values, want.Values) || !slices.Equal(got.Own, want.Own) || stored.Spec() != m.Spec() ||
+			stored.Name() != method || slices.Max(got.Own) > 0 {
+			t.Errorf("%s: stored, it has the values %v, before %v", method, got.Values[:4], want.Values[:4])
+		}
+	}
+}
