@@ -83,14 +83,11 @@ func (r *runner) open(g Game) (set *demo.Set, train [][]demo.Trajectory, heldOut
 		}
 		r.games[g.Name] = set
 	}
-	parts, err := demo.Split(set.Trajectories, c.SplitSeed, c.Train*c.Subsets, c.HeldOut)
+	train, parts, err := demo.Deal(set.Trajectories, c.SplitSeed, c.Train*c.Subsets, c.Subsets, c.HeldOut)
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("atari: dealing %s: %w", g.Demos, err)
 	}
-	if train, err = demo.Subsets(parts[0], c.Subsets, c.SplitSeed); err != nil {
-		return nil, nil, nil, fmt.Errorf("atari: dealing %s: %w", g.Demos, err)
-	}
-	heldOut = parts[1]
+	heldOut = parts[0]
 	if c.Trajectories > 0 {
 		for k := range train {
 			train[k] = train[k][:c.Trajectories]
