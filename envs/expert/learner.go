@@ -65,7 +65,11 @@ func newLearner(on compute.Backend, c Config, observation, actions int) (*learne
 				chooser = online.forward(next, actions, c.Norm)
 			}
 			target := bellmanTarget(r, discount, after, chooser)
-			loss := quantileHuberLoss(choose(online.forward(x, actions, c.Norm), a), target, c.Huber)
+			now := online.forward(x, actions, c.Norm)
+			loss := quantileHuberLoss(choose(now, a), target, c.Huber)
+			if c.Margin > 0 && c.Demonstrated > 0 {
+				loss = Add(loss, marginLoss(now, a, c.Demonstrated, c.Margin))
+			}
 			adam.UpdateGraph(scope, g, loss)
 			l.follow(scope, g)
 			return loss
