@@ -39,8 +39,8 @@ func Split(trajectories []Trajectory, seed uint64, sizes ...int) ([][]Trajectory
 // splitStream keeps the random numbers of splits apart from others of the same seed.
 const splitStream = 0x64656d6f
 
-// Deal deals the trajectories at random by the seed: k disjoint subsets of train/k trajectories each to learn from, where
-// what does not divide is left out, and disjoint parts of the given sizes that are held out.
+// Deal deals the trajectories at random by the seed: k disjoint subsets of train/k trajectories each to learn from,
+// where what does not divide is left out, and disjoint parts of the given sizes that are held out.
 func Deal(trajectories []Trajectory, seed uint64, train, k int, heldOut ...int) (subsets, parts [][]Trajectory,
 	err error) {
 	if k < 1 || k > train {

@@ -139,8 +139,8 @@ func Highway() Config {
 }
 
 // Pong returns the config of the expert of ALE/Pong-v5. It sees the ball's place, the two paddles' heights, how they
-// have moved in the last two steps, and how far the ball is above either paddle. The pilot that it begins with, and that
-// it has to agree with where that has been, looks ahead in the emulator for strokes that score.
+// have moved in the last two steps, and how far the ball is above either paddle. The pilot that it begins with, and
+// that it has to agree with where that has been, looks ahead in the emulator for strokes that score.
 func Pong() Config {
 	c := Default("ALE/Pong-v5")
 	c.Memory = &gym.Memory{Addresses: []int{49, 54, 51, 50}, Changes: 2, // ball's x and y, own paddle, the other one

@@ -82,15 +82,16 @@ func TestQuantileHuberLossAndGradient(t *testing.T) {
 	}
 }
 
-// The margin is asked of the last of three rows alone: there action 1 was taken, of value 2; action 0 has the value 1.5 and
-// action 2 the value 1.
+// The margin is asked of the last of three rows alone: there action 1 was taken, of value 2; action 0 has the value 1.5
+// and action 2 the value 1.
 func TestMarginLossOfDemonstratedRows(t *testing.T) {
 	quantiles := []float64{9, 9, 0, 0, 0, 0 /**/, 0, 0, 9, 9, 0, 0 /**/, 1, 2, 1, 3, 0, 2}
 	for margin, want := range map[float64]float64{0.25: 0, 0.5: 0, 0.75: 0.25 / 3, 2: 1.5 / 3} {
 		out, err := CallOnceN(pureGo(t), func(q, a *Node) []*Node {
 			loss := marginLoss(q, a, 1, margin)
 			return append([]*Node{loss}, Gradient(loss, q)...)
-		}, tensors.FromFlatDataAndDimensions(quantiles, 3, 3, 2), tensors.FromFlatDataAndDimensions([]int32{1, 0, 1}, 3))
+		}, tensors.FromFlatDataAndDimensions(quantiles, 3, 3, 2),
+			tensors.FromFlatDataAndDimensions([]int32{1, 0, 1}, 3))
 		if err != nil {
 			t.Fatal(err)
 		}
