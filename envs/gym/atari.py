@@ -65,8 +65,11 @@ def chance(observation):
     return zlib.crc32(observation.tobytes())
 
 
+PONG_AIMS = 8, 5, 2, 14, 11, -1, -4  # below the paddle's upper end, that which sends the ball back most often first
+
+
 def pong_pilot(env, observation):
-    """Plays Pong by looking ahead in the emulator for strokes that score, but for one step in twenty."""
+    """Plays Pong by looking ahead in the emulator for a stroke that scores, but for one step in twenty."""
     import zlib
 
     plan, before, now = (env.get_wrapper_attr(name) for name in ("plan", "before", "now"))
@@ -74,8 +77,8 @@ def pong_pilot(env, observation):
     if luck % 20 == 0:
         return luck // 20 % 6
     if now not in plan and pong_coming(before, now) and now[49] > 110:
-        pong_plan(env.unwrapped, plan, before, now, np.random.default_rng(luck))
-    return plan.get(now, pong_chase(before, now, 0))
+        pong_plan(env.unwrapped, plan, before, now)
+    return plan.get(now, pong_chase(before, now, PONG_AIMS[0]))
 
 
 def pong_coming(before, now):
@@ -93,25 +96,21 @@ def pong_chase(before, now, aim):
     return 0 if abs(below) <= 9 else 3 if below > 0 else 2
 
 
-def pong_plan(game, plan, before, now, random, tries=20):
-    """Adds to a plan, an action for each memory, what scores soonest among strokes at random, or at least sends the ball back."""
-    ale, start, best = game.ale, game.ale.cloneState(), 0
-    for k in range(tries):
-        aim, wild = random.uniform(-10, 14), 0.3 if k > 5 else 0
+def pong_plan(game, plan, before, now):
+    """Adds to a plan, an action for each memory, the first stroke that scores, or else the first that sends the ball back."""
+    ale, start, best = game.ale, game.ale.cloneState(), -1
+    for aim in PONG_AIMS:
         was, memory, way, back, score = before, now, {}, False, 0
         for _ in range(160):
-            action = pong_chase(was, memory, 0 if back else aim)
-            if not back and random.random() < wild:
-                action = int(random.choice((0, 2, 3)))
-            way[memory] = action
-            score = sum(ale.act(game._action_set[action]) for _ in range(FRAME_SKIP))
+            way[memory] = pong_chase(was, memory, PONG_AIMS[0] if back else aim)
+            score = sum(ale.act(game._action_set[way[memory]]) for _ in range(FRAME_SKIP))
             was, memory = memory, ale.getRAM().tobytes()
             coming = pong_coming(was, memory)
             back = back or not coming and memory[49] < 180
             if score or back and coming and memory[49] > 110:
                 break
         ale.restoreState(start)
-        if score > best or score == best == 0:
+        if score > best:
             plan.update(way)
             best = score
         if score > 0:
