@@ -46,8 +46,8 @@ func (t *trainer) store() error {
 	for name, a := range t.best.arrays() {
 		arrays[bestPrefix+name] = a
 	}
-	text, err := json.Marshal(runHeader{runFormat, t.config, t.steps, t.episodes, t.replay.next, t.replay.kept, t.seconds, t.curve,
-		t.options.Source})
+	text, err := json.Marshal(runHeader{runFormat, t.config, t.steps, t.episodes, t.replay.next, t.replay.kept,
+		t.seconds, t.curve, t.options.Source})
 	if err != nil {
 		return fmt.Errorf("expert: the run cannot be stored: %w", err)
 	}
