@@ -128,12 +128,15 @@ func TestSplitsAreDisjointAndComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	subsets, err := Subsets(parts[0], PaperSubsets, 3)
+	subsets, heldOut, err := Deal(all, 3, PaperTrain, PaperSubsets, PaperValidation, PaperTest)
 	if err != nil {
 		t.Fatal(err)
 	}
+	if !cmp.Equal(heldOut, parts[1:]) {
+		t.Error("what is held out of subsets is not what a split holds out")
+	}
 	seen := map[int64]int{}
-	for i, p := range append(subsets, parts[1:]...) {
+	for i, p := range append(subsets, heldOut...) {
 		if want := map[bool]int{true: 80, false: 100}[i < 10]; len(p) != want {
 			t.Errorf("part %d has %d trajectories, want %d", i, len(p), want)
 		}
@@ -179,7 +182,7 @@ func TestSamplesGrow(t *testing.T) {
 		}
 	}
 	for _, k := range []int{0, 51} {
-		if _, err := Subsets(all, k, 1); err == nil {
+		if _, _, err := Deal(all, 1, 50, k); err == nil {
 			t.Errorf("%d subsets of 50", k)
 		}
 	}

@@ -3,6 +3,7 @@ package demo
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 )
 
 // The paper's sizes: 1000 trajectories are 800 to train with, in ten disjoint subsets, 100 to validate and 100 to test.
@@ -38,18 +39,18 @@ func Split(trajectories []Trajectory, seed uint64, sizes ...int) ([][]Trajectory
 // splitStream keeps the random numbers of splits apart from others of the same seed.
 const splitStream = 0x64656d6f
 
-// Subsets deals the trajectories into k disjoint subsets of equal size, at random by the seed; what does not divide is
-// left out.
-func Subsets(trajectories []Trajectory, k int, seed uint64) ([][]Trajectory, error) {
-	if k < 1 || k > len(trajectories) {
-		return nil, fmt.Errorf("demo: %d subsets of %d trajectories, want 1 to %d", k, len(trajectories),
-			len(trajectories))
+// Deal deals the trajectories at random by the seed: k disjoint subsets of train/k trajectories each to learn from,
+// where what does not divide is left out, and disjoint parts of the given sizes that are held out.
+func Deal(trajectories []Trajectory, seed uint64, train, k int, heldOut ...int) (subsets, parts [][]Trajectory,
+	err error) {
+	if k < 1 || k > train {
+		return nil, nil, fmt.Errorf("demo: %d subsets of %d trajectories, want 1 to %d", k, train, train)
 	}
-	sizes := make([]int, k)
-	for i := range sizes {
-		sizes[i] = len(trajectories) / k
+	if parts, err = Split(trajectories, seed, append([]int{train}, heldOut...)...); err != nil {
+		return nil, nil, err
 	}
-	return Split(trajectories, seed, sizes...)
+	subsets, err = Split(parts[0], seed, slices.Repeat([]int{train / k}, k)...)
+	return subsets, parts[1:], err
 }
 
 // Sample returns n of the trajectories, without repetition, at random by the seed.

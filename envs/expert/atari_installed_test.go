@@ -17,7 +17,7 @@ import (
 // episodes on the screen, and the stored probabilities are those that the expert gives in view of the memory.
 func TestDemonstrationsByReplay(t *testing.T) {
 	c := Pong()
-	c.Pilot, c.PilotEpisodes, c.Hidden = "", 0, []int{8}
+	c.Pilot, c.PilotEpisodes, c.Demonstrated, c.Pretraining, c.Hidden = "", 0, 0, 0, []int{8}
 	c.Steps, c.SegmentSteps, c.LearnAfter, c.CurveEpisodes, c.EvaluationEpisodes = 160, 160, 64, 1, 1
 	g, err := c.Gym(1)
 	if err != nil {

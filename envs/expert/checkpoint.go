@@ -23,6 +23,7 @@ type runHeader struct {
 	Steps    int     `json:"steps"`
 	Episodes int     `json:"episodes"`
 	Next     int     `json:"next"` // place in the replay
+	Kept     int     `json:"kept,omitempty"`
 	Seconds  float64 `json:"seconds"`
 	Curve    []Point `json:"curve"`
 	Source   string  `json:"source,omitempty"`
@@ -45,8 +46,8 @@ func (t *trainer) store() error {
 	for name, a := range t.best.arrays() {
 		arrays[bestPrefix+name] = a
 	}
-	text, err := json.Marshal(runHeader{runFormat, t.config, t.steps, t.episodes, t.replay.next, t.seconds, t.curve,
-		t.options.Source})
+	text, err := json.Marshal(runHeader{runFormat, t.config, t.steps, t.episodes, t.replay.next, t.replay.kept,
+		t.seconds, t.curve, t.options.Source})
 	if err != nil {
 		return fmt.Errorf("expert: the run cannot be stored: %w", err)
 	}
@@ -116,10 +117,10 @@ func (t *trainer) load(path string) error {
 	if err := t.learner.setState(a.Array); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	if err := t.replay.load(a, t.learner.actions, h.Next); err != nil {
+	if err := t.replay.load(a, t.learner.actions, h.Next, h.Kept); err != nil {
 		return err
 	}
-	if t.options.Rewards != nil {
+	if t.selects() {
 		t.best, err = networkOf(t.learner.widths, func(name string) (*npz.Array, error) {
 			return a.Array(bestPrefix + name)
 		})

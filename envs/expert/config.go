@@ -44,7 +44,7 @@ type Config struct {
 	// values are divided by it.
 	RewardScale float64 `json:"reward_scale"`
 
-	// Pilot is a Python policy ("module:function", see gym.Pool.PythonPolicy) whose PilotEpisodes fill the replay
+	// Pilot is a Python policy ("module:function", see gym.CollectPython) whose PilotEpisodes fill the replay
 	// first.
 	Pilot         string `json:"pilot,omitempty"`
 	PilotEpisodes int    `json:"pilot_episodes,omitempty"`
@@ -63,9 +63,15 @@ type Config struct {
 	// Batch is the number of transitions in a gradient step, drawn uniformly. GradientSteps follow each step of all
 	// environments.
 	Batch int `json:"batch"`
-	// Demonstrated is how many of them are demonstrated ones (see Options.Demonstrations).
+	// Demonstrated is how many of them are demonstrated ones, of Options.Demonstrations or else the pilot's, which are
+	// never forgotten.
 	Demonstrated  int `json:"demonstrated,omitempty"`
 	GradientSteps int `json:"gradient_steps"`
+	// Pretraining is the number of gradient steps on the pilot's transitions alone that precede all others.
+	Pretraining int `json:"pretraining,omitempty"`
+	// Margin m adds max_a [Q(s,a) + m 1{a ≠ a_D}] − Q(s,a_D) to the loss of each demonstrated transition, on the scale
+	// of the scaled rewards (Hester et al. 2018, Eq. 2): the demonstrated action has to be better than the others by m.
+	Margin float64 `json:"margin,omitempty"`
 	// Magnify gives the network, beside each number x of an observation, asinh(Magnify·x)/asinh(Magnify), which tells
 	// small numbers of different size apart; 0 does not. A lander is paid half a second after it has come to rest, and
 	// a tremor of 10⁻³ is all that an observation says of how long that is ago.
@@ -93,6 +99,9 @@ type Config struct {
 	// greedily and at Beta.
 	CurveEpisodes      int `json:"curve_episodes"`
 	EvaluationEpisodes int `json:"evaluation_episodes"`
+	// Best lets the curve's episodes be played at Beta, and makes the network of its best point the expert. In a game
+	// that repeats itself a small change of the values may turn each rally from won to lost.
+	Best bool `json:"best,omitempty"`
 }
 
 // Default returns a config to begin with for any environment whose rewards are about one a step.
@@ -130,16 +139,19 @@ func Highway() Config {
 }
 
 // Pong returns the config of the expert of ALE/Pong-v5. It sees the ball's place, the two paddles' heights, how they
-// have moved in the last two steps, and how far the ball is above either paddle. The pilot that it begins with follows
-// the ball.
+// have moved in the last two steps, and how far the ball is above either paddle, and all
+// places bit by bit, as a line more or less decides where the ball goes. The pilot that it begins with, and that it has
+// to agree with where that has been, looks ahead in the emulator for strokes that score.
 func Pong() Config {
 	c := Default("ALE/Pong-v5")
 	c.Memory = &gym.Memory{Addresses: []int{49, 54, 51, 50}, Changes: 2, // ball's x and y, own paddle, the other one
-		Pairs: [][2]int{{54, 51}, {54, 50}}}
-	c.Pilot, c.PilotEpisodes = "__main__:pong_pilot", 16
-	c.Steps, c.SegmentSteps = 500_000, 25_000
+		Pairs: [][2]int{{54, 51}, {54, 50}}, Bits: []int{49, 54, 51, 50}}
+	c.Pilot, c.PilotEpisodes = "__main__:pong_pilot", 12
+	c.Steps, c.SegmentSteps = 24_000, 8000
 	c.atari()
-	c.Beta = 300
+	c.Beta, c.Best = 100, true
+	c.Demonstrated, c.Margin, c.Pretraining = 32, 0.05, 20_000
+	c.GradientSteps, c.EpsilonStart = 8, 0.02
 	return c
 }
 
@@ -179,7 +191,8 @@ func (c Config) Validate() error {
 		value, from int
 	}{
 		{"Environments", c.Environments, 1}, {"Steps", c.Steps, 1}, {"SegmentSteps", c.SegmentSteps, 1},
-		{"PilotEpisodes", c.PilotEpisodes, 0}, {"Demonstrated", c.Demonstrated, 0}, {"Undisturbed", c.Undisturbed, 0},
+		{"PilotEpisodes", c.PilotEpisodes, 0}, {"Demonstrated", c.Demonstrated, 0},
+		{"Pretraining", c.Pretraining, 0}, {"Undisturbed", c.Undisturbed, 0},
 		{"EpsilonSteps", c.EpsilonSteps, 0}, {"ReturnSteps", c.ReturnSteps, 0},
 		{"LearnAfter", c.LearnAfter, 1}, {"Batch", c.Batch, 1}, {"GradientSteps", c.GradientSteps, 1},
 		{"Quantiles", c.Quantiles, 1},
@@ -206,6 +219,10 @@ func (c Config) Validate() error {
 		return fmt.Errorf("expert: Demonstrated = %d, the Batch has %d transitions", c.Demonstrated, c.Batch)
 	case (c.Pilot == "") != (c.PilotEpisodes == 0):
 		return fmt.Errorf("expert: Pilot = %q with PilotEpisodes = %d, want both or neither", c.Pilot, c.PilotEpisodes)
+	case c.Pretraining > 0 && c.Pilot == "":
+		return fmt.Errorf("expert: Pretraining = %d without a Pilot to learn from", c.Pretraining)
+	case !within(c.Margin, 0, math.MaxFloat32):
+		return fmt.Errorf("expert: Margin = %g, want a finite number that is not negative", c.Margin)
 	case !within(c.Discount, 0, 1):
 		return fmt.Errorf("expert: Discount = %g, want 0 to 1", c.Discount)
 	case !within(c.Beta, 0, math.MaxFloat64):

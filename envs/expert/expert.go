@@ -45,7 +45,7 @@ type Point struct {
 	// Steps of the environments, and the episodes that ended, since training began.
 	Steps    int `json:"steps"`
 	Episodes int `json:"episodes"`
-	// Return is the mean return of the expert as it is then, played greedily.
+	// Return is the mean return of the expert as it is then, played greedily (but see Config.Best).
 	Return float64 `json:"return"`
 	// Loss is the mean quantile Huber loss since the point before.
 	Loss float64 `json:"loss"`

@@ -72,6 +72,9 @@ func newLearner(on compute.Backend, c Config, observation, actions int, given Lo
 					chooser = online.forward(next, actions, c.Norm)
 				}
 				loss = quantileHuberLoss(choose(now, a), bellmanTarget(r, discount, after, chooser), c.Huber)
+				if c.Margin > 0 && c.Demonstrated > 0 {
+					loss = Add(loss, marginLoss(now, a, c.Demonstrated, c.Margin))
+				}
 			}
 			adam.UpdateGraph(scope, g, loss)
 			l.follow(scope, g)

@@ -11,6 +11,7 @@ import (
 type replay struct {
 	size, capacity int // of an observation; in transitions
 	count, next    int // how many there are; where the next one goes
+	kept           int // how many, the first ones, are never forgotten
 
 	observations, nexts []float32 // [count, size]
 	actions             []int32   // [count]
@@ -58,14 +59,31 @@ func (r *replay) add(t transition) {
 		r.actions = append(r.actions, int32(t.action))
 		r.rewards, r.discounts = append(r.rewards, float32(t.reward)), append(r.discounts, float32(t.discount))
 		r.count++
-		r.next = r.count % r.capacity
+		r.advance()
 		return
 	}
 	i := r.next
 	copy(r.observations[i*r.size:], t.observation)
 	copy(r.nexts[i*r.size:], t.next)
 	r.actions[i], r.rewards[i], r.discounts[i] = int32(t.action), float32(t.reward), float32(t.discount)
-	r.next = (i + 1) % r.capacity
+	r.advance()
+}
+
+// advance goes on to the next place, after the last to the first that may be forgotten.
+func (r *replay) advance() {
+	if r.next++; r.next == r.capacity {
+		r.next = r.kept
+	}
+}
+
+// keep sees to it that what is there now is never forgotten.
+func (r *replay) keep() { r.kept = r.count }
+
+// first returns a replay of the transitions that are never forgotten.
+func (r *replay) first() *replay {
+	return &replay{size: r.size, capacity: r.kept, count: r.kept, observations: r.observations[:r.kept*r.size],
+		nexts: r.nexts[:r.kept*r.size], actions: r.actions[:r.kept], rewards: r.rewards[:r.kept],
+		discounts: r.discounts[:r.kept]}
 }
 
 // batch holds transitions to learn from, [n, …].
@@ -120,23 +138,24 @@ func (r *replay) store(arrays map[string]npz.Array) {
 	arrays[replayActions] = npz.Array{Shape: []int{r.count}, Data: widen(r.actions), Type: npz.Int64}
 }
 
-// load takes the replay from a file, where the ring's next place is next.
-func (r *replay) load(a *npz.Archive, actions, next int) error {
+// load takes the replay from a file, where the ring's next place is next, and the first ones are kept.
+func (r *replay) load(a *npz.Archive, actions, next, kept int) error {
 	stored, err := a.Array(replayActions)
 	if err != nil {
 		return err
 	}
 	n := len(stored.Data)
-	if len(stored.Shape) != 1 || n > r.capacity || next < 0 || next >= r.capacity || n < r.capacity && next != n {
-		return fmt.Errorf("%s: a replay of shape %v that goes on at %d cannot be one of %d transitions", a.Path(),
-			stored.Shape, next, r.capacity)
+	if len(stored.Shape) != 1 || n > r.capacity || kept < 0 || kept > n || next < kept ||
+		next >= r.capacity || n < r.capacity && next != n {
+		return fmt.Errorf("%s: a replay of shape %v that keeps %d and goes on at %d cannot be one of %d transitions",
+			a.Path(), stored.Shape, kept, next, r.capacity)
 	}
 	for i, action := range stored.Data {
 		if action < 0 || action >= float64(actions) {
 			return fmt.Errorf("%s: %s[%d] is %g, want 0 to %d", a.Path(), replayActions, i, action, actions-1)
 		}
 	}
-	r.count, r.next, r.actions = n, next, narrow[int32](stored.Data)
+	r.count, r.next, r.kept, r.actions = n, next, kept, narrow[int32](stored.Data)
 	for _, part := range []struct {
 		name string
 		to   *[]float32

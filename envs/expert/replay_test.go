@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/floats/scalar"
@@ -34,6 +35,24 @@ func TestReplayKeepsTheLast(t *testing.T) {
 	}
 }
 
+// Of eight transitions in a replay of five, the first two were kept, and the last three are there.
+func TestReplayNeverForgetsWhatItKeeps(t *testing.T) {
+	r := newReplay(1, 5)
+	for i := range 8 {
+		r.add(transition{[]float32{float32(i)}, []float32{0}, i, float64(i), 0.5})
+		if i == 1 {
+			r.keep()
+		}
+	}
+	slices.Sort(r.observations)
+	if want := []float32{0, 1, 5, 6, 7}; !slices.Equal(r.observations, want) {
+		t.Errorf("the replay holds %v, want %v", r.observations, want)
+	}
+	if first := r.first(); first.count != 2 || !slices.Equal(first.rewards, []float32{0, 1}) {
+		t.Errorf("kept are %v", first.rewards)
+	}
+}
+
 func TestReplayIsStored(t *testing.T) {
 	for _, added := range []int{3, 8} {
 		r := newReplay(1, 5)
@@ -52,7 +71,7 @@ func TestReplayIsStored(t *testing.T) {
 		}
 		defer a.Close()
 		back := newReplay(1, 5)
-		if err := back.load(a, 2, r.next); err != nil {
+		if err := back.load(a, 2, r.next, 0); err != nil {
 			t.Fatal(err)
 		}
 		r.add(transition{[]float32{100}, []float32{101}, 1, 9, 0})
@@ -67,11 +86,11 @@ func TestReplayIsStored(t *testing.T) {
 		}
 		for _, wrong := range []struct{ capacity, actions, next int }{{2, 2, 0}, {5, 1, r.next}, {5, 2, -1},
 			{5, 2, 5}} {
-			if err := newReplay(1, wrong.capacity).load(a, wrong.actions, wrong.next); err == nil {
+			if err := newReplay(1, wrong.capacity).load(a, wrong.actions, wrong.next, 0); err == nil {
 				t.Errorf("%+v was accepted", wrong)
 			}
 		}
-		if err := newReplay(2, 5).load(a, 2, min(added, 5)%5); err == nil {
+		if err := newReplay(2, 5).load(a, 2, min(added, 5)%5, 0); err == nil {
 			t.Error("observations of another size were accepted")
 		}
 	}

@@ -119,10 +119,9 @@ func (t *trainer) demonstrate() error {
 	for i := range t.options.Demonstrations {
 		total += t.options.Demonstrations[i].Len()
 	}
-	if (t.config.Demonstrated == 0) != (total == 0) {
-		return fmt.Errorf("expert: Demonstrated = %d with %d transitions in Options.Demonstrations, want both or "+
-			"neither",
-			t.config.Demonstrated, total)
+	if d := t.config.Demonstrated; d == 0 && total > 0 || d > 0 && total == 0 && t.config.Pilot == "" {
+		return fmt.Errorf("expert: Demonstrated = %d with %d transitions in Options.Demonstrations and the pilot %q, "+
+			"want 0 without either, and more with demonstrations", d, total, t.config.Pilot)
 	}
 	if t.options.Loss != nil {
 		total += t.learner.actions * len(t.options.Demonstrations) // what absorb adds

@@ -17,8 +17,9 @@ import (
 
 // The streams of random numbers of a seed. Each segment has one of its own, from streamSegments on.
 const (
-	streamWeights  = 1
-	streamSegments = 1 << 32
+	streamWeights     = 1
+	streamPretraining = 2
+	streamSegments    = 1 << 32
 )
 
 // recent is how many episodes the mean return in a Progress is of.
@@ -95,6 +96,14 @@ func Train(ctx context.Context, on compute.Backend, pool *gym.Pool, c Config, o 
 			return nil, err
 		}
 	}
+	if len(o.Demonstrations) == 0 {
+		t.demonstrated = t.replay.first()
+	}
+	if !resumed {
+		if err := t.pretrain(ctx); err != nil {
+			return nil, err
+		}
+	}
 	for t.steps < c.Steps {
 		if err := t.segment(ctx); err != nil {
 			return nil, err
@@ -113,8 +122,10 @@ func Train(ctx context.Context, on compute.Backend, pool *gym.Pool, c Config, o 
 		return nil, err
 	}
 	e.Backend = on.Name()
-	if o.Rewards != nil {
+	if t.selects() {
 		e.network = t.best
+	}
+	if o.Rewards != nil {
 		return e, nil
 	}
 	if o.Loss != nil {
@@ -153,7 +164,7 @@ type trainer struct {
 
 	steps, episodes int
 	curve           []Point
-	best            network // of the point of the greatest objective, with Options.Rewards
+	best            network // of the best point of the curve, if the run selects it
 	seconds         float64 // up to the last checkpoint
 
 	sums   []float64 // returns of the last episodes
@@ -181,12 +192,32 @@ func (t *trainer) fly(ctx context.Context) error {
 	if c.Pilot == "" {
 		return nil
 	}
-	trajectories, err := gym.Collect(ctx, t.pool, t.pool.PythonPolicy(ctx, c.Pilot),
+	trajectories, err := gym.CollectPython(ctx, t.pool, c.Pilot,
 		gym.CollectOptions{Episodes: c.PilotEpisodes, FirstSeed: pilotSeed})
 	if err != nil {
 		return fmt.Errorf("expert: the pilot: %w", err)
 	}
-	return t.recall(t.replay, trajectories)
+	if err := t.recall(t.replay, trajectories); err != nil {
+		return err
+	}
+	if c.Demonstrated > 0 {
+		t.replay.keep()
+	}
+	return nil
+}
+
+// pretrain learns from the pilot's transitions.
+func (t *trainer) pretrain(ctx context.Context) error {
+	random := rand.New(rand.NewPCG(t.config.Seed, streamPretraining))
+	for range t.config.Pretraining {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("expert: pretraining: %w", err)
+		}
+		if err := t.learn(t.replay, random); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // transition returns what happened in a step, as it is learnt from. Only an end that the environment has reached, or
@@ -239,7 +270,12 @@ func (t *trainer) segment(ctx context.Context) error {
 		// The environments move while the networks learn.
 		pending, fresh := make(chan moved, 1), seeds(random, c.Environments)
 		go func() { pending <- t.move(ctx, actions, fresh) }()
-		err = t.learn(random)
+		for range c.GradientSteps {
+			if t.replay.count < c.LearnAfter || err != nil {
+				break
+			}
+			err = t.learn(t.replay, random)
+		}
 		m := <-pending
 		if err == nil {
 			err = m.err
@@ -337,27 +373,22 @@ func (t *trainer) move(ctx context.Context, actions []int, seeds []int64) moved 
 	return m
 }
 
-// learn makes the gradient steps that follow a step of the environments, once the replay holds enough.
-func (t *trainer) learn(random *rand.Rand) error {
+// learn makes a gradient step on transitions of a replay, with the demonstrated ones that belong to a batch.
+func (t *trainer) learn(from *replay, random *rand.Rand) error {
 	c := t.config
-	if t.replay.count < c.LearnAfter {
-		return nil
+	drawn := from.sample(c.Batch-c.Demonstrated, random)
+	if c.Demonstrated > 0 {
+		drawn = drawn.join(t.demonstrated.sample(c.Demonstrated, random))
 	}
-	for range c.GradientSteps {
-		drawn := t.replay.sample(c.Batch-c.Demonstrated, random)
-		if c.Demonstrated > 0 {
-			drawn = drawn.join(t.demonstrated.sample(c.Demonstrated, random))
-		}
-		loss, err := t.learner.learn(c.learningRate(t.steps), drawn)
-		if err != nil {
-			return err
-		}
-		if math.IsNaN(loss) || math.IsInf(loss, 0) {
-			return fmt.Errorf("expert: the loss is %g after %d steps; a smaller LearningRate or RewardScale may help",
-				loss, t.steps)
-		}
-		t.loss, t.losses = loss, append(t.losses, loss)
+	loss, err := t.learner.learn(c.learningRate(t.steps), drawn)
+	if err != nil {
+		return err
 	}
+	if math.IsNaN(loss) || math.IsInf(loss, 0) {
+		return fmt.Errorf("expert: the loss is %g after %d steps; a smaller LearningRate or RewardScale may help",
+			loss, t.steps)
+	}
+	t.loss, t.losses = loss, append(t.losses, loss)
 	return nil
 }
 
@@ -376,7 +407,11 @@ func (t *trainer) mark(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	played, err := play(ctx, t.pool, e.Greedy(), t.config.CurveEpisodes, curveSeed)
+	policy := e.Greedy()
+	if t.config.Best {
+		policy = e.Boltzmann(t.config.Beta)
+	}
+	played, err := play(ctx, t.pool, policy, t.config.CurveEpisodes, curveSeed)
 	if err != nil {
 		return err
 	}
@@ -386,20 +421,30 @@ func (t *trainer) mark(ctx context.Context) error {
 			return err
 		}
 		p.Played = played.Transitions()
-		best := math.Inf(-1)
-		for _, q := range t.curve {
-			best = max(best, q.Objective)
-		}
-		if p.Objective > best {
-			t.best = e.network
-		}
 		if n := len(t.curve); n > 0 {
 			p.Played += t.curve[n-1].Played
 		}
+	}
+	best := math.Inf(-1)
+	for _, q := range t.curve {
+		best = max(best, t.merit(q))
+	}
+	if t.selects() && t.merit(p) > best {
+		t.best = e.network
 	}
 	if len(t.losses) > 0 {
 		p.Loss = stat.Mean(t.losses, nil)
 	}
 	t.curve = append(t.curve, p)
 	return nil
+}
+
+// selects tells whether the expert is the network of the best point of the curve, by merit.
+func (t *trainer) selects() bool { return t.options.Rewards != nil || t.config.Best }
+
+func (t *trainer) merit(p Point) float64 {
+	if t.options.Rewards != nil {
+		return p.Objective
+	}
+	return p.Return
 }

@@ -42,6 +42,8 @@ type CollectOptions struct {
 	MaxRestarts int
 	// Restarted is told why, if it is not nil.
 	Restarted func(cause error)
+
+	function string // a Python policy, see CollectPython
 }
 
 // episode is one that is under way in an environment.
@@ -155,7 +157,7 @@ func (c *collector) run(ctx context.Context, policy Policy) error {
 		return err
 	}
 	for c.done < c.options.Episodes {
-		actions, err := c.act(policy)
+		actions, err := c.act(ctx, policy)
 		if err != nil {
 			return err
 		}
@@ -236,7 +238,7 @@ func (c *collector) begin(ctx context.Context) error {
 }
 
 // act asks the policy about the environments with an episode, and leaves the others alone.
-func (c *collector) act(policy Policy) ([]int, error) {
+func (c *collector) act(ctx context.Context, policy Policy) ([]int, error) {
 	spec := c.pool.Spec()
 	actions := make([]int, len(c.running))
 	if c.scripts != nil {
@@ -259,6 +261,9 @@ func (c *collector) act(policy Policy) ([]int, error) {
 		}
 	}
 	obs.Shape = append([]int{len(envs)}, spec.Shape...)
+	if c.options.function != "" {
+		policy = func(Array, []*rand.Rand) ([]int, error) { return c.pool.ask(ctx, c.options.function, envs) }
+	}
 	chosen, err := policy(obs, random)
 	if err = c.pool.checkChosen(chosen, len(envs), err); err != nil {
 		return nil, err

@@ -2,29 +2,45 @@ package gym
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
-	"math/rand/v2"
+
+	"github.com/go-birl/birl/envs/demo"
 )
 
-// PythonPolicy returns the policy of a Python function, given as "module:function", such as the pilot that comes with
-// Lunar Lander, "gymnasium.envs.box2d.lunar_lander:heuristic". It is called as function(env, observation) and returns
-// an action. env is one of the environments, to ask about its kind; the observation need not be its own. The first
-// worker computes for all.
-func (p *Pool) PythonPolicy(ctx context.Context, function string) Policy {
-	return func(observations Array, random []*rand.Rand) ([]int, error) {
-		var actions []int
-		more := map[string]any{
-			"function": function, "count": len(random),
-			"observations": base64.StdEncoding.EncodeToString(observations.Bytes),
-		}
-		err := p.single(ctx, 0, "ask the policy "+function, askPolicy, askPolicy, more, func(body []byte) error {
-			rest, err := splitText(body, &actions)
-			if err == nil && (len(rest) > 0 || len(actions) != len(random)) {
-				err = fmt.Errorf("%w: %d actions for %d observations", errGarbage, len(actions), len(random))
+// CollectPython is [Collect] with the policy of a Python function, given as "module:function", such as the pilot that
+// comes with Lunar Lander, "gymnasium.envs.box2d.lunar_lander:heuristic". It is called as function(env, observation)
+// with each environment that is under way and its last observation, and returns an action.
+func CollectPython(ctx context.Context, p *Pool, function string, o CollectOptions) ([]demo.Trajectory, error) {
+	o.function = function
+	return Collect(ctx, p, nil, o)
+}
+
+// ask returns the actions that a Python function chooses in the given environments, which are in ascending order.
+func (p *Pool) ask(ctx context.Context, function string, envs []int) ([]int, error) {
+	var actions []int
+	for _, w := range p.workers {
+		var slots []int
+		for _, env := range envs {
+			if slot := env - w.first; slot >= 0 && slot < w.count {
+				slots = append(slots, slot)
 			}
+		}
+		if len(slots) == 0 {
+			continue
+		}
+		more := map[string]any{"function": function, "envs": slots}
+		err := p.single(ctx, w.first, "ask the policy "+function, askPolicy, askPolicy, more, func(body []byte) error {
+			var chosen []int
+			rest, err := splitText(body, &chosen)
+			if err == nil && (len(rest) > 0 || len(chosen) != len(slots)) {
+				err = fmt.Errorf("%w: %d actions for %d environments", errGarbage, len(chosen), len(slots))
+			}
+			actions = append(actions, chosen...)
 			return err
 		})
-		return actions, err
+		if err != nil {
+			return nil, err
+		}
 	}
+	return actions, nil
 }

@@ -9,8 +9,8 @@ import (
 
 func TestPythonPolicyLands(t *testing.T) {
 	p := open(t, Config{ID: "LunarLander-v3", Workers: 2, EnvsPerWorker: 4, Autoreset: Disabled})
-	pilot := p.PythonPolicy(t.Context(), "gymnasium.envs.box2d.lunar_lander:heuristic")
-	got, err := Collect(t.Context(), p, pilot, CollectOptions{Episodes: 20})
+	got, err := CollectPython(t.Context(), p, "gymnasium.envs.box2d.lunar_lander:heuristic",
+		CollectOptions{Episodes: 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +24,7 @@ func TestPythonPolicyLands(t *testing.T) {
 		t.Errorf("the pilot landed in %d of 20 episodes", landed)
 	}
 	for _, absent := range []string{"gymnasium:nothing", "nothing:at_all", "gymnasium"} {
-		_, err := Collect(t.Context(), p, p.PythonPolicy(t.Context(), absent), CollectOptions{Episodes: 1})
+		_, err := CollectPython(t.Context(), p, absent, CollectOptions{Episodes: 1})
 		if err == nil || !strings.Contains(err.Error(), absent) {
 			t.Errorf("the policy %q: error %v, want one that names it", absent, err)
 		}

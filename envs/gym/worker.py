@@ -282,14 +282,18 @@ class Worker:
         send("F", struct.pack("<II", *picture.shape[:2]), np.ascontiguousarray(picture).tobytes())
 
     def policy(self, request):
-        """Asks a Python function of an environment and an observation for an action on each observation."""
+        """Asks a Python function of an environment and its observation for an action in each environment of a list."""
         try:
             function = load(request["function"])
         except (ImportError, AttributeError, ValueError) as e:
             raise Refused(f"{request['function']} cannot be imported as module:function: {e}") from e
-        observations = decode(request["observations"], self.dtype, (request["count"],) + self.shape)
-        env = self.slots[0].env
-        send_json("A", [int(function(env, observation)) - self.start for observation in observations])
+        actions = []
+        for i in request["envs"]:
+            try:
+                actions.append(int(function(self.slots[i].env, self.observations[i].copy())) - self.start)
+            except Exception as e:
+                raise Failure(self.slots[i], f"ask the policy {request['function']}") from e
+        send_json("A", actions)
 
 
 def versions(modules):

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/demo"
+	"github.com/go-birl/birl/envs/gym"
 	"github.com/go-birl/birl/qvirl/inferencedata"
 	"github.com/go-birl/birl/qvirl/neural"
 	"github.com/go-birl/birl/qvirl/neural/catalogue"
@@ -65,7 +66,7 @@ func export(cmd *cobra.Command, o *exportOptions) error {
 	if !ok {
 		return fmt.Errorf("--model %s: %s has no posterior along a trajectory; qvirl has", o.model, m.Name())
 	}
-	set, err := demo.Open(o.demos)
+	set, err := gym.OpenDemos(cmd.Context(), o.demos, gym.ReplayOptions{})
 	if err != nil {
 		return err
 	}

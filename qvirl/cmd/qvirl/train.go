@@ -317,7 +317,7 @@ func (o *trainOptions) task(ctx context.Context) (*neural.Task, *usedEpisodes, e
 		t.HeldOut = set.Trajectories[from:to]
 	}
 	if o.aux != "" {
-		if run.Aux, err = readAux(o.aux, t); err != nil {
+		if run.Aux, err = readAux(ctx, o.aux, t); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -377,8 +377,8 @@ func (o *trainOptions) simulate(ctx context.Context, pool *gym.Pool, t *neural.T
 }
 
 // readAux reads auxiliary trajectories for a task.
-func readAux(path string, t *neural.Task) ([]demo.Trajectory, error) {
-	set, err := demo.Open(path)
+func readAux(ctx context.Context, path string, t *neural.Task) ([]demo.Trajectory, error) {
+	set, err := gym.OpenDemos(ctx, path, gym.ReplayOptions{})
 	if err != nil {
 		return nil, err
 	}

@@ -42,14 +42,11 @@ func (c Config) Open() (*Data, error) {
 		return nil, fmt.Errorf("activelander: %s is of %s and %s of %s, want both of %s", c.Demos, set.Environment,
 			c.Expert, d.Expert.Config.Environment, c.Environment)
 	}
-	parts, err := demo.Split(set.Trajectories, c.SplitSeed, c.Train, c.Validation, c.Test)
+	subsets, parts, err := demo.Deal(set.Trajectories, c.SplitSeed, c.Train, c.Subsets, c.Validation, c.Test)
 	if err != nil {
 		return nil, fmt.Errorf("activelander: dealing %s: %w", c.Demos, err)
 	}
-	d.Test = parts[2]
-	if d.Subsets, err = demo.Subsets(parts[0], c.Subsets, c.SplitSeed); err != nil {
-		return nil, fmt.Errorf("activelander: dealing %s: %w", c.Demos, err)
-	}
+	d.Subsets, d.Test = subsets, parts[1]
 	return d, nil
 }
 

@@ -102,14 +102,14 @@ func TestScales(t *testing.T) {
 		t.Errorf("with other learners and games the config is %+v", c)
 	}
 	c := CPU()
-	m, err := c.Method(c.Games[1], c.Learners[0], "")
+	m, err := c.Method(c.Games[1], c.Learners[1], "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Config().Steps != 20_000 || m.Config().Folds != 0 {
+	if m.Config().Steps != 2000 || m.Config().Folds != 0 {
 		t.Errorf("QVIRL trains as %+v", m.Config())
 	}
-	text, err := withPrior(c.Learners[0].Config, c.Games[1].Prior)
+	text, err := withPrior(c.Learners[1].Config, c.Games[1].Prior)
 	if err != nil || !strings.Contains(string(text), `"patches":0.25`) ||
 		!strings.Contains(string(text), `"prior_std":0.5`) {
 		t.Errorf("QVIRL's config is %s (%v)", text, err)

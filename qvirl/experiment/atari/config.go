@@ -120,9 +120,9 @@ func Paper() Config {
 				Prior: variational.SpaceInvadersPrior(actions)},
 		},
 		Learners: []Learner{
+			{Method: cloning.Name},
 			// rewards are of the size of signs
 			{Method: variational.Name, Config: json.RawMessage(`{"Objective": {"prior_mean": 0, "prior_std": 0.5}}`)},
-			{Method: cloning.Name},
 			// what the authors ran on these games (temperature, constant rate of learning, no decay of weights)
 			{Method: iqlearn.Name, Config: json.RawMessage(`{"Objective": {"temperature": 0.001},
 				"Training": {"LearningRate": 0.0001, "Cosine": false, "WeightDecay": 0}}`)},
@@ -135,13 +135,14 @@ func Paper() Config {
 	return c
 }
 
-// CPU returns the config of what two cores of a processor can do: as many steps as take QVIRL about an hour.
+// CPU returns the config of what two cores of a processor can do in a day: a hundredth of Pong's steps, on half the
+// batch. The rates of learning are for so few.
 func CPU() Config {
 	c := Paper()
 	for i := range c.Games {
-		c.Games[i].Steps = 20_000
+		c.Games[i].Steps = 2000
 	}
-	c.Training.ReportEvery = 500
+	c.Training.Batch, c.Training.LearningRate, c.Training.ReportEvery = 32, 5e-4, 250
 	return c
 }
 

@@ -34,7 +34,9 @@ func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 			Run: func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
 				return r.references(ctx, g, t)
 			}})
-		for _, k := range c.Runs {
+	}
+	for _, k := range c.Runs { // so that an interrupted experiment has all methods of a run before the next
+		for _, g := range c.Games {
 			for _, l := range c.Learners {
 				on := c
 				on.Games, on.Runs, on.Learners = []Game{g}, []uint64{k}, []Learner{l}
@@ -83,14 +85,11 @@ func (r *runner) open(g Game) (set *demo.Set, train [][]demo.Trajectory, heldOut
 		}
 		r.games[g.Name] = set
 	}
-	parts, err := demo.Split(set.Trajectories, c.SplitSeed, c.Train*c.Subsets, c.HeldOut)
+	train, parts, err := demo.Deal(set.Trajectories, c.SplitSeed, c.Train*c.Subsets, c.Subsets, c.HeldOut)
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("atari: dealing %s: %w", g.Demos, err)
 	}
-	if train, err = demo.Subsets(parts[0], c.Subsets, c.SplitSeed); err != nil {
-		return nil, nil, nil, fmt.Errorf("atari: dealing %s: %w", g.Demos, err)
-	}
-	heldOut = parts[1]
+	heldOut = parts[0]
 	if c.Trajectories > 0 {
 		for k := range train {
 			train[k] = train[k][:c.Trajectories]
@@ -112,15 +111,33 @@ func show(ctx context.Context, set *demo.Set, trajectories []demo.Trajectory) (*
 		EnvsPerWorker: (len(trajectories) + workers - 1) / workers})
 }
 
+// Task returns what a run learns from in a game.
+func (c Config) Task(ctx context.Context, g Game, k uint64) (*neural.Task, error) {
+	return (&runner{config: c, games: map[string]*demo.Set{}}).task(ctx, g, k)
+}
+
+// task returns it.
+func (r *runner) task(ctx context.Context, g Game, k uint64) (*neural.Task, error) {
+	set, train, heldOut, err := r.open(g)
+	if err != nil {
+		return nil, err
+	}
+	demos := len(train[k])
+	shown, err := show(ctx, set, append(train[k][:demos:demos], heldOut...))
+	if err != nil {
+		return nil, err
+	}
+	return &neural.Task{Environment: g.Environment, Observation: shown.ObservationSize(),
+		Image: neural.ImageOf(shown), Actions: set.Actions, Discount: r.config.Discount, Beta: *set.Beta,
+		Runs:    []neural.Run{{Demos: shown.Trajectories[:demos], Seed: k}},
+		HeldOut: shown.Trajectories[demos:]}, nil
+}
+
 // run trains a learner in a run, and lets its apprentice play.
 func (r *runner) run(ctx context.Context, g Game, l Learner, k uint64,
 	t *experiment.Stages) (*experiment.Result, error) {
 	c := r.config
 	method, err := c.Method(g, l, r.backend)
-	if err != nil {
-		return nil, err
-	}
-	set, train, heldOut, err := r.open(g)
 	if err != nil {
 		return nil, err
 	}
@@ -130,16 +147,13 @@ func (r *runner) run(ctx context.Context, g Game, l Learner, k uint64,
 	}
 	defer pool.Close()
 	var models []neural.Model
-	demos := len(train[k])
+	demos := 0
 	err = t.Run(l.Method, l.Method+" in "+g.Environment, func(progress irl.Progress) error {
-		shown, err := show(ctx, set, append(train[k][:demos:demos], heldOut...))
+		task, err := r.task(ctx, g, k)
 		if err != nil {
 			return err
 		}
-		task := &neural.Task{Environment: g.Environment, Observation: shown.ObservationSize(),
-			Image: neural.ImageOf(shown), Actions: set.Actions, Discount: c.Discount, Beta: *set.Beta,
-			Runs:    []neural.Run{{Demos: shown.Trajectories[:demos], Seed: k}},
-			HeldOut: shown.Trajectories[demos:], Checkpoint: experiment.Scratch(ctx)}
+		demos, task.Checkpoint = len(task.Runs[0].Demos), experiment.Scratch(ctx)
 		models, err = method.Fit(ctx, task, progress)
 		return err
 	})

@@ -29,15 +29,11 @@ func (c Config) Open() (*Data, error) {
 		return nil, fmt.Errorf("imitation: %s is of %s, want demonstrations in %s", c.Demos, set.Environment,
 			c.Environment)
 	}
-	parts, err := demo.Split(set.Trajectories, c.SplitSeed, c.Train, c.Validation, c.Test)
+	subsets, parts, err := demo.Deal(set.Trajectories, c.SplitSeed, c.Train, c.Subsets, c.Validation, c.Test)
 	if err != nil {
 		return nil, fmt.Errorf("imitation: dealing %s: %w", c.Demos, err)
 	}
-	d := &Data{Set: set, Validation: parts[1], Test: parts[2]}
-	if d.Subsets, err = demo.Subsets(parts[0], c.Subsets, c.SplitSeed); err != nil {
-		return nil, fmt.Errorf("imitation: dealing %s: %w", c.Demos, err)
-	}
-	return d, nil
+	return &Data{Set: set, Subsets: subsets, Validation: parts[0], Test: parts[1]}, nil
 }
 
 // Task returns what the runs learn from n trajectories each. The validation set is watched, and changes nothing unless

@@ -8,7 +8,10 @@ import (
 	"strings"
 
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/qvirl/neural"
 )
@@ -176,6 +179,49 @@ func (m ImagePrior) correlation(image neural.Image, states, actions, scales *Nod
 	alike := Einsum("rna,rma->rnm", Einsum("rna,ab->rnb", actions, byAction), actions)
 	return Mul(sum, alike)
 }
+
+// ImageCorrelations returns what each piece of the image kernel, in the order of [ImagePieces], says of how alike n
+// observations [n, frames·height·width] are: k_j(s, s') [n, n].
+func (p *Posterior) ImageCorrelations(observations []float32) ([]*mat.SymDense, error) {
+	image := p.model.Spec().Image
+	if image == (neural.Image{}) || len(observations)%image.Size() != 0 {
+		return nil, fmt.Errorf("variational: %d numbers are no observations of the model, whose images are %+v",
+			len(observations), image)
+	}
+	n := len(observations) / image.Size()
+	states := tensors.FromFlatDataAndDimensions(observations, 1, n, image.Size())
+	levels := p.objective.Image.orDefault().Levels
+	out, err := p.model.Evaluate(func(w *neural.Weights, in []*Node) []*Node {
+		pixels := ConvertDType(in[0], dtypes.Uint8)
+		same := Ones(in[0].Graph(), shapes.Make(dtypes.Float32, 1, n, 1)) // one action, the same in all
+		var pieces []*Node
+		for _, piece := range []ImagePrior{{Patches: 1}, {Motion: 1}, {Pyramid: 1}, {Pixels: 1}} {
+			piece.Levels = levels
+			pieces = append(pieces, piece.correlation(image, pixels, same, w.Parameter(paramImageScales)))
+		}
+		return pieces
+	}, states)
+	if err != nil {
+		return nil, err
+	}
+	matrices := make([]*mat.SymDense, len(out))
+	for j := range out {
+		numbers, err := tensors.CopyFlatData[float32](out[j])
+		if err != nil {
+			return nil, fmt.Errorf("variational: the correlations of images: %w", err)
+		}
+		matrices[j] = mat.NewSymDense(n, nil)
+		for i := range n {
+			for k := range i + 1 {
+				matrices[j].SetSym(i, k, float64(numbers[i*n+k]))
+			}
+		}
+	}
+	return matrices, nil
+}
+
+// ImagePieces are the pieces of the image kernel.
+var ImagePieces = []string{"patches", "motion", "pyramid", "pixels"}
 
 // squares cuts pictures [runs, n, frames, height, width] of bytes into squares of the stride's size, [runs, rows,
 // columns, n, frames, stride²]. Pixels beyond a multiple of the stride are left out.

@@ -170,6 +170,23 @@ func TestRewardsOfImages(t *testing.T) {
 		t.Errorf("%d rewards; the last is %g ± %g, its value %g ± %g", len(rewards.Mean), rewards.Mean[n-1],
 			rewards.Std(n-1), values.Mean[last], values.Std(last))
 	}
+	pieces, err := p.ImageCorrelations(of.Observations[:2*m.Size()])
+	if err != nil {
+		t.Fatal(err)
+	}
+	distance2 := 0.0
+	for i, x := range of.Observations[:m.Size()] {
+		distance2 += float64(x-of.Observations[m.Size()+i]) * float64(x-of.Observations[m.Size()+i]) / 255 / 255
+	}
+	length := p.parameter(paramImageScales)[2]
+	for j, k := range pieces {
+		if math.Abs(k.At(0, 0)-1) > 1e-5 || math.Abs(k.At(1, 1)-1) > 1e-5 || !(k.At(0, 1) > 0 && k.At(0, 1) < 1) {
+			t.Errorf("%s: the correlations are %v", ImagePieces[j], k.RawSymmetric().Data)
+		}
+	}
+	if want := math.Exp(-distance2 / 2 / length / length); math.Abs(pieces[3].At(0, 1)-want) > 1e-5 {
+		t.Errorf("the pixels' correlation is %g, want %g", pieces[3].At(0, 1), want)
+	}
 	if prior := p.Prior(); prior.Mean != -1 || math.Abs(prior.Std-0.5) > 1e-6 || prior.Lengthscales != nil {
 		t.Errorf("the prior is %+v, want what it was", prior)
 	}
