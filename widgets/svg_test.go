@@ -253,7 +253,7 @@ func TestCSV(t *testing.T) {
 		d    Drawing
 		want string
 	}{
-		"curves": {Curves{Panels: []CurvePanel{{Title: "p", Levels: []Level{{"optimal", 3}}, Curves: []Curve{
+		"curves": {Curves{Panels: []CurvePanel{{Title: "p", Levels: []Level{{Name: "optimal", Y: 3}}, Curves: []Curve{
 			{Name: "qvirl", X: []float64{1, 2}, Y: []float64{0.5, math.NaN()}, StdErr: []float64{0.25, 1}}}}}},
 			"panel,curve,x,y,low,high\np,qvirl,1,0.5,0.25,0.75\np,qvirl,2,,,\np,optimal,,3,,\n"},
 		"dots": {Dots{Methods: []string{"qvirl", "avril"}, Panels: []DotPanel{{Title: "a, b", Target: math.NaN(),
