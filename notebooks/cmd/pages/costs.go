@@ -60,8 +60,8 @@ func (r benchRow) thousand() (float64, error) {
 	return seconds, err
 }
 
-// costs writes a table of a column of the stored costs, methods by numbers of states. "ratio" is the processor time
-// over that of QVIRL on the same problem, of samplers that of 1,000 effective samples.
+// costs writes a table of a column of the stored costs, methods by numbers of states, of what is not zero. "ratio" is
+// the processor time over that of QVIRL on the same problem, of samplers that of 1,000 effective samples.
 func (s *site) costs(column string, decimals int) (string, error) {
 	rows, err := s.benchRows()
 	if err != nil {
@@ -71,12 +71,6 @@ func (s *site) costs(column string, decimals int) (string, error) {
 	cells, base := map[[2]string]float64{}, map[string]float64{}
 	for _, r := range rows {
 		size, name := r["states"], r["method"]
-		if !slices.Contains(sizes, size) {
-			sizes = append(sizes, size)
-		}
-		if !slices.Contains(methods, name) {
-			methods = append(methods, name)
-		}
 		v, err := r.thousand()
 		if column != "ratio" {
 			v, err = r.number(column)
@@ -86,7 +80,16 @@ func (s *site) costs(column string, decimals int) (string, error) {
 		if err != nil {
 			return "", err
 		}
+		if v == 0 {
+			continue
+		}
 		cells[[2]string{name, size}] = v
+		if !slices.Contains(sizes, size) {
+			sizes = append(sizes, size)
+		}
+		if !slices.Contains(methods, name) {
+			methods = append(methods, name)
+		}
 	}
 	slices.SortStableFunc(sizes, func(a, b string) int { // shorter numbers are smaller
 		return len(a) - len(b)

@@ -113,14 +113,17 @@ func growth(costs []cost) *exhibit.Report {
 			if k := len(x) - 1; k > 0 {
 				_, power = stat.LinearRegression(x, y, nil, false)
 				last = (y[k] - y[k-1]) / (x[k] - x[k-1])
-				curve.Name = fmt.Sprintf("%s: S^%.2f", m, power)
 			}
 			if max(power, last) > steep {
 				text = append(text, fmt.Sprintf("The %s of %s grows faster than S^%g: as S^%.2f from %g to %g states, "+
 					"and S^%.2f between the two largest.", q.name, m, steep, power, curve.X[0],
 					curve.X[len(curve.X)-1], last))
 			}
-			cells[m] = append(cells[m], exhibit.Cell{Estimate: &exhibit.Estimate{Mean: power, StdErr: math.NaN()}})
+			cell := exhibit.Cell{} // of a single size
+			if !math.IsNaN(power) {
+				cell.Estimate = &exhibit.Estimate{Mean: power, StdErr: math.NaN()}
+			}
+			cells[m] = append(cells[m], cell)
 			if len(curve.X) > 0 {
 				panel.Curves = append(panel.Curves, curve)
 			}
