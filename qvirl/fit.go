@@ -2,13 +2,11 @@ package qvirl
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/go-birl/birl/qvirl/backend"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/method"
 	"github.com/go-birl/birl/qvirl/summary"
-	"github.com/go-birl/birl/qvirl/tabular"
 	"github.com/go-birl/birl/qvirl/verdict"
 )
 
@@ -68,25 +66,6 @@ func WithoutEscalation() Option { return func(s *settings) { s.escalate = false 
 // WithoutVerdict returns a variational posterior that nothing vouches for, in a fraction of the time. The error is an
 // ErrNotConverged beside the result.
 func WithoutVerdict() Option { return func(s *settings) { s.unjudged = true } }
-
-// DefaultMethod returns the name of the method that fits a problem unless another is asked for: method.Matched, and of
-// more than tabular.LargestFull states method.QVIRL, whose covariance is of low rank there.
-func DefaultMethod(problem *Problem) string {
-	if problem.MDP.States() > tabular.LargestFull {
-		return method.QVIRL
-	}
-	return method.Matched
-}
-
-// Unjudgeable says why a variational posterior of a problem cannot be judged; empty if it can. The chains that judge
-// have a mass matrix.
-func Unjudgeable(problem *Problem) string {
-	if states := problem.MDP.States(); states > tabular.LargestFull {
-		return fmt.Sprintf("the chains that judge would take %.3g GB for %d states, and hours",
-			MemoryNeed(problem, method.Reference)/1e9, states)
-	}
-	return ""
-}
 
 // Fit infers the posterior over the reward of a problem, and says whether to believe it. A variational posterior is
 // judged by Markov chains that start from it and from the prior (package verdict); one that is not trusted is replaced

@@ -1,6 +1,8 @@
 package qvirl
 
 import (
+	"fmt"
+
 	"github.com/go-birl/birl/qvirl/method"
 	"github.com/go-birl/birl/qvirl/problemfile"
 	"github.com/go-birl/birl/qvirl/tabular"
@@ -49,4 +51,23 @@ func MemoryNeed(problem *Problem, name string) float64 {
 		return transitions + max(answer, 45e6+13*n*(6*(2*w+128)+72*(r+2)+14*r+2*w))
 	}
 	return transitions + max(45e6+580*n*n, judge(280e3), answer+80*n*n)
+}
+
+// DefaultMethod returns the name of the method that fits a problem unless another is asked for: method.Matched, and of
+// more than tabular.LargestFull states method.QVIRL, whose covariance is of low rank there.
+func DefaultMethod(problem *Problem) string {
+	if problem.MDP.States() > tabular.LargestFull {
+		return method.QVIRL
+	}
+	return method.Matched
+}
+
+// Unjudgeable says why a variational posterior of a problem cannot be judged; empty if it can. The chains that judge
+// have a mass matrix.
+func Unjudgeable(problem *Problem) string {
+	if states := problem.MDP.States(); states > tabular.LargestFull {
+		return fmt.Sprintf("the chains that judge would take %.3g GB for %d states, and hours",
+			MemoryNeed(problem, method.Reference)/1e9, states)
+	}
+	return ""
 }
