@@ -177,6 +177,9 @@ func describe(d experiment.Definition) (listing, error) {
 			if !r.Complete {
 				s.Stored = fmt.Sprintf("%d rows, %d units missing", r.Rows, len(r.Missing))
 			}
+			if r.Scale != scale {
+				s.Stored = "at scale " + r.Scale + ": " + s.Stored
+			}
 			if commits := r.Commits(); commits != "" {
 				s.Stored += ", " + commits
 			}
