@@ -70,7 +70,7 @@ func TestDemonstrationsByReplay(t *testing.T) {
 			}
 		}
 	}
-	lives := 14
+	lives := pool.Spec().Size() // one too many
 	c.Lives = &lives
 	if _, err := Train(t.Context(), pureGo(t), pool, c, Options{}); err == nil {
 		t.Error("lives beyond the observation are accepted")
