@@ -11,8 +11,8 @@
 // its fields.
 //
 // On pixels a processor learns slowly. An expert of an Atari game therefore sees bytes of the console's memory
-// (Config.Memory), and begins with a simple pilot's episodes; those who learn from it see the screen of the same
-// episodes, which a replay of its actions shows (gym.Show). [Pong] and [SpaceInvaders] are such configs.
+// (Config.Memory), and begins with a pilot's episodes; those who learn from it see the screen of the same episodes,
+// which a replay of its actions shows (gym.Show). [Pong] and [SpaceInvaders] are such configs.
 //
 // The paper's two experts, which [LunarLander] and [Highway] configure, are stored in the project's
 // results/expert-lunarlander and results/expert-highway, as expert.npz beside a thousand demonstrations each in

@@ -135,8 +135,8 @@ func Paper() Config {
 	return c
 }
 
-// CPU returns the config of what two cores of a processor can do in a day: a hundredth of Pong's steps, on half the
-// batch. The rates of learning are for so few.
+// CPU returns a config for a processor: a hundredth of Pong's steps, on half the batch, with rates of learning for so
+// few. It was not tuned.
 func CPU() Config {
 	c := Paper()
 	for i := range c.Games {
