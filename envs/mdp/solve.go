@@ -3,8 +3,6 @@ package mdp
 import (
 	"fmt"
 	"math"
-
-	"gonum.org/v1/gonum/floats"
 )
 
 // sweeps of value iteration before policy iteration: cheaper than the policy iterations that they save.
@@ -90,8 +88,7 @@ func (o *Solver) SolveFrom(reward []float64, policy []int) (*Solution, error) {
 }
 
 // SolveNear returns what Solve does for a reward near the last one: its greedy policy, whose factors are at hand, is
-// evaluated first, and improved by a few sweeps of value iteration. Where actions are equally good, the answer may
-// depend on the rewards before.
+// improved. Where actions are equally good, the answer may depend on the rewards before.
 func (o *Solver) SolveNear(reward []float64) (*Solution, error) {
 	if o.held == nil {
 		return o.Solve(reward)
@@ -99,13 +96,7 @@ func (o *Solver) SolveNear(reward []float64) (*Solution, error) {
 	if err := o.m.expandReward(o.immediate, reward); err != nil {
 		return nil, err
 	}
-	o.evaluate()
-	o.backup()
-	if o.better() {
-		o.sweep()
-		o.improve()
-	}
-	return &o.solution, nil
+	return o.improve(), nil
 }
 
 // Adjoint replaces x [S] by the solution y of (I − γ P_π)ᵀ y = x, π the greedy policy of the last solution: with x the
@@ -115,7 +106,7 @@ func (o *Solver) Adjoint(x []float64) { o.system.solveTransposed(x) }
 // Work returns about how many multiplications SolveNear takes.
 func (o *Solver) Work() float64 {
 	lower, upper := float64(o.system.lower), float64(o.system.upper)
-	return float64(o.system.states)*(lower*upper+2*(lower+upper)) + (sweeps+2)*float64(len(o.m.prob))
+	return float64(o.system.states)*(lower*upper+4*(lower+upper)) + 3*float64(len(o.m.prob))
 }
 
 // sweep makes the solution's policy greedy after sweeps of value iteration from its Q.
@@ -149,13 +140,20 @@ func (o *Solver) improve() *Solution {
 // better makes the policy greedy in Q, and reports whether it was not.
 func (o *Solver) better() bool {
 	sol, actions := &o.solution, o.m.actions
-	// an action must be better by more than the rounding of the linear solve, whose condition number is below
-	// 2/(1−γ), or exact ties could make the iteration cycle
-	margin := 1e-14 * (floats.Norm(o.immediate, math.Inf(1)) + floats.Norm(sol.V, math.Inf(1))) / (1 - o.discount)
+	margin := math.NaN() // found where it is needed
 	changed := false
-	for s := range sol.Greedy {
+	for s, held := range sol.Greedy {
 		q := sol.Q[s*actions : (s+1)*actions]
-		if best := argmax(q); q[best] > q[sol.Greedy[s]]+margin {
+		best := argmax(q)
+		if !(q[best] > q[held]) {
+			continue
+		}
+		if math.IsNaN(margin) {
+			// an action must be better by more than the rounding of the linear solve, whose condition number is below
+			// 2/(1−γ), or exact ties could make the iteration cycle
+			margin = 1e-14 * (largest(o.immediate) + largest(sol.V)) / (1 - o.discount)
+		}
+		if q[best] > q[held]+margin {
 			sol.Greedy[s], changed = best, true
 		}
 	}
@@ -165,7 +163,7 @@ func (o *Solver) better() bool {
 // backup sets Q = R + γ P V.
 func (o *Solver) backup() {
 	q := o.m.Backup(o.solution.Q, o.solution.V)
-	for i, r := range o.immediate {
+	for i, r := range o.immediate[:len(q)] {
 		q[i] = r + o.discount*q[i]
 	}
 }
@@ -313,12 +311,21 @@ func (m *MDP) policySystem(policy []float64, discount float64) (*system, error) 
 	return y, nil
 }
 
+// largest returns the maximum norm.
+func largest(x []float64) float64 {
+	top := 0.0
+	for _, v := range x {
+		top = max(top, v, -v)
+	}
+	return top
+}
+
 // argmax returns the first index of the largest element.
 func argmax(x []float64) int {
-	best := 0
+	best, top := 0, x[0]
 	for i, v := range x {
-		if v > x[best] {
-			best = i
+		if v > top {
+			best, top = i, v
 		}
 	}
 	return best

@@ -72,17 +72,12 @@ func (y *system) factorizeFrom(first int) {
 func (y *system) solve(x []float64) {
 	for r := range x {
 		first := max(0, r-y.lower)
-		row := y.row(r)[first-r+y.lower : y.lower]
-		for k, l := range row {
-			x[r] -= l * x[first+k]
-		}
+		x[r] -= floats.Dot(y.row(r)[first-r+y.lower:y.lower], x[first:r])
 	}
 	for r := len(x) - 1; r >= 0; r-- {
 		row := y.row(r)[y.lower:]
-		for k := min(y.upper, len(x)-1-r); k > 0; k-- {
-			x[r] -= row[k] * x[r+k]
-		}
-		x[r] /= row[0]
+		after := min(y.upper, len(x)-1-r)
+		x[r] = (x[r] - floats.Dot(row[1:1+after], x[r+1:r+1+after])) / row[0]
 	}
 }
 

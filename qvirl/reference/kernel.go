@@ -166,6 +166,7 @@ type slice struct {
 	from, nu   []float64
 	all        []int                                // the numbers of all coordinates
 	near       func(rng *rand.Rand, size int) []int // a random set of coordinates that belong together
+	alike      [][2][]int                           // pairs of as many coordinates each that may be exchanged
 }
 
 func newSlice(l Likelihood) *slice {
@@ -185,11 +186,37 @@ const sweepMoves = 16
 
 // sweep makes transitions of few coordinates each: of one alone as likely as of two to three, of four to seven and so
 // on. Each set has a width of its own, where a transition of all together is as short as the narrowest direction, and
-// far from the demonstrations nothing limits it.
+// far from the demonstrations nothing limits it. As many exchanges come first.
 func (s *slice) sweep(at *state, rng *rand.Rand) {
+	if len(s.alike) > 0 {
+		for range sweepMoves {
+			s.exchange(s.alike[rng.IntN(len(s.alike))], at, rng)
+		}
+	}
 	doublings := math.Log2(float64(len(s.all) + 1))
-	for range sweepMoves {
+	for range sweepMoves { // the last leaves its position evaluated
 		s.moveIn(s.near(rng, int(math.Exp2(doublings*rng.Float64()))), at, rng)
+	}
+}
+
+// exchange proposes that two sets of coordinates exchange their values, which the prior does not mind: which of two
+// states is the goal may be all that demonstrations leave open, with little between the two answers.
+func (s *slice) exchange(pair [2][]int, at *state, rng *rand.Rand) {
+	if at.known < likelihoodToo {
+		at.evaluate(s.likelihood, likelihoodToo)
+	}
+	before := at.logLikelihood
+	swap := func() {
+		for k, i := range pair[0] {
+			j := pair[1][k]
+			at.u[i], at.u[j] = at.u[j], at.u[i]
+		}
+	}
+	swap()
+	at.evaluate(s.likelihood, likelihoodToo)
+	if !(math.Log(rng.Float64()) < at.logLikelihood-before) {
+		swap()
+		at.logLikelihood, at.known = before, likelihoodToo
 	}
 }
 

@@ -94,11 +94,16 @@ func expectMean(t *testing.T, what string, draws []float64, f func(float64) floa
 func kernelsOf(l Likelihood, mass *mat.SymDense) map[string]func(at *state, rng *rand.Rand) {
 	plain, massive := newHamiltonian(l, 2, 64), newHamiltonian(l, 2, 64)
 	plain.step, massive.step, massive.metric = 0.4, 0.4, newMetric(mass)
+	exchanging := newSlice(l)
+	for i := range l.Dim() {
+		exchanging.alike = append(exchanging.alike, [2][]int{{i}, {(i + 1) % l.Dim()}})
+	}
 	return map[string]func(at *state, rng *rand.Rand){
 		"Hamiltonian":                    func(at *state, rng *rand.Rand) { plain.move(at, rng) },
 		"Hamiltonian with a mass matrix": func(at *state, rng *rand.Rand) { massive.move(at, rng) },
 		"slice":                          newSlice(l).move,
 		"sweep":                          newSlice(l).sweep,
+		"sweep with exchanges":           exchanging.sweep,
 	}
 }
 

@@ -146,7 +146,8 @@ func (s *sampling) prepare() error {
 	if err != nil {
 		return err
 	}
-	unroot, near := base.invertRoot(), base.neighbourhoods()
+	unroot, joined := base.invertRoot(), base.joined()
+	near, alike := base.neighbourhoods(joined), base.exchanges(joined)
 	for i := range s.config.Chains {
 		rng := mcmc.Stream(s.config.Seed, hash, uint64(i))
 		t, err := base.Clone()
@@ -157,7 +158,7 @@ func (s *sampling) prepare() error {
 			hamiltonian: newHamiltonian(t, s.config.Trajectory, maxLeapfrog), slice: newSlice(t), unroot: unroot,
 			ridge: 1 / math.Sqrt(float64(t.k))}
 		if base.diag != nil {
-			k.slice.near = near
+			k.slice.near, k.slice.alike = near, alike
 		}
 		k.trace = mcmc.NewTrace(len(k.draw), s.storeLimit()*s.config.Samples/s.config.Chains)
 		if base.diag != nil || unroot != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -204,18 +205,82 @@ func (t *Target) gradient(grad []float64) {
 	}
 }
 
-// neighbourhoods returns a function that finds a random coordinate with so many others around it: those of states that
-// transitions join. Whitened rewards must be those of the states or pairs.
-func (t *Target) neighbourhoods() func(rng *rand.Rand, size int) []int {
+// joined returns the states that a transition leads to or comes from, of each state.
+func (t *Target) joined() [][]int32 {
 	m := t.problem.MDP
-	joined, width := make([][]int32, m.States()), t.n/m.States()
+	joined := make([][]int32, m.States())
 	for i := range m.States() * m.Actions() {
 		from := i / m.Actions()
 		next, _ := m.Row(from, i%m.Actions())
 		for _, to := range next {
-			joined[from], joined[to] = append(joined[from], to), append(joined[to], int32(from))
+			if int(to) != from {
+				joined[from], joined[to] = append(joined[from], to), append(joined[to], int32(from))
+			}
 		}
 	}
+	for s := range joined {
+		slices.Sort(joined[s])
+		joined[s] = slices.Compact(joined[s])
+	}
+	return joined
+}
+
+// within returns the states that so many transitions, forwards or backwards, lead to from some states, which are among
+// them.
+func within(joined [][]int32, steps int, from ...int) []int {
+	reached := make([]bool, len(joined))
+	for _, s := range from {
+		reached[s] = true
+	}
+	states, at := slices.Clone(from), 0
+	for range steps {
+		for end := len(states); at < end; at++ {
+			for _, s := range joined[states[at]] {
+				if !reached[s] {
+					reached[s] = true
+					states = append(states, int(s))
+				}
+			}
+		}
+	}
+	return states
+}
+
+// exchangeSteps is how far from a demonstrated state, and from each other, states are whose rewards are exchanged.
+const exchangeSteps = 2
+
+// exchanges returns pairs of states near a demonstrated one and each other, as the coordinates of their whitened
+// rewards. Those must be those of the states or pairs.
+func (t *Target) exchanges(joined [][]int32) [][2][]int {
+	width := t.n / t.problem.MDP.States()
+	coordinates := func(s int) []int {
+		out := make([]int, width)
+		for i := range out {
+			out[i] = s*width + i
+		}
+		return out
+	}
+	near := within(joined, exchangeSteps, t.demoed...)
+	member := make([]bool, len(joined))
+	for _, s := range near {
+		member[s] = true
+	}
+	var pairs [][2][]int
+	for _, s := range near {
+		for _, other := range within(joined, exchangeSteps, s) {
+			if other > s && member[other] {
+				pairs = append(pairs, [2][]int{coordinates(s), coordinates(other)})
+			}
+		}
+	}
+	return pairs
+}
+
+// neighbourhoods returns a function that finds a random coordinate with so many others around it: those of states that
+// transitions join. Whitened rewards must be those of the states or pairs.
+func (t *Target) neighbourhoods(joined [][]int32) func(rng *rand.Rand, size int) []int {
+	m := t.problem.MDP
+	width := t.n / m.States()
 	return func(rng *rand.Rand, size int) []int {
 		centre := rng.IntN(t.Dim())
 		out := []int{centre}
