@@ -90,7 +90,7 @@ func growth(costs []cost) *exhibit.Report {
 	}
 	chart := exhibit.Chart{Name: "growth", Title: "What one fit costs"}
 	table := exhibit.Table{Name: "growth", Title: "Powers of the number of states that costs grow as",
-		Columns: []exhibit.Column{{Title: quantities[0].name, Decimals: 2}, {Title: quantities[1].name, Decimals: 2}}}
+		Columns: []exhibit.Column{{Name: quantities[0].name, Decimals: 2}, {Name: quantities[1].name, Decimals: 2}}}
 	cells := map[string][]exhibit.Cell{}
 	var methods, text []string
 	for _, c := range costs {
@@ -131,7 +131,7 @@ func growth(costs []cost) *exhibit.Report {
 		chart.Panels = append(chart.Panels, panel)
 	}
 	for _, m := range methods {
-		table.Rows = append(table.Rows, exhibit.TableRow{Method: m, Cells: cells[m]})
+		table.Rows = append(table.Rows, exhibit.Row{Method: m, Cells: cells[m]})
 	}
 	return &exhibit.Report{Title: chart.Title, Text: text, Tables: []exhibit.Table{table},
 		Charts: []exhibit.Chart{chart}}

@@ -56,7 +56,7 @@ func (c fakeConfig) Units(string) ([]experiment.Unit, error) {
 
 func fakeReport(rows []experiment.Row, _ *experiment.Record) (*exhibit.Report, error) {
 	t, err := experiment.Tabulate(rows, []string{"qvirl", "avril"},
-		[]exhibit.Column{{Metric: "w1", Title: "W1", Decimals: 3}},
+		[]exhibit.Column{{Metric: "w1", Name: "W1", Decimals: 3}},
 		exhibit.Reference{Name: "paper",
 			Values: map[string]map[string]exhibit.Estimate{"qvirl": {"w1": {Mean: 0.486, StdErr: 0.011}}}})
 	if err != nil {
