@@ -4,7 +4,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -115,8 +114,7 @@ func Write(r *exhibit.Report, dir string) ([]string, error) {
 	var files []string
 	write := func(name, text string) error {
 		files = append(files, name)
-		return atomicfile.Write(filepath.Join(dir, name),
-			func(w io.Writer) error { _, err := io.WriteString(w, text); return err })
+		return atomicfile.WriteBytes(filepath.Join(dir, name), []byte(text))
 	}
 	page := "# " + r.Title + "\n\n"
 	for _, paragraph := range r.Text {
