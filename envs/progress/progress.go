@@ -1,5 +1,5 @@
-// Package progress says how far long computations have come: an Event, and how it is written on a terminal, as JSON, and
-// in a notebook.
+// Package progress says how far long computations have come: an Event, and how it is written on a terminal, as JSON,
+// and in a notebook.
 package progress
 
 import (

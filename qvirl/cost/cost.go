@@ -36,8 +36,8 @@ type Cost struct {
 }
 
 // Columns are those of tables and of RowsFile.
-var Columns = []string{"states", "method", "seconds", "processor_seconds", "peak_mib", "evaluations", "converged", "rhat",
-	"ess_bulk", "compile_seconds", "version"}
+var Columns = []string{"states", "method", "seconds", "processor_seconds", "peak_mib", "evaluations", "converged",
+	"rhat", "ess_bulk", "compile_seconds", "version"}
 
 // Cells are the entries of Columns.
 func (c Cost) Cells() []string {
