@@ -501,7 +501,8 @@ func TestEventsTellHowFar(t *testing.T) {
 	if e := events[2]; e.Kind != progress.Progressed || e.Fraction != 0.25/6 || e.Status != ": world" || e.Left <= 0 {
 		t.Errorf("third event %+v, want half of half a unit with an estimate of the time left", e)
 	}
-	if e := events[len(events)-1]; e.Kind != progress.Finished || e.Done != 6 || e.Fraction != 1 || len(e.Missing) != 8 {
+	if e := events[len(events)-1]; e.Kind != progress.Finished || e.Done != 6 || e.Fraction != 1 ||
+		len(e.Missing) != 8 {
 		t.Errorf("last event %+v", e)
 	}
 }
