@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/go-birl/birl/envs/progress"
 )
 
 // backendEnv is the part of the environment that chooses what notebooks compute on: the named backend, or pure Go
@@ -98,7 +100,7 @@ func probe(ctx context.Context, l layout, backend string) (probed, error) {
 	err := run.run(limited)
 	switch {
 	case ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded):
-		return probed{}, fmt.Errorf("no answer within %s", seconds(probeLimit))
+		return probed{}, fmt.Errorf("no answer within %s", progress.Brief(probeLimit))
 	case err != nil:
 		return probed{}, probeError(err, words)
 	case problem != nil:

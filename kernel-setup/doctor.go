@@ -48,7 +48,7 @@ what is missing or broken the command that mends it is shown. Nothing is changed
 			if err != nil {
 				return err
 			}
-			p := newProgress(os.Stderr)
+			p := newTasks(os.Stderr)
 			t := p.begin("examining " + l.root)
 			r, err := examine(cmd.Context(), l, t.say)
 			if err != nil {

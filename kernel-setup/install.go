@@ -12,6 +12,8 @@ import (
 
 	"github.com/gofrs/flock"
 	"github.com/spf13/cobra"
+
+	"github.com/go-birl/birl/envs/progress"
 )
 
 // step is a part of the installation that is complete or not: when its inputs, summed up in the digest, change, or an
@@ -62,7 +64,7 @@ func explained(title string, err error) *stepError {
 // installer brings a clone to the state that the choices ask for.
 type installer struct {
 	layout   layout
-	progress *progress
+	progress *tasks
 	choose   func(*choices) // changes the stored choices; may be nil
 	only     []string       // names of the steps to run, where not all are needed
 }
@@ -109,7 +111,7 @@ virtual environment. It starts the kernel of this clone; to undo it, delete the 
 					return explained("--python", err)
 				}
 			}
-			in := installer{layout: l, progress: newProgress(os.Stderr), choose: func(c *choices) {
+			in := installer{layout: l, progress: newTasks(os.Stderr), choose: func(c *choices) {
 				if cmd.Flags().Changed("python") {
 					c.Python = python
 				}
@@ -140,7 +142,7 @@ virtual environment. It starts the kernel of this clone; to undo it, delete the 
 					time.Since(started).Round(time.Millisecond))
 			} else {
 				fmt.Fprintf(os.Stderr, "installed in %s; next: go run ./kernel-setup doctor, lab, run or test\n",
-					seconds(time.Since(started)))
+					progress.Brief(time.Since(started)))
 			}
 			return nil
 		},

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-func quiet(b *bytes.Buffer) *progress {
-	return &progress{w: b, width: func() int { return 100 }, patience: time.Hour, beat: time.Hour}
+func quiet(b *bytes.Buffer) *tasks {
+	return &tasks{w: b, width: func() int { return 100 }, patience: time.Hour, beat: time.Hour}
 }
 
 func TestFailedStepStaysBegun(t *testing.T) {

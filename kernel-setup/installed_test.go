@@ -50,8 +50,8 @@ func (w logWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func logged(t *testing.T) *progress {
-	return &progress{w: logWriter{t}, width: func() int { return 120 }, patience: time.Hour, beat: time.Hour}
+func logged(t *testing.T) *tasks {
+	return &tasks{w: logWriter{t}, width: func() int { return 120 }, patience: time.Hour, beat: time.Hour}
 }
 
 func TestMinimalNotebook(t *testing.T) {

@@ -28,7 +28,7 @@ neither read nor changed.`,
 			if err != nil {
 				return err
 			}
-			if _, err := (&installer{layout: l, progress: newProgress(os.Stderr)}).ensure(cmd.Context()); err != nil {
+			if _, err := (&installer{layout: l, progress: newTasks(os.Stderr)}).ensure(cmd.Context()); err != nil {
 				return err
 			}
 			env, err := backendEnv(l, backend)

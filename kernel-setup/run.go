@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/go-birl/birl/envs/progress"
 )
 
 // driver is the Python program that executes a notebook through nbclient, as Jupyter itself does.
@@ -88,7 +90,7 @@ Notebooks see BIRL_HEADLESS=1 and show static figures instead of widgets.`,
 					return fmt.Errorf("--env %s: want KEY=VALUE", e)
 				}
 			}
-			p := newProgress(os.Stderr)
+			p := newTasks(os.Stderr)
 			if _, err := (&installer{layout: l, progress: p}).ensure(cmd.Context()); err != nil {
 				return err
 			}
@@ -136,7 +138,7 @@ func findNotebooks(l layout, args []string) ([]string, error) {
 }
 
 // runAll executes notebooks one after the other and reports on each; a failure does not keep the others from running.
-func runAll(ctx context.Context, l layout, p *progress, stdout io.Writer, notebooks []string, o runOptions) error {
+func runAll(ctx context.Context, l layout, p *tasks, stdout io.Writer, notebooks []string, o runOptions) error {
 	failed := 0
 	for _, notebook := range notebooks {
 		start := time.Now()
@@ -156,7 +158,7 @@ func runAll(ctx context.Context, l layout, p *progress, stdout io.Writer, notebo
 				len(result.Figures), filepath.Join(filepath.Dir(result.HTML), "figures"))
 		}
 		if err == nil {
-			fmt.Fprintf(p.w, "%s ran in %s\n", filepath.Base(notebook), seconds(time.Since(start)))
+			fmt.Fprintf(p.w, "%s ran in %s\n", filepath.Base(notebook), progress.Brief(time.Since(start)))
 		}
 	}
 	if failed > 0 {
@@ -167,7 +169,7 @@ func runAll(ctx context.Context, l layout, p *progress, stdout io.Writer, notebo
 }
 
 // runNotebook executes one notebook. The error is a *cellError if a cell failed; the results are saved even then.
-func runNotebook(ctx context.Context, l layout, p *progress, notebook string, o runOptions) (runResult, error) {
+func runNotebook(ctx context.Context, l layout, p *tasks, notebook string, o runOptions) (runResult, error) {
 	name := strings.TrimSuffix(filepath.Base(notebook), ".ipynb")
 	out := l.runs()
 	if o.out != "" {
@@ -216,7 +218,7 @@ func runNotebook(ctx context.Context, l layout, p *progress, notebook string, o 
 // follower turns the driver's events into progress lines and a result.
 type follower struct {
 	ctx      context.Context // tells an interrupted cell from a failed one
-	progress *progress
+	progress *tasks
 	notebook string
 
 	cells   int

@@ -94,16 +94,6 @@ func TestProgressOnATerminalRewritesItsLine(t *testing.T) {
 	}
 }
 
-func TestSeconds(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		1234 * time.Millisecond: "1.2 s", 59 * time.Second: "59 s", 125 * time.Second: "2 min 05 s",
-	} {
-		if got := seconds(d); got != want {
-			t.Errorf("seconds(%v) = %q, want %q", d, got, want)
-		}
-	}
-}
-
 func TestGofmtListFindsUnformattedFiles(t *testing.T) {
 	l := clone(t)
 	writeFiles(t, l.root, map[string]string{

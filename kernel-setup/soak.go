@@ -34,7 +34,7 @@ func runInstalled(cmd *cobra.Command, steps []string, name, folder string, args 
 		return err
 	}
 	if !slices.Contains(args, "--help") && !slices.Contains(args, "-h") {
-		in := installer{layout: l, progress: newProgress(os.Stderr), choose: withEnvs, only: steps}
+		in := installer{layout: l, progress: newTasks(os.Stderr), choose: withEnvs, only: steps}
 		if _, err := in.ensure(cmd.Context()); err != nil {
 			return err
 		}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/go-birl/birl/envs/progress"
 )
 
 // suiteTag is the build tag of tests that need the installation. Plain `go test ./...` leaves them out, and passes on a
@@ -38,7 +40,7 @@ the browser where neither Chromium nor Chrome is on PATH and the cluster where S
 			if err != nil {
 				return err
 			}
-			if _, err := (&installer{layout: l, progress: newProgress(os.Stderr),
+			if _, err := (&installer{layout: l, progress: newTasks(os.Stderr),
 				choose: withEnvs}).ensure(cmd.Context()); err != nil {
 				return err
 			}
@@ -84,13 +86,13 @@ func runSuite(ctx context.Context, l layout, w io.Writer, xla bool) error {
 			grace: 30 * time.Second}
 		if err := run.run(ctx); err != nil {
 			if ctx.Err() == nil {
-				fmt.Fprintf(w, "✗ go %s failed after %s\n", part.args[0], seconds(time.Since(start)))
+				fmt.Fprintf(w, "✗ go %s failed after %s\n", part.args[0], progress.Brief(time.Since(start)))
 				return errReported
 			}
 			return err
 		}
 		if part.args[0] == "vet" {
-			fmt.Fprintf(w, "✓ go vet  %s\n", seconds(time.Since(start)))
+			fmt.Fprintf(w, "✓ go vet  %s\n", progress.Brief(time.Since(start)))
 		}
 	}
 	notRun := leftOut()

@@ -75,6 +75,27 @@ func TestFitRefuses(t *testing.T) {
 	}
 }
 
+// TestFitWithoutVerdict: the posterior is the one that a fit with a verdict judges, and nothing vouches for it.
+func TestFitWithoutVerdict(t *testing.T) {
+	for _, name := range []string{method.QVIRL, method.Matched} {
+		r, err := qvirl.Fit(context.Background(), walked(), qvirl.WithMethod(name), qvirl.WithoutVerdict())
+		if !errors.Is(err, qvirl.ErrNotConverged) || r == nil {
+			t.Fatalf("%s: %v, %v", name, r, err)
+		}
+		if r.Converged || r.Returned != name || r.Diagnosis != nil || !strings.Contains(r.Reason, "nobody asked") {
+			t.Errorf("%s: %+v", name, r)
+		}
+		judged, _ := qvirl.Fit(context.Background(), walked(), qvirl.WithMethod(name), qvirl.WithoutEscalation())
+		if judged == nil || judged.Diagnosis == nil {
+			t.Fatalf("%s, judged: %+v", name, judged)
+		}
+		got, want := r.Posterior.Reward(1), judged.Posterior.Reward(1)
+		if got.Mean() != want.Mean() || got.StdDev() != want.StdDev() || got.StdDev() == 0 {
+			t.Errorf("%s: reward %g ± %g, judged %g ± %g", name, got.Mean(), got.StdDev(), want.Mean(), want.StdDev())
+		}
+	}
+}
+
 // TestFitIsDeterminedByItsSeed draws twice from one seed, and once from another.
 func TestFitIsDeterminedByItsSeed(t *testing.T) {
 	for _, name := range []string{method.Matched, method.Reference} {

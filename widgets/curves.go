@@ -22,29 +22,16 @@ type Curves struct {
 }
 
 // CurvePanel is one panel of Curves.
-type CurvePanel struct {
-	Title, XLabel, YLabel string
-	LogX, LogY            bool
-	Curves                []Curve
-	// drawn thin behind the others and without legend, such as single runs behind their mean
-	Thin   []Curve
-	Levels []Level     // horizontal reference lines
-	Marks  []Mark      // vertical lines with a note, such as the chosen value of a hyper-parameter
-	YRange *[2]float64 // nil: all that is drawn
-	// error bars in place of bands, and the points of different curves a little apart sideways: for few X in common
-	Bars bool
-}
+type CurvePanel = exhibit.Panel
 
 // Curve is a line through points, with a band of ± one standard error if there is one.
-type Curve struct {
-	Name   string    // method as in result rows, or another name
-	X, Y   []float64 // X ascending; a NaN in Y breaks the line
-	StdErr []float64 // of Y, or nil
-	// Low and High, if not nil, are the ends of a band in place of Y ± StdErr, and Band says in the legend what it is.
-	Low, High []float64
-	Band      string
-	Points    bool // a dot on each point
-}
+type Curve = exhibit.Curve
+
+// curvePanel and curve check and draw them.
+type (
+	curvePanel exhibit.Panel
+	curve      exhibit.Curve
+)
 
 // Level is a horizontal reference line: a method as in result rows, or another name, which lies in the legend.
 type Level = exhibit.Level
@@ -70,7 +57,7 @@ func (m Curves) Figure() (*Figure, error) {
 	}
 	columns = min(columns, len(m.Panels))
 	for i, panel := range m.Panels {
-		if err := panel.validate(fmt.Sprintf("Curves.Panels[%d]", i)); err != nil {
+		if err := curvePanel(panel).validate(fmt.Sprintf("Curves.Panels[%d]", i)); err != nil {
 			return nil, err
 		}
 	}
@@ -89,7 +76,7 @@ func (m Curves) Figure() (*Figure, error) {
 		legend = m.bands()
 	}
 	for i, panel := range m.Panels {
-		plots[i] = panel.plot(looks, room)
+		plots[i] = curvePanel(panel).plot(looks, room)
 	}
 	rows := (len(m.Panels) + columns - 1) / columns
 	return card{
@@ -159,13 +146,13 @@ func (m Curves) bands() []legendEntry {
 	return out
 }
 
-func (p CurvePanel) validate(field string) error {
+func (p curvePanel) validate(field string) error {
 	if len(p.Curves) == 0 && len(p.Thin) == 0 {
 		return fmt.Errorf("widgets: %s has no curves", field)
 	}
 	for kind, curves := range map[string][]Curve{"Curves": p.Curves, "Thin": p.Thin} {
-		for i, curve := range curves {
-			if err := curve.validate(fmt.Sprintf("%s.%s[%d]", field, kind, i), p.LogX, p.LogY); err != nil {
+		for i, c := range curves {
+			if err := curve(c).validate(fmt.Sprintf("%s.%s[%d]", field, kind, i), p.LogX, p.LogY); err != nil {
 				return err
 			}
 		}
@@ -186,7 +173,7 @@ func (p CurvePanel) validate(field string) error {
 	return nil
 }
 
-func (k Curve) validate(field string, logX, logY bool) error {
+func (k curve) validate(field string, logX, logY bool) error {
 	if len(k.X) == 0 {
 		return fmt.Errorf("widgets: %s has no points", field)
 	}
@@ -236,7 +223,7 @@ func (k Curve) validate(field string, logX, logY bool) error {
 }
 
 // bounds returns the ends of the band around point i, the point itself without one.
-func (k Curve) bounds(i int, logY bool) (low, high float64) {
+func (k curve) bounds(i int, logY bool) (low, high float64) {
 	if k.Low != nil {
 		return k.Low[i], k.High[i]
 	}
@@ -250,17 +237,17 @@ func (k Curve) bounds(i int, logY bool) (low, high float64) {
 	return low, high
 }
 
-func (p CurvePanel) plot(looks map[string]appearance, room vg.Length) *plot.Plot {
+func (p curvePanel) plot(looks map[string]appearance, room vg.Length) *plot.Plot {
 	out := newPanel(p.Title, p.XLabel, p.YLabel)
 	if room > 0 { // which the panel lacks
 		out.X.Tick.Marker = niceTicks{4}
 	}
 	xs, ys := emptySpan(), emptySpan()
 	for _, curves := range [][]Curve{p.Curves, p.Thin} {
-		for _, curve := range curves {
-			for i := range curve.X {
-				xs.include(curve.X[i])
-				ys.include(curve.bounds(i, p.LogY))
+		for _, c := range curves {
+			for i := range c.X {
+				xs.include(c.X[i])
+				ys.include(curve(c).bounds(i, p.LogY))
 			}
 		}
 	}
@@ -283,28 +270,28 @@ func (p CurvePanel) plot(looks map[string]appearance, room vg.Length) *plot.Plot
 		out.Y.Min, out.Y.Max = p.YRange[0], p.YRange[1]
 	}
 	out.Add(painter(func(c draw.Canvas, x, y func(float64) vg.Length) {
-		for _, curve := range p.Thin {
+		for _, k := range p.Thin {
 			a := appearance{color: rgb(0xA0A0A0)}
-			if known, ok := looks[curve.Name]; ok {
+			if known, ok := looks[k.Name]; ok {
 				a.color = known.color
 			}
-			curve.paintLine(c, x, y, draw.LineStyle{Color: fade(a.color, 0.3), Width: thinWidth})
+			curve(k).paintLine(c, x, y, draw.LineStyle{Color: fade(a.color, 0.3), Width: thinWidth})
 		}
 		for _, level := range p.Levels {
 			c.StrokeLine2(looks[level.Name].line(1), c.Min.X, y(level.Y), c.Max.X, y(level.Y))
 		}
 		shifts := p.shifts(x)
-		for i, curve := range p.Curves {
+		for i, k := range p.Curves {
 			if p.Bars {
-				curve.paintBars(c, shifts[i], y, looks[curve.Name], p.LogY)
+				curve(k).paintBars(c, shifts[i], y, looks[k.Name], p.LogY)
 			} else {
-				curve.paintBand(c, x, y, looks[curve.Name], p.LogY)
+				curve(k).paintBand(c, x, y, looks[k.Name], p.LogY)
 			}
 		}
-		for i, curve := range p.Curves {
-			a := looks[curve.Name]
-			curve.paintLine(c, shifts[i], y, a.line(lineWidth))
-			curve.paintDots(c, shifts[i], y, a)
+		for i, k := range p.Curves {
+			a := looks[k.Name]
+			curve(k).paintLine(c, shifts[i], y, a.line(lineWidth))
+			curve(k).paintDots(c, shifts[i], y, a)
 		}
 		if room > 0 {
 			p.paintLabels(c, x, y, looks, room)
@@ -337,7 +324,7 @@ func setRange(axis *plot.Axis, s span, logarithmic bool, pad float64) {
 }
 
 // runs calls paint with each stretch of points that no NaN interrupts.
-func (k Curve) runs(paint func(from, to int)) {
+func (k curve) runs(paint func(from, to int)) {
 	from := 0
 	for i := 0; i <= len(k.Y); i++ {
 		if i == len(k.Y) || math.IsNaN(k.Y[i]) {
@@ -349,7 +336,7 @@ func (k Curve) runs(paint func(from, to int)) {
 	}
 }
 
-func (k Curve) paintLine(c draw.Canvas, x, y func(float64) vg.Length, style draw.LineStyle) {
+func (k curve) paintLine(c draw.Canvas, x, y func(float64) vg.Length, style draw.LineStyle) {
 	k.runs(func(from, to int) {
 		points := make([]vg.Point, 0, to-from)
 		for i := from; i < to; i++ {
@@ -360,7 +347,7 @@ func (k Curve) paintLine(c draw.Canvas, x, y func(float64) vg.Length, style draw
 }
 
 // shifts returns how the points of each curve are moved from x to canvas: apart sideways where they have error bars.
-func (p CurvePanel) shifts(x func(float64) vg.Length) []func(float64) vg.Length {
+func (p curvePanel) shifts(x func(float64) vg.Length) []func(float64) vg.Length {
 	out := make([]func(float64) vg.Length, len(p.Curves))
 	for i := range out {
 		by := vg.Length(0)
@@ -375,7 +362,7 @@ func (p CurvePanel) shifts(x func(float64) vg.Length) []func(float64) vg.Length 
 // dotSpace is how far apart points of a broken line are at least that get dots, so that these leave dashes visible.
 const dotSpace = vg.Length(13)
 
-func (k Curve) paintDots(c draw.Canvas, x, y func(float64) vg.Length, a appearance) {
+func (k curve) paintDots(c draw.Canvas, x, y func(float64) vg.Length, a appearance) {
 	for i := range k.X {
 		if !k.Points || a.dashes != nil && i > 0 && x(k.X[i])-x(k.X[i-1]) < dotSpace {
 			return
@@ -389,7 +376,7 @@ func (k Curve) paintDots(c draw.Canvas, x, y func(float64) vg.Length, a appearan
 	}
 }
 
-func (k Curve) paintBars(c draw.Canvas, x, y func(float64) vg.Length, a appearance, logY bool) {
+func (k curve) paintBars(c draw.Canvas, x, y func(float64) vg.Length, a appearance, logY bool) {
 	for i := range k.X {
 		if low, high := k.bounds(i, logY); high > low {
 			line := c.ClipLinesXY([]vg.Point{{X: x(k.X[i]), Y: y(low)}, {X: x(k.X[i]), Y: y(high)}})
@@ -398,7 +385,7 @@ func (k Curve) paintBars(c draw.Canvas, x, y func(float64) vg.Length, a appearan
 	}
 }
 
-func (k Curve) paintBand(c draw.Canvas, x, y func(float64) vg.Length, a appearance, logY bool) {
+func (k curve) paintBand(c draw.Canvas, x, y func(float64) vg.Length, a appearance, logY bool) {
 	if k.StdErr == nil && k.Low == nil {
 		return
 	}

@@ -52,7 +52,7 @@ func (m Dots) Figure() (*Figure, error) {
 		}
 		for kind, list := range map[string][]*Estimate{"Estimates": panel.Estimates, "Published": panel.Published} {
 			for j, e := range list {
-				if err := e.validate(fmt.Sprintf("%s.%s[%d]", field, kind, j)); err != nil {
+				if err := checkEstimate(fmt.Sprintf("%s.%s[%d]", field, kind, j), e); err != nil {
 					return nil, err
 				}
 			}

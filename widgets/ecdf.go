@@ -48,7 +48,7 @@ func (m RankECDF) Figure() (*Figure, error) {
 	plots := make([]*plot.Plot, len(m.Panels))
 	highest := 0.0
 	for i, panel := range m.Panels {
-		if err := panel.validate(fmt.Sprintf("RankECDF.Panels[%d]", i)); err != nil {
+		if err := rankPanel(panel).validate(fmt.Sprintf("RankECDF.Panels[%d]", i)); err != nil {
 			return nil, err
 		}
 		if len(panel.Ranks) > ecdfRanks {
@@ -59,7 +59,7 @@ func (m RankECDF) Figure() (*Figure, error) {
 		if i%columns == 0 {
 			plots[i].Y.Label.Text = "ECDF less uniform"
 		}
-		highest = math.Max(highest, panel.plotECDF(plots[i], level))
+		highest = math.Max(highest, rankPanel(panel).plotECDF(plots[i], level))
 	}
 	for _, p := range plots { // one range for all
 		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1, -1.1*highest, 1.1*highest
@@ -75,7 +75,7 @@ func (m RankECDF) Figure() (*Figure, error) {
 }
 
 // plotECDF adds the curve and its band, and returns the highest point of either.
-func (p RankPanel) plotECDF(to *plot.Plot, level float64) (highest float64) {
+func (p rankPanel) plotECDF(to *plot.Plot, level float64) (highest float64) {
 	n := len(p.Ranks)
 	at := ecdfAt(p.Max)
 	z := make([]float64, len(at))

@@ -246,18 +246,22 @@ func exampleScatter() Scatter {
 }
 
 func exampleTable() Table {
-	paper := func(e *Estimate) []*Estimate { return []*Estimate{e, nil} }
+	cell := func(e *Estimate, references ...*Estimate) Cell {
+		if references != nil {
+			references = append(references, nil)[:2]
+		}
+		return Cell{Estimate: e, References: references}
+	}
 	return Table{Title: "Posterior quality on 100 random 8×8 gridworlds", References: []string{"paper", "other"},
 		Columns: []Column{{Name: "W₁", Decimals: 3, Better: Lower}, {Name: "log density", Decimals: 3, Better: Higher},
 			{Name: "reward 90 % CI", Decimals: 3}},
 		Rows: []Row{
-			{"valuewalk", []Cell{{Value(0, 0), nil}, {Value(-2.412, 0.012), paper(Value(-2.432, 0.016))},
-				{Value(0.881, 0.005), []*Estimate{Value(0.888, 0.004), Value(0.881, math.NaN())}}}},
-			{"qvirl", []Cell{{Value(0.374, 0.013), paper(Value(0.486, 0.011))},
-				{Value(-2.428, 0.015), paper(Value(-2.437, 0.014))},
-				{Value(0.909, 0.005), paper(Value(0.901, 0.004))}}},
-			{"avril-0.17", []Cell{{Value(1.48, 0.05), paper(Value(1.704, 0.06))}, {nil, nil},
-				{Value(0.515, 0.01), nil}}},
+			{Method: "valuewalk", Cells: []Cell{cell(Value(0, 0)), cell(Value(-2.412, 0.012), Value(-2.432, 0.016)),
+				cell(Value(0.881, 0.005), Value(0.888, 0.004), Value(0.881, math.NaN()))}},
+			{Method: "qvirl", Cells: []Cell{cell(Value(0.374, 0.013), Value(0.486, 0.011)),
+				cell(Value(-2.428, 0.015), Value(-2.437, 0.014)), cell(Value(0.909, 0.005), Value(0.901, 0.004))}},
+			{Method: "avril-0.17", Cells: []Cell{cell(Value(1.48, 0.05), Value(1.704, 0.06)), cell(nil),
+				cell(Value(0.515, 0.01))}},
 		},
 		Notes: []string{"W₁ is the distance to the exact ValueWalk posterior."}}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"html"
-	"io"
 	"math"
 	"path/filepath"
 	"strings"
@@ -113,11 +112,7 @@ func (f *Figure) Save(path string) error {
 	if err != nil {
 		return err
 	}
-	err = atomicfile.Write(path, func(w io.Writer) error {
-		_, err := w.Write(content)
-		return err
-	})
-	if err != nil {
+	if err := atomicfile.WriteBytes(path, content); err != nil {
 		return fmt.Errorf("widgets: %w", err)
 	}
 	return nil

@@ -45,7 +45,7 @@ func TestBadInput(t *testing.T) {
 	}
 	cell := func(c Cell) tableDrawing {
 		return tableDrawing{Table{Columns: []Column{{Name: "m", Decimals: 2}}, References: []string{"paper"},
-			Rows: []Row{{"qvirl", []Cell{c}}}}}
+			Rows: []Row{{Method: "qvirl", Cells: []Cell{c}}}}}
 	}
 	for _, c := range []struct {
 		field string
@@ -151,7 +151,8 @@ func TestBadInput(t *testing.T) {
 		{"Line has 2", Scatter{Panels: []ScatterPanel{{X: []float64{1}, Y: []float64{1}, Line: []float64{1, 2}}}}},
 		{"Table needs", tableDrawing{}},
 		{"Table.Columns[0].Decimals = -1",
-			tableDrawing{Table{Columns: []Column{{Name: "m", Decimals: -1}}, Rows: []Row{{"a", []Cell{{}}}}}}},
+			tableDrawing{Table{Columns: []Column{{Name: "m", Decimals: -1}},
+				Rows: []Row{{Method: "a", Cells: []Cell{{}}}}}}},
 		{"Table.Rows[0].Cells has 0",
 			tableDrawing{Table{Columns: []Column{{Name: "m", Decimals: 1}}, Rows: []Row{{}}}}},
 		{"Table.Rows[0].Cells[0].Estimate = +Inf", cell(Cell{Estimate: Value(inf, 0)})},

@@ -56,7 +56,7 @@ func (m Curves) labelRoom(looks map[string]appearance, panel vg.Length) vg.Lengt
 }
 
 // paintLabels writes the name of each line at its end, beside the panel.
-func (p CurvePanel) paintLabels(c draw.Canvas, x, y func(float64) vg.Length, looks map[string]appearance,
+func (p curvePanel) paintLabels(c draw.Canvas, x, y func(float64) vg.Length, looks map[string]appearance,
 	room vg.Length) {
 	style := textStyle(smallSize, ink, draw.XLeft, draw.YCenter)
 	width := room - labelStub - labelGap - 7.9 // breaks lines as labelRoom did

@@ -12,7 +12,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/janpfeifer/gonb/gonbui"
@@ -263,24 +262,5 @@ func TestProgressIsInterrupted(t *testing.T) {
 	if !strings.Contains(last, "ValueWalk: interrupted after") || strings.Contains(last, "width") ||
 		!strings.Contains(last, "at 40 %; the first half is kept") {
 		t.Errorf("the line ends with %q", last)
-	}
-}
-
-func TestProgressLine(t *testing.T) {
-	line := progressHTML("a", 25, 100, "b", 30*time.Second)
-	for _, want := range []string{"width:25.0%", "25 % · b", "90 s left"} {
-		if !strings.Contains(line, want) {
-			t.Errorf("%q is missing in %q", want, line)
-		}
-	}
-	if line := progressHTML("a", 0, 0, "", time.Minute); strings.Contains(line, "NaN") ||
-		strings.Contains(line, "left") {
-		t.Errorf("without a total: %q", line)
-	}
-	if got := brief(20 * time.Millisecond); got != "20 ms" {
-		t.Errorf("20 ms are %q", got)
-	}
-	if got := brief(125 * time.Second); got != "2 min 05 s" {
-		t.Errorf("125 s is written %q", got)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/janpfeifer/gonb/gonbui"
+
+	"github.com/go-birl/birl/envs/progress"
 )
 
 // progressInterval is the least time between two updates of a progress line.
@@ -24,20 +26,19 @@ type Progress struct {
 
 	label string
 	id    string // of the output that is updated
-	start time.Time
+	meter *progress.Meter
 
-	mu       sync.Mutex
-	shown    time.Time // when the line was last updated
-	last     string    // status of the last report
-	fraction float64   // that is complete
-	signals  chan os.Signal
-	ended    sync.Once
+	mu      sync.Mutex
+	shown   time.Time      // when the line was last updated
+	last    progress.Event // as it was told last
+	signals chan os.Signal
+	ended   sync.Once
 }
 
 // NewProgress returns a progress line that begins with a label, or with the Label of a method.
 func NewProgress(label string) *Progress {
-	p := &Progress{label: Label(label), id: "birl-progress-" + gonbui.UniqueId(), start: time.Now(),
-		signals: make(chan os.Signal, 1)}
+	p := &Progress{label: Label(label), id: "birl-progress-" + gonbui.UniqueId(), signals: make(chan os.Signal, 1)}
+	p.meter = progress.NewMeter(p.show, "")
 	if gonbui.IsNotebook {
 		signal.Notify(p.signals, os.Interrupt)
 		go p.watch()
@@ -53,8 +54,9 @@ func (p *Progress) watch() {
 	}
 	p.ended.Do(func() {
 		signal.Stop(p.signals)
+		text := "interrupted after " + p.meter.Elapsed()
 		p.mu.Lock()
-		text := fmt.Sprintf("interrupted after %s at %.0f %%", brief(time.Since(p.start)), 100*p.fraction)
+		text += fmt.Sprintf(" at %.0f %%", 100*p.last.Fraction)
 		if p.Interrupted != "" {
 			text += "; " + p.Interrupted
 		}
@@ -74,16 +76,16 @@ func (p *Progress) end(text string) {
 
 // Report says that done of total units are complete, with a short status such as the present loss. The line is updated
 // at most five times a second.
-func (p *Progress) Report(done, total int, status string) {
+func (p *Progress) Report(done, total int, status string) { p.meter.Report(done, total, status) }
+
+func (p *Progress) show(e progress.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.last, p.fraction = status, share(done, total)
-	now := time.Now()
-	if Headless() || now.Sub(p.shown) < progressInterval {
-		return
+	p.last = e
+	if now := time.Now(); !Headless() && now.Sub(p.shown) >= progressInterval {
+		p.shown = now
+		gonbui.UpdateHTML(p.id, progress.HTML(p.label, e))
 	}
-	p.shown = now
-	gonbui.UpdateHTML(p.id, progressHTML(p.label, done, total, status, now.Sub(p.start)))
 }
 
 // Done replaces the line by how long the computation took.
@@ -91,49 +93,12 @@ func (p *Progress) Done() {
 	p.ended.Do(func() {
 		signal.Stop(p.signals)
 		close(p.signals)
+		text := p.meter.Elapsed()
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		text := brief(time.Since(p.start))
-		if p.last != "" {
-			text += " · " + p.last
+		if p.last.Status != "" {
+			text += " · " + p.last.Status
 		}
 		p.end(text)
 	})
-}
-
-// share is done of total, between 0 and 1.
-func share(done, total int) float64 {
-	if total <= 0 {
-		return 0
-	}
-	return min(max(float64(done)/float64(total), 0), 1)
-}
-
-// progressHTML is the line: a bar, the count, the status and the time that is left.
-func progressHTML(label string, done, total int, status string, elapsed time.Duration) string {
-	fraction := share(done, total)
-	text := fmt.Sprintf("%3.0f %%", 100*fraction)
-	if status != "" {
-		text += " · " + status
-	}
-	if fraction > 0 && fraction < 1 && elapsed > time.Second {
-		left := time.Duration(float64(elapsed) * (1 - fraction) / fraction)
-		text += " · " + brief(left) + " left"
-	}
-	return fmt.Sprintf(`<span>%s </span><span style="display:inline-block;width:160px;height:9px;border:1px solid rgba(128,128,128,0.7);`+
-		`border-radius:3px"><span style="display:block;height:100%%;width:%.1f%%;background:%s"></span></span><span> %s</span>`,
-		html.EscapeString(label), 100*fraction, hex(skyBlue), html.EscapeString(text))
-}
-
-// brief is a duration to two or three digits.
-func brief(d time.Duration) string {
-	switch {
-	case d < 100*time.Millisecond:
-		return fmt.Sprintf("%.0f ms", 1000*d.Seconds())
-	case d < 10*time.Second:
-		return fmt.Sprintf("%.1f s", d.Seconds())
-	case d < 2*time.Minute:
-		return fmt.Sprintf("%.0f s", d.Seconds())
-	}
-	return fmt.Sprintf("%d min %02d s", int(d.Minutes()), int(d.Seconds())%60)
 }

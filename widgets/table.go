@@ -7,23 +7,38 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/method"
 )
 
-// Estimate is a mean with its standard error.
-type Estimate struct {
-	Mean   float64
-	StdErr float64 // NaN if it is not known
-}
+// A Table shows results: a row for each method, a column for each metric, whose best is bold, and under each estimate
+// the published ones with the difference in standard errors.
+type Table exhibit.Table
+
+// The parts of a table.
+type (
+	Estimate  = exhibit.Estimate
+	Column    = exhibit.Column
+	Row       = exhibit.Row
+	Cell      = exhibit.Cell
+	Direction = exhibit.Direction
+)
+
+// The directions.
+const (
+	Neither = exhibit.Neither
+	Higher  = exhibit.Higher
+	Lower   = exhibit.Lower
+)
 
 // Value returns an estimate; stdErr is NaN if it is not known.
-func Value(mean, stdErr float64) *Estimate { return &Estimate{mean, stdErr} }
+func Value(mean, stdErr float64) *Estimate { return &Estimate{Mean: mean, StdErr: stdErr} }
 
-// Difference returns e − other in standard errors of the difference, taking the two as independent; an unknown standard
+// Difference returns a − b in standard errors of the difference, taking the two as independent; an unknown standard
 // error counts as 0. It is NaN if neither is known or both are 0.
-func (e Estimate) Difference(other Estimate) float64 {
+func Difference(a, b Estimate) float64 {
 	variance := 0.0
-	for _, se := range []float64{e.StdErr, other.StdErr} {
+	for _, se := range []float64{a.StdErr, b.StdErr} {
 		if !math.IsNaN(se) {
 			variance += se * se
 		}
@@ -31,63 +46,22 @@ func (e Estimate) Difference(other Estimate) float64 {
 	if variance == 0 {
 		return math.NaN()
 	}
-	return (e.Mean - other.Mean) / math.Sqrt(variance)
+	return (a.Mean - b.Mean) / math.Sqrt(variance)
 }
 
-func (e *Estimate) validate(field string) error {
+func checkEstimate(field string, e *Estimate) error {
 	if e == nil {
 		return nil
 	}
 	if math.IsNaN(e.Mean) || math.IsInf(e.Mean, 0) || math.IsInf(e.StdErr, 0) || e.StdErr < 0 {
 		return fmt.Errorf("widgets: %s = %g ± %g: want a finite mean, and a standard error that is finite and not "+
-			"negative, or NaN",
-			field, e.Mean, e.StdErr)
+			"negative, or NaN", field, e.Mean, e.StdErr)
 	}
 	return nil
 }
 
-// Table is a table of results: a row for each method, a column for each metric, and under each estimate the published
-// ones with the difference in standard errors.
-type Table struct {
-	Title      string
-	Columns    []Column
-	References []string // where the reference values come from, such as "paper"
-	Rows       []Row
-	Notes      []string // sentences below the table
-}
-
-// Column is a metric.
-type Column struct {
-	Name     string
-	Decimals int
-	Better   Direction // the best of such a column is bold
-	Unit     string    // for instance "s"; empty where there is none
-}
-
-// Direction says which of two numbers is the better one.
-type Direction int
-
-// The directions.
-const (
-	Neither Direction = iota
-	Higher
-	Lower
-)
-
-// arrow stands behind the name of what has a direction.
-func (d Direction) arrow() string { return []string{"", " ↑", " ↓"}[d] }
-
-// Row is a method.
-type Row struct {
-	Method string // name as in result rows, or any other title
-	Cells  []Cell // one for each column
-}
-
-// Cell is the estimate of one metric for one method.
-type Cell struct {
-	Estimate   *Estimate   // nil where there is none
-	References []*Estimate // one for each of Table.References, or nil for none
-}
+// arrowOf stands behind the name of what has a direction.
+func arrowOf(d Direction) string { return []string{"", " ↑", " ↓"}[d] }
 
 // validate refuses a table whose parts do not fit, and numbers that are not finite.
 func (t Table) validate() error {
@@ -111,7 +85,7 @@ func (t Table) validate() error {
 		}
 		for j, cell := range row.Cells {
 			field := fmt.Sprintf("%s[%d]", field, j)
-			if err := cell.Estimate.validate(field + ".Estimate"); err != nil {
+			if err := checkEstimate(field+".Estimate", cell.Estimate); err != nil {
 				return err
 			}
 			if cell.References == nil {
@@ -122,7 +96,7 @@ func (t Table) validate() error {
 				return err
 			}
 			for k, ref := range cell.References {
-				if err := ref.validate(fmt.Sprintf("%s.References[%d]", field, k)); err != nil {
+				if err := checkEstimate(fmt.Sprintf("%s.References[%d]", field, k), ref); err != nil {
 					return err
 				}
 			}
@@ -132,7 +106,7 @@ func (t Table) validate() error {
 }
 
 // reference returns the k-th reference of a cell, nil if there is none.
-func (c Cell) reference(k int) *Estimate {
+func reference(c Cell, k int) *Estimate {
 	if c.References == nil {
 		return nil
 	}
@@ -140,9 +114,9 @@ func (c Cell) reference(k int) *Estimate {
 }
 
 // hasReference reports whether a row has the k-th reference in any cell.
-func (r Row) hasReference(k int) bool {
+func hasReference(r Row, k int) bool {
 	for _, cell := range r.Cells {
-		if cell.reference(k) != nil {
+		if reference(cell, k) != nil {
 			return true
 		}
 	}
@@ -155,8 +129,11 @@ type entry struct {
 	best                  bool
 }
 
+// tableColumn writes the numbers of one.
+type tableColumn exhibit.Column
+
 // write formats as number does, but large numbers as −8.19 × 10⁸, which text has letters for.
-func (c Column) write(v float64) string {
+func (c tableColumn) write(v float64) string {
 	if math.Abs(v) < 1e7 {
 		return number(v, c.Decimals)
 	}
@@ -167,7 +144,7 @@ func (c Column) write(v float64) string {
 }
 
 // entry writes an estimate with a column's decimals.
-func (c Column) entry(e *Estimate) entry {
+func (c tableColumn) entry(e *Estimate) entry {
 	switch {
 	case e == nil:
 		return entry{mean: "–"}
@@ -184,14 +161,14 @@ func (c Column) entry(e *Estimate) entry {
 }
 
 // reference writes a reference with the difference of the estimate to it.
-func (c Column) reference(cell Cell, k int) entry {
-	ref := cell.reference(k)
+func (c tableColumn) reference(cell Cell, k int) entry {
+	ref := reference(cell, k)
 	if ref == nil {
 		return entry{}
 	}
 	out := c.entry(ref)
 	if cell.Estimate != nil {
-		if d := cell.Estimate.Difference(*ref); !math.IsNaN(d) {
+		if d := Difference(*cell.Estimate, *ref); !math.IsNaN(d) {
 			out.difference = " (" + signed(d) + ")"
 		}
 	}
@@ -200,24 +177,24 @@ func (c Column) reference(cell Cell, k int) entry {
 
 // competes reports whether the estimate of a row in column j can be the best. What knows the truth or nothing cannot,
 // nor what is exactly 0 ± 0, as the distance of a reference to itself.
-func (r Row) competes(j int) bool {
+func competes(r Row, j int) bool {
 	if _, m := lookup(r.Method); m != nil && (m.Family == method.Demonstrator || m.Family == method.Baseline) {
 		return false
 	}
 	e := r.Cells[j].Estimate
-	return e != nil && *e != (Estimate{})
+	return e != nil && (e.Mean != 0 || e.StdErr != 0)
 }
 
 // best reports whether the estimate of a row in column j is the best, to the decimals that are shown.
 func (t Table) best(j int, r Row) bool {
 	column := t.Columns[j]
-	if column.Better == Neither || len(t.Rows) < 2 || !r.competes(j) {
+	if column.Better == Neither || len(t.Rows) < 2 || !competes(r, j) {
 		return false
 	}
 	e := r.Cells[j].Estimate
 	for _, row := range t.Rows {
 		other := row.Cells[j].Estimate
-		if !row.competes(j) || number(other.Mean, column.Decimals) == number(e.Mean, column.Decimals) {
+		if !competes(row, j) || number(other.Mean, column.Decimals) == number(e.Mean, column.Decimals) {
 			continue
 		}
 		if (other.Mean > e.Mean) == (column.Better == Higher) {
@@ -242,7 +219,7 @@ func (t Table) title() string {
 	if t.Title == "" {
 		return ""
 	}
-	return t.Title + t.common().arrow()
+	return t.Title + arrowOf(t.common())
 }
 
 // head is what stands above column j.
@@ -255,7 +232,7 @@ func (t Table) head(j int) string {
 	if t.Title != "" && t.common() != Neither {
 		return name
 	}
-	return name + c.Better.arrow()
+	return name + arrowOf(c.Better)
 }
 
 func signed(v float64) string {

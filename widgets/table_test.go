@@ -14,13 +14,13 @@ import (
 func TestDifference(t *testing.T) {
 	nan := math.NaN()
 	for _, c := range []struct{ a, b, want Estimate }{
-		{Estimate{1, 0.3}, Estimate{2, 0.4}, Estimate{Mean: -2}}, // (1 − 2)/0.5
-		{Estimate{2, 0.5}, Estimate{1, nan}, Estimate{Mean: 2}},
-		{Estimate{2, 0.5}, Estimate{1, 0}, Estimate{Mean: 2}},
-		{Estimate{2, nan}, Estimate{1, nan}, Estimate{Mean: nan}},
-		{Estimate{2, 0}, Estimate{1, 0}, Estimate{Mean: nan}},
+		{Estimate{Mean: 1, StdErr: 0.3}, Estimate{Mean: 2, StdErr: 0.4}, Estimate{Mean: -2}}, // (1 − 2)/0.5
+		{Estimate{Mean: 2, StdErr: 0.5}, Estimate{Mean: 1, StdErr: nan}, Estimate{Mean: 2}},
+		{Estimate{Mean: 2, StdErr: 0.5}, Estimate{Mean: 1, StdErr: 0}, Estimate{Mean: 2}},
+		{Estimate{Mean: 2, StdErr: nan}, Estimate{Mean: 1, StdErr: nan}, Estimate{Mean: nan}},
+		{Estimate{Mean: 2, StdErr: 0}, Estimate{Mean: 1, StdErr: 0}, Estimate{Mean: nan}},
 	} {
-		got := c.a.Difference(c.b)
+		got := Difference(c.a, c.b)
 		if !scalar.Same(got, c.want.Mean) && !scalar.EqualWithinAbs(got, c.want.Mean, 1e-12) {
 			t.Errorf("%v − %v is %g standard errors, want %g", c.a, c.b, got, c.want.Mean)
 		}
@@ -158,8 +158,9 @@ func TestTableCSV(t *testing.T) {
 // direction only.
 func TestTableReading(t *testing.T) {
 	table := Table{Title: "T", Columns: []Column{{Name: "time", Unit: "s", Decimals: 1, Better: Lower}}, Rows: []Row{
-		{"a b", []Cell{{Estimate: Value(-10.25, 0.01)}}}, {"c d", []Cell{{Estimate: Value(123.4, 12.3)}}},
-		{"e f", []Cell{{Estimate: Value(3, math.NaN())}}}}}
+		{Method: "a b", Cells: []Cell{{Estimate: Value(-10.25, 0.01)}}},
+		{Method: "c d", Cells: []Cell{{Estimate: Value(123.4, 12.3)}}},
+		{Method: "e f", Cells: []Cell{{Estimate: Value(3, math.NaN())}}}}}
 	text, err := table.Text()
 	if err != nil {
 		t.Fatal(err)

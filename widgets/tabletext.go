@@ -36,18 +36,18 @@ func (t Table) lines(blank string) (lines [][]textField, sub []bool) {
 	for _, row := range t.Rows {
 		var own []entry
 		for j, cell := range row.Cells {
-			e := t.Columns[j].entry(cell.Estimate)
+			e := tableColumn(t.Columns[j]).entry(cell.Estimate)
 			e.best = t.best(j, row)
 			own = append(own, e)
 		}
 		add(Label(row.Method), own, false)
 		for k, name := range t.References {
-			if !row.hasReference(k) {
+			if !hasReference(row, k) {
 				continue
 			}
 			var reference []entry
 			for j, cell := range row.Cells {
-				reference = append(reference, t.Columns[j].reference(cell, k))
+				reference = append(reference, tableColumn(t.Columns[j]).reference(cell, k))
 			}
 			add(name, reference, true)
 		}
@@ -230,10 +230,10 @@ func (t Table) CSV() ([]byte, error) {
 					exact(e.StdErr), ""})
 			}
 			for k, name := range t.References {
-				if ref := cell.reference(k); ref != nil {
+				if ref := reference(cell, k); ref != nil {
 					difference := ""
 					if cell.Estimate != nil {
-						difference = exact(cell.Estimate.Difference(*ref))
+						difference = exact(Difference(*cell.Estimate, *ref))
 					}
 					records = append(records, []string{row.Method, t.Columns[j].Name, name, exact(ref.Mean),
 						exact(ref.StdErr), difference})

@@ -9,6 +9,8 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/go-birl/birl/qvirl/exhibit"
 )
 
 // Traces shows the draws of several Markov chains, one panel a quantity: chains that have mixed lie over one another.
@@ -106,14 +108,12 @@ type Ranks struct {
 }
 
 // RankPanel is one histogram of Ranks.
-type RankPanel struct {
-	Title  string
-	Method string // chooses the colour; may be empty
-	Ranks  []int  // each in 0..Max
-	Max    int
-}
+type RankPanel = exhibit.RankPanel
 
-func (p RankPanel) validate(name string) error {
+// rankPanel checks and draws one.
+type rankPanel exhibit.RankPanel
+
+func (p rankPanel) validate(name string) error {
 	if len(p.Ranks) == 0 || p.Max < 1 {
 		return fmt.Errorf("widgets: %s has %d ranks of at most %d, want some of at least 1", name, len(p.Ranks), p.Max)
 	}
@@ -171,7 +171,7 @@ func (m Ranks) Figure() (*Figure, error) {
 	columns = min(columns, len(m.Panels))
 	plots := make([]*plot.Plot, len(m.Panels))
 	for i, panel := range m.Panels {
-		if err := panel.validate(fmt.Sprintf("Ranks.Panels[%d]", i)); err != nil {
+		if err := rankPanel(panel).validate(fmt.Sprintf("Ranks.Panels[%d]", i)); err != nil {
 			return nil, err
 		}
 		plots[i] = m.plot(panel, i%columns == 0, i+columns >= len(m.Panels))

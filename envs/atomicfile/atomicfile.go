@@ -3,6 +3,7 @@ package atomicfile
 
 import (
 	"bufio"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -45,6 +46,23 @@ func Write(path string, write func(io.Writer) error) (err error) {
 		err = os.Rename(f.Name(), target)
 	}
 	return err
+}
+
+// WriteBytes is Write of a text that is there.
+func WriteBytes(path string, text []byte) error {
+	return Write(path, func(w io.Writer) error { _, err := w.Write(text); return err })
+}
+
+// WriteJSON is Write of a value as indented JSON.
+func WriteJSON(path string, v any) error {
+	return Write(path, func(w io.Writer) error { return EncodeJSON(w, v) })
+}
+
+// EncodeJSON writes a value as indented JSON.
+func EncodeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
 }
 
 // Check finds out, before the work whose result goes to path, whether Write can write there. It refuses a path that

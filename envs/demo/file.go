@@ -129,9 +129,7 @@ func (s *Set) Write(path string) error {
 		if d.SHA256, err = fileSum(path); err != nil {
 			return err
 		}
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		return e.Encode(d)
+		return atomicfile.EncodeJSON(w, d)
 	})
 	if err != nil {
 		return fmt.Errorf("demo: %w", err)

@@ -112,15 +112,8 @@ func (e *Expert) Write(path string) error {
 	if err != nil {
 		return fmt.Errorf("expert: %w", err)
 	}
-	text, err := json.MarshalIndent(fileDescription{expertFormat, e.Description, digest(stored)}, "", "  ")
-	if err != nil {
-		return fmt.Errorf("expert: the description cannot be stored: %w", err)
-	}
-	err = atomicfile.Write(demo.DescriptionPath(path), func(w io.Writer) error {
-		_, err := w.Write(append(text, '\n'))
-		return err
-	})
-	if err != nil {
+	if err := atomicfile.WriteJSON(demo.DescriptionPath(path), fileDescription{expertFormat, e.Description,
+		digest(stored)}); err != nil {
 		return fmt.Errorf("expert: %w", err)
 	}
 	return nil

@@ -18,19 +18,19 @@ type Estimate struct {
 	N      int     // number of seeds; 0 if it is not known
 }
 
-// Table compares methods, a row each, by metrics, a column each.
+// Table compares methods, a row each, by metrics, a column each. Under each estimate stand the published ones.
 type Table struct {
 	Name       string // file name without its ending
 	Title      string
 	Columns    []Column
 	References []string // where published values come from, for instance "paper"
-	Rows       []TableRow
-	Notes      []string
+	Rows       []Row
+	Notes      []string // sentences below the table
 }
 
 // Only returns the table with the rows of the given methods, in this order; methods without rows are left out.
 func (t Table) Only(methods ...string) Table {
-	var rows []TableRow
+	var rows []Row
 	for _, method := range methods {
 		for _, row := range t.Rows {
 			if row.Method == method {
@@ -44,21 +44,33 @@ func (t Table) Only(methods ...string) Table {
 
 // Column is a metric of a table.
 type Column struct {
-	Metric   string // as in result rows
-	Title    string
+	Metric   string // as in result rows; empty where it stands in none
+	Name     string
 	Decimals int
+	Better   Direction
+	Unit     string // for instance "s"; empty where there is none
 }
 
-// TableRow is a method of a table.
-type TableRow struct {
-	Method string // as in result rows
+// Direction says which of two numbers is the better one.
+type Direction int
+
+// The directions.
+const (
+	Neither Direction = iota
+	Higher
+	Lower
+)
+
+// Row is a method of a table.
+type Row struct {
+	Method string // as in result rows, or any other title
 	Cells  []Cell // one for each column
 }
 
 // Cell is what is known about a metric of a method. Absent estimates are nil.
 type Cell struct {
 	Estimate   *Estimate
-	References []*Estimate // one for each of the table's references
+	References []*Estimate // one for each of the table's references, or nil for none
 }
 
 // Reference holds published values of metrics.
@@ -79,25 +91,32 @@ type Panel struct {
 	Title, XLabel, YLabel string
 	LogX, LogY            bool
 	Curves                []Curve
-	Levels                []Level // horizontal reference lines
-	Marks                 []Mark  // vertical lines with a note
-	Bars                  bool    // error bars in place of bands: for few X that curves have in common
+	Thin                  []Curve     // thin behind the others, without legend, such as single runs behind their mean
+	Levels                []Level     // horizontal reference lines
+	Marks                 []Mark      // vertical lines with a note, such as the chosen value of a hyper-parameter
+	YRange                *[2]float64 // nil: all that is drawn
+	// error bars in place of bands, and the points of different curves a little apart sideways: for few X in common
+	Bars bool
 }
 
-// Curve is a line through means, with their standard errors.
+// Curve is a line through points, with a band of ± one standard error if there is one.
 type Curve struct {
-	Name   string // method as in result rows, or another name
-	X, Y   []float64
-	StdErr []float64 // nil if they are not known
+	Name   string    // method as in result rows, or another name
+	X, Y   []float64 // X ascending; a NaN in Y breaks the line
+	StdErr []float64 // of Y, or nil
+	// Low and High, if not nil, are the ends of a band in place of Y ± StdErr, and Band says in the legend what it is.
+	Low, High []float64
+	Band      string
+	Points    bool // a dot on each point
 }
 
-// Level is a horizontal line.
+// Level is a horizontal reference line: a method as in result rows, or another name, which lies in the legend.
 type Level struct {
 	Name string
 	Y    float64
 }
 
-// Mark is a vertical line.
+// Mark is a vertical line with a note at its top.
 type Mark struct {
 	Note string
 	X    float64
@@ -113,6 +132,7 @@ type RankChart struct {
 
 // RankPanel is the histogram of a method's ranks, each in 0..Max.
 type RankPanel struct {
+	Title  string // empty for the method's label
 	Method string // as in result rows
 	Ranks  []int
 	Max    int

@@ -55,7 +55,7 @@ func Tabulate(rows []Row, methods []string, columns []exhibit.Column, references
 		t.References = append(t.References, ref.Name)
 	}
 	for _, name := range methods {
-		row := exhibit.TableRow{Method: method.Canonical(name)}
+		row := exhibit.Row{Method: method.Canonical(name)}
 		some := false
 		for _, c := range columns {
 			cell := exhibit.Cell{Estimate: Average(rows, name, c.Metric)}

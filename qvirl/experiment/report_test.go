@@ -21,7 +21,7 @@ func TestTabulate(t *testing.T) {
 	paper := exhibit.Reference{Name: "paper", Values: map[string]map[string]exhibit.Estimate{
 		"qvirl": {"w1": {Mean: 2, StdErr: 0.5}}, "valuewalk": {"tv": {StdErr: math.NaN()}}}}
 	table, err := Tabulate(rows, []string{"valuewalk", "qvirl", "policywalk"}, []exhibit.Column{
-		{Metric: "w1", Title: "W1", Decimals: 3}, {Metric: "tv", Title: "TV", Decimals: 3}}, paper)
+		{Metric: "w1", Name: "W1", Decimals: 3}, {Metric: "tv", Name: "TV", Decimals: 3}}, paper)
 	if err != nil {
 		t.Fatal(err)
 	}

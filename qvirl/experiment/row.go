@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/go-birl/birl/envs/atomicfile"
 	"github.com/go-birl/birl/qvirl/method"
 )
 
@@ -123,11 +122,6 @@ func WriteRows(w io.Writer, rows []Row) error {
 	}
 	c.Flush()
 	return c.Error()
-}
-
-// WriteRowsFile writes rows to a CSV file, atomically.
-func WriteRowsFile(path string, rows []Row) error {
-	return atomicfile.Write(path, func(w io.Writer) error { return WriteRows(w, rows) })
 }
 
 // ReadRowsFile reads the rows of a CSV file.

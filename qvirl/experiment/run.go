@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/go-birl/birl/envs/progress"
 )
 
 // Shard is one of several equal parts of a run: the groups of units whose number, counted from 0, leaves Index − 1 when
@@ -53,41 +55,12 @@ func (s Shard) groups(plan *Plan) [][]int {
 type Options struct {
 	Out       string // folder for the results; made if it is missing
 	Shard     Shard
-	Anew      bool        // compute units that are stored, too
-	UnitsOnly bool        // leave rows.csv and run.json to a later Merge, and other shards' units alone
-	Parallel  int         // groups of units that are computed at a time; 0 for one
-	Backend   string      // description of what is computed on, for the record
-	Events    func(Event) // told what happens, one call at a time; may be nil
+	Anew      bool                 // compute units that are stored, too
+	UnitsOnly bool                 // leave rows.csv and run.json to a later Merge, and other shards' units alone
+	Parallel  int                  // groups of units that are computed at a time; 0 for one
+	Backend   string               // description of what is computed on, for the record
+	Events    func(progress.Event) // told what happens, one call at a time; may be nil
 }
-
-// Event is something that happened during a run.
-type Event struct {
-	Kind     EventKind `json:"event"`
-	Unit     string    `json:"unit,omitempty"`
-	Done     int       `json:"units_done"`              // finished units of this run's share
-	Total    int       `json:"units"`                   // all of its share
-	Fraction float64   `json:"fraction"`                // of the share's work, in 0..1
-	Elapsed  float64   `json:"seconds"`                 // since the run began
-	Left     float64   `json:"seconds_left,omitempty"`  // estimate; 0 while unknown
-	Status   string    `json:"status,omitempty"`        // what the unit is doing
-	Missing  []string  `json:"missing_units,omitempty"` // at the end: units of the plan that the folder lacks
-	Rows     int       `json:"rows,omitempty"`          // at the end: rows in the folder
-	Notes    []string  `json:"notes,omitempty"`         // of a unit; at the beginning, what is computed anew and why
-	Out      string    `json:"out,omitempty"`           // at the end
-	Error    string    `json:"error,omitempty"`         // of a failed run
-}
-
-// EventKind is what an event is about.
-type EventKind string
-
-// The kinds of events.
-const (
-	Started      EventKind = "started"
-	Progressed   EventKind = "progress"
-	UnitFinished EventKind = "unit"
-	Finished     EventKind = "finished"
-	Failed       EventKind = "failed"
-)
 
 // Run computes the units of the plan that the folder lacks, or holds under other keys, and that are in the shard, and
 // keeps each as it ends. When ctx ends, the units that are being computed are given up; those that are finished stay,
@@ -100,11 +73,11 @@ func Run(ctx context.Context, plan *Plan, o Options) (*Record, error) {
 		return nil, err
 	}
 	fail := func(record *Record, err error) (*Record, error) {
-		r.report(Event{Kind: Failed, Out: o.Out, Error: err.Error()})
+		r.report(progress.Event{Kind: progress.Failed, Out: o.Out, Error: err.Error()})
 		return record, err
 	}
 	if notes := r.changes(); len(notes) > 0 {
-		r.report(Event{Kind: Started, Notes: notes})
+		r.report(progress.Event{Kind: progress.Started, Notes: notes})
 	}
 	if err = r.compute(ctx); err != nil {
 		err = fmt.Errorf("experiment %s: %w", plan.Experiment, err)
@@ -113,7 +86,7 @@ func Run(ctx context.Context, plan *Plan, o Options) (*Record, error) {
 		if err != nil {
 			return fail(nil, err)
 		}
-		r.report(Event{Kind: Finished, Out: o.Out})
+		r.report(progress.Event{Kind: progress.Finished, Out: o.Out})
 		return nil, nil
 	}
 	record, deriveErr := r.store.derive()
@@ -121,10 +94,10 @@ func Run(ctx context.Context, plan *Plan, o Options) (*Record, error) {
 		return fail(record, err)
 	}
 	if record == nil { // no unit is there
-		r.report(Event{Kind: Finished, Missing: r.store.plan.names(), Out: o.Out})
+		r.report(progress.Event{Kind: progress.Finished, Missing: r.store.plan.names(), Out: o.Out})
 		return nil, nil
 	}
-	r.report(Event{Kind: Finished, Missing: record.Missing, Rows: record.Rows, Out: o.Out})
+	r.report(progress.Event{Kind: progress.Finished, Missing: record.Missing, Rows: record.Rows, Out: o.Out})
 	return record, nil
 }
 
@@ -256,7 +229,7 @@ func (r *runner) compute(ctx context.Context) error {
 func (r *runner) unit(ctx context.Context, i int) error {
 	u := &r.plan.Units[i]
 	r.set(i, 0)
-	r.report(Event{Kind: Started, Unit: u.Name})
+	r.report(progress.Event{Kind: progress.Started, Unit: u.Name})
 	record := r.store.plan.record(i)
 	record.Machine, record.Started = r.machine, time.Now().UTC()
 	scratch := filepath.Join(r.options.Out, scratchDir, fileName(u.Name, record.Key))
@@ -264,7 +237,7 @@ func (r *runner) unit(ctx context.Context, i int) error {
 		if total > 0 {
 			r.set(i, min(float64(done)/float64(total), 1))
 		}
-		r.report(Event{Kind: Progressed, Unit: u.Name, Status: status})
+		r.report(progress.Event{Kind: progress.Progressed, Unit: u.Name, Status: status})
 	})
 	result, err := u.Run(WithScratch(ctx, scratch), t)
 	if err != nil {
@@ -291,7 +264,7 @@ func (r *runner) unit(ctx context.Context, i int) error {
 	}
 	r.set(i, 1)
 	r.measure(i, &record)
-	r.report(Event{Kind: UnitFinished, Unit: u.Name, Notes: result.Notes})
+	r.report(progress.Event{Kind: progress.UnitFinished, Unit: u.Name, Notes: result.Notes})
 	return nil
 }
 
@@ -327,7 +300,7 @@ func (r *runner) expected(unit int) float64 {
 }
 
 // report fills in how far the run has come and the estimates of time, and passes the event on.
-func (r *runner) report(e Event) {
+func (r *runner) report(e progress.Event) {
 	if r.options.Events == nil {
 		return
 	}
@@ -342,11 +315,9 @@ func (r *runner) report(e Event) {
 	if all > 0 {
 		r.fraction = max(r.fraction, now/all)
 	}
-	if e.Kind == Finished {
+	if e.Kind == progress.Finished {
 		r.fraction = 1
 	}
-	if e.Fraction = r.fraction; r.fraction > 0 {
-		e.Left = e.Elapsed * (1 - r.fraction) / r.fraction
-	}
+	e.Fraction, e.Left = r.fraction, progress.Left(e.Elapsed, r.fraction)
 	r.options.Events(e)
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-birl/birl/envs/progress"
 	"github.com/go-birl/birl/qvirl/irl"
 )
 
@@ -172,8 +173,8 @@ func TestInterruptedRunGoesOn(t *testing.T) {
 	want, dir := whole(t), t.TempDir()
 	plan := fake(config)
 	ctx, cancel := context.WithCancel(context.Background())
-	record, err := Run(ctx, plan, Options{Out: dir, Events: func(e Event) {
-		if e.Kind == Progressed && e.Done == 3 {
+	record, err := Run(ctx, plan, Options{Out: dir, Events: func(e progress.Event) {
+		if e.Kind == progress.Progressed && e.Done == 3 {
 			cancel()
 		}
 	}})
@@ -232,7 +233,7 @@ func TestOnlyWhatChangedIsComputed(t *testing.T) {
 		t.Helper()
 		calls.Store(0)
 		said = ""
-		record, err := Run(t.Context(), fake(c), Options{Out: dir, Events: func(e Event) {
+		record, err := Run(t.Context(), fake(c), Options{Out: dir, Events: func(e progress.Event) {
 			if e.Unit == "" {
 				said += strings.Join(e.Notes, "\n")
 			}
@@ -484,9 +485,9 @@ func TestUnwritableFolder(t *testing.T) {
 }
 
 func TestEventsTellHowFar(t *testing.T) {
-	var events []Event
+	var events []progress.Event
 	if _, err := Run(context.Background(), fake(config), Options{Out: t.TempDir(), Shard: Shard{2, 2},
-		Events: func(e Event) { events = append(events, e) }}); err != nil {
+		Events: func(e progress.Event) { events = append(events, e) }}); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(events); n != 6*(1+3+1)+1 {
@@ -497,10 +498,11 @@ func TestEventsTellHowFar(t *testing.T) {
 			t.Errorf("event %d: %+v after fraction %g", i, e, events[max(i-1, 0)].Fraction)
 		}
 	}
-	if e := events[2]; e.Kind != Progressed || e.Fraction != 0.25/6 || e.Status != ": world" || e.Left <= 0 {
+	if e := events[2]; e.Kind != progress.Progressed || e.Fraction != 0.25/6 || e.Status != ": world" || e.Left <= 0 {
 		t.Errorf("third event %+v, want half of half a unit with an estimate of the time left", e)
 	}
-	if e := events[len(events)-1]; e.Kind != Finished || e.Done != 6 || e.Fraction != 1 || len(e.Missing) != 8 {
+	if e := events[len(events)-1]; e.Kind != progress.Finished || e.Done != 6 || e.Fraction != 1 ||
+		len(e.Missing) != 8 {
 		t.Errorf("last event %+v", e)
 	}
 }

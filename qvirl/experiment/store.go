@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -188,7 +187,7 @@ func (s store) writeLayout() error {
 	if had, err := openStore(s.dir); err == nil && had.plan.same(s.plan) && had.plan.Scale == s.plan.Scale {
 		return nil
 	}
-	return writeJSON(filepath.Join(s.dir, PlanFile), s.plan)
+	return atomicfile.WriteJSON(filepath.Join(s.dir, PlanFile), s.plan)
 }
 
 // fileName returns the name of a unit's files without its ending. Rows under another key are another file: they stay,
@@ -212,11 +211,10 @@ func (s store) put(r UnitRecord, rows []Row) error {
 		return err
 	}
 	r.Rows, r.SHA256 = len(rows), digest(text.Bytes())
-	if err := atomicfile.Write(s.path(r.Unit, r.Key, ".csv"),
-		func(w io.Writer) error { _, err := w.Write(text.Bytes()); return err }); err != nil {
+	if err := atomicfile.WriteBytes(s.path(r.Unit, r.Key, ".csv"), text.Bytes()); err != nil {
 		return err
 	}
-	return writeJSON(s.path(r.Unit, r.Key, ".json"), r)
+	return atomicfile.WriteJSON(s.path(r.Unit, r.Key, ".json"), r)
 }
 
 // read returns the record of a unit; the error wraps fs.ErrNotExist if the unit is not finished.
@@ -316,10 +314,10 @@ func (s store) write(record *Record, rows []Row) error {
 		return err
 	}
 	record.Rows, record.SHA256 = len(rows), digest(text.Bytes())
-	if err := WriteRowsFile(filepath.Join(s.dir, RowsFile), rows); err != nil {
+	if err := atomicfile.WriteBytes(filepath.Join(s.dir, RowsFile), text.Bytes()); err != nil {
 		return err
 	}
-	return writeJSON(filepath.Join(s.dir, RunFile), record)
+	return atomicfile.WriteJSON(filepath.Join(s.dir, RunFile), record)
 }
 
 // add takes a unit into the record.
@@ -446,12 +444,4 @@ func readJSON(path string, v any) error {
 		return fmt.Errorf("experiment: %s is damaged; remove it: %w", path, err)
 	}
 	return nil
-}
-
-func writeJSON(path string, v any) error {
-	return atomicfile.Write(path, func(w io.Writer) error {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		return e.Encode(v)
-	})
 }

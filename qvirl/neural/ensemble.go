@@ -2,9 +2,7 @@ package neural
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -140,12 +138,7 @@ func Describe(dir string, m Model) error {
 
 // writeDescription writes the description of the model in a folder.
 func writeDescription(dir string, d *description) error {
-	err := atomicfile.Write(filepath.Join(dir, descriptionFile), func(w io.Writer) error {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		return e.Encode(d)
-	})
-	if err != nil {
+	if err := atomicfile.WriteJSON(filepath.Join(dir, descriptionFile), d); err != nil {
 		return fmt.Errorf("neural: %w", err)
 	}
 	return nil

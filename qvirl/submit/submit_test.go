@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/go-birl/birl/envs/progress"
 	"github.com/go-birl/birl/qvirl/experiment"
 )
 
@@ -31,8 +32,8 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	o := experiment.Options{Out: os.Args[1], Shard: shard, Events: func(e experiment.Event) {
-		if role == "badly" && e.Kind == experiment.UnitFinished {
+	o := experiment.Options{Out: os.Args[1], Shard: shard, Events: func(e progress.Event) {
+		if role == "badly" && e.Kind == progress.UnitFinished {
 			cancel()
 		}
 	}}

@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -239,14 +238,7 @@ func (c Case) entry() entry {
 }
 
 func writeIndex(folder string, entries []entry) error {
-	text, err := json.MarshalIndent(entries, "", "\t")
-	if err != nil {
-		return fmt.Errorf("zoo: %w", err)
-	}
-	return atomicfile.Write(filepath.Join(folder, indexFile), func(w io.Writer) error {
-		_, err := w.Write(append(text, '\n'))
-		return err
-	})
+	return atomicfile.WriteJSON(filepath.Join(folder, indexFile), entries)
 }
 
 func writeSummary(path string, s summary.Summary) error {

@@ -2,11 +2,12 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/go-birl/birl/envs/atomicfile"
@@ -15,34 +16,23 @@ import (
 	"github.com/go-birl/birl/widgets"
 )
 
-// Table returns the table as a widget.
+// Table returns the table as a widget: with the directions of its metrics, and infinite estimates as notes.
 func Table(t exhibit.Table) widgets.Table {
-	out := widgets.Table{Title: t.Title, References: t.References, Notes: append([]string(nil), t.Notes...)}
-	for _, c := range t.Columns {
-		column := widgets.Column{Name: c.Title, Decimals: c.Decimals}
-		switch metric.Better(c.Metric) {
-		case 1:
-			column.Better = widgets.Higher
-		case -1:
-			column.Better = widgets.Lower
-		}
-		out.Columns = append(out.Columns, column)
+	out := widgets.Table(t)
+	out.Columns, out.Rows, out.Notes = slices.Clone(t.Columns), slices.Clone(t.Rows), slices.Clone(t.Notes)
+	for i := range out.Columns {
+		out.Columns[i].Better = cmp.Or(out.Columns[i].Better, metric.Better(out.Columns[i].Metric))
 	}
-	for _, r := range t.Rows {
-		row := widgets.Row{Method: r.Method}
+	for k, r := range out.Rows {
+		out.Rows[k].Cells = slices.Clone(r.Cells)
 		for i, c := range r.Cells {
-			cell := widgets.Cell{Estimate: estimate(c.Estimate)}
-			if c.Estimate != nil && cell.Estimate == nil {
+			out.Rows[k].Cells[i].Estimate = finite(c.Estimate)
+			if c.Estimate != nil && finite(c.Estimate) == nil {
 				sign := map[bool]string{true: "−"}[c.Estimate.Mean < 0]
-				out.Notes = append(out.Notes, fmt.Sprintf("The %s of %s is %s∞.", t.Columns[i].Title,
+				out.Notes = append(out.Notes, fmt.Sprintf("The %s of %s is %s∞.", t.Columns[i].Name,
 					widgets.Label(r.Method), sign))
 			}
-			for _, ref := range c.References {
-				cell.References = append(cell.References, estimate(ref))
-			}
-			row.Cells = append(row.Cells, cell)
 		}
-		out.Rows = append(out.Rows, row)
 	}
 	return out
 }
@@ -54,11 +44,11 @@ func Dots(t exhibit.Table) widgets.Dots {
 		out.Methods = append(out.Methods, r.Method)
 	}
 	for i, c := range t.Columns {
-		panel := widgets.DotPanel{Title: c.Title, Target: math.NaN()}
+		panel := widgets.DotPanel{Title: c.Name, Target: math.NaN()}
 		for _, r := range t.Rows {
-			panel.Estimates = append(panel.Estimates, estimate(r.Cells[i].Estimate))
+			panel.Estimates = append(panel.Estimates, finite(r.Cells[i].Estimate))
 			if len(t.References) > 0 {
-				panel.Published = append(panel.Published, estimate(r.Cells[i].References[0]))
+				panel.Published = append(panel.Published, finite(r.Cells[i].References[0]))
 			}
 		}
 		out.Panels = append(out.Panels, panel)
@@ -66,12 +56,12 @@ func Dots(t exhibit.Table) widgets.Dots {
 	return out
 }
 
-// estimate returns nil where there is none, or no finite one.
-func estimate(e *exhibit.Estimate) *widgets.Estimate {
+// finite returns nil where there is no estimate, or no finite one.
+func finite(e *exhibit.Estimate) *exhibit.Estimate {
 	if e == nil || math.IsInf(e.Mean, 0) {
 		return nil
 	}
-	return widgets.Value(e.Mean, e.StdErr)
+	return e
 }
 
 // mostPoints is how many points of a curve get a dot; the dots of more would cover the curve.
@@ -79,29 +69,25 @@ const mostPoints = 40
 
 // Chart returns the chart as a widget.
 func Chart(c exhibit.Chart) widgets.Curves {
-	out := widgets.Curves{Title: c.Title}
+	out := widgets.Curves{Title: c.Title, Panels: slices.Clone(c.Panels)}
 	if len(c.Panels) == 4 { // two rows of two, not three and one
 		out.Columns = 2
 	}
-	for _, p := range c.Panels {
-		panel := widgets.CurvePanel{Title: p.Title, XLabel: p.XLabel, YLabel: p.YLabel, LogX: p.LogX, LogY: p.LogY,
-			Bars: p.Bars, Levels: p.Levels, Marks: p.Marks}
-		for _, curve := range p.Curves {
-			panel.Curves = append(panel.Curves, widgets.Curve{Name: curve.Name, X: curve.X, Y: curve.Y,
-				StdErr: curve.StdErr,
-				Points: len(curve.X) <= mostPoints})
+	for i, p := range c.Panels {
+		curves := slices.Clone(p.Curves)
+		for k := range curves {
+			curves[k].Points = len(curves[k].X) <= mostPoints
 		}
-		out.Panels = append(out.Panels, panel)
+		out.Panels[i].Curves = curves
 	}
 	return out
 }
 
 // Ranks returns the rank histograms as a widget, all in one row.
 func Ranks(c exhibit.RankChart) widgets.Ranks {
-	out := widgets.Ranks{Title: c.Title, Bins: c.Bins, Columns: len(c.Panels)}
-	for _, p := range c.Panels {
-		out.Panels = append(out.Panels, widgets.RankPanel{Title: widgets.Label(p.Method), Method: p.Method,
-			Ranks: p.Ranks, Max: p.Max})
+	out := widgets.Ranks{Title: c.Title, Bins: c.Bins, Columns: len(c.Panels), Panels: slices.Clone(c.Panels)}
+	for i, p := range c.Panels {
+		out.Panels[i].Title = cmp.Or(p.Title, widgets.Label(p.Method))
 	}
 	return out
 }
@@ -128,8 +114,7 @@ func Write(r *exhibit.Report, dir string) ([]string, error) {
 	var files []string
 	write := func(name, text string) error {
 		files = append(files, name)
-		return atomicfile.Write(filepath.Join(dir, name),
-			func(w io.Writer) error { _, err := io.WriteString(w, text); return err })
+		return atomicfile.WriteBytes(filepath.Join(dir, name), []byte(text))
 	}
 	page := "# " + r.Title + "\n\n"
 	for _, paragraph := range r.Text {

@@ -14,10 +14,10 @@ func sample() *exhibit.Report {
 	return &exhibit.Report{
 		Title: "A report", Text: []string{"A paragraph."},
 		Tables: []exhibit.Table{{
-			Name: "table1", Title: "Distances", Columns: []exhibit.Column{{Metric: "w1", Title: "W1", Decimals: 3},
-				{Metric: "log_density", Title: "log density", Decimals: 2}},
+			Name: "table1", Title: "Distances", Columns: []exhibit.Column{{Metric: "w1", Name: "W1", Decimals: 3},
+				{Metric: "log_density", Name: "log density", Decimals: 2}},
 			References: []string{"paper"}, Notes: []string{"A note."},
-			Rows: []exhibit.TableRow{
+			Rows: []exhibit.Row{
 				{Method: "qvirl", Cells: []exhibit.Cell{{Estimate: &exhibit.Estimate{Mean: 0.25, StdErr: 0.5, N: 3},
 					References: []*exhibit.Estimate{published}}, {References: []*exhibit.Estimate{nil}}}},
 				{Method: "avril", Cells: []exhibit.Cell{{References: []*exhibit.Estimate{nil}},

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -9,76 +8,40 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/go-birl/birl/qvirl/cost"
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/method"
 	"github.com/go-birl/birl/widgets"
 )
 
-// benchRow is what a method took for a problem: a line of results/bench/rows.csv by column.
-type benchRow map[string]string
+// benchDir is where `qvirl bench` has stored what methods cost.
+func (s *site) benchDir() string { return filepath.Join(s.root, "results", "bench") }
 
-// benchRows reads what `qvirl bench` has stored.
-func (s *site) benchRows() ([]benchRow, error) {
-	f, err := os.Open(filepath.Join(s.root, "results", "bench", "rows.csv"))
-	if err != nil {
-		return nil, err
+// thousand returns the processor seconds of a method; of samplers those that 1,000 effective samples take.
+func thousand(c cost.Cost) float64 {
+	if c.ESS > 0 {
+		return c.Processor * 1000 / c.ESS
 	}
-	defer f.Close()
-	lines, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", f.Name(), err)
-	}
-	var rows []benchRow
-	for _, line := range lines[min(1, len(lines)):] {
-		row := benchRow{}
-		for i, name := range lines[0] {
-			row[name] = line[i]
-		}
-		rows = append(rows, row)
-	}
-	return rows, nil
-}
-
-func (r benchRow) number(column string) (float64, error) {
-	v, err := strconv.ParseFloat(r[column], 64)
-	if err != nil {
-		err = fmt.Errorf("results/bench: %s of %s on %s states: %w", column, r["method"], r["states"], err)
-	}
-	return v, err
-}
-
-// thousand returns the processor seconds of a row; of samplers those that 1,000 effective samples take.
-func (r benchRow) thousand() (float64, error) {
-	seconds, err := r.number("processor_seconds")
-	if err != nil {
-		return 0, err
-	}
-	size, err := r.number("ess_bulk")
-	if size > 0 {
-		seconds *= 1000 / size
-	}
-	return seconds, err
+	return c.Processor
 }
 
 // costs writes a table of a column of the stored costs, methods by numbers of states, of what is not zero. "ratio" is
 // the processor time over that of QVIRL on the same problem, of samplers that of 1,000 effective samples.
 func (s *site) costs(column string, decimals int) (string, error) {
-	rows, err := s.benchRows()
+	rows, err := cost.Read(s.benchDir())
 	if err != nil {
 		return "", err
 	}
 	var sizes, methods []string
 	cells, base := map[[2]string]float64{}, map[string]float64{}
 	for _, r := range rows {
-		size, name := r["states"], r["method"]
-		v, err := r.thousand()
+		size, name, v := strconv.Itoa(r.States), r.Method, thousand(r)
 		if column != "ratio" {
-			v, err = r.number(column)
+			if v, err = r.Number(column); err != nil {
+				return "", err
+			}
 		} else if name == method.QVIRL {
 			base[size] = v
-		}
-		if err != nil {
-			return "", err
 		}
 		if v == 0 {
 			continue
@@ -122,7 +85,7 @@ func (s *site) costs(column string, decimals int) (string, error) {
 
 // benchMachine says what the stored costs were measured on.
 func (s *site) benchMachine() (string, error) {
-	text, err := os.ReadFile(filepath.Join(s.root, "results", "bench", "machine.json"))
+	text, err := os.ReadFile(filepath.Join(s.benchDir(), cost.MachineFile))
 	if err != nil {
 		return "", err
 	}
@@ -131,10 +94,10 @@ func (s *site) benchMachine() (string, error) {
 		return "", fmt.Errorf("results/bench: %w", err)
 	}
 	out := fmt.Sprintf("%s, %d cores, %.0f GB, %s/%s, %s", m.CPU, m.Cores, m.MemoryGB, m.OS, m.Arch, m.Go)
-	rows, err := s.benchRows()
+	rows, err := cost.Read(s.benchDir())
 	for _, r := range rows {
-		if v := r["version"]; v != "" {
-			out += "; " + v
+		if r.Version != "" {
+			out += "; " + r.Version
 		}
 	}
 	return out, err

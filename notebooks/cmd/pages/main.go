@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -103,7 +102,7 @@ func (s *site) save() (int, error) {
 		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
 			return n, err
 		}
-		if err := atomicfile.Write(full, func(w io.Writer) error { _, err := w.Write(text); return err }); err != nil {
+		if err := atomicfile.WriteBytes(full, text); err != nil {
 			return n, err
 		}
 		n++

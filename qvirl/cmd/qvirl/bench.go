@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,10 +19,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/go-birl/birl/envs/atomicfile"
 	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl"
+	"github.com/go-birl/birl/qvirl/cost"
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/mcmc"
@@ -35,20 +34,6 @@ import (
 
 // benchSeed is of the problems of bench, which no reported results are of.
 const benchSeed = 1000
-
-// cost is what one method takes for one problem, in a process of its own.
-type cost struct {
-	States      int
-	Method      string
-	Seconds     float64 // by the clock, of the whole process
-	Processor   float64 // seconds of all its threads
-	PeakMiB     float64 // resident memory; 0 where the system does not say
-	Evaluations int     // of the loss with its gradient, or iterations of a chain
-	Converged   bool
-	RHat, ESS   float64 // worst, of samplers; 0 of others
-	Compile     float64 // seconds by the clock; 0 where nothing is compiled
-	Version     string  // of a peer
-}
 
 // benchOptions say what bench measures.
 type benchOptions struct {
@@ -73,8 +58,8 @@ Processor time tells methods apart on a machine that does other things too; time
 
 "qvirl-low-rank" is qvirl with a covariance of low rank, as it has by itself on more than 2,048 states.
 
---out writes a folder with rows.csv, a row for each problem and method, machine.json, what it was measured on, and report/,
-a table and a figure of what costs grow as. Rows of other problems and methods that the folder has stay; with
+--out writes a folder with rows.csv, a row for each problem and method as soon as it is measured, machine.json, what it was
+measured on, and report/, a table and a figure of what costs grow as. Rows of other problems and methods that the folder has stay; with
 --sizes "" they are drawn again, and nothing is measured.`,
 		Example: `  qvirl bench
   qvirl bench --sizes 64,256,576,1024 --methods qvirl,qvirl-matched,reference --out results/bench
@@ -116,7 +101,15 @@ func bench(cmd *cobra.Command, o benchOptions) error {
 			gone[name] = true
 		}
 	}
-	var costs []cost
+	var kept []cost.Cost
+	if o.out != "" {
+		var err error
+		if kept, err = cost.Read(o.out); err != nil {
+			return err
+		}
+	}
+	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, strings.Join(cost.Columns, "\t")+"\t")
 	for _, size := range o.sizes {
 		for _, name := range o.methods {
 			if gone[name] {
@@ -132,34 +125,25 @@ func bench(cmd *cobra.Command, o benchOptions) error {
 			if err != nil {
 				return errors.Join(cmd.Context().Err(), fmt.Errorf("%s on %s states: %w", name, size, err))
 			}
-			costs = append(costs, *one)
+			fmt.Fprintln(w, strings.Join(one.Cells(), "\t")+"\t")
+			if kept = cost.Join(kept, *one); o.out != "" { // at once: what follows may take hours
+				if err := cost.Write(o.out, kept, experiment.ThisMachine("")); err != nil {
+					return err
+				}
+			}
 			fmt.Fprintf(cmd.ErrOrStderr(), "%s on %s states: %.2f s, %.2f s of processors\n", name, size, one.Seconds,
 				one.Processor)
 		}
 	}
-	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, strings.Join(benchColumns, "\t")+"\t")
-	for _, one := range costs {
-		fmt.Fprintln(w, strings.Join(one.cells(), "\t")+"\t")
-	}
 	if err := w.Flush(); err != nil || o.out == "" {
 		return err
 	}
-	kept, err := readBench(o.out)
-	if err != nil {
-		return err
-	}
-	if costs = joinBench(kept, costs); len(o.sizes) > 0 {
-		if err := writeBench(o.out, costs); err != nil {
-			return err
-		}
-	}
-	_, err = report.Write(growth(costs), filepath.Join(o.out, "report"))
+	_, err := report.Write(cost.Growth(kept), filepath.Join(o.out, "report"))
 	return err
 }
 
 // benchProcess lets a process of its own fit the problem of a size by a method, within the limit.
-func benchProcess(ctx context.Context, size, name string, o benchOptions) (*cost, error) {
+func benchProcess(ctx context.Context, size, name string, o benchOptions) (*cost.Cost, error) {
 	limited, cancel := context.WithTimeout(ctx, o.limit)
 	defer cancel()
 	problem, err := benchProblem(size)
@@ -181,7 +165,7 @@ func benchProcess(ctx context.Context, size, name string, o benchOptions) (*cost
 	}
 	var text, complaint bytes.Buffer
 	child.Stdout, child.Stderr = &text, &complaint
-	began, one := time.Now(), &cost{}
+	began, one := time.Now(), &cost.Cost{}
 	if err := child.Run(); err != nil {
 		return nil, errors.Join(limited.Err(), err, errors.New(strings.TrimSpace(complaint.String())))
 	}
@@ -192,45 +176,6 @@ func benchProcess(ctx context.Context, size, name string, o benchOptions) (*cost
 	one.States, one.Method, one.Seconds = problem.MDP.States(), name, elapsed
 	one.Processor = (child.ProcessState.UserTime() + child.ProcessState.SystemTime()).Seconds()
 	return one, nil
-}
-
-// benchColumns are the columns of the table and of rows.csv.
-var benchColumns = []string{"states", "method", "seconds", "processor_seconds", "peak_mib",
-	"evaluations", "converged", "rhat", "ess_bulk", "compile_seconds", "version"}
-
-// cells are the entries of benchColumns.
-func (c cost) cells() []string {
-	return []string{strconv.Itoa(c.States), c.Method, fmt.Sprintf("%.2f", c.Seconds), fmt.Sprintf("%.2f", c.Processor),
-		fmt.Sprintf("%.0f", c.PeakMiB), strconv.Itoa(c.Evaluations),
-		strconv.FormatBool(c.Converged), fmt.Sprintf("%.3f", c.RHat), fmt.Sprintf("%.0f", c.ESS),
-		fmt.Sprintf("%.1f", c.Compile), c.Version}
-}
-
-// writeBench writes the costs and the machine into a folder.
-func writeBench(dir string, costs []cost) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	err := atomicfile.Write(filepath.Join(dir, "rows.csv"), func(w io.Writer) error {
-		rows := csv.NewWriter(w)
-		_ = rows.Write(benchColumns)
-		for _, c := range costs {
-			_ = rows.Write(c.cells())
-		}
-		rows.Flush()
-		return rows.Error()
-	})
-	if err != nil {
-		return err
-	}
-	return atomicfile.Write(filepath.Join(dir, "machine.json"), func(w io.Writer) error {
-		text, err := json.MarshalIndent(experiment.ThisMachine(""), "", "  ")
-		if err != nil {
-			return err
-		}
-		_, err = w.Write(append(text, '\n'))
-		return err
-	})
 }
 
 // benchProblem returns the problem of a number of states.
@@ -280,7 +225,7 @@ func benchCell(ctx context.Context, cell string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	var c cost
+	var c cost.Cost
 	var post irl.Posterior
 	if name == method.Fit {
 		result, err := verdict.Fit(ctx, m, problem, true, verdict.Default(1), nil)

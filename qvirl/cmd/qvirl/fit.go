@@ -13,16 +13,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/go-birl/birl/envs/atomicfile"
 	"github.com/go-birl/birl/envs/command"
+	"github.com/go-birl/birl/envs/progress"
 	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/avril"
-	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/inferencedata"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/mcmc"
@@ -195,12 +194,9 @@ func fit(cmd *cobra.Command, o *fitOptions) error {
 		return err
 	}
 	defer command.EndSoon(cmd.Context(), cmd.ErrOrStderr())()
-	listener := newProgress(cmd.ErrOrStderr())
-	if o.asJSON {
-		listener = newJSON(cmd.OutOrStdout())
-	}
-	clock := newStopwatch()
-	result, err := o.infer(cmd.Context(), m, problem, fitProgress(listener, o.method, clock))
+	listener := listen(cmd, o.asJSON)
+	meter := progress.NewMeter(listener, o.method)
+	result, err := o.infer(cmd.Context(), m, problem, meter.Report)
 	if err != nil {
 		if errors.Is(err, context.Canceled) {
 			return fmt.Errorf("%w; nothing was written", err)
@@ -210,9 +206,7 @@ func fit(cmd *cobra.Command, o *fitOptions) error {
 	if err := o.write(result); err != nil {
 		return err
 	}
-	elapsed, _ := clock.estimate(1)
-	listener(experiment.Event{Kind: experiment.Finished, Unit: o.method, Done: 1, Total: 1, Fraction: 1,
-		Elapsed: elapsed, Out: o.out, Notes: describeFit(result)})
+	meter.Finish(progress.Event{Out: o.out, Notes: describeFit(result)})
 	if !o.asJSON {
 		state := "converged"
 		if !result.Converged {
@@ -323,7 +317,7 @@ func describeFit(r *verdict.Result) []string {
 
 // checkCalibration simulates problems like this one and tests the method that was asked on them.
 func (o *fitOptions) checkCalibration(cmd *cobra.Command, m irl.Method, problem *irl.Problem,
-	listener func(experiment.Event)) error {
+	listener func(progress.Event)) error {
 	fitOne := func(ctx context.Context, p *irl.Problem, seed uint64) (*irl.Samples, error) {
 		r, err := o.infer(ctx, m, p, nil)
 		if err != nil {
@@ -331,9 +325,8 @@ func (o *fitOptions) checkCalibration(cmd *cobra.Command, m irl.Method, problem 
 		}
 		return r.Posterior.Sample(rand.New(rand.NewPCG(seed, 0)), sbc.Draws)
 	}
-	clock := newStopwatch()
 	report, err := sbc.Check(cmd.Context(), problem, fitOne, sbc.Options{Problems: o.check, Seed: o.seed},
-		fitProgress(listener, "check", clock))
+		progress.NewMeter(listener, "check").Report)
 	if err != nil {
 		return fmt.Errorf("--check: %w; the answer is in %s", err, o.out)
 	}
@@ -403,17 +396,10 @@ func withField(object json.RawMessage, name string, value any) json.RawMessage {
 	return out
 }
 
-// fitProgress turns a method's progress into events. Methods may report from several goroutines.
-func fitProgress(listener func(experiment.Event), method string, clock stopwatch) irl.Progress {
-	var mutex sync.Mutex
-	return func(done, total int, status string) {
-		mutex.Lock()
-		defer mutex.Unlock()
-		e := experiment.Event{Kind: experiment.Progressed, Unit: method, Total: 1, Status: strings.TrimSpace(status)}
-		if total > 0 {
-			e.Fraction = float64(done) / float64(total)
-		}
-		e.Elapsed, e.Left = clock.estimate(e.Fraction)
-		listener(e)
+// listen returns who is told how far a command has come: a person, or a program that reads JSON.
+func listen(cmd *cobra.Command, asJSON bool) func(progress.Event) {
+	if asJSON {
+		return progress.JSON(cmd.OutOrStdout())
 	}
+	return progress.Terminal(cmd.ErrOrStderr())
 }

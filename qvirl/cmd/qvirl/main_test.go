@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/go-birl/birl/envs/command"
+	"github.com/go-birl/birl/envs/progress"
 	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/irl"
@@ -56,7 +57,7 @@ func (c fakeConfig) Units(string) ([]experiment.Unit, error) {
 
 func fakeReport(rows []experiment.Row, _ *experiment.Record) (*exhibit.Report, error) {
 	t, err := experiment.Tabulate(rows, []string{"qvirl", "avril"},
-		[]exhibit.Column{{Metric: "w1", Title: "W1", Decimals: 3}},
+		[]exhibit.Column{{Metric: "w1", Name: "W1", Decimals: 3}},
 		exhibit.Reference{Name: "paper",
 			Values: map[string]map[string]exhibit.Estimate{"qvirl": {"w1": {Mean: 0.486, StdErr: 0.011}}}})
 	if err != nil {
@@ -282,15 +283,15 @@ func TestJSONEvents(t *testing.T) {
 	if status != 0 {
 		t.Fatal(errs)
 	}
-	var last experiment.Event
+	var last progress.Event
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	for _, line := range lines {
-		last = experiment.Event{}
+		last = progress.Event{}
 		if err := json.Unmarshal([]byte(line), &last); err != nil {
 			t.Fatalf("%v in %q", err, line)
 		}
 	}
-	if len(lines) != 4*4+1 || last.Kind != experiment.Finished || last.Rows != 8 || last.Fraction != 1 {
+	if len(lines) != 4*4+1 || last.Kind != progress.Finished || last.Rows != 8 || last.Fraction != 1 {
 		t.Errorf("%d lines, the last %+v", len(lines), last)
 	}
 	if _, out, _ = run(t, "list", "--json"); !json.Valid([]byte(out)) {

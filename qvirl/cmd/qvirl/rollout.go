@@ -15,7 +15,7 @@ import (
 	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/gym"
-	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/envs/progress"
 	"github.com/go-birl/birl/qvirl/neural"
 	"github.com/go-birl/birl/qvirl/neural/catalogue"
 )
@@ -129,14 +129,11 @@ func rollout(cmd *cobra.Command, o *rolloutOptions) error {
 		return err
 	}
 	defer pool.Close()
-	listener, clock := newProgress(cmd.ErrOrStderr()), newStopwatch()
+	meter := progress.NewMeter(progress.Terminal(cmd.ErrOrStderr()), o.env)
 	restarts := 0
 	trajectories, failed := neural.Rollout(cmd.Context(), pool, m, neural.RolloutOptions{
 		Episodes: o.episodes, Seed: o.seed, Sample: o.sample, Progress: func(done int) {
-			e := experiment.Event{Kind: experiment.Progressed, Unit: o.env, Done: done, Total: o.episodes,
-				Fraction: float64(done) / float64(o.episodes)}
-			e.Elapsed, e.Left = clock.estimate(e.Fraction)
-			listener(e)
+			meter.Report(done, o.episodes, fmt.Sprintf("%d of %d episodes", done, o.episodes))
 		},
 		MaxRestarts: o.maxRestarts, Restarted: func(cause error) {
 			restarts++

@@ -85,10 +85,7 @@ one run. See "qvirl help scaling".`,
 				return err
 			}
 			out := cmd.OutOrStdout()
-			o.Events = newProgress(cmd.ErrOrStderr())
-			if asJSON {
-				o.Events = newJSON(out)
-			}
+			o.Events = listen(cmd, asJSON)
 			record, err := experiment.Run(cmd.Context(), plan, o)
 			if err != nil {
 				return withHint(err, record, cmd, o)

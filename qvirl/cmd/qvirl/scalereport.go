@@ -103,14 +103,14 @@ func scaleReport(rows []experiment.Row, _ *experiment.Record) (*exhibit.Report, 
 			StdErr: math.NaN()}}
 	}
 	tasks := exhibit.Table{Name: "tasks", Title: "The same worlds shared by tasks", Columns: []exhibit.Column{
-		{Title: "processor seconds", Decimals: 1}, {Title: "within units", Decimals: 1}, {Title: "by the clock",
+		{Name: "processor seconds", Decimals: 1}, {Name: "within units", Decimals: 1}, {Name: "by the clock",
 			Decimals: 1},
-		{Title: "model", Decimals: 1}}}
+		{Name: "model", Decimals: 1}}}
 	var measured, model exhibit.Curve
 	measured.Name, model.Name = "measured", "work + tasks · start"
 	for _, p := range c.points {
 		fitted := c.work + p.tasks*c.start
-		tasks.Rows = append(tasks.Rows, exhibit.TableRow{Method: fmt.Sprintf("%g tasks", p.tasks),
+		tasks.Rows = append(tasks.Rows, exhibit.Row{Method: fmt.Sprintf("%g tasks", p.tasks),
 			Cells: []exhibit.Cell{number(p.processor), number(p.units), number(p.wall), number(fitted)}})
 		measured.X, measured.Y = append(measured.X, p.tasks), append(measured.Y, p.processor)
 		model.X, model.Y = append(model.X, p.tasks), append(model.Y, fitted)
@@ -120,8 +120,8 @@ func scaleReport(rows []experiment.Row, _ *experiment.Record) (*exhibit.Report, 
 		Curves: []exhibit.Curve{measured, model}}}
 	predicted := exhibit.Table{Name: "predicted", Title: "Predicted time by the clock, in minutes",
 		Columns: []exhibit.Column{
-			{Title: "1 core", Decimals: 0}, {Title: "64 cores", Decimals: 1}, {Title: "1000 cores", Decimals: 1},
-			{Title: "of which work", Decimals: 1}, {Title: "start", Decimals: 1}, {Title: "merging", Decimals: 1}}}
+			{Name: "1 core", Decimals: 0}, {Name: "64 cores", Decimals: 1}, {Name: "1000 cores", Decimals: 1},
+			{Name: "of which work", Decimals: 1}, {Name: "start", Decimals: 1}, {Name: "merging", Decimals: 1}}}
 	process := stored("program", processorSeconds) - stored("program", unitSeconds)
 	for _, job := range []struct {
 		name, of     string
@@ -139,7 +139,7 @@ func scaleReport(rows []experiment.Row, _ *experiment.Record) (*exhibit.Report, 
 			return c.predict(cores, job.pieces/job.each, job.each*work, process+job.compile, job.pieces*perPiece)
 		}
 		thousand := at(1000)
-		row := exhibit.TableRow{Method: job.name}
+		row := exhibit.Row{Method: job.name}
 		for _, v := range []float64{at(1).total(), at(64).total(), thousand.total(), thousand.work, thousand.start,
 			thousand.merge} {
 			row.Cells = append(row.Cells, number(v/60))

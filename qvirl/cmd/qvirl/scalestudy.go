@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/go-birl/birl/envs/atomicfile"
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/submit"
 )
@@ -150,7 +151,7 @@ func (c scaleConfig) spread(ctx context.Context, backendName string, tasks, worl
 		return nil, nil, err
 	}
 	config := filepath.Join(dir, configFile)
-	if err := writeFile(config, text); err != nil {
+	if err := atomicfile.WriteBytes(config, text); err != nil {
 		return nil, nil, err
 	}
 	plan, err := c.quality.Plan(experiment.Settings{Scale: "quick", Override: text})

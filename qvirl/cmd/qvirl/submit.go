@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-birl/birl/envs/atomicfile"
 	"github.com/go-birl/birl/envs/command"
+	"github.com/go-birl/birl/envs/progress"
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/submit"
 )
@@ -155,14 +156,13 @@ func (o *submitOptions) run(cmd *cobra.Command, d *experiment.Definition) (err e
 		if err := o.prepare(cmd, job, engine, script); err != nil {
 			return err
 		}
-		show, watch := newProgress(stderr), newStopwatch()
+		show, began := progress.Terminal(stderr), time.Now()
 		if err := submit.Run(cmd.Context(), plan, job, engine, submit.Options{Every: o.every, Retries: o.retries,
-			Events: submitProgress(show, watch)}); err != nil {
+			Events: submitProgress(show, began)}); err != nil {
 			return err
 		}
-		elapsed, _ := watch.estimate(1)
-		show(experiment.Event{Kind: experiment.Finished, Done: len(plan.Units), Total: len(plan.Units), Fraction: 1,
-			Elapsed: elapsed})
+		show(progress.Event{Kind: progress.Finished, Done: len(plan.Units), Total: len(plan.Units), Fraction: 1,
+			Elapsed: time.Since(began).Seconds()})
 	}
 	record, err := experiment.Merge(nil, job.Out)
 	if err != nil {
@@ -227,7 +227,7 @@ func (o *submitOptions) prepare(cmd *cobra.Command, job submit.Job, engine submi
 		return nil
 	}
 	if o.config != "" {
-		if err := writeFile(filepath.Join(job.Out, configFile), o.settings.Override); err != nil {
+		if err := atomicfile.WriteBytes(filepath.Join(job.Out, configFile), o.settings.Override); err != nil {
 			return err
 		}
 	}
@@ -236,11 +236,7 @@ func (o *submitOptions) prepare(cmd *cobra.Command, job submit.Job, engine submi
 			return err
 		}
 	}
-	return writeFile(path, []byte(script))
-}
-
-func writeFile(path string, text []byte) error {
-	return atomicfile.Write(path, func(w io.Writer) error { _, err := w.Write(text); return err })
+	return atomicfile.WriteBytes(path, []byte(script))
 }
 
 // copyProgram copies this program, so that all tasks run the same one, whatever is built meanwhile.
@@ -266,13 +262,13 @@ func copyProgram(path string) error {
 }
 
 // submitProgress shows the progress of a job as that of a run.
-func submitProgress(show func(experiment.Event), watch stopwatch) func(submit.Progress) {
+func submitProgress(show func(progress.Event), began time.Time) func(submit.Progress) {
 	before := -1.
-	var last experiment.Event
+	var last progress.Event
 	return func(p submit.Progress) {
 		if p.Note != "" {
 			e := last
-			e.Kind, e.Unit, e.Notes = experiment.UnitFinished, "submit", []string{p.Note}
+			e.Kind, e.Unit, e.Notes = progress.UnitFinished, "submit", []string{p.Note}
 			if p.Task > 0 {
 				e.Unit = "task " + strconv.Itoa(p.Task)
 			}
@@ -282,10 +278,11 @@ func submitProgress(show func(experiment.Event), watch stopwatch) func(submit.Pr
 		if before < 0 {
 			before = p.Fraction
 		}
-		last = experiment.Event{Kind: experiment.Progressed, Done: p.Done, Total: p.Total, Fraction: p.Fraction,
+		last = progress.Event{Kind: progress.Progressed, Done: p.Done, Total: p.Total, Fraction: p.Fraction,
 			Status: fmt.Sprintf("tasks: %d running, %d waiting", p.Running, p.Waiting)}
 		// of what was left when the command began to follow
-		last.Elapsed, last.Left = watch.estimate((p.Fraction - before) / max(1-before, 1e-9))
+		last.Elapsed = time.Since(began).Seconds()
+		last.Left = progress.Left(last.Elapsed, (p.Fraction-before)/max(1-before, 1e-9))
 		show(last)
 	}
 }

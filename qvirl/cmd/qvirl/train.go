@@ -14,7 +14,7 @@ import (
 	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/gym"
-	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/envs/progress"
 	"github.com/go-birl/birl/qvirl/neural"
 	"github.com/go-birl/birl/qvirl/neural/catalogue"
 )
@@ -186,10 +186,7 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	if _, err := describeBackend(o.backend, cmd.ErrOrStderr()); err != nil {
 		return err
 	}
-	listener := newProgress(cmd.ErrOrStderr())
-	if o.asJSON {
-		listener = newJSON(cmd.OutOrStdout())
-	}
+	listener := listen(cmd, o.asJSON)
 	if o.env != "" {
 		pool, err := o.open(cmd.Context())
 		if err != nil {
@@ -201,8 +198,8 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 		}
 	}
 	defer command.EndSoon(cmd.Context(), cmd.ErrOrStderr())()
-	clock := newStopwatch()
-	models, err := method.Fit(cmd.Context(), task, fitProgress(listener, o.method, clock))
+	meter := progress.NewMeter(listener, o.method)
+	models, err := method.Fit(cmd.Context(), task, meter.Report)
 	if err != nil {
 		return err
 	}
@@ -215,9 +212,7 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	if err := os.RemoveAll(task.Checkpoint); err != nil {
 		return fmt.Errorf("removing the checkpoint: %w", err)
 	}
-	elapsed, _ := clock.estimate(1)
-	listener(experiment.Event{Kind: experiment.Finished, Unit: o.method, Done: 1, Total: 1, Fraction: 1,
-		Elapsed: elapsed, Out: o.out})
+	meter.Finish(progress.Event{Out: o.out})
 	if !o.asJSON {
 		spec := models[0].Spec()
 		fmt.Fprintf(cmd.OutOrStdout(), "%s learnt from %d trajectories (%d transitions) in %.0f s: model in %s\n",
@@ -343,11 +338,11 @@ func (o *trainOptions) open(ctx context.Context) (*gym.Pool, error) {
 
 // simulate has the task make use of the environment: the apprentice explores it, and it draws successors.
 func (o *trainOptions) simulate(ctx context.Context, pool *gym.Pool, t *neural.Task,
-	listener func(experiment.Event)) (err error) {
+	listener func(progress.Event)) (err error) {
 	if o.branches {
-		run, progress := &t.Runs[0], fitProgress(listener, "branches", newStopwatch())
+		run, meter := &t.Runs[0], progress.NewMeter(listener, "branches")
 		run.Aux, err = neural.SampleBranches(ctx, pool, run.Demos, neural.BranchOptions{Seed: o.seed,
-			Progress: func(done int) { progress.Report(done, len(run.Demos), "taken in "+o.env) }})
+			Progress: func(done int) { meter.Report(done, len(run.Demos), "taken in "+o.env) }})
 		if err != nil {
 			return fmt.Errorf("--branches: %w", err)
 		}
@@ -363,10 +358,10 @@ func (o *trainOptions) simulate(ctx context.Context, pool *gym.Pool, t *neural.T
 	if o.successors == 1 {
 		return nil
 	}
-	run, progress := &t.Runs[0], fitProgress(listener, "successors", newStopwatch())
+	run, meter := &t.Runs[0], progress.NewMeter(listener, "successors")
 	run.Successors, err = neural.SampleSuccessors(ctx, pool, run.Demos, neural.SuccessorOptions{
 		Successors: o.successors, Seed: o.seed, Progress: func(done int) {
-			progress.Report(done, len(run.Demos),
+			meter.Report(done, len(run.Demos),
 				"drawn in "+o.env)
 		},
 	})

@@ -40,11 +40,7 @@ func newUsedEpisodes(path string) (*usedEpisodes, error) {
 
 // write stores them in a model's folder.
 func (u *usedEpisodes) write(dir string) error {
-	return atomicfile.Write(filepath.Join(dir, usedFile), func(w io.Writer) error {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		return e.Encode(u)
-	})
+	return atomicfile.WriteJSON(filepath.Join(dir, usedFile), u)
 }
 
 // readUsed returns which episodes the model in dir was trained on; nil if its folder does not tell.

@@ -39,11 +39,11 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 			Title: m.title + ", less that with queries at random"}
 		at := queries(rows, m.metric)
 		for _, k := range at {
-			c := exhibit.Column{Metric: m.metric, Title: fmt.Sprintf("after %d", k), Decimals: m.decimals}
+			c := exhibit.Column{Metric: m.metric, Name: fmt.Sprintf("after %d", k), Decimals: m.decimals}
 			t.Columns, differences.Columns = append(t.Columns, c), append(differences.Columns, c)
 		}
 		for _, method := range ordered(rows) {
-			row, difference := exhibit.TableRow{Method: method}, exhibit.TableRow{Method: method}
+			row, difference := exhibit.Row{Method: method}, exhibit.Row{Method: method}
 			for _, k := range at {
 				row.Cells = append(row.Cells, exhibit.Cell{
 					Estimate: experiment.Average(after(rows, k), method, m.metric)})

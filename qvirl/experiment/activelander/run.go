@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -188,17 +187,11 @@ func (l *ledger) keep(s *active.State) error {
 	if err != nil {
 		return fmt.Errorf("activelander: %w", err)
 	}
-	text, err := json.Marshal(stored{Config: config, Asked: s.Asked, Rows: l.rows})
-	if err != nil {
-		return fmt.Errorf("activelander: %w", err)
-	}
 	if err := s.Model.Save(l.model(len(s.Asked))); err != nil {
 		return err
 	}
-	err = atomicfile.Write(filepath.Join(l.folder, progressFile), func(w io.Writer) error {
-		_, err := w.Write(text)
-		return err
-	})
+	err = atomicfile.WriteJSON(filepath.Join(l.folder, progressFile), stored{Config: config, Asked: s.Asked,
+		Rows: l.rows})
 	if err != nil {
 		return fmt.Errorf("activelander: %w", err)
 	}

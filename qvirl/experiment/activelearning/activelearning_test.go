@@ -84,7 +84,7 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 	if len(report.Tables) != 3 {
 		t.Fatalf("%d tables, want 3", len(report.Tables))
 	}
-	if at := report.Tables[1]; len(at.Columns) != 1 || at.Columns[0].Title != "after 3" ||
+	if at := report.Tables[1]; len(at.Columns) != 1 || at.Columns[0].Name != "after 3" ||
 		!scalar.EqualWithinAbs(at.Rows[0].Cells[0].Estimate.Mean, mean[key(QVIRL, W1, 3)], 1e-9) {
 		t.Errorf("distances %+v", at)
 	}

@@ -145,7 +145,7 @@ func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 		var chosen []experiment.Row
 		for _, c := range columns {
 			key := fmt.Sprintf("%s-%d", c.metric, c.queries)
-			shown = append(shown, exhibit.Column{Metric: key, Title: fmt.Sprintf("%safter %d", c.prefix, c.queries),
+			shown = append(shown, exhibit.Column{Metric: key, Name: fmt.Sprintf("%safter %d", c.prefix, c.queries),
 				Decimals: c.decimals})
 			for _, r := range rows {
 				if r.Metric == c.metric && r.Demos == c.queries {

@@ -101,7 +101,7 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 	}
 	table := report.Tables[0]
 	cell := table.Rows[slices.IndexFunc(table.Rows,
-		func(r exhibit.TableRow) bool { return r.Method == "qvirl-cvar" })].Cells[2]
+		func(r exhibit.Row) bool { return r.Method == "qvirl-cvar" })].Cells[2]
 	if *cell.Estimate != *experiment.Average(rows, "qvirl-cvar", ReturnCVaR) ||
 		cell.References[0].Mean != 49.7 {
 		t.Errorf("CVaR of qvirl-cvar in the table: %+v", cell)

@@ -63,21 +63,21 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 
 // Tables returns Table 2 beside the paper's values, and what the policies promise by their own posteriors.
 func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
-	table2, err := experiment.Tabulate(rows, tableMethods, []exhibit.Column{{Metric: ReturnTrue, Title: "true return",
+	table2, err := experiment.Tabulate(rows, tableMethods, []exhibit.Column{{Metric: ReturnTrue, Name: "true return",
 		Decimals: 1},
-		{Metric: ReturnMean, Title: "posterior mean", Decimals: 1}, {Metric: ReturnCVaR, Title: "posterior CVaR",
+		{Metric: ReturnMean, Name: "posterior mean", Decimals: 1}, {Metric: ReturnCVaR, Name: "posterior CVaR",
 			Decimals: 1}}, paper)
 	if err != nil {
 		return nil, err
 	}
 	table2.Name, table2.Title = "table2", "Returns of the apprentices"
 	table2.Notes = []string{"Mean and CVaR are under ValueWalk's samples."}
-	columns := []exhibit.Column{{Metric: OwnMean, Title: "own mean", Decimals: 1},
-		{Metric: ReturnMeanHeldOut, Title: "held-out mean", Decimals: 1}, {Metric: OwnStd, Title: "own std",
+	columns := []exhibit.Column{{Metric: OwnMean, Name: "own mean", Decimals: 1},
+		{Metric: ReturnMeanHeldOut, Name: "held-out mean", Decimals: 1}, {Metric: OwnStd, Name: "own std",
 			Decimals: 1},
-		{Metric: ReturnStdHeldOut, Title: "held-out std", Decimals: 1}, {Metric: OwnCVaR, Title: "own CVaR",
+		{Metric: ReturnStdHeldOut, Name: "held-out std", Decimals: 1}, {Metric: OwnCVaR, Name: "own CVaR",
 			Decimals: 1},
-		{Metric: ReturnCVaRHeldOut, Title: "held-out CVaR", Decimals: 1}, {Metric: Gap, Title: "gap", Decimals: 4}}
+		{Metric: ReturnCVaRHeldOut, Name: "held-out CVaR", Decimals: 1}, {Metric: Gap, Name: "gap", Decimals: 4}}
 	// there may be no held-out samples
 	columns = slices.DeleteFunc(columns, func(c exhibit.Column) bool {
 		return !slices.ContainsFunc(rows, func(r experiment.Row) bool { return r.Metric == c.Metric })

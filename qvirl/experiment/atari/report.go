@@ -55,9 +55,9 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 		"the curve, which nobody could choose without looking at them.")
 	for _, environment := range slices.Sorted(maps.Keys(byGame)) {
 		of, game := byGame[environment], strings.TrimPrefix(environment, "ALE/")
-		t, err := experiment.Tabulate(of, methods, []exhibit.Column{{Metric: Return, Title: "return", Decimals: 1},
-			{Metric: HeldOut, Title: "held-out log-likelihood", Decimals: 2},
-			{Metric: HeldOutBest, Title: "at its best", Decimals: 2}}, paper[environment])
+		t, err := experiment.Tabulate(of, methods, []exhibit.Column{{Metric: Return, Name: "return", Decimals: 1},
+			{Metric: HeldOut, Name: "held-out log-likelihood", Decimals: 2},
+			{Metric: HeldOutBest, Name: "at its best", Decimals: 2}}, paper[environment])
 		if err != nil {
 			return nil, err
 		}

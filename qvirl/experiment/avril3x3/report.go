@@ -99,8 +99,8 @@ func (c Config) ratesTable(rows []experiment.Row) ([]exhibit.Table, error) {
 		return nil, nil
 	}
 	table, err := experiment.Tabulate(rows, methods, []exhibit.Column{
-		{Metric: StdMin, Title: "smallest std", Decimals: 5}, {Metric: StdMax, Title: "largest", Decimals: 5},
-		{Metric: Below02, Title: "states with std < 0.2", Decimals: 0}, {Metric: Below0001, Title: "with std < 0.001",
+		{Metric: StdMin, Name: "smallest std", Decimals: 5}, {Metric: StdMax, Name: "largest", Decimals: 5},
+		{Metric: Below02, Name: "states with std < 0.2", Decimals: 0}, {Metric: Below0001, Name: "with std < 0.001",
 			Decimals: 0}})
 	if err != nil {
 		return nil, err
@@ -127,7 +127,7 @@ func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 	} {
 		var columns []exhibit.Column
 		for s, name := range obstacle.States {
-			columns = append(columns, exhibit.Column{Metric: ofState(t.metric, s), Title: name, Decimals: t.decimals})
+			columns = append(columns, exhibit.Column{Metric: ofState(t.metric, s), Name: name, Decimals: t.decimals})
 		}
 		table, err := experiment.Tabulate(rows, methods, columns)
 		if err != nil {
@@ -137,9 +137,9 @@ func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 		out = append(out, *table)
 	}
 	table, err := experiment.Tabulate(rows, methods, []exhibit.Column{
-		{Metric: W1, Title: "W1 to ValueWalk", Decimals: 2}, {Metric: MeanAbs, Title: "mean |posterior mean|",
+		{Metric: W1, Name: "W1 to ValueWalk", Decimals: 2}, {Metric: MeanAbs, Name: "mean |posterior mean|",
 			Decimals: 2},
-		{Metric: Below02, Title: "states with std < 0.2", Decimals: 0}, {Metric: Below0001, Title: "with std < 0.001",
+		{Metric: Below02, Name: "states with std < 0.2", Decimals: 0}, {Metric: Below0001, Name: "with std < 0.001",
 			Decimals: 0}}, paper)
 	if err != nil {
 		return nil, err

@@ -67,14 +67,14 @@ func TestPriorPassesAndOthersFail(t *testing.T) {
 	}
 	for i := 1; i < 6; i++ {
 		if p := tests[0].Cells[i].Estimate.Mean; p < 0.002 { // five tests: a false alarm in 100, and the seed is fixed
-			t.Errorf("the prior fails the test of %s: p = %g", tables[0].Columns[i].Title, p)
+			t.Errorf("the prior fails the test of %s: p = %g", tables[0].Columns[i].Name, p)
 		}
 		if i == 4 { // no demonstrations: the log-likelihood is 0 whatever the posterior, and ties are broken at random
 			continue
 		}
 		for k, name := range []string{"narrow", "shifted"} {
 			if p := tests[k+1].Cells[i].Estimate.Mean; p > 1e-6 {
-				t.Errorf("the %s posterior passes the test of %s: p = %g", name, tables[0].Columns[i].Title, p)
+				t.Errorf("the %s posterior passes the test of %s: p = %g", name, tables[0].Columns[i].Name, p)
 			}
 		}
 	}

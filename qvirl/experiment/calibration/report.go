@@ -48,9 +48,9 @@ func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 			"distribution's: 1 if the posterior is calibrated, more if it " +
 			"is too narrow, less if it is too wide."},
 	} {
-		columns := []exhibit.Column{{Metric: t.prefix + RankState, Title: "all non-terminal states", Decimals: 3}}
+		columns := []exhibit.Column{{Metric: t.prefix + RankState, Name: "all non-terminal states", Decimals: 3}}
 		for _, q := range Quantities {
-			columns = append(columns, exhibit.Column{Metric: t.prefix + q.Metric, Title: q.Title, Decimals: 3})
+			columns = append(columns, exhibit.Column{Metric: t.prefix + q.Metric, Name: q.Title, Decimals: 3})
 		}
 		table, err := experiment.Tabulate(rows, Methods, columns)
 		if err != nil {
@@ -60,7 +60,7 @@ func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 		out = append(out, *table)
 	}
 	table, err := experiment.Tabulate(rows, Methods, []exhibit.Column{
-		{Metric: Coverage50, Title: "in 50 % interval", Decimals: 3}, {Metric: Coverage90, Title: "in 90 % interval",
+		{Metric: Coverage50, Name: "in 50 % interval", Decimals: 3}, {Metric: Coverage90, Name: "in 90 % interval",
 			Decimals: 3}})
 	if err != nil {
 		return nil, err
@@ -73,12 +73,12 @@ func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 func uniformity(rows []experiment.Row) (*exhibit.Table, error) {
 	t := &exhibit.Table{Name: "uniformity", Title: "p-values of uniform ranks"}
 	for _, q := range Quantities {
-		t.Columns = append(t.Columns, exhibit.Column{Metric: q.Metric, Title: q.Title, Decimals: 4})
+		t.Columns = append(t.Columns, exhibit.Column{Metric: q.Metric, Name: q.Title, Decimals: 4})
 	}
-	t.Columns = append(t.Columns, exhibit.Column{Metric: RankState, Title: "all non-terminal states", Decimals: 4})
+	t.Columns = append(t.Columns, exhibit.Column{Metric: RankState, Name: "all non-terminal states", Decimals: 4})
 	tests := 0
 	for _, method := range Methods {
-		row := exhibit.TableRow{Method: method}
+		row := exhibit.Row{Method: method}
 		some := false
 		add := func(p float64, n int) {
 			cell := exhibit.Cell{}

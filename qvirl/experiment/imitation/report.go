@@ -203,7 +203,7 @@ func table(rows []experiment.Row, metricName string, decimals int, reference *kn
 	t := &exhibit.Table{}
 	ordered := slices.Sorted(maps.Keys(sizes))
 	for _, n := range ordered {
-		t.Columns = append(t.Columns, exhibit.Column{Metric: metricName, Title: fmt.Sprintf("n = %d", n),
+		t.Columns = append(t.Columns, exhibit.Column{Metric: metricName, Name: fmt.Sprintf("n = %d", n),
 			Decimals: decimals})
 	}
 	hasReference := reference != nil && reference.has(metricName)
@@ -215,7 +215,7 @@ func table(rows []experiment.Row, metricName string, decimals int, reference *kn
 		if len(values) == 0 {
 			continue
 		}
-		row := exhibit.TableRow{Method: method}
+		row := exhibit.Row{Method: method}
 		for _, n := range ordered {
 			cell := exhibit.Cell{Estimate: summary(values[n])}
 			if hasReference {

@@ -191,8 +191,8 @@ const (
 func (m *ErrorMap) table() exhibit.Table {
 	t := exhibit.Table{Name: "largest-errors", Title: "Largest error of the closed form on the map",
 		Columns: []exhibit.Column{
-			{Metric: worst, Title: "error", Decimals: 4}, {Metric: worstGap, Title: "at mean", Decimals: 2},
-			{Metric: worstStd, Title: "at σ₁", Decimals: 2}}}
+			{Metric: worst, Name: "error", Decimals: 4}, {Metric: worstGap, Name: "at mean", Decimals: 2},
+			{Metric: worstStd, Name: "at σ₁", Decimals: 2}}}
 	for k, correlation := range m.Correlations {
 		at := 0
 		for i, v := range m.Errors[k] {
@@ -200,7 +200,7 @@ func (m *ErrorMap) table() exhibit.Table {
 				at = i
 			}
 		}
-		row := exhibit.TableRow{Method: fmt.Sprintf("correlation %+g", correlation)}
+		row := exhibit.Row{Method: fmt.Sprintf("correlation %+g", correlation)}
 		for _, v := range []float64{m.Errors[k][at], m.Gaps[at%len(m.Gaps)], m.Stds[at/len(m.Gaps)]} {
 			row.Cells = append(row.Cells, exhibit.Cell{Estimate: &exhibit.Estimate{Mean: v, StdErr: math.NaN()}})
 		}

@@ -354,7 +354,7 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 	} {
 		var columns []exhibit.Column
 		for s, name := range obstacle.States {
-			columns = append(columns, exhibit.Column{Metric: ofState(t.metric, s), Title: name, Decimals: t.decimals})
+			columns = append(columns, exhibit.Column{Metric: ofState(t.metric, s), Name: name, Decimals: t.decimals})
 		}
 		table, err := experiment.Tabulate(rows, t.methods, columns)
 		if err != nil {

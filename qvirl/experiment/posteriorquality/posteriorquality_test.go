@@ -99,7 +99,7 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 		t.Fatal(err)
 	}
 	cell := report.Tables[0].Rows[slices.IndexFunc(report.Tables[0].Rows,
-		func(r exhibit.TableRow) bool { return r.Method == worlds.QVIRL })].Cells[0]
+		func(r exhibit.Row) bool { return r.Method == worlds.QVIRL })].Cells[0]
 	if cell.Estimate.Mean != mean(worlds.QVIRL, metric.W1) || cell.Estimate.N != 3 ||
 		cell.References[0].Mean != 0.486 {
 		t.Errorf("W1 of QVIRL in the table: %+v", cell)

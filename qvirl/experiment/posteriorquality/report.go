@@ -100,37 +100,37 @@ func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 		out = append(out, *t)
 		return nil
 	}
-	err := add("table1", "Posterior quality", nil, []exhibit.Column{{Metric: metric.W1, Title: "W1", Decimals: 3},
-		{Metric: metric.LogDensity, Title: "log density", Decimals: 3},
-		{Metric: metric.RewardCoverage, Title: "reward in 90 % CI", Decimals: 3},
-		{Metric: metric.PolicyCoverage, Title: "policy in 90 % CI", Decimals: 3},
-		{Metric: metric.PolicyTV, Title: "TV", Decimals: 3}}, paper)
+	err := add("table1", "Posterior quality", nil, []exhibit.Column{{Metric: metric.W1, Name: "W1", Decimals: 3},
+		{Metric: metric.LogDensity, Name: "log density", Decimals: 3},
+		{Metric: metric.RewardCoverage, Name: "reward in 90 % CI", Decimals: 3},
+		{Metric: metric.PolicyCoverage, Name: "policy in 90 % CI", Decimals: 3},
+		{Metric: metric.PolicyTV, Name: "TV", Decimals: 3}}, paper)
 	if err != nil {
 		return nil, err
 	}
 	err = add("conventions", "The paper's presumable conventions: distances to ValueWalk without the determinant, L1 "+
 		"instead of total variation",
-		nil, []exhibit.Column{{Metric: metric.W1NoDet, Title: "W1 to nodet", Decimals: 3},
-			{Metric: metric.PolicyTVNoDet, Title: "TV to nodet", Decimals: 3},
-			{Metric: metric.PolicyL1, Title: "policy L1", Decimals: 3}}, conventions(paper))
+		nil, []exhibit.Column{{Metric: metric.W1NoDet, Name: "W1 to nodet", Decimals: 3},
+			{Metric: metric.PolicyTVNoDet, Name: "TV to nodet", Decimals: 3},
+			{Metric: metric.PolicyL1, Name: "policy L1", Decimals: 3}}, conventions(paper))
 	if err != nil {
 		return nil, err
 	}
 	err = add("nonterminal", "Policies over non-terminal states only", nil, []exhibit.Column{
-		{Metric: metric.PolicyCoverageNonterminal, Title: "policy in 90 % CI", Decimals: 3},
-		{Metric: metric.PolicyTVNonterminal, Title: "TV", Decimals: 3}, {Metric: metric.PolicyL1Nonterminal,
-			Title: "policy L1", Decimals: 3}})
+		{Metric: metric.PolicyCoverageNonterminal, Name: "policy in 90 % CI", Decimals: 3},
+		{Metric: metric.PolicyTVNonterminal, Name: "TV", Decimals: 3}, {Metric: metric.PolicyL1Nonterminal,
+			Name: "policy L1", Decimals: 3}})
 	if err != nil {
 		return nil, err
 	}
 	return out, add("diagnostics", "Diagnostics of the computations, averaged over worlds", nil, []exhibit.Column{
-		{Metric: worlds.RHatMax, Title: "largest R̂", Decimals: 4}, {Metric: worlds.ESSBulkMin,
-			Title: "smallest bulk ESS", Decimals: 0},
-		{Metric: worlds.Divergent, Title: "divergences", Decimals: 2}, {Metric: worlds.Converged, Title: "converged",
+		{Metric: worlds.RHatMax, Name: "largest R̂", Decimals: 4}, {Metric: worlds.ESSBulkMin,
+			Name: "smallest bulk ESS", Decimals: 0},
+		{Metric: worlds.Divergent, Name: "divergences", Decimals: 2}, {Metric: worlds.Converged, Name: "converged",
 			Decimals: 2},
-		{Metric: worlds.Collapsed, Title: "collapsed rewards", Decimals: 2}, {Metric: worlds.Drift, Title: "drift",
+		{Metric: worlds.Collapsed, Name: "collapsed rewards", Decimals: 2}, {Metric: worlds.Drift, Name: "drift",
 			Decimals: 3},
-		{Metric: worlds.Settling, Title: "settling", Decimals: 3}})
+		{Metric: worlds.Settling, Name: "settling", Decimals: 3}})
 }
 
 // conventions returns a reference's W1 and TV where they are compared with other distances of ours.

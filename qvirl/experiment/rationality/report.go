@@ -35,7 +35,7 @@ func Calibration(rows []experiment.Row) *exhibit.Table {
 		}
 	}
 	t, err := experiment.Tabulate(drawn, []string{ValueWalk, QVIRL},
-		[]exhibit.Column{{Metric: Covered, Title: "β in 90 % interval", Decimals: 3}})
+		[]exhibit.Column{{Metric: Covered, Name: "β in 90 % interval", Decimals: 3}})
 	if err != nil {
 		return nil
 	}
@@ -85,11 +85,11 @@ func Losses(rows []experiment.Row) *exhibit.Table {
 	experts := Experts(rows)
 	for _, expert := range experts {
 		t.Columns = append(t.Columns, exhibit.Column{Metric: fmt.Sprintf("loss_%g", expert),
-			Title: fmt.Sprintf("expert β = %g", expert), Decimals: 3})
+			Name: fmt.Sprintf("expert β = %g", expert), Decimals: 3})
 	}
-	t.Columns = append(t.Columns, exhibit.Column{Metric: "worst", Title: "worst", Decimals: 3})
+	t.Columns = append(t.Columns, exhibit.Column{Metric: "worst", Name: "worst", Decimals: 3})
 	for _, learner := range []string{Wrong, Inferred, Misled} {
-		row := exhibit.TableRow{Method: learner}
+		row := exhibit.Row{Method: learner}
 		worst := math.Inf(-1)
 		for _, expert := range experts {
 			e := Loss(rows, learner, expert)

@@ -62,11 +62,11 @@ func split(rows []experiment.Row) (compared, judged []experiment.Row) {
 
 // Families returns the table of approximate posteriors. Seconds are those of the record, which may be nil.
 func Families(rows []experiment.Row, record *experiment.Record) (*exhibit.Table, error) {
-	t, err := experiment.Tabulate(rows, families, []exhibit.Column{{Metric: metric.W1, Title: "W1", Decimals: 3},
-		{Metric: metric.PolicyTV, Title: "TV", Decimals: 3}, {Metric: metric.RewardCoverage, Title: "reward in 90 % CI",
+	t, err := experiment.Tabulate(rows, families, []exhibit.Column{{Metric: metric.W1, Name: "W1", Decimals: 3},
+		{Metric: metric.PolicyTV, Name: "TV", Decimals: 3}, {Metric: metric.RewardCoverage, Name: "reward in 90 % CI",
 			Decimals: 3},
-		{Metric: metric.PolicyCoverage, Title: "policy in 90 % CI", Decimals: 3}, {Metric: metric.LogDensity,
-			Title: "log density", Decimals: 3}})
+		{Metric: metric.PolicyCoverage, Name: "policy in 90 % CI", Decimals: 3}, {Metric: metric.LogDensity,
+			Name: "log density", Decimals: 3}})
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func Families(rows []experiment.Row, record *experiment.Record) (*exhibit.Table,
 	if record == nil || len(record.Processor) == 0 {
 		return t, nil
 	}
-	t.Columns = append(t.Columns, exhibit.Column{Metric: Seconds, Title: "CPU seconds a world", Decimals: 2})
+	t.Columns = append(t.Columns, exhibit.Column{Metric: Seconds, Name: "CPU seconds a world", Decimals: 2})
 	for i, row := range t.Rows {
 		cell := exhibit.Cell{}
 		if s := secondsOf(record, row.Method, len(experiment.Series(rows, row.Method, metric.W1))); !math.IsNaN(s) {
@@ -167,19 +167,19 @@ func Verdicts(rows []experiment.Row) *exhibit.Table {
 			errorLimit, tvLimit)}}
 	verdicts := []valuewalk.Verdict{valuewalk.Trust, valuewalk.Improve, valuewalk.DoNotUse}
 	for code, v := range verdicts {
-		t.Columns = append(t.Columns, exhibit.Column{Metric: fmt.Sprintf("given_%d", code), Title: string(v)},
-			exhibit.Column{Metric: fmt.Sprintf("right_%d", code), Title: "right"})
+		t.Columns = append(t.Columns, exhibit.Column{Metric: fmt.Sprintf("given_%d", code), Name: string(v)},
+			exhibit.Column{Metric: fmt.Sprintf("right_%d", code), Name: "right"})
 	}
-	t.Columns = append(t.Columns, exhibit.Column{Metric: Error, Title: "error", Decimals: 3},
-		exhibit.Column{Metric: RefinedError, Title: "refined", Decimals: 3},
-		exhibit.Column{Metric: KHat, Title: "k̂", Decimals: 2})
+	t.Columns = append(t.Columns, exhibit.Column{Metric: Error, Name: "error", Decimals: 3},
+		exhibit.Column{Metric: RefinedError, Name: "refined", Decimals: 3},
+		exhibit.Column{Metric: KHat, Name: "k̂", Decimals: 2})
 	for _, name := range families {
 		given := experiment.Series(rows, name, Verdict)
 		if len(given) == 0 {
 			continue
 		}
 		right := experiment.Series(rows, name, Right)
-		row := exhibit.TableRow{Method: name}
+		row := exhibit.Row{Method: name}
 		for code := range verdicts {
 			count, correct := 0.0, 0.0
 			for seed, v := range given {

@@ -94,11 +94,11 @@ func (g *Grid) Table(name, title string, demos int) exhibit.Table {
 		t.Title = title + ", 1 demonstration"
 	}
 	for _, expert := range g.Experts {
-		t.Columns = append(t.Columns, exhibit.Column{Metric: fmt.Sprint(expert), Title: fmt.Sprintf("expert β = %g",
+		t.Columns = append(t.Columns, exhibit.Column{Metric: fmt.Sprint(expert), Name: fmt.Sprintf("expert β = %g",
 			expert), Decimals: 3})
 	}
 	for i, learner := range g.Learners {
-		row := exhibit.TableRow{Method: fmt.Sprintf("learner β = %g", learner)}
+		row := exhibit.Row{Method: fmt.Sprintf("learner β = %g", learner)}
 		for _, e := range g.Cells[demos][i] {
 			row.Cells = append(row.Cells, exhibit.Cell{Estimate: e})
 		}
@@ -165,11 +165,11 @@ func Best(rows []experiment.Row, metricName, name, title string) (*exhibit.Table
 			plural = ""
 		}
 		t.Columns = append(t.Columns, exhibit.Column{Metric: fmt.Sprintf("best_%d", demos),
-			Title: fmt.Sprintf("best β, %d demo%s", demos, plural), Decimals: 1},
-			exhibit.Column{Metric: fmt.Sprintf("advantage_%d", demos), Title: "advantage", Decimals: 3})
+			Name: fmt.Sprintf("best β, %d demo%s", demos, plural), Decimals: 1},
+			exhibit.Column{Metric: fmt.Sprintf("advantage_%d", demos), Name: "advantage", Decimals: 3})
 	}
 	for j, expert := range g.Experts {
-		row := exhibit.TableRow{Method: fmt.Sprintf("expert β = %g", expert)}
+		row := exhibit.Row{Method: fmt.Sprintf("expert β = %g", expert)}
 		for _, demos := range g.Demos {
 			best, low := -1, math.Inf(1)
 			for i := range g.Learners {

@@ -57,11 +57,11 @@ func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 			return nil, fmt.Errorf("singleunknown: environment %q is not one of this experiment", name)
 		}
 		t, err := experiment.Tabulate(byEnvironment[name], tableMethods, []exhibit.Column{
-			{Metric: RewardMean, Title: "mean of r", Decimals: 2}, {Metric: RewardStd, Title: "std of r", Decimals: 2},
-			{Metric: QThrough, Title: "Q through", Decimals: 2}, {Metric: QAround, Title: "Q around", Decimals: 2},
-			{Metric: CautiousThrough, Title: "cautious: through", Decimals: 2},
-			{Metric: CautiousAround, Title: "cautious: around", Decimals: 2},
-			{Metric: OnlyTile, Title: "through, tile lowered", Decimals: 2}, {Metric: ELBO, Title: "ELBO", Decimals: 2},
+			{Metric: RewardMean, Name: "mean of r", Decimals: 2}, {Metric: RewardStd, Name: "std of r", Decimals: 2},
+			{Metric: QThrough, Name: "Q through", Decimals: 2}, {Metric: QAround, Name: "Q around", Decimals: 2},
+			{Metric: CautiousThrough, Name: "cautious: through", Decimals: 2},
+			{Metric: CautiousAround, Name: "cautious: around", Decimals: 2},
+			{Metric: OnlyTile, Name: "through, tile lowered", Decimals: 2}, {Metric: ELBO, Name: "ELBO", Decimals: 2},
 		}, paper)
 		if err != nil {
 			return nil, err
@@ -72,7 +72,7 @@ func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 		out = append(out, *t)
 		if t, err = experiment.Tabulate(byEnvironment[name], []string{Exact, ValueWalk, ValueWalkNoDet},
 			[]exhibit.Column{
-				{Metric: RHatMax, Title: "largest R̂", Decimals: 3}, {Metric: ESS, Title: "effective draws",
+				{Metric: RHatMax, Name: "largest R̂", Decimals: 3}, {Metric: ESS, Name: "effective draws",
 					Decimals: 0}}); err != nil {
 			return nil, err
 		}

@@ -106,9 +106,9 @@ func present(rows []experiment.Row, answers map[string]map[string]*exhibit.Verdi
 func Counts(answers map[string]map[string]*exhibit.Verdict, methods []string,
 	rows []experiment.Row) exhibit.Table {
 	t := exhibit.Table{Name: "counts", Title: "Answers of each kind", Columns: []exhibit.Column{
-		{Metric: "right_claimed", Title: "right, says so"}, {Metric: "wrong_doubted", Title: "wrong, says so"},
-		{Metric: "wrong_trusted", Title: "wrong, trusted"}, {Metric: "right_doubted", Title: "right, doubted"},
-		{Metric: "none", Title: "no answer"}, {Metric: "median_seconds", Title: "median time in s", Decimals: 1},
+		{Metric: "right_claimed", Name: "right, says so"}, {Metric: "wrong_doubted", Name: "wrong, says so"},
+		{Metric: "wrong_trusted", Name: "wrong, trusted"}, {Metric: "right_doubted", Name: "right, doubted"},
+		{Metric: "none", Name: "no answer"}, {Metric: "median_seconds", Name: "median time in s", Decimals: 1},
 	}}
 	for _, m := range methods {
 		counts, n := make([]float64, 5), 0
@@ -118,7 +118,7 @@ func Counts(answers map[string]map[string]*exhibit.Verdict, methods []string,
 				n++
 			}
 		}
-		row := exhibit.TableRow{Method: m}
+		row := exhibit.Row{Method: m}
 		for _, count := range counts {
 			row.Cells = append(row.Cells, exhibit.Cell{Estimate: &exhibit.Estimate{Mean: count,
 				StdErr: math.NaN(), N: n}})

@@ -52,7 +52,7 @@ func TestWholeExperimentOnTinyProblems(t *testing.T) {
 		t.Errorf("%d families in the figure, want 2", n)
 	}
 	counts := report.Tables[0]
-	i := slices.IndexFunc(counts.Rows, func(r exhibit.TableRow) bool { return r.Method == ValueWalk })
+	i := slices.IndexFunc(counts.Rows, func(r exhibit.Row) bool { return r.Method == ValueWalk })
 	if got := counts.Rows[i].Cells[0].Estimate.Mean; got != 2 {
 		t.Errorf("ValueWalk is right %g times, want 2", got)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 
@@ -99,10 +98,7 @@ func (m *Model) Save(dir string) error {
 	if err := m.expert.Write(filepath.Join(dir, expertFile)); err != nil {
 		return fmt.Errorf("online: %w", err)
 	}
-	err := atomicfile.Write(filepath.Join(dir, configFile), func(w io.Writer) error {
-		return json.NewEncoder(w).Encode(stored{m.spec, m.config})
-	})
-	if err != nil {
+	if err := atomicfile.WriteJSON(filepath.Join(dir, configFile), stored{m.spec, m.config}); err != nil {
 		return fmt.Errorf("online: %w", err)
 	}
 	return neural.Describe(dir, m)

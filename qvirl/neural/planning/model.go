@@ -3,7 +3,6 @@ package planning
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 
@@ -110,12 +109,7 @@ func (m *Model) Save(dir string) error {
 	if err := m.plan.Write(filepath.Join(dir, planFile)); err != nil {
 		return fmt.Errorf("planning: %w", err)
 	}
-	err := atomicfile.Write(filepath.Join(dir, detailsFile), func(w io.Writer) error {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		return e.Encode(m.details)
-	})
-	if err != nil {
+	if err := atomicfile.WriteJSON(filepath.Join(dir, detailsFile), m.details); err != nil {
 		return fmt.Errorf("planning: %w", err)
 	}
 	return neural.Describe(dir, m)

@@ -45,16 +45,16 @@ func ChainMetrics(s Sampler) map[string]float64 {
 // the effective samples a second, if the record of the run is given. It is nil where there are no such rows.
 func SamplerTable(rows []experiment.Row, record *experiment.Record, methods ...string) *exhibit.Table {
 	table, err := experiment.Tabulate(rows, methods, []exhibit.Column{
-		{Metric: RHatMax, Title: "largest R̂", Decimals: 4}, {Metric: ESSBulkMin, Title: "smallest bulk ESS",
+		{Metric: RHatMax, Name: "largest R̂", Decimals: 4}, {Metric: ESSBulkMin, Name: "smallest bulk ESS",
 			Decimals: 0},
-		{Metric: ESSTailMin, Title: "smallest tail ESS", Decimals: 0}, {Metric: Acceptance, Title: "acceptance",
+		{Metric: ESSTailMin, Name: "smallest tail ESS", Decimals: 0}, {Metric: Acceptance, Name: "acceptance",
 			Decimals: 2},
-		{Metric: Iterations, Title: "iterations", Decimals: 0}})
+		{Metric: Iterations, Name: "iterations", Decimals: 0}})
 	if err != nil {
 		return nil
 	}
 	table.Name, table.Title = "samplers", "Samplers of the exact posterior"
-	table.Rows = slices.DeleteFunc(table.Rows, func(r exhibit.TableRow) bool { return r.Cells[1].Estimate == nil })
+	table.Rows = slices.DeleteFunc(table.Rows, func(r exhibit.Row) bool { return r.Cells[1].Estimate == nil })
 	if len(table.Rows) == 0 {
 		return nil
 	}
@@ -64,8 +64,8 @@ func SamplerTable(rows []experiment.Row, record *experiment.Record, methods ...s
 	if record == nil {
 		return table
 	}
-	table.Columns = append(table.Columns, exhibit.Column{Metric: "seconds", Title: "seconds", Decimals: 1},
-		exhibit.Column{Metric: "ess_per_second", Title: "bulk ESS a second", Decimals: 0})
+	table.Columns = append(table.Columns, exhibit.Column{Metric: "seconds", Name: "seconds", Decimals: 1},
+		exhibit.Column{Metric: "ess_per_second", Name: "bulk ESS a second", Decimals: 0})
 	for i := range table.Rows {
 		row := &table.Rows[i]
 		cells := make([]exhibit.Cell, 2)

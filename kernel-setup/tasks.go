@@ -10,10 +10,12 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"github.com/go-birl/birl/envs/progress"
 )
 
-// progress writes what is being done: on a terminal a line that is rewritten, elsewhere plain lines.
-type progress struct {
+// tasks writes what is being done: on a terminal a line that is rewritten, elsewhere plain lines.
+type tasks struct {
 	w        io.Writer
 	terminal bool
 	width    func() int
@@ -21,9 +23,9 @@ type progress struct {
 	beat     time.Duration // between further plain lines about it
 }
 
-func newProgress(f *os.File) *progress {
+func newTasks(f *os.File) *tasks {
 	fd := int(f.Fd())
-	return &progress{w: f, terminal: term.IsTerminal(fd), patience: time.Second, beat: 30 * time.Second,
+	return &tasks{w: f, terminal: term.IsTerminal(fd), patience: time.Second, beat: 30 * time.Second,
 		width: func() int {
 			if width, _, err := term.GetSize(fd); err == nil && width > 20 {
 				return width
@@ -34,7 +36,7 @@ func newProgress(f *os.File) *progress {
 
 // task is one thing being done, with its time.
 type task struct {
-	p     *progress
+	p     *tasks
 	title string
 	start time.Time
 
@@ -45,7 +47,7 @@ type task struct {
 }
 
 // begin announces a task. Exactly one of done and failed must follow.
-func (p *progress) begin(title string) *task {
+func (p *tasks) begin(title string) *task {
 	t := &task{p: p, title: title, start: time.Now(), closed: make(chan struct{})}
 	first, every := p.patience, p.beat
 	if p.terminal {
@@ -87,7 +89,7 @@ func (t *task) say(detail string) {
 func (t *task) redraw() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	line := fmt.Sprintf("… %s  %s", t.title, seconds(time.Since(t.start)))
+	line := fmt.Sprintf("… %s  %s", t.title, progress.Brief(time.Since(t.start)))
 	if t.detail != "" {
 		line += "  " + t.detail
 	}
@@ -117,23 +119,11 @@ func (t *task) end(mark, note string) {
 	if t.p.terminal {
 		fmt.Fprint(t.p.w, "\r\x1b[K")
 	}
-	line := fmt.Sprintf("%s %s  %s", mark, t.title, seconds(time.Since(t.start)))
+	line := fmt.Sprintf("%s %s  %s", mark, t.title, progress.Brief(time.Since(t.start)))
 	if note != "" {
 		line += "  " + note
 	}
 	fmt.Fprintln(t.p.w, cut(line, t.p.width()))
-}
-
-// seconds formats a duration for people.
-func seconds(d time.Duration) string {
-	switch {
-	case d < 10*time.Second:
-		return fmt.Sprintf("%.1f s", d.Seconds())
-	case d < 2*time.Minute:
-		return fmt.Sprintf("%.0f s", d.Seconds())
-	default:
-		return fmt.Sprintf("%d min %02d s", int(d.Minutes()), int(d.Seconds())%60)
-	}
 }
 
 // cut shortens text to at most n characters.

@@ -1,0 +1,101 @@
+// Package progress says how far long computations have come: an Event, and how it is written on a terminal, as JSON,
+// and in a notebook.
+package progress
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Event is something that happened during a computation, which consists of units.
+type Event struct {
+	Kind     Kind     `json:"event"`
+	Unit     string   `json:"unit,omitempty"`
+	Done     int      `json:"units_done"`              // finished units
+	Total    int      `json:"units"`                   // all of them
+	Fraction float64  `json:"fraction"`                // of the work, in 0..1
+	Elapsed  float64  `json:"seconds"`                 // since the beginning
+	Left     float64  `json:"seconds_left,omitempty"`  // estimate; 0 while unknown
+	Status   string   `json:"status,omitempty"`        // what the unit is doing
+	Missing  []string `json:"missing_units,omitempty"` // at the end: units that are to be computed elsewhere
+	Rows     int      `json:"rows,omitempty"`          // at the end: rows in the folder
+	Notes    []string `json:"notes,omitempty"`         // of a unit; at the beginning, what is computed anew and why
+	Out      string   `json:"out,omitempty"`           // at the end
+	Error    string   `json:"error,omitempty"`         // of a failed computation
+}
+
+// Kind is what an event is about.
+type Kind string
+
+// The kinds of events.
+const (
+	Started      Kind = "started"
+	Progressed   Kind = "progress"
+	UnitFinished Kind = "unit"
+	Finished     Kind = "finished"
+	Failed       Kind = "failed"
+)
+
+// Left returns the seconds that are left after some that have led to a fraction of the work; 0 while that is nothing.
+func Left(elapsed, fraction float64) float64 {
+	if fraction <= 0 {
+		return 0
+	}
+	return elapsed * (1 - fraction) / fraction
+}
+
+// Meter tells a listener how far a computation of one unit has come. Its methods may be called from several goroutines.
+type Meter struct {
+	mutex sync.Mutex
+	show  func(Event)
+	unit  string
+	start time.Time
+}
+
+// NewMeter returns the meter of a computation that begins now, of the given name.
+func NewMeter(show func(Event), unit string) *Meter { return &Meter{show: show, unit: unit, start: time.Now()} }
+
+// Report says that done of total parts are complete, with a short status such as the present loss.
+func (m *Meter) Report(done, total int, status string) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	e := Event{Kind: Progressed, Unit: m.unit, Total: 1, Status: strings.TrimSpace(status),
+		Elapsed: time.Since(m.start).Seconds()}
+	if total > 0 {
+		e.Fraction = min(max(float64(done)/float64(total), 0), 1)
+	}
+	e.Left = Left(e.Elapsed, e.Fraction)
+	m.show(e)
+}
+
+// Finish says that the computation is complete, and what e says beside that.
+func (m *Meter) Finish(e Event) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	e.Kind, e.Unit, e.Done, e.Total, e.Fraction = Finished, m.unit, 1, 1, 1
+	e.Elapsed = time.Since(m.start).Seconds()
+	m.show(e)
+}
+
+// Elapsed is the time since the beginning, in words.
+func (m *Meter) Elapsed() string { return Brief(time.Since(m.start)) }
+
+// Brief is a duration to two or three digits.
+func Brief(d time.Duration) string {
+	switch {
+	case d < 100*time.Millisecond:
+		return fmt.Sprintf("%.0f ms", 1000*d.Seconds())
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	case d < 3*time.Hour:
+		return fmt.Sprintf("%d min %02d s", int(d.Minutes()), int(d.Seconds())%60)
+	}
+	return fmt.Sprintf("%d h %02d min", int(d.Hours()), int(d.Minutes())%60)
+}
+
+// brief is Brief of seconds.
+func brief(seconds float64) string { return Brief(time.Duration(seconds * float64(time.Second))) }

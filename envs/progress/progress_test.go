@@ -1,0 +1,85 @@
+package progress
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestMeter(t *testing.T) {
+	var got []Event
+	m := NewMeter(func(e Event) { got = append(got, e) }, "u")
+	m.start = time.Now().Add(-10 * time.Second)
+	m.Report(1, 4, " loss 3 ")
+	m.Report(7, 4, "")
+	m.Report(1, 0, "")
+	m.Finish(Event{Out: "there"})
+	if len(got) != 4 {
+		t.Fatalf("%d events, want 4", len(got))
+	}
+	if e := got[0]; e.Kind != Progressed || e.Unit != "u" || e.Status != "loss 3" || e.Fraction != 0.25 ||
+		e.Elapsed < 10 || e.Left < 29 || e.Left > 40 {
+		t.Errorf("a quarter in 10 s: %+v", e)
+	}
+	if got[1].Fraction != 1 || got[2].Fraction != 0 || got[2].Left != 0 {
+		t.Errorf("more than all, and of no total: %+v, %+v", got[1], got[2])
+	}
+	if e := got[3]; e.Kind != Finished || e.Fraction != 1 || e.Done != 1 || e.Out != "there" || e.Elapsed < 10 {
+		t.Errorf("at the end: %+v", e)
+	}
+}
+
+// The three writings of one event say the same.
+func TestWritings(t *testing.T) {
+	e := Event{Kind: Progressed, Unit: "world-<3>", Done: 2, Total: 8, Fraction: 0.25, Left: 90, Status: "ELBO −23"}
+	var lines, bar, text bytes.Buffer
+	Terminal(&lines)(e)
+	(&terminal{w: &bar, rewrites: true}).event(e)
+	JSON(&text)(e)
+	var again Event
+	if err := json.Unmarshal(text.Bytes(), &again); err != nil || again.Unit != e.Unit || again.Left != e.Left {
+		t.Errorf("JSON %s: %+v, %v", text.Bytes(), again, err)
+	}
+	page := HTML("a & b", e)
+	for name, got := range map[string]string{"lines": lines.String(), "bar": bar.String(), "page": page} {
+		for _, want := range []string{"25 %", "2/8 units", "90 s left", "world-", "ELBO −23"} {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s: %q is missing in %q", name, want, got)
+			}
+		}
+	}
+	if !strings.Contains(page, "width:25.0%") || !strings.Contains(page, "a &amp; b") || strings.Contains(page, "<3>") {
+		t.Errorf("page %q", page)
+	}
+	if full := strings.Count(bar.String(), "█"); full != 6 || !strings.HasPrefix(bar.String(), "\r") {
+		t.Errorf("%d parts of the bar %q, want 6", full, bar.String())
+	}
+}
+
+// A shorter line leaves nothing of a longer one, and a note takes the place of the bar.
+func TestTerminalRewrites(t *testing.T) {
+	var out bytes.Buffer
+	d := &terminal{w: &out, rewrites: true}
+	d.event(Event{Kind: Started, Unit: "a long name"})
+	d.event(Event{Kind: Progressed, Unit: "dropped", Fraction: 1}) // too soon
+	d.event(Event{Kind: UnitFinished, Unit: "b", Notes: []string{"a note"}})
+	if got := out.String(); !strings.Contains(got, "b"+strings.Repeat(" ", len("a long name")-1)+"\r") ||
+		!strings.Contains(got, "\rnote: b: a note\n") || strings.Contains(got, "dropped") {
+		t.Errorf("written: %q", got)
+	}
+	d.event(Event{Kind: Finished, Fraction: 1, Elapsed: 125})
+	if !strings.HasSuffix(strings.TrimRight(out.String(), " \n"), "done in 2 min 05 s") {
+		t.Errorf("the end: %q", out.String())
+	}
+}
+
+func TestBrief(t *testing.T) {
+	for d, want := range map[time.Duration]string{20 * time.Millisecond: "20 ms", 1234 * time.Millisecond: "1.2 s",
+		59 * time.Second: "59 s", 125 * time.Second: "2 min 05 s", 200 * time.Minute: "3 h 20 min"} {
+		if got := Brief(d); got != want {
+			t.Errorf("%v is written %q, want %q", d, got, want)
+		}
+	}
+}

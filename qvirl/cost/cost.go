@@ -1,0 +1,134 @@
+// Package cost is what methods take for problems: time, memory and evaluations, as they were measured and are stored.
+package cost
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/go-birl/birl/envs/atomicfile"
+)
+
+// The files of a folder with costs: the rows, and the machine that they were measured on.
+const (
+	RowsFile    = "rows.csv"
+	MachineFile = "machine.json"
+)
+
+// Cost is what one method takes for one problem, in a process of its own.
+type Cost struct {
+	States      int
+	Method      string
+	Seconds     float64 // by the clock, of the whole process
+	Processor   float64 // seconds of all its threads
+	PeakMiB     float64 // resident memory; 0 where the system does not say
+	Evaluations int     // of the loss with its gradient, or iterations of a chain
+	Converged   bool
+	RHat, ESS   float64 // worst, of samplers; 0 of others
+	Compile     float64 // seconds by the clock; 0 where nothing is compiled
+	Version     string  // of a peer
+}
+
+// Columns are those of tables and of RowsFile.
+var Columns = []string{"states", "method", "seconds", "processor_seconds", "peak_mib", "evaluations", "converged",
+	"rhat", "ess_bulk", "compile_seconds", "version"}
+
+// Cells are the entries of Columns.
+func (c Cost) Cells() []string {
+	return []string{strconv.Itoa(c.States), c.Method, fmt.Sprintf("%.2f", c.Seconds), fmt.Sprintf("%.2f", c.Processor),
+		fmt.Sprintf("%.0f", c.PeakMiB), strconv.Itoa(c.Evaluations), strconv.FormatBool(c.Converged),
+		fmt.Sprintf("%.3f", c.RHat), fmt.Sprintf("%.0f", c.ESS), fmt.Sprintf("%.1f", c.Compile), c.Version}
+}
+
+// Number returns the entry of a column, which holds numbers.
+func (c Cost) Number(column string) (float64, error) {
+	i := slices.Index(Columns, column)
+	if i < 0 {
+		return 0, fmt.Errorf("cost: there is no column %q; there are %q", column, Columns)
+	}
+	return strconv.ParseFloat(c.Cells()[i], 64)
+}
+
+// parse reads the entries of Columns.
+func parse(cells []string) (c Cost, err error) {
+	number := func(column string) float64 {
+		v, bad := strconv.ParseFloat(cells[slices.Index(Columns, column)], 64)
+		err = errors.Join(err, bad)
+		return v
+	}
+	return Cost{States: int(number("states")), Method: cells[1], Seconds: number("seconds"),
+		Processor: number("processor_seconds"), PeakMiB: number("peak_mib"), Evaluations: int(number("evaluations")),
+		Converged: cells[6] == "true", RHat: number("rhat"), ESS: number("ess_bulk"),
+		Compile: number("compile_seconds"), Version: cells[10]}, err
+}
+
+// Read reads the costs that a folder holds; none where it has none.
+func Read(dir string) ([]Cost, error) {
+	path := filepath.Join(dir, RowsFile)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cost: %w", err)
+	}
+	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+	if err != nil || len(rows) == 0 || !slices.Equal(rows[0], Columns) {
+		return nil, errors.Join(fmt.Errorf("cost: %s does not have the columns %q; move it away", path, Columns), err)
+	}
+	var costs []Cost
+	for i, row := range rows[1:] {
+		c, err := parse(row)
+		if err != nil {
+			return nil, fmt.Errorf("cost: %s, line %d: %w", path, i+2, err)
+		}
+		costs = append(costs, c)
+	}
+	return costs, nil
+}
+
+// Write stores costs, and the machine that they were measured on, in a folder, which it makes if it is missing.
+func Write(dir string, costs []Cost, machine any) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	w := csv.NewWriter(&text)
+	_ = w.Write(Columns) // a buffer takes everything
+	for _, c := range costs {
+		_ = w.Write(c.Cells())
+	}
+	w.Flush()
+	if err := atomicfile.WriteBytes(filepath.Join(dir, RowsFile), text.Bytes()); err != nil {
+		return err
+	}
+	return atomicfile.WriteJSON(filepath.Join(dir, MachineFile), machine)
+}
+
+// Join returns the costs of both, the later ones in the place of earlier ones of the same problem and method, method by
+// method and by growing size.
+func Join(earlier []Cost, later ...Cost) []Cost {
+	all := slices.DeleteFunc(slices.Clone(earlier), func(c Cost) bool {
+		return slices.ContainsFunc(later, func(l Cost) bool { return c.States == l.States && c.Method == l.Method })
+	})
+	all = append(all, later...)
+	order := map[string]int{}
+	for _, c := range all {
+		if _, ok := order[c.Method]; !ok {
+			order[c.Method] = len(order)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Cost) int {
+		if d := order[a.Method] - order[b.Method]; d != 0 {
+			return d
+		}
+		return a.States - b.States
+	})
+	return all
+}
