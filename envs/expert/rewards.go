@@ -10,13 +10,16 @@ import (
 // Rewards returns r(s, a) [k] of observations [k, …] and actions [k]. It is called by one goroutine at a time.
 type Rewards func(observations []float32, actions []int) ([]float64, error)
 
+// Ends returns what an episode that the environment ended pays for ever after each step of time, given the last two
+// observations: that which its last action was taken on, and that which this led to.
+type Ends func(from, to []float32) (float64, error)
+
 // returns gives what transitions [k] pay: by the environment, or with other rewards r(s, a), and where the transition
 // ended the episode
 //
-//	r(s, a) + γ max_b r(s', b)/(1 − γ):
+//	r(s, a) + γ r_end/(1 − γ),
 //
-// the last state is worth its reward for ever, whether the episode ended well or badly. Otherwise to end it, or not to,
-// would pay in itself.
+// with Options.Ends, or else r_end = max_b r(s', b). An end that paid nothing, or once, would draw or deter by itself.
 func (t *trainer) returns(now []float32, actions []int, paid []float64, after []float32,
 	terminated []bool) ([]float64, error) {
 	if t.options.Rewards == nil {
@@ -31,7 +34,7 @@ func (t *trainer) returns(now []float32, actions []int, paid []float64, after []
 		if !ended {
 			continue
 		}
-		end, err := t.forever(after[i*size : (i+1)*size])
+		end, err := t.end(now[i*size:(i+1)*size], after[i*size:(i+1)*size])
 		if err != nil {
 			return nil, err
 		}
@@ -57,6 +60,21 @@ func (t *trainer) rewards(observations []float32, actions []int) ([]float64, err
 	return out, nil
 }
 
+// end returns what the end of an episode is worth.
+func (t *trainer) end(from, to []float32) (float64, error) {
+	if t.options.Ends == nil {
+		return t.forever(to)
+	}
+	r, err := t.options.Ends(from, to)
+	if err != nil {
+		return 0, fmt.Errorf("expert: Options.Ends: %w", err)
+	}
+	if math.IsNaN(r) || math.IsInf(r, 0) {
+		return 0, fmt.Errorf("expert: Options.Ends is %g, want a finite number", r)
+	}
+	return r / (1 - t.config.Discount), nil
+}
+
 // forever returns max_a r(s, a)/(1 − γ), the value of staying in state s for ever.
 func (t *trainer) forever(state []float32) (float64, error) {
 	n := t.learner.actions
@@ -75,13 +93,15 @@ func (t *trainer) forever(state []float32) (float64, error) {
 	return best / (1 - t.config.Discount), nil
 }
 
-// Objective returns what trajectories [n] of an environment with so many actions are worth by rewards of one's own,
-// each its discounted return, whose mean over those that are played at a point of the curve is Point.Objective.
-func Objective(r Rewards, discount float64, actions int, trajectories []demo.Trajectory) ([]float64, error) {
+// Objective returns what trajectories [n] of an environment with so many actions are worth by rewards of one's own, and
+// ends if they are not nil, each its discounted return, whose mean over those that are played at a point of the curve is
+// Point.Objective.
+func Objective(r Rewards, ends Ends, discount float64, actions int, trajectories []demo.Trajectory) ([]float64,
+	error) {
 	out := make([]float64, len(trajectories))
 	for i := range trajectories {
 		j := &trajectories[i]
-		t := &trainer{config: Config{Discount: discount}, options: Options{Rewards: r},
+		t := &trainer{config: Config{Discount: discount}, options: Options{Rewards: r, Ends: ends},
 			learner: &learner{actions: actions}, replay: newReplay(len(j.Observations)/(j.Len()+1), 1)}
 		var err error
 		if out[i], err = t.objective(trajectories[i : i+1]); err != nil {
@@ -91,8 +111,8 @@ func Objective(r Rewards, discount float64, actions int, trajectories []demo.Tra
 	return out, nil
 }
 
-// objective returns the mean over trajectories of Σ_k γ^k r(s_k, a_k) + γ^T max_a r(s_T, a)/(1 − γ): those that were
-// cut off after T steps count as if their last state went on.
+// objective returns the mean over trajectories of Σ_k γ^k r(s_k, a_k) + γ^T r_end/(1 − γ), where those that were cut off
+// after T steps count as if their last state went on: r_end = max_a r(s_T, a).
 func (t *trainer) objective(trajectories []demo.Trajectory) (float64, error) {
 	mean := 0.0
 	for i := range trajectories {
@@ -101,7 +121,13 @@ func (t *trainer) objective(trajectories []demo.Trajectory) (float64, error) {
 		if err != nil {
 			return 0, err
 		}
-		sum, err := t.forever(j.Observation(j.Len()))
+		n := j.Len()
+		var sum float64
+		if j.Terminated {
+			sum, err = t.end(j.Observation(n-1), j.Observation(n))
+		} else {
+			sum, err = t.forever(j.Observation(n))
+		}
 		if err != nil {
 			return 0, err
 		}

@@ -52,6 +52,49 @@ func TestAnEndIsWorthItsStateForEver(t *testing.T) {
 	}
 }
 
+// Ends that pay by where they came from: 3 after each step of time if it was 1, and otherwise -1.
+func TestEndsPayWhatTheyAreSaidTo(t *testing.T) {
+	ends := func(from, to []float32) (float64, error) {
+		if from[0] == 1 && to[0] == 2 {
+			return 3, nil
+		}
+		return -1, nil
+	}
+	tr := walkingTrainer(walkRewards)
+	tr.options.Ends = ends
+	got, err := tr.returns([]float32{0, 1, 2}, []int{1, 0, 1}, make([]float64, 3), []float32{1, 2, -3},
+		[]bool{false, true, true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []float64{0.1, 1 + 0.5*3/0.5, 2.1 - 0.5/0.5} {
+		if !scalar.EqualWithinAbs(got[i], want, 1e-12) {
+			t.Errorf("transition %d is worth %g, want %g", i, got[i], want)
+		}
+	}
+	worth, err := Objective(walkRewards, ends, 0.5, 2, []demo.Trajectory{
+		{Observations: []float32{0, 1, 2}, Actions: []int{1, 0}, Terminated: true},
+		{Observations: []float32{0, 1, 2}, Actions: []int{1, 0}, Truncated: true}, // goes on at 2
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []float64{0.1 + 0.5 + 0.25*3*2, 0.1 + 0.5 + 0.25*2.1*2} {
+		if !scalar.EqualWithinAbs(worth[i], want, 1e-6) {
+			t.Errorf("trajectory %d is worth %g, want %g", i, worth[i], want)
+		}
+	}
+	for name, wrong := range map[string]Ends{
+		"NaN":   func(_, _ []float32) (float64, error) { return math.NaN(), nil },
+		"error": func(_, _ []float32) (float64, error) { return 0, errors.New("wrong") },
+	} {
+		tr.options.Ends = wrong
+		if _, err := tr.end([]float32{1}, []float32{2}); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
 func TestObjectiveIsTheDiscountedReturn(t *testing.T) {
 	tr := walkingTrainer(walkRewards)
 	trajectories := []demo.Trajectory{

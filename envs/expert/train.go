@@ -32,10 +32,13 @@ type Options struct {
 	Checkpoint string
 	// Progress is told how training goes on, after each step of the environments, if it is not nil.
 	Progress func(Progress)
-	// Rewards, if it is not nil, takes the place of the environment's rewards. The end of an episode is then worth its
-	// last state's reward for ever, and the expert is the network of the greatest Point.Objective, whose episodes stand
-	// in for the evaluations at the end: the environment's own rewards decide nothing.
+	// Rewards, if it is not nil, takes the place of the environment's rewards. The end of an episode is then worth what
+	// Ends says, or else its last state's reward, for ever, and the expert is the network of the greatest
+	// Point.Objective, whose episodes stand in for the evaluations at the end: the environment's own rewards decide
+	// nothing.
 	Rewards Rewards
+	// Ends, if it is not nil, says with Rewards what the ends of episodes pay.
+	Ends Ends
 	// Loss, if it is not nil, takes the place of the quantile Huber loss, and ends are absorbing: nothing is cut off
 	// there, and each adds, for every action, the transition from the last state to itself. The expert is the network
 	// in the end, and is not evaluated.

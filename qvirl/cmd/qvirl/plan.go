@@ -28,6 +28,7 @@ type planOptions struct {
 	environmentOptions
 	model, demos, out, backend, configFile string
 	risk                                   float64
+	visits                                 bool
 	steps                                  int
 	seed                                   uint64
 	asJSON, force                          bool
@@ -55,8 +56,11 @@ and at rollouts of the model's apprentice, and the prior away from them. The env
 
 The model has to put the rewards of the demonstrations above its prior's mean, which one that was trained with auxiliary transitions
 ("qvirl train --env ID") mostly does, and one of demonstrations alone mostly does not. --demos is the file that it was trained on.
+With --visits the process is told 1 of each demonstrated transition instead, where the prior has 0 ± 1; of the model it has lengthscales,
+by the spread of its rollouts.
 
-The end of an episode is worth its last state's reward for ever, in a closed form; an episode that was cut off goes on. At each point
+The end of an episode pays for ever, in a closed form: as much as a demonstrated step if a demonstration ended so, and as much as what
+nobody demonstrated otherwise; an episode that was cut off goes on in its last state. At each point
 of the learning curve a few episodes are played greedily, and in the end the network of the greatest planning objective, their
 discounted return by the planned rewards, is the apprentice. DIR/plan.json holds the curve with the steps of the environment.
 
@@ -77,6 +81,7 @@ A config is a JSON file with fields of qvirl/neural/planning's Config, such as {
 	o.add(c, "id of the Gymnasium environment (required)")
 	f.StringVar(&o.out, "out", "", "folder for the planned model (required)")
 	f.Float64Var(&o.risk, "risk", 0, "standard deviations of a reward that are taken off its mean")
+	f.BoolVar(&o.visits, "visits", false, "plan on a Gaussian process that is told 1 of each demonstrated transition")
 	f.IntVar(&o.steps, "steps", 0, "steps of the environments in training (default: the config's)")
 	f.Uint64Var(&o.seed, "seed", 1, "seed of everything random, beside the model's")
 	f.StringVar(&o.configFile, "config", "", "JSON file with fields of the config")
@@ -103,6 +108,9 @@ func (o *planOptions) planning(cmd *cobra.Command, spec neural.Spec) (planning.C
 	}
 	if cmd.Flags().Changed("risk") {
 		c.Risk = o.risk
+	}
+	if cmd.Flags().Changed("visits") {
+		c.Visits = o.visits
 	}
 	if cmd.Flags().Changed("seed") {
 		c.Learner.Seed = o.seed

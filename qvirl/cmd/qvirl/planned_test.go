@@ -46,6 +46,14 @@ func TestPlanIsRolledOutAndScored(t *testing.T) {
 		result.Objective != max(result.Curve[0].Objective, result.Curve[1].Objective) {
 		t.Errorf("planned %+v", result)
 	}
+	var visits planned
+	if err := json.Unmarshal([]byte(do("plan", "--model", "model", "--demos", demos, "--env", "CartPole-v1", "--config",
+		"plan.json", "--visits", "--json", "--out", "visits")), &visits); err != nil {
+		t.Fatal(err)
+	}
+	if visits.Method != "gp-planned" || visits.Objective == result.Objective {
+		t.Errorf("planned with --visits %+v", visits)
+	}
 	if _, err := os.Stat("planned/plan.run.npz"); err == nil {
 		t.Error("the run is still there")
 	}

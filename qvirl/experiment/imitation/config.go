@@ -167,17 +167,18 @@ func branching(actions int) Learner {
 }
 
 // planned returns the learners whose apprentices are planned on what QVIRL believes with auxiliary transitions, of the
-// given config: by the mean of the rewards less a part of their standard deviation, and by the mean.
+// given config: by the mean of the rewards less a part of their standard deviation, and by the mean. The last one is
+// planned on a Gaussian process that is told of the demonstrated transitions alone.
 func planned(c Config, config string) []Learner {
 	p := planning.Default(c.Environment, c.Discount)
 	p.Learner.Imports = c.Imports
-	averse := p
-	averse.Risk = planRisk
+	averse, visits := p, p
+	averse.Risk, visits.Visits = planRisk, true
 	var out []Learner
 	for _, p := range []struct {
 		name string
 		plan planning.Config
-	}{{planning.NameAverse, averse}, {planning.Name, p}} {
+	}{{planning.NameAverse, averse}, {planning.Name, p}, {planning.NameVisits, visits}} {
 		out = append(out, Learner{Name: p.name, Method: variational.Name, Config: json.RawMessage(config),
 			Explore: true,
 			Sizes:   []int{1, 3}, Plan: &p.plan})

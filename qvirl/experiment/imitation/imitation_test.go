@@ -147,12 +147,15 @@ func TestTheWorstTwentieth(t *testing.T) {
 func TestPlannedApprenticesShareWhatTheyArePlannedOn(t *testing.T) {
 	c := PaperLunarLander()
 	n := len(c.Learners)
-	averse, neutral := c.Learners[n-2], c.Learners[n-1]
+	averse, neutral, visits := c.Learners[n-3], c.Learners[n-2], c.Learners[n-1]
 	key := func(l Learner, run uint64) string { return work{l, 3, []uint64{run}}.fitKey() }
 	if neutral.Plan.Risk != 0 || !(averse.Plan.Risk > 0) || key(neutral, 2) != key(averse, 2) ||
 		key(neutral, 2) == key(neutral, 3) {
 		t.Errorf("risks %g and %g, models %q and %q", neutral.Plan.Risk, averse.Plan.Risk, key(neutral, 2),
 			key(averse, 2))
+	}
+	if !visits.Plan.Visits || neutral.Plan.Visits || averse.Plan.Visits || key(visits, 2) != key(neutral, 2) {
+		t.Errorf("visits %t, %t and %t", visits.Plan.Visits, neutral.Plan.Visits, averse.Plan.Visits)
 	}
 	sizes := map[string]int{}
 	for _, u := range c.units() {
@@ -163,11 +166,11 @@ func TestPlannedApprenticesShareWhatTheyArePlannedOn(t *testing.T) {
 	}
 	unit := neutral.Name + "-01-run-2"
 	a := experimenttest.Keys(t, c)[unit]
-	c.Learners[n-1].Sizes = []int{1}
+	c.Learners[n-2].Sizes = []int{1}
 	if b := experimenttest.Keys(t, c)[unit]; a != b || a == "" {
 		t.Error("other sizes change what a unit depends on")
 	}
-	c.Learners[n-1].Plan.Length = 7
+	c.Learners[n-2].Plan.Length = 7
 	if b := experimenttest.Keys(t, c)[unit]; a == b {
 		t.Error("another plan changes nothing of what a unit depends on")
 	}

@@ -161,7 +161,7 @@ func Load(dir, backend string) (neural.Model, error) {
 	if name == online.NameIQLearn || name == online.NameSQIL {
 		return online.Load(dir)
 	}
-	if name == planning.Name || name == planning.NameAverse {
+	if name == planning.Name || name == planning.NameAverse || name == planning.NameVisits {
 		return planning.Load(dir, func(dir string) (neural.Model, error) { return Load(dir, backend) })
 	}
 	m, err := Find(name)

@@ -11,6 +11,8 @@
 // is off by a tenth of the prior's standard deviation, with rollouts by a quarter, as these were not chosen by the
 // demonstrator. Plan refuses a posterior that does not put the demonstrated rewards above the prior.
 //
-// The end of an episode is worth its last state's reward for ever, whether it is a landing or a crash; an episode that
-// was cut off would have gone on.
+// With Config.Visits the process is told 1 of each demonstrated transition instead, and nothing of the posterior.
+//
+// The end of an episode pays for ever as a demonstrated step does, as far as a demonstration ended so, from a state
+// before it on: a crash comes to rest like a landing. An episode that was cut off would have gone on.
 package planning

@@ -15,6 +15,7 @@ import (
 const (
 	Name       = "qvirl-planned"
 	NameAverse = "qvirl-planned-averse"
+	NameVisits = "gp-planned" // with Config.Visits, whatever the risk
 )
 
 // Model is a model whose apprentice was planned. What the demonstrator does, and how sure that is, says the model that

@@ -28,6 +28,9 @@ type Config struct {
 	Alike float64 `json:"alike"`
 	// Rollouts is the number of episodes of the model's apprentice, whose rewards the posterior knows, too.
 	Rollouts int `json:"rollouts"`
+	// Visits lets the process know that each demonstrated transition pays 1, where the prior's mean is 0 and its
+	// standard deviation 1, in place of what the model's posterior says of these transitions and of the rollouts'.
+	Visits bool `json:"visits,omitempty"`
 	// Inducing is the greatest number of pairs of state and action by which the process stands for all of them.
 	Inducing int `json:"inducing"`
 	// Learner is how the learner trains; its seed is added to the model's.
@@ -39,7 +42,7 @@ func Default(environment string, discount float64) Config {
 	l := expert.Default(environment)
 	l.Discount, l.Beta, l.RewardScale = discount, 0, 10*(1-discount)
 	l.Steps, l.SegmentSteps, l.EpsilonSteps = 128_000, 16_000, 20_000
-	l.Norm, l.Double, l.Demonstrated, l.LearnAfter, l.Quantiles, l.GradientSteps = true, true, 32, 1000, 16, 5
+	l.Norm, l.Double, l.Demonstrated, l.LearnAfter, l.Quantiles, l.GradientSteps = true, true, 32, 1000, 16, 10
 	l.LearningRate, l.FinalLearningRate, l.CurveEpisodes = 1e-3, 1e-5, 8
 	return Config{Length: 1, Alike: 0.5, Rollouts: 10, Inducing: 300, Learner: l}
 }
@@ -82,16 +85,6 @@ func Plan(ctx context.Context, on compute.Backend, pool *gym.Pool, m neural.Mode
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	fitted, ok := m.(*neural.Fitted)
-	if !ok {
-		return nil, fmt.Errorf("planning: %s is no single model with a posterior over rewards, want one of %s",
-			m.Name(),
-			variational.Name)
-	}
-	posterior, err := variational.NewPosterior(fitted)
-	if err != nil {
-		return nil, fmt.Errorf("planning: %w", err)
-	}
 	spec := m.Spec()
 	if spec.Image != (neural.Image{}) {
 		return nil, fmt.Errorf("planning: %s was learnt from images; apprentices are planned on vectors of numbers "+
@@ -100,6 +93,7 @@ func Plan(ctx context.Context, on compute.Backend, pool *gym.Pool, m neural.Mode
 	var rollouts []demo.Trajectory
 	rolled := 0
 	if c.Rollouts > 0 {
+		var err error
 		rollouts, err = neural.Rollout(ctx, pool, m, neural.RolloutOptions{Episodes: c.Rollouts, Sample: true,
 			Seed: rolloutSeed + int64(spec.Seed%rolloutSeeds)*rolloutSeeds})
 		if err != nil {
@@ -109,37 +103,44 @@ func Plan(ctx context.Context, on compute.Backend, pool *gym.Pool, m neural.Mode
 			rolled += rollouts[i].Len()
 		}
 	}
-	process, err := c.process(posterior, spec, slices.Concat(demos, rollouts))
+	process, err := c.process(m, demos, rollouts)
 	if err != nil {
 		return nil, err
 	}
-	rewards, err := c.rewards(process, demos, posterior.Prior().Mean)
+	pays, err := c.pays(process, demos)
 	if err != nil {
 		return nil, err
 	}
 	learner := c.Learner
 	learner.Seed += spec.Seed
 	e, err := expert.Train(ctx, on, pool, learner, expert.Options{Checkpoint: o.Checkpoint, Progress: o.Progress,
-		Rewards: rewards, Demonstrations: demos,
-		Source: fmt.Sprintf("%s of seed %d, %d transitions, risk %g, length %g, alike %g, %d rollouts, %d pairs",
-			m.Name(),
-			spec.Seed, spec.Transitions, c.Risk, c.Length, c.Alike, c.Rollouts, c.Inducing)})
+		Rewards: pays.rewards, Ends: pays.ends, Demonstrations: demos,
+		Source: fmt.Sprintf("%s of seed %d, %d transitions, risk %g, length %g, alike %g, %d rollouts, visits %t, "+
+			"%d pairs, demonstrated ends", m.Name(), spec.Seed, spec.Transitions, c.Risk, c.Length, c.Alike, c.Rollouts,
+			c.Visits, c.Inducing)})
 	if err != nil {
 		return nil, fmt.Errorf("planning: %w", err)
 	}
-	name := Name
-	if c.Risk > 0 {
-		name = NameAverse
-	}
-	worth, err := c.worth(rewards, spec, e.Curve, demos, rollouts, o.Others)
+	worth, err := c.worth(pays, spec, e.Curve, demos, rollouts, o.Others)
 	if err != nil {
 		return nil, fmt.Errorf("planning: %w", err)
 	}
-	return &Model{name: name, base: m, plan: e, details: details{c, rolled, worth}}, nil
+	return &Model{name: c.name(), base: m, plan: e, details: details{c, rolled, worth}}, nil
+}
+
+// name is that of the method.
+func (c Config) name() string {
+	switch {
+	case c.Visits:
+		return NameVisits
+	case c.Risk > 0:
+		return NameAverse
+	}
+	return Name
 }
 
 // worth says how far rewards carry.
-func (c Config) worth(r expert.Rewards, spec neural.Spec, curve []expert.Point, demos, rollouts,
+func (c Config) worth(p pays, spec neural.Spec, curve []expert.Point, demos, rollouts,
 	others []demo.Trajectory) (w Worth, err error) {
 	for _, of := range []struct {
 		trajectories []demo.Trajectory
@@ -148,7 +149,7 @@ func (c Config) worth(r expert.Rewards, spec neural.Spec, curve []expert.Point, 
 		if len(of.trajectories) == 0 {
 			continue
 		}
-		values, err := expert.Objective(r, c.Learner.Discount, spec.Actions, of.trajectories)
+		values, err := expert.Objective(p.rewards, p.ends, c.Learner.Discount, spec.Actions, of.trajectories)
 		if err != nil {
 			return w, err
 		}
@@ -182,10 +183,33 @@ func ranks(x []float64) []float64 {
 	return out
 }
 
-// process carries what the posterior says of the transitions of trajectories on to all others.
-func (c Config) process(p *variational.Posterior, spec neural.Spec, known []demo.Trajectory) (*Process, error) {
+// process carries what is known of the transitions of demonstrations and rollouts on to all others.
+func (c Config) process(m neural.Model, demos, rollouts []demo.Trajectory) (*Process, error) {
+	spec, known := m.Spec(), slices.Concat(demos, rollouts)
+	var observations []float32
+	for i := range known {
+		observations = append(observations, known[i].Observations[:known[i].Len()*spec.Observation]...)
+	}
+	lengthscales := c.lengthscales(observations, spec)
 	var pairs Pairs
 	var mean, variance []float64
+	if c.Visits {
+		pairs = pairsOf(demos)
+		for range pairs.Actions {
+			mean, variance = append(mean, 1), append(variance, visitNoise*visitNoise)
+		}
+		return Regress(variational.Prior{Std: 1, Lengthscales: lengthscales}, spec.Actions, pairs, mean, variance,
+			c.Inducing)
+	}
+	fitted, ok := m.(*neural.Fitted)
+	if !ok {
+		return nil, fmt.Errorf("planning: %s is no single model with a posterior over rewards, want one of %s, or "+
+			"Visits", m.Name(), variational.Name)
+	}
+	p, err := variational.NewPosterior(fitted)
+	if err != nil {
+		return nil, fmt.Errorf("planning: %w", err)
+	}
 	for i := range known {
 		of, m, v, err := believed(p, &known[i])
 		if err != nil {
@@ -196,8 +220,21 @@ func (c Config) process(p *variational.Posterior, spec neural.Spec, known []demo
 		mean, variance = append(mean, m...), append(variance, v...)
 	}
 	prior := p.Prior()
-	prior.Lengthscales = c.lengthscales(pairs.Observations, spec)
+	prior.Lengthscales = lengthscales
 	return Regress(prior, spec.Actions, pairs, mean, variance, c.Inducing)
+}
+
+// visitNoise is the standard deviation of the noise of the rewards that Visits tells of.
+const visitNoise = 0.1
+
+// pairsOf returns the states and actions of trajectories.
+func pairsOf(trajectories []demo.Trajectory) (p Pairs) {
+	for i := range trajectories {
+		for k, a := range trajectories[i].Actions {
+			p.add(trajectories[i].Observation(k), a)
+		}
+	}
+	return p
 }
 
 // atATime is the number of transitions whose rewards are asked for together: their joint distribution takes the square.
@@ -250,28 +287,47 @@ func (c Config) lengthscales(observations []float32, spec neural.Spec) []float64
 	return out
 }
 
-// rewards returns (mean − risk · standard deviation − μ)/u of the process, where u makes the mean at demonstrated pairs
-// 1: a shift changes no plan, as ends are worth their state for ever, and the scale is the learner's.
-func (c Config) rewards(p *Process, demos []demo.Trajectory, priorMean float64) (expert.Rewards, error) {
-	var pairs Pairs
-	for i := range demos {
-		for k, a := range demos[i].Actions {
-			pairs.add(demos[i].Observation(k), a)
-		}
-	}
-	mean, _ := p.Rewards(pairs, false)
-	unit := stat.Mean(mean, nil) - priorMean
+// pays is what an apprentice is planned for.
+type pays struct {
+	rewards expert.Rewards
+	ends    expert.Ends
+}
+
+// pays returns the rewards (E r − K sd r − μ)/u of the process, with the risk K and with u so that the mean of E r at
+// demonstrated pairs is 1: a shift changes no plan, as ends are worth theirs for ever, and the scale is the learner's.
+//
+// Of an episode's end the process says nothing, as a crash may look like a landing once it is over. An end is like a
+// demonstrated one if what led to it is, too: after the step from s to s' it pays, with the correlations k of states
+// and the demonstrated ends j,
+//
+//	r_end = e − K √(1 − e²) σ/u   with   e = max_j √(k(s, s_j) k(s', s'_j)),
+//
+// a demonstrated step's reward where e = 1, and the prior's, less its part of the deviation σ, where nobody ended.
+func (c Config) pays(p *Process, demos []demo.Trajectory) (out pays, err error) {
+	mean, _ := p.Rewards(pairsOf(demos), false)
+	prior := p.prior.Mean
+	unit := stat.Mean(mean, nil) - prior
 	if !(unit > 0) {
-		return nil, fmt.Errorf("planning: the model does not put the demonstrated rewards above its prior's mean (%g "+
+		return out, fmt.Errorf("planning: the model does not put the demonstrated rewards above its prior's mean (%g "+
 			"below), so that there is nothing to plan for; with auxiliary transitions, from --env or --aux in "+
-			"training, it "+
-			"may", -unit)
+			"training, it may", -unit)
 	}
-	return func(observations []float32, actions []int) ([]float64, error) {
+	out.rewards = func(observations []float32, actions []int) ([]float64, error) {
 		out := p.Averse(Pairs{Observations: observations, Actions: actions}, c.Risk)
 		for i := range out {
-			out[i] = (out[i] - priorMean) / unit
+			out[i] = (out[i] - prior) / unit
 		}
 		return out, nil
-	}, nil
+	}
+	out.ends = func(from, to []float32) (float64, error) {
+		e := 0.0
+		for i := range demos {
+			if t := &demos[i]; t.Terminated {
+				n := t.Len()
+				e = max(e, math.Sqrt(p.near(from, t.Observation(n-1))*p.near(to, t.Observation(n))))
+			}
+		}
+		return e - c.Risk*math.Sqrt(1-e*e)*p.prior.Std/unit, nil
+	}
+	return out, nil
 }

@@ -114,10 +114,11 @@ func TestRewardsAreInUnitsOfTheDemonstratedOnes(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := Default("any", 0.9)
-	rewards, err := c.rewards(p, demos, prior.Mean)
+	pays, err := c.pays(p, demos)
 	if err != nil {
 		t.Fatal(err)
 	}
+	rewards := pays.rewards
 	got, err := rewards(pairs.Observations, pairs.Actions)
 	if err != nil {
 		t.Fatal(err)
@@ -132,10 +133,10 @@ func TestRewardsAreInUnitsOfTheDemonstratedOnes(t *testing.T) {
 	}
 	// With risk, what is not known is worth less than what is.
 	c.Risk = 0.5
-	if rewards, err = c.rewards(p, demos, prior.Mean); err != nil {
+	if pays, err = c.pays(p, demos); err != nil {
 		t.Fatal(err)
 	}
-	if far, err = rewards([]float32{1000, 1000}, []int{0}); err != nil || !(far[0] < -0.5) {
+	if far, err = pays.rewards([]float32{1000, 1000}, []int{0}); err != nil || !(far[0] < -0.5) {
 		t.Errorf("far rewards, less half their deviation, are %v (error %v)", far, err)
 	}
 	for i := range y {
@@ -144,8 +145,101 @@ func TestRewardsAreInUnitsOfTheDemonstratedOnes(t *testing.T) {
 	if p, err = Regress(prior, 2, pairs, y, noise, 100); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.rewards(p, demos, prior.Mean); err == nil {
+	if _, err := c.pays(p, demos); err == nil {
 		t.Error("demonstrated rewards below the prior's mean were planned for")
+	}
+}
+
+// One state after the other, from which each demonstrated action pays 1, and nothing is known of others.
+func visits(t *testing.T, c Config, demos []demo.Trajectory) *Process {
+	t.Helper()
+	c.Visits = true
+	p, err := c.process(fitted(t), demos, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestVisitsPayOneWhereDemonstrated(t *testing.T) {
+	c, demos := Default("any", 0.9), signs(2)
+	c.Length, c.Alike = 0.2, 0.3
+	p := visits(t, c, demos)
+	pairs := pairsOf(demos)
+	mean, _ := p.Rewards(pairs, false)
+	for i, m := range mean {
+		if math.Abs(m-1) > 0.15 {
+			t.Errorf("the demonstrated pair %d pays %g, want about 1", i, m)
+		}
+		pairs.Actions[i] = 1 - pairs.Actions[i]
+	}
+	for i, m := range first(p.Rewards(pairs, false)) {
+		if !(m > 0.15 && m < 0.95) {
+			t.Errorf("the other action in state %d pays %g, want less than the demonstrated one, and some", i, m)
+		}
+	}
+	far, deviation := p.Rewards(Pairs{Observations: []float32{50, 50}, Actions: []int{1}}, true)
+	if math.Abs(far[0]) > 1e-9 || !scalar.EqualWithinAbs(deviation[0], 1, 1e-9) {
+		t.Errorf("far away it pays %g ± %g, want 0 ± 1", far[0], deviation[0])
+	}
+}
+
+func first(a, _ []float64) []float64 { return a }
+
+// An end pays as a demonstrated step does where a demonstration ended so, and what is not known elsewhere: of a state
+// that demonstrations ended in, too, if none came to it from there.
+func TestEndsAreLikeDemonstratedOnes(t *testing.T) {
+	c, demos := Default("any", 0.9), signs(2) // the first one terminated
+	c.Length = 0.5
+	p := visits(t, c, demos)
+	n := demos[0].Len()
+	from, to, other := demos[0].Observation(n-1), demos[0].Observation(n), []float32{9, 9}
+	pay := func(from, to []float32) float64 {
+		t.Helper()
+		pays, err := c.pays(p, demos)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := pays.ends(from, to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	truncated := demos[1].Observation(demos[1].Len())
+	if like := pay(from, to); !scalar.EqualWithinAbs(like, 1, 1e-12) {
+		t.Errorf("a demonstrated end pays %g, want 1", like)
+	}
+	for name, of := range map[string][2][]float32{"another state": {from, other}, "another way": {other, to},
+		"none ended": {truncated, other}} {
+		if got := pay(of[0], of[1]); !scalar.EqualWithinAbs(got, 0, 1e-9) {
+			t.Errorf("%s: the end pays %g, want 0", name, got)
+		}
+	}
+	// half a lengthscale off in one number, before and after: √(e^(−⅛) e^(−⅛))
+	step := float32(p.prior.Lengthscales[0] / 2)
+	if got := pay([]float32{from[0] + step, from[1]}, []float32{to[0] + step, to[1]}); !scalar.EqualWithinAbs(got,
+		math.Exp(-0.125), 1e-6) {
+		t.Errorf("a similar end pays %g, want %g", got, math.Exp(-0.125))
+	}
+	pays, err := c.pays(p, demos)
+	if err != nil {
+		t.Fatal(err)
+	}
+	neutral, err := pays.rewards(other, []int{0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Risk = 0.5
+	if pays, err = c.pays(p, demos); err != nil {
+		t.Fatal(err)
+	}
+	averse, err := pays.rewards(other, []int{0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if end := pay(other, other); !scalar.EqualWithinAbs(end, averse[0], 1e-9) || !(averse[0] < neutral[0]-0.3) {
+		t.Errorf("an unknown end pays %g, an unknown step %g, without risk %g", end, averse[0], neutral[0])
 	}
 }
 
@@ -169,7 +263,7 @@ func TestWorthSaysWhatOthersAreWorth(t *testing.T) {
 		return d
 	}
 	c := Default("any", 0.5)
-	got, err := c.worth(rewards, neural.Spec{Actions: 2}, []expert.Point{{Objective: 1, Return: 5},
+	got, err := c.worth(pays{rewards: rewards}, neural.Spec{Actions: 2}, []expert.Point{{Objective: 1, Return: 5},
 		{Objective: 3, Return: 9}, {Objective: 2, Return: 7}}, []demo.Trajectory{path(1, -1, 1)},
 		[]demo.Trajectory{path(-1, -1)}, []demo.Trajectory{path(1, 1), path(-1, 1)})
 	if err != nil {

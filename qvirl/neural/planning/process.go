@@ -153,6 +153,16 @@ func (p *Process) alike(a, b int) float64 {
 	return math.Exp(-0.5 * (1/(scales[a]*scales[a]) + 1/(scales[b]*scales[b])))
 }
 
+// near returns the correlation of the rewards of an action in two states, exp(−½ Σ_f (a_f − b_f)²/ℓ_f²).
+func (p *Process) near(a, b []float32) float64 {
+	distance := 0.0
+	for f := range a {
+		d := float64(a[f]-b[f]) / p.prior.Lengthscales[f]
+		distance += d * d
+	}
+	return math.Exp(-distance / 2)
+}
+
 // covariances returns k(X, Z) [k, n] of scaled observations X with actions.
 func (p *Process) covariances(states *mat.Dense, actions []int) *mat.Dense {
 	n, size := p.points.Dims()
