@@ -20,6 +20,9 @@ type Config struct {
 	// Lives is, of an observation's numbers, the index of the one that counts lives, if it is not nil: in training, a
 	// life lost ends the return as an episode's end does.
 	Lives *int `json:"lives,omitempty"`
+	// Alike holds, where actions do nearly the same, for each action the first that does what it does; nil where none
+	// do. Nothing is learnt from it: it counts how often a demonstrator does what the best action does.
+	Alike []int `json:"alike,omitempty"`
 	// Seed is that of everything random: first weights, environments, exploration, replay.
 	Seed uint64 `json:"seed"`
 	// Environments is how many are stepped together.
@@ -86,6 +89,9 @@ type Config struct {
 	// Double lets the trained network choose the successor's action, and the target network say what it is worth (van
 	// Hasselt et al. 2016); otherwise the target network does both.
 	Double bool `json:"double,omitempty"`
+	// Expected takes for a successor's value Σ_a π(a|s') Q(s', a) under the Boltzmann policy at Beta rather than
+	// max_a Q(s', a) (van Seijen et al. 2009, "Expected Sarsa"): what the demonstrator, who slips, can make of it.
+	Expected bool `json:"expected,omitempty"`
 	// Huber is the threshold κ of the quantile Huber loss (Eq. 10), on the scale of the scaled rewards.
 	Huber float64 `json:"huber"`
 	// LearningRate of Adam falls linearly to FinalLearningRate.
@@ -146,6 +152,7 @@ func Pong() Config {
 	c := Default("ALE/Pong-v5")
 	c.Memory = &gym.Memory{Addresses: []int{49, 54, 51, 50}, Changes: 2, // ball's x and y, own paddle, the other one
 		Pairs: [][2]int{{54, 51}, {54, 50}}, Bits: []int{49, 54, 51, 50}}
+	c.Alike = []int{0, 0, 2, 3, 2, 3} // the button makes a stroke faster, and in other steps nothing
 	c.Pilot, c.PilotEpisodes = "__main__:pong_pilot", 12
 	c.Steps, c.SegmentSteps = 24_000, 8000
 	c.atari()
@@ -227,6 +234,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("expert: Discount = %g, want 0 to 1", c.Discount)
 	case !within(c.Beta, 0, math.MaxFloat64):
 		return fmt.Errorf("expert: Beta = %g, want a finite number that is not negative", c.Beta)
+	case c.Expected && c.Beta == 0:
+		return fmt.Errorf("expert: Expected with Beta = 0, want a Boltzmann policy that is not uniform")
 	case !positive(c.RewardScale):
 		return fmt.Errorf("expert: RewardScale = %g, want a finite positive number", c.RewardScale)
 	case !within(c.EpsilonStart, 0, 1):
@@ -274,6 +283,23 @@ func (c Config) Shown() gym.Config {
 		return gym.Atari(c.Environment)
 	}
 	return gym.Config{ID: c.Environment, Imports: c.Imports}
+}
+
+// checkAlike refuses an Alike that is not of so many actions.
+func (c Config) checkAlike(actions int) error {
+	if c.Alike != nil && len(c.Alike) != actions {
+		return fmt.Errorf("expert: Alike = %v, want one for each of the %d actions", c.Alike, actions)
+	}
+	return nil
+}
+
+// backup returns β of the policy whose value a successor has, on the scale of the scaled rewards, and 0 for the best
+// action's.
+func (c Config) backup() float64 {
+	if !c.Expected {
+		return 0
+	}
+	return c.Beta / c.RewardScale
 }
 
 // epsilon returns the probability of a random action after a number of steps.

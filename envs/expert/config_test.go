@@ -35,6 +35,7 @@ func TestConfigs(t *testing.T) {
 		"Magnify":           func(c *Config) { c.Magnify = -1 }, "TargetRate": func(c *Config) { c.TargetRate = 0 },
 		"Batch":       func(c *Config) { c.Batch = 0 },
 		"ReturnSteps": func(c *Config) { c.ReturnSteps = -1 },
+		"Expected":    func(c *Config) { c.Expected, c.Beta = true, 0 },
 	} {
 		c := Default("any")
 		change(&c)

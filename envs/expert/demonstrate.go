@@ -33,6 +33,8 @@ const (
 	LogLikelihood = "log_likelihood"
 	// GreedyActions is the part of the actions that were the best ones.
 	GreedyActions = "greedy_actions"
+	// GreedyAlike is the part of the actions that do what the best one does, by Config.Alike.
+	GreedyAlike = "greedy_alike"
 )
 
 // Demonstrate collects episodes of the expert's Boltzmann policy. The pool has to be opened as Config.Gym says. With an
@@ -68,7 +70,8 @@ func Demonstrate(ctx context.Context, pool *gym.Pool, e *Expert, o DemonstrateOp
 // annotate adds the policy's log-probabilities and the statistics.
 func (e *Expert) annotate(set *demo.Set, beta float64) error {
 	var returns []float64
-	var disorder, logLikelihood, greedy float64
+	var disorder, logLikelihood, greedy, alike float64
+	same := e.Config.Alike
 	for i := range set.Trajectories {
 		t := &set.Trajectories[i]
 		returns = append(returns, t.Return())
@@ -81,14 +84,21 @@ func (e *Expert) annotate(set *demo.Set, beta float64) error {
 			row := logProbs[k*e.Actions : (k+1)*e.Actions]
 			disorder += entropy(row)
 			logLikelihood += row[a]
-			if a == floats.MaxIdx(row) {
+			best := floats.MaxIdx(row)
+			if a == best {
 				greedy++
+			}
+			if same != nil && same[a] == same[best] {
+				alike++
 			}
 		}
 	}
 	n := float64(set.Transitions())
 	set.Statistics = map[string]float64{ActionEntropy: disorder / n, LogLikelihood: logLikelihood / n,
 		GreedyActions: greedy / n}
+	if same != nil {
+		set.Statistics[GreedyAlike] = alike / n
+	}
 	slices.Sort(returns)
 	for _, q := range []float64{0.05, 0.25, 0.5, 0.75, 0.95} {
 		set.Statistics[fmt.Sprintf("return_q%02.0f", 100*q)] = stat.Quantile(q, stat.LinInterp, returns, nil)

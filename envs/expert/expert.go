@@ -146,6 +146,9 @@ func Open(path string) (*Expert, error) {
 	if d.Actions < 1 || d.Actions > maxNumbers/d.Config.Quantiles {
 		return nil, fmt.Errorf("expert: %s gives %d actions", beside, d.Actions)
 	}
+	if err := d.Config.checkAlike(d.Actions); err != nil {
+		return nil, fmt.Errorf("%w, in %s", err, beside)
+	}
 	stored, err := readLimited(path, 4*maxNumbers)
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/floats/scalar"
 
 	"github.com/go-birl/birl/envs/demo"
@@ -165,4 +166,42 @@ func generators(n int) []*rand.Rand {
 		out[i] = rand.New(rand.NewPCG(5, uint64(i)))
 	}
 	return out
+}
+
+// TestGreedyShares: of two trajectories, one of the best actions and one of the others, half is greedy; all of it does
+// what the best action does once both are held for alike.
+func TestGreedyShares(t *testing.T) {
+	e := someExpert()
+	observations := narrow[float32](normals(8, 3*41, 1))
+	values, err := e.Values(observations)
+	if err != nil {
+		t.Fatal(err)
+	}
+	best, others := demo.Trajectory{Observations: observations}, demo.Trajectory{Observations: observations}
+	for i := 0; i < 80; i += 2 {
+		a := floats.MaxIdx(values[i : i+2])
+		best.Actions, others.Actions = append(best.Actions, a), append(others.Actions, 1-a)
+	}
+	best.Rewards, others.Rewards = make([]float64, 40), make([]float64, 40)
+	set := &demo.Set{Trajectories: []demo.Trajectory{best, others}}
+	set.ObservationShape, set.Actions = e.ObservationShape, 2
+	for _, alike := range [][]int{nil, {0, 1}, {0, 0}} {
+		e.Config.Alike = alike
+		if err := e.annotate(set, 1); err != nil {
+			t.Fatal(err)
+		}
+		share, counted := set.Statistics[GreedyAlike]
+		if set.Statistics[GreedyActions] != 0.5 || counted != (alike != nil) ||
+			counted && share != map[int]float64{1: 0.5, 0: 1}[alike[1]] {
+			t.Errorf("alike %v: the shares are %v", alike, set.Statistics)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "expert.npz")
+	e.Config.Alike = []int{0}
+	if err := e.Write(path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "Alike") {
+		t.Errorf("error %v for one action's Alike of two", err)
+	}
 }

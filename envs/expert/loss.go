@@ -55,15 +55,26 @@ func marginLoss(quantiles, actions *Node, demonstrated int, margin float64) *Nod
 
 // choose returns the quantiles [batch, N] of one action for each row of [batch, actions, N].
 func choose(quantiles, actions *Node) *Node {
-	chosen := OneHot(actions, quantiles.Shape().Dim(1), quantiles.DType())
-	return ReduceSum(Mul(quantiles, ExpandAxes(chosen, 2)), 1)
+	return expect(quantiles, OneHot(actions, quantiles.Shape().Dim(1), quantiles.DType()))
+}
+
+// expect returns Σ_a π_a θ_a, quantiles whose mean is the policy's value.
+//
+//	quantiles [batch, actions, N], policy [batch, actions] → [batch, N]
+func expect(quantiles, policy *Node) *Node {
+	return ReduceSum(Mul(quantiles, ExpandAxes(policy, 2)), 1)
 }
 
 // bellmanTarget returns r + γ θ_j(x', a*) with a* = argmax of the chooser's mean quantiles (Algorithm 1, where the
-// target network is the chooser). No gradient passes.
+// target network is the chooser), or r + γ Σ_a π(a|x') θ_j(x', a) with π ∝ exp(β·mean) if beta is positive. No gradient
+// passes.
 //
 //	reward, discount [batch]; next [batch, actions, N], the target network's quantiles; chooser like it → [batch, N]
-func bellmanTarget(reward, discount, next, chooser *Node) *Node {
-	greedy := ArgMax(ReduceMean(chooser, 2), 1)
-	return StopGradient(Add(ExpandAxes(reward, 1), Mul(ExpandAxes(discount, 1), choose(next, greedy))))
+func bellmanTarget(reward, discount, next, chooser *Node, beta float64) *Node {
+	means := ReduceMean(chooser, 2)
+	policy := OneHot(ArgMax(means, 1), means.Shape().Dim(1), means.DType())
+	if beta > 0 {
+		policy = Softmax(MulScalar(means, beta), 1)
+	}
+	return StopGradient(Add(ExpandAxes(reward, 1), Mul(ExpandAxes(discount, 1), expect(next, policy))))
 }

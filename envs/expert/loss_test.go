@@ -120,7 +120,9 @@ func TestBellmanTargetFollowsTheBestMean(t *testing.T) {
 		of := func(quantiles []float32) *tensors.Tensor {
 			return tensors.FromFlatDataAndDimensions(quantiles, 2, 2, 2)
 		}
-		return CallOnce(on, bellmanTarget, []float32{10, 20}, []float32{0.5, 0}, of(next), of(chooser))
+		return CallOnce(on, func(reward, discount, next, chooser *Node) *Node {
+			return bellmanTarget(reward, discount, next, chooser, 0)
+		}, []float32{10, 20}, []float32{0.5, 0}, of(next), of(chooser))
 	}
 	out, err := target(next)
 	if err != nil {
@@ -140,6 +142,26 @@ func TestBellmanTargetFollowsTheBestMean(t *testing.T) {
 	for i, got := range tensors.MustCopyFlatData[float32](out) {
 		if got != want[i] {
 			t.Errorf("with another chooser, target[%d] = %g, want %g", i, got, want[i])
+		}
+	}
+}
+
+// TestBellmanTargetOfTheBoltzmannPolicy: the mean of the target is the expectation, computed from the means.
+func TestBellmanTargetOfTheBoltzmannPolicy(t *testing.T) {
+	on, beta := pureGo(t), 2.5
+	next := [][][]float64{{{0, 5}, {3, 4}}, {{1, 1.5}, {2, -2}}} // [batch][action][quantile]
+	reward, discount := []float64{10, 20}, []float64{0.5, 0.9}
+	out, err := CallOnce(on, func(reward, discount, next *Node) *Node {
+		return ReduceMean(bellmanTarget(reward, discount, next, next, beta), 1)
+	}, reward, discount, next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, got := range tensors.MustCopyFlatData[float64](out) {
+		a, b := (next[i][0][0]+next[i][0][1])/2, (next[i][1][0]+next[i][1][1])/2
+		p := 1 / (1 + math.Exp(beta*(b-a)))
+		if want := reward[i] + discount[i]*(p*a+(1-p)*b); !scalar.EqualWithinAbs(got, want, 1e-12) {
+			t.Errorf("row %d: %g, want %g", i, got, want)
 		}
 	}
 }

@@ -74,6 +74,9 @@ func Train(ctx context.Context, on compute.Backend, pool *gym.Pool, c Config, o 
 		return nil, fmt.Errorf("expert: Lives = %d, want an index of the observation's %d numbers", *c.Lives,
 			spec.Size())
 	}
+	if err := c.checkAlike(spec.Actions); err != nil {
+		return nil, err
+	}
 	l, err := newLearner(on, c, spec.Size(), spec.Actions, o.Loss)
 	if err != nil {
 		return nil, err

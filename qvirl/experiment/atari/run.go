@@ -54,13 +54,19 @@ func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 	return units, nil
 }
 
-// runner runs units. It keeps the demonstrations, without their pictures.
+// runner runs units. It keeps the demonstrations, and the pictures of those that it showed last: the learners of a run
+// follow one another.
 type runner struct {
 	config  Config
 	backend string
 
 	mutex sync.Mutex
-	games map[string]*demo.Set // by name
+	games map[string]*demo.Set // by name, without pictures
+	last  struct {
+		game  string
+		run   uint64
+		shown *demo.Set
+	}
 }
 
 // open returns the demonstrations of a game: those to learn from in subsets, and those that are held out.
@@ -123,9 +129,15 @@ func (r *runner) task(ctx context.Context, g Game, k uint64) (*neural.Task, erro
 		return nil, err
 	}
 	demos := len(train[k])
-	shown, err := show(ctx, set, append(train[k][:demos:demos], heldOut...))
-	if err != nil {
-		return nil, err
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	shown := r.last.shown
+	if shown == nil || r.last.game != g.Name || r.last.run != k {
+		r.last.shown = nil // or the pictures of two runs would be in memory
+		if shown, err = show(ctx, set, append(train[k][:demos:demos], heldOut...)); err != nil {
+			return nil, err
+		}
+		r.last.game, r.last.run, r.last.shown = g.Name, k, shown
 	}
 	return &neural.Task{Environment: g.Environment, Observation: shown.ObservationSize(),
 		Image: neural.ImageOf(shown), Actions: set.Actions, Discount: r.config.Discount, Beta: *set.Beta,
