@@ -71,7 +71,8 @@ func newLearner(on compute.Backend, c Config, observation, actions int, given Lo
 				if c.Double {
 					chooser = online.forward(next, actions, c.Norm)
 				}
-				loss = quantileHuberLoss(choose(now, a), bellmanTarget(r, discount, after, chooser, c.backup()), c.Huber)
+				target := bellmanTarget(r, discount, after, chooser, c.backup())
+				loss = quantileHuberLoss(choose(now, a), target, c.Huber)
 				if c.Margin > 0 && c.Demonstrated > 0 {
 					loss = Add(loss, marginLoss(now, a, c.Demonstrated, c.Margin))
 				}

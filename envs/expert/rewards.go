@@ -94,8 +94,8 @@ func (t *trainer) forever(state []float32) (float64, error) {
 }
 
 // Objective returns what trajectories [n] of an environment with so many actions are worth by rewards of one's own, and
-// ends if they are not nil, each its discounted return, whose mean over those that are played at a point of the curve is
-// Point.Objective.
+// ends if they are not nil: each its discounted return, whose mean over those that are played at a point of the curve
+// is Point.Objective.
 func Objective(r Rewards, ends Ends, discount float64, actions int, trajectories []demo.Trajectory) ([]float64,
 	error) {
 	out := make([]float64, len(trajectories))
@@ -111,8 +111,8 @@ func Objective(r Rewards, ends Ends, discount float64, actions int, trajectories
 	return out, nil
 }
 
-// objective returns the mean over trajectories of Σ_k γ^k r(s_k, a_k) + γ^T r_end/(1 − γ), where those that were cut off
-// after T steps count as if their last state went on: r_end = max_a r(s_T, a).
+// objective returns the mean over trajectories of Σ_k γ^k r(s_k, a_k) + γ^T r_end/(1 − γ), where those that were cut
+// off after T steps count as if their last state went on: r_end = max_a r(s_T, a).
 func (t *trainer) objective(trajectories []demo.Trajectory) (float64, error) {
 	mean := 0.0
 	for i := range trajectories {
