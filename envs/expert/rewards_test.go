@@ -67,7 +67,8 @@ func TestEndsPayWhatTheyAreSaidTo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []float64{0.1, 1 + 0.5*3/0.5, 2.1 - 0.5/0.5} {
+	const forEver = 0.5 / (1 - 0.5) // γ / (1 − γ)
+	for i, want := range []float64{0.1, 1 + 3*forEver, 2.1 - forEver} {
 		if !scalar.EqualWithinAbs(got[i], want, 1e-12) {
 			t.Errorf("transition %d is worth %g, want %g", i, got[i], want)
 		}

@@ -106,7 +106,7 @@ func TestScales(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Config().Steps != 2000 || m.Config().Folds != 0 {
+	if m.Config().Steps != 20_000 || m.Config().Folds != 0 {
 		t.Errorf("QVIRL trains as %+v", m.Config())
 	}
 	text, err := withPrior(c.Learners[1].Config, c.Games[1].Prior)

@@ -135,14 +135,14 @@ func Paper() Config {
 	return c
 }
 
-// CPU returns a config for a processor: a hundredth of Pong's steps, on half the batch, with rates of learning for so
-// few. It was not tuned.
+// CPU returns a config for a processor: a tenth of Pong's steps, on half the batch, with rates of learning for so few,
+// which take QVIRL about an hour. It was not tuned.
 func CPU() Config {
 	c := Paper()
 	for i := range c.Games {
-		c.Games[i].Steps = 2000
+		c.Games[i].Steps = 20_000
 	}
-	c.Training.Batch, c.Training.LearningRate, c.Training.ReportEvery = 32, 5e-4, 250
+	c.Training.Batch, c.Training.LearningRate, c.Training.ReportEvery = 32, 5e-4, 1000
 	return c
 }
 
