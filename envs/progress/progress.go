@@ -55,7 +55,9 @@ type Meter struct {
 }
 
 // NewMeter returns the meter of a computation that begins now, of the given name.
-func NewMeter(show func(Event), unit string) *Meter { return &Meter{show: show, unit: unit, start: time.Now()} }
+func NewMeter(show func(Event), unit string) *Meter {
+	return &Meter{show: show, unit: unit, start: time.Now()}
+}
 
 // Report says that done of total parts are complete, with a short status such as the present loss.
 func (m *Meter) Report(done, total int, status string) {
