@@ -136,7 +136,7 @@ func Paper() Config {
 }
 
 // CPU returns a config for a processor: a tenth of Pong's steps, on half the batch, with rates of learning for so few,
-// which take QVIRL about an hour. It was not tuned.
+// which take QVIRL about a quarter of an hour. It was not tuned.
 func CPU() Config {
 	c := Paper()
 	for i := range c.Games {
