@@ -20,7 +20,7 @@ type Config struct {
 	MaxRHat       float64 // 1.01
 	MaxStdError   float64 // 0.04; 0: whatever it is
 	MaxIterations int     // per chain, after the warm-up; 200000
-	MaxWork       float64 // per chain, after the warm-up; 5e10, less than a minute
+	MaxWork       float64 // per chain, after the warm-up; 3e10, about half a minute
 
 	TargetAccept float64 // acceptance that the step sizes are adapted to; 0.8
 	Trajectory   float64 // mean trajectory length in units of the metric; 2
@@ -30,7 +30,7 @@ type Config struct {
 // Default returns the default configuration with seed 0.
 func Default() Config {
 	return Config{Samples: 8000, Chains: 4, Warmup: 400, MinESS: 1000, MaxRHat: 1.01, MaxStdError: 0.04,
-		MaxIterations: 200000, MaxWork: 5e10,
+		MaxIterations: 200000, MaxWork: 3e10,
 		TargetAccept: 0.8, Trajectory: 2}
 }
 
