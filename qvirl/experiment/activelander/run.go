@@ -187,12 +187,14 @@ func (l *ledger) keep(s *active.State) error {
 	if err != nil {
 		return fmt.Errorf("activelander: %w", err)
 	}
+	text, err := json.Marshal(stored{Config: config, Asked: s.Asked, Rows: l.rows}) // the config byte for byte
+	if err != nil {
+		return fmt.Errorf("activelander: %w", err)
+	}
 	if err := s.Model.Save(l.model(len(s.Asked))); err != nil {
 		return err
 	}
-	err = atomicfile.WriteJSON(filepath.Join(l.folder, progressFile), stored{Config: config, Asked: s.Asked,
-		Rows: l.rows})
-	if err != nil {
+	if err := atomicfile.WriteBytes(filepath.Join(l.folder, progressFile), text); err != nil {
 		return fmt.Errorf("activelander: %w", err)
 	}
 	if k := len(s.Asked); k > 0 {
