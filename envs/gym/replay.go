@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -12,7 +13,8 @@ import (
 
 // ReplayOptions say how to replay. The zero value of every field is a default.
 type ReplayOptions struct {
-	// Python, PythonPath, Workers and EnvsPerWorker are those of [Config].
+	// Python and PythonPath are those of [Config], and so are Workers and EnvsPerWorker, but for their defaults: a
+	// process for each core, and in each as many of the trajectories as come to it, 8 at most.
 	Python                 string
 	PythonPath             []string
 	Workers, EnvsPerWorker int
@@ -94,17 +96,28 @@ func Show(ctx context.Context, set *demo.Set, c Config, o ReplayOptions) (*demo.
 	return &out, nil
 }
 
+// Observe returns some trajectories of a set with their observations, by a replay where the set is stored without: of
+// these trajectories alone, in whose order a [*ReplayError] counts.
+func Observe(ctx context.Context, set *demo.Set, some []demo.Trajectory, o ReplayOptions) (*demo.Set, error) {
+	of := *set
+	of.Trajectories = some
+	if set.Replay == nil {
+		return &of, nil
+	}
+	return Replay(ctx, &of, o)
+}
+
 // OpenDemos reads a file of demonstrations in any layout, and replays those that are stored without observations.
+// demo.Open and Observe are to be preferred for a part of a file.
 func OpenDemos(ctx context.Context, path string, o ReplayOptions) (*demo.Set, error) {
 	set, err := demo.Open(path)
-	if err != nil || set.Replay == nil {
-		return set, err
-	}
-	out, err := Replay(ctx, set, o)
 	if err != nil {
+		return nil, err
+	}
+	if set, err = Observe(ctx, set, set.Trajectories, o); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return out, nil
+	return set, nil
 }
 
 // Recipe returns what makes the environment again; its PythonPath is the reader's own matter.
@@ -119,7 +132,13 @@ func replay(ctx context.Context, set *demo.Set, o ReplayOptions, done func(i int
 	if err := checkScripts(set); err != nil {
 		return nil, Spec{}, err
 	}
-	r := set.Replay
+	r, n := set.Replay, len(set.Trajectories)
+	if o.Workers == 0 {
+		o.Workers = max(1, min(runtime.GOMAXPROCS(0), n))
+	}
+	if o.EnvsPerWorker == 0 {
+		o.EnvsPerWorker = max(1, min(8, (n+o.Workers-1)/o.Workers))
+	}
 	p, err := Open(ctx, Config{ID: set.Environment, Imports: r.Imports, Options: r.Options, Wrappers: r.Wrappers,
 		Python: o.Python, PythonPath: o.PythonPath, Workers: o.Workers, EnvsPerWorker: o.EnvsPerWorker,
 		Autoreset: Disabled})
@@ -132,7 +151,7 @@ func replay(ctx context.Context, set *demo.Set, o ReplayOptions, done func(i int
 		return nil, Spec{}, fmt.Errorf("gym: %s: %w: the environment has observations %v and %d actions, the set %v "+
 			"and %d", set.Environment, demo.ErrFrames, p.spec.Shape, p.spec.Actions, set.ObservationShape, set.Actions)
 	}
-	c := newCollector(p, CollectOptions{Episodes: len(set.Trajectories), Progress: o.Progress})
+	c := newCollector(p, CollectOptions{Episodes: n, Progress: o.Progress})
 	c.scripts = set.Trajectories
 	c.finish = func(e *episode) error {
 		was, is := &set.Trajectories[e.number], &e.trajectory

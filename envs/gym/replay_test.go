@@ -69,6 +69,17 @@ func TestReplay(t *testing.T) {
 					t.Errorf("%d frames take %d bytes", x.Len()+1, cap(f.Pixels))
 				}
 			}
+			unseen, err := demo.Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			part, err := Observe(t.Context(), unseen, unseen.Trajectories[1:2], ReplayOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want.Trajectories[1:2], part.Trajectories); diff != "" {
+				t.Errorf("the replay of one trajectory differs (-want +got):\n%.2000s", diff)
+			}
 			got.Replay = nil
 			if err := got.Write(plain); err != nil {
 				t.Fatal(err)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/demo"
-	"github.com/go-birl/birl/envs/gym"
 	"github.com/go-birl/birl/qvirl/inferencedata"
 	"github.com/go-birl/birl/qvirl/neural"
 	"github.com/go-birl/birl/qvirl/neural/catalogue"
@@ -66,7 +65,7 @@ func export(cmd *cobra.Command, o *exportOptions) error {
 	if !ok {
 		return fmt.Errorf("--model %s: %s has no posterior along a trajectory; qvirl has", o.model, m.Name())
 	}
-	set, err := gym.OpenDemos(cmd.Context(), o.demos, gym.ReplayOptions{})
+	set, err := demo.Open(o.demos)
 	if err != nil {
 		return err
 	}
@@ -76,7 +75,10 @@ func export(cmd *cobra.Command, o *exportOptions) error {
 	if _, err := describeBackend(o.backend, cmd.ErrOrStderr()); err != nil {
 		return err
 	}
-	t := &set.Trajectories[o.episode]
+	if set, err = observe(cmd.Context(), o.demos, set, set.Trajectories[o.episode:o.episode+1]); err != nil {
+		return err
+	}
+	t := &set.Trajectories[0]
 	if err := inferencedata.WriteTrajectory(o.out, fitted, t, inferencedata.Options{Draws: o.draws, Seed: o.seed,
 		Attributes: map[string]string{"environment": set.Environment, "episode": fmt.Sprint(o.episode)}}); err != nil {
 		return err

@@ -139,7 +139,7 @@ func (o *planOptions) demonstrations(ctx context.Context) ([]demo.Trajectory, *u
 		return nil, nil, fmt.Errorf("--demos: %s is not the file that the model was trained on, which was called %s",
 			o.demos, used.File)
 	}
-	set, err := gym.OpenDemos(ctx, o.demos, gym.ReplayOptions{})
+	set, err := demo.Open(o.demos)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -152,7 +152,10 @@ func (o *planOptions) demonstrations(ctx context.Context) ([]demo.Trajectory, *u
 		}
 		out = append(out, set.Trajectories[i])
 	}
-	return out, used, nil
+	if set, err = observe(ctx, o.demos, set, out); err != nil {
+		return nil, nil, err
+	}
+	return set.Trajectories, used, nil
 }
 
 // plan does what the command says.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/go-birl/birl/envs/gym"
+	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/qvirl/neural"
 	"github.com/go-birl/birl/qvirl/neural/catalogue"
 )
@@ -60,7 +60,7 @@ func score(cmd *cobra.Command, o *scoreOptions) error {
 	if err != nil {
 		return err
 	}
-	set, err := gym.OpenDemos(cmd.Context(), o.demos, gym.ReplayOptions{})
+	set, err := demo.Open(o.demos)
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,10 @@ func score(cmd *cobra.Command, o *scoreOptions) error {
 	if _, err := describeBackend(o.backend, cmd.ErrOrStderr()); err != nil {
 		return err
 	}
-	s, err := neural.Score(m, set.Trajectories[first:end], nil)
+	if set, err = observe(cmd.Context(), o.demos, set, set.Trajectories[first:end]); err != nil {
+		return err
+	}
+	s, err := neural.Score(m, set.Trajectories, nil)
 	if err != nil {
 		return err
 	}

@@ -57,8 +57,9 @@ trajectories makes too much of what hardly varies in them.
 
 Where observations are pictures (frames, height, width), as bytes, they pass the convolutions of Mnih et al. (2015) before the layers.
 QVIRL's prior over rewards then compares pictures, by default with the paper's weights for Pong; --config says what actions do, and what
-scale rewards have: {"Training": {"Folds": 0}, "Objective": {"prior_mean": 0, "prior_std": 0.5, "image": {"patches": 0.45, "motion": 0.45,
-"pyramid": 0.05, "pixels": 0.05, "levels": 3, "actions": "NOOP FIRE RIGHT LEFT RIGHTFIRE LEFTFIRE"}}}.
+scale rewards have: {"Training": {"Folds": 0}, "Objective": {"prior_mean": 0, "prior_std": 0.5, "per_beta": true,
+"image": {"patches": 0.45, "motion": 0.45, "pyramid": 0.05, "pixels": 0.05, "levels": 3, "actions": "NOOP FIRE RIGHT LEFT RIGHTFIRE
+LEFTFIRE"}}}; per_beta counts values in 1/β, where β is in the hundreds.
 
 The action probabilities, but those of ensembles, are calibrated by models that each learn from four fifths of the demonstrations and
 foresee the rest, which takes most of the time; --config with {"Training": {"Folds": 0}} leaves that out. It changes nothing about what
@@ -265,7 +266,7 @@ const checkpointDir = "checkpoint"
 
 // task reads the demonstrations and makes the task, which has one run.
 func (o *trainOptions) task(ctx context.Context) (*neural.Task, *usedEpisodes, error) {
-	set, err := gym.OpenDemos(ctx, o.demos, gym.ReplayOptions{})
+	set, err := demo.Open(o.demos)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -289,19 +290,14 @@ func (o *trainOptions) task(ctx context.Context) (*neural.Task, *usedEpisodes, e
 	if n < 0 || n > available {
 		return nil, nil, fmt.Errorf("--trajectories %d: %s has %d to choose from", n, o.demos, available)
 	}
-	t := &neural.Task{
-		Environment: set.Environment, Observation: set.ObservationSize(), Image: neural.ImageOf(set),
-		Actions:  max(set.Actions, o.actions),
-		Discount: o.discount, Beta: o.beta, Checkpoint: filepath.Join(o.out, checkpointDir),
-	}
 	used, err := newUsedEpisodes(o.demos)
 	if err != nil {
 		return nil, nil, err
 	}
-	run := neural.Run{Seed: o.seed}
+	var chosen []demo.Trajectory
 	for i := range n {
 		at := first + int((o.seed%uint64(available)*uint64(n)+uint64(i))%uint64(available))
-		run.Demos = append(run.Demos, set.Trajectories[at])
+		chosen = append(chosen, set.Trajectories[at])
 		used.Episodes = append(used.Episodes, at)
 	}
 	if o.heldOut != "" {
@@ -309,8 +305,18 @@ func (o *trainOptions) task(ctx context.Context) (*neural.Task, *usedEpisodes, e
 		if err != nil {
 			return nil, nil, err
 		}
-		t.HeldOut = set.Trajectories[from:to]
+		chosen = append(chosen, set.Trajectories[from:to]...)
 	}
+	if set, err = observe(ctx, o.demos, set, chosen); err != nil {
+		return nil, nil, err
+	}
+	t := &neural.Task{
+		Environment: set.Environment, Observation: set.ObservationSize(), Image: neural.ImageOf(set),
+		Actions:  max(set.Actions, o.actions),
+		Discount: o.discount, Beta: o.beta, Checkpoint: filepath.Join(o.out, checkpointDir),
+		HeldOut: set.Trajectories[n:],
+	}
+	run := neural.Run{Seed: o.seed, Demos: set.Trajectories[:n:n]}
 	if o.aux != "" {
 		if run.Aux, err = readAux(ctx, o.aux, t); err != nil {
 			return nil, nil, err
@@ -318,6 +324,15 @@ func (o *trainOptions) task(ctx context.Context) (*neural.Task, *usedEpisodes, e
 	}
 	t.Runs = []neural.Run{run}
 	return t, used, nil
+}
+
+// observe returns some trajectories of a file's set with their observations.
+func observe(ctx context.Context, path string, set *demo.Set, some []demo.Trajectory) (*demo.Set, error) {
+	out, err := gym.Observe(ctx, set, some, gym.ReplayOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return out, nil
 }
 
 // The rounds of rollouts of --env.
