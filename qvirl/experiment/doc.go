@@ -12,6 +12,6 @@
 //	OUT/run.json              the record of the run, put together from those of the units
 //
 // No two processes write the same unit unless they are asked to, and the last two files follow from the others, so
-// shards may share a folder or be merged from several (Merge) with the same rows as one run. Results without the folder
-// of units, and those of earlier versions, are gone on from as well.
+// shards may share a folder or be merged from several (Merge) with the same rows as one run. Units that rows.csv and
+// run.json alone hold, as results are published, are gone on from as well, and so are those of earlier versions.
 package experiment

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -176,7 +177,7 @@ func (s store) split(run former, plan *Plan) error {
 					rows = append(rows, row)
 				}
 			}
-			if kept += len(rows); len(rows) == 0 {
+			if kept += len(rows); len(rows) == 0 || from.Key != "" && s.holds(records[j].UnitSummary) {
 				continue
 			}
 			if err := s.put(records[j], rows); err != nil {
@@ -240,7 +241,7 @@ func (s store) former() (runs []former, files []string, err error) {
 		runs[at].rows += len(rows)
 		files = append(files, path, rowsPath)
 	}
-	if _, err := os.Stat(filepath.Join(s.dir, RowsFile)); err != nil || keyed || len(runs) > 0 {
+	if _, err := os.Stat(filepath.Join(s.dir, RowsFile)); err != nil || len(runs) > 0 || keyed && !s.lacksPublished() {
 		return runs, files, nil
 	}
 	rows, record, err := ReadResults(s.dir)
@@ -262,6 +263,25 @@ func (s store) former() (runs []former, files []string, err error) {
 		published.units[u.Unit] = unit
 	}
 	return []former{published}, nil, nil
+}
+
+// lacksPublished reports whether the record of the folder's rows.csv has units that its folder of units lacks, as where
+// one is computed beside published results.
+func (s store) lacksPublished() bool {
+	record, err := ReadRecord(s.dir)
+	return err == nil && slices.ContainsFunc(record.Units, func(u UnitSummary) bool { return !s.holds(u) })
+}
+
+// holds reports whether a file of a unit is there, damaged or not. A unit without a key is of an earlier version: its
+// parts are there if any unit is.
+func (s store) holds(u UnitSummary) bool {
+	if u.Key == "" {
+		return true
+	}
+	return slices.ContainsFunc([]string{".csv", ".json"}, func(ending string) bool {
+		_, err := os.Stat(s.path(u.Unit, u.Key, ending))
+		return err == nil
+	})
 }
 
 // keyedName matches names of units' files with a key.

@@ -267,6 +267,16 @@ func TestOnlyWhatChangedIsComputed(t *testing.T) {
 		}
 	}
 	run(fakeConfig{Worlds: 14, Chunk: 7}, 0)
+	stored, err := filepath.Glob(filepath.Join(dir, UnitsDir, "a-*"))
+	if err != nil || len(stored) == 0 {
+		t.Fatalf("%d files of a, error %v", len(stored), err)
+	}
+	for _, path := range stored { // as units of b that are computed beside published results
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run(fakeConfig{Worlds: 14, Chunk: 7}, 0)
 	data := filepath.Join(t.TempDir(), "data")
 	for i, text := range []string{"one", "two", "two"} {
 		if err := os.WriteFile(data, []byte(text), 0o644); err != nil {
