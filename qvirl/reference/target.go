@@ -3,6 +3,7 @@ package reference
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -225,23 +226,39 @@ func (t *Target) joined() [][]int32 {
 	return joined
 }
 
-// within returns the states that so many transitions, forwards or backwards, lead to from some states, which are among
-// them.
-func within(joined [][]int32, steps int, from ...int) []int {
-	reached := make([]bool, len(joined))
-	for _, s := range from {
-		reached[s] = true
-	}
-	states, at := slices.Clone(from), 0
-	for range steps {
-		for end := len(states); at < end; at++ {
-			for _, s := range joined[states[at]] {
-				if !reached[s] {
-					reached[s] = true
-					states = append(states, int(s))
+// around goes through the states that transitions, forwards or backwards, lead to from some states, the nearest first,
+// each with the number of transitions; from comes first, with 0.
+func around(joined [][]int32, from ...int) iter.Seq2[int, int] {
+	return func(yield func(steps, state int) bool) {
+		reached := make([]bool, len(joined))
+		for _, s := range from {
+			reached[s] = true
+		}
+		states, at := slices.Clone(from), 0
+		for steps := 0; at < len(states); steps++ {
+			for end := len(states); at < end; at++ {
+				if !yield(steps, states[at]) {
+					return
+				}
+				for _, s := range joined[states[at]] {
+					if !reached[s] {
+						reached[s] = true
+						states = append(states, int(s))
+					}
 				}
 			}
 		}
+	}
+}
+
+// within returns the states that at most so many transitions lead to.
+func within(joined [][]int32, steps int, from ...int) []int {
+	var states []int
+	for n, s := range around(joined, from...) {
+		if n > steps {
+			break
+		}
+		states = append(states, s)
 	}
 	return states
 }
@@ -287,18 +304,13 @@ func (t *Target) neighbourhoods(joined [][]int32) func(rng *rand.Rand, size int)
 		if centre == t.n { // β
 			return out
 		}
-		reached, states := make([]bool, m.States()), []int{centre / width}
-		reached[centre/width] = true
-		for at := 0; at < len(states) && len(out) < size; at++ {
-			for i := states[at] * width; i < (states[at]+1)*width && len(out) < size; i++ {
+		for _, s := range around(joined, centre/width) {
+			for i := s * width; i < (s+1)*width; i++ {
+				if len(out) >= size {
+					return out
+				}
 				if i != centre {
 					out = append(out, i)
-				}
-			}
-			for _, s := range joined[states[at]] {
-				if !reached[s] {
-					reached[s] = true
-					states = append(states, int(s))
 				}
 			}
 		}
