@@ -46,18 +46,19 @@ func (c Config) newEncoder(observation, actions int, image Image) *encoder {
 		actions: actions, image: image, convolutions: c.convolutions(), features: c.features()}
 }
 
-// parameters lists a network's weights for one run, as PyTorch's linear layers begin: uniform in ±1/√(inputs).
+// parameters lists a network's weights for one run, as PyTorch's linear layers begin: uniform in ±1/√(inputs). Those
+// that see images are uniform in ±√(6/inputs) (He et al. 2015), which keeps the size of what little differs between two
+// of them.
 //
 // With Pairs the first layer's weights are in two parts, "state" and "action", because the first serves all actions.
 func (e *encoder) parameters(n Network, random *rand.Rand) []Parameter {
 	var out []Parameter
-	add := func(name string, inputs int, dims ...int) []float32 {
+	uniform := func(name string, limit float64, dims ...int) []float32 {
 		size := 1
 		for _, d := range dims {
 			size *= d
 		}
 		value := make([]float32, size)
-		limit := 1 / math.Sqrt(float64(inputs))
 		for i := range value {
 			value[i] = float32(limit * (2*random.Float64() - 1))
 		}
@@ -65,18 +66,24 @@ func (e *encoder) parameters(n Network, random *rand.Rand) []Parameter {
 			NoDecay: strings.HasPrefix(name, "bias")})
 		return value
 	}
+	add := func(name string, inputs int, dims ...int) []float32 {
+		return uniform(name, 1/math.Sqrt(float64(inputs)), dims...)
+	}
+	filters := func(name string, inputs int, dims ...int) {
+		uniform(name, math.Sqrt(6/float64(inputs)), dims...)
+	}
 	inputs := e.observation
 	if e.image != (Image{}) {
 		channels, height, width := e.image.Frames, e.image.Height, e.image.Width
 		for i, v := range e.convolutions {
 			fan := v.Size * v.Size * channels
-			add(fmt.Sprintf("%s%d", partFilters, i), fan, v.Size, v.Size, channels, v.Filters)
+			filters(fmt.Sprintf("%s%d", partFilters, i), fan, v.Size, v.Size, channels, v.Filters)
 			add(fmt.Sprintf("%s%d", partFiltersBias, i), fan, v.Filters)
 			channels = v.Filters
 			height, width = v.outputs(height, width)
 		}
 		inputs = height * width * channels
-		add(partFeatures, inputs, inputs, e.features)
+		filters(partFeatures, inputs, inputs, e.features)
 		add(partFeaturesBias, inputs, e.features)
 		inputs = e.features
 	}

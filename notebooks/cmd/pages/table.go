@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-birl/birl/qvirl/exhibit"
+	"github.com/go-birl/birl/qvirl/experiment/atari"
 	"github.com/go-birl/birl/qvirl/experiment/imitation"
 	"github.com/go-birl/birl/widgets"
 	"github.com/go-birl/birl/widgets/report"
@@ -249,7 +251,12 @@ func (s *site) comparison(f figureOf) (widgets.Drawing, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := imitation.Report(f.Comparison, imitation.Main(rows), nil)
+	var r *exhibit.Report
+	if f.Comparison == atari.Name {
+		r, err = atari.Report(rows, nil)
+	} else {
+		r, err = imitation.Report(f.Comparison, imitation.Main(rows), nil)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -122,7 +122,8 @@ func Paper() Config {
 		Learners: []Learner{
 			{Method: cloning.Name},
 			// rewards are of the size of signs
-			{Method: variational.Name, Config: json.RawMessage(`{"Objective": {"prior_mean": 0, "prior_std": 0.5}}`)},
+			{Method: variational.Name, Config: json.RawMessage(`{"Objective": {"prior_mean": 0, "prior_std": 0.5,
+				"per_beta": true}}`)},
 			// what the authors ran on these games (temperature, constant rate of learning, no decay of weights)
 			{Method: iqlearn.Name, Config: json.RawMessage(`{"Objective": {"temperature": 0.001},
 				"Training": {"LearningRate": 0.0001, "Cosine": false, "WeightDecay": 0}}`)},
@@ -136,7 +137,7 @@ func Paper() Config {
 }
 
 // CPU returns a config for a processor: a tenth of Pong's steps, on half the batch, with rates of learning for so few,
-// which take QVIRL about a quarter of an hour. It was not tuned.
+// which take QVIRL about half an hour of a core. It was not tuned.
 func CPU() Config {
 	c := Paper()
 	for i := range c.Games {

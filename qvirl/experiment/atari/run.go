@@ -15,6 +15,9 @@ import (
 	"github.com/go-birl/birl/qvirl/neural"
 )
 
+// encoderVersion counts what changed in what all learners see images through: 1 for He's first weights.
+const encoderVersion = 1
+
 // Units returns the units of the experiment: each learner in each game and run, and for each game those who do not
 // learn.
 func (c Config) Units(backendName string) ([]experiment.Unit, error) {
@@ -41,7 +44,7 @@ func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 				on := c
 				on.Games, on.Runs, on.Learners = []Game{g}, []uint64{k}, []Learner{l}
 				units = append(units, experiment.Unit{Name: fmt.Sprintf("%s-%s-%d", g.Name, l.Method, k),
-					Method: l.Method, On: on, Data: []string{g.Demos},
+					Method: l.Method, Version: encoderVersion, On: on, Data: []string{g.Demos},
 					Owns: func(r experiment.Row) bool {
 						return r.Environment == g.Environment && r.Method == l.Method && r.Seed == k
 					},
@@ -105,18 +108,6 @@ func (r *runner) open(g Game) (set *demo.Set, train [][]demo.Trajectory, heldOut
 	return set, train, heldOut, nil
 }
 
-// show returns trajectories of a set with their observations, by a replay where the set has none.
-func show(ctx context.Context, set *demo.Set, trajectories []demo.Trajectory) (*demo.Set, error) {
-	of := *set
-	of.Trajectories = trajectories
-	if set.Replay == nil {
-		return &of, nil
-	}
-	workers := min(runtime.GOMAXPROCS(0), len(trajectories))
-	return gym.Replay(ctx, &of, gym.ReplayOptions{Workers: workers,
-		EnvsPerWorker: (len(trajectories) + workers - 1) / workers})
-}
-
 // Task returns what a run learns from in a game.
 func (c Config) Task(ctx context.Context, g Game, k uint64) (*neural.Task, error) {
 	return (&runner{config: c, games: map[string]*demo.Set{}}).task(ctx, g, k)
@@ -134,7 +125,8 @@ func (r *runner) task(ctx context.Context, g Game, k uint64) (*neural.Task, erro
 	shown := r.last.shown
 	if shown == nil || r.last.game != g.Name || r.last.run != k {
 		r.last.shown = nil // or the pictures of two runs would be in memory
-		if shown, err = show(ctx, set, append(train[k][:demos:demos], heldOut...)); err != nil {
+		if shown, err = gym.Observe(ctx, set, append(train[k][:demos:demos], heldOut...),
+			gym.ReplayOptions{}); err != nil {
 			return nil, err
 		}
 		r.last.game, r.last.run, r.last.shown = g.Name, k, shown

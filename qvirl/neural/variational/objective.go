@@ -51,8 +51,13 @@ type Objective struct {
 	// Image is the prior's kernel where observations are images, of which nothing is learnt; zeros for PongPrior("").
 	// The paper's PriorMean and PriorStd are 0 and 0.5 there. There can be no inducing points.
 	Image ImagePrior `json:"image,omitzero"`
-	// ValueStd is the standard deviation of the optimal values that training starts from, in relation to PriorStd.
+	// ValueStd is the standard deviation of the optimal values that training starts from, in relation to PriorStd, or
+	// to 1/β with PerBeta.
 	ValueStd float64 `json:"value_std"`
+	// PerBeta lets the network count values in 1/β, the difference that a demonstrator can tell, instead of in units of
+	// rewards. Where β · PriorStd is in the hundreds training takes thousands of steps to become as sure of values as
+	// the demonstrator was, otherwise. The posterior that it aims at is the same.
+	PerBeta bool `json:"per_beta,omitempty"`
 	// Likelihood is how training computes the log-likelihood; the paper's is ClosedForm.
 	Likelihood Likelihood `json:"likelihood"`
 	// Draws is the number of draws of each state's values in a step with Sampled; nothing else reads it.
@@ -125,7 +130,11 @@ func NewEnsemble(c neural.Config, o Objective, members int) (*neural.EnsembleLea
 // Networks returns the encoder.
 func (o Objective) Networks() []neural.Network {
 	bias := make([]float32, outEmbedding+o.Embedding)
-	bias[outLogStd] = float32(math.Log(o.ValueStd * o.PriorStd))
+	start := o.ValueStd
+	if !o.PerBeta {
+		start *= o.PriorStd
+	}
+	bias[outLogStd] = float32(math.Log(start))
 	return []neural.Network{{Name: network, Outputs: len(bias), Bias: bias}}
 }
 
@@ -204,7 +213,7 @@ func (o Objective) Loss(w *neural.Weights, b *neural.Batch) neural.Loss {
 	if o.Inducing > 0 {
 		states = append(states, b.Expert.State)
 	}
-	out := w.Network(network, Concatenate(states, 1)) // [runs, …, actions, 2 + d]
+	out := o.network(w, Concatenate(states, 1)) // [runs, …, actions, 2 + d]
 	rows := func(from, count int) *Node { return SliceAxis(out, 1, AxisRange(from, from+count)) }
 	now, next := rows(0, n), rows(n, states[1].Shape().Dim(1))
 	demonstrated := rows(0, expert)
@@ -228,6 +237,32 @@ func (o Objective) Loss(w *neural.Weights, b *neural.Batch) neural.Loss {
 	}
 }
 
+// unit returns what the network counts values in, in units of rewards.
+func (o Objective) unit(beta float64) float64 {
+	if o.PerBeta {
+		return 1 / beta
+	}
+	return 1
+}
+
+// network returns the network's outputs [runs, n, actions, 2 + d] at states, in units of rewards.
+func (o Objective) network(w *neural.Weights, states *Node) *Node {
+	out := w.Network(network, states)
+	if !o.PerBeta {
+		return out
+	}
+	unit := o.unit(w.Beta())
+	factor, offset := make([]float64, outEmbedding+o.Embedding), make([]float64, outEmbedding+o.Embedding)
+	for i := range factor {
+		factor[i] = 1
+	}
+	factor[outMean], offset[outLogStd] = unit, math.Log(unit)
+	each := func(x []float64) *Node {
+		return ExpandLeftToRank(ConstAsDType(out.Graph(), out.DType(), x), out.Rank())
+	}
+	return Add(Mul(out, each(factor)), each(offset))
+}
+
 // warp returns the warp of the values' marginals, or nil if they are normal.
 func (o Objective) warp(w *neural.Weights) *warp {
 	if o.Marginals == Normal {
@@ -244,7 +279,7 @@ func (o Objective) Predictor(c neural.Constants) neural.Predictor {
 		w = newPlainWarp(float64(c.Parameter(paramSkew)[0]), math.Exp(float64(c.Parameter(paramLogTail)[0])))
 	}
 	return func(outputs []float32) (logProbs, values []float32) {
-		j := valuesOf(o.points(outputs), w)
+		j := valuesOf(o.points(outputs, c.Beta), w)
 		all := graphs.PlainLogActionProbs(j.Mean, j.Cov, c.Beta)
 		sum := floats.LogSumExp(all)
 		for a, l := range all {

@@ -241,14 +241,15 @@ func (p *Posterior) points(observations []float32) ([]point, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.objective.points(outputs), nil
+	return p.objective.points(outputs, p.model.Spec().Beta), nil
 }
 
-// points reads a network's outputs [points, 2 + d].
-func (o Objective) points(outputs []float32) []point {
+// points reads a network's outputs [points, 2 + d] for a demonstrator's β.
+func (o Objective) points(outputs []float32, beta float64) []point {
 	var points []point
+	unit := o.unit(beta)
 	for row := range slices.Chunk(outputs, outEmbedding+o.Embedding) {
-		q := point{mean: float64(row[outMean]), std: math.Exp(float64(row[outLogStd]))}
+		q := point{mean: unit * float64(row[outMean]), std: unit * math.Exp(float64(row[outLogStd]))}
 		for _, x := range row[outEmbedding:] {
 			q.embedding = append(q.embedding, float64(x))
 		}

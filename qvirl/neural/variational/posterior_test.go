@@ -69,15 +69,21 @@ func planeTask(runs int) *neural.Task {
 // train fits the runs of a task on the plane.
 func train(t *testing.T, o Objective, steps, runs int) []*neural.Fitted {
 	t.Helper()
+	return fit(t, o, steps, planeTask(runs))
+}
+
+// fit fits the runs of a task.
+func fit(t *testing.T, o Objective, steps int, task *neural.Task) []*neural.Fitted {
+	t.Helper()
 	l, err := New(smallConfig(steps), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	models, err := l.Fit(context.Background(), planeTask(runs), nil)
+	models, err := l.Fit(context.Background(), task, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := make([]*neural.Fitted, runs)
+	out := make([]*neural.Fitted, len(models))
 	for i, m := range models {
 		out[i] = m.(*neural.Fitted)
 	}
@@ -94,6 +100,56 @@ func TestTrainingLearnsWhatIsDemonstrated(t *testing.T) {
 		}
 		if kl := point.Terms[neural.TermKL]; !(kl > 0 && kl < 10) {
 			t.Errorf("weighted divergence %g, want one above 0", kl)
+		}
+	}
+}
+
+// With values counted in 1/β, rewards in other units, with β and the prior in them, leave the first step's loss and,
+// where the prior's constants are out of it, all that follows: but for rounding, in single precision.
+func TestUnitsOfRewardsDoNotMatterPerBeta(t *testing.T) {
+	const unit = 1e-3
+	for _, c := range []struct {
+		steps    int
+		klWeight float64
+		relative float64
+	}{{1, 1, 1e-5}, {20, 0, 1e-3}} {
+		var losses [2]float64
+		var own [2][]float32
+		var values [2]*Joint
+		for i, scale := range []float64{1, unit} {
+			o := DefaultObjective(3 * scale)
+			o.PriorMean, o.PerBeta, o.KLWeight = -scale, true, c.klWeight
+			task := planeTask(1)
+			task.Beta /= scale
+			m := fit(t, o, c.steps, task)[0]
+			at := []float32{0.3, -1, -2, 0.5}
+			prediction, err := m.Predict(at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := NewPosterior(m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if values[i], err = p.Values(at); err != nil {
+				t.Fatal(err)
+			}
+			losses[i], own[i] = m.Curve()[0].Loss, prediction.Own
+		}
+		if !scalar.EqualWithinRel(losses[0], losses[1], c.relative) {
+			t.Errorf("%d steps: loss %g, and %g with rewards in units of %g", c.steps, losses[0], losses[1], unit)
+		}
+		for k := range own[0] {
+			if !scalar.EqualWithinAbs(float64(own[0][k]), float64(own[1][k]), 10*c.relative) {
+				t.Errorf("%d steps: log-probability %d is %g, and %g", c.steps, k, own[0][k], own[1][k])
+			}
+			std := math.Sqrt(values[0].Cov.At(k, k))
+			if other := math.Sqrt(values[1].Cov.At(k, k)) / unit; !scalar.EqualWithinRel(std, other, 10*c.relative) {
+				t.Errorf("%d steps: value %d has standard deviation %g, and %g", c.steps, k, std, other)
+			}
+			if other := values[1].Mean[k] / unit; !scalar.EqualWithinAbs(values[0].Mean[k], other, 10*c.relative) {
+				t.Errorf("%d steps: value %d has mean %g, and %g", c.steps, k, values[0].Mean[k], other)
+			}
 		}
 	}
 }
@@ -189,9 +245,11 @@ func TestTransitionsOfATrajectory(t *testing.T) {
 }
 
 func TestPosteriorOfRewardsIsThatOfTheLoss(t *testing.T) {
-	for _, o := range []Objective{DefaultObjective(1), {Maximum: graphs.MaxMean}, {Marginals: SinhArcsinh}} {
-		maximum, marginals := o.Maximum, o.Marginals
+	for _, o := range []Objective{DefaultObjective(1), {Maximum: graphs.MaxMean}, {Marginals: SinhArcsinh},
+		{PerBeta: true}} {
+		maximum, marginals, perBeta := o.Maximum, o.Marginals, o.PerBeta
 		o = DefaultObjective(1)
+		o.PerBeta = perBeta
 		if maximum != "" {
 			o.Maximum = maximum
 		}
@@ -215,7 +273,7 @@ func TestPosteriorOfRewardsIsThatOfTheLoss(t *testing.T) {
 		oneHot := tensors.FromFlatDataAndDimensions([]float32{0, 1, 0, 1, 0, 0, 0, 0, 1}, 1, 3, 3)
 		discount := tensors.FromFlatDataAndDimensions([]float32{0.9, 0, 0.9}, 1, 3)
 		out, err := m.Evaluate(func(w *neural.Weights, in []*Node) []*Node {
-			r := newReward(o.Maximum, w.Network(network, in[0]), w.Network(network, in[1]),
+			r := newReward(o.Maximum, o.network(w, in[0]), o.network(w, in[1]),
 				&neural.Transitions{Action: in[2], Discount: in[3]}, o.warp(w))
 			cov, _ := r.covariance()
 			return []*Node{r.mean, addDiagonal(cov, r.lift)}
@@ -270,7 +328,7 @@ func testSeveralSuccessors(t *testing.T, o Objective, m *neural.Fitted, q Transi
 	oneHot := tensors.FromFlatDataAndDimensions([]float32{0, 1, 0, 1, 0, 0, 0, 0, 1}, 1, 3, 3)
 	weight := tensors.FromFlatDataAndDimensions([]float32{0.6, 0, 0, 0, 0, 0, 0.3, 0.3, 0.3}, 1, 3, 3)
 	out, err := m.Evaluate(func(w *neural.Weights, in []*Node) []*Node {
-		r := newReward(o.Maximum, w.Network(network, in[0]), w.Network(network, in[1]),
+		r := newReward(o.Maximum, o.network(w, in[0]), o.network(w, in[1]),
 			&neural.Transitions{Action: in[2], Weight: in[3]}, o.warp(w))
 		cov, _ := r.covariance()
 		return []*Node{r.mean, addDiagonal(cov, r.lift)}
