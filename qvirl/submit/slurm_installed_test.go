@@ -342,23 +342,30 @@ func TestSlurmJobSurvives(t *testing.T) {
 	}
 
 	// Slurm can lose a task that it starts while the node registers: it counts as running, and no process does. Those
-	// who follow the job submit it again once it is cancelled.
+	// who follow the job submit it again once it is cancelled, and so does the same command where all were.
 	ended := make(chan error, 1)
-	go func() { ended <- f.Wait() }()
+	wait := func() { ended <- f.Wait() }
+	go wait()
+	cancelled := false
 	for last, since := -1, time.Now(); ; {
 		if now := done(); now != last {
 			last, since = now, time.Now()
 		}
 		if time.Since(since) > 30*time.Second {
 			c.says("scancel", running()...)
-			since = time.Now()
+			cancelled, since = true, time.Now()
 		}
 		select {
 		case err = <-ended:
 		case <-time.After(time.Second):
 			continue
 		}
-		break
+		if !cancelled || !strings.Contains(f.said(), errCancelled.Error()) {
+			break
+		}
+		cancelled = false
+		f = follow()
+		go wait()
 	}
 	if err != nil {
 		t.Fatalf("the job ended with %v", err)
