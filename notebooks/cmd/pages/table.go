@@ -5,9 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-birl/birl/qvirl/exhibit"
-	"github.com/go-birl/birl/qvirl/experiment/atari"
-	"github.com/go-birl/birl/qvirl/experiment/imitation"
+	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/experiment/registry"
 	"github.com/go-birl/birl/widgets"
 	"github.com/go-birl/birl/widgets/report"
 )
@@ -251,12 +250,11 @@ func (s *site) comparison(f figureOf) (widgets.Drawing, error) {
 	if err != nil {
 		return nil, err
 	}
-	var r *exhibit.Report
-	if f.Comparison == atari.Name {
-		r, err = atari.Report(rows, nil)
-	} else {
-		r, err = imitation.Report(f.Comparison, imitation.Main(rows), nil)
+	d, err := experiment.Find(registry.Definitions(), f.Comparison)
+	if err != nil {
+		return nil, fmt.Errorf("pages.yaml: %w", err)
 	}
+	r, err := d.Report(rows, nil)
 	if err != nil {
 		return nil, err
 	}
