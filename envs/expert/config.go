@@ -157,21 +157,19 @@ func Pong() Config {
 		Pairs: [][2]int{{54, 51}, {54, 50}}, Bits: []int{49, 54, 51, 50}}
 	c.Alike = []int{0, 0, 2, 3, 2, 3} // the button makes a stroke faster, and in other steps nothing
 	c.Pilot, c.PilotEpisodes, c.Pretraining = "__main__:pong_pilot", 6, 20_000
-	c.Steps, c.SegmentSteps = 800_000, 80_000
 	c.atari()
-	c.Beta, c.Expected, c.Best, c.CurveEpisodes = 100, true, true, 4
-	c.EpsilonEnd, c.EpsilonSteps, c.Undisturbed, c.Replay = 0.03, 400_000, 0, 300_000
+	c.Beta = 100
 	return c
 }
 
 // SpaceInvaders returns the config of the expert of ALE/SpaceInvaders-v5. It sees the whole memory but for two
 // counters, with the last changes, the way from the player to the two bombs, its own shot and the invaders, and the
-// invaders' rows bit by bit. It learns to score often and to lose no life. The pilot that it begins with fires and
-// dodges bombs.
+// invaders' rows and whether it was just hit bit by bit: a life is lost two seconds after that. It learns to score often
+// and to lose no life. The pilot that it begins with looks ahead in the emulator for shots that hit and ways past bombs.
 func SpaceInvaders() Config {
 	c := Default("ALE/SpaceInvaders-v5")
 	c.Memory = &gym.Memory{Changes: 1, Pairs: [][2]int{{83, 28}, {84, 28}, {87, 28}, {26, 28}},
-		Bits: []int{18, 19, 20, 21, 22, 23}}
+		Bits: []int{18, 19, 20, 21, 22, 23, 42}}
 	for a := range 128 {
 		if a != 90 && a != 106 {
 			c.Memory.Addresses = append(c.Memory.Addresses, a)
@@ -179,8 +177,7 @@ func SpaceInvaders() Config {
 	}
 	lives := slices.Index(c.Memory.Addresses, 73)
 	c.Lives, c.ClipRewards = &lives, true
-	c.Pilot, c.PilotEpisodes = "__main__:invaders_pilot", 60
-	c.Steps, c.SegmentSteps = 600_000, 50_000
+	c.Pilot, c.PilotEpisodes, c.Pretraining = "__main__:invaders_pilot", 6, 20_000
 	c.atari()
 	c.Beta, c.GradientSteps, c.Hidden, c.LearningRate = 30, 2, []int{256, 128}, 3e-4
 	return c
@@ -188,8 +185,9 @@ func SpaceInvaders() Config {
 
 // atari sets what the two games have in common.
 func (c *Config) atari() {
-	c.Environments, c.Undisturbed, c.Replay, c.CurveEpisodes = 8, 2, 200_000, 8
-	c.EpsilonStart, c.EpsilonEnd, c.EpsilonSteps = 0.1, 0.01, 50_000
+	c.Steps, c.SegmentSteps, c.Environments, c.Undisturbed, c.Replay = 800_000, 80_000, 8, 0, 300_000
+	c.EpsilonStart, c.EpsilonEnd, c.EpsilonSteps = 0.1, 0.03, 400_000
+	c.Expected, c.Best, c.CurveEpisodes = true, true, 4
 	c.Double, c.ReturnSteps, c.Batch, c.Quantiles = true, 5, 64, 16
 }
 
