@@ -179,7 +179,7 @@ func SpaceInvaders() Config {
 	c.Lives, c.ClipRewards = &lives, true
 	c.Pilot, c.PilotEpisodes, c.Pretraining = "__main__:invaders_pilot", 6, 20_000
 	c.atari()
-	c.Beta, c.GradientSteps, c.Hidden, c.LearningRate = 30, 2, []int{256, 128}, 3e-4
+	c.Beta, c.GradientSteps, c.Hidden, c.LearningRate = 200, 2, []int{256, 128}, 3e-4
 	return c
 }
 
