@@ -61,6 +61,7 @@ func (c Config) Pool(ctx context.Context, d *Data) (*gym.Pool, error) {
 type Start struct {
 	First      demo.Trajectory
 	Candidates []active.Candidate
+	Branches   []demo.Trajectory // from the candidates, if Config.Branches is true
 }
 
 // Start returns the first trajectory of a run and its candidates.
@@ -72,6 +73,11 @@ func (c Config) Start(ctx context.Context, pool *gym.Pool, d *Data, run uint64) 
 	s := &Start{First: dealt[0][0]}
 	if s.Candidates, err = active.Candidates(ctx, pool, dealt[1], c.Candidates, run); err != nil {
 		return nil, fmt.Errorf("activelander: run %d: %w", run, err)
+	}
+	if c.Branches {
+		if s.Branches, err = active.Branches(ctx, pool, s.Candidates, d.Set.Actions); err != nil {
+			return nil, fmt.Errorf("activelander: run %d: %w", run, err)
+		}
 	}
 	return s, nil
 }
@@ -86,7 +92,7 @@ func (c Config) Course(pool *gym.Pool, d *Data, s *Start, method string, run uin
 	return &active.Course{
 		Task: neural.Task{Environment: c.Environment, Observation: d.Set.ObservationSize(), Actions: d.Set.Actions,
 			Discount: c.Discount, Beta: c.Beta,
-			Runs: []neural.Run{{Demos: []demo.Trajectory{s.First}, Seed: run}}},
+			Runs: []neural.Run{{Demos: []demo.Trajectory{s.First}, Aux: s.Branches, Seed: run}}},
 		First: first, More: more, Candidates: s.Candidates, Acquisition: acquisition, Simulator: pool, Seed: run,
 		Ask: func(ctx context.Context, candidate active.Candidate) (*demo.Trajectory, error) {
 			return d.Expert.GoOn(ctx, pool, candidate.Moment, expert.DemonstrateOptions{Beta: c.Beta, Seed: d.Set.Seed},

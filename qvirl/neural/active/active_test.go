@@ -407,3 +407,20 @@ func TestRandomChoosesAnything(t *testing.T) {
 		}
 	}
 }
+
+// TestBranchesTakeEveryActionFromEveryCandidate, one step each.
+func TestBranchesTakeEveryActionFromEveryCandidate(t *testing.T) {
+	q := question(t, [2]float32{0.1, 0.2}, [2]float32{-0.3, 0.4}, [2]float32{0.9, 0})
+	got, err := Branches(t.Context(), plane{}, q.Candidates, 3)
+	if err != nil || len(got) != 3*len(q.Candidates) {
+		t.Fatalf("%d branches, error %v; want 9", len(got), err)
+	}
+	for k, b := range got {
+		action, from := k/len(q.Candidates), q.Candidates[k%len(q.Candidates)].Observation
+		to, ended := move([2]float32(from), action)
+		if b.Len() != 1 || b.Actions[0] != action || b.Terminated != ended ||
+			!slices.Equal(b.Observations, append(slices.Clone(from), to[:]...)) {
+			t.Errorf("branch %d is %+v, want action %d from %v to %v", k, b, action, from, to)
+		}
+	}
+}

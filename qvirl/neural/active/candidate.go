@@ -55,5 +55,28 @@ func Candidates(ctx context.Context, pool *gym.Pool, of []demo.Trajectory, n int
 	return out, nil
 }
 
+// Branches returns what each of so many actions leads to from each candidate, a trajectory of one step each, action
+// after action. They serve as auxiliary transitions (see neural.Run.Aux), by which the divergence holds the values of
+// candidates that nobody has asked about to the prior.
+func Branches(ctx context.Context, s Simulator, of []Candidate, actions int) ([]demo.Trajectory, error) {
+	var snapshots []gym.Snapshot
+	for range actions {
+		for i := range of {
+			snapshots = append(snapshots, of[i].Snapshot)
+		}
+	}
+	out, err := s.Continue(ctx, snapshots, 1, func(which []int, _ gym.Array) ([]int, error) {
+		chosen := make([]int, len(which))
+		for i, k := range which {
+			chosen[i] = k / len(of)
+		}
+		return chosen, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("active: branches: %w", err)
+	}
+	return out, nil
+}
+
 // candidateStream keeps the draw of candidates apart from others of the same seed.
 const candidateStream = 0x63616e64
