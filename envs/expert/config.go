@@ -164,8 +164,9 @@ func Pong() Config {
 
 // SpaceInvaders returns the config of the expert of ALE/SpaceInvaders-v5. It sees the whole memory but for two
 // counters, with the last changes, the way from the player to the two bombs, its own shot and the invaders, and the
-// invaders' rows and whether it was just hit bit by bit: a life is lost two seconds after that. It learns to score often
-// and to lose no life. The pilot that it begins with looks ahead in the emulator for shots that hit and ways past bombs.
+// invaders' rows and whether it was just hit bit by bit: a life is lost two seconds after that. It learns to score
+// often and to lose no life. The pilot that it begins with looks ahead in the emulator for shots that hit and ways past
+// bombs.
 func SpaceInvaders() Config {
 	c := Default("ALE/SpaceInvaders-v5")
 	c.Memory = &gym.Memory{Changes: 1, Pairs: [][2]int{{83, 28}, {84, 28}, {87, 28}, {26, 28}},

@@ -57,8 +57,8 @@ type Config struct {
 	// Candidates is their number. One that was answered is not asked about again.
 	Candidates int
 	Length     int // steps of an answer, at most
-	// Branches lets QVIRL train on auxiliary transitions, too: one step with each action from each candidate, by which the
-	// divergence holds the values of states that nobody was asked about to the prior.
+	// Branches lets QVIRL train on auxiliary transitions, too: one step with each action from each candidate, by which
+	// the divergence holds the values of states that nobody was asked about to the prior.
 	Branches bool
 	At       []int // numbers of queries after which the apprentice is measured, from 0 to that of all queries
 
