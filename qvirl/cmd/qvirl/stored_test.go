@@ -29,6 +29,9 @@ func TestStoredResultsAreGoneOnFrom(t *testing.T) {
 		if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
 			t.Fatal(err)
 		}
+		if err := os.RemoveAll(filepath.Join(dir, experiment.UnitsDir)); err != nil { // which a run leaves, old ones too
+			t.Fatal(err)
+		}
 		d, err := experiment.Find(definitions, record.Experiment)
 		if err != nil {
 			t.Fatal(err)
