@@ -30,8 +30,9 @@ var forbidden = []struct {
 		imports: `qvirl$`, why: "the front door stands above the methods"},
 	{from: `qvirl/(tabular|matched|mcmc|valuewalk|policywalk|avril)\b`, imports: `qvirl/neural\b`,
 		why: "methods on finite MDPs need no networks"},
-	{from: `qvirl/experiment/[a-z0-9]+$`, but: `qvirl/experiment/worlds`, imports: `qvirl/experiment/(?:[^w]|w[^o])`,
-		why: "no experiment imports another; what several share is in experiment/worlds"},
+	{from: `qvirl/experiment/[a-z0-9]+$`, but: `qvirl/experiment/(worlds|registry)`,
+		imports: `qvirl/experiment/(?:[^w]|w[^o])`,
+		why: "no experiment imports another; what several share is in experiment/worlds, and experiment/registry lists them"},
 }
 
 // TestImportsGoOneWay lists the direct imports of every package of the module, those of tests apart.

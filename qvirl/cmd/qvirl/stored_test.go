@@ -29,7 +29,8 @@ func TestStoredResultsAreGoneOnFrom(t *testing.T) {
 		if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.RemoveAll(filepath.Join(dir, experiment.UnitsDir)); err != nil { // which a run leaves, old ones too
+		// which a run leaves, old ones too
+		if err := os.RemoveAll(filepath.Join(dir, experiment.UnitsDir)); err != nil {
 			t.Fatal(err)
 		}
 		d, err := experiment.Find(definitions, record.Experiment)
