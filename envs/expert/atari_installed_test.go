@@ -105,8 +105,8 @@ func TestInvadersPilotLooksAhead(t *testing.T) {
 		first, last := x.Observations[*c.Lives], x.Observations[steps*size+*c.Lives]
 		t.Logf("game %d: %g points, lives %g", i, x.Return(), 255*last)
 		if first != last || x.Return() < 100 {
-			t.Errorf("game %d: %g points and %g of %g lives after %d steps, want 100 points and all lives", i, x.Return(),
-				255*last, 255*first, steps)
+			t.Errorf("game %d: %g points and %g of %g lives after %d steps, want 100 points and all lives", i,
+				x.Return(), 255*last, 255*first, steps)
 		}
 	}
 }
