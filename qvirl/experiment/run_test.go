@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-birl/birl/envs/atomicfile"
 	"github.com/go-birl/birl/envs/progress"
 	"github.com/go-birl/birl/qvirl/irl"
 )
@@ -579,5 +580,38 @@ func TestUnitsKeepTheirStateUntilTheyAreFinished(t *testing.T) {
 	}
 	if Scratch(t.Context()) != "" {
 		t.Error("there is a folder without a run")
+	}
+}
+
+// TestResultsThatAreBeingWrittenAreWaitedFor: rows.csv is written first, and its record a moment later.
+func TestResultsThatAreBeingWrittenAreWaitedFor(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := Run(t.Context(), fake(config), Options{Out: dir}); err != nil {
+		t.Fatal(err)
+	}
+	want := read(t, dir, RowsFile)
+	record := read(t, dir, RunFile)
+	for _, before := range []string{"", strings.Replace(record, digest([]byte(want)), digest(nil), 1)} {
+		path := filepath.Join(dir, RunFile)
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		if before != "" {
+			if err := os.WriteFile(path, []byte(before), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		written := make(chan error)
+		go func() {
+			time.Sleep(100 * time.Millisecond)
+			written <- atomicfile.WriteBytes(path, []byte(record))
+		}()
+		rows, got, err := ReadResults(dir)
+		if err := <-written; err != nil {
+			t.Fatal(err)
+		}
+		if err != nil || !got.Complete || len(rows) != got.Rows {
+			t.Errorf("%d rows of %+v, error %v, of results that were being written", len(rows), got, err)
+		}
 	}
 }

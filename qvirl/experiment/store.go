@@ -99,8 +99,25 @@ func ReadRecord(dir string) (*Record, error) {
 }
 
 // ReadResults reads the rows and the record of a folder with results, and refuses rows that are not those of the
-// record.
+// record. It looks again for a second before it does, as another process may have written the one and not yet the other.
 func ReadResults(dir string) ([]Row, *Record, error) {
+	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		rows, record, err := readResults(dir)
+		between := errors.Is(err, errUnlike) || errors.Is(err, fs.ErrNotExist) && rows != nil
+		if !between || time.Since(began) > time.Second {
+			if err != nil {
+				return nil, nil, err
+			}
+			return rows, record, nil
+		}
+	}
+}
+
+// errUnlike says that rows are not those of the record beside them.
+var errUnlike = errors.New("changed or damaged after its run")
+
+// readResults is ReadResults at once. Without a record it returns the rows and the error.
+func readResults(dir string) ([]Row, *Record, error) {
 	path := filepath.Join(dir, RowsFile)
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -112,11 +129,11 @@ func ReadResults(dir string) ([]Row, *Record, error) {
 	}
 	record, err := ReadRecord(dir)
 	if err != nil {
-		return nil, nil, err
+		return rows, nil, err
 	}
 	if digest(text) != record.SHA256 {
-		return nil, nil, fmt.Errorf("experiment: %s was changed or damaged after its run: its checksum is not that "+
-			"of %s; restore it, or move both away and run again", path, filepath.Join(dir, RunFile))
+		return nil, nil, fmt.Errorf("experiment: %s was %w: its checksum is not that of %s; restore it, or move both "+
+			"away and run again", path, errUnlike, filepath.Join(dir, RunFile))
 	}
 	return rows, record, nil
 }
