@@ -99,7 +99,8 @@ func ReadRecord(dir string) (*Record, error) {
 }
 
 // ReadResults reads the rows and the record of a folder with results, and refuses rows that are not those of the
-// record. It looks again for a second before it does, as another process may have written the one and not yet the other.
+// record. It looks again for a second before it does, as another process may have written the one and not yet the
+// other.
 func ReadResults(dir string) ([]Row, *Record, error) {
 	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 		rows, record, err := readResults(dir)
