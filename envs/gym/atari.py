@@ -53,17 +53,23 @@ def atari_memory(env, addresses, changes, pairs, bits):
     return AtariMemory()
 
 
+def slip(memory):
+    """An action at random that follows from the memory, in one step of twenty; None in others."""
+    import zlib
+
+    luck = zlib.crc32(memory)
+    return luck // 20 % 6 if luck % 20 == 0 else None
+
+
 PONG_AIMS = 8, 5, 2, 14, 11, -1, -4  # below the paddle's upper end, that which sends the ball back most often first
 
 
 def pong_pilot(env, observation):
     """Plays Pong by looking ahead in the emulator for a stroke that scores, but for one step in twenty."""
-    import zlib
-
     plan, before, now = (env.get_wrapper_attr(name) for name in ("plan", "before", "now"))
-    luck = zlib.crc32(now)
-    if luck % 20 == 0:
-        return luck // 20 % 6
+    slipped = slip(now)
+    if slipped is not None:
+        return slipped
     if now not in plan and pong_coming(before, now) and now[49] > 110:
         pong_plan(env.unwrapped, plan, before, now)
     return plan.get(now, pong_chase(before, now, PONG_AIMS[0]))
@@ -121,12 +127,10 @@ def invaders_ways():
 
 def invaders_pilot(env, observation):
     """Plays Space Invaders by looking ahead in the emulator for the way that scores most unhit, but for one step in twenty."""
-    import zlib
-
     plan, now = (env.get_wrapper_attr(name) for name in ("plan", "now"))
-    luck = zlib.crc32(now)
-    if luck % 20 == 0:
-        return luck // 20 % 6
+    slipped = slip(now)
+    if slipped is not None:
+        return slipped
     if now not in plan:
         invaders_plan(env.unwrapped, plan, now)
     return plan[now]
