@@ -13,28 +13,13 @@ import (
 	"github.com/go-birl/birl/envs/gym"
 )
 
-// open opens the environments of an expert, which end with the test.
-func open(t *testing.T, c Config) *gym.Pool {
-	t.Helper()
-	g, err := c.Gym(1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pool, err := gym.Open(t.Context(), g)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { pool.Close() })
-	return pool
-}
-
 // TestDemonstrationsByReplay: an expert that sees the memory plays, the stored seeds and actions lead through the same
 // episodes on the screen, and the stored probabilities are those that the expert gives in view of the memory.
 func TestDemonstrationsByReplay(t *testing.T) {
 	c := Pong()
 	c.Pilot, c.PilotEpisodes, c.Demonstrated, c.Pretraining, c.Hidden = "", 0, 0, 0, []int{8}
 	c.Steps, c.SegmentSteps, c.LearnAfter, c.CurveEpisodes, c.EvaluationEpisodes = 160, 160, 64, 1, 1
-	pool := open(t, c)
+	pool := openPool(t, c, 1)
 	e, err := Train(t.Context(), pureGo(t), pool, c, Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +74,7 @@ func TestDemonstrationsByReplay(t *testing.T) {
 func TestInvadersPilotLooksAhead(t *testing.T) {
 	c := SpaceInvaders()
 	c.Environments = 2
-	pool := open(t, c)
+	pool := openPool(t, c, 1)
 	const steps = 200
 	played, err := gym.CollectPython(t.Context(), pool, c.Pilot, gym.CollectOptions{Episodes: 2, MaxSteps: steps})
 	if err != nil {

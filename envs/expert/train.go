@@ -32,6 +32,9 @@ type Options struct {
 	Checkpoint string
 	// Progress is told how training goes on, after each step of the environments, if it is not nil.
 	Progress func(Progress)
+	// Prelude is told, if it is not nil, how far what precedes those steps has come: "episodes of the pilot", or "steps of
+	// pretraining".
+	Prelude func(what string, done, total int)
 	// Rewards, if it is not nil, takes the place of the environment's rewards. The end of an episode is then worth what
 	// Ends says, or else its last state's reward, for ever, and the expert is the network of the greatest
 	// Point.Objective, whose episodes stand in for the evaluations at the end: the environment's own rewards decide
@@ -199,7 +202,9 @@ func (t *trainer) fly(ctx context.Context) error {
 		return nil
 	}
 	trajectories, err := gym.CollectPython(ctx, t.pool, c.Pilot,
-		gym.CollectOptions{Episodes: c.PilotEpisodes, FirstSeed: pilotSeed})
+		gym.CollectOptions{Episodes: c.PilotEpisodes, FirstSeed: pilotSeed, Progress: func(done int) {
+			t.prelude("episodes of the pilot", done, c.PilotEpisodes)
+		}})
 	if err != nil {
 		return fmt.Errorf("expert: the pilot: %w", err)
 	}
@@ -215,15 +220,23 @@ func (t *trainer) fly(ctx context.Context) error {
 // pretrain learns from the pilot's transitions.
 func (t *trainer) pretrain(ctx context.Context) error {
 	random := rand.New(rand.NewPCG(t.config.Seed, streamPretraining))
-	for range t.config.Pretraining {
+	for i := range t.config.Pretraining {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("expert: pretraining: %w", err)
 		}
 		if err := t.learn(t.replay, random); err != nil {
 			return err
 		}
+		t.prelude("steps of pretraining", i+1, t.config.Pretraining)
 	}
 	return nil
+}
+
+// prelude tells Options.Prelude.
+func (t *trainer) prelude(what string, done, total int) {
+	if f := t.options.Prelude; f != nil {
+		f(what, done, total)
+	}
 }
 
 // transition returns what happened in a step, as it is learnt from. Only an end that the environment has reached, or

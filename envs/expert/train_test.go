@@ -5,6 +5,7 @@ package expert
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"path/filepath"
 	"slices"
@@ -35,6 +36,28 @@ func openPool(t *testing.T, c Config, workers int) *gym.Pool {
 	}
 	t.Cleanup(func() { pool.Close() })
 	return pool
+}
+
+// TestPilotThenPretraining: both are told of before the first step of the environments.
+func TestPilotThenPretraining(t *testing.T) {
+	c := LunarLander()
+	c.PilotEpisodes, c.Pretraining, c.Hidden, c.Steps, c.SegmentSteps = 2, 3, []int{8}, 160, 160
+	c.LearnAfter, c.CurveEpisodes, c.EvaluationEpisodes = 64, 1, 1
+	var told []string
+	_, err := Train(t.Context(), pureGo(t), openPool(t, c, 1), c, Options{
+		Prelude: func(what string, done, total int) {
+			told = append(told, fmt.Sprintf("%d of %d %s", done, total, what))
+		},
+		Progress: func(Progress) { told = append(told, "step") },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"1 of 2 episodes of the pilot", "2 of 2 episodes of the pilot", "1 of 3 steps of pretraining",
+		"2 of 3 steps of pretraining", "3 of 3 steps of pretraining", "step"}
+	if len(told) < len(want) || !slices.Equal(told[:len(want)], want) {
+		t.Errorf("told %q, want %q first", told, want)
+	}
 }
 
 func TestTrainsAndResumes(t *testing.T) {

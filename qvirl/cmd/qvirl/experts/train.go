@@ -132,13 +132,20 @@ func train(cmd *cobra.Command, c expert.Config, flags *poolFlags, backendName, o
 		fmt.Fprintf(stderr, "going on from %s\n", run)
 	}
 	now := every(5 * time.Second)
-	e, err := expert.Train(ctx, on, pool, c, expert.Options{Checkpoint: run, Progress: func(p expert.Progress) {
-		if now() || p.Steps == p.Total {
-			fmt.Fprintf(stderr, "%d of %d steps, %d episodes, return %.2f, loss %.4f, ε %.2f, %.0f steps/s\n", p.Steps,
-				p.Total, p.Episodes, p.Return,
-				p.Loss, p.Epsilon, p.StepsPerSecond)
-		}
-	}})
+	e, err := expert.Train(ctx, on, pool, c, expert.Options{
+		Checkpoint: run,
+		Prelude: func(what string, done, total int) {
+			if now() || done == total {
+				fmt.Fprintf(stderr, "%d of %d %s\n", done, total, what)
+			}
+		},
+		Progress: func(p expert.Progress) {
+			if now() || p.Steps == p.Total {
+				fmt.Fprintf(stderr, "%d of %d steps, %d episodes, return %.2f, loss %.4f, ε %.2f, %.0f steps/s\n",
+					p.Steps, p.Total, p.Episodes, p.Return, p.Loss, p.Epsilon, p.StepsPerSecond)
+			}
+		},
+	})
 	if err != nil {
 		return err
 	}
