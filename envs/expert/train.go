@@ -32,8 +32,8 @@ type Options struct {
 	Checkpoint string
 	// Progress is told how training goes on, after each step of the environments, if it is not nil.
 	Progress func(Progress)
-	// Prelude is told, if it is not nil, how far what precedes those steps has come: "episodes of the pilot", or "steps of
-	// pretraining".
+	// Prelude is told, if it is not nil, how far what precedes those steps has come: "episodes of the pilot", or
+	// "steps of pretraining".
 	Prelude func(what string, done, total int)
 	// Rewards, if it is not nil, takes the place of the environment's rewards. The end of an episode is then worth what
 	// Ends says, or else its last state's reward, for ever, and the expert is the network of the greatest
