@@ -71,7 +71,24 @@ func startPlain(b *testing.B, c Config, envs, batches int) (turn func() time.Dur
 	if err != nil {
 		b.Fatal(err)
 	}
-	return peerbench.Start(b, exec.Command(python, "-I", "testdata/throughput.py", string(text), strconv.Itoa(batches)))
+	peer, err := peerbench.Start(exec.Command(python, "-I", "testdata/throughput.py", string(text),
+		strconv.Itoa(batches)))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := peer.Close(); err != nil {
+			b.Error(err)
+		}
+	})
+	return func() time.Duration {
+		b.Helper()
+		took, err := peer.Turn()
+		if err != nil {
+			b.Fatal(err)
+		}
+		return took
+	}
 }
 
 // BenchmarkRestore measures how long Lunar Lander takes to come back to a snapshot, by how many steps of its episode

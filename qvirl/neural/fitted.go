@@ -1,11 +1,11 @@
 package neural
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 
 	"github.com/gomlx/compute"
@@ -13,6 +13,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/go-birl/birl/envs/npz"
+	"github.com/go-birl/birl/envs/parallel"
 	"github.com/go-birl/birl/qvirl/backend"
 	"github.com/go-birl/birl/qvirl/training"
 )
@@ -95,18 +96,27 @@ func blocks(m Image) []int {
 	return []int{16, 128, 2048}
 }
 
+// chunkStates is the number of states that one processor goes through at a time, after the networks.
+const chunkStates = 256
+
 // Predict returns the model's opinion on n observations, in the environment's units [n, observation].
 func (f *Fitted) Predict(observations []float32) (*Prediction, error) {
 	outputs, err := f.Outputs(observations)
 	if err != nil {
 		return nil, err
 	}
-	predict := f.predictor()
-	p := &Prediction{}
-	for state := range slices.Chunk(outputs, f.spec.Actions*f.learner.objective.Networks()[0].Outputs) {
-		own, values := predict(state)
-		p.Own, p.Values = append(p.Own, own...), append(p.Values, values...)
-	}
+	predict, actions, size := f.predictor(), f.spec.Actions, f.spec.Actions*f.learner.objective.Networks()[0].Outputs
+	n := len(outputs) / size
+	p := &Prediction{Own: make([]float32, n*actions), Values: make([]float32, n*actions)}
+	// No job fails, and nothing ends the context.
+	_ = parallel.Each(context.Background(), (n+chunkStates-1)/chunkStates, func(_ context.Context, k int) error {
+		for i := k * chunkStates; i < min((k+1)*chunkStates, n); i++ {
+			own, values := predict(outputs[i*size : (i+1)*size])
+			copy(p.Own[i*actions:], own)
+			copy(p.Values[i*actions:], values)
+		}
+		return nil
+	})
 	p.LogProbs = f.calibration.apply(p.Own)
 	return p, nil
 }

@@ -81,6 +81,7 @@ measured on, and report/, a table and a figure of what costs grow as. Rows of ot
 	f.DurationVar(&o.limit, "limit", 10*time.Minute, "longest time of one fit")
 	f.StringVar(&cell, "cell", "", "")
 	_ = f.MarkHidden("cell")
+	c.AddCommand(newBenchSteps())
 	return c
 }
 

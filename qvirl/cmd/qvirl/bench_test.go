@@ -45,3 +45,21 @@ func TestBenchWithoutPeers(t *testing.T) {
 		}
 	}
 }
+
+// Steps and predictions are measured; a peer that cannot be had is an error.
+func TestBenchStepsMeasures(t *testing.T) {
+	status, out, errs := run(t, "bench", "steps", "--backend", "go", "--turns", "1", "--steps", "1")
+	if status != 0 {
+		t.Fatal(errs)
+	}
+	for _, want := range []string{"step, one run", "step, 10 runs", "prediction, 10000", "product, 10000"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q lacks %q", out, want)
+		}
+	}
+	status, _, errs = run(t, "bench", "steps", "--backend", "go", "--turns", "1", "--steps", "1", "--python",
+		"nowhere/python")
+	if status == 0 || !strings.Contains(errs, "nowhere/python") {
+		t.Errorf("error %q", errs)
+	}
+}

@@ -282,8 +282,9 @@ func (o Objective) Predictor(c neural.Constants) neural.Predictor {
 		j := valuesOf(o.points(outputs, c.Beta), w)
 		all := graphs.PlainLogActionProbs(j.Mean, j.Cov, c.Beta)
 		sum := floats.LogSumExp(all)
+		logProbs, values = make([]float32, len(all)), make([]float32, len(all))
 		for a, l := range all {
-			logProbs, values = append(logProbs, float32(l-sum)), append(values, float32(j.Mean[a]))
+			logProbs[a], values[a] = float32(l-sum), float32(j.Mean[a])
 		}
 		return logProbs, values
 	}

@@ -1,0 +1,288 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/spf13/cobra"
+
+	"github.com/go-birl/birl/envs/demo"
+	"github.com/go-birl/birl/envs/peerbench"
+	"github.com/go-birl/birl/qvirl/backend"
+	"github.com/go-birl/birl/qvirl/neural"
+	"github.com/go-birl/birl/qvirl/neural/variational"
+	"github.com/go-birl/birl/qvirl/training"
+)
+
+// observedAtOnce is the number of observations of a great prediction.
+const observedAtOnce = 10_000
+
+// stepsOptions say what bench steps measures.
+type stepsOptions struct {
+	python, backend string
+	turns, steps    int // turns of each, and steps of a turn
+}
+
+// The network's input and output at the paper's size in Lunar Lander.
+const paperObservation, paperActions = 8, 4
+
+//go:embed peers/step.py
+var peerStep []byte
+
+// newBenchSteps is the command that measures what a training step and a prediction of networks cost.
+func newBenchSteps() *cobra.Command {
+	var o stepsOptions
+	c := &cobra.Command{
+		Use:   "steps",
+		Short: "Measure what a training step and a prediction of networks cost, beside PyTorch and JAX",
+		Long: `steps measures networks of the paper's size (8 features, 4 actions, two layers of 128 units): a training step of QVIRL, of 64
+demonstrated and 64 auxiliary transitions, for one run and for ten in one program; a prediction for one observation, and for ten
+thousand, beside a product of matrices of the same shape as the network's widest layer. All take turns, so that what else the machine does
+slows all alike, and medians are shown.
+
+--python names a Python with torch and jax: the same step there, in eager PyTorch and in jitted JAX, takes turns too, on as many
+threads.`,
+		Example: `  qvirl bench steps
+  qvirl bench steps --python /path/of/python`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.turns < 1 || o.steps < 1 {
+				return fmt.Errorf("--turns %d, --steps %d: want at least 1", o.turns, o.steps)
+			}
+			return benchSteps(cmd.Context(), o, cmd.OutOrStdout())
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.python, "python", "", "the Python that has torch and jax")
+	f.StringVar(&o.backend, "backend", "", "xla or go (default: GOMLX_BACKEND, else the best there is)")
+	f.IntVar(&o.turns, "turns", 9, "turns of each")
+	f.IntVar(&o.steps, "steps", 100, "training steps of a turn")
+	return c
+}
+
+// contestant is what takes turns.
+type contestant struct {
+	name string
+	// turn returns how long one of what is counted took.
+	turn func() (time.Duration, error)
+	// work is the number of multiplications in one; 0 where they are not counted.
+	work float64
+	// beside is the name of the one that it is shown in relation to.
+	beside string
+}
+
+// oneRun is the name of the training step of one run.
+const oneRun = "step, one run"
+
+// benchSteps lets all take turns, and prints the medians.
+func benchSteps(ctx context.Context, o stepsOptions, out io.Writer) error {
+	choice, err := backend.Get(o.backend)
+	if err != nil {
+		return err
+	}
+	var all, peers []contestant
+	if o.python != "" {
+		for _, library := range []string{"torch", "jax"} {
+			peer, err := startStepPeer(ctx, o, library)
+			if err != nil {
+				return err
+			}
+			defer peer.Close()
+			peers = append(peers, contestant{name: "step, " + library, turn: peer.Turn, beside: oneRun})
+		}
+	}
+	var one neural.Model
+	for _, runs := range []int{1, 10} {
+		c, model, err := stepping(ctx, o, runs)
+		if err != nil {
+			return err
+		}
+		if one == nil {
+			one = model
+		}
+		all = append(all, c)
+	}
+	predictions, err := predicting(one, choice.Backend, o)
+	if err != nil {
+		return err
+	}
+	all = append(append(all, predictions...), peers...)
+	took := make([][]float64, len(all))
+	for range o.turns {
+		for i, c := range all {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			t, err := c.turn()
+			if err != nil {
+				return fmt.Errorf("%s: %w", c.name, err)
+			}
+			took[i] = append(took[i], t.Seconds())
+		}
+	}
+	median := map[string]float64{}
+	for i, c := range all {
+		slices.Sort(took[i])
+		median[c.name] = took[i][o.turns/2]
+	}
+	fmt.Fprintf(out, "%s, %d threads, medians of %d turns\n", choice.Backend.Name(), runtime.GOMAXPROCS(0), o.turns)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "what\tms\tGMAC/s\tin relation to")
+	for _, c := range all {
+		rate, relation := "–", "–"
+		if c.work > 0 {
+			rate = fmt.Sprintf("%.1f", c.work/median[c.name]/1e9)
+		}
+		if c.beside != "" {
+			relation = fmt.Sprintf("%.2f × %s", median[c.name]/median[c.beside], c.beside)
+		}
+		fmt.Fprintf(w, "%s\t%.3f\t%s\t%s\n", c.name, 1e3*median[c.name], rate, relation)
+	}
+	return w.Flush()
+}
+
+// stepping returns what trains so many runs, compiled, and the first of its models.
+func stepping(ctx context.Context, o stepsOptions, runs int) (contestant, neural.Model, error) {
+	c := neural.DefaultConfig()
+	c.Steps, c.ReportEvery, c.Folds, c.Backend = 2*o.steps, o.steps, 0, o.backend
+	method, err := variational.New(c, variational.DefaultObjective(1))
+	if err != nil {
+		return contestant{}, nil, err
+	}
+	task := &neural.Task{Observation: paperObservation, Actions: paperActions, Discount: 0.99, Beta: 3}
+	for r := range uint64(runs) {
+		task.Runs = append(task.Runs, neural.Run{Demos: noise(2*r, 3), Aux: noise(2*r+1, 5), Seed: r})
+	}
+	var latest time.Duration
+	task.Watch = func(p neural.Point) { // the last point's steps were compiled long since
+		latest = time.Duration(float64(time.Second) / p.StepsPerSecond)
+	}
+	fit := func() ([]neural.Model, error) { return method.Fit(ctx, task, nil) }
+	models, err := fit()
+	if err != nil {
+		return contestant{}, nil, err
+	}
+	out := contestant{name: oneRun, turn: func() (time.Duration, error) {
+		_, err := fit()
+		return latest, err
+	}}
+	if runs > 1 {
+		out.name, out.beside = fmt.Sprintf("step, %d runs", runs), oneRun
+	}
+	return out, models[0], nil
+}
+
+// noise returns trajectories without meaning.
+func noise(seed uint64, count int) []demo.Trajectory {
+	const length = 300
+	random := rand.New(rand.NewPCG(seed, 1))
+	out := make([]demo.Trajectory, count)
+	for i := range out {
+		out[i].Observations = standardNormals(random, paperObservation*(length+1))
+		for range length {
+			out[i].Actions = append(out[i].Actions, random.IntN(paperActions))
+		}
+	}
+	return out
+}
+
+func standardNormals(random *rand.Rand, n int) []float32 {
+	out := make([]float32, n)
+	for i := range out {
+		out[i] = float32(random.NormFloat64())
+	}
+	return out
+}
+
+// predicting returns predictions of a model, and a product of matrices as that of its widest layer.
+func predicting(m neural.Model, on compute.Backend, o stepsOptions) ([]contestant, error) {
+	work, width := 0., 0
+	for _, p := range m.(*neural.Fitted).Parameters() {
+		if dims := p.Dims; len(dims) == 2 {
+			work += float64(dims[0] * dims[1])
+			width = max(width, dims[0])
+		}
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	observations := standardNormals(random, paperObservation*observedAtOnce)
+	few := (o.steps + 9) / 10 // of what takes much longer than a step
+	predict := func(n, times int) func() (time.Duration, error) {
+		return func() (time.Duration, error) {
+			began := time.Now()
+			for range times {
+				if _, err := m.Predict(observations[:n*paperObservation]); err != nil {
+					return 0, err
+				}
+			}
+			return time.Since(began) / time.Duration(times), nil
+		}
+	}
+	product := graph.MustNewExec(on, func(x, y *graph.Node) *graph.Node { return graph.Dot(x, y).Product() })
+	matrix := func(rows int) *tensors.Tensor {
+		return tensors.FromFlatDataAndDimensions(standardNormals(random, rows*width), rows, width)
+	}
+	x, y := matrix(observedAtOnce), matrix(width)
+	multiply := func() (time.Duration, error) {
+		began := time.Now()
+		for range few {
+			out, err := training.Call("bench", "a product of matrices", product, x, y)
+			if err != nil {
+				return 0, err
+			}
+			training.Finalize(out...)
+		}
+		return time.Since(began) / time.Duration(few), nil
+	}
+	many := fmt.Sprintf("prediction, %d observations", observedAtOnce)
+	layer := fmt.Sprintf("product, %d × %d by %d × %d", observedAtOnce, width, width, width)
+	all := []contestant{
+		{name: "prediction, 1 observation", turn: predict(1, 10*o.steps)},
+		{name: many, turn: predict(observedAtOnce, few), work: work * observedAtOnce},
+		{name: layer, turn: multiply, work: float64(observedAtOnce * width * width)},
+	}
+	for _, c := range all { // compiles
+		if _, err := c.turn(); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// startStepPeer starts the training step of a library in Python, and waits until it is compiled.
+func startStepPeer(ctx context.Context, o stepsOptions, library string) (*peerbench.Peer, error) {
+	dir, err := os.MkdirTemp("", "peers")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	script := filepath.Join(dir, "step.py")
+	if err := os.WriteFile(script, peerStep, 0o644); err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, o.python, script, "time", library, strconv.Itoa(o.steps),
+		strconv.Itoa(runtime.GOMAXPROCS(0)))
+	cmd.Stderr = os.Stderr
+	peer, err := peerbench.Start(cmd)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := peer.Turn(); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: does %s import it?", library, o.python), err, peer.Close())
+	}
+	return peer, nil
+}
