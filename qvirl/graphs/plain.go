@@ -32,13 +32,17 @@ func ActionProbs(mean []float64, cov mat.Symmetric, beta float64) ([]float64, er
 
 // PlainLogActionProbs returns the logarithms of what ActionProbs returns, of arguments that it would not refuse.
 func PlainLogActionProbs(mean []float64, cov mat.Symmetric, beta float64) []float64 {
-	out, exponents := make([]float64, len(mean)), make([]float64, len(mean))
-	for a := range out {
-		for b := range mean {
+	n := len(mean)
+	out, exponents := make([]float64, n), make([]float64, n*n) // of b against a, at a·n + b
+	for a := range n {
+		for b := range a {
 			std := beta * math.Sqrt(math.Max(cov.At(a, a)+cov.At(b, b)-2*cov.At(a, b), 0))
-			exponents[b] = -beta * (mean[a] - mean[b]) / math.Sqrt(1+3*std*std/(math.Pi*math.Pi))
+			lead := beta * (mean[a] - mean[b]) / math.Sqrt(1+3*std*std/(math.Pi*math.Pi))
+			exponents[a*n+b], exponents[b*n+a] = -lead, lead
 		}
-		out[a] = -floats.LogSumExp(exponents)
+	}
+	for a := range out {
+		out[a] = -floats.LogSumExp(exponents[a*n : (a+1)*n])
 	}
 	return out
 }
