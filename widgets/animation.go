@@ -2,6 +2,7 @@ package widgets
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"html"
@@ -9,6 +10,8 @@ import (
 	colors "image/color/palette"
 	"image/gif"
 	"image/png"
+	"slices"
+	"strings"
 )
 
 // Animation is pictures of one size, one after another.
@@ -32,7 +35,7 @@ func ShowAnimations(width, perSecond int, animations ...Animation) error {
 		}
 		pictures = append(pictures, encoded{a.Title, "image/gif", data})
 	}
-	return showPictures(0, pictures)
+	return showPictures("", 0, pictures)
 }
 
 // ShowPictures displays pictures side by side, each so many pixels wide, under a title, as output of the notebook's
@@ -49,8 +52,7 @@ func ShowPictures(title string, width int, pictures ...image.Image) error {
 		}
 		out[i] = encoded{"", "image/png", b.Bytes()}
 	}
-	out[0].title = title
-	return showPictures(width, out)
+	return showPictures(title, width, out)
 }
 
 // encoded is a picture as a browser takes it.
@@ -59,24 +61,31 @@ type encoded struct {
 	data        []byte
 }
 
-// showPictures displays pictures side by side, in their own width if that is 0, each under its title.
-func showPictures(width int, pictures []encoded) error {
-	fragment, alternative := "", ""
-	for i, p := range pictures {
-		title := html.EscapeString(p.title)
-		size := ""
-		if width > 0 {
-			size = fmt.Sprintf(` width="%d"`, width)
+// showPictures displays pictures side by side, in their own width if that is 0, each under its title and all under a
+// heading, where these are not empty.
+func showPictures(heading string, width int, pictures []encoded) error {
+	bold := func(text string) string {
+		if text == "" {
+			return ""
 		}
-		fragment += fmt.Sprintf(`<figure style="display:inline-block;margin:4px 12px 4px 0"><figcaption><b>%s</b></figcaption>`+
-			`<img%s alt="%s" src="data:%s;base64,%s"></figure>`, title, size, title, p.mime,
-			base64.StdEncoding.EncodeToString(p.data))
-		if i > 0 && p.title != "" {
-			alternative += "; "
-		}
-		alternative += p.title
+		return "<b>" + html.EscapeString(text) + "</b>"
 	}
-	return ShowHTML("<div>"+fragment+"</div>", alternative)
+	size := ""
+	if width > 0 {
+		size = fmt.Sprintf(` width="%d"`, width)
+	}
+	fragment, said := "", []string{}
+	for _, p := range pictures {
+		name := cmp.Or(p.title, heading)
+		fragment += fmt.Sprintf(`<figure style="margin:0"><figcaption>%s</figcaption><img%s alt="%s" `+
+			`src="data:%s;base64,%s"></figure>`, bold(p.title), size, html.EscapeString(name), p.mime,
+			base64.StdEncoding.EncodeToString(p.data))
+		if !slices.Contains(said, name) {
+			said = append(said, name)
+		}
+	}
+	return ShowHTML(bold(heading)+`<div style="display:flex;flex-wrap:wrap;gap:12px;margin:4px 0">`+fragment+"</div>",
+		strings.Join(said, "; "))
 }
 
 // animate returns the pictures as an animated GIF.

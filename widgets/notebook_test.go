@@ -5,6 +5,8 @@ package widgets
 import (
 	"encoding/gob"
 	"errors"
+	"fmt"
+	"image"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -262,5 +264,27 @@ func TestProgressIsInterrupted(t *testing.T) {
 	if !strings.Contains(last, "ValueWalk: interrupted after") || strings.Contains(last, "width") ||
 		!strings.Contains(last, "at 40 %; the first half is kept") {
 		t.Errorf("the line ends with %q", last)
+	}
+}
+
+// A heading stands above all pictures: as the caption of the first it made that one as wide as the text.
+func TestHeadingStandsAbovePictures(t *testing.T) {
+	k := inNotebook(t)
+	picture := image.NewRGBA(image.Rect(0, 0, 2, 2))
+	if err := ShowPictures("a & b", 10, picture, picture); err != nil {
+		t.Fatal(err)
+	}
+	shown := k.take()
+	if len(shown) != 1 {
+		t.Fatalf("%d outputs, want 1", len(shown))
+	}
+	fragment, text := fmt.Sprint(shown[0].Data[protocol.MIMETextHTML]), shown[0].Data[protocol.MIMETextPlain]
+	heading, rest, _ := strings.Cut(fragment, "<div")
+	if heading != "<b>a &amp; b</b>" || text != "a & b" {
+		t.Errorf("heading %q and text %q, want a & b in both", heading, text)
+	}
+	if strings.Count(rest, "<figure") != 2 || strings.Count(rest, `alt="a &amp; b"`) != 2 || strings.Contains(rest,
+		"<b>") {
+		t.Errorf("pictures %q, want two without captions that are described by the heading", rest)
 	}
 }
