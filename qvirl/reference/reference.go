@@ -210,6 +210,7 @@ func (s *sampling) budget() mcmc.Budget {
 	c, b := s.config, s.config.budget()
 	iterations := c.MaxWork / s.chains[0].cost
 	b.MaxIterations = max(int(math.Min(float64(c.MaxIterations), iterations)), 2*c.Samples/c.Chains)
+	b.MaxPolicyError = 0.5 / math.Sqrt(c.MinESS) // that of MinESS draws of a policy that is certain of one or the other
 	b.MaxSamples = s.storeLimit() / 2 * c.Samples
 	b.MinIterations = int(math.Min(cheapIterations, cheapWork/s.chains[0].cost))
 	return b
