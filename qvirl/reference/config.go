@@ -25,6 +25,10 @@ type Config struct {
 	TargetAccept float64 // acceptance that the step sizes are adapted to; 0.8
 	Trajectory   float64 // mean trajectory length in units of the metric; 2
 	Seed         uint64
+
+	// Anywhere: exchanges of two states' rewards, which cross from one goal to another, are of any two states, and
+	// not only of states near a demonstrated one and each other, as many of which are tried more often.
+	Anywhere bool `json:",omitempty"`
 }
 
 // Default returns the default configuration with seed 0.

@@ -155,6 +155,9 @@ func (s *sampling) prepare() error {
 			ridge: 1 / math.Sqrt(float64(t.k))}
 		if base.diag != nil {
 			k.slice.near, k.slice.alike = near, alike
+			if s.config.Anywhere {
+				k.slice.distant = base.distantExchange
+			}
 		}
 		k.trace = mcmc.NewTrace(len(k.draw), s.storeLimit()*s.config.Samples/s.config.Chains)
 		if base.diag != nil || unroot != nil {
