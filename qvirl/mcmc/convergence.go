@@ -24,8 +24,13 @@ type Diagnostics struct {
 	// MaxStdError is.
 	StdError float64
 
+	// PolicyError is the largest Monte Carlo error of an action's probability, averaged over the samples; 0 where
+	// MaxPolicyError is.
+	PolicyError float64
+
 	MinESS, MaxRHat float64 // the targets, from the configuration
 	MaxStdError     float64 // likewise; 0 where there is none
+	MaxPolicyError  float64 // likewise
 }
 
 // Convergence holds the diagnostics of several quantities.
@@ -83,6 +88,10 @@ func (d *Diagnostics) Clean() error {
 				"raise MaxIterations or Samples", q.BulkESS[e], q.name, e, d.MinESS, d.Iterations)
 		}
 	}
+	if d.MaxPolicyError > 0 && !(d.PolicyError <= d.MaxPolicyError) {
+		return fmt.Errorf("mcmc: the probability of an action is known within %.3f only, above %.3f, after %d "+
+			"iterations; raise MaxIterations or Samples", d.PolicyError, d.MaxPolicyError, d.Iterations)
+	}
 	if d.MaxStdError > 0 && !(d.StdError <= d.MaxStdError) {
 		return fmt.Errorf("%w: a standard deviation is known within %.0f %% only, above %.0f %%, after %d iterations; "+
 			"raise Samples", ErrHeavyTails, 100*d.StdError, 100*d.MaxStdError, d.Iterations)
@@ -136,6 +145,33 @@ func StdError(chains [][]float64) float64 {
 func worstStdError(n int, chains func(i int) [][]float64) float64 {
 	errs := make([]float64, n)
 	each(n, func(i int) { errs[i] = StdError(chains(i)) })
+	worst := 0.0
+	for _, e := range errs {
+		worst = math.Max(worst, e) // NaN if any is
+	}
+	return worst
+}
+
+// policyError returns the Monte Carlo error of the mean of π(a|s) = exp(β Q(s,a)) / Σ_b exp(β Q(s,b)) for the action
+// that varies most in state s. One that varies by no more than negligible has none.
+func (p *Posterior) policyError(s int, negligible float64) float64 {
+	most, worst := negligible, -1
+	probs := p.policyColumns(s)
+	for a, x := range probs {
+		if std := stat.StdDev(x, nil); std > most {
+			most, worst = std, a
+		}
+	}
+	if worst < 0 {
+		return 0
+	}
+	return most / math.Sqrt(ESS(p.ByChain(probs[worst])))
+}
+
+// worstPolicyError returns the largest policyError of all states, for errors that are to be at most limit.
+func (p *Posterior) worstPolicyError(limit float64) float64 {
+	errs := make([]float64, p.problem.MDP.States())
+	each(len(errs), func(s int) { errs[s] = p.policyError(s, limit) })
 	worst := 0.0
 	for _, e := range errs {
 		worst = math.Max(worst, e) // NaN if any is

@@ -107,6 +107,7 @@ type Budget struct {
 	MaxStdError     float64 // and no standard deviation has a larger relative Monte Carlo error; 0: whatever it is
 	MaxSamples      int     // that are kept where tails are so heavy that MaxStdError asks for more than Samples
 	MinIterations   int     // that each chain makes in any case
+	MaxPolicyError  float64 // largest Monte Carlo error of an action's probability; 0: whatever it is
 }
 
 // MinPerChain is the fewest samples of a chain for which the diagnostics mean something.
@@ -149,7 +150,8 @@ func (j *Job) Converge(b Budget, advance func(chain, iterations int) error,
 		if err := j.Each(b.Chains, func(i int) error { return advance(i, total) }); err != nil {
 			return nil, Diagnostics{}, err
 		}
-		d := Diagnostics{Iterations: total, MinESS: b.MinESS, MaxRHat: b.MaxRHat, MaxStdError: b.MaxStdError}
+		d := Diagnostics{Iterations: total, MinESS: b.MinESS, MaxRHat: b.MaxRHat, MaxStdError: b.MaxStdError,
+			MaxPolicyError: b.MaxPolicyError}
 		var p *Posterior
 		end := total == b.MaxIterations
 		j.Time(func() error {
@@ -167,6 +169,9 @@ func (j *Job) Converge(b Budget, advance func(chain, iterations int) error,
 			if b.MaxStdError > 0 {
 				d.StdError = math.Max(worstStdError(p.problem.RewardDim(), p.RewardChains),
 					worstStdError(p.problem.MDP.States(), p.ValueChains))
+			}
+			if b.MaxPolicyError > 0 {
+				d.PolicyError = p.worstPolicyError(b.MaxPolicyError)
 			}
 			err := d.Clean()
 			if errors.Is(err, ErrHeavyTails) { // of samples nearly independent: only more of them help

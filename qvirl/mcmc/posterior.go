@@ -128,6 +128,43 @@ func (p *Posterior) valueColumn(s int) []float64 {
 	return out
 }
 
+// policyColumns returns the probability of each action in state s by the samples' own values and β, [A][Len].
+func (p *Posterior) policyColumns(s int) [][]float64 {
+	m := p.problem.MDP
+	out := make([][]float64, m.Actions())
+	for a := range out {
+		out[a] = make([]float64, p.Len())
+	}
+	q := make([]float64, m.Actions())
+	for i := range p.Len() {
+		reward, x := p.reward.RawRowView(i), p.value.RawRowView(i)
+		beta := p.problem.Beta
+		if p.beta != nil {
+			beta = p.beta[i]
+		}
+		for a := range q {
+			if !p.problem.StateOnly() {
+				q[a] = x[s*len(q)+a]
+				continue
+			}
+			q[a] = reward[s]
+			next, prob := m.Row(s, a)
+			for k, to := range next {
+				q[a] += p.problem.Discount * prob[k] * x[to]
+			}
+		}
+		top, partition := floats.Max(q), 0.0
+		for a := range q {
+			q[a] = math.Exp(beta * (q[a] - top))
+			partition += q[a]
+		}
+		for a := range q {
+			out[a][i] = q[a] / partition
+		}
+	}
+	return out
+}
+
 // RewardChains returns the samples of reward i, [chains][samples of each].
 func (p *Posterior) RewardChains(i int) [][]float64 { return p.ByChain(p.rewardColumn(i)) }
 

@@ -83,17 +83,27 @@ func (d *Diagnostics) Arrays(p *irl.Problem) map[string]npz.Array {
 
 // Restore reads what Arrays returned.
 func (d *Diagnostics) Restore(r *npz.Reader, p *irl.Problem) {
-	RestoreNumbers(r, d.numbers())
+	numbers := d.numbers()
+	for _, name := range []string{policyError, maxPolicyError} {
+		if !r.Has(name) {
+			delete(numbers, name)
+		}
+	}
+	RestoreNumbers(r, numbers)
 	d.Iterations = r.Int("iterations")
 	for name, v := range d.vectors(p) {
 		*v.data = r.Numbers(name, v.length)
 	}
 }
 
+// policyError and maxPolicyError are numbers that files of before they were stored lack.
+const policyError, maxPolicyError = "policy_error", "max_policy_error"
+
 func (d *Diagnostics) numbers() map[string]*float64 {
 	return map[string]*float64{"acceptance": &d.Acceptance, "seconds": &d.Seconds, "min_ess": &d.MinESS,
 		"max_rhat":  &d.MaxRHat,
-		"std_error": &d.StdError, "max_std_error": &d.MaxStdError}
+		"std_error": &d.StdError, "max_std_error": &d.MaxStdError,
+		policyError: &d.PolicyError, maxPolicyError: &d.MaxPolicyError}
 }
 
 // vector is an array of a known length.

@@ -32,7 +32,7 @@
 //
 // The prior's covariance is one of
 //
-//	prior_std                      independent rewards
+//	prior_std                      independent rewards; one of zero is known
 //	prior_cov         [S,S]        any covariance, singular or not; [S·A,S·A] or [S,A,S,A] for state-action rewards
 //	prior_low_rank    [S,k]        W of the covariance W Wᵀ + diag(prior_std²); [S,A,k] for state-action rewards; prior_std is
 //	                               optional here, and may have zeros
@@ -45,12 +45,13 @@
 //
 // Such a kernel is written as the covariance, or for linear the low-rank factor, that it stands for.
 //
-// Arrays of other names are ignored. No array may have more than 2²⁷ numbers (1 GiB). See Answer for the arrays that
-// come back.
+// Arrays of other names are ignored (see Ignored). No array may have more than 2²⁷ numbers (1 GiB). See Answer for the
+// arrays that come back.
 package problemfile
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-birl/birl/envs/npz"
@@ -93,6 +94,22 @@ func Read(path string) (*irl.Problem, error) {
 	}
 	defer archive.Close()
 	return read(archive)
+}
+
+// Ignored returns the names of the arrays of a problem file that Read makes nothing of, such as misspelt ones, sorted.
+func Ignored(path string) ([]string, error) {
+	archive, err := npz.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("problem file: %w", err)
+	}
+	defer archive.Close()
+	ignored := archive.Names()
+	for _, name := range []string{transitions, probs, indices, rowStarts, priorMean, priorStd, priorCov, lowRank,
+		kernelName, lengthscale, nugget, stateFeats, rewardFeats, demos, discount, beta, betaLogStd, initial,
+		stateNames, actionNames} {
+		ignored = slices.DeleteFunc(ignored, func(other string) bool { return other == name })
+	}
+	return ignored, nil
 }
 
 // bytesOfTransition is the most that reading takes for a transition: the array while it grows, and a place among the

@@ -151,6 +151,68 @@ func TestProblemsRoundTrip(t *testing.T) {
 	}
 }
 
+// TestZeroStd: a reward of standard deviation zero is known, whichever it is.
+func TestZeroStd(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "p.npz")
+	for _, std := range [][]float64{{0, 2, 3}, {2, 0, 3}, {0, 0, 3}} {
+		if err := npz.Write(path, map[string]npz.Array{
+			"transitions": npz.Floats(wantP, 3, 2, 3), "prior_mean": npz.Floats([]float64{-1, 0, 2}, 3),
+			"prior_std": npz.Floats(std, 3), "demos": npz.Ints(nil, 0, 2), "discount": npz.Scalar(.9),
+			"beta": npz.Scalar(2),
+		}); err != nil {
+			t.Fatal(err)
+		}
+		p, err := Read(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := mat.NewSymDense(3, nil)
+		for i, s := range std {
+			want.SetSym(i, i, s*s)
+		}
+		if !mat.Equal(p.Prior.Covariance(), want) {
+			t.Errorf("standard deviations %v: covariance %v", std, p.Prior.Covariance())
+		}
+		factor, err := p.Prior.Factor()
+		if err != nil {
+			t.Fatal(err)
+		}
+		free := 0
+		for _, s := range std {
+			if s > 0 {
+				free++
+			}
+		}
+		if _, k := factor.Dims(); k != free {
+			t.Errorf("standard deviations %v: a factor of %d columns, want %d", std, k, free)
+		}
+	}
+}
+
+// TestIgnored names what is no array of a problem.
+func TestIgnored(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "p.npz")
+	for name, p := range problems(t) {
+		arrays := arraysOf(p)
+		if err := npz.Write(path, arrays); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := Ignored(path); err != nil || len(got) > 0 {
+			t.Errorf("%s: %v (error %v), want none", name, got, err)
+		}
+		arrays["beta_logstd"], arrays["note"] = npz.Scalar(1), npz.Scalar(2)
+		if err := npz.Write(path, arrays); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := Ignored(path); err != nil || !slices.Equal(got, []string{"beta_logstd", "note"}) {
+			t.Errorf("%s: %v (error %v), want beta_logstd and note", name, got, err)
+		}
+	}
+	if _, err := Ignored(path + "x"); err == nil {
+		t.Error("no error")
+	}
+}
+
 // A small file may claim an array that would fill the memory, and deflate can make good that claim.
 func TestArraysAreLimited(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.npz")
@@ -238,8 +300,11 @@ func TestBadProblems(t *testing.T) {
 			"prior_mean has the shape [2]"},
 		"std shape": {func(m map[string]npz.Array) { m["prior_std"] = npz.Floats(make([]float64, 6), 3, 2) },
 			"prior_std has the shape [3 2]"},
-		"β's std":  {func(m map[string]npz.Array) { m["beta_log_std"] = npz.Scalar(-1) }, "log β = -1"},
-		"zero std": {func(m map[string]npz.Array) { m["prior_std"].Data[1] = 0 }, "prior std[1] = 0"},
+		"β's std":   {func(m map[string]npz.Array) { m["beta_log_std"] = npz.Scalar(-1) }, "log β = -1"},
+		"zero stds": {func(m map[string]npz.Array) { m["prior_std"] = npz.Scalar(0) }, "all rewards would be known"},
+		"negative std beside a zero": {func(m map[string]npz.Array) {
+			m["prior_std"].Data[0], m["prior_std"].Data[1] = 0, -1
+		}, "prior std[1] = -1"},
 		"infinite": {func(m map[string]npz.Array) { m["prior_mean"].Data[1] = math.Inf(1) },
 			"prior_mean[1] = +Inf"},
 		"demos shape": {func(m map[string]npz.Array) { m["demos"] = npz.Ints([]int{0, 0, 0, 1}, 4) },

@@ -13,9 +13,9 @@ type Config struct {
 	Warmup  int // iterations of each chain that adapt the kernels and are thrown away; 400
 
 	// Sampling goes on until each reward and each value has at least MinESS effective samples (bulk) among the kept
-	// ones and a split-R̂ of at most MaxRHat, and its standard deviation a relative Monte Carlo error of at most
-	// MaxStdError, or until each chain has made MaxIterations, or about MaxWork multiplications. Diagnostics.Clean
-	// tells which.
+	// ones and a split-R̂ of at most MaxRHat, its standard deviation a relative Monte Carlo error of at most
+	// MaxStdError, and the probability of each action an error of at most ½/√MinESS, or until each chain has made
+	// MaxIterations, or about MaxWork multiplications. Diagnostics.Clean tells which.
 	MinESS        float64 // 1000
 	MaxRHat       float64 // 1.01
 	MaxStdError   float64 // 0.04; 0: whatever it is
@@ -25,6 +25,10 @@ type Config struct {
 	TargetAccept float64 // acceptance that the step sizes are adapted to; 0.8
 	Trajectory   float64 // mean trajectory length in units of the metric; 2
 	Seed         uint64
+
+	// Anywhere: exchanges of two states' rewards, which cross from one goal to another, are of any two states, and
+	// not only of states near a demonstrated one and each other, as many of which are tried more often.
+	Anywhere bool `json:",omitempty"`
 }
 
 // Default returns the default configuration with seed 0.

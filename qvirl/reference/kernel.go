@@ -167,6 +167,7 @@ type slice struct {
 	all        []int                                // the numbers of all coordinates
 	near       func(rng *rand.Rand, size int) []int // a random set of coordinates that belong together
 	alike      [][2][]int                           // pairs of as many coordinates each that may be exchanged
+	distant    func(rng *rand.Rand) [2][]int        // a random pair in place of those; may be nil
 }
 
 func newSlice(l Likelihood) *slice {
@@ -190,7 +191,11 @@ const sweepMoves = 16
 func (s *slice) sweep(at *state, rng *rand.Rand) {
 	if len(s.alike) > 0 {
 		for range sweepMoves {
-			s.exchange(s.alike[rng.IntN(len(s.alike))], at, rng)
+			if s.distant != nil {
+				s.exchange(s.distant(rng), at, rng)
+			} else {
+				s.exchange(s.alike[rng.IntN(len(s.alike))], at, rng)
+			}
 		}
 	}
 	doublings := math.Log2(float64(len(s.all) + 1))

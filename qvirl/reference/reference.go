@@ -155,6 +155,9 @@ func (s *sampling) prepare() error {
 			ridge: 1 / math.Sqrt(float64(t.k))}
 		if base.diag != nil {
 			k.slice.near, k.slice.alike = near, alike
+			if s.config.Anywhere {
+				k.slice.distant = base.distantExchange
+			}
 		}
 		k.trace = mcmc.NewTrace(len(k.draw), s.storeLimit()*s.config.Samples/s.config.Chains)
 		if base.diag != nil || unroot != nil {
@@ -210,6 +213,7 @@ func (s *sampling) budget() mcmc.Budget {
 	c, b := s.config, s.config.budget()
 	iterations := c.MaxWork / s.chains[0].cost
 	b.MaxIterations = max(int(math.Min(float64(c.MaxIterations), iterations)), 2*c.Samples/c.Chains)
+	b.MaxPolicyError = 0.5 / math.Sqrt(c.MinESS) // that of MinESS draws of a policy that is certain of one or the other
 	b.MaxSamples = s.storeLimit() / 2 * c.Samples
 	b.MinIterations = int(math.Min(cheapIterations, cheapWork/s.chains[0].cost))
 	return b

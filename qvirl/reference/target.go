@@ -269,14 +269,6 @@ const exchangeSteps = 2
 // exchanges returns pairs of states near a demonstrated one and each other, as the coordinates of their whitened
 // rewards. Those must be those of the states or pairs.
 func (t *Target) exchanges(joined [][]int32) [][2][]int {
-	width := t.n / t.problem.MDP.States()
-	coordinates := func(s int) []int {
-		out := make([]int, width)
-		for i := range out {
-			out[i] = s*width + i
-		}
-		return out
-	}
 	near := within(joined, exchangeSteps, t.demoed...)
 	member := make([]bool, len(joined))
 	for _, s := range near {
@@ -286,11 +278,30 @@ func (t *Target) exchanges(joined [][]int32) [][2][]int {
 	for _, s := range near {
 		for _, other := range within(joined, exchangeSteps, s) {
 			if other > s && member[other] {
-				pairs = append(pairs, [2][]int{coordinates(s), coordinates(other)})
+				pairs = append(pairs, [2][]int{t.coordinates(s), t.coordinates(other)})
 			}
 		}
 	}
 	return pairs
+}
+
+// distantExchange returns two random states as the coordinates of their whitened rewards, of two states at least.
+func (t *Target) distantExchange(rng *rand.Rand) [2][]int {
+	states := t.problem.MDP.States()
+	s, other := rng.IntN(states), rng.IntN(states-1)
+	if other >= s {
+		other++
+	}
+	return [2][]int{t.coordinates(s), t.coordinates(other)}
+}
+
+// coordinates returns those of the whitened rewards of a state, where each reward has one.
+func (t *Target) coordinates(s int) []int {
+	out := make([]int, t.n/t.problem.MDP.States())
+	for i := range out {
+		out[i] = s*len(out) + i
+	}
+	return out
 }
 
 // neighbourhoods returns a function that finds a random coordinate with so many others around it: those of states that

@@ -41,7 +41,8 @@ func (r *Result) Err() error {
 const longer = 3
 
 // Fit fits a problem by a variational method and judges the answer. Unless it is trusted, and with escalate, Fit goes
-// on: from "refine" to the samples that it was judged by, from "do not use" to a longer run of the reference sampler.
+// on: from "refine" to the samples that it was judged by, from "do not use" to a longer run of the reference sampler,
+// which looks for goals anywhere.
 // What fails on a valid problem, or cannot be judged, is not to be used; without escalate, the error is returned.
 func Fit(ctx context.Context, method irl.Method, problem *irl.Problem, escalate bool, c Config,
 	progress irl.Progress) (*Result, error) {
@@ -90,6 +91,7 @@ func Fit(ctx context.Context, method irl.Method, problem *irl.Problem, escalate 
 		config := c.Reference
 		config.MaxWork *= longer
 		config.Seed++ // chains of their own
+		config.Anywhere = true
 		sampler, err := reference.New(config)
 		if err != nil {
 			return nil, err

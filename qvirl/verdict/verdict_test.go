@@ -16,6 +16,7 @@ import (
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/matched"
+	"github.com/go-birl/birl/qvirl/reference"
 )
 
 // world has three states in a ring, two actions, and no demonstrations, so that the posterior is the prior N(1, 2²) of
@@ -293,6 +294,34 @@ func (m method) Fit(ctx context.Context, problems []*irl.Problem, _ irl.Progress
 		return nil, m.err
 	}
 	return []irl.Posterior{m.post}, ctx.Err()
+}
+
+// TestLongerRunLooksAnywhere compares what Fit goes on to with a run of the reference sampler of its own, whose chains
+// exchange the rewards of any two states.
+func TestLongerRunLooksAnywhere(t *testing.T) {
+	p := world(t)
+	p.Demos = []mdp.Step{{State: 0, Action: 1}}
+	c := Default(1)
+	r, err := Fit(t.Context(), method{err: errors.New("it failed")}, p, true, c, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Reference.Seed, c.Reference.MaxWork = 2, 3*c.Reference.MaxWork
+	for _, anywhere := range []bool{true, false} {
+		c.Reference.Anywhere = anywhere
+		sampler, err := reference.New(c.Reference)
+		if err != nil {
+			t.Fatal(err)
+		}
+		posts, err := sampler.Fit(t.Context(), []*irl.Problem{p}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := r.Posterior.(*reference.Posterior).Rewards()
+		if same := mat.Equal(got, posts[0].(*reference.Posterior).Rewards()); same != anywhere {
+			t.Errorf("the samples are those of exchanges anywhere %v: %v", anywhere, same)
+		}
+	}
 }
 
 func TestFit(t *testing.T) {

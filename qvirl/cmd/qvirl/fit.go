@@ -67,7 +67,8 @@ The problem holds the arrays
                        or transitions_probs [k], transitions_indices [k] and transitions_indptr [S·A+1]: data,
                        indices and indptr of SciPy's CSR format, row s·A + a
   prior_mean [S]       prior mean of the rewards; [S,A] for rewards of state-action pairs
-  prior_std            standard deviations of independent rewards, same shape or one number; or another prior, see below
+  prior_std            standard deviations of independent rewards, 0 of known ones, same shape or one number; or another
+                       prior, see below
   demos [n,2]          integers: state and action of each demonstrated decision; n may be 0
   discount, beta       γ in [0, 1), and the rationality coefficient β > 0 of the demonstrator
   beta_log_std         standard deviation of a log-normal prior over β with the median beta (optional; without it β is known)
@@ -183,6 +184,10 @@ func fit(cmd *cobra.Command, o *fitOptions) error {
 	problem, err := problemfile.Read(o.problem)
 	if err != nil {
 		return err
+	}
+	if ignored, err := problemfile.Ignored(o.problem); err == nil && len(ignored) > 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s: arrays of no meaning here, or misspelt, are ignored: %s; "+
+			"see fit --help\n", o.problem, strings.Join(ignored, ", "))
 	}
 	if best := qvirl.DefaultMethod(problem); best != o.method && !cmd.Flags().Changed("method") {
 		o.method = best

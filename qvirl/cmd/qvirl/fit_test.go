@@ -482,6 +482,43 @@ func TestBadFits(t *testing.T) {
 	}
 }
 
+// TestFitOfKnownReward: a standard deviation of zero leaves a reward known, and an array of no meaning is named.
+func TestFitOfKnownReward(t *testing.T) {
+	inScratch(t)
+	writeProblem(t, false)
+	archive, err := npz.Open("problem.npz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	arrays := map[string]npz.Array{"prior_stdd": npz.Scalar(1)}
+	for _, name := range archive.Names() {
+		a, err := archive.Array(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		arrays[name] = *a
+	}
+	archive.Close()
+	arrays["prior_std"], arrays["prior_mean"] = npz.Floats([]float64{2, 0, 2}, 3), npz.Floats([]float64{0, 1.5, 0}, 3)
+	if err := npz.Write("known.npz", arrays); err != nil {
+		t.Fatal(err)
+	}
+	status, _, errs := run(t, "fit", "--problem", "known.npz", "--out", "a.npz")
+	if status != 0 || !strings.Contains(errs, "ignored: prior_stdd;") {
+		t.Fatalf("status %d, %q; want the note on prior_stdd", status, errs)
+	}
+	a := readAnswer(t, "a.npz")
+	mean, std := a.arrays["reward_mean"].Data, a.arrays["reward_std"].Data
+	if !a.converged || mean[1] != 1.5 || std[1] > 1e-12 || !(std[0] > 0.5) || !(std[2] > 0.5) {
+		t.Errorf("converged %v, means %v, standard deviations %v", a.converged, mean, std)
+	}
+	writeProblem(t, false)
+	if _, _, errs := run(t, "fit", "--problem", "problem.npz", "--method", "valuewalk", "--no-verdict", "--out",
+		"b.npz"); strings.Contains(errs, "ignored") {
+		t.Errorf("a note where nothing is ignored: %q", errs)
+	}
+}
+
 func TestInterruptedFitWritesNothing(t *testing.T) {
 	inScratch(t)
 	writeProblem(t, false)
