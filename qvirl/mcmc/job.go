@@ -1,6 +1,7 @@
 package mcmc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -108,6 +109,7 @@ type Budget struct {
 	MaxSamples      int     // that are kept where tails are so heavy that MaxStdError asks for more than Samples
 	MinIterations   int     // that each chain makes in any case
 	MaxPolicyError  float64 // largest Monte Carlo error of an action's probability; 0: whatever it is
+	FirstLook       float64 // iterations per kept sample before convergence is first looked at, at least 1; 0: 2
 }
 
 // MinPerChain is the fewest samples of a chain for which the diagnostics mean something.
@@ -128,12 +130,14 @@ func (b Budget) Validate() error {
 	case b.MaxIterations < b.Samples/b.Chains:
 		return fmt.Errorf("MaxIterations = %d is less than the %d samples that each chain must keep", b.MaxIterations,
 			b.Samples/b.Chains)
+	case b.FirstLook != 0 && !(b.FirstLook >= 1):
+		return fmt.Errorf("FirstLook = %g, want 0 or at least 1", b.FirstLook)
 	}
 	return nil
 }
 
 const (
-	firstRound  = 2   // iterations per kept sample before convergence is first looked at
+	firstLook   = 2   // Budget.FirstLook where that is 0
 	roundGrowth = 1.4 // growth of the number of iterations from one look to the next
 )
 
@@ -143,7 +147,7 @@ const (
 func (j *Job) Converge(b Budget, advance func(chain, iterations int) error,
 	collect func(perChain int) *Posterior) (*Posterior, Diagnostics, error) {
 	perChain := b.Samples / b.Chains
-	next := max(firstRound*perChain, b.MinIterations)
+	next := max(int(cmp.Or(b.FirstLook, firstLook)*float64(perChain)), b.MinIterations)
 	for {
 		total := min(next, b.MaxIterations)
 		next = int(roundGrowth * float64(total))

@@ -22,7 +22,7 @@ type Config struct {
 	MaxIterations int     // per chain, after the warm-up; 200000
 	MaxWork       float64 // per chain, after the warm-up; 3e10, about half a minute
 
-	TargetAccept float64 // acceptance that the step sizes are adapted to; 0.8
+	TargetAccept float64 // acceptance that the step sizes are adapted to; 0.65 (Beskos et al., 2013)
 	Trajectory   float64 // mean trajectory length in units of the metric; 2
 	Seed         uint64
 
@@ -35,7 +35,7 @@ type Config struct {
 func Default() Config {
 	return Config{Samples: 8000, Chains: 4, Warmup: 400, MinESS: 1000, MaxRHat: 1.01, MaxStdError: 0.04,
 		MaxIterations: 200000, MaxWork: 3e10,
-		TargetAccept: 0.8, Trajectory: 2}
+		TargetAccept: 0.65, Trajectory: 2}
 }
 
 // minWarmup is the shortest warm-up that can adapt anything.
@@ -43,7 +43,7 @@ const minWarmup = 80
 
 func (c Config) budget() mcmc.Budget {
 	return mcmc.Budget{Samples: c.Samples, Chains: c.Chains, MinESS: c.MinESS, MaxRHat: c.MaxRHat,
-		MaxStdError: c.MaxStdError, MaxIterations: c.MaxIterations}
+		MaxStdError: c.MaxStdError, MaxIterations: c.MaxIterations, FirstLook: 1}
 }
 
 // Validate reports the first field that is out of range.

@@ -3,8 +3,10 @@ package reference
 import (
 	"context"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/go-birl/birl/qvirl/mcmc"
 	"github.com/go-birl/birl/qvirl/valuewalk"
@@ -14,7 +16,7 @@ import (
 //
 //  1. slice and Hamiltonian transitions in turn, with the prior's metric;
 //  2. the same, collecting the curvature;
-//  3. the same with the mass matrix that this gives, collecting the curvature again;
+//  3. the same with the mass matrix that this gives, collecting the curvature and the positions;
 //  4. step sizes of the Hamiltonian kernel and of the walk with the final mass matrices.
 //
 // Then each kernel makes pilotMoves transitions alone.
@@ -23,12 +25,12 @@ func (s *sampling) warmUp(ctx context.Context) error {
 	if err := s.turns(ctx, quarter, roughLeapfrog, nil); err != nil {
 		return err
 	}
-	for range 2 {
-		curvature := s.newCurvature()
-		if err := s.turns(ctx, quarter, roughLeapfrog, curvature); err != nil {
+	for pass := range 2 {
+		p := s.newPilot()
+		if err := s.turns(ctx, quarter, roughLeapfrog, p); err != nil {
 			return err
 		}
-		s.useCurvature(curvature)
+		s.usePilot(p, pass == 1)
 	}
 	if err := s.turns(ctx, quarter, maxLeapfrog, nil); err != nil {
 		return err
@@ -54,18 +56,23 @@ func (s *sampling) warmUp(ctx context.Context) error {
 	return s.setShares(ctx)
 }
 
-// newCurvature returns a zero matrix for each chain.
-func (s *sampling) newCurvature() []*mat.SymDense {
-	out := make([]*mat.SymDense, len(s.chains))
-	for i := range out {
-		out[i] = mat.NewSymDense(s.chains[0].target.Dim(), nil)
+// pilot is what a part of the warm-up collects, by chain.
+type pilot struct {
+	curvature []*mat.SymDense // sum over some positions
+	positions [][]float64     // all, [count, dim]
+}
+
+func (s *sampling) newPilot() *pilot {
+	p := &pilot{make([]*mat.SymDense, len(s.chains)), make([][]float64, len(s.chains))}
+	for i := range p.curvature {
+		p.curvature[i] = mat.NewSymDense(s.chains[0].target.Dim(), nil)
 	}
-	return out
+	return p
 }
 
 // turns makes count transitions of each chain, of the kernels in turn, while it adapts their step sizes. It adds the
-// curvature at every curvatureEvery-th position to the chain's element of curvature, unless that is nil.
-func (s *sampling) turns(ctx context.Context, count, limit int, curvature []*mat.SymDense) error {
+// positions, and the curvature at every curvatureEvery-th of them, to the pilot, unless that is nil.
+func (s *sampling) turns(ctx context.Context, count, limit int, p *pilot) error {
 	return s.job.Each(len(s.chains), func(j int) error {
 		k := s.chains[j]
 		k.hamiltonian.limit = limit
@@ -86,9 +93,13 @@ func (s *sampling) turns(ctx context.Context, count, limit int, curvature []*mat
 			if walking {
 				k.walker.SetStepSize(walk.Next(k.move(walkKernel)))
 			}
-			if curvature != nil && i%curvatureEvery == 0 {
+			if p == nil {
+				continue
+			}
+			p.positions[j] = append(p.positions[j], k.at.u...)
+			if i%curvatureEvery == 0 {
 				k.at.evaluate(k.target, gradientToo)
-				k.target.addInformation(curvature[j])
+				k.target.addInformation(p.curvature[j])
 				if k.walker != nil {
 					k.walker.MoveTo(k.draw[k.target.n:])
 					k.walker.AddCurvature()
@@ -106,18 +117,22 @@ func (s *sampling) turns(ctx context.Context, count, limit int, curvature []*mat
 // walkAccept is the acceptance of the walk's leapfrog integration that its step size is adapted to (valuewalk.Default).
 const walkAccept = 0.65
 
-// useCurvature makes the mean curvature of the chains their mass matrix: the identity of the prior and the mean
-// information.
-func (s *sampling) useCurvature(curvature []*mat.SymDense) {
+// usePilot makes the mean curvature of a pilot the chains' mass matrix, the identity of the prior and the mean
+// information, and lets it be corrected for how far the positions spread if that is asked for.
+func (s *sampling) usePilot(p *pilot, spread bool) {
 	dim := s.chains[0].target.Dim()
 	mass := mat.NewSymDense(dim, nil)
-	positions := (s.config.Warmup/4 + curvatureEvery - 1) / curvatureEvery * len(s.chains)
-	for _, c := range curvature {
+	count := (s.config.Warmup/4 + curvatureEvery - 1) / curvatureEvery * len(s.chains)
+	for _, c := range p.curvature {
 		mass.AddSym(mass, c)
 	}
-	mass.ScaleSym(1/float64(positions), mass)
+	mass.ScaleSym(1/float64(count), mass)
 	for i := range dim {
 		mass.SetSym(i, i, mass.At(i, i)+1)
+	}
+	if spread {
+		all := slices.Concat(p.positions...)
+		mass = spreadMass(mass, mat.NewDense(len(all)/dim, dim, all))
 	}
 	if m := newMetric(mass); m != nil {
 		for _, k := range s.chains {
@@ -137,4 +152,30 @@ func (s *sampling) useCurvature(curvature []*mat.SymDense) {
 			k.walker = nil
 		}
 	}
+}
+
+// spreadMass returns Σ_e clamp(1/Var(v_eᵀ u), 1, λ_e) v_e v_eᵀ, with λ_e and v_e the eigenvalues and eigenvectors of a
+// mass matrix M ⪰ I and the variances those of the positions, [count, n]. The mean information says in which directions
+// the likelihood is steep; where the steep places differ from one position to the next the posterior is wider than
+// that, and a mass of 1/variance lets trajectories cross it.
+func spreadMass(mass *mat.SymDense, positions *mat.Dense) *mat.SymDense {
+	var eigen mat.EigenSym
+	if !eigen.Factorize(mass, true) {
+		return mass
+	}
+	var vectors, along mat.Dense
+	eigen.VectorsTo(&vectors)
+	along.Mul(positions, &vectors)
+	values := eigen.Values(nil)
+	for e, v := range values {
+		variance := stat.Variance(mat.Col(nil, e, &along), nil)
+		values[e] = math.Max(1, math.Min(1/variance, v))
+		root := math.Sqrt(values[e])
+		for i := range values {
+			vectors.Set(i, e, root*vectors.At(i, e))
+		}
+	}
+	out := mat.NewSymDense(len(values), nil)
+	out.SymOuterK(1, &vectors)
+	return out
 }
