@@ -67,7 +67,9 @@ discounted return by the planned rewards, is the apprentice. DIR/plan.json holds
 The planned model in DIR is for "qvirl rollout" and "qvirl score": the demonstrator's probabilities are those of the model that was planned
 on. After an interruption the same command goes on, and ends with the same apprentice.
 
-A config is a JSON file with fields of qvirl/neural/planning's Config, such as {"length": 0.5, "learner": {"gradient_steps": 8}}.`,
+A config is a JSON file with fields of qvirl/neural/planning's Config, such as {"length": 4, "learner": {"gradient_steps": 8}}. The length
+is how far rewards carry, in standard deviations of the features: 1 suits eight of them, and more want a longer one, or the objective of
+the curve stays near 0.`,
 		Example: `  qvirl train --demos lander.npz --method qvirl --trajectories 3 --env LunarLander-v3 --out model
   qvirl plan --model model --demos lander.npz --env LunarLander-v3 --out planned
   qvirl plan --model model --demos lander.npz --env LunarLander-v3 --risk 0.3 --out averse

@@ -22,7 +22,8 @@ type Config struct {
 	Risk float64 `json:"risk"`
 	// Length is the lengthscale of each number of an observation, in multiples of its standard deviation over the
 	// demonstrations and rollouts. The lengthscales that a model learns are those of one step, which carry nothing on
-	// to other episodes.
+	// to other episodes. Two states of d features are √(2d) standard deviations apart on average: 1 suits the 8 of
+	// Lunar Lander, 4 the 25 of Highway.
 	Length float64 `json:"length"`
 	// Alike is the correlation of the rewards of two actions in one state.
 	Alike float64 `json:"alike"`
