@@ -36,6 +36,23 @@ func RowOf(name, environment string, demos int, seed uint64) Row {
 	return r
 }
 
+// With returns the row with a metric and its value.
+func (r Row) With(metric string, value float64) Row {
+	r.Metric, r.Value = metric, value
+	return r
+}
+
+// OfState returns the name of a metric of one state.
+func OfState(metric string, s int) string { return fmt.Sprintf("%s_%d", metric, s) }
+
+// Indicator returns 1 for what is true, and 0 otherwise, as the value of a row.
+func Indicator(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
 // Name returns the name of the method or variant in tables and legends, as method.Lookup takes it.
 func (r Row) Name() string { return method.Name(r.Method, r.Variant) }
 

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"sync"
 	"time"
@@ -61,6 +62,25 @@ func (t *Stages) Run(key, label string, run func(irl.Progress) error) error {
 		t.times.Processor[key] += used - (within.Processor - before.Processor)
 	}
 	return err
+}
+
+// Stage runs a stage that computes something. Its error says of which stage it is.
+func Stage[T any](t *Stages, key, label string, run func(irl.Progress) (T, error)) (out T, err error) {
+	if err = t.Run(key, label, func(progress irl.Progress) (err error) {
+		out, err = run(progress)
+		return err
+	}); err != nil {
+		return out, fmt.Errorf("%s: %w", label, err)
+	}
+	return out, nil
+}
+
+// FitStage runs the stage that fits a method to problems.
+func FitStage(ctx context.Context, t *Stages, key, label string, m irl.Method,
+	problems []*irl.Problem) ([]irl.Posterior, error) {
+	return Stage(t, key, label, func(progress irl.Progress) ([]irl.Posterior, error) {
+		return m.Fit(ctx, problems, progress)
+	})
 }
 
 // total returns the time of all keys together.

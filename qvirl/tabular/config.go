@@ -142,6 +142,12 @@ func StartConfig() Config {
 // draws reports whether the objective draws values in each step.
 func (c Config) draws() bool { return c.Objective == MonteCarlo || c.Objective == ClosedDivergence }
 
+// On returns the config that computes on a backend, as backend.Get takes it.
+func (c Config) On(backendName string) Config {
+	c.Backend = backendName
+	return c
+}
+
 // Validate reports the first field that is out of range.
 func (c Config) Validate() error {
 	switch {

@@ -85,12 +85,7 @@ func (s StateRanks) mean(f func(rank int) float64) (mean, stdErr float64) {
 // 1 if they are uniform, with its standard error.
 func (s StateRanks) Histogram() (x, density, stdErr []float64) {
 	for bin := range Bins {
-		mean, se := s.mean(func(r int) float64 {
-			if binOf(r) == bin {
-				return Bins
-			}
-			return 0
-		})
+		mean, se := s.mean(func(r int) float64 { return Bins * experiment.Indicator(binOf(r) == bin) })
 		x, density, stdErr = append(x, (float64(bin)+0.5)/Bins), append(density, mean), append(stdErr, se)
 	}
 	return x, density, stdErr
@@ -100,12 +95,7 @@ func (s StateRanks) Histogram() (x, density, stdErr []float64) {
 // error.
 func (s StateRanks) Coverage(levels []float64) (share, stdErr []float64) {
 	for _, level := range levels {
-		mean, se := s.mean(func(r int) float64 {
-			if inMiddle(r, level) {
-				return 1
-			}
-			return 0
-		})
+		mean, se := s.mean(func(r int) float64 { return experiment.Indicator(inMiddle(r, level)) })
 		share, stdErr = append(share, mean), append(stdErr, se)
 	}
 	return share, stdErr

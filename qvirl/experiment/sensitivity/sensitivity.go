@@ -123,9 +123,7 @@ func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	config := c.QVIRL
-	config.Backend = backendName
-	m, err := tabular.New(config) // compiles one program for all units but perhaps the last chunk's
+	m, err := tabular.New(c.QVIRL.On(backendName)) // compiles one program for all units but perhaps the last chunk's
 	if err != nil {
 		return nil, err
 	}
@@ -160,11 +158,7 @@ func (c Config) unit(ctx context.Context, m irl.Method, demos int, seeds []uint6
 	for k := range cases {
 		problems[k] = cases[k].problem
 	}
-	var posts []irl.Posterior
-	err = t.Run("qvirl", Learner(learner), func(progress irl.Progress) (err error) {
-		posts, err = m.Fit(ctx, problems, progress)
-		return err
-	})
+	posts, err := experiment.FitStage(ctx, t, "qvirl", Learner(learner), m, problems)
 	if err != nil {
 		return nil, err
 	}
@@ -218,9 +212,7 @@ func (c Config) cases(demos int, seeds []uint64, learner float64) ([]pairing, er
 func (c Config) measure(t pairing, post *tabular.Gaussian) []experiment.Row {
 	var out []experiment.Row
 	add := func(name, metric string, value float64) {
-		row := experiment.RowOf(name, c.environment(t.expert), t.demos, t.seed)
-		row.Metric, row.Value = metric, value
-		out = append(out, row)
+		out = append(out, experiment.RowOf(name, c.environment(t.expert), t.demos, t.seed).With(metric, value))
 	}
 	m := t.problem.MDP
 	visited := map[int]bool{}
@@ -248,11 +240,7 @@ func (c Config) measure(t pairing, post *tabular.Gaussian) []experiment.Row {
 			add(Learner(t.learner), v.metric, mean(v.values))
 		}
 	}
-	converged := 0.0
-	if post.Converged() {
-		converged = 1
-	}
-	add(Learner(t.learner), Converged, converged)
+	add(Learner(t.learner), Converged, experiment.Indicator(post.Converged()))
 	if t.first && len(expert) > 0 {
 		add(Expert, OptimalProb, mean(expert))
 	}
