@@ -2,7 +2,6 @@ package online
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -113,13 +112,10 @@ type stored struct {
 // Load reads a model that Save wrote.
 func Load(dir string) (*Model, error) {
 	path := filepath.Join(dir, configFile)
-	text, err := os.ReadFile(path)
+	var s stored
+	err := atomicfile.ReadJSON(path, &s)
 	if err != nil {
 		return nil, fmt.Errorf("online: %w", err)
-	}
-	var s stored
-	if err := json.Unmarshal(text, &s); err != nil {
-		return nil, fmt.Errorf("online: %s is damaged: %w", path, err)
 	}
 	if err := s.Config.Validate(); err != nil {
 		return nil, fmt.Errorf("%w, in %s", err, path)

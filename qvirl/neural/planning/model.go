@@ -1,9 +1,7 @@
 package planning
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/go-birl/birl/envs/atomicfile"
@@ -129,12 +127,8 @@ func Load(dir string, load func(dir string) (neural.Model, error)) (*Model, erro
 	if m.plan, err = expert.Open(filepath.Join(dir, planFile)); err != nil {
 		return nil, fmt.Errorf("planning: %w", err)
 	}
-	text, err := os.ReadFile(filepath.Join(dir, detailsFile))
-	if err != nil {
+	if err := atomicfile.ReadJSON(filepath.Join(dir, detailsFile), &m.details); err != nil {
 		return nil, fmt.Errorf("planning: %w", err)
-	}
-	if err := json.Unmarshal(text, &m.details); err != nil {
-		return nil, fmt.Errorf("planning: %s is damaged: %w", filepath.Join(dir, detailsFile), err)
 	}
 	spec, size := m.base.Spec(), 1
 	for _, n := range m.plan.ObservationShape {
