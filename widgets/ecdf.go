@@ -1,6 +1,7 @@
 package widgets
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"sort"
@@ -29,22 +30,11 @@ const (
 
 // Figure implements Drawing.
 func (m RankECDF) Figure() (*Figure, error) {
-	level, columns := m.Level, m.Columns
-	if level == 0 {
-		level = 0.95
+	level, columns := cmp.Or(m.Level, 0.95), min(cmp.Or(m.Columns, 4), len(m.Panels))
+	if err := cmp.Or(refuse(len(m.Panels) == 0, "RankECDF has no panels"), refuse(!(level > 0 && level < 1),
+		"RankECDF.Level = %g is outside (0, 1)", level), checkColumns("RankECDF", m.Columns)); err != nil {
+		return nil, err
 	}
-	if columns == 0 {
-		columns = 4
-	}
-	switch {
-	case len(m.Panels) == 0:
-		return nil, fmt.Errorf("widgets: RankECDF has no panels")
-	case !(level > 0 && level < 1):
-		return nil, fmt.Errorf("widgets: RankECDF.Level = %g is outside (0, 1)", level)
-	case m.Columns < 0:
-		return nil, fmt.Errorf("widgets: RankECDF.Columns = %d, want 0 (automatic) or a positive number", m.Columns)
-	}
-	columns = min(columns, len(m.Panels))
 	plots := make([]*plot.Plot, len(m.Panels))
 	highest := 0.0
 	for i, panel := range m.Panels {

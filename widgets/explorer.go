@@ -1,6 +1,7 @@
 package widgets
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -92,44 +93,27 @@ func (m Explorer) validate() error {
 		return err
 	}
 	combinations := 1
-	for i, k := range m.Knobs {
-		if len(k.Values) == 0 {
-			return fmt.Errorf("widgets: Explorer.Knobs[%d], %q, has no values", i, k.Name)
-		}
-		if k.Start < 0 || k.Start >= len(k.Values) {
-			return fmt.Errorf("widgets: Explorer.Knobs[%d].Start = %d is outside 0..%d", i, k.Start, len(k.Values)-1)
-		}
+	err := forEach("Explorer.Knobs", m.Knobs, func(field string, k Knob) error {
 		combinations *= len(k.Values)
-	}
-	if len(m.Settings) != combinations {
-		return fmt.Errorf("widgets: Explorer has %d settings, want %d, one for each combination of the knobs' values",
-			len(m.Settings), combinations)
-	}
-	states := m.World.Width * m.World.Height
-	for i, s := range m.Settings {
-		if len(s.Posteriors) == 0 {
-			return fmt.Errorf("widgets: Explorer.Settings[%d] has no posteriors", i)
-		}
-		if s.Visits != nil {
-			if err := checkLength(fmt.Sprintf("Explorer.Settings[%d].Visits", i), len(s.Visits), states,
-				"one for each state"); err != nil {
-				return err
-			}
-		}
+		return cmp.Or(refuse(len(k.Values) == 0, "%s, %q, has no values", field, k.Name),
+			checkState(field+".Start", k.Start, len(k.Values)))
+	})
+	err = cmp.Or(err, refuse(len(m.Settings) != combinations, "Explorer has %d settings, want %d, one for each "+
+		"combination of the knobs' values", len(m.Settings), combinations))
+	return cmp.Or(err, forEach("Explorer.Settings", m.Settings, func(field string, s Setting) error {
 		var methods []string
-		for j, p := range s.Posteriors {
-			field := fmt.Sprintf("Explorer.Settings[%d].Posteriors[%d]", i, j)
+		err := forEach(field+".Posteriors", s.Posteriors, func(field string, p *exhibit.Posterior) error {
 			if err := m.checkPosterior(field, p); err != nil {
 				return err
 			}
 			methods = append(methods, p.Method)
-		}
-		if !slices.Equal(methods, m.methods()) {
-			return fmt.Errorf("widgets: Explorer.Settings[%d] has the methods %q, the first setting %q", i, methods,
-				m.methods())
-		}
-	}
-	return checkMethods(m.methods()...)
+			return checkMethods(p.Method)
+		})
+		return cmp.Or(refuse(len(s.Posteriors) == 0, "%s has no posteriors", field), checkEach(field+".Visits",
+			s.Visits,
+			m.World.Width*m.World.Height, "one for each state"), err, refuse(err == nil &&
+			!slices.Equal(methods, m.methods()), "%s has the methods %q, the first setting others", field, methods))
+	}))
 }
 
 func (m Explorer) checkPosterior(field string, p *exhibit.Posterior) error {
@@ -137,37 +121,17 @@ func (m Explorer) checkPosterior(field string, p *exhibit.Posterior) error {
 		return fmt.Errorf("widgets: %s is nil", field)
 	}
 	states := m.World.Width * m.World.Height
-	if err := checkLength(field+".Marginals", len(p.Marginals), states, "one for each state"); err != nil {
+	if err := cmp.Or(checkLength(field+".Marginals", len(p.Marginals), states, "one for each state"),
+		forEach(field+".Marginals", p.Marginals, checkMarginal)); err != nil {
 		return err
-	}
-	for s, d := range p.Marginals {
-		if d == nil {
-			return fmt.Errorf("widgets: %s.Marginals[%d] is nil", field, s)
-		}
-		if of, ok := d.(Sampled); ok && len(of.Sorted()) < 2 {
-			return fmt.Errorf("widgets: %s.Marginals[%d] has %d samples, want at least 2", field, s, len(of.Sorted()))
-		}
-		if err := checkFinite(fmt.Sprintf("%s.Marginals[%d]: mean, std, quantiles", field, s), []float64{d.Mean(),
-			d.StdDev(), d.Quantile(marginalTail), d.Quantile(1 - marginalTail)}); err != nil {
-			return err
-		}
-	}
-	for name, of := range map[string][]float64{"RHat": p.RHat, "ESS": p.ESS} {
-		if of != nil && len(of) != states {
-			return fmt.Errorf("widgets: %s.%s has %d entries, want %d, one for each state, or none", field, name,
-				len(of), states)
-		}
 	}
 	actions, err := checkPolicy(field+".Policy", p.Policy, states)
-	if err != nil {
-		return err
-	}
 	for name, n := range map[string]int{"Actions": len(m.World.Actions), "Moves": len(m.World.Moves)} {
-		if n != 0 && n != actions {
-			return fmt.Errorf("widgets: %s.Policy has %d actions, Explorer.World.%s %d", field, actions, name, n)
-		}
+		err = cmp.Or(err, refuse(n != 0 && n != actions, "%s.Policy has %d actions, Explorer.World.%s %d", field,
+			actions, name, n))
 	}
-	return nil
+	return cmp.Or(checkEach(field+".RHat", p.RHat, states, "one for each state, or none"),
+		checkEach(field+".ESS", p.ESS, states, "one for each state, or none"), err)
 }
 
 // Vega returns the Vega 5 specification of the view, which begins with the given state. Its inputs are called state,

@@ -1,6 +1,7 @@
 package widgets
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"sort"
@@ -8,15 +9,12 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/go-birl/birl/qvirl/exhibit"
 )
 
 // Distribution is a distribution on the real line. Gonum's distuv.Normal is one.
-type Distribution interface {
-	Mean() float64
-	StdDev() float64
-	Quantile(p float64) float64 // p in [0, 1]
-	LogProb(x float64) float64
-}
+type Distribution = exhibit.Marginal
 
 // Sampled is a Distribution that is known through samples. It is drawn as a histogram of them instead of a curve.
 type Sampled interface {
@@ -141,67 +139,57 @@ func (m Marginals) extent() span {
 }
 
 func (m Marginals) columns() int {
-	if m.Columns > 0 {
-		return min(m.Columns, len(m.Panels))
-	}
-	return min(3, len(m.Panels))
+	return min(cmp.Or(m.Columns, 3), len(m.Panels))
 }
 
 func (m Marginals) validate() error {
-	if len(m.Panels) == 0 || len(m.Methods) == 0 {
-		return fmt.Errorf("widgets: Marginals needs panels and methods, got %d and %d", len(m.Panels), len(m.Methods))
-	}
-	if len(m.Panels) > maxPanels {
-		return fmt.Errorf("widgets: Marginals has %d panels, want at most %d: show some of them", len(m.Panels),
-			maxPanels)
-	}
-	if err := checkMethods(m.Methods...); err != nil {
+	if err := cmp.Or(refuse(len(m.Panels) == 0 || len(m.Methods) == 0,
+		"Marginals needs panels and methods, got %d and %d",
+		len(m.Panels), len(m.Methods)), refuse(len(m.Panels) > maxPanels, "Marginals has %d panels, want at most %d: "+
+		"show some of them", len(m.Panels), maxPanels), checkMethods(m.Methods...), checkColumns("Marginals",
+		m.Columns)); err != nil {
 		return err
 	}
-	if m.Columns < 0 {
-		return fmt.Errorf("widgets: Marginals.Columns = %d, want 0 (automatic) or a positive number", m.Columns)
-	}
 	combinations := 1
-	for i, c := range m.Choices {
-		if c.Positions < 1 {
-			return fmt.Errorf("widgets: Marginals.Choices[%d] has %d positions, want at least 1", i, c.Positions)
-		}
+	err := forEach("Marginals.Choices", m.Choices, func(field string, c Choice) error {
 		combinations *= c.Positions
+		return refuse(c.Positions < 1, "%s has %d positions, want at least 1", field, c.Positions)
+	})
+	return cmp.Or(err, refuse(len(m.Choices) > 0 && combinations != len(m.Panels), "Marginals.Choices combine to %d "+
+		"panels, but there are %d", combinations, len(m.Panels)),
+		forEach("Marginals.Panels", m.Panels, func(field string, panel MarginalPanel) error {
+			shown := false
+			err := forEach(field+".Distributions", panel.Distributions, func(field string, d Distribution) error {
+				if d == nil {
+					return nil
+				}
+				shown = true
+				return checkMarginal(field, d)
+			})
+			return cmp.Or(checkLength(field+".Distributions", len(panel.Distributions), len(m.Methods),
+				"one for each method"), refuse(math.IsInf(panel.Truth, 0), "%s.Truth = %g is not finite", field,
+				panel.Truth), err, refuse(!shown, "%s.Distributions: all are nil, so that there is nothing to draw",
+				field))
+		}))
+}
+
+// checkMarginal refuses a distribution that cannot be drawn.
+func checkMarginal(field string, d Distribution) error {
+	if d == nil {
+		return fmt.Errorf("widgets: %s is nil", field)
 	}
-	if len(m.Choices) > 0 && combinations != len(m.Panels) {
-		return fmt.Errorf("widgets: Marginals.Choices combine to %d panels, but there are %d", combinations,
-			len(m.Panels))
+	if of, ok := d.(Sampled); ok && len(of.Sorted()) < 2 {
+		return fmt.Errorf("widgets: %s has %d samples, want at least 2", field, len(of.Sorted()))
 	}
-	for i, panel := range m.Panels {
-		field := fmt.Sprintf("Marginals.Panels[%d].Distributions", i)
-		if err := checkLength(field, len(panel.Distributions), len(m.Methods), "one for each method"); err != nil {
-			return err
-		}
-		if math.IsInf(panel.Truth, 0) {
-			return fmt.Errorf("widgets: Marginals.Panels[%d].Truth = %g is not finite", i, panel.Truth)
-		}
-		shown := 0
-		for j, d := range panel.Distributions {
-			if d == nil {
-				continue
-			}
-			shown++
-			if err := checkFinite(fmt.Sprintf("%s[%d]: mean, std, quantiles", field, j),
-				[]float64{d.Mean(), d.StdDev(), d.Quantile(marginalTail), d.Quantile(1 - marginalTail)}); err != nil {
-				return err
-			}
-			if d.StdDev() < 0 {
-				return fmt.Errorf("widgets: %s[%d] has the negative standard deviation %g", field, j, d.StdDev())
-			}
-			if s, ok := d.(Sampled); ok && len(s.Sorted()) < 2 {
-				return fmt.Errorf("widgets: %s[%d] has %d samples, want at least 2", field, j, len(s.Sorted()))
-			}
-		}
-		if shown == 0 {
-			return fmt.Errorf("widgets: %s: all are nil, so that there is nothing to draw", field)
-		}
-	}
-	return nil
+	return cmp.Or(checkFinite(field+": mean, std, quantiles", []float64{d.Mean(), d.StdDev(),
+		d.Quantile(marginalTail), d.Quantile(1 - marginalTail)}), refuse(d.StdDev() < 0,
+		"%s has the negative standard "+
+			"deviation %g", field, d.StdDev()))
+}
+
+// checkColumns refuses a negative number of panels to a row.
+func checkColumns(of string, columns int) error {
+	return refuse(columns < 0, "%s.Columns = %d, want 0 (automatic) or a positive number", of, columns)
 }
 
 // shape is one distribution made ready to paint: a histogram or a curve.

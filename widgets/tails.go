@@ -1,6 +1,7 @@
 package widgets
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -183,46 +184,18 @@ func (m Tails) extent() span {
 }
 
 func (m Tails) validate() error {
-	if len(m.Panels) == 0 || len(m.Methods) == 0 {
-		return fmt.Errorf("widgets: Tails needs panels and methods, got %d and %d", len(m.Panels), len(m.Methods))
-	}
-	if err := checkMethods(m.Methods...); err != nil {
-		return err
-	}
-	if !(m.Level > 0 && m.Level < 1) {
-		return fmt.Errorf("widgets: Tails.Level = %g is outside (0, 1)", m.Level)
-	}
-	for i, panel := range m.Panels {
-		field := fmt.Sprintf("Tails.Panels[%d]", i)
-		if err := checkLength(field+".Samples", len(panel.Samples), len(m.Methods), "one for each method"); err != nil {
-			return err
-		}
-		if panel.Truth != nil {
-			if err := checkLength(field+".Truth", len(panel.Truth), len(m.Methods), "one for each method"); err != nil {
-				return err
-			}
-		}
-		for j, v := range panel.Truth {
-			if math.IsInf(v, 0) {
-				return fmt.Errorf("widgets: %s.Truth[%d] = %g is not finite", field, j, v)
-			}
-		}
-		shown := 0
-		for j, samples := range panel.Samples {
-			if samples == nil {
-				continue
-			}
-			shown++
-			if len(samples) < 2 {
-				return fmt.Errorf("widgets: %s.Samples[%d] has %d samples, want at least 2", field, j, len(samples))
-			}
-			if err := checkFinite(fmt.Sprintf("%s.Samples[%d]", field, j), samples); err != nil {
-				return err
-			}
-		}
-		if shown == 0 {
-			return fmt.Errorf("widgets: %s.Samples: all are nil, so that there is nothing to draw", field)
-		}
-	}
-	return nil
+	return cmp.Or(refuse(len(m.Panels) == 0 || len(m.Methods) == 0, "Tails needs panels and methods, got %d and %d",
+		len(m.Panels), len(m.Methods)), checkMethods(m.Methods...),
+		refuse(!(m.Level > 0 && m.Level < 1), "Tails.Level = %g is outside (0, 1)", m.Level),
+		forEach("Tails.Panels", m.Panels, func(field string, panel TailPanel) error {
+			shown := slices.ContainsFunc(panel.Samples, func(samples []float64) bool { return samples != nil })
+			return cmp.Or(checkLength(field+".Samples", len(panel.Samples), len(m.Methods), "one for each method"),
+				checkEach(field+".Truth", panel.Truth, len(m.Methods), "one for each method"),
+				forEach(field+".Truth", panel.Truth, checkNotInfinite),
+				forEach(field+".Samples", panel.Samples, func(field string, samples []float64) error {
+					return cmp.Or(refuse(samples != nil && len(samples) < 2, "%s has %d samples, want at least 2",
+						field,
+						len(samples)), checkFinite(field, samples))
+				}), refuse(!shown, "%s.Samples: all are nil, so that there is nothing to draw", field))
+		}))
 }

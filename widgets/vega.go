@@ -175,10 +175,8 @@ func checkPolicy(field string, policy []float64, states int) (actions int, err e
 			states)
 	}
 	actions = len(policy) / states
-	for i, p := range policy {
-		if !(p >= 0 && p <= 1+1e-9) {
-			return 0, fmt.Errorf("widgets: %s[%d] = %g is not a probability", field, i, p)
-		}
+	if err := forEach(field, policy, checkProbability); err != nil {
+		return 0, err
 	}
 	for s := range states {
 		if sum := floats.Sum(policy[s*actions : (s+1)*actions]); math.Abs(sum-1) > 1e-6 {
@@ -186,6 +184,10 @@ func checkPolicy(field string, policy []float64, states int) (actions int, err e
 		}
 	}
 	return actions, nil
+}
+
+func checkProbability(field string, p float64) error {
+	return refuse(!(p >= 0 && p <= 1+1e-9), "%s = %g is not a probability", field, p)
 }
 
 // moves are those of a world as Vega takes them.
