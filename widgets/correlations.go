@@ -69,10 +69,7 @@ func (m Correlations) Vega() (map[string]any, error) {
 	if err := m.validate(); err != nil {
 		return nil, err
 	}
-	v, err := newVegaView("correlations")
-	if err != nil {
-		return nil, err
-	}
+	v := newVegaView("correlations")
 	columns := m.columns()
 	rows := [][]string{{"s", "r"}} // in hundredths
 	for s := range columns {
@@ -82,17 +79,11 @@ func (m Correlations) Vega() (map[string]any, error) {
 		}
 		rows = append(rows, []string{strconv.Itoa(s), strings.Join(texts, " ")})
 	}
-	ends := m.World.Terminal
-	if ends == nil {
-		ends = make([]bool, len(columns))
-	}
-	v.set(map[string]any{"names": list(stateNames(m.World)), "ends": list(ends), "columns": m.World.Width,
+	v.set(map[string]any{"names": list(stateNames(m.World)), "ends": list(orFalse(m.World)), "columns": m.World.Width,
 		"rows": m.World.Height, "size": cellPixels(m.World), "diverging": diverging.hex(), "title": m.Title,
 		"state": strconv.Itoa(m.States[0])})
 	v.bind("state", map[string]any{"max": len(columns) - 1})
-	if err := v.table("correlations", rows); err != nil {
-		return nil, err
-	}
+	v.table("correlations", rows)
 	return v, checkSize("Correlations", v)
 }
 

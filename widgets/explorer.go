@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/go-birl/birl/qvirl/exhibit"
 )
@@ -144,14 +145,8 @@ func (m Explorer) Vega(state int) (map[string]any, error) {
 	if state < 0 || state >= states {
 		return nil, fmt.Errorf("widgets: Explorer begins with state %d, which is outside 0..%d", state, states-1)
 	}
-	v, err := newVegaView("explorer")
-	if err != nil {
-		return nil, err
-	}
-	d, err := m.fill(v)
-	if err != nil {
-		return nil, err
-	}
+	v := newVegaView("explorer")
+	ids, domains := m.fill(v)
 	methods := m.methods()
 	looks := appearances(methods)
 	var labels, colors, dashes []any
@@ -161,18 +156,14 @@ func (m Explorer) Vega(state int) (map[string]any, error) {
 	}
 	first := looks[0].label
 	actions := len(m.Settings[0].Posteriors[0].Policy) / states
-	ends := m.World.Terminal
-	if ends == nil {
-		ends = make([]bool, states)
-	}
 	titles := map[string]any{"mean": "mean", "deviation": "standard deviation", "ratio": "σ over that of " + first,
 		"difference": "mean less that of " + first + ", in its σ", "policy": "probability of the best action",
 		"visits": "demonstrated decisions"}
-	v.set(map[string]any{"labels": labels, "colors": colors, "dashes": dashes, "posteriors": d.ids,
+	v.set(map[string]any{"labels": labels, "colors": colors, "dashes": dashes, "posteriors": ids,
 		"names": list(stateNames(m.World)), "actions": list(namesOr(m.World.Actions, actions)), "moves": moves(m.World),
-		"truth": list(m.World.Truth), "ends": list(ends), "columns": m.World.Width, "rows": m.World.Height,
+		"truth": list(m.World.Truth), "ends": list(orFalse(m.World)), "columns": m.World.Width, "rows": m.World.Height,
 		"size":   cellPixels(m.World),
-		"extent": m.truths(), "domains": d.domains, "sequential": sequential.hex(),
+		"extent": m.truths(), "domains": domains, "sequential": sequential.hex(),
 		"diverging": diverging.hex(), "mapTitles": titles, "title": m.Title, "xLabel": m.XLabel,
 		"state": strconv.Itoa(state), "method": labels[0]})
 	v.bind("state", map[string]any{"max": states - 1})
@@ -250,20 +241,11 @@ func (k Knob) steps() (first, step float64, ok bool) {
 
 // vegaTexts writes texts as a list of Vega's expressions.
 func vegaTexts(texts []string) string {
-	out := "["
+	out := make([]string, len(texts))
 	for i, t := range texts {
-		if i > 0 {
-			out += ", "
-		}
-		out += strconv.Quote(t)
+		out[i] = strconv.Quote(t)
 	}
-	return out + "]"
-}
-
-// explored is what fill finds beside the tables.
-type explored struct {
-	ids     []any          // of each setting's posteriors
-	domains map[string]any // of the colours, by quantity
+	return "[" + strings.Join(out, ", ") + "]"
 }
 
 const (
@@ -271,16 +253,16 @@ const (
 	exploredBars   = 28 // of a histogram
 )
 
-// fill fills the tables of the view.
-func (m Explorer) fill(v vegaView) (explored, error) {
-	out := explored{}
+// fill fills the tables of the view, and returns the numbers of each setting's posteriors in them, and the domains of
+// the colours, by quantity.
+func (m Explorer) fill(v vegaView) (ids []any, domains map[string]any) {
 	seen := map[*exhibit.Posterior]int{}
 	marginals := [][]string{{"q", "s", "mean", "sd", "low", "high", "rhat", "ess", "rank", "from", "to", "peak", "bars",
 		"density"}}
 	policies, visits := [][]string{{"q", "s", "p"}}, [][]string{{"v", "s", "n"}}
 	means, stds, ratios, apart, most := emptySpan(), emptySpan(), emptySpan(), emptySpan(), 1
 	for i, setting := range m.Settings {
-		var ids []any
+		var shown []any
 		for _, p := range setting.Posteriors {
 			id, ok := seen[p]
 			if !ok {
@@ -293,7 +275,7 @@ func (m Explorer) fill(v vegaView) (explored, error) {
 						percentages(p.Policy[s*actions : (s+1)*actions])})
 				}
 			}
-			ids = append(ids, id)
+			shown = append(shown, id)
 			for s, d := range p.Marginals {
 				means.include(d.Mean())
 				stds.include(d.StdDev())
@@ -303,7 +285,7 @@ func (m Explorer) fill(v vegaView) (explored, error) {
 				}
 			}
 		}
-		out.ids = append(out.ids, ids)
+		ids = append(ids, shown)
 		for s, n := range setting.Visits {
 			if n > 0 {
 				visits = append(visits, []string{strconv.Itoa(i), strconv.Itoa(s), strconv.Itoa(n)})
@@ -313,25 +295,23 @@ func (m Explorer) fill(v vegaView) (explored, error) {
 	}
 	about := func(s span) []any { // 0
 		top := math.Max(math.Max(-s.low, s.high), 1e-9)
-		return []any{rounded(-top), rounded(top)}
+		return span{-top, top}.ends()
 	}
 	from := func(s span) []any {
 		if s = (span{s.low, math.Max(s.high, s.low+1e-9)}); s.low > s.high {
 			s = span{0, 1}
 		}
-		return []any{rounded(s.low), rounded(s.high)}
+		return s.ends()
 	}
 	if apart.low > apart.high {
 		apart = span{0, 0}
 	}
-	out.domains = map[string]any{"mean": about(means), "deviation": from(stds), "ratio": from(ratios),
+	domains = map[string]any{"mean": about(means), "deviation": from(stds), "ratio": from(ratios),
 		"difference": about(apart), "policy": []any{0, 1}, "visits": []any{0, most}}
-	for name, rows := range map[string][][]string{"marginals": marginals, "policies": policies, "visits": visits} {
-		if err := v.table(name, rows); err != nil {
-			return out, err
-		}
-	}
-	return out, nil
+	v.table("marginals", marginals)
+	v.table("policies", policies)
+	v.table("visits", visits)
+	return ids, domains
 }
 
 // row describes the marginal of a state.
@@ -367,15 +347,7 @@ func outline(d exhibit.Marginal) (from, to float64, heights []float64, bars stri
 		xs = xs.padded(0.05)
 	}
 	if of, ok := d.(Sampled); ok {
-		heights = make([]float64, exploredBars)
-		width := (xs.high - xs.low) / exploredBars
-		sorted := of.Sorted()
-		for _, x := range sorted {
-			if at := int(math.Floor((x - xs.low) / width)); at >= 0 && at < exploredBars {
-				heights[at] += 1 / (float64(len(sorted)) * width)
-			}
-		}
-		return xs.low, xs.high, heights, "1"
+		return xs.low, xs.high, binned(of.Sorted(), xs, exploredBars), "1"
 	}
 	for _, x := range uniform(xs, exploredPoints) {
 		heights = append(heights, density(d, x))

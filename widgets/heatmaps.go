@@ -2,6 +2,7 @@ package widgets
 
 import (
 	"cmp"
+	"slices"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -53,11 +54,8 @@ func (m HeatMaps) Figure() (*Figure, error) {
 	}
 	titleHeight := vg.Length(titleLines)*(textSize+1.5) + 5
 	var legend []legendEntry
-	for _, t := range m.Terminal {
-		if t {
-			legend = append(legend, frameEntry("terminal"))
-			break
-		}
+	if slices.Contains(m.Terminal, true) {
+		legend = append(legend, frameEntry("terminal"))
 	}
 	description := "Maps of "
 	for i, row := range m.Rows {

@@ -101,11 +101,8 @@ func (m Map) validate() error {
 
 func (m Map) legend() []legendEntry {
 	var legend []legendEntry
-	for _, t := range m.Terminal {
-		if t {
-			legend = append(legend, frameEntry("terminal"))
-			break
-		}
+	if slices.Contains(m.Terminal, true) {
+		legend = append(legend, frameEntry("terminal"))
 	}
 	if len(m.Demonstrations) > 0 {
 		legend = append(legend, arrowEntry("demonstrated action", demoColor), dotEntry("demonstrated “stay”",

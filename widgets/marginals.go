@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"sort"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
@@ -263,16 +264,21 @@ func histogram(sorted []float64, xs span) (edges, density []float64) {
 	}
 	bins = min(max(bins, 12), 60)
 	width := (xs.high - xs.low) / float64(bins)
-	density = make([]float64, bins)
-	for _, v := range sorted {
-		if at := int(math.Floor((v - xs.low) / width)); at >= 0 && at < bins {
-			density[at] += 1 / (float64(n) * width)
-		}
-	}
 	for i := 0; i <= bins; i++ {
 		edges = append(edges, xs.low+float64(i)*width)
 	}
-	return edges, density
+	return edges, binned(sorted, xs, bins)
+}
+
+// binned returns the densities of numbers in bins over a range.
+func binned(numbers []float64, xs span, bins int) []float64 {
+	density, width := make([]float64, bins), (xs.high-xs.low)/float64(bins)
+	for _, v := range numbers {
+		if at := int(math.Floor((v - xs.low) / width)); at >= 0 && at < bins {
+			density[at] += 1 / (float64(len(numbers)) * width)
+		}
+	}
+	return density
 }
 
 // ceiling is the upper end of the vertical axis: above the highest peak, unless that is a spike, which is cut off. The
@@ -395,12 +401,9 @@ func count(n int, noun string) string {
 
 // labels lists the labels of methods in prose.
 func labels(methods []string) string {
-	out := ""
+	out := make([]string, len(methods))
 	for i, name := range methods {
-		if i > 0 {
-			out += ", "
-		}
-		out += Label(name)
+		out[i] = Label(name)
 	}
-	return out
+	return strings.Join(out, ", ")
 }

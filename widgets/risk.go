@@ -79,10 +79,7 @@ func (m Risk) Vega() (map[string]any, error) {
 	if err := m.validate(); err != nil {
 		return nil, err
 	}
-	v, err := newVegaView("risk")
-	if err != nil {
-		return nil, err
-	}
+	v := newVegaView("risk")
 	states := m.World.Width * m.World.Height
 	xs := Tails{Panels: []TailPanel{{Samples: [][]float64{m.Levels[0].Returns,
 		m.Levels[len(m.Levels)-1].Returns}}}}.extent()
@@ -110,16 +107,14 @@ func (m Risk) Vega() (map[string]any, error) {
 	v.set(map[string]any{"values": list(m.Values), "columns": m.World.Width, "rows": m.World.Height,
 		"size": cellPixels(m.World), "moves": moves(m.World), "names": list(stateNames(m.World)),
 		"actions": list(namesOr(m.World.Actions, len(m.Levels[0].Policy)/states)), "ends": list(orFalse(m.World)),
-		"title": m.Title, "xLabel": m.XLabel, "label": m.Label, "extent": []any{rounded(xs.low), rounded(xs.high)},
-		"highest": m.Levels[len(m.Levels)-1].Level, "domain": []any{rounded(scale.low), rounded(scale.high)},
+		"title": m.Title, "xLabel": m.XLabel, "label": m.Label, "extent": xs.ends(),
+		"highest": m.Levels[len(m.Levels)-1].Level, "domain": scale.ends(),
 		"diverging": diverging.hex()})
 	signal, position := Knob{Name: "level α", Values: values, Start: 0}.signal("level")
 	v.addSignals(signal, map[string]any{"name": "at", "update": position})
-	for name, rows := range map[string][][]string{"policies": policies, "densities": densities, "levels": levels} {
-		if err := v.table(name, rows); err != nil {
-			return nil, err
-		}
-	}
+	v.table("policies", policies)
+	v.table("densities", densities)
+	v.table("levels", levels)
 	return v, checkSize("Risk", v)
 }
 
@@ -212,10 +207,7 @@ func (m Queries) Vega() (map[string]any, error) {
 	if err := m.validate(); err != nil {
 		return nil, err
 	}
-	v, err := newVegaView("queries")
-	if err != nil {
-		return nil, err
-	}
+	v := newVegaView("queries")
 	cells := [][]string{{"i", "s", "score", "before", "after", "visits"}}
 	steps := [][]string{{"i", "query", "return", "next"}}
 	scores, stds := emptySpan(), emptySpan()
@@ -237,11 +229,8 @@ func (m Queries) Vega() (map[string]any, error) {
 		"stds":       []any{rounded(stds.low), rounded(math.Max(stds.high, stds.low+1e-9))},
 		"sequential": sequential.hex()})
 	v.bind("queries", map[string]any{"max": len(m.Steps) - 2})
-	for name, rows := range map[string][][]string{"cells": cells, "steps": steps} {
-		if err := v.table(name, rows); err != nil {
-			return nil, err
-		}
-	}
+	v.table("cells", cells)
+	v.table("steps", steps)
 	return v, checkSize("Queries", v)
 }
 

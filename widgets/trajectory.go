@@ -158,10 +158,7 @@ func (m Trajectory) Vega() (map[string]any, error) {
 	if err := m.validate(); err != nil {
 		return nil, err
 	}
-	v, err := newVegaView("trajectory")
-	if err != nil {
-		return nil, err
-	}
+	v := newVegaView("trajectory")
 	var pictures []any
 	for i := range m.Pictures {
 		var b bytes.Buffer
@@ -193,13 +190,10 @@ func (m Trajectory) Vega() (map[string]any, error) {
 	xs = xs.padded(0.03)
 	v.set(map[string]any{"pictures": pictures, "stride": m.stride(), "pictureWidth": size.X, "pictureHeight": size.Y,
 		"actions": list(m.Actions), "title": m.Title, "level": math.Round(100 * m.Level),
-		"extent": []any{rounded(xs.low), rounded(xs.high)}, "last": len(m.Taken) - 1})
+		"extent": xs.ends(), "last": len(m.Taken) - 1})
 	v.bind("step", map[string]any{"max": (len(m.Pictures) - 1) * m.stride(), "step": m.stride()})
-	for name, rows := range map[string][][]string{"values": values, "steps": steps} {
-		if err := v.table(name, rows); err != nil {
-			return nil, err
-		}
-	}
+	v.table("values", values)
+	v.table("steps", steps)
 	return v, checkSize("Trajectory", v)
 }
 

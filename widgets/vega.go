@@ -22,18 +22,18 @@ var vegaFiles embed.FS
 // signal: an input of a page is found by it, as input[name="state"].
 type vegaView map[string]any
 
-// newVegaView reads a specification of the folder vega.
-func newVegaView(name string) (vegaView, error) {
+// newVegaView reads a specification of the folder vega. What is wrong with one is a fault of this package.
+func newVegaView(name string) vegaView {
 	text, err := vegaFiles.ReadFile("vega/" + name + ".vg.json")
-	if err != nil {
-		return nil, fmt.Errorf("widgets: %w", err)
-	}
 	var v vegaView
-	if err := json.Unmarshal(text, &v); err != nil {
-		return nil, fmt.Errorf("widgets: the Vega specification %s: %w", name, err)
+	if err == nil {
+		err = json.Unmarshal(text, &v)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("widgets: the Vega specification %s: %v", name, err))
 	}
 	v["config"] = vegaConfig(false)
-	return v, nil
+	return v
 }
 
 // named returns the entry of a list of the specification that bears the name.
@@ -72,14 +72,10 @@ func (v vegaView) bind(signal string, options map[string]any) {
 func (v vegaView) addSignals(signals ...any) { v["signals"] = append(signals, v["signals"].([]any)...) }
 
 // table fills a table. It goes into the notebook as one text, where lists would take a line for each number.
-func (v vegaView) table(name string, rows [][]string) error {
+func (v vegaView) table(name string, rows [][]string) {
 	var b strings.Builder
-	w := csv.NewWriter(&b)
-	if err := w.WriteAll(rows); err != nil {
-		return fmt.Errorf("widgets: %w", err)
-	}
+	_ = csv.NewWriter(&b).WriteAll(rows) // a strings.Builder does not fail
 	v.named("data", name)["values"] = b.String()
-	return nil
 }
 
 // list returns the values as Vega takes them.
@@ -220,6 +216,9 @@ func checkSize(name string, v vegaView) error {
 	}
 	return nil
 }
+
+// ends are those of a range as Vega takes them.
+func (s span) ends() []any { return list([]float64{s.low, s.high}) }
 
 // showVega displays a Vega view, with the figure where it is not drawn.
 func showVega(static Drawing, spec func() (map[string]any, error)) error {
