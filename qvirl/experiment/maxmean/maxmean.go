@@ -6,6 +6,7 @@
 package maxmean
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -224,13 +225,7 @@ func clark(v []float64, next [][]float64, discount float64) (distuv.Normal, erro
 
 // Units returns the units of the experiment: what is deduced from ValueWalk's samples, and PolicyWalk.
 func (c Config) Units(string) ([]experiment.Unit, error) {
-	if err := c.World.Validate(); err != nil {
-		return nil, err
-	}
-	if err := c.ValueWalk.Validate(); err != nil {
-		return nil, err
-	}
-	if err := c.PolicyWalk.Validate(); err != nil {
+	if err := cmp.Or(c.World.Validate(), c.ValueWalk.Validate(), c.PolicyWalk.Validate()); err != nil {
 		return nil, err
 	}
 	world := c.World // what its problem depends on

@@ -3,12 +3,13 @@
 package sensitivity
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/experiment"
@@ -80,32 +81,14 @@ func Quick() Config {
 
 // Validate reports the first field that is out of range.
 func (c Config) Validate() error {
-	switch {
-	case len(c.Seeds) == 0 || c.Chunk < 1:
-		return fmt.Errorf("sensitivity: %d seeds in chunks of %d: want at least 1 of each", len(c.Seeds), c.Chunk)
-	case len(c.Betas) == 0 || len(c.Demos) == 0:
-		return fmt.Errorf("sensitivity: %d values of β, %d numbers of demonstrations: want at least 1 of each",
-			len(c.Betas), len(c.Demos))
-	case c.Length < 1:
-		return fmt.Errorf("sensitivity: Length = %d, want at least 1", c.Length)
-	}
-	for i, beta := range c.Betas {
-		if !(beta > 0) || math.IsInf(beta, 0) || slices.Contains(c.Betas[:i], beta) {
-			return fmt.Errorf("sensitivity: Betas[%d] = %g, want different positive numbers", i, beta)
-		}
-	}
-	for i, n := range c.Demos {
-		if n < 1 || slices.Contains(c.Demos[:i], n) {
-			return fmt.Errorf("sensitivity: Demos[%d] = %d, want different positive numbers", i, n)
-		}
-	}
-	if err := mdp.CheckDiscount(c.Discount); err != nil {
-		return err
-	}
-	if err := c.World.Validate(); err != nil {
-		return err
-	}
-	return c.QVIRL.Validate()
+	return cmp.Or(check.All("sensitivity", check.That(len(c.Seeds) > 0 && c.Chunk >= 1, "%d seeds in chunks of %d: "+
+		"want at least 1 of each", len(c.Seeds), c.Chunk), check.AtLeast(1, "Length", c.Length),
+		check.That(len(c.Betas) > 0 && len(c.Demos) > 0, "%d values of β, %d numbers of demonstrations: want at least "+
+			"1 of each", len(c.Betas), len(c.Demos)),
+		check.Each("Betas", c.Betas, func(x float64) bool { return x > 0 && !math.IsInf(x, 0) },
+			"different positive numbers"),
+		check.Each("Demos", c.Demos, func(n int) bool { return n >= 1 }, "different positive numbers")),
+		mdp.CheckDiscount(c.Discount), c.World.Validate(), c.QVIRL.Validate())
 }
 
 // Learner returns the name of QVIRL that assumes β.
