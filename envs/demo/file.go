@@ -145,9 +145,7 @@ func (s *Set) arrays() map[string]npz.Array {
 	var terminated, truncated []bool
 	for i := range s.Trajectories {
 		t := &s.Trajectories[i]
-		for _, x := range t.LogProbs {
-			logProbs = append(logProbs, float64(x))
-		}
+		logProbs = append(logProbs, npz.Widen(t.LogProbs)...)
 		actions = append(actions, t.Actions...)
 		rewards = append(rewards, t.Rewards...)
 		lengths, seeds = append(lengths, t.Len()), append(seeds, int(t.Seed))

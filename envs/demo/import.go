@@ -156,14 +156,12 @@ func importFlat(s *source, o ImportOptions) (*Set, error) {
 
 // set cuts the rows into trajectories.
 func (f *flat) set(o ImportOptions) (*Set, error) {
-	m, size := len(f.episodes), 1
-	for _, k := range f.shape {
-		size *= k
-	}
+	m := len(f.episodes)
 	if m == 0 {
 		return nil, fmt.Errorf("demo: %s has no transitions", f.name)
 	}
 	set := newSet(o, f.shape, f.actions)
+	size := set.ObservationSize()
 	seen := map[int]bool{}
 	for from := 0; from < m; {
 		id, to := f.episodes[from], from+1

@@ -87,13 +87,8 @@ func (d *description) parameters(dir string) ([]Parameter, error) {
 	defer r.Close()
 	var out []Parameter
 	for _, s := range d.Slots {
-		values := r.Finite(arrayName(s.Name), s.Dims...)
-		p := Parameter{Name: s.Name, Dims: s.Dims, Fixed: s.Fixed, NoDecay: s.NoDecay,
-			Value: make([]float32, len(values))}
-		for i, v := range values {
-			p.Value[i] = float32(v)
-		}
-		out = append(out, p)
+		out = append(out, Parameter{Name: s.Name, Dims: s.Dims, Fixed: s.Fixed, NoDecay: s.NoDecay,
+			Value: npz.Narrow[float32](r.Finite(arrayName(s.Name), s.Dims...))})
 	}
 	if err := r.Err(); err != nil {
 		return nil, fmt.Errorf("neural: %w", err)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-birl/birl/envs/atomicfile"
 	"github.com/go-birl/birl/envs/expert"
+	"github.com/go-birl/birl/envs/npz"
 	"github.com/go-birl/birl/qvirl/neural"
 )
 
@@ -77,10 +78,7 @@ func (m *Model) Predict(observations []float32) (*neural.Prediction, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Values = make([]float32, len(values))
-	for i, v := range values {
-		p.Values[i] = float32(v)
-	}
+	p.Values = npz.Narrow[float32](values)
 	return p, nil
 }
 
@@ -130,10 +128,7 @@ func Load(dir string, load func(dir string) (neural.Model, error)) (*Model, erro
 	if err := atomicfile.ReadJSON(filepath.Join(dir, detailsFile), &m.details); err != nil {
 		return nil, fmt.Errorf("planning: %w", err)
 	}
-	spec, size := m.base.Spec(), 1
-	for _, n := range m.plan.ObservationShape {
-		size *= n
-	}
+	spec, size := m.base.Spec(), m.plan.ObservationSize()
 	if size != spec.Observation || m.plan.Actions != spec.Actions || len(m.plan.Curve) == 0 {
 		return nil, fmt.Errorf("planning: the plan in %s is for observations of %d numbers and %d actions with %d "+
 			"points "+
