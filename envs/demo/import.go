@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -69,9 +70,7 @@ func Import(path string, o ImportOptions) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	if set.Source == "" {
-		set.Source = filepath.Base(path)
-	}
+	set.Source = cmp.Or(set.Source, filepath.Base(path))
 	if err := set.Validate(); err != nil {
 		return nil, fmt.Errorf("demo: %s: %w", path, err)
 	}

@@ -83,11 +83,17 @@ func Ints(data []int, shape ...int) Array {
 func Bools(data []bool, shape ...int) Array {
 	a := Array{Shape: shape, Data: make([]float64, len(data)), Type: Bool}
 	for i, v := range data {
-		if v {
-			a.Data[i] = 1
-		}
+		a.Data[i] = Indicator(v)
 	}
 	return a
+}
+
+// Indicator returns 1 where something holds, and 0 where it does not.
+func Indicator(holds bool) float64 {
+	if holds {
+		return 1
+	}
+	return 0
 }
 
 // Scalar returns an array of no dimensions.

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -41,9 +42,7 @@ func newStages(method string, progress irl.Progress) *Stages {
 // Run runs a stage, which shows as label, and adds its duration to the time of key; if key is empty, to that of the
 // unit's method. What stages within it add to other keys is not counted twice.
 func (t *Stages) Run(key, label string, run func(irl.Progress) error) error {
-	if key == "" {
-		key = t.method
-	}
+	key = cmp.Or(key, t.method)
 	start, processor := time.Now(), processorSeconds()
 	before := t.total()
 	share := (1 - t.past) / 2

@@ -1,6 +1,7 @@
 package tabular
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/go-birl/birl/envs/check"
@@ -173,9 +174,7 @@ func (c Config) rankOf(p *irl.Problem) int {
 	if c.Covariance != LowRankCovariance && (c.Optimizer != LBFGS || states <= LargestFull) {
 		return 0
 	}
-	if rank == 0 {
-		rank = DefaultRank
-	}
+	rank = cmp.Or(rank, DefaultRank)
 	return min(rank, states)
 }
 

@@ -2,6 +2,7 @@ package calibration
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/gonum/mat"
@@ -20,10 +21,7 @@ func binOf(rank int) int { return rank * Bins / (Samples + 1) }
 // ChiSquare returns Pearson's test of the uniformity of independent ranks, one a draw: the statistic over Bins bins,
 // and the probability of a larger one if they are uniform.
 func ChiSquare(ranks []int) (statistic, p float64) {
-	counts, expected := make([]float64, Bins), make([]float64, Bins)
-	for i := range expected {
-		expected[i] = float64(len(ranks)) / Bins
-	}
+	counts, expected := make([]float64, Bins), slices.Repeat([]float64{float64(len(ranks)) / Bins}, Bins)
 	for _, r := range ranks {
 		counts[binOf(r)]++
 	}
