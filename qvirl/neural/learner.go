@@ -32,8 +32,13 @@ type Learner struct {
 	programs  training.Pool[shape, *program]
 }
 
-// NewLearner returns the method that minimises an objective.
+// NewLearner returns the method that minimises an objective, which is checked first if it has a method Validate.
 func NewLearner(name string, c Config, o Objective) (*Learner, error) {
+	if o, ok := o.(interface{ Validate() error }); ok {
+		if err := o.Validate(); err != nil {
+			return nil, err
+		}
+	}
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}

@@ -34,11 +34,6 @@ func Load[O Objective](dir, backendName string) (*Fitted, error) {
 	if err := json.Unmarshal(d.Objective, &objective); err != nil {
 		return nil, fmt.Errorf("neural: %s: the objective of %s: %w", path, d.Method, err)
 	}
-	if o, ok := any(objective).(interface{ Validate() error }); ok {
-		if err := o.Validate(); err != nil {
-			return nil, fmt.Errorf("%w (in %s)", err, path)
-		}
-	}
 	d.Config.Backend = backendName
 	learner, err := NewLearner(d.Method, *d.Config, objective)
 	if err != nil {

@@ -51,9 +51,6 @@ const Name = "avril"
 
 // NewContinuous returns AVRIL in continuous spaces with the given training.
 func New(c neural.Config, o Objective) (*neural.Learner, error) {
-	if err := o.Validate(); err != nil {
-		return nil, err
-	}
 	return neural.NewLearner(Name, c, o)
 }
 

@@ -56,19 +56,7 @@ func (o Objective) Validate() error {
 
 // New returns IQ-Learn with the given training.
 func New(c neural.Config, o Objective) (*neural.Learner, error) {
-	if err := o.Validate(); err != nil {
-		return nil, err
-	}
 	return neural.NewLearner(Name, c, o)
-}
-
-// NewEnsemble returns an ensemble of IQ-Learn's models: the mean of their policies.
-func NewEnsemble(c neural.Config, o Objective, members int) (*neural.EnsembleLearner, error) {
-	member, err := New(c, o)
-	if err != nil {
-		return nil, err
-	}
-	return neural.NewEnsembleLearner(NameEnsemble, member, members)
 }
 
 // Networks lists the Q-function.

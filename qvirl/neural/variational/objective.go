@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/floats"
@@ -96,20 +97,7 @@ func (o Objective) Validate() error {
 
 // New returns continuous QVIRL with the given training and objective.
 func New(c neural.Config, o Objective) (*neural.Learner, error) {
-	if err := o.Validate(); err != nil {
-		return nil, err
-	}
 	return neural.NewLearner(Name, c, o)
-}
-
-// NewEnsemble returns an ensemble of QVIRL's models: the mean of their expected policies, as under the mixture of their
-// posteriors.
-func NewEnsemble(c neural.Config, o Objective, members int) (*neural.EnsembleLearner, error) {
-	member, err := New(c, o)
-	if err != nil {
-		return nil, err
-	}
-	return neural.NewEnsembleLearner(NameEnsemble, member, members)
 }
 
 // Networks returns the encoder.
@@ -237,10 +225,8 @@ func (o Objective) network(w *neural.Weights, states *Node) *Node {
 		return out
 	}
 	unit := o.unit(w.Beta())
-	factor, offset := make([]float64, outEmbedding+o.Embedding), make([]float64, outEmbedding+o.Embedding)
-	for i := range factor {
-		factor[i] = 1
-	}
+	width := outEmbedding + o.Embedding
+	factor, offset := slices.Repeat([]float64{1}, width), make([]float64, width)
 	factor[outMean], offset[outLogStd] = unit, math.Log(unit)
 	each := func(x []float64) *Node {
 		return ExpandLeftToRank(ConstAsDType(out.Graph(), out.DType(), x), out.Rank())
