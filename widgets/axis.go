@@ -40,8 +40,21 @@ const (
 	titleSpace = vg.Length(17)
 )
 
+// panelRows returns the height of the rows of n panels, columns to a row.
+func panelRows(n, columns int, height vg.Length) vg.Length {
+	return vg.Length((n+columns-1)/columns) * height
+}
+
 // drawPanels paints plots row by row in aligned tiles, columns to a row.
 func drawPanels(c draw.Canvas, plots []*plot.Plot, columns int) { drawLabelled(c, plots, columns, 0) }
+
+// drawColored does so and leaves room on the right for the bar of a colour scale.
+func drawColored(c draw.Canvas, plots []*plot.Plot, columns int, scale colorScale, label string) {
+	drawPanels(draw.Crop(c, 0, -barWidth-panelGap, 0, 0), plots, columns)
+	side := draw.Crop(c, c.Max.X-c.Min.X-barWidth, 0, 0, -18)
+	side.Min.Y = side.Max.Y - 150
+	scale.paint(side, label)
+}
 
 // drawLabelled does so and leaves room on the right of each panel for labels.
 func drawLabelled(c draw.Canvas, plots []*plot.Plot, columns int, room vg.Length) {

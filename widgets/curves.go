@@ -67,11 +67,10 @@ func (m Curves) Figure() (*Figure, error) {
 	for i, panel := range m.Panels {
 		plots[i] = curvePanel(panel).plot(looks, room)
 	}
-	rows := (len(m.Panels) + columns - 1) / columns
 	return card{
 		title: m.Title, legend: legend, width: width,
 		description: fmt.Sprintf("Curves of %s over %s: %s.", m.Panels[0].YLabel, m.Panels[0].XLabel, labels(order)),
-		bodyHeight:  vg.Length(rows)*(height+panelGap) - panelGap,
+		bodyHeight:  panelRows(len(plots), columns, height+panelGap) - panelGap,
 		body:        func(c draw.Canvas) { drawLabelled(c, plots, columns, room) }, records: m.records,
 	}.figure(), nil
 }

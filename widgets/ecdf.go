@@ -55,12 +55,11 @@ func (m RankECDF) Figure() (*Figure, error) {
 		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1, -1.1*highest, 1.1*highest
 		p.X.Tick.Marker = niceTicks{4}
 	}
-	rows := (len(plots) + columns - 1) / columns
 	band := legendEntry{fmt.Sprintf("%g %% of curves of uniform ranks lie in the band", 100*level),
 		func(c draw.Canvas) { fillPath(c, bandGrey, draw.Crop(c, 0, 0, 3, -3).Rectangle.Path()) }}
 	return card{title: m.Title, legend: []legendEntry{band},
 		description: fmt.Sprintf("Cumulative distribution functions of ranks in %s.", count(len(plots), "panel")),
-		bodyHeight:  vg.Length(rows)*(165+panelGap) + 12, records: Ranks{Panels: m.Panels}.records,
+		bodyHeight:  panelRows(len(plots), columns, 165+panelGap) + 12, records: Ranks{Panels: m.Panels}.records,
 		body: func(c draw.Canvas) { drawPanels(c, plots, columns) }}.figure(), nil
 }
 

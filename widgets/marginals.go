@@ -113,12 +113,11 @@ func (m Marginals) Figure() (*Figure, error) {
 	if truth {
 		legend = append(legend, verticalEntry("true value", truthLine))
 	}
-	rows := (len(m.Panels) + m.columns() - 1) / m.columns()
 	return card{
 		title: m.Title, legend: legend,
 		description: fmt.Sprintf("Densities of %s in %s: %s.", m.XLabel, count(len(m.Panels), "panel"),
 			labels(m.Methods)),
-		bodyHeight: vg.Length(rows)*(panelHeight+panelGap) + 12,
+		bodyHeight: panelRows(len(plots), m.columns(), panelHeight+panelGap) + 12,
 		body:       func(c draw.Canvas) { drawPanels(c, plots, m.columns()) }, records: m.records,
 	}.figure(), nil
 }
@@ -295,9 +294,7 @@ func ceiling(shapes []shape) float64 {
 		}
 		flattest = math.Min(flattest, s.peak)
 	}
-	if reference == 0 {
-		reference = flattest
-	}
+	reference = cmp.Or(reference, flattest)
 	for _, s := range shapes {
 		if s.peak <= spikeFactor*reference {
 			highest = math.Max(highest, s.peak)

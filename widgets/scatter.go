@@ -43,7 +43,6 @@ func (m Scatter) Figure() (*Figure, error) {
 	}
 	scale, colored := newScale(false, all...), len(m.Panels[0].Z) > 0
 	columns := min(2, len(m.Panels))
-	rows := (len(m.Panels) + columns - 1) / columns
 	plots := make([]*plot.Plot, len(m.Panels))
 	for i, panel := range m.Panels {
 		p := newPanel(panel.Title, m.XLabel, m.YLabel)
@@ -60,16 +59,13 @@ func (m Scatter) Figure() (*Figure, error) {
 	return card{
 		title: m.Title, width: width, records: m.records,
 		description: fmt.Sprintf("%d points: %s over %s.", len(m.Panels[0].X), m.YLabel, m.XLabel),
-		bodyHeight:  vg.Length(rows) * (height + panelGap),
+		bodyHeight:  panelRows(len(plots), columns, height+panelGap),
 		body: func(c draw.Canvas) {
 			if !colored {
 				drawPanels(c, plots, columns)
 				return
 			}
-			drawPanels(draw.Crop(c, 0, -barWidth-panelGap, 0, 0), plots, columns)
-			side := draw.Crop(c, c.Max.X-c.Min.X-barWidth, 0, 0, -18)
-			side.Min.Y = side.Max.Y - 150
-			scale.paint(side, m.ZLabel)
+			drawColored(c, plots, columns, scale, m.ZLabel)
 		},
 	}.figure(), nil
 }

@@ -47,7 +47,6 @@ func (m Surface) Figure() (*Figure, error) {
 	scale := newScale(m.Diverges, all...)
 	xEdges, yEdges := edges(m.X, m.LogX), edges(m.Y, m.LogY)
 	columns := min(3, len(m.Panels))
-	rows := (len(m.Panels) + columns - 1) / columns
 	plots := make([]*plot.Plot, len(m.Panels))
 	for i, panel := range m.Panels {
 		p := newPanel(panel.Title, m.XLabel, "")
@@ -87,13 +86,8 @@ func (m Surface) Figure() (*Figure, error) {
 	return card{
 		title: m.Title, width: width, description: fmt.Sprintf("Heat map of %s over %s and %s.", m.ZLabel, m.XLabel,
 			m.YLabel),
-		bodyHeight: vg.Length(rows) * (height + panelGap), records: m.records,
-		body: func(c draw.Canvas) {
-			drawPanels(draw.Crop(c, 0, -barWidth-panelGap, 0, 0), plots, columns)
-			side := draw.Crop(c, c.Max.X-c.Min.X-barWidth, 0, 0, -18)
-			side.Min.Y = side.Max.Y - 150
-			scale.paint(side, m.ZLabel)
-		},
+		bodyHeight: panelRows(len(plots), columns, height+panelGap), records: m.records,
+		body: func(c draw.Canvas) { drawColored(c, plots, columns, scale, m.ZLabel) },
 	}.figure(), nil
 }
 

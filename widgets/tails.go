@@ -46,7 +46,6 @@ func (m Tails) Figure() (*Figure, error) {
 		names = max(names, style.Width(a.label)+10)
 	}
 	columns := min(3, len(m.Panels))
-	rows := (len(m.Panels) + columns - 1) / columns
 	legend := []legendEntry{
 		{"mean", func(c draw.Canvas) { dot(c, oracle, c.Center(), 3) }},
 		{fmt.Sprintf("mean of the worst %g %%", 100*m.Level), func(c draw.Canvas) {
@@ -63,7 +62,7 @@ func (m Tails) Figure() (*Figure, error) {
 		title: m.Title, legend: legend,
 		description: fmt.Sprintf("Densities of %s in %s: %s.", m.XLabel, count(len(m.Panels), "panel"),
 			labels(m.Methods)),
-		bodyHeight: vg.Length(rows) * block, records: m.records,
+		bodyHeight: panelRows(len(m.Panels), columns, block), records: m.records,
 		body: func(c draw.Canvas) {
 			width := (c.Max.X-c.Min.X-names)/vg.Length(columns) - panelGap
 			for i, panel := range m.Panels {
@@ -137,8 +136,7 @@ func (t tail) peak() float64 { return slices.Max(t.density) }
 
 // newTail estimates the density with a Gaussian kernel of Scott's bandwidth (1992).
 func newTail(samples []float64, level float64, xs span) tail {
-	sorted := slices.Clone(samples)
-	slices.Sort(sorted)
+	sorted := slices.Sorted(slices.Values(samples))
 	count := max(1, int(math.Round(level*float64(len(sorted)))))
 	t := tail{mean: stat.Mean(sorted, nil), tail: stat.Mean(sorted[:count], nil), quantile: sorted[count-1],
 		size: stat.PopStdDev(sorted, nil)}
@@ -173,8 +171,7 @@ func (m Tails) extent() span {
 			if samples == nil {
 				continue
 			}
-			sorted := slices.Clone(samples)
-			slices.Sort(sorted)
+			sorted := slices.Sorted(slices.Values(samples))
 			cut := int(marginalTail * float64(len(sorted)))
 			xs.include(sorted[cut], sorted[len(sorted)-1-cut])
 		}

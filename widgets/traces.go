@@ -161,7 +161,6 @@ func (m Ranks) Figure() (*Figure, error) {
 		}
 		plots[i] = m.plot(panel, i%columns == 0, i+columns >= len(m.Panels))
 	}
-	rows := (len(plots) + columns - 1) / columns
 	band := legendEntry{"99 % band of uniform ranks", func(c draw.Canvas) {
 		fillPath(c, bandGrey, draw.Crop(c, 0, 0, 3, -3).Rectangle.Path())
 		c.StrokeLine2(draw.LineStyle{Color: axisGrey, Width: 0.8}, c.Min.X, c.Center().Y, c.Max.X, c.Center().Y)
@@ -169,7 +168,7 @@ func (m Ranks) Figure() (*Figure, error) {
 	return card{
 		title: m.Title, legend: []legendEntry{band}, description: fmt.Sprintf("Rank histograms in %d panels.",
 			len(plots)),
-		bodyHeight: vg.Length(rows)*(140+panelGap) + 12,
+		bodyHeight: panelRows(len(plots), columns, 140+panelGap) + 12,
 		body:       func(c draw.Canvas) { drawPanels(c, plots, columns) }, records: m.records,
 	}.figure(), nil
 }
@@ -179,9 +178,7 @@ var bandGrey = rgb(0xDDDDDD)
 func (m Ranks) plot(panel RankPanel, first, last bool) *plot.Plot {
 	n := len(panel.Ranks)
 	bins := m.Bins
-	if bins == 0 {
-		bins = min(max(n/20, 5), 20)
-	}
+	bins = cmp.Or(bins, min(max(n/20, 5), 20))
 	bins = min(bins, panel.Max+1)
 	counts := make([]float64, bins)
 	for _, r := range panel.Ranks {

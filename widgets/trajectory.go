@@ -112,9 +112,7 @@ func (m Trajectory) Figure() (*Figure, error) {
 func (m Trajectory) scaled(i int) image.Image {
 	size := m.Pictures[i].Bounds().Size()
 	width := m.Width
-	if width == 0 {
-		width = 360
-	}
+	width = cmp.Or(width, 360)
 	width = min(width, size.X)
 	out := image.NewRGBA(image.Rect(0, 0, width, max(1, width*size.Y/size.X)))
 	scaling.ApproxBiLinear.Scale(out, out.Bounds(), m.Pictures[i], m.Pictures[i].Bounds(), scaling.Src, nil)

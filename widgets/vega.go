@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -62,10 +63,7 @@ func (v vegaView) set(values map[string]any) {
 
 // bind changes how a signal is operated.
 func (v vegaView) bind(signal string, options map[string]any) {
-	bind := v.named("signals", signal)["bind"].(map[string]any)
-	for key, value := range options {
-		bind[key] = value
-	}
+	maps.Copy(v.named("signals", signal)["bind"].(map[string]any), options)
 }
 
 // addSignals puts signals before the others.
