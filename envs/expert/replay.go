@@ -13,9 +13,7 @@ type replay struct {
 	count, next    int // how many there are; where the next one goes
 	kept           int // how many, the first ones, are never forgotten
 
-	observations, nexts []float32 // [count, size]
-	actions             []int32   // [count]
-	rewards, discounts  []float32 // [count]; the discount is 0 where the environment reached an end
+	batch // all of them; the discount is 0 where the environment reached an end
 }
 
 // transition is what happened in one step.
@@ -81,9 +79,9 @@ func (r *replay) keep() { r.kept = r.count }
 
 // first returns a replay of the transitions that are never forgotten.
 func (r *replay) first() *replay {
-	return &replay{size: r.size, capacity: r.kept, count: r.kept, observations: r.observations[:r.kept*r.size],
-		nexts: r.nexts[:r.kept*r.size], actions: r.actions[:r.kept], rewards: r.rewards[:r.kept],
-		discounts: r.discounts[:r.kept]}
+	return &replay{size: r.size, capacity: r.kept, count: r.kept, batch: batch{
+		observations: r.observations[:r.kept*r.size], nexts: r.nexts[:r.kept*r.size], actions: r.actions[:r.kept],
+		rewards: r.rewards[:r.kept], discounts: r.discounts[:r.kept]}}
 }
 
 // batch holds transitions to learn from, [n, …].
