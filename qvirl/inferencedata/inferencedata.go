@@ -27,12 +27,6 @@ type Options struct {
 	Attributes map[string]string // of the file, such as the method
 }
 
-// chained is a posterior that consists of the samples of Markov chains.
-type chained interface {
-	Samples() *irl.Samples
-	Chains() int
-}
-
 // maxLikelihoods bounds the log-likelihoods of all draws and decisions, 1 GiB.
 const maxLikelihoods = 1 << 27
 
@@ -74,7 +68,7 @@ func New(post irl.Posterior, o Options) (*netcdf.Group, error) {
 	p, rng := post.Problem(), rand.New(rand.NewPCG(o.Seed, 0))
 	b := &builder{problem: p, chains: 1}
 	var err error
-	if c, ok := post.(chained); ok {
+	if c, ok := post.(mcmc.Chained); ok {
 		b.samples, b.chains = c.Samples(), c.Chains()
 	} else if b.samples, err = post.Sample(rng, o.Draws); err != nil {
 		return nil, fmt.Errorf("inferencedata: %w", err)
