@@ -23,7 +23,7 @@ neither read nor changed.`,
 		Example: `  go run ./kernel-setup lab
   go run ./kernel-setup lab -- --no-browser --port 8890`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			l, err := installed(cmd.Context(), installer{})
+			l, err := prepared(cmd.Context(), installer{})
 			if err != nil {
 				return err
 			}

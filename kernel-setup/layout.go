@@ -65,8 +65,8 @@ func currentLayout() (layout, error) {
 	return findLayout(dir)
 }
 
-// installed returns the layout of the clone that the user is in, once the steps that the installer wants are done.
-func installed(ctx context.Context, in installer) (layout, error) {
+// prepared returns the layout of the clone that the user is in, once the steps that the installer wants are done.
+func prepared(ctx context.Context, in installer) (layout, error) {
 	l, err := currentLayout()
 	if err != nil {
 		return l, err

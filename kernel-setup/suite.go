@@ -36,7 +36,7 @@ the browser where neither Chromium nor Chrome is on PATH and the cluster where S
 		Example: `  go run ./kernel-setup test`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			l, err := installed(cmd.Context(), installer{choose: withEnvs})
+			l, err := prepared(cmd.Context(), installer{choose: withEnvs})
 			if err != nil {
 				return err
 			}
