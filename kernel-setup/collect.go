@@ -33,8 +33,13 @@ arguments: it lets a random policy act in the environment, stores the episodes, 
 // end. It waits for the command, which ends in its own order, and dies with this program where the system knows how.
 func runPassing(run *exec.Cmd) error {
 	ownGroup(run)
+	return wait(run, commands.EndingSignals(), func(s os.Signal) os.Signal { return s })
+}
+
+// wait runs a command, and passes each of the signals that this program gets on to it, as another if need be.
+func wait(run *exec.Cmd, passed []os.Signal, as func(os.Signal) os.Signal) error {
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, commands.EndingSignals()...)
+	signal.Notify(signals, passed...)
 	defer signal.Stop(signals)
 	if err := run.Start(); err != nil {
 		return err
@@ -45,7 +50,7 @@ func runPassing(run *exec.Cmd) error {
 		for {
 			select {
 			case s := <-signals:
-				_ = run.Process.Signal(s) // fails only if it has ended by itself
+				_ = run.Process.Signal(as(s)) // fails only if it has ended by itself
 			case <-ended:
 				return
 			}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"debug/buildinfo"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +14,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/go-birl/birl/envs/atomicfile"
 )
 
 // finding is one line of the doctor's table.
@@ -57,9 +58,7 @@ what is missing or broken the command that mends it is shown. Nothing is changed
 			}
 			t.done("")
 			if asJSON {
-				encoder := json.NewEncoder(cmd.OutOrStdout())
-				encoder.SetIndent("", "  ")
-				err = encoder.Encode(r)
+				err = atomicfile.EncodeJSON(cmd.OutOrStdout(), r)
 			} else {
 				r.print(cmd.OutOrStdout())
 			}

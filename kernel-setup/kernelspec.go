@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"github.com/go-birl/birl/envs/atomicfile"
 )
 
 // kernelName is what notebooks know the Go kernel by, and the name of its folder.
@@ -49,19 +51,12 @@ func writeKernelspec(l layout, where string) (folder string, err error) {
 			return "", err
 		}
 	}
-	text, err := os.ReadFile(filepath.Join(l.kernelspec(), "kernel.json"))
-	if err != nil {
-		return "", err
-	}
 	launch := filepath.Join(l.kernelspec(), "launch.sh")
 	var spec map[string]any
-	if err := json.Unmarshal(text, &spec); err != nil {
-		return "", fmt.Errorf("%s: %w", l.kernelspec(), err)
-	}
-	spec["argv"] = []string{"sh", launch, "{connection_file}"}
-	if text, err = json.MarshalIndent(spec, "", "  "); err != nil {
+	if err := atomicfile.ReadJSON(filepath.Join(l.kernelspec(), "kernel.json"), &spec); err != nil {
 		return "", err
 	}
+	spec["argv"] = []string{"sh", launch, "{connection_file}"}
 	if folder, err = filepath.Abs(filepath.Join(jupyter, "kernels", kernelName)); err != nil {
 		return "", err
 	}
@@ -78,7 +73,7 @@ func writeKernelspec(l layout, where string) (folder string, err error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return "", err
 	}
-	return folder, writeFile(path, append(text, '\n'))
+	return folder, atomicfile.WriteJSON(path, spec)
 }
 
 // ofAClone reports whether a kernelspec starts the kernel of a clone of this repository, wherever that is or was.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"os/signal"
 	"slices"
 	"syscall"
 
@@ -24,11 +23,8 @@ neither read nor changed.`,
 		Example: `  go run ./kernel-setup lab
   go run ./kernel-setup lab -- --no-browser --port 8890`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			l, err := currentLayout()
+			l, err := prepared(cmd.Context(), installer{})
 			if err != nil {
-				return err
-			}
-			if _, err := (&installer{layout: l, progress: newTasks(os.Stderr)}).ensure(cmd.Context()); err != nil {
 				return err
 			}
 			env, err := backendEnv(l, backend)
@@ -42,24 +38,10 @@ neither read nor changed.`,
 			lab.Dir, lab.Env = l.notebooks(), l.environment(env...)
 			lab.Stdin, lab.Stdout, lab.Stderr = os.Stdin, os.Stdout, os.Stderr
 			commands.EndWithParent(lab)
-			terminated := make(chan os.Signal, 1)
 			isCtrlC := func(s os.Signal) bool { return s == os.Interrupt }
 			// These are sent to this process only, unlike Ctrl-C.
-			signal.Notify(terminated, slices.DeleteFunc(commands.EndingSignals(), isCtrlC)...)
-			defer signal.Stop(terminated)
-			if err := lab.Start(); err != nil {
-				return err
-			}
-			ended := make(chan struct{})
-			defer close(ended)
-			go func() {
-				select {
-				case <-ended:
-				case <-terminated:
-					_ = lab.Process.Signal(syscall.SIGTERM) // fails only if it has ended by itself
-				}
-			}()
-			err = lab.Wait()
+			signals := slices.DeleteFunc(commands.EndingSignals(), isCtrlC)
+			err = wait(lab, signals, func(os.Signal) os.Signal { return syscall.SIGTERM })
 			if _, ok := errors.AsType[*exec.ExitError](err); ok {
 				return errReported
 			}

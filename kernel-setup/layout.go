@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -62,6 +63,17 @@ func currentLayout() (layout, error) {
 		return layout{}, err
 	}
 	return findLayout(dir)
+}
+
+// prepared returns the layout of the clone that the user is in, once the steps that the installer wants are done.
+func prepared(ctx context.Context, in installer) (layout, error) {
+	l, err := currentLayout()
+	if err != nil {
+		return l, err
+	}
+	in.layout, in.progress = l, newTasks(os.Stderr)
+	_, err = in.ensure(ctx)
+	return l, err
 }
 
 // private returns a path inside .birl.

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/go-birl/birl/envs/atomicfile"
 )
 
 // requirements pins JupyterLab and all it needs for every supported Python, with SHA-256 digests.
@@ -134,7 +136,7 @@ func discardSpoiltPython(s *state) {
 func (in *installer) pipInstall(ctx context.Context, pinned string, say func(string)) error {
 	l := in.layout
 	list := filepath.Join(l.temporary(), "requirements.txt")
-	if err := writeFile(list, []byte(pinned)); err != nil {
+	if err := atomicfile.WriteBytes(list, []byte(pinned)); err != nil {
 		return err
 	}
 	// -I keeps the user's own Python packages and PYTHON variables out. Packages that are there already are installed

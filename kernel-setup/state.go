@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/go-birl/birl/envs/atomicfile"
 )
 
 // state is what kernel-setup remembers in .birl/state.json: which steps are complete, and what the user chose.
@@ -57,13 +59,7 @@ func loadState(path string) (*state, error) {
 	return s, nil
 }
 
-func (s *state) save(path string) error {
-	text, err := json.MarshalIndent(s, "", "  ")
-	if err != nil {
-		return err
-	}
-	return writeFile(path, append(text, '\n'))
-}
+func (s *state) save(path string) error { return atomicfile.WriteJSON(path, s) }
 
 // check returns why the step named name with the given digest has to run, or "" if it is complete. Sizes and
 // existence are looked at, not contents, so that checking takes milliseconds.
@@ -113,24 +109,4 @@ func digest(parts ...string) string {
 		fmt.Fprintf(h, "%d:%s", len(p), p)
 	}
 	return hex.EncodeToString(h.Sum(nil))
-}
-
-// writeFile writes a file whole or not at all.
-func writeFile(path string, text []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	if err == nil {
-		err = f.Sync()
-	}
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
 }

@@ -76,7 +76,7 @@ func TestWriteFileLeavesNothingBehindOnFailure(t *testing.T) {
 	dir := t.TempDir()
 	// A folder stands where the file should go.
 	writeFiles(t, dir, map[string]string{"state.json/x": ""})
-	if err := writeFile(filepath.Join(dir, "state.json"), []byte("text")); err == nil {
+	if err := (&state{}).save(filepath.Join(dir, "state.json")); err == nil {
 		t.Fatal("writing over a folder succeeded")
 	}
 	entries, err := os.ReadDir(dir)

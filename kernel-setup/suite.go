@@ -36,12 +36,8 @@ the browser where neither Chromium nor Chrome is on PATH and the cluster where S
 		Example: `  go run ./kernel-setup test`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			l, err := currentLayout()
+			l, err := prepared(cmd.Context(), installer{choose: withEnvs})
 			if err != nil {
-				return err
-			}
-			if _, err := (&installer{layout: l, progress: newTasks(os.Stderr),
-				choose: withEnvs}).ensure(cmd.Context()); err != nil {
 				return err
 			}
 			s, err := loadState(l.state())

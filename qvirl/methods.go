@@ -40,78 +40,56 @@ type builder struct {
 	build  func(config any) (Method, error)
 }
 
+// builderFor returns the builder of a method, given its default configuration, what the options set in it, and what
+// makes the method of it.
+func builderFor[C any, M Method](defaults func() C, set func(c *C, o Options), build func(C) (M, error)) builder {
+	return builder{
+		func(o Options) any {
+			c := defaults()
+			set(&c, o)
+			return &c
+		},
+		func(config any) (Method, error) { return build(*config.(*C)) },
+	}
+}
+
 // builders make the methods that package method lists as Fitters.
 var builders = map[string]builder{
-	method.Matched: {
-		func(o Options) any {
-			c := &MatchedConfig{Start: tabular.StartConfig(), Match: matched.Default()}
+	method.Matched: builderFor(
+		func() MatchedConfig { return MatchedConfig{Start: tabular.StartConfig(), Match: matched.Default()} },
+		func(c *MatchedConfig, o Options) {
 			c.Start.Seed, c.Start.Backend, c.Match.Seed = o.Seed, o.Backend, o.Seed
-			return c
 		},
-		func(config any) (Method, error) {
-			c := config.(*MatchedConfig)
+		func(c MatchedConfig) (Method, error) {
 			start, err := tabular.New(c.Start)
 			if err != nil {
 				return nil, err
 			}
 			return matched.New(method.Matched, start, matched.WarpedRewards, c.Match)
+		}),
+	method.QVIRL: builderFor(tabular.DefaultConfig,
+		func(c *tabular.Config, o Options) { c.Seed, c.Backend = o.Seed, o.Backend }, tabular.New),
+	method.Refined: builderFor(
+		func() RefinedConfig {
+			return RefinedConfig{Start: tabular.StartConfig(), Walk: valuewalk.DefaultRefine()}
 		},
-	},
-	method.QVIRL: {
-		func(o Options) any {
-			c := tabular.DefaultConfig()
-			c.Seed, c.Backend = o.Seed, o.Backend
-			return &c
-		},
-		func(config any) (Method, error) { return tabular.New(*config.(*tabular.Config)) },
-	},
-	method.Refined: {
-		func(o Options) any {
-			c := &RefinedConfig{Start: tabular.StartConfig(), Walk: valuewalk.DefaultRefine()}
+		func(c *RefinedConfig, o Options) {
 			c.Start.Seed, c.Start.Backend, c.Walk.Seed = o.Seed, o.Backend, o.Seed
-			return c
 		},
-		func(config any) (Method, error) {
-			c := config.(*RefinedConfig)
+		func(c RefinedConfig) (Method, error) {
 			start, err := tabular.New(c.Start)
 			if err != nil {
 				return nil, err
 			}
 			return valuewalk.NewRefined(method.Refined, start, c.Walk)
-		},
-	},
-	method.Reference: {
-		func(o Options) any {
-			c := reference.Default()
-			c.Seed = o.Seed
-			return &c
-		},
-		func(config any) (Method, error) { return reference.New(*config.(*reference.Config)) },
-	},
-	method.ValueWalk: {
-		func(o Options) any {
-			c := valuewalk.Default()
-			c.Seed = o.Seed
-			return &c
-		},
-		func(config any) (Method, error) { return valuewalk.New(*config.(*valuewalk.Config)) },
-	},
-	method.PolicyWalk: {
-		func(o Options) any {
-			c := policywalk.Default()
-			c.Seed = o.Seed
-			return &c
-		},
-		func(config any) (Method, error) { return policywalk.New(*config.(*policywalk.Config)) },
-	},
-	method.AVRIL: {
-		func(o Options) any {
-			c := avril.Default()
-			c.Seed = o.Seed
-			return &c
-		},
-		func(config any) (Method, error) { return avril.New(*config.(*avril.Config)) },
-	},
+		}),
+	method.Reference: builderFor(reference.Default, func(c *reference.Config, o Options) { c.Seed = o.Seed },
+		reference.New),
+	method.ValueWalk: builderFor(valuewalk.Default, func(c *valuewalk.Config, o Options) { c.Seed = o.Seed },
+		valuewalk.New),
+	method.PolicyWalk: builderFor(policywalk.Default, func(c *policywalk.Config, o Options) { c.Seed = o.Seed },
+		policywalk.New),
+	method.AVRIL: builderFor(avril.Default, func(c *avril.Config, o Options) { c.Seed = o.Seed }, avril.New),
 }
 
 // NewMethod returns a method by its name: qvirl-matched, the recommended one, or another of method.Fitters.

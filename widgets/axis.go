@@ -3,6 +3,7 @@ package widgets
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -39,8 +40,21 @@ const (
 	titleSpace = vg.Length(17)
 )
 
+// panelRows returns the height of the rows of n panels, columns to a row.
+func panelRows(n, columns int, height vg.Length) vg.Length {
+	return vg.Length((n+columns-1)/columns) * height
+}
+
 // drawPanels paints plots row by row in aligned tiles, columns to a row.
 func drawPanels(c draw.Canvas, plots []*plot.Plot, columns int) { drawLabelled(c, plots, columns, 0) }
+
+// drawColored does so and leaves room on the right for the bar of a colour scale.
+func drawColored(c draw.Canvas, plots []*plot.Plot, columns int, scale colorScale, label string) {
+	drawPanels(draw.Crop(c, 0, -barWidth-panelGap, 0, 0), plots, columns)
+	side := draw.Crop(c, c.Max.X-c.Min.X-barWidth, 0, 0, -18)
+	side.Min.Y = side.Max.Y - 150
+	scale.paint(side, label)
+}
 
 // drawLabelled does so and leaves room on the right of each panel for labels.
 func drawLabelled(c draw.Canvas, plots []*plot.Plot, columns int, room vg.Length) {
@@ -229,19 +243,46 @@ func (s span) padded(fraction float64) span {
 	return span{s.low - fraction*width, s.high + fraction*width}
 }
 
+// refuse returns an error of the given text if something is wrong.
+func refuse(wrong bool, text string, args ...any) error {
+	if !wrong {
+		return nil
+	}
+	return fmt.Errorf("widgets: "+text, args...)
+}
+
 // checkFinite refuses NaN and infinite numbers, naming the field and the index.
 func checkFinite(field string, x []float64) error {
-	for i, v := range x {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("widgets: %s[%d] = %g is not finite", field, i, v)
+	at := slices.IndexFunc(x, func(v float64) bool { return !finite(v) })
+	if at < 0 {
+		return nil
+	}
+	return fmt.Errorf("widgets: %s[%d] = %g is not finite", field, at, x[at])
+}
+
+func checkLength(field string, got, want int, of string) error {
+	return refuse(got != want, "%s has %d entries, want %d, %s", field, got, want, of)
+}
+
+// checkEach is checkLength of a list that may be nil.
+func checkEach[T any](field string, list []T, want int, of string) error {
+	if list == nil {
+		return nil
+	}
+	return checkLength(field, len(list), want, of)
+}
+
+// forEach is what each says of the entries of a list, with their names: the first error.
+func forEach[T any](field string, list []T, each func(field string, entry T) error) error {
+	for i, entry := range list {
+		if err := each(fmt.Sprintf("%s[%d]", field, i), entry); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func checkLength(field string, got, want int, of string) error {
-	if got != want {
-		return fmt.Errorf("widgets: %s has %d entries, want %d, %s", field, got, want, of)
-	}
-	return nil
+// checkState refuses what is no state, or no other place, below n.
+func checkState(field string, s, n int) error {
+	return refuse(s < 0 || s >= n, "%s = %d is outside 0..%d", field, s, n-1)
 }

@@ -55,14 +55,13 @@ func (m Calibration) Figure() (*Figure, error) {
 		plots[i] = p
 	}
 	columns := min(2, len(plots))
-	rows := (len(plots) + columns - 1) / columns
 	side := vg.Length(285)
 	return card{
 		title: m.Title, legend: curves.legend(order, looks),
 		description: "Covered fraction over nominal level of credible intervals: " +
 			labels(order) + ".",
 		width:      vg.Length(columns)*(side+panelGap+20) + 2*cardPad,
-		bodyHeight: vg.Length(rows) * (side + 40),
+		bodyHeight: panelRows(len(plots), columns, side+40),
 		body:       func(c draw.Canvas) { drawPanels(c, plots, columns) }, records: curves.records,
 	}.figure(), nil
 }

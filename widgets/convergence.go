@@ -1,8 +1,9 @@
 package widgets
 
 import (
+	"cmp"
 	"fmt"
-	"math"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
@@ -29,33 +30,17 @@ const maxBars = 4000
 // Figure implements Drawing.
 func (m Convergence) Figure() (*Figure, error) {
 	n := len(m.Rhat)
-	if n == 0 {
-		return nil, fmt.Errorf("widgets: Convergence.Rhat is empty")
-	}
-	if n > maxBars {
-		return nil, fmt.Errorf("widgets: Convergence has %d quantities, want at most %d: show the worst of them", n,
-			maxBars)
-	}
-	if err := checkLength("Convergence.BulkESS", len(m.BulkESS), n, "as Rhat"); err != nil {
+	limit := cmp.Or(m.MaxRhat, 1.01)
+	if err := cmp.Or(refuse(n == 0, "Convergence.Rhat is empty"), refuse(n > maxBars, "Convergence has %d quantities, "+
+		"want at most %d: show the worst of them", n, maxBars),
+		checkLength("Convergence.BulkESS", len(m.BulkESS), n, "as Rhat"),
+		checkEach("Convergence.TailESS", m.TailESS, n, "as Rhat"), checkFinite("Convergence.Rhat", m.Rhat),
+		checkFinite("Convergence.BulkESS", m.BulkESS), checkFinite("Convergence.TailESS", m.TailESS),
+		checkFinite("Convergence.limits", []float64{limit, m.MinimumN})); err != nil {
 		return nil, err
 	}
-	if m.TailESS != nil {
-		if err := checkLength("Convergence.TailESS", len(m.TailESS), n, "as Rhat"); err != nil {
-			return nil, err
-		}
-	}
-	limit := m.MaxRhat
-	if limit == 0 {
-		limit = 1.01
-	}
-	for field, values := range map[string][]float64{"Rhat": m.Rhat, "BulkESS": m.BulkESS, "TailESS": m.TailESS,
-		"limits": {limit, m.MinimumN}} {
-		if err := checkFinite("Convergence."+field, values); err != nil {
-			return nil, err
-		}
-	}
 	plots := []*plot.Plot{
-		barPanel("split-R̂", m.XLabel, m.Rhat, math.Min(1, minimum(m.Rhat)), limit,
+		barPanel("split-R̂", m.XLabel, m.Rhat, min(1, slices.Min(m.Rhat)), limit,
 			func(v float64) bool { return v > limit }),
 		barPanel("bulk effective sample size", m.XLabel, m.BulkESS, 0, m.MinimumN,
 			func(v float64) bool { return v < m.MinimumN }),
@@ -69,14 +54,6 @@ func (m Convergence) Figure() (*Figure, error) {
 		bodyHeight: 150,
 		body:       func(c draw.Canvas) { drawPanels(c, plots, len(plots)) }, records: m.records,
 	}.figure(), nil
-}
-
-func minimum(x []float64) float64 {
-	low := math.Inf(1)
-	for _, v := range x {
-		low = math.Min(low, v)
-	}
-	return low
 }
 
 // barPanel draws bars from base up, and a line at limit unless it is 0.

@@ -1,6 +1,7 @@
 package widgets
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -22,19 +23,11 @@ type Correlations struct {
 }
 
 func (m Correlations) validate() error {
-	if err := checkWorld("Correlations.World", m.World); err != nil {
-		return err
-	}
 	states := m.World.Width * m.World.Height
-	if len(m.States) == 0 || len(m.States) > 4 {
-		return fmt.Errorf("widgets: Correlations has %d states, want 1 to 4", len(m.States))
-	}
-	for i, s := range m.States {
-		if s < 0 || s >= states {
-			return fmt.Errorf("widgets: Correlations.States[%d] = %d is outside 0..%d", i, s, states-1)
-		}
-	}
-	return checkDraws("Correlations.Draws", m.Draws, states)
+	return cmp.Or(checkWorld("Correlations.World", m.World), refuse(len(m.States) == 0 || len(m.States) > 4,
+		"Correlations has %d states, want 1 to 4", len(m.States)), forEach("Correlations.States", m.States,
+		func(field string, s int) error { return checkState(field, s, states) }),
+		checkDraws("Correlations.Draws", m.Draws, states))
 }
 
 // with returns the correlations of all states' rewards with that of one. A reward without spread has none: 0.
@@ -76,10 +69,7 @@ func (m Correlations) Vega() (map[string]any, error) {
 	if err := m.validate(); err != nil {
 		return nil, err
 	}
-	v, err := newVegaView("correlations")
-	if err != nil {
-		return nil, err
-	}
+	v := newVegaView("correlations")
 	columns := m.columns()
 	rows := [][]string{{"s", "r"}} // in hundredths
 	for s := range columns {
@@ -89,17 +79,11 @@ func (m Correlations) Vega() (map[string]any, error) {
 		}
 		rows = append(rows, []string{strconv.Itoa(s), strings.Join(texts, " ")})
 	}
-	ends := m.World.Terminal
-	if ends == nil {
-		ends = make([]bool, len(columns))
-	}
-	v.set(map[string]any{"names": list(stateNames(m.World)), "ends": list(ends), "columns": m.World.Width,
+	v.set(map[string]any{"names": list(stateNames(m.World)), "ends": list(orFalse(m.World)), "columns": m.World.Width,
 		"rows": m.World.Height, "size": cellPixels(m.World), "diverging": diverging.hex(), "title": m.Title,
 		"state": strconv.Itoa(m.States[0])})
 	v.bind("state", map[string]any{"max": len(columns) - 1})
-	if err := v.table("correlations", rows); err != nil {
-		return nil, err
-	}
+	v.table("correlations", rows)
 	return v, checkSize("Correlations", v)
 }
 
@@ -145,15 +129,7 @@ func (m Change) Figure() (*Figure, error) {
 			change[s] += math.Abs(m.After.Marginals[s].Quantile(u)-m.Before.Marginals[s].Quantile(u)) / 10
 		}
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		switch {
-		case change[a] > change[b]:
-			return -1
-		case change[a] < change[b]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(change[b], change[a]) })
 	w, h := m.World.Width, m.World.Height
 	marginals := Marginals{Title: "The rewards that changed most", XLabel: "reward", Methods: []string{"before it",
 		"after it"}}

@@ -1,6 +1,7 @@
 package widgets
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -41,26 +42,14 @@ type Mark = exhibit.Mark
 
 // Figure implements Drawing.
 func (m Curves) Figure() (*Figure, error) {
-	if len(m.Panels) == 0 {
-		return nil, fmt.Errorf("widgets: Curves has no panels")
-	}
-	if m.Columns < 0 {
-		return nil, fmt.Errorf("widgets: Curves.Columns = %d, want 0 (automatic) or a positive number", m.Columns)
-	}
 	looks, order := m.looks()
-	if err := ours(method.CheckCurves(order...)); err != nil {
+	if err := cmp.Or(refuse(len(m.Panels) == 0, "Curves has no panels"), checkColumns("Curves", m.Columns),
+		ours(method.CheckCurves(order...)), forEach("Curves.Panels", m.Panels, func(field string, p CurvePanel) error {
+			return curvePanel(p).validate(field)
+		})); err != nil {
 		return nil, err
 	}
-	columns := m.Columns
-	if columns == 0 {
-		columns = 3
-	}
-	columns = min(columns, len(m.Panels))
-	for i, panel := range m.Panels {
-		if err := curvePanel(panel).validate(fmt.Sprintf("Curves.Panels[%d]", i)); err != nil {
-			return nil, err
-		}
-	}
+	columns := min(cmp.Or(m.Columns, 3), len(m.Panels))
 	plots := make([]*plot.Plot, len(m.Panels))
 	height := vg.Length(185)
 	if columns == 2 {
@@ -78,11 +67,10 @@ func (m Curves) Figure() (*Figure, error) {
 	for i, panel := range m.Panels {
 		plots[i] = curvePanel(panel).plot(looks, room)
 	}
-	rows := (len(m.Panels) + columns - 1) / columns
 	return card{
 		title: m.Title, legend: legend, width: width,
 		description: fmt.Sprintf("Curves of %s over %s: %s.", m.Panels[0].YLabel, m.Panels[0].XLabel, labels(order)),
-		bodyHeight:  vg.Length(rows)*(height+panelGap) - panelGap,
+		bodyHeight:  panelRows(len(plots), columns, height+panelGap) - panelGap,
 		body:        func(c draw.Canvas) { drawLabelled(c, plots, columns, room) }, records: m.records,
 	}.figure(), nil
 }
@@ -147,56 +135,29 @@ func (m Curves) bands() []legendEntry {
 }
 
 func (p curvePanel) validate(field string) error {
-	if len(p.Curves) == 0 && len(p.Thin) == 0 {
-		return fmt.Errorf("widgets: %s has no curves", field)
-	}
-	for kind, curves := range map[string][]Curve{"Curves": p.Curves, "Thin": p.Thin} {
-		for i, c := range curves {
-			if err := curve(c).validate(fmt.Sprintf("%s.%s[%d]", field, kind, i), p.LogX, p.LogY); err != nil {
-				return err
-			}
-		}
-	}
-	for i, level := range p.Levels {
-		if math.IsNaN(level.Y) || math.IsInf(level.Y, 0) || p.LogY && level.Y <= 0 {
-			return fmt.Errorf("widgets: %s.Levels[%d].Y = %g cannot be drawn on this axis", field, i, level.Y)
-		}
-	}
-	for i, mark := range p.Marks {
-		if math.IsNaN(mark.X) || math.IsInf(mark.X, 0) || p.LogX && mark.X <= 0 {
-			return fmt.Errorf("widgets: %s.Marks[%d].X = %g cannot be drawn on this axis", field, i, mark.X)
-		}
-	}
-	if r := p.YRange; r != nil && (!(r[0] < r[1]) || math.IsInf(r[1]-r[0], 0) || p.LogY && r[0] <= 0) {
-		return fmt.Errorf("widgets: %s.YRange = %v is not a range for this axis", field, *r)
-	}
-	return nil
+	check := func(field string, c Curve) error { return curve(c).validate(field, p.LogX, p.LogY) }
+	r := p.YRange
+	return cmp.Or(refuse(len(p.Curves) == 0 && len(p.Thin) == 0, "%s has no curves", field),
+		forEach(field+".Curves", p.Curves, check), forEach(field+".Thin", p.Thin, check),
+		forEach(field+".Levels", p.Levels, func(field string, level Level) error {
+			return refuse(!finite(level.Y) || p.LogY && level.Y <= 0, "%s.Y = %g cannot be drawn on this axis", field,
+				level.Y)
+		}), forEach(field+".Marks", p.Marks, func(field string, mark Mark) error {
+			return refuse(!finite(mark.X) || p.LogX && mark.X <= 0, "%s.X = %g cannot be drawn on this axis", field,
+				mark.X)
+		}), refuse(r != nil && (!(r[0] < r[1]) || math.IsInf(r[1]-r[0], 0) || p.LogY && r[0] <= 0),
+			"%s.YRange = %v is not a range for this axis", field, r))
 }
 
 func (k curve) validate(field string, logX, logY bool) error {
-	if len(k.X) == 0 {
-		return fmt.Errorf("widgets: %s has no points", field)
-	}
-	if err := checkLength(field+".Y", len(k.Y), len(k.X), "as X"); err != nil {
-		return err
-	}
-	if k.StdErr != nil {
-		if err := checkLength(field+".StdErr", len(k.StdErr), len(k.X), "as X"); err != nil {
-			return err
-		}
-	}
-	if k.Low != nil || k.High != nil {
-		if err := checkLength(field+".Low", len(k.Low), len(k.X), "as X"); err != nil {
-			return err
-		}
-		if err := checkLength(field+".High", len(k.High), len(k.X), "as X"); err != nil {
-			return err
-		}
-		if k.StdErr != nil || k.Band == "" {
-			return fmt.Errorf("widgets: %s has Low and High: want a Band that names them, and no StdErr", field)
-		}
-	}
-	if err := checkFinite(field+".X", k.X); err != nil {
+	banded := k.Low != nil || k.High != nil
+	if err := cmp.Or(refuse(len(k.X) == 0, "%s has no points", field), checkLength(field+".Y", len(k.Y), len(k.X),
+		"as X"),
+		checkEach(field+".StdErr", k.StdErr, len(k.X), "as X"), checkEach(field+".Low", k.Low, len(k.X), "as X"),
+		checkLength(field+".High", len(k.High), len(k.Low), "as Low"), refuse(banded && (k.StdErr != nil ||
+			k.Band == ""),
+			"%s has Low and High: want a Band that names them, and no StdErr", field),
+		checkFinite(field+".X", k.X)); err != nil {
 		return err
 	}
 	for i := range k.X {

@@ -1,7 +1,7 @@
 package widgets
 
 import (
-	"fmt"
+	"cmp"
 	"image/color"
 	"math"
 
@@ -27,36 +27,17 @@ type DotPanel struct {
 
 // Figure implements Drawing.
 func (m Dots) Figure() (*Figure, error) {
-	if len(m.Methods) == 0 || len(m.Panels) == 0 {
-		return nil, fmt.Errorf("widgets: Dots needs methods and panels, got %d and %d", len(m.Methods), len(m.Panels))
-	}
-	if err := checkMethods(m.Methods...); err != nil {
+	n, published := len(m.Methods), false
+	if err := cmp.Or(refuse(n == 0 || len(m.Panels) == 0, "Dots needs methods and panels, got %d and %d", n,
+		len(m.Panels)),
+		checkMethods(m.Methods...), forEach("Dots.Panels", m.Panels, func(field string, p DotPanel) error {
+			published = published || p.Published != nil
+			return cmp.Or(checkLength(field+".Estimates", len(p.Estimates), n, "one for each method"),
+				checkEach(field+".Published", p.Published, n, "one for each method"),
+				checkNotInfinite(field+".Target", p.Target), forEach(field+".Estimates", p.Estimates, checkEstimate),
+				forEach(field+".Published", p.Published, checkEstimate))
+		})); err != nil {
 		return nil, err
-	}
-	published := false
-	for i, panel := range m.Panels {
-		field := fmt.Sprintf("Dots.Panels[%d]", i)
-		if err := checkLength(field+".Estimates", len(panel.Estimates), len(m.Methods),
-			"one for each method"); err != nil {
-			return nil, err
-		}
-		if panel.Published != nil {
-			published = true
-			if err := checkLength(field+".Published", len(panel.Published), len(m.Methods),
-				"one for each method"); err != nil {
-				return nil, err
-			}
-		}
-		if math.IsInf(panel.Target, 0) {
-			return nil, fmt.Errorf("widgets: %s.Target = %g is not finite", field, panel.Target)
-		}
-		for kind, list := range map[string][]*Estimate{"Estimates": panel.Estimates, "Published": panel.Published} {
-			for j, e := range list {
-				if err := checkEstimate(fmt.Sprintf("%s.%s[%d]", field, kind, j), e); err != nil {
-					return nil, err
-				}
-			}
-		}
 	}
 	looks := appearances(m.Methods)
 	const rowHeight, axisSpace = vg.Length(21), vg.Length(22)

@@ -1,6 +1,7 @@
 package widgets
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"sort"
@@ -29,22 +30,11 @@ const (
 
 // Figure implements Drawing.
 func (m RankECDF) Figure() (*Figure, error) {
-	level, columns := m.Level, m.Columns
-	if level == 0 {
-		level = 0.95
+	level, columns := cmp.Or(m.Level, 0.95), min(cmp.Or(m.Columns, 4), len(m.Panels))
+	if err := cmp.Or(refuse(len(m.Panels) == 0, "RankECDF has no panels"), refuse(!(level > 0 && level < 1),
+		"RankECDF.Level = %g is outside (0, 1)", level), checkColumns("RankECDF", m.Columns)); err != nil {
+		return nil, err
 	}
-	if columns == 0 {
-		columns = 4
-	}
-	switch {
-	case len(m.Panels) == 0:
-		return nil, fmt.Errorf("widgets: RankECDF has no panels")
-	case !(level > 0 && level < 1):
-		return nil, fmt.Errorf("widgets: RankECDF.Level = %g is outside (0, 1)", level)
-	case m.Columns < 0:
-		return nil, fmt.Errorf("widgets: RankECDF.Columns = %d, want 0 (automatic) or a positive number", m.Columns)
-	}
-	columns = min(columns, len(m.Panels))
 	plots := make([]*plot.Plot, len(m.Panels))
 	highest := 0.0
 	for i, panel := range m.Panels {
@@ -65,12 +55,11 @@ func (m RankECDF) Figure() (*Figure, error) {
 		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1, -1.1*highest, 1.1*highest
 		p.X.Tick.Marker = niceTicks{4}
 	}
-	rows := (len(plots) + columns - 1) / columns
 	band := legendEntry{fmt.Sprintf("%g %% of curves of uniform ranks lie in the band", 100*level),
 		func(c draw.Canvas) { fillPath(c, bandGrey, draw.Crop(c, 0, 0, 3, -3).Rectangle.Path()) }}
 	return card{title: m.Title, legend: []legendEntry{band},
 		description: fmt.Sprintf("Cumulative distribution functions of ranks in %s.", count(len(plots), "panel")),
-		bodyHeight:  vg.Length(rows)*(165+panelGap) + 12, records: Ranks{Panels: m.Panels}.records,
+		bodyHeight:  panelRows(len(plots), columns, 165+panelGap) + 12, records: Ranks{Panels: m.Panels}.records,
 		body: func(c draw.Canvas) { drawPanels(c, plots, columns) }}.figure(), nil
 }
 

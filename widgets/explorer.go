@@ -1,10 +1,12 @@
 package widgets
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/go-birl/birl/qvirl/exhibit"
 )
@@ -92,44 +94,27 @@ func (m Explorer) validate() error {
 		return err
 	}
 	combinations := 1
-	for i, k := range m.Knobs {
-		if len(k.Values) == 0 {
-			return fmt.Errorf("widgets: Explorer.Knobs[%d], %q, has no values", i, k.Name)
-		}
-		if k.Start < 0 || k.Start >= len(k.Values) {
-			return fmt.Errorf("widgets: Explorer.Knobs[%d].Start = %d is outside 0..%d", i, k.Start, len(k.Values)-1)
-		}
+	err := forEach("Explorer.Knobs", m.Knobs, func(field string, k Knob) error {
 		combinations *= len(k.Values)
-	}
-	if len(m.Settings) != combinations {
-		return fmt.Errorf("widgets: Explorer has %d settings, want %d, one for each combination of the knobs' values",
-			len(m.Settings), combinations)
-	}
-	states := m.World.Width * m.World.Height
-	for i, s := range m.Settings {
-		if len(s.Posteriors) == 0 {
-			return fmt.Errorf("widgets: Explorer.Settings[%d] has no posteriors", i)
-		}
-		if s.Visits != nil {
-			if err := checkLength(fmt.Sprintf("Explorer.Settings[%d].Visits", i), len(s.Visits), states,
-				"one for each state"); err != nil {
-				return err
-			}
-		}
+		return cmp.Or(refuse(len(k.Values) == 0, "%s, %q, has no values", field, k.Name),
+			checkState(field+".Start", k.Start, len(k.Values)))
+	})
+	err = cmp.Or(err, refuse(len(m.Settings) != combinations, "Explorer has %d settings, want %d, one for each "+
+		"combination of the knobs' values", len(m.Settings), combinations))
+	return cmp.Or(err, forEach("Explorer.Settings", m.Settings, func(field string, s Setting) error {
 		var methods []string
-		for j, p := range s.Posteriors {
-			field := fmt.Sprintf("Explorer.Settings[%d].Posteriors[%d]", i, j)
+		err := forEach(field+".Posteriors", s.Posteriors, func(field string, p *exhibit.Posterior) error {
 			if err := m.checkPosterior(field, p); err != nil {
 				return err
 			}
 			methods = append(methods, p.Method)
-		}
-		if !slices.Equal(methods, m.methods()) {
-			return fmt.Errorf("widgets: Explorer.Settings[%d] has the methods %q, the first setting %q", i, methods,
-				m.methods())
-		}
-	}
-	return checkMethods(m.methods()...)
+			return checkMethods(p.Method)
+		})
+		return cmp.Or(refuse(len(s.Posteriors) == 0, "%s has no posteriors", field), checkEach(field+".Visits",
+			s.Visits,
+			m.World.Width*m.World.Height, "one for each state"), err, refuse(err == nil &&
+			!slices.Equal(methods, m.methods()), "%s has the methods %q, the first setting others", field, methods))
+	}))
 }
 
 func (m Explorer) checkPosterior(field string, p *exhibit.Posterior) error {
@@ -137,37 +122,17 @@ func (m Explorer) checkPosterior(field string, p *exhibit.Posterior) error {
 		return fmt.Errorf("widgets: %s is nil", field)
 	}
 	states := m.World.Width * m.World.Height
-	if err := checkLength(field+".Marginals", len(p.Marginals), states, "one for each state"); err != nil {
+	if err := cmp.Or(checkLength(field+".Marginals", len(p.Marginals), states, "one for each state"),
+		forEach(field+".Marginals", p.Marginals, checkMarginal)); err != nil {
 		return err
-	}
-	for s, d := range p.Marginals {
-		if d == nil {
-			return fmt.Errorf("widgets: %s.Marginals[%d] is nil", field, s)
-		}
-		if of, ok := d.(Sampled); ok && len(of.Sorted()) < 2 {
-			return fmt.Errorf("widgets: %s.Marginals[%d] has %d samples, want at least 2", field, s, len(of.Sorted()))
-		}
-		if err := checkFinite(fmt.Sprintf("%s.Marginals[%d]: mean, std, quantiles", field, s), []float64{d.Mean(),
-			d.StdDev(), d.Quantile(marginalTail), d.Quantile(1 - marginalTail)}); err != nil {
-			return err
-		}
-	}
-	for name, of := range map[string][]float64{"RHat": p.RHat, "ESS": p.ESS} {
-		if of != nil && len(of) != states {
-			return fmt.Errorf("widgets: %s.%s has %d entries, want %d, one for each state, or none", field, name,
-				len(of), states)
-		}
 	}
 	actions, err := checkPolicy(field+".Policy", p.Policy, states)
-	if err != nil {
-		return err
-	}
 	for name, n := range map[string]int{"Actions": len(m.World.Actions), "Moves": len(m.World.Moves)} {
-		if n != 0 && n != actions {
-			return fmt.Errorf("widgets: %s.Policy has %d actions, Explorer.World.%s %d", field, actions, name, n)
-		}
+		err = cmp.Or(err, refuse(n != 0 && n != actions, "%s.Policy has %d actions, Explorer.World.%s %d", field,
+			actions, name, n))
 	}
-	return nil
+	return cmp.Or(checkEach(field+".RHat", p.RHat, states, "one for each state, or none"),
+		checkEach(field+".ESS", p.ESS, states, "one for each state, or none"), err)
 }
 
 // Vega returns the Vega 5 specification of the view, which begins with the given state. Its inputs are called state,
@@ -180,14 +145,8 @@ func (m Explorer) Vega(state int) (map[string]any, error) {
 	if state < 0 || state >= states {
 		return nil, fmt.Errorf("widgets: Explorer begins with state %d, which is outside 0..%d", state, states-1)
 	}
-	v, err := newVegaView("explorer")
-	if err != nil {
-		return nil, err
-	}
-	d, err := m.fill(v)
-	if err != nil {
-		return nil, err
-	}
+	v := newVegaView("explorer")
+	ids, domains := m.fill(v)
 	methods := m.methods()
 	looks := appearances(methods)
 	var labels, colors, dashes []any
@@ -197,18 +156,14 @@ func (m Explorer) Vega(state int) (map[string]any, error) {
 	}
 	first := looks[0].label
 	actions := len(m.Settings[0].Posteriors[0].Policy) / states
-	ends := m.World.Terminal
-	if ends == nil {
-		ends = make([]bool, states)
-	}
 	titles := map[string]any{"mean": "mean", "deviation": "standard deviation", "ratio": "σ over that of " + first,
 		"difference": "mean less that of " + first + ", in its σ", "policy": "probability of the best action",
 		"visits": "demonstrated decisions"}
-	v.set(map[string]any{"labels": labels, "colors": colors, "dashes": dashes, "posteriors": d.ids,
+	v.set(map[string]any{"labels": labels, "colors": colors, "dashes": dashes, "posteriors": ids,
 		"names": list(stateNames(m.World)), "actions": list(namesOr(m.World.Actions, actions)), "moves": moves(m.World),
-		"truth": list(m.World.Truth), "ends": list(ends), "columns": m.World.Width, "rows": m.World.Height,
+		"truth": list(m.World.Truth), "ends": list(orFalse(m.World)), "columns": m.World.Width, "rows": m.World.Height,
 		"size":   cellPixels(m.World),
-		"extent": m.truths(), "domains": d.domains, "sequential": sequential.hex(),
+		"extent": m.truths(), "domains": domains, "sequential": sequential.hex(),
 		"diverging": diverging.hex(), "mapTitles": titles, "title": m.Title, "xLabel": m.XLabel,
 		"state": strconv.Itoa(state), "method": labels[0]})
 	v.bind("state", map[string]any{"max": states - 1})
@@ -286,20 +241,11 @@ func (k Knob) steps() (first, step float64, ok bool) {
 
 // vegaTexts writes texts as a list of Vega's expressions.
 func vegaTexts(texts []string) string {
-	out := "["
+	out := make([]string, len(texts))
 	for i, t := range texts {
-		if i > 0 {
-			out += ", "
-		}
-		out += strconv.Quote(t)
+		out[i] = strconv.Quote(t)
 	}
-	return out + "]"
-}
-
-// explored is what fill finds beside the tables.
-type explored struct {
-	ids     []any          // of each setting's posteriors
-	domains map[string]any // of the colours, by quantity
+	return "[" + strings.Join(out, ", ") + "]"
 }
 
 const (
@@ -307,16 +253,16 @@ const (
 	exploredBars   = 28 // of a histogram
 )
 
-// fill fills the tables of the view.
-func (m Explorer) fill(v vegaView) (explored, error) {
-	out := explored{}
+// fill fills the tables of the view, and returns the numbers of each setting's posteriors in them, and the domains of
+// the colours, by quantity.
+func (m Explorer) fill(v vegaView) (ids []any, domains map[string]any) {
 	seen := map[*exhibit.Posterior]int{}
 	marginals := [][]string{{"q", "s", "mean", "sd", "low", "high", "rhat", "ess", "rank", "from", "to", "peak", "bars",
 		"density"}}
 	policies, visits := [][]string{{"q", "s", "p"}}, [][]string{{"v", "s", "n"}}
 	means, stds, ratios, apart, most := emptySpan(), emptySpan(), emptySpan(), emptySpan(), 1
 	for i, setting := range m.Settings {
-		var ids []any
+		var shown []any
 		for _, p := range setting.Posteriors {
 			id, ok := seen[p]
 			if !ok {
@@ -329,7 +275,7 @@ func (m Explorer) fill(v vegaView) (explored, error) {
 						percentages(p.Policy[s*actions : (s+1)*actions])})
 				}
 			}
-			ids = append(ids, id)
+			shown = append(shown, id)
 			for s, d := range p.Marginals {
 				means.include(d.Mean())
 				stds.include(d.StdDev())
@@ -339,7 +285,7 @@ func (m Explorer) fill(v vegaView) (explored, error) {
 				}
 			}
 		}
-		out.ids = append(out.ids, ids)
+		ids = append(ids, shown)
 		for s, n := range setting.Visits {
 			if n > 0 {
 				visits = append(visits, []string{strconv.Itoa(i), strconv.Itoa(s), strconv.Itoa(n)})
@@ -349,25 +295,23 @@ func (m Explorer) fill(v vegaView) (explored, error) {
 	}
 	about := func(s span) []any { // 0
 		top := math.Max(math.Max(-s.low, s.high), 1e-9)
-		return []any{rounded(-top), rounded(top)}
+		return span{-top, top}.ends()
 	}
 	from := func(s span) []any {
 		if s = (span{s.low, math.Max(s.high, s.low+1e-9)}); s.low > s.high {
 			s = span{0, 1}
 		}
-		return []any{rounded(s.low), rounded(s.high)}
+		return s.ends()
 	}
 	if apart.low > apart.high {
 		apart = span{0, 0}
 	}
-	out.domains = map[string]any{"mean": about(means), "deviation": from(stds), "ratio": from(ratios),
+	domains = map[string]any{"mean": about(means), "deviation": from(stds), "ratio": from(ratios),
 		"difference": about(apart), "policy": []any{0, 1}, "visits": []any{0, most}}
-	for name, rows := range map[string][][]string{"marginals": marginals, "policies": policies, "visits": visits} {
-		if err := v.table(name, rows); err != nil {
-			return out, err
-		}
-	}
-	return out, nil
+	v.table("marginals", marginals)
+	v.table("policies", policies)
+	v.table("visits", visits)
+	return ids, domains
 }
 
 // row describes the marginal of a state.
@@ -403,15 +347,7 @@ func outline(d exhibit.Marginal) (from, to float64, heights []float64, bars stri
 		xs = xs.padded(0.05)
 	}
 	if of, ok := d.(Sampled); ok {
-		heights = make([]float64, exploredBars)
-		width := (xs.high - xs.low) / exploredBars
-		sorted := of.Sorted()
-		for _, x := range sorted {
-			if at := int(math.Floor((x - xs.low) / width)); at >= 0 && at < exploredBars {
-				heights[at] += 1 / (float64(len(sorted)) * width)
-			}
-		}
-		return xs.low, xs.high, heights, "1"
+		return xs.low, xs.high, binned(of.Sorted(), xs, exploredBars), "1"
 	}
 	for _, x := range uniform(xs, exploredPoints) {
 		heights = append(heights, density(d, x))

@@ -2,6 +2,7 @@ package widgets
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"html"
 	"math"
@@ -137,9 +138,7 @@ type card struct {
 }
 
 func (k card) figure() *Figure {
-	if k.width == 0 {
-		k.width = maxWidth
-	}
+	k.width = cmp.Or(k.width, maxWidth)
 	inner := k.width - 2*cardPad
 	rows := legendRows(k.legend, inner)
 	top := vg.Length(0)

@@ -1,7 +1,8 @@
 package widgets
 
 import (
-	"fmt"
+	"cmp"
+	"slices"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -53,11 +54,8 @@ func (m HeatMaps) Figure() (*Figure, error) {
 	}
 	titleHeight := vg.Length(titleLines)*(textSize+1.5) + 5
 	var legend []legendEntry
-	for _, t := range m.Terminal {
-		if t {
-			legend = append(legend, frameEntry("terminal"))
-			break
-		}
+	if slices.Contains(m.Terminal, true) {
+		legend = append(legend, frameEntry("terminal"))
 	}
 	description := "Maps of "
 	for i, row := range m.Rows {
@@ -107,40 +105,23 @@ func (m HeatMaps) Figure() (*Figure, error) {
 }
 
 func (m HeatMaps) validate() error {
-	if err := checkGrid("HeatMaps", m.Width, m.Height); err != nil {
-		return err
-	}
-	if len(m.Columns) == 0 || len(m.Rows) == 0 {
-		return fmt.Errorf("widgets: HeatMaps needs columns and rows, got %d and %d", len(m.Columns), len(m.Rows))
-	}
 	n := m.Width * m.Height
-	if m.Terminal != nil {
-		if err := checkLength("HeatMaps.Terminal", len(m.Terminal), n, "one for each state"); err != nil {
-			return err
-		}
+	return cmp.Or(checkGrid("HeatMaps", m.Width, m.Height), refuse(len(m.Columns) == 0 || len(m.Rows) == 0,
+		"HeatMaps needs columns and rows, got %d and %d", len(m.Columns), len(m.Rows)),
+		checkEach("HeatMaps.Terminal", m.Terminal, n, "one for each state"), checkMarked("HeatMaps", m.Marked, n),
+		forEach("HeatMaps.Rows", m.Rows, func(field string, row HeatRow) error {
+			field += ".Values"
+			return cmp.Or(checkLength(field, len(row.Values), len(m.Columns), "one for each column"),
+				forEach(field, row.Values, func(field string, values []float64) error {
+					return cmp.Or(checkEach(field, values, n, "one for each state"), checkFinite(field, values))
+				}))
+		}))
+}
+
+// checkMarked refuses labels of what is none of n states.
+func checkMarked(of string, marked map[int]string, n int) (err error) {
+	for s := range marked {
+		err = cmp.Or(err, refuse(s < 0 || s >= n, "%s.Marked: state %d is outside 0..%d", of, s, n-1))
 	}
-	for s := range m.Marked {
-		if s < 0 || s >= n {
-			return fmt.Errorf("widgets: HeatMaps.Marked: state %d is outside 0..%d", s, n-1)
-		}
-	}
-	for i, row := range m.Rows {
-		field := fmt.Sprintf("HeatMaps.Rows[%d].Values", i)
-		if err := checkLength(field, len(row.Values), len(m.Columns), "one for each column"); err != nil {
-			return err
-		}
-		for j, values := range row.Values {
-			if values == nil {
-				continue
-			}
-			field := fmt.Sprintf("%s[%d]", field, j)
-			if err := checkLength(field, len(values), n, "one for each state"); err != nil {
-				return err
-			}
-			if err := checkFinite(field, values); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return err
 }

@@ -1,6 +1,7 @@
 package widgets
 
 import (
+	"cmp"
 	"fmt"
 	"image/color"
 	"math"
@@ -83,57 +84,25 @@ func (m Map) Figure() (*Figure, error) {
 }
 
 func (m Map) validate() error {
-	if err := checkGrid("Map", m.Width, m.Height); err != nil {
-		return err
-	}
 	n := m.Width * m.Height
-	if m.Values != nil {
-		if err := checkLength("Map.Values", len(m.Values), n, "one for each state"); err != nil {
-			return err
-		}
-		if err := checkFinite("Map.Values", m.Values); err != nil {
-			return err
-		}
-	}
-	if m.Terminal != nil {
-		if err := checkLength("Map.Terminal", len(m.Terminal), n, "one for each state"); err != nil {
-			return err
-		}
-	}
+	err := cmp.Or(checkGrid("Map", m.Width, m.Height), checkEach("Map.Values", m.Values, n, "one for each state"),
+		checkFinite("Map.Values", m.Values), checkEach("Map.Terminal", m.Terminal, n, "one for each state"),
+		checkMarked("Map", m.Marked, n), checkEach("Map.Policy", m.Policy, n*gridworld.Actions,
+			"one for each state and action"))
 	for i, t := range m.Demonstrations {
 		for j, step := range t {
-			if step.State < 0 || step.State >= n || step.Action < 0 || step.Action >= gridworld.Actions {
-				return fmt.Errorf("widgets: Map.Demonstrations[%d][%d]: state %d, action %d: want 0..%d and 0..%d",
-					i, j, step.State, step.Action, n-1, gridworld.Actions-1)
-			}
+			err = cmp.Or(err, refuse(step.State < 0 || step.State >= n || step.Action < 0 ||
+				step.Action >= gridworld.Actions, "Map.Demonstrations[%d][%d]: state %d, action %d: want 0..%d and "+
+				"0..%d", i, j, step.State, step.Action, n-1, gridworld.Actions-1))
 		}
 	}
-	for s := range m.Marked {
-		if s < 0 || s >= n {
-			return fmt.Errorf("widgets: Map.Marked: state %d is outside 0..%d", s, n-1)
-		}
-	}
-	if m.Policy != nil {
-		if err := checkLength("Map.Policy", len(m.Policy), n*gridworld.Actions,
-			"one for each state and action"); err != nil {
-			return err
-		}
-		for i, p := range m.Policy {
-			if !(p >= 0 && p <= 1+1e-9) {
-				return fmt.Errorf("widgets: Map.Policy[%d] = %g is not a probability", i, p)
-			}
-		}
-	}
-	return nil
+	return cmp.Or(err, forEach("Map.Policy", m.Policy, checkProbability))
 }
 
 func (m Map) legend() []legendEntry {
 	var legend []legendEntry
-	for _, t := range m.Terminal {
-		if t {
-			legend = append(legend, frameEntry("terminal"))
-			break
-		}
+	if slices.Contains(m.Terminal, true) {
+		legend = append(legend, frameEntry("terminal"))
 	}
 	if len(m.Demonstrations) > 0 {
 		legend = append(legend, arrowEntry("demonstrated action", demoColor), dotEntry("demonstrated “stay”",

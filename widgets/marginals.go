@@ -1,22 +1,21 @@
 package widgets
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"sort"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/go-birl/birl/qvirl/exhibit"
 )
 
 // Distribution is a distribution on the real line. Gonum's distuv.Normal is one.
-type Distribution interface {
-	Mean() float64
-	StdDev() float64
-	Quantile(p float64) float64 // p in [0, 1]
-	LogProb(x float64) float64
-}
+type Distribution = exhibit.Marginal
 
 // Sampled is a Distribution that is known through samples. It is drawn as a histogram of them instead of a curve.
 type Sampled interface {
@@ -114,12 +113,11 @@ func (m Marginals) Figure() (*Figure, error) {
 	if truth {
 		legend = append(legend, verticalEntry("true value", truthLine))
 	}
-	rows := (len(m.Panels) + m.columns() - 1) / m.columns()
 	return card{
 		title: m.Title, legend: legend,
 		description: fmt.Sprintf("Densities of %s in %s: %s.", m.XLabel, count(len(m.Panels), "panel"),
 			labels(m.Methods)),
-		bodyHeight: vg.Length(rows)*(panelHeight+panelGap) + 12,
+		bodyHeight: panelRows(len(plots), m.columns(), panelHeight+panelGap) + 12,
 		body:       func(c draw.Canvas) { drawPanels(c, plots, m.columns()) }, records: m.records,
 	}.figure(), nil
 }
@@ -141,67 +139,57 @@ func (m Marginals) extent() span {
 }
 
 func (m Marginals) columns() int {
-	if m.Columns > 0 {
-		return min(m.Columns, len(m.Panels))
-	}
-	return min(3, len(m.Panels))
+	return min(cmp.Or(m.Columns, 3), len(m.Panels))
 }
 
 func (m Marginals) validate() error {
-	if len(m.Panels) == 0 || len(m.Methods) == 0 {
-		return fmt.Errorf("widgets: Marginals needs panels and methods, got %d and %d", len(m.Panels), len(m.Methods))
-	}
-	if len(m.Panels) > maxPanels {
-		return fmt.Errorf("widgets: Marginals has %d panels, want at most %d: show some of them", len(m.Panels),
-			maxPanels)
-	}
-	if err := checkMethods(m.Methods...); err != nil {
+	if err := cmp.Or(refuse(len(m.Panels) == 0 || len(m.Methods) == 0,
+		"Marginals needs panels and methods, got %d and %d",
+		len(m.Panels), len(m.Methods)), refuse(len(m.Panels) > maxPanels, "Marginals has %d panels, want at most %d: "+
+		"show some of them", len(m.Panels), maxPanels), checkMethods(m.Methods...), checkColumns("Marginals",
+		m.Columns)); err != nil {
 		return err
 	}
-	if m.Columns < 0 {
-		return fmt.Errorf("widgets: Marginals.Columns = %d, want 0 (automatic) or a positive number", m.Columns)
-	}
 	combinations := 1
-	for i, c := range m.Choices {
-		if c.Positions < 1 {
-			return fmt.Errorf("widgets: Marginals.Choices[%d] has %d positions, want at least 1", i, c.Positions)
-		}
+	err := forEach("Marginals.Choices", m.Choices, func(field string, c Choice) error {
 		combinations *= c.Positions
+		return refuse(c.Positions < 1, "%s has %d positions, want at least 1", field, c.Positions)
+	})
+	return cmp.Or(err, refuse(len(m.Choices) > 0 && combinations != len(m.Panels), "Marginals.Choices combine to %d "+
+		"panels, but there are %d", combinations, len(m.Panels)),
+		forEach("Marginals.Panels", m.Panels, func(field string, panel MarginalPanel) error {
+			shown := false
+			err := forEach(field+".Distributions", panel.Distributions, func(field string, d Distribution) error {
+				if d == nil {
+					return nil
+				}
+				shown = true
+				return checkMarginal(field, d)
+			})
+			return cmp.Or(checkLength(field+".Distributions", len(panel.Distributions), len(m.Methods),
+				"one for each method"), refuse(math.IsInf(panel.Truth, 0), "%s.Truth = %g is not finite", field,
+				panel.Truth), err, refuse(!shown, "%s.Distributions: all are nil, so that there is nothing to draw",
+				field))
+		}))
+}
+
+// checkMarginal refuses a distribution that cannot be drawn.
+func checkMarginal(field string, d Distribution) error {
+	if d == nil {
+		return fmt.Errorf("widgets: %s is nil", field)
 	}
-	if len(m.Choices) > 0 && combinations != len(m.Panels) {
-		return fmt.Errorf("widgets: Marginals.Choices combine to %d panels, but there are %d", combinations,
-			len(m.Panels))
+	if of, ok := d.(Sampled); ok && len(of.Sorted()) < 2 {
+		return fmt.Errorf("widgets: %s has %d samples, want at least 2", field, len(of.Sorted()))
 	}
-	for i, panel := range m.Panels {
-		field := fmt.Sprintf("Marginals.Panels[%d].Distributions", i)
-		if err := checkLength(field, len(panel.Distributions), len(m.Methods), "one for each method"); err != nil {
-			return err
-		}
-		if math.IsInf(panel.Truth, 0) {
-			return fmt.Errorf("widgets: Marginals.Panels[%d].Truth = %g is not finite", i, panel.Truth)
-		}
-		shown := 0
-		for j, d := range panel.Distributions {
-			if d == nil {
-				continue
-			}
-			shown++
-			if err := checkFinite(fmt.Sprintf("%s[%d]: mean, std, quantiles", field, j),
-				[]float64{d.Mean(), d.StdDev(), d.Quantile(marginalTail), d.Quantile(1 - marginalTail)}); err != nil {
-				return err
-			}
-			if d.StdDev() < 0 {
-				return fmt.Errorf("widgets: %s[%d] has the negative standard deviation %g", field, j, d.StdDev())
-			}
-			if s, ok := d.(Sampled); ok && len(s.Sorted()) < 2 {
-				return fmt.Errorf("widgets: %s[%d] has %d samples, want at least 2", field, j, len(s.Sorted()))
-			}
-		}
-		if shown == 0 {
-			return fmt.Errorf("widgets: %s: all are nil, so that there is nothing to draw", field)
-		}
-	}
-	return nil
+	return cmp.Or(checkFinite(field+": mean, std, quantiles", []float64{d.Mean(), d.StdDev(),
+		d.Quantile(marginalTail), d.Quantile(1 - marginalTail)}), refuse(d.StdDev() < 0,
+		"%s has the negative standard "+
+			"deviation %g", field, d.StdDev()))
+}
+
+// checkColumns refuses a negative number of panels to a row.
+func checkColumns(of string, columns int) error {
+	return refuse(columns < 0, "%s.Columns = %d, want 0 (automatic) or a positive number", of, columns)
 }
 
 // shape is one distribution made ready to paint: a histogram or a curve.
@@ -275,16 +263,21 @@ func histogram(sorted []float64, xs span) (edges, density []float64) {
 	}
 	bins = min(max(bins, 12), 60)
 	width := (xs.high - xs.low) / float64(bins)
-	density = make([]float64, bins)
-	for _, v := range sorted {
-		if at := int(math.Floor((v - xs.low) / width)); at >= 0 && at < bins {
-			density[at] += 1 / (float64(n) * width)
-		}
-	}
 	for i := 0; i <= bins; i++ {
 		edges = append(edges, xs.low+float64(i)*width)
 	}
-	return edges, density
+	return edges, binned(sorted, xs, bins)
+}
+
+// binned returns the densities of numbers in bins over a range.
+func binned(numbers []float64, xs span, bins int) []float64 {
+	density, width := make([]float64, bins), (xs.high-xs.low)/float64(bins)
+	for _, v := range numbers {
+		if at := int(math.Floor((v - xs.low) / width)); at >= 0 && at < bins {
+			density[at] += 1 / (float64(len(numbers)) * width)
+		}
+	}
+	return density
 }
 
 // ceiling is the upper end of the vertical axis: above the highest peak, unless that is a spike, which is cut off. The
@@ -301,9 +294,7 @@ func ceiling(shapes []shape) float64 {
 		}
 		flattest = math.Min(flattest, s.peak)
 	}
-	if reference == 0 {
-		reference = flattest
-	}
+	reference = cmp.Or(reference, flattest)
 	for _, s := range shapes {
 		if s.peak <= spikeFactor*reference {
 			highest = math.Max(highest, s.peak)
@@ -407,12 +398,9 @@ func count(n int, noun string) string {
 
 // labels lists the labels of methods in prose.
 func labels(methods []string) string {
-	out := ""
+	out := make([]string, len(methods))
 	for i, name := range methods {
-		if i > 0 {
-			out += ", "
-		}
-		out += Label(name)
+		out[i] = Label(name)
 	}
-	return out
+	return strings.Join(out, ", ")
 }

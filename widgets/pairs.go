@@ -1,6 +1,7 @@
 package widgets
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -34,49 +35,28 @@ var pairsMass = []float64{0.9, 0.5}
 
 func (m Pairs) validate() error {
 	k := len(m.Names)
-	if k < 2 || k > pairsMost || len(m.Methods) == 0 {
-		return fmt.Errorf("widgets: Pairs has %d names and %d methods, want 2 to %d and at least 1", k, len(m.Methods),
-			pairsMost)
-	}
-	if err := checkMethods(m.Methods...); err != nil {
-		return err
-	}
-	if err := checkLength("Pairs.Draws", len(m.Draws), len(m.Methods), "one set for each method"); err != nil {
-		return err
-	}
-	if m.Truth != nil {
-		if err := checkLength("Pairs.Truth", len(m.Truth), k, "one for each quantity"); err != nil {
-			return err
-		}
-	}
-	for j, draws := range m.Draws {
-		if err := checkDraws(fmt.Sprintf("Pairs.Draws[%d]", j), draws, k); err != nil {
-			return err
-		}
-		for i, name := range m.Names {
-			if x := column(draws, i); slices.Max(x) == slices.Min(x) {
-				return fmt.Errorf("widgets: Pairs.Draws[%d]: all draws of %s are %g, one point", j, name, x[0])
+	return cmp.Or(refuse(k < 2 || k > pairsMost || len(m.Methods) == 0,
+		"Pairs has %d names and %d methods, want 2 to %d "+
+			"and at least 1", k, len(m.Methods), pairsMost), checkMethods(m.Methods...),
+		checkLength("Pairs.Draws", len(m.Draws), len(m.Methods), "one set for each method"),
+		checkEach("Pairs.Truth", m.Truth, k, "one for each quantity"), checkFinite("Pairs.Truth", m.Truth),
+		forEach("Pairs.Draws", m.Draws, func(field string, draws [][]float64) error {
+			err := checkDraws(field, draws, k)
+			for i := 0; err == nil && i < k; i++ {
+				x := column(draws, i)
+				err = refuse(slices.Max(x) == slices.Min(x), "%s: all draws of %s are %g, one point", field, m.Names[i],
+					x[0])
 			}
-		}
-	}
-	return checkFinite("Pairs.Truth", m.Truth)
+			return err
+		}))
 }
 
 // checkDraws refuses draws that are too few, are of another number of quantities, or are not finite.
 func checkDraws(field string, draws [][]float64, quantities int) error {
-	if len(draws) < 10 {
-		return fmt.Errorf("widgets: %s has %d draws, want at least 10", field, len(draws))
-	}
-	for i, row := range draws {
-		name := fmt.Sprintf("%s[%d]", field, i)
-		if err := checkLength(name, len(row), quantities, "one for each quantity"); err != nil {
-			return err
-		}
-		if err := checkFinite(name, row); err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(refuse(len(draws) < 10, "%s has %d draws, want at least 10", field, len(draws)),
+		forEach(field, draws, func(field string, row []float64) error {
+			return cmp.Or(checkLength(field, len(row), quantities, "one for each quantity"), checkFinite(field, row))
+		}))
 }
 
 // column returns a quantity of draws.

@@ -1,6 +1,7 @@
 package widgets
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -27,20 +28,8 @@ func (m Predictive) Figure() (*Figure, error) {
 		return nil, err
 	}
 	rows := slices.Clone(m.Decisions)
-	slices.SortStableFunc(rows, func(a, b exhibit.Decision) int {
-		switch {
-		case a.Mean < b.Mean:
-			return -1
-		case a.Mean > b.Mean:
-			return 1
-		}
-		return 0
-	})
-	most := m.Most
-	if most == 0 {
-		most = 20
-	}
-	shown := rows[:min(most, len(rows))]
+	slices.SortStableFunc(rows, func(a, b exhibit.Decision) int { return cmp.Compare(a.Mean, b.Mean) })
+	shown := rows[:min(cmp.Or(m.Most, 20), len(rows))]
 	style := textStyle(textSize, ink, draw.XLeft, draw.YCenter)
 	names := vg.Length(0)
 	for _, d := range shown {
@@ -90,23 +79,13 @@ func (m Predictive) Figure() (*Figure, error) {
 }
 
 func (m Predictive) validate() error {
-	if len(m.Decisions) == 0 {
-		return fmt.Errorf("widgets: Predictive has no decisions: nothing was demonstrated")
-	}
-	if m.Most < 0 {
-		return fmt.Errorf("widgets: Predictive.Most = %d, want 0 (automatic) or a positive number", m.Most)
-	}
-	for i, d := range m.Decisions {
-		if d.Times < 1 || d.Of < d.Times {
-			return fmt.Errorf("widgets: Predictive.Decisions[%d]: %d of %d decisions", i, d.Times, d.Of)
-		}
-		if !(0 <= d.Low && d.Low <= d.High && d.High <= 1+1e-9 && d.Mean > 0 && d.Mean <= 1+1e-9) {
-			return fmt.Errorf("widgets: Predictive.Decisions[%d]: mean %g, from %g to %g: want probabilities", i,
-				d.Mean,
-				d.Low, d.High)
-		}
-	}
-	return nil
+	return cmp.Or(refuse(len(m.Decisions) == 0, "Predictive has no decisions: nothing was demonstrated"),
+		refuse(m.Most < 0, "Predictive.Most = %d, want 0 (automatic) or a positive number", m.Most),
+		forEach("Predictive.Decisions", m.Decisions, func(field string, d exhibit.Decision) error {
+			return cmp.Or(refuse(d.Times < 1 || d.Of < d.Times, "%s: %d of %d decisions", field, d.Times, d.Of),
+				refuse(!(0 <= d.Low && d.Low <= d.High && d.High <= 1+1e-9 && d.Mean > 0 && d.Mean <= 1+1e-9),
+					"%s: mean %g, from %g to %g: want probabilities", field, d.Mean, d.Low, d.High))
+		}))
 }
 
 // decisionName is what stands before a row.
@@ -195,31 +174,15 @@ func (m Comparison) validate() error {
 	if len(m.Models) == 0 {
 		return fmt.Errorf("widgets: Comparison has no models")
 	}
-	var names []string
-	for j, model := range m.Models {
-		field := fmt.Sprintf("Comparison.Models[%d]", j)
-		n := len(m.Models[0].Pointwise)
-		if n == 0 {
-			return fmt.Errorf("widgets: %s has no decisions", field)
-		}
-		if err := checkLength(field+".Pointwise", len(model.Pointwise), n, "one for each decision"); err != nil {
-			return err
-		}
-		if err := checkLength(field+".KHat", len(model.KHat), n, "one for each decision"); err != nil {
-			return err
-		}
-		if err := checkFinite(field+".Pointwise", model.Pointwise); err != nil {
-			return err
-		}
-		for i, k := range model.KHat {
-			if math.IsNaN(k) {
-				return fmt.Errorf("widgets: %s.KHat[%d] = %g is not a number", field, i, k)
-			}
-		}
-		if !finite(model.Threshold) {
-			return fmt.Errorf("widgets: %s.Threshold = %g is not finite", field, model.Threshold)
-		}
-		names = append(names, model.Method)
-	}
-	return checkMethods(names...)
+	n := len(m.Models[0].Pointwise)
+	return forEach("Comparison.Models", m.Models, func(field string, model exhibit.LOO) error {
+		return cmp.Or(refuse(n == 0, "%s has no decisions", field),
+			checkLength(field+".Pointwise", len(model.Pointwise), n, "one for each decision"),
+			checkLength(field+".KHat", len(model.KHat), n, "one for each decision"),
+			checkFinite(field+".Pointwise", model.Pointwise),
+			forEach(field+".KHat", model.KHat, func(field string, k float64) error {
+				return refuse(math.IsNaN(k), "%s = %g is not a number", field, k)
+			}), refuse(!finite(model.Threshold), "%s.Threshold = %g is not finite", field, model.Threshold),
+			checkMethods(model.Method))
+	})
 }

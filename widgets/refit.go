@@ -1,6 +1,7 @@
 package widgets
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -27,30 +28,15 @@ type Assumptions struct {
 }
 
 func (a Assumptions) validate(w exhibit.World) error {
-	if err := checkWorld("Refit", w); err != nil {
-		return err
-	}
-	if err := checkFinite("Refit: prior mean, prior standard deviation, β", []float64{a.PriorMean, a.PriorStd,
-		a.Beta}); err != nil {
-		return err
-	}
 	states := w.Width * w.Height
-	switch {
-	case !(a.PriorStd > 0) || !(a.Beta > 0):
-		return fmt.Errorf("widgets: Refit: the prior's standard deviation is %g and β %g, want both positive",
-			a.PriorStd, a.Beta)
-	case len(w.Actions) == 0:
-		return fmt.Errorf("widgets: Refit needs names of actions")
-	case a.State < 0 || a.State >= states:
-		return fmt.Errorf("widgets: Refit: state %d is outside 0..%d", a.State, states-1)
-	}
-	for i, d := range a.Demonstrations {
-		if d.State < 0 || d.State >= states || d.Action < 0 || d.Action >= len(w.Actions) {
-			return fmt.Errorf("widgets: Refit: demonstration %d is of state %d and action %d, want 0..%d and 0..%d", i,
-				d.State, d.Action, states-1, len(w.Actions)-1)
-		}
-	}
-	return nil
+	return cmp.Or(checkWorld("Refit", w), checkFinite("Refit: prior mean, prior standard deviation, β",
+		[]float64{a.PriorMean, a.PriorStd, a.Beta}), refuse(!(a.PriorStd > 0) || !(a.Beta > 0), "Refit: the prior's "+
+		"standard deviation is %g and β %g, want both positive", a.PriorStd, a.Beta),
+		refuse(len(w.Actions) == 0, "Refit needs names of actions"), checkState("Refit: state", a.State, states),
+		forEach("Refit: demonstrations", a.Demonstrations, func(field string, d mdp.Step) error {
+			return refuse(d.State < 0 || d.State >= states || d.Action < 0 || d.Action >= len(w.Actions), "%s is of "+
+				"state %d and action %d, want 0..%d and 0..%d", field, d.State, d.Action, states-1, len(w.Actions)-1)
+		}))
 }
 
 // parseAssumptions reads what the page sends.

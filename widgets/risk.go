@@ -1,6 +1,7 @@
 package widgets
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -57,38 +58,20 @@ func (m Risk) validate() error {
 	if err := checkWorld("Risk.World", m.World); err != nil {
 		return err
 	}
-	states := m.World.Width * m.World.Height
-	if m.Values != nil {
-		if err := checkLength("Risk.Values", len(m.Values), states, "one for each state"); err != nil {
-			return err
-		}
-		if err := checkFinite("Risk.Values", m.Values); err != nil {
-			return err
-		}
-	}
-	if len(m.Levels) < 2 {
-		return fmt.Errorf("widgets: Risk has %d levels, want at least 2", len(m.Levels))
-	}
-	for i, l := range m.Levels {
-		field := fmt.Sprintf("Risk.Levels[%d]", i)
-		if !(l.Level > 0 && l.Level <= 1) || i > 0 && l.Level <= m.Levels[i-1].Level {
-			return fmt.Errorf("widgets: %s.Level = %g, want ascending numbers in (0, 1]", field, l.Level)
-		}
-		actions, err := checkPolicy(field+".Policy", l.Policy, states)
-		if err != nil {
-			return err
-		}
-		if n := len(m.World.Moves); n != 0 && n != actions {
-			return fmt.Errorf("widgets: %s.Policy has %d actions, Risk.World.Moves %d", field, actions, n)
-		}
-		if len(l.Returns) < 2 {
-			return fmt.Errorf("widgets: %s.Returns has %d entries, want at least 2", field, len(l.Returns))
-		}
-		if err := checkFinite(field+".Returns", l.Returns); err != nil {
-			return err
-		}
-	}
-	return nil
+	states, before := m.World.Width*m.World.Height, 0.0
+	return cmp.Or(checkEach("Risk.Values", m.Values, states, "one for each state"), checkFinite("Risk.Values",
+		m.Values),
+		refuse(len(m.Levels) < 2, "Risk has %d levels, want at least 2", len(m.Levels)),
+		forEach("Risk.Levels", m.Levels, func(field string, l RiskLevel) error {
+			ascends := l.Level > before && l.Level <= 1
+			before = l.Level
+			actions, err := checkPolicy(field+".Policy", l.Policy, states)
+			n := len(m.World.Moves)
+			return cmp.Or(refuse(!ascends, "%s.Level = %g, want ascending numbers in (0, 1]", field, l.Level), err,
+				refuse(n != 0 && n != actions, "%s.Policy has %d actions, Risk.World.Moves %d", field, actions, n),
+				refuse(len(l.Returns) < 2, "%s.Returns has %d entries, want at least 2", field, len(l.Returns)),
+				checkFinite(field+".Returns", l.Returns))
+		}))
 }
 
 // Vega returns the Vega 5 specification of the interactive view, whose slider is called level.
@@ -96,10 +79,7 @@ func (m Risk) Vega() (map[string]any, error) {
 	if err := m.validate(); err != nil {
 		return nil, err
 	}
-	v, err := newVegaView("risk")
-	if err != nil {
-		return nil, err
-	}
+	v := newVegaView("risk")
 	states := m.World.Width * m.World.Height
 	xs := Tails{Panels: []TailPanel{{Samples: [][]float64{m.Levels[0].Returns,
 		m.Levels[len(m.Levels)-1].Returns}}}}.extent()
@@ -127,16 +107,14 @@ func (m Risk) Vega() (map[string]any, error) {
 	v.set(map[string]any{"values": list(m.Values), "columns": m.World.Width, "rows": m.World.Height,
 		"size": cellPixels(m.World), "moves": moves(m.World), "names": list(stateNames(m.World)),
 		"actions": list(namesOr(m.World.Actions, len(m.Levels[0].Policy)/states)), "ends": list(orFalse(m.World)),
-		"title": m.Title, "xLabel": m.XLabel, "label": m.Label, "extent": []any{rounded(xs.low), rounded(xs.high)},
-		"highest": m.Levels[len(m.Levels)-1].Level, "domain": []any{rounded(scale.low), rounded(scale.high)},
+		"title": m.Title, "xLabel": m.XLabel, "label": m.Label, "extent": xs.ends(),
+		"highest": m.Levels[len(m.Levels)-1].Level, "domain": scale.ends(),
 		"diverging": diverging.hex()})
 	signal, position := Knob{Name: "level α", Values: values, Start: 0}.signal("level")
 	v.addSignals(signal, map[string]any{"name": "at", "update": position})
-	for name, rows := range map[string][][]string{"policies": policies, "densities": densities, "levels": levels} {
-		if err := v.table(name, rows); err != nil {
-			return nil, err
-		}
-	}
+	v.table("policies", policies)
+	v.table("densities", densities)
+	v.table("levels", levels)
 	return v, checkSize("Risk", v)
 }
 
@@ -174,39 +152,23 @@ type QueryStep struct {
 }
 
 func (m Queries) validate() error {
-	if err := checkWorld("Queries.World", m.World); err != nil {
-		return err
-	}
-	if len(m.Steps) < 2 {
-		return fmt.Errorf("widgets: Queries has %d steps, want at least 2: before the first answer and after it",
-			len(m.Steps))
-	}
 	states := m.World.Width * m.World.Height
+	err := cmp.Or(checkWorld("Queries.World", m.World), refuse(len(m.Steps) < 2,
+		"Queries has %d steps, want at least 2: "+
+			"before the first answer and after it", len(m.Steps)))
 	for i, s := range m.Steps {
 		field := fmt.Sprintf("Queries.Steps[%d]", i)
 		last := i == len(m.Steps)-1
-		if s.Query < -1 || s.Query >= states || s.Query < 0 && !last {
-			return fmt.Errorf("widgets: %s.Query = %d, want 0..%d", field, s.Query, states-1)
+		if !last || s.Scores != nil {
+			err = cmp.Or(err, checkLength(field+".Scores", len(s.Scores), states, "one for each state"))
 		}
-		for name, values := range map[string][]float64{"Scores": s.Scores, "Std": s.Std} {
-			if name == "Scores" && last && values == nil {
-				continue
-			}
-			if err := checkLength(field+"."+name, len(values), states, "one for each state"); err != nil {
-				return err
-			}
-			if err := checkFinite(field+"."+name, values); err != nil {
-				return err
-			}
-		}
-		if err := checkLength(field+".Visits", len(s.Visits), states, "one for each state"); err != nil {
-			return err
-		}
-		if !finite(s.Return) {
-			return fmt.Errorf("widgets: %s.Return = %g is not finite", field, s.Return)
-		}
+		err = cmp.Or(err, refuse(s.Query < -1 || s.Query >= states || s.Query < 0 && !last, "%s.Query = %d, want 0..%d",
+			field, s.Query, states-1), checkLength(field+".Std", len(s.Std), states, "one for each state"),
+			checkLength(field+".Visits", len(s.Visits), states, "one for each state"),
+			checkFinite(field+".Scores", s.Scores), checkFinite(field+".Std", s.Std),
+			refuse(!finite(s.Return), "%s.Return = %g is not finite", field, s.Return))
 	}
-	return nil
+	return err
 }
 
 // Figure implements Drawing: the first query, and one half way, and the last.
@@ -245,10 +207,7 @@ func (m Queries) Vega() (map[string]any, error) {
 	if err := m.validate(); err != nil {
 		return nil, err
 	}
-	v, err := newVegaView("queries")
-	if err != nil {
-		return nil, err
-	}
+	v := newVegaView("queries")
 	cells := [][]string{{"i", "s", "score", "before", "after", "visits"}}
 	steps := [][]string{{"i", "query", "return", "next"}}
 	scores, stds := emptySpan(), emptySpan()
@@ -270,11 +229,8 @@ func (m Queries) Vega() (map[string]any, error) {
 		"stds":       []any{rounded(stds.low), rounded(math.Max(stds.high, stds.low+1e-9))},
 		"sequential": sequential.hex()})
 	v.bind("queries", map[string]any{"max": len(m.Steps) - 2})
-	for name, rows := range map[string][][]string{"cells": cells, "steps": steps} {
-		if err := v.table(name, rows); err != nil {
-			return nil, err
-		}
-	}
+	v.table("cells", cells)
+	v.table("steps", steps)
 	return v, checkSize("Queries", v)
 }
 

@@ -1,6 +1,7 @@
 package widgets
 
 import (
+	"cmp"
 	"image/color"
 	"math"
 
@@ -35,9 +36,7 @@ func newScale(diverges bool, values ...[]float64) colorScale {
 	}
 	if diverges {
 		top := math.Max(math.Abs(s.low), math.Abs(s.high))
-		if top == 0 {
-			top = 1
-		}
+		top = cmp.Or(top, 1)
 		return colorScale{span{-top, top}, diverging}
 	}
 	if s.low == s.high {

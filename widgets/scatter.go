@@ -1,6 +1,7 @@
 package widgets
 
 import (
+	"cmp"
 	"fmt"
 
 	"gonum.org/v1/plot"
@@ -42,7 +43,6 @@ func (m Scatter) Figure() (*Figure, error) {
 	}
 	scale, colored := newScale(false, all...), len(m.Panels[0].Z) > 0
 	columns := min(2, len(m.Panels))
-	rows := (len(m.Panels) + columns - 1) / columns
 	plots := make([]*plot.Plot, len(m.Panels))
 	for i, panel := range m.Panels {
 		p := newPanel(panel.Title, m.XLabel, m.YLabel)
@@ -59,16 +59,13 @@ func (m Scatter) Figure() (*Figure, error) {
 	return card{
 		title: m.Title, width: width, records: m.records,
 		description: fmt.Sprintf("%d points: %s over %s.", len(m.Panels[0].X), m.YLabel, m.XLabel),
-		bodyHeight:  vg.Length(rows) * (height + panelGap),
+		bodyHeight:  panelRows(len(plots), columns, height+panelGap),
 		body: func(c draw.Canvas) {
 			if !colored {
 				drawPanels(c, plots, columns)
 				return
 			}
-			drawPanels(draw.Crop(c, 0, -barWidth-panelGap, 0, 0), plots, columns)
-			side := draw.Crop(c, c.Max.X-c.Min.X-barWidth, 0, 0, -18)
-			side.Min.Y = side.Max.Y - 150
-			scale.paint(side, m.ZLabel)
+			drawColored(c, plots, columns, scale, m.ZLabel)
 		},
 	}.figure(), nil
 }
@@ -96,44 +93,20 @@ func (panel ScatterPanel) paint(c draw.Canvas, x, y func(float64) vg.Length, sca
 }
 
 func (m Scatter) validate() error {
-	if len(m.Panels) == 0 {
-		return fmt.Errorf("widgets: Scatter has no panels")
-	}
-	for i, panel := range m.Panels {
-		field := fmt.Sprintf("Scatter.Panels[%d]", i)
-		if len(panel.X) == 0 {
-			return fmt.Errorf("widgets: %s has no points", field)
-		}
-		if len(panel.X) > maxPoints {
-			return fmt.Errorf("widgets: %s has %d points, want at most %d: draw a part of them", field, len(panel.X),
-				maxPoints)
-		}
-		if err := checkLength(field+".Y", len(panel.Y), len(panel.X), "one for each X"); err != nil {
+	return cmp.Or(refuse(len(m.Panels) == 0, "Scatter has no panels"),
+		forEach("Scatter.Panels", m.Panels, func(field string, panel ScatterPanel) error {
+			n := len(panel.X)
+			err := cmp.Or(refuse(n == 0, "%s has no points", field), refuse(n > maxPoints, "%s has %d points, want at "+
+				"most %d: draw a part of them", field, n, maxPoints),
+				checkLength(field+".Y", len(panel.Y), n, "one for each X"), refuse((panel.Z == nil) !=
+					(m.Panels[0].Z == nil), "of Scatter.Panels[0] and %s, one has Z and the other has none", field),
+				checkEach(field+".Z", panel.Z, n, "one for each X"),
+				checkEach(field+".Line", panel.Line, 4, "x, y, x, y"), checkFinite(field+".X", panel.X),
+				checkFinite(field+".Y", panel.Y), checkFinite(field+".Z", panel.Z),
+				checkFinite(field+".Line", panel.Line))
+			for k := range panel.Marked {
+				err = cmp.Or(err, refuse(k < 0 || k >= n, "%s.Marked has point %d, want 0 to %d", field, k, n-1))
+			}
 			return err
-		}
-		if (panel.Z == nil) != (m.Panels[0].Z == nil) {
-			return fmt.Errorf("widgets: of Scatter.Panels[0] and %s, one has Z and the other has none", field)
-		}
-		if panel.Z != nil {
-			if err := checkLength(field+".Z", len(panel.Z), len(panel.X), "one for each X"); err != nil {
-				return err
-			}
-		}
-		if panel.Line != nil {
-			if err := checkLength(field+".Line", len(panel.Line), 4, "x, y, x, y"); err != nil {
-				return err
-			}
-		}
-		for name, numbers := range map[string][]float64{"X": panel.X, "Y": panel.Y, "Z": panel.Z, "Line": panel.Line} {
-			if err := checkFinite(field+"."+name, numbers); err != nil {
-				return err
-			}
-		}
-		for k := range panel.Marked {
-			if k < 0 || k >= len(panel.X) {
-				return fmt.Errorf("widgets: %s.Marked has point %d, want 0 to %d", field, k, len(panel.X)-1)
-			}
-		}
-	}
-	return nil
+		}))
 }

@@ -1,6 +1,7 @@
 package widgets
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -46,7 +47,6 @@ func (m Surface) Figure() (*Figure, error) {
 	scale := newScale(m.Diverges, all...)
 	xEdges, yEdges := edges(m.X, m.LogX), edges(m.Y, m.LogY)
 	columns := min(3, len(m.Panels))
-	rows := (len(m.Panels) + columns - 1) / columns
 	plots := make([]*plot.Plot, len(m.Panels))
 	for i, panel := range m.Panels {
 		p := newPanel(panel.Title, m.XLabel, "")
@@ -86,13 +86,8 @@ func (m Surface) Figure() (*Figure, error) {
 	return card{
 		title: m.Title, width: width, description: fmt.Sprintf("Heat map of %s over %s and %s.", m.ZLabel, m.XLabel,
 			m.YLabel),
-		bodyHeight: vg.Length(rows) * (height + panelGap), records: m.records,
-		body: func(c draw.Canvas) {
-			drawPanels(draw.Crop(c, 0, -barWidth-panelGap, 0, 0), plots, columns)
-			side := draw.Crop(c, c.Max.X-c.Min.X-barWidth, 0, 0, -18)
-			side.Min.Y = side.Max.Y - 150
-			scale.paint(side, m.ZLabel)
-		},
+		bodyHeight: panelRows(len(plots), columns, height+panelGap), records: m.records,
+		body: func(c draw.Canvas) { drawColored(c, plots, columns, scale, m.ZLabel) },
 	}.figure(), nil
 }
 
@@ -106,36 +101,29 @@ func ticksAt(values []float64) plot.ConstantTicks {
 }
 
 func (m Surface) validate() error {
-	if len(m.X) < 2 || len(m.Y) < 2 || len(m.Panels) == 0 {
-		return fmt.Errorf("widgets: Surface needs a grid of at least 2×2 and a panel, got %d×%d and %d", len(m.X),
-			len(m.Y), len(m.Panels))
-	}
+	err := refuse(len(m.X) < 2 || len(m.Y) < 2 || len(m.Panels) == 0,
+		"Surface needs a grid of at least 2×2 and a panel, "+
+			"got %d×%d and %d", len(m.X), len(m.Y), len(m.Panels))
 	for field, axis := range map[string]struct {
 		values      []float64
 		logarithmic bool
 	}{"X": {m.X, m.LogX}, "Y": {m.Y, m.LogY}} {
-		if err := checkFinite("Surface."+field, axis.values); err != nil {
-			return err
-		}
+		err = cmp.Or(err, checkFinite("Surface."+field, axis.values))
 		for i, v := range axis.values {
-			if i > 0 && v <= axis.values[i-1] || axis.logarithmic && v <= 0 {
-				return fmt.Errorf("widgets: Surface.%s[%d] = %g: want ascending numbers, positive on a logarithmic "+
-					"axis", field, i, v)
-			}
+			err = cmp.Or(err, refuse(i > 0 && v <= axis.values[max(i-1, 0)] || axis.logarithmic && v <= 0,
+				"Surface.%s[%d] = "+
+					"%g: want ascending numbers, positive on a logarithmic axis", field, i, v))
 		}
 	}
-	for i, panel := range m.Panels {
-		if err := checkLength(fmt.Sprintf("Surface.Panels[%d].Z", i), len(panel.Z), len(m.X)*len(m.Y),
-			"len(X)·len(Y)"); err != nil {
-			return err
-		}
-		for j, v := range panel.Z {
-			if math.IsInf(v, 0) {
-				return fmt.Errorf("widgets: Surface.Panels[%d].Z[%d] = %g is infinite", i, j, v)
-			}
-		}
-	}
-	return nil
+	return cmp.Or(err, forEach("Surface.Panels", m.Panels, func(field string, panel SurfacePanel) error {
+		return cmp.Or(checkLength(field+".Z", len(panel.Z), len(m.X)*len(m.Y), "len(X)·len(Y)"),
+			forEach(field+".Z", panel.Z, checkNotInfinite))
+	}))
+}
+
+// checkNotInfinite refuses an infinite number; one that is absent is NaN.
+func checkNotInfinite(field string, v float64) error {
+	return refuse(math.IsInf(v, 0), "%s = %g is not finite", field, v)
 }
 
 // edges are the boundaries of cells with the given centres, half way between them.

@@ -14,28 +14,9 @@ func (m Surface) VegaLite(slider string) (map[string]any, error) {
 	var titles, numbers []any
 	var all [][]float64
 	for _, panel := range m.Panels {
-		titles = append(titles, panel.Title)
-		values := make([]any, len(panel.Z)) // absent numbers stay null
-		for i, v := range panel.Z {
-			if v == v {
-				values[i] = rounded(v)
-			}
-		}
-		numbers = append(numbers, values)
-		all = append(all, panel.Z)
+		titles, numbers, all = append(titles, panel.Title), append(numbers, list(panel.Z)), append(all, panel.Z)
 	}
 	scale := newScale(m.Diverges, all...)
-	var colors []any
-	for _, c := range scale.ramp {
-		colors = append(colors, hex(c))
-	}
-	list := func(values []float64) []any {
-		out := make([]any, len(values))
-		for i, v := range values {
-			out[i] = rounded(v)
-		}
-		return out
-	}
 	column := fmt.Sprintf("datum.k %% %d", len(m.X))
 	line := fmt.Sprintf("floor(datum.k / %d)", len(m.X))
 	var transform []any
@@ -52,8 +33,7 @@ func (m Surface) VegaLite(slider string) (map[string]any, error) {
 			kind = "log"
 		}
 		return map[string]any{"field": field, "type": "quantitative", "title": title, "scale": map[string]any{
-			"type": kind, "nice": false, "zero": false, "domain": []any{rounded(edges[0]),
-				rounded(edges[len(edges)-1])}}}
+			"type": kind, "nice": false, "zero": false, "domain": span{edges[0], edges[len(edges)-1]}.ends()}}
 	}
 	xEdges, yEdges := edges(m.X, m.LogX), edges(m.Y, m.LogY)
 	number := func(field, title string) map[string]any {
@@ -79,21 +59,13 @@ func (m Surface) VegaLite(slider string) (map[string]any, error) {
 			"x": axis("left", m.XLabel, xEdges, m.LogX), "x2": map[string]any{"field": "right"},
 			"y": axis("low", m.YLabel, yEdges, m.LogY), "y2": map[string]any{"field": "high"},
 			"color": map[string]any{"field": "z", "type": "quantitative", "title": m.ZLabel,
-				"scale":  map[string]any{"domain": spread(scale), "range": colors, "interpolate": "rgb"},
+				"scale": map[string]any{"domain": list(uniform(scale.span, len(scale.ramp)-1)),
+					"range": scale.ramp.hex(), "interpolate": "rgb"},
 				"legend": map[string]any{"gradientLength": 220, "titleLimit": 260}},
 			"tooltip": []any{number("x", m.XLabel), number("y", m.YLabel), number("z", m.ZLabel)},
 		},
 		"config": vegaConfig(false),
 	}, nil
-}
-
-// spread returns the numbers at which the scale has its ramp's colours.
-func spread(s colorScale) []any {
-	out := make([]any, len(s.ramp))
-	for i := range out {
-		out[i] = rounded(s.low + (s.high-s.low)*float64(i)/float64(len(out)-1))
-	}
-	return out
 }
 
 // ShowSurface displays the panels of m one at a time, chosen with a slider that bears the given name and works in

@@ -1,7 +1,7 @@
 package widgets
 
 import (
-	"fmt"
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -53,11 +53,9 @@ func checkEstimate(field string, e *Estimate) error {
 	if e == nil {
 		return nil
 	}
-	if math.IsNaN(e.Mean) || math.IsInf(e.Mean, 0) || math.IsInf(e.StdErr, 0) || e.StdErr < 0 {
-		return fmt.Errorf("widgets: %s = %g ± %g: want a finite mean, and a standard error that is finite and not "+
-			"negative, or NaN", field, e.Mean, e.StdErr)
-	}
-	return nil
+	return refuse(!finite(e.Mean) || math.IsInf(e.StdErr, 0) || e.StdErr < 0,
+		"%s = %g ± %g: want a finite mean, and a "+
+			"standard error that is finite and not negative, or NaN", field, e.Mean, e.StdErr)
 }
 
 // arrowOf stands behind the name of what has a direction.
@@ -65,44 +63,19 @@ func arrowOf(d Direction) string { return []string{"", " ↑", " ↓"}[d] }
 
 // validate refuses a table whose parts do not fit, and numbers that are not finite.
 func (t Table) validate() error {
-	if len(t.Columns) == 0 || len(t.Rows) == 0 {
-		return fmt.Errorf("widgets: Table needs columns and rows, got %d and %d", len(t.Columns), len(t.Rows))
-	}
-	for _, row := range t.Rows {
-		if err := checkMethods(row.Method); err != nil {
-			return err
-		}
-	}
-	for i, column := range t.Columns {
-		if column.Decimals < 0 {
-			return fmt.Errorf("widgets: Table.Columns[%d].Decimals = %d, want at least 0", i, column.Decimals)
-		}
-	}
-	for i, row := range t.Rows {
-		field := fmt.Sprintf("Table.Rows[%d].Cells", i)
-		if err := checkLength(field, len(row.Cells), len(t.Columns), "one for each column"); err != nil {
-			return err
-		}
-		for j, cell := range row.Cells {
-			field := fmt.Sprintf("%s[%d]", field, j)
-			if err := checkEstimate(field+".Estimate", cell.Estimate); err != nil {
-				return err
-			}
-			if cell.References == nil {
-				continue
-			}
-			if err := checkLength(field+".References", len(cell.References), len(t.References),
-				"as in Table.References"); err != nil {
-				return err
-			}
-			for k, ref := range cell.References {
-				if err := checkEstimate(fmt.Sprintf("%s.References[%d]", field, k), ref); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
+	return cmp.Or(refuse(len(t.Columns) == 0 || len(t.Rows) == 0, "Table needs columns and rows, got %d and %d",
+		len(t.Columns), len(t.Rows)), forEach("Table.Columns", t.Columns, func(field string, c Column) error {
+		return refuse(c.Decimals < 0, "%s.Decimals = %d, want at least 0", field, c.Decimals)
+	}), forEach("Table.Rows", t.Rows, func(field string, row Row) error {
+		field += ".Cells"
+		return cmp.Or(checkMethods(row.Method), checkLength(field, len(row.Cells), len(t.Columns),
+			"one for each column"),
+			forEach(field, row.Cells, func(field string, cell Cell) error {
+				return cmp.Or(checkEstimate(field+".Estimate", cell.Estimate),
+					checkEach(field+".References", cell.References, len(t.References), "as in Table.References"),
+					forEach(field+".References", cell.References, checkEstimate))
+			}))
+	}))
 }
 
 // reference returns the k-th reference of a cell, nil if there is none.

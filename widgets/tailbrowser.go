@@ -68,7 +68,7 @@ func (m Tails) VegaLite(first, second int) (map[string]any, error) {
 		}
 		x := func(field string) map[string]any {
 			return map[string]any{"field": field, "type": "quantitative", "title": m.XLabel,
-				"scale": map[string]any{"domain": []any{rounded(xs.low), rounded(xs.high)}}}
+				"scale": map[string]any{"domain": xs.ends()}}
 		}
 		y := map[string]any{"field": "y", "type": "quantitative", "title": "density", "stack": nil,
 			"axis": map[string]any{"labels": false, "ticks": false}}

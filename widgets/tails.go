@@ -1,6 +1,7 @@
 package widgets
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -45,7 +46,6 @@ func (m Tails) Figure() (*Figure, error) {
 		names = max(names, style.Width(a.label)+10)
 	}
 	columns := min(3, len(m.Panels))
-	rows := (len(m.Panels) + columns - 1) / columns
 	legend := []legendEntry{
 		{"mean", func(c draw.Canvas) { dot(c, oracle, c.Center(), 3) }},
 		{fmt.Sprintf("mean of the worst %g %%", 100*m.Level), func(c draw.Canvas) {
@@ -62,7 +62,7 @@ func (m Tails) Figure() (*Figure, error) {
 		title: m.Title, legend: legend,
 		description: fmt.Sprintf("Densities of %s in %s: %s.", m.XLabel, count(len(m.Panels), "panel"),
 			labels(m.Methods)),
-		bodyHeight: vg.Length(rows) * block, records: m.records,
+		bodyHeight: panelRows(len(m.Panels), columns, block), records: m.records,
 		body: func(c draw.Canvas) {
 			width := (c.Max.X-c.Min.X-names)/vg.Length(columns) - panelGap
 			for i, panel := range m.Panels {
@@ -136,8 +136,7 @@ func (t tail) peak() float64 { return slices.Max(t.density) }
 
 // newTail estimates the density with a Gaussian kernel of Scott's bandwidth (1992).
 func newTail(samples []float64, level float64, xs span) tail {
-	sorted := slices.Clone(samples)
-	slices.Sort(sorted)
+	sorted := slices.Sorted(slices.Values(samples))
 	count := max(1, int(math.Round(level*float64(len(sorted)))))
 	t := tail{mean: stat.Mean(sorted, nil), tail: stat.Mean(sorted[:count], nil), quantile: sorted[count-1],
 		size: stat.PopStdDev(sorted, nil)}
@@ -172,8 +171,7 @@ func (m Tails) extent() span {
 			if samples == nil {
 				continue
 			}
-			sorted := slices.Clone(samples)
-			slices.Sort(sorted)
+			sorted := slices.Sorted(slices.Values(samples))
 			cut := int(marginalTail * float64(len(sorted)))
 			xs.include(sorted[cut], sorted[len(sorted)-1-cut])
 		}
@@ -183,46 +181,18 @@ func (m Tails) extent() span {
 }
 
 func (m Tails) validate() error {
-	if len(m.Panels) == 0 || len(m.Methods) == 0 {
-		return fmt.Errorf("widgets: Tails needs panels and methods, got %d and %d", len(m.Panels), len(m.Methods))
-	}
-	if err := checkMethods(m.Methods...); err != nil {
-		return err
-	}
-	if !(m.Level > 0 && m.Level < 1) {
-		return fmt.Errorf("widgets: Tails.Level = %g is outside (0, 1)", m.Level)
-	}
-	for i, panel := range m.Panels {
-		field := fmt.Sprintf("Tails.Panels[%d]", i)
-		if err := checkLength(field+".Samples", len(panel.Samples), len(m.Methods), "one for each method"); err != nil {
-			return err
-		}
-		if panel.Truth != nil {
-			if err := checkLength(field+".Truth", len(panel.Truth), len(m.Methods), "one for each method"); err != nil {
-				return err
-			}
-		}
-		for j, v := range panel.Truth {
-			if math.IsInf(v, 0) {
-				return fmt.Errorf("widgets: %s.Truth[%d] = %g is not finite", field, j, v)
-			}
-		}
-		shown := 0
-		for j, samples := range panel.Samples {
-			if samples == nil {
-				continue
-			}
-			shown++
-			if len(samples) < 2 {
-				return fmt.Errorf("widgets: %s.Samples[%d] has %d samples, want at least 2", field, j, len(samples))
-			}
-			if err := checkFinite(fmt.Sprintf("%s.Samples[%d]", field, j), samples); err != nil {
-				return err
-			}
-		}
-		if shown == 0 {
-			return fmt.Errorf("widgets: %s.Samples: all are nil, so that there is nothing to draw", field)
-		}
-	}
-	return nil
+	return cmp.Or(refuse(len(m.Panels) == 0 || len(m.Methods) == 0, "Tails needs panels and methods, got %d and %d",
+		len(m.Panels), len(m.Methods)), checkMethods(m.Methods...),
+		refuse(!(m.Level > 0 && m.Level < 1), "Tails.Level = %g is outside (0, 1)", m.Level),
+		forEach("Tails.Panels", m.Panels, func(field string, panel TailPanel) error {
+			shown := slices.ContainsFunc(panel.Samples, func(samples []float64) bool { return samples != nil })
+			return cmp.Or(checkLength(field+".Samples", len(panel.Samples), len(m.Methods), "one for each method"),
+				checkEach(field+".Truth", panel.Truth, len(m.Methods), "one for each method"),
+				forEach(field+".Truth", panel.Truth, checkNotInfinite),
+				forEach(field+".Samples", panel.Samples, func(field string, samples []float64) error {
+					return cmp.Or(refuse(samples != nil && len(samples) < 2, "%s has %d samples, want at least 2",
+						field,
+						len(samples)), checkFinite(field, samples))
+				}), refuse(!shown, "%s.Samples: all are nil, so that there is nothing to draw", field))
+		}))
 }

@@ -1,6 +1,7 @@
 package widgets
 
 import (
+	"cmp"
 	"fmt"
 	"image/color"
 	"math"
@@ -83,18 +84,10 @@ func chainLegend(n int) []legendEntry {
 }
 
 func checkChains(field string, chains [][]float64) error {
-	if len(chains) == 0 {
-		return fmt.Errorf("widgets: %s is empty", field)
-	}
-	for k, chain := range chains {
-		if len(chain) == 0 {
-			return fmt.Errorf("widgets: %s[%d] has no draws", field, k)
-		}
-		if err := checkFinite(fmt.Sprintf("%s[%d]", field, k), chain); err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(refuse(len(chains) == 0, "%s is empty", field), forEach(field, chains,
+		func(field string, chain []float64) error {
+			return cmp.Or(refuse(len(chain) == 0, "%s has no draws", field), checkFinite(field, chain))
+		}))
 }
 
 // Ranks shows rank histograms with the band in which all but one in a hundred bars lie if the ranks are uniform. It
@@ -114,18 +107,14 @@ type RankPanel = exhibit.RankPanel
 type rankPanel exhibit.RankPanel
 
 func (p rankPanel) validate(name string) error {
-	if len(p.Ranks) == 0 || p.Max < 1 {
-		return fmt.Errorf("widgets: %s has %d ranks of at most %d, want some of at least 1", name, len(p.Ranks), p.Max)
-	}
-	for j, r := range p.Ranks {
-		if r < 0 || r > p.Max {
-			return fmt.Errorf("widgets: %s.Ranks[%d] = %d is outside 0..%d", name, j, r, p.Max)
-		}
-	}
+	err := cmp.Or(refuse(len(p.Ranks) == 0 || p.Max < 1, "%s has %d ranks of at most %d, want some of at least 1", name,
+		len(p.Ranks), p.Max), forEach(name+".Ranks", p.Ranks, func(field string, r int) error {
+		return checkState(field, r, p.Max+1)
+	}))
 	if p.Method != "" {
-		return checkMethods(p.Method)
+		err = cmp.Or(err, checkMethods(p.Method))
 	}
-	return nil
+	return err
 }
 
 // ChainRanks returns the rank plot of several chains: the ranks of each chain's draws among the draws of all chains.
@@ -164,11 +153,7 @@ func (m Ranks) Figure() (*Figure, error) {
 		return nil, fmt.Errorf("widgets: Ranks: Bins = %d, Columns = %d: want 0 (automatic) or positive numbers",
 			m.Bins, m.Columns)
 	}
-	columns := m.Columns
-	if columns == 0 {
-		columns = 4
-	}
-	columns = min(columns, len(m.Panels))
+	columns := min(cmp.Or(m.Columns, 4), len(m.Panels))
 	plots := make([]*plot.Plot, len(m.Panels))
 	for i, panel := range m.Panels {
 		if err := rankPanel(panel).validate(fmt.Sprintf("Ranks.Panels[%d]", i)); err != nil {
@@ -176,7 +161,6 @@ func (m Ranks) Figure() (*Figure, error) {
 		}
 		plots[i] = m.plot(panel, i%columns == 0, i+columns >= len(m.Panels))
 	}
-	rows := (len(plots) + columns - 1) / columns
 	band := legendEntry{"99 % band of uniform ranks", func(c draw.Canvas) {
 		fillPath(c, bandGrey, draw.Crop(c, 0, 0, 3, -3).Rectangle.Path())
 		c.StrokeLine2(draw.LineStyle{Color: axisGrey, Width: 0.8}, c.Min.X, c.Center().Y, c.Max.X, c.Center().Y)
@@ -184,7 +168,7 @@ func (m Ranks) Figure() (*Figure, error) {
 	return card{
 		title: m.Title, legend: []legendEntry{band}, description: fmt.Sprintf("Rank histograms in %d panels.",
 			len(plots)),
-		bodyHeight: vg.Length(rows)*(140+panelGap) + 12,
+		bodyHeight: panelRows(len(plots), columns, 140+panelGap) + 12,
 		body:       func(c draw.Canvas) { drawPanels(c, plots, columns) }, records: m.records,
 	}.figure(), nil
 }
@@ -194,9 +178,7 @@ var bandGrey = rgb(0xDDDDDD)
 func (m Ranks) plot(panel RankPanel, first, last bool) *plot.Plot {
 	n := len(panel.Ranks)
 	bins := m.Bins
-	if bins == 0 {
-		bins = min(max(n/20, 5), 20)
-	}
+	bins = cmp.Or(bins, min(max(n/20, 5), 20))
 	bins = min(bins, panel.Max+1)
 	counts := make([]float64, bins)
 	for _, r := range panel.Ranks {

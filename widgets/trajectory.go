@@ -2,6 +2,7 @@ package widgets
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"image"
@@ -42,36 +43,25 @@ func (m Trajectory) stride() int { return max(m.Stride, 1) }
 
 func (m Trajectory) validate() error {
 	steps := len(m.Taken)
-	switch {
-	case steps == 0 || len(m.Pictures) == 0 || len(m.Actions) == 0:
-		return fmt.Errorf("widgets: Trajectory has %d steps, %d pictures and %d actions, want some of each", steps,
-			len(m.Pictures), len(m.Actions))
-	case m.Stride < 0 || m.Width < 0:
-		return fmt.Errorf("widgets: Trajectory: Stride = %d, Width = %d, want none or positive numbers", m.Stride,
-			m.Width)
-	case (len(m.Pictures)-1)*m.stride() >= steps:
-		return fmt.Errorf("widgets: Trajectory has %d pictures of every %d. step, but %d steps", len(m.Pictures),
-			m.stride(), steps)
-	case !(m.Level > 0 && m.Level < 1):
-		return fmt.Errorf("widgets: Trajectory.Level = %g is outside (0, 1)", m.Level)
-	}
-	for i, p := range m.Pictures {
-		if p == nil || p.Bounds().Empty() || p.Bounds().Size() != m.Pictures[0].Bounds().Size() {
-			return fmt.Errorf("widgets: Trajectory.Pictures[%d] is empty, or of another size than the first", i)
-		}
-	}
-	if err := checkLength("Trajectory.Values", len(m.Values), steps, "one set for each step"); err != nil {
-		return err
-	}
-	if err := checkLength("Trajectory.Rewards", len(m.Rewards), steps, "one for each step"); err != nil {
+	if err := cmp.Or(refuse(steps == 0 || len(m.Pictures) == 0 || len(m.Actions) == 0, "Trajectory has %d steps, %d "+
+		"pictures and %d actions, want some of each", steps, len(m.Pictures), len(m.Actions)),
+		refuse(m.Stride < 0 || m.Width < 0, "Trajectory: Stride = %d, Width = %d, want none or positive numbers",
+			m.Stride,
+			m.Width), refuse((len(m.Pictures)-1)*m.stride() >= steps,
+			"Trajectory has %d pictures of every %d. step, but "+
+				"%d steps", len(m.Pictures), m.stride(), steps),
+		refuse(!(m.Level > 0 && m.Level < 1), "Trajectory.Level = %g is outside (0, 1)", m.Level),
+		forEach("Trajectory.Pictures", m.Pictures, func(field string, p image.Image) error {
+			return refuse(p == nil || p.Bounds().Empty() || p.Bounds().Size() != m.Pictures[0].Bounds().Size(),
+				"%s is empty, or of another size than the first", field)
+		}), checkLength("Trajectory.Values", len(m.Values), steps, "one set for each step"),
+		checkLength("Trajectory.Rewards", len(m.Rewards), steps, "one for each step")); err != nil {
 		return err
 	}
 	for i, a := range m.Taken {
-		if a < 0 || a >= len(m.Actions) {
-			return fmt.Errorf("widgets: Trajectory.Taken[%d] = %d is outside 0..%d", i, a, len(m.Actions)-1)
-		}
-		if err := checkLength(fmt.Sprintf("Trajectory.Values[%d]", i), len(m.Values[i]), len(m.Actions),
-			"one for each action"); err != nil {
+		if err := cmp.Or(checkState(fmt.Sprintf("Trajectory.Taken[%d]", i), a, len(m.Actions)), checkLength(
+			fmt.Sprintf("Trajectory.Values[%d]", i), len(m.Values[i]), len(m.Actions),
+			"one for each action")); err != nil {
 			return err
 		}
 		for k, v := range append(m.Values[i][:len(m.Actions):len(m.Actions)], m.Rewards[i]) {
@@ -122,9 +112,7 @@ func (m Trajectory) Figure() (*Figure, error) {
 func (m Trajectory) scaled(i int) image.Image {
 	size := m.Pictures[i].Bounds().Size()
 	width := m.Width
-	if width == 0 {
-		width = 360
-	}
+	width = cmp.Or(width, 360)
 	width = min(width, size.X)
 	out := image.NewRGBA(image.Rect(0, 0, width, max(1, width*size.Y/size.X)))
 	scaling.ApproxBiLinear.Scale(out, out.Bounds(), m.Pictures[i], m.Pictures[i].Bounds(), scaling.Src, nil)
@@ -168,10 +156,7 @@ func (m Trajectory) Vega() (map[string]any, error) {
 	if err := m.validate(); err != nil {
 		return nil, err
 	}
-	v, err := newVegaView("trajectory")
-	if err != nil {
-		return nil, err
-	}
+	v := newVegaView("trajectory")
 	var pictures []any
 	for i := range m.Pictures {
 		var b bytes.Buffer
@@ -203,13 +188,10 @@ func (m Trajectory) Vega() (map[string]any, error) {
 	xs = xs.padded(0.03)
 	v.set(map[string]any{"pictures": pictures, "stride": m.stride(), "pictureWidth": size.X, "pictureHeight": size.Y,
 		"actions": list(m.Actions), "title": m.Title, "level": math.Round(100 * m.Level),
-		"extent": []any{rounded(xs.low), rounded(xs.high)}, "last": len(m.Taken) - 1})
+		"extent": xs.ends(), "last": len(m.Taken) - 1})
 	v.bind("step", map[string]any{"max": (len(m.Pictures) - 1) * m.stride(), "step": m.stride()})
-	for name, rows := range map[string][][]string{"values": values, "steps": steps} {
-		if err := v.table(name, rows); err != nil {
-			return nil, err
-		}
-	}
+	v.table("values", values)
+	v.table("steps", steps)
 	return v, checkSize("Trajectory", v)
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -22,18 +23,18 @@ var vegaFiles embed.FS
 // signal: an input of a page is found by it, as input[name="state"].
 type vegaView map[string]any
 
-// newVegaView reads a specification of the folder vega.
-func newVegaView(name string) (vegaView, error) {
+// newVegaView reads a specification of the folder vega. What is wrong with one is a fault of this package.
+func newVegaView(name string) vegaView {
 	text, err := vegaFiles.ReadFile("vega/" + name + ".vg.json")
-	if err != nil {
-		return nil, fmt.Errorf("widgets: %w", err)
-	}
 	var v vegaView
-	if err := json.Unmarshal(text, &v); err != nil {
-		return nil, fmt.Errorf("widgets: the Vega specification %s: %w", name, err)
+	if err == nil {
+		err = json.Unmarshal(text, &v)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("widgets: the Vega specification %s: %v", name, err))
 	}
 	v["config"] = vegaConfig(false)
-	return v, nil
+	return v
 }
 
 // named returns the entry of a list of the specification that bears the name.
@@ -62,24 +63,17 @@ func (v vegaView) set(values map[string]any) {
 
 // bind changes how a signal is operated.
 func (v vegaView) bind(signal string, options map[string]any) {
-	bind := v.named("signals", signal)["bind"].(map[string]any)
-	for key, value := range options {
-		bind[key] = value
-	}
+	maps.Copy(v.named("signals", signal)["bind"].(map[string]any), options)
 }
 
 // addSignals puts signals before the others.
 func (v vegaView) addSignals(signals ...any) { v["signals"] = append(signals, v["signals"].([]any)...) }
 
 // table fills a table. It goes into the notebook as one text, where lists would take a line for each number.
-func (v vegaView) table(name string, rows [][]string) error {
+func (v vegaView) table(name string, rows [][]string) {
 	var b strings.Builder
-	w := csv.NewWriter(&b)
-	if err := w.WriteAll(rows); err != nil {
-		return fmt.Errorf("widgets: %w", err)
-	}
+	_ = csv.NewWriter(&b).WriteAll(rows) // a strings.Builder does not fail
 	v.named("data", name)["values"] = b.String()
-	return nil
 }
 
 // list returns the values as Vega takes them.
@@ -175,10 +169,8 @@ func checkPolicy(field string, policy []float64, states int) (actions int, err e
 			states)
 	}
 	actions = len(policy) / states
-	for i, p := range policy {
-		if !(p >= 0 && p <= 1+1e-9) {
-			return 0, fmt.Errorf("widgets: %s[%d] = %g is not a probability", field, i, p)
-		}
+	if err := forEach(field, policy, checkProbability); err != nil {
+		return 0, err
 	}
 	for s := range states {
 		if sum := floats.Sum(policy[s*actions : (s+1)*actions]); math.Abs(sum-1) > 1e-6 {
@@ -186,6 +178,10 @@ func checkPolicy(field string, policy []float64, states int) (actions int, err e
 		}
 	}
 	return actions, nil
+}
+
+func checkProbability(field string, p float64) error {
+	return refuse(!(p >= 0 && p <= 1+1e-9), "%s = %g is not a probability", field, p)
 }
 
 // moves are those of a world as Vega takes them.
@@ -218,6 +214,9 @@ func checkSize(name string, v vegaView) error {
 	}
 	return nil
 }
+
+// ends are those of a range as Vega takes them.
+func (s span) ends() []any { return list([]float64{s.low, s.high}) }
 
 // showVega displays a Vega view, with the figure where it is not drawn.
 func showVega(static Drawing, spec func() (map[string]any, error)) error {

@@ -77,7 +77,7 @@ func (m Marginals) VegaLite() (map[string]any, error) {
 	var names, colors, dashed, layers []any
 	x := func(field string) map[string]any {
 		return map[string]any{"field": field, "type": "quantitative", "title": m.XLabel,
-			"scale": map[string]any{"domain": []any{rounded(xs.low), rounded(xs.high)}}}
+			"scale": map[string]any{"domain": xs.ends()}}
 	}
 	y := func(j int) map[string]any {
 		return map[string]any{"field": curveField(j), "type": "quantitative", "title": "density",

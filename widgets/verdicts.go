@@ -1,6 +1,7 @@
 package widgets
 
 import (
+	"cmp"
 	"fmt"
 	"image/color"
 	"math"
@@ -181,27 +182,21 @@ func paintVerdict(c draw.Canvas, v *exhibit.Verdict, scale colorScale, box vg.Re
 }
 
 func (m Verdicts) validate() error {
-	if len(m.Methods) == 0 || len(m.Families) == 0 {
-		return fmt.Errorf("widgets: Verdicts needs methods and families, got %d and %d", len(m.Methods),
-			len(m.Families))
-	}
-	for i, f := range m.Families {
-		field := fmt.Sprintf("Verdicts.Families[%d]", i)
-		if err := checkLength(field+".Verdicts", len(f.Verdicts), len(f.Problems), "one for each problem"); err != nil {
-			return err
-		}
-		for j, row := range f.Verdicts {
-			field := fmt.Sprintf("%s.Verdicts[%d]", field, j)
-			if err := checkLength(field, len(row), len(m.Methods), "one for each method"); err != nil {
-				return err
-			}
-			for k, v := range row {
-				if v != nil && !(v.Error >= 0) {
-					return fmt.Errorf("widgets: %s[%d].Error = %g, want a number that is not negative", field, k,
-						v.Error)
-				}
-			}
-		}
-	}
-	return nil
+	return cmp.Or(refuse(len(m.Methods) == 0 || len(m.Families) == 0,
+		"Verdicts needs methods and families, got %d and %d",
+		len(m.Methods), len(m.Families)),
+		forEach("Verdicts.Families", m.Families, func(field string, f exhibit.VerdictFamily) error {
+			field += ".Verdicts"
+			return cmp.Or(checkLength(field, len(f.Verdicts), len(f.Problems), "one for each problem"),
+				forEach(field, f.Verdicts, func(field string, row []*exhibit.Verdict) error {
+					return cmp.Or(checkLength(field, len(row), len(m.Methods), "one for each method"),
+						forEach(field, row, func(field string, v *exhibit.Verdict) error {
+							if v == nil {
+								return nil
+							}
+							return refuse(!(v.Error >= 0), "%s.Error = %g, want a number that is not negative", field,
+								v.Error)
+						}))
+				}))
+		}))
 }

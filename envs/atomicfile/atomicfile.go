@@ -58,6 +58,18 @@ func WriteJSON(path string, v any) error {
 	return Write(path, func(w io.Writer) error { return EncodeJSON(w, v) })
 }
 
+// ReadJSON reads what WriteJSON wrote, fields that are unknown aside.
+func ReadJSON(path string, into any) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("%s is damaged: %w", path, err)
+	}
+	return nil
+}
+
 // EncodeJSON writes a value as indented JSON.
 func EncodeJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)

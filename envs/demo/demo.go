@@ -8,12 +8,15 @@
 package demo
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/go-birl/birl/envs/check"
 )
 
 // Trajectory is one episode, or the beginning of one, of T ≥ 1 transitions.
@@ -250,15 +253,13 @@ func (t *Trajectory) validate(d *Description) error {
 		}
 		size = 0
 	}
-	if len(t.Observations) != (n+1)*size {
-		return fmt.Errorf("%d actions want %d observations of %d numbers each, there are %d numbers", n, n+1, size,
-			len(t.Observations))
-	}
-	if t.Rewards != nil && len(t.Rewards) != n {
-		return fmt.Errorf("%d rewards for %d actions", len(t.Rewards), n)
-	}
-	if t.LogProbs != nil && len(t.LogProbs) != n*actions {
-		return fmt.Errorf("%d log-probabilities for %d × %d actions", len(t.LogProbs), n, actions)
+	if err := cmp.Or(
+		check.That(len(t.Observations) == (n+1)*size, "%d actions want %d observations of %d numbers each, there are "+
+			"%d numbers", n, n+1, size, len(t.Observations)),
+		check.That(t.Rewards == nil || len(t.Rewards) == n, "%d rewards for %d actions", len(t.Rewards), n),
+		check.That(t.LogProbs == nil || len(t.LogProbs) == n*actions, "%d log-probabilities for %d × %d actions",
+			len(t.LogProbs), n, actions)); err != nil {
+		return err
 	}
 	if i := slices.IndexFunc(t.Actions, func(a int) bool { return a < 0 || a >= actions }); i >= 0 {
 		return fmt.Errorf("action[%d] is %d, want 0 to %d", i, t.Actions[i], actions-1)
@@ -277,8 +278,6 @@ func (t *Trajectory) validate(d *Description) error {
 	if i := slices.IndexFunc(t.LogProbs, func(x float32) bool { return !(x <= 1e-5) }); i >= 0 {
 		return fmt.Errorf("the log-probability[%d][%d] is %g, want at most 0", i/actions, i%actions, t.LogProbs[i])
 	}
-	if t.Seed < NoSeed || t.Seed > maxSeed {
-		return fmt.Errorf("the seed is %d, want 0 to 2⁵³, or %d for none", t.Seed, NoSeed)
-	}
-	return nil
+	return check.That(t.Seed >= NoSeed && t.Seed <= maxSeed, "the seed is %d, want 0 to 2⁵³, or %d for none", t.Seed,
+		NoSeed)
 }

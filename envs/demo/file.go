@@ -126,7 +126,7 @@ func (s *Set) Write(path string) error {
 		if err = npz.Write(path, s.arrays()); err != nil {
 			return err
 		}
-		if d.SHA256, err = fileSum(path); err != nil {
+		if d.SHA256, err = FileSum(path); err != nil {
 			return err
 		}
 		return atomicfile.EncodeJSON(w, d)
@@ -145,9 +145,7 @@ func (s *Set) arrays() map[string]npz.Array {
 	var terminated, truncated []bool
 	for i := range s.Trajectories {
 		t := &s.Trajectories[i]
-		for _, x := range t.LogProbs {
-			logProbs = append(logProbs, float64(x))
-		}
+		logProbs = append(logProbs, npz.Widen(t.LogProbs)...)
 		actions = append(actions, t.Actions...)
 		rewards = append(rewards, t.Rewards...)
 		lengths, seeds = append(lengths, t.Len()), append(seeds, int(t.Seed))
@@ -302,7 +300,8 @@ func parseDescription(text []byte, path string) (*fileDescription, error) {
 	return &d, nil
 }
 
-func fileSum(path string) (string, error) {
+// FileSum returns the SHA-256 of a file in hexadecimal digits.
+func FileSum(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err

@@ -147,7 +147,7 @@ func TestReadNamesTheFault(t *testing.T) {
 			if err := npz.Write(path, arrays); err != nil {
 				t.Fatal(err)
 			}
-			sum, err := fileSum(path)
+			sum, err := FileSum(path)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -69,9 +70,7 @@ func Import(path string, o ImportOptions) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	if set.Source == "" {
-		set.Source = filepath.Base(path)
-	}
+	set.Source = cmp.Or(set.Source, filepath.Base(path))
 	if err := set.Validate(); err != nil {
 		return nil, fmt.Errorf("demo: %s: %w", path, err)
 	}
@@ -102,9 +101,9 @@ func importNPZ(a *npz.Archive, o ImportOptions) (*Set, error) {
 	}
 	switch o.Layout {
 	case Flat:
-		return importFlat(source{a}, o)
+		return importFlat(&source{archive: a}, o)
 	case Imitation:
-		return importImitation(source{a}, o)
+		return importImitation(&source{archive: a}, o)
 	}
 	return nil, fmt.Errorf("demo: %s: there is no layout %q of .npz files; there are %s and %s", a.Path(), o.Layout,
 		Flat, Imitation)
@@ -121,73 +120,47 @@ type flat struct {
 	terminated, truncated []bool
 }
 
-func importFlat(s source, o ImportOptions) (*Set, error) {
-	episode, err := s.array("episode", 1, -1, npz.Int64)
-	if err != nil {
-		return nil, err
-	}
+func importFlat(s *source, o ImportOptions) (*Set, error) {
+	episode := s.array("episode", 1, -1, npz.Int64)
 	m := len(episode.Data)
 	f := flat{name: s.archive.Path(), episodes: make([]int, m)}
 	for i, v := range episode.Data {
 		if math.Abs(v) >= maxSeed { // rounded already
-			return nil, s.errorf("episode", "[%d] is about %.0f; beyond 2⁵³ integers are rounded and episodes would "+
-				"merge: "+
+			s.fail("episode", "[%d] is about %.0f; beyond 2⁵³ integers are rounded and episodes would merge: "+
 				"number them anew", i, v)
 		}
 		f.episodes[i] = int(v)
 	}
-	if f.actions, err = s.integers("action", m, 0, maxNumbers); err != nil {
-		return nil, err
-	}
-	if f.shape, f.obs, err = s.observations("obs", m); err != nil {
-		return nil, err
-	}
-	nextShape, next, err := s.observations("next_obs", m)
-	if err != nil {
-		return nil, err
-	}
+	f.actions = s.integers("action", m, 0, maxNumbers)
+	f.shape, f.obs = s.observations("obs", m)
+	nextShape, next := s.observations("next_obs", m)
 	if !slices.Equal(nextShape, f.shape) {
-		return nil, s.errorf("next_obs", "its observations have the shape %v, those of obs %v", nextShape, f.shape)
+		s.fail("next_obs", "its observations have the shape %v, those of obs %v", nextShape, f.shape)
 	}
-	f.next = next
-	if f.rewards, err = optional(s, "reward", func() ([]float64, error) { return s.rewards("reward", m) }); err != nil {
-		return nil, err
-	}
-	if f.terminated, err = optional(s, "terminated", func() ([]bool, error) {
-		return s.flags("terminated",
-			m)
-	}); err != nil {
-		return nil, err
-	}
-	if f.truncated, err = optional(s, "truncated", func() ([]bool, error) {
-		return s.flags("truncated",
-			m)
-	}); err != nil {
-		return nil, err
-	}
+	f.next, f.rewards = next, optional(s, "reward", m, s.rewards)
+	f.terminated, f.truncated = optional(s, "terminated", m, s.flags), optional(s, "truncated", m, s.flags)
 	if s.archive.Has("expert_logp") {
-		shape, data, err := s.rows("expert_logp", m)
-		if err != nil {
-			return nil, err
-		}
+		shape, data := s.rows("expert_logp", m)
 		if len(shape) != 1 || o.Description.Actions != 0 && shape[0] != o.Description.Actions {
-			return nil, s.errorf("expert_logp", "its rows have the shape %v, want one number for each action", shape)
+			s.fail("expert_logp", "its rows have the shape %v, want one number for each action", shape)
+		} else {
+			f.logProbs, o.Description.Actions = data, shape[0]
 		}
-		f.logProbs, o.Description.Actions = data, shape[0]
+	}
+	if s.err != nil {
+		return nil, s.err
 	}
 	return f.set(o)
 }
 
 // set cuts the rows into trajectories.
 func (f *flat) set(o ImportOptions) (*Set, error) {
-	m, size := len(f.episodes), 1
-	for _, k := range f.shape {
-		size *= k
-	}
+	m := len(f.episodes)
 	if m == 0 {
 		return nil, fmt.Errorf("demo: %s has no transitions", f.name)
 	}
 	set := newSet(o, f.shape, f.actions)
+	size := set.ObservationSize()
 	seen := map[int]bool{}
 	for from := 0; from < m; {
 		id, to := f.episodes[from], from+1
@@ -221,37 +194,24 @@ func (f *flat) set(o ImportOptions) (*Set, error) {
 	return set, nil
 }
 
-func importImitation(s source, o ImportOptions) (*Set, error) {
-	actions, err := s.integers("acts", -1, 0, maxNumbers)
-	if err != nil {
-		return nil, err
-	}
+func importImitation(s *source, o ImportOptions) (*Set, error) {
+	actions := s.integers("acts", -1, 0, maxNumbers)
 	m := len(actions)
 	if m == 0 {
-		return nil, s.errorf("acts", "it is empty")
+		s.fail("acts", "it is empty")
 	}
-	starts, err := s.integers("indices", -1, 1, float64(m-1))
-	if err != nil {
-		return nil, err
-	}
+	starts := s.integers("indices", -1, 1, float64(m-1))
 	n := len(starts) + 1
 	for i := 1; i < len(starts); i++ {
 		if starts[i] <= starts[i-1] {
-			return nil, s.errorf("indices", "[%d] is %d after %d: an episode without transitions", i, starts[i],
-				starts[i-1])
+			s.fail("indices", "[%d] is %d after %d: an episode without transitions", i, starts[i], starts[i-1])
 		}
 	}
-	terminal, err := s.flags("terminal", n)
-	if err != nil {
-		return nil, err
-	}
-	shape, obs, err := s.observations("obs", m+n)
-	if err != nil {
-		return nil, err
-	}
-	rewards, err := optional(s, "rews", func() ([]float64, error) { return s.rewards("rews", m) })
-	if err != nil {
-		return nil, err
+	terminal := s.flags("terminal", n)
+	shape, obs := s.observations("obs", m+n)
+	rewards := optional(s, "rews", m, s.rewards)
+	if s.err != nil {
+		return nil, s.err
 	}
 	set := newSet(o, shape, actions)
 	size, from := set.ObservationSize(), 0

@@ -9,31 +9,41 @@ import (
 	"github.com/go-birl/birl/envs/npz"
 )
 
-// source reads arrays of an archive; the errors name the archive and the array.
+// source reads arrays of an archive until the first error, after which it reads nothing more. Errors name the archive
+// and the array.
 type source struct {
 	archive *npz.Archive
+	err     error
 }
 
-// array reads an array and checks its rank and type. A length other than −1 is that of its first axis.
-func (s source) array(name string, rank, length int, types ...npz.Type) (*npz.Array, error) {
+// array reads an array and checks its rank and type. A length other than −1 is that of its first axis. After an error
+// it returns an empty one.
+func (s *source) array(name string, rank, length int, types ...npz.Type) *npz.Array {
+	none := &npz.Array{Shape: []int{0}, Type: types[0]}
+	if s.err != nil {
+		return none
+	}
 	a, err := s.archive.Array(name)
-	if err != nil {
-		return nil, fmt.Errorf("demo: %w", err)
+	switch {
+	case err != nil:
+		s.err = fmt.Errorf("demo: %w", err)
+	case !slices.Contains(types, a.Type):
+		s.fail(name, "it holds %s, want %s", typeName(a.Type), typeName(types[0]))
+	case rank >= 0 && len(a.Shape) != rank || len(a.Shape) == 0:
+		s.fail(name, "it has the shape %v, want %d dimensions", a.Shape, max(rank, 1))
+	case length >= 0 && a.Shape[0] != length:
+		s.fail(name, "it has %d rows, want %d", a.Shape[0], length)
+	default:
+		return a
 	}
-	if !slices.Contains(types, a.Type) {
-		return nil, s.errorf(name, "it holds %s, want %s", typeName(a.Type), typeName(types[0]))
-	}
-	if rank >= 0 && len(a.Shape) != rank || len(a.Shape) == 0 {
-		return nil, s.errorf(name, "it has the shape %v, want %d dimensions", a.Shape, max(rank, 1))
-	}
-	if length >= 0 && a.Shape[0] != length {
-		return nil, s.errorf(name, "it has %d rows, want %d", a.Shape[0], length)
-	}
-	return a, nil
+	return none
 }
 
-func (s source) errorf(name, text string, args ...any) error {
-	return fmt.Errorf("demo: %s: array %q: %s", s.archive.Path(), name, fmt.Sprintf(text, args...))
+// fail is what is wrong with an array, unless there was an error before.
+func (s *source) fail(name, text string, args ...any) {
+	if s.err == nil {
+		s.err = fmt.Errorf("demo: %s: array %q: %s", s.archive.Path(), name, fmt.Sprintf(text, args...))
+	}
 }
 
 func typeName(t npz.Type) string {
@@ -47,138 +57,105 @@ func typeName(t npz.Type) string {
 }
 
 // flags reads truth values; integers 0 and 1 will do.
-func (s source) flags(name string, n int) ([]bool, error) {
-	a, err := s.array(name, 1, n, npz.Bool, npz.Int64)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]bool, n)
+func (s *source) flags(name string, n int) []bool {
+	a := s.array(name, 1, n, npz.Bool, npz.Int64)
+	out := make([]bool, len(a.Data))
 	for i, v := range a.Data {
 		if v != 0 && v != 1 {
-			return nil, s.errorf(name, "[%d] is %g, want 0 or 1", i, v)
+			s.fail(name, "[%d] is %g, want 0 or 1", i, v)
 		}
 		out[i] = v == 1
 	}
-	return out, nil
+	return out
 }
 
 // integers reads numbers from low to high.
-func (s source) integers(name string, n int, low, high float64) ([]int, error) {
-	a, err := s.array(name, 1, n, npz.Int64, npz.Float64)
-	if err != nil {
-		return nil, err
-	}
+func (s *source) integers(name string, n int, low, high float64) []int {
+	a := s.array(name, 1, n, npz.Int64, npz.Float64)
 	if a.Type != npz.Int64 && len(a.Data) > 0 { // NumPy makes an empty list one of floats
-		return nil, s.errorf(name, "it holds %s, want integers", typeName(a.Type))
+		s.fail(name, "it holds %s, want integers", typeName(a.Type))
 	}
 	out := make([]int, len(a.Data))
 	for i, v := range a.Data {
 		if v < low || v > high {
-			return nil, s.errorf(name, "[%d] is %.0f, want %.0f to %.0f", i, v, low, high)
+			s.fail(name, "[%d] is %.0f, want %.0f to %.0f", i, v, low, high)
 		}
 		out[i] = int(v)
 	}
-	return out, nil
+	return out
 }
 
 // rewards reads floats up to MaxReward; integers will do.
-func (s source) rewards(name string, n int) ([]float64, error) {
-	a, err := s.array(name, 1, n, npz.Float64, npz.Float32, npz.Int64)
-	if err != nil {
-		return nil, err
-	}
+func (s *source) rewards(name string, n int) []float64 {
+	a := s.array(name, 1, n, npz.Float64, npz.Float32, npz.Int64)
 	for i, v := range a.Data {
 		if err := CheckReward(v); err != nil {
-			return nil, s.errorf(name, "[%d] %v", i, err)
+			s.fail(name, "[%d] %v", i, err)
 		}
 	}
-	return a.Data, nil
+	return a.Data
 }
 
 // rows reads an array [n, …] of numbers, of which none may be NaN, as float32, and returns the shape of a row.
-func (s source) rows(name string, n int) (shape []int, data []float32, err error) {
-	a, err := s.array(name, -1, n, npz.Float32, npz.Float64, npz.Int64, npz.Bool)
-	if err != nil {
-		return nil, nil, err
-	}
+func (s *source) rows(name string, n int) (shape []int, data []float32) {
+	a := s.array(name, -1, n, npz.Float32, npz.Float64, npz.Int64, npz.Bool)
 	data = make([]float32, len(a.Data))
 	size := max(1, len(a.Data)/max(1, a.Shape[0]))
 	for i, v := range a.Data {
 		if v != v {
-			return nil, nil, s.errorf(name, "[%d] has NaN at %d", i/size, i%size)
+			s.fail(name, "[%d] has NaN at %d", i/size, i%size)
 		}
 		data[i] = float32(v)
 	}
 	for _, k := range a.Shape[1:] {
 		if k < 1 {
-			return nil, nil, s.errorf(name, "its shape is %v", a.Shape)
+			s.fail(name, "its shape is %v", a.Shape)
 		}
 	}
-	return a.Shape[1:], data, nil
+	return a.Shape[1:], data
 }
 
 // observations reads rows of finite numbers.
-func (s source) observations(name string, n int) (shape []int, data []float32, err error) {
-	shape, data, err = s.rows(name, n)
+func (s *source) observations(name string, n int) (shape []int, data []float32) {
+	shape, data = s.rows(name, n)
 	size := max(1, len(data)/max(1, n))
-	for i := 0; err == nil && i < len(data); i += size {
+	for i := 0; s.err == nil && i < len(data); i += size {
 		if at := CheckObservation(data[i : i+size]); at != nil {
-			err = s.errorf(name, "[%d]%v", i/size, at)
+			s.fail(name, "[%d]%v", i/size, at)
 		}
 	}
-	return shape, data, err
+	return shape, data
 }
 
-// optional returns nil for an array that is not there.
-func optional[T any](s source, name string, read func() (T, error)) (T, error) {
+// optional reads an array of n rows, and returns nil for one that is not there.
+func optional[T any](s *source, name string, n int, read func(name string, n int) []T) []T {
 	if !s.archive.Has(name) {
-		var none T
-		return none, nil
+		return nil
 	}
-	return read()
+	return read(name, n)
 }
 
 // unpack reads this project's own layout.
 func unpack(a *npz.Archive, d *fileDescription) (*Set, error) {
 	a.Limit = maxNumbers
-	s := source{a}
-	lengths, err := s.integers(arrayLengths, d.Trajectories, 1, maxNumbers)
-	if err != nil {
-		return nil, err
-	}
+	s := &source{archive: a}
+	lengths := s.integers(arrayLengths, d.Trajectories, 1, maxNumbers)
 	n, m := len(lengths), 0
 	for _, k := range lengths {
 		m += k
 	}
 	if m != d.Transitions {
-		return nil, s.errorf(arrayLengths, "they sum to %d, the description says %d transitions", m, d.Transitions)
+		s.fail(arrayLengths, "they sum to %d, the description says %d transitions", m, d.Transitions)
 	}
-	actions, err := s.integers(arrayActions, m, 0, float64(d.Actions-1))
-	if err != nil {
-		return nil, err
-	}
-	terminated, err := s.flags(arrayTerminated, n)
-	if err != nil {
-		return nil, err
-	}
-	truncated, err := s.flags(arrayTruncated, n)
-	if err != nil {
-		return nil, err
-	}
-	seeds, err := s.integers(arraySeeds, n, NoSeed, maxSeed)
-	if err != nil {
-		return nil, err
-	}
-	rewards, err := optional(s, arrayRewards, func() ([]float64, error) { return s.rewards(arrayRewards, m) })
-	if err != nil {
-		return nil, err
-	}
-	logProbs, err := optional(s, arrayLogProbs, func() ([]float32, error) {
-		return s.logProbs(arrayLogProbs, m,
-			d.Actions)
+	actions := s.integers(arrayActions, m, 0, float64(d.Actions-1))
+	terminated, truncated := s.flags(arrayTerminated, n), s.flags(arrayTruncated, n)
+	seeds := s.integers(arraySeeds, n, NoSeed, maxSeed)
+	rewards := optional(s, arrayRewards, m, s.rewards)
+	logProbs := optional(s, arrayLogProbs, m, func(name string, n int) []float32 {
+		return s.logProbs(name, n, d.Actions)
 	})
-	if err != nil {
-		return nil, err
+	if s.err != nil {
+		return nil, s.err
 	}
 	set := &Set{Description: d.Description, Trajectories: make([]Trajectory, n)}
 	at := 0
@@ -192,14 +169,14 @@ func unpack(a *npz.Archive, d *fileDescription) (*Set, error) {
 	}
 	switch {
 	case d.Replay != nil:
-		err = s.digests(set)
+		s.digests(set)
 	case a.Has(arrayFrames):
-		err = s.frames(set)
+		s.frames(set)
 	default:
-		err = s.pack(set)
+		s.pack(set)
 	}
-	if err != nil {
-		return nil, err
+	if s.err != nil {
+		return nil, s.err
 	}
 	if err := set.Validate(); err != nil {
 		return nil, fmt.Errorf("demo: %s: %w", a.Path(), err)
@@ -208,14 +185,14 @@ func unpack(a *npz.Archive, d *fileDescription) (*Set, error) {
 }
 
 // pack gives the trajectories of a set their observations.
-func (s source) pack(set *Set) error {
-	shape, data, err := s.observations(arrayObservations, set.Transitions()+len(set.Trajectories))
-	if err != nil {
-		return err
-	}
+func (s *source) pack(set *Set) {
+	shape, data := s.observations(arrayObservations, set.Transitions()+len(set.Trajectories))
 	if !slices.Equal(shape, set.ObservationShape) {
-		return s.errorf(arrayObservations, "its observations have the shape %v, the description says %v", shape,
+		s.fail(arrayObservations, "its observations have the shape %v, the description says %v", shape,
 			set.ObservationShape)
+	}
+	if s.err != nil {
+		return
 	}
 	size, at := set.ObservationSize(), 0
 	for i := range set.Trajectories {
@@ -224,24 +201,29 @@ func (s source) pack(set *Set) error {
 		t.Observations = cut(data, at, end)
 		at = end
 	}
-	return nil
 }
 
 // frames gives the trajectories of a set their frames.
-func (s source) frames(set *Set) error {
+func (s *source) frames(set *Set) {
 	shape, pixels, err := s.archive.Bytes(arrayFrames)
 	if err != nil {
-		return fmt.Errorf("demo: %w: %w", ErrFrames, err)
+		s.err = fmt.Errorf("demo: %w: %w", ErrFrames, err)
+		return
+	}
+	wrong := func(text string, args ...any) {
+		s.err = fmt.Errorf("demo: %s: array %q: %w: %s", s.archive.Path(), arrayFrames, ErrFrames,
+			fmt.Sprintf(text, args...))
 	}
 	if len(set.ObservationShape) < 2 || len(shape) == 0 || !slices.Equal(shape[1:], set.FrameShape()) {
-		return fmt.Errorf("demo: %s: array %q: %w: its shape is %v, the description gives observations, which are "+
-			"stacks of frames, %v", s.archive.Path(), arrayFrames, ErrFrames, shape, set.ObservationShape)
+		wrong("its shape is %v, the description gives observations, which are stacks of frames, %v", shape,
+			set.ObservationShape)
+		return
 	}
-	before, err := optional(s, arrayBefore, func() ([]int, error) {
-		return s.integers(arrayBefore, len(set.Trajectories), 0, maxNumbers)
+	before := optional(s, arrayBefore, len(set.Trajectories), func(name string, n int) []int {
+		return s.integers(name, n, 0, maxNumbers)
 	})
-	if err != nil {
-		return err
+	if s.err != nil {
+		return
 	}
 	stack := set.ObservationShape[0]
 	size := set.ObservationSize() / stack
@@ -253,31 +235,30 @@ func (s source) frames(set *Set) error {
 		}
 		end := (t.Frames.First + t.Len() + 1) * size
 		if end > len(pixels) {
-			return fmt.Errorf("demo: %s: array %q: %w: its %d frames end within trajectory %d", s.archive.Path(),
-				arrayFrames, ErrFrames, shape[0], i)
+			wrong("its %d frames end within trajectory %d", shape[0], i)
+			return
 		}
 		t.Frames.Pixels, pixels = cut(pixels, 0, end), pixels[end:]
 	}
 	if len(pixels) > 0 {
-		return fmt.Errorf("demo: %s: array %q: %w: %d frames are left after the last trajectory", s.archive.Path(),
-			arrayFrames, ErrFrames, len(pixels)/size)
+		wrong("%d frames are left after the last trajectory", len(pixels)/size)
 	}
-	return nil
 }
 
 // digests gives the trajectories of a set the digests of their observations.
-func (s source) digests(set *Set) error {
+func (s *source) digests(set *Set) {
 	shape, sums, err := s.archive.Bytes(arrayDigests)
 	if err != nil {
-		return fmt.Errorf("demo: %w", err)
+		s.err = fmt.Errorf("demo: %w", err)
+		return
 	}
 	if !slices.Equal(shape, []int{len(set.Trajectories), sha256.Size}) {
-		return s.errorf(arrayDigests, "its shape is %v, want [%d, %d]", shape, len(set.Trajectories), sha256.Size)
+		s.fail(arrayDigests, "its shape is %v, want [%d, %d]", shape, len(set.Trajectories), sha256.Size)
+		return
 	}
 	for i := range set.Trajectories {
 		set.Trajectories[i].Digest = hex.EncodeToString(sums[i*sha256.Size : (i+1)*sha256.Size])
 	}
-	return nil
 }
 
 // cut returns x[from:to], which cannot grow into what follows, and nil for nil.
@@ -289,13 +270,10 @@ func cut[T any](x []T, from, to int) []T {
 }
 
 // logProbs reads log-probabilities [n, actions].
-func (s source) logProbs(name string, n, actions int) ([]float32, error) {
-	shape, data, err := s.rows(name, n)
-	if err != nil {
-		return nil, err
-	}
+func (s *source) logProbs(name string, n, actions int) []float32 {
+	shape, data := s.rows(name, n)
 	if len(shape) != 1 || shape[0] != actions {
-		return nil, s.errorf(name, "its rows have the shape %v, want [%d], one for each action", shape, actions)
+		s.fail(name, "its rows have the shape %v, want [%d], one for each action", shape, actions)
 	}
-	return data, nil
+	return data
 }

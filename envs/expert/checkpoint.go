@@ -51,11 +51,7 @@ func (t *trainer) store() error {
 	if err != nil {
 		return fmt.Errorf("expert: the run cannot be stored: %w", err)
 	}
-	header := npz.Array{Shape: []int{len(text)}, Type: npz.Uint8}
-	for _, b := range text {
-		header.Data = append(header.Data, float64(b))
-	}
-	arrays[headerArray] = header
+	arrays[headerArray] = npz.Array{Shape: []int{len(text)}, Data: npz.Widen(text), Type: npz.Uint8}
 	if err := npz.Write(path, arrays); err != nil {
 		return fmt.Errorf("expert: the run cannot be stored: %w", err)
 	}
@@ -96,12 +92,8 @@ func (t *trainer) load(path string) error {
 	if err != nil {
 		return err
 	}
-	text := make([]byte, len(stored.Data))
-	for i, b := range stored.Data {
-		text[i] = byte(b)
-	}
 	var h runHeader
-	if err := json.Unmarshal(text, &h); err != nil || h.Format != runFormat {
+	if err := json.Unmarshal(npz.Narrow[byte](stored.Data), &h); err != nil || h.Format != runFormat {
 		return fmt.Errorf("%s holds no run of the format %q", path, runFormat)
 	}
 	if name := difference(h.Config, t.config); name != "" {

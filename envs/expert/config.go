@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/gym"
 )
 
@@ -194,72 +195,37 @@ func (c *Config) atari() {
 
 // Validate reports the first field that is out of range.
 func (c Config) Validate() error {
-	counts := []struct {
-		name        string
-		value, from int
-	}{
-		{"Environments", c.Environments, 1}, {"Steps", c.Steps, 1}, {"SegmentSteps", c.SegmentSteps, 1},
-		{"PilotEpisodes", c.PilotEpisodes, 0}, {"Demonstrated", c.Demonstrated, 0},
-		{"Pretraining", c.Pretraining, 0}, {"Undisturbed", c.Undisturbed, 0},
-		{"EpsilonSteps", c.EpsilonSteps, 0}, {"ReturnSteps", c.ReturnSteps, 0},
-		{"LearnAfter", c.LearnAfter, 1}, {"Batch", c.Batch, 1}, {"GradientSteps", c.GradientSteps, 1},
-		{"Quantiles", c.Quantiles, 1},
-		{"CurveEpisodes", c.CurveEpisodes, 1}, {"EvaluationEpisodes", c.EvaluationEpisodes, 1},
-	}
-	for _, n := range counts {
-		if n.value < n.from {
-			return fmt.Errorf("expert: %s = %d, want at least %d", n.name, n.value, n.from)
-		}
-	}
-	within := func(x, low, high float64) bool { return x >= low && x <= high }
-	positive := func(x float64) bool { return x > 0 && !math.IsInf(x, 0) }
-	switch {
-	case c.Environment == "":
-		return fmt.Errorf("expert: Environment is empty, want the id of a Gymnasium environment")
-	case c.SegmentSteps%c.Environments != 0:
-		return fmt.Errorf("expert: SegmentSteps = %d, want a multiple of the %d Environments", c.SegmentSteps,
-			c.Environments)
-	case c.Steps%c.SegmentSteps != 0:
-		return fmt.Errorf("expert: Steps = %d, want a multiple of SegmentSteps, %d", c.Steps, c.SegmentSteps)
-	case c.Undisturbed > c.Environments:
-		return fmt.Errorf("expert: Undisturbed = %d, there are %d Environments", c.Undisturbed, c.Environments)
-	case c.Demonstrated > c.Batch:
-		return fmt.Errorf("expert: Demonstrated = %d, the Batch has %d transitions", c.Demonstrated, c.Batch)
-	case (c.Pilot == "") != (c.PilotEpisodes == 0):
-		return fmt.Errorf("expert: Pilot = %q with PilotEpisodes = %d, want both or neither", c.Pilot, c.PilotEpisodes)
-	case c.Pretraining > 0 && c.Pilot == "":
-		return fmt.Errorf("expert: Pretraining = %d without a Pilot to learn from", c.Pretraining)
-	case !within(c.Margin, 0, math.MaxFloat32):
-		return fmt.Errorf("expert: Margin = %g, want a finite number that is not negative", c.Margin)
-	case !within(c.Discount, 0, 1):
-		return fmt.Errorf("expert: Discount = %g, want 0 to 1", c.Discount)
-	case !within(c.Beta, 0, math.MaxFloat64):
-		return fmt.Errorf("expert: Beta = %g, want a finite number that is not negative", c.Beta)
-	case c.Expected && c.Beta == 0:
-		return fmt.Errorf("expert: Expected with Beta = 0, want a Boltzmann policy that is not uniform")
-	case !positive(c.RewardScale):
-		return fmt.Errorf("expert: RewardScale = %g, want a finite positive number", c.RewardScale)
-	case !within(c.EpsilonStart, 0, 1):
-		return fmt.Errorf("expert: EpsilonStart = %g, want 0 to 1", c.EpsilonStart)
-	case !within(c.EpsilonEnd, 0, 1):
-		return fmt.Errorf("expert: EpsilonEnd = %g, want 0 to 1", c.EpsilonEnd)
-	case c.Replay < c.LearnAfter:
-		return fmt.Errorf("expert: Replay = %d, want at least LearnAfter, %d", c.Replay, c.LearnAfter)
-	case !within(c.Magnify, 0, math.MaxFloat32):
-		return fmt.Errorf("expert: Magnify = %g, want a finite number that is not negative", c.Magnify)
-	case len(c.Hidden) == 0 || slices.Min(c.Hidden) < 1:
-		return fmt.Errorf("expert: Hidden = %v, want at least one layer of at least one unit", c.Hidden)
-	case !positive(c.Huber):
-		return fmt.Errorf("expert: Huber = %g, want a finite positive number", c.Huber)
-	case !positive(c.LearningRate):
-		return fmt.Errorf("expert: LearningRate = %g, want a finite positive number", c.LearningRate)
-	case !within(c.FinalLearningRate, 0, c.LearningRate):
-		return fmt.Errorf("expert: FinalLearningRate = %g, want 0 to LearningRate, %g", c.FinalLearningRate,
-			c.LearningRate)
-	case !(c.TargetRate > 0 && c.TargetRate <= 1):
-		return fmt.Errorf("expert: TargetRate = %g, want above 0 and at most 1", c.TargetRate)
-	}
-	return nil
+	return check.All("expert",
+		check.That(c.Environment != "", "Environment is empty, want the id of a Gymnasium environment"),
+		check.AtLeast(1, "Environments Steps SegmentSteps LearnAfter Batch GradientSteps Quantiles", c.Environments,
+			c.Steps, c.SegmentSteps, c.LearnAfter, c.Batch, c.GradientSteps, c.Quantiles),
+		check.AtLeast(1, "CurveEpisodes EvaluationEpisodes", c.CurveEpisodes, c.EvaluationEpisodes),
+		check.AtLeast(0, "PilotEpisodes Demonstrated Pretraining Undisturbed EpsilonSteps ReturnSteps",
+			c.PilotEpisodes, c.Demonstrated, c.Pretraining, c.Undisturbed, c.EpsilonSteps, c.ReturnSteps),
+		check.That(c.SegmentSteps%max(c.Environments, 1) == 0, "SegmentSteps = %d, want a multiple of the %d "+
+			"Environments", c.SegmentSteps, c.Environments),
+		check.That(c.Steps%max(c.SegmentSteps, 1) == 0, "Steps = %d, want a multiple of SegmentSteps, %d", c.Steps,
+			c.SegmentSteps),
+		check.That(c.Undisturbed <= c.Environments, "Undisturbed = %d, there are %d Environments", c.Undisturbed,
+			c.Environments),
+		check.That(c.Demonstrated <= c.Batch, "Demonstrated = %d, the Batch has %d transitions", c.Demonstrated,
+			c.Batch),
+		check.That((c.Pilot == "") == (c.PilotEpisodes == 0), "Pilot = %q with PilotEpisodes = %d, want both or "+
+			"neither", c.Pilot, c.PilotEpisodes),
+		check.That(c.Pretraining == 0 || c.Pilot != "", "Pretraining = %d without a Pilot to learn from",
+			c.Pretraining),
+		check.Fraction("Discount EpsilonStart EpsilonEnd", c.Discount, c.EpsilonStart, c.EpsilonEnd),
+		check.NotNegative("Margin Magnify Beta FinalLearningRate", c.Margin, c.Magnify, c.Beta, c.FinalLearningRate),
+		check.That(max(c.Margin, c.Magnify) <= math.MaxFloat32, "Margin = %g, Magnify = %g, want numbers that "+
+			"float32 holds", c.Margin, c.Magnify),
+		check.That(!c.Expected || c.Beta != 0, "Expected with Beta = 0, want a Boltzmann policy that is not uniform"),
+		check.Positive("RewardScale Huber LearningRate", c.RewardScale, c.Huber, c.LearningRate),
+		check.That(c.FinalLearningRate <= c.LearningRate, "FinalLearningRate = %g, want 0 to LearningRate, %g",
+			c.FinalLearningRate, c.LearningRate),
+		check.That(c.Replay >= c.LearnAfter, "Replay = %d, want at least LearnAfter, %d", c.Replay, c.LearnAfter),
+		check.That(len(c.Hidden) > 0 && slices.Min(c.Hidden) >= 1, "Hidden = %v, want at least one layer of at least "+
+			"one unit", c.Hidden),
+		check.That(c.TargetRate > 0 && c.TargetRate <= 1, "TargetRate = %g, want above 0 and at most 1", c.TargetRate))
 }
 
 // Gym returns the config of the pool that Train and Evaluate want, with the environments dealt out to a number of

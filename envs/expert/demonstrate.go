@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/gym"
+	"github.com/go-birl/birl/envs/npz"
 )
 
 // DemonstrateOptions say what to demonstrate.
@@ -79,7 +80,7 @@ func (e *Expert) annotate(set *demo.Set, beta float64) error {
 		if err != nil {
 			return err
 		}
-		t.LogProbs = narrow[float32](logProbs)
+		t.LogProbs = npz.Narrow[float32](logProbs)
 		for k, a := range t.Actions {
 			row := logProbs[k*e.Actions : (k+1)*e.Actions]
 			disorder += entropy(row)

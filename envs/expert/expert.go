@@ -83,13 +83,15 @@ func (e *Expert) Values(observations []float32) ([]float64, error) {
 	return out, nil
 }
 
+// ObservationSize returns how many numbers an observation has.
+func (d *Description) ObservationSize() int {
+	return (&demo.Description{ObservationShape: d.ObservationShape}).ObservationSize()
+}
+
 // Quantiles returns the quantiles [k, actions, N] of the return at the levels (2i − 1)/2N, for observations [k, …], on
 // the scale of the environment's rewards.
 func (e *Expert) Quantiles(observations []float32) ([]float64, error) {
-	size := 1
-	for _, k := range e.ObservationShape {
-		size *= k
-	}
+	size := e.ObservationSize()
 	if len(observations)%size != 0 {
 		return nil, fmt.Errorf("expert: %d numbers are no observations of %d numbers each", len(observations), size)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/gym"
+	"github.com/go-birl/birl/envs/npz"
 )
 
 // someExpert returns an untrained one.
@@ -37,7 +38,7 @@ func TestWriteAndOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	observations := narrow[float32](normals(4, 3*5, 1))
+	observations := npz.Narrow[float32](normals(4, 3*5, 1))
 	want, err := e.Values(observations)
 	if err != nil {
 		t.Fatal(err)
@@ -172,7 +173,7 @@ func generators(n int) []*rand.Rand {
 // what the best action does once both are held for alike.
 func TestGreedyShares(t *testing.T) {
 	e := someExpert()
-	observations := narrow[float32](normals(8, 3*41, 1))
+	observations := npz.Narrow[float32](normals(8, 3*41, 1))
 	values, err := e.Values(observations)
 	if err != nil {
 		t.Fatal(err)

@@ -205,13 +205,13 @@ func (l *learner) state() (map[string]npz.Array, error) {
 			if err != nil {
 				return nil, fmt.Errorf("expert: %w", err)
 			}
-			a.Data, a.Type = widen(data), npz.Float32
+			a.Data, a.Type = npz.Widen(data), npz.Float32
 		case dtypes.Int64:
 			data, err := tensors.CopyFlatData[int64](t)
 			if err != nil {
 				return nil, fmt.Errorf("expert: %w", err)
 			}
-			a.Data, a.Type = widen(data), npz.Int64
+			a.Data, a.Type = npz.Widen(data), npz.Int64
 		default:
 			return nil, fmt.Errorf("expert: the variable %s has the type %s, which is not stored", v.Path(), t.DType())
 		}
@@ -236,9 +236,9 @@ func (l *learner) setState(get func(name string) (*npz.Array, error)) error {
 		if n := v.Shape().Size(); n != len(a.Data) {
 			return fmt.Errorf("%s holds %d numbers, want %v", storedName(v), len(a.Data), dims)
 		}
-		value := tensors.FromFlatDataAndDimensions(narrow[float32](a.Data), dims...)
+		value := tensors.FromFlatDataAndDimensions(npz.Narrow[float32](a.Data), dims...)
 		if v.DType() == dtypes.Int64 {
-			value = tensors.FromFlatDataAndDimensions(narrow[int64](a.Data), dims...)
+			value = tensors.FromFlatDataAndDimensions(npz.Narrow[int64](a.Data), dims...)
 		}
 		if err := v.SetValue(value); err != nil {
 			return fmt.Errorf("expert: %w", err)

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/floats/scalar"
+
+	"github.com/go-birl/birl/envs/npz"
 )
 
 // toyConfig is that of a learner of the two-state world below.
@@ -106,7 +108,7 @@ func backendAndPlainGoAgree(t *testing.T, norm bool) {
 		t.Fatal(err)
 	}
 	e := &Expert{Description: Description{Config: c, Actions: 4, ObservationShape: []int{8}}, network: n}
-	observations := narrow[float32](normals(3, 8*8, 1))
+	observations := npz.Narrow[float32](normals(3, 8*8, 1))
 	onBackend, err := l.values(observations)
 	if err != nil {
 		t.Fatal(err)

@@ -162,9 +162,9 @@ func networkOf(widths []int, get func(name string) (*npz.Array, error)) (network
 				return nil, fmt.Errorf("array %q holds %g at index %d", name, a.Data[at], at)
 			}
 			if k == 0 {
-				l.weights = narrow[float32](a.Data)
+				l.weights = npz.Narrow[float32](a.Data)
 			} else {
-				l.biases = narrow[float32](a.Data)
+				l.biases = npz.Narrow[float32](a.Data)
 			}
 		}
 		n[i] = l
@@ -176,8 +176,8 @@ func networkOf(widths []int, get func(name string) (*npz.Array, error)) (network
 func (n network) arrays() map[string]npz.Array {
 	out := map[string]npz.Array{}
 	for i, l := range n {
-		out[arrayName(2*i)] = npz.Array{Shape: []int{l.in, l.out}, Data: widen(l.weights), Type: npz.Float32}
-		out[arrayName(2*i+1)] = npz.Array{Shape: []int{l.out}, Data: widen(l.biases), Type: npz.Float32}
+		out[arrayName(2*i)] = npz.Array{Shape: []int{l.in, l.out}, Data: npz.Widen(l.weights), Type: npz.Float32}
+		out[arrayName(2*i+1)] = npz.Array{Shape: []int{l.out}, Data: npz.Widen(l.biases), Type: npz.Float32}
 	}
 	return out
 }

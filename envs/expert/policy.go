@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -15,21 +16,16 @@ import (
 
 // Greedy returns the policy that takes the action of the greatest value.
 func (e *Expert) Greedy() gym.Policy {
-	return func(observations gym.Array, random []*rand.Rand) ([]int, error) {
-		values, err := e.Values(observations.Float32())
-		if err != nil {
-			return nil, err
-		}
-		actions := make([]int, len(random))
-		for i := range actions {
-			actions[i] = floats.MaxIdx(values[i*e.Actions : (i+1)*e.Actions])
-		}
-		return actions, nil
-	}
+	return e.policy(func(values []float64, _ *rand.Rand) int { return floats.MaxIdx(values) })
 }
 
 // Boltzmann returns the policy π(a|s) ∝ exp(β Q(s,a)).
 func (e *Expert) Boltzmann(beta float64) gym.Policy {
+	return e.policy(func(values []float64, random *rand.Rand) int { return draw(values, beta, random) })
+}
+
+// policy returns the policy that chooses by the actions' values in a state.
+func (e *Expert) policy(choose func(values []float64, random *rand.Rand) int) gym.Policy {
 	return func(observations gym.Array, random []*rand.Rand) ([]int, error) {
 		values, err := e.Values(observations.Float32())
 		if err != nil {
@@ -37,7 +33,7 @@ func (e *Expert) Boltzmann(beta float64) gym.Policy {
 		}
 		actions := make([]int, len(random))
 		for i, r := range random {
-			actions[i] = draw(values[i*e.Actions:(i+1)*e.Actions], beta, r)
+			actions[i] = choose(values[i*e.Actions:(i+1)*e.Actions], r)
 		}
 		return actions, nil
 	}
@@ -71,11 +67,7 @@ func (e *Expert) LogProbs(observations []float32, beta float64) ([]float64, erro
 // Always returns the policy that takes one action.
 func Always(action int) gym.Policy {
 	return func(_ gym.Array, random []*rand.Rand) ([]int, error) {
-		actions := make([]int, len(random))
-		for i := range actions {
-			actions[i] = action
-		}
-		return actions, nil
+		return slices.Repeat([]int{action}, len(random)), nil
 	}
 }
 

@@ -13,9 +13,7 @@ type replay struct {
 	count, next    int // how many there are; where the next one goes
 	kept           int // how many, the first ones, are never forgotten
 
-	observations, nexts []float32 // [count, size]
-	actions             []int32   // [count]
-	rewards, discounts  []float32 // [count]; the discount is 0 where the environment reached an end
+	batch // all of them; the discount is 0 where the environment reached an end
 }
 
 // transition is what happened in one step.
@@ -81,9 +79,9 @@ func (r *replay) keep() { r.kept = r.count }
 
 // first returns a replay of the transitions that are never forgotten.
 func (r *replay) first() *replay {
-	return &replay{size: r.size, capacity: r.kept, count: r.kept, observations: r.observations[:r.kept*r.size],
-		nexts: r.nexts[:r.kept*r.size], actions: r.actions[:r.kept], rewards: r.rewards[:r.kept],
-		discounts: r.discounts[:r.kept]}
+	return &replay{size: r.size, capacity: r.kept, count: r.kept, batch: batch{
+		observations: r.observations[:r.kept*r.size], nexts: r.nexts[:r.kept*r.size], actions: r.actions[:r.kept],
+		rewards: r.rewards[:r.kept], discounts: r.discounts[:r.kept]}}
 }
 
 // batch holds transitions to learn from, [n, …].
@@ -129,13 +127,13 @@ const (
 // store adds the replay's arrays to those of a file.
 func (r *replay) store(arrays map[string]npz.Array) {
 	put := func(name string, data []float32, shape ...int) {
-		arrays[name] = npz.Array{Shape: shape, Data: widen(data), Type: npz.Float32}
+		arrays[name] = npz.Array{Shape: shape, Data: npz.Widen(data), Type: npz.Float32}
 	}
 	put(replayObservations, r.observations, r.count, r.size)
 	put(replayNexts, r.nexts, r.count, r.size)
 	put(replayRewards, r.rewards, r.count)
 	put(replayDiscounts, r.discounts, r.count)
-	arrays[replayActions] = npz.Array{Shape: []int{r.count}, Data: widen(r.actions), Type: npz.Int64}
+	arrays[replayActions] = npz.Array{Shape: []int{r.count}, Data: npz.Widen(r.actions), Type: npz.Int64}
 }
 
 // load takes the replay from a file, where the ring's next place is next, and the first ones are kept.
@@ -155,7 +153,7 @@ func (r *replay) load(a *npz.Archive, actions, next, kept int) error {
 			return fmt.Errorf("%s: %s[%d] is %g, want 0 to %d", a.Path(), replayActions, i, action, actions-1)
 		}
 	}
-	r.count, r.next, r.kept, r.actions = n, next, kept, narrow[int32](stored.Data)
+	r.count, r.next, r.kept, r.actions = n, next, kept, npz.Narrow[int32](stored.Data)
 	for _, part := range []struct {
 		name string
 		to   *[]float32
@@ -172,23 +170,7 @@ func (r *replay) load(a *npz.Archive, actions, next, kept int) error {
 			return fmt.Errorf("%s: %s holds %d numbers, want %d for %d transitions", a.Path(), part.name,
 				len(values.Data), n*part.size, n)
 		}
-		*part.to = narrow[float32](values.Data)
+		*part.to = npz.Narrow[float32](values.Data)
 	}
 	return nil
-}
-
-func widen[T float32 | int32 | int64](data []T) []float64 {
-	out := make([]float64, len(data))
-	for i, v := range data {
-		out[i] = float64(v)
-	}
-	return out
-}
-
-func narrow[T float32 | int32 | int64](data []float64) []T {
-	out := make([]T, len(data))
-	for i, v := range data {
-		out[i] = T(v)
-	}
-	return out
 }

@@ -3,6 +3,7 @@ package expert
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/go-birl/birl/envs/demo"
 )
@@ -86,11 +87,7 @@ func (t *trainer) forever(state []float32) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	best := math.Inf(-1)
-	for _, r := range out {
-		best = max(best, r)
-	}
-	return best / (1 - t.config.Discount), nil
+	return slices.Max(out) / (1 - t.config.Discount), nil
 }
 
 // Objective returns what trajectories [n] of an environment with so many actions are worth by rewards of one's own, and

@@ -134,10 +134,7 @@ func Train(ctx context.Context, on compute.Backend, pool *gym.Pool, c Config, o 
 	if t.selects() {
 		e.network = t.best
 	}
-	if o.Rewards != nil {
-		return e, nil
-	}
-	if o.Loss != nil {
+	if o.Rewards != nil || o.Loss != nil {
 		return e, nil
 	}
 	return e, e.evaluate(ctx, pool)

@@ -12,6 +12,7 @@ import (
 	"math/rand/v2"
 	"sort"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/mdp"
 )
 
@@ -57,26 +58,11 @@ func Paper() Config {
 
 // Validate reports the first field that is out of range.
 func (c Config) Validate() error {
-	switch {
-	case c.Width <= 0 || c.Height <= 0:
-		return fmt.Errorf("gridworld: size %d×%d: both sides must be positive", c.Width, c.Height)
-	case math.IsNaN(c.RewardMean) || math.IsInf(c.RewardMean, 0):
-		return fmt.Errorf("gridworld: RewardMean = %g is not finite", c.RewardMean)
-	case !(c.RewardStd >= 0) || math.IsInf(c.RewardStd, 0):
-		return fmt.Errorf("gridworld: RewardStd = %g, want a finite number that is not negative", c.RewardStd)
-	case !(c.TerminalProb >= 0 && c.TerminalProb <= 1):
-		return fmt.Errorf("gridworld: TerminalProb = %g is outside [0, 1]", c.TerminalProb)
-	case !(c.TopFraction >= 0 && c.TopFraction <= 1):
-		return fmt.Errorf("gridworld: TopFraction = %g is outside [0, 1]", c.TopFraction)
-	}
-	return checkSlip(c.Slip)
-}
-
-func checkSlip(slip float64) error {
-	if !(slip >= 0 && slip <= 1) {
-		return fmt.Errorf("gridworld: slip = %g is outside [0, 1]", slip)
-	}
-	return nil
+	return check.All("gridworld", check.That(min(c.Width, c.Height) > 0, "size %d×%d: both sides must be positive",
+		c.Width, c.Height),
+		check.That(!math.IsNaN(c.RewardMean) && !math.IsInf(c.RewardMean, 0), "RewardMean = %g is not finite",
+			c.RewardMean), check.NotNegative("RewardStd", c.RewardStd),
+		check.Fraction("TerminalProb TopFraction slip", c.TerminalProb, c.TopFraction, c.Slip))
 }
 
 // Random draws a gridworld; the same configuration and seed give the same world.
@@ -117,7 +103,7 @@ func New(width, height int, reward []float64, terminal []bool, slip float64, ini
 			return nil, fmt.Errorf("gridworld: reward[%d] = %g is not finite", s, r)
 		}
 	}
-	if err := checkSlip(slip); err != nil {
+	if err := check.All("gridworld", check.Fraction("slip", slip)); err != nil {
 		return nil, err
 	}
 	rows := make([][]mdp.Transition, n*Actions)

@@ -1,8 +1,11 @@
 package gym
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/go-birl/birl/envs/demo"
@@ -111,22 +114,34 @@ func (c Config) withDefaults() (Config, error) {
 		}
 		*n = max(*n, 1)
 	}
-	if c.Autoreset == "" {
-		c.Autoreset = SameStep
-	}
+	c.Autoreset = cmp.Or(c.Autoreset, SameStep)
 	if c.Autoreset != SameStep && c.Autoreset != Disabled {
 		return c, fmt.Errorf("gym: Config.Autoreset is %q, want %q or %q", c.Autoreset, SameStep, Disabled)
 	}
 	if c.StartLimit < 0 || c.StepLimit < 0 {
 		return c, fmt.Errorf("gym: a time limit of Config is negative")
 	}
-	if c.StartLimit == 0 {
-		c.StartLimit = 2 * time.Minute
-	}
-	if c.StepLimit == 0 {
-		c.StepLimit = time.Minute
-	}
+	c.StartLimit = cmp.Or(c.StartLimit, 2*time.Minute)
+	c.StepLimit = cmp.Or(c.StepLimit, time.Minute)
 	return c, nil
+}
+
+// SetOptions adds options that are written as NAME=VALUE, the values in JSON, as on a command line, where each follows
+// a flag --option.
+func (c *Config) SetOptions(written []string) error {
+	for _, option := range written {
+		name, text, ok := strings.Cut(option, "=")
+		var value any
+		if err := json.Unmarshal([]byte(text), &value); !ok || err != nil {
+			return fmt.Errorf("--option %s: want NAME=VALUE with the value in JSON, such as gravity=-9.8 or "+
+				"render_mode='\"rgb_array\"'", option)
+		}
+		if c.Options == nil {
+			c.Options = map[string]any{}
+		}
+		c.Options[name] = value
+	}
+	return nil
 }
 
 // stack returns how many frames an observation holds: those of Gymnasium's FrameStackObservation, which begins an

@@ -26,10 +26,7 @@ func (p *Pool) Continue(ctx context.Context, snapshots []Snapshot, steps int, ch
 	out := make([]demo.Trajectory, len(snapshots))
 	for first := 0; first < len(snapshots); first += p.Len() {
 		end := min(first+p.Len(), len(snapshots))
-		envs := make([]int, end-first)
-		for i := range envs {
-			envs[i] = i
-		}
+		envs := firstEnvs(end - first)
 		obs, err := p.RestoreEnvs(ctx, envs, snapshots[first:end])
 		if err != nil {
 			return nil, err

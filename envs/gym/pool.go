@@ -1,6 +1,7 @@
 package gym
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -86,9 +87,7 @@ func Open(ctx context.Context, c Config) (_ *Pool, err error) {
 func (p *Pool) openError(err error) error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		e.ID = p.config.ID
-		if e.Doing == "" {
-			e.Doing = "starting"
-		}
+		e.Doing = cmp.Or(e.Doing, "starting")
 		return e
 	}
 	return fmt.Errorf("gym: opening %s: %w", p.config.ID, err)
@@ -144,9 +143,7 @@ func (p *Pool) faultOf(w *worker, doing string, err error) error {
 		e = &Error{First: w.first, Last: w.first + w.count - 1, Err: err}
 	}
 	e.ID = p.config.ID
-	if e.Doing == "" {
-		e.Doing = doing
-	}
+	e.Doing = cmp.Or(e.Doing, doing)
 	e.Seeds = slices.Clone(p.seeds[e.First : e.Last+1])
 	return p.fail(e)
 }
@@ -160,11 +157,16 @@ func (p *Pool) nanFault(env int, doing, what string) error {
 // Reset begins a new episode in every environment and returns the first observations [n, …]. seeds holds a seed for
 // each, or is nil: then each goes on with its random generator, which is a random one before the first seed.
 func (p *Pool) Reset(ctx context.Context, seeds []int64) (Array, error) {
-	envs := make([]int, p.Len())
-	for i := range envs {
-		envs[i] = i
+	return p.ResetEnvs(ctx, firstEnvs(p.Len()), seeds)
+}
+
+// firstEnvs returns the indices of the first n environments.
+func firstEnvs(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
 	}
-	return p.ResetEnvs(ctx, envs, seeds)
+	return out
 }
 
 // ResetEnvs begins a new episode in the given environments and returns their first observations [len(envs), …], in that

@@ -1,6 +1,7 @@
 package gym
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -19,9 +20,7 @@ const (
 // findPython returns the path of the interpreter: the chosen one, the environment variable's, or the first on PATH.
 // Ours is true for one that kernel-setup installed.
 func findPython(chosen string) (path string, ours bool, err error) {
-	if chosen == "" {
-		chosen = os.Getenv(pythonVariable)
-	}
+	chosen = cmp.Or(chosen, os.Getenv(pythonVariable))
 	if chosen != "" {
 		path, err := exec.LookPath(chosen)
 		if err != nil {

@@ -1,6 +1,7 @@
 package gym
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -133,9 +134,7 @@ func replay(ctx context.Context, set *demo.Set, o ReplayOptions, done func(i int
 		return nil, Spec{}, err
 	}
 	r, n := set.Replay, len(set.Trajectories)
-	if o.Workers == 0 {
-		o.Workers = max(1, min(runtime.GOMAXPROCS(0), n))
-	}
+	o.Workers = cmp.Or(o.Workers, max(1, min(runtime.GOMAXPROCS(0), n)))
 	if o.EnvsPerWorker == 0 {
 		o.EnvsPerWorker = max(1, min(8, (n+o.Workers-1)/o.Workers))
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"maps"
 	"slices"
 )
 
@@ -48,9 +49,8 @@ func (p *Pool) RestoreEnvs(ctx context.Context, envs []int, snapshots []Snapshot
 		return Array{}, fmt.Errorf("gym: %d snapshots for %d environments", len(snapshots), len(envs))
 	}
 	for _, s := range snapshots {
-		var head snapshotHeader
-		if err := json.Unmarshal(s, &head); err != nil {
-			return Array{}, fmt.Errorf("gym: that is no snapshot: %w", err)
+		if _, err := s.header(); err != nil {
+			return Array{}, err
 		}
 	}
 	return p.begin(ctx, "restore", askRestore, envs, func(slots, which []int) any {
@@ -96,9 +96,7 @@ func (p *Pool) single(ctx context.Context, env int, doing string, kind, want byt
 	}
 	w := p.workers[env/p.config.EnvsPerWorker]
 	request := map[string]any{"env": env - w.first}
-	for k, v := range more {
-		request[k] = v
-	}
+	maps.Copy(request, more)
 	body, err := w.ask(ctx, kind, want, request)
 	if err == nil {
 		err = use(body)
@@ -142,11 +140,19 @@ type Vehicle struct {
 	Exponent float64 `json:"exponent"`
 }
 
+// header returns what every snapshot has.
+func (s Snapshot) header() (head snapshotHeader, err error) {
+	if err := json.Unmarshal(s, &head); err != nil {
+		return head, fmt.Errorf("gym: that is no snapshot: %w", err)
+	}
+	return head, nil
+}
+
 // Highway returns the true state in a snapshot of a highway.
 func (s Snapshot) Highway() (HighwayState, error) {
-	var head snapshotHeader
-	if err := json.Unmarshal(s, &head); err != nil {
-		return HighwayState{}, fmt.Errorf("gym: that is no snapshot: %w", err)
+	head, err := s.header()
+	if err != nil {
+		return HighwayState{}, err
 	}
 	if head.Highway == nil {
 		return HighwayState{}, fmt.Errorf("gym: the snapshot is of %s (%s), which has no highway's state", head.ID,

@@ -3,6 +3,7 @@ package mdp
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 )
 
 // Step is one demonstrated decision: action taken in state.
@@ -13,11 +14,7 @@ type Trajectory []Step
 
 // Flatten returns the steps of all trajectories in order. The likelihood of demonstrations depends on nothing else.
 func Flatten(trajectories []Trajectory) []Step {
-	var steps []Step
-	for _, t := range trajectories {
-		steps = append(steps, t...)
-	}
-	return steps
+	return slices.Concat(trajectories...)
 }
 
 // CheckSteps refuses steps whose state or action is out of range.

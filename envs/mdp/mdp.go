@@ -12,6 +12,7 @@ package mdp
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // rowTolerance is how far a transition row may be from summing to one. Files written in float32 stay within it.
@@ -118,12 +119,8 @@ func build(states, actions int, rowOf func(i int) []Transition, initial []float6
 }
 
 func initialDistribution(initial []float64, states int) ([]float64, error) {
-	out := make([]float64, states)
 	if initial == nil {
-		for s := range out {
-			out[s] = 1 / float64(states)
-		}
-		return out, nil
+		return slices.Repeat([]float64{1 / float64(states)}, states), nil
 	}
 	if len(initial) != states {
 		return nil, fmt.Errorf("mdp: initial: got %d probabilities, want one for each of the %d states", len(initial),
@@ -139,6 +136,7 @@ func initialDistribution(initial []float64, states int) ([]float64, error) {
 	if math.Abs(sum-1) > rowTolerance {
 		return nil, fmt.Errorf("mdp: initial sums to %g, want 1", sum)
 	}
+	out := make([]float64, states)
 	for s, p := range initial {
 		out[s] = p / sum
 	}

@@ -3,6 +3,7 @@ package mdp
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 )
@@ -63,9 +64,5 @@ func (m *MDP) Deterministic(action []int) ([]float64, error) {
 
 // Uniform returns the policy that takes every action with the same probability, [S·A].
 func (m *MDP) Uniform() []float64 {
-	policy := make([]float64, m.states*m.actions)
-	for i := range policy {
-		policy[i] = 1 / float64(m.actions)
-	}
-	return policy
+	return slices.Repeat([]float64{1 / float64(m.actions)}, m.states*m.actions)
 }

@@ -53,27 +53,47 @@ func (a Array) count() int {
 	return n
 }
 
+// Widen returns numbers of another type as an Array has them.
+func Widen[T ~float32 | ~int | ~int32 | ~int64 | ~uint8](data []T) []float64 {
+	out := make([]float64, len(data))
+	for i, v := range data {
+		out[i] = float64(v)
+	}
+	return out
+}
+
+// Narrow returns numbers of an Array as those of another type, which has to hold them.
+func Narrow[T ~float32 | ~int | ~int32 | ~int64 | ~uint8](data []float64) []T {
+	out := make([]T, len(data))
+	for i, v := range data {
+		out[i] = T(v)
+	}
+	return out
+}
+
 // Floats returns an array of float64 with the given shape.
 func Floats(data []float64, shape ...int) Array { return Array{Shape: shape, Data: data} }
 
 // Ints returns an array of int64 with the given shape.
 func Ints(data []int, shape ...int) Array {
-	a := Array{Shape: shape, Data: make([]float64, len(data)), Type: Int64}
-	for i, v := range data {
-		a.Data[i] = float64(v)
-	}
-	return a
+	return Array{Shape: shape, Data: Widen(data), Type: Int64}
 }
 
 // Bools returns an array of truth values with the given shape.
 func Bools(data []bool, shape ...int) Array {
 	a := Array{Shape: shape, Data: make([]float64, len(data)), Type: Bool}
 	for i, v := range data {
-		if v {
-			a.Data[i] = 1
-		}
+		a.Data[i] = Indicator(v)
 	}
 	return a
+}
+
+// Indicator returns 1 where something holds, and 0 where it does not.
+func Indicator(holds bool) float64 {
+	if holds {
+		return 1
+	}
+	return 0
 }
 
 // Scalar returns an array of no dimensions.

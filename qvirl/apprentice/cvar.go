@@ -3,6 +3,7 @@ package apprentice
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -159,9 +160,5 @@ func weighted(rewards *mat.Dense, weights []float64) []float64 {
 }
 
 func constant(n int, v float64) []float64 {
-	out := make([]float64, n)
-	for i := range out {
-		out[i] = v
-	}
-	return out
+	return slices.Repeat([]float64{v}, n)
 }

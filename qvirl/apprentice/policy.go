@@ -84,8 +84,7 @@ func CVaR(values []float64, alpha float64) (float64, error) {
 	if len(values) == 0 {
 		return 0, fmt.Errorf("apprentice: the CVaR of no values does not exist")
 	}
-	sorted := slices.Clone(values)
-	slices.Sort(sorted)
+	sorted := slices.Sorted(slices.Values(values))
 	share := 1 / (alpha * float64(len(values)))
 	sum, left := 0.0, 1.0
 	for i, v := range sorted {

@@ -34,9 +34,9 @@ package avril
 import (
 	"context"
 	"fmt"
-	"math"
 	"sync/atomic"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/parallel"
 	"github.com/go-birl/birl/qvirl/irl"
 )
@@ -72,23 +72,8 @@ func Default() Config {
 
 // Validate reports the first field that is out of range.
 func (c Config) Validate() error {
-	for _, f := range []struct {
-		name     string
-		value    float64
-		positive bool
-	}{
-		{"Lambda", c.Lambda, false}, {"LearningRate", c.LearningRate, true}, {"Tolerance", c.Tolerance, false},
-		{"InitStd", c.InitStd, false},
-	} {
-		if !(f.value >= 0) || math.IsInf(f.value, 0) || f.positive && f.value == 0 {
-			return fmt.Errorf("avril: %s = %g, want a finite number that is %s", f.name, f.value,
-				map[bool]string{true: "positive", false: "not negative"}[f.positive])
-		}
-	}
-	if c.Steps < 1 {
-		return fmt.Errorf("avril: Steps = %d, want at least 1", c.Steps)
-	}
-	return nil
+	return check.All("avril", check.NotNegative("Lambda Tolerance InitStd", c.Lambda, c.Tolerance, c.InitStd),
+		check.Positive("LearningRate", c.LearningRate), check.AtLeast(1, "Steps", c.Steps))
 }
 
 // Method is AVRIL with a fixed configuration.

@@ -98,16 +98,14 @@ const Kind = "avril"
 
 // Store implements irl.Storable.
 func (p *Posterior) Store() (kind string, arrays map[string]npz.Array) {
-	d, converged := p.diagnostics, 0.0
-	if d.Converged {
-		converged = 1
-	}
+	d := p.diagnostics
 	return Kind, map[string]npz.Array{
-		arrayQ:           npz.Floats(p.q, p.problem.MDP.States(), p.problem.MDP.Actions()),
-		arrayMean:        npz.Floats(p.mean, len(p.mean)),
-		arrayStd:         npz.Floats(p.std, len(p.std)),
-		arrayCurve:       npz.Floats(d.Curve, len(d.Curve)),
-		arrayDiagnostics: npz.Floats([]float64{float64(d.Steps), converged, d.Objective, float64(d.Collapsed)}, 4),
+		arrayQ:     npz.Floats(p.q, p.problem.MDP.States(), p.problem.MDP.Actions()),
+		arrayMean:  npz.Floats(p.mean, len(p.mean)),
+		arrayStd:   npz.Floats(p.std, len(p.std)),
+		arrayCurve: npz.Floats(d.Curve, len(d.Curve)),
+		arrayDiagnostics: npz.Floats([]float64{float64(d.Steps), npz.Indicator(d.Converged), d.Objective,
+			float64(d.Collapsed)}, 4),
 	}
 }
 

@@ -7,6 +7,7 @@
 package backend
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -60,9 +61,7 @@ var (
 // there: the CUDA plugin, the CPU plugin, pure Go. A backend is made once and shared by the process.
 // The error, if any, is an ErrNone.
 func Get(name string) (Choice, error) {
-	if name == "" {
-		name = os.Getenv(compute.ConfigEnvVar)
-	}
+	name = cmp.Or(name, os.Getenv(compute.ConfigEnvVar))
 	mutex.Lock()
 	defer mutex.Unlock()
 	if c, ok := chosen[name]; ok {

@@ -1,6 +1,8 @@
 // Package exhibit is tables and figures as plain data: what experiments say and widgets draw.
 package exhibit
 
+import "math"
+
 // Report is what rows say: tables and charts as plain data. Drawing them is left to others.
 type Report struct {
 	Title    string
@@ -73,6 +75,9 @@ type Cell struct {
 	References []*Estimate // one for each of the table's references, or nil for none
 }
 
+// Number is the cell of a number that has no standard error.
+func Number(v float64) Cell { return Cell{Estimate: &Estimate{Mean: v, StdErr: math.NaN()}} }
+
 // Reference holds published values of metrics.
 type Reference struct {
 	Name   string
@@ -108,6 +113,19 @@ type Curve struct {
 	Low, High []float64
 	Band      string
 	Points    bool // a dot on each point
+}
+
+// Add appends an estimate at x, if there is one. The curve has a band if all of its standard errors are known.
+func (c *Curve) Add(x float64, e *Estimate) {
+	if e == nil {
+		return
+	}
+	if len(c.StdErr) == len(c.X) && !math.IsNaN(e.StdErr) {
+		c.StdErr = append(c.StdErr, e.StdErr)
+	} else {
+		c.StdErr = nil
+	}
+	c.X, c.Y = append(c.X, x), append(c.Y, e.Mean)
 }
 
 // Level is a horizontal reference line: a method as in result rows, or another name, which lies in the legend.

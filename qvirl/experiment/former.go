@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -170,9 +171,7 @@ func (s store) split(run former, plan *Plan) error {
 			}
 			var rows []Row
 			for _, row := range from.rows {
-				if row.Commit == "" {
-					row.Commit = from.Machine.commit()
-				}
+				row.Commit = cmp.Or(row.Commit, from.Machine.commit())
 				if plan.Units[i].owns(row) {
 					rows = append(rows, row)
 				}

@@ -43,7 +43,7 @@ func TestFormerNames(t *testing.T) {
 		r.Units[0].Seconds["qvirl-start"] != 3 {
 		t.Errorf("record %+v", r)
 	}
-	if s := r.SecondsText(); strings.Contains(s, "best") || strings.Contains(s, "paper") {
+	if s := strings.Join(r.SecondsText(), ""); strings.Contains(s, "best") || strings.Contains(s, "paper") {
 		t.Errorf("text %q", s)
 	}
 

@@ -33,6 +33,12 @@ func Average(rows []Row, name, metricName string) *exhibit.Estimate {
 			values = append(values, r.Value)
 		}
 	}
+	return Mean(values)
+}
+
+// Mean returns the mean of values, one a seed, with its standard error, which is not known of one value alone; nil for
+// no values.
+func Mean(values []float64) *exhibit.Estimate {
 	if len(values) == 0 {
 		return nil
 	}
@@ -43,21 +49,19 @@ func Average(rows []Row, name, metricName string) *exhibit.Estimate {
 	return &exhibit.Estimate{Mean: s.Mean, StdErr: s.StdErr, N: s.N}
 }
 
-// Tabulate averages rows over seeds, and sets published values beside them. Methods without rows are left out; names of
-// no method are an error.
-func Tabulate(rows []Row, methods []string, columns []exhibit.Column, references ...exhibit.Reference) (*exhibit.Table,
-	error) {
+// Tabulate fills the rows of a table that has its columns: means over seeds, with published values beside them. Methods
+// without rows are left out; names of no method are an error.
+func Tabulate(rows []Row, methods []string, t exhibit.Table, references ...exhibit.Reference) (*exhibit.Table, error) {
 	if err := method.Check(methods...); err != nil {
 		return nil, fmt.Errorf("experiment: %w", err)
 	}
-	t := &exhibit.Table{Columns: columns}
 	for _, ref := range references {
 		t.References = append(t.References, ref.Name)
 	}
 	for _, name := range methods {
 		row := exhibit.Row{Method: method.Canonical(name)}
 		some := false
-		for _, c := range columns {
+		for _, c := range t.Columns {
 			cell := exhibit.Cell{Estimate: Average(rows, name, c.Metric)}
 			for _, ref := range references {
 				var known *exhibit.Estimate
@@ -76,7 +80,7 @@ func Tabulate(rows []Row, methods []string, columns []exhibit.Column, references
 	if len(t.Rows) == 0 {
 		return nil, fmt.Errorf("experiment: no row is of any of the methods %q", methods)
 	}
-	return t, nil
+	return &t, nil
 }
 
 // Methods returns the methods of the rows, sorted.
@@ -93,9 +97,19 @@ func Methods(rows []Row) []string {
 	return out
 }
 
+// Ordered returns the methods of the rows: those that are among first in its order, then the others, sorted.
+func Ordered(rows []Row, first []string) []string {
+	have := Methods(rows)
+	listed := slices.DeleteFunc(slices.Clone(first), func(name string) bool { return !slices.Contains(have, name) })
+	return append(listed, slices.DeleteFunc(have, func(name string) bool { return slices.Contains(first, name) })...)
+}
+
 // SecondsText lists in words how long each method took: the processor time if the record has it, else the time by the
-// clock.
-func (r *Record) SecondsText() string {
+// clock. It is one paragraph; none if that is not known, or there is no record.
+func (r *Record) SecondsText() []string {
+	if r == nil || len(r.Seconds) == 0 {
+		return nil
+	}
 	text, seconds := "Seconds of processor time", r.Processor
 	if len(seconds) == 0 {
 		text, seconds = "Seconds by the clock", r.Seconds
@@ -104,6 +118,5 @@ func (r *Record) SecondsText() string {
 	for _, name := range slices.Sorted(maps.Keys(seconds)) {
 		parts = append(parts, fmt.Sprintf("%s %.1f", name, seconds[name]))
 	}
-	text += ", summed over units: " + strings.Join(parts, ", ") + "."
-	return text
+	return []string{text + ", summed over units: " + strings.Join(parts, ", ") + "."}
 }

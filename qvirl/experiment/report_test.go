@@ -20,8 +20,8 @@ func TestTabulate(t *testing.T) {
 		row("qvirl", 1, "tv", 7), row("avril", 1, "w1", 9)}
 	paper := exhibit.Reference{Name: "paper", Values: map[string]map[string]exhibit.Estimate{
 		"qvirl": {"w1": {Mean: 2, StdErr: 0.5}}, "valuewalk": {"tv": {StdErr: math.NaN()}}}}
-	table, err := Tabulate(rows, []string{"valuewalk", "qvirl", "policywalk"}, []exhibit.Column{
-		{Metric: "w1", Name: "W1", Decimals: 3}, {Metric: "tv", Name: "TV", Decimals: 3}}, paper)
+	table, err := Tabulate(rows, []string{"valuewalk", "qvirl", "policywalk"}, exhibit.Table{Columns: []exhibit.Column{
+		{Metric: "w1", Name: "W1", Decimals: 3}, {Metric: "tv", Name: "TV", Decimals: 3}}}, paper)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestTabulate(t *testing.T) {
 	if c := table.Rows[0].Cells[1]; c.Estimate.Mean != 7 || !math.IsNaN(c.Estimate.StdErr) || c.References[0] != nil {
 		t.Errorf("tv of qvirl: %+v, want 7 with an unknown standard error, and no reference", c)
 	}
-	if _, err := Tabulate(rows, []string{"absent"}, table.Columns); err == nil {
+	if _, err := Tabulate(rows, []string{"absent"}, *table); err == nil {
 		t.Error("a table without rows was made")
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/qvirl/method"
 )
 
@@ -34,6 +35,23 @@ func RowOf(name, environment string, demos int, seed uint64) Row {
 	r := Row{Environment: environment, Demos: demos, Seed: seed}
 	r.Method, r.Variant = method.Split(name)
 	return r
+}
+
+// With returns the row with a metric and its value.
+func (r Row) With(metric string, value float64) Row {
+	r.Metric, r.Value = metric, value
+	return r
+}
+
+// OfState returns the name of a metric of one state.
+func OfState(metric string, s int) string { return fmt.Sprintf("%s_%d", metric, s) }
+
+// Indicator returns 1 for what is true, and 0 otherwise, as the value of a row.
+func Indicator(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // Name returns the name of the method or variant in tables and legends, as method.Lookup takes it.
@@ -69,27 +87,16 @@ func (r Row) Setting(key string) (float64, bool) {
 
 // Validate reports the first field that cannot stand in a result file.
 func (r Row) Validate() error {
-	for i, name := range []string{r.Experiment, r.Environment, r.Method, r.Metric} {
-		pattern := namePattern
-		if i == 1 {
-			pattern = environmentPattern
-		}
-		if !pattern.MatchString(name) {
-			return fmt.Errorf("%s %q is not a name of letters, digits and . _ + -",
-				[]string{"experiment", "environment", "method", "metric"}[i], name)
-		}
+	named := func(what, name string, pattern *regexp.Regexp) error {
+		return check.That(pattern.MatchString(name), "%s %q is not a name of letters, digits and . _ + -", what, name)
 	}
-	if !variantPattern.MatchString(r.Variant) || !commitPattern.MatchString(r.Commit) {
-		return fmt.Errorf("variant %q, commit %q: want settings such as lambda=0.17,rate=0.01, and hexadecimal digits",
-			r.Variant, r.Commit)
-	}
-	if r.Demos < 0 {
-		return fmt.Errorf("demos = %d is negative", r.Demos)
-	}
-	if math.IsNaN(r.Value) {
-		return fmt.Errorf("value of %s for %s, seed %d, is not a number", r.Metric, r.Method, r.Seed)
-	}
-	return nil
+	return cmp.Or(named("experiment", r.Experiment, namePattern),
+		named("environment", r.Environment, environmentPattern), named("method", r.Method, namePattern),
+		named("metric", r.Metric, namePattern),
+		check.That(variantPattern.MatchString(r.Variant) && commitPattern.MatchString(r.Commit), "variant %q, commit "+
+			"%q: want settings such as lambda=0.17,rate=0.01, and hexadecimal digits", r.Variant, r.Commit),
+		check.That(r.Demos >= 0, "demos = %d is negative", r.Demos),
+		check.That(!math.IsNaN(r.Value), "value of %s for %s, seed %d, is not a number", r.Metric, r.Method, r.Seed))
 }
 
 // Sort brings rows into canonical order. It refuses two rows for the same thing.

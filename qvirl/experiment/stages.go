@@ -1,7 +1,9 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"sync"
 	"time"
@@ -40,9 +42,7 @@ func newStages(method string, progress irl.Progress) *Stages {
 // Run runs a stage, which shows as label, and adds its duration to the time of key; if key is empty, to that of the
 // unit's method. What stages within it add to other keys is not counted twice.
 func (t *Stages) Run(key, label string, run func(irl.Progress) error) error {
-	if key == "" {
-		key = t.method
-	}
+	key = cmp.Or(key, t.method)
 	start, processor := time.Now(), processorSeconds()
 	before := t.total()
 	share := (1 - t.past) / 2
@@ -61,6 +61,25 @@ func (t *Stages) Run(key, label string, run func(irl.Progress) error) error {
 		t.times.Processor[key] += used - (within.Processor - before.Processor)
 	}
 	return err
+}
+
+// Stage runs a stage that computes something. Its error says of which stage it is.
+func Stage[T any](t *Stages, key, label string, run func(irl.Progress) (T, error)) (out T, err error) {
+	if err = t.Run(key, label, func(progress irl.Progress) (err error) {
+		out, err = run(progress)
+		return err
+	}); err != nil {
+		return out, fmt.Errorf("%s: %w", label, err)
+	}
+	return out, nil
+}
+
+// FitStage runs the stage that fits a method to problems.
+func FitStage(ctx context.Context, t *Stages, key, label string, m irl.Method,
+	problems []*irl.Problem) ([]irl.Posterior, error) {
+	return Stage(t, key, label, func(progress irl.Progress) ([]irl.Posterior, error) {
+		return m.Fit(ctx, problems, progress)
+	})
 }
 
 // total returns the time of all keys together.

@@ -5,6 +5,7 @@ package inferencedata
 import (
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/go-birl/birl/envs/atomicfile"
 	"github.com/go-birl/birl/envs/netcdf"
+	"github.com/go-birl/birl/envs/npz"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/mcmc"
 )
@@ -23,12 +25,6 @@ type Options struct {
 	Draws      int               // of a posterior that does not consist of samples, and of the prior
 	Seed       uint64            // of these draws
 	Attributes map[string]string // of the file, such as the method
-}
-
-// chained is a posterior that consists of the samples of Markov chains.
-type chained interface {
-	Samples() *irl.Samples
-	Chains() int
 }
 
 // maxLikelihoods bounds the log-likelihoods of all draws and decisions, 1 GiB.
@@ -50,6 +46,11 @@ const maxLikelihoods = 1 << 27
 // where it would hold more than 2²⁷ numbers, and the file's attribute left_out says so.
 func Write(path string, post irl.Posterior, o Options) error {
 	root, err := New(post, o)
+	return write(path, root, err)
+}
+
+// write writes the root of a file, unless there is an error already.
+func write(path string, root *netcdf.Group, err error) error {
 	if err != nil {
 		return err
 	}
@@ -67,7 +68,7 @@ func New(post irl.Posterior, o Options) (*netcdf.Group, error) {
 	p, rng := post.Problem(), rand.New(rand.NewPCG(o.Seed, 0))
 	b := &builder{problem: p, chains: 1}
 	var err error
-	if c, ok := post.(chained); ok {
+	if c, ok := post.(mcmc.Chained); ok {
 		b.samples, b.chains = c.Samples(), c.Chains()
 	} else if b.samples, err = post.Sample(rng, o.Draws); err != nil {
 		return nil, fmt.Errorf("inferencedata: %w", err)
@@ -75,9 +76,7 @@ func New(post irl.Posterior, o Options) (*netcdf.Group, error) {
 	n, _ := b.samples.Reward.Dims()
 	b.draws = n / b.chains
 	root := &netcdf.Group{Attributes: map[string]string{"inference_library": "github.com/go-birl/birl"}}
-	for name, text := range o.Attributes {
-		root.Attributes[name] = text
-	}
+	maps.Copy(root.Attributes, o.Attributes)
 	likelihood := b.logLikelihoods()
 	prior, err := b.prior(rng, o.Draws)
 	if err != nil {
@@ -138,12 +137,25 @@ type builder struct {
 
 // group returns a group with the coordinates of the dimensions and the variables.
 func (b *builder) group(name string, dims []string, variables ...netcdf.Variable) netcdf.Group {
+	return group(name, dims, b.coordinate, variables)
+}
+
+func group(name string, dims []string, coordinate func(dim string) any, variables []netcdf.Variable) netcdf.Group {
 	g := netcdf.Group{Name: name}
 	for _, d := range dims {
-		g.Variables = append(g.Variables, netcdf.Variable{Name: d, Dims: []string{d}, Data: b.coordinate(d)})
+		g.Variables = append(g.Variables, netcdf.Variable{Name: d, Dims: []string{d}, Data: coordinate(d)})
 	}
 	g.Variables = append(g.Variables, variables...)
 	return g
+}
+
+// numbers returns 0, …, n−1.
+func numbers(n int) []int64 {
+	out := make([]int64, n)
+	for i := range out {
+		out[i] = int64(i)
+	}
+	return out
 }
 
 // coordinate returns the names or numbers of the places of a dimension.
@@ -167,11 +179,7 @@ func (b *builder) coordinate(dim string) any {
 		}
 		n = p.MDP.Actions()
 	}
-	out := make([]int64, n)
-	for i := range out {
-		out[i] = int64(i)
-	}
-	return out
+	return numbers(n)
 }
 
 // rewardDims are the dimensions of draws of rewards.
@@ -246,10 +254,7 @@ func (b *builder) stats(likelihood *mat.Dense, post irl.Posterior) []netcdf.Vari
 	}
 	accepted, diverging := make([]float64, len(lp)), make([]int64, len(lp))
 	for i, t := range sampled.Transitions() {
-		accepted[i] = t.Acceptance
-		if t.Divergent {
-			diverging[i] = 1
-		}
+		accepted[i], diverging[i] = t.Acceptance, int64(npz.Indicator(t.Divergent))
 	}
 	return append(out, netcdf.Variable{Name: "acceptance_rate", Dims: draw, Data: accepted},
 		netcdf.Variable{Name: "diverging", Dims: draw, Data: diverging,

@@ -11,6 +11,7 @@ import (
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/envs/netcdf"
 	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/mcmc"
 	"github.com/go-birl/birl/qvirl/reference"
 )
 
@@ -78,7 +79,7 @@ func TestDensities(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		draws := post.(chained).Samples()
+		draws := post.(mcmc.Chained).Samples()
 		lp := find(t, root, "sample_stats", "lp").Data.([]float64)
 		each := find(t, root, "log_likelihood", demonstrated).Data.([]float64)
 		energy := find(t, root, "sample_stats", "energy").Data.([]float64)

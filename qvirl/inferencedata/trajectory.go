@@ -2,7 +2,7 @@ package inferencedata
 
 import (
 	"fmt"
-	"io"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"strconv"
@@ -10,9 +10,9 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/go-birl/birl/envs/atomicfile"
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/netcdf"
+	"github.com/go-birl/birl/envs/npz"
 	"github.com/go-birl/birl/qvirl/neural"
 	"github.com/go-birl/birl/qvirl/neural/variational"
 )
@@ -38,13 +38,7 @@ const maxValues = 4096
 // distribution.
 func WriteTrajectory(path string, m *neural.Fitted, t *demo.Trajectory, o Options) error {
 	root, err := NewTrajectory(m, t, o)
-	if err != nil {
-		return err
-	}
-	if err := atomicfile.Write(path, func(w io.Writer) error { return netcdf.Write(w, root) }); err != nil {
-		return fmt.Errorf("inferencedata: %w", err)
-	}
-	return nil
+	return write(path, root, err)
 }
 
 // NewTrajectory returns what WriteTrajectory writes.
@@ -83,10 +77,7 @@ func NewTrajectory(m *neural.Fitted, t *demo.Trajectory, o Options) (*netcdf.Gro
 	if err != nil {
 		return nil, fmt.Errorf("inferencedata: %w", err)
 	}
-	observed := make([]float64, steps*spec.Observation)
-	for i := range observed {
-		observed[i] = float64(t.Observations[i])
-	}
+	observed := npz.Widen(t.Observations[:steps*spec.Observation])
 	actions := make([]int64, steps)
 	for i, a := range t.Actions {
 		actions[i] = int64(a)
@@ -99,9 +90,7 @@ func NewTrajectory(m *neural.Fitted, t *demo.Trajectory, o Options) (*netcdf.Gro
 	root := &netcdf.Group{Attributes: map[string]string{"inference_library": "github.com/go-birl/birl",
 		"method": m.Name(), "beta": strconv.FormatFloat(spec.Beta, 'g', -1, 64),
 		"discount": strconv.FormatFloat(spec.Discount, 'g', -1, 64)}}
-	for name, text := range o.Attributes {
-		root.Attributes[name] = text
-	}
+	maps.Copy(root.Attributes, o.Attributes)
 	drawn := append(draw, step)
 	root.Groups = []netcdf.Group{
 		w.group("posterior", append(drawn, action), posterior...),
@@ -131,16 +120,7 @@ type trajectory struct {
 func (w *trajectory) group(name string, dims []string, variables ...netcdf.Variable) netcdf.Group {
 	sizes := map[string]int{"chain": 1, "draw": w.draws, step: w.Len(), action: w.spec.Actions,
 		feature: w.spec.Observation}
-	g := netcdf.Group{Name: name}
-	for _, d := range dims {
-		numbers := make([]int64, sizes[d])
-		for i := range numbers {
-			numbers[i] = int64(i)
-		}
-		g.Variables = append(g.Variables, netcdf.Variable{Name: d, Dims: []string{d}, Data: numbers})
-	}
-	g.Variables = append(g.Variables, variables...)
-	return g
+	return group(name, dims, func(dim string) any { return numbers(sizes[dim]) }, variables)
 }
 
 // posterior returns the variables of draws of the values of all T+1 observations, [draws, (T+1)·A], and the

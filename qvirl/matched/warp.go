@@ -45,8 +45,7 @@ const (
 // "L-moments"), or comes closest to their ratios. Unlike skewness and kurtosis they are not at the mercy of a few
 // samples.
 func fitWarp(samples []float64) (Warp, error) {
-	sorted := slices.Clone(samples)
-	slices.Sort(sorted)
+	sorted := slices.Sorted(slices.Values(samples))
 	want := lMoments(sorted)
 	if !(want[1] > 0) {
 		return Warp{}, fmt.Errorf("they do not vary")

@@ -262,13 +262,9 @@ func (p *Warped) Store() (kind string, arrays map[string]npz.Array) {
 	for _, w := range p.warps {
 		warps = append(warps, w.Location, w.Scale, w.Skew, w.Tail)
 	}
-	converged := 0.0
-	if p.converged {
-		converged = 1
-	}
 	return Kind, map[string]npz.Array{
 		"z_mean": npz.Floats(p.mean, n), "z_cov": npz.Floats(mat.DenseCopyOf(p.cov).RawMatrix().Data, n, n),
-		"warps": npz.Floats(warps, n, 4), "converged": npz.Scalar(converged),
+		"warps": npz.Floats(warps, n, 4), "converged": npz.Scalar(npz.Indicator(p.converged)),
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/stat"
 
@@ -136,9 +137,9 @@ func StdError(chains [][]float64) float64 {
 	if !usable(chains) || known(chains) {
 		return 0
 	}
-	mean, std := stat.MeanStdDev(pooled(chains), nil)
+	mean, std := stat.MeanStdDev(slices.Concat(chains...), nil)
 	squares := mapDraws(chains, func(x float64) float64 { return (x - mean) * (x - mean) })
-	return stat.StdDev(pooled(squares), nil) / (2 * std * std * math.Sqrt(ESS(squares)))
+	return stat.StdDev(slices.Concat(squares...), nil) / (2 * std * std * math.Sqrt(ESS(squares)))
 }
 
 // worstStdError returns the largest StdError of several quantities.

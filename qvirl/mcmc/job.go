@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/parallel"
 	"github.com/go-birl/birl/qvirl/irl"
 )
@@ -92,12 +93,7 @@ func (j *Job) Each(n int, f func(i int) error) error {
 		})
 	}
 	wait.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(errs...)
 }
 
 // Budget says how many samples are kept, and when sampling ends.
@@ -117,23 +113,14 @@ const MinPerChain = minLength
 
 // Validate reports the first field that is out of range.
 func (b Budget) Validate() error {
-	switch {
-	case b.Chains < 1:
-		return fmt.Errorf("Chains = %d, want at least 1", b.Chains)
-	case b.Samples < MinPerChain*b.Chains || b.Samples%b.Chains != 0:
-		return fmt.Errorf("Samples = %d, want a multiple of the %d chains with at least %d samples each", b.Samples,
-			b.Chains, MinPerChain)
-	case !(b.MinESS >= 0):
-		return fmt.Errorf("MinESS = %g, want a number that is not negative", b.MinESS)
-	case !(b.MaxRHat > 1):
-		return fmt.Errorf("MaxRHat = %g, want more than 1", b.MaxRHat)
-	case b.MaxIterations < b.Samples/b.Chains:
-		return fmt.Errorf("MaxIterations = %d is less than the %d samples that each chain must keep", b.MaxIterations,
-			b.Samples/b.Chains)
-	case b.FirstLook != 0 && !(b.FirstLook >= 1):
-		return fmt.Errorf("FirstLook = %g, want 0 or at least 1", b.FirstLook)
-	}
-	return nil
+	return cmp.Or(check.AtLeast(1, "Chains", b.Chains),
+		check.That(b.Samples >= MinPerChain*b.Chains && b.Samples%max(b.Chains, 1) == 0, "Samples = %d, want a "+
+			"multiple of the %d chains with at least %d samples each", b.Samples, b.Chains, MinPerChain),
+		check.That(b.MinESS >= 0, "MinESS = %g, want a number that is not negative", b.MinESS),
+		check.That(b.MaxRHat > 1, "MaxRHat = %g, want more than 1", b.MaxRHat),
+		check.That(b.MaxIterations >= b.Samples/max(b.Chains, 1), "MaxIterations = %d is less than the %d samples "+
+			"that each chain must keep", b.MaxIterations, b.Samples/max(b.Chains, 1)),
+		check.That(b.FirstLook == 0 || b.FirstLook >= 1, "FirstLook = %g, want 0 or at least 1", b.FirstLook))
 }
 
 const (

@@ -27,7 +27,7 @@ func RHat(chains [][]float64) float64 {
 	if !usable(chains) {
 		return math.NaN()
 	}
-	median := quantile(pooled(chains), 0.5)
+	median := quantile(slices.Concat(chains...), 0.5)
 	folded := mapDraws(chains, func(x float64) float64 { return math.Abs(x - median) })
 	bulk, spread := potentialScaleReduction(split(rankNormalise(chains))),
 		potentialScaleReduction(split(rankNormalise(folded)))
@@ -60,7 +60,7 @@ func TailESS(chains [][]float64) float64 {
 	if !usable(chains) {
 		return math.NaN()
 	}
-	all := pooled(chains)
+	all := slices.Concat(chains...)
 	return math.Min(exceedanceESS(chains, quantile(all, 0.05)), exceedanceESS(chains, quantile(all, 0.95)))
 }
 
@@ -93,14 +93,6 @@ func usable(chains [][]float64) bool {
 	return varies
 }
 
-func pooled(chains [][]float64) []float64 {
-	all := make([]float64, 0, len(chains)*len(chains[0]))
-	for _, c := range chains {
-		all = append(all, c...)
-	}
-	return all
-}
-
 // quantile sorts x and returns its quantile at p, linear between the draws.
 func quantile(x []float64, p float64) float64 {
 	slices.Sort(x)
@@ -124,7 +116,7 @@ func mapDraws(chains [][]float64, f func(float64) float64) [][]float64 {
 // among the draws of all chains and averaged over ties.
 func rankNormalise(chains [][]float64) [][]float64 {
 	length := len(chains[0])
-	all := pooled(chains)
+	all := slices.Concat(chains...)
 	order := make([]int, len(all))
 	for i := range order {
 		order[i] = i

@@ -26,6 +26,13 @@ type Posterior struct {
 	rewardMarginal, vMarginal, betaMarginal []*irl.Empirical // made when asked for
 }
 
+// Chained is a posterior that consists of the samples of Markov chains, as *Posterior is one.
+type Chained interface {
+	Samples() *irl.Samples
+	Chains() int
+	ByChain(column []float64) [][]float64
+}
+
 // NewPosterior returns the posterior of a problem with room for perChain samples of each chain.
 func NewPosterior(problem *irl.Problem, chains, perChain int) *Posterior {
 	n := problem.RewardDim()

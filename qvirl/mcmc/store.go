@@ -21,10 +21,7 @@ func (p *Posterior) Arrays() map[string]npz.Array {
 	if p.transitions != nil {
 		x := mat.NewDense(p.Len(), 2, nil)
 		for i, t := range p.transitions {
-			x.Set(i, 0, t.Acceptance)
-			if t.Divergent {
-				x.Set(i, 1, 1)
-			}
+			x.SetRow(i, []float64{t.Acceptance, npz.Indicator(t.Divergent)})
 		}
 		arrays[transitions] = single(x)
 	}

@@ -1,5 +1,7 @@
 package mcmc
 
+import "github.com/go-birl/birl/qvirl/irl"
+
 // Transition is the one that led a chain to a position.
 type Transition struct {
 	Acceptance float64 // the probability with which it was accepted; of several proposals, the mean
@@ -13,6 +15,22 @@ type Trace struct {
 	stride, seen int
 	draws        []float64    // [kept, n]
 	transitions  []Transition // [kept]
+}
+
+// Collect makes a posterior of perChain thinned samples of each chain; set sets sample i of it from a position.
+func Collect(problem *irl.Problem, traces []*Trace, perChain int, set func(p *Posterior, i int,
+	x []float64)) *Posterior {
+	p := NewPosterior(problem, len(traces), perChain)
+	var transitions []Transition
+	for j, trace := range traces {
+		draws, by := trace.Thinned(perChain)
+		for i, x := range draws {
+			set(p, j*perChain+i, x)
+		}
+		transitions = append(transitions, by...)
+	}
+	p.SetTransitions(transitions)
+	return p
 }
 
 // NewTrace returns a trace of positions of n numbers that keeps at most limit of them.

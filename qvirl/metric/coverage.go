@@ -25,31 +25,8 @@ func RewardCurve(post irl.Posterior, reward, levels []float64) []float64 {
 	return out
 }
 
-// PolicyCurve returns, for each level in [0, 1], the fraction of the expert's action probabilities [S·A] that lie in
-// the central credible interval of that probability of the sampled policies [n, S·A]. With nonterminal, only states
-// that are not terminal count; where there are none, the fractions are NaN.
-func PolicyCurve(p *irl.Problem, policies *mat.Dense, expert, levels []float64, nonterminal bool) ([]float64, error) {
-	if _, m := policies.Dims(); m != len(expert) || m != p.MDP.States()*p.MDP.Actions() {
-		return nil, fmt.Errorf("metric: got %d sampled and %d true action probabilities, want %d",
-			m, len(expert), p.MDP.States()*p.MDP.Actions())
-	}
-	counts := make([]bool, p.MDP.States())
-	for s := range counts {
-		counts[s] = !nonterminal || !p.MDP.Terminal(s)
-	}
-	covered, err := policyCovered(policies, expert, levels)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]float64, len(levels))
-	for l := range out {
-		out[l] = fraction(covered[l], counts, p.MDP.Actions())
-	}
-	return out, nil
-}
-
-// policyCovered reports for each level, and each of the expert's action probabilities, whether it is covered:
-// [levels][S·A].
+// policyCovered reports for each level in [0, 1], and each of the expert's action probabilities [S·A], whether it lies
+// in the central credible interval of that probability of the sampled policies [n, S·A]: [levels][S·A].
 func policyCovered(policies *mat.Dense, expert, levels []float64) ([][]bool, error) {
 	n, m := policies.Dims()
 	// The interval may miss the truth by slack on either side.

@@ -1,10 +1,6 @@
 package metric
 
-import (
-	"math"
-
-	"gonum.org/v1/gonum/stat"
-)
+import "gonum.org/v1/gonum/stat"
 
 // Summary is a metric averaged over worlds.
 type Summary struct {
@@ -20,10 +16,4 @@ func Summarise(values []float64) Summary {
 		s.StdErr = stat.StdErr(stat.StdDev(values, nil), float64(s.N))
 	}
 	return s
-}
-
-// Difference returns how many standard errors the mean lies above a published one, which has a standard error of its
-// own (0 where none was published). It is not finite where neither has any.
-func (s Summary) Difference(mean, stdErr float64) float64 {
-	return (s.Mean - mean) / math.Hypot(s.StdErr, stdErr)
 }

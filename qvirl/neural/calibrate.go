@@ -6,6 +6,9 @@ import (
 	"math"
 	"path/filepath"
 
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/qvirl/irl"
 )
@@ -47,19 +50,15 @@ func (c *Calibration) apply(own []float32) []float32 {
 
 // validate refuses a calibration of other actions, or one that is none.
 func (c *Calibration) validate(actions int) error {
-	sum := 0.0
 	for a, f := range c.Frequencies {
 		if !(f > 0 && f <= 1) {
 			return fmt.Errorf("neural: calibration: frequency[%d] is %g, want more than 0 and at most 1", a, f)
 		}
-		sum += f
 	}
-	if !(c.Trust >= 0 && c.Trust <= 1) || len(c.Frequencies) != actions || math.Abs(sum-1) > 1e-6 {
-		return fmt.Errorf("neural: calibration: trust %g, and frequencies of %d actions that sum to %g: want 0 to 1, "+
-			"%d actions and 1",
-			c.Trust, len(c.Frequencies), sum, actions)
-	}
-	return nil
+	sum := floats.Sum(c.Frequencies)
+	return check.That(c.Trust >= 0 && c.Trust <= 1 && len(c.Frequencies) == actions && math.Abs(sum-1) <= 1e-6,
+		"neural: calibration: trust %g, and frequencies of %d actions that sum to %g: want 0 to 1, %d actions and 1",
+		c.Trust, len(c.Frequencies), sum, actions)
 }
 
 // frequencies returns how often each action was demonstrated.

@@ -1,8 +1,11 @@
 package neural
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+
+	"github.com/go-birl/birl/envs/check"
 )
 
 // Config is the part of a learner's configuration that all learners share.
@@ -64,43 +67,22 @@ func DefaultConfig() Config {
 
 // Validate reports the first field that is out of range.
 func (c Config) Validate() error {
-	switch {
-	case c.Architecture != Heads && c.Architecture != Pairs:
-		return fmt.Errorf("neural: Architecture = %q, want %q or %q", c.Architecture, Heads, Pairs)
-	case len(c.Hidden) == 0:
-		return fmt.Errorf("neural: Hidden is empty, want at least one layer")
-	case !(c.Unit >= 0) || math.IsInf(c.Unit, 0):
-		return fmt.Errorf("neural: Unit = %g, want a finite number of at least 0", c.Unit)
-	case !(c.Range >= 0) || math.IsInf(c.Range, 0):
-		return fmt.Errorf("neural: Range = %g, want a finite number of at least 0", c.Range)
-	case !(c.LearningRate > 0) || math.IsInf(c.LearningRate, 0):
-		return fmt.Errorf("neural: LearningRate = %g, want a finite positive number", c.LearningRate)
-	case !(c.WeightDecay >= 0) || math.IsInf(c.WeightDecay, 0):
-		return fmt.Errorf("neural: WeightDecay = %g, want a finite number of at least 0", c.WeightDecay)
-	case c.Batch < 1 || c.AuxBatch < 1:
-		return fmt.Errorf("neural: Batch = %d and AuxBatch = %d, want at least 1", c.Batch, c.AuxBatch)
-	case c.Steps < 1 || c.ReportEvery < 1:
-		return fmt.Errorf("neural: Steps = %d and ReportEvery = %d, want at least 1", c.Steps, c.ReportEvery)
-	case c.Patience < 0:
-		return fmt.Errorf("neural: Patience = %d, want at least 0", c.Patience)
-	case c.Folds < 0 || c.Folds == 1:
-		return fmt.Errorf("neural: Folds = %d, want 0, for no calibration, or at least 2", c.Folds)
-	}
-	for i, v := range c.Convolutions {
-		if v.Filters < 1 || v.Size < 1 || v.Stride < 1 || v.Size%v.Stride != 0 {
-			return fmt.Errorf("neural: Convolutions[%d] = %+v, want at least 1 each, and a Size that is a multiple of "+
-				"the Stride", i, v)
-		}
-	}
-	if c.Features < 0 {
-		return fmt.Errorf("neural: Features = %d, want at least 0", c.Features)
-	}
+	hidden := check.That(len(c.Hidden) > 0, "Hidden is empty, want at least one layer")
 	for i, n := range c.Hidden {
-		if n < 1 {
-			return fmt.Errorf("neural: Hidden[%d] = %d, want at least 1", i, n)
-		}
+		hidden = cmp.Or(hidden, check.AtLeast(1, fmt.Sprintf("Hidden[%d]", i), n))
 	}
-	return nil
+	var convolutions error
+	for i, v := range c.Convolutions {
+		convolutions = cmp.Or(convolutions, check.That(min(v.Filters, v.Size, v.Stride) >= 1 && v.Size%v.Stride == 0,
+			"Convolutions[%d] = %+v, want at least 1 each, and a Size that is a multiple of the Stride", i, v))
+	}
+	return check.All("neural", check.OneOf("Architecture", c.Architecture, Heads, Pairs), hidden,
+		check.NotNegative("Unit Range WeightDecay", c.Unit, c.Range, c.WeightDecay),
+		check.Positive("LearningRate", c.LearningRate),
+		check.AtLeast(1, "Batch AuxBatch Steps ReportEvery", c.Batch, c.AuxBatch, c.Steps, c.ReportEvery),
+		check.AtLeast(0, "Patience Features", c.Patience, c.Features),
+		check.That(c.Folds == 0 || c.Folds > 1, "Folds = %d, want 0, for no calibration, or at least 2", c.Folds),
+		convolutions)
 }
 
 // learningRate returns the learning rate of a step.

@@ -109,14 +109,8 @@ const constantFeature = 1e-6
 // in multiples of Config.Unit.
 const largeFeature = 1
 
-// NewScale returns the scale that standardises observations: the means and standard deviations of the states of
-// trajectories in which an action was taken. A feature that does not vary, such as a leg that never touches the ground,
-// is centred and otherwise left in its own unit.
-func NewScale(trajectories []demo.Trajectory, observation int) *Scale {
-	return standard(moments(trajectories, observation))
-}
-
-// standard returns the scale of features of the given moments.
+// standard returns the scale that standardises features of the given moments. One that does not vary, such as a leg
+// that never touches the ground, is centred and otherwise left in its own unit.
 func standard(mean, std []float64) *Scale {
 	s := &Scale{Mean: make([]float32, len(mean)), Std: make([]float32, len(mean))}
 	for f := range mean {

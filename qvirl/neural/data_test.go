@@ -46,7 +46,7 @@ func TestOnlyTerminationEndsTheFuture(t *testing.T) {
 }
 
 func TestScaleSurvivesConstantFeatures(t *testing.T) {
-	s := NewScale([]demo.Trajectory{walk(0, 4, true, false)}, 2)
+	s := standard(moments([]demo.Trajectory{walk(0, 4, true, false)}, 2))
 	std := float32(math.Sqrt(1.25)) // of 0, 1, 2, 3; the final state is not acted in
 	if s.Mean[0] != 1.5 || !(math.Abs(float64(s.Std[0]-std)) <= 1e-6) || s.Mean[1] != 7 || s.Std[1] != 1 {
 		t.Errorf("scale %+v, want means 1.5 and 7, deviations %g and 1", s, std)
@@ -63,7 +63,7 @@ func TestScaleTakesRoundingForConstancy(t *testing.T) {
 	d := walk(0, 3, true, false)
 	d.Observations[1], d.Observations[3] = 1e6, 1e6+0.0625 // the least step of float32 there
 	d.Observations[5] = 1e6
-	if s := NewScale([]demo.Trajectory{d}, 2); s.Std[1] != 1 {
+	if s := standard(moments([]demo.Trajectory{d}, 2)); s.Std[1] != 1 {
 		t.Errorf("the deviation of rounding errors is %g, want 1", s.Std[1])
 	}
 }
@@ -79,7 +79,7 @@ func TestUnitScalesWhatIsOfOrderOne(t *testing.T) {
 		!slices.Equal(s.Std, []float32{0.5, 0.5}) {
 		t.Errorf("scale %+v, want that of multiples of 0.5", s)
 	}
-	if s, want := (Config{}).scale(demos, 2, Image{}), NewScale(demos, 2); !slices.Equal(s.Mean, want.Mean) ||
+	if s, want := (Config{}).scale(demos, 2, Image{}), standard(moments(demos, 2)); !slices.Equal(s.Mean, want.Mean) ||
 		!slices.Equal(s.Std, want.Std) {
 		t.Errorf("without a unit the scale is %+v, want %+v", s, want)
 	}
@@ -88,7 +88,7 @@ func TestUnitScalesWhatIsOfOrderOne(t *testing.T) {
 			demos[i].Observations[k] = 100 + 20*demos[i].Observations[k]
 		}
 	}
-	s, standard := (Config{Unit: 0.5}).scale(demos, 2, Image{}), NewScale(demos, 2)
+	s, standard := (Config{Unit: 0.5}).scale(demos, 2, Image{}), standard(moments(demos, 2))
 	if s.Mean[0] != standard.Mean[0] || s.Std[0] != standard.Std[0] || s.Mean[1] != 0 || s.Std[1] != 0.5 {
 		t.Errorf("scale %+v, want the first feature standardised, in multiples of half of two deviations, and the "+
 			"second as it is", s)

@@ -41,6 +41,22 @@ const memberSeeds = 0x9E3779B97F4A7C15
 // Fit returns an *Ensemble for each run of the task. All members of all runs train as runs of one task; its Watch, if
 // there is one, hears about each of them.
 func (l *EnsembleLearner) Fit(ctx context.Context, t *Task, progress irl.Progress) ([]Model, error) {
+	models, err := l.member.Fit(ctx, l.task(t), progress)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Model, len(t.Runs))
+	for r := range out {
+		out[r] = &Ensemble{name: l.name, members: models[r*l.members : (r+1)*l.members]}
+	}
+	return out, nil
+}
+
+// MemoryNeed estimates how many bytes training the members takes.
+func (l *EnsembleLearner) MemoryNeed(t *Task) float64 { return l.member.MemoryNeed(l.task(t)) }
+
+// task returns the task in which each member of each run is a run.
+func (l *EnsembleLearner) task(t *Task) *Task {
 	all := *t
 	all.Runs = nil
 	for _, r := range t.Runs {
@@ -50,15 +66,7 @@ func (l *EnsembleLearner) Fit(ctx context.Context, t *Task, progress irl.Progres
 			all.Runs = append(all.Runs, member)
 		}
 	}
-	models, err := l.member.Fit(ctx, &all, progress)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]Model, len(t.Runs))
-	for r := range out {
-		out[r] = &Ensemble{name: l.name, members: models[r*l.members : (r+1)*l.members]}
-	}
-	return out, nil
+	return &all
 }
 
 // Ensemble is a model that averages the action probabilities of others.

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/demo"
 )
 
@@ -33,16 +34,9 @@ type Explore struct {
 
 // validate reports the first field that is out of range.
 func (e *Explore) validate(reportEvery int) error {
-	switch {
-	case e.Every < 1 || e.Every%reportEvery != 0:
-		return fmt.Errorf("neural: Explore.Every is %d, want a multiple of Config.ReportEvery, %d", e.Every,
-			reportEvery)
-	case e.Keep < 1:
-		return fmt.Errorf("neural: Explore.Keep is %d, want at least 1", e.Keep)
-	case e.Rollout == nil:
-		return fmt.Errorf("neural: Explore.Rollout is nil")
-	}
-	return nil
+	return check.All("neural: Explore", check.That(e.Every >= 1 && e.Every%reportEvery == 0, "Every = %d, want a "+
+		"multiple of Config.ReportEvery, %d", e.Every, reportEvery), check.AtLeast(1, "Keep", e.Keep),
+		check.That(e.Rollout != nil, "Rollout is nil"))
 }
 
 // explorer gathers the auxiliary trajectories of a job.

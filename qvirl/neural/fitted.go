@@ -269,11 +269,7 @@ func (f *Fitted) Save(dir string) error {
 		Calibration: f.calibration, Seconds: f.seconds, Curve: f.curve}
 	arrays := map[string]npz.Array{}
 	for _, p := range f.Parameters() {
-		data := make([]float64, len(p.Value))
-		for i, x := range p.Value {
-			data[i] = float64(x)
-		}
-		arrays[arrayName(p.Name)] = npz.Array{Shape: p.Dims, Data: data, Type: npz.Float32}
+		arrays[arrayName(p.Name)] = npz.Array{Shape: p.Dims, Data: npz.Widen(p.Value), Type: npz.Float32}
 		d.Slots = append(d.Slots, savedSlot{Name: p.Name, Dims: p.Dims, Fixed: p.Fixed, NoDecay: p.NoDecay})
 	}
 	if err := npz.Write(filepath.Join(dir, weightsFile), arrays); err != nil {

@@ -245,7 +245,7 @@ func TestImagesThatCannotBeAreRefused(t *testing.T) {
 			t.Image.Height--
 			t.Observation = t.Image.Size()
 		}, "frames of another shape"},
-		"another size": {func(t *Task) { t.Observation++ }, "Task.Observation"},
+		"another size": {func(t *Task) { t.Observation++ }, "Image is"},
 		"no images":    {func(t *Task) { t.Image = Image{} }, "frames of another shape"},
 		"a shorter file": {func(t *Task) {
 			t.HeldOut[0].Frames.Pixels = t.HeldOut[0].Frames.Pixels[1:]

@@ -7,10 +7,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/parallel"
 	"github.com/go-birl/birl/qvirl/backend"
@@ -32,8 +32,13 @@ type Learner struct {
 	programs  training.Pool[shape, *program]
 }
 
-// NewLearner returns the method that minimises an objective.
+// NewLearner returns the method that minimises an objective, which is checked first if it has a method Validate.
 func NewLearner(name string, c Config, o Objective) (*Learner, error) {
+	if o, ok := o.(interface{ Validate() error }); ok {
+		if err := o.Validate(); err != nil {
+			return nil, err
+		}
+	}
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
@@ -263,19 +268,11 @@ func (l *Learner) Close() error { return l.programs.Close() }
 
 // validate reports the first field that no model has.
 func (s Spec) validate() error {
-	switch {
-	case s.Observation < 1 || s.Actions < 2:
-		return fmt.Errorf("neural: a model for observations of %d numbers and %d actions, want at least 1 and 2",
-			s.Observation, s.Actions)
-	case s.Image != (Image{}) && s.Image.Size() != s.Observation:
-		return fmt.Errorf("neural: a model for images of %d frames of %d × %d, and observations of %d numbers",
-			s.Image.Frames, s.Image.Height, s.Image.Width, s.Observation)
-	case !(s.Discount >= 0 && s.Discount < 1):
-		return fmt.Errorf("neural: a model of the discount γ = %g, want 0 ≤ γ < 1", s.Discount)
-	case !(s.Beta > 0) || math.IsInf(s.Beta, 0):
-		return fmt.Errorf("neural: a model of the rationality β = %g, want a finite positive number", s.Beta)
-	}
-	return nil
+	return check.All("neural", check.AtLeast(1, "Observation", s.Observation),
+		check.AtLeast(2, "Actions", s.Actions), check.That(s.Image == (Image{}) || s.Image.Size() == s.Observation,
+			"Image is %+v, and Observation %d", s.Image, s.Observation),
+		check.That(s.Discount >= 0 && s.Discount < 1, "Discount = %g, want 0 ≤ γ < 1", s.Discount),
+		check.Positive("Beta", s.Beta))
 }
 
 // Model returns the model with the given parameters, which are those of the networks (in the order of

@@ -34,11 +34,6 @@ func Load[O Objective](dir, backendName string) (*Fitted, error) {
 	if err := json.Unmarshal(d.Objective, &objective); err != nil {
 		return nil, fmt.Errorf("neural: %s: the objective of %s: %w", path, d.Method, err)
 	}
-	if o, ok := any(objective).(interface{ Validate() error }); ok {
-		if err := o.Validate(); err != nil {
-			return nil, fmt.Errorf("%w (in %s)", err, path)
-		}
-	}
 	d.Config.Backend = backendName
 	learner, err := NewLearner(d.Method, *d.Config, objective)
 	if err != nil {
@@ -87,13 +82,8 @@ func (d *description) parameters(dir string) ([]Parameter, error) {
 	defer r.Close()
 	var out []Parameter
 	for _, s := range d.Slots {
-		values := r.Finite(arrayName(s.Name), s.Dims...)
-		p := Parameter{Name: s.Name, Dims: s.Dims, Fixed: s.Fixed, NoDecay: s.NoDecay,
-			Value: make([]float32, len(values))}
-		for i, v := range values {
-			p.Value[i] = float32(v)
-		}
-		out = append(out, p)
+		out = append(out, Parameter{Name: s.Name, Dims: s.Dims, Fixed: s.Fixed, NoDecay: s.NoDecay,
+			Value: npz.Narrow[float32](r.Finite(arrayName(s.Name), s.Dims...))})
 	}
 	if err := r.Err(); err != nil {
 		return nil, fmt.Errorf("neural: %w", err)

@@ -84,15 +84,3 @@ func (l *Learner) sizes(observation, actions int, image Image) (weights, activat
 	}
 	return weights, activations
 }
-
-// MemoryNeed estimates how many bytes training the members takes.
-func (l *EnsembleLearner) MemoryNeed(t *Task) float64 {
-	all := *t
-	all.Runs = nil
-	for _, r := range t.Runs {
-		for range l.members {
-			all.Runs = append(all.Runs, r)
-		}
-	}
-	return l.member.MemoryNeed(&all)
-}

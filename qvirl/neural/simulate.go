@@ -49,10 +49,7 @@ func SampleSuccessors(ctx context.Context, p *gym.Pool, of []demo.Trajectory, o 
 		out[i].Terminated = append(out[i].Terminated, drawn.Terminated...)
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
+	return out, err
 }
 
 // BranchOptions say how branches are taken.
@@ -87,10 +84,7 @@ func SampleBranches(ctx context.Context, p *gym.Pool, of []demo.Trajectory, o Br
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
+	return out, err
 }
 
 // Snapshots returns snapshots of a trajectory's episode before each of the given steps, in their order. It replays the
@@ -114,10 +108,7 @@ func Snapshots(ctx context.Context, p *gym.Pool, t *demo.Trajectory, steps []int
 		}
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
+	return out, err
 }
 
 // replay replays trajectories in environment 0 of a pool from their seeds, and visits them before each step k of

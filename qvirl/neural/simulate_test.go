@@ -93,7 +93,7 @@ func TestSuccessorsOfDeterministicDynamics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := newData(of, got, Image{}, NewScale(of, 4), 2, 0.9)
+	d := newData(of, got, Image{}, standard(moments(of, 4)), 2, 0.9)
 	for i, w := range d.Weight {
 		if want := d.Discount[i/2]; i%2 == 0 && w != want || i%2 == 1 && w != 0 {
 			t.Errorf("weight of successor %d of transition %d is %g, the discount %g", i%2, i/2, w, want)

@@ -64,18 +64,11 @@ type CurvePoint struct {
 
 // Validate reports the first thing that cannot be learnt from.
 func (t *Task) Validate() error {
-	switch {
-	case t.Observation < 1:
-		return fmt.Errorf("neural: Task.Observation is %d, want at least 1", t.Observation)
-	case t.Image != (Image{}) && t.Image.Size() != t.Observation:
-		return fmt.Errorf("neural: Task.Image is %+v, and Task.Observation %d", t.Image, t.Observation)
-	case t.Actions < 2:
-		return fmt.Errorf("neural: Task.Actions is %d, want at least 2", t.Actions)
-	case !(t.Discount >= 0 && t.Discount < 1):
-		return fmt.Errorf("neural: Task.Discount is %g, want 0 ≤ γ < 1", t.Discount)
-	case !(t.Beta > 0) || math.IsInf(t.Beta, 0):
-		return fmt.Errorf("neural: Task.Beta is %g, want a finite positive number", t.Beta)
-	case len(t.Runs) == 0:
+	if err := (Spec{Observation: t.Observation, Image: t.Image, Actions: t.Actions, Discount: t.Discount,
+		Beta: t.Beta}).validate(); err != nil {
+		return err
+	}
+	if len(t.Runs) == 0 {
 		return fmt.Errorf("neural: Task.Runs is empty")
 	}
 	for i, r := range t.Runs {

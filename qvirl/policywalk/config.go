@@ -1,8 +1,7 @@
 package policywalk
 
 import (
-	"fmt"
-
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/qvirl/mcmc"
 )
 
@@ -43,14 +42,6 @@ func (c Config) budget() mcmc.Budget {
 
 // Validate reports the first field that is out of range.
 func (c Config) Validate() error {
-	if err := c.budget().Validate(); err != nil {
-		return fmt.Errorf("policywalk: %w", err)
-	}
-	switch {
-	case c.Warmup < minWarmup:
-		return fmt.Errorf("policywalk: Warmup = %d, want at least %d", c.Warmup, minWarmup)
-	case !(c.TargetAccept > 0 && c.TargetAccept < 1):
-		return fmt.Errorf("policywalk: TargetAccept = %g is outside (0, 1)", c.TargetAccept)
-	}
-	return nil
+	return check.All("policywalk", c.budget().Validate(), check.AtLeast(minWarmup, "Warmup", c.Warmup),
+		check.Between("TargetAccept", c.TargetAccept))
 }

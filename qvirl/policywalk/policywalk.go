@@ -31,11 +31,7 @@ func (m *Method) Name() string { return Name }
 func (m *Method) Fit(ctx context.Context, problems []*irl.Problem, progress irl.Progress) ([]irl.Posterior, error) {
 	return mcmc.Fit(ctx, problems, progress, func(ctx context.Context, problem *irl.Problem,
 		job *mcmc.Job) (irl.Posterior, error) {
-		posterior, err := m.sample(ctx, problem, job)
-		if err != nil {
-			return nil, err
-		}
-		return posterior, nil
+		return m.sample(ctx, problem, job)
 	})
 }
 
@@ -66,7 +62,7 @@ func (m *Method) sample(ctx context.Context, problem *irl.Problem, job *mcmc.Job
 		return nil, err
 	}
 	c := m.config
-	chains := make([]*chain, c.Chains)
+	chains, traces := make([]*chain, c.Chains), make([]*mcmc.Trace, c.Chains)
 	err := job.Time(func() error {
 		hash, err := mcmc.Fingerprint(problem)
 		if err != nil {
@@ -81,6 +77,7 @@ func (m *Method) sample(ctx context.Context, problem *irl.Problem, job *mcmc.Job
 				storeLimit*c.Samples/c.Chains); err != nil {
 				return err
 			}
+			traces[i] = chains[i].trace
 		}
 		return nil
 	})
@@ -96,18 +93,10 @@ func (m *Method) sample(ctx context.Context, problem *irl.Problem, job *mcmc.Job
 	samples, convergence, err := job.Converge(c.budget(),
 		func(i, iterations int) error { return chains[i].sample(ctx, iterations) },
 		func(perChain int) *mcmc.Posterior {
-			p := mcmc.NewPosterior(problem, len(chains), perChain)
 			n := problem.RewardDim()
-			var transitions []mcmc.Transition
-			for j, k := range chains {
-				draws, by := k.trace.Thinned(perChain)
-				for i, x := range draws {
-					p.Set(j*perChain+i, x[:n], x[n:])
-				}
-				transitions = append(transitions, by...)
-			}
-			p.SetTransitions(transitions)
-			return p
+			return mcmc.Collect(problem, traces, perChain, func(p *mcmc.Posterior, i int, x []float64) {
+				p.Set(i, x[:n], x[n:])
+			})
 		})
 	if err != nil {
 		return nil, err

@@ -15,13 +15,6 @@ import (
 	"github.com/go-birl/birl/qvirl/mcmc"
 )
 
-// chained is a posterior that consists of the samples of Markov chains.
-type chained interface {
-	Samples() *irl.Samples
-	Chains() int
-	ByChain(column []float64) [][]float64
-}
-
 // Options say how a posterior is looked at.
 type Options struct {
 	Draws  int    // of a posterior that does not consist of chains, at least 2
@@ -44,7 +37,7 @@ func Of(method string, post irl.Posterior, o Options) (*exhibit.Posterior, error
 	if err != nil {
 		return nil, err
 	}
-	chains, ok := post.(chained)
+	chains, ok := post.(mcmc.Chained)
 	if ok {
 		out.Chains = chains.Chains()
 	}
@@ -74,7 +67,7 @@ func Of(method string, post irl.Posterior, o Options) (*exhibit.Posterior, error
 
 // samplesOf returns the samples of a posterior that consists of chains, and draws from any other.
 func samplesOf(post irl.Posterior, o Options) (*irl.Samples, error) {
-	if c, ok := post.(chained); ok {
+	if c, ok := post.(mcmc.Chained); ok {
 		return c.Samples(), nil
 	}
 	if o.Draws < 2 {

@@ -1,8 +1,7 @@
 package reference
 
 import (
-	"fmt"
-
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/qvirl/mcmc"
 )
 
@@ -48,20 +47,9 @@ func (c Config) budget() mcmc.Budget {
 
 // Validate reports the first field that is out of range.
 func (c Config) Validate() error {
-	if err := c.budget().Validate(); err != nil {
-		return fmt.Errorf("reference: %w", err)
-	}
-	switch {
-	case c.Warmup < minWarmup:
-		return fmt.Errorf("reference: Warmup = %d, want at least %d", c.Warmup, minWarmup)
-	case !(c.MaxStdError >= 0):
-		return fmt.Errorf("reference: MaxStdError = %g, want a number that is not negative", c.MaxStdError)
-	case !(c.MaxWork > 0):
-		return fmt.Errorf("reference: MaxWork = %g, want a positive number", c.MaxWork)
-	case !(c.TargetAccept > 0 && c.TargetAccept < 1):
-		return fmt.Errorf("reference: TargetAccept = %g is outside (0, 1)", c.TargetAccept)
-	case !(c.Trajectory > 0 && c.Trajectory <= 100):
-		return fmt.Errorf("reference: Trajectory = %g is outside (0, 100]", c.Trajectory)
-	}
-	return nil
+	return check.All("reference", c.budget().Validate(), check.AtLeast(minWarmup, "Warmup", c.Warmup),
+		check.That(c.MaxStdError >= 0, "MaxStdError = %g, want a number that is not negative", c.MaxStdError),
+		check.That(c.MaxWork > 0, "MaxWork = %g, want a positive number", c.MaxWork),
+		check.Between("TargetAccept", c.TargetAccept),
+		check.That(c.Trajectory > 0 && c.Trajectory <= 100, "Trajectory = %g is outside (0, 100]", c.Trajectory))
 }

@@ -186,18 +186,13 @@ func (s *sampling) prepare() error {
 
 // collect reads perChain thinned samples of each chain into a posterior.
 func (s *sampling) collect(perChain int) *mcmc.Posterior {
-	p := mcmc.NewPosterior(s.problem, len(s.chains), perChain)
-	n := s.problem.RewardDim()
-	var transitions []mcmc.Transition
+	n, traces := s.problem.RewardDim(), make([]*mcmc.Trace, len(s.chains))
 	for j, k := range s.chains {
-		draws, by := k.trace.Thinned(perChain)
-		for i, x := range draws {
-			p.SetValues(j*perChain+i, x[:n], x[n:])
-		}
-		transitions = append(transitions, by...)
+		traces[j] = k.trace
 	}
-	p.SetTransitions(transitions)
-	return p
+	return mcmc.Collect(s.problem, traces, perChain, func(p *mcmc.Posterior, i int, x []float64) {
+		p.SetValues(i, x[:n], x[n:])
+	})
 }
 
 // What samples of a small problem cost next to nothing is made of them, beyond the targets.

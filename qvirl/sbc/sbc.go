@@ -15,6 +15,7 @@
 package sbc
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -92,9 +93,7 @@ func Check(ctx context.Context, p *irl.Problem, method Method, o Options, progre
 		return nil, fmt.Errorf("sbc: %d problems by %d workers: want at least %d, and no negative number",
 			o.Problems, o.Workers, MinProblems)
 	}
-	if o.Workers == 0 {
-		o.Workers = runtime.GOMAXPROCS(0)
-	}
+	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
 	factor, err := p.Prior.Factor()
 	if err != nil {
 		return nil, fmt.Errorf("sbc: %w", err)

@@ -3,6 +3,7 @@ package submit
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -130,17 +131,19 @@ func jobStates(text []byte) (map[int]State, error) {
 	if err := json.Unmarshal(text, &job); err != nil {
 		return nil, fmt.Errorf("submit: kubectl get job: %w", err)
 	}
-	tasks, err := numbers(job.Metadata.Annotations[tasksAnnotation])
-	if err != nil {
-		return nil, fmt.Errorf("submit: the Job's annotation %s: %w", tasksAnnotation, err)
+	var wrong error
+	list := func(what, text string) []int {
+		out, err := numbers(text)
+		if err != nil {
+			wrong = errors.Join(wrong, fmt.Errorf("submit: the Job's %s: %w", what, err))
+		}
+		return out
 	}
-	completed, err := numbers(job.Status.CompletedIndexes)
-	if err != nil {
-		return nil, fmt.Errorf("submit: the Job's completedIndexes: %w", err)
-	}
-	failed, err := numbers(job.Status.FailedIndexes)
-	if err != nil {
-		return nil, fmt.Errorf("submit: the Job's failedIndexes: %w", err)
+	tasks := list("annotation "+tasksAnnotation, job.Metadata.Annotations[tasksAnnotation])
+	completed := list("completedIndexes", job.Status.CompletedIndexes)
+	failed := list("failedIndexes", job.Status.FailedIndexes)
+	if wrong != nil {
+		return nil, wrong
 	}
 	over, reason := false, ""
 	for _, c := range job.Status.Conditions {
@@ -179,12 +182,9 @@ func numbers(text string) ([]int, error) {
 		if !ok {
 			last = first
 		}
-		a, err := strconv.Atoi(first)
-		if err != nil {
-			return nil, err
-		}
-		b, err := strconv.Atoi(last)
-		if err != nil {
+		a, err1 := strconv.Atoi(first)
+		b, err2 := strconv.Atoi(last)
+		if err := errors.Join(err1, err2); err != nil {
 			return nil, err
 		}
 		for ; a <= b; a++ {

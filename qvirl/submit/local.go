@@ -3,6 +3,7 @@ package submit
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"strings"
@@ -96,11 +97,7 @@ func launch(j Job, task int) (*exec.Cmd, error) {
 func (l *Local) Tasks(context.Context, Job) (map[int]State, error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	out := map[int]State{}
-	for task, s := range l.states {
-		out[task] = s
-	}
-	return out, nil
+	return maps.Clone(l.states), nil
 }
 
 // Leave implements Engine: it asks the processes to end, and waits for them.

@@ -48,19 +48,13 @@ func (s *Summary) Check(p *irl.Problem) error {
 	return nil
 }
 
-// chained is a posterior that consists of the samples of Markov chains.
-type chained interface {
-	Samples() *irl.Samples
-	ByChain(column []float64) [][]float64
-}
-
 // mostNumbers bounds the action values of all draws together: half a gigabyte.
 const mostNumbers = 1 << 26
 
 // draw returns all samples of a posterior that consists of chains, with what cuts a number of each into the chains; and
 // of others so many draws, of which there must be the least at least, or as many as mostNumbers allows, and nil.
 func draw(post irl.Posterior, draws, least int, seed uint64) (*irl.Samples, func([]float64) [][]float64, error) {
-	if c, ok := post.(chained); ok {
+	if c, ok := post.(mcmc.Chained); ok {
 		return c.Samples(), c.ByChain, nil
 	}
 	if draws < least {

@@ -10,6 +10,8 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/go-birl/birl/envs/npz"
 )
 
 // array is a named constant or variational parameter of the objective, as it is before training.
@@ -49,11 +51,7 @@ func (b *batch) arrays(c Config) []array {
 		out = append(out, b.monteCarloArrays(c)...)
 	}
 	if c.Covariance == KernelCovariance {
-		rng := rand.New(rand.NewPCG(c.Seed, 0))
-		embedding := make([]float64, n*embeddingSize)
-		for i := range embedding {
-			embedding[i] = rng.NormFloat64()
-		}
+		embedding := normals(rand.New(rand.NewPCG(c.Seed, 0)), n, embeddingSize).RawMatrix().Data
 		// the same for each problem, whatever its place in the batch
 		repeated := make([]float64, 0, size*len(embedding))
 		for i := 0; i < size; i++ {
@@ -95,11 +93,7 @@ func (b *batch) againstFirst() (contrast, origin, reference []float64) {
 
 // monteCarloArrays lists what the MonteCarlo objective reads besides; ClosedDivergence needs the noise of it.
 func (b *batch) monteCarloArrays(c Config) []array {
-	rng := rand.New(rand.NewPCG(c.Seed, 1))
-	noise := make([]float64, noiseBank*b.dim)
-	for i := range noise {
-		noise[i] = rng.NormFloat64()
-	}
+	noise := normals(rand.New(rand.NewPCG(c.Seed, 1)), noiseBank, b.dim).RawMatrix().Data
 	logDets := make([]float64, b.size)
 	for i, f := range b.frames {
 		logDets[i] = f.logDet
@@ -239,11 +233,7 @@ func (c Config) tensor(data []float64, dims ...int) *tensors.Tensor {
 	if c.Float64 {
 		return tensors.FromFlatDataAndDimensions(data, dims...)
 	}
-	narrow := make([]float32, len(data))
-	for i, v := range data {
-		narrow[i] = float32(v)
-	}
-	return tensors.FromFlatDataAndDimensions(narrow, dims...)
+	return tensors.FromFlatDataAndDimensions(npz.Narrow[float32](data), dims...)
 }
 
 // wide returns the numbers of a tensor in double precision.
@@ -252,12 +242,5 @@ func (c Config) wide(t *tensors.Tensor) ([]float64, error) {
 		return tensors.CopyFlatData[float64](t)
 	}
 	narrow, err := tensors.CopyFlatData[float32](t)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]float64, len(narrow))
-	for i, v := range narrow {
-		out[i] = float64(v)
-	}
-	return out, nil
+	return npz.Widen(narrow), err
 }

@@ -92,18 +92,6 @@ func checkBatch(problems []*irl.Problem) error {
 	return nil
 }
 
-// newBatch packs problems of equal shape that checkBatch accepts. Errors number them by indices.
-func newBatch(problems []*irl.Problem, indices []int, whiten bool) (*batch, error) {
-	parts := make([]*batch, len(problems))
-	for i, p := range problems {
-		var err error
-		if parts[i], err = newPart(p, whiten); err != nil {
-			return nil, fmt.Errorf("tabular: problem %d: %w", indices[i], err)
-		}
-	}
-	return join(parts), nil
-}
-
 // newPart returns the batch of one problem, in single precision.
 func newPart(p *irl.Problem, whiten bool) (*batch, error) {
 	b := &batch{problems: []*irl.Problem{p}, shape: shape{

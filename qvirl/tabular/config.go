@@ -1,9 +1,10 @@
 package tabular
 
 import (
-	"fmt"
+	"cmp"
 	"math"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/qvirl/graphs"
 	"github.com/go-birl/birl/qvirl/irl"
 )
@@ -142,42 +143,29 @@ func StartConfig() Config {
 // draws reports whether the objective draws values in each step.
 func (c Config) draws() bool { return c.Objective == MonteCarlo || c.Objective == ClosedDivergence }
 
+// On returns the config that computes on a backend, as backend.Get takes it.
+func (c Config) On(backendName string) Config {
+	c.Backend = backendName
+	return c
+}
+
 // Validate reports the first field that is out of range.
 func (c Config) Validate() error {
-	switch {
-	case c.Objective != ClosedForm && !c.draws():
-		return fmt.Errorf("tabular: Objective = %q, want %q, %q or %q", c.Objective, ClosedForm, MonteCarlo,
-			ClosedDivergence)
-	case c.draws() && c.Covariance != FullCovariance:
-		return fmt.Errorf("tabular: Objective %q needs Covariance %q, not %q", c.Objective, FullCovariance,
-			c.Covariance)
-	case c.LogExpected && !c.draws():
-		return fmt.Errorf("tabular: LogExpected needs Objective %q or %q, not %q", MonteCarlo, ClosedDivergence,
-			c.Objective)
-	case c.Maximum != graphs.Clark && c.Maximum != graphs.MaxMean:
-		return fmt.Errorf("tabular: Maximum = %q, want %q or %q", c.Maximum, graphs.Clark, graphs.MaxMean)
-	case c.Covariance != FullCovariance && c.Covariance != KernelCovariance && c.Covariance != LowRankCovariance:
-		return fmt.Errorf("tabular: Covariance = %q, want %q, %q or %q", c.Covariance, FullCovariance,
-			KernelCovariance, LowRankCovariance)
-	case c.Rank < 0:
-		return fmt.Errorf("tabular: Rank = %d, want at least 1, or 0 for %d", c.Rank, DefaultRank)
-	case c.Covariance == LowRankCovariance && c.Optimizer != LBFGS:
-		return fmt.Errorf("tabular: Covariance %q needs Optimizer %q, not %q", c.Covariance, LBFGS, c.Optimizer)
-	case c.Optimizer != LBFGS && c.Optimizer != Adam:
-		return fmt.Errorf("tabular: Optimizer = %q, want %q or %q", c.Optimizer, LBFGS, Adam)
-	case c.Optimizer == LBFGS && (c.Objective != ClosedForm || c.Covariance == KernelCovariance || !c.Whiten):
-		return fmt.Errorf("tabular: Optimizer %q needs Objective %q, Covariance %q and Whiten; have %q, %q and %v: "+
-			"choose %q", LBFGS, ClosedForm, FullCovariance, c.Objective, c.Covariance, c.Whiten, Adam)
-	case c.Optimizer == Adam && !(c.LearningRate > 0) || math.IsInf(c.LearningRate, 0):
-		return fmt.Errorf("tabular: LearningRate = %g, want a finite positive number", c.LearningRate)
-	case c.Steps <= 0:
-		return fmt.Errorf("tabular: Steps = %d, want at least 1", c.Steps)
-	case c.Rounds <= 0:
-		return fmt.Errorf("tabular: Rounds = %d, want at least 1", c.Rounds)
-	case !(c.Tolerance >= 0):
-		return fmt.Errorf("tabular: Tolerance = %g, want a number that is not negative", c.Tolerance)
-	}
-	return nil
+	return check.All("tabular", check.OneOf("Objective", c.Objective, ClosedForm, MonteCarlo, ClosedDivergence),
+		check.That(!c.draws() || c.Covariance == FullCovariance, "Objective %q needs Covariance %q, not %q",
+			c.Objective, FullCovariance, c.Covariance),
+		check.That(!c.LogExpected || c.draws(), "LogExpected needs Objective %q or %q, not %q", MonteCarlo,
+			ClosedDivergence, c.Objective), check.OneOf("Maximum", c.Maximum, graphs.Clark, graphs.MaxMean),
+		check.OneOf("Covariance", c.Covariance, FullCovariance, KernelCovariance, LowRankCovariance),
+		check.That(c.Rank >= 0, "Rank = %d, want at least 1, or 0 for %d", c.Rank, DefaultRank),
+		check.That(c.Covariance != LowRankCovariance || c.Optimizer == LBFGS, "Covariance %q needs Optimizer %q, not "+
+			"%q", c.Covariance, LBFGS, c.Optimizer), check.OneOf("Optimizer", c.Optimizer, LBFGS, Adam),
+		check.That(c.Optimizer != LBFGS || c.Objective == ClosedForm && c.Covariance != KernelCovariance && c.Whiten,
+			"Optimizer %q needs Objective %q, Covariance %q and Whiten; have %q, %q and %v: choose %q", LBFGS,
+			ClosedForm, FullCovariance, c.Objective, c.Covariance, c.Whiten, Adam),
+		check.That((c.Optimizer != Adam || c.LearningRate > 0) && !math.IsInf(c.LearningRate, 0), "LearningRate = %g, "+
+			"want a finite positive number", c.LearningRate), check.AtLeast(1, "Steps Rounds", c.Steps, c.Rounds),
+		check.That(c.Tolerance >= 0, "Tolerance = %g, want a number that is not negative", c.Tolerance))
 }
 
 // rankOf returns the rank of the covariance for a problem; 0 for a full one.
@@ -186,9 +174,7 @@ func (c Config) rankOf(p *irl.Problem) int {
 	if c.Covariance != LowRankCovariance && (c.Optimizer != LBFGS || states <= LargestFull) {
 		return 0
 	}
-	if rank == 0 {
-		rank = DefaultRank
-	}
+	rank = cmp.Or(rank, DefaultRank)
 	return min(rank, states)
 }
 

@@ -397,21 +397,13 @@ func (p *Gaussian) Store() (kind string, arrays map[string]npz.Array) {
 	for _, c := range p.curve {
 		curve = append(curve, float64(c.Step), c.ELBO, c.KL, c.LogLikelihood)
 	}
-	converged := 0.0
-	if p.converged {
-		converged = 1
-	}
-	exact := 0.0
-	if p.exact != nil {
-		exact = 1
-	}
 	arrays = map[string]npz.Array{
 		"value_mean": npz.Floats(p.meanV, states), "value_var": npz.Floats(p.varV, states),
 		"x_mean": npz.Floats(p.meanX, n), "reward_mean": npz.Floats(p.meanR, rewards),
 		"action_probs": npz.Floats(p.probs, states, len(p.probs)/states),
 		"curve":        npz.Floats(curve, len(p.curve), 4),
-		"converged":    npz.Scalar(converged), "seconds": npz.Scalar(p.seconds),
-		"exact": npz.Scalar(exact), "elbo": npz.Scalar(p.elbo),
+		"converged":    npz.Scalar(npz.Indicator(p.converged)), "seconds": npz.Scalar(p.seconds),
+		"exact": npz.Scalar(npz.Indicator(p.exact != nil)), "elbo": npz.Scalar(p.elbo),
 	}
 	return p.around.store(arrays), arrays
 }

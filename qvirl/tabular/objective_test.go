@@ -89,10 +89,15 @@ func smallBatches(t *testing.T, stateOnly, whiten bool) []*batch {
 	}
 	var out []*batch
 	for _, kind := range kinds {
-		b, err := newBatch(kind, []int{0, 1}, whiten)
-		if err != nil {
-			t.Fatal(err)
+		var parts []*batch
+		for _, p := range kind {
+			part, err := newPart(p, whiten)
+			if err != nil {
+				t.Fatal(err)
+			}
+			parts = append(parts, part)
 		}
+		b := join(parts)
 		b.float64 = true
 		out = append(out, b)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -146,10 +147,7 @@ func (e *diverged) Error() string {
 // tolerance in a round, and is no further above its best. Errors number the problems by indices.
 func (p *program) train(ctx context.Context, c Config, indices []int, progress irl.Progress) (*course, error) {
 	t := &course{curves: make([][]CurvePoint, p.size), converged: make([]bool, p.size)}
-	before := make([]float64, p.size)
-	for i := range before {
-		before[i] = math.Inf(1)
-	}
+	before := slices.Repeat([]float64{math.Inf(1)}, p.size)
 	var err error
 	if t.best, _, err = p.evaluate(c); err != nil {
 		return nil, err

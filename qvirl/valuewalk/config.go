@@ -1,8 +1,7 @@
 package valuewalk
 
 import (
-	"fmt"
-
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/qvirl/mcmc"
 )
 
@@ -43,16 +42,10 @@ func (c Config) budget() mcmc.Budget {
 
 // Validate reports the first field that is out of range.
 func (c Config) Validate() error {
-	if err := c.budget().Validate(); err != nil {
-		return fmt.Errorf("valuewalk: %w", err)
-	}
-	switch {
-	case c.Warmup < minWarmup:
-		return fmt.Errorf("valuewalk: Warmup = %d, want at least %d", c.Warmup, minWarmup)
-	case !(c.TargetAccept > 0 && c.TargetAccept < 1):
-		return fmt.Errorf("valuewalk: TargetAccept = %g is outside (0, 1)", c.TargetAccept)
-	case !(c.Trajectory > 0 && c.Trajectory <= 100):
-		return fmt.Errorf("valuewalk: Trajectory = %g is outside (0, 100]", c.Trajectory)
-	}
-	return nil
+	return check.All("valuewalk", c.budget().Validate(), check.AtLeast(minWarmup, "Warmup", c.Warmup),
+		check.Between("TargetAccept", c.TargetAccept), checkTrajectory(c.Trajectory))
+}
+
+func checkTrajectory(length float64) error {
+	return check.That(length > 0 && length <= 100, "Trajectory = %g is outside (0, 100]", length)
 }

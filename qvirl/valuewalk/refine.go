@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/mcmc"
 )
@@ -49,20 +50,10 @@ func DefaultRefine() RefineConfig {
 
 // Validate reports the first field that is out of range.
 func (c RefineConfig) Validate() error {
-	switch {
-	case c.Transitions < 0:
-		return fmt.Errorf("valuewalk: Transitions = %d, want none or more", c.Transitions)
-	case c.Kept < 1:
-		return fmt.Errorf("valuewalk: Kept = %d, want at least 1", c.Kept)
-	case c.Samples < 2*c.Kept || c.Samples%c.Kept != 0:
-		return fmt.Errorf("valuewalk: Samples = %d, want a multiple of the %d samples of a walker, and at least two "+
-			"walkers", c.Samples, c.Kept)
-	case !(c.TargetAccept > 0 && c.TargetAccept < 1):
-		return fmt.Errorf("valuewalk: TargetAccept = %g is outside (0, 1)", c.TargetAccept)
-	case !(c.Trajectory > 0 && c.Trajectory <= 100):
-		return fmt.Errorf("valuewalk: Trajectory = %g is outside (0, 100]", c.Trajectory)
-	}
-	return nil
+	return check.All("valuewalk", check.AtLeast(0, "Transitions", c.Transitions), check.AtLeast(1, "Kept", c.Kept),
+		check.That(c.Samples >= 2*c.Kept && c.Samples%max(c.Kept, 1) == 0, "Samples = %d, want a multiple of the %d "+
+			"samples of a walker, and at least two walkers", c.Samples, c.Kept),
+		check.Between("TargetAccept", c.TargetAccept), checkTrajectory(c.Trajectory))
 }
 
 const (

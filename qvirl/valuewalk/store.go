@@ -16,14 +16,11 @@ const (
 
 // Store implements irl.Storable. Samples are stored in single precision.
 func (p *Posterior) Store() (kind string, arrays map[string]npz.Array) {
-	determinant := 0
-	if p.determinant {
-		determinant = 1
-	}
 	d := p.diagnostics
 	return Kind, mcmc.Join(p.Arrays(), d.Diagnostics.Arrays(p.Problem()), mcmc.ArraysOf(d.numbers()),
 		map[string]npz.Array{
-			"determinant": npz.Ints([]int{determinant}), "divergences": npz.Ints([]int{d.Divergences})})
+			"determinant": npz.Ints([]int{int(npz.Indicator(p.determinant))}),
+			"divergences": npz.Ints([]int{d.Divergences})})
 }
 
 func (d *Diagnostics) numbers() map[string]*float64 {

@@ -36,12 +36,7 @@ func methodName(determinant bool) string {
 func (m *Method) Fit(ctx context.Context, problems []*irl.Problem, progress irl.Progress) ([]irl.Posterior, error) {
 	return mcmc.Fit(ctx, problems, progress, func(ctx context.Context, problem *irl.Problem,
 		job *mcmc.Job) (irl.Posterior, error) {
-		w := walk{config: m.config, problem: problem, job: job}
-		posterior, err := w.run(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return posterior, nil
+		return (&walk{config: m.config, problem: problem, job: job}).run(ctx)
 	})
 }
 
@@ -189,16 +184,12 @@ func (w *walk) warmUp(ctx context.Context) error {
 // collect reads perChain thinned samples of each chain into a posterior.
 func (w *walk) collect(perChain int) *mcmc.Posterior {
 	t := w.chains[0].target.clone()
-	p := mcmc.NewPosterior(w.problem, len(w.chains), perChain)
-	var transitions []mcmc.Transition
+	traces := make([]*mcmc.Trace, len(w.chains))
 	for j, k := range w.chains {
-		draws, by := k.trace.Thinned(perChain)
-		for i, x := range draws {
-			t.invert(x)
-			p.SetValues(j*perChain+i, t.reward, x)
-		}
-		transitions = append(transitions, by...)
+		traces[j] = k.trace
 	}
-	p.SetTransitions(transitions)
-	return p
+	return mcmc.Collect(w.problem, traces, perChain, func(p *mcmc.Posterior, i int, x []float64) {
+		t.invert(x)
+		p.SetValues(i, t.reward, x)
+	})
 }

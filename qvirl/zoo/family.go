@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/go-birl/birl/qvirl/irl"
 
@@ -197,18 +198,10 @@ func spread(n int, low, high float64) []float64 {
 
 // constant returns n equal numbers.
 func constant(n int, v float64) []float64 {
-	out := make([]float64, n)
-	for i := range out {
-		out[i] = v
-	}
-	return out
+	return slices.Repeat([]float64{v}, n)
 }
 
 // repeat returns n copies of a step.
 func repeat(n, state, action int) []mdp.Step {
-	out := make([]mdp.Step, n)
-	for i := range out {
-		out[i] = mdp.Step{State: state, Action: action}
-	}
-	return out
+	return slices.Repeat([]mdp.Step{{State: state, Action: action}}, n)
 }

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -86,19 +84,7 @@ func (o *collectOptions) config(id string) (gym.Config, error) {
 		return c, fmt.Errorf("--step-timeout %v --max-restarts %d: want a positive time, and no negative number",
 			o.stepTimeout, o.maxRestarts)
 	}
-	for _, option := range o.options {
-		name, text, ok := strings.Cut(option, "=")
-		var value any
-		if err := json.Unmarshal([]byte(text), &value); !ok || err != nil {
-			return c, fmt.Errorf("--option %s: want NAME=VALUE with the value in JSON, such as gravity=-9.8 or "+
-				"render_mode='\"rgb_array\"'", option)
-		}
-		if c.Options == nil {
-			c.Options = map[string]any{}
-		}
-		c.Options[name] = value
-	}
-	return c, nil
+	return c, c.SetOptions(o.options)
 }
 
 func collect(cmd *cobra.Command, id string, o *collectOptions) error {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -67,9 +68,7 @@ func importByPython(ctx context.Context, python, path string, o demo.ImportOptio
 	if err := json.Unmarshal(about, &described); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if o.Description.Environment == "" {
-		o.Description.Environment = described.Environment
-	}
+	o.Description.Environment = cmp.Or(o.Description.Environment, described.Environment)
 	o.Description.Source, o.Layout = filepath.Base(filepath.Clean(path)), demo.Flat
 	set, err := demo.Import(flat, o)
 	if err != nil { // names the file in between

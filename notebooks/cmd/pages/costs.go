@@ -1,13 +1,12 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 
+	"github.com/go-birl/birl/envs/atomicfile"
 	"github.com/go-birl/birl/qvirl/cost"
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/method"
@@ -85,13 +84,9 @@ func (s *site) costs(column string, decimals int) (string, error) {
 
 // benchMachine says what the stored costs were measured on.
 func (s *site) benchMachine() (string, error) {
-	text, err := os.ReadFile(filepath.Join(s.benchDir(), cost.MachineFile))
-	if err != nil {
-		return "", err
-	}
 	var m experiment.Machine
-	if err := json.Unmarshal(text, &m); err != nil {
-		return "", fmt.Errorf("results/bench: %w", err)
+	if err := atomicfile.ReadJSON(filepath.Join(s.benchDir(), cost.MachineFile), &m); err != nil {
+		return "", err
 	}
 	out := fmt.Sprintf("%s, %d cores, %.0f GB, %s/%s, %s", m.CPU, m.Cores, m.MemoryGB, m.OS, m.Arch, m.Go)
 	rows, err := cost.Read(s.benchDir())

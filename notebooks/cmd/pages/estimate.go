@@ -1,10 +1,8 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -13,6 +11,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/go-birl/birl/envs/atomicfile"
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/method"
 )
@@ -164,16 +163,12 @@ func (r *results) estimate(text string) (*estimate, error) {
 
 // demonstrator reads what the description of stored demonstrations says.
 func (r *results) demonstrator(c choice) (*estimate, error) {
-	text, err := os.ReadFile(filepath.Join(r.root, "results", c.experiment, "demos.json"))
-	if err != nil {
-		return nil, err
-	}
 	var d struct {
 		Trajectories float64
 		Returns      struct{ Mean, Std float64 }
 		Statistics   map[string]float64
 	}
-	if err := json.Unmarshal(text, &d); err != nil {
+	if err := atomicfile.ReadJSON(filepath.Join(r.root, "results", c.experiment, "demos.json"), &d); err != nil {
 		return nil, err
 	}
 	switch likelihood, ok := d.Statistics["log_likelihood"]; {

@@ -65,10 +65,7 @@ func (s *site) write(text string, withError bool, decimals []int) (string, error
 	if err != nil {
 		return "", err
 	}
-	d := e.decimals()
-	if len(decimals) > 0 {
-		d = decimals[0]
-	}
+	d := append(decimals, e.decimals())[0]
 	if !withError {
 		return number(e.mean, d), nil
 	}
@@ -86,11 +83,7 @@ func (s *site) diff(a, b string, decimals ...int) (string, error) {
 	}
 	d, se := difference(x, y)
 	e := estimate{mean: d, stdErr: se}
-	n := e.decimals()
-	if len(decimals) > 0 {
-		n = decimals[0]
-	}
-	return e.text(n), nil
+	return e.text(append(decimals, e.decimals())[0]), nil
 }
 
 // paperText returns what the paper has for a choice of rows.

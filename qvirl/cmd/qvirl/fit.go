@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,7 +9,6 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -271,11 +271,8 @@ const (
 // write writes the answer.
 func (o *fitOptions) write(r *verdict.Result) error {
 	if o.format == formatNetCDF {
-		draws := answerDraws
-		if o.samples > 0 {
-			draws = o.samples
-		}
-		return inferencedata.Write(o.out, r.Posterior, inferencedata.Options{Draws: draws, Seed: o.seed,
+		return inferencedata.Write(o.out, r.Posterior, inferencedata.Options{
+			Draws: cmp.Or(o.samples, answerDraws), Seed: o.seed,
 			Attributes: map[string]string{"method": r.Returned, "verdict": string(r.Verdict), "reason": r.Reason,
 				"converged": strconv.FormatBool(r.Converged)}})
 	}
@@ -344,13 +341,11 @@ func (o *fitOptions) checkCalibration(cmd *cobra.Command, m irl.Method, problem 
 
 // newMethod returns the method that the flags ask for.
 func (o *fitOptions) newMethod(flags *pflag.FlagSet, stderr io.Writer) (irl.Method, error) {
-	var override json.RawMessage
-	if o.configFile != "" {
-		var err error
-		if override, err = os.ReadFile(o.configFile); err != nil {
-			return nil, fmt.Errorf("--config: %w", err)
-		}
+	text, err := readConfig(o.configFile)
+	if err != nil {
+		return nil, err
 	}
+	override := json.RawMessage(text)
 	trained := []string{method.Matched, method.QVIRL}
 	of := map[string][]string{"lambda": {method.AVRIL}, "nodet": {method.ValueWalk}, "backend": append(trained,
 		method.Refined), "refine": trained}
@@ -384,18 +379,15 @@ func (o *fitOptions) newMethod(flags *pflag.FlagSet, stderr io.Writer) (irl.Meth
 // withField adds a field of a finite value to a JSON object that lacks it; what is no object stays as it is, for the
 // method to refuse.
 func withField(object json.RawMessage, name string, value any) json.RawMessage {
-	fields := map[string]any{}
-	if len(object) > 0 {
-		kept := map[string]json.RawMessage{}
-		if json.Unmarshal(object, &kept) != nil {
-			return object
-		}
-		for k, v := range kept {
-			fields[k] = v
-		}
+	var fields map[string]json.RawMessage
+	if len(object) > 0 && json.Unmarshal(object, &fields) != nil {
+		return object
+	}
+	if fields == nil {
+		fields = map[string]json.RawMessage{}
 	}
 	if _, has := fields[name]; !has {
-		fields[name] = value
+		fields[name], _ = json.Marshal(value)
 	}
 	out, _ := json.Marshal(fields)
 	return out

@@ -57,13 +57,13 @@ func (c fakeConfig) Units(string) ([]experiment.Unit, error) {
 
 func fakeReport(rows []experiment.Row, _ *experiment.Record) (*exhibit.Report, error) {
 	t, err := experiment.Tabulate(rows, []string{"qvirl", "avril"},
-		[]exhibit.Column{{Metric: "w1", Name: "W1", Decimals: 3}},
+		exhibit.Table{Name: "distance", Title: "Distances",
+			Columns: []exhibit.Column{{Metric: "w1", Name: "W1", Decimals: 3}}},
 		exhibit.Reference{Name: "paper",
 			Values: map[string]map[string]exhibit.Estimate{"qvirl": {"w1": {Mean: 0.486, StdErr: 0.011}}}})
 	if err != nil {
 		return nil, err
 	}
-	t.Name, t.Title = "distance", "Distances"
 	chart := exhibit.Chart{Name: "curve", Title: "A curve", Panels: []exhibit.Panel{{XLabel: "x", YLabel: "y",
 		Curves: []exhibit.Curve{{Name: "qvirl", X: []float64{1, 2}, Y: []float64{3, 4}}}}}}
 	return &exhibit.Report{Title: "Fake", Tables: []exhibit.Table{*t}, Charts: []exhibit.Chart{chart}}, nil

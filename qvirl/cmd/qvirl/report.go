@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -32,9 +33,7 @@ are printed as well. With --with, methods of other runs stand beside those of FR
 			if err != nil {
 				return err
 			}
-			if from == "" {
-				from = defaultDir(d.Name, paperScale)
-			}
+			from = cmp.Or(from, defaultDir(d.Name, paperScale))
 			if out == "" {
 				out = filepath.Join(from, "report")
 			}
@@ -148,9 +147,7 @@ func newList(definitions []experiment.Definition) *cobra.Command {
 				fmt.Fprintf(w, "%s\t%s\n", l.Name, l.Short)
 				for _, s := range l.Scales {
 					stored := s.Stored
-					if stored == "" {
-						stored = "nothing stored"
-					}
+					stored = cmp.Or(stored, "nothing stored")
 					fmt.Fprintf(w, "  --scale %s\t%d units; %s in %s\n", s.Scale, len(s.Units), stored, s.Dir)
 				}
 			}

@@ -205,15 +205,7 @@ func (o *environmentOptions) config(episodes int) (gym.Config, error) {
 	if strings.HasPrefix(o.env, "highway-") {
 		c.Imports = append(c.Imports, "highway_env")
 	}
-	for _, text := range o.options {
-		name, value, ok := strings.Cut(text, "=")
-		var v any
-		if !ok || json.Unmarshal([]byte(value), &v) != nil {
-			return c, fmt.Errorf("--option %s: want NAME=VALUE, the value in JSON", text)
-		}
-		c.Options[name] = v
-	}
 	c.Workers = min(runtime.GOMAXPROCS(0), episodes)
 	c.EnvsPerWorker = max(1, min(poolSize, episodes)/c.Workers)
-	return c, nil
+	return c, c.SetOptions(o.options)
 }

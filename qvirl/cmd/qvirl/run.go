@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,14 +70,10 @@ one run. See "qvirl help scaling".`,
 			if o.Shard, err = experiment.ParseShard(shard); err != nil {
 				return err
 			}
-			if configFile != "" {
-				if s.Override, err = os.ReadFile(configFile); err != nil {
-					return fmt.Errorf("--config: %w", err)
-				}
+			if s.Override, err = readConfig(configFile); err != nil {
+				return err
 			}
-			if o.Out == "" {
-				o.Out = defaultDir(d.Name, s.Scale)
-			}
+			o.Out = cmp.Or(o.Out, defaultDir(d.Name, s.Scale))
 			plan, err := d.Plan(s)
 			if err != nil {
 				return err
@@ -119,6 +116,18 @@ one run. See "qvirl help scaling".`,
 	f.StringVar(&s.Backend, "backend", "", backendHelp)
 	f.BoolVar(&asJSON, "json", false, "write events as JSON to standard output, one a line")
 	return c
+}
+
+// readConfig returns the text of the file that --config names, nil if it names none.
+func readConfig(path string) ([]byte, error) {
+	if path == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("--config: %w", err)
+	}
+	return text, nil
 }
 
 // describeBackend opens the backend, passes on its notice, and describes it for the record.

@@ -98,10 +98,7 @@ func scaleReport(rows []experiment.Row, _ *experiment.Record) (*exhibit.Report, 
 		}
 		return v.Mean
 	}
-	number := func(v float64) exhibit.Cell {
-		return exhibit.Cell{Estimate: &exhibit.Estimate{Mean: v,
-			StdErr: math.NaN()}}
-	}
+	number := exhibit.Number
 	tasks := exhibit.Table{Name: "tasks", Title: "The same worlds shared by tasks", Columns: []exhibit.Column{
 		{Name: "processor seconds", Decimals: 1}, {Name: "within units", Decimals: 1}, {Name: "by the clock",
 			Decimals: 1},

@@ -137,13 +137,9 @@ func (c scaleConfig) spread(ctx context.Context, backendName string, tasks, worl
 		return nil, nil, err
 	}
 	defer os.RemoveAll(dir)
-	seeds := make([]int, worlds)
-	for i := range seeds {
-		seeds[i] = 1000 + i
-	}
 	// short chains and a short training: what is measured is not the work but what comes with it
-	text, err := json.Marshal(map[string]any{"Seeds": seeds, "Chunk": 1, "Methods": []string{"qvirl"},
-		"HeldOut": []int{},
+	text, err := json.Marshal(map[string]any{"Seeds": experiment.Seeds(1000, worlds), "Chunk": 1,
+		"Methods": []string{"qvirl"}, "HeldOut": []int{},
 		"Lambdas": []float64{}, "Again": 0, "Draws": 100, "World": map[string]int{"Width": side, "Height": side},
 		"ValueWalk": map[string]int{"Samples": 20, "MinESS": 0, "Warmup": 100, "MaxIterations": 200},
 		"QVIRL":     map[string]int{"Steps": 50, "Rounds": 1}})
@@ -197,10 +193,7 @@ func (c scaleConfig) store(ctx context.Context, units int) (map[string]float64, 
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	seeds := make([]uint64, units*c.Chunk)
-	for i := range seeds {
-		seeds[i] = uint64(100_000 + i)
-	}
+	seeds := experiment.Seeds(100_000, units*c.Chunk)
 	p := &experiment.Plan{Experiment: "store", Scale: "quick", Config: map[string][]uint64{"Seeds": seeds}}
 	for _, chunk := range experiment.Chunks("worlds", seeds, c.Chunk) {
 		p.Units = append(p.Units, experiment.Unit{Name: chunk.Name, On: chunk.Seeds, Owns: chunk.Owns,

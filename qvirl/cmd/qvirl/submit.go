@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -115,10 +116,8 @@ func (o *submitOptions) run(cmd *cobra.Command, d *experiment.Definition) (err e
 		return fmt.Errorf("--tasks %d, --cpus %d, --retries %d, --every %v: want at least 1, 1 and 0, and some time",
 			o.tasks, o.cpus, o.retries, o.every)
 	}
-	if o.config != "" {
-		if o.settings.Override, err = os.ReadFile(o.config); err != nil {
-			return fmt.Errorf("--config: %w", err)
-		}
+	if o.settings.Override, err = readConfig(o.config); err != nil {
+		return err
 	}
 	engine, err := o.choose()
 	if err != nil {
@@ -174,9 +173,7 @@ func (o *submitOptions) run(cmd *cobra.Command, d *experiment.Definition) (err e
 
 // job says what is submitted.
 func (o *submitOptions) job(name string, groups int) (submit.Job, error) {
-	if o.out == "" {
-		o.out = defaultDir(name, o.settings.Scale)
-	}
+	o.out = cmp.Or(o.out, defaultDir(name, o.settings.Scale))
 	out, err := filepath.Abs(o.out)
 	if err != nil {
 		return submit.Job{}, fmt.Errorf("--out: %w", err)

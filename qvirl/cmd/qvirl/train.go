@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/gym"
@@ -43,29 +45,40 @@ func newTrain() *cobra.Command {
 		Short: "Learn from demonstrations in an environment of continuous observations and discrete actions",
 		Long: `train learns from N trajectories of a file of demonstrations, and writes the model to a folder.
 
-A file is an .npz archive of transitions, one row a step: obs [M, …], action [M], next_obs [M, …], episode [M] and, where known,
-terminated [M] and truncated [M]; imitation's layout, CSV files with the same columns, and this project's own files do as well. The rows of
+A file is an .npz archive of transitions, one row a step: obs [M, …], action [M], next_obs [M, …], episode [M] and,
+	where known,
+terminated [M] and truncated [M]; imitation's layout, CSV files with the same columns,
+and this project's own files do as well. The rows of
 an episode lie next to each other in order, so that the next_obs of each is the obs of the one after it.
 
-The trajectories are the N first ones of the file with --seed 0, the next N with --seed 1, and so on, from the start again where the
-file ends: as long as it does not, different seeds learn from different demonstrations, and the end of the file is left for scoring.
+The trajectories are the N first ones of the file with --seed 0, the next N with --seed 1, and so on,
+	from the start again where the
+file ends: as long as it does not, different seeds learn from different demonstrations,
+	and the end of the file is left for scoring.
 --episodes A:B confines that to the episodes A, …, B−1 of the file, counted from 0.
 
-The networks see features that are of order one (at most 1 in the root mean square of the demonstrations) as they are, saturating at 1, and
-others standardised; --config with {"Training": {"Unit": 0, "Range": 2}} standardises all, which suits any units, but from a few
+The networks see features that are of order one (at most 1 in the root mean square of the demonstrations) as they are,
+	saturating at 1, and
+others standardised; --config with {"Training": {"Unit": 0, "Range": 2}} standardises all, which suits any units,
+	but from a few
 trajectories makes too much of what hardly varies in them.
 
-Where observations are pictures (frames, height, width), as bytes, they pass the convolutions of Mnih et al. (2015) before the layers.
-QVIRL's prior over rewards then compares pictures, by default with the paper's weights for Pong; --config says what actions do, and what
+Where observations are pictures (frames, height, width), as bytes,
+	they pass the convolutions of Mnih et al. (2015) before the layers.
+QVIRL's prior over rewards then compares pictures,
+	by default with the paper's weights for Pong; --config says what actions do, and what
 scale rewards have: {"Training": {"Folds": 0}, "Objective": {"prior_mean": 0, "prior_std": 0.5, "per_beta": true,
-"image": {"patches": 0.45, "motion": 0.45, "pyramid": 0.05, "pixels": 0.05, "levels": 3, "actions": "NOOP FIRE RIGHT LEFT RIGHTFIRE
+"image": {"patches": 0.45, "motion": 0.45, "pyramid": 0.05, "pixels": 0.05, "levels": 3,
+"actions": "NOOP FIRE RIGHT LEFT RIGHTFIRE
 LEFTFIRE"}}}; per_beta counts values in 1/β, where β is in the hundreds.
 
-The action probabilities, but those of ensembles, are calibrated by models that each learn from four fifths of the demonstrations and
+The action probabilities, but those of ensembles,
+	are calibrated by models that each learn from four fifths of the demonstrations and
 foresee the rest, which takes most of the time; --config with {"Training": {"Folds": 0}} leaves that out. It changes nothing about what
 the apprentice does.
 
-While it trains, the state of the training lies in DIR, and after an interruption the same command goes on from there. A model that DIR
+While it trains, the state of the training lies in DIR,
+	and after an interruption the same command goes on from there. A model that DIR
 holds already is replaced with --force only, and one command at a time trains into a folder.
 
 Methods:
@@ -141,26 +154,21 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	if err != nil {
 		return err
 	}
-	if (o.aux != "" || o.env != "") && !entry.Aux {
-		return fmt.Errorf("--aux and --env: the method %s has no use for auxiliary trajectories", o.method)
+	if err := cmp.Or(check.That(entry.Aux || o.aux == "" && o.env == "", "--aux and --env: the method %s has no use "+
+		"for auxiliary trajectories", o.method),
+		check.That(o.successors >= 1, "--successors %d: want at least 1", o.successors),
+		check.That(!o.branches || o.env != "" && o.successors == 1,
+			"--branches: want the environment to take them in, "+
+				"--env, and no --successors"),
+		check.That(o.explore || o.branches || o.successors != 1, "--explore=false: then --env has no use, but for "+
+			"--successors and --branches"),
+		check.That(o.successors == 1 || o.env != "", "--successors %d: want the environment to draw them in, --env",
+			o.successors)); err != nil {
+		return err
 	}
-	if o.successors < 1 {
-		return fmt.Errorf("--successors %d: want at least 1", o.successors)
-	}
-	if o.branches && (o.env == "" || o.successors > 1) {
-		return fmt.Errorf("--branches: want the environment to take them in, --env, and no --successors")
-	}
-	if !o.explore && !o.branches && o.successors == 1 {
-		return fmt.Errorf("--explore=false: then --env has no use, but for --successors and --branches")
-	}
-	if o.successors > 1 && o.env == "" {
-		return fmt.Errorf("--successors %d: want the environment to draw them in, --env", o.successors)
-	}
-	var override []byte
-	if o.configFile != "" {
-		if override, err = os.ReadFile(o.configFile); err != nil {
-			return fmt.Errorf("--config: %w", err)
-		}
+	override, err := readConfig(o.configFile)
+	if err != nil {
+		return err
 	}
 	training := neural.DefaultConfig()
 	training.Steps, training.Backend = o.steps, o.backend
@@ -284,9 +292,7 @@ func (o *trainOptions) task(ctx context.Context) (*neural.Task, *usedEpisodes, e
 		return nil, nil, err
 	}
 	n, available := o.trajectories, end-first
-	if n == 0 {
-		n = available
-	}
+	n = cmp.Or(n, available)
 	if n < 0 || n > available {
 		return nil, nil, fmt.Errorf("--trajectories %d: %s has %d to choose from", n, o.demos, available)
 	}

@@ -1,17 +1,12 @@
 package main
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/go-birl/birl/envs/atomicfile"
+	"github.com/go-birl/birl/envs/demo"
 )
 
 // usedFile is where a model's folder keeps which episodes it was trained on.
@@ -26,16 +21,11 @@ type usedEpisodes struct {
 
 // newUsedEpisodes identifies the file.
 func newUsedEpisodes(path string) (*usedEpisodes, error) {
-	f, err := os.Open(path)
+	sum, err := demo.FileSum(path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	sum := sha256.New()
-	if _, err := io.Copy(sum, f); err != nil {
-		return nil, err
-	}
-	return &usedEpisodes{File: filepath.Base(path), SHA256: hex.EncodeToString(sum.Sum(nil))}, nil
+	return &usedEpisodes{File: filepath.Base(path), SHA256: sum}, nil
 }
 
 // write stores them in a model's folder.
@@ -45,18 +35,12 @@ func (u *usedEpisodes) write(dir string) error {
 
 // readUsed returns which episodes the model in dir was trained on; nil if its folder does not tell.
 func readUsed(dir string) (*usedEpisodes, error) {
-	text, err := os.ReadFile(filepath.Join(dir, usedFile))
+	used := new(usedEpisodes)
+	err := atomicfile.ReadJSON(filepath.Join(dir, usedFile), used)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	used := new(usedEpisodes)
-	if err := json.Unmarshal(text, used); err != nil {
-		return nil, fmt.Errorf("%s is damaged: %w", filepath.Join(dir, usedFile), err)
-	}
-	return used, nil
+	return used, err
 }
 
 // countUsed returns how many of the episodes first, …, end−1 of a file the model in dir was trained on, as far as its

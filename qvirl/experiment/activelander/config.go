@@ -3,9 +3,11 @@
 package activelander
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/neural"
@@ -113,51 +115,30 @@ func (c Config) Queries() int { return c.At[len(c.At)-1] }
 
 // Validate reports the first field that is out of range.
 func (c Config) Validate() error {
-	switch {
-	case c.Environment == "" || c.Demos == "" || c.Expert == "":
-		return fmt.Errorf("activelander: Environment = %q, Demos = %q, Expert = %q: want all of them", c.Environment,
-			c.Demos, c.Expert)
-	case c.Train < 1 || c.Validation < 0 || c.Test < 1 || c.Subsets < 1 || c.Train/c.Subsets < 2:
-		return fmt.Errorf("activelander: Train = %d, Validation = %d, Test = %d, Subsets = %d: want at least 1, 0, 1 "+
-			"and 1, and two trajectories in each subset", c.Train, c.Validation, c.Test, c.Subsets)
-	case len(c.Runs) == 0 || len(c.Methods) == 0:
-		return fmt.Errorf("activelander: %d runs, %d methods: want at least one of each", len(c.Runs), len(c.Methods))
-	case len(c.At) == 0 || c.At[0] != 0 || !slices.IsSorted(c.At) || c.Queries() > c.Candidates:
-		return fmt.Errorf("activelander: At = %d: want growing numbers of queries from 0 to at most that of the "+
-			"candidates, %d", c.At, c.Candidates)
-	case c.Length < 1 || c.Segments.Length != c.Length:
-		return fmt.Errorf("activelander: Length = %d, Segments.Length = %d: want the same, at least 1", c.Length,
-			c.Segments.Length)
-	case c.Training.Folds != 0 || c.Training.Patience != 0:
-		return fmt.Errorf("activelander: Training.Folds = %d, Training.Patience = %d: want 0, as what is trained on "+
-			"is neither calibrated nor stopped early", c.Training.Folds, c.Training.Patience)
-	case c.Episodes < 1 || c.EvaluationSeed < 0:
-		return fmt.Errorf("activelander: Episodes = %d, EvaluationSeed = %d: want at least 1 and 0", c.Episodes,
-			c.EvaluationSeed)
+	known := func(name string) bool { _, err := c.Acquisition(name); return err == nil }
+	err := cmp.Or(check.All("activelander", check.That(c.Environment != "" && c.Demos != "" && c.Expert != "",
+		"Environment = %q, Demos = %q, Expert = %q: want all of them", c.Environment, c.Demos, c.Expert),
+		check.AtLeast(1, "Train Test Subsets Length Episodes", c.Train, c.Test, c.Subsets, c.Length, c.Episodes),
+		check.AtLeast(0, "Validation EvaluationSeed", c.Validation, int(c.EvaluationSeed)),
+		check.That(c.Train/max(c.Subsets, 1) >= 2, "Train = %d, Subsets = %d: want two trajectories in each subset",
+			c.Train, c.Subsets),
+		check.That(len(c.Runs) > 0 && len(c.Methods) > 0, "%d runs, %d methods: want at least one of each",
+			len(c.Runs), len(c.Methods)),
+		check.That(len(c.At) > 0 && c.At[0] == 0 && slices.IsSorted(c.At) && c.Queries() <= c.Candidates,
+			"At = %d: want growing numbers of queries from 0 to at most that of the candidates, %d", c.At,
+			c.Candidates), check.Distinct("At", c.At),
+		check.That(c.Segments.Length == c.Length, "Length = %d, Segments.Length = %d: want the same", c.Length,
+			c.Segments.Length),
+		check.That(c.Training.Folds == 0 && c.Training.Patience == 0, "Training.Folds = %d, Training.Patience = %d: "+
+			"want 0, as what is trained on is neither calibrated nor stopped early", c.Training.Folds,
+			c.Training.Patience),
+		check.Each("Runs", c.Runs, func(k uint64) bool { return k < uint64(c.Subsets) },
+			fmt.Sprintf("each once, below the number of subsets, %d", c.Subsets)),
+		check.Each("Methods", c.Methods, known, fmt.Sprintf("each once, of %q", Paper().Methods)),
+		check.Between("Level", c.Level)), c.Segments.Validate())
+	if err == nil {
+		_, _, err = c.Learners("")
 	}
-	for i, k := range c.Runs {
-		if k >= uint64(c.Subsets) || slices.Contains(c.Runs[:i], k) {
-			return fmt.Errorf("activelander: Runs[%d] is %d: want each once, below the number of subsets, %d", i, k,
-				c.Subsets)
-		}
-	}
-	for i, k := range c.At {
-		if slices.Contains(c.At[:i], k) {
-			return fmt.Errorf("activelander: At[%d] is %d a second time", i, k)
-		}
-	}
-	for i, name := range c.Methods {
-		if _, err := c.Acquisition(name); err != nil || slices.Contains(c.Methods[:i], name) {
-			return fmt.Errorf("activelander: Methods[%d] is %q: want each once, of %q", i, name, Paper().Methods)
-		}
-	}
-	if err := c.Segments.Validate(); err != nil {
-		return err
-	}
-	if !(c.Level > 0 && c.Level < 1) {
-		return fmt.Errorf("activelander: Level = %g, want one between 0 and 1", c.Level)
-	}
-	_, _, err := c.Learners("")
 	return err
 }
 

@@ -3,12 +3,10 @@ package activelander
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
-	"github.com/go-birl/birl/qvirl/metric"
 )
 
 // measures are the metrics that have a panel and a table.
@@ -57,9 +55,7 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 		}
 		r.Tables = append(r.Tables, t, differences)
 	}
-	if record != nil && len(record.Seconds) > 0 {
-		r.Text = append(r.Text, record.SecondsText())
-	}
+	r.Text = append(r.Text, record.SecondsText()...)
 	return r, nil
 }
 
@@ -77,8 +73,7 @@ func Difference(rows []experiment.Row, method, metricName string, queries int) *
 	if len(differences) < 2 {
 		return nil
 	}
-	s := metric.Summarise(differences)
-	return &exhibit.Estimate{Mean: s.Mean, StdErr: s.StdErr, N: s.N}
+	return experiment.Mean(differences)
 }
 
 // after returns the rows after a number of queries.
@@ -113,12 +108,7 @@ func LearningCurves(rows []experiment.Row) exhibit.Chart {
 		for _, method := range ordered(rows) {
 			c := exhibit.Curve{Name: method}
 			for _, k := range queries(rows, m.metric) {
-				if e := experiment.Average(after(rows, k), method, m.metric); e != nil {
-					c.X, c.Y, c.StdErr = append(c.X, float64(k)), append(c.Y, e.Mean), append(c.StdErr, e.StdErr)
-				}
-			}
-			if slices.ContainsFunc(c.StdErr, math.IsNaN) { // a single run
-				c.StdErr = nil
+				c.Add(float64(k), experiment.Average(after(rows, k), method, m.metric))
 			}
 			panel.Curves = append(panel.Curves, c)
 		}

@@ -3,10 +3,12 @@
 package activelearning
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/qvirl/active"
 	"github.com/go-birl/birl/qvirl/avril"
@@ -153,41 +155,27 @@ func (c Config) Environment() string {
 
 // Validate reports the first field that is out of range.
 func (c Config) Validate() error {
-	switch {
-	case c.Initial < 0 || c.Queries < 0 || c.Length < 1:
-		return fmt.Errorf("activelearning: Initial = %d, Queries = %d, Length = %d: want at least 0, 0 and 1",
-			c.Initial, c.Queries, c.Length)
-	case len(c.Seeds) == 0 || c.Chunk < 1:
-		return fmt.Errorf("activelearning: %d seeds in chunks of %d: want at least 1 of each", len(c.Seeds), c.Chunk)
-	case len(c.Methods) == 0:
-		return fmt.Errorf("activelearning: no methods")
-	case c.Samples <= c.World.Width*c.World.Height:
-		return fmt.Errorf("activelearning: Samples = %d, want more than the %d rewards, whose entropy is taken from "+
-			"them",
-			c.Samples, c.World.Width*c.World.Height)
-	}
-	if sorted := slices.Sorted(slices.Values(c.Seeds)); len(slices.Compact(sorted)) != len(c.Seeds) {
-		return fmt.Errorf("activelearning: a seed stands twice in %d", c.Seeds)
-	}
+	rewards := c.World.Width * c.World.Height
+	err := check.All("activelearning", check.AtLeast(0, "Initial Queries", c.Initial, c.Queries),
+		check.AtLeast(1, "Length", c.Length), check.That(len(c.Seeds) > 0 && c.Chunk >= 1, "%d seeds in chunks of %d: "+
+			"want at least 1 of each", len(c.Seeds), c.Chunk), check.That(len(c.Methods) > 0, "no methods"),
+		check.That(c.Samples > rewards, "Samples = %d, want more than the %d rewards, whose entropy is taken from them",
+			c.Samples, rewards), check.Distinct("Seeds", c.Seeds))
 	for _, k := range c.ReferenceAt {
-		if k < 0 || k > c.Queries {
-			return fmt.Errorf("activelearning: ReferenceAt %d: want numbers of queries in 0..%d", c.ReferenceAt,
-				c.Queries)
-		}
+		err = cmp.Or(err, check.All("activelearning", check.That(k >= 0 && k <= c.Queries, "ReferenceAt %d: want "+
+			"numbers of queries in 0..%d", c.ReferenceAt, c.Queries)))
+	}
+	if err = cmp.Or(err, c.World.Validate(), c.Reference.Validate()); err != nil {
+		return err
 	}
 	for method, n := range c.Courses {
-		if n < 1 {
-			return fmt.Errorf("activelearning: Courses[%q] = %d, want at least 1", method, n)
+		err := check.That(n >= 1, "Courses[%q] = %d, want at least 1", method, n)
+		if err == nil {
+			_, err = c.Fitter(method, "")
 		}
-		if _, err := c.Fitter(method, ""); err != nil {
+		if err != nil {
 			return fmt.Errorf("activelearning: Courses: %w", err)
 		}
-	}
-	if err := c.World.Validate(); err != nil {
-		return err
-	}
-	if err := c.Reference.Validate(); err != nil {
-		return err
 	}
 	if _, err := c.NewWorld(c.Seeds[0]); err != nil {
 		return err

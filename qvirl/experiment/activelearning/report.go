@@ -9,7 +9,6 @@ import (
 
 	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
-	"github.com/go-birl/birl/qvirl/metric"
 )
 
 // Report makes the learning curves and tables of some of their points.
@@ -51,33 +50,19 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 			r.Text = append(r.Text, text)
 		}
 	}
-	if record != nil && len(record.Seconds) > 0 {
-		r.Text = append(r.Text, record.SecondsText())
-	}
+	r.Text = append(r.Text, record.SecondsText()...)
 	return r, nil
 }
 
 // ordered lists the methods of the rows, those of the experiment first and in its order.
 func ordered(rows []experiment.Row) []string {
-	have := experiment.Methods(rows)
-	var out []string
-	for _, name := range Paper().Methods {
-		if slices.Contains(have, name) {
-			out = append(out, name)
-		}
-	}
-	for _, name := range have {
-		if !slices.Contains(out, name) {
-			out = append(out, name)
-		}
-	}
-	return out
+	return experiment.Ordered(rows, Paper().Methods)
 }
 
 // point is a metric's mean over runs after a number of queries.
 type point struct {
 	queries int
-	metric.Summary
+	*exhibit.Estimate
 }
 
 // curve returns the means of a metric of a method over runs, by number of queries.
@@ -90,7 +75,7 @@ func curve(rows []experiment.Row, method, name string) []point {
 	}
 	var out []point
 	for _, k := range slices.Sorted(maps.Keys(values)) {
-		out = append(out, point{k, metric.Summarise(values[k])})
+		out = append(out, point{k, experiment.Mean(values[k])})
 	}
 	return out
 }
@@ -107,13 +92,7 @@ func LearningCurves(rows []experiment.Row) exhibit.Chart {
 		for _, method := range ordered(rows) {
 			c := exhibit.Curve{Name: method}
 			for _, at := range curve(rows, method, p.metric) {
-				c.X, c.Y = append(c.X, float64(at.queries)), append(c.Y, at.Mean)
-				if at.N > 1 {
-					c.StdErr = append(c.StdErr, at.StdErr)
-				}
-			}
-			if len(c.StdErr) != len(c.X) {
-				c.StdErr = nil
+				c.Add(float64(at.queries), at.Estimate)
 			}
 			if len(c.X) > 1 {
 				panel.Curves = append(panel.Curves, c)
@@ -154,12 +133,7 @@ func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 				}
 			}
 		}
-		t, err := experiment.Tabulate(chosen, ordered(rows), shown)
-		if err != nil {
-			return nil, err
-		}
-		t.Name, t.Title = name, title
-		return t, nil
+		return experiment.Tabulate(chosen, ordered(rows), exhibit.Table{Name: name, Title: title, Columns: shown})
 	}
 	var returns []column
 	for _, k := range []int{0, 5, 10, 20, 30} {
@@ -203,9 +177,9 @@ type column struct {
 // standard error of ValueWalk's mean; of is the number of queries at which both are known. name is ReturnTrue, or that
 // of one course.
 func InsideBand(rows []experiment.Row, method, name string) (inside, of int) {
-	theirs := map[int]metric.Summary{}
+	theirs := map[int]*exhibit.Estimate{}
 	for _, p := range curve(rows, ValueWalk, ReturnTrue) {
-		theirs[p.queries] = p.Summary
+		theirs[p.queries] = p.Estimate
 	}
 	for _, p := range curve(rows, method, name) {
 		if vw, ok := theirs[p.queries]; ok && p.queries > 0 && vw.N > 1 {

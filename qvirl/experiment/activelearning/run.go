@@ -216,8 +216,7 @@ func (j *judge) rows(method string) []experiment.Row {
 		for i, w := range j.worlds {
 			row := experiment.Row{Environment: j.config.Environment(), Method: method, Demos: k, Seed: w.Seed}
 			add := func(name string, value float64) {
-				row.Metric, row.Value = name, value
-				out = append(out, row)
+				out = append(out, row.With(name, value))
 			}
 			for _, name := range []string{ReturnTrue, RewardEntropy} {
 				sum := 0.0

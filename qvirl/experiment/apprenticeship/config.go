@@ -4,8 +4,9 @@
 package apprenticeship
 
 import (
-	"fmt"
+	"cmp"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/experiment/worlds"
 	"github.com/go-birl/birl/qvirl/graphs"
@@ -75,10 +76,8 @@ func from(c worlds.Config) Config {
 
 // Validate reports the first field that is out of range.
 func (c Config) Validate() error {
-	if !(c.Level > 0 && c.Level <= 1) {
-		return fmt.Errorf("apprenticeship: Level = %g is outside (0, 1]", c.Level)
-	}
-	return c.Posteriors.Validate()
+	return cmp.Or(check.All("apprenticeship", check.That(c.Level > 0 && c.Level <= 1, "Level = %g is outside (0, 1]",
+		c.Level)), c.Posteriors.Validate())
 }
 
 // Definition is the experiment as the command lists it.

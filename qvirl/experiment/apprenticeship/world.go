@@ -226,8 +226,7 @@ func (c Config) Rows(worlds []*World) []experiment.Row {
 		for _, p := range w.Policies {
 			for name, value := range p.Metrics {
 				row := experiment.RowOf(p.Name, c.Posteriors.Environment(), c.Posteriors.Trajectories, w.Seed)
-				row.Metric, row.Value = name, value
-				rows = append(rows, row)
+				rows = append(rows, row.With(name, value))
 			}
 		}
 	}

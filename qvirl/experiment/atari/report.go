@@ -3,7 +3,6 @@ package atari
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,13 +54,13 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 		"the curve, which nobody could choose without looking at them.")
 	for _, environment := range slices.Sorted(maps.Keys(byGame)) {
 		of, game := byGame[environment], strings.TrimPrefix(environment, "ALE/")
-		t, err := experiment.Tabulate(of, methods, []exhibit.Column{{Metric: Return, Name: "return", Decimals: 1},
+		t, err := experiment.Tabulate(of, methods, exhibit.Table{Name: game, Title: game, Columns: []exhibit.Column{
+			{Metric: Return, Name: "return", Decimals: 1},
 			{Metric: HeldOut, Name: "held-out log-likelihood", Decimals: 2},
-			{Metric: HeldOutBest, Name: "at its best", Decimals: 2}}, paper[environment])
+			{Metric: HeldOutBest, Name: "at its best", Decimals: 2}}}, paper[environment])
 		if err != nil {
 			return nil, err
 		}
-		t.Name, t.Title = game, game
 		if e := experiment.Average(of, demonstrator, Frequencies); e != nil {
 			t.Notes = append(t.Notes, fmt.Sprintf("How often each action was demonstrated alone foresees "+
 				"held-out actions with the log-likelihood %.2f.", e.Mean))
@@ -73,9 +72,7 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 				Panels: []exhibit.Panel{panel}})
 		}
 	}
-	if record != nil && len(record.Seconds) > 0 {
-		r.Text = append(r.Text, record.SecondsText())
-	}
+	r.Text = append(r.Text, record.SecondsText()...)
 	return r, nil
 }
 
@@ -93,12 +90,7 @@ func curves(rows []experiment.Row) exhibit.Panel {
 	for _, method := range methods {
 		c := exhibit.Curve{Name: method}
 		for _, step := range slices.Sorted(maps.Keys(metrics)) {
-			if e := experiment.Average(rows, method, metrics[step]); e != nil {
-				c.X, c.Y, c.StdErr = append(c.X, float64(step)), append(c.Y, e.Mean), append(c.StdErr, e.StdErr)
-			}
-		}
-		if slices.ContainsFunc(c.StdErr, math.IsNaN) { // a single run
-			c.StdErr = nil
+			c.Add(float64(step), experiment.Average(rows, method, metrics[step]))
 		}
 		if len(c.X) > 0 {
 			p.Curves = append(p.Curves, c)

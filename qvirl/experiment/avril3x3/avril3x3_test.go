@@ -86,12 +86,13 @@ func TestExperiment(t *testing.T) {
 	}
 	for s := range obstacle.States {
 		for _, method := range []string{obstacle.ValueWalk, obstacle.PolicyWalk, obstacle.QVIRL} {
-			if std := value(method, ofState(RewardStd, s)); std < 10 || std > 72 { // 21 to 65 in a long run
+			if std := value(method, experiment.OfState(RewardStd, s)); std < 10 || std > 72 { // 21 to 65 in a long run
 				t.Errorf("%s: standard deviation of reward %d is %g", method, s, std)
 			}
 		}
 		// s² = 66²·(1 − 5λ), up to the demonstrations' influence
-		if std := value(obstacle.AVRIL(0.1), ofState(RewardStd, s)); !scalar.EqualWithinAbs(std, 66*math.Sqrt(0.5), 3) {
+		std := value(obstacle.AVRIL(0.1), experiment.OfState(RewardStd, s))
+		if !scalar.EqualWithinAbs(std, 66*math.Sqrt(0.5), 3) {
 			t.Errorf("AVRIL at 0.1: standard deviation of reward %d is %g, want about 46.7", s, std)
 		}
 	}

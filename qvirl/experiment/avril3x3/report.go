@@ -98,16 +98,15 @@ func (c Config) ratesTable(rows []experiment.Row) ([]exhibit.Table, error) {
 	if len(methods) == 0 {
 		return nil, nil
 	}
-	table, err := experiment.Tabulate(rows, methods, []exhibit.Column{
-		{Metric: StdMin, Name: "smallest std", Decimals: 5}, {Metric: StdMax, Name: "largest", Decimals: 5},
-		{Metric: Below02, Name: "states with std < 0.2", Decimals: 0}, {Metric: Below0001, Name: "with std < 0.001",
-			Decimals: 0}})
+	table, err := experiment.Tabulate(rows, methods, exhibit.Table{Name: "rates", Title: "AVRIL by learning rate",
+		Notes: []string{fmt.Sprintf("Without a learning rate in its name: the experiment's own, %g.",
+			c.AVRIL.LearningRate)},
+		Columns: []exhibit.Column{
+			{Metric: StdMin, Name: "smallest std", Decimals: 5}, {Metric: StdMax, Name: "largest", Decimals: 5},
+			{Metric: Below02, Name: "states with std < 0.2"}, {Metric: Below0001, Name: "with std < 0.001"}}})
 	if err != nil {
 		return nil, err
 	}
-	table.Name, table.Title = "rates", "AVRIL by learning rate"
-	table.Notes = []string{fmt.Sprintf("Without a learning rate in its name: the experiment's own, %g.",
-		c.AVRIL.LearningRate)}
 	return []exhibit.Table{*table}, nil
 }
 
@@ -125,26 +124,19 @@ func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 		{"value-mean", "Mean of the optimal value", ValueMean, 1},
 		{"value-std", "Standard deviation of the optimal value", ValueStd, 1},
 	} {
-		var columns []exhibit.Column
-		for s, name := range obstacle.States {
-			columns = append(columns, exhibit.Column{Metric: ofState(t.metric, s), Name: name, Decimals: t.decimals})
-		}
-		table, err := experiment.Tabulate(rows, methods, columns)
+		table, err := obstacle.StatesTable(rows, methods, t.name, t.title, t.metric, t.decimals)
 		if err != nil {
 			return nil, err
 		}
-		table.Name, table.Title = t.name, t.title
 		out = append(out, *table)
 	}
-	table, err := experiment.Tabulate(rows, methods, []exhibit.Column{
-		{Metric: W1, Name: "W1 to ValueWalk", Decimals: 2}, {Metric: MeanAbs, Name: "mean |posterior mean|",
-			Decimals: 2},
-		{Metric: Below02, Name: "states with std < 0.2", Decimals: 0}, {Metric: Below0001, Name: "with std < 0.001",
-			Decimals: 0}}, paper)
+	table, err := experiment.Tabulate(rows, methods, exhibit.Table{Name: "collapse", Title: "Collapse",
+		Columns: []exhibit.Column{{Metric: W1, Name: "W1 to ValueWalk", Decimals: 2},
+			{Metric: MeanAbs, Name: "mean |posterior mean|", Decimals: 2},
+			{Metric: Below02, Name: "states with std < 0.2"}, {Metric: Below0001, Name: "with std < 0.001"}}}, paper)
 	if err != nil {
 		return nil, err
 	}
-	table.Name, table.Title = "collapse", "Collapse"
 	return append(out, *table), nil
 }
 

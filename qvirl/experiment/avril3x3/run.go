@@ -2,7 +2,6 @@ package avril3x3
 
 import (
 	"context"
-	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/floats"
@@ -84,9 +83,7 @@ func (c Config) methods(backendName string) ([]fitter, error) {
 	if err != nil {
 		return nil, err
 	}
-	config := c.QVIRL
-	config.Backend = backendName
-	variational, err := tabular.New(config)
+	variational, err := tabular.New(c.QVIRL.On(backendName))
 	if err != nil {
 		return nil, err
 	}
@@ -105,22 +102,16 @@ func (c Config) methods(backendName string) ([]fitter, error) {
 
 // fit returns the posterior of a method, which is found once.
 func (c Config) fit(ctx context.Context, m fitter, t *experiment.Stages) (irl.Posterior, error) {
-	return experiment.Share(ctx, m.name, func() (post irl.Posterior, err error) {
+	return experiment.Share(ctx, m.name, func() (irl.Posterior, error) {
 		w, err := c.World()
 		if err != nil {
 			return nil, err
 		}
-		err = t.Run(m.name, m.name, func(progress irl.Progress) error {
-			posts, err := m.method.Fit(ctx, []*irl.Problem{c.Problem(w)}, progress)
-			if err == nil {
-				post = posts[0]
-			}
-			return err
-		})
+		posts, err := experiment.FitStage(ctx, t, m.name, m.name, m.method, []*irl.Problem{c.Problem(w)})
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", m.name, err)
+			return nil, err
 		}
-		return post, nil
+		return posts[0], nil
 	})
 }
 
@@ -138,15 +129,14 @@ func (c Config) measure(m fitter, post irl.Posterior, exact *valuewalk.Posterior
 	result := &experiment.Result{}
 	row := experiment.RowOf(m.name, obstacle.Environment, len(c.Trajectories), c.Seed)
 	add := func(metric string, value float64) {
-		row.Metric, row.Value = metric, value
-		result.Rows = append(result.Rows, row)
+		result.Rows = append(result.Rows, row.With(metric, value))
 	}
 	w1, size, smallest, largest := 0.0, 0.0, math.Inf(1), 0.0
 	below := map[string]float64{Below02: 0, Below0001: 0}
 	for s := range obstacle.States {
 		reward := post.Reward(s)
-		add(ofState(RewardMean, s), reward.Mean())
-		add(ofState(RewardStd, s), reward.StdDev())
+		add(experiment.OfState(RewardMean, s), reward.Mean())
+		add(experiment.OfState(RewardStd, s), reward.StdDev())
 		smallest, largest = min(smallest, reward.StdDev()), max(largest, reward.StdDev())
 		if reward.StdDev() < 0.2 {
 			below[Below02]++
@@ -158,8 +148,8 @@ func (c Config) measure(m fitter, post irl.Posterior, exact *valuewalk.Posterior
 			continue
 		}
 		value := Value(post, s)
-		add(ofState(ValueMean, s), value.Mean())
-		add(ofState(ValueStd, s), value.StdDev())
+		add(experiment.OfState(ValueMean, s), value.Mean())
+		add(experiment.OfState(ValueStd, s), value.StdDev())
 		w1 += metric.Wasserstein(exact.Reward(s).(*irl.Empirical).Sorted(), reward) / float64(len(obstacle.States))
 		size += max(reward.Mean(), -reward.Mean()) / float64(len(obstacle.States))
 	}
@@ -187,5 +177,3 @@ func (c Config) measure(m fitter, post irl.Posterior, exact *valuewalk.Posterior
 	}
 	return result
 }
-
-func ofState(metric string, s int) string { return fmt.Sprintf("%s_%d", metric, s) }

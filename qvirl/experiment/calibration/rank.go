@@ -1,7 +1,6 @@
 package calibration
 
 import (
-	"fmt"
 	"math/rand/v2"
 
 	"gonum.org/v1/gonum/floats"
@@ -67,8 +66,7 @@ func (c Config) rows(w *worlds.World, method string, s *irl.Samples, rng *rand.R
 	row := experiment.RowOf(method, c.Posteriors.Environment(), len(w.Demos), w.Seed)
 	var out []experiment.Row
 	add := func(metric string, value float64) {
-		row.Metric, row.Value = metric, value
-		out = append(out, row)
+		out = append(out, row.With(metric, value))
 	}
 	ranks := make([]int, len(w.Grid.Reward))
 	covered := map[string]float64{}
@@ -76,10 +74,10 @@ func (c Config) rows(w *worlds.World, method string, s *irl.Samples, rng *rand.R
 	for state, reward := range w.Grid.Reward {
 		ranks[state] = rankOf(reward, mat.Col(nil, state, s.Reward), rng)
 		if w.Grid.Terminal[state] {
-			add(ofState(RankTerminal, state), float64(ranks[state]))
+			add(experiment.OfState(RankTerminal, state), float64(ranks[state]))
 			continue
 		}
-		add(ofState(RankState, state), float64(ranks[state]))
+		add(experiment.OfState(RankState, state), float64(ranks[state]))
 		open++
 		for metric, level := range map[string]float64{Coverage50: 0.5, Coverage90: 0.9} {
 			if inMiddle(ranks[state], level) {
@@ -156,5 +154,3 @@ func inMiddle(rank int, level float64) bool {
 	distance := float64(2*rank-Samples) / (Samples + 1) // in (−1, 1)
 	return max(distance, -distance) <= level
 }
-
-func ofState(metric string, s int) string { return fmt.Sprintf("%s_%d", metric, s) }

@@ -27,9 +27,7 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 	r.Text = append(r.Text, fmt.Sprintf("Rewards drawn from the prior, demonstrations from the expert for them, and "+
 		"the rank of the truth among %d samples "+
 		"of each posterior. Ranks of the true posterior are uniform.", Samples))
-	if record != nil && len(record.Seconds) > 0 {
-		r.Text = append(r.Text, record.SecondsText())
-	}
+	r.Text = append(r.Text, record.SecondsText()...)
 	return r, nil
 }
 
@@ -52,20 +50,20 @@ func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 		for _, q := range Quantities {
 			columns = append(columns, exhibit.Column{Metric: t.prefix + q.Metric, Name: q.Title, Decimals: 3})
 		}
-		table, err := experiment.Tabulate(rows, Methods, columns)
+		table, err := experiment.Tabulate(rows, Methods, exhibit.Table{Name: t.name, Title: t.title, Columns: columns,
+			Notes: []string{t.note}})
 		if err != nil {
 			return nil, err
 		}
-		table.Name, table.Title, table.Notes = t.name, t.title, []string{t.note}
 		out = append(out, *table)
 	}
-	table, err := experiment.Tabulate(rows, Methods, []exhibit.Column{
-		{Metric: Coverage50, Name: "in 50 % interval", Decimals: 3}, {Metric: Coverage90, Name: "in 90 % interval",
-			Decimals: 3}})
+	table, err := experiment.Tabulate(rows, Methods, exhibit.Table{Name: "coverage",
+		Title: "True rewards of non-terminal states in central credible intervals", Columns: []exhibit.Column{
+			{Metric: Coverage50, Name: "in 50 % interval", Decimals: 3},
+			{Metric: Coverage90, Name: "in 90 % interval", Decimals: 3}}})
 	if err != nil {
 		return nil, err
 	}
-	table.Name, table.Title = "coverage", "True rewards of non-terminal states in central credible intervals"
 	return append(out, *table), nil
 }
 
@@ -135,10 +133,7 @@ func withShape(rows []experiment.Row) []experiment.Row {
 			mean += u / float64(len(ranks))
 			spread += 12 * (u - 0.5) * (u - 0.5) / float64(len(ranks))
 		}
-		r.Metric, r.Value = meanOf+metric, mean
-		out = append(out, r)
-		r.Metric, r.Value = spreadOf+metric, spread
-		out = append(out, r)
+		out = append(out, r.With(meanOf+metric, mean), r.With(spreadOf+metric, spread))
 	}
 	type draw struct {
 		method string

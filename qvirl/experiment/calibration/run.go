@@ -42,13 +42,11 @@ func (c Config) unit(ctx context.Context, name string, seeds []uint64, fitter *w
 	if err != nil {
 		return nil, err
 	}
-	var posts []irl.Posterior
-	err = t.Run(name, name, func(progress irl.Progress) (err error) {
-		posts, err = fitter.Fit(ctx, name, grids, progress)
-		return err
+	posts, err := experiment.Stage(t, name, name, func(progress irl.Progress) ([]irl.Posterior, error) {
+		return fitter.Fit(ctx, name, grids, progress)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, err
 	}
 	result := &experiment.Result{}
 	for k, w := range grids {

@@ -2,6 +2,7 @@ package calibration
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/gonum/mat"
@@ -20,10 +21,7 @@ func binOf(rank int) int { return rank * Bins / (Samples + 1) }
 // ChiSquare returns Pearson's test of the uniformity of independent ranks, one a draw: the statistic over Bins bins,
 // and the probability of a larger one if they are uniform.
 func ChiSquare(ranks []int) (statistic, p float64) {
-	counts, expected := make([]float64, Bins), make([]float64, Bins)
-	for i := range expected {
-		expected[i] = float64(len(ranks)) / Bins
-	}
+	counts, expected := make([]float64, Bins), slices.Repeat([]float64{float64(len(ranks)) / Bins}, Bins)
 	for _, r := range ranks {
 		counts[binOf(r)]++
 	}
@@ -85,12 +83,7 @@ func (s StateRanks) mean(f func(rank int) float64) (mean, stdErr float64) {
 // 1 if they are uniform, with its standard error.
 func (s StateRanks) Histogram() (x, density, stdErr []float64) {
 	for bin := range Bins {
-		mean, se := s.mean(func(r int) float64 {
-			if binOf(r) == bin {
-				return Bins
-			}
-			return 0
-		})
+		mean, se := s.mean(func(r int) float64 { return Bins * experiment.Indicator(binOf(r) == bin) })
 		x, density, stdErr = append(x, (float64(bin)+0.5)/Bins), append(density, mean), append(stdErr, se)
 	}
 	return x, density, stdErr
@@ -100,12 +93,7 @@ func (s StateRanks) Histogram() (x, density, stdErr []float64) {
 // error.
 func (s StateRanks) Coverage(levels []float64) (share, stdErr []float64) {
 	for _, level := range levels {
-		mean, se := s.mean(func(r int) float64 {
-			if inMiddle(r, level) {
-				return 1
-			}
-			return 0
-		})
+		mean, se := s.mean(func(r int) float64 { return experiment.Indicator(inMiddle(r, level)) })
 		share, stdErr = append(share, mean), append(stdErr, se)
 	}
 	return share, stdErr

@@ -10,7 +10,6 @@ import (
 
 	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
-	"github.com/go-birl/birl/qvirl/metric"
 	"github.com/go-birl/birl/qvirl/neural/variational"
 )
 
@@ -82,7 +81,7 @@ func Report(name string, rows []experiment.Row, record *experiment.Record) (*exh
 	}
 	reference := references[name]
 	for _, m := range measures {
-		t := table(rows, m.metric, m.decimals, &reference, estimate)
+		t := table(rows, m.metric, m.decimals, &reference, experiment.Mean)
 		if t == nil {
 			continue
 		}
@@ -98,9 +97,7 @@ func Report(name string, rows []experiment.Row, record *experiment.Record) (*exh
 		}
 	}
 	r.Charts = charts(name, rows)
-	if record != nil && len(record.Seconds) > 0 {
-		r.Text = append(r.Text, record.SecondsText())
-	}
+	r.Text = append(r.Text, record.SecondsText()...)
 	return r, nil
 }
 
@@ -139,19 +136,11 @@ func (k *known) has(metricName string) bool {
 
 // methods lists the methods of the rows, in the order of the longest config and then by name.
 func methods(rows []experiment.Row) []string {
-	have := experiment.Methods(rows)
-	var out []string
+	var first []string
 	for _, l := range PaperHighway().Learners {
-		if slices.Contains(have, l.Name) {
-			out = append(out, l.Name)
-		}
+		first = append(first, l.Name)
 	}
-	for _, name := range have {
-		if !slices.Contains(out, name) {
-			out = append(out, name)
-		}
-	}
-	return out
+	return experiment.Ordered(rows, first)
 }
 
 // bySize returns the values of a metric of a method over runs, by the number of trajectories.
@@ -163,18 +152,6 @@ func bySize(rows []experiment.Row, method, metric string) map[int][]float64 {
 		}
 	}
 	return out
-}
-
-// estimate is a mean over runs; nil for none.
-func estimate(values []float64) *exhibit.Estimate {
-	if len(values) == 0 {
-		return nil
-	}
-	s := metric.Summarise(values)
-	if s.N == 1 {
-		s.StdErr = math.NaN()
-	}
-	return &exhibit.Estimate{Mean: s.Mean, StdErr: s.StdErr, N: s.N}
 }
 
 // spread is the standard deviation over runs, with its standard error for normal values; nil for less than two.
@@ -285,11 +262,9 @@ func panel(rows []experiment.Row, metricName, label string, sign float64) exhibi
 		c := exhibit.Curve{Name: method}
 		values := bySize(rows, method, metricName)
 		for _, n := range slices.Sorted(maps.Keys(values)) {
-			e := estimate(values[n])
-			c.X, c.Y, c.StdErr = append(c.X, float64(n)), append(c.Y, sign*e.Mean), append(c.StdErr, e.StdErr)
-		}
-		if slices.ContainsFunc(c.StdErr, math.IsNaN) { // a single run
-			c.StdErr = nil
+			e := experiment.Mean(values[n])
+			e.Mean *= sign
+			c.Add(float64(n), e)
 		}
 		if len(c.X) > 0 {
 			p.Curves = append(p.Curves, c)

@@ -72,7 +72,7 @@ func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 					return nil, err
 				}
 				u := chunk.Unit(name, on, func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
-					k, err := fitter.Known(ctx, chunk.Seeds, t)
+					k, err := of.Known(ctx, fitter, chunk.Seeds, t)
 					if err != nil {
 						return nil, err
 					}
@@ -113,8 +113,7 @@ func Report(rows []experiment.Row, _ *experiment.Record) (*exhibit.Report, error
 		curve, best, least := exhibit.Curve{Name: environment}, 0.0, math.Inf(1)
 		for _, lambda := range slices.Sorted(maps.Keys(at[environment])) {
 			e := experiment.Average(at[environment][lambda], worlds.AVRILName(lambda), metric.W1)
-			curve.X, curve.Y = append(curve.X, lambda), append(curve.Y, e.Mean)
-			curve.StdErr = append(curve.StdErr, e.StdErr)
+			curve.Add(lambda, e)
 			if e.Mean < least {
 				best, least = lambda, e.Mean
 			}

@@ -202,7 +202,7 @@ func (m *ErrorMap) table() exhibit.Table {
 		}
 		row := exhibit.Row{Method: fmt.Sprintf("correlation %+g", correlation)}
 		for _, v := range []float64{m.Errors[k][at], m.Gaps[at%len(m.Gaps)], m.Stds[at/len(m.Gaps)]} {
-			row.Cells = append(row.Cells, exhibit.Cell{Estimate: &exhibit.Estimate{Mean: v, StdErr: math.NaN()}})
+			row.Cells = append(row.Cells, exhibit.Number(v))
 		}
 		t.Rows = append(t.Rows, row)
 	}

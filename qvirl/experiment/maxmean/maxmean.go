@@ -6,6 +6,7 @@
 package maxmean
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -224,13 +225,7 @@ func clark(v []float64, next [][]float64, discount float64) (distuv.Normal, erro
 
 // Units returns the units of the experiment: what is deduced from ValueWalk's samples, and PolicyWalk.
 func (c Config) Units(string) ([]experiment.Unit, error) {
-	if err := c.World.Validate(); err != nil {
-		return nil, err
-	}
-	if err := c.ValueWalk.Validate(); err != nil {
-		return nil, err
-	}
-	if err := c.PolicyWalk.Validate(); err != nil {
+	if err := cmp.Or(c.World.Validate(), c.ValueWalk.Validate(), c.PolicyWalk.Validate()); err != nil {
 		return nil, err
 	}
 	world := c.World // what its problem depends on
@@ -253,10 +248,9 @@ func (c Config) Units(string) ([]experiment.Unit, error) {
 				if err != nil {
 					return nil, err
 				}
-				var again *policywalk.Posterior
-				err = t.Run(PolicyWalk, PolicyWalk, func(progress irl.Progress) (err error) {
-					again, err = c.FitPolicyWalk(ctx, progress)
-					return err
+				again, err := experiment.Stage(t, PolicyWalk, PolicyWalk, func(progress irl.Progress) (
+					*policywalk.Posterior, error) {
+					return c.FitPolicyWalk(ctx, progress)
 				})
 				if err != nil {
 					return nil, err
@@ -301,7 +295,7 @@ func (c Config) rows(states []State, again irl.Posterior) []experiment.Row {
 	var out []experiment.Row
 	for s, state := range states {
 		add := func(method, metric string, value float64) {
-			out = append(out, c.row(method, ofState(metric, s), value))
+			out = append(out, c.row(method, experiment.OfState(metric, s), value))
 		}
 		posteriors := map[string]irl.Marginal{Exact: state.Exact, MaxMean: state.MaxMean, Clark: state.Clark}
 		if again != nil {
@@ -325,8 +319,6 @@ func (c Config) row(method, metric string, value float64) experiment.Row {
 	return experiment.Row{Environment: obstacle.Environment, Method: method, Demos: len(c.World.Trajectories),
 		Seed: c.World.Seed, Metric: metric, Value: value}
 }
-
-func ofState(metric string, s int) string { return fmt.Sprintf("%s_%d", metric, s) }
 
 // Definition is the experiment as the command lists it.
 func Definition() experiment.Definition {
@@ -352,15 +344,11 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 			[]string{Exact, PolicyWalk, MaxMean, Clark}},
 		{WrongMax, "Probability that another action is better than the one of highest mean", 3, []string{MaxMean}},
 	} {
-		var columns []exhibit.Column
-		for s, name := range obstacle.States {
-			columns = append(columns, exhibit.Column{Metric: ofState(t.metric, s), Name: name, Decimals: t.decimals})
-		}
-		table, err := experiment.Tabulate(rows, t.methods, columns)
+		table, err := obstacle.StatesTable(rows, t.methods, strings.ReplaceAll(t.metric, "_", "-"), t.title, t.metric,
+			t.decimals)
 		if err != nil {
 			return nil, err
 		}
-		table.Name, table.Title = strings.ReplaceAll(t.metric, "_", "-"), t.title
 		r.Tables = append(r.Tables, *table)
 	}
 	if samplers := obstacle.SamplerTable(rows, record, Exact, PolicyWalk); samplers != nil {

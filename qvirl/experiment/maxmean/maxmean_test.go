@@ -97,10 +97,10 @@ func TestExperiment(t *testing.T) {
 		t.Fatalf("error %v", err)
 	}
 	// PolicyWalk samples the same posterior: Monte Carlo error only, of rewards spread by 20 to 65
-	if e := experiment.Average(rows, PolicyWalk, ofState(W1, 3)); !(e.Mean > 0 && e.Mean < 8) {
+	if e := experiment.Average(rows, PolicyWalk, experiment.OfState(W1, 3)); !(e.Mean > 0 && e.Mean < 8) {
 		t.Errorf("PolicyWalk is at distance %g of the exact posterior", e.Mean)
 	}
-	if e := experiment.Average(rows, Exact, ofState(W1, 3)); e.Mean != 0 {
+	if e := experiment.Average(rows, Exact, experiment.OfState(W1, 3)); e.Mean != 0 {
 		t.Errorf("the exact posterior is at distance %g of itself", e.Mean)
 	}
 }

@@ -191,7 +191,7 @@ func TestBadConfigs(t *testing.T) {
 		"no method":       func(c *Config) { c.Methods = []string{"magic"} },
 		"avril-x":         func(c *Config) { c.Methods = []string{"avril-x"} },
 		"RewardStd":       func(c *Config) { c.World.RewardStd = -1 },
-		"length -1":       func(c *Config) { c.Length = -1 },
+		"Length = -1":     func(c *Config) { c.Length = -1 },
 		"valuewalk":       func(c *Config) { c.ValueWalk.Samples = -1 },
 		"tabular: Steps":  func(c *Config) { c.Methods = []string{worlds.QVIRL}; c.QVIRL.Steps = 0 },
 		"Trajectory":      func(c *Config) { c.Methods = []string{worlds.QVIRLRefined}; c.Refine.Trajectory = 0 },

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -68,9 +67,7 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 	if len(r.Tables) == 0 && len(r.Charts) == 0 {
 		return nil, fmt.Errorf("posteriorquality: no rows to report")
 	}
-	if record != nil && len(record.Seconds) > 0 {
-		r.Text = append(r.Text, record.SecondsText())
-	}
+	r.Text = append(r.Text, record.SecondsText()...)
 	return r, nil
 }
 
@@ -91,46 +88,41 @@ func split(rows []experiment.Row) (main, heldOut []experiment.Row) {
 func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 	rows, _ = split(rows)
 	var out []exhibit.Table
-	add := func(name, title string, notes []string, columns []exhibit.Column, refs ...exhibit.Reference) error {
-		t, err := experiment.Tabulate(rows, tableMethods, columns, refs...)
-		if err != nil {
-			return err
-		}
-		t.Name, t.Title, t.Notes = name, title, notes
-		out = append(out, *t)
-		return nil
-	}
-	err := add("table1", "Posterior quality", nil, []exhibit.Column{{Metric: metric.W1, Name: "W1", Decimals: 3},
-		{Metric: metric.LogDensity, Name: "log density", Decimals: 3},
-		{Metric: metric.RewardCoverage, Name: "reward in 90 % CI", Decimals: 3},
-		{Metric: metric.PolicyCoverage, Name: "policy in 90 % CI", Decimals: 3},
-		{Metric: metric.PolicyTV, Name: "TV", Decimals: 3}}, paper)
-	if err != nil {
-		return nil, err
-	}
-	err = add("conventions", "The paper's presumable conventions: distances to ValueWalk without the determinant, L1 "+
-		"instead of total variation",
-		nil, []exhibit.Column{{Metric: metric.W1NoDet, Name: "W1 to nodet", Decimals: 3},
+	for _, t := range []struct {
+		table exhibit.Table
+		refs  []exhibit.Reference
+	}{
+		{exhibit.Table{Name: "table1", Title: "Posterior quality", Columns: []exhibit.Column{
+			{Metric: metric.W1, Name: "W1", Decimals: 3}, {Metric: metric.LogDensity, Name: "log density", Decimals: 3},
+			{Metric: metric.RewardCoverage, Name: "reward in 90 % CI", Decimals: 3},
+			{Metric: metric.PolicyCoverage, Name: "policy in 90 % CI", Decimals: 3},
+			{Metric: metric.PolicyTV, Name: "TV", Decimals: 3}}}, []exhibit.Reference{paper}},
+		{exhibit.Table{Name: "conventions", Title: "The paper's presumable conventions: distances to ValueWalk " +
+			"without the determinant, L1 instead of total variation", Columns: []exhibit.Column{
+			{Metric: metric.W1NoDet, Name: "W1 to nodet", Decimals: 3},
 			{Metric: metric.PolicyTVNoDet, Name: "TV to nodet", Decimals: 3},
-			{Metric: metric.PolicyL1, Name: "policy L1", Decimals: 3}}, conventions(paper))
-	if err != nil {
-		return nil, err
+			{Metric: metric.PolicyL1, Name: "policy L1", Decimals: 3}}}, []exhibit.Reference{conventions(paper)}},
+		{exhibit.Table{Name: "nonterminal", Title: "Policies over non-terminal states only", Columns: []exhibit.Column{
+			{Metric: metric.PolicyCoverageNonterminal, Name: "policy in 90 % CI", Decimals: 3},
+			{Metric: metric.PolicyTVNonterminal, Name: "TV", Decimals: 3},
+			{Metric: metric.PolicyL1Nonterminal, Name: "policy L1", Decimals: 3}}}, nil},
+		{exhibit.Table{Name: "diagnostics", Title: "Diagnostics of the computations, averaged over worlds",
+			Columns: []exhibit.Column{
+				{Metric: worlds.RHatMax, Name: "largest R̂", Decimals: 4},
+				{Metric: worlds.ESSBulkMin, Name: "smallest bulk ESS"},
+				{Metric: worlds.Divergent, Name: "divergences", Decimals: 2},
+				{Metric: worlds.Converged, Name: "converged", Decimals: 2},
+				{Metric: worlds.Collapsed, Name: "collapsed rewards", Decimals: 2},
+				{Metric: worlds.Drift, Name: "drift", Decimals: 3},
+				{Metric: worlds.Settling, Name: "settling", Decimals: 3}}}, nil},
+	} {
+		table, err := experiment.Tabulate(rows, tableMethods, t.table, t.refs...)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, *table)
 	}
-	err = add("nonterminal", "Policies over non-terminal states only", nil, []exhibit.Column{
-		{Metric: metric.PolicyCoverageNonterminal, Name: "policy in 90 % CI", Decimals: 3},
-		{Metric: metric.PolicyTVNonterminal, Name: "TV", Decimals: 3}, {Metric: metric.PolicyL1Nonterminal,
-			Name: "policy L1", Decimals: 3}})
-	if err != nil {
-		return nil, err
-	}
-	return out, add("diagnostics", "Diagnostics of the computations, averaged over worlds", nil, []exhibit.Column{
-		{Metric: worlds.RHatMax, Name: "largest R̂", Decimals: 4}, {Metric: worlds.ESSBulkMin,
-			Name: "smallest bulk ESS", Decimals: 0},
-		{Metric: worlds.Divergent, Name: "divergences", Decimals: 2}, {Metric: worlds.Converged, Name: "converged",
-			Decimals: 2},
-		{Metric: worlds.Collapsed, Name: "collapsed rewards", Decimals: 2}, {Metric: worlds.Drift, Name: "drift",
-			Decimals: 3},
-		{Metric: worlds.Settling, Name: "settling", Decimals: 3}})
+	return out, nil
 }
 
 // conventions returns a reference's W1 and TV where they are compared with other distances of ours.
@@ -183,11 +175,7 @@ func LambdaCurve(rows []experiment.Row) *exhibit.Chart {
 				hidden = append(hidden, strconv.FormatFloat(lambda, 'g', -1, 64))
 				continue
 			}
-			curve.X, curve.Y, curve.StdErr = append(curve.X, lambda), append(curve.Y, e.Mean),
-				append(curve.StdErr, e.StdErr)
-		}
-		if slices.ContainsFunc(curve.StdErr, math.IsNaN) { // a single world
-			curve.StdErr = nil
+			curve.Add(lambda, e)
 		}
 		panel := exhibit.Panel{XLabel: "λ", YLabel: p.label, Curves: []exhibit.Curve{curve}}
 		if !math.IsInf(bestW1, 1) {

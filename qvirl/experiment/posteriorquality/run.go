@@ -83,15 +83,10 @@ type runner struct {
 
 // fit fits a method to the worlds, whose time counts as key's.
 func (r runner) fit(ctx context.Context, key, name string, grids []*worlds.World,
-	t *experiment.Stages) (posts []irl.Posterior, err error) {
-	err = t.Run(cmp.Or(r.key, key), name, func(progress irl.Progress) (err error) {
-		posts, err = r.fitter.Fit(ctx, name, grids, progress)
-		return err
+	t *experiment.Stages) ([]irl.Posterior, error) {
+	return experiment.Stage(t, cmp.Or(r.key, key), name, func(progress irl.Progress) ([]irl.Posterior, error) {
+		return r.fitter.Fit(ctx, name, grids, progress)
 	})
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return posts, nil
 }
 
 // known are worlds with their exact posteriors, which all methods are compared with.
@@ -150,11 +145,10 @@ func (r runner) run(ctx context.Context, name string, seeds []uint64, n int,
 // evaluate adds the rows of a method: its metrics, and the diagnostics of its computation.
 func (r runner) evaluate(ctx context.Context, result *experiment.Result, name string, grids []*worlds.World,
 	posts []irl.Posterior, refs []metric.References, t *experiment.Stages) error {
-	var found [][]experiment.Row
-	err := t.Run(cmp.Or(r.key, "metrics"), "metrics of "+name, func(progress irl.Progress) (err error) {
-		found, err = r.config.Measure(ctx, r.environment, name, grids, posts, refs, progress)
-		return err
-	})
+	found, err := experiment.Stage(t, cmp.Or(r.key, "metrics"), "metrics of "+name,
+		func(progress irl.Progress) ([][]experiment.Row, error) {
+			return r.config.Measure(ctx, r.environment, name, grids, posts, refs, progress)
+		})
 	if err != nil {
 		return err
 	}
@@ -163,8 +157,7 @@ func (r runner) evaluate(ctx context.Context, result *experiment.Result, name st
 		row := experiment.RowOf(name, r.environment, r.config.Trajectories, w.Seed)
 		diagnostics, note := diagnose(posts[i])
 		for name, value := range diagnostics {
-			row.Metric, row.Value = name, value
-			result.Rows = append(result.Rows, row)
+			result.Rows = append(result.Rows, row.With(name, value))
 		}
 		if note != "" {
 			result.Notes = append(result.Notes, fmt.Sprintf("%s, world %d: %s", name, w.Seed, note))
@@ -191,28 +184,17 @@ func diagnose(post irl.Posterior) (metrics map[string]float64, note string) {
 		return map[string]float64{worlds.Divergent: float64(d.Divergences), worlds.Drift: d.Drift,
 			worlds.Settling: d.Settling}, ""
 	case *tabular.Gaussian:
-		converged := 0.0
-		if p.Converged() {
-			converged = 1
-		}
-		metrics = map[string]float64{worlds.Converged: converged}
+		metrics = map[string]float64{worlds.Converged: experiment.Indicator(p.Converged())}
 		if curve := p.Curve(); len(curve) > 0 {
 			metrics[worlds.ELBO] = p.ELBO()
 		}
 		return metrics, ""
 	case *matched.Warped:
-		converged := 0.0
-		if p.Converged() {
-			converged = 1
-		}
-		return map[string]float64{worlds.Converged: converged}, ""
+		return map[string]float64{worlds.Converged: experiment.Indicator(p.Converged())}, ""
 	case *avril.Posterior:
 		d := p.Diagnostics()
-		converged := 0.0
-		if d.Converged {
-			converged = 1
-		}
-		return map[string]float64{worlds.Converged: converged, worlds.Collapsed: float64(d.Collapsed)}, ""
+		return map[string]float64{worlds.Converged: experiment.Indicator(d.Converged),
+			worlds.Collapsed: float64(d.Collapsed)}, ""
 	}
 	return nil, ""
 }

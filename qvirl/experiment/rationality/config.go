@@ -4,10 +4,10 @@
 package rationality
 
 import (
-	"fmt"
+	"cmp"
 	"math"
-	"slices"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/experiment"
@@ -108,41 +108,17 @@ func Quick() Config {
 // Validate reports the first field that is out of range.
 func (c Config) Validate() error {
 	positive := func(x float64) bool { return x > 0 && !math.IsInf(x, 0) }
-	switch {
-	case len(c.Draws) > 0 && (c.DrawChunk < 1 || c.DrawDemos < 1), len(c.Seeds) > 0 && (c.Chunk < 1 || c.Demos < 1),
-		c.Length < 1:
-		return fmt.Errorf("rationality: DrawChunk = %d, DrawDemos = %d, Chunk = %d, Demos = %d, Length = %d: want at "+
-			"least 1 of each",
-			c.DrawChunk, c.DrawDemos, c.Chunk, c.Demos, c.Length)
-	case len(c.Draws)+len(c.Seeds) == 0:
-		return fmt.Errorf("rationality: neither Draws nor Seeds: want at least one of them")
-	case !positive(c.LogStd) || !positive(c.DrawMedian) || !positive(c.Median) || !positive(c.Wrong):
-		return fmt.Errorf("rationality: LogStd = %g, DrawMedian = %g, Median = %g, Wrong = %g: want finite positive "+
-			"numbers", c.LogStd, c.DrawMedian, c.Median, c.Wrong)
-	case c.DrawWorld.TopFraction != 0:
-		return fmt.Errorf("rationality: DrawWorld.TopFraction = %g, want 0: terminal states that depend on the "+
-			"reward tell about it", c.DrawWorld.TopFraction)
-	}
-	for i, beta := range c.Experts {
-		if !positive(beta) || slices.Contains(c.Experts[:i], beta) {
-			return fmt.Errorf("rationality: Experts[%d] = %g, want different positive numbers", i, beta)
-		}
-	}
-	if err := mdp.CheckDiscount(c.Discount); err != nil {
-		return err
-	}
-	for _, w := range []gridworld.Config{c.World, c.DrawWorld} {
-		if err := w.Validate(); err != nil {
-			return err
-		}
-	}
-	if err := c.DrawSampling.Validate(); err != nil {
-		return err
-	}
-	if err := c.Match.Validate(); err != nil {
-		return err
-	}
-	return c.Start.Validate()
+	return cmp.Or(check.All("rationality", check.AtLeast(1, "Length", c.Length),
+		check.That(len(c.Draws) == 0 || min(c.DrawChunk, c.DrawDemos) >= 1, "DrawChunk = %d, DrawDemos = %d: want at "+
+			"least 1 of each", c.DrawChunk, c.DrawDemos),
+		check.That(len(c.Seeds) == 0 || min(c.Chunk, c.Demos) >= 1, "Chunk = %d, Demos = %d: want at least 1 of each",
+			c.Chunk, c.Demos),
+		check.That(len(c.Draws)+len(c.Seeds) > 0, "neither Draws nor Seeds: want at least one of them"),
+		check.Positive("LogStd DrawMedian Median Wrong", c.LogStd, c.DrawMedian, c.Median, c.Wrong),
+		check.That(c.DrawWorld.TopFraction == 0, "DrawWorld.TopFraction = %g, want 0: terminal states that depend on "+
+			"the reward tell about it", c.DrawWorld.TopFraction),
+		check.Each("Experts", c.Experts, positive, "different positive numbers")), mdp.CheckDiscount(c.Discount),
+		c.World.Validate(), c.DrawWorld.Validate(), c.DrawSampling.Validate(), c.Match.Validate(), c.Start.Validate())
 }
 
 // Definition is the experiment as the command lists it.

@@ -24,9 +24,7 @@ func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	config := c.Start
-	config.Backend = backendName
-	start, err := tabular.New(config)
+	start, err := tabular.New(c.Start.On(backendName))
 	if err != nil {
 		return nil, err
 	}
@@ -83,13 +81,9 @@ func (r *runner) calibrate(ctx context.Context, name string, seeds []uint64,
 	if name == ValueWalk {
 		method = r.sampled
 	}
-	var posts []irl.Posterior
-	err := t.Run(name, name, func(progress irl.Progress) (err error) {
-		posts, err = method.Fit(ctx, problems, progress)
-		return err
-	})
+	posts, err := experiment.FitStage(ctx, t, name, name, method, problems)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, err
 	}
 	result := &experiment.Result{}
 	for i, seed := range seeds {
@@ -121,15 +115,10 @@ func (c Config) problem(w *gridworld.World, from gridworld.Config, demos int, be
 func interval(row experiment.Row, post irl.Posterior, truth float64) []experiment.Row {
 	beta := post.(irl.BetaPosterior).Beta()
 	low, high := beta.Quantile((1-Level)/2), beta.Quantile((1+Level)/2)
-	covered := 0.0
-	if low <= truth && truth <= high {
-		covered = 1
-	}
 	var out []experiment.Row
 	for name, value := range map[string]float64{True: truth, Median: beta.Quantile(0.5), Low: low, High: high,
-		Covered: covered} {
-		row.Metric, row.Value = name, value
-		out = append(out, row)
+		Covered: experiment.Indicator(low <= truth && truth <= high)} {
+		out = append(out, row.With(name, value))
 	}
 	return out
 }
@@ -174,13 +163,9 @@ func (r *runner) compare(ctx context.Context, name string, seeds []uint64,
 			problems = append(problems, p)
 		}
 	}
-	var posts []irl.Posterior
-	err := t.Run(name, name, func(progress irl.Progress) (err error) {
-		posts, err = r.matched.Fit(ctx, problems, progress)
-		return err
-	})
+	posts, err := experiment.FitStage(ctx, t, name, name, r.matched, problems)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, err
 	}
 	result := &experiment.Result{}
 	for i, at := range cases {
@@ -189,9 +174,7 @@ func (r *runner) compare(ctx context.Context, name string, seeds []uint64,
 			return nil, fmt.Errorf("%s, world %d: %w", name, at.row.Seed, err)
 		}
 		if !math.IsNaN(gap) {
-			row := at.row
-			row.Metric, row.Value = LogProbGap, gap
-			result.Rows = append(result.Rows, row)
+			result.Rows = append(result.Rows, at.row.With(LogProbGap, gap))
 		}
 		if problems[i].InfersBeta() {
 			result.Rows = append(result.Rows, interval(at.row, posts[i], at.expert)...)

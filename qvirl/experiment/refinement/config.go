@@ -4,9 +4,11 @@
 package refinement
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/experiment/worlds"
 	"github.com/go-birl/birl/qvirl/irl"
@@ -88,25 +90,17 @@ func Quick() Config {
 
 // Validate reports the first field that is out of range.
 func (c Config) Validate() error {
-	if c.Walkers < 2 && len(c.Transitions) > 0 {
-		return fmt.Errorf("refinement: Walkers = %d, want at least 2", c.Walkers)
-	}
-	for i, k := range c.Transitions {
-		if k < 0 || k >= maxTransitions || slices.Contains(c.Transitions[:i], k) {
-			return fmt.Errorf("refinement: Transitions[%d] = %d, want different numbers in 0..%d", i, k,
-				maxTransitions-1)
+	err := check.All("refinement",
+		check.That(c.Walkers >= 2 || len(c.Transitions) == 0, "Walkers = %d, want at least 2", c.Walkers),
+		check.Each("Transitions", c.Transitions, func(k int) bool { return k >= 0 && k < maxTransitions },
+			fmt.Sprintf("different numbers in 0..%d", maxTransitions-1)),
+		check.Distinct("Families", c.Families), check.Distinct("Suspects", c.Suspects))
+	for _, name := range slices.Concat(c.Families, c.Suspects) {
+		if err == nil {
+			_, err = c.settings(name)
 		}
 	}
-	for _, names := range [][]string{c.Families, c.Suspects} {
-		for i, name := range names {
-			if _, err := c.settings(name); err != nil {
-				return err
-			} else if slices.Contains(names[:i], name) {
-				return fmt.Errorf("refinement: the posterior %q stands twice in %q", name, names)
-			}
-		}
-	}
-	return c.Posteriors.Validate()
+	return cmp.Or(err, c.Posteriors.Validate())
 }
 
 // turned returns the name of a posterior that is refined by k transitions.

@@ -62,39 +62,36 @@ func split(rows []experiment.Row) (compared, judged []experiment.Row) {
 
 // Families returns the table of approximate posteriors. Seconds are those of the record, which may be nil.
 func Families(rows []experiment.Row, record *experiment.Record) (*exhibit.Table, error) {
-	t, err := experiment.Tabulate(rows, families, []exhibit.Column{{Metric: metric.W1, Name: "W1", Decimals: 3},
-		{Metric: metric.PolicyTV, Name: "TV", Decimals: 3}, {Metric: metric.RewardCoverage, Name: "reward in 90 % CI",
-			Decimals: 3},
-		{Metric: metric.PolicyCoverage, Name: "policy in 90 % CI", Decimals: 3}, {Metric: metric.LogDensity,
-			Name: "log density", Decimals: 3}})
+	t, err := experiment.Tabulate(rows, families, exhibit.Table{Name: "families",
+		Title: "Families of approximate posteriors, means over tuning worlds", Notes: []string{"Rows “best …”: " +
+			"matched to the exact posterior's own samples, which is what the family could reach at best."},
+		Columns: []exhibit.Column{{Metric: metric.W1, Name: "W1", Decimals: 3},
+			{Metric: metric.PolicyTV, Name: "TV", Decimals: 3},
+			{Metric: metric.RewardCoverage, Name: "reward in 90 % CI", Decimals: 3},
+			{Metric: metric.PolicyCoverage, Name: "policy in 90 % CI", Decimals: 3},
+			{Metric: metric.LogDensity, Name: "log density", Decimals: 3}}})
 	if err != nil {
 		return nil, err
 	}
-	t.Name, t.Title = "families", "Families of approximate posteriors, means over tuning worlds"
-	t.Notes = []string{"Rows “best …”: matched to the exact posterior's own samples, which is what the family could " +
-		"reach at best."}
 	if record == nil || len(record.Processor) == 0 {
 		return t, nil
 	}
 	t.Columns = append(t.Columns, exhibit.Column{Metric: Seconds, Name: "CPU seconds a world", Decimals: 2})
 	for i, row := range t.Rows {
-		cell := exhibit.Cell{}
-		if s := secondsOf(record, row.Method, len(experiment.Series(rows, row.Method, metric.W1))); !math.IsNaN(s) {
-			cell.Estimate = &exhibit.Estimate{Mean: s, StdErr: math.NaN()}
-		}
-		t.Rows[i].Cells = append(t.Rows[i].Cells, cell)
+		t.Rows[i].Cells = append(t.Rows[i].Cells, exhibit.Cell{Estimate: secondsOf(rows, record, row.Method)})
 	}
 	t.Notes = append(t.Notes, "Seconds are processor time, of all threads together, in the quickest unit of worlds, "+
 		"so that the compilation of a program counts for none but the first.")
 	return t, nil
 }
 
-// secondsOf returns the processor time of a method for a world in its quickest unit, or NaN if that is not known. A
+// secondsOf returns the processor time of a method for a world in its quickest unit; nil if that is not known. A
 // refinement's time is without that of the posterior that it started from.
-func secondsOf(record *experiment.Record, method string, worlds int) float64 {
+func secondsOf(rows []experiment.Row, record *experiment.Record, method string) *exhibit.Estimate {
 	if record == nil {
-		return math.NaN()
+		return nil
 	}
+	worlds := len(experiment.Series(rows, method, metric.W1))
 	least, units := math.Inf(1), 0
 	for _, u := range record.Units {
 		if s, ok := u.Processor[method]; ok && strings.Contains(u.Unit, comparedUnits) {
@@ -102,9 +99,9 @@ func secondsOf(record *experiment.Record, method string, worlds int) float64 {
 		}
 	}
 	if units == 0 || worlds == 0 {
-		return math.NaN()
+		return nil
 	}
-	return least * float64(units) / float64(worlds)
+	return &exhibit.Estimate{Mean: least * float64(units) / float64(worlds), StdErr: math.NaN()}
 }
 
 // Transitions returns the figure of refinements over their transitions: distance to the exact posterior, and seconds;
@@ -113,22 +110,21 @@ func Transitions(rows []experiment.Row, record *experiment.Record) *exhibit.Char
 	chart := &exhibit.Chart{Name: "transitions", Title: "From variational to exact"}
 	for _, of := range []struct {
 		label string
-		at    func(name string) (y, stdErr float64)
+		at    func(name string) *exhibit.Estimate
 	}{
-		{"W1 to the exact posterior", averageOf(rows, metric.W1)}, {"TV to the exact policy",
-			averageOf(rows, metric.PolicyTV)},
-		{"CPU seconds a world", func(name string) (float64, float64) {
-			return secondsOf(record, name, len(experiment.Series(rows, name, metric.W1))), 0
+		{"W1 to the exact posterior", func(name string) *exhibit.Estimate {
+			return experiment.Average(rows, name, metric.W1)
 		}},
+		{"TV to the exact policy", func(name string) *exhibit.Estimate {
+			return experiment.Average(rows, name, metric.PolicyTV)
+		}},
+		{"CPU seconds a world", func(name string) *exhibit.Estimate { return secondsOf(rows, record, name) }},
 	} {
 		panel := exhibit.Panel{XLabel: "transitions k", YLabel: of.label}
 		for _, from := range []string{Paper, Matched} {
 			curve := exhibit.Curve{Name: from}
 			for k := range maxTransitions {
-				if y, stdErr := of.at(turned(from, k)); !math.IsNaN(y) {
-					curve.X, curve.Y, curve.StdErr = append(curve.X, float64(k)), append(curve.Y, y),
-						append(curve.StdErr, stdErr)
-				}
+				curve.Add(float64(k), of.at(turned(from, k)))
 			}
 			if len(curve.X) > 1 {
 				panel.Curves = append(panel.Curves, curve)
@@ -142,16 +138,6 @@ func Transitions(rows []experiment.Row, record *experiment.Record) *exhibit.Char
 		return nil
 	}
 	return chart
-}
-
-// averageOf returns a function that averages a metric of a method: NaN if there are no rows of it.
-func averageOf(rows []experiment.Row, metricName string) func(string) (float64, float64) {
-	return func(name string) (float64, float64) {
-		if e := experiment.Average(rows, name, metricName); e != nil {
-			return e.Mean, e.StdErr
-		}
-		return math.NaN(), math.NaN()
-	}
 }
 
 // Verdicts returns the table of diagnoses: how often each verdict was given to an approximate posterior and how often
@@ -189,7 +175,7 @@ func Verdicts(rows []experiment.Row) *exhibit.Table {
 				}
 			}
 			for _, v := range []float64{count, correct} {
-				row.Cells = append(row.Cells, exhibit.Cell{Estimate: &exhibit.Estimate{Mean: v, StdErr: math.NaN()}})
+				row.Cells = append(row.Cells, exhibit.Number(v))
 			}
 		}
 		for _, m := range []string{Error, RefinedError, KHat} {

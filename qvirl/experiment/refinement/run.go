@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
-	"sync"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
@@ -26,8 +26,8 @@ func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	r := &runner{config: c, backend: backendName, exact: c.Posteriors.NewFitter(backendName),
-		methods: map[string]irl.Method{}}
+	r := &runner{config: c, exact: c.Posteriors.NewFitter(backendName), families: worlds.NewFitter(
+		func(name string) (irl.Method, error) { return c.method(name, backendName) })}
 	var units []experiment.Unit
 	add := func(name string, chunk experiment.Chunk, of string, run func(ctx context.Context, k *worlds.Known,
 		name string, t *experiment.Stages) (*experiment.Result, error), on ...any) error {
@@ -41,7 +41,7 @@ func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 		}
 		units = append(units, chunk.Unit(name, append(on, depends, name, settings),
 			func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
-				k, err := r.exact.Known(ctx, chunk.Seeds, t)
+				k, err := c.Posteriors.Known(ctx, r.exact, chunk.Seeds, t)
 				if err != nil {
 					return nil, err
 				}
@@ -57,12 +57,12 @@ func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 		}
 		for _, from := range []string{Paper, Matched} {
 			for _, k := range c.Transitions {
-				refine := c.Posteriors.Refine
-				refine.Transitions, refine.Kept, refine.Samples = k, 1, c.Walkers
+				walk := c.Posteriors.Refine
+				walk.Transitions, walk.Kept, walk.Samples = k, 1, c.Walkers
 				if err := add(turned(from, k), chunk, from, func(ctx context.Context, k *worlds.Known, name string,
 					t *experiment.Stages) (*experiment.Result, error) {
-					return r.turn(ctx, k, from, name, refine, t)
-				}, refine); err != nil {
+					return r.turn(ctx, k, from, name, walk, t)
+				}, walk); err != nil {
 					return nil, err
 				}
 			}
@@ -83,42 +83,25 @@ const comparedUnits = "worlds"
 
 // runner runs units.
 type runner struct {
-	config  Config
-	backend string
-	exact   *worlds.Fitter
-
-	mutex   sync.Mutex
-	methods map[string]irl.Method // which compile a program once
-}
-
-// method returns a method by its name.
-func (r *runner) method(name string) (m irl.Method, err error) {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	if m = r.methods[name]; m == nil {
-		if m, err = r.config.method(name, r.backend); err == nil {
-			r.methods[name] = m
-		}
-	}
-	return m, err
+	config          Config
+	exact, families *worlds.Fitter
 }
 
 // fit fits a method to the worlds, once for all units of a chunk.
 func (r *runner) fit(ctx context.Context, name string, grids []*worlds.World,
 	t *experiment.Stages) ([]irl.Posterior, error) {
-	return experiment.Share(ctx, "posteriors of "+name, func() (posts []irl.Posterior, err error) {
-		err = t.Run(name, name, func(progress irl.Progress) error {
-			m, err := r.method(name)
-			if err != nil {
-				return err
-			}
-			posts, err = m.Fit(ctx, worlds.Problems(grids), progress)
-			return err
+	return experiment.Share(ctx, "posteriors of "+name, func() ([]irl.Posterior, error) {
+		return experiment.Stage(t, name, name, func(progress irl.Progress) ([]irl.Posterior, error) {
+			return r.families.Fit(ctx, name, grids, progress)
 		})
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		return posts, nil
+	})
+}
+
+// refine moves posteriors by Hamiltonian transitions, whose time counts as key's.
+func refine(ctx context.Context, c valuewalk.RefineConfig, start []irl.Posterior, key, label string,
+	t *experiment.Stages) ([]irl.Posterior, error) {
+	return experiment.Stage(t, key, label, func(progress irl.Progress) ([]irl.Posterior, error) {
+		return valuewalk.RefineAll(ctx, c, start, progress)
 	})
 }
 
@@ -133,19 +116,15 @@ func (r *runner) compare(ctx context.Context, k *worlds.Known, name string,
 }
 
 // turn is the unit of a posterior that is refined by some transitions.
-func (r *runner) turn(ctx context.Context, k *worlds.Known, from, name string, refine valuewalk.RefineConfig,
+func (r *runner) turn(ctx context.Context, k *worlds.Known, from, name string, walk valuewalk.RefineConfig,
 	t *experiment.Stages) (*experiment.Result, error) {
 	start, err := r.fit(ctx, from, k.Grids, t)
 	if err != nil {
 		return nil, err
 	}
-	var posts []irl.Posterior
-	err = t.Run(name, name, func(progress irl.Progress) (err error) {
-		posts, err = valuewalk.RefineAll(ctx, refine, start, progress)
-		return err
-	})
+	posts, err := refine(ctx, walk, start, name, name, t)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, err
 	}
 	return r.evaluate(ctx, name, k, posts)
 }
@@ -226,13 +205,9 @@ func (r *runner) judge(ctx context.Context, k *worlds.Known, name string,
 	if err != nil {
 		return nil, err
 	}
-	var refined []irl.Posterior
-	err = t.Run(Refined, name+", refined", func(progress irl.Progress) (err error) {
-		refined, err = valuewalk.RefineAll(ctx, r.config.Posteriors.Refine, posts, progress)
-		return err
-	})
+	refined, err := refine(ctx, r.config.Posteriors.Refine, posts, Refined, name+", refined", t)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, err
 	}
 	result := &experiment.Result{}
 	for i, w := range k.Grids {
@@ -272,10 +247,7 @@ func judged(v valuewalk.Verdict, good, refinedGood bool) (code, right float64) {
 	case valuewalk.DoNotUse:
 		code, ok = 2, !refinedGood
 	}
-	if ok {
-		right = 1
-	}
-	return code, right
+	return code, experiment.Indicator(ok)
 }
 
 // distance returns how far a posterior is from ValueWalk's: Error, and the total variation of policies.
@@ -295,11 +267,11 @@ func (r *runner) distance(w *worlds.World, name string, post irl.Posterior, exac
 		sum += metric.Wasserstein(exact.Reward(i).(*irl.Empirical).Sorted(), post.Reward(i)) / std
 		// Between halves of the chains, Monte Carlo error is twice that of all of them.
 		chains := exact.RewardChains(i)
-		first, err := irl.NewEmpirical(flatten(chains[:len(chains)/2]))
+		first, err := irl.NewEmpirical(slices.Concat(chains[:len(chains)/2]...))
 		if err != nil {
 			return 0, 0, err
 		}
-		second, err := irl.NewEmpirical(flatten(chains[len(chains)/2:]))
+		second, err := irl.NewEmpirical(slices.Concat(chains[len(chains)/2:]...))
 		if err != nil {
 			return 0, 0, err
 		}
@@ -308,12 +280,4 @@ func (r *runner) distance(w *worlds.World, name string, post irl.Posterior, exac
 	n := float64(len(w.Truth.Reward))
 	sum, noise = sum/n, noise/n
 	return math.Sqrt(math.Max(sum*sum-noise*noise, 0)), found[metric.PolicyTV], nil
-}
-
-func flatten(chains [][]float64) []float64 {
-	var out []float64
-	for _, c := range chains {
-		out = append(out, c...)
-	}
-	return out
 }

@@ -47,22 +47,13 @@ func NewGrid(rows []experiment.Row, metric string) (*Grid, error) {
 		}
 		k := key{r.Demos, expert, learner}
 		cells[k] = append(cells[k], r)
-		if !slices.Contains(g.Demos, r.Demos) {
-			g.Demos = append(g.Demos, r.Demos)
-		}
-		if !slices.Contains(g.Experts, expert) {
-			g.Experts = append(g.Experts, expert)
-		}
-		if !slices.Contains(g.Learners, learner) {
-			g.Learners = append(g.Learners, learner)
-		}
+		g.Demos, g.Experts, g.Learners = append(g.Demos, r.Demos), append(g.Experts, expert),
+			append(g.Learners, learner)
 	}
 	if len(cells) == 0 {
 		return nil, fmt.Errorf("sensitivity: no row holds %s", metric)
 	}
-	slices.Sort(g.Demos)
-	slices.Sort(g.Experts)
-	slices.Sort(g.Learners)
+	g.Demos, g.Experts, g.Learners = distinct(g.Demos), distinct(g.Experts), distinct(g.Learners)
 	for _, demos := range g.Demos {
 		for _, learner := range g.Learners {
 			var line []*exhibit.Estimate
@@ -73,6 +64,12 @@ func NewGrid(rows []experiment.Row, metric string) (*Grid, error) {
 		}
 	}
 	return g, nil
+}
+
+// distinct sorts a list, and leaves each entry once.
+func distinct[T cmp.Ordered](list []T) []T {
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 // expertOf reads the expert's β in the name of an environment.
@@ -119,16 +116,8 @@ func (g *Grid) Chart(name, title, label string) exhibit.Chart {
 		}
 		for j, expert := range g.Experts {
 			curve := exhibit.Curve{Name: fmt.Sprintf("expert's β = %g", expert)}
-			known := true
 			for i, learner := range g.Learners {
-				if e := g.Cells[demos][i][j]; e != nil {
-					curve.X, curve.Y, curve.StdErr = append(curve.X, learner), append(curve.Y, e.Mean),
-						append(curve.StdErr, e.StdErr)
-					known = known && !math.IsNaN(e.StdErr)
-				}
-			}
-			if !known {
-				curve.StdErr = nil
+				curve.Add(learner, g.Cells[demos][i][j])
 			}
 			p.Curves = append(p.Curves, curve)
 		}
@@ -196,8 +185,7 @@ func Best(rows []experiment.Row, metricName, name, title string) (*exhibit.Table
 			}
 			// for equal sums
 			slices.SortFunc(differences, func(a, b experiment.Row) int { return cmp.Compare(a.Seed, b.Seed) })
-			row.Cells = append(row.Cells, exhibit.Cell{Estimate: &exhibit.Estimate{Mean: g.Learners[best],
-				StdErr: math.NaN()}},
+			row.Cells = append(row.Cells, exhibit.Number(g.Learners[best]),
 				exhibit.Cell{Estimate: experiment.Average(differences, name, metricName)})
 		}
 		t.Rows = append(t.Rows, row)

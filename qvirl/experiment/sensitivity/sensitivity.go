@@ -3,12 +3,13 @@
 package sensitivity
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/experiment"
@@ -80,32 +81,14 @@ func Quick() Config {
 
 // Validate reports the first field that is out of range.
 func (c Config) Validate() error {
-	switch {
-	case len(c.Seeds) == 0 || c.Chunk < 1:
-		return fmt.Errorf("sensitivity: %d seeds in chunks of %d: want at least 1 of each", len(c.Seeds), c.Chunk)
-	case len(c.Betas) == 0 || len(c.Demos) == 0:
-		return fmt.Errorf("sensitivity: %d values of β, %d numbers of demonstrations: want at least 1 of each",
-			len(c.Betas), len(c.Demos))
-	case c.Length < 1:
-		return fmt.Errorf("sensitivity: Length = %d, want at least 1", c.Length)
-	}
-	for i, beta := range c.Betas {
-		if !(beta > 0) || math.IsInf(beta, 0) || slices.Contains(c.Betas[:i], beta) {
-			return fmt.Errorf("sensitivity: Betas[%d] = %g, want different positive numbers", i, beta)
-		}
-	}
-	for i, n := range c.Demos {
-		if n < 1 || slices.Contains(c.Demos[:i], n) {
-			return fmt.Errorf("sensitivity: Demos[%d] = %d, want different positive numbers", i, n)
-		}
-	}
-	if err := mdp.CheckDiscount(c.Discount); err != nil {
-		return err
-	}
-	if err := c.World.Validate(); err != nil {
-		return err
-	}
-	return c.QVIRL.Validate()
+	return cmp.Or(check.All("sensitivity", check.That(len(c.Seeds) > 0 && c.Chunk >= 1, "%d seeds in chunks of %d: "+
+		"want at least 1 of each", len(c.Seeds), c.Chunk), check.AtLeast(1, "Length", c.Length),
+		check.That(len(c.Betas) > 0 && len(c.Demos) > 0, "%d values of β, %d numbers of demonstrations: want at least "+
+			"1 of each", len(c.Betas), len(c.Demos)),
+		check.Each("Betas", c.Betas, func(x float64) bool { return x > 0 && !math.IsInf(x, 0) },
+			"different positive numbers"),
+		check.Each("Demos", c.Demos, func(n int) bool { return n >= 1 }, "different positive numbers")),
+		mdp.CheckDiscount(c.Discount), c.World.Validate(), c.QVIRL.Validate())
 }
 
 // Learner returns the name of QVIRL that assumes β.
@@ -123,9 +106,7 @@ func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	config := c.QVIRL
-	config.Backend = backendName
-	m, err := tabular.New(config) // compiles one program for all units but perhaps the last chunk's
+	m, err := tabular.New(c.QVIRL.On(backendName)) // compiles one program for all units but perhaps the last chunk's
 	if err != nil {
 		return nil, err
 	}
@@ -160,11 +141,7 @@ func (c Config) unit(ctx context.Context, m irl.Method, demos int, seeds []uint6
 	for k := range cases {
 		problems[k] = cases[k].problem
 	}
-	var posts []irl.Posterior
-	err = t.Run("qvirl", Learner(learner), func(progress irl.Progress) (err error) {
-		posts, err = m.Fit(ctx, problems, progress)
-		return err
-	})
+	posts, err := experiment.FitStage(ctx, t, "qvirl", Learner(learner), m, problems)
 	if err != nil {
 		return nil, err
 	}
@@ -218,9 +195,7 @@ func (c Config) cases(demos int, seeds []uint64, learner float64) ([]pairing, er
 func (c Config) measure(t pairing, post *tabular.Gaussian) []experiment.Row {
 	var out []experiment.Row
 	add := func(name, metric string, value float64) {
-		row := experiment.RowOf(name, c.environment(t.expert), t.demos, t.seed)
-		row.Metric, row.Value = metric, value
-		out = append(out, row)
+		out = append(out, experiment.RowOf(name, c.environment(t.expert), t.demos, t.seed).With(metric, value))
 	}
 	m := t.problem.MDP
 	visited := map[int]bool{}
@@ -248,11 +223,7 @@ func (c Config) measure(t pairing, post *tabular.Gaussian) []experiment.Row {
 			add(Learner(t.learner), v.metric, mean(v.values))
 		}
 	}
-	converged := 0.0
-	if post.Converged() {
-		converged = 1
-	}
-	add(Learner(t.learner), Converged, converged)
+	add(Learner(t.learner), Converged, experiment.Indicator(post.Converged()))
 	if t.first && len(expert) > 0 {
 		add(Expert, OptimalProb, mean(expert))
 	}

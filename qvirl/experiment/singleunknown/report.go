@@ -2,6 +2,7 @@ package singleunknown
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -38,46 +39,42 @@ func Report(rows []experiment.Row, _ *experiment.Record) (*exhibit.Report, error
 
 // Tables returns the tables of the report.
 func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
-	byEnvironment := map[string][]experiment.Row{}
-	var names []string
-	for _, row := range rows {
-		if byEnvironment[row.Environment] == nil {
-			names = append(names, row.Environment)
-		}
-		byEnvironment[row.Environment] = append(byEnvironment[row.Environment], row)
-	}
-	if len(names) == 0 {
+	if len(rows) == 0 {
 		return nil, fmt.Errorf("singleunknown: no rows to report")
 	}
-	slices.Sort(names)
+	byEnvironment := map[string][]experiment.Row{}
+	for _, row := range rows {
+		byEnvironment[row.Environment] = append(byEnvironment[row.Environment], row)
+	}
 	var out []exhibit.Table
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(byEnvironment)) {
 		var std float64
 		if _, err := fmt.Sscanf(name, "gridworld-3x3-known-%g", &std); err != nil {
 			return nil, fmt.Errorf("singleunknown: environment %q is not one of this experiment", name)
 		}
-		t, err := experiment.Tabulate(byEnvironment[name], tableMethods, []exhibit.Column{
-			{Metric: RewardMean, Name: "mean of r", Decimals: 2}, {Metric: RewardStd, Name: "std of r", Decimals: 2},
-			{Metric: QThrough, Name: "Q through", Decimals: 2}, {Metric: QAround, Name: "Q around", Decimals: 2},
-			{Metric: CautiousThrough, Name: "cautious: through", Decimals: 2},
-			{Metric: CautiousAround, Name: "cautious: around", Decimals: 2},
-			{Metric: OnlyTile, Name: "through, tile lowered", Decimals: 2}, {Metric: ELBO, Name: "ELBO", Decimals: 2},
-		}, paper)
+		t, err := experiment.Tabulate(byEnvironment[name], tableMethods, exhibit.Table{Name: name,
+			Title: fmt.Sprintf("Other rewards known up to a standard deviation of %g", std),
+			Notes: []string{"The ELBO of exact is the log evidence, which no ELBO exceeds but for the closed form of " +
+				"the likelihood."},
+			Columns: []exhibit.Column{
+				{Metric: RewardMean, Name: "mean of r", Decimals: 2},
+				{Metric: RewardStd, Name: "std of r", Decimals: 2},
+				{Metric: QThrough, Name: "Q through", Decimals: 2}, {Metric: QAround, Name: "Q around", Decimals: 2},
+				{Metric: CautiousThrough, Name: "cautious: through", Decimals: 2},
+				{Metric: CautiousAround, Name: "cautious: around", Decimals: 2},
+				{Metric: OnlyTile, Name: "through, tile lowered", Decimals: 2},
+				{Metric: ELBO, Name: "ELBO", Decimals: 2}}}, paper)
 		if err != nil {
 			return nil, err
 		}
-		t.Name, t.Title = name, fmt.Sprintf("Other rewards known up to a standard deviation of %g", std)
-		t.Notes = []string{"The ELBO of exact is the log evidence, which no ELBO exceeds but for the closed form of " +
-			"the likelihood."}
-		out = append(out, *t)
-		if t, err = experiment.Tabulate(byEnvironment[name], []string{Exact, ValueWalk, ValueWalkNoDet},
-			[]exhibit.Column{
-				{Metric: RHatMax, Name: "largest R̂", Decimals: 3}, {Metric: ESS, Name: "effective draws",
-					Decimals: 0}}); err != nil {
+		diagnostics, err := experiment.Tabulate(byEnvironment[name], []string{Exact, ValueWalk, ValueWalkNoDet},
+			exhibit.Table{Name: name + "-diagnostics", Title: fmt.Sprintf("Diagnostics at %g", std),
+				Columns: []exhibit.Column{{Metric: RHatMax, Name: "largest R̂", Decimals: 3},
+					{Metric: ESS, Name: "effective draws"}}})
+		if err != nil {
 			return nil, err
 		}
-		t.Name, t.Title = name+"-diagnostics", fmt.Sprintf("Diagnostics at %g", std)
-		out = append(out, *t)
+		out = append(out, *t, *diagnostics)
 	}
 	return out, nil
 }

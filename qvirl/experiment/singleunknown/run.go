@@ -51,15 +51,12 @@ func (c Config) Fit(ctx context.Context, backendName string, stages *experiment.
 		if err != nil {
 			return nil, err
 		}
-		err = stages.Run(name, name, func(progress irl.Progress) error {
-			posts, err := m.Fit(ctx, problems, progress)
-			for i := range posts {
-				fits[i].Posteriors[name] = posts[i]
-			}
-			return err
-		})
+		posts, err := experiment.FitStage(ctx, stages, name, name, m, problems)
 		if err != nil {
 			return nil, err
+		}
+		for i := range posts {
+			fits[i].Posteriors[name] = posts[i]
 		}
 	}
 	err = stages.Run(Exact, Exact, func(irl.Progress) error {
@@ -81,9 +78,7 @@ func (c Config) Fit(ctx context.Context, backendName string, stages *experiment.
 // optima trains QVIRL from all starts, as one batch. A start at some r is the posterior under a prior that is narrow
 // there.
 func (c Config) optima(ctx context.Context, backendName string, fits []*Fits, progress irl.Progress) error {
-	config := c.QVIRL
-	config.Backend = backendName
-	m, err := tabular.New(config)
+	m, err := tabular.New(c.QVIRL.On(backendName))
 	if err != nil {
 		return err
 	}
@@ -180,9 +175,10 @@ func (c Config) measure(post irl.Posterior) (map[string]float64, string, error) 
 	out := map[string]float64{
 		RewardMean: r.Mean(), RewardStd: r.StdDev(),
 		QThrough: plain.Through(c.Cell), QAround: plain.Around(c.Cell),
-		Through:         indicator(plain.Through(c.Cell) > plain.Around(c.Cell)),
+		Through:         experiment.Indicator(plain.Through(c.Cell) > plain.Around(c.Cell)),
 		CautiousThrough: cautious.Through(c.Cell), CautiousAround: cautious.Around(c.Cell),
-		ThroughCautious: indicator(cautious.Through(c.Cell) > cautious.Around(c.Cell)), OnlyTile: tile.Through(c.Cell),
+		ThroughCautious: experiment.Indicator(cautious.Through(c.Cell) > cautious.Around(c.Cell)),
+		OnlyTile:        tile.Through(c.Cell),
 	}
 	note := ""
 	switch p := post.(type) {
@@ -203,11 +199,4 @@ func (c Config) measure(post irl.Posterior) (map[string]float64, string, error) 
 		}
 	}
 	return out, note, nil
-}
-
-func indicator(b bool) float64 {
-	if b {
-		return 1
-	}
-	return 0
 }

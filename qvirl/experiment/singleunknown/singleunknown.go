@@ -13,8 +13,10 @@
 package singleunknown
 
 import (
+	"cmp"
 	"fmt"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/experiment"
@@ -132,33 +134,25 @@ func (c Config) Validate() error {
 		return err
 	}
 	n := len(w.Reward)
-	switch {
-	case c.Tile < 0 || c.Tile >= n || c.Cell < 0 || c.Cell >= n || c.Start < 0 || c.Start >= n:
-		return fmt.Errorf("singleunknown: Tile = %d, Cell = %d, Start = %d: want cells in 0..%d", c.Tile, c.Cell,
-			c.Start, n-1)
-	case gridworld.Neighbour(w.Width, w.Height, c.Cell, gridworld.Up) != c.Tile:
-		return fmt.Errorf("singleunknown: Tile = %d is not the cell above Cell = %d", c.Tile, c.Cell)
-	case len(c.KnownStds) == 0:
-		return fmt.Errorf("singleunknown: KnownStds is empty")
-	case c.Draws < 2:
-		return fmt.Errorf("singleunknown: Draws = %d, want at least 2", c.Draws)
-	case !(c.StartSpread > 0):
-		return fmt.Errorf("singleunknown: StartSpread = %g, want a positive number", c.StartSpread)
-	}
-	for i, a := range c.Actions {
-		if a < 0 || a >= gridworld.Actions {
-			return fmt.Errorf("singleunknown: Actions[%d] = %d is outside 0..%d", i, a, gridworld.Actions-1)
-		}
-	}
-	for _, std := range c.KnownStds {
-		if err := c.Problem(w, std).Validate(); err != nil {
-			return err
-		}
-	}
-	if err := c.ValueWalk.Validate(); err != nil {
+	if err := check.All("singleunknown", check.AtLeast(0, "Tile Cell Start", c.Tile, c.Cell, c.Start),
+		check.That(max(c.Tile, c.Cell, c.Start) < n, "Tile = %d, Cell = %d, Start = %d: want cells in 0..%d", c.Tile,
+			c.Cell, c.Start, n-1),
+		check.That(len(c.KnownStds) > 0, "KnownStds is empty"), check.AtLeast(2, "Draws", c.Draws),
+		check.That(c.StartSpread > 0, "StartSpread = %g, want a positive number", c.StartSpread)); err != nil {
 		return err
 	}
-	return c.QVIRL.Validate()
+	err = check.All("singleunknown", check.That(gridworld.Neighbour(w.Width, w.Height, c.Cell, gridworld.Up) == c.Tile,
+		"Tile = %d is not the cell above Cell = %d", c.Tile, c.Cell))
+	for i, a := range c.Actions {
+		err = cmp.Or(err, check.All("singleunknown", check.That(a >= 0 && a < gridworld.Actions,
+			"Actions[%d] = %d is outside 0..%d", i, a, gridworld.Actions-1)))
+	}
+	for _, std := range c.KnownStds {
+		if err == nil { // a demonstration that leaves the grid makes no problem
+			err = c.Problem(w, std).Validate()
+		}
+	}
+	return cmp.Or(err, c.ValueWalk.Validate(), c.QVIRL.Validate())
 }
 
 // environment returns the name in result rows of the world with rewards known up to the given standard deviation.

@@ -3,9 +3,10 @@
 package worlds
 
 import (
+	"cmp"
 	"fmt"
-	"slices"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/qvirl/avril"
 	"github.com/go-birl/birl/qvirl/experiment"
@@ -113,28 +114,15 @@ func (c Config) Environment() string {
 
 // Validate reports the first field that is out of range.
 func (c Config) Validate() error {
-	switch {
-	case c.Trajectories < 0 || c.Length < 0:
-		return fmt.Errorf("worlds: %d trajectories of length %d: want none or more", c.Trajectories, c.Length)
-	case len(c.Seeds) == 0 || c.Chunk < 1:
-		return fmt.Errorf("worlds: %d seeds in chunks of %d: want at least 1 of each", len(c.Seeds), c.Chunk)
-	case c.Again < 0 || c.Draws < 2:
-		return fmt.Errorf("worlds: Again = %d, Draws = %d: want at least 0 and 2", c.Again, c.Draws)
-	case len(c.HeldOut) > 0 && len(c.Lambdas) == 0:
-		return fmt.Errorf("worlds: held-out worlds without Lambdas to choose from")
-	}
-	for _, list := range [][]uint64{c.Seeds, c.HeldOut} {
-		if sorted := slices.Sorted(slices.Values(list)); len(slices.Compact(sorted)) != len(list) {
-			return fmt.Errorf("worlds: a seed stands twice in %d", list)
-		}
-	}
-	if err := c.World.Validate(); err != nil {
-		return err
-	}
+	err := cmp.Or(check.All("worlds", check.AtLeast(0, "Trajectories Length Again", c.Trajectories, c.Length, c.Again),
+		check.That(len(c.Seeds) > 0 && c.Chunk >= 1, "%d seeds in chunks of %d: want at least 1 of each", len(c.Seeds),
+			c.Chunk), check.AtLeast(2, "Draws", c.Draws), check.Distinct("Seeds", c.Seeds),
+		check.That(len(c.HeldOut) == 0 || len(c.Lambdas) > 0, "held-out worlds without Lambdas to choose from"),
+		check.Distinct("HeldOut", c.HeldOut)), c.World.Validate())
 	for _, name := range append([]string{ValueWalk, ValueWalkNoDet, ValueWalkAgain}, c.Methods...) {
-		if _, err := c.Method(name, ""); err != nil {
-			return err
+		if err == nil {
+			_, err = c.Method(name, "")
 		}
 	}
-	return nil
+	return err
 }

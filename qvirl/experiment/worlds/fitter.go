@@ -11,18 +11,22 @@ import (
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
-// Fitter fits the methods of a config to worlds. It keeps the methods, some of which compile a program once.
+// Fitter fits methods to worlds. It keeps the methods, some of which compile a program once.
 type Fitter struct {
-	config  Config
-	backend string
+	new func(name string) (irl.Method, error)
 
 	mutex   sync.Mutex
 	methods map[string]irl.Method
 }
 
+// NewFitter returns a fitter of the methods that a function makes.
+func NewFitter(new func(name string) (irl.Method, error)) *Fitter {
+	return &Fitter{new: new, methods: map[string]irl.Method{}}
+}
+
 // NewFitter returns a fitter of the config's methods. backendName is what QVIRL computes on, as backend.Get takes it.
 func (c Config) NewFitter(backendName string) *Fitter {
-	return &Fitter{config: c, backend: backendName, methods: map[string]irl.Method{}}
+	return NewFitter(func(name string) (irl.Method, error) { return c.Method(name, backendName) })
 }
 
 // Fit fits the method of the given name to worlds, and returns their posteriors. progress may be nil.
@@ -40,7 +44,7 @@ func (f *Fitter) method(name string) (m irl.Method, err error) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	if m = f.methods[name]; m == nil {
-		if m, err = f.config.Method(name, f.backend); err == nil {
+		if m, err = f.new(name); err == nil {
 			f.methods[name] = m
 		}
 	}
@@ -55,9 +59,9 @@ type Known struct {
 }
 
 // Known samples the exact posteriors of the worlds of some seeds, once for the units of a group.
-func (f *Fitter) Known(ctx context.Context, seeds []uint64, t *experiment.Stages) (*Known, error) {
+func (c Config) Known(ctx context.Context, f *Fitter, seeds []uint64, t *experiment.Stages) (*Known, error) {
 	return experiment.Share(ctx, ValueWalk, func() (*Known, error) {
-		grids, err := f.config.Worlds(seeds)
+		grids, err := c.Worlds(seeds)
 		if err != nil {
 			return nil, err
 		}

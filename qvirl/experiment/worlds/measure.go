@@ -31,8 +31,7 @@ func (c Config) Measure(ctx context.Context, environment, method string, worlds 
 		row := experiment.RowOf(method, environment, c.Trajectories, worlds[i].Seed)
 		for _, name := range metric.Names {
 			if value, ok := found[name]; ok {
-				row.Metric, row.Value = name, value
-				out[i] = append(out[i], row)
+				out[i] = append(out[i], row.With(name, value))
 			}
 		}
 		return nil

@@ -112,13 +112,11 @@ func (c Config) Method(name, backendName string) (irl.Method, error) {
 	case valuewalk.Config:
 		return valuewalk.New(s)
 	case tabular.Config:
-		s.Backend = backendName
-		return tabular.New(s)
+		return tabular.New(s.On(backendName))
 	case avril.Config:
 		return avril.New(s)
 	case walkFrom:
-		s.Start.Backend = backendName
-		start, err := tabular.New(s.Start)
+		start, err := tabular.New(s.Start.On(backendName))
 		if err != nil {
 			return nil, err
 		}

@@ -3,10 +3,12 @@
 package zoostudy
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/qvirl/matched"
 	"github.com/go-birl/birl/qvirl/method"
 	"github.com/go-birl/birl/qvirl/reference"
@@ -91,40 +93,14 @@ func Quick() Config {
 
 // Validate reports the first field that is out of range.
 func (c Config) Validate() error {
-	if _, err := c.cases(); err != nil {
-		return err
-	}
-	if len(c.Problems) == 0 || len(c.Methods) == 0 || c.Draws < 2 {
-		return fmt.Errorf("zoostudy: %d problems, %d methods, Draws = %d: want at least one, one and 2",
-			len(c.Problems), len(c.Methods), c.Draws)
-	}
-	for i, name := range c.Problems {
-		if slices.Contains(c.Problems[:i], name) {
-			return fmt.Errorf("zoostudy: Problems[%d] = %q is there twice", i, name)
-		}
-	}
-	for i, name := range c.Methods {
-		if slices.Contains(c.Methods[:i], name) || !slices.Contains(methodNames, name) {
-			return fmt.Errorf("zoostudy: Methods[%d] = %q, want different ones of %s", i, name,
-				strings.Join(methodNames, ", "))
-		}
-	}
-	if err := c.Reference.Validate(); err != nil {
-		return err
-	}
-	if err := c.Verdict.Reference.Validate(); err != nil {
-		return err
-	}
-	if err := c.ValueWalk.Validate(); err != nil {
-		return err
-	}
-	if err := c.Match.Validate(); err != nil {
-		return err
-	}
-	if err := c.Start.Validate(); err != nil {
-		return err
-	}
-	return c.Paper.Validate()
+	_, err := c.cases()
+	return cmp.Or(err, check.All("zoostudy", check.That(len(c.Problems) > 0 && len(c.Methods) > 0 && c.Draws >= 2,
+		"%d problems, %d methods, Draws = %d: want at least one, one and 2", len(c.Problems), len(c.Methods), c.Draws),
+		check.Distinct("Problems", c.Problems),
+		check.Each("Methods", c.Methods, func(name string) bool { return slices.Contains(methodNames, name) },
+			"different ones of "+strings.Join(methodNames, ", "))), c.Reference.Validate(),
+		c.Verdict.Reference.Validate(), c.ValueWalk.Validate(), c.Match.Validate(), c.Start.Validate(),
+		c.Paper.Validate())
 }
 
 // cases returns the cases of the problems.

@@ -40,9 +40,7 @@ func (c Config) configOf(method string) any {
 func (c Config) fitter(name, backend string) (Fitter, error) {
 	switch name {
 	case Fit, Matched:
-		config := c.Start
-		config.Backend = backend
-		start, err := tabular.New(config)
+		start, err := tabular.New(c.Start.On(backend))
 		if err != nil {
 			return nil, err
 		}
@@ -55,9 +53,7 @@ func (c Config) fitter(name, backend string) (Fitter, error) {
 		m, err := reference.New(c.Reference)
 		return c.posteriorOf(m), err
 	case Paper:
-		config := c.Paper
-		config.Backend = backend
-		m, err := tabular.New(config)
+		m, err := tabular.New(c.Paper.On(backend))
 		return c.posteriorOf(m), err
 	case ValueWalk:
 		m, err := valuewalk.New(c.ValueWalk)

@@ -16,7 +16,7 @@ import (
 // Report makes the picture of problems and methods, and the table of counts.
 func Report(rows []experiment.Row, _ *experiment.Record) (*exhibit.Report, error) {
 	answers := Answers(rows)
-	methods := present(rows, answers)
+	methods := experiment.Ordered(rows, methodNames)
 	if len(methods) == 0 {
 		return nil, fmt.Errorf("zoostudy: no rows to report")
 	}
@@ -86,22 +86,6 @@ func Answers(rows []experiment.Row) map[string]map[string]*exhibit.Verdict {
 	return out
 }
 
-// present returns the methods of the rows, those that the package knows first.
-func present(rows []experiment.Row, answers map[string]map[string]*exhibit.Verdict) []string {
-	var out []string
-	for _, m := range methodNames {
-		if slices.ContainsFunc(rows, func(r experiment.Row) bool { return r.Method == m }) {
-			out = append(out, m)
-		}
-	}
-	for _, r := range rows {
-		if !slices.Contains(out, r.Method) {
-			out = append(out, r.Method)
-		}
-	}
-	return out
-}
-
 // Counts returns the table of how many answers of each method are of each kind.
 func Counts(answers map[string]map[string]*exhibit.Verdict, methods []string,
 	rows []experiment.Row) exhibit.Table {
@@ -120,8 +104,8 @@ func Counts(answers map[string]map[string]*exhibit.Verdict, methods []string,
 		}
 		row := exhibit.Row{Method: m}
 		for _, count := range counts {
-			row.Cells = append(row.Cells, exhibit.Cell{Estimate: &exhibit.Estimate{Mean: count,
-				StdErr: math.NaN(), N: n}})
+			row.Cells = append(row.Cells, exhibit.Cell{Estimate: &exhibit.Estimate{Mean: count, StdErr: math.NaN(),
+				N: n}})
 		}
 		var seconds []float64
 		for _, r := range rows {

@@ -58,7 +58,7 @@ func judge(ctx context.Context, z *zoo.Case, name string, fit Fitter,
 		return nil, err
 	}
 	row(Seconds, t.Seconds(name))
-	row(Failed, number(failure != nil))
+	row(Failed, experiment.Indicator(failure != nil))
 	if failure != nil {
 		row(Claims, 0)
 		row(Right, 0)
@@ -78,8 +78,8 @@ func judge(ctx context.Context, z *zoo.Case, name string, fit Fitter,
 		row(BetaStdError, errors.BetaStd)
 	}
 	row(PolicyTV, errors.PolicyTV)
-	row(Right, number(errors.Right()))
-	row(Claims, number(claims))
+	row(Right, experiment.Indicator(errors.Right()))
+	row(Claims, experiment.Indicator(claims))
 	switch {
 	case !errors.Right() && claims:
 		result.Notes = append(result.Notes, "wrong, and does not say so: "+errors.Wrong)
@@ -89,11 +89,4 @@ func judge(ctx context.Context, z *zoo.Case, name string, fit Fitter,
 		result.Notes = append(result.Notes, "right, but says: "+reason)
 	}
 	return result, nil
-}
-
-func number(b bool) float64 {
-	if b {
-		return 1
-	}
-	return 0
 }

@@ -17,6 +17,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/gym"
 	"github.com/go-birl/birl/qvirl/active"
@@ -74,11 +75,8 @@ type Segments struct {
 
 // Validate reports the first field that is out of range.
 func (s Segments) Validate() error {
-	if s.Length < 1 || s.Draws < 2 || s.Replicates < 2 {
-		return fmt.Errorf("active: Segments.Length = %d, Draws = %d, Replicates = %d: want at least 1, 2 and 2",
-			s.Length, s.Draws, s.Replicates)
-	}
-	return nil
+	return check.All("active: Segments", check.AtLeast(1, "Length", s.Length),
+		check.AtLeast(2, "Draws Replicates", s.Draws, s.Replicates))
 }
 
 // segment is one that goes on.

@@ -2,11 +2,11 @@
 package avril
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/gomlx/gomlx/core/graph"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/qvirl/neural"
 )
 
@@ -43,13 +43,7 @@ func DefaultObjective() Objective { return Objective{Lambda: 1, PriorStd: 1} }
 
 // Validate reports the first field that is out of range.
 func (o Objective) Validate() error {
-	switch {
-	case !(o.Lambda >= 0) || math.IsInf(o.Lambda, 0):
-		return fmt.Errorf("avril: Lambda = %g, want a finite number of at least 0", o.Lambda)
-	case !(o.PriorStd > 0) || math.IsInf(o.PriorStd, 0):
-		return fmt.Errorf("avril: PriorStd = %g, want a finite positive number", o.PriorStd)
-	}
-	return nil
+	return check.All("avril", check.NotNegative("Lambda", o.Lambda), check.Positive("PriorStd", o.PriorStd))
 }
 
 // ContinuousName is the method's name in result rows.
@@ -57,9 +51,6 @@ const Name = "avril"
 
 // NewContinuous returns AVRIL in continuous spaces with the given training.
 func New(c neural.Config, o Objective) (*neural.Learner, error) {
-	if err := o.Validate(); err != nil {
-		return nil, err
-	}
 	return neural.NewLearner(Name, c, o)
 }
 

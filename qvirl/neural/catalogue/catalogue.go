@@ -40,76 +40,51 @@ type Method struct {
 // members is the number of models of an ensemble; the paper's.
 const members = 5
 
-// ofEnsembles are the fields of an ensemble's default config that are not those of all methods: the average of its
-// members is what holds back their confidence, and to calibrate each would take six times as long.
-const ofEnsembles = `{"Training": {"Folds": 0}}`
-
 // defaultPriorStd is the standard deviation of rewards under QVIRL's prior at the beginning of training.
 const defaultPriorStd = 1
 
 // methods are all methods.
 var methods = []Method{
-	{
-		Name: variational.Name, Short: "Q-based variational IRL, with a Gaussian-process prior over rewards", Aux: true,
-		build: builder(variational.DefaultObjective(defaultPriorStd), 0, "",
-			func(c Config[variational.Objective]) (neural.Method, error) {
-				return variational.New(c.Training, c.Objective)
-			}),
-		load: load[variational.Objective],
-	},
-	{
-		Name: variational.NameEnsemble, Short: "an ensemble of QVIRL's models", Aux: true, Members: members,
-		build: builder(variational.DefaultObjective(defaultPriorStd), members, ofEnsembles,
-			func(c Config[variational.Objective]) (neural.Method, error) {
-				return variational.NewEnsemble(c.Training, c.Objective, c.Members)
-			}),
-		load: loadEnsemble[variational.Objective],
-	},
-	{
-		Name: cloning.Name, Short: "behaviour cloning",
-		build: builder(cloning.Objective{}, 0, "", func(c Config[cloning.Objective]) (neural.Method,
-			error) {
-			return cloning.New(c.Training)
-		}),
-		load: load[cloning.Objective],
-	},
-	{
-		Name: iqlearn.Name, Short: "IQ-Learn (Garg et al. 2021), offline",
-		build: builder(iqlearn.DefaultObjective(), 0, "", func(c Config[iqlearn.Objective]) (neural.Method, error) {
-			return iqlearn.New(c.Training, c.Objective)
-		}),
-		load: load[iqlearn.Objective],
-	},
-	{
-		Name: iqlearn.NameEnsemble, Short: "an ensemble of IQ-Learn's models", Members: members,
-		build: builder(iqlearn.DefaultObjective(), members, ofEnsembles,
-			func(c Config[iqlearn.Objective]) (neural.Method, error) {
-				return iqlearn.NewEnsemble(c.Training, c.Objective, c.Members)
-			}),
-		load: loadEnsemble[iqlearn.Objective],
-	},
-	{
-		Name: avril.Name, Short: "AVRIL (Chan and van der Schaar 2021), on demonstrations alone",
-		build: builder(avril.DefaultObjective(), 0, "", func(c Config[avril.Objective]) (neural.Method, error) {
-			return avril.New(c.Training, c.Objective)
-		}),
-		load: load[avril.Objective],
-	},
+	single(variational.Name, "Q-based variational IRL, with a Gaussian-process prior over rewards", true,
+		variational.DefaultObjective(defaultPriorStd)),
+	ensemble(variational.NameEnsemble, variational.Name, "an ensemble of QVIRL's models", true,
+		variational.DefaultObjective(defaultPriorStd)),
+	single(cloning.Name, "behaviour cloning", false, cloning.Objective{}),
+	single(iqlearn.Name, "IQ-Learn (Garg et al. 2021), offline", false, iqlearn.DefaultObjective()),
+	ensemble(iqlearn.NameEnsemble, iqlearn.Name, "an ensemble of IQ-Learn's models", false,
+		iqlearn.DefaultObjective()),
+	single(avril.Name, "AVRIL (Chan and van der Schaar 2021), on demonstrations alone", false,
+		avril.DefaultObjective()),
 }
 
-// builder returns what builds a method from its default config, with the fields that the JSON objects own, the
-// method's, and then override replace.
-func builder[O any](objective O, members int, own string, build func(Config[O]) (neural.Method,
-	error)) func(neural.Config, []byte) (neural.Method, error) {
-	return func(training neural.Config, override []byte) (neural.Method, error) {
-		c := Config[O]{Training: training, Objective: objective, Members: members}
-		for _, fields := range [][]byte{[]byte(own), override} {
-			if err := overlay.JSON(&c, fields); err != nil {
+// single returns the method of one model with a default objective.
+func single[O neural.Objective](name, short string, aux bool, objective O) Method {
+	return Method{Name: name, Short: short, Aux: aux, load: load[O],
+		build: func(training neural.Config, override []byte) (neural.Method, error) {
+			c := Config[O]{Training: training, Objective: objective}
+			if err := overlay.JSON(&c, override); err != nil {
 				return nil, err
 			}
-		}
-		return build(c)
-	}
+			return neural.NewLearner(name, c.Training, c.Objective)
+		}}
+}
+
+// ensemble returns the ensemble of models of the method of another name. They are not calibrated by default: the
+// average of its members is what holds back their confidence, and to calibrate each would take six times as long.
+func ensemble[O neural.Objective](name, of, short string, aux bool, objective O) Method {
+	return Method{Name: name, Short: short, Aux: aux, Members: members, load: loadEnsemble[O],
+		build: func(training neural.Config, override []byte) (neural.Method, error) {
+			training.Folds = 0
+			c := Config[O]{Training: training, Objective: objective, Members: members}
+			if err := overlay.JSON(&c, override); err != nil {
+				return nil, err
+			}
+			member, err := neural.NewLearner(of, c.Training, c.Objective)
+			if err != nil {
+				return nil, err
+			}
+			return neural.NewEnsembleLearner(name, member, c.Members)
+		}}
 }
 
 // load reads a model of an objective of type O.

@@ -3,11 +3,9 @@
 package iqlearn
 
 import (
-	"fmt"
-	"math"
-
 	. "github.com/gomlx/gomlx/core/graph"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/qvirl/neural"
 )
 
@@ -51,32 +49,14 @@ func DefaultObjective() Objective { return Objective{Alpha: 0.5, Value: TD} }
 
 // Validate reports the first field that is out of range.
 func (o Objective) Validate() error {
-	switch {
-	case !(o.Temperature >= 0) || math.IsInf(o.Temperature, 0):
-		return fmt.Errorf("iqlearn: Temperature = %g, want a finite number of at least 0", o.Temperature)
-	case !(o.Alpha > 0):
-		return fmt.Errorf("iqlearn: Alpha = %g, want a positive number", o.Alpha)
-	case o.Value != TD && o.Value != Initial:
-		return fmt.Errorf("iqlearn: Value = %q, want %q or %q", o.Value, TD, Initial)
-	}
-	return nil
+	return check.All("iqlearn", check.NotNegative("Temperature", o.Temperature),
+		check.That(o.Alpha > 0, "Alpha = %g, want a positive number", o.Alpha),
+		check.OneOf("Value", o.Value, TD, Initial))
 }
 
 // New returns IQ-Learn with the given training.
 func New(c neural.Config, o Objective) (*neural.Learner, error) {
-	if err := o.Validate(); err != nil {
-		return nil, err
-	}
 	return neural.NewLearner(Name, c, o)
-}
-
-// NewEnsemble returns an ensemble of IQ-Learn's models: the mean of their policies.
-func NewEnsemble(c neural.Config, o Objective, members int) (*neural.EnsembleLearner, error) {
-	member, err := New(c, o)
-	if err != nil {
-		return nil, err
-	}
-	return neural.NewEnsembleLearner(NameEnsemble, member, members)
 }
 
 // Networks lists the Q-function.

@@ -142,7 +142,11 @@ func TestWithTDTheLossIsClonesWithRegularisation(t *testing.T) {
 func TestEnsembleAveragesProbabilities(t *testing.T) {
 	c := testConfig()
 	c.Folds = 2 // of each member
-	l, err := NewEnsemble(c, DefaultObjective(), 3)
+	member, err := New(c, DefaultObjective())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := neural.NewEnsembleLearner(NameEnsemble, member, 3)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package online
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"github.com/go-birl/birl/envs/atomicfile"
 	"github.com/go-birl/birl/envs/expert"
 	"github.com/go-birl/birl/envs/gym"
+	"github.com/go-birl/birl/envs/npz"
 	"github.com/go-birl/birl/qvirl/neural"
 )
 
@@ -57,19 +57,12 @@ func (m *Model) Predict(observations []float32) (*neural.Prediction, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &neural.Prediction{Values: make([]float32, len(q))}
-	for i, v := range q {
-		p.Values[i] = float32(v)
-	}
 	logProbs, err := m.expert.LogProbs(observations, 1/m.config.Temperature)
 	if err != nil {
 		return nil, err
 	}
-	for _, l := range logProbs {
-		p.Own = append(p.Own, float32(l))
-	}
-	p.LogProbs = p.Own
-	return p, nil
+	own := npz.Narrow[float32](logProbs)
+	return &neural.Prediction{LogProbs: own, Own: own, Values: npz.Narrow[float32](q)}, nil
 }
 
 // Seconds is the wall-clock time of the training.
@@ -113,13 +106,10 @@ type stored struct {
 // Load reads a model that Save wrote.
 func Load(dir string) (*Model, error) {
 	path := filepath.Join(dir, configFile)
-	text, err := os.ReadFile(path)
+	var s stored
+	err := atomicfile.ReadJSON(path, &s)
 	if err != nil {
 		return nil, fmt.Errorf("online: %w", err)
-	}
-	var s stored
-	if err := json.Unmarshal(text, &s); err != nil {
-		return nil, fmt.Errorf("online: %s is damaged: %w", path, err)
 	}
 	if err := s.Config.Validate(); err != nil {
 		return nil, fmt.Errorf("%w, in %s", err, path)
@@ -128,10 +118,7 @@ func Load(dir string) (*Model, error) {
 	if m.expert, err = expert.Open(filepath.Join(dir, expertFile)); err != nil {
 		return nil, fmt.Errorf("online: %w", err)
 	}
-	size := 1
-	for _, n := range m.expert.ObservationShape {
-		size *= n
-	}
+	size := m.expert.ObservationSize()
 	if size != s.Spec.Observation || m.expert.Actions != s.Spec.Actions {
 		return nil, fmt.Errorf("online: the network in %s is for observations of %d numbers and %d actions, the model "+
 			"for %d and %d", dir, size, m.expert.Actions, s.Spec.Observation, s.Spec.Actions)

@@ -8,6 +8,7 @@
 package online
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -15,6 +16,7 @@ import (
 	"github.com/gomlx/compute"
 	. "github.com/gomlx/gomlx/core/graph"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/expert"
 	"github.com/go-birl/birl/envs/gym"
@@ -57,24 +59,16 @@ func Default(method, environment string, discount float64) Config {
 
 // Validate reports the first field that is out of range.
 func (c Config) Validate() error {
-	positive := func(x float64) bool { return x > 0 && !math.IsInf(x, 0) }
-	switch {
-	case c.Method != NameIQLearn && c.Method != NameSQIL:
-		return fmt.Errorf("online: Method = %q, want %q or %q", c.Method, NameIQLearn, NameSQIL)
-	case !positive(c.Temperature):
-		return fmt.Errorf("online: Temperature = %g, want a finite positive number", c.Temperature)
-	case c.Method == NameIQLearn && !positive(c.Alpha):
-		return fmt.Errorf("online: Alpha = %g, want a finite positive number", c.Alpha)
-	case c.Learner.Beta != 1/c.Temperature || c.Learner.RewardScale != 1:
-		return fmt.Errorf("online: Learner.Beta = %g and RewardScale = %g, want 1/Temperature = %g and 1",
-			c.Learner.Beta, c.Learner.RewardScale, 1/c.Temperature)
-	case c.Learner.Demonstrated < 1 || c.Learner.Demonstrated >= c.Learner.Batch:
-		return fmt.Errorf("online: Learner.Demonstrated = %d of a Batch of %d, want a part of it",
-			c.Learner.Demonstrated, c.Learner.Batch)
-	case c.Learner.ReturnSteps > 1:
-		return fmt.Errorf("online: Learner.ReturnSteps = %d, want 1", c.Learner.ReturnSteps)
-	}
-	return c.Learner.Validate()
+	l := c.Learner
+	return cmp.Or(check.All("online", check.OneOf("Method", c.Method, NameIQLearn, NameSQIL),
+		check.Positive("Temperature", c.Temperature),
+		check.That(c.Method != NameIQLearn || c.Alpha > 0 && !math.IsInf(c.Alpha, 0), "Alpha = %g, want a finite "+
+			"positive number", c.Alpha),
+		check.That(l.Beta == 1/c.Temperature && l.RewardScale == 1, "Learner.Beta = %g and RewardScale = %g, want "+
+			"1/Temperature = %g and 1", l.Beta, l.RewardScale, 1/c.Temperature),
+		check.That(l.Demonstrated >= 1 && l.Demonstrated < l.Batch, "Learner.Demonstrated = %d of a Batch of %d, want "+
+			"a part of it", l.Demonstrated, l.Batch),
+		check.That(l.ReturnSteps <= 1, "Learner.ReturnSteps = %d, want 1", l.ReturnSteps)), l.Validate())
 }
 
 // Train trains an apprentice in a pool, opened as Config.Learner's Gym says, from demonstrations. Rewards of the

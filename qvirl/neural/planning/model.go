@@ -1,13 +1,12 @@
 package planning
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/go-birl/birl/envs/atomicfile"
 	"github.com/go-birl/birl/envs/expert"
+	"github.com/go-birl/birl/envs/npz"
 	"github.com/go-birl/birl/qvirl/neural"
 )
 
@@ -79,10 +78,7 @@ func (m *Model) Predict(observations []float32) (*neural.Prediction, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Values = make([]float32, len(values))
-	for i, v := range values {
-		p.Values[i] = float32(v)
-	}
+	p.Values = npz.Narrow[float32](values)
 	return p, nil
 }
 
@@ -129,17 +125,10 @@ func Load(dir string, load func(dir string) (neural.Model, error)) (*Model, erro
 	if m.plan, err = expert.Open(filepath.Join(dir, planFile)); err != nil {
 		return nil, fmt.Errorf("planning: %w", err)
 	}
-	text, err := os.ReadFile(filepath.Join(dir, detailsFile))
-	if err != nil {
+	if err := atomicfile.ReadJSON(filepath.Join(dir, detailsFile), &m.details); err != nil {
 		return nil, fmt.Errorf("planning: %w", err)
 	}
-	if err := json.Unmarshal(text, &m.details); err != nil {
-		return nil, fmt.Errorf("planning: %s is damaged: %w", filepath.Join(dir, detailsFile), err)
-	}
-	spec, size := m.base.Spec(), 1
-	for _, n := range m.plan.ObservationShape {
-		size *= n
-	}
+	spec, size := m.base.Spec(), m.plan.ObservationSize()
 	if size != spec.Observation || m.plan.Actions != spec.Actions || len(m.plan.Curve) == 0 {
 		return nil, fmt.Errorf("planning: the plan in %s is for observations of %d numbers and %d actions with %d "+
 			"points "+

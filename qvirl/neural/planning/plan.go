@@ -1,6 +1,7 @@
 package planning
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -9,6 +10,7 @@ import (
 	"github.com/gomlx/compute"
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/expert"
 	"github.com/go-birl/birl/envs/gym"
@@ -50,20 +52,11 @@ func Default(environment string, discount float64) Config {
 
 // Validate reports the first field that is out of range.
 func (c Config) Validate() error {
-	positive := func(x float64) bool { return x > 0 && !math.IsInf(x, 0) }
-	switch {
-	case !(c.Risk >= 0) || math.IsInf(c.Risk, 0):
-		return fmt.Errorf("planning: Risk = %g, want a finite number of at least 0", c.Risk)
-	case !positive(c.Length):
-		return fmt.Errorf("planning: Length = %g, want a finite positive number", c.Length)
-	case !(c.Alike > 0 && c.Alike < 1):
-		return fmt.Errorf("planning: Alike = %g, want a number between 0 and 1", c.Alike)
-	case c.Rollouts < 0 || c.Inducing < 1:
-		return fmt.Errorf("planning: Rollouts = %d, Inducing = %d: want at least 0 and 1", c.Rollouts, c.Inducing)
-	case !(c.Learner.Discount < 1):
-		return fmt.Errorf("planning: Learner.Discount = %g, want less than 1", c.Learner.Discount)
-	}
-	return c.Learner.Validate()
+	return cmp.Or(check.All("planning", check.NotNegative("Risk", c.Risk), check.Positive("Length", c.Length),
+		check.Between("Alike", c.Alike), check.AtLeast(0, "Rollouts", c.Rollouts),
+		check.AtLeast(1, "Inducing", c.Inducing),
+		check.That(c.Learner.Discount < 1, "Learner.Discount = %g, want less than 1", c.Learner.Discount)),
+		c.Learner.Validate())
 }
 
 // Options say what planning does beside.

@@ -11,8 +11,10 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/qvirl/neural"
 )
 
@@ -79,25 +81,16 @@ func (m ImagePrior) orDefault() ImagePrior {
 // validate reports the first field that is out of range.
 func (m ImagePrior) validate() error {
 	m = m.orDefault()
-	sum := 0.0
-	for _, weight := range []float64{m.Patches, m.Motion, m.Pyramid, m.Pixels} {
-		if !(weight >= 0) {
-			return fmt.Errorf("variational: Image has the weight %g, want at least 0", weight)
-		}
-		sum += weight
-	}
-	if !(math.Abs(sum-1) <= 1e-6) {
-		return fmt.Errorf("variational: the weights of Image sum to %g, want 1", sum)
-	}
-	if m.Levels < 1 || m.Levels > maxLevels {
-		return fmt.Errorf("variational: Image.Levels = %d, want 1 to %d", m.Levels, maxLevels)
-	}
+	weights := []float64{m.Patches, m.Motion, m.Pyramid, m.Pixels}
+	errs := []error{check.NotNegative("Image.Patches Image.Motion Image.Pyramid Image.Pixels", weights...),
+		check.That(math.Abs(floats.Sum(weights)-1) <= 1e-6, "the weights of Image sum to %g, want 1",
+			floats.Sum(weights)),
+		check.That(m.Levels >= 1 && m.Levels <= maxLevels, "Image.Levels = %d, want 1 to %d", m.Levels, maxLevels)}
 	for i, a := range strings.Fields(m.Actions) {
-		if _, err := actionFeatures(a); err != nil {
-			return fmt.Errorf("variational: Image.Actions: word %d is %q: %w", i, a, err)
-		}
+		_, err := actionFeatures(a)
+		errs = append(errs, check.That(err == nil, "Image.Actions: word %d is %q: %w", i, a, err))
 	}
-	return nil
+	return check.All("variational", errs...)
 }
 
 // check refuses images, or a number of actions, that the kernel is not for.

@@ -195,7 +195,7 @@ func TestRewardsOfImages(t *testing.T) {
 func TestImagePriorsThatCannotBeAreRefused(t *testing.T) {
 	for want, change := range map[string]func(*Objective){
 		"weights of Image sum to": func(o *Objective) { o.Image.Patches = 0.5 },
-		"Image has the weight":    func(o *Objective) { o.Image.Patches, o.Image.Motion = 1.9, -1 },
+		"Image.Motion = -1":       func(o *Objective) { o.Image.Patches, o.Image.Motion = 1.9, -1 },
 		"Image.Levels = 9":        func(o *Objective) { o.Image.Levels = 9 },
 		"Image.Actions: word 1":   func(o *Objective) { o.Image.Actions = "NOOP JUMP" },
 	} {

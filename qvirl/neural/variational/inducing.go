@@ -3,6 +3,7 @@ package variational
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	. "github.com/gomlx/gomlx/core/graph"
 
@@ -77,10 +78,8 @@ func inducingPoints(d *neural.Data, m int) ([]neural.Parameter, error) {
 // one, then always the one that is farthest from all before.
 func spread(d *neural.Data, m int) []int {
 	size := len(d.Scale.Mean)
-	nearest := make([]float64, d.Len()) // squared distance of each transition to those chosen
-	for i := range nearest {
-		nearest[i] = math.Inf(1)
-	}
+	// squared distance of each transition to those chosen
+	nearest := slices.Repeat([]float64{math.Inf(1)}, d.Len())
 	chosen := make([]int, m)
 	for k := 1; k < m; k++ {
 		last, farthest := chosen[k-1], 0

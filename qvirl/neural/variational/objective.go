@@ -1,12 +1,15 @@
 package variational
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/floats"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/qvirl/graphs"
 	"github.com/go-birl/birl/qvirl/neural"
 )
@@ -81,50 +84,20 @@ func DefaultObjective(priorStd float64) Objective {
 
 // Validate reports the first field that is out of range.
 func (o Objective) Validate() error {
-	positive := func(x float64) bool { return x > 0 && !math.IsInf(x, 0) }
-	switch {
-	case !(o.KLWeight >= 0) || math.IsInf(o.KLWeight, 0):
-		return fmt.Errorf("variational: KLWeight = %g, want a finite number of at least 0", o.KLWeight)
-	case o.Embedding < 1:
-		return fmt.Errorf("variational: Embedding = %d, want at least 1", o.Embedding)
-	case o.Inducing < 0:
-		return fmt.Errorf("variational: Inducing = %d, want at least 0", o.Inducing)
-	case o.Maximum != graphs.Clark && o.Maximum != graphs.MaxMean:
-		return fmt.Errorf("variational: Maximum = %q, want %q or %q", o.Maximum, graphs.Clark, graphs.MaxMean)
-	case o.Likelihood != ClosedForm && o.Likelihood != Sampled:
-		return fmt.Errorf("variational: Likelihood = %q, want %q or %q", o.Likelihood, ClosedForm, Sampled)
-	case o.Likelihood == Sampled && o.Draws < 1:
-		return fmt.Errorf("variational: Draws = %d, want at least 1", o.Draws)
-	case o.Marginals != Normal && o.Marginals != SinhArcsinh:
-		return fmt.Errorf("variational: Marginals = %q, want %q or %q", o.Marginals, Normal, SinhArcsinh)
-	case math.IsNaN(o.PriorMean) || math.IsInf(o.PriorMean, 0):
-		return fmt.Errorf("variational: PriorMean = %g, want a finite number", o.PriorMean)
-	case !positive(o.PriorStd):
-		return fmt.Errorf("variational: PriorStd = %g, want a finite positive number", o.PriorStd)
-	case !positive(o.ValueStd):
-		return fmt.Errorf("variational: ValueStd = %g, want a finite positive number", o.ValueStd)
-	case !positive(o.Nugget):
-		return fmt.Errorf("variational: Nugget = %g, want a finite positive number", o.Nugget)
-	}
-	return o.Image.validate()
+	return cmp.Or(check.All("variational", check.NotNegative("KLWeight", o.KLWeight),
+		check.AtLeast(1, "Embedding", o.Embedding), check.AtLeast(0, "Inducing", o.Inducing),
+		check.OneOf("Maximum", o.Maximum, graphs.Clark, graphs.MaxMean),
+		check.OneOf("Likelihood", o.Likelihood, ClosedForm, Sampled),
+		check.That(o.Likelihood != Sampled || o.Draws >= 1, "Draws = %d, want at least 1", o.Draws),
+		check.OneOf("Marginals", o.Marginals, Normal, SinhArcsinh),
+		check.That(!math.IsNaN(o.PriorMean) && !math.IsInf(o.PriorMean, 0), "PriorMean = %g, want a finite number",
+			o.PriorMean),
+		check.Positive("PriorStd ValueStd Nugget", o.PriorStd, o.ValueStd, o.Nugget)), o.Image.validate())
 }
 
 // New returns continuous QVIRL with the given training and objective.
 func New(c neural.Config, o Objective) (*neural.Learner, error) {
-	if err := o.Validate(); err != nil {
-		return nil, err
-	}
 	return neural.NewLearner(Name, c, o)
-}
-
-// NewEnsemble returns an ensemble of QVIRL's models: the mean of their expected policies, as under the mixture of their
-// posteriors.
-func NewEnsemble(c neural.Config, o Objective, members int) (*neural.EnsembleLearner, error) {
-	member, err := New(c, o)
-	if err != nil {
-		return nil, err
-	}
-	return neural.NewEnsembleLearner(NameEnsemble, member, members)
 }
 
 // Networks returns the encoder.
@@ -252,10 +225,8 @@ func (o Objective) network(w *neural.Weights, states *Node) *Node {
 		return out
 	}
 	unit := o.unit(w.Beta())
-	factor, offset := make([]float64, outEmbedding+o.Embedding), make([]float64, outEmbedding+o.Embedding)
-	for i := range factor {
-		factor[i] = 1
-	}
+	width := outEmbedding + o.Embedding
+	factor, offset := slices.Repeat([]float64{1}, width), make([]float64, width)
 	factor[outMean], offset[outLogStd] = unit, math.Log(unit)
 	each := func(x []float64) *Node {
 		return ExpandLeftToRank(ConstAsDType(out.Graph(), out.DType(), x), out.Rank())

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/envs/demo"
+	"github.com/go-birl/birl/envs/npz"
 	"github.com/go-birl/birl/qvirl/graphs"
 	"github.com/go-birl/birl/qvirl/neural"
 )
@@ -287,9 +288,7 @@ func (p *Posterior) parameter(name string) []float64 {
 	var out []float64
 	for _, parameter := range p.model.Parameters() {
 		if parameter.Name == name {
-			for _, x := range parameter.Value {
-				out = append(out, float64(x))
-			}
+			out = append(out, npz.Widen(parameter.Value)...)
 		}
 	}
 	return out

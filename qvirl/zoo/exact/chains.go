@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/go-birl/birl/qvirl/irl"
 
@@ -54,11 +55,7 @@ func (p *problem) chains(ctx context.Context, points [][]float64, proposal propo
 
 // walk makes chains from points of the cloud until their effective size does, or they have length draws each.
 func (p *problem) walk(ctx context.Context, points [][]float64, proposal proposal, length int) (outcome, error) {
-	ones := make([]float64, len(points))
-	for i := range ones {
-		ones[i] = 1
-	}
-	around, _, ok := fitGaussian(points, ones, 1.2, nil, 0)
+	around, _, ok := fitGaussian(points, slices.Repeat([]float64{1}, len(points)), 1.2, nil, 0)
 	if !ok {
 		return outcome{}, fmt.Errorf("%w: the particles' covariance is singular", ErrNotEstablished)
 	}
@@ -127,11 +124,7 @@ func summarise(count int, chains func(q int) [][]float64) outcome {
 	s := outcome{estimates: newEstimates(count), size: math.Inf(1)}
 	for q := range count {
 		x := chains(q)
-		var all []float64
-		for _, c := range x {
-			all = append(all, c...)
-		}
-		mean, std := stat.MeanStdDev(all, nil)
+		mean, std := stat.MeanStdDev(slices.Concat(x...), nil)
 		s.mean[q], s.std[q] = mean, std
 		size := mcmc.ESS(x)
 		if math.IsNaN(size) { // a constant, such as the policy in an end
@@ -146,11 +139,7 @@ func summarise(count int, chains func(q int) [][]float64) outcome {
 			}
 		}
 		if size := mcmc.ESS(squares); !math.IsNaN(size) {
-			var flat []float64
-			for _, c := range squares {
-				flat = append(flat, c...)
-			}
-			s.stdError[q] = stat.StdDev(flat, nil) / math.Sqrt(size) / (2 * std)
+			s.stdError[q] = stat.StdDev(slices.Concat(squares...), nil) / math.Sqrt(size) / (2 * std)
 		}
 	}
 	return s

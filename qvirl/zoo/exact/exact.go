@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -118,11 +119,8 @@ func (p *problem) answer(ctx context.Context) (*zoo.Answer, error) {
 
 // unit is no change of unit.
 func unit(p *irl.Problem) (centre, scale []float64) {
-	centre, scale = make([]float64, quantityCount(p)), make([]float64, quantityCount(p))
-	for i := range scale {
-		scale[i] = 1
-	}
-	return centre, scale
+	n := quantityCount(p)
+	return make([]float64, n), slices.Repeat([]float64{1}, n)
 }
 
 // units returns the means and standard deviations that a sample gives, to be the units of another.
@@ -180,10 +178,7 @@ func (p *problem) closedForm(e estimates) {
 func (p *problem) mixture(ctx context.Context, points [][]float64, limit int) (*zoo.Answer, proposal, error) {
 	d := p.ValueDim()
 	parts, inflation := max(1, min(10, 100/d)), 1+0.5/math.Sqrt(float64(d))
-	weights := make([]float64, len(points))
-	for i := range weights {
-		weights[i] = 1
-	}
+	weights := slices.Repeat([]float64{1}, len(points))
 	share := func(s *sampling) float64 { return s.moments.effectiveSize() / float64(len(s.logRatios)) }
 	var best *sampling
 	for round := range adaptions {

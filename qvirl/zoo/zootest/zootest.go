@@ -12,6 +12,7 @@ package zootest
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/summary"
@@ -252,11 +253,7 @@ func extend(rng *rand.Rand, p *irl.Problem) change {
 }
 
 func constant(n int, v float64) []float64 {
-	out := make([]float64, n)
-	for i := range out {
-		out[i] = v
-	}
-	return out
+	return slices.Repeat([]float64{v}, n)
 }
 
 // LogDensity is a posterior density in the whitened coordinates z of the prior.

@@ -21,6 +21,17 @@ const (
 	Iterations = "iterations"   // of each chain after the warm-up
 )
 
+// StatesTable tabulates a metric over the states.
+func StatesTable(rows []experiment.Row, methods []string, name, title, metric string, decimals int) (*exhibit.Table,
+	error) {
+	t := exhibit.Table{Name: name, Title: title}
+	for s, state := range States {
+		t.Columns = append(t.Columns, exhibit.Column{Metric: experiment.OfState(metric, s), Name: state,
+			Decimals: decimals})
+	}
+	return experiment.Tabulate(rows, methods, t)
+}
+
 // Sampler is a posterior that a Markov chain has sampled.
 type Sampler interface {
 	irl.ValuePosterior
@@ -44,16 +55,14 @@ func ChainMetrics(s Sampler) map[string]float64 {
 // SamplerTable compares Markov chains that sampled the same posterior: their convergence, by rows of ChainMetrics, and
 // the effective samples a second, if the record of the run is given. It is nil where there are no such rows.
 func SamplerTable(rows []experiment.Row, record *experiment.Record, methods ...string) *exhibit.Table {
-	table, err := experiment.Tabulate(rows, methods, []exhibit.Column{
-		{Metric: RHatMax, Name: "largest R̂", Decimals: 4}, {Metric: ESSBulkMin, Name: "smallest bulk ESS",
-			Decimals: 0},
-		{Metric: ESSTailMin, Name: "smallest tail ESS", Decimals: 0}, {Metric: Acceptance, Name: "acceptance",
-			Decimals: 2},
-		{Metric: Iterations, Name: "iterations", Decimals: 0}})
+	table, err := experiment.Tabulate(rows, methods, exhibit.Table{Name: "samplers",
+		Title: "Samplers of the exact posterior", Columns: []exhibit.Column{
+			{Metric: RHatMax, Name: "largest R̂", Decimals: 4}, {Metric: ESSBulkMin, Name: "smallest bulk ESS"},
+			{Metric: ESSTailMin, Name: "smallest tail ESS"},
+			{Metric: Acceptance, Name: "acceptance", Decimals: 2}, {Metric: Iterations, Name: "iterations"}}})
 	if err != nil {
 		return nil
 	}
-	table.Name, table.Title = "samplers", "Samplers of the exact posterior"
 	table.Rows = slices.DeleteFunc(table.Rows, func(r exhibit.Row) bool { return r.Cells[1].Estimate == nil })
 	if len(table.Rows) == 0 {
 		return nil
@@ -70,8 +79,7 @@ func SamplerTable(rows []experiment.Row, record *experiment.Record, methods ...s
 		row := &table.Rows[i]
 		cells := make([]exhibit.Cell, 2)
 		if seconds := record.Seconds[row.Method]; seconds > 0 {
-			cells[0].Estimate = &exhibit.Estimate{Mean: seconds, StdErr: math.NaN()}
-			cells[1].Estimate = &exhibit.Estimate{Mean: row.Cells[1].Estimate.Mean / seconds, StdErr: math.NaN()}
+			cells[0], cells[1] = exhibit.Number(seconds), exhibit.Number(row.Cells[1].Estimate.Mean/seconds)
 		}
 		row.Cells = append(row.Cells, cells...)
 	}

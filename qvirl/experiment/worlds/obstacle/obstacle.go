@@ -3,10 +3,11 @@
 package obstacle
 
 import (
-	"fmt"
+	"cmp"
 	"slices"
 	"strconv"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/avril"
@@ -117,30 +118,19 @@ func (c Config) Validate() error {
 	if err != nil {
 		return err
 	}
-	if len(w.Reward) != len(States) {
-		return fmt.Errorf("obstacle: Drawing has %d cells, want %d", len(w.Reward), len(States))
-	}
+	err = check.All("obstacle", check.That(len(w.Reward) == len(States), "Drawing has %d cells, want %d",
+		len(w.Reward), len(States)))
 	for i, path := range c.Trajectories {
-		if len(path.States) != len(path.Actions) {
-			return fmt.Errorf("obstacle: Trajectories[%d] has %d states and %d actions", i, len(path.States),
-				len(path.Actions))
-		}
+		err = cmp.Or(err, check.All("obstacle", check.That(len(path.States) == len(path.Actions),
+			"Trajectories[%d] has %d states and %d actions", i, len(path.States), len(path.Actions))))
 	}
-	if err := c.Problem(w).Validate(); err != nil {
+	if err != nil {
 		return err
 	}
 	for _, a := range c.AVRILs() {
-		if err := a.Config.Validate(); err != nil {
-			return err
-		}
+		err = cmp.Or(err, a.Config.Validate())
 	}
-	if err := c.ValueWalk.Validate(); err != nil {
-		return err
-	}
-	if err := c.PolicyWalk.Validate(); err != nil {
-		return err
-	}
-	return c.QVIRL.Validate()
+	return cmp.Or(c.Problem(w).Validate(), err, c.ValueWalk.Validate(), c.PolicyWalk.Validate(), c.QVIRL.Validate())
 }
 
 // setting is AVRIL with one λ and learning rate.
