@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/qvirl/method"
 )
 
@@ -31,7 +32,8 @@ const maxBars = 4000
 func (m Convergence) Figure() (*Figure, error) {
 	n := len(m.Rhat)
 	limit := cmp.Or(m.MaxRhat, 1.01)
-	if err := cmp.Or(refuse(n == 0, "Convergence.Rhat is empty"), refuse(n > maxBars, "Convergence has %d quantities, "+
+	if err := check.First(
+		refuse(n == 0, "Convergence.Rhat is empty"), refuse(n > maxBars, "Convergence has %d quantities, "+
 		"want at most %d: show the worst of them", n, maxBars),
 		checkLength("Convergence.BulkESS", len(m.BulkESS), n, "as Rhat"),
 		checkEach("Convergence.TailESS", m.TailESS, n, "as Rhat"), checkFinite("Convergence.Rhat", m.Rhat),

@@ -10,6 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/qvirl/exhibit"
 )
 
@@ -24,7 +25,7 @@ type Correlations struct {
 
 func (m Correlations) validate() error {
 	states := m.World.Width * m.World.Height
-	return cmp.Or(checkWorld("Correlations.World", m.World), refuse(len(m.States) == 0 || len(m.States) > 4,
+	return check.First(checkWorld("Correlations.World", m.World), refuse(len(m.States) == 0 || len(m.States) > 4,
 		"Correlations has %d states, want 1 to 4", len(m.States)), forEach("Correlations.States", m.States,
 		func(field string, s int) error { return checkState(field, s, states) }),
 		checkDraws("Correlations.Draws", m.Draws, states))

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/method"
 )
@@ -43,7 +44,7 @@ type Mark = exhibit.Mark
 // Figure implements Drawing.
 func (m Curves) Figure() (*Figure, error) {
 	looks, order := m.looks()
-	if err := cmp.Or(refuse(len(m.Panels) == 0, "Curves has no panels"), checkColumns("Curves", m.Columns),
+	if err := check.First(refuse(len(m.Panels) == 0, "Curves has no panels"), checkColumns("Curves", m.Columns),
 		ours(method.CheckCurves(order...)), forEach("Curves.Panels", m.Panels, func(field string, p CurvePanel) error {
 			return curvePanel(p).validate(field)
 		})); err != nil {
@@ -135,10 +136,10 @@ func (m Curves) bands() []legendEntry {
 }
 
 func (p curvePanel) validate(field string) error {
-	check := func(field string, c Curve) error { return curve(c).validate(field, p.LogX, p.LogY) }
+	drawn := func(field string, c Curve) error { return curve(c).validate(field, p.LogX, p.LogY) }
 	r := p.YRange
-	return cmp.Or(refuse(len(p.Curves) == 0 && len(p.Thin) == 0, "%s has no curves", field),
-		forEach(field+".Curves", p.Curves, check), forEach(field+".Thin", p.Thin, check),
+	return check.First(refuse(len(p.Curves) == 0 && len(p.Thin) == 0, "%s has no curves", field),
+		forEach(field+".Curves", p.Curves, drawn), forEach(field+".Thin", p.Thin, drawn),
 		forEach(field+".Levels", p.Levels, func(field string, level Level) error {
 			return refuse(!finite(level.Y) || p.LogY && level.Y <= 0, "%s.Y = %g cannot be drawn on this axis", field,
 				level.Y)
@@ -151,7 +152,7 @@ func (p curvePanel) validate(field string) error {
 
 func (k curve) validate(field string, logX, logY bool) error {
 	banded := k.Low != nil || k.High != nil
-	if err := cmp.Or(refuse(len(k.X) == 0, "%s has no points", field), checkLength(field+".Y", len(k.Y), len(k.X),
+	if err := check.First(refuse(len(k.X) == 0, "%s has no points", field), checkLength(field+".Y", len(k.Y), len(k.X),
 		"as X"),
 		checkEach(field+".StdErr", k.StdErr, len(k.X), "as X"), checkEach(field+".Low", k.Low, len(k.X), "as X"),
 		checkLength(field+".High", len(k.High), len(k.Low), "as Low"), refuse(banded && (k.StdErr != nil ||

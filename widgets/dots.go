@@ -1,12 +1,13 @@
 package widgets
 
 import (
-	"cmp"
 	"image/color"
 	"math"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/go-birl/birl/envs/check"
 )
 
 // Dots compares methods by several metrics: a row for each method, a panel for each metric, a dot with a bar of ± one
@@ -28,11 +29,11 @@ type DotPanel struct {
 // Figure implements Drawing.
 func (m Dots) Figure() (*Figure, error) {
 	n, published := len(m.Methods), false
-	if err := cmp.Or(refuse(n == 0 || len(m.Panels) == 0, "Dots needs methods and panels, got %d and %d", n,
+	if err := check.First(refuse(n == 0 || len(m.Panels) == 0, "Dots needs methods and panels, got %d and %d", n,
 		len(m.Panels)),
 		checkMethods(m.Methods...), forEach("Dots.Panels", m.Panels, func(field string, p DotPanel) error {
 			published = published || p.Published != nil
-			return cmp.Or(checkLength(field+".Estimates", len(p.Estimates), n, "one for each method"),
+			return check.First(checkLength(field+".Estimates", len(p.Estimates), n, "one for each method"),
 				checkEach(field+".Published", p.Published, n, "one for each method"),
 				checkNotInfinite(field+".Target", p.Target), forEach(field+".Estimates", p.Estimates, checkEstimate),
 				forEach(field+".Published", p.Published, checkEstimate))

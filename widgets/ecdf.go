@@ -9,6 +9,8 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/go-birl/birl/envs/check"
 )
 
 // RankECDF shows, for ranks of true values among posterior draws, by how much their cumulative distribution function
@@ -31,7 +33,7 @@ const (
 // Figure implements Drawing.
 func (m RankECDF) Figure() (*Figure, error) {
 	level, columns := cmp.Or(m.Level, 0.95), min(cmp.Or(m.Columns, 4), len(m.Panels))
-	if err := cmp.Or(refuse(len(m.Panels) == 0, "RankECDF has no panels"), refuse(!(level > 0 && level < 1),
+	if err := check.First(refuse(len(m.Panels) == 0, "RankECDF has no panels"), refuse(!(level > 0 && level < 1),
 		"RankECDF.Level = %g is outside (0, 1)", level), checkColumns("RankECDF", m.Columns)); err != nil {
 		return nil, err
 	}

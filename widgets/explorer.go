@@ -1,13 +1,13 @@
 package widgets
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/qvirl/exhibit"
 )
 
@@ -96,12 +96,12 @@ func (m Explorer) validate() error {
 	combinations := 1
 	err := forEach("Explorer.Knobs", m.Knobs, func(field string, k Knob) error {
 		combinations *= len(k.Values)
-		return cmp.Or(refuse(len(k.Values) == 0, "%s, %q, has no values", field, k.Name),
+		return check.First(refuse(len(k.Values) == 0, "%s, %q, has no values", field, k.Name),
 			checkState(field+".Start", k.Start, len(k.Values)))
 	})
-	err = cmp.Or(err, refuse(len(m.Settings) != combinations, "Explorer has %d settings, want %d, one for each "+
+	err = check.First(err, refuse(len(m.Settings) != combinations, "Explorer has %d settings, want %d, one for each "+
 		"combination of the knobs' values", len(m.Settings), combinations))
-	return cmp.Or(err, forEach("Explorer.Settings", m.Settings, func(field string, s Setting) error {
+	return check.First(err, forEach("Explorer.Settings", m.Settings, func(field string, s Setting) error {
 		var methods []string
 		err := forEach(field+".Posteriors", s.Posteriors, func(field string, p *exhibit.Posterior) error {
 			if err := m.checkPosterior(field, p); err != nil {
@@ -110,7 +110,7 @@ func (m Explorer) validate() error {
 			methods = append(methods, p.Method)
 			return checkMethods(p.Method)
 		})
-		return cmp.Or(refuse(len(s.Posteriors) == 0, "%s has no posteriors", field), checkEach(field+".Visits",
+		return check.First(refuse(len(s.Posteriors) == 0, "%s has no posteriors", field), checkEach(field+".Visits",
 			s.Visits,
 			m.World.Width*m.World.Height, "one for each state"), err, refuse(err == nil &&
 			!slices.Equal(methods, m.methods()), "%s has the methods %q, the first setting others", field, methods))
@@ -122,16 +122,16 @@ func (m Explorer) checkPosterior(field string, p *exhibit.Posterior) error {
 		return fmt.Errorf("widgets: %s is nil", field)
 	}
 	states := m.World.Width * m.World.Height
-	if err := cmp.Or(checkLength(field+".Marginals", len(p.Marginals), states, "one for each state"),
+	if err := check.First(checkLength(field+".Marginals", len(p.Marginals), states, "one for each state"),
 		forEach(field+".Marginals", p.Marginals, checkMarginal)); err != nil {
 		return err
 	}
 	actions, err := checkPolicy(field+".Policy", p.Policy, states)
 	for name, n := range map[string]int{"Actions": len(m.World.Actions), "Moves": len(m.World.Moves)} {
-		err = cmp.Or(err, refuse(n != 0 && n != actions, "%s.Policy has %d actions, Explorer.World.%s %d", field,
+		err = check.First(err, refuse(n != 0 && n != actions, "%s.Policy has %d actions, Explorer.World.%s %d", field,
 			actions, name, n))
 	}
-	return cmp.Or(checkEach(field+".RHat", p.RHat, states, "one for each state, or none"),
+	return check.First(checkEach(field+".RHat", p.RHat, states, "one for each state, or none"),
 		checkEach(field+".ESS", p.ESS, states, "one for each state, or none"), err)
 }
 

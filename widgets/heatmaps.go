@@ -1,11 +1,12 @@
 package widgets
 
 import (
-	"cmp"
 	"slices"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/go-birl/birl/envs/check"
 )
 
 // HeatMaps sets maps of one gridworld side by side: a column for each method, a row for each quantity, one colour scale
@@ -106,14 +107,14 @@ func (m HeatMaps) Figure() (*Figure, error) {
 
 func (m HeatMaps) validate() error {
 	n := m.Width * m.Height
-	return cmp.Or(checkGrid("HeatMaps", m.Width, m.Height), refuse(len(m.Columns) == 0 || len(m.Rows) == 0,
+	return check.First(checkGrid("HeatMaps", m.Width, m.Height), refuse(len(m.Columns) == 0 || len(m.Rows) == 0,
 		"HeatMaps needs columns and rows, got %d and %d", len(m.Columns), len(m.Rows)),
 		checkEach("HeatMaps.Terminal", m.Terminal, n, "one for each state"), checkMarked("HeatMaps", m.Marked, n),
 		forEach("HeatMaps.Rows", m.Rows, func(field string, row HeatRow) error {
 			field += ".Values"
-			return cmp.Or(checkLength(field, len(row.Values), len(m.Columns), "one for each column"),
+			return check.First(checkLength(field, len(row.Values), len(m.Columns), "one for each column"),
 				forEach(field, row.Values, func(field string, values []float64) error {
-					return cmp.Or(checkEach(field, values, n, "one for each state"), checkFinite(field, values))
+					return check.First(checkEach(field, values, n, "one for each state"), checkFinite(field, values))
 				}))
 		}))
 }
@@ -121,7 +122,7 @@ func (m HeatMaps) validate() error {
 // checkMarked refuses labels of what is none of n states.
 func checkMarked(of string, marked map[int]string, n int) (err error) {
 	for s := range marked {
-		err = cmp.Or(err, refuse(s < 0 || s >= n, "%s.Marked: state %d is outside 0..%d", of, s, n-1))
+		err = check.First(err, refuse(s < 0 || s >= n, "%s.Marked: state %d is outside 0..%d", of, s, n-1))
 	}
 	return err
 }

@@ -1,7 +1,6 @@
 package widgets
 
 import (
-	"cmp"
 	"fmt"
 	"image/color"
 	"math"
@@ -10,6 +9,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/envs/mdp"
 )
@@ -85,18 +85,18 @@ func (m Map) Figure() (*Figure, error) {
 
 func (m Map) validate() error {
 	n := m.Width * m.Height
-	err := cmp.Or(checkGrid("Map", m.Width, m.Height), checkEach("Map.Values", m.Values, n, "one for each state"),
+	err := check.First(checkGrid("Map", m.Width, m.Height), checkEach("Map.Values", m.Values, n, "one for each state"),
 		checkFinite("Map.Values", m.Values), checkEach("Map.Terminal", m.Terminal, n, "one for each state"),
 		checkMarked("Map", m.Marked, n), checkEach("Map.Policy", m.Policy, n*gridworld.Actions,
 			"one for each state and action"))
 	for i, t := range m.Demonstrations {
 		for j, step := range t {
-			err = cmp.Or(err, refuse(step.State < 0 || step.State >= n || step.Action < 0 ||
+			err = check.First(err, refuse(step.State < 0 || step.State >= n || step.Action < 0 ||
 				step.Action >= gridworld.Actions, "Map.Demonstrations[%d][%d]: state %d, action %d: want 0..%d and "+
 				"0..%d", i, j, step.State, step.Action, n-1, gridworld.Actions-1))
 		}
 	}
-	return cmp.Or(err, forEach("Map.Policy", m.Policy, checkProbability))
+	return check.First(err, forEach("Map.Policy", m.Policy, checkProbability))
 }
 
 func (m Map) legend() []legendEntry {

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/qvirl/exhibit"
 )
 
@@ -143,7 +144,7 @@ func (m Marginals) columns() int {
 }
 
 func (m Marginals) validate() error {
-	if err := cmp.Or(refuse(len(m.Panels) == 0 || len(m.Methods) == 0,
+	if err := check.First(refuse(len(m.Panels) == 0 || len(m.Methods) == 0,
 		"Marginals needs panels and methods, got %d and %d",
 		len(m.Panels), len(m.Methods)), refuse(len(m.Panels) > maxPanels, "Marginals has %d panels, want at most %d: "+
 		"show some of them", len(m.Panels), maxPanels), checkMethods(m.Methods...), checkColumns("Marginals",
@@ -155,7 +156,8 @@ func (m Marginals) validate() error {
 		combinations *= c.Positions
 		return refuse(c.Positions < 1, "%s has %d positions, want at least 1", field, c.Positions)
 	})
-	return cmp.Or(err, refuse(len(m.Choices) > 0 && combinations != len(m.Panels), "Marginals.Choices combine to %d "+
+	return check.First(
+		err, refuse(len(m.Choices) > 0 && combinations != len(m.Panels), "Marginals.Choices combine to %d "+
 		"panels, but there are %d", combinations, len(m.Panels)),
 		forEach("Marginals.Panels", m.Panels, func(field string, panel MarginalPanel) error {
 			shown := false
@@ -166,7 +168,7 @@ func (m Marginals) validate() error {
 				shown = true
 				return checkMarginal(field, d)
 			})
-			return cmp.Or(checkLength(field+".Distributions", len(panel.Distributions), len(m.Methods),
+			return check.First(checkLength(field+".Distributions", len(panel.Distributions), len(m.Methods),
 				"one for each method"), refuse(math.IsInf(panel.Truth, 0), "%s.Truth = %g is not finite", field,
 				panel.Truth), err, refuse(!shown, "%s.Distributions: all are nil, so that there is nothing to draw",
 				field))
@@ -181,7 +183,7 @@ func checkMarginal(field string, d Distribution) error {
 	if of, ok := d.(Sampled); ok && len(of.Sorted()) < 2 {
 		return fmt.Errorf("widgets: %s has %d samples, want at least 2", field, len(of.Sorted()))
 	}
-	return cmp.Or(checkFinite(field+": mean, std, quantiles", []float64{d.Mean(), d.StdDev(),
+	return check.First(checkFinite(field+": mean, std, quantiles", []float64{d.Mean(), d.StdDev(),
 		d.Quantile(marginalTail), d.Quantile(1 - marginalTail)}), refuse(d.StdDev() < 0,
 		"%s has the negative standard "+
 			"deviation %g", field, d.StdDev()))

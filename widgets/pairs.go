@@ -1,7 +1,6 @@
 package widgets
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -12,6 +11,8 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/go-birl/birl/envs/check"
 )
 
 // Pairs shows how quantities go together under posteriors: below the diagonal the smallest regions that hold 50 % and
@@ -35,7 +36,7 @@ var pairsMass = []float64{0.9, 0.5}
 
 func (m Pairs) validate() error {
 	k := len(m.Names)
-	return cmp.Or(refuse(k < 2 || k > pairsMost || len(m.Methods) == 0,
+	return check.First(refuse(k < 2 || k > pairsMost || len(m.Methods) == 0,
 		"Pairs has %d names and %d methods, want 2 to %d "+
 			"and at least 1", k, len(m.Methods), pairsMost), checkMethods(m.Methods...),
 		checkLength("Pairs.Draws", len(m.Draws), len(m.Methods), "one set for each method"),
@@ -53,9 +54,10 @@ func (m Pairs) validate() error {
 
 // checkDraws refuses draws that are too few, are of another number of quantities, or are not finite.
 func checkDraws(field string, draws [][]float64, quantities int) error {
-	return cmp.Or(refuse(len(draws) < 10, "%s has %d draws, want at least 10", field, len(draws)),
+	return check.First(refuse(len(draws) < 10, "%s has %d draws, want at least 10", field, len(draws)),
 		forEach(field, draws, func(field string, row []float64) error {
-			return cmp.Or(checkLength(field, len(row), quantities, "one for each quantity"), checkFinite(field, row))
+			return check.First(
+				checkLength(field, len(row), quantities, "one for each quantity"), checkFinite(field, row))
 		}))
 }
 

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/qvirl/exhibit"
 )
 
@@ -79,10 +80,10 @@ func (m Predictive) Figure() (*Figure, error) {
 }
 
 func (m Predictive) validate() error {
-	return cmp.Or(refuse(len(m.Decisions) == 0, "Predictive has no decisions: nothing was demonstrated"),
+	return check.First(refuse(len(m.Decisions) == 0, "Predictive has no decisions: nothing was demonstrated"),
 		refuse(m.Most < 0, "Predictive.Most = %d, want 0 (automatic) or a positive number", m.Most),
 		forEach("Predictive.Decisions", m.Decisions, func(field string, d exhibit.Decision) error {
-			return cmp.Or(refuse(d.Times < 1 || d.Of < d.Times, "%s: %d of %d decisions", field, d.Times, d.Of),
+			return check.First(refuse(d.Times < 1 || d.Of < d.Times, "%s: %d of %d decisions", field, d.Times, d.Of),
 				refuse(!(0 <= d.Low && d.Low <= d.High && d.High <= 1+1e-9 && d.Mean > 0 && d.Mean <= 1+1e-9),
 					"%s: mean %g, from %g to %g: want probabilities", field, d.Mean, d.Low, d.High))
 		}))
@@ -176,7 +177,7 @@ func (m Comparison) validate() error {
 	}
 	n := len(m.Models[0].Pointwise)
 	return forEach("Comparison.Models", m.Models, func(field string, model exhibit.LOO) error {
-		return cmp.Or(refuse(n == 0, "%s has no decisions", field),
+		return check.First(refuse(n == 0, "%s has no decisions", field),
 			checkLength(field+".Pointwise", len(model.Pointwise), n, "one for each decision"),
 			checkLength(field+".KHat", len(model.KHat), n, "one for each decision"),
 			checkFinite(field+".Pointwise", model.Pointwise),

@@ -1,7 +1,6 @@
 package widgets
 
 import (
-	"cmp"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -15,6 +14,7 @@ import (
 	"github.com/janpfeifer/gonb/gonbui/dom"
 	gonbwidgets "github.com/janpfeifer/gonb/gonbui/widgets"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/exhibit"
 )
@@ -29,7 +29,7 @@ type Assumptions struct {
 
 func (a Assumptions) validate(w exhibit.World) error {
 	states := w.Width * w.Height
-	return cmp.Or(checkWorld("Refit", w), checkFinite("Refit: prior mean, prior standard deviation, β",
+	return check.First(checkWorld("Refit", w), checkFinite("Refit: prior mean, prior standard deviation, β",
 		[]float64{a.PriorMean, a.PriorStd, a.Beta}), refuse(!(a.PriorStd > 0) || !(a.Beta > 0), "Refit: the prior's "+
 		"standard deviation is %g and β %g, want both positive", a.PriorStd, a.Beta),
 		refuse(len(w.Actions) == 0, "Refit needs names of actions"), checkState("Refit: state", a.State, states),

@@ -1,12 +1,12 @@
 package widgets
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/qvirl/exhibit"
 )
@@ -59,7 +59,7 @@ func (m Risk) validate() error {
 		return err
 	}
 	states, before := m.World.Width*m.World.Height, 0.0
-	return cmp.Or(checkEach("Risk.Values", m.Values, states, "one for each state"), checkFinite("Risk.Values",
+	return check.First(checkEach("Risk.Values", m.Values, states, "one for each state"), checkFinite("Risk.Values",
 		m.Values),
 		refuse(len(m.Levels) < 2, "Risk has %d levels, want at least 2", len(m.Levels)),
 		forEach("Risk.Levels", m.Levels, func(field string, l RiskLevel) error {
@@ -67,7 +67,7 @@ func (m Risk) validate() error {
 			before = l.Level
 			actions, err := checkPolicy(field+".Policy", l.Policy, states)
 			n := len(m.World.Moves)
-			return cmp.Or(refuse(!ascends, "%s.Level = %g, want ascending numbers in (0, 1]", field, l.Level), err,
+			return check.First(refuse(!ascends, "%s.Level = %g, want ascending numbers in (0, 1]", field, l.Level), err,
 				refuse(n != 0 && n != actions, "%s.Policy has %d actions, Risk.World.Moves %d", field, actions, n),
 				refuse(len(l.Returns) < 2, "%s.Returns has %d entries, want at least 2", field, len(l.Returns)),
 				checkFinite(field+".Returns", l.Returns))
@@ -153,16 +153,17 @@ type QueryStep struct {
 
 func (m Queries) validate() error {
 	states := m.World.Width * m.World.Height
-	err := cmp.Or(checkWorld("Queries.World", m.World), refuse(len(m.Steps) < 2,
+	err := check.First(checkWorld("Queries.World", m.World), refuse(len(m.Steps) < 2,
 		"Queries has %d steps, want at least 2: "+
 			"before the first answer and after it", len(m.Steps)))
 	for i, s := range m.Steps {
 		field := fmt.Sprintf("Queries.Steps[%d]", i)
 		last := i == len(m.Steps)-1
 		if !last || s.Scores != nil {
-			err = cmp.Or(err, checkLength(field+".Scores", len(s.Scores), states, "one for each state"))
+			err = check.First(err, checkLength(field+".Scores", len(s.Scores), states, "one for each state"))
 		}
-		err = cmp.Or(err, refuse(s.Query < -1 || s.Query >= states || s.Query < 0 && !last, "%s.Query = %d, want 0..%d",
+		err = check.First(
+			err, refuse(s.Query < -1 || s.Query >= states || s.Query < 0 && !last, "%s.Query = %d, want 0..%d",
 			field, s.Query, states-1), checkLength(field+".Std", len(s.Std), states, "one for each state"),
 			checkLength(field+".Visits", len(s.Visits), states, "one for each state"),
 			checkFinite(field+".Scores", s.Scores), checkFinite(field+".Std", s.Std),

@@ -1,12 +1,13 @@
 package widgets
 
 import (
-	"cmp"
 	"fmt"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/go-birl/birl/envs/check"
 )
 
 // Scatter shows points in the plane in one or more panels with one colour scale, such as states by what it is worth to
@@ -93,10 +94,11 @@ func (panel ScatterPanel) paint(c draw.Canvas, x, y func(float64) vg.Length, sca
 }
 
 func (m Scatter) validate() error {
-	return cmp.Or(refuse(len(m.Panels) == 0, "Scatter has no panels"),
+	return check.First(refuse(len(m.Panels) == 0, "Scatter has no panels"),
 		forEach("Scatter.Panels", m.Panels, func(field string, panel ScatterPanel) error {
 			n := len(panel.X)
-			err := cmp.Or(refuse(n == 0, "%s has no points", field), refuse(n > maxPoints, "%s has %d points, want at "+
+			err := check.First(
+				refuse(n == 0, "%s has no points", field), refuse(n > maxPoints, "%s has %d points, want at "+
 				"most %d: draw a part of them", field, n, maxPoints),
 				checkLength(field+".Y", len(panel.Y), n, "one for each X"), refuse((panel.Z == nil) !=
 					(m.Panels[0].Z == nil), "of Scatter.Panels[0] and %s, one has Z and the other has none", field),
@@ -105,7 +107,7 @@ func (m Scatter) validate() error {
 				checkFinite(field+".Y", panel.Y), checkFinite(field+".Z", panel.Z),
 				checkFinite(field+".Line", panel.Line))
 			for k := range panel.Marked {
-				err = cmp.Or(err, refuse(k < 0 || k >= n, "%s.Marked has point %d, want 0 to %d", field, k, n-1))
+				err = check.First(err, refuse(k < 0 || k >= n, "%s.Marked has point %d, want 0 to %d", field, k, n-1))
 			}
 			return err
 		}))

@@ -1,7 +1,6 @@
 package widgets
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -10,6 +9,8 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/go-birl/birl/envs/check"
 )
 
 // Surface shows a function of two variables as a heat map in one or more panels with one colour scale, such as the
@@ -108,15 +109,15 @@ func (m Surface) validate() error {
 		values      []float64
 		logarithmic bool
 	}{"X": {m.X, m.LogX}, "Y": {m.Y, m.LogY}} {
-		err = cmp.Or(err, checkFinite("Surface."+field, axis.values))
+		err = check.First(err, checkFinite("Surface."+field, axis.values))
 		for i, v := range axis.values {
-			err = cmp.Or(err, refuse(i > 0 && v <= axis.values[max(i-1, 0)] || axis.logarithmic && v <= 0,
+			err = check.First(err, refuse(i > 0 && v <= axis.values[max(i-1, 0)] || axis.logarithmic && v <= 0,
 				"Surface.%s[%d] = "+
 					"%g: want ascending numbers, positive on a logarithmic axis", field, i, v))
 		}
 	}
-	return cmp.Or(err, forEach("Surface.Panels", m.Panels, func(field string, panel SurfacePanel) error {
-		return cmp.Or(checkLength(field+".Z", len(panel.Z), len(m.X)*len(m.Y), "len(X)·len(Y)"),
+	return check.First(err, forEach("Surface.Panels", m.Panels, func(field string, panel SurfacePanel) error {
+		return check.First(checkLength(field+".Z", len(panel.Z), len(m.X)*len(m.Y), "len(X)·len(Y)"),
 			forEach(field+".Z", panel.Z, checkNotInfinite))
 	}))
 }

@@ -1,12 +1,12 @@
 package widgets
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/method"
 )
@@ -63,15 +63,15 @@ func arrowOf(d Direction) string { return []string{"", " ↑", " ↓"}[d] }
 
 // validate refuses a table whose parts do not fit, and numbers that are not finite.
 func (t Table) validate() error {
-	return cmp.Or(refuse(len(t.Columns) == 0 || len(t.Rows) == 0, "Table needs columns and rows, got %d and %d",
+	return check.First(refuse(len(t.Columns) == 0 || len(t.Rows) == 0, "Table needs columns and rows, got %d and %d",
 		len(t.Columns), len(t.Rows)), forEach("Table.Columns", t.Columns, func(field string, c Column) error {
 		return refuse(c.Decimals < 0, "%s.Decimals = %d, want at least 0", field, c.Decimals)
 	}), forEach("Table.Rows", t.Rows, func(field string, row Row) error {
 		field += ".Cells"
-		return cmp.Or(checkMethods(row.Method), checkLength(field, len(row.Cells), len(t.Columns),
+		return check.First(checkMethods(row.Method), checkLength(field, len(row.Cells), len(t.Columns),
 			"one for each column"),
 			forEach(field, row.Cells, func(field string, cell Cell) error {
-				return cmp.Or(checkEstimate(field+".Estimate", cell.Estimate),
+				return check.First(checkEstimate(field+".Estimate", cell.Estimate),
 					checkEach(field+".References", cell.References, len(t.References), "as in Table.References"),
 					forEach(field+".References", cell.References, checkEstimate))
 			}))

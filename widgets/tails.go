@@ -1,7 +1,6 @@
 package widgets
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -9,6 +8,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/go-birl/birl/envs/check"
 )
 
 // Tails compares distributions by their means and their lower tails, such as the returns of several policies under a
@@ -181,16 +182,17 @@ func (m Tails) extent() span {
 }
 
 func (m Tails) validate() error {
-	return cmp.Or(refuse(len(m.Panels) == 0 || len(m.Methods) == 0, "Tails needs panels and methods, got %d and %d",
+	return check.First(
+		refuse(len(m.Panels) == 0 || len(m.Methods) == 0, "Tails needs panels and methods, got %d and %d",
 		len(m.Panels), len(m.Methods)), checkMethods(m.Methods...),
 		refuse(!(m.Level > 0 && m.Level < 1), "Tails.Level = %g is outside (0, 1)", m.Level),
 		forEach("Tails.Panels", m.Panels, func(field string, panel TailPanel) error {
 			shown := slices.ContainsFunc(panel.Samples, func(samples []float64) bool { return samples != nil })
-			return cmp.Or(checkLength(field+".Samples", len(panel.Samples), len(m.Methods), "one for each method"),
+			return check.First(checkLength(field+".Samples", len(panel.Samples), len(m.Methods), "one for each method"),
 				checkEach(field+".Truth", panel.Truth, len(m.Methods), "one for each method"),
 				forEach(field+".Truth", panel.Truth, checkNotInfinite),
 				forEach(field+".Samples", panel.Samples, func(field string, samples []float64) error {
-					return cmp.Or(refuse(samples != nil && len(samples) < 2, "%s has %d samples, want at least 2",
+					return check.First(refuse(samples != nil && len(samples) < 2, "%s has %d samples, want at least 2",
 						field,
 						len(samples)), checkFinite(field, samples))
 				}), refuse(!shown, "%s.Samples: all are nil, so that there is nothing to draw", field))

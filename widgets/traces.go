@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/qvirl/exhibit"
 )
 
@@ -84,9 +85,9 @@ func chainLegend(n int) []legendEntry {
 }
 
 func checkChains(field string, chains [][]float64) error {
-	return cmp.Or(refuse(len(chains) == 0, "%s is empty", field), forEach(field, chains,
+	return check.First(refuse(len(chains) == 0, "%s is empty", field), forEach(field, chains,
 		func(field string, chain []float64) error {
-			return cmp.Or(refuse(len(chain) == 0, "%s has no draws", field), checkFinite(field, chain))
+			return check.First(refuse(len(chain) == 0, "%s has no draws", field), checkFinite(field, chain))
 		}))
 }
 
@@ -107,12 +108,13 @@ type RankPanel = exhibit.RankPanel
 type rankPanel exhibit.RankPanel
 
 func (p rankPanel) validate(name string) error {
-	err := cmp.Or(refuse(len(p.Ranks) == 0 || p.Max < 1, "%s has %d ranks of at most %d, want some of at least 1", name,
+	err := check.First(
+		refuse(len(p.Ranks) == 0 || p.Max < 1, "%s has %d ranks of at most %d, want some of at least 1", name,
 		len(p.Ranks), p.Max), forEach(name+".Ranks", p.Ranks, func(field string, r int) error {
 		return checkState(field, r, p.Max+1)
 	}))
 	if p.Method != "" {
-		err = cmp.Or(err, checkMethods(p.Method))
+		err = check.First(err, checkMethods(p.Method))
 	}
 	return err
 }

@@ -13,6 +13,8 @@ import (
 	scaling "golang.org/x/image/draw"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/go-birl/birl/envs/check"
 )
 
 // Trajectory shows an episode picture by picture, and in step with it what a posterior says: the values of all actions,
@@ -43,7 +45,8 @@ func (m Trajectory) stride() int { return max(m.Stride, 1) }
 
 func (m Trajectory) validate() error {
 	steps := len(m.Taken)
-	if err := cmp.Or(refuse(steps == 0 || len(m.Pictures) == 0 || len(m.Actions) == 0, "Trajectory has %d steps, %d "+
+	if err := check.First(
+		refuse(steps == 0 || len(m.Pictures) == 0 || len(m.Actions) == 0, "Trajectory has %d steps, %d "+
 		"pictures and %d actions, want some of each", steps, len(m.Pictures), len(m.Actions)),
 		refuse(m.Stride < 0 || m.Width < 0, "Trajectory: Stride = %d, Width = %d, want none or positive numbers",
 			m.Stride,
@@ -59,7 +62,7 @@ func (m Trajectory) validate() error {
 		return err
 	}
 	for i, a := range m.Taken {
-		if err := cmp.Or(checkState(fmt.Sprintf("Trajectory.Taken[%d]", i), a, len(m.Actions)), checkLength(
+		if err := check.First(checkState(fmt.Sprintf("Trajectory.Taken[%d]", i), a, len(m.Actions)), checkLength(
 			fmt.Sprintf("Trajectory.Values[%d]", i), len(m.Values[i]), len(m.Actions),
 			"one for each action")); err != nil {
 			return err

@@ -1,7 +1,6 @@
 package widgets
 
 import (
-	"cmp"
 	"fmt"
 	"image/color"
 	"math"
@@ -9,6 +8,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/qvirl/exhibit"
 )
 
@@ -182,14 +182,14 @@ func paintVerdict(c draw.Canvas, v *exhibit.Verdict, scale colorScale, box vg.Re
 }
 
 func (m Verdicts) validate() error {
-	return cmp.Or(refuse(len(m.Methods) == 0 || len(m.Families) == 0,
+	return check.First(refuse(len(m.Methods) == 0 || len(m.Families) == 0,
 		"Verdicts needs methods and families, got %d and %d",
 		len(m.Methods), len(m.Families)),
 		forEach("Verdicts.Families", m.Families, func(field string, f exhibit.VerdictFamily) error {
 			field += ".Verdicts"
-			return cmp.Or(checkLength(field, len(f.Verdicts), len(f.Problems), "one for each problem"),
+			return check.First(checkLength(field, len(f.Verdicts), len(f.Problems), "one for each problem"),
 				forEach(field, f.Verdicts, func(field string, row []*exhibit.Verdict) error {
-					return cmp.Or(checkLength(field, len(row), len(m.Methods), "one for each method"),
+					return check.First(checkLength(field, len(row), len(m.Methods), "one for each method"),
 						forEach(field, row, func(field string, v *exhibit.Verdict) error {
 							if v == nil {
 								return nil

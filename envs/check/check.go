@@ -3,7 +3,6 @@
 package check
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -12,8 +11,18 @@ import (
 
 // All returns the first of the errors, if there is one, as that of a package.
 func All(of string, errs ...error) error {
-	if err := cmp.Or(errs...); err != nil {
+	if err := First(errs...); err != nil {
 		return fmt.Errorf("%s: %w", of, err)
+	}
+	return nil
+}
+
+// First returns the first of the errors that is one.
+func First(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -8,7 +8,6 @@
 package demo
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -253,7 +252,7 @@ func (t *Trajectory) validate(d *Description) error {
 		}
 		size = 0
 	}
-	if err := cmp.Or(
+	if err := check.First(
 		check.That(len(t.Observations) == (n+1)*size, "%d actions want %d observations of %d numbers each, there are "+
 			"%d numbers", n, n+1, size, len(t.Observations)),
 		check.That(t.Rewards == nil || len(t.Rewards) == n, "%d rewards for %d actions", len(t.Rewards), n),

@@ -90,7 +90,7 @@ func (r Row) Validate() error {
 	named := func(what, name string, pattern *regexp.Regexp) error {
 		return check.That(pattern.MatchString(name), "%s %q is not a name of letters, digits and . _ + -", what, name)
 	}
-	return cmp.Or(named("experiment", r.Experiment, namePattern),
+	return check.First(named("experiment", r.Experiment, namePattern),
 		named("environment", r.Environment, environmentPattern), named("method", r.Method, namePattern),
 		named("metric", r.Metric, namePattern),
 		check.That(variantPattern.MatchString(r.Variant) && commitPattern.MatchString(r.Commit), "variant %q, commit "+

@@ -93,7 +93,7 @@ func (j *Job) Each(n int, f func(i int) error) error {
 		})
 	}
 	wait.Wait()
-	return cmp.Or(errs...)
+	return check.First(errs...)
 }
 
 // Budget says how many samples are kept, and when sampling ends.
@@ -113,7 +113,7 @@ const MinPerChain = minLength
 
 // Validate reports the first field that is out of range.
 func (b Budget) Validate() error {
-	return cmp.Or(check.AtLeast(1, "Chains", b.Chains),
+	return check.First(check.AtLeast(1, "Chains", b.Chains),
 		check.That(b.Samples >= MinPerChain*b.Chains && b.Samples%max(b.Chains, 1) == 0, "Samples = %d, want a "+
 			"multiple of the %d chains with at least %d samples each", b.Samples, b.Chains, MinPerChain),
 		check.That(b.MinESS >= 0, "MinESS = %g, want a number that is not negative", b.MinESS),

@@ -1,7 +1,6 @@
 package neural
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 
@@ -69,11 +68,12 @@ func DefaultConfig() Config {
 func (c Config) Validate() error {
 	hidden := check.That(len(c.Hidden) > 0, "Hidden is empty, want at least one layer")
 	for i, n := range c.Hidden {
-		hidden = cmp.Or(hidden, check.AtLeast(1, fmt.Sprintf("Hidden[%d]", i), n))
+		hidden = check.First(hidden, check.AtLeast(1, fmt.Sprintf("Hidden[%d]", i), n))
 	}
 	var convolutions error
 	for i, v := range c.Convolutions {
-		convolutions = cmp.Or(convolutions, check.That(min(v.Filters, v.Size, v.Stride) >= 1 && v.Size%v.Stride == 0,
+		convolutions = check.First(
+			convolutions, check.That(min(v.Filters, v.Size, v.Stride) >= 1 && v.Size%v.Stride == 0,
 			"Convolutions[%d] = %+v, want at least 1 each, and a Size that is a multiple of the Stride", i, v))
 	}
 	return check.All("neural", check.OneOf("Architecture", c.Architecture, Heads, Pairs), hidden,

@@ -154,7 +154,8 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := cmp.Or(check.That(entry.Aux || o.aux == "" && o.env == "", "--aux and --env: the method %s has no use "+
+	if err := check.First(
+		check.That(entry.Aux || o.aux == "" && o.env == "", "--aux and --env: the method %s has no use "+
 		"for auxiliary trajectories", o.method),
 		check.That(o.successors >= 1, "--successors %d: want at least 1", o.successors),
 		check.That(!o.branches || o.env != "" && o.successors == 1,

@@ -3,7 +3,6 @@
 package activelander
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -116,7 +115,7 @@ func (c Config) Queries() int { return c.At[len(c.At)-1] }
 // Validate reports the first field that is out of range.
 func (c Config) Validate() error {
 	known := func(name string) bool { _, err := c.Acquisition(name); return err == nil }
-	err := cmp.Or(check.All("activelander", check.That(c.Environment != "" && c.Demos != "" && c.Expert != "",
+	err := check.First(check.All("activelander", check.That(c.Environment != "" && c.Demos != "" && c.Expert != "",
 		"Environment = %q, Demos = %q, Expert = %q: want all of them", c.Environment, c.Demos, c.Expert),
 		check.AtLeast(1, "Train Test Subsets Length Episodes", c.Train, c.Test, c.Subsets, c.Length, c.Episodes),
 		check.AtLeast(0, "Validation EvaluationSeed", c.Validation, int(c.EvaluationSeed)),

@@ -3,7 +3,6 @@
 package activelearning
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -162,10 +161,10 @@ func (c Config) Validate() error {
 		check.That(c.Samples > rewards, "Samples = %d, want more than the %d rewards, whose entropy is taken from them",
 			c.Samples, rewards), check.Distinct("Seeds", c.Seeds))
 	for _, k := range c.ReferenceAt {
-		err = cmp.Or(err, check.All("activelearning", check.That(k >= 0 && k <= c.Queries, "ReferenceAt %d: want "+
+		err = check.First(err, check.All("activelearning", check.That(k >= 0 && k <= c.Queries, "ReferenceAt %d: want "+
 			"numbers of queries in 0..%d", c.ReferenceAt, c.Queries)))
 	}
-	if err = cmp.Or(err, c.World.Validate(), c.Reference.Validate()); err != nil {
+	if err = check.First(err, c.World.Validate(), c.Reference.Validate()); err != nil {
 		return err
 	}
 	for method, n := range c.Courses {

@@ -4,8 +4,6 @@
 package apprenticeship
 
 import (
-	"cmp"
-
 	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/experiment/worlds"
@@ -76,7 +74,8 @@ func from(c worlds.Config) Config {
 
 // Validate reports the first field that is out of range.
 func (c Config) Validate() error {
-	return cmp.Or(check.All("apprenticeship", check.That(c.Level > 0 && c.Level <= 1, "Level = %g is outside (0, 1]",
+	return check.First(
+		check.All("apprenticeship", check.That(c.Level > 0 && c.Level <= 1, "Level = %g is outside (0, 1]",
 		c.Level)), c.Posteriors.Validate())
 }
 

@@ -6,7 +6,6 @@
 package maxmean
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -17,6 +16,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/qvirl/avril"
 	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
@@ -225,7 +225,7 @@ func clark(v []float64, next [][]float64, discount float64) (distuv.Normal, erro
 
 // Units returns the units of the experiment: what is deduced from ValueWalk's samples, and PolicyWalk.
 func (c Config) Units(string) ([]experiment.Unit, error) {
-	if err := cmp.Or(c.World.Validate(), c.ValueWalk.Validate(), c.PolicyWalk.Validate()); err != nil {
+	if err := check.First(c.World.Validate(), c.ValueWalk.Validate(), c.PolicyWalk.Validate()); err != nil {
 		return nil, err
 	}
 	world := c.World // what its problem depends on

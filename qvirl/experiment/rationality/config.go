@@ -4,7 +4,6 @@
 package rationality
 
 import (
-	"cmp"
 	"math"
 
 	"github.com/go-birl/birl/envs/check"
@@ -108,7 +107,7 @@ func Quick() Config {
 // Validate reports the first field that is out of range.
 func (c Config) Validate() error {
 	positive := func(x float64) bool { return x > 0 && !math.IsInf(x, 0) }
-	return cmp.Or(check.All("rationality", check.AtLeast(1, "Length", c.Length),
+	return check.First(check.All("rationality", check.AtLeast(1, "Length", c.Length),
 		check.That(len(c.Draws) == 0 || min(c.DrawChunk, c.DrawDemos) >= 1, "DrawChunk = %d, DrawDemos = %d: want at "+
 			"least 1 of each", c.DrawChunk, c.DrawDemos),
 		check.That(len(c.Seeds) == 0 || min(c.Chunk, c.Demos) >= 1, "Chunk = %d, Demos = %d: want at least 1 of each",

@@ -4,7 +4,6 @@
 package refinement
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -100,7 +99,7 @@ func (c Config) Validate() error {
 			_, err = c.settings(name)
 		}
 	}
-	return cmp.Or(err, c.Posteriors.Validate())
+	return check.First(err, c.Posteriors.Validate())
 }
 
 // turned returns the name of a posterior that is refined by k transitions.

@@ -3,7 +3,6 @@
 package sensitivity
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -81,7 +80,8 @@ func Quick() Config {
 
 // Validate reports the first field that is out of range.
 func (c Config) Validate() error {
-	return cmp.Or(check.All("sensitivity", check.That(len(c.Seeds) > 0 && c.Chunk >= 1, "%d seeds in chunks of %d: "+
+	return check.First(
+		check.All("sensitivity", check.That(len(c.Seeds) > 0 && c.Chunk >= 1, "%d seeds in chunks of %d: "+
 		"want at least 1 of each", len(c.Seeds), c.Chunk), check.AtLeast(1, "Length", c.Length),
 		check.That(len(c.Betas) > 0 && len(c.Demos) > 0, "%d values of β, %d numbers of demonstrations: want at least "+
 			"1 of each", len(c.Betas), len(c.Demos)),

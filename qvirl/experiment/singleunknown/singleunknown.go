@@ -13,7 +13,6 @@
 package singleunknown
 
 import (
-	"cmp"
 	"fmt"
 
 	"github.com/go-birl/birl/envs/check"
@@ -144,7 +143,7 @@ func (c Config) Validate() error {
 	err = check.All("singleunknown", check.That(gridworld.Neighbour(w.Width, w.Height, c.Cell, gridworld.Up) == c.Tile,
 		"Tile = %d is not the cell above Cell = %d", c.Tile, c.Cell))
 	for i, a := range c.Actions {
-		err = cmp.Or(err, check.All("singleunknown", check.That(a >= 0 && a < gridworld.Actions,
+		err = check.First(err, check.All("singleunknown", check.That(a >= 0 && a < gridworld.Actions,
 			"Actions[%d] = %d is outside 0..%d", i, a, gridworld.Actions-1)))
 	}
 	for _, std := range c.KnownStds {
@@ -152,7 +151,7 @@ func (c Config) Validate() error {
 			err = c.Problem(w, std).Validate()
 		}
 	}
-	return cmp.Or(err, c.ValueWalk.Validate(), c.QVIRL.Validate())
+	return check.First(err, c.ValueWalk.Validate(), c.QVIRL.Validate())
 }
 
 // environment returns the name in result rows of the world with rewards known up to the given standard deviation.

@@ -3,7 +3,6 @@
 package worlds
 
 import (
-	"cmp"
 	"fmt"
 
 	"github.com/go-birl/birl/envs/check"
@@ -114,7 +113,8 @@ func (c Config) Environment() string {
 
 // Validate reports the first field that is out of range.
 func (c Config) Validate() error {
-	err := cmp.Or(check.All("worlds", check.AtLeast(0, "Trajectories Length Again", c.Trajectories, c.Length, c.Again),
+	err := check.First(
+		check.All("worlds", check.AtLeast(0, "Trajectories Length Again", c.Trajectories, c.Length, c.Again),
 		check.That(len(c.Seeds) > 0 && c.Chunk >= 1, "%d seeds in chunks of %d: want at least 1 of each", len(c.Seeds),
 			c.Chunk), check.AtLeast(2, "Draws", c.Draws), check.Distinct("Seeds", c.Seeds),
 		check.That(len(c.HeldOut) == 0 || len(c.Lambdas) > 0, "held-out worlds without Lambdas to choose from"),

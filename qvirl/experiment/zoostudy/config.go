@@ -3,7 +3,6 @@
 package zoostudy
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -94,7 +93,7 @@ func Quick() Config {
 // Validate reports the first field that is out of range.
 func (c Config) Validate() error {
 	_, err := c.cases()
-	return cmp.Or(err, check.All("zoostudy", check.That(len(c.Problems) > 0 && len(c.Methods) > 0 && c.Draws >= 2,
+	return check.First(err, check.All("zoostudy", check.That(len(c.Problems) > 0 && len(c.Methods) > 0 && c.Draws >= 2,
 		"%d problems, %d methods, Draws = %d: want at least one, one and 2", len(c.Problems), len(c.Methods), c.Draws),
 		check.Distinct("Problems", c.Problems),
 		check.Each("Methods", c.Methods, func(name string) bool { return slices.Contains(methodNames, name) },

@@ -8,7 +8,6 @@
 package online
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -60,7 +59,7 @@ func Default(method, environment string, discount float64) Config {
 // Validate reports the first field that is out of range.
 func (c Config) Validate() error {
 	l := c.Learner
-	return cmp.Or(check.All("online", check.OneOf("Method", c.Method, NameIQLearn, NameSQIL),
+	return check.First(check.All("online", check.OneOf("Method", c.Method, NameIQLearn, NameSQIL),
 		check.Positive("Temperature", c.Temperature),
 		check.That(c.Method != NameIQLearn || c.Alpha > 0 && !math.IsInf(c.Alpha, 0), "Alpha = %g, want a finite "+
 			"positive number", c.Alpha),

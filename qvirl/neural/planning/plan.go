@@ -1,7 +1,6 @@
 package planning
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -52,7 +51,7 @@ func Default(environment string, discount float64) Config {
 
 // Validate reports the first field that is out of range.
 func (c Config) Validate() error {
-	return cmp.Or(check.All("planning", check.NotNegative("Risk", c.Risk), check.Positive("Length", c.Length),
+	return check.First(check.All("planning", check.NotNegative("Risk", c.Risk), check.Positive("Length", c.Length),
 		check.Between("Alike", c.Alike), check.AtLeast(0, "Rollouts", c.Rollouts),
 		check.AtLeast(1, "Inducing", c.Inducing),
 		check.That(c.Learner.Discount < 1, "Learner.Discount = %g, want less than 1", c.Learner.Discount)),

@@ -1,7 +1,6 @@
 package variational
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -84,7 +83,7 @@ func DefaultObjective(priorStd float64) Objective {
 
 // Validate reports the first field that is out of range.
 func (o Objective) Validate() error {
-	return cmp.Or(check.All("variational", check.NotNegative("KLWeight", o.KLWeight),
+	return check.First(check.All("variational", check.NotNegative("KLWeight", o.KLWeight),
 		check.AtLeast(1, "Embedding", o.Embedding), check.AtLeast(0, "Inducing", o.Inducing),
 		check.OneOf("Maximum", o.Maximum, graphs.Clark, graphs.MaxMean),
 		check.OneOf("Likelihood", o.Likelihood, ClosedForm, Sampled),

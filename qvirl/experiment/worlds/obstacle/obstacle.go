@@ -3,7 +3,6 @@
 package obstacle
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 
@@ -121,16 +120,17 @@ func (c Config) Validate() error {
 	err = check.All("obstacle", check.That(len(w.Reward) == len(States), "Drawing has %d cells, want %d",
 		len(w.Reward), len(States)))
 	for i, path := range c.Trajectories {
-		err = cmp.Or(err, check.All("obstacle", check.That(len(path.States) == len(path.Actions),
+		err = check.First(err, check.All("obstacle", check.That(len(path.States) == len(path.Actions),
 			"Trajectories[%d] has %d states and %d actions", i, len(path.States), len(path.Actions))))
 	}
 	if err != nil {
 		return err
 	}
 	for _, a := range c.AVRILs() {
-		err = cmp.Or(err, a.Config.Validate())
+		err = check.First(err, a.Config.Validate())
 	}
-	return cmp.Or(c.Problem(w).Validate(), err, c.ValueWalk.Validate(), c.PolicyWalk.Validate(), c.QVIRL.Validate())
+	return check.First(
+		c.Problem(w).Validate(), err, c.ValueWalk.Validate(), c.PolicyWalk.Validate(), c.QVIRL.Validate())
 }
 
 // setting is AVRIL with one λ and learning rate.
