@@ -34,7 +34,7 @@ func (m Convergence) Figure() (*Figure, error) {
 	limit := cmp.Or(m.MaxRhat, 1.01)
 	if err := check.First(
 		refuse(n == 0, "Convergence.Rhat is empty"), refuse(n > maxBars, "Convergence has %d quantities, "+
-		"want at most %d: show the worst of them", n, maxBars),
+			"want at most %d: show the worst of them", n, maxBars),
 		checkLength("Convergence.BulkESS", len(m.BulkESS), n, "as Rhat"),
 		checkEach("Convergence.TailESS", m.TailESS, n, "as Rhat"), checkFinite("Convergence.Rhat", m.Rhat),
 		checkFinite("Convergence.BulkESS", m.BulkESS), checkFinite("Convergence.TailESS", m.TailESS),

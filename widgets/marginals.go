@@ -158,7 +158,7 @@ func (m Marginals) validate() error {
 	})
 	return check.First(
 		err, refuse(len(m.Choices) > 0 && combinations != len(m.Panels), "Marginals.Choices combine to %d "+
-		"panels, but there are %d", combinations, len(m.Panels)),
+			"panels, but there are %d", combinations, len(m.Panels)),
 		forEach("Marginals.Panels", m.Panels, func(field string, panel MarginalPanel) error {
 			shown := false
 			err := forEach(field+".Distributions", panel.Distributions, func(field string, d Distribution) error {

@@ -164,7 +164,7 @@ func (m Queries) validate() error {
 		}
 		err = check.First(
 			err, refuse(s.Query < -1 || s.Query >= states || s.Query < 0 && !last, "%s.Query = %d, want 0..%d",
-			field, s.Query, states-1), checkLength(field+".Std", len(s.Std), states, "one for each state"),
+				field, s.Query, states-1), checkLength(field+".Std", len(s.Std), states, "one for each state"),
 			checkLength(field+".Visits", len(s.Visits), states, "one for each state"),
 			checkFinite(field+".Scores", s.Scores), checkFinite(field+".Std", s.Std),
 			refuse(!finite(s.Return), "%s.Return = %g is not finite", field, s.Return))

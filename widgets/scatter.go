@@ -99,7 +99,7 @@ func (m Scatter) validate() error {
 			n := len(panel.X)
 			err := check.First(
 				refuse(n == 0, "%s has no points", field), refuse(n > maxPoints, "%s has %d points, want at "+
-				"most %d: draw a part of them", field, n, maxPoints),
+					"most %d: draw a part of them", field, n, maxPoints),
 				checkLength(field+".Y", len(panel.Y), n, "one for each X"), refuse((panel.Z == nil) !=
 					(m.Panels[0].Z == nil), "of Scatter.Panels[0] and %s, one has Z and the other has none", field),
 				checkEach(field+".Z", panel.Z, n, "one for each X"),

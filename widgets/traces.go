@@ -110,9 +110,9 @@ type rankPanel exhibit.RankPanel
 func (p rankPanel) validate(name string) error {
 	err := check.First(
 		refuse(len(p.Ranks) == 0 || p.Max < 1, "%s has %d ranks of at most %d, want some of at least 1", name,
-		len(p.Ranks), p.Max), forEach(name+".Ranks", p.Ranks, func(field string, r int) error {
-		return checkState(field, r, p.Max+1)
-	}))
+			len(p.Ranks), p.Max), forEach(name+".Ranks", p.Ranks, func(field string, r int) error {
+			return checkState(field, r, p.Max+1)
+		}))
 	if p.Method != "" {
 		err = check.First(err, checkMethods(p.Method))
 	}

@@ -47,7 +47,7 @@ func (m Trajectory) validate() error {
 	steps := len(m.Taken)
 	if err := check.First(
 		refuse(steps == 0 || len(m.Pictures) == 0 || len(m.Actions) == 0, "Trajectory has %d steps, %d "+
-		"pictures and %d actions, want some of each", steps, len(m.Pictures), len(m.Actions)),
+			"pictures and %d actions, want some of each", steps, len(m.Pictures), len(m.Actions)),
 		refuse(m.Stride < 0 || m.Width < 0, "Trajectory: Stride = %d, Width = %d, want none or positive numbers",
 			m.Stride,
 			m.Width), refuse((len(m.Pictures)-1)*m.stride() >= steps,

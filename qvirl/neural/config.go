@@ -74,7 +74,7 @@ func (c Config) Validate() error {
 	for i, v := range c.Convolutions {
 		convolutions = check.First(
 			convolutions, check.That(min(v.Filters, v.Size, v.Stride) >= 1 && v.Size%v.Stride == 0,
-			"Convolutions[%d] = %+v, want at least 1 each, and a Size that is a multiple of the Stride", i, v))
+				"Convolutions[%d] = %+v, want at least 1 each, and a Size that is a multiple of the Stride", i, v))
 	}
 	return check.All("neural", check.OneOf("Architecture", c.Architecture, Heads, Pairs), hidden,
 		check.NotNegative("Unit Range WeightDecay", c.Unit, c.Range, c.WeightDecay),

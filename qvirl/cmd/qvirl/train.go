@@ -156,7 +156,7 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	}
 	if err := check.First(
 		check.That(entry.Aux || o.aux == "" && o.env == "", "--aux and --env: the method %s has no use "+
-		"for auxiliary trajectories", o.method),
+			"for auxiliary trajectories", o.method),
 		check.That(o.successors >= 1, "--successors %d: want at least 1", o.successors),
 		check.That(!o.branches || o.env != "" && o.successors == 1,
 			"--branches: want the environment to take them in, "+

@@ -76,7 +76,7 @@ func from(c worlds.Config) Config {
 func (c Config) Validate() error {
 	return check.First(
 		check.All("apprenticeship", check.That(c.Level > 0 && c.Level <= 1, "Level = %g is outside (0, 1]",
-		c.Level)), c.Posteriors.Validate())
+			c.Level)), c.Posteriors.Validate())
 }
 
 // Definition is the experiment as the command lists it.
