@@ -83,8 +83,8 @@ func (c Config) Validate() error {
 	return check.First(
 		check.All("sensitivity", check.That(len(c.Seeds) > 0 && c.Chunk >= 1, "%d seeds in chunks of %d: "+
 			"want at least 1 of each", len(c.Seeds), c.Chunk), check.AtLeast(1, "Length", c.Length),
-			check.That(len(c.Betas) > 0 && len(c.Demos) > 0, "%d values of β, %d numbers of demonstrations: want at least "+
-				"1 of each", len(c.Betas), len(c.Demos)),
+			check.That(len(c.Betas) > 0 && len(c.Demos) > 0, "%d values of β, %d numbers of demonstrations: want at "+
+				"least 1 of each", len(c.Betas), len(c.Demos)),
 			check.Each("Betas", c.Betas, func(x float64) bool { return x > 0 && !math.IsInf(x, 0) },
 				"different positive numbers"),
 			check.Each("Demos", c.Demos, func(n int) bool { return n >= 1 }, "different positive numbers")),
