@@ -182,6 +182,7 @@ func SpaceInvaders() Config {
 	c.Pilot, c.PilotEpisodes, c.Pretraining = "__main__:invaders_pilot", 6, 20_000
 	c.atari()
 	c.Beta, c.GradientSteps, c.Hidden, c.LearningRate = 200, 2, []int{256, 128}, 3e-4
+	c.Steps, c.SegmentSteps, c.CurveEpisodes = 3_200_000, 160_000, 8
 	return c
 }
 

@@ -20,7 +20,8 @@ func TestStoredExpertsAreWhatTheirConfigsMake(t *testing.T) {
 		greedy, boltzmann float64 // least mean returns
 	}{
 		{"expert-lunarlander", LunarLander(), 250, 240},
-		{"expert-highway", Highway(), 21.5, 21.5}, // always idle gets 14.1, always slower 20.5
+		{"expert-highway", Highway(), 21.5, 21.5},           // always idle gets 14.1, always slower 20.5
+		{"expert-spaceinvaders", SpaceInvaders(), 550, 480}, // at random about 150
 	} {
 		e, err := Open(filepath.Join(results, want.folder, "expert.npz"))
 		if err != nil {
