@@ -6,9 +6,11 @@ import (
 	"math/rand/v2"
 	"sync"
 
-	"github.com/go-birl/birl/qvirl/irl"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/go-birl/birl/envs/mdp"
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 // Posterior is a posterior that consists of the kept samples of Markov chains. It is an irl.ValuePosterior and, once
@@ -160,13 +162,8 @@ func (p *Posterior) policyColumns(s int) [][]float64 {
 				q[a] += p.problem.Discount * prob[k] * x[to]
 			}
 		}
-		top, partition := floats.Max(q), 0.0
-		for a := range q {
-			q[a] = math.Exp(beta * (q[a] - top))
-			partition += q[a]
-		}
-		for a := range q {
-			out[a][i] = q[a] / partition
+		for a, prob := range mdp.Boltzmann(q, q, len(q), beta) {
+			out[a][i] = prob
 		}
 	}
 	return out

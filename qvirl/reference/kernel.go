@@ -166,8 +166,7 @@ type slice struct {
 	from, nu   []float64
 	all        []int                                // the numbers of all coordinates
 	near       func(rng *rand.Rand, size int) []int // a random set of coordinates that belong together
-	alike      [][2][]int                           // pairs of as many coordinates each that may be exchanged
-	distant    func(rng *rand.Rand) [2][]int        // a random pair in place of those; may be nil
+	pair       func(rng *rand.Rand) [2][]int        // two random sets of as many coordinates to exchange; may be nil
 }
 
 func newSlice(l Likelihood) *slice {
@@ -189,13 +188,9 @@ const sweepMoves = 16
 // on. Each set has a width of its own, where a transition of all together is as short as the narrowest direction, and
 // far from the demonstrations nothing limits it. As many exchanges come first.
 func (s *slice) sweep(at *state, rng *rand.Rand) {
-	if len(s.alike) > 0 {
+	if s.pair != nil {
 		for range sweepMoves {
-			if s.distant != nil {
-				s.exchange(s.distant(rng), at, rng)
-			} else {
-				s.exchange(s.alike[rng.IntN(len(s.alike))], at, rng)
-			}
+			s.exchange(s.pair(rng), at, rng)
 		}
 	}
 	doublings := math.Log2(float64(len(s.all) + 1))

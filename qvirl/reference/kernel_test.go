@@ -95,8 +95,9 @@ func kernelsOf(l Likelihood, mass *mat.SymDense) map[string]func(at *state, rng 
 	plain, massive := newHamiltonian(l, 2, 64), newHamiltonian(l, 2, 64)
 	plain.step, massive.step, massive.metric = 0.4, 0.4, newMetric(mass)
 	exchanging := newSlice(l)
-	for i := range l.Dim() {
-		exchanging.alike = append(exchanging.alike, [2][]int{{i}, {(i + 1) % l.Dim()}})
+	exchanging.pair = func(rng *rand.Rand) [2][]int {
+		i := rng.IntN(l.Dim())
+		return [2][]int{{i}, {(i + 1) % l.Dim()}}
 	}
 	return map[string]func(at *state, rng *rand.Rand){
 		"Hamiltonian":                    func(at *state, rng *rand.Rand) { plain.move(at, rng) },

@@ -13,6 +13,7 @@ package reference
 import (
 	"context"
 	"math"
+	"math/rand/v2"
 
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/mcmc"
@@ -143,7 +144,14 @@ func (s *sampling) prepare() error {
 		return err
 	}
 	unroot, joined := base.invertRoot(), base.joined()
-	near, alike := base.neighbourhoods(joined), base.exchanges(joined)
+	near, pairs := base.neighbourhoods(joined), base.exchanges(joined)
+	pair := func(rng *rand.Rand) [2][]int { return pairs[rng.IntN(len(pairs))] }
+	switch {
+	case len(pairs) == 0:
+		pair = nil
+	case s.config.Anywhere:
+		pair = base.distantExchange
+	}
 	for i := range s.config.Chains {
 		rng := mcmc.Stream(s.config.Seed, hash, uint64(i))
 		t, err := base.Clone()
@@ -154,10 +162,7 @@ func (s *sampling) prepare() error {
 			hamiltonian: newHamiltonian(t, s.config.Trajectory, maxLeapfrog), slice: newSlice(t), unroot: unroot,
 			ridge: 1 / math.Sqrt(float64(t.k))}
 		if base.diag != nil {
-			k.slice.near, k.slice.alike = near, alike
-			if s.config.Anywhere {
-				k.slice.distant = base.distantExchange
-			}
+			k.slice.near, k.slice.pair = near, pair
 		}
 		k.trace = mcmc.NewTrace(len(k.draw), s.storeLimit()*s.config.Samples/s.config.Chains)
 		if base.diag != nil || unroot != nil {
