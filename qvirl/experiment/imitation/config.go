@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-birl/birl/envs/expert"
 	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/neural"
@@ -111,7 +112,7 @@ type Learner struct {
 	// Every, if it is not 0, lets the learner see one transition in so many of each trajectory, the first of them
 	// first.
 	Every int `json:",omitempty"`
-	// Sizes, if there are any, are those of the experiment's that the learner learns from; otherwise all.
+	// Sizes, if there are any, are the only ones of the experiment's that the learner learns from.
 	Sizes []int `json:",omitempty"`
 	// Plan, if it is not nil, is how the apprentice is planned in the environment on what was learnt.
 	Plan *planning.Config `json:",omitempty"`
@@ -157,21 +158,21 @@ func exploring(config string) Learner {
 	return Learner{Name: QVIRLAux, Method: variational.Name, Config: json.RawMessage(config), Explore: true}
 }
 
-// branching returns QVIRL with branches, from one and from three trajectories. Its KLWeight is that of the number of
-// distinct transitions: beside n demonstrated ones there are n(|A| − 1) branches, and a batch holds as many of the ones
-// as of the others, so that its divergence stands for |A|/2 times as many transitions as it does without.
-func branching(actions int) Learner {
+// branching returns QVIRL with branches, of a weight decay, from one and from three trajectories. Its KLWeight is that
+// of the number of distinct transitions: beside n demonstrated ones there are n(|A| − 1) branches, and a batch holds as
+// many of the ones as of the others, so that its divergence stands for |A|/2 times as many transitions as it does
+// without.
+func branching(actions int, decay float64) Learner {
+	config := fmt.Sprintf(`{"Training": {"Folds": 0, "WeightDecay": %g}, "Objective": {"kl_weight": %g}}`, decay,
+		float64(actions)/2)
 	return Learner{Name: QVIRLBranches, Method: variational.Name, Branches: true, Sizes: []int{1, 3},
-		Config: json.RawMessage(fmt.Sprintf(`{"Training": {"Folds": 0}, "Objective": {"kl_weight": %g}}`,
-			float64(actions)/2))}
+		Config: json.RawMessage(config)}
 }
 
-// planned returns the learners whose apprentices are planned on what QVIRL believes with auxiliary transitions, of the
-// given config: by the mean of the rewards less a part of their standard deviation, and by the mean. The last one is
-// planned on a Gaussian process that is told of the demonstrated transitions alone.
-func planned(c Config, config string) []Learner {
-	p := planning.Default(c.Environment, c.Discount)
-	p.Learner.Imports = c.Imports
+// planned returns the learners whose apprentices are planned, as p says, on what QVIRL believes with auxiliary
+// transitions, of the given config: by the mean of the rewards less a part of their standard deviation, and by the
+// mean. The last one is planned on a Gaussian process that is told of the demonstrated transitions alone.
+func planned(p planning.Config, config string) []Learner {
 	averse, visits := p, p
 	averse.Risk, visits.Visits = planRisk, true
 	var out []Learner
@@ -186,12 +187,12 @@ func planned(c Config, config string) []Learner {
 	return out
 }
 
-// inEnvironment returns the rivals that learn in the environment, as planned apprentices do.
-func inEnvironment(c Config) []Learner {
+// inEnvironment returns the rivals that learn in the environment, as planned apprentices do, after a change of how.
+func inEnvironment(c Config, change func(*expert.Config)) []Learner {
 	var out []Learner
 	for _, name := range []string{online.NameIQLearn, online.NameSQIL} {
 		o := online.Default(name, c.Environment, c.Discount)
-		o.Learner.Imports = c.Imports
+		change(&o.Learner)
 		out = append(out, Learner{Name: name, Sizes: []int{1, 3}, Online: &o})
 	}
 	return out
@@ -252,9 +253,10 @@ func PaperLunarLander() Config {
 		tuned(variational.Name, `{"Training": {"Unit": 0, "Range": 2, "WeightDecay": 3, "Folds": 0}}`),
 		tuned(cloning.Name, `{"Training": {"Unit": 0, "Range": 2, "WeightDecay": 3, "Folds": 0}}`),
 		tuned(iqlearn.Name, `{"Training": {"Unit": 0, "Range": 2, "Folds": 0}, "Objective": {"alpha": 0.05}}`),
-		exploring(`{"Training": {"Folds": 0}}`), branching(4))
-	c.Learners = append(c.Learners, inEnvironment(c)...)
-	c.Learners = append(c.Learners, planned(c, `{"Training": {"Folds": 0}}`)...)
+		exploring(`{"Training": {"Folds": 0}}`), branching(4, c.Training.WeightDecay))
+	c.Learners = append(c.Learners, inEnvironment(c, func(*expert.Config) {})...)
+	p := planning.Default(c.Environment, c.Discount)
+	c.Learners = append(c.Learners, planned(p, `{"Training": {"Folds": 0}}`)...)
 	return c
 }
 
@@ -272,7 +274,20 @@ func PaperHighway() Config {
 		tuned(cloning.Name, `{"Training": {"WeightDecay": 30, "Folds": 0}}`),
 		tuned(iqlearn.Name, `{"Training": {"Folds": 0}, "Objective": {"alpha": 0.05}}`),
 		tuned(avril.Name, `{"Training": {"Folds": 0}, "Objective": {"lambda": 3}}`),
-		exploring(`{"Training": {"WeightDecay": 5}}`))
+		exploring(`{"Training": {"WeightDecay": 5}}`), branching(5, 5))
+	// A step of this environment takes as long as two hundred of Lunar Lander's: who learns in it does so from few, and
+	// the rivals as much from each as the expert.
+	few := func(l *expert.Config) {
+		l.Imports, l.Steps, l.SegmentSteps, l.EpsilonSteps = c.Imports, 6000, 1200, min(l.EpsilonSteps, 3000)
+	}
+	p := planning.Default(c.Environment, c.Discount)
+	p.Length = 4
+	few(&p.Learner)
+	c.Learners = append(c.Learners, planned(p, `{"Training": {"WeightDecay": 5, "Folds": 0}}`)...)
+	c.Learners = append(c.Learners, inEnvironment(c, func(l *expert.Config) {
+		few(l)
+		l.LearnAfter, l.GradientSteps = expert.Highway().LearnAfter, expert.Highway().GradientSteps
+	})...)
 	return c
 }
 
@@ -320,13 +335,6 @@ func (c Config) Validate() error {
 		if l.Branches && (l.Explore || l.Every > 0) {
 			return fmt.Errorf("imitation: the learner %q is to branch, and to explore or to see a part of "+
 				"each trajectory", l.Name)
-		}
-		for _, n := range l.Sizes {
-			if !slices.Contains(c.Sizes, n) {
-				return fmt.Errorf("imitation: the learner %q has the size %d, which is none of the experiment's %v",
-					l.Name, n,
-					c.Sizes)
-			}
 		}
 		if l.Plan != nil {
 			if err := l.Plan.Validate(); err != nil {
