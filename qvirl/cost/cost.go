@@ -15,10 +15,11 @@ import (
 	"github.com/go-birl/birl/envs/atomicfile"
 )
 
-// The files of a folder with costs: the rows, and the machine that they were measured on.
+// The files of a folder with costs: the rows, the machine that they were measured on, and what steps of networks take.
 const (
 	RowsFile    = "rows.csv"
 	MachineFile = "machine.json"
+	StepsFile   = "steps.csv"
 )
 
 // Cost is what one method takes for one problem, in a process of its own.
@@ -95,20 +96,39 @@ func Read(dir string) ([]Cost, error) {
 
 // Write stores costs, and the machine that they were measured on, in a folder, which it makes if it is missing.
 func Write(dir string, costs []Cost, machine any) error {
+	rows := [][]string{Columns}
+	for _, c := range costs {
+		rows = append(rows, c.Cells())
+	}
+	if err := write(dir, RowsFile, rows); err != nil {
+		return err
+	}
+	return atomicfile.WriteJSON(filepath.Join(dir, MachineFile), machine)
+}
+
+// WriteSteps stores a table of what steps of networks take, its head first, in a folder, which it makes if it is
+// missing.
+func WriteSteps(dir string, table [][]string) error { return write(dir, StepsFile, table) }
+
+// ReadSteps reads it.
+func ReadSteps(dir string) ([][]string, error) {
+	text, err := os.ReadFile(filepath.Join(dir, StepsFile))
+	if err != nil {
+		return nil, fmt.Errorf("cost: %w", err)
+	}
+	return csv.NewReader(bytes.NewReader(text)).ReadAll()
+}
+
+// write stores rows in a file of a folder, which it makes if it is missing.
+func write(dir, name string, rows [][]string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
 	var text bytes.Buffer
-	w := csv.NewWriter(&text)
-	_ = w.Write(Columns) // a buffer takes everything
-	for _, c := range costs {
-		_ = w.Write(c.Cells())
-	}
-	w.Flush()
-	if err := atomicfile.WriteBytes(filepath.Join(dir, RowsFile), text.Bytes()); err != nil {
+	if err := csv.NewWriter(&text).WriteAll(rows); err != nil {
 		return err
 	}
-	return atomicfile.WriteJSON(filepath.Join(dir, MachineFile), machine)
+	return atomicfile.WriteBytes(filepath.Join(dir, name), text.Bytes())
 }
 
 // Join returns the costs of both, the later ones in the place of earlier ones of the same problem and method, method by

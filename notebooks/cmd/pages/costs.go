@@ -82,6 +82,15 @@ func (s *site) costs(column string, decimals int) (string, error) {
 	return markdown(grid), nil
 }
 
+// steps writes the stored table of what steps of networks take.
+func (s *site) steps() (string, error) {
+	table, err := cost.ReadSteps(s.benchDir())
+	if err != nil {
+		return "", err
+	}
+	return markdown(table), nil
+}
+
 // benchMachine says what the stored costs were measured on.
 func (s *site) benchMachine() (string, error) {
 	var m experiment.Machine

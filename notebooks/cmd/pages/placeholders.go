@@ -31,6 +31,7 @@ func (s *site) prose(name string) (string, error) {
 //	{{count "EXPERIMENT METHOD METRIC" VALUE}}             how many rows have the value; countFrom: or more
 //	{{apart "EXPERIMENT METHOD METRIC …"}}                 our difference from that, in standard errors
 //	{{costs COLUMN DECIMALS}}, {{benchMachine}}            what methods cost, by results/bench, and the machine
+//	{{steps}}                                              what steps of networks cost, by the same
 //	{{table "NAME"}}                                       a table of pages.yaml
 //	{{gallery}}, {{claims}}, {{counted}}                   the notebooks, all claims, their verdicts counted
 //	{{answers}}, {{zooSize}}, {{zooRight "METHOD"}}, {{zooSaid "METHOD"}}   the zoo's answers by kind, its problems, right
@@ -41,7 +42,7 @@ func (s *site) fill(text string) (string, error) {
 		"mean": func(c string, d ...int) (string, error) { return s.write(c, false, d) },
 		"diff": s.diff, "table": s.table, "gallery": s.gallery, "claims": s.allClaims, "answers": s.answers,
 		"apart": s.apart, "count": s.count, "paper": s.paperText,
-		"countFrom": s.countFrom, "costs": s.costs, "benchMachine": s.benchMachine,
+		"countFrom": s.countFrom, "costs": s.costs, "benchMachine": s.benchMachine, "steps": s.steps,
 		"zooSize": func() (int, error) {
 			n, err := s.zooCounts("fit")
 			return n[0] + n[1] + n[2] + n[3] + n[4], err

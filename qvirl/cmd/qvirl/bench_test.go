@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,9 +50,14 @@ func TestBenchWithoutPeers(t *testing.T) {
 
 // Steps and predictions are measured; a peer that cannot be had is an error.
 func TestBenchStepsMeasures(t *testing.T) {
-	status, out, errs := run(t, "bench", "steps", "--backend", "go", "--turns", "1", "--steps", "1")
+	dir := filepath.Join(t.TempDir(), "costs")
+	status, out, errs := run(t, "bench", "steps", "--backend", "go", "--turns", "1", "--steps", "1", "--out", dir)
 	if status != 0 {
 		t.Fatal(errs)
+	}
+	table, err := cost.ReadSteps(dir)
+	if err != nil || len(table) != 6 || !slices.Contains(table[1], "step, one run") {
+		t.Errorf("stored %q, error %v", table, err)
 	}
 	for _, want := range []string{"step, one run", "step, 10 runs", "prediction, 10000", "product, 10000"} {
 		if !strings.Contains(out, want) {

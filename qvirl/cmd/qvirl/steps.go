@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -24,6 +25,7 @@ import (
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/peerbench"
 	"github.com/go-birl/birl/qvirl/backend"
+	"github.com/go-birl/birl/qvirl/cost"
 	"github.com/go-birl/birl/qvirl/neural"
 	"github.com/go-birl/birl/qvirl/neural/variational"
 	"github.com/go-birl/birl/qvirl/training"
@@ -34,8 +36,8 @@ const observedAtOnce = 10_000
 
 // stepsOptions say what bench steps measures.
 type stepsOptions struct {
-	python, backend string
-	turns, steps    int // turns of each, and steps of a turn
+	python, backend, out string
+	turns, steps         int // turns of each, and steps of a turn
 }
 
 // The network's input and output at the paper's size in Lunar Lander.
@@ -56,9 +58,11 @@ thousand, beside a product of matrices of the same shape as the network's widest
 slows all alike, and medians are shown.
 
 --python names a Python with torch and jax: the same step there, in eager PyTorch and in jitted JAX, takes turns too, on as many
-threads.`,
+threads.
+
+--out names a folder, in which the table is kept as ` + "`steps.csv`" + `.`,
 		Example: `  qvirl bench steps
-  qvirl bench steps --python /path/of/python`,
+  qvirl bench steps --python /path/of/python --out results/bench`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.turns < 1 || o.steps < 1 {
@@ -69,6 +73,7 @@ threads.`,
 	}
 	f := c.Flags()
 	f.StringVar(&o.python, "python", "", "the Python that has torch and jax")
+	f.StringVar(&o.out, "out", "", "folder for steps.csv")
 	f.StringVar(&o.backend, "backend", "", "xla or go (default: GOMLX_BACKEND, else the best there is)")
 	f.IntVar(&o.turns, "turns", 9, "turns of each")
 	f.IntVar(&o.steps, "steps", 100, "training steps of a turn")
@@ -140,9 +145,7 @@ func benchSteps(ctx context.Context, o stepsOptions, out io.Writer) error {
 		slices.Sort(took[i])
 		median[c.name] = took[i][o.turns/2]
 	}
-	fmt.Fprintf(out, "%s, %d threads, medians of %d turns\n", choice.Backend.Name(), runtime.GOMAXPROCS(0), o.turns)
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "what\tms\tGMAC/s\tin relation to")
+	rows := [][]string{{"what", "ms", "GMAC/s", "in relation to"}}
 	for _, c := range all {
 		rate, relation := "–", "–"
 		if c.work > 0 {
@@ -151,9 +154,17 @@ func benchSteps(ctx context.Context, o stepsOptions, out io.Writer) error {
 		if c.beside != "" {
 			relation = fmt.Sprintf("%.2f × %s", median[c.name]/median[c.beside], c.beside)
 		}
-		fmt.Fprintf(w, "%s\t%.3f\t%s\t%s\n", c.name, 1e3*median[c.name], rate, relation)
+		rows = append(rows, []string{c.name, fmt.Sprintf("%.3f", 1e3*median[c.name]), rate, relation})
 	}
-	return w.Flush()
+	fmt.Fprintf(out, "%s, %d threads, medians of %d turns\n", choice.Backend.Name(), runtime.GOMAXPROCS(0), o.turns)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		fmt.Fprintln(w, strings.Join(row, "\t"))
+	}
+	if err := w.Flush(); err != nil || o.out == "" {
+		return err
+	}
+	return cost.WriteSteps(o.out, rows)
 }
 
 // stepping returns what trains so many runs, compiled, and the first of its models.
