@@ -34,7 +34,7 @@ func TestInterruptEndsGrandchildren(t *testing.T) {
 	if grandchild == 0 {
 		t.Fatal("the child did not start its own child")
 	}
-	// The grandchild belongs to nobody now, and init may take a moment to bury it.
+	// The grandchild belongs to nobody now, and init may take a moment to reap it.
 	for range 100 {
 		if syscall.Kill(grandchild, 0) != nil || zombie(grandchild) {
 			return

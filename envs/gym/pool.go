@@ -119,7 +119,7 @@ func (p *Pool) closeWorkers() error {
 		errs = append(errs, w.dismiss())
 	}
 	for _, w := range p.workers {
-		errs = append(errs, w.bury())
+		errs = append(errs, w.reap())
 	}
 	return errors.Join(errs...)
 }

@@ -122,8 +122,8 @@ func (w *worker) kill() {
 // dismiss tells the worker that no more requests come: it closes its environments and ends by itself.
 func (w *worker) dismiss() error { return w.in.Close() }
 
-// bury waits until the dismissed process is gone, and ends it if it stays.
-func (w *worker) bury() error {
+// reap waits until the dismissed process is gone, and ends it if it stays.
+func (w *worker) reap() error {
 	select {
 	case <-w.ended:
 	case <-time.After(patience):

@@ -116,7 +116,7 @@ func TestClientsOfPureGoAreOneBackend(t *testing.T) {
 func TestProgramsOnXLAHaveClientsOfTheirOwn(t *testing.T) {
 	plugins := Plugins()
 	if len(plugins) == 0 || runtime.GOMAXPROCS(0) < 2 {
-		t.Log("without an XLA plugin or a second processor there is one lane")
+		t.Log("without an XLA plugin or a second processor there is one client")
 		return
 	}
 	c, err := Get("xla:" + plugins[len(plugins)-1])
