@@ -128,17 +128,18 @@ func (o *Solver) sweep() {
 
 // improve iterates evaluation and improvement from the greedy policy that the solution holds until it is optimal.
 func (o *Solver) improve() *Solution {
+	top := math.NaN() // the largest reward, found where it is needed
 	for {
 		o.evaluate()
 		o.backup()
-		if !o.better() {
+		if !o.better(&top) {
 			return &o.solution
 		}
 	}
 }
 
-// better makes the policy greedy in Q, and reports whether it was not.
-func (o *Solver) better() bool {
+// better makes the policy greedy in Q, and reports whether it was not. It finds the largest reward where it needs it.
+func (o *Solver) better(reward *float64) bool {
 	sol, actions := &o.solution, o.m.actions
 	margin := math.NaN() // found where it is needed
 	changed := false
@@ -151,7 +152,10 @@ func (o *Solver) better() bool {
 		if math.IsNaN(margin) {
 			// an action must be better by more than the rounding of the linear solve, whose condition number is below
 			// 2/(1−γ), or exact ties could make the iteration cycle
-			margin = 1e-14 * (largest(o.immediate) + largest(sol.V)) / (1 - o.discount)
+			if math.IsNaN(*reward) {
+				*reward = largest(o.immediate)
+			}
+			margin = 1e-14 * (*reward + largest(sol.V)) / (1 - o.discount)
 		}
 		if q[best] > q[held]+margin {
 			sol.Greedy[s], changed = best, true
@@ -311,11 +315,13 @@ func (m *MDP) policySystem(policy []float64, discount float64) (*system, error) 
 	return y, nil
 }
 
-// largest returns the maximum norm.
+// largest returns the maximum norm, NaN if any number is.
 func largest(x []float64) float64 {
 	top := 0.0
 	for _, v := range x {
-		top = max(top, v, -v)
+		if v = math.Abs(v); v > top || v != v {
+			top = v
+		}
 	}
 	return top
 }

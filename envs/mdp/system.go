@@ -10,13 +10,14 @@ type system struct {
 	states       int
 	lower, upper int       // number of diagonals below and above the main one
 	band         []float64 // [states, lower+1+upper]; column c of row r is at c − r + lower
+	inverse      []float64 // of the factors' diagonal, [states]
 }
 
 // newSystem returns a system wide enough for any policy of m; clear prepares it for one.
 func (m *MDP) newSystem() *system {
 	return &system{
 		states: m.states, lower: m.lower, upper: m.upper,
-		band: make([]float64, m.states*(m.lower+1+m.upper)),
+		band: make([]float64, m.states*(m.lower+1+m.upper)), inverse: make([]float64, m.states),
 	}
 }
 
@@ -62,9 +63,10 @@ func (y *system) factorizeFrom(first int) {
 			}
 			above := y.row(pivot)[y.lower:] // columns pivot, pivot+1, …
 			above = above[:min(y.upper+1, y.states-pivot)]
-			row[at] /= above[0]
+			row[at] *= y.inverse[pivot]
 			floats.AddScaled(row[at+1:at+len(above)], -row[at], above[1:])
 		}
+		y.inverse[r] = 1 / row[y.lower]
 	}
 }
 
@@ -77,7 +79,7 @@ func (y *system) solve(x []float64) {
 	for r := len(x) - 1; r >= 0; r-- {
 		row := y.row(r)[y.lower:]
 		after := min(y.upper, len(x)-1-r)
-		x[r] = (x[r] - floats.Dot(row[1:1+after], x[r+1:r+1+after])) / row[0]
+		x[r] = (x[r] - floats.Dot(row[1:1+after], x[r+1:r+1+after])) * y.inverse[r]
 	}
 }
 
@@ -85,7 +87,7 @@ func (y *system) solve(x []float64) {
 func (y *system) solveTransposed(x []float64) {
 	for r := range x {
 		row := y.row(r)[y.lower:]
-		x[r] /= row[0]
+		x[r] *= y.inverse[r]
 		after := min(y.upper, len(x)-1-r)
 		floats.AddScaled(x[r+1:r+1+after], -x[r], row[1:1+after])
 	}

@@ -118,7 +118,7 @@ func converge(n int, chains func(i int) [][]float64) Convergence {
 			c.RHat[i], c.BulkESS[i], c.TailESS[i] = 1, draws, draws
 			return
 		}
-		c.RHat[i], c.BulkESS[i], c.TailESS[i] = RHat(x), BulkESS(x), TailESS(x)
+		c.RHat[i], c.BulkESS[i], c.TailESS[i] = Diagnose(x)
 	})
 	return c
 }

@@ -9,7 +9,6 @@
 package mcmc
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
@@ -21,20 +20,28 @@ import (
 // minLength is the shortest chain for which the diagnostics are defined: its halves then have two draws each.
 const minLength = 4
 
-// RHat returns the rank-normalised split-R̂: the larger of the bulk's and of the folded draws' (which notices chains
-// that differ in spread). It is near 1 for chains that agree; above 1.01 they have not mixed.
-func RHat(chains [][]float64) float64 {
+// Diagnose returns three diagnostics of the draws.
+//
+//   - rHat is the rank-normalised split-R̂: the larger of the bulk's and of the folded draws' (which notices chains that
+//     differ in spread). It is near 1 for chains that agree; above 1.01 they have not mixed.
+//   - bulkESS is the effective sample size of the rank-normalised draws, which exists whatever the moments are and
+//     measures how well the bulk of the distribution was sampled.
+//   - tailESS is the smaller of the effective sample sizes of the 5 % and the 95 % quantile.
+func Diagnose(chains [][]float64) (rHat, bulkESS, tailESS float64) {
 	if !usable(chains) {
-		return math.NaN()
+		return math.NaN(), math.NaN(), math.NaN()
 	}
-	median := quantile(slices.Concat(chains...), 0.5)
+	order := ascending(chains)
+	normal := split(rankNormalise(chains, order))
+	median := quantile(order, 0.5)
 	folded := mapDraws(chains, func(x float64) float64 { return math.Abs(x - median) })
-	bulk, spread := potentialScaleReduction(split(rankNormalise(chains))),
-		potentialScaleReduction(split(rankNormalise(folded)))
-	if math.IsNaN(spread) { // draws of two values, symmetric about their median, have no spread to compare
-		return bulk
+	rHat = potentialScaleReduction(normal)
+	spread := potentialScaleReduction(split(rankNormalise(folded, ascending(folded))))
+	if !math.IsNaN(spread) { // draws of two values, symmetric about their median, have no spread to compare
+		rHat = math.Max(rHat, spread)
 	}
-	return math.Max(bulk, spread)
+	tailESS = math.Min(exceedanceESS(chains, quantile(order, 0.05)), exceedanceESS(chains, quantile(order, 0.95)))
+	return rHat, effectiveSize(normal), tailESS
 }
 
 // ESS returns the effective sample size of the draws' mean: the draws' variance over it is the squared Monte Carlo
@@ -44,24 +51,6 @@ func ESS(chains [][]float64) float64 {
 		return math.NaN()
 	}
 	return effectiveSize(split(chains))
-}
-
-// BulkESS returns the effective sample size of the rank-normalised draws, which exists whatever the moments are and
-// measures how well the bulk of the distribution was sampled.
-func BulkESS(chains [][]float64) float64 {
-	if !usable(chains) {
-		return math.NaN()
-	}
-	return effectiveSize(split(rankNormalise(chains)))
-}
-
-// TailESS returns the smaller of the effective sample sizes of the 5 % and the 95 % quantile.
-func TailESS(chains [][]float64) float64 {
-	if !usable(chains) {
-		return math.NaN()
-	}
-	all := slices.Concat(chains...)
-	return math.Min(exceedanceESS(chains, quantile(all, 0.05)), exceedanceESS(chains, quantile(all, 0.95)))
 }
 
 // exceedanceESS returns the effective sample size of the indicator of draws at or below the threshold.
@@ -93,12 +82,37 @@ func usable(chains [][]float64) bool {
 	return varies
 }
 
-// quantile sorts x and returns its quantile at p, linear between the draws.
-func quantile(x []float64, p float64) float64 {
-	slices.Sort(x)
-	at := p * float64(len(x)-1)
-	i := min(int(at), len(x)-2)
-	return x[i] + (at-float64(i))*(x[i+1]-x[i])
+// place is where a draw stands.
+type place struct {
+	draw         float64
+	chain, index int32
+}
+
+// ascending returns the draws of all chains, the smallest first.
+func ascending(chains [][]float64) []place {
+	all := make([]place, 0, len(chains)*len(chains[0]))
+	for c, chain := range chains {
+		for i, x := range chain {
+			all = append(all, place{x, int32(c), int32(i)})
+		}
+	}
+	slices.SortFunc(all, func(a, b place) int { // no draw is NaN, which cmp.Compare would look for
+		switch {
+		case a.draw < b.draw:
+			return -1
+		case a.draw > b.draw:
+			return 1
+		}
+		return 0
+	})
+	return all
+}
+
+// quantile returns the quantile at p of ascending draws, linear between them.
+func quantile(all []place, p float64) float64 {
+	at := p * float64(len(all)-1)
+	i := min(int(at), len(all)-2)
+	return all[i].draw + (at-float64(i))*(all[i+1].draw-all[i].draw)
 }
 
 func mapDraws(chains [][]float64, f func(float64) float64) [][]float64 {
@@ -113,28 +127,21 @@ func mapDraws(chains [][]float64, f func(float64) float64) [][]float64 {
 }
 
 // rankNormalise replaces each draw by the standard normal quantile at (rank − 3/8) / (draws + 1/4), the rank being
-// among the draws of all chains and averaged over ties.
-func rankNormalise(chains [][]float64) [][]float64 {
-	length := len(chains[0])
-	all := slices.Concat(chains...)
-	order := make([]int, len(all))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(all[i], all[j]) })
+// among the ascending draws of all chains and averaged over ties.
+func rankNormalise(chains [][]float64, all []place) [][]float64 {
 	out := make([][]float64, len(chains))
 	for i := range out {
-		out[i] = make([]float64, length)
+		out[i] = make([]float64, len(chains[i]))
 	}
 	for lo := 0; lo < len(all); {
 		hi := lo + 1
-		for hi < len(all) && all[order[hi]] == all[order[lo]] {
+		for hi < len(all) && all[hi].draw == all[lo].draw {
 			hi++
 		}
 		rank := float64(lo+1+hi) / 2 // mean of the ranks lo+1 … hi
 		z := mathext.NormalQuantile((rank - 0.375) / (float64(len(all)) + 0.25))
 		for ; lo < hi; lo++ {
-			out[order[lo]/length][order[lo]%length] = z
+			out[all[lo].chain][all[lo].index] = z
 		}
 	}
 	return out

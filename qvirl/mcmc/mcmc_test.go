@@ -22,6 +22,10 @@ func autoregressive(chains, n int, rho float64, seed uint64) [][]float64 {
 	return out
 }
 
+func rHat(x [][]float64) float64    { r, _, _ := Diagnose(x); return r }
+func bulkESS(x [][]float64) float64 { _, e, _ := Diagnose(x); return e }
+func tailESS(x [][]float64) float64 { _, _, e := Diagnose(x); return e }
+
 // TestAutoregressive compares with the closed form: the mean of an AR(1) process has n (1−ρ)/(1+ρ) effective samples.
 // The estimate's own standard deviation is a few percent at this length; 10 % is more than 3 of them.
 func TestAutoregressive(t *testing.T) {
@@ -29,16 +33,16 @@ func TestAutoregressive(t *testing.T) {
 	for _, rho := range []float64{-0.3, 0, 0.5, 0.9} {
 		x := autoregressive(chains, n, rho, 1)
 		want := chains * n * (1 - rho) / (1 + rho)
-		for name, got := range map[string]float64{"ESS": ESS(x), "BulkESS": BulkESS(x)} {
+		for name, got := range map[string]float64{"ESS": ESS(x), "BulkESS": bulkESS(x)} {
 			if !scalar.EqualWithinAbs(got/want, 1, 0.1) {
 				t.Errorf("ρ = %g: %s = %.0f, want %.0f", rho, name, got, want)
 			}
 		}
 		// An indicator in the tail forgets faster than the process itself, but is no better than independent draws.
-		if got := TailESS(x); rho >= 0 && !(got > 0.9*want && got < 1.1*chains*n) {
+		if got := tailESS(x); rho >= 0 && !(got > 0.9*want && got < 1.1*chains*n) {
 			t.Errorf("ρ = %g: TailESS = %.0f, want between %.0f and %d", rho, got, want, chains*n)
 		}
-		if got := RHat(x); !(got >= 0.9999 && got < 1.005) {
+		if got := rHat(x); !(got >= 0.9999 && got < 1.005) {
 			t.Errorf("ρ = %g: R̂ = %.4f of chains that agree", rho, got)
 		}
 	}
@@ -73,17 +77,17 @@ func TestDisagreementShows(t *testing.T) {
 	}
 	// One of four chains off by 1: eight halves whose means vary by 3/16·8/7 give √(1 + 0.21) before rank
 	// normalisation.
-	if got := RHat(shifted); !scalar.EqualWithinAbs(got, math.Sqrt(1+3.0/16*8/7), 0.05) {
+	if got := rHat(shifted); !scalar.EqualWithinAbs(got, math.Sqrt(1+3.0/16*8/7), 0.05) {
 		t.Errorf("R̂ = %.3f of chains with different means", got)
 	}
-	if got := BulkESS(shifted); got > 100 {
+	if got := bulkESS(shifted); got > 100 {
 		t.Errorf("bulk ESS = %.0f of chains with different means", got)
 	}
 	wider := autoregressive(4, 1000, 0, 3)
 	for i := range wider[0] {
 		wider[0][i] *= 4
 	}
-	if got := RHat(wider); !(got > 1.1) {
+	if got := rHat(wider); !(got > 1.1) {
 		t.Errorf("R̂ = %.3f of chains with the same mean and different spreads", got)
 	}
 	drift := autoregressive(4, 1000, 0, 4)
@@ -92,7 +96,7 @@ func TestDisagreementShows(t *testing.T) {
 			c[i] += 3 * float64(i) / 1000
 		}
 	}
-	if got := RHat(drift); !(got > 1.1) {
+	if got := rHat(drift); !(got > 1.1) {
 		t.Errorf("R̂ = %.3f of chains that drift alike, which only splitting shows", got)
 	}
 }
@@ -106,10 +110,10 @@ func TestHeavyTails(t *testing.T) {
 			x[c][i] /= y[c][i]
 		}
 	}
-	if got := BulkESS(x); !scalar.EqualWithinAbs(got/8000, 1, 0.1) {
+	if got := bulkESS(x); !scalar.EqualWithinAbs(got/8000, 1, 0.1) {
 		t.Errorf("bulk ESS = %.0f of 8000 independent Cauchy draws", got)
 	}
-	if got := RHat(x); got > 1.005 {
+	if got := rHat(x); got > 1.005 {
 		t.Errorf("R̂ = %.4f of independent Cauchy draws", got)
 	}
 }
@@ -123,8 +127,8 @@ func TestUndefined(t *testing.T) {
 		"not a number":    {{1, 2, 3, math.NaN()}},
 		"infinite":        {{1, 2, 3, math.Inf(1)}},
 	} {
-		for function, f := range map[string]func([][]float64) float64{"RHat": RHat, "ESS": ESS, "BulkESS": BulkESS,
-			"TailESS": TailESS} {
+		for function, f := range map[string]func([][]float64) float64{"rHat": rHat, "ESS": ESS, "bulkESS": bulkESS,
+			"tailESS": tailESS} {
 			if got := f(x); !math.IsNaN(got) {
 				t.Errorf("%s of %s = %g, want NaN", function, name, got)
 			}
@@ -136,10 +140,10 @@ func TestUndefined(t *testing.T) {
 			stuck[c] = append(stuck[c], float64(c))
 		}
 	}
-	if got := RHat(stuck); !(got > 1.1) {
+	if got := rHat(stuck); !(got > 1.1) {
 		t.Errorf("R̂ = %g of stuck chains", got)
 	}
-	if got := BulkESS(stuck); !(got < 4) {
+	if got := bulkESS(stuck); !(got < 4) {
 		t.Errorf("bulk ESS = %g of stuck chains", got)
 	}
 }

@@ -51,7 +51,8 @@ func Of(method string, post irl.Posterior, o Options) (*exhibit.Posterior, error
 		out.Marginals = append(out.Marginals, post.Reward(columns[s]))
 		if ok {
 			draws := chains.ByChain(mat.Col(nil, columns[s], samples.Reward))
-			out.RHat, out.ESS = append(out.RHat, mcmc.RHat(draws)), append(out.ESS, mcmc.BulkESS(draws))
+			rHat, bulkESS, _ := mcmc.Diagnose(draws)
+			out.RHat, out.ESS = append(out.RHat, rHat), append(out.ESS, bulkESS)
 		}
 	}
 	n, _ := samples.Reward.Dims()

@@ -140,8 +140,10 @@ func (t *Target) rewardAt(u []float64) {
 		gemv(blas.NoTrans, t.root, u[:t.k], 1, t.reward)
 	}
 	if t.problem.StateOnly() {
-		for i := range t.immediate {
-			t.immediate[i] = t.reward[i/t.planner.actions]
+		for s, r := range t.reward {
+			for a := range t.planner.actions {
+				t.immediate[s*t.planner.actions+a] = r
+			}
 		}
 	}
 	t.beta = t.problem.Beta

@@ -61,7 +61,8 @@ func Table(post irl.Posterior, draws int, seed uint64) ([]Line, error) {
 // newLine describes a quantity by its samples, [chains][samples of each].
 func newLine(name string, chains [][]float64) Line {
 	x := slices.Concat(chains...)
-	l := Line{Name: name, BulkESS: mcmc.BulkESS(chains), TailESS: mcmc.TailESS(chains), RHat: mcmc.RHat(chains)}
+	l := Line{Name: name}
+	l.RHat, l.BulkESS, l.TailESS = mcmc.Diagnose(chains)
 	l.Mean, l.Std, l.MeanError, l.StdError = moments(x, chains)
 	slices.Sort(x)
 	l.Low, l.High = shortest(x, Probability)

@@ -123,7 +123,9 @@ type betaMoment struct {
 // TestBetaIsKeptWithTheSamples saves and loads posteriors with an unknown β, and draws policies from them.
 func TestBetaIsKeptWithTheSamples(t *testing.T) {
 	p := betaProblem(t)
-	sampled := fit(t, brief(), p)[0]
+	c := brief()
+	c.MaxIterations = 1000
+	sampled := fit(t, c, p)[0]
 	path := filepath.Join(t.TempDir(), "posterior.npz")
 	if err := problemfile.Save(path, sampled); err != nil {
 		t.Fatal(err)

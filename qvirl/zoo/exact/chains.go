@@ -131,7 +131,8 @@ func summarise(count int, chains func(q int) [][]float64) outcome {
 			continue
 		}
 		s.meanError[q] = std / math.Sqrt(size)
-		s.size, s.rHat = min(s.size, size), max(s.rHat, mcmc.RHat(x))
+		rHat, _, _ := mcmc.Diagnose(x)
+		s.size, s.rHat = min(s.size, size), max(s.rHat, rHat)
 		squares := make([][]float64, len(x))
 		for i, c := range x {
 			for _, v := range c {
