@@ -52,9 +52,10 @@ const (
 	// its own (see neural.Calibration).
 	HeldOutUncalibrated = "held_out_log_likelihood_uncalibrated"
 	ECEUncalibrated     = "ece_uncalibrated"
-	// ReturnWorst is the mean return of the worst twentieth of the episodes, Terminated the fraction of episodes that
-	// the environment ended before their time, which on the highway is by a crash, and EnvironmentSteps how many steps
-	// of it learning took. They are those of apprentices that learn in the environment.
+	// ReturnWorst is the mean return of the worst twentieth of the episodes, and Terminated the fraction of episodes
+	// that the environment ended before their time, which on the highway is by a crash. Rows stored before 2026-11-24
+	// have them of apprentices that learn in the environment alone, of which EnvironmentSteps is how many steps that
+	// took.
 	ReturnWorst      = "return_worst_5"
 	Terminated       = "terminated"
 	EnvironmentSteps = "environment_steps"

@@ -248,7 +248,7 @@ func TestRowsHoldWhatModelsScore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := c.rows("bc", 2, d, models, []outcome{{mean: 12}, {mean: 34}})
+	rows, err := c.rows("bc", 2, d, models, []outcome{{12, 10, 1}, {34, 21, 0.5}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,15 +276,16 @@ func TestRowsHoldWhatModelsScore(t *testing.T) {
 			}
 		}
 	}
-	for metric, want := range map[string]float64{Return: 34, HeldOut: all / count, HeldOutUncalibrated: own / count,
+	for metric, want := range map[string]float64{Return: 34, ReturnWorst: 21, Terminated: 0.5, HeldOut: all / count,
+		HeldOutUncalibrated: own / count,
 		HeldOutAirborne: air / n} {
 		if !scalar.EqualWithinAbs(got[metric], want, 1e-9) || want == 0 {
 			t.Errorf("%s is %g, want %g", metric, got[metric], want)
 		}
 	}
-	if len(got) != 7 || !(got[ECE] > 0) || !(got[ECEUncalibrated] > 0) || !(got[TrainSeconds] > 0) ||
+	if len(got) != 9 || !(got[ECE] > 0) || !(got[ECEUncalibrated] > 0) || !(got[TrainSeconds] > 0) ||
 		got[HeldOut] == got[HeldOutUncalibrated] {
-		t.Errorf("run 3 has %v, want seven metrics", got)
+		t.Errorf("run 3 has %v, want nine metrics", got)
 	}
 }
 

@@ -352,6 +352,8 @@ func (c Config) rows(method string, n int, data *Data, models []neural.Model, re
 				Metric: metric, Value: value})
 		}
 		add(Return, returns[i].mean)
+		add(ReturnWorst, returns[i].worst)
+		add(Terminated, returns[i].terminated)
 		seconds := models[i].Seconds() / float64(len(models))
 		if p, ok := models[i].(*planning.Model); ok {
 			seconds = p.Base().Seconds()/float64(len(models)) + p.Apprentice().Seconds
@@ -363,8 +365,6 @@ func (c Config) rows(method string, n int, data *Data, models []neural.Model, re
 			add(ObjectiveRank, worth.RankOfReturns)
 		}
 		if p, ok := models[i].(interface{ EnvironmentSteps() int }); ok {
-			add(ReturnWorst, returns[i].worst)
-			add(Terminated, returns[i].terminated)
 			add(EnvironmentSteps, float64(p.EnvironmentSteps()))
 		}
 		add(TrainSeconds, seconds)
