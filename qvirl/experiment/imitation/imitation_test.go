@@ -278,7 +278,7 @@ func TestRowsHoldWhatModelsScore(t *testing.T) {
 	}
 	for metric, want := range map[string]float64{Return: 34, ReturnWorst: 21, Terminated: 0.5, HeldOut: all / count,
 		HeldOutUncalibrated: own / count,
-		HeldOutAirborne: air / n} {
+		HeldOutAirborne:     air / n} {
 		if !scalar.EqualWithinAbs(got[metric], want, 1e-9) || want == 0 {
 			t.Errorf("%s is %g, want %g", metric, got[metric], want)
 		}
