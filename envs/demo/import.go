@@ -20,7 +20,8 @@ type Layout string
 const (
 	// Flat is an .npz file with a row for each transition: obs [M, …], action [M], next_obs [M, …] and episode [M],
 	// which names the episode by any integer, and, where known, reward [M], terminated [M], truncated [M] and
-	// expert_logp [M, |A|]. The rows of an episode follow one another in time.
+	// expert_logp [M, |A|]. The rows of an episode follow one another in time. Observations of bytes that are stacks of
+	// pictures (see Film) become Frames.
 	Flat Layout = "flat"
 	// Imitation is the .npz file of the Python library imitation: obs [M+n, …], acts [M], terminal [n], indices [n−1],
 	// where each episode but the first begins in acts, and, where known, rews [M]. Its infos are not read. It does
@@ -150,7 +151,11 @@ func importFlat(s *source, o ImportOptions) (*Set, error) {
 	if s.err != nil {
 		return nil, s.err
 	}
-	return f.set(o)
+	set, err := f.set(o)
+	if err == nil && s.bytes("obs") && s.bytes("next_obs") {
+		Film(set.Trajectories, set.ObservationShape)
+	}
+	return set, err
 }
 
 // set cuts the rows into trajectories.
@@ -222,6 +227,9 @@ func importImitation(s *source, o ImportOptions) (*Set, error) {
 			Terminated: terminal[i], Seed: NoSeed,
 		})
 		from = to
+	}
+	if s.bytes("obs") {
+		Film(set.Trajectories, set.ObservationShape)
 	}
 	return set, nil
 }
