@@ -349,6 +349,11 @@ func TestHelpHasExamples(t *testing.T) {
 			t.Errorf("%v: status %d, %s", args, status, out)
 		}
 	}
+	for _, c := range newRoot(definitions).Commands() { // a line that begins with a tab is one that was broken in the code
+		if strings.Contains(c.Long, "\n\t") {
+			t.Errorf("%s --help has broken lines:\n%s", c.Name(), c.Long)
+		}
+	}
 	_, out, _ := run(t, "help", "scaling")
 	expect(t, "help scaling", out, "--engine slurm", "--engine kubernetes", "qvirl merge")
 }
