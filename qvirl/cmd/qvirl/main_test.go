@@ -349,8 +349,8 @@ func TestHelpHasExamples(t *testing.T) {
 			t.Errorf("%v: status %d, %s", args, status, out)
 		}
 	}
-	for _, c := range newRoot(definitions).Commands() { // a line that begins with a tab is one that was broken in the code
-		if strings.Contains(c.Long, "\n\t") {
+	for _, c := range newRoot(definitions).Commands() {
+		if strings.Contains(c.Long, "\n\t") { // somebody broke a line of the code
 			t.Errorf("%s --help has broken lines:\n%s", c.Name(), c.Long)
 		}
 	}

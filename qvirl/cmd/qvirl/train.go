@@ -3,8 +3,11 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -36,6 +39,7 @@ type trainOptions struct {
 	exploreEvery            int
 	asJSON, explore, force  bool
 	branches                bool
+	ignored                 []string // what task has found in the file and not read
 }
 
 func newTrain() *cobra.Command {
@@ -151,6 +155,7 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	if err := check.First(
 		check.That(entry.Aux || o.aux == "" && o.env == "", "--aux and --env: the method %s has no use "+
 			"for auxiliary trajectories", o.method),
+		check.That(!cmd.Flags().Changed("beta") || o.beta != 0, "--beta 0: want a positive number"),
 		check.That(o.successors >= 1, "--successors %d: want at least 1", o.successors),
 		check.That(!o.branches || o.env != "" && o.successors == 1,
 			"--branches: want the environment to take them in, "+
@@ -175,6 +180,11 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	if err != nil {
 		return err
 	}
+	if len(o.ignored) > 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s: arrays of no meaning here, or misspelt, are ignored: %s; see train "+
+			"--help\n", o.demos, strings.Join(o.ignored, ", "))
+	}
+	noteUnseen(cmd.ErrOrStderr(), task, override)
 	if err := o.memory.Check(fmt.Sprintf("training for %d actions", task.Actions),
 		method.MemoryNeed(task)); err != nil {
 		return errors.Join(err, o.outlier(task))
@@ -273,8 +283,12 @@ func (o *trainOptions) task(ctx context.Context) (*neural.Task, *usedEpisodes, e
 	if err != nil {
 		return nil, nil, err
 	}
+	o.ignored = set.Ignored
 	if o.actions != 0 && o.actions < set.Actions {
 		return nil, nil, fmt.Errorf("--actions %d: %s has the action %d", o.actions, o.demos, set.Actions-1)
+	}
+	if max(o.actions, set.Actions) < 2 {
+		return nil, nil, fmt.Errorf("%s has no action but 0: --actions says how many there are to choose from", o.demos)
 	}
 	if o.beta == 0 && set.Beta != nil {
 		o.beta = *set.Beta
@@ -325,6 +339,33 @@ func (o *trainOptions) task(ctx context.Context) (*neural.Task, *usedEpisodes, e
 	}
 	t.Runs = []neural.Run{run}
 	return t, used, nil
+}
+
+// noteUnseen says which features of the demonstrations are so small that networks which see them as they are, as by
+// default, see nothing of them. config is what replaces the default's fields.
+func noteUnseen(w io.Writer, t *neural.Task, config []byte) {
+	const unseen = 1e-3 // a hundredth of the default's Unit
+	var c struct{ Training struct{ Unit *float64 } }
+	if json.Unmarshal(config, &c) == nil && c.Training.Unit != nil || t.Image != (neural.Image{}) {
+		return
+	}
+	largest := make([]float64, t.Observation)
+	for _, d := range t.Runs[0].Demos {
+		for i, x := range d.Observations {
+			largest[i%t.Observation] = max(largest[i%t.Observation], math.Abs(float64(x)))
+		}
+	}
+	var small []string
+	for f, x := range largest {
+		if x > 0 && x < unseen {
+			small = append(small, strconv.Itoa(f))
+		}
+	}
+	if len(small) > 0 {
+		fmt.Fprintf(w, "note: features whose magnitude is nowhere more than %g are next to nothing to the networks: "+
+			"%s; store them in other units, or have all standardised by --config with %s\n", unseen,
+			strings.Join(small, ", "), `{"Training": {"Unit": 0, "Range": 2}}`)
+	}
 }
 
 // observe returns some trajectories of a file's set with their observations.
