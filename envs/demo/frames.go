@@ -57,10 +57,10 @@ func (f *Frames) Check(n int, d *Description) error {
 }
 
 // Film has trajectories hold frames, each once, in place of observations of the given shape if all observations are
-// stacks of pictures in bytes, [frames, height, width]: each the one before it without its first frame, and a frame
-// more. Otherwise it leaves all as they are.
+// stacks of at least two pictures in bytes, [frames, height, width]: each the one before it without its first frame,
+// and a frame more. Otherwise it leaves all as they are.
 func Film(trajectories []Trajectory, shape []int) {
-	if len(shape) != 3 {
+	if len(shape) != 3 || shape[0] < 2 {
 		return
 	}
 	stack, size := shape[0], shape[1]*shape[2]
