@@ -17,6 +17,7 @@ import (
 type csvColumns struct {
 	episode, action, reward, terminated, truncated int
 	obs, next                                      []int
+	ignored                                        []string
 }
 
 func importCSV(path string, o ImportOptions) (*Set, error) {
@@ -58,7 +59,11 @@ func readCSV(r io.Reader, name string, o ImportOptions) (*Set, error) {
 	for line := 2; ; line++ {
 		fields, err := rows.Read()
 		if errors.Is(err, io.EOF) {
-			return f.set(o)
+			set, err := f.set(o)
+			if err == nil {
+				set.Ignored = at.ignored
+			}
+			return set, err
 		}
 		if err != nil {
 			return nil, fmt.Errorf("demo: %s: %w", name, err)
@@ -111,9 +116,14 @@ func findColumns(header []string) (csvColumns, error) {
 		return at, fmt.Errorf("its header is %q, want the columns episode, action, obs_0, …, next_obs_0, …", header)
 	}
 	for _, name := range header {
+		if !observationColumn.MatchString(name) {
+			at.ignored = append(at.ignored, without([]string{name}, "", "episode", "action", "reward", "terminated",
+				"truncated")...)
+			continue
+		}
 		k, _ := strconv.Atoi(name[strings.LastIndex(name, "_")+1:])
 		found := k < len(at.obs) && (header[at.obs[k]] == name || header[at.next[k]] == name)
-		if observationColumn.MatchString(name) && !found {
+		if !found {
 			return at, fmt.Errorf("its header has %q, but obs_%d or next_obs_%d is missing: "+
 				"want both of each number from 0 on, without gaps", name, len(at.obs), len(at.obs))
 		}

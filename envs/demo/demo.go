@@ -172,6 +172,8 @@ type Wrapper struct {
 type Set struct {
 	Description
 	Trajectories []Trajectory
+	// Ignored are the arrays or columns that an imported file has beside those of its layout. Nobody has read them.
+	Ignored []string
 }
 
 // Transitions returns the number of transitions of all trajectories.
@@ -266,6 +268,11 @@ func (t *Trajectory) validate(d *Description) error {
 	for i := range n + 1 {
 		if err := CheckObservation(t.Observation(i)); err != nil {
 			return fmt.Errorf("observation[%d]%w", i, err)
+		}
+	}
+	for k, a := range t.Actions {
+		if t.LogProbs != nil && math.IsInf(float64(t.LogProbs[k*actions+a]), -1) {
+			return fmt.Errorf("the log-probability[%d][%d] is -Inf, though that is the action taken", k, a)
 		}
 	}
 	for i, r := range t.Rewards {

@@ -94,6 +94,9 @@ func TestValidateNamesTheFault(t *testing.T) {
 		"trajectory 2: observation[1][0]": func(s *Set) { s.Trajectories[2].Observations[2] = float32(nan) },
 		"trajectory 2: reward[0] is NaN":  func(s *Set) { s.Trajectories[2].Rewards[0] = nan },
 		"log-probability[0][1] is 0.5":    func(s *Set) { s.Trajectories[2].LogProbs[1] = 0.5 },
+		"is -Inf, though that is the action taken": func(s *Set) {
+			s.Trajectories[2].LogProbs[s.Trajectories[2].Actions[0]] = float32(math.Inf(-1))
+		},
 		"rewards for": func(s *Set) {
 			s.Trajectories[2].Rewards = append(s.Trajectories[2].Rewards,
 				1)

@@ -180,7 +180,7 @@ func (s *Set) observations() npz.Array {
 		Data: make([]float64, 0, rows*s.ObservationSize()), Type: npz.Uint8}
 	for i := range s.Trajectories {
 		for _, x := range s.Trajectories[i].Observations {
-			if x < 0 || x > 255 || x != float32(uint8(x)) || math.Signbit(float64(x)) {
+			if !isByte(x) {
 				out.Type = npz.Float32
 			}
 			out.Data = append(out.Data, float64(x))

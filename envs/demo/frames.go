@@ -3,6 +3,7 @@ package demo
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -53,6 +54,44 @@ func (f *Frames) Check(n int, d *Description) error {
 			n, f.First, f.First+n+1, f.Size, len(f.Pixels))
 	}
 	return nil
+}
+
+// Film has trajectories hold frames, each once, in place of observations of the given shape if all observations are
+// stacks of at least two pictures in bytes, [frames, height, width]: each the one before it without its first frame,
+// and a frame more. Otherwise it leaves all as they are.
+func Film(trajectories []Trajectory, shape []int) {
+	if len(shape) != 3 || shape[0] < 2 {
+		return
+	}
+	stack, size := shape[0], shape[1]*shape[2]
+	films := make([]*Frames, len(trajectories))
+	for i := range trajectories {
+		f := &Frames{Size: size, Stack: stack, First: stack - 1}
+		for k := range trajectories[i].Len() + 1 {
+			o := trajectories[i].Observation(k)
+			if k > 0 && !slices.Equal(o[:len(o)-size], trajectories[i].Observation(k - 1)[size:]) {
+				return
+			}
+			if k > 0 {
+				o = o[len(o)-size:]
+			}
+			for _, x := range o {
+				if !isByte(x) {
+					return
+				}
+				f.Pixels = append(f.Pixels, uint8(x))
+			}
+		}
+		films[i] = f
+	}
+	for i, f := range films {
+		trajectories[i].Frames, trajectories[i].Observations = f, nil
+	}
+}
+
+// isByte reports whether a byte holds the number exactly.
+func isByte(x float32) bool {
+	return x >= 0 && x <= 255 && x == float32(uint8(x)) && !math.Signbit(float64(x))
 }
 
 // FrameShape returns the shape of one frame, [84, 84] for example, of observations that are stacks of frames.

@@ -71,6 +71,60 @@ func TestStacksOfFrames(t *testing.T) {
 	}
 }
 
+// Pictures that others have stored as bytes, stacked, come out as frames; any other observations as numbers.
+func TestImportedStacksAreFrames(t *testing.T) {
+	const depth, size, steps = 3, 2 * 3, 4
+	pixels := make([]uint8, (steps+depth)*size)
+	for i := range pixels {
+		pixels[i] = uint8(7 * i)
+	}
+	rows := func(from, to int, kind npz.Type) npz.Array {
+		a := npz.Array{Shape: []int{to - from, depth, 2, 3}, Type: kind}
+		for i := from; i < to; i++ {
+			a.Data = append(a.Data, npz.Widen(pixels[i*size:(i+depth)*size])...)
+		}
+		return a
+	}
+	actions := npz.Ints([]int{0, 1, 2, 0}, steps)
+	for name, c := range map[string]struct {
+		arrays map[string]npz.Array
+		frames bool
+	}{
+		"flat": {map[string]npz.Array{"obs": rows(0, steps, npz.Uint8), "next_obs": rows(1, steps+1, npz.Uint8),
+			"action": actions, "episode": npz.Ints([]int{8, 8, 8, 8}, steps)}, true},
+		"imitation": {map[string]npz.Array{"obs": rows(0, steps+1, npz.Uint8), "acts": actions,
+			"indices": npz.Ints(nil, 0), "terminal": npz.Bools([]bool{true}, 1)}, true},
+		"integers": {map[string]npz.Array{"obs": rows(0, steps, npz.Int64), "next_obs": rows(1, steps+1, npz.Int64),
+			"action": actions, "episode": npz.Ints([]int{8, 8, 8, 8}, steps)}, false},
+		"no stacks": {map[string]npz.Array{"obs": rows(0, steps, npz.Uint8),
+			"next_obs": {Shape: []int{steps, depth, 2, 3}, Type: npz.Uint8, Data: slices.Concat(
+				rows(1, steps, npz.Uint8).Data, make([]float64, depth*size))},
+			"action": actions, "episode": npz.Ints([]int{8, 8, 8, 8}, steps)}, false},
+	} {
+		path := filepath.Join(t.TempDir(), "x.npz")
+		if err := npz.Write(path, c.arrays); err != nil {
+			t.Fatal(err)
+		}
+		set, err := Open(path)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		x := set.Trajectories[0]
+		if (x.Frames != nil) != c.frames || (x.Observations == nil) != c.frames {
+			t.Errorf("%s: frames %v", name, x.Frames)
+		}
+		if c.frames && len(x.Frames.Pixels) != len(pixels) {
+			t.Errorf("%s: %d pixels, want each once, %d", name, len(x.Frames.Pixels), len(pixels))
+		}
+		for i := range steps {
+			want := npz.Narrow[float32](npz.Widen(pixels[i*size : (i+depth)*size]))
+			if !slices.Equal(x.Observation(i), want) {
+				t.Errorf("%s: observation %d is %v, want %v", name, i, x.Observation(i), want)
+			}
+		}
+	}
+}
+
 func TestFramesOfAnotherShapeAreRefused(t *testing.T) {
 	for name, spoil := range map[string]func(*Set){
 		"stack":  func(s *Set) { s.Trajectories[1].Frames.Stack = 2 },

@@ -20,7 +20,8 @@ type Layout string
 const (
 	// Flat is an .npz file with a row for each transition: obs [M, …], action [M], next_obs [M, …] and episode [M],
 	// which names the episode by any integer, and, where known, reward [M], terminated [M], truncated [M] and
-	// expert_logp [M, |A|]. The rows of an episode follow one another in time.
+	// expert_logp [M, |A|]. The rows of an episode follow one another in time. Observations of bytes that are stacks of
+	// pictures (see Film) become Frames.
 	Flat Layout = "flat"
 	// Imitation is the .npz file of the Python library imitation: obs [M+n, …], acts [M], terminal [n], indices [n−1],
 	// where each episode but the first begins in acts, and, where known, rews [M]. Its infos are not read. It does
@@ -146,11 +147,39 @@ func importFlat(s *source, o ImportOptions) (*Set, error) {
 		} else {
 			f.logProbs, o.Description.Actions = data, shape[0]
 		}
+		for i := 0; s.err == nil && i < m; i++ {
+			sum := 0.0
+			for _, x := range data[i*shape[0] : (i+1)*shape[0]] {
+				sum += math.Exp(float64(x))
+			}
+			if math.Abs(sum-1) > 0.01 { // what half precision makes of 1
+				s.fail("expert_logp", "[%d] holds logarithms of probabilities that sum to %.3g, want 1", i, sum)
+			}
+		}
 	}
 	if s.err != nil {
 		return nil, s.err
 	}
-	return f.set(o)
+	set, err := f.set(o)
+	if err != nil {
+		return nil, err
+	}
+	if s.bytes("obs") && s.bytes("next_obs") {
+		Film(set.Trajectories, set.ObservationShape)
+	}
+	set.Ignored = without(s.archive.Names(), "obs", "next_obs", "action", "episode", "reward", "terminated",
+		"truncated", "expert_logp")
+	return set, nil
+}
+
+// without returns the names that are not among the known ones.
+func without(names []string, known ...string) (others []string) {
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			others = append(others, name)
+		}
+	}
+	return others
 }
 
 // set cuts the rows into trajectories.
@@ -223,6 +252,10 @@ func importImitation(s *source, o ImportOptions) (*Set, error) {
 		})
 		from = to
 	}
+	if s.bytes("obs") {
+		Film(set.Trajectories, set.ObservationShape)
+	}
+	set.Ignored = without(s.archive.Names(), "obs", "acts", "indices", "terminal", "rews", "infos")
 	return set, nil
 }
 

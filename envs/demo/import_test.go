@@ -125,6 +125,11 @@ func TestImportNamesTheFault(t *testing.T) {
 			a["expert_logp"] = npz.Floats([]float64{-1, -1,
 				-1}, 3)
 		}, `array "expert_logp"`},
+		"logits": {flatArrays(), func(a map[string]npz.Array) {
+			sixth := math.Log(1. / 6)
+			a["expert_logp"] = npz.Floats([]float64{sixth, math.Log(1. / 2), math.Log(1. / 3), 0, math.Inf(-1),
+				math.Inf(-1), -1, -2, -3}, 3, 3)
+		}, `array "expert_logp": [2] holds logarithms of probabilities that sum to 0.553, want 1`},
 		"no layout": {flatArrays(), func(a map[string]npz.Array) { delete(a, "next_obs") }, "neither next_obs"},
 		"indices": {imitationArrays(), func(a map[string]npz.Array) { a["indices"].Data[0] = 3 },
 			`array "indices": [0] is 3, want 1 to 2`},
@@ -186,6 +191,34 @@ func TestByteOrderMarkIsNoPartOfAName(t *testing.T) {
 		ImportOptions{})
 	if err != nil || set.Trajectories[0].Observations[1] != 2 {
 		t.Errorf("%+v, error %v", set, err)
+	}
+}
+
+// What is not read is told: it may be a misspelt name.
+func TestIgnoredArrays(t *testing.T) {
+	for name, c := range map[string]struct {
+		arrays map[string]npz.Array
+		extra  []string
+		want   []string
+	}{
+		"flat":      {flatArrays(), []string{"dones", "rewards"}, []string{"dones", "rewards"}},
+		"imitation": {imitationArrays(), []string{"infos", "reward"}, []string{"reward"}},
+	} {
+		for _, extra := range c.extra {
+			c.arrays[extra] = npz.Bools([]bool{true}, 1)
+		}
+		path := filepath.Join(t.TempDir(), "x.npz")
+		if err := npz.Write(path, c.arrays); err != nil {
+			t.Fatal(err)
+		}
+		if set, err := Open(path); err != nil || !slices.Equal(set.Ignored, c.want) {
+			t.Errorf("%s: %+v, error %v, want %v ignored", name, set, err, c.want)
+		}
+	}
+	set, err := readCSV(strings.NewReader(",episode,action,obs_0,next_obs_0,Terminated\n0,1,0,1,2,1\n"), "x.csv",
+		ImportOptions{})
+	if err != nil || !slices.Equal(set.Ignored, []string{"Terminated"}) {
+		t.Errorf("CSV: %+v, error %v", set, err)
 	}
 }
 

@@ -104,7 +104,7 @@ class Worker:
         env = self.slots[0].env
         self.space = env.observation_space
         if not isinstance(self.space, spaces.Box):
-            raise Refused(f"its observations are {self.space}, want a Box (FlattenObservation among the wrappers makes one of many spaces)")
+            raise Refused(f"its observations are {self.space}, want a Box (the wrapper FlattenObservation makes one of many spaces: in the module that registers the environment, or among the Wrappers of gym.Config)")
         if not isinstance(env.action_space, spaces.Discrete):
             raise Refused(f"its actions are {env.action_space}, want Discrete")
         self.shape, self.dtype = self.space.shape, self.space.dtype

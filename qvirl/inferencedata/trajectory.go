@@ -1,6 +1,7 @@
 package inferencedata
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -47,6 +48,9 @@ func NewTrajectory(m *neural.Fitted, t *demo.Trajectory, o Options) (*netcdf.Gro
 	switch {
 	case o.Draws < 2:
 		return nil, fmt.Errorf("inferencedata: %d draws, want at least 2", o.Draws)
+	case spec.Image != (neural.Image{}):
+		return nil, errors.New("inferencedata: the model is one of pictures, along which no posterior is drawn: " +
+			"variational.NewPosterior gives its values and rewards")
 	case steps == 0 || len(t.Observations) != (steps+1)*spec.Observation:
 		return nil, fmt.Errorf("inferencedata: %d actions with %d numbers of observations; the model wants "+
 			"observations of %d numbers, one more than actions", steps, len(t.Observations), spec.Observation)

@@ -143,11 +143,31 @@ func TestTrajectorySaysWhatIsWrong(t *testing.T) {
 		"action[2] is 2":          second(NewTrajectory(m, &other, Options{Draws: 2})),
 		`the method "bc"`:         second(NewTrajectory(clone, &good, Options{Draws: 2})),
 		"0 actions with 0 number": second(NewTrajectory(m, &demo.Trajectory{}, Options{Draws: 2})),
+		"one of pictures":         second(NewTrajectory(ofPictures(t), &good, Options{Draws: 2})),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
+}
+
+// ofPictures returns a model that has hardly learnt from one episode of pictures of 4 × 4.
+func ofPictures(t *testing.T) *neural.Fitted {
+	t.Helper()
+	c := neural.DefaultConfig()
+	c.Hidden, c.Batch, c.Steps, c.ReportEvery, c.Folds, c.Backend = []int{2}, 2, 1, 1, 0, "go"
+	c.Convolutions, c.Features = []neural.Convolution{{Filters: 1, Size: 3, Stride: 1}}, 2
+	learner, err := cloning.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	models, err := learner.Fit(t.Context(), &neural.Task{Observation: 16, Image: neural.Image{Frames: 1, Height: 4,
+		Width: 4}, Actions: 2, Discount: 0.9, Beta: 1, Runs: []neural.Run{{Demos: []demo.Trajectory{{
+		Frames: &demo.Frames{Pixels: make([]uint8, 48), Size: 16, Stack: 1}, Actions: []int{0, 1}}}}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return models[0].(*neural.Fitted)
 }
 
 func second[T any](_ T, err error) error { return err }

@@ -41,7 +41,7 @@ func (p Progress) Stage(what string, from, share, all int) Progress {
 	return func(done, total int, status string) { p.Report(from*total+share*done, all*total, what+status) }
 }
 
-// shared returns a Progress for n concurrent parts of one computation, each of which reports its own done and total;
+// Shared returns a Progress for n concurrent parts of one computation, each of which reports its own done and total;
 // what p is told are their sums.
 func (p Progress) Shared(n int) func(part int) Progress {
 	var mutex sync.Mutex

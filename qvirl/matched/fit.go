@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// MatchedMethod fits, of a family of distributions, the one that minimises the inclusive divergence KL(p ‖ q) from the
+// Method fits, of a family of distributions, the one that minimises the inclusive divergence KL(p ‖ q) from the
 // exact posterior p: of Gaussians, the one with the moments of p. They are estimated from a few Hamiltonian transitions
 // that start from draws of another method's posterior, as in Markovian score climbing (Naesseth, Lindsten and Blei,
 // 2020, "Markovian score climbing: variational inference with KL(p||q)"), but in one step, because the minimum is known
@@ -24,7 +24,7 @@ type Method struct {
 	config valuewalk.RefineConfig
 }
 
-// Family is the family of distributions that NewMatched chooses from.
+// Family is the family of distributions that New chooses from.
 type Family string
 
 // The families.
@@ -35,7 +35,7 @@ const (
 	WarpedRewards Family = "warped-rewards"
 )
 
-// DefaultMatch returns the configuration of the walk that NewMatched takes moments of, with seed 0: 200 walkers. On 8×8
+// Default returns the configuration of the walk that New takes moments of, with seed 0: 200 walkers. On 8×8
 // worlds of the paper (seeds from 1000) the walk has settled by then from a start with tabular.StartConfig. With half
 // of the samples, the noise in their moments makes the posterior's marginals wrong by a third more, and its policies
 // more uncertain.
@@ -43,7 +43,7 @@ func Default() valuewalk.RefineConfig {
 	return valuewalk.RefineConfig{Transitions: 12, Kept: 30, Samples: 6000, TargetAccept: 0.65, Trajectory: 2}
 }
 
-// NewMatched returns the method of the given name that matches a distribution of the family to a walk from the
+// New returns the method of the given name that matches a distribution of the family to a walk from the
 // posteriors of base, which must be Approximations. There must be more samples than rewards.
 func New(name string, base irl.Method, family Family, c valuewalk.RefineConfig) (*Method, error) {
 	if err := c.Validate(); err != nil {

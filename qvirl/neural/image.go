@@ -74,7 +74,8 @@ func (m Image) check(layers []Convolution) error {
 	for i, v := range layers {
 		if min(height, width) < v.Size {
 			return fmt.Errorf("neural: Convolutions[%d] has filters of %d × %d, and pictures of %d × %d come to it: "+
-				"images of %d × %d are too small for it", i, v.Size, v.Size, height, width, m.Height, m.Width)
+				"images of %d × %d are too small for it; give the config smaller Convolutions", i, v.Size, v.Size,
+				height, width, m.Height, m.Width)
 		}
 		height, width = v.outputs(height, width)
 	}

@@ -38,10 +38,14 @@ func Rollout(ctx context.Context, p *gym.Pool, m Model, o RolloutOptions) ([]dem
 			"%d and %d",
 			env.ID, env.Size(), env.Actions, spec.Observation, spec.Actions)
 	}
-	return gym.Collect(ctx, p, Policy(m, o.Sample), gym.CollectOptions{
+	out, err := gym.Collect(ctx, p, Policy(m, o.Sample), gym.CollectOptions{
 		Episodes: o.Episodes, FirstSeed: o.Seed, PolicySeed: uint64(o.Seed), MaxSteps: o.MaxSteps, Progress: o.Progress,
 		MaxRestarts: o.MaxRestarts, Restarted: o.Restarted,
 	})
+	if spec.Image != (Image{}) && len(out) > 0 && out[0].Frames == nil { // of an environment that stacks them itself
+		demo.Film(out, env.Shape)
+	}
+	return out, err
 }
 
 // Policy returns the apprentice's policy: the action of the greatest value or, with sample, one drawn from the

@@ -121,11 +121,14 @@ func show(w io.Writer, path string, s *demo.Set) {
 	name := s.Environment
 	name = cmp.Or(name, "an environment not named")
 	fmt.Fprintf(w, "%s: %d trajectories of %s, %d transitions\n", path, len(s.Trajectories), name, s.Transitions())
-	replayed := ""
-	if s.Replay != nil {
-		replayed = " by replay of seeds and actions"
+	kind := ""
+	switch {
+	case s.Replay != nil:
+		kind = " by replay of seeds and actions"
+	case len(s.Trajectories) > 0 && s.Trajectories[0].Frames != nil:
+		kind = " that are stacks of pictures"
 	}
-	fmt.Fprintf(w, "  observations %v%s, %d actions\n", s.ObservationShape, replayed, s.Actions)
+	fmt.Fprintf(w, "  observations %v%s, %d actions\n", s.ObservationShape, kind, s.Actions)
 	if s.Expert != "" {
 		fmt.Fprintf(w, "  by %s", s.Expert)
 		if s.Beta != nil {
@@ -145,6 +148,9 @@ func show(w io.Writer, path string, s *demo.Set) {
 	}
 	if len(versions) > 0 {
 		fmt.Fprintf(w, "  made with %s\n", strings.Join(versions, ", "))
+	}
+	if len(s.Ignored) > 0 {
+		fmt.Fprintf(w, "  arrays of no meaning here, or misspelt, are ignored: %s\n", strings.Join(s.Ignored, ", "))
 	}
 }
 

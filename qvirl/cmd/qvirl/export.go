@@ -28,7 +28,7 @@ func newExport() *cobra.Command {
 		Short: "What a model of QVIRL believes along a trajectory, for ArviZ",
 		Long: `export draws rewards and values along one trajectory from the posterior of a model that "qvirl train --method qvirl" made, and
 stores them in a netCDF file that arviz.from_netcdf opens: the groups posterior, prior, log_likelihood, observed_data and
-constant_data, with a step for each transition.`,
+constant_data, with a step for each transition. Models of pictures have none.`,
 		Example: `  qvirl export --model model --demos lander.npz --episode 200 --out landing.nc
   python -c 'import arviz; print(arviz.summary(arviz.from_netcdf("landing.nc"), var_names=["reward"]))'`,
 		Args: cobra.NoArgs,

@@ -349,6 +349,11 @@ func TestHelpHasExamples(t *testing.T) {
 			t.Errorf("%v: status %d, %s", args, status, out)
 		}
 	}
+	for _, c := range newRoot(definitions).Commands() {
+		if strings.Contains(c.Long, "\n\t") { // somebody broke a line of the code
+			t.Errorf("%s --help has broken lines:\n%s", c.Name(), c.Long)
+		}
+	}
 	_, out, _ := run(t, "help", "scaling")
 	expect(t, "help scaling", out, "--engine slurm", "--engine kubernetes", "qvirl merge")
 }

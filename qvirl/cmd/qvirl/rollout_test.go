@@ -12,7 +12,61 @@ import (
 	"testing"
 
 	"github.com/go-birl/birl/envs/demo"
+	"github.com/go-birl/birl/envs/npz"
 )
+
+// TestPicturesOfAnEnvironmentThatStacksThemItself: QVIRL learns from one's own file of pictures, and from rollouts in
+// the environment meanwhile.
+func TestPicturesOfAnEnvironmentThatStacksThemItself(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for name, text := range map[string]string{
+		"small.json": `{"Training": {"Hidden": [4], "Batch": 2, "AuxBatch": 2, "ReportEvery": 2, "Folds": 0,
+			"Convolutions": [{"Filters": 1, "Size": 8, "Stride": 8}], "Features": 2}}`,
+		"pile.py": `import gymnasium, numpy
+class Pile(gymnasium.Env):
+    observation_space = gymnasium.spaces.Box(0, 255, (2, 8, 8), numpy.uint8)
+    action_space = gymnasium.spaces.Discrete(3)
+    def observe(self):
+        return numpy.stack([numpy.full((8, 8), self.count + i, numpy.uint8) for i in range(2)])
+    def reset(self, *, seed=None, options=None):
+        self.count = 0
+        return self.observe(), {}
+    def step(self, action):
+        self.count += 1
+        return self.observe(), 0.0, self.count == 5, False, {}
+gymnasium.register("Pile-v0", entry_point=Pile)
+`} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stacks := func(first int) (out npz.Array) {
+		for i := range 3 {
+			for frame := range 2 {
+				out.Data = append(out.Data, slices.Repeat([]float64{float64(first + i + frame)}, 64)...)
+			}
+		}
+		out.Shape, out.Type = []int{3, 2, 8, 8}, npz.Uint8
+		return out
+	}
+	if err := npz.Write("demos.npz", map[string]npz.Array{"obs": stacks(0), "next_obs": stacks(1),
+		"action": npz.Ints([]int{0, 2, 1}, 3), "episode": npz.Ints([]int{0, 0, 0}, 3)}); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"train", "--demos", "demos.npz", "--method", "qvirl", "--beta", "1", "--steps", "4", "--explore-every", "2",
+			"--config", "small.json", "--out", "model"},
+		{"rollout", "--model", "model", "--episodes", "2", "--out", "x.npz"},
+	} {
+		args = append(args, "--env", "Pile-v0", "--import", "pile", "--python-path", ".", "--backend", "go")
+		if _, stderr, status := runQVIRL(args...); status != 0 {
+			t.Fatalf("%s: status %d, %s", args[0], status, stderr)
+		}
+	}
+	if set, err := demo.Read("x.npz"); err != nil || set.Trajectories[1].Frames == nil {
+		t.Errorf("the apprentice's episodes: error %v, want them as pictures", err)
+	}
+}
 
 // TestRolloutOutlivesItsWorkers: after a death the episodes are those of a rollout without; what was done before a
 // fault that comes again and again is told and kept, and not in the place of an earlier file.

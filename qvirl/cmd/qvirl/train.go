@@ -3,8 +3,11 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -36,6 +39,7 @@ type trainOptions struct {
 	exploreEvery            int
 	asJSON, explore, force  bool
 	branches                bool
+	ignored                 []string // what task has found in the file and not read
 }
 
 func newTrain() *cobra.Command {
@@ -46,40 +50,34 @@ func newTrain() *cobra.Command {
 		Long: `train learns from N trajectories of a file of demonstrations, and writes the model to a folder.
 
 A file is an .npz archive of transitions, one row a step: obs [M, …], action [M], next_obs [M, …], episode [M] and,
-	where known,
-terminated [M] and truncated [M]; imitation's layout, CSV files with the same columns,
-and this project's own files do as well. The rows of
-an episode lie next to each other in order, so that the next_obs of each is the obs of the one after it.
+where known, terminated [M] and truncated [M]; imitation's layout, CSV files with the same columns, and this project's
+own files do as well. The rows of an episode lie next to each other in order, so that the next_obs of each is the obs of
+the one after it.
 
-The trajectories are the N first ones of the file with --seed 0, the next N with --seed 1, and so on,
-	from the start again where the
-file ends: as long as it does not, different seeds learn from different demonstrations,
-	and the end of the file is left for scoring.
---episodes A:B confines that to the episodes A, …, B−1 of the file, counted from 0.
+The trajectories are the N first ones of the file with --seed 0, the next N with --seed 1, and so on, from the start
+again where the file ends: as long as it does not, different seeds learn from different demonstrations, and the end of
+the file is left for scoring. --episodes A:B confines that to the episodes A, …, B−1 of the file, counted from 0.
 
 The networks see features that are of order one (at most 1 in the root mean square of the demonstrations) as they are,
-	saturating at 1, and
-others standardised; --config with {"Training": {"Unit": 0, "Range": 2}} standardises all, which suits any units,
-	but from a few
-trajectories makes too much of what hardly varies in them.
+saturating at 1, and others standardised; --config with {"Training": {"Unit": 0, "Range": 2}} standardises all, which
+suits any units, but from a few trajectories makes too much of what hardly varies in them.
 
-Where observations are pictures (frames, height, width), as bytes,
-	they pass the convolutions of Mnih et al. (2015) before the layers.
-QVIRL's prior over rewards then compares pictures,
-	by default with the paper's weights for Pong; --config says what actions do, and what
-scale rewards have: {"Training": {"Folds": 0}, "Objective": {"prior_mean": 0, "prior_std": 0.5, "per_beta": true,
-"image": {"patches": 0.45, "motion": 0.45, "pyramid": 0.05, "pixels": 0.05, "levels": 3,
-"actions": "NOOP FIRE RIGHT LEFT RIGHTFIRE
-LEFTFIRE"}}}; per_beta counts values in 1/β, where β is in the hundreds.
+Where observations are stacks of pictures (frames, height, width), as bytes, they pass the convolutions of Mnih et al.
+(2015) before the layers. QVIRL's prior over rewards then compares pictures, by default with the paper's weights for
+Pong; --config says what actions do, and what scale rewards have:
 
-The action probabilities, but those of ensembles,
-	are calibrated by models that each learn from four fifths of the demonstrations and
-foresee the rest, which takes most of the time; --config with {"Training": {"Folds": 0}} leaves that out. It changes nothing about what
-the apprentice does.
+  {"Training": {"Folds": 0}, "Objective": {"prior_mean": 0, "prior_std": 0.5, "per_beta": true,
+   "image": {"patches": 0.45, "motion": 0.45, "pyramid": 0.05, "pixels": 0.05, "levels": 3,
+             "actions": "NOOP FIRE RIGHT LEFT RIGHTFIRE LEFTFIRE"}}}
 
-While it trains, the state of the training lies in DIR,
-	and after an interruption the same command goes on from there. A model that DIR
-holds already is replaced with --force only, and one command at a time trains into a folder.
+per_beta counts values in 1/β, where β is in the hundreds.
+
+The action probabilities, but those of ensembles, are calibrated by models that each learn from four fifths of the
+demonstrations and foresee the rest, which takes most of the time; --config with {"Training": {"Folds": 0}} leaves that
+out. It changes nothing about what the apprentice does.
+
+While it trains, the state of the training lies in DIR, and after an interruption the same command goes on from there. A
+model that DIR holds already is replaced with --force only, and one command at a time trains into a folder.
 
 Methods:
 ` + listMethods(),
@@ -157,6 +155,7 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	if err := check.First(
 		check.That(entry.Aux || o.aux == "" && o.env == "", "--aux and --env: the method %s has no use "+
 			"for auxiliary trajectories", o.method),
+		check.That(!cmd.Flags().Changed("beta") || o.beta != 0, "--beta 0: want a positive number"),
 		check.That(o.successors >= 1, "--successors %d: want at least 1", o.successors),
 		check.That(!o.branches || o.env != "" && o.successors == 1,
 			"--branches: want the environment to take them in, "+
@@ -181,6 +180,11 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	if err != nil {
 		return err
 	}
+	if len(o.ignored) > 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s: arrays of no meaning here, or misspelt, are ignored: %s; see train "+
+			"--help\n", o.demos, strings.Join(o.ignored, ", "))
+	}
+	noteUnseen(cmd.ErrOrStderr(), task, override)
 	if err := o.memory.Check(fmt.Sprintf("training for %d actions", task.Actions),
 		method.MemoryNeed(task)); err != nil {
 		return errors.Join(err, o.outlier(task))
@@ -279,8 +283,12 @@ func (o *trainOptions) task(ctx context.Context) (*neural.Task, *usedEpisodes, e
 	if err != nil {
 		return nil, nil, err
 	}
+	o.ignored = set.Ignored
 	if o.actions != 0 && o.actions < set.Actions {
 		return nil, nil, fmt.Errorf("--actions %d: %s has the action %d", o.actions, o.demos, set.Actions-1)
+	}
+	if max(o.actions, set.Actions) < 2 {
+		return nil, nil, fmt.Errorf("%s has no action but 0: --actions says how many there are to choose from", o.demos)
 	}
 	if o.beta == 0 && set.Beta != nil {
 		o.beta = *set.Beta
@@ -331,6 +339,33 @@ func (o *trainOptions) task(ctx context.Context) (*neural.Task, *usedEpisodes, e
 	}
 	t.Runs = []neural.Run{run}
 	return t, used, nil
+}
+
+// noteUnseen says which features of the demonstrations are so small that networks which see them as they are, as by
+// default, see nothing of them. config is what replaces the default's fields.
+func noteUnseen(w io.Writer, t *neural.Task, config []byte) {
+	const unseen = 1e-3 // a hundredth of the default's Unit
+	var c struct{ Training struct{ Unit *float64 } }
+	if json.Unmarshal(config, &c) == nil && c.Training.Unit != nil || t.Image != (neural.Image{}) {
+		return
+	}
+	largest := make([]float64, t.Observation)
+	for _, d := range t.Runs[0].Demos {
+		for i, x := range d.Observations {
+			largest[i%t.Observation] = max(largest[i%t.Observation], math.Abs(float64(x)))
+		}
+	}
+	var small []string
+	for f, x := range largest {
+		if x > 0 && x < unseen {
+			small = append(small, strconv.Itoa(f))
+		}
+	}
+	if len(small) > 0 {
+		fmt.Fprintf(w, "note: features whose magnitude is nowhere more than %g are next to nothing to the networks: "+
+			"%s; store them in other units, or have all standardised by --config with %s\n", unseen,
+			strings.Join(small, ", "), `{"Training": {"Unit": 0, "Range": 2}}`)
+	}
 }
 
 // observe returns some trajectories of a file's set with their observations.

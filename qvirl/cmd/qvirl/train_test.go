@@ -144,11 +144,20 @@ func TestTrainAndScoreSayWhatIsWrong(t *testing.T) {
 	if err := os.WriteFile("bad.json", []byte(`{"Training": {"LearnRate": 1}}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile("flat.json", []byte(`{"Folds": 0}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("idle.csv", []byte("episode,action,obs_0,next_obs_0\n0,0,1,2\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	base := []string{"train", "--demos", "demos.npz", "--out", "model", "--backend", "go", "--steps", "1"}
 	with := func(args ...string) []string { return append(append([]string(nil), base...), args...) }
 	for want, args := range map[string][]string{
 		`no method "dqn"`:         with("--method", "dqn", "--beta", "1"),
 		"--beta is missing":       with("--method", "bc"),
+		"--beta 0":                with("--method", "bc", "--beta", "0"),
+		`{"Training": {…}`:        with("--method", "bc", "--beta", "1", "--config", "flat.json"),
+		"no action but 0":         {"train", "--demos", "idle.csv", "--method", "bc", "--beta", "1", "--out", "model"},
 		"has 6 to choose from":    with("--method", "bc", "--beta", "1", "--trajectories", "7"),
 		"the file has 6 episodes": with("--method", "bc", "--beta", "1", "--episodes", "2:7"),
 		"want A:B":                with("--method", "bc", "--beta", "1", "--held-out", "2"),
@@ -167,6 +176,29 @@ func TestTrainAndScoreSayWhatIsWrong(t *testing.T) {
 		_, stderr, status := runQVIRL(args...)
 		if status != 1 || !strings.Contains(stderr, want) {
 			t.Errorf("%v: status %d, %q; want %q", args, status, stderr, want)
+		}
+	}
+}
+
+// TestTrainingNotesWhatItDoesNotSee: arrays that are not read, and features that networks hardly see unless these are
+// standardised.
+func TestTrainingNotesWhatItDoesNotSee(t *testing.T) {
+	t.Chdir(t.TempDir())
+	text := "episode,action,obs_0,obs_1,obs_2,next_obs_0,next_obs_1,next_obs_2,done\n" +
+		"0,0,1,1e-5,0,2,-2e-4,0,0\n0,1,2,-2e-4,0,1,0,0,1\n"
+	for name, content := range map[string]string{"demos.csv": text,
+		"own.json":      `{"Training": {"Hidden": [4], "Batch": 2, "Folds": 0}}`,
+		"standard.json": `{"Training": {"Hidden": [4], "Batch": 2, "Folds": 0, "Unit": 0}}`} {
+		if err := os.WriteFile(name, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for config, noted := range map[string]bool{"own.json": true, "standard.json": false} {
+		_, stderr, status := runQVIRL("train", "--demos", "demos.csv", "--method", "bc", "--beta", "1", "--steps", "1",
+			"--backend", "go", "--config", config, "--out", "model", "--force")
+		if status != 0 || !strings.Contains(stderr, "misspelt, are ignored: done;") ||
+			strings.Contains(stderr, "next to nothing to the networks: 1;") != noted {
+			t.Errorf("%s: status %d, %s", config, status, stderr)
 		}
 	}
 }

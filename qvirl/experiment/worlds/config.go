@@ -47,7 +47,7 @@ const (
 	Settling   = "settling"     // how far they still moved in the transitions of which samples were kept
 )
 
-// WorldConfig determines the rows of the experiment, up to rounding of the backend.
+// Config determines the rows of the experiment, up to rounding of the backend.
 type Config struct {
 	// of the random worlds; the prior over rewards is the distribution they are drawn from
 	World        gridworld.Config
@@ -77,7 +77,7 @@ type Config struct {
 	AVRIL      avril.Config
 }
 
-// PaperWorlds returns the config of the full experiment: 100 worlds, seeds 0–99. They were committed before anything
+// Paper returns the config of the full experiment: 100 worlds, seeds 0–99. They were committed before anything
 // was tuned; tuning used seeds from 1000 on.
 func Paper() Config {
 	maxMean := tabular.PaperConfig()
@@ -95,7 +95,7 @@ func Paper() Config {
 	}
 }
 
-// QuickWorlds returns the config of a run of minutes: four worlds, fewer samples.
+// Quick returns the config of a run of minutes: four worlds, fewer samples.
 func Quick() Config {
 	c := Paper()
 	c.Seeds, c.Chunk, c.Again, c.Draws = experiment.Seeds(1000, 4), 4, 2, 1000

@@ -14,7 +14,7 @@ import (
 	"github.com/go-birl/birl/qvirl/backend"
 )
 
-// identityOf returns the identity matrix [n, n], flattened.
+// IdentityOf returns the identity matrix [n, n], flattened.
 func IdentityOf(n int) []float64 {
 	out := make([]float64, n*n)
 	for i := range n {
@@ -23,7 +23,7 @@ func IdentityOf(n int) []float64 {
 	return out
 }
 
-// evaluate runs f on double-precision inputs and returns its outputs flattened.
+// Evaluate runs f on double-precision inputs and returns its outputs flattened.
 func Evaluate(t *testing.T, f func(in []*Node) []*Node, inputs ...*tensors.Tensor) [][]float64 {
 	t.Helper()
 	choice, err := backend.Get("go")
@@ -47,12 +47,12 @@ func Evaluate(t *testing.T, f func(in []*Node) []*Node, inputs ...*tensors.Tenso
 	return out
 }
 
-// array64 is a double-precision tensor of the given dimensions.
+// Tensor is a double-precision tensor of the given dimensions.
 func Tensor(data []float64, dims ...int) *tensors.Tensor {
 	return tensors.FromFlatDataAndDimensions(data, dims...)
 }
 
-// randomCovariance returns a well-conditioned random covariance of n variables of roughly the given scale.
+// RandomCovariance returns a well-conditioned random covariance of n variables of roughly the given scale.
 func RandomCovariance(rng *rand.Rand, n int, scale float64) *mat.SymDense {
 	root := mat.NewDense(n, n, nil)
 	for i := 0; i < n; i++ {
@@ -73,7 +73,7 @@ func RandomCovariance(rng *rand.Rand, n int, scale float64) *mat.SymDense {
 	return sym
 }
 
-// clarkOracle is Clark's recursion as the paper's appendix writes it, for one set of variables.
+// Clark is Clark's recursion as the paper's appendix writes it, for one set of variables.
 func Clark(mean []float64, cov mat.Symmetric) (meanMax, varMax float64, weights []float64) {
 	phi := func(x float64) float64 { return math.Exp(-x*x/2) / math.Sqrt(2*math.Pi) }
 	cdf := func(x float64) float64 { return 0.5 * math.Erfc(-x/math.Sqrt2) }
@@ -107,7 +107,7 @@ func Clark(mean []float64, cov mat.Symmetric) (meanMax, varMax float64, weights 
 	return m, v, weights
 }
 
-// packed holds the moments of several sets of A variables in the layout of clarkMax: one problem, one state a set.
+// Packed holds the moments of several sets of A variables in the layout of clarkMax: one problem, one state a set.
 func Packed(means [][]float64, covs []*mat.SymDense) (mean, cov []float64) {
 	states, actions := len(means), len(means[0])
 	mean, cov = make([]float64, actions*states), make([]float64, actions*actions*states)

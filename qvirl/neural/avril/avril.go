@@ -23,7 +23,7 @@ const (
 	rewardOutputs
 )
 
-// Continuous is AVRIL in continuous spaces, in its batch form (Chan & van der Schaar 2021, Sec. 3.3): it sees
+// Objective is AVRIL in continuous spaces, in its batch form (Chan & van der Schaar 2021, Sec. 3.3): it sees
 // demonstrated transitions (s, a, s', a') alone. It minimises, per transition,
 //
 //	−log π(a|s) + KL(N(m, d²) ‖ N(0, σ²)) − λ log N(Q(s,a) − γ Q(s',a'); m, d²)
@@ -38,7 +38,7 @@ type Objective struct {
 	PriorStd float64 `json:"prior_std"`
 }
 
-// DefaultContinuous returns the authors' choices.
+// DefaultObjective returns the authors' choices.
 func DefaultObjective() Objective { return Objective{Lambda: 1, PriorStd: 1} }
 
 // Validate reports the first field that is out of range.
@@ -46,10 +46,10 @@ func (o Objective) Validate() error {
 	return check.All("avril", check.NotNegative("Lambda", o.Lambda), check.Positive("PriorStd", o.PriorStd))
 }
 
-// ContinuousName is the method's name in result rows.
+// Name is the method's name in result rows.
 const Name = "avril"
 
-// NewContinuous returns AVRIL in continuous spaces with the given training.
+// New returns AVRIL in continuous spaces with the given training.
 func New(c neural.Config, o Objective) (*neural.Learner, error) {
 	return neural.NewLearner(Name, c, o)
 }

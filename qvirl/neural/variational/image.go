@@ -101,7 +101,7 @@ func (m ImagePrior) check(image neural.Image, actions int) error {
 	}
 	if least := max(patchSize, 1<<(m.Levels-1)); image.Frames < 2 || min(image.Height, image.Width) < least {
 		return fmt.Errorf("variational: images of %d frames of %d × %d, want at least 2 of %d × %d for the prior over "+
-			"rewards", image.Frames, image.Height, image.Width, least, least)
+			"rewards, or numbers that are no bytes", image.Frames, image.Height, image.Width, least, least)
 	}
 	return nil
 }

@@ -92,7 +92,7 @@ func demonstrate(cmd *cobra.Command, e *expert.Expert, flags *poolFlags, o exper
 	}
 	if replay {
 		set, err = gym.Show(cmd.Context(), set, e.Config.Shown(), gym.ReplayOptions{Python: flags.python,
-			Workers: flags.workers, EnvsPerWorker: e.Config.Environments / flags.workers})
+			PythonPath: flags.pythonPath, Workers: flags.workers, EnvsPerWorker: e.Config.Environments / flags.workers})
 		if err != nil {
 			return err
 		}

@@ -33,6 +33,7 @@ them beside other policies, and collects demonstrations of their Boltzmann polic
 type poolFlags struct {
 	workers     int
 	python      string
+	pythonPath  []string
 	stepTimeout time.Duration
 }
 
@@ -41,6 +42,7 @@ func (p *poolFlags) add(c *cobra.Command) {
 	c.Flags().DurationVar(&p.stepTimeout, "step-timeout", time.Minute, "how long a step of the environments may take")
 	c.Flags().StringVar(&p.python, "python", "", "Python interpreter (default: BIRL_PYTHON, the one that kernel-setup "+
 		"installed, or python3)")
+	c.Flags().StringArrayVar(&p.pythonPath, "python-path", nil, "folder in which Python modules are looked for first")
 }
 
 // open opens the pool that an expert's config asks for.
@@ -52,7 +54,7 @@ func (p *poolFlags) open(ctx context.Context, c expert.Config) (*gym.Pool, error
 	if p.stepTimeout <= 0 {
 		return nil, fmt.Errorf("--step-timeout %v: want a positive time", p.stepTimeout)
 	}
-	g.Python, g.StepLimit = p.python, p.stepTimeout
+	g.Python, g.PythonPath, g.StepLimit = p.python, p.pythonPath, p.stepTimeout
 	return gym.Open(ctx, g)
 }
 

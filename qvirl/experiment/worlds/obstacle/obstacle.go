@@ -32,7 +32,7 @@ const (
 // States are the names of the cells, row by row.
 var States = []string{"top left", "top", "goal", "left", "centre", "right", "bottom left", "bottom", "bottom right"}
 
-// ObstacleConfig determines the rows of the experiment, up to rounding of the backend.
+// Config determines the rows of the experiment, up to rounding of the backend.
 type Config struct {
 	Drawing      string  // map, as gridworld.Parse reads it
 	Slip         float64 // probability that a random action is executed; 0.1
@@ -55,7 +55,7 @@ type Config struct {
 // Path is a trajectory: the states visited, and the actions intended there.
 type Path struct{ States, Actions []int }
 
-// PaperObstacle returns the config of the paper's experiment. Read as the standard deviation, the 66 of the prior "N(0,
+// Paper returns the config of the paper's experiment. Read as the standard deviation, the 66 of the prior "N(0,
 // 66)" fits the standard deviations of 40 to 64 that the paper reports for the posterior. The discount and β are those
 // of its other gridworlds. The demonstrations are the figure's: five ways along left, centre and right to the goal, on
 // one of which the expert slips from the right cell to the bottom right one. What is done in the goal changes nothing
@@ -80,7 +80,7 @@ func Paper() Config {
 	return c
 }
 
-// QuickObstacle returns the same experiment with shorter computations.
+// Quick returns the same experiment with shorter computations.
 func Quick() Config {
 	c := Paper()
 	c.ValueWalk.MinESS, c.ValueWalk.MaxIterations = 400, 10_000
