@@ -99,12 +99,8 @@ the curve stays near 0.`,
 // planning returns the config that the flags ask for.
 func (o *planOptions) planning(cmd *cobra.Command, spec neural.Spec) (planning.Config, error) {
 	c := planning.Default(o.env, spec.Discount)
-	text, err := readConfig(o.configFile)
-	if err != nil {
+	if err := overlay.File(&c, o.configFile); err != nil {
 		return c, err
-	}
-	if err := overlay.JSON(&c, text); err != nil {
-		return c, fmt.Errorf("--config %s: %w", o.configFile, err)
 	}
 	if cmd.Flags().Changed("risk") {
 		c.Risk = o.risk

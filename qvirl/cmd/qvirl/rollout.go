@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
@@ -105,17 +104,11 @@ func rollout(cmd *cobra.Command, o *rolloutOptions) error {
 			o.episodes, o.seed, o.maxRestarts)
 	}
 	if o.out != "" {
-		if filepath.Ext(o.out) != ".npz" {
-			return fmt.Errorf("--out %s: want a name that ends in .npz", o.out)
-		}
-		release, err := command.Claim(o.out, false)
+		release, err := command.ClaimFile(o.out, o.force, demo.Files(o.out))
 		if err != nil {
 			return err
 		}
 		defer release()
-		if err := command.CheckOutput(o.force, demo.Files(o.out)); err != nil {
-			return err
-		}
 	}
 	if _, err := describeBackend(o.backend, cmd.ErrOrStderr()); err != nil {
 		return err
