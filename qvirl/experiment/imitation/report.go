@@ -2,7 +2,6 @@ package imitation
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 
@@ -143,17 +142,6 @@ func methods(rows []experiment.Row) []string {
 	return experiment.Ordered(rows, first)
 }
 
-// bySize returns the values of a metric of a method over runs, by the number of trajectories.
-func bySize(rows []experiment.Row, method, metric string) map[int][]float64 {
-	out := map[int][]float64{}
-	for _, r := range rows {
-		if r.Method == method && r.Metric == metric {
-			out[r.Demos] = append(out[r.Demos], r.Value)
-		}
-	}
-	return out
-}
-
 // spread is the standard deviation over runs, with its standard error for normal values; nil for less than two.
 func spread(values []float64) *exhibit.Estimate {
 	if len(values) < 2 {
@@ -168,18 +156,12 @@ func spread(values []float64) *exhibit.Estimate {
 // not nil.
 func table(rows []experiment.Row, metricName string, decimals int, reference *known,
 	summary func(values []float64) *exhibit.Estimate) *exhibit.Table {
-	sizes := map[int]bool{}
-	for _, r := range rows {
-		if r.Metric == metricName {
-			sizes[r.Demos] = true
-		}
-	}
+	sizes := experiment.DemosOf(rows, metricName)
 	if len(sizes) == 0 {
 		return nil
 	}
 	t := &exhibit.Table{}
-	ordered := slices.Sorted(maps.Keys(sizes))
-	for _, n := range ordered {
+	for _, n := range sizes {
 		t.Columns = append(t.Columns, exhibit.Column{Metric: metricName, Name: fmt.Sprintf("n = %d", n),
 			Decimals: decimals})
 	}
@@ -188,12 +170,12 @@ func table(rows []experiment.Row, metricName string, decimals int, reference *kn
 		t.References = []string{reference.source}
 	}
 	for _, method := range methods(rows) {
-		values := bySize(rows, method, metricName)
+		values := experiment.ByDemos(rows, method, metricName)
 		if len(values) == 0 {
 			continue
 		}
 		row := exhibit.Row{Method: method}
-		for _, n := range ordered {
+		for _, n := range sizes {
 			cell := exhibit.Cell{Estimate: summary(values[n])}
 			if hasReference {
 				var e *exhibit.Estimate
@@ -259,14 +241,7 @@ func charts(name string, rows []experiment.Row) []exhibit.Chart {
 func panel(rows []experiment.Row, metricName, label string, sign float64) exhibit.Panel {
 	p := exhibit.Panel{XLabel: "demonstrated trajectories", YLabel: label, LogX: true, LogY: sign < 0, Bars: true}
 	for _, method := range methods(rows) {
-		c := exhibit.Curve{Name: method}
-		values := bySize(rows, method, metricName)
-		for _, n := range slices.Sorted(maps.Keys(values)) {
-			e := experiment.Mean(values[n])
-			e.Mean *= sign
-			c.Add(float64(n), e)
-		}
-		if len(c.X) > 0 {
+		if c := experiment.Learning(rows, method, metricName, sign); len(c.X) > 0 {
 			p.Curves = append(p.Curves, c)
 		}
 	}
