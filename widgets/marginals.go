@@ -321,9 +321,7 @@ func paintShapes(c draw.Canvas, x, y func(float64) vg.Length, shapes []shape, to
 		if s.filled {
 			for i, b := range s.bins {
 				if b > 0 {
-					bar := polygon(vg.Point{X: x(s.edges[i]), Y: c.Min.Y}, vg.Point{X: x(s.edges[i+1]), Y: c.Min.Y},
-						vg.Point{X: x(s.edges[i+1]), Y: y(math.Min(b, top))}, vg.Point{X: x(s.edges[i]),
-							Y: y(math.Min(b, top))})
+					bar := rect(x(s.edges[i]), c.Min.Y, x(s.edges[i+1]), y(math.Min(b, top))).Path()
 					fillPath(c, tint(s.look.color, histogramTint), bar)
 					strokePath(c, draw.LineStyle{Color: white, Width: 0.4}, bar)
 				}

@@ -63,9 +63,8 @@ func (m Surface) Figure() (*Figure, error) {
 			const overlap = vg.Length(1.2) // the next cell covers it; without it, seams show
 			for j := range m.Y {
 				for i := range m.X {
-					cell := vg.Rectangle{Min: vg.Point{X: x(xEdges[i]), Y: y(yEdges[j])},
-						Max: vg.Point{X: x(xEdges[i+1]) + overlap, Y: y(yEdges[j+1]) + overlap}}
-					cell.Max.X, cell.Max.Y = min(cell.Max.X, c.Max.X), min(cell.Max.Y, c.Max.Y)
+					cell := rect(x(xEdges[i]), y(yEdges[j]), min(x(xEdges[i+1])+overlap, c.Max.X),
+						min(y(yEdges[j+1])+overlap, c.Max.Y))
 					fillPath(c, scale.color(panel.Z[j*len(m.X)+i]), cell.Path())
 				}
 			}

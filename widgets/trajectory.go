@@ -114,9 +114,7 @@ func (m Trajectory) Figure() (*Figure, error) {
 // scaled returns a picture as large as it is shown.
 func (m Trajectory) scaled(i int) image.Image {
 	size := m.Pictures[i].Bounds().Size()
-	width := m.Width
-	width = cmp.Or(width, 360)
-	width = min(width, size.X)
+	width := min(cmp.Or(m.Width, 360), size.X)
 	out := image.NewRGBA(image.Rect(0, 0, width, max(1, width*size.Y/size.X)))
 	scaling.ApproxBiLinear.Scale(out, out.Bounds(), m.Pictures[i], m.Pictures[i].Bounds(), scaling.Src, nil)
 	return out
@@ -140,8 +138,7 @@ func (m strip) Figure() (*Figure, error) {
 			for i, p := range m.pictures {
 				left := c.Min.X + vg.Length(i)*(each+6)
 				writeText(c, textStyle(smallSize, ink, draw.XLeft, draw.YCenter), left, c.Max.Y-5, m.captions[i])
-				c.DrawImage(vg.Rectangle{Min: vg.Point{X: left, Y: c.Max.Y - 14 - height},
-					Max: vg.Point{X: left + each, Y: c.Max.Y - 14}}, p)
+				c.DrawImage(rect(left, c.Max.Y-14-height, left+each, c.Max.Y-14), p)
 			}
 		}}.figure(), nil
 }
