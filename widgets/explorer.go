@@ -111,8 +111,7 @@ func (m Explorer) validate() error {
 			return checkMethods(p.Method)
 		})
 		return check.First(refuse(len(s.Posteriors) == 0, "%s has no posteriors", field), checkEach(field+".Visits",
-			s.Visits,
-			m.World.Width*m.World.Height, "one for each state"), err, refuse(err == nil &&
+			s.Visits, m.World.Width*m.World.Height, "one for each state"), err, refuse(err == nil &&
 			!slices.Equal(methods, m.methods()), "%s has the methods %q, the first setting others", field, methods))
 	}))
 }
@@ -162,8 +161,7 @@ func (m Explorer) Vega(state int) (map[string]any, error) {
 	v.set(map[string]any{"labels": labels, "colors": colors, "dashes": dashes, "posteriors": ids,
 		"names": list(stateNames(m.World)), "actions": list(namesOr(m.World.Actions, actions)), "moves": moves(m.World),
 		"truth": list(m.World.Truth), "ends": list(orFalse(m.World)), "columns": m.World.Width, "rows": m.World.Height,
-		"size":   cellPixels(m.World),
-		"extent": m.truths(), "domains": domains, "sequential": sequential.hex(),
+		"size": cellPixels(m.World), "extent": m.truths(), "domains": domains, "sequential": sequential.hex(),
 		"diverging": diverging.hex(), "mapTitles": titles, "title": m.Title, "xLabel": m.XLabel,
 		"state": strconv.Itoa(state), "method": labels[0]})
 	v.bind("state", map[string]any{"max": states - 1})

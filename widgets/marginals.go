@@ -185,8 +185,7 @@ func checkMarginal(field string, d Distribution) error {
 	}
 	return check.First(checkFinite(field+": mean, std, quantiles", []float64{d.Mean(), d.StdDev(),
 		d.Quantile(marginalTail), d.Quantile(1 - marginalTail)}), refuse(d.StdDev() < 0,
-		"%s has the negative standard "+
-			"deviation %g", field, d.StdDev()))
+		"%s has the negative standard deviation %g", field, d.StdDev()))
 }
 
 // checkColumns refuses a negative number of panels to a row.

@@ -187,8 +187,7 @@ func (m Tails) validate() error {
 				forEach(field+".Truth", panel.Truth, checkNotInfinite),
 				forEach(field+".Samples", panel.Samples, func(field string, samples []float64) error {
 					return check.First(refuse(samples != nil && len(samples) < 2, "%s has %d samples, want at least 2",
-						field,
-						len(samples)), checkFinite(field, samples))
+						field, len(samples)), checkFinite(field, samples))
 				}), refuse(!shown, "%s.Samples: all are nil, so that there is nothing to draw", field))
 		}))
 }

@@ -49,10 +49,8 @@ func (m Trajectory) validate() error {
 		refuse(steps == 0 || len(m.Pictures) == 0 || len(m.Actions) == 0, "Trajectory has %d steps, %d "+
 			"pictures and %d actions, want some of each", steps, len(m.Pictures), len(m.Actions)),
 		refuse(m.Stride < 0 || m.Width < 0, "Trajectory: Stride = %d, Width = %d, want none or positive numbers",
-			m.Stride,
-			m.Width), refuse((len(m.Pictures)-1)*m.stride() >= steps,
-			"Trajectory has %d pictures of every %d. step, but "+
-				"%d steps", len(m.Pictures), m.stride(), steps),
+			m.Stride, m.Width), refuse((len(m.Pictures)-1)*m.stride() >= steps,
+			"Trajectory has %d pictures of every %d. step, but %d steps", len(m.Pictures), m.stride(), steps),
 		refuse(!(m.Level > 0 && m.Level < 1), "Trajectory.Level = %g is outside (0, 1)", m.Level),
 		forEach("Trajectory.Pictures", m.Pictures, func(field string, p image.Image) error {
 			return refuse(p == nil || p.Bounds().Empty() || p.Bounds().Size() != m.Pictures[0].Bounds().Size(),

@@ -177,8 +177,7 @@ func paintVerdict(c draw.Canvas, v *exhibit.Verdict, scale colorScale, box vg.Re
 
 func (m Verdicts) validate() error {
 	return check.First(refuse(len(m.Methods) == 0 || len(m.Families) == 0,
-		"Verdicts needs methods and families, got %d and %d",
-		len(m.Methods), len(m.Families)),
+		"Verdicts needs methods and families, got %d and %d", len(m.Methods), len(m.Families)),
 		forEach("Verdicts.Families", m.Families, func(field string, f exhibit.VerdictFamily) error {
 			field += ".Verdicts"
 			return check.First(checkLength(field, len(f.Verdicts), len(f.Problems), "one for each problem"),

@@ -104,8 +104,7 @@ func (t *Trajectory) Slice(from, to int) Trajectory {
 	size := len(t.Observations) / (t.Len() + 1)
 	last := to == t.Len()
 	out := Trajectory{Observations: cut(t.Observations, from*size, (to+1)*size), Frames: t.Frames.slice(from, to),
-		Actions:    t.Actions[from:to:to],
-		Terminated: t.Terminated && last, Truncated: t.Truncated && last, Seed: NoSeed}
+		Actions: t.Actions[from:to:to], Terminated: t.Terminated && last, Truncated: t.Truncated && last, Seed: NoSeed}
 	if t.Rewards != nil {
 		out.Rewards = t.Rewards[from:to:to]
 	}

@@ -243,8 +243,7 @@ func Read(path string) (*Set, error) {
 	}
 	if sum := hex.EncodeToString(h.Sum(nil)); sum != d.SHA256 {
 		return nil, fmt.Errorf("demo: %s has the SHA-256 %s, its description %s says %s: one of them is damaged, or "+
-			"belongs to another file",
-			path, sum, filepath.Base(DescriptionPath(path)), d.SHA256)
+			"belongs to another file", path, sum, filepath.Base(DescriptionPath(path)), d.SHA256)
 	}
 	a, err := npz.NewArchive(f, size, path)
 	if err != nil {

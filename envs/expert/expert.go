@@ -157,8 +157,7 @@ func Open(path string) (*Expert, error) {
 	}
 	if sum := digest(stored); sum != d.SHA256 {
 		return nil, fmt.Errorf("expert: %s has the SHA-256 %s, its description %s says %s: one of them is damaged, "+
-			"or belongs to another file",
-			path, sum, filepath.Base(beside), d.SHA256)
+			"or belongs to another file", path, sum, filepath.Base(beside), d.SHA256)
 	}
 	a, err := npz.NewArchive(bytes.NewReader(stored), int64(len(stored)), path)
 	if err != nil {

@@ -84,8 +84,7 @@ func checkBatch(problems []*irl.Problem) error {
 		if p.MDP.States() != first.MDP.States() || p.MDP.Actions() != first.MDP.Actions() ||
 			p.RewardDim() != first.RewardDim() {
 			return fmt.Errorf("tabular: problem %d has %d states, %d actions and %d rewards, but problem 0 has %d, %d "+
-				"and %d; "+
-				"a batch needs equal sizes", i, p.MDP.States(), p.MDP.Actions(), p.RewardDim(),
+				"and %d; a batch needs equal sizes", i, p.MDP.States(), p.MDP.Actions(), p.RewardDim(),
 				first.MDP.States(), first.MDP.Actions(), first.RewardDim())
 		}
 	}

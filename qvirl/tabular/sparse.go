@@ -401,8 +401,7 @@ func (f *sparseForm) differentiate(x, delta []float64, root, jointRoot *blas64.T
 		l, sum := &f.locals[s], 0.0
 		for k, i := range l.index {
 			for m, j := range l.index {
-				sum += l.own[k] * l.own[m] *
-					(0.5*(f.inverse.at(i, j)-f.jointInverse.at(i, j)) - f.sandwich.at(i, j))
+				sum += l.own[k] * l.own[m] * (0.5*(f.inverse.at(i, j)-f.jointInverse.at(i, j)) - f.sandwich.at(i, j))
 			}
 		}
 		y := rows.RawRowView(s)

@@ -21,12 +21,9 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 	r := &exhibit.Report{Title: "Active learning in random gridworlds", Tables: tables,
 		Charts: []exhibit.Chart{LearningCurves(rows)}}
 	r.Text = append(r.Text, "Means over runs ± standard error. The return is that of the optimal policy of the "+
-		"posterior mean reward under the "+
-		"true reward, 0 for the random policy and 100 for the optimal one. The entropy is that of the Gaussian with "+
-		"the posterior's "+
-		"covariance of all rewards. W1 is the Wasserstein-1 distance of the reward marginals to a posterior that "+
-		"ValueWalk samples "+
-		"from the same demonstrations.")
+		"posterior mean reward under the true reward, 0 for the random policy and 100 for the optimal one. The "+
+		"entropy is that of the Gaussian with the posterior's covariance of all rewards. W1 is the Wasserstein-1 "+
+		"distance of the reward marginals to a posterior that ValueWalk samples from the same demonstrations.")
 	for _, method := range ordered(rows) {
 		if inside, of := InsideBand(rows, method, ReturnTrue); of > 0 && method != ValueWalk {
 			r.Text = append(r.Text, fmt.Sprintf("The mean return of %s lies within a standard error of ValueWalk's "+

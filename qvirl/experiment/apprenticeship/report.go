@@ -50,11 +50,10 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 		return nil, err
 	}
 	r := &exhibit.Report{Title: "Apprenticeship on random gridworlds", Tables: tables}
-	r.Text = append(r.Text, fmt.Sprintf("Means over %d worlds ± standard error. Returns are normalised in each "+
-		"world: 0 is the random policy's "+
-		"and 100 the optimal policy's return under the true reward. A mean policy maximises the mean of the return "+
-		"over its method's posterior, "+
-		"a CVaR policy the mean of the worst 10 %%.", len(experiment.Series(rows, Random, ReturnTrue))))
+	r.Text = append(r.Text, fmt.Sprintf("Means over %d worlds ± standard error. Returns are normalised in each world: "+
+		"0 is the random policy's and 100 the optimal policy's return under the true reward. A mean policy maximises "+
+		"the mean of the return over its method's posterior, a CVaR policy the mean of the worst 10 %%.",
+		len(experiment.Series(rows, Random, ReturnTrue))))
 	r.Text = append(r.Text, record.SecondsText()...)
 	return r, nil
 }

@@ -100,8 +100,7 @@ func (c Config) ratesTable(rows []experiment.Row) ([]exhibit.Table, error) {
 	}
 	table, err := experiment.Tabulate(rows, methods, exhibit.Table{Name: "rates", Title: "AVRIL by learning rate",
 		Notes: []string{fmt.Sprintf("Without a learning rate in its name: the experiment's own, %g.",
-			c.AVRIL.LearningRate)},
-		Columns: []exhibit.Column{
+			c.AVRIL.LearningRate)}, Columns: []exhibit.Column{
 			{Metric: StdMin, Name: "smallest std", Decimals: 5}, {Metric: StdMax, Name: "largest", Decimals: 5},
 			{Metric: Below02, Name: "states with std < 0.2"}, {Metric: Below0001, Name: "with std < 0.001"}}})
 	if err != nil {

@@ -25,8 +25,7 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 		}
 	}
 	r.Text = append(r.Text, fmt.Sprintf("Rewards drawn from the prior, demonstrations from the expert for them, and "+
-		"the rank of the truth among %d samples "+
-		"of each posterior. Ranks of the true posterior are uniform.", Samples))
+		"the rank of the truth among %d samples of each posterior. Ranks of the true posterior are uniform.", Samples))
 	r.Text = append(r.Text, record.SecondsText()...)
 	return r, nil
 }

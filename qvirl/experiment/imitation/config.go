@@ -180,8 +180,7 @@ func planned(c Config, config string) []Learner {
 		plan planning.Config
 	}{{planning.NameAverse, averse}, {planning.Name, p}, {planning.NameVisits, visits}} {
 		out = append(out, Learner{Name: p.name, Method: variational.Name, Config: json.RawMessage(config),
-			Explore: true,
-			Sizes:   []int{1, 3}, Plan: &p.plan})
+			Explore: true, Sizes: []int{1, 3}, Plan: &p.plan})
 	}
 	return out
 }
@@ -324,8 +323,7 @@ func (c Config) Validate() error {
 		for _, n := range l.Sizes {
 			if !slices.Contains(c.Sizes, n) {
 				return fmt.Errorf("imitation: the learner %q has the size %d, which is none of the experiment's %v",
-					l.Name, n,
-					c.Sizes)
+					l.Name, n, c.Sizes)
 			}
 		}
 		if l.Plan != nil {

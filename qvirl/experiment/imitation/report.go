@@ -64,19 +64,15 @@ func Report(name string, rows []experiment.Row, record *experiment.Record) (*exh
 	}
 	r := &exhibit.Report{Title: "Few demonstrations: " + titles[name]}
 	r.Text = append(r.Text, "Means over runs ± standard error, by the number of trajectories to learn from. Each run "+
-		"learns from a subset of its own of "+
-		"the training demonstrations; the log-likelihood and the calibration are those of test demonstrations that "+
-		"no run has seen, and all "+
-		"apprentices meet the same episodes. Nothing was chosen by held-out data: all figures are those of the end "+
-		"of training. "+
-		"Runs train together, and a run's seconds are its part of the time that all took, beside whatever else the "+
-		"machine did.")
+		"learns from a subset of its own of the training demonstrations; the log-likelihood and the calibration are "+
+		"those of test demonstrations that no run has seen, and all apprentices meet the same episodes. Nothing was "+
+		"chosen by held-out data: all figures are those of the end of training. Runs train together, and a run's "+
+		"seconds are its part of the time that all took, beside whatever else the machine did.")
 	if rows = beforeCalibration(rows); slices.ContainsFunc(rows,
 		func(r experiment.Row) bool { return r.Metric == HeldOutUncalibrated }) {
 		r.Text = append(r.Text, "Most learners were calibrated by parts of the demonstrations that they learnt from. "+
-			"Those that were not, whose "+
-			"probabilities are their own, stand beside the others before calibration; those of actions in the air "+
-			"are all as they came out.")
+			"Those that were not, whose probabilities are their own, stand beside the others before calibration; "+
+			"those of actions in the air are all as they came out.")
 	}
 	reference := references[name]
 	for _, m := range measures {

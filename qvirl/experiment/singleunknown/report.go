@@ -56,8 +56,7 @@ func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 		out.Add(exhibit.Table{Name: name,
 			Title: fmt.Sprintf("Other rewards known up to a standard deviation of %g", std),
 			Notes: []string{"The ELBO of exact is the log evidence, which no ELBO exceeds but for the closed form of " +
-				"the likelihood."},
-			Columns: []exhibit.Column{
+				"the likelihood."}, Columns: []exhibit.Column{
 				{Metric: RewardMean, Name: "mean of r", Decimals: 2},
 				{Metric: RewardStd, Name: "std of r", Decimals: 2},
 				{Metric: QThrough, Name: "Q through", Decimals: 2}, {Metric: QAround, Name: "Q around", Decimals: 2},
