@@ -335,8 +335,7 @@ func (m Explorer) row(id, s int, p *exhibit.Posterior) []string {
 }
 
 // outline returns the density of a distribution at points from one end of the central 99.2 % to the other, or the
-// heights
-// of bars ("1") where it is known by samples.
+// heights of bars ("1") where it is known by samples.
 func outline(d exhibit.Marginal) (from, to float64, heights []float64, bars string) {
 	xs := span{d.Quantile(marginalTail), d.Quantile(1 - marginalTail)}
 	if !(xs.high > xs.low) { // a point
@@ -375,8 +374,7 @@ func shareBelow(d exhibit.Marginal, x float64) float64 {
 // deviations.
 //
 // The arrow keys move through the map while its number is being edited, or, outside of JupyterLab, which has uses of
-// its
-// own for them, while the pointer is over the view.
+// its own for them, while the pointer is over the view.
 func ShowExplorer(m Explorer, state int) error {
 	return showVega(m, func() (map[string]any, error) { return m.Vega(state) })
 }

@@ -135,8 +135,7 @@ func Refit(w exhibit.World, start Assumptions, draw func(Assumptions) (Drawing, 
 }
 
 // refitForm is what the reader operates: inputs called prior-mean, prior-std, beta, and undo; buttons with the
-// attributes
-// data-state and data-action.
+// attributes data-state and data-action.
 func refitForm(id string, w exhibit.World, a Assumptions) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<div id="%s" class="birl-refit">`, id)

@@ -3,8 +3,7 @@
 //
 // [Set.Write] and [Read] use this project's own layout, an .npz file beside a description in JSON; [Import] reads the
 // flat and imitation's layout and CSV; [Open] finds out which of them a file is. The command demos also converts what
-// Minari and datasets store. Reading trusts nothing that a file
-// says: an error names the file, the array and the index.
+// Minari and datasets store. Reading trusts nothing that a file says: an error names the file, the array and the index.
 package demo
 
 import (

@@ -45,41 +45,30 @@ func newTrain() *cobra.Command {
 		Short: "Learn from demonstrations in an environment of continuous observations and discrete actions",
 		Long: `train learns from N trajectories of a file of demonstrations, and writes the model to a folder.
 
-A file is an .npz archive of transitions, one row a step: obs [M, …], action [M], next_obs [M, …], episode [M] and,
-	where known,
-terminated [M] and truncated [M]; imitation's layout, CSV files with the same columns,
-and this project's own files do as well. The rows of
-an episode lie next to each other in order, so that the next_obs of each is the obs of the one after it.
+A file is an .npz archive of transitions, one row a step: obs [M, …], action [M], next_obs [M, …], episode [M] and, where known,
+terminated [M] and truncated [M]; imitation's layout, CSV files with the same columns, and this project's own files do as well.
+The rows of an episode lie next to each other in order, so that the next_obs of each is the obs of the one after it.
 
-The trajectories are the N first ones of the file with --seed 0, the next N with --seed 1, and so on,
-	from the start again where the
-file ends: as long as it does not, different seeds learn from different demonstrations,
-	and the end of the file is left for scoring.
---episodes A:B confines that to the episodes A, …, B−1 of the file, counted from 0.
+The trajectories are the N first ones of the file with --seed 0, the next N with --seed 1, and so on, from the start again where
+the file ends: as long as it does not, different seeds learn from different demonstrations, and the end of the file is left for
+scoring. --episodes A:B confines that to the episodes A, …, B−1 of the file, counted from 0.
 
-The networks see features that are of order one (at most 1 in the root mean square of the demonstrations) as they are,
-	saturating at 1, and
-others standardised; --config with {"Training": {"Unit": 0, "Range": 2}} standardises all, which suits any units,
-	but from a few
-trajectories makes too much of what hardly varies in them.
+The networks see features that are of order one (at most 1 in the root mean square of the demonstrations) as they are, saturating
+at 1, and others standardised; --config with {"Training": {"Unit": 0, "Range": 2}} standardises all, which suits any units, but
+from a few trajectories makes too much of what hardly varies in them.
 
-Where observations are pictures (frames, height, width), as bytes,
-	they pass the convolutions of Mnih et al. (2015) before the layers.
-QVIRL's prior over rewards then compares pictures,
-	by default with the paper's weights for Pong; --config says what actions do, and what
-scale rewards have: {"Training": {"Folds": 0}, "Objective": {"prior_mean": 0, "prior_std": 0.5, "per_beta": true,
-"image": {"patches": 0.45, "motion": 0.45, "pyramid": 0.05, "pixels": 0.05, "levels": 3,
-"actions": "NOOP FIRE RIGHT LEFT RIGHTFIRE
-LEFTFIRE"}}}; per_beta counts values in 1/β, where β is in the hundreds.
+Where observations are pictures (frames, height, width), as bytes, they pass the convolutions of Mnih et al. (2015) before the
+layers. QVIRL's prior over rewards then compares pictures, by default with the paper's weights for Pong; --config says what
+actions do, and what scale rewards have: {"Training": {"Folds": 0}, "Objective": {"prior_mean": 0, "prior_std": 0.5,
+"per_beta": true, "image": {"patches": 0.45, "motion": 0.45, "pyramid": 0.05, "pixels": 0.05, "levels": 3,
+"actions": "NOOP FIRE RIGHT LEFT RIGHTFIRE LEFTFIRE"}}}; per_beta counts values in 1/β, where β is in the hundreds.
 
-The action probabilities, but those of ensembles,
-	are calibrated by models that each learn from four fifths of the demonstrations and
-foresee the rest, which takes most of the time; --config with {"Training": {"Folds": 0}} leaves that out. It changes nothing about what
-the apprentice does.
+The action probabilities, but those of ensembles, are calibrated by models that each learn from four fifths of the demonstrations
+and foresee the rest, which takes most of the time; --config with {"Training": {"Folds": 0}} leaves that out. It changes nothing
+about what the apprentice does.
 
-While it trains, the state of the training lies in DIR,
-	and after an interruption the same command goes on from there. A model that DIR
-holds already is replaced with --force only, and one command at a time trains into a folder.
+While it trains, the state of the training lies in DIR, and after an interruption the same command goes on from there. A model
+that DIR holds already is replaced with --force only, and one command at a time trains into a folder.
 
 Methods:
 ` + listMethods(),
