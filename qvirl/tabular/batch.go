@@ -134,12 +134,9 @@ func candidatesOf(p *irl.Problem) [][]mdp.Transition {
 
 // repeats reports whether candidate a of the state whose candidates begin at first is that of an earlier action too.
 func repeats(candidates [][]mdp.Transition, first, a int) bool {
-	for _, earlier := range candidates[first : first+a] {
-		if slices.Equal(earlier, candidates[first+a]) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(candidates[first:first+a], func(earlier []mdp.Transition) bool {
+		return slices.Equal(earlier, candidates[first+a])
+	})
 }
 
 // stepTo returns T [n, S].
