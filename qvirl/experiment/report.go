@@ -12,6 +12,11 @@ import (
 	"github.com/go-birl/birl/qvirl/metric"
 )
 
+// Where returns the rows that are wanted.
+func Where(rows []Row, wanted func(Row) bool) []Row {
+	return slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return !wanted(r) })
+}
+
 // Series are the values of one metric of one method, by seed.
 func Series(rows []Row, name, metric string) map[uint64]float64 {
 	name = method.Canonical(name)

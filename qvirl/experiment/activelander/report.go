@@ -62,7 +62,7 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 // Difference returns by how much a method's metric is above that of random queries after a number of queries, as a mean
 // over runs of the differences within them; nil without at least two runs that have both.
 func Difference(rows []experiment.Row, method, metricName string, queries int) *exhibit.Estimate {
-	rows = slices.DeleteFunc(slices.Clone(rows), func(r experiment.Row) bool { return r.Demos != queries })
+	rows = experiment.Where(rows, func(r experiment.Row) bool { return r.Demos == queries })
 	own, theirs := experiment.Series(rows, method, metricName), experiment.Series(rows, Random, metricName)
 	var differences []float64
 	for _, run := range slices.Sorted(maps.Keys(own)) {

@@ -198,9 +198,7 @@ func Compared() []string {
 
 // Main returns the rows of the methods of the paper's comparison, without the variants.
 func Main(rows []experiment.Row) []experiment.Row {
-	return slices.DeleteFunc(slices.Clone(rows), func(r experiment.Row) bool {
-		return !slices.Contains(Compared(), r.Method)
-	})
+	return experiment.Where(rows, func(r experiment.Row) bool { return slices.Contains(Compared(), r.Method) })
 }
 
 // charts returns the figures of rows that beforeCalibration has sorted: the paper's comparison in its two panels, what
@@ -212,8 +210,8 @@ func charts(name string, rows []experiment.Row) []exhibit.Chart {
 	}
 	main := []exhibit.Panel{panel(Main(rows), Return, "mean return", 1),
 		panel(Main(rows), own, "−log-likelihood (nats)", -1)}
-	variants := slices.DeleteFunc(slices.Clone(rows), func(r experiment.Row) bool {
-		return r.Method != variational.Name && slices.Contains(Compared(), r.Method)
+	variants := experiment.Where(rows, func(r experiment.Row) bool {
+		return r.Method == variational.Name || !slices.Contains(Compared(), r.Method)
 	})
 	all := []exhibit.Chart{{Name: "few-demonstrations", Title: titles[name] + ": apprentices from few demonstrations",
 		Panels: main}}

@@ -72,14 +72,8 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 
 // split separates the rows on held-out worlds from the others.
 func split(rows []experiment.Row) (main, heldOut []experiment.Row) {
-	for _, r := range rows {
-		if strings.HasSuffix(r.Environment, heldOutSuffix) {
-			heldOut = append(heldOut, r)
-		} else {
-			main = append(main, r)
-		}
-	}
-	return main, heldOut
+	is := func(r experiment.Row) bool { return strings.HasSuffix(r.Environment, heldOutSuffix) }
+	return experiment.Where(rows, func(r experiment.Row) bool { return !is(r) }), experiment.Where(rows, is)
 }
 
 // Tables returns Table 1 beside the paper's values, the same in the paper's presumable conventions, the

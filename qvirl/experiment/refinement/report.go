@@ -50,14 +50,8 @@ func split(rows []experiment.Row) (compared, judged []experiment.Row) {
 			verdict[r.Seed] = true
 		}
 	}
-	for _, r := range rows {
-		if verdict[r.Seed] {
-			judged = append(judged, r)
-		} else {
-			compared = append(compared, r)
-		}
-	}
-	return compared, judged
+	return experiment.Where(rows, func(r experiment.Row) bool { return !verdict[r.Seed] }),
+		experiment.Where(rows, func(r experiment.Row) bool { return verdict[r.Seed] })
 }
 
 // Families returns the table of approximate posteriors. Seconds are those of the record, which may be nil.
