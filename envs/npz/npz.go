@@ -8,6 +8,8 @@ package npz
 
 import (
 	"archive/zip"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -148,12 +150,36 @@ func Open(path string) (*Archive, error) {
 	if err != nil {
 		return nil, fmt.Errorf("npz: %w", err)
 	}
-	a, err := NewArchive(f, info.Size(), path)
+	return owned(f, info.Size(), path)
+}
+
+// owned returns the archive in a file, which it closes.
+func owned(f *os.File, size int64, path string) (*Archive, error) {
+	a, err := NewArchive(f, size, path)
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	a.file = f
 	return a, nil
+}
+
+// OpenSummed is Open of a file whose SHA-256, in hexadecimal digits, has to be sum, which its description says. The
+// digest and the arrays are read from one open file, which nobody can exchange in between.
+func OpenSummed(path, sum, description string) (*Archive, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("npz: %w", err)
+	}
+	h := sha256.New()
+	size, err := io.Copy(h, f)
+	if is := hex.EncodeToString(h.Sum(nil)); err == nil && is != sum {
+		err = fmt.Errorf("it has the SHA-256 %s, its description %s says %s: one of them is damaged, or belongs to "+
+			"another file", is, filepath.Base(description), sum)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("npz: %s: %w", path, err), f.Close())
+	}
+	return owned(f, size, path)
 }
 
 // NewArchive returns the archive in the first size bytes of r, which errors call by its name.
