@@ -70,15 +70,7 @@ func (in *installer) probeStep(goMod string, plugins []plugin) step {
 
 // buildProbe compiles the probe, which takes a second when nothing has changed.
 func buildProbe(ctx context.Context, l layout, say func(string)) error {
-	to := l.tool("probe")
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return err
-	}
-	build := command{
-		name: "go", args: []string{"build", "-o", to, "./kernel-setup/probe"},
-		dir: l.root, env: l.environment(), output: say,
-	}
-	return build.run(ctx)
+	return buildTool(ctx, l, "probe", "./kernel-setup/probe", say)
 }
 
 // probe computes 3² + 4² on the named backend in a process of its own. buildProbe must have succeeded.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -45,12 +46,10 @@ func runInstalled(cmd *cobra.Command, steps []string, name, folder string, args 
 // runTool builds a program of the clone and runs it in the folder that the user is in, so that its relative paths are
 // hers. Its own output is the answer. env is set besides the clone's environment.
 func runTool(cmd *cobra.Command, l layout, name, folder string, args []string, env ...string) error {
-	program := l.tool(name)
-	build := command{name: "go", args: []string{"build", "-o", program, folder}, dir: l.root, env: l.environment()}
-	if err := build.run(cmd.Context()); err != nil {
+	if err := buildTool(cmd.Context(), l, name, folder, nil); err != nil {
 		return err
 	}
-	run := exec.Command(program, args...)
+	run := exec.Command(l.tool(name), args...)
 	run.Env = l.environment(env...)
 	run.Stdin, run.Stdout, run.Stderr = os.Stdin, cmd.OutOrStdout(), os.Stderr
 	err := runPassing(run)
@@ -58,4 +57,10 @@ func runTool(cmd *cobra.Command, l layout, name, folder string, args []string, e
 		return errReported
 	}
 	return err
+}
+
+// buildTool builds a program of the clone.
+func buildTool(ctx context.Context, l layout, name, folder string, say func(string)) error {
+	return command{name: "go", args: []string{"build", "-o", l.tool(name), folder}, dir: l.root, env: l.environment(),
+		output: say}.run(ctx)
 }

@@ -3,8 +3,8 @@ package qvirl
 import (
 	"testing"
 
-	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/envs/mdp"
+	"github.com/go-birl/birl/qvirl/zoo"
 )
 
 // TestMemoryNeedIsThatMeasured: peaks of processes of "qvirl fit", with verdict, on problems with dense transitions and
@@ -36,13 +36,11 @@ func TestMemoryNeedIsThatMeasured(t *testing.T) {
 
 // grid returns a gridworld of the paper's kind.
 func grid(t *testing.T, width int) *Problem {
-	c := gridworld.Paper()
-	c.Width, c.Height = width, width
-	w, err := gridworld.Random(c, 1000)
+	p, err := zoo.Gridworld(width, 1000, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Problem{MDP: w.MDP, Prior: IndependentPrior(width*width, -1, 3), Discount: 0.9, Beta: 2}
+	return p
 }
 
 // dense returns a problem of four actions, each of which may lead anywhere.

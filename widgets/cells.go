@@ -29,7 +29,7 @@ func checkGrid(field string, width, height int) error {
 func (g cells) box(s int) vg.Rectangle {
 	x := g.origin.X + vg.Length(s%g.width)*g.size
 	y := g.origin.Y - vg.Length(s/g.width)*g.size
-	return vg.Rectangle{Min: vg.Point{X: x, Y: y - g.size}, Max: vg.Point{X: x + g.size, Y: y}}
+	return rect(x, y-g.size, x+g.size, y)
 }
 
 func (g cells) centre(s int) vg.Point {
@@ -66,7 +66,6 @@ func (g cells) frames(c draw.Canvas, marked []bool) {
 func frameEntry(label string) legendEntry {
 	return legendEntry{label, func(c draw.Canvas) {
 		x, y, half := c.Center().X, c.Center().Y, vg.Length(4.5)
-		box := vg.Rectangle{Min: vg.Point{X: x - half, Y: y - half}, Max: vg.Point{X: x + half, Y: y + half}}
-		strokePath(c, draw.LineStyle{Color: black, Width: 1.6}, box.Path())
+		strokePath(c, draw.LineStyle{Color: black, Width: 1.6}, rect(x-half, y-half, x+half, y+half).Path())
 	}}
 }

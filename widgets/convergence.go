@@ -82,8 +82,7 @@ func barPanel(title, xLabel string, values []float64, base, limit float64, wrong
 			}
 			low, high := x(float64(i)-0.5), x(float64(i)+0.5)
 			gap := min(0.5, (high-low)/6)
-			fillPath(c, col, vg.Rectangle{Min: vg.Point{X: low + gap, Y: c.Min.Y}, Max: vg.Point{X: high - gap,
-				Y: y(v)}}.Path())
+			fillPath(c, col, rect(low+gap, c.Min.Y, high-gap, y(v)).Path())
 		}
 		if limit != 0 {
 			c.StrokeLine2(draw.LineStyle{Color: ink, Width: 1, Dashes: dashes[method.Dashed]}, c.Min.X, y(limit),

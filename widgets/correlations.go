@@ -144,13 +144,11 @@ func (m Change) Figure() (*Figure, error) {
 	}
 	return Stack{Title: m.Title, Rows: [][]Drawing{
 		{HeatMaps{side: 160, Width: w, Height: h, Columns: []string{"mean before", "mean after"},
-			Terminal: m.World.Terminal,
-			Marked:   m.Demonstrated,
+			Terminal: m.World.Terminal, Marked: m.Demonstrated,
 			Rows: []HeatRow{{Label: "posterior mean", Diverges: true, Decimals: 1, Values: [][]float64{before,
-				after}}}},
-			HeatMaps{side: 160, Width: w, Height: h, Columns: []string{"σ after over σ before"},
-				Terminal: m.World.Terminal,
-				Marked:   m.Demonstrated, Rows: []HeatRow{{Label: "ratio", Decimals: 2, Values: [][]float64{left}}}}},
+				after}}}}, HeatMaps{side: 160, Width: w, Height: h, Columns: []string{"σ after over σ before"},
+			Terminal: m.World.Terminal,
+			Marked:   m.Demonstrated, Rows: []HeatRow{{Label: "ratio", Decimals: 2, Values: [][]float64{left}}}}},
 		{marginals}}}.Figure()
 }
 

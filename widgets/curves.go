@@ -156,8 +156,7 @@ func (k curve) validate(field string, logX, logY bool) error {
 		"as X"),
 		checkEach(field+".StdErr", k.StdErr, len(k.X), "as X"), checkEach(field+".Low", k.Low, len(k.X), "as X"),
 		checkLength(field+".High", len(k.High), len(k.Low), "as Low"), refuse(banded && (k.StdErr != nil ||
-			k.Band == ""),
-			"%s has Low and High: want a Band that names them, and no StdErr", field),
+			k.Band == ""), "%s has Low and High: want a Band that names them, and no StdErr", field),
 		checkFinite(field+".X", k.X)); err != nil {
 		return err
 	}

@@ -12,9 +12,8 @@
 //
 // Some views are interactive: Vega specifications of the folder vega and Vega-Lite ones, which JupyterLab draws in a
 // saved notebook, without a kernel and whether it trusts the notebook or not. Each is shown with a figure that stands
-// for
-// it elsewhere. What a reader operates there is an input that bears the name of its signal, and cells of maps bear what
-// they show as aria-label, so that a script can find them.
+// for it elsewhere. What a reader operates there is an input that bears the name of its signal, and cells of maps bear
+// what they show as aria-label, so that a script can find them.
 //
 // Absent numbers are NaN where a field says so; everywhere else NaN and infinite numbers are errors that name the field
 // and the index. In a notebook, the functions that show something show such an error as a sentence in place of the

@@ -42,11 +42,8 @@ func (m Dots) Figure() (*Figure, error) {
 	}
 	looks := appearances(m.Methods)
 	const rowHeight, axisSpace = vg.Length(21), vg.Length(22)
-	names := vg.Length(0)
 	style := textStyle(textSize, ink, draw.XLeft, draw.YCenter)
-	for _, a := range looks {
-		names = max(names, style.Width(a.label)+10)
-	}
+	names := widest(style, looks) + 10
 	legend := []legendEntry{{"mean ± s.e.", func(c draw.Canvas) {
 		c.StrokeLine2(draw.LineStyle{Color: oracle, Width: 1.2}, c.Min.X+2, c.Center().Y, c.Max.X-2, c.Center().Y)
 		dot(c, oracle, c.Center(), 3)
@@ -67,10 +64,7 @@ func (m Dots) Figure() (*Figure, error) {
 			width := (c.Max.X-c.Min.X-names)/vg.Length(len(m.Panels)) - panelGap
 			for i, panel := range m.Panels {
 				left := c.Min.X + names + vg.Length(i)*(width+panelGap)
-				area := draw.Canvas{Canvas: c.Canvas, Rectangle: vg.Rectangle{
-					Min: vg.Point{X: left, Y: c.Min.Y + axisSpace}, Max: vg.Point{X: left + width, Y: c.Max.Y -
-						titleSpace}}}
-				panel.paint(area, looks, rowHeight)
+				panel.paint(within(c, rect(left, c.Min.Y+axisSpace, left+width, c.Max.Y-titleSpace)), looks, rowHeight)
 			}
 		},
 	}.figure(), nil

@@ -111,8 +111,7 @@ func (m Explorer) validate() error {
 			return checkMethods(p.Method)
 		})
 		return check.First(refuse(len(s.Posteriors) == 0, "%s has no posteriors", field), checkEach(field+".Visits",
-			s.Visits,
-			m.World.Width*m.World.Height, "one for each state"), err, refuse(err == nil &&
+			s.Visits, m.World.Width*m.World.Height, "one for each state"), err, refuse(err == nil &&
 			!slices.Equal(methods, m.methods()), "%s has the methods %q, the first setting others", field, methods))
 	}))
 }
@@ -162,8 +161,7 @@ func (m Explorer) Vega(state int) (map[string]any, error) {
 	v.set(map[string]any{"labels": labels, "colors": colors, "dashes": dashes, "posteriors": ids,
 		"names": list(stateNames(m.World)), "actions": list(namesOr(m.World.Actions, actions)), "moves": moves(m.World),
 		"truth": list(m.World.Truth), "ends": list(orFalse(m.World)), "columns": m.World.Width, "rows": m.World.Height,
-		"size":   cellPixels(m.World),
-		"extent": m.truths(), "domains": domains, "sequential": sequential.hex(),
+		"size": cellPixels(m.World), "extent": m.truths(), "domains": domains, "sequential": sequential.hex(),
 		"diverging": diverging.hex(), "mapTitles": titles, "title": m.Title, "xLabel": m.XLabel,
 		"state": strconv.Itoa(state), "method": labels[0]})
 	v.bind("state", map[string]any{"max": states - 1})
@@ -337,8 +335,7 @@ func (m Explorer) row(id, s int, p *exhibit.Posterior) []string {
 }
 
 // outline returns the density of a distribution at points from one end of the central 99.2 % to the other, or the
-// heights
-// of bars ("1") where it is known by samples.
+// heights of bars ("1") where it is known by samples.
 func outline(d exhibit.Marginal) (from, to float64, heights []float64, bars string) {
 	xs := span{d.Quantile(marginalTail), d.Quantile(1 - marginalTail)}
 	if !(xs.high > xs.low) { // a point
@@ -377,8 +374,7 @@ func shareBelow(d exhibit.Marginal, x float64) float64 {
 // deviations.
 //
 // The arrow keys move through the map while its number is being edited, or, outside of JupyterLab, which has uses of
-// its
-// own for them, while the pointer is over the view.
+// its own for them, while the pointer is over the view.
 func ShowExplorer(m Explorer, state int) error {
 	return showVega(m, func() (map[string]any, error) { return m.Vega(state) })
 }

@@ -18,8 +18,7 @@ func (e legendEntry) width() vg.Length {
 }
 
 func (e legendEntry) paint(c draw.Canvas, x, y vg.Length) {
-	e.sample(draw.Canvas{Canvas: c.Canvas, Rectangle: vg.Rectangle{
-		Min: vg.Point{X: x, Y: y - legendLine/2}, Max: vg.Point{X: x + legendSample, Y: y + legendLine/2}}})
+	e.sample(within(c, rect(x, y-legendLine/2, x+legendSample, y+legendLine/2)))
 	writeText(c, textStyle(textSize, ink, draw.XLeft, draw.YCenter), x+legendSample+5, y, e.label)
 }
 

@@ -185,8 +185,7 @@ func checkMarginal(field string, d Distribution) error {
 	}
 	return check.First(checkFinite(field+": mean, std, quantiles", []float64{d.Mean(), d.StdDev(),
 		d.Quantile(marginalTail), d.Quantile(1 - marginalTail)}), refuse(d.StdDev() < 0,
-		"%s has the negative standard "+
-			"deviation %g", field, d.StdDev()))
+		"%s has the negative standard deviation %g", field, d.StdDev()))
 }
 
 // checkColumns refuses a negative number of panels to a row.
@@ -321,9 +320,7 @@ func paintShapes(c draw.Canvas, x, y func(float64) vg.Length, shapes []shape, to
 		if s.filled {
 			for i, b := range s.bins {
 				if b > 0 {
-					bar := polygon(vg.Point{X: x(s.edges[i]), Y: c.Min.Y}, vg.Point{X: x(s.edges[i+1]), Y: c.Min.Y},
-						vg.Point{X: x(s.edges[i+1]), Y: y(math.Min(b, top))}, vg.Point{X: x(s.edges[i]),
-							Y: y(math.Min(b, top))})
+					bar := rect(x(s.edges[i]), c.Min.Y, x(s.edges[i+1]), y(math.Min(b, top))).Path()
 					fillPath(c, tint(s.look.color, histogramTint), bar)
 					strokePath(c, draw.LineStyle{Color: white, Width: 0.4}, bar)
 				}

@@ -28,8 +28,7 @@ func writeText(c draw.Canvas, style text.Style, x, y vg.Length, s string) {
 func writeBacked(c draw.Canvas, style text.Style, x, y vg.Length, s string) {
 	width := style.Width(s)
 	left := x + vg.Length(style.XAlign)*width
-	fillPath(c, white, vg.Rectangle{Min: vg.Point{X: left - 1.5, Y: y - 5.5},
-		Max: vg.Point{X: left + width + 1.5, Y: y + 5.5}}.Path())
+	fillPath(c, white, rect(left-1.5, y-5.5, left+width+1.5, y+5.5).Path())
 	writeText(c, style, x, y, s)
 }
 
@@ -41,6 +40,24 @@ func fillPath(c draw.Canvas, col color.Color, p vg.Path) {
 func strokePath(c draw.Canvas, style draw.LineStyle, p vg.Path) {
 	c.SetLineStyle(style)
 	c.Stroke(p)
+}
+
+// rect is the rectangle between two corners.
+func rect(left, bottom, right, top vg.Length) vg.Rectangle {
+	return vg.Rectangle{Min: vg.Point{X: left, Y: bottom}, Max: vg.Point{X: right, Y: top}}
+}
+
+// within is the part of a canvas in a rectangle.
+func within(c draw.Canvas, area vg.Rectangle) draw.Canvas {
+	return draw.Canvas{Canvas: c.Canvas, Rectangle: area}
+}
+
+// widest is the width of the widest of the methods' labels.
+func widest(style text.Style, looks []appearance) (width vg.Length) {
+	for _, a := range looks {
+		width = max(width, style.Width(a.label))
+	}
+	return width
 }
 
 // polygon is the closed path through the points.

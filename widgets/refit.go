@@ -88,14 +88,7 @@ func Refit(w exhibit.World, start Assumptions, draw func(Assumptions) (Drawing, 
 		return ErrNoNotebook
 	}
 	if Headless() {
-		if err := ShowMarkdown("*" + start.caption(w, 0) + "*"); err != nil {
-			return err
-		}
-		d, err := draw(start)
-		if err != nil {
-			return apologise(err)
-		}
-		return Show(d)
+		return showOnce(start.caption(w, 0), func() (Drawing, error) { return draw(start) })
 	}
 	id := "birl-refit-" + gonbui.UniqueId()
 	parent := dom.CreateTransientDiv()
@@ -142,8 +135,7 @@ func Refit(w exhibit.World, start Assumptions, draw func(Assumptions) (Drawing, 
 }
 
 // refitForm is what the reader operates: inputs called prior-mean, prior-std, beta, and undo; buttons with the
-// attributes
-// data-state and data-action.
+// attributes data-state and data-action.
 func refitForm(id string, w exhibit.World, a Assumptions) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<div id="%s" class="birl-refit">`, id)

@@ -108,8 +108,7 @@ func (m Risk) Vega() (map[string]any, error) {
 		"size": cellPixels(m.World), "moves": moves(m.World), "names": list(stateNames(m.World)),
 		"actions": list(namesOr(m.World.Actions, len(m.Levels[0].Policy)/states)), "ends": list(orFalse(m.World)),
 		"title": m.Title, "xLabel": m.XLabel, "label": m.Label, "extent": xs.ends(),
-		"highest": m.Levels[len(m.Levels)-1].Level, "domain": scale.ends(),
-		"diverging": diverging.hex()})
+		"highest": m.Levels[len(m.Levels)-1].Level, "domain": scale.ends(), "diverging": diverging.hex()})
 	signal, position := Knob{Name: "level α", Values: values, Start: 0}.signal("level")
 	v.addSignals(signal, map[string]any{"name": "at", "update": position})
 	v.table("policies", policies)
@@ -154,8 +153,7 @@ type QueryStep struct {
 func (m Queries) validate() error {
 	states := m.World.Width * m.World.Height
 	err := check.First(checkWorld("Queries.World", m.World), refuse(len(m.Steps) < 2,
-		"Queries has %d steps, want at least 2: "+
-			"before the first answer and after it", len(m.Steps)))
+		"Queries has %d steps, want at least 2: before the first answer and after it", len(m.Steps)))
 	for i, s := range m.Steps {
 		field := fmt.Sprintf("Queries.Steps[%d]", i)
 		last := i == len(m.Steps)-1

@@ -88,11 +88,10 @@ func (s colorScale) paint(c draw.Canvas, title string) {
 		if i == steps-1 {
 			overlap = 0
 		}
-		fillPath(c, s.color(s.low+(low+high)/2*(s.high-s.low)), vg.Rectangle{
-			Min: vg.Point{X: c.Min.X, Y: c.Min.Y + vg.Length(low)*height},
-			Max: vg.Point{X: c.Min.X + thick, Y: c.Min.Y + vg.Length(high+overlap)*height}}.Path())
+		fillPath(c, s.color(s.low+(low+high)/2*(s.high-s.low)), rect(c.Min.X, c.Min.Y+vg.Length(low)*height,
+			c.Min.X+thick, c.Min.Y+vg.Length(high+overlap)*height).Path())
 	}
-	box := vg.Rectangle{Min: c.Min, Max: vg.Point{X: c.Min.X + thick, Y: c.Max.Y}}
+	box := rect(c.Min.X, c.Min.Y, c.Min.X+thick, c.Max.Y)
 	strokePath(c, draw.LineStyle{Color: axisGrey, Width: thinWidth}, box.Path())
 	style := textStyle(smallSize, ink, draw.XLeft, draw.YCenter)
 	count := 4

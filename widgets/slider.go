@@ -1,7 +1,6 @@
 package widgets
 
 import (
-	"fmt"
 	"html"
 
 	"github.com/janpfeifer/gonb/gonbui"
@@ -9,6 +8,8 @@ import (
 	"github.com/janpfeifer/gonb/gonbui/dom"
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 	gonbwidgets "github.com/janpfeifer/gonb/gonbui/widgets"
+
+	"github.com/go-birl/birl/envs/check"
 )
 
 // Slider lets the reader choose one of the options and redraws the picture for each choice, computed by draw, which
@@ -20,20 +21,14 @@ import (
 // It needs the kernel for each picture. Where all pictures can be computed beforehand, ShowBrowser or ShowVegaLite are
 // better: they also work in a saved notebook.
 func Slider(label string, options []string, start int, draw func(option int) (Drawing, error)) error {
-	if err := checkChoice("Slider", options, start, draw != nil); err != nil {
-		return apologise(err)
-	}
-	return interact(label, options, start, draw, func(parent string) *comms.AddressChan[int] {
+	return interact("Slider", label, options, start, draw, func(parent string) *comms.AddressChan[int] {
 		return gonbwidgets.Slider(0, len(options)-1, start).AppendTo(parent).Done().Listen()
 	})
 }
 
 // Select is Slider with a drop-down list, for options without an order.
 func Select(label string, options []string, start int, draw func(option int) (Drawing, error)) error {
-	if err := checkChoice("Select", options, start, draw != nil); err != nil {
-		return apologise(err)
-	}
-	return interact(label, options, start, draw, func(parent string) *comms.AddressChan[int] {
+	return interact("Select", label, options, start, draw, func(parent string) *comms.AddressChan[int] {
 		escaped := make([]string, len(options))
 		for i, o := range options {
 			escaped[i] = html.EscapeString(o)
@@ -42,32 +37,19 @@ func Select(label string, options []string, start int, draw func(option int) (Dr
 	})
 }
 
-func checkChoice(name string, options []string, start int, drawable bool) error {
-	switch {
-	case len(options) == 0:
-		return fmt.Errorf("widgets: %s needs options", name)
-	case start < 0 || start >= len(options):
-		return fmt.Errorf("widgets: %s: start = %d is outside 0..%d", name, start, len(options)-1)
-	case !drawable:
-		return fmt.Errorf("widgets: %s needs a function that draws", name)
-	}
-	return nil
-}
-
-func interact(label string, options []string, start int, draw func(int) (Drawing, error),
+// interact is the function of the given name with what build makes for the reader to choose by.
+func interact(name, label string, options []string, start int, draw func(int) (Drawing, error),
 	build func(parent string) *comms.AddressChan[int]) error {
+	if err := check.First(refuse(len(options) == 0, "%s needs options", name),
+		checkState(name+": start", start, len(options)),
+		refuse(draw == nil, "%s needs a function that draws", name)); err != nil {
+		return apologise(err)
+	}
 	if !gonbui.IsNotebook {
 		return ErrNoNotebook
 	}
 	if Headless() {
-		if err := ShowMarkdown(fmt.Sprintf("*%s: %s*", label, options[start])); err != nil {
-			return err
-		}
-		d, err := draw(start)
-		if err != nil {
-			return apologise(err)
-		}
-		return Show(d)
+		return showOnce(label+": "+options[start], func() (Drawing, error) { return draw(start) })
 	}
 	parent := dom.CreateTransientDiv()
 	dom.Append(parent, "<span>"+html.EscapeString(label)+" </span>")
@@ -94,6 +76,18 @@ func interact(label string, options []string, start int, draw func(int) (Drawing
 		}
 		choice = min(max(choice, 0), len(options)-1)
 	}
+}
+
+// showOnce shows a drawing under its caption, where nobody operates it.
+func showOnce(caption string, draw func() (Drawing, error)) error {
+	if err := ShowMarkdown("*" + caption + "*"); err != nil {
+		return err
+	}
+	d, err := draw()
+	if err != nil {
+		return apologise(err)
+	}
+	return Show(d)
 }
 
 // renderer makes a drawing an output.

@@ -46,8 +46,7 @@ func (m Stack) Figure() (*Figure, error) {
 		for i, row := range rows {
 			left := c.Min.X - cardPad
 			for _, f := range row {
-				f.paint(draw.Canvas{Canvas: c.Canvas, Rectangle: vg.Rectangle{
-					Min: vg.Point{X: left, Y: top - f.height}, Max: vg.Point{X: left + f.width, Y: top}}})
+				f.paint(within(c, rect(left, top-f.height, left+f.width, top)))
 				left += f.width
 			}
 			top -= heights[i]

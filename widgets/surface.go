@@ -63,9 +63,8 @@ func (m Surface) Figure() (*Figure, error) {
 			const overlap = vg.Length(1.2) // the next cell covers it; without it, seams show
 			for j := range m.Y {
 				for i := range m.X {
-					cell := vg.Rectangle{Min: vg.Point{X: x(xEdges[i]), Y: y(yEdges[j])},
-						Max: vg.Point{X: x(xEdges[i+1]) + overlap, Y: y(yEdges[j+1]) + overlap}}
-					cell.Max.X, cell.Max.Y = min(cell.Max.X, c.Max.X), min(cell.Max.Y, c.Max.Y)
+					cell := rect(x(xEdges[i]), y(yEdges[j]), min(x(xEdges[i+1])+overlap, c.Max.X),
+						min(y(yEdges[j+1])+overlap, c.Max.Y))
 					fillPath(c, scale.color(panel.Z[j*len(m.X)+i]), cell.Path())
 				}
 			}
@@ -103,8 +102,7 @@ func ticksAt(values []float64) plot.ConstantTicks {
 
 func (m Surface) validate() error {
 	err := refuse(len(m.X) < 2 || len(m.Y) < 2 || len(m.Panels) == 0,
-		"Surface needs a grid of at least 2×2 and a panel, "+
-			"got %d×%d and %d", len(m.X), len(m.Y), len(m.Panels))
+		"Surface needs a grid of at least 2×2 and a panel, got %d×%d and %d", len(m.X), len(m.Y), len(m.Panels))
 	for field, axis := range map[string]struct {
 		values      []float64
 		logarithmic bool
@@ -112,8 +110,7 @@ func (m Surface) validate() error {
 		err = check.First(err, checkFinite("Surface."+field, axis.values))
 		for i, v := range axis.values {
 			err = check.First(err, refuse(i > 0 && v <= axis.values[max(i-1, 0)] || axis.logarithmic && v <= 0,
-				"Surface.%s[%d] = "+
-					"%g: want ascending numbers, positive on a logarithmic axis", field, i, v))
+				"Surface.%s[%d] = %g: want ascending numbers, positive on a logarithmic axis", field, i, v))
 		}
 	}
 	return check.First(err, forEach("Surface.Panels", m.Panels, func(field string, panel SurfacePanel) error {

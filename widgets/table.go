@@ -88,12 +88,7 @@ func reference(c Cell, k int) *Estimate {
 
 // hasReference reports whether a row has the k-th reference in any cell.
 func hasReference(r Row, k int) bool {
-	for _, cell := range r.Cells {
-		if reference(cell, k) != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Cells, func(c Cell) bool { return reference(c, k) != nil })
 }
 
 // entry is a cell in the making: its parts are set below one another in a column.

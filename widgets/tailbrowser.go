@@ -73,15 +73,13 @@ func (m Tails) VegaLite(first, second int) (map[string]any, error) {
 		y := map[string]any{"field": "y", "type": "quantitative", "title": "density", "stack": nil,
 			"axis": map[string]any{"labels": false, "ticks": false}}
 		layer("y", map[string]any{"type": "area", "opacity": 0.22, "line": map[string]any{"color": choiceColors[c],
-			"strokeWidth": 2}},
-			map[string]any{"x": x("x"), "y": y})
+			"strokeWidth": 2}}, map[string]any{"x": x("x"), "y": y})
 		layer("t", map[string]any{"type": "area", "opacity": 0.5}, map[string]any{"x": x("x"), "y": y})
 		layer("mean", map[string]any{"type": "rule", "strokeWidth": 2}, map[string]any{"x": x("mean")})
 		layer("worst", map[string]any{"type": "rule", "strokeWidth": 2, "strokeDash": []any{5, 3}},
 			map[string]any{"x": x("worst")})
 		layer("truth", map[string]any{"type": "point", "shape": "diamond", "size": 90, "filled": false,
-			"strokeWidth": 2},
-			map[string]any{"x": x("truth"), "y": map[string]any{"value": 300 - 9}})
+			"strokeWidth": 2}, map[string]any{"x": x("truth"), "y": map[string]any{"value": 300 - 9}})
 		layer("note", map[string]any{"type": "text", "align": "left", "baseline": "top", "fontSize": 13,
 			"fontWeight": "bold"},
 			map[string]any{"text": map[string]any{"field": "note"}, "x": map[string]any{"value": 6},

@@ -42,16 +42,12 @@ func (m Tails) Figure() (*Figure, error) {
 	xs := m.extent()
 	const rowHeight, axisSpace = vg.Length(30), vg.Length(34)
 	style := textStyle(textSize, ink, draw.XLeft, draw.YCenter)
-	names := vg.Length(0)
-	for _, a := range looks {
-		names = max(names, style.Width(a.label)+10)
-	}
+	names := widest(style, looks) + 10
 	columns := min(3, len(m.Panels))
 	legend := []legendEntry{
 		{"mean", func(c draw.Canvas) { dot(c, oracle, c.Center(), 3) }},
 		{fmt.Sprintf("mean of the worst %g %%", 100*m.Level), func(c draw.Canvas) {
-			tick(c, oracle, c.Center().X,
-				c.Min.Y+1, c.Max.Y-1)
+			tick(c, oracle, c.Center().X, c.Min.Y+1, c.Max.Y-1)
 		}},
 	}
 	if slices.ContainsFunc(m.Panels, func(p TailPanel) bool { return p.Truth != nil }) {
@@ -74,10 +70,8 @@ func (m Tails) Figure() (*Figure, error) {
 						writeText(c, style, c.Min.X, top-(vg.Length(j)+0.6)*rowHeight, a.label)
 					}
 				}
-				area := draw.Canvas{Canvas: c.Canvas, Rectangle: vg.Rectangle{
-					Min: vg.Point{X: left, Y: top - vg.Length(len(m.Methods))*rowHeight}, Max: vg.Point{X: left + width,
-						Y: top}}}
-				m.paint(area, panel, looks, xs, rowHeight)
+				area := rect(left, top-vg.Length(len(m.Methods))*rowHeight, left+width, top)
+				m.paint(within(c, area), panel, looks, xs, rowHeight)
 			}
 		},
 	}.figure(), nil
@@ -193,8 +187,7 @@ func (m Tails) validate() error {
 				forEach(field+".Truth", panel.Truth, checkNotInfinite),
 				forEach(field+".Samples", panel.Samples, func(field string, samples []float64) error {
 					return check.First(refuse(samples != nil && len(samples) < 2, "%s has %d samples, want at least 2",
-						field,
-						len(samples)), checkFinite(field, samples))
+						field, len(samples)), checkFinite(field, samples))
 				}), refuse(!shown, "%s.Samples: all are nil, so that there is nothing to draw", field))
 		}))
 }

@@ -179,9 +179,7 @@ var bandGrey = rgb(0xDDDDDD)
 
 func (m Ranks) plot(panel RankPanel, first, last bool) *plot.Plot {
 	n := len(panel.Ranks)
-	bins := m.Bins
-	bins = cmp.Or(bins, min(max(n/20, 5), 20))
-	bins = min(bins, panel.Max+1)
+	bins := min(cmp.Or(m.Bins, min(max(n/20, 5), 20)), panel.Max+1)
 	counts := make([]float64, bins)
 	for _, r := range panel.Ranks {
 		counts[r*bins/(panel.Max+1)]++
@@ -206,13 +204,10 @@ func (m Ranks) plot(panel RankPanel, first, last bool) *plot.Plot {
 		look, _ = lookup(panel.Method)
 	}
 	p.Add(painter(func(c draw.Canvas, x, y func(float64) vg.Length) {
-		band := vg.Rectangle{Min: vg.Point{X: c.Min.X, Y: y(math.Max(0, expected-spread))}, Max: vg.Point{X: c.Max.X,
-			Y: y(expected + spread)}}
-		fillPath(c, bandGrey, band.Path())
+		fillPath(c, bandGrey, rect(c.Min.X, y(math.Max(0, expected-spread)), c.Max.X, y(expected+spread)).Path())
 		for i, count := range counts {
 			low, high := float64(i)/float64(bins)*p.X.Max, float64(i+1)/float64(bins)*p.X.Max
-			fillPath(c, fade(look.color, 0.75), vg.Rectangle{Min: vg.Point{X: x(low) + 0.6, Y: c.Min.Y},
-				Max: vg.Point{X: x(high) - 0.6, Y: y(count)}}.Path())
+			fillPath(c, fade(look.color, 0.75), rect(x(low)+0.6, c.Min.Y, x(high)-0.6, y(count)).Path())
 		}
 		c.StrokeLine2(draw.LineStyle{Color: axisGrey, Width: 0.8}, c.Min.X, y(expected), c.Max.X, y(expected))
 	}))

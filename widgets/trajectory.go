@@ -49,10 +49,8 @@ func (m Trajectory) validate() error {
 		refuse(steps == 0 || len(m.Pictures) == 0 || len(m.Actions) == 0, "Trajectory has %d steps, %d "+
 			"pictures and %d actions, want some of each", steps, len(m.Pictures), len(m.Actions)),
 		refuse(m.Stride < 0 || m.Width < 0, "Trajectory: Stride = %d, Width = %d, want none or positive numbers",
-			m.Stride,
-			m.Width), refuse((len(m.Pictures)-1)*m.stride() >= steps,
-			"Trajectory has %d pictures of every %d. step, but "+
-				"%d steps", len(m.Pictures), m.stride(), steps),
+			m.Stride, m.Width), refuse((len(m.Pictures)-1)*m.stride() >= steps,
+			"Trajectory has %d pictures of every %d. step, but %d steps", len(m.Pictures), m.stride(), steps),
 		refuse(!(m.Level > 0 && m.Level < 1), "Trajectory.Level = %g is outside (0, 1)", m.Level),
 		forEach("Trajectory.Pictures", m.Pictures, func(field string, p image.Image) error {
 			return refuse(p == nil || p.Bounds().Empty() || p.Bounds().Size() != m.Pictures[0].Bounds().Size(),
@@ -114,9 +112,7 @@ func (m Trajectory) Figure() (*Figure, error) {
 // scaled returns a picture as large as it is shown.
 func (m Trajectory) scaled(i int) image.Image {
 	size := m.Pictures[i].Bounds().Size()
-	width := m.Width
-	width = cmp.Or(width, 360)
-	width = min(width, size.X)
+	width := min(cmp.Or(m.Width, 360), size.X)
 	out := image.NewRGBA(image.Rect(0, 0, width, max(1, width*size.Y/size.X)))
 	scaling.ApproxBiLinear.Scale(out, out.Bounds(), m.Pictures[i], m.Pictures[i].Bounds(), scaling.Src, nil)
 	return out
@@ -140,8 +136,7 @@ func (m strip) Figure() (*Figure, error) {
 			for i, p := range m.pictures {
 				left := c.Min.X + vg.Length(i)*(each+6)
 				writeText(c, textStyle(smallSize, ink, draw.XLeft, draw.YCenter), left, c.Max.Y-5, m.captions[i])
-				c.DrawImage(vg.Rectangle{Min: vg.Point{X: left, Y: c.Max.Y - 14 - height},
-					Max: vg.Point{X: left + each, Y: c.Max.Y - 14}}, p)
+				c.DrawImage(rect(left, c.Max.Y-14-height, left+each, c.Max.Y-14), p)
 			}
 		}}.figure(), nil
 }
@@ -199,6 +194,5 @@ func (m Trajectory) Vega() (map[string]any, error) {
 }
 
 // ShowTrajectory displays the interactive view of m. JupyterLab draws it, also in a saved notebook, one that it does
-// not
-// trust, and without a kernel; elsewhere stands a strip of pictures over the curves.
+// not trust, and without a kernel; elsewhere stands a strip of pictures over the curves.
 func ShowTrajectory(m Trajectory) error { return showVega(m, m.Vega) }

@@ -119,12 +119,7 @@ func scaled(heights []float64) string {
 }
 
 func finite(x ...float64) bool {
-	for _, v := range x {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(x, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 }
 
 // maxCells is the largest map: what is shown of each state is stored in the notebook, and cells must be seen.

@@ -48,11 +48,7 @@ func (m Verdicts) Figure() (*Figure, error) {
 	looks := appearances(m.Methods)
 	stacks, rows := m.stack()
 	small := textStyle(smallSize, ink, draw.XLeft, draw.YCenter)
-	header := vg.Length(0)
-	for _, a := range looks {
-		header = max(header, small.Width(a.label)+6)
-	}
-	names := vg.Length(0)
+	header, names := widest(small, looks)+6, vg.Length(0)
 	for _, f := range m.Families {
 		for _, p := range f.Problems {
 			names = max(names, small.Width(p)+6)
@@ -64,8 +60,7 @@ func (m Verdicts) Figure() (*Figure, error) {
 	for _, l := range verdictLegend {
 		legend = append(legend, legendEntry{l.text, func(c draw.Canvas) {
 			x := c.Center().X
-			paintVerdict(c, &l.of, scale, vg.Rectangle{Min: vg.Point{X: x - verdictCell/2, Y: c.Min.Y + 1.5},
-				Max: vg.Point{X: x + verdictCell/2, Y: c.Max.Y - 1.5}})
+			paintVerdict(c, &l.of, scale, rect(x-verdictCell/2, c.Min.Y+1.5, x+verdictCell/2, c.Max.Y-1.5))
 		}})
 	}
 	body := header + vg.Length(rows)*verdictRow
@@ -92,8 +87,7 @@ func (m Verdicts) Figure() (*Figure, error) {
 						for j, v := range f.Verdicts[k] {
 							if v != nil {
 								x := left + names + vg.Length(j)*verdictCell
-								paintVerdict(c, v, scale, vg.Rectangle{Min: vg.Point{X: x, Y: y - verdictRow},
-									Max: vg.Point{X: x + verdictCell, Y: y}})
+								paintVerdict(c, v, scale, rect(x, y-verdictRow, x+verdictCell, y))
 							}
 						}
 						y -= verdictRow
@@ -183,8 +177,7 @@ func paintVerdict(c draw.Canvas, v *exhibit.Verdict, scale colorScale, box vg.Re
 
 func (m Verdicts) validate() error {
 	return check.First(refuse(len(m.Methods) == 0 || len(m.Families) == 0,
-		"Verdicts needs methods and families, got %d and %d",
-		len(m.Methods), len(m.Families)),
+		"Verdicts needs methods and families, got %d and %d", len(m.Methods), len(m.Families)),
 		forEach("Verdicts.Families", m.Families, func(field string, f exhibit.VerdictFamily) error {
 			field += ".Verdicts"
 			return check.First(checkLength(field, len(f.Verdicts), len(f.Problems), "one for each problem"),

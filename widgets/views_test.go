@@ -260,9 +260,8 @@ func TestExplorerKnobs(t *testing.T) {
 	}
 }
 
-// A world of 5 × 5 in 36 settings with three methods stays below what a notebook may be burdened with, and so does
-// one of
-// 8 × 8 in four.
+// A world of 5 × 5 in 36 settings with three methods stays below what a notebook may be burdened with, and so does one
+// of 8 × 8 in four.
 func TestExplorerIsLight(t *testing.T) {
 	for side, values := range map[int]int{5: 9, 8: 1} {
 		m := Explorer{Title: "t", XLabel: "reward", World: exhibit.World{Width: side, Height: side},
@@ -408,8 +407,7 @@ func TestMixing(t *testing.T) {
 }
 
 // The probability that a walk stays in the band is computed exactly; simulation agrees, and the band is the narrowest
-// of
-// its kind: with γ a tenth larger it holds less than the level.
+// of its kind: with γ a tenth larger it holds less than the level.
 func TestSimultaneousBand(t *testing.T) {
 	const level, runs = 0.95, 20_000
 	rng := testRNG()

@@ -24,3 +24,19 @@ func Claim(out string, folder bool) (release func(), err error) {
 	}
 	return func() { _ = lock.Unlock() }, nil // the process's end does it otherwise
 }
+
+// ClaimFile claims out, a file whose name has to end in .npz, and checks the files that are written with it as
+// CheckOutput does.
+func ClaimFile(out string, force bool, files []string, inputs ...string) (release func(), err error) {
+	if filepath.Ext(out) != ".npz" {
+		return nil, fmt.Errorf("--out %s: want a name that ends in .npz", out)
+	}
+	if release, err = Claim(out, false); err != nil {
+		return nil, err
+	}
+	if err := CheckOutput(force, files, inputs...); err != nil {
+		release()
+		return nil, err
+	}
+	return release, nil
+}

@@ -3,8 +3,7 @@
 //
 // [Set.Write] and [Read] use this project's own layout, an .npz file beside a description in JSON; [Import] reads the
 // flat and imitation's layout and CSV; [Open] finds out which of them a file is. The command demos also converts what
-// Minari and datasets store. Reading trusts nothing that a file
-// says: an error names the file, the array and the index.
+// Minari and datasets store. Reading trusts nothing that a file says: an error names the file, the array and the index.
 package demo
 
 import (
@@ -104,8 +103,7 @@ func (t *Trajectory) Slice(from, to int) Trajectory {
 	size := len(t.Observations) / (t.Len() + 1)
 	last := to == t.Len()
 	out := Trajectory{Observations: cut(t.Observations, from*size, (to+1)*size), Frames: t.Frames.slice(from, to),
-		Actions:    t.Actions[from:to:to],
-		Terminated: t.Terminated && last, Truncated: t.Truncated && last, Seed: NoSeed}
+		Actions: t.Actions[from:to:to], Terminated: t.Terminated && last, Truncated: t.Truncated && last, Seed: NoSeed}
 	if t.Rewards != nil {
 		out.Rewards = t.Rewards[from:to:to]
 	}

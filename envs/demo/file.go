@@ -230,26 +230,11 @@ func Read(path string) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.Open(path)
+	a, err := npz.OpenSummed(path, d.SHA256, DescriptionPath(path))
 	if err != nil {
 		return nil, fmt.Errorf("demo: %w", err)
 	}
-	defer f.Close()
-	// The digest and the arrays are read from one open file, which nobody can exchange in between.
-	h := sha256.New()
-	size, err := io.Copy(h, f)
-	if err != nil {
-		return nil, fmt.Errorf("demo: %s: %w", path, err)
-	}
-	if sum := hex.EncodeToString(h.Sum(nil)); sum != d.SHA256 {
-		return nil, fmt.Errorf("demo: %s has the SHA-256 %s, its description %s says %s: one of them is damaged, or "+
-			"belongs to another file",
-			path, sum, filepath.Base(DescriptionPath(path)), d.SHA256)
-	}
-	a, err := npz.NewArchive(f, size, path)
-	if err != nil {
-		return nil, fmt.Errorf("demo: %w", err)
-	}
+	defer a.Close()
 	return unpack(a, d)
 }
 

@@ -44,8 +44,7 @@ func Demonstrate(ctx context.Context, pool *gym.Pool, e *Expert, o DemonstrateOp
 	if spec := pool.Spec(); spec.ID != e.Config.Environment || spec.Actions != e.Actions ||
 		!slices.Equal(spec.Shape, e.ObservationShape) {
 		return nil, fmt.Errorf("expert: the pool is of %s with observations %v and %d actions, the expert of %s with "+
-			"%v and %d", spec.ID, spec.Shape,
-			spec.Actions, e.Config.Environment, e.ObservationShape, e.Actions)
+			"%v and %d", spec.ID, spec.Shape, spec.Actions, e.Config.Environment, e.ObservationShape, e.Actions)
 	}
 	if !(o.Beta >= 0) {
 		return nil, fmt.Errorf("expert: DemonstrateOptions.Beta is %g, want a number that is not negative", o.Beta)

@@ -1,9 +1,6 @@
 package expert
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -110,12 +107,12 @@ func (e *Expert) Write(path string) error {
 	if err := npz.Write(path, e.network.arrays()); err != nil {
 		return fmt.Errorf("expert: %w", err)
 	}
-	stored, err := os.ReadFile(path)
+	sum, err := demo.FileSum(path)
 	if err != nil {
 		return fmt.Errorf("expert: %w", err)
 	}
 	if err := atomicfile.WriteJSON(demo.DescriptionPath(path), fileDescription{expertFormat, e.Description,
-		digest(stored)}); err != nil {
+		sum}); err != nil {
 		return fmt.Errorf("expert: %w", err)
 	}
 	return nil
@@ -151,19 +148,11 @@ func Open(path string) (*Expert, error) {
 	if err := d.Config.checkAlike(d.Actions); err != nil {
 		return nil, fmt.Errorf("%w, in %s", err, beside)
 	}
-	stored, err := readLimited(path, 4*maxNumbers)
-	if err != nil {
-		return nil, err
-	}
-	if sum := digest(stored); sum != d.SHA256 {
-		return nil, fmt.Errorf("expert: %s has the SHA-256 %s, its description %s says %s: one of them is damaged, "+
-			"or belongs to another file",
-			path, sum, filepath.Base(beside), d.SHA256)
-	}
-	a, err := npz.NewArchive(bytes.NewReader(stored), int64(len(stored)), path)
+	a, err := npz.OpenSummed(path, d.SHA256, beside)
 	if err != nil {
 		return nil, fmt.Errorf("expert: %w", err)
 	}
+	defer a.Close()
 	a.Limit = maxNumbers
 	e := &Expert{Description: d.Description}
 	if e.network, err = networkOf(d.Config.widths(size, d.Actions), a.Array); err != nil {
@@ -187,9 +176,4 @@ func readLimited(path string, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("expert: %s has more than %d bytes", path, limit)
 	}
 	return data, nil
-}
-
-func digest(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
 }

@@ -156,8 +156,7 @@ func networkOf(widths []int, get func(name string) (*npz.Array, error)) (network
 				return nil, fmt.Errorf("array %q has the shape %v, want %v", name, a.Shape, shape)
 			}
 			if at := slices.IndexFunc(a.Data, func(x float64) bool {
-				return math.IsNaN(x) ||
-					math.IsInf(x, 0)
+				return math.IsNaN(x) || math.IsInf(x, 0)
 			}); at >= 0 {
 				return nil, fmt.Errorf("array %q holds %g at index %d", name, a.Data[at], at)
 			}

@@ -93,8 +93,7 @@ func (t *trainer) forever(state []float32) (float64, error) {
 // Objective returns what trajectories [n] of an environment with so many actions are worth by rewards of one's own, and
 // ends if they are not nil: each its discounted return, whose mean over those that are played at a point of the curve
 // is Point.Objective.
-func Objective(r Rewards, ends Ends, discount float64, actions int, trajectories []demo.Trajectory) ([]float64,
-	error) {
+func Objective(r Rewards, ends Ends, discount float64, actions int, trajectories []demo.Trajectory) ([]float64, error) {
 	out := make([]float64, len(trajectories))
 	for i := range trajectories {
 		j := &trajectories[i]

@@ -32,8 +32,7 @@ func Parse(drawing string, slip float64) (*World, error) {
 			value, err := strconv.ParseFloat(digits, 64)
 			if err != nil {
 				return nil, fmt.Errorf("gridworld: drawing, line %d, cell %d: %q is not a reward with the marks T "+
-					"and S",
-					number+1, column+1, cell)
+					"and S", number+1, column+1, cell)
 			}
 			marks := cell[len(digits):]
 			start := 0.0

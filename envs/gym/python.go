@@ -34,8 +34,7 @@ func findPython(chosen string) (path string, ours bool, err error) {
 		}
 	}
 	return "", false, fmt.Errorf("gym: there is no Python on this machine's PATH, and neither Config.Python nor %s "+
-		"names one; "+
-		"put Python 3.10 or newer there, then `%s` installs the environments", pythonVariable, mend)
+		"names one; put Python 3.10 or newer there, then `%s` installs the environments", pythonVariable, mend)
 }
 
 // installed tells by its path, …/.birl/venv/bin/python, whether kernel-setup installed an interpreter.

@@ -35,11 +35,7 @@ var (
 // readArray reads one .npy stream out of an archive of archiveSize bytes. A limit other than 0 is the most numbers that
 // it may have.
 func readArray(r io.Reader, archiveSize int64, limit int) (*Array, error) {
-	header, err := readHeader(r)
-	if err != nil {
-		return nil, err
-	}
-	dtype, order, shape, err := parseHeader(header)
+	dtype, order, shape, err := readHeader(r)
 	if err != nil {
 		return nil, err
 	}
@@ -79,11 +75,7 @@ func readArray(r io.Reader, archiveSize int64, limit int) (*Array, error) {
 
 // readBytes reads one .npy stream of uint8. A limit other than 0 is an eighth of the most that it may have.
 func readBytes(r io.Reader, limit int) (shape []int, data []uint8, err error) {
-	header, err := readHeader(r)
-	if err != nil {
-		return nil, nil, err
-	}
-	dtype, order, shape, err := parseHeader(header)
+	dtype, order, shape, err := readHeader(r)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -109,11 +101,7 @@ func readBytes(r io.Reader, limit int) (shape []int, data []uint8, err error) {
 // readTexts reads one .npy stream of texts: of at most one dimension, of a dtype U (four bytes a character) or S (one
 // byte), and no more of them than the limit, unless that is 0.
 func readTexts(r io.Reader, limit int) ([]string, error) {
-	header, err := readHeader(r)
-	if err != nil {
-		return nil, err
-	}
-	dtype, _, shape, err := parseHeader(header)
+	dtype, _, shape, err := readHeader(r)
 	if err != nil {
 		return nil, err
 	}
@@ -159,31 +147,36 @@ func readTexts(r io.Reader, limit int) ([]string, error) {
 	return texts, nil
 }
 
-// readHeader returns the text header of a .npy stream.
-func readHeader(r io.Reader) (string, error) {
-	start := make([]byte, len(magic)+2)
-	if _, err := io.ReadFull(r, start); err != nil {
-		return "", fmt.Errorf("cut off in its header: %w", noEOF(err))
+// readHeader reads the header of a .npy stream: its dtype, whether it is in Fortran order ("True" or "False"), and the
+// shape.
+func readHeader(r io.Reader) (dtype, fortran string, shape []int, err error) {
+	read := func(n uint32) []byte {
+		part := make([]byte, n)
+		if _, failed := io.ReadFull(r, part); err == nil && failed != nil {
+			err = fmt.Errorf("cut off in its header: %w", noEOF(failed))
+		}
+		return part
 	}
-	if string(start[:len(magic)]) != magic {
-		return "", errors.New("not a NumPy array")
+	start := read(uint32(len(magic) + 2))
+	if err == nil && string(start[:len(magic)]) != magic {
+		return "", "", nil, errors.New("not a NumPy array")
 	}
-	length := make([]byte, 4)
+	width := uint32(4)
 	if start[len(magic)] == 1 {
-		length = length[:2]
+		width = 2
 	}
-	if _, err := io.ReadFull(r, length); err != nil {
-		return "", fmt.Errorf("cut off in its header: %w", noEOF(err))
+	n := binary.LittleEndian.Uint32(append(read(width), 0, 0)[:4])
+	switch {
+	case err != nil:
+		return "", "", nil, err
+	case n > maxHeader:
+		return "", "", nil, fmt.Errorf("its header claims %d bytes, more than any array needs", n)
 	}
-	n := binary.LittleEndian.Uint32(append(length, 0, 0)[:4])
-	if n > maxHeader {
-		return "", fmt.Errorf("its header claims %d bytes, more than any array needs", n)
+	text := string(read(n))
+	if err != nil {
+		return "", "", nil, err
 	}
-	text := make([]byte, n)
-	if _, err := io.ReadFull(r, text); err != nil {
-		return "", fmt.Errorf("cut off in its header: %w", noEOF(err))
-	}
-	return string(text), nil
+	return parseHeader(text)
 }
 
 func parseHeader(header string) (dtype, fortran string, shape []int, err error) {

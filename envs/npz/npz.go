@@ -8,9 +8,12 @@ package npz
 
 import (
 	"archive/zip"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -147,12 +150,36 @@ func Open(path string) (*Archive, error) {
 	if err != nil {
 		return nil, fmt.Errorf("npz: %w", err)
 	}
-	a, err := NewArchive(f, info.Size(), path)
+	return owned(f, info.Size(), path)
+}
+
+// owned returns the archive in a file, which it closes.
+func owned(f *os.File, size int64, path string) (*Archive, error) {
+	a, err := NewArchive(f, size, path)
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	a.file = f
 	return a, nil
+}
+
+// OpenSummed is Open of a file whose SHA-256, in hexadecimal digits, has to be sum, which its description says. The
+// digest and the arrays are read from one open file, which nobody can exchange in between.
+func OpenSummed(path, sum, description string) (*Archive, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("npz: %w", err)
+	}
+	h := sha256.New()
+	size, err := io.Copy(h, f)
+	if is := hex.EncodeToString(h.Sum(nil)); err == nil && is != sum {
+		err = fmt.Errorf("it has the SHA-256 %s, its description %s says %s: one of them is damaged, or belongs to "+
+			"another file", is, filepath.Base(description), sum)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("npz: %s: %w", path, err), f.Close())
+	}
+	return owned(f, size, path)
 }
 
 // NewArchive returns the archive in the first size bytes of r, which errors call by its name.
@@ -184,14 +211,7 @@ func (a *Archive) Close() error {
 func (a *Archive) Path() string { return a.path }
 
 // Names returns the names of the arrays, sorted.
-func (a *Archive) Names() []string {
-	names := make([]string, 0, len(a.files))
-	for name := range a.files {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
+func (a *Archive) Names() []string { return slices.Sorted(maps.Keys(a.files)) }
 
 // Has reports whether there is an array of that name.
 func (a *Archive) Has(name string) bool { return a.files[name] != nil }
@@ -213,14 +233,7 @@ func (a *Archive) Bytes(name string) (shape []int, data []uint8, err error) {
 // Shape returns the shape that the header of an array declares, without reading its numbers.
 func (a *Archive) Shape(name string) ([]int, error) {
 	var shape []int
-	err := a.read(name, func(r io.Reader) error {
-		header, err := readHeader(r)
-		if err != nil {
-			return err
-		}
-		_, _, shape, err = parseHeader(header)
-		return err
-	})
+	err := a.read(name, func(r io.Reader) (err error) { _, _, shape, err = readHeader(r); return err })
 	return shape, err
 }
 
@@ -262,7 +275,6 @@ func (a *Archive) read(name string, read func(io.Reader) error) error {
 // Write writes the arrays to an archive at path, deflated, in the order of their names. The file appears whole or not
 // at all. Its folder must exist.
 func Write(path string, arrays map[string]Array) error {
-	names := make([]string, 0, len(arrays))
 	for name, a := range arrays {
 		if n, ok := elements(a.Shape); a.Type != Text && (!ok || n != a.count()) {
 			return fmt.Errorf("npz: array %q: %d numbers do not fill the shape %v", name, a.count(), a.Shape)
@@ -273,12 +285,10 @@ func Write(path string, arrays map[string]Array) error {
 		if name == "" || name != filepath.Base(name) {
 			return fmt.Errorf("npz: %q cannot be the name of an array", name)
 		}
-		names = append(names, name)
 	}
-	slices.Sort(names)
 	return atomicfile.Write(path, func(w io.Writer) error {
 		z := zip.NewWriter(w)
-		for _, name := range names {
+		for _, name := range slices.Sorted(maps.Keys(arrays)) {
 			entry, err := z.Create(name + ".npy")
 			if err != nil {
 				return err

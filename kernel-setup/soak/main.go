@@ -190,8 +190,7 @@ func predictions(ctx context.Context, rng *rand.Rand, n int, w *watch) error {
 		return err
 	}
 	models, err := method.Fit(ctx, &neural.Task{Environment: "soak", Observation: features, Actions: actions,
-		Discount: 0.99,
-		Beta:     3, Runs: []neural.Run{run}}, nil)
+		Discount: 0.99, Beta: 3, Runs: []neural.Run{run}}, nil)
 	if err != nil {
 		return err
 	}
@@ -325,8 +324,7 @@ func (w *watch) verdict(growth float64) (text string, ok bool) {
 	}
 	return fmt.Sprintf("%s %d %s: %.1f MB, then %.1f MB (%+.1f %%); file handles %d, then %d; goroutines %d, then "+
 		"%d; %d child processes left; %d workers killed and reported", mark, w.done, w.name, early.memory/1e6,
-		late.memory/1e6,
-		100*grew,
+		late.memory/1e6, 100*grew,
 		early.handles, late.handles, early.goroutines, late.goroutines, len(left), w.restarts), ok
 }
 

@@ -6,17 +6,15 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/go-birl/birl/envs/gridworld"
-	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/zoo"
 )
 
 // BenchmarkScore8x8 scores all 64 candidates of a paper world from 500 prior samples.
 func BenchmarkScore8x8(b *testing.B) {
-	w, err := gridworld.Random(gridworld.Paper(), 1000)
+	p, err := zoo.Gridworld(8, 1000, 0)
 	if err != nil {
 		b.Fatal(err)
 	}
-	p := &irl.Problem{MDP: w.MDP, Prior: irl.IndependentPrior(64, -1, 3), Discount: 0.9, Beta: 2}
 	rng := rand.New(rand.NewPCG(1, 1))
 	rewards := mat.NewDense(500, 64, nil)
 	for i := range rewards.RawMatrix().Data {
@@ -29,7 +27,7 @@ func BenchmarkScore8x8(b *testing.B) {
 	for _, a := range []Acquisition{RewardEIG{Length: 5, Trajectories: 50}, ActiveVaR{Level: 0.95}} {
 		b.Run(a.Name(), func(b *testing.B) {
 			for b.Loop() {
-				if _, err := a.Score(p, samples, States(w.MDP), rng); err != nil {
+				if _, err := a.Score(p, samples, States(p.MDP), rng); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -224,8 +224,7 @@ func (y *point) factorise() bool {
 func (y *point) solve(xs, wq, up []float64) *direction {
 	n := len(y.q)
 	d := &direction{x: make([]float64, len(y.x)), s: make([]float64, len(y.x)), w: make([]float64, n),
-		q: make([]float64, n),
-		u: make([]float64, n), p: make([]float64, n)}
+		q: make([]float64, n), u: make([]float64, n), p: make([]float64, n)}
 	change := make([]float64, n) // of q if x and ν stayed, and then weighted by theta
 	total := 0.0
 	for i := range change {

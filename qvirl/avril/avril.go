@@ -113,8 +113,7 @@ func (m *Method) Fit(ctx context.Context, problems []*irl.Problem, progress irl.
 			return fmt.Errorf("avril: problem %d: %w", i, err)
 		}
 		out[i] = posterior
-		progress.Report(int(done.Add(1)), len(problems), fmt.Sprintf("objective %.2f",
-			posterior.diagnostics.Objective))
+		progress.Report(int(done.Add(1)), len(problems), fmt.Sprintf("objective %.2f", posterior.diagnostics.Objective))
 		return nil
 	})
 	if err != nil {

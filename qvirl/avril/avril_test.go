@@ -20,21 +20,17 @@ import (
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/problemfile"
+	"github.com/go-birl/birl/qvirl/zoo"
 )
 
 // paperProblem is the problem of one of the paper's 8×8 worlds. Tests use seeds that results do not.
 func paperProblem(t testing.TB, seed uint64) *irl.Problem {
 	t.Helper()
-	w, err := gridworld.Random(gridworld.Paper(), seed)
+	p, err := zoo.Gridworld(8, seed, 5)
 	if err != nil {
 		t.Fatal(err)
 	}
-	demos, err := w.Demonstrate(5, 5, 2, 0.9, seed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &irl.Problem{MDP: w.MDP, Prior: irl.IndependentPrior(64, -1, 3), Discount: 0.9, Beta: 2,
-		Demos: mdp.Flatten(demos)}
+	return p
 }
 
 // fit fits one problem.

@@ -12,6 +12,11 @@ import (
 	"github.com/go-birl/birl/qvirl/metric"
 )
 
+// Where returns the rows that are wanted.
+func Where(rows []Row, wanted func(Row) bool) []Row {
+	return slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return !wanted(r) })
+}
+
 // Series are the values of one metric of one method, by seed.
 func Series(rows []Row, name, metric string) map[uint64]float64 {
 	name = method.Canonical(name)
@@ -81,6 +86,62 @@ func Tabulate(rows []Row, methods []string, t exhibit.Table, references ...exhib
 		return nil, fmt.Errorf("experiment: no row is of any of the methods %q", methods)
 	}
 	return &t, nil
+}
+
+// Tables are tables of the same rows and methods, one after another, until one has no rows.
+type Tables struct {
+	Rows    []Row
+	Methods []string
+	Made    []exhibit.Table
+	Err     error
+}
+
+// Add is Tabulate.
+func (t *Tables) Add(table exhibit.Table, references ...exhibit.Reference) {
+	if t.Err != nil {
+		return
+	}
+	made, err := Tabulate(t.Rows, t.Methods, table, references...)
+	if err != nil {
+		t.Err = err
+		return
+	}
+	t.Made = append(t.Made, *made)
+}
+
+// ByDemos returns the values of a metric of a method over runs, by the number of demonstrations.
+func ByDemos(rows []Row, name, metric string) map[int][]float64 {
+	name = method.Canonical(name)
+	out := map[int][]float64{}
+	for _, r := range rows {
+		if r.Name() == name && r.Metric == metric {
+			out[r.Demos] = append(out[r.Demos], r.Value)
+		}
+	}
+	return out
+}
+
+// DemosOf lists the numbers of demonstrations that there are rows of a metric for.
+func DemosOf(rows []Row, metric string) []int {
+	at := map[int]bool{}
+	for _, r := range rows {
+		if r.Metric == metric {
+			at[r.Demos] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(at))
+}
+
+// Learning returns the curve of the means of a metric of a method, times the scale, over the number of demonstrations.
+func Learning(rows []Row, name, metric string, scale float64) exhibit.Curve {
+	c := exhibit.Curve{Name: name}
+	values := ByDemos(rows, name, metric)
+	for _, n := range slices.Sorted(maps.Keys(values)) {
+		e := Mean(values[n])
+		e.Mean *= scale
+		c.Add(float64(n), e)
+	}
+	return c
 }
 
 // Methods returns the methods of the rows, sorted.

@@ -111,13 +111,17 @@ func eliminate(x, identity *Node) (inverse, logDet *Node) {
 		right := Div(Add(row, SliceAxis(identity, -2, AxisElem(k))), pivot)
 		x = Sub(x, Mul(left, right))
 		step := Log(Squeeze(pivot, -1, -2))
-		if logDet == nil {
-			logDet = step
-		} else {
-			logDet = Add(logDet, step)
-		}
+		logDet = Plus(logDet, step)
 	}
 	return x, logDet
+}
+
+// Plus returns sum + x, for sums that begin with nil.
+func Plus(sum, x *Node) *Node {
+	if sum == nil {
+		return x
+	}
+	return Add(sum, x)
 }
 
 // padIdentity returns matrices [B, n, n] with x in their corner and the identity beside it.

@@ -107,9 +107,8 @@ func New(post irl.Posterior, o Options) (*netcdf.Group, error) {
 		root.Groups = append(root.Groups, b.group("log_likelihood", append(draw, decision),
 			netcdf.Variable{Name: demonstrated, Dims: append(draw, decision), Data: each}))
 	}
-	root.Groups = append(root.Groups,
-		b.group("observed_data", []string{decision},
-			netcdf.Variable{Name: demonstrated, Dims: []string{decision}, Data: actions}),
+	root.Groups = append(root.Groups, b.group("observed_data", []string{decision},
+		netcdf.Variable{Name: demonstrated, Dims: []string{decision}, Data: actions}),
 		b.group("constant_data", []string{decision},
 			netcdf.Variable{Name: "demonstrated_state", Dims: []string{decision}, Data: states}))
 	return root, nil

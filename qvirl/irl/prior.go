@@ -299,8 +299,7 @@ func (p Prior) validate(states, actions int) error {
 	for i, m := range p.Mean {
 		if math.Abs(m) > maxScale {
 			return fmt.Errorf("irl: prior mean[%d] = %g, want a number between %g and %g; choose a larger unit of "+
-				"reward",
-				i, m, -maxScale, maxScale)
+				"reward", i, m, -maxScale, maxScale)
 		}
 	}
 	if p.Std != nil && len(p.Std) != n {

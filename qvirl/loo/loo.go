@@ -20,8 +20,7 @@ import (
 //
 // over draws d of the posterior: what a draw foresees, weighted as if the decision had not been seen. The draws of a
 // posterior that consists of chains are its own; of any other, there are so many, at least mcmc.MinDraws. A decision
-// that
-// was demonstrated several times counts each time, and one of them is left out at a time.
+// that was demonstrated several times counts each time, and one of them is left out at a time.
 func Of(method string, post irl.Posterior, draws int, seed uint64) (*exhibit.LOO, error) {
 	p := post.Problem()
 	if len(p.Demos) == 0 {

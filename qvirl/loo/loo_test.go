@@ -42,9 +42,8 @@ func corridor(t *testing.T, n int) (*irl.Problem, *irl.Samples, [][]float64) {
 	return p, samples, logs
 }
 
-// What is estimated from draws of one posterior agrees with the posteriors without each decision, which weigh draws
-// of the
-// prior by the likelihood of the others.
+// What is estimated from draws of one posterior agrees with the posteriors without each decision, which weigh draws of
+// the prior by the likelihood of the others.
 func TestOfAgreesWithLeavingOut(t *testing.T) {
 	const n, draws = 200_000, 4000
 	p, samples, logs := corridor(t, n)

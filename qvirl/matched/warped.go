@@ -53,8 +53,7 @@ func NewWarped(ctx context.Context, problem *irl.Problem, rewards *mat.Dense, be
 	if n != problem.RewardDim() || rows <= dim || problem.InfersBeta() != (betas != nil) || betas != nil &&
 		len(betas) != rows {
 		return nil, fmt.Errorf("matched: samples to match: rewards [%d,%d] and %d of β, want [n,%d] with n > %d, and "+
-			"as many of β if it is inferred",
-			rows, n, len(betas), problem.RewardDim(), dim)
+			"as many of β if it is inferred", rows, n, len(betas), problem.RewardDim(), dim)
 	}
 	if err := irl.CheckFinite("samples of rewards", rewards.RawMatrix().Data); err != nil {
 		return nil, err

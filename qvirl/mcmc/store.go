@@ -98,8 +98,7 @@ const policyError, maxPolicyError = "policy_error", "max_policy_error"
 
 func (d *Diagnostics) numbers() map[string]*float64 {
 	return map[string]*float64{"acceptance": &d.Acceptance, "seconds": &d.Seconds, "min_ess": &d.MinESS,
-		"max_rhat":  &d.MaxRHat,
-		"std_error": &d.StdError, "max_std_error": &d.MaxStdError,
+		"max_rhat": &d.MaxRHat, "std_error": &d.StdError, "max_std_error": &d.MaxStdError,
 		policyError: &d.PolicyError, maxPolicyError: &d.MaxPolicyError}
 }
 

@@ -209,8 +209,7 @@ func checkSamples(p *irl.Problem, samples *irl.Samples) error {
 	m, pairs := samples.Q.Dims()
 	if want := p.MDP.States() * p.MDP.Actions(); dim != p.RewardDim() || pairs != want || n != m || n < 2 {
 		return fmt.Errorf("metric: samples: rewards are [%d,%d] and Q-values [%d,%d], want [n,%d] and [n,%d] with n "+
-			"≥ 2",
-			n, dim, m, pairs, p.RewardDim(), want)
+			"≥ 2", n, dim, m, pairs, p.RewardDim(), want)
 	}
 	return nil
 }

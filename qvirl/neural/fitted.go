@@ -242,8 +242,7 @@ func (l *Learner) inference(f *Fitted) (*program, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	at := shape{on: on, layout: f.layout.signature(), beta: f.spec.Beta, discount: f.spec.Discount,
-		image: f.spec.Image}
+	at := shape{on: on, layout: f.layout.signature(), beta: f.spec.Beta, discount: f.spec.Discount, image: f.spec.Image}
 	e := l.config.newEncoder(f.spec.Observation, f.spec.Actions, f.spec.Image)
 	p, err := l.acquire(&job{encoder: e, layout: f.layout}, at)
 	if err != nil {
@@ -265,8 +264,7 @@ func (f *Fitted) Save(dir string) error {
 	config := f.learner.config
 	config.Backend = "" // a model says nothing about machines
 	d := description{Format: modelFormat, Method: f.name, Spec: f.spec, Config: &config, Objective: objective,
-		Scale:       f.scale,
-		Calibration: f.calibration, Seconds: f.seconds, Curve: f.curve}
+		Scale: f.scale, Calibration: f.calibration, Seconds: f.seconds, Curve: f.curve}
 	arrays := map[string]npz.Array{}
 	for _, p := range f.Parameters() {
 		arrays[arrayName(p.Name)] = npz.Array{Shape: p.Dims, Data: npz.Widen(p.Value), Type: npz.Float32}

@@ -35,8 +35,7 @@ func Rollout(ctx context.Context, p *gym.Pool, m Model, o RolloutOptions) ([]dem
 	spec, env := m.Spec(), p.Spec()
 	if env.Size() != spec.Observation || env.Actions != spec.Actions {
 		return nil, fmt.Errorf("neural: %s has observations of %d numbers and %d actions, the model was learnt for "+
-			"%d and %d",
-			env.ID, env.Size(), env.Actions, spec.Observation, spec.Actions)
+			"%d and %d", env.ID, env.Size(), env.Actions, spec.Observation, spec.Actions)
 	}
 	out, err := gym.Collect(ctx, p, Policy(m, o.Sample), gym.CollectOptions{
 		Episodes: o.Episodes, FirstSeed: o.Seed, PolicySeed: uint64(o.Seed), MaxSteps: o.MaxSteps, Progress: o.Progress,

@@ -135,8 +135,7 @@ func checkTrajectory(t *demo.Trajectory, observation int, image Image, actions i
 	}
 	if t.Len() == 0 || len(t.Observations) != (t.Len()+1)*observation {
 		return fmt.Errorf("%d actions and %d numbers of observations, want at least one action and observations of "+
-			"%d numbers",
-			t.Len(), len(t.Observations), observation)
+			"%d numbers", t.Len(), len(t.Observations), observation)
 	}
 	for k, a := range t.Actions {
 		if a < 0 || a >= actions {

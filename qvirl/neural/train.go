@@ -260,8 +260,7 @@ func newVectors(j *job) *vectors {
 		decay[i] *= float32(j.config.WeightDecay)
 	}
 	return &vectors{on: j.program.shape.on, trained: matrix(j.trained), moment1: matrix(j.moment1),
-		moment2: matrix(j.moment2),
-		fixed:   matrix(j.fixed), decay: tensors.FromFlatDataAndDimensions(decay, len(decay))}
+		moment2: matrix(j.moment2), fixed: matrix(j.fixed), decay: tensors.FromFlatDataAndDimensions(decay, len(decay))}
 }
 
 // advance takes count steps and returns their terms [count, runs, terms].

@@ -7,7 +7,23 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 )
+
+// File lays the JSON object in the file of the flag --config over a config; the path "" stands for none.
+func File(config any, path string) error {
+	if path == "" {
+		return nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("--config: %w", err)
+	}
+	if err := JSON(config, text); err != nil {
+		return fmt.Errorf("--config %s: %w", path, err)
+	}
+	return nil
+}
 
 // JSON decodes a JSON object over the fields of the config that it names. Unknown fields are errors.
 func JSON(config any, object []byte) error {

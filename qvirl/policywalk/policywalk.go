@@ -85,8 +85,7 @@ func (m *Method) sample(ctx context.Context, problem *irl.Problem, job *mcmc.Job
 		return nil, err
 	}
 	if err := job.Each(len(chains), func(i int) error {
-		return chains[i].adapt(ctx, c.Warmup,
-			c.TargetAccept)
+		return chains[i].adapt(ctx, c.Warmup, c.TargetAccept)
 	}); err != nil {
 		return nil, err
 	}

@@ -265,14 +265,4 @@ func (r *reader) scalar(name string) float64 {
 	return a.Data[0]
 }
 
-func is(shape []int, want ...int) bool {
-	if len(shape) != len(want) {
-		return false
-	}
-	for i, d := range shape {
-		if d != want[i] {
-			return false
-		}
-	}
-	return true
-}
+func is(shape []int, want ...int) bool { return slices.Equal(shape, want) }

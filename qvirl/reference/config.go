@@ -33,8 +33,7 @@ type Config struct {
 // Default returns the default configuration with seed 0.
 func Default() Config {
 	return Config{Samples: 8000, Chains: 4, Warmup: 400, MinESS: 1000, MaxRHat: 1.01, MaxStdError: 0.04,
-		MaxIterations: 200000, MaxWork: 3e10,
-		TargetAccept: 0.65, Trajectory: 2}
+		MaxIterations: 200000, MaxWork: 3e10, TargetAccept: 0.65, Trajectory: 2}
 }
 
 // minWarmup is the shortest warm-up that can adapt anything.

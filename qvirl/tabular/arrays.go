@@ -43,8 +43,7 @@ func (b *batch) arrays(c Config) []array {
 		{name: "mean", floats: make([]float64, size*n), dims: []int{size, n}, trainable: true},
 	}
 	if !c.Whiten {
-		out = append(out,
-			array{name: "map0", floats: b.map0, dims: []int{size, n, n}},
+		out = append(out, array{name: "map0", floats: b.map0, dims: []int{size, n, n}},
 			array{name: "reward0", floats: b.reward0, dims: []int{size, n}})
 	}
 	if c.draws() {

@@ -127,8 +127,7 @@ func (b *bandMatrix) subtract(first int, x, y *mat.Dense) {
 		_, columns := b.panels[k].Dims()
 		from := max(k*bandBlock, first)
 		to := min(k*bandBlock+columns, first+count)
-		blas64.Gemm(blas.NoTrans, blas.Trans, -1,
-			x.Slice(from-first, count, 0, inner).(*mat.Dense).RawMatrix(),
+		blas64.Gemm(blas.NoTrans, blas.Trans, -1, x.Slice(from-first, count, 0, inner).(*mat.Dense).RawMatrix(),
 			y.Slice(from-first, to-first, 0, inner).(*mat.Dense).RawMatrix(), 1,
 			b.panels[k].Slice(from-k*bandBlock, first+count-k*bandBlock, from-k*bandBlock,
 				to-k*bandBlock).(*mat.Dense).RawMatrix())

@@ -84,8 +84,7 @@ func checkBatch(problems []*irl.Problem) error {
 		if p.MDP.States() != first.MDP.States() || p.MDP.Actions() != first.MDP.Actions() ||
 			p.RewardDim() != first.RewardDim() {
 			return fmt.Errorf("tabular: problem %d has %d states, %d actions and %d rewards, but problem 0 has %d, %d "+
-				"and %d; "+
-				"a batch needs equal sizes", i, p.MDP.States(), p.MDP.Actions(), p.RewardDim(),
+				"and %d; a batch needs equal sizes", i, p.MDP.States(), p.MDP.Actions(), p.RewardDim(),
 				first.MDP.States(), first.MDP.Actions(), first.RewardDim())
 		}
 	}
@@ -135,12 +134,9 @@ func candidatesOf(p *irl.Problem) [][]mdp.Transition {
 
 // repeats reports whether candidate a of the state whose candidates begin at first is that of an earlier action too.
 func repeats(candidates [][]mdp.Transition, first, a int) bool {
-	for _, earlier := range candidates[first : first+a] {
-		if slices.Equal(earlier, candidates[first+a]) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(candidates[first:first+a], func(earlier []mdp.Transition) bool {
+		return slices.Equal(earlier, candidates[first+a])
+	})
 }
 
 // stepTo returns T [n, S].

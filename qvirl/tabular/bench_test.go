@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/go-birl/birl/envs/gridworld"
-	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/zoo"
 )
 
 // paperProblems returns n of the paper's problems on random 8×8 gridworlds, of seeds that the reported results do not
@@ -16,17 +15,10 @@ func paperProblems(tb testing.TB, n int) []*irl.Problem {
 	tb.Helper()
 	out := make([]*irl.Problem, n)
 	for i := range out {
-		seed := uint64(1000 + i)
-		w, err := gridworld.Random(gridworld.Paper(), seed)
-		if err != nil {
+		var err error
+		if out[i], err = zoo.Gridworld(8, uint64(1000+i), 5); err != nil {
 			tb.Fatal(err)
 		}
-		demos, err := w.Demonstrate(5, 5, 2, 0.9, seed)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		out[i] = &irl.Problem{MDP: w.MDP, Prior: irl.IndependentPrior(64, -1, 3), Discount: 0.9, Beta: 2,
-			Demos: mdp.Flatten(demos)}
 	}
 	return out
 }

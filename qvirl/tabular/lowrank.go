@@ -125,7 +125,7 @@ func (f *sparseForm) turn(x []float64) error {
 	if err := f.refer(policy); err != nil {
 		return err
 	}
-	rewards := f.operate(mat.NewDense(f.n, 1, values))
+	rewards := f.operate(mat.NewDense(f.n, 1, values), false)
 	for s := range mean { // z̄ = L⁻¹ (B₀ x̄ − m)
 		mean[s] = (rewards.At(s, 0) - f.problem.Prior.Mean[s]/f.unit) / f.std[s]
 	}
@@ -135,7 +135,7 @@ func (f *sparseForm) turn(x []float64) error {
 		return nil // as the next evaluation finds
 	}
 	f.base.solve(information)
-	factor.Copy(f.operate(information))
+	factor.Copy(f.operate(information, false))
 	for s := range f.n {
 		floats.Scale(f.std[s]*delta[s], factor.RawRowView(s))
 	}

@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/go-birl/birl/qvirl/irl"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 // Where the numbers of a problem exceed these, single precision loses its covariances or means (measured in the
@@ -89,27 +90,23 @@ func (c conditions) needsDouble() string {
 func (c conditions) blame(p *irl.Problem, from float64) string {
 	if !(c.sharpness <= from) || !(c.information <= from*from) {
 		return fmt.Sprintf("Beta = %g is too large for rewards of prior standard deviations up to %.3g: it makes "+
-			"differences "+
-			"of values that the prior expects %.3g times as large as what the expert tells apart",
+			"differences of values that the prior expects %.3g times as large as what the expert tells apart",
 			p.Beta, floats.Max(deviations(p.Prior)), c.sharpness)
 	}
 	if !(c.reach <= from) {
 		std := deviations(p.Prior)
 		if !p.Prior.Independent() {
 			return fmt.Sprintf("the prior covariance is too close to singular (standard deviations from %.3g to "+
-				"%.3g): a choice "+
-				"of the expert moves rewards by %.3g of the smallest deviations that it leaves",
+				"%.3g): a choice of the expert moves rewards by %.3g of the smallest deviations that it leaves",
 				floats.Min(std), floats.Max(std), c.reach)
 		}
 		i := floats.MinIdx(std)
-		return fmt.Sprintf("prior std[%d] = %g is too small beside the others, which reach %g: a choice of the "+
-			"expert moves "+
-			"that reward by %.3g deviations", i, std[i], floats.Max(std), c.reach)
+		return fmt.Sprintf("prior std[%d] = %g is too small beside the others, which reach %g: a choice of the expert "+
+			"moves that reward by %.3g deviations", i, std[i], floats.Max(std), c.reach)
 	}
 	if !(c.offset <= from) {
 		return fmt.Sprintf("the prior mean, up to %.3g in size, is too far from zero for prior standard deviations "+
-			"from %.3g "+
-			"on (or for Beta = %g)", maxAbs(p.Prior.Mean), floats.Min(deviations(p.Prior)), p.Beta)
+			"from %.3g on (or for Beta = %g)", maxAbs(p.Prior.Mean), floats.Min(deviations(p.Prior)), p.Beta)
 	}
 	return ""
 }

@@ -259,8 +259,7 @@ func (d *lowRank) logProbs(gaps *mat.Dense) ([]float64, error) {
 		z := gaps.RawRowView(i)
 		d.problem.MDP.Backup(next, z)
 		for s := range z {
-			z[s] -= d.problem.Discount * floats.Dot(d.reference[s*actions:(s+1)*actions],
-				next[s*actions:(s+1)*actions])
+			z[s] -= d.problem.Discount * floats.Dot(d.reference[s*actions:(s+1)*actions], next[s*actions:(s+1)*actions])
 		}
 		floats.Div(z, d.problem.Prior.Std)
 		inner.MulVec(d.factor.T(), mat.NewVecDense(n, z))

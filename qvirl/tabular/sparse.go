@@ -159,25 +159,17 @@ func (f *sparseForm) refer(policy []float64) error {
 	return nil
 }
 
-// operate returns B₀ y, y [S, k].
-func (f *sparseForm) operate(y *mat.Dense) *mat.Dense {
+// operate returns B₀ y, y [S, k], or B₀ᵀ y.
+func (f *sparseForm) operate(y *mat.Dense, transposed bool) *mat.Dense {
 	_, k := y.Dims()
 	out := mat.NewDense(f.n, k, nil)
 	for s := range f.locals {
 		for j, i := range f.locals[s].index {
-			floats.AddScaled(out.RawRowView(s), f.locals[s].own[j], y.RawRowView(i))
-		}
-	}
-	return out
-}
-
-// adjoint returns B₀ᵀ y, y [S, k].
-func (f *sparseForm) adjoint(y *mat.Dense) *mat.Dense {
-	_, k := y.Dims()
-	out := mat.NewDense(f.n, k, nil)
-	for s := range f.locals {
-		for j, i := range f.locals[s].index {
-			floats.AddScaled(out.RawRowView(i), f.locals[s].own[j], y.RawRowView(s))
+			to, from := s, i
+			if transposed {
+				to, from = i, s
+			}
+			floats.AddScaled(out.RawRowView(to), f.locals[s].own[j], y.RawRowView(from))
 		}
 	}
 	return out
@@ -212,7 +204,7 @@ func (f *sparseForm) information(factor *mat.Dense) *mat.Dense {
 	for s := range f.n {
 		floats.Scale(1/f.std[s], scaled.RawRowView(s))
 	}
-	return f.adjoint(scaled)
+	return f.operate(scaled, true)
 }
 
 // at implements form, in the coordinates of the scaling: z̄ and log d, then the rows of U.
@@ -243,7 +235,7 @@ func (f *sparseForm) evaluate(x, gradient []float64) float64 {
 		scaled.Set(s, 0, delta[s]*f.std[s]*mean[s])
 	}
 	solved := mat.NewDense(n, rank+1, nil)
-	solved.Augment(information, f.adjoint(scaled))
+	solved.Augment(information, f.operate(scaled, true))
 	f.base.solve(solved)
 	mat.Col(f.values, rank, solved)
 	root, logDet := lowRankRoot(information, solved.Slice(0, n, 0, rank).(*mat.Dense), f.spread)
@@ -393,16 +385,16 @@ func (f *sparseForm) differentiate(x, delta []float64, root, jointRoot *blas64.T
 	f.base.sandwich(f.inverse, f.slope, f.sandwich)
 
 	// Γ is ½ (inverse − jointInverse) − sandwich within the band, and of low rank beside it
-	rows, jointRows, turnedRows := f.operate(f.spread), f.operate(f.jointSpread), f.operate(f.turned)
+	rows, jointRows, turnedRows := f.operate(f.spread, false), f.operate(f.jointSpread, false),
+		f.operate(f.turned, false)
 	var bent mat.Dense
 	bent.Mul(rows, &curvature)
-	adjoint := f.operate(mat.NewDense(n, 1, mat.Col(nil, rank, right)))
+	adjoint := f.operate(mat.NewDense(n, 1, mat.Col(nil, rank, right)), false)
 	for s := range f.locals {
 		l, sum := &f.locals[s], 0.0
 		for k, i := range l.index {
 			for m, j := range l.index {
-				sum += l.own[k] * l.own[m] *
-					(0.5*(f.inverse.at(i, j)-f.jointInverse.at(i, j)) - f.sandwich.at(i, j))
+				sum += l.own[k] * l.own[m] * (0.5*(f.inverse.at(i, j)-f.jointInverse.at(i, j)) - f.sandwich.at(i, j))
 			}
 		}
 		y := rows.RawRowView(s)

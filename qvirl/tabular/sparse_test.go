@@ -14,10 +14,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/go-birl/birl/envs/gridworld"
-	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/graphs"
 	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/zoo"
 )
 
 // sparsePoint returns the sparse objective of a problem with the reference policy of its dense one, a point of it that
@@ -263,18 +262,11 @@ func meanAbs(a, b float64) float64 {
 
 // gridProblem is a random gridworld of the paper's kind.
 func gridProblem(t *testing.T, width int) *irl.Problem {
-	c := gridworld.Paper()
-	c.Width, c.Height = width, width
-	w, err := gridworld.Random(c, 2000)
+	p, err := zoo.Gridworld(width, 2000, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
-	demos, err := w.Demonstrate(3, 5, 2, 0.9, 2000)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &irl.Problem{MDP: w.MDP, Prior: irl.IndependentPrior(width*width, c.RewardMean, c.RewardStd),
-		Discount: 0.9, Beta: 2, Demos: mdp.Flatten(demos)}
+	return p
 }
 
 // What a covariance of low rank does not serve is refused in words, with the number where that is the reason.

@@ -253,8 +253,7 @@ func (d *Diagnosis) String() string {
 	}
 	return fmt.Sprintf("verdict: %s: %s\n"+
 		"refinement: reward marginals move by %.3f standard deviations (Monte Carlo error %.3f, between its halves "+
-		"%.3f%s), policy by %.3f\n"+
-		"importance weights %s: k̂ = %.2f (threshold %.2f), effective sample size %.0f of %d",
+		"%.3f%s), policy by %.3f\nimportance weights %s: k̂ = %.2f (threshold %.2f), effective sample size %.0f of %d",
 		d.Verdict, d.Reason, d.Drift, d.Noise, d.Settling, restarts, d.PolicyDrift, weights, d.KHat, d.Threshold, d.ESS,
 		d.Draws)
 }

@@ -46,14 +46,12 @@ func fit(t testing.TB, c Config, problems ...*irl.Problem) []*Posterior {
 // estimate returns the mean of f over the chains' draws and its Monte Carlo standard error.
 func estimate(chains [][]float64, f func(float64) float64) (mean, stderr float64) {
 	mapped := make([][]float64, len(chains))
-	var all []float64
 	for i, c := range chains {
 		for _, x := range c {
 			mapped[i] = append(mapped[i], f(x))
 		}
-		all = append(all, mapped[i]...)
 	}
-	mean, std := stat.MeanStdDev(all, nil)
+	mean, std := stat.MeanStdDev(slices.Concat(mapped...), nil)
 	return mean, std / math.Sqrt(mcmc.ESS(mapped))
 }
 

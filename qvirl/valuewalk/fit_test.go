@@ -5,24 +5,18 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/go-birl/birl/envs/gridworld"
-	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/zoo"
 )
 
 // paperProblem returns a world of the paper with its demonstrations. Seeds 0–99 are those that results are reported on.
 func paperProblem(t testing.TB, seed uint64) *irl.Problem {
 	t.Helper()
-	w, err := gridworld.Random(gridworld.Paper(), seed)
+	p, err := zoo.Gridworld(8, seed, 5)
 	if err != nil {
 		t.Fatal(err)
 	}
-	demos, err := w.Demonstrate(5, 5, 2, 0.9, seed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &irl.Problem{MDP: w.MDP, Prior: irl.IndependentPrior(w.MDP.States(), -1, 3), Discount: 0.9, Beta: 2,
-		Demos: mdp.Flatten(demos)}
+	return p
 }
 
 // BenchmarkFit8x8 samples the posteriors of five worlds and reports the smallest bulk ESS of a reward or a value in

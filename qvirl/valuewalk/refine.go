@@ -114,8 +114,7 @@ func Refine(ctx context.Context, c RefineConfig, starts []Approximation, progres
 // walkAll walks towards the posteriors of problems from approximations, one each, and returns what answer makes of each
 // walk. At least so many draws are made of an approximation, up to the number of samples.
 func walkAll(ctx context.Context, c RefineConfig, problems []*irl.Problem, starts []Approximation, draws int,
-	progress irl.Progress,
-	answer func(*refinement) (irl.Posterior, error)) ([]irl.Posterior, error) {
+	progress irl.Progress, answer func(*refinement) (irl.Posterior, error)) ([]irl.Posterior, error) {
 	return mcmc.Fit(ctx, problems, progress, func(ctx context.Context, problem *irl.Problem,
 		job *mcmc.Job) (irl.Posterior, error) {
 		walkers := c.Samples / c.Kept

@@ -50,8 +50,7 @@ func (d *RefineDiagnostics) numbers() map[string]*float64 {
 	return map[string]*float64{"acceptance": &d.Acceptance, "step_size": &d.StepSize,
 		"leapfrog_steps": &d.LeapfrogSteps,
 		"stuck":          &d.Stuck, "drift": &d.Drift, "settling": &d.Settling, "noise": &d.Noise,
-		"policy_drift": &d.PolicyDrift,
-		"seconds":      &d.Seconds}
+		"policy_drift": &d.PolicyDrift, "seconds": &d.Seconds}
 }
 
 // RestoreRefined reads a posterior that Refined.Store returned. It has no approximation to start from, and so nothing

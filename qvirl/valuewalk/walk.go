@@ -25,8 +25,7 @@ type Walk struct {
 // answer makes of each walk. The posteriors must be Approximations; they may take β as known where the problems infer
 // it.
 func WalkFrom(ctx context.Context, c RefineConfig, problems []*irl.Problem, posts []irl.Posterior,
-	progress irl.Progress,
-	answer func(Walk) (irl.Posterior, error)) ([]irl.Posterior, error) {
+	progress irl.Progress, answer func(Walk) (irl.Posterior, error)) ([]irl.Posterior, error) {
 	starts, err := approximations(posts)
 	if err != nil {
 		return nil, err

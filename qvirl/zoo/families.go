@@ -19,13 +19,11 @@ func corridors(b *builder) {
 	b.add("corridor-scales", "The corridor with prior standard deviations 10⁻³, 1 and 10³.", corridor(),
 		set(func(p *irl.Problem) { p.Prior.Std = []float64{1e-3, 1, 1e3} }))
 	b.add("corridor-ones", "The corridor with prior covariance 1·1ᵀ + 10⁻⁸ I: all rewards are almost the same one.",
-		corridor(),
-		set(func(p *irl.Problem) { withCov(p, func(i, j int) float64 { return 1 + 1e-8*eye(i, j) }) }))
+		corridor(), set(func(p *irl.Problem) { withCov(p, func(i, j int) float64 { return 1 + 1e-8*eye(i, j) }) }))
 	b.add("corridor-discount-0.999", "The corridor with γ = 0.999.", corridor(),
 		set(func(p *irl.Problem) { p.Discount = 0.999 }))
 	b.add("corridor-mean-1000", "The corridor with prior mean 1000: one would rather stay than walk to the end.",
-		corridor(),
-		set(func(p *irl.Problem) { p.Prior.Mean = constant(3, 1000) }))
+		corridor(), set(func(p *irl.Problem) { p.Prior.Mean = constant(3, 1000) }))
 	for _, beta := range []float64{20, 1e3, 1e6} {
 		b.add(fmt.Sprintf("corridor-beta-%.0f", beta), fmt.Sprintf("The corridor with β = %.0f.", beta), corridor(),
 			set(func(p *irl.Problem) { p.Beta = beta }))
@@ -45,8 +43,7 @@ func scales(b *builder) {
 	b.add("scales-pairs", "State-action rewards of the corridor with prior standard deviations from 10⁻³ to 10³.",
 		corridor(),
 		simulate(3, 4, func(p *irl.Problem) {
-			p.Prior = irl.Prior{Mean: make([]float64, 6),
-				Std: spread(6, 3, -3)}
+			p.Prior = irl.Prior{Mean: make([]float64, 6), Std: spread(6, 3, -3)}
 		}))
 }
 
@@ -69,8 +66,7 @@ func offsets(b *builder) {
 			}
 		}))
 	b.add("unit-micro", "The corridor with rewards in a unit a million times smaller: N(0, (2·10⁻⁶)²), β = 2·10⁶.",
-		corridor(),
-		set(func(p *irl.Problem) { p.Prior.Std, p.Beta = constant(3, 2e-6), 2e6 }))
+		corridor(), set(func(p *irl.Problem) { p.Prior.Std, p.Beta = constant(3, 2e-6), 2e6 }))
 }
 
 // correlations have correlated priors.
@@ -78,8 +74,7 @@ func correlations(b *builder) {
 	b.family = "correlated"
 	b.add("correlated-equal", "A 4×4 gridworld whose rewards all correlate by 0.9.", grid(4),
 		simulate(4, 5, func(p *irl.Problem) {
-			withCov(p,
-				func(i, j int) float64 { return 9 * (0.9 + 0.1*eye(i, j)) })
+			withCov(p, func(i, j int) float64 { return 9 * (0.9 + 0.1*eye(i, j)) })
 		}))
 	b.add("correlated-negative", "A 3×3 gridworld whose neighbours in number correlate by −0.5.", grid(3),
 		simulate(4, 5, func(p *irl.Problem) {
@@ -159,8 +154,7 @@ func kernels(b *builder) {
 func singular(b *builder) {
 	b.family = "singular"
 	b.add("ones-grid", "A 3×3 gridworld with an end, whose rewards are almost one number: covariance 4·1·1ᵀ + 10⁻⁸ I.",
-		world(3, 2, 3),
-		set(func(p *irl.Problem) { withCov(p, func(i, j int) float64 { return 4 + 1e-8*eye(i, j) }) }))
+		world(3, 2, 3), set(func(p *irl.Problem) { withCov(p, func(i, j int) float64 { return 4 + 1e-8*eye(i, j) }) }))
 	lowRank := func(n, rank int, diagonal float64) func(*irl.Problem, *rand.Rand) error {
 		return func(p *irl.Problem, rng *rand.Rand) error {
 			features := make([]float64, n*rank)
@@ -215,8 +209,7 @@ func rationalities(b *builder) {
 	b.family = "rationality"
 	for _, beta := range []float64{0.01, 0.1, 1, 10, 100, 1e4} {
 		b.add(fmt.Sprintf("beta-%g", beta), fmt.Sprintf("A 3×3 gridworld without an end, and an expert with β = %g.",
-			beta), grid(3),
-			simulate(3, 5, func(p *irl.Problem) { p.Beta = beta }))
+			beta), grid(3), simulate(3, 5, func(p *irl.Problem) { p.Beta = beta }))
 	}
 }
 
@@ -381,8 +374,7 @@ func sizes(b *builder) {
 			rows[2*s+1] = []mdp.Transition{{Next: 1 - s, Prob: 1}}
 		}
 		return &irl.Problem{MDP: must(mdp.New(2, 2, rows, nil)), Prior: irl.IndependentPrior(2, 0, 2),
-			Discount: 0.9, Beta: 1,
-			Demos: slices.Concat(repeat(3, 0, 1), repeat(4, 1, 0), repeat(1, 1, 1))}
+			Discount: 0.9, Beta: 1, Demos: slices.Concat(repeat(3, 0, 1), repeat(4, 1, 0), repeat(1, 1, 1))}
 	}(), nil)
 	b.add("ring-20", "A ring of 20 states.", &irl.Problem{MDP: ring(20, 0.1), Prior: irl.IndependentPrior(20, 0, 1),
 		Discount: 0.9, Beta: 2}, simulate(5, 5, nil))

@@ -80,8 +80,8 @@ func simulate(n, length int, f func(p *irl.Problem)) func(*irl.Problem, *rand.Ra
 	}
 }
 
-// must returns the MDP of rows that are known to be good.
-func must(m *mdp.MDP, err error) *mdp.MDP {
+// must returns what is known to be good.
+func must[T any](m T, err error) T {
 	if err != nil {
 		panic(err)
 	}
@@ -134,24 +134,24 @@ func corridor() *irl.Problem {
 		Demos: []mdp.Step{{State: 0, Action: 1}, {State: 1, Action: 1}}}
 }
 
-// world is one of the paper's gridworlds of the given size, as its experiments make them: rewards N(−1, 3²), γ = 0.9,
-// and n trajectories of at most 5 steps by an expert with β = 2.
-func world(size int, seed uint64, n int) *irl.Problem {
+// Gridworld is one of the paper's gridworlds of the given size, as its experiments make them: rewards N(−1, 3²),
+// γ = 0.9, and n trajectories of at most 5 steps by an expert with β = 2.
+func Gridworld(size int, seed uint64, n int) (*irl.Problem, error) {
 	c := gridworld.Paper()
 	c.Width, c.Height = size, size
 	w, err := gridworld.Random(c, seed)
 	if err != nil {
-		panic(err) // the configuration is the paper's
+		return nil, err
 	}
 	p := &irl.Problem{MDP: w.MDP, Prior: irl.IndependentPrior(len(w.Reward), c.RewardMean, c.RewardStd),
 		Discount: 0.9, Beta: 2}
 	demos, err := w.Demonstrate(n, 5, p.Beta, p.Discount, seed)
-	if err != nil {
-		panic(err)
-	}
 	p.Demos = mdp.Flatten(demos)
-	return p
+	return p, err
 }
+
+// world is a Gridworld of a size that there is.
+func world(size int, seed uint64, n int) *irl.Problem { return must(Gridworld(size, seed, n)) }
 
 // grid is a gridworld of which no state is terminal, with the paper's slip, prior, γ and β, and no demonstrations.
 func grid(size int) *irl.Problem {

@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -92,20 +90,11 @@ func collect(cmd *cobra.Command, id string, o *collectOptions) error {
 	if err != nil {
 		return err
 	}
-	if filepath.Ext(o.out) != ".npz" {
-		return fmt.Errorf("--out %s: want a name that ends in .npz", o.out)
-	}
-	if err := checkFolder(o.out); err != nil {
-		return err
-	}
-	release, err := command.Claim(o.out, false)
+	release, err := command.ClaimFile(o.out, o.force, demo.Files(o.out))
 	if err != nil {
 		return err
 	}
 	defer release()
-	if err := command.CheckOutput(o.force, demo.Files(o.out)); err != nil {
-		return err
-	}
 	pool, err := gym.Open(cmd.Context(), c)
 	if err != nil {
 		return err
@@ -147,18 +136,6 @@ func collect(cmd *cobra.Command, id string, o *collectOptions) error {
 	show(cmd.OutOrStdout(), out, back)
 	if failed != nil {
 		return fmt.Errorf("%s holds what was collected before: %w", out, failed)
-	}
-	return nil
-}
-
-// checkFolder finds out before the work whether there is a folder for the file.
-func checkFolder(path string) error {
-	info, err := os.Stat(filepath.Dir(path))
-	if err != nil {
-		return fmt.Errorf("cannot write %s: %w", path, err)
-	}
-	if !info.IsDir() {
-		return fmt.Errorf("cannot write %s: %s is no folder", path, filepath.Dir(path))
 	}
 	return nil
 }

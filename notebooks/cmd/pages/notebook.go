@@ -168,34 +168,17 @@ func (nb *notebook) withBox(box string) ([]byte, error) {
 		return nil, errors.New("the first cell is not a title in markdown")
 	}
 	var b bytes.Buffer
-	b.WriteString(",\n  {\n   \"cell_type\": \"markdown\",\n   \"id\": \"verdict\",\n   \"metadata\": {},\n")
-	b.WriteString("   \"source\": [\n")
-	parts := strings.SplitAfter(text, "\n")
-	for i, line := range parts {
-		quoted, err := quote(line)
-		if err != nil {
-			return nil, err
-		}
-		b.WriteString("    " + quoted)
-		if i < len(parts)-1 {
-			b.WriteString(",")
-		}
-		b.WriteString("\n")
+	b.WriteString(",\n  ")
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // as Jupyter writes <, > and &
+	e.SetIndent("  ", " ")
+	if err := e.Encode(map[string]any{"cell_type": "markdown", "id": "verdict", "metadata": struct{}{},
+		"source": strings.SplitAfter(text, "\n")}); err != nil {
+		return nil, err
 	}
-	b.WriteString("   ]\n  }")
+	b.Truncate(b.Len() - 1) // the line break
 	at := nb.spans[0][1]
 	return append(append(append([]byte(nil), kept[:at]...), b.Bytes()...), kept[at:]...), nil
-}
-
-// quote writes a JSON string as Jupyter does: without escapes of <, > and &.
-func quote(s string) (string, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(s); err != nil {
-		return "", err
-	}
-	return strings.TrimSuffix(b.String(), "\n"), nil
 }
 
 // The sizes of a thumbnail.

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"text/template"
+
+	"github.com/go-birl/birl/qvirl/experiment/zoostudy"
 )
 
 // prose fills the placeholders of a prose file.
@@ -141,35 +143,16 @@ func (s *site) countIf(text string, holds func(float64) bool) (int, error) {
 // zooMethods are the methods that answer the zoo.
 var zooMethods = []string{"fit", "reference", "qvirl-matched", "qvirl", "valuewalk"}
 
-// zooCounts counts a method's answers: right and says so; wrong and says so; wrong, trusted; right, doubted; none.
+// zooCounts counts a method's answers by exhibit.Kind: right and says so; wrong and says so; wrong, trusted; right,
+// doubted; none.
 func (s *site) zooCounts(name string) (n [5]int, err error) {
 	rows, _, err := s.results.read("zoo")
-	if err != nil {
-		return n, err
-	}
-	value, problems := map[[2]string]float64{}, map[string]bool{}
-	for _, r := range rows {
-		if r.Name() == name {
-			value[[2]string{r.Environment, r.Metric}] = r.Value
-			problems[r.Environment] = true
+	for _, by := range zoostudy.Answers(rows) {
+		if v := by[name]; v != nil {
+			n[v.Kind()]++
 		}
 	}
-	for problem := range problems {
-		right, claims := value[[2]string{problem, "right"}] == 1, value[[2]string{problem, "claims"}] == 1
-		switch {
-		case value[[2]string{problem, "failed"}] == 1:
-			n[4]++
-		case right && claims:
-			n[0]++
-		case right:
-			n[3]++
-		case claims:
-			n[2]++
-		default:
-			n[1]++
-		}
-	}
-	return n, nil
+	return n, err
 }
 
 // answers is the table of the zoo's answers by kind.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -56,23 +57,11 @@ func (c column) head() string {
 
 // choice returns what a cell of the table is.
 func (t tableOf) choice(r rowOf, c column) string {
-	metric, experiment := c.Metric, t.Experiment
-	if r.Metric != "" {
-		metric = r.Metric
-	}
-	if r.Experiment != "" {
-		experiment = r.Experiment
-	}
-	words := []string{experiment, r.Method, metric, r.Choose, c.Choose}
+	words := []string{cmp.Or(r.Experiment, t.Experiment), r.Method, cmp.Or(r.Metric, c.Metric), r.Choose, c.Choose}
 	return strings.Join(strings.Fields(strings.Join(words, " ")), " ")
 }
 
-func (r rowOf) title() string {
-	if r.Title != "" {
-		return r.Title
-	}
-	return widgets.Label(r.Method)
-}
+func (r rowOf) title() string { return cmp.Or(r.Title, widgets.Label(r.Method)) }
 
 // paperOf returns what the paper has for a choice of rows, by the ledger; nil where it has nothing.
 func (s *site) paperOf(choice string) *estimate {
@@ -93,10 +82,7 @@ func (s *site) table(name string) (string, error) {
 		return "", fmt.Errorf("pages.yaml: there is no table %q", name)
 	}
 	s.used[name] = true
-	head := []string{t.Head}
-	if t.Head == "" {
-		head[0] = "method"
-	}
+	head := []string{cmp.Or(t.Head, "method")}
 	for _, c := range t.Columns {
 		head = append(head, c.head())
 	}
@@ -217,10 +203,7 @@ func (s *site) drawing(f figureOf) (widgets.Drawing, error) {
 	for _, p := range f.Panels {
 		panel := widgets.CurvePanel{Title: p.Title, XLabel: p.XLabel, YLabel: p.YLabel, YRange: p.YRange}
 		for _, m := range p.Methods {
-			curve := widgets.Curve{Name: m, Points: len(p.X) < 12}
-			if p.Names[m] != "" {
-				curve.Name = p.Names[m]
-			}
+			curve := widgets.Curve{Name: cmp.Or(p.Names[m], m), Points: len(p.X) < 12}
 			for _, x := range p.X {
 				choice := fmt.Sprintf("%s %s %s demos=%d %s", p.Experiment, m, p.Metric, x, p.Choose)
 				e, err := s.results.estimate(choice)
@@ -232,12 +215,8 @@ func (s *site) drawing(f figureOf) (widgets.Drawing, error) {
 			}
 			panel.Curves = append(panel.Curves, curve)
 		}
-		for _, name := range sortedKeys(p.Levels) {
-			level, err := s.results.estimate(p.Levels[name])
-			if err != nil {
-				return nil, err
-			}
-			panel.Levels = append(panel.Levels, widgets.Level{Name: name, Y: level.mean})
+		if err := s.addLevels(&panel, p.Levels); err != nil {
+			return nil, err
 		}
 		out.Panels = append(out.Panels, panel)
 	}
@@ -260,14 +239,19 @@ func (s *site) comparison(f figureOf) (widgets.Drawing, error) {
 	}
 	out := report.Chart(r.Charts[0])
 	out.Title = f.Title
-	for _, name := range sortedKeys(f.Levels) {
-		level, err := s.results.estimate(f.Levels[name])
+	return out, s.addLevels(&out.Panels[0], f.Levels)
+}
+
+// addLevels adds levels, by name, of choices of rows.
+func (s *site) addLevels(to *widgets.CurvePanel, levels map[string]string) error {
+	for _, name := range sortedKeys(levels) {
+		level, err := s.results.estimate(levels[name])
 		if err != nil {
-			return nil, err
+			return err
 		}
-		out.Panels[0].Levels = append(out.Panels[0].Levels, widgets.Level{Name: name, Y: level.mean})
+		to.Levels = append(to.Levels, widgets.Level{Name: name, Y: level.mean})
 	}
-	return out, nil
+	return nil
 }
 
 // dots draws a table with the paper's values beside ours.

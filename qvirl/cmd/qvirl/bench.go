@@ -19,8 +19,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/go-birl/birl/envs/gridworld"
-	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/cost"
 	"github.com/go-birl/birl/qvirl/experiment"
@@ -29,6 +27,7 @@ import (
 	"github.com/go-birl/birl/qvirl/method"
 	"github.com/go-birl/birl/qvirl/tabular"
 	"github.com/go-birl/birl/qvirl/verdict"
+	"github.com/go-birl/birl/qvirl/zoo"
 	"github.com/go-birl/birl/widgets/report"
 )
 
@@ -186,18 +185,7 @@ func benchProblem(size string) (*irl.Problem, error) {
 	if err != nil || width < 2 || width*width != states {
 		return nil, fmt.Errorf("--sizes %s: want a square number of states, such as 64", size)
 	}
-	c := gridworld.Paper()
-	c.Width, c.Height = width, width
-	w, err := gridworld.Random(c, benchSeed)
-	if err != nil {
-		return nil, err
-	}
-	demos, err := w.Demonstrate(5, 5, 2, 0.9, benchSeed)
-	if err != nil {
-		return nil, err
-	}
-	return &irl.Problem{MDP: w.MDP, Prior: irl.IndependentPrior(states, c.RewardMean, c.RewardStd),
-		Discount: 0.9, Beta: 2, Demos: mdp.Flatten(demos)}, nil
+	return zoo.Gridworld(width, benchSeed, 5)
 }
 
 // lowRankName is the name of qvirl with a covariance of low rank.

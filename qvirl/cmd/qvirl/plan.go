@@ -99,12 +99,8 @@ the curve stays near 0.`,
 // planning returns the config that the flags ask for.
 func (o *planOptions) planning(cmd *cobra.Command, spec neural.Spec) (planning.Config, error) {
 	c := planning.Default(o.env, spec.Discount)
-	text, err := readConfig(o.configFile)
-	if err != nil {
+	if err := overlay.File(&c, o.configFile); err != nil {
 		return c, err
-	}
-	if err := overlay.JSON(&c, text); err != nil {
-		return c, fmt.Errorf("--config %s: %w", o.configFile, err)
 	}
 	if cmd.Flags().Changed("risk") {
 		c.Risk = o.risk
@@ -147,8 +143,7 @@ func (o *planOptions) demonstrations(ctx context.Context) ([]demo.Trajectory, *u
 	for _, i := range used.Episodes {
 		if i < 0 || i >= len(set.Trajectories) {
 			return nil, nil, fmt.Errorf("--model: %s names the episode %d, %s has %d", filepath.Join(o.model,
-				usedFile), i,
-				o.demos, len(set.Trajectories))
+				usedFile), i, o.demos, len(set.Trajectories))
 		}
 		out = append(out, set.Trajectories[i])
 	}
@@ -211,8 +206,7 @@ func plan(cmd *cobra.Command, o *planOptions) error {
 			if time.Since(told) > 5*time.Second || p.Steps == p.Total {
 				told = time.Now()
 				fmt.Fprintf(stderr, "%d of %d steps, %d episodes, loss %.4f, %.0f steps/s\n", p.Steps, p.Total,
-					p.Episodes,
-					p.Loss, p.StepsPerSecond)
+					p.Episodes, p.Loss, p.StepsPerSecond)
 			}
 		}})
 	if err != nil {
@@ -237,7 +231,6 @@ func plan(cmd *cobra.Command, o *planOptions) error {
 		return json.NewEncoder(cmd.OutOrStdout()).Encode(result)
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "%s in %s: planned in %d steps of the environment and %.0f s, objective %.2f: "+
-		"model in %s\n",
-		result.Method, o.env, result.EnvironmentSteps, result.Seconds, result.Objective, o.out)
+		"model in %s\n", result.Method, o.env, result.EnvironmentSteps, result.Seconds, result.Objective, o.out)
 	return nil
 }

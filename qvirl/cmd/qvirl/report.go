@@ -88,8 +88,7 @@ func resultsOf(name, dir string) ([]experiment.Row, *experiment.Record, error) {
 	for i, r := range rows {
 		if r.Experiment != name {
 			return nil, nil, fmt.Errorf("%s: row %d is of experiment %s, not %s",
-				filepath.Join(dir, experiment.RowsFile), i+1,
-				r.Experiment, name)
+				filepath.Join(dir, experiment.RowsFile), i+1, r.Experiment, name)
 		}
 	}
 	return rows, record, nil

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
@@ -101,21 +100,14 @@ func rollout(cmd *cobra.Command, o *rolloutOptions) error {
 	}
 	if o.episodes < 1 || o.seed < 0 || o.maxRestarts < 0 {
 		return fmt.Errorf("--episodes %d --seed %d --max-restarts %d: want at least one episode, and no negative "+
-			"number",
-			o.episodes, o.seed, o.maxRestarts)
+			"number", o.episodes, o.seed, o.maxRestarts)
 	}
 	if o.out != "" {
-		if filepath.Ext(o.out) != ".npz" {
-			return fmt.Errorf("--out %s: want a name that ends in .npz", o.out)
-		}
-		release, err := command.Claim(o.out, false)
+		release, err := command.ClaimFile(o.out, o.force, demo.Files(o.out))
 		if err != nil {
 			return err
 		}
 		defer release()
-		if err := command.CheckOutput(o.force, demo.Files(o.out)); err != nil {
-			return err
-		}
 	}
 	if _, err := describeBackend(o.backend, cmd.ErrOrStderr()); err != nil {
 		return err
@@ -170,8 +162,7 @@ func (o *rolloutOptions) tell(w io.Writer, set *demo.Set, method string, restart
 	for i := range set.Trajectories {
 		t := &set.Trajectories[i]
 		result.Returns, result.Lengths, result.Seeds = append(result.Returns, t.Return()),
-			append(result.Lengths, t.Len()),
-			append(result.Seeds, t.Seed)
+			append(result.Lengths, t.Len()), append(result.Seeds, t.Seed)
 	}
 	if o.asJSON {
 		return json.NewEncoder(w).Encode(result)

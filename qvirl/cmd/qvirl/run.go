@@ -94,8 +94,7 @@ one run. See "qvirl help scaling".`,
 					filepath.Join(o.Out, experiment.UnitsDir))
 			case record == nil:
 				fmt.Fprintf(out, "nothing to compute: the plan of %s (%s scale) has %d units, and none is in the "+
-					"shard %s\n",
-					d.Name, s.Scale, len(plan.Units), shard)
+					"shard %s\n", d.Name, s.Scale, len(plan.Units), shard)
 			default:
 				summarise(out, record, o.Out)
 			}

@@ -113,8 +113,7 @@ func scaleReport(rows []experiment.Row, _ *experiment.Record) (*exhibit.Report, 
 		model.X, model.Y = append(model.X, p.tasks), append(model.Y, fitted)
 	}
 	panels := []exhibit.Panel{{Title: "measured here", XLabel: "tasks", YLabel: "processor seconds", LogX: true,
-		LogY:   true,
-		Curves: []exhibit.Curve{measured, model}}}
+		LogY: true, Curves: []exhibit.Curve{measured, model}}}
 	predicted := exhibit.Table{Name: "predicted", Title: "Predicted time by the clock, in minutes",
 		Columns: []exhibit.Column{
 			{Name: "1 core", Decimals: 0}, {Name: "64 cores", Decimals: 1}, {Name: "1000 cores", Decimals: 1},
@@ -149,8 +148,7 @@ func scaleReport(rows []experiment.Row, _ *experiment.Record) (*exhibit.Report, 
 		if len(panels) == 1 || strings.HasPrefix(job.name, "Lunar Lander, 10") {
 			title, _, _ := strings.Cut(job.name, ",")
 			panels = append(panels, exhibit.Panel{Title: title, XLabel: "cores", YLabel: "times faster than one",
-				LogX: true, LogY: true,
-				Curves: []exhibit.Curve{{Name: "ideal", X: coresDrawn, Y: coresDrawn}}})
+				LogX: true, LogY: true, Curves: []exhibit.Curve{{Name: "ideal", X: coresDrawn, Y: coresDrawn}}})
 		}
 		last := &panels[len(panels)-1]
 		last.Curves = append(last.Curves, curve)

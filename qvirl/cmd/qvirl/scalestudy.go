@@ -169,8 +169,7 @@ func (c scaleConfig) spread(ctx context.Context, backendName string, tasks, worl
 	}
 	began, used := time.Now(), childrenSeconds()
 	err = submit.Run(ctx, plan, submit.Job{Name: scaleName, Command: command, Dir: here, Out: out, Tasks: tasks,
-		CPUs: 1},
-		&submit.Local{Parallel: runtime.NumCPU()}, submit.Options{Every: 100 * time.Millisecond})
+		CPUs: 1}, &submit.Local{Parallel: runtime.NumCPU()}, submit.Options{Every: 100 * time.Millisecond})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -158,8 +158,7 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 		check.That(!cmd.Flags().Changed("beta") || o.beta != 0, "--beta 0: want a positive number"),
 		check.That(o.successors >= 1, "--successors %d: want at least 1", o.successors),
 		check.That(!o.branches || o.env != "" && o.successors == 1,
-			"--branches: want the environment to take them in, "+
-				"--env, and no --successors"),
+			"--branches: want the environment to take them in, --env, and no --successors"),
 		check.That(o.explore || o.branches || o.successors != 1, "--explore=false: then --env has no use, but for "+
 			"--successors and --branches"),
 		check.That(o.successors == 1 || o.env != "", "--successors %d: want the environment to draw them in, --env",
@@ -418,8 +417,7 @@ func (o *trainOptions) simulate(ctx context.Context, pool *gym.Pool, t *neural.T
 	run, meter := &t.Runs[0], progress.NewMeter(listener, "successors")
 	run.Successors, err = neural.SampleSuccessors(ctx, pool, run.Demos, neural.SuccessorOptions{
 		Successors: o.successors, Seed: o.seed, Progress: func(done int) {
-			meter.Report(done, len(run.Demos),
-				"drawn in "+o.env)
+			meter.Report(done, len(run.Demos), "drawn in "+o.env)
 		},
 	})
 	if err != nil {
@@ -436,8 +434,7 @@ func readAux(ctx context.Context, path string, t *neural.Task) ([]demo.Trajector
 	}
 	if set.ObservationSize() != t.Observation || set.Actions > t.Actions {
 		return nil, fmt.Errorf("--aux: %s has observations of %d numbers and %d actions, the demonstrations have %d "+
-			"and %d",
-			path, set.ObservationSize(), set.Actions, t.Observation, t.Actions)
+			"and %d", path, set.ObservationSize(), set.Actions, t.Observation, t.Actions)
 	}
 	return set.Trajectories, nil
 }

@@ -35,16 +35,16 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 		t := exhibit.Table{Name: m.metric, Title: m.title}
 		differences := exhibit.Table{Name: m.metric + "_difference",
 			Title: m.title + ", less that with queries at random"}
-		at := queries(rows, m.metric)
+		at := experiment.DemosOf(rows, m.metric)
 		for _, k := range at {
 			c := exhibit.Column{Metric: m.metric, Name: fmt.Sprintf("after %d", k), Decimals: m.decimals}
 			t.Columns, differences.Columns = append(t.Columns, c), append(differences.Columns, c)
 		}
 		for _, method := range ordered(rows) {
 			row, difference := exhibit.Row{Method: method}, exhibit.Row{Method: method}
+			values := experiment.ByDemos(rows, method, m.metric)
 			for _, k := range at {
-				row.Cells = append(row.Cells, exhibit.Cell{
-					Estimate: experiment.Average(after(rows, k), method, m.metric)})
+				row.Cells = append(row.Cells, exhibit.Cell{Estimate: experiment.Mean(values[k])})
 				difference.Cells = append(difference.Cells, exhibit.Cell{
 					Estimate: Difference(rows, method, m.metric, k)})
 			}
@@ -62,7 +62,7 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 // Difference returns by how much a method's metric is above that of random queries after a number of queries, as a mean
 // over runs of the differences within them; nil without at least two runs that have both.
 func Difference(rows []experiment.Row, method, metricName string, queries int) *exhibit.Estimate {
-	rows = after(rows, queries)
+	rows = experiment.Where(rows, func(r experiment.Row) bool { return r.Demos == queries })
 	own, theirs := experiment.Series(rows, method, metricName), experiment.Series(rows, Random, metricName)
 	var differences []float64
 	for _, run := range slices.Sorted(maps.Keys(own)) {
@@ -76,29 +76,8 @@ func Difference(rows []experiment.Row, method, metricName string, queries int) *
 	return experiment.Mean(differences)
 }
 
-// after returns the rows after a number of queries.
-func after(rows []experiment.Row, queries int) []experiment.Row {
-	return slices.DeleteFunc(slices.Clone(rows), func(r experiment.Row) bool { return r.Demos != queries })
-}
-
-// queries lists the numbers of queries that there are rows of a metric for.
-func queries(rows []experiment.Row, metricName string) []int {
-	at := map[int]bool{}
-	for _, r := range rows {
-		if r.Metric == metricName {
-			at[r.Demos] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(at))
-}
-
-// ordered lists the methods of the rows in the order of the experiment.
-func ordered(rows []experiment.Row) []string {
-	have := experiment.Methods(rows)
-	return slices.DeleteFunc(slices.Clone(Paper().Methods), func(name string) bool {
-		return !slices.Contains(have, name)
-	})
-}
+// ordered lists the methods of the rows, those of the experiment first and in its order.
+func ordered(rows []experiment.Row) []string { return experiment.Ordered(rows, Paper().Methods) }
 
 // LearningCurves returns the means over runs by the number of queries, a panel for each metric.
 func LearningCurves(rows []experiment.Row) exhibit.Chart {
@@ -106,11 +85,7 @@ func LearningCurves(rows []experiment.Row) exhibit.Chart {
 	for _, m := range measures {
 		panel := exhibit.Panel{XLabel: "queries", YLabel: m.label}
 		for _, method := range ordered(rows) {
-			c := exhibit.Curve{Name: method}
-			for _, k := range queries(rows, m.metric) {
-				c.Add(float64(k), experiment.Average(after(rows, k), method, m.metric))
-			}
-			panel.Curves = append(panel.Curves, c)
+			panel.Curves = append(panel.Curves, experiment.Learning(rows, method, m.metric, 1))
 		}
 		chart.Panels = append(chart.Panels, panel)
 	}

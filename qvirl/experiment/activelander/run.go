@@ -29,7 +29,11 @@ func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	r := &runner{config: c, backend: backendName}
+	first, more, err := c.Learners(backendName)
+	if err != nil {
+		return nil, err
+	}
+	r := &runner{config: c, backend: backendName, open: sync.OnceValues(c.Open), first: first, more: more}
 	var units []experiment.Unit
 	for _, run := range c.Runs {
 		for _, method := range c.Methods {
@@ -55,27 +59,8 @@ type runner struct {
 	config  Config
 	backend string
 
-	mutex       sync.Mutex
-	data        *Data
+	open        func() (*Data, error)
 	first, more *neural.Learner
-}
-
-// prepare returns the demonstrations, and brings about the learners.
-func (r *runner) prepare() (*Data, error) {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	if r.data != nil {
-		return r.data, nil
-	}
-	data, err := r.config.Open()
-	if err != nil {
-		return nil, err
-	}
-	if r.first, r.more, err = r.config.Learners(r.backend); err != nil {
-		return nil, err
-	}
-	r.data = data
-	return data, nil
 }
 
 // run takes a method through the queries of a run. What it finds it keeps in a folder, query by query, from which it
@@ -83,7 +68,7 @@ func (r *runner) prepare() (*Data, error) {
 func (r *runner) run(ctx context.Context, method string, run uint64, folder string, progress irl.Progress) (
 	[]experiment.Row, error) {
 	c := r.config
-	data, err := r.prepare()
+	data, err := r.open()
 	if err != nil {
 		return nil, err
 	}

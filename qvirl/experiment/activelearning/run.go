@@ -191,8 +191,7 @@ func (j *judge) judge(ctx context.Context, k int, steps []active.Step) error {
 	}
 	if len(j.found) == 1 && slices.Contains(j.config.ReferenceAt, k) {
 		err := j.stages.Run(referenceKey, referenceKey, func(irl.Progress) error {
-			return j.compare(ctx, steps,
-				found)
+			return j.compare(ctx, steps, found)
 		})
 		if err != nil {
 			return err

@@ -50,41 +50,35 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 		return nil, err
 	}
 	r := &exhibit.Report{Title: "Apprenticeship on random gridworlds", Tables: tables}
-	r.Text = append(r.Text, fmt.Sprintf("Means over %d worlds ± standard error. Returns are normalised in each "+
-		"world: 0 is the random policy's "+
-		"and 100 the optimal policy's return under the true reward. A mean policy maximises the mean of the return "+
-		"over its method's posterior, "+
-		"a CVaR policy the mean of the worst 10 %%.", len(experiment.Series(rows, Random, ReturnTrue))))
+	r.Text = append(r.Text, fmt.Sprintf("Means over %d worlds ± standard error. Returns are normalised in each world: "+
+		"0 is the random policy's and 100 the optimal policy's return under the true reward. A mean policy maximises "+
+		"the mean of the return over its method's posterior, a CVaR policy the mean of the worst 10 %%.",
+		len(experiment.Series(rows, Random, ReturnTrue))))
 	r.Text = append(r.Text, record.SecondsText()...)
 	return r, nil
 }
 
 // Tables returns Table 2 beside the paper's values, and what the policies promise by their own posteriors.
 func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
-	table2, err := experiment.Tabulate(rows, tableMethods, exhibit.Table{Name: "table2",
+	t := experiment.Tables{Rows: rows, Methods: tableMethods}
+	t.Add(exhibit.Table{Name: "table2",
 		Title: "Returns of the apprentices", Notes: []string{"Mean and CVaR are under ValueWalk's samples."},
 		Columns: []exhibit.Column{{Metric: ReturnTrue, Name: "true return", Decimals: 1},
 			{Metric: ReturnMean, Name: "posterior mean", Decimals: 1},
 			{Metric: ReturnCVaR, Name: "posterior CVaR", Decimals: 1}}}, paper)
-	if err != nil {
-		return nil, err
-	}
 	columns := []exhibit.Column{{Metric: OwnMean, Name: "own mean", Decimals: 1},
-		{Metric: ReturnMeanHeldOut, Name: "held-out mean", Decimals: 1}, {Metric: OwnStd, Name: "own std",
-			Decimals: 1},
-		{Metric: ReturnStdHeldOut, Name: "held-out std", Decimals: 1}, {Metric: OwnCVaR, Name: "own CVaR",
-			Decimals: 1},
+		{Metric: ReturnMeanHeldOut, Name: "held-out mean", Decimals: 1},
+		{Metric: OwnStd, Name: "own std", Decimals: 1},
+		{Metric: ReturnStdHeldOut, Name: "held-out std", Decimals: 1},
+		{Metric: OwnCVaR, Name: "own CVaR", Decimals: 1},
 		{Metric: ReturnCVaRHeldOut, Name: "held-out CVaR", Decimals: 1}, {Metric: Gap, Name: "gap", Decimals: 4}}
 	// there may be no held-out samples
 	columns = slices.DeleteFunc(columns, func(c exhibit.Column) bool {
 		return !slices.ContainsFunc(rows, func(r experiment.Row) bool { return r.Metric == c.Metric })
 	})
-	own, err := experiment.Tabulate(rows, tableMethods, exhibit.Table{Name: "own",
+	t.Add(exhibit.Table{Name: "own",
 		Title: "What the policies promise and what they keep", Columns: columns, Notes: []string{"Own: under the " +
 			"samples of the policy's own method. Held-out: under a second, independent run of ValueWalk. Std: " +
 			"standard deviation of the return. Gap: by how much another policy's own CVaR could at most be higher."}})
-	if err != nil {
-		return nil, err
-	}
-	return []exhibit.Table{*table2, *own}, nil
+	return t.Made, t.Err
 }

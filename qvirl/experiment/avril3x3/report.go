@@ -100,8 +100,7 @@ func (c Config) ratesTable(rows []experiment.Row) ([]exhibit.Table, error) {
 	}
 	table, err := experiment.Tabulate(rows, methods, exhibit.Table{Name: "rates", Title: "AVRIL by learning rate",
 		Notes: []string{fmt.Sprintf("Without a learning rate in its name: the experiment's own, %g.",
-			c.AVRIL.LearningRate)},
-		Columns: []exhibit.Column{
+			c.AVRIL.LearningRate)}, Columns: []exhibit.Column{
 			{Metric: StdMin, Name: "smallest std", Decimals: 5}, {Metric: StdMax, Name: "largest", Decimals: 5},
 			{Metric: Below02, Name: "states with std < 0.2"}, {Metric: Below0001, Name: "with std < 0.001"}}})
 	if err != nil {
@@ -114,30 +113,16 @@ func (c Config) ratesTable(rows []experiment.Row) ([]exhibit.Table, error) {
 func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 	methods := order(experiment.Methods(rows))
 	methods = slices.DeleteFunc(methods, func(m string) bool { return experiment.Average(rows, m, W1) == nil })
-	var out []exhibit.Table
-	for _, t := range []struct {
-		name, title, metric string
-		decimals            int
-	}{
-		{"reward-std", "Standard deviation of the reward", RewardStd, 2}, {"reward-mean", "Mean of the reward",
-			RewardMean, 1},
-		{"value-mean", "Mean of the optimal value", ValueMean, 1},
-		{"value-std", "Standard deviation of the optimal value", ValueStd, 1},
-	} {
-		table, err := obstacle.StatesTable(rows, methods, t.name, t.title, t.metric, t.decimals)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, *table)
-	}
-	table, err := experiment.Tabulate(rows, methods, exhibit.Table{Name: "collapse", Title: "Collapse",
+	out := experiment.Tables{Rows: rows, Methods: methods}
+	out.Add(obstacle.StatesTable("Standard deviation of the reward", RewardStd, 2))
+	out.Add(obstacle.StatesTable("Mean of the reward", RewardMean, 1))
+	out.Add(obstacle.StatesTable("Mean of the optimal value", ValueMean, 1))
+	out.Add(obstacle.StatesTable("Standard deviation of the optimal value", ValueStd, 1))
+	out.Add(exhibit.Table{Name: "collapse", Title: "Collapse",
 		Columns: []exhibit.Column{{Metric: W1, Name: "W1 to ValueWalk", Decimals: 2},
 			{Metric: MeanAbs, Name: "mean |posterior mean|", Decimals: 2},
 			{Metric: Below02, Name: "states with std < 0.2"}, {Metric: Below0001, Name: "with std < 0.001"}}}, paper)
-	if err != nil {
-		return nil, err
-	}
-	return append(out, *table), nil
+	return out.Made, out.Err
 }
 
 // order puts the methods into the order of the tables: the samplers, QVIRL, and AVRIL by λ and learning rate, the

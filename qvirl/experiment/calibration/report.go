@@ -25,8 +25,7 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 		}
 	}
 	r.Text = append(r.Text, fmt.Sprintf("Rewards drawn from the prior, demonstrations from the expert for them, and "+
-		"the rank of the truth among %d samples "+
-		"of each posterior. Ranks of the true posterior are uniform.", Samples))
+		"the rank of the truth among %d samples of each posterior. Ranks of the true posterior are uniform.", Samples))
 	r.Text = append(r.Text, record.SecondsText()...)
 	return r, nil
 }
@@ -37,8 +36,7 @@ func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := []exhibit.Table{*tests}
-	rows = withShape(rows)
+	out := experiment.Tables{Rows: withShape(rows), Methods: Methods, Made: []exhibit.Table{*tests}}
 	for _, t := range []struct{ name, title, prefix, note string }{
 		{"location", "Mean rank", meanOf, "In units of the largest rank: 0.5 if the posterior is calibrated, less if " +
 			"it lies too high."},
@@ -50,21 +48,13 @@ func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 		for _, q := range Quantities {
 			columns = append(columns, exhibit.Column{Metric: t.prefix + q.Metric, Name: q.Title, Decimals: 3})
 		}
-		table, err := experiment.Tabulate(rows, Methods, exhibit.Table{Name: t.name, Title: t.title, Columns: columns,
-			Notes: []string{t.note}})
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, *table)
+		out.Add(exhibit.Table{Name: t.name, Title: t.title, Columns: columns, Notes: []string{t.note}})
 	}
-	table, err := experiment.Tabulate(rows, Methods, exhibit.Table{Name: "coverage",
+	out.Add(exhibit.Table{Name: "coverage",
 		Title: "True rewards of non-terminal states in central credible intervals", Columns: []exhibit.Column{
 			{Metric: Coverage50, Name: "in 50 % interval", Decimals: 3},
 			{Metric: Coverage90, Name: "in 90 % interval", Decimals: 3}}})
-	if err != nil {
-		return nil, err
-	}
-	return append(out, *table), nil
+	return out.Made, out.Err
 }
 
 // uniformity returns the p-values of the tests.

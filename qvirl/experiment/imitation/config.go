@@ -182,8 +182,7 @@ func planned(p planning.Config, config string) []Learner {
 		plan planning.Config
 	}{{planning.NameAverse, averse}, {planning.Name, p}, {planning.NameVisits, visits}} {
 		out = append(out, Learner{Name: p.name, Method: variational.Name, Config: json.RawMessage(config),
-			Explore: true,
-			Sizes:   []int{1, 3}, Plan: &p.plan})
+			Explore: true, Sizes: []int{1, 3}, Plan: &p.plan})
 	}
 	return out
 }

@@ -40,8 +40,7 @@ func (c Config) Open() (*Data, error) {
 // the learners stop early.
 func (c Config) Task(d *Data, n int) (*neural.Task, error) {
 	t := &neural.Task{Environment: c.Environment, Observation: d.Set.ObservationSize(), Actions: d.Set.Actions,
-		Discount: c.Discount,
-		Beta:     c.Beta, HeldOut: d.Validation}
+		Discount: c.Discount, Beta: c.Beta, HeldOut: d.Validation}
 	for _, k := range c.Runs {
 		demos, err := demo.Sample(d.Subsets[k], n, c.SplitSeed)
 		if err != nil {

@@ -2,7 +2,6 @@ package imitation
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 
@@ -65,19 +64,15 @@ func Report(name string, rows []experiment.Row, record *experiment.Record) (*exh
 	}
 	r := &exhibit.Report{Title: "Few demonstrations: " + titles[name]}
 	r.Text = append(r.Text, "Means over runs ± standard error, by the number of trajectories to learn from. Each run "+
-		"learns from a subset of its own of "+
-		"the training demonstrations; the log-likelihood and the calibration are those of test demonstrations that "+
-		"no run has seen, and all "+
-		"apprentices meet the same episodes. Nothing was chosen by held-out data: all figures are those of the end "+
-		"of training. "+
-		"Runs train together, and a run's seconds are its part of the time that all took, beside whatever else the "+
-		"machine did.")
+		"learns from a subset of its own of the training demonstrations; the log-likelihood and the calibration are "+
+		"those of test demonstrations that no run has seen, and all apprentices meet the same episodes. Nothing was "+
+		"chosen by held-out data: all figures are those of the end of training. Runs train together, and a run's "+
+		"seconds are its part of the time that all took, beside whatever else the machine did.")
 	if rows = beforeCalibration(rows); slices.ContainsFunc(rows,
 		func(r experiment.Row) bool { return r.Metric == HeldOutUncalibrated }) {
 		r.Text = append(r.Text, "Most learners were calibrated by parts of the demonstrations that they learnt from. "+
-			"Those that were not, whose "+
-			"probabilities are their own, stand beside the others before calibration; those of actions in the air "+
-			"are all as they came out.")
+			"Those that were not, whose probabilities are their own, stand beside the others before calibration; "+
+			"those of actions in the air are all as they came out.")
 	}
 	reference := references[name]
 	for _, m := range measures {
@@ -143,17 +138,6 @@ func methods(rows []experiment.Row) []string {
 	return experiment.Ordered(rows, first)
 }
 
-// bySize returns the values of a metric of a method over runs, by the number of trajectories.
-func bySize(rows []experiment.Row, method, metric string) map[int][]float64 {
-	out := map[int][]float64{}
-	for _, r := range rows {
-		if r.Method == method && r.Metric == metric {
-			out[r.Demos] = append(out[r.Demos], r.Value)
-		}
-	}
-	return out
-}
-
 // spread is the standard deviation over runs, with its standard error for normal values; nil for less than two.
 func spread(values []float64) *exhibit.Estimate {
 	if len(values) < 2 {
@@ -168,18 +152,12 @@ func spread(values []float64) *exhibit.Estimate {
 // not nil.
 func table(rows []experiment.Row, metricName string, decimals int, reference *known,
 	summary func(values []float64) *exhibit.Estimate) *exhibit.Table {
-	sizes := map[int]bool{}
-	for _, r := range rows {
-		if r.Metric == metricName {
-			sizes[r.Demos] = true
-		}
-	}
+	sizes := experiment.DemosOf(rows, metricName)
 	if len(sizes) == 0 {
 		return nil
 	}
 	t := &exhibit.Table{}
-	ordered := slices.Sorted(maps.Keys(sizes))
-	for _, n := range ordered {
+	for _, n := range sizes {
 		t.Columns = append(t.Columns, exhibit.Column{Metric: metricName, Name: fmt.Sprintf("n = %d", n),
 			Decimals: decimals})
 	}
@@ -188,12 +166,12 @@ func table(rows []experiment.Row, metricName string, decimals int, reference *kn
 		t.References = []string{reference.source}
 	}
 	for _, method := range methods(rows) {
-		values := bySize(rows, method, metricName)
+		values := experiment.ByDemos(rows, method, metricName)
 		if len(values) == 0 {
 			continue
 		}
 		row := exhibit.Row{Method: method}
-		for _, n := range ordered {
+		for _, n := range sizes {
 			cell := exhibit.Cell{Estimate: summary(values[n])}
 			if hasReference {
 				var e *exhibit.Estimate
@@ -220,9 +198,7 @@ func Compared() []string {
 
 // Main returns the rows of the methods of the paper's comparison, without the variants.
 func Main(rows []experiment.Row) []experiment.Row {
-	return slices.DeleteFunc(slices.Clone(rows), func(r experiment.Row) bool {
-		return !slices.Contains(Compared(), r.Method)
-	})
+	return experiment.Where(rows, func(r experiment.Row) bool { return slices.Contains(Compared(), r.Method) })
 }
 
 // charts returns the figures of rows that beforeCalibration has sorted: the paper's comparison in its two panels, what
@@ -234,8 +210,8 @@ func charts(name string, rows []experiment.Row) []exhibit.Chart {
 	}
 	main := []exhibit.Panel{panel(Main(rows), Return, "mean return", 1),
 		panel(Main(rows), own, "−log-likelihood (nats)", -1)}
-	variants := slices.DeleteFunc(slices.Clone(rows), func(r experiment.Row) bool {
-		return r.Method != variational.Name && slices.Contains(Compared(), r.Method)
+	variants := experiment.Where(rows, func(r experiment.Row) bool {
+		return r.Method == variational.Name || !slices.Contains(Compared(), r.Method)
 	})
 	all := []exhibit.Chart{{Name: "few-demonstrations", Title: titles[name] + ": apprentices from few demonstrations",
 		Panels: main}}
@@ -259,14 +235,7 @@ func charts(name string, rows []experiment.Row) []exhibit.Chart {
 func panel(rows []experiment.Row, metricName, label string, sign float64) exhibit.Panel {
 	p := exhibit.Panel{XLabel: "demonstrated trajectories", YLabel: label, LogX: true, LogY: sign < 0, Bars: true}
 	for _, method := range methods(rows) {
-		c := exhibit.Curve{Name: method}
-		values := bySize(rows, method, metricName)
-		for _, n := range slices.Sorted(maps.Keys(values)) {
-			e := experiment.Mean(values[n])
-			e.Mean *= sign
-			c.Add(float64(n), e)
-		}
-		if len(c.X) > 0 {
+		if c := experiment.Learning(rows, method, metricName, sign); len(c.X) > 0 {
 			p.Curves = append(p.Curves, c)
 		}
 	}

@@ -84,8 +84,7 @@ func rivalsDefinitions() []experiment.Definition {
 	}{{RivalsCartPole, PaperRivalsCartPole}, {RivalsAcrobot, PaperRivalsAcrobot},
 		{RivalsLunarLander, PaperRivalsLunarLander}} {
 		out = append(out, define(e.name, titles[e.name]+", beside the figures of their authors: return and held-out "+
-			"likelihood",
-			func() Config { return quick(e.paper()) }, e.paper))
+			"likelihood", func() Config { return quick(e.paper()) }, e.paper))
 	}
 	return out
 }

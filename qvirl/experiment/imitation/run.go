@@ -390,12 +390,7 @@ func (c Config) rows(method string, n int, data *Data, models []neural.Model, re
 
 // airborne tells whether no leg touches the ground.
 func (c Config) airborne(observation []float32) bool {
-	for _, i := range c.Legs {
-		if observation[i] != 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(c.Legs, func(i int) bool { return observation[i] != 0 })
 }
 
 // environmentsAtATime is how many environments act together.

@@ -86,8 +86,7 @@ func (c Config) Validate() error {
 			c.Samples)
 	}
 	for name, list := range map[string][]float64{"Means": c.Means, "Stds": c.Stds, "Correlations": c.Correlations,
-		"Gaps":    c.Gaps,
-		"MapGaps": c.MapGaps, "MapStds": c.MapStds, "MapCorrelations": c.MapCorrelations} {
+		"Gaps": c.Gaps, "MapGaps": c.MapGaps, "MapStds": c.MapStds, "MapCorrelations": c.MapCorrelations} {
 		if len(list) == 0 || !slices.IsSorted(list) || len(slices.Compact(slices.Clone(list))) != len(list) {
 			return fmt.Errorf("likelihood: %s = %v: want ascending numbers", name, list)
 		}

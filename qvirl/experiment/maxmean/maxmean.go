@@ -9,7 +9,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strings"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -332,25 +331,18 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 		"Reward posteriors deduced from the same samples of the optimal values: exactly, by max-mean, and by Clark's " +
 			"approximation. " +
 			"PolicyWalk samples the exact posterior anew: its distances are Monte Carlo error."}}
-	for _, t := range []struct {
-		metric, title string
-		decimals      int
-		methods       []string
-	}{
-		{RewardMean, "Mean of the reward", 1, []string{Exact, PolicyWalk, MaxMean, Clark}},
-		{RewardStd, "Standard deviation of the reward", 1, []string{Exact, PolicyWalk, MaxMean, Clark}},
-		{W1, "W1 to the exact posterior", 2, []string{Exact, PolicyWalk, MaxMean, Clark}},
-		{W1Gaussian, "W1 of the Gaussian with the same mean and variance to the exact posterior", 2,
-			[]string{Exact, PolicyWalk, MaxMean, Clark}},
-		{WrongMax, "Probability that another action is better than the one of highest mean", 3, []string{MaxMean}},
-	} {
-		table, err := obstacle.StatesTable(rows, t.methods, strings.ReplaceAll(t.metric, "_", "-"), t.title, t.metric,
-			t.decimals)
-		if err != nil {
-			return nil, err
-		}
-		r.Tables = append(r.Tables, *table)
+	t := experiment.Tables{Rows: rows, Methods: []string{Exact, PolicyWalk, MaxMean, Clark}}
+	t.Add(obstacle.StatesTable("Mean of the reward", RewardMean, 1))
+	t.Add(obstacle.StatesTable("Standard deviation of the reward", RewardStd, 1))
+	t.Add(obstacle.StatesTable("W1 to the exact posterior", W1, 2))
+	t.Add(obstacle.StatesTable("W1 of the Gaussian with the same mean and variance to the exact posterior", W1Gaussian,
+		2))
+	t.Methods = []string{MaxMean}
+	t.Add(obstacle.StatesTable("Probability that another action is better than the one of highest mean", WrongMax, 3))
+	if t.Err != nil {
+		return nil, t.Err
 	}
+	r.Tables = t.Made
 	if samplers := obstacle.SamplerTable(rows, record, Exact, PolicyWalk); samplers != nil {
 		r.Tables = append(r.Tables, *samplers)
 	}

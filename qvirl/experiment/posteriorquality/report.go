@@ -51,8 +51,7 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 		r.Text = append(r.Text, fmt.Sprintf("Means over %d worlds ± standard error. W1 is the Wasserstein-1 distance "+
 			"of the reward marginals to the "+
 			"exact posterior (ValueWalk); coverages are of central 90 %% intervals; TV is the total variation "+
-			"distance of the "+
-			"posterior-predictive policy to that of the exact posterior.",
+			"distance of the posterior-predictive policy to that of the exact posterior.",
 			len(experiment.Series(main, worlds.ValueWalk, metric.LogDensity))))
 	}
 	if chart := LambdaCurve(heldOut); chart != nil {
@@ -73,56 +72,39 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 
 // split separates the rows on held-out worlds from the others.
 func split(rows []experiment.Row) (main, heldOut []experiment.Row) {
-	for _, r := range rows {
-		if strings.HasSuffix(r.Environment, heldOutSuffix) {
-			heldOut = append(heldOut, r)
-		} else {
-			main = append(main, r)
-		}
-	}
-	return main, heldOut
+	is := func(r experiment.Row) bool { return strings.HasSuffix(r.Environment, heldOutSuffix) }
+	return experiment.Where(rows, func(r experiment.Row) bool { return !is(r) }), experiment.Where(rows, is)
 }
 
 // Tables returns Table 1 beside the paper's values, the same in the paper's presumable conventions, the
 // metrics over non-terminal states, and the diagnostics of the computations. Rows on held-out worlds are ignored.
 func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 	rows, _ = split(rows)
-	var out []exhibit.Table
-	for _, t := range []struct {
-		table exhibit.Table
-		refs  []exhibit.Reference
-	}{
-		{exhibit.Table{Name: "table1", Title: "Posterior quality", Columns: []exhibit.Column{
-			{Metric: metric.W1, Name: "W1", Decimals: 3}, {Metric: metric.LogDensity, Name: "log density", Decimals: 3},
-			{Metric: metric.RewardCoverage, Name: "reward in 90 % CI", Decimals: 3},
-			{Metric: metric.PolicyCoverage, Name: "policy in 90 % CI", Decimals: 3},
-			{Metric: metric.PolicyTV, Name: "TV", Decimals: 3}}}, []exhibit.Reference{paper}},
-		{exhibit.Table{Name: "conventions", Title: "The paper's presumable conventions: distances to ValueWalk " +
-			"without the determinant, L1 instead of total variation", Columns: []exhibit.Column{
-			{Metric: metric.W1NoDet, Name: "W1 to nodet", Decimals: 3},
-			{Metric: metric.PolicyTVNoDet, Name: "TV to nodet", Decimals: 3},
-			{Metric: metric.PolicyL1, Name: "policy L1", Decimals: 3}}}, []exhibit.Reference{conventions(paper)}},
-		{exhibit.Table{Name: "nonterminal", Title: "Policies over non-terminal states only", Columns: []exhibit.Column{
-			{Metric: metric.PolicyCoverageNonterminal, Name: "policy in 90 % CI", Decimals: 3},
-			{Metric: metric.PolicyTVNonterminal, Name: "TV", Decimals: 3},
-			{Metric: metric.PolicyL1Nonterminal, Name: "policy L1", Decimals: 3}}}, nil},
-		{exhibit.Table{Name: "diagnostics", Title: "Diagnostics of the computations, averaged over worlds",
-			Columns: []exhibit.Column{
-				{Metric: worlds.RHatMax, Name: "largest R̂", Decimals: 4},
-				{Metric: worlds.ESSBulkMin, Name: "smallest bulk ESS"},
-				{Metric: worlds.Divergent, Name: "divergences", Decimals: 2},
-				{Metric: worlds.Converged, Name: "converged", Decimals: 2},
-				{Metric: worlds.Collapsed, Name: "collapsed rewards", Decimals: 2},
-				{Metric: worlds.Drift, Name: "drift", Decimals: 3},
-				{Metric: worlds.Settling, Name: "settling", Decimals: 3}}}, nil},
-	} {
-		table, err := experiment.Tabulate(rows, tableMethods, t.table, t.refs...)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, *table)
-	}
-	return out, nil
+	t := experiment.Tables{Rows: rows, Methods: tableMethods}
+	t.Add(exhibit.Table{Name: "table1", Title: "Posterior quality", Columns: []exhibit.Column{
+		{Metric: metric.W1, Name: "W1", Decimals: 3}, {Metric: metric.LogDensity, Name: "log density", Decimals: 3},
+		{Metric: metric.RewardCoverage, Name: "reward in 90 % CI", Decimals: 3},
+		{Metric: metric.PolicyCoverage, Name: "policy in 90 % CI", Decimals: 3},
+		{Metric: metric.PolicyTV, Name: "TV", Decimals: 3}}}, paper)
+	t.Add(exhibit.Table{Name: "conventions", Title: "The paper's presumable conventions: distances to ValueWalk " +
+		"without the determinant, L1 instead of total variation", Columns: []exhibit.Column{
+		{Metric: metric.W1NoDet, Name: "W1 to nodet", Decimals: 3},
+		{Metric: metric.PolicyTVNoDet, Name: "TV to nodet", Decimals: 3},
+		{Metric: metric.PolicyL1, Name: "policy L1", Decimals: 3}}}, conventions(paper))
+	t.Add(exhibit.Table{Name: "nonterminal", Title: "Policies over non-terminal states only", Columns: []exhibit.Column{
+		{Metric: metric.PolicyCoverageNonterminal, Name: "policy in 90 % CI", Decimals: 3},
+		{Metric: metric.PolicyTVNonterminal, Name: "TV", Decimals: 3},
+		{Metric: metric.PolicyL1Nonterminal, Name: "policy L1", Decimals: 3}}})
+	t.Add(exhibit.Table{Name: "diagnostics", Title: "Diagnostics of the computations, averaged over worlds",
+		Columns: []exhibit.Column{
+			{Metric: worlds.RHatMax, Name: "largest R̂", Decimals: 4},
+			{Metric: worlds.ESSBulkMin, Name: "smallest bulk ESS"},
+			{Metric: worlds.Divergent, Name: "divergences", Decimals: 2},
+			{Metric: worlds.Converged, Name: "converged", Decimals: 2},
+			{Metric: worlds.Collapsed, Name: "collapsed rewards", Decimals: 2},
+			{Metric: worlds.Drift, Name: "drift", Decimals: 3},
+			{Metric: worlds.Settling, Name: "settling", Decimals: 3}}})
+	return t.Made, t.Err
 }
 
 // conventions returns a reference's W1 and TV where they are compared with other distances of ours.

@@ -28,12 +28,7 @@ func Report(rows []experiment.Row, _ *experiment.Record) (*exhibit.Report, error
 
 // Calibration returns the table of the coverage of β's intervals over draws from the prior, or nil if there are none.
 func Calibration(rows []experiment.Row) *exhibit.Table {
-	var drawn []experiment.Row
-	for _, r := range rows {
-		if !strings.Contains(r.Environment, expertPart) {
-			drawn = append(drawn, r)
-		}
-	}
+	drawn := experiment.Where(rows, func(r experiment.Row) bool { return !strings.Contains(r.Environment, expertPart) })
 	t, _ := experiment.Tabulate(drawn, []string{ValueWalk, QVIRL}, exhibit.Table{Name: "calibration",
 		Title:   "Coverage of the inferred β over draws from the prior",
 		Columns: []exhibit.Column{{Metric: Covered, Name: "β in 90 % interval", Decimals: 3}}})
@@ -57,12 +52,8 @@ func Experts(rows []experiment.Row) []float64 {
 // Loss returns the mean of how much larger a learner's gap is than that of the learner that knows β, over worlds with
 // an expert of the given β; nil if there are no rows.
 func Loss(rows []experiment.Row, learner string, expert float64) *exhibit.Estimate {
-	var of []experiment.Row
-	for _, r := range rows {
-		if strings.HasSuffix(r.Environment, fmt.Sprintf("%s%g", expertPart, expert)) {
-			of = append(of, r)
-		}
-	}
+	suffix := fmt.Sprintf("%s%g", expertPart, expert)
+	of := experiment.Where(rows, func(r experiment.Row) bool { return strings.HasSuffix(r.Environment, suffix) })
 	known := experiment.Series(of, Known, LogProbGap)
 	var differences []experiment.Row
 	for _, r := range of {

@@ -107,8 +107,7 @@ func (c Config) problem(w *gridworld.World, from gridworld.Config, demos int, be
 		return nil, err
 	}
 	return &irl.Problem{MDP: w.MDP, Prior: irl.IndependentPrior(len(w.Reward), from.RewardMean, from.RewardStd),
-		Discount: c.Discount,
-		Beta:     beta, Demos: mdp.Flatten(trajectories)}, nil
+		Discount: c.Discount, Beta: beta, Demos: mdp.Flatten(trajectories)}, nil
 }
 
 // interval returns the rows of a posterior of β.

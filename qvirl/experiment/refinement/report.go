@@ -50,14 +50,8 @@ func split(rows []experiment.Row) (compared, judged []experiment.Row) {
 			verdict[r.Seed] = true
 		}
 	}
-	for _, r := range rows {
-		if verdict[r.Seed] {
-			judged = append(judged, r)
-		} else {
-			compared = append(compared, r)
-		}
-	}
-	return compared, judged
+	return experiment.Where(rows, func(r experiment.Row) bool { return !verdict[r.Seed] }),
+		experiment.Where(rows, func(r experiment.Row) bool { return verdict[r.Seed] })
 }
 
 // Families returns the table of approximate posteriors. Seconds are those of the record, which may be nil.
@@ -146,11 +140,9 @@ func Verdicts(rows []experiment.Row) *exhibit.Table {
 	t := &exhibit.Table{Name: "verdicts", Title: "Diagnoses, and how often they were right",
 		Notes: []string{fmt.Sprintf(
 			"“trust” is right if the reward marginals are within %g posterior standard deviations of the exact ones "+
-				"and "+
-				"the policy within %g in total "+
+				"and the policy within %g in total "+
 				"variation; “refine” if they are not but those of the refined posterior are; “do not use” if neither "+
-				"are.",
-			errorLimit, tvLimit)}}
+				"are.", errorLimit, tvLimit)}}
 	verdicts := []valuewalk.Verdict{valuewalk.Trust, valuewalk.Improve, valuewalk.DoNotUse}
 	for code, v := range verdicts {
 		t.Columns = append(t.Columns, exhibit.Column{Metric: fmt.Sprintf("given_%d", code), Name: string(v)},

@@ -109,8 +109,7 @@ func (g *Grid) Chart(name, title, label string) exhibit.Chart {
 	c := exhibit.Chart{Name: name, Title: title}
 	for _, demos := range g.Demos {
 		p := exhibit.Panel{Title: fmt.Sprintf("%d demonstrations", demos), XLabel: "learner's β", YLabel: label,
-			LogX:   true,
-			Levels: []exhibit.Level{{Name: "as the demonstrator", Y: 0}}}
+			LogX: true, Levels: []exhibit.Level{{Name: "as the demonstrator", Y: 0}}}
 		if demos == 1 {
 			p.Title = "1 demonstration"
 		}

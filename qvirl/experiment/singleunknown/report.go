@@ -46,17 +46,17 @@ func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 	for _, row := range rows {
 		byEnvironment[row.Environment] = append(byEnvironment[row.Environment], row)
 	}
-	var out []exhibit.Table
+	var out experiment.Tables
 	for _, name := range slices.Sorted(maps.Keys(byEnvironment)) {
 		var std float64
 		if _, err := fmt.Sscanf(name, "gridworld-3x3-known-%g", &std); err != nil {
 			return nil, fmt.Errorf("singleunknown: environment %q is not one of this experiment", name)
 		}
-		t, err := experiment.Tabulate(byEnvironment[name], tableMethods, exhibit.Table{Name: name,
+		out.Rows, out.Methods = byEnvironment[name], tableMethods
+		out.Add(exhibit.Table{Name: name,
 			Title: fmt.Sprintf("Other rewards known up to a standard deviation of %g", std),
 			Notes: []string{"The ELBO of exact is the log evidence, which no ELBO exceeds but for the closed form of " +
-				"the likelihood."},
-			Columns: []exhibit.Column{
+				"the likelihood."}, Columns: []exhibit.Column{
 				{Metric: RewardMean, Name: "mean of r", Decimals: 2},
 				{Metric: RewardStd, Name: "std of r", Decimals: 2},
 				{Metric: QThrough, Name: "Q through", Decimals: 2}, {Metric: QAround, Name: "Q around", Decimals: 2},
@@ -64,17 +64,10 @@ func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 				{Metric: CautiousAround, Name: "cautious: around", Decimals: 2},
 				{Metric: OnlyTile, Name: "through, tile lowered", Decimals: 2},
 				{Metric: ELBO, Name: "ELBO", Decimals: 2}}}, paper)
-		if err != nil {
-			return nil, err
-		}
-		diagnostics, err := experiment.Tabulate(byEnvironment[name], []string{Exact, ValueWalk, ValueWalkNoDet},
-			exhibit.Table{Name: name + "-diagnostics", Title: fmt.Sprintf("Diagnostics at %g", std),
-				Columns: []exhibit.Column{{Metric: RHatMax, Name: "largest R̂", Decimals: 3},
-					{Metric: ESS, Name: "effective draws"}}})
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, *t, *diagnostics)
+		out.Methods = []string{Exact, ValueWalk, ValueWalkNoDet}
+		out.Add(exhibit.Table{Name: name + "-diagnostics", Title: fmt.Sprintf("Diagnostics at %g", std),
+			Columns: []exhibit.Column{{Metric: RHatMax, Name: "largest R̂", Decimals: 3},
+				{Metric: ESS, Name: "effective draws"}}})
 	}
-	return out, nil
+	return out.Made, out.Err
 }

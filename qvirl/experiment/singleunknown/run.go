@@ -70,8 +70,7 @@ func (c Config) Fit(ctx context.Context, backendName string, stages *experiment.
 		return nil, err
 	}
 	return fits, stages.Run(QVIRL, QVIRL, func(progress irl.Progress) error {
-		return c.optima(ctx, backendName, fits,
-			progress)
+		return c.optima(ctx, backendName, fits, progress)
 	})
 }
 

@@ -16,8 +16,7 @@ import (
 // Measure returns the rows of a method's metrics in each world, [worlds][metrics]. progress counts worlds and may be
 // nil.
 func (c Config) Measure(ctx context.Context, environment, method string, worlds []*World, posts []irl.Posterior,
-	refs []metric.References,
-	progress irl.Progress) ([][]experiment.Row, error) {
+	refs []metric.References, progress irl.Progress) ([][]experiment.Row, error) {
 	out := make([][]experiment.Row, len(worlds))
 	err := experiment.Parallel(ctx, len(worlds), progress, func(i int) error {
 		samples, err := Samples(posts[i], c.Draws, worlds[i].Seed, method)

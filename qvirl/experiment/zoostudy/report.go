@@ -87,8 +87,7 @@ func Answers(rows []experiment.Row) map[string]map[string]*exhibit.Verdict {
 }
 
 // Counts returns the table of how many answers of each method are of each kind.
-func Counts(answers map[string]map[string]*exhibit.Verdict, methods []string,
-	rows []experiment.Row) exhibit.Table {
+func Counts(answers map[string]map[string]*exhibit.Verdict, methods []string, rows []experiment.Row) exhibit.Table {
 	t := exhibit.Table{Name: "counts", Title: "Answers of each kind", Columns: []exhibit.Column{
 		{Metric: "right_claimed", Name: "right, says so"}, {Metric: "wrong_doubted", Name: "wrong, says so"},
 		{Metric: "wrong_trusted", Name: "wrong, trusted"}, {Metric: "right_doubted", Name: "right, doubted"},

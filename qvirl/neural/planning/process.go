@@ -110,8 +110,7 @@ func newProcess(prior variational.Prior, actions int, at Pairs) (*Process, error
 			"actions", len(prior.Lengthscales), actions)
 	case n == 0 || len(at.Observations) != n*size:
 		return nil, fmt.Errorf("planning: %d pairs with %d numbers of observations, want at least one pair of %d "+
-			"numbers",
-			n, len(at.Observations), size)
+			"numbers", n, len(at.Observations), size)
 	case !(prior.Std > 0) || math.IsInf(prior.Std, 0) || math.IsNaN(prior.Mean) || math.IsInf(prior.Mean, 0):
 		return nil, fmt.Errorf("planning: the prior's mean and standard deviation are %g and %g, want finite numbers, "+
 			"the second positive", prior.Mean, prior.Std)
@@ -274,8 +273,7 @@ func Inducing(prior variational.Prior, actions int, of Pairs, limit int) ([]int,
 func Regress(prior variational.Prior, actions int, of Pairs, y, noise []float64, limit int) (*Process, error) {
 	if len(y) != len(of.Actions) || len(noise) != len(y) || limit < 1 {
 		return nil, fmt.Errorf("planning: %d rewards with %d variances of %d pairs, by way of %d: want as many, and "+
-			"at "+
-			"least one", len(y), len(noise), len(of.Actions), limit)
+			"at least one", len(y), len(noise), len(of.Actions), limit)
 	}
 	for i, v := range noise {
 		if !(v > 0) {

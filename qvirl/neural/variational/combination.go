@@ -2,6 +2,8 @@ package variational
 
 import (
 	. "github.com/gomlx/gomlx/core/graph"
+
+	"github.com/go-birl/birl/qvirl/graphs"
 )
 
 // combination is n Gaussian variables, each a weighted sum of the values of P points of a latent space, where the
@@ -59,11 +61,7 @@ func correlation(points *Node) *Node {
 	for k := range points.Shape().Dim(-1) {
 		x := Squeeze(SliceAxis(points, -1, AxisElem(k)), -1) // [runs, m]
 		square := Square(Sub(ExpandAxes(x, -1), ExpandAxes(x, -2)))
-		if distance2 == nil {
-			distance2 = square
-		} else {
-			distance2 = Add(distance2, square)
-		}
+		distance2 = graphs.Plus(distance2, square)
 	}
 	return Exp(MulScalar(distance2, -0.5))
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-birl/birl/qvirl/backend"
 	"github.com/go-birl/birl/qvirl/graphs"
+	"github.com/go-birl/birl/qvirl/graphs/graphstest"
 	"github.com/go-birl/birl/qvirl/neural"
 )
 
@@ -41,25 +42,11 @@ func random(rng *rand.Rand, scale float64, dims ...int) array {
 // evaluate runs f and returns its outputs flattened.
 func evaluate(t *testing.T, f func(in []*Node) []*Node, inputs ...array) [][]float64 {
 	t.Helper()
-	choice, err := backend.Get("go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	args := make([]any, len(inputs))
+	args := make([]*tensors.Tensor, len(inputs))
 	for i, x := range inputs {
-		args[i] = tensors.FromFlatDataAndDimensions(x.data, x.dims...)
+		args[i] = graphstest.Tensor(x.data, x.dims...)
 	}
-	results, err := CallOnceN(choice.Backend, f, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := make([][]float64, len(results))
-	for i, r := range results {
-		if out[i], err = tensors.CopyFlatData[float64](r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return out
+	return graphstest.Evaluate(t, f, args...)
 }
 
 // checkGradients compares the derivatives of the sum of surrogate with the finite differences of the sum of value, in

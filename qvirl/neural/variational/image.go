@@ -15,6 +15,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/envs/check"
+	"github.com/go-birl/birl/qvirl/graphs"
 	"github.com/go-birl/birl/qvirl/neural"
 )
 
@@ -267,11 +268,7 @@ func patchPairs(a, b, precision *Node) (patches, total *Node) {
 		for j := range patchCells {
 			part := Slice(distance2, AxisRange(), AxisRange(i, rows-patchCells+1+i),
 				AxisRange(j, columns-patchCells+1+j))
-			if sum == nil {
-				sum = part
-			} else {
-				sum = Add(sum, part)
-			}
+			sum = graphs.Plus(sum, part)
 		}
 	}
 	return ReduceMean(Exp(Mul(sum, precision)), 1, 2), ReduceSum(distance2, 1, 2)
@@ -288,11 +285,7 @@ func (m ImagePrior) pyramid(x *Node) *Node {
 		mean = Reshape(mean, runs, n, mean.Shape().Size()/(runs*n))
 		alike := ReduceMean(Min(ExpandAxes(mean, 2), ExpandAxes(mean, 1)), -1)
 		alike = MulScalar(alike, math.Pow(2, float64(max(level, 1)-m.Levels)))
-		if sum == nil {
-			sum = alike
-		} else {
-			sum = Add(sum, alike)
-		}
+		sum = graphs.Plus(sum, alike)
 	}
 	sum = AddScalar(sum, darkness)
 	own := Rsqrt(diagonal(sum))

@@ -33,12 +33,7 @@ func sampledLogLikelihood(v values, action, noise *Node, beta float64) *Node {
 	for a, row := range v.factor() {
 		var z *Node
 		for b, weight := range row {
-			part := Mul(ExpandAxes(weight, 1), Squeeze(SliceAxis(noise, 2, AxisElem(b)), 2))
-			if z == nil {
-				z = part
-			} else {
-				z = Add(z, part)
-			}
+			z = graphs.Plus(z, Mul(ExpandAxes(weight, 1), Squeeze(SliceAxis(noise, 2, AxisElem(b)), 2)))
 		}
 		if v.warp != nil {
 			z = v.warp.apply(z)

@@ -77,8 +77,7 @@ type Objective struct {
 // deviation; the paper's is 50 on Lunar Lander and 1 on Highway.
 func DefaultObjective(priorStd float64) Objective {
 	return Objective{KLWeight: 1, Embedding: 4, Maximum: graphs.Clark, Likelihood: ClosedForm, Draws: 8,
-		Marginals: Normal,
-		PriorMean: -1, PriorStd: priorStd, ValueStd: 1, Nugget: 1e-4}
+		Marginals: Normal, PriorMean: -1, PriorStd: priorStd, ValueStd: 1, Nugget: 1e-4}
 }
 
 // Validate reports the first field that is out of range.

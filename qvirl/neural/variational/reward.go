@@ -69,11 +69,7 @@ func (r reward) covariance() (cov *Node, corrs []*Node) {
 	for _, part := range r.parts {
 		add, corr := part.covariance()
 		corrs = append(corrs, corr)
-		if cov == nil {
-			cov = add
-		} else {
-			cov = Add(cov, add)
-		}
+		cov = graphs.Plus(cov, add)
 	}
 	return cov, corrs
 }

@@ -115,8 +115,7 @@ func scale(rng *rand.Rand, p *irl.Problem) change {
 			return nil
 		}
 		return &summary.Summary{RewardMean: times(s.RewardMean, c), RewardStd: times(s.RewardStd, c),
-			ValueMean: times(s.ValueMean, c),
-			ValueStd:  times(s.ValueStd, c), Policy: s.Policy,
+			ValueMean: times(s.ValueMean, c), ValueStd: times(s.ValueStd, c), Policy: s.Policy,
 			BetaMean: s.BetaMean / c, BetaStd: s.BetaStd / c, Error: scaled(s.Error)}
 	}
 	return change{"another unit", &q, func(r []float64) []float64 { return times(r, c) }, scaled}
@@ -246,8 +245,7 @@ func extend(rng *rand.Rand, p *irl.Problem) change {
 				nan), BetaMean: s.BetaMean, BetaStd: s.BetaStd, Error: extended(s.Error, 0, 0)}
 	}
 	return change{"an unreachable state", &q, func(r []float64) []float64 {
-		return append(append([]float64(nil), r...),
-			q.Prior.Mean[n:]...)
+		return append(append([]float64(nil), r...), q.Prior.Mean[n:]...)
 	},
 		func(s *summary.Summary) *summary.Summary { return extended(s, mean, std) }}
 }

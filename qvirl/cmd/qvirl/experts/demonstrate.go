@@ -3,7 +3,6 @@ package experts
 import (
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -38,17 +37,11 @@ memory the observations are then those of the screen. Nothing is stored after an
 			if err != nil {
 				return err
 			}
-			if filepath.Ext(out) != ".npz" {
-				return fmt.Errorf("--out %s: want a name that ends in .npz", out)
-			}
-			release, err := command.Claim(out, false)
+			release, err := command.ClaimFile(out, force, demo.Files(out), demo.Files(args[0])...)
 			if err != nil {
 				return err
 			}
 			defer release()
-			if err := command.CheckOutput(force, demo.Files(out), demo.Files(args[0])...); err != nil {
-				return err
-			}
 			if !cmd.Flags().Changed("beta") {
 				o.Beta = e.Config.Beta
 			}

@@ -74,6 +74,5 @@ func every(interval time.Duration) func() bool {
 // showEvaluation writes one line for a policy.
 func showEvaluation(w io.Writer, v expert.Evaluation) {
 	fmt.Fprintf(w, "  %-20s return %8.2f ± %.2f, from %.2f to %.2f, in %.1f steps\n", v.Policy, v.Returns.Mean,
-		v.Returns.Std, v.Returns.Min,
-		v.Returns.Max, v.Length)
+		v.Returns.Std, v.Returns.Min, v.Returns.Max, v.Length)
 }

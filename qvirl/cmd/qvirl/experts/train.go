@@ -1,13 +1,10 @@
 package experts
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -17,6 +14,7 @@ import (
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/expert"
 	"github.com/go-birl/birl/qvirl/backend"
+	"github.com/go-birl/birl/qvirl/overlay"
 )
 
 // presets are the configs that have a name.
@@ -50,10 +48,8 @@ the environment's default.`,
 			if preset := presets[strings.ToLower(args[0])]; preset != nil {
 				c = preset()
 			}
-			if config != "" {
-				if err := readConfig(config, &c); err != nil {
-					return err
-				}
+			if err := overlay.File(&c, config); err != nil {
+				return err
 			}
 			c.Imports = append(c.Imports, imports...)
 			if cmd.Flags().Changed("seed") {
@@ -79,39 +75,19 @@ the environment's default.`,
 	return c
 }
 
-// readConfig reads fields of a config from a file.
-func readConfig(path string, c *expert.Config) error {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(c); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return nil
-}
-
 func train(cmd *cobra.Command, c expert.Config, flags *poolFlags, backendName, out string, force bool) error {
 	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
-	if filepath.Ext(out) != ".npz" {
-		return fmt.Errorf("--out %s: want a name that ends in .npz", out)
-	}
 	if err := c.Validate(); err != nil {
 		return err
 	}
-	release, err := command.Claim(out, false)
+	run := strings.TrimSuffix(out, ".npz") + ".run.npz"
+	_, err := os.Stat(run)
+	resumes := err == nil
+	release, err := command.ClaimFile(out, force || resumes, demo.Files(out))
 	if err != nil {
 		return err
 	}
 	defer release()
-	run := strings.TrimSuffix(out, ".npz") + ".run.npz"
-	_, err = os.Stat(run)
-	resumes := err == nil
-	if err := command.CheckOutput(force || resumes, demo.Files(out)); err != nil {
-		return err
-	}
 	choice, err := backend.Get(backendName)
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package obstacle
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -21,15 +22,14 @@ const (
 	Iterations = "iterations"   // of each chain after the warm-up
 )
 
-// StatesTable tabulates a metric over the states.
-func StatesTable(rows []experiment.Row, methods []string, name, title, metric string, decimals int) (*exhibit.Table,
-	error) {
-	t := exhibit.Table{Name: name, Title: title}
+// StatesTable is an empty table of a metric over the states, by whose name it goes.
+func StatesTable(title, metric string, decimals int) exhibit.Table {
+	t := exhibit.Table{Name: strings.ReplaceAll(metric, "_", "-"), Title: title}
 	for s, state := range States {
 		t.Columns = append(t.Columns, exhibit.Column{Metric: experiment.OfState(metric, s), Name: state,
 			Decimals: decimals})
 	}
-	return experiment.Tabulate(rows, methods, t)
+	return t
 }
 
 // Sampler is a posterior that a Markov chain has sampled.

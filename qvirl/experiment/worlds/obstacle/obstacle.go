@@ -144,8 +144,7 @@ func (c Config) AVRILs() []setting {
 	var out []setting
 	add := func(lambda, rate float64, name string, brief bool) {
 		if slices.ContainsFunc(out, func(s setting) bool {
-			return s.Config.Lambda == lambda &&
-				s.Config.LearningRate == rate
+			return s.Config.Lambda == lambda && s.Config.LearningRate == rate
 		}) {
 			return
 		}
