@@ -48,13 +48,10 @@ func (m Maximum) Graph(mean, cov, distinct *Node, keep func(*Node) *Node) (meanM
 func clarkMax(mean, cov, distinct *Node, keep func(*Node) *Node) (meanMax, varMax, weights *Node) {
 	actions := mean.Shape().Dim(1)
 	meanMax, varMax = action(mean, 0), action(action(cov, 0), 0)
-	w := []*Node{OnesLike(meanMax)}
+	weights = ExpandAxes(OnesLike(meanMax), 1) // of X_0, …, X_{i−1}, [B, i, S]
 	for i := 1; i < actions; i++ {
-		row := action(cov, i)               // [B, A, S], Cov(X_j, X_i) for all j
-		covMax := Mul(w[0], action(row, 0)) // c_i = Cov(M_{i−1}, X_i)
-		for j := 1; j < i; j++ {
-			covMax = Add(covMax, Mul(w[j], action(row, j)))
-		}
+		row := action(cov, i)                                                    // [B, A, S], Cov(X_j, X_i) for all j
+		covMax := ReduceSum(Mul(weights, SliceAxis(row, 1, AxisRange(0, i))), 1) // c_i = Cov(M_{i−1}, X_i)
 		meanNext, varNext := action(mean, i), action(row, i)
 		use := action(distinct, i)
 
@@ -74,12 +71,9 @@ func clarkMax(mean, cov, distinct *Node, keep func(*Node) *Node) (meanMax, varMa
 		across := Add(Mul(Square(gap), Mul(lower, upper)), Mul(Mul(gap, spread), Sub(upper, lower)))
 		varMax = Add(between, Sub(across, Square(spread)))
 		varMax = keep(Max(varMax, smallVariance(between, ZerosLike(gap))))
-		for j := range w {
-			w[j] = keep(Mul(w[j], lower))
-		}
-		w = append(w, upper)
+		weights = Concatenate([]*Node{keep(Mul(weights, ExpandAxes(lower, 1))), ExpandAxes(upper, 1)}, 1)
 	}
-	return meanMax, varMax, Stack(w, 1)
+	return meanMax, varMax, weights
 }
 
 // maxMean approximates max_a X_a by the X_a of highest mean, the first of them in a tie. Shapes are those of clarkMax.

@@ -22,8 +22,8 @@ const minLength = 4
 
 // Diagnose returns three diagnostics of the draws.
 //
-//   - rHat is the rank-normalised split-R̂: the larger of the bulk's and of the folded draws' (which notices chains that
-//     differ in spread). It is near 1 for chains that agree; above 1.01 they have not mixed.
+//   - rHat is the rank-normalised split-R̂: the larger of the bulk's and of the folded draws' (which notices chains
+//     that differ in spread). It is near 1 for chains that agree; above 1.01 they have not mixed.
 //   - bulkESS is the effective sample size of the rank-normalised draws, which exists whatever the moments are and
 //     measures how well the bulk of the distribution was sampled.
 //   - tailESS is the smaller of the effective sample sizes of the 5 % and the 95 % quantile.
