@@ -103,6 +103,7 @@ func (l *Learner) train(ctx context.Context, t *Task, progress irl.Progress) ([]
 	}
 	out, aux := make([]*Fitted, len(t.Runs)), make([]explored, len(t.Runs))
 	watch := newWatcher(t, progress, l.config.Steps, groups)
+	progress.Report(0, l.config.Steps*groups, "compiling")
 	err = parallel.Each(ctx, groups, func(ctx context.Context, g int) error {
 		first, end := g*len(t.Runs)/groups, (g+1)*len(t.Runs)/groups
 		on, release, err := choice.Client()

@@ -349,7 +349,7 @@ func TestProgressCountsAllPrograms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if last != 2*c.Steps || calls != 10 || !strings.Contains(status, "held out") || strings.Contains(status, "KL") {
+	if last != 2*c.Steps || calls != 11 || !strings.Contains(status, "held out") || strings.Contains(status, "KL") {
 		t.Errorf("progress ends at %d after %d calls with %q", last, calls, status)
 	}
 }
