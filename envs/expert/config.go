@@ -194,6 +194,26 @@ func (c *Config) atari() {
 	c.Double, c.ReturnSteps, c.Batch, c.Quantiles = true, 5, 64, 16
 }
 
+// SetSteps makes a training of about n steps of the environments: where they are no whole segments, in as many of them
+// as before, of a whole number of steps of each environment. A shorter training explores and waits to learn for a
+// shorter time. The config has to be valid.
+func (c *Config) SetSteps(n int) error {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	if segments := c.Steps / c.SegmentSteps; n > 0 && n%c.SegmentSteps != 0 {
+		each := (n + segments*c.Environments - 1) / (segments * c.Environments)
+		c.SegmentSteps = each * c.Environments
+		n = segments * c.SegmentSteps
+	}
+	if n > 0 && n < c.Steps {
+		c.EpsilonSteps = int(float64(c.EpsilonSteps) * float64(n) / float64(c.Steps))
+		c.LearnAfter = min(c.LearnAfter, max(1, n/4))
+	}
+	c.Steps = n
+	return c.Validate()
+}
+
 // Validate reports the first field that is out of range.
 func (c Config) Validate() error {
 	return check.All("expert",

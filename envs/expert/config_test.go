@@ -57,3 +57,26 @@ func TestSchedules(t *testing.T) {
 		}
 	}
 }
+
+func TestStepsCanBeAnyNumber(t *testing.T) {
+	for n, want := range map[int]struct{ steps, segment, epsilon, after int }{
+		400_000: {400_000, 20_000, 40_000, 2000}, // more segments
+		100_000: {100_000, 20_000, 20_000, 2000}, // fewer
+		6000:    {6080, 608, 1216, 1520},         // ten, as before, of 38 steps of 16 environments
+		1:       {160, 16, 32, 40},
+	} {
+		c := Default("CartPole-v1")
+		if err := c.SetSteps(n); err != nil {
+			t.Fatal(err)
+		}
+		if c.Steps != want.steps || c.SegmentSteps != want.segment || c.EpsilonSteps != want.epsilon ||
+			c.LearnAfter != want.after {
+			t.Errorf("%d steps: %d in segments of %d, ε for %d, learning after %d, want %v", n, c.Steps, c.SegmentSteps,
+				c.EpsilonSteps, c.LearnAfter, want)
+		}
+	}
+	c := Default("CartPole-v1")
+	if err := c.SetSteps(0); err == nil || !strings.Contains(err.Error(), "Steps = 0") {
+		t.Errorf("no steps: error %v", err)
+	}
+}

@@ -84,7 +84,7 @@ the curve stays near 0.`,
 	f.StringVar(&o.out, "out", "", "folder for the planned model (required)")
 	f.Float64Var(&o.risk, "risk", 0, "standard deviations of a reward that are taken off its mean")
 	f.BoolVar(&o.visits, "visits", false, "plan on a Gaussian process that is told 1 of each demonstrated transition")
-	f.IntVar(&o.steps, "steps", 0, "steps of the environments in training (default: the config's)")
+	f.IntVar(&o.steps, "steps", 0, "about how many steps of the environments to train for (default: the config's)")
 	f.Uint64Var(&o.seed, "seed", 1, "seed of everything random, beside the model's")
 	f.StringVar(&o.configFile, "config", "", "JSON file with fields of the config")
 	f.StringVar(&o.backend, "backend", "", backendHelp)
@@ -111,8 +111,10 @@ func (o *planOptions) planning(cmd *cobra.Command, spec neural.Spec) (planning.C
 	if cmd.Flags().Changed("seed") {
 		c.Learner.Seed = o.seed
 	}
-	if o.steps != 0 {
-		c.Learner.Steps = o.steps
+	if cmd.Flags().Changed("steps") {
+		if err := c.Learner.SetSteps(o.steps); err != nil {
+			return c, err
+		}
 	}
 	return c, c.Validate()
 }

@@ -32,7 +32,7 @@ func TestPlanRefuses(t *testing.T) {
 			"not the file that the model was trained on"},
 		"no model":          {[]string{"--model", dir, "--demos", demos}, "holds no model"},
 		"a negative risk":   {[]string{"--model", model, "--demos", demos, "--risk", "-1"}, "Risk = -1"},
-		"steps":             {[]string{"--model", model, "--demos", demos, "--steps", "100"}, "Steps = 100"},
+		"steps":             {[]string{"--model", model, "--demos", demos, "--steps", "-100"}, "Steps = -100"},
 		"a misspelt config": {[]string{"--model", model, "--demos", demos, "--config", wrong}, "lenght"},
 		"itself":            {[]string{"--model", model, "--demos", demos, "--out", model}, "--force"},
 	} {

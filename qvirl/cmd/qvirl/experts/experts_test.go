@@ -29,7 +29,7 @@ func TestWrongCommandLines(t *testing.T) {
 		`required flag(s) "out"`: {"train", "lunarlander"},
 		"ends in .npz":           {"train", "lunarlander", "--out", "x.txt"},
 		"stpes":                  {"train", "lunarlander", "--out", out, "--config", config},
-		"Steps = 17":             {"train", "highway", "--out", out, "--steps", "17"},
+		"Steps = -17":            {"train", "highway", "--out", out, "--steps", "-17"},
 		"abacus":                 {"train", "CartPole-v1", "--out", out, "--backend", "abacus"},
 		"--step-timeout":         {"train", "CartPole-v1", "--out", out, "--backend", "go", "--step-timeout", "0s"},
 		"3 workers":              {"train", "CartPole-v1", "--out", out, "--backend", "go", "--workers", "3"},

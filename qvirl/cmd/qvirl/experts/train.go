@@ -56,7 +56,9 @@ the environment's default.`,
 				c.Seed = seed
 			}
 			if cmd.Flags().Changed("steps") {
-				c.Steps = steps
+				if err := c.SetSteps(steps); err != nil {
+					return err
+				}
 			}
 			return train(cmd, c, &pool, on, out, force)
 		},
@@ -65,8 +67,7 @@ the environment's default.`,
 	f.StringVar(&out, "out", "", "file for the expert, ending in .npz (required)")
 	f.StringVar(&config, "config", "", "JSON file with fields of the config")
 	f.Uint64Var(&seed, "seed", 1, "seed of everything random")
-	f.IntVar(&steps, "steps", 0, "number of steps of the environments, a multiple of the config's segment_steps "+
-		"(default: the config's)")
+	f.IntVar(&steps, "steps", 0, "about how many steps of the environments (default: the config's)")
 	f.StringSliceVar(&imports, "import", nil, "Python modules that register the environment")
 	f.StringVar(&on, "backend", "", "xla or go (default: GOMLX_BACKEND, else the best there is)")
 	f.BoolVar(&force, "force", false, command.ForceHelp)
