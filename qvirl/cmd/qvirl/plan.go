@@ -38,11 +38,14 @@ type planOptions struct {
 type planned struct {
 	Method string `json:"method"`
 	// EnvironmentSteps are those of rollouts, training and the episodes of the curve.
-	EnvironmentSteps int            `json:"environment_steps"`
-	Seconds          float64        `json:"seconds"`
-	Objective        float64        `json:"objective"` // the best one, of the apprentice
-	Curve            []expert.Point `json:"curve"`
-	Out              string         `json:"out"`
+	EnvironmentSteps int     `json:"environment_steps"`
+	Seconds          float64 `json:"seconds"`
+	Objective        float64 `json:"objective"` // the best one, of the apprentice
+	// Demonstrated is the demonstrations' objective, and Length the lengthscale that was planned with.
+	Demonstrated float64        `json:"objective_demonstrated"`
+	Length       float64        `json:"length"`
+	Curve        []expert.Point `json:"curve"`
+	Out          string         `json:"out"`
 }
 
 func newPlan() *cobra.Command {
@@ -68,8 +71,8 @@ The planned model in DIR is for "qvirl rollout" and "qvirl score": the demonstra
 on. After an interruption the same command goes on, and ends with the same apprentice.
 
 A config is a JSON file with fields of qvirl/neural/planning's Config, such as {"length": 4, "learner": {"gradient_steps": 8}}. The length
-is how far rewards carry, in standard deviations of the features: 1 suits eight of them, and more want a longer one, or the objective of
-the curve stays near 0.`,
+is how far rewards carry, in standard deviations of the features; without it, as far as a demonstrated state is from the nearest one of
+another demonstration, or of a rollout. Where the objective of the curve stays far below that of the demonstrations it may be too short.`,
 		Example: `  qvirl train --demos lander.npz --method qvirl --trajectories 3 --env LunarLander-v3 --out model
   qvirl plan --model model --demos lander.npz --env LunarLander-v3 --out planned
   qvirl plan --model model --demos lander.npz --env LunarLander-v3 --risk 0.3 --out averse
@@ -225,14 +228,16 @@ func plan(cmd *cobra.Command, o *planOptions) error {
 	}
 	e := out.Apprentice()
 	result := planned{Method: out.Name(), EnvironmentSteps: out.EnvironmentSteps(), Seconds: e.Seconds, Curve: e.Curve,
-		Objective: e.Curve[0].Objective, Out: o.out}
+		Objective: e.Curve[0].Objective, Demonstrated: out.Worth().Demonstrated, Length: out.Config.Length,
+		Out: o.out}
 	for _, p := range e.Curve {
 		result.Objective = max(result.Objective, p.Objective)
 	}
 	if o.asJSON {
 		return json.NewEncoder(cmd.OutOrStdout()).Encode(result)
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "%s in %s: planned in %d steps of the environment and %.0f s, objective %.2f: "+
-		"model in %s\n", result.Method, o.env, result.EnvironmentSteps, result.Seconds, result.Objective, o.out)
+	fmt.Fprintf(cmd.OutOrStdout(), "%s in %s: planned in %d steps of the environment and %.0f s, objective %.2f "+
+		"(demonstrations: %.2f), length %.2f: model in %s\n", result.Method, o.env, result.EnvironmentSteps,
+		result.Seconds, result.Objective, result.Demonstrated, result.Length, o.out)
 	return nil
 }

@@ -256,6 +256,7 @@ func PaperLunarLander() Config {
 		exploring(`{"Training": {"Folds": 0}}`), branching(4, c.Training.WeightDecay))
 	c.Learners = append(c.Learners, inEnvironment(c, func(*expert.Config) {})...)
 	p := planning.Default(c.Environment, c.Discount)
+	p.Length = 1
 	c.Learners = append(c.Learners, planned(p, `{"Training": {"Folds": 0}}`)...)
 	return c
 }

@@ -23,8 +23,8 @@ type Config struct {
 	Risk float64 `json:"risk"`
 	// Length is the lengthscale of each number of an observation, in multiples of its standard deviation over the
 	// demonstrations and rollouts. The lengthscales that a model learns are those of one step, which carry nothing on
-	// to other episodes. Two states of d features are √(2d) standard deviations apart on average: 1 suits the 8 of
-	// Lunar Lander, 4 the 25 of Highway.
+	// to other episodes. 0 is how far, in these units, a demonstrated state is from the nearest one of another
+	// demonstration, in the median, or of a rollout if there is one demonstration: as far as rewards have to carry.
 	Length float64 `json:"length"`
 	// Alike is the correlation of the rewards of two actions in one state.
 	Alike float64 `json:"alike"`
@@ -46,12 +46,12 @@ func Default(environment string, discount float64) Config {
 	l.Steps, l.SegmentSteps, l.EpsilonSteps = 128_000, 16_000, 20_000
 	l.Norm, l.Double, l.Demonstrated, l.LearnAfter, l.Quantiles, l.GradientSteps = true, true, 32, 1000, 16, 10
 	l.LearningRate, l.FinalLearningRate, l.CurveEpisodes = 1e-3, 1e-5, 8
-	return Config{Length: 1, Alike: 0.5, Rollouts: 10, Inducing: 300, Learner: l}
+	return Config{Alike: 0.5, Rollouts: 10, Inducing: 300, Learner: l}
 }
 
 // Validate reports the first field that is out of range.
 func (c Config) Validate() error {
-	return check.First(check.All("planning", check.NotNegative("Risk", c.Risk), check.Positive("Length", c.Length),
+	return check.First(check.All("planning", check.NotNegative("Risk", c.Risk), check.NotNegative("Length", c.Length),
 		check.Between("Alike", c.Alike), check.AtLeast(0, "Rollouts", c.Rollouts),
 		check.AtLeast(1, "Inducing", c.Inducing),
 		check.That(c.Learner.Discount < 1, "Learner.Discount = %g, want less than 1", c.Learner.Discount)),
@@ -95,6 +95,9 @@ func Plan(ctx context.Context, on compute.Backend, pool *gym.Pool, m neural.Mode
 		for i := range rollouts {
 			rolled += rollouts[i].Len()
 		}
+	}
+	if c.Length == 0 {
+		c.Length = length(demos, rollouts, spec.Observation)
 	}
 	process, err := c.process(m, demos, rollouts)
 	if err != nil {
@@ -179,11 +182,7 @@ func ranks(x []float64) []float64 {
 // process carries what is known of the transitions of demonstrations and rollouts on to all others.
 func (c Config) process(m neural.Model, demos, rollouts []demo.Trajectory) (*Process, error) {
 	spec, known := m.Spec(), slices.Concat(demos, rollouts)
-	var observations []float32
-	for i := range known {
-		observations = append(observations, known[i].Observations[:known[i].Len()*spec.Observation]...)
-	}
-	lengthscales := c.lengthscales(observations, spec)
+	lengthscales := c.lengthscales(states(known, spec.Observation), spec)
 	var pairs Pairs
 	var mean, variance []float64
 	if c.Visits {
@@ -259,20 +258,79 @@ func believed(p *variational.Posterior, t *demo.Trajectory) (pairs Pairs, mean, 
 	return pairs, mean, variance, nil
 }
 
+// spread returns the standard deviation of each of so many numbers of observations, 1 of what does not vary.
+func spread(observations []float32, numbers int) []float64 {
+	column := make([]float64, len(observations)/numbers)
+	out := make([]float64, numbers)
+	for f := range out {
+		for i := range column {
+			column[i] = float64(observations[i*numbers+f])
+		}
+		if out[f] = stat.PopStdDev(column, nil); !(out[f] > 0) {
+			out[f] = 1
+		}
+	}
+	return out
+}
+
+// comparedStates is the number of states, about, that length looks at.
+const comparedStates = 2000
+
+// length is the Length that 0 stands for (see Config), 1 where there is nothing to compare or all is the same.
+func length(demos, rollouts []demo.Trajectory, numbers int) float64 {
+	all := slices.Concat(demos, rollouts)
+	std := spread(states(all, numbers), numbers)
+	others := all
+	if len(demos) > 1 {
+		others = demos
+	}
+	total := 0
+	for i := range others {
+		total += others[i].Len()
+	}
+	every := 1 + total/comparedStates
+	var nearest []float64
+	for i := range demos {
+		for k := 0; k < demos[i].Len(); k += every {
+			best := math.Inf(1)
+			for j := range others {
+				if j == i {
+					continue
+				}
+				for l := 0; l < others[j].Len(); l += every {
+					sum := 0.0
+					for f, x := range demos[i].Observation(k) {
+						d := float64(x-others[j].Observation(l)[f]) / std[f]
+						sum += d * d
+					}
+					best = min(best, sum)
+				}
+			}
+			if best > 0 && !math.IsInf(best, 1) {
+				nearest = append(nearest, math.Sqrt(best))
+			}
+		}
+	}
+	if len(nearest) == 0 {
+		return 1
+	}
+	slices.Sort(nearest)
+	return nearest[len(nearest)/2]
+}
+
+// states returns the observations of trajectories at which somebody acted.
+func states(trajectories []demo.Trajectory, numbers int) (out []float32) {
+	for i := range trajectories {
+		out = append(out, trajectories[i].Observations[:trajectories[i].Len()*numbers]...)
+	}
+	return out
+}
+
 // lengthscales returns those of the observation's numbers and of the actions.
 func (c Config) lengthscales(observations []float32, spec neural.Spec) []float64 {
-	n := len(observations) / spec.Observation
-	column := make([]float64, n)
-	var out []float64
-	for f := range spec.Observation {
-		for i := range column {
-			column[i] = float64(observations[i*spec.Observation+f])
-		}
-		std := stat.PopStdDev(column, nil)
-		if !(std > 0) { // it does not vary
-			std = 1
-		}
-		out = append(out, c.Length*std)
+	out := spread(observations, spec.Observation)
+	for f := range out {
+		out[f] *= c.Length
 	}
 	for range spec.Actions {
 		out = append(out, math.Sqrt(-1/math.Log(c.Alike)))

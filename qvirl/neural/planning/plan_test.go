@@ -82,6 +82,29 @@ func TestBelievesWhatThePosteriorDoes(t *testing.T) {
 	}
 }
 
+// The states of two demonstrations are 1, 3, 1, 3 and 5 from the nearest one of the other.
+func TestLengthIsHowFarDemonstrationsAreApart(t *testing.T) {
+	at := func(x ...float32) demo.Trajectory {
+		return demo.Trajectory{Observations: append(x, 100), Actions: make([]int, len(x))}
+	}
+	two := []demo.Trajectory{at(0, 4), at(1, 7, 9)}
+	std := spread(states(two, 1), 1)[0]
+	for name, c := range map[string]struct {
+		demos, rollouts []demo.Trajectory
+		want            float64
+	}{
+		"two":                 {two, []demo.Trajectory{at(0, 4, 1, 7, 9)}, 3 / std},
+		"one and a rollout":   {two[:1], two[1:], 3 / std},
+		"one and no rollout":  {two[:1], nil, 1},
+		"twice the same":      {[]demo.Trajectory{at(1, 2), at(1, 2)}, nil, 1},
+		"one state, repeated": {[]demo.Trajectory{at(5, 5), at(5, 5)}, nil, 1},
+	} {
+		if got := length(c.demos, c.rollouts, 1); !scalar.EqualWithinAbs(got, c.want, 1e-9) {
+			t.Errorf("%s: length %g, want %g", name, got, c.want)
+		}
+	}
+}
+
 func TestLengthscalesGoByTheSpread(t *testing.T) {
 	c := Default("any", 0.9)
 	c.Length, c.Alike = 2, 0.3
@@ -282,7 +305,7 @@ func TestConfigs(t *testing.T) {
 		t.Error(err)
 	}
 	for name, change := range map[string]func(*Config){
-		"risk": func(c *Config) { c.Risk = -1 }, "length": func(c *Config) { c.Length = 0 },
+		"risk": func(c *Config) { c.Risk = -1 }, "length": func(c *Config) { c.Length = -1 },
 		"alike": func(c *Config) { c.Alike = 1 }, "inducing": func(c *Config) { c.Inducing = 0 },
 		"discount": func(c *Config) { c.Learner.Discount = 1 }, "learner": func(c *Config) { c.Learner.Batch = 0 },
 	} {
