@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"regexp"
 	"strings"
 
@@ -158,13 +159,20 @@ func withHint(err error, record *experiment.Record, cmd *cobra.Command, o experi
 		err, verb, len(record.Units), o.Out)
 }
 
+// namedMissing is the number of missing units that summarise names at most.
+const namedMissing = 10
+
 // summarise says what a folder holds after a run or a merge.
 func summarise(w io.Writer, r *experiment.Record, out string) {
 	fmt.Fprintf(w, "%d rows of %s (%s scale) in %s\n", r.Rows, r.Experiment, r.Scale,
 		filepath.Join(out, experiment.RowsFile))
 	if !r.Complete {
+		missing := r.Missing
+		if len(missing) > namedMissing {
+			missing = append(slices.Clone(missing[:namedMissing]), "…")
+		}
 		fmt.Fprintf(w, "incomplete: %d of %d units are missing: %s\n", len(r.Missing), len(r.Missing)+len(r.Units),
-			strings.Join(r.Missing, ", "))
+			strings.Join(missing, ", "))
 		return
 	}
 	fmt.Fprintf(w, "tables and figures: qvirl report %s --from %s\n", r.Experiment, out)
