@@ -164,7 +164,7 @@ func importFlat(s *source, o ImportOptions) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.bytes("obs") && s.bytes("next_obs") {
+	if s.archive.HoldsBytes("obs") && s.archive.HoldsBytes("next_obs") {
 		Film(set.Trajectories, set.ObservationShape)
 	}
 	set.Ignored = without(s.archive.Names(), "obs", "next_obs", "action", "episode", "reward", "terminated",
@@ -252,7 +252,7 @@ func importImitation(s *source, o ImportOptions) (*Set, error) {
 		})
 		from = to
 	}
-	if s.bytes("obs") {
+	if s.archive.HoldsBytes("obs") {
 		Film(set.Trajectories, set.ObservationShape)
 	}
 	set.Ignored = without(s.archive.Names(), "obs", "acts", "indices", "terminal", "rews", "infos")

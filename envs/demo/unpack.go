@@ -127,12 +127,6 @@ func (s *source) observations(name string, n int) (shape []int, data []float32) 
 	return shape, data
 }
 
-// bytes reports whether an array holds bytes in C order.
-func (s *source) bytes(name string) bool {
-	_, _, err := s.archive.Bytes(name)
-	return err == nil
-}
-
 // optional reads an array of n rows, and returns nil for one that is not there.
 func optional[T any](s *source, name string, n int, read func(name string, n int) []T) []T {
 	if !s.archive.Has(name) {

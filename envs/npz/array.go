@@ -79,7 +79,7 @@ func readBytes(r io.Reader, limit int) (shape []int, data []uint8, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if strings.TrimLeft(dtype, "<>|=") != "u1" || order == "True" && len(shape) > 1 {
+	if !bytesInOrder(dtype, order, shape) {
 		return nil, nil, fmt.Errorf("its dtype is %q and its Fortran order %s, want uint8 in C order", dtype, order)
 	}
 	n, ok := elements(shape)
@@ -96,6 +96,11 @@ func readBytes(r io.Reader, limit int) (shape []int, data []uint8, err error) {
 		return nil, nil, fmt.Errorf("it holds more than the %d numbers of its shape %v", n, shape)
 	}
 	return shape, data, nil
+}
+
+// bytesInOrder reports whether a header is that of uint8 in C order.
+func bytesInOrder(dtype, fortran string, shape []int) bool {
+	return strings.TrimLeft(dtype, "<>|=") == "u1" && (fortran != "True" || len(shape) <= 1)
 }
 
 // readTexts reads one .npy stream of texts: of at most one dimension, of a dtype U (four bytes a character) or S (one

@@ -230,6 +230,16 @@ func (a *Archive) Bytes(name string) (shape []int, data []uint8, err error) {
 	return shape, data, err
 }
 
+// HoldsBytes reports whether there is an array of that name which Bytes reads, by its header alone.
+func (a *Archive) HoldsBytes(name string) (ok bool) {
+	_ = a.read(name, func(r io.Reader) error { // an array that cannot be read holds none
+		dtype, fortran, shape, err := readHeader(r)
+		ok = err == nil && bytesInOrder(dtype, fortran, shape)
+		return err
+	})
+	return ok
+}
+
 // Shape returns the shape that the header of an array declares, without reading its numbers.
 func (a *Archive) Shape(name string) ([]int, error) {
 	var shape []int

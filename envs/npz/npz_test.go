@@ -309,6 +309,9 @@ func TestBytesComeAsTheyAre(t *testing.T) {
 	if err != nil || numbers.Data[3] != 21 || len(numbers.Data) != 600 {
 		t.Errorf("as numbers: error %v", err)
 	}
+	if !a.HoldsBytes("bytes") || a.HoldsBytes("floats") || a.HoldsBytes("nothing") {
+		t.Error("it is not told from the header what holds bytes")
+	}
 	if _, _, err := a.Bytes("floats"); err == nil || !strings.Contains(err.Error(), "uint8") {
 		t.Errorf("floats as bytes: error %v", err)
 	}
