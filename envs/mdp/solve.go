@@ -41,6 +41,7 @@ type Solver struct {
 	held      []int     // the policy whose factors the system holds, [S]; nil at first
 	immediate []float64 // reward of each state-action pair, [S·A]
 	solution  Solution
+	work      float64
 }
 
 // NewSolver returns a solver for the given discount.
@@ -101,13 +102,13 @@ func (o *Solver) SolveNear(reward []float64) (*Solution, error) {
 
 // Adjoint replaces x [S] by the solution y of (I − γ P_π)ᵀ y = x, π the greedy policy of the last solution: with x the
 // gradient of a function in V, y is that in the rewards of π.
-func (o *Solver) Adjoint(x []float64) { o.system.solveTransposed(x) }
-
-// Work returns about how many multiplications SolveNear takes.
-func (o *Solver) Work() float64 {
-	lower, upper := float64(o.system.lower), float64(o.system.upper)
-	return float64(o.system.states)*(lower*upper+4*(lower+upper)) + 3*float64(len(o.m.prob))
+func (o *Solver) Adjoint(x []float64) {
+	o.system.solveTransposed(x)
+	o.work += o.system.solveWork()
 }
+
+// Work returns about how many multiplications all solutions took so far.
+func (o *Solver) Work() float64 { return o.work }
 
 // sweep makes the solution's policy greedy after sweeps of value iteration from its Q.
 func (o *Solver) sweep() {
@@ -170,6 +171,7 @@ func (o *Solver) backup() {
 	for i, r := range o.immediate[:len(q)] {
 		q[i] = r + o.discount*q[i]
 	}
+	o.work += float64(len(o.m.prob) + len(q))
 }
 
 // evaluate sets V to the value of the greedy policy. Factors are made anew from the first row on that has changed.
@@ -192,6 +194,7 @@ func (o *Solver) evaluate() {
 		o.solution.V[s] = o.immediate[s*o.m.actions+a]
 	}
 	o.system.solve(o.solution.V)
+	o.work += o.system.factorWork(first) + o.system.solveWork()
 }
 
 // ValueIteration returns the optimal Q-values [S·A] and state values [S] for a reward of length S or S·A, iterated

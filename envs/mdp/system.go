@@ -70,6 +70,13 @@ func (y *system) factorizeFrom(first int) {
 	}
 }
 
+// factorWork returns the number of multiplications that factorizeFrom makes at most, and solveWork that of a solution.
+func (y *system) factorWork(first int) float64 {
+	return float64(y.states-first) * float64(y.lower*(1+y.upper))
+}
+
+func (y *system) solveWork() float64 { return float64(y.states * (y.lower + y.upper + 1)) }
+
 // solve replaces x by the solution of A x = b, given as x; factorize must have been called.
 func (y *system) solve(x []float64) {
 	for r := range x {

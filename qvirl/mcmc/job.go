@@ -124,8 +124,8 @@ func (b Budget) Validate() error {
 }
 
 const (
-	firstLook   = 2   // Budget.FirstLook where that is 0
-	roundGrowth = 1.4 // growth of the number of iterations from one look to the next
+	firstLook   = 2    // Budget.FirstLook where that is 0
+	roundGrowth = 1.25 // growth of the number of iterations from one look to the next
 )
 
 // Converge samples until the budget's targets are met or it is spent. advance continues chain i until it has made the

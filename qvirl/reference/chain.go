@@ -32,7 +32,7 @@ type chain struct {
 	slice       *slice
 	walker      *valuewalk.Walker // nil where the prior has no density
 	unroot      *mat.Dense        // L⁻¹ of a dense L that is square and not singular
-	walkCost    float64           // multiplications of a leapfrog step of the walk
+	walkCost    float64           // work of a leapfrog step of the walk
 
 	share [kernels]float64 // probability of each kernel in an iteration
 	cost  float64          // multiplications of an iteration
@@ -154,9 +154,9 @@ func (k *chain) sample() {
 	k.trace.Add(k.draw, k.last)
 }
 
-// work returns the multiplications so far.
+// work returns about how many multiplications were made so far; those of large matrices, which are faster, count less.
 func (k *chain) work() float64 {
-	w := k.target.planner.work
+	w := k.target.work() + k.hamiltonian.spent
 	if k.walker != nil {
 		w += float64(k.walker.Leapfrogs()) * k.walkCost
 	}

@@ -109,6 +109,7 @@ type hamiltonian struct {
 	from               state
 	momentum, velocity []float64
 	last               mcmc.Transition
+	spent              float64 // multiplications by the metric so far
 }
 
 // divergent is the loss of energy, in nats, at which a trajectory is given up.
@@ -131,6 +132,7 @@ func (h *hamiltonian) move(at *state, rng *rand.Rand) float64 {
 	for l := 1; l <= steps; l++ {
 		h.kick(at, h.step/2)
 		h.metric.velocity(h.velocity, h.momentum)
+		h.spent += dense * float64(len(at.u)*len(at.u))
 		floats.AddScaled(at.u, h.step, h.velocity)
 		at.evaluate(h.likelihood, gradientToo)
 		h.kick(at, h.step/2)

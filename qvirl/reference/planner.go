@@ -6,7 +6,7 @@ import (
 	"github.com/go-birl/birl/envs/mdp"
 )
 
-// planner finds the optimal values of one reward after another by mdp.Solver, and counts what that costs.
+// planner finds the optimal values of one reward after another by mdp.Solver.
 type planner struct {
 	solver  *mdp.Solver
 	m       *mdp.MDP
@@ -14,8 +14,6 @@ type planner struct {
 
 	policy   []int     // π, greedy in q, [S]
 	value, q []float64 // V, [S]; Q, [S·A]
-
-	work, cost float64 // multiplications so far, and about those of a solution
 }
 
 func newPlanner(m *mdp.MDP, discount float64) (*planner, error) {
@@ -23,12 +21,11 @@ func newPlanner(m *mdp.MDP, discount float64) (*planner, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &planner{solver: solver, m: m, actions: m.Actions(), cost: overhead + solver.Work()}, nil
+	return &planner{solver: solver, m: m, actions: m.Actions()}, nil
 }
 
 // solve finds the optimal values for rewards of the state-action pairs, [S·A]. It reports whether they are finite.
 func (p *planner) solve(immediate []float64) bool {
-	p.work += p.cost
 	solution, err := p.solver.SolveNear(immediate)
 	if err != nil {
 		return false

@@ -204,6 +204,7 @@ func (s *sampling) collect(perChain int) *mcmc.Posterior {
 const (
 	cheapWork       = 2e8 // multiplications of a chain
 	overhead        = 2e3 // of an evaluation beside its multiplications, in such
+	dense           = 0.3 // work of a multiplication of a large matrix, in those of short rows
 	cheapIterations = 20000
 )
 
@@ -225,15 +226,17 @@ const (
 	walkTrajectory = 3   // length of a walk's trajectory in posterior standard deviations (valuewalk.Default)
 	sliceEvery     = 4   // iterations of the warm-up between slice transitions
 	curvatureEvery = 5   // iterations between the positions whose mean curvature is the mass matrix
-	pilotMoves     = 40  // transitions of each kernel alone from which the shares are set
+	pilotMoves     = 40  // moves of each kernel alone from which the shares are set
+	costMoves      = 5   // and before, to see what a transition costs
+	maxStride      = 32  // transitions of a move
 )
 
 // walkCost returns about how many multiplications a leapfrog step of the walk over values makes.
 func walkCost(p *irl.Problem) float64 {
 	n := float64(p.RewardDim())
-	cost := overhead + n*n // the metric
+	cost := overhead + dense*n*n // the metric
 	if p.Prior.Cov != nil {
-		cost += n * n
+		cost += dense * n * n
 	}
 	for i := range p.MDP.States() * p.MDP.Actions() {
 		next, _ := p.MDP.Row(i/p.MDP.Actions(), i%p.MDP.Actions())

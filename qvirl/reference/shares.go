@@ -3,73 +3,18 @@ package reference
 import (
 	"context"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 )
 
-// setShares lets each kernel make transitions alone, and sets the shares that make the least moved quantity move most
-// for its cost. The movement of a reward or value by a kernel is its mean squared jump over twice its variance, one
-// minus its autocorrelation.
+// setShares sets the shares by how far each kernel moves the rewards and values for its cost.
 func (s *sampling) setShares(ctx context.Context) error {
-	size := len(s.chains[0].draw)
-	jumps := make([][kernels][]float64, len(s.chains))
-	costs := make([][kernels]float64, len(s.chains))
-	draws := make([][][]float64, len(s.chains))
-	err := s.job.Each(len(s.chains), func(j int) error {
-		k := s.chains[j]
-		before := make([]float64, size)
-		for kernel := range kernels {
-			if kernel == walkKernel && k.walker == nil {
-				continue
-			}
-			jumps[j][kernel] = make([]float64, size)
-			start := k.work()
-			for range pilotMoves {
-				if err := ctx.Err(); err != nil {
-					return err
-				}
-				copy(before, k.draw)
-				k.move(kernel)
-				for i, x := range k.draw {
-					jumps[j][kernel][i] += (x - before[i]) * (x - before[i])
-				}
-				draws[j] = append(draws[j], append([]float64(nil), k.draw...))
-			}
-			costs[j][kernel] = k.work() - start
-		}
-		return nil
-	})
+	moved, cost, err := s.movements(ctx)
 	if err != nil {
 		return err
-	}
-	var all []float64
-	for _, d := range draws {
-		for _, x := range d {
-			all = append(all, x...)
-		}
-	}
-	positions := mat.NewDense(len(all)/size, size, all)
-	var moved [kernels][]float64 // for a unit of cost
-	var cost [kernels]float64    // of a transition
-	for kernel := range kernels {
-		if jumps[0][kernel] == nil {
-			continue
-		}
-		moved[kernel] = make([]float64, size)
-		for j := range s.chains {
-			floats.Add(moved[kernel], jumps[j][kernel])
-			cost[kernel] += costs[j][kernel]
-		}
-		for i := range moved[kernel] {
-			if v := stat.Variance(mat.Col(nil, i, positions), nil); v > 0 {
-				moved[kernel][i] /= 2 * v * cost[kernel]
-			} else {
-				moved[kernel][i] = math.Inf(1)
-			}
-		}
-		cost[kernel] /= float64(pilotMoves * len(s.chains))
 	}
 	spent := bestShares(moved)
 	var share [kernels]float64
@@ -88,13 +33,96 @@ func (s *sampling) setShares(ctx context.Context) error {
 	return nil
 }
 
-// bestShares returns the shares of the cost, in tenths, that maximise the smallest movement, min_i Σ_k share_k
-// moved_k[i]. A kernel without movements is left out; every other has a tenth at least, but for slices of all
+// movements lets each kernel make moves alone and returns how far these move each reward and value for a unit of cost,
+// and what a transition of each kernel costs. The movement of a quantity is the mean square of its jump over twice its
+// variance, one minus its autocorrelation. A move of a cheap kernel is as many transitions as cost what one of a dear
+// one does: its first transitions go further than those after them.
+func (s *sampling) movements(ctx context.Context) (moved [kernels][]float64, cost [kernels]float64, err error) {
+	if _, cost, err = s.pilots(ctx, costMoves, [kernels]int{1, 1, 1, 1}); err != nil {
+		return moved, cost, err
+	}
+	unit := math.Max(cost[hamiltonianKernel], cost[walkKernel])
+	var strides [kernels]int
+	for kernel, c := range cost {
+		strides[kernel] = 1
+		if c > 0 {
+			strides[kernel] = max(1, min(maxStride, int(math.Round(unit/c))))
+		}
+	}
+	return s.pilots(ctx, pilotMoves, strides)
+}
+
+// pilots lets each kernel make moves alone, of as many transitions as its stride. It returns the movement of each
+// quantity for a unit of cost, and the cost of a transition.
+func (s *sampling) pilots(ctx context.Context, moves int, strides [kernels]int) (moved [kernels][]float64,
+	cost [kernels]float64, err error) {
+	size := len(s.chains[0].draw)
+	jumps := make([][kernels][]float64, len(s.chains))
+	costs := make([][kernels]float64, len(s.chains))
+	draws := make([][]float64, len(s.chains))
+	err = s.job.Each(len(s.chains), func(j int) error {
+		k := s.chains[j]
+		before := make([]float64, size)
+		for kernel, stride := range strides {
+			if kernel == walkKernel && k.walker == nil {
+				continue
+			}
+			jumps[j][kernel] = make([]float64, size)
+			start := k.work()
+			for range moves {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				copy(before, k.draw)
+				for range stride {
+					k.move(kernel)
+				}
+				for i, x := range k.draw {
+					jumps[j][kernel][i] += (x - before[i]) * (x - before[i])
+				}
+				draws[j] = append(draws[j], k.draw...)
+			}
+			costs[j][kernel] = k.work() - start
+		}
+		return nil
+	})
+	if err != nil {
+		return moved, cost, err
+	}
+	all := slices.Concat(draws...)
+	positions := mat.NewDense(len(all)/size, size, all)
+	for kernel, stride := range strides {
+		if jumps[0][kernel] == nil {
+			continue
+		}
+		moved[kernel] = make([]float64, size)
+		for j := range s.chains {
+			floats.Add(moved[kernel], jumps[j][kernel])
+			cost[kernel] += costs[j][kernel]
+		}
+		for i := range moved[kernel] {
+			if v := stat.Variance(mat.Col(nil, i, positions), nil); v > 0 {
+				moved[kernel][i] /= 2 * v * cost[kernel]
+			} else {
+				moved[kernel][i] = math.Inf(1)
+			}
+		}
+		cost[kernel] /= float64(moves * stride * len(s.chains))
+	}
+	return moved, cost, nil
+}
+
+// bestShares returns the shares of the cost, in tenths, that make Σ_i (Σ_k share_k moved_k[i])⁻² least, the squares of
+// the times in which quantities i are drawn anew: the slowest count most, and the error of a single one's movement does
+// not decide. A kernel without movements is left out; every other has a tenth at least, but for slices of all
 // coordinates: a pilot is too short to see the slowest of movements, such as a goal far from the demonstrations that
 // becomes another.
 func bestShares(moved [kernels][]float64) (best [kernels]float64) {
-	const tenths = 10
-	top := -1.0
+	const (
+		tenths = 10
+		still  = 1e-100 // movement of what no kernel moves
+	)
+	least := math.Inf(1)
 	var tried [kernels]float64
 	var try func(kernel, left int)
 	try = func(kernel, left int) {
@@ -102,26 +130,26 @@ func bestShares(moved [kernels][]float64) (best [kernels]float64) {
 			if left > 0 {
 				return
 			}
-			least := math.Inf(1)
+			total := 0.0
 			for i := range moved[hamiltonianKernel] {
-				sum := 0.0
+				sum := still
 				for kernel, m := range moved {
 					if tried[kernel] > 0 {
 						sum += tried[kernel] * m[i]
 					}
 				}
-				least = math.Min(least, sum)
+				total += 1 / (sum * sum)
 			}
-			if least > top {
-				top, best = least, tried
+			if total < least {
+				least, best = total, tried
 			}
 			return
 		}
-		least := 1
+		from := 1
 		if kernel == sliceKernel || moved[kernel] == nil {
-			least = 0
+			from = 0
 		}
-		for n := least; n <= left && (n == 0 || moved[kernel] != nil); n++ {
+		for n := from; n <= left && (n == 0 || moved[kernel] != nil); n++ {
 			tried[kernel] = float64(n) / tenths
 			try(kernel+1, left-n)
 		}

@@ -43,6 +43,8 @@ type Target struct {
 	probs     []float64 // Boltzmann policy in the demonstrated states, [len(demoed)·A]
 	valueG    []float64 // scratch: ∂ log-likelihood / ∂V, [S]
 	rewardG   []float64 // scratch: ∂ log-likelihood / ∂R, [n]
+
+	spent float64 // multiplications so far, but for the planner's
 }
 
 // NewTarget returns the posterior of a valid problem.
@@ -102,6 +104,7 @@ func (t *Target) Dim() int {
 // gradient to grad, [Dim]. It is NaN, and the gradient zero, where rewards or values leave the range of float64.
 func (t *Target) LogLikelihood(u, grad []float64) float64 {
 	t.rewardAt(u)
+	t.spent += overhead
 	if !t.planner.solve(t.immediate) {
 		clear(grad)
 		return math.NaN()
@@ -138,6 +141,7 @@ func (t *Target) rewardAt(u []float64) {
 		}
 	} else {
 		gemv(blas.NoTrans, t.root, u[:t.k], 1, t.reward)
+		t.spent += dense * float64(t.k*t.n)
 	}
 	if t.problem.StateOnly() {
 		for s, r := range t.reward {
@@ -391,7 +395,11 @@ func (t *Target) toWhitened(dst, g []float64) {
 		return
 	}
 	gemv(blas.Trans, t.root, g, 0, dst)
+	t.spent += dense * float64(t.k*t.n)
 }
+
+// work returns about how many multiplications were made so far.
+func (t *Target) work() float64 { return t.spent + t.planner.solver.Work() }
 
 // values returns the optimal values of the last evaluation: V* [S] for state-only rewards, Q* [S·A] otherwise.
 func (t *Target) values() []float64 {
