@@ -23,20 +23,22 @@ func ActionProbs(mean []float64, cov mat.Symmetric, beta float64) ([]float64, er
 	if !(beta > 0) || math.IsInf(beta, 0) {
 		return nil, fmt.Errorf("graphs: β = %g, want a finite positive number", beta)
 	}
-	out := PlainLogActionProbs(mean, cov, beta)
+	out := PlainLogActionProbs(mean, func(a, b int) float64 { return cov.At(a, a) + cov.At(b, b) - 2*cov.At(a, b) }, beta)
 	for a, l := range out {
 		out[a] = math.Exp(l)
 	}
 	return out, nil
 }
 
-// PlainLogActionProbs returns the logarithms of what ActionProbs returns, of arguments that it would not refuse.
-func PlainLogActionProbs(mean []float64, cov mat.Symmetric, beta float64) []float64 {
+// PlainLogActionProbs returns the logarithms of what ActionProbs returns, of means and of the variances of the
+// differences of two of the variables, which are asked for once for each pair.
+func PlainLogActionProbs(mean []float64, difference func(a, b int) float64, beta float64) []float64 {
 	n := len(mean)
-	out, exponents := make([]float64, n), make([]float64, n*n) // of b against a, at a·n + b
+	numbers := make([]float64, n+n*n)
+	out, exponents := numbers[:n:n], numbers[n:] // of b against a, at a·n + b
 	for a := range n {
 		for b := range a {
-			std := beta * math.Sqrt(math.Max(cov.At(a, a)+cov.At(b, b)-2*cov.At(a, b), 0))
+			std := beta * math.Sqrt(math.Max(difference(a, b), 0))
 			lead := beta * (mean[a] - mean[b]) / math.Sqrt(1+3*std*std/(math.Pi*math.Pi))
 			exponents[a*n+b], exponents[b*n+a] = -lead, lead
 		}

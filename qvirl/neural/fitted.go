@@ -157,7 +157,7 @@ func (f *Fitted) Outputs(observations []float32) ([]float32, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []float32
+	out := make([]float32, 0, len(observations)/size*e.actions*network.Outputs)
 	blocks := blocks(f.spec.Image)
 	for len(observations) > 0 {
 		block := blocks[len(blocks)-1]

@@ -248,12 +248,20 @@ func (o Objective) Predictor(c neural.Constants) neural.Predictor {
 		w = newPlainWarp(float64(c.Parameter(paramSkew)[0]), math.Exp(float64(c.Parameter(paramLogTail)[0])))
 	}
 	return func(outputs []float32) (logProbs, values []float32) {
-		j := valuesOf(o.points(outputs, c.Beta), w)
-		all := graphs.PlainLogActionProbs(j.Mean, j.Cov, c.Beta)
+		points := o.points(outputs, c.Beta)
+		means := make([]float64, len(points))
+		for a, p := range points {
+			means[a] = p.mean
+		}
+		all := graphs.PlainLogActionProbs(means, func(a, b int) float64 {
+			p, q := points[a], points[b]
+			return p.std*p.std + q.std*q.std - 2*p.covariance(q, w)
+		}, c.Beta)
 		sum := floats.LogSumExp(all)
-		logProbs, values = make([]float32, len(all)), make([]float32, len(all))
+		both := make([]float32, 2*len(all))
+		logProbs, values = both[:len(all)], both[len(all):]
 		for a, l := range all {
-			logProbs[a], values[a] = float32(l-sum), float32(j.Mean[a])
+			logProbs[a], values[a] = float32(l-sum), float32(means[a])
 		}
 		return logProbs, values
 	}
