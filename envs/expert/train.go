@@ -2,6 +2,8 @@ package expert
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -48,7 +50,8 @@ type Options struct {
 	Loss Loss
 	// Demonstrations are trajectories of which each batch has Config.Demonstrated transitions.
 	Demonstrations []demo.Trajectory
-	// Source says what Rewards, Loss and Demonstrations are: a run goes on from a checkpoint only with the same.
+	// Source says what Rewards and Loss are: a run goes on from a checkpoint only with the same, and with the same
+	// Demonstrations.
 	Source string
 }
 
@@ -89,6 +92,9 @@ func Train(ctx context.Context, on compute.Backend, pool *gym.Pool, c Config, o 
 	}
 	if o.Rewards != nil && c.Discount == 1 {
 		return nil, fmt.Errorf("expert: Discount = 1, want less with Options.Rewards: ends are worth them for ever")
+	}
+	if len(o.Demonstrations) > 0 {
+		o.Source += ", demonstrations " + digest(o.Demonstrations)
 	}
 	t := &trainer{config: c, options: o, pool: pool, learner: l, replay: newReplay(spec.Size(), c.Replay),
 		loss: math.NaN()}
@@ -463,4 +469,13 @@ func (t *trainer) merit(p Point) float64 {
 		return p.Objective
 	}
 	return p.Return
+}
+
+// digest tells demonstrations apart: the start of the SHA-256 of their observations and actions.
+func digest(demos []demo.Trajectory) string {
+	h := sha256.New()
+	for i := range demos {
+		fmt.Fprintln(h, demos[i].Sum(), demos[i].Actions, demos[i].Terminated)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
 }

@@ -109,6 +109,7 @@ func bench(cmd *cobra.Command, o benchOptions) error {
 		}
 	}
 	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', tabwriter.AlignRight)
+	defer w.Flush() // what was measured before an error, too
 	fmt.Fprintln(w, strings.Join(cost.Columns, "\t")+"\t")
 	for _, size := range o.sizes {
 		for _, name := range o.methods {
@@ -135,8 +136,8 @@ func bench(cmd *cobra.Command, o benchOptions) error {
 				one.Processor)
 		}
 	}
-	if err := w.Flush(); err != nil || o.out == "" {
-		return err
+	if o.out == "" {
+		return nil
 	}
 	_, err := report.Write(cost.Growth(kept), filepath.Join(o.out, "report"))
 	return err

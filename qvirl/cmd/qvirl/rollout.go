@@ -70,7 +70,7 @@ all models meet the same episodes.
 Workers that die or exceed --step-timeout are started again, and the episodes that they were in begin anew. After a fault that restarts do not
 mend, and after an interruption, the episodes that have ended are told and kept all the same; where --out would replace a file, in
 FILE.partial.npz.`,
-		Example: `  qvirl rollout --model bc --env LunarLander-v3 --episodes 30 --seed 0
+		Example: `  qvirl rollout --model bc --env LunarLander-v3 --episodes 30
   qvirl rollout --model bc --env highway-fast-v0 --episodes 30 --json | jq .mean`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return rollout(cmd, &o) },
@@ -79,7 +79,7 @@ FILE.partial.npz.`,
 	f.StringVar(&o.model, "model", "", "folder with the model (required)")
 	o.add(c, "id of the Gymnasium environment (required)")
 	f.IntVar(&o.episodes, "episodes", 30, "number of episodes")
-	f.Int64Var(&o.seed, "seed", 0, "seed of the first episode")
+	f.Int64Var(&o.seed, "seed", 1_000_000, "seed of the first episode; demonstrators begin at low ones")
 	f.BoolVar(&o.sample, "sample", false, "draw actions from the demonstrator's probabilities instead of taking the "+
 		"best")
 	f.StringVar(&o.out, "out", "", "file for the episodes, ending in .npz (default: they are not kept)")

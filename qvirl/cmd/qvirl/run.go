@@ -155,8 +155,12 @@ func withHint(err error, record *experiment.Record, cmd *cobra.Command, o experi
 	if errors.Is(err, context.Canceled) {
 		verb = "was interrupted"
 	}
-	return fmt.Errorf("%w\nThe run %s; %d finished units are kept in %s. The same command goes on from there",
-		err, verb, len(record.Units), o.Out)
+	again := "The same command"
+	if o.Anew {
+		again = "The same command without --anew"
+	}
+	return fmt.Errorf("%w\nThe run %s; %d finished units are kept in %s. %s goes on from there", err, verb,
+		len(record.Units), o.Out, again)
 }
 
 // namedMissing is the number of missing units that summarise names at most.

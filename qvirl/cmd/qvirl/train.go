@@ -184,9 +184,15 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 			"--help\n", o.demos, strings.Join(o.ignored, ", "))
 	}
 	noteUnseen(cmd.ErrOrStderr(), task, override)
-	if err := o.memory.Check(fmt.Sprintf("training for %d actions", task.Actions),
-		method.MemoryNeed(task)); err != nil {
-		return errors.Join(err, o.outlier(task))
+	fits := func() error {
+		err := o.memory.Check(fmt.Sprintf("training for %d actions", task.Actions), method.MemoryNeed(task))
+		if err != nil {
+			return errors.Join(err, o.outlier(task))
+		}
+		return nil
+	}
+	if err := fits(); err != nil {
+		return err
 	}
 	if err := os.MkdirAll(o.out, 0o755); err != nil {
 		return fmt.Errorf("--out: %w", err)
@@ -207,6 +213,9 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 		}
 		defer pool.Close()
 		if err := o.simulate(cmd.Context(), pool, task, listener); err != nil {
+			return err
+		}
+		if err := fits(); err != nil { // with what was simulated, and will be
 			return err
 		}
 	}

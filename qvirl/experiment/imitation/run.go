@@ -234,7 +234,7 @@ func (r *runner) run(ctx context.Context, w work, stages *experiment.Stages) ([]
 // fitKey is the same for units that learn the same and differ in how they plan.
 func (w work) fitKey() string {
 	l := w.learner
-	return fmt.Sprintf("%s %s %t %d %d %d", l.Method, l.Config, l.Explore, l.Every, w.size, w.runs)
+	return fmt.Sprintf("%s %s %t %t %d %d %d", l.Method, l.Config, l.Explore, l.Branches, l.Every, w.size, w.runs)
 }
 
 // fitted returns the models that another learner's apprentices were planned on, if this one's are to be planned on the

@@ -64,6 +64,9 @@ type Options struct {
 	Checkpoint string
 	// Progress, if it is not nil, is told how training goes on.
 	Progress func(expert.Progress)
+	// Source says what the pool's environments depend on beside what Config.Learner says. An interrupted run goes on
+	// only with the same.
+	Source string
 	// Others are demonstrations that the model has not seen, to say what they are worth (see Worth).
 	Others []demo.Trajectory
 }
@@ -112,8 +115,8 @@ func Plan(ctx context.Context, on compute.Backend, pool *gym.Pool, m neural.Mode
 	e, err := expert.Train(ctx, on, pool, learner, expert.Options{Checkpoint: o.Checkpoint, Progress: o.Progress,
 		Rewards: pays.rewards, Ends: pays.ends, Demonstrations: demos,
 		Source: fmt.Sprintf("%s of seed %d, %d transitions, risk %g, length %g, alike %g, %d rollouts, visits %t, "+
-			"%d pairs, demonstrated ends", m.Name(), spec.Seed, spec.Transitions, c.Risk, c.Length, c.Alike, c.Rollouts,
-			c.Visits, c.Inducing)})
+			"%d pairs, demonstrated ends, process %s%s", m.Name(), spec.Seed, spec.Transitions, c.Risk, c.Length,
+			c.Alike, c.Rollouts, c.Visits, c.Inducing, process.digest(), o.Source)})
 	if err != nil {
 		return nil, fmt.Errorf("planning: %w", err)
 	}

@@ -1,9 +1,13 @@
 package planning
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -46,6 +50,16 @@ type Process struct {
 	taken   []int      // [n]
 	weights []float64  // K⁻¹ (m − μ) [n]
 	spread  *mat.Dense // K⁻¹ − K⁻¹ S K⁻¹ [n, n]
+}
+
+// digest tells processes apart: the start of the SHA-256 of their numbers.
+func (p *Process) digest() string {
+	h := sha256.New()
+	for _, x := range slices.Concat(p.weights, p.points.RawMatrix().Data, p.spread.RawMatrix().Data) {
+		h.Write(binary.LittleEndian.AppendUint64(nil, math.Float64bits(x)))
+	}
+	fmt.Fprintln(h, p.prior, p.taken)
+	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
 // jitter is added to the diagonal of K, in relation to the prior's variance, so that it has a factor in double
