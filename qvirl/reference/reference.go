@@ -68,8 +68,7 @@ func (m *Method) Fit(ctx context.Context, problems []*irl.Problem, progress irl.
 	})
 }
 
-// FitFrom is Fit of the problem of a posterior, with every second chain started from a draw of that posterior in place
-// of the prior: chains that agree then do not depend on where they began.
+// FitFrom is Fit of the problem of a posterior, with every fourth chain started from a draw of that posterior: chains that agree then do not depend on where they began.
 func (m *Method) FitFrom(ctx context.Context, start irl.Posterior, progress irl.Progress) (*Posterior, error) {
 	posts, err := mcmc.Fit(ctx, []*irl.Problem{start.Problem()}, progress, func(ctx context.Context,
 		problem *irl.Problem, job *mcmc.Job) (irl.Posterior, error) {
@@ -87,7 +86,7 @@ type sampling struct {
 	config  Config
 	problem *irl.Problem
 	job     *mcmc.Job
-	from    irl.Posterior // that every second chain starts from a draw of; may be nil
+	from    irl.Posterior // that every fourth chain starts from a draw of; may be nil
 	chains  []*chain
 }
 
@@ -133,7 +132,8 @@ const (
 	heavier     = 8 // times the samples are kept where tails are heavy
 )
 
-// prepare compiles the problem and starts the chains at draws from the prior.
+// prepare compiles the problem and starts the chains: every second one from afar, the others at draws from the prior,
+// or half of these from the posterior to start from.
 func (s *sampling) prepare() error {
 	base, err := NewTarget(s.problem)
 	if err != nil {
@@ -145,6 +145,7 @@ func (s *sampling) prepare() error {
 	}
 	unroot, joined := base.invertRoot(), base.joined()
 	near, pairs := base.neighbourhoods(joined), base.exchanges(joined)
+	starts := base.farStarts(mcmc.Stream(s.config.Seed, hash, farStream), s.config.Chains/2)
 	pair := func(rng *rand.Rand) [2][]int { return pairs[rng.IntN(len(pairs))] }
 	switch {
 	case len(pairs) == 0:
@@ -174,7 +175,9 @@ func (s *sampling) prepare() error {
 		for j := range u {
 			u[j] = rng.NormFloat64()
 		}
-		if s.from != nil && i%2 == 0 {
+		if i%2 == 1 {
+			u = starts[i/2]
+		} else if s.from != nil && i%4 == 0 {
 			draw, err := s.from.Sample(rng, 1)
 			if err != nil {
 				return err

@@ -1,0 +1,62 @@
+package reference
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/floats"
+)
+
+const (
+	farStream = 1 << 32 // of random numbers, which is no chain's
+	farTries  = 2000    // positions that starts from afar are drawn from
+	farScale  = 4       // greatest multiple of the prior's standard deviation
+)
+
+// farStarts returns so many positions to start chains from, drawn from the posterior as far as few tries tell: most of
+// it may be in a place that hardly any draw of the prior comes near, and that chains from there never find. A try is a
+// draw of the prior with some coordinates, one alone as likely as all, c times as wide, c uniform in [1, farScale]. It
+// counts by its importance, the posterior's density over the try's given c and these m coordinates,
+//
+//	log w = log p(D | u) + m log c − ½ Σ_j (1 − 1/c²) u_j².
+//
+// Positions are drawn at equal steps of the tries' weights, in the order of ‖u‖: of two, one is far out if half of the
+// posterior is.
+func (t *Target) farStarts(rng *rand.Rand, count int) [][]float64 {
+	dim := t.Dim()
+	tries, logWeights, norms := make([][]float64, farTries), make([]float64, farTries), make([]float64, farTries)
+	for i := range tries {
+		u := make([]float64, dim)
+		for j := range u {
+			u[j] = rng.NormFloat64()
+		}
+		c := 1 + (farScale-1)*rng.Float64()
+		m := int(math.Exp2(math.Log2(float64(dim+1)) * rng.Float64()))
+		logWeights[i] = float64(m) * math.Log(c)
+		for _, j := range rng.Perm(dim)[:m] {
+			u[j] *= c
+			logWeights[i] -= 0.5 * (1 - 1/(c*c)) * u[j] * u[j]
+		}
+		if l := t.LogLikelihood(u, nil); math.IsNaN(l) {
+			logWeights[i] = math.Inf(-1)
+		} else {
+			logWeights[i] += l
+		}
+		tries[i], norms[i] = u, floats.Norm(u, 2)
+	}
+	order := make([]int, farTries)
+	floats.Argsort(norms, order)
+	total, sum, next := floats.LogSumExp(logWeights), 0.0, rng.Float64()
+	var starts [][]float64
+	for _, i := range order {
+		sum += float64(count) * math.Exp(logWeights[i]-total)
+		if len(starts) < count && sum > next {
+			starts = append(starts, tries[i])
+			next++
+		}
+	}
+	for i := 0; len(starts) < count; i++ { // a single try has all the weight, or no try has any
+		starts = append(starts, tries[order[i]])
+	}
+	return starts
+}
