@@ -46,7 +46,7 @@ type state struct {
 }
 
 // train takes the steps that are left.
-func (j *job) train(ctx context.Context, report func(Point)) error {
+func (j *job) train(ctx context.Context, report func(Point)) (err error) {
 	c := j.config
 	runs := len(j.runs)
 	j.curves = make([][]CurvePoint, runs)
@@ -69,7 +69,7 @@ func (j *job) train(ctx context.Context, report func(Point)) error {
 	if err := j.explorer.start(ctx, v); err != nil {
 		return err
 	}
-	defer j.explorer.stop()
+	defer func() { j.explorer.stop(err != nil) }()
 	for j.step < c.Steps && !j.exhausted() {
 		began, from := time.Now(), j.step
 		until := min((from/c.ReportEvery+1)*c.ReportEvery, c.Steps)
