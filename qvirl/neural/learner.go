@@ -237,8 +237,10 @@ func (l *Learner) identity(t *Task, first, end int) (string, error) {
 		put(r.Seed)
 		if r.From != nil {
 			put(r.From.trained)
-			put(r.From.scale.Mean)
-			put(r.From.scale.Std)
+			if s := r.From.scale; s != nil { // images have none
+				put(s.Mean)
+				put(s.Std)
+			}
 		}
 		puts(r.Demos)
 		puts(r.Aux)
