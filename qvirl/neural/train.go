@@ -27,6 +27,7 @@ type job struct {
 	heldOut    *heldOut
 	checkpoint *checkpoint // nil for none
 	explorer   *explorer   // nil for none
+	clock      *clock      // of the whole training
 
 	state
 }
@@ -43,6 +44,7 @@ type state struct {
 	bestLikelihood []float64      // by run
 	bestPoint      []int          // by run, index into curves
 	aux            []explored     // by run, of an Explore; nil otherwise
+	seconds        float64        // of the whole training, when the state was kept
 }
 
 // train takes the steps that are left.
@@ -64,6 +66,7 @@ func (j *job) train(ctx context.Context, report func(Point)) (err error) {
 	if err := j.checkpoint.load(&j.state); err != nil {
 		return err
 	}
+	j.clock.goOn(j.seconds)
 	v := newVectors(j)
 	defer v.finalize()
 	if err := j.explorer.start(ctx, v); err != nil {
@@ -97,6 +100,7 @@ func (j *job) train(ctx context.Context, report func(Point)) (err error) {
 			if err := v.read(&j.state); err != nil {
 				return err
 			}
+			j.seconds = j.clock.seconds()
 			if err := j.checkpoint.save(&j.state); err != nil {
 				return err
 			}
