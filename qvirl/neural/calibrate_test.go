@@ -265,7 +265,7 @@ func TestCalibrationIsStoredAndResumed(t *testing.T) {
 		!slices.Equal(g.Frequencies, w.Frequencies) {
 		t.Errorf("read again, the calibration is %+v, want %+v", g, w)
 	}
-	path := filepath.Join(dir, descriptionFile)
+	path := filepath.Join(dir, DescriptionFile)
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

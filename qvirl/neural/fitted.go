@@ -274,5 +274,5 @@ func (f *Fitted) Save(dir string) error {
 	if err := npz.Write(filepath.Join(dir, weightsFile), arrays); err != nil {
 		return fmt.Errorf("neural: %w", err)
 	}
-	return writeDescription(dir, &d)
+	return writeDescription(dir, &d, weightsFile)
 }
