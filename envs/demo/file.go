@@ -93,14 +93,23 @@ func DescriptionPath(path string) string {
 func Files(path string) []string { return []string{path, DescriptionPath(path)} }
 
 // PartialPath returns where a part of a set goes that was to be stored at path: path itself or, where that would
-// replace a file, x.partial.npz for x.npz.
+// replace a file, for x.npz the first of x.partial.npz, x.partial-2.npz, x.partial-3.npz, … that replaces none.
 func PartialPath(path string) string {
-	for _, file := range Files(path) {
-		if _, err := os.Lstat(file); err == nil {
-			return strings.TrimSuffix(path, filepath.Ext(path)) + ".partial" + filepath.Ext(path)
+	taken := func(path string) bool {
+		return slices.ContainsFunc(Files(path), func(file string) bool {
+			_, err := os.Lstat(file)
+			return err == nil
+		})
+	}
+	ending := filepath.Ext(path)
+	partial := strings.TrimSuffix(path, ending) + ".partial"
+	candidate := path
+	for i := 1; taken(candidate); i++ {
+		if candidate = partial + ending; i > 1 {
+			candidate = fmt.Sprintf("%s-%d%s", partial, i, ending)
 		}
 	}
-	return path
+	return candidate
 }
 
 // Write stores the set at path, which has to end in .npz, and its description beside it. A set that cannot be stored
@@ -240,7 +249,7 @@ func Read(path string) (*Set, error) {
 
 // readDescription reads a description, which may not be longer than it has any reason to be.
 func readDescription(path string) (*fileDescription, error) {
-	f, err := os.Open(path)
+	text, err := readText(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("demo: %w; it describes the .npz file beside it, and a file of another layout has to "+
 			"be imported", err)
@@ -248,12 +257,32 @@ func readDescription(path string) (*fileDescription, error) {
 	if err != nil {
 		return nil, fmt.Errorf("demo: %w", err)
 	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxDescription+1))
-	if err != nil {
-		return nil, fmt.Errorf("demo: %s: %w", path, err)
-	}
 	return parseDescription(text, path)
+}
+
+// readText reads a file up to the length that no description exceeds, and one byte more, which tells that it does.
+func readText(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxDescription+1))
+}
+
+// describes tells whether the file at path is a description: a JSON object with a format, which others lack.
+func describes(path string) (bool, error) {
+	text, err := readText(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("demo: %w", err)
+	}
+	var d struct {
+		Format json.RawMessage `json:"format"`
+	}
+	return json.NewDecoder(bytes.NewReader(text)).Decode(&d) == nil && d.Format != nil, nil
 }
 
 func parseDescription(text []byte, path string) (*fileDescription, error) {

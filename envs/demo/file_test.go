@@ -304,3 +304,21 @@ func TestMutations(t *testing.T) {
 		t.Errorf("%d damaged files were read", read)
 	}
 }
+
+// TestPartsReplaceNoFile: neither the arrays nor the description of an earlier part is replaced by a later one.
+func TestPartsReplaceNoFile(t *testing.T) {
+	dir := t.TempDir()
+	for _, want := range []string{"x.npz", "x.partial.npz", "x.partial-2.npz", "x.partial-3.npz"} {
+		got := PartialPath(filepath.Join(dir, "x.npz"))
+		if filepath.Base(got) != want {
+			t.Errorf("the part goes to %s, want %s", got, want)
+		}
+		file := got
+		if want == "x.partial-2.npz" {
+			file = DescriptionPath(got) // is enough to be in the way
+		}
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -2,11 +2,8 @@ package demo
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -45,12 +42,12 @@ type ImportOptions struct {
 // import with no options.
 func Open(path string) (*Set, error) {
 	if filepath.Ext(path) == ".npz" {
-		_, err := os.Stat(DescriptionPath(path))
-		if err == nil {
-			return Read(path)
+		own, err := describes(DescriptionPath(path))
+		if err != nil {
+			return nil, err
 		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("demo: %w", err)
+		if own {
+			return Read(path)
 		}
 	}
 	return Import(path, ImportOptions{})
@@ -97,7 +94,8 @@ func importNPZ(a *npz.Archive, o ImportOptions) (*Set, error) {
 			o.Layout = Imitation
 		default:
 			return nil, fmt.Errorf("demo: %s has neither next_obs, as the flat layout, nor acts, as imitation's; it "+
-				"holds %s", a.Path(), strings.Join(a.Names(), ", "))
+				"holds %s; a file of this project's own layout needs its description %s, whole", a.Path(),
+				strings.Join(a.Names(), ", "), filepath.Base(DescriptionPath(a.Path())))
 		}
 	}
 	switch o.Layout {

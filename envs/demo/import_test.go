@@ -292,3 +292,35 @@ func TestIndependentSource(t *testing.T) {
 		}
 	}
 }
+
+// TestOpensBesideOtherJSON: what lies beside a file of another layout is no description unless it has a format.
+func TestOpensBesideOtherJSON(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.npz")
+	beside := func(text string) {
+		if err := os.WriteFile(DescriptionPath(path), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, write := range map[string]func(string) error{"flat": writeFlat, "imitation": writeImitation} {
+		if err := write(path); err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{`{"seed": 3, "env": "Mine-v0"}`, `[1, 2]`, `null`, `"format"`, "", "# notes"} {
+			beside(text)
+			if s, err := Open(path); err != nil || len(s.Trajectories) != 2 {
+				t.Errorf("%s beside %q: error %v", name, text, err)
+			}
+		}
+		beside(`{"format": "birl-demonstrations-9"}`)
+		if _, err := Open(path); err == nil || !strings.Contains(err.Error(), `"birl-demonstrations-9"`) {
+			t.Errorf("%s beside a description of another format: error %v", name, err)
+		}
+	}
+	if err := example(2, 1, 2).Write(path); err != nil {
+		t.Fatal(err)
+	}
+	beside(`{"format": "birl-demon`)
+	if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "needs its description x.json, whole") {
+		t.Errorf("beside a description that is cut off: error %v", err)
+	}
+}

@@ -39,7 +39,7 @@ const (
 )
 
 // Demonstrate collects episodes of the expert's Boltzmann policy. The pool has to be opened as Config.Gym says. With an
-// error comes what was collected until then.
+// error come the episodes that had ended until then.
 func Demonstrate(ctx context.Context, pool *gym.Pool, e *Expert, o DemonstrateOptions) (*demo.Set, error) {
 	if spec := pool.Spec(); spec.ID != e.Config.Environment || spec.Actions != e.Actions ||
 		!slices.Equal(spec.Shape, e.ObservationShape) {
@@ -58,6 +58,10 @@ func Demonstrate(ctx context.Context, pool *gym.Pool, e *Expert, o DemonstrateOp
 	if collected != nil {
 		collected = fmt.Errorf("expert: demonstrating: %w", collected)
 	}
+	// What an error cut short is no episode: its return would be too small.
+	set.Trajectories = slices.DeleteFunc(set.Trajectories, func(t demo.Trajectory) bool {
+		return !t.Terminated && !t.Truncated
+	})
 	if len(set.Trajectories) == 0 {
 		return nil, collected
 	}

@@ -215,6 +215,10 @@ func (t *trainer) fly(ctx context.Context) error {
 		return err
 	}
 	if c.Demonstrated > 0 {
+		if t.replay.count == t.replay.capacity { // nothing could be forgotten for what comes next
+			return fmt.Errorf("expert: Replay = %d holds no more than the pilot's transitions, none of which is "+
+				"forgotten with Demonstrated = %d; raise Replay", c.Replay, c.Demonstrated)
+		}
 		t.replay.keep()
 	}
 	return nil

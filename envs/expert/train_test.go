@@ -9,6 +9,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/go-birl/birl/envs/demo"
@@ -199,5 +200,39 @@ func demonstrates(t *testing.T, e *Expert) {
 	if _, err := Demonstrate(t.Context(), openPool(t, other, 1), e, DemonstrateOptions{Beta: 1,
 		Episodes: 1}); err == nil {
 		t.Error("an expert of CartPole demonstrated in Acrobot")
+	}
+}
+
+// TestPilotThatFillsTheReplay: what is never forgotten would leave no room for what the learner does itself.
+func TestPilotThatFillsTheReplay(t *testing.T) {
+	c := LunarLander()
+	c.PilotEpisodes, c.Demonstrated, c.Hidden, c.Steps, c.SegmentSteps = 1, 8, []int{8}, 160, 160
+	c.Replay, c.LearnAfter = 60, 32 // a landing takes more than 60 steps
+	_, err := Train(t.Context(), pureGo(t), openPool(t, c, 1), c, Options{})
+	if err == nil || !strings.Contains(err.Error(), "Replay = 60") || !strings.Contains(err.Error(), "raise Replay") {
+		t.Errorf("error %v, want one that asks for a larger Replay", err)
+	}
+}
+
+// TestInterruptedDemonstrationsAreWhole: an interruption leaves the episodes that had ended, and no parts of others.
+func TestInterruptedDemonstrationsAreWhole(t *testing.T) {
+	c := poleConfig()
+	c.Hidden = []int{8}
+	e := &Expert{network: newNetwork(c.widths(4, 2), 7), Description: Description{Config: c, ObservationShape: []int{4},
+		Actions: 2}}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	set, err := Demonstrate(ctx, openPool(t, c, 1), e, DemonstrateOptions{Episodes: 40, Progress: func(done int) {
+		if done == 3 {
+			cancel()
+		}
+	}})
+	if !errors.Is(err, context.Canceled) || set == nil || len(set.Trajectories) < 3 {
+		t.Fatalf("error %v with the set %v, want a cancellation with at least 3 episodes", err, set)
+	}
+	for i := range set.Trajectories {
+		if d := &set.Trajectories[i]; !d.Terminated && !d.Truncated {
+			t.Errorf("of %d trajectories, number %d was cut off after %d steps", len(set.Trajectories), i, d.Len())
+		}
 	}
 }

@@ -106,7 +106,7 @@ type part struct {
 // calibrate trains a model on all but a part of the demonstrations, for each part of each run, and calibrates the
 // models of the runs by how well these foresee the parts. aux are what the runs of a task that explores have explored.
 // A run of which nothing is left without one of its parts stays as it is.
-func (l *Learner) calibrate(ctx context.Context, t *Task, models []*Fitted, aux []explored,
+func (l *Learner) calibrate(ctx context.Context, t *Task, models []*Fitted, aux []explored, clock *clock,
 	progress irl.Progress) error {
 	var parts []part // that the runs of the task learn without
 	task := *t
@@ -133,7 +133,7 @@ func (l *Learner) calibrate(ctx context.Context, t *Task, models []*Fitted, aux 
 	if len(parts) == 0 {
 		return nil
 	}
-	judges, _, err := l.train(ctx, &task, progress)
+	judges, _, err := l.train(ctx, &task, clock, progress)
 	if err != nil {
 		return fmt.Errorf("the models of parts, to calibrate by (Config.Folds): %w", err)
 	}

@@ -265,7 +265,7 @@ func TestCalibrationIsStoredAndResumed(t *testing.T) {
 		!slices.Equal(g.Frequencies, w.Frequencies) {
 		t.Errorf("read again, the calibration is %+v, want %+v", g, w)
 	}
-	path := filepath.Join(dir, descriptionFile)
+	path := filepath.Join(dir, DescriptionFile)
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -310,7 +310,7 @@ func TestPartsLearnWithWhatRunsExplored(t *testing.T) {
 		return out
 	}
 	got := trust(exploringTask(d))
-	if len(d.rounds) != 6 { // of two runs, at steps 0, 20 and 40
+	if len(d.rounds) != 4 { // of two runs, at steps 0 and 20
 		t.Errorf("there were the rounds %v, want those of the runs alone", d.rounds)
 	}
 	if again := trust(exploringTask(&dreamer{})); !slices.Equal(got, again) {

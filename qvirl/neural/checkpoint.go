@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/go-birl/birl/envs/atomicfile"
@@ -36,6 +37,7 @@ type savedState struct {
 	BestLikelihood            []float64
 	BestPoint                 []int
 	Aux                       []explored
+	Seconds                   float64 // 0 in checkpoints from before there was this field
 }
 
 // newCheckpoint returns the checkpoint, in a folder, of the job whose first run is the given one. It loads no state of
@@ -56,7 +58,8 @@ func (c *checkpoint) save(s *state) error {
 		return fmt.Errorf("neural: the folder of the checkpoint: %w", err)
 	}
 	saved := savedState{Identity: c.identity, Step: s.step, Trained: s.trained, Moment1: s.moment1, Moment2: s.moment2,
-		Curves: s.curves, Best: s.best, BestLikelihood: s.bestLikelihood, BestPoint: s.bestPoint, Aux: s.aux}
+		Curves: s.curves, Best: s.best, BestLikelihood: s.bestLikelihood, BestPoint: s.bestPoint, Aux: s.aux,
+		Seconds: s.seconds}
 	var body bytes.Buffer
 	if err := gob.NewEncoder(&body).Encode(saved); err != nil {
 		return fmt.Errorf("neural: the checkpoint: %w", err)
@@ -117,5 +120,28 @@ func (c *checkpoint) load(s *state) error {
 	s.step, s.trained, s.moment1, s.moment2, s.curves = saved.Step, saved.Trained, saved.Moment1, saved.Moment2,
 		saved.Curves
 	s.best, s.bestLikelihood, s.bestPoint, s.aux = saved.Best, saved.BestLikelihood, saved.BestPoint, saved.Aux
+	s.seconds = saved.Seconds
 	return nil
+}
+
+// clock measures how long a training takes, with all its programs and what came before an interruption.
+type clock struct {
+	began  time.Time
+	mutex  sync.Mutex
+	before float64 // seconds up to the interruption
+}
+
+func newClock() *clock { return &clock{began: time.Now()} }
+
+// goOn adds the seconds up to an interruption. Each program has kept them when it last could: the last one counts.
+func (c *clock) goOn(seconds float64) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.before = max(c.before, seconds)
+}
+
+func (c *clock) seconds() float64 {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.before + time.Since(c.began).Seconds()
 }

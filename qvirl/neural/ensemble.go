@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/go-birl/birl/envs/atomicfile"
+	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/qvirl/irl"
 )
 
@@ -129,24 +130,35 @@ func memberDir(dir string, member int) string {
 
 // Save writes the members to folders of their own.
 func (e *Ensemble) Save(dir string) error {
+	var parts []string
 	for i, m := range e.members {
 		if err := m.Save(memberDir(dir, i)); err != nil {
 			return err
 		}
+		parts = append(parts, filepath.Join(memberDir("", i), DescriptionFile))
 	}
 	return writeDescription(dir, &description{Format: modelFormat, Method: e.name, Spec: e.Spec(),
-		Members: len(e.members), Seconds: e.Seconds()})
+		Members: len(e.members), Seconds: e.Seconds()}, parts...)
 }
 
-// Describe writes the description of a model that consists of others, which it has saved in its folder itself.
-func Describe(dir string, m Model) error {
+// Describe writes the description of a model that consists of others, which it has saved in its folder itself. It holds
+// the digests of the given files, by their paths in the folder, and a model of which one is exchanged is not loaded.
+func Describe(dir string, m Model, parts ...string) error {
 	return writeDescription(dir, &description{Format: modelFormat, Method: m.Name(), Spec: m.Spec(),
-		Seconds: m.Seconds()})
+		Seconds: m.Seconds()}, parts...)
 }
 
-// writeDescription writes the description of the model in a folder.
-func writeDescription(dir string, d *description) error {
-	if err := atomicfile.WriteJSON(filepath.Join(dir, descriptionFile), d); err != nil {
+// writeDescription writes the description of the model in a folder, with the digests of its parts.
+func writeDescription(dir string, d *description, parts ...string) error {
+	d.SHA256 = map[string]string{}
+	for _, name := range parts {
+		sum, err := demo.FileSum(filepath.Join(dir, name))
+		if err != nil {
+			return fmt.Errorf("neural: %w", err)
+		}
+		d.SHA256[filepath.ToSlash(name)] = sum
+	}
+	if err := atomicfile.WriteJSON(filepath.Join(dir, DescriptionFile), d); err != nil {
 		return fmt.Errorf("neural: %w", err)
 	}
 	return nil
@@ -159,7 +171,7 @@ func LoadEnsemble(dir string, load func(dir string) (Model, error)) (*Ensemble, 
 		return nil, err
 	}
 	if d.Members < 1 {
-		return nil, fmt.Errorf("neural: %s describes no ensemble", filepath.Join(dir, descriptionFile))
+		return nil, fmt.Errorf("neural: %s describes no ensemble", filepath.Join(dir, DescriptionFile))
 	}
 	e := &Ensemble{name: d.Method}
 	for i := range d.Members {

@@ -15,7 +15,7 @@ import (
 //
 // The first round, of the untrained apprentices, comes before the first step. From then on, at every Every'th step, the
 // trajectories of the last round join the auxiliary ones, and a round of the present apprentices begins, which takes
-// place while training goes on. Which transitions a step sees depends on the steps alone, not on how long rounds take;
+// place while training goes on, unless training ends before it would be taken up. Which transitions a step sees depends on the steps alone, not on how long rounds take;
 // training waits for one that takes longer than Every steps.
 type Explore struct {
 	// Every is the number of steps between rounds, a multiple of Config.ReportEvery.
@@ -147,7 +147,12 @@ func (e *explorer) step(ctx context.Context, v *vectors) error {
 	if err := e.join(); err != nil {
 		return err
 	}
-	if e.job.step >= e.job.config.Steps {
+	return e.next(ctx, v)
+}
+
+// next begins a round, if training lasts until it is taken up.
+func (e *explorer) next(ctx context.Context, v *vectors) error {
+	if e.job.step+e.Every > e.job.config.Steps {
 		return nil
 	}
 	return e.begin(ctx, v)
@@ -162,7 +167,7 @@ func (e *explorer) start(ctx context.Context, v *vectors) error {
 		if err := e.handOver(); err != nil {
 			return err
 		}
-		return e.begin(ctx, v)
+		return e.next(ctx, v)
 	}
 	e.job.aux = make([]explored, len(e.job.runs))
 	if err := e.begin(ctx, v); err != nil {
@@ -177,11 +182,15 @@ func (e *explorer) settled() bool {
 	return e == nil || e.job.step%e.Every == 0 || e.job.step >= e.job.config.Steps
 }
 
-// stop ends the round under way.
-func (e *explorer) stop() {
+// stop ends the round under way, of which nothing is of use any more. It is cancelled only if training failed: that
+// may end the environments' processes, which belong to whoever gave Rollout, along with the round.
+func (e *explorer) stop(failed bool) {
 	if e == nil || e.pending == nil {
 		return
 	}
+	if failed {
+		e.cancel()
+	}
+	_ = e.pending.Wait()
 	e.cancel()
-	_ = e.pending.Wait() // the training has ended: what the round found is of no use
 }

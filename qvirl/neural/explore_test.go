@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/go-birl/birl/envs/demo"
 )
@@ -57,8 +59,8 @@ func TestExplorationDependsOnStepsAlone(t *testing.T) {
 	first := &dreamer{}
 	whole := fit(t, c, classifier{}, exploringTask(first))
 	slices.Sort(first.rounds)
-	// at steps 0, 20, 40
-	if want := []string{"0/0", "0/1", "0/2", "1/0", "1/1", "1/2"}; !slices.Equal(first.rounds, want) {
+	// at steps 0 and 20; training ends before one of step 40 would be taken up
+	if want := []string{"0/0", "0/1", "1/0", "1/1"}; !slices.Equal(first.rounds, want) {
 		t.Errorf("rounds %v, want %v", first.rounds, want)
 	}
 	for r, m := range fit(t, c, classifier{}, exploringTask(&dreamer{})) {
@@ -75,7 +77,7 @@ func TestExplorationDependsOnStepsAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := l.newJob(task, 0, 2)
+	j, err := l.newJob(task, 0, 2, newClock())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,6 +132,44 @@ func TestFailingExplorationStopsTraining(t *testing.T) {
 		spoil(task)
 		if _, err := l.Fit(context.Background(), task, nil); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
+// TestEndOfTrainingCancelsNoRound: a training that ends without an error leaves the environments of its rollouts alone,
+// whether it ends after its last step or early, with a round under way.
+func TestEndOfTrainingCancelsNoRound(t *testing.T) {
+	var rounds, cancelled atomic.Int32
+	d := &dreamer{}
+	slow := func(ctx context.Context, run, round int, m Model) ([]demo.Trajectory, error) {
+		rounds.Add(1)
+		select {
+		case <-ctx.Done():
+			cancelled.Add(1)
+		case <-time.After(100 * time.Millisecond):
+		}
+		return d.rollout(ctx, run, round, m)
+	}
+	whole, early := testConfig(), testConfig()
+	whole.Steps = 70
+	early.Steps, early.Patience = 400, 1
+	for name, c := range map[string]struct {
+		config Config
+		every  int
+	}{"after the last step": {whole, 50}, "early": {early, 10}} {
+		task := testTask(1)
+		for _, h := range task.HeldOut {
+			for k := range h.Actions { // labels that no model foresees: the best one is an early one
+				h.Actions[k] = (k / 3) % 2
+			}
+		}
+		task.Explore = &Explore{Every: c.every, Keep: 2, Rollout: slow}
+		points := len(fit(t, c.config, classifier{}, task)[0].Curve())
+		if stopped := points < c.config.Steps/c.config.ReportEvery; stopped != (name == "early") {
+			t.Errorf("%s: training ended after %d points", name, points)
+		}
+		if n := cancelled.Swap(0); n > 0 {
+			t.Errorf("%s: %d of %d rounds were cancelled", name, n, rounds.Swap(0))
 		}
 	}
 }

@@ -66,7 +66,8 @@ func (f *Fitted) Name() string { return f.name }
 // Spec says what the model was learnt for.
 func (f *Fitted) Spec() Spec { return f.spec }
 
-// Seconds is the wall-clock time of the training, of all runs that were trained with this one.
+// Seconds is the wall-clock time of the training, of all runs that were trained with this one. Of a training that went
+// on from a checkpoint, the time before counts as far as the checkpoint goes.
 func (f *Fitted) Seconds() float64 { return f.seconds }
 
 // Curve is the course of the training.
@@ -273,5 +274,5 @@ func (f *Fitted) Save(dir string) error {
 	if err := npz.Write(filepath.Join(dir, weightsFile), arrays); err != nil {
 		return fmt.Errorf("neural: %w", err)
 	}
-	return writeDescription(dir, &d)
+	return writeDescription(dir, &d, weightsFile)
 }

@@ -270,3 +270,21 @@ func TestImagesThatCannotBeAreRefused(t *testing.T) {
 		t.Errorf("error %v for filters whose size is no multiple of the stride", err)
 	}
 }
+
+// TestTrainingGoesOnFromAModelOfImages: with a checkpoint, too; and not from one of images of another shape, though
+// they have as many numbers.
+func TestTrainingGoesOnFromAModelOfImages(t *testing.T) {
+	c := smallEncoder()
+	c.Steps, c.ReportEvery = 2, 2
+	task := imageTask(smallImage, 1)
+	task.HeldOut = nil
+	task.Runs[0].From = fit(t, c, classifier{}, task)[0]
+	task.Checkpoint = t.TempDir()
+	fit(t, c, classifier{}, task)
+
+	other := imageTask(Image{Frames: 4, Height: 25, Width: 12}, 1)
+	other.Runs[0].From = task.Runs[0].From
+	if err := other.Validate(); err == nil || !strings.Contains(err.Error(), "run 0: Run.From is a model for images") {
+		t.Errorf("error %v for a model of images of another shape", err)
+	}
+}

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/demo"
@@ -70,18 +69,18 @@ func (l *Learner) Fit(ctx context.Context, t *Task, progress irl.Progress) ([]Mo
 			return nil, err
 		}
 	}
-	began := time.Now()
-	models, aux, err := l.train(ctx, t, progress.Stage("", 0, 1, 1+l.config.Folds))
+	clock := newClock()
+	models, aux, err := l.train(ctx, t, clock, progress.Stage("", 0, 1, 1+l.config.Folds))
 	if err != nil {
 		return nil, err
 	}
 	if l.config.Folds > 0 {
-		if err := l.calibrate(ctx, t, models, aux, progress.Stage("calibration: ", 1, l.config.Folds,
+		if err := l.calibrate(ctx, t, models, aux, clock, progress.Stage("calibration: ", 1, l.config.Folds,
 			1+l.config.Folds)); err != nil {
 			return nil, err
 		}
 	}
-	seconds := time.Since(began).Seconds()
+	seconds := clock.seconds()
 	out := make([]Model, len(models))
 	for i, m := range models {
 		m.seconds = seconds
@@ -92,7 +91,8 @@ func (l *Learner) Fit(ctx context.Context, t *Task, progress irl.Progress) ([]Mo
 
 // train trains a model for each run of a valid task. With Task.Explore it returns what each run has explored at last,
 // too.
-func (l *Learner) train(ctx context.Context, t *Task, progress irl.Progress) ([]*Fitted, []explored, error) {
+func (l *Learner) train(ctx context.Context, t *Task, clock *clock, progress irl.Progress) ([]*Fitted, []explored,
+	error) {
 	choice, err := backend.Get(l.config.Backend)
 	if err != nil {
 		return nil, nil, err
@@ -111,7 +111,7 @@ func (l *Learner) train(ctx context.Context, t *Task, progress irl.Progress) ([]
 			return err
 		}
 		defer release()
-		job, err := l.newJob(t, first, end)
+		job, err := l.newJob(t, first, end, clock)
 		if err != nil {
 			return err
 		}
@@ -139,8 +139,8 @@ func (l *Learner) train(ctx context.Context, t *Task, progress irl.Progress) ([]
 }
 
 // newJob prepares the runs first, …, end−1 of a task.
-func (l *Learner) newJob(t *Task, first, end int) (*job, error) {
-	j := &job{config: l.config, task: t, first: first, runs: t.Runs[first:end],
+func (l *Learner) newJob(t *Task, first, end int, clock *clock) (*job, error) {
+	j := &job{config: l.config, task: t, first: first, runs: t.Runs[first:end], clock: clock,
 		encoder: l.config.newEncoder(t.Observation, t.Actions, t.Image)}
 	if err := t.Image.check(j.encoder.convolutions); err != nil {
 		return nil, err
@@ -237,8 +237,10 @@ func (l *Learner) identity(t *Task, first, end int) (string, error) {
 		put(r.Seed)
 		if r.From != nil {
 			put(r.From.trained)
-			put(r.From.scale.Mean)
-			put(r.From.scale.Std)
+			if s := r.From.scale; s != nil { // images have none
+				put(s.Mean)
+				put(s.Std)
+			}
 		}
 		puts(r.Demos)
 		puts(r.Aux)

@@ -7,10 +7,11 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/npz"
 )
 
-// StoredMethod returns the name of the method of the model in a folder.
+// StoredMethod returns the name of the method of the model in a folder, whose files have to belong together.
 func StoredMethod(dir string) (string, error) {
 	d, err := readDescription(dir)
 	if err != nil {
@@ -27,7 +28,7 @@ func Load[O Objective](dir, backendName string) (*Fitted, error) {
 		return nil, err
 	}
 	var objective O
-	path := filepath.Join(dir, descriptionFile)
+	path := filepath.Join(dir, DescriptionFile)
 	if d.Config == nil {
 		return nil, fmt.Errorf("neural: %s describes no single model", path)
 	}
@@ -56,9 +57,9 @@ func Load[O Objective](dir, backendName string) (*Fitted, error) {
 	return f, nil
 }
 
-// readDescription reads the description of the model in a folder.
+// readDescription reads the description of the model in a folder, and checks that the other files belong to it.
 func readDescription(dir string) (*description, error) {
-	path := filepath.Join(dir, descriptionFile)
+	path := filepath.Join(dir, DescriptionFile)
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("neural: %s holds no model: %w", dir, err)
@@ -69,6 +70,17 @@ func readDescription(dir string) (*description, error) {
 	}
 	if d.Format != modelFormat {
 		return nil, fmt.Errorf("neural: %s: the format is %q, want %q", path, d.Format, modelFormat)
+	}
+	for name, want := range d.SHA256 {
+		is, err := demo.FileSum(filepath.Join(dir, name))
+		if err != nil {
+			return nil, fmt.Errorf("neural: a part of the model in %s: %w", dir, err)
+		}
+		if is != want {
+			return nil, fmt.Errorf("neural: %s has the SHA-256 %s, %s says %s: one of them is damaged, or belongs to "+
+				"another model, as when storing one in its place was interrupted; train and store it again",
+				filepath.Join(dir, name), is, path, want)
+		}
 	}
 	return d, nil
 }
@@ -94,11 +106,12 @@ func (d *description) parameters(dir string) ([]Parameter, error) {
 // arrayName returns the name that a parameter has in an archive, where names are file names.
 func arrayName(parameter string) string { return strings.ReplaceAll(parameter, "/", ".") }
 
-// The files of a model's folder.
+// DescriptionFile is the file in a model's folder that makes it one.
+const DescriptionFile = "model.json"
+
 const (
-	descriptionFile = "model.json"
-	weightsFile     = "weights.npz"
-	modelFormat     = "birl-model-1"
+	weightsFile = "weights.npz"
+	modelFormat = "birl-model-1"
 )
 
 // description is a model as it is described on disk.
@@ -106,6 +119,9 @@ type description struct {
 	Format string `json:"format"`
 	Method string `json:"method"`
 	Spec   Spec   `json:"spec"`
+	// SHA256 is that of each file of the folder that has to belong to the description, by its path in the folder. What
+	// was stored before there was this field has none.
+	SHA256 map[string]string `json:"sha256,omitempty"`
 	// of an ensemble, which has nothing of what follows but Seconds
 	Members     int             `json:"members,omitempty"`
 	Config      *Config         `json:"config,omitempty"`

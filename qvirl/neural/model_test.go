@@ -87,6 +87,44 @@ func TestStoredModelsPredictTheSame(t *testing.T) {
 	}
 }
 
+// TestWeightsOfAnotherModelAreRefused, as an interruption leaves them that comes while one model is stored in the place
+// of another. Models that were stored without a digest of their weights are read as before.
+func TestWeightsOfAnotherModelAreRefused(t *testing.T) {
+	models := fit(t, testConfig(), classifier{}, testTask(2))
+	dir, other := t.TempDir(), t.TempDir()
+	for i, dir := range []string{dir, other} {
+		if err := models[i].Save(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Rename(filepath.Join(other, weightsFile), filepath.Join(dir, weightsFile)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load[classifier](dir, "go"); err == nil || !strings.Contains(err.Error(), "another model") ||
+		!strings.Contains(err.Error(), weightsFile) {
+		t.Errorf("error %v, want one that names the weights", err)
+	}
+	path := filepath.Join(dir, DescriptionFile)
+	var d map[string]any
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(text, &d)
+	}
+	delete(d, "sha256")
+	if err == nil {
+		text, err = json.Marshal(d)
+	}
+	if err == nil {
+		err = os.WriteFile(path, text, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load[classifier](dir, "go"); err != nil {
+		t.Errorf("error %v for a model stored without a digest", err)
+	}
+}
+
 // TestModelsThatCannotBeAreRefused: a description that was edited to what no training makes is not predicted from.
 func TestModelsThatCannotBeAreRefused(t *testing.T) {
 	m := fit(t, testConfig(), classifier{}, testTask(1))[0]
@@ -94,7 +132,7 @@ func TestModelsThatCannotBeAreRefused(t *testing.T) {
 	if err := m.Save(dir); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(dir, descriptionFile)
+	path := filepath.Join(dir, DescriptionFile)
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

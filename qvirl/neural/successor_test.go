@@ -138,7 +138,7 @@ func TestExplorersDrawSuccessors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := l.newJob(task, 0, 2)
+	j, err := l.newJob(task, 0, 2, newClock())
 	if err != nil {
 		t.Fatal(err)
 	}

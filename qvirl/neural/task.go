@@ -82,6 +82,10 @@ func (t *Task) Validate() error {
 			return fmt.Errorf("neural: run %d: Run.From is a model for observations of %d numbers and %d actions, "+
 				"want %d and %d", i, f.spec.Observation, f.spec.Actions, t.Observation, t.Actions)
 		}
+		if f := r.From; f != nil && f.spec.Image != t.Image {
+			return fmt.Errorf("neural: run %d: Run.From is a model for images of %+v, want one for %+v, as the task "+
+				"has", i, f.spec.Image, t.Image)
+		}
 		if t.Explore != nil && len(r.Aux) > 0 {
 			return fmt.Errorf("neural: run %d has auxiliary trajectories, and Task.Explore gathers others: want one "+
 				"of them", i)

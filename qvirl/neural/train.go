@@ -27,6 +27,7 @@ type job struct {
 	heldOut    *heldOut
 	checkpoint *checkpoint // nil for none
 	explorer   *explorer   // nil for none
+	clock      *clock      // of the whole training
 
 	state
 }
@@ -43,10 +44,11 @@ type state struct {
 	bestLikelihood []float64      // by run
 	bestPoint      []int          // by run, index into curves
 	aux            []explored     // by run, of an Explore; nil otherwise
+	seconds        float64        // of the whole training, when the state was kept
 }
 
 // train takes the steps that are left.
-func (j *job) train(ctx context.Context, report func(Point)) error {
+func (j *job) train(ctx context.Context, report func(Point)) (err error) {
 	c := j.config
 	runs := len(j.runs)
 	j.curves = make([][]CurvePoint, runs)
@@ -64,12 +66,13 @@ func (j *job) train(ctx context.Context, report func(Point)) error {
 	if err := j.checkpoint.load(&j.state); err != nil {
 		return err
 	}
+	j.clock.goOn(j.seconds)
 	v := newVectors(j)
 	defer v.finalize()
 	if err := j.explorer.start(ctx, v); err != nil {
 		return err
 	}
-	defer j.explorer.stop()
+	defer func() { j.explorer.stop(err != nil) }()
 	for j.step < c.Steps && !j.exhausted() {
 		began, from := time.Now(), j.step
 		until := min((from/c.ReportEvery+1)*c.ReportEvery, c.Steps)
@@ -97,6 +100,7 @@ func (j *job) train(ctx context.Context, report func(Point)) error {
 			if err := v.read(&j.state); err != nil {
 				return err
 			}
+			j.seconds = j.clock.seconds()
 			if err := j.checkpoint.save(&j.state); err != nil {
 				return err
 			}

@@ -193,7 +193,7 @@ func testResumption(t *testing.T, c Config, newTask func() *Task) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := l.newJob(task, 0, 2)
+	j, err := l.newJob(task, 0, 2, newClock())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,6 +237,36 @@ func testResumption(t *testing.T, c Config, newTask func() *Task) {
 	}
 	if _, err := l.Fit(context.Background(), task, nil); err == nil || !strings.Contains(err.Error(), "damaged") {
 		t.Errorf("error %v for a damaged checkpoint", err)
+	}
+}
+
+// TestSecondsOutliveAnInterruption: a checkpoint keeps how long training has taken, and the model has all of it.
+func TestSecondsOutliveAnInterruption(t *testing.T) {
+	task := testTask(2)
+	task.Checkpoint = t.TempDir()
+	first := fit(t, testConfig(), classifier{}, task)[0]
+	l, err := NewLearner("test", testConfig(), classifier{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := l.newJob(task, 0, 2, newClock())
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.curves = make([][]CurvePoint, 2)
+	if err := j.checkpoint.load(&j.state); err != nil {
+		t.Fatal(err)
+	}
+	if !(j.seconds > 0 && j.seconds <= first.Seconds()) {
+		t.Errorf("the checkpoint says %g seconds, the model %g", j.seconds, first.Seconds())
+	}
+	j.seconds += 1000
+	if err := j.checkpoint.save(&j.state); err != nil {
+		t.Fatal(err)
+	}
+	again := fit(t, testConfig(), classifier{}, task)[0].Seconds()
+	if !(again >= j.seconds && again < j.seconds+100) {
+		t.Errorf("the model says %g seconds, %g of them before the interruption", again, j.seconds)
 	}
 }
 

@@ -69,7 +69,7 @@ all models meet the same episodes.
 
 Workers that die or exceed --step-timeout are started again, and the episodes that they were in begin anew. After a fault that restarts do not
 mend, and after an interruption, the episodes that have ended are told and kept all the same; where --out would replace a file, in
-FILE.partial.npz.`,
+FILE.partial.npz, or FILE.partial-2.npz and so on.`,
 		Example: `  qvirl rollout --model bc --env LunarLander-v3 --episodes 30
   qvirl rollout --model bc --env highway-fast-v0 --episodes 30 --json | jq .mean`,
 		Args: cobra.NoArgs,

@@ -9,6 +9,7 @@ import (
 	"github.com/gomlx/compute"
 
 	"github.com/go-birl/birl/envs/atomicfile"
+	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/expert"
 	"github.com/go-birl/birl/envs/gym"
 	"github.com/go-birl/birl/envs/npz"
@@ -94,7 +95,7 @@ func (m *Model) Save(dir string) error {
 	if err := atomicfile.WriteJSON(filepath.Join(dir, configFile), stored{m.spec, m.config}); err != nil {
 		return fmt.Errorf("online: %w", err)
 	}
-	return neural.Describe(dir, m)
+	return neural.Describe(dir, m, demo.DescriptionPath(expertFile), configFile) // the first has the weights' digest
 }
 
 // stored is what a folder holds beside the network.
@@ -105,6 +106,9 @@ type stored struct {
 
 // Load reads a model that Save wrote.
 func Load(dir string) (*Model, error) {
+	if _, err := neural.StoredMethod(dir); err != nil { // which checks that the files belong together
+		return nil, err
+	}
 	path := filepath.Join(dir, configFile)
 	var s stored
 	err := atomicfile.ReadJSON(path, &s)

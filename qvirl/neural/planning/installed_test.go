@@ -7,11 +7,13 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/gomlx/compute"
 	_ "github.com/gomlx/compute/gobackend" // registers "go"
 
+	"github.com/go-birl/birl/envs/atomicfile"
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/expert"
 	"github.com/go-birl/birl/envs/gym"
@@ -122,6 +124,14 @@ func TestPlansResumesAndIsStored(t *testing.T) {
 		stored.EnvironmentSteps() != planned.EnvironmentSteps() || stored.Name() != Name {
 		t.Errorf("the apprentice that was stopped and stored has the values %v, the other %v", got.Values[:4],
 			want.Values[:4])
+	}
+	// as an interruption leaves it that comes while one plan is stored in the place of another
+	stored.details.Rolled++
+	if err := atomicfile.WriteJSON(filepath.Join(dir, detailsFile), stored.details); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(dir, nil); err == nil || !strings.Contains(err.Error(), detailsFile) {
+		t.Errorf("error %v for details of another plan", err)
 	}
 	base, err := models[0].Predict(x)
 	if err != nil {

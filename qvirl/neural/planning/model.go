@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 
 	"github.com/go-birl/birl/envs/atomicfile"
+	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/expert"
 	"github.com/go-birl/birl/envs/npz"
 	"github.com/go-birl/birl/qvirl/neural"
@@ -109,7 +110,9 @@ func (m *Model) Save(dir string) error {
 	if err := atomicfile.WriteJSON(filepath.Join(dir, detailsFile), m.details); err != nil {
 		return fmt.Errorf("planning: %w", err)
 	}
-	return neural.Describe(dir, m)
+	// The first two have digests of the weights.
+	return neural.Describe(dir, m, filepath.Join(baseDir, neural.DescriptionFile), demo.DescriptionPath(planFile),
+		detailsFile)
 }
 
 // Load reads a model that Save wrote; load reads the model that was planned on from its folder.
