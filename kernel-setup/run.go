@@ -73,7 +73,7 @@ source and its error are reported, and the exit status is 1.
 
 Notebooks see BIRL_HEADLESS=1 and show static figures instead of widgets.`,
 		Example: `  go run ./kernel-setup run posterior-quality
-  go run ./kernel-setup run --env SCALE=paper --cell-timeout 0 --inplace notebooks/posterior-quality.ipynb
+  go run ./kernel-setup run --env BIRL_SCALE=paper --cell-timeout 0 --inplace notebooks/posterior-quality.ipynb
   go run ./kernel-setup run --backend go --out elsewhere quickstart`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -22,7 +22,7 @@ func (s *site) provenance(p page) (string, error) {
 		}
 	}
 	b.WriteString("go run ./notebooks/cmd/pages   # this page, from the stored rows\n```\n\n")
-	b.WriteString("| rows | computed | time | on | commit |\n|:--|:--|:--|:--|:--|\n")
+	b.WriteString("| rows | finished | time | on | commit |\n|:--|:--|:--|:--|:--|\n")
 	for _, name := range p.Experiments {
 		_, record, err := s.results.read(name)
 		if err != nil {
@@ -54,7 +54,7 @@ func described(r *experiment.Record) string {
 			commits = append(commits, commit)
 		}
 	}
-	return fmt.Sprintf("%s | %s | %s | %s", r.Started.UTC().Format(time.DateOnly), duration(r),
+	return fmt.Sprintf("%s | %s | %s | %s", r.Finished.UTC().Format(time.DateOnly), duration(r),
 		strings.Join(machines, "; "), strings.Join(commits, ", "))
 }
 

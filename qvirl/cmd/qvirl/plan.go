@@ -54,8 +54,8 @@ func newPlan() *cobra.Command {
 		Use:   "plan --model DIR --demos FILE --env ID --out DIR",
 		Short: "Plan an apprentice in its environment on a model's posterior over rewards",
 		Long: `plan trains an apprentice in a Gymnasium environment by reinforcement learning (QR-DQN) on what a model of QVIRL believes of the
-rewards: the mean, less --risk standard deviations, of a Gaussian process that is the model's posterior at the demonstrated transitions
-and at rollouts of the model's apprentice, and the prior away from them. The environment's own rewards decide nothing.
+rewards: the mean, less --risk standard deviations, of a Gaussian process that is told the model's posterior means at the demonstrated
+transitions and at rollouts of the model's apprentice, with its variances as noise, and is the prior away from them. The environment's own rewards decide nothing.
 
 The model has to put the rewards of the demonstrations above its prior's mean, which one that was trained with auxiliary transitions
 ("qvirl train --env ID") mostly does, and one of demonstrations alone mostly does not. --demos is the file that it was trained on.
