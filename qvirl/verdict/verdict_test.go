@@ -274,7 +274,7 @@ func TestStdsCount(t *testing.T) {
 
 func TestShortJudges(t *testing.T) {
 	c := Default(1)
-	c.Reference.Samples, c.Reference.MinESS, c.Reference.MaxIterations = 16, 1e6, 8
+	c.Reference.Samples, c.Reference.MinESS, c.Reference.MaxIterations = 32, 1e6, 8
 	d := diagnose(t, right(world(t)), c)
 	if d.Verdict != DoNotUse || !strings.Contains(d.Reason, "nothing vouches for it") {
 		t.Errorf("%s; want %s", d, DoNotUse)
@@ -330,7 +330,7 @@ func TestFit(t *testing.T) {
 	wrong.shift, broken.broken, stuck.stuck = 1, true, true
 	failure := fmt.Errorf("it failed")
 	short := Default(1)
-	short.Reference.Samples, short.Reference.MinESS, short.Reference.MaxIterations = 16, 1e6, 8
+	short.Reference.Samples, short.Reference.MinESS, short.Reference.MaxIterations = 32, 1e6, 8
 	for name, c := range map[string]struct {
 		method    method
 		config    Config
