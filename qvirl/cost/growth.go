@@ -51,9 +51,9 @@ func Growth(costs []Cost) *exhibit.Report {
 				last = (y[k] - y[k-1]) / (x[k] - x[k-1])
 			}
 			if max(power, last) > steep {
-				text = append(text, fmt.Sprintf("The %s of %s grows as S^%.2f from %g to %g states, and as S^%.2f between "+
-					"the two largest: faster than S^%g.", q.name, m, power, curve.X[0], curve.X[len(curve.X)-1], last,
-					steep))
+				text = append(text, fmt.Sprintf("The %s of %s grows as S^%.2f from %g to %g states, and as S^%.2f "+
+					"between the two largest: faster than S^%g.", q.name, m, power, curve.X[0],
+					curve.X[len(curve.X)-1], last, steep))
 			}
 			cell := exhibit.Cell{} // of a single size
 			if !math.IsNaN(power) {

@@ -23,7 +23,9 @@ func ActionProbs(mean []float64, cov mat.Symmetric, beta float64) ([]float64, er
 	if !(beta > 0) || math.IsInf(beta, 0) {
 		return nil, fmt.Errorf("graphs: β = %g, want a finite positive number", beta)
 	}
-	out := PlainLogActionProbs(mean, func(a, b int) float64 { return cov.At(a, a) + cov.At(b, b) - 2*cov.At(a, b) }, beta)
+	out := PlainLogActionProbs(mean, func(a, b int) float64 {
+		return cov.At(a, a) + cov.At(b, b) - 2*cov.At(a, b)
+	}, beta)
 	for a, l := range out {
 		out[a] = math.Exp(l)
 	}

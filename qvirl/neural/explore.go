@@ -15,8 +15,8 @@ import (
 //
 // The first round, of the untrained apprentices, comes before the first step. From then on, at every Every'th step, the
 // trajectories of the last round join the auxiliary ones, and a round of the present apprentices begins, which takes
-// place while training goes on, unless training ends before it would be taken up. Which transitions a step sees depends on the steps alone, not on how long rounds take;
-// training waits for one that takes longer than Every steps.
+// place while training goes on, unless training ends before it would be taken up. Which transitions a step sees depends
+// on the steps alone, not on how long rounds take; training waits for one that takes longer than Every steps.
 type Explore struct {
 	// Every is the number of steps between rounds, a multiple of Config.ReportEvery.
 	Every int

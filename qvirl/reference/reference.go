@@ -68,7 +68,8 @@ func (m *Method) Fit(ctx context.Context, problems []*irl.Problem, progress irl.
 	})
 }
 
-// FitFrom is Fit of the problem of a posterior, with every fourth chain started from a draw of that posterior: chains that agree then do not depend on where they began.
+// FitFrom is Fit of the problem of a posterior, with every fourth chain started from a draw of that posterior:
+// chains that agree then do not depend on where they began.
 func (m *Method) FitFrom(ctx context.Context, start irl.Posterior, progress irl.Progress) (*Posterior, error) {
 	posts, err := mcmc.Fit(ctx, []*irl.Problem{start.Problem()}, progress, func(ctx context.Context,
 		problem *irl.Problem, job *mcmc.Job) (irl.Posterior, error) {

@@ -1,10 +1,10 @@
 // Package verdict says of an approximate posterior whether it is to be believed, on the user's own problem, and goes on
 // to a better one where it is not.
 //
-// The judge is a run of package reference on the same problem: chains that start from draws of the approximation, of the
-// prior, and from afar, more of them than sampling takes, so that one finds what the others miss. Where they agree, whatever they began from, their samples are of the
-// exact posterior up to a known Monte Carlo error, and the approximation is compared with them number by number. Where
-// they do not, nothing vouches for the approximation.
+// The judge is a run of package reference on the same problem: chains that start from draws of the approximation, of
+// the prior, and from afar, more of them than sampling takes, so that one finds what the others miss. Where they
+// agree, whatever they began from, their samples are of the exact posterior up to a known Monte Carlo error, and the
+// approximation is compared with them number by number. Where they do not, nothing vouches for the approximation.
 package verdict
 
 import (

@@ -239,9 +239,9 @@ const atATime = 100
 // that.
 const noise = 1e-3
 
-// believed returns the posterior means and variances of the rewards of a trajectory's transitions, as of noise, but of the one that
-// ended the episode, if there is one: to the model it pays a single reward, after which there is none, and to the plan
-// the rewards of all steps to come.
+// believed returns the posterior means and variances of the rewards of a trajectory's transitions, as of noise, but
+// of the one that ended the episode, if there is one: to the model it pays a single reward, after which there is
+// none, and to the plan the rewards of all steps to come.
 func believed(p *variational.Posterior, t *demo.Trajectory) (pairs Pairs, mean, variance []float64, err error) {
 	prior, n := p.Prior(), t.Len()
 	if t.Terminated {
