@@ -24,7 +24,7 @@ const (
 )
 
 // ErrSingularPrior is the error of methods that need the inverse of the prior covariance where it has none.
-var ErrSingularPrior = errors.New("the prior covariance is singular to working precision, and this method " +
+var ErrSingularPrior = errors.New("the prior covariance is singular to working precision, as where rewards are known, and this method " +
 	"needs its inverse; the method reference needs none, and 1e-8 of the largest variance added to its diagonal " +
 	"would give it one")
 
