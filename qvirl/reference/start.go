@@ -9,7 +9,8 @@ import (
 
 const (
 	farStream = 1 << 32 // of random numbers, which is no chain's
-	farTries  = 2000    // positions that starts from afar are drawn from
+	farTries  = 2000    // positions that starts from afar are drawn from, but no more than
+	farWork   = 2e8     // multiplications take: a fraction of a second
 	farScale  = 4       // greatest multiple of the prior's standard deviation
 )
 
@@ -23,28 +24,27 @@ const (
 // Positions are drawn at equal steps of the tries' weights, in the order of ‖u‖: of two, one is far out if half of the
 // posterior is.
 func (t *Target) farStarts(rng *rand.Rand, count int) [][]float64 {
-	dim := t.Dim()
-	tries, logWeights, norms := make([][]float64, farTries), make([]float64, farTries), make([]float64, farTries)
-	for i := range tries {
+	dim, end := t.Dim(), t.work()+farWork
+	var tries [][]float64
+	var logWeights, norms []float64
+	for len(tries) < count || len(tries) < farTries && t.work() < end {
 		u := make([]float64, dim)
 		for j := range u {
 			u[j] = rng.NormFloat64()
 		}
 		c := 1 + (farScale-1)*rng.Float64()
 		m := int(math.Exp2(math.Log2(float64(dim+1)) * rng.Float64()))
-		logWeights[i] = float64(m) * math.Log(c)
+		logWeight := float64(m) * math.Log(c)
 		for _, j := range rng.Perm(dim)[:m] {
 			u[j] *= c
-			logWeights[i] -= 0.5 * (1 - 1/(c*c)) * u[j] * u[j]
+			logWeight -= 0.5 * (1 - 1/(c*c)) * u[j] * u[j]
 		}
-		if l := t.LogLikelihood(u, nil); math.IsNaN(l) {
-			logWeights[i] = math.Inf(-1)
-		} else {
-			logWeights[i] += l
+		if logWeight += t.LogLikelihood(u, nil); math.IsNaN(logWeight) {
+			logWeight = math.Inf(-1)
 		}
-		tries[i], norms[i] = u, floats.Norm(u, 2)
+		tries, logWeights, norms = append(tries, u), append(logWeights, logWeight), append(norms, floats.Norm(u, 2))
 	}
-	order := make([]int, farTries)
+	order := make([]int, len(tries))
 	floats.Argsort(norms, order)
 	total, sum, next := floats.LogSumExp(logWeights), 0.0, rng.Float64()
 	var starts [][]float64
