@@ -21,8 +21,8 @@ type Diagnostics struct {
 	Iterations int     // of each chain after the warm-up
 	Seconds    float64 // of work by the clock, summed over the chains; more than on an idle core where they share one
 
-	// StdError is the largest Monte Carlo error of a reward's or a value's standard deviation, relative to it; 0 where
-	// MaxStdError is.
+	// StdError is the largest Monte Carlo error of the standard deviation of a reward, a value or β, relative to it; 0
+	// where MaxStdError is.
 	StdError float64
 
 	// PolicyError is the largest Monte Carlo error of an action's probability, averaged over the samples; 0 where

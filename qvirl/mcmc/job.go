@@ -160,6 +160,9 @@ func (j *Job) Converge(b Budget, advance func(chain, iterations int) error,
 			if b.MaxStdError > 0 {
 				d.StdError = math.Max(worstStdError(p.problem.RewardDim(), p.RewardChains),
 					worstStdError(p.problem.MDP.States(), p.ValueChains))
+				if p.beta != nil {
+					d.StdError = math.Max(d.StdError, StdError(p.ByChain(p.beta)))
+				}
 			}
 			if b.MaxPolicyError > 0 {
 				d.PolicyError = p.worstPolicyError(b.MaxPolicyError)
