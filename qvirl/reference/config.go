@@ -11,7 +11,7 @@ type Config struct {
 	Chains  int // chains from draws of the prior; 4
 	Warmup  int // iterations of each chain that adapt the kernels and are thrown away; 400
 
-	// Sampling goes on until each reward and each value has at least MinESS effective samples (bulk) among the kept
+	// Sampling goes on until each reward, value and β has at least MinESS effective samples (bulk) among the kept
 	// ones and a split-R̂ of at most MaxRHat, its standard deviation a relative Monte Carlo error of at most
 	// MaxStdError, and the probability of each action an error of at most ½/√MinESS, or until each chain has made
 	// MaxIterations, or about MaxWork multiplications. Diagnostics.Clean tells which.
