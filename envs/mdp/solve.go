@@ -41,7 +41,7 @@ type Solver struct {
 	held      []int     // the policy whose factors the system holds, [S]; nil at first
 	immediate []float64 // reward of each state-action pair, [S·A]
 	solution  Solution
-	work      float64
+	work      float64 // see Work
 }
 
 // NewSolver returns a solver for the given discount.

@@ -85,7 +85,7 @@ measured on, and report/, a table and a figure of what costs grow as. Rows of ot
 }
 
 // bench measures all sizes and methods, and prints a table.
-func bench(cmd *cobra.Command, o benchOptions) error {
+func bench(cmd *cobra.Command, o benchOptions) (err error) {
 	for _, size := range o.sizes {
 		if _, err := benchProblem(size); err != nil {
 			return err
@@ -103,13 +103,12 @@ func bench(cmd *cobra.Command, o benchOptions) error {
 	}
 	var kept []cost.Cost
 	if o.out != "" {
-		var err error
 		if kept, err = cost.Read(o.out); err != nil {
 			return err
 		}
 	}
 	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', tabwriter.AlignRight)
-	defer w.Flush() // what was measured before an error, too
+	defer func() { err = errors.Join(err, w.Flush()) }() // what was measured before an error, too
 	fmt.Fprintln(w, strings.Join(cost.Columns, "\t")+"\t")
 	for _, size := range o.sizes {
 		for _, name := range o.methods {
@@ -139,7 +138,7 @@ func bench(cmd *cobra.Command, o benchOptions) error {
 	if o.out == "" {
 		return nil
 	}
-	_, err := report.Write(cost.Growth(kept), filepath.Join(o.out, "report"))
+	_, err = report.Write(cost.Growth(kept), filepath.Join(o.out, "report"))
 	return err
 }
 

@@ -54,8 +54,9 @@ func newPlan() *cobra.Command {
 		Use:   "plan --model DIR --demos FILE --env ID --out DIR",
 		Short: "Plan an apprentice in its environment on a model's posterior over rewards",
 		Long: `plan trains an apprentice in a Gymnasium environment by reinforcement learning (QR-DQN) on what a model of QVIRL believes of the
-rewards: the mean, less --risk standard deviations, of a Gaussian process that is told the model's posterior means at the demonstrated
-transitions and at rollouts of the model's apprentice, with its variances as noise, and is the prior away from them. The environment's own rewards decide nothing.
+rewards: the mean, less --risk standard deviations, of a Gaussian process. It is told the model's posterior means at the
+demonstrated transitions and at rollouts of the model's apprentice, with its variances as noise, and is the prior away from
+them. The environment's own rewards decide nothing.
 
 The model has to put the rewards of the demonstrations above its prior's mean, which one that was trained with auxiliary transitions
 ("qvirl train --env ID") mostly does, and one of demonstrations alone mostly does not. --demos is the file that it was trained on.
@@ -207,7 +208,7 @@ func plan(cmd *cobra.Command, o *planOptions) error {
 	defer command.EndSoon(ctx, stderr)()
 	var told time.Time
 	out, err := planning.Plan(ctx, on, pool, m, demos, c, planning.Options{Checkpoint: run,
-		Source: fmt.Sprintf(", options %q, modules %q", o.options, o.imports),
+		Source: fmt.Sprintf("options %q, modules %q", o.options, o.imports),
 		Progress: func(p expert.Progress) {
 			if time.Since(told) > 5*time.Second || p.Steps == p.Total {
 				told = time.Now()

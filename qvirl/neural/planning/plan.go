@@ -115,8 +115,8 @@ func Plan(ctx context.Context, on compute.Backend, pool *gym.Pool, m neural.Mode
 	e, err := expert.Train(ctx, on, pool, learner, expert.Options{Checkpoint: o.Checkpoint, Progress: o.Progress,
 		Rewards: pays.rewards, Ends: pays.ends, Demonstrations: demos,
 		Source: fmt.Sprintf("%s of seed %d, %d transitions, risk %g, length %g, alike %g, %d rollouts, visits %t, "+
-			"%d pairs, demonstrated ends, process %s%s", m.Name(), spec.Seed, spec.Transitions, c.Risk, c.Length,
-			c.Alike, c.Rollouts, c.Visits, c.Inducing, process.digest(), o.Source)})
+			"%d pairs, demonstrated ends, process %s, environments of %q", m.Name(), spec.Seed, spec.Transitions,
+			c.Risk, c.Length, c.Alike, c.Rollouts, c.Visits, c.Inducing, process.digest(), o.Source)})
 	if err != nil {
 		return nil, fmt.Errorf("planning: %w", err)
 	}

@@ -2,12 +2,10 @@ package planning
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -55,10 +53,7 @@ type Process struct {
 // digest tells processes apart: the start of the SHA-256 of their numbers.
 func (p *Process) digest() string {
 	h := sha256.New()
-	for _, x := range slices.Concat(p.weights, p.points.RawMatrix().Data, p.spread.RawMatrix().Data) {
-		h.Write(binary.LittleEndian.AppendUint64(nil, math.Float64bits(x)))
-	}
-	fmt.Fprintln(h, p.prior, p.taken)
+	fmt.Fprintln(h, p.prior, p.taken, p.weights, p.points.RawMatrix().Data, p.spread.RawMatrix().Data)
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
