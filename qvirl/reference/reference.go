@@ -230,8 +230,8 @@ const (
 	walkTrajectory = 3   // length of a walk's trajectory in posterior standard deviations (valuewalk.Default)
 	sliceEvery     = 4   // iterations of the warm-up between slice transitions
 	curvatureEvery = 5   // iterations between the positions whose mean curvature is the mass matrix
-	pilotMoves     = 40  // moves of each kernel alone from which the shares are set
-	costMoves      = 5   // and before, to see what a transition costs
+	pilotMoves     = 16  // moves of each kernel alone from which the shares are set
+	costMoves      = 3   // and before, to see what a transition costs
 	maxStride      = 32  // transitions of a move
 )
 

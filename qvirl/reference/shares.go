@@ -16,7 +16,8 @@ func (s *sampling) setShares(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	spent := bestShares(moved)
+	chains := float64(s.config.Chains)
+	spent := bestShares(moved, cost, float64(s.config.Samples)/chains, s.config.MinESS/chains)
 	var share [kernels]float64
 	for kernel, f := range spent {
 		if f > 0 {
@@ -112,17 +113,22 @@ func (s *sampling) pilots(ctx context.Context, moves int, strides [kernels]int) 
 	return moved, cost, nil
 }
 
-// bestShares returns the shares of the cost, in tenths, that make Σ_i (Σ_k share_k moved_k[i])⁻² least, the squares of
-// the times in which quantities i are drawn anew: the slowest count most, and the error of a single one's movement does
-// not decide. A kernel without movements is left out; every other has a tenth at least, but for slices of all
-// coordinates: a pilot is too short to see the slowest of movements, such as a goal far from the demonstrations that
-// becomes another.
-func bestShares(moved [kernels][]float64) (best [kernels]float64) {
+// bestShares returns the shares of the cost, in tenths, with which a chain is done first: with so many iterations at
+// least, in which there are so many independent draws. A draw takes work 2/m of a quantity that a unit of it moves by m,
+// and as much again of those that are slower than a pilot shows,
+//
+//	work = max(iterations · c, draws · 4 √(mean_i m_i⁻²)),   1/c = Σ_k share_k / cost_k,   m_i = Σ_k share_k moved_k[i],
+//
+// but cheapWork is done in any case. In the mean of squares the slowest quantities count most, and the error of a
+// single one's movement does not decide. A kernel without movements is left out; every other has a tenth at least, but
+// for slices of all coordinates: a pilot is too short to see the slowest of movements, such as a goal far from the
+// demonstrations that becomes another.
+func bestShares(moved [kernels][]float64, cost [kernels]float64, iterations, draws float64) (best [kernels]float64) {
 	const (
 		tenths = 10
 		still  = 1e-100 // movement of what no kernel moves
 	)
-	least := math.Inf(1)
+	least := [2]float64{math.Inf(1), math.Inf(1)}
 	var tried [kernels]float64
 	var try func(kernel, left int)
 	try = func(kernel, left int) {
@@ -130,7 +136,7 @@ func bestShares(moved [kernels][]float64) (best [kernels]float64) {
 			if left > 0 {
 				return
 			}
-			total := 0.0
+			squares, rate := 0.0, 0.0
 			for i := range moved[hamiltonianKernel] {
 				sum := still
 				for kernel, m := range moved {
@@ -138,10 +144,17 @@ func bestShares(moved [kernels][]float64) (best [kernels]float64) {
 						sum += tried[kernel] * m[i]
 					}
 				}
-				total += 1 / (sum * sum)
+				squares += 1 / (sum * sum)
 			}
-			if total < least {
-				least, best = total, tried
+			for kernel, f := range tried {
+				if f > 0 {
+					rate += f / cost[kernel]
+				}
+			}
+			drawn := draws * 4 * math.Sqrt(squares/float64(len(moved[hamiltonianKernel])))
+			work := [2]float64{max(iterations/rate, cheapWork, drawn), drawn}
+			if slices.Compare(work[:], least[:]) < 0 {
+				least, best = work, tried
 			}
 			return
 		}
