@@ -11,13 +11,18 @@ type system struct {
 	lower, upper int       // number of diagonals below and above the main one
 	band         []float64 // [states, lower+1+upper]; column c of row r is at c − r + lower
 	inverse      []float64 // of the factors' diagonal, [states]
+	ends         []bool    // whether a state's row is that of the identity whatever the policy, [states]
 }
 
 // newSystem returns a system wide enough for any policy of m; clear prepares it for one.
 func (m *MDP) newSystem() *system {
+	ends := make([]bool, m.states)
+	for s := range ends {
+		ends[s] = m.rowStart[s*m.actions] == m.rowStart[(s+1)*m.actions]
+	}
 	return &system{
 		states: m.states, lower: m.lower, upper: m.upper,
-		band: make([]float64, m.states*(m.lower+1+m.upper)), inverse: make([]float64, m.states),
+		band: make([]float64, m.states*(m.lower+1+m.upper)), inverse: make([]float64, m.states), ends: ends,
 	}
 }
 
@@ -58,7 +63,7 @@ func (y *system) factorizeFrom(first int) {
 		row := y.row(r)
 		for pivot := max(0, r-y.lower); pivot < r; pivot++ {
 			at := pivot - r + y.lower
-			if row[at] == 0 {
+			if row[at] == 0 || y.ends[pivot] {
 				continue
 			}
 			above := y.row(pivot)[y.lower:] // columns pivot, pivot+1, …
@@ -80,10 +85,16 @@ func (y *system) solveWork() float64 { return float64(y.states * (y.lower + y.up
 // solve replaces x by the solution of A x = b, given as x; factorize must have been called.
 func (y *system) solve(x []float64) {
 	for r := range x {
+		if y.ends[r] {
+			continue
+		}
 		first := max(0, r-y.lower)
 		x[r] -= floats.Dot(y.row(r)[first-r+y.lower:y.lower], x[first:r])
 	}
 	for r := len(x) - 1; r >= 0; r-- {
+		if y.ends[r] {
+			continue
+		}
 		row := y.row(r)[y.lower:]
 		after := min(y.upper, len(x)-1-r)
 		x[r] = (x[r] - floats.Dot(row[1:1+after], x[r+1:r+1+after])) * y.inverse[r]
