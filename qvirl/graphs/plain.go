@@ -33,20 +33,38 @@ func ActionProbs(mean []float64, cov mat.Symmetric, beta float64) ([]float64, er
 }
 
 // PlainLogActionProbs returns the logarithms of what ActionProbs returns, of means and of the variances of the
-// differences of two of the variables, which are asked for once for each pair.
+// differences of two of the variables, which are asked for once for each pair:
+//
+//	log p_a = −log(1 + Σ_(b≠a) exp(−l_ab)),   l_ab = β (m_a − m_b) / √(1 + 3 (β σ_ab / π)²) = −l_ba.
 func PlainLogActionProbs(mean []float64, difference func(a, b int) float64, beta float64) []float64 {
 	n := len(mean)
-	numbers := make([]float64, n+n*n)
-	out, exponents := numbers[:n:n], numbers[n:] // of b against a, at a·n + b
+	out := make([]float64, n)
+	leads := make([]float64, 0, n*(n-1)/2) // l_ab of a > b
 	for a := range n {
+		out[a]++
 		for b := range a {
-			std := beta * math.Sqrt(math.Max(difference(a, b), 0))
-			lead := beta * (mean[a] - mean[b]) / math.Sqrt(1+3*std*std/(math.Pi*math.Pi))
-			exponents[a*n+b], exponents[b*n+a] = -lead, lead
+			scaled := beta * math.Sqrt(math.Max(difference(a, b), 0)) / math.Pi
+			lead := beta * (mean[a] - mean[b]) / math.Sqrt(1+3*scaled*scaled)
+			ratio := math.Exp(lead)
+			out[a] += 1 / ratio
+			out[b] += ratio
+			leads = append(leads, lead)
 		}
 	}
-	for a := range out {
-		out[a] = -floats.LogSumExp(exponents[a*n : (a+1)*n])
+	for a, sum := range out {
+		if out[a] = -math.Log(sum); !math.IsInf(sum, 0) {
+			continue
+		}
+		exponents := make([]float64, n) // of which one is too great for its exponential
+		for b := range n {
+			switch {
+			case b < a:
+				exponents[b] = -leads[a*(a-1)/2+b]
+			case b > a:
+				exponents[b] = leads[b*(b-1)/2+a]
+			}
+		}
+		out[a] = -floats.LogSumExp(exponents)
 	}
 	return out
 }
