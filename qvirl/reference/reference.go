@@ -230,8 +230,10 @@ const (
 	walkTrajectory = 3   // length of a walk's trajectory in posterior standard deviations (valuewalk.Default)
 	sliceEvery     = 4   // iterations of the warm-up between slice transitions
 	curvatureEvery = 5   // iterations between the positions whose mean curvature is the mass matrix
-	pilotMoves     = 16  // moves of each kernel alone from which the shares are set
-	costMoves      = 3   // and before, to see what a transition costs
+	leastMoves     = 16  // moves of each kernel alone from which the shares are set,
+	mostMoves      = 40  // or so many where they take no more than
+	pilotWork      = 5e6 // multiplications of each kernel
+	costMoves      = 3   // moves before, to see what a transition costs
 	maxStride      = 32  // transitions of a move
 )
 

@@ -50,7 +50,7 @@ func (s *sampling) movements(ctx context.Context) (moved [kernels][]float64, cos
 			strides[kernel] = max(1, min(maxStride, int(math.Round(unit/c))))
 		}
 	}
-	return s.pilots(ctx, pilotMoves, strides)
+	return s.pilots(ctx, max(leastMoves, min(mostMoves, int(pilotWork/unit))), strides)
 }
 
 // pilots lets each kernel make moves alone, of as many transitions as its stride. It returns the movement of each

@@ -19,7 +19,7 @@ import (
 //  3. the same with the mass matrix that this gives, collecting the curvature and the positions;
 //  4. step sizes of the Hamiltonian kernel and of the walk with the final mass matrices.
 //
-// Then each kernel makes pilotMoves transitions alone.
+// Then each kernel makes transitions alone (see movements).
 func (s *sampling) warmUp(ctx context.Context) error {
 	quarter := s.config.Warmup / 4
 	if err := s.turns(ctx, quarter, roughLeapfrog, nil); err != nil {
