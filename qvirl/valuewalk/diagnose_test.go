@@ -177,9 +177,9 @@ func TestBadDiagnoses(t *testing.T) {
 	c.Transitions, c.Kept = 0, 1
 	still := refine(t, c, mine)[0]
 	for want, f := range map[string]func() (*Diagnosis, error){
-		"no transition":       func() (*Diagnosis, error) { return Diagnose(still, 1) },
-		"is singular":         func() (*Diagnosis, error) { return Diagnose(singular, 1) },
-		"has no density":      func() (*Diagnosis, error) { return Diagnose(bare, 1) },
+		"no transition":  func() (*Diagnosis, error) { return Diagnose(still, 1) },
+		"is singular":    func() (*Diagnosis, error) { return Diagnose(singular, 1) },
+		"has no density": func() (*Diagnosis, error) { return Diagnose(bare, 1) },
 	} {
 		if _, err := f(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
