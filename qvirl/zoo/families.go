@@ -115,8 +115,8 @@ func kernels(b *builder) {
 	b.family = "kernel"
 	smooth := func(size int, kernel string, lengthscale float64) func(p *irl.Problem) {
 		return func(p *irl.Problem) {
-			withKernel(p, irl.Kernel{Name: kernel, Lengthscale: []float64{lengthscale}, Std: []float64{3}, Nugget: 9e-8},
-				size)
+			k := irl.Kernel{Name: kernel, Lengthscale: []float64{lengthscale}, Std: []float64{3}, Nugget: 9e-8}
+			withKernel(p, k, size)
 		}
 	}
 	b.add("rbf-5x5", "A paper's 5×5 world with an RBF prior of lengthscale 3 over its cells.", world(5, 1, 5),

@@ -176,7 +176,8 @@ func (c scaleConfig) spread(ctx context.Context, backendName string, tasks, worl
 	if err != nil {
 		return nil, nil, err
 	}
-	m := map[string]float64{wallSeconds: time.Since(began).Seconds(), processorSeconds: experiment.ChildrenSeconds() - used}
+	m := map[string]float64{wallSeconds: time.Since(began).Seconds(),
+		processorSeconds: experiment.ChildrenSeconds() - used}
 	record, err := experiment.Merge(nil, out)
 	if err != nil {
 		return nil, nil, err
