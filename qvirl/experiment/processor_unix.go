@@ -7,11 +7,15 @@ import (
 	"syscall"
 )
 
-// processorSeconds returns the processor time of the program so far, of all its threads together, or NaN if it is not
-// known.
-func processorSeconds() float64 {
+// ProcessorSeconds returns the processor time of the program so far, of all its threads together, and ChildrenSeconds
+// that of its children that have ended, in seconds, or NaN if it is not known.
+func ProcessorSeconds() float64 { return usedSeconds(syscall.RUSAGE_SELF) }
+
+func ChildrenSeconds() float64 { return usedSeconds(syscall.RUSAGE_CHILDREN) }
+
+func usedSeconds(who int) float64 {
 	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+	if err := syscall.Getrusage(who, &used); err != nil {
 		return math.NaN()
 	}
 	return float64(used.Utime.Nano()+used.Stime.Nano()) / 1e9

@@ -43,7 +43,7 @@ func newStages(method string, progress irl.Progress) *Stages {
 // unit's method. What stages within it add to other keys is not counted twice.
 func (t *Stages) Run(key, label string, run func(irl.Progress) error) error {
 	key = cmp.Or(key, t.method)
-	start, processor := time.Now(), processorSeconds()
+	start, processor := time.Now(), ProcessorSeconds()
 	before := t.total()
 	share := (1 - t.past) / 2
 	at := func(fraction float64) int { return int(steps * (t.past + fraction*share)) }
@@ -57,7 +57,7 @@ func (t *Stages) Run(key, label string, run func(irl.Progress) error) error {
 	t.past += share
 	within := t.total()
 	t.times.Seconds[key] += time.Since(start).Seconds() - (within.Seconds - before.Seconds)
-	if used := processorSeconds() - processor; !math.IsNaN(used) {
+	if used := ProcessorSeconds() - processor; !math.IsNaN(used) {
 		t.times.Processor[key] += used - (within.Processor - before.Processor)
 	}
 	return err

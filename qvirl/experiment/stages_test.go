@@ -35,7 +35,7 @@ func TestProcessorTimeIsThatOfWork(t *testing.T) {
 	s := NewStages(nil)
 	work := func(d time.Duration) func(irl.Progress) error {
 		return func(irl.Progress) error {
-			for until := processorSeconds() + d.Seconds(); processorSeconds() < until; {
+			for until := ProcessorSeconds() + d.Seconds(); ProcessorSeconds() < until; {
 			}
 			return nil
 		}
@@ -57,7 +57,7 @@ func TestProcessorTimeIsThatOfWork(t *testing.T) {
 	}
 	times := s.times
 	p := times.Processor
-	if len(p) == 0 && math.IsNaN(processorSeconds()) {
+	if len(p) == 0 && math.IsNaN(ProcessorSeconds()) {
 		return // the system does not tell it
 	}
 	// Other tests may run in the same program: a wait may count as some work, but work never as less than it is.

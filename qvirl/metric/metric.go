@@ -52,6 +52,7 @@ type Result map[string]float64
 type Truth struct {
 	Reward []float64 // true reward, [RewardDim]
 	Policy []float64 // the expert's action probabilities, [S·A]
+	Best   []int     // an optimal action of each state, [S]
 }
 
 // NewTruth returns the truth of a problem whose expert is Boltzmann-rational for the given reward, of length RewardDim,
@@ -70,7 +71,7 @@ func NewTruth(p *irl.Problem, reward []float64) (*Truth, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Truth{Reward: reward, Policy: mdp.Boltzmann(nil, sol.Q, p.MDP.Actions(), p.Beta)}, nil
+	return &Truth{Reward: reward, Policy: mdp.Boltzmann(nil, sol.Q, p.MDP.Actions(), p.Beta), Best: sol.Greedy}, nil
 }
 
 // Reference is the posterior of an oracle, prepared once so that any number of posteriors can be compared with it.

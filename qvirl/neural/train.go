@@ -175,7 +175,8 @@ func (j *job) checkFinite(figures []float32, step int) error {
 	names := j.program.terms
 	for r := range j.runs {
 		row := figures[r*len(names) : (r+1)*len(names)]
-		for _, i := range append(indices(1, len(names)), 0) {
+		for k := range names { // the loss, which is the first, comes last
+			i := (k + 1) % len(names)
 			if x := float64(row[i]); math.IsNaN(x) || math.IsInf(x, 0) {
 				var others []string
 				for k, name := range names {
@@ -187,15 +188,6 @@ func (j *job) checkFinite(figures []float32, step int) error {
 		}
 	}
 	return nil
-}
-
-// indices returns from, …, to−1.
-func indices(from, to int) []int {
-	out := make([]int, 0, to-from+1)
-	for i := from; i < to; i++ {
-		out = append(out, i)
-	}
-	return out
 }
 
 // keepBest keeps the parameters of the runs whose held-out log-likelihood is the best so far, if the job stops early.

@@ -19,7 +19,6 @@ type array struct {
 	name      string
 	dims      []int
 	floats    []float64
-	ints      []int32 // instead of floats
 	trainable bool
 }
 
@@ -206,12 +205,7 @@ func identities(size, n int) []float64 {
 // load puts the arrays into the scope's variables, which it makes on the first call.
 func (c Config) load(scope *model.Scope, arrays []array) error {
 	for _, a := range arrays {
-		var value *tensors.Tensor
-		if a.ints != nil {
-			value = tensors.FromFlatDataAndDimensions(a.ints, a.dims...)
-		} else {
-			value = c.tensor(a.floats, a.dims...)
-		}
+		value := c.tensor(a.floats, a.dims...)
 		if v := scope.GetVariable(a.name); v != nil {
 			if err := v.SetValue(value); err != nil {
 				return err

@@ -55,7 +55,6 @@ type Diagnosis struct {
 
 	Drift, PolicyDrift     float64 // from the approximation to its refinement
 	Settling, Noise, Stuck float64 // of the refinement
-	Restarts               float64 // largest distance to another fit of the same problem; NaN if there is none
 
 	Verdict Verdict
 	Reason  string // the rule that gave it, with the figures
@@ -67,16 +66,15 @@ const streamRatios = 1 << 23
 // diagnosisDraws is the number of draws for importance sampling.
 const diagnosisDraws = 4000
 
-// Diagnose judges the approximate posterior that a refinement started from: by the refinement, by Pareto-smoothed
-// importance sampling (Vehtari et al., 2024) and by the agreement of other fits of the same problem, of which there may
-// be none. The verdict is
+// Diagnose judges the approximate posterior that a refinement started from: by the refinement, and by Pareto-smoothed
+// importance sampling (Vehtari et al., 2024). The verdict is
 //
 //   - "do not use" if the refinement has not come to rest, so that it vouches for nothing: from the first to the second
 //     half of the walkers' samples, the reward marginals still move, by 0.04 posterior standard deviations beyond Monte
 //     Carlo error and 1.3 times that error, or more than 5 % of the walkers never moved;
 //   - "trust" if refinement moves the reward marginals by no more than 0.1 posterior standard deviations (W1, mean over
 //     rewards, Monte Carlo error taken off) and the posterior-predictive policy by no more than 0.05 (total variation,
-//     mean over states), and no other fit is further away than that either;
+//     mean over states);
 //   - "refine" otherwise.
 //
 // The limits are conventions. They were set with the errors against ValueWalk of 24 fits on 8×8 worlds of the paper
@@ -85,7 +83,7 @@ const diagnosisDraws = 4000
 // use". k̂ is reported but does not decide, because it answers another question, whether importance weights could
 // repair the joint density (k̂ below min(1 − 1/log₁₀ n, 0.7), ibid.): in tens of dimensions they cannot even where all
 // marginals are accurate, and in few dimensions they can where the marginals are not.
-func Diagnose(refined *Refined, seed uint64, restarts ...Approximation) (*Diagnosis, error) {
+func Diagnose(refined *Refined, seed uint64) (*Diagnosis, error) {
 	problem := refined.Problem()
 	if refined.Start() == nil {
 		return nil, fmt.Errorf("valuewalk: diagnosis: the refined posterior was loaded without the approximation " +
@@ -101,13 +99,6 @@ func Diagnose(refined *Refined, seed uint64, restarts ...Approximation) (*Diagno
 	if err != nil {
 		return nil, err
 	}
-	for i, p := range restarts {
-		if h, err := mcmc.Fingerprint(p.Problem()); err != nil {
-			return nil, err
-		} else if h != hash {
-			return nil, fmt.Errorf("valuewalk: diagnosis: restart %d answers another problem", i)
-		}
-	}
 	r := refined.diagnostics
 	if r.StepSize == 0 {
 		return nil, fmt.Errorf("valuewalk: diagnosis: the refined posterior has made no transition, and says nothing " +
@@ -117,25 +108,13 @@ func Diagnose(refined *Refined, seed uint64, restarts ...Approximation) (*Diagno
 	if err != nil {
 		return nil, err
 	}
-	d := &Diagnosis{Drift: r.Drift, PolicyDrift: r.PolicyDrift, Settling: r.Settling, Noise: r.Noise, Stuck: r.Stuck,
-		Restarts: math.NaN()}
-	rng := mcmc.Stream(seed, hash, streamRatios)
-	x, err := approximation.SampleValues(rng, diagnosisDraws)
+	d := &Diagnosis{Drift: r.Drift, PolicyDrift: r.PolicyDrift, Settling: r.Settling, Noise: r.Noise, Stuck: r.Stuck}
+	x, err := approximation.SampleValues(mcmc.Stream(seed, hash, streamRatios), diagnosisDraws)
 	if err != nil {
 		return nil, err
 	}
 	if err := d.weigh(t, ratios, x); err != nil {
 		return nil, err
-	}
-	rewards := t.rewardsOf(x)
-	for i, p := range restarts {
-		other, err := p.SampleValues(rng, diagnosisDraws)
-		if err != nil {
-			return nil, fmt.Errorf("valuewalk: restart %d: %w", i, err)
-		}
-		if gap := distance(t.rewardsOf(other), rewards); i == 0 || gap > d.Restarts {
-			d.Restarts = gap
-		}
 	}
 	d.judge()
 	return d, nil
@@ -227,9 +206,6 @@ func (d *Diagnosis) judge() {
 	case d.PolicyDrift > maxPolicyDrift:
 		d.Verdict, d.Reason = Improve, fmt.Sprintf("refinement moves the policy by %.3f in total variation, more "+
 			"than %.2f", d.PolicyDrift, maxPolicyDrift)
-	case d.Restarts > maxDrift:
-		d.Verdict, d.Reason = Improve, fmt.Sprintf("another fit has reward marginals %.2f standard deviations away, "+
-			"more than %.2f", d.Restarts, maxDrift)
 	default:
 		d.Verdict, d.Reason = Trust, fmt.Sprintf("refinement moves the reward marginals by %.2f standard deviations "+
 			"and the policy by %.3f, no more than %.2f and %.2f",
@@ -240,20 +216,4 @@ func (d *Diagnosis) judge() {
 // beyond takes Monte Carlo error off a distance.
 func beyond(distance, noise float64) float64 {
 	return math.Sqrt(math.Max(distance*distance-noise*noise, 0))
-}
-
-// String gives the verdict, its reason and the figures in three lines.
-func (d *Diagnosis) String() string {
-	restarts, weights := "", "can repair it"
-	if !(d.KHat < d.Threshold) {
-		weights = "cannot repair it"
-	}
-	if !math.IsNaN(d.Restarts) {
-		restarts = fmt.Sprintf(", to another fit %.3f", d.Restarts)
-	}
-	return fmt.Sprintf("verdict: %s: %s\n"+
-		"refinement: reward marginals move by %.3f standard deviations (Monte Carlo error %.3f, between its halves "+
-		"%.3f%s), policy by %.3f\nimportance weights %s: k̂ = %.2f (threshold %.2f), effective sample size %.0f of %d",
-		d.Verdict, d.Reason, d.Drift, d.Noise, d.Settling, restarts, d.PolicyDrift, weights, d.KHat, d.Threshold, d.ESS,
-		d.Draws)
 }

@@ -222,17 +222,6 @@ func (t *target) invert(x []float64) {
 	}
 }
 
-// rewardsOf returns the rewards, [rows, n], that have the values in the rows of x, [rows, dim].
-func (t *target) rewardsOf(x *mat.Dense) *mat.Dense {
-	rows, _ := x.Dims()
-	out := mat.NewDense(rows, t.n, nil)
-	for i := range rows {
-		t.invert(x.RawRowView(i))
-		out.SetRow(i, t.reward)
-	}
-	return out
-}
-
 // priorTerm returns log N(R; prior) up to a constant and leaves its gradient in rewardG.
 func (t *target) priorTerm() float64 {
 	logp := 0.0

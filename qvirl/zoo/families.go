@@ -2,7 +2,6 @@ package zoo
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -114,39 +113,27 @@ func correlations(b *builder) {
 // kernels have smooth priors.
 func kernels(b *builder) {
 	b.family = "kernel"
-	rbf := func(scale float64) func(d float64) float64 {
-		return func(d float64) float64 { return math.Exp(-d * d / (2 * scale * scale)) }
-	}
-	matern12 := func(scale float64) func(d float64) float64 {
-		return func(d float64) float64 { return math.Exp(-d / scale) }
-	}
-	matern32 := func(scale float64) func(d float64) float64 {
-		return func(d float64) float64 { x := math.Sqrt(3) * d / scale; return (1 + x) * math.Exp(-x) }
-	}
-	matern52 := func(scale float64) func(d float64) float64 {
-		return func(d float64) float64 { x := math.Sqrt(5) * d / scale; return (1 + x + x*x/3) * math.Exp(-x) }
-	}
-	const jitter = 1e-8 // of the variance
-	smooth := func(size int, kernel func(float64) float64) func(p *irl.Problem) {
+	smooth := func(size int, kernel string, lengthscale float64) func(p *irl.Problem) {
 		return func(p *irl.Problem) {
-			withCov(p, func(i, j int) float64 { return 9 * (kernel(cells(size, i, j)) + jitter*eye(i, j)) })
+			k := irl.Kernel{Name: kernel, Lengthscale: []float64{lengthscale}, Std: []float64{3}, Nugget: 9e-8}
+			withKernel(p, k, size)
 		}
 	}
 	b.add("rbf-5x5", "A paper's 5×5 world with an RBF prior of lengthscale 3 over its cells.", world(5, 1, 5),
-		set(smooth(5, rbf(3))))
+		set(smooth(5, "rbf", 3)))
 	b.add("rbf-4x4-short", "A 4×4 gridworld with an RBF prior of lengthscale 1.", grid(4),
-		simulate(4, 5, smooth(4, rbf(1))))
+		simulate(4, 5, smooth(4, "rbf", 1)))
 	b.add("rbf-4x4-long",
 		"A 4×4 gridworld with an RBF prior of lengthscale 10: rewards are almost linear in the position.", grid(4),
-		simulate(4, 5, smooth(4, rbf(10))))
+		simulate(4, 5, smooth(4, "rbf", 10)))
 	b.add("matern-32", "A 5×5 gridworld with a Matérn-3/2 prior of lengthscale 2.", grid(5),
-		simulate(5, 5, smooth(5, matern32(2))))
+		simulate(5, 5, smooth(5, "matern32", 2)))
 	b.add("matern-52", "A paper's 4×4 world with a Matérn-5/2 prior of lengthscale 4.", world(4, 2, 4),
-		set(smooth(4, matern52(4))))
+		set(smooth(4, "matern52", 4)))
 	b.add("matern-12-line", "A line of 30 rooms with an Ornstein–Uhlenbeck (Matérn-1/2) prior of lengthscale 10.",
 		&irl.Problem{MDP: line(30, 0.9), Prior: irl.IndependentPrior(30, 0, 1), Discount: 0.95, Beta: 2},
 		simulate(4, 8, func(p *irl.Problem) {
-			withCov(p, func(i, j int) float64 { return matern12(10)(math.Abs(float64(i - j))) })
+			withKernel(p, irl.Kernel{Name: "matern12", Lengthscale: []float64{10}, Std: []float64{1}}, 1)
 		}))
 }
 

@@ -182,9 +182,13 @@ func eye(i, j int) float64 {
 	return 0
 }
 
-// cells is the distance of two cells of a square grid.
-func cells(size, i, j int) float64 {
-	return math.Hypot(float64(i/size-j/size), float64(i%size-j%size))
+// withKernel gives the rewards a Gaussian-process prior over their places in a grid of the given width.
+func withKernel(p *irl.Problem, kernel irl.Kernel, width int) {
+	places := mat.NewDense(p.RewardDim(), 2, nil)
+	for i := range p.RewardDim() {
+		places.SetRow(i, []float64{float64(i / width), float64(i % width)})
+	}
+	p.Prior = must(irl.KernelPrior(kernel, places, p.Prior.Mean))
 }
 
 // spread returns n standard deviations from 10^low to 10^high in equal ratios.

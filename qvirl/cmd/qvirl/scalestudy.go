@@ -68,6 +68,9 @@ func scaleDefinition(quality experiment.Definition) experiment.Definition {
 // storeVersion is that of the layout of folders with results, whose costs are measured.
 const storeVersion = 1
 
+// figures are what was measured, by the method of the rows and their metric.
+type figures map[string]map[string]float64
+
 // Units returns the units of the study: each number of tasks and of units, the program, and what is stored.
 func (c scaleConfig) Units(backendName string) ([]experiment.Unit, error) {
 	if len(c.Tasks) < 2 || len(c.Stores) < 3 || slices.Min(append(slices.Clone(c.Tasks), c.Stores...)) < 1 ||
@@ -76,7 +79,7 @@ func (c scaleConfig) Units(backendName string) ([]experiment.Unit, error) {
 			fmt.Errorf("scaling: %+v: want at least two numbers of tasks, three of units, and positive numbers", c)
 	}
 	var units []experiment.Unit
-	add := func(name string, version int, measure func(ctx context.Context) (map[string]map[string]float64, error)) {
+	add := func(name string, version int, measure func(ctx context.Context) (figures, error)) {
 		stored := func(r experiment.Row) bool { return slices.Contains(storedNames, r.Method) }
 		units = append(units, experiment.Unit{Name: name, Version: version, On: []any{name, c},
 			Owns: func(r experiment.Row) bool { return r.Method == name || name == "stored" && stored(r) },
@@ -99,12 +102,12 @@ func (c scaleConfig) Units(backendName string) ([]experiment.Unit, error) {
 	}
 	for _, n := range c.Tasks {
 		name := "tasks-" + strconv.Itoa(n)
-		add(name, 0, func(ctx context.Context) (map[string]map[string]float64, error) {
+		add(name, 0, func(ctx context.Context) (figures, error) {
 			m, _, err := c.spread(ctx, backendName, n, c.Worlds, c.Side)
-			return map[string]map[string]float64{name: m}, err
+			return figures{name: m}, err
 		})
 	}
-	add("program", 0, func(ctx context.Context) (map[string]map[string]float64, error) {
+	add("program", 0, func(ctx context.Context) (figures, error) {
 		m, record, err := c.spread(ctx, backendName, 1, 2, 8)
 		if err != nil {
 			return nil, err
@@ -116,16 +119,16 @@ func (c scaleConfig) Units(backendName string) ([]experiment.Unit, error) {
 			}
 		}
 		m[compileSeconds] = seconds[0] - seconds[1]
-		return map[string]map[string]float64{"program": m}, nil
+		return figures{"program": m}, nil
 	})
 	for _, n := range c.Stores {
 		name := "store-" + strconv.Itoa(n)
-		add(name, storeVersion, func(ctx context.Context) (map[string]map[string]float64, error) {
+		add(name, storeVersion, func(ctx context.Context) (figures, error) {
 			m, err := c.store(ctx, n)
-			return map[string]map[string]float64{name: m}, err
+			return figures{name: m}, err
 		})
 	}
-	add("stored", 0, func(context.Context) (map[string]map[string]float64, error) { return storedRuns() })
+	add("stored", 0, func(context.Context) (figures, error) { return storedRuns() })
 	return units, nil
 }
 
@@ -167,13 +170,14 @@ func (c scaleConfig) spread(ctx context.Context, backendName string, tasks, worl
 	if err != nil {
 		return nil, nil, err
 	}
-	began, used := time.Now(), childrenSeconds()
+	began, used := time.Now(), experiment.ChildrenSeconds()
 	err = submit.Run(ctx, plan, submit.Job{Name: scaleName, Command: command, Dir: here, Out: out, Tasks: tasks,
 		CPUs: 1}, &submit.Local{Parallel: runtime.NumCPU()}, submit.Options{Every: 100 * time.Millisecond})
 	if err != nil {
 		return nil, nil, err
 	}
-	m := map[string]float64{wallSeconds: time.Since(began).Seconds(), processorSeconds: childrenSeconds() - used}
+	m := map[string]float64{wallSeconds: time.Since(began).Seconds(),
+		processorSeconds: experiment.ChildrenSeconds() - used}
 	record, err := experiment.Merge(nil, out)
 	if err != nil {
 		return nil, nil, err
@@ -224,18 +228,18 @@ func (c scaleConfig) store(ctx context.Context, units int) (map[string]float64, 
 		}
 		m[recordMB] += float64(info.Size()) / 1e6
 	}
-	used := ownSeconds()
+	used := experiment.ProcessorSeconds()
 	o.Shard = experiment.Shard{Index: 1, Count: units}
 	if _, err := experiment.Left(p, o); err != nil {
 		return nil, err
 	}
-	m[checkSeconds] = ownSeconds() - used
-	used = ownSeconds()
+	m[checkSeconds] = experiment.ProcessorSeconds() - used
+	used = experiment.ProcessorSeconds()
 	record, err := experiment.Merge(nil, dir)
 	if err != nil {
 		return nil, err
 	}
-	m[mergeSeconds], m[rowCount] = ownSeconds()-used, float64(record.Rows)
+	m[mergeSeconds], m[rowCount] = experiment.ProcessorSeconds()-used, float64(record.Rows)
 	return m, nil
 }
 
@@ -243,8 +247,8 @@ func (c scaleConfig) store(ctx context.Context, units int) (map[string]float64, 
 var storedNames = []string{"posterior-quality", "lunarlander"}
 
 // storedRuns returns what the stored runs that are to be spread have cost.
-func storedRuns() (map[string]map[string]float64, error) {
-	out := map[string]map[string]float64{}
+func storedRuns() (figures, error) {
+	out := figures{}
 	for _, name := range storedNames {
 		rows, record, err := experiment.ReadResults(defaultDir(name, paperScale))
 		if err != nil {

@@ -96,9 +96,7 @@ func Paper() Config {
 	}
 	c.Training.Folds = 0
 	c.Segments.Length = c.Length
-	for k := range uint64(demo.PaperSubsets) {
-		c.Runs = append(c.Runs, k)
-	}
+	c.Runs = experiment.Seeds(0, demo.PaperSubsets)
 	return c
 }
 

@@ -114,9 +114,7 @@ func Paper() Config {
 		AVRIL: avril.Default(), ValueWalk: valuewalk.Default(),
 		ReferenceAt: []int{1, 10, 30},
 	}
-	for seed := uint64(0); seed < 16; seed++ {
-		c.Seeds = append(c.Seeds, seed)
-	}
+	c.Seeds = experiment.Seeds(0, 16)
 	// short rounds: most refits have a short way to go
 	c.QVIRL.Steps, c.QVIRL.LearningRate, c.QVIRL.Rounds = 400, 0.02, 12
 	// With warm starts, in worlds with seeds from 1000: W1 0.22 after eight queries, and 0.20 with four times the time

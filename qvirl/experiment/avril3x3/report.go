@@ -41,10 +41,8 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 	}
 	return &exhibit.Report{Title: "AVRIL on a 3×3 gridworld", Tables: tables, Charts: c.widths(rows), Text: []string{
 		"Posterior standard deviations of the rewards under the prior N(0, 66²). The paper reports that at λ = 0.2 " +
-			"the standard " +
-			"deviation of five states falls below 0.2 where it should be 40 to 64, that at λ = 0.5 it falls below " +
-			"0.001 in eight, and that " +
-			"at λ = 0.1 the posterior is essentially the prior."}}, nil
+			"the standard deviation of five states falls below 0.2 where it should be 40 to 64, that at λ = 0.5 it " +
+			"falls below 0.001 in eight, and that at λ = 0.1 the posterior is essentially the prior."}}, nil
 }
 
 // widths returns the smallest and the largest standard deviation of AVRIL's rewards over λ, beside that which no

@@ -41,8 +41,7 @@ func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 		{"location", "Mean rank", meanOf, "In units of the largest rank: 0.5 if the posterior is calibrated, less if " +
 			"it lies too high."},
 		{"spread", "Spread of the ranks", spreadOf, "Mean squared distance to the middle, in units of the uniform " +
-			"distribution's: 1 if the posterior is calibrated, more if it " +
-			"is too narrow, less if it is too wide."},
+			"distribution's: 1 if the posterior is calibrated, more if it is too narrow, less if it is too wide."},
 	} {
 		columns := []exhibit.Column{{Metric: t.prefix + RankState, Name: "all non-terminal states", Decimals: 3}}
 		for _, q := range Quantities {

@@ -227,9 +227,7 @@ func paper() Config {
 	c := Config{Train: 800, Validation: 100, Test: 100, Subsets: 10, SplitSeed: 1, Training: neural.DefaultConfig(),
 		Explore:  neural.ExploreOptions{Every: 500, Keep: 40, Episodes: 4, Seed: 100_000_000},
 		Episodes: 30, EvaluationSeed: 1_000_000}
-	for k := range uint64(10) {
-		c.Runs = append(c.Runs, k)
-	}
+	c.Runs = experiment.Seeds(0, 10)
 	return c
 }
 

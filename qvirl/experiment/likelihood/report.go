@@ -19,8 +19,7 @@ func Definition() experiment.Definition {
 func Report(rows []experiment.Row, _ *experiment.Record) (*exhibit.Report, error) {
 	r := &exhibit.Report{Title: "The likelihood approximation", Text: []string{
 		"Probability of a₁ when Q₂ ~ N(0, 1): the closed form beside means over Monte Carlo samples with their " +
-			"standard errors " +
-			"and the exact value by quadrature."}}
+			"standard errors and the exact value by quadrature."}}
 	for _, figure := range []func([]experiment.Row) (*exhibit.Chart, error){Panels, Differences} {
 		chart, err := figure(rows)
 		if err != nil {

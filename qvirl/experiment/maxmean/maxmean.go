@@ -329,8 +329,7 @@ func Definition() experiment.Definition {
 func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, error) {
 	r := &exhibit.Report{Title: "Approximations of the maximum", Text: []string{
 		"Reward posteriors deduced from the same samples of the optimal values: exactly, by max-mean, and by Clark's " +
-			"approximation. " +
-			"PolicyWalk samples the exact posterior anew: its distances are Monte Carlo error."}}
+			"approximation. PolicyWalk samples the exact posterior anew: its distances are Monte Carlo error."}}
 	t := experiment.Tables{Rows: rows, Methods: []string{Exact, PolicyWalk, MaxMean, Clark}}
 	t.Add(obstacle.StatesTable("Mean of the reward", RewardMean, 1))
 	t.Add(obstacle.StatesTable("Standard deviation of the reward", RewardStd, 1))

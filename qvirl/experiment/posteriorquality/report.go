@@ -49,9 +49,8 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 		}
 		r.Tables = tables
 		r.Text = append(r.Text, fmt.Sprintf("Means over %d worlds ± standard error. W1 is the Wasserstein-1 distance "+
-			"of the reward marginals to the "+
-			"exact posterior (ValueWalk); coverages are of central 90 %% intervals; TV is the total variation "+
-			"distance of the posterior-predictive policy to that of the exact posterior.",
+			"of the reward marginals to the exact posterior (ValueWalk); coverages are of central 90 %% intervals; TV "+
+			"is the total variation distance of the posterior-predictive policy to that of the exact posterior.",
 			len(experiment.Series(main, worlds.ValueWalk, metric.LogDensity))))
 	}
 	if chart := LambdaCurve(heldOut); chart != nil {

@@ -6,11 +6,11 @@ import (
 	"math"
 
 	"github.com/go-birl/birl/envs/gridworld"
-	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/experiment/worlds"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/matched"
+	"github.com/go-birl/birl/qvirl/metric"
 	"github.com/go-birl/birl/qvirl/tabular"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
@@ -67,14 +67,12 @@ func (r *runner) calibrate(ctx context.Context, name string, seeds []uint64,
 	c := r.config
 	problems, truth := make([]*irl.Problem, len(seeds)), make([]float64, len(seeds))
 	for i, seed := range seeds {
-		w, err := gridworld.Random(c.DrawWorld, seed)
+		truth[i] = c.DrawMedian * math.Exp(c.LogStd*worlds.Stream(seed, drawnAs).NormFloat64())
+		w, err := c.world(c.DrawWorld, c.DrawDemos, truth[i], seed)
 		if err != nil {
 			return nil, err
 		}
-		truth[i] = c.DrawMedian * math.Exp(c.LogStd*worlds.Stream(seed, drawnAs).NormFloat64())
-		if problems[i], err = c.problem(w, c.DrawWorld, c.DrawDemos, truth[i], seed); err != nil {
-			return nil, err
-		}
+		problems[i] = w.Problem
 		problems[i].Beta, problems[i].BetaLogStd = c.DrawMedian, c.LogStd
 	}
 	method := r.matched
@@ -99,15 +97,10 @@ func (r *runner) calibrate(ctx context.Context, name string, seeds []uint64,
 	return result, nil
 }
 
-// problem returns the problem of a world in which an expert of the given β demonstrates, and β known.
-func (c Config) problem(w *gridworld.World, from gridworld.Config, demos int, beta float64, seed uint64) (*irl.Problem,
-	error) {
-	trajectories, err := w.Demonstrate(demos, c.Length, beta, c.Discount, seed)
-	if err != nil {
-		return nil, err
-	}
-	return &irl.Problem{MDP: w.MDP, Prior: irl.IndependentPrior(len(w.Reward), from.RewardMean, from.RewardStd),
-		Discount: c.Discount, Beta: beta, Demos: mdp.Flatten(trajectories)}, nil
+// world returns a world in which an expert of the given β demonstrates; its problem takes that β as known.
+func (c Config) world(of gridworld.Config, demos int, beta float64, seed uint64) (*worlds.World, error) {
+	return worlds.Config{World: of, Trajectories: demos, Length: c.Length, Beta: beta,
+		Discount: c.Discount}.NewWorld(seed)
 }
 
 // interval returns the rows of a posterior of β.
@@ -127,27 +120,19 @@ func (r *runner) compare(ctx context.Context, name string, seeds []uint64,
 	t *experiment.Stages) (*experiment.Result, error) {
 	c := r.config
 	type oneCase struct {
-		row     experiment.Row
-		expert  float64
-		policy  []float64 // the demonstrator's, [S·A]
-		optimal []int     // optimal action of each state, [S]
+		row    experiment.Row
+		expert float64
+		truth  *metric.Truth
 	}
 	var cases []oneCase
 	var problems []*irl.Problem
 	for _, seed := range seeds {
-		w, err := gridworld.Random(c.World, seed)
-		if err != nil {
-			return nil, err
-		}
-		sol, err := w.MDP.Solve(w.Reward, c.Discount)
-		if err != nil {
-			return nil, err
-		}
 		for _, expert := range c.Experts {
-			p, err := c.problem(w, c.World, c.Demos, expert, seed)
+			w, err := c.world(c.World, c.Demos, expert, seed)
 			if err != nil {
 				return nil, err
 			}
+			p := w.Problem
 			switch name {
 			case Wrong:
 				p.Beta = c.Wrong
@@ -158,7 +143,7 @@ func (r *runner) compare(ctx context.Context, name string, seeds []uint64,
 			}
 			environment := fmt.Sprintf("gridworld-%dx%d%s%g", c.World.Width, c.World.Height, expertPart, expert)
 			cases = append(cases, oneCase{experiment.Row{Environment: environment, Method: name, Demos: c.Demos,
-				Seed: seed}, expert, mdp.Boltzmann(nil, sol.Q, w.MDP.Actions(), expert), sol.Greedy})
+				Seed: seed}, expert, w.Truth})
 			problems = append(problems, p)
 		}
 	}
@@ -168,7 +153,7 @@ func (r *runner) compare(ctx context.Context, name string, seeds []uint64,
 	}
 	result := &experiment.Result{}
 	for i, at := range cases {
-		gap, err := logProbGap(posts[i], at.policy, at.optimal, at.row)
+		gap, err := logProbGap(posts[i], at.truth, at.row)
 		if err != nil {
 			return nil, fmt.Errorf("%s, world %d: %w", name, at.row.Seed, err)
 		}
@@ -186,7 +171,7 @@ func (r *runner) compare(ctx context.Context, name string, seeds []uint64,
 var learners = []string{Known, Wrong, Inferred, Misled}
 
 // logProbGap returns the metric of that name; NaN where every state is visited or terminal.
-func logProbGap(post irl.Posterior, policy []float64, optimal []int, row experiment.Row) (float64, error) {
+func logProbGap(post irl.Posterior, truth *metric.Truth, row experiment.Row) (float64, error) {
 	p := post.Problem()
 	samples, err := worlds.Samples(post, policyDraws, row.Seed, row.Method)
 	if err != nil {
@@ -198,9 +183,9 @@ func logProbGap(post irl.Posterior, policy []float64, optimal []int, row experim
 		visited[d.State] = true
 	}
 	sum, n := 0.0, 0.0
-	for s, a := range optimal {
+	for s, a := range truth.Best {
 		if i := s*p.MDP.Actions() + a; !visited[s] && !p.MDP.Terminal(s) {
-			sum += math.Log(policy[i]) - math.Log(probs[i])
+			sum += math.Log(truth.Policy[i]) - math.Log(probs[i])
 			n++
 		}
 	}

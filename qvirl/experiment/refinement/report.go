@@ -140,9 +140,8 @@ func Verdicts(rows []experiment.Row) *exhibit.Table {
 	t := &exhibit.Table{Name: "verdicts", Title: "Diagnoses, and how often they were right",
 		Notes: []string{fmt.Sprintf(
 			"“trust” is right if the reward marginals are within %g posterior standard deviations of the exact ones "+
-				"and the policy within %g in total "+
-				"variation; “refine” if they are not but those of the refined posterior are; “do not use” if neither "+
-				"are.", errorLimit, tvLimit)}}
+				"and the policy within %g in total variation; “refine” if they are not but those of the refined "+
+				"posterior are; “do not use” if neither are.", errorLimit, tvLimit)}}
 	verdicts := []valuewalk.Verdict{valuewalk.Trust, valuewalk.Improve, valuewalk.DoNotUse}
 	for code, v := range verdicts {
 		t.Columns = append(t.Columns, exhibit.Column{Metric: fmt.Sprintf("given_%d", code), Name: string(v)},

@@ -197,8 +197,7 @@ func Best(rows []experiment.Row, metricName, name, title string) (*exhibit.Table
 func Report(rows []experiment.Row, _ *experiment.Record) (*exhibit.Report, error) {
 	r := &exhibit.Report{Title: "Sensitivity to the rationality coefficient", Text: []string{
 		"How much less probability the learner gives to the truly optimal action than the demonstrator, averaged " +
-			"over states that are " +
-			"not terminal and that no demonstration visits. Positive: the learner gives it less."}}
+			"over states that are not terminal and that no demonstration visits. Positive: the learner gives it less."}}
 	for _, m := range []struct{ metric, name, title, label string }{
 		{LogProbGap, "log-prob", "Log probability, demonstrator less learner", "log probability gap"},
 		{ProbGap, "prob", "Probability, demonstrator less learner", "probability gap"},

@@ -12,8 +12,10 @@ import (
 	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/experiment/worlds"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/method"
+	"github.com/go-birl/birl/qvirl/metric"
 	"github.com/go-birl/birl/qvirl/tabular"
 )
 
@@ -158,34 +160,23 @@ type pairing struct {
 	demos           int
 	expert, learner float64 // β
 	problem         *irl.Problem
-	policy          []float64 // the demonstrator's, [S·A]
-	optimal         []int     // optimal action of each state, [S]
-	first           bool      // whether it is the first with this expert, and gives the rows of the expert
+	truth           *metric.Truth
+	first           bool // whether it is the first with this expert, and gives the rows of the expert
 }
 
 // cases returns a learner with every expert on the given worlds.
 func (c Config) cases(demos int, seeds []uint64, learner float64) ([]pairing, error) {
 	var out []pairing
 	for _, seed := range seeds {
-		w, err := gridworld.Random(c.World, seed)
-		if err != nil {
-			return nil, err
-		}
-		sol, err := w.MDP.Solve(w.Reward, c.Discount)
-		if err != nil {
-			return nil, err
-		}
-		prior := irl.IndependentPrior(len(w.Reward), c.World.RewardMean, c.World.RewardStd)
 		for _, expert := range c.Betas {
-			trajectories, err := w.Demonstrate(demos, c.Length, expert, c.Discount, seed)
+			w, err := worlds.Config{World: c.World, Trajectories: demos, Length: c.Length, Beta: expert,
+				Discount: c.Discount}.NewWorld(seed)
 			if err != nil {
 				return nil, err
 			}
-			policy := mdp.Boltzmann(nil, sol.Q, w.MDP.Actions(), expert)
-			out = append(out, pairing{seed: seed, demos: demos, expert: expert, learner: learner, policy: policy,
-				optimal: sol.Greedy, first: learner == c.Betas[0],
-				problem: &irl.Problem{MDP: w.MDP, Prior: prior, Discount: c.Discount, Beta: learner,
-					Demos: mdp.Flatten(trajectories)}})
+			w.Problem.Beta = learner
+			out = append(out, pairing{seed: seed, demos: demos, expert: expert, learner: learner, problem: w.Problem,
+				truth: w.Truth, first: learner == c.Betas[0]})
 		}
 	}
 	return out, nil
@@ -204,13 +195,13 @@ func (c Config) measure(t pairing, post *tabular.Gaussian) []experiment.Row {
 	}
 	probs := post.ActionProbs()
 	var all, heldOut, allLog, heldOutLog, expert []float64
-	for s, a := range t.optimal {
+	for s, a := range t.truth.Best {
 		if m.Terminal(s) {
 			continue
 		}
 		at := s*m.Actions() + a
-		gap, logGap := t.policy[at]-probs[at], math.Log(t.policy[at])-math.Log(probs[at])
-		all, allLog, expert = append(all, gap), append(allLog, logGap), append(expert, t.policy[at])
+		gap, logGap := t.truth.Policy[at]-probs[at], math.Log(t.truth.Policy[at])-math.Log(probs[at])
+		all, allLog, expert = append(all, gap), append(allLog, logGap), append(expert, t.truth.Policy[at])
 		if !visited[s] {
 			heldOut, heldOutLog = append(heldOut, gap), append(heldOutLog, logGap)
 		}

@@ -28,10 +28,8 @@ var paper = func() exhibit.Reference {
 func Report(rows []experiment.Row, _ *experiment.Record) (*exhibit.Report, error) {
 	r := &exhibit.Report{Title: "One unknown reward: through or around?", Text: []string{
 		"The apprentice in the bottom right cell can cut through the tile of unknown reward (prior N(−1, 10²)) or go " +
-			"around. " +
-			"It plans with the posterior mean reward, or, cautious, with the mean less two standard deviations in " +
-			"every cell. " +
-			"The last but one column lowers the reward of the unknown tile alone."}}
+			"around. It plans with the posterior mean reward, or, cautious, with the mean less two standard " +
+			"deviations in every cell. The last but one column lowers the reward of the unknown tile alone."}}
 	tables, err := Tables(rows)
 	r.Tables = tables
 	return r, err

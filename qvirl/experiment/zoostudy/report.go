@@ -45,11 +45,9 @@ func Report(rows []experiment.Row, _ *experiment.Record) (*exhibit.Report, error
 	return &exhibit.Report{
 		Title: "The zoo: right, or does it say that it is not?",
 		Text: []string{"Each answer is compared with the exact one. The colour is the largest error of a mean or a " +
-			"standard " +
-			"deviation of a reward, a value or β, in posterior standard deviations, or five times the total " +
-			"variation of the " +
-			"policy in the worst state, whichever is larger: so all tolerances are at 0.1, to which come four Monte " +
-			"Carlo errors."},
+			"standard deviation of a reward, a value or β, in posterior standard deviations, or five times the total " +
+			"variation of the policy in the worst state, whichever is larger: so all tolerances are at 0.1, to which " +
+			"come four Monte Carlo errors."},
 		Tables:   []exhibit.Table{Counts(answers, methods, rows)},
 		Verdicts: []exhibit.VerdictChart{chart},
 	}, nil

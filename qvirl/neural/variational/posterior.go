@@ -197,20 +197,6 @@ func (o Objective) maximum(v *Joint) (mean, variance float64, weights []float64,
 	return v.Mean[best], v.Cov.At(best, best), weights, nil
 }
 
-// ActionProbs returns the demonstrator's expected action probabilities [n, actions] (Eq. mean-field-action-prob) in
-// observations [n, observation], without the model's calibration.
-func (p *Posterior) ActionProbs(observations []float32) ([]float64, error) {
-	prediction, err := p.model.Predict(observations)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]float64, len(prediction.Own))
-	for i, l := range prediction.Own {
-		out[i] = math.Exp(float64(l))
-	}
-	return out, nil
-}
-
 // point is what the network says of a state and an action.
 type point struct {
 	mean, std float64

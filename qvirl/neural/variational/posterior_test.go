@@ -368,7 +368,7 @@ func TestStoredModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	probs, err := p.ActionProbs([]float32{0.3, -1})
+	again, err := loaded.Predict([]float32{0.3, -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -377,11 +377,10 @@ func TestStoredModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	sum := 0.0
-	for a, x := range probs {
-		sum += x
-		if x != math.Exp(float64(prediction.LogProbs[a])) {
-			t.Errorf("probability of action %d is %g after loading, was %g", a, x,
-				math.Exp(float64(prediction.LogProbs[a])))
+	for a, x := range again.Own {
+		sum += math.Exp(float64(x))
+		if x != prediction.LogProbs[a] {
+			t.Errorf("log probability of action %d is %g after loading, was %g", a, x, prediction.LogProbs[a])
 		}
 	}
 	if !scalar.EqualWithinAbs(sum, 1, 1e-6) {

@@ -65,12 +65,7 @@ func identityFor(x *Node) *Node {
 }
 
 // diagonal returns the diagonals [runs, n] of matrices [runs, n, n].
-func diagonal(x *Node) *Node { return ReduceSum(Mul(x, identityLike(x)), -1) }
+func diagonal(x *Node) *Node { return ReduceSum(Mul(x, graphs.IdentityLike(x)), -1) }
 
 // addDiagonal returns matrices [runs, n, n] with d [runs, n] added to their diagonals.
-func addDiagonal(x, d *Node) *Node { return Add(x, Mul(ExpandAxes(d, -1), identityLike(x))) }
-
-// identityLike returns the identity matrix of the size of x's matrices [runs, n, n], as [1, n, n].
-func identityLike(x *Node) *Node {
-	return ExpandAxes(ConvertDType(Diagonal(x.Graph(), x.Shape().Dim(-1)), x.DType()), 0)
-}
+func addDiagonal(x, d *Node) *Node { return Add(x, Mul(ExpandAxes(d, -1), graphs.IdentityLike(x))) }
