@@ -114,10 +114,10 @@ func (s *sampling) pilots(ctx context.Context, moves int, strides [kernels]int) 
 }
 
 // bestShares returns the shares of the cost, in tenths, with which a chain is done first: with so many iterations at
-// least, in which there are so many independent draws. A draw takes work 2/m of a quantity that a unit of it moves by m,
-// and as much again of those that are slower than a pilot shows,
+// least, in which there are so many independent draws. A draw takes work 2/m of a quantity that a unit of work moves by
+// m, and as much again of those that are slower than a pilot shows,
 //
-//	work = max(iterations · c, draws · 4 √(mean_i m_i⁻²)),   1/c = Σ_k share_k / cost_k,   m_i = Σ_k share_k moved_k[i],
+//	work = max(iterations · c, draws · 4 √(mean_i m_i⁻²)),   1/c = Σ_k share_k / cost_k,   m_i = Σ_k share_k moved_ki,
 //
 // but cheapWork is done in any case. In the mean of squares the slowest quantities count most, and the error of a
 // single one's movement does not decide. A kernel without movements is left out; every other has a tenth at least, but
