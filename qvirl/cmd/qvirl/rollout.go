@@ -80,8 +80,8 @@ same; where --out would replace a file, in FILE.partial.npz, or FILE.partial-2.n
 	o.add(c, "id of the Gymnasium environment (required)")
 	f.IntVar(&o.episodes, "episodes", 30, "number of episodes")
 	f.Int64Var(&o.seed, "seed", 1_000_000, "seed of the first episode; demonstrations begin at low ones")
-	f.BoolVar(&o.sample, "sample", false, "draw actions from the expert's predicted probabilities instead of taking the "+
-		"best")
+	f.BoolVar(&o.sample, "sample", false, "draw actions from the expert's predicted probabilities instead of "+
+		"taking the best")
 	f.StringVar(&o.out, "out", "", "file for the episodes, ending in .npz (default: they are not kept)")
 	f.IntVar(&o.maxRestarts, "max-restarts", 3, "how often the worker processes are started again after one died")
 	f.BoolVar(&o.force, "force", false, command.ForceHelp)
