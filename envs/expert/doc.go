@@ -1,4 +1,4 @@
-// Package expert trains demonstrators by QR-DQN, the distributional Q-learning of Dabney, Rowland, Bellemare & Munos,
+// Package expert trains experts by QR-DQN, the distributional Q-learning of Dabney, Rowland, Bellemare & Munos,
 // "Distributional Reinforcement Learning with Quantile Regression" (AAAI 2018), and lets them demonstrate.
 //
 // [Train] learns the quantiles of the return of every action in an environment of envs/gym, and gives an [Expert]: a
@@ -11,7 +11,7 @@
 // its fields.
 //
 // On pixels a processor learns slowly. An expert of an Atari game therefore sees bytes of the console's memory
-// (Config.Memory), and begins with a pilot's episodes; those who learn from it see the screen of the same episodes,
+// (Config.Memory), and begins with a pilot's episodes; learners see the screen of the same episodes,
 // which a replay of its actions shows (gym.Show). [Pong] and [SpaceInvaders] are such configs.
 //
 // The paper's two experts, which [LunarLander] and [Highway] configure, are stored in the project's

@@ -59,7 +59,8 @@ func newFit() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "fit --problem FILE.npz --out FILE.npz",
 		Short: "Infer the reward of a Markov decision process from demonstrations",
-		Long: `fit reads an IRL problem on any finite MDP from a NumPy archive, and writes the posterior over its reward to another.
+		Long: `fit reads an IRL problem on any finite MDP from a NumPy archive, and writes the posterior over its
+reward to another.
 
 The problem holds the arrays
   transitions [S,A,S]  probabilities of the successors; all-zero rows where the episode ends; or without the zeros
@@ -70,7 +71,7 @@ The problem holds the arrays
   prior_std            standard deviations of independent rewards, 0 of known ones, same shape or one number; or another
                        prior, see below
   demos [n,2]          integers: state and action of each demonstrated decision; n may be 0
-  discount, beta       γ in [0, 1), and the rationality coefficient β > 0 of the demonstrator
+  discount, beta       γ in [0, 1), and the rationality coefficient β > 0 of the expert
   beta_log_std         standard deviation of a log-normal prior over β with the median beta (optional; without it β is known)
   initial [S]          distribution of the first state (optional)
   state_names [S], action_names [A]  texts for tables and netCDF files (optional)
@@ -83,33 +84,40 @@ Rewards that depend on each other take one of these priors, singular ones includ
                        (reward_features [S,A,d] for pairs), and optionally prior_nugget, a variance that no two rewards share
 Standard deviations and β lie between 1e-60 and 1e60.
 
-The answer holds reward_mean and reward_std [S], reward_cov [S,S] (of up to 4,096 rewards), value_mean [S] and value_std [S] (of the optimal state values),
-action_probs [S,A] (of the demonstrator, averaged over the posterior), reward_samples [k,S] from samplers or with --samples,
-and from samplers rhat [S] and ess_bulk [S]. With state-action rewards, [S] is [S,A] for everything about rewards, and
-reward_cov is [S·A,S·A]. Where β has a prior there are beta_mean, beta_std and, beside reward_samples, beta_samples [k] too.
-With --format netcdf, or an --out that ends in .nc, it is a file for ArviZ instead (arviz.from_netcdf), with the groups posterior,
-prior, sample_stats, log_likelihood and observed_data.
-Three texts say what it is worth: verdict ("trust", "refine", "do not use", "not judged"; of samplers "converged" or "not converged"),
-returned (the method that the answer is of) and reason; converged is 1 if the answer may be relied on, and 0 if not.
+The answer holds reward_mean and reward_std [S], reward_cov [S,S] (of up to 4,096 rewards), value_mean [S] and
+value_std [S] (of the optimal state values), action_probs [S,A] (of the expert, averaged over the posterior),
+reward_samples [k,S] from samplers or with --samples, and from samplers rhat [S] and ess_bulk [S]. With state-action
+rewards, [S] is [S,A] for everything about rewards, and reward_cov is [S·A,S·A]. Where β has a prior there are
+beta_mean, beta_std and, beside reward_samples, beta_samples [k] too. With --format netcdf, or an --out that ends in
+.nc, it is a file for ArviZ instead (arviz.from_netcdf), with the groups posterior, prior, sample_stats,
+log_likelihood and observed_data.
+
+Three texts say whether to trust it: verdict ("trust", "refine", "do not use", "not judged"; of samplers "converged"
+or "not converged"), returned (the method whose posterior it is) and reason; converged is 1 if the answer can be
+trusted, else 0.
 
 Methods:
   qvirl-matched  variational (the default): rewards with skewed marginals and Gaussian dependence, matched to a short chain
   qvirl          variational as in the paper, whose objective it trains to convergence; β must be known
-  qvirl-refined  samples of a brief training of it, moved by a few Hamiltonian transitions
-  avril          a variational baseline; β must be known
-  reference      Markov chain Monte Carlo, exact: for any prior, discount and β
-  valuewalk      Markov chain Monte Carlo as published, exact where its chains agree
-  policywalk     an earlier sampler, likewise; β must be known
+  qvirl-refined  samples of a brief training of qvirl, moved by a few Hamiltonian transitions
+  avril          AVRIL, a variational baseline; β must be known
+  reference      Markov chain Monte Carlo, for any prior, discount and β
+  valuewalk      ValueWalk, the Markov chain Monte Carlo to which the paper compares
+  policywalk     PolicyWalk, an earlier one; β must be known
+Posteriors of the last three are exact where their chains agree.
 
-A variational answer is judged on the problem itself, by chains that start from it and from the prior: "trust" if means, standard
-deviations, values, policy and importance weights agree, "refine" if these chains agree with each other but not with the answer,
-"do not use" if nothing vouches for it. fit then goes on by itself: from "refine" it returns the chains' samples, from "do not use"
-those of a longer run of the reference sampler; --no-escalate keeps the variational answer, and --no-verdict does not judge it. --strict makes it an error
-if the answer that was written may not be relied on, or if --check finds the method not calibrated.
+A variational answer is judged on the problem itself, by chains that start from it, from the prior, and from points
+far away:
+  trust       means, standard deviations, values, policy and importance weights agree: it is returned
+  refine      these chains agree with each other but not with it: their samples are returned
+  do not use  they do not agree: samples of a longer run of the reference sampler are returned
+--no-escalate returns the variational answer whatever the verdict, and --no-verdict does not judge it. --strict ends
+with an error if the answer cannot be trusted, or if --check finds the method not calibrated.
 
---refine K moves samples of a variational posterior by at least K transitions of Hamiltonian Monte Carlo first (0: none, with the
-reward that belongs to each sample exactly). --check N simulates N problems like this one from its prior, fits each, and tests whether
-the ranks of the truth are uniform (simulation-based calibration; 100 problems take minutes).`,
+--refine K moves samples of a variational posterior by at least K transitions of Hamiltonian Monte Carlo first (0:
+none, but each reward is computed exactly from its sample of values). --check N simulates N problems like this one
+from its prior, fits each, and tests whether the ranks of the truth are uniform (simulation-based calibration; 100
+problems take minutes).`,
 		Example: `  qvirl fit --problem corridor.npz --out posterior.npz
   qvirl fit --problem corridor.npz --samples 1000 --strict --out posterior.npz
   qvirl fit --problem corridor.npz --method reference --out posterior.npz
@@ -133,8 +141,8 @@ the ranks of the truth are uniform (simulation-based calibration; 100 problems t
 	f.BoolVar(&o.noDet, "nodet", false, "valuewalk: leave out the log-determinant (not the posterior; for comparison)")
 	f.BoolVar(&o.noEscalate, "no-escalate", false, "keep a variational answer that is not trusted")
 	f.BoolVar(&o.noVerdict, "no-verdict", false, "return a variational answer without judging it, in a fraction "+
-		"of the time; nothing vouches for it")
-	f.BoolVar(&o.strict, "strict", false, "end with an error if the answer may not be relied on, or --check fails; "+
+		"of the time")
+	f.BoolVar(&o.strict, "strict", false, "end with an error if the answer cannot be trusted, or --check fails; "+
 		"it is written all the same")
 	f.IntVar(&o.check, "check", 0, "simulate so many problems like this one, at least 20, and test the calibration "+
 		"of the method on them")

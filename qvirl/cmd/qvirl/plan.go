@@ -53,27 +53,29 @@ func newPlan() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "plan --model DIR --demos FILE --env ID --out DIR",
 		Short: "Plan an apprentice in its environment on a model's posterior over rewards",
-		Long: `plan trains an apprentice in a Gymnasium environment by reinforcement learning (QR-DQN) on what a model of QVIRL believes of the
-rewards: the mean, less --risk standard deviations, of a Gaussian process. It is told the model's posterior means at the
-demonstrated transitions and at rollouts of the model's apprentice, with its variances as noise, and is the prior away from
-them. The environment's own rewards decide nothing.
+		Long: `plan trains an apprentice in a Gymnasium environment by reinforcement learning (QR-DQN) on what a model
+of QVIRL believes of the rewards: the mean, less --risk standard deviations, of a Gaussian process. The process is
+conditioned on the model's posterior means at the demonstrated transitions and at rollouts of the model's apprentice,
+with the posterior variances as noise. The environment's own rewards play no part.
 
-The model has to put the rewards of the demonstrations above its prior's mean, which one that was trained with auxiliary transitions
-("qvirl train --env ID") mostly does, and one of demonstrations alone mostly does not. --demos is the file that it was trained on.
-With --visits the process is told 1 of each demonstrated transition instead, where the prior has 0 ± 1; of the model it has lengthscales,
-by the spread of its rollouts.
+The model has to put the rewards of the demonstrations above its prior's mean: one trained with auxiliary transitions
+("qvirl train --env ID") mostly does, one trained on demonstrations alone mostly does not. --demos is the file that it
+was trained on. With --visits the process, with the prior N(0, 1), is conditioned on 1 at each demonstrated transition
+instead; from the model it has only lengthscales, by the spread of its rollouts.
 
-The end of an episode pays for ever, in a closed form: as much as a demonstrated step if a demonstration ended so, and as much as what
-nobody demonstrated otherwise; an episode that was cut off goes on in its last state. At each point
-of the learning curve a few episodes are played greedily, and in the end the network of the greatest planning objective, their
-discounted return by the planned rewards, is the apprentice. DIR/plan.json holds the curve with the steps of the environment.
+The end of an episode pays for ever, in a closed form: as much as a demonstrated step if a demonstration ended so, and
+as much as what nobody demonstrated otherwise; an episode that was cut off goes on in its last state. At each point of
+the learning curve a few episodes are played greedily, and in the end the network of the greatest planning objective,
+their discounted return by the planned rewards, is the apprentice. DIR/plan.json holds the curve with the steps of the
+environment.
 
-The planned model in DIR is for "qvirl rollout" and "qvirl score": the demonstrator's probabilities are those of the model that was planned
-on. After an interruption the same command goes on, and ends with the same apprentice.
+The planned model in DIR is for "qvirl rollout" and "qvirl score": the expert's probabilities are those of the model
+that was planned on. After an interruption the same command goes on, and ends with the same apprentice.
 
-A config is a JSON file with fields of qvirl/neural/planning's Config, such as {"length": 4, "learner": {"gradient_steps": 8}}. The length
-is how far rewards carry, in standard deviations of the features; without it, as far as a demonstrated state is from the nearest one of
-another demonstration, or of a rollout. Where the objective of the curve stays far below that of the demonstrations it may be too short.`,
+A config is a JSON file with fields of qvirl/neural/planning's Config, such as {"length": 4, "learner":
+{"gradient_steps": 8}}. The length is how far rewards carry, in standard deviations of the features; without it, as
+far as a demonstrated state is from the nearest one of another demonstration, or of a rollout. Where the objective of
+the curve stays far below that of the demonstrations it may be too short.`,
 		Example: `  qvirl train --demos lander.npz --method qvirl --trajectories 3 --env LunarLander-v3 --out model
   qvirl plan --model model --demos lander.npz --env LunarLander-v3 --out planned
   qvirl plan --model model --demos lander.npz --env LunarLander-v3 --risk 0.3 --out averse
@@ -87,7 +89,8 @@ another demonstration, or of a rollout. Where the objective of the curve stays f
 	o.add(c, "id of the Gymnasium environment (required)")
 	f.StringVar(&o.out, "out", "", "folder for the planned model (required)")
 	f.Float64Var(&o.risk, "risk", 0, "standard deviations of a reward that are taken off its mean")
-	f.BoolVar(&o.visits, "visits", false, "plan on a Gaussian process that is told 1 of each demonstrated transition")
+	f.BoolVar(&o.visits, "visits", false, "plan on a Gaussian process that is conditioned on 1 at "+
+		"each demonstrated transition")
 	f.IntVar(&o.steps, "steps", 0, "about how many steps of the environments to train for (default: the config's)")
 	f.Uint64Var(&o.seed, "seed", 1, "seed of everything random, beside the model's")
 	f.StringVar(&o.configFile, "config", "", "JSON file with fields of the config")

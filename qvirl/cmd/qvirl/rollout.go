@@ -63,13 +63,13 @@ func newRollout() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rollout --model DIR --env ID --episodes N",
 		Short: "Let an apprentice act in its environment, and tell its returns",
-		Long: `rollout lets the apprentice of a model that "qvirl train" made act in a Gymnasium environment: it takes the action of the
-greatest value, or with --sample draws from the demonstrator's probabilities. Episode i is reset with the seed --seed + i, so that
-all models meet the same episodes.
+		Long: `rollout lets the apprentice of a model that "qvirl train" made act in a Gymnasium environment: it takes
+the action of the greatest value, or with --sample draws from the predicted action probabilities of the expert.
+Episode i is reset with the seed --seed + i, so that all models meet the same episodes.
 
-Workers that die or exceed --step-timeout are started again, and the episodes that they were in begin anew. After a fault that restarts do not
-mend, and after an interruption, the episodes that have ended are told and kept all the same; where --out would replace a file, in
-FILE.partial.npz, or FILE.partial-2.npz and so on.`,
+Workers that die or exceed --step-timeout are started again, and the episodes that they were in begin anew. After a
+fault that restarts do not mend, and after an interruption, the episodes that have ended are told and kept all the
+same; where --out would replace a file, in FILE.partial.npz, or FILE.partial-2.npz and so on.`,
 		Example: `  qvirl rollout --model bc --env LunarLander-v3 --episodes 30
   qvirl rollout --model bc --env highway-fast-v0 --episodes 30 --json | jq .mean`,
 		Args: cobra.NoArgs,
@@ -79,9 +79,9 @@ FILE.partial.npz, or FILE.partial-2.npz and so on.`,
 	f.StringVar(&o.model, "model", "", "folder with the model (required)")
 	o.add(c, "id of the Gymnasium environment (required)")
 	f.IntVar(&o.episodes, "episodes", 30, "number of episodes")
-	f.Int64Var(&o.seed, "seed", 1_000_000, "seed of the first episode; demonstrators begin at low ones")
-	f.BoolVar(&o.sample, "sample", false, "draw actions from the demonstrator's probabilities instead of taking the "+
-		"best")
+	f.Int64Var(&o.seed, "seed", 1_000_000, "seed of the first episode; demonstrations begin at low ones")
+	f.BoolVar(&o.sample, "sample", false, "draw actions from the expert's predicted probabilities instead of "+
+		"taking the best")
 	f.StringVar(&o.out, "out", "", "file for the episodes, ending in .npz (default: they are not kept)")
 	f.IntVar(&o.maxRestarts, "max-restarts", 3, "how often the worker processes are started again after one died")
 	f.BoolVar(&o.force, "force", false, command.ForceHelp)

@@ -33,10 +33,11 @@ func newScore() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "score --model DIR --demos FILE",
 		Short: "How well a model foresees demonstrated actions, and how well its probabilities are calibrated",
-		Long: `score compares the action probabilities of a model that "qvirl train" made with demonstrations that it has not seen: their mean
-log-likelihood per action, the expected calibration error (of the probabilities of all actions, in ten bins of equal width), and the
-fraction of actions that the model held for the most probable. Where the file holds the demonstrator's own probabilities, their mean
-log-likelihood is the ceiling. Of a model whose probabilities were calibrated in training, it says what they were worth before.`,
+		Long: `score compares the action probabilities of a model that "qvirl train" made with demonstrations that it
+has not seen: their mean log-likelihood per action, the expected calibration error (of the probabilities of all
+actions, in ten bins of equal width), and the fraction of actions that the model took for the most probable. Where the
+file holds the expert's own probabilities, their mean log-likelihood is the ceiling. Of a model whose probabilities
+were calibrated in training, it says what they were worth before.`,
 		Example: `  qvirl score --model bc --demos lander.npz --episodes 200:300
   qvirl score --model bc --demos lander.npz --json | jq .log_likelihood`,
 		Args: cobra.NoArgs,

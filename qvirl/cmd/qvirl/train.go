@@ -96,7 +96,7 @@ Methods:
 	f.IntVar(&o.trajectories, "trajectories", 0, "number of trajectories to learn from (default: all)")
 	f.StringVar(&o.episodes, "episodes", "", "A:B, the episodes of the file to choose them from (default: all)")
 	f.Uint64Var(&o.seed, "seed", 0, "seed of everything random, and the place of the trajectories in the file")
-	f.Float64Var(&o.beta, "beta", 0, "rationality coefficient of the demonstrator (default: what the file's "+
+	f.Float64Var(&o.beta, "beta", 0, "rationality coefficient of the expert (default: what the file's "+
 		"description says)")
 	f.Float64Var(&o.discount, "discount", 0.99, "discount γ")
 	f.StringVar(&o.aux, "aux", "", "file with auxiliary trajectories of anybody, for methods that have a use for them")
@@ -108,7 +108,7 @@ Methods:
 	f.BoolVar(&o.explore, "explore", true, "with --explore=false the environment of --env serves --successors alone, "+
 		"and there are no auxiliary trajectories")
 	f.BoolVar(&o.branches, "branches", false, "the auxiliary trajectories are, instead of the apprentice's, one step "+
-		"with each action that the demonstrator did not take in each state of the demonstrations, in the environment "+
+		"with each action that the expert did not take in each state of the demonstrations, in the environment "+
 		"of --env; the file has to hold the seeds of its episodes")
 	f.IntVar(&o.successors, "successors", 1, "number of successors of each transition that rewards take the "+
 		"expectation over: that which it led to, and draws of the environment of --env, for which the file has to "+

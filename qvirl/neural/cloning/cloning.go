@@ -1,4 +1,4 @@
-// Package cloning is behaviour cloning (Pomerleau 1991): a classifier of the demonstrator's actions.
+// Package cloning is behaviour cloning (Pomerleau 1991): a classifier of the expert's actions.
 package cloning
 
 import (

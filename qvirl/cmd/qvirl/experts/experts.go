@@ -1,4 +1,4 @@
-// Package experts is the verb of command qvirl that trains demonstrators by QR-DQN, evaluates them, and lets them
+// Package experts is the verb of command qvirl that trains experts by QR-DQN, evaluates them, and lets them
 // demonstrate.
 package experts
 
@@ -19,8 +19,8 @@ func New() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "expert",
 		Short: "Train experts, evaluate them, and let them demonstrate",
-		Long: `expert trains demonstrators by QR-DQN in any Gymnasium environment with a Box observation and a Discrete action space, evaluates
-them beside other policies, and collects demonstrations of their Boltzmann policies.`,
+		Long: `expert trains experts by QR-DQN in any Gymnasium environment with a Box observation and a Discrete
+action space, evaluates them beside other policies, and collects demonstrations of their Boltzmann policies.`,
 		Example: `  qvirl expert train lunarlander --out expert.npz
   qvirl expert evaluate expert.npz
   qvirl expert demonstrate expert.npz --out demos.npz`,
