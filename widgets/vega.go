@@ -2,7 +2,6 @@ package widgets
 
 import (
 	"embed"
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -71,9 +70,7 @@ func (v vegaView) addSignals(signals ...any) { v["signals"] = append(signals, v[
 
 // table fills a table. It goes into the notebook as one text, where lists would take a line for each number.
 func (v vegaView) table(name string, rows [][]string) {
-	var b strings.Builder
-	_ = csv.NewWriter(&b).WriteAll(rows) // a strings.Builder does not fail
-	v.named("data", name)["values"] = b.String()
+	v.named("data", name)["values"] = string(csvText(rows))
 }
 
 // list returns the values as Vega takes them.
@@ -188,7 +185,7 @@ func moves(w exhibit.World) []any {
 	return out
 }
 
-// percentages writes the action probabilities of a state as whole percentages.
+// percentages writes probabilities, or correlations, as whole percentages.
 func percentages(p []float64) string {
 	out := make([]string, len(p))
 	for i, v := range p {
