@@ -75,8 +75,8 @@ func (m Correlations) Vega() (map[string]any, error) {
 	for s := range columns {
 		rows = append(rows, []string{strconv.Itoa(s), percentages(m.with(columns, s))})
 	}
-	v.set(map[string]any{"names": list(stateNames(m.World)), "ends": list(orFalse(m.World)), "columns": m.World.Width,
-		"rows": m.World.Height, "size": cellPixels(m.World), "diverging": diverging.hex(), "title": m.Title,
+	v.setWorld(m.World)
+	v.set(map[string]any{"size": cellPixels(m.World), "diverging": diverging.hex(), "title": m.Title,
 		"state": strconv.Itoa(m.States[0])})
 	v.bind("state", map[string]any{"max": len(columns) - 1})
 	v.table("correlations", rows)

@@ -60,6 +60,12 @@ func (v vegaView) set(values map[string]any) {
 	}
 }
 
+// setWorld gives the signals that each map of a world has their first values: its size in cells, and what its states
+// are called and which of them end an episode.
+func (v vegaView) setWorld(w exhibit.World) {
+	v.set(map[string]any{"columns": w.Width, "rows": w.Height, "names": list(stateNames(w)), "ends": list(orFalse(w))})
+}
+
 // bind changes how a signal is operated.
 func (v vegaView) bind(signal string, options map[string]any) {
 	maps.Copy(v.named("signals", signal)["bind"].(map[string]any), options)
