@@ -106,7 +106,8 @@ func (m Risk) Vega() (map[string]any, error) {
 	scale := newScale(true, m.Values)
 	v.setWorld(m.World)
 	v.set(map[string]any{"values": list(m.Values), "size": cellPixels(m.World), "moves": moves(m.World),
-		"actions": list(namesOr(m.World.Actions, len(m.Levels[0].Policy)/states)), "title": m.Title, "xLabel": m.XLabel, "label": m.Label, "extent": xs.ends(),
+		"actions": list(namesOr(m.World.Actions, len(m.Levels[0].Policy)/states)), "title": m.Title,
+		"xLabel": m.XLabel, "label": m.Label, "extent": xs.ends(),
 		"highest": m.Levels[len(m.Levels)-1].Level, "domain": scale.ends(), "diverging": diverging.hex()})
 	signal, position := Knob{Name: "level α", Values: values, Start: 0}.signal("level")
 	v.addSignals(signal, map[string]any{"name": "at", "update": position})
