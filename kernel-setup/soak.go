@@ -28,31 +28,27 @@ each thread, what XLA has freed after compiling, which looks like a leak. It is 
 	}
 }
 
-// runInstalled is runTool once the given steps of the installation are done, or all if there are none; help needs none.
+// runInstalled builds a program of the clone once the given steps of the installation are done, or all if there are
+// none, and runs it in the folder that the user is in, so that its relative paths are hers. Its own output is the
+// answer. Help needs no step. env is set besides the clone's environment.
 func runInstalled(cmd *cobra.Command, steps []string, name, folder string, args []string, env ...string) error {
-	l, err := currentLayout()
+	var l layout
+	var err error
+	if slices.Contains(args, "--help") || slices.Contains(args, "-h") {
+		l, err = currentLayout()
+	} else {
+		l, err = prepared(cmd.Context(), installer{choose: withEnvs, only: steps})
+	}
 	if err != nil {
 		return err
 	}
-	if !slices.Contains(args, "--help") && !slices.Contains(args, "-h") {
-		in := installer{layout: l, progress: newTasks(os.Stderr), choose: withEnvs, only: steps}
-		if _, err := in.ensure(cmd.Context()); err != nil {
-			return err
-		}
-	}
-	return runTool(cmd, l, name, folder, args, env...)
-}
-
-// runTool builds a program of the clone and runs it in the folder that the user is in, so that its relative paths are
-// hers. Its own output is the answer. env is set besides the clone's environment.
-func runTool(cmd *cobra.Command, l layout, name, folder string, args []string, env ...string) error {
 	if err := buildTool(cmd.Context(), l, name, folder, nil); err != nil {
 		return err
 	}
 	run := exec.Command(l.tool(name), args...)
 	run.Env = l.environment(env...)
 	run.Stdin, run.Stdout, run.Stderr = os.Stdin, cmd.OutOrStdout(), os.Stderr
-	err := runPassing(run)
+	err = runPassing(run)
 	if _, ended := errors.AsType[*exec.ExitError](err); ended {
 		return errReported
 	}

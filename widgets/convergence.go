@@ -1,7 +1,6 @@
 package widgets
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -21,29 +20,29 @@ type Convergence struct {
 	Rhat     []float64 // split-R̂ of each quantity
 	BulkESS  []float64 // bulk effective sample size of each
 	TailESS  []float64 // tail effective sample size of each, or nil
-	MaxRhat  float64   // 0 means 1.01
 	MinimumN float64   // effective sample size that is wanted; 0 means no line
 }
 
-// maxBars is how many bars can be told apart, nearly.
-const maxBars = 4000
+const (
+	maxBars = 4000 // that can be told apart, nearly
+	maxRhat = 1.01 // of chains that have mixed
+)
 
 // Figure implements Drawing.
 func (m Convergence) Figure() (*Figure, error) {
 	n := len(m.Rhat)
-	limit := cmp.Or(m.MaxRhat, 1.01)
 	if err := check.First(
 		refuse(n == 0, "Convergence.Rhat is empty"), refuse(n > maxBars, "Convergence has %d quantities, "+
 			"want at most %d: show the worst of them", n, maxBars),
 		checkLength("Convergence.BulkESS", len(m.BulkESS), n, "as Rhat"),
 		checkEach("Convergence.TailESS", m.TailESS, n, "as Rhat"), checkFinite("Convergence.Rhat", m.Rhat),
 		checkFinite("Convergence.BulkESS", m.BulkESS), checkFinite("Convergence.TailESS", m.TailESS),
-		checkFinite("Convergence.limits", []float64{limit, m.MinimumN})); err != nil {
+		refuse(!finite(m.MinimumN), "Convergence.MinimumN = %g is not finite", m.MinimumN)); err != nil {
 		return nil, err
 	}
 	plots := []*plot.Plot{
-		barPanel("split-R̂", m.XLabel, m.Rhat, min(1, slices.Min(m.Rhat)), limit,
-			func(v float64) bool { return v > limit }),
+		barPanel("split-R̂", m.XLabel, m.Rhat, min(1, slices.Min(m.Rhat)), maxRhat,
+			func(v float64) bool { return v > maxRhat }),
 		barPanel("bulk effective sample size", m.XLabel, m.BulkESS, 0, m.MinimumN,
 			func(v float64) bool { return v < m.MinimumN }),
 	}

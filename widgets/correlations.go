@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"gonum.org/v1/gonum/stat"
 
@@ -74,14 +73,10 @@ func (m Correlations) Vega() (map[string]any, error) {
 	columns := m.columns()
 	rows := [][]string{{"s", "r"}} // in hundredths
 	for s := range columns {
-		var texts []string
-		for _, r := range m.with(columns, s) {
-			texts = append(texts, strconv.Itoa(int(math.Round(100*r))))
-		}
-		rows = append(rows, []string{strconv.Itoa(s), strings.Join(texts, " ")})
+		rows = append(rows, []string{strconv.Itoa(s), percentages(m.with(columns, s))})
 	}
-	v.set(map[string]any{"names": list(stateNames(m.World)), "ends": list(orFalse(m.World)), "columns": m.World.Width,
-		"rows": m.World.Height, "size": cellPixels(m.World), "diverging": diverging.hex(), "title": m.Title,
+	v.setWorld(m.World)
+	v.set(map[string]any{"size": cellPixels(m.World), "diverging": diverging.hex(), "title": m.Title,
 		"state": strconv.Itoa(m.States[0])})
 	v.bind("state", map[string]any{"max": len(columns) - 1})
 	v.table("correlations", rows)

@@ -84,10 +84,7 @@ func (p rankPanel) plotECDF(to *plot.Plot, level float64) (highest float64) {
 		highest = math.Max(highest, math.Max(math.Abs(below[k]-z[k]), math.Max(float64(high[k])/float64(n)-z[k],
 			z[k]-float64(low[k])/float64(n))))
 	}
-	look := appearance{color: skyBlue}
-	if p.Method != "" {
-		look, _ = lookup(p.Method)
-	}
+	look := p.look()
 	to.Add(painter(func(c draw.Canvas, x, y func(float64) vg.Length) {
 		area := []vg.Point{{X: x(0), Y: y(0)}}
 		for k := range at {

@@ -158,9 +158,9 @@ func (m Explorer) Vega(state int) (map[string]any, error) {
 	titles := map[string]any{"mean": "mean", "deviation": "standard deviation", "ratio": "σ over that of " + first,
 		"difference": "mean less that of " + first + ", in its σ", "policy": "probability of the best action",
 		"visits": "demonstrated decisions"}
+	v.setWorld(m.World)
 	v.set(map[string]any{"labels": labels, "colors": colors, "dashes": dashes, "posteriors": ids,
-		"names": list(stateNames(m.World)), "actions": list(namesOr(m.World.Actions, actions)), "moves": moves(m.World),
-		"truth": list(m.World.Truth), "ends": list(orFalse(m.World)), "columns": m.World.Width, "rows": m.World.Height,
+		"actions": list(namesOr(m.World.Actions, actions)), "moves": moves(m.World), "truth": list(m.World.Truth),
 		"size": cellPixels(m.World), "extent": m.truths(), "domains": domains, "sequential": sequential.hex(),
 		"diverging": diverging.hex(), "mapTitles": titles, "title": m.Title, "xLabel": m.XLabel,
 		"state": strconv.Itoa(state), "method": labels[0]})

@@ -23,7 +23,6 @@ type Map struct {
 	Values         []float64        // of the states, [Width·Height]; nil leaves the cells white
 	ValueLabel     string           // what the values are, for the colour bar
 	Decimals       int              // of the figures in the cells
-	Sequential     bool             // colours from low to high, instead of two hues about 0
 	Terminal       []bool           // states that get a thick frame, [Width·Height] or nil
 	Demonstrations []mdp.Trajectory // one arrow a step; visits are counted
 	// action probabilities, [Width·Height·5] or nil; arrows are as long as they are probable
@@ -46,7 +45,7 @@ func (m Map) Figure() (*Figure, error) {
 	if err := m.validate(); err != nil {
 		return nil, err
 	}
-	scale := newScale(!m.Sequential, m.Values)
+	scale := newScale(true, m.Values)
 	counts := make([]int, m.Width*m.Height*gridworld.Actions)
 	visits := make([]int, m.Width*m.Height)
 	for _, step := range mdp.Flatten(m.Demonstrations) {

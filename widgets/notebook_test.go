@@ -194,22 +194,17 @@ func TestHeadlessChoices(t *testing.T) {
 		drawn = option
 		return exampleELBO(), nil
 	}
-	for name, choose := range map[string]func(string, []string, int, func(int) (Drawing, error)) error{"slider": Slider,
-		"select": Select} {
-		drawn = -1
-		k.take()
-		if err := choose("β", []string{"1", "2", "5"}, 1, draw); err != nil {
-			t.Fatal(err)
-		}
-		if got := k.take(); drawn != 1 || len(got) != 2 || got[0].Data[protocol.MIMETextMarkdown] != "*β: 2*" ||
-			got[1].Data[protocol.MIMEImageSVG] == nil {
-			t.Errorf("%s drew option %d and showed %d outputs", name, drawn, len(got))
-		}
-		for _, bad := range []error{choose("β", nil, 0, draw), choose("β", []string{"1"}, 1, draw),
-			choose("β", []string{"1"}, 0, nil)} {
-			if bad == nil {
-				t.Errorf("%s: a choice that cannot be made gave no error", name)
-			}
+	if err := Slider("β", []string{"1", "2", "5"}, 1, draw); err != nil {
+		t.Fatal(err)
+	}
+	if got := k.take(); drawn != 1 || len(got) != 2 || got[0].Data[protocol.MIMETextMarkdown] != "*β: 2*" ||
+		got[1].Data[protocol.MIMEImageSVG] == nil {
+		t.Errorf("option %d is drawn, and %d outputs are shown", drawn, len(got))
+	}
+	for _, bad := range []error{Slider("β", nil, 0, draw), Slider("β", []string{"1"}, 1, draw),
+		Slider("β", []string{"1"}, 0, nil)} {
+		if bad == nil {
+			t.Error("a choice that cannot be made gave no error")
 		}
 	}
 }

@@ -111,10 +111,10 @@ func (m Pairs) Figure() (*Figure, error) {
 			}
 			p.X.Tick.Marker, p.Y.Tick.Marker = niceTicks{3}, niceTicks{3}
 			if row <= col {
-				p.Y.Tick.Marker = noTicks{}
+				p.Y.Tick.Marker = plot.ConstantTicks{}
 			}
 			if row < col {
-				p.X.Tick.Marker = noTicks{}
+				p.X.Tick.Marker = plot.ConstantTicks{}
 			}
 			plots = append(plots, p)
 		}
@@ -132,11 +132,6 @@ func (m Pairs) Figure() (*Figure, error) {
 		bodyHeight:  side*0.88*vg.Length(k) + 20, records: m.records,
 		body: func(c draw.Canvas) { drawPanels(c, plots, k) }}.figure(), nil
 }
-
-// noTicks leaves an axis bare.
-type noTicks struct{}
-
-func (noTicks) Ticks(low, high float64) []plot.Tick { return nil }
 
 func cross(c draw.Canvas, at vg.Point) {
 	for _, width := range []vg.Length{3.6, 1.6} {

@@ -104,10 +104,10 @@ func (m Risk) Vega() (map[string]any, error) {
 		levels = append(levels, []string{strconv.Itoa(i), short(t.mean), short(t.tail), short(t.quantile)})
 	}
 	scale := newScale(true, m.Values)
-	v.set(map[string]any{"values": list(m.Values), "columns": m.World.Width, "rows": m.World.Height,
-		"size": cellPixels(m.World), "moves": moves(m.World), "names": list(stateNames(m.World)),
-		"actions": list(namesOr(m.World.Actions, len(m.Levels[0].Policy)/states)), "ends": list(orFalse(m.World)),
-		"title": m.Title, "xLabel": m.XLabel, "label": m.Label, "extent": xs.ends(),
+	v.setWorld(m.World)
+	v.set(map[string]any{"values": list(m.Values), "size": cellPixels(m.World), "moves": moves(m.World),
+		"actions": list(namesOr(m.World.Actions, len(m.Levels[0].Policy)/states)), "title": m.Title,
+		"xLabel": m.XLabel, "label": m.Label, "extent": xs.ends(),
 		"highest": m.Levels[len(m.Levels)-1].Level, "domain": scale.ends(), "diverging": diverging.hex()})
 	signal, position := Knob{Name: "level α", Values: values, Start: 0}.signal("level")
 	v.addSignals(signal, map[string]any{"name": "at", "update": position})
@@ -222,8 +222,8 @@ func (m Queries) Vega() (map[string]any, error) {
 		steps = append(steps, []string{strconv.Itoa(i), strconv.Itoa(step.Query), short(step.Return),
 			short(next.Return)})
 	}
-	v.set(map[string]any{"columns": m.World.Width, "rows": m.World.Height, "size": max(8, min(44, 260/m.World.Width)),
-		"names": list(stateNames(m.World)), "ends": list(orFalse(m.World)), "title": m.Title, "label": m.Label,
+	v.setWorld(m.World)
+	v.set(map[string]any{"size": max(8, min(44, 260/m.World.Width)), "title": m.Title, "label": m.Label,
 		"scores":     []any{rounded(scores.low), rounded(math.Max(scores.high, scores.low+1e-9))},
 		"stds":       []any{rounded(stds.low), rounded(math.Max(stds.high, stds.low+1e-9))},
 		"sequential": sequential.hex()})

@@ -235,7 +235,6 @@ func TestBadInputToShowFunctions(t *testing.T) {
 		"no animations":  {"needs animations", func() error { return ShowAnimations(10, 10) }},
 		"ShowPictures":   {"needs pictures", func() error { return ShowPictures("t", 10) }},
 		"Slider":         {"needs options", func() error { return Slider("β", nil, 0, draw) }},
-		"Select":         {"needs options", func() error { return Select("β", nil, 0, draw) }},
 		"Live": {"Curves has no panels",
 			func() error { l := NewLive(); _ = l.Update(Curves{}); return l.Done() }},
 		"Refit, world": {"1000×100 cells", func() error {

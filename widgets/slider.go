@@ -4,7 +4,6 @@ import (
 	"html"
 
 	"github.com/janpfeifer/gonb/gonbui"
-	"github.com/janpfeifer/gonb/gonbui/comms"
 	"github.com/janpfeifer/gonb/gonbui/dom"
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 	gonbwidgets "github.com/janpfeifer/gonb/gonbui/widgets"
@@ -21,28 +20,9 @@ import (
 // It needs the kernel for each picture. Where all pictures can be computed beforehand, ShowBrowser or ShowVegaLite are
 // better: they also work in a saved notebook.
 func Slider(label string, options []string, start int, draw func(option int) (Drawing, error)) error {
-	return interact("Slider", label, options, start, draw, func(parent string) *comms.AddressChan[int] {
-		return gonbwidgets.Slider(0, len(options)-1, start).AppendTo(parent).Done().Listen()
-	})
-}
-
-// Select is Slider with a drop-down list, for options without an order.
-func Select(label string, options []string, start int, draw func(option int) (Drawing, error)) error {
-	return interact("Select", label, options, start, draw, func(parent string) *comms.AddressChan[int] {
-		escaped := make([]string, len(options))
-		for i, o := range options {
-			escaped[i] = html.EscapeString(o)
-		}
-		return gonbwidgets.Select(escaped).SetDefault(start).AppendTo(parent).Done().Listen()
-	})
-}
-
-// interact is the function of the given name with what build makes for the reader to choose by.
-func interact(name, label string, options []string, start int, draw func(int) (Drawing, error),
-	build func(parent string) *comms.AddressChan[int]) error {
-	if err := check.First(refuse(len(options) == 0, "%s needs options", name),
-		checkState(name+": start", start, len(options)),
-		refuse(draw == nil, "%s needs a function that draws", name)); err != nil {
+	if err := check.First(refuse(len(options) == 0, "Slider needs options"),
+		checkState("Slider: start", start, len(options)),
+		refuse(draw == nil, "Slider needs a function that draws")); err != nil {
 		return apologise(err)
 	}
 	if !gonbui.IsNotebook {
@@ -53,7 +33,7 @@ func interact(name, label string, options []string, start int, draw func(int) (D
 	}
 	parent := dom.CreateTransientDiv()
 	dom.Append(parent, "<span>"+html.EscapeString(label)+" </span>")
-	choices := build(parent)
+	choices := gonbwidgets.Slider(0, len(options)-1, start).AppendTo(parent).Done().Listen()
 	defer choices.Close()
 	done := gonbwidgets.Button("done").AppendTo(parent).Done().Listen()
 	defer done.Close()

@@ -2,12 +2,11 @@ package widgets
 
 import (
 	"fmt"
-	"strconv"
 )
 
 // VegaLite returns the Vega-Lite 5 specification of an interactive view: one panel at a time, chosen with a slider that
 // bears the given name. The colours mean the same in all panels, and the pointer shows the numbers of a cell.
-func (m Surface) VegaLite(slider string) (map[string]any, error) {
+func (m Surface) VegaLite(name string) (map[string]any, error) {
 	if err := m.validate(); err != nil {
 		return nil, err
 	}
@@ -39,19 +38,10 @@ func (m Surface) VegaLite(slider string) (map[string]any, error) {
 	number := func(field, title string) map[string]any {
 		return map[string]any{"field": field, "type": "quantitative", "title": title, "format": ".4~g"}
 	}
-	return map[string]any{
-		"$schema": "https://vega.github.io/schema/vega-lite/v5.json",
-		"padding": 14, "width": 560, "height": 320,
-		"title": map[string]any{"text": map[string]any{"expr": strconv.Quote(m.Title+": ") + " + titles[panel]"},
-			"anchor": "start", "fontSize": 15},
-		"params": []any{
-			map[string]any{"name": "panel", "value": 0, "bind": map[string]any{"input": "range", "min": 0,
-				"max": len(m.Panels) - 1, "step": 1, "name": slider + " "}},
-			map[string]any{"name": "titles", "value": titles}, map[string]any{"name": "numbers", "value": numbers},
-			map[string]any{"name": "xs", "value": list(m.X)}, map[string]any{"name": "ys", "value": list(m.Y)},
-			map[string]any{"name": "xEdges", "value": list(xEdges)}, map[string]any{"name": "yEdges",
-				"value": list(yEdges)},
-		},
+	return panelBrowser(m.Title, nil, map[string]any{"width": 560, "height": 320,
+		"params": []any{slider("panel", name, len(m.Panels)), param("titles", titles), param("numbers", numbers),
+			param("xs", list(m.X)), param("ys", list(m.Y)), param("xEdges", list(xEdges)),
+			param("yEdges", list(yEdges))},
 		"data":      map[string]any{"sequence": map[string]any{"start": 0, "stop": len(m.X) * len(m.Y), "as": "k"}},
 		"transform": transform,
 		"mark":      map[string]any{"type": "rect", "clip": true},
@@ -65,7 +55,7 @@ func (m Surface) VegaLite(slider string) (map[string]any, error) {
 			"tooltip": []any{number("x", m.XLabel), number("y", m.YLabel), number("z", m.ZLabel)},
 		},
 		"config": vegaConfig(false),
-	}, nil
+	}), nil
 }
 
 // ShowSurface displays the panels of m one at a time, chosen with a slider that bears the given name and works in

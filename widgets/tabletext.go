@@ -1,12 +1,8 @@
 package widgets
 
 import (
-	"bytes"
-	"encoding/csv"
 	"fmt"
 	"html"
-	"math"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -220,36 +216,24 @@ func (t Table) CSV() ([]byte, error) {
 	if err := t.validate(); err != nil {
 		return nil, err
 	}
-	var out bytes.Buffer
-	w := csv.NewWriter(&out)
 	records := [][]string{{"method", "metric", "source", "mean", "std_err", "difference_se"}}
 	for _, row := range t.Rows {
 		for j, cell := range row.Cells {
 			if e := cell.Estimate; e != nil {
-				records = append(records, []string{row.Method, t.Columns[j].Name, "ours", exact(e.Mean),
-					exact(e.StdErr), ""})
+				records = append(records, []string{row.Method, t.Columns[j].Name, "ours", field(e.Mean),
+					field(e.StdErr), ""})
 			}
 			for k, name := range t.References {
 				if ref := reference(cell, k); ref != nil {
 					difference := ""
 					if cell.Estimate != nil {
-						difference = exact(Difference(*cell.Estimate, *ref))
+						difference = field(Difference(*cell.Estimate, *ref))
 					}
-					records = append(records, []string{row.Method, t.Columns[j].Name, name, exact(ref.Mean),
-						exact(ref.StdErr), difference})
+					records = append(records, []string{row.Method, t.Columns[j].Name, name, field(ref.Mean),
+						field(ref.StdErr), difference})
 				}
 			}
 		}
 	}
-	if err := w.WriteAll(records); err != nil {
-		return nil, fmt.Errorf("widgets: Table.CSV: %w", err)
-	}
-	return out.Bytes(), nil
-}
-
-func exact(v float64) string {
-	if math.IsNaN(v) {
-		return ""
-	}
-	return strconv.FormatFloat(v, 'g', -1, 64)
+	return csvText(records), nil
 }

@@ -3,7 +3,6 @@ package widgets
 import (
 	"fmt"
 	"math"
-	"strconv"
 )
 
 // The two choices of the interactive view.
@@ -66,10 +65,7 @@ func (m Tails) VegaLite(first, second int) (map[string]any, error) {
 					"isValid(datum.%s)", choice, field)}},
 				"mark": mark, "encoding": encoding})
 		}
-		x := func(field string) map[string]any {
-			return map[string]any{"field": field, "type": "quantitative", "title": m.XLabel,
-				"scale": map[string]any{"domain": xs.ends()}}
-		}
+		x := func(field string) map[string]any { return along(field, m.XLabel, xs) }
 		y := map[string]any{"field": "y", "type": "quantitative", "title": "density", "stack": nil,
 			"axis": map[string]any{"labels": false, "ticks": false}}
 		layer("y", map[string]any{"type": "area", "opacity": 0.22, "line": map[string]any{"color": choiceColors[c],
@@ -95,20 +91,12 @@ func (m Tails) VegaLite(first, second int) (map[string]any, error) {
 	}
 	panel := choose("panel", "show ", 0, numbers)
 	panel["bind"].(map[string]any)["labels"] = titles
-	return map[string]any{
-		"$schema": "https://vega.github.io/schema/vega-lite/v5.json",
-		"padding": 14, "width": 680, "height": 300,
-		"title": map[string]any{"text": map[string]any{"expr": strconv.Quote(m.Title+": ") + " + titles[panel]"},
-			"anchor": "start", "fontSize": 15, "offset": noteSpace,
-			"subtitle":      "lines: mean; dashed: mean of the worst; diamonds: under the true reward",
-			"subtitleColor": hex(paleInk)},
-		"params": []any{panel, choose("first", "blue ", looks[first].label, options), choose("second", "orange ",
-			looks[second].label, options),
-			map[string]any{"name": "titles", "value": titles}},
-		"data":   map[string]any{"values": rows},
-		"layer":  layers,
-		"config": vegaConfig(true),
-	}, nil
+	subtitle := map[string]any{"offset": noteSpace, "subtitleColor": hex(paleInk),
+		"subtitle": "lines: mean; dashed: mean of the worst; diamonds: under the true reward"}
+	return panelBrowser(m.Title, subtitle, map[string]any{"width": 680, "height": 300,
+		"params": []any{panel, choose("first", "blue ", looks[first].label, options),
+			choose("second", "orange ", looks[second].label, options), param("titles", titles)},
+		"data": map[string]any{"values": rows}, "layer": layers, "config": vegaConfig(true)}), nil
 }
 
 // ShowTails displays the interactive view of m, which begins with the methods at the positions first and second.

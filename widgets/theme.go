@@ -135,14 +135,7 @@ func rgb(v uint32) color.NRGBA {
 	return color.NRGBA{R: uint8(v >> 16), G: uint8(v >> 8), B: uint8(v), A: 0xFF}
 }
 
-func hex(c color.NRGBA) string {
-	const digits = "0123456789abcdef"
-	out := []byte{'#'}
-	for _, b := range []uint8{c.R, c.G, c.B} {
-		out = append(out, digits[b>>4], digits[b&15])
-	}
-	return string(out)
-}
+func hex(c color.NRGBA) string { return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B) }
 
 // tint mixes a colour with white; amount 1 leaves it as it is, 0 makes it white. It is used in place of transparency,
 // so that overlapping grid lines do not shine through.

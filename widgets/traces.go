@@ -119,6 +119,15 @@ func (p rankPanel) validate(name string) error {
 	return err
 }
 
+// look is that of the panel's method, if it has one.
+func (p rankPanel) look() appearance {
+	if p.Method == "" {
+		return appearance{color: skyBlue}
+	}
+	look, _ := lookup(p.Method)
+	return look
+}
+
 // ChainRanks returns the rank plot of several chains: the ranks of each chain's draws among the draws of all chains.
 // All histograms are flat if the chains have the same distribution.
 func ChainRanks(title string, chains [][]float64) (Ranks, error) {
@@ -199,10 +208,7 @@ func (m Ranks) plot(panel RankPanel, first, last bool) *plot.Plot {
 	ys.include(counts...)
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, float64(panel.Max+1), 0, 1.08*ys.high
 	p.X.Tick.Marker = niceTicks{3}
-	look := appearance{color: skyBlue}
-	if panel.Method != "" {
-		look, _ = lookup(panel.Method)
-	}
+	look := rankPanel(panel).look()
 	p.Add(painter(func(c draw.Canvas, x, y func(float64) vg.Length) {
 		fillPath(c, bandGrey, rect(c.Min.X, y(math.Max(0, expected-spread)), c.Max.X, y(expected+spread)).Path())
 		for i, count := range counts {

@@ -2,7 +2,6 @@ package widgets
 
 import (
 	"embed"
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -61,6 +60,12 @@ func (v vegaView) set(values map[string]any) {
 	}
 }
 
+// setWorld gives the signals that each map of a world has their first values: its size in cells, and what its states
+// are called and which of them end an episode.
+func (v vegaView) setWorld(w exhibit.World) {
+	v.set(map[string]any{"columns": w.Width, "rows": w.Height, "names": list(stateNames(w)), "ends": list(orFalse(w))})
+}
+
 // bind changes how a signal is operated.
 func (v vegaView) bind(signal string, options map[string]any) {
 	maps.Copy(v.named("signals", signal)["bind"].(map[string]any), options)
@@ -71,9 +76,7 @@ func (v vegaView) addSignals(signals ...any) { v["signals"] = append(signals, v[
 
 // table fills a table. It goes into the notebook as one text, where lists would take a line for each number.
 func (v vegaView) table(name string, rows [][]string) {
-	var b strings.Builder
-	_ = csv.NewWriter(&b).WriteAll(rows) // a strings.Builder does not fail
-	v.named("data", name)["values"] = b.String()
+	v.named("data", name)["values"] = string(csvText(rows))
 }
 
 // list returns the values as Vega takes them.
@@ -188,7 +191,7 @@ func moves(w exhibit.World) []any {
 	return out
 }
 
-// percentages writes the action probabilities of a state as whole percentages.
+// percentages writes probabilities, or correlations, as whole percentages.
 func percentages(p []float64) string {
 	out := make([]string, len(p))
 	for i, v := range p {

@@ -2,6 +2,7 @@ package widgets
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"sort"
 	"strconv"
@@ -75,10 +76,7 @@ func (m Marginals) VegaLite() (map[string]any, error) {
 		tops = append(tops, rounded(top))
 	}
 	var names, colors, dashed, layers []any
-	x := func(field string) map[string]any {
-		return map[string]any{"field": field, "type": "quantitative", "title": m.XLabel,
-			"scale": map[string]any{"domain": xs.ends()}}
-	}
+	x := func(field string) map[string]any { return along(field, m.XLabel, xs) }
 	y := func(j int) map[string]any {
 		return map[string]any{"field": curveField(j), "type": "quantitative", "title": "density",
 			"scale": map[string]any{"domainMin": 0, "domainMax": map[string]any{"expr": "tops[panel]"}}}
@@ -128,25 +126,41 @@ func (m Marginals) VegaLite() (map[string]any, error) {
 			}
 		}
 	}
-	return map[string]any{
-		"$schema": "https://vega.github.io/schema/vega-lite/v5.json",
-		"padding": 14, "width": 640, "height": 260,
-		"title": map[string]any{"text": map[string]any{"expr": strconv.Quote(m.Title+": ") + " + titles[panel]"},
-			"anchor": "start", "fontSize": 15},
-		"params": append(m.sliders(), map[string]any{"name": "titles", "value": titles}, map[string]any{"name": "tops",
-			"value": tops}),
-		"data":   map[string]any{"values": rows},
-		"layer":  layers,
-		"config": vegaConfig(true),
-	}, nil
+	return panelBrowser(m.Title, nil, map[string]any{"width": 640, "height": 260,
+		"params": append(m.sliders(), param("titles", titles), param("tops", tops)),
+		"data":   map[string]any{"values": rows}, "layer": layers, "config": vegaConfig(true)}), nil
+}
+
+// panelBrowser is a Vega-Lite specification of a view of one panel at a time, with what its title has beside the text.
+// Its parameters have to hold the panels' titles and panel, the one that is shown.
+func panelBrowser(title string, beside, spec map[string]any) map[string]any {
+	heading := map[string]any{"text": map[string]any{"expr": strconv.Quote(title+": ") + " + titles[panel]"},
+		"anchor": "start", "fontSize": 15}
+	maps.Copy(heading, beside)
+	spec["$schema"], spec["padding"] = "https://vega.github.io/schema/vega-lite/v5.json", 14
+	spec["title"] = heading
+	return spec
+}
+
+// param is a parameter that stays as it is.
+func param(name string, value any) map[string]any {
+	return map[string]any{"name": name, "value": value}
+}
+
+// slider is a parameter that the reader slides from 0 through so many positions.
+func slider(param, name string, positions int) map[string]any {
+	return map[string]any{"name": param, "value": 0,
+		"bind": map[string]any{"input": "range", "min": 0, "max": positions - 1, "step": 1, "name": name + " "}}
+}
+
+// along is the horizontal channel of a field, over the range that all panels share.
+func along(field, title string, xs span) map[string]any {
+	return map[string]any{"field": field, "type": "quantitative", "title": title,
+		"scale": map[string]any{"domain": xs.ends()}}
 }
 
 // sliders returns the parameters of the sliders, and "panel", the panel that they choose.
 func (m Marginals) sliders() []any {
-	slider := func(param, name string, positions int) map[string]any {
-		return map[string]any{"name": param, "value": 0,
-			"bind": map[string]any{"input": "range", "min": 0, "max": positions - 1, "step": 1, "name": name + " "}}
-	}
 	if len(m.Choices) == 0 {
 		return []any{slider("panel", "panel", len(m.Panels))}
 	}

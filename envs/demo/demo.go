@@ -103,10 +103,8 @@ func (t *Trajectory) Slice(from, to int) Trajectory {
 	size := len(t.Observations) / (t.Len() + 1)
 	last := to == t.Len()
 	out := Trajectory{Observations: cut(t.Observations, from*size, (to+1)*size), Frames: t.Frames.slice(from, to),
-		Actions: t.Actions[from:to:to], Terminated: t.Terminated && last, Truncated: t.Truncated && last, Seed: NoSeed}
-	if t.Rewards != nil {
-		out.Rewards = t.Rewards[from:to:to]
-	}
+		Actions: t.Actions[from:to:to], Rewards: cut(t.Rewards, from, to),
+		Terminated: t.Terminated && last, Truncated: t.Truncated && last, Seed: NoSeed}
 	if t.LogProbs != nil {
 		actions := len(t.LogProbs) / t.Len()
 		out.LogProbs = t.LogProbs[from*actions : to*actions : to*actions]

@@ -32,7 +32,7 @@ func (p *Pool) Branch(ctx context.Context, env, action int, seeds []int64) (*Bat
 		Rewards: make([]float64, n), Terminated: make([]bool, n), Truncated: make([]bool, n),
 	}
 	more := map[string]any{"action": action, "seeds": seeds}
-	err := p.single(ctx, env, "branch", askBranch, askBranch, more, func(body []byte) error {
+	err := p.single(ctx, env, "branch", askBranch, more, func(body []byte) error {
 		const head = 8 + 2 // of each: reward, terminated, truncated
 		if len(body) != n*(head+p.spec.bytes()) {
 			return fmt.Errorf("%w: %d branches of %d bytes", errGarbage, n, len(body))

@@ -29,7 +29,7 @@ func (p *Pool) ask(ctx context.Context, function string, envs []int) ([]int, err
 			continue
 		}
 		more := map[string]any{"function": function, "envs": slots}
-		err := p.single(ctx, w.first, "ask the policy "+function, askPolicy, askPolicy, more, func(body []byte) error {
+		err := p.single(ctx, w.first, "ask the policy "+function, askPolicy, more, func(body []byte) error {
 			var chosen []int
 			rest, err := splitText(body, &chosen)
 			if err == nil && (len(rest) > 0 || len(chosen) != len(slots)) {

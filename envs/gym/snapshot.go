@@ -27,7 +27,7 @@ type snapshotHeader struct {
 // Snapshot returns the state of environment env, whose episode must be under way.
 func (p *Pool) Snapshot(ctx context.Context, env int) (Snapshot, error) {
 	var s Snapshot
-	err := p.single(ctx, env, "snapshot", askSnapshot, askSnapshot, nil, func(body []byte) error {
+	err := p.single(ctx, env, "snapshot", askSnapshot, nil, func(body []byte) error {
 		var raw json.RawMessage
 		_, err := splitText(body, &raw)
 		s = slices.Clone(Snapshot(raw))
@@ -65,7 +65,7 @@ func (p *Pool) RestoreEnvs(ctx context.Context, envs []int, snapshots []Snapshot
 // Render returns a picture of environment env, which must have been opened with the option "render_mode": "rgb_array".
 func (p *Pool) Render(ctx context.Context, env int) (*image.RGBA, error) {
 	var picture *image.RGBA
-	err := p.single(ctx, env, "render", askRender, askRender, nil, func(body []byte) error {
+	err := p.single(ctx, env, "render", askRender, nil, func(body []byte) error {
 		if len(body) < 8 {
 			return fmt.Errorf("%w: a picture of %d bytes", errGarbage, len(body))
 		}
@@ -84,7 +84,7 @@ func (p *Pool) Render(ctx context.Context, env int) (*image.RGBA, error) {
 }
 
 // single asks the worker of environment env for something about it. What the worker refuses leaves the pool open.
-func (p *Pool) single(ctx context.Context, env int, doing string, kind, want byte, more map[string]any,
+func (p *Pool) single(ctx context.Context, env int, doing string, kind byte, more map[string]any,
 	use func(body []byte) error) error {
 	if env < 0 || env >= p.Len() {
 		return fmt.Errorf("gym: environment %d, want 0 to %d", env, p.Len()-1)
@@ -97,7 +97,7 @@ func (p *Pool) single(ctx context.Context, env int, doing string, kind, want byt
 	w := p.workers[env/p.config.EnvsPerWorker]
 	request := map[string]any{"env": env - w.first}
 	maps.Copy(request, more)
-	body, err := w.ask(ctx, kind, want, request)
+	body, err := w.ask(ctx, kind, request)
 	if err == nil {
 		err = use(body)
 	}

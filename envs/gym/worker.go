@@ -328,8 +328,8 @@ func (w *worker) ready(ctx context.Context, c Config) (Spec, error) {
 	return spec, nil
 }
 
-// ask sends a request in JSON and returns the answer of kind want.
-func (w *worker) ask(ctx context.Context, kind, want byte, v any) ([]byte, error) {
+// ask sends a request in JSON and returns the answer of its kind.
+func (w *worker) ask(ctx context.Context, kind byte, v any) ([]byte, error) {
 	message, err := jsonMessage(kind, v)
 	if err != nil {
 		return nil, err
@@ -337,5 +337,5 @@ func (w *worker) ask(ctx context.Context, kind, want byte, v any) ([]byte, error
 	if err := w.send(message); err != nil {
 		return nil, w.explain(ctx, w.limit, err)
 	}
-	return w.receive(ctx, want, w.limit)
+	return w.receive(ctx, kind, w.limit)
 }
