@@ -198,6 +198,9 @@ func (in *installer) ensure(ctx context.Context) (did bool, err error) {
 	if s, err = loadState(in.layout.state()); err != nil {
 		return false, err
 	}
+	if err := s.claim(in.layout); err != nil {
+		return false, err
+	}
 	if in.apply(s) {
 		if err := s.save(in.layout.state()); err != nil {
 			return false, err

@@ -227,3 +227,35 @@ func TestOnlyWhatIsNeeded(t *testing.T) {
 		t.Errorf("the steps are %v, want %v", names, collectSteps)
 	}
 }
+
+// A clone whose .birl is a link to another's changes nothing there.
+func TestLinkedInstallationIsRefused(t *testing.T) {
+	one, two := clone(t), clone(t)
+	writeFiles(t, one.private(), map[string]string{"venv/bin/python": ""})
+	first := &state{Steps: map[string]stamp{}}
+	if err := errors.Join(first.claim(one), first.save(one.state())); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.RemoveAll(two.private()), os.Symlink(one.private(), two.private())); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	in := installer{layout: two, progress: quiet(&out), choose: withEnvs}
+	if _, err := in.ensure(t.Context()); err == nil || !strings.Contains(err.Error(), one.root) {
+		t.Errorf("error %v, want a refusal that names %s", err, one.root)
+	}
+	saved, err := loadState(one.state())
+	if err != nil || saved.Root != one.root || saved.Choices.Envs {
+		t.Errorf("the other clone's state is %+v (error %v)", saved, err)
+	}
+	if _, err := os.Stat(one.private("venv", "bin", "python")); err != nil {
+		t.Error(err)
+	}
+	// of a clone that was moved, the installation is renewed
+	if err := errors.Join(os.Remove(two.private()), os.Rename(one.private(), two.private())); err != nil {
+		t.Fatal(err)
+	}
+	if err := saved.claim(two); err != nil || saved.Root != two.root {
+		t.Errorf("after a move the state is that of %s (error %v)", saved.Root, err)
+	}
+}

@@ -16,6 +16,7 @@ import (
 
 // state is what kernel-setup remembers in .birl/state.json: which steps are complete, and what the user chose.
 type state struct {
+	Root    string           `json:"root,omitempty"` // of the clone that the steps were done for
 	Choices choices          `json:"choices"`
 	Steps   map[string]stamp `json:"steps"`
 }
@@ -57,6 +58,20 @@ func loadState(path string) (*state, error) {
 		return &state{Steps: map[string]stamp{}}, nil
 	}
 	return s, nil
+}
+
+// claim makes the state that of the clone at l.root, and refuses if it is that of another one which is still there and
+// has the same .birl, by a link: what is made for one breaks the other.
+func (s *state) claim(l layout) error {
+	if s.Root != l.root {
+		theirs, err := os.Stat(layout{root: s.Root}.private())
+		if ours, ourErr := os.Stat(l.private()); s.Root != "" && err == nil && ourErr == nil && os.SameFile(theirs, ours) {
+			return fmt.Errorf("%s is also that of the clone in %s, and its virtual environment can only serve one: "+
+				"remove the link, and this clone gets one of its own", l.private(), s.Root)
+		}
+	}
+	s.Root = l.root
+	return nil
 }
 
 func (s *state) save(path string) error { return atomicfile.WriteJSON(path, s) }
