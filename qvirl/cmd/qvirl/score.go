@@ -97,14 +97,15 @@ func score(cmd *cobra.Command, o *scoreOptions) error {
 	fmt.Fprintf(out, "%s on %d episodes (%d actions)\n", m.Name(), end-first, s.Transitions)
 	fmt.Fprintf(out, "  mean log-likelihood         %.4f", s.LogLikelihood)
 	if s.ExpertLogLikelihood != nil {
-		fmt.Fprintf(out, "   (demonstrator: %.4f)", *s.ExpertLogLikelihood)
+		fmt.Fprintf(out, "   (expert: %.4f)", *s.ExpertLogLikelihood)
 	}
 	fmt.Fprintf(out, "\n  expected calibration error  %.4f\n  most probable action taken  %.1f %%\n", s.ECE,
 		100*s.Accuracy)
 	if u := s.Uncalibrated; u != nil {
-		fmt.Fprintf(out, "  its own probabilities have the weight %.2f, that of the actions' frequencies is %.2f; "+
-			"they alone have the\n", *result.Trust, 1-*result.Trust)
-		fmt.Fprintf(out, "  mean log-likelihood %.4f and the calibration error %.4f\n", u.LogLikelihood, u.ECE)
+		fmt.Fprintf(out, "  calibrated: %.2f of its own probabilities and %.2f of the actions' frequencies\n", *result.Trust,
+			1-*result.Trust)
+		fmt.Fprintf(out, "  before calibration: mean log-likelihood %.4f, expected calibration error %.4f\n",
+			u.LogLikelihood, u.ECE)
 	}
 	return nil
 }
