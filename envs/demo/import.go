@@ -2,7 +2,9 @@ package demo
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"path/filepath"
 	"slices"
@@ -77,8 +79,12 @@ func Import(path string, o ImportOptions) (*Set, error) {
 
 func importArchive(path string, o ImportOptions) (*Set, error) {
 	a, err := npz.Open(path)
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("demo: %w", err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("demo: %w; data sets of Minari and datasets are folders and files that \"demos convert\" "+
+			"reads", err)
 	}
 	defer a.Close()
 	return importNPZ(a, o)

@@ -119,8 +119,8 @@ func (p *Problem) InfersBeta() bool { return p.BetaLogStd > 0 }
 func CheckBetaKnown(method string, problems []*Problem) error {
 	for i, p := range problems {
 		if p.InfersBeta() {
-			return fmt.Errorf("problem %d: β has a prior (BetaLogStd = %g), but %s takes β as known; valuewalk and "+
-				"matched QVIRL infer it", i, p.BetaLogStd, method)
+			return fmt.Errorf("problem %d: β has a prior (BetaLogStd = %g), but %s takes β as known; reference, "+
+				"valuewalk and qvirl-matched infer it, of up to a few thousand states", i, p.BetaLogStd, method)
 		}
 	}
 	return nil

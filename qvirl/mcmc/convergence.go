@@ -82,20 +82,20 @@ func (d *Diagnostics) Clean() error {
 		r, e := q.Worst()
 		if !(q.RHat[r] <= d.MaxRHat) {
 			return fmt.Errorf("mcmc: the chains disagree: split-R̂ of %s %d is %.4f, above %g, after %d iterations; "+
-				"raise MaxIterations or Warmup", q.name, r, q.RHat[r], d.MaxRHat, d.Iterations)
+				"raise MaxIterations or Warmup in its config", q.name, r, q.RHat[r], d.MaxRHat, d.Iterations)
 		}
 		if !(q.BulkESS[e] >= d.MinESS) {
 			return fmt.Errorf("mcmc: too few effective samples: %.0f of %s %d, below %g, after %d iterations; "+
-				"raise MaxIterations or Samples", q.BulkESS[e], q.name, e, d.MinESS, d.Iterations)
+				"raise MaxIterations or Samples in its config", q.BulkESS[e], q.name, e, d.MinESS, d.Iterations)
 		}
 	}
 	if d.MaxPolicyError > 0 && !(d.PolicyError <= d.MaxPolicyError) {
 		return fmt.Errorf("mcmc: the probability of an action is known within %.3f only, above %.3f, after %d "+
-			"iterations; raise MaxIterations or Samples", d.PolicyError, d.MaxPolicyError, d.Iterations)
+			"iterations; raise MaxIterations or Samples in its config", d.PolicyError, d.MaxPolicyError, d.Iterations)
 	}
 	if d.MaxStdError > 0 && !(d.StdError <= d.MaxStdError) {
 		return fmt.Errorf("%w: a standard deviation is known within %.0f %% only, above %.0f %%, after %d iterations; "+
-			"raise Samples", ErrHeavyTails, 100*d.StdError, 100*d.MaxStdError, d.Iterations)
+			"raise Samples in its config", ErrHeavyTails, 100*d.StdError, 100*d.MaxStdError, d.Iterations)
 	}
 	return nil
 }

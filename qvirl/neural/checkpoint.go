@@ -17,14 +17,15 @@ import (
 )
 
 // checkpointEvery is how much work may be lost when a training is killed, beside the steps to the next point of its
-// curves.
+// curves; one whose context ends loses only those.
 const checkpointEvery = 20 * time.Second
 
 // checkpoint is a file with the state of a job: the SHA-256 of what follows, and a savedState in gob's encoding. A nil
 // checkpoint keeps nothing.
 type checkpoint struct {
 	path, identity string
-	last           time.Time
+	last           time.Time    // when the file was written
+	kept           bytes.Buffer // a savedState, which the file may not hold yet
 }
 
 // savedState is a state as it is stored.
@@ -47,26 +48,32 @@ func newCheckpoint(dir string, first int, identity string) *checkpoint {
 		last: time.Now()}
 }
 
-// due tells whether a state should be saved.
-func (c *checkpoint) due(finished bool) bool {
-	return c != nil && (finished || time.Since(c.last) >= checkpointEvery)
-}
-
-// save writes a state, whole or not at all.
-func (c *checkpoint) save(s *state) error {
-	if err := os.MkdirAll(filepath.Dir(c.path), 0o755); err != nil {
-		return fmt.Errorf("neural: the folder of the checkpoint: %w", err)
-	}
+// keep keeps a state, and writes it to the file if it is the last one or the file is old.
+func (c *checkpoint) keep(s *state, last bool) error {
 	saved := savedState{Identity: c.identity, Step: s.step, Trained: s.trained, Moment1: s.moment1, Moment2: s.moment2,
 		Curves: s.curves, Best: s.best, BestLikelihood: s.bestLikelihood, BestPoint: s.bestPoint, Aux: s.aux,
 		Seconds: s.seconds}
-	var body bytes.Buffer
-	if err := gob.NewEncoder(&body).Encode(saved); err != nil {
+	c.kept.Reset()
+	if err := gob.NewEncoder(&c.kept).Encode(saved); err != nil {
 		return fmt.Errorf("neural: the checkpoint: %w", err)
 	}
-	sum := sha256.Sum256(body.Bytes())
+	if last || time.Since(c.last) >= checkpointEvery {
+		return c.write()
+	}
+	return nil
+}
+
+// write writes the state that was kept last, if there is any, whole or not at all.
+func (c *checkpoint) write() error {
+	if c == nil || c.kept.Len() == 0 {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(c.path), 0o755); err != nil {
+		return fmt.Errorf("neural: the folder of the checkpoint: %w", err)
+	}
+	sum := sha256.Sum256(c.kept.Bytes())
 	err := atomicfile.Write(c.path, func(w io.Writer) error {
-		_, err := io.Copy(w, io.MultiReader(bytes.NewReader(sum[:]), &body))
+		_, err := io.Copy(w, io.MultiReader(bytes.NewReader(sum[:]), bytes.NewReader(c.kept.Bytes())))
 		return err
 	})
 	if err != nil {

@@ -2,6 +2,7 @@ package neural
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -79,7 +80,7 @@ func (j *job) train(ctx context.Context, report func(Point)) (err error) {
 		var terms []*tensors.Tensor
 		for j.step < until {
 			if err := ctx.Err(); err != nil {
-				return err
+				return errors.Join(err, j.checkpoint.write())
 			}
 			count := min(j.program.unroll(), until-j.step)
 			figures, err := v.advance(j, count)
@@ -96,14 +97,15 @@ func (j *job) train(ctx context.Context, report func(Point)) (err error) {
 		if err := j.explorer.step(ctx, v); err != nil {
 			return err
 		}
-		if j.checkpoint.due(j.step == c.Steps) && j.explorer.settled() {
-			if err := v.read(&j.state); err != nil {
-				return err
-			}
-			j.seconds = j.clock.seconds()
-			if err := j.checkpoint.save(&j.state); err != nil {
-				return err
-			}
+		if j.checkpoint == nil || !j.explorer.settled() {
+			continue
+		}
+		if err := v.read(&j.state); err != nil {
+			return err
+		}
+		j.seconds = j.clock.seconds()
+		if err := j.checkpoint.keep(&j.state, j.step == c.Steps); err != nil {
+			return err
 		}
 	}
 	return v.read(&j.state)

@@ -76,7 +76,7 @@ func checkBatch(problems []*irl.Problem) error {
 	if err := irl.ValidateAll(problems); err != nil {
 		return err
 	}
-	if err := irl.CheckBetaKnown("the ELBO", problems); err != nil {
+	if err := irl.CheckBetaKnown("qvirl", problems); err != nil {
 		return err
 	}
 	first := problems[0]

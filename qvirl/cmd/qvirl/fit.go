@@ -104,7 +104,8 @@ Methods:
   reference      Markov chain Monte Carlo, for any prior, discount and β
   valuewalk      ValueWalk, the Markov chain Monte Carlo to which the paper compares
   policywalk     PolicyWalk, an earlier one; β must be known
-Posteriors of the last three are exact where their chains agree.
+Posteriors of the last three are exact where their chains agree and none has missed a mode; chains of valuewalk and
+policywalk begin at draws of the prior alone, those of reference also far from it.
 
 A variational answer is judged on the problem itself, by chains that start from it, from the prior, and from points
 far away:
