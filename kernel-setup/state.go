@@ -65,7 +65,8 @@ func loadState(path string) (*state, error) {
 func (s *state) claim(l layout) error {
 	if s.Root != l.root {
 		theirs, err := os.Stat(layout{root: s.Root}.private())
-		if ours, ourErr := os.Stat(l.private()); s.Root != "" && err == nil && ourErr == nil && os.SameFile(theirs, ours) {
+		ours, ourErr := os.Stat(l.private())
+		if s.Root != "" && err == nil && ourErr == nil && os.SameFile(theirs, ours) {
 			return fmt.Errorf("%s is also that of the clone in %s, and its virtual environment can only serve one: "+
 				"remove the link, and this clone gets one of its own", l.private(), s.Root)
 		}

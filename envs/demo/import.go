@@ -83,7 +83,7 @@ func importArchive(path string, o ImportOptions) (*Set, error) {
 		return nil, fmt.Errorf("demo: %w", err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("demo: %w; data sets of Minari and datasets are folders and files that \"demos convert\" "+
+		return nil, fmt.Errorf("demo: %w; data sets of Minari and of datasets are what \"demos convert\" "+
 			"reads", err)
 	}
 	defer a.Close()

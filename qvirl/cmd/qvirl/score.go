@@ -102,8 +102,8 @@ func score(cmd *cobra.Command, o *scoreOptions) error {
 	fmt.Fprintf(out, "\n  expected calibration error  %.4f\n  most probable action taken  %.1f %%\n", s.ECE,
 		100*s.Accuracy)
 	if u := s.Uncalibrated; u != nil {
-		fmt.Fprintf(out, "  calibrated: %.2f of its own probabilities and %.2f of the actions' frequencies\n", *result.Trust,
-			1-*result.Trust)
+		fmt.Fprintf(out, "  calibrated: %.2f of its own probabilities and %.2f of the actions' frequencies\n",
+			*result.Trust, 1-*result.Trust)
 		fmt.Fprintf(out, "  before calibration: mean log-likelihood %.4f, expected calibration error %.4f\n",
 			u.LogLikelihood, u.ECE)
 	}

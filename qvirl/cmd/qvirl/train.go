@@ -330,8 +330,8 @@ func (o *trainOptions) task(ctx context.Context) (*neural.Task, *usedEpisodes, e
 		}
 		for _, i := range used.Episodes {
 			if i >= from && i < to {
-				return nil, nil, fmt.Errorf("--held-out %s: episode %d is among those to learn from; choose others, or "+
-					"fewer of those by --trajectories", o.heldOut, i)
+				return nil, nil, fmt.Errorf("--held-out %s: episode %d is among those to learn from; choose "+
+					"others, or fewer of those by --trajectories", o.heldOut, i)
 			}
 		}
 		chosen = append(chosen, set.Trajectories[from:to]...)
