@@ -63,10 +63,10 @@ func loadState(path string) (*state, error) {
 // claim makes the state that of the clone at l.root, and refuses if it is that of another one which is still there and
 // has the same .birl, by a link: what is made for one breaks the other.
 func (s *state) claim(l layout) error {
-	if s.Root != l.root {
+	if s.Root != "" && s.Root != l.root {
 		theirs, err := os.Stat(layout{root: s.Root}.private())
 		ours, ourErr := os.Stat(l.private())
-		if s.Root != "" && err == nil && ourErr == nil && os.SameFile(theirs, ours) {
+		if err == nil && ourErr == nil && os.SameFile(theirs, ours) {
 			return fmt.Errorf("%s is also that of the clone in %s, and its virtual environment can only serve one: "+
 				"remove the link, and this clone gets one of its own", l.private(), s.Root)
 		}

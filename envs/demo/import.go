@@ -2,9 +2,7 @@ package demo
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"path/filepath"
 	"slices"
@@ -52,7 +50,11 @@ func Open(path string) (*Set, error) {
 			return Read(path)
 		}
 	}
-	return Import(path, ImportOptions{})
+	set, err := Import(path, ImportOptions{})
+	if end := filepath.Ext(path); err != nil && end != ".npz" && end != ".csv" {
+		return nil, fmt.Errorf("%w; data sets of Minari and of datasets are read by \"demos convert\"", err)
+	}
+	return set, err
 }
 
 // Import reads a file that others have made, and checks all of it.
@@ -79,12 +81,8 @@ func Import(path string, o ImportOptions) (*Set, error) {
 
 func importArchive(path string, o ImportOptions) (*Set, error) {
 	a, err := npz.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("demo: %w", err)
-	}
 	if err != nil {
-		return nil, fmt.Errorf("demo: %w; data sets of Minari and of datasets are what \"demos convert\" "+
-			"reads", err)
+		return nil, fmt.Errorf("demo: %w", err)
 	}
 	defer a.Close()
 	return importNPZ(a, o)

@@ -104,12 +104,18 @@ func (y *system) solve(x []float64) {
 // solveTransposed replaces x by the solution of Aᵀ x = b, given as x; factorize must have been called.
 func (y *system) solveTransposed(x []float64) {
 	for r := range x {
+		if y.ends[r] {
+			continue
+		}
 		row := y.row(r)[y.lower:]
 		x[r] *= y.inverse[r]
 		after := min(y.upper, len(x)-1-r)
 		floats.AddScaled(x[r+1:r+1+after], -x[r], row[1:1+after])
 	}
 	for r := len(x) - 1; r >= 0; r-- {
+		if y.ends[r] {
+			continue
+		}
 		first := max(0, r-y.lower)
 		floats.AddScaled(x[first:r], -x[r], y.row(r)[first-r+y.lower:y.lower])
 	}

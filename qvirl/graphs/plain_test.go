@@ -78,3 +78,13 @@ func TestPlainRefuses(t *testing.T) {
 
 func second(_ []float64, err error) error               { return err }
 func fourth(_, _ float64, _ []float64, err error) error { return err }
+
+// Leads whose exponentials are infinite: of values that are known, log p_a = β (m_a − max m) to rounding.
+func TestPlainLogActionProbsOfSteepLeads(t *testing.T) {
+	mean, beta := []float64{3000, -2000, 1000}, 5.0
+	for a, got := range PlainLogActionProbs(mean, func(int, int) float64 { return 0 }, beta) {
+		if want := beta * (mean[a] - 3000); got != want {
+			t.Errorf("log probability of action %d is %g, want %g", a, got, want)
+		}
+	}
+}

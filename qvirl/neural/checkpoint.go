@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,8 +25,8 @@ const checkpointEvery = 20 * time.Second
 // checkpoint keeps nothing.
 type checkpoint struct {
 	path, identity string
-	last           time.Time    // when the file was written
-	kept           bytes.Buffer // a savedState, which the file may not hold yet
+	last           time.Time   // when the file was written
+	kept           *savedState // which the file does not hold yet; nil for none
 }
 
 // savedState is a state as it is stored.
@@ -48,15 +49,13 @@ func newCheckpoint(dir string, first int, identity string) *checkpoint {
 		last: time.Now()}
 }
 
-// keep keeps a state, and writes it to the file if it is the last one or the file is old.
+// keep keeps a state, whose parameters nothing changes in place, and writes it to the file if it is the last one or the
+// file is old.
 func (c *checkpoint) keep(s *state, last bool) error {
-	saved := savedState{Identity: c.identity, Step: s.step, Trained: s.trained, Moment1: s.moment1, Moment2: s.moment2,
-		Curves: s.curves, Best: s.best, BestLikelihood: s.bestLikelihood, BestPoint: s.bestPoint, Aux: s.aux,
+	c.kept = &savedState{Identity: c.identity, Step: s.step, Trained: s.trained, Moment1: s.moment1,
+		Moment2: s.moment2, Curves: slices.Clone(s.curves), Best: slices.Clone(s.best),
+		BestLikelihood: slices.Clone(s.bestLikelihood), BestPoint: slices.Clone(s.bestPoint), Aux: slices.Clone(s.aux),
 		Seconds: s.seconds}
-	c.kept.Reset()
-	if err := gob.NewEncoder(&c.kept).Encode(saved); err != nil {
-		return fmt.Errorf("neural: the checkpoint: %w", err)
-	}
 	if last || time.Since(c.last) >= checkpointEvery {
 		return c.write()
 	}
@@ -65,21 +64,25 @@ func (c *checkpoint) keep(s *state, last bool) error {
 
 // write writes the state that was kept last, if there is any, whole or not at all.
 func (c *checkpoint) write() error {
-	if c == nil || c.kept.Len() == 0 {
+	if c == nil || c.kept == nil {
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(c.path), 0o755); err != nil {
 		return fmt.Errorf("neural: the folder of the checkpoint: %w", err)
 	}
-	sum := sha256.Sum256(c.kept.Bytes())
+	var body bytes.Buffer
+	if err := gob.NewEncoder(&body).Encode(c.kept); err != nil {
+		return fmt.Errorf("neural: the checkpoint: %w", err)
+	}
+	sum := sha256.Sum256(body.Bytes())
 	err := atomicfile.Write(c.path, func(w io.Writer) error {
-		_, err := io.Copy(w, io.MultiReader(bytes.NewReader(sum[:]), bytes.NewReader(c.kept.Bytes())))
+		_, err := io.Copy(w, io.MultiReader(bytes.NewReader(sum[:]), &body))
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("neural: the checkpoint: %w", err)
 	}
-	c.last = time.Now()
+	c.kept, c.last = nil, time.Now()
 	return nil
 }
 

@@ -17,7 +17,7 @@ func TestBestShares(t *testing.T) {
 	}{
 		{"draws alone count", 1, 1e4, 0.9},
 		{"iterations alone count", 1e6, 1, 0.1},
-		// with the share f, an iteration takes 1e6/(f + 10(1−f)) and a draw 4/(1e-8 (1+f)); 2000 of one and 50 of the
+		// with the share f, an iteration takes 1e6/(f + 10(1−f)) and a draw 4/(1e-8 (1+f)); 2000 of one and 1.2 of the
 		// other take as long, 3.3e8 to 3.4e8, where f = 0.45
 		{"both count", 2000, 1.2, 0.4},
 	} {

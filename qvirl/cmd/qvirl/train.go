@@ -328,11 +328,9 @@ func (o *trainOptions) task(ctx context.Context) (*neural.Task, *usedEpisodes, e
 		if err != nil {
 			return nil, nil, err
 		}
-		for _, i := range used.Episodes {
-			if i >= from && i < to {
-				return nil, nil, fmt.Errorf("--held-out %s: episode %d is among those to learn from; choose "+
-					"others, or fewer of those by --trajectories", o.heldOut, i)
-			}
+		if both := used.among(from, to); len(both) > 0 {
+			return nil, nil, fmt.Errorf("--held-out %s: episode %d is among those to learn from; choose others, or "+
+				"fewer of those by --trajectories", o.heldOut, both[0])
 		}
 		chosen = append(chosen, set.Trajectories[from:to]...)
 	}

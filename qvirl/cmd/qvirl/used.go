@@ -54,11 +54,15 @@ func countUsed(dir, path string, first, end int) (int, error) {
 	if err != nil || this.SHA256 != used.SHA256 {
 		return 0, err
 	}
-	n := 0
-	for _, i := range used.Episodes {
+	return len(used.among(first, end)), nil
+}
+
+// among returns those of the episodes first, …, end−1.
+func (u *usedEpisodes) among(first, end int) (out []int) {
+	for _, i := range u.Episodes {
 		if i >= first && i < end {
-			n++
+			out = append(out, i)
 		}
 	}
-	return n, nil
+	return out
 }
