@@ -63,6 +63,7 @@ func EndSoon(ctx context.Context, stderr io.Writer) (release func()) {
 // to stdout, progress and errors to stderr.
 func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, stderr io.Writer) int {
 	root.SilenceErrors, root.SilenceUsage = true, true // errors are written here, once
+	nameArguments(root)
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -75,5 +76,22 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, st
 	default:
 		fmt.Fprintln(stderr, "error:", err)
 		return 1
+	}
+}
+
+// nameArguments makes the errors of commands that were given other arguments than they take say how they are called.
+func nameArguments(c *cobra.Command) {
+	for _, sub := range c.Commands() {
+		nameArguments(sub)
+	}
+	check := c.Args
+	if check == nil || !c.Runnable() {
+		return
+	}
+	c.Args = func(c *cobra.Command, args []string) error {
+		if err := check(c, args); err != nil {
+			return fmt.Errorf("got %d arguments, %q, want: %s", len(args), args, c.UseLine())
+		}
+		return nil
 	}
 }

@@ -71,3 +71,15 @@ func TestExecute(t *testing.T) {
 		}
 	}
 }
+
+func TestArgumentsAreNamed(t *testing.T) {
+	root := &cobra.Command{Use: "try"}
+	fit := func(*cobra.Command, []string) { t.Error("fit was run") }
+	root.AddCommand(&cobra.Command{Use: "fit --problem FILE", Args: cobra.NoArgs, Run: fit})
+	var stderr strings.Builder
+	status := Execute(context.Background(), root, []string{"fit", "x.npz"}, io.Discard, &stderr)
+	want := "error: got 1 arguments, [\"x.npz\"], want: try fit --problem FILE\n"
+	if got := stderr.String(); status != 1 || got != want {
+		t.Errorf("exit status %d, wrote %q, want %q", status, got, want)
+	}
+}

@@ -142,7 +142,7 @@ func TestOneRuleForInfinities(t *testing.T) {
 
 func TestWrongCommandLines(t *testing.T) {
 	for want, args := range map[string][]string{
-		"accepts 1 arg":             {"collect", "--out", "x.npz"},
+		"want: demos collect":       {"collect", "--out", "x.npz"},
 		`required flag(s) "out"`:    {"collect", "CartPole-v1"},
 		"ends in .npz":              {"collect", "CartPole-v1", "--out", "x.txt"},
 		"no such file or directory": {"collect", "CartPole-v1", "--out", filepath.Join(t.TempDir(), "absent", "x.npz")},

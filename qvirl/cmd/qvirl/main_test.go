@@ -331,7 +331,7 @@ func TestBadCommandLines(t *testing.T) {
 		"nowhere/rows.csv":                   {"report", "fake", "--from", "nowhere"},
 		`required flag(s) "out"`:             {"merge", "a"},
 		"a holds no units to merge":          {"merge", "a", "--out", "b"},
-		"accepts 1 arg(s)":                   {"run"},
+		"want: qvirl run EXPERIMENT":         {"run"},
 		`unknown command "rn"`:               {"rn"},
 	} {
 		status, _, errs := run(t, args...)
