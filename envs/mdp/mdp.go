@@ -30,7 +30,7 @@ type MDP struct {
 	rowStart        []int32 // [S·A + 1], offsets into next and prob
 	next            []int32
 	prob            []float64
-	lower, upper    int       // how far below and above its own number a state's successors are numbered
+	order           order
 	initial         []float64 // [S], sums to one
 }
 
@@ -108,10 +108,10 @@ func build(states, actions int, rowOf func(i int) []Transition, initial []float6
 			}
 			m.next, m.prob = append(m.next, int32(t.Next)), append(m.prob, t.Prob/sum)
 			last[t.Next] = len(m.next)
-			m.lower, m.upper = max(m.lower, i/actions-t.Next), max(m.upper, t.Next-i/actions)
 		}
 		m.rowStart = append(m.rowStart, int32(len(m.next)))
 	}
+	m.order = m.findOrder()
 	var err error
 	m.initial, err = initialDistribution(initial, states)
 	return m, err

@@ -37,8 +37,8 @@ func (m *MDP) Solve(reward []float64, discount float64) (*Solution, error) {
 type Solver struct {
 	m         *MDP
 	discount  float64
-	system    *system
-	held      []int     // the policy whose factors the system holds, [S]; nil at first
+	system    *System
+	scratch   []float64 // of the system
 	immediate []float64 // reward of each state-action pair, [S·A]
 	solution  Solution
 	work      float64 // see Work
@@ -49,9 +49,9 @@ func (m *MDP) NewSolver(discount float64) (*Solver, error) {
 	if err := CheckDiscount(discount); err != nil {
 		return nil, err
 	}
-	pairs := m.states * m.actions
+	pairs, system := m.states*m.actions, m.NewSystem()
 	return &Solver{
-		m: m, discount: discount, system: m.newSystem(), immediate: make([]float64, pairs),
+		m: m, discount: discount, system: system, scratch: system.scratch(), immediate: make([]float64, pairs),
 		solution: Solution{Q: make([]float64, pairs), V: make([]float64, m.states), Greedy: make([]int, m.states)},
 	}, nil
 }
@@ -91,7 +91,7 @@ func (o *Solver) SolveFrom(reward []float64, policy []int) (*Solution, error) {
 // SolveNear returns what Solve does for a reward near the last one: its greedy policy, whose factors are at hand, is
 // improved. Where actions are equally good, the answer may depend on the rewards before.
 func (o *Solver) SolveNear(reward []float64) (*Solution, error) {
-	if o.held == nil {
+	if o.system.held == nil {
 		return o.Solve(reward)
 	}
 	if err := o.m.expandReward(o.immediate, reward); err != nil {
@@ -103,7 +103,7 @@ func (o *Solver) SolveNear(reward []float64) (*Solution, error) {
 // Adjoint replaces x [S] by the solution y of (I − γ P_π)ᵀ y = x, π the greedy policy of the last solution: with x the
 // gradient of a function in V, y is that in the rewards of π.
 func (o *Solver) Adjoint(x []float64) {
-	o.system.solveTransposed(x)
+	o.system.solveTransposed(x, o.scratch)
 	o.work += o.system.solveWork()
 }
 
@@ -174,27 +174,13 @@ func (o *Solver) backup() {
 	o.work += float64(len(o.m.prob) + len(q))
 }
 
-// evaluate sets V to the value of the greedy policy. Factors are made anew from the first row on that has changed.
+// evaluate sets V to the value of the greedy policy.
 func (o *Solver) evaluate() {
-	first := 0
-	if o.held == nil {
-		o.held = make([]int, len(o.solution.Greedy))
-	} else {
-		for first < len(o.held) && o.held[first] == o.solution.Greedy[first] {
-			first++
-		}
-	}
-	copy(o.held, o.solution.Greedy)
-	for s := first; s < len(o.held); s++ {
-		o.system.clearRow(s)
-		o.system.subtract(o.m, s, o.held[s], o.discount)
-	}
-	o.system.factorizeFrom(first)
-	for s, a := range o.held {
+	o.work += o.system.FactorizePolicy(o.solution.Greedy, o.discount) + o.system.solveWork()
+	for s, a := range o.solution.Greedy {
 		o.solution.V[s] = o.immediate[s*o.m.actions+a]
 	}
-	o.system.solve(o.solution.V)
-	o.work += o.system.factorWork(first) + o.system.solveWork()
+	o.system.solve(o.solution.V, o.scratch)
 }
 
 // ValueIteration returns the optimal Q-values [S·A] and state values [S] for a reward of length S or S·A, iterated
@@ -232,7 +218,7 @@ func (m *MDP) ValueIteration(reward []float64, discount, tol float64) (q, v []fl
 type Evaluator struct {
 	m      *MDP
 	policy []float64
-	system *system // I − γ P_π, factorised
+	system *System // I − γ P_π, factorised
 }
 
 // NewEvaluator returns the evaluator of a stochastic policy [S·A], which it keeps: a factorisation for all rewards.
@@ -256,7 +242,7 @@ func (e *Evaluator) Value(reward []float64) ([]float64, error) {
 	for i, p := range e.policy {
 		v[i/e.m.actions] += p * r[i]
 	}
-	e.system.solve(v)
+	e.system.solve(v, e.system.scratch())
 	return v, nil
 }
 
@@ -291,7 +277,7 @@ func (m *MDP) Occupancy(policy []float64, discount float64) ([]float64, error) {
 		return nil, err
 	}
 	visits := append([]float64(nil), m.initial...)
-	system.solveTransposed(visits)
+	system.solveTransposed(visits, system.scratch())
 	out := make([]float64, len(policy))
 	for i, p := range policy {
 		out[i] = p * visits[i/m.actions]
@@ -300,21 +286,20 @@ func (m *MDP) Occupancy(policy []float64, discount float64) ([]float64, error) {
 }
 
 // policySystem returns I − γ P_π of a stochastic policy [S·A], factorised.
-func (m *MDP) policySystem(policy []float64, discount float64) (*system, error) {
+func (m *MDP) policySystem(policy []float64, discount float64) (*System, error) {
 	if err := CheckDiscount(discount); err != nil {
 		return nil, err
 	}
 	if err := m.CheckPolicy(policy); err != nil {
 		return nil, err
 	}
-	y := m.newSystem()
-	y.clear()
+	y := m.NewSystem()
 	for i, p := range policy {
 		if p > 0 {
-			y.subtract(m, i/m.actions, i%m.actions, discount*p)
+			y.subtract(i/m.actions, i%m.actions, discount*p)
 		}
 	}
-	y.factorize()
+	y.factorizeFrom(0)
 	return y, nil
 }
 

@@ -255,6 +255,70 @@ func TestPolicySystemAgainstDense(t *testing.T) {
 	})
 }
 
+// One policy after another, whose factors are made anew in part, has the determinant of a dense matrix.
+func TestLogDetAgainstDense(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := randomMDP(t)
+		discount := rapid.SampledFrom([]float64{0, 0.5, 0.99}).Draw(t, "discount")
+		system, p := m.NewSystem(), m.Dense()
+		for range 4 {
+			action := rapid.SliceOfN(rapid.IntRange(0, m.Actions()-1), m.States(), m.States()).Draw(t, "action")
+			dense := mat.NewDense(m.States(), m.States(), nil)
+			for s, a := range action {
+				row := p[(s*m.Actions()+a)*m.States():][:m.States()]
+				floats.AddScaled(dense.RawRowView(s), -discount, row)
+				dense.Set(s, s, dense.At(s, s)+1)
+			}
+			want, sign := mat.LogDet(dense)
+			system.FactorizePolicy(action, discount)
+			if got := system.LogDet(); sign != 1 || !scalar.EqualWithinAbs(got, want, 1e-10) {
+				t.Fatalf("log det = %g, want %g", got, want)
+			}
+		}
+	})
+}
+
+// A grid whose states are numbered at random, with one that every other state may end in, is solved in a band about as
+// narrow as that of the grid numbered row by row.
+func TestNumberingDoesNotMatter(t *testing.T) {
+	const width, actions = 12, 4
+	states := width*width + 1
+	rng := rand.New(rand.NewPCG(5, 6))
+	name := rng.Perm(states) // of each cell; the last is where episodes end
+	rows := make([][]Transition, states*actions)
+	reward := make([]float64, states)
+	for cell := range states - 1 {
+		for a, step := range [][2]int{{0, 1}, {1, 0}, {0, -1}, {-1, 0}} {
+			x, y := cell%width+step[0], cell/width+step[1]
+			to := cell
+			if min(x, y) >= 0 && max(x, y) < width {
+				to = y*width + x
+			}
+			rows[name[cell]*actions+a] = []Transition{{name[to], 0.9}, {name[states-1], 0.1}}
+		}
+		reward[name[cell]] = rng.NormFloat64()
+	}
+	m, err := New(states, actions, rows, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.order.lower > 3*width/2 || m.order.upper > 3*width/2 {
+		t.Errorf("the band reaches %d below and %d above the diagonal of a grid of width %d", m.order.lower,
+			m.order.upper, width)
+	}
+	solution, err := m.Solve(reward, 0.95)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, want, err := m.ValueIteration(reward, 0.95, 1e-12)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if gap := largestGap(solution.V, want); gap > 1e-10 {
+		t.Errorf("values differ by %g from those of value iteration", gap)
+	}
+}
+
 func TestSolveRefuses(t *testing.T) {
 	m := chain(t)
 	reward, policy := make([]float64, 3), m.Uniform()

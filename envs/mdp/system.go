@@ -1,122 +1,194 @@
 package mdp
 
-import "gonum.org/v1/gonum/floats"
+import (
+	"math"
+	"slices"
 
-// system is the matrix I − γ P_π of a policy in band storage, and after factorize its LU factors in the same place.
-// Elimination needs no pivoting: for γ < 1 every row is strictly diagonally dominant (Golub & Van Loan, Sec. 4.1),
-// which also bounds the growth of rounding errors by 2. In a gridworld numbered row by row the band is as wide as the
-// grid.
-type system struct {
-	states       int
-	lower, upper int       // number of diagonals below and above the main one
-	band         []float64 // [states, lower+1+upper]; column c of row r is at c − r + lower
-	inverse      []float64 // of the factors' diagonal, [states]
-	ends         []bool    // whether a state's row is that of the identity whatever the policy, [states]
+	"gonum.org/v1/gonum/floats"
+)
+
+// System is the matrix I − γ P_π of a policy, and after factorizeFrom its LU factors. Absorbing states (see order) come
+// first and are eliminated by hand; the others are in band storage, in an order that keeps the band narrow: in a
+// gridworld, whatever its numbering, it is as wide as the grid. Elimination needs no pivoting: for γ < 1 every row is
+// strictly diagonally dominant (Golub & Van Loan, Sec. 4.1), which also bounds the growth of rounding errors by 2. A
+// System is not for concurrent use.
+type System struct {
+	m         *MDP
+	band      []float64      // [numbered states, lower+1+upper]; column c of row r is at c − r + lower
+	inverse   []float64      // of the factors' diagonal, [numbered states]
+	absorbed  [][]Transition // what absorbing states subtract from each row, [numbered states]
+	absorbing []float64      // the diagonal in absorbing states, [S]
+	held      []int          // policy of the last FactorizePolicy, [S]; nil without one
+	discount  float64        // and its discount
 }
 
-// newSystem returns a system wide enough for any policy of m; clear prepares it for one.
-func (m *MDP) newSystem() *system {
-	ends := make([]bool, m.states)
-	for s := range ends {
-		ends[s] = m.rowStart[s*m.actions] == m.rowStart[(s+1)*m.actions]
+// NewSystem returns the identity.
+func (m *MDP) NewSystem() *System {
+	count := len(m.order.state)
+	y := &System{
+		m: m, band: make([]float64, count*(m.order.lower+1+m.order.upper)), inverse: make([]float64, count),
+		absorbed: make([][]Transition, count), absorbing: make([]float64, m.states),
 	}
-	return &system{
-		states: m.states, lower: m.lower, upper: m.upper,
-		band: make([]float64, m.states*(m.lower+1+m.upper)), inverse: make([]float64, m.states), ends: ends,
+	for s := range m.states {
+		y.clearRow(s)
 	}
+	return y
 }
 
 // row returns row r of the band; column c of the matrix is at c − r + lower.
-func (y *system) row(r int) []float64 {
-	width := y.lower + 1 + y.upper
+func (y *System) row(r int) []float64 {
+	width := y.m.order.lower + 1 + y.m.order.upper
 	return y.band[r*width : (r+1)*width]
 }
 
-// clear sets the system to the identity.
-func (y *system) clear() {
-	for r := range y.states {
-		y.clearRow(r)
+// clearRow sets a state's row to that of the identity.
+func (y *System) clearRow(s int) {
+	r := y.m.order.place[s]
+	if r < 0 {
+		y.absorbing[s] = 1
+		return
 	}
+	row := y.row(int(r))
+	clear(row)
+	row[y.m.order.lower] = 1
+	y.absorbed[r] = y.absorbed[r][:0]
 }
 
-// clearRow sets a row to that of the identity.
-func (y *system) clearRow(r int) {
-	clear(y.row(r))
-	y.row(r)[y.lower] = 1
-}
-
-// subtract subtracts weight · p(·|s,a) from row s.
-func (y *system) subtract(m *MDP, s, a int, weight float64) {
-	row := y.row(s)
-	next, prob := m.Row(s, a)
+// subtract subtracts weight · p(·|s,a) from row s, before factorizeFrom.
+func (y *System) subtract(s, a int, weight float64) {
+	next, prob := y.m.Row(s, a)
+	r := int(y.m.order.place[s])
+	if r < 0 {
+		for _, p := range prob { // of the state itself
+			y.absorbing[s] -= weight * p
+		}
+		return
+	}
+	row := y.row(r)
 	for k, to := range next {
-		row[int(to)-s+y.lower] -= weight * prob[k]
+		if c := int(y.m.order.place[to]); c >= 0 {
+			row[c-r+y.m.order.lower] -= weight * prob[k]
+		} else {
+			y.absorbed[r] = append(y.absorbed[r], Transition{int(to), weight * prob[k]})
+		}
 	}
 }
 
-// factorize replaces the matrix by its factors: U on and above the diagonal, L without its unit diagonal below.
-func (y *system) factorize() { y.factorizeFrom(0) }
-
-// factorizeFrom is factorize where the rows before first hold their factors already: a row's depend on no row below.
-func (y *system) factorizeFrom(first int) {
-	for r := first; r < y.states; r++ {
+// factorizeFrom replaces the matrix by its factors, U on and above the diagonal, L without its unit diagonal below, where
+// the rows before first hold theirs already: a row's depend on no row below.
+func (y *System) factorizeFrom(first int) {
+	lower, upper, count := y.m.order.lower, y.m.order.upper, len(y.inverse)
+	for r := first; r < count; r++ {
 		row := y.row(r)
-		for pivot := max(0, r-y.lower); pivot < r; pivot++ {
-			at := pivot - r + y.lower
-			if row[at] == 0 || y.ends[pivot] {
+		for pivot := max(0, r-lower); pivot < r; pivot++ {
+			at := pivot - r + lower
+			if row[at] == 0 {
 				continue
 			}
-			above := y.row(pivot)[y.lower:] // columns pivot, pivot+1, …
-			above = above[:min(y.upper+1, y.states-pivot)]
+			above := y.row(pivot)[lower:] // columns pivot, pivot+1, …
+			above = above[:min(upper+1, count-pivot)]
 			row[at] *= y.inverse[pivot]
 			floats.AddScaled(row[at+1:at+len(above)], -row[at], above[1:])
 		}
-		y.inverse[r] = 1 / row[y.lower]
+		y.inverse[r] = 1 / row[lower]
 	}
 }
 
-// factorWork returns the number of multiplications that factorizeFrom makes at most, and solveWork that of a solution.
-func (y *system) factorWork(first int) float64 {
-	return float64(y.states-first) * float64(y.lower*(1+y.upper))
+// FactorizePolicy sets the system to the factors of I − γ P_π for a deterministic policy, [S], and returns about how many
+// multiplications that took: only the rows from the first on in which the last such policy was another are made anew.
+func (y *System) FactorizePolicy(action []int, discount float64) (work float64) {
+	order, first := &y.m.order, 0
+	if y.held == nil || y.discount != discount {
+		y.held, y.discount = slices.Repeat([]int{-1}, len(action)), discount
+	}
+	for first < len(order.state) && y.held[order.state[first]] == action[order.state[first]] {
+		first++
+	}
+	for s, a := range action {
+		if r := int(order.place[s]); r >= first || r < 0 && y.held[s] != a {
+			y.clearRow(s)
+			y.subtract(s, a, discount)
+		}
+	}
+	copy(y.held, action)
+	y.factorizeFrom(first)
+	return float64(len(order.state)-first) * float64(order.lower*(1+order.upper))
 }
 
-func (y *system) solveWork() float64 { return float64(y.states * (y.lower + y.upper + 1)) }
+// scratch returns scratch space for a solution.
+func (y *System) scratch() []float64 { return make([]float64, len(y.inverse)) }
 
-// solve replaces x by the solution of A x = b, given as x; factorize must have been called.
-func (y *system) solve(x []float64) {
-	for r := range x {
-		if y.ends[r] {
-			continue
+// solveWork returns the number of multiplications of a solution.
+func (y *System) solveWork() float64 { return float64(len(y.band)) }
+
+// LogDet returns the log of the determinant, which is positive; factorizeFrom must have been called.
+func (y *System) LogDet() float64 {
+	product, sum := 1.0, 0.0
+	// One logarithm for many pivots: they lie in [1 − γ, 1 + γ], so the product stays far from the limits of float64
+	// between the renewals.
+	for r, v := range y.inverse {
+		if product *= v; r%16 == 15 {
+			sum -= math.Log(product)
+			product = 1
 		}
-		first := max(0, r-y.lower)
-		x[r] -= floats.Dot(y.row(r)[first-r+y.lower:y.lower], x[first:r])
 	}
-	for r := len(x) - 1; r >= 0; r-- {
-		if y.ends[r] {
-			continue
+	sum -= math.Log(product)
+	for s, v := range y.absorbing {
+		if y.m.order.place[s] < 0 {
+			sum += math.Log(v)
 		}
-		row := y.row(r)[y.lower:]
-		after := min(y.upper, len(x)-1-r)
-		x[r] = (x[r] - floats.Dot(row[1:1+after], x[r+1:r+1+after])) * y.inverse[r]
+	}
+	return sum
+}
+
+// solve replaces x [S] by the solution of A x = b, given as x; factorizeFrom must have been called. z is scratch space,
+// [numbered states].
+func (y *System) solve(x, z []float64) {
+	lower, upper, state := y.m.order.lower, y.m.order.upper, y.m.order.state
+	for s, r := range y.m.order.place {
+		if r < 0 {
+			x[s] /= y.absorbing[s]
+		}
+	}
+	for r, s := range state {
+		sum := x[s]
+		for _, t := range y.absorbed[r] {
+			sum += t.Prob * x[t.Next]
+		}
+		first := max(0, r-lower)
+		z[r] = sum - floats.Dot(y.row(r)[first-r+lower:lower], z[first:r])
+	}
+	for r := len(z) - 1; r >= 0; r-- {
+		row := y.row(r)[lower:]
+		after := min(upper, len(z)-1-r)
+		z[r] = (z[r] - floats.Dot(row[1:1+after], z[r+1:r+1+after])) * y.inverse[r]
+		x[state[r]] = z[r]
 	}
 }
 
-// solveTransposed replaces x by the solution of Aᵀ x = b, given as x; factorize must have been called.
-func (y *system) solveTransposed(x []float64) {
-	for r := range x {
-		if y.ends[r] {
-			continue
-		}
-		row := y.row(r)[y.lower:]
-		x[r] *= y.inverse[r]
-		after := min(y.upper, len(x)-1-r)
-		floats.AddScaled(x[r+1:r+1+after], -x[r], row[1:1+after])
+// solveTransposed replaces x [S] by the solution of Aᵀ x = b in the same way.
+func (y *System) solveTransposed(x, z []float64) {
+	lower, upper, state := y.m.order.lower, y.m.order.upper, y.m.order.state
+	for r, s := range state {
+		z[r] = x[s]
 	}
-	for r := len(x) - 1; r >= 0; r-- {
-		if y.ends[r] {
-			continue
+	for r := range z {
+		row := y.row(r)[lower:]
+		z[r] *= y.inverse[r]
+		after := min(upper, len(z)-1-r)
+		floats.AddScaled(z[r+1:r+1+after], -z[r], row[1:1+after])
+	}
+	for r := len(z) - 1; r >= 0; r-- {
+		first := max(0, r-lower)
+		floats.AddScaled(z[first:r], -z[r], y.row(r)[first-r+lower:lower])
+		x[state[r]] = z[r]
+		for _, t := range y.absorbed[r] {
+			x[t.Next] += t.Prob * z[r]
 		}
-		first := max(0, r-y.lower)
-		floats.AddScaled(x[first:r], -x[r], y.row(r)[first-r+y.lower:y.lower])
+	}
+	for s, r := range y.m.order.place {
+		if r < 0 {
+			x[s] /= y.absorbing[s]
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"math"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-birl/birl/envs/check"
@@ -20,11 +21,14 @@ type Job struct {
 	Problem int // place of the problem in the batch
 
 	busy   chan struct{} // one token for each chain at work, of this problem or another
-	report func(status string)
+	report func(share float64, status string)
 
 	lock    sync.Mutex
 	elapsed time.Duration // work of all chains together
 }
+
+// progressParts is in how many parts Progress counts a problem.
+const progressParts = 1000
 
 // Fit samples the posteriors of a batch: of as many problems at a time as GOMAXPROCS allows, and with as many chains at
 // work. sample samples one; the first error ends all, and so does ctx.
@@ -35,22 +39,25 @@ func Fit(ctx context.Context, problems []*irl.Problem, progress irl.Progress,
 	}
 	busy := make(chan struct{}, runtime.GOMAXPROCS(0))
 	posteriors := make([]irl.Posterior, len(problems))
-	var count sync.Mutex
-	done := 0
+	var lock sync.Mutex
+	done := make([]int, len(problems))
 	err := parallel.Each(ctx, len(problems), func(ctx context.Context, i int) error {
-		report := func(status string, finished int) {
-			count.Lock()
-			defer count.Unlock()
-			done += finished
-			progress.Report(done, len(problems), fmt.Sprintf("problem %d: %s", i, status))
+		report := func(share float64, status string) {
+			lock.Lock()
+			defer lock.Unlock()
+			done[i] = max(done[i], int(share*progressParts))
+			sum := 0
+			for _, d := range done {
+				sum += d
+			}
+			progress.Report(sum, progressParts*len(problems), fmt.Sprintf("problem %d: %s", i, status))
 		}
-		posterior, err := sample(ctx, problems[i], &Job{Problem: i, busy: busy,
-			report: func(status string) { report(status, 0) }})
+		posterior, err := sample(ctx, problems[i], &Job{Problem: i, busy: busy, report: report})
 		if err != nil {
 			return fmt.Errorf("problem %d: %w", i, err)
 		}
 		posteriors[i] = posterior
-		report("done", 1)
+		report(1, "done")
 		return nil
 	})
 	if err != nil {
@@ -66,8 +73,11 @@ func (j *Job) Seconds() float64 {
 	return j.elapsed.Seconds()
 }
 
-// Report tells how far the sampling of the problem has come.
-func (j *Job) Report(status string) { j.report(status) }
+// WarmUpShare is the share of a problem's progress that its warm-up is taken to be.
+const WarmUpShare = 0.25
+
+// Report tells what share of the sampling of the problem is done, in [0, 1]; a smaller one than before changes nothing.
+func (j *Job) Report(share float64, status string) { j.report(share, status) }
 
 // Time runs f and counts its duration as work of the chains.
 func (j *Job) Time(f func() error) error {
@@ -126,6 +136,7 @@ func (b Budget) Validate() error {
 const (
 	firstLook   = 2    // Budget.FirstLook where that is 0
 	roundGrowth = 1.25 // growth of the number of iterations from one look to the next
+	roundParts  = 8    // parts of a chain's way from one look to the next, after each of which it reports
 )
 
 // Converge samples until the budget's targets are met or it is spent. advance continues chain i until it has made the
@@ -133,14 +144,27 @@ const (
 // without Acceptance.
 func (j *Job) Converge(b Budget, advance func(chain, iterations int) error,
 	collect func(perChain int) *Posterior) (*Posterior, Diagnostics, error) {
-	perChain := b.Samples / b.Chains
+	perChain, reached, smallest := b.Samples/b.Chains, 0, ""
 	next := max(int(cmp.Or(b.FirstLook, firstLook)*float64(perChain)), b.MinIterations)
+	expected := 2 * next // iterations; before the first look nobody knows
 	for {
 		total := min(next, b.MaxIterations)
 		next = int(roundGrowth * float64(total))
-		if err := j.Each(b.Chains, func(i int) error { return advance(i, total) }); err != nil {
+		var parts atomic.Int64
+		if err := j.Each(b.Chains, func(i int) error {
+			for part := range roundParts {
+				if err := advance(i, reached+(total-reached)*(part+1)/roundParts); err != nil {
+					return err
+				}
+				made := reached + (total-reached)*int(parts.Add(1))/(roundParts*b.Chains)
+				j.Report(WarmUpShare+(1-WarmUpShare)*min(1, float64(made)/float64(expected)),
+					fmt.Sprintf("%d iterations of %d chains%s", made, b.Chains, smallest))
+			}
+			return nil
+		}); err != nil {
 			return nil, Diagnostics{}, err
 		}
+		reached = total
 		d := Diagnostics{Iterations: total, MinESS: b.MinESS, MaxRHat: b.MaxRHat, MaxStdError: b.MaxStdError,
 			MaxPolicyError: b.MaxPolicyError}
 		var p *Posterior
@@ -148,7 +172,8 @@ func (j *Job) Converge(b Budget, advance func(chain, iterations int) error,
 		j.Time(func() error {
 			p = collect(perChain)
 			ess := p.smallestMeanESS()
-			j.Report(fmt.Sprintf("%d iterations of %d chains, smallest ESS %.0f", total, b.Chains, ess))
+			smallest = fmt.Sprintf(", smallest ESS %.0f", ess)
+			expected = max(next, min(int(float64(total)*b.MinESS/ess), b.MaxIterations))
 			if ess < b.MinESS && !end { // the full diagnostics cost more
 				return nil
 			}

@@ -112,10 +112,11 @@ func TestDistantExchange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	exchange := target.distantExchanges()
 	rng, count := rand.New(rand.NewPCG(3, 0)), map[[2]int]int{}
 	const draws = 12000
 	for range draws {
-		pair := target.distantExchange(rng)
+		pair := exchange(rng)
 		for _, coordinates := range pair {
 			if len(coordinates) != 2 || coordinates[0]%2 != 0 || coordinates[1] != coordinates[0]+1 {
 				t.Fatalf("coordinates %v are not those of a state", coordinates)

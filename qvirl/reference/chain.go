@@ -108,7 +108,7 @@ func (k *chain) walk() float64 {
 		k.at.u[i] = r - prior.Mean[i]
 	}
 	if k.target.diag != nil {
-		floats.Div(k.at.u[:n], k.target.diag)
+		floats.Div(k.at.u[:n], k.target.diag) // a walk has a reward for each whitened one, in their order
 	} else {
 		z := append([]float64(nil), k.at.u[:n]...)
 		gemv(blas.NoTrans, k.unroot, z, 0, k.at.u[:n])

@@ -14,6 +14,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"sync/atomic"
 
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/mcmc"
@@ -89,6 +90,7 @@ type sampling struct {
 	job     *mcmc.Job
 	from    irl.Posterior // that every fourth chain starts from a draw of; may be nil
 	chains  []*chain
+	parts   atomic.Int64 // of the warm-up that are done
 }
 
 func (s *sampling) run(ctx context.Context) (*Posterior, error) {
@@ -144,16 +146,20 @@ func (s *sampling) prepare() error {
 	if err != nil {
 		return err
 	}
-	unroot, joined := base.invertRoot(), base.joined()
-	near, pairs := base.neighbourhoods(joined), base.exchanges(joined)
-	starts := base.farStarts(mcmc.Stream(s.config.Seed, hash, farStream), s.config.Chains/2)
-	pair := func(rng *rand.Rand) [2][]int { return pairs[rng.IntN(len(pairs))] }
-	switch {
-	case len(pairs) == 0:
-		pair = nil
-	case s.config.Anywhere:
-		pair = base.distantExchange
+	unroot := base.invertRoot()
+	var near func(rng *rand.Rand, size int) []int
+	var pair func(rng *rand.Rand) [2][]int
+	if base.diag != nil {
+		joined := s.problem.MDP.Joined()
+		near = base.neighbourhoods(joined)
+		if pairs := base.exchanges(joined); len(pairs) > 0 {
+			pair = func(rng *rand.Rand) [2][]int { return pairs[rng.IntN(len(pairs))] }
+			if s.config.Anywhere {
+				pair = base.distantExchanges()
+			}
+		}
 	}
+	starts := base.farStarts(mcmc.Stream(s.config.Seed, hash, farStream), s.config.Chains/2)
 	for i := range s.config.Chains {
 		rng := mcmc.Stream(s.config.Seed, hash, uint64(i))
 		t, err := base.Clone()
@@ -163,11 +169,11 @@ func (s *sampling) prepare() error {
 		k := &chain{target: t, rng: rng, at: newState(t.Dim()), draw: make([]float64, t.n+s.problem.ValueDim()),
 			hamiltonian: newHamiltonian(t, s.config.Trajectory, maxLeapfrog), slice: newSlice(t), unroot: unroot,
 			ridge: 1 / math.Sqrt(float64(t.k))}
-		if base.diag != nil {
+		if near != nil {
 			k.slice.near, k.slice.pair = near, pair
 		}
 		k.trace = mcmc.NewTrace(len(k.draw), s.storeLimit()*s.config.Samples/s.config.Chains)
-		if base.diag != nil || unroot != nil {
+		if base.k == base.n && (base.diag != nil || unroot != nil) {
 			if w, err := valuewalk.NewWalker(s.problem, rng, walkTrajectory); err == nil {
 				k.walker, k.walkCost = w, walkCost(s.problem)
 			}

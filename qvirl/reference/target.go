@@ -30,8 +30,9 @@ type Target struct {
 	planner *planner
 
 	n, k int        // rewards, whitened rewards
-	diag []float64  // L if the prior's rewards are independent, [n]
-	root *mat.Dense // L otherwise, [n, k]
+	root *mat.Dense // L, [n, k]; nil if rewards are independent or known:
+	free []int      // then the reward of each whitened one, [k], and
+	diag []float64  // its standard deviation, [k]
 
 	demoed []int     // states with demonstrations
 	counts []float64 // of each action there, [len(demoed)·A]
@@ -56,13 +57,18 @@ func NewTarget(problem *irl.Problem) (*Target, error) {
 	t := &Target{problem: problem, n: problem.RewardDim(), k: problem.RewardDim()}
 	if problem.Prior.Independent() {
 		t.diag = problem.Prior.Std
+		for i := range t.n {
+			t.free = append(t.free, i)
+		}
 	} else {
 		factor, err := problem.Prior.Factor()
 		if err != nil {
 			return nil, fmt.Errorf("reference: %w", err)
 		}
-		t.root = factor
-		_, t.k = t.root.Dims()
+		_, t.k = factor.Dims()
+		if t.free, t.diag = separate(factor); t.free == nil {
+			t.root = factor
+		}
 	}
 	counts := problem.DemoCounts()
 	for s := range problem.MDP.States() {
@@ -72,6 +78,26 @@ func NewTarget(problem *irl.Problem) (*Target, error) {
 		}
 	}
 	return t.Clone()
+}
+
+// separate returns the row and the entry of each column of a factor [n, k] in which no two of them share a row, and nil
+// for any other.
+func separate(factor *mat.Dense) (row []int, entry []float64) {
+	n, k := factor.Dims()
+	row, entry = make([]int, k), make([]float64, k)
+	for i := range n {
+		found := false
+		for j, v := range factor.RawRowView(i) {
+			if v == 0 {
+				continue
+			}
+			if found || entry[j] != 0 {
+				return nil, nil
+			}
+			row[j], entry[j], found = i, v, true
+		}
+	}
+	return row, entry
 }
 
 // Clone returns a target that shares what is constant and has scratch space of its own.
@@ -136,8 +162,8 @@ func (t *Target) LogLikelihood(u, grad []float64) float64 {
 func (t *Target) rewardAt(u []float64) {
 	copy(t.reward, t.problem.Prior.Mean)
 	if t.diag != nil {
-		for i, s := range t.diag {
-			t.reward[i] += s * u[i]
+		for j, i := range t.free {
+			t.reward[i] += t.diag[j] * u[j]
 		}
 	} else {
 		gemv(blas.NoTrans, t.root, u[:t.k], 1, t.reward)
@@ -162,7 +188,9 @@ func (t *Target) whiten(samples *irl.Samples) ([]float64, error) {
 	offset := append([]float64(nil), samples.Reward.RawRowView(0)...)
 	floats.Sub(offset, t.problem.Prior.Mean)
 	if t.diag != nil {
-		floats.DivTo(u[:t.k], offset, t.diag)
+		for j, i := range t.free {
+			u[j] = offset[i] / t.diag[j]
+		}
 	} else {
 		z := mat.NewVecDense(t.k, u[:t.k])
 		if err := z.SolveVec(t.root, mat.NewVecDense(t.n, offset)); err != nil {
@@ -212,26 +240,6 @@ func (t *Target) gradient(grad []float64) {
 	}
 }
 
-// joined returns the states that a transition leads to or comes from, of each state.
-func (t *Target) joined() [][]int32 {
-	m := t.problem.MDP
-	joined := make([][]int32, m.States())
-	for i := range m.States() * m.Actions() {
-		from := i / m.Actions()
-		next, _ := m.Row(from, i%m.Actions())
-		for _, to := range next {
-			if int(to) != from {
-				joined[from], joined[to] = append(joined[from], to), append(joined[to], int32(from))
-			}
-		}
-	}
-	for s := range joined {
-		slices.Sort(joined[s])
-		joined[s] = slices.Compact(joined[s])
-	}
-	return joined
-}
-
 // around goes through the states that transitions, forwards or backwards, lead to from some states, the nearest first,
 // each with the number of transitions; from comes first, with 0.
 func around(joined [][]int32, from ...int) iter.Seq2[int, int] {
@@ -273,9 +281,9 @@ func within(joined [][]int32, steps int, from ...int) []int {
 const exchangeSteps = 2
 
 // exchanges returns pairs of states near a demonstrated one and each other, as the coordinates of their whitened
-// rewards. Those must be those of the states or pairs.
+// rewards (see coordinates).
 func (t *Target) exchanges(joined [][]int32) [][2][]int {
-	near := within(joined, exchangeSteps, t.demoed...)
+	near, of := within(joined, exchangeSteps, t.demoed...), t.coordinates()
 	member := make([]bool, len(joined))
 	for _, s := range near {
 		member[s] = true
@@ -284,50 +292,61 @@ func (t *Target) exchanges(joined [][]int32) [][2][]int {
 	for _, s := range near {
 		for _, other := range within(joined, exchangeSteps, s) {
 			if other > s && member[other] {
-				pairs = append(pairs, [2][]int{t.coordinates(s), t.coordinates(other)})
+				if pair := pairOf(of[s], of[other]); len(pair[0]) > 0 {
+					pairs = append(pairs, pair)
+				}
 			}
 		}
 	}
 	return pairs
 }
 
-// distantExchange returns two random states as the coordinates of their whitened rewards, of two states at least.
-func (t *Target) distantExchange(rng *rand.Rand) [2][]int {
-	states := t.problem.MDP.States()
-	s, other := rng.IntN(states), rng.IntN(states-1)
-	if other >= s {
-		other++
+// distantExchanges returns a function that finds two random states of at least two, as the coordinates of their
+// whitened rewards (see coordinates).
+func (t *Target) distantExchanges() func(rng *rand.Rand) [2][]int {
+	of := t.coordinates()
+	return func(rng *rand.Rand) [2][]int {
+		s, other := rng.IntN(len(of)), rng.IntN(len(of)-1)
+		if other >= s {
+			other++
+		}
+		return pairOf(of[s], of[other])
 	}
-	return [2][]int{t.coordinates(s), t.coordinates(other)}
 }
 
-// coordinates returns those of the whitened rewards of a state, where each reward has one.
-func (t *Target) coordinates(s int) []int {
-	out := make([]int, t.n/t.problem.MDP.States())
-	for i := range out {
-		out[i] = s*len(out) + i
+// pairOf pairs coordinates of two states, as many of each.
+func pairOf(a, b []int) [2][]int {
+	size := min(len(a), len(b))
+	return [2][]int{a[:size], b[:size]}
+}
+
+// coordinates returns those of the whitened rewards of each state, of rewards that are independent or known.
+func (t *Target) coordinates() [][]int {
+	out := make([][]int, t.problem.MDP.States())
+	for j, i := range t.free {
+		s := i * len(out) / t.n
+		out[s] = append(out[s], j)
 	}
 	return out
 }
 
 // neighbourhoods returns a function that finds a random coordinate with so many others around it: those of states that
-// transitions join. Whitened rewards must be those of the states or pairs.
+// transitions join. Rewards must be independent or known.
 func (t *Target) neighbourhoods(joined [][]int32) func(rng *rand.Rand, size int) []int {
-	m := t.problem.MDP
-	width := t.n / m.States()
+	of := t.coordinates()
 	return func(rng *rand.Rand, size int) []int {
 		centre := rng.IntN(t.Dim())
 		out := []int{centre}
-		if centre == t.n { // β
+		if centre == t.k { // β
 			return out
 		}
-		for _, s := range around(joined, centre/width) {
-			for i := s * width; i < (s+1)*width; i++ {
+		for _, s := range around(joined, t.free[centre]*len(of)/t.n) {
+			for _, j := range of[s] {
 				if len(out) >= size {
 					return out
 				}
-				if i != centre {
-					out = append(out, i)
+				if j != centre {
+					out = append(out, j)
 				}
 			}
 		}
@@ -391,7 +410,9 @@ func (t *Target) addInformation(h *mat.SymDense) {
 // toWhitened sets dst, [k], to the gradient in z of what has the gradient g, [n], in R: Lᵀ g.
 func (t *Target) toWhitened(dst, g []float64) {
 	if t.diag != nil {
-		floats.MulTo(dst, t.diag, g)
+		for j, i := range t.free {
+			dst[j] = t.diag[j] * g[i]
+		}
 		return
 	}
 	gemv(blas.Trans, t.root, g, 0, dst)

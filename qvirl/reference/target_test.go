@@ -44,6 +44,11 @@ func targets(t testing.TB) map[string]*irl.Problem {
 		}
 		return out
 	}
+	someKnown := func(n int) irl.Prior {
+		p := irl.Prior{Mean: mean(n), LowRank: mat.NewDense(n, 1, nil), Std: std(n)}
+		p.Std[1], p.Std[n-1] = 0, 0
+		return p
+	}
 	const pairs = states * actions
 	out := map[string]*irl.Problem{}
 	for name, prior := range map[string]irl.Prior{
@@ -54,6 +59,8 @@ func targets(t testing.TB) map[string]*irl.Problem {
 		"pairs, independent":  {Mean: mean(pairs), Std: std(pairs)},
 		"pairs, dense":        {Mean: mean(pairs), Cov: covariance(pairs, pairs)},
 		"pairs, low rank":     {Mean: mean(pairs), LowRank: random(pairs, 3)},
+		"states, known":       someKnown(states),
+		"pairs, known":        someKnown(pairs),
 	} {
 		out[name] = &irl.Problem{MDP: m, Prior: prior, Discount: 0.95, Beta: 1.5, Demos: demos}
 		inferred := *out[name]

@@ -8,7 +8,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// bandMatrix is a symmetric matrix P [n, n] whose entries lie within a band around the diagonal, and after factorize
+// bandMatrix is a symmetric matrix P [n, n] whose entries lie within a band around the diagonal once rows and columns are
+// numbered anew, and after factorize
 // the factors of its elimination by blocks of columns J, where R are the rows below J that the band reaches:
 //
 //	D = P_JJ⁻¹,   Y = P_RJ D,   P_RR ← P_RR − Y P_JJ Yᵀ.
@@ -16,6 +17,7 @@ import (
 // Products of dense blocks are all that it does: n·width² operations, n·width numbers.
 type bandMatrix struct {
 	n, width int          // size, and the largest |i − j| of an entry
+	place    []int32      // number of each row and column in the band; all else here is in these numbers
 	panels   []*mat.Dense // of J: P_JJ over P_RJ, of which what is above P's diagonal means nothing
 	inverses []*mat.Dense // D, after factorize; P_JJ stays in the panel, and Y takes the place of P_RJ
 	logDet   float64      // of P, after factorize
@@ -24,8 +26,9 @@ type bandMatrix struct {
 // bandBlock is the number of columns of a block.
 const bandBlock = 64
 
-func newBandMatrix(n, width int) *bandMatrix {
-	b := &bandMatrix{n: n, width: width}
+func newBandMatrix(place []int32, width int) *bandMatrix {
+	n := len(place)
+	b := &bandMatrix{n: n, width: width, place: place}
 	for from := 0; from < n; from += bandBlock {
 		columns := min(bandBlock, n-from)
 		b.panels = append(b.panels, mat.NewDense(min(columns+width, n-from), columns, nil))
@@ -52,15 +55,22 @@ func (b *bandMatrix) addOuter(index []int, scale float64, u []float64) {
 	}
 }
 
-// add adds v to entry (i, j), i ≥ j, of the symmetric matrix.
+// numbers returns the place of entry (i, j) on or below the diagonal.
+func (b *bandMatrix) numbers(i, j int) (row, column int) {
+	i, j = int(b.place[i]), int(b.place[j])
+	return max(i, j), min(i, j)
+}
+
+// add adds v to entries (i, j) and (j, i) of the symmetric matrix.
 func (b *bandMatrix) add(i, j int, v float64) {
+	i, j = b.numbers(i, j)
 	panel := b.panels[j/bandBlock].RawMatrix()
 	panel.Data[(i-j/bandBlock*bandBlock)*panel.Stride+j%bandBlock] += v
 }
 
 // at returns entry (i, j) of a matrix that is not factorized.
 func (b *bandMatrix) at(i, j int) float64 {
-	i, j = max(i, j), min(i, j)
+	i, j = b.numbers(i, j)
 	return b.panels[j/bandBlock].At(i-j/bandBlock*bandBlock, j%bandBlock)
 }
 
@@ -137,6 +147,11 @@ func (b *bandMatrix) subtract(first int, x, y *mat.Dense) {
 // solve replaces x [n, k] by P⁻¹ x.
 func (b *bandMatrix) solve(x *mat.Dense) {
 	_, k := x.Dims()
+	given := x
+	x = mat.NewDense(b.n, k, nil)
+	for i, r := range b.place {
+		x.SetRow(int(r), given.RawRowView(i))
+	}
 	parts := func(i int) (below, own, rest *mat.Dense) {
 		from, _, below := b.block(i)
 		_, size := b.panels[i].Dims()
@@ -161,6 +176,9 @@ func (b *bandMatrix) solve(x *mat.Dense) {
 		if below, own, rest := parts(i); below != nil {
 			blas64.Gemm(blas.Trans, blas.NoTrans, -1, below.RawMatrix(), rest.RawMatrix(), 1, own.RawMatrix())
 		}
+	}
+	for i, r := range b.place {
+		given.SetRow(i, x.RawRowView(int(r)))
 	}
 }
 

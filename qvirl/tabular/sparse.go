@@ -85,7 +85,7 @@ func newSparseForm(p *irl.Problem, maximum graphs.Maximum, rank int) (*sparseFor
 		slopeValues: make([]float64, n)}
 	floats.Scale(1/f.unit, f.std)
 	f.beta = p.Beta * p.Discount * f.unit
-	contrasts, counts, width := contrastsOf(f.candidates, actions), p.DemoCounts(), 0
+	contrasts, counts := contrastsOf(f.candidates, actions), p.DemoCounts()
 	for s := range n {
 		if !p.MDP.Terminal(s) {
 			f.step[s] = p.Discount
@@ -113,18 +113,37 @@ func newSparseForm(p *irl.Problem, maximum graphs.Maximum, rank int) (*sparseFor
 			l.gaps = append(l.gaps, gap)
 		}
 		f.states[s] = m
-		least, most := l.index[0], l.index[0]
-		for _, i := range l.index {
-			least, most = min(least, i), max(most, i)
-		}
-		width = max(width, most-least)
 	}
+	place, width := f.numbering()
 	for _, b := range []**bandMatrix{&f.base, &f.joint, &f.inverse, &f.jointInverse, &f.slope, &f.sandwich} {
-		*b = newBandMatrix(n, width)
+		*b = newBandMatrix(place, width)
 	}
 	f.spread, f.jointSpread, f.turned = mat.NewDense(n, rank, nil), mat.NewDense(n, rank, nil),
 		mat.NewDense(n, rank, nil)
 	return f, f.refer(p.MDP.Uniform())
+}
+
+// numbering returns the number of each state, [S], in an order in which those that one state needs are near each other,
+// and by how much two such differ at most.
+func (f *sparseForm) numbering() (place []int32, width int) {
+	reach := func(place []int32) (width int) {
+		for s := range f.locals {
+			least, most := place[s], place[s]
+			for _, i := range f.locals[s].index {
+				least, most = min(least, place[i]), max(most, place[i])
+			}
+			width = max(width, int(most-least))
+		}
+		return width
+	}
+	own, near := make([]int32, f.n), make([]int32, f.n)
+	for r, s := range mdp.CuthillMcKee(f.problem.MDP.Joined(), nil) {
+		own[r], near[s] = int32(r), int32(r)
+	}
+	if width := reach(near); width < reach(own) {
+		return near, width
+	}
+	return own, reach(own)
 }
 
 // refer makes a policy [S·A] the reference.

@@ -51,7 +51,7 @@ func (t *target) addLoopForce(x, grad []float64) float64 {
 		base := int(s) * t.actions
 		row, self := score[base:base+t.actions], t.selfProb[base:base+t.actions]
 		w, slope := t.weights[:t.actions], t.weights[t.actions:]
-		best := int(t.greedy[s])
+		best := t.greedy[s]
 		top := row[best]
 		z, stay := 0.0, 0.0
 		for a, q := range row {

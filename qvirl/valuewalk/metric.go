@@ -58,14 +58,14 @@ func (t *target) addCurvature(h []float64) {
 	for i := range jacobian {
 		jacobian[i].add(i, 1)
 		if t.stateOnly {
-			for k := t.rowStart[i*t.actions+int(t.greedy[i])]; k < t.rowStart[i*t.actions+int(t.greedy[i])+1]; k++ {
+			for k := t.rowStart[i*t.actions+t.greedy[i]]; k < t.rowStart[i*t.actions+t.greedy[i]+1]; k++ {
 				jacobian[i].add(int(t.next[k]), -t.discount*t.prob[k])
 			}
 			continue
 		}
 		for k := t.rowStart[i]; k < t.rowStart[i+1]; k++ {
 			s := int(t.next[k])
-			jacobian[i].add(s*t.actions+int(t.greedy[s]), -t.discount*t.prob[k])
+			jacobian[i].add(s*t.actions+t.greedy[s], -t.discount*t.prob[k])
 		}
 	}
 	if t.dense == nil {

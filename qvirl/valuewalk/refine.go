@@ -164,15 +164,24 @@ func (r *refinement) run(ctx context.Context) error {
 			return err
 		}
 	}
-	r.job.Report(fmt.Sprintf("%d walkers of %d transitions", r.walkers, r.transitions()))
+	report := func(share float64) {
+		r.job.Report(mcmc.WarmUpShare+(1-mcmc.WarmUpShare)*share,
+			fmt.Sprintf("%d walkers of %d transitions", r.walkers, r.transitions()))
+	}
+	report(0)
 	r.samples = mcmc.NewPosterior(r.problem, r.walkers, r.config.Kept)
 	r.groups = make([]group, min(groups, r.walkers))
 	if r.config.Transitions > 0 { // otherwise the first samples are draws of the approximation
 		r.reached = make([]mcmc.Transition, r.config.Samples)
 		r.samples.SetTransitions(r.reached)
 	}
+	var walked atomic.Int64
 	return r.job.Each(len(r.groups), func(i int) error {
-		return r.walk(ctx, i, i*r.walkers/len(r.groups), (i+1)*r.walkers/len(r.groups))
+		if err := r.walk(ctx, i, i*r.walkers/len(r.groups), (i+1)*r.walkers/len(r.groups)); err != nil {
+			return err
+		}
+		report(float64(walked.Add(1)) / float64(len(r.groups)))
+		return nil
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/irl"
 )
 
@@ -21,6 +22,7 @@ import (
 // and almost everywhere |det ∂R/∂x| = det(I − γ P_π), where π is greedy. For state-action rewards the Jacobian is
 // I − γ P E with the selection E of the greedy actions, and det(I − γ P E) = det(I − γ E P) (Sylvester's identity).
 type target struct {
+	mdp                *mdp.MDP
 	states, actions, n int
 	dim                int // of x: n values, and log β if it is inferred
 	stateOnly          bool
@@ -47,7 +49,7 @@ type target struct {
 
 	// What eval computes on the way.
 	reward   []float64 // R(x), [n]
-	greedy   []int32   // π, [S]
+	greedy   []int     // π, [S]
 	backup   []float64 // Σ p V, [S·A]
 	value    []float64 // V, [S]; x itself for state-only rewards
 	rewardG  []float64 // ∂ log density / ∂R, [n]
@@ -55,13 +57,13 @@ type target struct {
 	scoreG   []float64 // ∂ log likelihood / ∂ score, [len(demoed)·A]
 	relative []float64 // scores of the demonstrated states relative to the first action's, where β is inferred
 	weights  []float64 // action weights of one state and their slopes, [2·A]
-	band     *bandLU
+	system   *mdp.System
 }
 
 func newTarget(p *irl.Problem) (*target, error) {
 	m := p.MDP
 	t := &target{
-		states: m.States(), actions: m.Actions(), n: p.RewardDim(), dim: p.ValueDim(), stateOnly: p.StateOnly(),
+		mdp: m, states: m.States(), actions: m.Actions(), n: p.RewardDim(), dim: p.ValueDim(), stateOnly: p.StateOnly(),
 		discount: p.Discount, beta: p.Beta, logBeta: math.Log(p.Beta), betaStd: p.BetaLogStd, mean: p.Prior.Mean,
 		rowStart: make([]int32, 1, m.States()*m.Actions()+1),
 	}
@@ -103,12 +105,12 @@ func newTarget(p *irl.Problem) (*target, error) {
 func (t *target) clone() *target {
 	c := *t
 	c.reward, c.rewardG = make([]float64, t.n), make([]float64, t.n)
-	c.greedy = make([]int32, t.states)
+	c.greedy = make([]int, t.states)
 	c.backup = make([]float64, t.states*t.actions)
 	c.value, c.valueG = make([]float64, t.states), make([]float64, t.states)
 	c.weights = make([]float64, 2*t.actions)
 	c.scoreG, c.relative = make([]float64, len(t.counts)), make([]float64, len(t.counts))
-	c.band = newBandLU(t.states, bandwidth(t))
+	c.system = t.mdp.NewSystem()
 	return &c
 }
 
@@ -148,7 +150,7 @@ func (t *target) evalValues(x, grad []float64) float64 {
 	if t.stateOnly {
 		copy(grad, t.rewardG)
 		for s, a := range t.greedy {
-			t.scatter(grad, s*t.actions+int(a), -t.discount*t.rewardG[s])
+			t.scatter(grad, s*t.actions+a, -t.discount*t.rewardG[s])
 		}
 		logp += t.demoTerm(t.backup)
 		for d, s := range t.demoed {
@@ -166,7 +168,7 @@ func (t *target) evalValues(x, grad []float64) float64 {
 	}
 	copy(grad, t.rewardG)
 	for s, a := range t.greedy {
-		grad[s*t.actions+int(a)] += t.valueG[s]
+		grad[s*t.actions+a] += t.valueG[s]
 	}
 	logp += t.demoTerm(x)
 	for d, s := range t.demoed {
@@ -191,7 +193,7 @@ func (t *target) invert(x []float64) {
 		for s := range v {
 			q := x[s*t.actions : (s+1)*t.actions]
 			a := floats.MaxIdx(q)
-			t.greedy[s], v[s] = int32(a), q[a]
+			t.greedy[s], v[s] = a, q[a]
 		}
 	}
 	i := 0
@@ -211,7 +213,7 @@ func (t *target) invert(x []float64) {
 			i++
 		}
 		if t.stateOnly {
-			t.greedy[s] = int32(bestA)
+			t.greedy[s] = bestA
 			t.reward[s] = x[s] - t.discount*best
 		}
 	}
@@ -298,12 +300,6 @@ func (t *target) scatter(dst []float64, i int, c float64) {
 
 // logDet returns log det(I − γ P_π) for the greedy policy that the last eval left.
 func (t *target) logDet() float64 {
-	t.band.reset()
-	for s, a := range t.greedy {
-		i := s*t.actions + int(a)
-		for k := t.rowStart[i]; k < t.rowStart[i+1]; k++ {
-			t.band.add(s, int(t.next[k]), -t.discount*t.prob[k])
-		}
-	}
-	return t.band.logDet()
+	t.system.FactorizePolicy(t.greedy, t.discount)
+	return t.system.LogDet()
 }

@@ -235,28 +235,6 @@ func TestLogDetIsJacobian(t *testing.T) {
 	}
 }
 
-// TestBandLogDet compares with gonum on dominant band matrices, from diagonal to dense.
-func TestBandLogDet(t *testing.T) {
-	rng := rand.New(rand.NewPCG(9, 10))
-	for _, width := range []int{0, 1, 3, 19} {
-		const n = 20
-		b, dense := newBandLU(n, width), mat.NewDense(n, n, nil)
-		b.reset()
-		for i := 0; i < n; i++ {
-			dense.Set(i, i, 1)
-			for j := max(0, i-width); j <= min(n-1, i+width); j++ {
-				v := -0.9 * rng.Float64() / float64(min(n-1, i+width)-max(0, i-width)+1)
-				b.add(i, j, v)
-				dense.Set(i, j, dense.At(i, j)+v)
-			}
-		}
-		want, _ := mat.LogDet(dense)
-		if got := b.logDet(); !scalar.EqualWithinAbs(got, want, 1e-10) || want > -0.1 {
-			t.Errorf("width %d: log det = %g, want %g", width, got, want)
-		}
-	}
-}
-
 // TestCurvature compares the mass matrix with central differences of the gradient. The Hessian of log softmax does not
 // depend on which actions were demonstrated, only on how many, and the scores are linear away from policy boundaries,
 // so that Gauss–Newton is exact.
