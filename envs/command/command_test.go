@@ -78,7 +78,7 @@ func TestArgumentsAreNamed(t *testing.T) {
 	root.AddCommand(&cobra.Command{Use: "fit --problem FILE", Args: cobra.NoArgs, Run: fit})
 	var stderr strings.Builder
 	status := Execute(context.Background(), root, []string{"fit", "x.npz"}, io.Discard, &stderr)
-	want := "error: got 1 arguments, [\"x.npz\"], want: try fit --problem FILE\n"
+	want := "error: got 1 arguments, [\"x.npz\"], want: try fit --problem FILE [flags]\n"
 	if got := stderr.String(); status != 1 || got != want {
 		t.Errorf("exit status %d, wrote %q, want %q", status, got, want)
 	}
