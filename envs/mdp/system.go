@@ -74,8 +74,8 @@ func (y *System) subtract(s, a int, weight float64) {
 	}
 }
 
-// factorizeFrom replaces the matrix by its factors, U on and above the diagonal, L without its unit diagonal below, where
-// the rows before first hold theirs already: a row's depend on no row below.
+// factorizeFrom replaces the matrix by its factors, U on and above the diagonal, L without its unit diagonal below,
+// where the rows before first hold theirs already: a row's depend on no row below.
 func (y *System) factorizeFrom(first int) {
 	lower, upper, count := y.m.order.lower, y.m.order.upper, len(y.inverse)
 	for r := first; r < count; r++ {
@@ -94,8 +94,9 @@ func (y *System) factorizeFrom(first int) {
 	}
 }
 
-// FactorizePolicy sets the system to the factors of I − γ P_π for a deterministic policy, [S], and returns about how many
-// multiplications that took: only the rows from the first on in which the last such policy was another are made anew.
+// FactorizePolicy sets the system to the factors of I − γ P_π for a deterministic policy, [S], and returns about how
+// many multiplications that took: only the rows from the first on in which the last such policy was another are made
+// anew.
 func (y *System) FactorizePolicy(action []int, discount float64) (work float64) {
 	order, first := &y.m.order, 0
 	if y.held == nil || y.discount != discount {

@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// bandMatrix is a symmetric matrix P [n, n] whose entries lie within a band around the diagonal once rows and columns are
-// numbered anew, and after factorize
+// bandMatrix is a symmetric matrix P [n, n] whose entries lie within a band around the diagonal once rows and columns
+// are numbered anew, and after factorize
 // the factors of its elimination by blocks of columns J, where R are the rows below J that the band reaches:
 //
 //	D = P_JJ⁻¹,   Y = P_RJ D,   P_RR ← P_RR − Y P_JJ Yᵀ.
