@@ -119,6 +119,9 @@ func create(path string) (f *os.File, target string, err error) {
 			err = errors.Join(err, f.Close(), os.Remove(f.Name()))
 		}
 	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("there is no folder %s: %w", filepath.Dir(target), fs.ErrNotExist)
+	}
 	if err != nil {
 		return nil, "", fmt.Errorf("cannot write %s: %w", path, err)
 	}

@@ -1,7 +1,9 @@
 package command
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 
 	"github.com/gofrs/flock"
@@ -16,6 +18,9 @@ func Claim(out string, folder bool) (release func(), err error) {
 	}
 	lock := flock.New(path)
 	mine, err := lock.TryLock()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("--out %s: there is no folder %s: %w", out, filepath.Dir(path), fs.ErrNotExist)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("--out: cannot lock %s: %w", path, err)
 	}

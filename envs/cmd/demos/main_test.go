@@ -142,11 +142,11 @@ func TestOneRuleForInfinities(t *testing.T) {
 
 func TestWrongCommandLines(t *testing.T) {
 	for want, args := range map[string][]string{
-		"want: demos collect":       {"collect", "--out", "x.npz"},
-		`required flag(s) "out"`:    {"collect", "CartPole-v1"},
-		"ends in .npz":              {"collect", "CartPole-v1", "--out", "x.txt"},
-		"no such file or directory": {"collect", "CartPole-v1", "--out", filepath.Join(t.TempDir(), "absent", "x.npz")},
-		"NAME=VALUE":                {"collect", "CartPole-v1", "--out", "x.npz", "--option", "gravity"},
+		"want: demos collect":    {"collect", "--out", "x.npz"},
+		`required flag(s) "out"`: {"collect", "CartPole-v1"},
+		"ends in .npz":           {"collect", "CartPole-v1", "--out", "x.txt"},
+		"there is no folder":     {"collect", "CartPole-v1", "--out", filepath.Join(t.TempDir(), "absent", "x.npz")},
+		"NAME=VALUE":             {"collect", "CartPole-v1", "--out", "x.npz", "--option", "gravity"},
 		"that is read": {"convert", "../../npz/testdata/stored.npz", "--out",
 			"../../npz/testdata/stored.npz"},
 		"no layout": {"convert", "../../npz/testdata/stored.npz", "--layout", "odd", "--out", "x.npz"},

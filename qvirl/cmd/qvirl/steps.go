@@ -188,10 +188,13 @@ func stepping(ctx context.Context, o stepsOptions, runs int) (contestant, neural
 	if err != nil {
 		return contestant{}, nil, err
 	}
-	out := contestant{name: oneRun, turn: func() (time.Duration, error) {
-		_, err := fit()
-		return latest, err
-	}}
+	// Both ends of all transitions go forwards, and backwards for the gradients of inputs and of weights.
+	rows, weights := 2*(c.Batch+c.AuxBatch), weightsOf(models[0])
+	out := contestant{name: oneRun, work: float64(runs) * 3 * float64(rows) * weights,
+		turn: func() (time.Duration, error) {
+			_, err := fit()
+			return latest, err
+		}}
 	if runs > 1 {
 		out.name, out.beside = fmt.Sprintf("step, %d runs", runs), oneRun
 	}
@@ -220,13 +223,23 @@ func standardNormals(random *rand.Rand, n int) []float32 {
 	return out
 }
 
+// weightsOf returns the number of multiplications that a network takes for an observation.
+func weightsOf(m neural.Model) float64 {
+	sum := 0
+	for _, p := range m.(*neural.Fitted).Parameters() {
+		if len(p.Dims) == 2 {
+			sum += p.Dims[0] * p.Dims[1]
+		}
+	}
+	return float64(sum)
+}
+
 // predicting returns predictions of a model, and a product of matrices as that of its widest layer.
 func predicting(m neural.Model, on compute.Backend, o stepsOptions) ([]contestant, error) {
-	work, width := 0., 0
+	width := 0
 	for _, p := range m.(*neural.Fitted).Parameters() {
-		if dims := p.Dims; len(dims) == 2 {
-			work += float64(dims[0] * dims[1])
-			width = max(width, dims[0])
+		if len(p.Dims) == 2 {
+			width = max(width, p.Dims[0])
 		}
 	}
 	random := rand.New(rand.NewPCG(1, 2))
@@ -263,7 +276,7 @@ func predicting(m neural.Model, on compute.Backend, o stepsOptions) ([]contestan
 	layer := fmt.Sprintf("product, %d × %d by %d × %d", observedAtOnce, width, width, width)
 	all := []contestant{
 		{name: "prediction, 1 observation", turn: predict(1, 10*o.steps)},
-		{name: many, turn: predict(observedAtOnce, few), work: work * observedAtOnce},
+		{name: many, turn: predict(observedAtOnce, few), work: weightsOf(m) * observedAtOnce},
 		{name: layer, turn: multiply, work: float64(observedAtOnce * width * width)},
 	}
 	for _, c := range all { // compiles
