@@ -10,14 +10,14 @@ import (
 
 // MemoryNeed estimates how many bytes a fit of a problem takes, with its verdict and its answer, before it takes any;
 // method is a name of "qvirl fit", and one that is not known needs as much as the largest. For S states, A actions, n
-// rewards, k = S·A + 2n numbers to a sample, and transitions that reach w up or down the numbering of the states:
+// rewards, k = S·A + 2n numbers to a sample, and a state and its successors at most w apart (tabular.Numbering):
 //
 //	reference                 40 MB + 200 kB · k + 160 B · n² + 100 B · S²: samples, masses, inverses of I − γ P
 //	other samplers            30 MB + 115 kB · k + 160 B · n²
 //	avril                     75 MB + 160 kB · k + 160 B · n²
 //	variational               the largest of what training, judging and answering take:
 //	  training                45 MB + 580 B · n²: products of covariances, and the optimizer's pairs
-//	  with rank r             45 MB + 13 B · n (6 (2w + 128) + 72 (r + 2) + 14 r + 2w): band matrices, pairs, factors
+//	  with rank r             45 MB + 13 B · n (6 (w + 128) + 72 (r + 2) + 14 r + w): band matrices, pairs, factors
 //	  judging                 40 MB + 280 kB · k + 160 B · n² + 100 B · S²: reference and draws; not of low rank
 //	  answering               45 MB + 20 B · draws · k + 80 B · n²; of a low rank, without the last
 //	and the transitions, as read and as kept
@@ -27,13 +27,10 @@ import (
 func MemoryNeed(problem *Problem, name string) float64 {
 	m := problem.MDP
 	s, n, pairs := float64(m.States()), float64(problem.RewardDim()), float64(m.States()*m.Actions())
-	entries, width := 0, 0
+	entries := 0
 	for i := range m.States() * m.Actions() {
 		next, _ := m.Row(i/m.Actions(), i%m.Actions())
 		entries += len(next)
-		for _, to := range next {
-			width = max(width, int(to)-i/m.Actions(), i/m.Actions()-int(to))
-		}
 	}
 	transitions, sample := 3*8*float64(entries), pairs+2*n
 	judge := func(perNumber float64) float64 { return 40e6 + perNumber*sample + 160*n*n + 100*s*s }
@@ -47,8 +44,9 @@ func MemoryNeed(problem *Problem, name string) float64 {
 	}
 	answer := 45e6 + 20*float64(problemfile.DrawsAtOnce(problem))*sample
 	if name == method.QVIRL && Unjudgeable(problem) != "" {
+		_, width := tabular.Numbering(m)
 		w, r := float64(width), float64(tabular.DefaultRank)
-		return transitions + max(answer, 45e6+13*n*(6*(2*w+128)+72*(r+2)+14*r+2*w))
+		return transitions + max(answer, 45e6+13*n*(6*(w+128)+72*(r+2)+14*r+w))
 	}
 	return transitions + max(45e6+580*n*n, judge(280e3), answer+80*n*n)
 }

@@ -4,9 +4,9 @@
 // approximations by draws; variational.go trains graphs by Adam. Config.Objective and Config.Optimizer say which.
 //
 // On many states, sparse.go computes the paper's objective for a covariance that is diagonal but for a low rank
-// (lowrank.go), by factors of band matrices (band.go): with transitions that reach w states up or down the numbering,
-// such as w = √S in a gridworld, an evaluation takes time of S·w² and memory of S·(w + rank), where the full covariance
-// takes S³ and S². The posterior of either is a Gaussian, whose deviations from the mean are a scatter.
+// (lowrank.go), by factors of band matrices (band.go): with a state and its successors at most w apart in a numbering
+// of the states, such as w = 2√S in a gridworld, an evaluation takes time of S·w² and memory of S·(w + rank), where the
+// full covariance takes S³ and S². The posterior of either is a Gaussian, whose deviations from the mean are a scatter.
 //
 // # Notation
 //

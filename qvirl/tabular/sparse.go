@@ -114,7 +114,7 @@ func newSparseForm(p *irl.Problem, maximum graphs.Maximum, rank int) (*sparseFor
 		}
 		f.states[s] = m
 	}
-	place, width := f.numbering()
+	place, width := Numbering(p.MDP)
 	for _, b := range []**bandMatrix{&f.base, &f.joint, &f.inverse, &f.jointInverse, &f.slope, &f.sandwich} {
 		*b = newBandMatrix(place, width)
 	}
@@ -123,21 +123,24 @@ func newSparseForm(p *irl.Problem, maximum graphs.Maximum, rank int) (*sparseFor
 	return f, f.refer(p.MDP.Uniform())
 }
 
-// numbering returns the number of each state, [S], in an order in which those that one state needs are near each other,
-// and by how much two such differ at most.
-func (f *sparseForm) numbering() (place []int32, width int) {
+// Numbering returns numbers of the states, [S], that are near each other for a state and its successors, and by how
+// much two such differ at most: the MDP's own or, if that makes it less, those of mdp.CuthillMcKee.
+func Numbering(m *mdp.MDP) (place []int32, width int) {
 	reach := func(place []int32) (width int) {
-		for s := range f.locals {
+		for s := range m.States() {
 			least, most := place[s], place[s]
-			for _, i := range f.locals[s].index {
-				least, most = min(least, place[i]), max(most, place[i])
+			for a := range m.Actions() {
+				next, _ := m.Row(s, a)
+				for _, to := range next {
+					least, most = min(least, place[to]), max(most, place[to])
+				}
 			}
 			width = max(width, int(most-least))
 		}
 		return width
 	}
-	own, near := make([]int32, f.n), make([]int32, f.n)
-	for r, s := range mdp.CuthillMcKee(f.problem.MDP.Joined(), nil) {
+	own, near := make([]int32, m.States()), make([]int32, m.States())
+	for r, s := range mdp.CuthillMcKee(m.Joined(), nil) {
 		own[r], near[s] = int32(r), int32(r)
 	}
 	if width := reach(near); width < reach(own) {
