@@ -25,8 +25,7 @@ const (
 
 // ErrSingularPrior is the error of methods that need the inverse of the prior covariance where it has none.
 var ErrSingularPrior = errors.New("the prior covariance is singular to working precision, as where rewards are " +
-	"known, and this method needs its inverse; the method reference needs none, and 1e-8 of the largest variance " +
-	"added to its diagonal would give it one")
+	"known, and this method needs its inverse; the method reference does not")
 
 // Prior is a Gaussian prior N(m, Σ) over the reward vector: one number a state (state-only rewards, n = S), or one a
 // state-action pair (n = S·A, index s·A + a). The covariance is given in one of three forms:

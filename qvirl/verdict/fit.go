@@ -96,8 +96,12 @@ func Fit(ctx context.Context, method irl.Method, problem *irl.Problem, escalate 
 		if err != nil {
 			return nil, err
 		}
+		stage := progress.Stage(reference.Name+": ", 2, 1, 3)
+		if r.Posterior == nil { // failures are early
+			stage = progress.Stage(reference.Name+": ", 1, 9, 10)
+		}
 		err = timed(reference.Name, func() error {
-			posts, err := sampler.Fit(ctx, []*irl.Problem{problem}, progress.Stage(reference.Name+": ", 2, 1, 3))
+			posts, err := sampler.Fit(ctx, []*irl.Problem{problem}, stage)
 			if err == nil {
 				r.Posterior, r.Returned = posts[0], reference.Name
 			}
