@@ -12,11 +12,11 @@ type order struct {
 
 // Joined returns of each state those that a transition leads to or comes from, in rising order, itself left out.
 func (m *MDP) Joined() [][]int32 {
-	joined := make([][]int32, m.states)
+	joined, last := make([][]int32, m.states), make([]int32, m.states) // last: 1 + the state that led to it last
 	for from := range int32(m.states) {
 		for _, to := range m.successors(int(from)) {
-			if to != from {
-				joined[from], joined[to] = append(joined[from], to), append(joined[to], from)
+			if to != from && last[to] != from+1 {
+				joined[from], joined[to], last[to] = append(joined[from], to), append(joined[to], from), from+1
 			}
 		}
 	}
@@ -32,6 +32,10 @@ func (m *MDP) successors(s int) []int32 {
 	return m.next[m.rowStart[s*m.actions]:m.rowStart[(s+1)*m.actions]]
 }
 
+// sparse is the share of all pairs of states and successors up to which another numbering is looked for: of more, none
+// makes a band much narrower.
+const sparse = 0.25
+
 // findOrder returns the MDP's own numbering of its states or, if transitions reach less far there, that of
 // CuthillMcKee.
 func (m *MDP) findOrder() order {
@@ -43,7 +47,11 @@ func (m *MDP) findOrder() order {
 			absorbing = append(absorbing, s)
 		}
 	}
-	kept, near := m.numbered(own), m.numbered(CuthillMcKee(m.Joined(), absorbing))
+	kept := m.numbered(own)
+	if float64(len(m.next)) > sparse*float64(m.actions)*float64(m.states)*float64(m.states) {
+		return kept
+	}
+	near := m.numbered(CuthillMcKee(m.Joined(), absorbing))
 	if near.lower+near.upper < kept.lower+kept.upper {
 		return near
 	}
