@@ -10,7 +10,7 @@ import (
 
 // MemoryNeed estimates how many bytes a fit of a problem takes, with its verdict and its answer, before it takes any;
 // method is a name of "qvirl fit", and one that is not known needs as much as the largest. For S states, A actions, n
-// rewards, k = S·A + 2n numbers to a sample, and a state and its successors at most w apart (tabular.Numbering):
+// rewards, k = S·A + 2n numbers to a sample, and a state and its successors at most w apart (mdp.MDP.Numbering):
 //
 //	reference                 40 MB + 200 kB · k + 160 B · n² + 100 B · S²: samples, masses, inverses of I − γ P
 //	other samplers            30 MB + 115 kB · k + 160 B · n²
@@ -44,7 +44,7 @@ func MemoryNeed(problem *Problem, name string) float64 {
 	}
 	answer := 45e6 + 20*float64(problemfile.DrawsAtOnce(problem))*sample
 	if name == method.QVIRL && Unjudgeable(problem) != "" {
-		_, width := tabular.Numbering(m)
+		_, width := m.Numbering()
 		w, r := float64(width), float64(tabular.DefaultRank)
 		return transitions + max(answer, 45e6+13*n*(6*(w+128)+72*(r+2)+14*r+w))
 	}

@@ -111,7 +111,7 @@ func build(states, actions int, rowOf func(i int) []Transition, initial []float6
 		}
 		m.rowStart = append(m.rowStart, int32(len(m.next)))
 	}
-	m.order = m.findOrder()
+	m.order = m.elimination()
 	var err error
 	m.initial, err = initialDistribution(initial, states)
 	return m, err

@@ -2,12 +2,12 @@ package mdp
 
 import "slices"
 
-// order numbers the states for elimination: absorbing ones, which lead to no other state, apart, and the others so that
-// those which transitions join have near numbers.
+// order numbers states so that those which transitions join have near numbers.
 type order struct {
-	place        []int32 // number of each state, −1 of absorbing ones, [S]
+	place        []int32 // number of each state, −1 of those that are left out, [S]
 	state        []int32 // the state of each number
 	lower, upper int     // how far below and above its own number a state's successors are numbered
+	span         int     // by how much a state and its successors differ at most
 }
 
 // Joined returns of each state those that a transition leads to or comes from, in rising order, itself left out.
@@ -36,48 +36,65 @@ func (m *MDP) successors(s int) []int32 {
 // makes a band much narrower.
 const sparse = 0.25
 
-// findOrder returns the MDP's own numbering of its states or, if transitions reach less far there, that of
-// CuthillMcKee.
-func (m *MDP) findOrder() order {
-	var own, absorbing []int32
+// elimination returns the order in which linear systems are solved: without absorbing states, which lead to no other.
+func (m *MDP) elimination() order {
+	var absorbing []int32
 	for s := range int32(m.states) {
-		if slices.ContainsFunc(m.successors(int(s)), func(to int32) bool { return to != s }) {
-			own = append(own, s)
-		} else {
+		if !slices.ContainsFunc(m.successors(int(s)), func(to int32) bool { return to != s }) {
 			absorbing = append(absorbing, s)
+		}
+	}
+	return m.narrowest(absorbing, func(o order) int { return o.lower + o.upper })
+}
+
+// Numbering returns numbers of the states, [S], that are near each other for a state and its successors, and by how
+// much two such differ at most.
+func (m *MDP) Numbering() (place []int32, span int) {
+	o := m.narrowest(nil, func(o order) int { return o.span })
+	return o.place, o.span
+}
+
+// narrowest returns the MDP's own order of the states but for the left out ones or, if that has less of a width, that
+// of cuthillMcKee.
+func (m *MDP) narrowest(leftOut []int32, width func(order) int) order {
+	var own []int32
+	for s := range int32(m.states) {
+		if _, out := slices.BinarySearch(leftOut, s); !out {
+			own = append(own, s)
 		}
 	}
 	kept := m.numbered(own)
 	if float64(len(m.next)) > sparse*float64(m.actions)*float64(m.states)*float64(m.states) {
 		return kept
 	}
-	near := m.numbered(CuthillMcKee(m.Joined(), absorbing))
-	if near.lower+near.upper < kept.lower+kept.upper {
+	if near := m.numbered(cuthillMcKee(m.Joined(), leftOut)); width(near) < width(kept) {
 		return near
 	}
 	return kept
 }
 
-// numbered returns the order in which the states that are not absorbing are given.
+// numbered returns the order of the given states, in which all others are left out.
 func (m *MDP) numbered(state []int32) order {
 	o := order{place: slices.Repeat([]int32{-1}, m.states), state: state}
 	for i, s := range state {
 		o.place[s] = int32(i)
 	}
 	for i, s := range state {
+		least, most := i, i
 		for _, to := range m.successors(int(s)) {
-			if j := o.place[to]; j >= 0 {
-				o.lower, o.upper = max(o.lower, i-int(j)), max(o.upper, int(j)-i)
+			if j := int(o.place[to]); j >= 0 {
+				least, most = min(least, j), max(most, j)
 			}
 		}
+		o.lower, o.upper, o.span = max(o.lower, i-least), max(o.upper, most-i), max(o.span, most-least)
 	}
 	return o
 }
 
-// CuthillMcKee returns all states but the left out ones in an order in which joined ones (see Joined) are near each
+// cuthillMcKee returns all states but the left out ones in an order in which joined ones (see Joined) are near each
 // other: of each connected part a state far out and then, again and again, the neighbours of the first state that has
 // some, those with few neighbours first; and all this backwards (Cuthill and McKee, 1969).
-func CuthillMcKee(joined [][]int32, leftOut []int32) []int32 {
+func cuthillMcKee(joined [][]int32, leftOut []int32) []int32 {
 	fewest := func(a, b int32) int { return len(joined[a]) - len(joined[b]) }
 	seen := make([]bool, len(joined))
 	var out []int32

@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// System is the matrix I − γ P_π of a policy, and after factorizeFrom its LU factors. Absorbing states (see order) come
+// System is the matrix I − γ P_π of a policy, and after factorizeFrom its LU factors. Absorbing states come
 // first and are eliminated by hand; the others are in band storage, in an order that keeps the band narrow: in a
 // gridworld, whatever its numbering, it is as wide as the grid. Elimination needs no pivoting: for γ < 1 every row is
 // strictly diagonally dominant (Golub & Van Loan, Sec. 4.1), which also bounds the growth of rounding errors by 2. A

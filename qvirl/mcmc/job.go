@@ -20,15 +20,18 @@ import (
 type Job struct {
 	Problem int // place of the problem in the batch
 
-	busy   chan struct{} // one token for each chain at work, of this problem or another
-	report func(share float64, status string)
+	busy     chan struct{} // one token for each chain at work, of this problem or another
+	progress irl.Progress
 
 	lock    sync.Mutex
 	elapsed time.Duration // work of all chains together
+	reached int           // of progressParts
 }
 
-// progressParts is in how many parts Progress counts a problem.
-const progressParts = 1000
+const (
+	progressParts = 1000 // in which the progress of a problem is counted
+	warmUpShare   = 0.25 // of it that the warm-up is taken to be
+)
 
 // Fit samples the posteriors of a batch: of as many problems at a time as GOMAXPROCS allows, and with as many chains at
 // work. sample samples one; the first error ends all, and so does ctx.
@@ -39,25 +42,15 @@ func Fit(ctx context.Context, problems []*irl.Problem, progress irl.Progress,
 	}
 	busy := make(chan struct{}, runtime.GOMAXPROCS(0))
 	posteriors := make([]irl.Posterior, len(problems))
-	var lock sync.Mutex
-	done := make([]int, len(problems))
+	part := progress.Shared(len(problems))
 	err := parallel.Each(ctx, len(problems), func(ctx context.Context, i int) error {
-		report := func(share float64, status string) {
-			lock.Lock()
-			defer lock.Unlock()
-			done[i] = max(done[i], int(share*progressParts))
-			sum := 0
-			for _, d := range done {
-				sum += d
-			}
-			progress.Report(sum, progressParts*len(problems), fmt.Sprintf("problem %d: %s", i, status))
-		}
-		posterior, err := sample(ctx, problems[i], &Job{Problem: i, busy: busy, report: report})
+		job := &Job{Problem: i, busy: busy, progress: part(i).Stage(fmt.Sprintf("problem %d: ", i), 0, 1, 1)}
+		posterior, err := sample(ctx, problems[i], job)
 		if err != nil {
 			return fmt.Errorf("problem %d: %w", i, err)
 		}
 		posteriors[i] = posterior
-		report(1, "done")
+		job.Report(1, "done")
 		return nil
 	})
 	if err != nil {
@@ -73,11 +66,21 @@ func (j *Job) Seconds() float64 {
 	return j.elapsed.Seconds()
 }
 
-// WarmUpShare is the share of a problem's progress that its warm-up is taken to be.
-const WarmUpShare = 0.25
+// WarmUp tells what share of the problem's warm-up is done, in [0, 1].
+func (j *Job) WarmUp(share float64) { j.report(warmUpShare*share, "warming up") }
 
-// Report tells what share of the sampling of the problem is done, in [0, 1]; a smaller one than before changes nothing.
-func (j *Job) Report(share float64, status string) { j.report(share, status) }
+// Report tells what share of the sampling after the warm-up is done, in [0, 1].
+func (j *Job) Report(share float64, status string) {
+	j.report(warmUpShare+(1-warmUpShare)*share, status)
+}
+
+// report tells what share of everything is done; it counts as no less than before.
+func (j *Job) report(share float64, status string) {
+	j.lock.Lock()
+	defer j.lock.Unlock()
+	j.reached = max(j.reached, int(share*progressParts))
+	j.progress.Report(j.reached, progressParts, status)
+}
 
 // Time runs f and counts its duration as work of the chains.
 func (j *Job) Time(f func() error) error {
@@ -157,7 +160,7 @@ func (j *Job) Converge(b Budget, advance func(chain, iterations int) error,
 					return err
 				}
 				made := reached + (total-reached)*int(parts.Add(1))/(roundParts*b.Chains)
-				j.Report(WarmUpShare+(1-WarmUpShare)*min(1, float64(made)/float64(expected)),
+				j.Report(min(1, float64(made)/float64(expected)),
 					fmt.Sprintf("%d iterations of %d chains%s", made, b.Chains, smallest))
 			}
 			return nil

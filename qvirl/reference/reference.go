@@ -90,7 +90,7 @@ type sampling struct {
 	job     *mcmc.Job
 	from    irl.Posterior // that every fourth chain starts from a draw of; may be nil
 	chains  []*chain
-	parts   atomic.Int64 // of the warm-up that are done
+	parts   atomic.Int64 // of the warm-up that are done, a quarter of a chain's each
 }
 
 func (s *sampling) run(ctx context.Context) (*Posterior, error) {

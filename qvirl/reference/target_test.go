@@ -46,7 +46,8 @@ func targets(t testing.TB) map[string]*irl.Problem {
 	}
 	someKnown := func(n int) irl.Prior {
 		p := irl.Prior{Mean: mean(n), LowRank: mat.NewDense(n, 1, nil), Std: std(n)}
-		p.Std[1], p.Std[n-1] = 0, 0
+		p.LowRank.Set(0, 0, p.Std[0]) // as problem files give them
+		p.Std[0], p.Std[1], p.Std[n-1] = 0, 0, 0
 		return p
 	}
 	const pairs = states * actions
@@ -238,4 +239,55 @@ func randomMDP(t testing.TB, rng *rand.Rand, states, actions int) *mdp.MDP {
 		t.Fatal(err)
 	}
 	return m
+}
+
+// TestCoordinatesOfKnownRewards: sweeps and exchanges are of the rewards of the states that they are meant for, where
+// some rewards of some states are known.
+func TestCoordinatesOfKnownRewards(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 0))
+	for name, free := range map[string]func(i int) bool{
+		"states, known": func(i int) bool { return i != 1 && i != 5 },
+		"pairs, known":  func(i int) bool { return i != 1 && i != 17 },
+	} {
+		p := targets(t)[name]
+		target, err := NewTarget(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []int
+		for i := range target.n {
+			if free(i) {
+				want = append(want, i)
+			}
+		}
+		if !slices.Equal(target.free, want) || len(target.diag) != target.k || target.root != nil {
+			t.Fatalf("%s: rewards %v are free, want %v", name, target.free, want)
+		}
+		joined, seen := p.MDP.Joined(), make([]int, target.k)
+		near := target.neighbourhoods(joined)
+		for range 200 {
+			got := near(rng, target.k) // all that are connected
+			for _, j := range got {
+				seen[j]++
+			}
+			if slices.Sort(got); len(slices.Compact(got)) != target.k {
+				t.Fatalf("%s: the neighbourhood %v, want each of %d coordinates once", name, got, target.k)
+			}
+		}
+		if slices.Min(seen) != 200 {
+			t.Errorf("%s: coordinates came %v times, want 200 each", name, seen)
+		}
+		pairs := target.exchanges(joined)
+		for _, pair := range pairs {
+			for k, i := range pair[0] {
+				a, b := target.free[i]*6/target.n, target.free[pair[1][k]]*6/target.n
+				if a == b || a != target.free[pair[0][0]]*6/target.n || b != target.free[pair[1][0]]*6/target.n {
+					t.Errorf("%s: the exchange %v is not of two states", name, pair)
+				}
+			}
+		}
+		if len(pairs) == 0 {
+			t.Errorf("%s: no exchanges", name)
+		}
+	}
 }

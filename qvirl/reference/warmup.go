@@ -110,14 +110,9 @@ func (s *sampling) turns(ctx context.Context, count, limit int, p *pilot) error 
 		if walking {
 			k.walker.SetStepSize(walk.Average())
 		}
-		s.warmed(4 * len(s.chains))
+		s.job.WarmUp(float64(s.parts.Add(1)) / float64(4*len(s.chains)))
 		return nil
 	})
-}
-
-// warmed reports that one more of so many parts of the warm-up is done.
-func (s *sampling) warmed(parts int) {
-	s.job.Report(mcmc.WarmUpShare*float64(s.parts.Add(1))/float64(parts), "warming up")
 }
 
 // walkAccept is the acceptance of the walk's leapfrog integration that its step size is adapted to (valuewalk.Default).

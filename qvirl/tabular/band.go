@@ -9,8 +9,8 @@ import (
 )
 
 // bandMatrix is a symmetric matrix P [n, n] whose entries lie within a band around the diagonal once rows and columns
-// are numbered anew, and after factorize
-// the factors of its elimination by blocks of columns J, where R are the rows below J that the band reaches:
+// are numbered anew, and after factorize the factors of its elimination by blocks of columns J, where R are the rows
+// below J that the band reaches:
 //
 //	D = P_JJ⁻¹,   Y = P_RJ D,   P_RR ← P_RR − Y P_JJ Yᵀ.
 //
@@ -144,11 +144,10 @@ func (b *bandMatrix) subtract(first int, x, y *mat.Dense) {
 	}
 }
 
-// solve replaces x [n, k] by P⁻¹ x.
-func (b *bandMatrix) solve(x *mat.Dense) {
-	_, k := x.Dims()
-	given := x
-	x = mat.NewDense(b.n, k, nil)
+// solve replaces given [n, k] by P⁻¹ given.
+func (b *bandMatrix) solve(given *mat.Dense) {
+	_, k := given.Dims()
+	x := mat.NewDense(b.n, k, nil)
 	for i, r := range b.place {
 		x.SetRow(int(r), given.RawRowView(i))
 	}

@@ -114,39 +114,13 @@ func newSparseForm(p *irl.Problem, maximum graphs.Maximum, rank int) (*sparseFor
 		}
 		f.states[s] = m
 	}
-	place, width := Numbering(p.MDP)
+	place, width := p.MDP.Numbering()
 	for _, b := range []**bandMatrix{&f.base, &f.joint, &f.inverse, &f.jointInverse, &f.slope, &f.sandwich} {
 		*b = newBandMatrix(place, width)
 	}
 	f.spread, f.jointSpread, f.turned = mat.NewDense(n, rank, nil), mat.NewDense(n, rank, nil),
 		mat.NewDense(n, rank, nil)
 	return f, f.refer(p.MDP.Uniform())
-}
-
-// Numbering returns numbers of the states, [S], that are near each other for a state and its successors, and by how
-// much two such differ at most: the MDP's own or, if that makes it less, those of mdp.CuthillMcKee.
-func Numbering(m *mdp.MDP) (place []int32, width int) {
-	reach := func(place []int32) (width int) {
-		for s := range m.States() {
-			least, most := place[s], place[s]
-			for a := range m.Actions() {
-				next, _ := m.Row(s, a)
-				for _, to := range next {
-					least, most = min(least, place[to]), max(most, place[to])
-				}
-			}
-			width = max(width, int(most-least))
-		}
-		return width
-	}
-	own, near := make([]int32, m.States()), make([]int32, m.States())
-	for r, s := range mdp.CuthillMcKee(m.Joined(), nil) {
-		own[r], near[s] = int32(r), int32(r)
-	}
-	if width := reach(near); width < reach(own) {
-		return near, width
-	}
-	return own, reach(own)
 }
 
 // refer makes a policy [S·A] the reference.

@@ -165,8 +165,7 @@ func (r *refinement) run(ctx context.Context) error {
 		}
 	}
 	report := func(share float64) {
-		r.job.Report(mcmc.WarmUpShare+(1-mcmc.WarmUpShare)*share,
-			fmt.Sprintf("%d walkers of %d transitions", r.walkers, r.transitions()))
+		r.job.Report(share, fmt.Sprintf("%d walkers of %d transitions", r.walkers, r.transitions()))
 	}
 	report(0)
 	r.samples = mcmc.NewPosterior(r.problem, r.walkers, r.config.Kept)

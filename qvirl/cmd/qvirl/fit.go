@@ -165,9 +165,6 @@ func fit(cmd *cobra.Command, o *fitOptions) error {
 	if err != nil {
 		return err
 	}
-	if o.refine < noRefinement {
-		return fmt.Errorf("--refine %d: want 0 or more, or no --refine for none", o.refine)
-	}
 	if o.samples < 0 {
 		return fmt.Errorf("--samples %d: want none or more", o.samples)
 	}

@@ -463,6 +463,7 @@ func TestBadFits(t *testing.T) {
 		"--refine is a flag":             {"--refine", "3"},
 		"Transitions = -2":               {"--method", "qvirl", "--refine", "-2"},
 		"--samples -2":                   {"--samples", "-2"},
+		"--refine: valuewalk":            {"--method", "qvirl", "--refine", "-3"},
 		"abacus":                         {"--method", "qvirl", "--backend", "abacus"},
 		"--check 19":                     {"--check", "19"},
 		"--check -1":                     {"--check", "-1"},

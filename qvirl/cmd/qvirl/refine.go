@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
@@ -18,5 +20,9 @@ func (o *fitOptions) refined(m irl.Method) (irl.Method, error) {
 	if r.Transitions == 0 {
 		r.Kept = 1 // a walker's later samples would be refined ones
 	}
-	return valuewalk.NewRefined(m.Name(), m, r)
+	refined, err := valuewalk.NewRefined(m.Name(), m, r)
+	if err != nil {
+		return nil, fmt.Errorf("--refine: %w", err)
+	}
+	return refined, nil
 }

@@ -189,12 +189,12 @@ func stepping(ctx context.Context, o stepsOptions, runs int) (contestant, neural
 		return contestant{}, nil, err
 	}
 	// Both ends of all transitions go forwards, and backwards for the gradients of inputs and of weights.
-	rows, weights := 2*(c.Batch+c.AuxBatch), weightsOf(models[0])
-	out := contestant{name: oneRun, work: float64(runs) * 3 * float64(rows) * weights,
-		turn: func() (time.Duration, error) {
-			_, err := fit()
-			return latest, err
-		}}
+	weights, _ := weightsOf(models[0])
+	rows := 2 * (c.Batch + c.AuxBatch) * runs
+	out := contestant{name: oneRun, work: 3 * float64(rows) * weights, turn: func() (time.Duration, error) {
+		_, err := fit()
+		return latest, err
+	}}
 	if runs > 1 {
 		out.name, out.beside = fmt.Sprintf("step, %d runs", runs), oneRun
 	}
@@ -223,25 +223,21 @@ func standardNormals(random *rand.Rand, n int) []float32 {
 	return out
 }
 
-// weightsOf returns the number of multiplications that a network takes for an observation.
-func weightsOf(m neural.Model) float64 {
-	sum := 0
+// weightsOf returns the number of a network's weights, which is that of the multiplications for an observation, and the
+// inputs of its widest layer.
+func weightsOf(m neural.Model) (count float64, width int) {
 	for _, p := range m.(*neural.Fitted).Parameters() {
-		if len(p.Dims) == 2 {
-			sum += p.Dims[0] * p.Dims[1]
+		if dims := p.Dims; len(dims) == 2 {
+			count += float64(dims[0] * dims[1])
+			width = max(width, dims[0])
 		}
 	}
-	return float64(sum)
+	return count, width
 }
 
 // predicting returns predictions of a model, and a product of matrices as that of its widest layer.
 func predicting(m neural.Model, on compute.Backend, o stepsOptions) ([]contestant, error) {
-	width := 0
-	for _, p := range m.(*neural.Fitted).Parameters() {
-		if len(p.Dims) == 2 {
-			width = max(width, p.Dims[0])
-		}
-	}
+	weights, width := weightsOf(m)
 	random := rand.New(rand.NewPCG(1, 2))
 	observations := standardNormals(random, paperObservation*observedAtOnce)
 	few := (o.steps + 9) / 10 // of what takes much longer than a step
@@ -276,7 +272,7 @@ func predicting(m neural.Model, on compute.Backend, o stepsOptions) ([]contestan
 	layer := fmt.Sprintf("product, %d × %d by %d × %d", observedAtOnce, width, width, width)
 	all := []contestant{
 		{name: "prediction, 1 observation", turn: predict(1, 10*o.steps)},
-		{name: many, turn: predict(observedAtOnce, few), work: weightsOf(m) * observedAtOnce},
+		{name: many, turn: predict(observedAtOnce, few), work: weights * observedAtOnce},
 		{name: layer, turn: multiply, work: float64(observedAtOnce * width * width)},
 	}
 	for _, c := range all { // compiles
