@@ -74,8 +74,8 @@ type Options struct {
 // rolloutSeed is the first seed of rollouts, of which each seed of a model has so many.
 const rolloutSeed, rolloutSeeds = 4_000_000, 1000
 
-// Plan plans an apprentice in a pool, opened as Config.Learner's Gym says, on the posterior of a model that was trained
-// by QVIRL from the demonstrations.
+// Plan plans an apprentice in a pool, opened as Config.Learner's Gym says, on the posterior of a model, or an ensemble
+// of models, that QVIRL has learnt from the demonstrations.
 func Plan(ctx context.Context, on compute.Backend, pool *gym.Pool, m neural.Model, demos []demo.Trajectory, c Config,
 	o Options) (*Model, error) {
 	if err := c.Validate(); err != nil {
@@ -196,17 +196,12 @@ func (c Config) process(m neural.Model, demos, rollouts []demo.Trajectory) (*Pro
 		return Regress(variational.Prior{Std: 1, Lengthscales: lengthscales}, spec.Actions, pairs, mean, variance,
 			c.Inducing)
 	}
-	fitted, ok := m.(*neural.Fitted)
-	if !ok {
-		return nil, fmt.Errorf("planning: %s is no single model with a posterior over rewards, want one of %s, or "+
-			"Visits", m.Name(), variational.Name)
-	}
-	p, err := variational.NewPosterior(fitted)
+	b, err := beliefOf(m)
 	if err != nil {
-		return nil, fmt.Errorf("planning: %w", err)
+		return nil, err
 	}
 	for i := range known {
-		of, m, v, err := believed(p, &known[i])
+		of, m, v, err := b.believed(&known[i])
 		if err != nil {
 			return nil, fmt.Errorf("planning: trajectory %d: %w", i, err)
 		}
@@ -214,7 +209,7 @@ func (c Config) process(m neural.Model, demos, rollouts []demo.Trajectory) (*Pro
 		pairs.Actions = append(pairs.Actions, of.Actions...)
 		mean, variance = append(mean, m...), append(variance, v...)
 	}
-	prior := p.Prior()
+	prior := b.prior
 	prior.Lengthscales = lengthscales
 	return Regress(prior, spec.Actions, pairs, mean, variance, c.Inducing)
 }
@@ -239,23 +234,70 @@ const atATime = 100
 // that.
 const noise = 1e-3
 
-// believed returns the posterior means and variances of the rewards of a trajectory's transitions, as of noise, but
-// of the one that ended the episode, if there is one: to the model it pays a single reward, after which there is
-// none, and to the plan the rewards of all steps to come.
-func believed(p *variational.Posterior, t *demo.Trajectory) (pairs Pairs, mean, variance []float64, err error) {
-	prior, n := p.Prior(), t.Len()
+// belief is what a model believes of rewards: a mixture, in equal parts, of the posteriors of its members, of which
+// each has learnt a prior of its own.
+type belief struct {
+	members []*variational.Posterior
+	prior   variational.Prior // with the members' mean and variance, without lengthscales
+}
+
+// beliefOf returns what a model of QVIRL or an ensemble of such models believes.
+func beliefOf(m neural.Model) (b belief, err error) {
+	models := []neural.Model{m}
+	if e, ok := m.(*neural.Ensemble); ok {
+		models = e.Members()
+	}
+	var means, variances []float64
+	for _, member := range models {
+		fitted, ok := member.(*neural.Fitted)
+		if !ok {
+			return b, fmt.Errorf("planning: %s has no posterior over rewards, want one of %s or %s, or Visits",
+				m.Name(), variational.Name, variational.NameEnsemble)
+		}
+		p, err := variational.NewPosterior(fitted)
+		if err != nil {
+			return b, fmt.Errorf("planning: %w", err)
+		}
+		b.members = append(b.members, p)
+		prior := p.Prior()
+		means, variances = append(means, prior.Mean), append(variances, prior.Std*prior.Std)
+	}
+	mean, variance := mixture(means, variances)
+	b.prior = variational.Prior{Mean: mean, Std: math.Sqrt(variance)}
+	return b, nil
+}
+
+// mixture returns the mean and the variance of a mixture, in equal parts, of distributions with the given ones.
+func mixture(means, variances []float64) (mean, variance float64) {
+	mean, variance = stat.PopMeanVariance(means, nil)
+	return mean, variance + stat.Mean(variances, nil)
+}
+
+// believed returns the means and variances of what is believed of the rewards of a trajectory's transitions, as of
+// noise, but of the one that ended the episode, if there is one: to a model it pays a single reward, after which there
+// is none, and to the plan the rewards of all steps to come.
+func (b belief) believed(t *demo.Trajectory) (pairs Pairs, mean, variance []float64, err error) {
+	n := t.Len()
 	if t.Terminated {
 		n--
 	}
 	for from := 0; from < n; from += atATime {
 		part := t.Slice(from, min(from+atATime, n))
-		j, err := p.Rewards(variational.TransitionsOf(&part))
-		if err != nil {
-			return pairs, nil, nil, err
+		of := variational.TransitionsOf(&part)
+		rewards := make([]*variational.Joint, len(b.members))
+		for k, p := range b.members {
+			if rewards[k], err = p.Rewards(of); err != nil {
+				return pairs, nil, nil, err
+			}
 		}
-		for k, m := range j.Mean {
-			pairs.add(part.Observation(k), part.Actions[k])
-			mean, variance = append(mean, m), append(variance, j.Cov.At(k, k)+noise*prior.Std*prior.Std)
+		means, variances := make([]float64, len(rewards)), make([]float64, len(rewards))
+		for i, action := range part.Actions {
+			for k, j := range rewards {
+				means[k], variances[k] = j.Mean[i], j.Cov.At(i, i)
+			}
+			m, v := mixture(means, variances)
+			pairs.add(part.Observation(i), action)
+			mean, variance = append(mean, m), append(variance, v+noise*b.prior.Std*b.prior.Std)
 		}
 	}
 	return pairs, mean, variance, nil

@@ -2,9 +2,11 @@ package planning
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"gonum.org/v1/gonum/floats/scalar"
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/expert"
@@ -33,18 +35,27 @@ func signs(n int) []demo.Trajectory {
 
 func fitted(t *testing.T) *neural.Fitted {
 	t.Helper()
+	return ensemble(t, 1).Members()[0].(*neural.Fitted)
+}
+
+func ensemble(t *testing.T, members int) *neural.Ensemble {
+	t.Helper()
 	c := neural.DefaultConfig()
 	c.Hidden, c.Steps, c.ReportEvery, c.Folds, c.Backend = []int{16, 16}, 150, 50, 0, "go"
 	learner, err := variational.New(c, variational.DefaultObjective(1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	models, err := learner.Fit(t.Context(), &neural.Task{Observation: 2, Actions: 2, Discount: 0.9, Beta: 2,
+	several, err := neural.NewEnsembleLearner(variational.NameEnsemble, learner, members)
+	if err != nil {
+		t.Fatal(err)
+	}
+	models, err := several.Fit(t.Context(), &neural.Task{Observation: 2, Actions: 2, Discount: 0.9, Beta: 2,
 		Runs: []neural.Run{{Demos: signs(4), Seed: 3}}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return models[0].(*neural.Fitted)
+	return models[0].(*neural.Ensemble)
 }
 
 func TestBelievesWhatThePosteriorDoes(t *testing.T) {
@@ -53,8 +64,12 @@ func TestBelievesWhatThePosteriorDoes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	b, err := beliefOf(m)
+	if err != nil {
+		t.Fatal(err)
+	}
 	trajectory := signs(1)[0] // terminated
-	pairs, mean, variance, err := believed(p, &trajectory)
+	pairs, mean, variance, err := b.believed(&trajectory)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,8 +92,45 @@ func TestBelievesWhatThePosteriorDoes(t *testing.T) {
 		}
 	}
 	trajectory.Terminated = false
-	if _, mean, _, err = believed(p, &trajectory); err != nil || len(mean) != n+1 {
+	if _, mean, _, err = b.believed(&trajectory); err != nil || len(mean) != n+1 {
 		t.Errorf("%d rewards of a trajectory of %d transitions that has not ended (error %v)", len(mean), n+1, err)
+	}
+}
+
+// What an ensemble believes has the moments of draws, each of a member's posterior.
+func TestBelievesTheMixtureOfAnEnsemble(t *testing.T) {
+	m := ensemble(t, 3)
+	b, err := beliefOf(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trajectory := signs(1)[0].Slice(0, 3)
+	_, mean, variance, err := b.believed(&trajectory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const draws = 60_000
+	random := rand.New(rand.NewPCG(1, 2))
+	sampled := make([][]float64, len(mean))
+	for _, p := range b.members {
+		joint, err := p.Rewards(variational.TransitionsOf(&trajectory))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range draws / len(b.members) {
+			for i := range sampled {
+				sampled[i] = append(sampled[i], joint.Mean[i]+math.Sqrt(joint.Cov.At(i, i))*random.NormFloat64())
+			}
+		}
+	}
+	for i, x := range sampled {
+		m, v := stat.PopMeanVariance(x, nil)
+		v += noise * b.prior.Std * b.prior.Std
+		// five standard errors, of a distribution whose kurtosis is at most about a normal one's
+		if math.Abs(mean[i]-m) > 5*math.Sqrt(v/draws) || math.Abs(variance[i]-v) > 5*v*math.Sqrt(2.0/draws) {
+			t.Errorf("reward %d is believed to be %g with variance %g, draws have %g and %g", i, mean[i], variance[i],
+				m, v)
+		}
 	}
 }
 
