@@ -22,13 +22,14 @@ func pivotFloor(dtype dtypes.DType) float64 {
 }
 
 // SPDInverse returns the inverse [B, n, n] and the log-determinant [B] of symmetric positive definite matrices
-// x [B, n, n], by Gauss–Jordan elimination in place, a block of pivots at a time. With the matrix in blocks
+// x [B, n, n], by sweeps of a block of pivots at a time. With P the block, R its rows and E those of the identity, the
+// sweep
 //
-//	P R    the turn of block P makes it    P⁻¹     P⁻¹R
-//	C D                                    −CP⁻¹   D − CP⁻¹R
+//	x − (R − E)ᵀ P⁻¹ (R − E)    makes    P Q    2I − P⁻¹   P⁻¹Q
+//	                                     Qᵀ D   QᵀP⁻¹      D − QᵀP⁻¹Q ,
 //
-// and every turn then rotates the blocks, so that the next one is in the corner where this one was. There is no
-// gradient through the loop: call it under StopGradient, the KL divergence knows its own.
+// which stays symmetric, and all of them make x to 2I − x⁻¹. There is no gradient through the loop: call it under
+// StopGradient, the KL divergence knows its own.
 func SPDInverse(x *Node) (inverse, logDet *Node) {
 	// With a unit diagonal every pivot is at most one, which keeps the elimination accurate in float32.
 	variance := ReduceSum(Mul(x, IdentityLike(x)), -1)
@@ -47,22 +48,22 @@ func correlationInverse(x *Node) (inverse, logDet *Node) {
 	}
 	turns := (size + spdBlock - 1) / spdBlock
 	x = padIdentity(x, turns*spdBlock)
-	identity := ExpandAxes(ConvertDType(Diagonal(g, spdBlock), dtype), 0)
 	logDet = Zeros(g, shapes.Make(dtype, batch))
 	if turns <= unrolled {
-		for range turns {
-			x, logDet = turn(x, logDet, identity)
+		for k := range turns {
+			x, logDet = sweep(x, logDet, Const(g, []int32{int32(k * spdBlock)}))
 		}
 	} else {
-		x, logDet = loop(x, logDet, identity, turns)
+		x, logDet = loop(x, logDet, turns)
 	}
+	x = Sub(MulScalar(IdentityLike(x), 2), x)
 	return Slice(x, AxisRange(), AxisRange(0, size), AxisRange(0, size)), logDet
 }
 
-// loop takes turns in a loop. What its body reads has to be part of its state: it cannot see nodes outside.
-func loop(x, logDet, identity *Node, turns int) (inverse, sum *Node) {
+// loop sweeps in a loop. What its body reads has to be part of its state: it cannot see nodes outside.
+func loop(x, logDet *Node, turns int) (swept, sum *Node) {
 	g := x.Graph()
-	state := []*Node{Const(g, int32(0)), Const(g, int32(turns)), Const(g, int32(1)), identity, x, logDet}
+	state := []*Node{Const(g, []int32{0}), Const(g, int32(turns*spdBlock)), x, logDet}
 	parameters := func(g *Graph) []*Node {
 		out := make([]*Node, len(state))
 		for i, s := range state {
@@ -72,30 +73,32 @@ func loop(x, logDet, identity *Node, turns int) (inverse, sum *Node) {
 	}
 	more := NewClosure(g, func(g *Graph) []*Node {
 		in := parameters(g)
-		return []*Node{LessThan(in[0], in[1])}
+		return []*Node{LessThan(Squeeze(in[0]), in[1])}
 	})
 	body := NewClosure(g, func(g *Graph) []*Node {
 		in := parameters(g)
-		x, logDet := turn(in[4], in[5], in[3])
-		return []*Node{Add(in[0], in[2]), in[1], in[2], in[3], x, logDet}
+		x, logDet := sweep(in[2], in[3], in[0])
+		return []*Node{AddScalar(in[0], spdBlock), in[1], x, logDet}
 	})
 	out := While(more, body, state...)
-	return out[4], out[5]
+	return out[2], out[3]
 }
 
-// turn eliminates the first block of x, and rotates the blocks.
-func turn(x, logDet, identity *Node) (rotated, sum *Node) {
-	part := func(rows, cols SliceAxisSpec) *Node { return Slice(x, AxisRange(), rows, cols) }
-	corner, rest := AxisRange(0, spdBlock), AxisRange(spdBlock)
-	inverseP, logDetP := eliminate(part(corner, corner), identity)
-	right := MatMul(inverseP, part(corner, rest))
-	left := Neg(MatMul(part(rest, corner), inverseP))
-	schur := Sub(part(rest, rest), MatMul(part(rest, corner), right))
-	rotated = Concatenate([]*Node{
-		Concatenate([]*Node{schur, left}, -1),
-		Concatenate([]*Node{right, inverseP}, -1),
-	}, -2)
-	return rotated, Add(logDet, logDetP)
+// sweep sweeps the block of x [B, n, n] that starts at a row.
+func sweep(x, logDet, start *Node) (swept, sum *Node) {
+	g, dtype, n := x.Graph(), x.DType(), x.Shape().Dim(2)
+	rows := GatherSlices(x, []int{1}, start, []int{spdBlock}, true)     // [B, block, n]
+	block := GatherSlices(rows, []int{2}, start, []int{spdBlock}, true) // [B, block, block]
+	inverseP, logDetP := eliminate(block, ExpandAxes(ConvertDType(Diagonal(g, spdBlock), dtype), 0))
+	index := shapes.Make(dtypes.Int32, 1, spdBlock, n)
+	unit := Equal(Iota(g, index, 2), Add(Iota(g, index, 1), ExpandAxes(start, 0, 1)))
+	left := Sub(rows, ConvertDType(unit, dtype))
+	right := MatMul(inverseP, left)
+	left = SwapLast(left)
+	for k := range spdBlock { // one pass over x, which compiles to faster code than a product so narrow
+		x = Sub(x, Mul(SliceAxis(left, 2, AxisElem(k)), SliceAxis(right, 1, AxisElem(k))))
+	}
+	return x, Add(logDet, logDetP)
 }
 
 // eliminate inverts small matrices in place by Gauss–Jordan elimination: with c and r the column and row of pivot p,
