@@ -3,6 +3,7 @@ package catalogue
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-birl/birl/qvirl/neural"
@@ -144,7 +145,7 @@ func Load(dir, backend string) (neural.Model, error) {
 	if name == online.NameIQLearn || name == online.NameSQIL {
 		return online.Load(dir)
 	}
-	if name == planning.Name || name == planning.NameAverse || name == planning.NameVisits {
+	if slices.Contains(planning.Names(), name) {
 		return planning.Load(dir, func(dir string) (neural.Model, error) { return Load(dir, backend) })
 	}
 	m, err := Find(name)

@@ -15,8 +15,13 @@ import (
 const (
 	Name       = "qvirl-planned"
 	NameAverse = "qvirl-planned-averse"
-	NameVisits = "gp-planned" // with Config.Visits, whatever the risk
+	// NameEnsemble is that of plans on an ensemble, and NameVisits that of plans with Config.Visits, whatever the risk.
+	NameEnsemble = "qvirl-ensemble-planned"
+	NameVisits   = "gp-planned"
 )
+
+// Names lists them.
+func Names() []string { return []string{Name, NameAverse, NameEnsemble, NameVisits} }
 
 // Model is a model whose apprentice was planned. What the demonstrator does, and how sure that is, says the model that
 // it was planned on.

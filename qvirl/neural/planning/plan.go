@@ -124,14 +124,17 @@ func Plan(ctx context.Context, on compute.Backend, pool *gym.Pool, m neural.Mode
 	if err != nil {
 		return nil, fmt.Errorf("planning: %w", err)
 	}
-	return &Model{name: c.name(), base: m, plan: e, details: details{c, rolled, worth}}, nil
+	return &Model{name: c.name(m), base: m, plan: e, details: details{c, rolled, worth}}, nil
 }
 
-// name is that of the method.
-func (c Config) name() string {
+// name is that of the method that plans on a model.
+func (c Config) name(m neural.Model) string {
+	_, several := m.(*neural.Ensemble)
 	switch {
 	case c.Visits:
 		return NameVisits
+	case several:
+		return NameEnsemble
 	case c.Risk > 0:
 		return NameAverse
 	}
