@@ -19,7 +19,7 @@ func newPanel(title, xLabel, yLabel string) *plot.Plot {
 	p.Title.Text = title
 	p.X.Label.Text, p.Y.Label.Text = xLabel, yLabel
 	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
-		axis.LineStyle = draw.LineStyle{Color: axisGrey, Width: thinWidth}
+		axis.LineStyle = axisLine
 		axis.Padding = 0
 		axis.Label.Padding = 3
 		axis.Label.TextStyle = textStyle(textSize, ink, draw.XCenter, draw.YBottom)
@@ -92,7 +92,7 @@ func (gridLines) Plot(c draw.Canvas, p *plot.Plot) {
 	for _, t := range p.Y.Tick.Marker.Ticks(p.Y.Min, p.Y.Max) {
 		if t.Label != "" && t.Value > p.Y.Min && t.Value <= p.Y.Max {
 			y := yOf(t.Value)
-			c.StrokeLine2(draw.LineStyle{Color: gridGrey, Width: thinWidth}, c.Min.X, y, c.Max.X, y)
+			c.StrokeLine2(gridLine, c.Min.X, y, c.Max.X, y)
 		}
 	}
 }
@@ -229,6 +229,13 @@ func (s *span) include(values ...float64) {
 			s.low, s.high = math.Min(s.low, v), math.Max(s.high, v)
 		}
 	}
+}
+
+// includeMost includes all samples but marginalTail of them at each end.
+func (s *span) includeMost(samples []float64) {
+	sorted := slices.Sorted(slices.Values(samples))
+	cut := int(marginalTail * float64(len(sorted)))
+	s.include(sorted[cut], sorted[len(sorted)-1-cut])
 }
 
 // padded returns the span widened by a fraction on both sides, and never empty.

@@ -46,7 +46,7 @@ func (m Calibration) Figure() (*Figure, error) {
 		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1, 0, 1
 		p.Y.Tick.Marker = p.X.Tick.Marker
 		p.Add(painter(func(c draw.Canvas, x, y func(float64) vg.Length) {
-			c.StrokeLine2(draw.LineStyle{Color: axisGrey, Width: 0.8, Dashes: dotted}, x(0), y(0), x(1), y(1))
+			c.StrokeLine2(targetLine, x(0), y(0), x(1), y(1))
 			c.FillText(textStyle(smallSize, paleInk, draw.XLeft, draw.YTop), vg.Point{X: x(0.04), Y: y(0.97)},
 				"intervals too wide")
 			c.FillText(textStyle(smallSize, paleInk, draw.XRight, draw.YBottom), vg.Point{X: x(0.97), Y: y(0.04)},

@@ -32,10 +32,7 @@ func (g cells) box(s int) vg.Rectangle {
 	return rect(x, y-g.size, x+g.size, y)
 }
 
-func (g cells) centre(s int) vg.Point {
-	b := g.box(s)
-	return vg.Point{X: (b.Min.X + b.Max.X) / 2, Y: (b.Min.Y + b.Max.Y) / 2}
-}
+func (g cells) centre(s int) vg.Point { return middle(g.box(s)) }
 
 // fill paints the cells in the colours of their values (white without values), then the lines between them.
 func (g cells) fill(c draw.Canvas, values []float64, scale colorScale) {
@@ -45,7 +42,7 @@ func (g cells) fill(c draw.Canvas, values []float64, scale colorScale) {
 			col = scale.color(values[s])
 		}
 		fillPath(c, col, g.box(s).Path())
-		strokePath(c, draw.LineStyle{Color: rgb(0xBBBBBB), Width: 0.5}, g.box(s).Path())
+		strokePath(c, cellLine, g.box(s).Path())
 	}
 }
 

@@ -258,8 +258,7 @@ func (p curvePanel) plot(looks map[string]appearance, room vg.Length) *plot.Plot
 			p.paintLabels(c, x, y, looks, room)
 		}
 		for _, mark := range p.Marks {
-			c.StrokeLine2(draw.LineStyle{Color: ink, Width: 0.8, Dashes: dotted}, x(mark.X), c.Min.Y, x(mark.X),
-				c.Max.Y)
+			c.StrokeLine2(markLine, x(mark.X), c.Min.Y, x(mark.X), c.Max.Y)
 			style := textStyle(smallSize, paleInk, draw.XLeft, draw.YCenter)
 			at := x(mark.X) + 3
 			if at+style.Width(mark.Note) > c.Max.X {

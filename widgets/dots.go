@@ -59,7 +59,7 @@ func (m Dots) Figure() (*Figure, error) {
 			for i, a := range looks {
 				y := c.Max.Y - titleSpace - (vg.Length(i)+0.5)*rowHeight
 				writeText(c, style, c.Min.X, y, a.label)
-				c.StrokeLine2(draw.LineStyle{Color: gridGrey, Width: thinWidth}, c.Min.X+names, y, c.Max.X, y)
+				c.StrokeLine2(gridLine, c.Min.X+names, y, c.Max.X, y)
 			}
 			width := (c.Max.X-c.Min.X-names)/vg.Length(len(m.Panels)) - panelGap
 			for i, panel := range m.Panels {
@@ -84,14 +84,13 @@ func (p DotPanel) paint(c draw.Canvas, looks []appearance, rowHeight vg.Length) 
 	x := func(v float64) vg.Length { return c.X((v - xs.low) / (xs.high - xs.low)) }
 	c.FillText(bold(textStyle(textSize, ink, draw.XCenter, draw.YBottom)), vg.Point{X: c.Center().X, Y: c.Max.Y + 3},
 		p.Title)
-	c.StrokeLine2(draw.LineStyle{Color: axisGrey, Width: thinWidth}, c.Min.X, c.Min.Y, c.Max.X, c.Min.Y)
+	c.StrokeLine2(axisLine, c.Min.X, c.Min.Y, c.Max.X, c.Min.Y)
 	for _, t := range (niceTicks{3}).Ticks(xs.low, xs.high) {
-		c.StrokeLine2(draw.LineStyle{Color: axisGrey, Width: thinWidth}, x(t.Value), c.Min.Y, x(t.Value), c.Min.Y-3)
+		c.StrokeLine2(axisLine, x(t.Value), c.Min.Y, x(t.Value), c.Min.Y-3)
 		c.FillText(textStyle(smallSize, ink, draw.XCenter, draw.YTop), vg.Point{X: x(t.Value), Y: c.Min.Y - 5}, t.Label)
 	}
 	if !math.IsNaN(p.Target) {
-		c.StrokeLine2(draw.LineStyle{Color: axisGrey, Width: 0.8, Dashes: dotted}, x(p.Target), c.Min.Y, x(p.Target),
-			c.Max.Y)
+		c.StrokeLine2(targetLine, x(p.Target), c.Min.Y, x(p.Target), c.Max.Y)
 	}
 	for i, e := range p.Estimates {
 		y := c.Max.Y - (vg.Length(i)+0.5)*rowHeight

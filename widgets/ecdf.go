@@ -94,7 +94,7 @@ func (p rankPanel) plotECDF(to *plot.Plot, level float64) (highest float64) {
 			area = append(area, vg.Point{X: x(z[k]), Y: y(float64(low[k])/float64(n) - z[k])})
 		}
 		fillPath(c, bandGrey, polygon(area...))
-		c.StrokeLine2(draw.LineStyle{Color: axisGrey, Width: 0.8}, c.Min.X, y(0), c.Max.X, y(0))
+		c.StrokeLine2(levelLine, c.Min.X, y(0), c.Max.X, y(0))
 		line := []vg.Point{{X: x(0), Y: y(0)}}
 		for k := range at {
 			line = append(line, vg.Point{X: x(z[k]), Y: y(below[k] - z[k])})

@@ -123,8 +123,6 @@ func (m Marginals) Figure() (*Figure, error) {
 	}.figure(), nil
 }
 
-var truthLine = draw.LineStyle{Color: black, Width: 1.4, Dashes: []vg.Length{3, 2}}
-
 // extent is the common horizontal range of all panels.
 func (m Marginals) extent() span {
 	xs := emptySpan()

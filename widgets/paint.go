@@ -47,6 +47,8 @@ func rect(left, bottom, right, top vg.Length) vg.Rectangle {
 	return vg.Rectangle{Min: vg.Point{X: left, Y: bottom}, Max: vg.Point{X: right, Y: top}}
 }
 
+func middle(r vg.Rectangle) vg.Point { return r.Min.Add(r.Max).Scale(0.5) }
+
 // within is the part of a canvas in a rectangle.
 func within(c draw.Canvas, area vg.Rectangle) draw.Canvas {
 	return draw.Canvas{Canvas: c.Canvas, Rectangle: area}
@@ -128,6 +130,14 @@ func arrow(c draw.Canvas, col color.Color, from, to vg.Point, width vg.Length) {
 func dot(c draw.Canvas, col color.Color, centre vg.Point, radius vg.Length) {
 	fillPath(c, white, disc(centre, radius+halo))
 	fillPath(c, col, disc(centre, radius))
+}
+
+// cross paints a diagonal cross with a white rim.
+func cross(c draw.Canvas, col color.Color, at vg.Point, half, width vg.Length) {
+	for _, style := range []draw.LineStyle{{Color: white, Width: 3.6}, {Color: col, Width: width}} {
+		c.StrokeLine2(style, at.X-half, at.Y-half, at.X+half, at.Y+half)
+		c.StrokeLine2(style, at.X-half, at.Y+half, at.X+half, at.Y-half)
+	}
 }
 
 // wrap breaks text at blanks into lines no wider than width, where it can.

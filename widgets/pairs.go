@@ -82,9 +82,7 @@ func (m Pairs) Figure() (*Figure, error) {
 		for j, draws := range m.Draws {
 			x := column(draws, i)
 			columns[j] = append(columns[j], x)
-			sorted := slices.Sorted(slices.Values(x))
-			cut := int(marginalTail * float64(len(sorted)))
-			spans[i].include(sorted[cut], sorted[len(sorted)-1-cut])
+			spans[i].includeMost(x)
 		}
 		if m.Truth != nil {
 			spans[i].include(m.Truth[i])
@@ -124,24 +122,13 @@ func (m Pairs) Figure() (*Figure, error) {
 		legend = append(legend, lineEntry(a.label+": 50 % and 90 % regions", a.line(lineWidth)))
 	}
 	if m.Truth != nil {
-		legend = append(legend, legendEntry{"true value", func(c draw.Canvas) { cross(c, c.Center()) }})
+		legend = append(legend, legendEntry{"true value", func(c draw.Canvas) { cross(c, black, c.Center(), 4, 1.6) }})
 	}
 	side := min(vg.Length(640)/vg.Length(k), 230)
 	return card{title: m.Title, legend: legend, width: side*vg.Length(k) + 2*cardPad + 30,
 		description: fmt.Sprintf("Regions of %s in pairs: %s.", count(k, "variable"), labels(m.Methods)),
 		bodyHeight:  side*0.88*vg.Length(k) + 20, records: m.records,
 		body: func(c draw.Canvas) { drawPanels(c, plots, k) }}.figure(), nil
-}
-
-func cross(c draw.Canvas, at vg.Point) {
-	for _, width := range []vg.Length{3.6, 1.6} {
-		style := draw.LineStyle{Color: black, Width: width}
-		if width > 3 {
-			style.Color = white
-		}
-		c.StrokeLine2(style, at.X-4, at.Y-4, at.X+4, at.Y+4)
-		c.StrokeLine2(style, at.X-4, at.Y+4, at.X+4, at.Y-4)
-	}
 }
 
 // correlations writes the correlation of each method.
@@ -172,7 +159,11 @@ func (m Pairs) density(p *plot.Plot, columns [][][]float64, looks []appearance, 
 	grid := uniform(xs, 100)
 	p.Add(painter(func(c draw.Canvas, x, y func(float64) vg.Length) {
 		for j, a := range looks {
-			heights := kernelSums(grid, thin(columns[j][i]), bandwidth(columns[j][i], xs, -1./5))
+			at := kernels(grid, columns[j][i], xs, -1./5)
+			heights := make([]float64, len(grid))
+			for k := range heights {
+				heights[k] = floats.Sum(at.RawRowView(k))
+			}
 			top := floats.Max(heights)
 			var points []vg.Point
 			for k, h := range heights {
@@ -196,20 +187,16 @@ func thin(x []float64) []float64 {
 	return out
 }
 
-// bandwidth is Scott's (1992), σ n^power, and no less than the grid resolves.
-func bandwidth(x []float64, xs span, power float64) float64 {
-	return math.Max(stat.StdDev(x, nil)*math.Pow(float64(min(len(x), pairsUsed)), power), (xs.high-xs.low)/pairsGrid)
-}
-
-// kernelSums returns Σ exp(−½ ((g − x)/h)²) at each point g of a grid.
-func kernelSums(grid, x []float64, h float64) []float64 {
-	out := make([]float64, len(grid))
-	for i, g := range grid {
-		for _, v := range x {
-			z := (g - v) / h
-			out[i] += math.Exp(-0.5 * z * z)
-		}
-	}
+// kernels returns exp(−½ ((g − x)/h)²) for each point g of a grid and each of the draws x that are used, [grid, x].
+// The bandwidth h is Scott's (1992), σ n^power, and no less than the grid of a region resolves.
+func kernels(grid, x []float64, xs span, power float64) *mat.Dense {
+	h := math.Max(stat.StdDev(x, nil)*math.Pow(float64(min(len(x), pairsUsed)), power), (xs.high-xs.low)/pairsGrid)
+	used := thin(x)
+	out := mat.NewDense(len(grid), len(used), nil)
+	out.Apply(func(i, j int, _ float64) float64 {
+		z := (grid[i] - used[j]) / h
+		return math.Exp(-0.5 * z * z)
+	}, out)
 	return out
 }
 
@@ -236,7 +223,7 @@ func (m Pairs) contours(p *plot.Plot, columns [][][]float64, looks []appearance,
 	}
 	if m.Truth != nil {
 		p.Add(painter(func(c draw.Canvas, x, y func(float64) vg.Length) {
-			cross(c, vg.Point{X: x(m.Truth[col]), Y: y(m.Truth[row])})
+			cross(c, black, vg.Point{X: x(m.Truth[col]), Y: y(m.Truth[row])}, 4, 1.6)
 		}))
 	}
 }
@@ -249,18 +236,8 @@ type densityGrid struct {
 
 // newDensityGrid estimates a density, up to a factor, with a product of Gaussian kernels.
 func newDensityGrid(x, y []float64, xs, ys span) densityGrid {
-	g := densityGrid{x: uniform(xs, pairsGrid-1), y: uniform(ys, pairsGrid-1)}
-	kernels := func(grid, values []float64, s span) *mat.Dense {
-		values, h := thin(values), bandwidth(values, s, -1./6)
-		out := mat.NewDense(len(grid), len(values), nil)
-		out.Apply(func(i, j int, _ float64) float64 {
-			z := (grid[i] - values[j]) / h
-			return math.Exp(-0.5 * z * z)
-		}, out)
-		return out
-	}
-	g.z = mat.NewDense(pairsGrid, pairsGrid, nil)
-	g.z.Mul(kernels(g.y, y, ys), kernels(g.x, x, xs).T())
+	g := densityGrid{x: uniform(xs, pairsGrid-1), y: uniform(ys, pairsGrid-1), z: new(mat.Dense)}
+	g.z.Mul(kernels(g.y, y, ys, -1./6), kernels(g.x, x, xs, -1./6).T())
 	return g
 }
 
@@ -277,8 +254,8 @@ func (g densityGrid) level(mass float64) float64 {
 }
 
 // contour returns the lines along which the density is the level, each through points (x, y), by marching squares: a
-// line
-// crosses an edge of the grid where one end is below the level and the other is not, in proportion to how far they are.
+// line crosses an edge of the grid where one end is below the level and the other is not, in proportion to how far they
+// are.
 func (g densityGrid) contour(level float64) (lines [][][2]float64) {
 	type edge struct{ i, j, along int } // from grid point (i, j) to the next along x (0) or y (1)
 	at := func(e edge) [2]float64 {

@@ -63,7 +63,7 @@ func (m Predictive) Figure() (*Figure, error) {
 			x := func(p float64) vg.Length { return low + vg.Length(p)*(high-low) }
 			bottom := top - vg.Length(len(shown))*rowHeight
 			for _, t := range (niceTicks{5}).Ticks(0, 1) {
-				c.StrokeLine2(draw.LineStyle{Color: gridGrey, Width: thinWidth}, x(t.Value), bottom, x(t.Value), top)
+				c.StrokeLine2(gridLine, x(t.Value), bottom, x(t.Value), top)
 				c.FillText(textStyle(smallSize, ink, draw.XCenter, draw.YTop), vg.Point{X: x(t.Value), Y: bottom - 4},
 					t.Label)
 			}

@@ -92,7 +92,7 @@ func (s colorScale) paint(c draw.Canvas, title string) {
 			c.Min.X+thick, c.Min.Y+vg.Length(high+overlap)*height).Path())
 	}
 	box := rect(c.Min.X, c.Min.Y, c.Min.X+thick, c.Max.Y)
-	strokePath(c, draw.LineStyle{Color: axisGrey, Width: thinWidth}, box.Path())
+	strokePath(c, axisLine, box.Path())
 	style := textStyle(smallSize, ink, draw.XLeft, draw.YCenter)
 	count := 4
 	if height < 110 {
@@ -101,7 +101,7 @@ func (s colorScale) paint(c draw.Canvas, title string) {
 	widest := vg.Length(0)
 	for _, t := range (niceTicks{count}).Ticks(s.low, s.high) {
 		y := c.Min.Y + vg.Length((t.Value-s.low)/(s.high-s.low))*height
-		c.StrokeLine2(draw.LineStyle{Color: axisGrey, Width: thinWidth}, box.Max.X, y, box.Max.X+3, y)
+		c.StrokeLine2(axisLine, box.Max.X, y, box.Max.X+3, y)
 		writeText(c, style, box.Max.X+5, y, t.Label)
 		widest = max(widest, style.Width(t.Label))
 	}

@@ -74,7 +74,7 @@ func (m Scatter) Figure() (*Figure, error) {
 // paint draws the points of a panel, the marked ones last.
 func (panel ScatterPanel) paint(c draw.Canvas, x, y func(float64) vg.Length, scale colorScale) {
 	if l := panel.Line; l != nil {
-		c.StrokeLine2(draw.LineStyle{Color: ink, Width: 0.8, Dashes: dotted}, x(l[0]), y(l[1]), x(l[2]), y(l[3]))
+		c.StrokeLine2(markLine, x(l[0]), y(l[1]), x(l[2]), y(l[3]))
 	}
 	at := func(i int) vg.Point { return vg.Point{X: x(panel.X[i]), Y: y(panel.Y[i])} }
 	for i := range panel.X {

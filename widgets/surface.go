@@ -74,7 +74,7 @@ func (m Surface) Figure() (*Figure, error) {
 					writeText(c, style, x(m.X[k%len(m.X)]), y(m.Y[k/len(m.X)]), number(v, m.Decimals))
 				}
 			}
-			strokePath(c, draw.LineStyle{Color: axisGrey, Width: thinWidth}, c.Rectangle.Path())
+			strokePath(c, axisLine, c.Rectangle.Path())
 		}))
 		plots[i] = p
 	}

@@ -2,6 +2,7 @@ package widgets
 
 import (
 	"fmt"
+	"image/color"
 	"math"
 	"slices"
 
@@ -82,10 +83,10 @@ func (m Tails) paint(c draw.Canvas, panel TailPanel, looks []appearance, xs span
 	c.FillText(bold(textStyle(textSize, ink, draw.XCenter, draw.YBottom)), vg.Point{X: c.Center().X, Y: c.Max.Y + 3},
 		panel.Title)
 	for _, t := range (niceTicks{4}).Ticks(xs.low, xs.high) {
-		c.StrokeLine2(draw.LineStyle{Color: gridGrey, Width: thinWidth}, x(t.Value), c.Min.Y, x(t.Value), c.Max.Y)
+		c.StrokeLine2(gridLine, x(t.Value), c.Min.Y, x(t.Value), c.Max.Y)
 		c.FillText(textStyle(smallSize, ink, draw.XCenter, draw.YTop), vg.Point{X: x(t.Value), Y: c.Min.Y - 5}, t.Label)
 	}
-	c.StrokeLine2(draw.LineStyle{Color: axisGrey, Width: thinWidth}, c.Min.X, c.Min.Y, c.Max.X, c.Min.Y)
+	c.StrokeLine2(axisLine, c.Min.X, c.Min.Y, c.Max.X, c.Min.Y)
 	c.FillText(textStyle(textSize, ink, draw.XCenter, draw.YTop), vg.Point{X: c.Center().X, Y: c.Min.Y - 17}, m.XLabel)
 	for i, samples := range panel.Samples {
 		if samples == nil {
@@ -115,7 +116,7 @@ func (m Tails) paint(c draw.Canvas, panel TailPanel, looks []appearance, xs span
 }
 
 // tick paints a thick vertical line with a white rim.
-func tick(c draw.Canvas, col interface{ RGBA() (r, g, b, a uint32) }, x, low, high vg.Length) {
+func tick(c draw.Canvas, col color.Color, x, low, high vg.Length) {
 	c.StrokeLine2(draw.LineStyle{Color: white, Width: 4}, x, low, x, high)
 	c.StrokeLine2(draw.LineStyle{Color: col, Width: 2}, x, low, x, high)
 }
@@ -163,12 +164,9 @@ func (m Tails) extent() span {
 	xs := emptySpan()
 	for _, panel := range m.Panels {
 		for _, samples := range panel.Samples {
-			if samples == nil {
-				continue
+			if samples != nil {
+				xs.includeMost(samples)
 			}
-			sorted := slices.Sorted(slices.Values(samples))
-			cut := int(marginalTail * float64(len(sorted)))
-			xs.include(sorted[cut], sorted[len(sorted)-1-cut])
 		}
 		xs.include(panel.Truth...)
 	}

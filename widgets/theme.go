@@ -63,8 +63,16 @@ var dashes = map[method.Line][]vg.Length{
 	method.DashDotDot: {6, 2, 1.5, 2, 1.5, 2},
 }
 
-// dotted is the line of marks and targets.
-var dotted = dashes[method.Dotted]
+// Lines that are no method's.
+var (
+	axisLine   = draw.LineStyle{Color: axisGrey, Width: thinWidth}
+	gridLine   = draw.LineStyle{Color: gridGrey, Width: thinWidth}
+	cellLine   = draw.LineStyle{Color: rgb(0xBBBBBB), Width: 0.5} // around the cells of a map
+	levelLine  = draw.LineStyle{Color: axisGrey, Width: 0.8}
+	targetLine = draw.LineStyle{Color: axisGrey, Width: 0.8, Dashes: dashes[method.Dotted]}
+	markLine   = draw.LineStyle{Color: ink, Width: 0.8, Dashes: dashes[method.Dotted]}
+	truthLine  = draw.LineStyle{Color: black, Width: 1.4, Dashes: []vg.Length{3, 2}} // at a true value
+)
 
 // lookup returns how a method is drawn, and its entry; nil for a text that is no method's name, which gets a colour
 // that depends on it alone.

@@ -174,7 +174,7 @@ func (m Ranks) Figure() (*Figure, error) {
 	}
 	band := legendEntry{"99 % band of uniform ranks", func(c draw.Canvas) {
 		fillPath(c, bandGrey, draw.Crop(c, 0, 0, 3, -3).Rectangle.Path())
-		c.StrokeLine2(draw.LineStyle{Color: axisGrey, Width: 0.8}, c.Min.X, c.Center().Y, c.Max.X, c.Center().Y)
+		c.StrokeLine2(levelLine, c.Min.X, c.Center().Y, c.Max.X, c.Center().Y)
 	}}
 	return card{
 		title: m.Title, legend: []legendEntry{band}, description: fmt.Sprintf("Rank histograms in %d panels.",
@@ -215,7 +215,7 @@ func (m Ranks) plot(panel RankPanel, first, last bool) *plot.Plot {
 			low, high := float64(i)/float64(bins)*p.X.Max, float64(i+1)/float64(bins)*p.X.Max
 			fillPath(c, fade(look.color, 0.75), rect(x(low)+0.6, c.Min.Y, x(high)-0.6, y(count)).Path())
 		}
-		c.StrokeLine2(draw.LineStyle{Color: axisGrey, Width: 0.8}, c.Min.X, y(expected), c.Max.X, y(expected))
+		c.StrokeLine2(levelLine, c.Min.X, y(expected), c.Max.X, y(expected))
 	}))
 	return p
 }

@@ -2,7 +2,6 @@ package widgets
 
 import (
 	"fmt"
-	"image/color"
 	"math"
 
 	"gonum.org/v1/plot/vg"
@@ -146,32 +145,18 @@ func paintVerdict(c draw.Canvas, v *exhibit.Verdict, scale colorScale, box vg.Re
 		col = scale.color(math.Log10(math.Min(math.Max(v.Error, 1e-2), 1e2)))
 	}
 	fillPath(c, col, box.Path())
-	strokePath(c, draw.LineStyle{Color: rgb(0xBBBBBB), Width: 0.5}, box.Path())
-	x, y, half := (box.Min.X+box.Max.X)/2, (box.Min.Y+box.Max.Y)/2, vg.Length(3)
-	stroke := func(col color.Color, width vg.Length) {
-		line := func(x0, y0, x1, y1 vg.Length) {
-			c.StrokeLine2(draw.LineStyle{Color: col, Width: width}, x+x0, y+y0, x+x1, y+y1)
-		}
-		switch v.Kind() {
-		case exhibit.WrongTrusted:
-			line(-half, -half, half, half)
-			line(-half, half, half, -half)
-		case exhibit.WrongDoubted:
-			strokePath(c, draw.LineStyle{Color: col, Width: width}, disc(vg.Point{X: x, Y: y}, half-0.3))
-		case exhibit.RightDoubted:
-			line(-half, 0, half, 0)
-		case exhibit.NoAnswer:
-			line(-half, -half, half, half)
-		}
-	}
+	strokePath(c, cellLine, box.Path())
+	centre, half := middle(box), vg.Length(3)
+	x, y := centre.X, centre.Y
 	switch v.Kind() {
 	case exhibit.WrongTrusted:
-		stroke(white, 3.6)
-		stroke(vermillion, 2)
-	case exhibit.WrongDoubted, exhibit.RightDoubted:
-		stroke(contrast(col), 1.3)
+		cross(c, vermillion, centre, half, 2)
+	case exhibit.WrongDoubted:
+		strokePath(c, draw.LineStyle{Color: contrast(col), Width: 1.3}, disc(centre, half-0.3))
+	case exhibit.RightDoubted:
+		c.StrokeLine2(draw.LineStyle{Color: contrast(col), Width: 1.3}, x-half, y, x+half, y)
 	case exhibit.NoAnswer:
-		stroke(axisGrey, 1)
+		c.StrokeLine2(draw.LineStyle{Color: axisGrey, Width: 1}, x-half, y-half, x+half, y+half)
 	}
 }
 
