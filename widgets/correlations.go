@@ -76,9 +76,9 @@ func (m Correlations) Vega() (map[string]any, error) {
 		rows = append(rows, []string{strconv.Itoa(s), percentages(m.with(columns, s))})
 	}
 	v.setWorld(m.World)
-	v.set(map[string]any{"size": cellPixels(m.World), "diverging": diverging.hex(), "title": m.Title,
+	v.set(object{"size": cellPixels(m.World), "diverging": diverging.hex(), "title": m.Title,
 		"state": strconv.Itoa(m.States[0])})
-	v.bind("state", map[string]any{"max": len(columns) - 1})
+	v.bind("state", object{"max": len(columns) - 1})
 	v.table("correlations", rows)
 	return v, checkSize("Correlations", v)
 }

@@ -155,18 +155,18 @@ func (m Explorer) Vega(state int) (map[string]any, error) {
 	}
 	first := looks[0].label
 	actions := len(m.Settings[0].Posteriors[0].Policy) / states
-	titles := map[string]any{"mean": "mean", "deviation": "standard deviation", "ratio": "σ over that of " + first,
+	titles := object{"mean": "mean", "deviation": "standard deviation", "ratio": "σ over that of " + first,
 		"difference": "mean less that of " + first + ", in its σ", "policy": "probability of the best action",
 		"visits": "demonstrated decisions"}
 	v.setWorld(m.World)
-	v.set(map[string]any{"labels": labels, "colors": colors, "dashes": dashes, "posteriors": ids,
+	v.set(object{"labels": labels, "colors": colors, "dashes": dashes, "posteriors": ids,
 		"actions": list(namesOr(m.World.Actions, actions)), "moves": moves(m.World), "truth": list(m.World.Truth),
 		"size": cellPixels(m.World), "extent": m.truths(), "domains": domains, "sequential": sequential.hex(),
 		"diverging": diverging.hex(), "mapTitles": titles, "title": m.Title, "xLabel": m.XLabel,
 		"state": strconv.Itoa(state), "method": labels[0]})
-	v.bind("state", map[string]any{"max": states - 1})
-	v.bind("method", map[string]any{"options": labels})
-	v.bind("quantity", map[string]any{"labels": []any{titles["mean"], titles["deviation"], titles["ratio"],
+	v.bind("state", object{"max": states - 1})
+	v.bind("method", object{"options": labels})
+	v.bind("quantity", object{"labels": []any{titles["mean"], titles["deviation"], titles["ratio"],
 		titles["difference"], titles["policy"], titles["visits"]}})
 	m.controls(v, labels)
 	return v, checkSize("Explorer", v)
@@ -192,8 +192,7 @@ func (m Explorer) controls(v vegaView, labels []any) {
 	}
 	for j, label := range labels {
 		name := "show" + strconv.Itoa(j)
-		signals = append(signals, map[string]any{"name": name, "value": true,
-			"bind": map[string]any{"input": "checkbox", "name": label}})
+		signals = append(signals, input(name, true, "checkbox", label, object{}))
 		shown += name + ", "
 	}
 	delete(v.named("signals", "setting"), "value")
@@ -204,15 +203,13 @@ func (m Explorer) controls(v vegaView, labels []any) {
 }
 
 // signal returns the signal of a knob, and the expression for the position of its value.
-func (k Knob) signal(name string) (signal map[string]any, position string) {
+func (k Knob) signal(name string) (signal object, position string) {
 	if first, step, ok := k.steps(); ok {
 		last := first + step*float64(len(k.Values)-1)
-		bind := map[string]any{"input": "range", "min": first, "max": last, "step": step, "name": k.Name + " "}
-		return map[string]any{"name": name, "value": first + step*float64(k.Start), "bind": bind},
-			fmt.Sprintf("round((%s - %g) / %g)", name, first, step)
+		return input(name, first+step*float64(k.Start), "range", k.Name+" ",
+			object{"min": first, "max": last, "step": step}), fmt.Sprintf("round((%s - %g) / %g)", name, first, step)
 	}
-	bind := map[string]any{"input": "select", "options": list(k.Values), "name": k.Name + " "}
-	return map[string]any{"name": name, "value": k.Values[k.Start], "bind": bind},
+	return input(name, k.Values[k.Start], "select", k.Name+" ", object{"options": list(k.Values)}),
 		fmt.Sprintf("indexof(%s, %s)", vegaTexts(k.Values), name)
 }
 
@@ -253,7 +250,7 @@ const (
 
 // fill fills the tables of the view, and returns the numbers of each setting's posteriors in them, and the domains of
 // the colours, by quantity.
-func (m Explorer) fill(v vegaView) (ids []any, domains map[string]any) {
+func (m Explorer) fill(v vegaView) (ids []any, domains object) {
 	seen := map[*exhibit.Posterior]int{}
 	marginals := [][]string{{"q", "s", "mean", "sd", "low", "high", "rhat", "ess", "rank", "from", "to", "peak", "bars",
 		"density"}}
@@ -304,7 +301,7 @@ func (m Explorer) fill(v vegaView) (ids []any, domains map[string]any) {
 	if apart.low > apart.high {
 		apart = span{0, 0}
 	}
-	domains = map[string]any{"mean": about(means), "deviation": from(stds), "ratio": from(ratios),
+	domains = object{"mean": about(means), "deviation": from(stds), "ratio": from(ratios),
 		"difference": about(apart), "policy": []any{0, 1}, "visits": []any{0, most}}
 	v.table("marginals", marginals)
 	v.table("policies", policies)
@@ -376,5 +373,5 @@ func shareBelow(d exhibit.Marginal, x float64) float64 {
 // The arrow keys move through the map while its number is being edited, or, outside of JupyterLab, which has uses of
 // its own for them, while the pointer is over the view.
 func ShowExplorer(m Explorer, state int) error {
-	return showVega(m, func() (map[string]any, error) { return m.Vega(state) })
+	return showVega(m, func() (object, error) { return m.Vega(state) })
 }

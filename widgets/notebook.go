@@ -94,7 +94,7 @@ func render(d Drawing) (*protocol.DisplayData, error) {
 		return nil, err
 	}
 	w, h := f.Size() // half that of the picture in pixels
-	out.Metadata = map[string]any{string(protocol.MIMEImagePNG): map[string]any{"width": w, "height": h}}
+	out.Metadata = object{string(protocol.MIMEImagePNG): object{"width": w, "height": h}}
 	out.Data[protocol.MIMEImagePNG], err = f.PNG()
 	return out, err
 }
@@ -154,7 +154,7 @@ func ShowTable(t Table) error {
 func ShowVegaLite(spec map[string]any, static Drawing) error { return showSpec(vegaLite, spec, static) }
 
 // showSpec displays a specification of the MIME type.
-func showSpec(mime protocol.MIMEType, spec map[string]any, static Drawing) error {
+func showSpec(mime protocol.MIMEType, spec object, static Drawing) error {
 	out, err := render(static)
 	if err != nil {
 		return apologise(err)
@@ -163,7 +163,7 @@ func showSpec(mime protocol.MIMEType, spec map[string]any, static Drawing) error
 	if err != nil {
 		return apologise(fmt.Errorf("widgets: Vega specification: %w", err))
 	}
-	var plain map[string]any // of the registered types only
+	var plain object // of the registered types only
 	if err := json.Unmarshal(text, &plain); err != nil {
 		return apologise(fmt.Errorf("widgets: Vega specification: %w", err))
 	}

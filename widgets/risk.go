@@ -105,12 +105,12 @@ func (m Risk) Vega() (map[string]any, error) {
 	}
 	scale := newScale(true, m.Values)
 	v.setWorld(m.World)
-	v.set(map[string]any{"values": list(m.Values), "size": cellPixels(m.World), "moves": moves(m.World),
+	v.set(object{"values": list(m.Values), "size": cellPixels(m.World), "moves": moves(m.World),
 		"actions": list(namesOr(m.World.Actions, len(m.Levels[0].Policy)/states)), "title": m.Title,
 		"xLabel": m.XLabel, "label": m.Label, "extent": xs.ends(),
 		"highest": m.Levels[len(m.Levels)-1].Level, "domain": scale.ends(), "diverging": diverging.hex()})
 	signal, position := Knob{Name: "level α", Values: values, Start: 0}.signal("level")
-	v.addSignals(signal, map[string]any{"name": "at", "update": position})
+	v.addSignals(signal, object{"name": "at", "update": position})
 	v.table("policies", policies)
 	v.table("densities", densities)
 	v.table("levels", levels)
@@ -223,11 +223,11 @@ func (m Queries) Vega() (map[string]any, error) {
 			short(next.Return)})
 	}
 	v.setWorld(m.World)
-	v.set(map[string]any{"size": max(8, min(44, 260/m.World.Width)), "title": m.Title, "label": m.Label,
+	v.set(object{"size": max(8, min(44, 260/m.World.Width)), "title": m.Title, "label": m.Label,
 		"scores":     []any{rounded(scores.low), rounded(math.Max(scores.high, scores.low+1e-9))},
 		"stds":       []any{rounded(stds.low), rounded(math.Max(stds.high, stds.low+1e-9))},
 		"sequential": sequential.hex()})
-	v.bind("queries", map[string]any{"max": len(m.Steps) - 2})
+	v.bind("queries", object{"max": len(m.Steps) - 2})
 	v.table("cells", cells)
 	v.table("steps", steps)
 	return v, checkSize("Queries", v)

@@ -1,8 +1,6 @@
 package widgets
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // VegaLite returns the Vega-Lite 5 specification of an interactive view: one panel at a time, chosen with a slider that
 // bears the given name. The colours mean the same in all panels, and the pointer shows the numbers of a cell.
@@ -24,34 +22,33 @@ func (m Surface) VegaLite(name string) (map[string]any, error) {
 		{"left", "xEdges[" + column + "]"}, {"right", "xEdges[" + column + " + 1]"},
 		{"low", "yEdges[" + line + "]"}, {"high", "yEdges[" + line + " + 1]"},
 	} {
-		transform = append(transform, map[string]any{"calculate": f.expr, "as": f.as})
+		transform = append(transform, object{"calculate": f.expr, "as": f.as})
 	}
-	axis := func(field, title string, edges []float64, logarithmic bool) map[string]any {
+	axis := func(field, title string, edges []float64, logarithmic bool) object {
 		kind := "linear"
 		if logarithmic {
 			kind = "log"
 		}
-		return map[string]any{"field": field, "type": "quantitative", "title": title, "scale": map[string]any{
-			"type": kind, "nice": false, "zero": false, "domain": span{edges[0], edges[len(edges)-1]}.ends()}}
+		return quantity(field, title, object{"scale": object{"type": kind, "nice": false, "zero": false,
+			"domain": span{edges[0], edges[len(edges)-1]}.ends()}})
 	}
 	xEdges, yEdges := edges(m.X, m.LogX), edges(m.Y, m.LogY)
-	number := func(field, title string) map[string]any {
-		return map[string]any{"field": field, "type": "quantitative", "title": title, "format": ".4~g"}
+	number := func(field, title string) object {
+		return quantity(field, title, object{"format": ".4~g"})
 	}
-	return panelBrowser(m.Title, nil, map[string]any{"width": 560, "height": 320,
+	return panelBrowser(m.Title, nil, object{"width": 560, "height": 320,
 		"params": []any{slider("panel", name, len(m.Panels)), param("titles", titles), param("numbers", numbers),
 			param("xs", list(m.X)), param("ys", list(m.Y)), param("xEdges", list(xEdges)),
 			param("yEdges", list(yEdges))},
-		"data":      map[string]any{"sequence": map[string]any{"start": 0, "stop": len(m.X) * len(m.Y), "as": "k"}},
+		"data":      object{"sequence": object{"start": 0, "stop": len(m.X) * len(m.Y), "as": "k"}},
 		"transform": transform,
-		"mark":      map[string]any{"type": "rect", "clip": true},
-		"encoding": map[string]any{
-			"x": axis("left", m.XLabel, xEdges, m.LogX), "x2": map[string]any{"field": "right"},
-			"y": axis("low", m.YLabel, yEdges, m.LogY), "y2": map[string]any{"field": "high"},
-			"color": map[string]any{"field": "z", "type": "quantitative", "title": m.ZLabel,
-				"scale": map[string]any{"domain": list(uniform(scale.span, len(scale.ramp)-1)),
-					"range": scale.ramp.hex(), "interpolate": "rgb"},
-				"legend": map[string]any{"gradientLength": 220, "titleLimit": 260}},
+		"mark":      object{"type": "rect", "clip": true},
+		"encoding": object{
+			"x": axis("left", m.XLabel, xEdges, m.LogX), "x2": object{"field": "right"},
+			"y": axis("low", m.YLabel, yEdges, m.LogY), "y2": object{"field": "high"},
+			"color": quantity("z", m.ZLabel, object{"legend": object{"gradientLength": 220, "titleLimit": 260},
+				"scale": object{"domain": list(uniform(scale.span, len(scale.ramp)-1)), "range": scale.ramp.hex(),
+					"interpolate": "rgb"}}),
 			"tooltip": []any{number("x", m.XLabel), number("y", m.YLabel), number("z", m.ZLabel)},
 		},
 		"config": vegaConfig(false),

@@ -24,9 +24,9 @@ func (m Tails) VegaLite(first, second int) (map[string]any, error) {
 	}
 	xs := m.extent()
 	looks := appearances(m.Methods)
-	var rows, options, titles []any
+	var rows, options, numbers, titles []any
 	for i, panel := range m.Panels {
-		titles = append(titles, panel.Title)
+		numbers, titles = append(numbers, i), append(titles, panel.Title)
 		for j, samples := range panel.Samples {
 			if samples == nil {
 				continue
@@ -37,14 +37,14 @@ func (m Tails) VegaLite(first, second int) (map[string]any, error) {
 				if t.density[k] < invisible*peak {
 					continue
 				}
-				row := map[string]any{"p": i, "m": looks[j].label, "x": rounded(x), "y": rounded(t.density[k])}
+				row := object{"p": i, "m": looks[j].label, "x": rounded(x), "y": rounded(t.density[k])}
 				if x <= t.quantile {
 					row["t"] = 1
 				}
 				rows = append(rows, row)
 			}
 			note := fmt.Sprintf("%s: mean %.1f, worst %g %% %.1f", looks[j].label, t.mean, 100*m.Level, t.tail)
-			summary := map[string]any{"p": i, "m": looks[j].label, "mean": rounded(t.mean), "worst": rounded(t.tail)}
+			summary := object{"p": i, "m": looks[j].label, "mean": rounded(t.mean), "worst": rounded(t.tail)}
 			if panel.Truth != nil && !math.IsNaN(panel.Truth[j]) {
 				note += fmt.Sprintf(", true %.1f", panel.Truth[j])
 				summary["truth"] = rounded(panel.Truth[j])
@@ -58,45 +58,35 @@ func (m Tails) VegaLite(first, second int) (map[string]any, error) {
 	}
 	var layers []any
 	for c, choice := range []string{"first", "second"} {
-		layer := func(field string, mark, encoding map[string]any) {
+		layer := func(field string, mark, encoding object) {
 			mark["color"], mark["clip"] = choiceColors[c], field != "note"
-			layers = append(layers, map[string]any{
-				"transform": []any{map[string]any{"filter": fmt.Sprintf("datum.p === panel && datum.m === %s && "+
-					"isValid(datum.%s)", choice, field)}},
-				"mark": mark, "encoding": encoding})
+			shown := fmt.Sprintf("datum.p === panel && datum.m === %s && isValid(datum.%s)", choice, field)
+			layers = append(layers,
+				object{"transform": []any{object{"filter": shown}}, "mark": mark, "encoding": encoding})
 		}
-		x := func(field string) map[string]any { return along(field, m.XLabel, xs) }
-		y := map[string]any{"field": "y", "type": "quantitative", "title": "density", "stack": nil,
-			"axis": map[string]any{"labels": false, "ticks": false}}
-		layer("y", map[string]any{"type": "area", "opacity": 0.22, "line": map[string]any{"color": choiceColors[c],
-			"strokeWidth": 2}}, map[string]any{"x": x("x"), "y": y})
-		layer("t", map[string]any{"type": "area", "opacity": 0.5}, map[string]any{"x": x("x"), "y": y})
-		layer("mean", map[string]any{"type": "rule", "strokeWidth": 2}, map[string]any{"x": x("mean")})
-		layer("worst", map[string]any{"type": "rule", "strokeWidth": 2, "strokeDash": []any{5, 3}},
-			map[string]any{"x": x("worst")})
-		layer("truth", map[string]any{"type": "point", "shape": "diamond", "size": 90, "filled": false,
-			"strokeWidth": 2}, map[string]any{"x": x("truth"), "y": map[string]any{"value": 300 - 9}})
-		layer("note", map[string]any{"type": "text", "align": "left", "baseline": "top", "fontSize": 13,
-			"fontWeight": "bold"},
-			map[string]any{"text": map[string]any{"field": "note"}, "x": map[string]any{"value": 6},
-				"y": map[string]any{"value": 19*c - noteSpace + 6}})
+		x := func(field string) object { return along(field, m.XLabel, xs) }
+		y := quantity("y", "density", object{"stack": nil, "axis": object{"labels": false, "ticks": false}})
+		line := object{"color": choiceColors[c], "strokeWidth": 2}
+		layer("y", object{"type": "area", "opacity": 0.22, "line": line}, object{"x": x("x"), "y": y})
+		layer("t", object{"type": "area", "opacity": 0.5}, object{"x": x("x"), "y": y})
+		layer("mean", object{"type": "rule", "strokeWidth": 2}, object{"x": x("mean")})
+		layer("worst", object{"type": "rule", "strokeWidth": 2, "strokeDash": []any{5, 3}}, object{"x": x("worst")})
+		layer("truth", object{"type": "point", "shape": "diamond", "size": 90, "filled": false, "strokeWidth": 2},
+			object{"x": x("truth"), "y": object{"value": 300 - 9}})
+		layer("note", object{"type": "text", "align": "left", "baseline": "top", "fontSize": 13,
+			"fontWeight": "bold"}, object{"text": object{"field": "note"}, "x": object{"value": 6},
+			"y": object{"value": 19*c - noteSpace + 6}})
 	}
-	choose := func(name, label string, value any, options []any) map[string]any {
-		return map[string]any{"name": name, "value": value, "bind": map[string]any{"input": "select",
-			"options": options, "name": label}}
+	choose := func(name, label string, i int) object {
+		return input(name, looks[i].label, "select", label, object{"options": options})
 	}
-	var numbers []any
-	for i := range m.Panels {
-		numbers = append(numbers, i)
-	}
-	panel := choose("panel", "show ", 0, numbers)
-	panel["bind"].(map[string]any)["labels"] = titles
-	subtitle := map[string]any{"offset": noteSpace, "subtitleColor": hex(paleInk),
+	panel := input("panel", 0, "select", "show ", object{"options": numbers, "labels": titles})
+	subtitle := object{"offset": noteSpace, "subtitleColor": hex(paleInk),
 		"subtitle": "lines: mean; dashed: mean of the worst; diamonds: under the true reward"}
-	return panelBrowser(m.Title, subtitle, map[string]any{"width": 680, "height": 300,
-		"params": []any{panel, choose("first", "blue ", looks[first].label, options),
-			choose("second", "orange ", looks[second].label, options), param("titles", titles)},
-		"data": map[string]any{"values": rows}, "layer": layers, "config": vegaConfig(true)}), nil
+	return panelBrowser(m.Title, subtitle, object{"width": 680, "height": 300,
+		"params": []any{panel, choose("first", "blue ", first), choose("second", "orange ", second),
+			param("titles", titles)},
+		"data": object{"values": rows}, "layer": layers, "config": vegaConfig(true)}), nil
 }
 
 // ShowTails displays the interactive view of m, which begins with the methods at the positions first and second.

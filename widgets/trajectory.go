@@ -184,10 +184,10 @@ func (m Trajectory) Vega() (map[string]any, error) {
 		}
 	}
 	xs = xs.padded(0.03)
-	v.set(map[string]any{"pictures": pictures, "stride": m.stride(), "pictureWidth": size.X, "pictureHeight": size.Y,
+	v.set(object{"pictures": pictures, "stride": m.stride(), "pictureWidth": size.X, "pictureHeight": size.Y,
 		"actions": list(m.Actions), "title": m.Title, "level": math.Round(100 * m.Level),
 		"extent": xs.ends(), "last": len(m.Taken) - 1})
-	v.bind("step", map[string]any{"max": (len(m.Pictures) - 1) * m.stride(), "step": m.stride()})
+	v.bind("step", object{"max": (len(m.Pictures) - 1) * m.stride(), "step": m.stride()})
 	v.table("values", values)
 	v.table("steps", steps)
 	return v, checkSize("Trajectory", v)

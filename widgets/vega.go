@@ -18,9 +18,12 @@ import (
 //go:embed vega/*.vg.json
 var vegaFiles embed.FS
 
+// object is a JSON object.
+type object = map[string]any
+
 // vegaView is a Vega 5 specification whose signals and tables are filled in. What a reader operates has the name of its
 // signal: an input of a page is found by it, as input[name="state"].
-type vegaView map[string]any
+type vegaView object
 
 // newVegaView reads a specification of the folder vega. What is wrong with one is a fault of this package.
 func newVegaView(name string) vegaView {
@@ -37,9 +40,9 @@ func newVegaView(name string) vegaView {
 }
 
 // named returns the entry of a list of the specification that bears the name.
-func (v vegaView) named(list, name string) map[string]any {
+func (v vegaView) named(list, name string) object {
 	for _, entry := range v[list].([]any) {
-		if entry := entry.(map[string]any); entry["name"] == name {
+		if entry := entry.(object); entry["name"] == name {
 			return entry
 		}
 	}
@@ -48,7 +51,7 @@ func (v vegaView) named(list, name string) map[string]any {
 
 // set gives signals their first values. An empty list becomes an expression: on the way to the kernel, which is by
 // package gob, the list itself would become null.
-func (v vegaView) set(values map[string]any) {
+func (v vegaView) set(values object) {
 	for name, value := range values {
 		signal := v.named("signals", name)
 		if of, ok := value.([]any); ok && len(of) == 0 {
@@ -63,12 +66,12 @@ func (v vegaView) set(values map[string]any) {
 // setWorld gives the signals that each map of a world has their first values: its size in cells, and what its states
 // are called and which of them end an episode.
 func (v vegaView) setWorld(w exhibit.World) {
-	v.set(map[string]any{"columns": w.Width, "rows": w.Height, "names": list(stateNames(w)), "ends": list(orFalse(w))})
+	v.set(object{"columns": w.Width, "rows": w.Height, "names": list(stateNames(w)), "ends": list(orFalse(w))})
 }
 
 // bind changes how a signal is operated.
-func (v vegaView) bind(signal string, options map[string]any) {
-	maps.Copy(v.named("signals", signal)["bind"].(map[string]any), options)
+func (v vegaView) bind(signal string, options object) {
+	maps.Copy(v.named("signals", signal)["bind"].(object), options)
 }
 
 // addSignals puts signals before the others.
@@ -217,7 +220,7 @@ func checkSize(name string, v vegaView) error {
 func (s span) ends() []any { return list([]float64{s.low, s.high}) }
 
 // showVega displays a Vega view, with the figure where it is not drawn.
-func showVega(static Drawing, spec func() (map[string]any, error)) error {
+func showVega(static Drawing, spec func() (object, error)) error {
 	view, err := spec()
 	if err != nil {
 		return apologise(err)

@@ -49,7 +49,7 @@ func (m Marginals) VegaLite() (map[string]any, error) {
 		sort.Float64s(grid)
 		top := ceiling(shapes)
 		for _, x := range grid {
-			row := map[string]any{"p": i, "x": rounded(x)}
+			row := object{"p": i, "x": rounded(x)}
 			for j, d := range panel.Distributions {
 				if d == nil || shapes[j].bins != nil {
 					continue
@@ -64,77 +64,75 @@ func (m Marginals) VegaLite() (map[string]any, error) {
 		}
 		for j, s := range shapes {
 			for k, b := range s.bins {
-				rows = append(rows, map[string]any{"p": i, "l": rounded(s.edges[k]), "r": rounded(s.edges[k+1]),
+				rows = append(rows, object{"p": i, "l": rounded(s.edges[k]), "r": rounded(s.edges[k+1]),
 					curveField(j): rounded(b)})
 			}
 		}
 		if !math.IsNaN(panel.Truth) {
 			truth = true
-			rows = append(rows, map[string]any{"p": i, "t": rounded(panel.Truth)})
+			rows = append(rows, object{"p": i, "t": rounded(panel.Truth)})
 		}
 		titles = append(titles, panel.Title)
 		tops = append(tops, rounded(top))
 	}
 	var names, colors, dashed, layers []any
-	x := func(field string) map[string]any { return along(field, m.XLabel, xs) }
-	y := func(j int) map[string]any {
-		return map[string]any{"field": curveField(j), "type": "quantitative", "title": "density",
-			"scale": map[string]any{"domainMin": 0, "domainMax": map[string]any{"expr": "tops[panel]"}}}
-	}
-	shown := func(field string) []any {
-		return []any{map[string]any{"filter": fmt.Sprintf("datum.p === panel && isValid(datum.%s)", field)}}
-	}
-	layer := func(j int, needs string, mark, encoding map[string]any) {
-		mark["clip"] = true
-		encoding["color"] = map[string]any{"datum": looks[j].label}
-		layers = append(layers, map[string]any{"transform": append(shown(curveField(j)), shown(needs)...), "mark": mark,
-			"encoding": encoding})
-	}
 	for j, kind := range kinds {
-		if kind == "" {
-			continue
-		}
-		names, colors = append(names, looks[j].label), append(colors, hex(looks[j].color))
-		dashed = append(dashed, vegaDashes(looks[j].dashes))
-		if kind == "bars" {
-			left := x("l")
-			left["bin"] = "binned"
-			layer(j, "l", map[string]any{"type": "bar", "opacity": 0.45, "binSpacing": 0.5},
-				map[string]any{"x": left, "x2": map[string]any{"field": "r"}, "y": y(j)})
-		}
-	}
-	for j, kind := range kinds {
-		if kind == "curve" {
-			layer(j, "x", map[string]any{"type": "line", "strokeWidth": 2.2}, map[string]any{"x": x("x"), "y": y(j),
-				"strokeDash": map[string]any{"datum": looks[j].label}})
+		if kind != "" {
+			names, colors = append(names, looks[j].label), append(colors, hex(looks[j].color))
+			dashed = append(dashed, vegaDashes(looks[j].dashes))
 		}
 	}
 	if truth {
 		names, colors, dashed = append(names, "true value"), append(colors, hex(black)), append(dashed, []any{4, 3})
-		layers = append(layers, map[string]any{"transform": shown("t"),
-			"mark": map[string]any{"type": "rule", "strokeWidth": 2},
-			"encoding": map[string]any{"x": x("t"), "color": map[string]any{"datum": "true value"},
-				"strokeDash": map[string]any{"datum": "true value"}}})
 	}
 	// One legend for colours and dashes: Vega-Lite merges those of scales with the same domain.
-	for _, l := range layers {
-		for channel, values := range map[string][]any{"color": colors, "strokeDash": dashed} {
-			if of, ok := l.(map[string]any)["encoding"].(map[string]any)[channel].(map[string]any); ok {
-				of["scale"] = map[string]any{"domain": names, "range": values}
-				of["legend"] = map[string]any{"title": nil, "orient": "top", "columns": 4, "labelLimit": 260,
-					"symbolOpacity": 1, "symbolType": "stroke", "symbolStrokeWidth": 2.2, "symbolSize": 500}
-			}
+	told := func(label string, values []any) object {
+		return object{"datum": label, "scale": object{"domain": names, "range": values},
+			"legend": object{"title": nil, "orient": "top", "columns": 4, "labelLimit": 260, "symbolOpacity": 1,
+				"symbolType": "stroke", "symbolStrokeWidth": 2.2, "symbolSize": 500}}
+	}
+	x := func(field string) object { return along(field, m.XLabel, xs) }
+	y := func(j int) object {
+		return quantity(curveField(j), "density",
+			object{"scale": object{"domainMin": 0, "domainMax": object{"expr": "tops[panel]"}}})
+	}
+	shown := func(field string) []any {
+		return []any{object{"filter": fmt.Sprintf("datum.p === panel && isValid(datum.%s)", field)}}
+	}
+	layer := func(j int, needs string, mark, encoding object) {
+		mark["clip"] = true
+		encoding["color"], encoding["y"] = told(looks[j].label, colors), y(j)
+		layers = append(layers,
+			object{"transform": append(shown(curveField(j)), shown(needs)...), "mark": mark, "encoding": encoding})
+	}
+	for j, kind := range kinds {
+		if kind == "bars" {
+			left := x("l")
+			left["bin"] = "binned"
+			layer(j, "l", object{"type": "bar", "opacity": 0.45, "binSpacing": 0.5},
+				object{"x": left, "x2": object{"field": "r"}})
 		}
 	}
-	return panelBrowser(m.Title, nil, map[string]any{"width": 640, "height": 260,
+	for j, kind := range kinds {
+		if kind == "curve" {
+			layer(j, "x", object{"type": "line", "strokeWidth": 2.2},
+				object{"x": x("x"), "strokeDash": told(looks[j].label, dashed)})
+		}
+	}
+	if truth {
+		layers = append(layers, object{"transform": shown("t"), "mark": object{"type": "rule", "strokeWidth": 2},
+			"encoding": object{"x": x("t"), "color": told("true value", colors),
+				"strokeDash": told("true value", dashed)}})
+	}
+	return panelBrowser(m.Title, nil, object{"width": 640, "height": 260,
 		"params": append(m.sliders(), param("titles", titles), param("tops", tops)),
-		"data":   map[string]any{"values": rows}, "layer": layers, "config": vegaConfig(true)}), nil
+		"data":   object{"values": rows}, "layer": layers, "config": vegaConfig(true)}), nil
 }
 
 // panelBrowser is a Vega-Lite specification of a view of one panel at a time, with what its title has beside the text.
 // Its parameters have to hold the panels' titles and panel, the one that is shown.
-func panelBrowser(title string, beside, spec map[string]any) map[string]any {
-	heading := map[string]any{"text": map[string]any{"expr": strconv.Quote(title+": ") + " + titles[panel]"},
+func panelBrowser(title string, beside, spec object) object {
+	heading := object{"text": object{"expr": strconv.Quote(title+": ") + " + titles[panel]"},
 		"anchor": "start", "fontSize": 15}
 	maps.Copy(heading, beside)
 	spec["$schema"], spec["padding"] = "https://vega.github.io/schema/vega-lite/v5.json", 14
@@ -143,20 +141,30 @@ func panelBrowser(title string, beside, spec map[string]any) map[string]any {
 }
 
 // param is a parameter that stays as it is.
-func param(name string, value any) map[string]any {
-	return map[string]any{"name": name, "value": value}
+func param(name string, value any) object {
+	return object{"name": name, "value": value}
+}
+
+// input is a parameter, or a signal, that the reader sets by an input of a kind, with its label and its options.
+func input(param string, value any, kind string, label any, options object) object {
+	options["input"], options["name"] = kind, label
+	return object{"name": param, "value": value, "bind": options}
 }
 
 // slider is a parameter that the reader slides from 0 through so many positions.
-func slider(param, name string, positions int) map[string]any {
-	return map[string]any{"name": param, "value": 0,
-		"bind": map[string]any{"input": "range", "min": 0, "max": positions - 1, "step": 1, "name": name + " "}}
+func slider(param, name string, positions int) object {
+	return input(param, 0, "range", name+" ", object{"min": 0, "max": positions - 1, "step": 1})
+}
+
+// quantity is the channel of a field of numbers, with what else it has.
+func quantity(field, title string, more object) object {
+	more["field"], more["type"], more["title"] = field, "quantitative", title
+	return more
 }
 
 // along is the horizontal channel of a field, over the range that all panels share.
-func along(field, title string, xs span) map[string]any {
-	return map[string]any{"field": field, "type": "quantitative", "title": title,
-		"scale": map[string]any{"domain": xs.ends()}}
+func along(field, title string, xs span) object {
+	return quantity(field, title, object{"scale": object{"domain": xs.ends()}})
 }
 
 // sliders returns the parameters of the sliders, and "panel", the panel that they choose.
@@ -171,7 +179,7 @@ func (m Marginals) sliders() []any {
 		out = append(out, slider(param, c.Name, c.Positions))
 		panel = fmt.Sprintf("(%s) * %d + %s", panel, c.Positions, param)
 	}
-	return append(out, map[string]any{"name": "panel", "expr": panel})
+	return append(out, object{"name": "panel", "expr": panel})
 }
 
 // vegaDashes are dashes in pixels; [1, 0] is a line without gaps.
