@@ -272,11 +272,7 @@ func (m Marginals) records() [][]string {
 	out := [][]string{{"panel", "method", "x", "density"}}
 	xs := m.extent()
 	for _, p := range m.Panels {
-		for j, d := range p.Distributions {
-			if d == nil {
-				continue
-			}
-			s := newShape(d, xs, appearance{})
+		for j, s := range p.shapes(xs, make([]appearance, len(m.Methods))) {
 			for i, v := range s.bins { // at their middles
 				out = append(out, []string{p.Title, m.Methods[j], field((s.edges[i] + s.edges[i+1]) / 2), field(v)})
 			}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 	"strings"
 
@@ -71,29 +72,20 @@ func (m Marginals) Figure() (*Figure, error) {
 	plots := make([]*plot.Plot, len(m.Panels))
 	truth := false
 	for i, panel := range m.Panels {
-		shapes := make([]shape, len(m.Methods))
-		histograms := 0
-		for j, d := range panel.Distributions {
-			if d == nil {
-				continue
+		shapes := panel.shapes(xs, looks)
+		for j, s := range shapes {
+			if panel.Distributions[j] != nil {
+				kinds[j] = s.legend()
 			}
-			shapes[j] = newShape(d, xs, looks[j])
-			if shapes[j].bins != nil {
-				shapes[j].filled = histograms == 0
-				histograms++
-			}
-			kinds[j] = shapes[j].legend()
 		}
 		truth = truth || !math.IsNaN(panel.Truth)
-		yLabel := ""
+		p := newPanel(panel.Title, "", "")
 		if i%m.columns() == 0 {
-			yLabel = "density"
+			p.Y.Label.Text = "density"
 		}
-		xLabel := ""
 		if i+m.columns() >= len(m.Panels) {
-			xLabel = m.XLabel
+			p.X.Label.Text = m.XLabel
 		}
-		p := newPanel(panel.Title, xLabel, yLabel)
 		p.X.Min, p.X.Max = xs.low, xs.high
 		p.Y.Min, p.Y.Max = 0, ceiling(shapes)
 		p.Add(painter(func(c draw.Canvas, x, y func(float64) vg.Length) {
@@ -191,6 +183,20 @@ func checkColumns(of string, columns int) error {
 	return refuse(columns < 0, "%s.Columns = %d, want 0 (automatic) or a positive number", of, columns)
 }
 
+// shapes returns those of a panel's distributions, of which the first histogram is filled; empty ones where there is no
+// distribution.
+func (p MarginalPanel) shapes(xs span, looks []appearance) []shape {
+	out, filled := make([]shape, len(looks)), false
+	for j, d := range p.Distributions {
+		if d != nil {
+			out[j] = newShape(d, xs, looks[j])
+			out[j].filled = out[j].bins != nil && !filled
+			filled = filled || out[j].filled
+		}
+	}
+	return out
+}
+
 // shape is one distribution made ready to paint: a histogram or a curve.
 type shape struct {
 	look     appearance
@@ -206,17 +212,15 @@ func newShape(d Distribution, xs span, look appearance) shape {
 	s := shape{look: look, mean: d.Mean(), sd: d.StdDev()}
 	if sampled, ok := d.(Sampled); ok {
 		s.edges, s.bins = histogram(sampled.Sorted(), xs)
-		for _, b := range s.bins {
-			s.peak = math.Max(s.peak, b)
-		}
+		s.peak = slices.Max(s.bins)
 		return s
 	}
 	s.x = append(uniform(xs, curvePoints), s.detail(xs)...)
 	sort.Float64s(s.x)
 	for _, x := range s.x {
 		s.y = append(s.y, density(d, x))
-		s.peak = math.Max(s.peak, s.y[len(s.y)-1])
 	}
+	s.peak = slices.Max(s.y)
 	return s
 }
 
@@ -358,20 +362,13 @@ func notePeaks(c draw.Canvas, x func(float64) vg.Length, shapes []shape, top flo
 		if s.peak >= pointMass {
 			note = "↑ point mass"
 		}
-		at := x(s.mean) + 4
-		if at+style.Width(note)+8 > c.Max.X {
-			style.XAlign = draw.XRight
-			at -= 8
+		side := vg.Length(1) // of the spike, on which key and note stand: to the right, if there is room
+		if x(s.mean)+12+style.Width(note) > c.Max.X {
+			style.XAlign, side = draw.XRight, -1
 		}
-		key := vg.Point{X: at + 2.5, Y: c.Max.Y - row - 6}
-		if style.XAlign == draw.XRight {
-			key.X = at - 2.5
-			at -= 8
-		} else {
-			at += 8
-		}
-		writeBacked(c, style, at, c.Max.Y-row-6, note)
-		fillPath(c, s.look.color, disc(key, 2.5))
+		y := c.Max.Y - row - 6
+		writeBacked(c, style, x(s.mean)+12*side, y, note)
+		fillPath(c, s.look.color, disc(vg.Point{X: x(s.mean) + 6.5*side, Y: y}, 2.5))
 		row += smallSize + 3
 	}
 }

@@ -29,18 +29,17 @@ func (m Marginals) VegaLite() (map[string]any, error) {
 	kinds := make([]string, len(m.Methods)) // "bars" or "curve"; empty for a method in no panel
 	truth := false
 	for i, panel := range m.Panels {
-		shapes := make([]shape, len(m.Methods))
+		shapes := panel.shapes(xs, looks)
 		grid := uniform(xs, browserPoints)
-		for j, d := range panel.Distributions {
-			if d == nil {
-				continue
-			}
-			shapes[j] = newShape(d, xs, looks[j])
-			kinds[j] = "curve"
-			if shapes[j].bins != nil {
+		for j, s := range shapes {
+			if s.bins != nil {
 				kinds[j] = "bars"
 			}
-			for k, x := range shapes[j].detail(xs) {
+			if s.x == nil {
+				continue
+			}
+			kinds[j] = "curve"
+			for k, x := range s.detail(xs) {
 				if k%3 == 0 {
 					grid = append(grid, x)
 				}
@@ -50,11 +49,11 @@ func (m Marginals) VegaLite() (map[string]any, error) {
 		top := ceiling(shapes)
 		for _, x := range grid {
 			row := object{"p": i, "x": rounded(x)}
-			for j, d := range panel.Distributions {
-				if d == nil || shapes[j].bins != nil {
+			for j, s := range shapes {
+				if s.x == nil {
 					continue
 				}
-				if v := density(d, x); v > invisible*top {
+				if v := density(panel.Distributions[j], x); v > invisible*top {
 					row[curveField(j)] = rounded(v)
 				}
 			}
