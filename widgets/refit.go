@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"html"
 	"strings"
-	"text/template"
 	"time"
 
 	"github.com/janpfeifer/gonb/gonbui"
@@ -39,27 +38,16 @@ func (a Assumptions) validate(w exhibit.World) error {
 		}))
 }
 
-// parseAssumptions reads what the page sends.
+// parseAssumptions reads what the page sends: the fields, as JSON.
 func parseAssumptions(text string) (a Assumptions, err error) {
-	var sent struct {
-		PriorMean      float64  `json:"prior_mean"`
-		PriorStd       float64  `json:"prior_std"`
-		Beta           float64  `json:"beta"`
-		State          int      `json:"state"`
-		Demonstrations [][2]int `json:"demonstrations"`
-	}
-	if err := json.Unmarshal([]byte(text), &sent); err != nil {
+	if err := json.Unmarshal([]byte(text), &a); err != nil {
 		return a, fmt.Errorf("widgets: Refit: %q was sent: %w", text, err)
-	}
-	a = Assumptions{PriorMean: sent.PriorMean, PriorStd: sent.PriorStd, Beta: sent.Beta, State: sent.State}
-	for _, d := range sent.Demonstrations {
-		a.Demonstrations = append(a.Demonstrations, mdp.Step{State: d[0], Action: d[1]})
 	}
 	return a, nil
 }
 
 // caption says what was assumed, and how long the answer took.
-func (a Assumptions) caption(w exhibit.World, took time.Duration) string {
+func (a Assumptions) caption(took time.Duration) string {
 	text := fmt.Sprintf("prior %g ± %g, β = %g, %s", a.PriorMean, a.PriorStd, a.Beta,
 		count(len(a.Demonstrations), "demonstrated decision"))
 	if took > 0 {
@@ -70,8 +58,6 @@ func (a Assumptions) caption(w exhibit.World, took time.Duration) string {
 
 //go:embed refit.js
 var refitScript string
-
-var refitTemplate = template.Must(template.New("refit.js").Parse(refitScript))
 
 // Refit lets the reader change the prior and β, and add demonstrations by a click on a state and one on an action, and
 // draws what each change makes of the posterior. draw, which fits it, is called for each change; where changes come
@@ -88,12 +74,12 @@ func Refit(w exhibit.World, start Assumptions, draw func(Assumptions) (Drawing, 
 		return ErrNoNotebook
 	}
 	if Headless() {
-		return showOnce(start.caption(w, 0), func() (Drawing, error) { return draw(start) })
+		return showOnce(start.caption(0), func() (Drawing, error) { return draw(start) })
 	}
 	id := "birl-refit-" + gonbui.UniqueId()
 	parent := dom.CreateTransientDiv()
 	dom.Append(parent, refitForm(id, w, start))
-	changes := comms.Listen[string]("/birl/refit/" + id).LatestOnly()
+	changes := comms.Listen[string](refitAddress(id)).LatestOnly()
 	defer changes.Close()
 	done := gonbwidgets.Button("done").AppendTo(parent).Done().Listen()
 	defer done.Close()
@@ -106,7 +92,7 @@ func Refit(w exhibit.World, start Assumptions, draw func(Assumptions) (Drawing, 
 		began := time.Now()
 		d, err := draw(a)
 		if err == nil {
-			err = redraw(id+"-picture", a.caption(w, time.Since(began)), d, render)
+			err = redraw(id+"-picture", a.caption(time.Since(began)), d, render)
 		}
 		return err
 	}
@@ -167,16 +153,10 @@ func refitForm(id string, w exhibit.World, a Assumptions) string {
 
 // refitJS is the script of the form.
 func refitJS(id string, a Assumptions) (string, error) {
-	pairs := [][2]int{}
-	for _, d := range a.Demonstrations {
-		pairs = append(pairs, [2]int{d.State, d.Action})
-	}
-	demos, err := json.Marshal(pairs)
-	if err != nil {
-		return "", fmt.Errorf("widgets: Refit: %w", err)
-	}
-	var b strings.Builder
-	err = refitTemplate.Execute(&b, map[string]any{"ID": id, "Address": "/birl/refit/" + id, "Demos": string(demos),
-		"State": a.State})
-	return b.String(), err
+	start, err := json.Marshal(map[string]any{"ID": id, "address": refitAddress(id), "state": a.State,
+		"demos": append([]mdp.Step{}, a.Demonstrations...)})
+	return strings.Replace(refitScript, "START", string(start), 1), err
 }
+
+// refitAddress is where the page sends what the reader assumes.
+func refitAddress(id string) string { return "/birl/refit/" + id }

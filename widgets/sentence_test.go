@@ -266,7 +266,7 @@ func TestRefitWithoutReader(t *testing.T) {
 		shown[0].Data[protocol.MIMETextMarkdown] != "*prior -1 ± 3, β = 2, 1 demonstrated decision*" {
 		t.Errorf("error %v, drawn %v, %d outputs", err, got, len(shown))
 	}
-	sent := `{"prior_mean": -1, "prior_std": 3, "beta": 2, "state": 1, "demonstrations": [[0, 2]]}`
+	sent := `{"PriorMean": -1, "PriorStd": 3, "Beta": 2, "State": 1, "Demonstrations": [{"State": 0, "Action": 2}]}`
 	if got, err := parseAssumptions(sent); err != nil || !reflect.DeepEqual(got, start) {
 		t.Errorf("of what a page sends, %+v is read, %v", got, err)
 	}
@@ -278,8 +278,8 @@ func TestRefitWithoutReader(t *testing.T) {
 		}
 	}
 	script, err := refitJS("x", start)
-	if err != nil || !strings.Contains(script, "const demos = [[0,2]];") || !strings.Contains(script,
-		"let state = 1;") {
+	if err != nil || !strings.Contains(script, `"demos":[{"State":0,"Action":2}]`) || !strings.Contains(script,
+		`"state":1}`) {
 		t.Errorf("the script begins with %.300s, %v", script, err)
 	}
 }
