@@ -41,20 +41,13 @@ func (m Correlations) with(columns [][]float64, state int) []float64 {
 	return out
 }
 
-func (m Correlations) columns() [][]float64 {
-	out := make([][]float64, m.World.Width*m.World.Height)
-	for s := range out {
-		out[s] = column(m.Draws, s)
-	}
-	return out
-}
-
 // Figure implements Drawing.
 func (m Correlations) Figure() (*Figure, error) {
 	if err := m.validate(); err != nil {
 		return nil, err
 	}
-	columns, names := m.columns(), stateNames(m.World)
+	names := stateNames(m.World)
+	columns := transposed(m.Draws, len(names))
 	row := HeatRow{Label: "correlation", Diverges: true, Decimals: 1}
 	var titles []string
 	for _, s := range m.States {
@@ -70,7 +63,7 @@ func (m Correlations) Vega() (map[string]any, error) {
 		return nil, err
 	}
 	v := newVegaView("correlations")
-	columns := m.columns()
+	columns := transposed(m.Draws, m.World.Width*m.World.Height)
 	rows := [][]string{{"s", "r"}} // in hundredths
 	for s := range columns {
 		rows = append(rows, []string{strconv.Itoa(s), percentages(m.with(columns, s))})

@@ -95,19 +95,11 @@ func (f *Figure) draw(canvas vg.CanvasSizer) (err error) {
 // Save writes the figure to a file in the format that the extension of path names: .svg, .png or .pdf, or .csv for the
 // numbers that the figure shows. It does so atomically: path holds either the whole figure or what it held before.
 func (f *Figure) Save(path string) error {
-	var format func() ([]byte, error)
-	switch extension := filepath.Ext(path); extension {
-	case ".svg":
-		format = f.SVG
-	case ".png":
-		format = f.PNG
-	case ".pdf":
-		format = f.PDF
-	case ".csv":
-		format = f.CSV
-	default:
+	format, ok := map[string]func() ([]byte, error){".svg": f.SVG, ".png": f.PNG, ".pdf": f.PDF,
+		".csv": f.CSV}[filepath.Ext(path)]
+	if !ok {
 		return fmt.Errorf("widgets: saving %q to %s: the extension is %q, want .svg, .png, .pdf or .csv", f.title, path,
-			extension)
+			filepath.Ext(path))
 	}
 	content, err := format()
 	if err != nil {

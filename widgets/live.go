@@ -34,7 +34,11 @@ func (l *Live) Update(d Drawing) error {
 		return nil
 	}
 	l.shown = now
-	out, err := renderFast(d)
+	return l.show(renderFast)
+}
+
+func (l *Live) show(render renderer) error {
+	out, err := render(l.last)
 	if err != nil {
 		return apologise(err)
 	}
@@ -49,11 +53,7 @@ func (l *Live) Done() error {
 	if l.last == nil {
 		return nil
 	}
-	out, err := render(l.last)
-	if err != nil {
-		return apologise(err)
-	}
-	update(l.id, out)
+	err := l.show(render)
 	gonbui.Sync()
-	return nil
+	return err
 }

@@ -174,32 +174,31 @@ func showSpec(mime protocol.MIMEType, spec object, static Drawing) error {
 // ShowBrowser displays all panels of m one at a time, chosen with a slider that works in JupyterLab without a kernel.
 // Elsewhere it shows the panels that stand at the given positions, side by side.
 func ShowBrowser(m Marginals, static ...int) error {
-	spec, err := m.VegaLite()
+	return showPanels("ShowBrowser", m.VegaLite, m.Panels, static, 3, func(some []MarginalPanel) Drawing {
+		m.Panels, m.Choices = some, nil
+		return m
+	})
+}
+
+// showPanels displays a view of one panel at a time. Elsewhere stands what static makes of the panels at the given
+// positions, or of the first few if none are given. caller is named in errors.
+func showPanels[P any](caller string, view func() (map[string]any, error), panels []P, at []int, few int,
+	static func(some []P) Drawing) error {
+	spec, err := view()
 	if err != nil {
 		return apologise(err)
 	}
-	some := m
-	some.Choices = nil
-	if some.Panels, err = staticPanels("ShowBrowser", m.Panels, static, 3); err != nil {
-		return apologise(err)
+	some := panels[:min(few, len(panels))]
+	if len(at) > 0 {
+		some = nil
 	}
-	return ShowVegaLite(spec, some)
-}
-
-// staticPanels returns the panels at the given positions, or the first few if none are given. caller is named in
-// errors.
-func staticPanels[P any](caller string, panels []P, at []int, few int) ([]P, error) {
-	if len(at) == 0 {
-		return panels[:min(few, len(panels))], nil
-	}
-	var out []P
 	for _, i := range at {
 		if i < 0 || i >= len(panels) {
-			return nil, fmt.Errorf("widgets: %s: panel %d is outside 0..%d", caller, i, len(panels)-1)
+			return apologise(fmt.Errorf("widgets: %s: panel %d is outside 0..%d", caller, i, len(panels)-1))
 		}
-		out = append(out, panels[i])
+		some = append(some, panels[i])
 	}
-	return out, nil
+	return ShowVegaLite(spec, static(some))
 }
 
 // send hands one output in several formats to the notebook, and waits until it is there.

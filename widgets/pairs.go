@@ -43,10 +43,12 @@ func (m Pairs) validate() error {
 		checkEach("Pairs.Truth", m.Truth, k, "one for each quantity"), checkFinite("Pairs.Truth", m.Truth),
 		forEach("Pairs.Draws", m.Draws, func(field string, draws [][]float64) error {
 			err := checkDraws(field, draws, k)
-			for i := 0; err == nil && i < k; i++ {
-				x := column(draws, i)
-				err = refuse(slices.Max(x) == slices.Min(x), "%s: all draws of %s are %g, one point", field, m.Names[i],
-					x[0])
+			if err != nil {
+				return err
+			}
+			for i, x := range transposed(draws, k) {
+				err = check.First(err, refuse(slices.Max(x) == slices.Min(x), "%s: all draws of %s are %g, one point",
+					field, m.Names[i], x[0]))
 			}
 			return err
 		}))
@@ -61,11 +63,13 @@ func checkDraws(field string, draws [][]float64, quantities int) error {
 		}))
 }
 
-// column returns a quantity of draws.
-func column(draws [][]float64, i int) []float64 {
-	out := make([]float64, len(draws))
-	for k, row := range draws {
-		out[k] = row[i]
+// transposed returns draws of so many quantities by quantity, [quantities][draws].
+func transposed(draws [][]float64, quantities int) [][]float64 {
+	out := make([][]float64, quantities)
+	for i := range out {
+		for _, row := range draws {
+			out[i] = append(out[i], row[i])
+		}
 	}
 	return out
 }
@@ -76,13 +80,15 @@ func (m Pairs) Figure() (*Figure, error) {
 		return nil, err
 	}
 	k, looks := len(m.Names), appearances(m.Methods)
-	columns, spans := make([][][]float64, len(m.Methods)), make([]span, k) // [methods][quantities][draws]
+	var columns [][][]float64 // [methods][quantities][draws]
+	for _, draws := range m.Draws {
+		columns = append(columns, transposed(draws, k))
+	}
+	spans := make([]span, k)
 	for i := range spans {
 		spans[i] = emptySpan()
-		for j, draws := range m.Draws {
-			x := column(draws, i)
-			columns[j] = append(columns[j], x)
-			spans[i].includeMost(x)
+		for _, of := range columns {
+			spans[i].includeMost(of[i])
 		}
 		if m.Truth != nil {
 			spans[i].include(m.Truth[i])

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
@@ -112,20 +114,10 @@ type Comparison struct {
 }
 
 // difference returns how much less all decisions are foreseen by a than by b, in nats, with its standard error
-// √(n Var(aᵢ − bᵢ)).
+// √(n Var(aᵢ − bᵢ)), NaN of one decision.
 func difference(a, b []float64) (sum, stdErr float64) {
-	n := float64(len(a))
-	for i := range a {
-		sum += a[i] - b[i]
-	}
-	if n < 2 {
-		return sum, math.NaN()
-	}
-	squares := 0.0
-	for i := range a {
-		squares += (a[i] - b[i] - sum/n) * (a[i] - b[i] - sum/n)
-	}
-	return sum, math.Sqrt(n * squares / (n - 1))
+	each := floats.SubTo(make([]float64, len(a)), a, b)
+	return floats.Sum(each), math.Sqrt(float64(len(a)) * stat.Variance(each, nil))
 }
 
 // Figure implements Drawing.
@@ -138,9 +130,7 @@ func (m Comparison) Figure() (*Figure, error) {
 	sums := make([]float64, len(m.Models))
 	for j, model := range m.Models {
 		names = append(names, model.Method)
-		for _, v := range model.Pointwise {
-			sums[j] += v
-		}
+		sums[j] = floats.Sum(model.Pointwise)
 		if sums[j] > highest {
 			best, highest = j, sums[j]
 		}

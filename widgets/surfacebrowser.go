@@ -58,13 +58,9 @@ func (m Surface) VegaLite(name string) (map[string]any, error) {
 // ShowSurface displays the panels of m one at a time, chosen with a slider that bears the given name and works in
 // JupyterLab without a kernel. Elsewhere it shows the panels that stand at the given positions, side by side.
 func ShowSurface(m Surface, slider string, static ...int) error {
-	spec, err := m.VegaLite(slider)
-	if err != nil {
-		return apologise(err)
-	}
-	some := m
-	if some.Panels, err = staticPanels("ShowSurface", m.Panels, static, 3); err != nil {
-		return apologise(err)
-	}
-	return ShowVegaLite(spec, some)
+	return showPanels("ShowSurface", func() (map[string]any, error) { return m.VegaLite(slider) }, m.Panels, static, 3,
+		func(some []SurfacePanel) Drawing {
+			m.Panels = some
+			return m
+		})
 }

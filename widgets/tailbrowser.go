@@ -93,13 +93,9 @@ func (m Tails) VegaLite(first, second int) (map[string]any, error) {
 // JupyterLab draws it, also in a saved notebook and without a kernel; elsewhere stands the figure of all methods in the
 // panels at the given positions.
 func ShowTails(m Tails, first, second int, static ...int) error {
-	spec, err := m.VegaLite(first, second)
-	if err != nil {
-		return apologise(err)
-	}
-	some := m
-	if some.Panels, err = staticPanels("ShowTails", m.Panels, static, 1); err != nil {
-		return apologise(err)
-	}
-	return ShowVegaLite(spec, some)
+	return showPanels("ShowTails", func() (map[string]any, error) { return m.VegaLite(first, second) }, m.Panels,
+		static, 1, func(some []TailPanel) Drawing {
+			m.Panels = some
+			return m
+		})
 }

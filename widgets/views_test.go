@@ -301,9 +301,10 @@ func TestCorrelations(t *testing.T) {
 		t.Fatal(err)
 	}
 	rows := tableOf(t, spec, "correlations")
+	columns := transposed(m.Draws, 6)
 	for s, row := range rows {
 		for i, text := range strings.Fields(row["r"]) {
-			want := stat.Correlation(column(m.Draws, s), column(m.Draws, i), nil)
+			want := stat.Correlation(columns[s], columns[i], nil)
 			if got := numberOf(t, text) / 100; math.Abs(got-want) > 0.005+1e-9 { // whole hundredths
 				t.Errorf("states %d and %d: %g, want %g", s, i, got, want)
 			}
@@ -317,7 +318,8 @@ func TestCorrelations(t *testing.T) {
 // A region that holds a share of the mass holds that share of the draws, but for what the kernels smooth away.
 func TestPairsRegions(t *testing.T) {
 	draws := examplePosterior("qvirl", 0, 1).Draws
-	x, y := column(draws, 0), column(draws, 1)
+	columns := transposed(draws, 2)
+	x, y := columns[0], columns[1]
 	g := newDensityGrid(x, y, span{-4, 4}, span{-3, 5})
 	at := func(v float64, grid []float64) int { return int(math.Round((v - grid[0]) / (grid[1] - grid[0]))) }
 	for _, mass := range pairsMass {
@@ -338,8 +340,8 @@ func TestPairsRegions(t *testing.T) {
 		}
 	}
 	p := parse(t, examplePairs())
-	if want := correlationText(stat.Correlation(column(examplePairs().Draws[0], 0), column(examplePairs().Draws[0], 1),
-		nil)); !p.hasText(want) || !p.hasText("three") {
+	columns = transposed(examplePairs().Draws[0], 2)
+	if want := correlationText(stat.Correlation(columns[0], columns[1], nil)); !p.hasText(want) || !p.hasText("three") {
 		t.Errorf("the figure lacks the correlation %s or a name", want)
 	}
 }
