@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"sort"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
@@ -60,7 +60,7 @@ func (m RankECDF) Figure() (*Figure, error) {
 	band := legendEntry{fmt.Sprintf("%g %% of curves of uniform ranks lie in the band", 100*level),
 		func(c draw.Canvas) { fillPath(c, bandGrey, draw.Crop(c, 0, 0, 3, -3).Rectangle.Path()) }}
 	return card{title: m.Title, legend: []legendEntry{band},
-		description: fmt.Sprintf("Cumulative distribution functions of ranks in %s.", count(len(plots), "panel")),
+		description: "Cumulative distribution functions of ranks in " + count(len(plots), "panel", "panels") + ".",
 		bodyHeight:  panelRows(len(plots), columns, 165+panelGap) + 12, records: Ranks{Panels: m.Panels}.records,
 		body: func(c draw.Canvas) { drawPanels(c, plots, columns) }}.figure(), nil
 }
@@ -75,10 +75,10 @@ func (p rankPanel) plotECDF(to *plot.Plot, level float64) (highest float64) {
 	}
 	low, high := simultaneousBand(n, z, level)
 	below := make([]float64, len(at)) // or at
-	sorted := append([]int(nil), p.Ranks...)
-	sort.Ints(sorted)
+	sorted := slices.Sorted(slices.Values(p.Ranks))
 	for k, r := range at {
-		below[k] = float64(sort.SearchInts(sorted, r+1)) / float64(n)
+		count, _ := slices.BinarySearch(sorted, r+1)
+		below[k] = float64(count) / float64(n)
 	}
 	for k := range at {
 		highest = math.Max(highest, math.Max(math.Abs(below[k]-z[k]), math.Max(float64(high[k])/float64(n)-z[k],

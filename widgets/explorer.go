@@ -292,16 +292,10 @@ func (m Explorer) fill(v vegaView) (ids []any, domains object) {
 		top := math.Max(math.Max(-s.low, s.high), 1e-9)
 		return span{-top, top}.ends()
 	}
-	from := func(s span) []any {
-		if s = (span{s.low, math.Max(s.high, s.low+1e-9)}); s.low > s.high {
-			s = span{0, 1}
-		}
-		return s.ends()
-	}
 	if apart.low > apart.high {
 		apart = span{0, 0}
 	}
-	domains = object{"mean": about(means), "deviation": from(stds), "ratio": from(ratios),
+	domains = object{"mean": about(means), "deviation": stds.domain(), "ratio": ratios.domain(),
 		"difference": about(apart), "policy": []any{0, 1}, "visits": []any{0, most}}
 	v.table("marginals", marginals)
 	v.table("policies", policies)

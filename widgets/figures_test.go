@@ -204,7 +204,7 @@ func TestVerdicts(t *testing.T) {
 	if got := p.filled(paint(missing)); got != 2 {
 		t.Errorf("%d grey cells, want one and one in the legend", got)
 	}
-	scale := errorScale()
+	scale := errorScale
 	if pale, dark := scale.color(-2), scale.color(2); luminance(pale) < 0.9 || luminance(dark) > 0.1 {
 		t.Errorf("errors of 0.01 and 100 have the colours %v and %v, want pale and dark", pale, dark)
 	}

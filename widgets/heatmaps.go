@@ -1,7 +1,9 @@
 package widgets
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -42,9 +44,9 @@ func (m HeatMaps) Figure() (*Figure, error) {
 		size = min(size, m.side/vg.Length(max(m.Width, m.Height)))
 	}
 	mapWidth, mapHeight := size*vg.Length(m.Width), size*vg.Length(m.Height)
-	scales := make([]colorScale, len(m.Rows))
+	scales, quantities := make([]colorScale, len(m.Rows)), make([]string, len(m.Rows))
 	for i, row := range m.Rows {
-		scales[i] = newScale(row.Diverges, row.Values...)
+		scales[i], quantities[i] = newScale(row.Diverges, row.Values...), row.Label
 	}
 	names := appearances(m.Columns)
 	titleStyle := bold(textStyle(textSize, ink, draw.XLeft, draw.YTop))
@@ -58,17 +60,11 @@ func (m HeatMaps) Figure() (*Figure, error) {
 	if slices.Contains(m.Terminal, true) {
 		legend = append(legend, frameEntry("terminal"))
 	}
-	description := "Maps of "
-	for i, row := range m.Rows {
-		if i > 0 {
-			description += ", "
-		}
-		description += row.Label
-	}
 	return card{
-		title: m.Title, legend: legend, description: description + " for " + labels(m.Columns) + ".",
-		width:      max(vg.Length(len(m.Columns))*(mapWidth+panelGap)+barWidth+2*cardPad, 240),
-		bodyHeight: titleHeight + vg.Length(len(m.Rows))*(mapHeight+panelGap) - panelGap + 2, records: m.records,
+		title: m.Title, legend: legend,
+		description: fmt.Sprintf("Maps of %s for %s.", strings.Join(quantities, ", "), labels(m.Columns)),
+		width:       max(vg.Length(len(m.Columns))*(mapWidth+panelGap)+barWidth+2*cardPad, 240),
+		bodyHeight:  titleHeight + vg.Length(len(m.Rows))*(mapHeight+panelGap) - panelGap + 2, records: m.records,
 		body: func(c draw.Canvas) {
 			for j, lines := range titles {
 				for k, line := range lines {

@@ -63,7 +63,7 @@ func (m Map) Figure() (*Figure, error) {
 	return card{
 		title: m.Title, legend: m.legend(),
 		description: fmt.Sprintf("Gridworld of %d × %d states, %s, %s.", m.Width, m.Height,
-			m.ValueLabel, count(len(mdp.Flatten(m.Demonstrations)), "demonstrated step")),
+			m.ValueLabel, count(len(mdp.Flatten(m.Demonstrations)), "demonstrated step", "demonstrated steps")),
 		width:      max(vg.Length(m.Width)*size+bar+2*cardPad, 330),
 		bodyHeight: vg.Length(m.Height)*size + 2, records: m.records,
 		body: func(c draw.Canvas) {

@@ -108,7 +108,7 @@ func (m Marginals) Figure() (*Figure, error) {
 	}
 	return card{
 		title: m.Title, legend: legend,
-		description: fmt.Sprintf("Densities of %s in %s: %s.", m.XLabel, count(len(m.Panels), "panel"),
+		description: fmt.Sprintf("Densities of %s in %s: %s.", m.XLabel, count(len(m.Panels), "panel", "panels"),
 			labels(m.Methods)),
 		bodyHeight: panelRows(len(plots), m.columns(), panelHeight+panelGap) + 12,
 		body:       func(c draw.Canvas) { drawPanels(c, plots, m.columns()) }, records: m.records,
@@ -382,12 +382,12 @@ func (s shape) legend() legendEntry {
 	}}
 }
 
-// count writes how many there are of something.
-func count(n int, noun string) string {
+// count writes how many there are of something, which goes by two names.
+func count(n int, one, more string) string {
 	if n == 1 {
-		return "1 " + noun
+		return "1 " + one
 	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return fmt.Sprintf("%d %s", n, more)
 }
 
 // labels lists the labels of methods in prose.

@@ -132,7 +132,7 @@ func (m Pairs) Figure() (*Figure, error) {
 	}
 	side := min(vg.Length(640)/vg.Length(k), 230)
 	return card{title: m.Title, legend: legend, width: side*vg.Length(k) + 2*cardPad + 30,
-		description: fmt.Sprintf("Regions of %s in pairs: %s.", count(k, "variable"), labels(m.Methods)),
+		description: fmt.Sprintf("Regions of %s in pairs: %s.", count(k, "variable", "variables"), labels(m.Methods)),
 		bodyHeight:  side*0.88*vg.Length(k) + 20, records: m.records,
 		body: func(c draw.Canvas) { drawPanels(c, plots, k) }}.figure(), nil
 }

@@ -49,7 +49,7 @@ func parseAssumptions(text string) (a Assumptions, err error) {
 // caption says what was assumed, and how long the answer took.
 func (a Assumptions) caption(took time.Duration) string {
 	text := fmt.Sprintf("prior %g ± %g, β = %g, %s", a.PriorMean, a.PriorStd, a.Beta,
-		count(len(a.Demonstrations), "demonstrated decision"))
+		count(len(a.Demonstrations), "demonstrated decision", "demonstrated decisions"))
 	if took > 0 {
 		text += fmt.Sprintf("; %.2f s", took.Seconds())
 	}

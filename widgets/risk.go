@@ -182,8 +182,8 @@ func (m Queries) Figure() (*Figure, error) {
 	marked := map[int]string{}
 	for _, i := range at {
 		s := m.Steps[i]
-		titles = append(titles, fmt.Sprintf("after %s: return %.0f, asks in state %s", queriesText(i), s.Return,
-			stateNames(m.World)[s.Query]))
+		titles = append(titles, fmt.Sprintf("after %s: return %.0f, asks in state %s", count(i, "query", "queries"),
+			s.Return, stateNames(m.World)[s.Query]))
 		scores.Values, std.Values = append(scores.Values, s.Scores), append(std.Values, s.Std)
 		marked[s.Query] = "?"
 	}
@@ -192,13 +192,6 @@ func (m Queries) Figure() (*Figure, error) {
 	}
 	return HeatMaps{Title: m.Title, Width: m.World.Width, Height: m.World.Height, Terminal: m.World.Terminal,
 		Columns: titles, Rows: []HeatRow{scores, std}, Marked: marked}.Figure()
-}
-
-func queriesText(n int) string {
-	if n == 1 {
-		return "1 query"
-	}
-	return fmt.Sprintf("%d queries", n)
 }
 
 // Vega returns the Vega 5 specification of the interactive view, whose slider is called queries.
@@ -224,9 +217,7 @@ func (m Queries) Vega() (map[string]any, error) {
 	}
 	v.setWorld(m.World)
 	v.set(object{"size": max(8, min(44, 260/m.World.Width)), "title": m.Title, "label": m.Label,
-		"scores":     []any{rounded(scores.low), rounded(math.Max(scores.high, scores.low+1e-9))},
-		"stds":       []any{rounded(stds.low), rounded(math.Max(stds.high, stds.low+1e-9))},
-		"sequential": sequential.hex()})
+		"scores": scores.domain(), "stds": stds.domain(), "sequential": sequential.hex()})
 	v.bind("queries", object{"max": len(m.Steps) - 2})
 	v.table("cells", cells)
 	v.table("steps", steps)

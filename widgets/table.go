@@ -174,12 +174,11 @@ func (t Table) best(j int, r Row) bool {
 
 // common returns the direction that all columns have, if they have one.
 func (t Table) common() Direction {
-	for _, c := range t.Columns {
-		if c.Better != t.Columns[0].Better {
-			return Neither
-		}
+	first := t.Columns[0].Better
+	if slices.ContainsFunc(t.Columns, func(c Column) bool { return c.Better != first }) {
+		return Neither
 	}
-	return t.Columns[0].Better
+	return first
 }
 
 // title is the table's title; an arrow that all columns have in common stands there once.

@@ -58,7 +58,7 @@ func (m Tails) Figure() (*Figure, error) {
 	block := vg.Length(len(m.Methods))*rowHeight + axisSpace + titleSpace
 	return card{
 		title: m.Title, legend: legend,
-		description: fmt.Sprintf("Densities of %s in %s: %s.", m.XLabel, count(len(m.Panels), "panel"),
+		description: fmt.Sprintf("Densities of %s in %s: %s.", m.XLabel, count(len(m.Panels), "panel", "panels"),
 			labels(m.Methods)),
 		bodyHeight: panelRows(len(m.Panels), columns, block), records: m.records,
 		body: func(c draw.Canvas) {

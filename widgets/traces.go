@@ -195,14 +195,13 @@ func (m Ranks) plot(panel RankPanel, first, last bool) *plot.Plot {
 	}
 	expected := float64(n) / float64(bins)
 	spread := 2.576 * math.Sqrt(expected*(1-1/float64(bins))) // binomial; 99 % of the normal
-	xLabel, yLabel := "", ""
+	p := newPanel(panel.Title, "", "")
 	if first {
-		yLabel = "count"
+		p.Y.Label.Text = "count"
 	}
 	if last {
-		xLabel = "rank"
+		p.X.Label.Text = "rank"
 	}
-	p := newPanel(panel.Title, xLabel, yLabel)
 	ys := emptySpan()
 	ys.include(0, expected+spread)
 	ys.include(counts...)

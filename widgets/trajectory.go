@@ -83,7 +83,7 @@ func (m Trajectory) Figure() (*Figure, error) {
 	if err := m.validate(); err != nil {
 		return nil, err
 	}
-	s := strip{width: maxWidth - 2*cardPad}
+	var s strip
 	n := min(stripMost, len(m.Pictures))
 	var marks []Mark
 	for k := range n {
@@ -120,17 +120,17 @@ func (m Trajectory) scaled(i int) image.Image {
 
 // strip is pictures side by side, each under its caption.
 type strip struct {
-	width    vg.Length
 	pictures []image.Image
 	captions []string
 }
 
 // Figure implements Drawing.
 func (m strip) Figure() (*Figure, error) {
-	each := (m.width-2*cardPad)/vg.Length(len(m.pictures)) - 6
+	const width = maxWidth - 2*cardPad
+	each := (width-2*cardPad)/vg.Length(len(m.pictures)) - 6
 	size := m.pictures[0].Bounds().Size()
 	height := each * vg.Length(size.Y) / vg.Length(size.X)
-	return card{description: fmt.Sprintf("%s of an episode.", count(len(m.pictures), "picture")), width: m.width,
+	return card{description: count(len(m.pictures), "picture", "pictures") + " of an episode.", width: width,
 		bodyHeight: height + 14, records: m.records,
 		body: func(c draw.Canvas) {
 			for i, p := range m.pictures {

@@ -219,6 +219,14 @@ func checkSize(name string, v vegaView) error {
 // ends are those of a range as Vega takes them.
 func (s span) ends() []any { return list([]float64{s.low, s.high}) }
 
+// domain is the range of a colour scale as Vega takes it, which is not empty.
+func (s span) domain() []any {
+	if s.high = math.Max(s.high, s.low+1e-9); s.low > s.high {
+		s = span{0, 1}
+	}
+	return s.ends()
+}
+
 // showVega displays a Vega view, with the figure where it is not drawn.
 func showVega(static Drawing, spec func() (object, error)) error {
 	view, err := spec()

@@ -3,6 +3,7 @@ package widgets
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -47,27 +48,27 @@ func (m Verdicts) Figure() (*Figure, error) {
 	looks := appearances(m.Methods)
 	stacks, rows := m.stack()
 	small := textStyle(smallSize, ink, draw.XLeft, draw.YCenter)
-	header, names := widest(small, looks)+6, vg.Length(0)
+	header, names, problems := widest(small, looks)+6, vg.Length(0), 0
 	for _, f := range m.Families {
+		problems += len(f.Problems)
 		for _, p := range f.Problems {
 			names = max(names, small.Width(p)+6)
 		}
 	}
 	width := names + vg.Length(len(m.Methods))*verdictCell
-	scale := errorScale()
 	var legend []legendEntry
 	for _, l := range verdictLegend {
 		legend = append(legend, legendEntry{l.text, func(c draw.Canvas) {
 			x := c.Center().X
-			paintVerdict(c, &l.of, scale, rect(x-verdictCell/2, c.Min.Y+1.5, x+verdictCell/2, c.Max.Y-1.5))
+			paintVerdict(c, &l.of, rect(x-verdictCell/2, c.Min.Y+1.5, x+verdictCell/2, c.Max.Y-1.5))
 		}})
 	}
 	body := header + vg.Length(rows)*verdictRow
 	full := vg.Length(len(stacks))*(width+verdictGap) + barWidth
 	return card{
 		title: m.Title, legend: legend, width: max(full+2*cardPad, 460), bodyHeight: max(body, header+110),
-		records:     m.records,
-		description: fmt.Sprintf("Errors and verdicts of %s on %s.", labels(m.Methods), m.counted()),
+		description: fmt.Sprintf("Errors and verdicts of %s on %d problems in %d families.", labels(m.Methods),
+			problems, len(m.Families)), records: m.records,
 		body: func(c draw.Canvas) {
 			for i, families := range stacks {
 				left := c.Min.X + vg.Length(i)*(width+verdictGap)
@@ -86,7 +87,7 @@ func (m Verdicts) Figure() (*Figure, error) {
 						for j, v := range f.Verdicts[k] {
 							if v != nil {
 								x := left + names + vg.Length(j)*verdictCell
-								paintVerdict(c, v, scale, rect(x, y-verdictRow, x+verdictCell, y))
+								paintVerdict(c, v, rect(x, y-verdictRow, x+verdictCell, y))
 							}
 						}
 						y -= verdictRow
@@ -95,13 +96,13 @@ func (m Verdicts) Figure() (*Figure, error) {
 			}
 			bar := draw.Crop(c, vg.Length(len(stacks))*(width+verdictGap), 0, 0, -header)
 			bar.Min.Y = max(bar.Min.Y, bar.Max.Y-220)
-			scale.paint(bar, "log₁₀ of the error in sd")
+			errorScale.paint(bar, "log₁₀ of the error in sd")
 		},
 	}.figure(), nil
 }
 
 // errorScale is the colours of the logs of errors.
-func errorScale() colorScale { return colorScale{span{-2, 2}, sequential} }
+var errorScale = colorScale{span{-2, 2}, sequential}
 
 // stack shares the families out over stacks of about equal height, and returns the rows of the highest.
 func (m Verdicts) stack() (stacks [][]exhibit.VerdictFamily, rows int) {
@@ -118,31 +119,16 @@ func (m Verdicts) stack() (stacks [][]exhibit.VerdictFamily, rows int) {
 		stacks[i], heights[i] = append(stacks[i], f), heights[i]+size
 		past += size
 	}
-	kept := stacks[:0]
-	for i, s := range stacks {
-		if len(s) > 0 {
-			kept = append(kept, s)
-		}
-		rows = max(rows, heights[i])
-	}
-	return kept, rows
-}
-
-// counted says how many problems there are.
-func (m Verdicts) counted() string {
-	n := 0
-	for _, f := range m.Families {
-		n += len(f.Problems)
-	}
-	return fmt.Sprintf("%d problems in %d families", n, len(m.Families))
+	empty := func(stack []exhibit.VerdictFamily) bool { return len(stack) == 0 }
+	return slices.DeleteFunc(stacks, empty), slices.Max(heights)
 }
 
 // paintVerdict paints the cell of an answer: a vermillion cross where a wrong answer is called right, a ring where it
 // is known to be wrong, a dash where a right one is doubted, and grey where there is none.
-func paintVerdict(c draw.Canvas, v *exhibit.Verdict, scale colorScale, box vg.Rectangle) {
+func paintVerdict(c draw.Canvas, v *exhibit.Verdict, box vg.Rectangle) {
 	col := missing
 	if v.Kind() != exhibit.NoAnswer {
-		col = scale.color(math.Log10(math.Min(math.Max(v.Error, 1e-2), 1e2)))
+		col = errorScale.color(math.Log10(math.Min(math.Max(v.Error, 1e-2), 1e2)))
 	}
 	fillPath(c, col, box.Path())
 	strokePath(c, cellLine, box.Path())
