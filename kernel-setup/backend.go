@@ -33,7 +33,6 @@ const probeLimit = 60 * time.Second
 
 // probed is the outcome of a one-line computation on a backend.
 type probed struct {
-	Description  string  `json:"description"`
 	Value        float64 `json:"value"`
 	Milliseconds int64   `json:"milliseconds"`
 }
@@ -59,7 +58,7 @@ func (in *installer) probeStep(goMod string, plugins []plugin) step {
 					continue // cannot work, and the user has been told
 				}
 				say("computing on xla:" + p.name)
-				if _, err := probe(ctx, in.layout, "xla:"+filepath.Join(in.layout.plugins(), p.file())); err != nil {
+				if _, err := probe(ctx, in.layout, "xla:"+in.layout.plugin(p)); err != nil {
 					return nil, hinted{err, "compute on the pure Go backend: go run ./kernel-setup install --no-xla"}
 				}
 			}

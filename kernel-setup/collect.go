@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -36,7 +37,8 @@ func runPassing(run *exec.Cmd) error {
 	return wait(run, commands.EndingSignals(), func(s os.Signal) os.Signal { return s })
 }
 
-// wait runs a command, and passes each of the signals that this program gets on to it, as another if need be.
+// wait runs a command, and passes each of the signals that this program gets on to it, as another if need be. The
+// command has said itself why it failed.
 func wait(run *exec.Cmd, passed []os.Signal, as func(os.Signal) os.Signal) error {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, passed...)
@@ -56,5 +58,9 @@ func wait(run *exec.Cmd, passed []os.Signal, as func(os.Signal) os.Signal) error
 			}
 		}
 	}()
-	return run.Wait()
+	err := run.Wait()
+	if _, failed := errors.AsType[*exec.ExitError](err); failed {
+		return errReported
+	}
+	return err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -68,38 +69,27 @@ func (c command) run(ctx context.Context) error {
 		return &commandError{Command: c.String(), Err: err}
 	}
 	err := cmd.Wait()
-	tail.flush()
+	last := tail.flush()
 	if ctx.Err() != nil {
 		killGroup(cmd.Process)
 		return ctx.Err()
 	}
 	if err != nil {
-		return &commandError{Command: c.String(), Tail: tail.last(), Err: err}
+		return &commandError{Command: c.String(), Tail: last, Err: err}
 	}
 	return nil
 }
 
 // String is the command as a person would type it, without its folder and cut to a readable length.
 func (c command) String() string {
-	words := []string{baseName(c.name)}
+	words := []string{filepath.Base(c.name)}
 	for _, arg := range c.args {
 		if arg == "" || strings.ContainsAny(arg, " \t\n\"'") {
 			arg = fmt.Sprintf("%q", arg)
 		}
 		words = append(words, arg)
 	}
-	text := strings.Join(words, " ")
-	if runes := []rune(text); len(runes) > 160 {
-		text = string(runes[:159]) + "…"
-	}
-	return text
-}
-
-func baseName(path string) string {
-	if i := strings.LastIndexAny(path, `/\`); i >= 0 {
-		return path[i+1:]
-	}
-	return path
+	return cut(strings.Join(words, " "), 160)
 }
 
 // lineWriter cuts what is written into lines, at carriage returns too, passes them on and keeps the last ones.
@@ -142,15 +132,11 @@ func (w *lineWriter) line(text string) {
 	}
 }
 
-func (w *lineWriter) flush() {
+// flush takes what was written last for a whole line, and returns the lines that are kept.
+func (w *lineWriter) flush() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.line(string(w.partial))
 	w.partial = nil
-}
-
-func (w *lineWriter) last() []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	return w.kept
 }

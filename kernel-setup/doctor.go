@@ -99,7 +99,7 @@ func examine(ctx context.Context, l layout, say func(string)) (report, error) {
 	add(kernelspecFinding(l))
 	say("XLA plugins")
 	obstacle := xlaObstacle(ctx, l)
-	for _, p := range []plugin{cpuPlugin, cudaPlugin} {
+	for _, p := range allPlugins {
 		add(pluginFinding(ctx, l, p, obstacle, s))
 	}
 	backends := backendFindings(ctx, l, say)
@@ -253,7 +253,7 @@ func pluginFinding(ctx context.Context, l layout, p plugin, obstacle string, s *
 	} else if s.Choices.NoXLA {
 		mend, wanted = mendInstall+" --no-xla=false", false
 	}
-	path := filepath.Join(l.plugins(), p.file())
+	path := l.plugin(p)
 	sum, err := fileSum(ctx, path)
 	switch {
 	case err == nil && sum == p.sum:
@@ -280,40 +280,30 @@ func quote(path string) string { return "'" + strings.ReplaceAll(path, "'", `'\'
 
 func backendFindings(ctx context.Context, l layout, say func(string)) []finding {
 	say("compiling a computation, about a minute the first time")
-	backends := []string{"go"}
-	for _, p := range []plugin{cpuPlugin, cudaPlugin} {
-		if _, err := os.Stat(filepath.Join(l.plugins(), p.file())); err == nil {
-			backends = append(backends, "xla:"+filepath.Join(l.plugins(), p.file()))
-		}
-	}
 	built := buildProbe(ctx, l, say)
-	var out []finding
-	for _, name := range backends {
-		f := finding{Item: "backend " + name, Status: "ok"}
-		if strings.HasPrefix(name, "xla:") {
-			f.Item = "backend xla (" + strings.TrimSuffix(strings.TrimPrefix(filepath.Base(name), "pjrt_c_api_"),
-				"_plugin.so") + ")"
-		}
-		if filepath.Base(name) == cudaPlugin.file() && !hasNVIDIA() {
-			f.Status, f.Detail = "none", "this machine shows no NVIDIA GPU"
-			out = append(out, f)
-			continue
-		}
-		say("computing on " + f.Item)
+	compute := func(item, name, mend string) finding {
+		say("computing on " + item)
 		var got probed
 		err := built
 		if err == nil {
 			got, err = probe(ctx, l, name)
 		}
 		if err != nil {
-			f.Status, f.Detail, f.Mend = "broken", err.Error(), mendInstall
-			if name == "go" {
-				f.Mend = "go build ./..."
-			}
-		} else {
-			f.Detail = fmt.Sprintf("3² + 4² = %v in %d ms", got.Value, got.Milliseconds)
+			return finding{Item: item, Status: "broken", Detail: err.Error(), Mend: mend}
 		}
-		out = append(out, f)
+		return finding{Item: item, Status: "ok", Detail: fmt.Sprintf("3² + 4² = %v in %d ms", got.Value, got.Milliseconds)}
+	}
+	out := []finding{compute("backend go", "go", "go build ./...")}
+	for _, p := range allPlugins {
+		item := "backend xla (" + p.name + ")"
+		if _, err := os.Stat(l.plugin(p)); err != nil {
+			continue
+		}
+		if p.name == cudaPlugin.name && !hasNVIDIA() {
+			out = append(out, finding{Item: item, Status: "none", Detail: "this machine shows no NVIDIA GPU"})
+			continue
+		}
+		out = append(out, compute(item, "xla:"+l.plugin(p), mendInstall))
 	}
 	return out
 }

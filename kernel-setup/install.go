@@ -31,13 +31,12 @@ type step struct {
 type stepError struct {
 	Title string
 	Err   error
-	Hint  string // what to do, if the cause is known
 }
 
 func (e *stepError) Error() string {
 	text := fmt.Sprintf("step %q failed: %v", e.Title, e.Err)
-	if e.Hint != "" {
-		text += "\n  What to do: " + strings.ReplaceAll(e.Hint, "\n", "\n    ")
+	if h, ok := errors.AsType[hinted](e.Err); ok {
+		text += "\n  What to do: " + strings.ReplaceAll(h.hint, "\n", "\n    ")
 	}
 	return text
 }
@@ -51,15 +50,6 @@ type hinted struct {
 }
 
 func (h hinted) Unwrap() error { return h.error }
-
-// explained makes the error of a step that failed for the given reason.
-func explained(title string, err error) *stepError {
-	failure := &stepError{Title: title, Err: err}
-	if h, ok := errors.AsType[hinted](err); ok {
-		failure.Hint = h.hint
-	}
-	return failure
-}
 
 // installer brings a clone to the state that the choices ask for.
 type installer struct {
@@ -108,7 +98,7 @@ virtual environment. It starts the kernel of this clone; to undo it, delete the 
 					return err
 				}
 				if _, err := findPython(cmd.Context(), python); err != nil {
-					return explained("--python", err)
+					return &stepError{"--python", err}
 				}
 			}
 			in := installer{layout: l, progress: newTasks(os.Stderr), choose: func(c *choices) {
@@ -248,7 +238,7 @@ func (in *installer) perform(ctx context.Context, s *state, st step) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return explained(st.title, err)
+		return &stepError{st.title, err}
 	}
 	t.done("")
 	s.Steps[st.name] = stamp{Digest: st.digest, Outputs: outputs, Ended: time.Now().UTC()}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"os"
 	"os/exec"
 	"slices"
@@ -41,11 +40,7 @@ neither read nor changed.`,
 			isCtrlC := func(s os.Signal) bool { return s == os.Interrupt }
 			// These are sent to this process only, unlike Ctrl-C.
 			signals := slices.DeleteFunc(commands.EndingSignals(), isCtrlC)
-			err = wait(lab, signals, func(os.Signal) os.Signal { return syscall.SIGTERM })
-			if _, ok := errors.AsType[*exec.ExitError](err); ok {
-				return errReported
-			}
-			return err
+			return wait(lab, signals, func(os.Signal) os.Signal { return syscall.SIGTERM })
 		},
 	}
 	cmd.Flags().StringVar(&backend, "backend", "",

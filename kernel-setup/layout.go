@@ -89,6 +89,9 @@ func (l layout) state() string     { return l.private("state.json") }
 func (l layout) lock() string      { return l.private("lock") }
 func (l layout) runs() string      { return l.private("runs") }
 
+// plugin is where go-xla looks for a plugin.
+func (l layout) plugin(p plugin) string { return filepath.Join(l.plugins(), p.file()) }
+
 // nvidia is a link to the NVIDIA libraries of the virtual environment. The CUDA plugin looks for them in ../nvidia
 // from its own folder.
 func (l layout) nvidia() string { return l.private("nvidia") }

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"github.com/go-birl/birl/envs/atomicfile"
 )
 
 // plugin is an XLA plugin and the Python wheel that contains it. Nothing of the wheel but this file is used.
@@ -38,6 +40,8 @@ var (
 		sum:    "b6de513893c09af2c77e71afcef46d9706f8c259337cdef4cd5cae2353886f75",
 	}
 )
+
+var allPlugins = []plugin{cpuPlugin, cudaPlugin}
 
 // file is the name under which go-xla finds the plugin.
 func (p plugin) file() string { return "pjrt_c_api_" + p.name + "_plugin.so" }
@@ -92,8 +96,7 @@ func (in *installer) pluginStep(p plugin) step {
 			if err := os.MkdirAll(l.plugins(), 0o755); err != nil {
 				return nil, err
 			}
-			if err := p.unpack(ctx, filepath.Join(download, wheels[0].Name()), filepath.Join(l.plugins(),
-				p.file())); err != nil {
+			if err := p.unpack(ctx, filepath.Join(download, wheels[0].Name()), l.plugin(p)); err != nil {
 				return nil, explainPlugin(err)
 			}
 			return outputsOf(l.private(), true, "pjrt/"+p.file())
@@ -114,50 +117,42 @@ func explainPlugin(err error) error {
 // unpack checks the wheel and moves the plugin in it to a path, whole or not at all. What an interruption leaves lies
 // beside the wheel, which must be on the same file system.
 func (p plugin) unpack(ctx context.Context, wheel, to string) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%s: %w", filepath.Base(wheel), err)
+		}
+	}()
 	sum, err := fileSum(ctx, wheel)
 	if err != nil {
 		return err
 	}
 	if sum != p.wheel {
-		return fmt.Errorf("%s has SHA-256 %s instead of %s", filepath.Base(wheel), sum, p.wheel)
+		return fmt.Errorf("its SHA-256 is %s instead of %s", sum, p.wheel)
 	}
 	archive, err := zip.OpenReader(wheel)
 	if err != nil {
-		return fmt.Errorf("%s: %w", filepath.Base(wheel), err)
+		return err
 	}
 	defer archive.Close()
 	member, err := archive.Open(p.member)
 	if err != nil {
-		return fmt.Errorf("%s: %w", filepath.Base(wheel), err)
+		return err
 	}
 	defer member.Close()
-
-	f, err := os.CreateTemp(filepath.Dir(wheel), ".plugin-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, f.Close(), os.Remove(f.Name()))
+	unpacked := filepath.Join(filepath.Dir(wheel), p.file())
+	if err := atomicfile.Write(unpacked, func(w io.Writer) error {
+		got, err := sumOf(ctx, io.TeeReader(member, w))
+		if err == nil && got != p.sum {
+			err = fmt.Errorf("its SHA-256 is %s instead of %s", got, p.sum)
 		}
-	}()
-	h := sha256.New()
-	if _, err = io.Copy(io.MultiWriter(f, h), reader{ctx, member}); err != nil {
-		return fmt.Errorf("%s: unpacking %s: %w", filepath.Base(wheel), p.member, err)
+		return err
+	}); err != nil {
+		return fmt.Errorf("unpacking %s: %w", p.member, err)
 	}
-	if got := hex.EncodeToString(h.Sum(nil)); got != p.sum {
-		return fmt.Errorf("%s: %s has SHA-256 %s instead of %s", filepath.Base(wheel), p.member, got, p.sum)
-	}
-	if err = f.Chmod(0o755); err != nil {
+	if err := os.Chmod(unpacked, 0o755); err != nil {
 		return err
 	}
-	if err = f.Sync(); err != nil {
-		return err
-	}
-	if err = f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), to)
+	return os.Rename(unpacked, to)
 }
 
 // fileSum is the SHA-256 of a file in hexadecimal.
@@ -167,11 +162,14 @@ func fileSum(ctx context.Context, path string) (string, error) {
 		return "", err
 	}
 	defer f.Close()
+	return sumOf(ctx, f)
+}
+
+// sumOf is the SHA-256 of what is read, in hexadecimal.
+func sumOf(ctx context.Context, r io.Reader) (string, error) {
 	h := sha256.New()
-	if _, err := io.Copy(h, reader{ctx, f}); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+	_, err := io.Copy(h, reader{ctx, r})
+	return hex.EncodeToString(h.Sum(nil)), err
 }
 
 // reader stops reading when its context ends.

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -231,11 +230,8 @@ func findPython(ctx context.Context, chosen string) (string, error) {
 
 // newEnough judges a version of the form 3.11.2.
 func newEnough(version string) bool {
-	parts := strings.Split(version, ".")
-	if len(parts) < 2 || parts[0] != "3" {
-		return false
-	}
-	minor, err := strconv.Atoi(parts[1])
+	minor := 0
+	_, err := fmt.Sscanf(version, "3.%d", &minor)
 	return err == nil && minor >= oldestPython
 }
 

@@ -201,9 +201,8 @@ func runNotebook(ctx context.Context, l layout, p *tasks, notebook string, o run
 		grace:  20 * time.Second, // the kernel itself gets ten
 	}
 	err = run.run(ctx)
-	if err != nil && follow.current != nil {
-		follow.current.failed(ctx)
-		follow.current = nil
+	if err != nil {
+		follow.fail()
 	}
 	follow.close()
 	if follow.failure != nil {
@@ -263,10 +262,7 @@ func (f *follower) event(line string) {
 	case "done":
 		f.close()
 	case "failed":
-		if f.current != nil {
-			f.current.failed(f.ctx)
-			f.current = nil
-		}
+		f.fail()
 		f.failure = &cellError{Notebook: f.notebook, Index: e.Index, Cells: f.cells, Position: e.Position,
 			Source: e.Source, Problem: e.Error}
 	case "saved":
@@ -282,6 +278,13 @@ func (f *follower) event(line string) {
 func (f *follower) close() {
 	if f.current != nil {
 		f.current.done(f.source)
+		f.current = nil
+	}
+}
+
+func (f *follower) fail() {
+	if f.current != nil {
+		f.current.failed(f.ctx)
 		f.current = nil
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"os"
 	"os/exec"
 	"slices"
@@ -48,11 +47,7 @@ func runInstalled(cmd *cobra.Command, steps []string, name, folder string, args 
 	run := exec.Command(l.tool(name), args...)
 	run.Env = l.environment(env...)
 	run.Stdin, run.Stdout, run.Stderr = os.Stdin, cmd.OutOrStdout(), os.Stderr
-	err = runPassing(run)
-	if _, ended := errors.AsType[*exec.ExitError](err); ended {
-		return errReported
-	}
-	return err
+	return runPassing(run)
 }
 
 // buildTool builds a program of the clone.
