@@ -291,7 +291,8 @@ func backendFindings(ctx context.Context, l layout, say func(string)) []finding 
 		if err != nil {
 			return finding{Item: item, Status: "broken", Detail: err.Error(), Mend: mend}
 		}
-		return finding{Item: item, Status: "ok", Detail: fmt.Sprintf("3² + 4² = %v in %d ms", got.Value, got.Milliseconds)}
+		return finding{Item: item, Status: "ok",
+			Detail: fmt.Sprintf("3² + 4² = %v in %d ms", got.Value, got.Milliseconds)}
 	}
 	out := []finding{compute("backend go", "go", "go build ./...")}
 	for _, p := range allPlugins {

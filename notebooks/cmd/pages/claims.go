@@ -8,20 +8,15 @@ import (
 // most is how many comparisons stand in the table of claims; of more it says how many hold.
 const most = 6
 
-// allClaims writes the table of all claims, with links to their pages.
-func (s *site) allClaims() string { return s.claimTable(s.ledger.Claims, true) }
-
-// claimTable writes a row for each claim.
-func (s *site) claimTable(claims []claim, links bool) string {
+// claimTable writes a row for each claim, with or without links to their pages.
+func claimTable(claims []claim, links bool) string {
 	head := []string{"claim", "the paper", "ours", "verdict"}
 	if links {
 		head = append(head, "page")
 	}
-	var b strings.Builder
-	b.WriteString("| " + strings.Join(head, " | ") + " |\n" + strings.Repeat("|:--", len(head)) + "|\n")
+	grid := [][]string{head}
 	for _, c := range claims {
-		where := c.Section
-		line := []string{fmt.Sprintf("%s <sub>%s</sub>", c.Claim, where), c.paperCell(), c.ourCell(),
+		line := []string{fmt.Sprintf("%s <sub>%s</sub>", c.Claim, c.Section), c.paperCell(), c.ourCell(),
 			"**" + string(c.verdict) + "**"}
 		if links {
 			line = append(line, fmt.Sprintf("[%s](pages/%[1]s.md)", c.Page))
@@ -29,9 +24,9 @@ func (s *site) claimTable(claims []claim, links bool) string {
 		for i := range line {
 			line[i] = strings.ReplaceAll(line[i], "|", "\\|")
 		}
-		b.WriteString("| " + strings.Join(line, " | ") + " |\n")
+		grid = append(grid, line)
 	}
-	return b.String()
+	return markdown(grid, "|:--")
 }
 
 // paperCell returns the paper's numbers, or its words where it gives none.
@@ -104,13 +99,12 @@ func (o outcome) sentence() string {
 	return text
 }
 
-// rules says in words what the rules of checks are.
+// ruleInWords says in words what the rule of a check is.
 func ruleInWords(k check) string {
-	name := k.Rule
+	name, limit := k.Rule, ""
 	if i := strings.LastIndex(k.Rule, " "); i > 0 {
-		name = k.Rule[:i]
+		name, limit = k.Rule[:i], k.Rule[i+1:]
 	}
-	limit := strings.TrimPrefix(k.Rule, name+" ")
 	switch name {
 	case "agree":
 		return "within " + limit + " standard errors of the difference"

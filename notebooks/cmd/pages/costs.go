@@ -79,7 +79,7 @@ func (s *site) costs(column string, decimals int) (string, error) {
 		}
 		grid = append(grid, line)
 	}
-	return markdown(grid), nil
+	return markdown(grid, "|--:"), nil
 }
 
 // steps writes the stored table of what steps of networks take.
@@ -88,7 +88,7 @@ func (s *site) steps() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return markdown(table), nil
+	return markdown(table, "|--:"), nil
 }
 
 // benchMachine says what the stored costs were measured on.

@@ -180,10 +180,10 @@ func (r *results) demonstrator(c choice) (*estimate, error) {
 	return nil, fmt.Errorf("demos.json does not say it")
 }
 
-// difference returns a − b and its standard error: of the paired differences where both are means over the same seeds,
+// difference returns a − b with its standard error: of the paired differences where both are means over the same seeds,
 // else √(se(a)² + se(b)²), an unknown one counting as 0. The error is 0 where none is known.
-func difference(a, b *estimate) (mean, stdErr float64) {
-	mean = a.mean - b.mean
+func difference(a, b *estimate) *estimate {
+	d := &estimate{mean: a.mean - b.mean, stdErr: math.Hypot(known(a.stdErr), known(b.stdErr))}
 	if len(a.bySeed) > 1 && len(a.bySeed) == len(b.bySeed) {
 		var paired []float64
 		for _, seed := range sortedKeys(a.bySeed) {
@@ -192,10 +192,10 @@ func difference(a, b *estimate) (mean, stdErr float64) {
 			}
 		}
 		if n := len(paired); n == len(a.bySeed) {
-			return mean, stat.StdErr(stat.StdDev(paired, nil), float64(n))
+			d.stdErr = stat.StdErr(stat.StdDev(paired, nil), float64(n))
 		}
 	}
-	return mean, math.Hypot(known(a.stdErr), known(b.stdErr))
+	return d
 }
 
 func known(stdErr float64) float64 {

@@ -211,7 +211,8 @@ func (k check) make(root string, r *results) (o outcome, err error) {
 	if other == nil {
 		return fail(fmt.Errorf("the rule %q needs paper or than", k.Rule))
 	}
-	d, se := difference(o.ours, other)
+	difference := difference(o.ours, other)
+	d, se := difference.mean, difference.stdErr
 	if se > 0 {
 		o.difference = signed(d/se, 1) + " s.e."
 	}
@@ -223,7 +224,7 @@ func (k check) make(root string, r *results) (o outcome, err error) {
 		o.holds = math.Abs(d) <= limit*se
 	case "within":
 		o.holds = math.Abs(d) <= limit
-		o.difference = "difference " + signed(d, (&estimate{mean: d, stdErr: math.NaN()}).decimals())
+		o.difference = "difference " + signed(d, (&estimate{mean: d}).decimals())
 	case "above":
 		o.holds = d > limit*se
 	case "below":

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -9,9 +10,11 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"golang.org/x/image/draw"
@@ -224,8 +227,9 @@ func commonColors(m *image.RGBA, n int) color.Palette {
 			counts[color.RGBA{c.R >> 4 * 17, c.G >> 4 * 17, c.B >> 4 * 17, 255}]++
 		}
 	}
-	colors := sortedBy(counts, func(c color.RGBA) uint32 {
-		return uint32(c.R)<<16 | uint32(c.G)<<8 | uint32(c.B)
+	colors := slices.SortedFunc(maps.Keys(counts), func(a, b color.RGBA) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a.R, b.R), cmp.Compare(a.G, b.G),
+			cmp.Compare(a.B, b.B))
 	})
 	var out color.Palette
 	for _, c := range colors[:min(n, len(colors))] {

@@ -259,9 +259,9 @@ func TestEstimates(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The worlds cancel in pairs: √(0.1² + 0.1²)/√100 = 0.0141, where unpaired it would be √(10² + 10²)/√100 = 1.41.
-	d, se := difference(v, e)
-	if math.Abs(d-1) > 4*0.0141 || se < 0.010 || se > 0.018 {
-		t.Errorf("paired difference %g ± %g, want 1 ± 0.0141", d, se)
+	d := difference(v, e)
+	if math.Abs(d.mean-1) > 4*0.0141 || d.stdErr < 0.010 || d.stdErr > 0.018 {
+		t.Errorf("paired difference %g ± %g, want 1 ± 0.0141", d.mean, d.stdErr)
 	}
 	for _, bad := range []string{"made-up qvirl", "made-up qvirl w2", "made-up qvirl w1 demo=5",
 		"made-up qvirl w1 take=median", "none qvirl w1", "made-up qvirl w1 demos=6"} {

@@ -42,16 +42,22 @@ func (s *site) fill(text string) (string, error) {
 	t, err := template.New("prose").Option("missingkey=error").Funcs(template.FuncMap{
 		"row":  func(c string, d ...int) (string, error) { return s.write(c, true, d) },
 		"mean": func(c string, d ...int) (string, error) { return s.write(c, false, d) },
-		"diff": s.diff, "table": s.table, "gallery": s.gallery, "claims": s.allClaims, "answers": s.answers,
-		"apart": s.apart, "count": s.count, "paper": s.paperText,
-		"countFrom": s.countFrom, "costs": s.costs, "benchMachine": s.benchMachine, "steps": s.steps,
+		"diff": s.diff, "table": s.table, "gallery": s.gallery, "answers": s.answers, "apart": s.apart,
+		"paper": s.paperText, "costs": s.costs, "benchMachine": s.benchMachine, "steps": s.steps,
+		"count": func(c string, value float64) (int, error) {
+			return s.count(c, func(v float64) bool { return v == value })
+		},
+		"countFrom": func(c string, value float64) (int, error) {
+			return s.count(c, func(v float64) bool { return v >= value })
+		},
 		"zooSize": func() (int, error) {
 			n, err := s.zooCounts("fit")
 			return n[0] + n[1] + n[2] + n[3] + n[4], err
 		},
 		"zooRight": func(name string) (int, error) { n, err := s.zooCounts(name); return n[0] + n[3], err },
 		"zooSaid":  func(name string) (int, error) { n, err := s.zooCounts(name); return n[0], err },
-		"counted":  func() string { return s.counted(s.ledger.Claims) },
+		"counted":  func() string { return counted(s.ledger.Claims) },
+		"claims":   func() string { return claimTable(s.ledger.Claims, true) },
 	}).Parse(text)
 	if err != nil {
 		return "", err
@@ -84,8 +90,7 @@ func (s *site) diff(a, b string, decimals ...int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	d, se := difference(x, y)
-	e := estimate{mean: d, stdErr: se}
+	e := difference(x, y)
 	return e.text(append(decimals, e.decimals())[0]), nil
 }
 
@@ -108,21 +113,12 @@ func (s *site) apart(choice string) (string, error) {
 	if p == nil {
 		return "", fmt.Errorf("the ledger has no number of the paper for %q", choice)
 	}
-	d, se := difference(e, p)
-	return signed(d/se, 0), nil
+	d := difference(e, p)
+	return signed(d.mean/d.stdErr, 0), nil
 }
 
-// count returns how many rows of a choice have a value.
-func (s *site) count(text string, value float64) (int, error) {
-	return s.countIf(text, func(v float64) bool { return v == value })
-}
-
-// countFrom returns how many rows of a choice have a value or more.
-func (s *site) countFrom(text string, value float64) (int, error) {
-	return s.countIf(text, func(v float64) bool { return v >= value })
-}
-
-func (s *site) countIf(text string, holds func(float64) bool) (int, error) {
+// count returns how many rows of a choice have a value that holds.
+func (s *site) count(text string, holds func(float64) bool) (int, error) {
 	c, err := parseChoice(text)
 	if err != nil {
 		return 0, err

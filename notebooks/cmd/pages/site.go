@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -139,13 +138,19 @@ func (s *site) claimsOf(name string) []claim {
 	return slices.DeleteFunc(slices.Clone(s.ledger.Claims), func(c claim) bool { return c.Page != name })
 }
 
-// verdictOf sums the verdicts of a page's claims up.
-func (s *site) verdictOf(p page) string {
+// tally counts the verdicts of claims.
+func tally(claims []claim) map[verdict]int {
 	counts := map[verdict]int{}
-	claims := s.claimsOf(p.Name)
 	for _, c := range claims {
 		counts[c.verdict]++
 	}
+	return counts
+}
+
+// verdictOf sums the verdicts of a page's claims up.
+func (s *site) verdictOf(p page) string {
+	claims := s.claimsOf(p.Name)
+	counts := tally(claims)
 	attempted := len(claims) - counts[notAttempted]
 	switch {
 	case len(claims) == 0:
@@ -163,11 +168,8 @@ func (s *site) verdictOf(p page) string {
 }
 
 // counted says how many claims have which verdict.
-func (s *site) counted(claims []claim) string {
-	counts := map[verdict]int{}
-	for _, c := range claims {
-		counts[c.verdict]++
-	}
+func counted(claims []claim) string {
+	counts := tally(claims)
 	var parts []string
 	for _, v := range []verdict{reproduced, partly, not, notAttempted} {
 		if counts[v] > 0 {
@@ -225,8 +227,8 @@ func (s *site) makePage(p page) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(&b, "## Claim by claim\n\n%s.\n\n%s\n%s\n%s", s.counted(claims),
-			s.claimTable(claims, false), notes, details(claims))
+		fmt.Fprintf(&b, "## Claim by claim\n\n%s.\n\n%s\n%s\n%s", counted(claims),
+			claimTable(claims, false), notes, details(claims))
 	}
 	if len(p.Experiments) > 0 {
 		b.WriteString("## Compute it again\n\n")
@@ -377,12 +379,3 @@ func value(e *estimate) *widgets.Estimate {
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
 
 func has[K comparable, V any](m map[K]V, key K) bool { _, ok := m[key]; return ok }
-
-// sortedBy returns the keys of counts, the most frequent first, equally frequent ones by key.
-func sortedBy[K comparable](counts map[K]int, key func(K) uint32) []K {
-	return slices.SortedFunc(maps.Keys(counts), func(a, b K) int {
-		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(key(a), key(b)))
-	})
-}
-
-var nan = math.NaN()

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -111,8 +112,7 @@ func (s *site) table(name string) (string, error) {
 				if err != nil {
 					return "", fmt.Errorf("table %s: %w", name, err)
 				}
-				d, se := difference(e, o)
-				e = &estimate{mean: d, stdErr: se}
+				e = difference(e, o)
 			}
 			cell := e.text(c.Decimals)
 			if p := s.paperOf(choice); p != nil {
@@ -137,7 +137,7 @@ func (s *site) table(name string) (string, error) {
 	if t.Flip {
 		grid = transposed(grid)
 	}
-	return strings.TrimSpace(markdown(grid)), nil
+	return strings.TrimSpace(markdown(grid, "|--:")), nil
 }
 
 func transposed(grid [][]string) [][]string {
@@ -150,13 +150,13 @@ func transposed(grid [][]string) [][]string {
 	return out
 }
 
-// markdown writes a table, its numbers aligned to the right.
-func markdown(grid [][]string) string {
+// markdown writes a table, whose first column is aligned to the left and the others as align says in Markdown.
+func markdown(grid [][]string, align string) string {
 	var b strings.Builder
 	for i, line := range grid {
 		b.WriteString("| " + strings.Join(line, " | ") + " |\n")
 		if i == 0 {
-			b.WriteString("|:--" + strings.Repeat("|--:", len(line)-1) + "|\n")
+			b.WriteString("|:--" + strings.Repeat(align, len(line)-1) + "|\n")
 		}
 	}
 	return b.String()
@@ -273,7 +273,7 @@ func (s *site) dots(f figureOf) (widgets.Drawing, error) {
 		out.Methods = append(out.Methods, name)
 	}
 	for _, c := range t.Columns {
-		panel := widgets.DotPanel{Title: c.Title, Target: nan}
+		panel := widgets.DotPanel{Title: c.Title, Target: math.NaN()}
 		if c.Target != nil {
 			panel.Target = *c.Target
 		}
