@@ -46,8 +46,6 @@ func (k Kubernetes) manifest(j Job, tasks []int) (string, error) {
 	for i, t := range tasks {
 		words[i] = strconv.Itoa(t)
 	}
-	command := j.command("TASK")
-	last := strings.Replace(command[len(command)-1], "TASK", `"$1"`, 1)
 	requests := object{"cpu": strconv.Itoa(j.CPUs)}
 	resources := object{"requests": requests}
 	if k.Memory != "" {
@@ -63,8 +61,8 @@ func (k Kubernetes) manifest(j Job, tasks []int) (string, error) {
 		"image": k.Image,
 		// the numbers of the tasks are the script's arguments, of which the index chooses one
 		"command": append([]string{"sh", "-c",
-			fmt.Sprintf(`shift "$JOB_COMPLETION_INDEX"; exec %s %s >>%s/task-"$1".log 2>&1`,
-				quote(command[:len(command)-1]), last, quote([]string{filepath.Join(j.Out, LogsDir)})),
+			fmt.Sprintf(`shift "$JOB_COMPLETION_INDEX"; exec %s >>%s/task-"$1".log 2>&1`, j.shell(`"$1"`),
+				quote([]string{filepath.Join(j.Out, LogsDir)})),
 			"sh"}, words...),
 		"env":          []object{{"name": "GOMAXPROCS", "value": strconv.Itoa(j.CPUs)}},
 		"resources":    resources,
@@ -196,11 +194,9 @@ func numbers(text string) ([]int, error) {
 
 // Leave implements Engine.
 func (k Kubernetes) Leave(j Job) string {
-	namespace := ""
+	kubectl := "kubectl"
 	if k.Namespace != "" {
-		namespace = " --namespace " + k.Namespace
+		kubectl += " --namespace " + k.Namespace
 	}
-	return fmt.Sprintf("What was submitted goes on without this command, and the same command follows it again.\n"+
-		"  look:    kubectl%s get pods --selector=job-name=%s\n  cancel:  kubectl%s delete job %s",
-		namespace, j.Name, namespace, j.Name)
+	return goesOn(kubectl+" get pods --selector=job-name="+j.Name, kubectl+" delete job "+j.Name)
 }

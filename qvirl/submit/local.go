@@ -33,7 +33,7 @@ const ending = 10 * time.Second
 func (l *Local) Script(j Job) (string, error) {
 	var text strings.Builder
 	for task := 1; task <= j.Tasks; task++ {
-		fmt.Fprintf(&text, "GOMAXPROCS=%d %s\n", j.CPUs, quote(j.command(fmt.Sprint(task))))
+		fmt.Fprintf(&text, "GOMAXPROCS=%d %s\n", j.CPUs, quote(j.command(task)))
 	}
 	return text.String(), nil
 }
@@ -85,7 +85,7 @@ func launch(j Job, task int) (*exec.Cmd, error) {
 		return nil, err
 	}
 	defer log.Close() // the process has its own
-	words := j.command(fmt.Sprint(task))
+	words := j.command(task)
 	c := exec.Command(words[0], words[1:]...)
 	c.Dir, c.Stdout, c.Stderr = j.Dir, log, log
 	c.Env = append(os.Environ(), fmt.Sprintf("GOMAXPROCS=%d", j.CPUs))

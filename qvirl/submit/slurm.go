@@ -38,9 +38,7 @@ func (s Slurm) Script(j Job) (string, error) {
 		}
 		fmt.Fprintf(&text, "#SBATCH \"%s\"\n", o)
 	}
-	command := j.command("TASK")
-	last := strings.Replace(command[len(command)-1], "TASK", `"$SLURM_ARRAY_TASK_ID"`, 1)
-	fmt.Fprintf(&text, "export GOMAXPROCS=%d\nexec %s %s\n", j.CPUs, quote(command[:len(command)-1]), last)
+	fmt.Fprintf(&text, "export GOMAXPROCS=%d\nexec %s\n", j.CPUs, j.shell(`"$SLURM_ARRAY_TASK_ID"`))
 	return text.String(), nil
 }
 
@@ -99,8 +97,13 @@ func slurmState(state, reason string) State {
 
 // Leave implements Engine.
 func (s Slurm) Leave(j Job) string {
+	return goesOn("squeue --me --name="+j.Name, "scancel --me --name="+j.Name)
+}
+
+// goesOn says that tasks do without the command that submitted them, and by which commands they are looked at and ended.
+func goesOn(look, cancel string) string {
 	return fmt.Sprintf("What was submitted goes on without this command, and the same command follows it again.\n"+
-		"  look:    squeue --me --name=%s\n  cancel:  scancel --me --name=%s", j.Name, j.Name)
+		"  look:    %s\n  cancel:  %s", look, cancel)
 }
 
 // ranges writes ascending numbers as 1-3,7.

@@ -39,8 +39,13 @@ func (j Job) LogPath(task int) string {
 }
 
 // command is that of a task, of 1 to j.Tasks.
-func (j Job) command(task string) []string {
-	return append(slices.Clone(j.Command), "--shard", fmt.Sprintf("%s/%d", task, j.Tasks))
+func (j Job) command(task int) []string {
+	return append(slices.Clone(j.Command), "--shard", fmt.Sprintf("%d/%d", task, j.Tasks))
+}
+
+// shell is the command in a script, of the task that an expression of the shell names.
+func (j Job) shell(task string) string {
+	return quote(append(slices.Clone(j.Command), "--shard")) + fmt.Sprintf(" %s/%d", task, j.Tasks)
 }
 
 // Engine is a batch system.

@@ -76,15 +76,11 @@ func Of(post irl.Posterior, draws int, seed uint64) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	ok := chains != nil
-	if !ok {
-		chains = func([]float64) [][]float64 { return nil }
-	}
 	s := &Summary{Error: &Summary{}}
 	each := func(x mat.Matrix, count int, mean, std, meanError, stdError *[]float64) {
 		for i := range count {
 			column := mat.Col(nil, i, x)
-			m, sd, me, se := moments(column, chains(column))
+			m, sd, me, se := moments(column, chains)
 			*mean, *std = append(*mean, m), append(*std, sd)
 			*meanError, *stdError = append(*meanError, me), append(*stdError, se)
 		}
@@ -95,9 +91,9 @@ func Of(post irl.Posterior, draws int, seed uint64) (*Summary, error) {
 	var unused, unusedError []float64
 	each(samples.Policies(actions, p.Beta), states*actions, &s.Policy, &unused, &e.Policy, &unusedError)
 	if p.InfersBeta() && samples.Beta != nil {
-		s.BetaMean, s.BetaStd, e.BetaMean, e.BetaStd = moments(samples.Beta, chains(samples.Beta))
+		s.BetaMean, s.BetaStd, e.BetaMean, e.BetaStd = moments(samples.Beta, chains)
 	}
-	if ok {
+	if chains != nil {
 		return s, nil
 	}
 	for i := range n {
@@ -117,10 +113,9 @@ func Of(post irl.Posterior, draws int, seed uint64) (*Summary, error) {
 }
 
 // moments returns mean and standard deviation of samples, with their Monte Carlo errors: sd(x)/√n and
-// sd((x − μ)²)/(2 σ √n), where n is the effective sample size of x or of (x − μ)² in the chains that the samples come
-// from, or their number if these are nil. The errors of chains that are too short to tell are as large as the
-// deviation.
-func moments(x []float64, chains [][]float64) (mean, std, meanError, stdError float64) {
+// sd((x − μ)²)/(2 σ √n), where n is the effective sample size of x or of (x − μ)² in the chains that these are cut
+// into, or their number without chains. The errors of chains that are too short to tell are as large as the deviation.
+func moments(x []float64, chains func([]float64) [][]float64) (mean, std, meanError, stdError float64) {
 	mean, std = stat.MeanStdDev(x, nil)
 	if !(std > 0) {
 		return mean, std, 0, 0
@@ -131,14 +126,7 @@ func moments(x []float64, chains [][]float64) (mean, std, meanError, stdError fl
 	}
 	size, squareSize := float64(len(x)), float64(len(x))
 	if chains != nil {
-		size = mcmc.ESS(chains)
-		squared := make([][]float64, len(chains))
-		for i, c := range chains {
-			for _, v := range c {
-				squared[i] = append(squared[i], (v-mean)*(v-mean))
-			}
-		}
-		squareSize = mcmc.ESS(squared)
+		size, squareSize = mcmc.ESS(chains(x)), mcmc.ESS(chains(squares))
 	}
 	return mean, std, std / math.Sqrt(atLeastOne(size)),
 		stat.StdDev(squares, nil) / (2 * std * math.Sqrt(atLeastOne(squareSize)))

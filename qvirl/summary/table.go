@@ -46,26 +46,24 @@ func Table(post irl.Posterior, draws int, seed uint64) ([]Line, error) {
 		} else {
 			place = p.StateName(i/actions) + ", " + p.ActionName(i%actions)
 		}
-		lines = append(lines, newLine("reward["+place+"]", chains(mat.Col(nil, i, samples.Reward))))
+		lines = append(lines, newLine("reward["+place+"]", mat.Col(nil, i, samples.Reward), chains))
 	}
 	values := samples.Values(actions)
 	for s := range p.MDP.States() {
-		lines = append(lines, newLine("value["+p.StateName(s)+"]", chains(mat.Col(nil, s, values))))
+		lines = append(lines, newLine("value["+p.StateName(s)+"]", mat.Col(nil, s, values), chains))
 	}
 	if samples.Beta != nil {
-		lines = append(lines, newLine("beta", chains(samples.Beta)))
+		lines = append(lines, newLine("beta", samples.Beta, chains))
 	}
 	return lines, nil
 }
 
-// newLine describes a quantity by its samples, [chains][samples of each].
-func newLine(name string, chains [][]float64) Line {
-	x := slices.Concat(chains...)
+// newLine describes a quantity by its samples, which chains cuts into those of each chain.
+func newLine(name string, x []float64, chains func([]float64) [][]float64) Line {
 	l := Line{Name: name}
-	l.RHat, l.BulkESS, l.TailESS = mcmc.Diagnose(chains)
+	l.RHat, l.BulkESS, l.TailESS = mcmc.Diagnose(chains(x))
 	l.Mean, l.Std, l.MeanError, l.StdError = moments(x, chains)
-	slices.Sort(x)
-	l.Low, l.High = shortest(x, Probability)
+	l.Low, l.High = shortest(slices.Sorted(slices.Values(x)), Probability)
 	return l
 }
 
