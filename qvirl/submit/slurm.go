@@ -100,7 +100,7 @@ func (s Slurm) Leave(j Job) string {
 	return goesOn("squeue --me --name="+j.Name, "scancel --me --name="+j.Name)
 }
 
-// goesOn says that tasks do without the command that submitted them, and by which commands they are looked at and ended.
+// goesOn says that tasks do without the command that submitted them, and how they are looked at and ended.
 func goesOn(look, cancel string) string {
 	return fmt.Sprintf("What was submitted goes on without this command, and the same command follows it again.\n"+
 		"  look:    %s\n  cancel:  %s", look, cancel)
