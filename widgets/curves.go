@@ -136,10 +136,11 @@ func (m Curves) bands() []legendEntry {
 }
 
 func (p curvePanel) validate(field string) error {
-	drawn := func(field string, c Curve) error { return curve(c).validate(field, p.LogX, p.LogY) }
 	r := p.YRange
-	return check.First(refuse(len(p.Curves) == 0 && len(p.Thin) == 0, "%s has no curves", field),
-		forEach(field+".Curves", p.Curves, drawn), forEach(field+".Thin", p.Thin, drawn),
+	return check.First(refuse(len(p.Curves) == 0, "%s has no curves", field),
+		forEach(field+".Curves", p.Curves, func(field string, c Curve) error {
+			return curve(c).validate(field, p.LogX, p.LogY)
+		}),
 		forEach(field+".Levels", p.Levels, func(field string, level Level) error {
 			return refuse(!finite(level.Y) || p.LogY && level.Y <= 0, "%s.Y = %g cannot be drawn on this axis", field,
 				level.Y)
@@ -204,12 +205,10 @@ func (p curvePanel) plot(looks map[string]appearance, room vg.Length) *plot.Plot
 		out.X.Tick.Marker = niceTicks{4}
 	}
 	xs, ys := emptySpan(), emptySpan()
-	for _, curves := range [][]Curve{p.Curves, p.Thin} {
-		for _, c := range curves {
-			for i := range c.X {
-				xs.include(c.X[i])
-				ys.include(curve(c).bounds(i, p.LogY))
-			}
+	for _, c := range p.Curves {
+		for i := range c.X {
+			xs.include(c.X[i])
+			ys.include(curve(c).bounds(i, p.LogY))
 		}
 	}
 	for _, level := range p.Levels {
@@ -231,13 +230,6 @@ func (p curvePanel) plot(looks map[string]appearance, room vg.Length) *plot.Plot
 		out.Y.Min, out.Y.Max = p.YRange[0], p.YRange[1]
 	}
 	out.Add(painter(func(c draw.Canvas, x, y func(float64) vg.Length) {
-		for _, k := range p.Thin {
-			a := appearance{color: rgb(0xA0A0A0)}
-			if known, ok := looks[k.Name]; ok {
-				a.color = known.color
-			}
-			curve(k).paintLine(c, x, y, draw.LineStyle{Color: fade(a.color, 0.3), Width: thinWidth})
-		}
 		for _, level := range p.Levels {
 			c.StrokeLine2(looks[level.Name].line(1), c.Min.X, y(level.Y), c.Max.X, y(level.Y))
 		}
@@ -251,7 +243,7 @@ func (p curvePanel) plot(looks map[string]appearance, room vg.Length) *plot.Plot
 		}
 		for i, k := range p.Curves {
 			a := looks[k.Name]
-			curve(k).paintLine(c, shifts[i], y, a.line(lineWidth))
+			curve(k).paintLine(c, shifts[i], y, a)
 			curve(k).paintDots(c, shifts[i], y, a)
 		}
 		if room > 0 {
@@ -296,13 +288,13 @@ func (k curve) runs(paint func(from, to int)) {
 	}
 }
 
-func (k curve) paintLine(c draw.Canvas, x, y func(float64) vg.Length, style draw.LineStyle) {
+func (k curve) paintLine(c draw.Canvas, x, y func(float64) vg.Length, a appearance) {
 	k.runs(func(from, to int) {
 		points := make([]vg.Point, 0, to-from)
 		for i := from; i < to; i++ {
 			points = append(points, vg.Point{X: x(k.X[i]), Y: y(k.Y[i])})
 		}
-		c.StrokeLines(style, c.ClipLinesXY(points)...)
+		c.StrokeLines(a.line(lineWidth), c.ClipLinesXY(points)...)
 	})
 }
 

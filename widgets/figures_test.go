@@ -268,9 +268,6 @@ func TestCurves(t *testing.T) {
 		t.Error("the given band is not drawn")
 	}
 	elbo := exampleELBO()
-	if got := parse(t, elbo).stroked("#A0A0A0"); got != 30 {
-		t.Errorf("%d thin lines, want 30", got)
-	}
 	elbo.Panels[0].YRange = &[2]float64{-25, -15}
 	if p := parse(t, elbo); p.hasText("−60") || !p.hasText("−20") {
 		t.Error("the given range of the vertical axis is not kept")

@@ -197,18 +197,16 @@ func field(v float64) string {
 func (m Curves) records() [][]string {
 	out := [][]string{{"panel", "curve", "x", "y", "low", "high"}}
 	for _, p := range m.Panels {
-		for _, curves := range [][]Curve{p.Curves, p.Thin} {
-			for _, k := range curves {
-				for i := range k.X {
-					low, high := "", ""
-					switch {
-					case k.Low != nil:
-						low, high = field(k.Low[i]), field(k.High[i])
-					case k.StdErr != nil:
-						low, high = field(k.Y[i]-k.StdErr[i]), field(k.Y[i]+k.StdErr[i])
-					}
-					out = append(out, []string{p.Title, k.Name, field(k.X[i]), field(k.Y[i]), low, high})
+		for _, k := range p.Curves {
+			for i := range k.X {
+				low, high := "", ""
+				switch {
+				case k.Low != nil:
+					low, high = field(k.Low[i]), field(k.High[i])
+				case k.StdErr != nil:
+					low, high = field(k.Y[i]-k.StdErr[i]), field(k.Y[i]+k.StdErr[i])
 				}
+				out = append(out, []string{p.Title, k.Name, field(k.X[i]), field(k.Y[i]), low, high})
 			}
 		}
 		for _, l := range p.Levels {

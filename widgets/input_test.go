@@ -108,7 +108,7 @@ func TestBadInput(t *testing.T) {
 			Curves: []Curve{{X: []float64{1}, Y: []float64{1}, Low: []float64{0}, High: []float64{1}}}})},
 		{"X[1] = 1 is below", line([]float64{2, 1}, []float64{1, 1}, nil)},
 		{"logarithmic", curves(CurvePanel{LogX: true, Curves: []Curve{{X: []float64{0, 1}, Y: []float64{0, 1}}}})},
-		{"Y[0] = 0 cannot", curves(CurvePanel{LogY: true, Thin: []Curve{{X: []float64{0, 1}, Y: []float64{0, 1}}}})},
+		{"Y[0] = 0 cannot", curves(CurvePanel{LogY: true, Curves: []Curve{{X: []float64{0, 1}, Y: []float64{0, 1}}}})},
 		{"Levels[0].Y = NaN", curves(CurvePanel{Curves: []Curve{{X: []float64{1}, Y: []float64{1}}},
 			Levels: []Level{{Y: nan}}})},
 		{"Marks[0].X = +Inf", curves(CurvePanel{Curves: []Curve{{X: []float64{1}, Y: []float64{1}}},

@@ -96,7 +96,6 @@ type Panel struct {
 	Title, XLabel, YLabel string
 	LogX, LogY            bool
 	Curves                []Curve
-	Thin                  []Curve     // thin behind the others, without legend, such as single runs behind their mean
 	Levels                []Level     // horizontal reference lines
 	Marks                 []Mark      // vertical lines with a note, such as the chosen value of a hyper-parameter
 	YRange                *[2]float64 // nil: all that is drawn
