@@ -14,27 +14,27 @@ import (
 )
 
 // RankECDF shows, for ranks of true values among posterior draws, by how much their cumulative distribution function
-// differs from that of uniform ranks, with a band that the whole curve stays in with the probability Level if they are
+// differs from that of uniform ranks, with a band that the whole curve stays in with the probability 0.95 if they are
 // uniform (Säilynoja, Bürkner & Vehtari 2022, "Graphical test for discrete uniformity and its applications in goodness
 // of fit evaluation and multiple sample comparison"). Where it leaves the band, the posterior is not calibrated: above
 // it on the left and below on the right, it is too narrow; the other way round, too wide.
 type RankECDF struct {
 	Title   string
 	Panels  []RankPanel
-	Level   float64 // 0 means 0.95
-	Columns int     // panels to a row; 0 means up to 4
+	Columns int // panels to a row; 0 means up to 4
 }
 
 const (
+	ecdfLevel  = 0.95   // of the band
 	ecdfPoints = 50     // at which a curve is judged, at most
 	ecdfRanks  = 20_000 // of a panel, at most
 )
 
 // Figure implements Drawing.
 func (m RankECDF) Figure() (*Figure, error) {
-	level, columns := cmp.Or(m.Level, 0.95), min(cmp.Or(m.Columns, 4), len(m.Panels))
-	if err := check.First(refuse(len(m.Panels) == 0, "RankECDF has no panels"), refuse(!(level > 0 && level < 1),
-		"RankECDF.Level = %g is outside (0, 1)", level), checkColumns("RankECDF", m.Columns)); err != nil {
+	columns := min(cmp.Or(m.Columns, 4), len(m.Panels))
+	if err := check.First(refuse(len(m.Panels) == 0, "RankECDF has no panels"),
+		checkColumns("RankECDF", m.Columns)); err != nil {
 		return nil, err
 	}
 	plots := make([]*plot.Plot, len(m.Panels))
@@ -51,13 +51,13 @@ func (m RankECDF) Figure() (*Figure, error) {
 		if i%columns == 0 {
 			plots[i].Y.Label.Text = "ECDF less uniform"
 		}
-		highest = math.Max(highest, rankPanel(panel).plotECDF(plots[i], level))
+		highest = math.Max(highest, rankPanel(panel).plotECDF(plots[i]))
 	}
 	for _, p := range plots { // one range for all
 		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1, -1.1*highest, 1.1*highest
 		p.X.Tick.Marker = niceTicks{4}
 	}
-	band := legendEntry{fmt.Sprintf("%g %% of curves of uniform ranks lie in the band", 100*level),
+	band := legendEntry{fmt.Sprintf("%g %% of curves of uniform ranks lie in the band", 100*ecdfLevel),
 		func(c draw.Canvas) { fillPath(c, bandGrey, draw.Crop(c, 0, 0, 3, -3).Rectangle.Path()) }}
 	return card{title: m.Title, legend: []legendEntry{band},
 		description: "Cumulative distribution functions of ranks in " + count(len(plots), "panel", "panels") + ".",
@@ -66,14 +66,14 @@ func (m RankECDF) Figure() (*Figure, error) {
 }
 
 // plotECDF adds the curve and its band, and returns the highest point of either.
-func (p rankPanel) plotECDF(to *plot.Plot, level float64) (highest float64) {
+func (p rankPanel) plotECDF(to *plot.Plot) (highest float64) {
 	n := len(p.Ranks)
 	at := ecdfAt(p.Max)
 	z := make([]float64, len(at))
 	for k, r := range at {
 		z[k] = float64(r+1) / float64(p.Max+1)
 	}
-	low, high := simultaneousBand(n, z, level)
+	low, high := simultaneousBand(n, z, ecdfLevel)
 	below := make([]float64, len(at)) // or at
 	sorted := slices.Sorted(slices.Values(p.Ranks))
 	for k, r := range at {

@@ -18,11 +18,10 @@ import (
 
 // Predictive checks a posterior by what it has seen: how probable was what the expert did, state by state? A row is an
 // action in a state: how often it was demonstrated there, and the probability that the posterior predicts, with the
-// central 90 % of it. The least probable stand first.
+// central 90 % of it. The 20 least probable are shown, the least first.
 type Predictive struct {
 	Title     string
 	Decisions []exhibit.Decision
-	Most      int // rows; 0 means 20
 }
 
 // Figure implements Drawing.
@@ -32,7 +31,7 @@ func (m Predictive) Figure() (*Figure, error) {
 	}
 	rows := slices.Clone(m.Decisions)
 	slices.SortStableFunc(rows, func(a, b exhibit.Decision) int { return cmp.Compare(a.Mean, b.Mean) })
-	shown := rows[:min(cmp.Or(m.Most, 20), len(rows))]
+	shown := rows[:min(20, len(rows))]
 	style := textStyle(textSize, ink, draw.XLeft, draw.YCenter)
 	names := vg.Length(0)
 	for _, d := range shown {
@@ -83,7 +82,6 @@ func (m Predictive) Figure() (*Figure, error) {
 
 func (m Predictive) validate() error {
 	return check.First(refuse(len(m.Decisions) == 0, "Predictive has no decisions: nothing was demonstrated"),
-		refuse(m.Most < 0, "Predictive.Most = %d, want 0 (automatic) or a positive number", m.Most),
 		forEach("Predictive.Decisions", m.Decisions, func(field string, d exhibit.Decision) error {
 			return check.First(refuse(d.Times < 1 || d.Of < d.Times, "%s: %d of %d decisions", field, d.Times, d.Of),
 				refuse(!(0 <= d.Low && d.Low <= d.High && d.High <= 1+1e-9 && d.Mean > 0 && d.Mean <= 1+1e-9),

@@ -92,7 +92,6 @@ var worse = func() []struct {
 		{"RankECDF has no panels", RankECDF{}},
 		{"0 ranks", RankECDF{Panels: []RankPanel{{Max: 3}}}},
 		{"Ranks[0] = 9", RankECDF{Panels: []RankPanel{{Max: 3, Ranks: []int{9}}}}},
-		{"Level = NaN", RankECDF{Level: nan, Panels: []RankPanel{{Max: 3, Ranks: []int{1}}}}},
 		{none, RankECDF{Panels: []RankPanel{{Max: 3, Ranks: []int{1}, Method: none}}}},
 		{"100000 ranks", RankECDF{Panels: []RankPanel{{Max: 3, Ranks: make([]int, 100_000)}}}},
 		{"nothing was demonstrated", Predictive{}},
