@@ -2,6 +2,7 @@ package widgets
 
 import (
 	"fmt"
+	"slices"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -59,10 +60,13 @@ func (g cells) frames(c draw.Canvas, marked []bool) {
 	}
 }
 
-// frameEntry is the legend entry of frames.
-func frameEntry(label string) legendEntry {
-	return legendEntry{label, func(c draw.Canvas) {
+// framesLegend is the legend of the frames of terminal states, if there are any.
+func framesLegend(terminal []bool) []legendEntry {
+	if !slices.Contains(terminal, true) {
+		return nil
+	}
+	return []legendEntry{{"terminal", func(c draw.Canvas) {
 		x, y, half := c.Center().X, c.Center().Y, vg.Length(4.5)
 		strokePath(c, draw.LineStyle{Color: black, Width: 1.6}, rect(x-half, y-half, x+half, y+half).Path())
-	}}
+	}}}
 }

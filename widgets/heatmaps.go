@@ -2,7 +2,6 @@ package widgets
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"gonum.org/v1/plot/vg"
@@ -56,12 +55,8 @@ func (m HeatMaps) Figure() (*Figure, error) {
 		titleLines = max(titleLines, len(titles[j]))
 	}
 	titleHeight := vg.Length(titleLines)*(textSize+1.5) + 5
-	var legend []legendEntry
-	if slices.Contains(m.Terminal, true) {
-		legend = append(legend, frameEntry("terminal"))
-	}
 	return card{
-		title: m.Title, legend: legend,
+		title: m.Title, legend: framesLegend(m.Terminal),
 		description: fmt.Sprintf("Maps of %s for %s.", strings.Join(quantities, ", "), labels(m.Columns)),
 		width:       max(vg.Length(len(m.Columns))*(mapWidth+panelGap)+barWidth+2*cardPad, 240),
 		bodyHeight:  titleHeight + vg.Length(len(m.Rows))*(mapHeight+panelGap) - panelGap + 2, records: m.records,

@@ -99,10 +99,7 @@ func (m Map) validate() error {
 }
 
 func (m Map) legend() []legendEntry {
-	var legend []legendEntry
-	if slices.Contains(m.Terminal, true) {
-		legend = append(legend, frameEntry("terminal"))
-	}
+	legend := framesLegend(m.Terminal)
 	if len(m.Demonstrations) > 0 {
 		legend = append(legend, arrowEntry("demonstrated action", demoColor), dotEntry("demonstrated “stay”",
 			demoColor),

@@ -14,11 +14,7 @@ import (
 
 // Verdicts is a table of problems, in families, by methods: each cell has the colour of its answer's error, from 0.01
 // to 100 posterior standard deviations, and a mark that says whether the answer is right and the method knows.
-type Verdicts struct {
-	Title    string
-	Methods  []string // as in result rows
-	Families []exhibit.VerdictFamily
-}
+type Verdicts exhibit.VerdictChart
 
 // verdictLegend are the kinds of answers, in their order, with an example of each.
 var verdictLegend = []struct {

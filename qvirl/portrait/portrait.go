@@ -91,12 +91,9 @@ func Grid(w *gridworld.World) exhibit.World {
 // columns as divide the number of states.
 func States(p *irl.Problem) exhibit.World {
 	states, actions := p.MDP.States(), p.MDP.Actions()
-	columns := states
-	for c := int(math.Ceil(math.Sqrt(float64(states)))); c < states; c++ {
-		if states%c == 0 {
-			columns = c
-			break
-		}
+	columns := int(math.Ceil(math.Sqrt(float64(states))))
+	for states%columns != 0 {
+		columns++
 	}
 	w := exhibit.World{Width: columns, Height: states / columns}
 	for s := range states {

@@ -148,8 +148,7 @@ func Write(r *exhibit.Report, dir string) ([]string, error) {
 		return write(name+".svg", string(svg))
 	}
 	for _, c := range r.Verdicts {
-		if err := draw(c.Name, c.Title, widgets.Verdicts{Title: c.Title, Methods: c.Methods,
-			Families: c.Families}); err != nil {
+		if err := draw(c.Name, c.Title, widgets.Verdicts(c)); err != nil {
 			return nil, err
 		}
 	}
