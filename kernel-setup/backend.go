@@ -39,7 +39,7 @@ type probed struct {
 
 // probeStep computes one line on each installed plugin, so that a plugin that does not work on this machine is
 // reported by the installation and not by the first notebook. Building the probe also compiles what notebooks link to.
-func (in *installer) probeStep(goMod string, plugins []plugin) step {
+func (l layout) probeStep(goMod string, plugins []plugin) step {
 	inputs := []string{"probe 1", goMod}
 	for _, p := range plugins {
 		inputs = append(inputs, p.sum)
@@ -50,7 +50,7 @@ func (in *installer) probeStep(goMod string, plugins []plugin) step {
 		digest: digest(inputs...),
 		run: func(ctx context.Context, say func(string)) ([]output, error) {
 			say("compiling GoMLX, about a minute the first time")
-			if err := buildProbe(ctx, in.layout, say); err != nil {
+			if err := buildProbe(ctx, l, say); err != nil {
 				return nil, err
 			}
 			for _, p := range plugins {
@@ -58,11 +58,11 @@ func (in *installer) probeStep(goMod string, plugins []plugin) step {
 					continue // cannot work, and the user has been told
 				}
 				say("computing on xla:" + p.name)
-				if _, err := probe(ctx, in.layout, "xla:"+in.layout.plugin(p)); err != nil {
+				if _, err := probe(ctx, l, "xla:"+l.plugin(p)); err != nil {
 					return nil, hinted{err, "compute on the pure Go backend: go run ./kernel-setup install --no-xla"}
 				}
 			}
-			return outputsOf(in.layout.private(), true, "bin/"+filepath.Base(in.layout.tool("probe")))
+			return outputsOf(l.private(), true, "bin/"+filepath.Base(l.tool("probe")))
 		},
 	}
 }

@@ -102,9 +102,8 @@ func examine(ctx context.Context, l layout, say func(string)) (report, error) {
 	for _, p := range allPlugins {
 		add(pluginFinding(ctx, l, p, obstacle, s))
 	}
-	backends := backendFindings(ctx, l, say)
 	usable := false
-	for _, f := range backends {
+	for _, f := range backendFindings(ctx, l, say) {
 		add(f)
 		usable = usable || f.Status == "ok"
 	}
@@ -187,20 +186,20 @@ for name in ("jupyterlab", "nbclient", "nbconvert"):
 	// Blank lines are dropped by command; a missing package therefore shows as too few lines.
 	err := command{name: l.python(), args: []string{"-I", "-c", script}, dir: l.root, env: l.environment(),
 		stdout: func(line string) { lines = append(lines, line) }}.run(ctx)
-	st := s.Steps[pythonStepName]
+	problem := s.check(l.private(), pythonStepName, s.Steps[pythonStepName].Digest)
 	switch {
 	case err != nil:
-		python.Status, python.Mend = "missing", mendInstall
+		python.Status = "missing"
 		if _, statErr := os.Lstat(l.python()); statErr == nil {
 			python.Status, python.Detail = "broken", err.Error()
 		}
-		return []finding{python}
-	case s.check(l.private(), pythonStepName, st.Digest) != "":
-		python.Status, python.Detail, python.Mend = "broken", "the environment: "+s.check(l.private(), pythonStepName,
-			st.Digest), mendInstall
-		return []finding{python}
+	case problem != "":
+		python.Status, python.Detail = "broken", "the environment: "+problem
 	case len(lines) != 4:
-		python.Status, python.Detail, python.Mend = "broken", "packages are missing from "+l.venv(), mendInstall
+		python.Status, python.Detail = "broken", "packages are missing from "+l.venv()
+	}
+	if python.Status != "ok" {
+		python.Mend = mendInstall
 		return []finding{python}
 	}
 	python.Detail = lines[0] + "  " + l.python()

@@ -281,9 +281,9 @@ func (in *installer) steps(ctx context.Context, s *state) (steps []step, notices
 	if err != nil {
 		return nil, nil, err
 	}
-	steps = append(steps, in.toolStep(string(tools)), in.pythonStep(s))
+	steps = append(steps, in.layout.toolStep(string(tools)), in.layout.pythonStep(s))
 	if s.Choices.Envs {
-		steps = append(steps, in.envsStep(s))
+		steps = append(steps, in.layout.envsStep(s))
 	}
 	reason := xlaObstacle(ctx, in.layout)
 	if s.Choices.NoXLA {
@@ -299,16 +299,16 @@ func (in *installer) steps(ctx context.Context, s *state) (steps []step, notices
 	plugins := []plugin{cpuPlugin}
 	if s.Choices.CUDA {
 		plugins = append(plugins, cudaPlugin)
-		steps = append(steps, in.cudaStep(s))
+		steps = append(steps, in.layout.cudaStep(s))
 		if !hasNVIDIA() {
 			notices = append(notices, "CUDA: this machine shows no NVIDIA GPU (/dev/nvidia*); the files are "+
 				"installed all the same")
 		}
 	}
 	for _, p := range plugins {
-		steps = append(steps, in.pluginStep(p))
+		steps = append(steps, in.layout.pluginStep(p))
 	}
-	return append(steps, in.probeStep(string(goMod), plugins)), notices, nil
+	return append(steps, in.layout.probeStep(string(goMod), plugins)), notices, nil
 }
 
 // lock keeps two installations of one clone apart. The operating system releases it when its holder dies.

@@ -67,13 +67,12 @@ func hasNVIDIA() bool {
 }
 
 // pluginStep fetches the plugin's wheel with the user's own pip and places the plugin where go-xla looks for it.
-func (in *installer) pluginStep(p plugin) step {
+func (l layout) pluginStep(p plugin) step {
 	return step{
 		name:   "plugin-" + p.name,
 		title:  fmt.Sprintf("XLA plugin for %s (%s %s)", strings.ToUpper(p.name), p.project, p.version),
 		digest: digest("plugin 1", p.project, p.version, p.wheel, p.member, p.sum),
 		run: func(ctx context.Context, say func(string)) ([]output, error) {
-			l := in.layout
 			download := filepath.Join(l.temporary(), "wheel-"+p.name)
 			fetch := command{
 				name: l.python(),

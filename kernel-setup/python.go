@@ -37,14 +37,13 @@ const pythonStepName, cudaStepName, envsStepName = "python", "cuda-libraries", "
 
 // pythonStep makes the virtual environment with its packages. Both are one step: pip cannot tell a package that was
 // half installed when it was interrupted from a whole one, so a repair begins with a new environment.
-func (in *installer) pythonStep(s *state) step {
+func (l layout) pythonStep(s *state) step {
 	return step{
 		name:  pythonStepName,
 		title: "Python environment (JupyterLab, nbclient, nbconvert)",
 		// The clone's path belongs to the inputs because a virtual environment cannot be moved.
-		digest: digest("python 1", in.layout.root, requirements, s.Choices.Python),
+		digest: digest("python 1", l.root, requirements, s.Choices.Python),
 		run: func(ctx context.Context, say func(string)) ([]output, error) {
-			l := in.layout
 			say("looking for Python")
 			base, err := findPython(ctx, s.Choices.Python)
 			if err != nil {
@@ -59,25 +58,25 @@ func (in *installer) pythonStep(s *state) step {
 			if err := create.run(ctx); err != nil {
 				return nil, explainVenv(err, base)
 			}
-			if err := in.pipInstall(ctx, requirements, say); err != nil {
+			if err := l.pipInstall(ctx, requirements, say); err != nil {
 				return nil, err
 			}
-			return in.packageOutputs()
+			return l.packageOutputs()
 		},
 	}
 }
 
 // envsStep adds Gymnasium and the environments to the virtual environment.
-func (in *installer) envsStep(s *state) step {
+func (l layout) envsStep(s *state) step {
 	return step{
 		name:   envsStepName,
 		title:  "Gymnasium environments (Box2D, highway-env, Atari) and ArviZ",
 		digest: digest("envs 1", requirementsEnvs, builtOn(s)),
 		run: func(ctx context.Context, say func(string)) ([]output, error) {
-			if err := in.pipInstall(ctx, requirementsEnvs, say); err != nil {
+			if err := l.pipInstall(ctx, requirementsEnvs, say); err != nil {
 				return nil, err
 			}
-			return in.packageOutputs()
+			return l.packageOutputs()
 		},
 	}
 }
@@ -86,14 +85,13 @@ func (in *installer) envsStep(s *state) step {
 func builtOn(s *state) string { return s.Steps[pythonStepName].Ended.Format(time.RFC3339Nano) }
 
 // cudaStep adds the NVIDIA libraries to the virtual environment and links them to where the plugin looks.
-func (in *installer) cudaStep(s *state) step {
+func (l layout) cudaStep(s *state) step {
 	return step{
 		name:   cudaStepName,
 		title:  "NVIDIA libraries",
 		digest: digest("cuda 1", requirementsCUDA, builtOn(s)),
 		run: func(ctx context.Context, say func(string)) ([]output, error) {
-			l := in.layout
-			if err := in.pipInstall(ctx, requirementsCUDA, say); err != nil {
+			if err := l.pipInstall(ctx, requirementsCUDA, say); err != nil {
 				return nil, err
 			}
 			site, err := l.sitePackages()
@@ -132,8 +130,7 @@ func discardSpoiltPython(s *state) {
 // pipInstall installs pinned requirements, given as text, with the user's own pip configuration. (uv is several times
 // faster, but has to be installed by pip first, and reads none of pip's settings: a mirror, a proxy or certificates
 // that a user has configured for pip would have to be translated for it.)
-func (in *installer) pipInstall(ctx context.Context, pinned string, say func(string)) error {
-	l := in.layout
+func (l layout) pipInstall(ctx context.Context, pinned string, say func(string)) error {
 	list := filepath.Join(l.temporary(), "requirements.txt")
 	if err := atomicfile.WriteBytes(list, []byte(pinned)); err != nil {
 		return err
@@ -153,8 +150,7 @@ func (in *installer) pipInstall(ctx context.Context, pinned string, say func(str
 }
 
 // packageOutputs lists the interpreter and the record of every installed package.
-func (in *installer) packageOutputs() ([]output, error) {
-	l := in.layout
+func (l layout) packageOutputs() ([]output, error) {
 	site, err := l.sitePackages()
 	if err != nil {
 		return nil, err

@@ -21,13 +21,12 @@ func (l layout) tools() string { return filepath.Join(l.root, "kernel-setup", "t
 
 // toolStep builds the tools at the versions of their go.mod. It uses up no version lists, so a module proxy that
 // refuses them will do.
-func (in *installer) toolStep(goMod string) step {
+func (l layout) toolStep(goMod string) step {
 	return step{
 		name:   "tools",
 		title:  "Go kernel (GoNB, goimports, gopls)",
 		digest: digest("tools 2", goMod, fmt.Sprint(gonbMends), runtime.Version()),
 		run: func(ctx context.Context, say func(string)) ([]output, error) {
-			l := in.layout
 			work := filepath.Join(l.temporary(), "tools")
 			built := filepath.Join(work, "bin")
 			env := append(l.environment(), "GOBIN="+built)
