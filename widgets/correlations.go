@@ -81,7 +81,7 @@ func cellPixels(w exhibit.World) int { return max(8, min(44, 360/w.Width, 400/w.
 
 // ShowCorrelations displays the interactive view of m: a click on a state, or the arrow keys while its number is being
 // edited, choose the state. Elsewhere stands the figure.
-func ShowCorrelations(m Correlations) error { return showVega(m, m.Vega) }
+func ShowCorrelations(m Correlations) error { return showSpec(vega, m, m.Vega) }
 
 // Change shows what a demonstration changed: maps of the posterior means before and after, of the share of the standard
 // deviation that is left, and the marginals that changed most.

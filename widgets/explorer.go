@@ -158,10 +158,14 @@ func (m Explorer) Vega(state int) (map[string]any, error) {
 	titles := object{"mean": "mean", "deviation": "standard deviation", "ratio": "σ over that of " + first,
 		"difference": "mean less that of " + first + ", in its σ", "policy": "probability of the best action",
 		"visits": "demonstrated decisions"}
+	truths := []any{} // the lowest and the highest
+	if m.World.Truth != nil {
+		truths = span{slices.Min(m.World.Truth), slices.Max(m.World.Truth)}.ends()
+	}
 	v.setWorld(m.World)
 	v.set(object{"labels": labels, "colors": colors, "dashes": dashes, "posteriors": ids,
 		"actions": list(namesOr(m.World.Actions, actions)), "moves": moves(m.World), "truth": list(m.World.Truth),
-		"size": cellPixels(m.World), "extent": m.truths(), "domains": domains, "sequential": sequential.hex(),
+		"size": cellPixels(m.World), "extent": truths, "domains": domains, "sequential": sequential.hex(),
 		"diverging": diverging.hex(), "mapTitles": titles, "title": m.Title, "xLabel": m.XLabel,
 		"state": strconv.Itoa(state), "method": labels[0]})
 	v.bind("state", object{"max": states - 1})
@@ -170,14 +174,6 @@ func (m Explorer) Vega(state int) (map[string]any, error) {
 		titles["difference"], titles["policy"], titles["visits"]}})
 	m.controls(v, labels)
 	return v, checkSize("Explorer", v)
-}
-
-// truths are the lowest and the highest true value, if there are any.
-func (m Explorer) truths() []any {
-	if m.World.Truth == nil {
-		return []any{}
-	}
-	return []any{rounded(slices.Min(m.World.Truth)), rounded(slices.Max(m.World.Truth))}
 }
 
 // controls adds the knobs, and a box for each method.
@@ -367,5 +363,5 @@ func shareBelow(d exhibit.Marginal, x float64) float64 {
 // The arrow keys move through the map while its number is being edited, or, outside of JupyterLab, which has uses of
 // its own for them, while the pointer is over the view.
 func ShowExplorer(m Explorer, state int) error {
-	return showVega(m, func() (object, error) { return m.Vega(state) })
+	return showSpec(vega, m, func() (map[string]any, error) { return m.Vega(state) })
 }

@@ -24,7 +24,7 @@ type Drawing interface {
 
 // Figure is a picture that is ready to be written.
 type Figure struct {
-	title, description string
+	title, description string // the description says in words what the figure shows
 	width, height      vg.Length
 	paint              func(draw.Canvas)
 	records            func() [][]string
@@ -32,12 +32,6 @@ type Figure struct {
 
 // Figure returns the figure itself.
 func (f *Figure) Figure() (*Figure, error) { return f, nil }
-
-// Title returns the figure's title.
-func (f *Figure) Title() string { return f.title }
-
-// Description says in words what the figure shows; it is the text alternative in the SVG.
-func (f *Figure) Description() string { return f.description }
 
 // Size returns the width and height in pixels.
 func (f *Figure) Size() (width, height int) {

@@ -151,20 +151,26 @@ func ShowTable(t Table) error {
 
 // ShowVegaLite displays an interactive Vega-Lite 5 specification as output of the notebook's cell. JupyterLab draws it,
 // also in a saved notebook and without a network; the static drawing stands for it elsewhere, such as in exported HTML.
-func ShowVegaLite(spec map[string]any, static Drawing) error { return showSpec(vegaLite, spec, static) }
+func ShowVegaLite(spec map[string]any, static Drawing) error {
+	return showSpec(vegaLite, static, func() (map[string]any, error) { return spec, nil })
+}
 
-// showSpec displays a specification of the MIME type.
-func showSpec(mime protocol.MIMEType, spec object, static Drawing) error {
+// showSpec displays a view, a specification of the MIME type, and the drawing where it is not drawn.
+func showSpec(mime protocol.MIMEType, static Drawing, view func() (map[string]any, error)) error {
+	spec, err := view()
+	if err != nil {
+		return apologise(err)
+	}
 	out, err := render(static)
 	if err != nil {
 		return apologise(err)
 	}
 	text, err := json.Marshal(spec)
-	if err != nil {
-		return apologise(fmt.Errorf("widgets: Vega specification: %w", err))
-	}
 	var plain object // of the registered types only
-	if err := json.Unmarshal(text, &plain); err != nil {
+	if err == nil {
+		err = json.Unmarshal(text, &plain)
+	}
+	if err != nil {
 		return apologise(fmt.Errorf("widgets: Vega specification: %w", err))
 	}
 	out.Data[mime] = plain

@@ -120,17 +120,9 @@ func (m Risk) Vega() (map[string]any, error) {
 // gridMoves reports whether the world's actions are those of package gridworld, which Map draws.
 func gridMoves(w exhibit.World) bool { return slices.Equal(w.Moves, gridworld.Moves[:]) }
 
-// orFalse says of each state whether it ends an episode.
-func orFalse(w exhibit.World) []bool {
-	if w.Terminal == nil {
-		return make([]bool, w.Width*w.Height)
-	}
-	return w.Terminal
-}
-
 // ShowRisk displays the interactive view of m. JupyterLab draws it, also in a saved notebook and without a kernel;
 // elsewhere stands the figure of the lowest and the highest level.
-func ShowRisk(m Risk) error { return showVega(m, m.Vega) }
+func ShowRisk(m Risk) error { return showSpec(vega, m, m.Vega) }
 
 // Queries shows what a learner asked for next, after each number of queries: the worth of asking in each state, and how
 // much is unknown before the answer and after it. The reader slides the number of queries.
@@ -226,4 +218,4 @@ func (m Queries) Vega() (map[string]any, error) {
 
 // ShowQueries displays the interactive view of m. JupyterLab draws it, also in a saved notebook and without a kernel;
 // elsewhere stand the first query, one half way, and the last.
-func ShowQueries(m Queries) error { return showVega(m, m.Vega) }
+func ShowQueries(m Queries) error { return showSpec(vega, m, m.Vega) }

@@ -130,12 +130,12 @@ func TestEveryFigure(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if p.root["role"] != "img" || !strings.Contains(p.root["aria-label"], f.Title()) || f.Title() == "" ||
-				f.Description() == "" {
+			if p.root["role"] != "img" || !strings.Contains(p.root["aria-label"], f.title) || f.title == "" ||
+				f.description == "" {
 				t.Errorf("role %q, label %q", p.root["role"], p.root["aria-label"])
 			}
-			if !p.hasText(f.Title()) {
-				t.Errorf("the title %q is not in the picture", f.Title())
+			if !p.hasText(f.title) {
+				t.Errorf("the title %q is not in the picture", f.title)
 			}
 			w, h := f.Size()
 			if w > 960 || w < 200 || h > 1000 || h < 100 || p.root["width"] != strconv.Itoa(w) ||

@@ -195,4 +195,4 @@ func (m Trajectory) Vega() (map[string]any, error) {
 
 // ShowTrajectory displays the interactive view of m. JupyterLab draws it, also in a saved notebook, one that it does
 // not trust, and without a kernel; elsewhere stands a strip of pictures over the curves.
-func ShowTrajectory(m Trajectory) error { return showVega(m, m.Vega) }
+func ShowTrajectory(m Trajectory) error { return showSpec(vega, m, m.Vega) }

@@ -66,7 +66,11 @@ func (v vegaView) set(values object) {
 // setWorld gives the signals that each map of a world has their first values: its size in cells, and what its states
 // are called and which of them end an episode.
 func (v vegaView) setWorld(w exhibit.World) {
-	v.set(object{"columns": w.Width, "rows": w.Height, "names": list(stateNames(w)), "ends": list(orFalse(w))})
+	ends := w.Terminal
+	if ends == nil {
+		ends = make([]bool, w.Width*w.Height)
+	}
+	v.set(object{"columns": w.Width, "rows": w.Height, "names": list(stateNames(w)), "ends": list(ends)})
 }
 
 // bind changes how a signal is operated.
@@ -225,13 +229,4 @@ func (s span) domain() []any {
 		s = span{0, 1}
 	}
 	return s.ends()
-}
-
-// showVega displays a Vega view, with the figure where it is not drawn.
-func showVega(static Drawing, spec func() (object, error)) error {
-	view, err := spec()
-	if err != nil {
-		return apologise(err)
-	}
-	return showSpec(vega, view, static)
 }
