@@ -142,11 +142,11 @@ func (p plugin) unpack(ctx context.Context, wheel, to string) (err error) {
 	if err := atomicfile.Write(unpacked, func(w io.Writer) error {
 		got, err := sumOf(ctx, io.TeeReader(member, w))
 		if err == nil && got != p.sum {
-			err = fmt.Errorf("its SHA-256 is %s instead of %s", got, p.sum)
+			err = fmt.Errorf("%s has SHA-256 %s instead of %s", p.member, got, p.sum)
 		}
 		return err
 	}); err != nil {
-		return fmt.Errorf("unpacking %s: %w", p.member, err)
+		return err
 	}
 	if err := os.Chmod(unpacked, 0o755); err != nil {
 		return err

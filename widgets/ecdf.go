@@ -67,39 +67,33 @@ func (m RankECDF) Figure() (*Figure, error) {
 
 // plotECDF adds the curve and its band, and returns the highest point of either.
 func (p rankPanel) plotECDF(to *plot.Plot) (highest float64) {
-	n := len(p.Ranks)
-	at := ecdfAt(p.Max)
+	at, n := ecdfAt(p.Max), float64(len(p.Ranks))
 	z := make([]float64, len(at))
 	for k, r := range at {
 		z[k] = float64(r+1) / float64(p.Max+1)
 	}
-	low, high := simultaneousBand(n, z, ecdfLevel)
-	below := make([]float64, len(at)) // or at
+	low, high := simultaneousBand(len(p.Ranks), z, ecdfLevel)
 	sorted := slices.Sorted(slices.Values(p.Ranks))
+	curve, bottom, top := make([]float64, len(z)), make([]float64, len(z)), make([]float64, len(z))
 	for k, r := range at {
 		count, _ := slices.BinarySearch(sorted, r+1)
-		below[k] = float64(count) / float64(n)
-	}
-	for k := range at {
-		highest = math.Max(highest, math.Max(math.Abs(below[k]-z[k]), math.Max(float64(high[k])/float64(n)-z[k],
-			z[k]-float64(low[k])/float64(n))))
+		curve[k], bottom[k], top[k] = float64(count)/n-z[k], float64(low[k])/n-z[k], float64(high[k])/n-z[k]
+		highest = max(highest, math.Abs(curve[k]), top[k], -bottom[k])
 	}
 	look := p.look()
 	to.Add(painter(func(c draw.Canvas, x, y func(float64) vg.Length) {
-		area := []vg.Point{{X: x(0), Y: y(0)}}
-		for k := range at {
-			area = append(area, vg.Point{X: x(z[k]), Y: y(float64(high[k])/float64(n) - z[k])})
+		along := func(heights []float64) []vg.Point {
+			points := []vg.Point{{X: x(0), Y: y(0)}}
+			for k, h := range heights {
+				points = append(points, vg.Point{X: x(z[k]), Y: y(h)})
+			}
+			return points
 		}
-		for k := len(at) - 1; k >= 0; k-- {
-			area = append(area, vg.Point{X: x(z[k]), Y: y(float64(low[k])/float64(n) - z[k])})
-		}
-		fillPath(c, bandGrey, polygon(area...))
+		below := along(bottom)[1:]
+		slices.Reverse(below)
+		fillPath(c, bandGrey, polygon(append(along(top), below...)...))
 		c.StrokeLine2(levelLine, c.Min.X, y(0), c.Max.X, y(0))
-		line := []vg.Point{{X: x(0), Y: y(0)}}
-		for k := range at {
-			line = append(line, vg.Point{X: x(z[k]), Y: y(below[k] - z[k])})
-		}
-		c.StrokeLines(draw.LineStyle{Color: look.color, Width: lineWidth}, line)
+		c.StrokeLines(draw.LineStyle{Color: look.color, Width: lineWidth}, along(curve))
 	}))
 	return highest
 }

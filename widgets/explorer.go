@@ -285,11 +285,8 @@ func (m Explorer) fill(v vegaView) (ids []any, domains object) {
 		}
 	}
 	about := func(s span) []any { // 0
-		top := math.Max(math.Max(-s.low, s.high), 1e-9)
+		top := max(-s.low, s.high, 1e-9)
 		return span{-top, top}.ends()
-	}
-	if apart.low > apart.high {
-		apart = span{0, 0}
 	}
 	domains = object{"mean": about(means), "deviation": stds.domain(), "ratio": ratios.domain(),
 		"difference": about(apart), "policy": []any{0, 1}, "visits": []any{0, most}}
