@@ -290,11 +290,7 @@ func (k curve) runs(paint func(from, to int)) {
 
 func (k curve) paintLine(c draw.Canvas, x, y func(float64) vg.Length, a appearance) {
 	k.runs(func(from, to int) {
-		points := make([]vg.Point, 0, to-from)
-		for i := from; i < to; i++ {
-			points = append(points, vg.Point{X: x(k.X[i]), Y: y(k.Y[i])})
-		}
-		c.StrokeLines(a.line(lineWidth), c.ClipLinesXY(points)...)
+		c.StrokeLines(a.line(lineWidth), c.ClipLinesXY(pointsAt(x, y, k.X[from:to], k.Y[from:to]))...)
 	})
 }
 

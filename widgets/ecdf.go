@@ -83,11 +83,7 @@ func (p rankPanel) plotECDF(to *plot.Plot) (highest float64) {
 	look := p.look()
 	to.Add(painter(func(c draw.Canvas, x, y func(float64) vg.Length) {
 		along := func(heights []float64) []vg.Point {
-			points := []vg.Point{{X: x(0), Y: y(0)}}
-			for k, h := range heights {
-				points = append(points, vg.Point{X: x(z[k]), Y: y(h)})
-			}
-			return points
+			return append([]vg.Point{{X: x(0), Y: y(0)}}, pointsAt(x, y, z, heights)...)
 		}
 		below := along(bottom)[1:]
 		slices.Reverse(below)

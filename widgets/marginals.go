@@ -340,11 +340,8 @@ func paintShapes(c draw.Canvas, x, y func(float64) vg.Length, shapes []shape, to
 		if s.bins != nil {
 			continue
 		}
-		points := make([]vg.Point, len(s.x))
-		for i := range s.x {
-			points[i] = vg.Point{X: x(s.x[i]), Y: y(math.Min(s.y[i], 2*top))}
-		}
-		c.StrokeLines(s.look.line(lineWidth), c.ClipLinesXY(points)...)
+		cut := func(v float64) vg.Length { return y(math.Min(v, 2*top)) }
+		c.StrokeLines(s.look.line(lineWidth), c.ClipLinesXY(pointsAt(x, cut, s.x, s.y))...)
 	}
 }
 

@@ -62,6 +62,15 @@ func widest(style text.Style, looks []appearance) (width vg.Length) {
 	return width
 }
 
+// pointsAt are the points of a line on a canvas, by the transforms from data.
+func pointsAt(x, y func(float64) vg.Length, xs, ys []float64) []vg.Point {
+	out := make([]vg.Point, len(xs))
+	for i := range out {
+		out[i] = vg.Point{X: x(xs[i]), Y: y(ys[i])}
+	}
+	return out
+}
+
 // polygon is the closed path through the points.
 func polygon(points ...vg.Point) vg.Path {
 	var p vg.Path

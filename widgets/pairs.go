@@ -171,11 +171,8 @@ func (m Pairs) density(p *plot.Plot, columns [][][]float64, looks []appearance, 
 				heights[k] = floats.Sum(at.RawRowView(k))
 			}
 			top := floats.Max(heights)
-			var points []vg.Point
-			for k, h := range heights {
-				points = append(points, vg.Point{X: x(grid[k]), Y: y(h / top)})
-			}
-			c.StrokeLines(a.line(lineWidth), points)
+			part := func(h float64) vg.Length { return y(h / top) }
+			c.StrokeLines(a.line(lineWidth), pointsAt(x, part, grid, heights))
 		}
 		if m.Truth != nil {
 			c.StrokeLine2(truthLine, x(m.Truth[i]), c.Min.Y, x(m.Truth[i]), c.Max.Y)
