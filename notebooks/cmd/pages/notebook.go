@@ -35,7 +35,6 @@ type notebook struct {
 
 type cell struct {
 	Type    string   `json:"cell_type"`
-	ID      string   `json:"id"`
 	Source  lines    `json:"source"`
 	Outputs []output `json:"outputs"`
 }
@@ -82,41 +81,21 @@ func readNotebook(root, name string) (*notebook, error) {
 
 // parseNotebook finds the cells of a notebook and where they stand in its text.
 func parseNotebook(text []byte) (*notebook, error) {
-	nb := &notebook{text: text}
-	d := json.NewDecoder(bytes.NewReader(text))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return nil, errors.New("not a notebook: not a JSON object")
+	var file struct {
+		Cells []json.RawMessage `json:"cells"`
 	}
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return nil, err
+	if err := json.Unmarshal(text, &file); err != nil {
+		return nil, fmt.Errorf("not a notebook: %w", err)
+	}
+	nb, end := &notebook{text: text}, 0
+	for i, raw := range file.Cells {
+		var c cell
+		if err := json.Unmarshal(raw, &c); err != nil {
+			return nil, fmt.Errorf("cell %d: %w", i, err)
 		}
-		if key != "cells" {
-			var other json.RawMessage
-			if err := d.Decode(&other); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		if t, err := d.Token(); err != nil || t != json.Delim('[') {
-			return nil, errors.New("not a notebook: cells is not a list")
-		}
-		for d.More() {
-			var raw json.RawMessage
-			if err := d.Decode(&raw); err != nil {
-				return nil, err
-			}
-			var c cell
-			if err := json.Unmarshal(raw, &c); err != nil {
-				return nil, fmt.Errorf("cell %d: %w", len(nb.cells), err)
-			}
-			end := int(d.InputOffset())
-			nb.cells, nb.spans = append(nb.cells, c), append(nb.spans, [2]int{end - len(raw), end})
-		}
-		if _, err := d.Token(); err != nil {
-			return nil, err
-		}
+		start := end + bytes.Index(text[end:], raw) // a raw message has the bytes of the text
+		end = start + len(raw)
+		nb.cells, nb.spans = append(nb.cells, c), append(nb.spans, [2]int{start, end})
 	}
 	if len(nb.cells) == 0 {
 		return nil, errors.New("not a notebook: it has no cells")
@@ -132,9 +111,7 @@ func (nb *notebook) figures() []figure {
 			var words, encoded, html lines
 			for kind, into := range map[string]*lines{"text/plain": &words, "image/png": &encoded, "text/html": &html} {
 				if raw := o.Data[kind]; raw != nil {
-					if into.UnmarshalJSON(raw) != nil {
-						continue
-					}
+					_ = into.UnmarshalJSON(raw) // what is no text stays empty
 				}
 			}
 			picture, err := base64.StdEncoding.DecodeString(strings.ReplaceAll(string(encoded), "\n", ""))
@@ -165,7 +142,7 @@ func (nb *notebook) withBox(box string) ([]byte, error) {
 			return nil, errors.New("the first cell is the box; the title must come before it")
 		}
 		// With the comma before the cell and the space up to it.
-		kept = append(append([]byte(nil), kept[:nb.spans[i-1][1]]...), kept[nb.spans[i][1]:]...)
+		kept = slices.Concat(kept[:nb.spans[i-1][1]], kept[nb.spans[i][1]:])
 	}
 	if nb.cells[0].Type != "markdown" || !strings.HasPrefix(string(nb.cells[0].Source), "# ") {
 		return nil, errors.New("the first cell is not a title in markdown")
@@ -181,7 +158,7 @@ func (nb *notebook) withBox(box string) ([]byte, error) {
 	}
 	b.Truncate(b.Len() - 1) // the line break
 	at := nb.spans[0][1]
-	return append(append(append([]byte(nil), kept[:at]...), b.Bytes()...), kept[at:]...), nil
+	return slices.Concat(kept[:at], b.Bytes(), kept[at:]), nil
 }
 
 // The sizes of a thumbnail.
