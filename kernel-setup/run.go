@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -171,15 +172,10 @@ func runAll(ctx context.Context, l layout, p *tasks, stdout io.Writer, notebooks
 // runNotebook executes one notebook. The error is a *cellError if a cell failed; the results are saved even then.
 func runNotebook(ctx context.Context, l layout, p *tasks, notebook string, o runOptions) (runResult, error) {
 	name := strings.TrimSuffix(filepath.Base(notebook), ".ipynb")
-	out := l.runs()
-	if o.out != "" {
-		absolute, err := filepath.Abs(o.out)
-		if err != nil {
-			return runResult{}, err
-		}
-		out = absolute
+	out, err := filepath.Abs(filepath.Join(cmp.Or(o.out, l.runs()), name))
+	if err != nil {
+		return runResult{}, err
 	}
-	out = filepath.Join(out, name)
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return runResult{}, err
 	}

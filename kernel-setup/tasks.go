@@ -54,19 +54,11 @@ func (p *tasks) begin(title string) *task {
 		first, every = 0, 200*time.Millisecond
 	}
 	t.idle.Go(func() {
-		select {
-		case <-t.closed:
-			return
-		case <-time.After(first):
-			t.redraw()
-		}
-		ticker := time.NewTicker(every)
-		defer ticker.Stop()
-		for {
+		for wait := first; ; wait = every {
 			select {
 			case <-t.closed:
 				return
-			case <-ticker.C:
+			case <-time.After(wait):
 				t.redraw()
 			}
 		}
