@@ -49,14 +49,8 @@ func mendedTools(ctx context.Context, tools, dir string, env []string) (string, 
 			return "", err
 		}
 	}
-	for _, name := range []string{"go.mod", "go.sum"} {
-		text, err := os.ReadFile(filepath.Join(tools, name))
-		if err != nil {
-			return "", err
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
-			return "", err
-		}
+	if err := os.CopyFS(dir, os.DirFS(tools)); err != nil {
+		return "", err
 	}
 	goMod := filepath.Join(dir, "go.mod")
 	replace := command{name: "go", args: []string{"mod", "edit", "-replace", gonbModule + "=" + source, goMod},
