@@ -109,18 +109,14 @@ func (l layout) scripts() string {
 	return filepath.Join(l.venv(), "bin")
 }
 
-func (l layout) python() string {
-	if runtime.GOOS == "windows" {
-		return filepath.Join(l.scripts(), "python.exe")
-	}
-	return filepath.Join(l.scripts(), "python")
-}
+func (l layout) python() string          { return filepath.Join(l.scripts(), executable("python")) }
+func (l layout) tool(name string) string { return filepath.Join(l.bin(), executable(name)) }
 
-func (l layout) tool(name string) string {
+func executable(name string) string {
 	if runtime.GOOS == "windows" {
 		name += ".exe"
 	}
-	return filepath.Join(l.bin(), name)
+	return name
 }
 
 // sitePackages returns the folder of the virtual environment that holds its packages.

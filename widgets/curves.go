@@ -23,23 +23,19 @@ type Curves struct {
 	Columns int // panels to a row; 0 means up to 3
 }
 
-// CurvePanel is one panel of Curves.
-type CurvePanel = exhibit.Panel
-
-// Curve is a line through points, with a band of ± one standard error if there is one.
-type Curve = exhibit.Curve
+// The parts of a figure of curves.
+type (
+	CurvePanel = exhibit.Panel
+	Curve      = exhibit.Curve
+	Level      = exhibit.Level
+	Mark       = exhibit.Mark
+)
 
 // curvePanel and curve check and draw them.
 type (
 	curvePanel exhibit.Panel
 	curve      exhibit.Curve
 )
-
-// Level is a horizontal reference line: a method as in result rows, or another name, which lies in the legend.
-type Level = exhibit.Level
-
-// Mark is a vertical line with a note at its top.
-type Mark = exhibit.Mark
 
 // Figure implements Drawing.
 func (m Curves) Figure() (*Figure, error) {
