@@ -60,16 +60,10 @@ func (m Convergence) Figure() (*Figure, error) {
 // barPanel draws bars from base up, and a line at limit unless it is 0.
 func barPanel(title, xLabel string, values []float64, base, limit float64, wrong func(float64) bool) *plot.Plot {
 	p := newPanel(title, xLabel, "")
-	ys := emptySpan()
-	ys.include(base, limit)
-	if limit == 0 {
-		ys = emptySpan()
-		ys.include(base)
-	}
-	ys.include(values...)
+	high := max(base, limit, slices.Max(values))
 	p.X.Min, p.X.Max = -0.5, float64(len(values))-0.5
 	p.X.Tick.Marker = niceTicks{4}
-	p.Y.Min, p.Y.Max = base, ys.high+0.08*(ys.high-base)
+	p.Y.Min, p.Y.Max = base, high+0.08*(high-base)
 	if p.Y.Max <= p.Y.Min {
 		p.Y.Max = p.Y.Min + 1
 	}

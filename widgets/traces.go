@@ -65,24 +65,20 @@ func (m Traces) Figure() (*Figure, error) {
 		}))
 		plots[i] = p
 	}
+	var legend []legendEntry
+	for k := range chains {
+		legend = append(legend, lineEntry(fmt.Sprintf("chain %d", k+1), draw.LineStyle{Color: chainColor(k),
+			Width: lineWidth}))
+	}
 	return card{
-		title: m.Title, legend: chainLegend(chains), description: fmt.Sprintf("Draws of %d chains, %d quantities.",
-			chains, len(plots)),
-		bodyHeight: vg.Length(len(plots))*95 + 20,
-		body:       func(c draw.Canvas) { drawPanels(c, plots, 1) }, records: m.records,
+		title: m.Title, legend: legend,
+		description: fmt.Sprintf("Draws of %d chains, %d quantities.", chains, len(plots)),
+		bodyHeight:  vg.Length(len(plots))*95 + 20,
+		body:        func(c draw.Canvas) { drawPanels(c, plots, 1) }, records: m.records,
 	}.figure(), nil
 }
 
 func chainColor(k int) color.NRGBA { return others[k%len(others)] }
-
-func chainLegend(n int) []legendEntry {
-	var legend []legendEntry
-	for k := range n {
-		legend = append(legend, lineEntry(fmt.Sprintf("chain %d", k+1), draw.LineStyle{Color: chainColor(k),
-			Width: lineWidth}))
-	}
-	return legend
-}
 
 func checkChains(field string, chains [][]float64) error {
 	return check.First(refuse(len(chains) == 0, "%s is empty", field), forEach(field, chains,
