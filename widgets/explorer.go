@@ -164,7 +164,7 @@ func (m Explorer) Vega(state int) (map[string]any, error) {
 	}
 	v.setWorld(m.World)
 	v.set(object{"labels": labels, "colors": colors, "dashes": dashes, "posteriors": ids,
-		"actions": list(namesOr(m.World.Actions, actions)), "moves": moves(m.World), "truth": list(m.World.Truth),
+		"actions": list(namesOr(m.World.Actions, actions)), "moves": list(m.World.Moves), "truth": list(m.World.Truth),
 		"size": cellPixels(m.World), "extent": truths, "domains": domains, "sequential": sequential.hex(),
 		"diverging": diverging.hex(), "mapTitles": titles, "title": m.Title, "xLabel": m.XLabel,
 		"state": strconv.Itoa(state), "method": labels[0]})
@@ -179,7 +179,7 @@ func (m Explorer) Vega(state int) (map[string]any, error) {
 // controls adds the knobs, and a box for each method.
 func (m Explorer) controls(v vegaView, labels []any) {
 	var signals []any
-	setting, shown := "0", ""
+	setting, shown := "0", []string{}
 	for i, k := range m.Knobs {
 		name := "knob" + strconv.Itoa(i)
 		signal, position := k.signal(name)
@@ -189,12 +189,12 @@ func (m Explorer) controls(v vegaView, labels []any) {
 	for j, label := range labels {
 		name := "show" + strconv.Itoa(j)
 		signals = append(signals, input(name, true, "checkbox", label, object{}))
-		shown += name + ", "
+		shown = append(shown, name)
 	}
 	delete(v.named("signals", "setting"), "value")
 	delete(v.named("signals", "shown"), "value")
 	v.named("signals", "setting")["update"] = setting
-	v.named("signals", "shown")["update"] = "[" + shown[:len(shown)-2] + "]"
+	v.named("signals", "shown")["update"] = "[" + strings.Join(shown, ", ") + "]"
 	v.addSignals(signals...)
 }
 

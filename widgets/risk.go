@@ -105,7 +105,7 @@ func (m Risk) Vega() (map[string]any, error) {
 	}
 	scale := newScale(true, m.Values)
 	v.setWorld(m.World)
-	v.set(object{"values": list(m.Values), "size": cellPixels(m.World), "moves": moves(m.World),
+	v.set(object{"values": list(m.Values), "size": cellPixels(m.World), "moves": list(m.World.Moves),
 		"actions": list(namesOr(m.World.Actions, len(m.Levels[0].Policy)/states)), "title": m.Title,
 		"xLabel": m.XLabel, "label": m.Label, "extent": xs.ends(),
 		"highest": m.Levels[len(m.Levels)-1].Level, "domain": scale.ends(), "diverging": diverging.hex()})

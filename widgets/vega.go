@@ -118,12 +118,20 @@ func short(v float64) string {
 
 // scaled writes heights in thousandths of the highest.
 func scaled(heights []float64) string {
-	top, out := slices.Max(heights), make([]string, len(heights))
-	for i, h := range heights {
-		out[i] = "0"
+	top := slices.Max(heights)
+	return whole(heights, func(h float64) float64 {
 		if top > 0 {
-			out[i] = strconv.Itoa(int(math.Round(999 * h / top)))
+			return 999 * h / top
 		}
+		return 0
+	})
+}
+
+// whole writes what is made of values as whole numbers.
+func whole(values []float64, of func(v float64) float64) string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = strconv.Itoa(int(math.Round(of(v))))
 	}
 	return strings.Join(out, " ")
 }
@@ -189,23 +197,8 @@ func checkProbability(field string, p float64) error {
 	return refuse(!(p >= 0 && p <= 1+1e-9), "%s = %g is not a probability", field, p)
 }
 
-// moves are those of a world as Vega takes them.
-func moves(w exhibit.World) []any {
-	out := []any{}
-	for _, m := range w.Moves {
-		out = append(out, []any{m[0], m[1]})
-	}
-	return out
-}
-
 // percentages writes probabilities, or correlations, as whole percentages.
-func percentages(p []float64) string {
-	out := make([]string, len(p))
-	for i, v := range p {
-		out[i] = strconv.Itoa(int(math.Round(100 * v)))
-	}
-	return strings.Join(out, " ")
-}
+func percentages(p []float64) string { return whole(p, func(v float64) float64 { return 100 * v }) }
 
 // checkSize refuses a specification that would weigh the notebook down.
 func checkSize(name string, v vegaView) error {
