@@ -198,5 +198,5 @@ func (k Kubernetes) Leave(j Job) string {
 	if k.Namespace != "" {
 		kubectl += " --namespace " + k.Namespace
 	}
-	return goesOn(kubectl+" get pods --selector=job-name="+j.Name, kubectl+" delete job "+j.Name)
+	return fmt.Sprintf(goesOn, kubectl+" get pods --selector=job-name="+j.Name, kubectl+" delete job "+j.Name)
 }

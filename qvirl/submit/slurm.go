@@ -97,14 +97,12 @@ func slurmState(state, reason string) State {
 
 // Leave implements Engine.
 func (s Slurm) Leave(j Job) string {
-	return goesOn("squeue --me --name="+j.Name, "scancel --me --name="+j.Name)
+	return fmt.Sprintf(goesOn, "squeue --me --name="+j.Name, "scancel --me --name="+j.Name)
 }
 
-// goesOn says that tasks do without the command that submitted them, and how they are looked at and ended.
-func goesOn(look, cancel string) string {
-	return fmt.Sprintf("What was submitted goes on without this command, and the same command follows it again.\n"+
-		"  look:    %s\n  cancel:  %s", look, cancel)
-}
+// goesOn is what engines say whose tasks do without the command that submitted them.
+const goesOn = "What was submitted goes on without this command, and the same command follows it again.\n" +
+	"  look:    %s\n  cancel:  %s"
 
 // ranges writes ascending numbers as 1-3,7.
 func ranges(numbers []int) string {
