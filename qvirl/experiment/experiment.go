@@ -27,8 +27,10 @@ type Definition struct {
 
 // Config determines the rows of an experiment, up to rounding of the backend.
 type Config interface {
-	// Units returns the pieces that the experiment is computed in; backendName is what it computes on, as backend.Get
-	// takes it.
+	// Validate reports the first field that is out of range.
+	Validate() error
+	// Units returns the pieces that the experiment of a valid config is computed in; backendName is what it computes
+	// on, as backend.Get takes it.
 	Units(backendName string) ([]Unit, error)
 }
 
@@ -88,6 +90,9 @@ type Plan struct {
 
 // NewPlan returns the plan of an experiment with a config.
 func NewPlan[C Config](experiment, scale, backendName string, c C) (*Plan, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
 	units, err := c.Units(backendName)
 	if err != nil {
 		return nil, err

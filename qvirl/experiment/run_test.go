@@ -24,6 +24,9 @@ type fakeConfig struct{ Worlds, Chunk, Offset int }
 // calls counts the units that fake plans computed.
 var calls atomic.Int32
 
+// Validate accepts any numbers.
+func (c fakeConfig) Validate() error { return nil }
+
 // Units returns units whose rows are known numbers: the methods a and b on chunks of worlds. Offset is a setting of b.
 func (c fakeConfig) Units(string) ([]Unit, error) {
 	var out []Unit

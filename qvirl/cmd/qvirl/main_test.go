@@ -28,6 +28,8 @@ var cancel context.CancelFunc
 var fake = experiment.Define("fake", "Known numbers", func() fakeConfig { return fakeConfig{Worlds: 4} },
 	func() fakeConfig { return fakeConfig{Worlds: 9} }, fakeReport)
 
+func (c fakeConfig) Validate() error { return nil }
+
 func (c fakeConfig) Units(string) ([]experiment.Unit, error) {
 	var out []experiment.Unit
 	for i := range c.Worlds {

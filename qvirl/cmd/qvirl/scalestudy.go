@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-birl/birl/envs/atomicfile"
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/submit"
 )
@@ -71,13 +72,15 @@ const storeVersion = 1
 // figures are what was measured, by the method of the rows and their metric.
 type figures map[string]map[string]float64
 
+// Validate refuses numbers that are too few or too small.
+func (c scaleConfig) Validate() error {
+	return check.That(len(c.Tasks) >= 2 && len(c.Stores) >= 3 && slices.Min(slices.Concat(c.Tasks, c.Stores)) >= 1 &&
+		min(c.Worlds, c.Chunk, c.Rows) >= 1 && c.Side >= 2,
+		"scaling: %+v: want at least two numbers of tasks, three of units, and positive numbers", c)
+}
+
 // Units returns the units of the study: each number of tasks and of units, the program, and what is stored.
 func (c scaleConfig) Units(backendName string) ([]experiment.Unit, error) {
-	if len(c.Tasks) < 2 || len(c.Stores) < 3 || slices.Min(append(slices.Clone(c.Tasks), c.Stores...)) < 1 ||
-		min(c.Worlds, c.Chunk, c.Rows) < 1 || c.Side < 2 {
-		return nil,
-			fmt.Errorf("scaling: %+v: want at least two numbers of tasks, three of units, and positive numbers", c)
-	}
 	var units []experiment.Unit
 	add := func(name string, version int, measure func(ctx context.Context) (figures, error)) {
 		stored := func(r experiment.Row) bool { return slices.Contains(storedNames, r.Method) }

@@ -26,9 +26,6 @@ import (
 // Units returns the units of the experiment: each run of each method, all methods of a run one after the other, so that
 // what is finished early is complete runs.
 func (c Config) Units(backendName string) ([]experiment.Unit, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
 	first, more, err := c.Learners(backendName)
 	if err != nil {
 		return nil, err

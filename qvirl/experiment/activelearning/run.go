@@ -23,9 +23,6 @@ import (
 
 // Units returns the units of the experiment: each method on each chunk of runs.
 func (c Config) Units(backendName string) ([]experiment.Unit, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
 	fitters := &fitters{config: c, backend: backendName, made: map[courseOf]active.Fitter{}}
 	var units []experiment.Unit
 	for _, name := range c.Methods {

@@ -14,9 +14,6 @@ import (
 
 // Units returns the units of the experiment: the policies of each method on each chunk of worlds.
 func (c Config) Units(backendName string) ([]experiment.Unit, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
 	fitter := c.Posteriors.NewFitter(backendName)
 	var units []experiment.Unit
 	for _, chunk := range experiment.Chunks("worlds", c.Posteriors.Seeds, c.Posteriors.Chunk) {

@@ -21,9 +21,6 @@ const encoderVersion = 1
 // Units returns the units of the experiment: each learner in each game and run, and for each game those who do not
 // learn.
 func (c Config) Units(backendName string) ([]experiment.Unit, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
 	r := &runner{config: c, backend: backendName, games: map[string]*demo.Set{}}
 	var units []experiment.Unit
 	for _, g := range c.Games {

@@ -34,9 +34,6 @@ const (
 
 // Units returns the units of the experiment: one of each method.
 func (c Config) Units(backendName string) ([]experiment.Unit, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
 	all, err := c.methods(backendName)
 	if err != nil {
 		return nil, err

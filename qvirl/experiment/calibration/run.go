@@ -12,9 +12,6 @@ import (
 
 // Units returns the units of the experiment: each method on each chunk of draws.
 func (c Config) Units(backendName string) ([]experiment.Unit, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
 	fitter := c.Posteriors.NewFitter(backendName)
 	var units []experiment.Unit
 	for _, chunk := range experiment.Chunks("draws", c.Posteriors.Seeds, c.Posteriors.Chunk) {

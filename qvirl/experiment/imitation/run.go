@@ -25,9 +25,6 @@ import (
 // Units returns the units of the experiment: each learner and number of trajectories, in which all runs are trained as
 // one batch, and each run of a learner whose apprentices are planned.
 func (c Config) Units(backendName string) ([]experiment.Unit, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
 	r := &runner{config: c, backend: backendName, methods: map[string]neural.Method{},
 		fits: map[string][]neural.Model{}}
 	var units []experiment.Unit

@@ -10,6 +10,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/experiment/worlds"
@@ -51,15 +52,14 @@ func (c Config) at(side int) (worlds.Config, string) {
 	return of, of.Environment()
 }
 
+// Validate reports the first field that is out of range.
+func (c Config) Validate() error {
+	return check.First(check.All("lambdasize", check.That(len(c.Sides) > 0 && len(c.Lambdas) > 0, "%d sizes and %d "+
+		"values of λ: want some of each", len(c.Sides), len(c.Lambdas))), c.Posteriors.Validate())
+}
+
 // Units returns the units of the experiment: AVRIL at each λ on each chunk of worlds of each size.
 func (c Config) Units(backendName string) ([]experiment.Unit, error) {
-	if len(c.Sides) == 0 || len(c.Lambdas) == 0 {
-		return nil, fmt.Errorf("lambdasize: %d sizes and %d values of λ: want some of each", len(c.Sides),
-			len(c.Lambdas))
-	}
-	if err := c.Posteriors.Validate(); err != nil {
-		return nil, err
-	}
 	var units []experiment.Unit
 	for _, side := range c.Sides {
 		of, environment := c.at(side)

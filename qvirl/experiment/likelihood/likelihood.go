@@ -168,9 +168,6 @@ func parsePoint(environment string) (Point, error) {
 
 // Units returns the units of the experiment: the two panels of the figure, and the error map.
 func (c Config) Units(string) ([]experiment.Unit, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
 	unit := func(name string, compute func() ([]experiment.Row, error), owns func(experiment.Row) bool,
 		on ...any) experiment.Unit {
 		return experiment.Unit{Name: name, On: append(on, c.Beta, c.Seed), Owns: owns,

@@ -222,11 +222,13 @@ func clark(v []float64, next [][]float64, discount float64) (distuv.Normal, erro
 	return distuv.Normal{Mu: stat.Mean(v, nil) - discount*meanMax, Sigma: math.Sqrt(math.Max(variance, 0))}, nil
 }
 
+// Validate reports the first field that is out of range.
+func (c Config) Validate() error {
+	return check.First(c.World.Validate(), c.ValueWalk.Validate(), c.PolicyWalk.Validate())
+}
+
 // Units returns the units of the experiment: what is deduced from ValueWalk's samples, and PolicyWalk.
 func (c Config) Units(string) ([]experiment.Unit, error) {
-	if err := check.First(c.World.Validate(), c.ValueWalk.Validate(), c.PolicyWalk.Validate()); err != nil {
-		return nil, err
-	}
 	world := c.World // what its problem depends on
 	world.Lambdas, world.ValueWalk, world.PolicyWalk = nil, valuewalk.Config{}, policywalk.Config{}
 	world.QVIRL, world.AVRIL = tabular.Config{}, avril.Config{}

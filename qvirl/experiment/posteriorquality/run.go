@@ -25,9 +25,6 @@ const heldOutUnit = "heldout"
 // Units returns the units of the experiment: each method on each chunk of worlds, and AVRIL at each λ on the held-out
 // worlds.
 func (c Config) Units(backendName string) ([]experiment.Unit, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
 	fitter := c.NewFitter(backendName)
 	var units []experiment.Unit
 	add := func(r runner, chunk experiment.Chunk, seeds []uint64, name string) error {

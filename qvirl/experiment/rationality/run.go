@@ -21,9 +21,6 @@ const policyDraws = 1000
 // Units returns the units of the experiment: each method on each chunk of draws, and each learner on each chunk of
 // worlds.
 func (c Config) Units(backendName string) ([]experiment.Unit, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
 	start, err := tabular.New(c.Start.On(backendName))
 	if err != nil {
 		return nil, err

@@ -23,9 +23,6 @@ import (
 // Units returns the units of the experiment: each family, and each refinement, on each chunk of worlds on which they
 // are compared, and each suspect on each chunk of worlds on which diagnoses are judged.
 func (c Config) Units(backendName string) ([]experiment.Unit, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
 	r := &runner{config: c, exact: c.Posteriors.NewFitter(backendName), families: worlds.NewFitter(
 		func(name string) (irl.Method, error) { return c.method(name, backendName) })}
 	var units []experiment.Unit

@@ -105,9 +105,6 @@ func (c Config) environment(beta float64) string {
 
 // Units returns the units of the experiment: each learner with each number of demonstrations, on each chunk of worlds.
 func (c Config) Units(backendName string) ([]experiment.Unit, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
 	m, err := tabular.New(c.QVIRL.On(backendName)) // compiles one program for all units but perhaps the last chunk's
 	if err != nil {
 		return nil, err

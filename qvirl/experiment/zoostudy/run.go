@@ -13,9 +13,6 @@ import (
 
 // Units returns the units of the experiment: each method on each problem.
 func (c Config) Units(backendName string) ([]experiment.Unit, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
 	cases, err := c.cases()
 	if err != nil {
 		return nil, err
