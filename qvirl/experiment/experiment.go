@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -164,12 +165,7 @@ func (c Chunk) Unit(name string, on any, run func(ctx context.Context, t *Stages
 }
 
 // group returns the name of the unit's group.
-func (u *Unit) group() string {
-	if u.Group != "" {
-		return u.Group
-	}
-	return u.Name
-}
+func (u *Unit) group() string { return cmp.Or(u.Group, u.Name) }
 
 // owns reports whether a row is the unit's.
 func (u *Unit) owns(r Row) bool { return u.Owns == nil || u.Owns(r) }

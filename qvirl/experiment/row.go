@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/qvirl/method"
@@ -148,7 +149,8 @@ func ParseRows(text []byte, file string) ([]Row, error) {
 	first, err := c.Read()
 	old := slices.Equal(first, formerHeader)
 	if err != nil || !old && !slices.Equal(first, header) {
-		return nil, fmt.Errorf("experiment: %s, line 1: the header is not %q", file, csvLine(header))
+		return nil, fmt.Errorf("experiment: %s, line 1: the header is not %q", file,
+			strings.Join(header, ","))
 	}
 	if text[len(text)-1] != '\n' { // a number that was cut off would look like another one
 		return nil, fmt.Errorf("experiment: %s, line %d: the last line is cut off", file,
@@ -190,12 +192,4 @@ func parseRow(fields []string) (Row, error) {
 		return r, fmt.Errorf("value %q is not a number", fields[7])
 	}
 	return r, r.Validate()
-}
-
-func csvLine(fields []string) string {
-	var b bytes.Buffer
-	c := csv.NewWriter(&b)
-	c.Write(fields) // a bytes.Buffer does not fail
-	c.Flush()
-	return string(bytes.TrimSpace(b.Bytes()))
 }

@@ -306,7 +306,7 @@ func TestResultsOfEarlierVersions(t *testing.T) {
 		t.Fatal(err)
 	}
 	old := func(rows []Row) string {
-		text := csvLine(formerHeader) + "\n"
+		text := strings.Join(formerHeader, ",") + "\n"
 		for _, r := range rows {
 			text += fmt.Sprintf("fake,world,%s,5,%d,w1,%v\n", r.Method, r.Seed, r.Value)
 		}

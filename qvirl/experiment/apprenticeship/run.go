@@ -115,21 +115,15 @@ func newFitted(grids []*worlds.World) *fitted {
 // add fits methods.
 func (f *fitted) add(ctx context.Context, fitter *worlds.Fitter, t *experiment.Stages, names ...string) error {
 	for _, name := range names {
-		err := t.Run(name, name, func(progress irl.Progress) error {
-			all, err := fitter.Fit(ctx, name, f.grids, progress)
-			for i, post := range all {
-				f.posts[i][name] = post
-			}
-			return err
-		})
+		all, err := fitter.Stage(ctx, t, name, name, f.grids)
 		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			return err
 		}
-		for i, w := range f.grids {
-			if p, ok := f.posts[i][name].(*valuewalk.Posterior); ok {
-				d := p.Diagnostics()
-				if err := d.Clean(); err != nil {
-					f.notes = append(f.notes, fmt.Sprintf("%s, world %d: %v", name, w.Seed, err))
+		for i, post := range all {
+			f.posts[i][name] = post
+			if p, ok := post.(*valuewalk.Posterior); ok {
+				if err := p.Sampling().Clean(); err != nil {
+					f.notes = append(f.notes, fmt.Sprintf("%s, world %d: %v", name, f.grids[i].Seed, err))
 				}
 			}
 		}

@@ -39,9 +39,7 @@ func (c Config) unit(ctx context.Context, name string, seeds []uint64, fitter *w
 	if err != nil {
 		return nil, err
 	}
-	posts, err := experiment.Stage(t, name, name, func(progress irl.Progress) ([]irl.Posterior, error) {
-		return fitter.Fit(ctx, name, grids, progress)
-	})
+	posts, err := fitter.Stage(ctx, t, name, name, grids)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@
 package imitation
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -20,6 +19,7 @@ import (
 	"github.com/go-birl/birl/qvirl/neural/online"
 	"github.com/go-birl/birl/qvirl/neural/planning"
 	"github.com/go-birl/birl/qvirl/neural/variational"
+	"github.com/go-birl/birl/qvirl/overlay"
 )
 
 // The experiments' names in result rows.
@@ -130,13 +130,9 @@ func (l *Learner) runs() bool { return l.Plan != nil || l.Online != nil }
 func (l *Learner) UnmarshalJSON(text []byte) error {
 	type fields Learner
 	var f fields
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&f); err != nil {
-		return err
-	}
+	err := overlay.JSON(&f, text)
 	*l = Learner(f)
-	return nil
+	return err
 }
 
 // published returns the learners with the settings that the paper or their authors published, or that are every

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 
 	"github.com/go-birl/birl/qvirl/exhibit"
@@ -153,7 +152,7 @@ func LambdaCurve(rows []experiment.Row) *exhibit.Chart {
 		for _, lambda := range lambdas {
 			e := experiment.Average(rows, worlds.AVRILName(lambda), p.metric)
 			if e == nil || p.metric == metric.LogDensity && e.Mean < lowestDensity {
-				hidden = append(hidden, strconv.FormatFloat(lambda, 'g', -1, 64))
+				hidden = append(hidden, fmt.Sprint(lambda))
 				continue
 			}
 			curve.Add(lambda, e)

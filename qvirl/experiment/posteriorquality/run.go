@@ -78,14 +78,6 @@ type runner struct {
 	environment, key string
 }
 
-// fit fits a method to the worlds, whose time counts as key's.
-func (r runner) fit(ctx context.Context, key, name string, grids []*worlds.World,
-	t *experiment.Stages) ([]irl.Posterior, error) {
-	return experiment.Stage(t, cmp.Or(r.key, key), name, func(progress irl.Progress) ([]irl.Posterior, error) {
-		return r.fitter.Fit(ctx, name, grids, progress)
-	})
-}
-
 // known are worlds with their exact posteriors, which all methods are compared with.
 type known struct {
 	grids []*worlds.World
@@ -105,7 +97,7 @@ func (r runner) references(ctx context.Context, of string, seeds []uint64, t *ex
 		if of != worlds.ValueWalk { // which is computed first unless it is stored
 			key = "references"
 		}
-		if k.posts[name], err = r.fit(ctx, key, name, grids, t); err != nil {
+		if k.posts[name], err = r.fitter.Stage(ctx, t, cmp.Or(r.key, key), name, grids); err != nil {
 			return nil, err
 		}
 		for i, w := range grids {
@@ -131,7 +123,7 @@ func (r runner) run(ctx context.Context, name string, seeds []uint64, n int,
 	}
 	posts := k.posts[name]
 	if posts == nil {
-		if posts, err = r.fit(ctx, name, name, k.grids[:n], t); err != nil {
+		if posts, err = r.fitter.Stage(ctx, t, cmp.Or(r.key, name), name, k.grids[:n]); err != nil {
 			return nil, err
 		}
 	}

@@ -88,9 +88,7 @@ type runner struct {
 func (r *runner) fit(ctx context.Context, name string, grids []*worlds.World,
 	t *experiment.Stages) ([]irl.Posterior, error) {
 	return experiment.Share(ctx, "posteriors of "+name, func() ([]irl.Posterior, error) {
-		return experiment.Stage(t, name, name, func(progress irl.Progress) ([]irl.Posterior, error) {
-			return r.families.Fit(ctx, name, grids, progress)
-		})
+		return r.families.Stage(ctx, t, name, name, grids)
 	})
 }
 

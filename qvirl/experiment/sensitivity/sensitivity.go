@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strconv"
 
 	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/gridworld"
@@ -95,7 +94,7 @@ func (c Config) Validate() error {
 
 // Learner returns the name of QVIRL that assumes β.
 func Learner(beta float64) string {
-	return method.Name(method.QVIRL, "beta="+strconv.FormatFloat(beta, 'g', -1, 64))
+	return method.Name(method.QVIRL, fmt.Sprintf("beta=%g", beta))
 }
 
 // environment returns the name of the worlds in which experts of the given β demonstrate.

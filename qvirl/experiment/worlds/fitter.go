@@ -39,6 +39,14 @@ func (f *Fitter) Fit(ctx context.Context, name string, worlds []*World, progress
 	return m.Fit(ctx, Problems(worlds), progress)
 }
 
+// Stage runs the stage that fits the method of the given name to worlds, whose time counts as key's.
+func (f *Fitter) Stage(ctx context.Context, t *experiment.Stages, key, name string,
+	worlds []*World) ([]irl.Posterior, error) {
+	return experiment.Stage(t, key, name, func(progress irl.Progress) ([]irl.Posterior, error) {
+		return f.Fit(ctx, name, worlds, progress)
+	})
+}
+
 // method returns the method of the given name.
 func (f *Fitter) method(name string) (m irl.Method, err error) {
 	f.mutex.Lock()

@@ -89,7 +89,7 @@ func (c Config) Settings(name string) (any, error) {
 	if lambda, ok := method.Setting(variant, "lambda"); ok {
 		config.Lambda, _ = strconv.ParseFloat(lambda, 64) // Split has checked it
 	}
-	if base != AVRIL || variant != "" && method.Name(AVRIL, "lambda="+format(config.Lambda)) != name {
+	if base != AVRIL || variant != "" && AVRILName(config.Lambda) != name {
 		return nil, fmt.Errorf("worlds: there is no method %q", name)
 	}
 	return config, nil
@@ -191,6 +191,4 @@ func (c Config) FitWorld(ctx context.Context, w *World, names []string, backendN
 }
 
 // AVRILName returns the name of AVRIL at the given λ.
-func AVRILName(lambda float64) string { return method.Name(AVRIL, "lambda="+format(lambda)) }
-
-func format(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+func AVRILName(lambda float64) string { return method.Name(AVRIL, fmt.Sprintf("lambda=%g", lambda)) }

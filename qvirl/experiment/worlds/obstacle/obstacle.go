@@ -3,8 +3,8 @@
 package obstacle
 
 import (
+	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/gridworld"
@@ -167,14 +167,12 @@ func (c Config) AVRILs() []setting {
 }
 
 // AVRIL returns the name of AVRIL at the given λ.
-func AVRIL(lambda float64) string { return method.Name(method.AVRIL, "lambda="+format(lambda)) }
+func AVRIL(lambda float64) string { return method.Name(method.AVRIL, fmt.Sprintf("lambda=%g", lambda)) }
 
 // AtRate returns the name of AVRIL at the given λ and learning rate.
 func AtRate(lambda, rate float64) string {
-	return method.Name(method.AVRIL, "lambda="+format(lambda)+",rate="+format(rate))
+	return method.Name(method.AVRIL, fmt.Sprintf("lambda=%g,rate=%g", lambda, rate))
 }
-
-func format(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
 // SettingOf returns the λ of AVRIL's variant of a name, and the learning rate if it sets one, or else 0.
 func SettingOf(name string) (lambda, rate float64, ok bool) {
