@@ -56,6 +56,9 @@ func Paper() Config {
 	return Config{Width: 8, Height: 8, RewardMean: -1, RewardStd: 3, TerminalProb: 0.1, TopFraction: 0.1, Slip: 0.1}
 }
 
+// Name returns the name of such gridworlds by their size, such as gridworld-8x8.
+func (c Config) Name() string { return fmt.Sprintf("gridworld-%dx%d", c.Width, c.Height) }
+
 // Validate reports the first field that is out of range.
 func (c Config) Validate() error {
 	return check.All("gridworld", check.That(min(c.Width, c.Height) > 0, "size %d×%d: both sides must be positive",

@@ -221,18 +221,23 @@ func (s store) path(unit, key, ending string) string {
 
 // put keeps a finished unit. The record comes last: it is what makes the unit count.
 func (s store) put(r UnitRecord, rows []Row) error {
-	if err := Sort(rows); err != nil {
-		return err
-	}
-	var text bytes.Buffer
-	if err := WriteRows(&text, rows); err != nil {
-		return err
-	}
-	r.Rows, r.SHA256 = len(rows), digest(text.Bytes())
-	if err := atomicfile.WriteBytes(s.path(r.Unit, r.Key, ".csv"), text.Bytes()); err != nil {
+	var err error
+	if r.Rows, r.SHA256, err = writeSorted(s.path(r.Unit, r.Key, ".csv"), rows); err != nil {
 		return err
 	}
 	return atomicfile.WriteJSON(s.path(r.Unit, r.Key, ".json"), r)
+}
+
+// writeSorted sorts rows and writes them to a file, and returns their number and the file's checksum.
+func writeSorted(path string, rows []Row) (n int, sum string, err error) {
+	if err := Sort(rows); err != nil {
+		return 0, "", fmt.Errorf("%w (for %s)", err, path)
+	}
+	var text bytes.Buffer
+	if err := WriteRows(&text, rows); err != nil {
+		return 0, "", err
+	}
+	return len(rows), digest(text.Bytes()), atomicfile.WriteBytes(path, text.Bytes())
 }
 
 // read returns the record of a unit; the error wraps fs.ErrNotExist if the unit is not finished.
@@ -323,16 +328,8 @@ func (s store) combine(units []*UnitRecord) (*Record, []Row, error) {
 }
 
 // write writes rows.csv and run.json. It sorts the rows, and sets what the record says of them.
-func (s store) write(record *Record, rows []Row) error {
-	if err := Sort(rows); err != nil {
-		return fmt.Errorf("%w (in %s)", err, s.dir)
-	}
-	var text bytes.Buffer
-	if err := WriteRows(&text, rows); err != nil {
-		return err
-	}
-	record.Rows, record.SHA256 = len(rows), digest(text.Bytes())
-	if err := atomicfile.WriteBytes(filepath.Join(s.dir, RowsFile), text.Bytes()); err != nil {
+func (s store) write(record *Record, rows []Row) (err error) {
+	if record.Rows, record.SHA256, err = writeSorted(filepath.Join(s.dir, RowsFile), rows); err != nil {
 		return err
 	}
 	return atomicfile.WriteJSON(filepath.Join(s.dir, RunFile), record)

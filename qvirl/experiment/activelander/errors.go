@@ -1,6 +1,7 @@
 package activelander
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -96,19 +97,12 @@ func (c Config) Leads(d *Data, m *neural.Fitted, n int) (*Leads, error) {
 	return out, nil
 }
 
-// firstTwo returns the indices of the greatest and the second greatest number.
+// firstTwo returns the indices of the greatest and the second greatest number, the first of equal ones first.
 func firstTwo(row []float32) (best, second int) {
-	best, second = 0, 1
-	if row[1] > row[0] {
-		best, second = 1, 0
+	order := make([]int, len(row))
+	for i := range order {
+		order[i] = i
 	}
-	for a := 2; a < len(row); a++ {
-		switch {
-		case row[a] > row[best]:
-			best, second = a, best
-		case row[a] > row[second]:
-			second = a
-		}
-	}
-	return best, second
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(row[b], row[a]) })
+	return order[0], order[1]
 }

@@ -145,11 +145,6 @@ func Quick() Config {
 	return c
 }
 
-// Environment returns the name of the environment in result rows.
-func (c Config) Environment() string {
-	return fmt.Sprintf("gridworld-%dx%d", c.World.Width, c.World.Height)
-}
-
 // Validate reports the first field that is out of range.
 func (c Config) Validate() error {
 	rewards := c.World.Width * c.World.Height

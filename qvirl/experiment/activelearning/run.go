@@ -3,9 +3,9 @@ package activelearning
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
-	"sync"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/mathext"
@@ -23,7 +23,10 @@ import (
 
 // Units returns the units of the experiment: each method on each chunk of runs.
 func (c Config) Units(backendName string) ([]experiment.Unit, error) {
-	fitters := &fitters{config: c, backend: backendName, made: map[courseOf]active.Fitter{}}
+	fitters := make([]*worlds.Fitter, slices.Max(append(slices.Collect(maps.Values(c.Courses)), 1))) // by course
+	for course := range fitters {
+		fitters[course] = c.course(course).posteriors().NewFitter(backendName)
+	}
 	var units []experiment.Unit
 	for _, name := range c.Methods {
 		for _, chunk := range experiment.Chunks("runs", c.Seeds, c.Chunk) {
@@ -55,37 +58,8 @@ func (c Config) on(name string, seeds []uint64) (any, error) {
 	return []any{name, c.courses(name), settings, of}, nil
 }
 
-// courseOf is a course of a posterior.
-type courseOf struct {
-	posterior string
-	course    int
-}
-
-// fitters are what fits the posteriors of all courses: those of one posterior share what it compiles.
-type fitters struct {
-	config  Config
-	backend string
-
-	mutex sync.Mutex
-	made  map[courseOf]active.Fitter
-}
-
-func (f *fitters) of(method string, course int) (active.Fitter, error) {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	k := courseOf{posterior(method), course}
-	if f.made[k] == nil {
-		fit, err := f.config.course(course).Fitter(method, f.backend)
-		if err != nil {
-			return nil, err
-		}
-		f.made[k] = fit
-	}
-	return f.made[k], nil
-}
-
 // unit takes a method through its courses on a chunk of worlds.
-func (c Config) unit(ctx context.Context, method string, seeds []uint64, fitters *fitters,
+func (c Config) unit(ctx context.Context, method string, seeds []uint64, fitters []*worlds.Fitter,
 	t *experiment.Stages) (*experiment.Result, error) {
 	j := &judge{config: c, worlds: make([]*worlds.World, len(seeds)), stages: t}
 	for i, seed := range seeds {
@@ -100,7 +74,7 @@ func (c Config) unit(ctx context.Context, method string, seeds []uint64, fitters
 	}
 	courses := c.courses(method)
 	for course := range courses {
-		fit, err := fitters.of(method, course)
+		m, err := fitters[course].Method(posterior(method))
 		if err != nil {
 			return nil, err
 		}
@@ -110,7 +84,7 @@ func (c Config) unit(ctx context.Context, method string, seeds []uint64, fitters
 		}
 		j.found = append(j.found, nil)
 		err = t.Run(method, label, func(progress irl.Progress) error {
-			return c.course(course).Follow(ctx, method, fit, j.worlds, func(k int, steps []active.Step) error {
+			return c.course(course).Follow(ctx, method, active.Fit(m), j.worlds, func(k int, steps []active.Step) error {
 				return j.judge(ctx, k, steps)
 			}, progress)
 		})
@@ -210,7 +184,7 @@ func (j *judge) rows(method string) []experiment.Row {
 	var out []experiment.Row
 	for k, first := range j.found[0] {
 		for i, w := range j.worlds {
-			row := experiment.Row{Environment: j.config.Environment(), Method: method, Demos: k, Seed: w.Seed}
+			row := experiment.Row{Environment: j.config.World.Name(), Method: method, Demos: k, Seed: w.Seed}
 			add := func(name string, value float64) {
 				out = append(out, row.With(name, value))
 			}

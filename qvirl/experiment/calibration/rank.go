@@ -63,7 +63,7 @@ func (c Config) rows(w *worlds.World, method string, s *irl.Samples, rng *rand.R
 	if err != nil {
 		return nil, err
 	}
-	row := experiment.RowOf(method, c.Posteriors.Environment(), len(w.Demos), w.Seed)
+	row := experiment.RowOf(method, c.Posteriors.World.Name(), len(w.Demos), w.Seed)
 	var out []experiment.Row
 	add := func(metric string, value float64) {
 		out = append(out, row.With(metric, value))

@@ -25,8 +25,17 @@ import (
 // Units returns the units of the experiment: each learner and number of trajectories, in which all runs are trained as
 // one batch, and each run of a learner whose apprentices are planned.
 func (c Config) Units(backendName string) ([]experiment.Unit, error) {
-	r := &runner{config: c, backend: backendName, methods: map[string]neural.Method{},
-		fits: map[string][]neural.Model{}}
+	r := &runner{config: c, backend: backendName, open: sync.OnceValues(c.Open), methods: map[string]neural.Method{}}
+	for _, l := range c.Learners {
+		if l.Online != nil {
+			continue
+		}
+		m, err := c.Method(l, backendName)
+		if err != nil {
+			return nil, err
+		}
+		r.methods[l.Name] = m
+	}
 	var units []experiment.Unit
 	for _, w := range c.units() {
 		on, err := c.on(w)
@@ -121,38 +130,15 @@ type runner struct {
 	config  Config
 	backend string
 
-	mutex   sync.Mutex
-	data    *Data
-	methods map[string]neural.Method
-	fits    map[string][]neural.Model // what apprentices are planned on
-}
-
-// prepare returns the demonstrations and a learner's method, nil of one that learns in the environment.
-func (r *runner) prepare(l Learner) (*Data, neural.Method, error) {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	if r.data == nil {
-		data, err := r.config.Open()
-		if err != nil {
-			return nil, nil, err
-		}
-		r.data = data
-	}
-	m := r.methods[l.Name]
-	if m == nil && l.Online == nil {
-		var err error
-		if m, err = r.config.Method(l, r.backend); err != nil {
-			return nil, nil, err
-		}
-		r.methods[l.Name] = m
-	}
-	return r.data, m, nil
+	open    func() (*Data, error)
+	methods map[string]neural.Method // by learner, but those that learn in the environment
+	fits    sync.Map                 // []neural.Model that apprentices are planned on, by fitKey
 }
 
 // run trains a learner in the runs of a unit, and returns the rows.
 func (r *runner) run(ctx context.Context, w work, stages *experiment.Stages) ([]experiment.Row, error) {
 	l, n, c := w.learner, w.size, r.config.of(w)
-	data, method, err := r.prepare(l)
+	data, err := r.open()
 	if err != nil {
 		return nil, err
 	}
@@ -193,14 +179,16 @@ func (r *runner) run(ctx context.Context, w work, stages *experiment.Stages) ([]
 			}
 		}
 	}
-	models := r.fitted(w)
-	if models == nil {
+	var models []neural.Model
+	if kept, ok := r.fits.Load(w.fitKey()); ok && l.Plan != nil {
+		models = kept.([]neural.Model)
+	} else {
 		err = stages.Run("", fmt.Sprintf("%s, %d trajectories", l.Name, n), func(progress irl.Progress) (err error) {
 			if l.Online != nil {
 				models, err = r.online(ctx, *l.Online, task, progress)
 				return err
 			}
-			models, err = method.Fit(ctx, task, progress)
+			models, err = r.methods[l.Name].Fit(ctx, task, progress)
 			return err
 		})
 		if err != nil {
@@ -208,7 +196,7 @@ func (r *runner) run(ctx context.Context, w work, stages *experiment.Stages) ([]
 		}
 	}
 	if l.Plan != nil {
-		r.keep(w, models)
+		r.fits.Store(w.fitKey(), models)
 		err = stages.Run("", "planning of "+l.Name, func(progress irl.Progress) (err error) {
 			models, err = r.plan(ctx, l, task, models, data.Test, progress)
 			return err
@@ -232,24 +220,6 @@ func (r *runner) run(ctx context.Context, w work, stages *experiment.Stages) ([]
 func (w work) fitKey() string {
 	l := w.learner
 	return fmt.Sprintf("%s %s %t %t %d %d %d", l.Method, l.Config, l.Explore, l.Branches, l.Every, w.size, w.runs)
-}
-
-// fitted returns the models that another learner's apprentices were planned on, if this one's are to be planned on the
-// same; nil otherwise.
-func (r *runner) fitted(w work) []neural.Model {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	if w.learner.Plan == nil {
-		return nil
-	}
-	return r.fits[w.fitKey()]
-}
-
-// keep remembers models to plan on.
-func (r *runner) keep(w work, models []neural.Model) {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	r.fits[w.fitKey()] = models
 }
 
 // plan plans the apprentices of a unit's runs. Others are demonstrations that none of them has seen.

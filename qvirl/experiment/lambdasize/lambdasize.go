@@ -45,13 +45,6 @@ func Quick() Config {
 	return c
 }
 
-// at returns the config of the worlds of a size, and the name of their environment.
-func (c Config) at(side int) (worlds.Config, string) {
-	of := c.Posteriors
-	of.World.Width, of.World.Height = side, side
-	return of, of.Environment()
-}
-
 // Validate reports the first field that is out of range.
 func (c Config) Validate() error {
 	return check.First(check.All("lambdasize", check.That(len(c.Sides) > 0 && len(c.Lambdas) > 0, "%d sizes and %d "+
@@ -62,7 +55,9 @@ func (c Config) Validate() error {
 func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 	var units []experiment.Unit
 	for _, side := range c.Sides {
-		of, environment := c.at(side)
+		of := c.Posteriors
+		of.World.Width, of.World.Height = side, side
+		environment := of.World.Name()
 		fitter := of.NewFitter(backendName)
 		for _, chunk := range experiment.Chunks(fmt.Sprintf("side-%d", side), of.Seeds, of.Chunk) {
 			for _, lambda := range c.Lambdas {

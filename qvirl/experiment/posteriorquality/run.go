@@ -43,7 +43,7 @@ func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 		return nil
 	}
 	if len(c.HeldOut) > 0 {
-		r := runner{c, fitter, c.Environment() + heldOutSuffix, heldOutUnit}
+		r := runner{c, fitter, c.World.Name() + heldOutSuffix, heldOutUnit}
 		for _, lambda := range c.Lambdas {
 			if err := add(r, experiment.Chunk{Name: heldOutUnit, Seeds: c.HeldOut}, c.HeldOut,
 				worlds.AVRILName(lambda)); err != nil {
@@ -51,7 +51,7 @@ func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 			}
 		}
 	}
-	r := runner{c, fitter, c.Environment(), ""}
+	r := runner{c, fitter, c.World.Name(), ""}
 	again := c.Again
 	for _, chunk := range experiment.Chunks("worlds", c.Seeds, c.Chunk) {
 		for _, name := range append([]string{worlds.ValueWalk, worlds.ValueWalkNoDet, worlds.ValueWalkAgain},

@@ -82,8 +82,7 @@ func (r *runner) calibrate(ctx context.Context, name string, seeds []uint64,
 	}
 	result := &experiment.Result{}
 	for i, seed := range seeds {
-		row := experiment.Row{Environment: fmt.Sprintf("gridworld-%dx%d", c.DrawWorld.Width, c.DrawWorld.Height),
-			Method: name, Demos: c.DrawDemos, Seed: seed}
+		row := experiment.Row{Environment: c.DrawWorld.Name(), Method: name, Demos: c.DrawDemos, Seed: seed}
 		result.Rows = append(result.Rows, interval(row, posts[i], truth[i])...)
 		if p, ok := posts[i].(*valuewalk.Posterior); ok {
 			if err := p.Sampling().Clean(); err != nil {
@@ -138,7 +137,7 @@ func (r *runner) compare(ctx context.Context, name string, seeds []uint64,
 			case Misled:
 				p.Beta, p.BetaLogStd = c.Wrong, c.LogStd
 			}
-			environment := fmt.Sprintf("gridworld-%dx%d%s%g", c.World.Width, c.World.Height, expertPart, expert)
+			environment := fmt.Sprintf("%s%s%g", c.World.Name(), expertPart, expert)
 			cases = append(cases, oneCase{experiment.Row{Environment: environment, Method: name, Demos: c.Demos,
 				Seed: seed}, expert, w.Truth})
 			problems = append(problems, p)

@@ -160,7 +160,7 @@ func covariance(x *mat.Dense) *mat.SymDense {
 func (r *runner) evaluate(ctx context.Context, name string, k *worlds.Known,
 	posts []irl.Posterior) (*experiment.Result, error) {
 	c, result := r.config.Posteriors, &experiment.Result{}
-	found, err := c.Measure(ctx, c.Environment(), drawnAs(name), k.Grids, posts, k.Refs, nil)
+	found, err := c.Measure(ctx, c.World.Name(), drawnAs(name), k.Grids, posts, k.Refs, nil)
 	for _, rows := range found {
 		for _, row := range rows {
 			row.Method, row.Variant = method.Split(name)
@@ -178,11 +178,6 @@ func drawnAs(name string) string {
 		}
 	}
 	return name
-}
-
-func (r *runner) row(w *worlds.World, method, metricName string, value float64) experiment.Row {
-	return experiment.Row{Environment: r.config.Posteriors.Environment(), Method: method,
-		Demos: r.config.Posteriors.Trajectories, Seed: w.Seed, Metric: metricName, Value: value}
 }
 
 // The limits by which a verdict is right, those that Diagnose is to find out about.
@@ -220,13 +215,14 @@ func (r *runner) judge(ctx context.Context, k *worlds.Known, name string,
 		}
 		verdict, right := judged(diagnosis.Verdict, before <= errorLimit && tvBefore <= tvLimit,
 			after <= errorLimit && tvAfter <= tvLimit)
+		row := experiment.RowOf(name, r.config.Posteriors.World.Name(), r.config.Posteriors.Trajectories, w.Seed)
 		for metricName, value := range map[string]float64{Error: before, metric.PolicyTV: tvBefore,
 			RefinedError: after, RefinedTV: tvAfter,
 			worlds.Drift: diagnosis.Drift, worlds.Settling: diagnosis.Settling, Verdict: verdict, Right: right} {
-			result.Rows = append(result.Rows, r.row(w, name, metricName, value))
+			result.Rows = append(result.Rows, row.With(metricName, value))
 		}
 		if !math.IsInf(diagnosis.KHat, 0) {
-			result.Rows = append(result.Rows, r.row(w, name, KHat, diagnosis.KHat))
+			result.Rows = append(result.Rows, row.With(KHat, diagnosis.KHat))
 		}
 	}
 	return result, nil

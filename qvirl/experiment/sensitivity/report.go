@@ -83,13 +83,17 @@ func expertOf(environment string) (float64, error) {
 	return beta, nil
 }
 
+// count is a number of things, in words.
+func count(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
+}
+
 // Table returns the grid at a number of demonstrations: a row for each learner, a column for each expert.
 func (g *Grid) Table(name, title string, demos int) exhibit.Table {
-	t := exhibit.Table{Name: fmt.Sprintf("%s-%d", name, demos), Title: fmt.Sprintf("%s, %d demonstrations", title,
-		demos)}
-	if demos == 1 {
-		t.Title = title + ", 1 demonstration"
-	}
+	t := exhibit.Table{Name: fmt.Sprintf("%s-%d", name, demos), Title: title + ", " + count(demos, "demonstration")}
 	for _, expert := range g.Experts {
 		t.Columns = append(t.Columns, exhibit.Column{Metric: fmt.Sprint(expert), Name: fmt.Sprintf("expert β = %g",
 			expert), Decimals: 3})
@@ -108,11 +112,8 @@ func (g *Grid) Table(name, title string, demos int) exhibit.Table {
 func (g *Grid) Chart(name, title, label string) exhibit.Chart {
 	c := exhibit.Chart{Name: name, Title: title}
 	for _, demos := range g.Demos {
-		p := exhibit.Panel{Title: fmt.Sprintf("%d demonstrations", demos), XLabel: "learner's β", YLabel: label,
+		p := exhibit.Panel{Title: count(demos, "demonstration"), XLabel: "learner's β", YLabel: label,
 			LogX: true, Levels: []exhibit.Level{{Name: "as the demonstrator", Y: 0}}}
-		if demos == 1 {
-			p.Title = "1 demonstration"
-		}
 		for j, expert := range g.Experts {
 			curve := exhibit.Curve{Name: fmt.Sprintf("expert's β = %g", expert)}
 			for i, learner := range g.Learners {
@@ -148,12 +149,8 @@ func Best(rows []experiment.Row, metricName, name, title string) (*exhibit.Table
 		"The advantage over the learner that knows the expert's β is the mean over worlds of the difference of the " +
 			"two gaps."}}
 	for _, demos := range g.Demos {
-		plural := "s"
-		if demos == 1 {
-			plural = ""
-		}
 		t.Columns = append(t.Columns, exhibit.Column{Metric: fmt.Sprintf("best_%d", demos),
-			Name: fmt.Sprintf("best β, %d demo%s", demos, plural), Decimals: 1},
+			Name: "best β, " + count(demos, "demo"), Decimals: 1},
 			exhibit.Column{Metric: fmt.Sprintf("advantage_%d", demos), Name: "advantage", Decimals: 3})
 	}
 	for j, expert := range g.Experts {

@@ -14,7 +14,6 @@ import (
 	"github.com/go-birl/birl/qvirl/experiment/worlds"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/method"
-	"github.com/go-birl/birl/qvirl/metric"
 	"github.com/go-birl/birl/qvirl/tabular"
 )
 
@@ -99,7 +98,7 @@ func Learner(beta float64) string {
 
 // environment returns the name of the worlds in which experts of the given β demonstrate.
 func (c Config) environment(beta float64) string {
-	return fmt.Sprintf("gridworld-%dx%d%s%g", c.World.Width, c.World.Height, expertInfix, beta)
+	return fmt.Sprintf("%s%s%g", c.World.Name(), expertInfix, beta)
 }
 
 // Units returns the units of the experiment: each learner with each number of demonstrations, on each chunk of worlds.
@@ -128,41 +127,12 @@ func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 	return units, nil
 }
 
-// unit trains a learner on a chunk of worlds with experts of all β.
+// unit trains a learner on a chunk of worlds with experts of all β. The first learner's rows are those of the experts
+// too.
 func (c Config) unit(ctx context.Context, m irl.Method, demos int, seeds []uint64, learner float64,
 	t *experiment.Stages) (*experiment.Result, error) {
-	cases, err := c.cases(demos, seeds, learner)
-	if err != nil {
-		return nil, err
-	}
-	problems := make([]*irl.Problem, len(cases))
-	for k := range cases {
-		problems[k] = cases[k].problem
-	}
-	posts, err := experiment.FitStage(ctx, t, "qvirl", Learner(learner), m, problems)
-	if err != nil {
-		return nil, err
-	}
-	result := &experiment.Result{}
-	for k, post := range posts {
-		result.Rows = append(result.Rows, c.measure(cases[k], post.(*tabular.Gaussian))...)
-	}
-	return result, nil
-}
-
-// pairing is a learner's problem and the truth that it is measured by.
-type pairing struct {
-	seed            uint64
-	demos           int
-	expert, learner float64 // β
-	problem         *irl.Problem
-	truth           *metric.Truth
-	first           bool // whether it is the first with this expert, and gives the rows of the expert
-}
-
-// cases returns a learner with every expert on the given worlds.
-func (c Config) cases(demos int, seeds []uint64, learner float64) ([]pairing, error) {
-	var out []pairing
+	var experts []float64 // β of each world's
+	var grids []*worlds.World
 	for _, seed := range seeds {
 		for _, expert := range c.Betas {
 			w, err := worlds.Config{World: c.World, Trajectories: demos, Length: c.Length, Beta: expert,
@@ -171,33 +141,44 @@ func (c Config) cases(demos int, seeds []uint64, learner float64) ([]pairing, er
 				return nil, err
 			}
 			w.Problem.Beta = learner
-			out = append(out, pairing{seed: seed, demos: demos, expert: expert, learner: learner, problem: w.Problem,
-				truth: w.Truth, first: learner == c.Betas[0]})
+			experts, grids = append(experts, expert), append(grids, w)
 		}
 	}
-	return out, nil
+	posts, err := experiment.FitStage(ctx, t, "qvirl", Learner(learner), m, worlds.Problems(grids))
+	if err != nil {
+		return nil, err
+	}
+	result := &experiment.Result{}
+	for k, post := range posts {
+		row := experiment.Row{Environment: c.environment(experts[k]), Demos: demos, Seed: grids[k].Seed}
+		result.Rows = append(result.Rows, measure(row, grids[k], learner, post.(*tabular.Gaussian),
+			learner == c.Betas[0])...)
+	}
+	return result, nil
 }
 
-// measure returns the rows of a pairing.
-func (c Config) measure(t pairing, post *tabular.Gaussian) []experiment.Row {
+// measure returns the rows of a learner's posterior in a world, with those of the expert if they are wanted.
+func measure(row experiment.Row, w *worlds.World, learner float64, post *tabular.Gaussian,
+	withExpert bool) []experiment.Row {
 	var out []experiment.Row
 	add := func(name, metric string, value float64) {
-		out = append(out, experiment.RowOf(name, c.environment(t.expert), t.demos, t.seed).With(metric, value))
+		row.Method, row.Variant = method.Split(name)
+		out = append(out, row.With(metric, value))
 	}
-	m := t.problem.MDP
+	m := w.Problem.MDP
 	visited := map[int]bool{}
-	for _, d := range t.problem.Demos {
+	for _, d := range w.Problem.Demos {
 		visited[d.State] = true
 	}
 	probs := post.ActionProbs()
 	var all, heldOut, allLog, heldOutLog, expert []float64
-	for s, a := range t.truth.Best {
+	for s, a := range w.Truth.Best {
 		if m.Terminal(s) {
 			continue
 		}
 		at := s*m.Actions() + a
-		gap, logGap := t.truth.Policy[at]-probs[at], math.Log(t.truth.Policy[at])-math.Log(probs[at])
-		all, allLog, expert = append(all, gap), append(allLog, logGap), append(expert, t.truth.Policy[at])
+		gap, logGap := w.Truth.Policy[at]-probs[at], math.Log(w.Truth.Policy[at])-math.Log(probs[at])
+		all, allLog, expert = append(all, gap), append(allLog, logGap), append(expert, w.Truth.Policy[at])
 		if !visited[s] {
 			heldOut, heldOutLog = append(heldOut, gap), append(heldOutLog, logGap)
 		}
@@ -207,11 +188,11 @@ func (c Config) measure(t pairing, post *tabular.Gaussian) []experiment.Row {
 		values []float64
 	}{{ProbGap, heldOut}, {LogProbGap, heldOutLog}, {ProbGapAll, all}, {LogProbGapAll, allLog}} {
 		if len(v.values) > 0 {
-			add(Learner(t.learner), v.metric, mean(v.values))
+			add(Learner(learner), v.metric, mean(v.values))
 		}
 	}
-	add(Learner(t.learner), Converged, experiment.Indicator(post.Converged()))
-	if t.first && len(expert) > 0 {
+	add(Learner(learner), Converged, experiment.Indicator(post.Converged()))
+	if withExpert && len(expert) > 0 {
 		add(Expert, OptimalProb, mean(expert))
 	}
 	return out

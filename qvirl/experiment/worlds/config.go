@@ -3,8 +3,6 @@
 package worlds
 
 import (
-	"fmt"
-
 	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/qvirl/avril"
@@ -104,11 +102,6 @@ func Quick() Config {
 	c.ValueWalk.Samples, c.ValueWalk.MinESS = 2000, 400
 	c.Match.Samples, c.Refine.Samples = 3000, 4000
 	return c
-}
-
-// Environment returns the name of the environment in result rows.
-func (c Config) Environment() string {
-	return fmt.Sprintf("gridworld-%dx%d", c.World.Width, c.World.Height)
 }
 
 // Validate reports the first field that is out of range.

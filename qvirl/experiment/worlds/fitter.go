@@ -32,7 +32,7 @@ func (c Config) NewFitter(backendName string) *Fitter {
 // Fit fits the method of the given name to worlds, and returns their posteriors. progress may be nil.
 func (f *Fitter) Fit(ctx context.Context, name string, worlds []*World, progress irl.Progress) ([]irl.Posterior,
 	error) {
-	m, err := f.method(name)
+	m, err := f.Method(name)
 	if err != nil {
 		return nil, err
 	}
@@ -47,8 +47,8 @@ func (f *Fitter) Stage(ctx context.Context, t *experiment.Stages, key, name stri
 	})
 }
 
-// method returns the method of the given name.
-func (f *Fitter) method(name string) (m irl.Method, err error) {
+// Method returns the method of the given name.
+func (f *Fitter) Method(name string) (m irl.Method, err error) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	if m = f.methods[name]; m == nil {
