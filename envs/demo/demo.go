@@ -173,10 +173,13 @@ type Set struct {
 }
 
 // Transitions returns the number of transitions of all trajectories.
-func (s *Set) Transitions() int {
+func (s *Set) Transitions() int { return Transitions(s.Trajectories) }
+
+// Transitions returns the number of transitions of all trajectories.
+func Transitions(trajectories []Trajectory) int {
 	n := 0
-	for i := range s.Trajectories {
-		n += s.Trajectories[i].Len()
+	for i := range trajectories {
+		n += trajectories[i].Len()
 	}
 	return n
 }

@@ -137,10 +137,7 @@ func (t *trainer) objective(trajectories []demo.Trajectory) (float64, error) {
 
 // demonstrate fills the demonstrated transitions.
 func (t *trainer) demonstrate() error {
-	total := 0
-	for i := range t.options.Demonstrations {
-		total += t.options.Demonstrations[i].Len()
-	}
+	total := demo.Transitions(t.options.Demonstrations)
 	if d := t.config.Demonstrated; d == 0 && total > 0 || d > 0 && total == 0 && t.config.Pilot == "" {
 		return fmt.Errorf("expert: Demonstrated = %d with %d transitions in Options.Demonstrations and the pilot %q, "+
 			"want 0 without either, and more with demonstrations", d, total, t.config.Pilot)

@@ -64,12 +64,11 @@ func (c *Calibration) validate(actions int) error {
 // frequencies returns how often each action was demonstrated.
 func frequencies(demos []demo.Trajectory, actions int) []float64 {
 	out := make([]float64, actions)
-	n := float64(frequencyPrior * actions)
+	n := float64(frequencyPrior*actions + demo.Transitions(demos))
 	for i := range demos {
 		for _, a := range demos[i].Actions {
 			out[a]++
 		}
-		n += float64(demos[i].Len())
 	}
 	for a := range out {
 		out[a] = (out[a] + frequencyPrior) / n

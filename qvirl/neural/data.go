@@ -146,7 +146,7 @@ func (c Config) scale(demos []demo.Trajectory, observation int, image Image) *Sc
 // the deviation of one that does not vary.
 func moments(trajectories []demo.Trajectory, observation int) (mean, std []float64) {
 	mean, square, largest := make([]float64, observation), make([]float64, observation), make([]float64, observation)
-	n := 0
+	n := demo.Transitions(trajectories)
 	each := func(visit func(feature int, x float64)) {
 		for i := range trajectories {
 			t := &trajectories[i]
@@ -154,9 +154,6 @@ func moments(trajectories []demo.Trajectory, observation int) (mean, std []float
 				visit(k%observation, float64(x))
 			}
 		}
-	}
-	for i := range trajectories {
-		n += trajectories[i].Len()
 	}
 	each(func(f int, x float64) {
 		mean[f] += x / float64(n)

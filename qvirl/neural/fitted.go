@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/gomlx/compute"
@@ -161,13 +162,8 @@ func (f *Fitted) Outputs(observations []float32) ([]float32, error) {
 	out := make([]float32, 0, len(observations)/size*e.actions*network.Outputs)
 	blocks := blocks(f.spec.Image)
 	for len(observations) > 0 {
-		block := blocks[len(blocks)-1]
-		for _, b := range blocks {
-			if len(observations) <= b*size {
-				block = b
-				break
-			}
-		}
+		fits, _ := slices.BinarySearch(blocks, len(observations)/size) // the first that holds them all, if any does
+		block := blocks[min(fits, len(blocks)-1)]
 		n := min(len(observations)/size, block)
 		states, err := unscaled(f.spec.Image, f.scale, observations[:n*size], block)
 		if err != nil {
@@ -265,11 +261,10 @@ func (f *Fitted) Save(dir string) error {
 	config := f.learner.config
 	config.Backend = "" // a model says nothing about machines
 	d := description{Format: modelFormat, Method: f.name, Spec: f.spec, Config: &config, Objective: objective,
-		Scale: f.scale, Calibration: f.calibration, Seconds: f.seconds, Curve: f.curve}
+		Scale: f.scale, Parameters: f.Parameters(), Calibration: f.calibration, Seconds: f.seconds, Curve: f.curve}
 	arrays := map[string]npz.Array{}
-	for _, p := range f.Parameters() {
+	for _, p := range d.Parameters {
 		arrays[arrayName(p.Name)] = npz.Array{Shape: p.Dims, Data: npz.Widen(p.Value), Type: npz.Float32}
-		d.Slots = append(d.Slots, savedSlot{Name: p.Name, Dims: p.Dims, Fixed: p.Fixed, NoDecay: p.NoDecay})
 	}
 	if err := npz.Write(filepath.Join(dir, weightsFile), arrays); err != nil {
 		return fmt.Errorf("neural: %w", err)

@@ -3,6 +3,7 @@ package neural
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -96,12 +97,7 @@ func (w *Weights) image(name string, states *graph.Node) *graph.Node {
 	m, runs, n := w.encoder.image, w.runs, states.Shape().Dim(1)
 	bias := func(x *graph.Node, part string) *graph.Node {
 		b := w.Parameter(name + "." + part) // [runs, filters]
-		dims := append([]int{runs}, make([]int, x.Rank()-1)...)
-		for i := 1; i < len(dims); i++ {
-			dims[i] = 1
-		}
-		dims[len(dims)-1] = b.Shape().Dim(1)
-		return relu(graph.Add(x, graph.Reshape(b, dims...)))
+		return relu(graph.Add(x, graph.InsertAxes(b, slices.Repeat([]int{1}, x.Rank()-2)...)))
 	}
 	x := graph.Reshape(states, runs, n, m.Frames, m.Height, m.Width)
 	x = graph.ConvertDType(graph.TransposeAllAxes(x, 0, 1, 3, 4, 2), dtypes.Float32)

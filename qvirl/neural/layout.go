@@ -15,12 +15,18 @@ type layout struct {
 	trained, fixed int // lengths of the vectors
 }
 
-// slot is the place of a parameter.
+// slot is the place of a parameter, which is without its value here.
 type slot struct {
-	name           string
-	dims           []int
-	fixed, noDecay bool
-	from, to       int
+	Parameter
+	from, to int
+}
+
+// of returns the parameter's values in a run's vectors.
+func (s *slot) of(trained, fixed []float32) []float32 {
+	if s.Fixed {
+		return fixed[s.from:s.to]
+	}
+	return trained[s.from:s.to]
 }
 
 // newLayout places the parameters of a run, and returns their values.
@@ -35,18 +41,17 @@ func newLayout(parameters []Parameter) (l *layout, trained, fixed []float32, err
 			return nil, nil, nil, fmt.Errorf("neural: the parameter %q has %d values, its shape %v wants %d", p.Name,
 				len(p.Value), p.Dims, size)
 		}
-		if slices.ContainsFunc(l.slots, func(s slot) bool { return s.name == p.Name }) {
+		if slices.ContainsFunc(l.slots, func(s slot) bool { return s.Name == p.Name }) {
 			return nil, nil, nil, fmt.Errorf("neural: the parameter %q is listed twice", p.Name)
 		}
-		s := slot{name: p.Name, dims: p.Dims, fixed: p.Fixed, noDecay: p.NoDecay, from: len(trained)}
+		vector := &trained
 		if p.Fixed {
-			s.from = len(fixed)
-			fixed = append(fixed, p.Value...)
-		} else {
-			trained = append(trained, p.Value...)
+			vector = &fixed
 		}
-		s.to = s.from + size
-		l.slots = append(l.slots, s)
+		from := len(*vector)
+		*vector = append(*vector, p.Value...)
+		p.Value = nil
+		l.slots = append(l.slots, slot{p, from, from + size})
 	}
 	if len(fixed) == 0 {
 		fixed = []float32{0} // graphs take no empty arrays
@@ -59,7 +64,7 @@ func newLayout(parameters []Parameter) (l *layout, trained, fixed []float32, err
 func (l *layout) signature() string {
 	text := ""
 	for _, s := range l.slots {
-		text += fmt.Sprintf("%s%v%t%t;", s.name, s.dims, s.fixed, s.noDecay)
+		text += fmt.Sprintf("%s%v%t%t;", s.Name, s.Dims, s.Fixed, s.NoDecay)
 	}
 	return text
 }
@@ -70,11 +75,11 @@ func (l *layout) nodes(trained, fixed *graph.Node) []*graph.Node {
 	out := make([]*graph.Node, len(l.slots))
 	for i, s := range l.slots {
 		vector := trained
-		if s.fixed {
+		if s.Fixed {
 			vector = fixed
 		}
 		part := graph.SliceAxis(vector, 1, graph.AxisRange(s.from, s.to))
-		out[i] = graph.Reshape(part, append([]int{vector.Shape().Dim(0)}, s.dims...)...)
+		out[i] = graph.Reshape(part, append([]int{vector.Shape().Dim(0)}, s.Dims...)...)
 	}
 	return out
 }
@@ -83,8 +88,8 @@ func (l *layout) nodes(trained, fixed *graph.Node) []*graph.Node {
 func (l *layout) decay() []float32 {
 	out := make([]float32, l.trained)
 	for _, s := range l.slots {
-		for i := s.from; i < s.to && !s.fixed; i++ {
-			if !s.noDecay {
+		for i := s.from; i < s.to && !s.Fixed; i++ {
+			if !s.NoDecay {
 				out[i] = 1
 			}
 		}
@@ -96,11 +101,8 @@ func (l *layout) decay() []float32 {
 func (l *layout) gather(trained, fixed []float32) []Parameter {
 	out := make([]Parameter, len(l.slots))
 	for i, s := range l.slots {
-		vector := trained
-		if s.fixed {
-			vector = fixed
-		}
-		out[i] = Parameter{Name: s.name, Dims: s.dims, Fixed: s.fixed, NoDecay: s.noDecay, Value: vector[s.from:s.to]}
+		out[i] = s.Parameter
+		out[i].Value = s.of(trained, fixed)
 	}
 	return out
 }
@@ -108,11 +110,8 @@ func (l *layout) gather(trained, fixed []float32) []Parameter {
 // find returns a parameter of a run's vectors by its name, which the layout has.
 func (l *layout) find(name string, trained, fixed []float32) []float32 {
 	for _, s := range l.slots {
-		if s.name == name {
-			if s.fixed {
-				return fixed[s.from:s.to]
-			}
-			return trained[s.from:s.to]
+		if s.Name == name {
+			return s.of(trained, fixed)
 		}
 	}
 	panic(fmt.Errorf("neural: the model has no parameter %q", name))

@@ -40,7 +40,7 @@ func Load[O Objective](dir, backendName string) (*Fitted, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w (in %s)", err, path)
 	}
-	parameters, err := d.parameters(dir)
+	parameters, err := d.readParameters(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -85,17 +85,17 @@ func readDescription(dir string) (*description, error) {
 	return d, nil
 }
 
-// parameters reads the parameters that the description lists.
-func (d *description) parameters(dir string) ([]Parameter, error) {
+// readParameters reads the parameters that the description lists.
+func (d *description) readParameters(dir string) ([]Parameter, error) {
 	r, err := npz.OpenReader(filepath.Join(dir, weightsFile))
 	if err != nil {
 		return nil, fmt.Errorf("neural: %w", err)
 	}
 	defer r.Close()
 	var out []Parameter
-	for _, s := range d.Slots {
-		out = append(out, Parameter{Name: s.Name, Dims: s.Dims, Fixed: s.Fixed, NoDecay: s.NoDecay,
-			Value: npz.Narrow[float32](r.Finite(arrayName(s.Name), s.Dims...))})
+	for _, p := range d.Parameters {
+		p.Value = npz.Narrow[float32](r.Finite(arrayName(p.Name), p.Dims...))
+		out = append(out, p)
 	}
 	if err := r.Err(); err != nil {
 		return nil, fmt.Errorf("neural: %w", err)
@@ -127,16 +127,8 @@ type description struct {
 	Config      *Config         `json:"config,omitempty"`
 	Objective   json.RawMessage `json:"objective,omitempty"`
 	Scale       *Scale          `json:"scale,omitempty"`
-	Slots       []savedSlot     `json:"parameters,omitempty"`
+	Parameters  []Parameter     `json:"parameters,omitempty"` // their values are in the archive
 	Calibration *Calibration    `json:"calibration,omitempty"`
 	Seconds     float64         `json:"seconds"`
 	Curve       []CurvePoint    `json:"curve,omitempty"`
-}
-
-// savedSlot describes a parameter on disk.
-type savedSlot struct {
-	Name    string `json:"name"`
-	Dims    []int  `json:"shape"`
-	Fixed   bool   `json:"fixed,omitempty"`
-	NoDecay bool   `json:"no_decay,omitempty"`
 }

@@ -80,13 +80,13 @@ const (
 
 // Parameter is an array that an objective has beside its networks.
 type Parameter struct {
-	Name  string
-	Dims  []int     // of one run; empty for a scalar
-	Value []float32 // that training starts from
+	Name  string    `json:"name"`
+	Dims  []int     `json:"shape"` // of one run; empty for a scalar
+	Value []float32 `json:"-"`     // that training starts from
 	// Fixed is true for a constant that belongs to the run: it is stored with the model and not trained.
-	Fixed bool
+	Fixed bool `json:"fixed,omitempty"`
 	// NoDecay exempts the parameter from weight decay.
-	NoDecay bool
+	NoDecay bool `json:"no_decay,omitempty"`
 }
 
 // Batch is what a step of training sees.

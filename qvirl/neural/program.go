@@ -54,7 +54,7 @@ func (p *program) weights(trained, fixed *graph.Node) (*Weights, []*graph.Node) 
 	w := &Weights{beta: p.shape.beta, discount: p.shape.discount, encoder: p.encoder, runs: trained.Shape().Dim(0),
 		nodes: map[string]*graph.Node{}}
 	for i, s := range p.layout.slots {
-		w.nodes[s.name] = parts[i]
+		w.nodes[s.Name] = parts[i]
 	}
 	return w, parts
 }
@@ -131,7 +131,7 @@ func (p *program) gradient(loss Loss, parts []*graph.Node) *graph.Node {
 	}
 	var wrt []*graph.Node
 	for i, s := range p.layout.slots {
-		if !s.fixed {
+		if !s.Fixed {
 			wrt = append(wrt, parts[i])
 		}
 	}

@@ -123,8 +123,7 @@ func replay(ctx context.Context, p *gym.Pool, of []demo.Trajectory, seed uint64,
 	}
 	for i := range of {
 		random := rand.New(rand.NewPCG(seed, uint64(i)))
-		s := simulator{pool: p, trajectory: &of[i], visit: func(k int) error { return visit(i, k, random) }}
-		if err := s.run(ctx); err != nil {
+		if err := replayOne(ctx, p, &of[i], func(k int) error { return visit(i, k, random) }); err != nil {
 			return fmt.Errorf("neural: trajectory %d (seed %d): %w", i, of[i].Seed, err)
 		}
 		if progress != nil {
@@ -134,33 +133,26 @@ func replay(ctx context.Context, p *gym.Pool, of []demo.Trajectory, seed uint64,
 	return nil
 }
 
-// simulator replays a trajectory.
-type simulator struct {
-	pool       *gym.Pool
-	trajectory *demo.Trajectory
-	visit      func(k int) error // before step k
-}
-
-func (s *simulator) run(ctx context.Context) error {
-	t := s.trajectory
-	obs, err := s.pool.ResetEnvs(ctx, []int{0}, []int64{t.Seed})
+// replayOne replays a trajectory, and visits it before each step k.
+func replayOne(ctx context.Context, p *gym.Pool, t *demo.Trajectory, visit func(k int) error) error {
+	obs, err := p.ResetEnvs(ctx, []int{0}, []int64{t.Seed})
 	if err != nil {
 		return err
 	}
-	if err := s.compare(0, obs.Row(0)); err != nil {
+	if err := compare(t, 0, obs.Row(0)); err != nil {
 		return err
 	}
-	actions := slices.Repeat([]int{gym.Leave}, s.pool.Len())
+	actions := slices.Repeat([]int{gym.Leave}, p.Len())
 	for k, a := range t.Actions {
-		if err := s.visit(k); err != nil {
+		if err := visit(k); err != nil {
 			return err
 		}
 		actions[0] = a
-		b, err := s.pool.Step(ctx, actions)
+		b, err := p.Step(ctx, actions)
 		if err != nil {
 			return err
 		}
-		if err := s.compare(k+1, b.Obs.Row(0)); err != nil {
+		if err := compare(t, k+1, b.Obs.Row(0)); err != nil {
 			return err
 		}
 		if b.Done(0) && k+1 < t.Len() {
@@ -173,8 +165,8 @@ func (s *simulator) run(ctx context.Context) error {
 const otherEnvironment = "the environment is not the one of the trajectory, or has other options or another version"
 
 // compare refuses an observation that is not the trajectory's observation k.
-func (s *simulator) compare(k int, obs gym.Array) error {
-	want, got := s.trajectory.Observation(k), obs.Float32()
+func compare(t *demo.Trajectory, k int, obs gym.Array) error {
+	want, got := t.Observation(k), obs.Float32()
 	if len(got) != len(want) {
 		return fmt.Errorf("the environment's observations have %d numbers, the trajectory's %d", len(got), len(want))
 	}

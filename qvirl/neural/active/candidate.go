@@ -22,10 +22,7 @@ type Candidate struct {
 // none twice, by the seed. It replays their episodes in environment 0 of a pool, opened with autoreset Disabled, to
 // take the snapshots. Candidates of one trajectory stand together, in the order of its time.
 func Candidates(ctx context.Context, pool *gym.Pool, of []demo.Trajectory, n int, seed uint64) ([]Candidate, error) {
-	total := 0
-	for i := range of {
-		total += of[i].Len()
-	}
+	total := demo.Transitions(of)
 	if n < 1 || n > total {
 		return nil, fmt.Errorf("active: %d candidates among %d states, want at least 1 and at most all", n, total)
 	}

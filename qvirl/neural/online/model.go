@@ -30,10 +30,8 @@ func Learn(ctx context.Context, on compute.Backend, pool *gym.Pool, task *neural
 		return nil, fmt.Errorf("online: observations are images, %s learns from vectors of numbers alone", c.Method)
 	}
 	m := &Model{config: c, spec: neural.Spec{Environment: task.Environment, Observation: task.Observation,
-		Actions: task.Actions, Discount: task.Discount, Beta: task.Beta, Demos: len(run.Demos), Seed: run.Seed}}
-	for i := range run.Demos {
-		m.spec.Transitions += run.Demos[i].Len()
-	}
+		Actions: task.Actions, Discount: task.Discount, Beta: task.Beta, Demos: len(run.Demos),
+		Transitions: demo.Transitions(run.Demos), Seed: run.Seed}}
 	trained := c
 	trained.Learner.Seed += run.Seed
 	var err error

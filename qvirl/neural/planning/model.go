@@ -26,11 +26,14 @@ func Names() []string { return []string{Name, NameAverse, NameEnsemble, NameVisi
 // Model is a model whose apprentice was planned. What the demonstrator does, and how sure that is, says the model that
 // it was planned on.
 type Model struct {
+	base
 	name string
-	base neural.Model
 	plan *expert.Expert
 	details
 }
+
+// base is the model that was planned on, whose spec, calibration and curve are the planned model's too.
+type base = neural.Model
 
 // details are stored beside the two.
 type details struct {
@@ -53,9 +56,6 @@ type Worth struct {
 
 // Name is that of the method.
 func (m *Model) Name() string { return m.name }
-
-// Spec says what the model was learnt for.
-func (m *Model) Spec() neural.Spec { return m.base.Spec() }
 
 // Base returns the model that was planned on.
 func (m *Model) Base() neural.Model { return m.base }
@@ -90,12 +90,6 @@ func (m *Model) Predict(observations []float32) (*neural.Prediction, error) {
 
 // Seconds is the wall-clock time of the model's training, of all runs that were trained with it, and of planning.
 func (m *Model) Seconds() float64 { return m.base.Seconds() + m.plan.Seconds }
-
-// Calibration is what the action probabilities were calibrated by; nil if they were not.
-func (m *Model) Calibration() *neural.Calibration { return m.base.Calibration() }
-
-// Curve is the course of the model's training.
-func (m *Model) Curve() []neural.CurvePoint { return m.base.Curve() }
 
 // The files of a planned model's folder beside its description.
 const (
@@ -136,7 +130,7 @@ func Load(dir string, load func(dir string) (neural.Model, error)) (*Model, erro
 	if err := atomicfile.ReadJSON(filepath.Join(dir, detailsFile), &m.details); err != nil {
 		return nil, fmt.Errorf("planning: %w", err)
 	}
-	spec, size := m.base.Spec(), m.plan.ObservationSize()
+	spec, size := m.Spec(), m.plan.ObservationSize()
 	if size != spec.Observation || m.plan.Actions != spec.Actions || len(m.plan.Curve) == 0 {
 		return nil, fmt.Errorf("planning: the plan in %s is for observations of %d numbers and %d actions with %d "+
 			"points "+

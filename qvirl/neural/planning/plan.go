@@ -87,16 +87,12 @@ func Plan(ctx context.Context, on compute.Backend, pool *gym.Pool, m neural.Mode
 			"alone", m.Name())
 	}
 	var rollouts []demo.Trajectory
-	rolled := 0
 	if c.Rollouts > 0 {
 		var err error
 		rollouts, err = neural.Rollout(ctx, pool, m, neural.RolloutOptions{Episodes: c.Rollouts, Sample: true,
 			Seed: rolloutSeed + int64(spec.Seed%rolloutSeeds)*rolloutSeeds})
 		if err != nil {
 			return nil, fmt.Errorf("planning: rollouts: %w", err)
-		}
-		for i := range rollouts {
-			rolled += rollouts[i].Len()
 		}
 	}
 	if c.Length == 0 {
@@ -124,7 +120,8 @@ func Plan(ctx context.Context, on compute.Backend, pool *gym.Pool, m neural.Mode
 	if err != nil {
 		return nil, fmt.Errorf("planning: %w", err)
 	}
-	return &Model{name: c.name(m), base: m, plan: e, details: details{c, rolled, worth}}, nil
+	return &Model{name: c.name(m), base: m, plan: e,
+		details: details{c, demo.Transitions(rollouts), worth}}, nil
 }
 
 // name is that of the method that plans on a model.
@@ -332,11 +329,7 @@ func length(demos, rollouts []demo.Trajectory, numbers int) float64 {
 	if len(demos) > 1 {
 		others = demos
 	}
-	total := 0
-	for i := range others {
-		total += others[i].Len()
-	}
-	every := 1 + total/comparedStates
+	every := 1 + demo.Transitions(others)/comparedStates
 	var nearest []float64
 	for i := range demos {
 		for k := 0; k < demos[i].Len(); k += every {

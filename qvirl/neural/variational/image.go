@@ -156,19 +156,16 @@ func (m ImagePrior) correlation(image neural.Image, states, actions, scales *Nod
 	runs, n := states.Shape().Dim(0), states.Shape().Dim(1)
 	pictures := Reshape(states, runs, n, image.Frames, image.Height, image.Width)
 	precision := DivScalar(Inverse(Square(scales)), -2*math.MaxUint8*math.MaxUint8) // −1/2ℓ², per unit of a byte
-	of := func(i, rank int) *Node {
-		dims := append([]int{runs}, slices.Repeat([]int{1}, rank-1)...)
-		return Reshape(SliceAxis(precision, 1, AxisElem(i)), dims...)
-	}
+	of := func(i, axes int) *Node { return expand(Squeeze(SliceAxis(precision, 1, AxisElem(i)), 1), axes) }
 	x := squares(pictures)
-	patches, total := patchKernel(x, of(0, 5))
+	patches, total := patchKernel(x, of(0, 4))
 	before, after := AxisRange(0, image.Frames-1), AxisRange(1)
-	motion, _ := patchKernel(Sub(SliceAxis(x, 4, after), SliceAxis(x, 4, before)), of(1, 5))
+	motion, _ := patchKernel(Sub(SliceAxis(x, 4, after), SliceAxis(x, 4, before)), of(1, 4))
 	bright := MulScalar(ConvertDType(pictures, dtypes.Float32), 1./math.MaxUint8)
 	sum := MulScalar(patches, m.Patches)
 	sum = Add(sum, MulScalar(motion, m.Motion))
 	sum = Add(sum, MulScalar(m.pyramid(bright), m.Pyramid))
-	sum = Add(sum, MulScalar(Exp(Mul(total, of(2, 3))), m.Pixels))
+	sum = Add(sum, MulScalar(Exp(Mul(total, of(2, 2))), m.Pixels))
 	byAction := Const(x.Graph(), m.actionKernel(actions.Shape().Dim(2)))
 	alike := Einsum("rna,rma->rnm", Einsum("rna,ab->rnb", actions, byAction), actions)
 	return Mul(sum, alike)

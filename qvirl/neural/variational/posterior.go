@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/envs/demo"
@@ -186,12 +187,7 @@ func (o Objective) maximum(v *Joint) (mean, variance float64, weights []float64,
 	if o.Maximum == graphs.Clark {
 		return graphs.ClarkMax(v.Mean, v.Cov)
 	}
-	best := 0
-	for i, m := range v.Mean {
-		if m > v.Mean[best] {
-			best = i
-		}
-	}
+	best := floats.MaxIdx(v.Mean)
 	weights = make([]float64, len(v.Mean))
 	weights[best] = 1
 	return v.Mean[best], v.Cov.At(best, best), weights, nil

@@ -2,6 +2,7 @@ package variational
 
 import (
 	"math"
+	"slices"
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -98,13 +99,7 @@ func arsinh(z *Node) *Node {
 }
 
 // expand returns x [runs] with axes of length 1 after the first.
-func expand(x *Node, axes int) *Node {
-	dims := []int{x.Shape().Dim(0)}
-	for range axes {
-		dims = append(dims, 1)
-	}
-	return Reshape(x, dims...)
-}
+func expand(x *Node, axes int) *Node { return InsertAxes(x, slices.Repeat([]int{-1}, axes)...) }
 
 // normalQuadrature returns nodes and weights of expectations over a standard normal variable.
 func normalQuadrature() (z, weights []float64) {
