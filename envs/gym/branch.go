@@ -26,11 +26,7 @@ func (p *Pool) Branch(ctx context.Context, env, action int, seeds []int64) (*Bat
 		}
 	}
 	n := len(seeds)
-	b := &Batch{
-		Obs: Array{DType: p.spec.DType, Shape: append([]int{n}, p.spec.Shape...),
-			Bytes: make([]byte, n*p.spec.bytes())},
-		Rewards: make([]float64, n), Terminated: make([]bool, n), Truncated: make([]bool, n),
-	}
+	b := newBatch(p.spec, n)
 	more := map[string]any{"action": action, "seeds": seeds}
 	err := p.single(ctx, env, "branch", askBranch, more, func(body []byte) error {
 		const head = 8 + 2 // of each: reward, terminated, truncated

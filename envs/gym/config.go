@@ -136,9 +136,7 @@ func (c *Config) SetOptions(written []string) error {
 			return fmt.Errorf("--option %s: want NAME=VALUE with the value in JSON, such as gravity=-9.8 or "+
 				"render_mode='\"rgb_array\"'", option)
 		}
-		if c.Options == nil {
-			c.Options = map[string]any{}
-		}
+		c.Options = notNil(c.Options)
 		c.Options[name] = value
 	}
 	return nil

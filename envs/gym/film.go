@@ -15,10 +15,7 @@ import (
 func Film(ctx context.Context, c Config, policy Policy, seed int64, steps int) (
 	episode *demo.Trajectory, pictures []image.Image, err error) {
 	c.Workers, c.EnvsPerWorker, c.Autoreset = 1, 1, Disabled
-	c.Options = maps.Clone(c.Options)
-	if c.Options == nil {
-		c.Options = map[string]any{}
-	}
+	c.Options = notNil(maps.Clone(c.Options))
 	c.Options["render_mode"] = "rgb_array"
 	pool, err := Open(ctx, c)
 	if err != nil {

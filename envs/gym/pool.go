@@ -140,7 +140,7 @@ func (p *Pool) fail(reason error) error {
 func (p *Pool) faultOf(w *worker, doing string, err error) error {
 	e, ok := errors.AsType[*Error](err)
 	if !ok {
-		e = &Error{First: w.first, Last: w.first + w.count - 1, Err: err}
+		e = w.fault(err)
 	}
 	e.ID = p.config.ID
 	e.Doing = cmp.Or(e.Doing, doing)
@@ -227,8 +227,7 @@ func (p *Pool) begin(ctx context.Context, doing string, kind byte, envs []int, r
 		}
 	}
 	size := p.spec.bytes()
-	out := Array{DType: p.spec.DType, Shape: append([]int{len(envs)}, p.spec.Shape...),
-		Bytes: make([]byte, len(envs)*size)}
+	out := p.spec.array(len(envs))
 	var refused error
 	for i, w := range p.workers {
 		if len(slots[i]) == 0 {
@@ -269,6 +268,11 @@ type Batch struct {
 	Final []Array
 }
 
+// newBatch returns a batch of n without final observations.
+func newBatch(s Spec, n int) *Batch {
+	return &Batch{Obs: s.array(n), Rewards: make([]float64, n), Terminated: make([]bool, n), Truncated: make([]bool, n)}
+}
+
 // Done reports whether environment i's episode ended in this step.
 func (b *Batch) Done(i int) bool { return b.Terminated[i] || b.Truncated[i] }
 
@@ -301,12 +305,8 @@ func (p *Pool) Step(ctx context.Context, actions []int) (*Batch, error) {
 			return nil, p.faultOf(w, "step", w.explain(ctx, w.limit, err))
 		}
 	}
-	n := p.Len()
-	b := &Batch{
-		Obs: Array{DType: p.spec.DType, Shape: append([]int{n}, p.spec.Shape...),
-			Bytes: make([]byte, n*p.spec.bytes())},
-		Rewards: make([]float64, n), Terminated: make([]bool, n), Truncated: make([]bool, n), Final: make([]Array, n),
-	}
+	b := newBatch(p.spec, p.Len())
+	b.Final = make([]Array, p.Len())
 	for _, w := range p.workers {
 		body, err := w.receive(ctx, tellBatch, w.limit)
 		if err == nil {

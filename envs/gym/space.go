@@ -54,6 +54,11 @@ func (s Spec) Size() int {
 // bytes returns the length of one observation.
 func (s Spec) bytes() int { return s.Size() * s.DType.size() }
 
+// array returns room for n observations, [n, …].
+func (s Spec) array(n int) Array {
+	return Array{DType: s.DType, Shape: append([]int{n}, s.Shape...), Bytes: make([]byte, n*s.bytes())}
+}
+
 // Array holds numbers as the environment made them.
 type Array struct {
 	DType DType

@@ -246,17 +246,22 @@ func (w *worker) receive(ctx context.Context, want byte, limit time.Duration) ([
 	if t.Refused {
 		return nil, refusal{t.Message}
 	}
-	e := &Error{Doing: t.Doing, Err: errors.New(t.Message), Traceback: t.Traceback, First: w.first, Last: w.first +
-		w.count - 1}
+	e := w.fault(errors.New(t.Message))
+	e.Doing, e.Traceback = t.Doing, t.Traceback
 	if t.Slot >= 0 && t.Slot < w.count {
 		e.First, e.Last = w.first+t.Slot, w.first+t.Slot
 	}
 	return nil, e
 }
 
+// fault is one of all the worker's environments.
+func (w *worker) fault(err error) *Error {
+	return &Error{First: w.first, Last: w.first + w.count - 1, Err: err}
+}
+
 // explain finds out why there was no answer.
 func (w *worker) explain(ctx context.Context, limit time.Duration, err error) error {
-	e := &Error{First: w.first, Last: w.first + w.count - 1, Err: err}
+	e := w.fault(err)
 	if errors.Is(err, errGarbage) {
 		w.kill()
 		return e

@@ -49,17 +49,27 @@ func Boltzmann(dst, q []float64, actions int, beta float64) []float64 {
 
 // Deterministic returns the policy [S·A] that takes the given action in each state.
 func (m *MDP) Deterministic(action []int) ([]float64, error) {
-	if len(action) != m.states {
-		return nil, fmt.Errorf("mdp: got %d actions, want one for each of the %d states", len(action), m.states)
+	if err := m.checkActions(action); err != nil {
+		return nil, err
 	}
 	policy := make([]float64, m.states*m.actions)
 	for s, a := range action {
-		if a < 0 || a >= m.actions {
-			return nil, fmt.Errorf("mdp: action[%d] = %d is outside 0..%d", s, a, m.actions-1)
-		}
 		policy[s*m.actions+a] = 1
 	}
 	return policy, nil
+}
+
+// checkActions refuses a vector that is not an action of each state.
+func (m *MDP) checkActions(action []int) error {
+	if len(action) != m.states {
+		return fmt.Errorf("mdp: got %d actions, want one for each of the %d states", len(action), m.states)
+	}
+	for s, a := range action {
+		if a < 0 || a >= m.actions {
+			return fmt.Errorf("mdp: action[%d] = %d is outside 0..%d", s, a, m.actions-1)
+		}
+	}
+	return nil
 }
 
 // Uniform returns the policy that takes every action with the same probability, [S·A].

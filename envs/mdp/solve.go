@@ -76,13 +76,8 @@ func (o *Solver) SolveFrom(reward []float64, policy []int) (*Solution, error) {
 	if err := o.m.expandReward(o.immediate, reward); err != nil {
 		return nil, err
 	}
-	if len(policy) != o.m.states {
-		return nil, fmt.Errorf("mdp: got %d actions, want one for each of the %d states", len(policy), o.m.states)
-	}
-	for s, a := range policy {
-		if a < 0 || a >= o.m.actions {
-			return nil, fmt.Errorf("mdp: action[%d] = %d is outside 0..%d", s, a, o.m.actions-1)
-		}
+	if err := o.m.checkActions(policy); err != nil {
+		return nil, err
 	}
 	copy(o.solution.Greedy, policy)
 	return o.improve(), nil

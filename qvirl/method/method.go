@@ -182,16 +182,20 @@ var policies = []struct {
 }{{"-exactmax-cvar", ", CVaR policy, exact max", Dotted}, {"-mean", ", mean policy", Solid},
 	{"-cvar", ", CVaR policy", Dashed}}
 
+// cutPolicy cuts off the end of a name that is that of a policy.
+func cutPolicy(name string) (posterior, end string) {
+	for _, p := range policies {
+		if rest, ok := strings.CutSuffix(name, p.end); ok {
+			return rest, p.end
+		}
+	}
+	return name, ""
+}
+
 // Split returns the method of a name, as result rows have it, and the variant: its settings as key=value, joined by
 // commas. The name avril-0.2-rate-0.01 is that of the variant lambda=0.2,rate=0.01 of avril.
 func Split(name string) (method, variant string) {
-	method, end := Canonical(name), ""
-	for _, p := range policies {
-		if rest, ok := strings.CutSuffix(method, p.end); ok {
-			method, end = rest, p.end
-			break
-		}
-	}
+	method, end := cutPolicy(Canonical(name))
 	for _, s := range slices.Backward(settings) {
 		at := strings.LastIndex(method, s.part)
 		if at < 1 || s.of != "" && method[:at] != s.of || !s.value.MatchString(method[at+len(s.part):]) {
@@ -211,13 +215,7 @@ func Name(method, variant string) string {
 	if variant == "" {
 		return method
 	}
-	end := ""
-	for _, p := range policies {
-		if rest, ok := strings.CutSuffix(method, p.end); ok {
-			method, end = rest, p.end
-			break
-		}
-	}
+	method, end := cutPolicy(method)
 	for _, s := range settings {
 		if value, ok := Setting(variant, s.key); ok {
 			method += s.part + value

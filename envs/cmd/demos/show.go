@@ -118,8 +118,7 @@ func draw(ctx context.Context, set *demo.Set, episode int, path string, o gym.Re
 
 // show writes what a set holds.
 func show(w io.Writer, path string, s *demo.Set) {
-	name := s.Environment
-	name = cmp.Or(name, "an environment not named")
+	name := cmp.Or(s.Environment, "an environment not named")
 	fmt.Fprintf(w, "%s: %d trajectories of %s, %d transitions\n", path, len(s.Trajectories), name, s.Transitions())
 	kind := ""
 	switch {

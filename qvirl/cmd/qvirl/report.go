@@ -145,9 +145,8 @@ func newList(definitions []experiment.Definition) *cobra.Command {
 			for _, l := range all {
 				fmt.Fprintf(w, "%s\t%s\n", l.Name, l.Short)
 				for _, s := range l.Scales {
-					stored := s.Stored
-					stored = cmp.Or(stored, "nothing stored")
-					fmt.Fprintf(w, "  --scale %s\t%d units; %s in %s\n", s.Scale, len(s.Units), stored, s.Dir)
+					fmt.Fprintf(w, "  --scale %s\t%d units; %s in %s\n", s.Scale, len(s.Units),
+						cmp.Or(s.Stored, "nothing stored"), s.Dir)
 				}
 			}
 			return w.Flush()

@@ -184,7 +184,7 @@ const poolSize = 16
 
 // config returns the config of a pool for a number of episodes.
 func (o *environmentOptions) config(episodes int) (gym.Config, error) {
-	c := gym.Config{ID: o.env, Options: map[string]any{}}
+	c := gym.Config{ID: o.env}
 	if strings.HasPrefix(o.env, "ALE/") {
 		c = gym.Atari(o.env)
 	}

@@ -308,8 +308,8 @@ func (o *trainOptions) task(ctx context.Context) (*neural.Task, *usedEpisodes, e
 	if err != nil {
 		return nil, nil, err
 	}
-	n, available := o.trajectories, end-first
-	n = cmp.Or(n, available)
+	available := end - first
+	n := cmp.Or(o.trajectories, available)
 	if n < 0 || n > available {
 		return nil, nil, fmt.Errorf("--trajectories %d: %s has %d to choose from", n, o.demos, available)
 	}

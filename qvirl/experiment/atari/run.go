@@ -169,28 +169,20 @@ func (r *runner) run(ctx context.Context, g Game, l Learner, k uint64,
 	if err != nil {
 		return nil, err
 	}
-	rows := c.curve(g, l, k, demos, models[0].Curve())
-	rows = append(rows, c.row(g, l.Method, k, demos, Return, score),
-		c.row(g, l.Method, k, demos, TrainSeconds, models[0].Seconds()))
-	return &experiment.Result{Rows: rows}, nil
-}
-
-// row returns a row.
-func (c Config) row(g Game, method string, seed uint64, demos int, metric string, value float64) experiment.Row {
-	return experiment.Row{Environment: g.Environment, Method: method, Demos: demos, Seed: seed, Metric: metric,
-		Value: value}
+	row := experiment.Row{Environment: g.Environment, Method: l.Method, Demos: demos, Seed: k}
+	return &experiment.Result{Rows: append(curve(row, models[0].Curve()), row.With(Return, score),
+		row.With(TrainSeconds, models[0].Seconds()))}, nil
 }
 
 // curve returns the rows of the held-out log-likelihood along the training, at its end, and at its best.
-func (c Config) curve(g Game, l Learner, k uint64, demos int, points []neural.CurvePoint) []experiment.Row {
+func curve(row experiment.Row, points []neural.CurvePoint) []experiment.Row {
 	var rows []experiment.Row
 	best := math.Inf(-1)
 	for _, p := range points {
 		best = max(best, *p.HeldOut)
-		rows = append(rows, c.row(g, l.Method, k, demos, HeldOut+At+strconv.Itoa(p.Step), *p.HeldOut))
+		rows = append(rows, row.With(HeldOut+At+strconv.Itoa(p.Step), *p.HeldOut))
 	}
-	return append(rows, c.row(g, l.Method, k, demos, HeldOut, *points[len(points)-1].HeldOut),
-		c.row(g, l.Method, k, demos, HeldOutBest, best))
+	return append(rows, row.With(HeldOut, *points[len(points)-1].HeldOut), row.With(HeldOutBest, best))
 }
 
 // references returns the rows of the demonstrator, in each run's own demonstrations and those held out, and of a random
@@ -203,9 +195,8 @@ func (r *runner) references(ctx context.Context, g Game, t *experiment.Stages) (
 	}
 	result := &experiment.Result{}
 	for _, k := range c.Runs {
-		add := func(metric string, value float64) {
-			result.Rows = append(result.Rows, c.row(g, demonstrator, k, len(train[k]), metric, value))
-		}
+		row := experiment.Row{Environment: g.Environment, Method: demonstrator, Demos: len(train[k]), Seed: k}
+		add := func(metric string, value float64) { result.Rows = append(result.Rows, row.With(metric, value)) }
 		own, held := demo.Set{Description: set.Description, Trajectories: train[k]},
 			demo.Set{Description: set.Description, Trajectories: heldOut}
 		if returns := own.Returns(); returns != nil {
@@ -223,7 +214,8 @@ func (r *runner) references(ctx context.Context, g Game, t *experiment.Stages) (
 	defer pool.Close()
 	return result, t.Run(random, "random play of "+g.Environment, func(progress irl.Progress) error {
 		score, err := c.play(ctx, pool, gym.RandomPolicy(set.Actions), progress)
-		result.Rows = append(result.Rows, c.row(g, random, 0, 0, Return, score))
+		result.Rows = append(result.Rows, experiment.Row{Environment: g.Environment, Method: random, Metric: Return,
+			Value: score})
 		return err
 	})
 }
