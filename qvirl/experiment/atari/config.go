@@ -5,8 +5,8 @@ package atari
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/neural"
 	"github.com/go-birl/birl/qvirl/neural/avril"
@@ -158,33 +158,26 @@ func Quick() Config {
 
 // Validate reports the first field that is out of range.
 func (c Config) Validate() error {
-	switch {
-	case len(c.Games) == 0 || len(c.Learners) == 0 || len(c.Runs) == 0:
-		return fmt.Errorf("atari: %d games, %d learners, %d runs: want at least one of each", len(c.Games),
-			len(c.Learners), len(c.Runs))
-	case c.Train < 1 || c.HeldOut < 1 || c.Subsets < 1 || c.Trajectories < 0 || c.Trajectories > c.Train:
-		return fmt.Errorf("atari: Train = %d, HeldOut = %d, Subsets = %d, Trajectories = %d: want at least 1 each, "+
-			"and Trajectories from 0 to Train", c.Train, c.HeldOut, c.Subsets, c.Trajectories)
-	case c.Episodes < 1 || c.MaxSteps < 0 || c.EvaluationSeed < 0:
-		return fmt.Errorf("atari: Episodes = %d, MaxSteps = %d, EvaluationSeed = %d: want at least 1, 0 and 0",
-			c.Episodes, c.MaxSteps, c.EvaluationSeed)
-	}
-	for i, k := range c.Runs {
-		if k >= uint64(c.Subsets) || slices.Contains(c.Runs[:i], k) {
-			return fmt.Errorf("atari: Runs[%d] is %d: want each once, below the number of subsets, %d", i, k, c.Subsets)
-		}
-	}
+	err := check.All("atari", check.That(len(c.Games) > 0 && len(c.Learners) > 0 && len(c.Runs) > 0,
+		"%d games, %d learners, %d runs: want at least one of each", len(c.Games), len(c.Learners), len(c.Runs)),
+		check.AtLeast(1, "Train HeldOut Subsets Episodes", c.Train, c.HeldOut, c.Subsets, c.Episodes),
+		check.AtLeast(0, "Trajectories MaxSteps EvaluationSeed", c.Trajectories, c.MaxSteps, int(c.EvaluationSeed)),
+		check.That(c.Trajectories <= c.Train, "Trajectories = %d, want at most Train, %d", c.Trajectories, c.Train),
+		check.Each("Runs", c.Runs, func(k uint64) bool { return k < uint64(c.Subsets) },
+			fmt.Sprintf("each once, below the number of subsets, %d", c.Subsets)))
 	for i, g := range c.Games {
-		if g.Name == "" || g.Environment == "" || g.Demos == "" {
-			return fmt.Errorf("atari: Games[%d] = %+v: want a name, an environment and demonstrations", i, g)
-		}
+		err = check.First(err, check.That(g.Name != "" && g.Environment != "" && g.Demos != "",
+			"atari: Games[%d] = %+v: want a name, an environment and demonstrations", i, g))
 		for _, l := range c.Learners {
-			if _, err := c.Method(g, l, ""); err != nil {
-				return fmt.Errorf("atari: the learner %s in %s: %w", l.Method, g.Name, err)
+			if err != nil {
+				return err
+			}
+			if _, err = c.Method(g, l, ""); err != nil {
+				err = fmt.Errorf("atari: the learner %s in %s: %w", l.Method, g.Name, err)
 			}
 		}
 	}
-	return nil
+	return err
 }
 
 // Method returns a learner's method in a game. backendName is what it computes on, as backend.Get takes it.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/expert"
 	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
@@ -304,71 +305,55 @@ func QuickHighway() Config { return quick(PaperHighway()) }
 
 // Validate reports the first field that is out of range.
 func (c Config) Validate() error {
-	switch {
-	case c.Environment == "" || c.Demos == "":
-		return fmt.Errorf("imitation: Environment = %q, Demos = %q: want both", c.Environment, c.Demos)
-	case c.Train < 1 || c.Validation < 0 || c.Test < 1 || c.Subsets < 1:
-		return fmt.Errorf("imitation: Train = %d, Validation = %d, Test = %d, Subsets = %d: want at least 1, 0, 1 "+
-			"and 1", c.Train, c.Validation, c.Test, c.Subsets)
-	case len(c.Runs) == 0 || len(c.Sizes) == 0 || len(c.Learners) == 0:
-		return fmt.Errorf("imitation: %d runs, %d sizes, %d learners: want at least one of each", len(c.Runs),
-			len(c.Sizes), len(c.Learners))
-	case c.Episodes < 1 || c.EvaluationSeed < 0:
-		return fmt.Errorf("imitation: Episodes = %d, EvaluationSeed = %d: want at least 1 and 0", c.Episodes,
-			c.EvaluationSeed)
-	}
-	for i, k := range c.Runs {
-		if k >= uint64(c.Subsets) || slices.Contains(c.Runs[:i], k) {
-			return fmt.Errorf("imitation: Runs[%d] is %d: want each once, below the number of subsets, %d", i, k,
-				c.Subsets)
-		}
-	}
-	for i, n := range c.Sizes {
-		if n < 1 || n > c.Train/c.Subsets || slices.Contains(c.Sizes[:i], n) {
-			return fmt.Errorf("imitation: Sizes[%d] is %d: want each once, from 1 to the size of a subset, %d", i, n,
-				c.Train/c.Subsets)
-		}
-	}
+	each := c.Train / max(c.Subsets, 1) // trajectories in a subset
+	err := check.All("imitation", check.That(c.Environment != "" && c.Demos != "",
+		"Environment = %q, Demos = %q: want both", c.Environment, c.Demos),
+		check.AtLeast(1, "Train Test Subsets Episodes", c.Train, c.Test, c.Subsets, c.Episodes),
+		check.AtLeast(0, "Validation EvaluationSeed", c.Validation, int(c.EvaluationSeed)),
+		check.That(len(c.Runs) > 0 && len(c.Sizes) > 0 && len(c.Learners) > 0, "%d runs, %d sizes, %d learners: want at "+
+			"least one of each", len(c.Runs), len(c.Sizes), len(c.Learners)),
+		check.Each("Runs", c.Runs, func(k uint64) bool { return k < uint64(c.Subsets) },
+			fmt.Sprintf("each once, below the number of subsets, %d", c.Subsets)),
+		check.Each("Sizes", c.Sizes, func(n int) bool { return n >= 1 && n <= each },
+			fmt.Sprintf("each once, from 1 to the size of a subset, %d", each)))
 	for i, l := range c.Learners {
+		if err != nil {
+			return err
+		}
 		if slices.ContainsFunc(c.Learners[:i], func(other Learner) bool { return other.Name == l.Name }) {
 			return fmt.Errorf("imitation: two learners have the name %q", l.Name)
 		}
-		if entry, err := catalogue.Find(l.Method); err == nil && (l.Explore || l.Branches) && !entry.Aux {
-			return fmt.Errorf("imitation: the learner %q is to explore or to branch, but its method has no use for "+
-				"auxiliary transitions", l.Name)
-		}
-		if l.Branches && (l.Explore || l.Every > 0) {
-			return fmt.Errorf("imitation: the learner %q is to branch, and to explore or to see a part of "+
-				"each trajectory", l.Name)
-		}
-		if l.Plan != nil {
-			if err := l.Plan.Validate(); err != nil {
-				return fmt.Errorf("imitation: the learner %q: %w", l.Name, err)
-			}
-			if l.Plan.Learner.Environment != c.Environment {
-				return fmt.Errorf("imitation: the learner %q plans in %s, the experiment is of %s", l.Name,
-					l.Plan.Learner.Environment, c.Environment)
-			}
-		}
-		if o := l.Online; o != nil {
-			if err := o.Validate(); err != nil {
-				return fmt.Errorf("imitation: the learner %q: %w", l.Name, err)
-			}
-			if o.Learner.Environment != c.Environment || l.Method != "" || l.Config != nil || l.Explore || l.Branches ||
-				l.Plan != nil {
-				return fmt.Errorf("imitation: the learner %q trains in %s, want %s, without Method, Config, Explore, "+
-					"Branches and Plan", l.Name, o.Learner.Environment, c.Environment)
-			}
-			continue
-		}
-		if l.Every < 0 {
-			return fmt.Errorf("imitation: the learner %q: Every = %d, want at least 0", l.Name, l.Every)
-		}
-		if _, err := c.Method(l, ""); err != nil {
-			return fmt.Errorf("imitation: the learner %q: %w", l.Name, err)
+		if err = c.check(l); err != nil {
+			err = fmt.Errorf("imitation: the learner %q: %w", l.Name, err)
 		}
 	}
-	return nil
+	return err
+}
+
+// check refuses a learner that cannot learn as it says.
+func (c Config) check(l Learner) error {
+	if o := l.Online; o != nil {
+		return check.First(o.Validate(), check.That(o.Learner.Environment == c.Environment && l.Method == "" &&
+			l.Config == nil && !l.Explore && !l.Branches && l.Plan == nil, "it trains in %s, want %s, without Method, "+
+			"Config, Explore, Branches and Plan", o.Learner.Environment, c.Environment))
+	}
+	entry, err := catalogue.Find(l.Method)
+	if err != nil {
+		return err
+	}
+	if p := l.Plan; p != nil {
+		err = check.First(p.Validate(), check.That(p.Learner.Environment == c.Environment,
+			"it plans in %s, the experiment is of %s", p.Learner.Environment, c.Environment))
+	}
+	if err = check.First(err, check.AtLeast(0, "Every", l.Every),
+		check.That(entry.Aux || !l.Explore && !l.Branches, "it is to explore or to branch, but its method has no use for "+
+			"auxiliary transitions"),
+		check.That(!l.Branches || !l.Explore && l.Every == 0, "it is to branch, and to explore or to see a part of each "+
+			"trajectory")); err != nil {
+		return err
+	}
+	_, err = c.Method(l, "")
+	return err
 }
 
 // Method returns a learner's method. backendName is what it computes on, as backend.Get takes it.
