@@ -3,6 +3,7 @@ package mdp
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // sweeps of value iteration before policy iteration: cheaper than the policy iterations that they save.
@@ -271,7 +272,7 @@ func (m *MDP) Occupancy(policy []float64, discount float64) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	visits := append([]float64(nil), m.initial...)
+	visits := slices.Clone(m.initial)
 	system.solveTransposed(visits, system.scratch())
 	out := make([]float64, len(policy))
 	for i, p := range policy {

@@ -49,6 +49,13 @@ func LogSoftmax(x []float32, beta float64) []float32 {
 	return out
 }
 
+// SoftMax returns T log Σ_a exp(Q_a/T) [runs, …] of Q [runs, …, actions] at the temperature T.
+func SoftMax(q *graph.Node, temperature float64) *graph.Node {
+	greatest := graph.StopGradient(graph.ReduceMax(q, -1))
+	shifted := graph.Exp(graph.MulScalar(graph.Sub(q, graph.ExpandAxes(greatest, -1)), 1/temperature))
+	return graph.Add(greatest, graph.MulScalar(graph.Log(graph.ReduceSum(shifted, -1)), temperature))
+}
+
 // Unrolled is an objective that says how many steps of training one execution takes. For others it is several, which
 // saves time between them; a large graph costs more time to compile for each of them than that saves.
 type Unrolled interface {

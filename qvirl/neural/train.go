@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -55,11 +56,8 @@ func (j *job) train(ctx context.Context, report func(Point)) (err error) {
 	j.curves = make([][]CurvePoint, runs)
 	j.moment1, j.moment2 = make([]float32, len(j.trained)), make([]float32, len(j.trained))
 	if c.Patience > 0 {
-		j.best = append([]float32(nil), j.trained...)
-		j.bestLikelihood, j.bestPoint = make([]float64, runs), make([]int, runs)
-		for r := range runs {
-			j.bestLikelihood[r] = math.Inf(-1)
-		}
+		j.best = slices.Clone(j.trained)
+		j.bestLikelihood, j.bestPoint = slices.Repeat([]float64{math.Inf(-1)}, runs), make([]int, runs)
 	}
 	if len(j.task.HeldOut) > 0 {
 		j.heldOut = newHeldOut(j.task.HeldOut, j.sampler.expert)
@@ -236,8 +234,8 @@ func (j *job) model(l *Learner, r int, from []float32) *Fitted {
 			Actions:  j.task.Actions,
 			Discount: j.task.Discount,
 			Beta:     j.task.Beta, Demos: len(j.runs[r].Demos), Transitions: d.Len(), Seed: j.runs[r].Seed},
-		trained: append([]float32(nil), from[r*j.layout.trained:(r+1)*j.layout.trained]...),
-		fixed:   append([]float32(nil), j.fixed[r*j.layout.fixed:(r+1)*j.layout.fixed]...),
+		trained: slices.Clone(from[r*j.layout.trained : (r+1)*j.layout.trained]),
+		fixed:   slices.Clone(j.fixed[r*j.layout.fixed : (r+1)*j.layout.fixed]),
 		device:  newResident(),
 	}
 }

@@ -86,7 +86,7 @@ one run. See "qvirl help scaling".`,
 			o.Events = listen(cmd, asJSON)
 			record, err := experiment.Run(cmd.Context(), plan, o)
 			if err != nil {
-				return withHint(err, record, cmd, o)
+				return withHint(err, record, o)
 			}
 			switch {
 			case asJSON:
@@ -147,7 +147,7 @@ func describeBackend(name string, stderr io.Writer) (string, error) {
 var folders = regexp.MustCompile(`(/[^\s/:()]+)+/`)
 
 // withHint adds how to go on to the error of a run that did not come to its end.
-func withHint(err error, record *experiment.Record, cmd *cobra.Command, o experiment.Options) error {
+func withHint(err error, record *experiment.Record, o experiment.Options) error {
 	if record == nil {
 		return err
 	}

@@ -170,7 +170,7 @@ func (j *judge) judge(ctx context.Context, k int, steps []active.Step) error {
 	}
 	for _, s := range steps {
 		j.fits++
-		if !clean(s.Posterior) {
+		if worlds.Complaint(s.Posterior) != "" {
 			j.unclean++
 		}
 	}
@@ -258,18 +258,6 @@ func (j *judge) compare(ctx context.Context, steps []active.Step, found []metric
 		found[i][W1], found[i][PolicyTV] = result[metric.W1], result[metric.PolicyTV]
 		return nil
 	})
-}
-
-// clean reports whether the computation of a posterior went as configured.
-func clean(post irl.Posterior) bool {
-	switch p := post.(type) {
-	case *valuewalk.Posterior:
-		d := p.Diagnostics()
-		return d.Clean() == nil
-	case interface{ Converged() bool }:
-		return p.Converged()
-	}
-	return true
 }
 
 // GaussianEntropy returns the entropy, in nats, of the Gaussian with the covariance of the samples, a row each:

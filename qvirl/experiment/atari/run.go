@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -223,10 +224,7 @@ func (r *runner) references(ctx context.Context, g Game, t *experiment.Stages) (
 // frequencies returns the mean log-likelihood of held-out actions by how often each was demonstrated, each once more
 // than it was.
 func frequencies(train, heldOut []demo.Trajectory, actions int) float64 {
-	counts, total := make([]float64, actions), float64(actions)
-	for a := range counts {
-		counts[a] = 1
-	}
+	counts, total := slices.Repeat([]float64{1}, actions), float64(actions)
 	for _, t := range train {
 		for _, a := range t.Actions {
 			counts[a]++

@@ -6,8 +6,6 @@ import (
 
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/experiment/worlds"
-	"github.com/go-birl/birl/qvirl/irl"
-	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
 // Units returns the units of the experiment: each method on each chunk of draws.
@@ -50,24 +48,9 @@ func (c Config) unit(ctx context.Context, name string, seeds []uint64, fitter *w
 			return nil, fmt.Errorf("%s, draw %d: %w", name, w.Seed, err)
 		}
 		result.Rows = append(result.Rows, rows...)
-		if note := verdict(posts[k]); note != "" {
+		if note := worlds.Complaint(posts[k]); note != "" {
 			result.Notes = append(result.Notes, fmt.Sprintf("%s, draw %d: %s", name, w.Seed, note))
 		}
 	}
 	return result, nil
-}
-
-// verdict says what went wrong with a computation, or nothing.
-func verdict(post irl.Posterior) string {
-	switch p := post.(type) {
-	case *valuewalk.Posterior:
-		if err := p.Sampling().Clean(); err != nil {
-			return err.Error()
-		}
-	case interface{ Converged() bool }:
-		if !p.Converged() {
-			return "the computation did not converge"
-		}
-	}
-	return ""
 }

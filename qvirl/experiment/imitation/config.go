@@ -346,10 +346,10 @@ func (c Config) check(l Learner) error {
 			"it plans in %s, the experiment is of %s", p.Learner.Environment, c.Environment))
 	}
 	if err = check.First(err, check.AtLeast(0, "Every", l.Every),
-		check.That(entry.Aux || !l.Explore && !l.Branches, "it is to explore or to branch, but its method has no use for "+
-			"auxiliary transitions"),
-		check.That(!l.Branches || !l.Explore && l.Every == 0, "it is to branch, and to explore or to see a part of each "+
-			"trajectory")); err != nil {
+		check.That(entry.Aux || !l.Explore && !l.Branches,
+			"it is to explore or to branch, but its method has no use for auxiliary transitions"),
+		check.That(!l.Branches || !l.Explore && l.Every == 0,
+			"it is to branch, and to explore or to see a part of each trajectory")); err != nil {
 		return err
 	}
 	_, err = c.Method(l, "")

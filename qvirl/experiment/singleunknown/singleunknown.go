@@ -14,6 +14,7 @@ package singleunknown
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/gridworld"
@@ -107,10 +108,7 @@ func (c Config) World() (*gridworld.World, error) { return gridworld.Parse(c.Dra
 
 // Problem returns what a method sees if the other rewards are known up to the given standard deviation.
 func (c Config) Problem(w *gridworld.World, knownStd float64) *irl.Problem {
-	prior := irl.Prior{Mean: append([]float64(nil), w.Reward...), Std: make([]float64, len(w.Reward))}
-	for s := range prior.Std {
-		prior.Std[s] = knownStd
-	}
+	prior := irl.Prior{Mean: slices.Clone(w.Reward), Std: slices.Repeat([]float64{knownStd}, len(w.Reward))}
 	prior.Mean[c.Tile], prior.Std[c.Tile] = c.TileMean, c.TileStd
 	return &irl.Problem{MDP: w.MDP, Prior: prior, Discount: c.Discount, Beta: c.Beta, Demos: c.Demonstration(w)}
 }

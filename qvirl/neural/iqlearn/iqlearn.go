@@ -78,7 +78,8 @@ func (o Objective) Loss(w *neural.Weights, b *neural.Batch) neural.Loss {
 		states = append(states, b.Initial)
 	}
 	q := Squeeze(w.Network(network, Concatenate(states, 1)), -1) // [runs, 2n or 3n, actions]
-	v := o.softMax(w, q)
+	temperature := o.temperature(w.Beta())
+	v := neural.SoftMax(q, temperature)
 	part := func(i int) *Node { return SliceAxis(v, 1, AxisRange(i*n, (i+1)*n)) } // [runs, n]
 	taken := ReduceSum(Mul(SliceAxis(q, 1, AxisRange(0, n)), b.Expert.Action), -1)
 	next := Mul(b.Expert.Discount, part(1))
@@ -94,7 +95,7 @@ func (o Objective) Loss(w *neural.Weights, b *neural.Batch) neural.Loss {
 		Total: Add(Sub(value, meanReward), chi2),
 		Terms: []neural.Term{
 			{Name: neural.TermLogLikelihood,
-				Value: MulScalar(ReduceMean(Sub(taken, part(0)), -1), 1/o.temperature(w.Beta()))},
+				Value: MulScalar(ReduceMean(Sub(taken, part(0)), -1), 1/temperature)},
 			{Name: "reward", Value: meanReward},
 			{Name: "value", Value: value},
 			{Name: "chi2", Value: chi2},
@@ -115,12 +116,4 @@ func (o Objective) temperature(beta float64) float64 {
 		return 1 / beta
 	}
 	return o.Temperature
-}
-
-// softMax returns V(s) [runs, n] for Q [runs, n, actions].
-func (o Objective) softMax(w *neural.Weights, q *Node) *Node {
-	t := o.temperature(w.Beta())
-	greatest := StopGradient(ReduceMax(q, -1))
-	shifted := Exp(MulScalar(Sub(q, ExpandAxes(greatest, -1)), 1/t))
-	return Add(greatest, MulScalar(Log(ReduceSum(shifted, -1)), t))
 }

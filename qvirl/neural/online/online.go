@@ -19,6 +19,7 @@ import (
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/expert"
 	"github.com/go-birl/birl/envs/gym"
+	"github.com/go-birl/birl/qvirl/neural"
 )
 
 // The methods' names in result rows.
@@ -96,11 +97,11 @@ func Train(ctx context.Context, on compute.Backend, pool *gym.Pool, demos []demo
 // where E_D is over the demonstrated transitions and E over all of the batch: the form for learning online in the
 // authors' code ("value" with "regularize"), with the actions that were taken.
 func IQLearn(v expert.Values, temperature, alpha float64) *Node {
-	next := Mul(v.Discounts, StopGradient(softMax(v.Next, temperature)))
+	next := Mul(v.Discounts, StopGradient(neural.SoftMax(v.Next, temperature)))
 	reward := Sub(taken(v), next)
 	n := reward.Shape().Dim(0)
 	demonstrated := SliceAxis(reward, 0, AxisRange(n-v.Demonstrated, n))
-	value := ReduceAllMean(Sub(softMax(v.Now, temperature), next))
+	value := ReduceAllMean(Sub(neural.SoftMax(v.Now, temperature), next))
 	return Add(Sub(value, ReduceAllMean(demonstrated)), MulScalar(ReduceAllMean(Square(reward)), 1/(4*alpha)))
 }
 
@@ -109,7 +110,7 @@ func IQLearn(v expert.Values, temperature, alpha float64) *Node {
 //
 //	E_D[(Q(s,a) − 1 − γV(s'))²] + E_other[(Q(s,a) − γV(s'))²].
 func SQIL(v expert.Values, temperature float64) *Node {
-	reward := Sub(taken(v), Mul(v.Discounts, StopGradient(softMax(v.Next, temperature))))
+	reward := Sub(taken(v), Mul(v.Discounts, StopGradient(neural.SoftMax(v.Next, temperature))))
 	n := reward.Shape().Dim(0)
 	other := SliceAxis(reward, 0, AxisRange(0, n-v.Demonstrated))
 	demonstrated := SliceAxis(reward, 0, AxisRange(n-v.Demonstrated, n))
@@ -119,11 +120,4 @@ func SQIL(v expert.Values, temperature float64) *Node {
 // taken returns Q(s,a) [batch].
 func taken(v expert.Values) *Node {
 	return ReduceSum(Mul(v.Now, OneHot(v.Actions, v.Now.Shape().Dim(1), v.Now.DType())), 1)
-}
-
-// softMax returns V [batch] for Q [batch, actions].
-func softMax(q *Node, temperature float64) *Node {
-	greatest := StopGradient(ReduceMax(q, 1))
-	sum := ReduceSum(Exp(MulScalar(Sub(q, ExpandAxes(greatest, 1)), 1/temperature)), 1)
-	return Add(greatest, MulScalar(Log(sum), temperature))
 }

@@ -190,11 +190,9 @@ func (c Config) process(m neural.Model, demos, rollouts []demo.Trajectory) (*Pro
 	var mean, variance []float64
 	if c.Visits {
 		pairs = pairsOf(demos)
-		for range pairs.Actions {
-			mean, variance = append(mean, 1), append(variance, visitNoise*visitNoise)
-		}
-		return Regress(variational.Prior{Std: 1, Lengthscales: lengthscales}, spec.Actions, pairs, mean, variance,
-			c.Inducing)
+		n := len(pairs.Actions)
+		return Regress(variational.Prior{Std: 1, Lengthscales: lengthscales}, spec.Actions, pairs,
+			slices.Repeat([]float64{1}, n), slices.Repeat([]float64{visitNoise * visitNoise}, n), c.Inducing)
 	}
 	b, err := beliefOf(m)
 	if err != nil {

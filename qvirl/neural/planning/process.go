@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -245,10 +246,7 @@ func Inducing(prior variational.Prior, actions int, of Pairs, limit int) ([]int,
 		return nil, err
 	}
 	n, variance := len(of.Actions), prior.Std*prior.Std
-	left := make([]float64, n)
-	for i := range left {
-		left[i] = variance
-	}
+	left := slices.Repeat([]float64{variance}, n)
 	var chosen []int
 	var rows [][]float64 // of the factor
 	for len(chosen) < min(limit, n) {
