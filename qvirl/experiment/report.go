@@ -41,6 +41,17 @@ func Average(rows []Row, name, metricName string) *exhibit.Estimate {
 	return Mean(values)
 }
 
+// Paired returns the mean of the differences of two series in the seeds that both have, or nil if there are none.
+func Paired(a, b map[uint64]float64) *exhibit.Estimate {
+	var differences []float64
+	for _, seed := range slices.Sorted(maps.Keys(a)) { // in one order, for equal sums
+		if x, ok := b[seed]; ok {
+			differences = append(differences, a[seed]-x)
+		}
+	}
+	return Mean(differences)
+}
+
 // Mean returns the mean of values, one a seed, with its standard error, which is not known of one value alone; nil for
 // no values.
 func Mean(values []float64) *exhibit.Estimate {

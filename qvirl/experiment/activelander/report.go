@@ -2,8 +2,6 @@ package activelander
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
@@ -63,17 +61,11 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 // over runs of the differences within them; nil without at least two runs that have both.
 func Difference(rows []experiment.Row, method, metricName string, queries int) *exhibit.Estimate {
 	rows = experiment.Where(rows, func(r experiment.Row) bool { return r.Demos == queries })
-	own, theirs := experiment.Series(rows, method, metricName), experiment.Series(rows, Random, metricName)
-	var differences []float64
-	for _, run := range slices.Sorted(maps.Keys(own)) {
-		if x, ok := theirs[run]; ok {
-			differences = append(differences, own[run]-x)
-		}
-	}
-	if len(differences) < 2 {
+	e := experiment.Paired(experiment.Series(rows, method, metricName), experiment.Series(rows, Random, metricName))
+	if e == nil || e.N < 2 {
 		return nil
 	}
-	return experiment.Mean(differences)
+	return e
 }
 
 // ordered lists the methods of the rows, those of the experiment first and in its order.

@@ -84,9 +84,8 @@ func (c Config) unit(ctx context.Context, method string, seeds []uint64, fitters
 		}
 		j.found = append(j.found, nil)
 		err = t.Run(method, label, func(progress irl.Progress) error {
-			return c.course(course).Follow(ctx, method, active.Fit(m), j.worlds, func(k int, steps []active.Step) error {
-				return j.judge(ctx, k, steps)
-			}, progress)
+			return c.course(course).Follow(ctx, method, active.Fit(m), j.worlds,
+				func(k int, steps []active.Step) error { return j.judge(ctx, k, steps) }, progress)
 		})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", method, err)

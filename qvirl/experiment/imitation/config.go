@@ -310,8 +310,8 @@ func (c Config) Validate() error {
 		"Environment = %q, Demos = %q: want both", c.Environment, c.Demos),
 		check.AtLeast(1, "Train Test Subsets Episodes", c.Train, c.Test, c.Subsets, c.Episodes),
 		check.AtLeast(0, "Validation EvaluationSeed", c.Validation, int(c.EvaluationSeed)),
-		check.That(len(c.Runs) > 0 && len(c.Sizes) > 0 && len(c.Learners) > 0, "%d runs, %d sizes, %d learners: want at "+
-			"least one of each", len(c.Runs), len(c.Sizes), len(c.Learners)),
+		check.That(len(c.Runs) > 0 && len(c.Sizes) > 0 && len(c.Learners) > 0,
+			"%d runs, %d sizes, %d learners: want at least one of each", len(c.Runs), len(c.Sizes), len(c.Learners)),
 		check.Each("Runs", c.Runs, func(k uint64) bool { return k < uint64(c.Subsets) },
 			fmt.Sprintf("each once, below the number of subsets, %d", c.Subsets)),
 		check.Each("Sizes", c.Sizes, func(n int) bool { return n >= 1 && n <= each },

@@ -182,36 +182,29 @@ func (r *runner) run(ctx context.Context, w work, stages *experiment.Stages) ([]
 	var models []neural.Model
 	if kept, ok := r.fits.Load(w.fitKey()); ok && l.Plan != nil {
 		models = kept.([]neural.Model)
-	} else {
-		err = stages.Run("", fmt.Sprintf("%s, %d trajectories", l.Name, n), func(progress irl.Progress) (err error) {
+	} else if models, err = experiment.Stage(stages, "", fmt.Sprintf("%s, %d trajectories", l.Name, n),
+		func(progress irl.Progress) ([]neural.Model, error) {
 			if l.Online != nil {
-				models, err = r.online(ctx, *l.Online, task, progress)
-				return err
+				return r.online(ctx, *l.Online, task, progress)
 			}
-			models, err = r.methods[l.Name].Fit(ctx, task, progress)
-			return err
-		})
-		if err != nil {
-			return nil, fmt.Errorf("%s from %d trajectories: %w", l.Name, n, err)
-		}
+			return r.methods[l.Name].Fit(ctx, task, progress)
+		}); err != nil {
+		return nil, err
 	}
 	if l.Plan != nil {
 		r.fits.Store(w.fitKey(), models)
-		err = stages.Run("", "planning of "+l.Name, func(progress irl.Progress) (err error) {
-			models, err = r.plan(ctx, l, task, models, data.Test, progress)
-			return err
-		})
+		models, err = experiment.Stage(stages, "", fmt.Sprintf("planning of %s, %d trajectories", l.Name, n),
+			func(progress irl.Progress) ([]neural.Model, error) {
+				return r.plan(ctx, l, task, models, data.Test, progress)
+			})
 		if err != nil {
-			return nil, fmt.Errorf("%s from %d trajectories: %w", l.Name, n, err)
+			return nil, err
 		}
 	}
-	var returns []outcome
-	err = stages.Run("", "episodes of "+l.Name, func(progress irl.Progress) (err error) {
-		returns, err = c.returns(ctx, episodes, models, progress)
-		return err
-	})
+	returns, err := experiment.Stage(stages, "", fmt.Sprintf("episodes of %s, %d trajectories", l.Name, n),
+		func(progress irl.Progress) ([]outcome, error) { return c.returns(ctx, episodes, models, progress) })
 	if err != nil {
-		return nil, fmt.Errorf("%s from %d trajectories: %w", l.Name, n, err)
+		return nil, err
 	}
 	return c.rows(l.Name, n, data, models, returns)
 }

@@ -54,15 +54,7 @@ func Experts(rows []experiment.Row) []float64 {
 func Loss(rows []experiment.Row, learner string, expert float64) *exhibit.Estimate {
 	suffix := fmt.Sprintf("%s%g", expertPart, expert)
 	of := experiment.Where(rows, func(r experiment.Row) bool { return strings.HasSuffix(r.Environment, suffix) })
-	known := experiment.Series(of, Known, LogProbGap)
-	var differences []experiment.Row
-	for _, r := range of {
-		if base, ok := known[r.Seed]; ok && r.Method == learner && r.Metric == LogProbGap {
-			differences = append(differences, experiment.Row{Method: learner, Metric: LogProbGap, Seed: r.Seed,
-				Value: r.Value - base})
-		}
-	}
-	return experiment.Average(differences, learner, LogProbGap)
+	return experiment.Paired(experiment.Series(of, learner, LogProbGap), experiment.Series(of, Known, LogProbGap))
 }
 
 // Losses returns the table of what learners lose against the one that knows β, or nil if there are none. Its last

@@ -134,17 +134,6 @@ func Best(rows []experiment.Row, metricName, name, title string) (*exhibit.Table
 	if err != nil {
 		return nil, err
 	}
-	type key struct {
-		environment, method string
-		demos               int
-		seed                uint64
-	}
-	values := map[key]float64{}
-	for _, r := range rows {
-		if r.Metric == metricName {
-			values[key{r.Environment, r.Name(), r.Demos, r.Seed}] = r.Value
-		}
-	}
 	t := &exhibit.Table{Name: name, Title: title, Notes: []string{
 		"The advantage over the learner that knows the expert's β is the mean over worlds of the difference of the " +
 			"two gaps."}}
@@ -166,23 +155,13 @@ func Best(rows []experiment.Row, metricName, name, title string) (*exhibit.Table
 				row.Cells = append(row.Cells, exhibit.Cell{}, exhibit.Cell{})
 				continue
 			}
-			var differences []experiment.Row
-			for k, v := range values {
-				if beta, err := expertOf(k.environment); err != nil || beta != expert || k.demos != demos ||
-					k.method != Learner(expert) {
-					continue
-				}
-				other := k
-				other.method = Learner(g.Learners[best])
-				if w, ok := values[other]; ok {
-					differences = append(differences, experiment.Row{Method: name, Metric: metricName, Seed: k.seed,
-						Value: v - w})
-				}
-			}
-			// for equal sums
-			slices.SortFunc(differences, func(a, b experiment.Row) int { return cmp.Compare(a.Seed, b.Seed) })
-			row.Cells = append(row.Cells, exhibit.Number(g.Learners[best]),
-				exhibit.Cell{Estimate: experiment.Average(differences, name, metricName)})
+			of := experiment.Where(rows, func(r experiment.Row) bool {
+				beta, err := expertOf(r.Environment)
+				return err == nil && beta == expert && r.Demos == demos
+			})
+			row.Cells = append(row.Cells, exhibit.Number(g.Learners[best]), exhibit.Cell{Estimate: experiment.Paired(
+				experiment.Series(of, Learner(expert), metricName),
+				experiment.Series(of, Learner(g.Learners[best]), metricName))})
 		}
 		t.Rows = append(t.Rows, row)
 	}

@@ -31,8 +31,6 @@ type Method struct {
 	Short string
 	// Aux tells whether the method has a use for auxiliary transitions.
 	Aux bool
-	// Members is the number of models of an ensemble by default, and 0 for a method of one model.
-	Members int
 
 	build func(training neural.Config, override []byte) (neural.Method, error)
 	load  func(dir, backend string) (neural.Model, error)
@@ -73,7 +71,7 @@ func single[O neural.Objective](name, short string, aux bool, objective O) Metho
 // ensemble returns the ensemble of models of the method of another name. They are not calibrated by default: the
 // average of its members is what holds back their confidence, and to calibrate each would take six times as long.
 func ensemble[O neural.Objective](name, of, short string, aux bool, objective O) Method {
-	return Method{Name: name, Short: short, Aux: aux, Members: members, load: loadEnsemble[O],
+	return Method{Name: name, Short: short, Aux: aux, load: loadEnsemble[O],
 		build: func(training neural.Config, override []byte) (neural.Method, error) {
 			training.Folds = 0
 			c := Config[O]{Training: training, Objective: objective, Members: members}
