@@ -255,6 +255,14 @@ func (c Config) Fitter(method, backendName string) (active.Fitter, error) {
 	return active.Fit(m), nil
 }
 
+// AtScale returns the config of the scale "paper", or else of "quick".
+func AtScale(scale string) (Config, error) {
+	if scale == "paper" {
+		return Paper(), nil
+	}
+	return Quick(), nil
+}
+
 // Definition is the experiment as the command lists it.
 func Definition() experiment.Definition {
 	return experiment.Define(Name, "Active learning with QVIRL, AVRIL and ValueWalk on random 8×8 gridworlds (Fig. "+
