@@ -184,9 +184,8 @@ func planned(p planning.Config, config string) []Learner {
 	return out
 }
 
-// together returns the learner of an averse plan on an ensemble: what plans from one trajectory fail by is mostly what
-// one model believes of a few transitions. With three members, all of which play for auxiliary transitions of their
-// own, an apprentice takes less than 200,000 steps of the environment in all.
+// together returns the learner of an averse plan on an ensemble of three: what plans from one trajectory fail by is
+// mostly what one model believes of a few transitions. Each member plays for auxiliary transitions of its own.
 func together(averse Learner) Learner {
 	averse.Name, averse.Method = planning.NameEnsemble, variational.NameEnsemble
 	averse.Config = json.RawMessage(`{"Training": {"Folds": 0}, "Members": 3}`)
