@@ -56,7 +56,7 @@ func readCSV(r io.Reader, name string, o ImportOptions) (*Set, error) {
 		return nil, fmt.Errorf("demo: %s: %w", name, err)
 	}
 	f := flat{name: name, shape: []int{len(at.obs)}}
-	for line := 2; ; line++ {
+	for {
 		fields, err := rows.Read()
 		if errors.Is(err, io.EOF) {
 			set, err := f.set(o)
@@ -69,6 +69,7 @@ func readCSV(r io.Reader, name string, o ImportOptions) (*Set, error) {
 			return nil, fmt.Errorf("demo: %s: %w", name, err)
 		}
 		if err := f.appendRow(fields, at); err != nil {
+			line, _ := rows.FieldPos(0)
 			return nil, fmt.Errorf("demo: %s, line %d: %w", name, line, err)
 		}
 		if len(f.obs) > maxNumbers {

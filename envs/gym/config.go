@@ -142,6 +142,19 @@ func (c *Config) SetOptions(written []string) error {
 	return nil
 }
 
+// LimitSteps ends episodes after so many steps, as truncated ones, by Gymnasium's option max_episode_steps; 0 leaves
+// the environment's own limit.
+func (c *Config) LimitSteps(most int) error {
+	if most < 0 {
+		return fmt.Errorf("--max-steps %d: want at least 1, or 0 for the environment's own limit", most)
+	}
+	if most > 0 {
+		c.Options = notNil(c.Options)
+		c.Options["max_episode_steps"] = most
+	}
+	return nil
+}
+
 // stack returns how many frames an observation holds: those of Gymnasium's FrameStackObservation, which begins an
 // episode with copies of its first frame. It is 0 for other observations.
 func (c Config) stack(spec Spec) int {

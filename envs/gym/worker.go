@@ -236,8 +236,8 @@ func (w *worker) receive(ctx context.Context, want byte, limit time.Duration) ([
 		return nil, err
 	}
 	if t.Missing != "" {
-		return nil, fmt.Errorf("%s is not installed for %s; `%s` installs what the project's environments need",
-			t.Missing, w.cmd.Path, mend)
+		return nil, fmt.Errorf("%s is not installed for %s; `%s` installs what the project's environments need, and "+
+			"--python-path names the folder of a module of your own", t.Missing, w.cmd.Path, mend)
 	}
 	if t.ROM != "" {
 		return nil, fmt.Errorf("%w: %s; the wheel of ale-py brings the games, and `%s` installs it (ALE_ROMS_DIR, "+

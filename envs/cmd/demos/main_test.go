@@ -37,8 +37,10 @@ func TestConvertAndShow(t *testing.T) {
 	if status != 0 {
 		t.Fatal(stderr)
 	}
-	want := out + ": 2 trajectories of Moonbase-v0, 3 transitions\n  observations [1], 4 actions\n  by the pilot\n  " +
-		"return 4.00 ± 1.41, from 3.00 to 5.00\n"
+	want := out + ": 2 trajectories of Moonbase-v0, 3 transitions\n" +
+		"  observations [1], 4 actions, taken 1, 2, 0, 0 times\n  by the pilot\n" +
+		"  return 4.00 ± 1.41, from 3.00 to 5.00\n" +
+		"  note: 2 of 4 actions never occur: 2 3; actions count from 0, wherever the environment's begin\n"
 	if stdout != want {
 		t.Errorf("convert says\n%s\nwant\n%s", stdout, want)
 	}

@@ -12,6 +12,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -127,7 +128,16 @@ func show(w io.Writer, path string, s *demo.Set) {
 	case len(s.Trajectories) > 0 && s.Trajectories[0].Frames != nil:
 		kind = " that are stacks of pictures"
 	}
-	fmt.Fprintf(w, "  observations %v%s, %d actions\n", s.ObservationShape, kind, s.Actions)
+	fmt.Fprintf(w, "  observations %v%s, %d actions", s.ObservationShape, kind, s.Actions)
+	if s.Actions <= 20 {
+		var counts []string
+		taken := s.Taken()
+		for a := range s.Actions {
+			counts = append(counts, strconv.Itoa(taken[a]))
+		}
+		fmt.Fprintf(w, ", taken %s times", strings.Join(counts, ", "))
+	}
+	fmt.Fprintln(w)
 	if s.Expert != "" {
 		fmt.Fprintf(w, "  by %s", s.Expert)
 		if s.Beta != nil {
@@ -150,6 +160,9 @@ func show(w io.Writer, path string, s *demo.Set) {
 	}
 	if len(s.Ignored) > 0 {
 		fmt.Fprintf(w, "  arrays of no meaning here, or misspelt, are ignored: %s\n", strings.Join(s.Ignored, ", "))
+	}
+	for _, remark := range s.Remarks() {
+		fmt.Fprintf(w, "  note: %s\n", remark)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/demo"
+	"github.com/go-birl/birl/envs/gym"
 	"github.com/go-birl/birl/qvirl/inferencedata"
 	"github.com/go-birl/birl/qvirl/neural"
 	"github.com/go-birl/birl/qvirl/neural/catalogue"
@@ -16,6 +17,7 @@ import (
 // exportOptions are the flags of export.
 type exportOptions struct {
 	model, demos, out, backend string
+	pythonPath                 []string
 	episode, draws             int
 	seed                       uint64
 	force                      bool
@@ -42,6 +44,7 @@ constant_data, with a step for each transition. Models of pictures have none.`,
 	f.Uint64Var(&o.seed, "seed", 0, "seed of the draws")
 	f.StringVar(&o.out, "out", "", "file for the draws, ending in .nc (required)")
 	f.BoolVar(&o.force, "force", false, command.ForceHelp)
+	f.StringArrayVar(&o.pythonPath, "python-path", nil, pythonPathHelp)
 	f.StringVar(&o.backend, "backend", "", backendHelp)
 	for _, name := range []string{"model", "demos", "out"} {
 		c.MarkFlagRequired(name)
@@ -75,7 +78,7 @@ func export(cmd *cobra.Command, o *exportOptions) error {
 	if _, err := describeBackend(o.backend, cmd.ErrOrStderr()); err != nil {
 		return err
 	}
-	if set, err = observe(cmd.Context(), o.demos, set, set.Trajectories[o.episode:o.episode+1]); err != nil {
+	if set, err = observe(cmd.Context(), o.demos, set, set.Trajectories[o.episode:o.episode+1], gym.ReplayOptions{PythonPath: o.pythonPath}); err != nil {
 		return err
 	}
 	t := &set.Trajectories[0]

@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -18,7 +19,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/go-birl/birl/envs/atomicfile"
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/command"
+	"github.com/go-birl/birl/envs/npz"
 	"github.com/go-birl/birl/envs/progress"
 	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/avril"
@@ -180,7 +183,7 @@ func fit(cmd *cobra.Command, o *fitOptions) error {
 	if o.format != formatNPZ && o.format != formatNetCDF {
 		return fmt.Errorf("--format %q: want %s or %s", o.format, formatNPZ, formatNetCDF)
 	}
-	if err := atomicfile.Check(o.out, o.problem, o.configFile); err != nil {
+	if err := check.First(atomicfile.Check(o.out, o.problem, o.configFile), o.replaceable()); err != nil {
 		return err
 	}
 	need, err := problemfile.MemoryNeed(o.problem)
@@ -252,6 +255,23 @@ func fit(cmd *cobra.Command, o *fitOptions) error {
 	}
 	if err := result.Err(); err != nil && o.strict {
 		return fmt.Errorf("--strict: %w; the answer is in %s", err, o.out)
+	}
+	return nil
+}
+
+// replaceable refuses an output that is there and holds something else than an answer.
+func (o *fitOptions) replaceable() error {
+	info, err := os.Stat(o.out)
+	if err != nil || !info.Mode().IsRegular() || o.format != formatNPZ {
+		return nil
+	}
+	archive, err := npz.Open(o.out)
+	if err == nil {
+		defer archive.Close()
+	}
+	if err != nil || !archive.Has("reward_mean") {
+		return fmt.Errorf("--out %s: the file is there, and holds no answer of fit; choose another name or remove it",
+			o.out)
 	}
 	return nil
 }

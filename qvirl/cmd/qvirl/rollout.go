@@ -19,10 +19,13 @@ import (
 	"github.com/go-birl/birl/qvirl/neural/catalogue"
 )
 
+const pythonPathHelp = "folder in which Python modules are looked for first"
+
 // environmentOptions are the flags that say how an environment is made.
 type environmentOptions struct {
 	env                          string
 	imports, options, pythonPath []string
+	maxSteps                     int
 	stepTimeout                  time.Duration
 }
 
@@ -33,7 +36,9 @@ func (o *environmentOptions) add(c *cobra.Command, use string) {
 	f.StringSliceVar(&o.imports, "import", nil, "Python modules that register the environment of --env")
 	f.StringArrayVar(&o.options, "option", nil, "an option NAME=VALUE of that environment's constructor, the value in "+
 		"JSON")
-	f.StringArrayVar(&o.pythonPath, "python-path", nil, "folder in which Python modules are looked for first")
+	f.StringArrayVar(&o.pythonPath, "python-path", nil, pythonPathHelp)
+	f.IntVar(&o.maxSteps, "max-steps", 0, "end episodes of that environment after so many steps, if it has no shorter "+
+		"limit (default: its own limit)")
 	f.DurationVar(&o.stepTimeout, "step-timeout", time.Minute, "how long a step of the environments may take")
 }
 
@@ -147,12 +152,11 @@ func rollout(cmd *cobra.Command, o *rolloutOptions) error {
 		failed = fmt.Errorf("%d of %d episodes were done before: %w", len(set.Trajectories), o.episodes, failed)
 		path = demo.PartialPath(path)
 	}
+	told := o.tell(cmd.OutOrStdout(), &set, m.Name(), restarts)
 	if o.out != "" {
-		if err := set.Write(path); err != nil {
-			return errors.Join(failed, err)
-		}
+		failed = errors.Join(failed, set.Write(path))
 	}
-	return errors.Join(failed, o.tell(cmd.OutOrStdout(), &set, m.Name(), restarts))
+	return errors.Join(failed, told)
 }
 
 // tell writes the returns of the episodes of a method's apprentice.
@@ -198,5 +202,13 @@ func (o *environmentOptions) config(episodes int) (gym.Config, error) {
 	}
 	c.Workers = min(runtime.GOMAXPROCS(0), episodes)
 	c.EnvsPerWorker = max(1, min(poolSize, episodes)/c.Workers)
-	return c, c.SetOptions(o.options)
+	if err := c.SetOptions(o.options); err != nil {
+		return c, err
+	}
+	return c, c.LimitSteps(o.maxSteps)
+}
+
+// replay returns where trajectories that are kept as seeds and actions are played again.
+func (o *environmentOptions) replay() gym.ReplayOptions {
+	return gym.ReplayOptions{PythonPath: o.pythonPath}
 }

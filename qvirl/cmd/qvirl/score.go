@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/go-birl/birl/envs/demo"
+	"github.com/go-birl/birl/envs/gym"
 	"github.com/go-birl/birl/qvirl/neural"
 	"github.com/go-birl/birl/qvirl/neural/catalogue"
 )
@@ -14,6 +15,7 @@ import (
 // scoreOptions are the flags of score.
 type scoreOptions struct {
 	model, demos, episodes, backend string
+	pythonPath                      []string
 	asJSON                          bool
 }
 
@@ -47,6 +49,7 @@ were calibrated in training, it says what they were worth before.`,
 	f.StringVar(&o.model, "model", "", "folder with the model (required)")
 	f.StringVar(&o.demos, "demos", "", "file with demonstrations, as train takes it (required)")
 	f.StringVar(&o.episodes, "episodes", "", "A:B, the episodes A, …, B−1 of the file, counted from 0 (default: all)")
+	f.StringArrayVar(&o.pythonPath, "python-path", nil, pythonPathHelp)
 	f.StringVar(&o.backend, "backend", "", backendHelp)
 	f.BoolVar(&o.asJSON, "json", false, "write the result as JSON")
 	c.MarkFlagRequired("model")
@@ -71,7 +74,7 @@ func score(cmd *cobra.Command, o *scoreOptions) error {
 	if _, err := describeBackend(o.backend, cmd.ErrOrStderr()); err != nil {
 		return err
 	}
-	if set, err = observe(cmd.Context(), o.demos, set, set.Trajectories[first:end]); err != nil {
+	if set, err = observe(cmd.Context(), o.demos, set, set.Trajectories[first:end], gym.ReplayOptions{PythonPath: o.pythonPath}); err != nil {
 		return err
 	}
 	s, err := neural.Score(m, set.Trajectories, nil)

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/command"
@@ -39,7 +40,7 @@ type trainOptions struct {
 	exploreEvery            int
 	asJSON, explore, force  bool
 	branches                bool
-	ignored                 []string // what task has found in the file and not read
+	ignored, remarks        []string // what task has found in the file and not read, and what it may have meant
 }
 
 func newTrain() *cobra.Command {
@@ -59,7 +60,7 @@ again where the file ends: as long as it does not, different seeds learn from di
 the file is left for scoring. --episodes A:B confines that to the episodes A, …, B−1 of the file, counted from 0.
 
 The networks see features that are of order one (at most 1 in the root mean square of the demonstrations) as they are,
-saturating at 1, and others standardised; --config with {"Training": {"Unit": 0, "Range": 2}} standardises all, which
+saturating at 1, and others standardised, saturating at two standard deviations; --config with {"Training": {"Unit": 0, "Range": 2}} standardises all, which
 suits any units, but from a few trajectories makes too much of what hardly varies in them.
 
 Where observations are stacks of pictures (frames, height, width), as bytes, they pass the convolutions of Mnih et al.
@@ -156,6 +157,8 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 		check.That(entry.Aux || o.aux == "" && o.env == "", "--aux and --env: the method %s has no use "+
 			"for auxiliary trajectories", o.method),
 		check.That(!cmd.Flags().Changed("beta") || o.beta != 0, "--beta 0: want a positive number"),
+		check.That(!cmd.Flags().Changed("trajectories") || o.trajectories >= 1, "--trajectories %d: want at least 1",
+			o.trajectories),
 		check.That(o.successors >= 1, "--successors %d: want at least 1", o.successors),
 		check.That(!o.branches || o.env != "" && o.successors == 1,
 			"--branches: want the environment to take them in, --env, and no --successors"),
@@ -183,7 +186,10 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s: arrays of no meaning here, or misspelt, are ignored: %s; see train "+
 			"--help\n", o.demos, strings.Join(o.ignored, ", "))
 	}
-	noteUnseen(cmd.ErrOrStderr(), task, override)
+	for _, remark := range o.remarks {
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s: %s\n", o.demos, remark)
+	}
+	noteUnits(cmd.ErrOrStderr(), task, override)
 	fits := func() error {
 		err := o.memory.Check(fmt.Sprintf("training for %d actions", task.Actions), method.MemoryNeed(task))
 		if err != nil {
@@ -222,6 +228,9 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	defer command.EndSoon(cmd.Context(), cmd.ErrOrStderr())()
 	meter := progress.NewMeter(listener, o.method)
 	models, err := method.Fit(cmd.Context(), task, meter.Report)
+	if errors.Is(err, context.Canceled) {
+		return fmt.Errorf("%w; the same command goes on from there", err)
+	}
 	if err != nil {
 		return err
 	}
@@ -291,7 +300,7 @@ func (o *trainOptions) task(ctx context.Context) (*neural.Task, *usedEpisodes, e
 	if err != nil {
 		return nil, nil, err
 	}
-	o.ignored = set.Ignored
+	o.ignored, o.remarks = set.Ignored, set.Remarks()
 	if o.actions != 0 && o.actions < set.Actions {
 		return nil, nil, fmt.Errorf("--actions %d: %s has the action %d", o.actions, o.demos, set.Actions-1)
 	}
@@ -334,7 +343,7 @@ func (o *trainOptions) task(ctx context.Context) (*neural.Task, *usedEpisodes, e
 		}
 		chosen = append(chosen, set.Trajectories[from:to]...)
 	}
-	if set, err = observe(ctx, o.demos, set, chosen); err != nil {
+	if set, err = observe(ctx, o.demos, set, chosen, o.replay()); err != nil {
 		return nil, nil, err
 	}
 	t := &neural.Task{
@@ -345,7 +354,7 @@ func (o *trainOptions) task(ctx context.Context) (*neural.Task, *usedEpisodes, e
 	}
 	run := neural.Run{Seed: o.seed, Demos: set.Trajectories[:n:n]}
 	if o.aux != "" {
-		if run.Aux, err = readAux(ctx, o.aux, t); err != nil {
+		if run.Aux, err = readAux(ctx, o.aux, t, o.replay()); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -353,36 +362,55 @@ func (o *trainOptions) task(ctx context.Context) (*neural.Task, *usedEpisodes, e
 	return t, used, nil
 }
 
-// noteUnseen says which features of the demonstrations are so small that networks which see them as they are, as by
-// default, see nothing of them. config is what replaces the default's fields.
-func noteUnseen(w io.Writer, t *neural.Task, config []byte) {
-	const unseen = 1e-3 // a hundredth of the default's Unit
+// noteUnits says which features of the demonstrations networks that see them in their own units, as by default, see
+// little of: those that are so small that they are next to nothing, and those of order one that often saturate. config
+// is what replaces the default's fields.
+func noteUnits(w io.Writer, t *neural.Task, config []byte) {
+	const (
+		unseen    = 1e-3 // a hundredth of the default's Unit
+		saturated = 1
+		often     = 0.1 // of the states
+	)
 	var c struct{ Training struct{ Unit *float64 } }
 	if json.Unmarshal(config, &c) == nil && c.Training.Unit != nil || t.Image != (neural.Image{}) {
 		return
 	}
-	largest := make([]float64, t.Observation)
+	features := make([][]float64, t.Observation) // magnitudes
 	for _, d := range t.Runs[0].Demos {
 		for i, x := range d.Observations {
-			largest[i%t.Observation] = max(largest[i%t.Observation], math.Abs(float64(x)))
+			features[i%t.Observation] = append(features[i%t.Observation], math.Abs(float64(x)))
 		}
 	}
-	var small []string
-	for f, x := range largest {
-		if x > 0 && x < unseen {
-			small = append(small, strconv.Itoa(f))
+	var small, large []string
+	for f, x := range features {
+		beyond := 0
+		for _, v := range x {
+			if v > saturated {
+				beyond++
+			}
+		}
+		switch name := strconv.Itoa(f); {
+		case floats.Max(x) > 0 && floats.Max(x) < unseen:
+			small = append(small, name)
+		case floats.Norm(x, 2) <= math.Sqrt(float64(len(x))) && float64(beyond) > often*float64(len(x)):
+			large = append(large, name)
 		}
 	}
+	const standardised = `--config with {"Training": {"Unit": 0, "Range": 2}} standardises all`
 	if len(small) > 0 {
 		fmt.Fprintf(w, "note: features whose magnitude is nowhere more than %g are next to nothing to the networks: "+
-			"%s; store them in other units, or have all standardised by --config with %s\n", unseen,
-			strings.Join(small, ", "), `{"Training": {"Unit": 0, "Range": 2}}`)
+			"%s; store them in other units, or %s\n", unseen, strings.Join(small, ", "), standardised)
+	}
+	if len(large) > 0 {
+		fmt.Fprintf(w, "note: features of order one that are beyond %d in more than a tenth of the states, where the "+
+			"networks see them saturate: %s; %s\n", saturated, strings.Join(large, ", "), standardised)
 	}
 }
 
 // observe returns some trajectories of a file's set with their observations.
-func observe(ctx context.Context, path string, set *demo.Set, some []demo.Trajectory) (*demo.Set, error) {
-	out, err := gym.Observe(ctx, set, some, gym.ReplayOptions{})
+func observe(ctx context.Context, path string, set *demo.Set, some []demo.Trajectory, r gym.ReplayOptions) (*demo.Set,
+	error) {
+	out, err := gym.Observe(ctx, set, some, r)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -440,8 +468,8 @@ func (o *trainOptions) simulate(ctx context.Context, pool *gym.Pool, t *neural.T
 }
 
 // readAux reads auxiliary trajectories for a task.
-func readAux(ctx context.Context, path string, t *neural.Task) ([]demo.Trajectory, error) {
-	set, err := gym.OpenDemos(ctx, path, gym.ReplayOptions{})
+func readAux(ctx context.Context, path string, t *neural.Task, r gym.ReplayOptions) ([]demo.Trajectory, error) {
+	set, err := gym.OpenDemos(ctx, path, r)
 	if err != nil {
 		return nil, err
 	}
