@@ -1,6 +1,9 @@
 package valuewalk
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // smoothing is the temperature at which addLoopForce softens the greedy policy, as a fraction of the prior's standard
 // deviation. Smaller follows the determinant more closely and needs smaller steps; on 8×8 worlds of the paper
@@ -14,10 +17,9 @@ func (t *target) findLoops() {
 		differ := false
 		for a := 0; a < t.actions; a++ {
 			i := s*t.actions + a
-			for k := t.rowStart[i]; k < t.rowStart[i+1]; k++ {
-				if int(t.next[k]) == s {
-					t.selfProb[i] = t.prob[k]
-				}
+			next, prob := t.mdp.Row(s, a)
+			if k := slices.Index(next, int32(s)); k >= 0 {
+				t.selfProb[i] = prob[k]
 			}
 			differ = differ || t.selfProb[i] != t.selfProb[s*t.actions]
 		}
@@ -82,13 +84,13 @@ func (t *target) addLoopForce(x, grad []float64) float64 {
 			}
 			rest -= c
 			if t.stateOnly {
-				t.scatter(grad, base+a, c)
+				t.scatter(grad, int(s), a, c)
 			} else {
 				grad[base+a] += c
 			}
 		}
 		if t.stateOnly {
-			t.scatter(grad, base+best, rest)
+			t.scatter(grad, int(s), best, rest)
 		} else {
 			grad[base+best] += rest
 		}

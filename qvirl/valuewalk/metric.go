@@ -58,14 +58,15 @@ func (t *target) addCurvature(h []float64) {
 	for i := range jacobian {
 		jacobian[i].add(i, 1)
 		if t.stateOnly {
-			for k := t.rowStart[i*t.actions+t.greedy[i]]; k < t.rowStart[i*t.actions+t.greedy[i]+1]; k++ {
-				jacobian[i].add(int(t.next[k]), -t.discount*t.prob[k])
+			next, prob := t.mdp.Row(i, t.greedy[i])
+			for k, to := range next {
+				jacobian[i].add(int(to), -t.discount*prob[k])
 			}
 			continue
 		}
-		for k := t.rowStart[i]; k < t.rowStart[i+1]; k++ {
-			s := int(t.next[k])
-			jacobian[i].add(s*t.actions+t.greedy[s], -t.discount*t.prob[k])
+		next, prob := t.mdp.Row(i/t.actions, i%t.actions)
+		for k, to := range next {
+			jacobian[i].add(int(to)*t.actions+t.greedy[to], -t.discount*prob[k])
 		}
 	}
 	if t.dense == nil {
@@ -99,16 +100,16 @@ func (t *target) addInformation(h []float64) {
 	for d, s := range t.demoed {
 		for a := range score {
 			score[a] = sparse{}
-			i := int(s)*t.actions + a
 			if t.betaStd > 0 {
 				score[a].add(t.n, t.relative[d*t.actions+a])
 			}
 			if !t.stateOnly {
-				score[a].add(i, 1)
+				score[a].add(int(s)*t.actions+a, 1)
 				continue
 			}
-			for k := t.rowStart[i]; k < t.rowStart[i+1]; k++ {
-				score[a].add(int(t.next[k]), t.prob[k])
+			next, prob := t.mdp.Row(int(s), a)
+			for k, to := range next {
+				score[a].add(int(to), prob[k])
 			}
 		}
 		counts, g := t.counts[d*t.actions:(d+1)*t.actions], t.scoreG[d*t.actions:(d+1)*t.actions]

@@ -29,10 +29,6 @@ type target struct {
 	discount, beta     float64 // beta is that of the last eval if it is inferred
 	logBeta, betaStd   float64 // prior of log β; betaStd is 0 if β is known
 
-	rowStart []int32 // [S·A + 1], into next and prob
-	next     []int32
-	prob     []float64
-
 	demoed []int32   // states with demonstrations
 	counts []float64 // demonstrations of each action there, [len(demoed)·A]
 	total  []float64 // and of all actions, [len(demoed)]
@@ -65,15 +61,6 @@ func newTarget(p *irl.Problem) (*target, error) {
 	t := &target{
 		mdp: m, states: m.States(), actions: m.Actions(), n: p.RewardDim(), dim: p.ValueDim(), stateOnly: p.StateOnly(),
 		discount: p.Discount, beta: p.Beta, logBeta: math.Log(p.Beta), betaStd: p.BetaLogStd, mean: p.Prior.Mean,
-		rowStart: make([]int32, 1, m.States()*m.Actions()+1),
-	}
-	for s := 0; s < t.states; s++ {
-		for a := 0; a < t.actions; a++ {
-			next, prob := m.Row(s, a)
-			t.next = append(t.next, next...)
-			t.prob = append(t.prob, prob...)
-			t.rowStart = append(t.rowStart, int32(len(t.next)))
-		}
 	}
 	counts := p.DemoCounts()
 	for s := 0; s < t.states; s++ {
@@ -150,21 +137,19 @@ func (t *target) evalValues(x, grad []float64) float64 {
 	if t.stateOnly {
 		copy(grad, t.rewardG)
 		for s, a := range t.greedy {
-			t.scatter(grad, s*t.actions+a, -t.discount*t.rewardG[s])
+			t.scatter(grad, s, a, -t.discount*t.rewardG[s])
 		}
 		logp += t.demoTerm(t.backup)
 		for d, s := range t.demoed {
 			for a := 0; a < t.actions; a++ {
-				t.scatter(grad, int(s)*t.actions+a, t.scoreG[d*t.actions+a])
+				t.scatter(grad, int(s), a, t.scoreG[d*t.actions+a])
 			}
 		}
 		return logp
 	}
-	for s := range t.valueG {
-		t.valueG[s] = 0
-	}
+	clear(t.valueG)
 	for i, g := range t.rewardG {
-		t.scatter(t.valueG, i, -t.discount*g)
+		t.scatter(t.valueG, i/t.actions, i%t.actions, -t.discount*g)
 	}
 	copy(grad, t.rewardG)
 	for s, a := range t.greedy {
@@ -196,31 +181,21 @@ func (t *target) invert(x []float64) {
 			t.greedy[s], v[s] = a, q[a]
 		}
 	}
-	i := 0
-	for s := 0; s < t.states; s++ {
-		best, bestA := math.Inf(-1), 0
-		for a := 0; a < t.actions; a++ {
-			sum := 0.0
-			lo, hi := t.rowStart[i], t.rowStart[i+1]
-			prob := t.prob[lo:hi]
-			for k, to := range t.next[lo:hi] {
-				sum += prob[k] * v[to]
-			}
-			t.backup[i] = sum
-			if sum > best {
-				best, bestA = sum, a
-			}
-			i++
-		}
-		if t.stateOnly {
-			t.greedy[s] = bestA
-			t.reward[s] = x[s] - t.discount*best
-		}
-	}
+	t.mdp.Backup(t.backup, v)
 	if !t.stateOnly {
 		for i, b := range t.backup {
 			t.reward[i] = x[i] - t.discount*b
 		}
+		return
+	}
+	for s := range t.reward {
+		best, bestA := math.Inf(-1), 0
+		for a, b := range t.backup[s*t.actions : (s+1)*t.actions] {
+			if b > best {
+				best, bestA = b, a
+			}
+		}
+		t.greedy[s], t.reward[s] = bestA, x[s]-t.discount*best
 	}
 }
 
@@ -289,11 +264,10 @@ func (t *target) scoreScale() float64 {
 	return t.beta
 }
 
-// scatter adds c · p(·|row i) to dst.
-func (t *target) scatter(dst []float64, i int, c float64) {
-	lo, hi := t.rowStart[i], t.rowStart[i+1]
-	prob := t.prob[lo:hi]
-	for k, to := range t.next[lo:hi] {
+// scatter adds c · p(·|s,a) to dst.
+func (t *target) scatter(dst []float64, s, a int, c float64) {
+	next, prob := t.mdp.Row(s, a)
+	for k, to := range next {
 		dst[to] += c * prob[k]
 	}
 }
