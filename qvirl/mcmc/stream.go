@@ -18,7 +18,7 @@ func Stream(seed, fingerprint, number uint64) *rand.Rand {
 
 // Fingerprint returns a hash of everything that the posterior density depends on. Random streams are drawn from it, so
 // that a problem's samples do not depend on the batch that it is solved in.
-func Fingerprint(p *irl.Problem) (uint64, error) {
+func Fingerprint(p *irl.Problem) uint64 {
 	h := fnv.New64a()
 	var word [8]byte
 	put := func(x uint64) {
@@ -78,5 +78,5 @@ func Fingerprint(p *irl.Problem) (uint64, error) {
 			put(math.Float64bits(1 / (s * s)))
 		}
 	}
-	return h.Sum64(), nil
+	return h.Sum64()
 }

@@ -29,10 +29,7 @@ func (m *Method) Name() string { return Name }
 // neither on its place in the batch nor on the other problems nor on GOMAXPROCS, so that batches may be split freely.
 // Poor convergence is not an error: see Posterior.Diagnostics.
 func (m *Method) Fit(ctx context.Context, problems []*irl.Problem, progress irl.Progress) ([]irl.Posterior, error) {
-	return mcmc.Fit(ctx, problems, progress, func(ctx context.Context, problem *irl.Problem,
-		job *mcmc.Job) (irl.Posterior, error) {
-		return m.sample(ctx, problem, job)
-	})
+	return mcmc.Fit(ctx, problems, progress, m.sample)
 }
 
 // Posterior is a sampled posterior. It is an irl.ValuePosterior and safe for concurrent use.
@@ -57,17 +54,14 @@ func (p *Posterior) Convergence() (ok bool, reason string) { return p.diagnostic
 func (p *Posterior) Diagnostics() Diagnostics { return p.diagnostics }
 
 // sample samples the posterior of one problem.
-func (m *Method) sample(ctx context.Context, problem *irl.Problem, job *mcmc.Job) (*Posterior, error) {
+func (m *Method) sample(ctx context.Context, problem *irl.Problem, job *mcmc.Job) (irl.Posterior, error) {
 	if err := irl.CheckBetaKnown(m.Name(), []*irl.Problem{problem}); err != nil {
 		return nil, err
 	}
 	c := m.config
 	chains, traces := make([]*chain, c.Chains), make([]*mcmc.Trace, c.Chains)
 	err := job.Time(func() error {
-		hash, err := mcmc.Fingerprint(problem)
-		if err != nil {
-			return err
-		}
+		hash := mcmc.Fingerprint(problem)
 		factor, err := problem.Prior.Factor()
 		if err != nil {
 			return err

@@ -62,9 +62,15 @@ func (p *Posterior) Diagnostics() Diagnostics { return p.diagnostics }
 // Fit samples the posterior of each problem; every one is a *Posterior. The samples of a problem depend on the problem
 // and the configuration, seed included, alone. Poor convergence is not an error: see Posterior.Diagnostics.
 func (m *Method) Fit(ctx context.Context, problems []*irl.Problem, progress irl.Progress) ([]irl.Posterior, error) {
+	return m.fit(ctx, problems, nil, progress)
+}
+
+// fit is Fit with every fourth chain started from a draw of a posterior, unless that is nil.
+func (m *Method) fit(ctx context.Context, problems []*irl.Problem, from irl.Posterior,
+	progress irl.Progress) ([]irl.Posterior, error) {
 	return mcmc.Fit(ctx, problems, progress, func(ctx context.Context, problem *irl.Problem,
 		job *mcmc.Job) (irl.Posterior, error) {
-		s := sampling{config: m.config, problem: problem, job: job}
+		s := sampling{config: m.config, problem: problem, job: job, from: from}
 		return s.run(ctx)
 	})
 }
@@ -72,11 +78,7 @@ func (m *Method) Fit(ctx context.Context, problems []*irl.Problem, progress irl.
 // FitFrom is Fit of the problem of a posterior, with every fourth chain started from a draw of that posterior:
 // chains that agree then do not depend on where they began.
 func (m *Method) FitFrom(ctx context.Context, start irl.Posterior, progress irl.Progress) (*Posterior, error) {
-	posts, err := mcmc.Fit(ctx, []*irl.Problem{start.Problem()}, progress, func(ctx context.Context,
-		problem *irl.Problem, job *mcmc.Job) (irl.Posterior, error) {
-		s := sampling{config: m.config, problem: problem, job: job, from: start}
-		return s.run(ctx)
-	})
+	posts, err := m.fit(ctx, []*irl.Problem{start.Problem()}, start, progress)
 	if err != nil {
 		return nil, err
 	}
@@ -142,10 +144,7 @@ func (s *sampling) prepare() error {
 	if err != nil {
 		return err
 	}
-	hash, err := mcmc.Fingerprint(s.problem)
-	if err != nil {
-		return err
-	}
+	hash := mcmc.Fingerprint(s.problem)
 	unroot := base.invertRoot()
 	var near func(rng *rand.Rand, size int) []int
 	var pair func(rng *rand.Rand) [2][]int

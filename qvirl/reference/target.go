@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/irl"
 )
 
@@ -27,7 +28,7 @@ import (
 // Clone makes one for another goroutine.
 type Target struct {
 	problem *irl.Problem
-	planner *planner
+	solver  *mdp.Solver
 
 	n, k int        // rewards, whitened rewards
 	root *mat.Dense // L, [n, k]; nil if rewards are independent or known:
@@ -38,14 +39,15 @@ type Target struct {
 	counts []float64 // of each action there, [len(demoed)·A]
 	total  []float64 // of all actions, [len(demoed)]
 
-	reward    []float64 // R of the last evaluation, [n]
-	beta      float64   // and its β
-	immediate []float64 // R of each state-action pair, [S·A]; reward itself for state-action rewards
-	probs     []float64 // Boltzmann policy in the demonstrated states, [len(demoed)·A]
-	valueG    []float64 // scratch: ∂ log-likelihood / ∂V, [S]
-	rewardG   []float64 // scratch: ∂ log-likelihood / ∂R, [n]
+	solution  *mdp.Solution // of the last evaluation
+	reward    []float64     // R of the last evaluation, [n]
+	beta      float64       // and its β
+	immediate []float64     // R of each state-action pair, [S·A]; reward itself for state-action rewards
+	probs     []float64     // Boltzmann policy in the demonstrated states, [len(demoed)·A]
+	valueG    []float64     // scratch: ∂ log-likelihood / ∂V, [S]
+	rewardG   []float64     // scratch: ∂ log-likelihood / ∂R, [n]
 
-	spent float64 // multiplications so far, but for the planner's
+	spent float64 // multiplications so far, but for the solver's
 }
 
 // NewTarget returns the posterior of a valid problem.
@@ -105,9 +107,10 @@ func (t *Target) Clone() (*Target, error) {
 	c := *t
 	states, pairs := t.problem.MDP.States(), t.problem.MDP.States()*t.problem.MDP.Actions()
 	var err error
-	if c.planner, err = newPlanner(t.problem.MDP, t.problem.Discount); err != nil {
+	if c.solver, err = t.problem.MDP.NewSolver(t.problem.Discount); err != nil {
 		return nil, fmt.Errorf("reference: %w", err)
 	}
+	c.solution = &mdp.Solution{}
 	c.reward, c.rewardG = make([]float64, t.n), make([]float64, t.n)
 	c.immediate = c.reward
 	if t.problem.StateOnly() {
@@ -131,14 +134,16 @@ func (t *Target) Dim() int {
 func (t *Target) LogLikelihood(u, grad []float64) float64 {
 	t.rewardAt(u)
 	t.spent += overhead
-	if !t.planner.solve(t.immediate) {
+	solution, err := t.solver.SolveNear(t.immediate)
+	if err != nil || floats.HasNaN(solution.Q) {
 		clear(grad)
 		return math.NaN()
 	}
-	actions := t.planner.actions
+	t.solution = solution
+	actions := t.problem.MDP.Actions()
 	sum := 0.0
 	for d, s := range t.demoed {
-		q, p := t.planner.q[s*actions:(s+1)*actions], t.probs[d*actions:(d+1)*actions]
+		q, p := t.solution.Q[s*actions:(s+1)*actions], t.probs[d*actions:(d+1)*actions]
 		top, partition := floats.Max(q), 0.0
 		for a := range p {
 			p[a] = math.Exp(t.beta * (q[a] - top))
@@ -170,10 +175,9 @@ func (t *Target) rewardAt(u []float64) {
 		t.spent += dense * float64(t.k*t.n)
 	}
 	if t.problem.StateOnly() {
-		for s, r := range t.reward {
-			for a := range t.planner.actions {
-				t.immediate[s*t.planner.actions+a] = r
-			}
+		actions := t.problem.MDP.Actions()
+		for i := range t.immediate {
+			t.immediate[i] = t.reward[i/actions]
 		}
 	}
 	t.beta = t.problem.Beta
@@ -213,26 +217,26 @@ func (t *Target) whiten(samples *irl.Samples) ([]float64, error) {
 
 // gradient writes the gradient of the log-likelihood at the last evaluation to grad.
 func (t *Target) gradient(grad []float64) {
-	actions, discount := t.planner.actions, t.problem.Discount
+	actions, discount := t.problem.MDP.Actions(), t.problem.Discount
 	clear(t.rewardG)
 	clear(t.valueG)
 	slope := 0.0 // in log β
 	for d, s := range t.demoed {
-		base := t.planner.q[s*actions]
+		base := t.solution.Q[s*actions]
 		for a, count := range t.counts[d*actions : (d+1)*actions] {
 			// ∂/∂Q(s,a); sums to zero over the actions of a state
 			g := t.beta * (count - t.total[d]*t.probs[d*actions+a])
-			slope += g * (t.planner.q[s*actions+a] - base)
+			slope += g * (t.solution.Q[s*actions+a] - base)
 			if !t.problem.StateOnly() {
 				t.rewardG[s*actions+a] = g
 			}
-			next, prob := t.planner.m.Row(s, a)
+			next, prob := t.problem.MDP.Row(s, a)
 			for k, to := range next {
 				t.valueG[to] += discount * g * prob[k]
 			}
 		}
 	}
-	t.planner.solver.Adjoint(t.valueG)
+	t.solver.Adjoint(t.valueG)
 	t.addChosen(t.rewardG, t.valueG)
 	t.toWhitened(grad[:t.k], t.rewardG)
 	if t.problem.InfersBeta() {
@@ -360,8 +364,8 @@ func (t *Target) addChosen(dst, chosen []float64) {
 		floats.Add(dst, chosen)
 		return
 	}
-	for s, a := range t.planner.policy {
-		dst[s*t.planner.actions+a] += chosen[s]
+	for s, a := range t.solution.Greedy {
+		dst[s*t.problem.MDP.Actions()+a] += chosen[s]
 	}
 }
 
@@ -371,20 +375,20 @@ func (t *Target) addInformation(h *mat.SymDense) {
 	if len(t.demoed) == 0 {
 		return
 	}
-	actions, discount, dim := t.planner.actions, t.problem.Discount, t.Dim()
+	actions, discount, dim := t.problem.MDP.Actions(), t.problem.Discount, t.Dim()
 	rows := mat.NewDense(len(t.counts), dim, nil)
 	mean := make([]float64, dim)
 	for d, s := range t.demoed {
-		base := t.planner.q[s*actions]
+		base := t.solution.Q[s*actions]
 		clear(mean)
 		for a := range actions {
 			row := rows.RawRowView(d*actions + a)
 			clear(t.valueG) // ∂ Q(s,a) / ∂V and then / ∂R_π
-			next, prob := t.planner.m.Row(s, a)
+			next, prob := t.problem.MDP.Row(s, a)
 			for k, to := range next {
 				t.valueG[to] += discount * prob[k]
 			}
-			t.planner.solver.Adjoint(t.valueG)
+			t.solver.Adjoint(t.valueG)
 			clear(t.rewardG)
 			t.addChosen(t.rewardG, t.valueG)
 			if !t.problem.StateOnly() {
@@ -393,7 +397,7 @@ func (t *Target) addInformation(h *mat.SymDense) {
 			t.toWhitened(row[:t.k], t.rewardG)
 			floats.Scale(t.beta, row)
 			if t.problem.InfersBeta() {
-				row[t.k] = t.problem.BetaLogStd * t.beta * (t.planner.q[s*actions+a] - base)
+				row[t.k] = t.problem.BetaLogStd * t.beta * (t.solution.Q[s*actions+a] - base)
 			}
 			floats.AddScaled(mean, t.probs[d*actions+a], row)
 		}
@@ -420,14 +424,14 @@ func (t *Target) toWhitened(dst, g []float64) {
 }
 
 // work returns about how many multiplications were made so far.
-func (t *Target) work() float64 { return t.spent + t.planner.solver.Work() }
+func (t *Target) work() float64 { return t.spent + t.solver.Work() }
 
 // values returns the optimal values of the last evaluation: V* [S] for state-only rewards, Q* [S·A] otherwise.
 func (t *Target) values() []float64 {
 	if t.problem.StateOnly() {
-		return t.planner.value
+		return t.solution.V
 	}
-	return t.planner.q
+	return t.solution.Q
 }
 
 // gemv adds a x or aᵀ x to scale · y.

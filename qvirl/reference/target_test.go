@@ -115,16 +115,16 @@ func TestLogLikelihoodAndGradient(t *testing.T) {
 			if !scalar.EqualWithinAbsOrRel(got, want, 1e-10, 1e-10) || want == 0 {
 				t.Errorf("%s: log-likelihood %.14g, want %.14g", name, got, want)
 			}
-			policy := append([]int(nil), target.planner.policy...)
+			policy := append([]int(nil), target.solution.Greedy...)
 			kink := false
 			for i := range u {
 				at := u[i]
 				u[i] = at + h
 				above := target.LogLikelihood(u, nil)
-				kink = kink || !slices.Equal(policy, target.planner.policy)
+				kink = kink || !slices.Equal(policy, target.solution.Greedy)
 				u[i] = at - h
 				below := target.LogLikelihood(u, nil)
-				kink = kink || !slices.Equal(policy, target.planner.policy)
+				kink = kink || !slices.Equal(policy, target.solution.Greedy)
 				u[i], numeric[i] = at, (above-below)/(2*h)
 			}
 			if kink { // another action becomes the best: there the likelihood has no derivative

@@ -80,15 +80,21 @@ func (k *chain) evaluate() {
 	}
 }
 
+// addCurvature adds the target's curvature at the present position to h, [dim, dim].
+func (k *chain) addCurvature(h []float64) {
+	k.target.eval(k.at.x, k.velocity) // a rejected trajectory has left the target elsewhere; every transition draws anew
+	k.target.addCurvature(h)
+}
+
 func (k *chain) findDet() {
 	if k.determinant {
 		k.at.logDet = k.target.logDet()
 	}
 }
 
-// iterate makes one transition and returns the acceptance probability, and that which the leapfrog integration alone
-// would have had on the smooth stand-in for the density: the step size has a hold on the latter only.
-func (k *chain) iterate(m *metric) (accept, integration float64) {
+// iterate makes one transition, which it leaves in last, and returns the acceptance probability that the leapfrog
+// integration alone would have had on the smooth stand-in for the density: the step size has a hold on that only.
+func (k *chain) iterate(m *metric) (integration float64) {
 	k.from.copyFrom(&k.at)
 	kinetic := m.momentum(k.momentum, k.velocity, k.rng)
 	// A uniformly jittered length keeps trajectories from closing on themselves (Neal, 2011).
@@ -113,7 +119,7 @@ func (k *chain) iterate(m *metric) (accept, integration float64) {
 	if math.IsNaN(exact) || math.IsNaN(smooth) { // the trajectory left the range of float64
 		exact, smooth = math.Inf(-1), math.Inf(-1)
 	}
-	accept, integration = math.Min(1, math.Exp(exact)), math.Min(1, math.Exp(smooth))
+	accept := math.Min(1, math.Exp(exact))
 	k.last = mcmc.Transition{Acceptance: accept, Divergent: smooth < -divergenceError}
 	if k.last.Divergent {
 		k.divergences++
@@ -123,7 +129,7 @@ func (k *chain) iterate(m *metric) (accept, integration float64) {
 	if !(k.rng.Float64() < accept) {
 		k.at.copyFrom(&k.from)
 	}
-	return accept, integration
+	return math.Min(1, math.Exp(smooth))
 }
 
 // adapt makes the given number of iterations while it adapts the step size, and leaves the averaged one in k. visit, if
@@ -134,8 +140,7 @@ func (k *chain) adapt(ctx context.Context, m *metric, iterations int, targetAcce
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		_, integration := k.iterate(m)
-		k.step = size.Next(integration)
+		k.step = size.Next(k.iterate(m))
 		if visit != nil {
 			visit()
 		}

@@ -84,20 +84,15 @@ const diagnosisDraws = 4000
 // repair the joint density (k̂ below min(1 − 1/log₁₀ n, 0.7), ibid.): in tens of dimensions they cannot even where all
 // marginals are accurate, and in few dimensions they can where the marginals are not.
 func Diagnose(refined *Refined, seed uint64) (*Diagnosis, error) {
-	problem := refined.Problem()
-	if refined.Start() == nil {
+	problem, approximation := refined.Problem(), refined.Start()
+	if approximation == nil {
 		return nil, fmt.Errorf("valuewalk: diagnosis: the refined posterior was loaded without the approximation " +
 			"that it started from")
 	}
-	approximation := refined.Start()
 	ratios := ratiosTo(approximation)
 	if ratios == nil {
 		return nil, fmt.Errorf("valuewalk: diagnosis: a posterior of type %T has no density over values or rewards "+
-			"to compare", refined.Start())
-	}
-	hash, err := mcmc.Fingerprint(problem)
-	if err != nil {
-		return nil, err
+			"to compare", approximation)
 	}
 	r := refined.diagnostics
 	if r.StepSize == 0 {
@@ -109,7 +104,7 @@ func Diagnose(refined *Refined, seed uint64) (*Diagnosis, error) {
 		return nil, err
 	}
 	d := &Diagnosis{Drift: r.Drift, PolicyDrift: r.PolicyDrift, Settling: r.Settling, Noise: r.Noise, Stuck: r.Stuck}
-	x, err := approximation.SampleValues(mcmc.Stream(seed, hash, streamRatios), diagnosisDraws)
+	x, err := approximation.SampleValues(mcmc.Stream(seed, mcmc.Fingerprint(problem), streamRatios), diagnosisDraws)
 	if err != nil {
 		return nil, err
 	}

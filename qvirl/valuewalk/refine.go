@@ -83,32 +83,27 @@ const (
 // that ValueWalk uses. The mass matrix is the mean curvature of the exact log posterior over draws of the
 // approximation: the inverse of the approximation's covariance, which would be at hand, needs steps half as long on the
 // paper's gridworlds. It works on as many walkers at a time as GOMAXPROCS allows; like those of Method.Fit, the samples
-// of a problem depend on neither that nor the other problems.
-func Refine(ctx context.Context, c RefineConfig, starts []Approximation, progress irl.Progress) ([]*Refined, error) {
+// of a problem depend on neither that nor the other problems. The posteriors must be Approximations, as a method returns
+// them; every one that comes back is a *Refined.
+func Refine(ctx context.Context, c RefineConfig, posts []irl.Posterior, progress irl.Progress) ([]irl.Posterior,
+	error) {
 	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	starts, err := approximations(posts)
+	if err != nil {
 		return nil, err
 	}
 	problems := make([]*irl.Problem, len(starts))
 	for i, s := range starts {
-		if s == nil {
-			return nil, fmt.Errorf("valuewalk: there is no approximation of problem %d to start from", i)
-		}
 		problems[i] = s.Problem()
 	}
-	posts, err := walkAll(ctx, c, problems, starts, compared, progress, func(r *refinement) (irl.Posterior, error) {
+	return walkAll(ctx, c, problems, starts, compared, progress, func(r *refinement) (irl.Posterior, error) {
 		var d RefineDiagnostics
 		r.job.Time(func() error { d = r.diagnose(); return nil })
 		d.Seconds = r.job.Seconds()
 		return &Refined{r.samples, r.start, d}, nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	out := make([]*Refined, len(posts))
-	for i, p := range posts {
-		out[i] = p.(*Refined)
-	}
-	return out, nil
 }
 
 // walkAll walks towards the posteriors of problems from approximations, one each, and returns what answer makes of each
@@ -192,9 +187,7 @@ func (r *refinement) prepare() (err error) {
 	if r.base, err = newTarget(r.problem); err != nil {
 		return err
 	}
-	if r.hash, err = mcmc.Fingerprint(r.problem); err != nil {
-		return err
-	}
+	r.hash = mcmc.Fingerprint(r.problem)
 	if r.draws, err = r.start.SampleValues(mcmc.Stream(r.config.Seed, r.hash, streamDraws),
 		r.drawn+pilots); err != nil {
 		return err
@@ -248,11 +241,10 @@ func (r *refinement) adapt(ctx context.Context) error {
 	for range rounds {
 		err := each(scoutSteps, func(i int) func() {
 			curvature[i], visited[i] = make([]float64, r.base.dim*r.base.dim), nil
-			k, grad, made := chains[i], make([]float64, r.base.dim), 0
+			k, made := chains[i], 0
 			return func() {
 				if made++; made > scoutSteps/2 {
-					k.target.eval(k.at.x, grad) // a rejected trajectory has left the target elsewhere
-					k.target.addCurvature(curvature[i])
+					k.addCurvature(curvature[i])
 					visited[i] = append(visited[i], k.at.x...)
 				}
 			}

@@ -75,9 +75,17 @@ func (c *crude) SampleValues(rng *rand.Rand, n int) (*mat.Dense, error) {
 
 func refine(t testing.TB, c RefineConfig, starts ...Approximation) []*Refined {
 	t.Helper()
-	refined, err := Refine(context.Background(), c, starts, nil)
+	posts := make([]irl.Posterior, len(starts))
+	for i, s := range starts {
+		posts[i] = s
+	}
+	posts, err := Refine(context.Background(), c, posts, nil)
 	if err != nil {
 		t.Fatal(err)
+	}
+	refined := make([]*Refined, len(posts))
+	for i, p := range posts {
+		refined[i] = p.(*Refined)
 	}
 	return refined
 }
@@ -180,10 +188,7 @@ func TestNoTransitionsGiveTheDraws(t *testing.T) {
 		c := DefaultRefine()
 		c.Transitions, c.Kept, c.Samples, c.Seed = 0, 1, 50, 3
 		refined := refine(t, c, start)[0]
-		hash, err := mcmc.Fingerprint(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		hash := mcmc.Fingerprint(p)
 		want, _ := start.SampleValues(mcmc.Stream(3, hash, streamDraws), 50+pilots)
 		want = mat.DenseCopyOf(want.Slice(0, 50, 0, p.RewardDim()))
 		if !mat.Equal(refined.Values(), want) {
@@ -325,7 +330,7 @@ func TestBadRefinements(t *testing.T) {
 	bad.Demos = []mdp.Step{{State: 9}}
 	c := DefaultRefine()
 	c.Samples = 200
-	for want, starts := range map[string][]Approximation{
+	for want, starts := range map[string][]irl.Posterior{
 		"no problems": {},
 		"problem 1":   {good, nil},
 		"state 9":     {&crude{problem: &bad}},
@@ -342,7 +347,7 @@ func TestBadRefinements(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := Refine(ctx, c, []Approximation{good}, nil); !errors.Is(err, context.Canceled) {
+	if _, err := Refine(ctx, c, []irl.Posterior{good}, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: error %v", err)
 	}
 }

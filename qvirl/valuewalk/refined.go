@@ -39,25 +39,7 @@ func (m *RefinedMethod) Fit(ctx context.Context, problems []*irl.Problem, progre
 	if err != nil {
 		return nil, err
 	}
-	return RefineAll(ctx, m.config, posts, progress.Stage("refinement: ", 1, 1, 2))
-}
-
-// RefineAll is Refine for posteriors as a method returns them. They must be Approximations.
-func RefineAll(ctx context.Context, c RefineConfig, posts []irl.Posterior, progress irl.Progress) ([]irl.Posterior,
-	error) {
-	starts, err := approximations(posts)
-	if err != nil {
-		return nil, err
-	}
-	refined, err := Refine(ctx, c, starts, progress)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]irl.Posterior, len(refined))
-	for i, p := range refined {
-		out[i] = p
-	}
-	return out, nil
+	return Refine(ctx, m.config, posts, progress.Stage("refinement: ", 1, 1, 2))
 }
 
 // Refined is a refined posterior. It is an irl.ValuePosterior and safe for concurrent use. Its samples stand walker by
@@ -115,16 +97,13 @@ type RefineDiagnostics struct {
 
 // diagnose compares the samples with draws of the approximation and with each other.
 func (r *refinement) diagnose() (d RefineDiagnostics) {
-	d.StepSize, d.Evaluations = r.step, int(r.spent.Load())
-	stuck := 0
+	d.StepSize, d.Evaluations, d.Stuck = r.step, int(r.spent.Load()), r.stuck()
 	total := math.Max(float64(r.walkers*r.transitions()), 1)
 	for _, f := range r.groups {
 		d.Acceptance += f.accepted / total
 		d.LeapfrogSteps += float64(f.leapfrogs) / total
 		d.Divergences += f.divergences
-		stuck += f.stuck
 	}
-	d.Stuck = float64(stuck) / float64(r.walkers)
 	// A random choice of many samples is as good as all, and costs a fraction.
 	chosen := mcmc.Stream(r.config.Seed, r.hash, streamChoice).Perm(r.config.Samples)
 	chosen = chosen[:min(compared, len(chosen))]

@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/mcmc"
 )
@@ -62,7 +64,7 @@ const (
 	streamChains = 1
 )
 
-func (w *walk) run(ctx context.Context) (*Posterior, error) {
+func (w *walk) run(ctx context.Context) (irl.Posterior, error) {
 	if err := w.job.Time(w.prepare); err != nil {
 		return nil, err
 	}
@@ -92,10 +94,7 @@ func (w *walk) prepare() error {
 	if err != nil {
 		return err
 	}
-	hash, err := mcmc.Fingerprint(w.problem)
-	if err != nil {
-		return err
-	}
+	hash := mcmc.Fingerprint(w.problem)
 	factor, err := w.problem.Prior.Factor()
 	if err != nil {
 		return err
@@ -147,11 +146,10 @@ func (w *walk) warmUp(ctx context.Context) error {
 	curvature := make([][]float64, len(w.chains))
 	err := each(func(j int, k *chain) error {
 		curvature[j] = make([]float64, n*n)
-		grad, made := make([]float64, n), 0
+		made := 0
 		return k.adapt(ctx, w.metric, w.config.Warmup-2*quarter, w.config.TargetAccept, func() {
 			if made++; made%curvatureEvery == 0 {
-				k.target.eval(k.at.x, grad) // a rejected trajectory has left the target elsewhere
-				k.target.addCurvature(curvature[j])
+				k.addCurvature(curvature[j])
 			}
 		})
 	})
@@ -159,9 +157,7 @@ func (w *walk) warmUp(ctx context.Context) error {
 		return err
 	}
 	for _, c := range curvature[1:] {
-		for i, v := range c {
-			curvature[0][i] += v
-		}
+		floats.Add(curvature[0], c)
 	}
 	count := len(w.chains) * ((w.config.Warmup - 2*quarter) / curvatureEvery)
 	if w.metric, err = newMetric(symmetric(curvature[0], n, float64(count))); err != nil {

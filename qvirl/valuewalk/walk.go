@@ -35,6 +35,15 @@ func WalkFrom(ctx context.Context, c RefineConfig, problems []*irl.Problem, post
 	})
 }
 
+// stuck returns the share of the walkers that never moved.
+func (r *refinement) stuck() float64 {
+	stuck := 0
+	for _, g := range r.groups {
+		stuck += g.stuck
+	}
+	return float64(stuck) / float64(r.walkers)
+}
+
 // positions returns the positions that were kept, [Samples, dim].
 func (r *refinement) positions() *mat.Dense {
 	values, betas := r.samples.Values(), r.samples.Betas()
@@ -59,11 +68,7 @@ const (
 // moved, and the means of their first and second halves differ by no more than 0.15 standard deviations, or half as
 // much again as those of two halves of the walkers do (root mean squares over the values).
 func (r *refinement) settled() bool {
-	stuck := 0
-	for _, f := range r.groups {
-		stuck += f.stuck
-	}
-	if float64(stuck) > maxStuck*float64(r.walkers) {
+	if r.stuck() > maxStuck {
 		return false
 	}
 	kept := r.config.Kept

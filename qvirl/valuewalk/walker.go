@@ -41,9 +41,7 @@ func (w *Walker) MoveTo(x []float64) {
 // AddCurvature adds the posterior's curvature at the present position to that of which UseCurvature makes the mass
 // matrix.
 func (w *Walker) AddCurvature() {
-	w.chain.target.eval(w.chain.at.x, w.chain.at.grad)
-	w.chain.target.addCurvature(w.curvature)
-	w.chain.evaluate()
+	w.chain.addCurvature(w.curvature)
 	w.positions++
 }
 
@@ -53,9 +51,7 @@ func UseCurvature(walkers []*Walker) error {
 	n := walkers[0].chain.target.dim
 	sum, count := make([]float64, n*n), 0
 	for _, w := range walkers {
-		for i, c := range w.curvature {
-			sum[i] += c
-		}
+		floats.Add(sum, w.curvature)
 		count += w.positions
 		w.positions = 0
 		clear(w.curvature)
@@ -76,7 +72,7 @@ func (w *Walker) Ready() bool { return w.metric != nil }
 // Step makes a transition and returns the position, valid until the next, and the probability with which the leapfrog
 // integration alone would have been accepted, which the size of its steps has a hold on.
 func (w *Walker) Step() (x []float64, integration float64) {
-	_, integration = w.chain.iterate(w.metric)
+	integration = w.chain.iterate(w.metric)
 	return w.chain.at.x, integration
 }
 

@@ -96,7 +96,7 @@ func (r *runner) fit(ctx context.Context, name string, grids []*worlds.World,
 func refine(ctx context.Context, c valuewalk.RefineConfig, start []irl.Posterior, key, label string,
 	t *experiment.Stages) ([]irl.Posterior, error) {
 	return experiment.Stage(t, key, label, func(progress irl.Progress) ([]irl.Posterior, error) {
-		return valuewalk.RefineAll(ctx, c, start, progress)
+		return valuewalk.Refine(ctx, c, start, progress)
 	})
 }
 

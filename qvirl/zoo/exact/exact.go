@@ -73,11 +73,7 @@ func Answer(ctx context.Context, given *irl.Problem) (*zoo.Answer, error) {
 	if err := given.Validate(); err != nil {
 		return nil, err
 	}
-	hash, err := mcmc.Fingerprint(given)
-	if err != nil {
-		return nil, err
-	}
-	a, err := (&problem{Problem: given, hash: hash}).answer(ctx)
+	a, err := (&problem{Problem: given, hash: mcmc.Fingerprint(given)}).answer(ctx)
 	if err != nil {
 		return nil, err
 	}
