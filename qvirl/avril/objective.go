@@ -51,11 +51,7 @@ func newObjective(p *irl.Problem, lambda float64) (*objective, error) {
 		value:  make([]float64, states), greedy: make([]int, states), backup: make([]float64, states*actions),
 		offset: make([]float64, n), pull: make([]float64, n), softmax: make([]float64, actions),
 	}
-	for s := 0; s < states; s++ {
-		if floats.Sum(o.counts[s*actions:(s+1)*actions]) > 0 {
-			o.visited = append(o.visited, s)
-		}
-	}
+	o.visited, _, _ = p.Demonstrated()
 	for i, v := range o.scale {
 		o.scale[i] = math.Sqrt(v)
 	}

@@ -151,6 +151,19 @@ func (p *Problem) DemoCounts() []float64 {
 	return counts
 }
 
+// Demonstrated returns the states with demonstrations in ascending order, how often each action was demonstrated in
+// each of them, [len(states)·A], and how often any was, [len(states)].
+func (p *Problem) Demonstrated() (states []int, counts, totals []float64) {
+	actions, all := p.MDP.Actions(), p.DemoCounts()
+	for s := range p.MDP.States() {
+		row := all[s*actions : (s+1)*actions]
+		if total := floats.Sum(row); total > 0 {
+			states, counts, totals = append(states, s), append(counts, row...), append(totals, total)
+		}
+	}
+	return states, counts, totals
+}
+
 // LogLikelihood returns the log probability of the demonstrated actions given optimal Q-values [S·A]
 // (Eq. boltzmann-likelihood). counts are DemoCounts, given so that they are not counted anew for each of many Q.
 func (p *Problem) LogLikelihood(q, counts []float64) float64 {
@@ -170,6 +183,7 @@ func (p *Problem) LogLikelihood(q, counts []float64) float64 {
 	return sum
 }
 
+// CheckFinite refuses a list of numbers, named by what, with one that is NaN or infinite.
 func CheckFinite(what string, x []float64) error {
 	for i, v := range x {
 		if math.IsNaN(v) || math.IsInf(v, 0) {

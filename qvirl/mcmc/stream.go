@@ -6,9 +6,9 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/go-birl/birl/qvirl/irl"
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 // Stream returns one of the independent random streams, by number, of a problem with the given Fingerprint.
@@ -57,15 +57,11 @@ func Fingerprint(p *irl.Problem) uint64 {
 		}
 	})
 	eachRow(func(_ []int32, prob []float64) { putFloats(prob) })
-	counts := p.DemoCounts()
-	var demoed []float64
-	for s := 0; s < m.States(); s++ {
-		if row := counts[s*m.Actions() : (s+1)*m.Actions()]; floats.Sum(row) > 0 {
-			put(uint64(s))
-			demoed = append(demoed, row...)
-		}
+	demoed, counts, _ := p.Demonstrated()
+	for _, s := range demoed {
+		put(uint64(s))
 	}
-	putFloats(demoed)
+	putFloats(counts)
 	putFloats(p.Prior.Mean)
 	switch {
 	case p.Prior.Cov != nil:

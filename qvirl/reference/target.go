@@ -55,7 +55,6 @@ func NewTarget(problem *irl.Problem) (*Target, error) {
 	if err := problem.Validate(); err != nil {
 		return nil, err
 	}
-	actions := problem.MDP.Actions()
 	t := &Target{problem: problem, n: problem.RewardDim(), k: problem.RewardDim()}
 	if problem.Prior.Independent() {
 		t.diag = problem.Prior.Std
@@ -72,13 +71,7 @@ func NewTarget(problem *irl.Problem) (*Target, error) {
 			t.root = factor
 		}
 	}
-	counts := problem.DemoCounts()
-	for s := range problem.MDP.States() {
-		row := counts[s*actions : (s+1)*actions]
-		if sum := floats.Sum(row); sum > 0 {
-			t.demoed, t.counts, t.total = append(t.demoed, s), append(t.counts, row...), append(t.total, sum)
-		}
-	}
+	t.demoed, t.counts, t.total = problem.Demonstrated()
 	return t.Clone()
 }
 

@@ -24,7 +24,7 @@ func (t *target) findLoops() {
 			differ = differ || t.selfProb[i] != t.selfProb[s*t.actions]
 		}
 		if differ {
-			t.looped = append(t.looped, int32(s))
+			t.looped = append(t.looped, s)
 		}
 	}
 	variance := 0.0
@@ -50,7 +50,7 @@ func (t *target) addLoopForce(x, grad []float64) float64 {
 	inverse := 1 / (16 * t.temperature)
 	product, sum := 1.0, 0.0
 	for _, s := range t.looped {
-		base := int(s) * t.actions
+		base := s * t.actions
 		row, self := score[base:base+t.actions], t.selfProb[base:base+t.actions]
 		w, slope := t.weights[:t.actions], t.weights[t.actions:]
 		best := t.greedy[s]
@@ -84,13 +84,13 @@ func (t *target) addLoopForce(x, grad []float64) float64 {
 			}
 			rest -= c
 			if t.stateOnly {
-				t.scatter(grad, int(s), a, c)
+				t.scatter(grad, s, a, c)
 			} else {
 				grad[base+a] += c
 			}
 		}
 		if t.stateOnly {
-			t.scatter(grad, int(s), best, rest)
+			t.scatter(grad, s, best, rest)
 		} else {
 			grad[base+best] += rest
 		}

@@ -104,10 +104,10 @@ func (t *target) addInformation(h []float64) {
 				score[a].add(t.n, t.relative[d*t.actions+a])
 			}
 			if !t.stateOnly {
-				score[a].add(int(s)*t.actions+a, 1)
+				score[a].add(s*t.actions+a, 1)
 				continue
 			}
-			next, prob := t.mdp.Row(int(s), a)
+			next, prob := t.mdp.Row(s, a)
 			for k, to := range next {
 				score[a].add(int(to), prob[k])
 			}

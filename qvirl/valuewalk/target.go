@@ -29,7 +29,7 @@ type target struct {
 	discount, beta     float64 // beta is that of the last eval if it is inferred
 	logBeta, betaStd   float64 // prior of log β; betaStd is 0 if β is known
 
-	demoed []int32   // states with demonstrations
+	demoed []int     // states with demonstrations
 	counts []float64 // demonstrations of each action there, [len(demoed)·A]
 	total  []float64 // and of all actions, [len(demoed)]
 
@@ -41,7 +41,7 @@ type target struct {
 	priorVariance []float64 // [n]
 	temperature   float64
 	selfProb      []float64 // p(s|s,a), [S·A]
-	looped        []int32   // states in which it depends on the action
+	looped        []int     // states in which it depends on the action
 
 	// What eval computes on the way.
 	reward   []float64 // R(x), [n]
@@ -62,15 +62,7 @@ func newTarget(p *irl.Problem) (*target, error) {
 		mdp: m, states: m.States(), actions: m.Actions(), n: p.RewardDim(), dim: p.ValueDim(), stateOnly: p.StateOnly(),
 		discount: p.Discount, beta: p.Beta, logBeta: math.Log(p.Beta), betaStd: p.BetaLogStd, mean: p.Prior.Mean,
 	}
-	counts := p.DemoCounts()
-	for s := 0; s < t.states; s++ {
-		row := counts[s*t.actions : (s+1)*t.actions]
-		if sum := floats.Sum(row); sum > 0 {
-			t.demoed = append(t.demoed, int32(s))
-			t.counts = append(t.counts, row...)
-			t.total = append(t.total, sum)
-		}
-	}
+	t.demoed, t.counts, t.total = p.Demonstrated()
 	precision, _, err := p.Prior.Precision()
 	if err != nil {
 		return nil, err
@@ -118,7 +110,7 @@ func (t *target) eval(x, grad []float64) float64 {
 		score = x
 	}
 	for d, s := range t.demoed {
-		row := score[int(s)*t.actions : (int(s)+1)*t.actions]
+		row := score[s*t.actions : (s+1)*t.actions]
 		relative := t.relative[d*t.actions : (d+1)*t.actions]
 		for a, g := range t.scoreG[d*t.actions : (d+1)*t.actions] {
 			relative[a] = row[a] - row[0]
@@ -142,7 +134,7 @@ func (t *target) evalValues(x, grad []float64) float64 {
 		logp += t.demoTerm(t.backup)
 		for d, s := range t.demoed {
 			for a := 0; a < t.actions; a++ {
-				t.scatter(grad, int(s), a, t.scoreG[d*t.actions+a])
+				t.scatter(grad, s, a, t.scoreG[d*t.actions+a])
 			}
 		}
 		return logp
@@ -158,7 +150,7 @@ func (t *target) evalValues(x, grad []float64) float64 {
 	logp += t.demoTerm(x)
 	for d, s := range t.demoed {
 		for a := 0; a < t.actions; a++ {
-			grad[int(s)*t.actions+a] += t.scoreG[d*t.actions+a]
+			grad[s*t.actions+a] += t.scoreG[d*t.actions+a]
 		}
 	}
 	return logp
@@ -229,7 +221,7 @@ func (t *target) demoTerm(score []float64) float64 {
 	scale := t.scoreScale()
 	logp := 0.0
 	for d, s := range t.demoed {
-		base := int(s) * t.actions
+		base := s * t.actions
 		row := score[base : base+t.actions]
 		counts, out := t.counts[d*t.actions:(d+1)*t.actions], t.scoreG[d*t.actions:(d+1)*t.actions]
 		top := row[0]
