@@ -109,26 +109,39 @@ func (d *Diagnostics) Converged() (ok bool, reason string) {
 	return true, fmt.Sprintf("R̂ ≤ %.3f, bulk ESS ≥ %.0f", rhat, ess)
 }
 
-func converge(n int, chains func(i int) [][]float64) Convergence {
-	c := Convergence{make([]float64, n), make([]float64, n), make([]float64, n)}
-	each(n, func(i int) {
-		x := chains(i)
+// convergence diagnoses each quantity.
+func (q quantities) convergence() (c Convergence) {
+	for _, d := range each(q.n, func(i int) [3]float64 {
+		x := q.chains(i)
 		if known(x) {
 			draws := float64(len(x) * len(x[0]))
-			c.RHat[i], c.BulkESS[i], c.TailESS[i] = 1, draws, draws
-			return
+			return [3]float64{1, draws, draws}
 		}
-		c.RHat[i], c.BulkESS[i], c.TailESS[i] = Diagnose(x)
-	})
+		rHat, bulkESS, tailESS := Diagnose(x)
+		return [3]float64{rHat, bulkESS, tailESS}
+	}) {
+		c.RHat, c.BulkESS, c.TailESS = append(c.RHat, d[0]), append(c.BulkESS, d[1]), append(c.TailESS, d[2])
+	}
 	return c
 }
 
-// each runs f for each of n quantities, as many at a time as there are processors.
-func each(n int, f func(i int)) {
+// each returns f of each of n quantities, as many at a time as there are processors.
+func each[T any](n int, f func(i int) T) []T {
+	out := make([]T, n)
 	_ = parallel.Each(context.Background(), n, func(_ context.Context, i int) error { // there are no errors
-		f(i)
+		out[i] = f(i)
 		return nil
 	})
+	return out
+}
+
+// worst returns the largest of n errors; NaN if any is.
+func worst(n int, err func(i int) float64) float64 {
+	largest := 0.0
+	for _, e := range each(n, err) {
+		largest = math.Max(largest, e)
+	}
+	return largest
 }
 
 // StdError returns the Monte Carlo error of the draws' standard deviation relative to it, sd((x − μ)²) / (2 σ² √n) with
@@ -140,17 +153,6 @@ func StdError(chains [][]float64) float64 {
 	mean, std := stat.MeanStdDev(slices.Concat(chains...), nil)
 	squares := mapDraws(chains, func(x float64) float64 { return (x - mean) * (x - mean) })
 	return stat.StdDev(slices.Concat(squares...), nil) / (2 * std * std * math.Sqrt(ESS(squares)))
-}
-
-// worstStdError returns the largest StdError of several quantities.
-func worstStdError(n int, chains func(i int) [][]float64) float64 {
-	errs := make([]float64, n)
-	each(n, func(i int) { errs[i] = StdError(chains(i)) })
-	worst := 0.0
-	for _, e := range errs {
-		worst = math.Max(worst, e) // NaN if any is
-	}
-	return worst
 }
 
 // policyError returns the Monte Carlo error of the mean of π(a|s) = exp(β Q(s,a)) / Σ_b exp(β Q(s,b)) for the action
@@ -171,13 +173,7 @@ func (p *Posterior) policyError(s int, negligible float64) float64 {
 
 // worstPolicyError returns the largest policyError of all states, for errors that are to be at most limit.
 func (p *Posterior) worstPolicyError(limit float64) float64 {
-	errs := make([]float64, p.problem.MDP.States())
-	each(len(errs), func(s int) { errs[s] = p.policyError(s, limit) })
-	worst := 0.0
-	for _, e := range errs {
-		worst = math.Max(worst, e) // NaN if any is
-	}
-	return worst
+	return worst(p.problem.MDP.States(), func(s int) float64 { return p.policyError(s, limit) })
 }
 
 // rounding is how far draws of a known quantity may be apart, relative to the largest.

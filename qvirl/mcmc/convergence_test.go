@@ -32,8 +32,8 @@ func TestKnownQuantities(t *testing.T) {
 		same[0][i], same[1][i] = 1+1e-15*float64(i), 1-1e-15*float64(i)
 		apart[0][i], apart[1][i] = 1, 1+1e-9
 	}
-	quantities := [][][]float64{same, {make([]float64, 8), make([]float64, 8)}, apart}
-	c := converge(3, func(i int) [][]float64 { return quantities[i] })
+	draws := [][][]float64{same, {make([]float64, 8), make([]float64, 8)}, apart}
+	c := quantities{3, func(i int) [][]float64 { return draws[i] }}.convergence()
 	for i := range 2 {
 		if c.RHat[i] != 1 || c.BulkESS[i] != 16 || c.TailESS[i] != 16 {
 			t.Errorf("known quantity %d: R̂ %g, ESS %g and %g", i, c.RHat[i], c.BulkESS[i], c.TailESS[i])

@@ -180,16 +180,11 @@ func (j *Job) Converge(b Budget, advance func(chain, iterations int) error,
 			if ess < b.MinESS && !end { // the full diagnostics cost more
 				return nil
 			}
-			d.Reward = converge(p.problem.RewardDim(), p.RewardChains)
-			d.Value = converge(p.problem.MDP.States(), p.ValueChains)
-			if p.beta != nil {
-				d.Beta = converge(1, func(int) [][]float64 { return p.ByChain(p.beta) })
-			}
-			if b.MaxStdError > 0 {
-				d.StdError = math.Max(worstStdError(p.problem.RewardDim(), p.RewardChains),
-					worstStdError(p.problem.MDP.States(), p.ValueChains))
-				if p.beta != nil {
-					d.StdError = math.Max(d.StdError, StdError(p.ByChain(p.beta)))
+			of := []*Convergence{&d.Reward, &d.Value, &d.Beta}
+			for k, q := range p.quantities() {
+				*of[k] = q.convergence()
+				if b.MaxStdError > 0 {
+					d.StdError = math.Max(d.StdError, worst(q.n, func(i int) float64 { return StdError(q.chains(i)) }))
 				}
 			}
 			if b.MaxPolicyError > 0 {

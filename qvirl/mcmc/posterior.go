@@ -241,30 +241,34 @@ func (p *Posterior) rows(index []int) *irl.Samples {
 	return out
 }
 
+// quantities are those of one kind that samples have: the rewards, the values of the states, or β.
+type quantities struct {
+	n      int
+	chains func(i int) [][]float64 // the samples of quantity i, by chain
+}
+
+// quantities returns those of the samples: rewards, values, and β where it is inferred.
+func (p *Posterior) quantities() []quantities {
+	out := []quantities{{p.problem.RewardDim(), p.RewardChains}, {p.problem.MDP.States(), p.ValueChains}}
+	if p.beta != nil {
+		out = append(out, quantities{1, func(int) [][]float64 { return p.ByChain(p.beta) }})
+	}
+	return out
+}
+
 // smallestMeanESS returns the smallest effective sample size of a reward's, a state value's or β's mean, of those that
 // are not known.
 func (p *Posterior) smallestMeanESS() float64 {
-	rewards, states := p.problem.RewardDim(), p.problem.MDP.States()
-	ess := make([]float64, rewards+states, rewards+states+1)
-	look := func(chains [][]float64) float64 {
-		if known(chains) {
-			return math.Inf(1)
-		}
-		return ESS(chains)
-	}
-	each(len(ess), func(i int) {
-		if i < rewards {
-			ess[i] = look(p.RewardChains(i))
-		} else {
-			ess[i] = look(p.ValueChains(i - rewards))
-		}
-	})
-	if p.beta != nil {
-		ess = append(ess, look(p.ByChain(p.beta)))
-	}
 	smallest := math.Inf(1)
-	for _, x := range ess {
-		smallest = math.Min(smallest, x)
+	for _, q := range p.quantities() {
+		for _, ess := range each(q.n, func(i int) float64 {
+			if x := q.chains(i); !known(x) {
+				return ESS(x)
+			}
+			return math.Inf(1)
+		}) {
+			smallest = math.Min(smallest, ess)
+		}
 	}
 	return smallest
 }

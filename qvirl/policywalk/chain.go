@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -34,7 +35,7 @@ type chain struct {
 	logLikelihood float64
 
 	proposed []float64   // reward, [n]
-	position []float64   // scratch: reward and value, [n + len(value)]
+	position []float64   // scratch: reward and value, [2·n]
 	trace    *mcmc.Trace // rewards and values since the warm-up
 	accepted float64     // sum of acceptance probabilities since the warm-up
 	last     float64     // mean acceptance probability of the last iteration
@@ -46,21 +47,18 @@ func newChain(p *irl.Problem, factor *mat.Dense, rng *rand.Rand, stored int) (*c
 	if err != nil {
 		return nil, err
 	}
-	n, values := p.RewardDim(), p.MDP.States()
-	if !p.StateOnly() {
-		values *= p.MDP.Actions()
-	}
+	n := p.RewardDim()
 	_, components := factor.Dims()
 	k := &chain{
 		problem: p, factor: factor, counts: p.DemoCounts(), solver: solver, rng: rng,
 		width: make([]float64, components),
-		z:     make([]float64, components), value: make([]float64, values), policy: make([]int, p.MDP.States()),
-		proposed: make([]float64, n), position: make([]float64, n+values), trace: mcmc.NewTrace(n+values, stored),
+		z:     make([]float64, components), value: make([]float64, n), policy: make([]int, p.MDP.States()),
+		proposed: make([]float64, n), position: make([]float64, 2*n), trace: mcmc.NewTrace(2*n, stored),
 	}
 	for i := range k.z {
 		k.width[i], k.z[i] = firstWidth, rng.NormFloat64()
 	}
-	k.reward = append([]float64(nil), p.Prior.Mean...)
+	k.reward = slices.Clone(p.Prior.Mean)
 	for i, z := range k.z {
 		k.shift(k.reward, i, z)
 	}
