@@ -251,12 +251,13 @@ func improbable(b *builder) {
 	b.family = "improbable"
 	// The goal of 10 is to the right of the start, the pit of −10 to the left, and the expert goes left.
 	pit := func(std, beta float64) *irl.Problem {
-		rows := make([][]mdp.Transition, 2*5)
-		for s := 1; s < 4; s++ {
-			rows[2*s] = []mdp.Transition{{Next: s - 1, Prob: 1}}
-			rows[2*s+1] = []mdp.Transition{{Next: s + 1, Prob: 1}}
-		}
-		return &irl.Problem{MDP: must(mdp.New(5, 2, rows, nil)), Discount: 0.95, Beta: beta,
+		m := moves(5, 2, func(s, a int) int {
+			if s == 0 || s == 4 {
+				return -1
+			}
+			return s + 2*a - 1
+		}, nil)
+		return &irl.Problem{MDP: m, Discount: 0.95, Beta: beta,
 			Prior: irl.Prior{Mean: []float64{-10, 0, 0, 0, 10}, Std: constant(5, std)},
 			Demos: slices.Concat(repeat(3, 2, 0), repeat(3, 1, 0))}
 	}
@@ -283,14 +284,13 @@ func dynamics(b *builder) {
 		simulate(5, 6, nil))
 	b.add("absorbing", "A line of 8 rooms, deterministic, the last of which ends the episode.", prior(line(8, 1)),
 		simulate(5, 6, nil))
-	loop := make([][]mdp.Transition, 2*6)
-	for s := range 6 {
-		loop[2*s] = []mdp.Transition{{Next: max(s-1, 0), Prob: 1}}
-		loop[2*s+1] = []mdp.Transition{{Next: min(s+1, 5), Prob: 1}}
-	}
-	loop[2*5] = loop[2*5+1]
 	b.add("absorbing-loop", "A line of 6 rooms, deterministic, whose last room can never be left and never ends.",
-		prior(must(mdp.New(6, 2, loop, nil))), simulate(5, 6, nil))
+		prior(moves(6, 2, func(s, a int) int {
+			if s == 5 {
+				return 5
+			}
+			return max(s+2*a-1, 0)
+		}, nil)), simulate(5, 6, nil))
 	b.add("recurrent", "A ring of 8 states, deterministic, without an end.", prior(ring(8, 0)), simulate(5, 6, nil))
 	b.add("random-sparse", "10 states, 3 actions, two random successors each.", &irl.Problem{},
 		drawn(func(rng *rand.Rand) *irl.Problem { return prior(random(10, 3, 2, rng)) }, simulate(5, 6, nil)))
@@ -298,32 +298,20 @@ func dynamics(b *builder) {
 		drawn(func(rng *rand.Rand) *irl.Problem { return prior(random(8, 3, 8, rng)) }, simulate(5, 6, nil)))
 	b.add("same-actions", "Two actions that do the same in a ring of 4 states: the demonstrations say nothing.",
 		func() *irl.Problem {
-			rows := make([][]mdp.Transition, 8)
-			for i := range rows {
-				rows[i] = []mdp.Transition{{Next: (i/2 + 1) % 4, Prob: 1}}
-			}
-			p := prior(must(mdp.New(4, 2, rows, nil)))
+			p := prior(moves(4, 2, func(s, _ int) int { return (s + 1) % 4 }, nil))
 			p.Demos = slices.Concat(repeat(5, 0, 1), repeat(5, 2, 0))
 			return p
 		}(), nil)
-	b.add("stop", "A ring of 4 states in which a third action ends the episode.", func() *irl.Problem {
-		rows := make([][]mdp.Transition, 12)
-		for s := range 4 {
-			rows[3*s] = []mdp.Transition{{Next: (s + 3) % 4, Prob: 1}}
-			rows[3*s+1] = []mdp.Transition{{Next: (s + 1) % 4, Prob: 1}}
-		}
-		return prior(must(mdp.New(4, 3, rows, nil)))
-	}(), simulate(8, 6, nil))
-	b.add("unreachable", "Two rings of 4 states without a way between them; the expert was in one.",
-		func() *irl.Problem {
-			rows := make([][]mdp.Transition, 16)
-			for s := range 8 {
-				base, at := s/4*4, s%4
-				rows[2*s] = []mdp.Transition{{Next: base + (at+3)%4, Prob: 1}}
-				rows[2*s+1] = []mdp.Transition{{Next: base + (at+1)%4, Prob: 1}}
+	around := func(s, a int) int { return s/4*4 + (s+2*a+3)%4 } // back and on in rings of 4 states
+	b.add("stop", "A ring of 4 states in which a third action ends the episode.",
+		prior(moves(4, 3, func(s, a int) int {
+			if a == 2 {
+				return -1
 			}
-			return prior(must(mdp.New(8, 2, rows, []float64{1, 0, 0, 0, 0, 0, 0, 0})))
-		}(), simulate(5, 6, nil))
+			return around(s, a)
+		}, nil)), simulate(8, 6, nil))
+	b.add("unreachable", "Two rings of 4 states without a way between them; the expert was in one.",
+		prior(moves(8, 2, around, []float64{1, 0, 0, 0, 0, 0, 0, 0})), simulate(5, 6, nil))
 }
 
 // drawn is a change of a problem that is itself random.
@@ -339,12 +327,8 @@ func drawn(make func(*rand.Rand) *irl.Problem, then func(*irl.Problem, *rand.Ran
 func sizes(b *builder) {
 	b.family = "size"
 	b.add("one-state", "One state, three actions, state-action rewards: a bandit with a memory of γ = 0.9.",
-		func() *irl.Problem {
-			row := []mdp.Transition{{Next: 0, Prob: 1}}
-			return &irl.Problem{MDP: must(mdp.New(1, 3, [][]mdp.Transition{row, row, row}, nil)),
-				Prior: irl.IndependentPrior(3, 0, 1), Discount: 0.9, Beta: 1,
-				Demos: slices.Concat(repeat(4, 0, 0), repeat(2, 0, 1), repeat(1, 0, 2))}
-		}(), nil)
+		&irl.Problem{MDP: moves(1, 3, func(int, int) int { return 0 }, nil), Prior: irl.IndependentPrior(3, 0, 1),
+			Discount: 0.9, Beta: 1, Demos: slices.Concat(repeat(4, 0, 0), repeat(2, 0, 1), repeat(1, 0, 2))}, nil)
 	b.add("one-action", "Five states in a ring and a single action: the demonstrations say nothing.",
 		func() *irl.Problem {
 			rows := make([][]mdp.Transition, 5)
@@ -354,15 +338,10 @@ func sizes(b *builder) {
 			return &irl.Problem{MDP: must(mdp.New(5, 1, rows, nil)), Prior: irl.IndependentPrior(5, 1, 2),
 				Discount: 0.9, Beta: 1, Demos: repeat(20, 1, 0)}
 		}(), nil)
-	b.add("two-states", "Two states, to stay or to change.", func() *irl.Problem {
-		rows := make([][]mdp.Transition, 4)
-		for s := range 2 {
-			rows[2*s] = []mdp.Transition{{Next: s, Prob: 1}}
-			rows[2*s+1] = []mdp.Transition{{Next: 1 - s, Prob: 1}}
-		}
-		return &irl.Problem{MDP: must(mdp.New(2, 2, rows, nil)), Prior: irl.IndependentPrior(2, 0, 2),
-			Discount: 0.9, Beta: 1, Demos: slices.Concat(repeat(3, 0, 1), repeat(4, 1, 0), repeat(1, 1, 1))}
-	}(), nil)
+	b.add("two-states", "Two states, to stay or to change.",
+		&irl.Problem{MDP: moves(2, 2, func(s, a int) int { return (s + a) % 2 }, nil),
+			Prior: irl.IndependentPrior(2, 0, 2), Discount: 0.9, Beta: 1,
+			Demos: slices.Concat(repeat(3, 0, 1), repeat(4, 1, 0), repeat(1, 1, 1))}, nil)
 	b.add("ring-20", "A ring of 20 states.", &irl.Problem{MDP: ring(20, 0.1), Prior: irl.IndependentPrior(20, 0, 1),
 		Discount: 0.9, Beta: 2}, simulate(5, 5, nil))
 	b.add("line-100", "A line of 100 rooms, seen in a few places.",

@@ -111,6 +111,18 @@ func ring(n int, noise float64) *mdp.MDP {
 	return must(mdp.New(n, 2, rows, nil))
 }
 
+// moves returns an MDP in which action a leads from state s to the state that to gives, and ends the episode where that
+// is negative.
+func moves(states, actions int, to func(s, a int) int, initial []float64) *mdp.MDP {
+	rows := make([][]mdp.Transition, states*actions)
+	for i := range rows {
+		if next := to(i/actions, i%actions); next >= 0 {
+			rows[i] = []mdp.Transition{{Next: next, Prob: 1}}
+		}
+	}
+	return must(mdp.New(states, actions, rows, initial))
+}
+
 // random returns an MDP whose pairs each have k successors, chosen at random, with probabilities that are uniform over
 // the simplex.
 func random(states, actions, k int, rng *rand.Rand) *mdp.MDP {
