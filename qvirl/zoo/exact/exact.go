@@ -19,7 +19,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/go-birl/birl/qvirl/irl"
@@ -58,8 +57,7 @@ const (
 // problem is a problem with what its computation shares.
 type problem struct {
 	*irl.Problem
-	hash        uint64
-	likelihoods sync.Pool // of *likelihood
+	hash uint64
 }
 
 func (p *problem) rng(stream uint64) *rand.Rand { return mcmc.Stream(21, p.hash, stream) }
@@ -135,11 +133,11 @@ func (p *problem) importance(ctx context.Context, s *sampling, limit int, recipe
 	if err := s.until(ctx, wantedSize, limit); err != nil {
 		return nil, err
 	}
-	kHat, err := s.kHat()
+	smoothed, err := mcmc.Smooth(s.logRatios)
 	if err != nil {
 		return nil, err
 	}
-	size := s.moments.effectiveSize()
+	size, kHat := s.moments.effectiveSize(), smoothed.KHat
 	if !(size >= MinEffectiveSize) || !(kHat < MaxKHat) {
 		return nil, nil
 	}

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 
 	"github.com/go-birl/birl/envs/parallel"
-	"github.com/go-birl/birl/qvirl/mcmc"
 )
 
 // block is how many draws have a random stream of their own.
@@ -77,15 +76,6 @@ func (s *sampling) extend(ctx context.Context, blocks int) error {
 	return nil
 }
 
-// kHat is the shape of the tail of the weights.
-func (s *sampling) kHat() (float64, error) {
-	smoothed, err := mcmc.Smooth(s.logRatios)
-	if err != nil {
-		return 0, err
-	}
-	return smoothed.KHat, nil
-}
-
 // until takes draws until their effective size is the target, or limit draws are made.
 func (s *sampling) until(ctx context.Context, target float64, limit int) error {
 	for {
@@ -107,16 +97,9 @@ func (s *sampling) until(ctx context.Context, target float64, limit int) error {
 
 // parallel runs n jobs, each with a likelihood that no other uses at the time.
 func (p *problem) parallel(ctx context.Context, n int, job func(l *likelihood, i int)) error {
-	return parallel.Each(ctx, n, func(_ context.Context, i int) error {
-		l, _ := p.likelihoods.Get().(*likelihood)
-		if l == nil {
-			var err error
-			if l, err = newLikelihood(p.Problem); err != nil {
-				return err
-			}
-		}
-		defer p.likelihoods.Put(l)
-		job(l, i)
-		return nil
-	})
+	return parallel.With(ctx, n, func() (*likelihood, error) { return newLikelihood(p.Problem) },
+		func(_ context.Context, l *likelihood, i int) error {
+			job(l, i)
+			return nil
+		})
 }

@@ -40,11 +40,8 @@ func fitGaussian(points [][]float64, weights []float64, inflation float64, add *
 		var scaled mat.SymDense
 		scaled.ScaleSym(addWeight/(total+addWeight), add)
 		cov.AddSym(cov, &scaled)
-	}
-	if add == nil {
-		if cov = clipped(cov, total*total/floats.Dot(weights, weights)); cov == nil {
-			return nil, nil, false
-		}
+	} else if cov = clipped(cov, total*total/floats.Dot(weights, weights)); cov == nil {
+		return nil, nil, false
 	}
 	g, ok := newGaussian(mean, cov, inflation)
 	return g, cov, ok
