@@ -25,9 +25,9 @@ func RewardCurve(post irl.Posterior, reward, levels []float64) []float64 {
 	return out
 }
 
-// policyCovered reports for each level in [0, 1], and each of the expert's action probabilities [S·A], whether it lies
-// in the central credible interval of that probability of the sampled policies [n, S·A]: [levels][S·A].
-func policyCovered(policies *mat.Dense, expert, levels []float64) ([][]bool, error) {
+// policyCovered reports for each of the expert's action probabilities, [S·A], whether it lies in the central credible
+// interval, of a level in [0, 1], of that probability of the sampled policies [n, S·A].
+func policyCovered(policies *mat.Dense, expert []float64, level float64) ([]bool, error) {
 	n, m := policies.Dims()
 	// The interval may miss the truth by slack on either side.
 	above, below := make([]rank, m), make([]rank, m)
@@ -43,12 +43,9 @@ func policyCovered(policies *mat.Dense, expert, levels []float64) ([][]bool, err
 			below[i].add(x)
 		}
 	}
-	out := make([][]bool, len(levels))
-	for l, level := range levels {
-		out[l] = make([]bool, m)
-		for i := range out[l] {
-			out[l][i] = above[i].reaches((1-level)/2, n) && !below[i].reaches((1+level)/2, n)
-		}
+	out := make([]bool, m)
+	for i := range out {
+		out[i] = above[i].reaches((1-level)/2, n) && !below[i].reaches((1+level)/2, n)
 	}
 	return out, nil
 }

@@ -129,11 +129,10 @@ func Evaluate(post irl.Posterior, samples *irl.Samples, truth *Truth, refs Refer
 	for s := range everywhere {
 		everywhere[s], inside[s] = true, !p.MDP.Terminal(s)
 	}
-	atLevel, err := policyCovered(policies, truth.Policy, []float64{Level})
+	covered, err := policyCovered(policies, truth.Policy, Level)
 	if err != nil {
 		return nil, err
 	}
-	covered := atLevel[0]
 	out := Result{
 		LogDensity:     logDensity(post, truth.Reward),
 		RewardCoverage: RewardCurve(post, truth.Reward, []float64{Level})[0],

@@ -15,19 +15,17 @@
 package sbc
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"runtime"
-	"sync"
+	"sync/atomic"
 
-	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/envs/mdp"
+	"github.com/go-birl/birl/envs/parallel"
 	"github.com/go-birl/birl/qvirl/irl"
 )
 
@@ -52,14 +50,13 @@ const (
 // ranks of their own. It is called from several goroutines.
 type Method func(ctx context.Context, p *irl.Problem, seed uint64) (*irl.Samples, error)
 
-// Options say how much is simulated.
+// Options say how much is simulated, of as many problems at a time as GOMAXPROCS allows.
 type Options struct {
 	// Problems is the number of simulated problems, at least MinProblems. With 100, a posterior whose standard
 	// deviation is 30 % too small is noticed in nearly all cases, and about nine times in ten where that is so of one
 	// of seven independent quantities.
 	Problems int
 	Seed     uint64 // of everything random
-	Workers  int    // problems simulated at a time; 0: GOMAXPROCS
 }
 
 // Report says what the check found.
@@ -89,39 +86,24 @@ func Check(ctx context.Context, p *irl.Problem, method Method, o Options, progre
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("sbc: %w", err)
 	}
-	if o.Problems < MinProblems || o.Workers < 0 {
-		return nil, fmt.Errorf("sbc: %d problems by %d workers: want at least %d, and no negative number",
-			o.Problems, o.Workers, MinProblems)
+	if o.Problems < MinProblems {
+		return nil, fmt.Errorf("sbc: %d problems: want at least %d", o.Problems, MinProblems)
 	}
-	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
 	factor, err := p.Prior.Factor()
 	if err != nil {
 		return nil, fmt.Errorf("sbc: %w", err)
 	}
 	q := newQuantities(p, stream(o.Seed, 0))
 	ranks := make([][]uint8, o.Problems) // of each, [1 + Draws, quantities]
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(o.Workers)
-	var lock sync.Mutex
-	done := 0
-	for i := range ranks {
-		group.Go(func() error {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			r, err := simulate(ctx, p, method, factor, q, stream(o.Seed, 1+uint64(i)))
-			if err != nil {
-				return fmt.Errorf("sbc: simulated problem %d: %w", i, err)
-			}
-			lock.Lock()
-			defer lock.Unlock()
-			ranks[i] = r
-			done++
-			progress.Report(done, o.Problems, "simulated problems")
-			return nil
-		})
-	}
-	if err := group.Wait(); err != nil {
+	var done atomic.Int64
+	err = parallel.Each(ctx, len(ranks), func(ctx context.Context, i int) (err error) {
+		if ranks[i], err = simulate(ctx, p, method, factor, q, stream(o.Seed, 1+uint64(i))); err != nil {
+			return fmt.Errorf("sbc: simulated problem %d: %w", i, err)
+		}
+		progress.Report(int(done.Add(1)), o.Problems, "simulated problems")
+		return nil
+	})
+	if err != nil {
 		return nil, err
 	}
 	return test(q, ranks, stream(o.Seed, 1+uint64(o.Problems))), nil

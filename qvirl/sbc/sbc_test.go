@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -228,9 +229,13 @@ func TestDeterminedBySeed(t *testing.T) {
 	p := corridor(t)
 	var reports []*Report
 	var told atomic.Int64
-	for _, o := range []Options{{Problems: 30, Seed: 5, Workers: 1}, {Problems: 30, Seed: 5, Workers: 4},
-		{Problems: 30, Seed: 6}} {
-		r, err := Check(t.Context(), p, importance, o, func(done, total int, _ string) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for _, o := range []struct {
+		seed    uint64
+		workers int
+	}{{5, 1}, {5, 4}, {6, 4}} {
+		runtime.GOMAXPROCS(o.workers)
+		r, err := Check(t.Context(), p, importance, Options{Problems: 30, Seed: o.seed}, func(done, total int, _ string) {
 			if told.Add(1); done < 1 || done > total || total != 30 {
 				t.Errorf("%d of %d done", done, total)
 			}
@@ -328,13 +333,14 @@ func TestBadMethods(t *testing.T) {
 		!strings.Contains(err.Error(), "0 draws of β") {
 		t.Errorf("no β: error %v", err)
 	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	ctx, cancel := context.WithCancel(t.Context())
 	calls := 0
 	_, err := Check(ctx, p, func(ctx context.Context, p *irl.Problem, seed uint64) (*irl.Samples, error) {
 		calls++
 		cancel()
 		return importance(ctx, p, seed)
-	}, Options{Problems: 20, Workers: 1}, nil)
+	}, Options{Problems: 20}, nil)
 	if !errors.Is(err, context.Canceled) || calls != 1 {
 		t.Errorf("cancelled: error %v after %d calls", err, calls)
 	}
