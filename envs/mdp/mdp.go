@@ -159,6 +159,15 @@ func (m *MDP) Row(s, a int) (next []int32, prob []float64) {
 	return m.next[lo:hi], m.prob[lo:hi]
 }
 
+// Stay returns p(s|s,a).
+func (m *MDP) Stay(s, a int) float64 {
+	next, prob := m.Row(s, a)
+	if k := slices.Index(next, int32(s)); k >= 0 { // a row names a state once
+		return prob[k]
+	}
+	return 0
+}
+
 // Ends reports whether the episode ends after action a in state s.
 func (m *MDP) Ends(s, a int) bool {
 	i := s*m.actions + a

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
@@ -50,14 +51,10 @@ func (b *batch) arrays(c Config) []array {
 	}
 	if c.Covariance == KernelCovariance {
 		embedding := normals(rand.New(rand.NewPCG(c.Seed, 0)), n, embeddingSize).RawMatrix().Data
-		// the same for each problem, whatever its place in the batch
-		repeated := make([]float64, 0, size*len(embedding))
-		for i := 0; i < size; i++ {
-			repeated = append(repeated, embedding...)
-		}
 		return append(out,
 			array{name: "logStd", floats: make([]float64, size*n), dims: []int{size, n}, trainable: true},
-			array{name: "embedding", floats: repeated, dims: []int{size, n, embeddingSize}, trainable: true})
+			array{name: "embedding", floats: slices.Repeat(embedding, size), // the same for each problem of the batch
+				dims: []int{size, n, embeddingSize}, trainable: true})
 	}
 	return append(out, array{name: "factor", floats: identities(size, n), dims: []int{size, n, n}, trainable: true})
 }
@@ -110,14 +107,7 @@ func (b *batch) selfSteps() []float64 {
 	for _, p := range b.problems {
 		for a := 0; a < b.actions; a++ {
 			for s := 0; s < b.states; s++ {
-				next, prob := p.MDP.Row(s, a)
-				stay := 0.0
-				for k, to := range next {
-					if int(to) == s {
-						stay += prob[k]
-					}
-				}
-				out = append(out, p.Discount*stay)
+				out = append(out, p.Discount*p.MDP.Stay(s, a))
 			}
 		}
 	}

@@ -154,6 +154,13 @@ func (p *program) train(ctx context.Context, c Config, indices []int, progress i
 	}
 	draws := c.newDraws(trainingDraws)
 	total, unsettled := c.Rounds*c.Steps, p.size
+	record := func(parts losses, done int) error {
+		mean, err := t.record(parts, indices, done)
+		if err == nil {
+			progress.Report(done, total, fmt.Sprintf("mean ELBO %.3f", mean))
+		}
+		return err
+	}
 	for unsettled > 0 && t.rounds < c.Rounds {
 		for step := 0; step < c.Steps; step++ {
 			if err := ctx.Err(); err != nil {
@@ -169,25 +176,20 @@ func (p *program) train(ctx context.Context, c Config, indices []int, progress i
 				if err != nil {
 					return nil, err
 				}
-				mean, err := t.record(parts, indices, done)
-				if err != nil {
+				if err := record(parts, done); err != nil {
 					return nil, err
 				}
-				progress.Report(done, total, fmt.Sprintf("mean ELBO %.3f", mean))
 			}
 			training.Finalize(out...)
 		}
 		t.rounds++
-		done := t.rounds * c.Steps
 		readings, parts, err := p.evaluate(c)
 		if err != nil {
 			return nil, err
 		}
-		mean, err := t.record(parts, indices, done)
-		if err != nil {
+		if err := record(parts, t.rounds*c.Steps); err != nil {
 			return nil, err
 		}
-		progress.Report(done, total, fmt.Sprintf("mean ELBO %.3f", mean))
 		unsettled = 0
 		for i, r := range readings {
 			if !(t.best[i].loss <= r.loss) {
@@ -281,12 +283,9 @@ func (p *program) evaluate(c Config) ([]*reading, losses, error) {
 	}
 	readings := make([]*reading, p.size)
 	for i := range readings {
-		part := func(output int) []float64 {
-			length := len(data[output]) / p.size
-			return data[output][i*length : (i+1)*length : (i+1)*length]
-		}
-		readings[i] = &reading{loss: mean[outLoss][i], mean: part(outMean), spread: part(outSpread),
-			weights: part(outWeights), rise: part(outRise), residual: part(outResidual), logProbs: part(outLogProbs)}
+		of := func(output int) []float64 { return part(data[output], i, p.size) }
+		readings[i] = &reading{loss: mean[outLoss][i], mean: of(outMean), spread: of(outSpread),
+			weights: of(outWeights), rise: of(outRise), residual: of(outResidual), logProbs: of(outLogProbs)}
 	}
 	return readings, mean, nil
 }

@@ -271,7 +271,7 @@ func (f *sparseForm) evaluate(x, gradient []float64) float64 {
 	}
 	f.kl = -0.5 * (f.kl + f.joint.logDet + jointLogDet)
 	if gradient != nil {
-		f.differentiate(x, delta, root, jointRoot, gradient)
+		f.differentiate(delta, root, jointRoot, gradient)
 	}
 	return f.kl - f.logLikelihood
 }
@@ -345,7 +345,7 @@ func (f *sparseForm) evaluateState(s int) {
 //
 //	Γ = ½ (Σ_x − N⁻¹) − Σ_x K Σ_x,   ∂ log d = −2 (l d)⁻² diag(B₀ Γ B₀ᵀ),   ∂U = 2 L⁻¹ B₀ Γ Q,
 //	∂z̄ = μ + L B₀⁻ᵀ ∂values.
-func (f *sparseForm) differentiate(x, delta []float64, root, jointRoot *blas64.Triangular, gradient []float64) {
+func (f *sparseForm) differentiate(delta []float64, root, jointRoot *blas64.Triangular, gradient []float64) {
 	n, rank := f.n, f.rank
 	slopeMean, slopeLogStd, slopeFactor := f.unpack(gradient)
 	f.joint.invert(f.jointInverse)

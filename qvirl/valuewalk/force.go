@@ -1,9 +1,6 @@
 package valuewalk
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
 // smoothing is the temperature at which addLoopForce softens the greedy policy, as a fraction of the prior's standard
 // deviation. Smaller follows the determinant more closely and needs smaller steps; on 8×8 worlds of the paper
@@ -17,10 +14,7 @@ func (t *target) findLoops() {
 		differ := false
 		for a := 0; a < t.actions; a++ {
 			i := s*t.actions + a
-			next, prob := t.mdp.Row(s, a)
-			if k := slices.Index(next, int32(s)); k >= 0 {
-				t.selfProb[i] = prob[k]
-			}
+			t.selfProb[i] = t.mdp.Stay(s, a)
 			differ = differ || t.selfProb[i] != t.selfProb[s*t.actions]
 		}
 		if differ {
