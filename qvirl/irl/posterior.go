@@ -204,6 +204,21 @@ func (p *Problem) SamplesOfValues(x *mat.Dense) *Samples {
 	return out
 }
 
+// WithLogBeta returns values with log β in a column after them, as SamplesOfValues takes them; without betas, the values
+// themselves.
+func WithLogBeta(values *mat.Dense, betas []float64) *mat.Dense {
+	if betas == nil {
+		return values
+	}
+	n, dim := values.Dims()
+	out := mat.NewDense(n, dim+1, nil)
+	for i, beta := range betas {
+		copy(out.RawRowView(i), values.RawRowView(i))
+		out.Set(i, dim, math.Log(beta))
+	}
+	return out
+}
+
 // Convergent is a posterior that says whether the computation that it is the result of had converged, and if not, why
 // not.
 type Convergent interface {

@@ -164,9 +164,7 @@ func (p *Warped) draw(rng *rand.Rand, n int) (*mat.Dense, []float64, error) {
 	p.chol.LTo(&lower)
 	dim, size := len(p.mean), p.problem.RewardDim()
 	noise := mat.NewDense(n, dim, nil)
-	for i := range noise.RawMatrix().Data {
-		noise.RawMatrix().Data[i] = rng.NormFloat64()
-	}
+	noise.Apply(func(_, _ int, _ float64) float64 { return rng.NormFloat64() }, noise)
 	var z mat.Dense
 	z.Mul(noise, lower.T())
 	rewards := mat.NewDense(n, size, nil)
@@ -208,15 +206,7 @@ func (p *Warped) SampleValues(rng *rand.Rand, n int) (*mat.Dense, error) {
 	if p.problem.StateOnly() {
 		values = samples.Values(p.problem.MDP.Actions())
 	}
-	if samples.Beta == nil {
-		return values, nil
-	}
-	x := mat.NewDense(n, len(p.mean), nil)
-	for i, beta := range samples.Beta {
-		copy(x.RawRowView(i), values.RawRowView(i))
-		x.Set(i, len(p.mean)-1, math.Log(beta))
-	}
-	return x, nil
+	return irl.WithLogBeta(values, samples.Beta), nil
 }
 
 // RewardLogProbs returns the log densities at rewards, with log β after them where it is inferred, a row each: [n,

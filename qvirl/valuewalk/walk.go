@@ -46,16 +46,7 @@ func (r *refinement) stuck() float64 {
 
 // positions returns the positions that were kept, [Samples, dim].
 func (r *refinement) positions() *mat.Dense {
-	values, betas := r.samples.Values(), r.samples.Betas()
-	if betas == nil {
-		return values
-	}
-	x := mat.NewDense(len(betas), r.base.dim, nil)
-	for i, beta := range betas {
-		copy(x.RawRowView(i), values.RawRowView(i))
-		x.Set(i, r.base.n, math.Log(beta))
-	}
-	return x
+	return irl.WithLogBeta(r.samples.Values(), r.samples.Betas())
 }
 
 // Limits of settled.
