@@ -60,7 +60,7 @@ func CVaRPolicy(p *irl.Problem, rewards *mat.Dense, alpha float64) (*RiskAverse,
 	}
 	n, _ := rewards.Dims()
 	// the weights of the mean: optimal at alpha = 1, where the polytope of weights has no interior
-	if err := game.bound(constant(n, 1/float64(n))); err != nil {
+	if err := game.bound(slices.Repeat([]float64{1 / float64(n)}, n)); err != nil {
 		return nil, err
 	}
 	policy, err := p.MDP.Deterministic(game.solution.Greedy)
@@ -157,8 +157,4 @@ func weighted(rewards *mat.Dense, weights []float64) []float64 {
 	out := mat.NewVecDense(dim, nil)
 	out.MulVec(rewards.T(), mat.NewVecDense(len(weights), weights))
 	return out.RawVector().Data
-}
-
-func constant(n int, v float64) []float64 {
-	return slices.Repeat([]float64{v}, n)
 }

@@ -2,6 +2,7 @@ package apprentice
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -80,7 +81,7 @@ func newPoint(g *game) (*point, error) {
 		y.w[i], y.u[i] = math.Max(r-centre, 0)+margin, math.Max(centre-r, 0)+margin
 	}
 	share := 1 / float64(n)
-	y.q, y.p = constant(n, share), constant(n, share/g.alpha-share)
+	y.q, y.p = slices.Repeat([]float64{share}, n), slices.Repeat([]float64{share/g.alpha - share}, n)
 	values := append([]float64(nil), g.solution.V...) // optimal for these weights
 	floats.AddConst(margin/(1-g.problem.Discount), values)
 	mean := weighted(g.rewards, y.q)

@@ -52,12 +52,13 @@ func (m *Method) fit(ctx context.Context, p *irl.Problem) (*Posterior, error) {
 	}
 	d.Converged = lowered == drops
 	d.Objective = o.evaluate(x, gradient)
-	for i, std := range o.scale {
-		if math.Exp(x.logStd[i]) < collapsed*std {
+	std := make([]float64, len(x.logStd))
+	for i, logStd := range x.logStd {
+		if std[i] = math.Exp(logStd); std[i] < collapsed*o.scale[i] {
 			d.Collapsed++
 		}
 	}
-	return newPosterior(p, x, d), nil
+	return &Posterior{problem: p, q: x.q, mean: x.mean, std: std, diagnostics: d}, nil
 }
 
 // start returns the first parameters: the reward posterior at the prior, and Q the optimal values of the prior mean

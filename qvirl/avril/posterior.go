@@ -2,7 +2,6 @@ package avril
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 
 	"gonum.org/v1/gonum/mat"
@@ -33,14 +32,6 @@ type Posterior struct {
 }
 
 var _ irl.Posterior = (*Posterior)(nil)
-
-func newPosterior(p *irl.Problem, x *point, d Diagnostics) *Posterior {
-	post := &Posterior{problem: p, q: x.q, mean: x.mean, std: make([]float64, len(x.mean)), diagnostics: d}
-	for i, logStd := range x.logStd {
-		post.std[i] = math.Exp(logStd)
-	}
-	return post
-}
 
 // Problem implements irl.Posterior.
 func (p *Posterior) Problem() *irl.Problem { return p.problem }

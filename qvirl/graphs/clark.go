@@ -34,17 +34,8 @@ func (m Maximum) Graph(mean, cov, distinct *Node, keep func(*Node) *Node) (meanM
 	return clarkMax(mean, cov, distinct, keep)
 }
 
-// clarkMax approximates max_a X_a of jointly Gaussian X by a Gaussian, one pair at a time, and returns the weights of
-// the linear surrogate Σ_a w_a X_a that stands for the maximum in covariances (Eq. clark-weights, clark-linear). The
-// axis of actions comes before that of states, so that every operation runs along contiguous memory.
-//
-//	mean      [B, A, S]     means of X
-//	cov       [B, A, A, S]  their covariances
-//	distinct  [B, A, S]     1, or 0 where X_a repeats an earlier variable and the sweep must leave it out
-//	keep                    see Materializer
-//	meanMax   [B, S]        mean of the maximum
-//	varMax    [B, S]        its variance
-//	weights   [B, A, S]     w ≥ 0, Σ w = 1
+// clarkMax is Graph by Clark's approximation, one pair at a time (Eq. clark-weights, clark-linear). The axis of actions
+// comes before that of states, so that every operation runs along contiguous memory.
 func clarkMax(mean, cov, distinct *Node, keep func(*Node) *Node) (meanMax, varMax, weights *Node) {
 	actions := mean.Shape().Dim(1)
 	meanMax, varMax = action(mean, 0), action(action(cov, 0), 0)
@@ -76,7 +67,7 @@ func clarkMax(mean, cov, distinct *Node, keep func(*Node) *Node) (meanMax, varMa
 	return meanMax, varMax, weights
 }
 
-// maxMean approximates max_a X_a by the X_a of highest mean, the first of them in a tie. Shapes are those of clarkMax.
+// maxMean is Graph by the X_a of highest mean, the first of them in a tie.
 func maxMean(mean, cov *Node) (meanMax, varMax, weights *Node) {
 	best := OneHot(ArgMax(mean, 1), mean.Shape().Dim(1), mean.DType()) // [B, S, A]
 	weights = StopGradient(Transpose(best, 1, 2))
@@ -110,9 +101,7 @@ func leastVariance(dtype dtypes.DType) float64 {
 }
 
 // action returns x[:, i], the part of action i.
-func action(x *Node, i int) *Node {
-	return Squeeze(SliceAxis(x, 1, AxisElem(i)), 1)
-}
+func action(x *Node, i int) *Node { return Squeeze(SliceAxis(x, 1, AxisElem(i)), 1) }
 
 // Materializer returns a function that returns its argument [..., S] and makes a compiler compute it, and its gradient,
 // once: XLA otherwise fuses the steps of Clark's recursion into expressions that repeat each step wherever it is used,

@@ -58,7 +58,7 @@ func Load(path string, restore map[string]irl.Restore) (irl.Posterior, error) {
 		return nil, fmt.Errorf("problemfile: cannot load a posterior: %w", err)
 	}
 	defer archive.Close()
-	problem, err := read(archive)
+	problem, err := ReadArchive(archive)
 	if err != nil {
 		return nil, err
 	}

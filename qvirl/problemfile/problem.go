@@ -93,7 +93,7 @@ func Read(path string) (*irl.Problem, error) {
 		return nil, fmt.Errorf("problem file: %w", err)
 	}
 	defer archive.Close()
-	return read(archive)
+	return ReadArchive(archive)
 }
 
 // Ignored returns the names of the arrays of a problem file that Read makes nothing of, such as misspelt ones, sorted.
@@ -103,13 +103,10 @@ func Ignored(path string) ([]string, error) {
 		return nil, fmt.Errorf("problem file: %w", err)
 	}
 	defer archive.Close()
-	ignored := archive.Names()
-	for _, name := range []string{transitions, probs, indices, rowStarts, priorMean, priorStd, priorCov, lowRank,
-		kernelName, lengthscale, nugget, stateFeats, rewardFeats, demos, discount, beta, betaLogStd, initial,
-		stateNames, actionNames} {
-		ignored = slices.DeleteFunc(ignored, func(other string) bool { return other == name })
-	}
-	return ignored, nil
+	known := []string{transitions, probs, indices, rowStarts, priorMean, priorStd, priorCov, lowRank, kernelName,
+		lengthscale, nugget, stateFeats, rewardFeats, demos, discount, beta, betaLogStd, initial, stateNames,
+		actionNames}
+	return slices.DeleteFunc(archive.Names(), func(name string) bool { return slices.Contains(known, name) }), nil
 }
 
 // bytesOfTransition is the most that reading takes for a transition: the array while it grows, and a place among the
@@ -141,14 +138,9 @@ func MemoryNeed(path string) (float64, error) {
 	return need, nil
 }
 
-// read reads the problem from an archive.
-func read(archive *npz.Archive) (*irl.Problem, error) {
-	archive.Limit = maxNumbers
-	return ReadArchive(archive)
-}
-
 // ReadArchive is Read from an archive that is open, wherever it comes from.
 func ReadArchive(archive *npz.Archive) (*irl.Problem, error) {
+	archive.Limit = maxNumbers
 	p, err := (&reader{archive: archive}).problem()
 	if err != nil {
 		return nil, fmt.Errorf("problem file %s: %w", archive.Path(), err)
