@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/qvirl/mcmc"
@@ -84,94 +85,34 @@ const diagnosisDraws = 4000
 // repair the joint density (k̂ below min(1 − 1/log₁₀ n, 0.7), ibid.): in tens of dimensions they cannot even where all
 // marginals are accurate, and in few dimensions they can where the marginals are not.
 func Diagnose(refined *Refined, seed uint64) (*Diagnosis, error) {
-	problem, approximation := refined.Problem(), refined.Start()
+	approximation, r := refined.Start(), refined.diagnostics
 	if approximation == nil {
 		return nil, fmt.Errorf("valuewalk: diagnosis: the refined posterior was loaded without the approximation " +
 			"that it started from")
 	}
-	ratios := ratiosTo(approximation)
-	if ratios == nil {
-		return nil, fmt.Errorf("valuewalk: diagnosis: a posterior of type %T has no density over values or rewards "+
-			"to compare", approximation)
-	}
-	r := refined.diagnostics
 	if r.StepSize == 0 {
 		return nil, fmt.Errorf("valuewalk: diagnosis: the refined posterior has made no transition, and says nothing " +
 			"about the approximation")
 	}
-	t, err := newTarget(problem)
+	logs, err := LogRatios(approximation, mcmc.Stream(seed, mcmc.Fingerprint(refined.Problem()), streamRatios),
+		diagnosisDraws)
 	if err != nil {
 		return nil, err
 	}
-	d := &Diagnosis{Drift: r.Drift, PolicyDrift: r.PolicyDrift, Settling: r.Settling, Noise: r.Noise, Stuck: r.Stuck}
-	x, err := approximation.SampleValues(mcmc.Stream(seed, mcmc.Fingerprint(problem), streamRatios), diagnosisDraws)
+	smoothed, err := mcmc.Smooth(logs)
 	if err != nil {
 		return nil, err
 	}
-	if err := d.weigh(t, ratios, x); err != nil {
-		return nil, err
-	}
+	d := &Diagnosis{KHat: smoothed.KHat, Threshold: smoothed.Threshold, ESS: smoothed.ESS, Draws: len(logs),
+		Drift: r.Drift, PolicyDrift: r.PolicyDrift, Settling: r.Settling, Noise: r.Noise, Stuck: r.Stuck}
 	d.judge()
 	return d, nil
 }
 
-// weigh finds what importance sampling with draws x of the approximation says.
-func (d *Diagnosis) weigh(t *target, ratios ratios, x *mat.Dense) error {
-	logs, err := ratios(t, x)
-	if err != nil {
-		return err
-	}
-	smoothed, err := mcmc.Smooth(logs)
-	if err != nil {
-		return err
-	}
-	d.KHat, d.Threshold, d.ESS, d.Draws = smoothed.KHat, smoothed.Threshold, smoothed.ESS, len(logs)
-	return nil
-}
-
-// ratios returns the logs of the ratios of the exact posterior's density to an approximation's at values in the rows of
-// x.
-type ratios func(t *target, x *mat.Dense) ([]float64, error)
-
-// ratiosTo returns the ratios to an approximation, or nil if it has no density. Over rewards, the exact one is prior
-// times likelihood; over values, the change of variables adds its determinant.
-func ratiosTo(a Approximation) ratios {
-	switch a := a.(type) {
-	case Density:
-		return func(t *target, x *mat.Dense) ([]float64, error) {
-			logs, err := a.ValueLogProbs(x)
-			grad := make([]float64, t.dim)
-			for i := range logs {
-				logs[i] = t.eval(x.RawRowView(i), grad) + t.logDet() - logs[i]
-			}
-			return logs, err
-		}
-	case RewardDensity:
-		return func(t *target, x *mat.Dense) ([]float64, error) {
-			rewards := mat.DenseCopyOf(x) // with log β, if there is one, in its place
-			rows, _ := x.Dims()
-			exact, grad := make([]float64, rows), make([]float64, t.dim)
-			for i := range exact {
-				exact[i] = t.eval(x.RawRowView(i), grad)
-				copy(rewards.RawRowView(i), t.reward)
-			}
-			logs, err := a.RewardLogProbs(rewards)
-			for i := range logs {
-				logs[i] = exact[i] - logs[i]
-			}
-			return logs, err
-		}
-	}
-	return nil
-}
-
 // LogRatios draws from an approximation and returns the logs of the ratios of the exact posterior's density to its own
-// at the draws, each up to a constant. The prior and the approximation must have a density.
+// at the draws, each up to a constant. The prior and the approximation must have a density. Over rewards, the exact one
+// is prior times likelihood; over values, the change of variables adds its determinant.
 func LogRatios(a Approximation, rng *rand.Rand, draws int) ([]float64, error) {
-	ratios := ratiosTo(a)
-	if ratios == nil {
-		return nil, fmt.Errorf("valuewalk: a posterior of type %T has no density over values or rewards to compare", a)
-	}
 	t, err := newTarget(a.Problem())
 	if err != nil {
 		return nil, err
@@ -180,7 +121,29 @@ func LogRatios(a Approximation, rng *rand.Rand, draws int) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ratios(t, x)
+	exact, grad := make([]float64, draws), make([]float64, t.dim)
+	var logs []float64
+	switch a := a.(type) {
+	case Density:
+		for i := range exact {
+			exact[i] = t.eval(x.RawRowView(i), grad) + t.logDet()
+		}
+		logs, err = a.ValueLogProbs(x)
+	case RewardDensity:
+		rewards := mat.DenseCopyOf(x) // with log β, if there is one, in its place
+		for i := range exact {
+			exact[i] = t.eval(x.RawRowView(i), grad)
+			copy(rewards.RawRowView(i), t.reward)
+		}
+		logs, err = a.RewardLogProbs(rewards)
+	default:
+		err = fmt.Errorf("valuewalk: a posterior of type %T has no density over values or rewards to compare", a)
+	}
+	if err != nil {
+		return nil, err
+	}
+	floats.SubTo(logs, exact, logs)
+	return logs, nil
 }
 
 // judge finds the verdict by the rule that Diagnose states.
