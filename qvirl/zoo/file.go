@@ -126,27 +126,18 @@ func scalarsOf(s *summary.Summary) map[string]*float64 {
 const errorSuffix = "_error"
 
 func readSummary(archive *npz.Archive) (summary.Summary, error) {
-	s := summary.Summary{Error: &summary.Summary{}}
+	s, r := summary.Summary{Error: &summary.Summary{}}, archive.Under("")
 	for suffix, part := range map[string]*summary.Summary{"": &s, errorSuffix: s.Error} {
 		for name, to := range arraysOf(part) {
-			a, err := archive.Array(name + suffix)
-			if err != nil {
-				return s, err
-			}
-			*to = a.Data
+			*to = r.Numbers(name+suffix, -1)
 		}
 		for name, to := range scalarsOf(part) {
-			if !archive.Has(name + suffix) {
-				continue
+			if r.Has(name + suffix) {
+				*to = r.Scalar(name + suffix)
 			}
-			a, err := archive.Array(name + suffix)
-			if err != nil {
-				return s, err
-			}
-			*to = a.Data[0]
 		}
 	}
-	return s, nil
+	return s, r.Err()
 }
 
 // Update brings a folder of the layout of the zoo up to the given problems: those that it holds already, up to
