@@ -3,7 +3,7 @@ package irl
 import (
 	"fmt"
 	"math"
-	"sort"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
@@ -24,8 +24,8 @@ func NewEmpirical(samples []float64) (*Empirical, error) {
 	if err := CheckFinite("samples", samples); err != nil {
 		return nil, err
 	}
-	e := &Empirical{sorted: append([]float64(nil), samples...)}
-	sort.Float64s(e.sorted)
+	e := &Empirical{sorted: slices.Clone(samples)}
+	slices.Sort(e.sorted)
 	e.mean, e.std = stat.MeanStdDev(samples, nil)
 	return e, nil
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -360,13 +361,11 @@ func (p Prior) validateLowRank() error {
 	}
 	largest := 0.0
 	for i := 0; i < n; i++ {
-		if err := CheckFinite(fmt.Sprintf("prior low-rank factor[%d]", i), mat.Row(nil, i, p.LowRank)); err != nil {
+		row := mat.Row(nil, i, p.LowRank)
+		if err := CheckFinite(fmt.Sprintf("prior low-rank factor[%d]", i), row); err != nil {
 			return err
 		}
-		scale := 0.0
-		for j := 0; j < k; j++ {
-			scale = math.Hypot(scale, p.LowRank.At(i, j))
-		}
+		scale := floats.Norm(row, 2)
 		if p.Std != nil {
 			if s := p.Std[i]; s != 0 {
 				if err := checkScale(fmt.Sprintf("prior std[%d]", i), s); err != nil {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/envs/npz"
@@ -129,10 +130,7 @@ func (r *reader) covariance(n int, pairs bool) *mat.SymDense {
 			priorMean, n)
 		return nil
 	}
-	largest := 0.0
-	for _, v := range a.Data {
-		largest = math.Max(largest, math.Abs(v))
-	}
+	largest := floats.Norm(a.Data, math.Inf(1))
 	out := mat.NewSymDense(n, nil)
 	for i := 0; i < n; i++ {
 		for j := i; j < n; j++ {

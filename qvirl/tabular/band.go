@@ -104,13 +104,7 @@ func (b *bandMatrix) factorize() bool {
 		from, square, below := b.block(k)
 		mirror(square)
 		size, _ := square.Dims()
-		symmetric := mat.NewSymDense(size, nil)
-		for i := range size {
-			for j := i; j < size; j++ {
-				symmetric.SetSym(i, j, square.At(i, j))
-			}
-		}
-		if !chol.Factorize(symmetric) {
+		if !chol.Factorize(symmetric(square)) {
 			return false
 		}
 		b.logDet += chol.LogDet()
@@ -189,11 +183,7 @@ func (b *bandMatrix) window(out *mat.Dense, first, count int) {
 		out.Slice(from-first, count, from-first, to-first).(*mat.Dense).Copy(
 			b.panels[k].Slice(from-k*bandBlock, first+count-k*bandBlock, from-k*bandBlock, to-k*bandBlock))
 	}
-	for i := range count {
-		for j := range i {
-			out.Set(j, i, out.At(i, j))
-		}
-	}
+	mirror(out)
 }
 
 // invert sets z to the entries of P⁻¹ within the band, from the last block to the first (Takahashi, Fagan and Chin,

@@ -12,23 +12,18 @@ import (
 // answerCount is the number of draws that the answers of a posterior of the MonteCarlo objective are made of.
 const answerCount = 5000
 
-// exactMarginals are the marginals of a posterior of the MonteCarlo objective, made when the first is asked for.
-type exactMarginals struct {
-	once            sync.Once
-	rewards, values []*irl.Empirical
-}
+// exactMarginals are the marginals of a posterior of the MonteCarlo objective.
+type exactMarginals struct{ rewards, values []*irl.Empirical }
 
-// of returns the marginals of p, whose exactMarginals they are.
-func (m *exactMarginals) of(p *Gaussian) *exactMarginals {
-	m.once.Do(func() {
+// exactly returns what makes the marginals of p when the first is asked for.
+func (p *Gaussian) exactly() func() exactMarginals {
+	return sync.OnceValue(func() exactMarginals {
 		samples, err := p.answers()
 		if err != nil {
 			panic(err) // setExact has drawn the same before
 		}
-		m.rewards = irl.Empiricals(samples.Reward)
-		m.values = irl.Empiricals(samples.Values(p.problem.MDP.Actions()))
+		return exactMarginals{irl.Empiricals(samples.Reward), irl.Empiricals(samples.Values(p.problem.MDP.Actions()))}
 	})
-	return m
 }
 
 // answers draws what the posterior's moments and marginals are made of: always the same.
@@ -43,7 +38,7 @@ func (p *Gaussian) setExact() error {
 	if err != nil {
 		return err
 	}
-	p.exact = &exactMarginals{}
+	p.exact = p.exactly()
 	var cov mat.SymDense
 	stat.CovarianceMatrix(&cov, samples.Reward, nil)
 	p.meanR, p.around.(*full).covR = irl.ColumnMeans(samples.Reward), mat.DenseCopyOf(&cov)

@@ -26,7 +26,7 @@ type CurvePoint struct {
 // rewards that belong exactly to draws of values, which are distributed differently. With the MonteCarlo objective
 // (ExactMaximum) these are the posterior, and all agree.
 type Gaussian struct {
-	exact       *exactMarginals // of the MonteCarlo objective; nil in closed form
+	exact       func() exactMarginals // of the MonteCarlo objective; nil in closed form
 	problem     *irl.Problem
 	meanX       []float64 // means of V(s), or of Q(s,a), and of log β if it is inferred; n of them
 	meanR       []float64
@@ -64,7 +64,7 @@ func (p *Gaussian) ExactMaximum() bool { return p.exact != nil }
 // Reward returns the marginal posterior of reward i.
 func (p *Gaussian) Reward(i int) irl.Marginal {
 	if p.exact != nil {
-		return p.exact.of(p).rewards[i]
+		return p.exact().rewards[i]
 	}
 	return distuv.Normal{Mu: p.meanR[i], Sigma: math.Sqrt(p.around.rewardVar(i))}
 }
@@ -72,7 +72,7 @@ func (p *Gaussian) Reward(i int) irl.Marginal {
 // Value returns the marginal posterior of the optimal value of state s.
 func (p *Gaussian) Value(s int) irl.Marginal {
 	if p.exact != nil {
-		return p.exact.of(p).values[s]
+		return p.exact().values[s]
 	}
 	return distuv.Normal{Mu: p.meanV[s], Sigma: math.Sqrt(p.varV[s])}
 }
@@ -410,30 +410,30 @@ func (p *Gaussian) Store() (kind string, arrays map[string]npz.Array) {
 
 // Restore reads a Gaussian that Store returned with Kind, as the answer to the given problem.
 func Restore(r *npz.Reader, problem *irl.Problem) (irl.Posterior, error) {
-	return restore(r, problem, func() (scatter, error) { return restoreFull(r, problem) })
+	return restore(r, problem, restoreFull)
 }
 
 // RestoreLowRank reads one that Store returned with LowRankKind.
 func RestoreLowRank(r *npz.Reader, problem *irl.Problem) (irl.Posterior, error) {
-	return restore(r, problem, func() (scatter, error) { return restoreLowRank(r, problem) })
+	return restore(r, problem, restoreLowRank)
 }
 
-func restore(r *npz.Reader, problem *irl.Problem, around func() (scatter, error)) (irl.Posterior, error) {
+func restore(r *npz.Reader, problem *irl.Problem, around func(*npz.Reader, *irl.Problem) (scatter, error)) (
+	irl.Posterior, error) {
 	n, rewards, states, actions := problem.ValueDim(), problem.RewardDim(), problem.MDP.States(), problem.MDP.Actions()
 	read := r.Finite
 	p := &Gaussian{
 		problem: problem, meanV: read("value_mean", states), varV: read("value_var", states),
 		meanX: read("x_mean", n), meanR: read("reward_mean", rewards), probs: read("action_probs", states, actions),
+		converged: r.Scalar("converged") != 0, seconds: r.Scalar("seconds"), elbo: r.Scalar("elbo"),
 	}
-	curve := read("curve", -1, 4)
-	converged, seconds, exact, elbo := r.Scalar("converged"), r.Scalar("seconds"), r.Scalar("exact"), r.Scalar("elbo")
+	curve, exact := read("curve", -1, 4), r.Scalar("exact")
 	var err error
-	if p.around, err = around(); err != nil {
+	if p.around, err = around(r, problem); err != nil {
 		return nil, fmt.Errorf("tabular: cannot restore a posterior: %w", err)
 	}
-	p.converged, p.seconds, p.elbo = converged != 0, seconds, elbo
 	if exact != 0 {
-		p.exact = &exactMarginals{}
+		p.exact = p.exactly()
 	}
 	for ; len(curve) > 0; curve = curve[4:] {
 		p.curve = append(p.curve, CurvePoint{Step: int(curve[0]), ELBO: curve[1], KL: curve[2],

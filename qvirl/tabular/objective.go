@@ -83,17 +83,17 @@ func newObjective(scope *model.Scope, g *Graph, rows *Node, b shape, c Config) o
 		excess = SliceAxis(excess, 1, AxisRange(1))
 	}
 	surrogate := ReduceSum(Mul(ExpandAxes(excess, -1), other), 1) // [B, S, n]: (Σ_a (w_a − π_a) D_a) F
-	start := graphs.IdentityLike(spread)
+	whitened, start := mean, graphs.IdentityLike(spread)          // where the expert follows the reference policy
 	if c.Covariance == FullCovariance {
 		start = spread
 	}
 	if !c.Whiten {
-		start = get("map0")
+		map0 := get("map0")
+		whitened, start = Add(matVec(map0, mean), get("reward0")), map0
 		if c.Covariance == FullCovariance {
-			start = MatMul(start, spread)
+			start = MatMul(map0, spread)
 		}
 	}
-	whitened := rewardOrigin(get, mean, c)
 	var root, lift *Node // [B, n, n]
 	if b.diagonal {
 		whitened = Sub(whitened, Mul(pull, rise))
@@ -145,15 +145,6 @@ func latentSpread(get func(name string) *Node, c Config) *Node {
 		return kernelCovariance(get("logStd"), get("embedding"))
 	}
 	return TakeLowerTriangular(get("factor"), 0)
-}
-
-// rewardOrigin returns L⁻¹(B₀ x − m), the whitened rewards [B, n] that belong to latent values z [B, n] while the
-// expert follows the reference policy: z itself, with Config.Whiten.
-func rewardOrigin(get func(name string) *Node, z *Node, c Config) *Node {
-	if c.Whiten {
-		return z
-	}
-	return Add(matVec(get("map0"), z), get("reward0"))
 }
 
 // whitenedKL returns KL(N(mean, cov) ‖ N(0, I)) [B] (Eq. kl-gaussians), and a node [B] that has the divergence's

@@ -17,6 +17,15 @@ type Posterior struct {
 	diagnostics Diagnostics
 }
 
+// Diagnostics says how well a posterior was sampled.
+type Diagnostics struct {
+	mcmc.Diagnostics
+
+	Divergences   int // trajectories after the warm-up whose energy error exceeded 1000 nats
+	StepSize      float64
+	LeapfrogSteps float64 // mean number in a trajectory
+}
+
 // Method returns the name of the method that sampled it.
 func (p *Posterior) Method() string { return methodName(p.determinant) }
 

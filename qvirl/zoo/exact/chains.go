@@ -133,14 +133,8 @@ func summarise(count int, chains func(q int) [][]float64) outcome {
 		s.meanError[q] = std / math.Sqrt(size)
 		rHat, _, _ := mcmc.Diagnose(x)
 		s.size, s.rHat = min(s.size, size), max(s.rHat, rHat)
-		squares := make([][]float64, len(x))
-		for i, c := range x {
-			for _, v := range c {
-				squares[i] = append(squares[i], (v-mean)*(v-mean))
-			}
-		}
-		if size := mcmc.ESS(squares); !math.IsNaN(size) {
-			s.stdError[q] = stat.StdDev(slices.Concat(squares...), nil) / math.Sqrt(size) / (2 * std)
+		if relative := mcmc.StdError(x); !math.IsNaN(relative) {
+			s.stdError[q] = std * relative
 		}
 	}
 	return s
