@@ -204,16 +204,16 @@ func (p *Problem) SamplesOfValues(x *mat.Dense) *Samples {
 	return out
 }
 
-// WithLogBeta returns values with log β in a column after them, as SamplesOfValues takes them; without betas, the values
-// themselves.
-func WithLogBeta(values *mat.Dense, betas []float64) *mat.Dense {
+// WithLogBeta returns values, or rewards, a row each, with log β in a column after them, as SamplesOfValues takes them;
+// without betas, x itself.
+func WithLogBeta(x *mat.Dense, betas []float64) *mat.Dense {
 	if betas == nil {
-		return values
+		return x
 	}
-	n, dim := values.Dims()
+	n, dim := x.Dims()
 	out := mat.NewDense(n, dim+1, nil)
 	for i, beta := range betas {
-		copy(out.RawRowView(i), values.RawRowView(i))
+		copy(out.RawRowView(i), x.RawRowView(i))
 		out.Set(i, dim, math.Log(beta))
 	}
 	return out

@@ -59,16 +59,9 @@ func NewWarped(ctx context.Context, problem *irl.Problem, rewards *mat.Dense, be
 		return nil, err
 	}
 	p := &Warped{problem: problem, warps: make([]Warp, dim), cov: &mat.SymDense{}, converged: converged}
-	z := mat.NewDense(rows, dim, nil)
+	x, z := irl.WithLogBeta(rewards, betas), mat.NewDense(rows, dim, nil)
 	for j := range dim {
-		column := make([]float64, rows)
-		if j < n {
-			mat.Col(column, j, rewards)
-		} else {
-			for i, beta := range betas {
-				column[i] = math.Log(beta)
-			}
-		}
+		column := mat.Col(nil, j, x)
 		p.warps[j] = identity
 		if !plain {
 			w, err := fitWarp(column)

@@ -73,11 +73,10 @@ func clipped(cov *mat.SymDense, n float64) *mat.SymDense {
 }
 
 func newGaussian(mean []float64, cov *mat.SymDense, inflation float64) (*gaussian, bool) {
-	d := len(mean)
 	var chol mat.Cholesky
 	var scaled mat.SymDense
 	scaled.ScaleSym(inflation, cov)
-	for i := range d { // against rounding where points nearly lie in a plane
+	for i := range mean { // against rounding where points nearly lie in a plane
 		scaled.SetSym(i, i, scaled.At(i, i)*(1+1e-10))
 	}
 	if !chol.Factorize(&scaled) {
@@ -85,13 +84,7 @@ func newGaussian(mean []float64, cov *mat.SymDense, inflation float64) (*gaussia
 	}
 	var lower mat.TriDense
 	chol.LTo(&lower)
-	g := &gaussian{mean: mean, chol: make([]float64, d*d), logDet: chol.LogDet() / 2}
-	for i := range d {
-		for j := range i + 1 {
-			g.chol[i*d+j] = lower.At(i, j)
-		}
-	}
-	return g, true
+	return &gaussian{mean: mean, chol: mat.DenseCopyOf(&lower).RawMatrix().Data, logDet: chol.LogDet() / 2}, true
 }
 
 // draw writes mean + C e for standard normal e to z.
