@@ -32,6 +32,7 @@
 package avril
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync/atomic"
@@ -90,12 +91,7 @@ func New(c Config) (*Method, error) {
 }
 
 // Name returns the configured label, or "avril".
-func (m *Method) Name() string {
-	if m.config.Label != "" {
-		return m.config.Label
-	}
-	return "avril"
-}
+func (m *Method) Name() string { return cmp.Or(m.config.Label, "avril") }
 
 // Fit implements irl.Method: it fits the problems in parallel, each by itself. The posteriors are of type *Posterior.
 func (m *Method) Fit(ctx context.Context, problems []*irl.Problem, progress irl.Progress) ([]irl.Posterior, error) {

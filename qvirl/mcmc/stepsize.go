@@ -27,3 +27,12 @@ func (a *StepSize) Next(accept float64) float64 {
 
 // Average returns the averaged step size.
 func (a *StepSize) Average() float64 { return math.Exp(a.average) }
+
+// MeanStep returns the geometric mean of the step sizes of several chains.
+func MeanStep[C any](chains []C, step func(C) float64) float64 {
+	log := 0.0
+	for _, k := range chains {
+		log += math.Log(step(k)) / float64(len(chains))
+	}
+	return math.Exp(log)
+}

@@ -35,17 +35,10 @@ func (s *sampling) warmUp(ctx context.Context) error {
 	if err := s.turns(ctx, quarter, maxLeapfrog, nil); err != nil {
 		return err
 	}
-	steps := func(get func(k *chain) float64) float64 { // geometric mean
-		log := 0.0
-		for _, k := range s.chains {
-			log += math.Log(get(k)) / float64(len(s.chains))
-		}
-		return math.Exp(log)
-	}
-	step := steps(func(k *chain) float64 { return k.hamiltonian.step })
+	step := mcmc.MeanStep(s.chains, func(k *chain) float64 { return k.hamiltonian.step })
 	walk := 0.0
 	if s.chains[0].walker != nil {
-		walk = steps(func(k *chain) float64 { return k.walker.StepSize() })
+		walk = mcmc.MeanStep(s.chains, func(k *chain) float64 { return k.walker.StepSize() })
 	}
 	for _, k := range s.chains {
 		k.hamiltonian.step = step

@@ -149,6 +149,8 @@ func (k *chain) adapt(ctx context.Context, m *metric, iterations int, targetAcce
 	return nil
 }
 
+func (k *chain) stepSize() float64 { return k.step }
+
 // settle forgets what the warm-up counted.
 func (k *chain) settle() { k.leapfrogs, k.divergences, k.accepted = 0, 0, 0 }
 

@@ -270,12 +270,10 @@ func (r *refinement) adapt(ctx context.Context) error {
 			r.starts.SetRow(w, from[at*r.base.dim:(at+1)*r.base.dim])
 		}
 	}
-	log := 0.0
 	for _, k := range chains {
-		log += math.Log(k.step) / pilots
 		r.spent.Add(int64(k.leapfrogs + 1))
 	}
-	r.step = math.Exp(log)
+	r.step = mcmc.MeanStep(chains, (*chain).stepSize)
 	return nil
 }
 

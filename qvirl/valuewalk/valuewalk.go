@@ -2,7 +2,6 @@ package valuewalk
 
 import (
 	"context"
-	"math"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -166,12 +165,9 @@ func (w *walk) warmUp(ctx context.Context) error {
 	if err := each(adapt); err != nil {
 		return err
 	}
-	log := 0.0
+	step := mcmc.MeanStep(w.chains, (*chain).stepSize)
 	for _, k := range w.chains {
-		log += math.Log(k.step) / float64(len(w.chains))
-	}
-	for _, k := range w.chains {
-		k.step = math.Exp(log)
+		k.step = step
 		k.settle()
 	}
 	return nil
