@@ -1,6 +1,7 @@
 package mcmc
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -46,21 +47,13 @@ func Smooth(logRatios []float64) (*Smoothed, error) {
 	if math.IsInf(top, -1) {
 		return nil, fmt.Errorf("mcmc: all %d ratios are zero: the proposal has no draw where the target has mass", n)
 	}
-	s := &Smoothed{LogWeights: make([]float64, n), KHat: math.Inf(-1), Threshold: math.Min(1-1/math.Log10(float64(n)),
-		0.7)}
+	s := &Smoothed{LogWeights: make([]float64, n), KHat: math.Inf(-1),
+		Threshold: math.Min(1-1/math.Log10(float64(n)), 0.7)}
 	order := make([]int, n)
 	for i, l := range logRatios {
 		order[i], s.LogWeights[i] = i, l-top
 	}
-	slices.SortStableFunc(order, func(i, j int) int {
-		switch a, b := s.LogWeights[i], s.LogWeights[j]; {
-		case a < b:
-			return -1
-		case a > b:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(s.LogWeights[i], s.LogWeights[j]) })
 	tail := order[n-int(math.Ceil(math.Min(0.2*float64(n), 3*math.Sqrt(float64(n))))):]
 	cut := math.Exp(s.LogWeights[order[n-len(tail)-1]]) // the largest ratio below the tail
 	for len(tail) > 0 && math.Exp(s.LogWeights[tail[0]]) <= cut {

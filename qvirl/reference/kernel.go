@@ -128,7 +128,6 @@ func (h *hamiltonian) move(at *state, rng *rand.Rand) float64 {
 	h.from.copyFrom(at)
 	start := h.metric.draw(h.momentum, h.velocity, rng) - at.logDensity()
 	steps := min(int(math.Ceil((0.5+rng.Float64())*h.trajectory/h.step)), h.limit)
-	energy := start
 	for l := 1; l <= steps; l++ {
 		h.kick(at, h.step/2)
 		h.metric.velocity(h.velocity, h.momentum)
@@ -141,7 +140,7 @@ func (h *hamiltonian) move(at *state, rng *rand.Rand) float64 {
 		}
 	}
 	h.metric.velocity(h.velocity, h.momentum)
-	energy = 0.5*floats.Dot(h.momentum, h.velocity) - at.logDensity()
+	energy := 0.5*floats.Dot(h.momentum, h.velocity) - at.logDensity()
 	accept := math.Min(1, math.Exp(start-energy))
 	if math.IsNaN(accept) {
 		accept = 0

@@ -204,9 +204,11 @@ func newQuantities(p *irl.Problem, rng *rand.Rand) *quantities {
 	n := p.RewardDim()
 	q := &quantities{reward: choose(n, rng), state: choose(p.MDP.States(), rng), linear: mat.NewDense(functionals, n,
 		nil)}
-	begin := func(name string) { q.groups = append(q.groups, group{name: name, from: len(q.names)}) }
-	end := func() { q.groups[len(q.groups)-1].to = len(q.names) }
-	begin("rewards")
+	from := 0
+	end := func(name string) { // of a group of all names since the last
+		q.groups = append(q.groups, group{name, from, len(q.names)})
+		from = len(q.names)
+	}
 	for _, i := range q.reward {
 		if p.StateOnly() {
 			q.names = append(q.names, fmt.Sprintf("reward of state %d", i))
@@ -215,13 +217,11 @@ func newQuantities(p *irl.Problem, rng *rand.Rand) *quantities {
 				i%p.MDP.Actions()))
 		}
 	}
-	end()
-	begin("optimal values")
+	end("rewards")
 	for _, s := range q.state {
 		q.names = append(q.names, fmt.Sprintf("optimal value of state %d", s))
 	}
-	end()
-	begin("random combinations of rewards")
+	end("optimal values")
 	variances := p.Prior.Variances()
 	for k := range functionals {
 		for i, v := range variances {
@@ -231,7 +231,7 @@ func newQuantities(p *irl.Problem, rng *rand.Rand) *quantities {
 		}
 		q.names = append(q.names, fmt.Sprintf("random combination %d of rewards", k))
 	}
-	end()
+	end("random combinations of rewards")
 	// This one is a function of the demonstrations too, without which no rank would tell a posterior from the prior
 	// (Modrák et al. 2023, "Simulation-based calibration checking for Bayesian computation: the choice of test
 	// quantities shapes sensitivity").

@@ -172,20 +172,22 @@ func (d *lowRank) values(z *mat.Dense) *mat.Dense {
 	return z
 }
 
-// rewards returns B_w x for each row x.
-func (d *lowRank) rewards(x *mat.Dense) *mat.Dense {
+// rewards returns for each row x the rewards, but for residuals, that have the values x: B_w x.
+func (d *lowRank) rewards(x *mat.Dense) *mat.Dense { return d.bellman(d.weights, mat.DenseCopyOf(x)) }
+
+// bellman replaces each row x of the matrix by B x, of the B of a policy [S·A].
+func (d *lowRank) bellman(policy []float64, x *mat.Dense) *mat.Dense {
 	rows, n := x.Dims()
 	actions := d.problem.MDP.Actions()
-	out := mat.DenseCopyOf(x)
 	next := make([]float64, n*actions)
 	for i := range rows {
-		d.problem.MDP.Backup(next, x.RawRowView(i))
-		for s := range n {
-			out.RawRowView(i)[s] -= d.problem.Discount * floats.Dot(d.weights[s*actions:(s+1)*actions],
-				next[s*actions:(s+1)*actions])
+		row := x.RawRowView(i)
+		d.problem.MDP.Backup(next, row)
+		for s := range row {
+			row[s] -= d.problem.Discount * floats.Dot(policy[s*actions:(s+1)*actions], next[s*actions:(s+1)*actions])
 		}
 	}
-	return out
+	return x
 }
 
 // conditioned replaces each row z by z − diag(d)² U (I + Uᵀ diag(d)² U)⁻¹ (Uᵀ z + η). Where z ~ N(0, diag(d)²) and
@@ -251,16 +253,11 @@ func (d *lowRank) rewardCov() *mat.Dense {
 func (d *lowRank) logProbs(gaps *mat.Dense) ([]float64, error) {
 	rows, n := gaps.Dims()
 	constant := -0.5 * (float64(n)*math.Log(2*math.Pi) + d.logDet)
-	actions := d.problem.MDP.Actions()
-	next := make([]float64, n*actions)
+	d.bellman(d.reference, gaps)
 	var inner mat.VecDense
 	logs := make([]float64, rows)
 	for i := range logs {
 		z := gaps.RawRowView(i)
-		d.problem.MDP.Backup(next, z)
-		for s := range z {
-			z[s] -= d.problem.Discount * floats.Dot(d.reference[s*actions:(s+1)*actions], next[s*actions:(s+1)*actions])
-		}
 		floats.Div(z, d.problem.Prior.Std)
 		inner.MulVec(d.factor.T(), mat.NewVecDense(n, z))
 		floats.Div(z, d.std)
