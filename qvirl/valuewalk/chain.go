@@ -82,7 +82,7 @@ func (k *chain) evaluate() {
 
 // addCurvature adds the target's curvature at the present position to h, [dim, dim].
 func (k *chain) addCurvature(h []float64) {
-	k.target.eval(k.at.x, k.velocity) // a rejected trajectory has left the target elsewhere; every transition draws anew
+	k.target.eval(k.at.x, k.velocity) // a rejected trajectory has left it elsewhere; velocity is scratch between two
 	k.target.addCurvature(h)
 }
 

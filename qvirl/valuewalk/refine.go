@@ -83,8 +83,8 @@ const (
 // that ValueWalk uses. The mass matrix is the mean curvature of the exact log posterior over draws of the
 // approximation: the inverse of the approximation's covariance, which would be at hand, needs steps half as long on the
 // paper's gridworlds. It works on as many walkers at a time as GOMAXPROCS allows; like those of Method.Fit, the samples
-// of a problem depend on neither that nor the other problems. The posteriors must be Approximations, as a method returns
-// them; every one that comes back is a *Refined.
+// of a problem depend on neither that nor the other problems. The posteriors must be Approximations; every one that
+// comes back is a *Refined.
 func Refine(ctx context.Context, c RefineConfig, posts []irl.Posterior, progress irl.Progress) ([]irl.Posterior,
 	error) {
 	if err := c.Validate(); err != nil {
