@@ -216,8 +216,8 @@ func eigen(corr *mat.SymDense) ([]float64, *mat.Dense, error) {
 	}
 	if smallest < -indefinite*largest {
 		return nil, nil, fmt.Errorf("irl: prior covariance is not positive semi-definite: of the correlations in it "+
-			"the smallest eigenvalue is %.6g and the largest %.6g; rounding would excuse no less than %g of the largest",
-			smallest, largest, -indefinite)
+			"the smallest eigenvalue is %.6g and the largest %.6g; rounding would excuse no less than %g of the "+
+			"largest", smallest, largest, -indefinite)
 	}
 	var vectors mat.Dense
 	eig.VectorsTo(&vectors)

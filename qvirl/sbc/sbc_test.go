@@ -235,11 +235,12 @@ func TestDeterminedBySeed(t *testing.T) {
 		workers int
 	}{{5, 1}, {5, 4}, {6, 4}} {
 		runtime.GOMAXPROCS(o.workers)
-		r, err := Check(t.Context(), p, importance, Options{Problems: 30, Seed: o.seed}, func(done, total int, _ string) {
-			if told.Add(1); done < 1 || done > total || total != 30 {
-				t.Errorf("%d of %d done", done, total)
-			}
-		})
+		r, err := Check(t.Context(), p, importance, Options{Problems: 30, Seed: o.seed},
+			func(done, total int, _ string) {
+				if told.Add(1); done < 1 || done > total || total != 30 {
+					t.Errorf("%d of %d done", done, total)
+				}
+			})
 		if err != nil {
 			t.Fatal(err)
 		}
