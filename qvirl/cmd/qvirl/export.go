@@ -78,7 +78,8 @@ func export(cmd *cobra.Command, o *exportOptions) error {
 	if _, err := describeBackend(o.backend, cmd.ErrOrStderr()); err != nil {
 		return err
 	}
-	if set, err = observe(cmd.Context(), o.demos, set, set.Trajectories[o.episode:o.episode+1], gym.ReplayOptions{PythonPath: o.pythonPath}); err != nil {
+	if set, err = observe(cmd.Context(), o.demos, set, set.Trajectories[o.episode:o.episode+1],
+		gym.ReplayOptions{PythonPath: o.pythonPath}); err != nil {
 		return err
 	}
 	t := &set.Trajectories[0]

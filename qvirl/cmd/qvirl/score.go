@@ -74,7 +74,8 @@ func score(cmd *cobra.Command, o *scoreOptions) error {
 	if _, err := describeBackend(o.backend, cmd.ErrOrStderr()); err != nil {
 		return err
 	}
-	if set, err = observe(cmd.Context(), o.demos, set, set.Trajectories[first:end], gym.ReplayOptions{PythonPath: o.pythonPath}); err != nil {
+	if set, err = observe(cmd.Context(), o.demos, set, set.Trajectories[first:end],
+		gym.ReplayOptions{PythonPath: o.pythonPath}); err != nil {
 		return err
 	}
 	s, err := neural.Score(m, set.Trajectories, nil)
