@@ -134,7 +134,8 @@ problems take minutes).`,
 	f := c.Flags()
 	f.StringVar(&o.problem, "problem", "", "file with the problem (required)")
 	f.StringVar(&o.method, "method", method.Matched, strings.Join(method.Names(method.Fitters()), ", "))
-	f.StringVar(&o.out, "out", "", "file for the answer (required)")
+	f.StringVar(&o.out, "out", "", "file for the answer; an answer that is there is replaced, another file is not "+
+		"(required)")
 	f.IntVar(&o.samples, "samples", 0, "number of reward samples in the answer (default: all samples of samplers, "+
 		"none of others)")
 	f.Uint64Var(&o.seed, "seed", 1, "seed of everything random")

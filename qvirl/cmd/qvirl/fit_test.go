@@ -455,6 +455,7 @@ func TestBadFits(t *testing.T) {
 		"cannot write nowhere/a.npz":     {"--out", "nowhere/a.npz"},
 		"problem.npz that is read":       {"--out", "./problem.npz"},
 		"not a regular file":             {"--out", "."},
+		"text.npz: the file is there":    {"--out", "text.npz"},
 		"--lambda is a flag of the meth": {"--lambda", "1"},
 		"--nodet is a flag":              {"--method", "avril", "--nodet"},
 		"Lambda = -1":                    {"--method", "avril", "--lambda", "-1"},
