@@ -32,6 +32,7 @@ action space, evaluates them beside other policies, and collects demonstrations 
 // poolFlags are the flags that say where environments run.
 type poolFlags struct {
 	workers     int
+	maxSteps    int
 	python      string
 	pythonPath  []string
 	stepTimeout time.Duration
@@ -39,6 +40,8 @@ type poolFlags struct {
 
 func (p *poolFlags) add(c *cobra.Command) {
 	c.Flags().IntVar(&p.workers, "workers", 2, "number of processes for the environments")
+	c.Flags().IntVar(&p.maxSteps, "max-steps", 0, "end episodes after so many steps, if the environment has no shorter "+
+		"limit (default: its own limit)")
 	c.Flags().DurationVar(&p.stepTimeout, "step-timeout", time.Minute, "how long a step of the environments may take")
 	c.Flags().StringVar(&p.python, "python", "", "Python interpreter (default: BIRL_PYTHON, the one that kernel-setup "+
 		"installed, or python3)")
@@ -55,6 +58,9 @@ func (p *poolFlags) open(ctx context.Context, c expert.Config) (*gym.Pool, error
 		return nil, fmt.Errorf("--step-timeout %v: want a positive time", p.stepTimeout)
 	}
 	g.Python, g.PythonPath, g.StepLimit = p.python, p.pythonPath, p.stepTimeout
+	if err := g.LimitSteps(p.maxSteps); err != nil {
+		return nil, err
+	}
 	return gym.Open(ctx, g)
 }
 
