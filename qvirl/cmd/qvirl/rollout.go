@@ -37,8 +37,8 @@ func (o *environmentOptions) add(c *cobra.Command, use string) {
 	f.StringArrayVar(&o.options, "option", nil, "an option NAME=VALUE of that environment's constructor, the value in "+
 		"JSON")
 	f.StringArrayVar(&o.pythonPath, "python-path", nil, pythonPathHelp)
-	f.IntVar(&o.maxSteps, "max-steps", 0, "end episodes of that environment after so many steps, if it has no shorter "+
-		"limit (default: its own limit)")
+	f.IntVar(&o.maxSteps, "max-steps", 0, "end episodes of that environment after so many steps, if it has no "+
+		"shorter limit (default: its own limit)")
 	f.DurationVar(&o.stepTimeout, "step-timeout", time.Minute, "how long a step of the environments may take")
 }
 

@@ -40,8 +40,8 @@ type poolFlags struct {
 
 func (p *poolFlags) add(c *cobra.Command) {
 	c.Flags().IntVar(&p.workers, "workers", 2, "number of processes for the environments")
-	c.Flags().IntVar(&p.maxSteps, "max-steps", 0, "end episodes after so many steps, if the environment has no shorter "+
-		"limit (default: its own limit)")
+	c.Flags().IntVar(&p.maxSteps, "max-steps", 0, "end episodes after so many steps, if the environment has no "+
+		"shorter limit (default: its own limit)")
 	c.Flags().DurationVar(&p.stepTimeout, "step-timeout", time.Minute, "how long a step of the environments may take")
 	c.Flags().StringVar(&p.python, "python", "", "Python interpreter (default: BIRL_PYTHON, the one that kernel-setup "+
 		"installed, or python3)")
