@@ -45,7 +45,16 @@ type entry struct {
 	Rewards  int
 	Demos    int
 	Digest   string // SHA-256 of the problem's file
-	Answer   *Answer
+	Answer   *answerEntry
+}
+
+// answerEntry says how an answer was computed.
+type answerEntry struct {
+	Recipe        string
+	Digest        string // of the problem that was answered
+	EffectiveSize float64
+	KHat          float64 `json:",omitempty"`
+	Seconds       float64
 }
 
 // All returns the cases of the zoo with their exact answers.
@@ -92,7 +101,8 @@ func read(folder fs.FS, e entry) (Case, error) {
 	if archive, _, err = open(folder, answerFolder, e.Name); err != nil {
 		return c, err
 	}
-	c.Exact = e.Answer
+	c.Exact = &Answer{Recipe: e.Answer.Recipe, Digest: e.Answer.Digest, EffectiveSize: e.Answer.EffectiveSize,
+		KHat: e.Answer.KHat, Seconds: e.Answer.Seconds}
 	if c.Exact.Digest != c.Digest {
 		return c, errors.New("its answer is that of another problem: the SHA-256 differ; compute it anew")
 	}
@@ -209,9 +219,13 @@ func (c Case) write(folder string) (Case, error) {
 }
 
 func (c Case) entry() entry {
-	return entry{Name: c.Name, Family: c.Family, Sentence: c.Sentence, States: c.Problem.MDP.States(),
-		Actions: c.Problem.MDP.Actions(), Rewards: c.Problem.RewardDim(), Demos: len(c.Problem.Demos), Digest: c.Digest,
-		Answer: c.Exact}
+	e := entry{Name: c.Name, Family: c.Family, Sentence: c.Sentence, States: c.Problem.MDP.States(),
+		Actions: c.Problem.MDP.Actions(), Rewards: c.Problem.RewardDim(), Demos: len(c.Problem.Demos), Digest: c.Digest}
+	if a := c.Exact; a != nil {
+		e.Answer = &answerEntry{Recipe: a.Recipe, Digest: a.Digest, EffectiveSize: a.EffectiveSize, KHat: a.KHat,
+			Seconds: a.Seconds}
+	}
+	return e
 }
 
 func writeIndex(folder string, entries []entry) error {

@@ -22,14 +22,14 @@ type Case struct {
 	Exact    *Answer // nil if none could be established
 }
 
-// Answer is an exact answer with how it was computed, which the index of the zoo holds too.
+// Answer is an exact answer with how it was computed. Stored rows depend on all of it.
 type Answer struct {
-	summary.Summary `json:"-"` // with Monte Carlo or quadrature errors
-	Recipe          string     // in words
-	Digest          string     // of the problem that it answers
+	summary.Summary        // with Monte Carlo or quadrature errors
+	Recipe          string // in words
+	Digest          string // of the problem that it answers
 	// EffectiveSize is the effective number of independent posterior samples that the answer rests on; of a quadrature,
 	// the number of its nodes.
 	EffectiveSize float64
-	KHat          float64 `json:",omitempty"` // Pareto k̂ of the importance weights; 0 where none are used
+	KHat          float64 // Pareto k̂ of the importance weights; 0 where none are used
 	Seconds       float64 // that the computation took, by the clock
 }
