@@ -175,6 +175,7 @@ func TestImportNamesTheFault(t *testing.T) {
 		"UTF-16":      {"\xff\xfee\x00p\x00", "UTF-16"},
 		"word":        {"episode,action,obs_0,next_obs_0\n1,0,1,2\n1,0,2,three\n", "line 3: next_obs_0"},
 		"NaN":         {"episode,action,obs_0,next_obs_0\n1,0,NaN,2\n", "line 2: obs_0"},
+		"blank lines": {"episode,action,obs_0,next_obs_0\n\n\n1,0,NaN,2\n", "line 4: obs_0"},
 		"half action": {"episode,action,obs_0,next_obs_0\n1,0.5,1,2\n", "line 2: action"},
 		"reward":      {"episode,action,obs_0,next_obs_0,reward\n1,0,1,2,much\n", "line 2: reward"},
 		"flag":        {"episode,action,obs_0,next_obs_0,truncated\n1,0,1,2,maybe\n", "line 2: truncated"},

@@ -100,7 +100,8 @@ func (t *trainer) load(path string) error {
 		return fmt.Errorf("%s is of a run with another %q in its config", path, name)
 	}
 	if h.Source != t.options.Source {
-		return fmt.Errorf("%s is of a run with the rewards %q, this one has %q", path, h.Source, t.options.Source)
+		return fmt.Errorf("%s is of a run with the rewards or limits %q, this one has %q", path, h.Source,
+			t.options.Source)
 	}
 	if h.Steps < 1 || h.Steps > t.config.Steps || h.Steps%t.config.SegmentSteps != 0 || h.Episodes < 0 ||
 		len(h.Curve) != h.Steps/t.config.SegmentSteps {

@@ -89,7 +89,7 @@ func sweep(x, logDet, start *Node) (swept, sum *Node) {
 	g, dtype, n := x.Graph(), x.DType(), x.Shape().Dim(2)
 	rows := GatherSlices(x, []int{1}, start, []int{spdBlock}, true)     // [B, block, n]
 	block := GatherSlices(rows, []int{2}, start, []int{spdBlock}, true) // [B, block, block]
-	inverseP, logDetP := eliminate(block, ExpandAxes(ConvertDType(Diagonal(g, spdBlock), dtype), 0))
+	inverseP, logDetP := eliminate(block, IdentityLike(block))
 	index := shapes.Make(dtypes.Int32, 1, spdBlock, n)
 	unit := Equal(Iota(g, index, 2), Add(Iota(g, index, 1), ExpandAxes(start, 0, 1)))
 	left := Sub(rows, ConvertDType(unit, dtype))

@@ -85,7 +85,7 @@ for number, (obs, acts, rews, terminated, truncated) in enumerate((minari if hdf
     if rewarded:
         columns["reward"].append(np.asarray(rews, dtype=np.float64))
 if not columns["obs"]:
-    fail("it holds no episodes, neither in data/main_data.hdf5, as Minari keeps them, nor in .arrow files, as imitation does")
+    fail("it holds no episodes, neither in data/main_data.hdf5, as of Minari, nor in .arrow files, as of imitation")
 if not rewarded:
     del columns["reward"]
 np.savez(target, **{name: np.concatenate(parts) for name, parts in columns.items()})

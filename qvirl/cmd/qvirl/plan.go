@@ -212,7 +212,7 @@ func plan(cmd *cobra.Command, o *planOptions) error {
 	defer command.EndSoon(ctx, stderr)()
 	var told time.Time
 	out, err := planning.Plan(ctx, on, pool, m, demos, c, planning.Options{Checkpoint: run,
-		Source: fmt.Sprintf("options %q, modules %q", o.options, o.imports),
+		Source: fmt.Sprintf("options %q, modules %q", o.made(), o.imports),
 		Progress: func(p expert.Progress) {
 			if time.Since(told) > 5*time.Second || p.Steps == p.Total {
 				told = time.Now()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -206,6 +207,14 @@ func (o *environmentOptions) config(episodes int) (gym.Config, error) {
 		return c, err
 	}
 	return c, c.LimitSteps(o.maxSteps)
+}
+
+// made returns what the environment depends on beside its id and modules; an interrupted run goes on with the same.
+func (o *environmentOptions) made() []string {
+	if o.maxSteps == 0 {
+		return o.options
+	}
+	return append(slices.Clone(o.options), fmt.Sprintf("--max-steps %d", o.maxSteps))
 }
 
 // replay returns where trajectories that are kept as seeds and actions are played again.

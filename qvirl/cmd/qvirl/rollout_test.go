@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/npz"
@@ -125,5 +126,21 @@ func TestRolloutOutlivesItsWorkers(t *testing.T) {
 	}
 	if set, err := demo.Read("x.npz"); err != nil || len(set.Trajectories) != 3 {
 		t.Errorf("the earlier file: error %v", err)
+	}
+}
+
+// An interrupted run goes on only with episodes of the same length: a limit is among what the environment depends on.
+func TestTheLimitOfStepsIsAmongWhatTheEnvironmentDependsOn(t *testing.T) {
+	o := environmentOptions{env: "CartPole-v1", options: []string{"sutton_barto_reward=true"}, stepTimeout: time.Second}
+	if got := o.made(); !slices.Equal(got, o.options) {
+		t.Errorf("without a limit it depends on %q, want its options", got)
+	}
+	o.maxSteps = 40
+	if got := o.made(); len(got) != 2 || got[0] != o.options[0] || !strings.Contains(got[1], "40") {
+		t.Errorf("it depends on %q", got)
+	}
+	c, err := o.config(1)
+	if err != nil || c.Options["max_episode_steps"] != 40 || c.Options["sutton_barto_reward"] != true {
+		t.Errorf("options %v, error %v", c.Options, err)
 	}
 }

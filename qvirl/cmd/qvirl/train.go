@@ -383,12 +383,7 @@ func noteUnits(w io.Writer, t *neural.Task, config []byte) {
 	}
 	var small, large []string
 	for f, x := range features {
-		beyond := 0
-		for _, v := range x {
-			if v > saturated {
-				beyond++
-			}
-		}
+		beyond := floats.Count(func(v float64) bool { return v > saturated }, x)
 		switch name := strconv.Itoa(f); {
 		case floats.Max(x) > 0 && floats.Max(x) < unseen:
 			small = append(small, name)
@@ -450,7 +445,7 @@ func (o *trainOptions) simulate(ctx context.Context, pool *gym.Pool, t *neural.T
 			Every: o.exploreEvery, Keep: exploreKeep, Episodes: exploreEpisodes, Successors: o.successors,
 			Seed: exploreSeed + int64(o.seed%1000)*exploreEpisodes*1000,
 		})
-		t.Explore.Source += fmt.Sprintf(" %q", o.options) // with others it is another environment
+		t.Explore.Source += fmt.Sprintf(" %q", o.made()) // with others it is another environment
 	}
 	if o.successors == 1 {
 		return nil

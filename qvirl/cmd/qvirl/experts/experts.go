@@ -48,6 +48,14 @@ func (p *poolFlags) add(c *cobra.Command) {
 	c.Flags().StringArrayVar(&p.pythonPath, "python-path", nil, "folder in which Python modules are looked for first")
 }
 
+// source says how long episodes last, where the environment does not: an interrupted run goes on with the same.
+func (p *poolFlags) source() string {
+	if p.maxSteps == 0 {
+		return ""
+	}
+	return fmt.Sprintf("--max-steps %d", p.maxSteps)
+}
+
 // open opens the pool that an expert's config asks for.
 func (p *poolFlags) open(ctx context.Context, c expert.Config) (*gym.Pool, error) {
 	g, err := c.Gym(p.workers)

@@ -111,7 +111,7 @@ func train(cmd *cobra.Command, c expert.Config, flags *poolFlags, backendName, o
 	}
 	now := every(5 * time.Second)
 	e, err := expert.Train(ctx, on, pool, c, expert.Options{
-		Checkpoint: run,
+		Checkpoint: run, Source: flags.source(),
 		Prelude: func(what string, done, total int) {
 			if now() || done == total {
 				fmt.Fprintf(stderr, "%d of %d %s\n", done, total, what)
