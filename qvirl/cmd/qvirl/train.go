@@ -244,6 +244,7 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 		return fmt.Errorf("removing the checkpoint: %w", err)
 	}
 	meter.Finish(progress.Event{Out: o.out})
+	noteFit(cmd.ErrOrStderr(), task, models[0].Curve())
 	if !o.asJSON {
 		spec := models[0].Spec()
 		fmt.Fprintf(cmd.OutOrStdout(), "%s learnt from %d trajectories (%d transitions) in %.0f s: model in %s\n",
@@ -399,6 +400,19 @@ func noteUnits(w io.Writer, t *neural.Task, config []byte) {
 	if len(large) > 0 {
 		fmt.Fprintf(w, "note: features of order one that are beyond %d in more than a tenth of the states, where the "+
 			"networks see them saturate: %s; %s\n", saturated, strings.Join(large, ", "), standardised)
+	}
+}
+
+// noteFit says so if training ended before the model foresees what it learnt from better than a uniform guess does.
+func noteFit(w io.Writer, t *neural.Task, curve []neural.CurvePoint) {
+	if len(curve) == 0 { // of an ensemble
+		return
+	}
+	last := curve[len(curve)-1]
+	guess := -math.Log(float64(t.Actions))
+	if likelihood, ok := last.Terms[neural.TermLogLikelihood]; ok && likelihood < guess {
+		fmt.Fprintf(w, "note: after %d steps the log-likelihood of the demonstrations is %.2f, a uniform guess has "+
+			"%.2f: give it more --steps\n", last.Step, likelihood, guess)
 	}
 }
 

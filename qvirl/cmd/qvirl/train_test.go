@@ -76,7 +76,7 @@ func TestTrainAndScoreEveryMethod(t *testing.T) {
 		_, stderr, status := runQVIRL("train", "--demos", "demos.npz", "--method", method, "--trajectories", "4",
 			"--seed", "1", "--beta", "2",
 			"--discount", "0.9", "--steps", "150", "--config", config, "--backend", "go", "--out", method)
-		if status != 0 {
+		if status != 0 || strings.Contains(stderr, "a uniform guess") {
 			t.Fatalf("%s: %s", method, stderr)
 		}
 		stdout, stderr, status := runQVIRL("score", "--model", method, "--demos", "demos.npz", "--episodes", "8:12",
@@ -200,6 +200,11 @@ func TestTrainingNotesWhatItDoesNotSee(t *testing.T) {
 			strings.Contains(stderr, "next to nothing to the networks: 1;") != noted {
 			t.Errorf("%s: status %d, %s", config, status, stderr)
 		}
+	}
+	_, stderr, status := runQVIRL("train", "--demos", "demos.csv", "--method", "qvirl", "--beta", "5", "--steps", "1",
+		"--backend", "go", "--config", "own.json", "--out", "short")
+	if status != 0 || !strings.Contains(stderr, "note: after 1 steps the log-likelihood of the demonstrations is") {
+		t.Errorf("one step of training: status %d, %s", status, stderr)
 	}
 }
 
