@@ -244,6 +244,8 @@ func (p curvePanel) plot(looks map[string]appearance, room vg.Length) *plot.Plot
 		}
 		if room > 0 {
 			p.paintLabels(c, x, y, looks, room)
+		} else {
+			p.paintPointLabels(c, x, y, looks)
 		}
 		for _, mark := range p.Marks {
 			c.StrokeLine2(markLine, x(mark.X), c.Min.Y, x(mark.X), c.Max.Y)
@@ -256,6 +258,15 @@ func (p curvePanel) plot(looks map[string]appearance, room vg.Length) *plot.Plot
 		}
 	}))
 	return out
+}
+
+// paintPointLabels names curves of a single point, where the legend's dashes do not show.
+func (p curvePanel) paintPointLabels(c draw.Canvas, x, y func(float64) vg.Length, looks map[string]appearance) {
+	for _, k := range p.Curves {
+		if a := looks[k.Name]; len(k.X) == 1 {
+			writeBacked(c, textStyle(smallSize, a.color, draw.XLeft, draw.YCenter), x(k.X[0])+6, y(k.Y[0]), a.label)
+		}
+	}
 }
 
 // setRange fits an axis to the data.

@@ -3,6 +3,7 @@ package widgets
 import (
 	"image/color"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -28,11 +29,12 @@ type DotPanel struct {
 
 // Figure implements Drawing.
 func (m Dots) Figure() (*Figure, error) {
-	n, published := len(m.Methods), false
+	n, published, bars := len(m.Methods), false, false
 	if err := check.First(refuse(n == 0 || len(m.Panels) == 0, "Dots needs methods and panels, got %d and %d", n,
 		len(m.Panels)),
 		checkMethods(m.Methods...), forEach("Dots.Panels", m.Panels, func(field string, p DotPanel) error {
 			published = published || p.Published != nil
+			bars = bars || slices.ContainsFunc(p.Estimates, func(e *Estimate) bool { return e != nil && e.StdErr > 0 })
 			return check.First(checkLength(field+".Estimates", len(p.Estimates), n, "one for each method"),
 				checkEach(field+".Published", p.Published, n, "one for each method"),
 				checkNotInfinite(field+".Target", p.Target), forEach(field+".Estimates", p.Estimates, checkEstimate),
@@ -44,10 +46,13 @@ func (m Dots) Figure() (*Figure, error) {
 	const rowHeight, axisSpace = vg.Length(21), vg.Length(22)
 	style := textStyle(textSize, ink, draw.XLeft, draw.YCenter)
 	names := widest(style, looks) + 10
-	legend := []legendEntry{{"mean ± s.e.", func(c draw.Canvas) {
-		c.StrokeLine2(draw.LineStyle{Color: oracle, Width: 1.2}, c.Min.X+2, c.Center().Y, c.Max.X-2, c.Center().Y)
-		dot(c, oracle, c.Center(), 3)
-	}}}
+	legend := []legendEntry{{"computed", func(c draw.Canvas) { dot(c, oracle, c.Center(), 3) }}}
+	if bars {
+		legend[0] = legendEntry{"mean ± s.e.", func(c draw.Canvas) {
+			c.StrokeLine2(draw.LineStyle{Color: oracle, Width: 1.2}, c.Min.X+2, c.Center().Y, c.Max.X-2, c.Center().Y)
+			dot(c, oracle, c.Center(), 3)
+		}}
+	}
 	if published {
 		legend = append(legend, legendEntry{"published", func(c draw.Canvas) { diamond(c, oracle, c.Center()) }})
 	}

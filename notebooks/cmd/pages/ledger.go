@@ -61,7 +61,7 @@ type verdict string
 const (
 	reproduced   verdict = "reproduced"
 	partly       verdict = "partly"
-	not          verdict = "not"
+	not          verdict = "not reproduced"
 	notAttempted verdict = "not attempted"
 )
 

@@ -54,15 +54,18 @@ func described(r *experiment.Record) string {
 			commits = append(commits, commit)
 		}
 	}
+	if n := len(commits); n > most/2 {
+		commits = append(commits[:most/2-1], fmt.Sprintf("%d more in the record", n-most/2+1))
+	}
 	return fmt.Sprintf("%s | %s | %s | %s", r.Finished.UTC().Format(time.DateOnly), duration(r),
 		strings.Join(machines, "; "), strings.Join(commits, ", "))
 }
 
-// duration says how long a run took: of processors if the record knows it, else by the clock.
+// duration says how long a run took: of processors if the record knows it, else wall-clock time.
 func duration(r *experiment.Record) string {
 	kind, seconds := "of processor time", r.Processor
 	if len(seconds) == 0 {
-		kind, seconds = "by the clock", r.Seconds
+		kind, seconds = "of wall-clock time", r.Seconds
 	}
 	total := 0.0
 	for _, name := range sortedKeys(seconds) {

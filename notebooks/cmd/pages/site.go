@@ -206,7 +206,10 @@ func (s *site) makePage(p page) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s# %s\n\n", banner, p.Title)
 	claims := s.claimsOf(p.Name)
-	fmt.Fprintf(&b, "**%s.** ", s.verdictOf(p))
+	if fmt.Fprintf(&b, "**%s**", s.verdictOf(p)); len(claims) > 0 {
+		fmt.Fprintf(&b, " ([%s](#claim-by-claim))", counted(claims))
+	}
+	b.WriteString(". ")
 	if says != "" {
 		fmt.Fprintf(&b, "The paper: %s ", says)
 	}
@@ -222,13 +225,15 @@ func (s *site) makePage(p page) error {
 		fmt.Fprintf(&b, "<sub>[PNG](figures/%[1]s.png) · [numbers as CSV](figures/%[1]s.csv)</sub>\n\n", p.Name)
 	}
 	b.WriteString(strings.TrimSpace(why) + "\n\n")
+	if rest != "" {
+		b.WriteString("## " + strings.TrimSpace(rest) + "\n\n")
+	}
 	if len(claims) > 0 {
 		notes, err := s.notes(claims)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(&b, "## Claim by claim\n\n%s.\n\n%s\n%s\n%s", counted(claims),
-			claimTable(claims, false), notes, details(claims))
+		fmt.Fprintf(&b, "## Claim by claim\n\n%s\n%s\n%s", claimTable(claims, false), notes, details(claims))
 	}
 	if len(p.Experiments) > 0 {
 		b.WriteString("## Compute it again\n\n")
@@ -237,9 +242,6 @@ func (s *site) makePage(p page) error {
 			return err
 		}
 		b.WriteString(text)
-	}
-	if rest != "" {
-		b.WriteString("## " + strings.TrimSpace(rest) + "\n\n")
 	}
 	b.WriteString("[All claims](../REPRODUCTION.md) · [all notebooks](../README.md)\n")
 	s.files["notebooks/pages/"+p.Name+".md"] = []byte(b.String())
