@@ -4,6 +4,7 @@
 //	start, err := tabular.New(tabular.StartConfig())
 //	method, err := matched.New("qvirl-matched", start, matched.WarpedRewards, matched.Default())
 //
-// It is closer to the exact posterior than the paper's, and costs less. valuewalk.Refine takes it closer still, and
-// valuewalk.Diagnose says whether that is needed. With Problem.BetaLogStd, β is inferred with the rewards.
+// It is closer to the exact posterior than the paper's, at up to three times its processor time. valuewalk.Refine takes
+// it closer still, and valuewalk.Diagnose says whether that is needed. With Problem.BetaLogStd, β is inferred with the
+// rewards.
 package matched
