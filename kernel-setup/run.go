@@ -69,8 +69,8 @@ func newRunCommand() *cobra.Command {
 
 A NOTEBOOK is a path, or the bare name of one in the folder notebooks. The executed notebook, its HTML page and each of
 its figures go to .birl/runs/NAME, or to DIR/NAME with --out DIR. The text of cells tagged "summary" is printed at the
-end. A cell that fails, also by a failing shell line or an unknown % command, ends its notebook: the cell's number, its
-source and its error are reported, and the exit status is 1.
+end. A cell that fails (including by a failing shell line or an unknown % command) ends its notebook: the cell's number,
+source and error are reported, and the exit status is 1.
 
 Notebooks see BIRL_HEADLESS=1 and show static figures instead of widgets.`,
 		Example: `  go run ./kernel-setup run posterior-quality

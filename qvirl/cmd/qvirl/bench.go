@@ -49,11 +49,11 @@ func newBench() *cobra.Command {
 		Use:   "bench",
 		Short: "Measure what methods cost: time, processor time, memory, evaluations",
 		Long: `bench fits random gridworlds of the paper's kind (5 actions, 25 demonstrations, γ 0.9, β 2) of several sizes by several methods, one
-problem each, in a process of its own, so that the time is that of a user who starts from nothing, compilation included. A size is a
+problem each, in a process of its own, so that times include start-up and compilation. A size is a
 number of states, which must be a square. Methods are those of fit, "fit" for the recommended method with its verdict, as the command fit
 runs it, and the peers numpyro and blackjax: No-U-Turn samplers of the same exact posterior, in the Python that --python names. A method
 that takes longer than --limit is stopped, and not tried on the sizes after.
-Processor time tells methods apart on a machine that does other things too; time by the clock only does on an idle one.
+Compare methods by processor time on a machine that does other things too; wall-clock time needs an idle one.
 
 "qvirl-low-rank" is qvirl with a covariance of low rank, as it has by itself on more than 2,048 states.
 
@@ -77,7 +77,7 @@ measured on, and report/, a table and a figure of what costs grow as. Rows of ot
 		"methods")
 	f.StringVar(&o.out, "out", "", "folder for rows.csv and machine.json")
 	f.StringVar(&o.python, "python", "", "the Python that has the peers")
-	f.DurationVar(&o.limit, "limit", 10*time.Minute, "longest time of one fit")
+	f.DurationVar(&o.limit, "limit", 10*time.Minute, "time limit of one fit")
 	f.StringVar(&cell, "cell", "", "")
 	_ = f.MarkHidden("cell")
 	c.AddCommand(newBenchSteps())

@@ -107,16 +107,16 @@ Methods:
   reference      Markov chain Monte Carlo, for any prior, discount and β
   valuewalk      ValueWalk, the Markov chain Monte Carlo to which the paper compares
   policywalk     PolicyWalk, an earlier one; β must be known
-Posteriors of the last three are exact where their chains agree and none has missed a mode; chains of valuewalk and
-policywalk begin at draws of the prior alone, those of reference also far from it.
+Posteriors of the last three are exact if their chains agree and none has missed a mode; chains of valuewalk and
+policywalk start only from draws of the prior, those of reference also far from it.
 
-A variational answer is judged on the problem itself, by chains that start from it, from the prior, and from points
+A variational answer is judged on the problem itself, by chains started from it, from the prior, and from points
 far away:
   trust       means, standard deviations, values, policy and importance weights agree: it is returned
   refine      these chains agree with each other but not with it: their samples are returned
   do not use  they do not agree: samples of a longer run of the reference sampler are returned
---no-escalate returns the variational answer whatever the verdict, and --no-verdict does not judge it. --strict ends
-with an error if the answer cannot be trusted, or if --check finds the method not calibrated.
+--no-escalate returns the variational answer whatever the verdict; --no-verdict does not judge it. --strict ends
+with an error if the answer cannot be trusted, or if --check finds the method miscalibrated.
 
 --refine K moves samples of a variational posterior by at least K transitions of Hamiltonian Monte Carlo first (0:
 none, but each reward is computed exactly from its sample of values). --check N simulates N problems like this one
@@ -149,7 +149,7 @@ problems take minutes).`,
 		"of the time")
 	f.BoolVar(&o.strict, "strict", false, "end with an error if the answer cannot be trusted, or --check fails; "+
 		"it is written all the same")
-	f.IntVar(&o.check, "check", 0, "simulate so many problems like this one, at least 20, and test the calibration "+
+	f.IntVar(&o.check, "check", 0, "simulate this many problems like this one, at least 20, and test the calibration "+
 		"of the method on them")
 	f.StringVar(&o.configFile, "config", "", "JSON file with fields that replace those of the method's default config")
 	f.StringVar(&o.backend, "backend", "", "qvirl-matched, qvirl and qvirl-refined: "+backendHelp)

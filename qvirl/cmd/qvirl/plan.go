@@ -64,14 +64,13 @@ The model has to put the rewards of the demonstrations above its prior's mean: o
 was trained on. With --visits the process, with the prior N(0, 1), is conditioned on 1 at each demonstrated transition
 instead; from the model it has only lengthscales, by the spread of its rollouts.
 
-The end of an episode pays for ever, in a closed form: as much as a demonstrated step if a demonstration ended so, and
-as much as what nobody demonstrated otherwise; an episode that was cut off goes on in its last state. At each point of
+The end of an episode pays for ever, in closed form: as much as a demonstrated step if a demonstration ended like that,
+otherwise as much as an undemonstrated one; an episode that was cut off continues from its last state. At each point of
 the learning curve a few episodes are played greedily, and in the end the network of the greatest planning objective,
-their discounted return by the planned rewards, is the apprentice. DIR/plan.json holds the curve with the steps of the
-environment.
+their discounted return by the planned rewards, is the apprentice. DIR/plan.json holds the curve over environment steps.
 
 The planned model in DIR is for "qvirl rollout" and "qvirl score": the expert's probabilities are those of the model
-that was planned on. After an interruption the same command goes on, and ends with the same apprentice.
+that was planned on. After an interruption the same command resumes, and ends with the same apprentice.
 
 A config is a JSON file with fields of qvirl/neural/planning's Config, such as {"length": 4, "learner":
 {"gradient_steps": 8}}. The length is how far rewards carry, in standard deviations of the features; without it, as
@@ -89,7 +88,7 @@ the curve stays far below that of the demonstrations it may be too short.`,
 	f.StringVar(&o.demos, "demos", "", "file with the demonstrations that it was trained on (required)")
 	o.add(c, "id of the Gymnasium environment (required)")
 	f.StringVar(&o.out, "out", "", "folder for the planned model (required)")
-	f.Float64Var(&o.risk, "risk", 0, "standard deviations of a reward that are taken off its mean")
+	f.Float64Var(&o.risk, "risk", 0, "number of standard deviations of a reward to subtract from its mean")
 	f.BoolVar(&o.visits, "visits", false, "plan on a Gaussian process that is conditioned on 1 at "+
 		"each demonstrated transition")
 	f.IntVar(&o.steps, "steps", 0, "about how many steps of the environments to train for (default: the config's)")

@@ -107,7 +107,7 @@ one run. See "qvirl help scaling".`,
 	f.StringVar(&shard, "shard", "", "i/n: compute every n-th unit, from the i-th on (1 ≤ i ≤ n)")
 	f.BoolVar(&o.Anew, "anew", false, "compute all units, those that OUT holds too")
 	f.IntVar(&o.Parallel, "parallel", 1, "units on different problems to compute at a time; with more than one, "+
-		"processor time is not told by method")
+		"processor time is not recorded per method")
 	f.BoolVar(&o.UnitsOnly, "units-only", false,
 		"leave rows.csv and run.json to \"qvirl merge\"; for one of many shards in one folder")
 	f.StringVar(&o.Out, "out", "", "folder for the results (default: "+defaultDir("EXPERIMENT",

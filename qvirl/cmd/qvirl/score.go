@@ -34,7 +34,7 @@ func newScore() *cobra.Command {
 	var o scoreOptions
 	c := &cobra.Command{
 		Use:   "score --model DIR --demos FILE",
-		Short: "How well a model foresees demonstrated actions, and how well its probabilities are calibrated",
+		Short: "Measure how well a model predicts demonstrated actions, and how well its probabilities are calibrated",
 		Long: `score compares the action probabilities of a model that "qvirl train" made with demonstrations that it
 has not seen: their mean log-likelihood per action, the expected calibration error (of the probabilities of all
 actions, in ten bins of equal width), and the fraction of actions that the model took for the most probable. Where the

@@ -50,35 +50,35 @@ func newTrain() *cobra.Command {
 		Short: "Learn from demonstrations in an environment of continuous observations and discrete actions",
 		Long: `train learns from N trajectories of a file of demonstrations, and writes the model to a folder.
 
-A file is an .npz archive of transitions, one row a step: obs [M, …], action [M], next_obs [M, …], episode [M] and,
+A file is an .npz archive of transitions, one row per step: obs [M, …], action [M], next_obs [M, …], episode [M] and,
 where known, terminated [M] and truncated [M]; imitation's layout, CSV files with the same columns, and this project's
-own files do as well. The rows of an episode lie next to each other in order, so that the next_obs of each is the obs of
-the one after it.
+own files are also read. The rows of an episode are consecutive and in order, so that the next_obs of each is the obs of
+the next.
 
-The trajectories are the N first ones of the file with --seed 0, the next N with --seed 1, and so on, from the start
-again where the file ends: as long as it does not, different seeds learn from different demonstrations, and the end of
-the file is left for scoring. --episodes A:B confines that to the episodes A, …, B−1 of the file, counted from 0.
+The trajectories are the first N of the file with --seed 0, the next N with --seed 1, and so on, wrapping around at the
+end of the file: until it wraps, different seeds learn from different demonstrations, and the end of the file is left for
+scoring. --episodes A:B restricts this to the episodes A, …, B−1 of the file, counted from 0.
 
-The networks see features that are of order one (at most 1 in the root mean square of the demonstrations) as they are,
-saturating at 1, and others standardised, saturating at two standard deviations; --config with {"Training": {"Unit": 0, "Range": 2}} standardises all, which
-suits any units, but from a few trajectories makes too much of what hardly varies in them.
+The networks see features of order one (root mean square over the demonstrations at most 1) as they are, saturating at 1,
+and others standardised, saturating at two standard deviations. --config with {"Training": {"Unit": 0, "Range": 2}}
+standardises all, which suits any units, but from a few trajectories exaggerates features that hardly vary in them.
 
-Where observations are stacks of pictures (frames, height, width), as bytes, they pass the convolutions of Mnih et al.
-(2015) before the layers. QVIRL's prior over rewards then compares pictures, by default with the paper's weights for
-Pong; --config says what actions do, and what scale rewards have:
+Observations that are stacks of images (frames, height, width), as bytes, pass the convolutions of Mnih et al. (2015)
+before the layers. QVIRL's prior over rewards then compares images, by default with the paper's weights for Pong;
+--config says what the actions do, and the scale of the rewards:
 
   {"Training": {"Folds": 0}, "Objective": {"prior_mean": 0, "prior_std": 0.5, "per_beta": true,
    "image": {"patches": 0.45, "motion": 0.45, "pyramid": 0.05, "pixels": 0.05, "levels": 3,
              "actions": "NOOP FIRE RIGHT LEFT RIGHTFIRE LEFTFIRE"}}}
 
-per_beta counts values in 1/β, where β is in the hundreds.
+per_beta measures values in units of 1/β, for β in the hundreds.
 
-The action probabilities, but those of ensembles, are calibrated by models that each learn from four fifths of the
-demonstrations and foresee the rest, which takes most of the time; --config with {"Training": {"Folds": 0}} leaves that
-out. It changes nothing about what the apprentice does.
+The action probabilities, except those of ensembles, are calibrated by models that each learn from four fifths of the
+demonstrations and predict the rest, which takes most of the time; --config with {"Training": {"Folds": 0}} omits
+this. Calibration does not change what the apprentice does.
 
-While it trains, the state of the training lies in DIR, and after an interruption the same command goes on from there. A
-model that DIR holds already is replaced with --force only, and one command at a time trains into a folder.
+The state of the training is stored in DIR, and after an interruption the same command resumes from there. An existing
+model in DIR is replaced only with --force, and one command at a time trains into a folder.
 
 Methods:
 ` + listMethods(),
@@ -100,7 +100,7 @@ Methods:
 	f.Float64Var(&o.beta, "beta", 0, "rationality coefficient of the expert (default: what the file's "+
 		"description says)")
 	f.Float64Var(&o.discount, "discount", 0.99, "discount γ")
-	f.StringVar(&o.aux, "aux", "", "file with auxiliary trajectories of anybody, for methods that have a use for them")
+	f.StringVar(&o.aux, "aux", "", "file with auxiliary trajectories, by any policy, for methods that use them")
 	o.add(c, "id of the Gymnasium environment in which the apprentice gathers auxiliary trajectories while it learns; "+
 		"instead of --aux")
 	f.IntVar(&o.exploreEvery, "explore-every", 500,

@@ -10,7 +10,7 @@ import (
 
 // newZoo is the command of the benchmark of small problems with exact answers.
 func newZoo() *cobra.Command {
-	root := &cobra.Command{Use: "zoo", Short: "Small problems with exact answers, to judge methods by"}
+	root := &cobra.Command{Use: "zoo", Short: "Problems with exact answers, for judging methods"}
 	var dir string
 	answers := &cobra.Command{
 		Use:   "answers",
