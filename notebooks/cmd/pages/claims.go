@@ -59,6 +59,9 @@ func (c claim) ourCell() string {
 	if len(parts) <= most {
 		return strings.Join(parts, "<br>")
 	}
+	if held == 1 {
+		return fmt.Sprintf("1 of %d comparisons holds", len(parts))
+	}
 	return fmt.Sprintf("%d of %d comparisons hold", held, len(parts))
 }
 
