@@ -1,9 +1,11 @@
 package widgets
 
 import (
+	"cmp"
 	"image/color"
 	"math"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -16,6 +18,7 @@ import (
 type Dots struct {
 	Title   string
 	Methods []string // names as in result rows
+	Names   []string // of the rows as shown, "" for the method's label; nil for the labels of all
 	Panels  []DotPanel
 }
 
@@ -32,6 +35,7 @@ func (m Dots) Figure() (*Figure, error) {
 	n, published, bars := len(m.Methods), false, false
 	if err := check.First(refuse(n == 0 || len(m.Panels) == 0, "Dots needs methods and panels, got %d and %d", n,
 		len(m.Panels)),
+		checkEach("Dots.Names", m.Names, n, "one for each method"),
 		checkMethods(m.Methods...), forEach("Dots.Panels", m.Panels, func(field string, p DotPanel) error {
 			published = published || p.Published != nil
 			bars = bars || slices.ContainsFunc(p.Estimates, func(e *Estimate) bool { return e != nil && e.StdErr > 0 })
@@ -42,7 +46,13 @@ func (m Dots) Figure() (*Figure, error) {
 		})); err != nil {
 		return nil, err
 	}
-	looks := appearances(m.Methods)
+	looks, shown := appearances(m.Methods), make([]string, n)
+	for i := range looks {
+		if m.Names != nil {
+			looks[i].label = cmp.Or(m.Names[i], looks[i].label)
+		}
+		shown[i] = looks[i].label
+	}
 	const rowHeight, axisSpace = vg.Length(21), vg.Length(22)
 	style := textStyle(textSize, ink, draw.XLeft, draw.YCenter)
 	names := widest(style, looks) + 10
@@ -58,7 +68,7 @@ func (m Dots) Figure() (*Figure, error) {
 	}
 	rows := vg.Length(len(m.Methods))
 	return card{
-		title: m.Title, legend: legend, description: "Estimates of " + labels(m.Methods) + ".",
+		title: m.Title, legend: legend, description: "Estimates of " + strings.Join(shown, ", ") + ".",
 		bodyHeight: rows*rowHeight + axisSpace + titleSpace, records: m.records,
 		body: func(c draw.Canvas) {
 			for i, a := range looks {

@@ -266,11 +266,7 @@ func (s *site) dots(f figureOf) (widgets.Drawing, error) {
 		return f.Only != nil && !slices.Contains(f.Only, r.Method)
 	})
 	for _, r := range rows {
-		name := r.Method
-		if r.Title != "" && widgets.Label(name) == name { // a name that the registry has no words for
-			name = r.Title
-		}
-		out.Methods = append(out.Methods, name)
+		out.Methods, out.Names = append(out.Methods, r.Method), append(out.Names, r.Title)
 	}
 	for _, c := range t.Columns {
 		panel := widgets.DotPanel{Title: c.Title, Target: math.NaN()}

@@ -97,7 +97,7 @@ func curves(rows []experiment.Row) exhibit.Panel {
 		}
 	}
 	if e := experiment.Average(rows, demonstrator, HeldOut); e != nil {
-		p.Levels = append(p.Levels, exhibit.Level{Name: demonstrator, Y: e.Mean})
+		p.Levels = append(p.Levels, exhibit.Level{Name: "expert", Y: e.Mean})
 	}
 	if e := experiment.Average(rows, demonstrator, Frequencies); e != nil {
 		p.Levels = append(p.Levels, exhibit.Level{Name: "frequencies of actions", Y: e.Mean})
