@@ -129,7 +129,7 @@ func (l *Learner) train(ctx context.Context, t *Task, clock *clock, progress irl
 		for r := range job.runs {
 			out[first+r] = job.model(l, r, job.learnt())
 		}
-		copy(aux[first:end], job.aux)
+		copy(aux[first:end], job.Aux)
 		return nil
 	})
 	if err != nil {
@@ -182,7 +182,7 @@ func (l *Learner) newJob(t *Task, first, end int, clock *clock) (*job, error) {
 				first+r)
 		}
 		j.layout = layout
-		j.trained, j.fixed = append(j.trained, trained...), append(j.fixed, fixed...)
+		j.Trained, j.fixed = append(j.Trained, trained...), append(j.fixed, fixed...)
 	}
 	auxSize := 0
 	if aux != nil || t.Explore != nil {
