@@ -146,7 +146,7 @@ func (f *Fitted) Outputs(observations []float32) ([]float32, error) {
 		return nil, fmt.Errorf("neural: %d numbers are no observations of %d numbers each", len(observations), size)
 	}
 	network := f.learner.objective.Networks()[0]
-	e := f.learner.config.newEncoder(size, f.spec.Actions, f.spec.Image)
+	e := &encoder{f.learner.config, size, f.spec.Actions, f.spec.Image}
 	if e.image == (Image{}) && len(observations) <= plainStates*size {
 		return e.outputs(network, f.scale.Apply(observations), f.parameter), nil
 	}
@@ -240,7 +240,7 @@ func (l *Learner) inference(f *Fitted) (*program, func(), error) {
 		return nil, nil, err
 	}
 	at := shape{on: on, layout: f.layout.signature(), beta: f.spec.Beta, discount: f.spec.Discount, image: f.spec.Image}
-	e := l.config.newEncoder(f.spec.Observation, f.spec.Actions, f.spec.Image)
+	e := &encoder{l.config, f.spec.Observation, f.spec.Actions, f.spec.Image}
 	p, err := l.acquire(&job{encoder: e, layout: f.layout}, at)
 	if err != nil {
 		release()

@@ -141,8 +141,8 @@ func (l *Learner) train(ctx context.Context, t *Task, clock *clock, progress irl
 // newJob prepares the runs first, …, end−1 of a task.
 func (l *Learner) newJob(t *Task, first, end int, clock *clock) (*job, error) {
 	j := &job{config: l.config, task: t, first: first, runs: t.Runs[first:end], clock: clock,
-		encoder: l.config.newEncoder(t.Observation, t.Actions, t.Image)}
-	if err := t.Image.check(j.encoder.convolutions); err != nil {
+		encoder: &encoder{l.config, t.Observation, t.Actions, t.Image}}
+	if err := t.Image.check(l.config.convolutions()); err != nil {
 		return nil, err
 	}
 	var expert, aux []*Data

@@ -51,8 +51,8 @@ type program struct {
 // weights returns the parameters as nodes.
 func (p *program) weights(trained, fixed *graph.Node) (*Weights, []*graph.Node) {
 	parts := p.layout.nodes(trained, fixed)
-	w := &Weights{beta: p.shape.beta, discount: p.shape.discount, encoder: p.encoder, runs: trained.Shape().Dim(0),
-		nodes: map[string]*graph.Node{}}
+	w := &Weights{Runs: trained.Shape().Dim(0), Actions: p.encoder.actions, Image: p.shape.image, Beta: p.shape.beta,
+		Discount: p.shape.discount, encoder: p.encoder, nodes: map[string]*graph.Node{}}
 	for i, s := range p.layout.slots {
 		w.nodes[s.Name] = parts[i]
 	}

@@ -40,7 +40,7 @@ func (c classifier) Loss(w *Weights, b *Batch) Loss {
 	logProbs := c.logProbs(w, b.Expert.State)
 	logLikelihood := graph.ReduceMean(graph.ReduceSum(graph.Mul(logProbs, b.Expert.Action), -1), -1)
 	drift := w.Parameter("drift")
-	noise := graph.MulScalar(graph.Reshape(b.Noise, w.Runs()), 1e-2)
+	noise := graph.MulScalar(graph.Reshape(b.Noise, w.Runs), 1e-2)
 	l := Loss{Total: graph.Sub(graph.Add(graph.Neg(logLikelihood), noise), drift),
 		Terms: []Term{{TermLogLikelihood, logLikelihood}, {"drift", drift}}}
 	if b.Aux != nil { // what is done there is to be unlikely
