@@ -15,8 +15,8 @@ import (
 
 	"github.com/go-birl/birl/envs/npz"
 	"github.com/go-birl/birl/envs/parallel"
+	"github.com/go-birl/birl/envs/training"
 	"github.com/go-birl/birl/qvirl/backend"
-	"github.com/go-birl/birl/qvirl/training"
 )
 
 // Fitted is the model that a Learner makes.

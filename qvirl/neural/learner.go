@@ -12,9 +12,9 @@ import (
 	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/parallel"
+	"github.com/go-birl/birl/envs/training"
 	"github.com/go-birl/birl/qvirl/backend"
 	"github.com/go-birl/birl/qvirl/irl"
-	"github.com/go-birl/birl/qvirl/training"
 )
 
 // groupSize is the number of runs that train in one program on a CPU: enough to amortise what a program costs beside

@@ -9,7 +9,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
-	"github.com/go-birl/birl/qvirl/training"
+	"github.com/go-birl/birl/envs/training"
 )
 
 // Adam's usual constants.

@@ -13,7 +13,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
-	"github.com/go-birl/birl/qvirl/training"
+	"github.com/go-birl/birl/envs/training"
 )
 
 // job is the training of some runs of a task in one program.
