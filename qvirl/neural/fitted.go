@@ -129,8 +129,7 @@ func (f *Fitted) predictor() Predictor {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	if r.predict == nil {
-		r.predict = f.Objective().Predictor(Constants{Beta: f.spec.Beta, Actions: f.spec.Actions,
-			Parameter: f.parameter})
+		r.predict = f.Objective().Predictor(Constants{Beta: f.spec.Beta, Parameter: f.parameter})
 	}
 	return r.predict
 }
