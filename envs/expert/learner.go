@@ -10,9 +10,9 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
-	"github.com/gomlx/gomlx/support/exceptions"
 
 	"github.com/go-birl/birl/envs/npz"
+	"github.com/go-birl/birl/envs/training"
 )
 
 // The scopes of the trained network and of the one that follows it.
@@ -52,7 +52,7 @@ func newLearner(on compute.Backend, c Config, observation, actions int, given Lo
 		}
 	}
 	adam := optimizer.Adam().Epsilon(1e-8).Done()
-	err := guard("building the programs", func() {
+	err := training.Guard("expert", "building the programs", func() {
 		l.act = model.MustNewExec(on, l.store, func(scope *model.Scope, x *Node) *Node {
 			return ReduceMean(l.nodes(scope, onlineScope, x.Graph()).forward(x, actions, c.Norm), 2)
 		})
@@ -166,23 +166,18 @@ func unscaled(values []float32, scale float64) []float64 {
 	return out
 }
 
-// call runs a program and returns the numbers of its only output.
-func (l *learner) call(program *model.Exec, args ...any) (numbers []float32, err error) {
-	failed := guard("computing", func() {
-		var out []*tensors.Tensor
-		if out, err = program.Call(args...); err != nil {
-			return
+// call runs a program, which frees the arrays that it is given, and returns the numbers of its only output.
+func (l *learner) call(program *model.Exec, args ...any) ([]float32, error) {
+	out, err := training.Call("expert", "computing", program, args...)
+	if err != nil {
+		return nil, err
+	}
+	numbers, err := tensors.CopyFlatData[float32](out[0])
+	training.Finalize(out...)
+	for _, a := range args {
+		if t, ok := a.(*tensors.Tensor); ok {
+			training.Finalize(t)
 		}
-		numbers, err = tensors.CopyFlatData[float32](out[0])
-		out[0].MustFinalizeAll()
-		for _, a := range args {
-			if t, ok := a.(*tensors.Tensor); ok {
-				t.MustFinalizeAll()
-			}
-		}
-	})
-	if failed != nil {
-		return nil, failed
 	}
 	if err != nil {
 		return nil, fmt.Errorf("expert: computing: %w", err)
@@ -257,12 +252,4 @@ func (l *learner) network() (network, error) {
 		a := state[targetScope+"."+name]
 		return &a, nil
 	})
-}
-
-// guard turns the panics of graph building and execution into errors.
-func guard(what string, f func()) error {
-	if err := exceptions.TryCatch[error](f); err != nil {
-		return fmt.Errorf("expert: %s: %w", what, err)
-	}
-	return nil
 }

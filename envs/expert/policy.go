@@ -56,12 +56,7 @@ func (e *Expert) LogProbs(observations []float32, beta float64) ([]float64, erro
 	if err != nil {
 		return nil, err
 	}
-	floats.Scale(beta, values)
-	for i := 0; i < len(values); i += e.Actions {
-		row := values[i : i+e.Actions]
-		floats.AddConst(-floats.LogSumExp(row), row)
-	}
-	return values, nil
+	return mdp.LogBoltzmann(values, values, e.Actions, beta), nil
 }
 
 // Always returns the policy that takes one action.

@@ -2,27 +2,32 @@ package gym
 
 import (
 	"encoding/binary"
-	"fmt"
 	"math"
 )
 
 // DType is the type of an observation's numbers, as NumPy names it.
 type DType string
 
-// size returns the number of bytes of one number, or 0 for a type that the bridge does not know.
-func (d DType) size() int {
-	switch d {
-	case "uint8", "int8", "bool":
-		return 1
-	case "uint16", "int16":
-		return 2
-	case "uint32", "int32", "float32":
-		return 4
-	case "uint64", "int64", "float64":
-		return 8
-	}
-	return 0
+// numbers says of each type that the bridge knows how many bytes a number takes, and how it is read.
+var numbers = map[DType]struct {
+	size int
+	read func(b []byte) float64
+}{
+	"bool":    {1, func(b []byte) float64 { return float64(b[0]) }},
+	"uint8":   {1, func(b []byte) float64 { return float64(b[0]) }},
+	"int8":    {1, func(b []byte) float64 { return float64(int8(b[0])) }},
+	"uint16":  {2, func(b []byte) float64 { return float64(binary.LittleEndian.Uint16(b)) }},
+	"int16":   {2, func(b []byte) float64 { return float64(int16(binary.LittleEndian.Uint16(b))) }},
+	"uint32":  {4, func(b []byte) float64 { return float64(binary.LittleEndian.Uint32(b)) }},
+	"int32":   {4, func(b []byte) float64 { return float64(int32(binary.LittleEndian.Uint32(b))) }},
+	"float32": {4, func(b []byte) float64 { return float64(math.Float32frombits(binary.LittleEndian.Uint32(b))) }},
+	"uint64":  {8, func(b []byte) float64 { return float64(binary.LittleEndian.Uint64(b)) }},
+	"int64":   {8, func(b []byte) float64 { return float64(int64(binary.LittleEndian.Uint64(b))) }},
+	"float64": {8, func(b []byte) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(b)) }},
 }
+
+// size returns the number of bytes of one number, or 0 for a type that the bridge does not know.
+func (d DType) size() int { return numbers[d].size }
 
 // Spec describes the environments of a pool.
 type Spec struct {
@@ -84,46 +89,20 @@ func (a Array) Float32() []float32 {
 		}
 		return out
 	}
+	of := numbers[a.DType]
 	for i := range out {
-		out[i] = float32(a.at(i))
+		out[i] = float32(of.read(a.Bytes[i*of.size:]))
 	}
 	return out
 }
 
 // Float64 returns the numbers converted to float64, which is exact but for integers beyond 2⁵³.
 func (a Array) Float64() []float64 {
-	out := make([]float64, a.Len())
+	out, of := make([]float64, a.Len()), numbers[a.DType]
 	for i := range out {
-		out[i] = a.at(i)
+		out[i] = of.read(a.Bytes[i*of.size:])
 	}
 	return out
-}
-
-func (a Array) at(i int) float64 {
-	b := a.Bytes[i*a.DType.size():]
-	switch a.DType {
-	case "float64":
-		return math.Float64frombits(binary.LittleEndian.Uint64(b))
-	case "float32":
-		return float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))
-	case "uint8", "bool":
-		return float64(b[0])
-	case "int8":
-		return float64(int8(b[0]))
-	case "uint16":
-		return float64(binary.LittleEndian.Uint16(b))
-	case "int16":
-		return float64(int16(binary.LittleEndian.Uint16(b)))
-	case "uint32":
-		return float64(binary.LittleEndian.Uint32(b))
-	case "int32":
-		return float64(int32(binary.LittleEndian.Uint32(b)))
-	case "uint64":
-		return float64(binary.LittleEndian.Uint64(b))
-	case "int64":
-		return float64(int64(binary.LittleEndian.Uint64(b)))
-	}
-	panic(fmt.Sprintf("gym: an array of the unknown type %q", a.DType))
 }
 
 // nan returns the index of the first NaN, or -1.

@@ -288,16 +288,6 @@ func (w *worker) explain(ctx context.Context, limit time.Duration, err error) er
 	return e
 }
 
-// initSpec is the JSON of the answer to the first request.
-type initSpec struct {
-	Shape    []int             `json:"shape"`
-	DType    DType             `json:"dtype"`
-	Actions  int               `json:"actions"`
-	Start    int               `json:"start"`
-	Versions map[string]string `json:"versions"`
-	Snapshot string            `json:"snapshot"`
-}
-
 // begin asks for the environments; ready waits for them.
 func (w *worker) begin(ctx context.Context, c Config) error {
 	message, err := jsonMessage(askInit, c.request())
@@ -315,18 +305,21 @@ func (w *worker) ready(ctx context.Context, c Config) (Spec, error) {
 	if err != nil {
 		return Spec{}, err
 	}
-	var s initSpec
-	bounds, err := splitText(body, &s)
+	var answer struct {
+		Spec
+		Start int
+	}
+	bounds, err := splitText(body, &answer)
 	if err != nil {
 		return Spec{}, err
 	}
-	spec := Spec{ID: c.ID, Shape: s.Shape, DType: s.DType, Actions: s.Actions, Versions: s.Versions,
-		Snapshot: s.Snapshot, start: s.Start}
-	if s.DType.size() == 0 {
-		return Spec{}, fmt.Errorf("its observations are of the type %s, which the bridge does not know", s.DType)
+	spec := answer.Spec
+	spec.ID, spec.start = c.ID, answer.Start
+	if spec.DType.size() == 0 {
+		return Spec{}, fmt.Errorf("its observations are of the type %s, which the bridge does not know", spec.DType)
 	}
 	if n := spec.Size(); n <= 0 || len(bounds) != 16*n {
-		return Spec{}, fmt.Errorf("its observations have the shape %v and bounds of %d bytes", s.Shape, len(bounds))
+		return Spec{}, fmt.Errorf("its observations have the shape %v and bounds of %d bytes", spec.Shape, len(bounds))
 	}
 	limits := Array{DType: "float64", Bytes: bounds}.Float64()
 	spec.Low, spec.High = limits[:spec.Size()], limits[spec.Size():]

@@ -47,6 +47,19 @@ func Boltzmann(dst, q []float64, actions int, beta float64) []float64 {
 	return dst
 }
 
+// LogBoltzmann is Boltzmann for the logarithms of the policy's probabilities. dst may be q.
+func LogBoltzmann(dst, q []float64, actions int, beta float64) []float64 {
+	if dst == nil {
+		dst = make([]float64, len(q))
+	}
+	floats.ScaleTo(dst, beta, q)
+	for i := 0; i < len(dst); i += actions {
+		row := dst[i : i+actions]
+		floats.AddConst(-floats.LogSumExp(row), row)
+	}
+	return dst
+}
+
 // Deterministic returns the policy [S·A] that takes the given action in each state.
 func (m *MDP) Deterministic(action []int) ([]float64, error) {
 	if err := m.checkActions(action); err != nil {

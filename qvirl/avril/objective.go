@@ -3,9 +3,11 @@ package avril
 import (
 	"math"
 
-	"github.com/go-birl/birl/qvirl/irl"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/go-birl/birl/envs/mdp"
+	"github.com/go-birl/birl/qvirl/irl"
 )
 
 var logSqrt2Pi = math.Log(2*math.Pi) / 2
@@ -22,12 +24,12 @@ type objective struct {
 	actions   int           // A
 	shared    int           // pairs that share a reward: A for state-only rewards, 1 otherwise
 
-	value   []float64 // max_a Q(s,a), [S]
-	greedy  []int     // the pair where it is attained, [S]
-	backup  []float64 // Σ p V, [S·A]
-	offset  []float64 // m − μ, [n]
-	pull    []float64 // prior precision · (m − μ), [n]
-	softmax []float64 // [A]
+	value    []float64 // max_a Q(s,a), [S]
+	greedy   []int     // the pair where it is attained, [S]
+	backup   []float64 // Σ p V, [S·A]
+	offset   []float64 // m − μ, [n]
+	pull     []float64 // prior precision · (m − μ), [n]
+	logProbs []float64 // [A]
 }
 
 // point is a point in the space of parameters, or a gradient there. All slices are parts of flat.
@@ -49,7 +51,7 @@ func newObjective(p *irl.Problem, lambda float64) (*objective, error) {
 		problem: p, lambda: lambda, counts: p.DemoCounts(), scale: p.Prior.Variances(), actions: actions,
 		shared: states * actions / n,
 		value:  make([]float64, states), greedy: make([]int, states), backup: make([]float64, states*actions),
-		offset: make([]float64, n), pull: make([]float64, n), softmax: make([]float64, actions),
+		offset: make([]float64, n), pull: make([]float64, n), logProbs: make([]float64, actions),
 	}
 	o.visited, _, _ = p.Demonstrated()
 	for i, v := range o.scale {
@@ -78,12 +80,11 @@ func (o *objective) likelihood(x, gradient *point) float64 {
 	beta, sum := o.problem.Beta, 0.0
 	for _, s := range o.visited {
 		lo, hi := s*o.actions, (s+1)*o.actions
-		floats.ScaleTo(o.softmax, beta, x.q[lo:hi])
-		logSum := floats.LogSumExp(o.softmax)
+		mdp.LogBoltzmann(o.logProbs, x.q[lo:hi], o.actions, beta)
 		total := floats.Sum(o.counts[lo:hi])
-		for a, logit := range o.softmax {
-			sum += o.counts[lo+a] * (logit - logSum)
-			gradient.q[lo+a] += beta * (o.counts[lo+a] - total*math.Exp(logit-logSum))
+		for a, logProb := range o.logProbs {
+			sum += o.counts[lo+a] * logProb
+			gradient.q[lo+a] += beta * (o.counts[lo+a] - total*math.Exp(logProb))
 		}
 	}
 	return sum

@@ -58,11 +58,11 @@ func Mean(values []float64) *exhibit.Estimate {
 	if len(values) == 0 {
 		return nil
 	}
-	s := metric.Summarise(values)
-	if s.N == 1 {
-		s.StdErr = math.NaN()
+	e := metric.Summarise(values)
+	if e.N == 1 {
+		e.StdErr = math.NaN()
 	}
-	return &exhibit.Estimate{Mean: s.Mean, StdErr: s.StdErr, N: s.N}
+	return &e
 }
 
 // Tabulate fills the rows of a table that has its columns: means over seeds, with published values beside them. Methods

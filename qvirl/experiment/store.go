@@ -11,6 +11,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -337,7 +338,7 @@ func (s store) write(record *Record, rows []Row) (err error) {
 
 // add takes a unit into the record.
 func (r *Record) add(u *UnitRecord) {
-	machine := slices.IndexFunc(r.Machines, func(m Machine) bool { return m.same(u.Machine) })
+	machine := slices.IndexFunc(r.Machines, func(m Machine) bool { return reflect.DeepEqual(m, u.Machine) })
 	if machine < 0 {
 		machine = len(r.Machines)
 		r.Machines = append(r.Machines, u.Machine)
@@ -365,15 +366,6 @@ func (r *Record) add(u *UnitRecord) {
 	if u.Finished.After(r.Finished) {
 		r.Finished = u.Finished
 	}
-}
-
-func (m Machine) same(other Machine) bool {
-	if !maps.Equal(m.Modules, other.Modules) {
-		return false
-	}
-	a, _ := json.Marshal(m)
-	b, _ := json.Marshal(other)
-	return bytes.Equal(a, b)
 }
 
 // Merge copies the units of several folders with results into one, and writes its rows.csv and run.json. The folders

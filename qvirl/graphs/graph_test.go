@@ -28,7 +28,7 @@ func TestClarkFollowsTheRecursion(t *testing.T) {
 		}
 		covs[s] = graphstest.RandomCovariance(rng, actions, 1.5)
 	}
-	mean, cov := graphstest.Packed(means, covs)
+	mean, cov := packed(means, covs)
 	ones := make([]float64, actions*states)
 	for i := range ones {
 		ones[i] = 1
@@ -57,7 +57,7 @@ func TestClarkIsExactForTwo(t *testing.T) {
 	const draws = 400000
 	cov := mat.NewSymDense(2, []float64{1.5, -0.4, -0.4, 0.7})
 	means := []float64{10.2, 10.6}
-	mean, packedCov := graphstest.Packed([][]float64{means}, []*mat.SymDense{cov})
+	mean, packedCov := packed([][]float64{means}, []*mat.SymDense{cov})
 	got := graphstest.Evaluate(t, func(in []*Node) []*Node {
 		m, v, w := clarkMax(in[0], in[1], in[2], func(x *Node) *Node { return x })
 		return []*Node{m, v, w}
@@ -90,7 +90,7 @@ func TestClarkLeavesOutRepeatedVariables(t *testing.T) {
 	// X_2 is X_0 again: leaving it out must give the maximum of X_0 and X_1, exactly Clark's for two.
 	two := mat.NewSymDense(2, []float64{1, 0.3, 0.3, 2})
 	three := mat.NewSymDense(3, []float64{1, 0.3, 1, 0.3, 2, 0.3, 1, 0.3, 1})
-	mean, cov := graphstest.Packed([][]float64{{0.5, 0.2, 0.5}}, []*mat.SymDense{three})
+	mean, cov := packed([][]float64{{0.5, 0.2, 0.5}}, []*mat.SymDense{three})
 	got := graphstest.Evaluate(t, func(in []*Node) []*Node {
 		m, v, w := clarkMax(in[0], in[1], in[2], func(x *Node) *Node { return x })
 		return []*Node{m, v, w}
@@ -110,7 +110,7 @@ func TestClarkLeavesOutRepeatedVariables(t *testing.T) {
 func TestMaxMeanTakesTheBestAction(t *testing.T) {
 	covs := []*mat.SymDense{mat.NewSymDense(2, []float64{1, 0.5, 0.5, 4}),
 		mat.NewSymDense(2, []float64{3, 0.5, 0.5, 2})}
-	mean, cov := graphstest.Packed([][]float64{{1, 2}, {5, -1}}, covs)
+	mean, cov := packed([][]float64{{1, 2}, {5, -1}}, covs)
 	got := graphstest.Evaluate(t, func(in []*Node) []*Node {
 		m, v, w := maxMean(in[0], in[1])
 		return []*Node{m, v, w}
@@ -132,7 +132,7 @@ func TestActionProbsFollowTheClosedFormAndMonteCarlo(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	covs := []*mat.SymDense{graphstest.RandomCovariance(rng, 3, 0.6), graphstest.RandomCovariance(rng, 3, 1),
 		graphstest.RandomCovariance(rng, 3, 2)}
-	mean, cov := graphstest.Packed(means, covs)
+	mean, cov := packed(means, covs)
 	got := graphstest.Evaluate(t, func(in []*Node) []*Node { return []*Node{LogActionProbs(in[0], in[1], in[2])} },
 		graphstest.Tensor(mean, 1, 3, 3), graphstest.Tensor(cov, 1, 3, 3, 3), graphstest.Tensor([]float64{beta}, 1, 1,
 			1, 1))[0]
@@ -233,4 +233,19 @@ func TestInverseOfNearlySingularMatrices(t *testing.T) {
 			t.Errorf("n = %d: the inverse is %g off, in relation to itself", n, d)
 		}
 	}
+}
+
+// packed holds the moments of several sets of A variables in the layout of clarkMax: one problem, one state a set.
+func packed(means [][]float64, covs []*mat.SymDense) (mean, cov []float64) {
+	states, actions := len(means), len(means[0])
+	mean, cov = make([]float64, actions*states), make([]float64, actions*actions*states)
+	for s := range means {
+		for a := 0; a < actions; a++ {
+			mean[a*states+s] = means[s][a]
+			for b := 0; b < actions; b++ {
+				cov[(a*actions+b)*states+s] = covs[s].At(a, b)
+			}
+		}
+	}
+	return mean, cov
 }

@@ -3,6 +3,7 @@ package graphs
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,10 +25,10 @@ func TestPlainAgainstGraph(t *testing.T) {
 		}
 		covs[s] = graphstest.RandomCovariance(rng, actions, 1.5)
 	}
-	mean, cov := graphstest.Packed(means, covs)
-	distinct, identity := make([]float64, actions*states), graphstest.IdentityOf(states)
-	for i := range distinct {
-		distinct[i] = 1
+	mean, cov := packed(means, covs)
+	distinct, identity := slices.Repeat([]float64{1}, actions*states), make([]float64, states*states)
+	for i := range states {
+		identity[i*states+i] = 1
 	}
 	out := graphstest.Evaluate(t, func(in []*Node) []*Node {
 		m, v, w := clarkMax(in[0], in[1], in[2], Materializer(in[3]))

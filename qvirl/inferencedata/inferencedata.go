@@ -66,18 +66,19 @@ func New(post irl.Posterior, o Options) (*netcdf.Group, error) {
 		return nil, fmt.Errorf("inferencedata: %d draws, want at least 2", o.Draws)
 	}
 	p, rng := post.Problem(), rand.New(rand.NewPCG(o.Seed, 0))
-	b := &builder{problem: p, chains: 1}
-	var err error
-	if c, ok := post.(mcmc.Chained); ok {
-		b.samples, b.chains = c.Samples(), c.Chains()
-	} else if b.samples, err = post.Sample(rng, o.Draws); err != nil {
+	samples, chains, err := mcmc.Draws(post, rng, o.Draws, 2)
+	if err != nil {
 		return nil, fmt.Errorf("inferencedata: %w", err)
+	}
+	b := &builder{problem: p, samples: samples, chains: 1}
+	if chains != nil {
+		b.chains = chains.Chains()
 	}
 	n, _ := b.samples.Reward.Dims()
 	b.draws = n / b.chains
 	root := &netcdf.Group{Attributes: map[string]string{"inference_library": "github.com/go-birl/birl"}}
 	maps.Copy(root.Attributes, o.Attributes)
-	likelihood := b.logLikelihoods()
+	likelihood := b.samples.LogPolicies(p.MDP.Actions(), p.Beta) // [draws, S·A]
 	prior, err := b.prior(rng, o.Draws)
 	if err != nil {
 		return nil, fmt.Errorf("inferencedata: %w", err)
@@ -220,24 +221,6 @@ func (b *builder) prior(rng *rand.Rand, n int) (*netcdf.Group, error) {
 	}
 	g := one.group("prior", b.rewardDims(), variables...)
 	return &g, nil
-}
-
-// logLikelihoods returns log π(a|s) = β Q(s,a) − log Σ exp(β Q(s,·)) of each draw, [draws, S·A].
-func (b *builder) logLikelihoods() *mat.Dense {
-	out, actions := mat.DenseCopyOf(b.samples.Q), b.problem.MDP.Actions()
-	n, dim := out.Dims()
-	for i := range n {
-		beta := b.problem.Beta
-		if b.samples.Beta != nil {
-			beta = b.samples.Beta[i]
-		}
-		row := out.RawRowView(i)
-		floats.Scale(beta, row)
-		for s := 0; s < dim; s += actions {
-			floats.AddConst(-floats.LogSumExp(row[s:s+actions]), row[s:s+actions])
-		}
-	}
-	return out
 }
 
 // stats returns what is known of each draw beside its position.

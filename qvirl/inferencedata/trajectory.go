@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/envs/demo"
+	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/envs/netcdf"
 	"github.com/go-birl/birl/envs/npz"
 	"github.com/go-birl/birl/qvirl/neural"
@@ -141,10 +142,8 @@ func (w *trajectory) posterior(q *mat.Dense) (variables []netcdf.Variable, logs 
 			if !(w.Terminated && i == steps-1) {
 				r -= w.spec.Discount * floats.Max(next)
 			}
-			scaled := make([]float64, actions)
-			floats.ScaleTo(scaled, w.spec.Beta, now)
 			value, reward = append(value, floats.Max(now)), append(reward, r)
-			logs = append(logs, scaled[a]-floats.LogSumExp(scaled))
+			logs = append(logs, mdp.LogBoltzmann(nil, now, actions, w.spec.Beta)[a])
 		}
 	}
 	drawn := append(draw, step)

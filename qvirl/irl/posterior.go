@@ -102,13 +102,24 @@ type Samples struct {
 // Policies returns the Boltzmann policy of each sample, [n, S·A]: with the sample's own β where it is inferred, and
 // with the given one otherwise.
 func (s *Samples) Policies(actions int, beta float64) *mat.Dense {
+	return s.each(mdp.Boltzmann, actions, beta)
+}
+
+// LogPolicies returns the logarithms of the Policies' probabilities, [n, S·A].
+func (s *Samples) LogPolicies(actions int, beta float64) *mat.Dense {
+	return s.each(mdp.LogBoltzmann, actions, beta)
+}
+
+// each returns what policy makes of each sample, [n, S·A].
+func (s *Samples) each(policy func(dst, q []float64, actions int, beta float64) []float64, actions int,
+	beta float64) *mat.Dense {
 	n, m := s.Q.Dims()
 	out := mat.NewDense(n, m, nil)
 	for i := 0; i < n; i++ {
 		if s.Beta != nil {
 			beta = s.Beta[i]
 		}
-		mdp.Boltzmann(out.RawRowView(i), s.Q.RawRowView(i), actions, beta)
+		policy(out.RawRowView(i), s.Q.RawRowView(i), actions, beta)
 	}
 	return out
 }

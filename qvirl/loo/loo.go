@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/irl"
@@ -26,31 +27,16 @@ func Of(method string, post irl.Posterior, draws int, seed uint64) (*exhibit.LOO
 	if len(p.Demos) == 0 {
 		return nil, fmt.Errorf("loo: the problem has no demonstrations to leave out")
 	}
-	var samples *irl.Samples
-	if c, ok := post.(interface{ Samples() *irl.Samples }); ok {
-		samples = c.Samples()
-	} else {
-		var err error
-		if samples, err = post.Sample(rand.New(rand.NewPCG(seed, 0)), max(draws, 0)); err != nil {
-			return nil, fmt.Errorf("loo: %w", err)
-		}
+	samples, _, err := mcmc.Draws(post, rand.New(rand.NewPCG(seed, 0)), max(draws, 0), 0)
+	if err != nil {
+		return nil, fmt.Errorf("loo: %w", err)
 	}
 	actions := p.MDP.Actions()
-	n, _ := samples.Q.Dims()
+	logs := samples.LogPolicies(actions, p.Beta)
 	out := &exhibit.LOO{Method: method}
-	likelihood, ratios := make([]float64, n), make([]float64, n) // logs
-	q := make([]float64, actions)
 	for i, d := range p.Demos {
-		for k := range n {
-			beta := p.Beta
-			if samples.Beta != nil {
-				beta = samples.Beta[k]
-			}
-			copy(q, samples.Q.RawRowView(k)[d.State*actions:])
-			floats.Scale(beta, q)
-			likelihood[k] = q[d.Action] - floats.LogSumExp(q)
-			ratios[k] = -likelihood[k]
-		}
+		likelihood := mat.Col(nil, d.State*actions+d.Action, logs)
+		ratios := floats.ScaleTo(make([]float64, len(likelihood)), -1, likelihood)
 		smoothed, err := mcmc.Smooth(ratios)
 		if err != nil {
 			return nil, fmt.Errorf("loo: decision %d: %w", i, err)

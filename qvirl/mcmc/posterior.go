@@ -35,6 +35,19 @@ type Chained interface {
 	ByChain(column []float64) [][]float64
 }
 
+// Draws returns the samples by which a posterior is judged: all of its own if it is Chained, as what it is returned
+// then, and otherwise n draws, of which there must be the least at least.
+func Draws(post irl.Posterior, rng *rand.Rand, n, least int) (*irl.Samples, Chained, error) {
+	if c, ok := post.(Chained); ok {
+		return c.Samples(), c, nil
+	}
+	if n < least {
+		return nil, nil, fmt.Errorf("%d draws, want at least %d", n, least)
+	}
+	samples, err := post.Sample(rng, n)
+	return samples, nil, err
+}
+
 // NewPosterior returns the posterior of a problem with room for perChain samples of each chain.
 func NewPosterior(problem *irl.Problem, chains, perChain int) *Posterior {
 	n := problem.RewardDim()

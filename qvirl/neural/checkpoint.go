@@ -21,25 +21,12 @@ import (
 // curves; one whose context ends loses only those.
 const checkpointEvery = 20 * time.Second
 
-// checkpoint is a file with the state of a job: the SHA-256 of what follows, and a savedState in gob's encoding. A nil
-// checkpoint keeps nothing.
+// checkpoint is a file with the state of a job: the SHA-256 of what follows, and the state. A nil checkpoint keeps
+// nothing.
 type checkpoint struct {
 	path, identity string
-	last           time.Time   // when the file was written
-	kept           *savedState // which the file does not hold yet; nil for none
-}
-
-// savedState is a state as it is stored.
-type savedState struct {
-	Identity                  string
-	Step                      int
-	Trained, Moment1, Moment2 []float32
-	Curves                    [][]CurvePoint
-	Best                      []float32
-	BestLikelihood            []float64
-	BestPoint                 []int
-	Aux                       []explored
-	Seconds                   float64 // 0 in checkpoints from before there was this field
+	last           time.Time // when the file was written
+	kept           *state    // which the file does not hold yet; nil for none
 }
 
 // newCheckpoint returns the checkpoint, in a folder, of the job whose first run is the given one. It loads no state of
@@ -52,10 +39,11 @@ func newCheckpoint(dir string, first int, identity string) *checkpoint {
 // keep keeps a state, whose parameters nothing changes in place, and writes it to the file if it is the last one or the
 // file is old.
 func (c *checkpoint) keep(s *state, last bool) error {
-	c.kept = &savedState{Identity: c.identity, Step: s.step, Trained: s.trained, Moment1: s.moment1,
-		Moment2: s.moment2, Curves: slices.Clone(s.curves), Best: slices.Clone(s.best),
-		BestLikelihood: slices.Clone(s.bestLikelihood), BestPoint: slices.Clone(s.bestPoint), Aux: slices.Clone(s.aux),
-		Seconds: s.seconds}
+	kept := *s
+	kept.Identity = c.identity
+	kept.Curves, kept.Aux, kept.Best = slices.Clone(s.Curves), slices.Clone(s.Aux), slices.Clone(s.Best)
+	kept.BestLikelihood, kept.BestPoint = slices.Clone(s.BestLikelihood), slices.Clone(s.BestPoint)
+	c.kept = &kept
 	if last || time.Since(c.last) >= checkpointEvery {
 		return c.write()
 	}
@@ -110,7 +98,7 @@ func (c *checkpoint) load(s *state) error {
 	if err != nil {
 		return fmt.Errorf("neural: the checkpoint: %w", err)
 	}
-	var saved savedState
+	var saved state
 	body, err := checked(text)
 	if err == nil {
 		err = gob.NewDecoder(bytes.NewReader(body)).Decode(&saved)
@@ -122,15 +110,13 @@ func (c *checkpoint) load(s *state) error {
 		return fmt.Errorf("neural: the checkpoint %s is of a training with other data, settings or seeds; remove it "+
 			"to start over", c.path)
 	}
-	if len(saved.Trained) != len(s.trained) || len(saved.Moment1) != len(s.trained) ||
-		len(saved.Moment2) != len(s.trained) ||
-		len(saved.Curves) != len(s.curves) || len(saved.Best) != len(s.best) {
+	if len(saved.Trained) != len(s.Trained) || len(saved.Moment1) != len(s.Trained) ||
+		len(saved.Moment2) != len(s.Trained) ||
+		len(saved.Curves) != len(s.Curves) || len(saved.Best) != len(s.Best) {
 		return fmt.Errorf("neural: the checkpoint %s does not hold what it should; remove it to start over", c.path)
 	}
-	s.step, s.trained, s.moment1, s.moment2, s.curves = saved.Step, saved.Trained, saved.Moment1, saved.Moment2,
-		saved.Curves
-	s.best, s.bestLikelihood, s.bestPoint, s.aux = saved.Best, saved.BestLikelihood, saved.BestPoint, saved.Aux
-	s.seconds = saved.Seconds
+	saved.fixed = s.fixed
+	*s = saved
 	return nil
 }
 

@@ -71,12 +71,12 @@ func (e *explorer) begin(ctx context.Context, v *vectors) error {
 	if err := v.read(&j.state); err != nil {
 		return err
 	}
-	round := j.step / e.Every
+	round := j.Step / e.Every
 	ctx, e.cancel = context.WithCancel(ctx)
 	e.pending, ctx = errgroup.WithContext(ctx)
 	e.found = make([]explored, len(j.runs))
 	for r := range j.runs {
-		m := j.model(e.learner, r, j.trained)
+		m := j.model(e.learner, r, j.Trained)
 		e.pending.Go(func() (err error) {
 			if e.found[r], err = e.explore(ctx, r, round, m); err != nil {
 				return fmt.Errorf("neural: run %d, round %d of auxiliary rollouts: %w", j.first+r, round, err)
@@ -117,9 +117,9 @@ func (e *explorer) join() error {
 	}
 	j := e.job
 	for r, found := range e.found {
-		all := explored{slices.Concat(j.aux[r].Trajectories, found.Trajectories), slices.Concat(j.aux[r].Successors,
+		all := explored{slices.Concat(j.Aux[r].Trajectories, found.Trajectories), slices.Concat(j.Aux[r].Successors,
 			found.Successors)}
-		j.aux[r] = all.last(e.Keep)
+		j.Aux[r] = all.last(e.Keep)
 	}
 	return e.handOver()
 }
@@ -128,7 +128,7 @@ func (e *explorer) join() error {
 func (e *explorer) handOver() error {
 	j := e.job
 	aux := make([]*Data, len(j.runs))
-	for r, kept := range j.aux {
+	for r, kept := range j.Aux {
 		if len(kept.Trajectories) == 0 {
 			return fmt.Errorf("neural: run %d: the first round of auxiliary rollouts has no trajectories", j.first+r)
 		}
@@ -141,7 +141,7 @@ func (e *explorer) handOver() error {
 
 // step takes a round up and begins the next one, if it is time. Nothing happens with no explorer.
 func (e *explorer) step(ctx context.Context, v *vectors) error {
-	if e == nil || e.job.step%e.Every != 0 {
+	if e == nil || e.job.Step%e.Every != 0 {
 		return nil
 	}
 	if err := e.join(); err != nil {
@@ -152,7 +152,7 @@ func (e *explorer) step(ctx context.Context, v *vectors) error {
 
 // next begins a round, if training lasts until it is taken up.
 func (e *explorer) next(ctx context.Context, v *vectors) error {
-	if e.job.step+e.Every > e.job.config.Steps {
+	if e.job.Step+e.Every > e.job.config.Steps {
 		return nil
 	}
 	return e.begin(ctx, v)
@@ -160,16 +160,16 @@ func (e *explorer) next(ctx context.Context, v *vectors) error {
 
 // start makes the auxiliary trajectories that the next step needs.
 func (e *explorer) start(ctx context.Context, v *vectors) error {
-	if e == nil || e.job.step >= e.job.config.Steps {
+	if e == nil || e.job.Step >= e.job.config.Steps {
 		return nil
 	}
-	if e.job.step > 0 { // a checkpoint had them
+	if e.job.Step > 0 { // a checkpoint had them
 		if err := e.handOver(); err != nil {
 			return err
 		}
 		return e.next(ctx, v)
 	}
-	e.job.aux = make([]explored, len(e.job.runs))
+	e.job.Aux = make([]explored, len(e.job.runs))
 	if err := e.begin(ctx, v); err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func (e *explorer) start(ctx context.Context, v *vectors) error {
 // settled tells whether a state that is kept now can be gone on with: a round has just been taken up, or there are
 // none.
 func (e *explorer) settled() bool {
-	return e == nil || e.job.step%e.Every == 0 || e.job.step >= e.job.config.Steps
+	return e == nil || e.job.Step%e.Every == 0 || e.job.Step >= e.job.config.Steps
 }
 
 // stop ends the round under way, of which nothing is of use any more. It is cancelled only if training failed: that

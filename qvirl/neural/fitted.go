@@ -15,8 +15,8 @@ import (
 
 	"github.com/go-birl/birl/envs/npz"
 	"github.com/go-birl/birl/envs/parallel"
+	"github.com/go-birl/birl/envs/training"
 	"github.com/go-birl/birl/qvirl/backend"
-	"github.com/go-birl/birl/qvirl/training"
 )
 
 // Fitted is the model that a Learner makes.
@@ -129,8 +129,7 @@ func (f *Fitted) predictor() Predictor {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	if r.predict == nil {
-		r.predict = f.Objective().Predictor(Constants{Beta: f.spec.Beta, Actions: f.spec.Actions,
-			Parameter: f.parameter})
+		r.predict = f.Objective().Predictor(Constants{Beta: f.spec.Beta, Parameter: f.parameter})
 	}
 	return r.predict
 }
@@ -146,7 +145,7 @@ func (f *Fitted) Outputs(observations []float32) ([]float32, error) {
 		return nil, fmt.Errorf("neural: %d numbers are no observations of %d numbers each", len(observations), size)
 	}
 	network := f.learner.objective.Networks()[0]
-	e := f.learner.config.newEncoder(size, f.spec.Actions, f.spec.Image)
+	e := &encoder{f.learner.config, size, f.spec.Actions, f.spec.Image}
 	if e.image == (Image{}) && len(observations) <= plainStates*size {
 		return e.outputs(network, f.scale.Apply(observations), f.parameter), nil
 	}
@@ -240,7 +239,7 @@ func (l *Learner) inference(f *Fitted) (*program, func(), error) {
 		return nil, nil, err
 	}
 	at := shape{on: on, layout: f.layout.signature(), beta: f.spec.Beta, discount: f.spec.Discount, image: f.spec.Image}
-	e := l.config.newEncoder(f.spec.Observation, f.spec.Actions, f.spec.Image)
+	e := &encoder{l.config, f.spec.Observation, f.spec.Actions, f.spec.Image}
 	p, err := l.acquire(&job{encoder: e, layout: f.layout}, at)
 	if err != nil {
 		release()

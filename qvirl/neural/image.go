@@ -94,7 +94,7 @@ const (
 // image returns the features [runs, n, features] of states [runs, n, frames·height·width], bytes:
 // y = ReLU(W * x + b) for each convolution of x = state/255, and then of all numbers at once.
 func (w *Weights) image(name string, states *graph.Node) *graph.Node {
-	m, runs, n := w.encoder.image, w.runs, states.Shape().Dim(1)
+	m, runs, n := w.Image, w.Runs, states.Shape().Dim(1)
 	bias := func(x *graph.Node, part string) *graph.Node {
 		b := w.Parameter(name + "." + part) // [runs, filters]
 		return relu(graph.Add(x, graph.InsertAxes(b, slices.Repeat([]int{1}, x.Rank()-2)...)))
@@ -102,7 +102,7 @@ func (w *Weights) image(name string, states *graph.Node) *graph.Node {
 	x := graph.Reshape(states, runs, n, m.Frames, m.Height, m.Width)
 	x = graph.ConvertDType(graph.TransposeAllAxes(x, 0, 1, 3, 4, 2), dtypes.Float32)
 	x = graph.MulScalar(x, 1./math.MaxUint8)
-	for i, layer := range w.encoder.convolutions {
+	for i, layer := range w.encoder.convolutions() {
 		filters := w.Parameter(fmt.Sprintf("%s.%s%d", name, partFilters, i))
 		x = bias(convolve(x, filters, layer, i == 0), fmt.Sprintf("%s%d", partFiltersBias, i))
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/parallel"
+	"github.com/go-birl/birl/envs/training"
 	"github.com/go-birl/birl/qvirl/backend"
 	"github.com/go-birl/birl/qvirl/irl"
-	"github.com/go-birl/birl/qvirl/training"
 )
 
 // groupSize is the number of runs that train in one program on a CPU: enough to amortise what a program costs beside
@@ -129,7 +129,7 @@ func (l *Learner) train(ctx context.Context, t *Task, clock *clock, progress irl
 		for r := range job.runs {
 			out[first+r] = job.model(l, r, job.learnt())
 		}
-		copy(aux[first:end], job.aux)
+		copy(aux[first:end], job.Aux)
 		return nil
 	})
 	if err != nil {
@@ -141,8 +141,8 @@ func (l *Learner) train(ctx context.Context, t *Task, clock *clock, progress irl
 // newJob prepares the runs first, …, end−1 of a task.
 func (l *Learner) newJob(t *Task, first, end int, clock *clock) (*job, error) {
 	j := &job{config: l.config, task: t, first: first, runs: t.Runs[first:end], clock: clock,
-		encoder: l.config.newEncoder(t.Observation, t.Actions, t.Image)}
-	if err := t.Image.check(j.encoder.convolutions); err != nil {
+		encoder: &encoder{l.config, t.Observation, t.Actions, t.Image}}
+	if err := t.Image.check(l.config.convolutions()); err != nil {
 		return nil, err
 	}
 	var expert, aux []*Data
@@ -182,7 +182,7 @@ func (l *Learner) newJob(t *Task, first, end int, clock *clock) (*job, error) {
 				first+r)
 		}
 		j.layout = layout
-		j.trained, j.fixed = append(j.trained, trained...), append(j.fixed, fixed...)
+		j.Trained, j.fixed = append(j.Trained, trained...), append(j.fixed, fixed...)
 	}
 	auxSize := 0
 	if aux != nil || t.Explore != nil {

@@ -30,20 +30,9 @@ type Network struct {
 
 // encoder is the architecture that all networks of a learner share.
 type encoder struct {
-	architecture         Architecture
-	hidden               []int
-	span                 float64 // Config.Range
+	Config
 	observation, actions int
-
-	image        Image // what observations are; zeros if they are vectors of numbers
-	convolutions []Convolution
-	features     int
-}
-
-// newEncoder returns the encoder of a learner for observations of a kind.
-func (c Config) newEncoder(observation, actions int, image Image) *encoder {
-	return &encoder{architecture: c.Architecture, hidden: c.Hidden, span: c.Range, observation: observation,
-		actions: actions, image: image, convolutions: c.convolutions(), features: c.features()}
+	image                Image // what observations are; zeros if they are vectors of numbers
 }
 
 // parameters lists a network's weights for one run, as PyTorch's linear layers begin: uniform in ±1/√(inputs). Those
@@ -75,7 +64,7 @@ func (e *encoder) parameters(n Network, random *rand.Rand) []Parameter {
 	inputs := e.observation
 	if e.image != (Image{}) {
 		channels, height, width := e.image.Frames, e.image.Height, e.image.Width
-		for i, v := range e.convolutions {
+		for i, v := range e.convolutions() {
 			fan := v.Size * v.Size * channels
 			filters(fmt.Sprintf("%s%d", partFilters, i), fan, v.Size, v.Size, channels, v.Filters)
 			add(fmt.Sprintf("%s%d", partFiltersBias, i), fan, v.Filters)
@@ -83,13 +72,13 @@ func (e *encoder) parameters(n Network, random *rand.Rand) []Parameter {
 			height, width = v.outputs(height, width)
 		}
 		inputs = height * width * channels
-		filters(partFeatures, inputs, inputs, e.features)
-		add(partFeaturesBias, inputs, e.features)
-		inputs = e.features
+		filters(partFeatures, inputs, inputs, e.features())
+		add(partFeaturesBias, inputs, e.features())
+		inputs = e.features()
 	}
-	for i, units := range e.hidden {
+	for i, units := range e.Hidden {
 		fan := inputs
-		if i == 0 && e.architecture == Pairs {
+		if i == 0 && e.Architecture == Pairs {
 			fan += e.actions
 			add("action", fan, e.actions, units)
 		}
@@ -98,7 +87,7 @@ func (e *encoder) parameters(n Network, random *rand.Rand) []Parameter {
 		inputs = units
 	}
 	outputs := n.Outputs
-	if e.architecture == Heads {
+	if e.Architecture == Heads {
 		outputs *= e.actions
 	}
 	add("weight", inputs, inputs, outputs)
@@ -113,26 +102,13 @@ func (e *encoder) parameters(n Network, random *rand.Rand) []Parameter {
 
 // Weights are the networks and parameters of all runs within a graph.
 type Weights struct {
-	encoder        *encoder
-	runs           int
-	nodes          map[string]*graph.Node // [runs, dims…]
-	beta, discount float64
+	Runs, Actions  int
+	Image          Image   // the shape of states that are images; zeros for others
+	Beta, Discount float64 // the demonstrator's rationality coefficient β, and γ
+
+	encoder *encoder
+	nodes   map[string]*graph.Node // [runs, dims…]
 }
-
-// Beta returns the demonstrator's rationality coefficient β.
-func (w *Weights) Beta() float64 { return w.beta }
-
-// Discount returns γ.
-func (w *Weights) Discount() float64 { return w.discount }
-
-// Image returns the shape of states that are images; zeros for others.
-func (w *Weights) Image() Image { return w.encoder.image }
-
-// Runs returns the number of runs.
-func (w *Weights) Runs() int { return w.runs }
-
-// Actions returns the number |A| of actions.
-func (w *Weights) Actions() int { return w.encoder.actions }
 
 // Parameter returns the array of the given name [runs, dims…].
 func (w *Weights) Parameter(name string) *graph.Node {
@@ -150,21 +126,21 @@ func (w *Weights) Network(name string, states *graph.Node) *graph.Node {
 	x := states
 	if e.image != (Image{}) {
 		x = w.image(name, states)
-	} else if e.span > 0 {
-		x = graph.MulScalar(graph.Tanh(graph.MulScalar(x, 1/e.span)), e.span)
+	} else if e.Range > 0 {
+		x = graph.MulScalar(graph.Tanh(graph.MulScalar(x, 1/e.Range)), e.Range)
 	}
-	for i, units := range e.hidden {
+	for i, units := range e.Hidden {
 		layer := func(part string) *graph.Node { return w.Parameter(fmt.Sprintf("%s.%s%d", name, part, i)) }
 		x = graph.Add(matMul(x, layer("weight")), graph.ExpandAxes(layer("bias"), 1)) // [runs, rows, units]
-		if i == 0 && e.architecture == Pairs {
+		if i == 0 && e.Architecture == Pairs {
 			// [runs, n, actions, units]
 			x = graph.Add(graph.ExpandAxes(x, 2), graph.ExpandAxes(w.Parameter(name+".action"), 1))
-			x = graph.Reshape(x, w.runs, n*e.actions, units)
+			x = graph.Reshape(x, w.Runs, n*e.actions, units)
 		}
 		x = elu(x)
 	}
 	x = graph.Add(matMul(x, w.Parameter(name+".weight")), graph.ExpandAxes(w.Parameter(name+".bias"), 1))
-	return graph.Reshape(x, w.runs, n, e.actions, x.Shape().Size()/(w.runs*n*e.actions))
+	return graph.Reshape(x, w.Runs, n, e.actions, x.Shape().Size()/(w.Runs*n*e.actions))
 }
 
 // matMul returns the products [runs, n, m] of x [runs, n, k] and y [runs, k, m].

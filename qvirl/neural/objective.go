@@ -32,7 +32,6 @@ type Predictor func(outputs []float32) (logProbs, values []float32)
 // Constants are what predictions depend on beside the networks' outputs.
 type Constants struct {
 	Beta      float64                     // the demonstrator's rationality coefficient β
-	Actions   int                         // |A|
 	Parameter func(name string) []float32 // of the objective
 }
 

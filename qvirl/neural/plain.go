@@ -19,14 +19,14 @@ func (e *encoder) outputs(network Network, states []float32, parameter func(name
 	x := make([]float32, len(states))
 	for i, v := range states {
 		x[i] = v
-		if e.span > 0 {
-			x[i] = float32(e.span * math.Tanh(float64(v)/e.span))
+		if e.Range > 0 {
+			x[i] = float32(e.Range * math.Tanh(float64(v)/e.Range))
 		}
 	}
 	of := func(part string) []float32 { return parameter(network.Name + "." + part) }
-	for i, units := range e.hidden {
+	for i, units := range e.Hidden {
 		x = affine(x, rows, of(fmt.Sprintf("weight%d", i)), of(fmt.Sprintf("bias%d", i)), units)
-		if i == 0 && e.architecture == Pairs {
+		if i == 0 && e.Architecture == Pairs {
 			x = e.withActions(x, of("action"), units)
 			rows *= e.actions
 		}

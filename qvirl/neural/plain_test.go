@@ -62,7 +62,7 @@ func BenchmarkOutputs(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	e := c.newEncoder(8, 4, Image{})
+	e := encoder{Config: c, observation: 8, actions: 4}
 	n := Network{Name: "logits", Outputs: 1}
 	parameters := append(e.parameters(n, random(1, 1, 0)), Parameter{Name: "drift", Value: []float32{0}},
 		Parameter{Name: "weight", Dims: []int{2}, Value: []float32{1, 1}, Fixed: true})

@@ -9,7 +9,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
-	"github.com/go-birl/birl/qvirl/training"
+	"github.com/go-birl/birl/envs/training"
 )
 
 // Adam's usual constants.
@@ -51,8 +51,8 @@ type program struct {
 // weights returns the parameters as nodes.
 func (p *program) weights(trained, fixed *graph.Node) (*Weights, []*graph.Node) {
 	parts := p.layout.nodes(trained, fixed)
-	w := &Weights{beta: p.shape.beta, discount: p.shape.discount, encoder: p.encoder, runs: trained.Shape().Dim(0),
-		nodes: map[string]*graph.Node{}}
+	w := &Weights{Runs: trained.Shape().Dim(0), Actions: p.encoder.actions, Image: p.shape.image, Beta: p.shape.beta,
+		Discount: p.shape.discount, encoder: p.encoder, nodes: map[string]*graph.Node{}}
 	for i, s := range p.layout.slots {
 		w.nodes[s.Name] = parts[i]
 	}
@@ -173,7 +173,7 @@ func (p *program) predictors(v *vectors) ([]Predictor, error) {
 	out := make([]Predictor, v.trained.Shape().Dim(0))
 	for r := range out {
 		of := func(x []float32) []float32 { return x[r*len(x)/len(out):][:len(x)/len(out)] }
-		out[r] = p.objective.Predictor(Constants{Beta: p.shape.beta, Actions: p.encoder.actions,
+		out[r] = p.objective.Predictor(Constants{Beta: p.shape.beta,
 			Parameter: func(name string) []float32 { return p.layout.find(name, of(trained), of(fixed)) }})
 	}
 	return out, nil

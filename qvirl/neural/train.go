@@ -13,7 +13,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
-	"github.com/go-birl/birl/qvirl/training"
+	"github.com/go-birl/birl/envs/training"
 )
 
 // job is the training of some runs of a task in one program.
@@ -34,30 +34,31 @@ type job struct {
 	state
 }
 
-// state is how far a job has come: what a checkpoint holds.
+// state is how far a job has come: what a checkpoint holds, in gob's encoding.
 type state struct {
-	step           int
-	trained        []float32 // [runs, P]
-	fixed          []float32 // [runs, F]
-	moment1        []float32 // [runs, P], of Adam; nil before the first step
-	moment2        []float32
-	curves         [][]CurvePoint // by run
-	best           []float32      // [runs, P], at each run's best held-out log-likelihood; nil without early stopping
-	bestLikelihood []float64      // by run
-	bestPoint      []int          // by run, index into curves
-	aux            []explored     // by run, of an Explore; nil otherwise
-	seconds        float64        // of the whole training, when the state was kept
+	Identity       string // of the training; empty but in a checkpoint
+	Step           int
+	Trained        []float32 // [runs, P]
+	fixed          []float32 // [runs, F], which no training changes and no checkpoint holds
+	Moment1        []float32 // [runs, P], of Adam; nil before the first step
+	Moment2        []float32
+	Curves         [][]CurvePoint // by run
+	Best           []float32      // [runs, P], at each run's best held-out log-likelihood; nil without early stopping
+	BestLikelihood []float64      // by run
+	BestPoint      []int          // by run, index into Curves
+	Aux            []explored     // by run, of an Explore; nil otherwise
+	Seconds        float64        // of the whole training when the state was kept; 0 in older checkpoints
 }
 
 // train takes the steps that are left.
 func (j *job) train(ctx context.Context, report func(Point)) (err error) {
 	c := j.config
 	runs := len(j.runs)
-	j.curves = make([][]CurvePoint, runs)
-	j.moment1, j.moment2 = make([]float32, len(j.trained)), make([]float32, len(j.trained))
+	j.Curves = make([][]CurvePoint, runs)
+	j.Moment1, j.Moment2 = make([]float32, len(j.Trained)), make([]float32, len(j.Trained))
 	if c.Patience > 0 {
-		j.best = slices.Clone(j.trained)
-		j.bestLikelihood, j.bestPoint = slices.Repeat([]float64{math.Inf(-1)}, runs), make([]int, runs)
+		j.Best = slices.Clone(j.Trained)
+		j.BestLikelihood, j.BestPoint = slices.Repeat([]float64{math.Inf(-1)}, runs), make([]int, runs)
 	}
 	if len(j.task.HeldOut) > 0 {
 		j.heldOut = newHeldOut(j.task.HeldOut, j.sampler.expert)
@@ -65,28 +66,28 @@ func (j *job) train(ctx context.Context, report func(Point)) (err error) {
 	if err := j.checkpoint.load(&j.state); err != nil {
 		return err
 	}
-	j.clock.goOn(j.seconds)
+	j.clock.goOn(j.Seconds)
 	v := newVectors(j)
 	defer v.finalize()
 	if err := j.explorer.start(ctx, v); err != nil {
 		return err
 	}
 	defer func() { j.explorer.stop(err != nil) }()
-	for j.step < c.Steps && !j.exhausted() {
-		began, from := time.Now(), j.step
+	for j.Step < c.Steps && !j.exhausted() {
+		began, from := time.Now(), j.Step
 		until := min((from/c.ReportEvery+1)*c.ReportEvery, c.Steps)
 		var terms []*tensors.Tensor
-		for j.step < until {
+		for j.Step < until {
 			if err := ctx.Err(); err != nil {
 				return errors.Join(err, j.checkpoint.write())
 			}
-			count := min(j.program.unroll(), until-j.step)
+			count := min(j.program.unroll(), until-j.Step)
 			figures, err := v.advance(j, count)
 			if err != nil {
 				return err
 			}
 			terms = append(terms, figures)
-			j.step += count
+			j.Step += count
 		}
 		if err := j.record(v, terms, from); err != nil {
 			return err
@@ -101,8 +102,8 @@ func (j *job) train(ctx context.Context, report func(Point)) (err error) {
 		if err := v.read(&j.state); err != nil {
 			return err
 		}
-		j.seconds = j.clock.seconds()
-		if err := j.checkpoint.keep(&j.state, j.step == c.Steps); err != nil {
+		j.Seconds = j.clock.seconds()
+		if err := j.checkpoint.keep(&j.state, j.Step == c.Steps); err != nil {
 			return err
 		}
 	}
@@ -111,11 +112,11 @@ func (j *job) train(ctx context.Context, report func(Point)) (err error) {
 
 // exhausted tells whether early stopping ends the training: no run has hope left.
 func (j *job) exhausted() bool {
-	if j.best == nil {
+	if j.Best == nil {
 		return false
 	}
-	for r, curve := range j.curves {
-		if len(curve)-1-j.bestPoint[r] < j.config.Patience {
+	for r, curve := range j.Curves {
+		if len(curve)-1-j.BestPoint[r] < j.config.Patience {
 			return false
 		}
 	}
@@ -164,7 +165,7 @@ func (j *job) record(v *vectors, terms []*tensors.Tensor, from int) error {
 		if likelihood != nil {
 			p.HeldOut = &likelihood[r]
 		}
-		j.curves[r] = append(j.curves[r], p)
+		j.Curves[r] = append(j.Curves[r], p)
 	}
 	return j.keepBest(v, likelihood)
 }
@@ -192,7 +193,7 @@ func (j *job) checkFinite(figures []float32, step int) error {
 
 // keepBest keeps the parameters of the runs whose held-out log-likelihood is the best so far, if the job stops early.
 func (j *job) keepBest(v *vectors, likelihood []float64) error {
-	if j.best == nil {
+	if j.Best == nil {
 		return nil
 	}
 	if err := v.read(&j.state); err != nil {
@@ -200,9 +201,9 @@ func (j *job) keepBest(v *vectors, likelihood []float64) error {
 	}
 	size := j.layout.trained
 	for r, x := range likelihood {
-		if x > j.bestLikelihood[r] {
-			j.bestLikelihood[r], j.bestPoint[r] = x, len(j.curves[r])-1
-			copy(j.best[r*size:(r+1)*size], j.trained[r*size:(r+1)*size])
+		if x > j.BestLikelihood[r] {
+			j.BestLikelihood[r], j.BestPoint[r] = x, len(j.Curves[r])-1
+			copy(j.Best[r*size:(r+1)*size], j.Trained[r*size:(r+1)*size])
 		}
 	}
 	return nil
@@ -210,8 +211,8 @@ func (j *job) keepBest(v *vectors, likelihood []float64) error {
 
 // point returns the curves' last point.
 func (j *job) point(speed float64) Point {
-	p := Point{First: j.first, Step: j.step, StepsPerSecond: speed}
-	for _, curve := range j.curves {
+	p := Point{First: j.first, Step: j.Step, StepsPerSecond: speed}
+	for _, curve := range j.Curves {
 		p.Runs = append(p.Runs, curve[len(curve)-1])
 	}
 	return p
@@ -219,17 +220,17 @@ func (j *job) point(speed float64) Point {
 
 // learnt returns the parameters of the models [runs, P].
 func (j *job) learnt() []float32 {
-	if j.best != nil {
-		return j.best
+	if j.Best != nil {
+		return j.Best
 	}
-	return j.trained
+	return j.Trained
 }
 
 // model returns the model of run r with its part of the parameters from [runs, P].
 func (j *job) model(l *Learner, r int, from []float32) *Fitted {
 	d := j.sampler.expert[r]
 	return &Fitted{
-		name: l.name, learner: l, scale: d.Scale, layout: j.layout, curve: j.curves[r],
+		name: l.name, learner: l, scale: d.Scale, layout: j.layout, curve: j.Curves[r],
 		spec: Spec{Environment: j.task.Environment, Observation: j.task.Observation, Image: j.task.Image,
 			Actions:  j.task.Actions,
 			Discount: j.task.Discount,
@@ -255,14 +256,14 @@ func newVectors(j *job) *vectors {
 	for i := range decay {
 		decay[i] *= float32(j.config.WeightDecay)
 	}
-	return &vectors{on: j.program.shape.on, trained: matrix(j.trained), moment1: matrix(j.moment1),
-		moment2: matrix(j.moment2), fixed: matrix(j.fixed), decay: tensors.FromFlatDataAndDimensions(decay, len(decay))}
+	return &vectors{on: j.program.shape.on, trained: matrix(j.Trained), moment1: matrix(j.Moment1),
+		moment2: matrix(j.Moment2), fixed: matrix(j.fixed), decay: tensors.FromFlatDataAndDimensions(decay, len(decay))}
 }
 
 // advance takes count steps and returns their terms [count, runs, terms].
 func (v *vectors) advance(j *job, count int) (*tensors.Tensor, error) {
-	batches := j.sampler.draw(j.step, count)
-	rates := j.config.rates(j.step, count)
+	batches := j.sampler.draw(j.Step, count)
+	rates := j.config.rates(j.Step, count)
 	args := make([]any, 0, 6+len(batches))
 	for _, t := range []**tensors.Tensor{&v.trained, &v.moment1, &v.moment2} {
 		var buffer any
@@ -295,7 +296,7 @@ func (v *vectors) read(s *state) (err error) {
 	for _, part := range []struct {
 		from *tensors.Tensor
 		to   *[]float32
-	}{{v.trained, &s.trained}, {v.moment1, &s.moment1}, {v.moment2, &s.moment2}} {
+	}{{v.trained, &s.Trained}, {v.moment1, &s.Moment1}, {v.moment2, &s.Moment2}} {
 		if *part.to, err = tensors.CopyFlatData[float32](part.from); err != nil {
 			return fmt.Errorf("neural: reading the parameters: %w", err)
 		}

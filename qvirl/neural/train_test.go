@@ -40,7 +40,7 @@ func (c classifier) Loss(w *Weights, b *Batch) Loss {
 	logProbs := c.logProbs(w, b.Expert.State)
 	logLikelihood := graph.ReduceMean(graph.ReduceSum(graph.Mul(logProbs, b.Expert.Action), -1), -1)
 	drift := w.Parameter("drift")
-	noise := graph.MulScalar(graph.Reshape(b.Noise, w.Runs()), 1e-2)
+	noise := graph.MulScalar(graph.Reshape(b.Noise, w.Runs), 1e-2)
 	l := Loss{Total: graph.Sub(graph.Add(graph.Neg(logLikelihood), noise), drift),
 		Terms: []Term{{TermLogLikelihood, logLikelihood}, {"drift", drift}}}
 	if b.Aux != nil { // what is done there is to be unlikely
@@ -252,20 +252,20 @@ func TestSecondsOutliveAnInterruption(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j.curves = make([][]CurvePoint, 2)
+	j.Curves = make([][]CurvePoint, 2)
 	if err := j.checkpoint.load(&j.state); err != nil {
 		t.Fatal(err)
 	}
-	if !(j.seconds > 0 && j.seconds <= first.Seconds()) {
-		t.Errorf("the checkpoint says %g seconds, the model %g", j.seconds, first.Seconds())
+	if !(j.Seconds > 0 && j.Seconds <= first.Seconds()) {
+		t.Errorf("the checkpoint says %g seconds, the model %g", j.Seconds, first.Seconds())
 	}
-	j.seconds += 1000
+	j.Seconds += 1000
 	if err := j.checkpoint.keep(&j.state, true); err != nil {
 		t.Fatal(err)
 	}
 	again := fit(t, testConfig(), classifier{}, task)[0].Seconds()
-	if !(again >= j.seconds && again < j.seconds+100) {
-		t.Errorf("the model says %g seconds, %g of them before the interruption", again, j.seconds)
+	if !(again >= j.Seconds && again < j.Seconds+100) {
+		t.Errorf("the model says %g seconds, %g of them before the interruption", again, j.Seconds)
 	}
 }
 
@@ -274,15 +274,15 @@ func TestSecondsOutliveAnInterruption(t *testing.T) {
 func TestOneFlippedBitIsNoCheckpoint(t *testing.T) {
 	c := newCheckpoint(t.TempDir(), 0, "this")
 	numbers := func() []float32 { return []float32{1, -2, 3.5, 0} }
-	want := state{step: 7, trained: numbers(), moment1: numbers(), moment2: numbers(), curves: make([][]CurvePoint, 1)}
+	want := state{Step: 7, Trained: numbers(), Moment1: numbers(), Moment2: numbers(), Curves: make([][]CurvePoint, 1)}
 	if err := c.keep(&want, true); err != nil {
 		t.Fatal(err)
 	}
 	load := func() (*state, error) {
-		got := &state{trained: make([]float32, 4), curves: make([][]CurvePoint, 1)}
+		got := &state{Trained: make([]float32, 4), Curves: make([][]CurvePoint, 1)}
 		return got, c.load(got)
 	}
-	if got, err := load(); err != nil || got.step != 7 || !slices.Equal(got.trained, numbers()) {
+	if got, err := load(); err != nil || got.Step != 7 || !slices.Equal(got.Trained, numbers()) {
 		t.Fatalf("the whole checkpoint: %+v, error %v", got, err)
 	}
 	whole, err := os.ReadFile(c.path)

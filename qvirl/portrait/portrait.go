@@ -33,12 +33,11 @@ func Of(method string, post irl.Posterior, o Options) (*exhibit.Posterior, error
 		return nil, fmt.Errorf("portrait: action %d is outside 0..%d", o.Action, actions-1)
 	}
 	out := &exhibit.Posterior{Method: method, Chains: 1}
-	samples, err := samplesOf(post, o)
+	samples, chains, err := mcmc.Draws(post, rand.New(rand.NewPCG(o.Seed, 0)), o.Draws, 2)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("portrait: %w", err)
 	}
-	chains, ok := post.(mcmc.Chained)
-	if ok {
+	if chains != nil {
 		out.Chains = chains.Chains()
 	}
 	out.Policy = irl.ColumnMeans(samples.Policies(actions, p.Beta))
@@ -49,7 +48,7 @@ func Of(method string, post irl.Posterior, o Options) (*exhibit.Posterior, error
 			columns[s] = s*actions + o.Action
 		}
 		out.Marginals = append(out.Marginals, post.Reward(columns[s]))
-		if ok {
+		if chains != nil {
 			draws := chains.ByChain(mat.Col(nil, columns[s], samples.Reward))
 			rHat, bulkESS, _ := mcmc.Diagnose(draws)
 			out.RHat, out.ESS = append(out.RHat, rHat), append(out.ESS, bulkESS)
@@ -64,21 +63,6 @@ func Of(method string, post irl.Posterior, o Options) (*exhibit.Posterior, error
 		out.Draws = append(out.Draws, row)
 	}
 	return out, nil
-}
-
-// samplesOf returns the samples of a posterior that consists of chains, and draws from any other.
-func samplesOf(post irl.Posterior, o Options) (*irl.Samples, error) {
-	if c, ok := post.(mcmc.Chained); ok {
-		return c.Samples(), nil
-	}
-	if o.Draws < 2 {
-		return nil, fmt.Errorf("portrait: %d draws, want at least 2", o.Draws)
-	}
-	samples, err := post.Sample(rand.New(rand.NewPCG(o.Seed, 0)), o.Draws)
-	if err != nil {
-		return nil, fmt.Errorf("portrait: %w", err)
-	}
-	return samples, nil
 }
 
 // Grid returns a gridworld as a map.
@@ -117,9 +101,9 @@ func Visits(p *irl.Problem) []int {
 // Decisions returns what was demonstrated in each state, and how probable the posterior holds it to be.
 func Decisions(post irl.Posterior, o Options) ([]exhibit.Decision, error) {
 	p := post.Problem()
-	samples, err := samplesOf(post, o)
+	samples, _, err := mcmc.Draws(post, rand.New(rand.NewPCG(o.Seed, 0)), o.Draws, 2)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("portrait: %w", err)
 	}
 	actions := p.MDP.Actions()
 	policies, counts := samples.Policies(actions, p.Beta), p.DemoCounts()

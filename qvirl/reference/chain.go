@@ -84,7 +84,7 @@ func (k *chain) move(kernel int) (accept float64) {
 		k.keep()
 	case walkKernel:
 		accept = k.walk()
-		k.last = k.walker.Last()
+		k.last = k.walker.Last
 	}
 	if k.target.problem.InfersBeta() && k.rng.Float64() < rescaleShare {
 		k.rescale()
@@ -158,7 +158,7 @@ func (k *chain) sample() {
 func (k *chain) work() float64 {
 	w := k.target.work() + k.hamiltonian.spent
 	if k.walker != nil {
-		w += float64(k.walker.Leapfrogs()) * k.walkCost
+		w += float64(k.walker.Leapfrogs) * k.walkCost
 	}
 	return w
 }

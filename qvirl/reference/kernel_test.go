@@ -207,7 +207,7 @@ func TestKernelsOnProblems(t *testing.T) {
 			if err := valuewalk.UseCurvature([]*valuewalk.Walker{k.walker}); err != nil {
 				t.Fatal(err)
 			}
-			k.walker.SetStepSize(0.5)
+			k.walker.StepSize = 0.5
 			var draws [4][]float64
 			for i := range 22000 {
 				k.move(kernel)

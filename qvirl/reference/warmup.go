@@ -38,12 +38,12 @@ func (s *sampling) warmUp(ctx context.Context) error {
 	step := mcmc.MeanStep(s.chains, func(k *chain) float64 { return k.hamiltonian.step })
 	walk := 0.0
 	if s.chains[0].walker != nil {
-		walk = mcmc.MeanStep(s.chains, func(k *chain) float64 { return k.walker.StepSize() })
+		walk = mcmc.MeanStep(s.chains, func(k *chain) float64 { return k.walker.StepSize })
 	}
 	for _, k := range s.chains {
 		k.hamiltonian.step = step
 		if k.walker != nil {
-			k.walker.SetStepSize(walk)
+			k.walker.StepSize = walk
 		}
 	}
 	return s.setShares(ctx)
@@ -73,7 +73,7 @@ func (s *sampling) turns(ctx context.Context, count, limit int, p *pilot) error 
 		var walk mcmc.StepSize
 		walking := k.walker != nil && k.walker.Ready()
 		if walking {
-			walk = mcmc.NewStepSize(k.walker.StepSize(), walkAccept)
+			walk = mcmc.NewStepSize(k.walker.StepSize, walkAccept)
 		}
 		for i := range count {
 			if err := ctx.Err(); err != nil {
@@ -84,7 +84,7 @@ func (s *sampling) turns(ctx context.Context, count, limit int, p *pilot) error 
 				k.move(sliceKernel)
 			}
 			if walking {
-				k.walker.SetStepSize(walk.Next(k.move(walkKernel)))
+				k.walker.StepSize = walk.Next(k.move(walkKernel))
 			}
 			if p == nil {
 				continue
@@ -101,7 +101,7 @@ func (s *sampling) turns(ctx context.Context, count, limit int, p *pilot) error 
 		}
 		k.hamiltonian.step = leap.Average()
 		if walking {
-			k.walker.SetStepSize(walk.Average())
+			k.walker.StepSize = walk.Average()
 		}
 		s.job.WarmUp(float64(s.parts.Add(1)) / float64(4*len(s.chains)))
 		return nil

@@ -54,16 +54,16 @@ const mostNumbers = 1 << 26
 // draw returns all samples of a posterior that consists of chains, with what cuts a number of each into the chains; and
 // of others so many draws, of which there must be the least at least, or as many as mostNumbers allows, and nil.
 func draw(post irl.Posterior, draws, least int, seed uint64) (*irl.Samples, func([]float64) [][]float64, error) {
-	if c, ok := post.(mcmc.Chained); ok {
-		return c.Samples(), c.ByChain, nil
-	}
-	if draws < least {
-		return nil, nil, fmt.Errorf("summary: %d draws, want at least %d", draws, least)
-	}
 	m := post.Problem().MDP
-	draws = max(least, min(draws, mostNumbers/(m.States()*m.Actions())))
-	samples, err := post.Sample(rand.New(rand.NewPCG(seed, 0)), draws)
-	return samples, nil, err
+	draws = min(draws, max(least, mostNumbers/(m.States()*m.Actions())))
+	samples, chains, err := mcmc.Draws(post, rand.New(rand.NewPCG(seed, 0)), draws, least)
+	if err != nil {
+		return nil, nil, fmt.Errorf("summary: %w", err)
+	}
+	if chains != nil {
+		return samples, chains.ByChain, nil
+	}
+	return samples, nil, nil
 }
 
 // Of asks a posterior for what it is judged by. Of one that consists of chains, everything comes from its samples,

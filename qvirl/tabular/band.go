@@ -16,7 +16,7 @@ import (
 //
 // Products of dense blocks are all that it does: n·width² operations, n·width numbers.
 type bandMatrix struct {
-	n, width int          // size, and the largest |i − j| of an entry
+	n        int          // size
 	place    []int32      // number of each row and column in the band; all else here is in these numbers
 	panels   []*mat.Dense // of J: P_JJ over P_RJ, of which what is above P's diagonal means nothing
 	inverses []*mat.Dense // D, after factorize; P_JJ stays in the panel, and Y takes the place of P_RJ
@@ -26,9 +26,10 @@ type bandMatrix struct {
 // bandBlock is the number of columns of a block.
 const bandBlock = 64
 
+// newBandMatrix returns the zero matrix of a band in which no entry (i, j) has |i − j| > width.
 func newBandMatrix(place []int32, width int) *bandMatrix {
 	n := len(place)
-	b := &bandMatrix{n: n, width: width, place: place}
+	b := &bandMatrix{n: n, place: place}
 	for from := 0; from < n; from += bandBlock {
 		columns := min(bandBlock, n-from)
 		b.panels = append(b.panels, mat.NewDense(min(columns+width, n-from), columns, nil))

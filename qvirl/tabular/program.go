@@ -13,8 +13,8 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"gonum.org/v1/gonum/floats"
 
+	"github.com/go-birl/birl/envs/training"
 	"github.com/go-birl/birl/qvirl/irl"
-	"github.com/go-birl/birl/qvirl/training"
 )
 
 // program trains batches of one shape.

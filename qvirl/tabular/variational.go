@@ -10,9 +10,9 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/go-birl/birl/envs/parallel"
+	"github.com/go-birl/birl/envs/training"
 	"github.com/go-birl/birl/qvirl/backend"
 	"github.com/go-birl/birl/qvirl/irl"
-	"github.com/go-birl/birl/qvirl/training"
 )
 
 // curveEvery is the number of steps between two points of the ELBO curve.

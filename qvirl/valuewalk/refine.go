@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sync/atomic"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/envs/check"
@@ -223,43 +223,37 @@ func (r *refinement) prepare() (err error) {
 // approximation does not say where, and the mean curvature over its draws may be far from that over the posterior: the
 // pilots first walk there, and their positions on the way give a mass matrix, twice, and the walkers their starts.
 func (r *refinement) adapt(ctx context.Context) error {
-	chains, curvature, visited := make([]*chain, pilots), make([][]float64, pilots), make([][]float64, pilots)
+	chains, visited := make([]*Walker, pilots), make([][]float64, pilots)
 	for i := range chains {
 		chains[i] = r.newWalker(streamPilots + uint64(i))
-		chains[i].moveTo(r.draws.RawRowView(r.drawn + i))
+		chains[i].MoveTo(r.draws.RawRowView(r.drawn + i))
 	}
-	each := func(transitions int, visit func(i int) func()) error {
+	each := func(transitions int, visit func(k *Walker, made int)) error {
 		return r.job.Each(pilots, func(i int) error {
-			return chains[i].adapt(ctx, r.metric, transitions, r.config.TargetAccept, visit(i))
+			return chains[i].adapt(ctx, transitions, r.config.TargetAccept, visit)
 		})
 	}
-	none := func(int) func() { return nil }
 	rounds := 0
 	if r.base.dim > r.base.n {
 		rounds = scoutRounds
 	}
 	for range rounds {
-		err := each(scoutSteps, func(i int) func() {
-			curvature[i], visited[i] = make([]float64, r.base.dim*r.base.dim), nil
-			k, made := chains[i], 0
-			return func() {
-				if made++; made > scoutSteps/2 {
-					k.addCurvature(curvature[i])
-					visited[i] = append(visited[i], k.at.x...)
-				}
+		clear(visited)
+		if err := each(scoutSteps, func(k *Walker, made int) {
+			if made > scoutSteps/2 {
+				k.AddCurvature()
+				i := slices.Index(chains, k)
+				visited[i] = append(visited[i], k.at.x...)
 			}
-		})
-		if err != nil {
+		}); err != nil {
 			return err
 		}
-		for _, c := range curvature[1:] {
-			floats.Add(curvature[0], c)
-		}
-		if r.metric, err = newMetric(symmetric(curvature[0], r.base.dim, pilots*scoutSteps/2)); err != nil {
+		if err := UseCurvature(chains); err != nil {
 			return err
 		}
 	}
-	if err := each(pilotSteps, none); err != nil {
+	r.metric = chains[0].metric
+	if err := each(pilotSteps, nil); err != nil {
 		return err
 	}
 	if rounds > 0 { // the walkers start there too, at positions of one pilot after the other
@@ -271,36 +265,38 @@ func (r *refinement) adapt(ctx context.Context) error {
 		}
 	}
 	for _, k := range chains {
-		r.spent.Add(int64(k.leapfrogs + 1))
+		r.spent.Add(int64(k.Leapfrogs + 1))
 	}
-	r.step = mcmc.MeanStep(chains, (*chain).stepSize)
+	r.step = mcmc.MeanStep(chains, stepSize)
 	return nil
 }
 
-func (r *refinement) newWalker(stream uint64) *chain {
-	return newWalker(r.base.clone(), mcmc.Stream(r.config.Seed, r.hash, stream), r.config.Trajectory, true)
+func (r *refinement) newWalker(stream uint64) *Walker {
+	k := newWalker(r.base.clone(), mcmc.Stream(r.config.Seed, r.hash, stream), r.config.Trajectory, true)
+	k.metric = r.metric
+	return k
 }
 
 // walk moves the walkers of group i, those from first to end − 1, one after the other, and keeps their samples.
 func (r *refinement) walk(ctx context.Context, i, first, end int) error {
 	k := r.newWalker(streamGroups + uint64(i))
-	k.step = r.step
+	k.StepSize = r.step
 	f := &r.groups[i]
 	for w := first; w < end; w++ {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		start := r.starts.RawRowView(w)
-		k.moveTo(start)
+		k.MoveTo(start)
 		for t := range r.transitions() + 1 {
 			if t > 0 {
-				k.iterate(r.metric)
+				k.Step()
 			}
 			if j := t - r.config.Transitions; j >= 0 {
 				k.target.invert(k.at.x) // a rejected trajectory has left the target elsewhere
 				r.samples.SetValues(w*r.config.Kept+j, k.target.reward, k.at.x)
 				if r.reached != nil {
-					r.reached[w*r.config.Kept+j] = k.last
+					r.reached[w*r.config.Kept+j] = k.Last
 				}
 			}
 		}
@@ -308,7 +304,7 @@ func (r *refinement) walk(ctx context.Context, i, first, end int) error {
 			f.stuck++
 		}
 	}
-	f.leapfrogs, f.divergences, f.accepted = k.leapfrogs, k.divergences, k.accepted
-	r.spent.Add(int64(k.leapfrogs + end - first))
+	f.leapfrogs, f.divergences, f.accepted = k.Leapfrogs, k.divergences, k.accepted
+	r.spent.Add(int64(k.Leapfrogs + end - first))
 	return nil
 }

@@ -3,8 +3,6 @@ package valuewalk
 import (
 	"context"
 
-	"gonum.org/v1/gonum/floats"
-
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/mcmc"
 )
@@ -47,8 +45,7 @@ type walk struct {
 	problem *irl.Problem
 	job     *mcmc.Job
 
-	chains []*chain
-	metric *metric
+	chains []*Walker
 }
 
 const (
@@ -71,7 +68,7 @@ func (w *walk) run(ctx context.Context) (irl.Posterior, error) {
 		return nil, err
 	}
 	samples, convergence, err := w.job.Converge(w.config.budget(),
-		func(i, iterations int) error { return w.chains[i].sample(ctx, w.metric, iterations) }, w.collect)
+		func(i, iterations int) error { return w.chains[i].sample(ctx, iterations) }, w.collect)
 	if err != nil {
 		return nil, err
 	}
@@ -80,8 +77,8 @@ func (w *walk) run(ctx context.Context) (irl.Posterior, error) {
 		share := 1 / float64(d.Iterations*len(w.chains))
 		d.Divergences += k.divergences
 		d.Acceptance += k.accepted * share
-		d.LeapfrogSteps += float64(k.leapfrogs) * share
-		d.StepSize = k.step
+		d.LeapfrogSteps += float64(k.Leapfrogs) * share
+		d.StepSize = k.StepSize
 	}
 	return &Posterior{samples, !w.config.NoDeterminant, d}, nil
 }
@@ -122,11 +119,17 @@ func (w *walk) prepare() error {
 		base.eval(x, grad)
 		base.addCurvature(curvature)
 		if i < w.config.Chains {
-			w.chains = append(w.chains, newChain(base.clone(), mcmc.Stream(w.config.Seed, hash, streamChains+uint64(i)),
-				x, w.config))
+			k := newWalker(base.clone(), mcmc.Stream(w.config.Seed, hash, streamChains+uint64(i)), w.config.Trajectory,
+				!w.config.NoDeterminant)
+			k.trace = mcmc.NewTrace(base.dim, storeLimit*w.config.Samples/w.config.Chains)
+			k.MoveTo(x)
+			w.chains = append(w.chains, k)
 		}
 	}
-	w.metric, err = newMetric(symmetric(curvature, base.dim, float64(max(referenceDraws, w.config.Chains))))
+	m, err := newMetric(symmetric(curvature, base.dim, float64(max(referenceDraws, w.config.Chains))))
+	for _, k := range w.chains {
+		k.metric = m
+	}
 	return err
 }
 
@@ -134,44 +137,36 @@ func (w *walk) prepare() error {
 // mass matrix made of it (¼). The chains then go on with the same step size, the geometric mean of theirs.
 func (w *walk) warmUp(ctx context.Context) error {
 	quarter := w.config.Warmup / 4
-	each := func(f func(j int, k *chain) error) error {
-		return w.job.Each(len(w.chains), func(j int) error { return f(j, w.chains[j]) })
-	}
-	adapt := func(_ int, k *chain) error { return k.adapt(ctx, w.metric, quarter, w.config.TargetAccept, nil) }
-	if err := each(adapt); err != nil {
-		return err
-	}
-	n := w.chains[0].target.dim
-	curvature := make([][]float64, len(w.chains))
-	err := each(func(j int, k *chain) error {
-		curvature[j] = make([]float64, n*n)
-		made := 0
-		return k.adapt(ctx, w.metric, w.config.Warmup-2*quarter, w.config.TargetAccept, func() {
-			if made++; made%curvatureEvery == 0 {
-				k.addCurvature(curvature[j])
-			}
+	adapt := func(iterations int, visit func(k *Walker, made int)) error {
+		return w.job.Each(len(w.chains), func(j int) error {
+			return w.chains[j].adapt(ctx, iterations, w.config.TargetAccept, visit)
 		})
-	})
-	if err != nil {
+	}
+	if err := adapt(quarter, nil); err != nil {
 		return err
 	}
-	for _, c := range curvature[1:] {
-		floats.Add(curvature[0], c)
-	}
-	count := len(w.chains) * ((w.config.Warmup - 2*quarter) / curvatureEvery)
-	if w.metric, err = newMetric(symmetric(curvature[0], n, float64(count))); err != nil {
+	if err := adapt(w.config.Warmup-2*quarter, func(k *Walker, made int) {
+		if made%curvatureEvery == 0 {
+			k.AddCurvature()
+		}
+	}); err != nil {
 		return err
 	}
-	if err := each(adapt); err != nil {
+	if err := UseCurvature(w.chains); err != nil {
 		return err
 	}
-	step := mcmc.MeanStep(w.chains, (*chain).stepSize)
+	if err := adapt(quarter, nil); err != nil {
+		return err
+	}
+	step := mcmc.MeanStep(w.chains, stepSize)
 	for _, k := range w.chains {
-		k.step = step
+		k.StepSize = step
 		k.settle()
 	}
 	return nil
 }
+
+func stepSize(k *Walker) float64 { return k.StepSize }
 
 // collect reads perChain thinned samples of each chain into a posterior.
 func (w *walk) collect(perChain int) *mcmc.Posterior {

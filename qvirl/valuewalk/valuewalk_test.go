@@ -133,15 +133,15 @@ func TestTransitions(t *testing.T) {
 	}
 	target := must(newTarget(problem))
 	k := newWalker(target, rand.New(rand.NewPCG(1, 0)), 3, true)
-	k.moveTo(p.Values().RawRowView(0))
-	curvature, grad := make([]float64, target.dim*target.dim), make([]float64, target.dim)
-	target.eval(k.at.x, grad)
-	target.addCurvature(curvature)
-	metric := must(newMetric(symmetric(curvature, target.dim, 1)))
+	k.MoveTo(p.Values().RawRowView(0))
+	k.AddCurvature()
+	if err := UseCurvature([]*Walker{k}); err != nil {
+		t.Fatal(err)
+	}
 	for step, want := range map[float64]bool{1e-3: false, 1e3: true} { // of the posterior's standard deviations
-		k.step = step
-		if k.iterate(metric); k.last.Divergent != want || (k.last.Acceptance > 0.5) == want {
-			t.Errorf("with steps of %g, %+v", step, k.last)
+		k.StepSize = step
+		if k.Step(); k.Last.Divergent != want || (k.Last.Acceptance > 0.5) == want {
+			t.Errorf("with steps of %g, %+v", step, k.Last)
 		}
 	}
 }

@@ -24,11 +24,11 @@ import (
 
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/peerbench"
+	"github.com/go-birl/birl/envs/training"
 	"github.com/go-birl/birl/qvirl/backend"
 	"github.com/go-birl/birl/qvirl/cost"
 	"github.com/go-birl/birl/qvirl/neural"
 	"github.com/go-birl/birl/qvirl/neural/variational"
-	"github.com/go-birl/birl/qvirl/training"
 )
 
 // observedAtOnce is the number of observations of a great prediction.

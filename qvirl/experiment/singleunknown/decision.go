@@ -16,7 +16,6 @@ import (
 type Decision struct {
 	Reward []float64 // the reward that it plans with, [S]
 	Q      []float64 // its optimal Q-values, [S·A]
-	Policy []float64 // a greedy policy, [S·A]
 }
 
 // Decide plans with the posterior mean of each reward less caution posterior standard deviations.
@@ -35,11 +34,7 @@ func decide(p *irl.Problem, reward []float64) (*Decision, error) {
 	if err != nil {
 		return nil, err
 	}
-	policy, err := p.MDP.Deterministic(sol.Greedy)
-	if err != nil {
-		return nil, err
-	}
-	return &Decision{Reward: reward, Q: sol.Q, Policy: policy}, nil
+	return &Decision{Reward: reward, Q: sol.Q}, nil
 }
 
 // Through returns the Q-value of going up in the cell.

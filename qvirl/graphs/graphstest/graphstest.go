@@ -14,15 +14,6 @@ import (
 	"github.com/go-birl/birl/qvirl/backend"
 )
 
-// IdentityOf returns the identity matrix [n, n], flattened.
-func IdentityOf(n int) []float64 {
-	out := make([]float64, n*n)
-	for i := range n {
-		out[i*n+i] = 1
-	}
-	return out
-}
-
 // Evaluate runs f on double-precision inputs and returns its outputs flattened.
 func Evaluate(t *testing.T, f func(in []*Node) []*Node, inputs ...*tensors.Tensor) [][]float64 {
 	t.Helper()
@@ -105,19 +96,4 @@ func Clark(mean []float64, cov mat.Symmetric) (meanMax, varMax float64, weights 
 		}
 	}
 	return m, v, weights
-}
-
-// Packed holds the moments of several sets of A variables in the layout of clarkMax: one problem, one state a set.
-func Packed(means [][]float64, covs []*mat.SymDense) (mean, cov []float64) {
-	states, actions := len(means), len(means[0])
-	mean, cov = make([]float64, actions*states), make([]float64, actions*actions*states)
-	for s := range means {
-		for a := 0; a < actions; a++ {
-			mean[a*states+s] = means[s][a]
-			for b := 0; b < actions; b++ {
-				cov[(a*actions+b)*states+s] = covs[s].At(a, b)
-			}
-		}
-	}
-	return mean, cov
 }

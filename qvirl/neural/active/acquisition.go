@@ -20,6 +20,7 @@ import (
 	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/gym"
+	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/active"
 	"github.com/go-birl/birl/qvirl/neural/variational"
 )
@@ -179,9 +180,9 @@ func (s *informative) next(at variational.ValuesAt, uniform float64) int {
 	predictive, policy := make([]float64, actions), make([]float64, actions)
 	for j := range s.entropy { // the draws become probabilities in place
 		for a := range policy {
-			policy[a] = s.beta * at.Draws[a][j]
+			policy[a] = at.Draws[a][j]
 		}
-		floats.AddConst(-floats.LogSumExp(policy), policy)
+		mdp.LogBoltzmann(policy, policy, actions, s.beta)
 		s.entropy[j] = 0
 		for a, logProb := range policy {
 			p := math.Exp(logProb)

@@ -72,7 +72,7 @@ func (o Objective) Loss(w *neural.Weights, b *neural.Batch) neural.Loss {
 	// [runs, 2n, actions]
 	q := graph.Squeeze(w.Network(networkQ, graph.Concatenate([]*graph.Node{t.State, t.Next}, 1)), -1)
 	now, next := graph.SliceAxis(q, 1, graph.AxisRange(0, n)), graph.SliceAxis(q, 1, graph.AxisRange(n))
-	logProbs := graph.LogSoftmax(graph.MulScalar(now, w.Beta()), -1)
+	logProbs := graph.LogSoftmax(graph.MulScalar(now, w.Beta), -1)
 	logLikelihood := graph.ReduceMean(choose(logProbs, t.Action), -1) // [runs]
 
 	reward := w.Network(networkReward, t.State)

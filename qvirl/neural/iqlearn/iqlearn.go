@@ -78,7 +78,7 @@ func (o Objective) Loss(w *neural.Weights, b *neural.Batch) neural.Loss {
 		states = append(states, b.Initial)
 	}
 	q := Squeeze(w.Network(network, Concatenate(states, 1)), -1) // [runs, 2n or 3n, actions]
-	temperature := o.temperature(w.Beta())
+	temperature := o.temperature(w.Beta)
 	v := neural.SoftMax(q, temperature)
 	part := func(i int) *Node { return SliceAxis(v, 1, AxisRange(i*n, (i+1)*n)) } // [runs, n]
 	taken := ReduceSum(Mul(SliceAxis(q, 1, AxisRange(0, n)), b.Expert.Action), -1)
@@ -87,7 +87,7 @@ func (o Objective) Loss(w *neural.Weights, b *neural.Batch) neural.Loss {
 	reward := Sub(taken, next)
 	value := ReduceMean(Sub(part(0), next), -1)
 	if o.Value == Initial {
-		value = MulScalar(ReduceMean(part(2), -1), 1-w.Discount())
+		value = MulScalar(ReduceMean(part(2), -1), 1-w.Discount)
 	}
 	meanReward := ReduceMean(reward, -1)
 	chi2 := MulScalar(ReduceMean(Square(reward), -1), 1/(4*o.Alpha))

@@ -222,7 +222,7 @@ func (o Objective) network(w *neural.Weights, states *Node) *Node {
 	if !o.PerBeta {
 		return out
 	}
-	unit := o.unit(w.Beta())
+	unit := o.unit(w.Beta)
 	width := outEmbedding + o.Embedding
 	factor, offset := slices.Repeat([]float64{1}, width), make([]float64, width)
 	factor[outMean], offset[outLogStd] = unit, math.Log(unit)
@@ -271,10 +271,10 @@ func (o Objective) Predictor(c neural.Constants) neural.Predictor {
 func (o Objective) logLikelihood(v values, w *neural.Weights, b *neural.Batch) *Node {
 	action := Transpose(b.Expert.Action, 1, 2) // [runs, actions, n]
 	if o.Likelihood == ClosedForm {
-		return ReduceSum(Mul(logActionProbs(v, w.Beta()), action), 1, 2)
+		return ReduceSum(Mul(logActionProbs(v, w.Beta), action), 1, 2)
 	}
-	noise := Reshape(b.Noise, w.Runs(), o.Draws, w.Actions(), b.Expert.Len())
-	return sampledLogLikelihood(v, action, noise, w.Beta())
+	noise := Reshape(b.Noise, w.Runs, o.Draws, w.Actions, b.Expert.Len())
+	return sampledLogLikelihood(v, action, noise, w.Beta)
 }
 
 // join returns the transitions of both.

@@ -27,7 +27,7 @@ type prior struct {
 
 func (o Objective) newPrior(w *neural.Weights) prior {
 	p := prior{mean: w.Parameter(paramPriorMean), std: Exp(w.Parameter(paramPriorLogStd)), image: o.Image,
-		observation: w.Image()}
+		observation: w.Image}
 	if p.observation == (neural.Image{}) {
 		p.lengthscale = Exp(w.Parameter(paramLengthscales))
 	} else {
