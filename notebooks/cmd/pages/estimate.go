@@ -51,7 +51,8 @@ func (r *results) read(name string) ([]experiment.Row, *experiment.Record, error
 //
 // METRIC and E are regular expressions for the whole name. T is mean (the default: of one value a seed), spread (their
 // standard deviation), min, max or maxabs (of all values that fit). from=X takes the distance |estimate − X| instead.
-// Of a folder with demonstrations, as expert-lunarlander, METHOD is demonstrator and METRIC return or log_likelihood.
+// Of demonstrations, demos.json in a folder as expert-lunarlander or another file as expert-lunarlander/demos-greedy,
+// METHOD is demonstrator and METRIC return or log_likelihood.
 type choice struct {
 	experiment, method  string
 	metric, environment *regexp.Regexp
@@ -168,7 +169,12 @@ func (r *results) demonstrator(c choice) (*estimate, error) {
 		Returns      struct{ Mean, Std float64 }
 		Statistics   map[string]float64
 	}
-	if err := atomicfile.ReadJSON(filepath.Join(r.root, "results", c.experiment, "demos.json"), &d); err != nil {
+	name := filepath.Join(c.experiment, "demos")
+	if strings.Contains(c.experiment, "/") {
+		name = c.experiment
+	}
+	name += ".json"
+	if err := atomicfile.ReadJSON(filepath.Join(r.root, "results", name), &d); err != nil {
 		return nil, err
 	}
 	switch likelihood, ok := d.Statistics["log_likelihood"]; {
@@ -177,7 +183,7 @@ func (r *results) demonstrator(c choice) (*estimate, error) {
 	case c.metric.MatchString("log_likelihood") && ok:
 		return &estimate{mean: likelihood, stdErr: math.NaN()}, nil
 	}
-	return nil, fmt.Errorf("demos.json does not say it")
+	return nil, fmt.Errorf("%s does not say it", name)
 }
 
 // difference returns a − b with its standard error: of the paired differences where both are means over the same seeds,
