@@ -22,7 +22,7 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 		Charts: []exhibit.Chart{LearningCurves(rows)}}
 	r.Text = append(r.Text, "Means over runs ± standard error. The return is that of the optimal policy of the "+
 		"posterior mean reward under the true reward, 0 for the random policy and 100 for the optimal one. The "+
-		"entropy is that of the Gaussian with the posterior's covariance of all rewards. W1 is the Wasserstein-1 "+
+		"entropy is that of the Gaussian with the posterior's covariance of all rewards. W₁ is the Wasserstein-1 "+
 		"distance of the reward marginals to a posterior that ValueWalk samples from the same demonstrations.")
 	for _, method := range ordered(rows) {
 		if inside, of := InsideBand(rows, method, ReturnTrue); of > 0 && method != ValueWalk {
@@ -60,7 +60,7 @@ func LearningCurves(rows []experiment.Row) exhibit.Chart {
 	chart := exhibit.Chart{Name: "learning-curve", Title: "Active learning in random gridworlds"}
 	for _, p := range []struct{ metric, label string }{
 		{ReturnTrue, "return under the true reward"}, {RewardEntropy, "entropy of the rewards, nats"},
-		{W1, "W1 to the exact posterior"}, {PolicyTV, "TV to the exact policy"},
+		{W1, "W₁ to the exact posterior"}, {PolicyTV, "TV to the exact policy"},
 	} {
 		panel := exhibit.Panel{XLabel: "queries", YLabel: p.label}
 		for _, method := range ordered(rows) {
@@ -111,7 +111,7 @@ func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 	returns = append(returns, column{ReturnTrue, "return ", last, 1}, column{RewardEntropy, "entropy ", last, 1})
 	byQueries("returns", "Returns of the apprentice by number of queries", returns...)
 	for _, d := range []struct{ metric, name, title string }{
-		{W1, "w1", "W1 of the rewards to the exact posterior by number of queries"},
+		{W1, "w1", "W₁ of the rewards to the exact posterior by number of queries"},
 		{PolicyTV, "tv", "TV of the policy to the exact one by number of queries"},
 	} {
 		var columns []column

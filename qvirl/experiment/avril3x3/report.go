@@ -117,7 +117,7 @@ func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 	out.Add(obstacle.StatesTable("Mean of the optimal value", ValueMean, 1))
 	out.Add(obstacle.StatesTable("Standard deviation of the optimal value", ValueStd, 1))
 	out.Add(exhibit.Table{Name: "collapse", Title: "Collapse",
-		Columns: []exhibit.Column{{Metric: W1, Name: "W1 to ValueWalk", Decimals: 2},
+		Columns: []exhibit.Column{{Metric: W1, Name: "W₁ to ValueWalk", Decimals: 2},
 			{Metric: MeanAbs, Name: "mean |posterior mean|", Decimals: 2},
 			{Metric: Below02, Name: "states with std < 0.2"}, {Metric: Below0001, Name: "with std < 0.001"}}}, paper)
 	return out.Made, out.Err

@@ -101,7 +101,7 @@ func Report(rows []experiment.Row, _ *experiment.Record) (*exhibit.Report, error
 			at[r.Environment][lambda] = append(at[r.Environment][lambda], r)
 		}
 	}
-	text := "The λ with the smallest mean W1 to the exact posterior:"
+	text := "The λ with the smallest mean W₁ to the exact posterior:"
 	for _, environment := range slices.SortedFunc(maps.Keys(at), func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) // 11×11 after 3×3
 	}) {
@@ -117,7 +117,7 @@ func Report(rows []experiment.Row, _ *experiment.Record) (*exhibit.Report, error
 	}
 	return &exhibit.Report{Title: "AVRIL's λ against the size of the world", Text: []string{text[:len(text)-1] + "."},
 		Charts: []exhibit.Chart{{Name: "lambda", Title: "AVRIL over λ", Panels: []exhibit.Panel{{XLabel: "λ",
-			YLabel: "W1 to the exact posterior", Curves: curves}}}}}, nil
+			YLabel: "W₁ to the exact posterior", Curves: curves}}}}}, nil
 }
 
 // Definition is the experiment as the command lists it.

@@ -335,8 +335,8 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 	t := experiment.Tables{Rows: rows, Methods: []string{Exact, PolicyWalk, MaxMean, Clark}}
 	t.Add(obstacle.StatesTable("Mean of the reward", RewardMean, 1))
 	t.Add(obstacle.StatesTable("Standard deviation of the reward", RewardStd, 1))
-	t.Add(obstacle.StatesTable("W1 to the exact posterior", W1, 2))
-	t.Add(obstacle.StatesTable("W1 of the Gaussian with the same mean and variance to the exact posterior", W1Gaussian,
+	t.Add(obstacle.StatesTable("W₁ to the exact posterior", W1, 2))
+	t.Add(obstacle.StatesTable("W₁ of the Gaussian with the same mean and variance to the exact posterior", W1Gaussian,
 		2))
 	t.Methods = []string{MaxMean}
 	t.Add(obstacle.StatesTable("Probability that another action is better than the one of highest mean", WrongMax, 3))

@@ -47,7 +47,7 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 			return nil, err
 		}
 		r.Tables = tables
-		r.Text = append(r.Text, fmt.Sprintf("Means over %d worlds ± standard error. W1 is the Wasserstein-1 distance "+
+		r.Text = append(r.Text, fmt.Sprintf("Means over %d worlds ± standard error. W₁ is the Wasserstein-1 distance "+
 			"of the reward marginals to the exact posterior (ValueWalk); coverages are of central 90 %% intervals; TV "+
 			"is the total variation distance of the posterior-predictive policy to that of the exact posterior.",
 			len(experiment.Series(main, worlds.ValueWalk, metric.LogDensity))))
@@ -57,7 +57,7 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 		var c Config
 		if best, w1 := bestLambda(heldOut); record != nil && json.Unmarshal(record.Config, &c) == nil &&
 			best != c.Lambda {
-			r.Text = append(r.Text, fmt.Sprintf("On the held-out worlds λ = %g has the smallest W1, %.3f, but the "+
+			r.Text = append(r.Text, fmt.Sprintf("On the held-out worlds λ = %g has the smallest W₁, %.3f, but the "+
 				"config chose λ = %g.", best, w1, c.Lambda))
 		}
 	}
@@ -80,13 +80,13 @@ func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 	rows, _ = split(rows)
 	t := experiment.Tables{Rows: rows, Methods: tableMethods}
 	t.Add(exhibit.Table{Name: "table1", Title: "Posterior quality", Columns: []exhibit.Column{
-		{Metric: metric.W1, Name: "W1", Decimals: 3}, {Metric: metric.LogDensity, Name: "log density", Decimals: 3},
+		{Metric: metric.W1, Name: "W₁", Decimals: 3}, {Metric: metric.LogDensity, Name: "log density", Decimals: 3},
 		{Metric: metric.RewardCoverage, Name: "reward in 90 % CI", Decimals: 3},
 		{Metric: metric.PolicyCoverage, Name: "policy in 90 % CI", Decimals: 3},
 		{Metric: metric.PolicyTV, Name: "TV", Decimals: 3}}}, paper)
 	t.Add(exhibit.Table{Name: "conventions", Title: "The paper's presumable conventions: distances to ValueWalk " +
 		"without the determinant, L1 instead of total variation", Columns: []exhibit.Column{
-		{Metric: metric.W1NoDet, Name: "W1 to nodet", Decimals: 3},
+		{Metric: metric.W1NoDet, Name: "W₁ to nodet", Decimals: 3},
 		{Metric: metric.PolicyTVNoDet, Name: "TV to nodet", Decimals: 3},
 		{Metric: metric.PolicyL1, Name: "policy L1", Decimals: 3}}}, conventions(paper))
 	t.Add(exhibit.Table{Name: "nonterminal", Title: "Policies over non-terminal states only", Columns: []exhibit.Column{
@@ -144,7 +144,7 @@ func LambdaCurve(rows []experiment.Row) *exhibit.Chart {
 	chart := &exhibit.Chart{Name: "lambda", Title: "AVRIL over λ, on held-out worlds"}
 	best, bestW1 := bestLambda(rows)
 	for _, p := range []struct{ metric, label string }{
-		{metric.W1, "W1 to the exact posterior"}, {metric.LogDensity, "log density of the true reward"},
+		{metric.W1, "W₁ to the exact posterior"}, {metric.LogDensity, "log density of the true reward"},
 		{metric.RewardCoverage, "true reward in 90 % interval"}, {metric.PolicyTV, "TV to the exact policy"},
 	} {
 		curve := exhibit.Curve{Name: worlds.AVRIL}
@@ -159,7 +159,7 @@ func LambdaCurve(rows []experiment.Row) *exhibit.Chart {
 		}
 		panel := exhibit.Panel{XLabel: "λ", YLabel: p.label, Curves: []exhibit.Curve{curve}}
 		if !math.IsInf(bestW1, 1) {
-			panel.Marks = []exhibit.Mark{{Note: fmt.Sprintf("best W1: λ = %g", best), X: best}}
+			panel.Marks = []exhibit.Mark{{Note: fmt.Sprintf("best W₁: λ = %g", best), X: best}}
 		}
 		if len(hidden) > 0 {
 			panel.Title = fmt.Sprintf("below %d at λ = %s", lowestDensity, strings.Join(hidden, ", "))

@@ -59,7 +59,7 @@ func Families(rows []experiment.Row, record *experiment.Record) (*exhibit.Table,
 	t, err := experiment.Tabulate(rows, families, exhibit.Table{Name: "families",
 		Title: "Families of approximate posteriors, means over tuning worlds", Notes: []string{"Rows “best …”: " +
 			"matched to the exact posterior's own samples, which is what the family could reach at best."},
-		Columns: []exhibit.Column{{Metric: metric.W1, Name: "W1", Decimals: 3},
+		Columns: []exhibit.Column{{Metric: metric.W1, Name: "W₁", Decimals: 3},
 			{Metric: metric.PolicyTV, Name: "TV", Decimals: 3},
 			{Metric: metric.RewardCoverage, Name: "reward in 90 % CI", Decimals: 3},
 			{Metric: metric.PolicyCoverage, Name: "policy in 90 % CI", Decimals: 3},
@@ -106,7 +106,7 @@ func Transitions(rows []experiment.Row, record *experiment.Record) *exhibit.Char
 		label string
 		at    func(name string) *exhibit.Estimate
 	}{
-		{"W1 to the exact posterior", func(name string) *exhibit.Estimate {
+		{"W₁ to the exact posterior", func(name string) *exhibit.Estimate {
 			return experiment.Average(rows, name, metric.W1)
 		}},
 		{"TV to the exact policy", func(name string) *exhibit.Estimate {
