@@ -5,21 +5,17 @@ import (
 	"strings"
 )
 
-// most is how many comparisons stand in the table of claims; of more it says how many hold.
-const most = 6
-
 // claimTable writes a row for each claim, with or without links to their pages.
 func claimTable(claims []claim, links bool) string {
-	head := []string{"claim", "the paper", "ours", "verdict"}
+	head := []string{"claim", "comparisons that hold", "verdict"}
 	if links {
 		head = append(head, "page")
 	}
 	grid := [][]string{head}
 	for _, c := range claims {
-		line := []string{fmt.Sprintf("%s <sub>%s</sub>", c.Claim, c.Section), c.paperCell(), c.ourCell(),
-			"**" + string(c.verdict) + "**"}
+		line := []string{fmt.Sprintf("%s <sub>%s</sub>", c.Claim, c.Section), c.held(), "**" + string(c.verdict) + "**"}
 		if links {
-			line = append(line, fmt.Sprintf("[%s](pages/%[1]s.md)", c.Page))
+			line = append(line, fmt.Sprintf("[%s](pages/%[1]s.md#claim-by-claim)", c.Page))
 		}
 		for i := range line {
 			line[i] = strings.ReplaceAll(line[i], "|", "\\|")
@@ -29,40 +25,18 @@ func claimTable(claims []claim, links bool) string {
 	return markdown(grid, "|:--")
 }
 
-// paperCell returns the paper's numbers, or its words where it gives none.
-func (c claim) paperCell() string {
-	var parts []string
-	for _, o := range c.outcomes {
-		if o.paper != nil {
-			parts = append(parts, o.Of+": "+minus(o.Paper))
-		}
-	}
-	if len(parts) > 0 && len(parts) <= 2*most {
-		return strings.Join(parts, "<br>")
-	}
-	return "“" + c.Quote + "”"
-}
-
-// ourCell returns our numbers, or how many comparisons hold.
-func (c claim) ourCell() string {
+// held says how many of a claim's comparisons hold.
+func (c claim) held() string {
 	if c.NotAttempted != "" {
 		return "–"
 	}
 	held := 0
-	var parts []string
 	for _, o := range c.outcomes {
 		if o.holds {
 			held++
 		}
-		parts = append(parts, o.sentence())
 	}
-	if len(parts) <= most {
-		return strings.Join(parts, "<br>")
-	}
-	if held == 1 {
-		return fmt.Sprintf("1 of %d comparisons holds", len(parts))
-	}
-	return fmt.Sprintf("%d of %d comparisons hold", held, len(parts))
+	return fmt.Sprintf("%d of %d", held, len(c.outcomes))
 }
 
 // sentence is an outcome in a line.
@@ -95,6 +69,9 @@ func (o outcome) sentence() string {
 		text += " against " + minus(o.Than)
 	case o.than != nil:
 		text += " against " + o.than.text(decimals)
+	}
+	if o.paper != nil {
+		text += ", the paper's " + minus(o.Paper)
 	}
 	if o.difference != "" {
 		text += " (" + o.difference + ")"

@@ -54,8 +54,9 @@ func described(r *experiment.Record) string {
 			commits = append(commits, commit)
 		}
 	}
-	if n := len(commits); n > most/2 {
-		commits = append(commits[:most/2-1], fmt.Sprintf("%d more in the record", n-most/2+1))
+	const named = 3
+	if n := len(commits); n > named {
+		commits = append(commits[:named-1], fmt.Sprintf("%d more in the record", n-named+1))
 	}
 	return fmt.Sprintf("%s | %s | %s | %s", r.Finished.UTC().Format(time.DateOnly), duration(r),
 		strings.Join(machines, "; "), strings.Join(commits, ", "))
