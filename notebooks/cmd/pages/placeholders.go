@@ -9,6 +9,7 @@ import (
 	"text/template"
 
 	"github.com/go-birl/birl/qvirl/experiment/zoostudy"
+	"github.com/go-birl/birl/qvirl/method"
 )
 
 // prose fills the placeholders of a prose file.
@@ -36,6 +37,7 @@ func (s *site) prose(name string) (string, error) {
 //	{{steps}}                                              what steps of networks cost, by the same
 //	{{table "NAME"}}                                       a table of pages.yaml
 //	{{gallery}}, {{claims}}, {{counted}}                   the notebooks, all claims, their verdicts counted
+//	{{methods}}                                            all methods
 //	{{answers}}, {{zooSize}}, {{zooRight "METHOD"}}, {{zooSaid "METHOD"}}   the zoo's answers by kind, its problems, right
 //	                                                      ones, and those that say so
 func (s *site) fill(text string) (string, error) {
@@ -58,6 +60,7 @@ func (s *site) fill(text string) (string, error) {
 		"zooSaid":  func(name string) (int, error) { n, err := s.zooCounts(name); return n[0], err },
 		"counted":  func() string { return counted(s.ledger.Claims) },
 		"claims":   func() string { return claimTable(s.ledger.Claims, true) },
+		"methods":  methodTable,
 	}).Parse(text)
 	if err != nil {
 		return "", err
@@ -67,6 +70,15 @@ func (s *site) fill(text string) (string, error) {
 		return "", err
 	}
 	return strings.TrimSpace(b.String()), nil
+}
+
+// methodTable lists all methods of rows and legends.
+func methodTable() string {
+	grid := [][]string{{"in legends", "in rows", ""}}
+	for _, m := range method.All() {
+		grid = append(grid, []string{m.Label, "`" + m.Name + "`", m.Sentence})
+	}
+	return markdown(grid, "|:--")
 }
 
 func (s *site) write(text string, withError bool, decimals []int) (string, error) {
