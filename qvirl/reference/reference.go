@@ -7,6 +7,9 @@
 //     coordinates together and of few that are neighbours;
 //   - the walk over optimal values of package valuewalk, which costs least where demonstrations say much.
 //
+// Where β is inferred and both a small and a large one explain the demonstrations, a bridge joins the two (see bridge),
+// which the walk does not know of and is left out.
+//
 // The warm-up measures how far each moves every reward and value for its cost, and sets their shares.
 package reference
 
@@ -137,8 +140,8 @@ const (
 	heavier     = 8 // times the samples are kept where tails are heavy
 )
 
-// prepare compiles the problem and starts the chains: every second one from afar, the others at draws from the prior,
-// or half of these from the posterior to start from.
+// prepare compiles the problem and starts the chains: every second one from afar, or on a peak of a bridge, the others
+// at draws from the prior, or half of these from the posterior to start from.
 func (s *sampling) prepare() error {
 	base, err := NewTarget(s.problem)
 	if err != nil {
@@ -159,6 +162,11 @@ func (s *sampling) prepare() error {
 		}
 	}
 	starts := base.farStarts(mcmc.Stream(s.config.Seed, hash, farStream), s.config.Chains/2)
+	if s.problem.InfersBeta() {
+		if err := s.build(base, starts, mcmc.Stream(s.config.Seed, hash, scanStream)); err != nil {
+			return err
+		}
+	}
 	for i := range s.config.Chains {
 		rng := mcmc.Stream(s.config.Seed, hash, uint64(i))
 		t, err := base.Clone()
@@ -172,7 +180,7 @@ func (s *sampling) prepare() error {
 			k.slice.near, k.slice.pair = near, pair
 		}
 		k.trace = mcmc.NewTrace(len(k.draw), s.storeLimit()*s.config.Samples/s.config.Chains)
-		if base.k == base.n && (base.diag != nil || unroot != nil) {
+		if base.k == base.n && base.bridge == nil && (base.diag != nil || unroot != nil) {
 			if w, err := valuewalk.NewWalker(s.problem, rng, walkTrajectory); err == nil {
 				k.walker, k.walkCost = w, walkCost(s.problem)
 			}
@@ -194,6 +202,23 @@ func (s *sampling) prepare() error {
 		}
 		k.start(u)
 		s.chains = append(s.chains, k)
+	}
+	return nil
+}
+
+// build gives a target the bridge that its posterior needs, if any, and starts on each of the peaks that it joins.
+func (s *sampling) build(target *Target, starts [][]float64, rng *rand.Rand) error {
+	scanned, err := target.Clone()
+	if err != nil {
+		return err
+	}
+	f, positions := scanned.scan(rng, s.config.TargetAccept)
+	var peaks []int
+	if target.bridge, peaks = newBridge(f); target.bridge == nil {
+		return nil
+	}
+	for i := range starts {
+		starts[i] = positions[peaks[i%len(peaks)]]
 	}
 	return nil
 }

@@ -8,10 +8,11 @@ import (
 )
 
 const (
-	farStream = 1 << 32 // of random numbers, which is no chain's
-	farTries  = 2000    // positions that starts from afar are drawn from, but no more than
-	farWork   = 2e8     // multiplications take: a fraction of a second
-	farScale  = 4       // greatest multiple of the prior's standard deviation
+	farStream  = 1 << 32       // of random numbers, which is no chain's
+	scanStream = farStream + 1 // and of a scan
+	farTries   = 2000          // positions that starts from afar are drawn from, but no more than
+	farWork    = 2e8           // multiplications take: a fraction of a second
+	farScale   = 4             // greatest multiple of the prior's standard deviation
 )
 
 // farStarts returns so many positions to start chains from, drawn from the posterior as far as few tries tell: most of
