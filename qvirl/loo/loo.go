@@ -32,10 +32,12 @@ func Of(method string, post irl.Posterior, draws int, seed uint64) (*exhibit.LOO
 		return nil, fmt.Errorf("loo: %w", err)
 	}
 	actions := p.MDP.Actions()
-	logs := samples.LogPolicies(actions, p.Beta)
+	n, _ := samples.Q.Dims()
 	out := &exhibit.LOO{Method: method}
 	for i, d := range p.Demos {
-		likelihood := mat.Col(nil, d.State*actions+d.Action, logs)
+		there := irl.Samples{Q: samples.Q.Slice(0, n, d.State*actions, (d.State+1)*actions).(*mat.Dense),
+			Beta: samples.Beta}
+		likelihood := mat.Col(nil, d.Action, there.LogPolicies(actions, p.Beta))
 		ratios := floats.ScaleTo(make([]float64, len(likelihood)), -1, likelihood)
 		smoothed, err := mcmc.Smooth(ratios)
 		if err != nil {
