@@ -13,7 +13,11 @@ func claimTable(claims []claim, links bool) string {
 	}
 	grid := [][]string{head}
 	for _, c := range claims {
-		line := []string{fmt.Sprintf("%s <sub>%s</sub>", c.Claim, c.Section), c.held(), "**" + string(c.verdict) + "**"}
+		held := "–"
+		if c.verdict != notAttempted {
+			held = fmt.Sprintf("%d of %d", c.held, len(c.outcomes))
+		}
+		line := []string{fmt.Sprintf("%s <sub>%s</sub>", c.Claim, c.Section), held, "**" + string(c.verdict) + "**"}
 		if links {
 			line = append(line, fmt.Sprintf("[%s](pages/%[1]s.md#claim-by-claim)", c.Page))
 		}
@@ -23,20 +27,6 @@ func claimTable(claims []claim, links bool) string {
 		grid = append(grid, line)
 	}
 	return markdown(grid, "|:--")
-}
-
-// held says how many of a claim's comparisons hold.
-func (c claim) held() string {
-	if c.NotAttempted != "" {
-		return "–"
-	}
-	held := 0
-	for _, o := range c.outcomes {
-		if o.holds {
-			held++
-		}
-	}
-	return fmt.Sprintf("%d of %d", held, len(c.outcomes))
 }
 
 // sentence is an outcome in a line.

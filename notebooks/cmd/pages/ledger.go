@@ -33,6 +33,7 @@ type claim struct {
 	Note         string `yaml:"note"` // a sentence on what came out; a template, as prose is
 
 	outcomes []outcome
+	held     int // outcomes that hold
 	verdict  verdict
 }
 
@@ -113,7 +114,6 @@ func (c *claim) judge(root string, r *results) error {
 	if c.Claim == "" || c.Section == "" || c.Page == "" {
 		return errors.New("a claim needs claim, section and page")
 	}
-	held := 0
 	for _, k := range c.Checks {
 		var o outcome
 		var err error
@@ -130,7 +130,7 @@ func (c *claim) judge(root string, r *results) error {
 			return err
 		}
 		if o.holds {
-			held++
+			c.held++
 		}
 		c.outcomes = append(c.outcomes, o)
 	}
@@ -139,9 +139,9 @@ func (c *claim) judge(root string, r *results) error {
 		c.verdict = notAttempted
 	case len(c.Checks) == 0:
 		return errors.New("neither checks nor not_attempted")
-	case held == len(c.Checks):
+	case c.held == len(c.Checks):
 		c.verdict = reproduced
-	case held == 0:
+	case c.held == 0:
 		c.verdict = not
 	default:
 		c.verdict = partly
