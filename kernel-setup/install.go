@@ -72,8 +72,9 @@ Python packages come through your own pip configuration (mirrors, proxies, local
 GOPROXY. Everything is pinned and checked by SHA-256. What is there already is left alone, and an installation that was
 interrupted is repaired by running the command again. The options are remembered, except --kernelspec.
 
-With --kernelspec, a kernelspec named gonb is written where other programs look for kernels, so that VS Code and your own
-Jupyter can run the notebooks: --kernelspec user for all your programs, --kernelspec PREFIX for one virtual environment. It starts the kernel of this clone; to undo it, delete the folder that the command names.`,
+With --kernelspec, a kernelspec named gonb is written where other programs look for kernels, so that VS Code and your
+own Jupyter can run the notebooks: --kernelspec user for all your programs, --kernelspec PREFIX for one virtual
+environment. It starts the kernel of this clone; to undo it, delete the folder that the command names.`,
 		Example: `  go run ./kernel-setup install
   go run ./kernel-setup install --python /usr/bin/python3.12
   go run ./kernel-setup install --cuda            # on a machine with an NVIDIA GPU

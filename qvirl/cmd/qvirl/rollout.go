@@ -74,7 +74,8 @@ the action of the greatest value, or with --sample draws from the predicted acti
 Episode i is reset with the seed --seed + i, so that all models meet the same episodes.
 
 Workers that die or exceed --step-timeout are started again, and the episodes that they were in begin anew. After a
-fault that restarts do not fix, and after an interruption, the episodes that have ended are still reported and kept; where --out would replace a file, in FILE.partial.npz, or FILE.partial-2.npz and so on.`,
+fault that restarts do not fix, and after an interruption, the episodes that have ended are still reported and
+kept; where --out would replace a file, in FILE.partial.npz, or FILE.partial-2.npz and so on.`,
 		Example: `  qvirl rollout --model bc --env LunarLander-v3 --episodes 30
   qvirl rollout --model bc --env highway-fast-v0 --episodes 30 --json | jq .mean`,
 		Args: cobra.NoArgs,

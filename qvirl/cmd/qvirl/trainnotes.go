@@ -1,0 +1,87 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/go-birl/birl/qvirl/neural"
+)
+
+// outlier says where the largest action of the demonstrations is, if many actions below it never occur.
+func (o *trainOptions) outlier(t *neural.Task) error {
+	seen, largest, episode := map[int]bool{}, -1, 0
+	for i, d := range t.Runs[0].Demos {
+		for _, a := range d.Actions {
+			seen[a] = true
+			if a > largest {
+				largest, episode = a, i
+			}
+		}
+	}
+	if o.actions != 0 || largest < 10*len(seen) {
+		return nil
+	}
+	return fmt.Errorf("the demonstrations have only %d different actions, of which the largest, in demonstration %d, "+
+		"is %d: "+
+		"if that is a mistake, mend %s; if most actions never occur, number them anew", len(seen), episode, largest,
+		o.demos)
+}
+
+// noteUnits says which features of the demonstrations networks that see them in their own units, as by default, see
+// little of: those that are so small that they are next to nothing, and those of order one that often saturate. config
+// is what replaces the default's fields.
+func noteUnits(w io.Writer, t *neural.Task, config []byte) {
+	const (
+		unseen    = 1e-3 // a hundredth of the default's Unit
+		saturated = 1
+		often     = 0.1 // of the states
+	)
+	var c struct{ Training struct{ Unit *float64 } }
+	if json.Unmarshal(config, &c) == nil && c.Training.Unit != nil || t.Image != (neural.Image{}) {
+		return
+	}
+	features := make([][]float64, t.Observation) // magnitudes
+	for _, d := range t.Runs[0].Demos {
+		for i, x := range d.Observations {
+			features[i%t.Observation] = append(features[i%t.Observation], math.Abs(float64(x)))
+		}
+	}
+	var small, large []string
+	for f, x := range features {
+		beyond := floats.Count(func(v float64) bool { return v > saturated }, x)
+		switch name := strconv.Itoa(f); {
+		case floats.Max(x) > 0 && floats.Max(x) < unseen:
+			small = append(small, name)
+		case floats.Norm(x, 2) <= math.Sqrt(float64(len(x))) && float64(beyond) > often*float64(len(x)):
+			large = append(large, name)
+		}
+	}
+	const standardised = `--config with {"Training": {"Unit": 0, "Range": 2}} standardises all`
+	if len(small) > 0 {
+		fmt.Fprintf(w, "note: features whose magnitude is nowhere more than %g are next to nothing to the networks: "+
+			"%s; store them in other units, or %s\n", unseen, strings.Join(small, ", "), standardised)
+	}
+	if len(large) > 0 {
+		fmt.Fprintf(w, "note: features of order one that are beyond %d in more than a tenth of the states, where the "+
+			"networks see them saturate: %s; %s\n", saturated, strings.Join(large, ", "), standardised)
+	}
+}
+
+// noteFit says so if training ended before the model foresees what it learnt from better than a uniform guess does.
+func noteFit(w io.Writer, t *neural.Task, curve []neural.CurvePoint) {
+	if len(curve) == 0 { // of an ensemble
+		return
+	}
+	last := curve[len(curve)-1]
+	guess := -math.Log(float64(t.Actions))
+	if likelihood, ok := last.Terms[neural.TermLogLikelihood]; ok && likelihood < guess {
+		fmt.Fprintf(w, "note: after %d steps the log-likelihood of the demonstrations is %.2f, a uniform guess has "+
+			"%.2f: give it more --steps\n", last.Step, likelihood, guess)
+	}
+}
