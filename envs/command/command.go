@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // interrupted is the exit status after Ctrl-C, as shells have it.
@@ -79,11 +80,17 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, st
 	}
 }
 
-// nameArguments makes the errors of commands that were given other arguments than they take say how they are called.
+// nameArguments makes the errors of commands that were given other arguments than they take say how they are called, and
+// flags that take one value refuse a second one.
 func nameArguments(c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		nameArguments(sub)
 	}
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if _, many := f.Value.(pflag.SliceValue); !many {
+			f.Value = &single{Value: f.Value}
+		}
+	})
 	check := c.Args
 	if check == nil || !c.Runnable() {
 		return
@@ -94,4 +101,18 @@ func nameArguments(c *cobra.Command) {
 		}
 		return nil
 	}
+}
+
+// single is the value of a flag that is given once, or with the same text again.
+type single struct {
+	pflag.Value
+	given *string
+}
+
+func (s *single) Set(text string) error {
+	if s.given != nil && *s.given != text {
+		return fmt.Errorf("given twice, first as %q", *s.given)
+	}
+	s.given = &text
+	return s.Value.Set(text)
 }

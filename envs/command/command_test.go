@@ -83,3 +83,30 @@ func TestArgumentsAreNamed(t *testing.T) {
 		t.Errorf("exit status %d, wrote %q, want %q", status, got, want)
 	}
 }
+
+// TestFlagsOfOneValueAreGivenOnce: the last one does not win in silence.
+func TestFlagsOfOneValueAreGivenOnce(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"--demos", "a", "--with", "x", "--with", "y", "--quick", "--quick"}, "a [x y] true\n"},
+		{[]string{"--demos", "a", "--demos", "b"}, `error: invalid argument "b" for "--demos" flag: given twice, first as "a"` +
+			"\n"},
+	} {
+		var demos string
+		var with []string
+		var quick bool
+		root := &cobra.Command{Use: "root", RunE: func(c *cobra.Command, _ []string) error {
+			fmt.Fprintln(c.OutOrStdout(), demos, with, quick)
+			return nil
+		}}
+		root.Flags().StringVar(&demos, "demos", "", "")
+		root.Flags().StringArrayVar(&with, "with", nil, "")
+		root.Flags().BoolVar(&quick, "quick", false, "")
+		var out strings.Builder
+		if Execute(t.Context(), root, c.args, &out, &out); out.String() != c.says {
+			t.Errorf("%q says %q, want %q", c.args, out.String(), c.says)
+		}
+	}
+}
