@@ -28,7 +28,7 @@ func (s *source) array(name string, rank, length int, types ...npz.Type) *npz.Ar
 	case err != nil:
 		s.err = fmt.Errorf("demo: %w", err)
 	case !slices.Contains(types, a.Type):
-		s.fail(name, "it holds %s, want %s", typeName(a.Type), typeName(types[0]))
+		s.fail(name, "it holds %s, want %s", a.Type, types[0])
 	case rank >= 0 && len(a.Shape) != rank || len(a.Shape) == 0:
 		s.fail(name, "it has the shape %v, want %d dimensions", a.Shape, max(rank, 1))
 	case length >= 0 && a.Shape[0] != length:
@@ -44,16 +44,6 @@ func (s *source) fail(name, text string, args ...any) {
 	if s.err == nil {
 		s.err = fmt.Errorf("demo: %s: array %q: %s", s.archive.Path(), name, fmt.Sprintf(text, args...))
 	}
-}
-
-func typeName(t npz.Type) string {
-	switch t {
-	case npz.Int64:
-		return "integers"
-	case npz.Bool:
-		return "truth values"
-	}
-	return "floats"
 }
 
 // flags reads truth values; integers 0 and 1 will do.
@@ -73,7 +63,7 @@ func (s *source) flags(name string, n int) []bool {
 func (s *source) integers(name string, n int, low, high float64) []int {
 	a := s.array(name, 1, n, npz.Int64, npz.Float64)
 	if a.Type != npz.Int64 && len(a.Data) > 0 { // NumPy makes an empty list one of floats
-		s.fail(name, "it holds %s, want integers", typeName(a.Type))
+		s.fail(name, "it holds %s, want integers", a.Type)
 	}
 	out := make([]int, len(a.Data))
 	for i, v := range a.Data {

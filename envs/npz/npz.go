@@ -37,6 +37,11 @@ const (
 	Text // texts of one width, as their characters' code points, filled up with zeros; only written, see Archive.Texts
 )
 
+// String returns what a reader calls such numbers.
+func (t Type) String() string {
+	return [...]string{"floats", "floats", "integers", "bytes", "truth values", "texts"}[t]
+}
+
 // Array is an array of real numbers in C order (the last index runs fastest). A shape of no dimensions is a scalar.
 type Array struct {
 	Shape []int

@@ -122,7 +122,7 @@ func (r *reader) compressed(p, at *npz.Array) [][]mdp.Transition {
 func (r *reader) integers(name string) *npz.Array {
 	a := r.array(name)
 	if a != nil && a.Type != npz.Int64 && len(a.Data) > 0 {
-		r.err = fmt.Errorf("%s holds floats, want integers", name)
+		r.err = fmt.Errorf("%s holds %s, want integers", name, a.Type)
 		return nil
 	}
 	return a
@@ -138,7 +138,7 @@ func (r *reader) demos() []mdp.Step {
 		return nil
 	}
 	if a.Type != npz.Int64 {
-		r.err = fmt.Errorf("%s holds floats, want integers: a state and an action in each row", demos)
+		r.err = fmt.Errorf("%s holds %s, want integers: a state and an action in each row", demos, a.Type)
 		return nil
 	}
 	steps := make([]mdp.Step, a.Shape[0])

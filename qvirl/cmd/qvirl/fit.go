@@ -75,7 +75,8 @@ The problem holds the arrays
                        prior, see below
   demos [n,2]          integers: state and action of each demonstrated decision; n may be 0
   discount, beta       γ in [0, 1), and the rationality coefficient β > 0 of the expert
-  beta_log_std         standard deviation of a log-normal prior over β with the median beta (optional; without it β is known)
+  beta_log_std         standard deviation of a log-normal prior over β with the median beta (optional; without it β is
+                       known)
   initial [S]          distribution of the first state (optional)
   state_names [S], action_names [A]  texts for tables and netCDF files (optional)
 
@@ -83,8 +84,9 @@ Rewards that depend on each other take one of these priors, singular ones includ
   prior_cov [S,S]      covariance; [S·A,S·A] for rewards of state-action pairs
   prior_low_rank [S,k] factor W of the covariance W Wᵀ + diag(prior_std²); [S,A,k] for pairs; prior_std is optional here
   prior_kernel         Gaussian process: a text, rbf, matern12, matern32, matern52 or linear, as of np.array("rbf"), with
-                       prior_lengthscale (one, or one a feature), prior_std (of the rewards, one or one each), state_features [S,d]
-                       (reward_features [S,A,d] for pairs), and optionally prior_nugget, a variance that no two rewards share
+                       prior_lengthscale (one, or one a feature), prior_std (of the rewards, one or one each),
+                       state_features [S,d] (reward_features [S,A,d] for pairs), and optionally prior_nugget, a
+                       variance that no two rewards share
 Standard deviations and β lie between 1e-60 and 1e60.
 
 The answer holds reward_mean and reward_std [S], reward_cov [S,S] (of up to 4,096 rewards), value_mean [S] and
