@@ -39,9 +39,11 @@ type chain struct {
 	ridge float64          // standard deviation of log c of scale moves, where β is inferred
 	trace *mcmc.Trace
 
+	ladder     *ladder // nil where β's posterior has one peak, or β is known
+	crossShare float64 // probability of a crossing after an iteration's transition
+
 	accepted float64 // sum of the acceptance probabilities of Hamiltonian transitions since the warm-up
 	tried    int
-	missed   int             // positions on a bridge that did not count
 	last     mcmc.Transition // of any kernel
 }
 
@@ -152,22 +154,10 @@ func (k *chain) sample() {
 		k.accepted += accept
 		k.tried++
 	}
-	if k.target.bridge != nil && !k.counts() {
-		return
+	if k.ladder != nil && k.rng.Float64() < k.crossShare {
+		k.cross()
 	}
 	k.trace.Add(k.draw, k.last)
-}
-
-// counts draws whether the position on a bridge counts. A bridge on which most do not is of no use: it is taken away.
-func (k *chain) counts() bool {
-	height, _ := k.target.bridge.at(k.at.u[k.target.k])
-	if height == 0 || k.rng.Float64() < math.Exp(-height) {
-		return true
-	}
-	if k.missed++; k.missed > k.trace.Len()+manyMissed {
-		k.target.bridge, k.at.known = nil, position
-	}
-	return false
 }
 
 // work returns about how many multiplications were made so far; those of large matrices, which are faster, count less.

@@ -7,8 +7,8 @@
 //     coordinates together and of few that are neighbours;
 //   - the walk over optimal values of package valuewalk, which costs least where demonstrations say much.
 //
-// Where β is inferred and both a small and a large one explain the demonstrations, a bridge joins the two (see bridge),
-// which the walk does not know of and is left out.
+// Where β is inferred and both a small and a large one explain the demonstrations, chains cross between the two, too
+// (see ladder).
 //
 // The warm-up measures how far each moves every reward and value for its cost, and sets their shares.
 package reference
@@ -140,7 +140,7 @@ const (
 	heavier     = 8 // times the samples are kept where tails are heavy
 )
 
-// prepare compiles the problem and starts the chains: every second one from afar, or on a peak of a bridge, the others
+// prepare compiles the problem and starts the chains: every second one from afar, or on a peak of a ladder, the others
 // at draws from the prior, or half of these from the posterior to start from.
 func (s *sampling) prepare() error {
 	base, err := NewTarget(s.problem)
@@ -162,9 +162,17 @@ func (s *sampling) prepare() error {
 		}
 	}
 	starts := base.farStarts(mcmc.Stream(s.config.Seed, hash, farStream), s.config.Chains/2)
+	var ladder *ladder
 	if s.problem.InfersBeta() {
-		if err := s.build(base, starts, mcmc.Stream(s.config.Seed, hash, scanStream)); err != nil {
+		scanned, err := base.Clone()
+		if err != nil {
 			return err
+		}
+		rng := mcmc.Stream(s.config.Seed, hash, scanStream)
+		if ladder = scanned.newLadder(rng, s.config.TargetAccept); ladder != nil {
+			for i := range starts {
+				starts[i] = ladder.positions[ladder.peaks[i%len(ladder.peaks)]]
+			}
 		}
 	}
 	for i := range s.config.Chains {
@@ -175,12 +183,12 @@ func (s *sampling) prepare() error {
 		}
 		k := &chain{target: t, rng: rng, at: newState(t.Dim()), draw: make([]float64, t.n+s.problem.ValueDim()),
 			hamiltonian: newHamiltonian(t, s.config.Trajectory, maxLeapfrog), slice: newSlice(t), unroot: unroot,
-			ridge: 1 / math.Sqrt(float64(t.k))}
+			ridge: 1 / math.Sqrt(float64(t.k)), ladder: ladder}
 		if near != nil {
 			k.slice.near, k.slice.pair = near, pair
 		}
 		k.trace = mcmc.NewTrace(len(k.draw), s.storeLimit()*s.config.Samples/s.config.Chains)
-		if base.k == base.n && base.bridge == nil && (base.diag != nil || unroot != nil) {
+		if base.k == base.n && (base.diag != nil || unroot != nil) {
 			if w, err := valuewalk.NewWalker(s.problem, rng, walkTrajectory); err == nil {
 				k.walker, k.walkCost = w, walkCost(s.problem)
 			}
@@ -202,23 +210,6 @@ func (s *sampling) prepare() error {
 		}
 		k.start(u)
 		s.chains = append(s.chains, k)
-	}
-	return nil
-}
-
-// build gives a target the bridge that its posterior needs, if any, and starts on each of the peaks that it joins.
-func (s *sampling) build(target *Target, starts [][]float64, rng *rand.Rand) error {
-	scanned, err := target.Clone()
-	if err != nil {
-		return err
-	}
-	f, positions := scanned.scan(rng, s.config.TargetAccept)
-	var peaks []int
-	if target.bridge, peaks = newBridge(f); target.bridge == nil {
-		return nil
-	}
-	for i := range starts {
-		starts[i] = positions[peaks[i%len(peaks)]]
 	}
 	return nil
 }

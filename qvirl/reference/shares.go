@@ -34,6 +34,30 @@ func (s *sampling) setShares(ctx context.Context) error {
 	return nil
 }
 
+// setCrossing lets chains with a ladder cross so often that it takes about as much work as all other moves.
+func (s *sampling) setCrossing(ctx context.Context) error {
+	if s.chains[0].ladder == nil {
+		return nil
+	}
+	costs := make([]float64, len(s.chains))
+	if err := s.job.Each(len(s.chains), func(j int) error {
+		k := s.chains[j]
+		start, n := k.work(), 0
+		for ; n == 0 || n < leastMoves && k.work() < start+pilotWork; n++ {
+			k.cross()
+		}
+		costs[j] = (k.work() - start) / float64(n)
+		return ctx.Err()
+	}); err != nil {
+		return err
+	}
+	for _, k := range s.chains {
+		k.crossShare = min(1, k.cost/stat.Mean(costs, nil))
+		k.cost *= 2
+	}
+	return nil
+}
+
 // movements lets each kernel make moves alone and returns how far these move each reward and value for a unit of cost,
 // and what a transition of each kernel costs. The movement of a quantity is the mean square of its jump over twice its
 // variance, one minus its autocorrelation. A move of a cheap kernel is as many transitions as cost what one of a dear

@@ -47,8 +47,7 @@ type Target struct {
 	valueG    []float64     // scratch: ∂ log-likelihood / ∂V, [S]
 	rewardG   []float64     // scratch: ∂ log-likelihood / ∂R, [n]
 
-	bridge bridge  // that raises the log-likelihood in b; nil: nothing does
-	spent  float64 // multiplications so far, but for the solver's
+	spent float64 // multiplications so far, but for the solver's
 }
 
 // NewTarget returns the posterior of a valid problem.
@@ -153,13 +152,6 @@ func (t *Target) LogLikelihood(u, grad []float64) float64 {
 	}
 	if grad != nil {
 		t.gradient(grad)
-	}
-	if t.bridge != nil {
-		height, slope := t.bridge.at(u[t.k])
-		sum += height
-		if grad != nil {
-			grad[t.k] += slope
-		}
 	}
 	return sum
 }

@@ -46,7 +46,10 @@ func (s *sampling) warmUp(ctx context.Context) error {
 			k.walker.StepSize = walk
 		}
 	}
-	return s.setShares(ctx)
+	if err := s.setShares(ctx); err != nil {
+		return err
+	}
+	return s.setCrossing(ctx)
 }
 
 // pilot is what a part of the warm-up collects, by chain.
@@ -115,15 +118,12 @@ const walkAccept = 0.65
 // information, and lets it be corrected for how far the positions spread if that is asked for.
 func (s *sampling) usePilot(p *pilot, spread bool) {
 	dim := s.chains[0].target.Dim()
-	mass := mat.NewSymDense(dim, nil)
+	sum := mat.NewSymDense(dim, nil)
 	count := (s.config.Warmup/4 + curvatureEvery - 1) / curvatureEvery * len(s.chains)
 	for _, c := range p.curvature {
-		mass.AddSym(mass, c)
+		sum.AddSym(sum, c)
 	}
-	mass.ScaleSym(1/float64(count), mass)
-	for i := range dim {
-		mass.SetSym(i, i, mass.At(i, i)+1)
-	}
+	mass := priorAnd(sum, float64(count))
 	if spread {
 		all := slices.Concat(p.positions...)
 		mass = spreadMass(mass, mat.NewDense(len(all)/dim, dim, all))
@@ -146,6 +146,17 @@ func (s *sampling) usePilot(p *pilot, spread bool) {
 			k.walker = nil
 		}
 	}
+}
+
+// priorAnd returns I + sum/count, the curvature of a standard normal prior and a mean one.
+func priorAnd(sum mat.Symmetric, count float64) *mat.SymDense {
+	mass := mat.NewSymDense(sum.SymmetricDim(), nil)
+	mass.CopySym(sum)
+	mass.ScaleSym(1/count, mass)
+	for i := range mass.SymmetricDim() {
+		mass.SetSym(i, i, mass.At(i, i)+1)
+	}
+	return mass
 }
 
 // spreadMass returns Σ_e clamp(1/Var(v_eᵀ u), 1, λ_e) v_e v_eᵀ, with λ_e and v_e the eigenvalues and eigenvectors of a
