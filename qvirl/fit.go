@@ -2,6 +2,7 @@ package qvirl
 
 import (
 	"context"
+	"errors"
 
 	"github.com/go-birl/birl/qvirl/backend"
 	"github.com/go-birl/birl/qvirl/irl"
@@ -20,13 +21,15 @@ type (
 	Summary = summary.Summary
 )
 
-// The verdicts: the first three on a variational posterior, the last two on samples.
+// The verdicts: the first three on a variational posterior, the next two on samples, and the last where nothing was
+// judged.
 const (
 	Trust        = verdict.Trust
 	Refine       = verdict.Refine
 	DoNotUse     = verdict.DoNotUse
 	Converged    = verdict.Converged
 	NotConverged = verdict.NotConverged
+	NotJudged    = verdict.NotJudged
 )
 
 // Errors, for errors.Is.
@@ -37,6 +40,11 @@ var (
 	ErrBadProblem = irl.ErrBadProblem
 	// ErrNoBackend is that of variational methods where GOMLX_BACKEND names what cannot be used.
 	ErrNoBackend = backend.ErrNone
+	// ErrUnknownMethod is that of a name that is no method's.
+	ErrUnknownMethod = errors.New("unknown method")
+	// ErrUnsupported is that of a method for problems of another kind, and ErrSingularPrior of one that needs the
+	// inverse of a covariance that has none.
+	ErrUnsupported, ErrSingularPrior = irl.ErrUnsupported, irl.ErrSingularPrior
 )
 
 // settings are what options set.
@@ -72,8 +80,8 @@ func WithoutVerdict() Option { return func(s *settings) { s.unjudged = true } }
 // by their samples, or by those of a longer run. One of more than tabular.LargestFull states is not judged, as without
 // a verdict. The answer depends on the problem, the options and the backend that GoMLX finds alone.
 //
-// The error is an ErrNotConverged if not even that may be relied on: then there is a result, too. It is an
-// ErrBadProblem, an ErrNoBackend or ctx's otherwise.
+// The error is an ErrNotConverged if not even that may be relied on: then there is a result, too. Other errors are one
+// of those above, ctx's, or that of a computation that failed.
 func Fit(ctx context.Context, problem *Problem, options ...Option) (*Result, error) {
 	s := settings{seed: 1, escalate: true}
 	for _, o := range options {

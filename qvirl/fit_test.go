@@ -56,8 +56,25 @@ func TestFitRefuses(t *testing.T) {
 		}
 	}
 	_, err := qvirl.Fit(context.Background(), walked(), qvirl.WithMethod("magic"))
-	if err == nil || !strings.Contains(err.Error(), `"magic"`) || !strings.Contains(err.Error(), method.Matched) {
+	if !errors.Is(err, qvirl.ErrUnknownMethod) || !strings.Contains(err.Error(), `"magic"`) ||
+		!strings.Contains(err.Error(), method.Matched) {
 		t.Errorf("an unknown method: %v", err)
+	}
+	rational := walked()
+	rational.BetaLogStd = 1
+	_, err = qvirl.Fit(t.Context(), rational, qvirl.WithMethod(method.PolicyWalk))
+	if !errors.Is(err, qvirl.ErrUnsupported) {
+		t.Errorf("β unknown: %v", err)
+	}
+	known := walked()
+	known.Prior.Std[0] = 0
+	known.Prior = qvirl.DiagonalPrior(known.Prior.Mean, known.Prior.Std)
+	_, err = qvirl.Fit(t.Context(), known, qvirl.WithMethod(method.ValueWalk))
+	if !errors.Is(err, qvirl.ErrSingularPrior) {
+		t.Errorf("a known reward: %v", err)
+	}
+	if _, err = qvirl.NewMethod(method.QVIRL, qvirl.Options{Backend: "abacus"}); !errors.Is(err, qvirl.ErrNoBackend) {
+		t.Errorf("an unknown backend: %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -8,9 +8,9 @@ import (
 	"github.com/go-birl/birl/qvirl/tabular"
 )
 
-// MemoryNeed estimates how many bytes a fit of a problem takes, with its verdict and its answer, before it takes any;
-// method is a name of "qvirl fit", and one that is not known needs as much as the largest. For S states, A actions, n
-// rewards, k = S·A + 2n numbers to a sample, and a state and its successors at most w apart (mdp.MDP.Numbering):
+// MemoryNeed estimates how many bytes a fit of a valid problem takes, with its verdict and its answer, before it takes
+// any; method is a name of "qvirl fit", and one that is not known needs as much as the largest. For S states, A actions,
+// n rewards, k = S·A + 2n numbers to a sample, and a state and its successors at most w apart (mdp.MDP.Numbering):
 //
 //	reference                 40 MB + 200 kB · k + 160 B · n² + 100 B · S²: samples, masses, inverses of I − γ P
 //	other samplers            30 MB + 115 kB · k + 160 B · n²
@@ -51,8 +51,8 @@ func MemoryNeed(problem *Problem, name string) float64 {
 	return transitions + max(45e6+580*n*n, judge(280e3), answer+80*n*n)
 }
 
-// DefaultMethod returns the name of the method that fits a problem unless another is asked for: method.Matched, and of
-// more than tabular.LargestFull states method.QVIRL, whose covariance is of low rank there.
+// DefaultMethod returns the name of the method that fits a valid problem unless another is asked for: method.Matched,
+// and of more than tabular.LargestFull states method.QVIRL, whose covariance is of low rank there.
 func DefaultMethod(problem *Problem) string {
 	if problem.MDP.States() > tabular.LargestFull {
 		return method.QVIRL
@@ -60,8 +60,8 @@ func DefaultMethod(problem *Problem) string {
 	return method.Matched
 }
 
-// Unjudgeable says why a variational posterior of a problem cannot be judged; empty if it can. The chains that judge
-// have a mass matrix.
+// Unjudgeable says why a variational posterior of a valid problem cannot be judged; empty if it can. The chains that
+// judge have a mass matrix.
 func Unjudgeable(problem *Problem) string {
 	if states := problem.MDP.States(); states > tabular.LargestFull {
 		return fmt.Sprintf("the chains that judge would take %.3g GB for %d states, and hours",

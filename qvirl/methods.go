@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/go-birl/birl/qvirl/avril"
+	"github.com/go-birl/birl/qvirl/backend"
 	"github.com/go-birl/birl/qvirl/matched"
 	"github.com/go-birl/birl/qvirl/method"
 	"github.com/go-birl/birl/qvirl/overlay"
@@ -98,6 +99,11 @@ func NewMethod(name string, o Options) (Method, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Backend != "" {
+		if _, err := backend.Get(o.Backend); err != nil {
+			return nil, err
+		}
+	}
 	c := b.config(o)
 	if err := overlay.JSON(c, o.Config); err != nil {
 		return nil, fmt.Errorf("qvirl: %s: %w", name, err)
@@ -117,11 +123,11 @@ func MethodConfig(name string) (any, error) {
 func builderOf(name string) (builder, error) {
 	b, ok := builders[name]
 	if now := method.Canonical(name); !ok && now != name {
-		return b, fmt.Errorf("qvirl: the method %q is now called %s", name, now)
+		return b, fmt.Errorf("qvirl: %w: %q is now called %s", ErrUnknownMethod, name, now)
 	}
 	if !ok {
-		return b, fmt.Errorf("qvirl: no method %q fits problems on finite MDPs; want one of %s",
-			name, strings.Join(method.Names(method.Fitters()), ", "))
+		return b, fmt.Errorf("qvirl: %w: no %q fits problems on finite MDPs; want one of %s",
+			ErrUnknownMethod, name, strings.Join(method.Names(method.Fitters()), ", "))
 	}
 	return b, nil
 }

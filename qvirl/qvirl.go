@@ -48,6 +48,10 @@ type (
 // IndependentPrior returns the prior under which n rewards are independent N(mean, std²).
 func IndependentPrior(n int, mean, std float64) Prior { return irl.IndependentPrior(n, mean, std) }
 
+// DiagonalPrior returns the prior under which rewards are independent N(mean, std²), both [n]; one whose std is 0 is
+// known.
+func DiagonalPrior(mean, std []float64) Prior { return irl.DiagonalPrior(mean, std) }
+
 // CorrelatedPrior returns the prior N(mean, cov), mean [n] and cov [n, n].
 func CorrelatedPrior(mean []float64, cov *mat.SymDense) Prior { return Prior{Mean: mean, Cov: cov} }
 

@@ -80,6 +80,9 @@ func EncodeJSON(w io.Writer, v any) error {
 // Check finds out, before the work whose result goes to path, whether Write can write there. It refuses a path that
 // leads to one of the inputs of that work; inputs that do not exist, and empty names, are passed over.
 func Check(path string, inputs ...string) error {
+	if path == "" {
+		return errors.New("the name of the file to write is empty")
+	}
 	f, _, err := create(path)
 	if err != nil {
 		return err

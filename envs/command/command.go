@@ -80,8 +80,8 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, st
 	}
 }
 
-// nameArguments makes the errors of commands that were given other arguments than they take say how they are called, and
-// flags that take one value refuse a second one.
+// nameArguments makes the errors of commands that were given other arguments than they take say how they are called,
+// and flags that take one value refuse a second one.
 func nameArguments(c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		nameArguments(sub)

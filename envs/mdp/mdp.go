@@ -72,6 +72,9 @@ func checkSize(states, actions int) error {
 	if states <= 0 || actions <= 0 {
 		return fmt.Errorf("mdp: need at least one state and one action, got %d states and %d actions", states, actions)
 	}
+	if states > math.MaxInt32/actions {
+		return fmt.Errorf("mdp: %d states and %d actions are more than %d pairs", states, actions, math.MaxInt32)
+	}
 	return nil
 }
 

@@ -69,6 +69,7 @@ func TestNewRefuses(t *testing.T) {
 		want            string
 	}{
 		{"no states", 0, 1, nil, nil, "0 states"},
+		{"too many pairs", 1 << 40, 1 << 40, nil, nil, "are more than"},
 		{"no actions", 2, 0, nil, nil, "0 actions"},
 		{"too few rows", 2, 1, ok[:1], nil, "got 1 rows"},
 		{"successor", 2, 1, [][]Transition{{{0, 1}}, {{2, 1}}}, nil, "transitions[1,0]: successor 2"},

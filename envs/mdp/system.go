@@ -122,7 +122,7 @@ func (y *System) scratch() []float64 { return make([]float64, len(y.inverse)) }
 // solveWork returns the number of multiplications of a solution.
 func (y *System) solveWork() float64 { return float64(len(y.band)) }
 
-// LogDet returns the log of the determinant, which is positive; factorizeFrom must have been called.
+// LogDet returns the log of the determinant, which is positive, after a call of FactorizePolicy.
 func (y *System) LogDet() float64 {
 	product, sum := 1.0, 0.0
 	// One logarithm for many pivots: they lie in [1 − γ, 1 + γ], so the product stays far from the limits of float64

@@ -247,10 +247,6 @@ func (s store) former() (runs []former, files []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if record.Experiment != s.plan.Experiment {
-		return nil, nil, fmt.Errorf("experiment: %s holds results of %s, not of %s; use another folder", s.dir,
-			record.Experiment, s.plan.Experiment)
-	}
 	published := former{config: record.Config, units: map[string]formerUnit{}, rows: len(rows)}
 	for _, u := range record.Units {
 		unit := formerUnit{UnitRecord{UnitSummary: u, Machine: record.Machines[u.Machine]}, rows}

@@ -146,6 +146,9 @@ func prepare(plan *Plan, o Options) (*runner, error) {
 	}
 	r := &runner{plan: plan, options: o, store: store{o.Out, layout}, machine: ThisMachine(o.Backend),
 		began: time.Now(), within: map[int]float64{}, took: map[string]measured{}}
+	if err := r.store.checkOwner(); err != nil {
+		return nil, err
+	}
 	if err := os.MkdirAll(filepath.Join(o.Out, UnitsDir), 0o755); err != nil { // better now than after an hour
 		return nil, fmt.Errorf("experiment %s: cannot write to %s: %w", plan.Experiment, o.Out, err)
 	}

@@ -386,14 +386,18 @@ func TestFoldersWithOtherResultsAreProtected(t *testing.T) {
 	if _, err := Run(t.Context(), fake(config), Options{Out: dir}); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.RemoveAll(filepath.Join(dir, UnitsDir)); err != nil {
-		t.Fatal(err)
-	}
 	other := fake(config)
 	other.Experiment = "another"
-	if _, err := Run(t.Context(), other, Options{Out: dir}); err == nil ||
-		!strings.Contains(err.Error(), "not of another") {
-		t.Errorf("results of another experiment: %v", err)
+	for _, path := range []string{"", UnitsDir, PlanFile} { // that is taken away
+		if path != "" {
+			if err := os.RemoveAll(filepath.Join(dir, path)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := Run(t.Context(), other, Options{Out: dir}); err == nil ||
+			!strings.Contains(err.Error(), "not of another") {
+			t.Errorf("results of another experiment, without %q: %v", path, err)
+		}
 	}
 }
 

@@ -201,6 +201,24 @@ func openStore(dir string) (store, error) {
 	return s, nil
 }
 
+// checkOwner refuses a folder that is to hold, or holds, results of another experiment.
+func (s store) checkOwner() error {
+	var owners []string
+	if had, err := openStore(s.dir); err == nil {
+		owners = append(owners, presentName(had.plan.Experiment))
+	}
+	if record, err := ReadRecord(s.dir); err == nil {
+		owners = append(owners, record.Experiment)
+	}
+	for _, owner := range owners {
+		if owner != s.plan.Experiment {
+			return fmt.Errorf("experiment: %s holds results of %s, not of %s; use another folder", s.dir, owner,
+				s.plan.Experiment)
+		}
+	}
+	return nil
+}
+
 // writeLayout says in the folder what it is to hold, unless it does so already.
 func (s store) writeLayout() error {
 	if had, err := openStore(s.dir); err == nil && had.plan.same(s.plan) && had.plan.Scale == s.plan.Scale {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -15,6 +16,8 @@ const (
 	// within them the largest thing that methods compute of them, (β·σ/(1−γ))², is a float64 for every γ that one can
 	// write down.
 	minScale, maxScale = 1e-60, 1e60
+	// maxBetaLogStd keeps β and its square finite.
+	maxBetaLogStd = 10
 	// indefinite is how far below zero the smallest eigenvalue of a correlation matrix may be, relative to the
 	// largest, for the matrix to count as positive semi-definite. Rounding leaves about n·1e-16, and a thousandfold in
 	// products such as A·Aᵀ.
@@ -36,7 +39,8 @@ var ErrSingularPrior = errors.New("the prior covariance is singular to working p
 //	Σ = W Wᵀ + diag(Std²)       LowRank W; without Std the diagonal is zero, and its elements may be zero
 //
 // Standard deviations of rewards lie between 1e-60 and 1e60; where Cov or LowRank give a reward none, it is known.
-// KernelPrior makes the prior of a Gaussian process.
+// DiagonalPrior makes the prior of independent rewards of which some are known, KernelPrior
+// that of a Gaussian process.
 type Prior struct {
 	Mean    []float64     // m, [n]
 	Std     []float64     // [n]
@@ -49,6 +53,21 @@ func IndependentPrior(n int, mean, std float64) Prior {
 	p := Prior{Mean: make([]float64, n), Std: make([]float64, n)}
 	for i := range p.Mean {
 		p.Mean[i], p.Std[i] = mean, std
+	}
+	return p
+}
+
+// DiagonalPrior returns the prior N(mean, diag(std²)), both [n]. Standard deviations of zero are those of rewards that
+// are known: the covariance is singular then, and given as a low-rank factor with a diagonal.
+func DiagonalPrior(mean, std []float64) Prior {
+	p := Prior{Mean: mean, Std: std}
+	if !slices.Contains(std, 0) {
+		return p
+	}
+	p.Std, p.LowRank = slices.Clone(std), mat.NewDense(len(std), 1, nil)
+	if i := slices.IndexFunc(std, func(s float64) bool { return s > 0 }); i >= 0 {
+		p.LowRank.Set(i, 0, std[i])
+		p.Std[i] = 0
 	}
 	return p
 }
@@ -317,7 +336,9 @@ func (p Prior) validate(states, actions int) error {
 			"it has none")
 	}
 	for i, s := range p.Std {
-		if err := checkScale(fmt.Sprintf("prior std[%d]", i), s); err != nil {
+		if err := checkScale(fmt.Sprintf("prior std[%d]", i), s); err != nil && s == 0 {
+			return fmt.Errorf("%w; DiagonalPrior makes priors of rewards of which some are known", err)
+		} else if err != nil {
 			return err
 		}
 	}

@@ -66,6 +66,24 @@ func drawPrior(t *rapid.T) (Prior, *mat.Dense) {
 	return Prior{Mean: mean, LowRank: w, Std: std}, cov
 }
 
+// TestDiagonalPrior: standard deviations of zero are kept, and known.
+func TestDiagonalPrior(t *testing.T) {
+	for _, std := range [][]float64{{1, 2, 3}, {0, 2, 3}, {2, 0, 0}} {
+		p := DiagonalPrior([]float64{1, 2, 3}, std)
+		for i, v := range p.Variances() {
+			if v != std[i]*std[i] {
+				t.Errorf("%v: variance %d is %g", std, i, v)
+			}
+		}
+		if err := p.validate(3, 2); err != nil {
+			t.Errorf("%v: %v", std, err)
+		}
+	}
+	if err := DiagonalPrior(make([]float64, 3), make([]float64, 3)).validate(3, 2); err == nil {
+		t.Error("all rewards are known")
+	}
+}
+
 // Every form of prior is accepted and factorised, relative to each reward's own scale: to a few roundings, but to as
 // many as there are rewards where eigenvalues that may be rounding are left out.
 func TestFactorSquaresToTheCovariance(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
+	"unicode"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -52,6 +54,9 @@ func checkNames(what string, names []string, n int) error {
 		if j, ok := first[name]; ok || name == "" {
 			return fmt.Errorf("irl: name %d of the %s is %q, which is empty or that of number %d too", i, what, name, j)
 		}
+		if strings.ContainsFunc(name, unicode.IsControl) {
+			return fmt.Errorf("irl: name %d of the %s is %q, which a table cannot hold in a line", i, what, name)
+		}
 		first[name] = i
 	}
 	return nil
@@ -85,9 +90,9 @@ func (p *Problem) check() error {
 	if err := checkScale("β", p.Beta); err != nil {
 		return err
 	}
-	if !(p.BetaLogStd >= 0) || math.IsInf(p.BetaLogStd, 0) {
-		return fmt.Errorf("irl: standard deviation of log β = %g, want a finite number that is not negative",
-			p.BetaLogStd)
+	if !(p.BetaLogStd >= 0 && p.BetaLogStd <= maxBetaLogStd) {
+		return fmt.Errorf("irl: standard deviation of log β = %g, want a number from 0 to %g: one above says that "+
+			"β may be anything", p.BetaLogStd, float64(maxBetaLogStd))
 	}
 	if err := p.Prior.validate(p.MDP.States(), p.MDP.Actions()); err != nil {
 		return err
@@ -115,12 +120,16 @@ func ValidateAll(problems []*Problem) error {
 // InfersBeta reports whether β has a prior and is inferred with the reward.
 func (p *Problem) InfersBeta() bool { return p.BetaLogStd > 0 }
 
+// ErrUnsupported is that of a method for problems of another kind.
+var ErrUnsupported = errors.New("the method is not for such problems")
+
 // CheckBetaKnown refuses problems in which β is to be inferred, on behalf of a method that takes it as known.
 func CheckBetaKnown(method string, problems []*Problem) error {
 	for i, p := range problems {
 		if p.InfersBeta() {
-			return fmt.Errorf("problem %d: β has a prior (BetaLogStd = %g), but %s takes β as known; reference, "+
-				"valuewalk and qvirl-matched infer it, of up to a few thousand states", i, p.BetaLogStd, method)
+			return fmt.Errorf("problem %d: %w: β has a prior (BetaLogStd = %g), but %s takes β as known; reference, "+
+				"valuewalk and qvirl-matched infer it, of up to a few thousand states", i, ErrUnsupported, p.BetaLogStd,
+				method)
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package irl
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/floats/scalar"
@@ -58,6 +59,17 @@ func TestLogLikelihoodByHand(t *testing.T) {
 		q := []float64{700, -700, 1 + shift, shift}
 		if got := p.LogLikelihood(q, p.DemoCounts()); !scalar.EqualWithinAbs(got, want, 1e-11) {
 			t.Errorf("shifted by %g: log likelihood %g, want %g", shift, got, want)
+		}
+	}
+}
+
+// TestNames: they are as many as states, differ, and fit into a line of a table.
+func TestNames(t *testing.T) {
+	for want, names := range map[string][]string{"": {"a", "b"}, "3 names": {"a", "b", "c"},
+		"that of number 0": {"a", "a"}, "is empty": {"a", ""}, "in a line": {"a", "b\n"}} {
+		err := checkNames("states", names, 2)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", names, err, want)
 		}
 	}
 }

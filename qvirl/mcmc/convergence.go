@@ -21,9 +21,12 @@ type Diagnostics struct {
 	Iterations int     // of each chain after the warm-up
 	Seconds    float64 // of work by the clock, summed over the chains; more than on an idle core where they share one
 
-	// StdError is the largest Monte Carlo error of the standard deviation of a reward, a value or β, relative to it; 0
-	// where MaxStdError is.
+	// StdError is the largest Monte Carlo error of the standard deviation of a reward, a value or log β, relative to
+	// it; 0 where MaxStdError is.
 	StdError float64
+	// BetaStdError is that of the standard deviation of β, which convergence does not depend on: under a wide
+	// log-normal prior it may rest on the few largest draws. 0 where β is known.
+	BetaStdError float64
 
 	// PolicyError is the largest Monte Carlo error of an action's probability, averaged over the samples; 0 where
 	// MaxPolicyError is.
@@ -106,8 +109,19 @@ func (d *Diagnostics) Converged() (ok bool, reason string) {
 		return false, err.Error()
 	}
 	rhat, ess := d.Worst()
-	return true, fmt.Sprintf("R̂ ≤ %.3f, bulk ESS ≥ %.0f", rhat, ess)
+	reason = fmt.Sprintf("R̂ ≤ %.3f, bulk ESS ≥ %.0f", rhat, ess)
+	if !d.KnowsBetaStd() {
+		reason += fmt.Sprintf("; of β the quantiles are known, the standard deviation within %.0f %% only",
+			100*d.BetaStdError)
+	}
+	return true, reason
 }
+
+// maxBetaStdError is the largest BetaStdError with which β's standard deviation counts as known.
+const maxBetaStdError = 0.1
+
+// KnowsBetaStd reports whether β is known, or its standard deviation.
+func (d *Diagnostics) KnowsBetaStd() bool { return d.BetaStdError <= maxBetaStdError }
 
 // convergence diagnoses each quantity.
 func (q quantities) convergence() (c Convergence) {

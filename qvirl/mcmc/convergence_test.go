@@ -23,6 +23,21 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
+// TestHeavyTailOfBeta: that the standard deviation of β is unknown is said, and counts no more than its tail matters.
+func TestHeavyTailOfBeta(t *testing.T) {
+	good := Convergence{[]float64{1}, []float64{2000}, []float64{900}}
+	d := Diagnostics{Reward: good, Value: good, Beta: good, MinESS: 1000, MaxRHat: 1.01, MaxStdError: 0.04,
+		StdError: 0.03, BetaStdError: 0.18}
+	if ok, reason := d.Converged(); !ok || d.KnowsBetaStd() ||
+		!strings.Contains(reason, "of β the quantiles are known, the standard deviation within 18 % only") {
+		t.Errorf("%v: %s", ok, reason)
+	}
+	d.BetaStdError = 0.03
+	if ok, reason := d.Converged(); !ok || !d.KnowsBetaStd() || strings.Contains(reason, "β") {
+		t.Errorf("%v: %s", ok, reason)
+	}
+}
+
 // TestKnownQuantities checks that what never differs between chains counts as converged, and chains that are stuck
 // apart do not.
 func TestKnownQuantities(t *testing.T) {

@@ -187,11 +187,15 @@ func (j *Job) Converge(b Budget, advance func(chain, iterations int) error,
 					d.StdError = math.Max(d.StdError, worst(q.n, func(i int) float64 { return StdError(q.chains(i)) }))
 				}
 			}
+			if p.beta != nil {
+				d.BetaStdError = StdError(p.ByChain(p.beta))
+			}
 			if b.MaxPolicyError > 0 {
 				d.PolicyError = p.worstPolicyError(b.MaxPolicyError)
 			}
 			err := d.Clean()
-			if errors.Is(err, ErrHeavyTails) { // of samples nearly independent: only more of them help
+			if errors.Is(err, ErrHeavyTails) || err == nil && b.MaxStdError > 0 && d.BetaStdError > b.MaxStdError {
+				// samples are nearly independent: only more of them help
 				if 2*perChain*b.Chains <= b.MaxSamples && 2*total <= b.MaxIterations {
 					perChain *= 2
 					next = 2 * total

@@ -254,23 +254,23 @@ func (p *Posterior) rows(index []int) *irl.Samples {
 	return out
 }
 
-// quantities are those of one kind that samples have: the rewards, the values of the states, or β.
+// quantities are those of one kind that samples have: the rewards, the values of the states, or log β.
 type quantities struct {
 	n      int
 	chains func(i int) [][]float64 // the samples of quantity i, by chain
 }
 
-// quantities returns those of the samples: rewards, values, and β where it is inferred.
+// quantities returns those of the samples: rewards, values, and log β where it is inferred.
 func (p *Posterior) quantities() []quantities {
 	out := []quantities{{p.problem.RewardDim(), p.RewardChains}, {p.problem.MDP.States(), p.ValueChains}}
 	if p.beta != nil {
-		out = append(out, quantities{1, func(int) [][]float64 { return p.ByChain(p.beta) }})
+		out = append(out, quantities{1, func(int) [][]float64 { return mapDraws(p.ByChain(p.beta), math.Log) }})
 	}
 	return out
 }
 
-// smallestMeanESS returns the smallest effective sample size of a reward's, a state value's or β's mean, of those that
-// are not known.
+// smallestMeanESS returns the smallest effective sample size of a reward's, a state value's or log β's mean, of those
+// that are not known.
 func (p *Posterior) smallestMeanESS() float64 {
 	smallest := math.Inf(1)
 	for _, q := range p.quantities() {

@@ -37,21 +37,10 @@ func (r *reader) prior() irl.Prior {
 		prior.LowRank = r.rows(lowRank, mean.Shape)
 	case r.archive.Has(kernelName):
 		return r.kernel(mean, prior.Std)
-	case slices.Contains(prior.Std, 0):
-		prior.Std, prior.LowRank = split(prior.Std)
+	default:
+		return irl.DiagonalPrior(prior.Mean, prior.Std)
 	}
 	return prior
-}
-
-// split returns a diagonal D and a column w with w wᵀ + D² = diag(std²), for standard deviations of which some are
-// zero: those rewards are known, and the covariance is singular.
-func split(std []float64) (diagonal []float64, column *mat.Dense) {
-	diagonal, column = slices.Clone(std), mat.NewDense(len(std), 1, nil)
-	if i := slices.IndexFunc(std, func(s float64) bool { return s != 0 }); i >= 0 && std[i] > 0 {
-		column.Set(i, 0, std[i])
-		diagonal[i] = 0
-	}
-	return diagonal, column
 }
 
 // std reads prior_std, [n], which one number may stand for.

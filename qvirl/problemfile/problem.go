@@ -96,16 +96,22 @@ func Read(path string) (*irl.Problem, error) {
 	return ReadArchive(archive)
 }
 
-// Ignored returns the names of the arrays of a problem file that Read makes nothing of, such as misspelt ones, sorted.
+// Ignored returns the names of the arrays of a problem file that Read makes nothing of, sorted: misspelt ones, and
+// those of a kernel or of a layout of transitions that the file does not have.
 func Ignored(path string) ([]string, error) {
 	archive, err := npz.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("problem file: %w", err)
 	}
 	defer archive.Close()
-	known := []string{transitions, probs, indices, rowStarts, priorMean, priorStd, priorCov, lowRank, kernelName,
-		lengthscale, nugget, stateFeats, rewardFeats, demos, discount, beta, betaLogStd, initial, stateNames,
-		actionNames}
+	known := []string{transitions, probs, priorMean, priorStd, priorCov, lowRank, kernelName, demos, discount, beta,
+		betaLogStd, initial, stateNames, actionNames}
+	if archive.Has(probs) {
+		known = append(known, indices, rowStarts)
+	}
+	if archive.Has(kernelName) {
+		known = append(known, lengthscale, nugget, stateFeats, rewardFeats)
+	}
 	return slices.DeleteFunc(archive.Names(), func(name string) bool { return slices.Contains(known, name) }), nil
 }
 

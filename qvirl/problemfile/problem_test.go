@@ -208,6 +208,19 @@ func TestIgnored(t *testing.T) {
 			t.Errorf("%s: %v (error %v), want beta_logstd and note", name, got, err)
 		}
 	}
+	arrays := arraysOf(problems(t)["state-only"])
+	arrays[stateFeats], arrays[lengthscale], arrays[rowStarts] = npz.Scalar(1), npz.Scalar(1), npz.Scalar(0)
+	if err := npz.Write(path, arrays); err != nil {
+		t.Fatal(err)
+	}
+	_, sparse := arrays[probs]
+	want := []string{lengthscale, stateFeats, rowStarts}
+	if sparse {
+		want = want[:2]
+	}
+	if got, err := Ignored(path); err != nil || !slices.Equal(got, want) {
+		t.Errorf("without a kernel: %v (error %v)", got, err)
+	}
 	if _, err := Ignored(path + "x"); err == nil {
 		t.Error("no error")
 	}

@@ -12,8 +12,8 @@ import (
 )
 
 // ladder leads from any β to any other, by steps in b between knots at which the posterior of the whitened rewards z
-// given b is known well enough to move in. Under a small β the expert errs often and rewards are free, under a large one
-// hardly ever and rewards are bound: both may explain the demonstrations better than any β between them.
+// given b is known well enough to move in. Under a small β the expert errs often and rewards are free, under a large
+// one hardly ever and rewards are bound: both may explain the demonstrations better than any β between them.
 type ladder struct {
 	f         []float64 // log marginal density F(b) = log p(b | D) at the knots, up to a constant
 	steps     []float64 // step size of Hamiltonian transitions of z there
@@ -129,8 +129,8 @@ func (t *Target) scan(rng *rand.Rand, accept float64, informed bool) *ladder {
 	return l
 }
 
-// peaks returns the highest knot before, between and after valleys of F that are deeper than shallow, between peaks that
-// are not negligible.
+// peaks returns the highest knot before, between and after valleys of F that are deeper than shallow, between peaks
+// that are not negligible.
 func peaks(f []float64) []int {
 	out, valley := []int{0}, false
 	for i := range f {
@@ -151,8 +151,8 @@ func peaks(f []float64) []int {
 // knot returns the knot nearest to b.
 func knot(b float64) int { return min(max(0, int(math.Round((b-firstKnot)/knotStep))), knots-1) }
 
-// propose returns a b with the density exp F at the nearest knot, and the log of the densities of proposing the one from
-// the other, log q(b) − log q(b'). It is not ok where b is beyond the knots.
+// propose returns a b with the density q = exp F at the nearest knot, to be reached from another, and the log ratio
+// log q(b) − log q(b') of the two. It is not ok where b is beyond the knots.
 func (l *ladder) propose(b float64, rng *rand.Rand) (to, logRatio float64, ok bool) {
 	if !(math.Abs(b) < farScale+knotStep/2) {
 		return 0, 0, false

@@ -140,8 +140,8 @@ func shareAbove(p *irl.Problem, at float64) float64 {
 	return math.Exp(floats.LogSumExp(above) - floats.LogSumExp(all))
 }
 
-// TestCrossingsLeaveThePosteriorInvariant: draws of β made by crossings alone have the moments of quadrature, even where
-// the scan found another marginal.
+// TestCrossingsLeaveThePosteriorInvariant: draws of β made by crossings alone have the moments of quadrature, even
+// where the scan found another marginal.
 func TestCrossingsLeaveThePosteriorInvariant(t *testing.T) {
 	p := stakes(t, 2, 1)
 	s := &sampling{config: Default(), problem: p, job: &mcmc.Job{}}
@@ -193,7 +193,8 @@ func TestFindsBothRationalities(t *testing.T) {
 		betas := slices.Sorted(slices.Values(post.Samples().Beta))
 		share := 1 - stat.CDF(p.Beta, stat.Empirical, betas, nil)
 		if !ok || !(math.Abs(share-want) < 0.05) { // four standard errors of 1000 independent draws
-			t.Errorf("%v: %.3f of the draws are at a large β, want %.3f; converged: %v, %s", size, share, want, ok, reason)
+			t.Errorf("%v: %.3f of the draws are at a large β, want %.3f; converged: %v, %s", size, share, want, ok,
+				reason)
 		}
 	}
 }

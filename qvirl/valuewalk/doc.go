@@ -9,7 +9,7 @@
 //
 // The walk is Hamiltonian Monte Carlo with a dense mass matrix and jittered trajectory lengths. The determinant is
 // piecewise constant: it has no gradient, but jumps by several nats along a trajectory. The trajectory is therefore
-// bent by the gradient of a smooth stand-in for it (see target.addLoopForce), and accepted or rejected with the exact
+// bent by the gradient of a smooth stand-in for it (in force.go), and accepted or rejected with the exact
 // determinant. Any force that depends on the position alone keeps the leapfrog integrator reversible and
 // volume-preserving (Neal, 2011), so the samples come from the exact posterior.
 //

@@ -83,9 +83,11 @@ func Fit(ctx context.Context, method irl.Method, problem *irl.Problem, escalate 
 	}
 	r.Verdict, r.Converged, r.Reason = r.Diagnosis.Verdict, r.Diagnosis.Verdict == Trust, r.Diagnosis.Reason
 	if r.Converged || !escalate {
+		progress.Report(3, 3, "done")
 		return r, nil
 	}
 	if r.Verdict == Refine {
+		progress.Report(3, 3, "done")
 		r.Posterior, r.Returned = samples, "refined"
 	} else {
 		config := c.Reference

@@ -207,12 +207,14 @@ func (d *Diagnosis) String() string {
 	if d.RHat == 0 {
 		return verdict
 	}
+	weights := fmt.Sprintf("importance weights: k̂ %.2f, effective sample size %.0f", d.KHat, d.WeightESS)
+	if math.IsNaN(d.KHat) {
+		weights = "importance weights: none, as it or the prior has no density"
+	}
 	return strings.Join([]string{
 		verdict,
 		fmt.Sprintf("largest errors: reward mean %.2f sd, sd %.0f %%; value mean %.2f sd, sd %.0f %%; policy %.3f",
 			d.Mean, 100*d.Std, d.ValueMean, 100*d.ValueStd, d.Policy),
-		fmt.Sprintf("importance weights: k̂ %.2f, effective sample size %.0f; chains from the prior and from the "+
-			"fit: R̂ %.3f, bulk ESS %.0f",
-			d.KHat, d.WeightESS, d.RHat, d.ESS),
+		fmt.Sprintf("%s; chains from the prior and from the fit: R̂ %.3f, bulk ESS %.0f", weights, d.RHat, d.ESS),
 	}, "\n")
 }

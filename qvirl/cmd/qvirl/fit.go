@@ -93,13 +93,13 @@ The answer holds reward_mean and reward_std [S], reward_cov [S,S] (of up to 4,09
 value_std [S] (of the optimal state values), action_probs [S,A] (of the expert, averaged over the posterior),
 reward_samples [k,S] from samplers or with --samples, and from samplers rhat [S] and ess_bulk [S]. With state-action
 rewards, [S] is [S,A] for everything about rewards, and reward_cov is [S·A,S·A]. Where β has a prior there are
-beta_mean, beta_std and, beside reward_samples, beta_samples [k] too. With --format netcdf, or an --out that ends in
-.nc, it is a file for ArviZ instead (arviz.from_netcdf), with the groups posterior, prior, sample_stats,
-log_likelihood and observed_data.
+beta_mean, beta_std (NaN where a heavy tail leaves it unknown) and, beside reward_samples, beta_samples [k] too. With
+--format netcdf, or an --out that ends in .nc, it is a file for ArviZ instead (arviz.from_netcdf), with the groups
+posterior, prior, sample_stats, log_likelihood and observed_data.
 
 Three texts say whether to trust it: verdict ("trust", "refine", "do not use", "not judged"; of samplers "converged"
-or "not converged"), returned (the method whose posterior it is) and reason; converged is 1 if the answer can be
-trusted, else 0.
+or "not converged"), returned (the method whose posterior it is; "refined" if it consists of the samples of the judging
+chains) and reason; converged is 1 if the answer can be trusted, else 0.
 
 Methods:
   qvirl-matched  variational (the default): rewards with skewed marginals and Gaussian dependence, matched to a short chain
@@ -115,7 +115,8 @@ policywalk start only from draws of the prior, those of reference also far from 
 A variational answer is judged on the problem itself, by chains started from it, from the prior, and from points
 far away:
   trust       means, standard deviations, values, policy and importance weights agree: it is returned
-  refine      these chains agree with each other but not with it: their samples are returned
+  refine      these chains agree with each other but not with it, or it has no density to tell its tails by, as
+              qvirl-refined and --refine have none: the samples of these chains are returned
   do not use  they do not agree: samples of a longer run of the reference sampler are returned
 --no-escalate returns the variational answer whatever the verdict; --no-verdict does not judge it. --strict ends
 with an error if the answer cannot be trusted, or if --check finds the method miscalibrated.
@@ -171,6 +172,10 @@ func fit(cmd *cobra.Command, o *fitOptions) error {
 	if err != nil {
 		return err
 	}
+	if o.strict && o.noVerdict {
+		return errors.New("--strict asks for an answer that can be trusted, and --no-verdict for one that is not " +
+			"judged: want one of them")
+	}
 	if o.samples < 0 {
 		return fmt.Errorf("--samples %d: want none or more", o.samples)
 	}
@@ -210,8 +215,16 @@ func fit(cmd *cobra.Command, o *fitOptions) error {
 			return err
 		}
 	}
-	if err := o.memory.Check("fitting it by "+o.method, qvirl.MemoryNeed(problem, o.method)); err != nil {
+	need = qvirl.MemoryNeed(problem, o.method)
+	if o.samples > 0 {
+		numbers := 2*problem.RewardDim() + problem.MDP.States()*problem.MDP.Actions()
+		need += 20 * float64(o.samples) * float64(numbers) // as of the draws of an answer
+	}
+	if err := o.memory.Check("fitting it by "+o.method, need); err != nil {
 		return err
+	}
+	if why := qvirl.Unjudgeable(problem); o.strict && why != "" && !o.sampled() {
+		return fmt.Errorf("--strict asks for an answer that can be trusted, but %s cannot be judged: %s", o.method, why)
 	}
 	defer command.EndSoon(cmd.Context(), cmd.ErrOrStderr())()
 	listener := listen(cmd, o.asJSON)
@@ -279,10 +292,16 @@ func (o *fitOptions) replaceable() error {
 	return nil
 }
 
+// sampled reports whether the method is a sampler.
+func (o *fitOptions) sampled() bool {
+	entry, err := method.Lookup(o.method)
+	return err == nil && entry.Sampler
+}
+
 // infer fits the problem: a sampler's answer is what it is; a variational one is judged.
 func (o *fitOptions) infer(ctx context.Context, m irl.Method, problem *irl.Problem,
 	progress irl.Progress) (*verdict.Result, error) {
-	if entry, err := method.Lookup(o.method); err == nil && entry.Sampler {
+	if o.sampled() {
 		return verdict.Sample(ctx, m, problem, progress)
 	}
 	if o.noVerdict {
@@ -323,7 +342,11 @@ func (o *fitOptions) answer(r *verdict.Result) (*problemfile.Answer, error) {
 		return nil, err
 	}
 	if p, ok := r.Posterior.(interface{ Sampling() *mcmc.Diagnostics }); ok {
-		a.RHat, a.ESSBulk = p.Sampling().Reward.RHat, p.Sampling().Reward.BulkESS
+		d := p.Sampling()
+		a.RHat, a.ESSBulk = d.Reward.RHat, d.Reward.BulkESS
+		if !d.KnowsBetaStd() {
+			a.BetaStd = math.NaN()
+		}
 	}
 	a.Verdict, a.Returned, a.Reason, a.Converged = string(r.Verdict), r.Returned, r.Reason, r.Converged
 	return a, nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -333,7 +334,7 @@ func TestRefinedFit(t *testing.T) {
 			t.Fatal(errs)
 		}
 		expect(t, "refined", out, "in a.npz")
-		expect(t, "refined", errs, "verdict: ", "effective sample size")
+		expect(t, "refined", errs, "verdict: ", "importance weights: none")
 		a := readAnswer(t, "a.npz")
 		if rows := a.arrays["reward_samples"].Shape[0]; rows != valuewalk.DefaultRefine().Samples {
 			t.Errorf("%d samples", rows)
@@ -448,7 +449,7 @@ func TestBadFits(t *testing.T) {
 	os.WriteFile("text.npz", []byte("hello"), 0o644)
 	os.WriteFile("bad.json", []byte(`{"Sample": 2}`), 0o644)
 	for want, change := range map[string][]string{
-		`no method "magic"`:              {"--method", "magic"},
+		`no "magic"`:                     {"--method", "magic"},
 		"is now called qvirl":            {"--method", "paper"},
 		"absent.npz":                     {"--problem", "absent.npz"},
 		"text.npz":                       {"--problem", "text.npz"},
@@ -468,9 +469,17 @@ func TestBadFits(t *testing.T) {
 		"abacus":                         {"--method", "qvirl", "--backend", "abacus"},
 		"--check 19":                     {"--check", "19"},
 		"--check -1":                     {"--check", "-1"},
+		"is empty":                       {"--out", ""},
+		"given twice, first as":          {"--seed", "1", "--seed", "2"},
+		"--strict asks":                  {"--method", "qvirl", "--strict", "--no-verdict"},
+		"--memory":                       {"--samples", "10000000000"},
 	} {
-		args := append([]string{"fit", "--problem", "problem.npz", "--method", "valuewalk", "--out", "a.npz"},
-			change...)
+		args := append([]string{"fit", "--problem", "problem.npz"}, change...)
+		for _, flag := range [][]string{{"--method", "valuewalk"}, {"--out", "a.npz"}} {
+			if !slices.Contains(change, flag[0]) {
+				args = append(args, flag...)
+			}
+		}
 		status, _, errs := run(t, args...)
 		if status != 1 || !strings.Contains(errs, want) {
 			t.Errorf("%v: status %d, %q; want 1 and %q", change, status, errs, want)

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -36,8 +37,10 @@ func TestPlanRefuses(t *testing.T) {
 		"a misspelt config": {[]string{"--model", model, "--demos", demos, "--config", wrong}, "lenght"},
 		"itself":            {[]string{"--model", model, "--demos", demos, "--out", model}, "--force"},
 	} {
-		args := append([]string{"plan", "--env", "CartPole-v1", "--backend", "go", "--out", filepath.Join(dir, "out")},
-			c.args...)
+		args := append([]string{"plan", "--env", "CartPole-v1", "--backend", "go"}, c.args...)
+		if !slices.Contains(args, "--out") {
+			args = append(args, "--out", filepath.Join(dir, "out"))
+		}
 		_, stderr, status := runQVIRL(args...)
 		if status == 0 || !strings.Contains(stderr, c.want) {
 			t.Errorf("%s: status %d, %q, want %q", name, status, stderr, c.want)
