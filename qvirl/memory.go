@@ -9,8 +9,9 @@ import (
 )
 
 // MemoryNeed estimates how many bytes a fit of a valid problem takes, with its verdict and its answer, before it takes
-// any; method is a name of "qvirl fit", and one that is not known needs as much as the largest. For S states, A actions,
-// n rewards, k = S·A + 2n numbers to a sample, and a state and its successors at most w apart (mdp.MDP.Numbering):
+// any; method is a name of "qvirl fit", and one that is not known needs as much as the largest. For S states, A
+// actions, n rewards, k = S·A + 2n numbers to a sample, and a state and its successors at most w apart
+// (mdp.MDP.Numbering):
 //
 //	reference                 40 MB + 200 kB · k + 160 B · n² + 100 B · S²: samples, masses, inverses of I − γ P
 //	other samplers            30 MB + 115 kB · k + 160 B · n²
