@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/go-birl/birl/envs/demo"
 )
@@ -32,7 +33,8 @@ type CollectOptions struct {
 	FirstSeed int64
 	// PolicySeed is that of the policy's generators.
 	PolicySeed uint64
-	// MaxSteps ends an episode after so many steps, neither terminated nor truncated, if it is not 0.
+	// MaxSteps ends an episode after so many steps, neither terminated nor truncated, if it is not 0. One of more than
+	// 100,000 is an error unless this or a TimeLimit among the pool's wrappers says that it may be.
 	MaxSteps int
 	// Progress is told how many episodes have ended, if it is not nil.
 	Progress func(done int)
@@ -182,6 +184,11 @@ func (c *collector) run(ctx context.Context, policy Policy) error {
 			}
 			t.Actions, t.Rewards = append(t.Actions, actions[i]), append(t.Rewards, b.Rewards[i])
 			t.Terminated, t.Truncated = b.Terminated[i], b.Truncated[i]
+			if t.Len() == endless && !b.Done(i) && !c.limited() {
+				return &Error{ID: c.pool.config.ID, First: i, Last: i, Seeds: []int64{t.Seed}, Doing: "step",
+					Err: fmt.Errorf("the episode has not ended after %d steps; give episodes a limit (--max-steps)",
+						endless)}
+			}
 			if b.Done(i) || c.options.MaxSteps > 0 && t.Len() >= c.options.MaxSteps || t.Len() == len(e.script) {
 				c.running[i] = nil
 				c.done++
@@ -200,6 +207,15 @@ func (c *collector) run(ctx context.Context, policy Policy) error {
 		}
 	}
 	return nil
+}
+
+// endless is the number of steps after which an episode without a limit counts as one that never ends.
+const endless = 100_000
+
+// limited reports whether somebody said how long episodes may be.
+func (c *collector) limited() bool {
+	return c.scripts != nil || c.options.MaxSteps > 0 ||
+		slices.ContainsFunc(c.pool.config.Wrappers, func(w Wrapper) bool { return w.Class == timeLimit })
 }
 
 // begin starts episodes in the environments that have none, as long as there are any left.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -67,7 +68,7 @@ func Atari(id string) Config {
 	c := atari(id)
 	c.Wrappers = []Wrapper{
 		{Class: "gymnasium.wrappers:AtariPreprocessing"},
-		{Class: "gymnasium.wrappers:FrameStackObservation", Options: map[string]any{"stack_size": 4}},
+		{Class: frameStack, Options: map[string]any{"stack_size": 4}},
 	}
 	return c
 }
@@ -142,16 +143,24 @@ func (c *Config) SetOptions(written []string) error {
 	return nil
 }
 
-// LimitSteps ends episodes after so many steps, as truncated ones, by Gymnasium's option max_episode_steps; 0 leaves
-// the environment's own limit.
+// timeLimit and frameStack are wrappers of Gymnasium's.
+const timeLimit, frameStack = "gymnasium.wrappers:TimeLimit", "gymnasium.wrappers:FrameStackObservation"
+
+// LimitSteps ends episodes after so many steps, as truncated ones, unless they end before; 0 leaves the environment's
+// own limit alone. A longer limit than that is Gymnasium's option max_episode_steps.
 func (c *Config) LimitSteps(most int) error {
 	if most < 0 {
 		return fmt.Errorf("--max-steps %d: want at least 1, or 0 for the environment's own limit", most)
 	}
-	if most > 0 {
-		c.Options = notNil(c.Options)
-		c.Options["max_episode_steps"] = most
+	if most == 0 {
+		return nil
 	}
+	at := len(c.Wrappers)
+	if at > 0 && c.Wrappers[at-1].Class == frameStack {
+		at--
+	}
+	c.Wrappers = slices.Insert(slices.Clone(c.Wrappers), at, Wrapper{Class: timeLimit,
+		Options: map[string]any{"max_episode_steps": most}})
 	return nil
 }
 
@@ -162,7 +171,7 @@ func (c Config) stack(spec Spec) int {
 		return 0
 	}
 	last := c.Wrappers[len(c.Wrappers)-1]
-	if _, padded := last.Options["padding_type"]; padded || last.Class != "gymnasium.wrappers:FrameStackObservation" {
+	if _, padded := last.Options["padding_type"]; padded || last.Class != frameStack {
 		return 0
 	}
 	return spec.Shape[0]

@@ -2,7 +2,47 @@
 
 package gym
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
+
+// TestTheLimitIsNoLonger: MountainCar's own limit of 200 steps stays where a longer one is asked for.
+func TestTheLimitIsNoLonger(t *testing.T) {
+	c := Config{ID: "MountainCar-v0", Autoreset: Disabled}
+	if err := c.LimitSteps(300); err != nil {
+		t.Fatal(err)
+	}
+	p, err := Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	out, err := Collect(t.Context(), p, RandomPolicy(3), CollectOptions{Episodes: 1})
+	if err != nil || out[0].Len() != 200 || !out[0].Truncated {
+		t.Errorf("%+v (error %v), want 200 steps", out, err)
+	}
+}
+
+// TestEpisodesThatNeverEnd are an error that says what to do.
+func TestEpisodesThatNeverEnd(t *testing.T) {
+	p, err := Open(t.Context(), Config{ID: "Faulty-v0", Imports: []string{"faulty"}, PythonPath: []string{"testdata"},
+		Options:   map[string]any{"length": 1 << 40},
+		Autoreset: Disabled})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	_, err = Collect(t.Context(), p, RandomPolicy(p.Spec().Actions), CollectOptions{Episodes: 1})
+	if err == nil || !strings.Contains(err.Error(), "--max-steps") {
+		t.Errorf("error %v", err)
+	}
+	out, err := Collect(t.Context(), p, RandomPolicy(p.Spec().Actions), CollectOptions{Episodes: 1,
+		MaxSteps: endless + 1})
+	if err != nil || out[0].Len() != endless+1 {
+		t.Errorf("with a limit: error %v", err)
+	}
+}
 
 // TestEpisodesEndAtTheLimit: CartPole, held up by a pole that starts nearly upright, lasts for more than three steps.
 func TestEpisodesEndAtTheLimit(t *testing.T) {

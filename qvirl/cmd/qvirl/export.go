@@ -21,6 +21,7 @@ type exportOptions struct {
 	episode, draws             int
 	seed                       uint64
 	force                      bool
+	memory                     command.Memory
 }
 
 func newExport() *cobra.Command {
@@ -30,7 +31,10 @@ func newExport() *cobra.Command {
 		Short: "What a model of QVIRL believes along a trajectory, for ArviZ",
 		Long: `export draws rewards and values along one trajectory from the posterior of a model that "qvirl train --method qvirl" made, and
 stores them in a netCDF file that arviz.from_netcdf opens: the groups posterior, prior, log_likelihood, observed_data and
-constant_data, with a step for each transition. Models of pictures have none.`,
+constant_data, with a step for each transition. Models of pictures have none.
+
+Standard deviations are outputs of the network as means are. Far from all demonstrations it extrapolates both, and a small one
+says nothing there.`,
 		Example: `  qvirl export --model model --demos lander.npz --episode 200 --out landing.nc
   python -c 'import arviz; print(arviz.summary(arviz.from_netcdf("landing.nc"), var_names=["reward"]))'`,
 		Args: cobra.NoArgs,
@@ -46,11 +50,15 @@ constant_data, with a step for each transition. Models of pictures have none.`,
 	f.BoolVar(&o.force, "force", false, command.ForceHelp)
 	f.StringArrayVar(&o.pythonPath, "python-path", nil, pythonPathHelp)
 	f.StringVar(&o.backend, "backend", "", backendHelp)
+	o.memory.AddTo(c)
 	for _, name := range []string{"model", "demos", "out"} {
 		c.MarkFlagRequired(name)
 	}
 	return c
 }
+
+// bytesOfDraw is what a number of a draw takes: a reward, its prior, or the value of an action in a step.
+const bytesOfDraw = 40
 
 // export does what the command says.
 func export(cmd *cobra.Command, o *exportOptions) error {
@@ -83,6 +91,11 @@ func export(cmd *cobra.Command, o *exportOptions) error {
 		return err
 	}
 	t := &set.Trajectories[0]
+	numbers := float64(o.draws) * float64(t.Len()*(2+m.Spec().Actions))
+	err = o.memory.Check(fmt.Sprintf("%d draws along %d steps", o.draws, t.Len()), bytesOfDraw*numbers)
+	if err != nil {
+		return err
+	}
 	if err := inferencedata.WriteTrajectory(o.out, fitted, t, inferencedata.Options{Draws: o.draws, Seed: o.seed,
 		Attributes: map[string]string{"environment": set.Environment, "episode": fmt.Sprint(o.episode)}}); err != nil {
 		return err

@@ -162,6 +162,16 @@ func (o *planOptions) demonstrations(ctx context.Context) ([]demo.Trajectory, *u
 	return set.Trajectories, used, nil
 }
 
+// sameFolder reports whether two paths lead to one folder.
+func sameFolder(a, b string) (bool, error) {
+	first, err := os.Stat(a)
+	if err != nil {
+		return false, err
+	}
+	second, err := os.Stat(b)
+	return err == nil && os.SameFile(first, second), err
+}
+
 // plan does what the command says.
 func plan(cmd *cobra.Command, o *planOptions) error {
 	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
@@ -179,6 +189,10 @@ func plan(cmd *cobra.Command, o *planOptions) error {
 	}
 	if err := os.MkdirAll(o.out, 0o755); err != nil {
 		return fmt.Errorf("--out: %w", err)
+	}
+	if same, err := sameFolder(o.model, o.out); err != nil || same {
+		return errors.Join(err, fmt.Errorf("--out %s is the folder of --model, which planning goes on needing; want "+
+			"another", o.out))
 	}
 	run := filepath.Join(o.out, "plan.run.npz")
 	unlock, err := claim(o.out, run, o.force)

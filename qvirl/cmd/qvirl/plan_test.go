@@ -35,7 +35,8 @@ func TestPlanRefuses(t *testing.T) {
 		"a negative risk":   {[]string{"--model", model, "--demos", demos, "--risk", "-1"}, "Risk = -1"},
 		"steps":             {[]string{"--model", model, "--demos", demos, "--steps", "-100"}, "Steps = -100"},
 		"a misspelt config": {[]string{"--model", model, "--demos", demos, "--config", wrong}, "lenght"},
-		"itself":            {[]string{"--model", model, "--demos", demos, "--out", model}, "--force"},
+		"itself": {[]string{"--model", model, "--demos", demos, "--out", model, "--force"},
+			"is the folder of --model"},
 	} {
 		args := append([]string{"plan", "--env", "CartPole-v1", "--backend", "go"}, c.args...)
 		if !slices.Contains(args, "--out") {

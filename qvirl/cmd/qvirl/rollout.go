@@ -153,11 +153,10 @@ func rollout(cmd *cobra.Command, o *rolloutOptions) error {
 		failed = fmt.Errorf("%d of %d episodes were done before: %w", len(set.Trajectories), o.episodes, failed)
 		path = demo.PartialPath(path)
 	}
-	told := o.tell(cmd.OutOrStdout(), &set, m.Name(), restarts)
-	if o.out != "" {
+	if o.out != "" { // before a reader of the output may go away
 		failed = errors.Join(failed, set.Write(path))
 	}
-	return errors.Join(failed, told)
+	return errors.Join(failed, o.tell(cmd.OutOrStdout(), &set, m.Name(), restarts))
 }
 
 // tell writes the returns of the episodes of a method's apprentice.

@@ -93,8 +93,7 @@ func TestRolloutOutlivesItsWorkers(t *testing.T) {
 		t.Helper()
 		stdout, stderr, status := runQVIRL(append([]string{"rollout", "--model", "model", "--backend", "go",
 			"--env", "Faulty-v0", "--import", "faulty", "--python-path", python, "--option", "shape=[3]",
-			"--option", `fault="` + fault + `"`, "--episodes", "3", "--seed", "5", "--out", "x.npz", "--json"},
-			more...)...)
+			"--option", `fault="` + fault + `"`, "--seed", "5", "--out", "x.npz", "--json"}, more...)...)
 		if stdout != "" {
 			if err := json.Unmarshal([]byte(stdout), &result); err != nil {
 				t.Fatal(err)
@@ -102,14 +101,15 @@ func TestRolloutOutlivesItsWorkers(t *testing.T) {
 		}
 		return result, stderr, status
 	}
-	want, stderr, status := rollout("", "--option", "length=20")
+	want, stderr, status := rollout("", "--option", "length=20", "--episodes", "3")
 	if status != 0 || len(want.Returns) != 3 || want.Restarts != 0 {
 		t.Fatalf("without a fault: status %d, %+v, %s", status, want, stderr)
 	}
-	if _, stderr, status := rollout("", "--option", "length=20"); status != 1 || !strings.Contains(stderr, "--force") {
+	if _, stderr, status := rollout("", "--episodes", "3"); status != 1 || !strings.Contains(stderr, "--force") {
 		t.Errorf("onto an earlier file: status %d, %s", status, stderr)
 	}
-	got, stderr, status := rollout("exit once", "--option", "length=20", "--option", "at=15", "--force")
+	got, stderr, status := rollout("exit once", "--option", "length=20", "--option", "at=15", "--episodes", "3",
+		"--force")
 	if status != 0 || got.Restarts != 1 || !slices.Equal(got.Returns, want.Returns) ||
 		!slices.Equal(got.Seeds, []int64{5,
 			6, 7}) || !strings.Contains(stderr, "note: restart 1 of at most 3") {
@@ -140,7 +140,8 @@ func TestTheLimitOfStepsIsAmongWhatTheEnvironmentDependsOn(t *testing.T) {
 		t.Errorf("it depends on %q", got)
 	}
 	c, err := o.config(1)
-	if err != nil || c.Options["max_episode_steps"] != 40 || c.Options["sutton_barto_reward"] != true {
-		t.Errorf("options %v, error %v", c.Options, err)
+	if err != nil || len(c.Wrappers) != 1 || c.Wrappers[0].Options["max_episode_steps"] != 40 ||
+		c.Options["sutton_barto_reward"] != true {
+		t.Errorf("wrappers %v, options %v, error %v", c.Wrappers, c.Options, err)
 	}
 }

@@ -149,6 +149,11 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	if err != nil {
 		return err
 	}
+	for _, flag := range []string{"option", "import", "max-steps", "step-timeout", "explore-every"} {
+		if o.env == "" && cmd.Flags().Changed(flag) {
+			return fmt.Errorf("--%s is about the environment of --env, which is missing", flag)
+		}
+	}
 	if err := check.First(
 		check.That(entry.Aux || o.aux == "" && o.env == "", "--aux and --env: the method %s has no use "+
 			"for auxiliary trajectories", o.method),

@@ -115,9 +115,13 @@ func TestTrainAndScoreEveryMethod(t *testing.T) {
 	}
 
 	// What was learnt, along a trajectory that it was not learnt from.
-	export := func(model, episode, out string) (string, string, int) {
-		return runQVIRL("export", "--model", model, "--demos", "demos.npz", "--episode", episode, "--draws", "50",
-			"--out", out, "--backend", "go")
+	export := func(model, episode, out string, memory ...string) (string, string, int) {
+		return runQVIRL(append([]string{"export", "--model", model, "--demos", "demos.npz", "--episode", episode,
+			"--draws", "50", "--out", out, "--backend", "go"}, memory...)...)
+	}
+	if _, stderr, status := export("qvirl", "9", "x.nc", "--memory", "1kB"); status != 1 ||
+		!strings.Contains(stderr, "50 draws along 8 steps") {
+		t.Errorf("export into little memory: status %d, %q", status, stderr)
 	}
 	if stdout, stderr, status := export("qvirl", "9", "walk.nc"); status != 0 ||
 		!strings.Contains(stdout, "50 draws along 8 steps of episode 9") {

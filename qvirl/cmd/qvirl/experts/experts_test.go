@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/go-birl/birl/envs/command"
+	"github.com/go-birl/birl/envs/expert"
 )
 
 // run runs the command line and returns its exit status and output.
@@ -41,5 +42,23 @@ func TestWrongCommandLines(t *testing.T) {
 		if status, _, stderr := run(t, args...); status != 1 || !strings.Contains(stderr, want) {
 			t.Errorf("%v: status %d, says %q, want %q", args, status, stderr, want)
 		}
+	}
+}
+
+// TestFallen: an expert worse than the learning curve's best is told of, and one as good is not.
+func TestFallen(t *testing.T) {
+	e := &expert.Expert{}
+	for want, returns := range map[string][]float64{"": {20, 400, 390},
+		"reached 400.00 after 2 steps and ended at 231.00": {20, 400, 231}} {
+		e.Curve = nil
+		for i, r := range returns {
+			e.Curve = append(e.Curve, expert.Point{Steps: i + 1, Return: r})
+		}
+		if got := fallen(e); (got == "") != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("%v: %q, want %q", returns, got, want)
+		}
+	}
+	if e.Config.Best = true; fallen(e) != "" {
+		t.Error("the best network is said to be worse")
 	}
 }

@@ -1,10 +1,12 @@
 package experts
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,7 +43,7 @@ same expert. The file is removed at the end.
 A config is a JSON file with fields of envs/expert's Config, such as {"steps": 400000, "hidden": [256, 256]}; what it leaves out is
 the environment's default.`,
 		Example: `  qvirl expert train lunarlander --out expert.npz
-  qvirl expert train CartPole-v1 --steps 100000 --out cartpole.npz`,
+  qvirl expert train CartPole-v1 --config cartpole.json --out cartpole.npz   # {"reward_scale": 0.05, "steps": 120000}`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c := expert.Default(args[0])
@@ -138,5 +140,24 @@ func train(cmd *cobra.Command, c expert.Config, flags *poolFlags, backendName, o
 	for _, v := range e.Evaluations {
 		showEvaluation(stdout, v)
 	}
+	if note := fallen(e); note != "" {
+		fmt.Fprintln(stderr, "note:", note)
+	}
 	return nil
+}
+
+// fallen says so where the learning curve of an expert, who is the last network, ends clearly below its highest point:
+// by more than a tenth of the way from the lowest.
+func fallen(e *expert.Expert) string {
+	if e.Config.Best || len(e.Curve) == 0 {
+		return ""
+	}
+	byReturn := func(a, b expert.Point) int { return cmp.Compare(a.Return, b.Return) }
+	low, high, last := slices.MinFunc(e.Curve, byReturn), slices.MaxFunc(e.Curve, byReturn), e.Curve[len(e.Curve)-1]
+	if high.Return-last.Return <= (high.Return-low.Return)/10 {
+		return ""
+	}
+	return fmt.Sprintf("the learning curve reached %.2f after %d steps and ended at %.2f; {\"best\": true} "+
+		"in --config keeps the best network; another reward_scale, --seed or number of --steps may train a better one",
+		high.Return, high.Steps, last.Return)
 }
