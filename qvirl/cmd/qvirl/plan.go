@@ -223,6 +223,7 @@ func plan(cmd *cobra.Command, o *planOptions) error {
 	}
 	defer pool.Close()
 	defer command.EndSoon(ctx, stderr)()
+	noteResumption(stderr, run)
 	var told time.Time
 	out, err := planning.Plan(ctx, on, pool, m, demos, c, planning.Options{Checkpoint: run,
 		Source: fmt.Sprintf("options %q, modules %q", o.made(), o.imports),
@@ -234,7 +235,7 @@ func plan(cmd *cobra.Command, o *planOptions) error {
 			}
 		}})
 	if err != nil {
-		return err
+		return interrupted(err, run)
 	}
 	if err := out.Save(o.out); err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -228,12 +229,10 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	}
 	defer command.EndSoon(cmd.Context(), cmd.ErrOrStderr())()
 	meter := progress.NewMeter(listener, o.method)
+	noteResumption(cmd.ErrOrStderr(), task.Checkpoint)
 	models, err := method.Fit(cmd.Context(), task, meter.Report)
-	if errors.Is(err, context.Canceled) {
-		return fmt.Errorf("%w; the same command goes on from there", err)
-	}
 	if err != nil {
-		return err
+		return interrupted(err, task.Checkpoint)
 	}
 	if err := models[0].Save(o.out); err != nil {
 		return err
@@ -252,6 +251,25 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 			o.method, spec.Demos, spec.Transitions, models[0].Seconds(), o.out)
 	}
 	return nil
+}
+
+// interrupted adds to the error of an interrupted run whether the same command goes on with it: where there is a
+// checkpoint.
+func interrupted(err error, checkpoint string) error {
+	if !errors.Is(err, context.Canceled) {
+		return err
+	}
+	if _, missing := os.Stat(checkpoint); missing != nil {
+		return fmt.Errorf("%w; nothing was stored yet", err)
+	}
+	return fmt.Errorf("%w; the same command goes on from there", err)
+}
+
+// noteResumption says where a run goes on from, if there is a checkpoint.
+func noteResumption(w io.Writer, checkpoint string) {
+	if _, err := os.Stat(checkpoint); err == nil {
+		fmt.Fprintln(w, "going on from", checkpoint)
+	}
 }
 
 // claim keeps other commands from training into the folder until the release, and refuses one that holds a model,
