@@ -20,6 +20,15 @@ type clientPool struct {
 	users   []int // of each client, at present
 }
 
+// Client returns Choice.Client of the backend of a name, see Get.
+func Client(name string) (on compute.Backend, release func(), err error) {
+	c, err := Get(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	return c.Client()
+}
+
 // Client returns a backend for a program that shall run beside others, and what gives it back. It is c.Backend unless
 // that is an XLA client for the CPU: then it is the client with the fewest users, of at most as many as there are
 // processors. Callers that keep compiled programs keep them by the backend that they were compiled for.

@@ -230,11 +230,7 @@ func (f *Fitted) Evaluate(build func(w *Weights, inputs []*graph.Node) []*graph.
 
 // inference returns a program of the model's shape, which others may be using for predictions too.
 func (l *Learner) inference(f *Fitted) (*program, func(), error) {
-	choice, err := backend.Get(l.config.Backend)
-	if err != nil {
-		return nil, nil, err
-	}
-	on, release, err := choice.Client()
+	on, release, err := backend.Client(l.config.Backend)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -203,11 +203,7 @@ func plan(cmd *cobra.Command, o *planOptions) error {
 	if _, err := describeBackend(o.backend, stderr); err != nil {
 		return err
 	}
-	choice, err := backend.Get(o.backend)
-	if err != nil {
-		return err
-	}
-	on, release, err := choice.Client()
+	on, release, err := backend.Client(o.backend)
 	if err != nil {
 		return err
 	}

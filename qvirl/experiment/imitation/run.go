@@ -238,11 +238,7 @@ func (r *runner) online(ctx context.Context, c online.Config, task *neural.Task,
 func (r *runner) inTurn(ctx context.Context, task *neural.Task, learner expert.Config, progress irl.Progress,
 	learn func(on compute.Backend, pool *gym.Pool, i int, progress func(expert.Progress)) (neural.Model,
 		error)) ([]neural.Model, error) {
-	choice, err := backend.Get(r.backend)
-	if err != nil {
-		return nil, err
-	}
-	on, release, err := choice.Client()
+	on, release, err := backend.Client(r.backend)
 	if err != nil {
 		return nil, err
 	}
