@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -17,26 +18,38 @@ func Where(rows []Row, wanted func(Row) bool) []Row {
 	return slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return !wanted(r) })
 }
 
+// of returns the rows of a metric of a method.
+func of(rows []Row, name, metric string) []Row {
+	name = method.Canonical(name)
+	return Where(rows, func(r Row) bool { return r.Name() == name && r.Metric == metric })
+}
+
+// Distinct returns what is found in rows, each value once, ascending.
+func Distinct[T cmp.Ordered](rows []Row, find func(Row) (value T, found bool)) []T {
+	var out []T
+	for _, r := range rows {
+		if v, ok := find(r); ok {
+			out = append(out, v)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
 // Series are the values of one metric of one method, by seed.
 func Series(rows []Row, name, metric string) map[uint64]float64 {
-	name = method.Canonical(name)
 	out := map[uint64]float64{}
-	for _, r := range rows {
-		if r.Name() == name && r.Metric == metric {
-			out[r.Seed] = r.Value
-		}
+	for _, r := range of(rows, name, metric) {
+		out[r.Seed] = r.Value
 	}
 	return out
 }
 
 // Average returns the mean over seeds of a metric of a method, or nil if no row holds it.
-func Average(rows []Row, name, metricName string) *exhibit.Estimate {
-	name = method.Canonical(name)
+func Average(rows []Row, name, metric string) *exhibit.Estimate {
 	var values []float64
-	for _, r := range rows { // in the order of the rows, so that equal rows give equal sums
-		if r.Name() == name && r.Metric == metricName {
-			values = append(values, r.Value)
-		}
+	for _, r := range of(rows, name, metric) { // in the order of the rows, so that equal rows give equal sums
+		values = append(values, r.Value)
 	}
 	return Mean(values)
 }
@@ -122,25 +135,16 @@ func (t *Tables) Add(table exhibit.Table, references ...exhibit.Reference) {
 
 // ByDemos returns the values of a metric of a method over runs, by the number of demonstrations.
 func ByDemos(rows []Row, name, metric string) map[int][]float64 {
-	name = method.Canonical(name)
 	out := map[int][]float64{}
-	for _, r := range rows {
-		if r.Name() == name && r.Metric == metric {
-			out[r.Demos] = append(out[r.Demos], r.Value)
-		}
+	for _, r := range of(rows, name, metric) {
+		out[r.Demos] = append(out[r.Demos], r.Value)
 	}
 	return out
 }
 
 // DemosOf lists the numbers of demonstrations that there are rows of a metric for.
 func DemosOf(rows []Row, metric string) []int {
-	at := map[int]bool{}
-	for _, r := range rows {
-		if r.Metric == metric {
-			at[r.Demos] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(at))
+	return Distinct(rows, func(r Row) (int, bool) { return r.Demos, r.Metric == metric })
 }
 
 // Learning returns the curve of the means of a metric of a method, times the scale, over the number of demonstrations.
@@ -157,16 +161,7 @@ func Learning(rows []Row, name, metric string, scale float64) exhibit.Curve {
 
 // Methods returns the methods of the rows, sorted.
 func Methods(rows []Row) []string {
-	seen := map[string]bool{}
-	var out []string
-	for _, r := range rows {
-		if name := r.Name(); !seen[name] {
-			seen[name] = true
-			out = append(out, name)
-		}
-	}
-	slices.Sort(out)
-	return out
+	return Distinct(rows, func(r Row) (string, bool) { return r.Name(), true })
 }
 
 // Ordered returns the methods of the rows: those that are among first in its order, then the others, sorted.

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 
 	"github.com/go-birl/birl/qvirl/avril"
 	"github.com/go-birl/birl/qvirl/experiment"
@@ -190,11 +188,5 @@ func diagnose(post irl.Posterior) (metrics map[string]float64, note string) {
 
 // lambdasOf returns the values of λ that rows on held-out worlds are of, ascending.
 func lambdasOf(rows []experiment.Row) []float64 {
-	seen := map[float64]bool{}
-	for _, r := range rows {
-		if lambda, ok := r.Setting("lambda"); ok {
-			seen[lambda] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(seen))
+	return experiment.Distinct(rows, func(r experiment.Row) (float64, bool) { return r.Setting("lambda") })
 }

@@ -25,13 +25,12 @@ const drawnAs = "betas"
 // The methods, by their names in result rows: in the calibration ValueWalk and QVIRL, which both infer β; otherwise
 // QVIRL as a learner that knows the expert's β, that assumes a wrong one, or that infers it.
 const (
-	ValueWalk  = "valuewalk"
-	QVIRL      = worlds.QVIRLMatched
-	Known      = "known"
-	Wrong      = "wrong"
-	Inferred   = "inferred"       // under the prior of Config
-	Misled     = "inferred-wrong" // under one with the wrong β for its median
-	expertPart = "-expert-"       // of environments, before the expert's β
+	ValueWalk = "valuewalk"
+	QVIRL     = worlds.QVIRLMatched
+	Known     = "known"
+	Wrong     = "wrong"
+	Inferred  = "inferred"       // under the prior of Config
+	Misled    = "inferred-wrong" // under one with the wrong β for its median
 )
 
 // The metrics.

@@ -65,7 +65,7 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 // TestLossIsTheDifferenceInEachWorld checks the arithmetic of the table.
 func TestLossIsTheDifferenceInEachWorld(t *testing.T) {
 	row := func(method, expert string, seed uint64, value float64) experiment.Row {
-		return experiment.Row{Environment: "gridworld-8x8" + expertPart + expert, Method: method, Seed: seed,
+		return experiment.Row{Environment: "gridworld-8x8-expert-" + expert, Method: method, Seed: seed,
 			Metric: LogProbGap, Value: value}
 	}
 	rows := []experiment.Row{row(Known, "2", 0, 1), row(Known, "2", 1, 2), row(Known, "10", 0, 5),

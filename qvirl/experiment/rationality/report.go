@@ -3,12 +3,10 @@ package rationality
 import (
 	"fmt"
 	"math"
-	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/experiment/worlds"
 )
 
 // Report makes the table of the calibration, and that of the learners.
@@ -28,7 +26,10 @@ func Report(rows []experiment.Row, _ *experiment.Record) (*exhibit.Report, error
 
 // Calibration returns the table of the coverage of β's intervals over draws from the prior, or nil if there are none.
 func Calibration(rows []experiment.Row) *exhibit.Table {
-	drawn := experiment.Where(rows, func(r experiment.Row) bool { return !strings.Contains(r.Environment, expertPart) })
+	drawn := experiment.Where(rows, func(r experiment.Row) bool {
+		_, ok := worlds.ExpertOf(r.Environment)
+		return !ok
+	})
 	t, _ := experiment.Tabulate(drawn, []string{ValueWalk, QVIRL}, exhibit.Table{Name: "calibration",
 		Title:   "Coverage of the inferred β over draws from the prior",
 		Columns: []exhibit.Column{{Metric: Covered, Name: "β in 90 % interval", Decimals: 3}}})
@@ -37,23 +38,16 @@ func Calibration(rows []experiment.Row) *exhibit.Table {
 
 // Experts returns the experts' β that rows are of, ascending.
 func Experts(rows []experiment.Row) []float64 {
-	var out []float64
-	for _, r := range rows {
-		if _, digits, ok := strings.Cut(r.Environment, expertPart); ok {
-			if beta, err := strconv.ParseFloat(digits, 64); err == nil {
-				out = append(out, beta)
-			}
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return experiment.Distinct(rows, func(r experiment.Row) (float64, bool) { return worlds.ExpertOf(r.Environment) })
 }
 
 // Loss returns the mean of how much larger a learner's gap is than that of the learner that knows β, over worlds with
 // an expert of the given β; nil if there are no rows.
 func Loss(rows []experiment.Row, learner string, expert float64) *exhibit.Estimate {
-	suffix := fmt.Sprintf("%s%g", expertPart, expert)
-	of := experiment.Where(rows, func(r experiment.Row) bool { return strings.HasSuffix(r.Environment, suffix) })
+	of := experiment.Where(rows, func(r experiment.Row) bool {
+		beta, ok := worlds.ExpertOf(r.Environment)
+		return ok && beta == expert
+	})
 	return experiment.Paired(experiment.Series(of, learner, LogProbGap), experiment.Series(of, Known, LogProbGap))
 }
 

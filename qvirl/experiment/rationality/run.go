@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/qvirl/experiment"
@@ -137,9 +138,8 @@ func (r *runner) compare(ctx context.Context, name string, seeds []uint64,
 			case Misled:
 				p.Beta, p.BetaLogStd = c.Wrong, c.LogStd
 			}
-			environment := fmt.Sprintf("%s%s%g", c.World.Name(), expertPart, expert)
-			cases = append(cases, oneCase{experiment.Row{Environment: environment, Method: name, Demos: c.Demos,
-				Seed: seed}, expert, w.Truth})
+			cases = append(cases, oneCase{experiment.Row{Environment: worlds.WithExpert(c.World, expert), Method: name,
+				Demos: c.Demos, Seed: seed}, expert, w.Truth})
 			problems = append(problems, p)
 		}
 	}
@@ -174,13 +174,10 @@ func logProbGap(post irl.Posterior, truth *metric.Truth, row experiment.Row) (fl
 		return 0, err
 	}
 	probs := irl.ColumnMeans(samples.Policies(p.MDP.Actions(), p.Beta))
-	visited := map[int]bool{}
-	for _, d := range p.Demos {
-		visited[d.State] = true
-	}
+	visited, _, _ := p.Demonstrated()
 	sum, n := 0.0, 0.0
 	for s, a := range truth.Best {
-		if i := s*p.MDP.Actions() + a; !visited[s] && !p.MDP.Terminal(s) {
+		if i := s*p.MDP.Actions() + a; !slices.Contains(visited, s) && !p.MDP.Terminal(s) {
 			sum += math.Log(truth.Policy[i]) - math.Log(probs[i])
 			n++
 		}

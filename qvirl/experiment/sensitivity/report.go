@@ -1,15 +1,12 @@
 package sensitivity
 
 import (
-	"cmp"
 	"fmt"
 	"math"
-	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/experiment/worlds"
 )
 
 // Definition is the experiment as the command lists it.
@@ -27,38 +24,25 @@ type Grid struct {
 
 // NewGrid averages a metric of the learners over worlds.
 func NewGrid(rows []experiment.Row, metric string) (*Grid, error) {
-	type key struct {
-		demos           int
-		expert, learner float64
-	}
-	cells := map[key][]experiment.Row{}
-	g := &Grid{Cells: map[int][][]*exhibit.Estimate{}}
-	for _, r := range rows {
-		if r.Metric != metric || r.Method == Expert {
-			continue
-		}
-		expert, err := expertOf(r.Environment)
-		if err != nil {
-			return nil, err
-		}
-		learner, ok := r.Setting("beta")
-		if !ok {
-			return nil, fmt.Errorf("sensitivity: a row of %s has no β", r.Name())
-		}
-		k := key{r.Demos, expert, learner}
-		cells[k] = append(cells[k], r)
-		g.Demos, g.Experts, g.Learners = append(g.Demos, r.Demos), append(g.Experts, expert),
-			append(g.Learners, learner)
-	}
-	if len(cells) == 0 {
+	rows = experiment.Where(rows, func(r experiment.Row) bool { return r.Metric == metric && r.Method != Expert })
+	if len(rows) == 0 {
 		return nil, fmt.Errorf("sensitivity: no row holds %s", metric)
 	}
-	g.Demos, g.Experts, g.Learners = distinct(g.Demos), distinct(g.Experts), distinct(g.Learners)
+	for _, r := range rows {
+		if _, ok := expertOf(r); !ok {
+			return nil, fmt.Errorf("sensitivity: the environment %q does not name the expert's β", r.Environment)
+		}
+		if _, ok := learnerOf(r); !ok {
+			return nil, fmt.Errorf("sensitivity: a row of %s has no β", r.Name())
+		}
+	}
+	g := &Grid{Demos: experiment.DemosOf(rows, metric), Experts: experiment.Distinct(rows, expertOf),
+		Learners: experiment.Distinct(rows, learnerOf), Cells: map[int][][]*exhibit.Estimate{}}
 	for _, demos := range g.Demos {
 		for _, learner := range g.Learners {
 			var line []*exhibit.Estimate
 			for _, expert := range g.Experts {
-				line = append(line, experiment.Average(cells[key{demos, expert, learner}], Learner(learner), metric))
+				line = append(line, experiment.Average(of(rows, demos, expert), Learner(learner), metric))
 			}
 			g.Cells[demos] = append(g.Cells[demos], line)
 		}
@@ -66,21 +50,16 @@ func NewGrid(rows []experiment.Row, metric string) (*Grid, error) {
 	return g, nil
 }
 
-// distinct sorts a list, and leaves each entry once.
-func distinct[T cmp.Ordered](list []T) []T {
-	slices.Sort(list)
-	return slices.Compact(list)
-}
+func expertOf(r experiment.Row) (beta float64, ok bool) { return worlds.ExpertOf(r.Environment) }
 
-// expertOf reads the expert's β in the name of an environment.
-func expertOf(environment string) (float64, error) {
-	_, digits, ok := strings.Cut(environment, expertInfix)
-	beta, err := strconv.ParseFloat(digits, 64)
-	if !ok || err != nil {
-		return 0, fmt.Errorf("sensitivity: %q is not an environment of this experiment: it lacks %q and a number",
-			environment, expertInfix)
-	}
-	return beta, nil
+func learnerOf(r experiment.Row) (beta float64, ok bool) { return r.Setting("beta") }
+
+// of returns the rows with so many demonstrations by an expert.
+func of(rows []experiment.Row, demos int, expert float64) []experiment.Row {
+	return experiment.Where(rows, func(r experiment.Row) bool {
+		beta, ok := expertOf(r)
+		return ok && beta == expert && r.Demos == demos
+	})
 }
 
 // count is a number of things, in words.
@@ -155,13 +134,10 @@ func Best(rows []experiment.Row, metricName, name, title string) (*exhibit.Table
 				row.Cells = append(row.Cells, exhibit.Cell{}, exhibit.Cell{})
 				continue
 			}
-			of := experiment.Where(rows, func(r experiment.Row) bool {
-				beta, err := expertOf(r.Environment)
-				return err == nil && beta == expert && r.Demos == demos
-			})
+			here := of(rows, demos, expert)
 			row.Cells = append(row.Cells, exhibit.Number(g.Learners[best]), exhibit.Cell{Estimate: experiment.Paired(
-				experiment.Series(of, Learner(expert), metricName),
-				experiment.Series(of, Learner(g.Learners[best]), metricName))})
+				experiment.Series(here, Learner(expert), metricName),
+				experiment.Series(here, Learner(g.Learners[best]), metricName))})
 		}
 		t.Rows = append(t.Rows, row)
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/gridworld"
@@ -20,12 +21,9 @@ import (
 // Name is the experiment's name in result rows.
 const Name = "sensitivity"
 
-// Methods in result rows: QVIRL in the variant that assumes some β. The environment says what the expert's β is, by the
-// suffix "-expert-" and the number. Expert is the demonstrator itself.
-const (
-	expertInfix = "-expert-"
-	Expert      = "expert"
-)
+// Expert is the demonstrator itself among the methods in result rows. The others are QVIRL in the variant that assumes
+// some β. The environment says what the expert's β is (worlds.ExpertOf).
+const Expert = "expert"
 
 // The metrics: the probability of the truly optimal action under the demonstrator less that under the learner, averaged
 // over states. Held-out states are those that are not terminal and that no demonstration visits.
@@ -96,11 +94,6 @@ func Learner(beta float64) string {
 	return method.Name(method.QVIRL, fmt.Sprintf("beta=%g", beta))
 }
 
-// environment returns the name of the worlds in which experts of the given β demonstrate.
-func (c Config) environment(beta float64) string {
-	return fmt.Sprintf("%s%s%g", c.World.Name(), expertInfix, beta)
-}
-
 // Units returns the units of the experiment: each learner with each number of demonstrations, on each chunk of worlds.
 func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 	m, err := tabular.New(c.QVIRL.On(backendName)) // compiles one program for all units but perhaps the last chunk's
@@ -150,7 +143,7 @@ func (c Config) unit(ctx context.Context, m irl.Method, demos int, seeds []uint6
 	}
 	result := &experiment.Result{}
 	for k, post := range posts {
-		row := experiment.Row{Environment: c.environment(experts[k]), Demos: demos, Seed: grids[k].Seed}
+		row := experiment.Row{Environment: worlds.WithExpert(c.World, experts[k]), Demos: demos, Seed: grids[k].Seed}
 		result.Rows = append(result.Rows, measure(row, grids[k], learner, post.(*tabular.Gaussian),
 			learner == c.Betas[0])...)
 	}
@@ -166,10 +159,7 @@ func measure(row experiment.Row, w *worlds.World, learner float64, post *tabular
 		out = append(out, row.With(metric, value))
 	}
 	m := w.Problem.MDP
-	visited := map[int]bool{}
-	for _, d := range w.Problem.Demos {
-		visited[d.State] = true
-	}
+	visited, _, _ := w.Problem.Demonstrated()
 	probs := post.ActionProbs()
 	var all, heldOut, allLog, heldOutLog, expert []float64
 	for s, a := range w.Truth.Best {
@@ -179,7 +169,7 @@ func measure(row experiment.Row, w *worlds.World, learner float64, post *tabular
 		at := s*m.Actions() + a
 		gap, logGap := w.Truth.Policy[at]-probs[at], math.Log(w.Truth.Policy[at])-math.Log(probs[at])
 		all, allLog, expert = append(all, gap), append(allLog, logGap), append(expert, w.Truth.Policy[at])
-		if !visited[s] {
+		if !slices.Contains(visited, s) {
 			heldOut, heldOutLog = append(heldOut, gap), append(heldOutLog, logGap)
 		}
 	}

@@ -87,7 +87,7 @@ func TestBest(t *testing.T) {
 	var rows []experiment.Row
 	for seed, gaps := range [][2]float64{{0.5, 0.2}, {0.7, 0.6}} { // of learners with β = 2 and 0.1, in each world
 		for i, beta := range []float64{2, 0.1} {
-			row := experiment.RowOf(Learner(beta), "gridworld"+expertInfix+"2", 1, uint64(seed))
+			row := experiment.RowOf(Learner(beta), "gridworld-expert-2", 1, uint64(seed))
 			row.Metric, row.Value = LogProbGap, gaps[i]
 			rows = append(rows, row)
 		}
