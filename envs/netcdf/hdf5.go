@@ -1,7 +1,6 @@
 package netcdf
 
 import (
-	"bufio"
 	"encoding/binary"
 	"io"
 	"maps"
@@ -53,9 +52,7 @@ type file struct {
 	headers    []byte
 	dimensions int32 // that have a number
 	at         map[*Variable]uint64
-	onHeap     map[*Variable][]heapPlace
 	scale      map[*Variable]heapPlace // of a dimension's variable: the object on the heap that is its address
-	object     map[*Variable]uint64    // address of the header
 }
 
 // take returns the address of so many bytes.
@@ -67,10 +64,6 @@ func (f *file) take(n int) uint64 {
 
 // place gives all data of a group their places: numbers in blocks, texts on heaps.
 func (f *file) place(g *Group) {
-	if f.at == nil {
-		f.at, f.onHeap = map[*Variable]uint64{}, map[*Variable][]heapPlace{}
-		f.scale, f.object = map[*Variable]heapPlace{}, map[*Variable]uint64{}
-	}
 	for i := range g.Variables {
 		v := &g.Variables[i]
 		if v.coordinate() {
@@ -81,7 +74,6 @@ func (f *file) place(g *Group) {
 			for k, text := range texts {
 				places[k] = f.push([]byte(text))
 			}
-			f.onHeap[v] = places
 			f.at[v] = f.take(referenceSize * len(texts))
 			f.blocks = append(f.blocks, func(w io.Writer) error {
 				b := make([]byte, 0, referenceSize*len(texts))
@@ -94,17 +86,8 @@ func (f *file) place(g *Group) {
 			continue
 		}
 		n, _ := length(v.Data)
-		word := words(v.Data)
 		f.at[v] = f.take(8 * n)
-		f.blocks = append(f.blocks, func(w io.Writer) error {
-			b := bufio.NewWriterSize(w, 1<<16)
-			var buffer [8]byte
-			for k := range n {
-				le.PutUint64(buffer[:], word(k))
-				b.Write(buffer[:]) // a bufio.Writer keeps its error for Flush
-			}
-			return b.Flush()
-		})
+		f.blocks = append(f.blocks, func(w io.Writer) error { return binary.Write(w, le, v.Data) })
 	}
 	for i := range g.Groups {
 		f.place(&g.Groups[i])
@@ -114,21 +97,19 @@ func (f *file) place(g *Group) {
 // group writes the headers of a group and of all within it, and returns its address.
 func (f *file) group(g *Group) uint64 {
 	scales := map[string]*Variable{}
+	links := map[string]uint64{}
 	for i := range g.Variables {
 		if v := &g.Variables[i]; v.coordinate() {
 			scales[v.Name] = v
-			f.object[v] = f.header(f.variable(v, nil))
+			links[v.Name] = f.header(f.variable(v, nil))
 			place := f.scale[v]
-			le.PutUint64(place.heap.objects[place.index-1], f.object[v])
+			le.PutUint64(place.heap.objects[place.index-1], links[v.Name])
 		}
 	}
-	links := map[string]uint64{}
 	for i := range g.Variables {
-		v := &g.Variables[i]
-		if !v.coordinate() {
-			f.object[v] = f.header(f.variable(v, scales))
+		if v := &g.Variables[i]; !v.coordinate() {
+			links[v.Name] = f.header(f.variable(v, scales))
 		}
-		links[v.Name] = f.object[v]
 	}
 	for i := range g.Groups {
 		links[g.Groups[i].Name] = f.group(&g.Groups[i])

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 )
 
@@ -32,12 +31,13 @@ type Variable struct {
 	Attributes map[string]string
 }
 
-// Write writes a file whose root is the group. It holds the texts and headers in memory beside the data.
+// Write writes a file whose root is the group. It holds the texts, the headers and one array at a time in memory beside
+// the data.
 func Write(w io.Writer, root *Group) error {
 	if err := root.check(""); err != nil {
 		return err
 	}
-	f := &file{next: superblockSize}
+	f := &file{next: superblockSize, at: map[*Variable]uint64{}, scale: map[*Variable]heapPlace{}}
 	f.place(root)
 	for _, h := range f.heaps {
 		h.addr = f.take(h.size())
@@ -144,15 +144,4 @@ func length(data any) (int, error) {
 		return len(d), nil
 	}
 	return 0, errors.New("its data are neither []float64, []int64 nor []string")
-}
-
-// words returns the numbers of a variable as they lie in the file, 64 bits each; nil for texts.
-func words(data any) func(i int) uint64 {
-	switch d := data.(type) {
-	case []float64:
-		return func(i int) uint64 { return math.Float64bits(d[i]) }
-	case []int64:
-		return func(i int) uint64 { return uint64(d[i]) }
-	}
-	return nil
 }
