@@ -112,35 +112,18 @@ func PartialPath(path string) string {
 	return candidate
 }
 
-// Write stores the set at path, which has to end in .npz, and its description beside it. A set that cannot be stored
-// leaves both files as they were. Each appears whole or not at all; between the two, the description's digest tells
-// that they do not belong together.
+// Write stores the set at path, which has to end in .npz, and its description beside it, see WriteDescribed.
 func (s *Set) Write(path string) error {
-	if filepath.Ext(path) != ".npz" {
-		return fmt.Errorf("demo: %s: want a name that ends in .npz", path)
-	}
 	if err := s.Validate(); err != nil {
 		return err
 	}
 	if len(s.Trajectories) == 0 {
 		return errors.New("demo: the set has no trajectories to write")
 	}
-	d := fileDescription{Format: format, Description: s.Description, Trajectories: len(s.Trajectories),
-		Transitions: s.Transitions(), Returns: s.Returns()}
-	if _, err := json.Marshal(d); err != nil { // before anything is replaced
-		return fmt.Errorf("demo: the description cannot be stored: %w", err)
-	}
-	// The description takes its name last, but room for it is made first.
-	err := atomicfile.Write(DescriptionPath(path), func(w io.Writer) (err error) {
-		if err = npz.Write(path, s.arrays()); err != nil {
-			return err
-		}
-		if d.SHA256, err = FileSum(path); err != nil {
-			return err
-		}
-		return atomicfile.EncodeJSON(w, d)
-	})
-	if err != nil {
+	if err := WriteDescribed(path, s.arrays(), func(sum string) any {
+		return fileDescription{Format: format, Description: s.Description, Trajectories: len(s.Trajectories),
+			Transitions: s.Transitions(), Returns: s.Returns(), SHA256: sum}
+	}); err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}
 	return nil
@@ -247,17 +230,97 @@ func Read(path string) (*Set, error) {
 	return unpack(a, d)
 }
 
-// readDescription reads a description, which may not be longer than it has any reason to be.
+// readDescription reads a description, and checks that it may be one.
 func readDescription(path string) (*fileDescription, error) {
-	text, err := readText(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	var d fileDescription
+	err := ReadDescription(path, format, &d)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("demo: %w; it describes the .npz file beside it, and a file of another layout has to "+
 			"be imported", err)
-	}
-	if err != nil {
+	case err != nil:
 		return nil, fmt.Errorf("demo: %w", err)
 	}
-	return parseDescription(text, path)
+	if err := d.check(); err != nil {
+		return nil, fmt.Errorf("demo: %s: %w", path, err)
+	}
+	return &d, nil
+}
+
+// check refuses a description that would take no end of memory.
+func (d *fileDescription) check() error {
+	_, err := CheckShape(d.ObservationShape, maxNumbers)
+	if err == nil && (d.Actions < 1 || d.Actions > maxNumbers || d.Trajectories < 1 || d.Transitions < d.Trajectories ||
+		d.Transitions > maxNumbers) {
+		err = fmt.Errorf("it gives %d trajectories %d transitions with %d actions", d.Trajectories, d.Transitions,
+			d.Actions)
+	}
+	return err
+}
+
+// WriteDescribed stores arrays at path, which has to end in .npz, and in JSON beside it what describe returns for their
+// SHA-256. What cannot be stored leaves both files as they were. Each appears whole or not at all; between the two, the
+// digest tells that they do not belong together.
+func WriteDescribed(path string, arrays map[string]npz.Array, describe func(sum string) any) error {
+	if filepath.Ext(path) != ".npz" {
+		return fmt.Errorf("%s: want a name that ends in .npz", path)
+	}
+	if _, err := json.Marshal(describe("")); err != nil { // before anything is replaced
+		return fmt.Errorf("the description cannot be stored: %w", err)
+	}
+	// The description takes its name last, but room for it is made first.
+	return atomicfile.Write(DescriptionPath(path), func(w io.Writer) error {
+		if err := npz.Write(path, arrays); err != nil {
+			return err
+		}
+		sum, err := FileSum(path)
+		if err != nil {
+			return err
+		}
+		return atomicfile.EncodeJSON(w, describe(sum))
+	})
+}
+
+// ReadDescription reads the description at path, which has to be of a format, into what into points to.
+func ReadDescription(path, format string, into any) error {
+	text, err := readText(path)
+	if err != nil {
+		return err
+	}
+	return parseDescription(text, path, format, into)
+}
+
+func parseDescription(text []byte, path, format string, into any) error {
+	if len(text) > maxDescription {
+		return fmt.Errorf("%s has more than %d bytes, which no description needs", path, maxDescription)
+	}
+	var d struct {
+		Format string `json:"format"`
+	}
+	for _, part := range []any{&d, into} {
+		if err := json.NewDecoder(bytes.NewReader(text)).Decode(part); err != nil {
+			return fmt.Errorf("%s is no description: %w", path, err)
+		}
+		if d.Format != format {
+			return fmt.Errorf("%s has the format %.60q, want %q", path, d.Format, format)
+		}
+	}
+	return nil
+}
+
+// CheckShape returns the number of numbers of an observation by the shape that a description gives, up to a limit.
+func CheckShape(shape []int, limit int) (size int, err error) {
+	if len(shape) > 32 {
+		return 0, fmt.Errorf("it gives observations %d dimensions", len(shape))
+	}
+	size = 1
+	for _, k := range shape {
+		if k < 1 || k > limit/size {
+			return 0, fmt.Errorf("it gives observations the shape %v", shape)
+		}
+		size *= k
+	}
+	return size, nil
 }
 
 // readText reads a file up to the length that no description exceeds, and one byte more, which tells that it does.
@@ -283,35 +346,6 @@ func describes(path string) (bool, error) {
 		Format json.RawMessage `json:"format"`
 	}
 	return json.NewDecoder(bytes.NewReader(text)).Decode(&d) == nil && d.Format != nil, nil
-}
-
-func parseDescription(text []byte, path string) (*fileDescription, error) {
-	if len(text) > maxDescription {
-		return nil, fmt.Errorf("demo: %s has more than %d bytes, which no description needs", path, maxDescription)
-	}
-	var d fileDescription
-	if err := json.NewDecoder(bytes.NewReader(text)).Decode(&d); err != nil {
-		return nil, fmt.Errorf("demo: %s is no description: %w", path, err)
-	}
-	if d.Format != format {
-		return nil, fmt.Errorf("demo: %s has the format %.60q, want %q", path, d.Format, format)
-	}
-	if len(d.ObservationShape) > 32 {
-		return nil, fmt.Errorf("demo: %s gives observations %d dimensions", path, len(d.ObservationShape))
-	}
-	size := 1
-	for _, k := range d.ObservationShape {
-		if k < 1 || k > maxNumbers/size {
-			return nil, fmt.Errorf("demo: %s gives observations the shape %v", path, d.ObservationShape)
-		}
-		size *= k
-	}
-	if d.Actions < 1 || d.Actions > maxNumbers || d.Trajectories < 1 || d.Transitions < d.Trajectories ||
-		d.Transitions > maxNumbers {
-		return nil, fmt.Errorf("demo: %s gives %d trajectories %d transitions with %d actions", path, d.Trajectories,
-			d.Transitions, d.Actions)
-	}
-	return &d, nil
 }
 
 // FileSum returns the SHA-256 of a file in hexadecimal digits.

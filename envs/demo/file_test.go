@@ -252,9 +252,10 @@ func FuzzRead(f *testing.F) {
 				}
 			}
 		}
-		if d, err := parseDescription(description, "x.json"); err == nil {
+		var d fileDescription
+		if parseDescription(description, "x.json", format, &d) == nil && d.check() == nil {
 			if a, err := npz.NewArchive(bytes.NewReader(text), int64(len(text)), "x.npz"); err == nil {
-				check(unpack(a, d))
+				check(unpack(a, &d))
 			}
 		}
 		if s, err := importBytes(text); err == nil {

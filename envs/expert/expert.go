@@ -1,15 +1,10 @@
 package expert
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/go-birl/birl/envs/atomicfile"
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/npz"
 )
@@ -54,8 +49,7 @@ type Point struct {
 
 const (
 	expertFormat = "birl-expert-1"
-	// maxDescription bounds a description in bytes, and maxNumbers an array.
-	maxDescription, maxNumbers = 1 << 20, 1 << 24
+	maxNumbers   = 1 << 24 // bounds an array
 )
 
 // fileDescription is a description as it is stored.
@@ -95,24 +89,12 @@ func (e *Expert) Quantiles(observations []float32) ([]float64, error) {
 	return unscaled(e.network.forward(e.Config.features(observations), e.Config.Norm), e.Config.RewardScale), nil
 }
 
-// Write stores the network at path, which has to end in .npz, and the description in JSON beside it. Each file appears
-// whole or not at all; between the two, the description's digest tells that they do not belong together.
+// Write stores the network at path, which has to end in .npz, and the description in JSON beside it, see
+// demo.WriteDescribed.
 func (e *Expert) Write(path string) error {
-	if filepath.Ext(path) != ".npz" {
-		return fmt.Errorf("expert: %s: want a name that ends in .npz", path)
-	}
-	if _, err := json.Marshal(e.Description); err != nil { // before anything is replaced
-		return fmt.Errorf("expert: the description cannot be stored: %w", err)
-	}
-	if err := npz.Write(path, e.network.arrays()); err != nil {
-		return fmt.Errorf("expert: %w", err)
-	}
-	sum, err := demo.FileSum(path)
-	if err != nil {
-		return fmt.Errorf("expert: %w", err)
-	}
-	if err := atomicfile.WriteJSON(demo.DescriptionPath(path), fileDescription{expertFormat, e.Description,
-		sum}); err != nil {
+	if err := demo.WriteDescribed(path, e.network.arrays(), func(sum string) any {
+		return fileDescription{expertFormat, e.Description, sum}
+	}); err != nil {
 		return fmt.Errorf("expert: %w", err)
 	}
 	return nil
@@ -121,26 +103,16 @@ func (e *Expert) Write(path string) error {
 // Open reads what Write has stored, and checks all of it.
 func Open(path string) (*Expert, error) {
 	beside := demo.DescriptionPath(path)
-	text, err := readLimited(beside, maxDescription)
-	if err != nil {
-		return nil, err
-	}
 	var d fileDescription
-	if err := json.Unmarshal(text, &d); err != nil {
-		return nil, fmt.Errorf("expert: %s is no description: %w", beside, err)
-	}
-	if d.Format != expertFormat {
-		return nil, fmt.Errorf("expert: %s has the format %.60q, want %q", beside, d.Format, expertFormat)
+	if err := demo.ReadDescription(beside, expertFormat, &d); err != nil {
+		return nil, fmt.Errorf("expert: %w", err)
 	}
 	if err := d.Config.Validate(); err != nil {
 		return nil, fmt.Errorf("%w, in %s", err, beside)
 	}
-	size := 1
-	for _, k := range d.ObservationShape {
-		if k < 1 || k > maxNumbers/size {
-			return nil, fmt.Errorf("expert: %s gives observations the shape %v", beside, d.ObservationShape)
-		}
-		size *= k
+	size, err := demo.CheckShape(d.ObservationShape, maxNumbers)
+	if err != nil {
+		return nil, fmt.Errorf("expert: %s: %w", beside, err)
 	}
 	if d.Actions < 1 || d.Actions > maxNumbers/d.Config.Quantiles {
 		return nil, fmt.Errorf("expert: %s gives %d actions", beside, d.Actions)
@@ -159,21 +131,4 @@ func Open(path string) (*Expert, error) {
 		return nil, fmt.Errorf("expert: %s: %w", path, err)
 	}
 	return e, nil
-}
-
-// readLimited reads a file that has no reason to be longer than limit bytes.
-func readLimited(path string, limit int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("expert: %w", err)
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err != nil {
-		return nil, fmt.Errorf("expert: %s: %w", path, err)
-	}
-	if int64(len(data)) > limit {
-		return nil, fmt.Errorf("expert: %s has more than %d bytes", path, limit)
-	}
-	return data, nil
 }
