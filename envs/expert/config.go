@@ -73,9 +73,6 @@ type Config struct {
 	GradientSteps int `json:"gradient_steps"`
 	// Pretraining is the number of gradient steps on the pilot's transitions alone that precede all others.
 	Pretraining int `json:"pretraining,omitempty"`
-	// Margin m adds max_a [Q(s,a) + m 1{a ≠ a_D}] − Q(s,a_D) to the loss of each demonstrated transition, on the scale
-	// of the scaled rewards (Hester et al. 2018, Eq. 2): the demonstrated action has to be better than the others by m.
-	Margin float64 `json:"margin,omitempty"`
 	// Magnify gives the network, beside each number x of an observation, asinh(Magnify·x)/asinh(Magnify), which tells
 	// small numbers of different size apart; 0 does not. A lander is paid half a second after it has come to rest, and
 	// a tremor of 10⁻³ is all that an observation says of how long that is ago.
@@ -236,9 +233,8 @@ func (c Config) Validate() error {
 		check.That(c.Pretraining == 0 || c.Pilot != "", "Pretraining = %d without a Pilot to learn from",
 			c.Pretraining),
 		check.Fraction("Discount EpsilonStart EpsilonEnd", c.Discount, c.EpsilonStart, c.EpsilonEnd),
-		check.NotNegative("Margin Magnify Beta FinalLearningRate", c.Margin, c.Magnify, c.Beta, c.FinalLearningRate),
-		check.That(max(c.Margin, c.Magnify) <= math.MaxFloat32, "Margin = %g, Magnify = %g, want numbers that "+
-			"float32 holds", c.Margin, c.Magnify),
+		check.NotNegative("Magnify Beta FinalLearningRate", c.Magnify, c.Beta, c.FinalLearningRate),
+		check.That(c.Magnify <= math.MaxFloat32, "Magnify = %g, want a number that float32 holds", c.Magnify),
 		check.That(!c.Expected || c.Beta != 0, "Expected with Beta = 0, want a Boltzmann policy that is not uniform"),
 		check.Positive("RewardScale Huber LearningRate", c.RewardScale, c.Huber, c.LearningRate),
 		check.That(c.FinalLearningRate <= c.LearningRate, "FinalLearningRate = %g, want 0 to LearningRate, %g",

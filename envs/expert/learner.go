@@ -73,9 +73,6 @@ func newLearner(on compute.Backend, c Config, observation, actions int, given Lo
 				}
 				target := bellmanTarget(r, discount, after, chooser, c.backup())
 				loss = quantileHuberLoss(choose(now, a), target, c.Huber)
-				if c.Margin > 0 && c.Demonstrated > 0 {
-					loss = Add(loss, marginLoss(now, a, c.Demonstrated, c.Margin))
-				}
 			}
 			adam.UpdateGraph(scope, g, loss)
 			l.follow(scope, g)

@@ -40,19 +40,6 @@ func quantileHuberLoss(quantiles, target *Node, kappa float64) *Node {
 	return ReduceAllMean(ReduceSum(ReduceMean(Mul(weight, huber), 2), 1))
 }
 
-// marginLoss returns Σ max_a [Q(s,a) + m 1{a ≠ a_D}] − Q(s,a_D) over the last rows of a batch, the demonstrated ones,
-// divided by the size of the batch (Hester et al. 2018, Eq. 2). Q is the mean of the quantiles.
-//
-//	quantiles [batch, actions, N], actions [batch] → scalar
-func marginLoss(quantiles, actions *Node, demonstrated int, margin float64) *Node {
-	batch := quantiles.Shape().Dim(0)
-	rows := AxisRange(batch - demonstrated)
-	values := ReduceMean(Slice(quantiles, rows), 2) // [demonstrated, actions]
-	taken := OneHot(Slice(actions, rows), values.Shape().Dim(1), values.DType())
-	rivals := ReduceMax(Add(values, MulScalar(OneMinus(taken), margin)), 1)
-	return DivScalar(ReduceAllSum(Sub(rivals, ReduceSum(Mul(values, taken), 1))), float64(batch))
-}
-
 // choose returns the quantiles [batch, N] of one action for each row of [batch, actions, N].
 func choose(quantiles, actions *Node) *Node {
 	return expect(quantiles, OneHot(actions, quantiles.Shape().Dim(1), quantiles.DType()))

@@ -82,37 +82,6 @@ func TestQuantileHuberLossAndGradient(t *testing.T) {
 	}
 }
 
-// The margin is asked of the last of three rows alone: there action 1 was taken, of value 2; action 0 has the value 1.5
-// and action 2 the value 1.
-func TestMarginLossOfDemonstratedRows(t *testing.T) {
-	quantiles := []float64{9, 9, 0, 0, 0, 0 /**/, 0, 0, 9, 9, 0, 0 /**/, 1, 2, 1, 3, 0, 2}
-	for margin, want := range map[float64]float64{0.25: 0, 0.5: 0, 0.75: 0.25 / 3, 2: 1.5 / 3} {
-		out, err := CallOnceN(pureGo(t), func(q, a *Node) []*Node {
-			loss := marginLoss(q, a, 1, margin)
-			return append([]*Node{loss}, Gradient(loss, q)...)
-		}, tensors.FromFlatDataAndDimensions(quantiles, 3, 3, 2),
-			tensors.FromFlatDataAndDimensions([]int32{1, 0, 1}, 3))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := tensors.MustCopyFlatData[float64](out[0])[0]; !scalar.EqualWithinAbs(got, want, 1e-12) {
-			t.Errorf("margin %g: loss %g, want %g", margin, got, want)
-		}
-		for i, got := range tensors.MustCopyFlatData[float64](out[1]) {
-			slope := 0.0
-			switch {
-			case margin > 0.5 && (i == 12 || i == 13): // the rival's quantiles
-				slope = 1. / 6
-			case margin > 0.5 && (i == 14 || i == 15):
-				slope = -1. / 6
-			}
-			if margin != 0.5 && !scalar.EqualWithinAbs(got, slope, 1e-12) { // at 0.5 there is a kink
-				t.Errorf("margin %g: ∂loss/∂quantile[%d] = %g, want %g", margin, i, got, slope)
-			}
-		}
-	}
-}
-
 func TestBellmanTargetFollowsTheBestMean(t *testing.T) {
 	// In row 0 action 1 has the greater mean and the smaller maximum; row 1 has ended.
 	on, next := pureGo(t), []float32{0, 5, 3, 4, 1, 1, 2, 2}
