@@ -50,7 +50,7 @@ func TestLearnsTheQuantilesOfAKnownWorld(t *testing.T) {
 	const steps = 4000
 	for k := range steps {
 		rate := c.LearningRate * (1 - float64(k)/steps)
-		if _, err := l.learn(rate, memory.sample(c.Batch, random)); err != nil {
+		if _, err := l.learn(rate, memory.sample(batch{}, c.Batch, random)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -52,25 +52,18 @@ func (w *window) push(next transition, n int, end bool, into *replay) {
 func newReplay(size, capacity int) *replay { return &replay{size: size, capacity: capacity} }
 
 func (r *replay) add(t transition) {
-	if r.count < r.capacity {
+	if i := r.next; r.count < r.capacity {
 		r.observations, r.nexts = append(r.observations, t.observation...), append(r.nexts, t.next...)
 		r.actions = append(r.actions, int32(t.action))
 		r.rewards, r.discounts = append(r.rewards, float32(t.reward)), append(r.discounts, float32(t.discount))
 		r.count++
-		r.advance()
-		return
+	} else {
+		copy(r.observations[i*r.size:], t.observation)
+		copy(r.nexts[i*r.size:], t.next)
+		r.actions[i], r.rewards[i], r.discounts[i] = int32(t.action), float32(t.reward), float32(t.discount)
 	}
-	i := r.next
-	copy(r.observations[i*r.size:], t.observation)
-	copy(r.nexts[i*r.size:], t.next)
-	r.actions[i], r.rewards[i], r.discounts[i] = int32(t.action), float32(t.reward), float32(t.discount)
-	r.advance()
-}
-
-// advance goes on to the next place, after the last to the first that may be forgotten.
-func (r *replay) advance() {
 	if r.next++; r.next == r.capacity {
-		r.next = r.kept
+		r.next = r.kept // the first place that may be forgotten
 	}
 }
 
@@ -91,28 +84,16 @@ type batch struct {
 	rewards, discounts  []float32
 }
 
-// sample draws n transitions uniformly, with replacement.
-func (r *replay) sample(n int, random *rand.Rand) batch {
-	b := batch{
-		observations: make([]float32, 0, n*r.size), nexts: make([]float32, 0, n*r.size),
-		actions: make([]int32, n), rewards: make([]float32, n), discounts: make([]float32, n),
-	}
-	for k := range n {
+// sample appends n transitions to a batch, drawn uniformly, with replacement.
+func (r *replay) sample(b batch, n int, random *rand.Rand) batch {
+	for range n {
 		i := random.IntN(r.count)
 		b.observations = append(b.observations, r.observations[i*r.size:(i+1)*r.size]...)
 		b.nexts = append(b.nexts, r.nexts[i*r.size:(i+1)*r.size]...)
-		b.actions[k], b.rewards[k], b.discounts[k] = r.actions[i], r.rewards[i], r.discounts[i]
+		b.actions, b.rewards, b.discounts = append(b.actions, r.actions[i]), append(b.rewards, r.rewards[i]),
+			append(b.discounts, r.discounts[i])
 	}
 	return b
-}
-
-// join appends the transitions of another batch.
-func (b batch) join(o batch) batch {
-	return batch{
-		observations: append(b.observations, o.observations...), nexts: append(b.nexts, o.nexts...),
-		actions: append(b.actions, o.actions...), rewards: append(b.rewards, o.rewards...),
-		discounts: append(b.discounts, o.discounts...),
-	}
 }
 
 // The arrays of a stored replay.

@@ -19,7 +19,7 @@ func TestReplayKeepsTheLast(t *testing.T) {
 		r.add(transition{[]float32{x, -x}, []float32{x + 1, -x - 1}, i % 3, float64(10 * i), 0.5})
 	}
 	seen := map[float32]int{}
-	b := r.sample(2000, rand.New(rand.NewPCG(1, 1)))
+	b := r.sample(batch{}, 2000, rand.New(rand.NewPCG(1, 1)))
 	for k := range 2000 {
 		x := b.observations[2*k]
 		seen[x]++
@@ -76,7 +76,8 @@ func TestReplayIsStored(t *testing.T) {
 		}
 		r.add(transition{[]float32{100}, []float32{101}, 1, 9, 0})
 		back.add(transition{[]float32{100}, []float32{101}, 1, 9, 0})
-		one, two := r.sample(50, rand.New(rand.NewPCG(2, 2))), back.sample(50, rand.New(rand.NewPCG(2, 2)))
+		one := r.sample(batch{}, 50, rand.New(rand.NewPCG(2, 2)))
+		two := back.sample(batch{}, 50, rand.New(rand.NewPCG(2, 2)))
 		for k := range 50 {
 			if one.observations[k] != two.observations[k] || one.nexts[k] != two.nexts[k] ||
 				one.actions[k] != two.actions[k] ||

@@ -402,9 +402,9 @@ func (t *trainer) move(ctx context.Context, actions []int, seeds []int64) moved 
 // learn makes a gradient step on transitions of a replay, with the demonstrated ones that belong to a batch.
 func (t *trainer) learn(from *replay, random *rand.Rand) error {
 	c := t.config
-	drawn := from.sample(c.Batch-c.Demonstrated, random)
+	drawn := from.sample(batch{}, c.Batch-c.Demonstrated, random)
 	if c.Demonstrated > 0 {
-		drawn = drawn.join(t.demonstrated.sample(c.Demonstrated, random))
+		drawn = t.demonstrated.sample(drawn, c.Demonstrated, random)
 	}
 	loss, err := t.learner.learn(c.learningRate(t.steps), drawn)
 	if err != nil {
