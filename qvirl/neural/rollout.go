@@ -120,8 +120,7 @@ func NewExplore(pool *gym.Pool, o ExploreOptions) *Explore {
 		e.Successors = func(ctx context.Context, run, round int, of []demo.Trajectory) ([]Successors, error) {
 			turn.Lock()
 			defer turn.Unlock()
-			return SampleSuccessors(ctx, pool, of, SuccessorOptions{Successors: o.Successors,
-				Seed: uint64(seed(run, round))})
+			return SampleSuccessors(ctx, pool, of, o.Successors, BranchOptions{Seed: uint64(seed(run, round))})
 		}
 	}
 	return e

@@ -11,11 +11,9 @@ import (
 	"github.com/go-birl/birl/envs/gym"
 )
 
-// SuccessorOptions say how successors are drawn.
-type SuccessorOptions struct {
-	// Successors is the number m of each transition, of which one is known and m − 1 are drawn.
-	Successors int
-	// Seed of the draws.
+// BranchOptions say how branches of episodes are taken.
+type BranchOptions struct {
+	// Seed of the environment's random numbers in the branches.
 	Seed uint64
 	// Progress is told how many trajectories are done, if it is not nil.
 	Progress func(done int)
@@ -25,18 +23,17 @@ type SuccessorOptions struct {
 // relation to 1 plus its magnitude: above what processors and libraries differ by, below the noise of environments.
 const replayTolerance = 1e-4
 
-// SampleSuccessors draws further successors of the transitions of trajectories (see Run.Successors) in environment 0 of
-// a pool, opened with autoreset Disabled. It replays each episode from its seed, and at every step lets copies of the
-// environment take the action with random generators of their own (gym.Pool.Branch). It refuses trajectories without a
-// seed, and those that the environment does not repeat.
-func SampleSuccessors(ctx context.Context, p *gym.Pool, of []demo.Trajectory, o SuccessorOptions) ([]Successors,
+// SampleSuccessors draws m − 1 further successors of each transition of trajectories (Run.Successors) in environment
+// 0 of a pool, opened with autoreset Disabled. It replays each episode from its seed, and at every step lets copies of
+// the environment take the action with random generators of their own (gym.Pool.Branch). It refuses trajectories
+// without a seed, and those that the environment does not repeat.
+func SampleSuccessors(ctx context.Context, p *gym.Pool, of []demo.Trajectory, m int, o BranchOptions) ([]Successors,
 	error) {
-	if o.Successors < 2 {
-		return nil, fmt.Errorf("neural: %d successors of each transition, want at least 2, of which one is known",
-			o.Successors)
+	if m < 2 {
+		return nil, fmt.Errorf("neural: %d successors of each transition, want at least 2, of which one is known", m)
 	}
 	out := make([]Successors, len(of))
-	seeds := make([]int64, o.Successors-1)
+	seeds := make([]int64, m-1)
 	err := replay(ctx, p, of, o.Seed, o.Progress, func(i, k int, random *rand.Rand) error {
 		for d := range seeds {
 			seeds[d] = random.Int64()
@@ -50,14 +47,6 @@ func SampleSuccessors(ctx context.Context, p *gym.Pool, of []demo.Trajectory, o 
 		return nil
 	})
 	return out, err
-}
-
-// BranchOptions say how branches are taken.
-type BranchOptions struct {
-	// Seed of the environment's random numbers in the branches.
-	Seed uint64
-	// Progress is told how many trajectories are done, if it is not nil.
-	Progress func(done int)
 }
 
 // SampleBranches returns what the demonstrator did not choose: a trajectory of one step for each state of the given

@@ -31,8 +31,8 @@ func simulation(t *testing.T, id string, steps int) (*gym.Pool, []demo.Trajector
 func TestSuccessorsFromTheEnvironment(t *testing.T) {
 	p, of := simulation(t, "LunarLander-v3", 12)
 	const m, size = 3, 8
-	o := SuccessorOptions{Successors: m, Seed: 5}
-	got, err := SampleSuccessors(t.Context(), p, of, o)
+	o := BranchOptions{Seed: 5}
+	got, err := SampleSuccessors(t.Context(), p, of, m, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestSuccessorsFromTheEnvironment(t *testing.T) {
 			}
 		}
 	}
-	again, err := SampleSuccessors(t.Context(), p, of, o)
+	again, err := SampleSuccessors(t.Context(), p, of, m, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestSuccessorsFromTheEnvironment(t *testing.T) {
 		}
 	}
 	o.Seed = 6
-	other, err := SampleSuccessors(t.Context(), p, of[:1], o)
+	other, err := SampleSuccessors(t.Context(), p, of[:1], m, o)
 	if err != nil || slices.Equal(other[0].Observations, got[0].Observations) {
 		t.Errorf("another seed draws the same successors (error %v)", err)
 	}
@@ -79,7 +79,7 @@ func TestSuccessorsFromTheEnvironment(t *testing.T) {
 		d := demo.Trajectory{Observations: slices.Clone(of[0].Observations), Actions: slices.Clone(of[0].Actions),
 			Seed: of[0].Seed}
 		spoil(&d)
-		if _, err := SampleSuccessors(t.Context(), p, []demo.Trajectory{d}, o); err == nil ||
+		if _, err := SampleSuccessors(t.Context(), p, []demo.Trajectory{d}, m, o); err == nil ||
 			!strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "seed") {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
@@ -89,7 +89,7 @@ func TestSuccessorsFromTheEnvironment(t *testing.T) {
 // Where the dynamics are deterministic all draws coincide, and the first successor has all the weight, also at the end.
 func TestSuccessorsOfDeterministicDynamics(t *testing.T) {
 	p, of := simulation(t, "CartPole-v1", 0)
-	got, err := SampleSuccessors(t.Context(), p, of, SuccessorOptions{Successors: 2})
+	got, err := SampleSuccessors(t.Context(), p, of, 2, BranchOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -222,11 +222,11 @@ func TestSuccessorsArePartOfATrainingsIdentity(t *testing.T) {
 
 func TestSuccessorsOfEpisodesWithoutASeedAreRefused(t *testing.T) {
 	of := []demo.Trajectory{{Seed: 3}, {Seed: demo.NoSeed}}
-	if _, err := SampleSuccessors(t.Context(), nil, of, SuccessorOptions{Successors: 2}); err == nil ||
+	if _, err := SampleSuccessors(t.Context(), nil, of, 2, BranchOptions{}); err == nil ||
 		!strings.Contains(err.Error(), "trajectory 1: its environment's seed is not known") {
 		t.Errorf("error %v", err)
 	}
-	if _, err := SampleSuccessors(t.Context(), nil, of, SuccessorOptions{Successors: 1}); err == nil {
+	if _, err := SampleSuccessors(t.Context(), nil, of, 1, BranchOptions{}); err == nil {
 		t.Error("no error for one successor")
 	}
 }

@@ -411,11 +411,8 @@ func (o *trainOptions) simulate(ctx context.Context, pool *gym.Pool, t *neural.T
 		return nil
 	}
 	run, meter := &t.Runs[0], progress.NewMeter(listener, "successors")
-	run.Successors, err = neural.SampleSuccessors(ctx, pool, run.Demos, neural.SuccessorOptions{
-		Successors: o.successors, Seed: o.seed, Progress: func(done int) {
-			meter.Report(done, len(run.Demos), "drawn in "+o.env)
-		},
-	})
+	run.Successors, err = neural.SampleSuccessors(ctx, pool, run.Demos, o.successors, neural.BranchOptions{
+		Seed: o.seed, Progress: func(done int) { meter.Report(done, len(run.Demos), "drawn in "+o.env) }})
 	if err != nil {
 		return fmt.Errorf("--successors: %w", err)
 	}
