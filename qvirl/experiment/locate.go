@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/go-birl/birl/envs/demo"
 )
 
 // Locate returns where a file of the project is, which is named relative to the working folder or one above it. The
@@ -31,4 +33,18 @@ func Locate(path string) (string, error) {
 		}
 		dir = filepath.Dir(dir)
 	}
+}
+
+// Demonstrations reads the demonstrations in a file that Locate finds, which may not say that they are in another
+// environment.
+func Demonstrations(path, environment string) (*demo.Set, error) {
+	at, err := Locate(path)
+	if err != nil {
+		return nil, err
+	}
+	set, err := demo.Open(at)
+	if err == nil && set.Environment != "" && set.Environment != environment {
+		err = fmt.Errorf("experiment: %s is of %q, want demonstrations in %q", path, set.Environment, environment)
+	}
+	return set, err
 }

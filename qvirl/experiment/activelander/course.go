@@ -23,24 +23,20 @@ type Data struct {
 
 // Open reads the demonstrations and the expert.
 func (c Config) Open() (*Data, error) {
-	var paths [2]string
-	for i, name := range []string{c.Demos, c.Expert} {
-		var err error
-		if paths[i], err = experiment.Locate(name); err != nil {
-			return nil, fmt.Errorf("activelander: %w", err)
-		}
+	set, err := experiment.Demonstrations(c.Demos, c.Environment)
+	if err != nil {
+		return nil, err
 	}
-	set, err := demo.Open(paths[0])
+	path, err := experiment.Locate(c.Expert)
 	if err != nil {
 		return nil, err
 	}
 	d := &Data{Set: set}
-	if d.Expert, err = expert.Open(paths[1]); err != nil {
+	if d.Expert, err = expert.Open(path); err != nil {
 		return nil, err
 	}
-	if set.Environment != c.Environment || d.Expert.Config.Environment != c.Environment {
-		return nil, fmt.Errorf("activelander: %s is of %s and %s of %s, want both of %s", c.Demos, set.Environment,
-			c.Expert, d.Expert.Config.Environment, c.Environment)
+	if is := d.Expert.Config.Environment; is != c.Environment {
+		return nil, fmt.Errorf("activelander: %s is of %s, want an expert of %s", c.Expert, is, c.Environment)
 	}
 	subsets, parts, err := demo.Deal(set.Trajectories, c.SplitSeed, c.Train, c.Subsets, c.Validation, c.Test)
 	if err != nil {

@@ -76,18 +76,10 @@ func (r *runner) open(g Game) (set *demo.Set, train [][]demo.Trajectory, heldOut
 	defer r.mutex.Unlock()
 	c := r.config
 	if set = r.games[g.Name]; set == nil {
-		path, err := experiment.Locate(g.Demos)
-		if err != nil {
+		if set, err = experiment.Demonstrations(g.Demos, g.Environment); err != nil {
 			return nil, nil, nil, err
 		}
-		if set, err = demo.Open(path); err != nil {
-			return nil, nil, nil, err
-		}
-		switch {
-		case set.Environment != g.Environment:
-			return nil, nil, nil, fmt.Errorf("atari: %s is of %s, want demonstrations in %s", g.Demos, set.Environment,
-				g.Environment)
-		case set.Beta == nil:
+		if set.Beta == nil {
 			return nil, nil, nil, fmt.Errorf("atari: %s does not say how rational its demonstrator was", g.Demos)
 		}
 		r.games[g.Name] = set

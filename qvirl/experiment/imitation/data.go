@@ -17,17 +17,9 @@ type Data struct {
 
 // Open reads the demonstrations and splits them.
 func (c Config) Open() (*Data, error) {
-	path, err := experiment.Locate(c.Demos)
+	set, err := experiment.Demonstrations(c.Demos, c.Environment)
 	if err != nil {
 		return nil, err
-	}
-	set, err := demo.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	if set.Environment != "" && set.Environment != c.Environment {
-		return nil, fmt.Errorf("imitation: %s is of %s, want demonstrations in %s", c.Demos, set.Environment,
-			c.Environment)
 	}
 	subsets, parts, err := demo.Deal(set.Trajectories, c.SplitSeed, c.Train, c.Subsets, c.Validation, c.Test)
 	if err != nil {
