@@ -239,7 +239,10 @@ func (p curvePanel) plot(looks map[string]appearance, room vg.Length) *plot.Plot
 		}
 		for i, k := range p.Curves {
 			a := looks[k.Name]
-			curve(k).paintLine(c, shifts[i], y, a)
+			curve(k).runs(func(from, to int) {
+				line := pointsAt(shifts[i], y, k.X[from:to], k.Y[from:to])
+				c.StrokeLines(a.line(lineWidth), c.ClipLinesXY(line)...)
+			})
 			curve(k).paintDots(c, shifts[i], y, a)
 		}
 		if room > 0 {
@@ -293,12 +296,6 @@ func (k curve) runs(paint func(from, to int)) {
 			from = i + 1
 		}
 	}
-}
-
-func (k curve) paintLine(c draw.Canvas, x, y func(float64) vg.Length, a appearance) {
-	k.runs(func(from, to int) {
-		c.StrokeLines(a.line(lineWidth), c.ClipLinesXY(pointsAt(x, y, k.X[from:to], k.Y[from:to]))...)
-	})
 }
 
 // shifts returns how the points of each curve are moved from x to canvas: apart sideways where they have error bars.

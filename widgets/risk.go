@@ -46,7 +46,7 @@ func (m Risk) Figure() (*Figure, error) {
 		tails.Panels[0].Samples = append(tails.Panels[0].Samples, l.Returns)
 		worldMap := Map{Title: l.label(), Width: m.World.Width, Height: m.World.Height, Values: m.Values,
 			ValueLabel: m.Label, Decimals: 1, Terminal: m.World.Terminal, side: 260}
-		if gridMoves(m.World) {
+		if slices.Equal(m.World.Moves, gridworld.Moves[:]) { // those that Map draws
 			worldMap.Policy = l.Policy
 		}
 		maps = append(maps, worldMap)
@@ -116,9 +116,6 @@ func (m Risk) Vega() (map[string]any, error) {
 	v.table("levels", levels)
 	return v, checkSize("Risk", v)
 }
-
-// gridMoves reports whether the world's actions are those of package gridworld, which Map draws.
-func gridMoves(w exhibit.World) bool { return slices.Equal(w.Moves, gridworld.Moves[:]) }
 
 // ShowRisk displays the interactive view of m. JupyterLab draws it, also in a saved notebook and without a kernel;
 // elsewhere stands the figure of the lowest and the highest level.

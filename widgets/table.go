@@ -86,11 +86,6 @@ func reference(c Cell, k int) *Estimate {
 	return c.References[k]
 }
 
-// hasReference reports whether a row has the k-th reference in any cell.
-func hasReference(r Row, k int) bool {
-	return slices.ContainsFunc(r.Cells, func(c Cell) bool { return reference(c, k) != nil })
-}
-
 // entry is a cell in the making: its parts are set below one another in a column.
 type entry struct {
 	mean, err, difference string

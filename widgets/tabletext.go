@@ -3,6 +3,7 @@ package widgets
 import (
 	"fmt"
 	"html"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -38,7 +39,7 @@ func (t Table) lines(blank string) (lines [][]textField, sub []bool) {
 		}
 		add(Label(row.Method), own, false)
 		for k, name := range t.References {
-			if !hasReference(row, k) {
+			if !slices.ContainsFunc(row.Cells, func(c Cell) bool { return reference(c, k) != nil }) {
 				continue
 			}
 			var reference []entry

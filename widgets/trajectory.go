@@ -39,8 +39,6 @@ func Gaussian(mean, std float64) Interval {
 	return Interval{mean, mean - 1.6449*std, mean + 1.6449*std}
 }
 
-func (v Interval) valid() bool { return finite(v.Mean, v.Low, v.High) && v.Low <= v.High }
-
 func (m Trajectory) stride() int { return max(m.Stride, 1) }
 
 func (m Trajectory) validate() error {
@@ -66,7 +64,7 @@ func (m Trajectory) validate() error {
 			return err
 		}
 		for k, v := range append(m.Values[i][:len(m.Actions):len(m.Actions)], m.Rewards[i]) {
-			if !v.valid() {
+			if !finite(v.Mean, v.Low, v.High) || v.Low > v.High {
 				return fmt.Errorf("widgets: Trajectory: interval %d of step %d is %v, want finite numbers in order",
 					k, i, v)
 			}

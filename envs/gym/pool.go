@@ -116,7 +116,7 @@ func (p *Pool) closeWorkers() error {
 	}
 	var errs []error
 	for _, w := range p.workers {
-		errs = append(errs, w.dismiss())
+		errs = append(errs, w.in.Close()) // it closes its environments and ends by itself
 	}
 	for _, w := range p.workers {
 		errs = append(errs, w.reap())

@@ -119,9 +119,6 @@ func (w *worker) kill() {
 	w.killOnce.Do(func() { killGroup(w.cmd.Process) })
 }
 
-// dismiss tells the worker that no more requests come: it closes its environments and ends by itself.
-func (w *worker) dismiss() error { return w.in.Close() }
-
 // reap waits until the dismissed process is gone, and ends it if it stays.
 func (w *worker) reap() error {
 	select {

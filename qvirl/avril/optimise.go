@@ -26,7 +26,7 @@ func (m *Method) fit(ctx context.Context, p *irl.Problem) (*Posterior, error) {
 	}
 	gradient := newPoint(len(x.q), len(x.mean))
 	scale := o.units()
-	adam := newAdam(len(x.flat))
+	adam := &adam{first: make([]float64, len(x.flat)), second: make([]float64, len(x.flat)), decay1: 1, decay2: 1}
 	d := Diagnostics{}
 	rate, sum, before, lowered := m.config.LearningRate, 0.0, math.Inf(-1), 0
 	for d.Steps < m.config.Steps && lowered < drops {
@@ -100,10 +100,6 @@ type adam struct {
 	first, second []float64
 	decay1        float64 // 0.9^t
 	decay2        float64 // 0.999^t
-}
-
-func newAdam(n int) *adam {
-	return &adam{first: make([]float64, n), second: make([]float64, n), decay1: 1, decay2: 1}
 }
 
 // ascend adds one Adam step along the gradient to x, each parameter in its unit.

@@ -161,7 +161,7 @@ func (w *walk) warmUp(ctx context.Context) error {
 	step := mcmc.MeanStep(w.chains, stepSize)
 	for _, k := range w.chains {
 		k.StepSize = step
-		k.settle()
+		k.Leapfrogs, k.divergences, k.accepted = 0, 0, 0
 	}
 	return nil
 }

@@ -196,9 +196,6 @@ func (k *Walker) adapt(ctx context.Context, iterations int, targetAccept float64
 	return nil
 }
 
-// settle forgets what the warm-up counted.
-func (k *Walker) settle() { k.Leapfrogs, k.divergences, k.accepted = 0, 0, 0 }
-
 // sample makes iterations until there are total since the warm-up.
 func (k *Walker) sample(ctx context.Context, total int) error {
 	for k.trace.Len() < total {

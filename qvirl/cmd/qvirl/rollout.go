@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -118,11 +119,7 @@ func rollout(cmd *cobra.Command, o *rolloutOptions) error {
 	if _, err := describeBackend(o.backend, cmd.ErrOrStderr()); err != nil {
 		return err
 	}
-	config, err := o.config(o.episodes)
-	if err != nil {
-		return err
-	}
-	pool, err := gym.Open(cmd.Context(), config)
+	pool, err := o.open(cmd.Context(), o.episodes)
 	if err != nil {
 		return err
 	}
@@ -206,6 +203,15 @@ func (o *environmentOptions) config(episodes int) (gym.Config, error) {
 		return c, err
 	}
 	return c, c.LimitSteps(o.maxSteps)
+}
+
+// open opens a pool for a number of episodes.
+func (o *environmentOptions) open(ctx context.Context, episodes int) (*gym.Pool, error) {
+	c, err := o.config(episodes)
+	if err != nil {
+		return nil, err
+	}
+	return gym.Open(ctx, c)
 }
 
 // made returns what the environment depends on beside its id and modules; an interrupted run goes on with the same.

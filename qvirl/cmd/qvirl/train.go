@@ -215,7 +215,7 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	}
 	listener := listen(cmd, o.asJSON)
 	if o.env != "" {
-		pool, err := o.open(cmd.Context())
+		pool, err := o.open(cmd.Context(), exploreEpisodes)
 		if err != nil {
 			return err
 		}
@@ -378,15 +378,6 @@ const (
 	exploreKeep     = 40
 	exploreSeed     = 500_000 // far from those of "qvirl rollout"
 )
-
-// open opens the environment.
-func (o *trainOptions) open(ctx context.Context) (*gym.Pool, error) {
-	c, err := o.config(exploreEpisodes)
-	if err != nil {
-		return nil, err
-	}
-	return gym.Open(ctx, c)
-}
 
 // simulate has the task make use of the environment: the apprentice explores it, and it draws successors.
 func (o *trainOptions) simulate(ctx context.Context, pool *gym.Pool, t *neural.Task,

@@ -18,11 +18,6 @@ const (
 	Sampled Likelihood = "sampled"
 )
 
-// logActionProbs returns log p(a|s) [runs, actions, n]. Its closed form sums to one only approximately.
-func logActionProbs(v values, beta float64) *Node {
-	return graphs.LogActionProbs(v.mean, v.covariance(), Scalar(v.mean.Graph(), v.mean.DType(), beta))
-}
-
 // sampledLogLikelihood returns the sum of the expected log-probabilities of actions [runs], by draws of the values.
 //
 //	action  [runs, actions, n], one-hot

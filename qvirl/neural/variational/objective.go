@@ -271,7 +271,8 @@ func (o Objective) Predictor(c neural.Constants) neural.Predictor {
 func (o Objective) logLikelihood(v values, w *neural.Weights, b *neural.Batch) *Node {
 	action := Transpose(b.Expert.Action, 1, 2) // [runs, actions, n]
 	if o.Likelihood == ClosedForm {
-		return ReduceSum(Mul(logActionProbs(v, w.Beta), action), 1, 2)
+		beta := Scalar(v.mean.Graph(), v.mean.DType(), w.Beta)
+		return ReduceSum(Mul(graphs.LogActionProbs(v.mean, v.covariance(), beta), action), 1, 2)
 	}
 	noise := Reshape(b.Noise, w.Runs, o.Draws, w.Actions, b.Expert.Len())
 	return sampledLogLikelihood(v, action, noise, w.Beta)
