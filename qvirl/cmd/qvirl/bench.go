@@ -214,26 +214,20 @@ func benchCell(ctx context.Context, cell string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	var c cost.Cost
-	var post irl.Posterior
+	var fitted *verdict.Result
 	if name == method.Fit {
-		result, err := verdict.Fit(ctx, m, problem, true, verdict.Default(1), nil)
-		if err != nil {
-			return err
-		}
-		post, c.Converged = result.Posterior, result.Converged
+		fitted, err = verdict.Fit(ctx, m, problem, true, verdict.Default(1), nil)
 	} else {
-		posts, err := m.Fit(ctx, []*irl.Problem{problem}, nil)
-		if err != nil {
-			return err
-		}
-		post = posts[0]
-		c.Converged, _ = irl.Converged(post)
+		fitted, err = verdict.Sample(ctx, m, problem, nil)
 	}
-	if g, ok := post.(*tabular.Gaussian); ok {
+	if err != nil {
+		return err
+	}
+	c := cost.Cost{Converged: fitted.Converged}
+	if g, ok := fitted.Posterior.(*tabular.Gaussian); ok {
 		c.Evaluations = g.Info().Evaluations
 	}
-	if s, ok := post.(interface{ Sampling() *mcmc.Diagnostics }); ok {
+	if s, ok := fitted.Posterior.(interface{ Sampling() *mcmc.Diagnostics }); ok {
 		c.Evaluations = s.Sampling().Iterations
 		c.RHat, c.ESS = s.Sampling().Worst()
 	}

@@ -36,57 +36,44 @@ func (c Config) configOf(method string) any {
 	}
 }
 
-// fitter returns a method by its name. backend is what QVIRL computes on, as backend.Get takes it.
+// fitter returns what answers by the method of a name. Fit is what the command fit does: a method whose answer is
+// judged, and left for samples where it is not trusted; the posteriors of the others say whether they converged.
 func (c Config) fitter(name, backend string) (Fitter, error) {
+	m, err := c.method(name, backend)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, p *irl.Problem, progress irl.Progress) (*summary.Summary, bool, string, error) {
+		var r *verdict.Result
+		var err error
+		if name == Fit {
+			r, err = verdict.Fit(ctx, m, p, true, c.Verdict, progress)
+		} else {
+			r, err = verdict.Sample(ctx, m, p, progress)
+		}
+		if err != nil {
+			return nil, false, "", err
+		}
+		answer, err := summary.Of(r.Posterior, c.Draws, 1)
+		return answer, r.Converged, r.Reason, err
+	}, nil
+}
+
+// method returns a method by its name. backend is what QVIRL computes on, as backend.Get takes it.
+func (c Config) method(name, backend string) (irl.Method, error) {
 	switch name {
 	case Fit, Matched:
 		start, err := tabular.New(c.Start.On(backend))
 		if err != nil {
 			return nil, err
 		}
-		m, err := matched.New(Matched, start, matched.WarpedRewards, c.Match)
-		if name == Fit {
-			return c.judged(m), err
-		}
-		return c.posteriorOf(m), err
+		return matched.New(Matched, start, matched.WarpedRewards, c.Match)
 	case Reference:
-		m, err := reference.New(c.Reference)
-		return c.posteriorOf(m), err
+		return reference.New(c.Reference)
 	case Paper:
-		m, err := tabular.New(c.Paper.On(backend))
-		return c.posteriorOf(m), err
+		return tabular.New(c.Paper.On(backend))
 	case ValueWalk:
-		m, err := valuewalk.New(c.ValueWalk)
-		return c.posteriorOf(m), err
+		return valuewalk.New(c.ValueWalk)
 	}
 	return nil, fmt.Errorf("zoostudy: there is no method %q", name)
-}
-
-// posteriorOf is the Fitter of a method whose posteriors say whether they converged.
-func (c Config) posteriorOf(m irl.Method) Fitter {
-	return func(ctx context.Context, p *irl.Problem, progress irl.Progress) (*summary.Summary, bool, string, error) {
-		posts, err := m.Fit(ctx, []*irl.Problem{p}, progress)
-		if err != nil {
-			return nil, false, "", err
-		}
-		answer, err := summary.Of(posts[0], c.Draws, 1)
-		if err != nil {
-			return nil, false, "", err
-		}
-		claims, reason := irl.Converged(posts[0])
-		return answer, claims, reason, nil
-	}
-}
-
-// judged is the Fitter of what the command fit does: a method whose answer is judged, and left for samples where it is
-// not trusted.
-func (c Config) judged(m irl.Method) Fitter {
-	return func(ctx context.Context, p *irl.Problem, progress irl.Progress) (*summary.Summary, bool, string, error) {
-		r, err := verdict.Fit(ctx, m, p, true, c.Verdict, progress)
-		if err != nil {
-			return nil, false, "", err
-		}
-		answer, err := summary.Of(r.Posterior, c.Draws, 1)
-		return answer, r.Converged, r.Reason, err
-	}
 }
