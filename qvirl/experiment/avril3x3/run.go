@@ -100,15 +100,9 @@ func (c Config) methods(backendName string) ([]fitter, error) {
 // fit returns the posterior of a method, which is found once.
 func (c Config) fit(ctx context.Context, m fitter, t *experiment.Stages) (irl.Posterior, error) {
 	return experiment.Share(ctx, m.name, func() (irl.Posterior, error) {
-		w, err := c.World()
-		if err != nil {
-			return nil, err
-		}
-		posts, err := experiment.FitStage(ctx, t, m.name, m.name, m.method, []*irl.Problem{c.Problem(w)})
-		if err != nil {
-			return nil, err
-		}
-		return posts[0], nil
+		return experiment.Stage(t, m.name, m.name, func(progress irl.Progress) (irl.Posterior, error) {
+			return c.Fit(ctx, m.method, progress)
+		})
 	})
 }
 

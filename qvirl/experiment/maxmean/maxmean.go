@@ -91,7 +91,7 @@ func (c Config) Fit(ctx context.Context, progress irl.Progress) ([]State, *value
 	if err != nil {
 		return nil, nil, err
 	}
-	fitted, err := c.fit(ctx, m, progress)
+	fitted, err := c.World.Fit(ctx, m, progress)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -106,23 +106,11 @@ func (c Config) FitPolicyWalk(ctx context.Context, progress irl.Progress) (*poli
 	if err != nil {
 		return nil, err
 	}
-	post, err := c.fit(ctx, m, progress)
+	post, err := c.World.Fit(ctx, m, progress)
 	if err != nil {
 		return nil, err
 	}
 	return post.(*policywalk.Posterior), nil
-}
-
-func (c Config) fit(ctx context.Context, m irl.Method, progress irl.Progress) (irl.Posterior, error) {
-	w, err := c.World.World()
-	if err != nil {
-		return nil, err
-	}
-	posts, err := m.Fit(ctx, []*irl.Problem{c.World.Problem(w)}, progress)
-	if err != nil {
-		return nil, err
-	}
-	return posts[0], nil
 }
 
 // Deduce deduces the rewards of a state-only problem from samples of its optimal values.

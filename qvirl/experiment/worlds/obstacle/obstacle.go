@@ -3,6 +3,7 @@
 package obstacle
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -109,6 +110,19 @@ func (c Config) Problem(w *gridworld.World) *irl.Problem {
 		Beta:  c.Beta,
 		Demos: mdp.Flatten(c.Demos()),
 	}
+}
+
+// Fit returns a method's posterior of the problem.
+func (c Config) Fit(ctx context.Context, m irl.Method, progress irl.Progress) (irl.Posterior, error) {
+	w, err := c.World()
+	if err != nil {
+		return nil, err
+	}
+	posts, err := m.Fit(ctx, []*irl.Problem{c.Problem(w)}, progress)
+	if err != nil {
+		return nil, err
+	}
+	return posts[0], nil
 }
 
 // Validate reports the first field that is out of range.
