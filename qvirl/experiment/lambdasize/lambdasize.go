@@ -3,10 +3,8 @@
 package lambdasize
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 
@@ -92,22 +90,20 @@ func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 
 // Report draws the distance to the exact posterior over λ, for each size.
 func Report(rows []experiment.Row, _ *experiment.Record) (*exhibit.Report, error) {
-	curves, at := []exhibit.Curve{}, map[string]map[float64][]experiment.Row{}
-	for _, r := range rows {
-		if lambda, ok := r.Setting("lambda"); ok && r.Metric == metric.W1 {
-			if at[r.Environment] == nil {
-				at[r.Environment] = map[float64][]experiment.Row{}
-			}
-			at[r.Environment][lambda] = append(at[r.Environment][lambda], r)
-		}
-	}
+	environments := experiment.Distinct(rows, func(r experiment.Row) (string, bool) {
+		_, ok := r.Setting("lambda")
+		return r.Environment, ok && r.Metric == metric.W1
+	})
+	slices.SortStableFunc(environments, func(a, b string) int { return len(a) - len(b) }) // 11×11 after 3×3
+	var curves []exhibit.Curve
 	text := "The λ with the smallest mean W₁ to the exact posterior:"
-	for _, environment := range slices.SortedFunc(maps.Keys(at), func(a, b string) int {
-		return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) // 11×11 after 3×3
-	}) {
+	for _, environment := range environments {
+		here := experiment.Where(rows, func(r experiment.Row) bool {
+			return r.Environment == environment && r.Metric == metric.W1
+		})
 		curve, best, least := exhibit.Curve{Name: environment}, 0.0, math.Inf(1)
-		for _, lambda := range slices.Sorted(maps.Keys(at[environment])) {
-			e := experiment.Average(at[environment][lambda], worlds.AVRILName(lambda), metric.W1)
+		for _, lambda := range worlds.Lambdas(here) {
+			e := experiment.Average(here, worlds.AVRILName(lambda), metric.W1)
 			curve.Add(lambda, e)
 			if e.Mean < least {
 				best, least = lambda, e.Mean

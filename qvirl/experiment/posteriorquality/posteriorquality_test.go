@@ -90,8 +90,8 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 		t.Errorf("ValueWalk's diagnostics: R̂ %g, ESS %g", mean(worlds.ValueWalk, worlds.RHatMax),
 			mean(worlds.ValueWalk, worlds.ESSBulkMin))
 	}
-	if !slices.Equal(lambdasOf(heldOut), []float64{0, 0.1}) {
-		t.Errorf("held-out values of λ: %v", lambdasOf(heldOut))
+	if !slices.Equal(worlds.Lambdas(heldOut), []float64{0, 0.1}) {
+		t.Errorf("held-out values of λ: %v", worlds.Lambdas(heldOut))
 	}
 
 	report, err := Report(rows, record)

@@ -122,7 +122,7 @@ func conventions(of exhibit.Reference) exhibit.Reference {
 // bestLambda returns the λ of the smallest W1 on held-out worlds, +∞ without any.
 func bestLambda(rows []experiment.Row) (best, w1 float64) {
 	w1 = math.Inf(1)
-	for _, lambda := range lambdasOf(rows) {
+	for _, lambda := range worlds.Lambdas(rows) {
 		if e := experiment.Average(rows, worlds.AVRILName(lambda), metric.W1); e != nil && e.Mean < w1 {
 			best, w1 = lambda, e.Mean
 		}
@@ -137,7 +137,7 @@ const lowestDensity = -20
 // λ.
 func LambdaCurve(rows []experiment.Row) *exhibit.Chart {
 	_, rows = split(rows)
-	lambdas := lambdasOf(rows)
+	lambdas := worlds.Lambdas(rows)
 	if len(lambdas) < 2 {
 		return nil
 	}

@@ -185,8 +185,3 @@ func diagnose(post irl.Posterior) (metrics map[string]float64, note string) {
 	}
 	return nil, ""
 }
-
-// lambdasOf returns the values of λ that rows on held-out worlds are of, ascending.
-func lambdasOf(rows []experiment.Row) []float64 {
-	return experiment.Distinct(rows, func(r experiment.Row) (float64, bool) { return r.Setting("lambda") })
-}

@@ -131,7 +131,9 @@ func (r *runner) family(ctx context.Context, name string, grids []*worlds.World,
 	switch name {
 	case ExactValues:
 		from = func(p *valuewalk.Posterior) (irl.Posterior, error) {
-			return tabular.NewGaussian(p.Problem(), irl.ColumnMeans(p.Values()), covariance(p.Values()), true)
+			var cov mat.SymDense
+			stat.CovarianceMatrix(&cov, p.Values(), nil)
+			return tabular.NewGaussian(p.Problem(), irl.ColumnMeans(p.Values()), &cov, true)
 		}
 	case ExactRewards, ExactWarped:
 		from = func(p *valuewalk.Posterior) (irl.Posterior, error) {
@@ -148,12 +150,6 @@ func (r *runner) family(ctx context.Context, name string, grids []*worlds.World,
 		}
 	}
 	return out, nil
-}
-
-func covariance(x *mat.Dense) *mat.SymDense {
-	var cov mat.SymDense
-	stat.CovarianceMatrix(&cov, x, nil)
-	return &cov
 }
 
 // evaluate returns the rows of approximate posteriors.

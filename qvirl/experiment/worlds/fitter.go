@@ -2,7 +2,6 @@ package worlds
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
 	"github.com/go-birl/birl/qvirl/experiment"
@@ -73,22 +72,19 @@ func (c Config) Known(ctx context.Context, f *Fitter, seeds []uint64, t *experim
 		if err != nil {
 			return nil, err
 		}
+		posts, err := f.Stage(ctx, t, ValueWalk, ValueWalk, grids)
+		if err != nil {
+			return nil, err
+		}
 		k := &Known{Grids: grids}
-		err = t.Run(ValueWalk, ValueWalk, func(progress irl.Progress) error {
-			posts, err := f.Fit(ctx, ValueWalk, grids, progress)
+		for i, post := range posts {
+			exact := post.(*valuewalk.Posterior)
+			ref, err := metric.NewReference(grids[i].Problem, exact.Samples())
 			if err != nil {
-				return fmt.Errorf("%s: %w", ValueWalk, err)
+				return nil, err
 			}
-			for i, post := range posts {
-				exact := post.(*valuewalk.Posterior)
-				ref, err := metric.NewReference(grids[i].Problem, exact.Samples())
-				if err != nil {
-					return err
-				}
-				k.Exact, k.Refs = append(k.Exact, exact), append(k.Refs, metric.References{Exact: ref})
-			}
-			return nil
-		})
-		return k, err
+			k.Exact, k.Refs = append(k.Exact, exact), append(k.Refs, metric.References{Exact: ref})
+		}
+		return k, nil
 	})
 }

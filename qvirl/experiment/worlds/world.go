@@ -8,6 +8,7 @@ import (
 	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/avril"
+	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/matched"
 	"github.com/go-birl/birl/qvirl/method"
@@ -192,3 +193,8 @@ func (c Config) FitWorld(ctx context.Context, w *World, names []string, backendN
 
 // AVRILName returns the name of AVRIL at the given λ.
 func AVRILName(lambda float64) string { return method.Name(AVRIL, fmt.Sprintf("lambda=%g", lambda)) }
+
+// Lambdas returns the values of λ that rows of AVRIL's variants are of, ascending.
+func Lambdas(rows []experiment.Row) []float64 {
+	return experiment.Distinct(rows, func(r experiment.Row) (float64, bool) { return r.Setting("lambda") })
+}
