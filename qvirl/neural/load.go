@@ -3,10 +3,10 @@ package neural
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/go-birl/birl/envs/atomicfile"
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/npz"
 )
@@ -59,14 +59,9 @@ func Load[O Objective](dir, backendName string) (*Fitted, error) {
 
 // readDescription reads the description of the model in a folder, and checks that the other files belong to it.
 func readDescription(dir string) (*description, error) {
-	path := filepath.Join(dir, DescriptionFile)
-	text, err := os.ReadFile(path)
-	if err != nil {
+	path, d := filepath.Join(dir, DescriptionFile), new(description)
+	if err := atomicfile.ReadJSON(path, d); err != nil {
 		return nil, fmt.Errorf("neural: %s holds no model: %w", dir, err)
-	}
-	d := new(description)
-	if err := json.Unmarshal(text, d); err != nil {
-		return nil, fmt.Errorf("neural: %s is damaged: %w", path, err)
 	}
 	if d.Format != modelFormat {
 		return nil, fmt.Errorf("neural: %s: the format is %q, want %q", path, d.Format, modelFormat)
