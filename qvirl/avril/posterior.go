@@ -114,7 +114,7 @@ func Restore(r *npz.Reader, problem *irl.Problem) (irl.Posterior, error) {
 	}
 	d, curve := r.Finite(arrayDiagnostics, 4), r.Finite(arrayCurve, -1)
 	if err := r.Err(); err != nil {
-		return nil, fmt.Errorf("avril: cannot restore a posterior: %w", err)
+		return nil, err
 	}
 	p.diagnostics = Diagnostics{Steps: int(d[0]), Converged: d[1] == 1, Objective: d[2], Collapsed: int(d[3]),
 		Curve: curve}

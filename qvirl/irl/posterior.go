@@ -252,5 +252,5 @@ type Storable interface {
 	Store() (kind string, arrays map[string]npz.Array)
 }
 
-// Restore makes a posterior of a problem from the arrays that Store returned.
+// Restore makes a posterior of a problem from the arrays that Store returned. With an error it may return anything.
 type Restore func(arrays *npz.Reader, problem *Problem) (Posterior, error)

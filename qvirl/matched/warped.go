@@ -256,16 +256,13 @@ func Restore(r *npz.Reader, problem *irl.Problem) (irl.Posterior, error) {
 	mean, cov, warps, converged := r.Finite("z_mean", n), r.Finite("z_cov", n, n), r.Finite("warps", n, 4),
 		r.Scalar("converged")
 	if err := r.Err(); err != nil {
-		return nil, fmt.Errorf("matched: cannot restore a posterior: %w", err)
+		return nil, err
 	}
 	p := &Warped{problem: problem, mean: mean, cov: mat.NewSymDense(n, cov), converged: converged != 0}
 	for ; len(warps) > 0; warps = warps[4:] {
 		p.warps = append(p.warps, Warp{warps[0], warps[1], warps[2], warps[3]})
 	}
-	if err := p.complete(context.Background()); err != nil {
-		return nil, fmt.Errorf("matched: cannot restore a posterior: %w", err)
-	}
-	return p, nil
+	return p, p.complete(context.Background())
 }
 
 // warpedNormal is the distribution of a warp of N(mean, std²).

@@ -1,8 +1,6 @@
 package policywalk
 
 import (
-	"fmt"
-
 	"github.com/go-birl/birl/envs/npz"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/mcmc"
@@ -23,8 +21,5 @@ func Restore(r *npz.Reader, problem *irl.Problem) (irl.Posterior, error) {
 	p := &Posterior{Posterior: mcmc.Restore(r, problem, mcmc.MinPerChain)}
 	p.diagnostics.Diagnostics.Restore(r, problem)
 	p.diagnostics.Widths = r.Finite("widths", -1)
-	if err := r.Err(); err != nil {
-		return nil, fmt.Errorf("policywalk: cannot restore a posterior: %w", err)
-	}
-	return p, nil
+	return p, r.Err()
 }

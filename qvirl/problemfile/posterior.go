@@ -82,5 +82,9 @@ func Load(path string, restore map[string]irl.Restore) (irl.Posterior, error) {
 		return nil, fmt.Errorf("problemfile: %s holds a posterior of kind %q; want one of %s", path, kind,
 			strings.Join(slices.Sorted(maps.Keys(restore)), ", "))
 	}
-	return make(r, problem)
+	post, err := make(r, problem)
+	if err != nil {
+		return nil, fmt.Errorf("problemfile: cannot restore a posterior of kind %s: %w", kind, err)
+	}
+	return post, nil
 }

@@ -1,8 +1,6 @@
 package reference
 
 import (
-	"fmt"
-
 	"github.com/go-birl/birl/envs/npz"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/mcmc"
@@ -23,8 +21,5 @@ func Restore(r *npz.Reader, problem *irl.Problem) (irl.Posterior, error) {
 	p := &Posterior{Posterior: mcmc.Restore(r, problem, mcmc.MinPerChain)}
 	p.diagnostics.Diagnostics.Restore(r, problem)
 	copy(p.diagnostics.Shares[:], r.Finite("shares", kernels))
-	if err := r.Err(); err != nil {
-		return nil, fmt.Errorf("reference: cannot restore a posterior: %w", err)
-	}
-	return p, nil
+	return p, r.Err()
 }

@@ -430,7 +430,7 @@ func restore(r *npz.Reader, problem *irl.Problem, around func(*npz.Reader, *irl.
 	curve, exact := read("curve", -1, 4), r.Scalar("exact")
 	var err error
 	if p.around, err = around(r, problem); err != nil {
-		return nil, fmt.Errorf("tabular: cannot restore a posterior: %w", err)
+		return nil, err
 	}
 	if exact != 0 {
 		p.exact = p.exactly()

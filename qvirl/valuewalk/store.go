@@ -1,8 +1,6 @@
 package valuewalk
 
 import (
-	"fmt"
-
 	"github.com/go-birl/birl/envs/npz"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/mcmc"
@@ -33,10 +31,7 @@ func Restore(r *npz.Reader, problem *irl.Problem) (irl.Posterior, error) {
 	p.diagnostics.Diagnostics.Restore(r, problem)
 	mcmc.RestoreNumbers(r, p.diagnostics.numbers())
 	p.diagnostics.Divergences = r.Int("divergences")
-	if err := r.Err(); err != nil {
-		return nil, fmt.Errorf("valuewalk: cannot restore a posterior: %w", err)
-	}
-	return p, nil
+	return p, r.Err()
 }
 
 // Store implements irl.Storable, walker by walker, without the approximation that the posterior is a refinement of.
@@ -59,8 +54,5 @@ func RestoreRefined(r *npz.Reader, problem *irl.Problem) (irl.Posterior, error) 
 	p := &Refined{Posterior: mcmc.Restore(r, problem, 1)}
 	mcmc.RestoreNumbers(r, p.diagnostics.numbers())
 	p.diagnostics.Divergences, p.diagnostics.Evaluations = r.Int("divergences"), r.Int("evaluations")
-	if err := r.Err(); err != nil {
-		return nil, fmt.Errorf("valuewalk: cannot restore a refined posterior: %w", err)
-	}
-	return p, nil
+	return p, r.Err()
 }
