@@ -44,6 +44,14 @@ func (r Row) With(metric string, value float64) Row {
 	return r
 }
 
+// WithAll returns the row with each of several metrics, in no order.
+func (r Row) WithAll(metrics map[string]float64) (rows []Row) {
+	for metric, value := range metrics {
+		rows = append(rows, r.With(metric, value))
+	}
+	return rows
+}
+
 // OfState returns the name of a metric of one state.
 func OfState(metric string, s int) string { return fmt.Sprintf("%s_%d", metric, s) }
 

@@ -224,10 +224,8 @@ func (c Config) Rows(worlds []*World) []experiment.Row {
 	var rows []experiment.Row
 	for _, w := range worlds {
 		for _, p := range w.Policies {
-			for name, value := range p.Metrics {
-				row := experiment.RowOf(p.Name, c.Posteriors.World.Name(), c.Posteriors.Trajectories, w.Seed)
-				rows = append(rows, row.With(name, value))
-			}
+			row := experiment.RowOf(p.Name, c.Posteriors.World.Name(), c.Posteriors.Trajectories, w.Seed)
+			rows = append(rows, row.WithAll(p.Metrics)...)
 		}
 	}
 	return rows

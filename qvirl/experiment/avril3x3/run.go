@@ -159,9 +159,7 @@ func (c Config) measure(m fitter, post irl.Posterior, exact *valuewalk.Posterior
 			result.Notes = append(result.Notes, m.name+": the training did not converge")
 		}
 	case obstacle.Sampler:
-		for metric, v := range obstacle.ChainMetrics(p) {
-			add(metric, v)
-		}
+		result.Rows = append(result.Rows, row.WithAll(obstacle.ChainMetrics(p))...)
 		if err := p.Sampling().Clean(); err != nil {
 			result.Notes = append(result.Notes, m.name+": "+err.Error())
 		}

@@ -269,10 +269,8 @@ func (c Config) known(ctx context.Context, t *experiment.Stages) (*known, error)
 // result returns the rows of the states' posteriors, of the other sampler's if there is one or else of those that are
 // deduced, and of the chains of a sampler.
 func (c Config) result(states []State, name string, chains obstacle.Sampler, again irl.Posterior) *experiment.Result {
-	result := &experiment.Result{Rows: c.rows(states, again)}
-	for metric, v := range obstacle.ChainMetrics(chains) {
-		result.Rows = append(result.Rows, c.row(name, metric, v))
-	}
+	result := &experiment.Result{Rows: append(c.rows(states, again),
+		c.row(name).WithAll(obstacle.ChainMetrics(chains))...)}
 	if err := chains.Sampling().Clean(); err != nil {
 		result.Notes = append(result.Notes, name+": "+err.Error())
 	}
@@ -284,7 +282,7 @@ func (c Config) rows(states []State, again irl.Posterior) []experiment.Row {
 	var out []experiment.Row
 	for s, state := range states {
 		add := func(method, metric string, value float64) {
-			out = append(out, c.row(method, experiment.OfState(metric, s), value))
+			out = append(out, c.row(method).With(experiment.OfState(metric, s), value))
 		}
 		posteriors := map[string]irl.Marginal{Exact: state.Exact, MaxMean: state.MaxMean, Clark: state.Clark}
 		if again != nil {
@@ -304,9 +302,9 @@ func (c Config) rows(states []State, again irl.Posterior) []experiment.Row {
 	return out
 }
 
-func (c Config) row(method, metric string, value float64) experiment.Row {
+func (c Config) row(method string) experiment.Row {
 	return experiment.Row{Environment: obstacle.Environment, Method: method, Demos: len(c.World.Trajectories),
-		Seed: c.World.Seed, Metric: metric, Value: value}
+		Seed: c.World.Seed}
 }
 
 // Definition is the experiment as the command lists it.

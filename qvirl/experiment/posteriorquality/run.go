@@ -143,9 +143,7 @@ func (r runner) evaluate(ctx context.Context, result *experiment.Result, name st
 		result.Rows = append(result.Rows, found[i]...)
 		row := experiment.RowOf(name, r.environment, r.config.Trajectories, w.Seed)
 		diagnostics, note := diagnose(posts[i])
-		for name, value := range diagnostics {
-			result.Rows = append(result.Rows, row.With(name, value))
-		}
+		result.Rows = append(result.Rows, row.WithAll(diagnostics)...)
 		if note != "" {
 			result.Notes = append(result.Notes, fmt.Sprintf("%s, world %d: %s", name, w.Seed, note))
 		}

@@ -104,12 +104,8 @@ func (c Config) world(of gridworld.Config, demos int, beta float64, seed uint64)
 func interval(row experiment.Row, post irl.Posterior, truth float64) []experiment.Row {
 	beta := post.(irl.BetaPosterior).Beta()
 	low, high := beta.Quantile((1-Level)/2), beta.Quantile((1+Level)/2)
-	var out []experiment.Row
-	for name, value := range map[string]float64{True: truth, Median: beta.Quantile(0.5), Low: low, High: high,
-		Covered: experiment.Indicator(low <= truth && truth <= high)} {
-		out = append(out, row.With(name, value))
-	}
-	return out
+	return row.WithAll(map[string]float64{True: truth, Median: beta.Quantile(0.5), Low: low, High: high,
+		Covered: experiment.Indicator(low <= truth && truth <= high)})
 }
 
 // compare is the unit of a learner on worlds in which experts of several β demonstrate.

@@ -212,11 +212,9 @@ func (r *runner) judge(ctx context.Context, k *worlds.Known, name string,
 		verdict, right := judged(diagnosis.Verdict, before <= errorLimit && tvBefore <= tvLimit,
 			after <= errorLimit && tvAfter <= tvLimit)
 		row := experiment.RowOf(name, r.config.Posteriors.World.Name(), r.config.Posteriors.Trajectories, w.Seed)
-		for metricName, value := range map[string]float64{Error: before, metric.PolicyTV: tvBefore,
-			RefinedError: after, RefinedTV: tvAfter,
-			worlds.Drift: diagnosis.Drift, worlds.Settling: diagnosis.Settling, Verdict: verdict, Right: right} {
-			result.Rows = append(result.Rows, row.With(metricName, value))
-		}
+		result.Rows = append(result.Rows, row.WithAll(map[string]float64{Error: before, metric.PolicyTV: tvBefore,
+			RefinedError: after, RefinedTV: tvAfter, worlds.Drift: diagnosis.Drift,
+			worlds.Settling: diagnosis.Settling, Verdict: verdict, Right: right})...)
 		if !math.IsInf(diagnosis.KHat, 0) {
 			result.Rows = append(result.Rows, row.With(KHat, diagnosis.KHat))
 		}

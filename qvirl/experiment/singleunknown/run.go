@@ -142,10 +142,8 @@ func (c Config) run(ctx context.Context, backendName string, stages *experiment.
 			if note != "" {
 				result.Notes = append(result.Notes, fmt.Sprintf("%s, %s: %s", environment(f.KnownStd), name, note))
 			}
-			for metric, value := range values {
-				result.Rows = append(result.Rows, experiment.Row{Environment: environment(f.KnownStd), Method: name,
-					Demos: 1, Seed: c.Seed, Metric: metric, Value: value})
-			}
+			row := experiment.Row{Environment: environment(f.KnownStd), Method: name, Demos: 1, Seed: c.Seed}
+			result.Rows = append(result.Rows, row.WithAll(values)...)
 		}
 	}
 	return result, nil
