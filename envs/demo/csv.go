@@ -15,9 +15,10 @@ import (
 
 // csvColumns are where a CSV file has what; −1 where it has not.
 type csvColumns struct {
-	episode, action, reward, terminated, truncated int
-	obs, next                                      []int
-	ignored                                        []string
+	episode, action, reward, terminated, truncated, seed int
+
+	obs, next []int
+	ignored   []string
 }
 
 func importCSV(path string, o ImportOptions) (*Set, error) {
@@ -104,7 +105,7 @@ func findColumns(header []string) (csvColumns, error) {
 	}
 	at := csvColumns{
 		episode: optional("episode"), action: optional("action"), reward: optional("reward"),
-		terminated: optional("terminated"), truncated: optional("truncated"),
+		terminated: optional("terminated"), truncated: optional("truncated"), seed: optional("seed"),
 	}
 	for {
 		obs, next := optional(fmt.Sprintf("obs_%d", len(at.obs))), optional(fmt.Sprintf("next_obs_%d", len(at.obs)))
@@ -119,7 +120,7 @@ func findColumns(header []string) (csvColumns, error) {
 	for _, name := range header {
 		if !observationColumn.MatchString(name) {
 			at.ignored = append(at.ignored, without([]string{name}, "", "episode", "action", "reward", "terminated",
-				"truncated")...)
+				"truncated", "seed")...)
 			continue
 		}
 		k, _ := strconv.Atoi(name[strings.LastIndex(name, "_")+1:])
@@ -142,6 +143,13 @@ func (f *flat) appendRow(fields []string, at csvColumns) error {
 		return fmt.Errorf("action is %.40q, want an integer of at least 0", fields[at.action])
 	}
 	f.episodes, f.actions = append(f.episodes, episode), append(f.actions, action)
+	if at.seed >= 0 {
+		seed, err := strconv.Atoi(fields[at.seed])
+		if err != nil || seed < NoSeed || seed > maxSeed {
+			return fmt.Errorf("seed is %.40q, want an integer from %d, for none, to 2⁵³", fields[at.seed], NoSeed)
+		}
+		f.seeds = append(f.seeds, seed)
+	}
 	for i := range at.obs {
 		for _, c := range []struct {
 			to     *[]float32

@@ -16,16 +16,16 @@ type Layout string
 
 const (
 	// Flat is an .npz file with a row for each transition: obs [M, …], action [M], next_obs [M, …] and episode [M],
-	// which names the episode by any integer, and, where known, reward [M], terminated [M], truncated [M] and
-	// expert_logp [M, |A|]. The rows of an episode follow one another in time. Observations of bytes that are stacks of
-	// pictures (see Film) become Frames.
+	// which names the episode by any integer, and, where known, reward [M], terminated [M], truncated [M], seed [M],
+	// what the environment was reset with, and expert_logp [M, |A|]. The rows of an episode follow one another in time.
+	// Observations of bytes that are stacks of pictures (see Film) become Frames.
 	Flat Layout = "flat"
 	// Imitation is the .npz file of the Python library imitation: obs [M+n, …], acts [M], terminal [n], indices [n−1],
 	// where each episode but the first begins in acts, and, where known, rews [M]. Its infos are not read. It does
 	// not tell termination from truncation: an episode is terminated if it is terminal.
 	Imitation Layout = "imitation"
 	// CSV is a text file with a row for each transition, and the columns of Flat by name: episode, obs_0, obs_1, …,
-	// action, next_obs_0, …, and, where known, reward, terminated and truncated (0 or 1, or true or false).
+	// action, next_obs_0, …, and, where known, reward, terminated and truncated (0 or 1, or true or false), and seed.
 	CSV Layout = "csv"
 )
 
@@ -118,6 +118,7 @@ type flat struct {
 	shape                 []int  // of an observation
 	obs, next             []float32
 	actions, episodes     []int
+	seeds                 []int // of each row's episode; nil where they are not known
 	rewards               []float64
 	logProbs              []float32
 	terminated, truncated []bool
@@ -141,6 +142,7 @@ func importFlat(s *source, o ImportOptions) (*Set, error) {
 		s.fail("next_obs", "its observations have the shape %v, those of obs %v", nextShape, f.shape)
 	}
 	f.next, f.rewards = next, optional(s, "reward", m, s.rewards)
+	f.seeds = optional(s, "seed", m, func(name string, n int) []int { return s.integers(name, n, NoSeed, maxSeed) })
 	f.terminated, f.truncated = optional(s, "terminated", m, s.flags), optional(s, "truncated", m, s.flags)
 	if s.archive.Has("expert_logp") {
 		shape, data := s.rows("expert_logp", m)
@@ -170,7 +172,7 @@ func importFlat(s *source, o ImportOptions) (*Set, error) {
 		Film(set.Trajectories, set.ObservationShape)
 	}
 	set.Ignored = without(s.archive.Names(), "obs", "next_obs", "action", "episode", "reward", "terminated",
-		"truncated", "expert_logp")
+		"truncated", "seed", "expert_logp")
 	return set, nil
 }
 
@@ -209,10 +211,17 @@ func (f *flat) set(o ImportOptions) (*Set, error) {
 			Terminated: f.terminated != nil && f.terminated[to-1], Truncated: f.truncated != nil &&
 				f.truncated[to-1], Seed: NoSeed,
 		}
+		if f.seeds != nil {
+			t.Seed = int64(f.seeds[from])
+		}
 		for i := from; i < to-1; i++ {
 			if f.terminated != nil && f.terminated[i] || f.truncated != nil && f.truncated[i] {
 				return nil, fmt.Errorf("demo: %s: row %d ends episode %d, and row %d goes on with it", f.name, i, id,
 					i+1)
+			}
+			if f.seeds != nil && f.seeds[i+1] != f.seeds[i] {
+				return nil, fmt.Errorf("demo: %s: row %d has the seed %d and row %d the seed %d, though both are of "+
+					"episode %d", f.name, i, f.seeds[i], i+1, f.seeds[i+1], id)
 			}
 			if !slices.Equal(f.next[i*size:(i+1)*size], f.obs[(i+1)*size:(i+2)*size]) {
 				return nil, fmt.Errorf("demo: %s: next_obs[%d] is not obs[%d], though both are of episode %d", f.name,

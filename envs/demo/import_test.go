@@ -14,6 +14,41 @@ import (
 	"github.com/go-birl/birl/envs/npz"
 )
 
+// TestSeedsAreRead from the flat layout and CSV files, and are one an episode.
+func TestSeedsAreRead(t *testing.T) {
+	arrays := flatArrays()
+	arrays["seed"] = npz.Ints([]int{11, 11, NoSeed}, 3)
+	lines := strings.Split(csvExample, "\n")
+	text := strings.Join([]string{lines[0] + ",seed", lines[1] + ",11", lines[2] + ",11", lines[3] + ",-1", ""}, "\n")
+	dir := t.TempDir()
+	table, archive := filepath.Join(dir, "a.csv"), filepath.Join(dir, "a.npz")
+	if err := os.WriteFile(table, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := npz.Write(archive, arrays); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{table, archive} {
+		set, err := Open(path)
+		if err != nil || set.Trajectories[0].Seed != 11 || set.Trajectories[1].Seed != NoSeed || len(set.Ignored) > 0 {
+			t.Errorf("%s: %+v (error %v)", path, set, err)
+		}
+	}
+	arrays["seed"] = npz.Ints([]int{11, 12, 13}, 3)
+	if err := npz.Write(archive, arrays); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(archive); err == nil || !strings.Contains(err.Error(), "seed 11 and row 1 the seed 12") {
+		t.Errorf("two seeds in an episode: %v", err)
+	}
+	if err := os.WriteFile(table, []byte(strings.Replace(text, ",11", ",-2", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(table); err == nil || !strings.Contains(err.Error(), `seed is "-2"`) {
+		t.Errorf("a bad seed: %v", err)
+	}
+}
+
 // Two episodes of two and of one transitions, in each layout.
 var imported = []Trajectory{
 	{Observations: []float32{1, 2, 3, 4, 5, 6}, Actions: []int{0, 2}, Rewards: []float64{0.5, -1}, Terminated: true,

@@ -107,7 +107,7 @@ func replay(ctx context.Context, p *gym.Pool, of []demo.Trajectory, seed uint64,
 	for i := range of {
 		if of[i].Seed == demo.NoSeed {
 			return fmt.Errorf("neural: trajectory %d: its environment's seed is not known, without which it cannot be "+
-				"replayed", i)
+				"replayed; the flat layout and CSV files hold it as seed", i)
 		}
 	}
 	for i := range of {

@@ -42,8 +42,10 @@ def minari(path):
             for part in ("observations", "actions"):
                 if not isinstance(e.get(part), h5py.Dataset):
                     fail(f"{name}/{part} is no array: spaces of several parts are not read; flatten them first")
+            seed = e.attrs.get("seed")
+            known = isinstance(seed, (int, np.integer)) and 0 <= seed <= 2**53
             yield (e["observations"][:], e["actions"][:], e["rewards"][:] if "rewards" in e else None, e["terminations"][-1],
-                   e["truncations"][-1])
+                   e["truncations"][-1], int(seed) if known else -1)
 
 
 def imitation(path):
@@ -59,16 +61,16 @@ def imitation(path):
         if lacking:
             fail(f"it has the columns {table.column_names}, and lacks {sorted(lacking)}")
         for row in table.select([c for c in table.column_names if c != "infos"]).to_pylist():
-            yield np.array(row["obs"]), np.array(row["acts"]), row.get("rews"), row["terminal"], False
+            yield np.array(row["obs"]), np.array(row["acts"]), row.get("rews"), row["terminal"], False, -1
 
 
 described = {}
 source, target = sys.argv[1:]
 folder = os.path.isdir(source)
 hdf5 = source.endswith((".hdf5", ".h5")) or folder and os.path.exists(os.path.join(source, "data", "main_data.hdf5"))
-columns = {name: [] for name in ("obs", "action", "next_obs", "episode", "terminated", "truncated", "reward")}
+columns = {name: [] for name in ("obs", "action", "next_obs", "episode", "terminated", "truncated", "seed", "reward")}
 rewarded = True
-for number, (obs, acts, rews, terminated, truncated) in enumerate((minari if hdf5 else imitation)(source)):
+for number, (obs, acts, rews, terminated, truncated, seed) in enumerate((minari if hdf5 else imitation)(source)):
     n = len(acts)
     if acts.ndim != 1 or acts.dtype.kind not in "iu":
         fail(f"episode {number} has actions of shape {acts.shape[1:]} and type {acts.dtype}; only discrete actions are read")
@@ -81,6 +83,7 @@ for number, (obs, acts, rews, terminated, truncated) in enumerate((minari if hdf
     columns["episode"].append(np.full(n, number))
     columns["terminated"].append(last & bool(terminated))
     columns["truncated"].append(last & bool(truncated))
+    columns["seed"].append(np.full(n, seed))
     rewarded = rewarded and rews is not None
     if rewarded:
         columns["reward"].append(np.asarray(rews, dtype=np.float64))

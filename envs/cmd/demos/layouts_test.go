@@ -77,6 +77,9 @@ func TestConvertWhatLibrariesStore(t *testing.T) {
 				if got.Terminated != want.Terminated || got.Truncated != (want.Truncated && c.truncation) {
 					t.Errorf("episode %d: terminated %v, truncated %v", i, got.Terminated, got.Truncated)
 				}
+				if c.truncation && got.Seed != int64(i) || !c.truncation && got.Seed != demo.NoSeed {
+					t.Errorf("episode %d has the seed %d", i, got.Seed)
+				}
 				if got.Len() != len(want.Actions) {
 					t.Fatalf("episode %d has %d steps, want %d", i, got.Len(), len(want.Actions))
 				}

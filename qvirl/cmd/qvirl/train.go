@@ -48,9 +48,9 @@ func newTrain() *cobra.Command {
 		Long: `train learns from N trajectories of a file of demonstrations, and writes the model to a folder.
 
 A file is an .npz archive of transitions, one row per step: obs [M, …], action [M], next_obs [M, …], episode [M] and,
-where known, terminated [M] and truncated [M]; imitation's layout, CSV files with the same columns, and this project's
-own files are also read. The rows of an episode are consecutive and in order, so that the next_obs of each is the obs of
-the next.
+where known, terminated [M], truncated [M] and seed [M], what the episode's environment was reset with; imitation's
+layout, CSV files with the same columns, and this project's own files are also read. The rows of an episode are
+consecutive and in order, so that the next_obs of each is the obs of the next.
 
 The trajectories are the first N of the file with --seed 0, the next N with --seed 1, and so on, wrapping around at the
 end of the file: until it wraps, different seeds learn from different demonstrations, and the end of the file is left for
