@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -114,9 +115,14 @@ func TestFailingExplorationStopsTraining(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = l.Fit(context.Background(), exploringTask(&dreamer{fail: 1}), nil)
+	task := exploringTask(&dreamer{fail: 1})
+	task.Checkpoint = t.TempDir()
+	_, err = l.Fit(context.Background(), task, nil)
 	if err == nil || !strings.Contains(err.Error(), "round 1") || !strings.Contains(err.Error(), "on fire") {
 		t.Errorf("error %v, want one that names round 1 and its cause", err)
+	}
+	if kept, _ := filepath.Glob(filepath.Join(task.Checkpoint, "*.checkpoint")); len(kept) == 0 {
+		t.Error("what was learnt before is lost")
 	}
 	for name, spoil := range map[string]func(*Task){
 		"Every":     func(t *Task) { t.Explore.Every = 15 },

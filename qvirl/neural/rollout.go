@@ -97,6 +97,9 @@ type ExploreOptions struct {
 	Successors int `json:",omitempty"`
 }
 
+// exploreRestarts is how often new workers take the place of ones that died, in a round.
+const exploreRestarts = 3
+
 // runSeeds keeps the seeds of the environments of a task's runs apart.
 const runSeeds = 1_000_000
 
@@ -114,7 +117,7 @@ func NewExplore(pool *gym.Pool, o ExploreOptions) *Explore {
 				return nil, err
 			}
 			return Rollout(ctx, pool, m, RolloutOptions{Episodes: o.Episodes, MaxSteps: o.MaxSteps, Sample: true,
-				Seed: seed(run, round)})
+				Seed: seed(run, round), MaxRestarts: exploreRestarts})
 		}}
 	if o.Successors > 1 {
 		e.Successors = func(ctx context.Context, run, round int, of []demo.Trajectory) ([]Successors, error) {

@@ -94,7 +94,7 @@ func (j *job) train(ctx context.Context, report func(Point)) (err error) {
 		}
 		report(j.point(float64(until-from) / time.Since(began).Seconds()))
 		if err := j.explorer.step(ctx, v); err != nil {
-			return err
+			return errors.Join(err, j.checkpoint.write())
 		}
 		if j.checkpoint == nil || !j.explorer.settled() {
 			continue
