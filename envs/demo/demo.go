@@ -140,6 +140,8 @@ type Description struct {
 	Seed   uint64   `json:"seed"`
 	// Source says where an imported set came from.
 	Source string `json:"source,omitempty"`
+	// Made says how the environment was made, if not by its id alone.
+	Made *Recipe `json:"made,omitempty"`
 	// Replay, if it is not nil, says how to make the environment, which repeats an episode from its seed and actions:
 	// a file of the set then holds no observations but their digests, and gym.Replay makes them again.
 	Replay *Recipe `json:"replay,omitempty"`

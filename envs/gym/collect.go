@@ -292,8 +292,12 @@ func (c *collector) act(ctx context.Context, policy Policy) ([]int, error) {
 
 // Describe returns the description of a set that was collected in the pool.
 func (p *Pool) Describe() demo.Description {
-	return demo.Description{
+	d := demo.Description{
 		Environment: p.config.ID, Versions: p.spec.Versions,
 		ObservationShape: append([]int{}, p.spec.Shape...), Actions: p.spec.Actions,
 	}
+	if r := p.config.Recipe(); len(r.Imports)+len(r.Options)+len(r.Wrappers) > 0 {
+		d.Made = r
+	}
+	return d
 }

@@ -77,7 +77,7 @@ func Replay(ctx context.Context, set *demo.Set, o ReplayOptions) (*demo.Set, err
 func Show(ctx context.Context, set *demo.Set, c Config, o ReplayOptions) (*demo.Set, error) {
 	out := *set
 	out.Environment = c.ID
-	out.Replay = c.Recipe()
+	out.Replay, out.Made = c.Recipe(), nil
 	unseen := out
 	unseen.ObservationShape = nil
 	unseen.Trajectories = slices.Clone(set.Trajectories)

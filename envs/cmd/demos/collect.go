@@ -104,7 +104,7 @@ func collect(cmd *cobra.Command, id string, o *collectOptions) error {
 	set := &demo.Set{Description: pool.Describe()}
 	set.Expert, set.Seed = "uniformly random policy", uint64(max(0, o.seed))
 	if o.replay {
-		set.Replay = c.Recipe()
+		set.Replay, set.Made = c.Recipe(), nil
 	}
 	last := time.Now()
 	var failed error

@@ -47,6 +47,10 @@ func TestOptionsReachTheEnvironment(t *testing.T) {
 	if status != 0 || !strings.Contains(stdout, "observations [3 5], 5 actions") {
 		t.Errorf("status %d, says\n%s%s", status, stdout, stderr)
 	}
+	set, err := demo.Read(out)
+	if err != nil || set.Made == nil || set.Made.Options["config"] == nil || set.Made.Imports[0] != "highway_env" {
+		t.Errorf("the file says of the environment %+v (error %v)", set.Made, err)
+	}
 }
 
 func TestInterruptedCollectionIsKept(t *testing.T) {

@@ -137,6 +137,9 @@ func rollout(cmd *cobra.Command, o *rolloutOptions) error {
 	})
 	set := demo.Set{Description: pool.Describe()}
 	set.Expert = "apprentice of " + m.Name()
+	if o.sample {
+		set.Expert += ", actions drawn from the demonstrator's probabilities"
+	}
 	for _, t := range trajectories {
 		if t.Terminated || t.Truncated {
 			set.Trajectories = append(set.Trajectories, t)
