@@ -4,9 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"time"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/mcmc"
 	"github.com/go-birl/birl/qvirl/reference"
 )
 
@@ -67,6 +72,9 @@ func Fit(ctx context.Context, method irl.Method, problem *irl.Problem, escalate 
 	switch {
 	case err != nil && (!escalate || ctx.Err() != nil):
 		return nil, err
+	case errors.Is(err, irl.ErrSingularPrior):
+		r.Diagnosis = &Diagnosis{Verdict: DoNotUse, Reason: fmt.Sprintf("there is nothing to judge: %s is not for priors "+
+			"under which some rewards, or combinations of them, are known, and samples take its place", method.Name())}
 	case err != nil:
 		r.Diagnosis = &Diagnosis{Verdict: DoNotUse, Reason: fmt.Sprintf("%s failed: %v", method.Name(), err)}
 	default:
@@ -114,7 +122,49 @@ func Fit(ctx context.Context, method irl.Method, problem *irl.Problem, escalate 
 		}
 	}
 	r.Converged, r.Reason = irl.Converged(r.Posterior)
+	if longer, ok := r.Posterior.(*reference.Posterior); ok && r.Converged && samples != nil && longer != samples {
+		if where := elsewhere(samples.Posterior, longer.Posterior); where != "" {
+			r.Converged, r.Reason = false, "its chains agree, but missed where a chain that judged had been: "+where
+		}
+	}
 	return r, nil
+}
+
+const (
+	places  = 2    // standard deviations of a chain that make a place,
+	narrow  = 0.25 // with this share of the posterior's at least
+	visited = 1e-3 // least share of the draws in a place that counts as found
+)
+
+// elsewhere says where one of the judging chains was, in a reward or a value, that a longer run does not know of; empty
+// if there is no such place. Chains that agree may all have missed what others found.
+func elsewhere(judges, longer *mcmc.Posterior) string {
+	for _, kind := range []struct {
+		name          string
+		n             int
+		judged, known func(i int) [][]float64
+	}{
+		{"reward", judges.Problem().RewardDim(), judges.RewardChains, longer.RewardChains},
+		{"the value of state", judges.Problem().MDP.States(), judges.ValueChains, longer.ValueChains},
+	} {
+		for i := range kind.n {
+			draws := slices.Concat(kind.known(i)...)
+			spread := stat.StdDev(draws, nil)
+			for _, chain := range kind.judged(i) {
+				mean, std := stat.MeanStdDev(chain, nil)
+				within, reach := 0, places*math.Max(std, narrow*spread)
+				for _, x := range draws {
+					if math.Abs(x-mean) <= reach {
+						within++
+					}
+				}
+				if reach > 0 && float64(within) < visited*float64(len(draws)) {
+					return fmt.Sprintf("%s %d at %.4g ± %.2g", kind.name, i, mean, std)
+				}
+			}
+		}
+	}
+	return ""
 }
 
 // Sample fits a problem by a sampler, whose chains say themselves whether they agree.

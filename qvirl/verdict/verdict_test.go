@@ -16,6 +16,7 @@ import (
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/matched"
+	"github.com/go-birl/birl/qvirl/mcmc"
 	"github.com/go-birl/birl/qvirl/reference"
 )
 
@@ -320,6 +321,32 @@ func TestLongerRunLooksAnywhere(t *testing.T) {
 		got := r.Posterior.(*reference.Posterior).Rewards()
 		if same := mat.Equal(got, posts[0].(*reference.Posterior).Rewards()); same != anywhere {
 			t.Errorf("the samples are those of exchanges anywhere %v: %v", anywhere, same)
+		}
+	}
+}
+
+// TestElsewhere: a judging chain where the longer run never is counts against it, and one on the edge of it does not.
+func TestElsewhere(t *testing.T) {
+	p := world(t)
+	at := func(chains int, centre func(chain int) float64, std float64) *mcmc.Posterior {
+		const per = 1000
+		post := mcmc.NewPosterior(p, chains, per)
+		rng := rand.New(rand.NewPCG(1, 2))
+		for i := range chains * per {
+			reward := make([]float64, p.RewardDim())
+			for j := range reward {
+				reward[j] = rng.NormFloat64()
+			}
+			reward[1] = centre(i/per) + std*rng.NormFloat64()
+			post.Set(i, reward, make([]float64, p.RewardDim()))
+		}
+		return post
+	}
+	longer := at(4, func(int) float64 { return 0 }, 1)
+	for want, centre := range map[string]float64{"": 2, "reward 1 at 9": 9} {
+		judges := at(8, func(chain int) float64 { return centre * float64(chain/7) }, 0.1)
+		if got := elsewhere(judges, longer); (got == "") != (want == "") || !strings.HasPrefix(got, want) {
+			t.Errorf("a chain at %g: %q, want %q", centre, got, want)
 		}
 	}
 }
