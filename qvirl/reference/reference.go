@@ -8,7 +8,7 @@
 //   - the walk over optimal values of package valuewalk, which costs least where demonstrations say much.
 //
 // Where β is inferred and both a small and a large one explain the demonstrations, chains cross between the two, too
-// (see ladder).
+// (see ladder), and where they find several explanations of the demonstrations, they jump (see modes).
 //
 // The warm-up measures how far each moves every reward and value for its cost, and sets their shares.
 package reference
@@ -140,8 +140,8 @@ const (
 	heavier     = 8 // times the samples are kept where tails are heavy
 )
 
-// prepare compiles the problem and starts the chains: every second one from afar, or on a peak of a ladder, the others
-// at draws from the prior, or half of these from the posterior to start from.
+// prepare compiles the problem and starts the chains: every second one from afar, on one of several modes or on a peak
+// of a ladder, the others at draws from the prior, or half of these from the posterior to start from.
 func (s *sampling) prepare() error {
 	base, err := NewTarget(s.problem)
 	if err != nil {
@@ -161,7 +161,7 @@ func (s *sampling) prepare() error {
 			}
 		}
 	}
-	starts := base.farStarts(mcmc.Stream(s.config.Seed, hash, farStream), s.config.Chains/2)
+	starts, found := base.farStarts(mcmc.Stream(s.config.Seed, hash, farStream), s.config.Chains/2)
 	var ladder *ladder
 	if s.problem.InfersBeta() {
 		scanned, err := base.Clone()
@@ -183,7 +183,7 @@ func (s *sampling) prepare() error {
 		}
 		k := &chain{target: t, rng: rng, at: newState(t.Dim()), draw: make([]float64, t.n+s.problem.ValueDim()),
 			hamiltonian: newHamiltonian(t, s.config.Trajectory, maxLeapfrog), slice: newSlice(t), unroot: unroot,
-			ridge: 1 / math.Sqrt(float64(t.k)), ladder: ladder}
+			ridge: 1 / math.Sqrt(float64(t.k)), ladder: ladder, modes: found}
 		if near != nil {
 			k.slice.near, k.slice.pair = near, pair
 		}

@@ -23,11 +23,11 @@ const (
 //	log w = log p(D | u) + m log c − ½ Σ_j (1 − 1/c²) u_j².
 //
 // Positions are drawn at equal steps of the tries' weights, in the order of ‖u‖: of two, one is far out if half of the
-// posterior is.
-func (t *Target) farStarts(rng *rand.Rand, count int) [][]float64 {
+// posterior is. If the tries lead to several modes, these are returned, and positions are on them in turn.
+func (t *Target) farStarts(rng *rand.Rand, count int) ([][]float64, modes) {
 	dim, end := t.Dim(), t.work()+farWork
 	var tries [][]float64
-	var logWeights, norms []float64
+	var logLikelihoods, logWeights, norms []float64
 	for len(tries) < count || len(tries) < farTries && t.work() < end {
 		u := make([]float64, dim)
 		for j := range u {
@@ -40,9 +40,12 @@ func (t *Target) farStarts(rng *rand.Rand, count int) [][]float64 {
 			u[j] *= c
 			logWeight -= 0.5 * (1 - 1/(c*c)) * u[j] * u[j]
 		}
-		if logWeight += t.LogLikelihood(u, nil); math.IsNaN(logWeight) {
-			logWeight = math.Inf(-1)
+		l := t.LogLikelihood(u, nil)
+		if math.IsNaN(l) {
+			l = math.Inf(-1)
 		}
+		logWeight += l
+		logLikelihoods = append(logLikelihoods, l)
 		tries, logWeights, norms = append(tries, u), append(logWeights, logWeight), append(norms, floats.Norm(u, 2))
 	}
 	order := make([]int, len(tries))
@@ -59,5 +62,11 @@ func (t *Target) farStarts(rng *rand.Rand, count int) [][]float64 {
 	for i := 0; len(starts) < count; i++ { // a single try has all the weight, or no try has any
 		starts = append(starts, tries[order[i]])
 	}
-	return starts
+	found := t.findModes(tries, logLikelihoods)
+	for i := range starts {
+		if found != nil {
+			starts[i] = found[i%len(found)].u
+		}
+	}
+	return starts, found
 }

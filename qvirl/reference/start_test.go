@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/go-birl/birl/envs/mdp"
@@ -38,29 +39,41 @@ func TestFarStarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for seed := range uint64(20) {
-		starts := target.farStarts(rand.New(rand.NewPCG(seed, 0)), 2)
+		starts, _ := target.farStarts(rand.New(rand.NewPCG(seed, 0)), 2)
 		if len(starts) != 2 || !(math.Max(math.Abs(starts[0][0]), math.Abs(starts[1][0])) > 5) {
 			t.Errorf("seed %d: starts %v, want one beyond 5", seed, starts)
 		}
 	}
 }
 
-// TestFarGoal: chains that do not find where most of the posterior is must not say that they agree.
+// TestFarGoal: chains find how much of the posterior is on either side, and say that they agree.
 func TestFarGoal(t *testing.T) {
 	p := farGoal(t)
+	target, err := NewTarget(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var near, far []float64
+	for w := -10.; w < 10; w += 1e-3 {
+		if l := target.LogLikelihood([]float64{w}, nil) - w*w/2; w < 3 {
+			near = append(near, l)
+		} else {
+			far = append(far, l)
+		}
+	}
+	want := 1 / (1 + math.Exp(floats.LogSumExp(near)-floats.LogSumExp(far)))
 	for seed := range uint64(3) {
 		c := Default()
-		c.Seed, c.MaxIterations = seed, 80000
-		method, err := New(c)
-		if err != nil {
-			t.Fatal(err)
+		c.Seed = seed
+		post := fit(t, c, p)[0].(*Posterior)
+		share := 0.0
+		for i := range post.Len() {
+			if post.Rewards().At(i, 5) > 3 {
+				share += 1 / float64(post.Len())
+			}
 		}
-		posts, err := method.Fit(t.Context(), []*irl.Problem{p}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if ok, reason := irl.Converged(posts[0]); ok {
-			t.Errorf("seed %d: converged, %s", seed, reason)
+		if ok, reason := post.Convergence(); !ok || math.Abs(share-want) > 0.05 { // four standard errors
+			t.Errorf("seed %d: %.3f of the draws are far, want %.3f; converged: %v, %s", seed, share, want, ok, reason)
 		}
 	}
 }

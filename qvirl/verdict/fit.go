@@ -73,8 +73,9 @@ func Fit(ctx context.Context, method irl.Method, problem *irl.Problem, escalate 
 	case err != nil && (!escalate || ctx.Err() != nil):
 		return nil, err
 	case errors.Is(err, irl.ErrSingularPrior):
-		r.Diagnosis = &Diagnosis{Verdict: DoNotUse, Reason: fmt.Sprintf("there is nothing to judge: %s is not for priors "+
-			"under which some rewards, or combinations of them, are known, and samples take its place", method.Name())}
+		r.Diagnosis = &Diagnosis{Verdict: DoNotUse, Reason: fmt.Sprintf("there is nothing to judge: %s is not for "+
+			"priors under which some rewards, or combinations of them, are known, and samples take its place",
+			method.Name())}
 	case err != nil:
 		r.Diagnosis = &Diagnosis{Verdict: DoNotUse, Reason: fmt.Sprintf("%s failed: %v", method.Name(), err)}
 	default:

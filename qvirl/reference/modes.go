@@ -1,0 +1,159 @@
+package reference
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/optimize"
+)
+
+const (
+	climbers   = 24  // tries that climb to a mode
+	climbSteps = 60  // evaluations of a climb
+	climbWork  = 2e8 // multiplications after which no other climb begins
+	apart      = 1   // distance of two modes in whitened rewards
+	inferior   = 6   // nats of evidence below the best mode at which one is left out
+	jumpShare  = 0.5 // probability of a jump after another transition
+)
+
+// mode is a local maximum of the posterior's density, with Laplace's approximation there, N(u, (I + H)⁻¹) of the
+// evidence
+//
+//	log p(D | u) − ½ ‖u‖² − ½ log det(I + H),
+//
+// where H is the Fisher information.
+type mode struct {
+	u        []float64
+	chol     mat.Cholesky // of I + H
+	evidence float64      // up to a constant
+}
+
+// modes are several maxima of a posterior: explanations of the demonstrations between which no small step leads, such
+// as that one far place is worth a detour or another. A chain jumps between them: it proposes a draw of the mixture of
+// the approximations, and accepts it with the probability min(1, π(u') q(u) / (π(u) q(u'))).
+type modes []*mode
+
+// findModes returns the modes that the most likely tries climb to, those of which the evidence is far below the best
+// one's left out; nil if there is one alone, or if the problem is too large. The importance of a try does not tell how
+// much of the posterior it stands for where many rewards share in an explanation.
+func (t *Target) findModes(tries [][]float64, logLikelihoods []float64) (found modes) {
+	if t.Dim() > largestFit {
+		return nil
+	}
+	order := make([]int, len(tries))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return -cmp.Compare(logLikelihoods[a], logLikelihoods[b]) })
+	for n, end := 0, t.work()+climbWork; n < min(climbers, len(order)) && t.work() < end; n++ {
+		m := t.modeAt(t.climb(tries[order[n]]))
+		if m == nil {
+			continue
+		}
+		near := slices.IndexFunc(found, func(o *mode) bool { return floats.Distance(m.u, o.u, 2) < apart })
+		switch {
+		case near < 0:
+			found = append(found, m)
+		case m.evidence > found[near].evidence:
+			found[near] = m
+		}
+	}
+	slices.SortFunc(found, func(a, b *mode) int { return -cmp.Compare(a.evidence, b.evidence) })
+	found = slices.DeleteFunc(found, func(m *mode) bool { return m.evidence < found[0].evidence-inferior })
+	if len(found) < 2 {
+		return nil
+	}
+	return found
+}
+
+// climb returns the place of the greatest density that some steps of L-BFGS find from u.
+func (t *Target) climb(u []float64) []float64 {
+	r, err := optimize.Minimize(optimize.Problem{
+		Func: func(x []float64) float64 { return floats.Dot(x, x)/2 - t.LogLikelihood(x, nil) },
+		Grad: func(grad, x []float64) {
+			t.LogLikelihood(x, grad)
+			floats.SubTo(grad, x, grad)
+		},
+	}, u, &optimize.Settings{FuncEvaluations: climbSteps}, &optimize.LBFGS{})
+	if err != nil && r == nil {
+		return u
+	}
+	return r.X
+}
+
+// modeAt returns the mode at u, or nil where there is no density.
+func (t *Target) modeAt(u []float64) *mode {
+	m := &mode{u: u, evidence: t.LogLikelihood(u, nil) - floats.Dot(u, u)/2}
+	information := mat.NewSymDense(len(u), nil)
+	t.addInformation(information)
+	if math.IsNaN(m.evidence) || !m.chol.Factorize(priorAnd(information, 1)) {
+		return nil
+	}
+	m.evidence -= m.chol.LogDet() / 2
+	return m
+}
+
+// draw draws from the mixture of the approximations.
+func (m modes) draw(rng *rand.Rand) []float64 {
+	rest, chosen := rng.Float64(), len(m)-1
+	for i, weight := range m.weights() {
+		if rest -= weight; rest < 0 {
+			chosen = i
+			break
+		}
+	}
+	noise := mat.NewVecDense(len(m[chosen].u), nil)
+	for i := range m[chosen].u {
+		noise.SetVec(i, rng.NormFloat64())
+	}
+	var upper mat.TriDense
+	m[chosen].chol.UTo(&upper) // I + H = Uᵀ U, so that U⁻¹ ξ has its inverse for a covariance
+	out := mat.NewVecDense(noise.Len(), nil)
+	if out.SolveVec(&upper, noise) != nil { // the condition number is beyond 1e16
+		return m[chosen].u
+	}
+	return floats.AddTo(make([]float64, noise.Len()), out.RawVector().Data, m[chosen].u)
+}
+
+// weights are the shares of the modes in the evidence.
+func (m modes) weights() []float64 {
+	out := make([]float64, len(m))
+	for i, o := range m {
+		out[i] = math.Exp(o.evidence - m[0].evidence)
+	}
+	floats.Scale(1/floats.Sum(out), out)
+	return out
+}
+
+// logDensity is that of the mixture, up to a constant.
+func (m modes) logDensity(u []float64) float64 {
+	terms := make([]float64, len(m))
+	offset := mat.NewVecDense(len(u), nil)
+	var upper mat.TriDense
+	for i, o := range m {
+		floats.SubTo(offset.RawVector().Data, u, o.u)
+		o.chol.UTo(&upper)
+		offset.MulVec(&upper, offset)
+		terms[i] = o.evidence + o.chol.LogDet()/2 - mat.Dot(offset, offset)/2
+	}
+	return floats.LogSumExp(terms)
+}
+
+// jump proposes a draw of the mixture.
+func (k *chain) jump() {
+	if k.at.known < likelihoodToo {
+		k.at.evaluate(k.target, likelihoodToo)
+	}
+	to := newState(len(k.at.u))
+	copy(to.u, k.modes.draw(k.rng))
+	to.evaluate(k.target, gradientToo)
+	gain := to.logDensity() - k.at.logDensity() + k.modes.logDensity(k.at.u) - k.modes.logDensity(to.u)
+	if math.Log(k.rng.Float64()) < gain {
+		k.at.copyFrom(&to)
+		k.keep()
+	}
+}
