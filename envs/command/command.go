@@ -81,10 +81,18 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, st
 }
 
 // nameArguments makes the errors of commands that were given other arguments than they take say how they are called,
-// and flags that take one value refuse a second one.
+// commands of commands refuse one that they do not have, and flags that take one value refuse a second one.
 func nameArguments(c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		nameArguments(sub)
+	}
+	if c.HasParent() && c.HasSubCommands() && !c.Runnable() {
+		c.RunE = func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("unknown command %q for %q", args[0], c.CommandPath())
+			}
+			return c.Help()
+		}
 	}
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		if _, many := f.Value.(pflag.SliceValue); !many {

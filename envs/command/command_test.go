@@ -84,6 +84,31 @@ func TestArgumentsAreNamed(t *testing.T) {
 	}
 }
 
+// TestUnknownCommandsFail at each level; a command of commands alone shows its help.
+func TestUnknownCommandsFail(t *testing.T) {
+	for _, c := range []struct {
+		args   []string
+		status int
+		says   string
+	}{
+		{[]string{"fti"}, 1, `unknown command "fti" for "try"`},
+		{[]string{"zoo", "foo"}, 1, `unknown command "foo" for "try zoo"`},
+		{[]string{"zoo"}, 0, "answers"},
+		{[]string{"zoo", "answers"}, 0, "answered"},
+	} {
+		root, zoo := &cobra.Command{Use: "try"}, &cobra.Command{Use: "zoo"}
+		root.AddCommand(zoo)
+		zoo.AddCommand(&cobra.Command{Use: "answers", Run: func(c *cobra.Command, _ []string) {
+			fmt.Fprint(c.OutOrStdout(), "answered")
+		}})
+		var out strings.Builder
+		if status := Execute(t.Context(), root, c.args, &out, &out); status != c.status ||
+			!strings.Contains(out.String(), c.says) {
+			t.Errorf("%q: status %d, %q, want %d and %q", c.args, status, out.String(), c.status, c.says)
+		}
+	}
+}
+
 // TestFlagsOfOneValueAreGivenOnce: the last one does not win in silence.
 func TestFlagsOfOneValueAreGivenOnce(t *testing.T) {
 	for _, c := range []struct {
