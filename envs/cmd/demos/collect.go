@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/gym"
@@ -79,9 +80,11 @@ func (o *collectOptions) config(id string) (gym.Config, error) {
 	c.Imports = append(c.Imports, o.imports...)
 	c.Workers, c.EnvsPerWorker = o.workers, o.envs
 	c.Python, c.PythonPath, c.Autoreset = o.python, o.pythonPath, gym.Disabled
-	if c.StepLimit = o.stepTimeout; o.stepTimeout <= 0 || o.maxRestarts < 0 {
-		return c, fmt.Errorf("--step-timeout %v --max-restarts %d: want a positive time, and no negative number",
-			o.stepTimeout, o.maxRestarts)
+	c.StepLimit = o.stepTimeout
+	if err := check.First(check.AtLeast(1, "--episodes", o.episodes), check.AtLeast(0,
+		"--seed --max-steps --max-restarts", int(o.seed), o.maxSteps, o.maxRestarts),
+		check.That(o.stepTimeout > 0, "--step-timeout %v: want a positive time", o.stepTimeout)); err != nil {
+		return c, err
 	}
 	return c, c.SetOptions(o.options)
 }

@@ -326,15 +326,17 @@ func TestBadCommandLines(t *testing.T) {
 		`no experiment "fke"; there is fake`: {"run", "fke"},
 		`has no scale "huge"; it has quick`:  {"run", "fake", "--scale", "huge"},
 		`shard "3/2"`:                        {"run", "fake", "--shard", "3/2"},
+		"--parallel = -4, want at least 1":   {"run", "fake", "--parallel", "-4"},
 		`"Wrlds"`:                            {"run", "fake", "--config", "bad.json"},
 		"absent.json":                        {"run", "fake", "--config", "absent.json"},
 		"abacus":                             {"run", "fake", "--backend", "abacus"},
 		"file/x":                             {"run", "fake", "--out", "file/x"},
-		"nowhere/rows.csv":                   {"report", "fake", "--from", "nowhere"},
-		`required flag(s) "out"`:             {"merge", "a"},
-		"a holds no units to merge":          {"merge", "a", "--out", "b"},
-		"want: qvirl run EXPERIMENT":         {"run"},
-		`unknown command "rn"`:               {"rn"},
+		"nowhere/rows.csv: no such file or directory; run it first: \"qvirl run fake\"": {"report", "fake", "--from",
+			"nowhere"},
+		`required flag(s) "out"`:     {"merge", "a"},
+		"a holds no units to merge":  {"merge", "a", "--out", "b"},
+		"want: qvirl run EXPERIMENT": {"run"},
+		`unknown command "rn"`:       {"rn"},
 	} {
 		status, _, errs := run(t, args...)
 		if status != 1 || !strings.Contains(errs, want) {

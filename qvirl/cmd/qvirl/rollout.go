@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/gym"
@@ -105,9 +106,9 @@ func rollout(cmd *cobra.Command, o *rolloutOptions) error {
 	if err != nil {
 		return err
 	}
-	if o.episodes < 1 || o.seed < 0 || o.maxRestarts < 0 {
-		return fmt.Errorf("--episodes %d --seed %d --max-restarts %d: want at least one episode, and no negative "+
-			"number", o.episodes, o.seed, o.maxRestarts)
+	if err := check.First(check.AtLeast(1, "--episodes", o.episodes), check.AtLeast(0, "--seed --max-restarts",
+		int(o.seed), o.maxRestarts)); err != nil {
+		return err
 	}
 	if o.out != "" {
 		release, err := command.ClaimFile(o.out, o.force, demo.Files(o.out))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/qvirl/backend"
 	"github.com/go-birl/birl/qvirl/experiment"
 )
@@ -69,6 +70,9 @@ one run. See "qvirl help scaling".`,
 				return err
 			}
 			if o.Shard, err = experiment.ParseShard(shard); err != nil {
+				return err
+			}
+			if err := check.AtLeast(1, "--parallel", o.Parallel); err != nil {
 				return err
 			}
 			if s.Override, err = readConfig(configFile); err != nil {

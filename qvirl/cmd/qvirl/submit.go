@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/go-birl/birl/envs/atomicfile"
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/progress"
 	"github.com/go-birl/birl/qvirl/experiment"
@@ -112,9 +113,9 @@ func (o *submitOptions) run(cmd *cobra.Command, d *experiment.Definition) (err e
 	if err := d.CheckScale(o.settings.Scale); err != nil {
 		return err
 	}
-	if o.tasks < 1 || o.cpus < 1 || o.retries < 0 || o.every <= 0 {
-		return fmt.Errorf("--tasks %d, --cpus %d, --retries %d, --every %v: want at least 1, 1 and 0, and some time",
-			o.tasks, o.cpus, o.retries, o.every)
+	if err := check.First(check.AtLeast(1, "--tasks --cpus", o.tasks, o.cpus), check.AtLeast(0, "--retries", o.retries),
+		check.That(o.every > 0, "--every %v: want a positive time", o.every)); err != nil {
+		return err
 	}
 	if o.settings.Override, err = readConfig(o.config); err != nil {
 		return err

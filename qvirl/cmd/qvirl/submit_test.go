@@ -55,7 +55,9 @@ func TestSubmitRefuses(t *testing.T) {
 	for says, args := range map[string][]string{
 		"there is slurm, kubernetes and local": {"--engine", "sge", "--tasks", "2"},
 		"needs --image and --claim":            {"--engine", "kubernetes", "--tasks", "2"},
-		"--tasks 0":                            {"--engine", "local", "--tasks", "0"},
+		"--tasks = 0, want at least 1":         {"--engine", "local", "--tasks", "0"},
+		"--retries = -1, want at least 0":      {"--engine", "local", "--tasks", "1", "--retries", "-1"},
+		"--every 0s: want a positive time":     {"--engine", "local", "--tasks", "1", "--every", "0s"},
 		`required flag(s) "engine", "tasks"`:   nil,
 		"is not on PATH":                       {"--engine", "slurm", "--tasks", "2", "--out", "d"},
 		"not on the volume": {"--engine", "kubernetes", "--tasks", "2", "--image", "i",

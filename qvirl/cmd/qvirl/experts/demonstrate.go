@@ -38,14 +38,17 @@ memory the observations are then those of the screen. Nothing is stored after an
 			if err != nil {
 				return err
 			}
+			if !cmd.Flags().Changed("beta") {
+				o.Beta = e.Config.Beta
+			}
+			if err := checkPlay(o.Episodes, o.Beta); err != nil {
+				return err
+			}
 			release, err := command.ClaimFile(out, force, demo.Files(out), demo.Files(args[0])...)
 			if err != nil {
 				return err
 			}
 			defer release()
-			if !cmd.Flags().Changed("beta") {
-				o.Beta = e.Config.Beta
-			}
 			return demonstrate(cmd, e, &pool, o, out, replay)
 		},
 	}

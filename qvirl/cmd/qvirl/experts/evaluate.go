@@ -28,6 +28,9 @@ always takes it. All play the same episodes.`,
 			if !cmd.Flags().Changed("beta") {
 				beta = e.Config.Beta
 			}
+			if err := checkPlay(episodes, beta); err != nil {
+				return err
+			}
 			return evaluate(cmd, e, &pool, episodes, beta)
 		},
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/expert"
 	"github.com/go-birl/birl/envs/gym"
 )
@@ -70,6 +71,11 @@ func (p *poolFlags) open(ctx context.Context, c expert.Config) (*gym.Pool, error
 		return nil, err
 	}
 	return gym.Open(ctx, g)
+}
+
+// checkPlay refuses what no episodes can be played with.
+func checkPlay(episodes int, beta float64) error {
+	return check.First(check.AtLeast(1, "--episodes", episodes), check.NotNegative("--beta", beta))
 }
 
 // every returns a function that says, at most so often, that it is time again.

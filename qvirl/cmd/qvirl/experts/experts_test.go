@@ -25,7 +25,7 @@ func TestWrongCommandLines(t *testing.T) {
 	if err := os.WriteFile(config, []byte(`{"stpes": 3}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out := filepath.Join(dir, "x.npz")
+	out, lander := filepath.Join(dir, "x.npz"), "../../../../results/expert-lunarlander/expert.npz"
 	for want, args := range map[string][]string{
 		`required flag(s) "out"`: {"train", "lunarlander"},
 		"ends in .npz":           {"train", "lunarlander", "--out", "x.txt"},
@@ -36,8 +36,11 @@ func TestWrongCommandLines(t *testing.T) {
 		"3 workers":              {"train", "CartPole-v1", "--out", out, "--backend", "go", "--workers", "3"},
 		"/nowhere/python": {"train", "CartPole-v1", "--out", out, "--backend", "go", "--python",
 			"/nowhere/python"},
-		"absent.json":  {"evaluate", filepath.Join(dir, "absent.npz")},
-		"no such file": {"demonstrate", filepath.Join(dir, "absent.npz"), "--out", out},
+		"absent.npz":                      {"evaluate", filepath.Join(dir, "absent.npz")},
+		"no such file":                    {"demonstrate", filepath.Join(dir, "absent.npz"), "--out", out},
+		"--beta = -1":                     {"evaluate", lander, "--beta", "-1"},
+		"--beta = -3":                     {"demonstrate", lander, "--out", out, "--beta", "-3"},
+		"--episodes = 0, want at least 1": {"demonstrate", lander, "--out", out, "--episodes", "0"},
 	} {
 		if status, _, stderr := run(t, args...); status != 1 || !strings.Contains(stderr, want) {
 			t.Errorf("%v: status %d, says %q, want %q", args, status, stderr, want)
