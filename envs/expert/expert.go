@@ -2,6 +2,7 @@ package expert
 
 import (
 	"fmt"
+	"os"
 
 	"gonum.org/v1/gonum/stat"
 
@@ -102,6 +103,9 @@ func (e *Expert) Write(path string) error {
 
 // Open reads what Write has stored, and checks all of it.
 func Open(path string) (*Expert, error) {
+	if _, err := os.Stat(path); err != nil {
+		return nil, fmt.Errorf("expert: %w", err)
+	}
 	beside := demo.DescriptionPath(path)
 	var d fileDescription
 	if err := demo.ReadDescription(beside, expertFormat, &d); err != nil {

@@ -3,7 +3,9 @@ package main
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -82,6 +84,9 @@ are printed as well. With --with, methods of other runs stand beside those of FR
 // resultsOf reads the rows and the record of an experiment in a folder.
 func resultsOf(name, dir string) ([]experiment.Row, *experiment.Record, error) {
 	rows, record, err := experiment.ReadResults(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, fmt.Errorf("%w; run it first: \"qvirl run %s\" says at its end how to report its rows", err, name)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
