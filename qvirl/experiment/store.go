@@ -69,26 +69,44 @@ type UnitSummary struct {
 
 // Commits says in words of which commits the units are, and which of them were computed with changes to it.
 func (r *Record) Commits() string {
-	units := map[string]int{}
-	for _, u := range r.Units {
-		m := r.Machines[u.Machine]
-		if name := m.commit(); name != "" {
-			units[name]++
-		}
-	}
+	units, _ := r.unitsOf()
 	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(units)) {
-		digits, dirty := strings.CutSuffix(name, "+")
-		part := "commit " + digits
-		if dirty {
-			part += " with changes"
-		}
-		if units[name] < len(r.Units) {
-			part += fmt.Sprintf(" (%d of %d units)", units[name], len(r.Units))
+	for _, commit := range slices.Sorted(maps.Keys(units)) {
+		part := "commit " + commit
+		if units[commit] < len(r.Units) {
+			part += fmt.Sprintf(" (%d of %d units)", units[commit], len(r.Units))
 		}
 		parts = append(parts, part)
 	}
 	return strings.Join(parts, ", ")
+}
+
+// LatestCommit says in words of which commit the unit is that was finished last, and of how many all are.
+func (r *Record) LatestCommit() string {
+	if units, last := r.unitsOf(); len(units) > 1 {
+		return fmt.Sprintf("%d commits, the latest %s", len(units), last)
+	}
+	return r.Commits()
+}
+
+// unitsOf returns the number of units of each commit, and the commit of the unit that was finished last.
+func (r *Record) unitsOf() (units map[string]int, last string) {
+	units = map[string]int{}
+	var finished time.Time
+	for _, u := range r.Units {
+		commit, dirty := strings.CutSuffix(r.Machines[u.Machine].commit(), "+")
+		if commit == "" {
+			continue
+		}
+		if dirty {
+			commit += " with changes"
+		}
+		units[commit]++
+		if u.Finished.After(finished) {
+			last, finished = commit, u.Finished
+		}
+	}
+	return units, last
 }
 
 // ReadRecord reads the record of a run from a folder with results.

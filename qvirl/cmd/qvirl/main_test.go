@@ -11,7 +11,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/go-birl/birl/envs/atomicfile"
 	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/progress"
 	"github.com/go-birl/birl/qvirl/exhibit"
@@ -126,7 +128,29 @@ func TestRunThenReport(t *testing.T) {
 	if status != 0 {
 		t.Fatal(errs)
 	}
-	expect(t, "list", out, "Known numbers", "4 units; 8 rows, complete", "9 units; nothing stored in results/fake")
+	expect(t, "list", out, "Known numbers", "4 units; in .birl/runs/fake-quick 8 rows, 4 of 4 units, ",
+		"9 units; in results/fake nothing yet")
+}
+
+// TestListIsShort: of many commits it names the latest, and all as JSON.
+func TestListIsShort(t *testing.T) {
+	inScratch(t)
+	r := experiment.Record{Scale: "paper", Rows: 7, Complete: true, Machines: []experiment.Machine{
+		{Commit: "00000000000000"}, {Commit: "11111111111111", Dirty: true}, {Commit: "22222222222222"}}}
+	for i, day := range []int{1, 3, 2} {
+		r.Units = append(r.Units, experiment.UnitSummary{Machine: i,
+			Finished: time.Date(2026, 11, day, 0, 0, 0, 0, time.UTC)})
+	}
+	r.Finished = r.Units[1].Finished
+	if err := errors.Join(os.MkdirAll("results/fake", 0o755),
+		atomicfile.WriteJSON("results/fake/run.json", r)); err != nil {
+		t.Fatal(err)
+	}
+	_, out, _ := run(t, "list")
+	expect(t, "list", out, "9 units; in results/fake 7 rows, 3 of 3 units of an earlier plan, 2026-11-03, 3 "+
+		"commits, the latest 111111111111 with changes\n")
+	_, out, _ = run(t, "list", "--json")
+	expect(t, "list --json", out, "commit 000000000000 (1 of 3 units)", "commit 222222222222 (1 of 3 units)")
 }
 
 func TestReportsTakeMethodsOfOtherRuns(t *testing.T) {

@@ -125,6 +125,8 @@ type scaleListing struct {
 	Units  []string `json:"units"`
 	Dir    string   `json:"dir"`
 	Stored string   `json:"stored"` // what the folder holds, in words; empty for nothing
+	// Commits are all those that computed it, in words.
+	Commits string `json:"commits,omitempty"`
 }
 
 func newList(definitions []experiment.Definition) *cobra.Command {
@@ -150,8 +152,8 @@ func newList(definitions []experiment.Definition) *cobra.Command {
 			for _, l := range all {
 				fmt.Fprintf(w, "%s\t%s\n", l.Name, l.Short)
 				for _, s := range l.Scales {
-					fmt.Fprintf(w, "  --scale %s\t%d units; %s in %s\n", s.Scale, len(s.Units),
-						cmp.Or(s.Stored, "nothing stored"), s.Dir)
+					fmt.Fprintf(w, "  --scale %s\t%d units; in %s %s\n", s.Scale, len(s.Units), s.Dir,
+						cmp.Or(s.Stored, "nothing yet"))
 				}
 			}
 			return w.Flush()
@@ -173,16 +175,18 @@ func describe(d experiment.Definition) (listing, error) {
 			s.Units = append(s.Units, u.Name)
 		}
 		if r, err := experiment.ReadRecord(s.Dir); err == nil {
-			s.Stored = fmt.Sprintf("%d rows, complete, of %s", r.Rows, r.Finished.Format("2006-01-02"))
-			if !r.Complete {
-				s.Stored = fmt.Sprintf("%d rows, %d units missing", r.Rows, len(r.Missing))
-			}
+			units := len(r.Units) + len(r.Missing)
+			s.Stored = fmt.Sprintf("%d rows, %d of %d units", r.Rows, len(r.Units), units)
 			if r.Scale != scale {
-				s.Stored = "at scale " + r.Scale + ": " + s.Stored
+				s.Stored += " at scale " + r.Scale
+			} else if units != len(s.Units) {
+				s.Stored += " of an earlier plan"
 			}
-			if commits := r.Commits(); commits != "" {
-				s.Stored += ", " + commits
+			s.Stored += ", " + r.Finished.Format("2006-01-02")
+			if latest := r.LatestCommit(); latest != "" {
+				s.Stored += ", " + latest
 			}
+			s.Commits = r.Commits()
 		}
 		l.Scales = append(l.Scales, s)
 	}
