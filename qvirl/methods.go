@@ -106,7 +106,7 @@ func NewMethod(name string, o Options) (Method, error) {
 	}
 	c := b.config(o)
 	if err := overlay.JSON(c, o.Config); err != nil {
-		return nil, fmt.Errorf("qvirl: %s: %w", name, err)
+		return nil, fmt.Errorf("qvirl: the method %s: %w", name, err)
 	}
 	return b.build(c)
 }

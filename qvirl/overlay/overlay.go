@@ -3,26 +3,54 @@ package overlay
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"reflect"
+	"slices"
+	"strings"
 )
 
-// File lays the JSON object in the file of the flag --config over a config; the path "" stands for none.
-func File(config any, path string) error {
+// Err is wrapped by errors about a JSON object.
+var Err = errors.New("config")
+
+// Read returns the JSON object in the file of the flag --config; the path "" stands for none.
+func Read(path string) ([]byte, error) {
 	if path == "" {
-		return nil
+		return nil, nil
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return fmt.Errorf("--config: %w", err)
+		return nil, fmt.Errorf("--config: %w", err)
 	}
-	if err := JSON(config, text); err != nil {
+	var fields map[string]json.RawMessage
+	if err := JSON(&fields, text); err != nil {
+		return nil, OfFile(path, err)
+	}
+	if fields == nil { // of an empty file, and of null
+		return nil, fmt.Errorf("--config %s: want a JSON object", path)
+	}
+	return text, nil
+}
+
+// File lays the JSON object in the file of the flag --config over a config; the path "" stands for none.
+func File(config any, path string) error {
+	text, err := Read(path)
+	if err != nil {
+		return err
+	}
+	return OfFile(path, JSON(config, text))
+}
+
+// OfFile names the file of the flag --config in an error about its object, and leaves others as they are.
+func OfFile(path string, err error) error {
+	if path != "" && errors.Is(err, Err) {
 		return fmt.Errorf("--config %s: %w", path, err)
 	}
-	return nil
+	return err
 }
 
 // JSON decodes a JSON object over the fields of the config that it names. Unknown fields are errors.
@@ -33,10 +61,41 @@ func JSON(config any, object []byte) error {
 	d := json.NewDecoder(bytes.NewReader(object))
 	d.DisallowUnknownFields()
 	if err := d.Decode(config); err != nil {
-		return fmt.Errorf("config: %w", err)
+		if name, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); unknown {
+			names := siblings(reflect.TypeOf(config), object, strings.Trim(name, `"`))
+			return fmt.Errorf("%w: there is no field %s; there is %s", Err, name, strings.Join(names, ", "))
+		}
+		return fmt.Errorf("%w: %w", Err, err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("config: there is more after the JSON object")
+		return fmt.Errorf("%w: there is more after the JSON object", Err)
 	}
 	return nil
+}
+
+// siblings returns the fields of the struct, in a type or in its fields, for which a JSON object has one of the given
+// name that it lacks.
+func siblings(t reflect.Type, object []byte, name string) []string {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	var given map[string]json.RawMessage
+	if t.Kind() != reflect.Struct || json.Unmarshal(object, &given) != nil {
+		return nil
+	}
+	var names, deeper []string
+	for _, f := range reflect.VisibleFields(t) {
+		key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if key = cmp.Or(key, f.Name); !f.IsExported() || f.Anonymous || key == "-" {
+			continue
+		}
+		names = append(names, key)
+		if deeper == nil {
+			deeper = siblings(f.Type, given[key], name)
+		}
+	}
+	if _, here := given[name]; here && !slices.Contains(names, name) {
+		return names
+	}
+	return deeper
 }

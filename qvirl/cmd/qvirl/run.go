@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -17,6 +16,7 @@ import (
 	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/qvirl/backend"
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/overlay"
 )
 
 // Where results lie unless --out or --from say otherwise.
@@ -81,7 +81,7 @@ one run. See "qvirl help scaling".`,
 			o.Out = cmp.Or(o.Out, defaultDir(d.Name, s.Scale))
 			plan, err := d.Plan(s)
 			if err != nil {
-				return err
+				return overlay.OfFile(configFile, err)
 			}
 			if o.Backend, err = describeBackend(s.Backend, cmd.ErrOrStderr()); err != nil {
 				return err
@@ -122,17 +122,8 @@ one run. See "qvirl help scaling".`,
 	return c
 }
 
-// readConfig returns the text of the file that --config names, nil if it names none.
-func readConfig(path string) ([]byte, error) {
-	if path == "" {
-		return nil, nil
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("--config: %w", err)
-	}
-	return text, nil
-}
+// readConfig returns the JSON object in the file that --config names, nil if it names none.
+func readConfig(path string) ([]byte, error) { return overlay.Read(path) }
 
 // describeBackend opens the backend, passes on its notice, and describes it for the record.
 func describeBackend(name string, stderr io.Writer) (string, error) {

@@ -19,6 +19,7 @@ import (
 	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/progress"
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/overlay"
 	"github.com/go-birl/birl/qvirl/submit"
 )
 
@@ -126,7 +127,7 @@ func (o *submitOptions) run(cmd *cobra.Command, d *experiment.Definition) (err e
 	}
 	plan, err := d.Plan(o.settings)
 	if err != nil {
-		return err
+		return overlay.OfFile(o.config, err)
 	}
 	job, err := o.job(d.Name, plan.Groups())
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/go-birl/birl/envs/progress"
 	"github.com/go-birl/birl/qvirl/neural"
 	"github.com/go-birl/birl/qvirl/neural/catalogue"
+	"github.com/go-birl/birl/qvirl/overlay"
 )
 
 // trainOptions are the flags of train.
@@ -178,7 +179,7 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	training.Steps, training.Backend = o.steps, o.backend
 	method, err := entry.New(training, override)
 	if err != nil {
-		return err
+		return overlay.OfFile(o.configFile, err)
 	}
 	task, used, err := o.task(cmd.Context())
 	if err != nil {

@@ -305,21 +305,21 @@ func TestNothingIsTrainedForAnEnvironmentThatIsNotThere(t *testing.T) {
 
 func TestConfigsOutOfRangeAreRefused(t *testing.T) {
 	for want, spoil := range map[string]func(*Config){
-		"Demos":                func(c *Config) { c.Demos = "" },
-		"Subsets":              func(c *Config) { c.Subsets = 0 },
-		"Runs[1]":              func(c *Config) { c.Runs[1] = 5 },
-		"Sizes[0]":             func(c *Config) { c.Sizes[0] = 5 },
-		"Episodes":             func(c *Config) { c.Episodes = 0 },
-		"dqn":                  func(c *Config) { c.Learners[0].Method = "dqn" },
-		"is to explore":        func(c *Config) { c.Learners[0].Explore = true },
-		"Every = -1":           func(c *Config) { c.Learners[0].Every = -1 },
-		"two learners":         func(c *Config) { c.Learners = append(c.Learners, c.Learners[0]) },
-		`unknown field "Beta"`: func(c *Config) { c.Learners[0].Config = json.RawMessage(`{"Beta": 1}`) },
-		"LearningRate":         func(c *Config) { c.Training.LearningRate = 0 },
-		"0 sizes":              func(c *Config) { c.Sizes = nil },
-		"EvaluationSeed":       func(c *Config) { c.EvaluationSeed = -1 },
-		"Test = 0":             func(c *Config) { c.Test = 0 },
-		"0 learners":           func(c *Config) { c.Learners = nil },
+		"Demos":           func(c *Config) { c.Demos = "" },
+		"Subsets":         func(c *Config) { c.Subsets = 0 },
+		"Runs[1]":         func(c *Config) { c.Runs[1] = 5 },
+		"Sizes[0]":        func(c *Config) { c.Sizes[0] = 5 },
+		"Episodes":        func(c *Config) { c.Episodes = 0 },
+		"dqn":             func(c *Config) { c.Learners[0].Method = "dqn" },
+		"is to explore":   func(c *Config) { c.Learners[0].Explore = true },
+		"Every = -1":      func(c *Config) { c.Learners[0].Every = -1 },
+		"two learners":    func(c *Config) { c.Learners = append(c.Learners, c.Learners[0]) },
+		`no field "Beta"`: func(c *Config) { c.Learners[0].Config = json.RawMessage(`{"Beta": 1}`) },
+		"LearningRate":    func(c *Config) { c.Training.LearningRate = 0 },
+		"0 sizes":         func(c *Config) { c.Sizes = nil },
+		"EvaluationSeed":  func(c *Config) { c.EvaluationSeed = -1 },
+		"Test = 0":        func(c *Config) { c.Test = 0 },
+		"0 learners":      func(c *Config) { c.Learners = nil },
 	} {
 		c := testConfig(t)
 		spoil(&c)

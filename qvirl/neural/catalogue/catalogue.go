@@ -61,7 +61,7 @@ func single[O neural.Objective](name, short string, aux bool, objective O) Metho
 	return Method{Name: name, Short: short, Aux: aux, load: load[O],
 		build: func(training neural.Config, override []byte) (neural.Method, error) {
 			c := Config[O]{Training: training, Objective: objective}
-			if err := replace(&c, override); err != nil {
+			if err := overlay.JSON(&c, override); err != nil {
 				return nil, err
 			}
 			return neural.NewLearner(name, c.Training, c.Objective)
@@ -75,7 +75,7 @@ func ensemble[O neural.Objective](name, of, short string, aux bool, objective O)
 		build: func(training neural.Config, override []byte) (neural.Method, error) {
 			training.Folds = 0
 			c := Config[O]{Training: training, Objective: objective, Members: members}
-			if err := replace(&c, override); err != nil {
+			if err := overlay.JSON(&c, override); err != nil {
 				return nil, err
 			}
 			member, err := neural.NewLearner(of, c.Training, c.Objective)
@@ -84,14 +84,6 @@ func ensemble[O neural.Objective](name, of, short string, aux bool, objective O)
 			}
 			return neural.NewEnsembleLearner(name, member, c.Members)
 		}}
-}
-
-// replace replaces fields of a config by those of a JSON object.
-func replace(config any, override []byte) error {
-	if err := overlay.JSON(config, override); err != nil {
-		return fmt.Errorf(`%w; want an object with fields of {"Training": {…}, "Objective": {…}}`, err)
-	}
-	return nil
 }
 
 // load reads a model of an objective of type O.

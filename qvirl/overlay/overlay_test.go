@@ -1,0 +1,49 @@
+package overlay
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+type training struct{ Steps, Batch int }
+
+type config struct {
+	Training training
+	Rate     float64 `json:"rate"`
+	hidden   int
+}
+
+func TestErrorsNameTheFileAndTheFields(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c.json")
+	for text, want := range map[string]string{
+		`{"Training": {"Steps": 3}}`:  "",
+		``:                            "want a JSON object",
+		`null`:                        "want a JSON object",
+		`{"rate": 3`:                  "unexpected EOF",
+		`{} {}`:                       "more after the JSON object",
+		`[3]`:                         "cannot unmarshal array",
+		`{"rate": "x"}`:               "cannot unmarshal string",
+		`{"Rates": 3}`:                `no field "Rates"; there is Training, rate`,
+		`{"Steps": 3}`:                `no field "Steps"; there is Training, rate`,
+		`{"Training": {"Stepz": 3}}`:  `no field "Stepz"; there is Steps, Batch`,
+		`{"Training": {"hidden": 3}}`: `no field "hidden"; there is Steps, Batch`,
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c := config{training{1, 2}, 0.5, 7}
+		err := File(&c, path)
+		if want == "" && (err != nil || c != config{training{3, 2}, 0.5, 7}) {
+			t.Errorf("%s: %+v, error %v", text, c, err)
+		}
+		if want != "" && (err == nil || !strings.Contains(err.Error(), "--config "+path+": ") ||
+			!strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: error %v, want one with %q and the file", text, err, want)
+		}
+	}
+	if err := File(&config{}, ""); err != nil {
+		t.Errorf("without a file: %v", err)
+	}
+}
