@@ -86,6 +86,7 @@ func examine(ctx context.Context, l layout, say func(string)) (report, error) {
 			r.OK = false
 		}
 	}
+	add(privateFinding(l, s))
 	say("programs")
 	add(goFinding(ctx, l))
 	add(compilerFinding(ctx, l))
@@ -133,6 +134,15 @@ func (r report) print(w io.Writer) {
 	} else {
 		fmt.Fprintln(w, "\nThe notebooks cannot run yet: mend what is marked ✗.")
 	}
+}
+
+// privateFinding looks for another clone whose .birl this one shares, with which nothing is installed or run.
+func privateFinding(l layout, s *state) finding {
+	f := finding{Item: ".birl", Needed: true, Status: "ok", Detail: l.private()}
+	if err := s.claim(l); err != nil {
+		f.Status, f.Detail, f.Mend = "broken", err.Error(), "rm "+quote(l.private())+" && "+mendInstall
+	}
+	return f
 }
 
 func goFinding(ctx context.Context, l layout) finding {

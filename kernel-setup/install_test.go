@@ -251,6 +251,13 @@ func TestLinkedInstallationIsRefused(t *testing.T) {
 	if _, err := os.Stat(one.private("venv", "bin", "python")); err != nil {
 		t.Error(err)
 	}
+	if f := privateFinding(two, saved); f.Status != "broken" || !f.Needed || !strings.Contains(f.Detail, one.root) ||
+		!strings.Contains(f.Mend, "rm '"+two.private()+"'") {
+		t.Errorf("the doctor finds %+v", f)
+	}
+	if f := privateFinding(one, saved); f.Status != "ok" {
+		t.Errorf("of the clone that it is of, the doctor finds %+v", f)
+	}
 	// of a clone that was moved, the installation is renewed
 	if err := errors.Join(os.Remove(two.private()), os.Rename(one.private(), two.private())); err != nil {
 		t.Fatal(err)
