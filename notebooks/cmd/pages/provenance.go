@@ -18,10 +18,10 @@ func (s *site) provenance(p page) (string, error) {
 		b.WriteString(strings.TrimSpace(p.Command) + "\n")
 	} else {
 		for _, name := range p.Experiments {
-			fmt.Fprintf(&b, "go run ./qvirl/cmd/qvirl run %s --scale paper --out DIR   # rows and their record\n", name)
+			fmt.Fprintf(&b, "go run ./qvirl/cmd/qvirl run %s --scale paper --anew   # the rows in results/%[1]s\n", name)
 		}
 	}
-	b.WriteString("go run ./notebooks/cmd/pages   # this page, from the stored rows\n```\n\n")
+	b.WriteString("go run ./notebooks/cmd/pages   # this page, from them\n```\n\n")
 	b.WriteString("| rows | finished | time | on | commit |\n|:--|:--|:--|:--|:--|\n")
 	for _, name := range p.Experiments {
 		_, record, err := s.results.read(name)
