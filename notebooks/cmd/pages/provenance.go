@@ -18,7 +18,8 @@ func (s *site) provenance(p page) (string, error) {
 		b.WriteString(strings.TrimSpace(p.Command) + "\n")
 	} else {
 		for _, name := range p.Experiments {
-			fmt.Fprintf(&b, "go run ./qvirl/cmd/qvirl run %s --scale paper --anew   # the rows in results/%[1]s\n", name)
+			fmt.Fprintf(&b, "go run ./qvirl/cmd/qvirl run %s --scale paper --anew   # the rows in results/%[1]s\n",
+				name)
 		}
 	}
 	b.WriteString("go run ./notebooks/cmd/pages   # this page, from them\n```\n\n")

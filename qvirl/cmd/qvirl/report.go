@@ -85,7 +85,8 @@ are printed as well. With --with, methods of other runs stand beside those of FR
 func resultsOf(name, dir string) ([]experiment.Row, *experiment.Record, error) {
 	rows, record, err := experiment.ReadResults(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, fmt.Errorf("%w; run it first: \"qvirl run %s\" says at its end how to report its rows", err, name)
+		return nil, nil, fmt.Errorf("%w; run it first: \"qvirl run %s\" says at its end how to report its rows", err,
+			name)
 	}
 	if err != nil {
 		return nil, nil, err
