@@ -206,8 +206,8 @@ func signed(v float64) string {
 }
 
 // notes are the sentences below the table. The first explain its reading: standard errors where there are some, and
-// what is bold.
-func (t Table) notes() []string {
+// arrows, with what is bold where something is.
+func (t Table) notes(bold bool) []string {
 	var reading []string
 	if len(t.References) > 0 {
 		reading = append(reading, "Mean ± standard error; in parentheses, our value minus the reference in standard "+
@@ -220,7 +220,11 @@ func (t Table) notes() []string {
 		reading = append(reading, "Mean ± standard error.")
 	}
 	if len(t.Rows) > 1 && slices.ContainsFunc(t.Columns, func(c Column) bool { return c.Better != Neither }) {
-		reading = append(reading, "Best in bold: ↑ the more, ↓ the less the better.")
+		arrows := "↑ the more, ↓ the less the better."
+		if bold {
+			arrows = "Best in bold: " + arrows
+		}
+		reading = append(reading, arrows)
 	}
 	return append(reading, t.Notes...)
 }

@@ -45,7 +45,7 @@ AVRIL, λ = 0.17  1.480 ± 0.050              –                 0.515 ± 0.010
   paper          1.704 ± 0.060 (−2.9)
 
 Mean ± standard error; in parentheses, our value minus the reference in standard errors of the difference.
-Best in bold: ↑ the more, ↓ the less the better.
+↑ the more, ↓ the less the better.
 W₁ is the distance to the exact ValueWalk posterior.
 `
 	if text != want {
@@ -166,7 +166,7 @@ func TestTableReading(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "T ↓\n\nmethod  time (s)\n────────────────────\na b     −10.2 ± <0.1\nc d     123.4 ± 12.3\n" +
-		"e f       3.0\n\nMean ± standard error.\nBest in bold: ↑ the more, ↓ the less the better.\n"
+		"e f       3.0\n\nMean ± standard error.\n↑ the more, ↓ the less the better.\n"
 	if text != want {
 		t.Errorf("got\n%s\nwant\n%s", text, want)
 	}

@@ -114,7 +114,7 @@ func (t Table) Text() (string, error) {
 			out.WriteString(strings.Repeat("─", total) + "\n")
 		}
 	}
-	for i, note := range t.notes() {
+	for i, note := range t.notes(false) {
 		if i == 0 {
 			out.WriteString("\n")
 		}
@@ -151,7 +151,7 @@ func (t Table) Markdown() (string, error) {
 			out.WriteString("|:--" + strings.Repeat("|:--", len(line)-1) + "|\n")
 		}
 	}
-	for _, note := range t.notes() {
+	for _, note := range t.notes(true) {
 		out.WriteString("\n" + note + "\n")
 	}
 	return out.String(), nil
@@ -204,7 +204,7 @@ func (t Table) HTML() (string, error) {
 		out.WriteString("</tr>\n")
 	}
 	out.WriteString("</table>\n")
-	for _, note := range t.notes() {
+	for _, note := range t.notes(true) {
 		fmt.Fprintf(&out, `<div style="%s">%s</div>`+"\n", small, html.EscapeString(note))
 	}
 	return out.String(), nil
