@@ -229,9 +229,9 @@ func newQuantities(p *irl.Problem, rng *rand.Rand) *quantities {
 				q.linear.Set(k, i, rng.NormFloat64()/math.Sqrt(v))
 			}
 		}
-		q.names = append(q.names, fmt.Sprintf("random combination %d of rewards", k))
+		q.names = append(q.names, fmt.Sprintf("weighted sum of rewards with random weights no. %d", k+1))
 	}
-	end("random combinations of rewards")
+	end("weighted sums of rewards with random weights")
 	// This one is a function of the demonstrations too, without which no rank would tell a posterior from the prior
 	// (Modrák et al. 2023, "Simulation-based calibration checking for Bayesian computation: the choice of test
 	// quantities shapes sensitivity").

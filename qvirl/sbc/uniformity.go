@@ -262,14 +262,14 @@ func describe(r *Report, were string, statistic int, x float64) string {
 	var what, meaning string
 	switch {
 	case statistic == location && x < 0:
-		what, meaning = fmt.Sprintf("%.2g standard deviations below the median of the draws on the mean of", -x/n),
-			"too high"
+		what, meaning = fmt.Sprintf("on average %.2g standard deviations below the median of the posterior's draws",
+			-x/n), "too high"
 	case statistic == location:
-		what, meaning = fmt.Sprintf("%.2g standard deviations above the median of the draws on the mean of", x/n),
-			"too low"
+		what, meaning = fmt.Sprintf("on average %.2g standard deviations above the median of the posterior's draws",
+			x/n), "too low"
 	case statistic == spread:
-		what, meaning = fmt.Sprintf("%.2g times as far from the median of the draws as expected in", math.Sqrt(x/n)),
-			"too wide"
+		what, meaning = fmt.Sprintf("%.2g times as far from the median of the posterior's draws as for right "+
+			"posteriors", math.Sqrt(x/n)), "too wide"
 		if x > n {
 			meaning = "too narrow"
 		}
@@ -278,7 +278,7 @@ func describe(r *Report, were string, statistic int, x float64) string {
 		if events[statistic].outer > 0 {
 			where = "outer"
 		}
-		what = fmt.Sprintf("among the %s %.0f %% of the draws in %.0f, where %.3g are expected, of", where,
+		what = fmt.Sprintf("among the %s %.0f %% of the posterior's draws %.0f times, where %.3g are expected", where,
 			100*events[statistic].probability(), x, expected)
 		meaning = "of another shape"
 	}
@@ -286,5 +286,5 @@ func describe(r *Report, were string, statistic int, x float64) string {
 	if r.OK {
 		verdict = "which may be chance"
 	}
-	return fmt.Sprintf("the true %s %s %s %d problems, %s", r.WorstQuantity, were, what, r.Problems, verdict)
+	return fmt.Sprintf("the true %s %s %s, %s", r.WorstQuantity, were, what, verdict)
 }
