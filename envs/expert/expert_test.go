@@ -206,3 +206,16 @@ func TestGreedyShares(t *testing.T) {
 		t.Errorf("error %v for one action's Alike of two", err)
 	}
 }
+
+// TestProgressLeavesOutWhatIsNotThereYet: before the first episode has ended, and the first step of learning.
+func TestProgressLeavesOutWhatIsNotThereYet(t *testing.T) {
+	p := Progress{Steps: 16, Total: 160, Return: math.NaN(), Loss: math.NaN(), Epsilon: 1, StepsPerSecond: 700}
+	if got, want := p.String(), "16 of 160 steps, 0 episodes, ε 1.00, 700 steps/s"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	p.Episodes, p.Return, p.Loss = 2, 7.5, 0.25
+	const want = "16 of 160 steps, 2 episodes, return 7.50, loss 0.2500, ε 1.00, 700 steps/s"
+	if got := p.String(); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

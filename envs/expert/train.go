@@ -65,6 +65,18 @@ type Progress struct {
 	StepsPerSecond float64
 }
 
+// String says it in a line, without what there is nothing of yet.
+func (p Progress) String() string {
+	text := fmt.Sprintf("%d of %d steps, %d episodes", p.Steps, p.Total, p.Episodes)
+	if !math.IsNaN(p.Return) {
+		text += fmt.Sprintf(", return %.2f", p.Return)
+	}
+	if !math.IsNaN(p.Loss) {
+		text += fmt.Sprintf(", loss %.4f", p.Loss)
+	}
+	return text + fmt.Sprintf(", ε %.2f, %.0f steps/s", p.Epsilon, p.StepsPerSecond)
+}
+
 // Train trains an expert in the pool, which has to be opened as Config.Gym says. A run that was stopped, at whatever
 // moment, goes on from its checkpoint, and ends with the same expert as if it had not been.
 func Train(ctx context.Context, on compute.Backend, pool *gym.Pool, c Config, o Options) (*Expert, error) {

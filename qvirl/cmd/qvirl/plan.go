@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"time"
@@ -162,14 +163,11 @@ func (o *planOptions) demonstrations(ctx context.Context) ([]demo.Trajectory, *u
 	return set.Trajectories, used, nil
 }
 
-// sameFolder reports whether two paths lead to one folder.
-func sameFolder(a, b string) (bool, error) {
-	first, err := os.Stat(a)
-	if err != nil {
-		return false, err
-	}
+// sameFolder reports whether two paths lead to one folder that is there.
+func sameFolder(a, b string) bool {
+	first, missing := os.Stat(a)
 	second, err := os.Stat(b)
-	return err == nil && os.SameFile(first, second), err
+	return missing == nil && err == nil && os.SameFile(first, second)
 }
 
 // plan does what the command says.
@@ -187,12 +185,8 @@ func plan(cmd *cobra.Command, o *planOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(o.out, 0o755); err != nil {
-		return fmt.Errorf("--out: %w", err)
-	}
-	if same, err := sameFolder(o.model, o.out); err != nil || same {
-		return errors.Join(err, fmt.Errorf("--out %s is the folder of --model, which planning goes on needing; want "+
-			"another", o.out))
+	if sameFolder(o.model, o.out) {
+		return fmt.Errorf("--out %s is the folder of --model, which planning goes on needing; want another", o.out)
 	}
 	run := filepath.Join(o.out, "plan.run.npz")
 	unlock, err := claim(o.out, run, o.force)
@@ -226,8 +220,8 @@ func plan(cmd *cobra.Command, o *planOptions) error {
 		Progress: func(p expert.Progress) {
 			if time.Since(told) > 5*time.Second || p.Steps == p.Total {
 				told = time.Now()
-				fmt.Fprintf(stderr, "%d of %d steps, %d episodes, loss %.4f, %.0f steps/s\n", p.Steps, p.Total,
-					p.Episodes, p.Loss, p.StepsPerSecond)
+				p.Return = math.NaN() // of the environment's own rewards, which play no part
+				fmt.Fprintln(stderr, "training:", p)
 			}
 		}})
 	if err != nil {
@@ -252,8 +246,9 @@ func plan(cmd *cobra.Command, o *planOptions) error {
 	if o.asJSON {
 		return json.NewEncoder(cmd.OutOrStdout()).Encode(result)
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "%s in %s: planned in %d steps of the environment and %.0f s, objective %.2f "+
-		"(demonstrations: %.2f), length %.2f: model in %s\n", result.Method, o.env, result.EnvironmentSteps,
-		result.Seconds, result.Objective, result.Demonstrated, result.Length, o.out)
+	fmt.Fprintf(cmd.OutOrStdout(), "%s in %s: planned in %d steps of the environment (%d of training, the others of "+
+		"rollouts and of the curve's episodes) and %.0f s, objective %.2f (demonstrations: %.2f), length %.2f: model "+
+		"in %s\n", result.Method, o.env, result.EnvironmentSteps, e.Curve[len(e.Curve)-1].Steps, result.Seconds,
+		result.Objective, result.Demonstrated, result.Length, o.out)
 	return nil
 }

@@ -26,8 +26,8 @@ type Posterior struct {
 func NewPosterior(m *neural.Fitted) (*Posterior, error) {
 	o, ok := m.Objective().(Objective)
 	if !ok {
-		return nil, fmt.Errorf("variational: the model of the method %q is not of an objective of this package",
-			m.Name())
+		return nil, fmt.Errorf("variational: want a model of %s, got one of %s, which has no posterior over rewards",
+			Name, m.Name())
 	}
 	p := &Posterior{model: m, objective: o}
 	if o.Marginals == SinhArcsinh {

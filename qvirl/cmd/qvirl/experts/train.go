@@ -121,8 +121,7 @@ func train(cmd *cobra.Command, c expert.Config, flags *poolFlags, backendName, o
 		},
 		Progress: func(p expert.Progress) {
 			if now() || p.Steps == p.Total {
-				fmt.Fprintf(stderr, "%d of %d steps, %d episodes, return %.2f, loss %.4f, ε %.2f, %.0f steps/s\n",
-					p.Steps, p.Total, p.Episodes, p.Return, p.Loss, p.Epsilon, p.StepsPerSecond)
+				fmt.Fprintln(stderr, p)
 			}
 		},
 	})
