@@ -44,7 +44,23 @@ var Columns = []string{"states", "method", "seconds", "processor_seconds", "peak
 func (c Cost) Cells() []string {
 	return []string{strconv.Itoa(c.States), c.Method, fmt.Sprintf("%.2f", c.Seconds), fmt.Sprintf("%.2f", c.Processor),
 		fmt.Sprintf("%.0f", c.PeakMiB), strconv.Itoa(c.Evaluations), strconv.FormatBool(c.Converged),
-		fmt.Sprintf("%.3f", c.RHat), fmt.Sprintf("%.0f", c.ESS), fmt.Sprintf("%.1f", c.Compile), c.Version}
+		sampled("%.3f", c.RHat), sampled("%.0f", c.ESS), fmt.Sprintf("%.1f", c.Compile), c.Version}
+}
+
+// sampled writes what only samplers have; nothing of the others, of which it is 0.
+func sampled(format string, v float64) string {
+	if v == 0 {
+		return ""
+	}
+	return fmt.Sprintf(format, v)
+}
+
+// number reads an entry, 0 of an empty one.
+func number(cell string) (float64, error) {
+	if cell == "" {
+		return 0, nil
+	}
+	return strconv.ParseFloat(cell, 64)
 }
 
 // Number returns the entry of a column, which holds numbers.
@@ -53,20 +69,19 @@ func (c Cost) Number(column string) (float64, error) {
 	if i < 0 {
 		return 0, fmt.Errorf("cost: there is no column %q; there are %q", column, Columns)
 	}
-	return strconv.ParseFloat(c.Cells()[i], 64)
+	return number(c.Cells()[i])
 }
 
 // parse reads the entries of Columns.
 func parse(cells []string) (c Cost, err error) {
-	number := func(column string) float64 {
-		v, bad := strconv.ParseFloat(cells[slices.Index(Columns, column)], 64)
+	of := func(column string) float64 {
+		v, bad := number(cells[slices.Index(Columns, column)])
 		err = errors.Join(err, bad)
 		return v
 	}
-	return Cost{States: int(number("states")), Method: cells[1], Seconds: number("seconds"),
-		Processor: number("processor_seconds"), PeakMiB: number("peak_mib"), Evaluations: int(number("evaluations")),
-		Converged: cells[6] == "true", RHat: number("rhat"), ESS: number("ess_bulk"),
-		Compile: number("compile_seconds"), Version: cells[10]}, err
+	return Cost{States: int(of("states")), Method: cells[1], Seconds: of("seconds"), Processor: of("processor_seconds"),
+		PeakMiB: of("peak_mib"), Evaluations: int(of("evaluations")), Converged: cells[6] == "true", RHat: of("rhat"),
+		ESS: of("ess_bulk"), Compile: of("compile_seconds"), Version: cells[10]}, err
 }
 
 // Read reads the costs that a folder holds; none where it has none.

@@ -25,7 +25,7 @@ func TestRows(t *testing.T) {
 		t.Fatalf("%v, %v", rows, err)
 	}
 	got := strings.Join(rows[1], " ")
-	if got != "16 qvirl 1.50 2.25 40 7 true 0.000 0 0.3 a 1, b 2" || len(rows[0]) != len(rows[1]) {
+	if got != "16 qvirl 1.50 2.25 40 7 true   0.3 a 1, b 2" || len(rows[0]) != len(rows[1]) {
 		t.Errorf("rows %v", rows)
 	}
 	again, err := Read(dir)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/cost"
 	"github.com/go-birl/birl/qvirl/experiment"
@@ -86,6 +87,9 @@ measured on, and report/, a table and a figure of what costs grow as. Rows of ot
 
 // bench measures all sizes and methods, and prints a table.
 func bench(cmd *cobra.Command, o benchOptions) (err error) {
+	if err := check.That(o.limit > 0, "--limit %v: want a positive time", o.limit); err != nil {
+		return err
+	}
 	for _, size := range o.sizes {
 		if _, err := benchProblem(size); err != nil {
 			return err
@@ -110,6 +114,7 @@ func bench(cmd *cobra.Command, o benchOptions) (err error) {
 	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', tabwriter.AlignRight)
 	defer func() { err = errors.Join(err, w.Flush()) }() // what was measured before an error, too
 	fmt.Fprintln(w, strings.Join(cost.Columns, "\t")+"\t")
+	measured := 0
 	for _, size := range o.sizes {
 		for _, name := range o.methods {
 			if gone[name] {
@@ -125,6 +130,7 @@ func bench(cmd *cobra.Command, o benchOptions) (err error) {
 			if err != nil {
 				return errors.Join(cmd.Context().Err(), fmt.Errorf("%s on %s states: %w", name, size, err))
 			}
+			measured++
 			fmt.Fprintln(w, strings.Join(one.Cells(), "\t")+"\t")
 			if kept = cost.Join(kept, *one); o.out != "" { // at once: what follows may take hours
 				if err := cost.Write(o.out, kept, experiment.ThisMachine("")); err != nil {
@@ -135,8 +141,14 @@ func bench(cmd *cobra.Command, o benchOptions) (err error) {
 				one.Processor)
 		}
 	}
+	if measured == 0 && len(o.sizes) > 0 {
+		return errors.New("nothing was measured")
+	}
 	if o.out == "" {
 		return nil
+	}
+	if len(kept) == 0 {
+		return fmt.Errorf("--out %s: there are no rows to draw", o.out)
 	}
 	_, err = report.Write(cost.Growth(kept), filepath.Join(o.out, "report"))
 	return err

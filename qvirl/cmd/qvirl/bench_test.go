@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,10 +28,25 @@ func TestBenchMeasuresOneProblem(t *testing.T) {
 	}
 	for want, args := range map[string][]string{
 		"square number": {"--sizes", "60"}, "no method": {"--methods", "qvirl,best"},
+		"--limit -1s: want a positive time": {"--limit", "-1s"},
 	} {
 		status, _, errs := run(t, append([]string{"bench"}, args...)...)
 		if status == 0 || !strings.Contains(errs, want) {
 			t.Errorf("%v: error %q, want one with %q", args, errs, want)
+		}
+	}
+}
+
+// TestBenchOfNothing: without a row there is no report.
+func TestBenchOfNothing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "costs")
+	for want, args := range map[string][]string{
+		"nothing was measured":         {"--sizes", "16", "--methods", "blackjax"},
+		dir + ": there are no rows to": {"--sizes", ""},
+	} {
+		status, _, errs := run(t, append([]string{"bench", "--out", dir}, args...)...)
+		if _, err := os.Stat(dir); status != 1 || !strings.Contains(errs, want) || err == nil {
+			t.Errorf("%v: %d, %q, want %q; the folder was made: %v", args, status, errs, want, err == nil)
 		}
 	}
 }
@@ -42,7 +58,7 @@ func TestBenchWithoutPeers(t *testing.T) {
 		"blackjax is left out: nowhere/python":        {"--python", "nowhere/python"},
 	} {
 		status, out, errs := run(t, append([]string{"bench", "--sizes", "16", "--methods", "blackjax"}, args...)...)
-		if status != 0 || !strings.Contains(errs, want) || strings.Contains(out, "blackjax") {
+		if status != 1 || !strings.Contains(errs, want) || strings.Contains(out, "blackjax") {
 			t.Errorf("%v: %d, %q, errors %q, want %q", args, status, out, errs, want)
 		}
 	}
