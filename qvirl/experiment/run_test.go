@@ -478,9 +478,16 @@ func TestMergeRefusesWhatDoesNotBelongTogether(t *testing.T) {
 	dirs["empty"] = t.TempDir()
 	for name, want := range map[string]string{"other config": "different configs", "other rows": "different rows",
 		"other experiment": "another", "empty": PlanFile} {
-		if _, err := Merge([]string{dirs["a"], dirs[name]}, t.TempDir()); err == nil ||
-			!strings.Contains(err.Error(), want) {
-			t.Errorf("merging %s: error %v, want one with %q", name, err, want)
+		had, made := t.TempDir(), filepath.Join(t.TempDir(), "made")
+		for _, out := range []string{had, made} {
+			_, err := Merge([]string{dirs["a"], dirs[name]}, out)
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("merging %s: error %v, want one with %q", name, err, want)
+			}
+		}
+		_, hadErr := os.Stat(had)
+		if _, err := os.Stat(made); err == nil || hadErr != nil {
+			t.Errorf("merging %s: the new folder is there: %v; the one that was: %v", name, err == nil, hadErr == nil)
 		}
 	}
 	if _, err := Merge([]string{dirs["a"], dirs["a"]}, t.TempDir()); err != nil {

@@ -405,8 +405,16 @@ func (r *Record) add(u *UnitRecord) {
 }
 
 // Merge copies the units of several folders with results into one, and writes its rows.csv and run.json. The folders
-// must be of the same plan. A unit that stands in several must have the same rows in each.
-func Merge(dirs []string, out string) (*Record, error) {
+// must be of the same plan. A unit that stands in several must have the same rows in each. After an error, a folder
+// that was not there before is not there either.
+func Merge(dirs []string, out string) (record *Record, err error) {
+	if _, missing := os.Stat(out); errors.Is(missing, fs.ErrNotExist) {
+		defer func() {
+			if err != nil {
+				err = errors.Join(err, os.RemoveAll(out))
+			}
+		}()
+	}
 	if len(dirs) > 0 {
 		if err := os.MkdirAll(filepath.Join(out, UnitsDir), 0o755); err != nil {
 			return nil, fmt.Errorf("experiment: cannot write to %s: %w", out, err)
@@ -428,7 +436,7 @@ func Merge(dirs []string, out string) (*Record, error) {
 			return nil, err
 		}
 	}
-	record, err := target.derive()
+	record, err = target.derive()
 	if record == nil && err == nil {
 		err = fmt.Errorf("experiment: %s holds no finished unit", out)
 	}

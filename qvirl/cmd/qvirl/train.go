@@ -203,9 +203,6 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	if err := fits(); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(o.out, 0o755); err != nil {
-		return fmt.Errorf("--out: %w", err)
-	}
 	unlock, err := claim(o.out, filepath.Join(o.out, checkpointDir), o.force)
 	if err != nil {
 		return err
@@ -276,7 +273,7 @@ func noteResumption(w io.Writer, checkpoint string) {
 // claim keeps other commands from training into the folder until the release, and refuses one that holds a model,
 // unless that is to be replaced with --force, or its training, whose state lies at checkpoint, was interrupted.
 func claim(out, checkpoint string, force bool) (release func(), err error) {
-	unlock, err := command.Claim(out, true)
+	unlock, err := command.ClaimFolder(out)
 	if err != nil {
 		return nil, err
 	}

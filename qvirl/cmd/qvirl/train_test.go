@@ -129,13 +129,21 @@ func TestTrainAndScoreEveryMethod(t *testing.T) {
 	}
 	for want, args := range map[string][3]string{"exists already": {"qvirl", "9", "walk.nc"},
 		"counted from 0": {"qvirl", "12", "x.nc"}, "ends in .nc": {"qvirl", "9", "x.npz"},
-		`the method "bc"`: {"bc", "9", "x.nc"}, "no posterior along": {"qvirl-ensemble", "9", "x.nc"}} {
+		"want a model of qvirl, got one of bc": {"bc", "9", "x.nc"},
+		"no posterior along":                   {"qvirl-ensemble", "9", "x.nc"}} {
 		if _, stderr, status := export(args[0], args[1], args[2]); status != 1 || !strings.Contains(stderr, want) {
 			t.Errorf("export: status %d, %q, want %q", status, stderr, want)
 		}
 	}
 
 	t.Setenv("BIRL_PYTHON", "no-such-python")
+	for _, args := range [][]string{{"--env", "CartPole-v1"}, {"--steps", "0"}} {
+		_, stderr, status := runQVIRL(append([]string{"train", "--demos", "demos.npz", "--method", "qvirl", "--beta",
+			"2", "--backend", "go", "--out", "failed"}, args...)...)
+		if _, err := os.Stat("failed"); status != 1 || err == nil {
+			t.Errorf("%v: status %d, %q; the folder is there: %v", args, status, stderr, err == nil)
+		}
+	}
 	_, stderr, status := runQVIRL("rollout", "--model", "bc", "--env", "CartPole-v1", "--backend", "go")
 	if status != 1 || !strings.Contains(stderr, "kernel-setup install") {
 		t.Errorf("rollout without Python: status %d, %q", status, stderr)
@@ -160,7 +168,7 @@ func TestTrainAndScoreSayWhatIsWrong(t *testing.T) {
 		`no method "dqn"`:         with("--method", "dqn", "--beta", "1"),
 		"--beta is missing":       with("--method", "bc"),
 		"--beta 0":                with("--method", "bc", "--beta", "0"),
-		`{"Training": {…}`:        with("--method", "bc", "--beta", "1", "--config", "flat.json"),
+		"there is Training":       with("--method", "bc", "--beta", "1", "--config", "flat.json"),
 		"no action but 0":         {"train", "--demos", "idle.csv", "--method", "bc", "--beta", "1", "--out", "model"},
 		"has 6 to choose from":    with("--method", "bc", "--beta", "1", "--trajectories", "7"),
 		"the file has 6 episodes": with("--method", "bc", "--beta", "1", "--episodes", "2:7"),
