@@ -27,7 +27,7 @@ func TestBenchMeasuresOneProblem(t *testing.T) {
 		}
 	}
 	for want, args := range map[string][]string{
-		"square number": {"--sizes", "60"}, "no method": {"--methods", "qvirl,best"},
+		"square number": {"--sizes", "60"}, `no "best" fits`: {"--methods", "qvirl,best"},
 		"--limit -1s: want a positive time": {"--limit", "-1s"},
 	} {
 		status, _, errs := run(t, append([]string{"bench"}, args...)...)
