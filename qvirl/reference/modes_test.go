@@ -14,8 +14,8 @@ import (
 )
 
 // detour is a problem whose expert turns off, in state 0, to where two roads of so many states begin, though a reward
-// of 4 that is known lies straight ahead. Either road may be worth it, against five standard deviations of the prior: the
-// sum of the first one's rewards is N(0, 1), that of the second N(−6, 2²).
+// of 4 that is known lies straight ahead. Either road may be worth it, against four or five standard deviations of the
+// prior: the sum of the first one's rewards is N(0, 1), that of the second N(−6, 2²).
 func detour(t testing.TB, length int) *irl.Problem {
 	t.Helper()
 	const turn, ahead = 1, 2 // states; those of the roads follow

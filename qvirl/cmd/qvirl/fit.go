@@ -29,6 +29,7 @@ import (
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/mcmc"
 	"github.com/go-birl/birl/qvirl/method"
+	"github.com/go-birl/birl/qvirl/overlay"
 	"github.com/go-birl/birl/qvirl/problemfile"
 	"github.com/go-birl/birl/qvirl/sbc"
 	"github.com/go-birl/birl/qvirl/summary"
@@ -421,7 +422,7 @@ func (o *fitOptions) newMethod(flags *pflag.FlagSet, stderr io.Writer) (irl.Meth
 	}
 	m, err := qvirl.NewMethod(o.method, qvirl.Options{Seed: o.seed, Backend: o.backend, Config: override})
 	if err != nil {
-		return nil, err
+		return nil, overlay.OfFile(o.configFile, err)
 	}
 	if flags.Changed("backend") || override != nil && slices.Contains(of["backend"], o.method) { // for Adam alone
 		if _, err := describeBackend(o.backend, stderr); err != nil {
