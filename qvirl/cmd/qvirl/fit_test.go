@@ -206,6 +206,30 @@ func TestFitWithoutVerdict(t *testing.T) {
 	}
 }
 
+// TestSlowProblemsAreAnnounced: those in which everything leads anywhere, and not those of near steps.
+func TestSlowProblemsAreAnnounced(t *testing.T) {
+	const states = 2100
+	for name, next := range map[string]func(s, k int) int{
+		"near":     func(s, k int) int { return (s + k) % states },
+		"anywhere": func(s, k int) int { return (s*17 + 911*k + 3) % states },
+	} {
+		rows := make([][]mdp.Transition, states)
+		for s := range rows {
+			for k := range 3 {
+				rows[s] = append(rows[s], mdp.Transition{Next: next(s, k), Prob: 1. / 3})
+			}
+		}
+		m, err := mdp.New(states, 1, rows, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		note := slow(&irl.Problem{MDP: m, Prior: irl.IndependentPrior(states, 0, 1)})
+		if (note == "") != (name == "near") || note != "" && !strings.Contains(note, "hours") {
+			t.Errorf("%s: %q", name, note)
+		}
+	}
+}
+
 // A problem of many states, given without the zeros of its transitions, is fitted by the method that can; and refused
 // with what it would take where there may not be taken so much.
 func TestFitOfManyStates(t *testing.T) {
