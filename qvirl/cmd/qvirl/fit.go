@@ -290,8 +290,8 @@ func slow(problem *irl.Problem) string {
 	if hours < 0.25 {
 		return ""
 	}
-	return fmt.Sprintf("in the best numbering found, states and their successors are up to %d apart: training may take "+
-		"about %.2g hours, of transitions that are more local minutes", width, hours)
+	return fmt.Sprintf("in the best numbering found, states and their successors are up to %d apart: training may "+
+		"take about %.2g hours; where transitions lead nearby, it takes minutes", width, hours)
 }
 
 // replaceable refuses an output that is there and holds something else than an answer.
