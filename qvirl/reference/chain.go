@@ -145,8 +145,14 @@ func (k *chain) rescale() {
 	k.at.copyFrom(&before)
 }
 
-// sample makes an iteration: a transition of a kernel drawn by the shares.
+// sample makes an iteration: a transition of a kernel drawn by the shares, or where nothing was demonstrated a draw of
+// the prior, which is the posterior then.
 func (k *chain) sample() {
+	if len(k.target.demoed) == 0 {
+		k.drawPrior()
+		k.trace.Add(k.draw, mcmc.Transition{Acceptance: 1})
+		return
+	}
 	kernel, r := 0, k.rng.Float64()
 	for ; kernel < kernels-1 && r >= k.share[kernel]; kernel++ {
 		r -= k.share[kernel]
@@ -162,6 +168,15 @@ func (k *chain) sample() {
 		k.cross()
 	}
 	k.trace.Add(k.draw, k.last)
+}
+
+// drawPrior goes to a draw of the prior.
+func (k *chain) drawPrior() {
+	for i := range k.at.u {
+		k.at.u[i] = k.rng.NormFloat64()
+	}
+	k.at.evaluate(k.target, likelihoodToo)
+	k.keep()
 }
 
 // work returns about how many multiplications were made so far; those of large matrices, which are faster, count less.

@@ -12,12 +12,13 @@ import (
 )
 
 const (
-	climbers   = 24  // tries that climb to a mode
-	climbSteps = 60  // evaluations of a climb
-	climbWork  = 2e8 // multiplications after which no other climb begins
-	apart      = 1   // distance of two modes in whitened rewards
-	inferior   = 6   // nats of evidence below the best mode at which one is left out
-	jumpShare  = 0.5 // probability of a jump after another transition
+	climbers    = 24  // tries that climb to a mode
+	climbSteps  = 60  // evaluations of a climb
+	climbWork   = 1e9 // multiplications after which no other climb begins
+	apart       = 1   // distance of two modes in whitened rewards
+	inferior    = 6   // nats of evidence below the best mode at which one is left out
+	jumpShare   = 0.5 // probability of a jump after another transition
+	largestJump = 512 // most numbers to jump in
 )
 
 // mode is a local maximum of the posterior's density, with Laplace's approximation there, N(u, (I + H)⁻¹) of the
@@ -41,7 +42,7 @@ type modes []*mode
 // one's left out; nil if there is one alone, or if the problem is too large. The importance of a try does not tell how
 // much of the posterior it stands for where many rewards share in an explanation.
 func (t *Target) findModes(tries [][]float64, logLikelihoods []float64) (found modes) {
-	if t.Dim() > largestFit {
+	if t.Dim() > largestJump {
 		return nil
 	}
 	order := make([]int, len(tries))

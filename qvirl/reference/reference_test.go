@@ -277,3 +277,32 @@ func TestBadConfigs(t *testing.T) {
 		}
 	}
 }
+
+// TestNothingDemonstrated: the posterior is the prior, from independent draws, and β's too.
+func TestNothingDemonstrated(t *testing.T) {
+	for name, p := range small(t) {
+		p.Demos = nil
+		post := fit(t, Default(), p)[0].(*Posterior)
+		if ok, reason := post.Convergence(); !ok {
+			t.Errorf("%s: %s", name, reason)
+		}
+		for i, v := range p.Prior.Variances() {
+			std, draws := math.Sqrt(v), float64(post.Len())
+			m := post.Reward(i)
+			if math.Abs(m.Mean()-p.Prior.Mean[i]) > 4*std/math.Sqrt(draws)+1e-12 ||
+				math.Abs(m.StdDev()-std) > 4*std/math.Sqrt(2*draws)+1e-12 {
+				t.Errorf("%s: reward %d is %.3f ± %.3f, want %.3f ± %.3f", name, i, m.Mean(), m.StdDev(),
+					p.Prior.Mean[i], std)
+			}
+		}
+		if p.InfersBeta() {
+			log := 0.0
+			for _, b := range post.Betas() {
+				log += math.Log(b) / float64(post.Len())
+			}
+			if math.Abs(log-math.Log(p.Beta)) > 4*p.BetaLogStd/math.Sqrt(float64(post.Len())) {
+				t.Errorf("%s: log β has the mean %.3f, want %.3f", name, log, math.Log(p.Beta))
+			}
+		}
+	}
+}

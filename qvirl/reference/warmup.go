@@ -19,8 +19,16 @@ import (
 //  3. the same with the mass matrix that this gives, collecting the curvature and the positions;
 //  4. step sizes of the Hamiltonian kernel and of the walk with the final mass matrices.
 //
-// Then each kernel makes transitions alone (see movements).
+// Then each kernel makes transitions alone (see movements). Where nothing was demonstrated, there is nothing to find.
 func (s *sampling) warmUp(ctx context.Context) error {
+	if len(s.problem.Demos) == 0 {
+		for _, k := range s.chains {
+			start := k.work()
+			k.drawPrior()
+			k.cost = k.work() - start
+		}
+		return nil
+	}
 	quarter := s.config.Warmup / 4
 	if err := s.turns(ctx, quarter, roughLeapfrog, nil); err != nil {
 		return err
