@@ -29,7 +29,8 @@ const (
 // where H is the Fisher information.
 type mode struct {
 	u        []float64
-	chol     mat.Cholesky // of I + H
+	upper    mat.TriDense // U of I + H = Uᵀ U
+	logDet   float64      // of I + H
 	evidence float64      // up to a constant
 }
 
@@ -88,17 +89,29 @@ func (t *Target) climb(u []float64) []float64 {
 
 // modeAt returns the mode at u, or nil where there is no density.
 func (t *Target) modeAt(u []float64) *mode {
-	m := &mode{u: u, evidence: t.LogLikelihood(u, nil) - floats.Dot(u, u)/2}
+	logDensity := t.LogLikelihood(u, nil) - floats.Dot(u, u)/2
 	information := mat.NewSymDense(len(u), nil)
 	t.addInformation(information)
-	if math.IsNaN(m.evidence) || !m.chol.Factorize(priorAnd(information, 1)) {
+	m := newMode(u, priorAnd(information, 1))
+	if math.IsNaN(logDensity) || m == nil {
 		return nil
 	}
-	m.evidence -= m.chol.LogDet() / 2
+	m.evidence = logDensity - m.logDet/2
 	return m
 }
 
-// draw draws from the mixture of the approximations.
+// newMode returns a mode with a curvature, but for its evidence; nil if that is not positive definite to rounding.
+func newMode(u []float64, curvature *mat.SymDense) *mode {
+	var chol mat.Cholesky
+	if !chol.Factorize(curvature) {
+		return nil
+	}
+	m := &mode{u: u, logDet: chol.LogDet()}
+	chol.UTo(&m.upper)
+	return m
+}
+
+// draw draws from the mixture of the approximations: U⁻¹ ξ has the covariance (I + H)⁻¹.
 func (m modes) draw(rng *rand.Rand) []float64 {
 	rest, chosen := rng.Float64(), len(m)-1
 	for i, weight := range m.weights() {
@@ -111,10 +124,8 @@ func (m modes) draw(rng *rand.Rand) []float64 {
 	for i := range m[chosen].u {
 		noise.SetVec(i, rng.NormFloat64())
 	}
-	var upper mat.TriDense
-	m[chosen].chol.UTo(&upper) // I + H = Uᵀ U, so that U⁻¹ ξ has its inverse for a covariance
 	out := mat.NewVecDense(noise.Len(), nil)
-	if out.SolveVec(&upper, noise) != nil { // the condition number is beyond 1e16
+	if out.SolveVec(&m[chosen].upper, noise) != nil { // the condition number is beyond 1e16
 		return m[chosen].u
 	}
 	return floats.AddTo(make([]float64, noise.Len()), out.RawVector().Data, m[chosen].u)
@@ -134,12 +145,10 @@ func (m modes) weights() []float64 {
 func (m modes) logDensity(u []float64) float64 {
 	terms := make([]float64, len(m))
 	offset := mat.NewVecDense(len(u), nil)
-	var upper mat.TriDense
 	for i, o := range m {
 		floats.SubTo(offset.RawVector().Data, u, o.u)
-		o.chol.UTo(&upper)
-		offset.MulVec(&upper, offset)
-		terms[i] = o.evidence + o.chol.LogDet()/2 - mat.Dot(offset, offset)/2
+		offset.MulVec(&o.upper, offset)
+		terms[i] = o.evidence + o.logDet/2 - mat.Dot(offset, offset)/2
 	}
 	return floats.LogSumExp(terms)
 }

@@ -98,9 +98,9 @@ func TestModesAreFound(t *testing.T) {
 // TestModesOfGaussians: the mixture's density is that of its draws, by their mean and by importance weights towards one
 // of its Gaussians.
 func TestModesOfGaussians(t *testing.T) {
-	m := modes{{u: []float64{0, 0}, evidence: 0}, {u: []float64{3, -1}, evidence: math.Log(0.25)}}
-	m[0].chol.Factorize(mat.NewSymDense(2, []float64{2, 0.5, 0.5, 1}))
-	m[1].chol.Factorize(mat.NewSymDense(2, []float64{5, -1, -1, 4}))
+	m := modes{newMode([]float64{0, 0}, mat.NewSymDense(2, []float64{2, 0.5, 0.5, 1})),
+		newMode([]float64{3, -1}, mat.NewSymDense(2, []float64{5, -1, -1, 4}))}
+	m[1].evidence = math.Log(0.25)
 	rng := mcmc.Stream(1, 2, 3)
 	const draws = 200000
 	sum, weight := make([]float64, 2), 0.0
