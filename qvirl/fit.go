@@ -2,7 +2,6 @@ package qvirl
 
 import (
 	"context"
-	"errors"
 
 	"github.com/go-birl/birl/qvirl/backend"
 	"github.com/go-birl/birl/qvirl/irl"
@@ -40,8 +39,6 @@ var (
 	ErrBadProblem = irl.ErrBadProblem
 	// ErrNoBackend is that of variational methods where GOMLX_BACKEND names what cannot be used.
 	ErrNoBackend = backend.ErrNone
-	// ErrUnknownMethod is that of a name that is no method's.
-	ErrUnknownMethod = errors.New("unknown method")
 	// ErrUnsupported is that of a method for problems of another kind, and ErrSingularPrior of one that needs the
 	// inverse of a covariance that has none.
 	ErrUnsupported, ErrSingularPrior = irl.ErrUnsupported, irl.ErrSingularPrior

@@ -2,6 +2,7 @@ package qvirl
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -15,6 +16,9 @@ import (
 	"github.com/go-birl/birl/qvirl/tabular"
 	"github.com/go-birl/birl/qvirl/valuewalk"
 )
+
+// ErrUnknownMethod is the error, for errors.Is, of a name that is no method's.
+var ErrUnknownMethod = errors.New("unknown method")
 
 // Options say how NewMethod configures a method.
 type Options struct {
