@@ -137,13 +137,13 @@ func TestTrajectorySaysWhatIsWrong(t *testing.T) {
 	other.Actions[2] = 2
 	clone := trainLine(t, func(c neural.Config) (neural.Method, error) { return cloning.New(c) })
 	for want, err := range map[string]error{
-		"1 draws":                 second(NewTrajectory(m, &good, Options{Draws: 1})),
-		"at most 2047 steps":      second(NewTrajectory(m, &long, Options{Draws: 2})),
-		"12 numbers":              second(NewTrajectory(m, &wide, Options{Draws: 2})),
-		"action[2] is 2":          second(NewTrajectory(m, &other, Options{Draws: 2})),
-		`the method "bc"`:         second(NewTrajectory(clone, &good, Options{Draws: 2})),
-		"0 actions with 0 number": second(NewTrajectory(m, &demo.Trajectory{}, Options{Draws: 2})),
-		"one of pictures":         second(NewTrajectory(ofPictures(t), &good, Options{Draws: 2})),
+		"1 draws":                              second(NewTrajectory(m, &good, Options{Draws: 1})),
+		"at most 2047 steps":                   second(NewTrajectory(m, &long, Options{Draws: 2})),
+		"12 numbers":                           second(NewTrajectory(m, &wide, Options{Draws: 2})),
+		"action[2] is 2":                       second(NewTrajectory(m, &other, Options{Draws: 2})),
+		"want a model of qvirl, got one of bc": second(NewTrajectory(clone, &good, Options{Draws: 2})),
+		"0 actions with 0 number":              second(NewTrajectory(m, &demo.Trajectory{}, Options{Draws: 2})),
+		"one of pictures":                      second(NewTrajectory(ofPictures(t), &good, Options{Draws: 2})),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
