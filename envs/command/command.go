@@ -64,7 +64,7 @@ func EndSoon(ctx context.Context, stderr io.Writer) (release func()) {
 // to stdout, progress and errors to stderr.
 func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, stderr io.Writer) int {
 	root.SilenceErrors, root.SilenceUsage = true, true // errors are written here, once
-	nameArguments(root)
+	checkArguments(root)
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -80,11 +80,11 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, st
 	}
 }
 
-// nameArguments makes the errors of commands that were given other arguments than they take say how they are called,
+// checkArguments makes the errors of commands that were given other arguments than they take say how they are called,
 // commands of commands refuse one that they do not have, and flags that take one value refuse a second one.
-func nameArguments(c *cobra.Command) {
+func checkArguments(c *cobra.Command) {
 	for _, sub := range c.Commands() {
-		nameArguments(sub)
+		checkArguments(sub)
 	}
 	if c.HasParent() && c.HasSubCommands() && !c.Runnable() {
 		c.RunE = func(c *cobra.Command, args []string) error {

@@ -153,10 +153,7 @@ func (k *chain) sample() {
 		k.trace.Add(k.draw, mcmc.Transition{Acceptance: 1})
 		return
 	}
-	kernel, r := 0, k.rng.Float64()
-	for ; kernel < kernels-1 && r >= k.share[kernel]; kernel++ {
-		r -= k.share[kernel]
-	}
+	kernel := pick(k.share[:], k.rng)
 	if accept := k.move(kernel); kernel == hamiltonianKernel {
 		k.accepted += accept
 		k.tried++
@@ -168,6 +165,19 @@ func (k *chain) sample() {
 		k.cross()
 	}
 	k.trace.Add(k.draw, k.last)
+}
+
+// pick returns a number with the given probabilities, the last one if they sum to less than 1 by rounding.
+func pick(probs []float64, rng *rand.Rand) int {
+	last := len(probs) - 1
+	rest := rng.Float64()
+	for i, p := range probs[:last] {
+		if rest < p {
+			return i
+		}
+		rest -= p
+	}
+	return last
 }
 
 // drawPrior goes to a draw of the prior.

@@ -20,8 +20,8 @@ type ladder struct {
 	metrics   []*metric // and their metric; nil: the identity
 	positions [][]float64
 
-	peaks []int   // knots between which F has valleys
-	mass  float64 // log Σ exp F
+	peaks []int     // knots between which F has valleys
+	share []float64 // exp F over its sum
 }
 
 const (
@@ -42,7 +42,7 @@ type slicedTarget struct {
 	u, grad []float64 // (z, b), and the gradient there
 }
 
-func (t *Target) slice() *slicedTarget {
+func (t *Target) sliced() *slicedTarget {
 	return &slicedTarget{t, make([]float64, t.Dim()), make([]float64, t.Dim())}
 }
 
@@ -82,7 +82,7 @@ func (t *Target) newLadder(rng *rand.Rand, accept float64) (found *ladder) {
 // with z from one chain that goes from the smallest β to the largest, and if it is asked for the mean curvature at each
 // knot as the metric there. It returns nil where that takes too long.
 func (t *Target) scan(rng *rand.Rand, accept float64, informed bool) *ladder {
-	s := t.slice()
+	s := t.sliced()
 	at, moves := newState(t.k), newHamiltonian(s, 1, roughLeapfrog)
 	elliptical := newSlice(s)
 	for i := range at.u {
@@ -125,8 +125,17 @@ func (t *Target) scan(rng *rand.Rand, accept float64, informed bool) *ladder {
 		l.steps, l.metrics = append(l.steps, moves.step), append(l.metrics, moves.metric)
 		l.positions = append(l.positions, slices.Clone(s.u))
 	}
-	l.peaks, l.mass = peaks(l.f), floats.LogSumExp(l.f)
+	l.peaks, l.share = peaks(l.f), shares(l.f)
 	return l
+}
+
+// shares returns exp f over its sum.
+func shares(f []float64) []float64 {
+	out, total := make([]float64, len(f)), floats.LogSumExp(f)
+	for i := range f {
+		out[i] = math.Exp(f[i] - total)
+	}
+	return out
 }
 
 // peaks returns the highest knot before, between and after valleys of F that are deeper than shallow, between peaks
@@ -157,13 +166,7 @@ func (l *ladder) propose(b float64, rng *rand.Rand) (to, logRatio float64, ok bo
 	if !(math.Abs(b) < farScale+knotStep/2) {
 		return 0, 0, false
 	}
-	chosen, rest := 0, rng.Float64()
-	for ; chosen < knots-1; chosen++ {
-		if rest -= math.Exp(l.f[chosen] - l.mass); rest < 0 {
-			break
-		}
-	}
-	to = firstKnot + knotStep*(float64(chosen)+rng.Float64()-0.5)
+	to = firstKnot + knotStep*(float64(pick(l.share, rng))+rng.Float64()-0.5)
 	return to, l.f[knot(b)] - l.f[knot(to)], true
 }
 
@@ -180,7 +183,7 @@ func (k *chain) cross() {
 	if !ok {
 		return
 	}
-	s := t.slice()
+	s := t.sliced()
 	at, moves := newState(t.k), newHamiltonian(s, 1, roughLeapfrog)
 	copy(at.u, k.at.u)
 	s.u[last] = b

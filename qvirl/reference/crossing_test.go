@@ -105,7 +105,7 @@ func TestPropose(t *testing.T) {
 	for i := range l.f {
 		l.f[i] = -math.Pow(math.Abs(float64(i-knots/2))-16, 2) / 20 // two peaks, and a valley between of depth 12.8
 	}
-	l.mass = floats.LogSumExp(l.f)
+	l.share = shares(l.f)
 	from, rng, counts := knots/2+10, mcmc.Stream(1, 0, 0), make([]float64, knots)
 	const draws = 100000
 	for range draws {
@@ -117,7 +117,7 @@ func TestPropose(t *testing.T) {
 		}
 	}
 	for i, n := range counts {
-		if want := draws * math.Exp(l.f[i]-l.mass); math.Abs(n-want) > 5*math.Sqrt(want)+1 {
+		if want := draws * math.Exp(l.f[i]-floats.LogSumExp(l.f)); math.Abs(n-want) > 5*math.Sqrt(want)+1 {
 			t.Errorf("knot %d was proposed %g times, want %.0f", i, n, want)
 		}
 	}
@@ -150,7 +150,7 @@ func TestCrossingsLeaveThePosteriorInvariant(t *testing.T) {
 	}
 	l := s.chains[0].target.scan(mcmc.Stream(1, 0, 0), 0.65, true)
 	floats.AddConst(1, l.f[30:])
-	l.mass = floats.LogSumExp(l.f)
+	l.share = shares(l.f)
 	var logs []float64
 	crossed := 0
 	for _, k := range s.chains {

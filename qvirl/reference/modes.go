@@ -40,10 +40,10 @@ type mode struct {
 type modes []*mode
 
 // findModes returns the modes that the most likely tries climb to, those of which the evidence is far below the best
-// one's left out; nil if there is one alone, or if the problem is too large. The importance of a try does not tell how
-// much of the posterior it stands for where many rewards share in an explanation.
+// one's left out; nil if there is one alone, if nothing was demonstrated, or if the problem is too large. The
+// importance of a try does not tell how much of the posterior it stands for where many rewards share in an explanation.
 func (t *Target) findModes(tries [][]float64, logLikelihoods []float64) (found modes) {
-	if t.Dim() > largestJump {
+	if t.Dim() > largestJump || len(t.demoed) == 0 {
 		return nil
 	}
 	order := make([]int, len(tries))
@@ -113,22 +113,16 @@ func newMode(u []float64, curvature *mat.SymDense) *mode {
 
 // draw draws from the mixture of the approximations: U⁻¹ ξ has the covariance (I + H)⁻¹.
 func (m modes) draw(rng *rand.Rand) []float64 {
-	rest, chosen := rng.Float64(), len(m)-1
-	for i, weight := range m.weights() {
-		if rest -= weight; rest < 0 {
-			chosen = i
-			break
-		}
-	}
-	noise := mat.NewVecDense(len(m[chosen].u), nil)
-	for i := range m[chosen].u {
+	chosen := m[pick(m.weights(), rng)]
+	noise := mat.NewVecDense(len(chosen.u), nil)
+	for i := range chosen.u {
 		noise.SetVec(i, rng.NormFloat64())
 	}
 	out := mat.NewVecDense(noise.Len(), nil)
-	if out.SolveVec(&m[chosen].upper, noise) != nil { // the condition number is beyond 1e16
-		return m[chosen].u
+	if out.SolveVec(&chosen.upper, noise) != nil { // the condition number is beyond 1e16
+		return chosen.u
 	}
-	return floats.AddTo(make([]float64, noise.Len()), out.RawVector().Data, m[chosen].u)
+	return floats.AddTo(make([]float64, noise.Len()), out.RawVector().Data, chosen.u)
 }
 
 // weights are the shares of the modes in the evidence.

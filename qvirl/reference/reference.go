@@ -163,7 +163,7 @@ func (s *sampling) prepare() error {
 	}
 	starts, found := base.farStarts(mcmc.Stream(s.config.Seed, hash, farStream), s.config.Chains/2)
 	var ladder *ladder
-	if s.problem.InfersBeta() {
+	if s.problem.InfersBeta() && len(s.problem.Demos) > 0 {
 		scanned, err := base.Clone()
 		if err != nil {
 			return err

@@ -168,7 +168,7 @@ func elsewhere(judges, longer *mcmc.Posterior) string {
 	return ""
 }
 
-// Sample fits a problem by a sampler, whose chains say themselves whether they agree.
+// Sample fits a problem by a method that says itself whether it has converged, as a sampler whose chains agree.
 func Sample(ctx context.Context, sampler irl.Method, problem *irl.Problem, progress irl.Progress) (*Result, error) {
 	r, err := alone(ctx, sampler, problem, progress)
 	if err != nil {

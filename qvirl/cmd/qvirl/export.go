@@ -33,8 +33,8 @@ func newExport() *cobra.Command {
 stores them in a netCDF file that arviz.from_netcdf opens: the groups posterior, prior, log_likelihood, observed_data and
 constant_data, with a step for each transition. Models of pictures have none.
 
-Standard deviations are outputs of the network as means are. Far from all demonstrations it extrapolates both, and a small one
-says nothing there.`,
+Standard deviations are outputs of the network as means are. Far from all demonstrations it extrapolates both, and a
+small one says nothing there.`,
 		Example: `  qvirl export --model model --demos lander.npz --episode 200 --out landing.nc
   python -c 'import arviz; print(arviz.summary(arviz.from_netcdf("landing.nc"), var_names=["reward"]))'`,
 		Args: cobra.NoArgs,

@@ -216,19 +216,17 @@ func fit(cmd *cobra.Command, o *fitOptions) error {
 			return err
 		}
 	}
-	need = qvirl.MemoryNeed(problem, o.method)
-	if o.samples > 0 {
-		numbers := 2*problem.RewardDim() + problem.MDP.States()*problem.MDP.Actions()
-		need += 20 * float64(o.samples) * float64(numbers) // as of the draws of an answer
-	}
+	need = qvirl.MemoryNeed(problem, o.method) + qvirl.SamplesNeed(problem, o.samples)
 	if err := o.memory.Check("fitting it by "+o.method, need); err != nil {
 		return err
 	}
 	if why := qvirl.Unjudgeable(problem); o.strict && why != "" && !o.sampled() {
 		return fmt.Errorf("--strict asks for an answer that can be trusted, but %s cannot be judged: %s", o.method, why)
 	}
-	if note := slow(problem); note != "" && o.method == method.QVIRL {
-		fmt.Fprintln(cmd.ErrOrStderr(), "note:", note)
+	if o.method == method.QVIRL {
+		if note := slow(problem); note != "" {
+			fmt.Fprintln(cmd.ErrOrStderr(), "note:", note)
+		}
 	}
 	defer command.EndSoon(cmd.Context(), cmd.ErrOrStderr())()
 	listener := listen(cmd, o.asJSON)
@@ -279,14 +277,9 @@ func fit(cmd *cobra.Command, o *fitOptions) error {
 	return nil
 }
 
-// slow says so where a covariance of low rank takes a quarter of an hour or more, by the band matrices of n rows and
-// width w that are factorised: about 300 times, in 4 ns · n w² each.
+// slow says so where QVIRL takes a quarter of an hour or more.
 func slow(problem *irl.Problem) string {
-	if qvirl.Unjudgeable(problem) == "" {
-		return ""
-	}
-	_, width := problem.MDP.Numbering()
-	hours := 300 * 4e-9 / 3600 * float64(problem.MDP.States()) * float64(width) * float64(width)
+	hours, width := qvirl.HoursNeed(problem)
 	if hours < 0.25 {
 		return ""
 	}
@@ -415,7 +408,7 @@ func (o *fitOptions) checkCalibration(cmd *cobra.Command, m irl.Method, problem 
 
 // newMethod returns the method that the flags ask for.
 func (o *fitOptions) newMethod(flags *pflag.FlagSet, stderr io.Writer) (irl.Method, error) {
-	text, err := readConfig(o.configFile)
+	text, err := overlay.Read(o.configFile)
 	if err != nil {
 		return nil, err
 	}

@@ -75,7 +75,7 @@ one run. See "qvirl help scaling".`,
 			if err := check.AtLeast(1, "--parallel", o.Parallel); err != nil {
 				return err
 			}
-			if s.Override, err = readConfig(configFile); err != nil {
+			if s.Override, err = overlay.Read(configFile); err != nil {
 				return err
 			}
 			o.Out = cmp.Or(o.Out, defaultDir(d.Name, s.Scale))
@@ -121,9 +121,6 @@ one run. See "qvirl help scaling".`,
 	f.BoolVar(&asJSON, "json", false, "write events as JSON to standard output, one a line")
 	return c
 }
-
-// readConfig returns the JSON object in the file that --config names, nil if it names none.
-func readConfig(path string) ([]byte, error) { return overlay.Read(path) }
 
 // describeBackend opens the backend, passes on its notice, and describes it for the record.
 func describeBackend(name string, stderr io.Writer) (string, error) {

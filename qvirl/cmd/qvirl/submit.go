@@ -118,7 +118,7 @@ func (o *submitOptions) run(cmd *cobra.Command, d *experiment.Definition) (err e
 		check.That(o.every > 0, "--every %v: want a positive time", o.every)); err != nil {
 		return err
 	}
-	if o.settings.Override, err = readConfig(o.config); err != nil {
+	if o.settings.Override, err = overlay.Read(o.config); err != nil {
 		return err
 	}
 	engine, err := o.choose()

@@ -171,7 +171,7 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 			o.successors)); err != nil {
 		return err
 	}
-	override, err := readConfig(o.configFile)
+	override, err := overlay.Read(o.configFile)
 	if err != nil {
 		return err
 	}
