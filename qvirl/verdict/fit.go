@@ -91,12 +91,13 @@ func Fit(ctx context.Context, method irl.Method, problem *irl.Problem, escalate 
 		}
 	}
 	r.Verdict, r.Converged, r.Reason = r.Diagnosis.Verdict, r.Diagnosis.Verdict == Trust, r.Diagnosis.Reason
-	if r.Converged || !escalate {
+	if r.Verdict != DoNotUse || !escalate {
 		progress.Report(3, 3, "done")
+	}
+	if r.Converged || !escalate {
 		return r, nil
 	}
 	if r.Verdict == Refine {
-		progress.Report(3, 3, "done")
 		r.Posterior, r.Returned = samples, "refined"
 	} else {
 		config := c.Reference
@@ -123,8 +124,8 @@ func Fit(ctx context.Context, method irl.Method, problem *irl.Problem, escalate 
 		}
 	}
 	r.Converged, r.Reason = irl.Converged(r.Posterior)
-	if longer, ok := r.Posterior.(*reference.Posterior); ok && r.Converged && samples != nil && longer != samples {
-		if where := elsewhere(samples.Posterior, longer.Posterior); where != "" {
+	if again, ok := r.Posterior.(*reference.Posterior); ok && r.Converged && samples != nil && again != samples {
+		if where := elsewhere(samples.Posterior, again.Posterior); where != "" {
 			r.Converged, r.Reason = false, "its chains agree, but missed where a chain that judged had been: "+where
 		}
 	}
@@ -139,14 +140,14 @@ const (
 
 // elsewhere says where one of the judging chains was, in a reward or a value, that a longer run does not know of; empty
 // if there is no such place. Chains that agree may all have missed what others found.
-func elsewhere(judges, longer *mcmc.Posterior) string {
+func elsewhere(judges, again *mcmc.Posterior) string {
 	for _, kind := range []struct {
 		name          string
 		n             int
 		judged, known func(i int) [][]float64
 	}{
-		{"reward", judges.Problem().RewardDim(), judges.RewardChains, longer.RewardChains},
-		{"the value of state", judges.Problem().MDP.States(), judges.ValueChains, longer.ValueChains},
+		{"reward", judges.Problem().RewardDim(), judges.RewardChains, again.RewardChains},
+		{"the value of state", judges.Problem().MDP.States(), judges.ValueChains, again.ValueChains},
 	} {
 		for i := range kind.n {
 			draws := slices.Concat(kind.known(i)...)
