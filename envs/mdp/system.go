@@ -75,8 +75,9 @@ func (y *System) subtract(s, a int, weight float64) {
 }
 
 // factorizeFrom replaces the matrix by its factors, U on and above the diagonal, L without its unit diagonal below,
-// where the rows before first hold theirs already: a row's depend on no row below.
-func (y *System) factorizeFrom(first int) {
+// where the rows before first hold theirs already: a row's depend on no row below. It returns the number of
+// multiplications.
+func (y *System) factorizeFrom(first int) (work int) {
 	lower, upper, count := y.m.order.lower, y.m.order.upper, len(y.inverse)
 	for r := first; r < count; r++ {
 		row := y.row(r)
@@ -89,14 +90,15 @@ func (y *System) factorizeFrom(first int) {
 			above = above[:min(upper+1, count-pivot)]
 			row[at] *= y.inverse[pivot]
 			floats.AddScaled(row[at+1:at+len(above)], -row[at], above[1:])
+			work += len(above)
 		}
 		y.inverse[r] = 1 / row[lower]
 	}
+	return work
 }
 
-// FactorizePolicy sets the system to the factors of I − γ P_π for a deterministic policy, [S], and returns about how
-// many multiplications that took: only the rows from the first on in which the last such policy was another are made
-// anew.
+// FactorizePolicy sets the system to the factors of I − γ P_π for a deterministic policy, [S], and returns how many
+// multiplications that took: only the rows from the first on in which the last such policy was another are made anew.
 func (y *System) FactorizePolicy(action []int, discount float64) (work float64) {
 	order, first := &y.m.order, 0
 	if y.held == nil || y.discount != discount {
@@ -112,8 +114,7 @@ func (y *System) FactorizePolicy(action []int, discount float64) (work float64) 
 		}
 	}
 	copy(y.held, action)
-	y.factorizeFrom(first)
-	return float64(len(order.state)-first) * float64(order.lower*(1+order.upper))
+	return float64(y.factorizeFrom(first))
 }
 
 // scratch returns scratch space for a solution.

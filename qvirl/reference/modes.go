@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/optimize"
@@ -114,15 +116,13 @@ func newMode(u []float64, curvature *mat.SymDense) *mode {
 // draw draws from the mixture of the approximations: U⁻¹ ξ has the covariance (I + H)⁻¹.
 func (m modes) draw(rng *rand.Rand) []float64 {
 	chosen := m[pick(m.weights(), rng)]
-	noise := mat.NewVecDense(len(chosen.u), nil)
-	for i := range chosen.u {
-		noise.SetVec(i, rng.NormFloat64())
+	out := make([]float64, len(chosen.u))
+	for i := range out {
+		out[i] = rng.NormFloat64()
 	}
-	out := mat.NewVecDense(noise.Len(), nil)
-	if out.SolveVec(&chosen.upper, noise) != nil { // the condition number is beyond 1e16
-		return chosen.u
-	}
-	return floats.AddTo(make([]float64, noise.Len()), out.RawVector().Data, chosen.u)
+	blas64.Trsv(blas.NoTrans, chosen.upper.RawTriangular(), blas64.Vector{N: len(out), Data: out, Inc: 1})
+	floats.Add(out, chosen.u)
+	return out
 }
 
 // weights are the shares of the modes in the evidence.
