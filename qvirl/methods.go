@@ -72,7 +72,7 @@ var builders = map[string]builder{
 			}
 			return matched.New(method.Matched, start, matched.WarpedRewards, c.Match)
 		}),
-	method.QVIRL: builderFor(tabular.DefaultConfig,
+	method.QVIRL: builderFor(tabular.Default,
 		func(c *tabular.Config, o Options) { c.Seed, c.Backend = o.Seed, o.Backend }, tabular.New),
 	method.Refined: builderFor(
 		func() RefinedConfig {

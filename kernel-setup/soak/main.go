@@ -183,7 +183,7 @@ func predictions(ctx context.Context, rng *rand.Rand, n int, w *watch) error {
 	if err != nil {
 		return err
 	}
-	training := neural.DefaultConfig()
+	training := neural.Default()
 	training.Steps, training.Folds, training.ReportEvery = 20, 0, 20
 	method, err := entry.New(training, nil)
 	if err != nil {

@@ -294,7 +294,7 @@ func grid(t *testing.T) Run {
 
 // TestWarmQVIRLFollowsColdOne checks that refits from the previous posterior end where fits from the prior do.
 func TestWarmQVIRLFollowsColdOne(t *testing.T) {
-	c := tabular.DefaultConfig()
+	c := tabular.Default()
 	c.Backend, c.Steps, c.LearningRate = "go", 150, 0.03
 	m, err := tabular.New(c)
 	if err != nil {

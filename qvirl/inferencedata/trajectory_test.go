@@ -37,7 +37,7 @@ func lineTrajectory(seed uint64, steps int) demo.Trajectory {
 // trainLine returns a model that a method has learnt from walks on the line.
 func trainLine(t testing.TB, build func(neural.Config) (neural.Method, error)) *neural.Fitted {
 	t.Helper()
-	c := neural.DefaultConfig()
+	c := neural.Default()
 	c.Hidden, c.Batch, c.AuxBatch, c.Steps, c.ReportEvery, c.Folds, c.Backend = []int{8}, 12, 12, 50, 50, 0, "go"
 	m, err := build(c)
 	if err != nil {
@@ -154,7 +154,7 @@ func TestTrajectorySaysWhatIsWrong(t *testing.T) {
 // ofPictures returns a model that has hardly learnt from one episode of pictures of 4 × 4.
 func ofPictures(t *testing.T) *neural.Fitted {
 	t.Helper()
-	c := neural.DefaultConfig()
+	c := neural.Default()
 	c.Hidden, c.Batch, c.Steps, c.ReportEvery, c.Folds, c.Backend = []int{2}, 2, 1, 1, 0, "go"
 	c.Convolutions, c.Features = []neural.Convolution{{Filters: 1, Size: 3, Stride: 1}}, 2
 	learner, err := cloning.New(c)

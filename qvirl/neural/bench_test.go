@@ -14,7 +14,7 @@ import (
 func BenchmarkStep(b *testing.B) {
 	for _, runs := range []int{1, groupSize, 10} {
 		b.Run(fmt.Sprintf("%d runs", runs), func(b *testing.B) {
-			c := DefaultConfig()
+			c := Default()
 			c.Folds = 0
 			l, err := NewLearner("test", c, classifier{})
 			if err != nil {

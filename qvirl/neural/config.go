@@ -55,8 +55,8 @@ type Config struct {
 	Backend string `json:",omitempty"`
 }
 
-// DefaultConfig returns the paper's training but for Unit, Range, Cosine, Steps and Folds.
-func DefaultConfig() Config {
+// Default returns the paper's training but for Unit, Range, Cosine, Steps and Folds.
+func Default() Config {
 	return Config{
 		Architecture: Heads, Hidden: []int{128, 128}, Unit: 0.1, Range: 10, LearningRate: 1e-3, Cosine: true,
 		WeightDecay: 1e-3,

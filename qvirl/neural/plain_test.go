@@ -57,7 +57,7 @@ func TestLogSoftmax(t *testing.T) {
 
 // BenchmarkOutputs evaluates a network of the paper's size on states of Lunar Lander, in plain Go and compiled.
 func BenchmarkOutputs(b *testing.B) {
-	c := DefaultConfig()
+	c := Default()
 	l, err := NewLearner("test", c, classifier{})
 	if err != nil {
 		b.Fatal(err)

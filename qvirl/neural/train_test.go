@@ -91,7 +91,7 @@ func testTask(runs int) *Task {
 }
 
 func testConfig() Config {
-	c := DefaultConfig()
+	c := Default()
 	c.Hidden, c.Batch, c.Steps, c.ReportEvery, c.LearningRate, c.Folds, c.Backend = []int{8, 6}, 4, 50, 10, 0.01, 0,
 		"go"
 	c.Cosine = false // where a test counts steps, each moves as far

@@ -164,7 +164,7 @@ func TestHardProblemsHaveFinitePosteriors(t *testing.T) {
 		adam, drawn := testConfig(), testConfig()
 		drawn.Objective = MonteCarlo
 		adam.Steps, adam.Rounds, drawn.Steps, drawn.Rounds = 200, 2, 200, 2
-		for _, c := range []Config{DefaultConfig(), adam, drawn} {
+		for _, c := range []Config{Default(), adam, drawn} {
 			g := fit(t, c, p)[0]
 			if err := finite(g, g.ActionProbs()); err != nil {
 				t.Errorf("%s, %s, %s: %v", name, c.Objective, c.Optimizer, err)
@@ -233,7 +233,7 @@ func TestWithOneActionThePosteriorIsThePrior(t *testing.T) {
 			tolerance = 1e-4 // Adam follows gradients that are nothing but rounding
 		}
 		cov := p.Prior.Covariance()
-		both := []*Gaussian{fit(t, c, p)[0], fit(t, DefaultConfig(), p)[0]}
+		both := []*Gaussian{fit(t, c, p)[0], fit(t, Default(), p)[0]}
 		for at := range len(both) * n {
 			g, i := both[at/n], at%n
 			std := math.Sqrt(cov.At(i, i))
@@ -260,7 +260,7 @@ func TestWithOneActionThePosteriorIsThePrior(t *testing.T) {
 func TestUnitsOfRewardDoNotMatter(t *testing.T) {
 	single, double := testConfig(), testConfig()
 	single.Steps, single.Rounds, double.Steps, double.Rounds, double.Float64 = 300, 1, 300, 1, true
-	for _, c := range []Config{single, double, DefaultConfig()} {
+	for _, c := range []Config{single, double, Default()} {
 		for _, stateOnly := range []bool{true, false} {
 			base := smallProblems(t, stateOnly)[0]
 			want := fit(t, c, base)[0]
@@ -360,7 +360,7 @@ func TestConvergedMeansConverged(t *testing.T) {
 		t.Error("Adam did not converge")
 	}
 
-	c = DefaultConfig()
+	c = Default()
 	if g = fit(t, c, p)[0]; !g.Converged() || g.ELBO() != g.Curve()[len(g.Curve())-1].ELBO {
 		t.Errorf("L-BFGS converged: %v, its ELBO is %g", g.Converged(), g.ELBO())
 	}
@@ -439,7 +439,7 @@ func TestHopelessProblemsAreNamed(t *testing.T) {
 	} {
 		good := &irl.Problem{MDP: corridor(t), Prior: irl.IndependentPrior(3, 0, 2), Discount: 0.9, Beta: 2}
 		p.Demos = []mdp.Step{{State: 0, Action: 1}}
-		m, err := New(DefaultConfig())
+		m, err := New(Default())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -127,7 +127,7 @@ func TestLBFGSIsAsGoodAsAdam(t *testing.T) {
 		"scales", "near-singular", "offset", "beta 20"} {
 		adam := AdamConfig()
 		adam.Backend = "go"
-		want, got := fit(t, adam, problems[name])[0], fit(t, DefaultConfig(), problems[name])[0]
+		want, got := fit(t, adam, problems[name])[0], fit(t, Default(), problems[name])[0]
 		if !got.Converged() || !(got.ELBO() >= want.ELBO()-adam.Tolerance) {
 			t.Errorf("%s: ELBO %.4f (converged: %v), Adam's is %.4f", name, got.ELBO(), got.Converged(), want.ELBO())
 		}

@@ -54,7 +54,7 @@ const (
 	Adam Optimizer = "adam"
 )
 
-// Config configures tabular QVIRL. DefaultConfig runs the paper's objective to convergence; PaperConfig follows the
+// Config configures tabular QVIRL. Default runs the paper's objective to convergence; PaperConfig follows the
 // paper's training to the letter.
 type Config struct {
 	// Name is the method's name in result rows.
@@ -99,8 +99,8 @@ type Config struct {
 	Seed uint64
 }
 
-// DefaultConfig returns the configuration that runs the paper's objective to convergence.
-func DefaultConfig() Config {
+// Default returns the configuration that runs the paper's objective to convergence.
+func Default() Config {
 	return Config{
 		Name: "qvirl", Objective: ClosedForm, Maximum: graphs.Clark, Covariance: FullCovariance, Optimizer: LBFGS,
 		Whiten: true, Steps: 50, Rounds: 40, Tolerance: 2e-4,
@@ -135,7 +135,7 @@ func MonteCarloConfig() Config {
 // StartConfig returns a short training with the paper's objective, for a posterior that only has to be close enough
 // for a walk to start from (matched.New).
 func StartConfig() Config {
-	c := DefaultConfig()
+	c := Default()
 	c.Name, c.Steps, c.Rounds = "qvirl-start", 30, 1
 	return c
 }

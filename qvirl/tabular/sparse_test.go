@@ -124,7 +124,7 @@ func compareSparse(t *testing.T, f *sparseForm, x []float64, b *batch, dense *cl
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := b.posterior(0, DefaultConfig(), &course{curves: make([][]CurvePoint, 1), converged: []bool{true},
+	want, err := b.posterior(0, Default(), &course{curves: make([][]CurvePoint, 1), converged: []bool{true},
 		best: []*reading{dense.reading(0, x[:f.n], factor)}}, FitInfo{})
 	if err != nil {
 		t.Fatal(err)
@@ -224,10 +224,10 @@ func TestLowRankFitsAsTheFull(t *testing.T) {
 		ranks["24×24"], problems["24×24"] = []int{DefaultRank}, gridProblem(t, 24)
 	}
 	for name, p := range problems {
-		want := fit(t, DefaultConfig(), p)[0]
+		want := fit(t, Default(), p)[0]
 		states := float64(p.MDP.States())
 		for _, rank := range ranks[name] {
-			c := DefaultConfig()
+			c := Default()
 			c.Covariance, c.Rank = LowRankCovariance, rank
 			got := fit(t, c, p)[0]
 			if !got.Converged() || got.ELBO() < want.ELBO()-0.05 || got.Info().Rank != min(rank, p.MDP.States()) {
@@ -278,7 +278,7 @@ func TestLowRankRefuses(t *testing.T) {
 	far.Prior.Std[2] = 1e-9
 	for want, p := range map[string]*irl.Problem{"rewards of states alone, not 45": &pairs,
 		"9 rewards takes 6.48e-07 GB": &dependent, "within a factor of 10000, got 1e-09 to 1": &far} {
-		c := DefaultConfig()
+		c := Default()
 		c.Covariance = LowRankCovariance
 		m, err := New(c)
 		if err != nil {
@@ -288,7 +288,7 @@ func TestLowRankRefuses(t *testing.T) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
-	if c := DefaultConfig(); c.rankOf(gridProblem(t, 3)) != 0 || c.rankOf(gridProblem(t, 46)) != DefaultRank {
+	if c := Default(); c.rankOf(gridProblem(t, 3)) != 0 || c.rankOf(gridProblem(t, 46)) != DefaultRank {
 		t.Error("the size decides otherwise than is said")
 	}
 }

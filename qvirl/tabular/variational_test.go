@@ -93,7 +93,7 @@ func TestPosteriorMatchesQuadrature(t *testing.T) {
 		Demos: []mdp.Step{{State: 0, Action: 1}, {State: 0, Action: 1}, {State: 0, Action: 1}},
 	}
 	mean, std := chainMoments(t, p)
-	c := DefaultConfig()
+	c := Default()
 	c.Steps = 500
 	g := fit(t, c, p)[0]
 	if !g.Converged() {
@@ -166,7 +166,7 @@ func TestABatchFitsEachProblemAsIfAlone(t *testing.T) {
 	problems := smallProblems(t, true)
 	adam := testConfig()
 	adam.Steps, adam.Rounds, adam.Float64 = 300, 1, true
-	for _, c := range []Config{adam, DefaultConfig()} {
+	for _, c := range []Config{adam, Default()} {
 		together := fit(t, c, problems...)
 		for k, p := range problems {
 			alone := fit(t, c, p)[0]
@@ -205,7 +205,7 @@ func TestARefitStartsAfresh(t *testing.T) {
 
 func TestARefitContinuesFromAPosterior(t *testing.T) {
 	problems := smallProblems(t, true)
-	whitened, plain, lbfgs := testConfig(), testConfig(), DefaultConfig()
+	whitened, plain, lbfgs := testConfig(), testConfig(), Default()
 	whitened.Steps, whitened.Rounds, whitened.Float64 = 100, 1, true
 	plain.Steps, plain.Rounds, plain.Whiten, plain.Float64 = 100, 1, false, true
 	lbfgs.Steps, lbfgs.Rounds = 10, 1
@@ -253,7 +253,7 @@ func TestKernelCovarianceFits(t *testing.T) {
 func TestSamplesObeyTheBellmanEquation(t *testing.T) {
 	for _, stateOnly := range []bool{true, false} {
 		p := smallProblems(t, stateOnly)[1]
-		c := DefaultConfig()
+		c := Default()
 		c.Steps, c.Rounds = 20, 1
 		g := fit(t, c, p)[0]
 		samples, err := g.ImpliedSample(gridworld.Stream(3, 3), 2000)
@@ -310,7 +310,7 @@ func load(path string) (*Gaussian, error) {
 
 func TestSaveAndLoad(t *testing.T) {
 	problems := smallProblems(t, false)
-	c := DefaultConfig()
+	c := Default()
 	c.Steps, c.Rounds = 10, 1
 	g := fit(t, c, problems...)[1]
 	path := filepath.Join(t.TempDir(), "posterior.npz")
@@ -338,7 +338,7 @@ func TestSaveAndLoad(t *testing.T) {
 }
 
 func TestFitStopsWhenCancelled(t *testing.T) {
-	for at, c := range map[int]Config{50: testConfig(), 3: DefaultConfig()} {
+	for at, c := range map[int]Config{50: testConfig(), 3: Default()} {
 		ctx, cancel := context.WithCancel(context.Background())
 		m, err := New(c)
 		if err != nil {

@@ -246,7 +246,7 @@ func TestRefinementIsDeterminedBySeedAndProblem(t *testing.T) {
 // TestRefinedMethod fits and refines QVIRL's posterior as one method.
 func TestRefinedMethod(t *testing.T) {
 	_, problem := smallWorld(t, 90)
-	config := tabular.DefaultConfig()
+	config := tabular.Default()
 	config.Backend, config.Steps, config.Rounds = "go", 200, 1
 	base, err := tabular.New(config)
 	if err != nil {

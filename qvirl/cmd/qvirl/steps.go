@@ -169,7 +169,7 @@ func benchSteps(ctx context.Context, o stepsOptions, out io.Writer) error {
 
 // stepping returns what trains so many runs, compiled, and the first of its models.
 func stepping(ctx context.Context, o stepsOptions, runs int) (contestant, neural.Model, error) {
-	c := neural.DefaultConfig()
+	c := neural.Default()
 	c.Steps, c.ReportEvery, c.Folds, c.Backend = 2*o.steps, o.steps, 0, o.backend
 	method, err := variational.New(c, variational.DefaultObjective(1))
 	if err != nil {

@@ -118,7 +118,7 @@ Methods:
 		"change nothing, unless --config asks for early stopping: {\"Training\": {\"Patience\": K}} keeps the model "+
 		"of the best one, and stops K reports after it")
 	f.StringVar(&o.out, "out", "", "folder for the model (required)")
-	f.IntVar(&o.steps, "steps", neural.DefaultConfig().Steps, "number of training steps")
+	f.IntVar(&o.steps, "steps", neural.Default().Steps, "number of training steps")
 	f.StringVar(&o.configFile, "config", "",
 		`JSON file with fields that replace those of the method's config, {"Training": {…}, "Objective": {…}}`)
 	f.StringVar(&o.backend, "backend", "", backendHelp)
@@ -175,7 +175,7 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	if err != nil {
 		return err
 	}
-	training := neural.DefaultConfig()
+	training := neural.Default()
 	training.Steps, training.Backend = o.steps, o.backend
 	method, err := entry.New(training, override)
 	if err != nil {

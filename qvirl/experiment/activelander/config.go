@@ -89,7 +89,7 @@ func Paper() Config {
 		SplitSeed: 1,
 		Methods:   []string{EIG, VaR, Random}, Candidates: 100, Branches: true, Length: 10,
 		At:       []int{0, 1, 2, 3, 5, 7, 10, 15, 20, 30, 40},
-		Discount: 0.99, Beta: 3, Objective: variational.DefaultObjective(5), Training: neural.DefaultConfig(),
+		Discount: 0.99, Beta: 3, Objective: variational.DefaultObjective(5), Training: neural.Default(),
 		MoreSteps: 100, MoreRate: 3e-4,
 		Segments: active.Segments{Draws: 500, Replicates: 2}, Level: 0.95,
 		Episodes: 30, EvaluationSeed: 1_000_000,

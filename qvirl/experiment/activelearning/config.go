@@ -109,7 +109,7 @@ func Paper() Config {
 		// trajectories. The standard deviation of the difference between the best two states fell from 0.09 nats to
 		// 0.04; in a quarter of the cases they differ by less than 0.02.
 		Samples: 1000, Trajectories: 50, Finalists: 8, FinalTrajectories: 500, Level: 0.95,
-		QVIRL: tabular.DefaultConfig(), QVIRLSVI: tabular.MonteCarloConfig(), QVIRLStart: tabular.StartConfig(),
+		QVIRL: tabular.Default(), QVIRLSVI: tabular.MonteCarloConfig(), QVIRLStart: tabular.StartConfig(),
 		Match: matched.Default(), Refine: valuewalk.DefaultRefine(),
 		AVRIL: avril.Default(), ValueWalk: valuewalk.Default(),
 		ReferenceAt: []int{1, 10, 30},

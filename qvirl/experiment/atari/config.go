@@ -130,7 +130,7 @@ func Paper() Config {
 			{Method: avril.Name},
 		},
 		Train: trainTrajectories, HeldOut: heldOutTrajectories, Subsets: subsets, SplitSeed: 1, Runs: []uint64{0, 1, 2},
-		Discount: 0.99, Training: neural.DefaultConfig(), Episodes: 10, EvaluationSeed: 1_000_000,
+		Discount: 0.99, Training: neural.Default(), Episodes: 10, EvaluationSeed: 1_000_000,
 	}
 	c.Training.Folds, c.Training.ReportEvery = 0, 5000
 	return c

@@ -229,7 +229,7 @@ func tuned(method, config string) Learner {
 
 // paper returns what the two experiments have in common at the paper's scale.
 func paper() Config {
-	c := Config{Train: 800, Validation: 100, Test: 100, Subsets: 10, SplitSeed: 1, Training: neural.DefaultConfig(),
+	c := Config{Train: 800, Validation: 100, Test: 100, Subsets: 10, SplitSeed: 1, Training: neural.Default(),
 		Explore:  neural.ExploreOptions{Every: 500, Keep: 40, Episodes: 4, Seed: 100_000_000},
 		Episodes: 30, EvaluationSeed: 1_000_000}
 	c.Runs = experiment.Seeds(0, 10)

@@ -61,7 +61,7 @@ type Config struct {
 func Paper() Config {
 	c := Config{
 		World: gridworld.Paper(), Discount: 0.9, Length: 5, Demos: []int{1, 7, 15}, Betas: []float64{0.1, 0.5, 2, 10},
-		Seeds: experiment.Seeds(0, 30), Chunk: 15, QVIRL: tabular.DefaultConfig(),
+		Seeds: experiment.Seeds(0, 30), Chunk: 15, QVIRL: tabular.Default(),
 	}
 	c.QVIRL.Steps, c.QVIRL.LearningRate, c.QVIRL.Rounds, c.QVIRL.Tolerance = 400, 0.02, 10, 0.1
 	return c

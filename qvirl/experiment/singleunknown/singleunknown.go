@@ -87,7 +87,7 @@ func Paper() Config {
 		KnownStds: []float64{0.1, 0.3, 1}, Discount: 0.8, Beta: 1,
 		Start: 0, Actions: []int{gridworld.Right, gridworld.Right, gridworld.Stay}, Caution: 2, Draws: 200_000,
 		Starts: []float64{-13, -4.6, 1.5, 8}, Between: -4.6, StartSpread: 0.5,
-		ValueWalk: valuewalk.Default(), QVIRL: tabular.DefaultConfig(),
+		ValueWalk: valuewalk.Default(), QVIRL: tabular.Default(),
 	}
 	c.QVIRL.Rounds = 20
 	return c

@@ -85,7 +85,7 @@ func Paper() Config {
 		Seeds: experiment.Seeds(0, 100), Chunk: 20, Again: 20, Draws: 5000,
 		Methods: []string{QVIRL, QVIRL20k, QVIRLMaxMean, QVIRLMatched, QVIRLRefined, AVRIL, "avril-0.17"},
 		HeldOut: experiment.Seeds(1000, 10), Lambdas: avril.Lambdas, Lambda: 0.02,
-		ValueWalk: valuewalk.Default(), QVIRL: tabular.DefaultConfig(), QVIRL20k: tabular.PaperConfig(),
+		ValueWalk: valuewalk.Default(), QVIRL: tabular.Default(), QVIRL20k: tabular.PaperConfig(),
 		QVIRLMaxMean: maxMean,
 		QVIRLSVI:     tabular.MonteCarloConfig(), QVIRLStart: tabular.StartConfig(), Match: matched.Default(),
 		Refine: valuewalk.DefaultRefine(),

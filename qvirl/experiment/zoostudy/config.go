@@ -66,7 +66,7 @@ func Full() Config {
 	c := Config{
 		Methods: slices.Clone(methodNames), Draws: 20_000,
 		Verdict: verdict.Default(1), Reference: reference.Default(), ValueWalk: valuewalk.Default(),
-		Paper: tabular.DefaultConfig(),
+		Paper: tabular.Default(),
 		Start: tabular.StartConfig(), Match: matched.Default(),
 	}
 	c.Reference.Seed, c.ValueWalk.Seed, c.Paper.Seed, c.Start.Seed, c.Match.Seed = 1, 1, 1, 1, 1

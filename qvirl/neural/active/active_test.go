@@ -115,7 +115,7 @@ const beta, discount = 2, 0.9
 
 func learner(t *testing.T, steps int) *neural.Learner {
 	t.Helper()
-	c := neural.DefaultConfig()
+	c := neural.Default()
 	c.Hidden, c.Batch, c.Steps, c.ReportEvery, c.LearningRate, c.Folds, c.Backend = []int{16, 16}, 12, steps, steps,
 		0.01, 0, "go"
 	c.Unit, c.Range = 0, 2

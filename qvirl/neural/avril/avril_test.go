@@ -23,7 +23,7 @@ const (
 // fitContinuous returns a model after two steps of training on random demonstrations.
 func fitContinuous(t *testing.T, o Objective) *neural.Fitted {
 	t.Helper()
-	c := neural.DefaultConfig()
+	c := neural.Default()
 	c.Hidden, c.Steps, c.ReportEvery, c.Folds, c.Backend = []int{7, 6}, 2, 1, 0, "go"
 	l, err := New(c, o)
 	if err != nil {

@@ -35,7 +35,7 @@ func TestMethodsLearnFromDemonstrationsOfOthers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c := neural.DefaultConfig()
+			c := neural.Default()
 			c.Hidden, c.Steps, c.ReportEvery, c.LearningRate, c.Folds, c.Backend = []int{32, 32}, 200, 100, 5e-3, 2,
 				"go"
 			var override []byte
@@ -75,11 +75,11 @@ func TestUnknownMethodsAndFieldsAreRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := m.New(neural.DefaultConfig(), []byte(`{"Objective": {"gravity": 1}}`)); err == nil ||
+		if _, err := m.New(neural.Default(), []byte(`{"Objective": {"gravity": 1}}`)); err == nil ||
 			!strings.Contains(err.Error(), name) {
 			t.Errorf("%s: error %v for a field that its objective does not have", name, err)
 		}
-		learner, err := m.New(neural.DefaultConfig(), []byte(`{"Training": {"Steps": 7}}`))
+		learner, err := m.New(neural.Default(), []byte(`{"Training": {"Steps": 7}}`))
 		if err != nil || learner.Name() != name {
 			t.Errorf("%s: error %v", name, err)
 		}

@@ -53,7 +53,7 @@ func TestMethodsLearnFromImages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := neural.DefaultConfig()
+		c := neural.Default()
 		c.Convolutions, c.Features, c.Hidden = []neural.Convolution{{Filters: 8, Size: 4, Stride: 2},
 			{Filters: 8, Size: 3, Stride: 1}}, 32, []int{32}
 		c.Batch, c.Steps, c.ReportEvery, c.LearningRate, c.Folds = 32, steps, 50, 3e-3, 0

@@ -16,7 +16,7 @@ import (
 const observation, actions = 3, 4
 
 func testConfig(a neural.Architecture) neural.Config {
-	c := neural.DefaultConfig()
+	c := neural.Default()
 	c.Architecture, c.Hidden, c.Steps, c.ReportEvery, c.Folds, c.Backend = a, []int{7, 6}, 1, 1, 0, "go"
 	return c
 }

@@ -21,7 +21,7 @@ const (
 )
 
 func testConfig() neural.Config {
-	c := neural.DefaultConfig()
+	c := neural.Default()
 	c.Hidden, c.Steps, c.ReportEvery, c.Folds, c.Backend = []int{7, 6}, 2, 1, 0, "go"
 	return c
 }

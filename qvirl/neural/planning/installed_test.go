@@ -49,7 +49,7 @@ func TestPlansResumesAndIsStored(t *testing.T) {
 		t.Cleanup(func() { pool.Close() })
 		return pool
 	}
-	training := neural.DefaultConfig()
+	training := neural.Default()
 	training.Hidden, training.Steps, training.ReportEvery, training.Folds, training.Backend = []int{32, 32}, 400, 100,
 		0,
 		"go"

@@ -40,7 +40,7 @@ func fitted(t *testing.T) *neural.Fitted {
 
 func ensemble(t *testing.T, members int) *neural.Ensemble {
 	t.Helper()
-	c := neural.DefaultConfig()
+	c := neural.Default()
 	c.Hidden, c.Steps, c.ReportEvery, c.Folds, c.Backend = []int{16, 16}, 150, 50, 0, "go"
 	learner, err := variational.New(c, variational.DefaultObjective(1))
 	if err != nil {

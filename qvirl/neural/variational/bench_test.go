@@ -22,7 +22,7 @@ func BenchmarkTrainingStep(b *testing.B) {
 	for _, architecture := range []neural.Architecture{neural.Heads, neural.Pairs} {
 		for _, runs := range []int{1, 5, 10} {
 			b.Run(fmt.Sprintf("%s/runs=%d", architecture, runs), func(b *testing.B) {
-				c := neural.DefaultConfig()
+				c := neural.Default()
 				c.Architecture, c.Steps, c.ReportEvery, c.Folds = architecture, 200, 50, 0
 				l, err := New(c, DefaultObjective(50))
 				if err != nil {
@@ -97,7 +97,7 @@ func BenchmarkImages(b *testing.B) {
 	}
 	for _, n := range []int{64, 128} {
 		b.Run(fmt.Sprintf("step/transitions=%d", n), func(b *testing.B) {
-			c := neural.DefaultConfig()
+			c := neural.Default()
 			c.ReportEvery, c.Folds = 1, 0
 			task := &neural.Task{Observation: m.Size(), Image: m, Actions: 6, Discount: 0.99, Beta: 3,
 				Runs: []neural.Run{{Demos: []demo.Trajectory{pictures(500)}}}}

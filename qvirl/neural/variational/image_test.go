@@ -138,7 +138,7 @@ func TestRewardsOfImages(t *testing.T) {
 	for range n {
 		d.Actions = append(d.Actions, random.IntN(3))
 	}
-	c := neural.DefaultConfig()
+	c := neural.Default()
 	c.Convolutions, c.Features, c.Hidden = []neural.Convolution{{Filters: 2, Size: 4, Stride: 4}}, 8, []int{8}
 	c.Batch, c.Steps, c.ReportEvery, c.Folds, c.Backend = 8, 2, 1, 0, "go"
 	l, err := New(c, DefaultObjective(0.5))

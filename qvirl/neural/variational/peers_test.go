@@ -41,7 +41,7 @@ func peer(tb testing.TB, args ...string) *exec.Cmd {
 }
 
 func TestPeersComputeTheSameLoss(t *testing.T) {
-	c := neural.DefaultConfig()
+	c := neural.Default()
 	c.Steps, c.ReportEvery, c.Folds = 100, 100, 0
 	l, err := New(c, DefaultObjective(1))
 	if err != nil {

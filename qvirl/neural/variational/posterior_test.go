@@ -49,7 +49,7 @@ func walk(seed uint64, count int, demonstrator bool) []demo.Trajectory {
 
 // smallConfig is a training of a small network.
 func smallConfig(steps int) neural.Config {
-	c := neural.DefaultConfig()
+	c := neural.Default()
 	c.Hidden, c.Batch, c.AuxBatch, c.Steps, c.ReportEvery, c.LearningRate, c.Folds, c.Backend = []int{16, 16}, 12, 12,
 		steps, steps, 0.01, 0, "go"
 	c.Unit, c.Range = 0, 2 // a plane has no unit

@@ -71,7 +71,7 @@ func Paper() Config {
 		Lambdas:      []float64{0.1, 0.2, 0.5},
 		Sweep:        []float64{0.01, 0.05, 0.13, 0.15, 0.17, 0.18, 0.19, 0.195, 0.21, 0.25, 0.3},
 		Rates:        []float64{0.01, 0.001, 0.0003},
-		ValueWalk:    valuewalk.Default(), PolicyWalk: policywalk.Default(), QVIRL: tabular.DefaultConfig(),
+		ValueWalk:    valuewalk.Default(), PolicyWalk: policywalk.Default(), QVIRL: tabular.Default(),
 		AVRIL: avril.Default(),
 	}
 	c.ValueWalk.Samples, c.PolicyWalk.Samples = 2000, 2000

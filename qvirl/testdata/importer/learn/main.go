@@ -17,7 +17,7 @@ func main() {
 		d.Actions = append(d.Actions, i%2)
 		d.Observations = append(d.Observations, float32(2*((i+1)%2)-1))
 	}
-	c := neural.DefaultConfig()
+	c := neural.Default()
 	c.Hidden, c.Steps, c.Folds = []int{8}, 50, 0
 	method, err := cloning.New(c)
 	if err != nil {
