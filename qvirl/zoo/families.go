@@ -2,6 +2,7 @@ package zoo
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -417,6 +418,50 @@ func inferred(b *builder) {
 		set(func(p *irl.Problem) { p.Demos, p.BetaLogStd = slices.Concat(repeat(10, 1, 0), repeat(10, 1, 1)), 0.5 }))
 	b.add("beta-pairs", "State-action rewards of the corridor with β inferred.", corridor(),
 		simulate(4, 4, func(p *irl.Problem) { p.Prior, p.BetaLogStd = irl.IndependentPrior(6, 0, 2), 0.5 }))
+}
+
+// explanations have demonstrations that several rewards explain, with next to nothing between them.
+func explanations(b *builder) {
+	b.family = "explanations"
+	b.add("two-roads", "The expert turns off, away from a known reward of 4, to where two roads of 8 rooms begin. Either "+
+		"may be worth it, against four standard deviations of the prior.", roads(), nil)
+	b.add("two-roads-beta", "The two roads with β inferred, log β ~ N(log 5, 0.5²), from ten steps.", roads(),
+		set(func(p *irl.Problem) { p.BetaLogStd, p.Demos = 0.5, p.Demos[:10] }))
+	const arms, rooms = 6, 3
+	goals := &irl.Problem{MDP: moves(2+arms*rooms, arms, func(s, a int) int {
+		switch {
+		case s == 0 && a > 0, s > 1 && (s-2)%rooms == rooms-1:
+			return s
+		case s == 1:
+			return 2 + rooms*a
+		}
+		return s + 1
+	}, nil), Prior: irl.IndependentPrior(2+arms*rooms, 0, 1), Discount: 0.95, Beta: 3, Demos: repeat(40, 0, 0)}
+	goals.Prior.Mean[0], goals.Prior.Std[0] = 2, 0.05
+	b.add("six-goals", "The expert leaves a lobby with a known reward of 2 for a hall with six corridors of three rooms, "+
+		"in the last of which one stays: one of six goals is worth it.", goals, nil)
+}
+
+// roads is the problem of an expert who turns off, away from a known reward of 4, to where two roads of 8 rooms begin.
+func roads() *irl.Problem {
+	const length, turn, ahead, first, second = 8, 1, 2, 3, 3 + 8
+	p := &irl.Problem{MDP: moves(second+length, 2, func(s, a int) int {
+		switch s {
+		case 0:
+			return turn + a
+		case turn:
+			return first + a*length
+		case ahead, second - 1, second + length - 1:
+			return -1
+		}
+		return s + 1
+	}, nil), Prior: irl.IndependentPrior(second+length, 0, 0.01), Discount: 0.99, Beta: 5, Demos: repeat(30, 0, 0)}
+	p.Prior.Mean[ahead] = 4
+	for i := range length {
+		p.Prior.Std[first+i] = 1 / math.Sqrt(length)
+		p.Prior.Mean[second+i], p.Prior.Std[second+i] = -2./length, 1.5/math.Sqrt(length)
+	}
+	return p
 }
 
 // gridworlds are the paper's.

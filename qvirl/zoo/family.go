@@ -21,7 +21,7 @@ func Generate() ([]Case, error) {
 	b := &builder{}
 	for _, family := range []func(*builder){
 		corridors, scales, offsets, correlations, kernels, singular, discounts, rationalities, data, improbable,
-		dynamics, sizes, pairs, known, inferred, gridworlds,
+		dynamics, sizes, pairs, known, inferred, explanations, gridworlds,
 	} {
 		family(b)
 	}

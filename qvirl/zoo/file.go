@@ -160,12 +160,17 @@ func Update(ctx context.Context, folder string, cases []Case,
 			return fmt.Errorf("zoo: %w", err)
 		}
 	}
-	stored, err := Read(os.DirFS(folder))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	var stored []Case
+	if _, err := os.Stat(filepath.Join(folder, indexFile)); err == nil {
+		if stored, err = Read(os.DirFS(folder)); err != nil {
+			return err
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("zoo: %w", err)
 	}
 	var done []Case
 	var entries []entry
+	var err error
 	for _, c := range cases {
 		i := slices.IndexFunc(stored, func(s Case) bool { return s.Name == c.Name })
 		if i >= 0 && equal(stored[i].Problem, c.Problem) {

@@ -77,9 +77,14 @@ func TestAnswersAreEstablished(t *testing.T) {
 			t.Errorf("%s: effective size %.0f, k̂ %.2f", c.Name, a.EffectiveSize, a.KHat)
 		}
 		for i, sd := range a.RewardStd {
-			// data may move a mean, and widen a marginal a little, but not for nothing
+			// data may move a mean, and widen a marginal a little, but not for nothing; more where it is far from home
+			// in one of several explanations, and at home in the others
+			widest := 1.5
+			if c.Family == "explanations" {
+				widest = 2
+			}
 			prior := math.Sqrt(c.Problem.Prior.Covariance().At(i, i))
-			if !(sd > 0 && sd < 1.5*prior) || !(a.Error.RewardMean[i] < 0.02*sd) || !(a.Error.RewardStd[i] < 0.02*sd) {
+			if !(sd > 0 && sd < widest*prior) || !(a.Error.RewardMean[i] < 0.02*sd) || !(a.Error.RewardStd[i] < 0.02*sd) {
 				t.Errorf("%s: reward %d: %g ± %g, errors %g and %g, prior %g", c.Name, i, a.RewardMean[i], sd,
 					a.Error.RewardMean[i], a.Error.RewardStd[i], prior)
 			}
@@ -209,5 +214,8 @@ func TestUpdateKeepsWhatIsThere(t *testing.T) {
 	}
 	if _, err := Read(os.DirFS(dir)); err == nil {
 		t.Error("a problem's file was replaced by another's, and nobody noticed")
+	}
+	if err := Update(t.Context(), dir, cases, answer); err == nil || asked != 6 {
+		t.Errorf("a problem's file is missing: error %v, and %d answers computed anew", err, asked-6)
 	}
 }
