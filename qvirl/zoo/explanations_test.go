@@ -31,6 +31,7 @@ func TestAnswersCountExplanations(t *testing.T) {
 	for _, name := range []string{"two-roads", "two-roads-beta"} {
 		shares(t, cases[name], "road", 2, exactRoads(cases[name].Problem)...)
 	}
+	shares(t, cases["two-rationalities"], "action", 0, consistency(cases["two-rationalities"].Problem))
 }
 
 // logSigmoid is log 1/(1 + exp −x).
@@ -74,4 +75,34 @@ func exactRoads(p *irl.Problem) []float64 {
 	})
 	share := math.Exp(floats.LogSumExp(second) - floats.LogSumExp(all))
 	return []float64{1 - share, share}
+}
+
+// consistency returns the probability of the action that the expert always took in state 0 of bandits of two actions,
+// by quadrature over β and the difference of rewards of each state, z standard deviations of the prior: the nodes are
+// sinh-spaced, since under a large β those near 0 count alone.
+func consistency(p *irl.Problem) float64 {
+	const nodes, stretch, far = 4001, 12, 9
+	counts := p.DemoCounts()
+	var all, again []float64
+	normal(401, func(b, wb float64) {
+		beta, more := p.Beta*math.Exp(p.BetaLogStd*b), 0.0
+		for s := range p.MDP.States() {
+			std := math.Hypot(p.Prior.Std[2*s], p.Prior.Std[2*s+1])
+			var likelihood, predicted []float64
+			for i := range nodes {
+				v := stretch * (2*float64(i)/(nodes-1) - 1)
+				z := far * math.Sinh(v) / math.Sinh(stretch)
+				gap := beta * std * z
+				l := math.Log(math.Cosh(v)) - z*z/2 + counts[2*s]*logSigmoid(gap) + counts[2*s+1]*logSigmoid(-gap)
+				likelihood, predicted = append(likelihood, l), append(predicted, l+logSigmoid(gap))
+			}
+			sum := floats.LogSumExp(likelihood)
+			wb += sum
+			if s == 0 {
+				more = floats.LogSumExp(predicted) - sum
+			}
+		}
+		all, again = append(all, wb), append(again, wb+more)
+	})
+	return math.Exp(floats.LogSumExp(again) - floats.LogSumExp(all))
 }

@@ -440,6 +440,18 @@ func explanations(b *builder) {
 	goals.Prior.Mean[0], goals.Prior.Std[0] = 2, 0.05
 	b.add("six-goals", "The expert leaves a lobby with a known reward of 2 for a hall with six corridors of three rooms, "+
 		"in the last of which one stays: one of six goals is worth it.", goals, nil)
+	const consistent, states = 2, 3
+	bandits := &irl.Problem{MDP: moves(states, 2, func(int, int) int { return -1 }, nil),
+		Prior: irl.IndependentPrior(2*states, 0, 0.03), Beta: 3, BetaLogStd: 1.2}
+	for s := range states {
+		other := 0
+		if s >= consistent {
+			bandits.Prior.Std[2*s], bandits.Prior.Std[2*s+1], other = 10, 10, 1
+		}
+		bandits.Demos = slices.Concat(bandits.Demos, repeat(3, s, 0), repeat(3, s, other))
+	}
+	b.add("two-rationalities", "Three choices between two rewards, β unknown: where little is at stake the expert is "+
+		"consistent, and where much is, contradictory. He errs everywhere, or what is much is tied.", bandits, nil)
 }
 
 // roads is the problem of an expert who turns off, away from a known reward of 4, to where two roads of 8 rooms begin.
