@@ -39,7 +39,7 @@ type chain struct {
 	ridge float64          // standard deviation of log c of scale moves, where β is inferred
 	trace *mcmc.Trace
 
-	modes      modes   // nil where there is one alone
+	blocks     []block // that it jumps in; nil where there is one mode alone
 	ladder     *ladder // nil where β's posterior has one peak, or β is known
 	crossShare float64 // probability of a crossing after an iteration's transition
 
@@ -158,7 +158,7 @@ func (k *chain) sample() {
 		k.accepted += accept
 		k.tried++
 	}
-	if k.modes != nil && k.rng.Float64() < jumpShare {
+	if k.blocks != nil && k.rng.Float64() < jumpShare {
 		k.jump()
 	}
 	if k.ladder != nil && k.rng.Float64() < k.crossShare {

@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	climbers    = 24  // tries that climb to a mode
-	climbSteps  = 60  // evaluations of a climb
-	climbWork   = 1e9 // multiplications after which no other climb begins
-	apart       = 1   // distance of two modes in whitened rewards
-	inferior    = 6   // nats of evidence below the best mode at which one is left out
-	jumpShare   = 0.5 // probability of a jump after another transition
-	largestJump = 512 // most numbers to jump in
+	climbers    = 24   // tries that climb to a mode
+	climbSteps  = 60   // evaluations of a climb
+	climbWork   = 1e9  // multiplications after which no other climb begins
+	apart       = 1    // distance of two modes in whitened rewards
+	inferior    = 6    // nats of evidence below the best mode at which one is left out
+	largestJump = 512  // most numbers to jump in
+	little      = 0.01 // information on a whitened reward, beside 1 of the prior, that counts as none
 )
 
 // mode is a local maximum of the posterior's density, with Laplace's approximation there, N(u, (I + H)⁻¹) of the
@@ -34,11 +34,11 @@ type mode struct {
 	upper    mat.TriDense // U of I + H = Uᵀ U
 	logDet   float64      // of I + H
 	evidence float64      // up to a constant
+	told     [][]bool     // whether each demonstrated state says something of each coordinate
 }
 
 // modes are several maxima of a posterior: explanations of the demonstrations between which no small step leads, such
-// as that one far place is worth a detour or another. A chain jumps between them: it proposes a draw of the mixture of
-// the approximations, and accepts it with the probability min(1, π(u') q(u) / (π(u) q(u'))).
+// as that one far place is worth a detour or another. Chains jump between them (see block).
 type modes []*mode
 
 // findModes returns the modes that the most likely tries climb to, those of which the evidence is far below the best
@@ -92,13 +92,27 @@ func (t *Target) climb(u []float64) []float64 {
 // modeAt returns the mode at u, or nil where there is no density.
 func (t *Target) modeAt(u []float64) *mode {
 	logDensity := t.LogLikelihood(u, nil) - floats.Dot(u, u)/2
-	information := mat.NewSymDense(len(u), nil)
-	t.addInformation(information)
+	root, information := t.rootInformation(), mat.NewSymDense(len(u), nil)
+	information.SymOuterK(1, root.T())
 	m := newMode(u, priorAnd(information, 1))
 	if math.IsNaN(logDensity) || m == nil {
 		return nil
 	}
 	m.evidence = logDensity - m.logDet/2
+	actions := t.problem.MDP.Actions()
+	for d := range t.demoed {
+		about := make([]float64, len(u))
+		for a := range actions {
+			for j, x := range root.RawRowView(d*actions + a) {
+				about[j] += x * x
+			}
+		}
+		told := make([]bool, len(u))
+		for j, information := range about {
+			told[j] = information > little
+		}
+		m.told = append(m.told, told)
+	}
 	return m
 }
 
@@ -145,19 +159,4 @@ func (m modes) logDensity(u []float64) float64 {
 		terms[i] = o.evidence + o.logDet/2 - mat.Dot(offset, offset)/2
 	}
 	return floats.LogSumExp(terms)
-}
-
-// jump proposes a draw of the mixture.
-func (k *chain) jump() {
-	if k.at.known < likelihoodToo {
-		k.at.evaluate(k.target, likelihoodToo)
-	}
-	to := newState(len(k.at.u))
-	copy(to.u, k.modes.draw(k.rng))
-	to.evaluate(k.target, gradientToo)
-	gain := to.logDensity() - k.at.logDensity() + k.modes.logDensity(k.at.u) - k.modes.logDensity(to.u)
-	if math.Log(k.rng.Float64()) < gain {
-		k.at.copyFrom(&to)
-		k.keep()
-	}
 }

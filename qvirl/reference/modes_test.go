@@ -2,6 +2,7 @@ package reference
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
@@ -13,36 +14,43 @@ import (
 	"github.com/go-birl/birl/qvirl/mcmc"
 )
 
-// detour is a problem whose expert turns off, in state 0, to where two roads of so many states begin, though a reward
-// of 4 that is known lies straight ahead. Either road may be worth it, against four or five standard deviations of the
-// prior: the sum of the first one's rewards is N(0, 1), that of the second N(−6, 2²).
-func detour(t testing.TB, length int) *irl.Problem {
+// detours is a problem with so many places. In the first state of each the expert turns off to where two roads of so
+// many states begin, though a reward of 4 that is known lies straight ahead. Either road may be worth it, against four
+// or five standard deviations of the prior: the sum of the first one's rewards is N(0, 1), that of the second
+// N(−6, 2²).
+func detours(t testing.TB, places, length int) *irl.Problem {
 	t.Helper()
-	const turn, ahead = 1, 2 // states; those of the roads follow
-	first, second := 3, 3+length
-	rows := make([][]mdp.Transition, 2*(second+length))
-	rows[0], rows[1] = []mdp.Transition{{Next: turn, Prob: 1}}, []mdp.Transition{{Next: ahead, Prob: 1}}
-	rows[2*turn], rows[2*turn+1] = []mdp.Transition{{Next: first, Prob: 1}}, []mdp.Transition{{Next: second, Prob: 1}}
-	for _, begin := range []int{first, second} {
-		for s := begin; s < begin+length-1; s++ {
-			rows[2*s] = []mdp.Transition{{Next: s + 1, Prob: 1}}
-			rows[2*s+1] = rows[2*s]
+	size := 3 + 2*length
+	rows := make([][]mdp.Transition, 2*places*size)
+	mean, std := make([]float64, places*size), make([]float64, places*size)
+	p := &irl.Problem{Discount: 1 - 1e-9, Beta: 5}
+	for place := range places {
+		begin := place * size
+		turn, ahead, first, second := begin+1, begin+2, begin+3, begin+3+length // states
+		for _, way := range [][3]int{{begin, turn, ahead}, {turn, first, second}} {
+			rows[2*way[0]] = []mdp.Transition{{Next: way[1], Prob: 1}}
+			rows[2*way[0]+1] = []mdp.Transition{{Next: way[2], Prob: 1}}
+		}
+		for _, road := range []int{first, second} {
+			for s := road; s < road+length-1; s++ {
+				rows[2*s] = []mdp.Transition{{Next: s + 1, Prob: 1}}
+				rows[2*s+1] = rows[2*s]
+			}
+		}
+		mean[ahead] = 4
+		for i := range length {
+			std[first+i] = 1 / math.Sqrt(float64(length))
+			mean[second+i], std[second+i] = -6/float64(length), 2/math.Sqrt(float64(length))
+		}
+		for range 30 {
+			p.Demos = append(p.Demos, mdp.Step{State: begin})
 		}
 	}
-	m, err := mdp.New(second+length, 2, rows, nil)
-	if err != nil {
+	var err error
+	if p.MDP, err = mdp.New(places*size, 2, rows, nil); err != nil {
 		t.Fatal(err)
 	}
-	mean, std := make([]float64, second+length), make([]float64, second+length)
-	mean[ahead] = 4
-	for i := range length {
-		std[first+i] = 1 / math.Sqrt(float64(length))
-		mean[second+i], std[second+i] = -6/float64(length), 2/math.Sqrt(float64(length))
-	}
-	p := &irl.Problem{MDP: m, Prior: irl.DiagonalPrior(mean, std), Discount: 1 - 1e-9, Beta: 5}
-	for range 30 {
-		p.Demos = append(p.Demos, mdp.Step{})
-	}
+	p.Prior = irl.DiagonalPrior(mean, std)
 	return p
 }
 
@@ -69,7 +77,7 @@ func secondShare() float64 {
 
 // TestModesAreFound: both explanations of the detour, with their shares within Laplace's error.
 func TestModesAreFound(t *testing.T) {
-	target, err := NewTarget(detour(t, 40))
+	target, err := NewTarget(detours(t, 1, 40))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +93,7 @@ func TestModesAreFound(t *testing.T) {
 	if want := secondShare(); math.Abs(share-want) > 0.1 {
 		t.Errorf("the second road has the share %.3f, want about %.3f", share, want)
 	}
-	easy := detour(t, 40)
+	easy := detours(t, 1, 40)
 	easy.Demos = nil
 	if target, err = NewTarget(easy); err != nil {
 		t.Fatal(err)
@@ -120,24 +128,53 @@ func TestModesOfGaussians(t *testing.T) {
 	}
 }
 
-// TestChainsJumpBetweenModes: they find the share of each explanation.
+// TestChainsJumpBetweenModes: they find the share of each explanation, of several places too, whose explanations combine.
 func TestChainsJumpBetweenModes(t *testing.T) {
-	p := detour(t, 40)
 	want := secondShare()
-	for seed := range uint64(2) {
+	for seed, shape := range [][2]int{{1, 40}, {1, 40}, {3, 3}} {
+		places, length := shape[0], shape[1]
 		c := Default()
-		c.Seed = seed
-		post := fit(t, c, p)[0].(*Posterior)
-		share := 0.0
-		values := post.Values()
-		for i := range post.Len() {
-			if values.At(i, 43) > values.At(i, 3) {
-				share += 1 / float64(post.Len())
+		c.Seed = uint64(seed)
+		post := fit(t, c, detours(t, places, length))[0].(*Posterior)
+		ok, reason := post.Convergence()
+		for place := range places {
+			first := place*(3+2*length) + 3
+			share := 0.0
+			values := post.Values()
+			for i := range post.Len() {
+				if values.At(i, first+length) > values.At(i, first) {
+					share += 1 / float64(post.Len())
+				}
+			}
+			if !ok || !(math.Abs(share-want) < 0.06) { // four standard errors
+				t.Errorf("%v: the second road of place %d has the share %.3f, want %.3f; converged: %v, %s", shape, place,
+					share, want, ok, reason)
 			}
 		}
-		if ok, reason := post.Convergence(); !ok || !(math.Abs(share-want) < 0.06) { // four standard errors
-			t.Errorf("seed %d: the second road has the share %.3f, want %.3f; converged: %v, %s", seed, share, want, ok,
-				reason)
+	}
+}
+
+// TestBlocks: of two places, with two explanations each, the modes differ in the roads of one or of both; chains jump
+// in all coordinates, and in the roads of either place.
+func TestBlocks(t *testing.T) {
+	const length = 3
+	target, err := NewTarget(detours(t, 2, length))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, found := target.farStarts(mcmc.Stream(1, 2, farStream), 4)
+	blocks := found.blocks()
+	var sizes [][]int
+	for _, b := range blocks {
+		sizes = append(sizes, b.at)
+		weights := b.modes.weights()
+		if len(b.at) < 4*length && (len(weights) != 2 || math.Abs(weights[1]-secondShare()) > 0.03) {
+			t.Errorf("the modes in %v have the weights %.3f", b.at, weights)
 		}
+	}
+	want := [][]int{{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, {0, 1, 2, 3, 4, 5}, {6, 7, 8, 9, 10, 11}}
+	slices.SortFunc(sizes[1:], func(a, b []int) int { return a[0] - b[0] })
+	if !slices.EqualFunc(sizes, want, slices.Equal) {
+		t.Errorf("blocks %v, want %v", sizes, want)
 	}
 }

@@ -162,6 +162,7 @@ func (s *sampling) prepare() error {
 		}
 	}
 	starts, found := base.farStarts(mcmc.Stream(s.config.Seed, hash, farStream), s.config.Chains/2)
+	blocks := found.blocks()
 	var ladder *ladder
 	if s.problem.InfersBeta() && len(s.problem.Demos) > 0 {
 		scanned, err := base.Clone()
@@ -183,7 +184,7 @@ func (s *sampling) prepare() error {
 		}
 		k := &chain{target: t, rng: rng, at: newState(t.Dim()), draw: make([]float64, t.n+s.problem.ValueDim()),
 			hamiltonian: newHamiltonian(t, s.config.Trajectory, maxLeapfrog), slice: newSlice(t), unroot: unroot,
-			ridge: 1 / math.Sqrt(float64(t.k)), ladder: ladder, modes: found}
+			ridge: 1 / math.Sqrt(float64(t.k)), ladder: ladder, blocks: blocks}
 		if near != nil {
 			k.slice.near, k.slice.pair = near, pair
 		}

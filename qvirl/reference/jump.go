@@ -1,0 +1,156 @@
+package reference
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+const (
+	jumpShare  = 0.5  // probability of a jump after another transition,
+	allShare   = 0.5  // and that it is one of all coordinates, where there are others
+	alike      = 1e-4 // share of the squared distance of two modes up to which a coordinate is the same in both
+	mostBlocks = 16
+	blockSize  = 4e6 // most numbers in their matrices together
+)
+
+// block is some coordinates of u with the marginals there of the approximations at modes. Demonstrations in several
+// places may each have several explanations, and all of them together more than can be found: a chain jumps in one
+// place at a time, too, and leaves the others as they are.
+type block struct {
+	at    []int
+	modes modes
+}
+
+// blocks returns all coordinates, and those in which modes differ, in one place at a time; nil without modes.
+func (m modes) blocks() []block {
+	if m == nil {
+		return nil
+	}
+	all := make([]int, len(m[0].u))
+	for j := range all {
+		all[j] = j
+	}
+	blocks, size, covariances := []block{{all, m}}, 0, m.covariances()
+	for _, at := range m.differences() {
+		if size += len(m) * len(at) * len(at); len(blocks) > mostBlocks || size > blockSize {
+			break
+		}
+		if marginals := m.marginals(at, covariances); len(marginals) > 1 {
+			blocks = append(blocks, block{at, marginals})
+		}
+	}
+	return blocks
+}
+
+// differences returns the sets of coordinates in which a pair of modes differs and that one demonstrated state tells
+// something of, the most frequent first.
+func (m modes) differences() (sets [][]int) {
+	times := map[string]int{}
+	differs, set := make([]bool, len(m[0].u)), make([]byte, len(m[0].u)) // 1 for what belongs
+	for i, a := range m {
+		for _, b := range m[:i] {
+			least := math.Sqrt(alike) * floats.Distance(a.u, b.u, 2)
+			for j := range differs {
+				differs[j] = math.Abs(a.u[j]-b.u[j]) > least
+			}
+			for d := range a.told {
+				for j := range set {
+					set[j] = 0
+					if differs[j] && (a.told[d][j] || b.told[d][j]) {
+						set[j] = 1
+					}
+				}
+				times[string(set)]++
+			}
+		}
+	}
+	names := slices.Sorted(maps.Keys(times))
+	slices.SortStableFunc(names, func(a, b string) int { return times[b] - times[a] })
+	for _, name := range names {
+		var at []int
+		for j := range name {
+			if name[j] == 1 {
+				at = append(at, j)
+			}
+		}
+		if at != nil {
+			sets = append(sets, at)
+		}
+	}
+	return sets
+}
+
+// covariances returns (I + H)⁻¹ of each mode; nil where it is not found.
+func (m modes) covariances() []*mat.SymDense {
+	out := make([]*mat.SymDense, len(m))
+	for i, o := range m {
+		var chol mat.Cholesky
+		chol.SetFromU(&o.upper)
+		var inverse mat.SymDense
+		if chol.InverseTo(&inverse) == nil {
+			out[i] = &inverse
+		}
+	}
+	return out
+}
+
+// marginals returns those of the modes at some coordinates; of several that are the same, one has all the evidence.
+func (m modes) marginals(at []int, covariances []*mat.SymDense) modes {
+	var out modes
+	for i, o := range m {
+		if covariances[i] == nil {
+			continue
+		}
+		u, covariance := make([]float64, len(at)), mat.NewSymDense(len(at), nil)
+		for k, j := range at {
+			u[k] = o.u[j]
+			for l := k; l < len(at); l++ {
+				covariance.SetSym(k, l, covariances[i].At(j, at[l]))
+			}
+		}
+		if same := slices.IndexFunc(out, func(p *mode) bool { return floats.Distance(p.u, u, 2) < apart }); same >= 0 {
+			out[same].evidence = floats.LogSumExp([]float64{out[same].evidence, o.evidence})
+			continue
+		}
+		var chol mat.Cholesky
+		var precision mat.SymDense
+		if !chol.Factorize(covariance) || chol.InverseTo(&precision) != nil {
+			continue
+		}
+		if marginal := newMode(u, &precision); marginal != nil {
+			marginal.evidence = o.evidence
+			out = append(out, marginal)
+		}
+	}
+	slices.SortFunc(out, func(a, b *mode) int { return cmp.Compare(b.evidence, a.evidence) })
+	return out
+}
+
+// jump proposes a draw of the mixture in one of the blocks, and accepts it with the probability
+// min(1, π(u') q(u) / (π(u) q(u'))).
+func (k *chain) jump() {
+	if k.at.known < likelihoodToo {
+		k.at.evaluate(k.target, likelihoodToo)
+	}
+	b := &k.blocks[0]
+	if len(k.blocks) > 1 && !(k.rng.Float64() < allShare) {
+		b = &k.blocks[1+k.rng.IntN(len(k.blocks)-1)]
+	}
+	to := newState(len(k.at.u))
+	copy(to.u, k.at.u)
+	from, drawn := make([]float64, len(b.at)), b.modes.draw(k.rng)
+	for i, j := range b.at {
+		from[i], to.u[j] = k.at.u[j], drawn[i]
+	}
+	to.evaluate(k.target, gradientToo)
+	gain := to.logDensity() - k.at.logDensity() + b.modes.logDensity(from) - b.modes.logDensity(drawn)
+	if math.Log(k.rng.Float64()) < gain {
+		k.at.copyFrom(&to)
+		k.keep()
+	}
+}
