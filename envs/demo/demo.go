@@ -186,6 +186,17 @@ func Transitions(trajectories []Trajectory) int {
 	return n
 }
 
+// Ended returns the share of trajectories that reached an end, and were not cut off.
+func Ended(trajectories []Trajectory) float64 {
+	n := 0.0
+	for i := range trajectories {
+		if trajectories[i].Terminated {
+			n++
+		}
+	}
+	return n / float64(len(trajectories))
+}
+
 // ExpertLogLikelihood returns the mean log-probability that the demonstrator gave the actions taken, per transition,
 // and false if it is not known.
 func (s *Set) ExpertLogLikelihood() (float64, bool) {

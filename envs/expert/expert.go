@@ -40,6 +40,8 @@ type Point struct {
 	Episodes int `json:"episodes"`
 	// Return is the mean return of the expert as it is then, played greedily (but see Config.Best).
 	Return float64 `json:"return"`
+	// Ended is the share of these episodes that reached an end, and were not cut off.
+	Ended float64 `json:"ended,omitempty"`
 	// Loss is the mean quantile Huber loss since the point before.
 	Loss float64 `json:"loss"`
 	// Objective is the mean discounted return of the same episodes by Options.Rewards, and Played the number of steps

@@ -453,7 +453,8 @@ func (t *trainer) mark(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p := Point{Steps: t.steps, Episodes: t.episodes, Return: played.Returns().Mean}
+	p := Point{Steps: t.steps, Episodes: t.episodes, Return: played.Returns().Mean,
+		Ended: demo.Ended(played.Trajectories)}
 	if t.options.Rewards != nil {
 		if p.Objective, err = t.objective(played.Trajectories); err != nil {
 			return err

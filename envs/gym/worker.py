@@ -53,6 +53,9 @@ def make(gymnasium, config):
         if config["id"].startswith("ALE/"):
             raise NoROM(str(e)) from e
         raise
+    except gymnasium.error.UnregisteredEnv as e:
+        raise Refused(f"{e} Environments of a package of your own are known once --import names the module that "
+                      "registers them") from e
     for wrapper in config["wrappers"]:
         env = load(wrapper["class"])(env, **wrapper["options"])
     return env

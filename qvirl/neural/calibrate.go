@@ -25,6 +25,8 @@ import (
 type Calibration struct {
 	Trust       float64   `json:"trust"`       // τ
 	Frequencies []float64 `json:"frequencies"` // f [|A|]
+	// Foreseen is the mean log π(a|s) of the parts by the models that learnt without them; 0 if it is not known.
+	Foreseen float64 `json:"foreseen,omitempty"`
 }
 
 const (
@@ -157,8 +159,11 @@ func (l *Learner) calibrate(ctx context.Context, t *Task, models []*Fitted, aux 
 	}
 	for r, m := range models {
 		if len(own[r]) > 0 {
-			m.calibration = &Calibration{Trust: stack(own[r], frequent[r]), Frequencies: frequencies(t.Runs[r].Demos,
-				t.Actions)}
+			c := &Calibration{Trust: stack(own[r], frequent[r]), Frequencies: frequencies(t.Runs[r].Demos, t.Actions)}
+			for i, p := range own[r] {
+				c.Foreseen += math.Log(c.Trust*p+(1-c.Trust)*frequent[r][i]) / float64(len(own[r]))
+			}
+			m.calibration = c
 		}
 	}
 	return nil

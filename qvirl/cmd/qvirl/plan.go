@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -238,10 +240,14 @@ func plan(cmd *cobra.Command, o *planOptions) error {
 	}
 	e := out.Apprentice()
 	result := planned{Method: out.Name(), EnvironmentSteps: out.EnvironmentSteps(), Seconds: e.Seconds, Curve: e.Curve,
-		Objective: e.Curve[0].Objective, Demonstrated: out.Worth().Demonstrated, Length: out.Config.Length,
+		Demonstrated: out.Worth().Demonstrated, Length: out.Config.Length,
 		Out: o.out}
-	for _, p := range e.Curve {
-		result.Objective = max(result.Objective, p.Objective)
+	best := slices.MaxFunc(e.Curve, func(a, b expert.Point) int { return cmp.Compare(a.Objective, b.Objective) })
+	result.Objective = best.Objective
+	if ends := demo.Ended(demos); ends > 2*best.Ended {
+		fmt.Fprintf(stderr, "note: %.0f %% of the demonstrations reach an end, and %.0f %% of the plan's episodes: by the "+
+			"planned rewards, to stay among states like the demonstrated ones is worth as much. Compare it with the "+
+			"model that it was planned on: qvirl rollout --model %s\n", 100*ends, 100*best.Ended, o.model)
 	}
 	if o.asJSON {
 		return json.NewEncoder(cmd.OutOrStdout()).Encode(result)

@@ -18,6 +18,7 @@ import (
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/gym"
 	"github.com/go-birl/birl/envs/progress"
+	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/neural"
 	"github.com/go-birl/birl/qvirl/neural/catalogue"
 	"github.com/go-birl/birl/qvirl/overlay"
@@ -32,7 +33,8 @@ type trainOptions struct {
 	episodes                string
 	trajectories, actions   int
 	seed                    uint64
-	beta, discount          float64
+	betas                   []float64
+	discount                float64
 	steps, successors       int
 	configFile, backend     string
 	exploreEvery            int
@@ -71,9 +73,11 @@ before the layers. QVIRL's prior over rewards then compares images, by default w
 
 per_beta measures values in units of 1/β, for β in the hundreds.
 
-The action probabilities, except those of ensembles, are calibrated by models that each learn from four fifths of the
-demonstrations and predict the rest, which takes most of the time; --config with {"Training": {"Folds": 0}} omits
-this. Calibration does not change what the apprentice does.
+The prior over rewards is fixed, so that a larger β expects clearer choices of the expert. Of several, as by
+--beta 1,5,20, that one is kept by which models that learn from four fifths of the demonstrations foresee the rest best.
+
+The action probabilities, except those of ensembles, are calibrated by such models, which takes most of the time;
+--config with {"Training": {"Folds": 0}} omits this. Calibration does not change what the apprentice does.
 
 The state of the training is stored in DIR, and after an interruption the same command resumes from there. An existing
 model in DIR is replaced only with --force, and one command at a time trains into a folder.
@@ -95,8 +99,8 @@ Methods:
 	f.IntVar(&o.trajectories, "trajectories", 0, "number of trajectories to learn from (default: all)")
 	f.StringVar(&o.episodes, "episodes", "", "A:B, the episodes of the file to choose them from (default: all)")
 	f.Uint64Var(&o.seed, "seed", 0, "seed of everything random, and the place of the trajectories in the file")
-	f.Float64Var(&o.beta, "beta", 0, "rationality coefficient of the expert (default: what the file's "+
-		"description says)")
+	f.Float64SliceVar(&o.betas, "beta", nil, "rationality coefficient of the expert (default: what the file's "+
+		"description says); of several, such as 1,5,20, that by which parts of the demonstrations are foreseen best")
 	f.Float64Var(&o.discount, "discount", 0.99, "discount γ")
 	f.StringVar(&o.aux, "aux", "", "file with auxiliary trajectories, by any policy, for methods that use them")
 	o.add(c, "id of the Gymnasium environment in which the apprentice gathers auxiliary trajectories while it learns; "+
@@ -159,7 +163,9 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	if err := check.First(
 		check.That(entry.Aux || o.aux == "" && o.env == "", "--aux and --env: the method %s has no use "+
 			"for auxiliary trajectories", o.method),
-		check.That(!cmd.Flags().Changed("beta") || o.beta != 0, "--beta 0: want a positive number"),
+		check.That(len(o.betas) < 2 || entry.Beta, "--beta: to %s no β makes a difference; want at most one", o.method),
+		check.That(len(o.betas) < 2 || o.env == "" || !o.explore, "--beta: to choose among several in an environment "+
+			"that the apprentice explores is not supported; choose without --env first"),
 		check.That(!cmd.Flags().Changed("trajectories") || o.trajectories >= 1, "--trajectories %d: want at least 1",
 			o.trajectories),
 		check.That(o.successors >= 1, "--successors %d: want at least 1", o.successors),
@@ -175,11 +181,23 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	if err != nil {
 		return err
 	}
+	for _, beta := range o.betas {
+		if !(beta > 0) {
+			return fmt.Errorf("--beta %g: want a positive number", beta)
+		}
+	}
 	training := neural.Default()
 	training.Steps, training.Backend = o.steps, o.backend
 	method, err := entry.New(training, override)
 	if err != nil {
 		return overlay.OfFile(o.configFile, err)
+	}
+	if len(o.betas) > 1 && method.Config().Folds == 0 {
+		return fmt.Errorf("--beta: to choose among several takes models of parts of the demonstrations, and there are " +
+			"none with Folds = 0, as of ensembles")
+	}
+	if len(o.betas) == 0 && !entry.Beta {
+		o.betas = []float64{1}
 	}
 	task, used, err := o.task(cmd.Context())
 	if err != nil {
@@ -228,11 +246,11 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	defer command.EndSoon(cmd.Context(), cmd.ErrOrStderr())()
 	meter := progress.NewMeter(listener, o.method)
 	noteResumption(cmd.ErrOrStderr(), task.Checkpoint)
-	models, err := method.Fit(cmd.Context(), task, meter.Report)
+	model, err := o.fit(cmd.Context(), method, task, meter.Report, cmd.ErrOrStderr())
 	if err != nil {
 		return interrupted(err, task.Checkpoint)
 	}
-	if err := models[0].Save(o.out); err != nil {
+	if err := model.Save(o.out); err != nil {
 		return err
 	}
 	if err := used.write(o.out); err != nil {
@@ -242,13 +260,46 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 		return fmt.Errorf("removing the checkpoint: %w", err)
 	}
 	meter.Finish(progress.Event{Out: o.out})
-	noteFit(cmd.ErrOrStderr(), task, models[0].Curve())
+	noteFit(cmd.ErrOrStderr(), model, entry.Beta)
 	if !o.asJSON {
-		spec := models[0].Spec()
-		fmt.Fprintf(cmd.OutOrStdout(), "%s learnt from %d trajectories (%d transitions) in %.0f s: model in %s\n",
-			o.method, spec.Demos, spec.Transitions, models[0].Seconds(), o.out)
+		spec, heldOut := model.Spec(), ""
+		if curve := model.Curve(); len(curve) > 0 && curve[len(curve)-1].HeldOut != nil {
+			heldOut = fmt.Sprintf(", held-out log-likelihood %.3f", *curve[len(curve)-1].HeldOut)
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%s learnt from %d trajectories (%d transitions) in %.0f s%s: model in %s\n",
+			o.method, spec.Demos, spec.Transitions, model.Seconds(), heldOut, o.out)
 	}
 	return nil
+}
+
+// fit returns the model of the task, of several β that by which parts of the demonstrations are foreseen best.
+func (o *trainOptions) fit(ctx context.Context, method neural.Method, task *neural.Task, progress irl.Progress,
+	notes io.Writer) (best neural.Model, err error) {
+	for i, beta := range o.betas {
+		t, report := *task, progress
+		t.Beta = beta
+		if len(o.betas) > 1 {
+			t.Checkpoint = filepath.Join(task.Checkpoint, fmt.Sprintf("beta-%g", beta))
+			report = progress.Stage(fmt.Sprintf("β = %g: ", beta), i, 1, len(o.betas))
+		}
+		models, err := method.Fit(ctx, &t, report)
+		if err != nil {
+			return nil, err
+		}
+		m := models[0]
+		if len(o.betas) == 1 {
+			return m, nil
+		}
+		if m.Calibration() == nil {
+			return nil, fmt.Errorf("--beta: from so few demonstrations nothing can be left out to choose by")
+		}
+		fmt.Fprintf(notes, "note: β = %g foresees parts of the demonstrations that it was not shown with %.3f nats an "+
+			"action\n", beta, m.Calibration().Foreseen)
+		if best == nil || m.Calibration().Foreseen > best.Calibration().Foreseen {
+			best = m
+		}
+	}
+	return best, nil
 }
 
 // interrupted adds to the error of an interrupted run whether the same command goes on with it: where there is a
@@ -305,11 +356,12 @@ func (o *trainOptions) task(ctx context.Context) (*neural.Task, *usedEpisodes, e
 	if max(o.actions, set.Actions) < 2 {
 		return nil, nil, fmt.Errorf("%s has no action but 0: --actions says how many there are to choose from", o.demos)
 	}
-	if o.beta == 0 && set.Beta != nil {
-		o.beta = *set.Beta
+	if len(o.betas) == 0 && set.Beta != nil {
+		o.betas = []float64{*set.Beta}
 	}
-	if o.beta == 0 {
-		return nil, nil, fmt.Errorf("--beta is missing, and %s does not say how rational its demonstrator was", o.demos)
+	if len(o.betas) == 0 {
+		return nil, nil, fmt.Errorf("--beta is missing, and %s does not say how rational its demonstrator was; of "+
+			"several, such as --beta 1,5,20, train chooses", o.demos)
 	}
 	first, end, err := parseEpisodes("episodes", o.episodes, len(set.Trajectories))
 	if err != nil {
@@ -347,7 +399,7 @@ func (o *trainOptions) task(ctx context.Context) (*neural.Task, *usedEpisodes, e
 	t := &neural.Task{
 		Environment: set.Environment, Observation: set.ObservationSize(), Image: neural.ImageOf(set),
 		Actions:  max(set.Actions, o.actions),
-		Discount: o.discount, Beta: o.beta, Checkpoint: filepath.Join(o.out, checkpointDir),
+		Discount: o.discount, Beta: o.betas[0], Checkpoint: filepath.Join(o.out, checkpointDir),
 		HeldOut: set.Trajectories[n:],
 	}
 	run := neural.Run{Seed: o.seed, Demos: set.Trajectories[:n:n]}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -166,7 +167,7 @@ func TestTrainAndScoreSayWhatIsWrong(t *testing.T) {
 	with := func(args ...string) []string { return append(append([]string(nil), base...), args...) }
 	for want, args := range map[string][]string{
 		`no method "dqn"`:         with("--method", "dqn", "--beta", "1"),
-		"--beta is missing":       with("--method", "bc"),
+		"--beta is missing":       with("--method", "iqlearn"),
 		"--beta 0":                with("--method", "bc", "--beta", "0"),
 		"there is Training":       with("--method", "bc", "--beta", "1", "--config", "flat.json"),
 		"no action but 0":         {"train", "--demos", "idle.csv", "--method", "bc", "--beta", "1", "--out", "model"},
@@ -297,6 +298,61 @@ func TestTrainingReplacesNothingUnasked(t *testing.T) {
 	}
 }
 
+// TestBetaIsChosen: of several β the model is that of the one by which left-out demonstrations are foreseen best.
+func TestBetaIsChosen(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeDemos(t, "demos.npz", 6)
+	for name, folds := range map[string]int{"folds.json": 2, "none.json": 0} {
+		text := fmt.Sprintf(`{"Training": {"Hidden": [4, 4], "Batch": 4, "ReportEvery": 10, "Folds": %d}}`, folds)
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func(method, config, beta string) (stdout, stderr string, status int) {
+		args := []string{"train", "--demos", "demos.npz", "--method", method, "--config", config, "--out", "model",
+			"--trajectories", "5", "--held-out", "5:6", "--backend", "go", "--steps", "40"}
+		if beta != "" {
+			args = append(args, "--beta", beta)
+		}
+		return runQVIRL(args...)
+	}
+	for want, try := range map[string][3]string{
+		"no β makes a difference": {"bc", "folds.json", "1,5"},
+		"want a positive number":  {"qvirl", "folds.json", "1,-5"},
+		"Folds = 0":               {"qvirl", "none.json", "1,5"},
+		"--beta is missing":       {"qvirl", "folds.json", ""},
+	} {
+		if _, stderr, status := run(try[0], try[1], try[2]); status != 1 || !strings.Contains(stderr, want) {
+			t.Errorf("%v: status %d, %q", try, status, stderr)
+		}
+	}
+	stdout, stderr, status := run("qvirl", "folds.json", "0.01,1,100")
+	if status != 0 || !strings.Contains(stdout, "held-out log-likelihood") {
+		t.Fatalf("status %d, %q, %q", status, stdout, stderr)
+	}
+	best, chosen, noted := math.Inf(-1), 0.0, 0
+	for line := range strings.Lines(stderr) {
+		var beta, foreseen float64
+		if n, _ := fmt.Sscanf(line, "note: β = %g foresees parts of the demonstrations that it was not shown with %g nats",
+			&beta, &foreseen); n == 2 {
+			if noted++; foreseen > best {
+				best, chosen = foreseen, beta
+			}
+		}
+	}
+	m, err := catalogue.Load("model", "go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if noted != 3 || m.Spec().Beta != chosen || math.Abs(m.Calibration().Foreseen-best) > 6e-4 { // rounded in the note
+		t.Errorf("the model has β = %g and foresees with %.4f; the notes: %s", m.Spec().Beta, m.Calibration().Foreseen,
+			stderr)
+	}
+	if _, err := os.Stat("model/" + checkpointDir); err == nil {
+		t.Error("the checkpoint is left over")
+	}
+}
+
 func TestSeedsTakeTheirTurnsInTheFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeDemos(t, "demos.npz", 10)
@@ -307,7 +363,7 @@ func TestSeedsTakeTheirTurnsInTheFile(t *testing.T) {
 		want []int
 	}{{0, 3, "", []int{0, 1, 2}}, {2, 3, "", []int{6, 7, 8}}, {3, 3, "", []int{9, 0, 1}}, {1, 2, "4:8", []int{6, 7}},
 		{7, 2, "4:8", []int{6, 7}}} {
-		o := trainOptions{demos: "demos.npz", beta: 1, discount: 0.9, trajectories: c.n, seed: c.seed, episodes: c.from}
+		o := trainOptions{demos: "demos.npz", betas: []float64{1}, discount: 0.9, trajectories: c.n, seed: c.seed, episodes: c.from}
 		_, used, err := o.task(t.Context())
 		if err != nil {
 			t.Fatal(err)

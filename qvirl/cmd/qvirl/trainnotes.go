@@ -73,15 +73,26 @@ func noteUnits(w io.Writer, t *neural.Task, config []byte) {
 	}
 }
 
-// noteFit says so if training ended before the model foresees what it learnt from better than a uniform guess does.
-func noteFit(w io.Writer, t *neural.Task, curve []neural.CurvePoint) {
+// noteFit says so if training ended before the model foresees what it learnt from better than a uniform guess does, or
+// if models of parts of the demonstrations foresee the others hardly better than the frequencies of the actions do.
+func noteFit(w io.Writer, m neural.Model, usesBeta bool) {
+	const little = 0.3
+	curve := m.Curve()
 	if len(curve) == 0 { // of an ensemble
 		return
 	}
 	last := curve[len(curve)-1]
-	guess := -math.Log(float64(t.Actions))
+	guess := -math.Log(float64(m.Spec().Actions))
 	if likelihood, ok := last.Terms[neural.TermLogLikelihood]; ok && likelihood < guess {
 		fmt.Fprintf(w, "note: after %d steps the log-likelihood of the demonstrations is %.2f, a uniform guess has "+
 			"%.2f: give it more --steps\n", last.Step, likelihood, guess)
+	}
+	if c := m.Calibration(); c != nil && c.Trust < little {
+		advice := "learn from more demonstrations"
+		if usesBeta {
+			advice += ", or have it choose among several --beta, such as 1,5,20"
+		}
+		fmt.Fprintf(w, "note: what it learnt foresees left-out parts of the demonstrations hardly better than the "+
+			"frequencies of the actions do (trust %.2f of 1): %s\n", c.Trust, advice)
 	}
 }

@@ -29,8 +29,9 @@ type Method struct {
 	Name string
 	// Short is one line that says what it is.
 	Short string
-	// Aux tells whether the method has a use for auxiliary transitions.
-	Aux bool
+	// Aux tells whether the method has a use for auxiliary transitions, and Beta whether it makes a difference to it how
+	// rational the expert is.
+	Aux, Beta bool
 
 	build func(training neural.Config, override []byte) (neural.Method, error)
 	load  func(dir, backend string) (neural.Model, error)
@@ -58,7 +59,7 @@ var methods = []Method{
 
 // single returns the method of one model with a default objective.
 func single[O neural.Objective](name, short string, aux bool, objective O) Method {
-	return Method{Name: name, Short: short, Aux: aux, load: load[O],
+	return Method{Name: name, Short: short, Aux: aux, Beta: name != cloning.Name, load: load[O],
 		build: func(training neural.Config, override []byte) (neural.Method, error) {
 			c := Config[O]{Training: training, Objective: objective}
 			if err := overlay.JSON(&c, override); err != nil {
@@ -71,7 +72,7 @@ func single[O neural.Objective](name, short string, aux bool, objective O) Metho
 // ensemble returns the ensemble of models of the method of another name. They are not calibrated by default: the
 // average of its members is what holds back their confidence, and to calibrate each would take six times as long.
 func ensemble[O neural.Objective](name, of, short string, aux bool, objective O) Method {
-	return Method{Name: name, Short: short, Aux: aux, load: loadEnsemble[O],
+	return Method{Name: name, Short: short, Aux: aux, Beta: true, load: loadEnsemble[O],
 		build: func(training neural.Config, override []byte) (neural.Method, error) {
 			training.Folds = 0
 			c := Config[O]{Training: training, Objective: objective, Members: members}

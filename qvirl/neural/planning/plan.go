@@ -86,6 +86,11 @@ func Plan(ctx context.Context, on compute.Backend, pool *gym.Pool, m neural.Mode
 		return nil, fmt.Errorf("planning: %s was learnt from images; apprentices are planned on vectors of numbers "+
 			"alone", m.Name())
 	}
+	if !c.Visits {
+		if _, err := beliefOf(m); err != nil {
+			return nil, err
+		}
+	}
 	var rollouts []demo.Trajectory
 	if c.Rollouts > 0 {
 		var err error
