@@ -46,6 +46,11 @@ func TestPlanIsRolledOutAndScored(t *testing.T) {
 		result.Objective != max(result.Curve[0].Objective, result.Curve[1].Objective) {
 		t.Errorf("planned %+v", result)
 	}
+	for _, p := range result.Curve { // an episode that was not cut off at 500 steps has ended
+		if (p.Return < 500) != (p.Ended > 0) {
+			t.Errorf("return %g, but %g of the episodes ended", p.Return, p.Ended)
+		}
+	}
 	var visits planned
 	if err := json.Unmarshal([]byte(do("plan", "--model", "model", "--demos", demos, "--env", "CartPole-v1", "--config",
 		"plan.json", "--visits", "--json", "--out", "visits")), &visits); err != nil {
