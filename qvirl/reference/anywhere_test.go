@@ -14,12 +14,12 @@ import (
 	"github.com/go-birl/birl/qvirl/irl"
 )
 
-// sixGoals returns a lobby with a known reward, a hall behind it, and six corridors of three rooms from there, in the
-// last of which one stays. The expert leaves the lobby: one of six goals, five rooms apart, is worth more than it, and
+// goals returns a lobby with a known reward, a hall behind it, and so many corridors of three rooms from there, in the
+// last of which one stays. The expert leaves the lobby: one of the goals, five rooms apart, is worth more than it, and
 // which is open.
-func sixGoals(t *testing.T) *irl.Problem {
+func goals(t *testing.T, arms int) *irl.Problem {
 	t.Helper()
-	const arms, length = 6, 3
+	const length = 3
 	to := func(s int) []mdp.Transition { return []mdp.Transition{{Next: s, Prob: 1}} }
 	rows := [][]mdp.Transition{to(1)}
 	for range arms - 1 {
@@ -53,7 +53,7 @@ func sixGoals(t *testing.T) *irl.Problem {
 // TestAnywhere: the six ways from the hall are one another's mirror images, so that their probabilities are all 1/6.
 // Exchanges of the rewards of near states alone do not lead from one goal to another, but jumps between modes do.
 func TestAnywhere(t *testing.T) {
-	p := sixGoals(t)
+	p := goals(t, 6)
 	for _, anywhere := range []bool{true, false} {
 		c := Default()
 		c.Seed, c.Anywhere, c.MaxIterations = 2, anywhere, 80000

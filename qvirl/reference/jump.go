@@ -11,9 +11,10 @@ import (
 )
 
 const (
-	jumpShare  = 0.5  // probability of a jump after another transition,
-	allShare   = 0.5  // and that it is one of all coordinates, where there are others
-	alike      = 1e-4 // share of the squared distance of two modes up to which a coordinate is the same in both
+	jumpShare  = 0.5    // probability of a jump after another transition,
+	allShare   = 0.5    // and that it is one of all coordinates, where there are others
+	alike      = 1e-4   // share of the squared distance of two modes up to which a coordinate is the same in both
+	mostSets   = 10_000 // that are counted
 	mostBlocks = 16
 	blockSize  = 4e6 // most numbers in their matrices together
 )
@@ -26,9 +27,9 @@ type block struct {
 	modes modes
 }
 
-// blocks returns all coordinates, and those in which modes differ, in one place at a time; nil without modes.
+// blocks returns all coordinates, and those in which modes differ, in one place at a time; nil of a single mode.
 func (m modes) blocks() []block {
-	if m == nil {
+	if len(m) < 2 {
 		return nil
 	}
 	all := make([]int, len(m[0].u))
@@ -65,7 +66,9 @@ func (m modes) differences() (sets [][]int) {
 						set[j] = 1
 					}
 				}
-				times[string(set)]++
+				if times[string(set)] > 0 || len(times) < mostSets {
+					times[string(set)]++
+				}
 			}
 		}
 	}
@@ -129,6 +132,25 @@ func (m modes) marginals(at []int, covariances []*mat.SymDense) modes {
 	}
 	slices.SortFunc(out, func(a, b *mode) int { return cmp.Compare(b.evidence, a.evidence) })
 	return out
+}
+
+// findBlocks has the chains jump between the modes that are known, and those that the warm-up has led chains to.
+func (s *sampling) findBlocks() error {
+	if s.modes == nil {
+		return nil
+	}
+	t, err := s.chains[0].target.Clone()
+	if err != nil {
+		return err
+	}
+	for _, k := range s.chains {
+		s.modes = s.modes.with(t.modeAt(t.climb(slices.Clone(k.at.u))))
+	}
+	blocks := s.modes.blocks()
+	for _, k := range s.chains {
+		k.blocks = blocks
+	}
+	return nil
 }
 
 // jump proposes a draw of the mixture in one of the blocks, and accepts it with the probability

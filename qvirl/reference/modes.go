@@ -14,13 +14,15 @@ import (
 )
 
 const (
-	climbers    = 24   // tries that climb to a mode
-	climbSteps  = 60   // evaluations of a climb
-	climbWork   = 1e9  // multiplications after which no other climb begins
-	apart       = 1    // distance of two modes in whitened rewards
-	inferior    = 6    // nats of evidence below the best mode at which one is left out
-	largestJump = 512  // most numbers to jump in
-	little      = 0.01 // information on a whitened reward, beside 1 of the prior, that counts as none
+	idleClimbs  = 16  // climbs in a row, and two for each mode, that led to nothing new, after which none begins
+	climbSteps  = 60  // evaluations of a climb
+	climbWork   = 1e9 // multiplications after which no other climb begins
+	apart       = 1   // distance of two modes in whitened rewards
+	inferior    = 6   // nats of evidence below the best mode at which one is left out
+	largestJump = 512 // most numbers to jump in
+	mostModes   = 64
+	modeSize    = 8_000_000 // most numbers in the matrices of all modes
+	little      = 0.01      // information on a whitened reward, beside 1 of the prior, that counts as none
 )
 
 // mode is a local maximum of the posterior's density, with Laplace's approximation there, N(u, (I + H)⁻¹) of the
@@ -41,37 +43,49 @@ type mode struct {
 // as that one far place is worth a detour or another. Chains jump between them (see block).
 type modes []*mode
 
-// findModes returns the modes that the most likely tries climb to, those of which the evidence is far below the best
-// one's left out; nil if there is one alone, if nothing was demonstrated, or if the problem is too large. The
-// importance of a try does not tell how much of the posterior it stands for where many rewards share in an explanation.
-func (t *Target) findModes(tries [][]float64, logLikelihoods []float64) (found modes) {
+// findModes returns the modes that tries climb to, those of which the evidence is far below the best one's left out;
+// none if nothing was demonstrated, or if the problem is too large. The importance of a try does not tell how much of
+// the posterior it stands for where many rewards share in an explanation, and the most likely ones may all have the
+// same: each reward that matters most to some tries has a turn, the most likely of its tries first. It ends when many
+// climbs in a row have led to nothing new.
+func (t *Target) findModes(tries []try) (found modes) {
 	if t.Dim() > largestJump || len(t.demoed) == 0 {
 		return nil
 	}
-	order := make([]int, len(tries))
-	for i := range order {
-		order[i] = i
+	slices.SortStableFunc(tries, func(a, b try) int { return -cmp.Compare(a.logLikelihood, b.logLikelihood) })
+	turns := map[int]int{}
+	for i := range tries {
+		tries[i].turn = turns[tries[i].steepest]
+		turns[tries[i].steepest]++
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return -cmp.Compare(logLikelihoods[a], logLikelihoods[b]) })
-	for n, end := 0, t.work()+climbWork; n < min(climbers, len(order)) && t.work() < end; n++ {
-		m := t.modeAt(t.climb(tries[order[n]]))
-		if m == nil {
-			continue
+	slices.SortStableFunc(tries, func(a, b try) int { return a.turn - b.turn })
+	end, idle := t.work()+climbWork, 0
+	for i := 0; i < len(tries) && t.work() < end && idle < idleClimbs+2*len(found); i++ {
+		before := len(found)
+		if found = found.with(t.modeAt(t.climb(tries[i].u))); len(found) > before {
+			idle = 0
+		} else {
+			idle++
 		}
-		near := slices.IndexFunc(found, func(o *mode) bool { return floats.Distance(m.u, o.u, 2) < apart })
-		switch {
-		case near < 0:
-			found = append(found, m)
-		case m.evidence > found[near].evidence:
-			found[near] = m
-		}
-	}
-	slices.SortFunc(found, func(a, b *mode) int { return -cmp.Compare(a.evidence, b.evidence) })
-	found = slices.DeleteFunc(found, func(m *mode) bool { return m.evidence < found[0].evidence-inferior })
-	if len(found) < 2 {
-		return nil
 	}
 	return found
+}
+
+// with returns the modes, the best first, with one more, unless it is nil, among them already or inferior.
+func (m modes) with(o *mode) modes {
+	if o == nil {
+		return m
+	}
+	out := slices.Clone(m)
+	near := slices.IndexFunc(m, func(p *mode) bool { return floats.Distance(p.u, o.u, 2) < apart })
+	if near < 0 {
+		out = append(out, o)
+	} else if o.evidence > m[near].evidence {
+		out[near] = o
+	}
+	slices.SortFunc(out, func(a, b *mode) int { return -cmp.Compare(a.evidence, b.evidence) })
+	out = slices.DeleteFunc(out, func(p *mode) bool { return p.evidence < out[0].evidence-inferior })
+	return out[:min(len(out), mostModes, max(2, modeSize/(len(o.u)*len(o.u))))]
 }
 
 // climb returns the place of the greatest density that some steps of L-BFGS find from u.

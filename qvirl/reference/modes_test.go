@@ -103,6 +103,26 @@ func TestModesAreFound(t *testing.T) {
 	}
 }
 
+// TestManyModesAreFound: one for each of forty goals, more than climbs from the most likely tries alone would find.
+func TestManyModesAreFound(t *testing.T) {
+	const arms = 40
+	target, err := NewTarget(goals(t, arms))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seed := range uint64(3) {
+		_, found := target.farStarts(mcmc.Stream(seed, 2, farStream), 4)
+		best := map[int]bool{}
+		for _, m := range found {
+			target.LogLikelihood(m.u, nil)
+			best[target.solution.Greedy[1]] = true // the way from the hall
+		}
+		if len(best) != arms {
+			t.Errorf("seed %d: modes of %d goals, want %d", seed, len(best), arms)
+		}
+	}
+}
+
 // TestModesOfGaussians: the mixture's density is that of its draws, by their mean and by importance weights towards one
 // of its Gaussians.
 func TestModesOfGaussians(t *testing.T) {
@@ -128,7 +148,8 @@ func TestModesOfGaussians(t *testing.T) {
 	}
 }
 
-// TestChainsJumpBetweenModes: they find the share of each explanation, of several places too, whose explanations combine.
+// TestChainsJumpBetweenModes: they find the share of each explanation, in several places too, whose explanations
+// combine.
 func TestChainsJumpBetweenModes(t *testing.T) {
 	want := secondShare()
 	for seed, shape := range [][2]int{{1, 40}, {1, 40}, {3, 3}} {
@@ -147,8 +168,8 @@ func TestChainsJumpBetweenModes(t *testing.T) {
 				}
 			}
 			if !ok || !(math.Abs(share-want) < 0.06) { // four standard errors
-				t.Errorf("%v: the second road of place %d has the share %.3f, want %.3f; converged: %v, %s", shape, place,
-					share, want, ok, reason)
+				t.Errorf("%v: the second road of place %d has the share %.3f, want %.3f; converged: %v, %s", shape,
+					place, share, want, ok, reason)
 			}
 		}
 	}

@@ -15,6 +15,7 @@ package reference
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"sync/atomic"
@@ -51,13 +52,20 @@ type Posterior struct {
 type Diagnostics struct {
 	mcmc.Diagnostics
 	Shares [kernels]float64 // of the iterations: Hamiltonian, slice, sweep, walk
+	Modes  int              // explanations of the demonstrations that were found; 0 if none was looked for
 }
 
 // Sampling returns the part of the diagnostics that all Markov chains have.
 func (p *Posterior) Sampling() *mcmc.Diagnostics { return &p.diagnostics.Diagnostics }
 
 // Convergence reports whether the chains agree and are long enough by the configuration's targets.
-func (p *Posterior) Convergence() (ok bool, reason string) { return p.diagnostics.Converged() }
+func (p *Posterior) Convergence() (ok bool, reason string) {
+	ok, reason = p.diagnostics.Converged()
+	if ok && p.diagnostics.Modes > 1 {
+		reason += fmt.Sprintf("; chains jump between %d explanations of the demonstrations", p.diagnostics.Modes)
+	}
+	return ok, reason
+}
 
 // Diagnostics returns how well the posterior was sampled.
 func (p *Posterior) Diagnostics() Diagnostics { return p.diagnostics }
@@ -95,6 +103,7 @@ type sampling struct {
 	job     *mcmc.Job
 	from    irl.Posterior // that every fourth chain starts from a draw of; may be nil
 	chains  []*chain
+	modes   modes        // that have been found
 	parts   atomic.Int64 // of the warm-up that are done, a quarter of a chain's each
 }
 
@@ -103,6 +112,9 @@ func (s *sampling) run(ctx context.Context) (*Posterior, error) {
 		return nil, err
 	}
 	if err := s.warmUp(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.job.Time(s.findBlocks); err != nil {
 		return nil, err
 	}
 	samples, convergence, err := s.job.Converge(s.budget(), func(i, iterations int) error {
@@ -116,7 +128,7 @@ func (s *sampling) run(ctx context.Context) (*Posterior, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := Diagnostics{Diagnostics: convergence, Shares: s.chains[0].share}
+	d := Diagnostics{Diagnostics: convergence, Shares: s.chains[0].share, Modes: len(s.modes)}
 	tried := 0
 	for _, k := range s.chains {
 		d.Acceptance += k.accepted
@@ -161,8 +173,8 @@ func (s *sampling) prepare() error {
 			}
 		}
 	}
-	starts, found := base.farStarts(mcmc.Stream(s.config.Seed, hash, farStream), s.config.Chains/2)
-	blocks := found.blocks()
+	var starts [][]float64
+	starts, s.modes = base.farStarts(mcmc.Stream(s.config.Seed, hash, farStream), s.config.Chains/2)
 	var ladder *ladder
 	if s.problem.InfersBeta() && len(s.problem.Demos) > 0 {
 		scanned, err := base.Clone()
@@ -184,7 +196,7 @@ func (s *sampling) prepare() error {
 		}
 		k := &chain{target: t, rng: rng, at: newState(t.Dim()), draw: make([]float64, t.n+s.problem.ValueDim()),
 			hamiltonian: newHamiltonian(t, s.config.Trajectory, maxLeapfrog), slice: newSlice(t), unroot: unroot,
-			ridge: 1 / math.Sqrt(float64(t.k)), ladder: ladder, blocks: blocks}
+			ridge: 1 / math.Sqrt(float64(t.k)), ladder: ladder}
 		if near != nil {
 			k.slice.near, k.slice.pair = near, pair
 		}

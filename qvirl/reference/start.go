@@ -15,6 +15,14 @@ const (
 	farScale   = 4             // greatest multiple of the prior's standard deviation
 )
 
+// try is a position from which a climb may start.
+type try struct {
+	u             []float64
+	logLikelihood float64
+	steepest      int // coordinate in which the log-likelihood is steepest
+	turn          int // number of more likely tries with the same one
+}
+
 // farStarts returns so many positions to start chains from, drawn from the posterior as far as few tries tell: most of
 // it may be in a place that hardly any draw of the prior comes near, and that chains from there never find. A try is a
 // draw of the prior with some coordinates, one alone as likely as all, c times as wide, c uniform in [1, farScale]. It
@@ -23,11 +31,12 @@ const (
 //	log w = log p(D | u) + m log c − ½ Σ_j (1 − 1/c²) u_j².
 //
 // Positions are drawn at equal steps of the tries' weights, in the order of ‖u‖: of two, one is far out if half of the
-// posterior is. If the tries lead to several modes, these are returned, and positions are on them in turn.
+// posterior is. The modes that the tries lead to are returned, too; if there are several, positions are on them.
 func (t *Target) farStarts(rng *rand.Rand, count int) ([][]float64, modes) {
 	dim, end := t.Dim(), t.work()+farWork
-	var tries [][]float64
-	var logLikelihoods, logWeights, norms []float64
+	var tries []try
+	var logWeights, norms []float64
+	grad := make([]float64, dim)
 	for len(tries) < count || len(tries) < farTries && t.work() < end {
 		u := make([]float64, dim)
 		for j := range u {
@@ -40,13 +49,16 @@ func (t *Target) farStarts(rng *rand.Rand, count int) ([][]float64, modes) {
 			u[j] *= c
 			logWeight -= 0.5 * (1 - 1/(c*c)) * u[j] * u[j]
 		}
-		l := t.LogLikelihood(u, nil)
+		l := t.LogLikelihood(u, grad)
 		if math.IsNaN(l) {
 			l = math.Inf(-1)
 		}
 		logWeight += l
-		logLikelihoods = append(logLikelihoods, l)
-		tries, logWeights, norms = append(tries, u), append(logWeights, logWeight), append(norms, floats.Norm(u, 2))
+		for j, g := range grad {
+			grad[j] = math.Abs(g)
+		}
+		tries = append(tries, try{u: u, logLikelihood: l, steepest: floats.MaxIdx(grad)})
+		logWeights, norms = append(logWeights, logWeight), append(norms, floats.Norm(u, 2))
 	}
 	order := make([]int, len(tries))
 	floats.Argsort(norms, order)
@@ -55,16 +67,16 @@ func (t *Target) farStarts(rng *rand.Rand, count int) ([][]float64, modes) {
 	for _, i := range order {
 		sum += float64(count) * math.Exp(logWeights[i]-total)
 		if len(starts) < count && sum > next {
-			starts = append(starts, tries[i])
+			starts = append(starts, tries[i].u)
 			next++
 		}
 	}
 	for i := 0; len(starts) < count; i++ { // a single try has all the weight, or no try has any
-		starts = append(starts, tries[order[i]])
+		starts = append(starts, tries[order[i]].u)
 	}
-	found := t.findModes(tries, logLikelihoods)
+	found := t.findModes(tries)
 	for i := range starts {
-		if found != nil {
+		if len(found) > 1 {
 			starts[i] = found[i%len(found)].u
 		}
 	}

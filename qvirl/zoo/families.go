@@ -423,8 +423,8 @@ func inferred(b *builder) {
 // explanations have demonstrations that several rewards explain, with next to nothing between them.
 func explanations(b *builder) {
 	b.family = "explanations"
-	b.add("two-roads", "The expert turns off, away from a known reward of 4, to where two roads of 8 rooms begin. Either "+
-		"may be worth it, against four standard deviations of the prior.", roads(), nil)
+	b.add("two-roads", "The expert turns off, away from a known reward of 4, to where two roads of 8 rooms begin. "+
+		"Either may be worth it, against four standard deviations of the prior.", roads(), nil)
 	b.add("two-roads-beta", "The two roads with β inferred, log β ~ N(log 5, 0.5²), from ten steps.", roads(),
 		set(func(p *irl.Problem) { p.BetaLogStd, p.Demos = 0.5, p.Demos[:10] }))
 	const arms, rooms = 6, 3
@@ -438,8 +438,8 @@ func explanations(b *builder) {
 		return s + 1
 	}, nil), Prior: irl.IndependentPrior(2+arms*rooms, 0, 1), Discount: 0.95, Beta: 3, Demos: repeat(40, 0, 0)}
 	goals.Prior.Mean[0], goals.Prior.Std[0] = 2, 0.05
-	b.add("six-goals", "The expert leaves a lobby with a known reward of 2 for a hall with six corridors of three rooms, "+
-		"in the last of which one stays: one of six goals is worth it.", goals, nil)
+	b.add("six-goals", "The expert leaves a lobby with a known reward of 2 for a hall with six corridors of three "+
+		"rooms, in the last of which one stays: one of six goals is worth it.", goals, nil)
 	const consistent, states = 2, 3
 	bandits := &irl.Problem{MDP: moves(states, 2, func(int, int) int { return -1 }, nil),
 		Prior: irl.IndependentPrior(2*states, 0, 0.03), Beta: 3, BetaLogStd: 1.2}

@@ -84,7 +84,8 @@ func TestAnswersAreEstablished(t *testing.T) {
 				widest = 2
 			}
 			prior := math.Sqrt(c.Problem.Prior.Covariance().At(i, i))
-			if !(sd > 0 && sd < widest*prior) || !(a.Error.RewardMean[i] < 0.02*sd) || !(a.Error.RewardStd[i] < 0.02*sd) {
+			if !(sd > 0 && sd < widest*prior) || !(a.Error.RewardMean[i] < 0.02*sd) ||
+				!(a.Error.RewardStd[i] < 0.02*sd) {
 				t.Errorf("%s: reward %d: %g ± %g, errors %g and %g, prior %g", c.Name, i, a.RewardMean[i], sd,
 					a.Error.RewardMean[i], a.Error.RewardStd[i], prior)
 			}

@@ -110,8 +110,9 @@ Methods:
   reference      Markov chain Monte Carlo, for any prior, discount and β
   valuewalk      ValueWalk, the Markov chain Monte Carlo to which the paper compares
   policywalk     PolicyWalk, an earlier one; β must be known
-Posteriors of the last three are exact if their chains agree and none has missed a mode; chains of valuewalk and
-policywalk start only from draws of the prior, those of reference also far from it.
+Posteriors of reference, valuewalk and policywalk are exact if their chains agree and none has missed a mode; chains of
+valuewalk and policywalk start only from draws of the prior, those of reference also far from it, and they jump between
+the modes that climbs from many places find.
 
 A variational answer is judged on the problem itself, by chains started from it, from the prior, and from points
 far away:

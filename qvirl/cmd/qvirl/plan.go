@@ -245,9 +245,9 @@ func plan(cmd *cobra.Command, o *planOptions) error {
 	best := slices.MaxFunc(e.Curve, func(a, b expert.Point) int { return cmp.Compare(a.Objective, b.Objective) })
 	result.Objective = best.Objective
 	if ends := demo.Ended(demos); ends > 2*best.Ended {
-		fmt.Fprintf(stderr, "note: %.0f %% of the demonstrations reach an end, and %.0f %% of the plan's episodes: by the "+
-			"planned rewards, to stay among states like the demonstrated ones is worth as much. Compare it with the "+
-			"model that it was planned on: qvirl rollout --model %s\n", 100*ends, 100*best.Ended, o.model)
+		fmt.Fprintf(stderr, "note: %.0f %% of the demonstrations reach an end, and %.0f %% of the plan's episodes: by "+
+			"the planned rewards, to stay among states like the demonstrated ones is worth as much. Compare it with "+
+			"the model that it was planned on: qvirl rollout --model %s\n", 100*ends, 100*best.Ended, o.model)
 	}
 	if o.asJSON {
 		return json.NewEncoder(cmd.OutOrStdout()).Encode(result)

@@ -193,8 +193,8 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 		return overlay.OfFile(o.configFile, err)
 	}
 	if len(o.betas) > 1 && method.Config().Folds == 0 {
-		return fmt.Errorf("--beta: to choose among several takes models of parts of the demonstrations, and there are " +
-			"none with Folds = 0, as of ensembles")
+		return fmt.Errorf("--beta: to choose among several takes models of parts of the demonstrations, and there " +
+			"are none with Folds = 0, as of ensembles")
 	}
 	if len(o.betas) == 0 && !entry.Beta {
 		o.betas = []float64{1}

@@ -333,7 +333,7 @@ func TestBetaIsChosen(t *testing.T) {
 	best, chosen, noted := math.Inf(-1), 0.0, 0
 	for line := range strings.Lines(stderr) {
 		var beta, foreseen float64
-		if n, _ := fmt.Sscanf(line, "note: β = %g foresees parts of the demonstrations that it was not shown with %g nats",
+		if n, _ := fmt.Sscanf(line, "note: β = %g foresees parts of the demonstrations that it was not shown with %g",
 			&beta, &foreseen); n == 2 {
 			if noted++; foreseen > best {
 				best, chosen = foreseen, beta
@@ -363,7 +363,8 @@ func TestSeedsTakeTheirTurnsInTheFile(t *testing.T) {
 		want []int
 	}{{0, 3, "", []int{0, 1, 2}}, {2, 3, "", []int{6, 7, 8}}, {3, 3, "", []int{9, 0, 1}}, {1, 2, "4:8", []int{6, 7}},
 		{7, 2, "4:8", []int{6, 7}}} {
-		o := trainOptions{demos: "demos.npz", betas: []float64{1}, discount: 0.9, trajectories: c.n, seed: c.seed, episodes: c.from}
+		o := trainOptions{demos: "demos.npz", betas: []float64{1}, discount: 0.9, trajectories: c.n, seed: c.seed,
+			episodes: c.from}
 		_, used, err := o.task(t.Context())
 		if err != nil {
 			t.Fatal(err)

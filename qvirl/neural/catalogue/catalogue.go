@@ -29,8 +29,8 @@ type Method struct {
 	Name string
 	// Short is one line that says what it is.
 	Short string
-	// Aux tells whether the method has a use for auxiliary transitions, and Beta whether it makes a difference to it how
-	// rational the expert is.
+	// Aux tells whether the method has a use for auxiliary transitions, and Beta whether it makes a difference to it
+	// how rational the expert is.
 	Aux, Beta bool
 
 	build func(training neural.Config, override []byte) (neural.Method, error)
