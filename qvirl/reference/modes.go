@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	idleClimbs  = 16  // climbs in a row, and two for each mode, that led to nothing new, after which none begins
-	climbSteps  = 60  // evaluations of a climb
-	climbWork   = 1e9 // multiplications after which no other climb begins
-	apart       = 1   // distance of two modes in whitened rewards
-	inferior    = 6   // nats of evidence below the best mode at which one is left out
-	largestJump = 512 // most numbers to jump in
+	idleClimbs  = 16   // climbs in a row, and two for each mode, that led to nothing new, after which none begins
+	climbSteps  = 60   // evaluations of a climb
+	climbWork   = 1e9  // multiplications after which no other climb begins
+	apart       = 1    // distance of two modes in whitened rewards
+	inferior    = 6    // nats of evidence below the best mode at which one is left out
+	largestJump = 1024 // most numbers to jump in
 	mostModes   = 64
 	modeSize    = 8_000_000 // most numbers in the matrices of all modes
 	little      = 0.01      // information on a whitened reward, beside 1 of the prior, that counts as none

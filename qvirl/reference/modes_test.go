@@ -77,25 +77,28 @@ func secondShare() float64 {
 
 // TestModesAreFound: both explanations of the detour, with their shares within Laplace's error.
 func TestModesAreFound(t *testing.T) {
-	target, err := NewTarget(detours(t, 1, 40))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, found := target.farStarts(mcmc.Stream(1, 2, farStream), 4)
-	if len(found) != 2 {
-		t.Fatalf("%d modes, want 2", len(found))
-	}
-	target.LogLikelihood(found[0].u, nil)
-	share := found.weights()[0]
-	if target.solution.V[3] > target.solution.V[43] {
-		share = 1 - share
-	}
-	if want := secondShare(); math.Abs(share-want) > 0.1 {
-		t.Errorf("the second road has the share %.3f, want about %.3f", share, want)
+	for _, length := range []int{40, 300} {
+		target, err := NewTarget(detours(t, 1, length))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, found := target.farStarts(mcmc.Stream(1, 2, farStream), 4)
+		if len(found) != 2 {
+			t.Fatalf("%d modes, want 2", len(found))
+		}
+		target.LogLikelihood(found[0].u, nil)
+		share := found.weights()[0]
+		if target.solution.V[3] > target.solution.V[3+length] {
+			share = 1 - share
+		}
+		if want := secondShare(); math.Abs(share-want) > 0.1 {
+			t.Errorf("the second road of %d states has the share %.3f, want about %.3f", length, share, want)
+		}
 	}
 	easy := detours(t, 1, 40)
 	easy.Demos = nil
-	if target, err = NewTarget(easy); err != nil {
+	target, err := NewTarget(easy)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if _, found := target.farStarts(mcmc.Stream(1, 2, farStream), 4); found != nil {
