@@ -61,8 +61,12 @@ func (p *Posterior) Sampling() *mcmc.Diagnostics { return &p.diagnostics.Diagnos
 // Convergence reports whether the chains agree and are long enough by the configuration's targets.
 func (p *Posterior) Convergence() (ok bool, reason string) {
 	ok, reason = p.diagnostics.Converged()
-	if ok && p.diagnostics.Modes > 1 {
-		reason += fmt.Sprintf("; chains jump between %d explanations of the demonstrations", p.diagnostics.Modes)
+	switch modes := p.diagnostics.Modes; {
+	case !ok:
+	case modes > 1:
+		reason += fmt.Sprintf("; chains jump between %d explanations of the demonstrations", modes)
+	case modes == 0 && p.Problem().RewardDim() > largestJump && len(p.Problem().Demos) > 0:
+		reason += "; of so many rewards, other explanations of the demonstrations far away were not looked for"
 	}
 	return ok, reason
 }
