@@ -190,3 +190,10 @@ func TestSamplesGrow(t *testing.T) {
 		}
 	}
 }
+
+func TestEnded(t *testing.T) {
+	some := []Trajectory{{Terminated: true}, {Truncated: true}, {}, {Terminated: true}}
+	if got := Ended(some); got != 0.5 {
+		t.Errorf("the share %g, want 0.5", got)
+	}
+}

@@ -278,6 +278,33 @@ func TestLogDetAgainstDense(t *testing.T) {
 	})
 }
 
+// A row of a tridiagonal matrix is eliminated by one pivot, with a division and one more multiplication, and what the
+// last policy shares with a new one is not eliminated again.
+func TestWorkOfAFactorisationIsCounted(t *testing.T) {
+	const states = 10
+	rows := make([][]Transition, 2*states)
+	for s := range states {
+		for a, p := range []float64{0.3, 0.6} {
+			rows[2*s+a] = []Transition{{max(s-1, 0), p}, {min(s+1, states-1), 1 - p}}
+		}
+	}
+	m, err := New(states, 2, rows, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	system, action := m.NewSystem(), make([]int, states)
+	if work := system.FactorizePolicy(action, 0.9); work != 2*(states-1) {
+		t.Errorf("%g multiplications, want %d", work, 2*(states-1))
+	}
+	if work := system.FactorizePolicy(action, 0.9); work != 0 {
+		t.Errorf("%g multiplications for the same policy", work)
+	}
+	action[m.order.state[states-1]] = 1
+	if work := system.FactorizePolicy(action, 0.9); work != 2 {
+		t.Errorf("%g multiplications for one row, want 2", work)
+	}
+}
+
 // A grid whose states are numbered at random, with one that every other state may end in, is solved in a band about as
 // narrow as that of the grid numbered row by row.
 func TestNumberingDoesNotMatter(t *testing.T) {

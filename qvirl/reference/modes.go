@@ -106,8 +106,8 @@ func (t *Target) climb(u []float64) []float64 {
 // modeAt returns the mode at u, or nil where there is no density.
 func (t *Target) modeAt(u []float64) *mode {
 	logDensity := t.LogLikelihood(u, nil) - floats.Dot(u, u)/2
-	root, information := t.rootInformation(), mat.NewSymDense(len(u), nil)
-	information.SymOuterK(1, root.T())
+	information := mat.NewSymDense(len(u), nil)
+	root := t.addInformation(information)
 	m := newMode(u, priorAnd(information, 1))
 	if math.IsNaN(logDensity) || m == nil {
 		return nil

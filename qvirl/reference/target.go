@@ -363,16 +363,10 @@ func (t *Target) addChosen(dst, chosen []float64) {
 }
 
 // addInformation adds the Fisher information of the demonstrations at the last evaluation to h, [Dim, Dim] (upper
-// triangle): with the scores f(s,a) = β Q(s,a), Σ_s n(s) Cov_(a∼π_β) ∂f(s,a)/∂u.
-func (t *Target) addInformation(h *mat.SymDense) {
-	if root := t.rootInformation(); root != nil {
-		blas64.Syrk(blas.Trans, 1, root.RawMatrix(), 1, h.RawSymmetric())
-	}
-}
-
-// rootInformation returns a root of the Fisher information, of the actions of each demonstrated state the rows
-// √(n(s) π(a|s)) (∂f(s,a)/∂u − E_π ∂f(s,·)/∂u), [len(demoed)·A, Dim]; nil without demonstrations.
-func (t *Target) rootInformation() *mat.Dense {
+// triangle): with the scores f(s,a) = β Q(s,a), Σ_s n(s) Cov_(a∼π_β) ∂f(s,a)/∂u. It returns a root of what it adds, of
+// the actions of each demonstrated state the rows √(n(s) π(a|s)) (∂f(s,a)/∂u − E_π ∂f(s,·)/∂u), [len(demoed)·A, Dim];
+// nil without demonstrations.
+func (t *Target) addInformation(h *mat.SymDense) (root *mat.Dense) {
 	if len(t.demoed) == 0 {
 		return nil
 	}
@@ -408,6 +402,7 @@ func (t *Target) rootInformation() *mat.Dense {
 			floats.Scale(math.Sqrt(t.total[d]*t.probs[d*actions+a]), row)
 		}
 	}
+	blas64.Syrk(blas.Trans, 1, rows.RawMatrix(), 1, h.RawSymmetric())
 	return rows
 }
 

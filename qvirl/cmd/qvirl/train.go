@@ -18,7 +18,6 @@ import (
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/gym"
 	"github.com/go-birl/birl/envs/progress"
-	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/neural"
 	"github.com/go-birl/birl/qvirl/neural/catalogue"
 	"github.com/go-birl/birl/qvirl/overlay"
@@ -163,7 +162,8 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	if err := check.First(
 		check.That(entry.Aux || o.aux == "" && o.env == "", "--aux and --env: the method %s has no use "+
 			"for auxiliary trajectories", o.method),
-		check.That(len(o.betas) < 2 || entry.Beta, "--beta: to %s no β makes a difference; want at most one", o.method),
+		check.That(len(o.betas) < 2 || entry.Beta, "--beta: to %s no β makes a difference; want at most one",
+			o.method),
 		check.That(len(o.betas) < 2 || o.env == "" || !o.explore, "--beta: to choose among several in an environment "+
 			"that the apprentice explores is not supported; choose without --env first"),
 		check.That(!cmd.Flags().Changed("trajectories") || o.trajectories >= 1, "--trajectories %d: want at least 1",
@@ -177,14 +177,14 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 			o.successors)); err != nil {
 		return err
 	}
-	override, err := overlay.Read(o.configFile)
-	if err != nil {
-		return err
-	}
 	for _, beta := range o.betas {
 		if !(beta > 0) {
 			return fmt.Errorf("--beta %g: want a positive number", beta)
 		}
+	}
+	override, err := overlay.Read(o.configFile)
+	if err != nil {
+		return err
 	}
 	training := neural.Default()
 	training.Steps, training.Backend = o.steps, o.backend
@@ -270,36 +270,6 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 			o.method, spec.Demos, spec.Transitions, model.Seconds(), heldOut, o.out)
 	}
 	return nil
-}
-
-// fit returns the model of the task, of several β that by which parts of the demonstrations are foreseen best.
-func (o *trainOptions) fit(ctx context.Context, method neural.Method, task *neural.Task, progress irl.Progress,
-	notes io.Writer) (best neural.Model, err error) {
-	for i, beta := range o.betas {
-		t, report := *task, progress
-		t.Beta = beta
-		if len(o.betas) > 1 {
-			t.Checkpoint = filepath.Join(task.Checkpoint, fmt.Sprintf("beta-%g", beta))
-			report = progress.Stage(fmt.Sprintf("β = %g: ", beta), i, 1, len(o.betas))
-		}
-		models, err := method.Fit(ctx, &t, report)
-		if err != nil {
-			return nil, err
-		}
-		m := models[0]
-		if len(o.betas) == 1 {
-			return m, nil
-		}
-		if m.Calibration() == nil {
-			return nil, fmt.Errorf("--beta: from so few demonstrations nothing can be left out to choose by")
-		}
-		fmt.Fprintf(notes, "note: β = %g foresees parts of the demonstrations that it was not shown with %.3f nats an "+
-			"action\n", beta, m.Calibration().Foreseen)
-		if best == nil || m.Calibration().Foreseen > best.Calibration().Foreseen {
-			best = m
-		}
-	}
-	return best, nil
 }
 
 // interrupted adds to the error of an interrupted run whether the same command goes on with it: where there is a

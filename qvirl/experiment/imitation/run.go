@@ -273,15 +273,12 @@ type outcome struct {
 
 // outcomeOf sums episodes up.
 func outcomeOf(episodes []demo.Trajectory) outcome {
-	var o outcome
+	o := outcome{terminated: demo.Ended(episodes)}
 	var returns []float64
 	n := float64(len(episodes))
 	for i := range episodes {
 		returns = append(returns, episodes[i].Return())
 		o.mean += episodes[i].Return() / n
-		if episodes[i].Terminated {
-			o.terminated += 1 / n
-		}
 	}
 	slices.Sort(returns)
 	left := worstPart * n

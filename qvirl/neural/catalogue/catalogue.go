@@ -45,21 +45,21 @@ const defaultPriorStd = 1
 
 // methods are all methods.
 var methods = []Method{
-	single(variational.Name, "Q-based variational IRL, with a Gaussian-process prior over rewards", true,
+	single(variational.Name, "Q-based variational IRL, with a Gaussian-process prior over rewards", true, true,
 		variational.DefaultObjective(defaultPriorStd)),
 	ensemble(variational.NameEnsemble, variational.Name, "an ensemble of QVIRL's models", true,
 		variational.DefaultObjective(defaultPriorStd)),
-	single(cloning.Name, "behaviour cloning", false, cloning.Objective{}),
-	single(iqlearn.Name, "IQ-Learn (Garg et al. 2021), offline", false, iqlearn.DefaultObjective()),
+	single(cloning.Name, "behaviour cloning", false, false, cloning.Objective{}),
+	single(iqlearn.Name, "IQ-Learn (Garg et al. 2021), offline", false, true, iqlearn.DefaultObjective()),
 	ensemble(iqlearn.NameEnsemble, iqlearn.Name, "an ensemble of IQ-Learn's models", false,
 		iqlearn.DefaultObjective()),
-	single(avril.Name, "AVRIL (Chan and van der Schaar 2021), on demonstrations alone", false,
+	single(avril.Name, "AVRIL (Chan and van der Schaar 2021), on demonstrations alone", false, true,
 		avril.DefaultObjective()),
 }
 
 // single returns the method of one model with a default objective.
-func single[O neural.Objective](name, short string, aux bool, objective O) Method {
-	return Method{Name: name, Short: short, Aux: aux, Beta: name != cloning.Name, load: load[O],
+func single[O neural.Objective](name, short string, aux, beta bool, objective O) Method {
+	return Method{Name: name, Short: short, Aux: aux, Beta: beta, load: load[O],
 		build: func(training neural.Config, override []byte) (neural.Method, error) {
 			c := Config[O]{Training: training, Objective: objective}
 			if err := overlay.JSON(&c, override); err != nil {

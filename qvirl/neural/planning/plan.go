@@ -86,14 +86,15 @@ func Plan(ctx context.Context, on compute.Backend, pool *gym.Pool, m neural.Mode
 		return nil, fmt.Errorf("planning: %s was learnt from images; apprentices are planned on vectors of numbers "+
 			"alone", m.Name())
 	}
+	var believed belief
+	var rollouts []demo.Trajectory
+	var err error
 	if !c.Visits {
-		if _, err := beliefOf(m); err != nil {
+		if believed, err = beliefOf(m); err != nil {
 			return nil, err
 		}
 	}
-	var rollouts []demo.Trajectory
 	if c.Rollouts > 0 {
-		var err error
 		rollouts, err = neural.Rollout(ctx, pool, m, neural.RolloutOptions{Episodes: c.Rollouts, Sample: true,
 			Seed: rolloutSeed + int64(spec.Seed%rolloutSeeds)*rolloutSeeds})
 		if err != nil {
@@ -103,7 +104,7 @@ func Plan(ctx context.Context, on compute.Backend, pool *gym.Pool, m neural.Mode
 	if c.Length == 0 {
 		c.Length = length(demos, rollouts, spec.Observation)
 	}
-	process, err := c.process(m, demos, rollouts)
+	process, err := c.process(spec, believed, demos, rollouts)
 	if err != nil {
 		return nil, err
 	}
@@ -187,9 +188,10 @@ func ranks(x []float64) []float64 {
 	return out
 }
 
-// process carries what is known of the transitions of demonstrations and rollouts on to all others.
-func (c Config) process(m neural.Model, demos, rollouts []demo.Trajectory) (*Process, error) {
-	spec, known := m.Spec(), slices.Concat(demos, rollouts)
+// process carries what is known of the transitions of demonstrations and rollouts on to all others: what a model
+// believes of them, or with Visits that demonstrated ones pay 1.
+func (c Config) process(spec neural.Spec, b belief, demos, rollouts []demo.Trajectory) (*Process, error) {
+	known := slices.Concat(demos, rollouts)
 	lengthscales := c.lengthscales(states(known, spec.Observation), spec)
 	var pairs Pairs
 	var mean, variance []float64
@@ -198,10 +200,6 @@ func (c Config) process(m neural.Model, demos, rollouts []demo.Trajectory) (*Pro
 		n := len(pairs.Actions)
 		return Regress(variational.Prior{Std: 1, Lengthscales: lengthscales}, spec.Actions, pairs,
 			slices.Repeat([]float64{1}, n), slices.Repeat([]float64{visitNoise * visitNoise}, n), c.Inducing)
-	}
-	b, err := beliefOf(m)
-	if err != nil {
-		return nil, err
 	}
 	for i := range known {
 		of, m, v, err := b.believed(&known[i])

@@ -229,7 +229,7 @@ func TestRewardsAreInUnitsOfTheDemonstratedOnes(t *testing.T) {
 func visits(t *testing.T, c Config, demos []demo.Trajectory) *Process {
 	t.Helper()
 	c.Visits = true
-	p, err := c.process(fitted(t), demos, nil)
+	p, err := c.process(fitted(t).Spec(), belief{}, demos, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
