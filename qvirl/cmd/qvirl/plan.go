@@ -45,8 +45,10 @@ type planned struct {
 	Seconds          float64 `json:"seconds"`
 	Objective        float64 `json:"objective"` // the best one, of the apprentice
 	// Demonstrated is the demonstrations' objective, and Length the lengthscale that was planned with.
-	Demonstrated float64        `json:"objective_demonstrated"`
-	Length       float64        `json:"length"`
+	Demonstrated float64 `json:"objective_demonstrated"`
+	Length       float64 `json:"length"`
+	// EndWorth is how many demonstrated steps a demonstrated end was worth, for ever.
+	EndWorth float64        `json:"end_worth"`
 	Curve        []expert.Point `json:"curve"`
 	Out          string         `json:"out"`
 }
@@ -68,7 +70,9 @@ was trained on. With --visits the process, with the prior N(0, 1), is conditione
 instead; from the model it has only lengthscales, by the spread of its rollouts.
 
 The end of an episode pays for ever, in closed form: as much as a demonstrated step if a demonstration ended like that,
-otherwise as much as an undemonstrated one; an episode that was cut off continues from its last state. At each point of
+otherwise as much as an undemonstrated one; an episode that was cut off continues from its last state. Where the
+demonstrations end sooner than a few episodes of a random policy, the end was sought, and pays so much more that to
+linger is worth less ("end_worth" in the config, in demonstrated steps, sets how much). At each point of
 the learning curve a few episodes are played greedily, and in the end the network of the greatest planning objective,
 their discounted return by the planned rewards, is the apprentice. DIR/plan.json holds the curve over environment steps.
 
@@ -241,13 +245,17 @@ func plan(cmd *cobra.Command, o *planOptions) error {
 	e := out.Apprentice()
 	result := planned{Method: out.Name(), EnvironmentSteps: out.EnvironmentSteps(), Seconds: e.Seconds, Curve: e.Curve,
 		Demonstrated: out.Worth().Demonstrated, Length: out.Config.Length,
-		Out: o.out}
+		EndWorth: out.Config.EndWorth, Out: o.out}
 	best := slices.MaxFunc(e.Curve, func(a, b expert.Point) int { return cmp.Compare(a.Objective, b.Objective) })
 	result.Objective = best.Objective
 	if ends := demo.Ended(demos); ends > 2*best.Ended {
 		fmt.Fprintf(stderr, "note: %.0f %% of the demonstrations reach an end, and %.0f %% of the plan's episodes: by "+
 			"the planned rewards, to stay among states like the demonstrated ones is worth as much. Compare it with "+
 			"the model that it was planned on: qvirl rollout --model %s\n", 100*ends, 100*best.Ended, o.model)
+	}
+	if result.EndWorth > 1 && c.EndWorth == 0 {
+		fmt.Fprintf(stderr, "note: the demonstrations reach an end sooner than a random policy, so that an end is taken to "+
+			"be sought, and worth %.0f demonstrated steps for ever\n", result.EndWorth)
 	}
 	if o.asJSON {
 		return json.NewEncoder(cmd.OutOrStdout()).Encode(result)

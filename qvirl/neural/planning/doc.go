@@ -16,5 +16,8 @@
 // With Config.Visits the process is conditioned on 1 at each demonstrated transition instead, and not on the posterior.
 //
 // The end of an episode pays for ever as a demonstrated step does, as far as a demonstration ended so, from a state
-// before it on: a crash comes to rest like a landing. An episode that was cut off would have gone on.
+// before it on: a crash comes to rest like a landing. An episode that was cut off would have gone on. Where the
+// demonstrations end sooner than episodes of a random policy, as in Acrobot or MountainCar, the end was sought: it then
+// pays so much more that to reach it is worth more than to linger in the best demonstrated state. Where no episode of
+// the random policy ends at all, every end is such a one.
 package planning

@@ -33,6 +33,9 @@ type Config struct {
 	// Visits lets the process know that each demonstrated transition pays 1, where the prior's mean is 0 and its
 	// standard deviation 1, in place of what the model's posterior says of these transitions and of the rollouts'.
 	Visits bool `json:"visits,omitempty"`
+	// EndWorth is how many demonstrated steps an end like a demonstrated one is worth, for ever. 0 is 1, or more where
+	// the demonstrator seeks the end (see the package).
+	EndWorth float64 `json:"end_worth,omitempty"`
 	// Inducing is the greatest number of pairs of state and action by which the process stands for all of them.
 	Inducing int `json:"inducing"`
 	// Learner is how the learner trains; its seed is added to the model's.
@@ -53,6 +56,7 @@ func Default(environment string, discount float64) Config {
 func (c Config) Validate() error {
 	return check.First(check.All("planning", check.NotNegative("Risk", c.Risk), check.NotNegative("Length", c.Length),
 		check.Between("Alike", c.Alike), check.AtLeast(0, "Rollouts", c.Rollouts),
+		check.NotNegative("EndWorth", c.EndWorth),
 		check.AtLeast(1, "Inducing", c.Inducing),
 		check.That(c.Learner.Discount < 1, "Learner.Discount = %g, want less than 1", c.Learner.Discount)),
 		c.Learner.Validate())
@@ -94,9 +98,10 @@ func Plan(ctx context.Context, on compute.Backend, pool *gym.Pool, m neural.Mode
 			return nil, err
 		}
 	}
+	seeds := rolloutSeed + int64(spec.Seed%rolloutSeeds)*rolloutSeeds
 	if c.Rollouts > 0 {
 		rollouts, err = neural.Rollout(ctx, pool, m, neural.RolloutOptions{Episodes: c.Rollouts, Sample: true,
-			Seed: rolloutSeed + int64(spec.Seed%rolloutSeeds)*rolloutSeeds})
+			Seed: seeds})
 		if err != nil {
 			return nil, fmt.Errorf("planning: rollouts: %w", err)
 		}
@@ -104,11 +109,19 @@ func Plan(ctx context.Context, on compute.Backend, pool *gym.Pool, m neural.Mode
 	if c.Length == 0 {
 		c.Length = length(demos, rollouts, spec.Observation)
 	}
+	var random []demo.Trajectory
+	if longest := longestEnded(demos); longest > 0 {
+		random, err = gym.Collect(ctx, pool, gym.RandomPolicy(spec.Actions), gym.CollectOptions{
+			Episodes: randomEpisodes, FirstSeed: seeds + rolloutSeeds/2, MaxSteps: longest})
+		if err != nil {
+			return nil, fmt.Errorf("planning: episodes of a random policy: %w", err)
+		}
+	}
 	process, err := c.process(spec, believed, demos, rollouts)
 	if err != nil {
 		return nil, err
 	}
-	pays, err := c.pays(process, demos)
+	pays, err := c.pays(process, demos, random)
 	if err != nil {
 		return nil, err
 	}
@@ -117,17 +130,19 @@ func Plan(ctx context.Context, on compute.Backend, pool *gym.Pool, m neural.Mode
 	e, err := expert.Train(ctx, on, pool, learner, expert.Options{Checkpoint: o.Checkpoint, Progress: o.Progress,
 		Rewards: pays.rewards, Ends: pays.ends, Demonstrations: demos,
 		Source: fmt.Sprintf("%s of seed %d, %d transitions, risk %g, length %g, alike %g, %d rollouts, visits %t, "+
-			"%d pairs, demonstrated ends, process %s, environments of %q", m.Name(), spec.Seed, spec.Transitions,
-			c.Risk, c.Length, c.Alike, c.Rollouts, c.Visits, c.Inducing, process.digest(), o.Source)})
+			"%d pairs, demonstrated ends of %g steps, process %s, environments of %q", m.Name(), spec.Seed,
+			spec.Transitions, c.Risk, c.Length, c.Alike, c.Rollouts, c.Visits, c.Inducing, pays.endWorth,
+			process.digest(), o.Source)})
 	if err != nil {
 		return nil, fmt.Errorf("planning: %w", err)
 	}
+	c.EndWorth = pays.endWorth
 	worth, err := c.worth(pays, spec, e.Curve, demos, rollouts, o.Others)
 	if err != nil {
 		return nil, fmt.Errorf("planning: %w", err)
 	}
 	return &Model{name: c.name(m), base: m, plan: e,
-		details: details{c, demo.Transitions(rollouts), worth}}, nil
+		details: details{c, demo.Transitions(rollouts) + demo.Transitions(random), worth}}, nil
 }
 
 // name is that of the method that plans on a model.
@@ -378,49 +393,4 @@ func (c Config) lengthscales(observations []float32, spec neural.Spec) []float64
 		out = append(out, math.Sqrt(-1/math.Log(c.Alike)))
 	}
 	return out
-}
-
-// pays is what an apprentice is planned for.
-type pays struct {
-	rewards expert.Rewards
-	ends    expert.Ends
-}
-
-// pays returns the rewards (E r − K sd r − μ)/u of the process, with the risk K and with u so that the mean of E r at
-// demonstrated pairs is 1: a shift changes no plan, as ends are worth theirs for ever, and the scale is the learner's.
-//
-// Of an episode's end the process says nothing, as a crash may look like a landing once it is over. An end is like a
-// demonstrated one if what led to it is, too: after the step from s to s' it pays, with the correlations k of states
-// and the demonstrated ends j,
-//
-//	r_end = e − K √(1 − e²) σ/u   with   e = max_j √(k(s, s_j) k(s', s'_j)),
-//
-// a demonstrated step's reward where e = 1, and the prior's, less its part of the deviation σ, where nobody ended.
-func (c Config) pays(p *Process, demos []demo.Trajectory) (out pays, err error) {
-	mean, _ := p.Rewards(pairsOf(demos), false)
-	prior := p.prior.Mean
-	unit := stat.Mean(mean, nil) - prior
-	if !(unit > 0) {
-		return out, fmt.Errorf("planning: the model does not put the demonstrated rewards above its prior's mean (%g "+
-			"below), so that there is nothing to plan for; with auxiliary transitions, from --env or --aux in "+
-			"training, it may", -unit)
-	}
-	out.rewards = func(observations []float32, actions []int) ([]float64, error) {
-		out := p.Averse(Pairs{Observations: observations, Actions: actions}, c.Risk)
-		for i := range out {
-			out[i] = (out[i] - prior) / unit
-		}
-		return out, nil
-	}
-	out.ends = func(from, to []float32) (float64, error) {
-		e := 0.0
-		for i := range demos {
-			if t := &demos[i]; t.Terminated {
-				n := t.Len()
-				e = max(e, math.Sqrt(p.near(from, t.Observation(n-1))*p.near(to, t.Observation(n))))
-			}
-		}
-		return e - c.Risk*math.Sqrt(1-e*e)*p.prior.Std/unit, nil
-	}
-	return out, nil
 }

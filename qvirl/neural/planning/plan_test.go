@@ -189,7 +189,7 @@ func TestRewardsAreInUnitsOfTheDemonstratedOnes(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := Default("any", 0.9)
-	pays, err := c.pays(p, demos)
+	pays, err := c.pays(p, demos, demos)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func TestRewardsAreInUnitsOfTheDemonstratedOnes(t *testing.T) {
 	}
 	// With risk, what is not known is worth less than what is.
 	c.Risk = 0.5
-	if pays, err = c.pays(p, demos); err != nil {
+	if pays, err = c.pays(p, demos, demos); err != nil {
 		t.Fatal(err)
 	}
 	if far, err = pays.rewards([]float32{1000, 1000}, []int{0}); err != nil || !(far[0] < -0.5) {
@@ -220,7 +220,7 @@ func TestRewardsAreInUnitsOfTheDemonstratedOnes(t *testing.T) {
 	if p, err = Regress(prior, 2, pairs, y, noise, 100); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.pays(p, demos); err == nil {
+	if _, err := c.pays(p, demos, demos); err == nil {
 		t.Error("demonstrated rewards below the prior's mean were planned for")
 	}
 }
@@ -271,7 +271,7 @@ func TestEndsAreLikeDemonstratedOnes(t *testing.T) {
 	from, to, other := demos[0].Observation(n-1), demos[0].Observation(n), []float32{9, 9}
 	pay := func(from, to []float32) float64 {
 		t.Helper()
-		pays, err := c.pays(p, demos)
+		pays, err := c.pays(p, demos, demos)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -297,7 +297,17 @@ func TestEndsAreLikeDemonstratedOnes(t *testing.T) {
 		math.Exp(-0.125), 1e-6) {
 		t.Errorf("a similar end pays %g, want %g", got, math.Exp(-0.125))
 	}
-	pays, err := c.pays(p, demos)
+	// Where no random episode ends, each end is one that was sought, of the configured worth.
+	c.EndWorth = 3
+	sought, err := c.pays(p, demos, demos[1:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := sought.ends(other, other); err != nil || got != 3 {
+		t.Errorf("an end that no random episode reaches pays %g (error %v), want 3", got, err)
+	}
+	c.EndWorth = 0
+	pays, err := c.pays(p, demos, demos)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,7 +316,7 @@ func TestEndsAreLikeDemonstratedOnes(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Risk = 0.5
-	if pays, err = c.pays(p, demos); err != nil {
+	if pays, err = c.pays(p, demos, demos); err != nil {
 		t.Fatal(err)
 	}
 	averse, err := pays.rewards(other, []int{0})
@@ -315,6 +325,43 @@ func TestEndsAreLikeDemonstratedOnes(t *testing.T) {
 	}
 	if end := pay(other, other); !scalar.EqualWithinAbs(end, averse[0], 1e-9) || !(averse[0] < neutral[0]-0.3) {
 		t.Errorf("an unknown end pays %g, an unknown step %g, without risk %g", end, averse[0], neutral[0])
+	}
+}
+
+// A demonstrator that ends after two steps, which pay 1 and 3, when a random policy needs three or does not end: by the
+// discount ½, 1 + 3/2 + ½ w ¼/(1 − ½) = 3/(1 − ½) has w = 14. Where the random policy ends as soon, or the
+// demonstrations do not end, w is 1.
+func TestAnEndThatIsSoughtIsWorthMoreThanLingering(t *testing.T) {
+	rewards := func(observations []float32, actions []int) ([]float64, error) {
+		out := make([]float64, len(actions))
+		for i := range out {
+			out[i] = float64(observations[i])
+		}
+		return out, nil
+	}
+	path := func(ended bool, x ...float32) demo.Trajectory {
+		return demo.Trajectory{Observations: x, Actions: make([]int, len(x)-1), Terminated: ended}
+	}
+	demonstrated := path(true, 1, 3, 0)
+	for name, c := range map[string]struct {
+		demos, random []demo.Trajectory
+		want          float64
+	}{
+		"random does not end": {[]demo.Trajectory{demonstrated}, []demo.Trajectory{path(false, 1, 1, 1)}, 14},
+		"random ends later":   {[]demo.Trajectory{demonstrated}, []demo.Trajectory{path(true, 1, 1, 1, 1)}, 14},
+		"random ends as soon": {[]demo.Trajectory{demonstrated}, []demo.Trajectory{path(true, 1, 1, 1)}, 1},
+		"half of random ends at once": {[]demo.Trajectory{demonstrated},
+			[]demo.Trajectory{path(true, 1, 1), path(false, 1, 1)}, 1},
+		"demonstrations do not end": {[]demo.Trajectory{path(false, 1, 3, 0)}, nil, 1},
+		"those that end count": {[]demo.Trajectory{demonstrated, path(false, 9, 9, 9)},
+			[]demo.Trajectory{path(false, 1, 1)}, 14},
+		// only the last 3/(1 − ½) = 6 steps count
+		"longer than the horizon": {[]demo.Trajectory{path(true, 5, 5, 2, 1, 1, 1, 1, 1, 0)},
+			[]demo.Trajectory{path(false, 1, 1)}, 2 * (2 - 0.5*(2+1-1.0/32)) * 64},
+	} {
+		if got, err := seeking(rewards, 0.5, c.demos, c.random); err != nil || !scalar.EqualWithinAbs(got, c.want, 1e-9) {
+			t.Errorf("%s: %g (error %v), want %g", name, got, err, c.want)
+		}
 	}
 }
 
