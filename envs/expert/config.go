@@ -73,6 +73,10 @@ type Config struct {
 	GradientSteps int `json:"gradient_steps"`
 	// Pretraining is the number of gradient steps on the pilot's transitions alone that precede all others.
 	Pretraining int `json:"pretraining,omitempty"`
+	// Center and Scale, of each number of an observation, are subtracted and divided by before the network sees it: those
+	// of a mean and a standard deviation suit any units. Nil leaves the environment's own.
+	Center []float64 `json:"center,omitempty"`
+	Scale  []float64 `json:"scale,omitempty"`
 	// Magnify gives the network, beside each number x of an observation, asinh(Magnify·x)/asinh(Magnify), which tells
 	// small numbers of different size apart; 0 does not. A lander is paid half a second after it has come to rest, and
 	// a tremor of 10⁻³ is all that an observation says of how long that is ago.
@@ -240,6 +244,7 @@ func (c Config) Validate() error {
 		check.That(c.FinalLearningRate <= c.LearningRate, "FinalLearningRate = %g, want 0 to LearningRate, %g",
 			c.FinalLearningRate, c.LearningRate),
 		check.That(c.Replay >= c.LearnAfter, "Replay = %d, want at least LearnAfter, %d", c.Replay, c.LearnAfter),
+		check.That(len(c.Scale) == 0 || slices.Min(c.Scale) > 0, "Scale = %v, want positive numbers", c.Scale),
 		check.That(len(c.Hidden) > 0 && slices.Min(c.Hidden) >= 1, "Hidden = %v, want at least one layer of at least "+
 			"one unit", c.Hidden),
 		check.That(c.TargetRate > 0 && c.TargetRate <= 1, "TargetRate = %g, want above 0 and at most 1", c.TargetRate))
@@ -273,6 +278,18 @@ func (c Config) Shown() gym.Config {
 func (c Config) checkAlike(actions int) error {
 	if c.Alike != nil && len(c.Alike) != actions {
 		return fmt.Errorf("expert: Alike = %v, want one for each of the %d actions", c.Alike, actions)
+	}
+	return nil
+}
+
+// checkUnits refuses a Center or a Scale that is not of so many numbers.
+func (c Config) checkUnits(numbers int) error {
+	if c.Center == nil && c.Scale == nil {
+		return nil
+	}
+	if len(c.Center) != numbers || len(c.Scale) != numbers {
+		return fmt.Errorf("expert: Center = %v and Scale = %v, want one of each for each of the observation's %d numbers",
+			c.Center, c.Scale, numbers)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package expert
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/floats/scalar"
@@ -178,5 +179,31 @@ func TestFeaturesTellSmallNumbersApart(t *testing.T) {
 		if !scalar.EqualWithinAbs(float64(got[i]), want[i], 1e-6) {
 			t.Errorf("feature %d is %g, want %g", i, got[i], want[i])
 		}
+	}
+}
+
+// Observations in kelvins and in ten-thousandths of a euro are, to the network, of the size of one.
+func TestFeaturesSuitAnyUnits(t *testing.T) {
+	c := Default("any")
+	c.Center, c.Scale = []float64{294, 2e-4}, []float64{5, 1e-4}
+	observations := []float32{294, 3e-4, 304, 2e-4}
+	got := c.features(observations)
+	for i, want := range []float64{0, 1, 2, 0} {
+		if !scalar.EqualWithinAbs(float64(got[i]), want, 1e-4) {
+			t.Errorf("feature %d is %g, want %g", i, got[i], want)
+		}
+	}
+	if observations[0] != 294 {
+		t.Error("the observations changed")
+	}
+	if err := c.checkUnits(2); err != nil {
+		t.Error(err)
+	}
+	if err := c.checkUnits(3); err == nil {
+		t.Error("two units suit three numbers")
+	}
+	c.Scale[1] = 0
+	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "Scale") {
+		t.Errorf("a scale of 0 gives %v, want an error about Scale", err)
 	}
 }

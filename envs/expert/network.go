@@ -23,9 +23,16 @@ type layer struct {
 // network is a perceptron from an observation to the quantiles of each action, [actions, quantiles].
 type network []layer
 
-// features returns what the network is given for observations: each number, and beside it, where Magnify asks for it,
-// the number magnified.
+// features returns what the network is given for observations: each number, less its Center and divided by its Scale,
+// and beside it, where Magnify asks for it, the number magnified.
 func (c Config) features(observations []float32) []float32 {
+	if n := len(c.Scale); n > 0 {
+		scaled := make([]float32, len(observations))
+		for i, x := range observations {
+			scaled[i] = float32((float64(x) - c.Center[i%n]) / c.Scale[i%n])
+		}
+		observations = scaled
+	}
 	if c.Magnify == 0 {
 		return observations
 	}

@@ -95,6 +95,9 @@ func Train(ctx context.Context, on compute.Backend, pool *gym.Pool, c Config, o 
 	if err := c.checkAlike(spec.Actions); err != nil {
 		return nil, err
 	}
+	if err := c.checkUnits(spec.Size()); err != nil {
+		return nil, err
+	}
 	l, err := newLearner(on, c, spec.Size(), spec.Actions, o.Loss)
 	if err != nil {
 		return nil, err

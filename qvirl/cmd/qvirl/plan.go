@@ -49,8 +49,8 @@ type planned struct {
 	Length       float64 `json:"length"`
 	// EndWorth is how many demonstrated steps a demonstrated end was worth, for ever.
 	EndWorth float64        `json:"end_worth"`
-	Curve        []expert.Point `json:"curve"`
-	Out          string         `json:"out"`
+	Curve    []expert.Point `json:"curve"`
+	Out      string         `json:"out"`
 }
 
 func newPlan() *cobra.Command {
@@ -252,6 +252,10 @@ func plan(cmd *cobra.Command, o *planOptions) error {
 		fmt.Fprintf(stderr, "note: %.0f %% of the demonstrations reach an end, and %.0f %% of the plan's episodes: by "+
 			"the planned rewards, to stay among states like the demonstrated ones is worth as much. Compare it with "+
 			"the model that it was planned on: qvirl rollout --model %s\n", 100*ends, 100*best.Ended, o.model)
+	}
+	if w := out.Worth(); c.Rollouts > 0 && w.Plan < w.Rollouts {
+		fmt.Fprintf(stderr, "note: by the planned rewards the plan is worth %.2f, and the apprentice of the model that it "+
+			"was planned on %.2f: more --steps may help\n", w.Plan, w.Rollouts)
 	}
 	if result.EndWorth > 1 && c.EndWorth == 0 {
 		fmt.Fprintf(stderr, "note: the demonstrations reach an end sooner than a random policy, so that an end is taken to "+

@@ -259,7 +259,7 @@ func PaperLunarLander() Config {
 		exploring(`{"Training": {"Folds": 0}}`), branching(4, c.Training.WeightDecay))
 	c.Learners = append(c.Learners, inEnvironment(c, func(*expert.Config) {})...)
 	p := planning.Default(c.Environment, c.Discount)
-	p.Length = 1
+	p.Length, p.Standardise = 1, false // these observations are of the size of one
 	plans := planned(p, `{"Training": {"Folds": 0}}`)
 	c.Learners = append(append(c.Learners, together(plans[0])), plans...)
 	return c
@@ -286,7 +286,7 @@ func PaperHighway() Config {
 		l.Imports, l.Steps, l.SegmentSteps, l.EpsilonSteps = c.Imports, 6000, 1200, min(l.EpsilonSteps, 3000)
 	}
 	p := planning.Default(c.Environment, c.Discount)
-	p.Length = 4
+	p.Length, p.Standardise = 4, false
 	few(&p.Learner)
 	c.Learners = append(c.Learners, planned(p, `{"Training": {"WeightDecay": 5, "Folds": 0}}`)...)
 	c.Learners = append(c.Learners, inEnvironment(c, func(l *expert.Config) {

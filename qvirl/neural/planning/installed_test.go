@@ -69,6 +69,9 @@ func TestPlansResumesAndIsStored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if n := planned.Apprentice().Config; len(n.Center) != 4 || len(n.Scale) != 4 {
+		t.Errorf("the network has the units %v and %v, want those of 4 numbers", n.Center, n.Scale)
+	}
 	played, err := neural.Rollout(t.Context(), pool, planned, neural.RolloutOptions{Episodes: 8, Seed: 50})
 	if err != nil {
 		t.Fatal(err)

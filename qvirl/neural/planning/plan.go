@@ -30,6 +30,9 @@ type Config struct {
 	Alike float64 `json:"alike"`
 	// Rollouts is the number of episodes of the model's apprentice, whose rewards the posterior knows, too.
 	Rollouts int `json:"rollouts"`
+	// Standardise gives the learner's network observations less their means, in multiples of their standard deviations
+	// over the demonstrations and rollouts, which suits any units. Without it they come in the environment's.
+	Standardise bool `json:"standardise,omitempty"`
 	// Visits lets the process know that each demonstrated transition pays 1, where the prior's mean is 0 and its
 	// standard deviation 1, in place of what the model's posterior says of these transitions and of the rollouts'.
 	Visits bool `json:"visits,omitempty"`
@@ -49,7 +52,7 @@ func Default(environment string, discount float64) Config {
 	l.Steps, l.SegmentSteps, l.EpsilonSteps = 128_000, 16_000, 20_000
 	l.Norm, l.Double, l.Demonstrated, l.LearnAfter, l.Quantiles, l.GradientSteps = true, true, 32, 1000, 16, 10
 	l.LearningRate, l.FinalLearningRate, l.CurveEpisodes = 1e-3, 1e-5, 8
-	return Config{Alike: 0.5, Rollouts: 10, Inducing: 300, Learner: l}
+	return Config{Alike: 0.5, Rollouts: 10, Standardise: true, Inducing: 300, Learner: l}
 }
 
 // Validate reports the first field that is out of range.
@@ -127,6 +130,9 @@ func Plan(ctx context.Context, on compute.Backend, pool *gym.Pool, m neural.Mode
 	}
 	learner := c.Learner
 	learner.Seed += spec.Seed
+	if c.Standardise {
+		learner.Center, learner.Scale = moments(states(slices.Concat(demos, rollouts), spec.Observation), spec.Observation)
+	}
 	e, err := expert.Train(ctx, on, pool, learner, expert.Options{Checkpoint: o.Checkpoint, Progress: o.Progress,
 		Rewards: pays.rewards, Ends: pays.ends, Demonstrations: demos,
 		Source: fmt.Sprintf("%s of seed %d, %d transitions, risk %g, length %g, alike %g, %d rollouts, visits %t, "+
@@ -319,19 +325,20 @@ func (b belief) believed(t *demo.Trajectory) (pairs Pairs, mean, variance []floa
 	return pairs, mean, variance, nil
 }
 
-// spread returns the standard deviation of each of so many numbers of observations, 1 of what does not vary.
-func spread(observations []float32, numbers int) []float64 {
+// moments returns the means and the standard deviations of each of so many numbers of observations, 1 of what does not
+// vary.
+func moments(observations []float32, numbers int) (means, deviations []float64) {
 	column := make([]float64, len(observations)/numbers)
-	out := make([]float64, numbers)
-	for f := range out {
+	means, deviations = make([]float64, numbers), make([]float64, numbers)
+	for f := range means {
 		for i := range column {
 			column[i] = float64(observations[i*numbers+f])
 		}
-		if out[f] = stat.PopStdDev(column, nil); !(out[f] > 0) {
-			out[f] = 1
+		if means[f], deviations[f] = stat.PopMeanStdDev(column, nil); !(deviations[f] > 0) {
+			deviations[f] = 1
 		}
 	}
-	return out
+	return means, deviations
 }
 
 // comparedStates is the number of states, about, that length looks at.
@@ -340,7 +347,7 @@ const comparedStates = 2000
 // length is the Length that 0 stands for (see Config), 1 where there is nothing to compare or all is the same.
 func length(demos, rollouts []demo.Trajectory, numbers int) float64 {
 	all := slices.Concat(demos, rollouts)
-	std := spread(states(all, numbers), numbers)
+	_, std := moments(states(all, numbers), numbers)
 	others := all
 	if len(demos) > 1 {
 		others = demos
@@ -385,7 +392,7 @@ func states(trajectories []demo.Trajectory, numbers int) (out []float32) {
 
 // lengthscales returns those of the observation's numbers and of the actions.
 func (c Config) lengthscales(observations []float32, spec neural.Spec) []float64 {
-	out := spread(observations, spec.Observation)
+	_, out := moments(observations, spec.Observation)
 	for f := range out {
 		out[f] *= c.Length
 	}

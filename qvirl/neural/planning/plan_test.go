@@ -140,7 +140,8 @@ func TestLengthIsHowFarDemonstrationsAreApart(t *testing.T) {
 		return demo.Trajectory{Observations: append(x, 100), Actions: make([]int, len(x))}
 	}
 	two := []demo.Trajectory{at(0, 4), at(1, 7, 9)}
-	std := spread(states(two, 1), 1)[0]
+	_, deviations := moments(states(two, 1), 1)
+	std := deviations[0]
 	for name, c := range map[string]struct {
 		demos, rollouts []demo.Trajectory
 		want            float64
