@@ -134,7 +134,8 @@ func (m modes) marginals(at []int, covariances []*mat.SymDense) modes {
 	return out
 }
 
-// findBlocks has the chains jump between the modes that are known, and those that the warm-up has led chains to.
+// findBlocks has the chains jump between the modes that are known, and those that the warm-up has led chains to. One
+// that is stranded where there is next to nothing of the posterior jumps away from there.
 func (s *sampling) findBlocks() error {
 	if s.modes == nil {
 		return nil
@@ -143,10 +144,18 @@ func (s *sampling) findBlocks() error {
 	if err != nil {
 		return err
 	}
+	var reached []*mode
 	for _, k := range s.chains {
-		s.modes = s.modes.with(t.modeAt(t.climb(slices.Clone(k.at.u))))
+		o := t.modeAt(t.climb(slices.Clone(k.at.u)))
+		s.modes, reached = s.modes.with(o), append(reached, o)
 	}
-	blocks := s.modes.blocks()
+	all := slices.Clone(s.modes)
+	for _, o := range reached {
+		if o != nil && o.evidence < s.modes[0].evidence-stranded && all.same(o) < 0 {
+			all = append(all, o)
+		}
+	}
+	blocks := all.blocks()
 	for _, k := range s.chains {
 		k.blocks = blocks
 	}

@@ -18,8 +18,10 @@ const (
 	climbSteps  = 60   // evaluations of a climb
 	climbWork   = 1e9  // multiplications after which no other climb begins
 	apart       = 1    // distance of two modes in whitened rewards
-	inferior    = 6    // nats of evidence below the best mode at which one is left out
-	largestJump = 1024 // most numbers to jump in
+	inferior    = 6    // nats of evidence below the best mode at which one is left out,
+	stranded    = 20   // and at which a chain that is there has to leave
+	largestJump = 1024 // most informed numbers to jump in,
+	largestMode = 2048 // and most numbers at all
 	mostModes   = 64
 	modeSize    = 8_000_000 // most numbers in the matrices of all modes
 	little      = 0.01      // information on a whitened reward, beside 1 of the prior, that counts as none
@@ -43,13 +45,13 @@ type mode struct {
 // as that one far place is worth a detour or another. Chains jump between them (see block).
 type modes []*mode
 
-// findModes returns the modes that tries climb to, those of which the evidence is far below the best one's left out;
-// none if nothing was demonstrated, or if the problem is too large. The importance of a try does not tell how much of
+// findModes returns the modes found before and those that tries climb to, those of which the evidence is far below the
+// best one's left out; none if nothing was demonstrated, or if the problem is too large. The importance of a try does not tell how much of
 // the posterior it stands for where many rewards share in an explanation, and the most likely ones may all have the
 // same: each reward that matters most to some tries has a turn, the most likely of its tries first. It ends when many
 // climbs in a row have led to nothing new.
-func (t *Target) findModes(tries []try) (found modes) {
-	if t.Dim() > largestJump || len(t.demoed) == 0 {
+func (t *Target) findModes(found modes, tries []try) modes {
+	if t.Dim() > largestMode || len(t.informed()) > largestJump || len(t.demoed) == 0 {
 		return nil
 	}
 	slices.SortStableFunc(tries, func(a, b try) int { return -cmp.Compare(a.logLikelihood, b.logLikelihood) })
@@ -77,7 +79,7 @@ func (m modes) with(o *mode) modes {
 		return m
 	}
 	out := slices.Clone(m)
-	near := slices.IndexFunc(m, func(p *mode) bool { return floats.Distance(p.u, o.u, 2) < apart })
+	near := m.same(o)
 	if near < 0 {
 		out = append(out, o)
 	} else if o.evidence > m[near].evidence {
@@ -86,6 +88,11 @@ func (m modes) with(o *mode) modes {
 	slices.SortFunc(out, func(a, b *mode) int { return -cmp.Compare(a.evidence, b.evidence) })
 	out = slices.DeleteFunc(out, func(p *mode) bool { return p.evidence < out[0].evidence-inferior })
 	return out[:min(len(out), mostModes, max(2, modeSize/(len(o.u)*len(o.u))))]
+}
+
+// same returns the index of the mode that is the same as o but for rounding, or -1.
+func (m modes) same(o *mode) int {
+	return slices.IndexFunc(m, func(p *mode) bool { return floats.Distance(p.u, o.u, 2) < apart })
 }
 
 // climb returns the place of the greatest density that some steps of L-BFGS find from u.

@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/go-birl/birl/envs/mdp"
@@ -200,5 +201,86 @@ func TestBlocks(t *testing.T) {
 	slices.SortFunc(sizes[1:], func(a, b []int) int { return a[0] - b[0] })
 	if !slices.EqualFunc(sizes, want, slices.Equal) {
 		t.Errorf("blocks %v, want %v", sizes, want)
+	}
+}
+
+// gate is a problem in which the expert goes many times to a hub rather than to an end that pays nothing. From the hub
+// it can leave by a known −1, or by a goal whose reward is N(−8, 1): only if the goal pays, nine standard deviations
+// out, is the hub worth it, and nearer the prior the likelihood does not change with it. So many rewards more lie where
+// no demonstration leads.
+func gate(t testing.TB, elsewhere int) *irl.Problem {
+	t.Helper()
+	const hub, leave, goal = 2, 3, 4
+	size := goal + 1 + elsewhere
+	rows := make([][]mdp.Transition, 2*size)
+	for s, way := range map[int][2]int{0: {1, hub}, hub: {leave, goal}} {
+		for a, to := range way {
+			rows[2*s+a] = []mdp.Transition{{Next: to, Prob: 1}}
+		}
+	}
+	mean, std := make([]float64, size), make([]float64, size)
+	mean[leave], mean[goal], std[goal] = -1, -8, 1
+	for s := goal + 1; s < size; s++ {
+		std[s] = 1
+		rows[2*s] = []mdp.Transition{{Next: max(goal+1, s-1), Prob: 1}}
+		rows[2*s+1] = []mdp.Transition{{Next: min(size-1, s+1), Prob: 1}}
+	}
+	p := &irl.Problem{Discount: 0.99, Beta: 2, Prior: irl.DiagonalPrior(mean, std)}
+	for range 40 {
+		p.Demos = append(p.Demos, mdp.Step{State: 0, Action: 1})
+	}
+	var err error
+	if p.MDP, err = mdp.New(size, 2, rows, nil); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestAnExplanationBehindAGateIsFound compares with the sums over a grid of the goal's reward G, of which the expert
+// sees the value 0.99² max(−1, G).
+func TestAnExplanationBehindAGateIsFound(t *testing.T) {
+	var grid, weights []float64
+	for g := -14.0; g < 8; g += 1e-3 {
+		value := 0.99 * 0.99 * math.Max(-1, g)
+		grid = append(grid, g)
+		weights = append(weights, math.Exp(-(g+8)*(g+8)/2-40*math.Log1p(math.Exp(-2*value))))
+	}
+	mean, std := stat.MeanStdDev(grid, weights)
+	for _, elsewhere := range []int{0, 20, 1100} {
+		p := gate(t, elsewhere)
+		target, err := NewTarget(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if informed := target.informed(); len(informed) != 1 || target.free[informed[0]] != 4 {
+			t.Fatalf("%d rewards elsewhere: demonstrations tell of the coordinates %v, want the goal's", elsewhere,
+				informed)
+		}
+		_, found := target.farStarts(mcmc.Stream(1, 2, farStream), 4)
+		if len(found) == 0 {
+			t.Fatalf("%d rewards elsewhere: no mode", elsewhere)
+		}
+		target.LogLikelihood(found[0].u, nil)
+		if got := target.reward[4]; math.Abs(got-mean) > 0.3 {
+			t.Errorf("%d rewards elsewhere: the mode has the goal's reward %g, the posterior %g ± %g", elsewhere, got,
+				mean, std)
+		}
+	}
+	m, err := New(Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	posts, err := m.Fit(t.Context(), []*irl.Problem{gate(t, 20)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := posts[0].(*Posterior)
+	if ok, reason := got.Convergence(); !ok {
+		t.Errorf("not converged: %s", reason)
+	}
+	goal := got.Reward(4)
+	// 4,000 effective draws: a standard error of 0.016 std of the mean, and half that of the deviation
+	if math.Abs(goal.Mean()-mean) > 0.08*std || math.Abs(goal.StdDev()/std-1) > 0.06 {
+		t.Errorf("the goal's reward is %g ± %g, want %g ± %g", goal.Mean(), goal.StdDev(), mean, std)
 	}
 }

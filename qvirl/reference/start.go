@@ -3,6 +3,7 @@ package reference
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 )
@@ -25,15 +26,15 @@ type try struct {
 
 // farStarts returns so many positions to start chains from, drawn from the posterior as far as few tries tell: most of
 // it may be in a place that hardly any draw of the prior comes near, and that chains from there never find. A try is a
-// draw of the prior with some coordinates, one alone as likely as all, c times as wide, c uniform in [1, farScale]. It
-// counts by its importance, the posterior's density over the try's given c and these m coordinates,
+// draw of the prior with some informed coordinates, one alone as likely as all, c times as wide, c uniform in [1,
+// farScale]. It counts by its importance, the posterior's density over the try's given c and these m coordinates,
 //
 //	log w = log p(D | u) + m log c − ½ Σ_j (1 − 1/c²) u_j².
 //
 // Positions are drawn at equal steps of the tries' weights, in the order of ‖u‖: of two, one is far out if half of the
 // posterior is. The modes that the tries lead to are returned, too; if there are several, positions are on them.
 func (t *Target) farStarts(rng *rand.Rand, count int) ([][]float64, modes) {
-	dim, end := t.Dim(), t.work()+farWork
+	dim, informed, end := t.Dim(), t.informed(), t.work()+farWork
 	var tries []try
 	var logWeights, norms []float64
 	grad := make([]float64, dim)
@@ -43,9 +44,10 @@ func (t *Target) farStarts(rng *rand.Rand, count int) ([][]float64, modes) {
 			u[j] = rng.NormFloat64()
 		}
 		c := 1 + (farScale-1)*rng.Float64()
-		m := int(math.Exp2(math.Log2(float64(dim+1)) * rng.Float64()))
+		m := int(math.Exp2(math.Log2(float64(len(informed)+1)) * rng.Float64()))
 		logWeight := float64(m) * math.Log(c)
-		for _, j := range rng.Perm(dim)[:m] {
+		for _, i := range rng.Perm(len(informed))[:min(m, len(informed))] {
+			j := informed[i]
 			u[j] *= c
 			logWeight -= 0.5 * (1 - 1/(c*c)) * u[j] * u[j]
 		}
@@ -74,11 +76,82 @@ func (t *Target) farStarts(rng *rand.Rand, count int) ([][]float64, modes) {
 	for i := 0; len(starts) < count; i++ { // a single try has all the weight, or no try has any
 		starts = append(starts, tries[order[i]].u)
 	}
-	found := t.findModes(tries)
+	found := t.findModes(nil, tries)
+	if len(found) > 0 {
+		found = t.findModes(found, t.farther(found[0]))
+	}
 	for i := range starts {
 		if len(found) > 1 {
 			starts[i] = found[i%len(found)].u
 		}
 	}
 	return starts, found
+}
+
+// informed returns the coordinates that demonstrations may tell something of, all but those of rewards that no
+// demonstrated state leads to.
+func (t *Target) informed() (out []int) {
+	reached := make([]bool, t.problem.MDP.States())
+	next := slices.Clone(t.demoed)
+	for _, s := range next {
+		reached[s] = true
+	}
+	for len(next) > 0 {
+		s := next[len(next)-1]
+		next = next[:len(next)-1]
+		for a := range t.problem.MDP.Actions() {
+			states, _ := t.problem.MDP.Row(s, a)
+			for _, to := range states {
+				if !reached[to] {
+					reached[to] = true
+					next = append(next, int(to))
+				}
+			}
+		}
+	}
+	each := t.n / len(reached) // rewards of a state
+	for j := range t.Dim() {
+		if j >= len(t.free) || reached[t.free[j]/each] {
+			out = append(out, j)
+		}
+	}
+	return out
+}
+
+// fartherStep is the factor from one distance of farther to the next.
+const fartherStep = 1.25
+
+// farther returns tries in which one coordinate of a mode is far out, and which explain the demonstrations better than
+// the mode. A mode u of the density f may have a rival at u' of the evidence that counts if ½ ‖u'‖² is less than what
+// can be gained over f: the log-likelihood is at most that of the actions' frequencies,
+//
+//	½ ‖u'‖² < Σ n(s,a) log n(s,a)/n(s) − f(u) + inferior.
+//
+// Of each coordinate and side it is the try of the greatest density.
+func (t *Target) farther(from *mode) (tries []try) {
+	explained, end := t.LogLikelihood(from.u, nil), t.work()+farWork
+	most, actions := 0.0, t.problem.MDP.Actions()
+	for i, n := range t.counts {
+		if n > 0 {
+			most += n * math.Log(n/t.total[i/actions])
+		}
+	}
+	reach := math.Sqrt(2*(most-explained+inferior) + floats.Dot(from.u, from.u))
+	for _, j := range t.informed() {
+		for _, side := range []float64{-1, 1} {
+			best, density := try{}, math.Inf(-1)
+			for r := float64(farScale); r < reach && t.work() < end; r *= fartherStep {
+				u := slices.Clone(from.u)
+				u[j] = side * r
+				l := t.LogLikelihood(u, nil)
+				if d := l - r*r/2; l > explained+1 && d > density {
+					best, density = try{u: u, logLikelihood: l, steepest: j}, d
+				}
+			}
+			if best.u != nil {
+				tries = append(tries, best)
+			}
+		}
+	}
+	return tries
 }
