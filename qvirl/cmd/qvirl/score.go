@@ -82,7 +82,7 @@ func score(cmd *cobra.Command, o *scoreOptions) error {
 	if err != nil {
 		return err
 	}
-	used, err := countUsed(o.model, o.demos, first, end)
+	used, err := countUsed(o.model, o.demos, first, end, set.Trajectories)
 	if err != nil {
 		return err
 	}

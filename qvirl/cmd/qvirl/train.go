@@ -350,7 +350,7 @@ func (o *trainOptions) task(ctx context.Context) (*neural.Task, *usedEpisodes, e
 	for i := range n {
 		at := first + int((o.seed%uint64(available)*uint64(n)+uint64(i))%uint64(available))
 		chosen = append(chosen, set.Trajectories[at])
-		used.Episodes = append(used.Episodes, at)
+		used.add(at, &set.Trajectories[at])
 	}
 	if o.heldOut != "" {
 		from, to, err := parseEpisodes("held-out", o.heldOut, len(set.Trajectories))

@@ -1,9 +1,14 @@
 package main
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 
 	"github.com/go-birl/birl/envs/atomicfile"
 	"github.com/go-birl/birl/envs/demo"
@@ -17,6 +22,8 @@ type usedEpisodes struct {
 	File     string `json:"file"` // its name, without folders
 	SHA256   string `json:"sha256"`
 	Episodes []int  `json:"episodes"`
+	// Digests are those of the episodes, by which they are known in other files; older models have none.
+	Digests []string `json:"digests,omitempty"`
 }
 
 // newUsedEpisodes identifies the file.
@@ -43,18 +50,38 @@ func readUsed(dir string) (*usedEpisodes, error) {
 	return used, err
 }
 
-// countUsed returns how many of the episodes first, …, end−1 of a file the model in dir was trained on, as far as its
-// folder tells.
-func countUsed(dir, path string, first, end int) (int, error) {
+// add adds episode i of the file.
+func (u *usedEpisodes) add(i int, t *demo.Trajectory) {
+	u.Episodes, u.Digests = append(u.Episodes, i), append(u.Digests, episodeDigest(t))
+}
+
+// episodeDigest returns the SHA-256, in hexadecimal, of an episode's observations and actions, whatever file holds it.
+func episodeDigest(t *demo.Trajectory) string {
+	sum := sha256.Sum256(fmt.Append(nil, cmp.Or(t.Digest, t.Sum()), t.Actions))
+	return hex.EncodeToString(sum[:])
+}
+
+// countUsed returns how many of the episodes first, …, end−1 of a file, which are given, the model in dir was trained
+// on, as far as its folder tells.
+func countUsed(dir, path string, first, end int, episodes []demo.Trajectory) (int, error) {
 	used, err := readUsed(dir)
 	if err != nil || used == nil {
 		return 0, err
 	}
 	this, err := newUsedEpisodes(path)
-	if err != nil || this.SHA256 != used.SHA256 {
+	if err != nil {
 		return 0, err
 	}
-	return len(used.among(first, end)), nil
+	if this.SHA256 == used.SHA256 {
+		return len(used.among(first, end)), nil
+	}
+	n := 0
+	for i := range episodes {
+		if slices.Contains(used.Digests, episodeDigest(&episodes[i])) {
+			n++
+		}
+	}
+	return n, nil
 }
 
 // among returns those of the episodes first, …, end−1.
