@@ -115,19 +115,25 @@ func TestFlagsOfOneValueAreGivenOnce(t *testing.T) {
 		args []string
 		says string
 	}{
-		{[]string{"--demos", "a", "--with", "x", "--with", "y", "--quick", "--quick"}, "a [x y] true\n"},
+		{[]string{"--demos", "a", "--with", "x", "--with", "y", "--quick", "--quick"},
+			"a [x y] true []\n"},
+		{[]string{"--beta", "3,5"}, " [] false [3 5]\n"},
+		{[]string{"--beta", "3", "--beta", "5"}, `error: invalid argument "5" for "--beta" flag: given twice, first as "3"` +
+			"\n"},
 		{[]string{"--demos", "a", "--demos", "b"}, `error: invalid argument "b" for "--demos" flag: given twice, first as "a"` +
 			"\n"},
 	} {
 		var demos string
 		var with []string
 		var quick bool
+		var betas []float64
 		root := &cobra.Command{Use: "root", RunE: func(c *cobra.Command, _ []string) error {
-			fmt.Fprintln(c.OutOrStdout(), demos, with, quick)
+			fmt.Fprintln(c.OutOrStdout(), demos, with, quick, betas)
 			return nil
 		}}
 		root.Flags().StringVar(&demos, "demos", "", "")
 		root.Flags().StringArrayVar(&with, "with", nil, "")
+		root.Flags().Float64SliceVar(&betas, "beta", nil, "")
 		root.Flags().BoolVar(&quick, "quick", false, "")
 		var out strings.Builder
 		if Execute(t.Context(), root, c.args, &out, &out); out.String() != c.says {
