@@ -63,7 +63,11 @@ func JSON(config any, object []byte) error {
 	if err := d.Decode(config); err != nil {
 		if name, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); unknown {
 			names := siblings(reflect.TypeOf(config), object, strings.Trim(name, `"`))
-			return fmt.Errorf("%w: there is no field %s; there is %s", Err, name, strings.Join(names, ", "))
+			others := "there are no such settings"
+			if len(names) > 0 {
+				others = "there is " + strings.Join(names, ", ")
+			}
+			return fmt.Errorf("%w: there is no field %s; %s", Err, name, others)
 		}
 		return fmt.Errorf("%w: %w", Err, err)
 	}

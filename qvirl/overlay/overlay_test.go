@@ -12,6 +12,7 @@ type training struct{ Steps, Batch int }
 type config struct {
 	Training training
 	Rate     float64 `json:"rate"`
+	Nothing  struct{}
 	hidden   int
 }
 
@@ -25,17 +26,18 @@ func TestErrorsNameTheFileAndTheFields(t *testing.T) {
 		`{} {}`:                       "more after the JSON object",
 		`[3]`:                         "cannot unmarshal array",
 		`{"rate": "x"}`:               "cannot unmarshal string",
-		`{"Rates": 3}`:                `no field "Rates"; there is Training, rate`,
-		`{"Steps": 3}`:                `no field "Steps"; there is Training, rate`,
+		`{"Rates": 3}`:                `no field "Rates"; there is Training, rate, Nothing`,
+		`{"Steps": 3}`:                `no field "Steps"; there is Training, rate, Nothing`,
+		`{"Nothing": {"Steps": 3}}`:   `no field "Steps"; there are no such settings`,
 		`{"Training": {"Stepz": 3}}`:  `no field "Stepz"; there is Steps, Batch`,
 		`{"Training": {"hidden": 3}}`: `no field "hidden"; there is Steps, Batch`,
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		c := config{training{1, 2}, 0.5, 7}
+		c := config{Training: training{1, 2}, Rate: 0.5, hidden: 7}
 		err := File(&c, path)
-		if want == "" && (err != nil || c != config{training{3, 2}, 0.5, 7}) {
+		if want == "" && (err != nil || c != config{Training: training{3, 2}, Rate: 0.5, hidden: 7}) {
 			t.Errorf("%s: %+v, error %v", text, c, err)
 		}
 		if want != "" && (err == nil || !strings.Contains(err.Error(), "--config "+path+": ") ||

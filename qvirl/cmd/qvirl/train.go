@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/command"
@@ -186,9 +188,7 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	if err != nil {
 		return err
 	}
-	training := neural.Default()
-	training.Steps, training.Backend = o.steps, o.backend
-	method, err := entry.New(training, override)
+	method, err := entry.New(neural.Default(), override, o.given(cmd.Flags()))
 	if err != nil {
 		return overlay.OfFile(o.configFile, err)
 	}
@@ -270,6 +270,19 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 			o.method, spec.Demos, spec.Transitions, model.Seconds(), heldOut, o.out)
 	}
 	return nil
+}
+
+// given returns, as JSON, the fields of a method's config that flags were given for.
+func (o *trainOptions) given(flags *pflag.FlagSet) []byte {
+	training := map[string]any{}
+	if flags.Changed("steps") {
+		training["Steps"] = o.steps
+	}
+	if flags.Changed("backend") {
+		training["Backend"] = o.backend
+	}
+	text, _ := json.Marshal(map[string]any{"Training": training}) // of a number and a text
+	return text
 }
 
 // interrupted adds to the error of an interrupted run whether the same command goes on with it: where there is a

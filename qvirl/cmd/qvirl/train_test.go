@@ -157,8 +157,12 @@ func TestTrainAndScoreSayWhatIsWrong(t *testing.T) {
 	if err := os.WriteFile("bad.json", []byte(`{"Training": {"LearnRate": 1}}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile("flat.json", []byte(`{"Folds": 0}`), 0o644); err != nil {
-		t.Fatal(err)
+	for name, text := range map[string]string{"flat": `{"Folds": 0}`, "std": `{"Objective": {"prior_std": 1}}`,
+		"members": `{"Members": 3}`, "pictures": `{"Training": {"Features": 9, "Folds": 0}}`,
+		"prior": `{"Objective": {"image": {"patches": 1, "levels": 2}}, "Training": {"Folds": 0}}`} {
+		if err := os.WriteFile(name+".json", []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := os.WriteFile("idle.csv", []byte("episode,action,obs_0,next_obs_0\n0,0,1,2\n"), 0o644); err != nil {
 		t.Fatal(err)
@@ -166,10 +170,17 @@ func TestTrainAndScoreSayWhatIsWrong(t *testing.T) {
 	base := []string{"train", "--demos", "demos.npz", "--out", "model", "--backend", "go", "--steps", "1"}
 	with := func(args ...string) []string { return append(append([]string(nil), base...), args...) }
 	for want, args := range map[string][]string{
-		`no method "dqn"`:         with("--method", "dqn", "--beta", "1"),
-		"--beta is missing":       with("--method", "iqlearn"),
-		"--beta 0":                with("--method", "bc", "--beta", "0"),
-		"there is Training":       with("--method", "bc", "--beta", "1", "--config", "flat.json"),
+		`no method "dqn"`:   with("--method", "dqn", "--beta", "1"),
+		"--beta is missing": with("--method", "iqlearn"),
+		"given twice":       with("--method", "qvirl", "--beta", "3", "--beta", "5"),
+		"--beta 0":          with("--method", "bc", "--beta", "0"),
+		"there is Training": with("--method", "bc", "--beta", "1", "--config", "flat.json"),
+		`no field "prior_std"; there are no such settings`: with("--method", "bc", "--beta", "1", "--config",
+			"std.json"),
+		"--config members.json: bc: config: Members = 3, but bc is no ensemble": with("--method", "bc", "--beta", "1",
+			"--config", "members.json"),
+		"Features are for images": with("--method", "bc", "--beta", "1", "--config", "pictures.json"),
+		"prior for images":        with("--method", "qvirl", "--beta", "1", "--config", "prior.json"),
 		"no action but 0":         {"train", "--demos", "idle.csv", "--method", "bc", "--beta", "1", "--out", "model"},
 		"has 6 to choose from":    with("--method", "bc", "--beta", "1", "--trajectories", "7"),
 		"the file has 6 episodes": with("--method", "bc", "--beta", "1", "--episodes", "2:7"),
@@ -218,6 +229,30 @@ func TestTrainingNotesWhatItDoesNotSee(t *testing.T) {
 		"--backend", "go", "--config", "own.json", "--out", "short")
 	if status != 0 || !strings.Contains(stderr, "note: after 1 steps the log-likelihood of the demonstrations is") {
 		t.Errorf("one step of training: status %d, %s", status, stderr)
+	}
+}
+
+// TestFlagsWinOverTheConfig: those that are given do.
+func TestFlagsWinOverTheConfig(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeDemos(t, "demos.npz", 3)
+	if err := os.WriteFile("c.json", []byte(`{"training": {"Hidden": [4], "Steps": 4, "ReportEvery": 1, "Folds": 0,
+		"Backend": "abacus"}}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for want, flags := range map[int][]string{4: nil, 2: {"--steps", "2"}} {
+		_, stderr, status := runQVIRL(append([]string{"train", "--demos", "demos.npz", "--method", "bc", "--config",
+			"c.json", "--backend", "go", "--out", fmt.Sprint(want)}, flags...)...)
+		if status != 0 {
+			t.Fatal(stderr)
+		}
+		m, err := catalogue.Load(fmt.Sprint(want), "go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if curve := m.Curve(); curve[len(curve)-1].Step != want {
+			t.Errorf("%v: %d steps, want %d", flags, curve[len(curve)-1].Step, want)
+		}
 	}
 }
 

@@ -24,6 +24,16 @@ type Config[O any] struct {
 	Members int `json:",omitempty"`
 }
 
+// lay lays JSON objects over the fields, one after the other.
+func (c *Config[O]) lay(overrides [][]byte) error {
+	for _, o := range overrides {
+		if err := overlay.JSON(c, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Method is an entry of the catalogue.
 type Method struct {
 	Name string
@@ -33,7 +43,7 @@ type Method struct {
 	// how rational the expert is.
 	Aux, Beta bool
 
-	build func(training neural.Config, override []byte) (neural.Method, error)
+	build func(training neural.Config, overrides [][]byte) (neural.Method, error)
 	load  func(dir, backend string) (neural.Model, error)
 }
 
@@ -60,10 +70,13 @@ var methods = []Method{
 // single returns the method of one model with a default objective.
 func single[O neural.Objective](name, short string, aux, beta bool, objective O) Method {
 	return Method{Name: name, Short: short, Aux: aux, Beta: beta, load: load[O],
-		build: func(training neural.Config, override []byte) (neural.Method, error) {
+		build: func(training neural.Config, overrides [][]byte) (neural.Method, error) {
 			c := Config[O]{Training: training, Objective: objective}
-			if err := overlay.JSON(&c, override); err != nil {
+			if err := c.lay(overrides); err != nil {
 				return nil, err
+			}
+			if c.Members != 0 {
+				return nil, fmt.Errorf("%w: Members = %d, but %s is no ensemble", overlay.Err, c.Members, name)
 			}
 			return neural.NewLearner(name, c.Training, c.Objective)
 		}}
@@ -73,10 +86,10 @@ func single[O neural.Objective](name, short string, aux, beta bool, objective O)
 // average of its members is what holds back their confidence, and to calibrate each would take six times as long.
 func ensemble[O neural.Objective](name, of, short string, aux bool, objective O) Method {
 	return Method{Name: name, Short: short, Aux: aux, Beta: true, load: loadEnsemble[O],
-		build: func(training neural.Config, override []byte) (neural.Method, error) {
+		build: func(training neural.Config, overrides [][]byte) (neural.Method, error) {
 			training.Folds = 0
 			c := Config[O]{Training: training, Objective: objective, Members: members}
-			if err := overlay.JSON(&c, override); err != nil {
+			if err := c.lay(overrides); err != nil {
 				return nil, err
 			}
 			member, err := neural.NewLearner(of, c.Training, c.Objective)
@@ -116,10 +129,10 @@ func Find(name string) (*Method, error) {
 	return nil, fmt.Errorf("there is no method %q; there are %s", name, strings.Join(Names(), ", "))
 }
 
-// New returns the method with the given training and its default objective. override, if not nil, is a JSON object with
-// fields of Config that replace those.
-func (m *Method) New(training neural.Config, override []byte) (neural.Method, error) {
-	method, err := m.build(training, override)
+// New returns the method with the given training and its default objective. overrides, which may be nil, are JSON
+// objects with fields of Config that replace those, the last one's before all others'.
+func (m *Method) New(training neural.Config, overrides ...[]byte) (neural.Method, error) {
+	method, err := m.build(training, overrides)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", m.Name, err)
 	}

@@ -116,6 +116,10 @@ func (o Objective) Parameters(d *neural.Data) ([]neural.Parameter, error) {
 		{Name: paramPriorMean, Value: []float32{float32(o.PriorMean)}, Fixed: images, NoDecay: true},
 		{Name: paramPriorLogStd, Value: []float32{float32(math.Log(o.PriorStd))}, Fixed: images, NoDecay: true},
 	}
+	if !images && o.Image != (ImagePrior{}) {
+		return nil, fmt.Errorf("variational: the objective's Image is a prior for images, bytes [frames, height, width], "+
+			"which observations are not: leave it out")
+	}
 	if images {
 		if err := o.Image.check(d.Image, d.Actions); err != nil {
 			return nil, err
