@@ -81,8 +81,8 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, st
 }
 
 // checkArguments makes the errors of commands that were given other arguments than they take say how they are called,
-// commands of commands refuse one that they do not have, and flags that take one value, or one list of numbers, refuse a
-// second one.
+// commands of commands refuse one that they do not have, and flags that take one value, or one list of numbers, refuse
+// a second one.
 func checkArguments(c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		checkArguments(sub)

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -143,8 +144,8 @@ func (l *Learner) newJob(t *Task, first, end int, clock *clock) (*job, error) {
 	j := &job{config: l.config, task: t, first: first, runs: t.Runs[first:end], clock: clock,
 		encoder: &encoder{l.config, t.Observation, t.Actions, t.Image}}
 	if c := l.config; t.Image == (Image{}) && (c.Convolutions != nil || c.Features != 0) {
-		return nil, fmt.Errorf("neural: the config's Convolutions and Features are for images, bytes [frames, height, "+
-			"width], which observations are not: leave them out")
+		return nil, errors.New("neural: the config's Convolutions and Features are for images, bytes [frames, " +
+			"height, width], which observations are not: leave them out")
 	}
 	if err := t.Image.check(l.config.convolutions()); err != nil {
 		return nil, err

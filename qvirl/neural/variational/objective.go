@@ -1,6 +1,7 @@
 package variational
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -117,8 +118,8 @@ func (o Objective) Parameters(d *neural.Data) ([]neural.Parameter, error) {
 		{Name: paramPriorLogStd, Value: []float32{float32(math.Log(o.PriorStd))}, Fixed: images, NoDecay: true},
 	}
 	if !images && o.Image != (ImagePrior{}) {
-		return nil, fmt.Errorf("variational: the objective's Image is a prior for images, bytes [frames, height, width], "+
-			"which observations are not: leave it out")
+		return nil, errors.New("variational: the objective's Image is a prior for images, bytes [frames, height, " +
+			"width], which observations are not: leave it out")
 	}
 	if images {
 		if err := o.Image.check(d.Image, d.Actions); err != nil {
