@@ -21,6 +21,7 @@ import (
 	"github.com/go-birl/birl/envs/atomicfile"
 	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/command"
+	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/envs/npz"
 	"github.com/go-birl/birl/envs/progress"
 	"github.com/go-birl/birl/qvirl"
@@ -211,6 +212,9 @@ func fit(cmd *cobra.Command, o *fitOptions) error {
 		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s: arrays of no meaning here, or misspelt, are ignored: %s; "+
 			"see fit --help\n", o.problem, strings.Join(ignored, ", "))
 	}
+	if note := idle(problem); note != "" {
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s: %s\n", o.problem, note)
+	}
 	if best := qvirl.DefaultMethod(problem); best != o.method && !cmd.Flags().Changed("method") {
 		o.method = best
 		if m, err = o.newMethod(cmd.Flags(), cmd.ErrOrStderr()); err != nil {
@@ -238,6 +242,10 @@ func fit(cmd *cobra.Command, o *fitOptions) error {
 			return fmt.Errorf("%w; nothing was written", err)
 		}
 		return err
+	}
+	if p, ok := result.Posterior.(interface{ Len() int }); ok && o.samples > p.Len() {
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: --samples %d: the posterior consists of %d draws, some of which are "+
+			"repeated\n", o.samples, p.Len())
 	}
 	if err := o.write(result); err != nil {
 		return err
@@ -276,6 +284,17 @@ func fit(cmd *cobra.Command, o *fitOptions) error {
 		return fmt.Errorf("--strict: %w; the answer is in %s", err, o.out)
 	}
 	return nil
+}
+
+// idle says so where demonstrations are in terminal states: rewards of states make all actions alike there.
+func idle(problem *irl.Problem) string {
+	terminal := func(d mdp.Step) bool { return problem.MDP.Terminal(d.State) }
+	first := slices.IndexFunc(problem.Demos, terminal)
+	if first < 0 || !problem.StateOnly() {
+		return ""
+	}
+	return fmt.Sprintf("demos[%d] is in the state %d, where the episode ends with every action: it tells nothing of "+
+		"the rewards, and nor do others in such states", first, problem.Demos[first].State)
 }
 
 // slow says so where QVIRL takes a quarter of an hour or more.

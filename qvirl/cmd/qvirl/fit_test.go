@@ -446,6 +446,41 @@ func TestCheckedFit(t *testing.T) {
 	}
 }
 
+// TestFitNotesWhatTellsNothing: demonstrations in terminal states, if rewards are of states, and draws that are
+// repeated.
+func TestFitNotesWhatTellsNothing(t *testing.T) {
+	inScratch(t)
+	os.WriteFile("c.json", []byte(quickFlags["reference"]), 0o644)
+	for _, c := range []struct {
+		pairs, ends bool
+		samples     string
+		want        []string
+	}{
+		{ends: true, samples: "2001", want: []string{"problem.npz: demos[4] is in the state 2, where the episode ends",
+			"--samples 2001: the posterior consists of 2000 draws"}},
+		{samples: "2000"},
+		{pairs: true, ends: true, samples: "50"},
+	} {
+		writeProblem(t, c.pairs)
+		if c.ends {
+			p, err := problemfile.Read("problem.npz")
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Demos = append(p.Demos, mdp.Step{State: 2, Action: 1}, mdp.Step{State: 2})
+			if err := problemfile.Write("problem.npz", p); err != nil {
+				t.Fatal(err)
+			}
+		}
+		status, _, errs := run(t, "fit", "--problem", "problem.npz", "--method", "reference", "--config", "c.json",
+			"--samples", c.samples, "--out", "a.npz")
+		if status != 0 || strings.Count(errs, "demos[")+strings.Count(errs, "--samples") != len(c.want) {
+			t.Errorf("%+v: status %d, %s", c, status, errs)
+		}
+		expect(t, "fit", errs, c.want...)
+	}
+}
+
 func TestFitIsDeterminedByItsSeed(t *testing.T) {
 	inScratch(t)
 	writeProblem(t, false)
