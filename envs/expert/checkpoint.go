@@ -58,6 +58,9 @@ func (t *trainer) store() error {
 	return nil
 }
 
+// ErrCheckpoint is wrapped by errors about a checkpoint that training cannot go on from.
+var ErrCheckpoint = errors.New("without the file, training begins anew")
+
 // resume goes on from the checkpoint, and reports whether there is one.
 func (t *trainer) resume() (bool, error) {
 	path := t.options.Checkpoint
@@ -74,8 +77,7 @@ func (t *trainer) resume() (bool, error) {
 		return false, nil
 	}
 	if err := t.load(path); err != nil {
-		return false, fmt.Errorf("expert: cannot go on from the checkpoint: %w; without the file, training begins anew",
-			err)
+		return false, fmt.Errorf("expert: cannot go on from the checkpoint: %w; %w", err, ErrCheckpoint)
 	}
 	return true, nil
 }

@@ -5,6 +5,7 @@ package experts
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/go-birl/birl/envs/demo"
@@ -18,8 +19,19 @@ func TestEnvironmentsOfOnesOwn(t *testing.T) {
 		"evaluation_episodes": 1}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	train := []string{"train", "Faulty-v0", "--import", "faulty", "--config", config, "--backend", "go", "--out", out,
+		"--python-path", "../../../../envs/gym/testdata"}
+	if err := os.WriteFile(filepath.Join(dir, "x.run.npz"), []byte("cannot go on"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if status, _, stderr := run(t, train...); status != 1 || !strings.Contains(stderr, "begins anew, as with --force") {
+		t.Errorf("with a run that cannot be gone on from: status %d, %s", status, stderr)
+	}
+	if status, _, stderr := run(t, append(train, "--force")...); status != 0 ||
+		!strings.Contains(stderr, "note: --force: starting over") {
+		t.Fatalf("with --force beside: status %d, %s", status, stderr)
+	}
 	for _, args := range [][]string{
-		{"train", "Faulty-v0", "--import", "faulty", "--config", config, "--backend", "go", "--out", out},
 		{"evaluate", out, "--episodes", "1"},
 		{"demonstrate", out, "--episodes", "2", "--out", demos},
 	} {

@@ -112,7 +112,7 @@ func train(cmd *cobra.Command, c expert.Config, flags *poolFlags, backendName, o
 		fmt.Fprintf(stderr, "going on from %s\n", run)
 	}
 	now := every(5 * time.Second)
-	e, err := expert.Train(ctx, on, pool, c, expert.Options{
+	options := expert.Options{
 		Checkpoint: run, Source: flags.source(),
 		Prelude: func(what string, done, total int) {
 			if now() || done == total {
@@ -124,7 +124,18 @@ func train(cmd *cobra.Command, c expert.Config, flags *poolFlags, backendName, o
 				fmt.Fprintln(stderr, p)
 			}
 		},
-	})
+	}
+	e, err := expert.Train(ctx, on, pool, c, options)
+	if errors.Is(err, expert.ErrCheckpoint) && force {
+		fmt.Fprintf(stderr, "note: --force: starting over: %v\n", err)
+		if err := os.Remove(run); err != nil {
+			return err
+		}
+		e, err = expert.Train(ctx, on, pool, c, options)
+	}
+	if errors.Is(err, expert.ErrCheckpoint) {
+		return fmt.Errorf("%w, as with --force", err)
+	}
 	if err != nil {
 		return err
 	}
