@@ -21,6 +21,9 @@ import (
 // curves; one whose context ends loses only those.
 const checkpointEvery = 20 * time.Second
 
+// ErrCheckpoint is wrapped by errors about a checkpoint that training cannot go on from.
+var ErrCheckpoint = errors.New("remove it to start over")
+
 // checkpoint is a file with the state of a job: the SHA-256 of what follows, and the state. A nil checkpoint keeps
 // nothing.
 type checkpoint struct {
@@ -104,16 +107,17 @@ func (c *checkpoint) load(s *state) error {
 		err = gob.NewDecoder(bytes.NewReader(body)).Decode(&saved)
 	}
 	if err != nil {
-		return fmt.Errorf("neural: the checkpoint %s is damaged; remove it to start over: %w", c.path, err)
+		return fmt.Errorf("neural: the checkpoint %s is damaged, %w; %w", c.path, err, ErrCheckpoint)
 	}
 	if saved.Identity != c.identity {
-		return fmt.Errorf("neural: the checkpoint %s is of a training with other data, settings or seeds; remove it "+
-			"to start over", c.path)
+		return fmt.Errorf("neural: the checkpoint %s is of a training with other data, settings or seeds; %w",
+			c.path, ErrCheckpoint)
 	}
 	if len(saved.Trained) != len(s.Trained) || len(saved.Moment1) != len(s.Trained) ||
 		len(saved.Moment2) != len(s.Trained) ||
 		len(saved.Curves) != len(s.Curves) || len(saved.Best) != len(s.Best) {
-		return fmt.Errorf("neural: the checkpoint %s does not hold what it should; remove it to start over", c.path)
+		return fmt.Errorf("neural: the checkpoint %s does not hold what it should; %w", c.path,
+			ErrCheckpoint)
 	}
 	saved.fixed = s.fixed
 	*s = saved

@@ -234,7 +234,8 @@ func testResumption(t *testing.T, c Config, newTask func() *Task) {
 		0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.Fit(context.Background(), task, nil); err == nil || !strings.Contains(err.Error(), "damaged") {
+	if _, err := l.Fit(context.Background(), task, nil); !errors.Is(err, ErrCheckpoint) ||
+		!strings.Contains(err.Error(), "damaged") {
 		t.Errorf("error %v for a damaged checkpoint", err)
 	}
 }

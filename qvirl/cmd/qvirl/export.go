@@ -33,8 +33,8 @@ func newExport() *cobra.Command {
 stores them in a netCDF file that arviz.from_netcdf opens: the groups posterior, prior, log_likelihood, observed_data and
 constant_data, with a step for each transition. Models of pictures have none.
 
-Standard deviations are outputs of the network as means are. Far from all demonstrations it extrapolates both, and a
-small one says nothing there.`,
+Means and standard deviations are outputs of the network. Far from all demonstrations it extrapolates both: a small
+standard deviation says nothing there, and means may lie many prior standard deviations below the prior's mean.`,
 		Example: `  qvirl export --model model --demos lander.npz --episode 200 --out landing.nc
   python -c 'import arviz; print(arviz.summary(arviz.from_netcdf("landing.nc"), var_names=["reward"]))'`,
 		Args: cobra.NoArgs,
@@ -82,6 +82,9 @@ func export(cmd *cobra.Command, o *exportOptions) error {
 	}
 	if n := len(set.Trajectories); o.episode < 0 || o.episode >= n {
 		return fmt.Errorf("--episode %d: the file has %d episodes, counted from 0", o.episode, n)
+	}
+	if err := checkShapes(o.demos, set, m.Spec()); err != nil {
+		return err
 	}
 	if _, err := describeBackend(o.backend, cmd.ErrOrStderr()); err != nil {
 		return err

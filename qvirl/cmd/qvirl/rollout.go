@@ -117,6 +117,7 @@ func rollout(cmd *cobra.Command, o *rolloutOptions) error {
 		}
 		defer release()
 	}
+	noteEnvironments(cmd.ErrOrStderr(), o.model, m.Spec().Environment, "--env", o.env)
 	if _, err := describeBackend(o.backend, cmd.ErrOrStderr()); err != nil {
 		return err
 	}

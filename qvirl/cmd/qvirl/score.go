@@ -39,7 +39,8 @@ func newScore() *cobra.Command {
 has not seen: their mean log-likelihood per action, the expected calibration error (of the probabilities of all
 actions, in ten bins of equal width), and the fraction of actions that the model took for the most probable. Where the
 file holds the expert's own probabilities, their mean log-likelihood is the ceiling. Of a model whose probabilities
-were calibrated in training, it says what they were worth before.`,
+were calibrated in training, it says what they were worth before: calibration usually raises the log-likelihood, but
+may leave a larger expected calibration error (ECE) than there was without it.`,
 		Example: `  qvirl score --model bc --demos lander.npz --episodes 200:300
   qvirl score --model bc --demos lander.npz --json | jq .log_likelihood`,
 		Args: cobra.NoArgs,
@@ -57,6 +58,15 @@ were calibrated in training, it says what they were worth before.`,
 	return c
 }
 
+// checkShapes refuses demonstrations of another environment's shapes than those that a model was learnt for.
+func checkShapes(path string, set *demo.Set, spec neural.Spec) error {
+	if set.ObservationSize() != spec.Observation || set.Actions > spec.Actions {
+		return fmt.Errorf("--demos: %s has observations of %d numbers and %d actions, the model was learnt for %d "+
+			"and %d", path, set.ObservationSize(), set.Actions, spec.Observation, spec.Actions)
+	}
+	return nil
+}
+
 // score does what the command says.
 func score(cmd *cobra.Command, o *scoreOptions) error {
 	m, err := catalogue.Load(o.model, o.backend)
@@ -71,6 +81,10 @@ func score(cmd *cobra.Command, o *scoreOptions) error {
 	if err != nil {
 		return err
 	}
+	if err := checkShapes(o.demos, set, m.Spec()); err != nil {
+		return err
+	}
+	noteEnvironments(cmd.ErrOrStderr(), o.model, m.Spec().Environment, o.demos, set.Environment)
 	if _, err := describeBackend(o.backend, cmd.ErrOrStderr()); err != nil {
 		return err
 	}

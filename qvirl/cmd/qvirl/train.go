@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -81,7 +82,8 @@ The action probabilities, except those of ensembles, are calibrated by such mode
 --config with {"Training": {"Folds": 0}} omits this. Calibration does not change what the apprentice does.
 
 The state of the training is stored in DIR, and after an interruption the same command resumes from there. An existing
-model in DIR is replaced only with --force, and one command at a time trains into a folder.
+model in DIR, or the state of a training with other settings, is replaced only with --force, and one command at a time
+trains into a folder.
 
 Methods:
 ` + listMethods(),
@@ -125,7 +127,8 @@ Methods:
 	f.StringVar(&o.out, "out", "", "folder for the model (required)")
 	f.IntVar(&o.steps, "steps", neural.Default().Steps, "number of training steps")
 	f.StringVar(&o.configFile, "config", "",
-		`JSON file with fields that replace those of the method's config, {"Training": {…}, "Objective": {…}}`)
+		`JSON file with fields that replace those of the method's config, {"Training": {…}, "Objective": {…}}; `+
+			"--steps and --backend, if given, win over it")
 	f.StringVar(&o.backend, "backend", "", backendHelp)
 	f.BoolVar(&o.asJSON, "json", false, "write progress as JSON to standard output, one event a line")
 	f.BoolVar(&o.force, "force", false, command.ForceHelp)
@@ -176,12 +179,13 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 		check.That(o.explore || o.branches || o.successors != 1, "--explore=false: then --env has no use, but for "+
 			"--successors and --branches"),
 		check.That(o.successors == 1 || o.env != "", "--successors %d: want the environment to draw them in, --env",
-			o.successors)); err != nil {
+			o.successors),
+		check.That(o.discount >= 0 && o.discount < 1, "--discount %g: want 0 ≤ γ < 1", o.discount)); err != nil {
 		return err
 	}
 	for _, beta := range o.betas {
-		if !(beta > 0) {
-			return fmt.Errorf("--beta %g: want a positive number", beta)
+		if !(beta > 0) || math.IsInf(beta, 1) {
+			return fmt.Errorf("--beta %g: want a positive number that is finite", beta)
 		}
 	}
 	override, err := overlay.Read(o.configFile)
@@ -203,14 +207,6 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	if err != nil {
 		return err
 	}
-	if len(o.ignored) > 0 {
-		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s: arrays of no meaning here, or misspelt, are ignored: %s; see train "+
-			"--help\n", o.demos, strings.Join(o.ignored, ", "))
-	}
-	for _, remark := range o.remarks {
-		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s: %s\n", o.demos, remark)
-	}
-	noteUnits(cmd.ErrOrStderr(), task, override)
 	fits := func() error {
 		err := o.memory.Check(fmt.Sprintf("training for %d actions", task.Actions), method.MemoryNeed(task))
 		if err != nil {
@@ -226,6 +222,7 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 		return err
 	}
 	defer unlock()
+	o.noteDemos(cmd.ErrOrStderr(), task, override)
 	if _, err := describeBackend(o.backend, cmd.ErrOrStderr()); err != nil {
 		return err
 	}
@@ -247,6 +244,16 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	meter := progress.NewMeter(listener, o.method)
 	noteResumption(cmd.ErrOrStderr(), task.Checkpoint)
 	model, err := o.fit(cmd.Context(), method, task, meter.Report, cmd.ErrOrStderr())
+	if errors.Is(err, neural.ErrCheckpoint) && o.force {
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: --force: starting over: %v\n", err)
+		if err := os.RemoveAll(task.Checkpoint); err != nil {
+			return fmt.Errorf("removing the checkpoint: %w", err)
+		}
+		model, err = o.fit(cmd.Context(), method, task, meter.Report, cmd.ErrOrStderr())
+	}
+	if errors.Is(err, neural.ErrCheckpoint) {
+		return fmt.Errorf("%w, or give --force", err)
+	}
 	if err != nil {
 		return interrupted(err, task.Checkpoint)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-birl/birl/envs/command"
+	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/npz"
 	"github.com/go-birl/birl/qvirl/neural/catalogue"
 )
@@ -191,7 +192,7 @@ func TestTrainAndScoreSayWhatIsWrong(t *testing.T) {
 		"--explore=false":         with("--method", "qvirl", "--beta", "1", "--explore=false"),
 		"--option foo":            with("--method", "qvirl", "--beta", "1", "--env", "CartPole-v1", "--option", "foo"),
 		"LearnRate":               with("--method", "bc", "--beta", "1", "--config", "bad.json"),
-		"Discount":                with("--method", "bc", "--beta", "1", "--discount", "1"),
+		"--discount 1: want":      with("--method", "bc", "--beta", "1", "--discount", "1"),
 		"has the action 1":        with("--method", "bc", "--beta", "1", "--actions", "1"),
 		"missing.npz": {"train", "--demos", "missing.npz", "--method", "bc", "--beta", "1", "--out",
 			"model"},
@@ -252,6 +253,84 @@ func TestFlagsWinOverTheConfig(t *testing.T) {
 		}
 		if curve := m.Curve(); curve[len(curve)-1].Step != want {
 			t.Errorf("%v: %d steps, want %d", flags, curve[len(curve)-1].Step, want)
+		}
+	}
+}
+
+// TestNothingIsNotedBeforeItIsRefused: what the command line gets wrong is said first, and alone.
+func TestNothingIsNotedBeforeItIsRefused(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("demos.csv", []byte("episode,action,obs_0,next_obs_0,done\n0,0,1e-5,2e-5,0\n0,1,2e-5,0,1\n"),
+		0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir("there", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("there/model.json", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for want, flags := range map[string][]string{"--discount 1": {"--beta", "1", "--discount", "1", "--out", "model"},
+		"--beta +Inf": {"--beta", "inf", "--out", "model"}, "exists already": {"--beta", "1", "--out", "there"}} {
+		_, stderr, status := runQVIRL(append([]string{"train", "--demos", "demos.csv", "--method", "bc", "--backend",
+			"go"}, flags...)...)
+		if status != 1 || !strings.Contains(stderr, want) || strings.Contains(stderr, "note:") {
+			t.Errorf("%v: status %d, %s", flags, status, stderr)
+		}
+	}
+}
+
+// TestOtherEnvironmentsAreNoticed: another id is noted, and other shapes are refused; a model of one trajectory says
+// what its calibration is worth.
+func TestOtherEnvironmentsAreNoticed(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("BIRL_PYTHON", "no-such-python")
+	writeDemos(t, "flat.npz", 6)
+	set, err := demo.Open("flat.npz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"Here-v0", "There-v0"} {
+		set.Environment = id
+		if err := set.Write(id + ".npz"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set.ObservationShape, set.Trajectories = []int{1}, []demo.Trajectory{{Observations: []float32{1, 2},
+		Actions: []int{1}}}
+	if err := set.Write("narrow.npz"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("c.json", []byte(`{"Training": {"Hidden": [4], "Batch": 2, "Folds": 2}}`),
+		0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args   string
+		status int
+		want   string
+	}{
+		{"train --demos Here-v0.npz --method qvirl --beta 1 --out x --env There-v0", 1,
+			"note: Here-v0.npz is of the environment Here-v0, and --env of There-v0\n"},
+		{"train --demos Here-v0.npz --method qvirl --beta 1 --out model --trajectories 1 --steps 2 --config c.json", 0,
+			"calibrated on parts of the one trajectory"},
+		{"score --model model --demos There-v0.npz", 0,
+			"note: model is of the environment Here-v0, and There-v0.npz of There-v0\n"},
+		{"rollout --model model --env There-v0", 1,
+			"note: model is of the environment Here-v0, and --env of There-v0\n"},
+		{"score --model model --demos narrow.npz", 1, "narrow.npz has observations of 1 numbers and 2 actions, the " +
+			"model was learnt for 3 and 2"},
+		{"export --model model --demos narrow.npz --out x.nc", 1, "narrow.npz has observations of 1 numbers"},
+		{"score --model model --demos Here-v0.npz", 0, ""},
+		{"train --demos Here-v0.npz --method qvirl --beta 1 --out two --trajectories 2 --steps 2 --config c.json", 0,
+			""},
+	} {
+		_, stderr, status := runQVIRL(append(strings.Fields(c.args), "--backend", "go")...)
+		if status != c.status || !strings.Contains(stderr, c.want) {
+			t.Errorf("%s: status %d, %q; want %q", c.args, status, stderr, c.want)
+		}
+		if c.want == "" && (strings.Contains(stderr, "of the environment") || strings.Contains(stderr, "the one")) {
+			t.Errorf("%s: %q", c.args, stderr)
 		}
 	}
 }
@@ -330,6 +409,20 @@ func TestTrainingReplacesNothingUnasked(t *testing.T) {
 	}
 	if _, stderr, status := runQVIRL(args("--seed", "2")...); status != 0 {
 		t.Errorf("after an interruption: status %d, %q", status, stderr)
+	}
+	if err := os.Mkdir("model/"+checkpointDir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("model/"+checkpointDir+"/runs-000.checkpoint", []byte("cannot go on"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, stderr, status := runQVIRL(args()...); status != 1 ||
+		!strings.Contains(stderr, "remove it to start over, or give --force") {
+		t.Errorf("with a checkpoint that cannot be gone on from: status %d, %q", status, stderr)
+	}
+	if _, stderr, status := runQVIRL(args("--force")...); status != 0 ||
+		!strings.Contains(stderr, "note: --force: starting over") {
+		t.Errorf("with --force beside: status %d, %q", status, stderr)
 	}
 }
 

@@ -33,6 +33,26 @@ func (o *trainOptions) outlier(t *neural.Task) error {
 		o.demos)
 }
 
+// noteDemos says what in the demonstrations may not be as it was meant. config is what replaces the default's fields.
+func (o *trainOptions) noteDemos(w io.Writer, t *neural.Task, config []byte) {
+	if len(o.ignored) > 0 {
+		fmt.Fprintf(w, "note: %s: arrays of no meaning here, or misspelt, are ignored: %s; see train --help\n", o.demos,
+			strings.Join(o.ignored, ", "))
+	}
+	for _, remark := range o.remarks {
+		fmt.Fprintf(w, "note: %s: %s\n", o.demos, remark)
+	}
+	noteEnvironments(w, o.demos, t.Environment, "--env", o.env)
+	noteUnits(w, t, config)
+}
+
+// noteEnvironments says so if two things are of environments with different ids; "" is one that is not known.
+func noteEnvironments(w io.Writer, a, environment, b, other string) {
+	if environment != "" && other != "" && environment != other {
+		fmt.Fprintf(w, "note: %s is of the environment %s, and %s of %s\n", a, environment, b, other)
+	}
+}
+
 // noteUnits says which features of the demonstrations networks that see them in their own units, as by default, see
 // little of: those that are so small that they are next to nothing, and those of order one that often saturate. config
 // is what replaces the default's fields.
@@ -86,6 +106,10 @@ func noteFit(w io.Writer, m neural.Model, usesBeta bool) {
 	if likelihood, ok := last.Terms[neural.TermLogLikelihood]; ok && likelihood < guess {
 		fmt.Fprintf(w, "note: after %d steps the log-likelihood of the demonstrations is %.2f, a uniform guess has "+
 			"%.2f: give it more --steps\n", last.Step, likelihood, guess)
+	}
+	if m.Calibration() != nil && m.Spec().Demos == 1 {
+		fmt.Fprintln(w, "note: its probabilities were calibrated on parts of the one trajectory there is: on other "+
+			"episodes they are worth less than the trust says")
 	}
 	if c := m.Calibration(); c != nil && c.Trust < little {
 		advice := "learn from more demonstrations"
