@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/floats/scalar"
 )
 
@@ -140,6 +141,53 @@ func TestSpacesComeAcross(t *testing.T) {
 	reset(t, p)
 	if b := step(t, p, []int{2}); b.Rewards[0] != 7 { // the environment rewards with its own number of the action
 		t.Errorf("action 2 of a space that starts at 5 arrived as %v", b.Rewards[0])
+	}
+}
+
+// TestObservationsOfASingleNumber: a Box of the shape () is stepped, reset, restored, branched and collected as others
+// are.
+func TestObservationsOfASingleNumber(t *testing.T) {
+	c := Config{ID: "Faulty-v0", Imports: []string{"faulty"}, PythonPath: []string{testdata(t)}, EnvsPerWorker: 2,
+		Options: map[string]any{"shape": []int{}, "length": 3}}
+	p := open(t, c)
+	if s := p.Spec(); len(s.Shape) != 0 || s.Size() != 1 {
+		t.Errorf("spec %+v", s)
+	}
+	same := func(what string, got Array, want ...float32) {
+		t.Helper()
+		if diff := cmp.Diff(want, got.Float32()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", what, diff)
+		}
+	}
+	same("reset", reset(t, p), 0, 0)
+	same("step", step(t, p, []int{0, 1}).Obs, 1, 1)
+	snapshot, err := p.Snapshot(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	branches, err := p.Branch(t.Context(), 1, 0, []int64{1, 2, 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	same("branches", branches.Obs, 2, 2, 2)
+	step(t, p, []int{0, 1})
+	last := step(t, p, []int{0, 1})
+	same("after the end", last.Obs, 0, 0)
+	same("the end", last.Final[1], 3)
+	restored, err := p.Restore(t.Context(), 0, snapshot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same("restored", restored, 1)
+	c.Autoreset = Disabled
+	episodes, err := Collect(t.Context(), open(t, c), RandomPolicy(3), CollectOptions{Episodes: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range episodes {
+		if diff := cmp.Diff([]float32{0, 1, 2, 3}, e.Observations); diff != "" {
+			t.Errorf("an episode (-want +got):\n%s", diff)
+		}
 	}
 }
 

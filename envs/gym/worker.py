@@ -128,7 +128,8 @@ class Worker:
 
         def rows(at):
             block = np.frombuffer(answer, self.dtype, n * size // self.dtype.itemsize, at)
-            return list(block.reshape((n,) + self.shape))
+            block = block.reshape((n,) + self.shape)
+            return [block[i, ...] for i in range(n)]  # views, even of observations that are a single number
 
         self.observations, self.finals = rows(first), rows(self.fixed)
         self.first, self.size = first, size
