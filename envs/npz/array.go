@@ -214,6 +214,8 @@ func decoder(dtype string) (decode func([]byte) float64, size int, kind Type, er
 		return func(b []byte) float64 { return math.Float64frombits(order.Uint64(b)) }, 8, Float64, nil
 	case "f4":
 		return func(b []byte) float64 { return float64(math.Float32frombits(order.Uint32(b))) }, 4, Float32, nil
+	case "f2":
+		return func(b []byte) float64 { return half(order.Uint16(b)) }, 2, Float32, nil
 	case "i8":
 		return func(b []byte) float64 { return float64(int64(order.Uint64(b))) }, 8, Int64, nil
 	case "i4":
@@ -233,7 +235,27 @@ func decoder(dtype string) (decode func([]byte) float64, size int, kind Type, er
 	case "b1":
 		return func(b []byte) float64 { return float64(min(b[0], 1)) }, 1, Bool, nil
 	}
-	return nil, 0, 0, fmt.Errorf("its dtype is %q, want float64, float32, an integer or bool", dtype)
+	return nil, 0, 0, fmt.Errorf("its dtype is %q, want float64, float32, float16, an integer or bool", dtype)
+}
+
+// half returns the number of half precision that has the given bits: a sign, 5 of the exponent and 10 of the fraction.
+func half(bits uint16) float64 {
+	exponent, fraction := int(bits>>10&31), float64(bits&1023)
+	var x float64
+	switch {
+	case exponent == 0: // subnormal
+		x = math.Ldexp(fraction, -24)
+	case exponent < 31:
+		x = math.Ldexp(1024+fraction, exponent-25)
+	case fraction == 0:
+		x = math.Inf(1)
+	default:
+		return math.NaN()
+	}
+	if bits>>15 == 1 {
+		return -x
+	}
+	return x
 }
 
 // elements returns the product of a shape, and false if it overflows.
