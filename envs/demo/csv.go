@@ -62,7 +62,7 @@ func readCSV(r io.Reader, name string, o ImportOptions) (*Set, error) {
 		if errors.Is(err, io.EOF) {
 			set, err := f.set(o)
 			if err == nil {
-				set.Ignored = at.ignored
+				set.Ignored, set.Merged = at.ignored, f.rounding.merged()
 			}
 			return set, err
 		}
@@ -156,12 +156,15 @@ func (f *flat) appendRow(fields []string, at csvColumns) error {
 			column int
 			name   string
 		}{{&f.obs, at.obs[i], "obs"}, {&f.next, at.next[i], "next_obs"}} {
-			v, err := strconv.ParseFloat(fields[c.column], 32)
-			if err != nil || v-v != 0 {
+			v, err := strconv.ParseFloat(fields[c.column], 64)
+			if x := float32(v); err != nil || x-x != 0 {
 				return fmt.Errorf("%s_%d is %.40q, want a finite number that float32 holds", c.name, i,
 					fields[c.column])
 			}
 			*c.to = append(*c.to, float32(v))
+			if c.to == &f.obs {
+				f.rounding.add(i, v)
+			}
 		}
 	}
 	if at.reward >= 0 {

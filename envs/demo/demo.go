@@ -172,6 +172,8 @@ type Set struct {
 	Trajectories []Trajectory
 	// Ignored are the arrays or columns that an imported file has beside those of its layout. Nobody has read them.
 	Ignored []string
+	// Merged are the features of an imported file most of whose changes from row to row float32 is too coarse for.
+	Merged []int
 }
 
 // Transitions returns the number of transitions of all trajectories.

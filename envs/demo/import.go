@@ -117,6 +117,7 @@ type flat struct {
 	name                  string // of the file, for errors
 	shape                 []int  // of an observation
 	obs, next             []float32
+	rounding              rounding // of obs, in CSV
 	actions, episodes     []int
 	seeds                 []int // of each row's episode; nil where they are not known
 	rewards               []float64
@@ -145,7 +146,7 @@ func importFlat(s *source, o ImportOptions) (*Set, error) {
 	f.seeds = optional(s, "seed", m, func(name string, n int) []int { return s.integers(name, n, NoSeed, maxSeed) })
 	f.terminated, f.truncated = optional(s, "terminated", m, s.flags), optional(s, "truncated", m, s.flags)
 	if s.archive.Has("expert_logp") {
-		shape, data := s.rows("expert_logp", m)
+		shape, data := s.rows("expert_logp", m, nil)
 		if len(shape) != 1 || o.Description.Actions != 0 && shape[0] != o.Description.Actions {
 			s.fail("expert_logp", "its rows have the shape %v, want one number for each action", shape)
 		} else {
@@ -171,6 +172,7 @@ func importFlat(s *source, o ImportOptions) (*Set, error) {
 	if s.archive.HoldsBytes("obs") && s.archive.HoldsBytes("next_obs") {
 		Film(set.Trajectories, set.ObservationShape)
 	}
+	set.Merged = s.rounding.merged()
 	set.Ignored = without(s.archive.Names(), "obs", "next_obs", "action", "episode", "reward", "terminated",
 		"truncated", "seed", "expert_logp")
 	return set, nil
@@ -266,6 +268,7 @@ func importImitation(s *source, o ImportOptions) (*Set, error) {
 	if s.archive.HoldsBytes("obs") {
 		Film(set.Trajectories, set.ObservationShape)
 	}
+	set.Merged = s.rounding.merged()
 	set.Ignored = without(s.archive.Names(), "obs", "acts", "indices", "terminal", "rews", "infos")
 	return set, nil
 }

@@ -12,8 +12,9 @@ import (
 // source reads arrays of an archive until the first error, after which it reads nothing more. Errors name the archive
 // and the array.
 type source struct {
-	archive *npz.Archive
-	err     error
+	archive  *npz.Archive
+	err      error
+	rounding rounding // of the observations
 }
 
 // array reads an array and checks its rank and type. A length other than −1 is that of its first axis. After an error
@@ -86,8 +87,9 @@ func (s *source) rewards(name string, n int) []float64 {
 	return a.Data
 }
 
-// rows reads an array [n, …] of numbers, of which none may be NaN, as float32, and returns the shape of a row.
-func (s *source) rows(name string, n int) (shape []int, data []float32) {
+// rows reads an array [n, …] of numbers, of which none may be NaN, as float32, and returns the shape of a row. r, if it is
+// not nil, watches the rounding.
+func (s *source) rows(name string, n int, r *rounding) (shape []int, data []float32) {
 	a := s.array(name, -1, n, npz.Float32, npz.Float64, npz.Int64, npz.Bool)
 	data = make([]float32, len(a.Data))
 	size := max(1, len(a.Data)/max(1, a.Shape[0]))
@@ -96,6 +98,9 @@ func (s *source) rows(name string, n int) (shape []int, data []float32) {
 			s.fail(name, "[%d] has NaN at %d", i/size, i%size)
 		}
 		data[i] = float32(v)
+		if r != nil {
+			r.add(i%size, v)
+		}
 	}
 	for _, k := range a.Shape[1:] {
 		if k < 1 {
@@ -107,7 +112,7 @@ func (s *source) rows(name string, n int) (shape []int, data []float32) {
 
 // observations reads rows of finite numbers.
 func (s *source) observations(name string, n int) (shape []int, data []float32) {
-	shape, data = s.rows(name, n)
+	shape, data = s.rows(name, n, &s.rounding)
 	size := max(1, len(data)/max(1, n))
 	for i := 0; s.err == nil && i < len(data); i += size {
 		if at := CheckObservation(data[i : i+size]); at != nil {
@@ -261,7 +266,7 @@ func cut[T any](x []T, from, to int) []T {
 
 // logProbs reads log-probabilities [n, actions].
 func (s *source) logProbs(name string, n, actions int) []float32 {
-	shape, data := s.rows(name, n)
+	shape, data := s.rows(name, n, nil)
 	if len(shape) != 1 || shape[0] != actions {
 		s.fail(name, "its rows have the shape %v, want [%d], one for each action", shape, actions)
 	}
