@@ -42,6 +42,9 @@ func readCSV(r io.Reader, name string, o ImportOptions) (*Set, error) {
 		_, _ = text.Discard(3) // what was seen is there
 	case bytes.HasPrefix(start, []byte("\xff\xfe")), bytes.HasPrefix(start, []byte("\xfe\xff")):
 		return nil, fmt.Errorf("demo: %s is text in UTF-16, as its byte-order mark says; store it in UTF-8", name)
+	case bytes.HasPrefix(start, []byte("PK\x03")):
+		return nil, fmt.Errorf("demo: %s is a zip archive, as .npz files are, and no text that the layout csv could "+
+			"be read from", name)
 	}
 	rows := csv.NewReader(text)
 	rows.ReuseRecord = true
@@ -170,7 +173,8 @@ func (f *flat) appendRow(fields []string, at csvColumns) error {
 	if at.reward >= 0 {
 		v, err := strconv.ParseFloat(fields[at.reward], 64)
 		if err != nil || CheckReward(v) != nil {
-			return fmt.Errorf("reward is %.40q, want a number of magnitude at most %g", fields[at.reward], MaxReward)
+			return fmt.Errorf("reward is %.40q, want a number of magnitude at most %g; where rewards are not known, "+
+				"leave the column out", fields[at.reward], MaxReward)
 		}
 		f.rewards = append(f.rewards, v)
 	}

@@ -228,23 +228,30 @@ func (d *Description) ObservationSize() int {
 // Validate checks that every trajectory is what the description and its own type promise. The error names trajectory,
 // array and index.
 func (s *Set) Validate() error {
+	if err := s.validate(); err != nil {
+		return fmt.Errorf("demo: %w", err)
+	}
+	return nil
+}
+
+func (s *Set) validate() error {
 	if s.Actions < 1 {
-		return fmt.Errorf("demo: the set has %d actions, want at least one", s.Actions)
+		return fmt.Errorf("the set has %d actions, want at least one", s.Actions)
 	}
 	for i, k := range s.ObservationShape {
 		if k < 1 {
-			return fmt.Errorf("demo: the observations' shape %v has %d at index %d, want at least 1",
-				s.ObservationShape, k, i)
+			return fmt.Errorf("the observations' shape %v has %d at index %d, want at least 1", s.ObservationShape, k,
+				i)
 		}
 	}
 	for i := range s.Trajectories {
 		if err := s.Trajectories[i].validate(&s.Description); err != nil {
-			return fmt.Errorf("demo: trajectory %d: %w", i, err)
+			return fmt.Errorf("trajectory %d: %w", i, err)
 		}
 		if a, b := &s.Trajectories[i], &s.Trajectories[0]; (a.Rewards == nil) != (b.Rewards == nil) ||
 			(a.LogProbs == nil) != (b.LogProbs == nil) || (a.Frames == nil) != (b.Frames == nil) {
-			return fmt.Errorf("demo: of trajectories 0 and %d, one has rewards, log-probabilities or frames and the "+
-				"other has not", i)
+			return fmt.Errorf("of trajectories 0 and %d, one has rewards, log-probabilities or frames and the other "+
+				"has not", i)
 		}
 	}
 	return nil

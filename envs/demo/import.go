@@ -73,7 +73,7 @@ func Import(path string, o ImportOptions) (*Set, error) {
 		return nil, err
 	}
 	set.Source = cmp.Or(set.Source, filepath.Base(path))
-	if err := set.Validate(); err != nil {
+	if err := set.validate(); err != nil {
 		return nil, fmt.Errorf("demo: %s: %w", path, err)
 	}
 	return set, nil

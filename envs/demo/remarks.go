@@ -36,8 +36,8 @@ func (s *Set) Remarks() (out []string) {
 		out = append(out, "only one action was ever taken: demonstrations tell what is preferred by other choices too")
 	}
 	if n := len(s.Merged); n > 0 {
-		out = append(out, fmt.Sprintf("observations are read as float32, which is too coarse for most changes from row "+
-			"to row of the features %s: subtract an offset before storing them, such as the first time from times",
+		out = append(out, fmt.Sprintf("observations are read as float32, which is too coarse for most changes from "+
+			"row to row of the features %s: subtract an offset before storing them, such as the first time from times",
 			list(s.Merged, n)))
 	}
 	constant := slices.DeleteFunc(s.constant(), func(f int) bool { return slices.Contains(s.Merged, f) })

@@ -81,14 +81,14 @@ func (s *source) rewards(name string, n int) []float64 {
 	a := s.array(name, 1, n, npz.Float64, npz.Float32, npz.Int64)
 	for i, v := range a.Data {
 		if err := CheckReward(v); err != nil {
-			s.fail(name, "[%d] %v", i, err)
+			s.fail(name, "[%d] %v; where rewards are not known, leave the array out", i, err)
 		}
 	}
 	return a.Data
 }
 
-// rows reads an array [n, …] of numbers, of which none may be NaN, as float32, and returns the shape of a row. r, if it is
-// not nil, watches the rounding.
+// rows reads an array [n, …] of numbers, of which none may be NaN, as float32, and returns the shape of a row. r, if it
+// is not nil, watches the rounding.
 func (s *source) rows(name string, n int, r *rounding) (shape []int, data []float32) {
 	a := s.array(name, -1, n, npz.Float32, npz.Float64, npz.Int64, npz.Bool)
 	data = make([]float32, len(a.Data))
@@ -173,7 +173,7 @@ func unpack(a *npz.Archive, d *fileDescription) (*Set, error) {
 	if s.err != nil {
 		return nil, s.err
 	}
-	if err := set.Validate(); err != nil {
+	if err := set.validate(); err != nil {
 		return nil, fmt.Errorf("demo: %s: %w", a.Path(), err)
 	}
 	return set, nil

@@ -1,9 +1,9 @@
 // Package npz reads and writes NumPy's .npz archives of real numbers and of texts.
 //
 // Reading trusts nothing that a file says about itself: memory is taken as data arrive, never by a declared size, and
-// each error names the file and the array. Floats (of 16, 32 and 64 bits), integers of every width, and truth values, in
-// either byte order, in C and in Fortran order, stored or deflated, are accepted; the numbers come out as float64 in C
-// order.
+// each error names the file and the array. Floats (of 16, 32 and 64 bits), integers of every width, and truth values,
+// in either byte order, in C and in Fortran order, stored or deflated, are accepted; the numbers come out as float64 in
+// C order.
 package npz
 
 import (

@@ -72,7 +72,7 @@ func importByPython(ctx context.Context, python, path string, o demo.ImportOptio
 	o.Description.Source, o.Layout = filepath.Base(filepath.Clean(path)), demo.Flat
 	set, err := demo.Import(flat, o)
 	if err != nil { // names the file in between
-		return nil, fmt.Errorf("%s, as %w", path, err)
+		return nil, errors.New(strings.ReplaceAll(err.Error(), flat, path))
 	}
 	return set, nil
 }

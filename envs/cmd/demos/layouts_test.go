@@ -97,6 +97,25 @@ func TestConvertWhatLibrariesStore(t *testing.T) {
 			}
 		})
 	}
+	// Errors name the file that was given, not one in between.
+	if exec.Command(python, "-I", "-c", "import h5py").Run() == nil {
+		bad := filepath.Join(t.TempDir(), "bad.hdf5")
+		text, err := os.ReadFile("testdata/minari/data/main_data.hdf5")
+		if err == nil {
+			err = os.WriteFile(bad, text, 0o600)
+		}
+		if err == nil {
+			err = exec.Command(python, "-I", "-c", "import sys, h5py; "+
+				"h5py.File(sys.argv[1], 'r+')['episode_0/rewards'][2] = float('nan')", bad).Run()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		status, _, stderr := run(t, "convert", bad, "--out", filepath.Join(t.TempDir(), "x.npz"))
+		if want := "error: demo: " + bad + `: array "reward": [2] is NaN`; status != 1 || !strings.HasPrefix(stderr, want) {
+			t.Errorf("status %d, %q, want %q", status, stderr, want)
+		}
+	}
 	// What is none of these says so.
 	empty := t.TempDir()
 	for want, path := range map[string]string{"it holds no episodes": empty, "absent.hdf5": "absent.hdf5"} {

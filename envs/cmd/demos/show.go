@@ -174,7 +174,7 @@ func newConvert() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "convert FILE|FOLDER --out FILE.npz",
 		Short: "Convert a file that others have made to this project's layout",
-		Long: `convert reads one of the layouts
+		Long: `convert reads a file of one of the layouts
 
   flat       .npz with a row for each transition: obs, action, next_obs, episode, and where known reward, terminated, truncated,
              expert_logp
@@ -198,6 +198,9 @@ again, checks them, and writes observations as plain arrays; of stacks of frames
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := atomicfile.Check(out, args[0]); err != nil {
 				return err
+			}
+			if filepath.Ext(out) != ".npz" {
+				return fmt.Errorf("--out %s: want a name that ends in .npz, as convert writes no other layout", out)
 			}
 			o := demo.ImportOptions{Description: demo.Description{Environment: env, Expert: expert, Actions: actions},
 				Layout: demo.Layout(layout)}
@@ -232,7 +235,8 @@ again, checks them, and writes observations as plain arrays; of stacks of frames
 	f.StringVar(&env, "env", "", "id of the environment")
 	f.StringVar(&expert, "expert", "", "who demonstrated")
 	f.IntVar(&actions, "actions", 0, "number of actions (default: one more than the largest in the file)")
-	f.StringVar(&layout, "layout", "", "flat, imitation or csv (default: by the file's ending and arrays)")
+	f.StringVar(&layout, "layout", "", "that of FILE, which is read: flat, imitation or csv (default: by its ending "+
+		"and arrays)")
 	f.BoolVar(&plain, "plain", false, "store observations where FILE has seeds and actions")
 	f.BoolVar(&force, "force", false, command.ForceHelp)
 	replay.add(c)
