@@ -226,8 +226,9 @@ func (c Config) Validate() error {
 			c.PilotEpisodes, c.Demonstrated, c.Pretraining, c.Undisturbed, c.EpsilonSteps, c.ReturnSteps),
 		check.That(c.SegmentSteps%max(c.Environments, 1) == 0, "SegmentSteps = %d, want a multiple of the %d "+
 			"Environments", c.SegmentSteps, c.Environments),
-		check.That(c.Steps%max(c.SegmentSteps, 1) == 0, "Steps = %d, want a multiple of SegmentSteps, %d, which may "+
-			"be any multiple of the %d Environments", c.Steps, c.SegmentSteps, c.Environments),
+		check.That(c.Steps%max(c.SegmentSteps, 1) == 0, "Steps = %d, want a multiple of SegmentSteps, %d; in JSON, "+
+			"give segment_steps with steps: any multiple of the %d environments that divides them", c.Steps,
+			c.SegmentSteps, c.Environments),
 		check.That(c.Undisturbed <= c.Environments, "Undisturbed = %d, there are %d Environments", c.Undisturbed,
 			c.Environments),
 		check.That(c.Demonstrated <= c.Batch, "Demonstrated = %d, the Batch has %d transitions", c.Demonstrated,
