@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -72,7 +73,11 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, st
 	case err == nil:
 		return 0
 	case errors.Is(err, context.Canceled):
-		fmt.Fprintln(stderr, "interrupted:", err)
+		text := err.Error()
+		if cause := context.Cause(ctx); cause != nil { // names the signal, which not every error does
+			text = strings.ReplaceAll(text, context.Canceled.Error(), cause.Error())
+		}
+		fmt.Fprintln(stderr, "interrupted:", text)
 		return interrupted
 	default:
 		fmt.Fprintln(stderr, "error:", err)

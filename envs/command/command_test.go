@@ -46,6 +46,8 @@ func TestWorkThatHearsNothingEndsSoon(t *testing.T) {
 func TestExecute(t *testing.T) {
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
+	signalled, end := context.WithCancelCause(context.Background())
+	end(errors.New("terminated signal received"))
 	for name, c := range map[string]struct {
 		ctx    context.Context
 		run    func(ctx context.Context) error
@@ -57,6 +59,8 @@ func TestExecute(t *testing.T) {
 			"error: the disk is full\n"},
 		"interruption": {cancelled, func(ctx context.Context) error { return fmt.Errorf("world 3: %w", ctx.Err()) },
 			130, "interrupted: world 3: context canceled\n"},
+		"signal": {signalled, func(ctx context.Context) error { return fmt.Errorf("world 3: %w", ctx.Err()) },
+			130, "interrupted: world 3: terminated signal received\n"},
 	} {
 		root := &cobra.Command{Use: "try", RunE: func(cmd *cobra.Command, args []string) error {
 			fmt.Fprint(cmd.OutOrStdout(), args)
