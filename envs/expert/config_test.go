@@ -22,11 +22,11 @@ func TestConfigs(t *testing.T) {
 	}
 	for name, change := range map[string]func(*Config){
 		"Environment": func(c *Config) { c.Environment = "" }, "Steps": func(c *Config) { c.Steps = 0 },
-		"SegmentSteps":                  func(c *Config) { c.SegmentSteps = 17 },
-		"give segment_steps with steps": func(c *Config) { c.Steps += c.Environments },
-		"Undisturbed":                   func(c *Config) { c.Undisturbed = 17 },
-		"PilotEpisodes":                 func(c *Config) { c.Pilot = "module:function" },
-		"Discount":                      func(c *Config) { c.Discount = 1.1 }, "Beta": func(c *Config) { c.Beta = math.NaN() },
+		"SegmentSteps":       func(c *Config) { c.SegmentSteps = 17 },
+		"give segment_steps": func(c *Config) { c.Steps += c.Environments },
+		"Undisturbed":        func(c *Config) { c.Undisturbed = 17 },
+		"PilotEpisodes":      func(c *Config) { c.Pilot = "module:function" },
+		"Discount":           func(c *Config) { c.Discount = 1.1 }, "Beta": func(c *Config) { c.Beta = math.NaN() },
 		"RewardScale": func(c *Config) { c.RewardScale = 0 }, "EpsilonStart": func(c *Config) { c.EpsilonStart = -1 },
 		"EpsilonEnd": func(c *Config) { c.EpsilonEnd = math.NaN() }, "Replay": func(c *Config) { c.Replay = 10 },
 		"Hidden": func(c *Config) { c.Hidden = []int{8, 0} }, "Huber": func(c *Config) { c.Huber = math.Inf(1) },
