@@ -73,8 +73,8 @@ type Config struct {
 	GradientSteps int `json:"gradient_steps"`
 	// Pretraining is the number of gradient steps on the pilot's transitions alone that precede all others.
 	Pretraining int `json:"pretraining,omitempty"`
-	// Center and Scale, of each number of an observation, are subtracted and divided by before the network sees it: those
-	// of a mean and a standard deviation suit any units. Nil leaves the environment's own.
+	// Center and Scale, of each number of an observation, are subtracted and divided by before the network sees it: a
+	// mean and a standard deviation suit any units. Nil leaves the environment's own.
 	Center []float64 `json:"center,omitempty"`
 	Scale  []float64 `json:"scale,omitempty"`
 	// Magnify gives the network, beside each number x of an observation, asinh(Magnify·x)/asinh(Magnify), which tells
@@ -289,8 +289,8 @@ func (c Config) checkUnits(numbers int) error {
 		return nil
 	}
 	if len(c.Center) != numbers || len(c.Scale) != numbers {
-		return fmt.Errorf("expert: Center = %v and Scale = %v, want one of each for each of the observation's %d numbers",
-			c.Center, c.Scale, numbers)
+		return fmt.Errorf("expert: Center = %v and Scale = %v, want one of each for each of an observation's %d "+
+			"numbers", c.Center, c.Scale, numbers)
 	}
 	return nil
 }

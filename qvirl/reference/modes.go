@@ -46,10 +46,10 @@ type mode struct {
 type modes []*mode
 
 // findModes returns the modes found before and those that tries climb to, those of which the evidence is far below the
-// best one's left out; none if nothing was demonstrated, or if the problem is too large. The importance of a try does not tell how much of
-// the posterior it stands for where many rewards share in an explanation, and the most likely ones may all have the
-// same: each reward that matters most to some tries has a turn, the most likely of its tries first. It ends when many
-// climbs in a row have led to nothing new.
+// best one's left out; none if nothing was demonstrated, or if the problem is too large. The importance of a try does
+// not tell how much of the posterior it stands for where many rewards share in an explanation, and the most likely ones
+// may all have the same: each reward that matters most to some tries has a turn, the most likely of its tries first. It
+// ends when many climbs in a row have led to nothing new.
 func (t *Target) findModes(found modes, tries []try) modes {
 	if t.Dim() > largestMode || len(t.informed()) > largestJump || len(t.demoed) == 0 {
 		return nil

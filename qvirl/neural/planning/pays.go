@@ -28,8 +28,9 @@ type pays struct {
 //	r_end = w e − K √(1 − e²) σ/u   with   e = max_j √(k(s, s_j) k(s', s'_j)),
 //
 // w demonstrated steps' rewards where e = 1, and the prior's, less its part of the deviation σ, where nobody ended. The
-// worth w is EndWorth, or else 1, or what seeking says of the demonstrations, compared with episodes of a random policy.
-// Where demonstrations end, and no episode of the random policy does in as many steps, an end is no accident, and e = 1.
+// worth w is EndWorth, or else 1, or what seeking says of the demonstrations, compared with episodes of a random
+// policy. Where demonstrations end, and no episode of the random policy does in as many steps, an end is no accident,
+// and e = 1.
 func (c Config) pays(p *Process, demos, random []demo.Trajectory) (out pays, err error) {
 	mean, _ := p.Rewards(pairsOf(demos), false)
 	prior := p.prior.Mean
@@ -82,8 +83,8 @@ const horizons = 3
 //
 //	Σ_t γ^t r_t + ½ w γ^T/(1 − γ) = max r/(1 − γ).
 //
-// Where the end comes sooner by chance, as in CartPole, where it is a fall, or in Lunar Lander, where it may be a crash,
-// w is 1: demonstrations do not say whether they seek an end or come to it late.
+// Where the end comes sooner by chance, as in CartPole, where it is a fall, or in Lunar Lander, where it may be a
+// crash, w is 1: demonstrations do not say whether they seek an end or come to it late.
 func seeking(rewards expert.Rewards, discount float64, demos, random []demo.Trajectory) (float64, error) {
 	if soonness(demos, discount) <= soonness(random, discount) {
 		return 1, nil

@@ -131,7 +131,8 @@ func Plan(ctx context.Context, on compute.Backend, pool *gym.Pool, m neural.Mode
 	learner := c.Learner
 	learner.Seed += spec.Seed
 	if c.Standardise {
-		learner.Center, learner.Scale = moments(states(slices.Concat(demos, rollouts), spec.Observation), spec.Observation)
+		seen := states(slices.Concat(demos, rollouts), spec.Observation)
+		learner.Center, learner.Scale = moments(seen, spec.Observation)
 	}
 	e, err := expert.Train(ctx, on, pool, learner, expert.Options{Checkpoint: o.Checkpoint, Progress: o.Progress,
 		Rewards: pays.rewards, Ends: pays.ends, Demonstrations: demos,

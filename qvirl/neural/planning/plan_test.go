@@ -360,7 +360,8 @@ func TestAnEndThatIsSoughtIsWorthMoreThanLingering(t *testing.T) {
 		"longer than the horizon": {[]demo.Trajectory{path(true, 5, 5, 2, 1, 1, 1, 1, 1, 0)},
 			[]demo.Trajectory{path(false, 1, 1)}, 2 * (2 - 0.5*(2+1-1.0/32)) * 64},
 	} {
-		if got, err := seeking(rewards, 0.5, c.demos, c.random); err != nil || !scalar.EqualWithinAbs(got, c.want, 1e-9) {
+		got, err := seeking(rewards, 0.5, c.demos, c.random)
+		if err != nil || !scalar.EqualWithinAbs(got, c.want, 1e-9) {
 			t.Errorf("%s: %g (error %v), want %g", name, got, err, c.want)
 		}
 	}
