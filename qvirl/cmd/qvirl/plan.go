@@ -254,12 +254,12 @@ func plan(cmd *cobra.Command, o *planOptions) error {
 			"the model that it was planned on: qvirl rollout --model %s\n", 100*ends, 100*best.Ended, o.model)
 	}
 	if w := out.Worth(); c.Rollouts > 0 && w.Plan < w.Rollouts {
-		fmt.Fprintf(stderr, "note: by the planned rewards the plan is worth %.2f, and the apprentice of the model that "+
-			"it was planned on %.2f: more --steps may help\n", w.Plan, w.Rollouts)
+		fmt.Fprintf(stderr, "note: by the planned rewards the plan is worth %.2f, and the apprentice of the model "+
+			"that it was planned on %.2f: more --steps may help\n", w.Plan, w.Rollouts)
 	}
 	if result.EndWorth > 1 && c.EndWorth == 0 {
-		fmt.Fprintf(stderr, "note: the demonstrations reach an end sooner than a random policy, so that an end is taken "+
-			"to be sought, and worth %.0f demonstrated steps for ever\n", result.EndWorth)
+		fmt.Fprintf(stderr, "note: the demonstrations reach an end sooner than a random policy, so that an end is "+
+			"taken to be sought, and worth %.0f demonstrated steps for ever\n", result.EndWorth)
 	}
 	if o.asJSON {
 		return json.NewEncoder(cmd.OutOrStdout()).Encode(result)
