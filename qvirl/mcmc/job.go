@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -147,7 +148,7 @@ const (
 // without Acceptance.
 func (j *Job) Converge(b Budget, advance func(chain, iterations int) error,
 	collect func(perChain int) *Posterior) (*Posterior, Diagnostics, error) {
-	perChain, reached, smallest := b.Samples/b.Chains, 0, ""
+	perChain, reached, found := b.Samples/b.Chains, 0, ""
 	next := max(int(cmp.Or(b.FirstLook, firstLook)*float64(perChain)), b.MinIterations)
 	expected := 2 * next // iterations; before the first look nobody knows
 	for {
@@ -161,7 +162,7 @@ func (j *Job) Converge(b Budget, advance func(chain, iterations int) error,
 				}
 				made := reached + (total-reached)*int(parts.Add(1))/(roundParts*b.Chains)
 				j.Report(min(1, float64(made)/float64(expected)),
-					fmt.Sprintf("%d iterations of %d chains%s", made, b.Chains, smallest))
+					fmt.Sprintf("%d iterations of %d chains%s", made, b.Chains, found))
 			}
 			return nil
 		}); err != nil {
@@ -175,7 +176,7 @@ func (j *Job) Converge(b Budget, advance func(chain, iterations int) error,
 		j.Time(func() error {
 			p = collect(perChain)
 			ess := p.smallestMeanESS()
-			smallest = fmt.Sprintf(", smallest ESS %.0f", ess)
+			found = fmt.Sprintf(", smallest ESS %.0f", ess)
 			expected = max(next, min(int(float64(total)*b.MinESS/ess), b.MaxIterations))
 			if ess < b.MinESS && !end { // the full diagnostics cost more
 				return nil
@@ -194,11 +195,16 @@ func (j *Job) Converge(b Budget, advance func(chain, iterations int) error,
 				d.PolicyError = p.worstPolicyError(b.MaxPolicyError)
 			}
 			err := d.Clean()
+			if err != nil { // what is not met, without how to raise the limits of a run that goes on
+				unmet, _, _ := strings.Cut(err.Error(), ", after")
+				found += ", " + strings.TrimPrefix(unmet, "mcmc: ")
+			}
 			if errors.Is(err, ErrHeavyTails) || err == nil && b.MaxStdError > 0 && d.BetaStdError > b.MaxStdError {
 				// samples are nearly independent: only more of them help
 				if 2*perChain*b.Chains <= b.MaxSamples && 2*total <= b.MaxIterations {
 					perChain *= 2
 					next = 2 * total
+					expected = max(expected, next)
 					return nil
 				}
 				end = true

@@ -1,8 +1,10 @@
 package mcmc
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -96,5 +98,25 @@ func TestPolicyErrorCounts(t *testing.T) {
 	d.PolicyError = math.NaN()
 	if err := d.Clean(); err == nil {
 		t.Error("a policy of unknown error is clean")
+	}
+}
+
+// TestProgressSaysWhatIsNotMet: of chains that are long enough but for an action's probability.
+func TestProgressSaysWhatIsNotMet(t *testing.T) {
+	budget := Budget{Samples: 400, Chains: 4, MinESS: 1, MaxRHat: 10, MaxIterations: 1000, MaxPolicyError: 1e-6}
+	var statuses []string
+	_, err := Fit(t.Context(), []*irl.Problem{flips(t, 4, 100, 0.5).Problem()},
+		func(_, _ int, status string) { statuses = append(statuses, status) },
+		func(_ context.Context, _ *irl.Problem, job *Job) (irl.Posterior, error) {
+			p, _, err := job.Converge(budget, func(int, int) error { return nil },
+				func(perChain int) *Posterior { return flips(t, 4, perChain, 0.5) })
+			return p, err
+		})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "the probability of an action is known within"
+	if !slices.ContainsFunc(statuses, func(s string) bool { return strings.Contains(s, want) }) {
+		t.Errorf("no status says that %q: %q", want, statuses)
 	}
 }
