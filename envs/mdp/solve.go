@@ -154,7 +154,9 @@ func (o *Solver) better(reward *float64) bool {
 			}
 			margin = 1e-14 * (*reward + largest(sol.V)) / (1 - o.discount)
 		}
-		if q[best] > q[held]+margin {
+		// where episodes end soon, values elsewhere that grow with the horizon add nothing to the rounding
+		here := 1e-6 * (*reward + math.Abs(q[best]) + math.Abs(q[held]))
+		if q[best] > q[held]+min(margin, here) {
 			sol.Greedy[s], changed = best, true
 		}
 	}

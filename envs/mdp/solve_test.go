@@ -202,6 +202,29 @@ func TestSolveWithTies(t *testing.T) {
 	}
 }
 
+// TestSolveBesideLongHorizons: next to states that pay 1 for ever, worth 10⁹, the better way to an end is worth 2 more
+// than the other, and is taken.
+func TestSolveBesideLongHorizons(t *testing.T) {
+	m, err := New(4, 2, [][]Transition{
+		{{Next: 1, Prob: 1}}, {{Next: 2, Prob: 1}}, nil, nil, nil, nil, {{Next: 3, Prob: 1}}, {{Next: 3, Prob: 1}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	solver, err := m.NewSolver(1 - 1e-9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, reward := range [][]float64{{0, -1, -3, 1}, {0, -1, 1, 1}, {0, -1, -3, 1}} {
+		s, err := solver.SolveNear(reward)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := max(reward[1], reward[2]); math.Abs(s.V[0]-want) > 1e-6 || math.Abs(s.V[3]/1e9-1) > 1e-6 {
+			t.Errorf("rewards %v: the values are %v, want %g of the first state and 1e9 of the last", reward, s.V, want)
+		}
+	}
+}
+
 // The banded solves agree with dense ones by pivoted LU, in both directions.
 func TestPolicySystemAgainstDense(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

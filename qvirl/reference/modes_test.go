@@ -204,73 +204,89 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// gate is a problem in which the expert goes many times to a hub rather than to an end that pays nothing. From the hub
-// it can leave by a known −1, or by a goal whose reward is N(−8, 1): only if the goal pays, nine standard deviations
-// out, is the hub worth it, and nearer the prior the likelihood does not change with it. So many rewards more lie where
-// no demonstration leads.
-func gate(t testing.TB, elsewhere int) *irl.Problem {
+// gate is a problem in which the expert goes so many times to a hub rather than to an end that pays nothing. From the
+// hub it can leave by a known −1, or by a road of so many states, the sum of whose rewards is N(mean, 1): only if that
+// pays, many standard deviations out, is the hub worth it, and nearer the prior the likelihood does not change with it.
+// So many rewards more lie where no demonstration leads.
+func gate(t testing.TB, demos, length int, mean float64, elsewhere int) *irl.Problem {
 	t.Helper()
-	const hub, leave, goal = 2, 3, 4
-	size := goal + 1 + elsewhere
-	rows := make([][]mdp.Transition, 2*size)
-	for s, way := range map[int][2]int{0: {1, hub}, hub: {leave, goal}} {
-		for a, to := range way {
-			rows[2*s+a] = []mdp.Transition{{Next: to, Prob: 1}}
+	const hub, leave, road = 2, 3, 4
+	end := road + length
+	rows := make([][]mdp.Transition, 2*(end+elsewhere))
+	way := func(s, first, second int) {
+		rows[2*s], rows[2*s+1] = []mdp.Transition{{Next: first, Prob: 1}}, []mdp.Transition{{Next: second, Prob: 1}}
+	}
+	way(0, 1, hub)
+	way(hub, leave, road)
+	means, std := make([]float64, end+elsewhere), make([]float64, end+elsewhere)
+	means[leave] = -1
+	for s := road; s < end; s++ {
+		means[s], std[s] = mean/float64(length), 1/math.Sqrt(float64(length))
+		if s < end-1 {
+			way(s, s+1, s+1)
 		}
 	}
-	mean, std := make([]float64, size), make([]float64, size)
-	mean[leave], mean[goal], std[goal] = -1, -8, 1
-	for s := goal + 1; s < size; s++ {
+	for s := end; s < end+elsewhere; s++ {
 		std[s] = 1
-		rows[2*s] = []mdp.Transition{{Next: max(goal+1, s-1), Prob: 1}}
-		rows[2*s+1] = []mdp.Transition{{Next: min(size-1, s+1), Prob: 1}}
+		way(s, max(end, s-1), min(end+elsewhere-1, s+1))
 	}
-	p := &irl.Problem{Discount: 0.99, Beta: 2, Prior: irl.DiagonalPrior(mean, std)}
-	for range 40 {
+	p := &irl.Problem{Discount: 1 - 1e-9, Beta: 2, Prior: irl.DiagonalPrior(means, std)}
+	for range demos {
 		p.Demos = append(p.Demos, mdp.Step{State: 0, Action: 1})
 	}
 	var err error
-	if p.MDP, err = mdp.New(size, 2, rows, nil); err != nil {
+	if p.MDP, err = mdp.New(end+elsewhere, 2, rows, nil); err != nil {
 		t.Fatal(err)
 	}
 	return p
 }
 
-// TestAnExplanationBehindAGateIsFound compares with the sums over a grid of the goal's reward G, of which the expert
-// sees the value 0.99² max(−1, G).
-func TestAnExplanationBehindAGateIsFound(t *testing.T) {
+// gated returns the mean and standard deviation of the road's sum G, of which the expert sees max(−1, G), by the sums
+// over a grid.
+func gated(demos int, mean float64) (float64, float64) {
 	var grid, weights []float64
-	for g := -14.0; g < 8; g += 1e-3 {
-		value := 0.99 * 0.99 * math.Max(-1, g)
+	for g := mean - 6; g < 8; g += 1e-3 {
 		grid = append(grid, g)
-		weights = append(weights, math.Exp(-(g+8)*(g+8)/2-40*math.Log1p(math.Exp(-2*value))))
+		weights = append(weights, math.Exp(-(g-mean)*(g-mean)/2-float64(demos)*math.Log1p(math.Exp(-2*math.Max(-1, g)))))
 	}
-	mean, std := stat.MeanStdDev(grid, weights)
-	for _, elsewhere := range []int{0, 20, 1100} {
-		p := gate(t, elsewhere)
-		target, err := NewTarget(p)
+	return stat.MeanStdDev(grid, weights)
+}
+
+func TestAnExplanationBehindAGateIsFound(t *testing.T) {
+	for _, c := range []struct {
+		demos, length int
+		mean          float64
+		elsewhere     int
+	}{{40, 1, -8, 0}, {40, 1, -8, 20}, {40, 1, -8, 1100}, {80, 40, -13, 10}} {
+		target, err := NewTarget(gate(t, c.demos, c.length, c.mean, c.elsewhere))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if informed := target.informed(); len(informed) != 1 || target.free[informed[0]] != 4 {
-			t.Fatalf("%d rewards elsewhere: demonstrations tell of the coordinates %v, want the goal's", elsewhere,
-				informed)
+		var informed []int
+		for _, j := range target.informed() {
+			informed = append(informed, target.free[j])
+		}
+		if len(informed) != c.length || informed[0] != 4 || informed[c.length-1] != 3+c.length {
+			t.Fatalf("%+v: demonstrations tell of the rewards %v, want the road's", c, informed)
 		}
 		_, found := target.farStarts(mcmc.Stream(1, 2, farStream), 4)
 		if len(found) == 0 {
-			t.Fatalf("%d rewards elsewhere: no mode", elsewhere)
+			t.Fatalf("%+v: no mode", c)
 		}
 		target.LogLikelihood(found[0].u, nil)
-		if got := target.reward[4]; math.Abs(got-mean) > 0.3 {
-			t.Errorf("%d rewards elsewhere: the mode has the goal's reward %g, the posterior %g ± %g", elsewhere, got,
-				mean, std)
+		mean, std := gated(c.demos, c.mean)
+		if got := floats.Sum(target.reward[4 : 4+c.length]); math.Abs(got-mean) > std {
+			t.Errorf("%+v: the best mode has the sum %g, the posterior %g ± %g", c, got, mean, std)
 		}
 	}
+}
+
+func TestAnExplanationBehindAGateIsSampled(t *testing.T) {
 	m, err := New(Default())
 	if err != nil {
 		t.Fatal(err)
 	}
-	posts, err := m.Fit(t.Context(), []*irl.Problem{gate(t, 20)}, nil)
+	posts, err := m.Fit(t.Context(), []*irl.Problem{gate(t, 40, 1, -8, 20)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,6 +295,7 @@ func TestAnExplanationBehindAGateIsFound(t *testing.T) {
 		t.Errorf("not converged: %s", reason)
 	}
 	goal := got.Reward(4)
+	mean, std := gated(40, -8)
 	// 4,000 effective draws: a standard error of 0.016 std of the mean, and half that of the deviation
 	if math.Abs(goal.Mean()-mean) > 0.08*std || math.Abs(goal.StdDev()/std-1) > 0.06 {
 		t.Errorf("the goal's reward is %g ± %g, want %g ± %g", goal.Mean(), goal.StdDev(), mean, std)

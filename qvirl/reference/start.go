@@ -20,7 +20,7 @@ const (
 type try struct {
 	u             []float64
 	logLikelihood float64
-	steepest      int // coordinate in which the log-likelihood is steepest
+	steepest      int // coordinate in which the log-likelihood is steepest; −1 if it is all together
 	turn          int // number of more likely tries with the same one
 }
 
@@ -121,13 +121,14 @@ func (t *Target) informed() (out []int) {
 // fartherStep is the factor from one distance of farther to the next.
 const fartherStep = 1.25
 
-// farther returns tries in which one coordinate of a mode is far out, and which explain the demonstrations better than
-// the mode. A mode u of the density f may have a rival at u' of the evidence that counts if ½ ‖u'‖² is less than what
-// can be gained over f: the log-likelihood is at most that of the actions' frequencies,
+// farther returns tries in which one coordinate of a mode is far out, or all are moved alike, and which explain the
+// demonstrations better than the mode. A mode u of the density f may have a rival at u' of the evidence that counts if
+// ½ ‖u'‖² is less than what can be gained over f: the log-likelihood is at most that of the actions' frequencies,
 //
 //	½ ‖u'‖² < Σ n(s,a) log n(s,a)/n(s) − f(u) + inferior.
 //
-// Of each coordinate and side it is the try of the greatest density.
+// Of each coordinate and side it is the try of the greatest density. All rewards of a long way are found together: each
+// of them is much nearer the prior than one that alone makes up for the others.
 func (t *Target) farther(from *mode) (tries []try) {
 	explained, end := t.LogLikelihood(from.u, nil), t.work()+farWork
 	most, actions := 0.0, t.problem.MDP.Actions()
@@ -136,22 +137,31 @@ func (t *Target) farther(from *mode) (tries []try) {
 			most += n * math.Log(n/t.total[i/actions])
 		}
 	}
-	reach := math.Sqrt(2*(most-explained+inferior) + floats.Dot(from.u, from.u))
-	for _, j := range t.informed() {
+	reach, informed := math.Sqrt(2*(most-explained+inferior)+floats.Dot(from.u, from.u)), t.informed()
+	// look adds the best of tries from the distance least on, in which move moves u by r.
+	look := func(name int, least float64, move func(u []float64, r float64)) {
 		for _, side := range []float64{-1, 1} {
 			best, density := try{}, math.Inf(-1)
-			for r := float64(farScale); r < reach && t.work() < end; r *= fartherStep {
+			for r := least; r < reach && t.work() < end; r *= fartherStep {
 				u := slices.Clone(from.u)
-				u[j] = side * r
+				move(u, side*r)
 				l := t.LogLikelihood(u, nil)
-				if d := l - r*r/2; l > explained+1 && d > density {
-					best, density = try{u: u, logLikelihood: l, steepest: j}, d
+				if d := l - floats.Dot(u, u)/2; l > explained+1 && d > density {
+					best, density = try{u: u, logLikelihood: l, steepest: name}, d
 				}
 			}
 			if best.u != nil {
 				tries = append(tries, best)
 			}
 		}
+	}
+	look(-1, 1, func(u []float64, r float64) {
+		for _, j := range informed {
+			u[j] += r
+		}
+	})
+	for _, j := range informed {
+		look(j, farScale, func(u []float64, r float64) { u[j] = r })
 	}
 	return tries
 }
