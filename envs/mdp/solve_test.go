@@ -219,7 +219,8 @@ func TestSolveBesideLongHorizons(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := max(reward[1], reward[2]); math.Abs(s.V[0]-want) > 1e-6 || math.Abs(s.V[3]/1e9-1) > 1e-6 {
+		want := max(reward[1], reward[2])
+		if math.Abs(s.V[0]-want) > 1e-6 || math.Abs(s.V[3]/1e9-1) > 1e-6 {
 			t.Errorf("rewards %v: the values are %v, want %g of the first state and 1e9 of the last", reward, s.V, want)
 		}
 	}

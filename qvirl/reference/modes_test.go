@@ -246,8 +246,8 @@ func gate(t testing.TB, demos, length int, mean float64, elsewhere int) *irl.Pro
 func gated(demos int, mean float64) (float64, float64) {
 	var grid, weights []float64
 	for g := mean - 6; g < 8; g += 1e-3 {
-		grid = append(grid, g)
-		weights = append(weights, math.Exp(-(g-mean)*(g-mean)/2-float64(demos)*math.Log1p(math.Exp(-2*math.Max(-1, g)))))
+		logLikelihood := -float64(demos) * math.Log1p(math.Exp(-2*math.Max(-1, g)))
+		grid, weights = append(grid, g), append(weights, math.Exp(logLikelihood-(g-mean)*(g-mean)/2))
 	}
 	return stat.MeanStdDev(grid, weights)
 }
