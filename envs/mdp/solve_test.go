@@ -205,8 +205,8 @@ func TestSolveWithTies(t *testing.T) {
 // TestSolveBesideLongHorizons: next to states that pay 1 for ever, worth 10⁹, the better way to an end is worth 2 more
 // than the other, and is taken.
 func TestSolveBesideLongHorizons(t *testing.T) {
-	m, err := New(4, 2, [][]Transition{
-		{{Next: 1, Prob: 1}}, {{Next: 2, Prob: 1}}, nil, nil, nil, nil, {{Next: 3, Prob: 1}}, {{Next: 3, Prob: 1}}}, nil)
+	m, err := New(4, 2, [][]Transition{{{Next: 1, Prob: 1}}, {{Next: 2, Prob: 1}}, nil, nil, nil, nil,
+		{{Next: 3, Prob: 1}}, {{Next: 3, Prob: 1}}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
