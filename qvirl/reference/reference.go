@@ -65,7 +65,7 @@ func (p *Posterior) Convergence() (ok bool, reason string) {
 	case !ok:
 	case modes > 1:
 		reason += fmt.Sprintf("; chains jump between %d explanations of the demonstrations", modes)
-	case modes == 0 && len(p.Problem().Demos) > 0:
+	case modes == 0 && p.Problem().RewardDim() > largestJump && len(p.Problem().Demos) > 0:
 		reason += "; of so many rewards, other explanations of the demonstrations far away were not looked for"
 	}
 	return ok, reason
