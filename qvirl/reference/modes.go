@@ -51,7 +51,7 @@ type modes []*mode
 // may all have the same: each reward that matters most to some tries has a turn, the most likely of its tries first. It
 // ends when many climbs in a row have led to nothing new.
 func (t *Target) findModes(found modes, tries []try) modes {
-	if t.Dim() > largestMode || len(t.informed()) > largestJump || len(t.demoed) == 0 {
+	if t.Dim() > largestMode || len(t.informed) > largestJump || len(t.demoed) == 0 {
 		return nil
 	}
 	slices.SortStableFunc(tries, func(a, b try) int { return -cmp.Compare(a.logLikelihood, b.logLikelihood) })

@@ -263,7 +263,7 @@ func TestAnExplanationBehindAGateIsFound(t *testing.T) {
 			t.Fatal(err)
 		}
 		var informed []int
-		for _, j := range target.informed() {
+		for _, j := range target.informed {
 			informed = append(informed, target.free[j])
 		}
 		if len(informed) != c.length || informed[0] != 4 || informed[c.length-1] != 3+c.length {

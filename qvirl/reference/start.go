@@ -34,7 +34,7 @@ type try struct {
 // Positions are drawn at equal steps of the tries' weights, in the order of ‖u‖: of two, one is far out if half of the
 // posterior is. The modes that the tries lead to are returned, too; if there are several, positions are on them.
 func (t *Target) farStarts(rng *rand.Rand, count int) ([][]float64, modes) {
-	dim, informed, end := t.Dim(), t.informed(), t.work()+farWork
+	dim, informed, end := t.Dim(), t.informed, t.work()+farWork
 	var tries []try
 	var logWeights, norms []float64
 	grad := make([]float64, dim)
@@ -88,9 +88,9 @@ func (t *Target) farStarts(rng *rand.Rand, count int) ([][]float64, modes) {
 	return starts, found
 }
 
-// informed returns the coordinates that demonstrations may tell something of, all but those of rewards that no
-// demonstrated state leads to.
-func (t *Target) informed() (out []int) {
+// led returns the coordinates that demonstrations may tell something of, all but those of rewards that no demonstrated
+// state leads to.
+func (t *Target) led() (out []int) {
 	reached := make([]bool, t.problem.MDP.States())
 	next := slices.Clone(t.demoed)
 	for _, s := range next {
@@ -137,7 +137,7 @@ func (t *Target) farther(from *mode) (tries []try) {
 			most += n * math.Log(n/t.total[i/actions])
 		}
 	}
-	reach, informed := math.Sqrt(2*(most-explained+inferior)+floats.Dot(from.u, from.u)), t.informed()
+	reach := math.Sqrt(2*(most-explained+inferior) + floats.Dot(from.u, from.u))
 	// look adds the best of tries from the distance least on, in which move moves u by r.
 	look := func(name int, least float64, move func(u []float64, r float64)) {
 		for _, side := range []float64{-1, 1} {
@@ -156,11 +156,11 @@ func (t *Target) farther(from *mode) (tries []try) {
 		}
 	}
 	look(-1, 1, func(u []float64, r float64) {
-		for _, j := range informed {
+		for _, j := range t.informed {
 			u[j] += r
 		}
 	})
-	for _, j := range informed {
+	for _, j := range t.informed {
 		look(j, farScale, func(u []float64, r float64) { u[j] = r })
 	}
 	return tries

@@ -39,6 +39,8 @@ type Target struct {
 	counts []float64 // of each action there, [len(demoed)·A]
 	total  []float64 // of all actions, [len(demoed)]
 
+	informed []int // coordinates that demonstrations may tell something of
+
 	solution  *mdp.Solution // of the last evaluation
 	reward    []float64     // R of the last evaluation, [n]
 	beta      float64       // and its β
@@ -72,6 +74,7 @@ func NewTarget(problem *irl.Problem) (*Target, error) {
 		}
 	}
 	t.demoed, t.counts, t.total = problem.Demonstrated()
+	t.informed = t.led()
 	return t.Clone()
 }
 
