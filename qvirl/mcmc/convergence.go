@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/go-birl/birl/envs/parallel"
@@ -70,35 +71,56 @@ func (d *Diagnostics) Worst() (rhat, bulkESS float64) {
 }
 
 // ErrHeavyTails is that of chains that agree and are long, but whose standard deviations rest on few samples far out.
-var ErrHeavyTails = errors.New("mcmc: heavy tails")
+var ErrHeavyTails = errors.New("heavy tails")
+
+// shortfall is the error of chains that miss a target.
+type shortfall struct {
+	what       string
+	iterations int    // of each chain
+	fields     string // of the config that can be raised
+	kind       error  // ErrHeavyTails, or nil
+}
+
+func (e *shortfall) Error() string {
+	return fmt.Sprintf("mcmc: %s, after %d iterations; raise %s in its config", e.what, e.iterations, e.fields)
+}
+
+func (e *shortfall) Unwrap() error { return e.kind }
 
 // Clean returns nil if the chains agree and are long enough by the targets, and otherwise an error that names the worst
 // reward or state.
 func (d *Diagnostics) Clean() error {
+	short := func(fields string, kind error, format string, args ...any) error {
+		return &shortfall{fmt.Sprintf(format, args...), d.Iterations, fields, kind}
+	}
 	for _, q := range []struct {
-		name string
+		name func(i int) string
 		Convergence
-	}{{"reward", d.Reward}, {"value of state", d.Value}, {"β: its", d.Beta}} {
+	}{
+		{func(i int) string { return fmt.Sprintf("reward %d", i) }, d.Reward},
+		{func(i int) string { return fmt.Sprintf("value of state %d", i) }, d.Value},
+		{func(int) string { return "log β" }, d.Beta},
+	} {
 		if len(q.RHat) == 0 {
 			continue
 		}
 		r, e := q.Worst()
 		if !(q.RHat[r] <= d.MaxRHat) {
-			return fmt.Errorf("mcmc: the chains disagree: split-R̂ of %s %d is %.4f, above %g, after %d iterations; "+
-				"raise MaxIterations or Warmup in its config", q.name, r, q.RHat[r], d.MaxRHat, d.Iterations)
+			return short("MaxIterations or Warmup", nil, "the chains disagree: split-R̂ of %s is %.4f, above %g",
+				q.name(r), q.RHat[r], d.MaxRHat)
 		}
 		if !(q.BulkESS[e] >= d.MinESS) {
-			return fmt.Errorf("mcmc: too few effective samples: %.0f of %s %d, below %g, after %d iterations; "+
-				"raise MaxIterations or Samples in its config", q.BulkESS[e], q.name, e, d.MinESS, d.Iterations)
+			return short("MaxIterations or Samples", nil, "too few effective samples: %.0f of %s, below %g",
+				q.BulkESS[e], q.name(e), d.MinESS)
 		}
 	}
 	if d.MaxPolicyError > 0 && !(d.PolicyError <= d.MaxPolicyError) {
-		return fmt.Errorf("mcmc: the probability of an action is known within %.3f only, above %.3f, after %d "+
-			"iterations; raise MaxIterations or Samples in its config", d.PolicyError, d.MaxPolicyError, d.Iterations)
+		return short("MaxIterations or Samples", nil, "the probability of an action is known within %.3f only, above %.3f",
+			d.PolicyError, d.MaxPolicyError)
 	}
 	if d.MaxStdError > 0 && !(d.StdError <= d.MaxStdError) {
-		return fmt.Errorf("%w: a standard deviation is known within %.0f %% only, above %.0f %%, after %d iterations; "+
-			"raise Samples in its config", ErrHeavyTails, 100*d.StdError, 100*d.MaxStdError, d.Iterations)
+		return short("Samples", ErrHeavyTails, "heavy tails: a standard deviation is known within %.0f %% only, "+
+			"above %.0f %%", 100*d.StdError, 100*d.MaxStdError)
 	}
 	return nil
 }
@@ -159,9 +181,10 @@ func worst(n int, err func(i int) float64) float64 {
 }
 
 // StdError returns the Monte Carlo error of the draws' standard deviation relative to it, sd((x − μ)²) / (2 σ² √n) with
-// n the effective sample size of (x − μ)². It is large where tails are heavy.
+// n the effective sample size of (x − μ)². It is large where tails are heavy. What all but few draws agree on, and the
+// few hardly change, has none.
 func StdError(chains [][]float64) float64 {
-	if !usable(chains) || known(chains) {
+	if !usable(chains) || known(chains) || hardlyVaries(chains) {
 		return 0
 	}
 	mean, std := stat.MeanStdDev(slices.Concat(chains...), nil)
@@ -197,14 +220,36 @@ const rounding = 1e-11
 // knows, or of a value that depends on such rewards alone. Chains that start apart and are stuck differ from each
 // other.
 func known(chains [][]float64) bool {
-	if len(chains) < 2 {
-		return false
-	}
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, c := range chains {
-		for _, x := range c {
-			low, high = math.Min(low, x), math.Max(high, x)
+		low, high = math.Min(low, floats.Min(c)), math.Max(high, floats.Max(c))
+	}
+	return same(low, high)
+}
+
+// same reports whether two numbers, the lower one first, are the same but for rounding.
+func same(low, high float64) bool {
+	return high-low <= rounding*math.Max(math.Abs(low), math.Abs(high))
+}
+
+const (
+	few    = 0.01 // share of the draws
+	hardly = 0.01 // standard deviation, relative to the largest draw
+)
+
+// hardlyVaries reports whether all but few draws are the same but for rounding, and the standard deviation of all is a
+// small part of the largest: the value of a state from which a known reward is nearly always the best to be had.
+func hardlyVaries(chains [][]float64) bool {
+	sorted := slices.Concat(chains...)
+	if stat.StdDev(sorted, nil) > hardly*floats.Norm(sorted, math.Inf(1)) {
+		return false
+	}
+	slices.Sort(sorted)
+	some := int(few * float64(len(sorted)))
+	for left := range some + 1 { // of the few, so many are low
+		if same(sorted[left], sorted[len(sorted)-1-some+left]) {
+			return true
 		}
 	}
-	return high-low <= rounding*math.Max(math.Abs(low), math.Abs(high))
+	return false
 }

@@ -17,6 +17,10 @@ func TestVerdict(t *testing.T) {
 	if err := d.Clean(); err == nil || !strings.Contains(err.Error(), "value of state 1 is 1.0200") {
 		t.Errorf("verdict %v on an R̂ of 1.02", err)
 	}
+	d.Value, d.Beta = good, Convergence{[]float64{1.05}, []float64{2000}, nil}
+	if err := d.Clean(); err == nil || !strings.Contains(err.Error(), "split-R̂ of log β is 1.05") {
+		t.Errorf("verdict %v on an R̂ of 1.05 of β", err)
+	}
 	d.Value = Convergence{[]float64{1, 1}, []float64{math.NaN(), 1500}, nil}
 	if err := d.Clean(); err == nil || !strings.Contains(err.Error(), "value of state 0") {
 		t.Errorf("verdict %v on an ESS that does not exist", err)
@@ -56,5 +60,34 @@ func TestKnownQuantities(t *testing.T) {
 	}
 	if c.RHat[2] <= 1.5 { // NaN or +Inf will do
 		t.Errorf("chains that are stuck apart: R̂ %g", c.RHat[2])
+	}
+}
+
+// TestRareExcursions: what all but one draw in 250 agree on has no error of its standard deviation where the others
+// are near, and one above any target where they are not.
+func TestRareExcursions(t *testing.T) {
+	draws := func(usual, rare float64) [][]float64 {
+		chains := make([][]float64, 4)
+		for c := range chains {
+			for i := range 1000 {
+				x := usual
+				if i%250 == 40*c {
+					x = rare
+				}
+				chains[c] = append(chains[c], x)
+			}
+		}
+		return chains
+	}
+	if e := StdError(draws(1.4, 1.41)); e != 0 {
+		t.Errorf("error of a standard deviation that does not matter: %g", e)
+	}
+	for _, rare := range []float64{10, -3} {
+		if e := StdError(draws(1.4, rare)); !(e > 0.04) {
+			t.Errorf("excursions to %g: error %g of the standard deviation", rare, e)
+		}
+	}
+	if e := StdError(draws(0, 1)); !(e > 0.04) {
+		t.Errorf("excursions from 0: error %g of the standard deviation", e)
 	}
 }

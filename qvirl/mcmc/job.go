@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -127,7 +126,7 @@ const MinPerChain = minLength
 
 // Validate reports the first field that is out of range.
 func (b Budget) Validate() error {
-	return check.First(check.AtLeast(1, "Chains", b.Chains),
+	return check.First(check.AtLeast(2, "Chains", b.Chains),
 		check.That(b.Samples >= MinPerChain*b.Chains && b.Samples%max(b.Chains, 1) == 0, "Samples = %d, want a "+
 			"multiple of the %d chains with at least %d samples each", b.Samples, b.Chains, MinPerChain),
 		check.That(b.MinESS >= 0, "MinESS = %g, want a number that is not negative", b.MinESS),
@@ -195,9 +194,8 @@ func (j *Job) Converge(b Budget, advance func(chain, iterations int) error,
 				d.PolicyError = p.worstPolicyError(b.MaxPolicyError)
 			}
 			err := d.Clean()
-			if err != nil { // what is not met, without how to raise the limits of a run that goes on
-				unmet, _, _ := strings.Cut(err.Error(), ", after")
-				found += ", " + strings.TrimPrefix(unmet, "mcmc: ")
+			if unmet, ok := errors.AsType[*shortfall](err); ok {
+				found += ", " + unmet.what
 			}
 			if errors.Is(err, ErrHeavyTails) || err == nil && b.MaxStdError > 0 && d.BetaStdError > b.MaxStdError {
 				// samples are nearly independent: only more of them help

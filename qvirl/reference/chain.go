@@ -40,6 +40,7 @@ type chain struct {
 	trace *mcmc.Trace
 
 	blocks     []block // that it jumps in; nil where there is one mode alone
+	jumps      float64 // after an iteration's transition, in the mean
 	ladder     *ladder // nil where β's posterior has one peak, or β is known
 	crossShare float64 // probability of a crossing after an iteration's transition
 
@@ -158,8 +159,10 @@ func (k *chain) sample() {
 		k.accepted += accept
 		k.tried++
 	}
-	if k.blocks != nil && k.rng.Float64() < jumpShare {
-		k.jump()
+	if k.blocks != nil {
+		for range int(k.jumps + k.rng.Float64()) {
+			k.jump()
+		}
 	}
 	if k.ladder != nil && k.rng.Float64() < k.crossShare {
 		k.cross()

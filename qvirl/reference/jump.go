@@ -11,8 +11,10 @@ import (
 )
 
 const (
-	jumpShare  = 0.5    // probability of a jump after another transition,
-	allShare   = 0.5    // and that it is one of all coordinates, where there are others
+	jumpWork   = 0.25   // work of all jumps, in that of all other moves,
+	leastJumps = 0.5    // but so many after another transition
+	mostJumps  = 16     // at least and at most
+	allShare   = 0.5    // probability that a jump is one of all coordinates, where there are others
 	alike      = 1e-4   // share of the squared distance of two modes up to which a coordinate is the same in both
 	mostSets   = 10_000 // that are counted
 	mostBlocks = 16

@@ -121,6 +121,9 @@ func (s *sampling) run(ctx context.Context) (*Posterior, error) {
 	if err := s.job.Time(s.findBlocks); err != nil {
 		return nil, err
 	}
+	if err := s.setJumps(ctx); err != nil {
+		return nil, err
+	}
 	samples, convergence, err := s.job.Converge(s.budget(), func(i, iterations int) error {
 		for k := s.chains[i]; k.trace.Len() < iterations; k.sample() {
 			if err := ctx.Err(); err != nil {

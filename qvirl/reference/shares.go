@@ -39,23 +39,46 @@ func (s *sampling) setCrossing(ctx context.Context) error {
 	if s.chains[0].ladder == nil {
 		return nil
 	}
-	costs := make([]float64, len(s.chains))
-	if err := s.job.Each(len(s.chains), func(j int) error {
-		k := s.chains[j]
-		start, n := k.work(), 0
-		for ; n == 0 || n < leastMoves && k.work() < start+pilotWork; n++ {
-			k.cross()
-		}
-		costs[j] = (k.work() - start) / float64(n)
-		return ctx.Err()
-	}); err != nil {
+	cost, err := s.costOf(ctx, (*chain).cross)
+	if err != nil {
 		return err
 	}
 	for _, k := range s.chains {
-		k.crossShare = min(1, k.cost/stat.Mean(costs, nil))
+		k.crossShare = min(1, k.cost/cost)
 		k.cost *= 2
 	}
 	return nil
+}
+
+// setJumps lets chains with several modes jump so often that it takes a share of the work of all other moves.
+func (s *sampling) setJumps(ctx context.Context) error {
+	if s.chains[0].blocks == nil {
+		return nil
+	}
+	cost, err := s.costOf(ctx, (*chain).jump)
+	if err != nil {
+		return err
+	}
+	for _, k := range s.chains {
+		k.jumps = max(leastJumps, min(jumpWork*k.cost/cost, mostJumps))
+		k.cost += k.jumps * cost
+	}
+	return nil
+}
+
+// costOf lets every chain make moves of a kind and returns what one of them costs.
+func (s *sampling) costOf(ctx context.Context, move func(k *chain)) (float64, error) {
+	costs := make([]float64, len(s.chains))
+	err := s.job.Each(len(s.chains), func(j int) error {
+		k := s.chains[j]
+		start, n := k.work(), 0
+		for ; n == 0 || n < leastMoves && k.work() < start+pilotWork; n++ {
+			move(k)
+		}
+		costs[j] = (k.work() - start) / float64(n)
+		return ctx.Err()
+	})
+	return stat.Mean(costs, nil), err
 }
 
 // movements lets each kernel make moves alone and returns how far these move each reward and value for a unit of cost,
