@@ -8,7 +8,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/go-birl/birl/envs/npz"
 	"github.com/go-birl/birl/qvirl/irl"
@@ -136,16 +135,7 @@ func (p *Warped) Beta() irl.Marginal {
 	if !p.problem.InfersBeta() {
 		return nil
 	}
-	log := p.marginal(p.problem.RewardDim())
-	samples := make([]float64, len(normalGrid))
-	for i, z := range normalGrid {
-		samples[i] = math.Exp(log.warp.Of(log.mean + log.std*z))
-	}
-	e, err := irl.NewEmpirical(samples)
-	if err != nil {
-		panic(err) // the quantiles of a distribution with a density
-	}
-	return e
+	return newExpOf(p.marginal(p.problem.RewardDim()))
 }
 
 // draw draws rewards [n, RewardDim], and β [n] if that is inferred.
@@ -263,37 +253,4 @@ func Restore(r *npz.Reader, problem *irl.Problem) (irl.Posterior, error) {
 		p.warps = append(p.warps, Warp{warps[0], warps[1], warps[2], warps[3]})
 	}
 	return p, p.complete(context.Background())
-}
-
-// warpedNormal is the distribution of a warp of N(mean, std²).
-type warpedNormal struct {
-	warp      Warp
-	mean, std float64
-	m, s      float64 // mean and standard deviation of the warped
-}
-
-func newWarpedNormal(w Warp, mean, std float64) warpedNormal {
-	n := warpedNormal{warp: w, mean: mean, std: std}
-	if w == identity {
-		n.m, n.s = mean, std
-		return n
-	}
-	values := make([]float64, len(normalGrid))
-	for i, z := range normalGrid {
-		values[i] = w.Of(mean + std*z)
-	}
-	n.m, n.s = stat.PopMeanStdDev(values, nil)
-	return n
-}
-
-func (n warpedNormal) Mean() float64   { return n.m }
-func (n warpedNormal) StdDev() float64 { return n.s }
-
-func (n warpedNormal) Quantile(p float64) float64 {
-	return n.warp.Of(n.mean + n.std*distuv.UnitNormal.Quantile(p))
-}
-
-func (n warpedNormal) LogProb(x float64) float64 {
-	z, slope := n.warp.undo(x)
-	return distuv.Normal{Mu: n.mean, Sigma: n.std}.LogProb(z) + slope
 }

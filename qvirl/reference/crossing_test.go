@@ -145,7 +145,7 @@ func shareAbove(p *irl.Problem, at float64) float64 {
 func TestCrossingsLeaveThePosteriorInvariant(t *testing.T) {
 	p := stakes(t, 2, 1)
 	s := &sampling{config: Default(), problem: p, job: &mcmc.Job{}}
-	if err := s.prepare(); err != nil {
+	if err := s.prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	l := s.chains[0].target.scan(mcmc.Stream(1, 0, 0), 0.65, true)

@@ -2,6 +2,8 @@ package reference
 
 import (
 	"math"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/problemfile"
 )
 
 // The ring: rooms in a circle, with rewards N(±ringMean, 1) in turn. For each pair of neighbours the expert goes
@@ -109,5 +112,25 @@ func TestChainsTurnRings(t *testing.T) {
 		if r := got.Reward(i); math.Abs(r.Mean()-mean[i%2]) > 0.12*std[i%2] || math.Abs(r.StdDev()/std[i%2]-1) > 0.1 {
 			t.Errorf("room %d: %g ± %g, want %g ± %g", i, r.Mean(), r.StdDev(), mean[i%2], std[i%2])
 		}
+	}
+}
+
+// TestExplanationsAreStored: a posterior says of its explanations what it said before it was stored.
+func TestExplanationsAreStored(t *testing.T) {
+	post := fit(t, Default(), detours(t, 1, 3))[0].(*Posterior)
+	_, want := post.Convergence()
+	if !strings.Contains(want, "2 explanations") {
+		t.Fatalf("%s, want 2 explanations", want)
+	}
+	file := filepath.Join(t.TempDir(), "posterior.npz")
+	if err := problemfile.Save(file, post); err != nil {
+		t.Fatal(err)
+	}
+	again, err := problemfile.Load(file, map[string]irl.Restore{Kind: Restore})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, got := again.(*Posterior).Convergence(); got != want {
+		t.Errorf("%q after loading, %q before", got, want)
 	}
 }

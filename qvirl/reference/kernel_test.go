@@ -191,7 +191,7 @@ func TestKernelsOnProblems(t *testing.T) {
 		for kernel, kernelName := range []string{"Hamiltonian", "slice", "walk"} {
 			s := &sampling{config: Default(), problem: p}
 			s.config.Seed = 3
-			if err := s.prepare(); err != nil {
+			if err := s.prepare(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			k := s.chains[0]

@@ -2,6 +2,7 @@ package reference
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -49,9 +50,9 @@ type modes []*mode
 // best one's left out; none if nothing was demonstrated, or if the problem is too large. The importance of a try does
 // not tell how much of the posterior it stands for where many rewards share in an explanation, and the most likely ones
 // may all have the same: each reward that matters most to some tries has a turn, the most likely of its tries first. It
-// ends when many climbs in a row have led to nothing new.
-func (t *Target) findModes(found modes, tries []try) modes {
-	if t.Dim() > largestMode || len(t.informed) > largestJump || len(t.demoed) == 0 {
+// ends when many climbs in a row have led to nothing new, or with ctx.
+func (t *Target) findModes(ctx context.Context, found modes, tries []try) modes {
+	if !t.searchable() || len(t.demoed) == 0 {
 		return nil
 	}
 	slices.SortStableFunc(tries, func(a, b try) int { return -cmp.Compare(a.logLikelihood, b.logLikelihood) })
@@ -62,7 +63,7 @@ func (t *Target) findModes(found modes, tries []try) modes {
 	}
 	slices.SortStableFunc(tries, func(a, b try) int { return a.turn - b.turn })
 	end, idle := t.work()+climbWork, 0
-	for i := 0; i < len(tries) && t.work() < end && idle < idleClimbs+2*len(found); i++ {
+	for i := 0; i < len(tries) && t.work() < end && idle < idleClimbs+2*len(found) && ctx.Err() == nil; i++ {
 		before := len(found)
 		if found = found.with(t.modeAt(t.climb(tries[i].u))); len(found) > before {
 			idle = 0
@@ -72,6 +73,9 @@ func (t *Target) findModes(found modes, tries []try) modes {
 	}
 	return found
 }
+
+// searchable reports whether the problem is small enough to look for modes.
+func (t *Target) searchable() bool { return t.Dim() <= largestMode && len(t.informed) <= largestJump }
 
 // with returns the modes, the best first, with one more, unless it is nil, among them already or inferior.
 func (m modes) with(o *mode) modes {
@@ -97,14 +101,14 @@ func (m modes) same(o *mode) int {
 
 // climb returns the place of the greatest density that some steps of L-BFGS find from u.
 func (t *Target) climb(u []float64) []float64 {
-	r, err := optimize.Minimize(optimize.Problem{
+	r, _ := optimize.Minimize(optimize.Problem{
 		Func: func(x []float64) float64 { return floats.Dot(x, x)/2 - t.LogLikelihood(x, nil) },
 		Grad: func(grad, x []float64) {
 			t.LogLikelihood(x, grad)
 			floats.SubTo(grad, x, grad)
 		},
 	}, u, &optimize.Settings{FuncEvaluations: climbSteps}, &optimize.LBFGS{})
-	if err != nil && r == nil {
+	if r == nil || !(r.F < math.Inf(1)) { // err is that of a climb that ended early, too
 		return u
 	}
 	return r.X

@@ -83,7 +83,7 @@ func TestModesAreFound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, found := target.farStarts(mcmc.Stream(1, 2, farStream), 4)
+		_, found := target.farStarts(t.Context(), mcmc.Stream(1, 2, farStream), 4)
 		if len(found) != 2 {
 			t.Fatalf("%d modes, want 2", len(found))
 		}
@@ -102,7 +102,7 @@ func TestModesAreFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, found := target.farStarts(mcmc.Stream(1, 2, farStream), 4); found != nil {
+	if _, found := target.farStarts(t.Context(), mcmc.Stream(1, 2, farStream), 4); found != nil {
 		t.Errorf("%d modes of the prior", len(found))
 	}
 }
@@ -115,7 +115,7 @@ func TestManyModesAreFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	for seed := range uint64(3) {
-		_, found := target.farStarts(mcmc.Stream(seed, 2, farStream), 4)
+		_, found := target.farStarts(t.Context(), mcmc.Stream(seed, 2, farStream), 4)
 		best := map[int]bool{}
 		for _, m := range found {
 			target.LogLikelihood(m.u, nil)
@@ -187,7 +187,7 @@ func TestBlocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, found := target.farStarts(mcmc.Stream(1, 2, farStream), 4)
+	_, found := target.farStarts(t.Context(), mcmc.Stream(1, 2, farStream), 4)
 	blocks := found.blocks()
 	var sizes [][]int
 	for _, b := range blocks {
@@ -269,7 +269,7 @@ func TestAnExplanationBehindAGateIsFound(t *testing.T) {
 		if len(informed) != c.length || informed[0] != 4 || informed[c.length-1] != 3+c.length {
 			t.Fatalf("%+v: demonstrations tell of the rewards %v, want the road's", c, informed)
 		}
-		_, found := target.farStarts(mcmc.Stream(1, 2, farStream), 4)
+		_, found := target.farStarts(t.Context(), mcmc.Stream(1, 2, farStream), 4)
 		if len(found) == 0 {
 			t.Fatalf("%+v: no mode", c)
 		}

@@ -52,7 +52,9 @@ type Posterior struct {
 type Diagnostics struct {
 	mcmc.Diagnostics
 	Shares [kernels]float64 // of the iterations: Hamiltonian, slice, sweep, walk
-	Modes  int              // explanations of the demonstrations that were found; 0 if none was looked for
+	Modes  int              // explanations of the demonstrations that were found; 0 without demonstrations,
+	// or where they are Unsearched: the problem is too large to look for explanations far from each other
+	Unsearched bool
 }
 
 // Sampling returns the part of the diagnostics that all Markov chains have.
@@ -62,10 +64,10 @@ func (p *Posterior) Sampling() *mcmc.Diagnostics { return &p.diagnostics.Diagnos
 func (p *Posterior) Convergence() (ok bool, reason string) {
 	ok, reason = p.diagnostics.Converged()
 	switch modes := p.diagnostics.Modes; {
-	case !ok:
+	case !ok || len(p.Problem().Demos) == 0:
 	case modes > 1:
 		reason += fmt.Sprintf("; chains jump between %d explanations of the demonstrations", modes)
-	case modes == 0 && p.Problem().RewardDim() > largestJump && len(p.Problem().Demos) > 0:
+	case p.diagnostics.Unsearched:
 		reason += "; of so many rewards, other explanations of the demonstrations far away were not looked for"
 	}
 	return ok, reason
@@ -112,7 +114,7 @@ type sampling struct {
 }
 
 func (s *sampling) run(ctx context.Context) (*Posterior, error) {
-	if err := s.job.Time(s.prepare); err != nil {
+	if err := s.job.Time(func() error { return s.prepare(ctx) }); err != nil {
 		return nil, err
 	}
 	if err := s.warmUp(ctx); err != nil {
@@ -135,7 +137,8 @@ func (s *sampling) run(ctx context.Context) (*Posterior, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := Diagnostics{Diagnostics: convergence, Shares: s.chains[0].share, Modes: len(s.modes)}
+	d := Diagnostics{Diagnostics: convergence, Shares: s.chains[0].share, Modes: len(s.modes),
+		Unsearched: !s.chains[0].target.searchable()}
 	tried := 0
 	for _, k := range s.chains {
 		d.Acceptance += k.accepted
@@ -161,7 +164,7 @@ const (
 
 // prepare compiles the problem and starts the chains: every second one from afar, on one of several modes or on a peak
 // of a ladder, the others at draws from the prior, or half of these from the posterior to start from.
-func (s *sampling) prepare() error {
+func (s *sampling) prepare(ctx context.Context) error {
 	base, err := NewTarget(s.problem)
 	if err != nil {
 		return err
@@ -181,7 +184,7 @@ func (s *sampling) prepare() error {
 		}
 	}
 	var starts [][]float64
-	starts, s.modes = base.farStarts(mcmc.Stream(s.config.Seed, hash, farStream), s.config.Chains/2)
+	starts, s.modes = base.farStarts(ctx, mcmc.Stream(s.config.Seed, hash, farStream), s.config.Chains/2)
 	var ladder *ladder
 	if s.problem.InfersBeta() && len(s.problem.Demos) > 0 {
 		scanned, err := base.Clone()

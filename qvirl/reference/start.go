@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -33,7 +34,7 @@ type try struct {
 //
 // Positions are drawn at equal steps of the tries' weights, in the order of ‖u‖: of two, one is far out if half of the
 // posterior is. The modes that the tries lead to are returned, too; if there are several, positions are on them.
-func (t *Target) farStarts(rng *rand.Rand, count int) ([][]float64, modes) {
+func (t *Target) farStarts(ctx context.Context, rng *rand.Rand, count int) ([][]float64, modes) {
 	dim, informed, end := t.Dim(), t.informed, t.work()+farWork
 	var tries []try
 	var logWeights, norms []float64
@@ -76,9 +77,9 @@ func (t *Target) farStarts(rng *rand.Rand, count int) ([][]float64, modes) {
 	for i := 0; len(starts) < count; i++ { // a single try has all the weight, or no try has any
 		starts = append(starts, tries[order[i]].u)
 	}
-	found := t.findModes(nil, tries)
+	found := t.findModes(ctx, nil, tries)
 	if len(found) > 0 {
-		found = t.findModes(found, t.farther(found[0]))
+		found = t.findModes(ctx, found, t.farther(found[0]))
 	}
 	for i := range starts {
 		if len(found) > 1 {

@@ -39,7 +39,7 @@ func TestFarStarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for seed := range uint64(20) {
-		starts, _ := target.farStarts(rand.New(rand.NewPCG(seed, 0)), 2)
+		starts, _ := target.farStarts(t.Context(), rand.New(rand.NewPCG(seed, 0)), 2)
 		if len(starts) != 2 || !(math.Max(math.Abs(starts[0][0]), math.Abs(starts[1][0])) > 5) {
 			t.Errorf("seed %d: starts %v, want one beyond 5", seed, starts)
 		}

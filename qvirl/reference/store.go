@@ -9,11 +9,16 @@ import (
 // Kind is the kind of a stored posterior.
 const Kind = "reference"
 
+// modesFound is the array with the number of modes, which files of before it was stored lack.
+const modesFound = "modes"
+
 // Store implements irl.Storable. Samples are stored in single precision.
 func (p *Posterior) Store() (kind string, arrays map[string]npz.Array) {
 	d := p.diagnostics
-	return Kind, mcmc.Join(p.Arrays(), d.Diagnostics.Arrays(p.Problem()),
-		map[string]npz.Array{"shares": npz.Floats(d.Shares[:], kernels)})
+	return Kind, mcmc.Join(p.Arrays(), d.Diagnostics.Arrays(p.Problem()), map[string]npz.Array{
+		"shares": npz.Floats(d.Shares[:], kernels), modesFound: npz.Ints([]int{d.Modes}),
+		"unsearched": npz.Scalar(npz.Indicator(d.Unsearched)),
+	})
 }
 
 // Restore reads a posterior that Store returned. It refuses samples that are not finite.
@@ -21,5 +26,8 @@ func Restore(r *npz.Reader, problem *irl.Problem) (irl.Posterior, error) {
 	p := &Posterior{Posterior: mcmc.Restore(r, problem, mcmc.MinPerChain)}
 	p.diagnostics.Diagnostics.Restore(r, problem)
 	copy(p.diagnostics.Shares[:], r.Finite("shares", kernels))
+	if r.Has(modesFound) {
+		p.diagnostics.Modes, p.diagnostics.Unsearched = r.Int(modesFound), r.Scalar("unsearched") != 0
+	}
 	return p, r.Err()
 }

@@ -66,6 +66,10 @@ func (d *descent) run(x []float64, most int) ([]float64, error) {
 		if d.ctx.Err() != nil {
 			return nil, d.ctx.Err()
 		}
+		if !(result.F < math.Inf(1)) { // and X is not what it is the loss of
+			return nil, fmt.Errorf("tabular: the objective is %g where the descent begins: prior, β or discount are "+
+				"too extreme", result.F)
+		}
 		x = result.X
 		if err == nil && result.Status == optimize.GradientThreshold {
 			d.converged = true

@@ -38,7 +38,7 @@ func (m *Variational) fitLowRank(ctx context.Context, index int, p *irl.Problem,
 	}
 	x := make([]float64, n*(2+rank))
 	for range settlings {
-		if f.at(x, nil); math.IsNaN(f.kl - f.logLikelihood) {
+		if loss := f.at(x, nil); !(loss < math.Inf(1)) {
 			break // which the first evaluation of the descent reports
 		}
 		if err := f.turn(x); err != nil {
