@@ -138,7 +138,10 @@ func (s *sampling) pilots(ctx context.Context, moves int, strides [kernels]int) 
 		return moved, cost, err
 	}
 	all := slices.Concat(draws...)
-	positions := mat.NewDense(len(all)/size, size, all)
+	positions, variance := mat.NewDense(len(all)/size, size, all), make([]float64, size)
+	for i := range variance {
+		variance[i] = stat.Variance(mat.Col(nil, i, positions), nil)
+	}
 	for kernel, stride := range strides {
 		if jumps[0][kernel] == nil {
 			continue
@@ -149,7 +152,7 @@ func (s *sampling) pilots(ctx context.Context, moves int, strides [kernels]int) 
 			cost[kernel] += costs[j][kernel]
 		}
 		for i := range moved[kernel] {
-			if v := stat.Variance(mat.Col(nil, i, positions), nil); v > 0 {
+			if v := variance[i]; v > 0 {
 				moved[kernel][i] /= 2 * v * cost[kernel]
 			} else {
 				moved[kernel][i] = math.Inf(1)

@@ -89,36 +89,6 @@ func (t *Target) farStarts(ctx context.Context, rng *rand.Rand, count int) ([][]
 	return starts, found
 }
 
-// led returns the coordinates that demonstrations may tell something of, all but those of rewards that no demonstrated
-// state leads to.
-func (t *Target) led() (out []int) {
-	reached := make([]bool, t.problem.MDP.States())
-	next := slices.Clone(t.demoed)
-	for _, s := range next {
-		reached[s] = true
-	}
-	for len(next) > 0 {
-		s := next[len(next)-1]
-		next = next[:len(next)-1]
-		for a := range t.problem.MDP.Actions() {
-			states, _ := t.problem.MDP.Row(s, a)
-			for _, to := range states {
-				if !reached[to] {
-					reached[to] = true
-					next = append(next, int(to))
-				}
-			}
-		}
-	}
-	each := t.n / len(reached) // rewards of a state
-	for j := range t.Dim() {
-		if j >= len(t.free) || reached[t.free[j]/each] {
-			out = append(out, j)
-		}
-	}
-	return out
-}
-
 // fartherStep is the factor from one distance of farther to the next.
 const fartherStep = 1.25
 
