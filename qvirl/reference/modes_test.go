@@ -241,63 +241,146 @@ func gate(t testing.TB, demos, length int, mean float64, elsewhere int) *irl.Pro
 	return p
 }
 
-// gated returns the mean and standard deviation of the road's sum G, of which the expert sees max(−1, G), by the sums
+// roadSum returns the mean and standard deviation of the road's sum G, of which the expert sees max(−1, G), by the sums
 // over a grid.
-func gated(demos int, mean float64) (float64, float64) {
+func roadSum(demos int, mean float64) (float64, float64) {
 	var grid, weights []float64
 	for g := mean - 6; g < 8; g += 1e-3 {
 		logLikelihood := -float64(demos) * math.Log1p(math.Exp(-2*math.Max(-1, g)))
 		grid, weights = append(grid, g), append(weights, math.Exp(logLikelihood-(g-mean)*(g-mean)/2))
 	}
-	return stat.MeanStdDev(grid, weights)
+	return stat.PopMeanStdDev(grid, weights)
 }
 
-func TestAnExplanationBehindAGateIsFound(t *testing.T) {
-	for _, c := range []struct {
+// balance is a problem in which the expert goes either way so many times: to nothing, or along a road of ten states whose
+// sum is N(0, 1).
+func balance(t testing.TB, each int) *irl.Problem {
+	t.Helper()
+	p := gate(t, 0, 10, 0, 0)
+	rows := rowsOf(p.MDP)
+	rows[1][0].Next = 4 // of state 0, past the hub
+	for range each {
+		p.Demos = append(p.Demos, mdp.Step{State: 0, Action: 0}, mdp.Step{State: 0, Action: 1})
+	}
+	var err error
+	if p.MDP, err = mdp.New(p.MDP.States(), 2, rows, nil); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func rowsOf(m *mdp.MDP) [][]mdp.Transition {
+	rows := make([][]mdp.Transition, m.States()*m.Actions())
+	for i := range rows {
+		next, prob := m.Row(i/m.Actions(), i%m.Actions())
+		for k, to := range next {
+			rows[i] = append(rows[i], mdp.Transition{Next: int(to), Prob: prob[k]})
+		}
+	}
+	return rows
+}
+
+// together returns problems as one, none of which leads to another, and the first state of each.
+func together(t testing.TB, parts ...*irl.Problem) (whole *irl.Problem, first []int) {
+	t.Helper()
+	whole = &irl.Problem{Discount: parts[0].Discount, Beta: parts[0].Beta}
+	var rows [][]mdp.Transition
+	var means, std []float64
+	for _, p := range parts {
+		offset := len(means)
+		first = append(first, offset)
+		for _, row := range rowsOf(p.MDP) {
+			for k := range row {
+				row[k].Next += offset
+			}
+			rows = append(rows, row)
+		}
+		means = append(means, p.Prior.Mean...)
+		for _, v := range p.Prior.Variances() {
+			std = append(std, math.Sqrt(v))
+		}
+		for _, step := range p.Demos {
+			whole.Demos = append(whole.Demos, mdp.Step{State: offset + step.State, Action: step.Action})
+		}
+	}
+	whole.Prior = irl.DiagonalPrior(means, std)
+	var err error
+	if whole.MDP, err = mdp.New(len(means), 2, rows, nil); err != nil {
+		t.Fatal(err)
+	}
+	return whole, first
+}
+
+func TestExplanationsBehindGatesAreFound(t *testing.T) {
+	type gated struct {
 		demos, length int
 		mean          float64
 		elsewhere     int
-	}{{40, 1, -8, 0}, {40, 1, -8, 20}, {40, 1, -8, 1100}, {80, 40, -13, 10}} {
-		target, err := NewTarget(gate(t, c.demos, c.length, c.mean, c.elsewhere))
+	}
+	for _, gates := range [][]gated{
+		{{40, 1, -8, 0}}, {{40, 1, -8, 20}}, {{40, 1, -8, 1100}}, {{80, 40, -13, 10}}, {{80, 10, -13, 0}},
+		{{80, 40, -13, 0}, {40, 1, -8, 0}, {30, 5, -6, 0}},
+	} {
+		parts := []*irl.Problem{balance(t, 200)} // whose rewards must not move with those of a road
+		for _, g := range gates {
+			parts = append(parts, gate(t, g.demos, g.length, g.mean, g.elsewhere))
+		}
+		p, first := together(t, parts...)
+		target, err := NewTarget(p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var informed []int
-		for _, j := range target.informed {
-			informed = append(informed, target.free[j])
-		}
-		if len(informed) != c.length || informed[0] != 4 || informed[c.length-1] != 3+c.length {
-			t.Fatalf("%+v: demonstrations tell of the rewards %v, want the road's", c, informed)
-		}
 		_, found := target.farStarts(t.Context(), mcmc.Stream(1, 2, farStream), 4)
 		if len(found) == 0 {
-			t.Fatalf("%+v: no mode", c)
+			t.Fatalf("%+v: no mode", gates)
 		}
 		target.LogLikelihood(found[0].u, nil)
-		mean, std := gated(c.demos, c.mean)
-		if got := floats.Sum(target.reward[4 : 4+c.length]); math.Abs(got-mean) > std {
-			t.Errorf("%+v: the best mode has the sum %g, the posterior %g ± %g", c, got, mean, std)
+		for i, g := range gates {
+			mean, std := roadSum(g.demos, g.mean)
+			road := first[i+1] + 4
+			if got := floats.Sum(target.reward[road : road+g.length]); math.Abs(got-mean) > std {
+				t.Errorf("%+v: gate %d of the best mode has the sum %g, the posterior %g ± %g", gates, i, got, mean, std)
+			}
 		}
 	}
 }
 
-func TestAnExplanationBehindAGateIsSampled(t *testing.T) {
-	m, err := New(Default())
+// TestInformedRewards: demonstrations tell of the rewards of a gate's road, not of those elsewhere.
+func TestInformedRewards(t *testing.T) {
+	target, err := NewTarget(gate(t, 40, 2, -8, 5))
 	if err != nil {
 		t.Fatal(err)
 	}
-	posts, err := m.Fit(t.Context(), []*irl.Problem{gate(t, 40, 1, -8, 20)}, nil)
-	if err != nil {
-		t.Fatal(err)
+	var informed []int
+	for _, j := range target.informed {
+		informed = append(informed, target.free[j])
 	}
-	got := posts[0].(*Posterior)
+	if !slices.Equal(informed, []int{4, 5}) {
+		t.Errorf("demonstrations tell of the rewards %v, want those of the road, 4 and 5", informed)
+	}
+}
+
+// TestExplanationsBehindGatesAreSampled: of three gates, each opens far out, and none of the others with it.
+func TestExplanationsBehindGatesAreSampled(t *testing.T) {
+	lengths, demos, means := []int{40, 1, 5}, []int{80, 40, 30}, []float64{-13, -8, -6}
+	parts := []*irl.Problem{balance(t, 200)}
+	for i, length := range lengths {
+		parts = append(parts, gate(t, demos[i], length, means[i], 0))
+	}
+	p, first := together(t, parts...)
+	got := fit(t, Default(), p)[0].(*Posterior)
 	if ok, reason := got.Convergence(); !ok {
 		t.Errorf("not converged: %s", reason)
 	}
-	goal := got.Reward(4)
-	mean, std := gated(40, -8)
-	// 4,000 effective draws: a standard error of 0.016 std of the mean, and half that of the deviation
-	if math.Abs(goal.Mean()-mean) > 0.08*std || math.Abs(goal.StdDev()/std-1) > 0.06 {
-		t.Errorf("the goal's reward is %g ± %g, want %g ± %g", goal.Mean(), goal.StdDev(), mean, std)
+	for i, length := range lengths {
+		road, sums := first[i+1]+4, make([]float64, got.Len())
+		for k := range sums {
+			sums[k] = floats.Sum(got.Rewards().RawRowView(k)[road : road+length])
+		}
+		mean, std := roadSum(demos[i], means[i])
+		// 4,000 effective draws: a standard error of 0.016 std of the mean, and half that of the deviation
+		if m, s := stat.MeanStdDev(sums, nil); math.Abs(m-mean) > 0.08*std || math.Abs(s/std-1) > 0.06 {
+			t.Errorf("gate %d: the road's sum is %g ± %g, want %g ± %g", i, m, s, mean, std)
+		}
 	}
 }

@@ -21,7 +21,7 @@ const (
 type try struct {
 	u             []float64
 	logLikelihood float64
-	steepest      int // coordinate in which the log-likelihood is steepest; −1 if it is all together
+	steepest      int // coordinate in which the log-likelihood is steepest
 	turn          int // number of more likely tries with the same one
 }
 
@@ -78,8 +78,14 @@ func (t *Target) farStarts(ctx context.Context, rng *rand.Rand, count int) ([][]
 		starts = append(starts, tries[order[i]].u)
 	}
 	found := t.findModes(ctx, nil, tries)
-	if len(found) > 0 {
-		found = t.findModes(ctx, found, t.farther(found[0]))
+	for range mostFarther {
+		if len(found) == 0 {
+			break
+		}
+		best := found[0] // from a better one, more may come into reach
+		if found = t.findModes(ctx, found, t.farther(rng, best)); found[0] == best {
+			break
+		}
 	}
 	for i := range starts {
 		if len(found) > 1 {
@@ -89,19 +95,25 @@ func (t *Target) farStarts(ctx context.Context, rng *rand.Rand, count int) ([][]
 	return starts, found
 }
 
-// fartherStep is the factor from one distance of farther to the next.
-const fartherStep = 1.25
+const (
+	mostFarther = 10   // modes in a row from which tries go farther
+	openStep    = 1.5  // factor from one distance of a coordinate to the next,
+	openHalving = 5    // halvings of the last one, to find where something opens
+	fartherStep = 1.25 // and factor from one distance of farther to the next
+)
 
-// farther returns tries in which one coordinate of a mode is far out, or all are moved alike, and which explain the
-// demonstrations better than the mode. A mode u of the density f may have a rival at u' of the evidence that counts if
-// ½ ‖u'‖² is less than what can be gained over f: the log-likelihood is at most that of the actions' frequencies,
+// farther returns tries far out from a mode that explain the demonstrations better. What no reward near the prior
+// opens, a single one that is large enough may: the likelihood rises, and its gradient there tells which rewards share
+// in that, all those of a long way for example, each of which need be much nearer the prior than one alone. Tries are
+// moved from the mode along that gradient. A mode u of the density f may have a rival at u' of the evidence that counts
+// if ½ ‖u'‖² is less than what can be gained over f: the log-likelihood is at most that of the actions' frequencies,
 //
-//	½ ‖u'‖² < Σ n(s,a) log n(s,a)/n(s) − f(u) + inferior.
+//	½ ‖u'‖² < Σ n(s,a) log n(s,a)/n(s) − f(u) + inferior,
 //
-// Of each coordinate and side it is the try of the greatest density. All rewards of a long way are found together: each
-// of them is much nearer the prior than one that alone makes up for the others.
-func (t *Target) farther(from *mode) (tries []try) {
-	explained, end := t.LogLikelihood(from.u, nil), t.work()+farWork
+// and one of m coordinates that share in a way opens it where √m times the distance of all does, or before.
+func (t *Target) farther(rng *rand.Rand, from *mode) (tries []try) {
+	there := make([]float64, t.Dim())
+	explained, end := t.LogLikelihood(from.u, there), t.work()+climbWork
 	most, actions := 0.0, t.problem.MDP.Actions()
 	for i, n := range t.counts {
 		if n > 0 {
@@ -109,30 +121,68 @@ func (t *Target) farther(from *mode) (tries []try) {
 		}
 	}
 	reach := math.Sqrt(2*(most-explained+inferior) + floats.Dot(from.u, from.u))
-	// look adds the best of tries from the distance least on, in which move moves u by r.
-	look := func(name int, least float64, move func(u []float64, r float64)) {
+	alone := reach * math.Sqrt(float64(len(t.informed)))
+	for _, i := range rng.Perm(len(t.informed)) {
 		for _, side := range []float64{-1, 1} {
+			if t.work() > end {
+				return tries
+			}
+			way := t.opened(from.u, explained, t.informed[i], side, alone)
+			if way == nil {
+				continue
+			}
+			floats.Sub(way, there)
+			floats.Scale(1/floats.Norm(way, 2), way)
 			best, density := try{}, math.Inf(-1)
-			for r := least; r < reach && t.work() < end; r *= fartherStep {
-				u := slices.Clone(from.u)
-				move(u, side*r)
+			for r := 1.0; r < reach; r *= fartherStep {
+				u := make([]float64, len(way))
+				floats.AddScaledTo(u, from.u, r, way)
 				l := t.LogLikelihood(u, nil)
 				if d := l - floats.Dot(u, u)/2; l > explained+1 && d > density {
-					best, density = try{u: u, logLikelihood: l, steepest: name}, d
+					best, density = try{u: u, logLikelihood: l}, d
 				}
 			}
 			if best.u != nil {
+				for j := range way {
+					way[j] = math.Abs(way[j])
+				}
+				best.steepest = floats.MaxIdx(way)
 				tries = append(tries, best)
 			}
 		}
 	}
-	look(-1, 1, func(u []float64, r float64) {
-		for _, j := range t.informed {
-			u[j] += r
-		}
-	})
-	for _, j := range t.informed {
-		look(j, farScale, func(u []float64, r float64) { u[j] = r })
-	}
 	return tries
+}
+
+// opened returns the gradient of the log-likelihood at the least distance of coordinate j from zero, up to most and
+// with the others as they are, at which the demonstrations are better explained than at u; nil if there is none.
+func (t *Target) opened(u []float64, explained float64, j int, side, most float64) []float64 {
+	at, grad := slices.Clone(u), make([]float64, len(u))
+	better := func(r float64) (bool, float64) {
+		at[j] = side * r
+		l := t.LogLikelihood(at, grad)
+		return l > explained+1, l
+	}
+	closed, before := 0.0, math.NaN()
+	for r := float64(farScale); r < most; r *= openStep {
+		open, l := better(r)
+		if open {
+			for range openHalving {
+				if middle := (closed + r) / 2; closed > 0 {
+					if ok, _ := better(middle); ok {
+						r = middle
+					} else {
+						closed = middle
+					}
+				}
+			}
+			better(r)
+			return grad
+		}
+		if side < 0 && l == before { // no best way goes there any more: values are convex in a reward
+			return nil
+		}
+		closed, before = r, l
+	}
+	return nil
 }
