@@ -252,8 +252,8 @@ func roadSum(demos int, mean float64) (float64, float64) {
 	return stat.PopMeanStdDev(grid, weights)
 }
 
-// balance is a problem in which the expert goes either way so many times: to nothing, or along a road of ten states whose
-// sum is N(0, 1).
+// balance is a problem in which the expert goes either way so many times: to nothing, or along a road of ten states
+// whose sum is N(0, 1).
 func balance(t testing.TB, each int) *irl.Problem {
 	t.Helper()
 	p := gate(t, 0, 10, 0, 0)
@@ -339,7 +339,8 @@ func TestExplanationsBehindGatesAreFound(t *testing.T) {
 			mean, std := roadSum(g.demos, g.mean)
 			road := first[i+1] + 4
 			if got := floats.Sum(target.reward[road : road+g.length]); math.Abs(got-mean) > std {
-				t.Errorf("%+v: gate %d of the best mode has the sum %g, the posterior %g ± %g", gates, i, got, mean, std)
+				t.Errorf("%+v: gate %d of the best mode has the sum %g, the posterior %g ± %g", gates, i, got, mean,
+					std)
 			}
 		}
 	}
