@@ -54,13 +54,10 @@ func (m modes) blocks() []block {
 // something of, the most frequent first.
 func (m modes) differences() (sets [][]int) {
 	times := map[string]int{}
-	differs, set := make([]bool, len(m[0].u)), make([]byte, len(m[0].u)) // 1 for what belongs
+	set := make([]byte, len(m[0].u)) // 1 for what belongs
 	for i, a := range m {
 		for _, b := range m[:i] {
-			least := math.Sqrt(alike) * floats.Distance(a.u, b.u, 2)
-			for j := range differs {
-				differs[j] = math.Abs(a.u[j]-b.u[j]) > least
-			}
+			differs := a.differs(b)
 			for d := range a.told {
 				for j := range set {
 					set[j] = 0
@@ -88,6 +85,15 @@ func (m modes) differences() (sets [][]int) {
 		}
 	}
 	return sets
+}
+
+// differs reports in which coordinates two modes are not the same.
+func (m *mode) differs(o *mode) []bool {
+	least, out := math.Sqrt(alike)*floats.Distance(m.u, o.u, 2), make([]bool, len(m.u))
+	for j := range out {
+		out[j] = math.Abs(m.u[j]-o.u[j]) > least
+	}
+	return out
 }
 
 // covariances returns (I + H)⁻¹ of each mode; nil where it is not found.
@@ -136,8 +142,8 @@ func (m modes) marginals(at []int, covariances []*mat.SymDense) modes {
 	return out
 }
 
-// findBlocks has the chains jump between the modes that are known, and those that the warm-up has led chains to. One
-// that is stranded where there is next to nothing of the posterior jumps away from there.
+// findBlocks has the chains jump between the modes that are known, and those that the warm-up has led chains to, so
+// that one that is stranded where there is next to nothing of the posterior jumps away from there.
 func (s *sampling) findBlocks() error {
 	if s.modes == nil {
 		return nil
@@ -153,7 +159,7 @@ func (s *sampling) findBlocks() error {
 	}
 	all := slices.Clone(s.modes)
 	for _, o := range reached {
-		if o != nil && o.evidence < s.modes[0].evidence-stranded && all.same(o) < 0 {
+		if o != nil && all.same(o) < 0 {
 			all = append(all, o)
 		}
 	}

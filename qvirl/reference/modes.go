@@ -19,8 +19,7 @@ const (
 	climbSteps  = 60   // evaluations of a climb
 	climbWork   = 1e9  // multiplications after which no other climb begins
 	apart       = 1    // distance of two modes in whitened rewards
-	inferior    = 6    // nats of evidence below the best mode at which one is left out,
-	stranded    = 20   // and at which a chain that is there has to leave
+	inferior    = 9    // nats below the best mode at which one is left out: see beside
 	largestJump = 1024 // most informed numbers to jump in,
 	largestMode = 2048 // and most numbers at all
 	mostModes   = 64
@@ -90,8 +89,18 @@ func (m modes) with(o *mode) modes {
 		out[near] = o
 	}
 	slices.SortFunc(out, func(a, b *mode) int { return -cmp.Compare(a.evidence, b.evidence) })
-	out = slices.DeleteFunc(out, func(p *mode) bool { return p.evidence < out[0].evidence-inferior })
+	best := out[0]
+	out = slices.DeleteFunc(out, func(p *mode) bool { return !best.beside(p) })
 	return out[:min(len(out), mostModes, max(2, modeSize/(len(o.u)*len(o.u))))]
+}
+
+// beside reports whether a mode with less evidence counts: its share of the posterior, times the square of its distance
+// in standard deviations, is what it adds to a variance.
+func (m *mode) beside(o *mode) bool {
+	offset := make([]float64, len(m.u))
+	floats.SubTo(offset, o.u, m.u)
+	blas64.Trmv(blas.NoTrans, m.upper.RawTriangular(), blas64.Vector{N: len(offset), Data: offset, Inc: 1})
+	return o.evidence-m.evidence+math.Log(math.Max(1, floats.Dot(offset, offset))) > -inferior
 }
 
 // same returns the index of the mode that is the same as o but for rounding, or -1.

@@ -4,6 +4,8 @@ import (
 	"iter"
 	"math/rand/v2"
 	"slices"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // around goes through the states that the lists of each state's neighbours lead to from some states, the nearest first,
@@ -120,9 +122,9 @@ func (t *Target) neighbourhoods(joined [][]int32) func(rng *rand.Rand, size int)
 	}
 }
 
-// led returns the coordinates that demonstrations may tell something of, all but those of rewards that no demonstrated
-// state leads to.
-func (t *Target) led() (out []int) {
+// ledTo returns the rewards that demonstrations may tell something of, all that are not known and that a demonstrated
+// state leads to, and the number of rewards after them where β is inferred.
+func (t *Target) ledTo() (out []int) {
 	m := t.problem.MDP
 	leads, reached := make([][]int32, m.States()), make([]bool, m.States())
 	for s := range leads {
@@ -135,8 +137,24 @@ func (t *Target) led() (out []int) {
 		reached[s] = true
 	}
 	each := t.n / len(reached) // rewards of a state
+	for i := range t.n {
+		known := t.root != nil && floats.Norm(t.root.RawRowView(i), 2) == 0 || t.root == nil && !slices.Contains(t.free, i)
+		if reached[i/each] && !known {
+			out = append(out, i)
+		}
+	}
+	if t.problem.InfersBeta() {
+		out = append(out, t.n)
+	}
+	return out
+}
+
+// led returns the coordinates that demonstrations may tell something of, all but those of rewards that no demonstrated
+// state leads to.
+func (t *Target) led() (out []int) {
+	rewards := t.ledTo()
 	for j := range t.Dim() {
-		if j >= len(t.free) || reached[t.free[j]/each] {
+		if j >= len(t.free) || slices.Contains(rewards, t.free[j]) {
 			out = append(out, j)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 )
 
@@ -77,16 +79,7 @@ func (t *Target) farStarts(ctx context.Context, rng *rand.Rand, count int) ([][]
 	for i := 0; len(starts) < count; i++ { // a single try has all the weight, or no try has any
 		starts = append(starts, tries[order[i]].u)
 	}
-	found := t.findModes(ctx, nil, tries)
-	for range mostFarther {
-		if len(found) == 0 {
-			break
-		}
-		best := found[0] // from a better one, more may come into reach
-		if found = t.findModes(ctx, found, t.farther(rng, best)); found[0] == best {
-			break
-		}
-	}
+	found := t.search(ctx, rng, t.findModes(ctx, nil, tries))
 	for i := range starts {
 		if len(found) > 1 {
 			starts[i] = found[i%len(found)].u
@@ -97,20 +90,51 @@ func (t *Target) farStarts(ctx context.Context, rng *rand.Rand, count int) ([][]
 
 const (
 	mostFarther = 10   // modes in a row from which tries go farther
-	openStep    = 1.5  // factor from one distance of a coordinate to the next,
+	openStep    = 1.5  // factor from one distance of a push to the next,
 	openHalving = 5    // halvings of the last one, to find where something opens
 	fartherStep = 1.25 // and factor from one distance of farther to the next
 )
 
+// search returns the modes found and those farther out: from the prior mean, where each explanation may open by itself,
+// and from the best mode as long as a better one comes of it. What explained a part of the demonstrations as well as
+// the best mode did, and was left behind, is tried beside what the better one has changed.
+func (t *Target) search(ctx context.Context, rng *rand.Rand, found modes) modes {
+	if len(found) == 0 {
+		return nil
+	}
+	if mean := t.modeAt(make([]float64, t.Dim())); mean != nil {
+		found = t.findModes(ctx, found, t.farther(rng, mean))
+	}
+	for range mostFarther {
+		known, best := found, found[0]
+		if found = t.findModes(ctx, found, t.farther(rng, best)); found[0] == best {
+			break
+		}
+		var beside []try
+		for _, o := range known[1:] {
+			u := slices.Clone(found[0].u)
+			for j, differs := range o.differs(best) {
+				if differs {
+					u[j] = o.u[j]
+				}
+			}
+			beside = append(beside, try{u: u, logLikelihood: o.evidence, steepest: len(beside)})
+		}
+		found = t.findModes(ctx, found, beside)
+	}
+	return found
+}
+
 // farther returns tries far out from a mode that explain the demonstrations better. What no reward near the prior
-// opens, a single one that is large enough may: the likelihood rises, and its gradient there tells which rewards share
-// in that, all those of a long way for example, each of which need be much nearer the prior than one alone. Tries are
-// moved from the mode along that gradient. A mode u of the density f may have a rival at u' of the evidence that counts
-// if ½ ‖u'‖² is less than what can be gained over f: the log-likelihood is at most that of the actions' frequencies,
+// opens, a single one that is pushed far enough may: the likelihood rises, and its gradient there tells which rewards
+// share in that, all those of a long way for example, each of which need be much nearer the prior than one alone. Both
+// the push and the way are in the metric of the mode, so that what demonstrations hold together moves together, and
+// what they hold where it is stays. A mode u of the density f may have a rival at u' of the evidence that counts if
+// ½ ‖u'‖² is less than what can be gained over f: the log-likelihood is at most that of the actions' frequencies,
 //
 //	½ ‖u'‖² < Σ n(s,a) log n(s,a)/n(s) − f(u) + inferior,
 //
-// and one of m coordinates that share in a way opens it where √m times the distance of all does, or before.
+// and one of m rewards that share in a way opens it where √m times the distance of all does, or before.
 func (t *Target) farther(rng *rand.Rand, from *mode) (tries []try) {
 	there := make([]float64, t.Dim())
 	explained, end := t.LogLikelihood(from.u, there), t.work()+climbWork
@@ -121,18 +145,25 @@ func (t *Target) farther(rng *rand.Rand, from *mode) (tries []try) {
 		}
 	}
 	reach := math.Sqrt(2*(most-explained+inferior) + floats.Dot(from.u, from.u))
-	alone := reach * math.Sqrt(float64(len(t.informed)))
-	for _, i := range rng.Perm(len(t.informed)) {
-		for _, side := range []float64{-1, 1} {
+	rewards := t.ledTo()
+	alone := reach * math.Sqrt(float64(len(rewards)))
+	for _, i := range rng.Perm(len(rewards)) {
+		push := t.push(rewards[i])
+		if !from.follow(push) {
+			continue
+		}
+		for range 2 { // either side
+			floats.Scale(-1, push)
 			if t.work() > end {
 				return tries
 			}
-			way := t.opened(from.u, explained, t.informed[i], side, alone)
+			way := t.opened(from.u, push, explained, alone)
 			if way == nil {
 				continue
 			}
-			floats.Sub(way, there)
-			floats.Scale(1/floats.Norm(way, 2), way)
+			if floats.Sub(way, there); !from.follow(way) {
+				continue
+			}
 			best, density := try{}, math.Inf(-1)
 			for r := 1.0; r < reach; r *= fartherStep {
 				u := make([]float64, len(way))
@@ -154,35 +185,53 @@ func (t *Target) farther(rng *rand.Rand, from *mode) (tries []try) {
 	return tries
 }
 
-// opened returns the gradient of the log-likelihood at the least distance of coordinate j from zero, up to most and
-// with the others as they are, at which the demonstrations are better explained than at u; nil if there is none.
-func (t *Target) opened(u []float64, explained float64, j int, side, most float64) []float64 {
-	at, grad := slices.Clone(u), make([]float64, len(u))
-	better := func(r float64) (bool, float64) {
-		at[j] = side * r
-		l := t.LogLikelihood(at, grad)
-		return l > explained+1, l
+// push returns the direction in which whitened rewards move reward i the most, β where i is their number, [Dim].
+func (t *Target) push(i int) []float64 {
+	out := make([]float64, t.Dim())
+	switch {
+	case i == t.n:
+		out[t.k] = 1
+	case t.root != nil:
+		copy(out, t.root.RawRowView(i))
+	default:
+		out[slices.Index(t.free, i)] = 1
 	}
-	closed, before := 0.0, math.NaN()
-	for r := float64(farScale); r < most; r *= openStep {
-		open, l := better(r)
-		if open {
+	return out
+}
+
+// follow replaces a direction by the one of length 1 in which the density at the mode falls least for what it says:
+// (I + H)⁻¹ of it. It reports whether there is one.
+func (m *mode) follow(direction []float64) bool {
+	x := blas64.Vector{N: len(direction), Data: direction, Inc: 1}
+	blas64.Trsv(blas.Trans, m.upper.RawTriangular(), x)
+	blas64.Trsv(blas.NoTrans, m.upper.RawTriangular(), x)
+	length := floats.Norm(direction, 2)
+	floats.Scale(1/length, direction)
+	return length > 0 && !math.IsInf(length, 1)
+}
+
+// opened returns the gradient of the log-likelihood at the least distance from u in a direction, up to most, at which
+// the demonstrations are better explained than at u; nil if there is none.
+func (t *Target) opened(u, direction []float64, explained, most float64) []float64 {
+	at, grad := make([]float64, len(u)), make([]float64, len(u))
+	better := func(r float64) bool {
+		floats.AddScaledTo(at, u, r, direction)
+		return t.LogLikelihood(at, grad) > explained+1
+	}
+	closed := 0.0
+	for r := 2.0; r < most; r *= openStep {
+		if better(r) {
 			for range openHalving {
-				if middle := (closed + r) / 2; closed > 0 {
-					if ok, _ := better(middle); ok {
-						r = middle
-					} else {
-						closed = middle
-					}
+				if middle := (closed + r) / 2; better(middle) {
+					r = middle
+				} else {
+					closed = middle
 				}
 			}
 			better(r)
 			return grad
 		}
-		if side < 0 && l == before { // no best way goes there any more: values are convex in a reward
-			return nil
-		}
-		closed, before = r, l
+		closed = r
 	}
 	return nil
 }
