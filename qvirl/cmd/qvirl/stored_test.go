@@ -18,9 +18,10 @@ func TestStoredResultsAreGoneOnFrom(t *testing.T) {
 		"apprenticeship":    {"valuewalk", "qvirl-svi", "avril"},
 		"avril-3x3":         {"valuewalk", "policywalk", "avril"},
 		"zoo":               {"valuewalk", "reference"},
+		"active-lander":     {"qvirl-eig", "qvirl-var", "qvirl-random"},
 	}
 	for _, name := range []string{"posterior-quality", "apprenticeship", "avril-3x3", "refinement", "rationality",
-		"sensitivity", "highway", "zoo"} {
+		"sensitivity", "highway", "zoo", "active-lander"} {
 		from, dir := filepath.Join(resultsDir, name), filepath.Join(t.TempDir(), name)
 		rows, record, err := experiment.ReadResults(from)
 		if err != nil {

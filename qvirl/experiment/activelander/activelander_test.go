@@ -48,6 +48,10 @@ func TestUnitsAreCompleteRunsOneAfterAnother(t *testing.T) {
 		plan.Units[2].Name != "run-00-qvirl-random" || plan.Units[3].Name != "run-01-qvirl-eig" {
 		t.Errorf("%+v", plan.Units)
 	}
+	// the expert answers the queries: rows of another one are other rows
+	if c := Paper(); !slices.Equal(plan.Units[0].Data, []string{c.Demos, c.Expert}) {
+		t.Errorf("the rows depend on the files %q, want demonstrations and expert", plan.Units[0].Data)
+	}
 }
 
 func TestBadConfigs(t *testing.T) {

@@ -37,7 +37,7 @@ func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 			on := c
 			on.Runs, on.Methods = []uint64{run}, []string{method}
 			units = append(units, experiment.Unit{Name: fmt.Sprintf("run-%02d-%s", run, method), Method: method, On: on,
-				Data: []string{c.Demos},
+				Data: []string{c.Demos, c.Expert},
 				Owns: func(r experiment.Row) bool { return r.Method == method && r.Seed == run },
 				Run: func(ctx context.Context, t *experiment.Stages) (*experiment.Result, error) {
 					result := &experiment.Result{}
