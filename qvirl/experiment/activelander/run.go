@@ -1,7 +1,6 @@
 package activelander
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -152,11 +150,10 @@ func (l *ledger) measure(ctx context.Context, pool *gym.Pool, d *Data, s *active
 // number of its queries.
 const progressFile = "progress.json"
 
-// stored is how far a course has come.
+// stored is how far a course has come, of the config, version and files of the unit that the folder is named after.
 type stored struct {
-	Config json.RawMessage  `json:"config"`
-	Asked  []int            `json:"asked"`
-	Rows   []experiment.Row `json:"rows"`
+	Asked []int            `json:"asked"`
+	Rows  []experiment.Row `json:"rows"`
 }
 
 // keep stores a state and the rows. The file comes after the model that it is of, and that of the state before goes
@@ -165,11 +162,7 @@ func (l *ledger) keep(s *active.State) error {
 	if l.folder == "" {
 		return nil
 	}
-	config, err := json.Marshal(l.config)
-	if err != nil {
-		return fmt.Errorf("activelander: %w", err)
-	}
-	text, err := json.Marshal(stored{Config: config, Asked: s.Asked, Rows: l.rows}) // the config byte for byte
+	text, err := json.Marshal(stored{Asked: s.Asked, Rows: l.rows})
 	if err != nil {
 		return fmt.Errorf("activelander: %w", err)
 	}
@@ -190,7 +183,7 @@ func (l *ledger) model(queries int) string {
 	return filepath.Join(l.folder, fmt.Sprintf("model-%d", queries))
 }
 
-// load reads what was kept, and returns the state to go on from; nil if there is none of this config.
+// load reads what was kept, and returns the state to go on from; nil if there is none.
 func (l *ledger) load(ctx context.Context, c *active.Course, backendName string) (*active.State, error) {
 	if l.folder == "" {
 		return nil, nil
@@ -202,18 +195,9 @@ func (l *ledger) load(ctx context.Context, c *active.Course, backendName string)
 	if err != nil {
 		return nil, fmt.Errorf("activelander: %w", err)
 	}
-	config, err := json.Marshal(l.config)
-	if err != nil {
-		return nil, fmt.Errorf("activelander: %w", err)
-	}
 	var s stored
-	decoder := json.NewDecoder(strings.NewReader(string(text)))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&s); err != nil {
+	if err := json.Unmarshal(text, &s); err != nil {
 		return nil, fmt.Errorf("activelander: %s: %w", filepath.Join(l.folder, progressFile), err)
-	}
-	if !bytes.Equal(s.Config, config) {
-		return nil, nil
 	}
 	m, err := neural.Load[variational.Objective](l.model(len(s.Asked)), backendName)
 	if err != nil {
