@@ -357,3 +357,13 @@ func TestInsideBand(t *testing.T) {
 		t.Error("a method without rows was compared")
 	}
 }
+
+// TestNoReturnIsNormalisedWhereAllPoliciesAreEqual: in a world of one state.
+func TestNoReturnIsNormalisedWhereAllPoliciesAreEqual(t *testing.T) {
+	c := tiny()
+	c.World.Width, c.World.Height, c.World.TopFraction = 1, 1, 0
+	if _, s, err := c.Course(t.Context(), "avril-0.17", "go", 2000, nil); err == nil ||
+		!strings.Contains(err.Error(), "cannot be normalised") {
+		t.Errorf("error %v of a course with %d snapshots", err, len(s))
+	}
+}

@@ -32,8 +32,7 @@ func (c Config) Course(ctx context.Context, method, backendName string, seed uin
 	if err != nil {
 		return nil, nil, err
 	}
-	worlds := []*worlds.World{w}
-	scale, err := scales(worlds)
+	scale, err := w.Scale(w.Return)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -43,9 +42,9 @@ func (c Config) Course(ctx context.Context, method, backendName string, seed uin
 	}
 	var out []Snapshot
 	demos := w.Demos
-	err = c.Follow(ctx, method, fit, worlds, func(k int, steps []active.Step) error {
+	err = c.Follow(ctx, method, fit, []*worlds.World{w}, func(k int, steps []active.Step) error {
 		step := steps[0]
-		found, err := evaluate(w, scale[0], step)
+		found, err := evaluate(w, scale, step)
 		if err != nil {
 			return err
 		}

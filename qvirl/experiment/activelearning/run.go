@@ -61,16 +61,17 @@ func (c Config) on(name string, seeds []uint64) (any, error) {
 // unit takes a method through its courses on a chunk of worlds.
 func (c Config) unit(ctx context.Context, method string, seeds []uint64, fitters []*worlds.Fitter,
 	t *experiment.Stages) (*experiment.Result, error) {
-	j := &judge{config: c, worlds: make([]*worlds.World, len(seeds)), stages: t}
+	j := &judge{config: c, worlds: make([]*worlds.World, len(seeds)), scales: make([]worlds.Scale, len(seeds)),
+		stages: t}
 	for i, seed := range seeds {
-		var err error
-		if j.worlds[i], err = c.NewWorld(seed); err != nil {
+		w, err := c.NewWorld(seed)
+		if err != nil {
 			return nil, fmt.Errorf("world %d: %w", seed, err)
 		}
-	}
-	var err error
-	if j.scales, err = scales(j.worlds); err != nil {
-		return nil, err
+		j.worlds[i] = w
+		if j.scales[i], err = w.Scale(w.Return); err != nil {
+			return nil, fmt.Errorf("world %d: %w", seed, err)
+		}
 	}
 	courses := c.courses(method)
 	for course := range courses {
@@ -117,33 +118,11 @@ func (c Config) Follow(ctx context.Context, method string, fit active.Fitter, wo
 	return c.Loop(method, fit).Do(ctx, runs, visit, progress)
 }
 
-// scale is what returns are normalised by.
-type scale struct{ random, optimal float64 }
-
-func scales(worlds []*worlds.World) ([]scale, error) {
-	out := make([]scale, len(worlds))
-	for i, w := range worlds {
-		m, discount := w.Grid.MDP, w.Problem.Discount
-		var err error
-		if out[i].random, err = m.Return(m.Uniform(), w.Grid.Reward, discount); err != nil {
-			return nil, err
-		}
-		best, err := apprentice.OptimalPolicy(w.Problem, w.Grid.Reward)
-		if err != nil {
-			return nil, err
-		}
-		if out[i].optimal, err = m.Return(best, w.Grid.Reward, discount); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
-}
-
 // judge measures the courses of a unit.
 type judge struct {
 	config        Config
 	worlds        []*worlds.World
-	scales        []scale
+	scales        []worlds.Scale
 	stages        *experiment.Stages  // keeps the time of the references apart
 	found         [][][]metric.Result // by course, queries and world; the last course is under way
 	fits, unclean int
@@ -210,12 +189,12 @@ func (j *judge) rows(method string) []experiment.Row {
 }
 
 // evaluate returns the metrics that need no reference.
-func evaluate(w *worlds.World, s scale, step active.Step) (metric.Result, error) {
+func evaluate(w *worlds.World, s worlds.Scale, step active.Step) (metric.Result, error) {
 	policy, err := apprentice.MeanPolicy(step.Posterior)
 	if err != nil {
 		return nil, err
 	}
-	value, err := w.Grid.MDP.Return(policy, w.Grid.Reward, w.Problem.Discount)
+	value, err := w.Return(policy)
 	if err != nil {
 		return nil, err
 	}
@@ -223,7 +202,7 @@ func evaluate(w *worlds.World, s scale, step active.Step) (metric.Result, error)
 	if err != nil {
 		return nil, err
 	}
-	out := metric.Result{ReturnTrue: 100 * (value - s.random) / (s.optimal - s.random), RewardEntropy: entropy}
+	out := metric.Result{ReturnTrue: 100 * (value - s.Random) / (s.Optimal - s.Random), RewardEntropy: entropy}
 	if best := active.Best(step.Scores); best >= 0 {
 		out[Query], out[QueryScore] = float64(step.Query), step.Scores[best].Value
 	}

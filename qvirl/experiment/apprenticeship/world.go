@@ -49,21 +49,11 @@ func (c Config) Evaluate(w *worlds.World, posts map[string]irl.Posterior, names 
 	out := &World{Seed: w.Seed, Width: w.Grid.Width, Height: w.Grid.Height, Reward: w.Grid.Reward,
 		Terminal: w.Grid.Terminal,
 		Demos:    w.Demos, Level: c.Level, RewardMean: map[string][]float64{}, RewardStd: map[string][]float64{}}
-	uniform := p.MDP.Uniform()
-	optimal, err := apprentice.OptimalPolicy(p, w.Grid.Reward)
+	scale, err := w.Scale(func(policy []float64) (float64, error) { return out.trueReturn(p, policy) })
 	if err != nil {
 		return nil, err
 	}
-	if out.Random, err = out.trueReturn(p, uniform); err != nil {
-		return nil, err
-	}
-	if out.Optimal, err = out.trueReturn(p, optimal); err != nil {
-		return nil, err
-	}
-	if !(out.Optimal > out.Random) {
-		return nil, fmt.Errorf("apprenticeship: the optimal return %g is not above the random policy's, so that "+
-			"returns cannot be normalised", out.Optimal)
-	}
+	out.Random, out.Optimal = scale.Random, scale.Optimal
 	court := judges{problem: p}
 	for _, name := range []string{worlds.ValueWalk, worlds.ValueWalkAgain} {
 		var rewards *mat.Dense
@@ -86,7 +76,11 @@ func (c Config) Evaluate(w *worlds.World, posts map[string]irl.Posterior, names 
 	if !slices.Contains(names, worlds.ValueWalk) {
 		return out, nil
 	}
-	for _, policy := range []Policy{{Name: Optimal, Policy: optimal}, {Name: Random, Policy: uniform}} {
+	optimal, err := apprentice.OptimalPolicy(p, w.Grid.Reward)
+	if err != nil {
+		return nil, err
+	}
+	for _, policy := range []Policy{{Name: Optimal, Policy: optimal}, {Name: Random, Policy: p.MDP.Uniform()}} {
 		if err := out.add(policy, court, nil); err != nil {
 			return nil, err
 		}

@@ -3,10 +3,12 @@ package worlds
 import (
 	"context"
 	"fmt"
+	"math"
 	"strconv"
 
 	"github.com/go-birl/birl/envs/gridworld"
 	"github.com/go-birl/birl/envs/mdp"
+	"github.com/go-birl/birl/qvirl/apprentice"
 	"github.com/go-birl/birl/qvirl/avril"
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/irl"
@@ -54,6 +56,32 @@ func (c Config) Worlds(seeds []uint64) ([]*World, error) {
 		}
 	}
 	return out, nil
+}
+
+// Return returns the return of a policy [S·A] under the true reward.
+func (w *World) Return(policy []float64) (float64, error) {
+	return w.Grid.MDP.Return(policy, w.Grid.Reward, w.Problem.Discount)
+}
+
+// Scale is what returns in a world are normalised by: those of the random and of the optimal policy under the true
+// reward.
+type Scale struct{ Random, Optimal float64 }
+
+// Scale returns the world's scale; value computes the return of a policy [S·A] under the true reward, as Return does.
+func (w *World) Scale(value func(policy []float64) (float64, error)) (s Scale, err error) {
+	optimal, err := apprentice.OptimalPolicy(w.Problem, w.Grid.Reward)
+	if err != nil {
+		return s, err
+	}
+	if s.Random, err = value(w.Grid.MDP.Uniform()); err != nil {
+		return s, err
+	}
+	rounding := 1e-12 * math.Abs(s.Random)
+	if s.Optimal, err = value(optimal); err == nil && !(s.Optimal-s.Random > rounding) {
+		err = fmt.Errorf("worlds: the optimal return %g is not above the random policy's, so that returns cannot be "+
+			"normalised", s.Optimal)
+	}
+	return s, err
 }
 
 // Problems returns what a method sees of the worlds.
