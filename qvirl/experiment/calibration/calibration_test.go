@@ -1,8 +1,10 @@
 package calibration
 
 import (
+	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -178,13 +180,15 @@ func TestChosenStates(t *testing.T) {
 	w.Demos = []mdp.Trajectory{{{State: 3}, {State: 3}, {State: 3}}, {{State: 7}, {State: 8}, {State: 8}}}
 	for range 3 {
 		got := chosen(w)
-		if got[0] != 8 || got[1] == 3 || got[1] == 7 || got[1] == 8 || got[2] != 3 || got != chosen(w) {
+		if unvisited := got[RankUnvisited]; len(got) != 3 || got[RankVisited] != 8 || got[RankTerminal] != 3 ||
+			slices.Contains([]int{3, 7, 8}, unvisited) || !maps.Equal(got, chosen(w)) {
 			t.Errorf("chosen states %v, want 8, one that is not visited, and 3, always the same", got)
 		}
 	}
 	clear(terminal)
 	w.Demos = nil
-	if got := chosen(w); got[0] != -1 || got[1] < 0 || got[2] != -1 {
+	got := chosen(w)
+	if _, ok := got[RankUnvisited]; !ok || len(got) != 1 {
 		t.Errorf("chosen states %v of a world without demonstrations and terminal states", got)
 	}
 }
@@ -203,12 +207,16 @@ func TestExperiment(t *testing.T) {
 				states += len(ranks)
 			}
 		}
-		if values := Ranks(rows, method, Quantities[3]); states != 6*9 || len(values) != 6 {
+		if values := Ranks(rows, method, Quantity{Metric: RankValue}); states != 6*9 || len(values) != 6 {
 			t.Errorf("%s: ranks of %d states and %d mean values, want 54 and 6", method, states, len(values))
 		}
 	}
 	if _, err := Report(rows, nil); err != nil {
 		t.Error(err)
+	}
+	some := experiment.Where(rows, func(r experiment.Row) bool { return r.Metric != RankLogLikelihood })
+	if tables, err := Tables(some); err != nil || !strings.Contains(tables[0].Notes[0], "in each of 6 draws") {
+		t.Errorf("tables %+v without the ranks of the log-likelihood, error %v", tables, err)
 	}
 }
 

@@ -37,15 +37,17 @@ const (
 // Quantity is a quantity of which there is one rank in each draw, so that its ranks in different draws are independent.
 type Quantity struct{ Metric, Title string }
 
-// Quantities are the quantities in the order of the tables.
-var Quantities = []Quantity{
-	// reward of the non-terminal state that the demonstrations visit most often
-	{"rank_visited", "most visited state"},
-	{"rank_unvisited", "unvisited state"},     // of a non-terminal state that they do not visit, chosen at random
-	{"rank_terminal", "terminal state"},       // of a terminal state, chosen at random
-	{"rank_value", "mean value"},              // mean optimal value over the initial states
-	{"rank_log_likelihood", "log-likelihood"}, // of the demonstrations
-}
+// The metrics of the Quantities.
+const (
+	RankVisited       = "rank_visited"        // of the non-terminal state that the demonstrations visit most often
+	RankUnvisited     = "rank_unvisited"      // of a non-terminal state that they do not visit, chosen at random
+	RankValue         = "rank_value"          // of the mean optimal value over the initial states
+	RankLogLikelihood = "rank_log_likelihood" // of the demonstrations
+)
+
+// Quantities are the quantities in the order of the tables. RankTerminal is of a terminal state, chosen at random.
+var Quantities = []Quantity{{RankVisited, "most visited state"}, {RankUnvisited, "unvisited state"},
+	{RankTerminal, "terminal state"}, {RankValue, "mean value"}, {RankLogLikelihood, "log-likelihood"}}
 
 // Config determines the rows of the experiment, up to rounding of the backend.
 type Config struct {

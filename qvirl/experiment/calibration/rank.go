@@ -90,10 +90,8 @@ func (c Config) rows(w *worlds.World, method string, s *irl.Samples, rng *rand.R
 			add(metric, covered[metric]/open)
 		}
 	}
-	for k, state := range chosen(w) {
-		if state >= 0 {
-			add(Quantities[k].Metric, float64(ranks[state]))
-		}
+	for metric, state := range chosen(w) {
+		add(metric, float64(ranks[state]))
 	}
 	counts := p.DemoCounts()
 	value, fit := make([]float64, Samples), make([]float64, Samples)
@@ -102,14 +100,14 @@ func (c Config) rows(w *worlds.World, method string, s *irl.Samples, rng *rand.R
 		value[i] = floats.Dot(p.MDP.Initial(), values.RawRowView(i))
 		fit[i] = p.LogLikelihood(s.Q.RawRowView(i), counts)
 	}
-	add(Quantities[3].Metric, float64(rankOf(floats.Dot(p.MDP.Initial(), sol.V), value, rng)))
-	add(Quantities[4].Metric, float64(rankOf(p.LogLikelihood(sol.Q, counts), fit, rng)))
+	add(RankValue, float64(rankOf(floats.Dot(p.MDP.Initial(), sol.V), value, rng)))
+	add(RankLogLikelihood, float64(rankOf(p.LogLikelihood(sol.Q, counts), fit, rng)))
 	return out, nil
 }
 
-// chosen returns the states of the first three Quantities; −1 where the world has none. They depend on the
-// demonstrations, the terminal states and the seed alone, which leaves the ranks uniform for the true posterior.
-func chosen(w *worlds.World) [3]int {
+// chosen returns the states of RankVisited, RankUnvisited and RankTerminal, of those that the world has. They depend on
+// the demonstrations, the terminal states and the seed alone, which leaves the ranks uniform for the true posterior.
+func chosen(w *worlds.World) map[string]int {
 	visits := make([]int, len(w.Grid.Terminal))
 	for _, d := range mdp.Flatten(w.Demos) {
 		visits[d.State]++
@@ -127,13 +125,17 @@ func chosen(w *worlds.World) [3]int {
 		}
 	}
 	rng := worlds.Stream(w.Seed, Name)
-	pick := func(states []int) int {
-		if len(states) == 0 {
-			return -1
-		}
-		return states[rng.IntN(len(states))]
+	out := map[string]int{}
+	if most >= 0 {
+		out[RankVisited] = most
 	}
-	return [3]int{most, pick(unvisited), pick(terminal)}
+	if n := len(unvisited); n > 0 {
+		out[RankUnvisited] = unvisited[rng.IntN(n)]
+	}
+	if n := len(terminal); n > 0 {
+		out[RankTerminal] = terminal[rng.IntN(n)]
+	}
+	return out
 }
 
 // rankOf returns the number of samples below the truth. Among equals the truth's place is drawn at random.

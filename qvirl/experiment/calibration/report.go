@@ -63,7 +63,7 @@ func uniformity(rows []experiment.Row) (*exhibit.Table, error) {
 		t.Columns = append(t.Columns, exhibit.Column{Metric: q.Metric, Name: q.Title, Decimals: 4})
 	}
 	t.Columns = append(t.Columns, exhibit.Column{Metric: RankState, Name: "all non-terminal states", Decimals: 4})
-	tests := 0
+	tests, draws := 0, 0
 	for _, method := range Methods {
 		row := exhibit.Row{Method: method}
 		some := false
@@ -73,6 +73,7 @@ func uniformity(rows []experiment.Row) (*exhibit.Table, error) {
 				cell.Estimate = &exhibit.Estimate{Mean: p, StdErr: math.NaN(), N: n}
 				some = true
 				tests++
+				draws = max(draws, n)
 			}
 			row.Cells = append(row.Cells, cell)
 		}
@@ -96,8 +97,7 @@ func uniformity(rows []experiment.Row) (*exhibit.Table, error) {
 	t.Notes = []string{
 		fmt.Sprintf("Single quantities: χ² over %d bins, one rank in each of %d draws. All non-terminal states: "+
 			"Hotelling's T² of the shares in the bins, "+
-			"a draw counting as one observation, since the states of a draw depend on each other.", Bins,
-			t.Rows[0].Cells[4].Estimate.N),
+			"a draw counting as one observation, since the states of a draw depend on each other.", Bins, draws),
 		fmt.Sprintf("With %d p-values, one below %.4f stands in at most one of twenty such tables if all posteriors "+
 			"are calibrated (Bonferroni).", tests, 0.05/float64(tests)),
 		"Mean value and log-likelihood are of samples of QVIRL's values, whichever way its rewards are drawn.",
