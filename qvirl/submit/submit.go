@@ -227,7 +227,7 @@ func (f *follower) may(task, have int, state State) bool {
 		}
 		if f.tries[task] > f.options.Retries {
 			f.given[task] = state
-			f.report(Progress{Task: task, Note: fmt.Sprintf("%s, for the %dth time without a further unit: given up",
+			f.report(Progress{Task: task, Note: fmt.Sprintf("%s; attempt %d without a further unit: given up",
 				state.text(), f.tries[task])})
 			return false
 		}

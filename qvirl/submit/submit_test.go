@@ -144,9 +144,14 @@ func (refusing) Leave(Job) string                                  { return "lef
 
 func TestTasksThatDoNotGetOnAreGivenUp(t *testing.T) {
 	j := job(t, "never")
-	err := Run(t.Context(), plan(), j, &Local{Parallel: 4}, Options{Every: 10 * time.Millisecond, Retries: 2})
+	var notes []string
+	err := Run(t.Context(), plan(), j, &Local{Parallel: 4}, Options{Every: 10 * time.Millisecond, Retries: 2,
+		Events: func(p Progress) { notes = append(notes, p.Note) }})
 	if err == nil {
 		t.Fatal("no error")
+	}
+	if !strings.Contains(strings.Join(notes, "\n"), "; attempt 3 without a further unit: given up") {
+		t.Errorf("no note says that the third attempt was the last: %q", notes)
 	}
 	for _, part := range []string{"4 of 4 tasks failed", "task 2", "exit status 3", j.LogPath(2), "this is why:"} {
 		if !strings.Contains(err.Error(), part) {
