@@ -105,7 +105,7 @@ func (c Config) optima(ctx context.Context, backendName string, fits []*Fits, pr
 		for k, post := range posts[i*each : (i+1)*each] {
 			g := post.(*tabular.Gaussian)
 			f.Optima = append(f.Optima, g)
-			if elbo := finalELBO(g); elbo > best {
+			if elbo := g.ELBO(); elbo > best {
 				best = elbo
 				f.Posteriors[QVIRLHighest] = g
 			}
@@ -116,11 +116,6 @@ func (c Config) optima(ctx context.Context, backendName string, fits []*Fits, pr
 		f.Posteriors[QVIRL] = f.Optima[0]
 	}
 	return nil
-}
-
-func finalELBO(g *tabular.Gaussian) float64 {
-	curve := g.Curve()
-	return curve[len(curve)-1].ELBO
 }
 
 func (c Config) run(ctx context.Context, backendName string, stages *experiment.Stages) (*experiment.Result, error) {
@@ -179,7 +174,7 @@ func (c Config) measure(post irl.Posterior) (map[string]float64, string, error) 
 	case *Weighted:
 		out[ELBO], out[ESS] = p.LogEvidence, p.ESS
 	case *tabular.Gaussian:
-		out[ELBO] = finalELBO(p)
+		out[ELBO] = p.ELBO()
 		if !p.Converged() {
 			note = "the training did not converge"
 		}
