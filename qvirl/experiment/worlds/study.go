@@ -4,12 +4,15 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
 	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/method"
 )
 
 // Study is one world and its posteriors, kept in a folder: what a notebook looks at cell by cell without fitting a
@@ -21,7 +24,7 @@ type Study struct {
 }
 
 // NewStudy returns the study of the world with the given seed. Posteriors are kept in dir, which is made if need be,
-// under names that depend on the config.
+// under names that depend on the config and the method's version.
 func NewStudy(c Config, seed uint64, dir string) (*Study, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -38,13 +41,18 @@ func NewStudy(c Config, seed uint64, dir string) (*Study, error) {
 
 // Posterior returns the posterior of a method, read from the study's folder, or fitted and kept there.
 func (s *Study) Posterior(ctx context.Context, name string, progress irl.Progress) (irl.Posterior, error) {
-	path, err := s.path(name)
+	path, err := s.path(name, method.Version(name))
 	if err != nil {
 		return nil, err
 	}
-	if post, err := qvirl.Load(path); err == nil {
+	post, err := qvirl.Load(path)
+	if err == nil {
 		return post, nil
-	} // a missing or damaged file is made anew
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("worlds: the posterior of %s that the study keeps cannot be read; remove its file to "+
+			"have it fitted again: %w", name, err)
+	}
 	posts, err := s.Config.FitWorld(ctx, s.World, []string{name}, "", progress)
 	if err != nil {
 		return nil, err
@@ -65,9 +73,13 @@ func (s *Study) Posteriors(ctx context.Context, names []string, progress irl.Pro
 	return out, nil
 }
 
-// path names the file of a posterior by the method, the world and a digest of the config.
-func (s *Study) path(name string) (string, error) {
-	text, err := json.Marshal(s.Config)
+// path names the file of a posterior by the method, the world and a digest of the config and the version of the
+// method's code.
+func (s *Study) path(name string, version int) (string, error) {
+	text, err := json.Marshal(struct {
+		Config  Config
+		Version int
+	}{s.Config, version})
 	if err != nil {
 		return "", fmt.Errorf("worlds: %w", err)
 	}

@@ -2,6 +2,8 @@ package worlds
 
 import (
 	"context"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/go-birl/birl/envs/gridworld"
@@ -31,5 +33,20 @@ func TestAStudyFitsEachMethodOnce(t *testing.T) {
 		if a, b := first.Reward(4).Mean(), again.Reward(4).Mean(); fitted || a == 0 || a-b > 1e-5 || b-a > 1e-5 {
 			t.Errorf("%s: mean %g at first, %g when read; fitted again: %v", name, a, b, fitted)
 		}
+	}
+	// what other code of the method fitted is another file
+	present, err := s.path(QVIRL, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if next, err := s.path(QVIRL, 2); err != nil || next == present {
+		t.Errorf("two versions of a method share %s, error %v", next, err)
+	}
+	if err := os.WriteFile(present, []byte("damaged"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Posterior(t.Context(), QVIRL, nil); err == nil || !strings.Contains(err.Error(), present) ||
+		!strings.Contains(err.Error(), "remove") {
+		t.Errorf("error %v for a damaged file, want one that names it and says what to do", err)
 	}
 }
