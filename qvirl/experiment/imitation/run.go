@@ -42,7 +42,8 @@ func (c Config) Units(backendName string) ([]experiment.Unit, error) {
 		if err != nil {
 			return nil, err
 		}
-		units = append(units, experiment.Unit{Name: w.name(), Method: w.learner.Name, On: on, Data: []string{c.Demos},
+		units = append(units, experiment.Unit{Name: w.name(), Group: w.group(), Method: w.learner.Name, On: on,
+			Data: []string{c.Demos},
 			Owns: func(r experiment.Row) bool {
 				return r.Name() == w.learner.Name && r.Demos == w.size && slices.Contains(w.runs, r.Seed)
 			},
@@ -132,7 +133,6 @@ type runner struct {
 
 	open    func() (*Data, error)
 	methods map[string]neural.Method // by learner, but those that learn in the environment
-	fits    sync.Map                 // []neural.Model that apprentices are planned on, by fitKey
 }
 
 // run trains a learner in the runs of a unit, and returns the rows.
@@ -179,20 +179,19 @@ func (r *runner) run(ctx context.Context, w work, stages *experiment.Stages) ([]
 			}
 		}
 	}
-	var models []neural.Model
-	if kept, ok := r.fits.Load(w.fitKey()); ok && l.Plan != nil {
-		models = kept.([]neural.Model)
-	} else if models, err = experiment.Stage(stages, "", fmt.Sprintf("%s, %d trajectories", l.Name, n),
-		func(progress irl.Progress) ([]neural.Model, error) {
-			if l.Online != nil {
-				return r.online(ctx, *l.Online, task, progress)
-			}
-			return r.methods[l.Name].Fit(ctx, task, progress)
-		}); err != nil {
+	models, err := experiment.Share(ctx, "models", func() ([]neural.Model, error) {
+		return experiment.Stage(stages, "", fmt.Sprintf("%s, %d trajectories", l.Name, n),
+			func(progress irl.Progress) ([]neural.Model, error) {
+				if l.Online != nil {
+					return r.online(ctx, *l.Online, task, progress)
+				}
+				return r.methods[l.Name].Fit(ctx, task, progress)
+			})
+	})
+	if err != nil {
 		return nil, err
 	}
 	if l.Plan != nil {
-		r.fits.Store(w.fitKey(), models)
 		models, err = experiment.Stage(stages, "", fmt.Sprintf("planning of %s, %d trajectories", l.Name, n),
 			func(progress irl.Progress) ([]neural.Model, error) {
 				return r.plan(ctx, l, task, models, data.Test, progress)
@@ -209,10 +208,15 @@ func (r *runner) run(ctx context.Context, w work, stages *experiment.Stages) ([]
 	return c.rows(l.Name, n, data, models, returns)
 }
 
-// fitKey is the same for units that learn the same and differ in how they plan.
-func (w work) fitKey() string {
-	l := w.learner
-	return fmt.Sprintf("%s %s %t %t %d %d %d", l.Method, l.Config, l.Explore, l.Branches, l.Every, w.size, w.runs)
+// group returns the group of the unit: that of units which learn the same and differ in how they plan, on models that
+// are trained once. Others are alone.
+func (w work) group() string {
+	if w.learner.Plan == nil {
+		return ""
+	}
+	w.learner.Name, w.learner.Sizes, w.learner.Plan = "", nil, nil
+	text, _ := json.Marshal([]any{w.learner, w.size, w.runs}) // on has refused what cannot be marshalled
+	return string(text)
 }
 
 // plan plans the apprentices of a unit's runs. Others are demonstrations that none of them has seen.
