@@ -79,14 +79,6 @@ var (
 	environmentPattern = regexp.MustCompile(`^([A-Za-z0-9]+/)?[A-Za-z0-9][A-Za-z0-9._+-]*$`)
 )
 
-// Compare orders rows by experiment, environment, method, variant, demos, seed and metric, which together identify a
-// row.
-func Compare(a, b Row) int {
-	return cmp.Or(cmp.Compare(a.Experiment, b.Experiment), cmp.Compare(a.Environment, b.Environment),
-		cmp.Compare(a.Name(), b.Name()), cmp.Compare(a.Demos, b.Demos), cmp.Compare(a.Seed, b.Seed),
-		cmp.Compare(a.Metric, b.Metric))
-}
-
 // Setting returns the number that the variant sets for a key, such as lambda.
 func (r Row) Setting(key string) (float64, bool) {
 	text, ok := method.Setting(r.Variant, key)
@@ -108,14 +100,29 @@ func (r Row) Validate() error {
 		check.That(!math.IsNaN(r.Value), "value of %s for %s, seed %d, is not a number", r.Metric, r.Method, r.Seed))
 }
 
-// Sort brings rows into canonical order. It refuses two rows for the same thing.
+// Sort brings rows into canonical order: by experiment, environment, method and variant as Name puts them together,
+// demos, seed and metric, which together identify a row. It refuses two rows for the same thing.
 func Sort(rows []Row) error {
-	slices.SortFunc(rows, Compare)
-	for i := 1; i < len(rows); i++ {
-		if r := rows[i]; Compare(rows[i-1], r) == 0 {
+	type named struct {
+		Row
+		name string
+	}
+	all := make([]named, len(rows))
+	for i, r := range rows {
+		all[i] = named{r, r.Name()}
+	}
+	compare := func(a, b named) int {
+		return cmp.Or(cmp.Compare(a.Experiment, b.Experiment), cmp.Compare(a.Environment, b.Environment),
+			cmp.Compare(a.name, b.name), cmp.Compare(a.Demos, b.Demos), cmp.Compare(a.Seed, b.Seed),
+			cmp.Compare(a.Metric, b.Metric))
+	}
+	slices.SortFunc(all, compare)
+	for i, r := range all {
+		if i > 0 && compare(all[i-1], r) == 0 {
 			return fmt.Errorf("experiment: two rows for %s, %s, %s, %d demos, seed %d, %s: %g and %g",
-				r.Experiment, r.Environment, r.Name(), r.Demos, r.Seed, r.Metric, rows[i-1].Value, r.Value)
+				r.Experiment, r.Environment, r.name, r.Demos, r.Seed, r.Metric, all[i-1].Value, r.Value)
 		}
+		rows[i] = r.Row
 	}
 	return nil
 }
