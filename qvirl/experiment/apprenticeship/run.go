@@ -9,7 +9,6 @@ import (
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/experiment/worlds"
 	"github.com/go-birl/birl/qvirl/irl"
-	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
 // Units returns the units of the experiment: the policies of each method on each chunk of worlds.
@@ -101,7 +100,7 @@ func (c Config) references() []string {
 type fitted struct {
 	grids []*worlds.World
 	posts []map[string]irl.Posterior // of each world, by method
-	notes []string                   // about chains that did not converge
+	notes []string                   // about computations that did not converge
 }
 
 func newFitted(grids []*worlds.World) *fitted {
@@ -121,10 +120,8 @@ func (f *fitted) add(ctx context.Context, fitter *worlds.Fitter, t *experiment.S
 		}
 		for i, post := range all {
 			f.posts[i][name] = post
-			if p, ok := post.(*valuewalk.Posterior); ok {
-				if err := p.Sampling().Clean(); err != nil {
-					f.notes = append(f.notes, fmt.Sprintf("%s, world %d: %v", name, f.grids[i].Seed, err))
-				}
+			if note := worlds.Complaint(post); note != "" {
+				f.notes = append(f.notes, fmt.Sprintf("%s, world %d: %s", name, f.grids[i].Seed, note))
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-birl/birl/qvirl/avril"
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/experiment/worlds"
 	"github.com/go-birl/birl/qvirl/experiment/worlds/obstacle"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/method"
@@ -153,16 +154,11 @@ func (c Config) measure(m fitter, post irl.Posterior, exact *valuewalk.Posterior
 	for _, name := range []string{Below02, Below0001} {
 		add(name, below[name])
 	}
-	switch p := post.(type) {
-	case *tabular.Gaussian:
-		if !p.Converged() {
-			result.Notes = append(result.Notes, m.name+": the training did not converge")
-		}
-	case obstacle.Sampler:
-		result.Rows = append(result.Rows, row.WithAll(obstacle.ChainMetrics(p))...)
-		if err := p.Sampling().Clean(); err != nil {
-			result.Notes = append(result.Notes, m.name+": "+err.Error())
-		}
+	if chains, ok := post.(obstacle.Sampler); ok {
+		result.Rows = append(result.Rows, row.WithAll(obstacle.ChainMetrics(chains))...)
+	}
+	if note := worlds.Complaint(post); note != "" {
+		result.Notes = append(result.Notes, m.name+": "+note)
 	}
 	return result
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/go-birl/birl/qvirl/avril"
 	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/experiment/worlds"
 	"github.com/go-birl/birl/qvirl/experiment/worlds/obstacle"
 	"github.com/go-birl/birl/qvirl/graphs"
 	"github.com/go-birl/birl/qvirl/irl"
@@ -271,8 +272,8 @@ func (c Config) known(ctx context.Context, t *experiment.Stages) (*known, error)
 func (c Config) result(states []State, name string, chains obstacle.Sampler, again irl.Posterior) *experiment.Result {
 	result := &experiment.Result{Rows: append(c.rows(states, again),
 		c.row(name).WithAll(obstacle.ChainMetrics(chains))...)}
-	if err := chains.Sampling().Clean(); err != nil {
-		result.Notes = append(result.Notes, name+": "+err.Error())
+	if note := worlds.Complaint(chains); note != "" {
+		result.Notes = append(result.Notes, name+": "+note)
 	}
 	return result
 }

@@ -142,44 +142,42 @@ func (r runner) evaluate(ctx context.Context, result *experiment.Result, name st
 	for i, w := range grids {
 		result.Rows = append(result.Rows, found[i]...)
 		row := experiment.RowOf(name, r.environment, r.config.Trajectories, w.Seed)
-		diagnostics, note := diagnose(posts[i])
+		diagnostics := diagnose(posts[i])
 		result.Rows = append(result.Rows, row.WithAll(diagnostics)...)
-		if note != "" {
+		_, said := diagnostics[worlds.Converged]
+		if note := worlds.Complaint(posts[i]); note != "" && !said {
 			result.Notes = append(result.Notes, fmt.Sprintf("%s, world %d: %s", name, w.Seed, note))
 		}
 	}
 	return nil
 }
 
-// diagnose returns metrics that describe the computation of a posterior, and a note if it did not go well.
-func diagnose(post irl.Posterior) (metrics map[string]float64, note string) {
+// diagnose returns metrics that describe the computation of a posterior.
+func diagnose(post irl.Posterior) map[string]float64 {
 	switch p := post.(type) {
 	case *valuewalk.Posterior:
 		d := p.Diagnostics()
-		if err := d.Clean(); err != nil {
-			note = err.Error()
-		}
-		metrics = map[string]float64{worlds.Divergent: float64(d.Divergences)}
+		metrics := map[string]float64{worlds.Divergent: float64(d.Divergences)}
 		if rhat, ess := d.Worst(); !math.IsNaN(rhat) && !math.IsNaN(ess) {
 			metrics[worlds.RHatMax], metrics[worlds.ESSBulkMin] = rhat, ess
 		}
-		return metrics, note
+		return metrics
 	case *valuewalk.Refined:
 		d := p.Diagnostics()
 		return map[string]float64{worlds.Divergent: float64(d.Divergences), worlds.Drift: d.Drift,
-			worlds.Settling: d.Settling}, ""
+			worlds.Settling: d.Settling}
 	case *tabular.Gaussian:
-		metrics = map[string]float64{worlds.Converged: experiment.Indicator(p.Converged())}
+		metrics := map[string]float64{worlds.Converged: experiment.Indicator(p.Converged())}
 		if curve := p.Curve(); len(curve) > 0 {
 			metrics[worlds.ELBO] = p.ELBO()
 		}
-		return metrics, ""
+		return metrics
 	case *matched.Warped:
-		return map[string]float64{worlds.Converged: experiment.Indicator(p.Converged())}, ""
+		return map[string]float64{worlds.Converged: experiment.Indicator(p.Converged())}
 	case *avril.Posterior:
 		d := p.Diagnostics()
 		return map[string]float64{worlds.Converged: experiment.Indicator(d.Converged),
-			worlds.Collapsed: float64(d.Collapsed)}, ""
+			worlds.Collapsed: float64(d.Collapsed)}
 	}
-	return nil, ""
+	return nil
 }

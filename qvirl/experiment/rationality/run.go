@@ -85,10 +85,8 @@ func (r *runner) calibrate(ctx context.Context, name string, seeds []uint64,
 	for i, seed := range seeds {
 		row := experiment.Row{Environment: c.DrawWorld.Name(), Method: name, Demos: c.DrawDemos, Seed: seed}
 		result.Rows = append(result.Rows, interval(row, posts[i], truth[i])...)
-		if p, ok := posts[i].(*valuewalk.Posterior); ok {
-			if err := p.Sampling().Clean(); err != nil {
-				result.Notes = append(result.Notes, fmt.Sprintf("%s, draw %d: %s", name, seed, err))
-			}
+		if note := worlds.Complaint(posts[i]); note != "" {
+			result.Notes = append(result.Notes, fmt.Sprintf("%s, draw %d: %s", name, seed, note))
 		}
 	}
 	return result, nil

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/go-birl/birl/qvirl/experiment"
+	"github.com/go-birl/birl/qvirl/experiment/worlds"
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/tabular"
 	"github.com/go-birl/birl/qvirl/valuewalk"
@@ -169,23 +170,16 @@ func (c Config) measure(post irl.Posterior) (map[string]float64, string, error) 
 		ThroughCautious: experiment.Indicator(cautious.Through(c.Cell) > cautious.Around(c.Cell)),
 		OnlyTile:        tile.Through(c.Cell),
 	}
-	note := ""
 	switch p := post.(type) {
 	case *Weighted:
 		out[ELBO], out[ESS] = p.LogEvidence, p.ESS
 	case *tabular.Gaussian:
 		out[ELBO] = p.ELBO()
-		if !p.Converged() {
-			note = "the training did not converge"
-		}
 	case *valuewalk.Posterior:
 		d := p.Diagnostics()
 		if i, _ := d.Reward.Worst(); !math.IsNaN(d.Reward.RHat[i]) {
 			out[RHatMax] = d.Reward.RHat[i]
 		}
-		if err := d.Clean(); err != nil {
-			note = err.Error()
-		}
 	}
-	return out, note, nil
+	return out, worlds.Complaint(post), nil
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/metric"
 	"github.com/go-birl/birl/qvirl/tabular"
-	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
 // Measure returns the rows of a method's metrics in each world, [worlds][metrics]. progress counts worlds and may be
@@ -62,17 +61,10 @@ func Stream(seed uint64, name string) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, h.Sum64()))
 }
 
-// Complaint says what went wrong with the computation of a posterior, or nothing.
+// Complaint says why the computation of a posterior had not converged; nothing if it had.
 func Complaint(post irl.Posterior) string {
-	switch p := post.(type) {
-	case *valuewalk.Posterior:
-		if err := p.Sampling().Clean(); err != nil {
-			return err.Error()
-		}
-	case interface{ Converged() bool }:
-		if !p.Converged() {
-			return "the computation did not converge"
-		}
+	if ok, reason := irl.Converged(post); !ok {
+		return reason
 	}
 	return ""
 }
