@@ -5,6 +5,6 @@
 //	method, err := matched.New("qvirl-matched", start, matched.WarpedRewards, matched.Default())
 //
 // It is closer to the exact posterior than the paper's, at up to three times its processor time. valuewalk.Refine takes
-// it closer still, and valuewalk.Diagnose says whether that is needed. With Problem.BetaLogStd, β is inferred with the
+// it closer still, and package verdict says whether that is needed. With Problem.BetaLogStd, β is inferred with the
 // rewards.
 package matched

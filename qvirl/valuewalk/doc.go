@@ -14,5 +14,5 @@
 // volume-preserving (Neal, 2011), so the samples come from the exact posterior.
 //
 // Refine walks from samples of an approximate posterior instead, so that the length of the walk leads from the
-// approximation to the exact posterior; Diagnose says how far apart they are.
+// approximation to the exact posterior; Refined.Diagnostics says how far apart they are.
 package valuewalk

@@ -50,10 +50,19 @@ type Refined struct {
 	diagnostics RefineDiagnostics
 }
 
-// Start returns the approximate posterior that was refined.
+// Start returns the approximate posterior that was refined; nil if the refined one was read from a file.
 func (p *Refined) Start() Approximation { return p.start }
 
-// Convergence reports whether the walk has come to rest, by the limits that Diagnose states.
+// The limits of Convergence.
+const (
+	maxSettling = 0.04 // posterior standard deviations
+	maxUnrest   = 1.3  // times the Monte Carlo error
+	maxStuck    = 0.05
+)
+
+// Convergence reports whether the walk has come to rest: no more than 5 % of the walkers never moved, and from the
+// first to the second half of the walkers' samples, the reward marginals move by no more than 0.04 posterior standard
+// deviations beyond Monte Carlo error, or 1.3 times that error. The limits are conventions.
 func (p *Refined) Convergence() (ok bool, reason string) {
 	switch d := p.diagnostics; {
 	case d.StepSize == 0:
@@ -70,7 +79,8 @@ func (p *Refined) Convergence() (ok bool, reason string) {
 // restless reports whether the marginals still move beyond Monte Carlo error.
 func (d *RefineDiagnostics) restless() bool {
 	noise := math.Sqrt2 * d.Noise // of Settling, which compares half as many samples
-	return beyond(d.Settling, noise) > maxSettling && d.Settling > maxUnrest*noise
+	beyond := math.Sqrt(max(d.Settling*d.Settling-noise*noise, 0))
+	return beyond > maxSettling && d.Settling > maxUnrest*noise
 }
 
 // Diagnostics returns how the refinement went.

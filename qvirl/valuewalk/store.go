@@ -48,8 +48,7 @@ func (d *RefineDiagnostics) numbers() map[string]*float64 {
 		"policy_drift": &d.PolicyDrift, "seconds": &d.Seconds}
 }
 
-// RestoreRefined reads a posterior that Refined.Store returned. It has no approximation to start from, and so nothing
-// to judge for Diagnose.
+// RestoreRefined reads a posterior that Refined.Store returned. Its Start is nil.
 func RestoreRefined(r *npz.Reader, problem *irl.Problem) (irl.Posterior, error) {
 	p := &Refined{Posterior: mcmc.Restore(r, problem, 1)}
 	mcmc.RestoreNumbers(r, p.diagnostics.numbers())

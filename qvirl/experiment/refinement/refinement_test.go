@@ -81,20 +81,41 @@ func TestWholeExperimentOnTinyWorlds(t *testing.T) {
 	}
 }
 
-// TestVerdictsAreJudged checks all cases of the rule.
-func TestVerdictsAreJudged(t *testing.T) {
+// TestDiagnosesAreJudged checks all cases of the rule.
+func TestDiagnosesAreJudged(t *testing.T) {
 	for _, c := range []struct {
-		verdict     valuewalk.Verdict
-		good, after bool
-		code, right float64
+		of                 diagnosis
+		good, after, right bool
 	}{
-		{valuewalk.Trust, true, true, 0, 1}, {valuewalk.Trust, false, true, 0, 0}, {valuewalk.Improve, false, true, 1,
-			1}, {valuewalk.Improve, true, true, 1, 0},
-		{valuewalk.Improve, false, false, 1, 0}, {valuewalk.DoNotUse, false, false, 2, 1}, {valuewalk.DoNotUse, false,
-			true, 2, 0},
+		{trust, true, true, true}, {trust, false, true, false}, {improve, false, true, true},
+		{improve, true, true, false}, {improve, false, false, false}, {doNotUse, false, false, true},
+		{doNotUse, false, true, false},
 	} {
-		if code, right := judged(c.verdict, c.good, c.after); code != c.code || right != c.right {
-			t.Errorf("%+v: code %g, right %g", c, code, right)
+		if right := c.of.right(c.good, c.after); right != c.right {
+			t.Errorf("%+v: right %t", c, right)
+		}
+	}
+}
+
+// TestDiagnose: a rule on what a refinement says of itself.
+func TestDiagnose(t *testing.T) {
+	clean := valuewalk.RefineDiagnostics{Drift: 0.05, Noise: 0.03, Settling: 0.04, PolicyDrift: 0.02}
+	for name, c := range map[string]struct {
+		change func(*valuewalk.RefineDiagnostics)
+		want   diagnosis
+	}{
+		"near":         {func(d *valuewalk.RefineDiagnostics) {}, trust},
+		"rewards move": {func(d *valuewalk.RefineDiagnostics) { d.Drift = 0.2 }, improve},
+		"the policy":   {func(d *valuewalk.RefineDiagnostics) { d.PolicyDrift = 0.2 }, improve},
+		"mostly noise": {func(d *valuewalk.RefineDiagnostics) { d.Drift, d.Noise = 0.12, 0.1 }, trust},
+	} {
+		d := clean
+		c.change(&d)
+		if got := diagnosed(true, d); got != c.want {
+			t.Errorf("%s: %s, want %s", name, diagnoses[got], diagnoses[c.want])
+		}
+		if got := diagnosed(false, d); got != doNotUse {
+			t.Errorf("%s, not at rest: %s", name, diagnoses[got])
 		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/metric"
-	"github.com/go-birl/birl/qvirl/valuewalk"
 )
 
 // families are the approximate posteriors in the order of the table.
@@ -142,9 +141,8 @@ func Verdicts(rows []experiment.Row) *exhibit.Table {
 			"“trust” is right if the reward marginals are within %g posterior standard deviations of the exact ones "+
 				"and the policy within %g in total variation; “refine” if they are not but those of the refined "+
 				"posterior are; “do not use” if neither are.", errorLimit, tvLimit)}}
-	verdicts := []valuewalk.Verdict{valuewalk.Trust, valuewalk.Improve, valuewalk.DoNotUse}
-	for code, v := range verdicts {
-		t.Columns = append(t.Columns, exhibit.Column{Metric: fmt.Sprintf("given_%d", code), Name: string(v)},
+	for code, name := range diagnoses {
+		t.Columns = append(t.Columns, exhibit.Column{Metric: fmt.Sprintf("given_%d", code), Name: name},
 			exhibit.Column{Metric: fmt.Sprintf("right_%d", code), Name: "right"})
 	}
 	t.Columns = append(t.Columns, exhibit.Column{Metric: Error, Name: "error", Decimals: 3},
@@ -157,7 +155,7 @@ func Verdicts(rows []experiment.Row) *exhibit.Table {
 		}
 		right := experiment.Series(rows, name, Right)
 		row := exhibit.Row{Method: name}
-		for code := range verdicts {
+		for code := range diagnoses {
 			count, correct := 0.0, 0.0
 			for seed, v := range given {
 				if int(v) == code {

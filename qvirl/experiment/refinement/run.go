@@ -176,7 +176,7 @@ func drawnAs(name string) string {
 	return name
 }
 
-// The limits by which a verdict is right, those that Diagnose is to find out about.
+// The limits by which a verdict is right, those that diagnose is to find out about.
 const (
 	errorLimit = 0.10 // posterior standard deviations
 	tvLimit    = 0.05
@@ -197,7 +197,8 @@ func (r *runner) judge(ctx context.Context, k *worlds.Known, name string,
 	}
 	result := &experiment.Result{}
 	for i, w := range k.Grids {
-		diagnosis, err := valuewalk.Diagnose(refined[i].(*valuewalk.Refined), w.Seed)
+		moved := refined[i].(*valuewalk.Refined)
+		kHat, err := tail(moved, w.Seed)
 		if err != nil {
 			return nil, fmt.Errorf("%s, world %d: %w", name, w.Seed, err)
 		}
@@ -209,30 +210,28 @@ func (r *runner) judge(ctx context.Context, k *worlds.Known, name string,
 		if err != nil {
 			return nil, err
 		}
-		verdict, right := judged(diagnosis.Verdict, before <= errorLimit && tvBefore <= tvLimit,
-			after <= errorLimit && tvAfter <= tvLimit)
+		verdict, d := diagnose(moved), moved.Diagnostics()
+		right := verdict.right(before <= errorLimit && tvBefore <= tvLimit, after <= errorLimit && tvAfter <= tvLimit)
 		row := experiment.RowOf(name, r.config.Posteriors.World.Name(), r.config.Posteriors.Trajectories, w.Seed)
 		result.Rows = append(result.Rows, row.WithAll(map[string]float64{Error: before, metric.PolicyTV: tvBefore,
-			RefinedError: after, RefinedTV: tvAfter, worlds.Drift: diagnosis.Drift,
-			worlds.Settling: diagnosis.Settling, Verdict: verdict, Right: right})...)
-		if !math.IsInf(diagnosis.KHat, 0) {
-			result.Rows = append(result.Rows, row.With(KHat, diagnosis.KHat))
+			RefinedError: after, RefinedTV: tvAfter, worlds.Drift: d.Drift, worlds.Settling: d.Settling,
+			Verdict: float64(verdict), Right: experiment.Indicator(right)})...)
+		if !math.IsInf(kHat, 0) {
+			result.Rows = append(result.Rows, row.With(KHat, kHat))
 		}
 	}
 	return result, nil
 }
 
-// judged returns a verdict as a number, and whether it is right, given whether the approximation and its refinement are
-// good.
-func judged(v valuewalk.Verdict, good, refinedGood bool) (code, right float64) {
-	ok := good
-	switch v {
-	case valuewalk.Improve:
-		code, ok = 1, !good && refinedGood
-	case valuewalk.DoNotUse:
-		code, ok = 2, !refinedGood
+// right tells whether a diagnosis is right, given whether the approximation and its refinement are good.
+func (d diagnosis) right(good, refinedGood bool) bool {
+	switch d {
+	case improve:
+		return !good && refinedGood
+	case doNotUse:
+		return !refinedGood
 	}
-	return code, experiment.Indicator(ok)
+	return good
 }
 
 // distance returns how far a posterior is from ValueWalk's: Error, and the total variation of policies.
@@ -264,5 +263,5 @@ func (r *runner) distance(w *worlds.World, name string, post irl.Posterior, exac
 	}
 	n := float64(len(w.Truth.Reward))
 	sum, noise = sum/n, noise/n
-	return math.Sqrt(math.Max(sum*sum-noise*noise, 0)), found[metric.PolicyTV], nil
+	return beyond(sum, noise), found[metric.PolicyTV], nil
 }

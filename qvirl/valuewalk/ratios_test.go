@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-birl/birl/envs/mdp"
 	"github.com/go-birl/birl/qvirl/irl"
+	"github.com/go-birl/birl/qvirl/mcmc"
 )
 
 func (c *crude) ValueLogProbs(x *mat.Dense) ([]float64, error) {
@@ -44,16 +45,6 @@ func (t *target) rewardsOf(x *mat.Dense) *mat.Dense {
 	return out
 }
 
-// diagnosed refines and diagnoses an approximation.
-func diagnosed(t *testing.T, c RefineConfig, a Density) *Diagnosis {
-	t.Helper()
-	d, err := Diagnose(refine(t, c, a)[0], 5)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
-}
-
 // TestImportanceSamplingOfAGaussian has an analytic answer: with the discount 0, values are rewards, and without
 // demonstrations their posterior is the prior. For a standard normal target and draws of variance v, the mean squared
 // ratio is v/√(2v − 1) for v > ½, and the tail of the ratios has the shape 1 − v if that is positive.
@@ -63,14 +54,20 @@ func TestImportanceSamplingOfAGaussian(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := &irl.Problem{MDP: m, Prior: irl.IndependentPrior(1, 0, 1), Beta: 1}
-	c := DefaultRefine()
-	c.Samples = 1000
+	const draws = 4000
 	for _, v := range []float64{2, 1.3, 0.8, 0.1} {
-		d := diagnosed(t, c, isotropic(p, math.Sqrt(v)))
+		logs, err := LogRatios(isotropic(p, math.Sqrt(v)), mcmc.Stream(5, mcmc.Fingerprint(p), 1<<23), draws)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := mcmc.Smooth(logs)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if v > 0.5 {
 			// the ratios' largest values decide the error; 5 % is several times what seeds differ by
-			if want := float64(d.Draws) * math.Sqrt(2*v-1) / v; !scalar.EqualWithinAbs(d.ESS/want, 1, 0.05) {
-				t.Errorf("variance %g: ESS %.0f of %d, want %.0f", v, d.ESS, d.Draws, want)
+			if want := draws * math.Sqrt(2*v-1) / v; !scalar.EqualWithinAbs(d.ESS/want, 1, 0.05) {
+				t.Errorf("variance %g: ESS %.0f of %d, want %.0f", v, d.ESS, draws, want)
 			}
 		}
 		// the density of a Gaussian falls faster than the power law by a logarithm, which takes about 0.15 off the
@@ -99,7 +96,8 @@ func (r resampled) SampleValues(rng *rand.Rand, n int) (*mat.Dense, error) {
 	return x, nil
 }
 
-func TestVerdicts(t *testing.T) {
+// TestDrift: how far a refinement moves an approximation, and whether it came to rest.
+func TestDrift(t *testing.T) {
 	exact := exactSmall(t)
 	c := DefaultRefine()
 	c.Samples = 5000
@@ -107,28 +105,31 @@ func TestVerdicts(t *testing.T) {
 	hasty.Transitions, hasty.Kept, hasty.Samples = 1, 4, 2000
 	good := resampled{spoilt(exact, 0, 1), exact.Values()}
 	for _, test := range []struct {
-		name    string
-		config  RefineConfig
-		start   Density
-		verdict Verdict
-		reason  string
+		name         string
+		config       RefineConfig
+		start        Approximation
+		atRest, near bool
 	}{
-		{"the true distribution", c, good, Trust, "no more than"},
-		{"means off by half a deviation", c, spoilt(exact, 0.5, 1), Improve, "refinement moves the"},
-		{"deviations halved", c, spoilt(exact, 0, 0.5), Improve, "refinement moves the"},
-		{"far away, and a hasty refinement", hasty, spoilt(exact, 8, 1), DoNotUse, "come to rest"},
+		{"the true distribution", c, good, true, true},
+		{"means off by half a deviation", c, spoilt(exact, 0.5, 1), true, false},
+		{"deviations halved", c, spoilt(exact, 0, 0.5), true, false},
+		{"far away, and a hasty refinement", hasty, spoilt(exact, 8, 1), false, false},
 	} {
-		d := diagnosed(t, test.config, test.start)
-		if d.Verdict != test.verdict || !strings.Contains(d.Reason, test.reason) {
+		refined := refine(t, test.config, test.start)[0]
+		if refined.Start() != test.start {
+			t.Errorf("%s: the start is lost", test.name)
+		}
+		d := refined.Diagnostics()
+		if near := d.Drift < 0.1; near != test.near || !(d.Noise > 0 && d.Drift > 0) {
 			t.Errorf("%s: %+v", test.name, d)
 		}
-		if !(d.Noise > 0 && d.Drift > 0 && d.ESS >= 1) {
-			t.Errorf("%s: %+v", test.name, d)
+		if ok, reason := refined.Convergence(); ok != test.atRest || ok != (reason == "") {
+			t.Errorf("%s: at rest %t, %q", test.name, ok, reason)
 		}
 	}
 	// a drift that the refinement measures is the distance to the exact posterior
 	start := spoilt(exact, 0.5, 1)
-	d := diagnosed(t, c, start)
+	drift := refine(t, c, start)[0].Diagnostics().Drift
 	base, err := newTarget(exact.Problem())
 	if err != nil {
 		t.Fatal(err)
@@ -137,51 +138,35 @@ func TestVerdicts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := distance(base.rewardsOf(x), everyFourth(exact.Rewards())); !scalar.EqualWithinAbs(d.Drift/want, 1,
-		0.15) {
-		t.Errorf("drift %.3f, but the distance to the exact posterior is %.3f", d.Drift, want)
+	if want := distance(base.rewardsOf(x), everyFourth(exact.Rewards())); !scalar.EqualWithinAbs(drift/want, 1, 0.15) {
+		t.Errorf("drift %.3f, but the distance to the exact posterior is %.3f", drift, want)
 	}
 }
 
-func TestVerdictRule(t *testing.T) {
-	clean := Diagnosis{KHat: 1, Threshold: 0.7, Drift: 0.05, Noise: 0.03, Settling: 0.04, PolicyDrift: 0.02}
-	for want, change := range map[string]func(*Diagnosis){
-		"trust: refinement":                   func(d *Diagnosis) {},
-		"refine: refinement moves the reward": func(d *Diagnosis) { d.Drift = 0.2 },
-		"refine: refinement moves the policy": func(d *Diagnosis) { d.PolicyDrift = 0.2 },
-		"do not use: 20 % of":                 func(d *Diagnosis) { d.Stuck = 0.2 },
-		"do not use: the refinement":          func(d *Diagnosis) { d.Settling = 0.2 },
-		// most of it is Monte Carlo error
-		"trust: refinement moves": func(d *Diagnosis) { d.Drift, d.Noise = 0.12, 0.1 },
+// TestRest: the limits of Convergence.
+func TestRest(t *testing.T) {
+	clean := RefineDiagnostics{StepSize: 1, Noise: 0.03, Settling: 0.04}
+	for want, change := range map[string]func(*RefineDiagnostics){
+		"":                   func(d *RefineDiagnostics) {},
+		"20 % of":            func(d *RefineDiagnostics) { d.Stuck = 0.2 },
+		"between its halves": func(d *RefineDiagnostics) { d.Settling = 0.2 },
+		"no transition":      func(d *RefineDiagnostics) { d.StepSize = 0 },
 	} {
-		d := clean
-		change(&d)
-		d.judge()
-		if got := string(d.Verdict) + ": " + d.Reason; !strings.HasPrefix(got, want) {
-			t.Errorf("%q, want %q", got, want)
+		p := Refined{diagnostics: clean}
+		change(&p.diagnostics)
+		if ok, reason := p.Convergence(); ok != (want == "") || !strings.Contains(reason, want) {
+			t.Errorf("at rest %t, %q, want %q", ok, reason, want)
 		}
 	}
 }
 
-func TestBadDiagnoses(t *testing.T) {
+func TestBadRatios(t *testing.T) {
 	_, p := smallWorld(t, 91)
-	c := DefaultRefine()
-	c.Transitions, c.Kept, c.Samples = 1, 25, 50
 	mine := isotropic(p, 1)
-	refined := refine(t, c, mine)[0]
-	if refined.Start() != mine {
-		t.Error("the start is lost")
-	}
-	singular := refine(t, c, closed{mine})[0]
-	bare := refine(t, c, struct{ Approximation }{mine})[0]
-	c.Transitions, c.Kept = 0, 1
-	still := refine(t, c, mine)[0]
-	for want, f := range map[string]func() (*Diagnosis, error){
-		"no transition":  func() (*Diagnosis, error) { return Diagnose(still, 1) },
-		"is singular":    func() (*Diagnosis, error) { return Diagnose(singular, 1) },
-		"has no density": func() (*Diagnosis, error) { return Diagnose(bare, 1) },
-	} {
-		if _, err := f(); err == nil || !strings.Contains(err.Error(), want) {
+	for want, of := range map[string]Approximation{"is singular": closed{mine},
+		"has no density": struct{ Approximation }{mine}} {
+		_, err := LogRatios(of, rand.New(rand.NewPCG(1, 0)), 10)
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
