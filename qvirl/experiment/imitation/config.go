@@ -54,9 +54,8 @@ const (
 	HeldOutUncalibrated = "held_out_log_likelihood_uncalibrated"
 	ECEUncalibrated     = "ece_uncalibrated"
 	// ReturnWorst is the mean return of the worst twentieth of the episodes, and Terminated the fraction of episodes
-	// that the environment ended before their time, which on the highway is by a crash. Rows stored before 2026-11-24
-	// have them of apprentices that learn in the environment alone, of which EnvironmentSteps is how many steps that
-	// took.
+	// that the environment ended before their time, which on the highway is by a crash; some stored rows lack them.
+	// EnvironmentSteps is how many steps apprentices took that learn in the environment.
 	ReturnWorst      = "return_worst_5"
 	Terminated       = "terminated"
 	EnvironmentSteps = "environment_steps"

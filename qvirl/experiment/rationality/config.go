@@ -19,9 +19,6 @@ import (
 // Name is the experiment's name in result rows.
 const Name = "rationality"
 
-// drawnAs is what the draws of true β have always been seeded with.
-const drawnAs = "betas"
-
 // The methods, by their names in result rows: in the calibration ValueWalk and QVIRL, which both infer β; otherwise
 // QVIRL as a learner that knows the expert's β, that assumes a wrong one, or that infers it.
 const (

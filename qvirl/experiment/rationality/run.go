@@ -62,10 +62,10 @@ type runner struct {
 // calibrate is the unit of a method on draws from the prior.
 func (r *runner) calibrate(ctx context.Context, name string, seeds []uint64,
 	t *experiment.Stages) (*experiment.Result, error) {
-	c := r.config
+	c, stream := r.config, worlds.DrawnAs(Name, Name)
 	problems, truth := make([]*irl.Problem, len(seeds)), make([]float64, len(seeds))
 	for i, seed := range seeds {
-		truth[i] = c.DrawMedian * math.Exp(c.LogStd*worlds.Stream(seed, drawnAs).NormFloat64())
+		truth[i] = c.DrawMedian * math.Exp(c.LogStd*worlds.Stream(seed, stream).NormFloat64())
 		w, err := c.world(c.DrawWorld, c.DrawDemos, truth[i], seed)
 		if err != nil {
 			return nil, err

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
@@ -156,7 +155,7 @@ func (r *runner) family(ctx context.Context, name string, grids []*worlds.World,
 func (r *runner) evaluate(ctx context.Context, name string, k *worlds.Known,
 	posts []irl.Posterior) (*experiment.Result, error) {
 	c, result := r.config.Posteriors, &experiment.Result{}
-	found, err := c.Measure(ctx, c.World.Name(), drawnAs(name), k.Grids, posts, k.Refs, nil)
+	found, err := c.Measure(ctx, c.World.Name(), worlds.DrawnAs(Name, name), k.Grids, posts, k.Refs, nil)
 	for _, rows := range found {
 		for _, row := range rows {
 			row.Method, row.Variant = method.Split(name)
@@ -164,16 +163,6 @@ func (r *runner) evaluate(ctx context.Context, name string, k *worlds.Known,
 		}
 	}
 	return result, err
-}
-
-// drawnAs returns the name that the draws of an approximate posterior, refined or not, have always been seeded with.
-func drawnAs(name string) string {
-	for now, first := range map[string]string{Paper: "paper", Start: "start"} {
-		if rest, ok := strings.CutPrefix(name, now); ok && (rest == "" || strings.HasPrefix(rest, "-k")) {
-			return first + rest
-		}
-	}
-	return name
 }
 
 // The limits by which a verdict is right, those that diagnose is to find out about.
@@ -237,7 +226,7 @@ func (d diagnosis) right(good, refinedGood bool) bool {
 // distance returns how far a posterior is from ValueWalk's: Error, and the total variation of policies.
 func (r *runner) distance(w *worlds.World, name string, post irl.Posterior, exact *valuewalk.Posterior,
 	refs metric.References) (reward, tv float64, err error) {
-	samples, err := worlds.Samples(post, r.config.Posteriors.Draws, w.Seed, drawnAs(name))
+	samples, err := worlds.Samples(post, r.config.Posteriors.Draws, w.Seed, worlds.DrawnAs(Name, name))
 	if err != nil {
 		return 0, 0, err
 	}

@@ -3,9 +3,6 @@ package worlds
 import (
 	"context"
 	"fmt"
-	"hash/fnv"
-	"math/rand/v2"
-	"strings"
 
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/irl"
@@ -49,16 +46,6 @@ func Samples(post irl.Posterior, n int, seed uint64, method string) (*irl.Sample
 		return p.Samples(), nil
 	}
 	return tabular.ImpliedSamples(post, Stream(seed, method), n)
-}
-
-// Stream returns the random stream that samples of a method's posterior are drawn with in the world of a seed.
-func Stream(seed uint64, name string) *rand.Rand {
-	if rest, ok := strings.CutPrefix(name, QVIRLMatched); ok {
-		name = "qvirl-best" + rest // the name that its draws have always been seeded with
-	}
-	h := fnv.New64a()
-	h.Write([]byte(name)) // does not fail
-	return rand.New(rand.NewPCG(seed, h.Sum64()))
 }
 
 // Complaint says why the computation of a posterior had not converged; nothing if it had.
