@@ -144,11 +144,11 @@ func simulate(ctx context.Context, p *irl.Problem, method Method, factor *mat.De
 	if err := check(&simulated, draws); err != nil {
 		return nil, err
 	}
-	all := mat.NewDense(1+Draws, len(q.names), nil)
-	q.of(&simulated, truth, 0, all.RawRowView(0))
+	all, counts := mat.NewDense(1+Draws, len(q.names), nil), simulated.DemoCounts()
+	q.of(&simulated, counts, truth, 0, all.RawRowView(0))
 	kept, _ := draws.Reward.Dims()
 	for j := range Draws {
-		q.of(&simulated, draws, (2*j+1)*kept/(2*Draws), all.RawRowView(1+j)) // at equal distances
+		q.of(&simulated, counts, draws, (2*j+1)*kept/(2*Draws), all.RawRowView(1+j)) // at equal distances
 	}
 	ranks := make([]uint8, (1+Draws)*len(q.names))
 	for k := range q.names {
@@ -245,8 +245,8 @@ func newQuantities(p *irl.Problem, rng *rand.Rand) *quantities {
 // choose returns the indices 0 … n−1, or maxEach of them.
 func choose(n int, rng *rand.Rand) []int { return rng.Perm(n)[:min(n, maxEach)] }
 
-// of writes the quantities of draw i, [quantities], to dst.
-func (q *quantities) of(p *irl.Problem, s *irl.Samples, i int, dst []float64) {
+// of writes the quantities of draw i, [quantities], to dst. counts are p's DemoCounts.
+func (q *quantities) of(p *irl.Problem, counts []float64, s *irl.Samples, i int, dst []float64) {
 	reward, values := s.Reward.RawRowView(i), s.Q.RawRowView(i)
 	at := 0
 	put := func(v float64) { dst[at] = v; at++ }
@@ -267,7 +267,7 @@ func (q *quantities) of(p *irl.Problem, s *irl.Samples, i int, dst []float64) {
 	if p.InfersBeta() {
 		expert.Beta = s.Beta[i]
 	}
-	put(expert.LogLikelihood(values, p.DemoCounts()))
+	put(expert.LogLikelihood(values, counts))
 	if p.InfersBeta() {
 		put(s.Beta[i])
 	}
