@@ -2,7 +2,6 @@ package reference
 
 import (
 	"cmp"
-	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -15,16 +14,11 @@ import (
 )
 
 const (
-	idleClimbs  = 16   // climbs in a row, and two for each mode, that led to nothing new, after which none begins
-	climbSteps  = 60   // evaluations of a climb
-	climbWork   = 1e9  // multiplications after which no other climb begins
-	apart       = 1    // distance of two modes in whitened rewards
-	inferior    = 9    // nats below the best mode at which one is left out: see beside
-	largestJump = 1024 // most informed numbers to jump in,
-	largestMode = 2048 // and most numbers at all
-	mostModes   = 64
-	modeSize    = 8_000_000 // most numbers in the matrices of all modes
-	little      = 0.01      // information on a whitened reward, beside 1 of the prior, that counts as none
+	apart     = 1 // distance of two modes in whitened rewards
+	inferior  = 9 // nats below the best mode at which one is left out: see beside
+	mostModes = 64
+	modeSize  = 8_000_000 // most numbers in the matrices of all modes
+	little    = 0.01      // information on a whitened reward, beside 1 of the prior, that counts as none
 )
 
 // mode is a local maximum of the posterior's density, with Laplace's approximation there, N(u, (I + H)⁻¹) of the
@@ -44,37 +38,6 @@ type mode struct {
 // modes are several maxima of a posterior: explanations of the demonstrations between which no small step leads, such
 // as that one far place is worth a detour or another. Chains jump between them (see block).
 type modes []*mode
-
-// findModes returns the modes found before and those that tries climb to, those of which the evidence is far below the
-// best one's left out; none if nothing was demonstrated, or if the problem is too large. The importance of a try does
-// not tell how much of the posterior it stands for where many rewards share in an explanation, and the most likely ones
-// may all have the same: each reward that matters most to some tries has a turn, the most likely of its tries first. It
-// ends when many climbs in a row have led to nothing new, or with ctx.
-func (t *Target) findModes(ctx context.Context, found modes, tries []try) modes {
-	if !t.searchable() || len(t.demoed) == 0 {
-		return nil
-	}
-	slices.SortStableFunc(tries, func(a, b try) int { return -cmp.Compare(a.logLikelihood, b.logLikelihood) })
-	turns := map[int]int{}
-	for i := range tries {
-		tries[i].turn = turns[tries[i].steepest]
-		turns[tries[i].steepest]++
-	}
-	slices.SortStableFunc(tries, func(a, b try) int { return a.turn - b.turn })
-	end, idle := t.work()+climbWork, 0
-	for i := 0; i < len(tries) && t.work() < end && idle < idleClimbs+2*len(found) && ctx.Err() == nil; i++ {
-		before := len(found)
-		if found = found.with(t.modeAt(t.climb(tries[i].u))); len(found) > before {
-			idle = 0
-		} else {
-			idle++
-		}
-	}
-	return found
-}
-
-// searchable reports whether the problem is small enough to look for modes.
-func (t *Target) searchable() bool { return t.Dim() <= largestMode && len(t.informed) <= largestJump }
 
 // with returns the modes, the best first, with one more, unless it is nil, among them already or inferior.
 func (m modes) with(o *mode) modes {

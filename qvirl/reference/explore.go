@@ -1,0 +1,227 @@
+package reference
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
+)
+
+const (
+	largestJump = 1024 // most informed numbers to jump in,
+	largestMode = 2048 // and most numbers at all
+	idleClimbs  = 16   // climbs in a row, and two for each mode, that led to nothing new, after which none begins
+	climbSteps  = 60   // evaluations of a climb
+	climbWork   = 1e9  // multiplications after which no other climb begins
+	mostSeen    = 256  // modes that are kept in mind, whether they count or not
+	mostFarther = 10   // modes in a row from which tries go farther
+	openStep    = 1.5  // factor from one distance of a push to the next,
+	openHalving = 5    // halvings of the last one, to find where something opens
+	fartherStep = 1.25 // and factor from one distance of farther to the next
+)
+
+// explorer looks for the modes of a target.
+type explorer struct {
+	*Target
+	ctx   context.Context
+	rng   *rand.Rand
+	found modes // those that count
+	seen  modes // and all
+}
+
+// searchable reports whether the problem is small enough to look for modes.
+func (t *Target) searchable() bool { return t.Dim() <= largestMode && len(t.informed) <= largestJump }
+
+// explore returns the modes that tries lead to, and those farther out: from the prior mean, where each explanation may
+// open by itself, and from the best mode as long as a better one comes of it. Then come those beside the best, in which
+// one of all modes seen has its place: what explains a part of the demonstrations as well as something that the best
+// has, and what it has open and need not. There are none if nothing was demonstrated, or the problem is too large.
+func (t *Target) explore(ctx context.Context, rng *rand.Rand, tries []try) modes {
+	if !t.searchable() || len(t.demoed) == 0 {
+		return nil
+	}
+	e := &explorer{Target: t, ctx: ctx, rng: rng}
+	e.climbAll(tries)
+	mean := t.modeAt(make([]float64, t.Dim()))
+	if len(e.found) == 0 || mean == nil {
+		return e.found
+	}
+	e.climbAll(e.farther(mean))
+	bases := []*mode{mean}
+	for range mostFarther {
+		best := e.found[0]
+		if e.climbAll(e.farther(best)); e.found[0] == best {
+			break
+		}
+		bases = append(bases, best)
+	}
+	e.climbAll(e.beside(bases))
+	return e.found
+}
+
+// climbAll climbs from tries to modes. The importance of a try does not tell how much of the posterior it stands for
+// where many rewards share in an explanation, and the most likely ones may all have the same: each reward that matters
+// most to some tries has a turn, the best of its tries first. It ends when many climbs in a row have led to
+// nothing new, or with the context.
+func (e *explorer) climbAll(tries []try) {
+	slices.SortStableFunc(tries, func(a, b try) int { return -cmp.Compare(a.merit, b.merit) })
+	turns := map[int]int{}
+	for i := range tries {
+		tries[i].turn = turns[tries[i].steepest]
+		turns[tries[i].steepest]++
+	}
+	slices.SortStableFunc(tries, func(a, b try) int { return a.turn - b.turn })
+	end, idle := e.work()+climbWork, 0
+	for i := 0; i < len(tries) && e.work() < end && idle < idleClimbs+2*len(e.found) && e.ctx.Err() == nil; i++ {
+		o, before := e.modeAt(e.climb(tries[i].u)), len(e.found)
+		if e.found = e.found.with(o); len(e.found) > before {
+			idle = 0
+		} else {
+			idle++
+		}
+		if o != nil && len(e.seen) < min(mostSeen, modeSize/(len(o.u)*len(o.u))) && e.seen.same(o) < 0 {
+			e.seen = append(e.seen, o)
+		}
+	}
+}
+
+// beside returns tries that differ from the best mode as one that was seen differs from what was the best before. The
+// first of these is the prior mean: there, the try has that of the mean where the other one does not.
+func (e *explorer) beside(before []*mode) (tries []try) {
+	best := e.found[0]
+	for k, base := range before {
+		for _, o := range e.seen {
+			from := o
+			if k == 0 {
+				from = base
+			}
+			u := slices.Clone(best.u)
+			for j, differs := range o.differs(base) {
+				if differs {
+					u[j] = from.u[j]
+				}
+			}
+			if l := e.LogLikelihood(u, nil); !math.IsNaN(l) {
+				tries = append(tries, try{u: u, merit: l - floats.Dot(u, u)/2, steepest: len(tries)})
+			}
+		}
+	}
+	return tries
+}
+
+// farther returns tries far out from a mode that explain the demonstrations better. What no reward near the prior
+// opens, a single one that is pushed far enough may: the likelihood rises, and its gradient there tells which rewards
+// share in that, all those of a long way for example, each of which need be much nearer the prior than one alone. Both
+// the push and the way are in the metric of the mode, so that what demonstrations hold together moves together, and
+// what they hold where it is stays. A mode u of the density f may have a rival at u' of the evidence that counts if
+// ½ ‖u'‖² is less than what can be gained over f: the log-likelihood is at most that of the actions' frequencies,
+//
+//	½ ‖u'‖² < Σ n(s,a) log n(s,a)/n(s) − f(u) + inferior,
+//
+// and one of m rewards that share in a way opens it where √m times the distance of all does, or before.
+func (e *explorer) farther(from *mode) (tries []try) {
+	t := e.Target
+	there := make([]float64, t.Dim())
+	explained, end := t.LogLikelihood(from.u, there), t.work()+climbWork
+	most, actions := 0.0, t.problem.MDP.Actions()
+	for i, n := range t.counts {
+		if n > 0 {
+			most += n * math.Log(n/t.total[i/actions])
+		}
+	}
+	reach := math.Sqrt(2*(most-explained+inferior) + floats.Dot(from.u, from.u))
+	rewards := t.ledTo()
+	alone := reach * math.Sqrt(float64(len(rewards)))
+	for _, i := range e.rng.Perm(len(rewards)) {
+		push := t.push(rewards[i])
+		if !from.follow(push) {
+			continue
+		}
+		for range 2 { // either side
+			floats.Scale(-1, push)
+			if t.work() > end {
+				return tries
+			}
+			way := t.opened(from.u, push, explained, alone)
+			if way == nil {
+				continue
+			}
+			if floats.Sub(way, there); !from.follow(way) {
+				continue
+			}
+			best, density := try{}, math.Inf(-1)
+			for r := 1.0; r < reach; r *= fartherStep {
+				u := make([]float64, len(way))
+				floats.AddScaledTo(u, from.u, r, way)
+				l := t.LogLikelihood(u, nil)
+				if d := l - floats.Dot(u, u)/2; l > explained+1 && d > density {
+					best, density = try{u: u, merit: l}, d
+				}
+			}
+			if best.u != nil {
+				for j := range way {
+					way[j] = math.Abs(way[j])
+				}
+				best.steepest = floats.MaxIdx(way)
+				tries = append(tries, best)
+			}
+		}
+	}
+	return tries
+}
+
+// push returns the direction in which whitened rewards move reward i the most, β where i is their number, [Dim].
+func (t *Target) push(i int) []float64 {
+	out := make([]float64, t.Dim())
+	switch {
+	case i == t.n:
+		out[t.k] = 1
+	case t.root != nil:
+		copy(out, t.root.RawRowView(i))
+	default:
+		out[slices.Index(t.free, i)] = 1
+	}
+	return out
+}
+
+// follow replaces a direction by the one of length 1 in which the density at the mode falls least for what it says:
+// (I + H)⁻¹ of it. It reports whether there is one.
+func (m *mode) follow(direction []float64) bool {
+	x := blas64.Vector{N: len(direction), Data: direction, Inc: 1}
+	blas64.Trsv(blas.Trans, m.upper.RawTriangular(), x)
+	blas64.Trsv(blas.NoTrans, m.upper.RawTriangular(), x)
+	length := floats.Norm(direction, 2)
+	floats.Scale(1/length, direction)
+	return length > 0 && !math.IsInf(length, 1)
+}
+
+// opened returns the gradient of the log-likelihood at the least distance from u in a direction, up to most, at which
+// the demonstrations are better explained than at u; nil if there is none.
+func (t *Target) opened(u, direction []float64, explained, most float64) []float64 {
+	at, grad := make([]float64, len(u)), make([]float64, len(u))
+	better := func(r float64) bool {
+		floats.AddScaledTo(at, u, r, direction)
+		return t.LogLikelihood(at, grad) > explained+1
+	}
+	closed := 0.0
+	for r := 2.0; r < most; r *= openStep {
+		if better(r) {
+			for range openHalving {
+				if middle := (closed + r) / 2; better(middle) {
+					r = middle
+				} else {
+					closed = middle
+				}
+			}
+			better(r)
+			return grad
+		}
+		closed = r
+	}
+	return nil
+}
