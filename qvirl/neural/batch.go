@@ -66,29 +66,19 @@ func (d *sampler) draw(from, count int) []*tensors.Tensor {
 	if d.aux != nil {
 		out = append(out, d.transitions(d.aux, d.auxOrder, d.auxSize, from, count)...)
 	}
-	runs, size := len(d.seeds), d.expert[0].size()
-	var initial states
-	noise := make([]float32, 0, count*runs*d.noise)
+	if d.noise == 0 {
+		return out
+	}
+	noise := make([]float32, 0, count*len(d.seeds)*d.noise)
 	for k := range count {
-		for r, seed := range d.seeds {
-			pick := random(seed, streamInitial, from+k)
-			for range d.expertSize {
-				at := d.expert[r].Starts[pick.IntN(len(d.expert[r].Starts))]
-				initial.add(d.expert[r], at, 0)
-			}
-			if d.noise > 0 {
-				normal := random(seed, streamNoise, from+k)
-				for range d.noise {
-					noise = append(noise, float32(normal.NormFloat64()))
-				}
+		for _, seed := range d.seeds {
+			normal := random(seed, streamNoise, from+k)
+			for range d.noise {
+				noise = append(noise, float32(normal.NormFloat64()))
 			}
 		}
 	}
-	out = append(out, initial.tensor(count, runs, d.expertSize, size))
-	if d.noise > 0 {
-		out = append(out, tensors.FromFlatDataAndDimensions(noise, count, runs, d.noise))
-	}
-	return out
+	return append(out, tensors.FromFlatDataAndDimensions(noise, count, len(d.seeds), d.noise))
 }
 
 // The number of inputs of one kind of transitions, and how many more there are with further successors.
@@ -165,9 +155,8 @@ func unpackBatch(inputs []*graph.Node, k, actions int, s shape) *Batch {
 		aux := transitions(next)
 		b.Aux, next = &aux, next+each
 	}
-	b.Initial = at(next)
 	if s.noise {
-		b.Noise = at(next + 1)
+		b.Noise = at(next)
 	}
 	return b
 }

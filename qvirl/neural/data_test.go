@@ -95,6 +95,16 @@ func TestUnitScalesWhatIsOfOrderOne(t *testing.T) {
 	}
 }
 
+func TestStepsGetNoArraysBesideTransitionsAndNoise(t *testing.T) {
+	scale := &Scale{Mean: []float32{0, 0}, Std: []float32{1, 1}}
+	d := newData([]demo.Trajectory{walk(0, 4, true, false)}, nil, Image{}, scale, 2, 0.9)
+	for noise, want := range map[int]int{0: transitionInputs, 3: transitionInputs + 1} {
+		if got := newSampler([]*Data{d}, nil, []uint64{1}, 2, 0, noise).draw(0, 1); len(got) != want {
+			t.Errorf("%d arrays with %d numbers of noise, want %d", len(got), noise, want)
+		}
+	}
+}
+
 func TestOrderDealsEverythingOnceAnEpochByTheStepAlone(t *testing.T) {
 	const n, batch = 10, 4
 	o := newOrder(3, streamOrder, n)

@@ -82,7 +82,7 @@ func TestExplorationDependsOnStepsAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if j.program, err = l.acquire(j, shape{on: goBackend(t), layout: j.layout.signature(), beta: 1, discount: 0.9,
+	if j.program, err = l.acquire(j, shape{on: goBackend(t), layout: j.layout.signature(), beta: 1,
 		noise: true, aux: true}); err != nil {
 		t.Fatal(err)
 	}

@@ -234,7 +234,7 @@ func (l *Learner) inference(f *Fitted) (*program, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	at := shape{on: on, layout: f.layout.signature(), beta: f.spec.Beta, discount: f.spec.Discount, image: f.spec.Image}
+	at := shape{on: on, layout: f.layout.signature(), beta: f.spec.Beta, image: f.spec.Image}
 	e := &encoder{l.config, f.spec.Observation, f.spec.Actions, f.spec.Image}
 	p, err := l.acquire(&job{encoder: e, layout: f.layout}, at)
 	if err != nil {

@@ -119,11 +119,10 @@ func (l *layout) find(name string, trained, fixed []float32) []float32 {
 
 // The random streams of a run.
 const (
-	streamWeights = iota + 1
-	streamOrder
-	streamAuxOrder
-	streamInitial
-	streamNoise
+	streamWeights  = 1
+	streamOrder    = 2
+	streamAuxOrder = 3
+	streamNoise    = 5
 )
 
 // random returns the generator of a run's stream at a count, such as a step: what is drawn depends on nothing else.

@@ -116,8 +116,7 @@ func (l *Learner) train(ctx context.Context, t *Task, clock *clock, progress irl
 		if err != nil {
 			return err
 		}
-		job.program, err = l.acquire(job, shape{on: on, layout: job.layout.signature(), beta: t.Beta,
-			discount: t.Discount, image: t.Image,
+		job.program, err = l.acquire(job, shape{on: on, layout: job.layout.signature(), beta: t.Beta, image: t.Image,
 			aux: job.sampler.aux != nil || t.Explore != nil, noise: job.sampler.noise > 0,
 			successors: job.sampler.expert[0].Successors > 0})
 		if err != nil {

@@ -102,9 +102,9 @@ func (e *encoder) parameters(n Network, random *rand.Rand) []Parameter {
 
 // Weights are the networks and parameters of all runs within a graph.
 type Weights struct {
-	Runs, Actions  int
-	Image          Image   // the shape of states that are images; zeros for others
-	Beta, Discount float64 // the demonstrator's rationality coefficient β, and γ
+	Runs, Actions int
+	Image         Image   // the shape of states that are images; zeros for others
+	Beta          float64 // the demonstrator's rationality coefficient
 
 	encoder *encoder
 	nodes   map[string]*graph.Node // [runs, dims…]

@@ -101,8 +101,6 @@ type Batch struct {
 	// Aux are auxiliary transitions, which say where the environment leads but nothing about the demonstrator; nil
 	// where the task has none.
 	Aux *Transitions
-	// Initial [runs, n, observation] are first states of demonstrations, as many as there are expert transitions.
-	Initial *graph.Node
 	// Noise [runs, Objective.Noise(…)] are standard normal draws.
 	Noise *graph.Node
 }

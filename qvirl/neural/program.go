@@ -26,12 +26,12 @@ const termGradient = "gradient_norm"
 
 // shape is what programs are compiled for, beside the sizes of the arrays that they are given.
 type shape struct {
-	on             compute.Backend
-	layout         string // its signature
-	beta, discount float64
-	aux, noise     bool
-	successors     bool // further ones
-	image          Image
+	on         compute.Backend
+	layout     string // its signature
+	beta       float64
+	aux, noise bool
+	successors bool // further ones
+	image      Image
 }
 
 // program are the compiled graphs of a learner for one shape.
@@ -52,7 +52,7 @@ type program struct {
 func (p *program) weights(trained, fixed *graph.Node) (*Weights, []*graph.Node) {
 	parts := p.layout.nodes(trained, fixed)
 	w := &Weights{Runs: trained.Shape().Dim(0), Actions: p.encoder.actions, Image: p.shape.image, Beta: p.shape.beta,
-		Discount: p.shape.discount, encoder: p.encoder, nodes: map[string]*graph.Node{}}
+		encoder: p.encoder, nodes: map[string]*graph.Node{}}
 	for i, s := range p.layout.slots {
 		w.nodes[s.Name] = parts[i]
 	}

@@ -142,7 +142,7 @@ func TestExplorersDrawSuccessors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if j.program, err = l.acquire(j, shape{on: goBackend(t), layout: j.layout.signature(), beta: 1, discount: 0.9,
+	if j.program, err = l.acquire(j, shape{on: goBackend(t), layout: j.layout.signature(), beta: 1,
 		noise: true, aux: true, successors: true}); err != nil {
 		t.Fatal(err)
 	}

@@ -198,7 +198,7 @@ func testResumption(t *testing.T, c Config, newTask func() *Task) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	if j.program, err = l.acquire(j, shape{on: goBackend(t), layout: j.layout.signature(), beta: 1, discount: 0.9,
+	if j.program, err = l.acquire(j, shape{on: goBackend(t), layout: j.layout.signature(), beta: 1,
 		noise: true, image: task.Image}); err != nil {
 		t.Fatal(err)
 	}

@@ -18,40 +18,27 @@ const (
 // network is the name of the Q-function.
 const network = "q"
 
-// ValueTerm names how the second term of the objective, the soft value of the initial states, is estimated from
-// demonstrations.
-type ValueTerm string
-
-const (
-	// TD is E[V(s) − γV(s')] over the demonstrated transitions, which telescopes to the initial value; the authors'
-	// recommendation for learning offline, "value_expert" in their code.
-	TD ValueTerm = "td"
-	// Initial is (1−γ) E[V(s₀)] over the first states of demonstrations, "v0" in their code.
-	Initial ValueTerm = "initial"
-)
-
 // Objective is the negative of IQ-Learn's concave objective in the space of Q-functions, per transition:
 //
 //	−E[r] + E[V(s) − γV(s')] + E[r²]/(4α)   with   r = Q(s,a) − γV(s'),   V(s) = T log Σ_a exp(Q(s,a)/T)
 //
-// where all expectations are over demonstrated transitions, and γ is 0 where one ended the episode.
+// where all expectations are over demonstrated transitions, and γ is 0 where one ended the episode. The second term
+// telescopes to the soft value of the initial states; the authors recommend it for learning offline ("value_expert" in
+// their code).
 type Objective struct {
 	// Temperature is T. With 0 it is 1/β, so that the soft Q-function is on the scale of the demonstrator's Q-values.
 	Temperature float64 `json:"temperature"`
 	// Alpha is α: the smaller, the smaller the rewards. The authors' is 0.5.
 	Alpha float64 `json:"alpha"`
-	// Value is how the second term is estimated.
-	Value ValueTerm `json:"value"`
 }
 
 // DefaultObjective returns the authors' choices, at the temperature of the demonstrator.
-func DefaultObjective() Objective { return Objective{Alpha: 0.5, Value: TD} }
+func DefaultObjective() Objective { return Objective{Alpha: 0.5} }
 
 // Validate reports the first field that is out of range.
 func (o Objective) Validate() error {
 	return check.All("iqlearn", check.NotNegative("Temperature", o.Temperature),
-		check.That(o.Alpha > 0, "Alpha = %g, want a positive number", o.Alpha),
-		check.OneOf("Value", o.Value, TD, Initial))
+		check.That(o.Alpha > 0, "Alpha = %g, want a positive number", o.Alpha))
 }
 
 // New returns IQ-Learn with the given training.
@@ -73,11 +60,8 @@ func (Objective) Noise(expert, aux, actions int) int { return 0 }
 // Loss returns the negative objective.
 func (o Objective) Loss(w *neural.Weights, b *neural.Batch) neural.Loss {
 	n := b.Expert.Len()
-	states := []*Node{b.Expert.State, b.Expert.Next}
-	if o.Value == Initial {
-		states = append(states, b.Initial)
-	}
-	q := Squeeze(w.Network(network, Concatenate(states, 1)), -1) // [runs, 2n or 3n, actions]
+	states := Concatenate([]*Node{b.Expert.State, b.Expert.Next}, 1)
+	q := Squeeze(w.Network(network, states), -1) // [runs, 2n, actions]
 	temperature := o.temperature(w.Beta)
 	v := neural.SoftMax(q, temperature)
 	part := func(i int) *Node { return SliceAxis(v, 1, AxisRange(i*n, (i+1)*n)) } // [runs, n]
@@ -86,9 +70,6 @@ func (o Objective) Loss(w *neural.Weights, b *neural.Batch) neural.Loss {
 
 	reward := Sub(taken, next)
 	value := ReduceMean(Sub(part(0), next), -1)
-	if o.Value == Initial {
-		value = MulScalar(ReduceMean(part(2), -1), 1-w.Discount)
-	}
 	meanReward := ReduceMean(reward, -1)
 	chi2 := MulScalar(ReduceMean(Square(reward), -1), 1/(4*o.Alpha))
 	return neural.Loss{

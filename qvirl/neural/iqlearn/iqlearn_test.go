@@ -4,6 +4,9 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -62,22 +65,17 @@ func plainLoss(p neuraltest.Parameters, o Objective, b *neuraltest.Batch) (total
 	for i := range b.State {
 		q, v := soft(b.State[i])
 		_, next := soft(b.Next[i])
-		_, initial := soft(b.Initial[i])
 		r := q[b.Action[i]] - b.Discount[i]*next
 		reward += r / n
 		chi2 += r * r / n / (4 * o.Alpha)
 		logLikelihood += (q[b.Action[i]] - v) / temperature / n
-		if o.Value == TD {
-			value += (v - b.Discount[i]*next) / n
-		} else {
-			value += (1 - discount) * initial / n
-		}
+		value += (v - b.Discount[i]*next) / n
 	}
 	return value - reward + chi2, logLikelihood, reward, value, chi2
 }
 
 func TestLossAndGradientAgreeWithPlainGo(t *testing.T) {
-	for _, o := range []Objective{DefaultObjective(), {Temperature: 0.3, Alpha: 0.1, Value: Initial}} {
+	for _, o := range []Objective{DefaultObjective(), {Temperature: 0.3, Alpha: 0.1}} {
 		l, err := New(testConfig(), o)
 		if err != nil {
 			t.Fatal(err)
@@ -117,7 +115,7 @@ func TestLossAndGradientAgreeWithPlainGo(t *testing.T) {
 	}
 }
 
-func TestWithTDTheLossIsClonesWithRegularisation(t *testing.T) {
+func TestTheLossIsClonesWithRegularisation(t *testing.T) {
 	// V(s) − γV(s') − (Q(s,a) − γV(s')) = −T log π(a|s)
 	l, err := New(testConfig(), DefaultObjective())
 	if err != nil {
@@ -136,6 +134,36 @@ func TestWithTDTheLossIsClonesWithRegularisation(t *testing.T) {
 	if want := -terms[neural.TermLogLikelihood]/beta + terms["chi2"]; !scalar.EqualWithinAbs(total, want, 1e-5) ||
 		total == 0 {
 		t.Errorf("loss %g, want −log-likelihood/β + χ² = %g", total, want)
+	}
+}
+
+func TestModelsWhoseObjectiveNamesAValueTermStillLoad(t *testing.T) {
+	l, err := New(testConfig(), DefaultObjective())
+	if err != nil {
+		t.Fatal(err)
+	}
+	models, err := l.Fit(context.Background(), testTask(1), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := models[0].Save(dir); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, neural.DescriptionFile)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	older := regexp.MustCompile(`"alpha": ?0.5`).ReplaceAllString(string(text), `"alpha":0.5,"value":"td"`)
+	if older == string(text) {
+		t.Fatalf("the description has no α: %s", text)
+	}
+	if err := os.WriteFile(path, []byte(older), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if m, err := neural.Load[Objective](dir, "go"); err != nil || m.Objective() != DefaultObjective() {
+		t.Errorf("loaded %+v, error %v", m, err)
 	}
 }
 
@@ -215,8 +243,7 @@ func TestEnsembleAveragesProbabilities(t *testing.T) {
 
 func TestObjectivesOutOfRangeAreRefused(t *testing.T) {
 	for field, o := range map[string]Objective{
-		"Temperature": {Temperature: math.NaN(), Alpha: 1, Value: TD}, "Alpha": {Value: TD},
-		"Value": {Alpha: 1, Value: "v1"},
+		"Temperature": {Temperature: math.NaN(), Alpha: 1}, "Alpha": {},
 	} {
 		if _, err := New(testConfig(), o); err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("%+v: error %v, want one that names %s", o, err, field)

@@ -86,9 +86,9 @@ func elu(x []float64) []float64 {
 
 // Batch is a batch of one run in plain Go: standardised states, and transitions as neural.Data has them.
 type Batch struct {
-	State, Next, Initial [][]float64
-	Action, NextAction   []int // −1 where the trajectory ends
-	Discount             []float64
+	State, Next        [][]float64
+	Action, NextAction []int // −1 where the trajectory ends
+	Discount           []float64
 }
 
 // NewBatch draws a batch of n transitions at random: of each kind of end there are some.
@@ -102,7 +102,7 @@ func NewBatch(n, observation, actions int, discount float64, random *rand.Rand) 
 		return s
 	}
 	for i := range n {
-		b.State, b.Next, b.Initial = append(b.State, state()), append(b.Next, state()), append(b.Initial, state())
+		b.State, b.Next = append(b.State, state()), append(b.Next, state())
 		next, factor := random.IntN(actions), discount
 		switch i % 5 {
 		case 3: // terminated
@@ -137,8 +137,7 @@ func Evaluate(m *neural.Fitted, b *Batch) (total float64, terms map[string]float
 	count := 0
 	out, err := m.Evaluate(func(w *neural.Weights, in []*graph.Node) []*graph.Node {
 		loss := m.Objective().Loss(w, &neural.Batch{
-			Expert:  neural.Transitions{State: in[0], Next: in[1], Action: in[3], NextAction: in[4], Discount: in[5]},
-			Initial: in[2],
+			Expert: neural.Transitions{State: in[0], Next: in[1], Action: in[2], NextAction: in[3], Discount: in[4]},
 		})
 		from := loss.Total
 		if loss.Surrogate != nil {
@@ -156,7 +155,7 @@ func Evaluate(m *neural.Fitted, b *Batch) (total float64, terms map[string]float
 			}
 		}
 		return append(results, graph.Gradient(graph.ReduceAllSum(from), wrt...)...)
-	}, matrix(b.State), matrix(b.Next), matrix(b.Initial), oneHot(b.Action), oneHot(b.NextAction),
+	}, matrix(b.State), matrix(b.Next), oneHot(b.Action), oneHot(b.NextAction),
 		tensors.FromFlatDataAndDimensions(discount, 1, len(discount)))
 	if err != nil {
 		return 0, nil, nil, err
