@@ -3,7 +3,6 @@ package neural
 import (
 	"fmt"
 	"math"
-	"sync"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/core/graph"
@@ -44,8 +43,7 @@ type program struct {
 	step    *graph.Exec // see buildStep
 	outputs *graph.Exec // see buildOutputs
 
-	mutex sync.Mutex
-	terms []string // names of the terms, known once the step is built
+	terms []string // names of the terms, known once the step is built; a program has one user at a time
 }
 
 // weights returns the parameters as nodes.
@@ -145,8 +143,6 @@ func (p *program) gradient(loss Loss, parts []*graph.Node) *graph.Node {
 
 // name keeps the names of the terms.
 func (p *program) name(terms []Term) {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
 	p.terms = p.terms[:0]
 	for _, t := range terms {
 		p.terms = append(p.terms, t.Name)
