@@ -62,6 +62,7 @@ func (j *job) train(ctx context.Context, report func(Point)) (err error) {
 	}
 	if len(j.task.HeldOut) > 0 {
 		j.heldOut = newHeldOut(j.task.HeldOut, j.sampler.expert)
+		defer j.heldOut.finalize()
 	}
 	if err := j.checkpoint.load(&j.state); err != nil {
 		return err
@@ -73,10 +74,11 @@ func (j *job) train(ctx context.Context, report func(Point)) (err error) {
 		return err
 	}
 	defer func() { j.explorer.stop(err != nil) }()
+	var terms []*tensors.Tensor // of the steps since the last point
+	defer func() { training.Finalize(terms...) }()
 	for j.Step < c.Steps && !j.exhausted() {
 		began, from := time.Now(), j.Step
 		until := min((from/c.ReportEvery+1)*c.ReportEvery, c.Steps)
-		var terms []*tensors.Tensor
 		for j.Step < until {
 			if err := ctx.Err(); err != nil {
 				return errors.Join(err, j.checkpoint.write())
@@ -92,6 +94,8 @@ func (j *job) train(ctx context.Context, report func(Point)) (err error) {
 		if err := j.record(v, terms, from); err != nil {
 			return err
 		}
+		training.Finalize(terms...)
+		terms = terms[:0]
 		report(j.point(float64(until-from) / time.Since(began).Seconds()))
 		if err := j.explorer.step(ctx, v); err != nil {
 			return errors.Join(err, j.checkpoint.write())
@@ -134,7 +138,6 @@ func (j *job) record(v *vectors, terms []*tensors.Tensor, from int) error {
 		if err != nil {
 			return fmt.Errorf("neural: reading the loss: %w", err)
 		}
-		t.MustFinalizeAll()
 		for ; len(figures) > 0; figures = figures[len(sums):] {
 			for i := range sums {
 				sums[i] += float64(figures[i])
@@ -264,6 +267,7 @@ func newVectors(j *job) *vectors {
 func (v *vectors) advance(j *job, count int) (*tensors.Tensor, error) {
 	batches := j.sampler.draw(j.Step, count)
 	rates := j.config.rates(j.Step, count)
+	defer training.Finalize(append(batches, rates)...)
 	args := make([]any, 0, 6+len(batches))
 	for _, t := range []**tensors.Tensor{&v.trained, &v.moment1, &v.moment2} {
 		var buffer any
@@ -287,7 +291,6 @@ func (v *vectors) advance(j *job, count int) (*tensors.Tensor, error) {
 		return nil, err
 	}
 	v.trained, v.moment1, v.moment2 = out[0], out[1], out[2]
-	training.Finalize(append(batches, rates)...)
 	return out[3], nil
 }
 

@@ -210,6 +210,11 @@ func testResumption(t *testing.T, c Config, newTask func() *Task) {
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("error %v, want that of the context", err)
 	}
+	for i, states := range j.heldOut.states {
+		if states.Ok() {
+			t.Errorf("block %d of the held-out states is still held when training has ended", i)
+		}
+	}
 	if _, err := os.Stat(filepath.Join(task.Checkpoint, "runs-000.checkpoint")); err != nil {
 		t.Fatal(err)
 	}
