@@ -15,38 +15,55 @@ type Rewards func(observations []float32, actions []int) ([]float64, error)
 // observations: that which its last action was taken on, and that which this led to.
 type Ends func(from, to []float32) (float64, error)
 
-// returns gives what transitions [k] pay: by the environment, or with other rewards r(s, a), and where the transition
-// ended the episode
-//
-//	r(s, a) + γ r_end/(1 − γ),
-//
-// with Options.Ends, or else r_end = max_b r(s', b). An end that paid nothing, or once, would draw or deter by itself.
+// worth says what transitions and ends pay by rewards of one's own.
+type worth struct {
+	rewards  Rewards
+	ends     Ends // nil for the last state's reward, for ever
+	discount float64
+	actions  int
+}
+
+// returns gives what transitions [k] pay: by the environment, or with other rewards as worth says.
 func (t *trainer) returns(now []float32, actions []int, paid []float64, after []float32,
 	terminated []bool) ([]float64, error) {
 	if t.options.Rewards == nil {
 		return paid, nil
 	}
-	out, err := t.rewards(now, actions)
+	return t.worth().returns(now, actions, after, terminated)
+}
+
+// worth is that of Options.Rewards.
+func (t *trainer) worth() worth {
+	return worth{t.options.Rewards, t.options.Ends, t.config.Discount, t.learner.actions}
+}
+
+// returns gives what transitions [k] pay: r(s, a), and where the transition ended the episode
+//
+//	r(s, a) + γ r_end/(1 − γ),
+//
+// with Options.Ends, or else r_end = max_b r(s', b). An end that paid nothing, or once, would draw or deter by itself.
+func (w worth) returns(now []float32, actions []int, after []float32, terminated []bool) ([]float64, error) {
+	out, err := w.of(now, actions)
 	if err != nil {
 		return nil, err
 	}
-	size := t.replay.size
+	size := len(now) / len(actions)
 	for i, ended := range terminated {
 		if !ended {
 			continue
 		}
-		end, err := t.end(now[i*size:(i+1)*size], after[i*size:(i+1)*size])
+		end, err := w.end(now[i*size:(i+1)*size], after[i*size:(i+1)*size])
 		if err != nil {
 			return nil, err
 		}
-		out[i] += t.config.Discount * end
+		out[i] += w.discount * end
 	}
 	return out, nil
 }
 
-// rewards returns Options.Rewards, and refuses what is no finite number.
-func (t *trainer) rewards(observations []float32, actions []int) ([]float64, error) {
-	out, err := t.options.Rewards(observations, actions)
+// of returns Options.Rewards, and refuses what is no finite number.
+func (w worth) of(observations []float32, actions []int) ([]float64, error) {
+	out, err := w.rewards(observations, actions)
 	if err != nil {
 		return nil, fmt.Errorf("expert: Options.Rewards: %w", err)
 	}
@@ -62,73 +79,77 @@ func (t *trainer) rewards(observations []float32, actions []int) ([]float64, err
 }
 
 // end returns what the end of an episode is worth.
-func (t *trainer) end(from, to []float32) (float64, error) {
-	if t.options.Ends == nil {
-		return t.forever(to)
+func (w worth) end(from, to []float32) (float64, error) {
+	if w.ends == nil {
+		return w.forever(to)
 	}
-	r, err := t.options.Ends(from, to)
+	r, err := w.ends(from, to)
 	if err != nil {
 		return 0, fmt.Errorf("expert: Options.Ends: %w", err)
 	}
 	if math.IsNaN(r) || math.IsInf(r, 0) {
 		return 0, fmt.Errorf("expert: Options.Ends is %g, want a finite number", r)
 	}
-	return r / (1 - t.config.Discount), nil
+	return r / (1 - w.discount), nil
 }
 
 // forever returns max_a r(s, a)/(1 − γ), the value of staying in state s for ever.
-func (t *trainer) forever(state []float32) (float64, error) {
-	n := t.learner.actions
-	states, actions := make([]float32, 0, n*len(state)), make([]int, n)
-	for a := range n {
+func (w worth) forever(state []float32) (float64, error) {
+	states, actions := make([]float32, 0, w.actions*len(state)), make([]int, w.actions)
+	for a := range w.actions {
 		states, actions[a] = append(states, state...), a
 	}
-	out, err := t.rewards(states, actions)
+	out, err := w.of(states, actions)
 	if err != nil {
 		return 0, err
 	}
-	return slices.Max(out) / (1 - t.config.Discount), nil
+	return slices.Max(out) / (1 - w.discount), nil
+}
+
+// trajectory returns Σ_k γ^k r(s_k, a_k) + γ^T r_end/(1 − γ). One that was cut off after T steps counts as if its last
+// state went on: r_end = max_a r(s_T, a).
+func (w worth) trajectory(j *demo.Trajectory) (float64, error) {
+	n := j.Len()
+	out, err := w.of(j.Observations[:len(j.Observations)/(n+1)*n], j.Actions)
+	if err != nil {
+		return 0, err
+	}
+	var sum float64
+	if j.Terminated {
+		sum, err = w.end(j.Observation(n-1), j.Observation(n))
+	} else {
+		sum, err = w.forever(j.Observation(n))
+	}
+	if err != nil {
+		return 0, err
+	}
+	for k := n - 1; k >= 0; k-- {
+		sum = out[k] + w.discount*sum
+	}
+	return sum, nil
 }
 
 // Objective returns what trajectories [n] of an environment with so many actions are worth by rewards of one's own, and
 // ends if they are not nil: each its discounted return, whose mean over those that are played at a point of the curve
 // is Point.Objective.
 func Objective(r Rewards, ends Ends, discount float64, actions int, trajectories []demo.Trajectory) ([]float64, error) {
-	out := make([]float64, len(trajectories))
+	w, out := worth{r, ends, discount, actions}, make([]float64, len(trajectories))
 	for i := range trajectories {
-		j := &trajectories[i]
-		t := &trainer{config: Config{Discount: discount}, options: Options{Rewards: r, Ends: ends},
-			learner: &learner{actions: actions}, replay: newReplay(len(j.Observations)/(j.Len()+1), 1)}
 		var err error
-		if out[i], err = t.objective(trajectories[i : i+1]); err != nil {
+		if out[i], err = w.trajectory(&trajectories[i]); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
 }
 
-// objective returns the mean over trajectories of Σ_k γ^k r(s_k, a_k) + γ^T r_end/(1 − γ), where those that were cut
-// off after T steps count as if their last state went on: r_end = max_a r(s_T, a).
+// objective returns the mean over trajectories of what they are worth.
 func (t *trainer) objective(trajectories []demo.Trajectory) (float64, error) {
 	mean := 0.0
 	for i := range trajectories {
-		j := &trajectories[i]
-		out, err := t.rewards(j.Observations[:j.Len()*t.replay.size], j.Actions)
+		sum, err := t.worth().trajectory(&trajectories[i])
 		if err != nil {
 			return 0, err
-		}
-		n := j.Len()
-		var sum float64
-		if j.Terminated {
-			sum, err = t.end(j.Observation(n-1), j.Observation(n))
-		} else {
-			sum, err = t.forever(j.Observation(n))
-		}
-		if err != nil {
-			return 0, err
-		}
-		for k := len(out) - 1; k >= 0; k-- {
-			sum = out[k] + t.config.Discount*sum
 		}
 		mean += sum / float64(len(trajectories))
 	}

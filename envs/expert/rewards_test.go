@@ -90,7 +90,7 @@ func TestEndsPayWhatTheyAreSaidTo(t *testing.T) {
 		"error": func(_, _ []float32) (float64, error) { return 0, errors.New("wrong") },
 	} {
 		tr.options.Ends = wrong
-		if _, err := tr.end([]float32{1}, []float32{2}); err == nil {
+		if _, err := tr.worth().end([]float32{1}, []float32{2}); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
@@ -145,7 +145,7 @@ func TestRewardsAreChecked(t *testing.T) {
 		"few":   func(_ []float32, a []int) ([]float64, error) { return nil, nil },
 		"error": func(_ []float32, a []int) ([]float64, error) { return nil, wrong },
 	} {
-		if _, err := walkingTrainer(rewards).rewards([]float32{1}, []int{0}); err == nil ||
+		if _, err := walkingTrainer(rewards).worth().of([]float32{1}, []int{0}); err == nil ||
 			name == "error" && !errors.Is(err, wrong) {
 			t.Errorf("%s: error %v", name, err)
 		}
