@@ -33,8 +33,13 @@ type learner struct {
 
 // newLearner draws the first weights and compiles the programs, with the given loss or, if it is nil, the quantile
 // Huber loss.
-func newLearner(on compute.Backend, c Config, observation, actions int, given Loss) (*learner, error) {
+func newLearner(on compute.Backend, c Config, observation, actions int, given Loss) (_ *learner, err error) {
 	l := &learner{config: c, widths: c.widths(observation, actions), actions: actions, store: model.NewStore()}
+	defer func() {
+		if err != nil {
+			l.free()
+		}
+	}()
 	first := newNetwork(l.widths, c.Seed)
 	for _, scope := range []string{onlineScope, targetScope} {
 		for i, layer := range first {
@@ -52,7 +57,7 @@ func newLearner(on compute.Backend, c Config, observation, actions int, given Lo
 		}
 	}
 	adam := optimizer.Adam().Epsilon(1e-8).Done()
-	err := training.Guard("expert", "building the programs", func() {
+	err = training.Guard("expert", "building the programs", func() {
 		l.act = model.MustNewExec(on, l.store, func(scope *model.Scope, x *Node) *Node {
 			return ReduceMean(l.nodes(scope, onlineScope, x.Graph()).forward(x, actions, c.Norm), 2)
 		})
@@ -106,6 +111,20 @@ func newLearner(on compute.Backend, c Config, observation, actions int, given Lo
 		clear(a.Data)
 	}
 	return l, l.setState(func(name string) (*npz.Array, error) { a := after[name]; return &a, nil })
+}
+
+// free gives back what the learner holds of the device, without waiting for the garbage collector, which does not see
+// its size.
+func (l *learner) free() {
+	// memory that cannot be given back is no reason to lose a training
+	_ = training.Guard("expert", "freeing the learner", func() {
+		for _, program := range []*model.Exec{l.act, l.step} {
+			if program != nil {
+				program.Finalize()
+			}
+		}
+		l.store.Finalize()
+	})
 }
 
 // nodes returns a network's arrays as they are at this point of the graph.
@@ -228,9 +247,11 @@ func (l *learner) setState(get func(name string) (*npz.Array, error)) error {
 		if n := v.Shape().Size(); n != len(a.Data) {
 			return fmt.Errorf("%s holds %d numbers, want %v", storedName(v), len(a.Data), dims)
 		}
-		value := tensors.FromFlatDataAndDimensions(npz.Narrow[float32](a.Data), dims...)
+		var value *tensors.Tensor
 		if v.DType() == dtypes.Int64 {
 			value = tensors.FromFlatDataAndDimensions(npz.Narrow[int64](a.Data), dims...)
+		} else {
+			value = tensors.FromFlatDataAndDimensions(npz.Narrow[float32](a.Data), dims...)
 		}
 		if err := v.SetValue(value); err != nil {
 			return fmt.Errorf("expert: %w", err)

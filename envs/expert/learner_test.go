@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/floats/scalar"
 
 	"github.com/go-birl/birl/envs/npz"
@@ -127,6 +128,33 @@ func backendAndPlainGoAgree(t *testing.T, norm bool) {
 	}
 	if spread < 1e-3 {
 		t.Errorf("the values of a new network are all 0")
+	}
+}
+
+func TestFreedLearnersHoldNothing(t *testing.T) {
+	l, err := newLearner(pureGo(t), toyConfig(), 2, 2, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var held []*tensors.Tensor
+	for v := range l.store.IterVariables() {
+		value, err := v.Value()
+		if err != nil {
+			t.Fatal(err)
+		}
+		held = append(held, value)
+	}
+	if len(held) == 0 || !held[0].Ok() {
+		t.Fatalf("the learner has %d variables", len(held))
+	}
+	l.free()
+	for i, value := range held {
+		if value.Ok() {
+			t.Errorf("variable %d is still held", i)
+		}
+	}
+	if _, err := l.values([]float32{0, 0}); err == nil {
+		t.Error("the program is still there")
 	}
 }
 

@@ -98,10 +98,6 @@ func Train(ctx context.Context, on compute.Backend, pool *gym.Pool, c Config, o 
 	if err := c.checkUnits(spec.Size()); err != nil {
 		return nil, err
 	}
-	l, err := newLearner(on, c, spec.Size(), spec.Actions, o.Loss)
-	if err != nil {
-		return nil, err
-	}
 	if o.Rewards != nil && o.Loss != nil {
 		return nil, fmt.Errorf("expert: Options has Rewards and a Loss, want one of them")
 	}
@@ -111,6 +107,11 @@ func Train(ctx context.Context, on compute.Backend, pool *gym.Pool, c Config, o 
 	if len(o.Demonstrations) > 0 {
 		o.Source += ", demonstrations " + digest(o.Demonstrations)
 	}
+	l, err := newLearner(on, c, spec.Size(), spec.Actions, o.Loss)
+	if err != nil {
+		return nil, err
+	}
+	defer l.free()
 	t := &trainer{config: c, options: o, pool: pool, learner: l, replay: newReplay(spec.Size(), c.Replay),
 		loss: math.NaN()}
 	if err := t.demonstrate(); err != nil {
