@@ -255,11 +255,9 @@ func (c *collector) begin(ctx context.Context) error {
 
 // act asks the policy about the environments with an episode, and leaves the others alone.
 func (c *collector) act(ctx context.Context, policy Policy) ([]int, error) {
-	spec := c.pool.Spec()
-	actions := make([]int, len(c.running))
 	if c.scripts != nil {
+		actions := slices.Repeat([]int{Leave}, len(c.running))
 		for i, e := range c.running {
-			actions[i] = Leave
 			if e != nil {
 				actions[i] = e.script[e.trajectory.Len()]
 			}
@@ -268,26 +266,18 @@ func (c *collector) act(ctx context.Context, policy Policy) ([]int, error) {
 	}
 	var envs []int
 	var random []*rand.Rand
-	obs := Array{DType: spec.DType}
+	var observations []Array
 	for i, e := range c.running {
-		actions[i] = Leave
 		if e != nil {
-			envs, random = append(envs, i), append(random, e.random)
-			obs.Bytes = append(obs.Bytes, e.last.Bytes...)
+			envs, random, observations = append(envs, i), append(random, e.random), append(observations, e.last)
 		}
 	}
-	obs.Shape = append([]int{len(envs)}, spec.Shape...)
-	if c.options.function != "" {
-		policy = func(Array, []*rand.Rand) ([]int, error) { return c.pool.ask(ctx, c.options.function, envs) }
-	}
-	chosen, err := policy(obs, random)
-	if err = c.pool.checkChosen(chosen, len(envs), err); err != nil {
-		return nil, err
-	}
-	for k, i := range envs {
-		actions[i] = chosen[k]
-	}
-	return actions, nil
+	return c.pool.chosen(envs, observations, func(obs Array) ([]int, error) {
+		if f := c.options.function; f != "" {
+			return c.pool.ask(ctx, f, envs)
+		}
+		return policy(obs, random)
+	})
 }
 
 // Describe returns the description of a set that was collected in the pool.

@@ -53,52 +53,55 @@ func (p *Pool) Continue(ctx context.Context, snapshots []Snapshot, steps int, ch
 // their numbers.
 func (p *Pool) goOn(ctx context.Context, episodes []demo.Trajectory, last []Array, first int, choose Chooser) (
 	which []int, err error) {
-	obs := Array{DType: p.spec.DType}
+	var envs []int
+	var observations []Array
 	for i := range episodes {
 		if t := &episodes[i]; !t.Terminated && !t.Truncated {
-			which = append(which, first+i)
-			obs.Bytes = append(obs.Bytes, last[i].Bytes...)
+			envs, which, observations = append(envs, i), append(which, first+i), append(observations, last[i])
 		}
 	}
 	if len(which) == 0 {
 		return nil, nil
 	}
-	obs.Shape = append([]int{len(which)}, p.spec.Shape...)
-	chosen, err := choose(which, obs)
-	if err = p.checkChosen(chosen, len(which), err); err != nil {
+	actions, err := p.chosen(envs, observations, func(obs Array) ([]int, error) { return choose(which, obs) })
+	if err != nil {
 		return nil, err
-	}
-	actions := slices.Repeat([]int{Leave}, p.Len())
-	for k, i := range which {
-		actions[i-first] = chosen[k]
 	}
 	b, err := p.Step(ctx, actions)
 	if err != nil {
 		return nil, err
 	}
-	for k, i := range which {
-		env := i - first
+	for _, env := range envs {
 		t := &episodes[env]
 		last[env] = b.Obs.Row(env)
-		t.Actions, t.Rewards = append(t.Actions, chosen[k]), append(t.Rewards, b.Rewards[env])
+		t.Actions, t.Rewards = append(t.Actions, actions[env]), append(t.Rewards, b.Rewards[env])
 		t.Observations = append(t.Observations, last[env].Float32()...)
 		t.Terminated, t.Truncated = b.Terminated[env], b.Truncated[env]
 	}
 	return which, nil
 }
 
-// checkChosen passes a policy's error on, and refuses actions that are not n of the environment's.
-func (p *Pool) checkChosen(chosen []int, n int, err error) error {
+// chosen returns an action for every environment: what a policy chooses in those given, by their observations, and Leave
+// in the others. Actions that the environment has not are refused.
+func (p *Pool) chosen(envs []int, observations []Array, policy func(Array) ([]int, error)) ([]int, error) {
+	obs := Array{DType: p.spec.DType, Shape: append([]int{len(envs)}, p.spec.Shape...)}
+	for _, o := range observations {
+		obs.Bytes = append(obs.Bytes, o.Bytes...)
+	}
+	chosen, err := policy(obs)
 	if err != nil {
-		return fmt.Errorf("gym: the policy: %w", err)
+		return nil, fmt.Errorf("gym: the policy: %w", err)
 	}
-	if len(chosen) != n {
-		return fmt.Errorf("gym: the policy chose %d actions for %d observations", len(chosen), n)
+	if len(chosen) != len(envs) {
+		return nil, fmt.Errorf("gym: the policy chose %d actions for %d observations", len(chosen), len(envs))
 	}
+	actions := slices.Repeat([]int{Leave}, p.Len())
 	for k, a := range chosen {
 		if a < 0 || a >= p.spec.Actions {
-			return fmt.Errorf("gym: the policy chose the action %d at index %d, want 0 to %d", a, k, p.spec.Actions-1)
+			return nil, fmt.Errorf("gym: the policy chose the action %d at index %d, want 0 to %d", a, k,
+				p.spec.Actions-1)
 		}
+		actions[envs[k]] = a
 	}
-	return nil
+	return actions, nil
 }

@@ -15,32 +15,23 @@ func CollectPython(ctx context.Context, p *Pool, function string, o CollectOptio
 	return Collect(ctx, p, nil, o)
 }
 
-// ask returns the actions that a Python function chooses in the given environments, which are in ascending order.
+// ask returns the actions that a Python function chooses in the given environments.
 func (p *Pool) ask(ctx context.Context, function string, envs []int) ([]int, error) {
-	var actions []int
-	for _, w := range p.workers {
-		var slots []int
-		for _, env := range envs {
-			if slot := env - w.first; slot >= 0 && slot < w.count {
-				slots = append(slots, slot)
-			}
-		}
-		if len(slots) == 0 {
-			continue
-		}
-		more := map[string]any{"function": function, "envs": slots}
-		err := p.single(ctx, w.first, "ask the policy "+function, askPolicy, more, func(body []byte) error {
-			var chosen []int
-			rest, err := splitText(body, &chosen)
-			if err == nil && (len(rest) > 0 || len(chosen) != len(slots)) {
-				err = fmt.Errorf("%w: %d actions for %d environments", errGarbage, len(chosen), len(slots))
-			}
-			actions = append(actions, chosen...)
-			return err
-		})
+	actions := make([]int, len(envs))
+	return actions, p.each(ctx, "ask the policy "+function, askPolicy, askPolicy, envs, func(slots, _ []int) any {
+		return map[string]any{"function": function, "envs": slots}
+	}, func(_ *worker, body []byte, which []int) error {
+		var chosen []int
+		rest, err := splitText(body, &chosen)
 		if err != nil {
-			return nil, err
+			return err
 		}
-	}
-	return actions, nil
+		if len(rest) > 0 || len(chosen) != len(which) {
+			return fmt.Errorf("%w: %d actions for %d environments", errGarbage, len(chosen), len(which))
+		}
+		for i, k := range which {
+			actions[k] = chosen[i]
+		}
+		return nil
+	})
 }

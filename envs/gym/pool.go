@@ -191,19 +191,39 @@ func (p *Pool) ResetEnvs(ctx context.Context, envs []int, seeds []int64) (Array,
 	})
 }
 
-// begin asks each worker for the first observations of those of the environments that are its own, all workers at the
-// same time, and returns the observations [len(envs), …]. request makes what a worker is asked from its slots, those of
-// envs[which]. What a worker refuses leaves the pool open.
+// begin asks for the first observations of the given environments, as each does, and returns them [len(envs), …].
 func (p *Pool) begin(ctx context.Context, doing string, kind byte, envs []int, request func(slots, which []int) any) (
 	Array, error) {
+	size := p.spec.bytes()
+	out := p.spec.array(len(envs))
+	err := p.each(ctx, doing, kind, tellObservations, envs, request, func(w *worker, body []byte, which []int) error {
+		if len(body) != w.count*size {
+			return fmt.Errorf("%w: %d bytes of observations", errGarbage, len(body))
+		}
+		for _, k := range which {
+			copy(out.Row(k).Bytes, body[(envs[k]-w.first)*size:])
+			if at := out.Row(k).nan(); at >= 0 {
+				return p.nanFault(envs[k], doing, fmt.Sprintf("observation[%d]", at))
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+// each asks the workers about those of the environments that are their own, all workers at the same time. request makes
+// what a worker is asked from its slots, those of envs[which], and use takes its answer, of the kind tell. What a
+// worker refuses leaves the pool open.
+func (p *Pool) each(ctx context.Context, doing string, ask, tell byte, envs []int,
+	request func(slots, which []int) any, use func(w *worker, body []byte, which []int) error) error {
 	slots, which := make([][]int, len(p.workers)), make([][]int, len(p.workers))
 	seen := make([]bool, p.Len())
 	for k, env := range envs {
 		if env < 0 || env >= p.Len() {
-			return Array{}, fmt.Errorf("gym: envs[%d] is %d, want 0 to %d", k, env, p.Len()-1)
+			return fmt.Errorf("gym: envs[%d] is %d, want 0 to %d", k, env, p.Len()-1)
 		}
 		if seen[env] {
-			return Array{}, fmt.Errorf("gym: envs[%d] names environment %d a second time", k, env)
+			return fmt.Errorf("gym: envs[%d] names environment %d a second time", k, env)
 		}
 		seen[env] = true
 		w := env / p.config.EnvsPerWorker
@@ -212,46 +232,38 @@ func (p *Pool) begin(ctx context.Context, doing string, kind byte, envs []int, r
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	if p.fault != nil {
-		return Array{}, p.fault
+		return p.fault
 	}
 	for i, w := range p.workers {
 		if len(slots[i]) == 0 {
 			continue
 		}
-		message, err := jsonMessage(kind, request(slots[i], which[i]))
+		message, err := jsonMessage(ask, request(slots[i], which[i]))
 		if err == nil {
 			err = w.send(message)
 		}
 		if err != nil {
-			return Array{}, p.faultOf(w, doing, w.explain(ctx, w.limit, err))
+			return p.faultOf(w, doing, w.explain(ctx, w.limit, err))
 		}
 	}
-	size := p.spec.bytes()
-	out := p.spec.array(len(envs))
 	var refused error
 	for i, w := range p.workers {
 		if len(slots[i]) == 0 {
 			continue
 		}
-		body, err := w.receive(ctx, tellObservations, w.limit)
+		body, err := w.receive(ctx, tell, w.limit)
 		if r, ok := errors.AsType[refusal](err); ok {
 			refused = fmt.Errorf("gym: %s, environment %d, %s: %w", p.config.ID, w.first+slots[i][0], doing, r)
 			continue
 		}
-		if err == nil && len(body) != w.count*size {
-			err = fmt.Errorf("%w: %d bytes of observations", errGarbage, len(body))
+		if err == nil {
+			err = use(w, body, which[i])
 		}
 		if err != nil {
-			return Array{}, p.faultOf(w, doing, err)
-		}
-		for n, k := range which[i] {
-			copy(out.Row(k).Bytes, body[slots[i][n]*size:])
-			if at := out.Row(k).nan(); at >= 0 {
-				return Array{}, p.nanFault(envs[k], doing, fmt.Sprintf("observation[%d]", at))
-			}
+			return p.faultOf(w, doing, err)
 		}
 	}
-	return out, refused
+	return refused
 }
 
 // Batch is what a step gave, environment by environment.
