@@ -91,8 +91,13 @@ func (t *Trajectory) Sum() string {
 	if t.Frames != nil {
 		h.Write(t.Frames.Pixels)
 	}
-	for _, x := range t.Observations {
-		h.Write(binary.LittleEndian.AppendUint32(nil, math.Float32bits(x)))
+	var buffer []byte
+	for part := range slices.Chunk(t.Observations, 1024) {
+		buffer = buffer[:0]
+		for _, x := range part {
+			buffer = binary.LittleEndian.AppendUint32(buffer, math.Float32bits(x))
+		}
+		h.Write(buffer)
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
