@@ -81,8 +81,8 @@ func (p *Pool) goOn(ctx context.Context, episodes []demo.Trajectory, last []Arra
 	return which, nil
 }
 
-// chosen returns an action for every environment: what a policy chooses in those given, by their observations, and Leave
-// in the others. Actions that the environment has not are refused.
+// chosen returns an action for every environment: what a policy chooses in those given, by their observations, and
+// Leave in the others. Actions that the environment has not are refused.
 func (p *Pool) chosen(envs []int, observations []Array, policy func(Array) ([]int, error)) ([]int, error) {
 	obs := Array{DType: p.spec.DType, Shape: append([]int{len(envs)}, p.spec.Shape...)}
 	for _, o := range observations {
