@@ -94,32 +94,45 @@ func Fit(ctx context.Context, problem *Problem, options ...Option) (*Result, err
 	if err != nil {
 		return nil, err
 	}
-	entry, err := method.Lookup(s.name)
-	if err != nil {
-		return nil, err
-	}
 	if s.name == method.Matched || s.name == method.QVIRL || s.name == method.Refined {
 		if _, err := backend.Get(""); err != nil {
 			return nil, err
 		}
 	}
-	why := Unjudgeable(problem)
-	if s.unjudged {
-		why = "nobody asked"
-	}
-	var result *Result
-	switch {
-	case entry.Sampler:
-		result, err = verdict.Sample(ctx, m, problem, s.progress)
-	case why != "":
-		result, err = verdict.Unjudged(ctx, m, problem, why, s.progress)
-	default:
-		result, err = verdict.Fit(ctx, m, problem, s.escalate, verdict.Default(s.seed), s.progress)
-	}
+	judging := Judging{Not: s.unjudged, Escalate: s.escalate, Seed: s.seed}
+	result, err := FitBy(ctx, m, s.name, problem, judging, s.progress)
 	if err != nil {
 		return nil, err
 	}
 	return result, result.Err()
+}
+
+// Judging says how a variational posterior is judged.
+type Judging struct {
+	Not      bool // at all
+	Escalate bool // replaces it by samples where it is not trusted
+	Seed     uint64
+}
+
+// FitBy fits a problem by a method, which is one of method.Fitters by its name, or is made of one. It judges what is no
+// sampler's as Fit does, and returns no ErrNotConverged: see Result.Err.
+func FitBy(ctx context.Context, m Method, name string, problem *Problem, judging Judging, progress Progress) (*Result,
+	error) {
+	entry, err := method.Lookup(name)
+	if err != nil {
+		return nil, err
+	}
+	if entry.Sampler {
+		return verdict.Sample(ctx, m, problem, progress)
+	}
+	why := Unjudgeable(problem)
+	if judging.Not {
+		why = "nobody asked"
+	}
+	if why != "" {
+		return verdict.Unjudged(ctx, m, problem, why, progress)
+	}
+	return verdict.Fit(ctx, m, problem, judging.Escalate, verdict.Default(judging.Seed), progress)
 }
 
 // summaryDraws is the number of draws that a summary is made of where the posterior neither consists of samples nor has

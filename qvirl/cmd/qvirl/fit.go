@@ -333,16 +333,8 @@ func (o *fitOptions) sampled() bool {
 // infer fits the problem: a sampler's answer is what it is; a variational one is judged.
 func (o *fitOptions) infer(ctx context.Context, m irl.Method, problem *irl.Problem,
 	progress irl.Progress) (*verdict.Result, error) {
-	if o.sampled() {
-		return verdict.Sample(ctx, m, problem, progress)
-	}
-	if o.noVerdict {
-		return verdict.Unjudged(ctx, m, problem, "nobody asked", progress)
-	}
-	if why := qvirl.Unjudgeable(problem); why != "" {
-		return verdict.Unjudged(ctx, m, problem, why, progress)
-	}
-	return verdict.Fit(ctx, m, problem, !o.noEscalate, verdict.Default(o.seed), progress)
+	judging := qvirl.Judging{Not: o.noVerdict, Escalate: !o.noEscalate, Seed: o.seed}
+	return qvirl.FitBy(ctx, m, o.method, problem, judging, progress)
 }
 
 // The formats of answers.
