@@ -1,44 +1,30 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/go-birl/birl/envs/atomicfile"
 	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/envs/command"
 	"github.com/go-birl/birl/envs/mdp"
-	"github.com/go-birl/birl/envs/npz"
 	"github.com/go-birl/birl/envs/progress"
 	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/avril"
-	"github.com/go-birl/birl/qvirl/inferencedata"
 	"github.com/go-birl/birl/qvirl/irl"
-	"github.com/go-birl/birl/qvirl/mcmc"
 	"github.com/go-birl/birl/qvirl/method"
-	"github.com/go-birl/birl/qvirl/overlay"
 	"github.com/go-birl/birl/qvirl/problemfile"
 	"github.com/go-birl/birl/qvirl/sbc"
 	"github.com/go-birl/birl/qvirl/summary"
 	"github.com/go-birl/birl/qvirl/verdict"
 )
-
-// answerDraws is the number of draws that averages in an answer are taken over where no closed form is known.
-const answerDraws = 5000
 
 // fitOptions are the flags of fit.
 type fitOptions struct {
@@ -307,93 +293,11 @@ func slow(problem *irl.Problem) string {
 		"take about %.2g hours; where transitions lead nearby, it takes minutes", width, hours)
 }
 
-// replaceable refuses an output that is there and holds something else than an answer.
-func (o *fitOptions) replaceable() error {
-	info, err := os.Stat(o.out)
-	if err != nil || !info.Mode().IsRegular() || o.format != formatNPZ {
-		return nil
-	}
-	archive, err := npz.Open(o.out)
-	if err == nil {
-		defer archive.Close()
-	}
-	if err != nil || !archive.Has("reward_mean") {
-		return fmt.Errorf("--out %s: the file is there, and holds no answer of fit; choose another name or remove it",
-			o.out)
-	}
-	return nil
-}
-
-// sampled reports whether the method is a sampler.
-func (o *fitOptions) sampled() bool {
-	entry, err := method.Lookup(o.method)
-	return err == nil && entry.Sampler
-}
-
 // infer fits the problem: a sampler's answer is what it is; a variational one is judged.
 func (o *fitOptions) infer(ctx context.Context, m irl.Method, problem *irl.Problem,
 	progress irl.Progress) (*verdict.Result, error) {
 	judging := qvirl.Judging{Not: o.noVerdict, Escalate: !o.noEscalate, Seed: o.seed}
 	return qvirl.FitBy(ctx, m, o.method, problem, judging, progress)
-}
-
-// The formats of answers.
-const (
-	formatNPZ    = "npz"
-	formatNetCDF = "netcdf"
-)
-
-// write writes the answer.
-func (o *fitOptions) write(r *verdict.Result) error {
-	if o.format == formatNetCDF {
-		return inferencedata.Write(o.out, r.Posterior, inferencedata.Options{
-			Draws: cmp.Or(o.samples, answerDraws), Seed: o.seed,
-			Attributes: map[string]string{"method": r.Returned, "verdict": string(r.Verdict), "reason": r.Reason,
-				"converged": strconv.FormatBool(r.Converged)}})
-	}
-	answer, err := o.answer(r)
-	if err != nil {
-		return err
-	}
-	return answer.Write(o.out)
-}
-
-// answer asks the posterior for what is written.
-func (o *fitOptions) answer(r *verdict.Result) (*problemfile.Answer, error) {
-	a, err := problemfile.NewAnswer(r.Posterior, problemfile.AnswerOptions{Samples: o.samples, Draws: answerDraws,
-		Seed: o.seed})
-	if err != nil {
-		return nil, err
-	}
-	if p, ok := r.Posterior.(interface{ Sampling() *mcmc.Diagnostics }); ok {
-		d := p.Sampling()
-		a.RHat, a.ESSBulk = d.Reward.RHat, d.Reward.BulkESS
-		if !d.KnowsBetaStd() {
-			a.BetaStd = math.NaN()
-		}
-	}
-	a.Verdict, a.Returned, a.Reason, a.Converged = string(r.Verdict), r.Returned, r.Reason, r.Converged
-	return a, nil
-}
-
-// describeFit says in lines how the fit went.
-func describeFit(r *verdict.Result) []string {
-	var lines []string
-	if r.Diagnosis != nil {
-		lines = strings.Split(r.Diagnosis.String(), "\n")
-		if !r.Converged {
-			lines = append(lines, "returned: "+r.Returned+", not to be relied on: "+r.Reason)
-		} else {
-			lines = append(lines, "returned: "+r.Returned+": "+r.Reason)
-		}
-	} else {
-		lines = append(lines, r.Reason)
-	}
-	var costs []string
-	for _, s := range r.Stages {
-		costs = append(costs, fmt.Sprintf("%s %.1f s", s.Name, s.Seconds))
-	}
-	return append(lines, "cost: "+strings.Join(costs, ", "))
 }
 
 // checkCalibration simulates problems like this one and tests the method that was asked on them.
@@ -416,60 +320,6 @@ func (o *fitOptions) checkCalibration(cmd *cobra.Command, m irl.Method, problem 
 		return fmt.Errorf("--strict: %s; the answer is in %s", report, o.out)
 	}
 	return nil
-}
-
-// newMethod returns the method that the flags ask for.
-func (o *fitOptions) newMethod(flags *pflag.FlagSet, stderr io.Writer) (irl.Method, error) {
-	text, err := overlay.Read(o.configFile)
-	if err != nil {
-		return nil, err
-	}
-	override := json.RawMessage(text)
-	trained := []string{method.Matched, method.QVIRL}
-	of := map[string][]string{"lambda": {method.AVRIL}, "nodet": {method.ValueWalk}, "backend": append(trained,
-		method.Refined), "refine": trained}
-	for flag, methods := range of {
-		if flags.Changed(flag) && !slices.Contains(methods, o.method) {
-			return nil, fmt.Errorf("--%s is a flag of the method %s, not of %s", flag, strings.Join(methods, " or "),
-				o.method)
-		}
-	}
-	switch o.method {
-	case method.AVRIL:
-		if math.IsNaN(o.lambda) || math.IsInf(o.lambda, 0) {
-			return nil, fmt.Errorf("--lambda %g: want a finite number that is not negative", o.lambda)
-		}
-		override = withField(override, "Lambda", o.lambda)
-	case method.ValueWalk:
-		override = withField(override, "NoDeterminant", o.noDet)
-	}
-	m, err := qvirl.NewMethod(o.method, qvirl.Options{Seed: o.seed, Backend: o.backend, Config: override})
-	if err != nil {
-		return nil, overlay.OfFile(o.configFile, err)
-	}
-	if flags.Changed("backend") || override != nil && slices.Contains(of["backend"], o.method) { // for Adam alone
-		if _, err := describeBackend(o.backend, stderr); err != nil {
-			return nil, err
-		}
-	}
-	return o.refined(m)
-}
-
-// withField adds a field of a finite value to a JSON object that lacks it; what is no object stays as it is, for the
-// method to refuse.
-func withField(object json.RawMessage, name string, value any) json.RawMessage {
-	var fields map[string]json.RawMessage
-	if len(object) > 0 && json.Unmarshal(object, &fields) != nil {
-		return object
-	}
-	if fields == nil {
-		fields = map[string]json.RawMessage{}
-	}
-	if _, has := fields[name]; !has {
-		fields[name], _ = json.Marshal(value)
-	}
-	out, _ := json.Marshal(fields)
-	return out
 }
 
 // listen returns who is told how far a command has come: a person, or a program that reads JSON.
