@@ -21,6 +21,7 @@ import (
 	"github.com/go-birl/birl/envs/demo"
 	"github.com/go-birl/birl/envs/gym"
 	"github.com/go-birl/birl/envs/progress"
+	"github.com/go-birl/birl/qvirl/irl"
 	"github.com/go-birl/birl/qvirl/neural"
 	"github.com/go-birl/birl/qvirl/neural/catalogue"
 	"github.com/go-birl/birl/qvirl/overlay"
@@ -159,34 +160,8 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	if err != nil {
 		return err
 	}
-	for _, flag := range []string{"option", "import", "max-steps", "step-timeout", "explore-every"} {
-		if o.env == "" && cmd.Flags().Changed(flag) {
-			return fmt.Errorf("--%s is about the environment of --env, which is missing", flag)
-		}
-	}
-	if err := check.First(
-		check.That(entry.Aux || o.aux == "" && o.env == "", "--aux and --env: the method %s has no use "+
-			"for auxiliary trajectories", o.method),
-		check.That(len(o.betas) < 2 || entry.Beta, "--beta: to %s no β makes a difference; want at most one",
-			o.method),
-		check.That(len(o.betas) < 2 || o.env == "" || !o.explore, "--beta: to choose among several in an environment "+
-			"that the apprentice explores is not supported; choose without --env first"),
-		check.That(!cmd.Flags().Changed("trajectories") || o.trajectories >= 1, "--trajectories %d: want at least 1",
-			o.trajectories),
-		check.That(o.successors >= 1, "--successors %d: want at least 1", o.successors),
-		check.That(!o.branches || o.env != "" && o.successors == 1,
-			"--branches: want the environment to take them in, --env, and no --successors"),
-		check.That(o.explore || o.branches || o.successors != 1, "--explore=false: then --env has no use, but for "+
-			"--successors and --branches"),
-		check.That(o.successors == 1 || o.env != "", "--successors %d: want the environment to draw them in, --env",
-			o.successors),
-		check.That(o.discount >= 0 && o.discount < 1, "--discount %g: want 0 ≤ γ < 1", o.discount)); err != nil {
+	if err := o.validate(entry, cmd.Flags()); err != nil {
 		return err
-	}
-	for _, beta := range o.betas {
-		if !(beta > 0) || math.IsInf(beta, 1) {
-			return fmt.Errorf("--beta %g: want a positive number that is finite", beta)
-		}
 	}
 	override, err := overlay.Read(o.configFile)
 	if err != nil {
@@ -207,14 +182,7 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	if err != nil {
 		return err
 	}
-	fits := func() error {
-		err := o.memory.Check(fmt.Sprintf("training for %d actions", task.Actions), method.MemoryNeed(task))
-		if err != nil {
-			return errors.Join(err, o.outlier(task))
-		}
-		return nil
-	}
-	if err := fits(); err != nil {
+	if err := o.fits(method, task); err != nil {
 		return err
 	}
 	unlock, err := claim(o.out, filepath.Join(o.out, checkpointDir), o.force)
@@ -236,26 +204,16 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 		if err := o.simulate(cmd.Context(), pool, task, listener); err != nil {
 			return err
 		}
-		if err := fits(); err != nil { // with what was simulated, and will be
+		if err := o.fits(method, task); err != nil { // with what was simulated, and will be
 			return err
 		}
 	}
 	defer command.EndSoon(cmd.Context(), cmd.ErrOrStderr())()
 	meter := progress.NewMeter(listener, o.method)
 	noteResumption(cmd.ErrOrStderr(), task.Checkpoint)
-	model, err := o.fit(cmd.Context(), method, task, meter.Report, cmd.ErrOrStderr())
-	if errors.Is(err, neural.ErrCheckpoint) && o.force {
-		fmt.Fprintf(cmd.ErrOrStderr(), "note: --force: starting over: %v\n", err)
-		if err := os.RemoveAll(task.Checkpoint); err != nil {
-			return fmt.Errorf("removing the checkpoint: %w", err)
-		}
-		model, err = o.fit(cmd.Context(), method, task, meter.Report, cmd.ErrOrStderr())
-	}
-	if errors.Is(err, neural.ErrCheckpoint) {
-		return fmt.Errorf("%w, or give --force", err)
-	}
+	model, err := o.learn(cmd, method, task, meter.Report)
 	if err != nil {
-		return interrupted(err, task.Checkpoint)
+		return err
 	}
 	if err := model.Save(o.out); err != nil {
 		return err
@@ -269,14 +227,83 @@ func train(cmd *cobra.Command, o *trainOptions) error {
 	meter.Finish(progress.Event{Out: o.out})
 	noteFit(cmd.ErrOrStderr(), model, entry.Beta)
 	if !o.asJSON {
-		spec, heldOut := model.Spec(), ""
-		if curve := model.Curve(); len(curve) > 0 && curve[len(curve)-1].HeldOut != nil {
-			heldOut = fmt.Sprintf(", held-out log-likelihood %.3f", *curve[len(curve)-1].HeldOut)
-		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%s learnt from %d trajectories (%d transitions) in %.0f s%s: model in %s\n",
-			o.method, spec.Demos, spec.Transitions, model.Seconds(), heldOut, o.out)
+		o.tell(cmd.OutOrStdout(), model)
 	}
 	return nil
+}
+
+// validate reports the first flag that does not go with the method or with others.
+func (o *trainOptions) validate(entry *catalogue.Method, flags *pflag.FlagSet) error {
+	for _, flag := range []string{"option", "import", "max-steps", "step-timeout", "explore-every"} {
+		if o.env == "" && flags.Changed(flag) {
+			return fmt.Errorf("--%s is about the environment of --env, which is missing", flag)
+		}
+	}
+	if err := check.First(
+		check.That(entry.Aux || o.aux == "" && o.env == "", "--aux and --env: the method %s has no use "+
+			"for auxiliary trajectories", o.method),
+		check.That(len(o.betas) < 2 || entry.Beta, "--beta: to %s no β makes a difference; want at most one",
+			o.method),
+		check.That(len(o.betas) < 2 || o.env == "" || !o.explore, "--beta: to choose among several in an environment "+
+			"that the apprentice explores is not supported; choose without --env first"),
+		check.That(!flags.Changed("trajectories") || o.trajectories >= 1, "--trajectories %d: want at least 1",
+			o.trajectories),
+		check.That(o.successors >= 1, "--successors %d: want at least 1", o.successors),
+		check.That(!o.branches || o.env != "" && o.successors == 1,
+			"--branches: want the environment to take them in, --env, and no --successors"),
+		check.That(o.explore || o.branches || o.successors != 1, "--explore=false: then --env has no use, but for "+
+			"--successors and --branches"),
+		check.That(o.successors == 1 || o.env != "", "--successors %d: want the environment to draw them in, --env",
+			o.successors),
+		check.That(o.discount >= 0 && o.discount < 1, "--discount %g: want 0 ≤ γ < 1", o.discount)); err != nil {
+		return err
+	}
+	for _, beta := range o.betas {
+		if !(beta > 0) || math.IsInf(beta, 1) {
+			return fmt.Errorf("--beta %g: want a positive number that is finite", beta)
+		}
+	}
+	return nil
+}
+
+// fits refuses a task that training has no memory for.
+func (o *trainOptions) fits(method neural.Method, task *neural.Task) error {
+	err := o.memory.Check(fmt.Sprintf("training for %d actions", task.Actions), method.MemoryNeed(task))
+	if err != nil {
+		return errors.Join(err, o.outlier(task))
+	}
+	return nil
+}
+
+// learn trains, with --force from the start where the checkpoint is of another training.
+func (o *trainOptions) learn(cmd *cobra.Command, method neural.Method, task *neural.Task, report irl.Progress) (
+	neural.Model, error) {
+	stderr := cmd.ErrOrStderr()
+	model, err := o.fit(cmd.Context(), method, task, report, stderr)
+	if errors.Is(err, neural.ErrCheckpoint) && o.force {
+		fmt.Fprintf(stderr, "note: --force: starting over: %v\n", err)
+		if err := os.RemoveAll(task.Checkpoint); err != nil {
+			return nil, fmt.Errorf("removing the checkpoint: %w", err)
+		}
+		model, err = o.fit(cmd.Context(), method, task, report, stderr)
+	}
+	if errors.Is(err, neural.ErrCheckpoint) {
+		return nil, fmt.Errorf("%w, or give --force", err)
+	}
+	if err != nil {
+		return nil, interrupted(err, task.Checkpoint)
+	}
+	return model, nil
+}
+
+// tell says in a line what was learnt.
+func (o *trainOptions) tell(w io.Writer, model neural.Model) {
+	spec, heldOut := model.Spec(), ""
+	if curve := model.Curve(); len(curve) > 0 && curve[len(curve)-1].HeldOut != nil {
+		heldOut = fmt.Sprintf(", held-out log-likelihood %.3f", *curve[len(curve)-1].HeldOut)
+	}
+	fmt.Fprintf(w, "%s learnt from %d trajectories (%d transitions) in %.0f s%s: model in %s\n", o.method, spec.Demos,
+		spec.Transitions, model.Seconds(), heldOut, o.out)
 }
 
 // given returns, as JSON, the fields of a method's config that flags were given for.
