@@ -41,13 +41,7 @@ func (e *Expert) policy(choose func(values []float64, random *rand.Rand) int) gy
 
 // draw draws an action by the Boltzmann policy on its value.
 func draw(values []float64, beta float64, random *rand.Rand) int {
-	u := random.Float64()
-	for a, p := range mdp.Boltzmann(nil, values, len(values), beta) {
-		if u -= p; u < 0 {
-			return a
-		}
-	}
-	return floats.MaxIdx(values) // what rounding has left over
+	return mdp.Draw(random, mdp.Boltzmann(nil, values, len(values), beta))
 }
 
 // LogProbs returns log π(a|s) [k, actions] of the Boltzmann policy for observations [k, …].

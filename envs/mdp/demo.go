@@ -35,19 +35,19 @@ func (m *MDP) CheckSteps(steps []Step) error {
 func (m *MDP) Rollout(rng *rand.Rand, policy []float64, start, length int) Trajectory {
 	var t Trajectory
 	for s := start; len(t) < length; {
-		a := draw(rng, policy[s*m.actions:(s+1)*m.actions])
+		a := Draw(rng, policy[s*m.actions:(s+1)*m.actions])
 		t = append(t, Step{s, a})
 		if m.Ends(s, a) {
 			break
 		}
 		next, prob := m.Row(s, a)
-		s = int(next[draw(rng, prob)])
+		s = int(next[Draw(rng, prob)])
 	}
 	return t
 }
 
 // DrawInitial draws a first state from the initial distribution.
-func (m *MDP) DrawInitial(rng *rand.Rand) int { return draw(rng, m.initial) }
+func (m *MDP) DrawInitial(rng *rand.Rand) int { return Draw(rng, m.initial) }
 
 // Demonstrate rolls out n trajectories of at most length steps from drawn initial states, by an expert who is
 // Boltzmann-rational for its optimal Q-values [S·A] with coefficient beta (Appendix "Expert Demonstrations").
@@ -60,8 +60,8 @@ func (m *MDP) Demonstrate(rng *rand.Rand, optimalQ []float64, beta float64, n, l
 	return out
 }
 
-// draw returns an index with the given probabilities, which sum to one up to rounding.
-func draw(rng *rand.Rand, prob []float64) int {
+// Draw returns an index with the given probabilities, which sum to one up to rounding.
+func Draw(rng *rand.Rand, prob []float64) int {
 	u := rng.Float64()
 	last := 0
 	for i, p := range prob {

@@ -129,13 +129,8 @@ func simulate(ctx context.Context, p *irl.Problem, method Method, factor *mat.De
 	simulated.Demos = make([]mdp.Step, len(p.Demos))
 	policy := mdp.Boltzmann(nil, truth.Q.RawRowView(0), p.MDP.Actions(), beta)
 	for i, d := range p.Demos {
-		u, a := rng.Float64(), 0
-		for row := policy[d.State*p.MDP.Actions():]; a < p.MDP.Actions()-1; a++ {
-			if u -= row[a]; u < 0 {
-				break
-			}
-		}
-		simulated.Demos[i] = mdp.Step{State: d.State, Action: a}
+		row := policy[d.State*p.MDP.Actions() : (d.State+1)*p.MDP.Actions()]
+		simulated.Demos[i] = mdp.Step{State: d.State, Action: mdp.Draw(rng, row)}
 	}
 	draws, err := method(ctx, &simulated, rng.Uint64())
 	if err != nil {
