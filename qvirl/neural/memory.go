@@ -51,12 +51,15 @@ func (l *Learner) MemoryNeed(t *Task) float64 {
 
 // sizes returns the number of weights of the objective's networks for a run, and that of the activations for a state.
 func (l *Learner) sizes(observation, actions int, image Image) (weights, activations float64) {
+	e := &encoder{l.config, observation, actions, image}
 	for _, network := range l.objective.Networks() {
+		for _, w := range e.weights(network) {
+			weights += float64(w.size())
+		}
 		if image != (Image{}) {
 			channels, height, width := image.Frames, image.Height, image.Width
 			activations += float64(image.Size())
 			for i, v := range l.config.convolutions() {
-				weights += float64((v.Size*v.Size*channels + 1) * v.Filters)
 				height, width = v.outputs(height, width)
 				activations += float64(height * width * v.Filters)
 				if !v.direct(i == 0) {
@@ -64,23 +67,17 @@ func (l *Learner) sizes(observation, actions int, image Image) (weights, activat
 				}
 				channels = v.Filters
 			}
-			observation = l.config.features()
-			weights += float64((height*width*channels + 1) * observation)
-			activations += float64(observation)
+			activations += float64(l.config.features())
 		}
-		inputs, outputs, times := float64(observation), float64(network.Outputs), 1.0
-		if l.config.Architecture == Heads {
-			outputs *= float64(actions)
-		} else {
-			inputs, times = inputs+float64(actions), float64(actions)
+		// with either architecture, each action has outputs of its own; with Pairs, hidden units too
+		activations += float64(actions) * float64(network.Outputs)
+		times := 1.0
+		if l.config.Architecture == Pairs {
+			times = float64(actions)
 		}
 		for _, units := range l.config.Hidden {
-			weights += (inputs + 1) * float64(units)
-			inputs = float64(units)
-			activations += times * inputs
+			activations += times * float64(units)
 		}
-		weights += (inputs + 1) * outputs
-		activations += times * outputs
 	}
 	return weights, activations
 }

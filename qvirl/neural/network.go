@@ -35,31 +35,54 @@ type encoder struct {
 	image                Image // what observations are; zeros if they are vectors of numbers
 }
 
-// parameters lists a network's weights for one run, as PyTorch's linear layers begin: uniform in ±1/√(inputs). Those
-// that see images are uniform in ±√(6/inputs) (He et al. 2015), which keeps the size of what little differs between two
-// of them.
-//
-// With Pairs the first layer's weights are in two parts, "state" and "action", because the first serves all actions.
+// weight is an array of a network whose numbers are drawn uniformly in ±limit.
+type weight struct {
+	name  string
+	limit float64
+	dims  []int
+}
+
+// size returns how many numbers the array has.
+func (w weight) size() int {
+	size := 1
+	for _, d := range w.dims {
+		size *= d
+	}
+	return size
+}
+
+// parameters draws a network's weights for one run.
 func (e *encoder) parameters(n Network, random *rand.Rand) []Parameter {
 	var out []Parameter
-	uniform := func(name string, limit float64, dims ...int) []float32 {
-		size := 1
-		for _, d := range dims {
-			size *= d
-		}
-		value := make([]float32, size)
+	for _, w := range e.weights(n) {
+		value := make([]float32, w.size())
 		for i := range value {
-			value[i] = float32(limit * (2*random.Float64() - 1))
+			value[i] = float32(w.limit * (2*random.Float64() - 1))
 		}
-		out = append(out, Parameter{Name: n.Name + "." + name, Dims: dims, Value: value,
-			NoDecay: strings.HasPrefix(name, "bias")})
-		return value
+		out = append(out, Parameter{Name: n.Name + "." + w.name, Dims: w.dims, Value: value,
+			NoDecay: strings.HasPrefix(w.name, "bias")})
 	}
-	add := func(name string, inputs int, dims ...int) []float32 {
-		return uniform(name, 1/math.Sqrt(float64(inputs)), dims...)
+	if n.Bias != nil {
+		bias := out[len(out)-1].Value
+		for i := range bias {
+			bias[i] = n.Bias[i%n.Outputs]
+		}
+	}
+	return out
+}
+
+// weights lists a network's weights for one run, as PyTorch's linear layers begin: uniform in ±1/√(inputs). Those that
+// see images are uniform in ±√(6/inputs) (He et al. 2015), which keeps the size of what little differs between two of
+// them. The output biases come last.
+//
+// With Pairs the first layer's weights are in two parts, "state" and "action", because the first serves all actions.
+func (e *encoder) weights(n Network) []weight {
+	var out []weight
+	add := func(name string, inputs int, dims ...int) {
+		out = append(out, weight{name, 1 / math.Sqrt(float64(inputs)), dims})
 	}
 	filters := func(name string, inputs int, dims ...int) {
-		uniform(name, math.Sqrt(6/float64(inputs)), dims...)
+		out = append(out, weight{name, math.Sqrt(6 / float64(inputs)), dims})
 	}
 	inputs := e.observation
 	if e.image != (Image{}) {
@@ -91,12 +114,7 @@ func (e *encoder) parameters(n Network, random *rand.Rand) []Parameter {
 		outputs *= e.actions
 	}
 	add("weight", inputs, inputs, outputs)
-	bias := add("bias", inputs, outputs)
-	if n.Bias != nil {
-		for i := range bias {
-			bias[i] = n.Bias[i%n.Outputs]
-		}
-	}
+	add("bias", inputs, outputs)
 	return out
 }
 
