@@ -29,7 +29,7 @@ func (l *Learner) MemoryNeed(t *Task) float64 {
 		n += c.AuxBatch
 	}
 	weights, activations := l.sizes(t.Observation, t.Actions, t.Image)
-	states := float64(n * (2 + m)) // now, next and further ones
+	states := float64(n * (2 + m)) // as perActivation was measured: now, the successors, and one more
 	numbers := perWeight*weights + perActivation*states*activations
 	if o, ok := l.objective.(Sized); ok {
 		numbers += o.Numbers(n, m, t.Actions)
