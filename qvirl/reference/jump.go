@@ -11,14 +11,16 @@ import (
 )
 
 const (
-	jumpWork   = 0.25   // work of all jumps, in that of all other moves,
-	leastJumps = 0.5    // but so many after another transition
-	mostJumps  = 16     // at least and at most
-	allShare   = 0.5    // probability that a jump is one of all coordinates, where there are others
-	alike      = 1e-4   // share of the squared distance of two modes up to which a coordinate is the same in both
-	mostSets   = 10_000 // that are counted
-	mostBlocks = 16
-	blockSize  = 4e6 // most numbers in their matrices together
+	jumpWork    = 0.25   // work of all jumps, in that of all other moves,
+	leastJumps  = 0.5    // but so many after another transition
+	mostJumps   = 16     // at least and at most,
+	settleJumps = 64     // and in each block so many first, but no more than
+	settleWork  = 2e8    // multiplications take
+	allShare    = 0.5    // probability that a jump is one of all coordinates, where there are others
+	alike       = 1e-4   // share of the squared distance of two modes up to which a coordinate is the same in both
+	mostSets    = 10_000 // that are counted
+	mostBlocks  = 16
+	blockSize   = 4e6 // most numbers in their matrices together
 )
 
 // block is some coordinates of u with the marginals there of the approximations at modes. Demonstrations in several

@@ -136,13 +136,21 @@ func (m modes) draw(rng *rand.Rand) []float64 {
 	return out
 }
 
-// weights are the shares of the modes in the evidence.
-func (m modes) weights() []float64 {
-	out := make([]float64, len(m))
+// shares are those of the modes in the evidence.
+func (m modes) shares() []float64 {
+	evidences := make([]float64, len(m))
 	for i, o := range m {
-		out[i] = math.Exp(o.evidence - m[0].evidence)
+		evidences[i] = o.evidence
 	}
-	floats.Scale(1/floats.Sum(out), out)
+	return shares(evidences)
+}
+
+// weights are those of the modes in the mixture: half are their shares, and half are the same for all, so that chains
+// soon leave one that has hardly a share, such as one of a block whose share depends on what else is as it is.
+func (m modes) weights() []float64 {
+	out := m.shares()
+	floats.Scale(0.5, out)
+	floats.AddConst(0.5/float64(len(m)), out)
 	return out
 }
 
@@ -150,10 +158,10 @@ func (m modes) weights() []float64 {
 func (m modes) logDensity(u []float64) float64 {
 	terms := make([]float64, len(m))
 	offset := mat.NewVecDense(len(u), nil)
-	for i, o := range m {
-		floats.SubTo(offset.RawVector().Data, u, o.u)
-		offset.MulVec(&o.upper, offset)
-		terms[i] = o.evidence + o.logDet/2 - mat.Dot(offset, offset)/2
+	for i, weight := range m.weights() {
+		floats.SubTo(offset.RawVector().Data, u, m[i].u)
+		offset.MulVec(&m[i].upper, offset)
+		terms[i] = math.Log(weight) + m[i].logDet/2 - mat.Dot(offset, offset)/2
 	}
 	return floats.LogSumExp(terms)
 }

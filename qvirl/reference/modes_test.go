@@ -88,7 +88,7 @@ func TestModesAreFound(t *testing.T) {
 			t.Fatalf("%d modes, want 2", len(found))
 		}
 		target.LogLikelihood(found[0].u, nil)
-		share := found.weights()[0]
+		share := found.shares()[0]
 		if target.solution.V[3] > target.solution.V[3+length] {
 			share = 1 - share
 		}
@@ -143,11 +143,12 @@ func TestModesOfGaussians(t *testing.T) {
 		weight += math.Exp(q.LogProb(u[0]-1) + q.LogProb(u[1]) - m.logDensity(u))
 	}
 	floats.Scale(1./draws, sum)
-	if math.Abs(sum[0]-0.6) > 0.02 || math.Abs(sum[1]+0.2) > 0.02 { // a fifth of the draws are the second's
-		t.Errorf("mean %.3f, want (0.6, −0.2)", sum)
+	// of the draws, half a fifth and half a half are the second's
+	if math.Abs(sum[0]-1.05) > 0.02 || math.Abs(sum[1]+0.35) > 0.02 {
+		t.Errorf("mean %.3f, want (1.05, −0.35)", sum)
 	}
-	// exp logDensity is 2π Σ exp evidence times the density of the draws.
-	if got, want := weight/draws, 1/(2*math.Pi*1.25); math.Abs(got/want-1) > 0.03 {
+	// exp logDensity is 2π times the density of the draws.
+	if got, want := weight/draws, 1/(2*math.Pi); math.Abs(got/want-1) > 0.03 {
 		t.Errorf("weights have the mean %.4f, want %.4f", got, want)
 	}
 }
@@ -192,7 +193,7 @@ func TestBlocks(t *testing.T) {
 	var sizes [][]int
 	for _, b := range blocks {
 		sizes = append(sizes, b.at)
-		weights := b.modes.weights()
+		weights := b.modes.shares()
 		if len(b.at) < 4*length && (len(weights) != 2 || math.Abs(weights[1]-secondShare()) > 0.03) {
 			t.Errorf("the modes in %v have the weights %.3f", b.at, weights)
 		}
@@ -361,27 +362,37 @@ func TestInformedRewards(t *testing.T) {
 	}
 }
 
-// TestExplanationsBehindGatesAreSampled: of three gates, each opens far out, and none of the others with it.
+// TestExplanationsBehindGatesAreSampled: each of several gates opens far out, and none with another. Where one may be
+// closed as well, chains go to and fro.
 func TestExplanationsBehindGatesAreSampled(t *testing.T) {
-	lengths, demos, means := []int{40, 1, 5}, []int{80, 40, 30}, []float64{-13, -8, -6}
-	parts := []*irl.Problem{balance(t, 200)}
-	for i, length := range lengths {
-		parts = append(parts, gate(t, demos[i], length, means[i], 0))
-	}
-	p, first := together(t, parts...)
-	got := fit(t, Default(), p)[0].(*Posterior)
-	if ok, reason := got.Convergence(); !ok {
-		t.Errorf("not converged: %s", reason)
-	}
-	for i, length := range lengths {
-		road, sums := first[i+1]+4, make([]float64, got.Len())
-		for k := range sums {
-			sums[k] = floats.Sum(got.Rewards().RawRowView(k)[road : road+length])
+	for _, c := range []struct {
+		lengths, demos []int
+		means          []float64
+	}{
+		{[]int{40, 1, 5}, []int{80, 40, 30}, []float64{-13, -8, -6}},
+		{[]int{1, 1, 1, 1}, []int{60, 27, 24, 20}, []float64{-9, -8, -7.5, -7}},
+	} {
+		parts := []*irl.Problem{balance(t, 200)}
+		for i, length := range c.lengths {
+			parts = append(parts, gate(t, c.demos[i], length, c.means[i], 0))
 		}
-		mean, std := roadSum(demos[i], means[i])
-		// 4,000 effective draws: a standard error of 0.016 std of the mean, and half that of the deviation
-		if m, s := stat.MeanStdDev(sums, nil); math.Abs(m-mean) > 0.08*std || math.Abs(s/std-1) > 0.06 {
-			t.Errorf("gate %d: the road's sum is %g ± %g, want %g ± %g", i, m, s, mean, std)
+		p, first := together(t, parts...)
+		config := Default()
+		config.Seed = 1
+		got := fit(t, config, p)[0].(*Posterior)
+		if ok, reason := got.Convergence(); !ok {
+			t.Errorf("%+v: not converged: %s", c, reason)
+		}
+		for i, length := range c.lengths {
+			road, sums := first[i+1]+4, make([]float64, got.Len())
+			for k := range sums {
+				sums[k] = floats.Sum(got.Rewards().RawRowView(k)[road : road+length])
+			}
+			mean, std := roadSum(c.demos[i], c.means[i])
+			// 4,000 effective draws: a standard error of 0.016 std of the mean, and at most MaxStdError of the deviation
+			if m, s := stat.MeanStdDev(sums, nil); math.Abs(m-mean) > 0.08*std || math.Abs(s/std-1) > 0.12 {
+				t.Errorf("%+v, gate %d: the road's sum is %g ± %g, want %g ± %g", c, i, m, s, mean, std)
+			}
 		}
 	}
 }

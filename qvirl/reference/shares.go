@@ -50,7 +50,8 @@ func (s *sampling) setCrossing(ctx context.Context) error {
 	return nil
 }
 
-// setJumps lets chains with several modes jump so often that it takes a share of the work of all other moves.
+// setJumps lets chains with several modes jump so often that it takes a share of the work of all other moves. First
+// they jump away from where there is next to nothing of the posterior, as if for ever.
 func (s *sampling) setJumps(ctx context.Context) error {
 	if s.chains[0].blocks == nil {
 		return nil
@@ -63,7 +64,17 @@ func (s *sampling) setJumps(ctx context.Context) error {
 		k.jumps = max(leastJumps, min(jumpWork*k.cost/cost, mostJumps))
 		k.cost += k.jumps * cost
 	}
-	return nil
+	return s.job.Each(len(s.chains), func(j int) error {
+		k := s.chains[j]
+		end := k.work() + settleWork
+		for range settleJumps * len(k.blocks) {
+			if k.work() > end || ctx.Err() != nil {
+				break
+			}
+			k.jump()
+		}
+		return ctx.Err()
+	})
 }
 
 // costOf lets every chain make moves of a kind and returns what one of them costs.
