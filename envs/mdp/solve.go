@@ -135,10 +135,25 @@ func (o *Solver) improve() *Solution {
 	}
 }
 
+// Rounding returns the least difference of two actions' values in state s that the last solution tells apart.
+func (o *Solver) Rounding(s int) float64 {
+	reward := largest(o.immediate)
+	q := o.solution.Q[s*o.m.actions : (s+1)*o.m.actions]
+	return o.margin(reward, largest(o.solution.V), largest(q), 0)
+}
+
+// margin returns by how much an action must be better than the one held, for the largest reward and value and
+// the values of both: the rounding of the linear solve, whose condition number is below 2/(1−γ), or exact ties could
+// make the iteration cycle. Where episodes end soon, values elsewhere that grow with the horizon add nothing to it;
+// 1e-6 is above 2e-16 · 2/(1−γ) for every γ up to 1 − 1e-9.
+func (o *Solver) margin(reward, value, better, held float64) float64 {
+	return min(1e-14*(reward+value)/(1-o.discount), 1e-6*(reward+math.Abs(better)+math.Abs(held)))
+}
+
 // better makes the policy greedy in Q, and reports whether it was not. It finds the largest reward where it needs it.
 func (o *Solver) better(reward *float64) bool {
 	sol, actions := &o.solution, o.m.actions
-	margin := math.NaN() // found where it is needed
+	value := math.NaN() // the largest, found where it is needed
 	changed := false
 	for s, held := range sol.Greedy {
 		q := sol.Q[s*actions : (s+1)*actions]
@@ -146,18 +161,13 @@ func (o *Solver) better(reward *float64) bool {
 		if !(q[best] > q[held]) {
 			continue
 		}
-		if math.IsNaN(margin) {
-			// an action must be better by more than the rounding of the linear solve, whose condition number is below
-			// 2/(1−γ), or exact ties could make the iteration cycle
+		if math.IsNaN(value) {
 			if math.IsNaN(*reward) {
 				*reward = largest(o.immediate)
 			}
-			margin = 1e-14 * (*reward + largest(sol.V)) / (1 - o.discount)
+			value = largest(sol.V)
 		}
-		// where episodes end soon, values elsewhere that grow with the horizon add nothing to the rounding; 1e-6 is
-		// above that of the solve, 2e-16 · 2/(1−γ), for every γ up to 1 − 1e-9
-		here := 1e-6 * (*reward + math.Abs(q[best]) + math.Abs(q[held]))
-		if q[best] > q[held]+min(margin, here) {
+		if q[best] > q[held]+o.margin(*reward, value, q[best], q[held]) {
 			sol.Greedy[s], changed = best, true
 		}
 	}

@@ -115,8 +115,8 @@ func (d *Diagnostics) Clean() error {
 		}
 	}
 	if d.MaxPolicyError > 0 && !(d.PolicyError <= d.MaxPolicyError) {
-		return short("MaxIterations or Samples", nil, "the probability of an action is known within %.3f only, above %.3f",
-			d.PolicyError, d.MaxPolicyError)
+		return short("MaxIterations or Samples", nil, "the probability of an action is known within %.3f only, "+
+			"above %.3f", d.PolicyError, d.MaxPolicyError)
 	}
 	if d.MaxStdError > 0 && !(d.StdError <= d.MaxStdError) {
 		return short("Samples", ErrHeavyTails, "heavy tails: a standard deviation is known within %.0f %% only, "+

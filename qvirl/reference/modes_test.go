@@ -389,7 +389,7 @@ func TestExplanationsBehindGatesAreSampled(t *testing.T) {
 				sums[k] = floats.Sum(got.Rewards().RawRowView(k)[road : road+length])
 			}
 			mean, std := roadSum(c.demos[i], c.means[i])
-			// 4,000 effective draws: a standard error of 0.016 std of the mean, and at most MaxStdError of the deviation
+			// 4,000 effective draws: a standard error of the mean of 0.016 std; MaxStdError is that of the deviation
 			if m, s := stat.MeanStdDev(sums, nil); math.Abs(m-mean) > 0.08*std || math.Abs(s/std-1) > 0.12 {
 				t.Errorf("%+v, gate %d: the road's sum is %g ± %g, want %g ± %g", c, i, m, s, mean, std)
 			}

@@ -138,7 +138,10 @@ func (t *Target) ledTo() (out []int) {
 	}
 	each := t.n / len(reached) // rewards of a state
 	for i := range t.n {
-		known := t.root != nil && floats.Norm(t.root.RawRowView(i), 2) == 0 || t.root == nil && !slices.Contains(t.free, i)
+		known := !slices.Contains(t.free, i)
+		if t.root != nil {
+			known = floats.Norm(t.root.RawRowView(i), 2) == 0
+		}
 		if reached[i/each] && !known {
 			out = append(out, i)
 		}

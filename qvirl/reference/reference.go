@@ -55,6 +55,7 @@ type Diagnostics struct {
 	Modes  int              // explanations of the demonstrations that were found; 0 without demonstrations,
 	// or where they are Unsearched: the problem is too large to look for explanations far from each other
 	Unsearched bool
+	Rounding   float64 // what rounding may add to β Q in a demonstrated state
 }
 
 // Sampling returns the part of the diagnostics that all Markov chains have.
@@ -63,6 +64,10 @@ func (p *Posterior) Sampling() *mcmc.Diagnostics { return &p.diagnostics.Diagnos
 // Convergence reports whether the chains agree and are long enough by the configuration's targets.
 func (p *Posterior) Convergence() (ok bool, reason string) {
 	ok, reason = p.diagnostics.Converged()
+	if r := p.diagnostics.Rounding; r > mostRounding {
+		return false, fmt.Sprintf("rewards and values are so large that rounding may add %.2g to β Q, above %g; "+
+			"subtract what all rewards have in common, or choose another unit", r, float64(mostRounding))
+	}
 	switch modes := p.diagnostics.Modes; {
 	case !ok || len(p.Problem().Demos) == 0:
 	case modes > 1:
@@ -139,6 +144,9 @@ func (s *sampling) run(ctx context.Context) (*Posterior, error) {
 	}
 	d := Diagnostics{Diagnostics: convergence, Shares: s.chains[0].share, Modes: len(s.modes),
 		Unsearched: !s.chains[0].target.searchable()}
+	for _, k := range s.chains {
+		d.Rounding = math.Max(d.Rounding, k.target.rounding())
+	}
 	tried := 0
 	for _, k := range s.chains {
 		d.Acceptance += k.accepted
@@ -156,6 +164,9 @@ func (s *sampling) storeLimit() int {
 	}
 	return 2 * heavier
 }
+
+// mostRounding is the largest Rounding with which a posterior counts as known: the bound is a generous one.
+const mostRounding = 1
 
 const (
 	manyRewards = 200

@@ -306,3 +306,20 @@ func TestNothingDemonstrated(t *testing.T) {
 		}
 	}
 }
+
+// TestRoundingIsSaid: where all rewards are shifted by so much that rounding hides how actions differ, the posterior is
+// not said to be known; where rewards are as large and so are their differences, it is.
+func TestRoundingIsSaid(t *testing.T) {
+	for _, c := range []struct {
+		mean, std float64
+		known     bool
+	}{{0, 1, true}, {1e13, 1, false}, {0, 1e13, true}} {
+		p := *small(t)["no demonstrations"]
+		p.Demos = []mdp.Step{{State: 0, Action: 1}, {State: 0, Action: 0}, {State: 1, Action: 1}}
+		p.Prior, p.Beta = irl.IndependentPrior(2, c.mean, c.std), 2/c.std
+		ok, reason := fit(t, Default(), &p)[0].(*Posterior).Convergence()
+		if ok != c.known || ok == strings.Contains(reason, "rounding") {
+			t.Errorf("%+v: converged: %v, %s", c, ok, reason)
+		}
+	}
+}

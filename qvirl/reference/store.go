@@ -17,7 +17,7 @@ func (p *Posterior) Store() (kind string, arrays map[string]npz.Array) {
 	d := p.diagnostics
 	return Kind, mcmc.Join(p.Arrays(), d.Diagnostics.Arrays(p.Problem()), map[string]npz.Array{
 		"shares": npz.Floats(d.Shares[:], kernels), modesFound: npz.Ints([]int{d.Modes}),
-		"unsearched": npz.Scalar(npz.Indicator(d.Unsearched)),
+		"unsearched": npz.Scalar(npz.Indicator(d.Unsearched)), "rounding": npz.Scalar(d.Rounding),
 	})
 }
 
@@ -28,6 +28,7 @@ func Restore(r *npz.Reader, problem *irl.Problem) (irl.Posterior, error) {
 	copy(p.diagnostics.Shares[:], r.Finite("shares", kernels))
 	if r.Has(modesFound) {
 		p.diagnostics.Modes, p.diagnostics.Unsearched = r.Int(modesFound), r.Scalar("unsearched") != 0
+		p.diagnostics.Rounding = r.Scalar("rounding")
 	}
 	return p, r.Err()
 }
