@@ -91,8 +91,8 @@ func build(states, actions int, rowOf func(i int) []Transition, initial []float6
 					t.Next, states-1)
 			}
 			if !(t.Prob >= 0 && t.Prob <= 1+rowTolerance) { // also refuses NaN
-				return nil, fmt.Errorf("mdp: transitions[%d,%d,%d] = %g is not a probability", i/actions, i%actions,
-					t.Next, t.Prob)
+				return nil, fmt.Errorf("mdp: transitions[%d,%d,%d] = %g is not a probability, in [0, 1] to within %g",
+					i/actions, i%actions, t.Next, t.Prob, rowTolerance)
 			}
 			sum += t.Prob
 		}
