@@ -19,7 +19,8 @@ const (
 	climbSteps  = 60   // evaluations of a climb
 	climbWork   = 1e9  // multiplications after which no other climb begins
 	mostSeen    = 256  // modes that are kept in mind, whether they count or not
-	mostFarther = 10   // modes in a row from which tries go farther
+	mostFarther = 10   // modes in a row from which tries go farther,
+	better      = 1    // each of so much more evidence, in nats, than the one before
 	openStep    = 1.5  // factor from one distance of a push to the next,
 	openHalving = 5    // halvings of the last one, to find where something opens
 	fartherStep = 1.25 // and factor from one distance of farther to the next
@@ -55,7 +56,7 @@ func (t *Target) explore(ctx context.Context, rng *rand.Rand, tries []try) modes
 	bases := []*mode{mean}
 	for range mostFarther {
 		best := e.found[0]
-		if e.climbAll(e.farther(best)); e.found[0] == best {
+		if e.climbAll(e.farther(best)); e.found[0].evidence < best.evidence+better {
 			break
 		}
 		bases = append(bases, best)
@@ -93,9 +94,12 @@ func (e *explorer) climbAll(tries []try) {
 // beside returns tries that differ from the best mode as one that was seen differs from what was the best before. The
 // first of these is the prior mean: there, the try has that of the mean where the other one does not.
 func (e *explorer) beside(before []*mode) (tries []try) {
-	best := e.found[0]
+	best, end := e.found[0], e.work()+climbWork
 	for k, base := range before {
 		for _, o := range e.seen {
+			if e.work() > end {
+				return tries
+			}
 			from := o
 			if k == 0 {
 				from = base
