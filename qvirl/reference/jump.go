@@ -189,6 +189,7 @@ func (k *chain) jump() {
 		from[i], to.u[j] = k.at.u[j], drawn[i]
 	}
 	to.evaluate(k.target, gradientToo)
+	k.target.spent += dense * float64(len(b.modes)*len(b.at)*len(b.at)) // of the mixture at both places
 	gain := to.logDensity() - k.at.logDensity() + b.modes.logDensity(from) - b.modes.logDensity(drawn)
 	if math.Log(k.rng.Float64()) < gain {
 		k.at.copyFrom(&to)
