@@ -158,25 +158,32 @@ func (e *explorer) farther(from *mode) (tries []try) {
 			if floats.Sub(way, there); !from.follow(way) {
 				continue
 			}
-			best, density := try{}, math.Inf(-1)
-			for r := 1.0; r < reach; r *= fartherStep {
-				u := make([]float64, len(way))
-				floats.AddScaledTo(u, from.u, r, way)
-				l := t.LogLikelihood(u, nil)
-				if d := l - floats.Dot(u, u)/2; l > explained+1 && d > density {
-					best, density = try{u: u, merit: l}, d
-				}
-			}
-			if best.u != nil {
-				for j := range way {
-					way[j] = math.Abs(way[j])
-				}
-				best.steepest = floats.MaxIdx(way)
+			if best := t.along(way, from.u, explained, reach); best.u != nil {
 				tries = append(tries, best)
 			}
 		}
 	}
 	return tries
+}
+
+// along returns the try of the greatest density from u in a direction, up to reach, of those that explain the
+// demonstrations better than u; without a position if there is none.
+func (t *Target) along(direction, u []float64, explained, reach float64) (best try) {
+	density := math.Inf(-1)
+	for r := 1.0; r < reach; r *= fartherStep {
+		at := make([]float64, len(u))
+		floats.AddScaledTo(at, u, r, direction)
+		l := t.LogLikelihood(at, nil)
+		if d := l - floats.Dot(at, at)/2; l > explained+1 && d > density {
+			best, density = try{u: at, merit: l}, d
+		}
+	}
+	for j, x := range direction {
+		if math.Abs(x) > math.Abs(direction[best.steepest]) {
+			best.steepest = j
+		}
+	}
+	return best
 }
 
 // push returns the direction in which whitened rewards move reward i the most, β where i is their number, [Dim].
