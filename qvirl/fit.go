@@ -2,6 +2,7 @@ package qvirl
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/go-birl/birl/qvirl/backend"
 	"github.com/go-birl/birl/qvirl/irl"
@@ -47,9 +48,8 @@ var (
 // settings are what options set.
 type settings struct {
 	name     string
-	seed     uint64
-	escalate bool
-	unjudged bool
+	options  Options
+	judging  Judging
 	progress Progress
 }
 
@@ -60,17 +60,26 @@ type Option func(*settings)
 func WithMethod(name string) Option { return func(s *settings) { s.name = name } }
 
 // WithSeed sets the seed of everything random; without it, that is 1.
-func WithSeed(seed uint64) Option { return func(s *settings) { s.seed = seed } }
+func WithSeed(seed uint64) Option {
+	return func(s *settings) { s.options.Seed, s.judging.Seed = seed, seed }
+}
+
+// WithBackend chooses what variational methods compute on, as backend.Get takes it; without it, that is the best there
+// is.
+func WithBackend(name string) Option { return func(s *settings) { s.options.Backend = name } }
+
+// WithConfig replaces fields of the method's default configuration, see MethodConfig, by those of a JSON object.
+func WithConfig(config json.RawMessage) Option { return func(s *settings) { s.options.Config = config } }
 
 // WithProgress has f told how far the fit has come.
 func WithProgress(f Progress) Option { return func(s *settings) { s.progress = f } }
 
 // WithoutEscalation keeps a variational posterior that is not trusted.
-func WithoutEscalation() Option { return func(s *settings) { s.escalate = false } }
+func WithoutEscalation() Option { return func(s *settings) { s.judging.Escalate = false } }
 
 // WithoutVerdict returns a variational posterior that nothing vouches for, in a fraction of the time. The error is an
 // ErrNotConverged beside the result.
-func WithoutVerdict() Option { return func(s *settings) { s.unjudged = true } }
+func WithoutVerdict() Option { return func(s *settings) { s.judging.Not = true } }
 
 // Fit infers the posterior over the reward of a problem, and says whether to believe it. A variational posterior is
 // judged by Markov chains that start from it and from the prior (package verdict); one that is not trusted is replaced
@@ -80,7 +89,7 @@ func WithoutVerdict() Option { return func(s *settings) { s.unjudged = true } }
 // The error is an ErrNotConverged if not even that may be relied on: then there is a result, too. Other errors are one
 // of those above, ctx's, or that of a computation that failed.
 func Fit(ctx context.Context, problem *Problem, options ...Option) (*Result, error) {
-	s := settings{seed: 1, escalate: true}
+	s := settings{options: Options{Seed: 1}, judging: Judging{Escalate: true, Seed: 1}}
 	for _, o := range options {
 		o(&s)
 	}
@@ -90,17 +99,16 @@ func Fit(ctx context.Context, problem *Problem, options ...Option) (*Result, err
 	if s.name == "" {
 		s.name = DefaultMethod(problem)
 	}
-	m, err := NewMethod(s.name, Options{Seed: s.seed})
+	m, err := NewMethod(s.name, s.options)
 	if err != nil {
 		return nil, err
 	}
 	if s.name == method.Matched || s.name == method.QVIRL || s.name == method.Refined {
-		if _, err := backend.Get(""); err != nil {
+		if _, err := backend.Get(s.options.Backend); err != nil {
 			return nil, err
 		}
 	}
-	judging := Judging{Not: s.unjudged, Escalate: s.escalate, Seed: s.seed}
-	result, err := FitBy(ctx, m, s.name, problem, judging, s.progress)
+	result, err := FitBy(ctx, m, s.name, problem, s.judging, s.progress)
 	if err != nil {
 		return nil, err
 	}

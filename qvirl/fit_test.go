@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-birl/birl/qvirl"
 	"github.com/go-birl/birl/qvirl/method"
+	"github.com/go-birl/birl/qvirl/reference"
 )
 
 // TestFitByEveryMethod compares what each method ends at with the reference.
@@ -76,6 +77,13 @@ func TestFitRefuses(t *testing.T) {
 	if _, err = qvirl.NewMethod(method.QVIRL, qvirl.Options{Backend: "abacus"}); !errors.Is(err, qvirl.ErrNoBackend) {
 		t.Errorf("an unknown backend: %v", err)
 	}
+	if _, err = qvirl.Fit(t.Context(), walked(), qvirl.WithBackend("abacus")); !errors.Is(err, qvirl.ErrNoBackend) {
+		t.Errorf("a fit on an unknown backend: %v", err)
+	}
+	_, err = qvirl.Fit(t.Context(), walked(), qvirl.WithConfig([]byte(`{"Patience": 1}`)))
+	if err == nil || !strings.Contains(err.Error(), `"Patience"`) {
+		t.Errorf("an unknown field of the configuration: %v", err)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	for _, name := range method.Names(method.Fitters()) {
@@ -89,6 +97,18 @@ func TestFitRefuses(t *testing.T) {
 		if r != nil || !errors.Is(err, qvirl.ErrNoBackend) || !strings.Contains(err.Error(), "abacus") {
 			t.Errorf("%s without a backend: %v, %v", name, r, err)
 		}
+	}
+}
+
+// TestFitConfigures: of the fields of a configuration, those that are given replace the default's.
+func TestFitConfigures(t *testing.T) {
+	r, err := qvirl.Fit(t.Context(), walked(), qvirl.WithMethod(method.Reference),
+		qvirl.WithConfig([]byte(`{"Samples": 800, "MinESS": 100}`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, ok := r.Posterior.(*reference.Posterior); !ok || p.Len() != 800 {
+		t.Errorf("a configuration of 800 samples made %T, %+v", r.Posterior, r)
 	}
 }
 
