@@ -69,7 +69,9 @@ func WithSeed(seed uint64) Option {
 func WithBackend(name string) Option { return func(s *settings) { s.options.Backend = name } }
 
 // WithConfig replaces fields of the method's default configuration, see MethodConfig, by those of a JSON object.
-func WithConfig(config json.RawMessage) Option { return func(s *settings) { s.options.Config = config } }
+func WithConfig(config json.RawMessage) Option {
+	return func(s *settings) { s.options.Config = config }
+}
 
 // WithProgress has f told how far the fit has come.
 func WithProgress(f Progress) Option { return func(s *settings) { s.progress = f } }

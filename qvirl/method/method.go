@@ -143,7 +143,8 @@ func Names(methods []Method) []string {
 
 // Lookup returns the method of a name as result rows have it, a former name too. Beside the registry's there are
 // variants: a policy for a posterior ("-mean", "-cvar"), AVRIL at one λ ("avril-0.17"), another learning rate
-// ("-rate-0.01"), a posterior refined by so many transitions ("-k08"), a learner who assumes one β ("-beta-2"). An
+// ("-rate-0.01"), a posterior refined by so many transitions ("-k08"), a learner who assumes one β ("-beta-2"), another
+// weight of the KL divergence ("-kl-0.5"). An
 // unknown name is an error that lists the known.
 func Lookup(name string) (Method, error) {
 	name = Canonical(name)
@@ -169,6 +170,7 @@ type setting struct {
 var settings = []setting{
 	{"lambda", "-", ", λ = ", number, AVRIL},
 	{"beta", "-beta-", ", β = ", number, ""},
+	{"kl", "-kl-", ", KL weight ", number, QVIRL},
 	{"rate", "-rate-", ", learning rate ", number, ""},
 	{"transitions", "-k", "", regexp.MustCompile(`^\d\d+$`), ""},
 }

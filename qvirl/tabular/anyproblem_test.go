@@ -181,7 +181,7 @@ func TestHardProblemsHaveFinitePosteriors(t *testing.T) {
 // TestPrecisionIsChosen: single where it is enough, as on the paper's worlds, and double where it loses the covariance.
 func TestPrecisionIsChosen(t *testing.T) {
 	for i, p := range paperProblems(t, 5) {
-		part, err := newPart(p, true)
+		part, err := newPart(p, Default())
 		if err != nil {
 			t.Fatal(err)
 		}

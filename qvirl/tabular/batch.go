@@ -92,12 +92,12 @@ func checkBatch(problems []*irl.Problem) error {
 }
 
 // newPart returns the batch of one problem, in single precision.
-func newPart(p *irl.Problem, whiten bool) (*batch, error) {
+func newPart(p *irl.Problem, c Config) (*batch, error) {
 	b := &batch{problems: []*irl.Problem{p}, shape: shape{
 		size: 1, states: p.MDP.States(), actions: p.MDP.Actions(), dim: p.RewardDim(), stateOnly: p.StateOnly(),
 		diagonal: p.StateOnly() && p.Prior.Independent(),
 	}}
-	return b, b.add(p, whiten)
+	return b, b.add(p, c)
 }
 
 // join returns the batch of all problems of batches of equal shape.
@@ -262,16 +262,16 @@ func (f *frame) contrasts(candidates [][]mdp.Transition, actions int, y *mat.Den
 }
 
 // add packs the problem of a batch of one.
-func (b *batch) add(p *irl.Problem, whiten bool) error {
+func (b *batch) add(p *irl.Problem, c Config) error {
 	candidates := candidatesOf(p)
 	n, states, actions := b.dim, b.states, b.actions
-	f, err := newFrame(p, candidates, p.MDP.Uniform(), whiten)
+	f, err := newFrame(p, candidates, p.MDP.Uniform(), c.Whiten)
 	if err != nil {
 		return err
 	}
 	u := f.whitened(stepTo(p))
 	origins := f.contrasts(candidates, actions, mat.NewDense(n, 1, f.origin))
-	if whiten && maxAbs(f.rewardsAt(u, origins, actions)) > farFromUniform {
+	if c.Whiten && maxAbs(f.rewardsAt(u, origins, actions)) > farFromUniform {
 		sol, err := p.MDP.Solve(p.Prior.Mean, p.Discount)
 		if err != nil {
 			return err
@@ -280,14 +280,14 @@ func (b *batch) add(p *irl.Problem, whiten bool) error {
 		for s, a := range sol.Greedy {
 			greedy[s*actions+a] = 1
 		}
-		if f, err = newFrame(p, candidates, greedy, whiten); err != nil {
+		if f, err = newFrame(p, candidates, greedy, c.Whiten); err != nil {
 			return err
 		}
 		origins = f.contrasts(candidates, actions, mat.NewDense(n, 1, f.origin))
 	}
 
 	b.frames, b.contrast = []*frame{f}, f.contrasts(candidates, actions, f.basis).RawMatrix().Data
-	demos := p.DemoCounts()
+	demos := c.demoCounts(p)
 	b.contrastOrigin = make([]float64, actions*states)
 	b.distinct, b.counts = make([]float64, actions*states), make([]float64, actions*states)
 	for i := range candidates {
@@ -309,7 +309,7 @@ func (b *batch) add(p *irl.Problem, whiten bool) error {
 		scale = p.Discount
 	}
 	b.beta = []float64{p.Beta * f.unit * scale}
-	if !whiten {
+	if !c.Whiten {
 		mean := mat.NewDense(n, 1, append([]float64(nil), p.Prior.Mean...))
 		mean.Scale(-1/f.unit, mean)
 		b.map0 = f.whitened(bellmanOf(p, candidates, f.reference)).RawMatrix().Data

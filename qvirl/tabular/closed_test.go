@@ -52,7 +52,7 @@ func TestClosedFormIsTheGraphs(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%s", name, maximum), func(t *testing.T) {
 				c := AdamConfig()
 				c.Maximum, c.Float64, c.Backend = maximum, true, "go"
-				b, err := newPart(p, true)
+				b, err := newPart(p, Default())
 				if err != nil {
 					t.Fatal(err)
 				}

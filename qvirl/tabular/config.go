@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/go-birl/birl/envs/check"
 	"github.com/go-birl/birl/qvirl/graphs"
 	"github.com/go-birl/birl/qvirl/irl"
@@ -68,6 +70,9 @@ type Config struct {
 	// Maximum is the approximation of the maximum over actions in the ClosedForm and ClosedDivergence objectives; the
 	// paper's is Clark.
 	Maximum graphs.Maximum
+	// KLWeight is the weight of the KL divergence beside the likelihood; 0 for that of the ELBO, 1. With another one, the
+	// objective is the ELBO of a likelihood to the power of 1/KLWeight.
+	KLWeight float64 `json:",omitempty"`
 	// Covariance is the variational family; the paper's experiments on gridworlds are read as FullCovariance.
 	Covariance Covariance
 	// Rank of LowRankCovariance; 0 for DefaultRank.
@@ -156,7 +161,8 @@ func (c Config) Validate() error {
 			c.Objective, FullCovariance, c.Covariance),
 		check.That(!c.LogExpected || c.draws(), "LogExpected needs Objective %q or %q, not %q", MonteCarlo,
 			ClosedDivergence, c.Objective), check.OneOf("Maximum", c.Maximum, graphs.Clark, graphs.MaxMean),
-		check.OneOf("Covariance", c.Covariance, FullCovariance, KernelCovariance, LowRankCovariance),
+		check.That(c.KLWeight >= 0 && !math.IsInf(c.KLWeight, 1), "KLWeight = %g, want a finite positive number, or 0 "+
+			"for 1", c.KLWeight), check.OneOf("Covariance", c.Covariance, FullCovariance, KernelCovariance, LowRankCovariance),
 		check.That(c.Rank >= 0, "Rank = %d, want at least 1, or 0 for %d", c.Rank, DefaultRank),
 		check.That(c.Covariance != LowRankCovariance || c.Optimizer == LBFGS, "Covariance %q needs Optimizer %q, not "+
 			"%q", c.Covariance, LBFGS, c.Optimizer), check.OneOf("Optimizer", c.Optimizer, LBFGS, Adam),
@@ -166,6 +172,15 @@ func (c Config) Validate() error {
 		check.That((c.Optimizer != Adam || c.LearningRate > 0) && !math.IsInf(c.LearningRate, 0), "LearningRate = %g, "+
 			"want a finite positive number", c.LearningRate), check.AtLeast(1, "Steps Rounds", c.Steps, c.Rounds),
 		check.That(c.Tolerance >= 0, "Tolerance = %g, want a number that is not negative", c.Tolerance))
+}
+
+// demoCounts returns how often each action was demonstrated in each state, [S·A], over the weight of the KL divergence.
+func (c Config) demoCounts(p *irl.Problem) []float64 {
+	counts := p.DemoCounts()
+	if c.KLWeight > 0 {
+		floats.Scale(1/c.KLWeight, counts)
+	}
+	return counts
 }
 
 // rankOf returns the rank of the covariance for a problem; 0 for a full one.

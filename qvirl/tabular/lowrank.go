@@ -32,7 +32,7 @@ const (
 func (m *Variational) fitLowRank(ctx context.Context, index int, p *irl.Problem,
 	progress irl.Progress) (*Gaussian, error) {
 	n, rank := p.MDP.States(), m.config.rankOf(p)
-	f, err := newSparseForm(p, m.config.Maximum, rank)
+	f, err := newSparseForm(p, m.config, rank)
 	if err != nil {
 		return nil, fmt.Errorf("tabular: problem %d: %w", index, err)
 	}

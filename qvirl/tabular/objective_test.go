@@ -91,7 +91,7 @@ func smallBatches(t *testing.T, stateOnly, whiten bool) []*batch {
 	for _, kind := range kinds {
 		var parts []*batch
 		for _, p := range kind {
-			part, err := newPart(p, whiten)
+			part, err := newPart(p, Config{Whiten: whiten})
 			if err != nil {
 				t.Fatal(err)
 			}

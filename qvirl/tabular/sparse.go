@@ -74,10 +74,10 @@ type local struct {
 const leastResidual = 1e-8
 
 // newSparseForm prepares the objective of a problem, with the uniform policy for a reference.
-func newSparseForm(p *irl.Problem, maximum graphs.Maximum, rank int) (*sparseForm, error) {
+func newSparseForm(p *irl.Problem, c Config, rank int) (*sparseForm, error) {
 	n, actions := p.MDP.States(), p.MDP.Actions()
 	_, exponent := math.Frexp(floats.Max(p.Prior.Std))
-	f := &sparseForm{problem: p, maximum: maximum, n: n, actions: actions, rank: rank,
+	f := &sparseForm{problem: p, maximum: c.Maximum, n: n, actions: actions, rank: rank,
 		unit: math.Ldexp(1, exponent-1), std: append([]float64(nil), p.Prior.Std...), step: make([]float64, n),
 		candidates: candidatesOf(p), states: make([]moments, n), locals: make([]local, n),
 		rise: make([]float64, n), residual: make([]float64, n), values: make([]float64, n),
@@ -85,7 +85,7 @@ func newSparseForm(p *irl.Problem, maximum graphs.Maximum, rank int) (*sparseFor
 		slopeValues: make([]float64, n)}
 	floats.Scale(1/f.unit, f.std)
 	f.beta = p.Beta * p.Discount * f.unit
-	contrasts, counts := contrastsOf(f.candidates, actions), p.DemoCounts()
+	contrasts, counts := contrastsOf(f.candidates, actions), c.demoCounts(p)
 	for s := range n {
 		if !p.MDP.Terminal(s) {
 			f.step[s] = p.Discount

@@ -23,7 +23,7 @@ import (
 // is not special, and the triangular factor of the covariance that the point stands for.
 func sparsePoint(t *testing.T, b *batch, maximum graphs.Maximum, rank int) (*sparseForm, []float64, *mat.TriDense) {
 	t.Helper()
-	f, err := newSparseForm(b.problems[0], maximum, rank)
+	f, err := newSparseForm(b.problems[0], Config{Maximum: maximum}, rank)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestSparseFormIsTheDense(t *testing.T) {
 					continue // without a residual, Σ is so close to singular that what is added to it counts
 				}
 				t.Run(fmt.Sprintf("%s/rank %d/%s", name, rank, maximum), func(t *testing.T) {
-					b, err := newPart(p, true)
+					b, err := newPart(p, Default())
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -167,7 +167,7 @@ func squared(x float64) float64 { return x * x }
 // Draws from a covariance of low rank have the moments that the posterior says, of rewards and values together.
 func TestLowRankDraws(t *testing.T) {
 	p := sparseProblems(t)["small 0, stateOnly=true"]
-	b, err := newPart(p, true)
+	b, err := newPart(p, Default())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -148,7 +148,7 @@ func (m *Variational) groups(problems []*irl.Problem, start []*Gaussian, size in
 	var all []*group
 	alike := map[shape]*group{}
 	for i, p := range problems {
-		part, err := newPart(p, m.config.Whiten)
+		part, err := newPart(p, m.config)
 		if err != nil {
 			return nil, fmt.Errorf("tabular: problem %d: %w", i, err)
 		}

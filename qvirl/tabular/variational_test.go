@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -111,6 +112,31 @@ func TestPosteriorMatchesQuadrature(t *testing.T) {
 	if math.Abs(mean[1]-p.Prior.Mean[1]) < 0.3*std[1] {
 		t.Errorf("the demonstrations moved the mean only from %g to %g: the fixture tests nothing", p.Prior.Mean[1],
 			mean[1])
+	}
+}
+
+// TestKLWeight: with half the weight, the posterior is that of demonstrations each of which was seen twice.
+func TestKLWeight(t *testing.T) {
+	once := smallProblems(t, true)[0]
+	twice := *once
+	twice.Demos = slices.Concat(once.Demos, once.Demos)
+	drawn := testConfig()
+	drawn.Objective, drawn.Steps = MonteCarlo, 20
+	thin := Default()
+	thin.Covariance, thin.Rank = LowRankCovariance, 2
+	for name, c := range map[string]Config{"l-bfgs": Default(), "low rank": thin, "draws": drawn} {
+		one, want := fit(t, c, once)[0], fit(t, c, &twice)[0]
+		c.KLWeight = 0.5
+		got := fit(t, c, once)[0]
+		if got.ELBO() != want.ELBO() || got.Reward(1).Mean() != want.Reward(1).Mean() ||
+			got.Reward(1).StdDev() != want.Reward(1).StdDev() {
+			t.Errorf("%s: ELBO %g, reward %g ± %g; of two demonstrations each %g, %g ± %g", name, got.ELBO(),
+				got.Reward(1).Mean(), got.Reward(1).StdDev(), want.ELBO(), want.Reward(1).Mean(),
+				want.Reward(1).StdDev())
+		}
+		if got.ELBO() == one.ELBO() {
+			t.Errorf("%s: the ELBO is that of weight 1, %g", name, one.ELBO())
+		}
 	}
 }
 
@@ -382,6 +408,8 @@ func TestBadConfigurations(t *testing.T) {
 			c.Objective, c.Covariance = ClosedDivergence,
 				KernelCovariance
 		},
+		"KLWeight = -1":              func(c *Config) { c.KLWeight = -1 },
+		"KLWeight = NaN":             func(c *Config) { c.KLWeight = math.NaN() },
 		"LogExpected":                func(c *Config) { c.LogExpected = true },
 		"Maximum":                    func(c *Config) { c.Maximum = "best" },
 		"Covariance":                 func(c *Config) { c.Covariance = "" },

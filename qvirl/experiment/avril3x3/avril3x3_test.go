@@ -65,6 +65,7 @@ func TestExperiment(t *testing.T) {
 	c.QVIRL.Steps, c.QVIRL.Rounds = 500, 2
 	c.AVRIL.LearningRate, c.AVRIL.Steps = 1e-3, 20_000
 	c.Sweep, c.Rates = []float64{0.05, 0.1}, []float64{0.01, 1e-3} // some of which are there already
+	c.KLWeights = []float64{0.5, 2}
 	rows, _, _ := experimenttest.Run(t, Name, c)
 	value := func(method, metric string) float64 {
 		e := experiment.Average(rows, method, metric)
@@ -109,12 +110,24 @@ func TestExperiment(t *testing.T) {
 		rows[i].Experiment = Name
 	}
 	report, err := Report(rows, nil)
-	if err != nil || len(report.Tables) != 7 || len(report.Charts) != 1 {
+	if err != nil || len(report.Tables) != 8 || len(report.Charts) != 1 {
 		t.Fatalf("%+v, error %v", report, err)
 	}
 	if rows := report.Tables[0].Rows; len(rows) != 6 || rows[0].Method != obstacle.ValueWalk ||
 		rows[5].Method != obstacle.AVRIL(0.5) {
 		t.Errorf("methods in the order %+v", rows)
+	}
+	var weighted []string
+	for _, row := range report.Tables[6].Rows {
+		weighted = append(weighted, row.Method)
+	}
+	if want := []string{"qvirl-kl-0.5", "qvirl", "qvirl-kl-2"}; !slices.Equal(weighted, want) {
+		t.Errorf("weights of the KL divergence %q, want %q", weighted, want)
+	}
+	// the more it weighs, the wider the posterior
+	if half, one, twice := value("qvirl-kl-0.5", StdMin), value(obstacle.QVIRL, StdMin),
+		value("qvirl-kl-2", StdMin); !(half < one-0.5 && one < twice-0.5) {
+		t.Errorf("smallest standard deviations by weight %g, %g, %g", half, one, twice)
 	}
 	var rates []string
 	for _, row := range report.Tables[5].Rows {
@@ -155,6 +168,7 @@ func TestBadConfigs(t *testing.T) {
 				Actions: []int{0}}}
 		},
 		"Lambda":       func(c *Config) { c.Lambdas = []float64{-1} },
+		"KLWeights":    func(c *Config) { c.KLWeights = []float64{0} },
 		"LearningRate": func(c *Config) { c.Rates = []float64{0} },
 		"prior std":    func(c *Config) { c.PriorStd = 0 },
 	} {

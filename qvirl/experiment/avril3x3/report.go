@@ -10,6 +10,7 @@ import (
 	"github.com/go-birl/birl/qvirl/exhibit"
 	"github.com/go-birl/birl/qvirl/experiment"
 	"github.com/go-birl/birl/qvirl/experiment/worlds/obstacle"
+	"github.com/go-birl/birl/qvirl/method"
 )
 
 // paper holds the counts that the paper's text gives.
@@ -36,6 +37,11 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 		return nil, err
 	}
 	tables = append(tables, rates...)
+	weights, err := weightsTable(rows)
+	if err != nil {
+		return nil, err
+	}
+	tables = append(tables, weights...)
 	if samplers := obstacle.SamplerTable(rows, record, obstacle.ValueWalk, obstacle.PolicyWalk); samplers != nil {
 		tables = append(tables, *samplers)
 	}
@@ -107,10 +113,37 @@ func (c Config) ratesTable(rows []experiment.Row) ([]exhibit.Table, error) {
 	return []exhibit.Table{*table}, nil
 }
 
-// Tables returns the tables of the methods that have all metrics.
+// weightsTable compares weights of the KL divergence in QVIRL's objective: a table, or none where there are no others.
+func weightsTable(rows []experiment.Row) ([]exhibit.Table, error) {
+	methods := slices.DeleteFunc(order(experiment.Methods(rows)), func(m string) bool {
+		return m != obstacle.QVIRL && !weighted(m)
+	})
+	if len(methods) < 2 {
+		return nil, nil
+	}
+	table, err := experiment.Tabulate(rows, methods, exhibit.Table{Name: "weights",
+		Title: "QVIRL by the weight of the KL divergence", Notes: []string{"Without a weight in its name: the ELBO's, 1."},
+		Columns: []exhibit.Column{{Metric: W1, Name: "W₁ to ValueWalk", Decimals: 2},
+			{Metric: StdMin, Name: "smallest std", Decimals: 2}, {Metric: StdMax, Name: "largest", Decimals: 2},
+			{Metric: MeanAbs, Name: "mean |posterior mean|", Decimals: 2}}})
+	if err != nil {
+		return nil, err
+	}
+	return []exhibit.Table{*table}, nil
+}
+
+// weighted reports whether a method is QVIRL with another weight of the KL divergence than the ELBO's.
+func weighted(name string) bool {
+	_, ok := experiment.RowOf(name, "", 0, 0).Setting(klWeight)
+	return ok
+}
+
+// Tables returns the tables of the methods that have all metrics, with the ELBO's weight of the KL divergence.
 func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 	methods := order(experiment.Methods(rows))
-	methods = slices.DeleteFunc(methods, func(m string) bool { return experiment.Average(rows, m, W1) == nil })
+	methods = slices.DeleteFunc(methods, func(m string) bool {
+		return weighted(m) || experiment.Average(rows, m, W1) == nil
+	})
 	out := experiment.Tables{Rows: rows, Methods: methods}
 	out.Add(obstacle.StatesTable("Standard deviation of the reward", RewardStd, 2))
 	out.Add(obstacle.StatesTable("Mean of the reward", RewardMean, 1))
@@ -123,20 +156,25 @@ func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 	return out.Made, out.Err
 }
 
-// order puts the methods into the order of the tables: the samplers, QVIRL, and AVRIL by λ and learning rate, the
-// experiment's own last.
+// order puts the methods into the order of the tables: the samplers, QVIRL by its weight of the KL divergence, and AVRIL
+// by λ and learning rate, the experiment's own last.
 func order(methods []string) []string {
-	rank := func(m string) (int, float64, float64) {
-		if at := slices.Index([]string{obstacle.ValueWalk, obstacle.PolicyWalk, obstacle.QVIRL}, m); at >= 0 {
-			return at, 0, 0
+	rank := func(name string) (kind int, setting, rate float64) {
+		row := experiment.RowOf(name, "", 0, 0)
+		kind = slices.Index([]string{obstacle.ValueWalk, obstacle.PolicyWalk, obstacle.QVIRL, method.AVRIL}, row.Method)
+		setting = 1
+		for _, key := range []string{klWeight, "lambda"} {
+			if value, ok := row.Setting(key); ok {
+				setting = value
+			}
 		}
-		lambda, rate, _ := obstacle.SettingOf(m)
-		return 3, lambda, -rate
+		rate, _ = row.Setting("rate")
+		return kind, setting, -rate
 	}
 	slices.SortFunc(methods, func(a, b string) int {
-		kindA, lambdaA, rateA := rank(a)
-		kindB, lambdaB, rateB := rank(b)
-		return cmp.Or(cmp.Compare(kindA, kindB), cmp.Compare(lambdaA, lambdaB), cmp.Compare(rateA, rateB))
+		kindA, settingA, rateA := rank(a)
+		kindB, settingB, rateB := rank(b)
+		return cmp.Or(cmp.Compare(kindA, kindB), cmp.Compare(settingA, settingB), cmp.Compare(rateA, rateB))
 	})
 	return methods
 }

@@ -88,6 +88,14 @@ func (c Config) methods(backendName string) ([]fitter, error) {
 	out := []fitter{{name: obstacle.ValueWalk, method: valueWalk},
 		{obstacle.PolicyWalk, policyWalk, c.PolicyWalk, false},
 		{obstacle.QVIRL, variational, c.QVIRL, false}}
+	for _, weight := range c.KLWeights {
+		config := c.weighted(weight)
+		m, err := tabular.New(config.On(backendName))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, fitter{config.Name, m, config, false})
+	}
 	for _, a := range c.AVRILs() {
 		m, err := avril.New(a.Config)
 		if err != nil {
