@@ -29,7 +29,12 @@ const klWeight = "kl"
 var weights = []float64{0.1, 0.25, 0.5, 2, 4, 10}
 
 // Paper returns the config of the paper's experiment.
-func Paper() Config { return Config{obstacle.Paper(), weights} }
+func Paper() Config {
+	c := Config{obstacle.Paper(), weights}
+	c.ValueWalk.Samples, c.ValueWalk.MinESS, c.ValueWalk.MaxIterations = 8000, 4000, 200_000
+	c.PolicyWalk.Samples, c.PolicyWalk.MinESS, c.PolicyWalk.MaxIterations = 8000, 4000, 200_000
+	return c
+}
 
 // Quick returns the same experiment with shorter computations.
 func Quick() Config { return Config{obstacle.Quick(), weights} }
