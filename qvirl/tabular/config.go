@@ -70,8 +70,8 @@ type Config struct {
 	// Maximum is the approximation of the maximum over actions in the ClosedForm and ClosedDivergence objectives; the
 	// paper's is Clark.
 	Maximum graphs.Maximum
-	// KLWeight is the weight of the KL divergence beside the likelihood; 0 for that of the ELBO, 1. With another one, the
-	// objective is the ELBO of a likelihood to the power of 1/KLWeight.
+	// KLWeight is the weight of the KL divergence beside the likelihood; 0 for that of the ELBO, 1. With another one,
+	// the objective is the ELBO of a likelihood to the power of 1/KLWeight.
 	KLWeight float64 `json:",omitempty"`
 	// Covariance is the variational family; the paper's experiments on gridworlds are read as FullCovariance.
 	Covariance Covariance
@@ -162,7 +162,8 @@ func (c Config) Validate() error {
 		check.That(!c.LogExpected || c.draws(), "LogExpected needs Objective %q or %q, not %q", MonteCarlo,
 			ClosedDivergence, c.Objective), check.OneOf("Maximum", c.Maximum, graphs.Clark, graphs.MaxMean),
 		check.That(c.KLWeight >= 0 && !math.IsInf(c.KLWeight, 1), "KLWeight = %g, want a finite positive number, or 0 "+
-			"for 1", c.KLWeight), check.OneOf("Covariance", c.Covariance, FullCovariance, KernelCovariance, LowRankCovariance),
+			"for 1", c.KLWeight),
+		check.OneOf("Covariance", c.Covariance, FullCovariance, KernelCovariance, LowRankCovariance),
 		check.That(c.Rank >= 0, "Rank = %d, want at least 1, or 0 for %d", c.Rank, DefaultRank),
 		check.That(c.Covariance != LowRankCovariance || c.Optimizer == LBFGS, "Covariance %q needs Optimizer %q, not "+
 			"%q", c.Covariance, LBFGS, c.Optimizer), check.OneOf("Optimizer", c.Optimizer, LBFGS, Adam),

@@ -122,7 +122,8 @@ func weightsTable(rows []experiment.Row) ([]exhibit.Table, error) {
 		return nil, nil
 	}
 	table, err := experiment.Tabulate(rows, methods, exhibit.Table{Name: "weights",
-		Title: "QVIRL by the weight of the KL divergence", Notes: []string{"Without a weight in its name: the ELBO's, 1."},
+		Title: "QVIRL by the weight of the KL divergence",
+		Notes: []string{"Without a weight in its name: the ELBO's, 1."},
 		Columns: []exhibit.Column{{Metric: W1, Name: "W₁ to ValueWalk", Decimals: 2},
 			{Metric: StdMin, Name: "smallest std", Decimals: 2}, {Metric: StdMax, Name: "largest", Decimals: 2},
 			{Metric: MeanAbs, Name: "mean |posterior mean|", Decimals: 2}}})
@@ -156,13 +157,13 @@ func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 	return out.Made, out.Err
 }
 
-// order puts the methods into the order of the tables: the samplers, QVIRL by its weight of the KL divergence, and AVRIL
-// by λ and learning rate, the experiment's own last.
+// order puts the methods into the order of the tables: the samplers, QVIRL by its weight of the KL divergence, and
+// AVRIL by λ and learning rate, the experiment's own last.
 func order(methods []string) []string {
+	kinds := []string{obstacle.ValueWalk, obstacle.PolicyWalk, obstacle.QVIRL, method.AVRIL}
 	rank := func(name string) (kind int, setting, rate float64) {
 		row := experiment.RowOf(name, "", 0, 0)
-		kind = slices.Index([]string{obstacle.ValueWalk, obstacle.PolicyWalk, obstacle.QVIRL, method.AVRIL}, row.Method)
-		setting = 1
+		kind, setting = slices.Index(kinds, row.Method), 1
 		for _, key := range []string{klWeight, "lambda"} {
 			if value, ok := row.Setting(key); ok {
 				setting = value
