@@ -233,8 +233,8 @@ func same(low, high float64) bool {
 }
 
 const (
-	few    = 0.01 // share of the draws
-	hardly = 0.01 // standard deviation, relative to the largest draw
+	few    = 0.05 // share of the draws
+	hardly = 0.05 // standard deviation, relative to the largest draw
 )
 
 // hardlyVaries reports whether all but few draws are the same but for rounding, and the standard deviation of all is a

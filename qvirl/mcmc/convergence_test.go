@@ -2,8 +2,11 @@ package mcmc
 
 import (
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // TestVerdict checks the verdict on good numbers, and that it names the worst of bad ones.
@@ -63,6 +66,17 @@ func TestKnownQuantities(t *testing.T) {
 	}
 }
 
+// above returns draws of max(0, r), where r is normal and positive with a probability.
+func above(probability float64) [][]float64 {
+	rng, chains := rand.New(rand.NewPCG(1, 2)), make([][]float64, 4)
+	for c := range chains {
+		for range 1000 {
+			chains[c] = append(chains[c], max(0, rng.NormFloat64()+distuv.UnitNormal.Quantile(probability)))
+		}
+	}
+	return chains
+}
+
 // TestRareExcursions: what all but one draw in 250 agree on has no error of its standard deviation where the others
 // are near, and one above any target where they are not.
 func TestRareExcursions(t *testing.T) {
@@ -81,6 +95,12 @@ func TestRareExcursions(t *testing.T) {
 	}
 	if e := StdError(draws(1.4, 1.41)); e != 0 {
 		t.Errorf("error of a standard deviation that does not matter: %g", e)
+	}
+	if e := StdError(above(0.02)); e != 0 {
+		t.Errorf("value of a reward that is better than a known one in 2 %% of the draws: error %g", e)
+	}
+	if e := StdError(above(0.2)); !(e > 0.02) {
+		t.Errorf("value of a reward that is better than a known one in 20 %% of the draws: error %g", e)
 	}
 	for _, rare := range []float64{10, -3} {
 		if e := StdError(draws(1.4, rare)); !(e > 0.04) {
