@@ -119,6 +119,10 @@ type Budget struct {
 	MinIterations   int     // that each chain makes in any case
 	MaxPolicyError  float64 // largest Monte Carlo error of an action's probability; 0: whatever it is
 	FirstLook       float64 // iterations per kept sample before convergence is first looked at, at least 1; 0: 2
+
+	// Again, unless it is nil, is shown the samples at each look at which they miss a target, and how many iterations
+	// they are of. If it reports true the chains begin anew, as after the warm-up.
+	Again func(samples *Posterior, iterations int) (bool, error)
 }
 
 // MinPerChain is the fewest samples of a chain for which the diagnostics mean something.
@@ -147,9 +151,14 @@ const (
 // without Acceptance.
 func (j *Job) Converge(b Budget, advance func(chain, iterations int) error,
 	collect func(perChain int) *Posterior) (*Posterior, Diagnostics, error) {
-	perChain, reached, found := b.Samples/b.Chains, 0, ""
-	next := max(int(cmp.Or(b.FirstLook, firstLook)*float64(perChain)), b.MinIterations)
-	expected := 2 * next // iterations; before the first look nobody knows
+	var perChain, reached, next, expected int // of iterations; before the first look nobody knows what to expect
+	found := ""
+	begin := func() {
+		perChain, reached = b.Samples/b.Chains, 0
+		next = max(int(cmp.Or(b.FirstLook, firstLook)*float64(perChain)), b.MinIterations)
+		expected = 2 * next
+	}
+	begin()
 	for {
 		total := min(next, b.MaxIterations)
 		next = int(roundGrowth * float64(total))
@@ -213,6 +222,19 @@ func (j *Job) Converge(b Budget, advance func(chain, iterations int) error,
 		if end {
 			d.Seconds = j.Seconds()
 			return p, d, nil
+		}
+		if b.Again == nil {
+			continue
+		}
+		again := false
+		if err := j.Time(func() (err error) {
+			again, err = b.Again(p, total)
+			return err
+		}); err != nil {
+			return nil, Diagnostics{}, err
+		}
+		if again {
+			begin()
 		}
 	}
 }

@@ -40,7 +40,8 @@ type chain struct {
 	trace *mcmc.Trace
 
 	blocks     []block // that it jumps in; nil where there is one mode alone
-	jumps      float64 // after an iteration's transition, in the mean
+	jumps      float64 // after an iteration's transition, in the mean,
+	jumpCost   float64 // and their multiplications
 	ladder     *ladder // nil where β's posterior has one peak, or β is known
 	crossShare float64 // probability of a crossing after an iteration's transition
 

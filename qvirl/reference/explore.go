@@ -53,6 +53,7 @@ func (t *Target) explore(ctx context.Context, rng *rand.Rand, tries []try) modes
 		return e.found
 	}
 	e.climbAll(e.farther(mean))
+	e.climbAll(e.assimilate())
 	bases := []*mode{mean}
 	for range mostFarther {
 		best := e.found[0]
@@ -110,8 +111,8 @@ func (e *explorer) beside(before []*mode) (tries []try) {
 					u[j] = from.u[j]
 				}
 			}
-			if l := e.LogLikelihood(u, nil); !math.IsNaN(l) {
-				tries = append(tries, try{u: u, merit: l - floats.Dot(u, u)/2, steepest: len(tries)})
+			if d := e.logDensity(u); !math.IsNaN(d) {
+				tries = append(tries, try{u: u, merit: d, steepest: len(tries)})
 			}
 		}
 	}
@@ -132,13 +133,7 @@ func (e *explorer) farther(from *mode) (tries []try) {
 	t := e.Target
 	there := make([]float64, t.Dim())
 	explained, end := t.LogLikelihood(from.u, there), t.work()+climbWork
-	most, actions := 0.0, t.problem.MDP.Actions()
-	for i, n := range t.counts {
-		if n > 0 {
-			most += n * math.Log(n/t.total[i/actions])
-		}
-	}
-	reach := math.Sqrt(2*(most-explained+inferior) + floats.Dot(from.u, from.u))
+	reach := math.Sqrt(2*(floats.Sum(t.lacks(from.u))+inferior) + floats.Dot(from.u, from.u))
 	rewards := t.ledTo()
 	alone := reach * math.Sqrt(float64(len(rewards)))
 	for _, i := range e.rng.Perm(len(rewards)) {

@@ -2,12 +2,15 @@ package reference
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/go-birl/birl/qvirl/mcmc"
 )
 
 const (
@@ -144,24 +147,32 @@ func (m modes) marginals(at []int, covariances []*mat.SymDense) modes {
 	return out
 }
 
-// findBlocks has the chains jump between the modes that are known, and those that the warm-up has led chains to, so
-// that one that is stranded where there is next to nothing of the posterior jumps away from there.
-func (s *sampling) findBlocks() error {
-	if s.modes == nil {
-		return nil
-	}
+// reach adds the modes that climbs from some positions lead to, and returns all that are reached, inferior ones too. It
+// reports whether there are modes among them that nobody knew of and that count.
+func (s *sampling) reach(positions [][]float64) (reached modes, more bool, err error) {
 	t, err := s.chains[0].target.Clone()
 	if err != nil {
-		return err
+		return nil, false, err
 	}
-	var reached []*mode
-	for _, k := range s.chains {
-		o := t.modeAt(t.climb(slices.Clone(k.at.u)))
-		s.modes, reached = s.modes.with(o), append(reached, o)
+	before, end := s.modes, t.work()+climbWork
+	for _, u := range positions {
+		o := t.modeAt(t.climb(slices.Clone(u)))
+		if s.modes = s.modes.with(o); o != nil && reached.same(o) < 0 {
+			reached = append(reached, o)
+		}
+		if t.work() > end {
+			break
+		}
 	}
+	return reached, slices.ContainsFunc(s.modes, func(o *mode) bool { return before.same(o) < 0 }), nil
+}
+
+// jumpBetween has the chains jump between the modes that are known, and those that they have reached, so that one that
+// is stranded where there is next to nothing of the posterior jumps away from there.
+func (s *sampling) jumpBetween(reached modes) {
 	all := slices.Clone(s.modes)
 	for _, o := range reached {
-		if o != nil && all.same(o) < 0 {
+		if all.same(o) < 0 {
 			all = append(all, o)
 		}
 	}
@@ -169,7 +180,61 @@ func (s *sampling) findBlocks() error {
 	for _, k := range s.chains {
 		k.blocks = blocks
 	}
-	return nil
+}
+
+// findBlocks has the chains jump between the modes that are known, and those that the warm-up has led them to.
+func (s *sampling) findBlocks() error {
+	if s.modes == nil {
+		return nil
+	}
+	var positions [][]float64
+	for _, k := range s.chains {
+		positions = append(positions, k.at.u)
+	}
+	reached, _, err := s.reach(positions)
+	if err == nil {
+		s.jumpBetween(reached)
+	}
+	return err
+}
+
+const (
+	askedOf    = 64 // samples, from which climbs begin where chains have not converged,
+	askedAfter = 4  // times as many iterations as before
+)
+
+// again returns what finds explanations that chains have come upon but did not know of. They begin anew then, and jump
+// to these, too.
+func (s *sampling) again(ctx context.Context) func(samples *mcmc.Posterior, iterations int) (bool, error) {
+	next := 0
+	return func(samples *mcmc.Posterior, iterations int) (bool, error) {
+		if s.modes == nil || iterations < next {
+			return false, nil
+		}
+		next = askedAfter * iterations
+		rng := mcmc.Stream(s.config.Seed, mcmc.Fingerprint(s.problem), againStream)
+		var positions [][]float64
+		for range askedOf {
+			draw, err := samples.Sample(rng, 1)
+			if err != nil {
+				return false, err
+			}
+			u, err := s.chains[0].target.whiten(draw)
+			if err != nil {
+				return false, err
+			}
+			positions = append(positions, u)
+		}
+		reached, more, err := s.reach(positions)
+		if !more || err != nil {
+			return false, err
+		}
+		s.jumpBetween(reached)
+		for _, k := range s.chains {
+			k.trace = s.newTrace(len(k.draw))
+		}
+		return true, s.setJumps(ctx)
+	}
 }
 
 // jump proposes a draw of the mixture in one of the blocks, and accepts it with the probability

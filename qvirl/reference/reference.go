@@ -131,7 +131,9 @@ func (s *sampling) run(ctx context.Context) (*Posterior, error) {
 	if err := s.setJumps(ctx); err != nil {
 		return nil, err
 	}
-	samples, convergence, err := s.job.Converge(s.budget(), func(i, iterations int) error {
+	budget := s.budget()
+	budget.Again = s.again(ctx)
+	samples, convergence, err := s.job.Converge(budget, func(i, iterations int) error {
 		for k := s.chains[i]; k.trace.Len() < iterations; k.sample() {
 			if err := ctx.Err(); err != nil {
 				return err
@@ -163,6 +165,11 @@ func (s *sampling) storeLimit() int {
 		return 2
 	}
 	return 2 * heavier
+}
+
+// newTrace returns the trace of a chain, of draws of so many numbers.
+func (s *sampling) newTrace(size int) *mcmc.Trace {
+	return mcmc.NewTrace(size, s.storeLimit()*s.config.Samples/s.config.Chains)
 }
 
 // mostRounding is the largest Rounding with which a posterior counts as known: the bound is a generous one.
@@ -221,7 +228,7 @@ func (s *sampling) prepare(ctx context.Context) error {
 		if near != nil {
 			k.slice.near, k.slice.pair = near, pair
 		}
-		k.trace = mcmc.NewTrace(len(k.draw), s.storeLimit()*s.config.Samples/s.config.Chains)
+		k.trace = s.newTrace(len(k.draw))
 		if base.k == base.n && (base.diag != nil || unroot != nil) {
 			if w, err := valuewalk.NewWalker(s.problem, rng, walkTrajectory); err == nil {
 				k.walker, k.walkCost = w, walkCost(s.problem)

@@ -61,8 +61,10 @@ func (s *sampling) setJumps(ctx context.Context) error {
 		return err
 	}
 	for _, k := range s.chains {
+		k.cost -= k.jumpCost
 		k.jumps = max(leastJumps, min(jumpWork*k.cost/cost, mostJumps))
-		k.cost += k.jumps * cost
+		k.jumpCost = k.jumps * cost
+		k.cost += k.jumpCost
 	}
 	return s.job.Each(len(s.chains), func(j int) error {
 		k := s.chains[j]

@@ -1,0 +1,58 @@
+package mcmc
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/go-birl/birl/qvirl/irl"
+)
+
+// TestConvergeBeginsAnew: chains that miss a target begin anew where that is asked for, and the error of asking ends
+// them.
+func TestConvergeBeginsAnew(t *testing.T) {
+	broken := errors.New("broken")
+	for _, c := range []struct {
+		asked int // from which on there is an error; 0: never
+		want  error
+	}{{0, nil}, {2, broken}} {
+		budget := Budget{Samples: 400, Chains: 4, MinESS: 1, MaxRHat: 10, MaxIterations: 1000, MaxPolicyError: 1e-6}
+		asked := 0
+		budget.Again = func(samples *Posterior, iterations int) (bool, error) {
+			asked++
+			if samples.Len() != 400 || iterations < 200 {
+				t.Errorf("asked of %d samples after %d iterations", samples.Len(), iterations)
+			}
+			if asked == c.asked {
+				return false, broken
+			}
+			return asked == 1, nil
+		}
+		var reached []int // by the first chain
+		_, err := Fit(t.Context(), []*irl.Problem{flips(t, 4, 100, 0.5).Problem()}, nil,
+			func(_ context.Context, _ *irl.Problem, job *Job) (irl.Posterior, error) {
+				p, d, err := job.Converge(budget, func(chain, iterations int) error {
+					if chain == 0 {
+						reached = append(reached, iterations)
+					}
+					return nil
+				}, func(perChain int) *Posterior { return flips(t, 4, perChain, 0.5) })
+				if err == nil && d.Iterations != 1000 {
+					t.Errorf("%d iterations since the chains began anew, want 1000", d.Iterations)
+				}
+				return p, err
+			})
+		if !errors.Is(err, c.want) {
+			t.Errorf("error %v, want %v", err, c.want)
+		}
+		began := 0
+		for i, n := range reached {
+			if i == 0 || n < reached[i-1] {
+				began++
+			}
+		}
+		if began != 2 {
+			t.Errorf("chains began %d times, want 2: %v", began, reached)
+		}
+	}
+}
