@@ -18,8 +18,8 @@ const (
 // assimilate returns tries that explain the demonstrations one state after the other, from the prior mean. What opens
 // only as a whole has no way along which the likelihood of all rises: that of the demonstrations in one state may rise
 // at the cost of others, which the next steps repair. Each state that is not explained at the mean is the first of one
-// try. A step takes in the state that is explained worst, and goes to the best mode of the demonstrations taken in that a
-// climb or a push leads to: they may not be given up again, and others may.
+// try. A step takes in the state that is explained worst, and goes to the best mode of the demonstrations taken in that
+// a climb or a push leads to: they may not be given up again, and others may.
 func (e *explorer) assimilate() (tries []try) {
 	u := make([]float64, e.Dim())
 	end := e.work() + climbWork
