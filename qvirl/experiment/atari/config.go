@@ -84,20 +84,16 @@ type Learner struct {
 // UnmarshalJSON reads a game of a list that replaces the default one. Of the default that was in its place, nothing
 // stays.
 func (g *Game) UnmarshalJSON(text []byte) error {
-	type fields Game
-	var f fields
-	err := overlay.JSON(&f, text)
-	*g = Game(f)
-	return err
+	type fields Game // without this method
+	*g = Game{}
+	return overlay.JSON((*fields)(g), text)
 }
 
 // UnmarshalJSON reads a learner in the same way.
 func (l *Learner) UnmarshalJSON(text []byte) error {
-	type fields Learner
-	var f fields
-	err := overlay.JSON(&f, text)
-	*l = Learner(f)
-	return err
+	type fields Learner // without this method
+	*l = Learner{}
+	return overlay.JSON((*fields)(l), text)
 }
 
 // actions are what both games know, in the order of their numbers.

@@ -128,11 +128,9 @@ func (l *Learner) runs() bool { return l.Plan != nil || l.Online != nil }
 // UnmarshalJSON reads a learner of a list that replaces the default one. Of the default that was in its place, nothing
 // stays.
 func (l *Learner) UnmarshalJSON(text []byte) error {
-	type fields Learner
-	var f fields
-	err := overlay.JSON(&f, text)
-	*l = Learner(f)
-	return err
+	type fields Learner // without this method
+	*l = Learner{}
+	return overlay.JSON((*fields)(l), text)
 }
 
 // published returns the learners with the settings that the paper or their authors published, or that are every
