@@ -84,6 +84,19 @@ type Reference struct {
 	Values map[string]map[string]Estimate // by method and metric
 }
 
+// Published returns the reference of a table that has a mean and its standard error of each of the metrics, in their
+// order, by method.
+func Published(name string, metrics []string, rows map[string][]float64) Reference {
+	r := Reference{Name: name, Values: map[string]map[string]Estimate{}}
+	for method, v := range rows {
+		r.Values[method] = map[string]Estimate{}
+		for i, metric := range metrics {
+			r.Values[method][metric] = Estimate{Mean: v[2*i], StdErr: v[2*i+1]}
+		}
+	}
+	return r
+}
+
 // Chart is a figure of curves, one or more panels.
 type Chart struct {
 	Name   string // file name without its ending

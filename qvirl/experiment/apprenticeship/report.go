@@ -17,20 +17,9 @@ var tableMethods = []string{"valuewalk-mean", "valuewalk-cvar", "qvirl-mean", "q
 	"qvirl-matched-mean", "qvirl-matched-cvar", "qvirl-refined-mean", "qvirl-refined-cvar", "avril-mean", "avril-cvar",
 	"avril-0.17-mean", "avril-0.17-cvar", Optimal, Random}
 
-// published returns the values of a table of mean and standard error of the return under the true reward, and of the
-// mean and the CVaR under the posterior.
-func published(name string, rows map[string][6]float64) exhibit.Reference {
-	ref := exhibit.Reference{Name: name, Values: map[string]map[string]exhibit.Estimate{}}
-	for method, v := range rows {
-		ref.Values[method] = map[string]exhibit.Estimate{ReturnTrue: {Mean: v[0], StdErr: v[1]},
-			ReturnMean: {Mean: v[2], StdErr: v[3]}, ReturnCVaR: {Mean: v[4], StdErr: v[5]}}
-	}
-	return ref
-}
-
-// paper holds the values of the paper's Table 2. Its AVRIL rows stand beside both of ours, since its λ is not known for
-// certain.
-var paper = published("paper", map[string][6]float64{
+// paper holds the values of the paper's Table 2: the return under the true reward, and the mean and the CVaR under the
+// posterior. Its AVRIL rows stand beside both of ours, since its λ is not known for certain.
+var paper = exhibit.Published("paper", []string{ReturnTrue, ReturnMean, ReturnCVaR}, map[string][]float64{
 	"valuewalk-mean":  {75.4, 1.8, 112.1, 2.8, 59.9, 2.8},
 	"valuewalk-cvar":  {75.8, 1.3, 107.7, 3.0, 62.1, 2.3},
 	"qvirl-mean":      {70.8, 2.1, 106.4, 3.2, 49.0, 3.9},

@@ -18,24 +18,16 @@ import (
 // methods are those of the tables, in their order.
 var methods = []string{cloning.Name, iqlearn.Name, avril.Name, variational.Name, demonstrator, random}
 
-// published returns a game's column of the paper's table: mean and standard error of the return and of the held-out
-// log-likelihood, which is theirs at the end of training.
-func published(rows map[string][4]float64) exhibit.Reference {
-	ref := exhibit.Reference{Name: "paper", Values: map[string]map[string]exhibit.Estimate{}}
-	for method, v := range rows {
-		ref.Values[method] = map[string]exhibit.Estimate{Return: {Mean: v[0], StdErr: v[1]},
-			HeldOut: {Mean: v[2], StdErr: v[3]}}
-	}
-	return ref
-}
+// measured are the metrics of the paper's table; its held-out log-likelihoods are those at the end of training.
+var measured = []string{Return, HeldOut}
 
 // paper holds the values of the paper's Table atari-results, by environment.
 var paper = map[string]exhibit.Reference{
-	"ALE/Pong-v5": published(map[string][4]float64{
+	"ALE/Pong-v5": exhibit.Published("paper", measured, map[string][]float64{
 		cloning.Name: {19.1, 0.8, -14.81, 0.49}, iqlearn.Name: {20.0, 0.2, -12.43, 2.27},
 		avril.Name: {-5.2, 9.7, -8.79, 3.80}, variational.Name: {19.7, 0.6, -2.09, 0.12},
 	}),
-	"ALE/SpaceInvaders-v5": published(map[string][4]float64{
+	"ALE/SpaceInvaders-v5": exhibit.Published("paper", measured, map[string][]float64{
 		cloning.Name: {597, 48, -18.67, 0.05}, iqlearn.Name: {740, 31, -8.99, 1.79},
 		avril.Name: {658, 34, -18.62, 0.07}, variational.Name: {701, 42, -5.19, 1.04},
 	}),

@@ -19,23 +19,14 @@ var tableMethods = []string{worlds.ValueWalk, worlds.ValueWalkNoDet, worlds.Valu
 
 // paper holds the values of the paper's Table 1. Its AVRIL row stands beside both of ours: λ was to be the best one,
 // but the numbers are those of a smaller posterior.
-var paper = func() exhibit.Reference {
-	row := func(numbers ...float64) map[string]exhibit.Estimate {
-		out := map[string]exhibit.Estimate{}
-		for i, name := range []string{metric.W1, metric.LogDensity, metric.RewardCoverage, metric.PolicyCoverage,
-			metric.PolicyTV} {
-			out[name] = exhibit.Estimate{Mean: numbers[2*i], StdErr: numbers[2*i+1]}
-		}
-		return out
-	}
-	avril := row(1.704, 0.007, -7.568, 0.284, 0.521, 0.006, 0.727, 0.005, 0.250, 0.004)
-	return exhibit.Reference{Name: "paper", Values: map[string]map[string]exhibit.Estimate{
-		worlds.ValueWalk: row(0, 0, -2.432, 0.013, 0.888, 0.004, 0.910, 0.003, 0, 0),
-		worlds.QVIRL:     row(0.486, 0.011, -2.437, 0.009, 0.901, 0.004, 0.913, 0.003, 0.207, 0.003),
-		worlds.AVRIL:     avril,
-		"avril-0.17":     avril,
-	}}
-}()
+var paper = exhibit.Published("paper",
+	[]string{metric.W1, metric.LogDensity, metric.RewardCoverage, metric.PolicyCoverage, metric.PolicyTV},
+	map[string][]float64{
+		worlds.ValueWalk: {0, 0, -2.432, 0.013, 0.888, 0.004, 0.910, 0.003, 0, 0},
+		worlds.QVIRL:     {0.486, 0.011, -2.437, 0.009, 0.901, 0.004, 0.913, 0.003, 0.207, 0.003},
+		worlds.AVRIL:     {1.704, 0.007, -7.568, 0.284, 0.521, 0.006, 0.727, 0.005, 0.250, 0.004},
+		"avril-0.17":     {1.704, 0.007, -7.568, 0.284, 0.521, 0.006, 0.727, 0.005, 0.250, 0.004},
+	})
 
 // Report makes the tables and the figure of the curve over λ.
 func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, error) {
