@@ -24,6 +24,15 @@ type Objective interface {
 	Predictor(c Constants) Predictor
 }
 
+// Plain is embedded by objectives that have nothing beside the networks' weights, and no noise.
+type Plain struct{}
+
+// Parameters lists none.
+func (Plain) Parameters(*Data) ([]Parameter, error) { return nil, nil }
+
+// Noise returns 0.
+func (Plain) Noise(expert, aux, actions int) int { return 0 }
+
 // Predictor returns, of the outputs of a network for a state [actions, outputs], log π(a|s), the log-probabilities of
 // the demonstrator's actions, and the values whose greatest one is the apprentice's action; both [actions].
 // It is for concurrent use.

@@ -32,6 +32,7 @@ const (
 // transition that ended the episode has no future; the last one of a trajectory that ended otherwise has no a' and no
 // part in the last term.
 type Objective struct {
+	neural.Plain
 	// Lambda is λ; the authors' code has 1.
 	Lambda float64 `json:"lambda"`
 	// PriorStd is the prior's σ; the authors' code has 1.
@@ -58,12 +59,6 @@ func New(c neural.Config, o Objective) (*neural.Learner, error) {
 func (Objective) Networks() []neural.Network {
 	return []neural.Network{{Name: networkQ, Outputs: 1}, {Name: networkReward, Outputs: rewardOutputs}}
 }
-
-// Parameters lists none.
-func (Objective) Parameters(*neural.Data) ([]neural.Parameter, error) { return nil, nil }
-
-// Noise returns 0.
-func (Objective) Noise(expert, aux, actions int) int { return 0 }
 
 // Loss returns the negative ELBO per transition.
 func (o Objective) Loss(w *neural.Weights, b *neural.Batch) neural.Loss {

@@ -14,7 +14,7 @@ const Name = "bc"
 const network = "policy"
 
 // Objective is the negative log-likelihood of the demonstrated actions, per transition.
-type Objective struct{}
+type Objective struct{ neural.Plain }
 
 // New returns behaviour cloning with the given training.
 func New(c neural.Config) (*neural.Learner, error) {
@@ -25,12 +25,6 @@ func New(c neural.Config) (*neural.Learner, error) {
 func (Objective) Networks() []neural.Network {
 	return []neural.Network{{Name: network, Outputs: 1}}
 }
-
-// Parameters lists none.
-func (Objective) Parameters(*neural.Data) ([]neural.Parameter, error) { return nil, nil }
-
-// Noise returns 0.
-func (Objective) Noise(expert, aux, actions int) int { return 0 }
 
 // Loss returns the cross-entropy on the expert transitions.
 func (o Objective) Loss(w *neural.Weights, b *neural.Batch) neural.Loss {

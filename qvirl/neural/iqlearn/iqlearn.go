@@ -26,6 +26,7 @@ const network = "q"
 // telescopes to the soft value of the initial states; the authors recommend it for learning offline ("value_expert" in
 // their code).
 type Objective struct {
+	neural.Plain
 	// Temperature is T. With 0 it is 1/β, so that the soft Q-function is on the scale of the demonstrator's Q-values.
 	Temperature float64 `json:"temperature"`
 	// Alpha is α: the smaller, the smaller the rewards. The authors' is 0.5.
@@ -50,12 +51,6 @@ func New(c neural.Config, o Objective) (*neural.Learner, error) {
 func (Objective) Networks() []neural.Network {
 	return []neural.Network{{Name: network, Outputs: 1}}
 }
-
-// Parameters lists none.
-func (Objective) Parameters(*neural.Data) ([]neural.Parameter, error) { return nil, nil }
-
-// Noise returns 0.
-func (Objective) Noise(expert, aux, actions int) int { return 0 }
 
 // Loss returns the negative objective.
 func (o Objective) Loss(w *neural.Weights, b *neural.Batch) neural.Loss {
