@@ -60,9 +60,8 @@ type Step struct {
 type Loop struct {
 	Fit         Fitter
 	Acquisition Acquisition
-	Queries     int   // demonstrations to ask for in each run
-	Samples     int   // posterior samples to score by
-	Candidates  []int // states to choose from; nil for all
+	Queries     int // demonstrations to ask for in each run
+	Samples     int // posterior samples to score by
 }
 
 // Validate reports the first field that is missing or out of range.
@@ -72,8 +71,6 @@ func (l *Loop) Validate() error {
 		return errors.New("active: a loop needs a Fit and an Acquisition")
 	case l.Queries < 0 || l.Samples < 2:
 		return fmt.Errorf("active: Queries = %d, Samples = %d: want at least 0 and 2", l.Queries, l.Samples)
-	case l.Candidates != nil && len(l.Candidates) == 0:
-		return errors.New("active: no candidates to choose from")
 	}
 	return nil
 }
@@ -142,10 +139,7 @@ func (l *Loop) step(k int, r Run, post irl.Posterior, asked map[int]int) (Step, 
 	if k == l.Queries {
 		return s, nil
 	}
-	candidates := l.Candidates
-	if candidates == nil {
-		candidates = States(r.Problem.MDP)
-	}
+	candidates := States(r.Problem.MDP)
 	s.Scores, err = l.Acquisition.Score(post.Problem(), samples, candidates, Stream(r.Seed, l.Acquisition.Name(), k))
 	if err != nil {
 		return Step{}, err

@@ -238,8 +238,6 @@ func TestLoopErrors(t *testing.T) {
 		"needs a Fit":    func(l *Loop) { l.Fit = nil },
 		"Queries = -1":   func(l *Loop) { l.Queries = -1 },
 		"Samples = 1":    func(l *Loop) { l.Samples = 1 },
-		"no candidates":  func(l *Loop) { l.Candidates = []int{} },
-		"candidates[1]":  func(l *Loop) { l.Candidates = []int{0, 5} },
 		"Trajectories":   func(l *Loop) { l.Acquisition = RewardEIG{Length: 2, Trajectories: 0} },
 		"after 1 querie": func(l *Loop) { l.Fit = failSecond(x.fit) },
 	} {
