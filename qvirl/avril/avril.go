@@ -80,8 +80,6 @@ func (c Config) Validate() error {
 // Method is AVRIL with a fixed configuration.
 type Method struct{ config Config }
 
-var _ irl.Method = (*Method)(nil)
-
 // New returns the method.
 func New(c Config) (*Method, error) {
 	if err := c.Validate(); err != nil {

@@ -31,8 +31,6 @@ type Posterior struct {
 	diagnostics Diagnostics
 }
 
-var _ irl.Posterior = (*Posterior)(nil)
-
 // Problem implements irl.Posterior.
 func (p *Posterior) Problem() *irl.Problem { return p.problem }
 

@@ -54,8 +54,6 @@ type Weighted struct {
 	ESS         float64 // effective number of draws, (Σw)²/Σw²
 }
 
-var _ irl.Posterior = (*Weighted)(nil)
-
 // NewWeighted returns the posterior of a problem with an independent prior from n draws of the prior.
 func NewWeighted(p *irl.Problem, n int, seed uint64) (*Weighted, error) {
 	if err := p.Validate(); err != nil {
