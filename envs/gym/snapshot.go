@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"image"
 	"maps"
@@ -89,25 +88,13 @@ func (p *Pool) single(ctx context.Context, env int, doing string, kind byte, mor
 	if env < 0 || env >= p.Len() {
 		return fmt.Errorf("gym: environment %d, want 0 to %d", env, p.Len()-1)
 	}
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	if p.fault != nil {
-		return p.fault
+	ask := func(slots, _ []int) any {
+		request := map[string]any{"env": slots[0]}
+		maps.Copy(request, more)
+		return request
 	}
-	w := p.workers[env/p.config.EnvsPerWorker]
-	request := map[string]any{"env": env - w.first}
-	maps.Copy(request, more)
-	body, err := w.ask(ctx, kind, request)
-	if err == nil {
-		err = use(body)
-	}
-	if refused, ok := errors.AsType[refusal](err); ok {
-		return fmt.Errorf("gym: %s, environment %d, %s: %w", p.config.ID, env, doing, refused)
-	}
-	if err != nil {
-		return p.faultOf(w, doing, err)
-	}
-	return nil
+	answered := func(_ *worker, body []byte, _ []int) error { return use(body) }
+	return p.each(ctx, doing, kind, kind, []int{env}, ask, answered)
 }
 
 // HighwayState is the true state of highway-env's highway, of which the observation shows only a part.

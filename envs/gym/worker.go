@@ -322,15 +322,3 @@ func (w *worker) ready(ctx context.Context, c Config) (Spec, error) {
 	spec.Low, spec.High = limits[:spec.Size()], limits[spec.Size():]
 	return spec, nil
 }
-
-// ask sends a request in JSON and returns the answer of its kind.
-func (w *worker) ask(ctx context.Context, kind byte, v any) ([]byte, error) {
-	message, err := jsonMessage(kind, v)
-	if err != nil {
-		return nil, err
-	}
-	if err := w.send(message); err != nil {
-		return nil, w.explain(ctx, w.limit, err)
-	}
-	return w.receive(ctx, kind, w.limit)
-}
