@@ -128,7 +128,8 @@ func (e *explorer) beside(before []*mode) (tries []try) {
 //
 //	½ ‖u'‖² < Σ n(s,a) log n(s,a)/n(s) − f(u) + inferior,
 //
-// and one of m rewards that share in a way opens it where √m times the distance of all does, or before.
+// and one of m rewards that share in a way opens it where √m times the distance of all does, or before. Either way is
+// tried: what one reward opens may be that one alone, where small steps hardly tell what holds the others.
 func (e *explorer) farther(from *mode) (tries []try) {
 	t := e.Target
 	there := make([]float64, t.Dim())
@@ -149,6 +150,9 @@ func (e *explorer) farther(from *mode) (tries []try) {
 			way := t.opened(from.u, push, explained, alone)
 			if way == nil {
 				continue
+			}
+			if best := t.along(push, from.u, explained, alone); best.u != nil {
+				tries = append(tries, best)
 			}
 			if floats.Sub(way, there); !from.follow(way) {
 				continue
