@@ -59,13 +59,16 @@ func (e *explorer) takeIn(u []float64, first int, end float64) []float64 {
 func (e *explorer) bestOf(u []float64, taken []bool) []float64 {
 	some := &explorer{Target: e.restricted(taken), ctx: e.ctx, rng: e.rng}
 	defer func() { e.spent = some.spent }()
-	best, density := some.climb(slices.Clone(u)), 0.0
-	from := some.modeAt(u)
-	if from == nil || slices.Max(some.lacks(best)) <= enough {
+	best := some.climb(slices.Clone(u))
+	if slices.Max(some.lacks(best)) <= enough {
 		return best
 	}
-	density = some.logDensity(best)
-	tries := some.farther(from)
+	from := some.modeAt(u)
+	some.spent += dense * math.Pow(float64(len(u)), 3) / 3 // of its factor
+	if from == nil {
+		return best
+	}
+	density, tries := some.logDensity(best), some.farther(from)
 	for i := range tries {
 		tries[i].merit = some.logDensity(tries[i].u)
 	}

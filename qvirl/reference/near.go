@@ -136,13 +136,16 @@ func (t *Target) ledTo() (out []int) {
 	for _, s := range around(leads, t.demoed...) {
 		reached[s] = true
 	}
+	unknown := make([]bool, t.n)
+	for _, i := range t.free {
+		unknown[i] = true
+	}
 	each := t.n / len(reached) // rewards of a state
 	for i := range t.n {
-		known := !slices.Contains(t.free, i)
 		if t.root != nil {
-			known = floats.Norm(t.root.RawRowView(i), 2) == 0
+			unknown[i] = floats.Norm(t.root.RawRowView(i), 2) > 0
 		}
-		if reached[i/each] && !known {
+		if reached[i/each] && unknown[i] {
 			out = append(out, i)
 		}
 	}
