@@ -161,10 +161,14 @@ func (s *sampling) run(ctx context.Context) (*Posterior, error) {
 // storeLimit is the number of positions stored per kept sample: of problems with many rewards no more than are needed,
 // of others so many that more can be kept where tails are heavy.
 func (s *sampling) storeLimit() int {
-	if s.problem.RewardDim() > manyRewards {
+	switch n := s.problem.RewardDim(); {
+	case n > manyRewards:
 		return 2
+	case n > someRewards:
+		return heavier
+	default:
+		return 2 * heavier
 	}
-	return 2 * heavier
 }
 
 // newTrace returns the trace of a chain, of draws of so many numbers.
@@ -177,7 +181,8 @@ const mostRounding = 1
 
 const (
 	manyRewards = 200
-	heavier     = 8 // times the samples are kept where tails are heavy
+	someRewards = 50
+	heavier     = 16 // times the samples are kept where tails are heavy
 )
 
 // prepare compiles the problem and starts the chains: every second one from afar, on one of several modes or on a peak
