@@ -43,6 +43,9 @@ type Solver struct {
 	immediate []float64 // reward of each state-action pair, [S·A]
 	solution  Solution
 	work      float64 // see Work
+
+	policy []float64 // of SolveSoft, [S·A]
+	paid   []float64 // mean reward of that policy in each state, the entropy's included, [S]
 }
 
 // NewSolver returns a solver for the given discount.
@@ -96,7 +99,55 @@ func (o *Solver) SolveNear(reward []float64) (*Solution, error) {
 	return o.improve(), nil
 }
 
-// Adjoint replaces x [S] by the solution y of (I − γ P_π)ᵀ y = x, π the greedy policy of the last solution: with x the
+const (
+	softIterations = 50   // of SolveSoft at most; few are needed, but rounding may keep it from an end
+	softTolerance  = 1e-6 // of the temperature
+)
+
+// SolveSoft returns the optimal values of an agent who is paid temperature · H(π(·|s)) for the entropy of what he does
+// (Ziebart, 2010), and his policy [S·A]:
+//
+//	V(s) = temperature · log Σ_a exp(Q(s,a) / temperature),   π(a|s) = exp((Q(s,a) − V(s)) / temperature),
+//
+// by policy iteration until no value changes by more than softTolerance. Greedy is his likeliest action. Both are valid
+// until the next call.
+func (o *Solver) SolveSoft(reward []float64, temperature float64) (*Solution, []float64, error) {
+	if err := o.m.expandReward(o.immediate, reward); err != nil {
+		return nil, nil, err
+	}
+	sol, actions := &o.solution, o.m.actions
+	if o.policy == nil {
+		o.policy, o.paid = make([]float64, len(o.immediate)), make([]float64, len(sol.V))
+	}
+	clear(sol.V)
+	o.backup()
+	for range softIterations {
+		most := 0.0
+		for s, before := range sol.V {
+			q, p := sol.Q[s*actions:(s+1)*actions], o.policy[s*actions:(s+1)*actions]
+			sol.Greedy[s] = argmax(q)
+			LogBoltzmann(p, q, actions, 1/temperature)
+			sol.V[s] = q[0] - temperature*p[0]
+			most = math.Max(most, math.Abs(sol.V[s]-before))
+			o.paid[s] = 0
+			for a, log := range p {
+				p[a] = math.Exp(log)
+				o.paid[s] += p[a] * (o.immediate[s*actions+a] - temperature*log)
+			}
+		}
+		if !(most > softTolerance*temperature) {
+			break
+		}
+		o.system.setPolicy(o.policy, o.discount)
+		o.work += float64(o.system.factorizeFrom(0)) + o.system.solveWork()
+		copy(sol.V, o.paid)
+		o.system.solve(sol.V, o.scratch)
+		o.backup()
+	}
+	return sol, o.policy, nil
+}
+
+// Adjoint replaces x [S] by the solution y of (I − γ P_π)ᵀ y = x, π the policy of the last solution: with x the
 // gradient of a function in V, y is that in the rewards of π.
 func (o *Solver) Adjoint(x []float64) {
 	o.system.solveTransposed(x, o.scratch)
@@ -303,11 +354,7 @@ func (m *MDP) policySystem(policy []float64, discount float64) (*System, error) 
 		return nil, err
 	}
 	y := m.NewSystem()
-	for i, p := range policy {
-		if p > 0 {
-			y.subtract(i/m.actions, i%m.actions, discount*p)
-		}
-	}
+	y.setPolicy(policy, discount)
 	y.factorizeFrom(0)
 	return y, nil
 }

@@ -415,3 +415,62 @@ func TestSolveRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestSolveSoft: values and policy satisfy the soft Bellman equation, and values are at most
+// temperature · log A / (1 − γ) above the optimal ones; the solver then solves as if nothing had been.
+func TestSolveSoft(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := randomMDP(t)
+		discount := rapid.SampledFrom([]float64{0, 0.3, 0.9, 0.99}).Draw(t, "discount")
+		n := m.States() * rapid.SampledFrom([]int{1, m.Actions()}).Draw(t, "kind of reward")
+		reward := drawVector(t, n, -10, 10, "reward")
+		solver, err := m.NewSolver(discount)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := m.ExpandReward(reward)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hard, err := m.Solve(reward, discount)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, temperature := range []float64{10, 0.5, 0.05} {
+			sol, policy, err := solver.SolveSoft(reward, temperature)
+			if err != nil {
+				t.Fatal(err)
+			}
+			next, scores := m.Backup(nil, sol.V), make([]float64, m.Actions())
+			for s, v := range sol.V {
+				for a := range scores {
+					i := s*m.Actions() + a
+					want := r[i] + discount*next[i]
+					if !scalar.EqualWithinAbs(sol.Q[i], want, 1e-5*temperature+1e-10) {
+						t.Fatalf("temperature %g: Q[%d] = %g is not R + γPV = %g", temperature, i, sol.Q[i], want)
+					}
+					if want := math.Exp((sol.Q[i] - v) / temperature); !scalar.EqualWithinAbs(policy[i], want, 1e-5) {
+						t.Fatalf("temperature %g: π[%d] = %g, want %g", temperature, i, policy[i], want)
+					}
+					scores[a] = sol.Q[i] / temperature
+				}
+				want := temperature * floats.LogSumExp(scores)
+				if !scalar.EqualWithinAbs(v, want, 1e-5*temperature+1e-10) {
+					t.Fatalf("temperature %g: V[%d] = %g, want %g", temperature, s, v, want)
+				}
+				above, most := v-hard.V[s], temperature*math.Log(float64(m.Actions()))/(1-discount)
+				if slack := 2*softTolerance*temperature/(1-discount) + 1e-9; above < -slack || above > most+slack {
+					t.Fatalf("temperature %g: V[%d] is %g above the optimal value, want 0 to %g", temperature, s, above,
+						most)
+				}
+			}
+		}
+		again, err := solver.SolveNear(reward)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if gap := largestGap(again.V, hard.V); gap > 1e-9 {
+			t.Fatalf("after soft planning, optimal values are off by %g", gap)
+		}
+	})
+}

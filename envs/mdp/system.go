@@ -74,6 +74,19 @@ func (y *System) subtract(s, a int, weight float64) {
 	}
 }
 
+// setPolicy makes the system I − γ P_π for a stochastic policy, [S·A], before factorizeFrom.
+func (y *System) setPolicy(policy []float64, discount float64) {
+	y.held = nil
+	for s := range y.m.states {
+		y.clearRow(s)
+	}
+	for i, p := range policy {
+		if p > 0 {
+			y.subtract(i/y.m.actions, i%y.m.actions, discount*p)
+		}
+	}
+}
+
 // factorizeFrom replaces the matrix by its factors, U on and above the diagonal, L without its unit diagonal below,
 // where the rows before first hold theirs already: a row's depend on no row below. It returns the number of
 // multiplications.

@@ -53,11 +53,12 @@ func (t *Target) explore(ctx context.Context, rng *rand.Rand, tries []try) modes
 		return e.found
 	}
 	e.climbAll(e.farther(mean))
-	e.climbAll(e.assimilate())
+	e.climbAll(e.soften(mean))
 	bases := []*mode{mean}
 	for range mostFarther {
 		best := e.found[0]
-		if e.climbAll(e.farther(best)); e.found[0].evidence < best.evidence+better {
+		e.climbAll(e.farther(best))
+		if e.climbAll(e.soften(best)); e.found[0].evidence < best.evidence+better {
 			break
 		}
 		bases = append(bases, best)
@@ -134,7 +135,7 @@ func (e *explorer) farther(from *mode) (tries []try) {
 	t := e.Target
 	there := make([]float64, t.Dim())
 	explained, end := t.LogLikelihood(from.u, there), t.work()+climbWork
-	reach := math.Sqrt(2*(floats.Sum(t.lacks(from.u))+inferior) + floats.Dot(from.u, from.u))
+	reach := t.reach(from.u)
 	rewards := t.ledTo()
 	alone := reach * math.Sqrt(float64(len(rewards)))
 	for _, i := range e.rng.Perm(len(rewards)) {
@@ -234,4 +235,25 @@ func (t *Target) opened(u, direction []float64, explained, most float64) []float
 		closed = r
 	}
 	return nil
+}
+
+// logDensity is that of the posterior at u, up to a constant.
+func (t *Target) logDensity(u []float64) float64 { return t.LogLikelihood(u, nil) - floats.Dot(u, u)/2 }
+
+// lacks returns how many nats the actions in each demonstrated state are less likely at u than their frequencies would
+// make them.
+func (t *Target) lacks(u []float64) []float64 {
+	out, actions := make([]float64, len(t.demoed)), t.problem.MDP.Actions()
+	t.LogLikelihood(u, nil)
+	for d, s := range t.demoed {
+		scores := make([]float64, actions)
+		floats.ScaleTo(scores, t.beta, t.solution.Q[s*actions:(s+1)*actions])
+		partition := floats.LogSumExp(scores)
+		for a, n := range t.counts[d*actions : (d+1)*actions] {
+			if n > 0 {
+				out[d] += n * (math.Log(n/t.total[d]) - scores[a] + partition)
+			}
+		}
+	}
+	return out
 }

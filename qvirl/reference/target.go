@@ -47,6 +47,9 @@ type Target struct {
 	valueG    []float64     // scratch: ∂ log-likelihood / ∂V, [S]
 	rewardG   []float64     // scratch: ∂ log-likelihood / ∂R, [n]
 
+	temperature float64   // of the expert who plans softly instead (see soften); 0 for none
+	soft        []float64 // his policy at the last evaluation, [S·A]
+
 	spent float64 // multiplications so far, but for the solver's
 }
 
@@ -128,7 +131,7 @@ func (t *Target) Dim() int {
 func (t *Target) LogLikelihood(u, grad []float64) float64 {
 	t.rewardAt(u)
 	t.spent += overhead
-	solution, err := t.solver.SolveNear(t.immediate)
+	solution, err := t.solve()
 	if err != nil || floats.HasNaN(solution.Q) {
 		clear(grad)
 		return math.NaN()
@@ -155,6 +158,15 @@ func (t *Target) LogLikelihood(u, grad []float64) float64 {
 		t.gradient(grad)
 	}
 	return sum
+}
+
+// solve returns the optimal values of immediate.
+func (t *Target) solve() (solution *mdp.Solution, err error) {
+	if t.temperature == 0 {
+		return t.solver.SolveNear(t.immediate)
+	}
+	solution, t.soft, err = t.solver.SolveSoft(t.immediate, t.temperature)
+	return solution, err
 }
 
 // rewardAt sets reward, immediate and beta to those of u.
@@ -238,14 +250,21 @@ func (t *Target) gradient(grad []float64) {
 	}
 }
 
-// addChosen adds what is said of the rewards of the greedy policy, [S], to what is said of all rewards, [n].
+// addChosen adds what is said of the rewards of the expert's policy, [S], to what is said of all rewards, [n].
 func (t *Target) addChosen(dst, chosen []float64) {
 	if t.problem.StateOnly() {
 		floats.Add(dst, chosen)
 		return
 	}
+	actions := t.problem.MDP.Actions()
+	if t.temperature > 0 {
+		for i, p := range t.soft {
+			dst[i] += p * chosen[i/actions]
+		}
+		return
+	}
 	for s, a := range t.solution.Greedy {
-		dst[s*t.problem.MDP.Actions()+a] += chosen[s]
+		dst[s*actions+a] += chosen[s]
 	}
 }
 
