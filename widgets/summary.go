@@ -20,9 +20,9 @@ func Summary(title string, lines []summary.Line) Table {
 	if !math.IsInf(smallest, 1) {
 		decimals = int(math.Min(math.Max(0, 1-math.Floor(math.Log10(smallest))), 6))
 	}
-	t := Table{Title: title, Columns: []Column{{Name: "mean", Decimals: decimals}, {Name: "standard deviation",
-		Decimals: decimals}, {Name: "94 % from", Decimals: decimals}, {Name: "to", Decimals: decimals},
-		{Name: "bulk ESS"}, {Name: "tail ESS"}, {Name: "R̂", Decimals: 3}}}
+	t := Table{Title: title, Of: "quantity", Columns: []Column{{Name: "mean", Decimals: decimals},
+		{Name: "standard deviation", Decimals: decimals}, {Name: "94 % from", Decimals: decimals},
+		{Name: "to", Decimals: decimals}, {Name: "bulk ESS"}, {Name: "tail ESS"}, {Name: "R̂", Decimals: 3}}}
 	known := func(v, err float64) Cell {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return Cell{}

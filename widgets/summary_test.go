@@ -16,7 +16,7 @@ func TestSummary(t *testing.T) {
 	}).Text()
 	want := `Two rewards
 
-method         mean          standard deviation  94 % from  to     bulk ESS  tail ESS  R̂
+quantity       mean          standard deviation  94 % from  to     bulk ESS  tail ESS  R̂
 ────────────────────────────────────────────────────────────────────────────────────────────
 reward[hall]   −1.23 ± 0.01  0.50 ± 0.01         −2.00      −0.25  1234      999       1.000
 reward[attic]   1.00 ± 0     0.00 ± 0             1.00       1.00     –        –           –

@@ -1,6 +1,7 @@
 package widgets
 
 import (
+	"cmp"
 	"fmt"
 	"html"
 	"slices"
@@ -20,7 +21,7 @@ func (f textField) String() string { return f.before + f.text }
 // reference. Means end below one another, and so do standard errors; gaps are filled by the blank. sub reports for each
 // line whether it is a reference line.
 func (t Table) lines(blank string) (lines [][]textField, sub []bool) {
-	header := []textField{{text: "method"}}
+	header := []textField{{text: cmp.Or(t.Of, "method")}}
 	for j := range t.Columns {
 		header = append(header, textField{text: t.head(j)})
 	}

@@ -24,6 +24,7 @@ type Estimate struct {
 type Table struct {
 	Name       string // file name without its ending
 	Title      string
+	Of         string // what the rows are, above their names; empty for "method"
 	Columns    []Column
 	References []string // where published values come from, for instance "paper"
 	Rows       []Row
