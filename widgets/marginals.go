@@ -31,7 +31,7 @@ type Sampled interface {
 type Marginals struct {
 	Title   string
 	XLabel  string   // of the quantity, with its unit if it has one
-	Methods []string // names as in result rows, in the order in which they are drawn
+	Methods []string // names as in result rows, or labels (see Label), in the order in which they are drawn
 	Panels  []MarginalPanel
 	Columns int // panels to a row; 0 means up to 3
 

@@ -136,7 +136,8 @@ func ours(err error) error {
 func Color(name string) string { a, _ := lookup(name); return hex(a.color) }
 
 // Label returns the name under which figures and tables list a method, for instance "QVIRL, max-mean" for
-// "qvirl-maxmean". Another text is its own label.
+// "qvirl-maxmean". Another text is its own label; it needs a capital letter or a space, as figures refuse names written
+// like a method's that are none's.
 func Label(name string) string { a, _ := lookup(name); return a.label }
 
 func rgb(v uint32) color.NRGBA {

@@ -306,14 +306,15 @@ func Canonical(name string) string {
 var like = regexp.MustCompile(`^[a-z][a-z0-9.]+(-[a-z0-9.]+)*$`)
 
 // Check refuses names of methods that are none: those written in lower-case letters, digits, dots and hyphens, as
-// methods' are. Other texts pass.
+// methods' are. Other texts pass, such as "Wide prior".
 func Check(names ...string) error {
 	for _, name := range names {
 		if !like.MatchString(name) {
 			continue
 		}
 		if _, err := Lookup(name); err != nil {
-			return err
+			return fmt.Errorf("%q is no method's name, and one of your own has a capital letter or a space: %w",
+				name, err)
 		}
 	}
 	return nil

@@ -79,7 +79,8 @@ func TestCheck(t *testing.T) {
 	if err := Check("qvirl", "n", "expert's β = 2", "W1 to the exact posterior", "avril-0.3"); err != nil {
 		t.Error(err)
 	}
-	if err := Check("qvirl", "qvirll"); err == nil || !strings.Contains(err.Error(), `"qvirll"`) {
+	if err := Check("qvirl", "qvirll"); err == nil || !strings.Contains(err.Error(), `"qvirll"`) ||
+		!strings.Contains(err.Error(), "your own has a capital letter or a space") {
 		t.Errorf("error %v", err)
 	}
 	if err := CheckCurves("training", "log-likelihood", "came", "qvirl-svi", "avril-0.3"); err != nil {
