@@ -47,12 +47,15 @@ func checkNames(what string, names []string, n int) error {
 		return nil
 	}
 	if len(names) != n {
-		return fmt.Errorf("irl: %d names of %d %s", len(names), n, what)
+		return fmt.Errorf("irl: got %d names of %s, want %d, or nil", len(names), what, n)
 	}
 	first := map[string]int{}
 	for i, name := range names {
-		if j, ok := first[name]; ok || name == "" {
-			return fmt.Errorf("irl: name %d of the %s is %q, which is empty or that of number %d too", i, what, name, j)
+		if name == "" {
+			return fmt.Errorf("irl: name %d of the %s is empty", i, what)
+		}
+		if j, ok := first[name]; ok {
+			return fmt.Errorf("irl: name %d of the %s is %q, which is that of number %d too", i, what, name, j)
 		}
 		if strings.ContainsFunc(name, unicode.IsControl) {
 			return fmt.Errorf("irl: name %d of the %s is %q, which a table cannot hold in a line", i, what, name)
