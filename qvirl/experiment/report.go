@@ -107,7 +107,7 @@ func Tabulate(rows []Row, methods []string, t exhibit.Table, references ...exhib
 		}
 	}
 	if len(t.Rows) == 0 {
-		return nil, fmt.Errorf("experiment: no row is of any of the methods %q", methods)
+		return nil, fmt.Errorf("experiment: no row is of one of the methods %q and has a metric of a column", methods)
 	}
 	return &t, nil
 }
