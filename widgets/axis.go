@@ -117,6 +117,18 @@ func (t niceTicks) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
+// wholeTicks are about n ticks at whole numbers, such as those of states.
+type wholeTicks struct{ n int }
+
+func (t wholeTicks) Ticks(low, high float64) []plot.Tick {
+	step := math.Ceil(niceStep(high-low, t.n))
+	var ticks []plot.Tick
+	for i := math.Ceil(low/step) * step; i <= high; i += step {
+		ticks = append(ticks, plot.Tick{Value: i, Label: number(i, 0)})
+	}
+	return ticks
+}
+
 func niceStep(span float64, n int) float64 {
 	raw := span / float64(n)
 	power := math.Pow(10, math.Floor(math.Log10(raw)))

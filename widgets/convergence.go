@@ -62,7 +62,7 @@ func barPanel(title, xLabel string, values []float64, base, limit float64, wrong
 	p := newPanel(title, xLabel, "")
 	high := max(base, limit, slices.Max(values))
 	p.X.Min, p.X.Max = -0.5, float64(len(values))-0.5
-	p.X.Tick.Marker = niceTicks{4}
+	p.X.Tick.Marker = wholeTicks{4}
 	p.Y.Min, p.Y.Max = base, high+0.08*(high-base)
 	if p.Y.Max <= p.Y.Min {
 		p.Y.Max = p.Y.Min + 1

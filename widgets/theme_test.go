@@ -112,6 +112,19 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
+// Ticks at whole numbers are whole where few numbers are.
+func TestWholeTicks(t *testing.T) {
+	for high, want := range map[float64]string{0.5: "0", 1.5: "0 1", 11.5: "0 3 6 9", 99.5: "0 20 40 60 80"} {
+		var labels []string
+		for _, tick := range (wholeTicks{4}).Ticks(-0.5, high) {
+			labels = append(labels, tick.Label)
+		}
+		if got := strings.Join(labels, " "); got != want {
+			t.Errorf("up to %g: ticks %s, want %s", high, got, want)
+		}
+	}
+}
+
 // Ticks lie in the range, ascend by equal steps, are neither few nor many, and their labels say their values.
 func TestTicks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
