@@ -7,13 +7,23 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"github.com/go-birl/birl/widgets"
 )
 
-// Path returns the path of a file of the project, such as Path("results", "maxmean", "rows.csv").
+// Path returns the path of a file of the project, such as Path("results", "maxmean", "rows.csv"): of the clone that the
+// notebook lies in a folder of, or, where that has no such file, of the one whose packages it uses.
 func Path(elements ...string) string {
-	return filepath.Join(append([]string{os.Getenv("GONB_DIR"), ".."}, elements...)...)
+	beside := filepath.Join(append([]string{os.Getenv("GONB_DIR"), ".."}, elements...)...)
+	_, source, _, ok := runtime.Caller(0)
+	clone := filepath.Join(append([]string{filepath.Dir(source), "..", ".."}, elements...)...)
+	if _, err := os.Stat(beside); ok && errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(clone); err == nil {
+			return clone
+		}
+	}
+	return beside
 }
 
 // Dir returns a folder that lasts as long as the notebook's kernel, of the given name.

@@ -59,4 +59,8 @@ func TestPath(t *testing.T) {
 	if got, want := Path("results", "rows.csv"), filepath.Join("clone", "results", "rows.csv"); got != want {
 		t.Errorf("a file of the project is at %s, want %s", got, want)
 	}
+	// A notebook elsewhere finds the files of the clone that it is compiled from.
+	if _, err := os.Stat(Path("results", "maxmean", "rows.csv")); err != nil {
+		t.Error(err)
+	}
 }
