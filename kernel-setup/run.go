@@ -285,10 +285,10 @@ func (f *follower) fail() {
 	}
 }
 
-// firstLine is the first line of a cell that says something.
+// firstLine is the first line of a cell that says something, which "%%" does not.
 func firstLine(source string) string {
 	for line := range strings.Lines(source) {
-		if line = strings.TrimSpace(line); line != "" {
+		if line = strings.TrimSpace(line); line != "" && line != "%%" {
 			return line
 		}
 	}
