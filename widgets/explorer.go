@@ -153,6 +153,12 @@ func (m Explorer) Vega(state int) (map[string]any, error) {
 		labels, colors, dashes = append(labels, a.label), append(colors, hex(a.color)), append(dashes,
 			vegaDashes(a.dashes))
 	}
+	for i, label := range labels {
+		if slices.Index(labels, label) < i {
+			return nil, fmt.Errorf("widgets: Explorer has two posteriors of the method %q, and a reader could not "+
+				"choose between them: give each a Method of its own, such as \"Second run\"", label)
+		}
+	}
 	first := looks[0].label
 	actions := len(m.Settings[0].Posteriors[0].Policy) / states
 	titles := object{"mean": "mean", "deviation": "standard deviation", "ratio": "σ over that of " + first,

@@ -645,6 +645,14 @@ func TestVegaOfBareWorlds(t *testing.T) {
 	}
 }
 
+// A reader could not choose between posteriors of one name.
+func TestExplorerOfOneNameTwice(t *testing.T) {
+	twice := Explore(sixStates(), examplePosterior("qvirl", 0, 1), examplePosterior("qvirl", 1, 1))
+	if _, err := twice.Vega(0); err == nil || !strings.Contains(err.Error(), `two posteriors of the method "QVIRL"`) {
+		t.Errorf("error %v", err)
+	}
+}
+
 // No view is wider than a notebook's column.
 func TestViewsFitTheColumn(t *testing.T) {
 	change := Change{Title: "c", World: sixStates(), Before: examplePosterior("qvirl", 0, 1),
