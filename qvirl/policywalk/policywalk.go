@@ -29,6 +29,12 @@ func (m *Method) Name() string { return Name }
 // neither on its place in the batch nor on the other problems nor on GOMAXPROCS, so that batches may be split freely.
 // Poor convergence is not an error: see Posterior.Diagnostics.
 func (m *Method) Fit(ctx context.Context, problems []*irl.Problem, progress irl.Progress) ([]irl.Posterior, error) {
+	if err := irl.ValidateAll(problems); err != nil {
+		return nil, err
+	}
+	if err := irl.CheckBetaKnown(m.Name(), problems); err != nil {
+		return nil, err
+	}
 	return mcmc.Fit(ctx, problems, progress, m.sample)
 }
 
@@ -55,9 +61,6 @@ func (p *Posterior) Diagnostics() Diagnostics { return p.diagnostics }
 
 // sample samples the posterior of one problem.
 func (m *Method) sample(ctx context.Context, problem *irl.Problem, job *mcmc.Job) (irl.Posterior, error) {
-	if err := irl.CheckBetaKnown(m.Name(), []*irl.Problem{problem}); err != nil {
-		return nil, err
-	}
 	c := m.config
 	chains, traces := make([]*chain, c.Chains), make([]*mcmc.Trace, c.Chains)
 	err := job.Time(func() error {
