@@ -130,8 +130,8 @@ func TestLaunchScript(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	want := []string{"--kernel", "connection file.json", "-raw_error=true", "-go_work=" + l.root, "-buildvcs=false",
-		"unset", l.plugins(), l.python(), commands.XLAFlags,
+	want := []string{"--kernel", "connection file.json", "-raw_error=true", "-go_work=" + l.root,
+		"-buildvcs=false -ldflags=-w", "unset", l.plugins(), l.python(), commands.XLAFlags,
 		l.bin(), ""}
 	got := strings.Split(out, "|")
 	if len(got) != len(want) {
