@@ -135,10 +135,10 @@ func Diagnose(ctx context.Context, post irl.Posterior, c Config, progress irl.Pr
 	case !ok:
 		refine("its computation has not converged: %s", why)
 	case max(d.Mean, d.ValueMean, beta) > MaxMean:
-		refine("a mean is off by %.2f posterior standard deviations, more than %g", max(d.Mean, d.ValueMean, beta),
+		refine("a mean is off by %.3f posterior standard deviations, more than %g", max(d.Mean, d.ValueMean, beta),
 			MaxMean)
 	case max(d.Std, d.ValueStd, betaStd) > MaxStd:
-		refine("a standard deviation is off by %.0f %%, more than %.0f %%", 100*max(d.Std, d.ValueStd, betaStd),
+		refine("a standard deviation is off by %.1f %%, more than %.0f %%", 100*max(d.Std, d.ValueStd, betaStd),
 			100*MaxStd)
 	case d.Policy > MaxPolicy:
 		refine("the policy of a state is off by %.3f in total variation, more than %g", d.Policy, MaxPolicy)
