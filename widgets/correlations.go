@@ -123,10 +123,10 @@ func (m Change) Figure() (*Figure, error) {
 	marginals := Marginals{Title: "The rewards that changed most", XLabel: "reward", Methods: []string{"before it",
 		"after it"}}
 	for _, s := range order[:min(changedMost, len(order))] {
-		panel := MarginalPanel{Title: "state " + names[s], Truth: math.NaN(),
+		panel := MarginalPanel{Title: "state " + names[s],
 			Distributions: []Distribution{m.Before.Marginals[s], m.After.Marginals[s]}}
 		if m.World.Truth != nil {
-			panel.Truth = m.World.Truth[s]
+			panel.Truth = &m.World.Truth[s]
 		}
 		marginals.Panels = append(marginals.Panels, panel)
 	}

@@ -27,7 +27,7 @@ type DotPanel struct {
 	Title     string
 	Estimates []*Estimate // of each method; nil where there is none
 	Published []*Estimate // published values of each method; nil where there is none, or for all
-	Target    float64     // vertical reference line; NaN if there is none
+	Target    *float64    // vertical reference line; nil if there is none
 }
 
 // Figure implements Drawing.
@@ -41,7 +41,7 @@ func (m Dots) Figure() (*Figure, error) {
 			bars = bars || slices.ContainsFunc(p.Estimates, func(e *Estimate) bool { return e != nil && e.StdErr > 0 })
 			return check.First(checkLength(field+".Estimates", len(p.Estimates), n, "one for each method"),
 				checkEach(field+".Published", p.Published, n, "one for each method"),
-				checkNotInfinite(field+".Target", p.Target), forEach(field+".Estimates", p.Estimates, checkEstimate),
+				checkNotInfinite(field+".Target", orNaN(p.Target)), forEach(field+".Estimates", p.Estimates, checkEstimate),
 				forEach(field+".Published", p.Published, checkEstimate))
 		})); err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func (m Dots) Figure() (*Figure, error) {
 
 func (p DotPanel) paint(c draw.Canvas, looks []appearance, rowHeight vg.Length) {
 	xs := emptySpan()
-	xs.include(p.Target)
+	xs.include(orNaN(p.Target))
 	for _, list := range [][]*Estimate{p.Estimates, p.Published} {
 		for _, e := range list {
 			if e != nil {
@@ -104,8 +104,8 @@ func (p DotPanel) paint(c draw.Canvas, looks []appearance, rowHeight vg.Length) 
 		c.StrokeLine2(axisLine, x(t.Value), c.Min.Y, x(t.Value), c.Min.Y-3)
 		c.FillText(textStyle(smallSize, ink, draw.XCenter, draw.YTop), vg.Point{X: x(t.Value), Y: c.Min.Y - 5}, t.Label)
 	}
-	if !math.IsNaN(p.Target) {
-		c.StrokeLine2(targetLine, x(p.Target), c.Min.Y, x(p.Target), c.Max.Y)
+	if !math.IsNaN(orNaN(p.Target)) {
+		c.StrokeLine2(targetLine, x(orNaN(p.Target)), c.Min.Y, x(orNaN(p.Target)), c.Max.Y)
 	}
 	for i, e := range p.Estimates {
 		y := c.Max.Y - (vg.Length(i)+0.5)*rowHeight

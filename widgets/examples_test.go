@@ -42,7 +42,7 @@ func exampleMarginals() Marginals {
 		Methods: []string{"valuewalk", "valuewalk-nodet", "qvirl", "avril-0.02", "avril-0.17", "avril-0.5"}}
 	for i, mean := range []float64{-1.5, 0.8, 4.6} {
 		std := 2.6 - 0.5*float64(i)
-		m.Panels = append(m.Panels, MarginalPanel{Title: fmt.Sprintf("state %d", 7+20*i), Truth: mean + 0.7,
+		m.Panels = append(m.Panels, MarginalPanel{Title: fmt.Sprintf("state %d", 7+20*i), Truth: new(mean + 0.7),
 			Distributions: []Distribution{
 				normalSamples(rng, mean, std, 5000), normalSamples(rng, mean+0.4, std, 5000),
 				distuv.Normal{Mu: mean + 0.1, Sigma: std * 0.95}, distuv.Normal{Mu: -1, Sigma: 2.9},
@@ -190,13 +190,13 @@ func exampleDots() Dots {
 	return Dots{Title: "Apprenticeship on 100 gridworlds (normalised return)",
 		Methods: []string{"valuewalk-mean", "valuewalk-cvar", "qvirl-mean", "qvirl-cvar", "avril-mean", "avril-cvar"},
 		Panels: []DotPanel{
-			{Title: "true return", Target: 100, Estimates: []*Estimate{Value(78.7, 2), Value(79.2, 2), Value(74.5, 2.2),
+			{Title: "true return", Target: new(100.0), Estimates: []*Estimate{Value(78.7, 2), Value(79.2, 2), Value(74.5, 2.2),
 				Value(61, 3), Value(41.5, 4), nil},
 				Published: []*Estimate{Value(75.4, 2), Value(75.8, 2), Value(70.8, 2.2), Value(66.9, 3),
 					Value(-22.2, 8), Value(36.7, 3)}},
-			{Title: "posterior mean", Target: math.NaN(), Estimates: []*Estimate{Value(131.7, 2), Value(130, 2),
+			{Title: "posterior mean", Estimates: []*Estimate{Value(131.7, 2), Value(130, 2),
 				Value(127, 2.2), Value(91, 3), Value(37, 4), Value(25.8, 3)}},
-			{Title: "posterior CVaR, worst 10 %", Target: math.NaN(), Estimates: []*Estimate{Value(79, 2),
+			{Title: "posterior CVaR, worst 10 %", Estimates: []*Estimate{Value(79, 2),
 				Value(80.8, 2), Value(74.6, 2.2), Value(57.2, 3), Value(22.6, 4), Value(14, math.NaN())}},
 		}}
 }
@@ -303,7 +303,7 @@ func examples(t testing.TB) map[string]Drawing {
 			{2, 3, 4, 5, 6, 7, 8, 9, 100}}}}}
 	returns := Marginals{Title: "Return of the apprentice under the posterior", XLabel: "normalised return",
 		Methods: []string{"qvirl-mean", "qvirl-cvar"},
-		Panels: []MarginalPanel{{Truth: math.NaN(), Distributions: []Distribution{
+		Panels: []MarginalPanel{{Distributions: []Distribution{
 			normalSamples(testRNG(), 120, 40, 5000), normalSamples(testRNG(), 100, 20, 5000)}}}}
 	tails := exampleTails()
 	chains := exampleChains()

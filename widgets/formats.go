@@ -232,8 +232,8 @@ func (m Dots) records() [][]string {
 				}
 			}
 		}
-		if !math.IsNaN(p.Target) {
-			out = append(out, []string{p.Title, "", "target", field(p.Target), ""})
+		if !math.IsNaN(orNaN(p.Target)) {
+			out = append(out, []string{p.Title, "", "target", field(orNaN(p.Target)), ""})
 		}
 	}
 	return out
@@ -278,8 +278,8 @@ func (m Marginals) records() [][]string {
 				out = append(out, []string{p.Title, m.Methods[j], field(s.x[i]), field(v)})
 			}
 		}
-		if !math.IsNaN(p.Truth) {
-			out = append(out, []string{p.Title, "true value", field(p.Truth), ""})
+		if !math.IsNaN(orNaN(p.Truth)) {
+			out = append(out, []string{p.Title, "true value", field(orNaN(p.Truth)), ""})
 		}
 	}
 	return out

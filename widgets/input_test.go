@@ -29,7 +29,7 @@ func TestBadInput(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	normal := []Distribution{distuv.Normal{Mu: 0, Sigma: 1}}
 	panel := func(truth float64, d ...Distribution) Marginals {
-		return Marginals{Methods: []string{"qvirl"}, Panels: []MarginalPanel{{Truth: truth, Distributions: d}}}
+		return Marginals{Methods: []string{"qvirl"}, Panels: []MarginalPanel{{Truth: &truth, Distributions: d}}}
 	}
 	curves := func(p CurvePanel) Curves { return Curves{Panels: []CurvePanel{p}} }
 	line := func(x, y, se []float64) Curves { return curves(CurvePanel{Curves: []Curve{{X: x, Y: y, StdErr: se}}}) }
@@ -179,10 +179,10 @@ func TestDegenerateInput(t *testing.T) {
 	point := []Curve{{Name: "qvirl", X: []float64{1}, Y: []float64{2}, Points: true}}
 	for name, d := range map[string]Drawing{
 		"point mass": Marginals{Title: "t", XLabel: "x", Methods: []string{"a"},
-			Panels: []MarginalPanel{{Title: "p", Truth: 0,
+			Panels: []MarginalPanel{{Title: "p", Truth: new(0.0),
 				Distributions: []Distribution{distuv.Normal{Mu: 0, Sigma: 0}}}}},
 		"constant samples": Marginals{Title: "t", XLabel: "x", Methods: []string{"a"},
-			Panels: []MarginalPanel{{Title: "p", Truth: nan,
+			Panels: []MarginalPanel{{Title: "p",
 				Distributions: []Distribution{samples{distuv.Normal{Mu: 3, Sigma: 0}, []float64{3, 3, 3}}}}}},
 		"one state":  Map{Title: "t", Width: 1, Height: 1, Values: []float64{0}, ValueLabel: "r"},
 		"wide world": Map{Title: "t", Width: 40, Height: 2, Values: make([]float64, 80), ValueLabel: "r"},
@@ -200,7 +200,7 @@ func TestDegenerateInput(t *testing.T) {
 		"one rank":       Ranks{Title: "t", Panels: []RankPanel{{Title: "p", Max: 1, Ranks: []int{1}}}},
 		"one R-hat":      Convergence{Title: "t", XLabel: "state", Rhat: []float64{1}, BulkESS: []float64{0}},
 		"no estimate": Dots{Title: "t", Methods: []string{"a"},
-			Panels: []DotPanel{{Title: "p", Target: nan, Estimates: []*Estimate{nil}}}},
+			Panels: []DotPanel{{Title: "p", Estimates: []*Estimate{nil}}}},
 		"no value": Surface{Title: "t", X: []float64{1, 2}, Y: []float64{1, 2},
 			Panels: []SurfacePanel{{"p", []float64{nan, nan, nan, nan}}}},
 		"huge numbers": Map{Title: "t", Width: 2, Height: 1, Values: []float64{1e12, -1e12}, ValueLabel: "r"},

@@ -50,7 +50,15 @@ type Choice struct {
 type MarginalPanel struct {
 	Title         string
 	Distributions []Distribution // one for each of the Methods; nil leaves the method out of this panel
-	Truth         float64        // true value, drawn as a vertical line; NaN if there is none
+	Truth         *float64       // true value, drawn as a vertical line; nil if there is none
+}
+
+// orNaN returns what p points to; NaN if that is nothing.
+func orNaN(p *float64) float64 {
+	if p == nil {
+		return math.NaN()
+	}
+	return *p
 }
 
 const (
@@ -78,7 +86,7 @@ func (m Marginals) Figure() (*Figure, error) {
 				kinds[j] = s.legend()
 			}
 		}
-		truth = truth || !math.IsNaN(panel.Truth)
+		truth = truth || !math.IsNaN(orNaN(panel.Truth))
 		p := newPanel(panel.Title, "", "")
 		if i%m.columns() == 0 {
 			p.Y.Label.Text = "density"
@@ -90,8 +98,8 @@ func (m Marginals) Figure() (*Figure, error) {
 		p.Y.Min, p.Y.Max = 0, ceiling(shapes)
 		p.Add(painter(func(c draw.Canvas, x, y func(float64) vg.Length) {
 			paintShapes(c, x, y, shapes, p.Y.Max)
-			if !math.IsNaN(panel.Truth) {
-				c.StrokeLine2(truthLine, x(panel.Truth), c.Min.Y, x(panel.Truth), c.Max.Y)
+			if !math.IsNaN(orNaN(panel.Truth)) {
+				c.StrokeLine2(truthLine, x(orNaN(panel.Truth)), c.Min.Y, x(orNaN(panel.Truth)), c.Max.Y)
 			}
 			notePeaks(c, x, shapes, p.Y.Max)
 		}))
@@ -119,7 +127,7 @@ func (m Marginals) Figure() (*Figure, error) {
 func (m Marginals) extent() span {
 	xs := emptySpan()
 	for _, panel := range m.Panels {
-		xs.include(panel.Truth)
+		xs.include(orNaN(panel.Truth))
 		for _, d := range panel.Distributions {
 			if d != nil {
 				xs.include(d.Quantile(marginalTail), d.Quantile(1-marginalTail))
@@ -159,8 +167,8 @@ func (m Marginals) validate() error {
 				return checkMarginal(field, d)
 			})
 			return check.First(checkLength(field+".Distributions", len(panel.Distributions), len(m.Methods),
-				"one for each method"), refuse(math.IsInf(panel.Truth, 0), "%s.Truth = %g is not finite", field,
-				panel.Truth), err, refuse(!shown, "%s.Distributions: all are nil, so that there is nothing to draw",
+				"one for each method"), refuse(math.IsInf(orNaN(panel.Truth), 0), "%s.Truth = %g is not finite", field,
+				orNaN(panel.Truth)), err, refuse(!shown, "%s.Distributions: all are nil, so that there is nothing to draw",
 				field))
 		}))
 }

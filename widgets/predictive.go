@@ -133,8 +133,8 @@ func (m Comparison) Figure() (*Figure, error) {
 			best, highest = j, sums[j]
 		}
 	}
-	behind := DotPanel{Title: fmt.Sprintf("behind the best, %s (nats)", Label(names[best])), Target: math.NaN()}
-	total := DotPanel{Title: "log predictive density (nats)", Target: math.NaN()}
+	behind := DotPanel{Title: fmt.Sprintf("behind the best, %s (nats)", Label(names[best]))}
+	total := DotPanel{Title: "log predictive density (nats)"}
 	shape := CurvePanel{XLabel: "decision", YLabel: "Pareto k̂", Levels: []Level{{Name: "threshold",
 		Y: m.Models[0].Threshold}}}
 	for j, model := range m.Models {

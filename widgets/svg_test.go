@@ -256,7 +256,7 @@ func TestCSV(t *testing.T) {
 		"curves": {Curves{Panels: []CurvePanel{{Title: "p", Levels: []Level{{Name: "optimal", Y: 3}}, Curves: []Curve{
 			{Name: "qvirl", X: []float64{1, 2}, Y: []float64{0.5, math.NaN()}, StdErr: []float64{0.25, 1}}}}}},
 			"panel,curve,x,y,low,high\np,qvirl,1,0.5,0.25,0.75\np,qvirl,2,,,\np,optimal,,3,,\n"},
-		"dots": {Dots{Methods: []string{"qvirl", "avril"}, Panels: []DotPanel{{Title: "a, b", Target: math.NaN(),
+		"dots": {Dots{Methods: []string{"qvirl", "avril"}, Panels: []DotPanel{{Title: "a, b",
 			Estimates: []*Estimate{Value(1, 0.1), nil}, Published: []*Estimate{nil, Value(2, math.NaN())}}}},
 			"panel,method,source,mean,stderr\n\"a, b\",qvirl,estimate,1,0.1\n\"a, b\",avril,published,2,\n"},
 		"surface": {Surface{XLabel: "x", YLabel: "y", ZLabel: "z", X: []float64{1, 2}, Y: []float64{3, 4},

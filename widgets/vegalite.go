@@ -67,9 +67,9 @@ func (m Marginals) VegaLite() (map[string]any, error) {
 					curveField(j): rounded(b)})
 			}
 		}
-		if !math.IsNaN(panel.Truth) {
+		if !math.IsNaN(orNaN(panel.Truth)) {
 			truth = true
-			rows = append(rows, object{"p": i, "t": rounded(panel.Truth)})
+			rows = append(rows, object{"p": i, "t": rounded(orNaN(panel.Truth))})
 		}
 		titles = append(titles, panel.Title)
 		tops = append(tops, rounded(top))

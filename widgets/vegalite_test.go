@@ -81,7 +81,7 @@ func TestScaleAndHeadless(t *testing.T) {
 }
 
 func TestBrowserWithSeveralSliders(t *testing.T) {
-	one := MarginalPanel{Title: "p", Distributions: []Distribution{distuv.Normal{Sigma: 1}}, Truth: math.NaN()}
+	one := MarginalPanel{Title: "p", Distributions: []Distribution{distuv.Normal{Sigma: 1}}}
 	m := Marginals{XLabel: "x", Methods: []string{"qvirl"}, Panels: []MarginalPanel{one, one, one, one, one, one},
 		Choices: []Choice{{"β", 2}, {"demonstrations", 3}}}
 	spec, err := m.VegaLite()

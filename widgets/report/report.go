@@ -44,7 +44,7 @@ func Dots(t exhibit.Table) widgets.Dots {
 		out.Methods = append(out.Methods, r.Method)
 	}
 	for i, c := range t.Columns {
-		panel := widgets.DotPanel{Title: c.Name, Target: math.NaN()}
+		panel := widgets.DotPanel{Title: c.Name}
 		for _, r := range t.Rows {
 			panel.Estimates = append(panel.Estimates, finite(r.Cells[i].Estimate))
 			if len(t.References) > 0 {

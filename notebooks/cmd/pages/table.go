@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -269,10 +268,7 @@ func (s *site) dots(f figureOf) (widgets.Drawing, error) {
 		out.Methods, out.Names = append(out.Methods, r.Method), append(out.Names, r.Title)
 	}
 	for _, c := range t.Columns {
-		panel := widgets.DotPanel{Title: c.Title, Target: math.NaN()}
-		if c.Target != nil {
-			panel.Target = *c.Target
-		}
+		panel := widgets.DotPanel{Title: c.Title, Target: c.Target}
 		for _, r := range rows {
 			choice := t.choice(r, c)
 			e, err := s.results.estimate(choice)
