@@ -41,7 +41,8 @@ func (m Dots) Figure() (*Figure, error) {
 			bars = bars || slices.ContainsFunc(p.Estimates, func(e *Estimate) bool { return e != nil && e.StdErr > 0 })
 			return check.First(checkLength(field+".Estimates", len(p.Estimates), n, "one for each method"),
 				checkEach(field+".Published", p.Published, n, "one for each method"),
-				checkNotInfinite(field+".Target", orNaN(p.Target)), forEach(field+".Estimates", p.Estimates, checkEstimate),
+				checkNotInfinite(field+".Target", orNaN(p.Target)),
+				forEach(field+".Estimates", p.Estimates, checkEstimate),
 				forEach(field+".Published", p.Published, checkEstimate))
 		})); err != nil {
 		return nil, err

@@ -190,7 +190,8 @@ func exampleDots() Dots {
 	return Dots{Title: "Apprenticeship on 100 gridworlds (normalised return)",
 		Methods: []string{"valuewalk-mean", "valuewalk-cvar", "qvirl-mean", "qvirl-cvar", "avril-mean", "avril-cvar"},
 		Panels: []DotPanel{
-			{Title: "true return", Target: new(100.0), Estimates: []*Estimate{Value(78.7, 2), Value(79.2, 2), Value(74.5, 2.2),
+			{Title: "true return", Target: new(100.0), Estimates: []*Estimate{Value(78.7, 2), Value(79.2, 2),
+				Value(74.5, 2.2),
 				Value(61, 3), Value(41.5, 4), nil},
 				Published: []*Estimate{Value(75.4, 2), Value(75.8, 2), Value(70.8, 2.2), Value(66.9, 3),
 					Value(-22.2, 8), Value(36.7, 3)}},

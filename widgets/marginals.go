@@ -167,9 +167,8 @@ func (m Marginals) validate() error {
 				return checkMarginal(field, d)
 			})
 			return check.First(checkLength(field+".Distributions", len(panel.Distributions), len(m.Methods),
-				"one for each method"), refuse(math.IsInf(orNaN(panel.Truth), 0), "%s.Truth = %g is not finite", field,
-				orNaN(panel.Truth)), err, refuse(!shown, "%s.Distributions: all are nil, so that there is nothing to draw",
-				field))
+				"one for each method"), checkNotInfinite(field+".Truth", orNaN(panel.Truth)), err,
+				refuse(!shown, "%s.Distributions: all are nil, so that there is nothing to draw", field))
 		}))
 }
 
