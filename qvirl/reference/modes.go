@@ -54,7 +54,41 @@ func (m modes) with(o *mode) modes {
 	slices.SortFunc(out, func(a, b *mode) int { return -cmp.Compare(a.evidence, b.evidence) })
 	best := out[0]
 	out = slices.DeleteFunc(out, func(p *mode) bool { return !best.beside(p) })
-	return out[:min(len(out), mostModes, max(2, modeSize/(len(o.u)*len(o.u))))]
+	for most := min(mostModes, max(2, modeSize/(len(o.u)*len(o.u)))); len(out) > most; {
+		least := len(out) - 1
+		for i := least; i > 0; i-- {
+			if out.recombines(i) {
+				least = i
+				break
+			}
+		}
+		out = slices.Delete(out, least, least+1)
+	}
+	return out
+}
+
+// recombines reports whether mode i has nothing of its own: where it differs from the best one, it is the same as
+// others that differ from the best in a part of these places. Chains that jump in one place at a time come to it
+// without knowing it.
+func (m modes) recombines(i int) bool {
+	differs := m[i].differs(m[0])
+	left := slices.Clone(differs)
+	for k, o := range m[1:] {
+		if k+1 == i {
+			continue
+		}
+		from, beyond := o.differs(m[0]), false
+		for j, d := range from {
+			beyond = beyond || d && !differs[j]
+		}
+		if beyond || slices.Equal(from, differs) {
+			continue
+		}
+		for j, d := range o.differs(m[i]) {
+			left[j] = left[j] && (d || !from[j])
+		}
+	}
+	return !slices.Contains(left, true)
 }
 
 // beside reports whether a mode with less evidence counts: its share of the posterior, times the square of its distance

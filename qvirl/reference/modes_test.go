@@ -2,6 +2,8 @@ package reference
 
 import (
 	"math"
+	"math/bits"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -392,6 +394,47 @@ func TestExplanationsBehindGatesAreSampled(t *testing.T) {
 			// 4,000 effective draws: a standard error of the mean of 0.016 std; MaxStdError is that of the deviation
 			if m, s := stat.MeanStdDev(sums, nil); math.Abs(m-mean) > 0.08*std || math.Abs(s/std-1) > 0.12 {
 				t.Errorf("%+v, gate %d: the road's sum is %g ± %g, want %g ± %g", c, i, m, s, mean, std)
+			}
+		}
+	}
+}
+
+// TestRecombinationsGoFirst: where there are more modes than are kept, those that combine others go before one that has
+// something of its own, however little its evidence.
+func TestRecombinationsGoFirst(t *testing.T) {
+	const flips = 7
+	curvature := mat.NewSymDense(flips+1, nil)
+	for j := range flips + 1 {
+		curvature.SetSym(j, j, 1)
+	}
+	at := func(evidence float64, flipped uint) *mode {
+		u := make([]float64, flips+1)
+		for j := range u {
+			if flipped&(1<<j) != 0 {
+				u[j] = 3
+			}
+		}
+		o := newMode(u, curvature)
+		o.evidence = evidence
+		return o
+	}
+	var all []*mode
+	for combination := range uint(1 << flips) {
+		all = append(all, at(-0.1*float64(bits.OnesCount(combination)), combination))
+	}
+	all = append(all, at(-5, 1<<flips)) // its own
+	for seed := range uint64(5) {
+		rand.New(rand.NewPCG(seed, 1)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		var kept modes
+		for _, o := range all {
+			kept = kept.with(o)
+		}
+		if len(kept) != mostModes {
+			t.Errorf("seed %d: %d modes are kept, want %d", seed, len(kept), mostModes)
+		}
+		for j := range flips + 1 {
+			if alone := at(0, 1<<j); kept.same(alone) < 0 {
+				t.Errorf("seed %d: nothing is kept that differs in place %d alone", seed, j)
 			}
 		}
 	}
