@@ -226,11 +226,8 @@ func (j *Job) Converge(b Budget, advance func(chain, iterations int) error,
 		if b.Again == nil {
 			continue
 		}
-		again := false
-		if err := j.Time(func() (err error) {
-			again, err = b.Again(p, total)
-			return err
-		}); err != nil {
+		again, err := b.Again(p, total)
+		if err != nil {
 			return nil, Diagnostics{}, err
 		}
 		if again {

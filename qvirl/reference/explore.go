@@ -39,7 +39,8 @@ type explorer struct {
 func (t *Target) searchable() bool { return t.Dim() <= largestMode && len(t.informed) <= largestJump }
 
 // explore returns the modes that tries lead to, and those farther out: from the prior mean, where each explanation may
-// open by itself, and from the best mode as long as a better one comes of it. Then come those beside the best, in which
+// open by itself, and from the best mode as long as a better one comes of it, by pushes of single rewards and by soft
+// planning. Then come those beside the best, in which
 // one of all modes seen has its place: what explains a part of the demonstrations as well as something that the best
 // has, and what it has open and need not. There are none if nothing was demonstrated, or the problem is too large.
 func (t *Target) explore(ctx context.Context, rng *rand.Rand, tries []try) modes {

@@ -212,29 +212,40 @@ func (s *sampling) again(ctx context.Context) func(samples *mcmc.Posterior, iter
 			return false, nil
 		}
 		next = askedAfter * iterations
-		rng := mcmc.Stream(s.config.Seed, mcmc.Fingerprint(s.problem), againStream)
-		var positions [][]float64
-		for range askedOf {
-			draw, err := samples.Sample(rng, 1)
-			if err != nil {
-				return false, err
-			}
-			u, err := s.chains[0].target.whiten(draw)
-			if err != nil {
-				return false, err
-			}
-			positions = append(positions, u)
-		}
-		reached, more, err := s.reach(positions)
+		more := false
+		err := s.job.Time(func() (err error) {
+			more, err = s.learnFrom(samples)
+			return err
+		})
 		if !more || err != nil {
 			return false, err
 		}
-		s.jumpBetween(reached)
 		for _, k := range s.chains {
 			k.trace = s.newTrace(len(k.draw))
 		}
 		return true, s.setJumps(ctx)
 	}
+}
+
+// learnFrom has the chains jump to the modes, too, that climbs from some of their samples lead to, if there are any
+// that nobody knew of.
+func (s *sampling) learnFrom(samples *mcmc.Posterior) (more bool, err error) {
+	rng := mcmc.Stream(s.config.Seed, mcmc.Fingerprint(s.problem), againStream)
+	var positions [][]float64
+	for range askedOf {
+		draw, err := samples.Sample(rng, 1)
+		if err != nil {
+			return false, err
+		}
+		if u, err := s.chains[0].target.whiten(draw); err == nil { // others will do
+			positions = append(positions, u)
+		}
+	}
+	reached, more, err := s.reach(positions)
+	if more && err == nil {
+		s.jumpBetween(reached)
+	}
+	return more, err
 }
 
 // jump proposes a draw of the mixture in one of the blocks, and accepts it with the probability
