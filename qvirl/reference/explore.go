@@ -10,6 +10,8 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
+
+	"github.com/go-birl/birl/envs/mdp"
 )
 
 const (
@@ -153,14 +155,9 @@ func (e *explorer) farther(from *mode) (tries []try) {
 			if way == nil {
 				continue
 			}
-			if best := t.along(push, from.u, explained, alone); best.u != nil {
-				tries = append(tries, best)
-			}
-			if floats.Sub(way, there); !from.follow(way) {
-				continue
-			}
-			if best := t.along(way, from.u, explained, reach); best.u != nil {
-				tries = append(tries, best)
+			tries = append(tries, t.along(push, from.u, explained, alone)...)
+			if floats.Sub(way, there); from.follow(way) {
+				tries = append(tries, t.along(way, from.u, explained, reach)...)
 			}
 		}
 	}
@@ -168,8 +165,9 @@ func (e *explorer) farther(from *mode) (tries []try) {
 }
 
 // along returns the try of the greatest density from u in a direction, up to reach, of those that explain the
-// demonstrations better than u; without a position if there is none.
-func (t *Target) along(direction, u []float64, explained, reach float64) (best try) {
+// demonstrations better than u, if there is one.
+func (t *Target) along(direction, u []float64, explained, reach float64) []try {
+	var best try
 	density := math.Inf(-1)
 	for r := 1.0; r < reach; r *= fartherStep {
 		at := make([]float64, len(u))
@@ -179,12 +177,15 @@ func (t *Target) along(direction, u []float64, explained, reach float64) (best t
 			best, density = try{u: at, merit: l}, d
 		}
 	}
+	if best.u == nil {
+		return nil
+	}
 	for j, x := range direction {
 		if math.Abs(x) > math.Abs(direction[best.steepest]) {
 			best.steepest = j
 		}
 	}
-	return best
+	return []try{best}
 }
 
 // push returns the direction in which whitened rewards move reward i the most, β where i is their number, [Dim].
@@ -247,12 +248,10 @@ func (t *Target) lacks(u []float64) []float64 {
 	out, actions := make([]float64, len(t.demoed)), t.problem.MDP.Actions()
 	t.LogLikelihood(u, nil)
 	for d, s := range t.demoed {
-		scores := make([]float64, actions)
-		floats.ScaleTo(scores, t.beta, t.solution.Q[s*actions:(s+1)*actions])
-		partition := floats.LogSumExp(scores)
+		logs := mdp.LogBoltzmann(nil, t.solution.Q[s*actions:(s+1)*actions], actions, t.beta)
 		for a, n := range t.counts[d*actions : (d+1)*actions] {
 			if n > 0 {
-				out[d] += n * (math.Log(n/t.total[d]) - scores[a] + partition)
+				out[d] += n * (math.Log(n/t.total[d]) - logs[a])
 			}
 		}
 	}

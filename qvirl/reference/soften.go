@@ -2,7 +2,6 @@ package reference
 
 import (
 	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/floats"
 )
@@ -32,25 +31,21 @@ func (e *explorer) soften(from *mode) (tries []try) {
 	for t := softest * most; t >= hardest*least; t /= 2 {
 		temperatures = append(temperatures, t)
 	}
-	defer func() { e.temperature = 0 }()
 	for _, t := range temperatures {
 		way := make([]float64, e.Dim())
 		e.temperature = t
 		e.LogLikelihood(from.u, way)
-		if e.temperature = 0; !from.follow(way) {
-			continue
-		}
-		if best := e.along(way, from.u, explained, reach); best.u != nil {
-			tries = append(tries, best)
+		if e.temperature = 0; from.follow(way) {
+			tries = append(tries, e.along(way, from.u, explained, reach)...)
 		}
 	}
-	at := slices.Clone(from.u)
+	at := from.u
 	for _, t := range temperatures {
 		if e.work() > end || e.ctx.Err() != nil {
 			break
 		}
 		e.temperature = t
-		at = slices.Clone(e.climb(at))
+		at = e.climb(at)
 		e.temperature = 0
 		if d := e.logDensity(at); !math.IsNaN(d) {
 			tries = append(tries, try{u: at, merit: d, steepest: len(tries)})

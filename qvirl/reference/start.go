@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	farStream  = 1 << 32       // of random numbers, which is no chain's
-	scanStream = farStream + 1 // and of a scan
-
+	farStream   = 1 << 32       // of random numbers, which is no chain's,
+	scanStream  = farStream + 1 // of a scan,
 	againStream = farStream + 2 // and of choosing among samples
-	farTries    = 2000          // positions that starts from afar are drawn from, but no more than
-	farWork     = 2e8           // multiplications take: a fraction of a second
-	farScale    = 4             // greatest multiple of the prior's standard deviation
+
+	farTries = 2000 // positions that starts from afar are drawn from, but no more than
+	farWork  = 2e8  // multiplications take: a fraction of a second
+	farScale = 4    // greatest multiple of the prior's standard deviation
 )
 
 // try is a position from which a climb may start.
