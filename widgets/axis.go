@@ -109,22 +109,21 @@ func (f painter) Plot(c draw.Canvas, p *plot.Plot) {
 type niceTicks struct{ n int }
 
 func (t niceTicks) Ticks(low, high float64) []plot.Tick {
-	step := niceStep(high-low, t.n)
-	var ticks []plot.Tick
-	for i := math.Ceil(low/step - 1e-9); i*step <= high+1e-9*step; i++ {
-		ticks = append(ticks, plot.Tick{Value: i * step, Label: number(i*step, decimals(step))})
-	}
-	return ticks
+	return multiples(niceStep(high-low, t.n), low, high)
 }
 
 // wholeTicks are about n ticks at whole numbers, such as those of states.
 type wholeTicks struct{ n int }
 
 func (t wholeTicks) Ticks(low, high float64) []plot.Tick {
-	step := math.Ceil(niceStep(high-low, t.n))
+	return multiples(math.Ceil(niceStep(high-low, t.n)), low, high)
+}
+
+// multiples returns ticks at the multiples of a step.
+func multiples(step, low, high float64) []plot.Tick {
 	var ticks []plot.Tick
-	for i := math.Ceil(low/step) * step; i <= high; i += step {
-		ticks = append(ticks, plot.Tick{Value: i, Label: number(i, 0)})
+	for i := math.Ceil(low/step - 1e-9); i*step <= high+1e-9*step; i++ {
+		ticks = append(ticks, plot.Tick{Value: i * step, Label: number(i*step, decimals(step))})
 	}
 	return ticks
 }

@@ -105,8 +105,8 @@ func (p DotPanel) paint(c draw.Canvas, looks []appearance, rowHeight vg.Length) 
 		c.StrokeLine2(axisLine, x(t.Value), c.Min.Y, x(t.Value), c.Min.Y-3)
 		c.FillText(textStyle(smallSize, ink, draw.XCenter, draw.YTop), vg.Point{X: x(t.Value), Y: c.Min.Y - 5}, t.Label)
 	}
-	if !math.IsNaN(orNaN(p.Target)) {
-		c.StrokeLine2(targetLine, x(orNaN(p.Target)), c.Min.Y, x(orNaN(p.Target)), c.Max.Y)
+	if target := orNaN(p.Target); !math.IsNaN(target) {
+		c.StrokeLine2(targetLine, x(target), c.Min.Y, x(target), c.Max.Y)
 	}
 	for i, e := range p.Estimates {
 		y := c.Max.Y - (vg.Length(i)+0.5)*rowHeight

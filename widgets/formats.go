@@ -232,8 +232,8 @@ func (m Dots) records() [][]string {
 				}
 			}
 		}
-		if !math.IsNaN(orNaN(p.Target)) {
-			out = append(out, []string{p.Title, "", "target", field(orNaN(p.Target)), ""})
+		if target := orNaN(p.Target); !math.IsNaN(target) {
+			out = append(out, []string{p.Title, "", "target", field(target), ""})
 		}
 	}
 	return out
@@ -278,8 +278,8 @@ func (m Marginals) records() [][]string {
 				out = append(out, []string{p.Title, m.Methods[j], field(s.x[i]), field(v)})
 			}
 		}
-		if !math.IsNaN(orNaN(p.Truth)) {
-			out = append(out, []string{p.Title, "true value", field(orNaN(p.Truth)), ""})
+		if truth := orNaN(p.Truth); !math.IsNaN(truth) {
+			out = append(out, []string{p.Title, "true value", field(truth), ""})
 		}
 	}
 	return out

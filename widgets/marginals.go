@@ -98,8 +98,8 @@ func (m Marginals) Figure() (*Figure, error) {
 		p.Y.Min, p.Y.Max = 0, ceiling(shapes)
 		p.Add(painter(func(c draw.Canvas, x, y func(float64) vg.Length) {
 			paintShapes(c, x, y, shapes, p.Y.Max)
-			if !math.IsNaN(orNaN(panel.Truth)) {
-				c.StrokeLine2(truthLine, x(orNaN(panel.Truth)), c.Min.Y, x(orNaN(panel.Truth)), c.Max.Y)
+			if truth := orNaN(panel.Truth); !math.IsNaN(truth) {
+				c.StrokeLine2(truthLine, x(truth), c.Min.Y, x(truth), c.Max.Y)
 			}
 			notePeaks(c, x, shapes, p.Y.Max)
 		}))

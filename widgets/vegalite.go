@@ -67,9 +67,9 @@ func (m Marginals) VegaLite() (map[string]any, error) {
 					curveField(j): rounded(b)})
 			}
 		}
-		if !math.IsNaN(orNaN(panel.Truth)) {
+		if at := orNaN(panel.Truth); !math.IsNaN(at) {
 			truth = true
-			rows = append(rows, object{"p": i, "t": rounded(orNaN(panel.Truth))})
+			rows = append(rows, object{"p": i, "t": rounded(at)})
 		}
 		titles = append(titles, panel.Title)
 		tops = append(tops, rounded(top))
