@@ -37,11 +37,11 @@ func Report(rows []experiment.Row, record *experiment.Record) (*exhibit.Report, 
 		return nil, err
 	}
 	tables = append(tables, rates...)
-	weights, err := weightsTable(rows)
+	byWeight, err := weightsTable(rows)
 	if err != nil {
 		return nil, err
 	}
-	tables = append(tables, weights...)
+	tables = append(tables, byWeight...)
 	if samplers := obstacle.SamplerTable(rows, record, obstacle.ValueWalk, obstacle.PolicyWalk); samplers != nil {
 		tables = append(tables, *samplers)
 	}
@@ -99,42 +99,40 @@ func (c Config) ratesTable(rows []experiment.Row) ([]exhibit.Table, error) {
 			methods = append(methods, method)
 		}
 	}
-	if len(methods) == 0 {
-		return nil, nil
-	}
-	table, err := experiment.Tabulate(rows, methods, exhibit.Table{Name: "rates", Title: "AVRIL by learning rate",
+	return compared(rows, methods, exhibit.Table{Name: "rates", Title: "AVRIL by learning rate",
 		Notes: []string{fmt.Sprintf("Without a learning rate in its name: the experiment's own, %g.",
 			c.AVRIL.LearningRate)}, Columns: []exhibit.Column{
 			{Metric: StdMin, Name: "smallest std", Decimals: 5}, {Metric: StdMax, Name: "largest", Decimals: 5},
 			{Metric: Below02, Name: "states with std < 0.2"}, {Metric: Below0001, Name: "with std < 0.001"}}})
-	if err != nil {
-		return nil, err
-	}
-	return []exhibit.Table{*table}, nil
 }
 
 // weightsTable compares weights of the KL divergence in QVIRL's objective: a table, or none where there are no others.
 func weightsTable(rows []experiment.Row) ([]exhibit.Table, error) {
 	methods := slices.DeleteFunc(order(experiment.Methods(rows)), func(m string) bool {
-		return m != obstacle.QVIRL && !weighted(m)
+		return m != obstacle.QVIRL && !reweighted(m)
 	})
-	if len(methods) < 2 {
-		return nil, nil
-	}
-	table, err := experiment.Tabulate(rows, methods, exhibit.Table{Name: "weights",
+	return compared(rows, methods, exhibit.Table{Name: "weights",
 		Title: "QVIRL by the weight of the KL divergence",
 		Notes: []string{"Without a weight in its name: the ELBO's, 1."},
 		Columns: []exhibit.Column{{Metric: W1, Name: "W₁ to ValueWalk", Decimals: 2},
 			{Metric: StdMin, Name: "smallest std", Decimals: 2}, {Metric: StdMax, Name: "largest", Decimals: 2},
 			{Metric: MeanAbs, Name: "mean |posterior mean|", Decimals: 2}}})
+}
+
+// compared returns the table of several methods; none where there are fewer than two.
+func compared(rows []experiment.Row, methods []string, table exhibit.Table) ([]exhibit.Table, error) {
+	if len(methods) < 2 {
+		return nil, nil
+	}
+	made, err := experiment.Tabulate(rows, methods, table)
 	if err != nil {
 		return nil, err
 	}
-	return []exhibit.Table{*table}, nil
+	return []exhibit.Table{*made}, nil
 }
 
-// weighted reports whether a method is QVIRL with another weight of the KL divergence than the ELBO's.
-func weighted(name string) bool {
+// reweighted reports whether a method is QVIRL with another weight of the KL divergence than the ELBO's.
+func reweighted(name string) bool {
 	_, ok := experiment.RowOf(name, "", 0, 0).Setting(klWeight)
 	return ok
 }
@@ -143,7 +141,7 @@ func weighted(name string) bool {
 func Tables(rows []experiment.Row) ([]exhibit.Table, error) {
 	methods := order(experiment.Methods(rows))
 	methods = slices.DeleteFunc(methods, func(m string) bool {
-		return weighted(m) || experiment.Average(rows, m, W1) == nil
+		return reweighted(m) || experiment.Average(rows, m, W1) == nil
 	})
 	out := experiment.Tables{Rows: rows, Methods: methods}
 	out.Add(obstacle.StatesTable("Standard deviation of the reward", RewardStd, 2))
