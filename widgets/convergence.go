@@ -15,36 +15,36 @@ import (
 // Convergence shows split-R̂ and effective sample sizes of many quantities as bars, with the lines that they should
 // respect (Vehtari et al. 2021). Bars on the wrong side are vermillion.
 type Convergence struct {
-	Title    string
-	XLabel   string    // what the quantities are, for instance "state"
-	Rhat     []float64 // split-R̂ of each quantity
-	BulkESS  []float64 // bulk effective sample size of each
-	TailESS  []float64 // tail effective sample size of each, or nil
-	MinimumN float64   // effective sample size that is wanted; 0 means no line
+	Title   string
+	XLabel  string    // what the quantities are, for instance "state"
+	RHat    []float64 // split-R̂ of each quantity
+	BulkESS []float64 // bulk effective sample size of each
+	TailESS []float64 // tail effective sample size of each, or nil
+	MinESS  float64   // effective sample size that is wanted; 0 means no line
 }
 
 const (
 	maxBars = 4000 // that can be told apart, nearly
-	maxRhat = 1.01 // of chains that have mixed
+	maxRHat = 1.01 // of chains that have mixed
 )
 
 // Figure implements Drawing.
 func (m Convergence) Figure() (*Figure, error) {
-	n := len(m.Rhat)
+	n := len(m.RHat)
 	if err := check.First(
-		refuse(n == 0, "Convergence.Rhat is empty"), refuse(n > maxBars, "Convergence has %d quantities, "+
+		refuse(n == 0, "Convergence.RHat is empty"), refuse(n > maxBars, "Convergence has %d quantities, "+
 			"want at most %d: show the worst of them", n, maxBars),
-		checkLength("Convergence.BulkESS", len(m.BulkESS), n, "as Rhat"),
-		checkEach("Convergence.TailESS", m.TailESS, n, "as Rhat"), checkFinite("Convergence.Rhat", m.Rhat),
+		checkLength("Convergence.BulkESS", len(m.BulkESS), n, "as RHat"),
+		checkEach("Convergence.TailESS", m.TailESS, n, "as RHat"), checkFinite("Convergence.RHat", m.RHat),
 		checkFinite("Convergence.BulkESS", m.BulkESS), checkFinite("Convergence.TailESS", m.TailESS),
-		refuse(!finite(m.MinimumN), "Convergence.MinimumN = %g is not finite", m.MinimumN)); err != nil {
+		refuse(!finite(m.MinESS), "Convergence.MinESS = %g is not finite", m.MinESS)); err != nil {
 		return nil, err
 	}
 	plots := []*plot.Plot{
-		barPanel("split-R̂", m.XLabel, m.Rhat, min(1, slices.Min(m.Rhat)), maxRhat,
-			func(v float64) bool { return v > maxRhat }),
-		barPanel("bulk effective sample size", m.XLabel, m.BulkESS, 0, m.MinimumN,
-			func(v float64) bool { return v < m.MinimumN }),
+		barPanel("split-R̂", m.XLabel, m.RHat, min(1, slices.Min(m.RHat)), maxRHat,
+			func(v float64) bool { return v > maxRHat }),
+		barPanel("bulk effective sample size", m.XLabel, m.BulkESS, 0, m.MinESS,
+			func(v float64) bool { return v < m.MinESS }),
 	}
 	if m.TailESS != nil {
 		plots = append(plots, barPanel("tail effective sample size", m.XLabel, m.TailESS, 0, 0,

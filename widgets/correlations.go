@@ -83,12 +83,13 @@ func cellPixels(w exhibit.World) int { return max(8, min(44, 360/w.Width, 400/w.
 // edited, choose the state. Elsewhere stands the figure.
 func ShowCorrelations(m Correlations) error { return showSpec(vega, m, m.Vega) }
 
-// Change shows what a demonstration changed: maps of the posterior means before and after, of the share of the standard
-// deviation that is left, and the marginals that changed most.
+// Change shows what a demonstration, or another prior, changed: maps of the posterior means before and after, of the
+// share of the standard deviation that is left, and the marginals that changed most.
 type Change struct {
 	Title         string
 	World         exhibit.World
 	Before, After *exhibit.Posterior
+	Names         []string       // of the two, such as "wide prior" and "narrow prior"; nil for "before it" and "after it"
 	Demonstrated  map[int]string // labels of states on the map, such as what was done there; nil for none
 }
 
@@ -101,10 +102,13 @@ func (m Change) Figure() (*Figure, error) {
 	if m.Before != nil && m.After != nil && m.Before.Method != m.After.Method {
 		return nil, fmt.Errorf("widgets: Change is from %q to %q, want one method", m.Before.Method, m.After.Method)
 	}
-	if err := e.validate(); err != nil {
+	if err := check.First(e.validate(), checkEach("Change.Names", m.Names, 2, "Before and After")); err != nil {
 		return nil, err
 	}
-	names := stateNames(m.World)
+	names, versions := stateNames(m.World), m.Names
+	if versions == nil {
+		versions = []string{"before it", "after it"}
+	}
 	before, after := eachMarginal(m.Before, exhibit.Marginal.Mean), eachMarginal(m.After, exhibit.Marginal.Mean)
 	left := make([]float64, len(before))
 	order := make([]int, len(before))
@@ -120,8 +124,7 @@ func (m Change) Figure() (*Figure, error) {
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(change[b], change[a]) })
 	w, h := m.World.Width, m.World.Height
-	marginals := Marginals{Title: "The rewards that changed most", XLabel: "reward", Methods: []string{"before it",
-		"after it"}}
+	marginals := Marginals{Title: "The rewards that changed most", XLabel: "reward", Methods: versions}
 	for _, s := range order[:min(changedMost, len(order))] {
 		panel := MarginalPanel{Title: "state " + names[s],
 			Distributions: []Distribution{m.Before.Marginals[s], m.After.Marginals[s]}}
@@ -131,12 +134,12 @@ func (m Change) Figure() (*Figure, error) {
 		marginals.Panels = append(marginals.Panels, panel)
 	}
 	return Stack{Title: m.Title, Rows: [][]Drawing{
-		{HeatMaps{side: 160, Width: w, Height: h, Columns: []string{"mean before", "mean after"},
-			Terminal: m.World.Terminal, Marked: m.Demonstrated,
+		{HeatMaps{side: 160, Width: w, Height: h, Columns: versions, Terminal: m.World.Terminal,
+			Marked: m.Demonstrated,
 			Rows: []HeatRow{{Label: "posterior mean", Diverges: true, Decimals: 1, Values: [][]float64{before,
-				after}}}}, HeatMaps{side: 160, Width: w, Height: h, Columns: []string{"σ after over σ before"},
-			Terminal: m.World.Terminal,
-			Marked:   m.Demonstrated, Rows: []HeatRow{{Label: "ratio", Decimals: 2, Values: [][]float64{left}}}}},
+				after}}}}, HeatMaps{side: 160, Width: w, Height: h,
+			Columns:  []string{fmt.Sprintf("σ %s over σ %s", versions[1], versions[0])},
+			Terminal: m.World.Terminal, Marked: m.Demonstrated, Rows: []HeatRow{{Label: "ratio", Decimals: 2, Values: [][]float64{left}}}}},
 		{marginals}}}.Figure()
 }
 

@@ -157,13 +157,13 @@ func exampleChains() [][]float64 {
 
 func exampleConvergence() Convergence {
 	rng := testRNG()
-	m := Convergence{Title: "Convergence of ValueWalk", XLabel: "state", MinimumN: 1000}
+	m := Convergence{Title: "Convergence of ValueWalk", XLabel: "state", MinESS: 1000}
 	for i := range 64 {
-		m.Rhat = append(m.Rhat, 1+0.004*rng.Float64())
+		m.RHat = append(m.RHat, 1+0.004*rng.Float64())
 		m.BulkESS = append(m.BulkESS, 3000+1000*rng.Float64())
 		m.TailESS = append(m.TailESS, 2500+1000*rng.Float64())
 		if i == 20 {
-			m.Rhat[i], m.BulkESS[i] = 1.013, 820
+			m.RHat[i], m.BulkESS[i] = 1.013, 820
 		}
 	}
 	return m

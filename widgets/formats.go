@@ -324,12 +324,12 @@ func (m Tails) records() [][]string {
 
 func (m Convergence) records() [][]string {
 	out := [][]string{{m.XLabel, "rhat", "bulk_ess", "tail_ess"}}
-	for i := range m.Rhat {
+	for i := range m.RHat {
 		tail := ""
 		if m.TailESS != nil {
 			tail = field(m.TailESS[i])
 		}
-		out = append(out, []string{strconv.Itoa(i), field(m.Rhat[i]), field(m.BulkESS[i]), tail})
+		out = append(out, []string{strconv.Itoa(i), field(m.RHat[i]), field(m.BulkESS[i]), tail})
 	}
 	return out
 }

@@ -392,6 +392,13 @@ func TestChange(t *testing.T) {
 	if p.hasText("state 1") {
 		t.Error("a reward that did not change is shown")
 	}
+	p = parse(t, Change{Title: "Two priors", World: sixStates(), Before: before, After: after,
+		Names: []string{"wide prior", "narrow prior"}})
+	for _, text := range []string{"wide prior", "narrow prior", "σ narrow prior over σ wide prior"} {
+		if !p.hasText(text) {
+			t.Errorf("the figure of two priors lacks %q", text)
+		}
+	}
 }
 
 func TestMixing(t *testing.T) {
