@@ -89,7 +89,7 @@ type Change struct {
 	Title         string
 	World         exhibit.World
 	Before, After *exhibit.Posterior
-	Names         []string       // of the two, such as "wide prior" and "narrow prior"; nil for "before it" and "after it"
+	Names         []string       // of the two, such as "wide prior", "narrow prior"; nil for "before it", "after it"
 	Demonstrated  map[int]string // labels of states on the map, such as what was done there; nil for none
 }
 
@@ -133,13 +133,15 @@ func (m Change) Figure() (*Figure, error) {
 		}
 		marginals.Panels = append(marginals.Panels, panel)
 	}
-	return Stack{Title: m.Title, Rows: [][]Drawing{
-		{HeatMaps{side: 160, Width: w, Height: h, Columns: versions, Terminal: m.World.Terminal,
-			Marked: m.Demonstrated,
-			Rows: []HeatRow{{Label: "posterior mean", Diverges: true, Decimals: 1, Values: [][]float64{before,
-				after}}}}, HeatMaps{side: 160, Width: w, Height: h,
-			Columns:  []string{fmt.Sprintf("σ %s over σ %s", versions[1], versions[0])},
-			Terminal: m.World.Terminal, Marked: m.Demonstrated, Rows: []HeatRow{{Label: "ratio", Decimals: 2, Values: [][]float64{left}}}}},
+	maps := func(names []string, row HeatRow) HeatMaps {
+		return HeatMaps{side: 160, Width: w, Height: h, Columns: names, Rows: []HeatRow{row},
+			Terminal: m.World.Terminal, Marked: m.Demonstrated}
+	}
+	return Stack{Title: m.Title, Rows: [][]Drawing{{
+		maps(versions, HeatRow{Label: "posterior mean", Diverges: true, Decimals: 1,
+			Values: [][]float64{before, after}}),
+		maps([]string{fmt.Sprintf("σ %s over σ %s", versions[1], versions[0])},
+			HeatRow{Label: "ratio", Decimals: 2, Values: [][]float64{left}})},
 		{marginals}}}.Figure()
 }
 

@@ -14,9 +14,10 @@ import (
 // methods that it names.
 func ExampleMarginals() {
 	truth := 1.5
-	m := widgets.Marginals{Title: "What is known of a reward", XLabel: "reward", Methods: []string{"qvirl", "My method"},
-		Panels: []widgets.MarginalPanel{{Title: "state 3", Truth: &truth, Distributions: []widgets.Distribution{
-			distuv.Normal{Mu: 1, Sigma: 0.5}, distuv.Normal{Mu: 2, Sigma: 1}}}}}
+	m := widgets.Marginals{Title: "What is known of a reward", XLabel: "reward",
+		Methods: []string{"qvirl", "My method"}, Panels: []widgets.MarginalPanel{{Title: "state 3", Truth: &truth,
+			Distributions: []widgets.Distribution{
+				distuv.Normal{Mu: 1, Sigma: 0.5}, distuv.Normal{Mu: 2, Sigma: 1}}}}}
 	figure, err := m.Figure()
 	if err != nil {
 		fmt.Println(err)
