@@ -32,8 +32,8 @@ func newTestCommand() *cobra.Command {
 core's tests on the pure Go backend, then all tests on XLA (where this machine has it), which include the execution of
 every notebook at its default scale, a check of every saved figure in a browser, a run of the quickstart there (its
 screenshots stay in .birl/runs/browser), and an experiment on a Slurm cluster on this machine. Only the browser is
-skipped where neither Chromium nor Chrome is on PATH, and the cluster without Slurm or root; the last lines count what was
-not run. The exit status is that of go test.`,
+skipped where neither Chromium nor Chrome is on PATH, and the cluster without Slurm or root; the last lines count what
+was not run. The exit status is that of go test.`,
 		Example: `  go run ./kernel-setup test`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

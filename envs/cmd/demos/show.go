@@ -41,11 +41,11 @@ func newShow() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "show FILE...",
 		Short: "Check files of demonstrations and say what they hold",
-		Long: `show reads files of demonstrations in any layout that the project knows (its own, flat .npz, imitation's .npz, CSV), checks
-every array, and says what they hold.
+		Long: `show reads files of demonstrations in any layout that the project knows (its own, flat .npz, imitation's .npz, CSV),
+checks every array, and says what they hold.
 
-With --frames, it draws frames of one episode, at even distances, into a picture. Where a file holds seeds and actions in place of
-observations, the episode is played again, and checked.`,
+With --frames, it draws frames of one episode, at even distances, into a picture. Where a file holds seeds and actions
+in place of observations, the episode is played again, and checked.`,
 		Example: `  demos show cartpole.npz recorded.csv
   demos show results/expert-pong/demos.npz --frames pong.png`,
 		Args: cobra.MinimumNArgs(1),
@@ -189,8 +189,9 @@ and, by Python, with h5py or pyarrow (which kernel-setup install --with envs bri
 
 checks every array, and writes FILE.npz with a description in FILE.json.
 
-With --plain, it reads a file of this project's layout that holds seeds and actions in place of observations, plays the episodes
-again, checks them, and writes observations as plain arrays; of stacks of frames, each frame once (array frames).`,
+With --plain, it reads a file of this project's layout that holds seeds and actions in place of observations, plays
+the episodes again, checks them, and writes observations as plain arrays; of stacks of frames, each frame once (array
+frames).`,
 		Example: `  demos convert recorded.csv --env Moonbase-v0 --expert 'the pilot' --out moonbase.npz
   demos convert ~/.minari/datasets/cartpole/expert-v0 --out cartpole.npz
   demos convert results/expert-pong/demos.npz --plain --out pong.npz`,

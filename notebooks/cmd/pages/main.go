@@ -30,16 +30,16 @@ func newCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pages",
 		Short: "Make the readers' pages from the ledger of claims and the stored rows",
-		Long: `pages makes notebooks/REPRODUCTION.md, notebooks/README.md, a page with its figure for each experiment in notebooks/pages,
-and the box at the top of each notebook, from
+		Long: `pages makes notebooks/REPRODUCTION.md, notebooks/README.md, a page with its figure for each experiment in
+notebooks/pages, and the box at the top of each notebook, from
 
   notebooks/claims.yaml         what the paper claims, and the rule by which each claim is judged
   notebooks/pages/pages.yaml    what pages, tables and figures there are
   notebooks/pages/prose         what is said around them; numbers are placeholders
   results                       stored rows and their records
 
-It computes no experiment, and writes the same bytes from the same files. In notebooks it changes the cell that begins with
-` + mark + ` alone. --check writes nothing, and ends with an error that names the files that would change.`,
+It computes no experiment, and writes the same bytes from the same files. In notebooks it changes the cell that begins
+with ` + mark + ` alone. --check writes nothing, and ends with an error that names the files that would change.`,
 		Example: `  go run ./notebooks/cmd/pages
   go run ./notebooks/cmd/pages --check`,
 		Args: cobra.NoArgs, SilenceUsage: true,

@@ -58,10 +58,10 @@ func newPlan() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "plan --model DIR --demos FILE --env ID --out DIR",
 		Short: "Plan an apprentice in its environment on a model's posterior over rewards",
-		Long: `plan trains an apprentice in a Gymnasium environment by reinforcement learning (QR-DQN) on what a model
-of QVIRL believes of the rewards: the mean, less --risk standard deviations, of a Gaussian process. The process is
-conditioned on the model's posterior means at the demonstrated transitions and at rollouts of the model's apprentice,
-with the posterior variances as noise. Of an ensemble (--method qvirl-ensemble in training) these are the moments of the
+		Long: `plan trains an apprentice in a Gymnasium environment by reinforcement learning (QR-DQN) on what a model of QVIRL
+believes of the rewards: the mean, less --risk standard deviations, of a Gaussian process. The process is conditioned
+on the model's posterior means at the demonstrated transitions and at rollouts of the model's apprentice, with the
+posterior variances as noise. Of an ensemble (--method qvirl-ensemble in training) these are the moments of the
 members' mixture. The environment's own rewards play no part.
 
 The model has to put the rewards of the demonstrations above its prior's mean: one trained with auxiliary transitions
@@ -69,12 +69,12 @@ The model has to put the rewards of the demonstrations above its prior's mean: o
 was trained on. With --visits the process, with the prior N(0, 1), is conditioned on 1 at each demonstrated transition
 instead; from the model it has only lengthscales, by the spread of its rollouts.
 
-The end of an episode pays for ever, in closed form: as much as a demonstrated step if a demonstration ended like that,
-otherwise as much as an undemonstrated one; an episode that was cut off continues from its last state. Where the
+The end of an episode pays for ever, in closed form: as much as a demonstrated step if a demonstration ended like
+that, otherwise as much as an undemonstrated one; an episode that was cut off continues from its last state. Where the
 demonstrations end sooner than a few episodes of a random policy, the end was sought, and pays so much more that to
-linger is worth less ("end_worth" in the config, in demonstrated steps, sets how much). At each point of
-the learning curve a few episodes are played greedily, and in the end the network of the greatest planning objective,
-their discounted return by the planned rewards, is the apprentice. DIR/plan.json holds the curve over environment steps.
+linger is worth less ("end_worth" in the config, in demonstrated steps, sets how much). At each point of the learning
+curve a few episodes are played greedily, and in the end the network of the greatest planning objective, their
+discounted return by the planned rewards, is the apprentice. DIR/plan.json holds the curve over environment steps.
 
 The planned model in DIR is for "qvirl rollout" and "qvirl score": the expert's probabilities are those of the model
 that was planned on. After an interruption the same command resumes, and ends with the same apprentice.

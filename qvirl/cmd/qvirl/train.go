@@ -58,12 +58,12 @@ where known, terminated [M], truncated [M] and seed [M], what the episode's envi
 layout, CSV files with the same columns, and this project's own files are also read. The rows of an episode are
 consecutive and in order, so that the next_obs of each is the obs of the next.
 
-The trajectories are the first N of the file with --seed 0, the next N with --seed 1, and so on, wrapping around at the
-end of the file: until it wraps, different seeds learn from different demonstrations, and the end of the file is left for
-scoring. --episodes A:B restricts this to the episodes A, …, B−1 of the file, counted from 0.
+The trajectories are the first N of the file with --seed 0, the next N with --seed 1, and so on, wrapping around at
+the end of the file: until it wraps, different seeds learn from different demonstrations, and the end of the file is
+left for scoring. --episodes A:B restricts this to the episodes A, …, B−1 of the file, counted from 0.
 
-The networks see features of order one (root mean square over the demonstrations at most 1) as they are, saturating at 1,
-and others standardised, saturating at two standard deviations. --config with {"Training": {"Unit": 0, "Range": 2}}
+The networks see features of order one (root mean square over the demonstrations at most 1) as they are, saturating at
+1, and others standardised, saturating at two standard deviations. --config with {"Training": {"Unit": 0, "Range": 2}}
 standardises all, which suits any units, but from a few trajectories exaggerates features that hardly vary in them.
 
 Observations that are stacks of images (frames, height, width), as bytes, pass the convolutions of Mnih et al. (2015)

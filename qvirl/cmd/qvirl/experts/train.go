@@ -33,17 +33,18 @@ func newTrain() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "train lunarlander|highway|pong|spaceinvaders|ENVIRONMENT --out FILE.npz",
 		Short: "Train an expert",
-		Long: `train makes an expert by QR-DQN and stores it in FILE.npz, with its config, learning curve and evaluation in FILE.json. lunarlander and
-highway are the paper's two; those of the Atari games pong and spaceinvaders see the console's memory, and demonstrate on the screen
-(demonstrate --replay). For another environment, give its Gymnasium id.
+		Long: `train makes an expert by QR-DQN and stores it in FILE.npz, with its config, learning curve and evaluation in
+FILE.json. lunarlander and highway are the paper's two; those of the Atari games pong and spaceinvaders see the
+console's memory, and demonstrate on the screen (demonstrate --replay). For another environment, give its Gymnasium
+id.
 
-While it trains, the run is stored in FILE.run.npz. After an interruption the same command goes on from there, and ends with the
-same expert. The file is removed at the end.
+While it trains, the run is stored in FILE.run.npz. After an interruption the same command goes on from there, and
+ends with the same expert. The file is removed at the end.
 
-A config is a JSON file with fields of envs/expert's Config, such as {"steps": 400000, "hidden": [256, 256]}; what it leaves out is
-the environment's default. --steps takes any number and fits the config to it; in a config, steps is a multiple of segment_steps.
-Observations whose numbers are far from the size of one want {"center": […], "scale": […]}, such as their means and standard
-deviations: what is subtracted from each, and what it is divided by.`,
+A config is a JSON file with fields of envs/expert's Config, such as {"steps": 400000, "hidden": [256, 256]}; what it
+leaves out is the environment's default. --steps takes any number and fits the config to it; in a config, steps is a
+multiple of segment_steps. Observations whose numbers are far from the size of one want {"center": […], "scale": […]},
+such as their means and standard deviations: what is subtracted from each, and what it is divided by.`,
 		Example: `  qvirl expert train lunarlander --out expert.npz
   qvirl expert train CartPole-v1 --config cartpole.json --out cartpole.npz   # {"reward_scale": 0.05, "steps": 120000}`,
 		Args: cobra.ExactArgs(1),
